@@ -1,0 +1,189 @@
+// print.c - values as text.
+#include "scheme.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct character_name character_names[NCHARACTER_NAMES] = {
+    {"space", ' '},   {"newline", '\n'}, {"tab", '\t'},
+    {"return", '\r'}, {"null", 0},
+};
+
+static void integer_text(int64_t n, int radix, char text[NUMBER_TEXT])
+{
+	char digit[NUMBER_TEXT];
+	uint64_t m = n < 0 ? -(uint64_t)n : (uint64_t)n;
+	int len = 0;
+
+	do
+		digit[len++] =
+		    "0123456789abcdefghijklmnopqrstuvwxyz"[m % (unsigned)radix];
+	while (m /= (unsigned)radix);
+	if (n < 0)
+		digit[len++] = '-';
+	while (len)
+		*text++ = digit[--len];
+	*text = 0;
+}
+
+// The shortest decimal text that reads back as the same number.
+static void flonum_text(double d, char text[NUMBER_TEXT])
+{
+	if (isnan(d)) {
+		strcpy(text, "+nan.0");
+		return;
+	}
+	if (isinf(d)) {
+		strcpy(text, d > 0 ? "+inf.0" : "-inf.0");
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, NUMBER_TEXT, "%.*g", digits, d);
+		if (strtod(text, NULL) == d)
+			break;
+	}
+	if (!strpbrk(text, ".e"))
+		strcat(text, ".0");
+}
+
+void number_text(value v, int radix, char text[NUMBER_TEXT])
+{
+	if (is_fixnum(v))
+		integer_text(fixnum_of(v), radix, text);
+	else
+		flonum_text(double_of(v), text);
+}
+
+static void print_string(FILE *out, struct string *s)
+{
+	fputc('"', out);
+	for (uint32_t i = 0; i < s->head.len; i++) {
+		char c = s->text[i];
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c == '\n')
+			fputs("\\n", out);
+		else if (c == '\t')
+			fputs("\\t", out);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+static void print_character(FILE *out, unsigned char c)
+{
+	for (int i = 0; i < NCHARACTER_NAMES; i++) {
+		if (character_names[i].c == c) {
+			fprintf(out, "#\\%s", character_names[i].name);
+			return;
+		}
+	}
+	fprintf(out, "#\\%c", c);
+}
+
+static void print_list(FILE *out, value v, bool quoted)
+{
+	fputc('(', out);
+	for (;;) {
+		print(out, car(v), quoted);
+		v = cdr(v);
+		if (!is_pair(v))
+			break;
+		fputc(' ', out);
+	}
+	if (v != NIL) {
+		fputs(" . ", out);
+		print(out, v, quoted);
+	}
+	fputc(')', out);
+}
+
+static void print_vector(FILE *out, struct vector *v, bool quoted)
+{
+	fputs("#(", out);
+	for (uint32_t i = 0; i < v->head.len; i++) {
+		if (i)
+			fputc(' ', out);
+		print(out, v->item[i], quoted);
+	}
+	fputc(')', out);
+}
+
+static void print_closure(FILE *out, struct closure *c)
+{
+	fputs("#<procedure", out);
+	if (c->code->name != FALSE) {
+		fputc(' ', out);
+		print(out, c->code->name, false);
+	}
+	fputc('>', out);
+}
+
+static void print_constant(FILE *out, value v)
+{
+	static const char *const text[] = {
+	    "#f", "#t", "()", "", "#<eof>", "#<unbound>", "#<unassigned>"};
+	size_t i = v >> 8;
+
+	fputs(i < sizeof text / sizeof *text ? text[i] : "#<?>", out);
+}
+
+static void print_object(FILE *out, value v, bool quoted)
+{
+	struct string *name;
+
+	switch (((struct object *)v)->type) {
+	case STRING:
+		name = string_of(v);
+		if (quoted)
+			print_string(out, name);
+		else
+			fwrite(name->text, 1, name->head.len, out);
+		break;
+	case SYMBOL:
+		name = string_of(symbol_of(v)->name);
+		fwrite(name->text, 1, name->head.len, out);
+		break;
+	case VECTOR:
+		print_vector(out, vector_of(v), quoted);
+		break;
+	case CLOSURE:
+		print_closure(out, (struct closure *)v);
+		break;
+	case PRIMITIVE:
+		fprintf(out, "#<procedure %s>",
+			((struct primitive *)v)->b->name);
+		break;
+	case PROMISE:
+		fputs("#<promise>", out);
+		break;
+	}
+}
+
+// Printing never fails: it is what an error message is made with.
+void print(FILE *out, value v, bool quoted)
+{
+	char text[NUMBER_TEXT];
+
+	if (stack_is_low()) {
+		fputs("...", out);
+	} else if (is_pair(v)) {
+		print_list(out, v, quoted);
+	} else if (is_fixnum(v) || is_flonum(v)) {
+		number_text(v, 10, text);
+		fputs(text, out);
+	} else if (is_character(v)) {
+		if (quoted)
+			print_character(out, char_of(v));
+		else
+			fputc(char_of(v), out);
+	} else if ((v & 7) == TAG_CONSTANT) {
+		print_constant(out, v);
+	} else {
+		print_object(out, v, quoted);
+	}
+}

@@ -1,0 +1,139 @@
+#include "gc/attach.h"
+
+#include <rt/thread.h>
+
+#include "gc/door.h"
+#include "gc/safepoint.h"
+#include "runtime/gcstats.h"
+#include "runtime/oscall.h"
+#include "runtime/stackalloc.h"
+
+enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
+
+static struct {
+	bool ready;
+	unsigned key;
+	struct rt_thread *unattached; // what rt_thread_tls is without a P
+} exits;
+
+// end_own_stop lets the world go whose stopper exits, perhaps from inside the
+// callback of a walk.
+static void end_own_stop(struct rt_proc *p)
+{
+	int reason = stw_reason();
+	struct rt_stop_times times;
+
+	door.walking = false;
+	stw_start(p, &times);
+	gcstats_record_stop(reason, &times);
+}
+
+// at_exit detaches a thread that exits attached; it may be in a region.
+static void at_exit(void *value)
+{
+	struct rt_proc *p = proc_self();
+
+	(void)value;
+	if (!p || !door_ready())
+		return;
+	if (p->in_region)
+		rt_blocking_leave();
+	if (p->stopper)
+		end_own_stop(p);
+	attach_undo();
+}
+
+bool attach_init(void)
+{
+	if (exits.ready)
+		return true;
+	exits.unattached = rt_thread_tls;
+	exits.ready = oscall_tls_key(&exits.key, at_exit) == 0;
+	return exits.ready;
+}
+
+// attach_block gives a P its mcache and makes the thread known.
+static bool attach_block(struct rt_proc *p)
+{
+	struct rt_mcache *mc = mcache_new(p);
+
+	if (!mc)
+		return false;
+	if (oscall_tls_set(exits.key, mc) != 0) {
+		mcache_delete(mc);
+		return false;
+	}
+	rt_thread_tls = &mc->thread;
+	proc_set_thread(p, &mc->thread);
+	mcache_enable_runs(mc);
+	return true;
+}
+
+int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
+{
+	struct rt_proc *p;
+
+	if (proc_self())
+		return RT_ESTATE;
+	if (hi == 0 && oscall_stack_bounds(&lo, &hi) != 0)
+		return RT_ENOMEM;
+	p = proc_attach(flags);
+	if (!p)
+		return RT_ENOMEM;
+	p->context.lo = lo;
+	p->context.hi = hi;
+	p->in_region = p->stopper = false;
+	if (!attach_block(p)) {
+		proc_detach(p);
+		return RT_ENOMEM;
+	}
+	// A stopper that came before the block was known could not leave its
+	// hint there.
+	if (proc_wanted(p))
+		proc_park(p);
+	return RT_OK;
+}
+
+void attach_undo(void)
+{
+	struct rt_mcache *mc = rt_thread_tls->mc;
+	struct rt_proc *p = mc->thread.p;
+
+	mcache_flush(mc, p);
+	stackalloc_flush(mc, p);
+	mheap_cache_flush(&mc->heap);
+	oscall_tls_set(exits.key, NULL);
+	rt_thread_tls = exits.unattached;
+	proc_set_thread(p, NULL);
+	mcache_delete(mc);
+	proc_detach(p);
+}
+
+int rt_thread_attach(unsigned flags)
+{
+	if (flags & ~(unsigned)ATTACH_FLAGS)
+		return RT_EINVAL;
+	return door_ready() ? attach_thread(0, 0, flags) : RT_ESTATE;
+}
+
+int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if ((flags & ~(unsigned)ATTACH_FLAGS) || !lo || !hi || lo >= hi ||
+	    here < (uintptr_t)lo || here >= (uintptr_t)hi)
+		return RT_EINVAL;
+	return door_ready()
+		       ? attach_thread((uintptr_t)lo, (uintptr_t)hi, flags)
+		       : RT_ESTATE;
+}
+
+int rt_thread_detach(void)
+{
+	int error = door_attached(false);
+
+	if (error)
+		return error;
+	attach_undo();
+	return RT_OK;
+}

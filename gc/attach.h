@@ -1,0 +1,21 @@
+// attach.h - a thread comes and goes.  Floor 9.
+//
+// Go: acquirep, releasep, needm (proc.go).
+#ifndef GC_ATTACH_H
+#define GC_ATTACH_H
+
+#include "runtime/mcache.h"
+
+// attach_init prepares the detaching of threads that exit, once a process;
+// false: the system refuses.
+bool attach_init(void);
+
+// attach_thread attaches the calling thread, whose stack is [lo, hi) (0, 0:
+// ask the system).  Returns RT_OK, RT_ESTATE or RT_ENOMEM.
+int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
+
+// attach_undo detaches the calling thread, which is not in a region and has
+// not stopped the world.
+void attach_undo(void);
+
+#endif

@@ -1,0 +1,11 @@
+// The slow half of RT_STORE.
+#include <rt/barrier.h>
+
+// While nothing is marked beside the mutators no thread's barrier byte is
+// set, and what comes here by other ways is a plain store.
+void rt_store_slow_(rt_thread *t, void *obj, rt_word *slot, void *value)
+{
+	(void)t;
+	(void)obj;
+	__atomic_store_n(slot, value, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,92 @@
+// What the host can tell the collector.
+#include <rt/gc.h>
+#include <rt/roots.h>
+
+#include "gc/cycle.h"
+#include "gc/door.h"
+#include "gc/pacer.h"
+#include "gc/roots.h"
+#include "gc/safepoint.h"
+#include "gc/world.h"
+#include "runtime/scavenge.h"
+#include "runtime/stackalloc.h"
+
+int rt_gc(void)
+{
+	int error = door_attached(false);
+
+	if (error)
+		return error;
+	gccycle_collect(proc_self(), true);
+	return RT_OK;
+}
+
+int rt_set_gc_percent(int percent, int *old)
+{
+	int error = door_attached(false);
+	int before;
+
+	if (error)
+		return error;
+	before = gcpacer_set_percent(percent < 0 ? -1 : percent);
+	if (old)
+		*old = before;
+	return RT_OK;
+}
+
+// give_back_caches returns what threads keep for themselves, so that it can be
+// released: pages, spans and stacks.
+static void give_back_caches(void)
+{
+	struct world_visit v = world_enter(RT_STOP_UNKNOWN);
+
+	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+		struct rt_mcache *mc = mcache_of(p);
+
+		if (!mc)
+			continue;
+		stackalloc_flush(mc, v.p);
+		mheap_cache_flush(&mc->heap);
+	}
+	world_leave(&v);
+	mcache_trim();
+}
+
+int rt_free_os_memory(void)
+{
+	int error = rt_gc();
+	struct rt_proc *p = proc_self();
+
+	if (error)
+		return error;
+	give_back_caches();
+	while (scavenge_run(p, RT_CHUNK_SIZE, true) != 0)
+		safepoint_poll(rt_thread_tls);
+	return RT_OK;
+}
+
+int rt_roots_add(void *lo, void *hi, int flags)
+{
+	int error;
+
+	if (!lo || !hi || lo >= hi || (uintptr_t)lo % 8 != 0 ||
+	    (uintptr_t)hi % 8 != 0 ||
+	    (flags != RT_ROOT_EXACT && flags != RT_ROOT_WORDS))
+		return RT_EINVAL;
+	error = door_attached(false);
+	if (error)
+		return error;
+	return gcroots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags)
+		       ? RT_OK
+		       : RT_ENOMEM;
+}
+
+int rt_roots_remove(void *lo, void *hi)
+{
+	int error = door_attached(false);
+
+	if (error)
+		return error;
+	return gcroots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK
+							    : RT_ENOENT;
+}

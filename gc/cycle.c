@@ -1,0 +1,109 @@
+#include "gc/cycle.h"
+
+#include "gc/mark.h"
+#include "gc/pacer.h"
+#include "gc/sweep.h"
+#include "runtime/gcstats.h"
+#include "runtime/mcentral.h"
+#include "runtime/nanotime.h"
+#include "runtime/stackalloc.h"
+#include "runtime/throw.h"
+
+enum cycle_kind {
+	CYCLE_DUE,    // if heap_live says so
+	CYCLE_NEEDED, // memory ran out
+	CYCLE_FORCED, // the host asked
+};
+
+static bool past_end_rule;
+
+void gccycle_set_past_end(bool on)
+{
+	past_end_rule = on;
+}
+
+// flip makes what is marked the allocated; every span is unswept after it.
+static void flip(void)
+{
+	mcentral_reset();
+	epoch_flip();
+	gcsweep_begin();
+}
+
+// reset_live hands the pacer what was found.
+static void reset_live(const struct gcmark_result *found)
+{
+	atomic_u64_store_relaxed(&gauges.heap_live, found->marked_bytes);
+	gcpacer.found = (struct gcpacer_found){
+		.heap_marked = found->marked_bytes,
+		.stack_scan = found->scan_stack,
+		.globals_scan = found->scan_globals,
+	};
+	gcpacer_commit();
+}
+
+static void record(const struct gcmark_result *found, bool forced,
+		   uint64_t threads_cpu_begin)
+{
+	struct stw_begin begin = stw_begun();
+	uint64_t now = nanotime();
+	struct gcstats_cycle c = {
+		.forced = forced,
+		.now = now,
+		.unix_now = nanotime_unix(),
+		.pause = base_sub_sat(now, begin.asked),
+		.stopped = base_sub_sat(now, begin.finished),
+		.stopping_cpu = begin.stopping_cpu_ns,
+		.threads_cpu_begin = threads_cpu_begin,
+		.scan_heap = found->scan_heap,
+		.scan_stack = found->scan_stack,
+		.scan_globals = found->scan_globals,
+		.past_end_objects = found->past_end_objects,
+	};
+
+	gcstats_end_cycle(&c);
+}
+
+// collect_stopped is the collection itself; world stopped.
+static void collect_stopped(struct rt_proc *p, bool forced)
+{
+	uint64_t threads_cpu = gcstats_threads_cpu();
+	struct gcmark_result found;
+
+	gcsweep_all(p);
+	mcache_flush_all(p);
+	stackalloc_flush_all(p);
+	found = gcmark_all(p, past_end_rule);
+	reset_live(&found);
+	flip();
+	gcsweep_all(p);
+	rt_lock(&mheap.lock);
+	scavindex_next_cycle(&mheap.pages.scav);
+	rt_unlock(&mheap.lock);
+	record(&found, forced, threads_cpu);
+}
+
+static void run(struct rt_proc *p, enum cycle_kind kind)
+{
+	struct rt_stop_times times;
+
+	stw_stop(p, RT_STOP_GC_MARK_TERM);
+	// The frame that stw_stop recorded is gone; this one outlasts marking,
+	// and with it the registers that it or a caller has spilled.
+	context_save(&p->context.frame);
+	// Somebody else may have collected while we waited for our turn.
+	if (kind != CYCLE_DUE || gcpacer_due(gauge_load(&gauges.heap_live)))
+		collect_stopped(p, kind == CYCLE_FORCED);
+	stw_start(p, &times);
+	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
+}
+
+void gccycle_collect(struct rt_proc *p, bool forced)
+{
+	run(p, forced ? CYCLE_FORCED : CYCLE_DUE);
+}
+
+void gccycle_force(struct rt_proc *p)
+{
+	run(p, CYCLE_NEEDED);
+}

@@ -1,0 +1,71 @@
+// door.h - may this caller come in?  Floor 9.
+//
+// The heap's life, and the four questions that every public function asks of
+// its caller, in one place and one order: is there a heap, is the thread
+// attached, is it outside a blocking region, has it not stopped the world.
+#ifndef GC_DOOR_H
+#define GC_DOOR_H
+
+#include <rt/config.h>
+#include <rt/gc.h>
+
+#include "runtime/mcache.h"
+
+enum door_life {
+	DOOR_NONE,     // no heap (any more)
+	DOOR_STARTING, // rt_init is under way
+	DOOR_READY,
+};
+
+struct door {
+	atomic_u32 life;
+	atomic_u32 double_check; // enum rt_double_check
+	rt_config config;	 // as resolved; read only while ready
+	bool walking; // the stopper is inside rt_heap_walk; the stopper's
+};
+
+extern struct door door;
+
+RT_INLINE bool door_ready(void)
+{
+	return atomic_u32_load_acquire(&door.life) == DOOR_READY;
+}
+
+// door_any answers for a function that any thread may call: RT_OK or
+// RT_ESTATE.
+RT_INLINE int door_any(void)
+{
+	return door_ready() ? RT_OK : RT_ESTATE;
+}
+
+// door_attached answers for a function of attached threads outside a blocking
+// region; also in the own stop if stopper says so.
+int door_attached(bool stopper);
+
+// door_allocating tells whether t may allocate: attached, outside a region,
+// not in its own stop.
+RT_INLINE bool door_allocating(const struct rt_thread *t)
+{
+	return t->mc && !t->p->stopper && !t->p->in_region;
+}
+
+// door_stopper tells whether the calling thread has the world stopped.
+RT_INLINE bool door_stopper(void)
+{
+	const struct rt_proc *p = proc_self();
+
+	return p && p->stopper;
+}
+
+// ---- the host's handlers ----
+
+struct door_oom {
+	rt_oom_fn *fn; // NULL: none
+	void *arg;
+};
+struct door_oom door_oom(void);
+
+// door_warn calls the warn handler, if there is one.
+void door_warn(const char *text);
+
+#endif

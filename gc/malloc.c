@@ -1,0 +1,236 @@
+// The front door of allocation.
+#define RT_NO_INLINE_ALLOC
+#include <rt/alloc.h>
+#include <string.h>
+
+#include "gc/config.h"
+#include "gc/cycle.h"
+#include "gc/door.h"
+#include "gc/kind.h"
+#include "gc/pacer.h"
+#include "gc/refill.h"
+#include "gc/safepoint.h"
+#include "runtime/stackalloc.h"
+
+// The address of every object of no bytes.
+static uint64_t zerobase;
+
+enum {
+	// From here on a large object is cleared as in a blocking region, so
+	// that a stop does not wait for it (about 10 us of clearing).
+	CLEAR_BLOCKED = 256 << 10,
+	// Up to here rt_alloc_noscan_uninit clears like rt_alloc_noscan.
+	UNINIT_ABOVE = 1024,
+};
+
+// What is asked for.
+struct request {
+	size_t n;
+	unsigned kind;
+	bool uninit;
+};
+
+// ---- large objects ----
+
+// clear_large zeroes an object that nobody else can reach.  A collection that
+// passes meanwhile finds it in setting_up, and keeps it without scanning it.
+static void clear_large(struct rt_mcache *mc, struct mspan *s)
+{
+	struct rt_proc *p = mc->thread.p;
+
+	if (s->elemsize < CLEAR_BLOCKED) {
+		memset((void *)s->base, 0, s->elemsize);
+		return;
+	}
+	mc->setting_up = s;
+	context_save(&p->context.frame);
+	proc_block(p);
+	memset((void *)s->base, 0, s->elemsize);
+	proc_unblock(p);
+	mc->setting_up = NULL;
+}
+
+static void *alloc_large(struct rt_mcache *mc, const struct request *r)
+{
+	struct mspan *s = gcrefill_large(mc, mc->thread.p, r->kind, r->n);
+
+	if (!s)
+		return NULL;
+	if (s->needzero && !r->uninit)
+		clear_large(mc, s);
+	mheap_publish_large(s);
+	return (void *)s->base;
+}
+
+// ---- small objects ----
+
+static void *alloc_slot(struct rt_mcache *mc, spanclass sc, bool uninit)
+{
+	void *obj = mcache_bump(mc, sc);
+
+	if (obj)
+		return obj;
+	if (!gcrefill_small(mc, mc->thread.p, sc, uninit))
+		return NULL;
+	return mcache_bump(mc, sc);
+}
+
+static void *alloc_tiny(struct rt_mcache *mc, size_t n)
+{
+	void *obj = mcache_tiny(mc, n);
+
+	if (obj)
+		return obj;
+	obj = alloc_slot(mc, SPANCLASS_TINY, false);
+	if (obj)
+		mcache_set_tiny(mc, obj, n);
+	return obj;
+}
+
+static unsigned class_of(size_t n)
+{
+	return arena.align8 ? sizeclass_of(n) : sizeclass_of16(n);
+}
+
+static void *alloc_once(struct rt_mcache *mc, const struct request *r)
+{
+	if (r->n > SIZECLASS_MAX_REQUEST)
+		return alloc_large(mc, r);
+	if (r->n < SIZECLASS_TINY_SIZE && r->kind == KIND_NOSCAN)
+		return alloc_tiny(mc, r->n);
+	return alloc_slot(mc, spanclass_make(class_of(r->n), r->kind),
+			  r->uninit);
+}
+
+// ---- when memory runs out ----
+
+// alloc_short asks again after a collection, then as long as the host's
+// handler says so.  The handler runs with nothing held and may longjmp.
+static void *alloc_short(struct rt_mcache *mc, const struct request *r)
+{
+	void *obj;
+
+	gccycle_force(mc->thread.p);
+	while ((obj = alloc_once(mc, r)) == NULL) {
+		struct door_oom oom = door_oom();
+
+		if (!oom.fn || oom.fn(r->n, oom.arg) != 1)
+			return NULL;
+		// The handler may have detached the thread, or worse.
+		if (rt_thread_tls != &mc->thread ||
+		    !door_allocating(&mc->thread))
+			return NULL;
+	}
+	return obj;
+}
+
+static void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
+{
+	struct request r = {.n = n, .kind = (unsigned)kind, .uninit = uninit};
+	void *obj;
+
+	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+	if (!door_allocating(t) || !gckind_valid(kind) || n > PTRDIFF_MAX)
+		return NULL;
+	if (n == 0)
+		return &zerobase;
+	safepoint_poll(t);
+	if (RT_UNLIKELY(gcpacer_due(gauge_load(&gauges.heap_live))))
+		gccycle_collect(t->p, false);
+	obj = alloc_once(t->mc, &r);
+	if (RT_UNLIKELY(!obj))
+		obj = alloc_short(t->mc, &r);
+	return obj;
+}
+
+// ---- the public functions ----
+
+void *rt_alloc_slow_(rt_thread *t, int kind, size_t n)
+{
+	return allocate(t, kind, n, false);
+}
+
+void *rt_alloc(size_t n)
+{
+	return allocate(rt_thread_tls, RT_WORDS, n, false);
+}
+
+void *rt_alloc_noscan(size_t n)
+{
+	return allocate(rt_thread_tls, RT_NOSCAN, n, false);
+}
+
+void *rt_alloc_in(rt_thread *t, size_t n)
+{
+	return allocate(t, RT_WORDS, n, false);
+}
+
+void *rt_alloc_noscan_in(rt_thread *t, size_t n)
+{
+	return allocate(t, RT_NOSCAN, n, false);
+}
+
+void *rt_alloc_noscan_uninit(size_t n)
+{
+	return allocate(rt_thread_tls, RT_NOSCAN, n, n > UNINIT_ABOVE);
+}
+
+void *rt_alloc_kind(int kind, size_t n)
+{
+	return allocate(rt_thread_tls, kind, n, false);
+}
+
+// ---- questions ----
+
+size_t rt_size(const void *obj)
+{
+	struct object o;
+
+	return door_ready() && mspan_object((uintptr_t)obj, &o) ? o.size : 0;
+}
+
+void *rt_base(const void *p)
+{
+	struct object o;
+
+	return door_ready() && mspan_object((uintptr_t)p, &o) ? (void *)o.base
+							      : NULL;
+}
+
+int rt_is_heap(const void *p)
+{
+	return rt_base(p) != NULL;
+}
+
+size_t rt_good_size(size_t n)
+{
+	if (n == 0 || n > CONFIG_MAX_HEAP)
+		return 0;
+	if (n > SIZECLASS_MAX_REQUEST)
+		return base_pages(n) << RT_PAGE_SHIFT;
+	return sizeclass_table[class_of(n)].size;
+}
+
+// ---- stacks ----
+
+void *rt_stack_alloc(size_t n)
+{
+	rt_thread *t = rt_thread_tls;
+
+	if (!base_is_pow2(n) || n < STACKALLOC_MIN || !door_allocating(t))
+		return NULL;
+	return stackalloc(t->mc, t->p, n);
+}
+
+int rt_stack_free(void *p, size_t n)
+{
+	int error;
+
+	if (!p)
+		return RT_EINVAL;
+	error = door_attached(false);
+	if (error)
+		return error;
+	return stackfree(rt_thread_tls->mc, proc_self(), p, n) ? RT_OK
+							       : RT_EINVAL;
+}

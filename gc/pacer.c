@@ -1,0 +1,70 @@
+#include "gc/pacer.h"
+
+struct gcpacer gcpacer;
+
+// Of rule, against other attached threads; a cycle needs no lock, since nobody
+// stands while holding one.
+static struct rt_mutex rule_lock = RT_MUTEX_INIT(LOCKRANK_PACER);
+
+enum { HEADROOM_BASE = 4 << 20, HEADROOM_FACTOR = 8 };
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? GCPACER_NEVER : sum;
+}
+
+// percent_of is n x percent / 100 without overflow in between.
+static uint64_t percent_of(uint64_t n, int percent)
+{
+	unsigned __int128 x = (unsigned __int128)n * (unsigned)percent / 100;
+
+	return x > GCPACER_NEVER ? GCPACER_NEVER : (uint64_t)x;
+}
+
+static uint64_t headroom(uint64_t most, uint64_t marked)
+{
+	uint64_t room;
+
+	if (__builtin_mul_overflow(marked, (uint64_t)HEADROOM_FACTOR, &room))
+		return most;
+	return base_min(most, add_sat(room, HEADROOM_BASE));
+}
+
+uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
+		      const struct gcpacer_found *found)
+{
+	uint64_t roots = add_sat(found->stack_scan, found->globals_scan);
+	uint64_t growth;
+
+	if (rule->percent < 0)
+		return GCPACER_NEVER;
+	growth = base_max(percent_of(add_sat(found->heap_marked, roots),
+				     rule->percent),
+			  headroom(rule->headroom, found->heap_marked));
+	return base_max(add_sat(found->heap_marked, growth),
+			percent_of(rule->heap_min, rule->percent));
+}
+
+void gcpacer_commit(void)
+{
+	atomic_u64_store_relaxed(&gcpacer.heap_marked,
+				 gcpacer.found.heap_marked);
+	atomic_u64_store_relaxed(&gcpacer.percent,
+				 (uint64_t)(int64_t)gcpacer.rule.percent);
+	atomic_u64_store_relaxed(&gcpacer.goal,
+				 gcpacer_goal(&gcpacer.rule, &gcpacer.found));
+}
+
+int gcpacer_set_percent(int percent)
+{
+	int old;
+
+	rt_lock(&rule_lock);
+	old = gcpacer.rule.percent;
+	gcpacer.rule.percent = percent;
+	gcpacer_commit();
+	rt_unlock(&rule_lock);
+	return old;
+}

@@ -1,0 +1,58 @@
+// pacer.h - when to collect.  Floor 6.
+//
+// Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
+// Arithmetic only; what it needs is handed in.  With the world stopped while
+// marking there is no runway: the trigger is the goal.
+#ifndef GC_PACER_H
+#define GC_PACER_H
+
+#include "runtime/lock.h"
+
+#define GCPACER_NEVER (~UINT64_C(0))
+
+struct gcpacer_rule {
+	int percent;	   // below 0: never
+	uint64_t heap_min; // bytes: least goal at 100 percent
+	uint64_t headroom; // bytes; 0: Go's rule
+};
+
+// What the last collection found.
+struct gcpacer_found {
+	uint64_t heap_marked; // bytes
+	uint64_t stack_scan;  // bytes of stacks
+	uint64_t globals_scan; // bytes of root ranges
+};
+
+// gcpacer_goal is the heap size at which the next collection begins:
+//   marked + max((marked + stacks + globals) x percent / 100,
+//                min(headroom, 8 x marked + 4 MiB))
+// and at least heap_min x percent / 100.  Sums saturate.
+uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
+		      const struct gcpacer_found *found);
+
+// The pacer of the heap.  Written with the world stopped or by the one who
+// changes the percentage under a stop; the goal is read by anyone.
+struct gcpacer {
+	struct gcpacer_rule rule;
+	struct gcpacer_found found;
+	atomic_u64 goal;
+	atomic_u64 heap_marked; // of the last collection, for readers
+	atomic_u64 percent;	// of the rule, for readers; as int64_t
+};
+
+extern struct gcpacer gcpacer;
+
+// gcpacer_commit computes the goal anew after rule or found has changed.
+void gcpacer_commit(void);
+
+// gcpacer_set_percent changes the percentage and returns the one before.
+// Attached threads; the world runs.
+int gcpacer_set_percent(int percent);
+
+// gcpacer_due tells whether this much live memory is reason to collect.
+RT_INLINE bool gcpacer_due(uint64_t heap_live)
+{
+	return heap_live >= atomic_u64_load_relaxed(&gcpacer.goal);
+}
+
+#endif

@@ -1,0 +1,38 @@
+#include "gc/refill.h"
+
+#include "runtime/mcentral.h"
+
+bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		    bool uninit)
+{
+	struct mspan *s;
+
+	if (mcache_next_run(mc, sc, uninit))
+		return true;
+	mcache_retire_slot(mc, p, sc);
+	s = mcentral_pop(sc);
+	if (!s)
+		s = mheap_alloc_small(p, &mc->heap, sc);
+	if (!s)
+		return false;
+	mcache_set_span(mc, sc, s);
+	return mcache_next_run(mc, sc, uninit);
+}
+
+struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
+			     unsigned kind, size_t n)
+{
+	struct mspan *s = mheap_alloc_large(p, &mc->heap, kind, n);
+	struct heapstats_delta *d;
+
+	if (!s)
+		return NULL;
+	// After in_heap: a reader never finds more objects than heap.
+	d = heapstats_acquire(p);
+	heapstats_add(&d->large_alloc, s->elemsize);
+	heapstats_add(&d->large_alloc_count, 1);
+	heapstats_release(p);
+	gauge_add(&gauges.total_alloc, (int64_t)s->elemsize);
+	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
+	return s;
+}

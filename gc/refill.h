@@ -1,0 +1,22 @@
+// refill.h - where the next free slot comes from.  Floor 8.
+//
+// Go: mcache.refill, mcache.allocLarge, mcentral.cacheSpan.
+//
+// A dry cache knows nothing of how it is filled; that is decided here, above
+// sweeping: the set of spans with free slots first, then new pages.
+#ifndef GC_REFILL_H
+#define GC_REFILL_H
+
+#include "runtime/mcache.h"
+
+// gcrefill_small gives a cache slot a run that is not empty: the next one of
+// its span, or one of another span.  False: no memory.
+bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		    bool uninit);
+
+// gcrefill_large returns a span with one object of n bytes, counted, in the
+// state setting up, not cleared; NULL: no memory.
+struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
+			     unsigned kind, size_t n);
+
+#endif

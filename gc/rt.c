@@ -1,0 +1,115 @@
+// The beginning and the end of the heap.
+#include "gc/attach.h"
+#include "gc/config.h"
+#include "gc/cycle.h"
+#include "gc/door.h"
+#include "gc/pacer.h"
+#include "gc/roots.h"
+#include "gc/sweep.h"
+#include "runtime/gcstats.h"
+#include "runtime/mcentral.h"
+#include "runtime/persistent.h"
+#include "runtime/stackalloc.h"
+
+// state_reset makes everything that is not memory as it was at the beginning
+// of the process.
+static void state_reset(void)
+{
+	mcentral_reset();
+	stackalloc_reset();
+	heapstats_unsafe_clear();
+	gcstats_reset();
+	proc_reset();
+	gauge_reset();
+	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
+}
+
+// memory_init makes an empty heap; false: refused, and nothing is left.
+static bool memory_init(const rt_config *c)
+{
+	sysmem_init();
+	if (!arena_init(c->max_heap))
+		return false;
+	if (!mheap_init()) {
+		arena_fini();
+		return false;
+	}
+	arena.align8 = c->align8 != 0;
+	return true;
+}
+
+static void memory_fini(void)
+{
+	gcroots_fini();
+	mcache_trim();
+	mheap_fini();
+	arena_fini();
+	persistent_fini();
+}
+
+static void pacer_init(const rt_config *c)
+{
+	gcpacer = (struct gcpacer){
+		.rule = {
+			.percent = c->gc_percent,
+			.heap_min = c->heap_min,
+			.headroom = c->heap_headroom,
+		},
+	};
+	gcpacer_commit();
+}
+
+// start is rt_init with a resolved configuration, by the one thread that
+// moved the door to STARTING.
+static int start(const rt_config *c)
+{
+	int error = RT_OK;
+
+	state_reset();
+	if (!attach_init() || !memory_init(c))
+		return RT_ENOMEM;
+	door.config = *c;
+	atomic_u32_store_relaxed(&door.double_check,
+				 (uint32_t)c->double_check);
+	gccycle_set_past_end(c->past_end != 0);
+	pacer_init(c);
+	gcstats_init((uint32_t)c->max_procs);
+	if (!c->no_attach)
+		error = attach_thread(0, 0, 0);
+	if (error)
+		memory_fini();
+	return error;
+}
+
+int rt_init(const rt_config *c)
+{
+	rt_config config;
+	int error = config_resolve(c, &config);
+
+	if (error)
+		return error;
+	if (!atomic_u32_cas_acquire(&door.life, DOOR_NONE, DOOR_STARTING))
+		return RT_ESTATE;
+	error = start(&config);
+	atomic_u32_store_release(&door.life,
+				 error ? DOOR_NONE : DOOR_READY);
+	return error;
+}
+
+int rt_fini(void)
+{
+	int error = door_attached(false);
+
+	if (error)
+		return error;
+	// Before the life changes: a thread that exits meanwhile must still
+	// be able to detach.
+	if (atomic_u32_load_acquire(&procs.attached) != 1)
+		return RT_EBUSY;
+	atomic_u32_store_release(&door.life, DOOR_STARTING);
+	attach_undo();
+	memory_fini();
+	state_reset();
+	atomic_u32_store_release(&door.life, DOOR_NONE);
+	return RT_OK;
+}

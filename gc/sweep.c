@@ -1,0 +1,179 @@
+#include "gc/sweep.h"
+
+#include "runtime/bits.h"
+#include "runtime/mcentral.h"
+#include "runtime/oscall.h"
+#include "runtime/throw.h"
+
+static struct {
+	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
+	RT_CACHE_ALIGNED atomic_u32 active; // chunks being swept
+} sweep;
+
+// What was found in some spans, published at once.
+struct found {
+	uint32_t small_freed[SIZECLASS_COUNT];
+	uint64_t large_freed_bytes;
+	uint64_t large_freed;
+	struct mspan *dead; // linked by next
+};
+
+void gcsweep_begin(void)
+{
+	atomic_u32_store_release(&sweep.left,
+				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
+}
+
+bool gcsweep_done(void)
+{
+	return atomic_u32_load_acquire(&sweep.left) == 0 &&
+	       atomic_u32_load_acquire(&sweep.active) == 0;
+}
+
+// sweep_lines makes the mark line of a span its only line; returns how many
+// slots lived before and sets *live to how many do now.
+static uint32_t sweep_lines(struct mspan *s, uint32_t gen, uint32_t *live)
+{
+	unsigned now = epoch_alloc_line(gen);
+	uint32_t before = 0;
+
+	*live = 0;
+	for (unsigned w = 0; w < mspan_words(s); w++) {
+		atomic_u64 *old_word = mspan_word(s, now ^ 1, w);
+		uint64_t old = atomic_u64_load_relaxed(old_word);
+		uint64_t new =
+			atomic_u64_load_relaxed(mspan_word(s, now, w));
+
+		if (RT_UNLIKELY(new & ~old))
+			rt_throw_value("found pointer to free object", "span",
+				       s->base);
+		before += bits_count(old);
+		*live += bits_count(new);
+		if (old != 0)
+			// Release: see mspan_object.
+			atomic_u64_store_release(old_word, 0);
+	}
+	return before;
+}
+
+// sweep_span sweeps a span that the caller has claimed.
+static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
+{
+	uint32_t live;
+	uint32_t before = sweep_lines(s, gen, &live);
+	uint32_t freed = before - live;
+
+	if (before != s->alloc_count || s->cached)
+		rt_throw_value("mspan.sweep: bad span state", "span", s->base);
+	s->alloc_count = live;
+	if (freed != 0)
+		s->needzero = 1;
+	atomic_u32_store_release(&s->sweepgen, gen);
+	if (mspan_is_large(s)) {
+		f->large_freed += freed;
+		f->large_freed_bytes += freed * s->elemsize;
+	} else {
+		f->small_freed[spanclass_size(s->spanclass)] += freed;
+	}
+	if (live == 0) {
+		s->next = f->dead;
+		f->dead = s;
+	} else if (live < s->nelems) {
+		mcentral_push(s);
+	}
+}
+
+// publish counts the frees, then frees the dead spans.
+static void publish(struct rt_proc *p, const struct found *f)
+{
+	struct heapstats_delta *d = heapstats_acquire(p);
+	uint64_t bytes = f->large_freed_bytes;
+
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		if (f->small_freed[c] != 0) {
+			heapstats_add(&d->small_free_count[c],
+				      f->small_freed[c]);
+			bytes += (uint64_t)f->small_freed[c] *
+				 sizeclass_table[c].size;
+		}
+	if (f->large_freed != 0) {
+		heapstats_add(&d->large_free_count, f->large_freed);
+		heapstats_add(&d->large_free, f->large_freed_bytes);
+	}
+	heapstats_release(p);
+	gauge_add(&gauges.total_free, (int64_t)bytes);
+	mheap_free(p, f->dead);
+}
+
+static bool claim(struct mspan *s, uint32_t gen)
+{
+	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
+}
+
+// sweep_range sweeps the heap spans whose first page lies in [page, end), the
+// highest first.
+static void sweep_pages(uint64_t page, uint64_t end, struct found *f)
+{
+	uint32_t gen = epoch_sweepgen();
+
+	while (end-- > page) {
+		uint32_t w = arena_word(end);
+		struct mspan *s;
+
+		if (pageword_place(w) != 0 ||
+		    (pageword_state(w) != PAGEWORD_HEAP &&
+		     pageword_state(w) != PAGEWORD_SETTING_UP))
+			continue;
+		s = arena_span(end);
+		if (s && claim(s, gen))
+			sweep_span(s, gen, f);
+	}
+}
+
+static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
+{
+	uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES;
+	struct found f = {0};
+
+	sweep_pages(page, page + RT_CHUNK_PAGES, &f);
+	publish(p, &f);
+}
+
+bool gcsweep_chunk(struct rt_proc *p)
+{
+	uint32_t left;
+
+	// Active before it is taken: nobody sees all taken and none active
+	// while this chunk is not swept.
+	atomic_u32_add_seqcst(&sweep.active, 1);
+	do
+		left = atomic_u32_load_relaxed(&sweep.left);
+	while (left != 0 && !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
+	if (left != 0)
+		chunk_sweep(p, left - 1);
+	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
+	return left != 0;
+}
+
+void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
+{
+	uint32_t gen = epoch_sweepgen();
+	struct found f = {0};
+
+	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
+		return;
+	if (claim(s, gen)) {
+		sweep_span(s, gen, &f);
+		publish(p, &f);
+	}
+	while (atomic_u32_load_acquire(&s->sweepgen) != gen)
+		oscall_yield();
+}
+
+void gcsweep_all(struct rt_proc *p)
+{
+	while (gcsweep_chunk(p))
+		;
+	while (!gcsweep_done())
+		oscall_yield();
+}

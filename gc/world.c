@@ -1,0 +1,127 @@
+#include "gc/world.h"
+
+#include "gc/door.h"
+#include "gc/verify.h"
+#include "runtime/gcstats.h"
+
+// What the warn handler is told when the stop that lasts has ended.
+static struct text held_report;
+
+void world_report(const struct text *t)
+{
+	if (held_report.len == 0)
+		held_report = *t;
+}
+
+// start ends the stop and records it.  The host's handler runs with the world
+// started, and the stop may be another thread's by then.
+static void start(struct rt_proc *p, int reason, struct rt_stop_times *times)
+{
+	struct text report = held_report;
+
+	text_init(&held_report);
+	stw_start(p, times);
+	gcstats_record_stop(reason, times);
+	if (report.len != 0)
+		door_warn(report.buf);
+}
+
+struct world_visit world_enter(int reason)
+{
+	struct rt_proc *p = proc_self();
+	struct world_visit v = {
+		.p = p && !p->in_region ? p : NULL,
+		.reason = reason,
+		.own = p && p->stopper,
+	};
+
+	if (!v.own)
+		stw_stop(v.p, reason);
+	return v;
+}
+
+void world_leave(const struct world_visit *v)
+{
+	struct rt_stop_times times;
+
+	if (v->own)
+		return;
+	start(v->p, v->reason, &times);
+}
+
+int rt_stop_the_world(int reason)
+{
+	int error;
+
+	if (reason < RT_STOP_HOST)
+		return RT_EINVAL;
+	error = door_attached(false);
+	if (error)
+		return error;
+	stw_stop(proc_self(), reason);
+	mcache_disable_runs(rt_thread_tls->mc);
+	return RT_OK;
+}
+
+int rt_start_the_world(rt_stop_times *times)
+{
+	struct rt_stop_times t;
+
+	if (!door_ready())
+		return RT_ESTATE;
+	if (!door_stopper() || door.walking)
+		return RT_EPERM;
+	mcache_enable_runs(rt_thread_tls->mc);
+	start(proc_self(), stw_reason(), &t);
+	if (times)
+		*times = t;
+	return RT_OK;
+}
+
+int rt_world_stopped(void)
+{
+	return stw_stopped();
+}
+
+int rt_heap_walk(rt_walk_fn *fn, void *arg)
+{
+	struct world_visit v;
+	bool inside;
+	int error;
+
+	if (!fn)
+		return RT_EINVAL;
+	error = door_attached(true);
+	if (error)
+		return error;
+	v = world_enter(RT_STOP_HEAP_WALK);
+	mcache_flush_all(v.p);
+	mcache_disable_runs(rt_thread_tls->mc);
+	inside = door.walking; // of another walk, by its callback
+	door.walking = true;
+	gcverify_walk(fn, arg);
+	door.walking = inside;
+	if (!v.own)
+		mcache_enable_runs(rt_thread_tls->mc);
+	world_leave(&v);
+	return RT_OK;
+}
+
+int rt_heap_verify(struct rt_verify *out)
+{
+	struct rt_verify result;
+	struct world_visit v;
+	int error;
+
+	if (!out)
+		return RT_EINVAL;
+	error = door_attached(true);
+	if (error)
+		return error;
+	v = world_enter(RT_STOP_HEAP_VERIFY);
+	mcache_flush_all(v.p);
+	gcverify_heap(&result);
+	world_leave(&v);
+	*out = result;
+	return RT_OK;
+}

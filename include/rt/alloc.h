@@ -1,0 +1,282 @@
+/*
+ * alloc.h - allocation, and questions about pointers.
+ *
+ * Nothing is freed by hand: an object lives as long as a root, a stack, a
+ * register or a live object refers to it, to its beginning or its inside.
+ */
+#ifndef RT_ALLOC_H
+#define RT_ALLOC_H
+
+#include <rt/version.h>
+#include <rt/kind.h>
+#include <rt/thread.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * ---- What inline allocation fixes into the ABI ----
+ *
+ * The inline functions below are compiled into the host.  Everything that
+ * they touch is frozen for this soname; a host touches none of it itself.
+ */
+
+/* Size classes that have runs, 0 to 32, and the largest size inline. */
+enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024 };
+
+/*
+ * A run: free slots in a row, handed to one thread.  An allocation takes the
+ * one at cur; fewer than one is left when end is reached.
+ */
+struct rt_run {
+	char *cur;
+	char *end;
+};
+
+/*
+ * The part of an attached thread that inline code knows.  Threads that are
+ * not attached share a writable one with no runs.
+ */
+struct rt_thread {
+	/* 1: inside the library, or in the inline sequence, and not to be
+	 * stopped here.  Written by its thread only. */
+	uint8_t nostop;
+	/* 1: a stop waits for this thread.  Written by others, atomically;
+	 * read where the library is entered. */
+	uint8_t pending;
+	/* 1: RT_STORE records the old value.  Written while the thread is
+	 * stopped. */
+	uint8_t barrier;
+	uint8_t spare[5];
+	void *reserved;
+	struct rt_mcache *mc;
+	struct rt_proc *p;
+	/* [kind * RT_RUN_CLASSES + class]; those of RT_NOSCAN and RT_WORDS are
+	 * always there. */
+	struct rt_run *run;
+};
+
+RT_ABI_ASSERT_(sizeof(struct rt_run) == 16, "rt_run is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_run, cur) == 0, "rt_run is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_run, end) == 8, "rt_run is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, nostop) == 0, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, pending) == 1, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, barrier) == 2, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, reserved) == 8, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, mc) == 16, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, p) == 24, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, run) == 32, "rt_thread is ABI");
+RT_ABI_ASSERT_(sizeof(struct rt_thread) == 40, "rt_thread is ABI");
+
+/* The calling thread's; never NULL, attached or not.  The library writes it. */
+extern RT_API __thread rt_thread *rt_thread_tls
+    __attribute__((tls_model("initial-exec")));
+
+/*
+ * rt_alloc_slow_ is where the inline functions go when there is no run or it
+ * is used up: rt_alloc_kind for the thread t.  It finds nostop 0 or 1 and
+ * leaves 0.
+ */
+RT_API void *rt_alloc_slow_(rt_thread *t, int kind, size_t n);
+
+/*
+ * rt_class_ is the size class of n bytes, 16 to 1024, folded to a constant:
+ * classes 1 (8 bytes) and 3 (24) are left out, so that all are aligned to 16.
+ */
+static inline __attribute__((always_inline)) unsigned rt_class_(size_t n)
+{
+	/* clang-format off */
+	return n <= 16 ? 2 : n <= 32 ? 4 : n <= 48 ? 5 : n <= 64 ? 6 :
+	       n <= 80 ? 7 : n <= 96 ? 8 : n <= 112 ? 9 : n <= 128 ? 10 :
+	       n <= 144 ? 11 : n <= 160 ? 12 : n <= 176 ? 13 : n <= 192 ? 14 :
+	       n <= 208 ? 15 : n <= 224 ? 16 : n <= 240 ? 17 : n <= 256 ? 18 :
+	       n <= 288 ? 19 : n <= 320 ? 20 : n <= 352 ? 21 : n <= 384 ? 22 :
+	       n <= 416 ? 23 : n <= 448 ? 24 : n <= 480 ? 25 : n <= 512 ? 26 :
+	       n <= 576 ? 27 : n <= 640 ? 28 : n <= 704 ? 29 : n <= 768 ? 30 :
+	       n <= 896 ? 31 : 32;
+	/* clang-format on */
+}
+
+/* rt_class_size_ is the bytes of a slot of class c, 0 to 32. */
+static inline __attribute__((always_inline)) size_t rt_class_size_(unsigned c)
+{
+	static const uint16_t s[RT_RUN_CLASSES] = {
+	    0,	 8,   16,  24,	32,  48,  64,  80,  96,	 112, 128,
+	    144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352,
+	    384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024};
+
+	return s[c];
+}
+
+/*
+ * rt_alloc_kind_in is rt_alloc_kind for t, which is rt_thread_self() or
+ * rt_thread_tls of the calling thread.  With a constant kind, RT_NOSCAN or
+ * RT_WORDS, and a constant size of 16 to 1024 bytes it takes the next slot of
+ * a run in about ten instructions; everything else is a call.
+ *
+ * A stop by signal that comes between the two stores of nostop is put off
+ * until the library is entered, so no run is ever seen half changed.
+ */
+static inline __attribute__((always_inline)) void *
+rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
+{
+	if (__builtin_constant_p(n) && __builtin_constant_p(kind) &&
+	    kind >= 0 && kind <= RT_WORDS && n >= 16 && n <= RT_INLINE_MAX) {
+		const unsigned c = rt_class_(n);
+		struct rt_run *r = &t->run[kind * RT_RUN_CLASSES + (int)c];
+		char *p;
+
+		__atomic_store_n(&t->nostop, 1, __ATOMIC_RELAXED);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		p = r->cur;
+		if (__builtin_expect((size_t)(r->end - p) >= rt_class_size_(c),
+				     1)) {
+			r->cur = p + rt_class_size_(c);
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+			__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+			return p;
+		}
+	}
+	return rt_alloc_slow_(t, kind, n);
+}
+
+/*
+ * ---- Allocation ----
+ *
+ * What holds for each of the functions that allocate objects:
+ *
+ * The result is n bytes of zeros (but see rt_alloc_noscan_uninit), aligned to
+ * 16 bytes, or, if it is smaller than 16 bytes and has no pointers, to the
+ * largest power of two, at most 8, that divides n (rt_config.align8 changes
+ * that).  No bytes are added to the request.  The object belongs to the
+ * collector; it is not passed to free.
+ *
+ * NULL: there is no memory, also after a collection and after the host's
+ * handler (rt_set_oom_handler) gave up; n is above PTRDIFF_MAX; the thread is
+ * not attached; own stop; no heap.
+ *
+ * n = 0: the address of one byte outside the heap, always the same, that is
+ * neither counted nor freed.
+ *
+ * Attached threads, outside a blocking region.  Collects, blocks and polls.
+ */
+
+/*
+ * rt_alloc allocates an object of kind RT_WORDS, rt_alloc_noscan one of kind
+ * RT_NOSCAN.  They exist as functions for bindings and for pointers to them;
+ * the macros of the same names stand over them.
+ */
+RT_API void *rt_alloc(size_t n);
+RT_API void *rt_alloc_noscan(size_t n);
+
+/*
+ * rt_alloc_in and rt_alloc_noscan_in are the same for a thread that has its
+ * own handle at hand; t is rt_thread_self() of the calling thread.
+ */
+RT_API void *rt_alloc_in(rt_thread *t, size_t n);
+RT_API void *rt_alloc_noscan_in(rt_thread *t, size_t n);
+
+/* A host defines RT_NO_INLINE_ALLOC to have calls everywhere. */
+#if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
+#define rt_alloc_in(t, n) rt_alloc_kind_in((t), RT_WORDS, (n))
+#define rt_alloc_noscan_in(t, n) rt_alloc_kind_in((t), RT_NOSCAN, (n))
+#define rt_alloc(n) rt_alloc_kind_in(rt_thread_tls, RT_WORDS, (n))
+#define rt_alloc_noscan(n) rt_alloc_kind_in(rt_thread_tls, RT_NOSCAN, (n))
+#endif
+
+/*
+ * rt_alloc_noscan_uninit is rt_alloc_noscan for a caller that writes all of
+ * the object before it reads any: above 1024 bytes the contents are
+ * undefined, and may be those of objects that were freed.
+ */
+RT_API void *rt_alloc_noscan_uninit(size_t n);
+
+/*
+ * rt_alloc_kind allocates an object of the kind given (enum rt_kind).  A kind
+ * that is not RT_NOSCAN or RT_WORDS gets NULL.
+ */
+RT_API void *rt_alloc_kind(int kind, size_t n);
+
+/*
+ * ---- Questions about pointers ----
+ *
+ * They accept every 64-bit value and read nothing behind it.  An answer holds
+ * as long as the caller keeps the object alive.
+ *
+ * Any thread, at any time, also in the own stop.  They do not block, collect
+ * or poll.
+ */
+
+/*
+ * rt_size is the size of the allocated object that p points to or into: the
+ * bytes of its size class, for more than 32760 bytes whole pages of 8192.  At
+ * least what was asked for, and all of it may be used; but of an object of
+ * more than 32760 bytes only what was asked for is looked at for pointers, and
+ * only pointers to that keep it alive.  Objects that were
+ * combined because they are smaller than 16 bytes count as one of 16.  0: p
+ * is in no object.
+ */
+RT_API size_t rt_size(const void *obj);
+
+/*
+ * rt_base is the beginning of the allocated object that p points to or into;
+ * NULL: none.
+ */
+RT_API void *rt_base(const void *p);
+
+/* rt_is_heap is 1 if p points to or into an allocated object, else 0. */
+RT_API int rt_is_heap(const void *p);
+
+/*
+ * rt_good_size is what rt_size would say of an RT_WORDS object that is
+ * allocated with n bytes.  0: n is 0, or above 2^40, too large for any
+ * object.  It needs no heap: without one it answers for align8 = 0.
+ */
+RT_API size_t rt_good_size(size_t n);
+
+/*
+ * rt_keep_alive makes the compiler hold p in a register or on the stack until
+ * this point, so that the object stays alive.  No code is emitted.
+ */
+static inline void rt_keep_alive(const void *p)
+{
+	__asm__ volatile("" : : "r"(p) : "memory");
+}
+
+/*
+ * ---- Stacks of interpreters ----
+ */
+
+/*
+ * rt_stack_alloc returns n bytes for a stack that the host manages; n is a
+ * power of two from 2048.  It is no object: the contents are undefined and
+ * not scanned, it is freed by rt_stack_free only, and counted in stack_inuse
+ * of rt_memstats.  Aligned to n or to 8192, whichever is smaller.
+ *
+ * NULL: n is not such a number, there is no memory, the thread is not
+ * attached, own stop, no heap.
+ *
+ * Attached threads, outside a blocking region.  Does not collect, block or
+ * poll.
+ */
+RT_API void *rt_stack_alloc(size_t n);
+
+/*
+ * rt_stack_free frees what rt_stack_alloc(n) returned, on any attached
+ * thread.
+ *
+ * Returns 0, or RT_EINVAL (p is null, or not from rt_stack_alloc(n)),
+ * RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (no heap).  A stack
+ * that is freed twice is not always detected.
+ *
+ * Attached threads, outside a blocking region.  Does not collect, block or
+ * poll.
+ */
+RT_API int rt_stack_free(void *p, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * config.h - configuration, beginning and end of the heap.
+ */
+#ifndef RT_CONFIG_H
+#define RT_CONFIG_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * What happens when statistics contradict each other while rt_read_memstats
+ * has the world stopped.  FATAL prints both values and aborts; REPORT hands
+ * the text to the warn handler after the world was started, and
+ * rt_read_memstats succeeds.  See also rt_set_memstats_double_check.
+ */
+enum rt_double_check {
+	RT_CHECK_OFF = 0,
+	RT_CHECK_FATAL = 1,
+	RT_CHECK_REPORT = 2
+};
+
+/*
+ * The configuration of a heap.  This is the only public struct that may grow:
+ * fields are added at the end only.  rt_config_init writes struct_size and
+ * all defaults; a host then changes what it wants to change.
+ *
+ * A library that is newer than the host's headers takes the fields the host
+ * does not know from its defaults.  An older one accepts a longer struct if
+ * everything that it does not know is zero.
+ *
+ * rt_init refuses a value outside its range with RT_EINVAL.  Sizes are bytes.
+ */
+typedef struct rt_config {
+	/* Bytes of the struct the host was compiled with. */
+	size_t struct_size;
+
+	/*
+	 * Address space for objects, and so the hard limit of the heap; at
+	 * most 2^40.  Rounded down to a multiple of 64 MiB, cut to half of the
+	 * address space limit (RLIMIT_AS), and halved until the system grants
+	 * it, but never below 64 MiB.  Default 0: 2^40, or 2^34 in a library
+	 * built with a sanitizer.
+	 */
+	size_t max_heap;
+
+	/*
+	 * The least heap goal at 100 percent; in proportion at others.  At
+	 * most 2^40.  Default 0: 4 MiB.
+	 */
+	size_t heap_min;
+
+	/*
+	 * Room that a small heap gets beyond gc_percent: the goal is live +
+	 * max(live * gc_percent / 100, min(heap_headroom, 8 * live + 4 MiB)).
+	 * Small programs collect several times less often for it.  At most
+	 * 2^40; 0 gives Go's rule.  Default 24 MiB.
+	 */
+	size_t heap_headroom;
+
+	/*
+	 * Soft limit of all memory that the library has mapped and not given
+	 * back (sys - heap_released of rt_memstats).  0 to INT64_MAX; default
+	 * INT64_MAX: none.  Reported by the metric /gc/gomemlimit:bytes; this
+	 * version's pacer does not act on it.
+	 */
+	int64_t memory_limit;
+
+	/*
+	 * How much may be allocated before the next collection, in percent of
+	 * what the last one found alive.  Below 0: only rt_gc collects.
+	 * Default 100.
+	 */
+	int gc_percent;
+
+	/*
+	 * Processors that the host means to use, 1 to 4096: bounds helper
+	 * threads, and multiplies wall time in CPU statistics.  Default 0:
+	 * the number in the affinity mask at rt_init.
+	 */
+	int max_procs;
+
+	/*
+	 * The most helper threads that the library may make, up to 4096.
+	 * They are made when first needed.  0: never any.  Default -1:
+	 * max_procs.
+	 */
+	int gc_threads;
+
+	/* enum rt_double_check; default RT_CHECK_OFF. */
+	int double_check;
+
+	/*
+	 * The signal that stops a thread which does not reach a safepoint in
+	 * time: one that a process may catch and that no fault raises.  0:
+	 * SIGURG.  -1: none.  Default 0.  In this version every stop is
+	 * cooperative: the value is checked and no signal is sent.
+	 */
+	int stop_signal;
+
+	/* Microseconds between the request and the signal; default 100. */
+	uint32_t stop_grace_us;
+
+	/*
+	 * 1: a word on a stack or in a register that equals the end of an
+	 * object keeps that object.  0: it does not.  Default 1.
+	 */
+	uint8_t past_end;
+
+	/*
+	 * 1: the size class of every request is Go's, so that requests of up
+	 * to 8 bytes, and of 17 to 24, are aligned to 8 only; and no
+	 * allocation is inline.  0: everything is aligned to 16, but what is
+	 * smaller than 16 bytes and has no pointers.  Default 0.
+	 */
+	uint8_t align8;
+
+	/* Marking beside the host's threads; only 0 in this version. */
+	uint8_t concurrent;
+
+	/* 1: rt_init does not attach its caller.  Default 0. */
+	uint8_t no_attach;
+} rt_config;
+
+/*
+ * rt_config_init_sized writes the defaults into the first size bytes of *c,
+ * struct_size = size, and zeros into what this library does not know.  A null
+ * pointer, or a size that does not hold struct_size, writes nothing.  Call it
+ * through rt_config_init, which hands in the size that the host knows.
+ *
+ * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * block.
+ */
+RT_API void rt_config_init_sized(rt_config *c, size_t size);
+#define rt_config_init(c) rt_config_init_sized((c), sizeof *(c))
+
+/*
+ * rt_config_from_env overrides fields of *c, which rt_config_init has filled,
+ * from the environment:
+ *
+ *   RTGC        percent, a number from 0, or "off"      gc_percent
+ *   RTMEMLIMIT  a size, or "off"                        memory_limit
+ *   RTDEBUG     name=value,name=value...                the field of the name
+ *
+ * The names are align8 past_end double_check gc_threads max_procs heap_min
+ * heap_headroom max_heap stop_grace_us stop_signal.  Values have the ranges
+ * of rt_config.  A size is a decimal number of bytes, or one followed by B,
+ * KiB, MiB, GiB or TiB; other values are decimal numbers.  An empty variable
+ * counts as unset, the last of several items of a name counts.
+ *
+ * An item with an unknown name, or with a value that is no number or out of
+ * range, changes nothing, as does a variable of more than 4095 characters;
+ * the others are taken.  A process that runs setuid or setgid reads nothing.
+ *
+ * Returns 0, or RT_EINVAL (something was ignored; c is null or was not
+ * initialised: nothing was read).
+ *
+ * Any thread, at any time, also before rt_init and in the own stop, but not
+ * while another thread changes the environment.  Does not block.
+ */
+RT_API int rt_config_from_env(rt_config *c);
+
+/*
+ * rt_init makes the heap as *c says, NULL for the defaults, and attaches the
+ * calling thread (unless no_attach is set).  *c is copied.  The environment is
+ * not read.  Less than 1 MB of memory is touched; address space is reserved.
+ *
+ * Returns 0, or RT_EINVAL (a value out of range, a struct that was not
+ * initialised, fields set that this library does not know), RT_ENOMEM (the
+ * system grants not even 64 MiB of address space, or the thread's stack is
+ * not known), RT_ESTATE (there is a heap already).  After a failure nothing
+ * is left behind.
+ *
+ * Any thread; one thread calls it before any other thread uses the library.
+ * Does not block.
+ */
+RT_API int rt_init(const rt_config *c);
+
+/*
+ * rt_fini ends the heap: detaches the caller and unmaps all memory of the
+ * heap.  Every pointer that was obtained from it is invalid from then on.
+ *
+ * Returns 0, or RT_EPERM (caller not attached), RT_EBUSY (another thread is
+ * attached, or own stop), RT_ESTATE (no heap, or inside a blocking region);
+ * then nothing was done.
+ *
+ * Attached threads.  May wait for a stop by an unattached reader to end; does
+ * not collect.  No other thread may use the library meanwhile.
+ */
+RT_API int rt_fini(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

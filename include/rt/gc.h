@@ -1,0 +1,111 @@
+/*
+ * gc.h - collections, their goal, and the host's handlers.
+ */
+#ifndef RT_GC_H
+#define RT_GC_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * rt_gc runs one full collection and returns when all memory that it found
+ * dead is free again.  A collection that is under way is finished first.  It
+ * counts in num_forced_gc of rt_memstats.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
+ * (inside a blocking region; no heap).
+ *
+ * Attached threads.  Collects, blocks and polls.
+ */
+RT_API int rt_gc(void);
+
+/*
+ * rt_set_gc_percent sets how much may be allocated before the next
+ * collection, in percent of what the last one found alive
+ * (rt_config.gc_percent), and the heap's goal at once.  Any number below 0
+ * leaves collecting to rt_gc and to allocations that find no memory.  *old
+ * becomes the percentage before, -1 if it was off; old may be NULL.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
+ * (inside a blocking region; no heap); then *old is untouched.
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_set_gc_percent(int percent, int *old);
+
+/*
+ * rt_free_os_memory runs rt_gc and then gives all free pages back to the
+ * system.  They count in heap_released of rt_memstats until used again.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
+ * (inside a blocking region; no heap).  What the system refuses to take stays
+ * with the heap and is no error.
+ *
+ * Attached threads.  Collects, blocks and polls.
+ */
+RT_API int rt_free_os_memory(void);
+
+/*
+ * ---- Handlers ----
+ *
+ * Each is one function with its argument; setting it replaces the one before,
+ * NULL restores the default.  A handler that is being replaced may still be
+ * called until the call that found it returns.
+ */
+
+/*
+ * An out-of-memory handler: n bytes were asked for and a collection did not
+ * find them.  It runs on the thread that allocates, with the world running
+ * and no lock held, and may free what it can, allocate, or leave by longjmp.
+ * Returns 1: try again; 0: the allocation returns NULL.
+ */
+typedef int rt_oom_fn(size_t n, void *arg);
+
+/*
+ * A handler that is told something: text is one or more lines, without a
+ * newline at the end, valid during the call.
+ */
+typedef void rt_text_fn(const char *text, void *arg);
+
+/*
+ * rt_set_oom_handler sets the out-of-memory handler.  Default: none, the
+ * allocation returns NULL.
+ *
+ * Returns 0, or RT_EBUSY (own stop).
+ *
+ * Any thread, also before rt_init.  Does not collect, block or poll.
+ */
+RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
+
+/*
+ * rt_set_warn_handler sets who is told of contradictions that do not end the
+ * process: statistics under RT_CHECK_REPORT.  fn runs on the thread that found
+ * it, after the world was started, with no lock held.  Default: none.
+ *
+ * Returns 0, or RT_EBUSY (own stop).
+ *
+ * Any thread, also before rt_init.  Does not collect, block or poll.
+ */
+RT_API int rt_set_warn_handler(rt_text_fn *fn, void *arg);
+
+/*
+ * rt_set_fatal_handler sets who is told of a bug of the library or of memory
+ * that was overwritten, before the process aborts.  fn runs on the thread that
+ * found it, perhaps with the world stopped and with locks held: it calls
+ * nothing of this library, and does not wait for other threads.  When it
+ * returns, abort() follows.  Default: the text is written to stderr.
+ *
+ * Returns 0, or RT_EBUSY (own stop).
+ *
+ * Any thread, also before rt_init.  Does not collect, block or poll.
+ */
+RT_API int rt_set_fatal_handler(rt_text_fn *fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

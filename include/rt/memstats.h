@@ -1,0 +1,232 @@
+/*
+ * memstats.h - statistics of the heap: Go's MemStats.
+ */
+#ifndef RT_MEMSTATS_H
+#define RT_MEMSTATS_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lengths of the pause ring and of by_size. */
+enum { RT_PAUSES = 256, RT_BY_SIZE = 61 };
+
+/* One size class; frozen for this soname. */
+struct rt_memstats_size {
+	uint32_t size; /* bytes a slot */
+	uint32_t pad;
+	uint64_t mallocs; /* slots ever allocated */
+	uint64_t frees;	  /* slots ever freed */
+};
+
+/*
+ * The statistics.  The fields are Go's, in Go's order, and frozen for this
+ * soname; what Go's lacks stands in rt/metrics.h.  Sizes are bytes, counts
+ * are of objects.  "Ever" counts since rt_init and never falls.
+ *
+ * An object counts with the bytes of its slot: of its size class, or whole
+ * pages of 8192 if it is large (above 32760 bytes).  A free page is
+ * "retained" while the system has not got it back, then "released"; fresh
+ * address space of the heap begins as released.
+ *
+ * These hold exactly in one result, of either reader:
+ *
+ *   alloc == heap_alloc == total_alloc - bytes ever freed
+ *   heap_objects == mallocs - frees
+ *   heap_sys == heap_inuse + heap_idle
+ *   sys == heap_sys + stack_sys + mspan_sys + mcache_sys + buckhash_sys +
+ *          gc_sys + other_sys
+ *   heap_alloc <= heap_inuse, heap_released <= heap_idle
+ */
+typedef struct rt_memstats {
+	/* Bytes of allocated objects; the same as heap_alloc. */
+	uint64_t alloc;
+
+	/* Bytes of objects ever allocated: large ones, plus for each size
+	 * class its slots ever allocated times its size. */
+	uint64_t total_alloc;
+
+	/* Bytes of address space obtained from the system: the sum of the
+	 * fields named ..._sys below.  Reserved, untouched space is not
+	 * counted. */
+	uint64_t sys;
+
+	/* 0; Go keeps the field for old programs, and so do we. */
+	uint64_t lookups;
+
+	/* Objects ever allocated: large ones, slots of every size class, and
+	 * those that were combined into a slot of 16 bytes with others. */
+	uint64_t mallocs;
+
+	/* Objects ever freed: large ones and slots of every size class, plus
+	 * all combined ones, which are never freed one by one: so they cancel
+	 * in heap_objects. */
+	uint64_t frees;
+
+	/* Bytes of allocated objects: reachable ones and those that the
+	 * collector has not freed yet.  Ever allocated minus ever freed. */
+	uint64_t heap_alloc;
+
+	/* Bytes of the heap's address space: heap_inuse + heap_idle. */
+	uint64_t heap_sys;
+
+	/* Bytes of free pages, retained or released.  heap_idle -
+	 * heap_released is what the heap could give back. */
+	uint64_t heap_idle;
+
+	/* Bytes of spans that hold objects.  heap_inuse - heap_alloc bounds
+	 * what is free in them. */
+	uint64_t heap_inuse;
+
+	/* Bytes of free pages that were released; part of heap_idle. */
+	uint64_t heap_released;
+
+	/* Allocated objects: mallocs - frees.  Combined ones do not show, the
+	 * slot they share does. */
+	uint64_t heap_objects;
+
+	/* Bytes of spans for stacks of interpreters (rt_stack_alloc). */
+	uint64_t stack_inuse;
+
+	/* stack_inuse, plus bytes mapped for stacks of threads that the
+	 * library makes itself, of which there are none. */
+	uint64_t stack_sys;
+
+	/* Bytes of span records in use, and mapped for them. */
+	uint64_t mspan_inuse, mspan_sys;
+
+	/* Bytes of the caches of attached threads, and mapped for caches. */
+	uint64_t mcache_inuse, mcache_sys;
+
+	/* Bytes mapped for profiles; 0 while there are none. */
+	uint64_t buckhash_sys;
+
+	/* Bytes mapped for the collector: bitmaps, page words, span tables,
+	 * page summaries, and the spans of work buffers and of unrolled type
+	 * bitmaps. */
+	uint64_t gc_sys;
+
+	/* Bytes mapped for everything else. */
+	uint64_t other_sys;
+
+	/* The size of heap_alloc at which the next collection is meant to
+	 * have ended, as the pacer sees it now; UINT64_MAX when off. */
+	uint64_t next_gc;
+
+	/* When the last collection ended, in ns since 1970; 0: none yet. */
+	uint64_t last_gc;
+
+	/* Nanoseconds the world stood still for collections, ever. */
+	uint64_t pause_total_ns;
+
+	/* The last 256 pauses, in ns, and when each ended, in ns since 1970.
+	 * One entry a collection, its stops added up.  The newest is at
+	 * [(num_gc + 255) % 256]; unused entries are 0. */
+	uint64_t pause_ns[RT_PAUSES];
+	uint64_t pause_end[RT_PAUSES];
+
+	/* Collections that have ended, and those of them that rt_gc asked
+	 * for; both modulo 2^32. */
+	uint32_t num_gc, num_forced_gc;
+
+	/* The part of the CPU time of this process's heap, 0 to 1, that went
+	 * into collections since rt_init: (total of gc - gc idle) / total of
+	 * the metrics /cpu/classes/..., as of the end of the last one. */
+	double gc_cpu_fraction;
+
+	/* 1: there is a collector, even if gc_percent is off. */
+	uint8_t enable_gc;
+
+	/* 0; Go keeps the field for old programs, and so do we. */
+	uint8_t debug_gc;
+
+	uint8_t spare[6];
+
+	/* Size classes 0 to 60.  Class 0 is no class and all zero; classes 61
+	 * to 67 (19072 to 32768 bytes) and large objects do not show here. */
+	struct rt_memstats_size by_size[RT_BY_SIZE];
+} rt_memstats;
+
+RT_ABI_ASSERT_(sizeof(struct rt_memstats_size) == 24, "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, other_sys) == 160, "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, pause_ns) == 192, "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, pause_end) == 2240, "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, num_gc) == 4288, "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, gc_cpu_fraction) == 4296,
+	       "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, enable_gc) == 4304, "rt_memstats is ABI");
+RT_ABI_ASSERT_(offsetof(rt_memstats, by_size) == 4312, "rt_memstats is ABI");
+RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
+
+/*
+ * rt_read_memstats fills *m with the statistics as of this call: all of one
+ * moment, nothing hidden in a thread's cache.  It stops the world for a time
+ * that grows with the number of threads, not with the size of the heap, and
+ * returns what was not used of the threads' runs.  In double-check mode six
+ * comparisons of independent counters are made as well.
+ *
+ * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_ESTATE (no
+ * heap).
+ *
+ * Any thread, also inside a blocking region; an attached one outside counts as
+ * stopped while it waits for the stop of another, so a collection may pass.
+ * In the own stop it uses that.  Blocks.  Does not collect.
+ */
+RT_API int rt_read_memstats(rt_memstats *m);
+
+/*
+ * rt_read_memstats_live fills *m without stopping anything, in time that
+ * grows with the number of threads; for monitoring.  All fields of the heap
+ * are of one consistent moment, and everything that is said above holds.  It
+ * differs from rt_read_memstats in this: what threads have allocated from
+ * the run they hold now, and combined since their last visit, is not counted
+ * yet.
+ *
+ * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
+ *
+ * Any thread, also inside a blocking region and in the own stop.  Waits at
+ * most for another live reader.  Does not collect or poll.
+ */
+RT_API int rt_read_memstats_live(rt_memstats *m);
+
+/* Words that hold any result of rt_read_gcstats. */
+enum { RT_GCSTATS_WORDS = 2 * RT_PAUSES + 3 };
+
+/*
+ * rt_read_gcstats writes the history of pauses to buf, which has room for
+ * nwords words, and to *used how many words were written, 2 * n + 3, where n
+ * is the number of collections, at most 256:
+ *
+ *   n pauses in ns, newest first; n times in ns since 1970 at which they
+ *   ended, newest first; the end of the last collection (0: none); the number
+ *   of collections; the sum of all pauses ever, in ns
+ *
+ * All words are of one moment.
+ *
+ * Returns 0, or RT_EINVAL (buf or used is null, nwords is below
+ * RT_GCSTATS_WORDS), RT_ESTATE (no heap).
+ *
+ * Any thread, also inside a blocking region and in the own stop.  Does not
+ * block, collect or poll.
+ */
+RT_API int rt_read_gcstats(uint64_t *buf, size_t nwords, size_t *used);
+
+/*
+ * rt_set_memstats_double_check sets what rt_read_memstats does about
+ * statistics that contradict each other: an enum rt_double_check, as
+ * rt_config.double_check.
+ *
+ * Returns 0, or RT_EINVAL (unknown mode), RT_EBUSY (own stop), RT_ESTATE (no
+ * heap).
+ *
+ * Any thread.  Does not block, collect or poll.
+ */
+RT_API int rt_set_memstats_double_check(int mode);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * metrics.h - statistics by name: Go's runtime/metrics.
+ *
+ * A name is "/path:unit".  Names and units stay for the life of the soname;
+ * later versions may add some.  rt_metrics_describe lists them in
+ * alphabetical order, each with its meaning in words.
+ */
+#ifndef RT_METRICS_H
+#define RT_METRICS_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* RT_METRIC_BAD is the kind of no metric: a sample that was not filled. */
+enum rt_metric_kind {
+	RT_METRIC_BAD,
+	RT_METRIC_U64,
+	RT_METRIC_F64,
+	RT_METRIC_HISTOGRAM
+};
+
+/*
+ * A metric; frozen for this soname.  The texts are constant and live as long
+ * as the library.
+ */
+typedef struct rt_metric_desc {
+	const char *name, *description;
+	uint32_t kind;	     /* enum rt_metric_kind */
+	uint32_t cumulative; /* 1: never goes down */
+	size_t ncounts;	     /* histogram: its counts, one less than its edges;
+				else 0 */
+} rt_metric_desc;
+
+/*
+ * One value that is asked for; frozen for this soname.  The caller sets name,
+ * and for a histogram counts, an array of its own, and ncounts, the length of
+ * that.
+ *
+ * kind says which of the results was written: u64; f64; or counts, ncounts
+ * (the number of counts) and edges: count i is of values from edges[i] to
+ * below edges[i + 1].  The edges are constant, ascending, perhaps infinite at
+ * the ends, and live as long as the library.
+ *
+ * kind is RT_METRIC_BAD if there is no metric of that name (ncounts is 0
+ * then), or if counts is null or too short (ncounts is the length needed).
+ */
+typedef struct rt_metric_sample {
+	const char *name; /* in */
+	uint32_t kind;	  /* out: enum rt_metric_kind */
+	uint32_t spare;
+	uint64_t u64;	     /* out */
+	double f64;	     /* out */
+	uint64_t *counts;    /* in: the caller's, ncounts long; filled */
+	size_t ncounts;	     /* in: room; out: used, or needed */
+	const double *edges; /* out: ncounts + 1 of them */
+} rt_metric_sample;
+
+/*
+ * rt_metrics_count is the number of metrics.
+ *
+ * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * block.
+ */
+RT_API size_t rt_metrics_count(void);
+
+/*
+ * rt_metrics_describe fills *d with metric number i, from 0.
+ *
+ * Returns 0, or RT_EINVAL (d is null), RT_ENOENT (no metric i).
+ *
+ * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * block.
+ */
+RT_API int rt_metrics_describe(size_t i, rt_metric_desc *d);
+
+/*
+ * rt_metrics_read fills n samples, all from one snapshot that stops nothing:
+ * what belongs together adds up, such as all of /memory/classes/ to its
+ * total.  Histograms of pauses may lag by a pause that is being recorded.
+ * What threads have allocated from the run they hold now is not counted yet.
+ * A name may be asked for several times.  Nothing is allocated.
+ *
+ * Returns 0, also if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
+ * null and n is not 0), RT_ESTATE (no heap).
+ *
+ * Any thread, also inside a blocking region and in the own stop.  Waits at
+ * most for another live reader.  Does not collect or poll.
+ */
+RT_API int rt_metrics_read(rt_metric_sample *samples, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

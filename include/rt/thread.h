@@ -1,0 +1,125 @@
+/*
+ * thread.h - attaching threads, blocking regions, safepoints.
+ *
+ * A thread that wants to allocate or to hold pointers into the heap attaches
+ * itself.  The collector looks for pointers on the stacks and in the
+ * registers of attached threads, and stops them while it does so: at calls
+ * that poll, or inside a blocking region, which counts as standing still.
+ */
+#ifndef RT_THREAD_H
+#define RT_THREAD_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * An attached thread.  The handle belongs to the library and is valid until
+ * the thread detaches; rt/alloc.h has its fields, which only the inline
+ * functions there may touch.
+ */
+typedef struct rt_thread rt_thread;
+
+/*
+ * RT_THREAD_EXACT: the thread has exact roots only.  Its stack and registers
+ * are not scanned, and it is never signalled.
+ * RT_THREAD_COOPERATIVE: it stops only where it polls and is never signalled.
+ */
+enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
+
+/*
+ * rt_thread_attach attaches the calling thread.  flags are 0 or a union of
+ * the constants above.  The bounds of the stack are asked of the system.  A
+ * thread that exits attached is detached then.
+ *
+ * Returns 0, or RT_EINVAL (unknown flags), RT_ENOMEM (no memory, or the
+ * bounds of the stack are not known), RT_ESTATE (attached already; no heap).
+ *
+ * Any thread.  Blocks while the world is stopped.  Does not collect.
+ */
+RT_API int rt_thread_attach(unsigned flags);
+
+/*
+ * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a
+ * stack the system does not know, [lo, hi).  The stack stays readable until
+ * the thread detaches.
+ *
+ * Returns also RT_EINVAL if lo or hi is null, lo is not below hi, or the
+ * caller's frame is not between them.
+ */
+RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
+
+/*
+ * rt_thread_detach takes the calling thread off the heap.  From then on its
+ * stack and registers keep nothing alive, and its handle is invalid.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
+ * (inside a blocking region; no heap).
+ *
+ * Attached threads.  Blocks while the world is stopped.  Does not collect.
+ */
+RT_API int rt_thread_detach(void);
+
+/*
+ * rt_thread_self is the handle of the calling thread, NULL when it is not
+ * attached.  An interpreter keeps it in a register for rt_alloc_in; no other
+ * thread may use it for that.
+ *
+ * Any thread, at any time, also before rt_init, inside a blocking region, in
+ * the own stop and in a signal handler.  Does not block.
+ */
+RT_API rt_thread *rt_thread_self(void);
+
+/*
+ * rt_blocking_enter begins a blocking region: the thread counts as stopped
+ * until rt_blocking_leave, so it may sleep, wait for a lock or run foreign
+ * code for any time without holding up a stop, and is never signalled.
+ * Registers and stack pointer are saved: heap pointers held now stay alive.
+ * Until leave the thread obtains no heap pointers, stores none into the heap
+ * or into roots, and calls no function that only attached threads may call;
+ * not every breach of this can be detected.  Leaving by longjmp is an error.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
+ * (already inside one: regions do not nest; no heap).
+ *
+ * Attached threads.  Does not block or collect.
+ */
+RT_API int rt_blocking_enter(void);
+
+/*
+ * rt_blocking_leave ends a blocking region, on the thread that began it.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_ESTATE (not inside one; no heap).
+ *
+ * Attached threads.  Blocks while the world is stopped.  Does not collect.
+ */
+RT_API int rt_blocking_leave(void);
+
+/*
+ * rt_call_blocking calls fn(arg) inside a blocking region and returns its
+ * result, which may not be a heap pointer that the thread did not hold
+ * before.  A thread that is not attached, or is inside a region already, just
+ * calls fn.  A null fn, or the own stop: NULL, and nothing is called.
+ *
+ * Any thread.  Blocks while the world is stopped.  Does not collect.
+ */
+RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
+
+/*
+ * rt_safepoint lets a wanted stop take place here.  A thread that computes
+ * for long without allocating calls it in its loops, every few microseconds:
+ * it costs one test when no stop is wanted.
+ *
+ * Attached threads; for others, inside a blocking region and in the own stop
+ * it does nothing.  Blocks and polls.  Does not collect, but a collection by
+ * another thread may pass while it stands.
+ */
+RT_API void rt_safepoint(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

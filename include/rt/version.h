@@ -1,0 +1,79 @@
+/*
+ * version.h - version, export mark and error numbers.
+ *
+ * Every other public header includes this one.
+ */
+#ifndef RT_VERSION_H
+#define RT_VERSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of these headers; rt_version tells that of the library. */
+#define RT_VERSION_MAJOR 0
+#define RT_VERSION_MINOR 1
+#define RT_VERSION_MICRO 0
+
+/* One number that can be compared: 1 002 003 is version 1.2.3. */
+#define RT_VERSION_NUMBER                                                      \
+	(RT_VERSION_MAJOR * 1000000 + RT_VERSION_MINOR * 1000 +                \
+	 RT_VERSION_MICRO)
+
+#define RT_API __attribute__((visibility("default")))
+
+/*
+ * Proves what the ABI fixes where the language can; elsewhere it declares
+ * nothing that is ever completed.
+ */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define RT_ABI_ASSERT_(cond, what) static_assert(cond, what)
+#elif !defined(__cplusplus) && defined(__STDC_VERSION__) &&                    \
+    __STDC_VERSION__ >= 201112L
+#define RT_ABI_ASSERT_(cond, what) _Static_assert(cond, what)
+#else
+#define RT_ABI_ASSERT_(cond, what) struct rt_abi_assert_
+#endif
+
+/*
+ * Results of functions.  The numbers stay for the life of the soname; later
+ * versions may add some, so a caller treats an unknown negative number as a
+ * failure.
+ */
+enum rt_error {
+	RT_OK = 0,
+	RT_EINVAL = -1, /* null, zero, misaligned, unknown enum, overflow */
+	RT_ENOMEM = -2, /* the system refused, or the hard limit */
+	RT_EPERM = -3,	/* caller not attached, or not the stopper */
+	RT_EBUSY = -4,	/* caller stopped the world; threads still attached */
+	RT_ESTATE = -5, /* before rt_init, after rt_fini, twice, wrong order */
+	RT_ENOENT = -6	/* no such root, metric, kind */
+};
+
+/*
+ * rt_strerror is an error number in English words, without a newline; never
+ * NULL, also for numbers that are no enum rt_error.  The text is constant and
+ * lives as long as the library.
+ *
+ * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * block.
+ */
+RT_API const char *rt_strerror(int error);
+
+/*
+ * rt_version is RT_VERSION_NUMBER of the library that is in use, which may be
+ * newer than these headers.
+ *
+ * Any thread, at any time, also before rt_init, in the own stop and in a
+ * signal handler.
+ */
+RT_API int rt_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * world.h - stopping the world, and what can be done with a stopped heap.
+ */
+#ifndef RT_WORLD_H
+#define RT_WORLD_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Why the world is stopped.  The numbers below RT_STOP_HOST are the
+ * library's; a host uses RT_STOP_HOST and above, with meanings of its own.
+ */
+enum rt_stop_reason {
+	RT_STOP_UNKNOWN,
+	RT_STOP_GC_MARK_TERM,
+	RT_STOP_GC_SWEEP_TERM,
+	RT_STOP_READ_MEMSTATS,
+	RT_STOP_HEAP_WALK,
+	RT_STOP_HEAP_VERIFY,
+	RT_STOP_FORK,
+	RT_STOP_HOST = 16
+};
+
+/*
+ * How long a stop took.  Frozen for this soname.  Times are nanoseconds of a
+ * monotonic clock.
+ */
+typedef struct rt_stop_times {
+	/* From the request until the last thread stood; the metrics
+	 * /sched/pauses/stopping/... */
+	uint64_t stopping_ns;
+	/* From then until the threads were let go. */
+	uint64_t stopped_ns;
+	/* stopping_ns + stopped_ns; the metrics /sched/pauses/total/... */
+	uint64_t total_ns;
+	/* Sum over threads of the time each stood before the last one did. */
+	uint64_t stopping_cpu_ns;
+	uint32_t nthreads; /* attached then */
+	uint32_t slowest;  /* id of the P that stood last */
+} rt_stop_times;
+
+/*
+ * rt_stop_the_world returns when no other attached thread runs: each stands
+ * at a poll or is inside a blocking region, and none can attach or detach.
+ * The caller, the stopper, may then read and write what the others use,
+ * walk, verify and read statistics; it may not allocate or collect.
+ *
+ * Stops are taken in order of request.  reason is RT_STOP_HOST or above.
+ *
+ * Returns 0, or RT_EINVAL (reason below RT_STOP_HOST), RT_EPERM (caller not
+ * attached), RT_EBUSY (own stop: stops do not nest), RT_ESTATE (inside a
+ * blocking region; no heap).
+ *
+ * Attached threads.  Blocks until earlier stops have ended and all threads
+ * stand; the caller counts as stopped while it waits, so a collection by
+ * another thread may pass.  Does not collect.
+ */
+RT_API int rt_stop_the_world(int reason);
+
+/*
+ * rt_start_the_world ends the stop that the calling thread made and fills
+ * *times, unless it is null.
+ *
+ * Returns 0, or RT_EPERM (the caller did not stop the world, or is inside
+ * rt_heap_walk), RT_ESTATE (no heap); then *times is untouched.
+ *
+ * Attached threads, in the own stop.  Does not block or collect.
+ */
+RT_API int rt_start_the_world(rt_stop_times *times);
+
+/*
+ * rt_world_stopped is 1 while the world is stopped, by whomever, else 0.
+ * Only the stopper can rely on the answer for longer than the call.
+ *
+ * Any thread, at any time, also before rt_init (0), in the own stop and in a
+ * signal handler.  Does not block.
+ */
+RT_API int rt_world_stopped(void);
+
+/* What a callback of rt_heap_walk returns: 0 to go on, or this: enough. */
+enum { RT_WALK_STOP = 1 };
+
+/*
+ * A callback of rt_heap_walk: one object that begins at obj, its size as
+ * rt_size says, its kind (enum rt_kind), and the walk's arg.
+ */
+typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
+
+/*
+ * rt_heap_walk calls fn for every allocated object, in no particular order:
+ * those that the last collection found alive and all that are newer, so some
+ * may be unreachable.  Objects that were combined because they are smaller
+ * than 16 bytes appear as one of 16.
+ *
+ * fn runs with the world stopped, so it may call only what is allowed in the
+ * own stop, may not start the world, and may not leave by longjmp.  obj is
+ * valid during the call; storing it somewhere the collector looks keeps it.
+ *
+ * Returns 0, also when fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
+ * (not attached), RT_ESTATE (inside a blocking region; no heap).
+ *
+ * Attached threads.  Allowed in the own stop; otherwise it makes a stop of
+ * its own, for which it blocks.  Does not collect.  Time grows with the heap.
+ */
+RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
+
+/* The result of rt_heap_verify.  Frozen for this soname. */
+struct rt_verify {
+	uint64_t spans;	  /* spans looked at */
+	uint64_t objects; /* allocated objects in them */
+	uint64_t bytes;	  /* their sizes added up */
+	uint64_t errors;  /* contradictions found; 0 in a healthy heap */
+	char first[160];  /* the first of them in words, else empty */
+};
+
+/*
+ * rt_heap_verify checks every structure of the heap against every other, and
+ * fills *out.  It changes nothing and stops at nothing: a contradiction is
+ * counted, the first one described.  It means that host code has written
+ * outside its objects, or a bug of the library.
+ *
+ * Returns 0, whether or not out->errors is 0, or RT_EINVAL (out is null),
+ * RT_EPERM (not attached), RT_ESTATE (inside a blocking region; no heap).
+ *
+ * Attached threads.  Allowed in the own stop; otherwise it makes a stop of
+ * its own, for which it blocks.  Does not collect.  Time grows with the heap.
+ */
+RT_API int rt_heap_verify(struct rt_verify *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

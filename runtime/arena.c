@@ -1,0 +1,143 @@
+#include "runtime/arena.h"
+
+#include "runtime/oscall.h"
+
+struct arena arena;
+
+enum {
+	TABLE_LINES,
+	TABLE_WORDS,
+	TABLE_SPANS,
+	TABLE_OVERFLOW,
+	TABLES,
+};
+static_assert(TABLES == RT_ARRAY_LEN(arena.table), "one place each");
+
+static const struct {
+	const char *name;
+	unsigned bits_per_page;
+} tables[TABLES] = {
+	[TABLE_LINES] = {"mark and alloc bits", 8 * sizeof(struct pagebits)},
+	[TABLE_WORDS] = {"page words", 32},
+	[TABLE_SPANS] = {"span table", 64},
+	[TABLE_OVERFLOW] = {"mark overflow", 1},
+};
+
+#define DEFAULT_RANGE (UINT64_C(1) << 40)
+#define SANITIZED_RANGE (UINT64_C(1) << 34)
+
+// table_bytes is what a table needs for a number of chunks.
+static size_t table_bytes(unsigned i, uint64_t nchunks)
+{
+	return nchunks * RT_CHUNK_PAGES * tables[i].bits_per_page / 8;
+}
+
+static void tables_fini(unsigned n)
+{
+	while (n-- > 0)
+		systable_fini(&arena.table[n]);
+}
+
+// range_init reserves bytes of address space and the tables for them.
+static bool range_init(uint64_t bytes)
+{
+	char *base = sysmem_reserve(bytes, RT_ARENA_SIZE, "heap");
+	unsigned i;
+
+	if (!base)
+		return false;
+	for (i = 0; i < TABLES; i++)
+		if (!systable_init(&arena.table[i],
+				   table_bytes(i, bytes >> RT_CHUNK_SHIFT),
+				   &gauges.gc_misc_sys, tables[i].name))
+			goto fail;
+	arena.base = (uintptr_t)base;
+	arena.reserved = bytes;
+	arena.lines = (struct pagebits *)arena.table[TABLE_LINES].base;
+	arena.words = (atomic_u32 *)arena.table[TABLE_WORDS].base;
+	arena.spans = (atomic_ptr *)arena.table[TABLE_SPANS].base;
+	arena.overflow = (atomic_u64 *)arena.table[TABLE_OVERFLOW].base;
+	return true;
+fail:
+	tables_fini(i);
+	sysmem_unreserve(base, bytes);
+	return false;
+}
+
+bool arena_init(uint64_t max_heap)
+{
+	uint64_t bytes = max_heap;
+
+	if (bytes == 0)
+		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : DEFAULT_RANGE;
+	bytes = base_min(bytes, DEFAULT_RANGE);
+	bytes = base_min(bytes, oscall_address_limit() / 2);
+	bytes = base_align_down(bytes, RT_ARENA_SIZE);
+	for (bytes = base_max(bytes, RT_ARENA_SIZE); bytes >= RT_ARENA_SIZE;
+	     bytes = base_align_down(bytes / 2, RT_ARENA_SIZE))
+		if (range_init(bytes))
+			return true;
+	return false;
+}
+
+void arena_fini(void)
+{
+	tables_fini(TABLES);
+	sysmem_unreserve((void *)arena.base, arena.reserved);
+	arena = (struct arena){0};
+}
+
+bool arena_grow(uint32_t nchunks)
+{
+	uint64_t used = atomic_u64_load_relaxed(&arena.used);
+	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
+
+	if (bytes > arena.reserved)
+		return false;
+	for (unsigned i = 0; i < TABLES; i++)
+		if (!systable_grow(&arena.table[i], table_bytes(i, nchunks)))
+			return false;
+	if (!sysmem_map((void *)(arena.base + used), bytes - used,
+			&gauges.heap_released))
+		return false;
+	// A program of a few objects stays with small pages: the first chunk
+	// is not worth a huge page of which it would touch a corner.
+	if (used == 0)
+		used = RT_CHUNK_SIZE;
+	if (bytes > used)
+		sysmem_huge_pages((void *)(arena.base + used), bytes - used);
+	atomic_u64_store_release(&arena.used, bytes);
+	return true;
+}
+
+void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
+		   unsigned sizeclass, unsigned kind,
+		   enum pageword_state state)
+{
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_ptr_store_release(&arena.spans[page + i], s);
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_u32_store_release(
+			&arena.words[page + i],
+			pageword_make(sizeclass, kind, state, i));
+}
+
+void arena_set_state(uint64_t page, uint64_t npages,
+		     enum pageword_state state)
+{
+	uint32_t old = arena_word(page);
+
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_u32_store_release(
+			&arena.words[page + i],
+			pageword_make(pageword_class(old), pageword_kind(old),
+				      state, i));
+}
+
+void arena_withdraw(uint64_t page, uint64_t npages)
+{
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_u32_store_release(&arena.words[page + i], 0);
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_ptr_store_release(&arena.spans[page + i], NULL);
+}

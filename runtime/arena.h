@@ -1,0 +1,160 @@
+// arena.h - from an address to what is known of it.  Floor 3.
+//
+// Go: heapArena, spanOf (mheap.go).  One range of addresses is reserved for
+// objects; the heap is a growing prefix of it.  Beside it stand tables with
+// an entry a page, at computed places:
+//
+//   lines   two bitmaps of 64 bytes; which is alloc and which is mark
+//           follows from the sweepgen (epoch.h)
+//   words   the page word: size class, kind, state, place in the span
+//   spans   the mspan
+//   overflow  one bit: marked objects of this page must be scanned again
+//
+// The tables are usable for every page below arena_used(); any thread may
+// read them there, for any address.  A page outside an in-use heap span has
+// both lines zero and class 0.
+#ifndef RUNTIME_ARENA_H
+#define RUNTIME_ARENA_H
+
+#include "runtime/epoch.h"
+#include "runtime/sysmem.h"
+
+struct mspan;
+
+// The bits of one page: bit i of a line stands for the granule of 16 bytes
+// number i; an object's bit is that of its first granule.
+struct pagebits {
+	RT_CACHE_ALIGNED atomic_u64 line[2][RT_PAGE_WORDS];
+};
+static_assert(sizeof(struct pagebits) == 128, "two lines");
+
+enum pageword_state {
+	PAGEWORD_NONE,	 // free, or never used
+	PAGEWORD_HEAP,	 // part of a span of objects
+	PAGEWORD_MANUAL, // part of a stack or work buffer span
+	PAGEWORD_SETTING_UP, // a large object that is not zeroed yet
+};
+
+enum {
+	PAGEWORD_CLASS_BITS = 7,
+	PAGEWORD_KIND_BITS = 5,
+	PAGEWORD_STATE_BITS = 3,
+	PAGEWORD_KIND_SHIFT = PAGEWORD_CLASS_BITS,
+	PAGEWORD_STATE_SHIFT = PAGEWORD_KIND_SHIFT + PAGEWORD_KIND_BITS,
+	PAGEWORD_PLACE_SHIFT = PAGEWORD_STATE_SHIFT + PAGEWORD_STATE_BITS,
+	// A place of this much or more: the first page is further away.
+	PAGEWORD_PLACE_MAX = (1 << (32 - PAGEWORD_PLACE_SHIFT)) - 1,
+};
+
+RT_INLINE uint32_t pageword_make(unsigned sizeclass, unsigned kind,
+				 enum pageword_state state, uint64_t place)
+{
+	if (place > PAGEWORD_PLACE_MAX)
+		place = PAGEWORD_PLACE_MAX;
+	return sizeclass | kind << PAGEWORD_KIND_SHIFT |
+	       (unsigned)state << PAGEWORD_STATE_SHIFT |
+	       (uint32_t)place << PAGEWORD_PLACE_SHIFT;
+}
+
+RT_INLINE unsigned pageword_class(uint32_t w)
+{
+	return w & ((1u << PAGEWORD_CLASS_BITS) - 1);
+}
+
+RT_INLINE unsigned pageword_kind(uint32_t w)
+{
+	return w >> PAGEWORD_KIND_SHIFT & ((1u << PAGEWORD_KIND_BITS) - 1);
+}
+
+RT_INLINE enum pageword_state pageword_state(uint32_t w)
+{
+	return (enum pageword_state)(w >> PAGEWORD_STATE_SHIFT &
+				     ((1u << PAGEWORD_STATE_BITS) - 1));
+}
+
+RT_INLINE uint32_t pageword_place(uint32_t w)
+{
+	return w >> PAGEWORD_PLACE_SHIFT;
+}
+
+struct arena {
+	uintptr_t base;	    // 64 MiB aligned
+	uint64_t reserved;  // bytes of address space for objects
+	atomic_u64 used;    // bytes of the prefix that is the heap; grows
+	struct pagebits *lines;
+	atomic_u32 *words;
+	atomic_ptr *spans;
+	atomic_u64 *overflow;
+	bool align8; // the classes of 8 and 24 bytes are in use
+	struct systable table[4]; // behind the four above
+};
+
+extern struct arena arena;
+
+// arena_init reserves address space for max_heap bytes (0: 1 TiB, or 16 GiB
+// under a sanitizer) and its tables: at most half of RLIMIT_AS, halved until
+// granted, at least 64 MiB.  False: not even that.
+bool arena_init(uint64_t max_heap);
+void arena_fini(void);
+
+// arena_grow makes the heap nchunks chunks long: tables first, then memory,
+// counted in heap_released.  Heap lock held.  False: refused or beyond the
+// range; nothing that is counted changed but what tables gained.
+bool arena_grow(uint32_t nchunks);
+
+// arena_offset is how far p lies from the base; beyond arena_used() p is no
+// heap address.  One subtraction filters every word.
+RT_INLINE uint64_t arena_offset(uintptr_t p)
+{
+	return (uint64_t)(p - arena.base);
+}
+
+// arena_used: the acquire pairs with the release in arena_grow, so tables
+// below it are usable.
+RT_INLINE uint64_t arena_used(void)
+{
+	return atomic_u64_load_acquire(&arena.used);
+}
+
+RT_INLINE uintptr_t arena_page_address(uint64_t page)
+{
+	return arena.base + (page << RT_PAGE_SHIFT);
+}
+
+// arena_word: the acquire pairs with the release that published the span.
+RT_INLINE uint32_t arena_word(uint64_t page)
+{
+	return atomic_u32_load_acquire(&arena.words[page]);
+}
+
+RT_INLINE struct mspan *arena_span(uint64_t page)
+{
+	return atomic_ptr_load_acquire(&arena.spans[page]);
+}
+
+// arena_first_page is the first page of the span that an in-use page with
+// this word belongs to; each step goes back by what a place can say.
+RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t word)
+{
+	while (RT_UNLIKELY(pageword_place(word) == PAGEWORD_PLACE_MAX)) {
+		page -= PAGEWORD_PLACE_MAX;
+		word = arena_word(page);
+	}
+	return page - pageword_place(word);
+}
+
+// arena_publish enters a span of npages pages: spans, then words.  What they
+// lead to is ready.
+void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
+		   unsigned sizeclass, unsigned kind,
+		   enum pageword_state state);
+
+// arena_set_state changes the state in all words of a published span.
+void arena_set_state(uint64_t page, uint64_t npages,
+		     enum pageword_state state);
+
+// arena_withdraw makes the pages of a span free pages again: words, then
+// spans.
+void arena_withdraw(uint64_t page, uint64_t npages);
+
+#endif

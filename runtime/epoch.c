@@ -1,0 +1,3 @@
+#include "runtime/epoch.h"
+
+struct epoch epoch;

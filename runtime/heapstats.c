@@ -1,0 +1,126 @@
+#include "runtime/heapstats.h"
+
+#include "runtime/oscall.h"
+#include "runtime/throw.h"
+
+enum {
+	SLOTS = 3,
+	WORDS = sizeof(struct heapstats_totals) / sizeof(uint64_t),
+	// A writer is done within a microsecond unless it lost its processor.
+	SPINS_BEFORE_YIELD = 200,
+};
+
+static struct {
+	RT_CACHE_ALIGNED struct heapstats_delta slots[SLOTS];
+	RT_CACHE_ALIGNED atomic_u32 gen;
+	struct rt_mutex no_p;	// writers without a P; the move of gen
+	struct rt_mutex reader; // one reader folds or sums
+} stats = {
+	.no_p = RT_MUTEX_INIT(LOCKRANK_HEAPSTATS),
+	.reader = RT_MUTEX_INIT(LOCKRANK_READER),
+};
+
+static atomic_u64 *slot_words(unsigned slot)
+{
+	return (atomic_u64 *)&stats.slots[slot];
+}
+
+static void bad_sequence(uint32_t seq)
+{
+	rt_throw_value("bad sequence number", "seq", seq);
+}
+
+struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
+{
+	if (p) {
+		uint32_t seq = atomic_u32_add_seqcst(&p->stats_seq, 1);
+
+		if (RT_UNLIKELY(seq % 2 == 0))
+			bad_sequence(seq);
+	} else {
+		rt_lock(&stats.no_p);
+	}
+	return &stats.slots[atomic_u32_load_seqcst(&stats.gen)];
+}
+
+void heapstats_release(struct rt_proc *p)
+{
+	if (p) {
+		// Pairs with the acquire in wait_even: the changes are seen.
+		uint32_t seq = atomic_u32_add_release(&p->stats_seq, 1);
+
+		if (RT_UNLIKELY(seq % 2 != 0))
+			bad_sequence(seq);
+	} else {
+		rt_unlock(&stats.no_p);
+	}
+}
+
+// wait_even returns when p was seen outside a change since gen moved.
+static void wait_even(const struct rt_proc *p)
+{
+	for (unsigned spins = 0;
+	     atomic_u32_load_seqcst(&p->stats_seq) % 2 != 0; spins++) {
+		if (spins < SPINS_BEFORE_YIELD)
+			atomic_pause();
+		else
+			oscall_yield();
+	}
+}
+
+// fold adds the history to the slot that was current and clears its place.
+// Nobody writes to either.
+static void fold(unsigned history, unsigned current, uint64_t *out)
+{
+	atomic_u64 *from = slot_words(history);
+	atomic_u64 *to = slot_words(current);
+
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t old = atomic_u64_load_relaxed(&from[i]);
+		uint64_t sum = atomic_u64_load_relaxed(&to[i]);
+
+		if (old != 0) {
+			sum += old;
+			atomic_u64_store_relaxed(&to[i], sum);
+			atomic_u64_store_relaxed(&from[i], 0);
+		}
+		out[i] = sum;
+	}
+}
+
+void heapstats_read(struct heapstats_totals *out)
+{
+	unsigned current, history;
+
+	rt_lock(&stats.reader);
+	current = atomic_u32_load_relaxed(&stats.gen);
+	history = (current + SLOTS - 1) % SLOTS;
+	rt_lock(&stats.no_p);
+	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
+	rt_unlock(&stats.no_p);
+	for (struct rt_proc *p = proc_first(); p; p = p->next)
+		wait_even(p);
+	fold(history, current, (uint64_t *)out);
+	rt_unlock(&stats.reader);
+}
+
+void heapstats_unsafe_read(struct heapstats_totals *out)
+{
+	uint64_t *sums = (uint64_t *)out;
+
+	rt_lock(&stats.reader); // a live reader may be folding
+	for (unsigned i = 0; i < WORDS; i++) {
+		sums[i] = 0;
+		for (unsigned slot = 0; slot < SLOTS; slot++)
+			sums[i] += atomic_u64_load_relaxed(
+				&slot_words(slot)[i]);
+	}
+	rt_unlock(&stats.reader);
+}
+
+void heapstats_unsafe_clear(void)
+{
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		for (unsigned i = 0; i < WORDS; i++)
+			atomic_u64_store_relaxed(&slot_words(slot)[i], 0);
+}

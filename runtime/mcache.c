@@ -1,0 +1,285 @@
+#include "runtime/mcache.h"
+
+#include <string.h>
+
+#include "runtime/bits.h"
+#include "runtime/mcentral.h"
+#include "runtime/throw.h"
+
+// Blocks without a thread.
+static struct {
+	struct rt_mutex lock;
+	struct rt_mcache *list;
+	unsigned n;
+} kept = {.lock = RT_MUTEX_INIT(LOCKRANK_MCACHE)};
+
+static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT, "a prefix of classes");
+static_assert(RT_INLINE_MAX == 1024, "class 32");
+
+static struct rt_mcache *kept_take(void)
+{
+	struct rt_mcache *mc;
+
+	rt_lock(&kept.lock);
+	mc = kept.list;
+	if (mc) {
+		kept.list = mc->next_kept;
+		kept.n--;
+	}
+	rt_unlock(&kept.lock);
+	return mc;
+}
+
+// inline_allowed: with Go's classes for every size the table of the inline
+// path would be wrong; a sanitizer or a debug build wants to see every
+// allocation.
+static bool inline_allowed(void)
+{
+	return !arena.align8 && !RT_ASAN && !RT_DEBUG_BUILD;
+}
+
+// slots_init lets the slots of inline classes use the table that inline code
+// knows, and all others their own run.
+static void slots_init(struct rt_mcache *mc)
+{
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+		unsigned c = spanclass_size((spanclass)sc);
+		unsigned kind = spanclass_kind((spanclass)sc);
+		struct mcache_slot *slot = &mc->slots[sc];
+
+		slot->run = c < RT_RUN_CLASSES
+				    ? &mc->runs[kind * RT_RUN_CLASSES + c]
+				    : &slot->own;
+	}
+}
+
+void mcache_enable_runs(struct rt_mcache *mc)
+{
+	if (inline_allowed())
+		mc->thread.run = mc->runs;
+}
+
+void mcache_disable_runs(struct rt_mcache *mc)
+{
+	mc->thread.run = proc_no_runs;
+}
+
+struct rt_mcache *mcache_new(struct rt_proc *p)
+{
+	struct rt_mcache *mc = kept_take();
+
+	if (mc)
+		memset(mc, 0, sizeof *mc);
+	else
+		mc = sysmem_alloc(sizeof *mc, &gauges.mcache_sys, "mcache");
+	if (!mc)
+		return NULL;
+	gauge_add(&gauges.mcache_inuse, sizeof *mc);
+	mc->thread.mc = mc;
+	mc->thread.p = p;
+	mc->thread.run = proc_no_runs;
+	slots_init(mc);
+	return mc;
+}
+
+void mcache_delete(struct rt_mcache *mc)
+{
+	bool keep;
+
+	gauge_add(&gauges.mcache_inuse, -(int64_t)sizeof *mc);
+	rt_lock(&kept.lock);
+	keep = kept.n < MCACHE_KEPT;
+	if (keep) {
+		mc->next_kept = kept.list;
+		kept.list = mc;
+		kept.n++;
+	}
+	rt_unlock(&kept.lock);
+	if (!keep)
+		sysmem_free(mc, sizeof *mc, &gauges.mcache_sys);
+}
+
+void mcache_trim(void)
+{
+	struct rt_mcache *mc;
+
+	while ((mc = kept_take()) != NULL)
+		sysmem_free(mc, sizeof *mc, &gauges.mcache_sys);
+}
+
+static void live_add(struct rt_mcache *mc, uint64_t bytes)
+{
+	mc->live += (int64_t)bytes;
+	if (mc->live >= MCACHE_LIVE_BATCH)
+		mcache_publish_live(mc);
+}
+
+void mcache_publish_live(struct rt_mcache *mc)
+{
+	// Never below zero: bytes that come back were added before.
+	if (mc->live != 0)
+		atomic_u64_add_relaxed(&gauges.heap_live, (uint64_t)mc->live);
+	mc->live = 0;
+}
+
+bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit)
+{
+	struct mcache_slot *slot = &mc->slots[sc];
+	struct mspan *s = slot->span;
+	struct mspan_run run;
+
+	if (!s || !mspan_find_run(s, slot->next_bit, &run))
+		return false;
+	// Cleared before its bits are set: nobody sees an allocated object
+	// with old contents.
+	if (s->needzero && !(uninit && run.n == 1))
+		memset(run.cur, 0, (size_t)(run.end - run.cur));
+	mspan_take_run(s, &run);
+	slot->next_bit = run.stop;
+	slot->nalloc += run.n;
+	slot->run->cur = run.cur;
+	slot->run->end = run.end;
+	live_add(mc, (uint64_t)(run.end - run.cur));
+	return true;
+}
+
+void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
+{
+	struct mcache_slot *slot = &mc->slots[sc];
+
+	if (slot->span)
+		rt_throw("refill of span with free space remaining");
+	if (s->alloc_count >= s->nelems)
+		rt_throw("span has no free space");
+	s->cached = 1;
+	slot->span = s;
+	slot->next_bit = 0;
+	slot->nalloc = 0;
+	mc->nonempty[sc / 64] |= UINT64_C(1) << (sc % 64);
+}
+
+// ---- tiny ----
+
+void *mcache_tiny(struct rt_mcache *mc, size_t size)
+{
+	uint32_t offset = mc->tiny_offset;
+
+	// The alignment that a type of this size may want.
+	if (size % 8 == 0)
+		offset = (uint32_t)base_align_up(offset, 8);
+	else if (size % 4 == 0)
+		offset = (uint32_t)base_align_up(offset, 4);
+	else if (size % 2 == 0)
+		offset = (uint32_t)base_align_up(offset, 2);
+	if (mc->tiny == 0 || offset + size > SIZECLASS_TINY_SIZE)
+		return NULL;
+	mc->tiny_offset = offset + (uint32_t)size;
+	mc->tiny_allocs++;
+	return (void *)(mc->tiny + offset);
+}
+
+void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size)
+{
+	if (size < mc->tiny_offset || mc->tiny == 0) {
+		mc->tiny = (uintptr_t)block;
+		mc->tiny_offset = (uint32_t)size;
+	}
+}
+
+// ---- retiring ----
+
+// give_back_tail ends a slot's run; what was not used is free again.
+static void give_back_tail(struct rt_mcache *mc, struct mcache_slot *slot)
+{
+	struct rt_run *run = slot->run;
+	uint32_t n = mspan_give_back(slot->span, run->cur, run->end);
+
+	slot->nalloc -= n;
+	mc->live -= (int64_t)(n * slot->span->elemsize);
+	run->cur = run->end = NULL;
+}
+
+// let_go returns a counted span to where the next P finds it.
+static void let_go(struct rt_mcache *mc, spanclass sc)
+{
+	struct mcache_slot *slot = &mc->slots[sc];
+	struct mspan *s = slot->span;
+
+	slot->span = NULL;
+	mc->nonempty[sc / 64] &= ~(UINT64_C(1) << (sc % 64));
+	s->cached = 0;
+	// An empty span is pushed like any other; the next sweep frees it.
+	if (s->alloc_count < s->nelems)
+		mcentral_push(s);
+}
+
+// count_slot moves a slot's allocations to its span and the statistics.
+static uint64_t count_slot(struct mcache_slot *slot, spanclass sc,
+			   struct heapstats_delta *d)
+{
+	uint32_t n = slot->nalloc;
+
+	slot->nalloc = 0;
+	slot->span->alloc_count += n;
+	if (n != 0)
+		heapstats_add(&d->small_alloc_count[spanclass_size(sc)], n);
+	return n * slot->span->elemsize;
+}
+
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
+{
+	struct mcache_slot *slot = &mc->slots[sc];
+	struct heapstats_delta *d;
+	uint64_t bytes;
+
+	if (!slot->span)
+		return;
+	give_back_tail(mc, slot);
+	d = heapstats_acquire(p);
+	bytes = count_slot(slot, sc, d);
+	if (sc == SPANCLASS_TINY && mc->tiny_allocs != 0) {
+		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
+		mc->tiny_allocs = 0;
+	}
+	heapstats_release(p);
+	gauge_add(&gauges.total_alloc, (int64_t)bytes);
+	mcache_publish_live(mc);
+	// Only now: whoever sweeps the span publishes its frees after these
+	// mallocs.
+	let_go(mc, sc);
+}
+
+void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
+{
+	uint64_t bytes = 0;
+	struct heapstats_delta *d;
+
+	mc->tiny = 0;
+	mc->tiny_offset = 0;
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
+			give_back_tail(mc, &mc->slots[w * 64 + bits_ctz(x)]);
+	d = heapstats_acquire(p);
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
+			spanclass sc = (spanclass)(w * 64 + bits_ctz(x));
+
+			bytes += count_slot(&mc->slots[sc], sc, d);
+		}
+	if (mc->tiny_allocs != 0)
+		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
+	heapstats_release(p);
+	mc->tiny_allocs = 0;
+	gauge_add(&gauges.total_alloc, (int64_t)bytes);
+	mcache_publish_live(mc);
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
+			let_go(mc, (spanclass)(w * 64 + bits_ctz(x)));
+}
+
+void mcache_flush_all(struct rt_proc *p)
+{
+	for (struct rt_proc *q = proc_first(); q; q = q->next)
+		if (mcache_of(q))
+			mcache_flush(mcache_of(q), p);
+}

@@ -1,0 +1,123 @@
+// mcache.h - what one P allocates small objects from.  Floor 5.
+//
+// Go: mcache (mcache.go), tiny allocator (malloc.go).
+//
+// For every span class a P caches one span and takes runs of free slots from
+// it.  A run's slots are marked allocated when the run is taken; the inline
+// path only bumps the run's cursor.  Retiring gives the tail back, counts
+// what was used, and lets go of the span.  Nothing is counted per object but
+// a combined tiny allocation.
+//
+// Only the P's own thread touches its mcache, or the stopper while that
+// thread stands.  The block of memory is mapped by itself and holds the part
+// that inline allocation knows (struct rt_thread and its table of runs).
+#ifndef RUNTIME_MCACHE_H
+#define RUNTIME_MCACHE_H
+
+#include "runtime/mheap.h"
+
+struct mcache_slot {
+	struct mspan *span;  // cached here, or NULL
+	struct rt_run *run;  // in the table of the inline path, or own
+	struct rt_run own;
+	uint32_t next_bit;   // where the search for the next run begins
+	uint32_t nalloc;     // slots taken since the last count
+};
+
+enum {
+	// heap_live is published when this much has gathered.
+	MCACHE_LIVE_BATCH = 32 << 10,
+	MCACHE_STACK_ORDERS = 4,  // stacks of 2, 4, 8 and 16 KiB
+	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
+	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
+	MCACHE_WORDS = (SPANCLASS_COUNT + 63) / 64,
+	MCACHE_KEPT = 4, // free blocks kept for the next threads
+};
+
+// Free stacks that a P keeps (stackalloc.h).
+struct mcache_stacks {
+	uint32_t n[MCACHE_STACK_ORDERS];
+	void *stack[MCACHE_STACK_ORDERS][MCACHE_STACKS];
+};
+
+struct rt_mcache {
+	struct rt_thread thread;
+	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
+	uint64_t nonempty[MCACHE_WORDS]; // slots that cache a span
+	uintptr_t tiny;		// current tiny block, or 0
+	uint32_t tiny_offset;	// first free byte of it
+	uint64_t tiny_allocs;	// combined since the last count
+	int64_t live;		// bytes not yet added to heap_live; below 0
+				// after a tail came back
+	struct mspan *setting_up; // large object that is being cleared
+	struct mheap_cache heap;
+	struct mcache_stacks stacks;
+	struct rt_mcache *next_kept; // MCACHE lock
+	struct mcache_slot slots[SPANCLASS_COUNT];
+};
+
+// mcache_new maps a block for the calling thread (NULL: refused);
+// mcache_delete takes an empty one back.  p is the calling thread's P.
+struct rt_mcache *mcache_new(struct rt_proc *p);
+void mcache_delete(struct rt_mcache *mc);
+
+// mcache_trim unmaps the blocks that are kept.
+void mcache_trim(void);
+
+// mcache_enable_runs lets the inline path allocate (unless this build or
+// configuration wants every allocation to be a call); mcache_disable_runs
+// sends every allocation to the slow path, which knows why.
+void mcache_enable_runs(struct rt_mcache *mc);
+void mcache_disable_runs(struct rt_mcache *mc);
+
+// mcache_next_run takes the next run of the cached span; false: there is no
+// span, or it has no free slot left.  The run's memory is cleared, unless
+// uninit is set and the run is a single object.
+bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit);
+
+// mcache_set_span caches a span with free slots in an empty slot.
+void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s);
+
+// mcache_bump takes one object from the current run; NULL: the run is empty.
+RT_INLINE void *mcache_bump(struct rt_mcache *mc, spanclass sc)
+{
+	struct rt_run *run = mc->slots[sc].run;
+	size_t size = sizeclass_table[spanclass_size(sc)].size;
+	char *p = run->cur;
+
+	if ((size_t)(run->end - p) < size)
+		return NULL;
+	run->cur = p + size;
+	return p;
+}
+
+// mcache_tiny combines a small pointer-free request with others in the
+// current block; NULL: it does not fit.  mcache_set_tiny makes a new block,
+// of which size bytes are taken, the current one if it has more room left.
+void *mcache_tiny(struct rt_mcache *mc, size_t size);
+void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
+
+// mcache_retire_slot counts a slot whose span is exhausted, and lets go of the
+// span.
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc);
+
+// mcache_flush retires every slot and the tiny block.  p: whose statistics
+// count, NULL for none; the mcache's owner is the caller or stands.
+void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
+
+// mcache_flush_all flushes the mcaches of all attached threads, in order of
+// their Ps, one acquire each.  World stopped; p: the stopper's P, or NULL.
+void mcache_flush_all(struct rt_proc *p);
+
+// mcache_of is the mcache of a P's thread; NULL: it has none (yet).
+RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
+{
+	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);
+
+	return t ? t->mc : NULL;
+}
+
+// mcache_publish_live adds what has gathered to heap_live.
+void mcache_publish_live(struct rt_mcache *mc);
+
+#endif

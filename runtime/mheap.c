@@ -1,0 +1,360 @@
+#include "runtime/mheap.h"
+
+#include "runtime/throw.h"
+
+struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
+
+bool mheap_init(void)
+{
+	// Not zeroed: a late popper of mcentral may read a freed span's node.
+	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
+		      &gauges.mspan_sys);
+	fixalloc_init(&mheap.blocks, 2 * sizeof(struct pagebits),
+		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
+	return pagealloc_init(&mheap.pages,
+			      (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT));
+}
+
+void mheap_fini(void)
+{
+	pagealloc_fini(&mheap.pages);
+}
+
+// ---- mspan structures ----
+
+// spans_take gets one mspan; heap lock held.
+static struct mspan *spans_take(void)
+{
+	struct mspan *s = fixalloc_alloc(&mheap.spans);
+
+	if (s)
+		gauge_add(&gauges.mspan_inuse, sizeof *s);
+	return s;
+}
+
+static void spans_give(struct mspan *s)
+{
+	s->use = MSPAN_FREE;
+	fixalloc_free(&mheap.spans, s);
+	gauge_add(&gauges.mspan_inuse, -(int64_t)sizeof *s);
+}
+
+// cache_fill_spans fills half of a P's stock; heap lock held.
+static void cache_fill_spans(struct mheap_cache *cache)
+{
+	while (cache->nspans < MHEAP_CACHE_SPANS / 2) {
+		struct mspan *s = spans_take();
+
+		if (!s)
+			return;
+		cache->spans[cache->nspans++] = s;
+	}
+}
+
+void mheap_cache_flush(struct mheap_cache *cache)
+{
+	rt_lock(&mheap.lock);
+	if (!pagecache_empty(&cache->pages))
+		pagecache_flush(&cache->pages, &mheap.pages);
+	while (cache->nspans > 0)
+		spans_give(cache->spans[--cache->nspans]);
+	rt_unlock(&mheap.lock);
+}
+
+// ---- pages ----
+
+// free_tail is the number of free pages at the heap's end; less than npages,
+// which do not fit anywhere.  So no more chunks are looked at than npages
+// would fill.
+static uint64_t free_tail(void)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = mheap.pages.nchunks; i-- > 0;) {
+		const struct pallocdata *c = pagealloc_chunk(&mheap.pages, i);
+		uint32_t end = pallocsum_end(pallocbits_summarize(&c->alloc));
+
+		n += end;
+		if (end != RT_CHUNK_PAGES)
+			break;
+	}
+	return n;
+}
+
+// grow makes the heap longer, by whole chunks, until npages pages fit at its
+// end; heap lock held.
+static bool grow(struct rt_proc *p, uint64_t npages)
+{
+	uint64_t missing = npages - free_tail();
+	uint64_t nchunks = (missing + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
+	uint64_t total = mheap.pages.nchunks + nchunks;
+	struct heapstats_delta *d;
+
+	if (total > mheap.pages.max_chunks)
+		return false;
+	if (!pagealloc_reserve(&mheap.pages, (uint32_t)total) ||
+	    !arena_grow((uint32_t)total))
+		return false;
+	d = heapstats_acquire(p);
+	heapstats_add(&d->released, nchunks << RT_CHUNK_SHIFT);
+	heapstats_release(p);
+	pagealloc_grow(&mheap.pages, (uint32_t)total);
+	return true;
+}
+
+// Pages that were taken and are not yet counted.
+struct grant {
+	struct mspan *span;
+	uint64_t page;
+	uint64_t nscav; // of its pages, those that were given back or fresh
+};
+
+// take_cached takes a span and pages from a P's cache, without a lock.
+static bool take_cached(struct mheap_cache *cache, uint64_t npages,
+			struct grant *g)
+{
+	if (cache->nspans == 0)
+		return false;
+	g->page = pagecache_alloc(&cache->pages, (unsigned)npages, &g->nscav);
+	if (g->page == PAGEALLOC_NONE)
+		return false;
+	g->span = cache->spans[--cache->nspans];
+	return true;
+}
+
+// take_locked takes a span and pages under the heap lock.  The span comes
+// first, so that pages never have to be put back.
+static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
+{
+	g->span = spans_take();
+	if (!g->span)
+		return false;
+	g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+	if (g->page == PAGEALLOC_NONE && grow(p, npages)) {
+		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+		if (g->page == PAGEALLOC_NONE)
+			rt_throw("grew heap, but no adequate free space found");
+	}
+	if (g->page == PAGEALLOC_NONE) {
+		spans_give(g->span);
+		return false;
+	}
+	return true;
+}
+
+static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
+		 struct grant *g)
+{
+	bool small = cache && npages < PAGECACHE_MAX_NPAGES;
+	bool ok;
+
+	if (small && take_cached(cache, npages, g))
+		return true;
+	rt_lock(&mheap.lock);
+	if (small) {
+		cache_fill_spans(cache);
+		if (pagecache_empty(&cache->pages))
+			pagecache_fill(&cache->pages, &mheap.pages);
+	}
+	ok = (small && take_cached(cache, npages, g)) ||
+	     take_locked(p, npages, g);
+	rt_unlock(&mheap.lock);
+	return ok;
+}
+
+// ---- accounting ----
+
+static atomic_u64 *use_field(struct heapstats_delta *d, unsigned use)
+{
+	return use == MSPAN_HEAP    ? &d->in_heap
+	       : use == MSPAN_STACK ? &d->in_stacks
+				    : &d->in_work_bufs;
+}
+
+static void count_alloc(struct rt_proc *p, enum mspan_use use, uint64_t npages,
+			uint64_t nscav)
+{
+	uint64_t bytes = npages << RT_PAGE_SHIFT;
+	uint64_t scav = nscav << RT_PAGE_SHIFT;
+	struct heapstats_delta *d;
+
+	if (scav != 0) {
+		sysmem_used(scav);
+		gauge_add(&gauges.heap_released, -(int64_t)scav);
+	}
+	gauge_add(&gauges.heap_free, -(int64_t)(bytes - scav));
+	if (use == MSPAN_HEAP) {
+		gauge_add(&gauges.heap_in_use, (int64_t)bytes);
+		gauge_add(&gauges.pages_in_use, (int64_t)npages);
+	}
+	d = heapstats_acquire(p);
+	heapstats_add(&d->committed, scav);
+	heapstats_add(&d->released, -scav);
+	heapstats_add(use_field(d, use), bytes);
+	heapstats_release(p);
+}
+
+static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
+{
+	uint64_t bytes = npages << RT_PAGE_SHIFT;
+	struct heapstats_delta *d;
+
+	gauge_add(&gauges.heap_free, (int64_t)bytes);
+	if (use == MSPAN_HEAP) {
+		gauge_add(&gauges.heap_in_use, -(int64_t)bytes);
+		gauge_add(&gauges.pages_in_use, -(int64_t)npages);
+	}
+	d = heapstats_acquire(p);
+	heapstats_add(use_field(d, use), -bytes);
+	heapstats_release(p);
+}
+
+// ---- spans ----
+
+static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
+				uint64_t npages, enum mspan_use use)
+{
+	struct grant g;
+
+	if (!take(p, cache, npages, &g))
+		return NULL;
+	g.span->base = arena_page_address(g.page);
+	g.span->npages = npages;
+	// Fresh memory and memory that was given back reads as zero.
+	g.span->needzero = g.nscav != npages;
+	count_alloc(p, use, npages, g.nscav);
+	return g.span;
+}
+
+static struct pagebits *block_take(void)
+{
+	struct pagebits *block;
+
+	rt_lock(&mheap.lock);
+	block = fixalloc_alloc(&mheap.blocks);
+	rt_unlock(&mheap.lock);
+	return block;
+}
+
+static void block_give(struct pagebits *block)
+{
+	rt_lock(&mheap.lock);
+	fixalloc_free(&mheap.blocks, block);
+	rt_unlock(&mheap.lock);
+}
+
+struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
+				spanclass sc)
+{
+	unsigned c = spanclass_size(sc);
+	struct pagebits *block = NULL;
+	struct mspan *s;
+
+	if (c == 1) {
+		block = block_take();
+		if (!block)
+			return NULL;
+	}
+	s = span_alloc(p, cache, sizeclass_table[c].npages, MSPAN_HEAP);
+	if (!s) {
+		if (block)
+			block_give(block);
+		return NULL;
+	}
+	mspan_init_small(s, sc, block);
+	arena_publish(mspan_page(s), s->npages, s, c, spanclass_kind(sc),
+		      PAGEWORD_HEAP);
+	return s;
+}
+
+struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
+				unsigned kind, size_t request)
+{
+	struct mspan *s =
+		span_alloc(p, cache, base_pages(request), MSPAN_HEAP);
+
+	if (!s)
+		return NULL;
+	mspan_init_large(s, kind, request);
+	atomic_u64_store_relaxed(
+		mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
+	arena_publish(mspan_page(s), s->npages, s, 0, kind,
+		      PAGEWORD_SETTING_UP);
+	return s;
+}
+
+void mheap_publish_large(struct mspan *s)
+{
+	arena_set_state(mspan_page(s), s->npages, PAGEWORD_HEAP);
+}
+
+struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
+				 enum mspan_use use)
+{
+	struct mspan *s = span_alloc(p, NULL, npages, use);
+
+	if (!s)
+		return NULL;
+	mspan_init_manual(s, use);
+	arena_publish(mspan_page(s), npages, s, 0, 0, PAGEWORD_MANUAL);
+	return s;
+}
+
+// release_pages gives the pages and structures of a list back.
+static void release_pages(struct mspan *list)
+{
+	rt_lock(&mheap.lock);
+	for (struct mspan *s = list, *next; s; s = next) {
+		uint64_t page = mspan_page(s);
+
+		next = s->next;
+		if (s->use == MSPAN_HEAP && s->bits != &arena.lines[page])
+			fixalloc_free(&mheap.blocks, s->bits);
+		pagealloc_free(&mheap.pages, page, s->npages);
+		spans_give(s);
+	}
+	rt_unlock(&mheap.lock);
+}
+
+void mheap_free(struct rt_proc *p, struct mspan *list)
+{
+	uint64_t npages = 0;
+
+	if (!list)
+		return;
+	for (struct mspan *s = list; s; s = s->next) {
+		if (s->use != MSPAN_HEAP || s->alloc_count != 0 || s->cached ||
+		    atomic_u32_load_relaxed(&s->sweepgen) != epoch_sweepgen())
+			rt_throw("mheap.freeSpanLocked - invalid free");
+		npages += s->npages;
+		arena_withdraw(mspan_page(s), s->npages);
+	}
+	count_free(p, MSPAN_HEAP, npages);
+	release_pages(list);
+}
+
+void mheap_free_manual(struct rt_proc *p, struct mspan *s)
+{
+	if (s->use != MSPAN_STACK && s->use != MSPAN_WORK)
+		rt_throw("mheap.freeSpanLocked - invalid stack free");
+	s->next = NULL;
+	arena_withdraw(mspan_page(s), s->npages);
+	count_free(p, s->use, s->npages);
+	release_pages(s);
+}
+
+struct mspan *mheap_next_span(uint64_t *page)
+{
+	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
+
+	for (uint64_t i = *page; i < end; i++) {
+		struct mspan *s = arena_span(i);
+
+		if (s) {
+			*page = mspan_page(s) + s->npages;
+			return s;
+		}
+	}
+	*page = end;
+	return NULL;
+}

@@ -1,0 +1,69 @@
+// mheap.h - spans of pages, and every byte of them counted.  Floor 4.
+//
+// Go: mheap (mheap.go).  Pages come from a P's page cache without a lock, or
+// from the page allocator under the heap lock, which grows the heap by whole
+// chunks when nothing fits.
+//
+// A number never lags behind: between the change of a page bit and its
+// statistics no thread can be stopped.  Order: in_heap is published before a
+// large object's bytes, and taken back after its free.
+#ifndef RUNTIME_MHEAP_H
+#define RUNTIME_MHEAP_H
+
+#include "runtime/fixalloc.h"
+#include "runtime/heapstats.h"
+#include "runtime/mspan.h"
+#include "runtime/pagecache.h"
+
+enum { MHEAP_CACHE_SPANS = 16 };
+
+// What one P keeps of the heap for itself.
+struct mheap_cache {
+	struct pagecache pages;
+	unsigned nspans;
+	struct mspan *spans[MHEAP_CACHE_SPANS];
+};
+
+struct mheap {
+	struct rt_mutex lock; // of everything here
+	struct pagealloc pages;
+	struct fixalloc spans;	// struct mspan
+	struct fixalloc blocks; // bitmaps of spans of 8-byte objects
+};
+
+extern struct mheap mheap;
+
+// mheap_init makes an empty heap in the range that arena_init reserved.
+bool mheap_init(void);
+void mheap_fini(void);
+
+// mheap_alloc_small returns a span of a class, swept, with no object in it,
+// and publishes it.  p: whose statistics count; cache may be NULL.  NULL: the
+// system refuses, or the range is full; then nothing changed but what
+// growth may have gained.
+struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
+				spanclass sc);
+
+// mheap_alloc_large returns a span that holds one object of request bytes,
+// in the state setting up: no look-up finds it until mheap_publish_large.
+struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
+				unsigned kind, size_t request);
+void mheap_publish_large(struct mspan *s);
+
+// mheap_alloc_manual returns pages that hold no objects, not zeroed.
+struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
+				 enum mspan_use use);
+
+// mheap_free takes back a list (linked by next) of heap spans that hold no
+// object, are swept, and whose lines are zero; their frees were published.
+void mheap_free(struct rt_proc *p, struct mspan *list);
+void mheap_free_manual(struct rt_proc *p, struct mspan *s);
+
+// mheap_cache_flush gives a P's pages and spans back.
+void mheap_cache_flush(struct mheap_cache *cache);
+
+// mheap_next_span is the first span at or after *page, which becomes the page
+// behind it; NULL: none.  World stopped.
+struct mspan *mheap_next_span(uint64_t *page);
+
+#endif

@@ -1,0 +1,365 @@
+#define _GNU_SOURCE 1
+
+#include "runtime/oscall.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+// From linux/prctl.h, whose older versions lack them.
+enum { SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
+
+enum { NS_PER_S = 1000 * 1000 * 1000 };
+
+static const char *const names[] = {
+    [OSCALL_RESERVE] = "reserve",
+    [OSCALL_COMMIT] = "commit",
+    [OSCALL_MAP] = "map",
+    [OSCALL_UNMAP] = "unmap",
+    [OSCALL_RELEASE] = "release",
+    [OSCALL_ADVISE] = "advise",
+    [OSCALL_NAME] = "name",
+    [OSCALL_FUTEX_WAIT] = "futex wait",
+    [OSCALL_FUTEX_WAKE] = "futex wake",
+    [OSCALL_CLOCK] = "clock",
+    [OSCALL_AFFINITY] = "affinity",
+    [OSCALL_RLIMIT] = "rlimit",
+    [OSCALL_PAGESIZE] = "page size",
+    [OSCALL_STACKBOUNDS] = "stack bounds",
+    [OSCALL_TLSKEY] = "TLS key",
+    [OSCALL_GETENV] = "getenv",
+    [OSCALL_WRITE] = "write",
+    [OSCALL_YIELD] = "yield",
+};
+static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
+
+const char *oscall_name(enum oscall kind)
+{
+	return names[kind];
+}
+
+// ---- faults ----
+
+// Written by oscall_fail, in which ncalls comes last and arms the rest.
+struct fault {
+	atomic_u64 calls;  // since oscall_fail
+	atomic_u64 failed; // of those
+	atomic_u64 first;  // number of the first call that fails, from 1
+	atomic_u64 ncalls; // how many fail from there; 0: none
+	atomic_u32 error;
+};
+
+static struct fault faults[OSCALL_KINDS];
+
+// 1 from the first oscall_fail on: the price of all this in a product is the
+// test of this word.
+static atomic_u32 watched;
+
+void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
+{
+	struct fault *f = &faults[kind];
+
+	atomic_u64_store_relaxed(&f->ncalls, 0);
+	atomic_u64_store_relaxed(&f->calls, 0);
+	atomic_u64_store_relaxed(&f->failed, 0);
+	atomic_u64_store_relaxed(&f->first, nth);
+	atomic_u32_store_relaxed(&f->error, (uint32_t)error);
+	atomic_u64_store_release(&f->ncalls, ncalls); // to refused_watched
+	atomic_u32_store_relaxed(&watched, 1);
+}
+
+uint64_t oscall_count(enum oscall kind)
+{
+	return atomic_u64_load_relaxed(&faults[kind].calls);
+}
+
+uint64_t oscall_failed(enum oscall kind)
+{
+	return atomic_u64_load_relaxed(&faults[kind].failed);
+}
+
+static RT_NOINLINE int refused_watched(enum oscall kind)
+{
+	struct fault *f = &faults[kind];
+	// Pairs with the release in oscall_fail.
+	uint64_t ncalls = atomic_u64_load_acquire(&f->ncalls);
+	uint64_t first = atomic_u64_load_relaxed(&f->first);
+	uint64_t call = atomic_u64_add_relaxed(&f->calls, 1);
+
+	if (call < first || call - first >= ncalls)
+		return 0;
+	atomic_u64_add_relaxed(&f->failed, 1);
+	errno = (int)atomic_u32_load_relaxed(&f->error);
+	return errno;
+}
+
+// refused counts a call about to be made.  It returns 0, or the errno with
+// which the call is to fail unmade; errno is that too.
+RT_INLINE int refused(enum oscall kind)
+{
+	if (RT_LIKELY(atomic_u32_load_relaxed(&watched) == 0))
+		return 0;
+	return refused_watched(kind);
+}
+
+// result turns the usual 0 or -1 into 0 or the errno.
+RT_INLINE int result(long r)
+{
+	return r < 0 ? errno : 0;
+}
+
+// ---- memory ----
+
+static void *map(size_t n, int protection, int flags)
+{
+	void *p = mmap(NULL, n, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+		       -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *oscall_reserve(size_t n)
+{
+	if (refused(OSCALL_RESERVE))
+		return NULL;
+	return map(n, PROT_NONE, MAP_NORESERVE);
+}
+
+int oscall_commit(void *p, size_t n)
+{
+	int error = refused(OSCALL_COMMIT);
+
+	return error ? error : result(mprotect(p, n, PROT_READ | PROT_WRITE));
+}
+
+void *oscall_map(size_t n)
+{
+	if (refused(OSCALL_MAP))
+		return NULL;
+	return map(n, PROT_READ | PROT_WRITE, 0);
+}
+
+int oscall_unmap(void *p, size_t n)
+{
+	int error = refused(OSCALL_UNMAP);
+
+	return error ? error : result(munmap(p, n));
+}
+
+int oscall_release(void *p, size_t n)
+{
+	int error = refused(OSCALL_RELEASE);
+
+	return error ? error : result(madvise(p, n, MADV_DONTNEED));
+}
+
+int oscall_huge_pages(void *p, size_t n)
+{
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, MADV_HUGEPAGE));
+}
+
+int oscall_dump(void *p, size_t n, bool on)
+{
+	int error = refused(OSCALL_ADVISE);
+
+	if (error)
+		return error;
+	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP));
+}
+
+int oscall_set_name(void *p, size_t n, const char *name)
+{
+	static const char prefix[] = "rtheap: ";
+	char full[80]; // what the kernel takes, with the null byte
+	size_t len = sizeof(prefix) - 1;
+	int error = refused(OSCALL_NAME);
+
+	if (error)
+		return error;
+	memcpy(full, prefix, len);
+	while (*name && len < sizeof(full) - 1)
+		full[len++] = *name++;
+	full[len] = '\0';
+	return result(prctl(SET_VMA, (long)SET_VMA_ANON_NAME, p, n, full));
+}
+
+// ---- waiting ----
+
+int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
+		      uint64_t timeout_ns)
+{
+	struct timespec timeout = {
+	    .tv_sec = (time_t)(timeout_ns / NS_PER_S),
+	    .tv_nsec = (long)(timeout_ns % NS_PER_S),
+	};
+	int error = refused(OSCALL_FUTEX_WAIT);
+
+	if (error)
+		return error;
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
+			      timeout_ns == UINT64_MAX ? NULL : &timeout, NULL,
+			      0));
+}
+
+int oscall_futex_wake(const atomic_u32 *word, uint32_t n)
+{
+	int error = refused(OSCALL_FUTEX_WAKE);
+
+	if (error)
+		return error;
+	// The kernel's count is signed.
+	return result(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE,
+			      base_min(n, INT32_MAX), NULL, NULL, 0));
+}
+
+void oscall_yield(void)
+{
+	if (!refused(OSCALL_YIELD))
+		sched_yield();
+}
+
+// ---- clocks ----
+
+// clock_ns reads a clock.  Time before the epoch counts as refused, so that
+// no reader meets a negative number.
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	if (refused(OSCALL_CLOCK) || clock_gettime(id, &now) != 0 ||
+	    now.tv_sec < 0)
+		return 0;
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t oscall_monotonic(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t oscall_realtime(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+// The number of a thread's clock is part of the kernel's interface: the
+// complement of its tid, then 4 for one thread and 2 for scheduled time.
+uint64_t oscall_thread_cpu(uint32_t tid)
+{
+	return clock_ns((clockid_t)(~tid << 3 | 6));
+}
+
+// ---- the process and its threads ----
+
+uint32_t oscall_gettid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+// glibc's cpu_set_t ends at 1024 processors and the call fails on a kernel
+// with more; 8192 is the most that Linux can be built for.
+uint32_t oscall_nprocs(void)
+{
+	uint64_t mask[8192 / 64] = {0};
+	uint32_t n = 0;
+
+	if (refused(OSCALL_AFFINITY) ||
+	    syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask) < 0)
+		return 0;
+	for (unsigned i = 0; i < RT_ARRAY_LEN(mask); i++)
+		n += (uint32_t)__builtin_popcountll(mask[i]);
+	return n;
+}
+
+uint64_t oscall_address_limit(void)
+{
+	struct rlimit limit;
+
+	if (refused(OSCALL_RLIMIT) || getrlimit(RLIMIT_AS, &limit) != 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+size_t oscall_page_size(void)
+{
+	long n;
+
+	if (refused(OSCALL_PAGESIZE))
+		return 0;
+	n = sysconf(_SC_PAGESIZE);
+	return n > 0 ? (size_t)n : 0;
+}
+
+int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
+{
+	pthread_attr_t attr;
+	void *base;
+	size_t size;
+	int error = refused(OSCALL_STACKBOUNDS);
+
+	if (error)
+		return error;
+	error = pthread_getattr_np(pthread_self(), &attr);
+	if (error)
+		return error;
+	error = pthread_attr_getstack(&attr, &base, &size);
+	pthread_attr_destroy(&attr);
+	if (error)
+		return error;
+	*lo = (uintptr_t)base;
+	*hi = (uintptr_t)base + size;
+	return 0;
+}
+
+static_assert(sizeof(pthread_key_t) == sizeof(unsigned), "a key is unsigned");
+
+int oscall_tls_key(unsigned *key, void (*destructor)(void *))
+{
+	int error = refused(OSCALL_TLSKEY);
+
+	return error ? error : pthread_key_create(key, destructor);
+}
+
+int oscall_tls_set(unsigned key, const void *value)
+{
+	int error = refused(OSCALL_TLSKEY);
+
+	return error ? error : pthread_setspecific(key, value);
+}
+
+const char *oscall_getenv(const char *name)
+{
+	if (refused(OSCALL_GETENV))
+		return NULL;
+	return secure_getenv(name);
+}
+
+// A write may be cut short or interrupted; the rest is tried again.  What the
+// system refuses is lost: there is nobody to tell.
+void oscall_write(int fd, const char *text, size_t n)
+{
+	if (refused(OSCALL_WRITE))
+		return;
+	while (n > 0) {
+		ssize_t done = write(fd, text, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return;
+		text += done;
+		n -= (size_t)done;
+	}
+}

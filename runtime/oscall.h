@@ -1,0 +1,116 @@
+// oscall.h - the table of calls to the operating system.  Floor 0.
+//
+// Every call that the library makes to the system stands here and nowhere
+// else, so that a test can make the Nth call of a kind fail
+// (oscall_fail) and see how often each kind was made (oscall_count).
+// The calls keep no state, count no statistic and take no lock; a call that
+// may fail returns 0 or the errno, or NULL.  They may change errno; a signal
+// handler that makes one saves it.
+#ifndef RUNTIME_OSCALL_H
+#define RUNTIME_OSCALL_H
+
+#include "runtime/atomic.h"
+
+enum oscall {
+	OSCALL_RESERVE,	   // mmap PROT_NONE
+	OSCALL_COMMIT,	   // mprotect to read and write
+	OSCALL_MAP,	   // mmap readable and writable
+	OSCALL_UNMAP,	   // munmap
+	OSCALL_RELEASE,	   // madvise DONTNEED: contents gone, reads give zero
+	OSCALL_ADVISE,	   // madvise of other kinds; failure has no effect
+	OSCALL_NAME,	   // prctl PR_SET_VMA_ANON_NAME; failure has no effect
+	OSCALL_FUTEX_WAIT, // may return early for any reason
+	OSCALL_FUTEX_WAKE,
+	OSCALL_CLOCK,	    // clock_gettime
+	OSCALL_AFFINITY,    // sched_getaffinity
+	OSCALL_RLIMIT,	    // getrlimit
+	OSCALL_PAGESIZE,    // sysconf
+	OSCALL_STACKBOUNDS, // pthread_getattr_np
+	OSCALL_TLSKEY,	    // pthread_key_create, pthread_setspecific
+	OSCALL_GETENV,	    // secure_getenv
+	OSCALL_WRITE,	    // write
+	OSCALL_YIELD,	    // sched_yield
+	OSCALL_KINDS,
+};
+
+// oscall_name is the kind in words, for messages of tests.
+const char *oscall_name(enum oscall kind);
+
+// oscall_reserve maps n bytes that may not be touched, anywhere; NULL when
+// refused.
+void *oscall_reserve(size_t n);
+
+// oscall_commit makes a part of a reservation readable and writable.
+int oscall_commit(void *p, size_t n);
+
+// oscall_map maps n bytes of zeros; NULL when refused.
+void *oscall_map(size_t n);
+
+int oscall_unmap(void *p, size_t n);
+
+// oscall_release gives the memory behind [p, p+n) back; it stays mapped and
+// reads as zero.
+int oscall_release(void *p, size_t n);
+
+int oscall_huge_pages(void *p, size_t n);    // madvise HUGEPAGE
+int oscall_dump(void *p, size_t n, bool on); // madvise DODUMP, DONTDUMP
+
+// oscall_set_name names a mapping in /proc/self/maps: "rtheap: <name>".
+int oscall_set_name(void *p, size_t n, const char *name);
+
+// oscall_futex_wait sleeps while *word is expected, at most timeout_ns
+// (UINT64_MAX: without limit).  Callers test their condition again whatever
+// it returns.  oscall_futex_wake wakes up to n sleepers.
+int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
+		      uint64_t timeout_ns);
+int oscall_futex_wake(const atomic_u32 *word, uint32_t n);
+
+// Clocks, in ns; 0 when refused.
+uint64_t oscall_monotonic(void);
+uint64_t oscall_realtime(void);
+uint64_t oscall_thread_cpu(uint32_t tid); // CPU time of a thread; 0: dead
+uint32_t oscall_gettid(void);
+
+// oscall_nprocs is the number of processors this process may use; 0 when
+// refused.
+uint32_t oscall_nprocs(void);
+
+// oscall_address_limit is RLIMIT_AS in bytes; UINT64_MAX for none or when
+// refused.
+uint64_t oscall_address_limit(void);
+
+// oscall_page_size is the physical page size in bytes; 0 when refused.
+size_t oscall_page_size(void);
+
+// oscall_stack_bounds tells the calling thread's stack, [*lo, *hi).
+int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi);
+
+// oscall_tls_key makes a key whose destructor runs when a thread exits with
+// a value that is not null.  oscall_tls_set sets the calling thread's.
+int oscall_tls_key(unsigned *key, void (*destructor)(void *));
+int oscall_tls_set(unsigned key, const void *value);
+
+// oscall_getenv reads the environment, unless the process runs setuid.
+const char *oscall_getenv(const char *name);
+
+void oscall_write(int fd, const char *text, size_t n);
+void oscall_yield(void);
+
+// ---- for tests ----
+//
+// Nothing is counted before the first oscall_fail of the process: until then
+// a call pays one load and a branch for all this.
+
+// oscall_fail lets the nth call of a kind from now (1 is the next) and the
+// ncalls - 1 after it (UINT64_MAX: all) fail with the errno given.  A call
+// that fails so is not made.  ncalls 0 disarms.  The caller knows that no
+// other thread makes a call of the kind meanwhile, or does not mind which
+// count it falls into.
+void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error);
+
+// oscall_count is the number of calls of a kind since the last oscall_fail
+// of that kind (armed or not), oscall_failed how many of them were failed.
+uint64_t oscall_count(enum oscall kind);
+uint64_t oscall_failed(enum oscall kind);
+
+#endif

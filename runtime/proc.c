@@ -1,0 +1,231 @@
+#include "runtime/proc.h"
+
+#include "runtime/nanotime.h"
+#include "runtime/persistent.h"
+#include "runtime/throw.h"
+
+struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
+
+// What rt_thread_tls points to in a thread that is not attached: no P, no
+// cache, and no run, so that every inline allocation takes the slow path.
+// Several threads store nostop here; nobody reads it.
+struct rt_run proc_no_runs[2 * RT_RUN_CLASSES];
+static struct rt_thread unattached = {.run = proc_no_runs};
+
+__thread struct rt_thread *rt_thread_tls
+	__attribute__((tls_model("initial-exec"))) = &unattached;
+
+enum {
+	// Between two looks at a word that changes within a few
+	// microseconds, such as the end of a short stop.
+	GATE_SPINS = 400,
+};
+
+// gate_wait returns when the gate may have changed from the odd value seen.
+static void gate_wait(uint32_t seen)
+{
+	for (int i = 0; i < GATE_SPINS; i++) {
+		if (atomic_u32_load_acquire(&procs.gate) != seen)
+			return;
+		atomic_pause();
+	}
+	// Dekker with proc_start_all: it stores gate, then loads waiters; the
+	// kernel compares gate after we raised waiters.
+	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
+	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
+	atomic_u32_add_seqcst(&procs.gate_waiters, (uint32_t)-1);
+}
+
+// lock_open_gate takes procs.lock at a moment when no stop lasts.
+static void lock_open_gate(void)
+{
+	for (;;) {
+		uint32_t gate;
+
+		rt_lock(&procs.lock);
+		// Pairs with the store in proc_start_all: what the stopper did
+		// is visible to the thread that comes in.
+		gate = atomic_u32_load_acquire(&procs.gate);
+		if (gate % 2 == 0)
+			return;
+		rt_unlock(&procs.lock);
+		gate_wait(gate);
+	}
+}
+
+// proc_new makes a record and publishes it.  procs.lock is held.
+static struct rt_proc *proc_new(void)
+{
+	struct rt_proc *p = persistent_alloc(sizeof *p, RT_CACHE_LINE,
+					     &gauges.other_sys);
+
+	if (!p)
+		return NULL;
+	p->id = procs.count++;
+	p->next = atomic_ptr_load_relaxed(&procs.all);
+	// Published before its first statistic: heapstats_read moves the
+	// generation, then walks the list, so a record that it misses writes
+	// to the new generation.
+	atomic_ptr_store_seqcst(&procs.all, p);
+	return p;
+}
+
+struct rt_proc *proc_attach(uint32_t flags)
+{
+	struct rt_proc *p;
+
+	lock_open_gate();
+	p = procs.free;
+	if (p)
+		procs.free = p->next_free;
+	else
+		p = proc_new();
+	if (p) {
+		p->tid = oscall_gettid();
+		p->flags = flags;
+		p->cpu_start = oscall_thread_cpu(p->tid);
+		atomic_u32_add_relaxed(&procs.attached, 1);
+		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
+	}
+	rt_unlock(&procs.lock);
+	return p;
+}
+
+void proc_set_thread(struct rt_proc *p, struct rt_thread *t)
+{
+	rt_lock(&procs.lock); // proc_stop_all writes through it
+	atomic_ptr_store_release(&p->thread, t);
+	rt_unlock(&procs.lock);
+}
+
+void proc_detach(struct rt_proc *p)
+{
+	uint64_t cpu = oscall_thread_cpu(p->tid);
+
+	context_save(&p->context.frame);
+	proc_block(p);
+	lock_open_gate();
+	procs.gone_cpu += base_sub_sat(cpu, p->cpu_start);
+	atomic_u32_store_seqcst(&p->state, PROC_FREE);
+	p->next_free = procs.free;
+	procs.free = p;
+	atomic_u32_add_relaxed(&procs.attached, (uint32_t)-1);
+	rt_unlock(&procs.lock);
+}
+
+// proc_stand tells the stopper that p, which ran when the stop began, stands.
+static void proc_stand(struct rt_proc *p)
+{
+	atomic_u64_store_relaxed(&p->stood_at, nanotime());
+	// The release half pairs with the acquire in proc_wait_all: all that
+	// this thread did is visible to the stopper.
+	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
+		rt_note_wake(&procs.stood);
+}
+
+void proc_block(struct rt_proc *p)
+{
+	uint32_t old;
+
+	lockrank_none();
+	do
+		old = atomic_u32_load_relaxed(&p->state);
+	while (!atomic_u32_cas_seqcst(&p->state, old,
+				      (old & PROC_STOP) | PROC_BLOCKED));
+	if ((old & PROC_STATE) != PROC_RUNNING)
+		rt_throw("proc_block: not running");
+	if (old & PROC_STOP)
+		proc_stand(p);
+}
+
+void proc_unblock(struct rt_proc *p)
+{
+	// The acquire half pairs with the release in proc_start_all: what the
+	// stopper did is visible here.
+	while (!atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED, PROC_RUNNING)) {
+		uint32_t gate = atomic_u32_load_acquire(&procs.gate);
+
+		if (gate % 2 != 0)
+			gate_wait(gate);
+		else
+			atomic_pause();
+	}
+}
+
+void proc_park(struct rt_proc *p)
+{
+	context_save(&p->context.frame);
+	proc_block(p);
+	proc_unblock(p);
+}
+
+// thread_set_pending sets the byte that slow paths look at.
+static void thread_set_pending(struct rt_proc *p, uint8_t value)
+{
+	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);
+
+	if (t)
+		__atomic_store_n(&t->pending, value, __ATOMIC_RELAXED);
+}
+
+uint32_t proc_stop_all(struct rt_proc *self)
+{
+	uint32_t running = 0;
+
+	rt_note_clear(&procs.stood);
+	rt_lock(&procs.lock);
+	atomic_u32_store_seqcst(&procs.gate,
+				atomic_u32_load_relaxed(&procs.gate) + 1);
+	// Held above zero until every P was asked, so that an early one does
+	// not report the end.
+	atomic_u32_store_seqcst(&procs.stop_wait, procs.count + 1);
+	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+		uint32_t old;
+
+		if (p == self || proc_is_free(p))
+			continue;
+		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
+		if ((old & PROC_STATE) == PROC_RUNNING) {
+			thread_set_pending(p, 1);
+			running++;
+		} else {
+			atomic_u64_store_relaxed(&p->stood_at, 0);
+		}
+	}
+	rt_unlock(&procs.lock);
+	if (atomic_u32_add_seqcst(&procs.stop_wait,
+				  running - (procs.count + 1)) == 0)
+		rt_note_wake(&procs.stood);
+	return running;
+}
+
+void proc_wait_all(void)
+{
+	rt_note_sleep(&procs.stood, UINT64_MAX);
+	if (atomic_u32_load_acquire(&procs.stop_wait) != 0)
+		rt_throw("stopTheWorld: not stopped (stopwait != 0)");
+}
+
+void proc_start_all(struct rt_proc *self)
+{
+	uint32_t gate = atomic_u32_load_relaxed(&procs.gate);
+
+	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+		if (p == self || proc_is_free(p))
+			continue;
+		thread_set_pending(p, 0);
+		atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_STOP);
+	}
+	atomic_u32_store_seqcst(&procs.gate, gate + 1);
+	if (atomic_u32_load_seqcst(&procs.gate_waiters) != 0)
+		oscall_futex_wake(&procs.gate, UINT32_MAX);
+}
+
+void proc_reset(void)
+{
+	atomic_ptr_store_relaxed(&procs.all, NULL);
+	procs.free = NULL;
+	procs.count = 0;
+	procs.gone_cpu = 0;
+	atomic_u32_store_relaxed(&procs.attached, 0);
+}

@@ -1,0 +1,137 @@
+// proc.h - the P: what an attached thread allocates and counts with.
+// Floor 2.
+//
+// Go: p, allp, entersyscall, gopark for a stop (proc.go, runtime2.go).  Here
+// one P belongs to one attached thread.  A detached P's record is kept for
+// the next thread: records never move, are never freed, and their list only
+// grows, so that any thread may walk it without a lock.
+//
+// Standing still.  A P's state word holds what its thread does and, while a
+// stop is wanted, the bit PROC_STOP.  The stopper sets the bit; a thread can
+// leave RUNNING at any time, but becomes RUNNING again only by a compare and
+// swap that finds the bit clear.  So once the stopper has seen a P that does
+// not run, that P will not run until the bit is cleared.
+//
+//                 by its thread                      by the stopper
+//   RUNNING  -> BLOCKED    proc_block
+//   BLOCKED  -> RUNNING    proc_unblock, no STOP
+//   x        -> x|STOP                               proc_stop_all
+//   x|STOP   -> x                                    proc_start_all
+//   FREE    <-> RUNNING    under procs.lock, gate open
+//
+// The gate: attach and detach wait while a stop lasts, without a P.
+// Parking in a stop happens only in proc_unblock.
+#ifndef RUNTIME_PROC_H
+#define RUNTIME_PROC_H
+
+#include <rt/alloc.h>
+
+#include "runtime/context.h"
+#include "runtime/lock.h"
+
+enum {
+	PROC_FREE = 0,	  // no thread
+	PROC_RUNNING = 1, // its thread may touch the heap
+	PROC_BLOCKED = 2, // its thread promised not to
+	PROC_STATE = 3,	  // mask
+	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
+};
+
+struct rt_proc {
+	// Written by its thread at every statistic; readers wait for even.
+	RT_CACHE_ALIGNED atomic_u32 stats_seq;
+	// Written by its thread and by stoppers.
+	RT_CACHE_ALIGNED atomic_u32 state;
+	uint32_t id;	     // 0, 1, ...; for good
+	uint32_t tid;	     // kernel's id of its thread
+	uint32_t flags;	     // of the attach
+	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
+			     // not run when the stop was asked for
+	uint64_t cpu_start;  // its thread's CPU time at attach, ns
+	bool stopper;	     // its thread has the world stopped; own thread
+	bool in_region;	     // inside a blocking region; own thread
+	struct rt_proc *next;	   // all records; fixed when published
+	struct rt_proc *next_free; // procs.lock
+	struct context context;	   // valid while it stands
+};
+
+struct procs {
+	struct rt_mutex lock;	// attach, detach, opening and closing the gate
+	atomic_ptr all;		// newest record
+	struct rt_proc *free;	// records without a thread; lock
+	uint32_t count;		// records ever made; lock
+	atomic_u32 attached;	// records with a thread; written under lock
+	uint64_t gone_cpu;	// CPU time of detached threads, ns; lock
+	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
+	atomic_u32 gate_waiters; // threads asleep on gate
+	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stand
+	struct rt_note stood;	// woken when stop_wait reaches 0
+};
+
+extern struct procs procs;
+
+// The table of a thread that may not allocate inline: every run is empty.
+extern struct rt_run proc_no_runs[2 * RT_RUN_CLASSES];
+
+// proc_self is the calling thread's P, NULL when it is not attached.
+RT_INLINE struct rt_proc *proc_self(void)
+{
+	return rt_thread_tls->p;
+}
+
+// proc_first and ->next walk all records, also free ones.  The load is
+// seqcst: heapstats_read relies on seeing every record that was published
+// before it moved the generation.
+RT_INLINE struct rt_proc *proc_first(void)
+{
+	return atomic_ptr_load_seqcst(&procs.all);
+}
+
+RT_INLINE bool proc_is_free(const struct rt_proc *p)
+{
+	return (atomic_u32_load_acquire(&p->state) & PROC_STATE) == PROC_FREE;
+}
+
+// proc_attach gives the calling thread a P, RUNNING; waits while a stop
+// lasts.  NULL: no memory for a record.
+struct rt_proc *proc_attach(uint32_t flags);
+
+// proc_reset forgets all records, before their memory goes or comes.
+void proc_reset(void);
+
+// proc_set_thread publishes the thread block of an attached P; with NULL, no
+// stopper writes to the old block any more.
+void proc_set_thread(struct rt_proc *p, struct rt_thread *t);
+
+// proc_detach takes the P back; it held nothing any more.  Waits, as
+// blocked, while a stop lasts.
+void proc_detach(struct rt_proc *p);
+
+// proc_block promises that the calling thread leaves the heap alone until
+// proc_unblock.  Its context must have been saved.  No lock is held.
+void proc_block(struct rt_proc *p);
+
+// proc_unblock returns when the thread may run: at once, or after the stop.
+void proc_unblock(struct rt_proc *p);
+
+// proc_wanted tells whether a stopper waits for p.
+RT_INLINE bool proc_wanted(const struct rt_proc *p)
+{
+	return atomic_u32_load_acquire(&p->state) & PROC_STOP;
+}
+
+// proc_park stands still as long as a stop is wanted; saves the context.
+void proc_park(struct rt_proc *p);
+
+// ---- for the stopper (stw) ----
+
+// proc_stop_all closes the gate, asks every P but self to stand, and returns
+// how many ran.  proc_wait_all waits until they all stand.
+uint32_t proc_stop_all(struct rt_proc *self);
+void proc_wait_all(void);
+
+// proc_start_all lets every P go and opens the gate.
+void proc_start_all(struct rt_proc *self);
+
+#endif

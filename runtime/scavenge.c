@@ -1,0 +1,70 @@
+#include "runtime/scavenge.h"
+
+#include "runtime/bits.h"
+
+enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
+
+// phys_pages is the number of pages that a physical page covers, at least 1.
+static unsigned phys_pages(void)
+{
+	return (unsigned)base_max(sysmem_page_size() >> RT_PAGE_SHIFT, 1);
+}
+
+// find takes a run of free pages that still have memory behind them and
+// marks them allocated; heap lock held.
+static uint64_t find(uint64_t max_pages, bool force, unsigned *n)
+{
+	struct pagealloc *pa = &mheap.pages;
+	uint32_t chunk;
+
+	while ((chunk = scavindex_find(&pa->scav, force)) != SCAVINDEX_NONE) {
+		unsigned i = pallocdata_find_scavenge(
+			pagealloc_chunk(pa, chunk), RT_CHUNK_PAGES - 1,
+			phys_pages(),
+			(unsigned)base_min(max_pages, RT_CHUNK_PAGES),
+			HUGE_PAGES, n);
+		uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES + i;
+
+		if (i != PALLOCBITS_NONE) {
+			pagealloc_alloc_range(pa, page, *n);
+			return page;
+		}
+		scavindex_empty(&pa->scav, chunk);
+	}
+	return PAGEALLOC_NONE;
+}
+
+static void count(struct rt_proc *p, uint64_t bytes)
+{
+	struct heapstats_delta *d;
+
+	gauge_add(&gauges.heap_released, (int64_t)bytes);
+	gauge_add(&gauges.heap_free, -(int64_t)bytes);
+	d = heapstats_acquire(p);
+	heapstats_add(&d->committed, -bytes);
+	heapstats_add(&d->released, bytes);
+	heapstats_release(p);
+}
+
+uint64_t scavenge_run(struct rt_proc *p, uint64_t max, bool force)
+{
+	unsigned n;
+	uint64_t page, bytes;
+	bool released;
+
+	rt_lock(&mheap.lock);
+	page = find(base_max(base_pages(max), 1), force, &n);
+	rt_unlock(&mheap.lock);
+	if (page == PAGEALLOC_NONE)
+		return 0;
+	bytes = (uint64_t)n << RT_PAGE_SHIFT;
+	released = sysmem_unused((void *)arena_page_address(page), bytes);
+	if (released)
+		count(p, bytes);
+	rt_lock(&mheap.lock);
+	pagealloc_free(&mheap.pages, page, n);
+	if (released)
+		pagealloc_set_scavenged(&mheap.pages, page, n);
+	rt_unlock(&mheap.lock);
+	return released ? bytes : 0;
+}

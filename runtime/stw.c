@@ -1,0 +1,106 @@
+#include "runtime/stw.h"
+
+#include "runtime/nanotime.h"
+#include "runtime/throw.h"
+
+// Written by the thread that holds sema.
+static struct {
+	struct rt_sema sema; // Go: worldsema
+	atomic_u32 stopped;
+	int reason;
+	uint32_t nthreads;
+	uint32_t slowest;
+	struct stw_begin begin;
+} world;
+
+bool stw_stopped(void)
+{
+	return atomic_u32_load_acquire(&world.stopped) != 0;
+}
+
+int stw_reason(void)
+{
+	return world.reason;
+}
+
+struct stw_begin stw_begun(void)
+{
+	return world.begin;
+}
+
+static void worldsema_acquire(struct rt_proc *self)
+{
+	if (rt_sema_try_acquire(&world.sema))
+		return;
+	if (self)
+		proc_block(self);
+	rt_sema_acquire(&world.sema);
+	if (self)
+		proc_unblock(self); // at once: only we may stop anybody now
+}
+
+// measure_waits adds how long each P that ran when the stop was asked for had
+// to stand until the last one did, and notes which one that was.  The stopper
+// itself waited all the time; it is the slowest when no other P ran.
+static void measure_waits(const struct rt_proc *self)
+{
+	uint64_t latest = 0;
+
+	world.begin.stopping_cpu_ns = 0;
+	world.slowest = self ? self->id : 0;
+	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+		uint64_t since = p == self ? world.begin.asked
+					   : atomic_u64_load_relaxed(
+						     &p->stood_at);
+
+		if (proc_is_free(p) || since == 0)
+			continue;
+		world.begin.stopping_cpu_ns +=
+			base_sub_sat(world.begin.finished, since);
+		if (p != self && since > latest) {
+			latest = since;
+			world.slowest = p->id;
+		}
+	}
+}
+
+void stw_stop(struct rt_proc *self, int reason)
+{
+	if (self)
+		context_save(&self->context.frame);
+	worldsema_acquire(self);
+	world.reason = reason;
+	world.begin.asked = nanotime();
+	proc_stop_all(self);
+	world.nthreads = atomic_u32_load_relaxed(&procs.attached);
+	proc_wait_all();
+	world.begin.finished = nanotime();
+	measure_waits(self);
+	if (self)
+		self->stopper = true;
+	atomic_u32_store_release(&world.stopped, 1);
+}
+
+void stw_start(struct rt_proc *self, struct rt_stop_times *times)
+{
+	struct rt_stop_times t = {
+		.stopping_cpu_ns = world.begin.stopping_cpu_ns,
+		.nthreads = world.nthreads,
+		.slowest = world.slowest,
+	};
+	uint64_t now;
+
+	if (!stw_stopped())
+		rt_throw("startTheWorld: world not stopped");
+	atomic_u32_store_release(&world.stopped, 0);
+	if (self)
+		self->stopper = false;
+	now = nanotime();
+	t.stopping_ns = base_sub_sat(world.begin.finished, world.begin.asked);
+	t.stopped_ns = base_sub_sat(now, world.begin.finished);
+	t.total_ns = base_sub_sat(now, world.begin.asked);
+	proc_start_all(self);
+	rt_sema_release(&world.sema);
+	if (times)
+		*times = t;
+}

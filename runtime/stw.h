@@ -1,0 +1,40 @@
+// stw.h - stop the world and start it.  Floor 2.
+//
+// Go: stopTheWorldWithSema, startTheWorldWithSema, worldsema (proc.go).
+//
+// Stops are cooperative: a thread stands at its next poll, or already stands
+// in a blocking region.  One stop at a time, in order of arrival.  While the
+// world is stopped no P but the stopper's runs, none attaches or detaches,
+// and no statistic changes but by the stopper.  A stop makes no decision:
+// what it measured is returned, and the caller records it.
+#ifndef RUNTIME_STW_H
+#define RUNTIME_STW_H
+
+#include <rt/world.h>
+
+#include "runtime/proc.h"
+
+// stw_stop stops the world.  self is the caller's P, NULL when it is not
+// attached.  An attached caller waits for its turn as blocked.  No lock is
+// held, and the caller has not stopped the world already.
+void stw_stop(struct rt_proc *self, int reason);
+
+// stw_start starts it again; by the thread that stopped it.
+void stw_start(struct rt_proc *self, struct rt_stop_times *times);
+
+// stw_stopped tells whether the world is stopped, by whomever.
+bool stw_stopped(void);
+
+// stw_reason is the reason of the stop that lasts.
+int stw_reason(void);
+
+// stw_times tells, inside a stop, what is known of it: how long it took to
+// stop and when it was asked for (nanotime).
+struct stw_begin {
+	uint64_t asked;	   // nanotime when the stop was asked for
+	uint64_t finished; // nanotime when the last thread stood
+	uint64_t stopping_cpu_ns;
+};
+struct stw_begin stw_begun(void);
+
+#endif

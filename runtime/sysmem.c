@@ -1,0 +1,183 @@
+#include "runtime/sysmem.h"
+
+#include "runtime/oscall.h"
+#include "runtime/throw.h"
+
+enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
+
+// The physical page size; written before there is a second thread.
+static size_t page_size = SYSMEM_PAGE_MIN;
+
+void sysmem_init(void)
+{
+	size_t bytes = oscall_page_size();
+
+	if (!base_is_pow2(bytes) || bytes < SYSMEM_PAGE_MIN ||
+	    bytes > SYSMEM_PAGE_MAX)
+		bytes = SYSMEM_PAGE_MIN;
+	sysmem_set_page_size(bytes);
+}
+
+void sysmem_set_page_size(size_t bytes)
+{
+	page_size = bytes;
+}
+
+size_t sysmem_page_size(void)
+{
+	return page_size;
+}
+
+size_t sysmem_round(size_t n)
+{
+	return base_align_up(n, page_size);
+}
+
+static bool is_aligned(const void *p, size_t align)
+{
+	return ((uintptr_t)p & (align - 1)) == 0;
+}
+
+// ready_add counts n bytes of memory that became usable, or no longer are.
+static void ready_add(int64_t n)
+{
+	gauge_add(&gauges.mapped_ready, n);
+}
+
+void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name)
+{
+	if (n > PTRDIFF_MAX) // rounding would wrap
+		return NULL;
+	n = sysmem_round(n);
+
+	void *p = oscall_map(n);
+	if (!p)
+		return NULL;
+	oscall_set_name(p, n, name);
+	gauge_add(stat, (int64_t)n);
+	ready_add((int64_t)n);
+	return p;
+}
+
+void sysmem_free(void *p, size_t n, atomic_u64 *stat)
+{
+	n = sysmem_round(n);
+	if (oscall_unmap(p, n) != 0)
+		return;
+	gauge_add(stat, -(int64_t)n);
+	ready_add(-(int64_t)n);
+}
+
+// trim takes [from, to) off a reservation.  Where the system refuses, those
+// addresses are lost: they hold no memory, and the rest is as good.
+static void trim(char *from, char *to)
+{
+	if (from < to)
+		oscall_unmap(from, (size_t)(to - from));
+}
+
+// reserve_aligned first asks for n bytes and no more: that often is aligned
+// already, and fits where an address limit has no room for the surplus.
+static char *reserve_aligned(size_t n, size_t align)
+{
+	char *p = oscall_reserve(n);
+	if (!p || is_aligned(p, align))
+		return p;
+	trim(p, p + n);
+
+	p = oscall_reserve(n + align);
+	if (!p)
+		return NULL;
+	char *base = p + (base_align_up((uintptr_t)p, align) - (uintptr_t)p);
+	trim(p, base);
+	trim(base + n, p + n + align);
+	return base;
+}
+
+void *sysmem_reserve(size_t n, size_t align, const char *name)
+{
+	// Memory that is given back page by page has to begin with a page,
+	// also where page_size was set larger than the system's.
+	align = base_max(align, page_size);
+	if (n > PTRDIFF_MAX || align > PTRDIFF_MAX)
+		return NULL;
+
+	char *p = reserve_aligned(n, align);
+	if (!p)
+		return NULL;
+	oscall_dump(p, n, false);
+	oscall_set_name(p, n, name);
+	return p;
+}
+
+void sysmem_unreserve(void *p, size_t n)
+{
+	oscall_unmap(p, n);
+}
+
+bool sysmem_map(void *p, size_t n, atomic_u64 *stat)
+{
+	if (oscall_commit(p, n) != 0)
+		return false;
+	oscall_dump(p, n, true);
+	gauge_add(stat, (int64_t)n);
+	return true;
+}
+
+void sysmem_used(size_t n)
+{
+	ready_add((int64_t)n);
+}
+
+bool sysmem_unused(void *p, size_t n)
+{
+	if (!is_aligned(p, page_size) || n % page_size != 0)
+		rt_throw_value("sysmem_unused: not whole pages", "n", n);
+	if (oscall_release(p, n) != 0)
+		return false;
+	ready_add(-(int64_t)n);
+	return true;
+}
+
+void sysmem_huge_pages(void *p, size_t n)
+{
+	oscall_huge_pages(p, n);
+}
+
+bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
+		   const char *name)
+{
+	if (n > PTRDIFF_MAX) // rounding would wrap
+		return false;
+	n = sysmem_round(n);
+
+	char *base = sysmem_reserve(n, page_size, name);
+	if (!base)
+		return false;
+	*t = (struct systable){.base = base, .reserved = n, .stat = stat};
+	return true;
+}
+
+bool systable_grow(struct systable *t, size_t n)
+{
+	if (n <= t->ready)
+		return true;
+	if (n > t->reserved)
+		return false;
+
+	size_t more = sysmem_round(n) - t->ready;
+	if (!sysmem_map(t->base + t->ready, more, t->stat))
+		return false;
+	sysmem_used(more);
+	t->ready += more;
+	return true;
+}
+
+void systable_fini(struct systable *t)
+{
+	if (oscall_unmap(t->base, t->reserved) == 0) {
+		gauge_add(t->stat, -(int64_t)t->ready);
+		ready_add(-(int64_t)t->ready);
+	}
+	*t = (struct systable){0};
+}

@@ -1,0 +1,75 @@
+// sysmem.h - address space and its accounting.  Floor 1.
+//
+// Go: mem.go.  Memory is None, Reserved (may not be touched), Prepared
+// (mapped, counted, but not meant to be in use) or Ready.
+//
+//   sysmem_alloc    None -> Ready         stat += n, mapped_ready += n
+//   sysmem_free     Ready -> None         stat -= n, mapped_ready -= n
+//   sysmem_reserve  None -> Reserved      nothing
+//   sysmem_map      Reserved -> Prepared  stat += n
+//   sysmem_used     Prepared -> Ready     mapped_ready += n
+//   sysmem_unused   Ready -> Prepared     mapped_ready -= n
+//
+// Every gauge moves after the call succeeded, and not at all when the system
+// refuses.  Sizes are rounded up to physical pages by the functions that say
+// so; the others want multiples.
+#ifndef RUNTIME_SYSMEM_H
+#define RUNTIME_SYSMEM_H
+
+#include "runtime/gauge.h"
+
+// sysmem_init learns the physical page size: 4 KiB to 64 KiB, 4 KiB where the
+// system does not tell.  sysmem_set_page_size overrides it, for tests.
+void sysmem_init(void);
+void sysmem_set_page_size(size_t bytes);
+size_t sysmem_page_size(void);
+
+// sysmem_round rounds n up to physical pages.
+size_t sysmem_round(size_t n);
+
+// sysmem_alloc returns n bytes of zeros (rounded up to physical pages), NULL
+// when refused; name shows in /proc/self/maps.  sysmem_free wants the same n;
+// what the system refuses to unmap stays counted.
+void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name);
+void sysmem_free(void *p, size_t n, atomic_u64 *stat);
+
+// sysmem_reserve returns n bytes of address space aligned to align (a power
+// of two), excluded from core dumps; NULL when refused.
+void *sysmem_reserve(size_t n, size_t align, const char *name);
+void sysmem_unreserve(void *p, size_t n);
+
+// sysmem_map makes a part of a reservation usable; false when refused.  It
+// reads as zero.
+bool sysmem_map(void *p, size_t n, atomic_u64 *stat);
+
+void sysmem_used(size_t n);
+
+// sysmem_unused gives the memory behind [p, p+n) back to the system, whole
+// physical pages; false, and nothing counted, when refused.
+bool sysmem_unused(void *p, size_t n);
+
+// sysmem_huge_pages advises that a mapped part is worth huge pages.
+void sysmem_huge_pages(void *p, size_t n);
+
+// A table that grows in place: a reservation of which a prefix is Ready.
+// Elements beyond the prefix may not be touched.  Growth is the owner's to
+// serialise; readers know from elsewhere how far they may go.
+struct systable {
+	char *base;
+	size_t reserved; // bytes
+	size_t ready;	 // bytes of the prefix
+	atomic_u64 *stat;
+};
+
+// systable_init reserves room for n bytes; false when refused.
+bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
+		   const char *name);
+
+// systable_grow makes at least the first n bytes usable (zeros where new);
+// false, with nothing changed, when refused or beyond the reservation.
+bool systable_grow(struct systable *t, size_t n);
+
+// systable_fini takes the whole table back, counted out of its gauge.
+void systable_fini(struct systable *t);
+
+#endif

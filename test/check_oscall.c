@@ -1,0 +1,873 @@
+#define _GNU_SOURCE 1
+
+#include "test/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runtime/nanotime.h"
+#include "runtime/oscall.h"
+
+// ---- what the system says of a mapping ----
+
+// find_mapping copies the line of /proc/self/maps that holds p; "" if none.
+static void find_mapping(const void *p, char *line, size_t len)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long lo, hi, at = (unsigned long)p;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, (int)len, maps)) {
+		ck_assert_int_eq(sscanf(line, "%lx-%lx", &lo, &hi), 2);
+		if (at >= lo && at < hi) {
+			fclose(maps);
+			return;
+		}
+	}
+	fclose(maps);
+	line[0] = '\0';
+}
+
+static bool mapping_has(const void *p, const char *what)
+{
+	char line[512];
+
+	find_mapping(p, line, sizeof(line));
+	return strstr(line, what) != NULL;
+}
+
+// has_flag says whether the mapping at p has a flag of two letters, from the
+// VmFlags of /proc/self/smaps.
+static bool has_flag(const void *p, const char *flag)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "r");
+	char line[512];
+	unsigned long lo, hi, at = (unsigned long)p;
+	bool here = false, found = false;
+
+	ck_assert_ptr_nonnull(smaps);
+	while (fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%lx-%lx ", &lo, &hi) == 2)
+			here = at >= lo && at < hi;
+		else if (here && strncmp(line, "VmFlags:", 8) == 0)
+			found = strstr(line + 8, flag) != NULL;
+	}
+	fclose(smaps);
+	return found;
+}
+
+static size_t page;
+static char *block; // of 4 pages, mapped
+
+static void setup_block(void)
+{
+	page = oscall_page_size();
+	block = oscall_map(4 * page);
+	ck_assert_ptr_nonnull(block);
+}
+
+static void teardown_block(void)
+{
+	ck_assert_int_eq(oscall_unmap(block, 4 * page), 0);
+}
+
+// ---- memory ----
+
+START_TEST(page_size_is_that_of_the_system)
+{
+	ck_assert_uint_eq(page, (size_t)sysconf(_SC_PAGESIZE));
+	ck_assert(base_is_pow2(page));
+}
+END_TEST
+
+START_TEST(reserved_memory_is_usable_once_committed)
+{
+	char *p = oscall_reserve(8 * page);
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert(mapping_has(p, "---p"));
+	ck_assert(has_flag(p, " nr"));
+	ck_assert_int_eq(oscall_commit(p + page, 2 * page), 0);
+	ck_assert(mapping_has(p, "---p"));
+	ck_assert(mapping_has(p + page, "rw-p"));
+	ck_assert(mapping_has(p + 2 * page, "rw-p"));
+	ck_assert(mapping_has(p + 3 * page, "---p"));
+	p[page] = 1;
+	p[3 * page - 1] = 2;
+	ck_assert_int_eq(p[page] + p[3 * page - 1], 3);
+	ck_assert_int_eq(oscall_unmap(p, 8 * page), 0);
+	ck_assert(!mapping_has(p, "-"));
+}
+END_TEST
+
+START_TEST(mapped_memory_is_zero_and_writable)
+{
+	unsigned nonzero = 0;
+
+	ck_assert(mapping_has(block, "rw-p"));
+	for (size_t i = 0; i < 4 * page; i++) {
+		nonzero += block[i] != 0;
+		block[i] = (char)i;
+	}
+	ck_assert_uint_eq(nonzero, 0);
+}
+END_TEST
+
+START_TEST(released_memory_reads_as_zero)
+{
+	unsigned nonzero = 0;
+
+	memset(block, 0x55, 4 * page);
+	ck_assert_int_eq(oscall_release(block + page, 2 * page), 0);
+	for (size_t i = page; i < 3 * page; i++)
+		nonzero += block[i] != 0;
+	ck_assert_uint_eq(nonzero, 0);
+	ck_assert_int_eq(block[page - 1], 0x55);
+	ck_assert_int_eq(block[3 * page], 0x55);
+	block[page] = 1;
+	ck_assert_int_eq(block[page], 1);
+}
+END_TEST
+
+START_TEST(refusals_of_the_system_are_told)
+{
+	ck_assert_ptr_null(oscall_reserve(0));
+	ck_assert_ptr_null(oscall_reserve(SIZE_MAX / 2));
+	ck_assert_ptr_null(oscall_map(SIZE_MAX / 2));
+	ck_assert_int_eq(oscall_unmap(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_commit(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_release(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_dump(block + 1, page, true), EINVAL);
+	ck_assert_int_eq(oscall_huge_pages(block + 1, page), EINVAL);
+	ck_assert_int_ne(oscall_set_name(block + 1, page, "x"), 0);
+}
+END_TEST
+
+START_TEST(dump_advice_is_taken_and_taken_back)
+{
+	ck_assert(!has_flag(block, " dd"));
+	ck_assert_int_eq(oscall_dump(block, 4 * page, false), 0);
+	ck_assert(has_flag(block, " dd"));
+	ck_assert_int_eq(oscall_dump(block, 4 * page, true), 0);
+	ck_assert(!has_flag(block, " dd"));
+}
+END_TEST
+
+// A kernel may be built without huge pages.
+START_TEST(huge_page_advice_is_taken)
+{
+	int error = oscall_huge_pages(block, 4 * page);
+
+	if (error == 0)
+		ck_assert(has_flag(block, " hg"));
+	else
+		ck_assert_int_eq(error, EINVAL);
+}
+END_TEST
+
+// A kernel may be built without names.
+START_TEST(mapping_gets_its_name)
+{
+	char name[200];
+	int error = oscall_set_name(block, 4 * page, "heap of check");
+
+	if (error != 0) {
+		ck_assert_int_eq(error, EINVAL);
+		return;
+	}
+	ck_assert(mapping_has(block, "[anon:rtheap: heap of check]"));
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	ck_assert_int_eq(oscall_set_name(block, 4 * page, name), 0);
+	ck_assert(mapping_has(block, "[anon:rtheap: nnn"));
+}
+END_TEST
+
+// ---- waiting ----
+
+static atomic_u32 word;
+
+START_TEST(wait_returns_when_the_word_differs)
+{
+	ck_assert_int_eq(oscall_futex_wait(&word, 1, UINT64_MAX), EAGAIN);
+	ck_assert_int_eq(oscall_futex_wake(&word, 1), 0);
+}
+END_TEST
+
+START_TEST(wait_ends_after_its_time)
+{
+	static const uint64_t times_ns[] = {0, 1, 20000000, 1100000000};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(times_ns); i++) {
+		uint64_t start = nanotime(), ns;
+		int error = oscall_futex_wait(&word, 0, times_ns[i]);
+
+		ns = nanotime() - start;
+		ck_assert_int_eq(error, ETIMEDOUT);
+		ck_assert_uint_ge(ns, times_ns[i]);
+		ck_assert_uint_lt(ns, times_ns[i] + 10000000000);
+	}
+}
+END_TEST
+
+enum { SLEEPERS = 3 };
+
+static atomic_u32 nwaiting, nwoken;
+
+static void *sleep_on_word(void *arg)
+{
+	(void)arg;
+	atomic_u32_add_relaxed(&nwaiting, 1);
+	while (atomic_u32_load_acquire(&word) == 0)
+		oscall_futex_wait(&word, 0, UINT64_MAX);
+	atomic_u32_add_relaxed(&nwoken, 1);
+	return NULL;
+}
+
+static void join_sleepers(uint32_t nwake)
+{
+	pthread_t threads[SLEEPERS];
+
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, sleep_on_word, NULL), 0);
+	while (atomic_u32_load_relaxed(&nwaiting) < SLEEPERS)
+		oscall_yield();
+	usleep(20000); // most are asleep now; the test holds if not
+	atomic_u32_store_release(&word, 1);
+	ck_assert_int_eq(oscall_futex_wake(&word, nwake), 0);
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&nwoken), SLEEPERS);
+}
+
+START_TEST(wake_ends_the_wait_of_as_many_as_asked)
+{
+	join_sleepers(SLEEPERS);
+}
+END_TEST
+
+START_TEST(wake_of_the_largest_number_wakes_all)
+{
+	join_sleepers(UINT32_MAX);
+}
+END_TEST
+
+// ---- clocks ----
+
+START_TEST(clocks_advance)
+{
+	uint64_t mono = nanotime(), real = nanotime_unix();
+
+	ck_assert_uint_gt(mono, 0);
+	ck_assert_uint_gt(real, UINT64_C(1577836800) * 1000000000); // 2020
+	usleep(2000);
+	ck_assert_uint_ge(nanotime() - mono, 2000000);
+	ck_assert_uint_gt(nanotime_unix(), real);
+}
+END_TEST
+
+static void burn(uint64_t ns)
+{
+	uint64_t start = oscall_thread_cpu(oscall_gettid());
+
+	while (oscall_thread_cpu(oscall_gettid()) - start < ns)
+		continue;
+}
+
+START_TEST(thread_clock_counts_work_not_sleep)
+{
+	uint32_t self = oscall_gettid();
+	uint64_t start = oscall_thread_cpu(self), asleep;
+
+	ck_assert_uint_eq(self, (uint32_t)gettid());
+	ck_assert_uint_gt(start, 0);
+	burn(5000000);
+	ck_assert_uint_ge(oscall_thread_cpu(self) - start, 5000000);
+	asleep = oscall_thread_cpu(self);
+	usleep(200000);
+	ck_assert_uint_lt(oscall_thread_cpu(self) - asleep, 100000000);
+}
+END_TEST
+
+static atomic_u32 worker_tid;
+static atomic_u32 worker_may_end;
+
+static void *work(void *arg)
+{
+	(void)arg;
+	burn(5000000);
+	atomic_u32_store_release(&worker_tid, oscall_gettid());
+	while (atomic_u32_load_acquire(&worker_may_end) == 0)
+		oscall_yield();
+	return NULL;
+}
+
+START_TEST(thread_clock_of_another_thread_reads_until_it_ends)
+{
+	pthread_t thread;
+	uint64_t deadline;
+	uint32_t tid;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, work, NULL), 0);
+	while ((tid = atomic_u32_load_acquire(&worker_tid)) == 0)
+		oscall_yield();
+	ck_assert_uint_ne(tid, oscall_gettid());
+	ck_assert_uint_ge(oscall_thread_cpu(tid), 5000000);
+	atomic_u32_store_release(&worker_may_end, 1);
+	pthread_join(thread, NULL);
+	// The kernel lets go of a thread a little after its join.
+	deadline = nanotime() + UINT64_C(10000000000);
+	while (oscall_thread_cpu(tid) != 0)
+		ck_assert_uint_lt(nanotime(), deadline);
+}
+END_TEST
+
+// ---- process and threads ----
+
+START_TEST(processors_are_those_of_the_affinity_mask)
+{
+	cpu_set_t set, one;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	ck_assert_uint_eq(oscall_nprocs(), (unsigned)CPU_COUNT(&set));
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		if (!CPU_ISSET(i, &set))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(i, &one);
+		ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+		ck_assert_uint_eq(oscall_nprocs(), 1);
+	}
+}
+END_TEST
+
+START_TEST(address_limit_is_read)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		ck_assert_uint_eq(oscall_address_limit(), UINT64_MAX);
+	// Below an unlimited one, and above what sanitizers map.
+	limit.rlim_cur = base_min(limit.rlim_cur, UINT64_C(1) << 60);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);
+}
+END_TEST
+
+// in_stack is 0 if the bounds of the calling thread's stack hold a variable
+// and are size bytes apart, more or less; 0: any size.
+static int in_stack(size_t size)
+{
+	uintptr_t lo = 0, hi = 0;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (oscall_stack_bounds(&lo, &hi) != 0)
+		return 1;
+	if (here < lo || here >= hi)
+		return 2;
+	return size != 0 && (hi - lo < size / 2 || hi - lo > size * 2) ? 3 : 0;
+}
+
+static void *check_stack(void *arg)
+{
+	return (void *)(uintptr_t)in_stack(*(size_t *)arg);
+}
+
+START_TEST(stack_bounds_hold_the_stack)
+{
+	size_t size = 1 << 20;
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *result;
+
+	ck_assert_int_eq(in_stack(0), 0);
+	pthread_attr_init(&attr);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attr, size), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attr, check_stack, &size), 0);
+	pthread_join(thread, &result);
+	ck_assert_ptr_null(result);
+	pthread_attr_destroy(&attr);
+}
+END_TEST
+
+static unsigned key;
+static void *destroyed;
+
+static void destroy(void *value)
+{
+	destroyed = value;
+}
+
+static void *set_key(void *arg)
+{
+	return (void *)(uintptr_t)oscall_tls_set(key, arg);
+}
+
+START_TEST(destructor_runs_when_a_thread_exits)
+{
+	pthread_t thread;
+	void *result;
+	int value;
+
+	ck_assert_int_eq(oscall_tls_key(&key, destroy), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, set_key, &value), 0);
+	pthread_join(thread, &result);
+	ck_assert_ptr_null(result);
+	ck_assert_ptr_eq(destroyed, &value);
+}
+END_TEST
+
+START_TEST(destructor_does_not_run_for_null)
+{
+	pthread_t thread;
+
+	destroyed = &key;
+	ck_assert_int_eq(oscall_tls_key(&key, destroy), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, set_key, NULL), 0);
+	pthread_join(thread, NULL);
+	ck_assert_ptr_eq(destroyed, &key);
+}
+END_TEST
+
+START_TEST(environment_is_read)
+{
+	setenv("OSCALL_CHECK", "here", 1);
+	ck_assert_str_eq(oscall_getenv("OSCALL_CHECK"), "here");
+	unsetenv("OSCALL_CHECK");
+	ck_assert_ptr_null(oscall_getenv("OSCALL_CHECK"));
+}
+END_TEST
+
+static void *read_slowly(void *arg)
+{
+	int fd = *(int *)arg;
+	char buf[1000];
+	uintptr_t sum = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			sum += (unsigned char)buf[i];
+	return (void *)sum;
+}
+
+// More than a pipe holds, so that the writer has to wait for the reader.
+START_TEST(all_of_a_text_is_written)
+{
+	enum { LEN = 1 << 20 };
+	char *text = malloc(LEN);
+	uintptr_t sum = 0;
+	pthread_t thread;
+	void *result;
+	int fds[2];
+
+	for (size_t i = 0; i < LEN; i++)
+		sum += (unsigned char)(text[i] = (char)(i % 251));
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_slowly, &fds[0]),
+			 0);
+	oscall_write(fds[1], text, LEN);
+	close(fds[1]);
+	pthread_join(thread, &result);
+	ck_assert_uint_eq((uintptr_t)result, sum);
+	free(text);
+}
+END_TEST
+
+START_TEST(write_that_is_refused_returns)
+{
+	int fds[2];
+	char text[4096] = {0};
+
+	oscall_write(-1, text, sizeof(text));
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	for (unsigned i = 0; i < 1000; i++) // far more than the pipe holds
+		oscall_write(fds[1], text, sizeof(text));
+	ck_assert_int_eq(read(fds[0], text, 1), 1);
+}
+END_TEST
+
+// ---- faults ----
+
+// One call of each kind.  INJECTED is an error that the system gives none of
+// them; where the call was made, the result is anything else.
+enum { INJECTED = EXDEV };
+
+static int try_reserve(void)
+{
+	void *p = oscall_reserve(page);
+	int error = errno;
+
+	return p ? oscall_unmap(p, page) : error;
+}
+
+static int try_commit(void)
+{
+	return oscall_commit(block, page);
+}
+
+static int try_map(void)
+{
+	void *p = oscall_map(page);
+	int error = errno;
+
+	return p ? oscall_unmap(p, page) : error;
+}
+
+static int try_unmap(void)
+{
+	char *p = oscall_map(page);
+	int error = oscall_unmap(p, page);
+
+	ck_assert(mapping_has(p, "rw-p") == (error != 0));
+	return error;
+}
+
+static int try_release(void)
+{
+	int error;
+
+	block[0] = 1;
+	error = oscall_release(block, page);
+	ck_assert(block[0] == (error ? 1 : 0));
+	return error;
+}
+
+static bool advise_huge;
+
+static int try_advise(void)
+{
+	advise_huge = !advise_huge;
+	return advise_huge ? oscall_huge_pages(block, page)
+			   : oscall_dump(block, page, true);
+}
+
+static int try_name(void)
+{
+	return oscall_set_name(block, page, "fault");
+}
+
+static int try_futex_wait(void)
+{
+	return oscall_futex_wait(&word, 1, UINT64_MAX);
+}
+
+static int try_futex_wake(void)
+{
+	return oscall_futex_wake(&word, 1);
+}
+
+static unsigned clock_turn;
+
+static int try_clock(void)
+{
+	uint64_t ns;
+
+	switch (clock_turn++ % 3) {
+	case 0:
+		ns = oscall_monotonic();
+		break;
+	case 1:
+		ns = oscall_realtime();
+		break;
+	default:
+		ns = oscall_thread_cpu(oscall_gettid());
+	}
+	return ns == 0 ? errno : 0;
+}
+
+static int try_affinity(void)
+{
+	return oscall_nprocs() == 0 ? errno : 0;
+}
+
+static int try_rlimit(void)
+{
+	struct rlimit limit = {UINT64_C(1) << 60, RLIM_INFINITY};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	return oscall_address_limit() == UINT64_MAX ? errno : 0;
+}
+
+static int try_pagesize(void)
+{
+	return oscall_page_size() == 0 ? errno : 0;
+}
+
+static int try_stackbounds(void)
+{
+	uintptr_t lo, hi;
+
+	return oscall_stack_bounds(&lo, &hi);
+}
+
+static bool have_key;
+
+static int try_tlskey(void)
+{
+	if (have_key)
+		return oscall_tls_set(key, NULL);
+	have_key = oscall_tls_key(&key, destroy) == 0;
+	return have_key ? 0 : errno;
+}
+
+static int try_getenv(void)
+{
+	setenv("OSCALL_CHECK", "here", 1);
+	return oscall_getenv("OSCALL_CHECK") ? 0 : errno;
+}
+
+static int try_write(void)
+{
+	int fds[2], error;
+	char c;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	oscall_write(fds[1], "x", 1);
+	error = errno;
+	close(fds[1]);
+	if (read(fds[0], &c, 1) == 1)
+		error = 0;
+	close(fds[0]);
+	return error;
+}
+
+static int try_yield(void)
+{
+	errno = 0;
+	oscall_yield();
+	return errno;
+}
+
+static int (*const tries[])(void) = {
+    [OSCALL_RESERVE] = try_reserve,
+    [OSCALL_COMMIT] = try_commit,
+    [OSCALL_MAP] = try_map,
+    [OSCALL_UNMAP] = try_unmap,
+    [OSCALL_RELEASE] = try_release,
+    [OSCALL_ADVISE] = try_advise,
+    [OSCALL_NAME] = try_name,
+    [OSCALL_FUTEX_WAIT] = try_futex_wait,
+    [OSCALL_FUTEX_WAKE] = try_futex_wake,
+    [OSCALL_CLOCK] = try_clock,
+    [OSCALL_AFFINITY] = try_affinity,
+    [OSCALL_RLIMIT] = try_rlimit,
+    [OSCALL_PAGESIZE] = try_pagesize,
+    [OSCALL_STACKBOUNDS] = try_stackbounds,
+    [OSCALL_TLSKEY] = try_tlskey,
+    [OSCALL_GETENV] = try_getenv,
+    [OSCALL_WRITE] = try_write,
+    [OSCALL_YIELD] = try_yield,
+};
+static_assert(RT_ARRAY_LEN(tries) == OSCALL_KINDS, "a try a kind");
+
+// pattern makes n calls of a kind and writes one character for each: F where
+// it failed as ordered, else a point.
+static void pattern(enum oscall kind, unsigned n, char *out)
+{
+	for (unsigned i = 0; i < n; i++)
+		out[i] = tries[kind]() == INJECTED ? 'F' : '.';
+	out[n] = '\0';
+}
+
+static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
+{
+	ck_assert_uint_eq(oscall_count(kind), count);
+	ck_assert_uint_eq(oscall_failed(kind), failed);
+}
+
+START_TEST(nth_call_fails)
+{
+	enum oscall kind = (enum oscall)_i;
+	char calls[10];
+
+	oscall_fail(kind, 3, 1, INJECTED);
+	check_counts(kind, 0, 0);
+	pattern(kind, 5, calls);
+	ck_assert_msg(strcmp(calls, "..F..") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 5, 1);
+}
+END_TEST
+
+START_TEST(several_calls_fail)
+{
+	enum oscall kind = (enum oscall)_i;
+	char calls[10];
+
+	oscall_fail(kind, 1, 2, INJECTED);
+	pattern(kind, 4, calls);
+	ck_assert_msg(strcmp(calls, "FF..") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 4, 2);
+}
+END_TEST
+
+START_TEST(calls_fail_until_disarmed)
+{
+	enum oscall kind = (enum oscall)_i;
+	char calls[10];
+
+	oscall_fail(kind, 3, UINT64_MAX, INJECTED);
+	pattern(kind, 5, calls);
+	ck_assert_msg(strcmp(calls, "..FFF") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 5, 3);
+	oscall_fail(kind, 1, 0, 0);
+	pattern(kind, 3, calls);
+	ck_assert_msg(strcmp(calls, "...") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 3, 0);
+}
+END_TEST
+
+START_TEST(nothing_is_counted_before_the_first_oscall_fail)
+{
+	enum oscall kind = (enum oscall)_i;
+
+	tries[kind]();
+	check_counts(kind, 0, 0);
+	oscall_fail(kind, 1, 0, 0);
+	tries[kind]();
+	check_counts(kind, 1, 0);
+}
+END_TEST
+
+START_TEST(kinds_fail_each_by_itself)
+{
+	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	ck_assert_int_eq(try_reserve(), 0);
+	ck_assert_ptr_null(oscall_map(page));
+	ck_assert_int_eq(errno, ENOMEM);
+	check_counts(OSCALL_RESERVE, 1, 0);
+	check_counts(OSCALL_MAP, 1, 1);
+	oscall_fail(OSCALL_MAP, 1, 0, 0);
+}
+END_TEST
+
+START_TEST(kinds_have_names)
+{
+	for (unsigned i = 0; i < OSCALL_KINDS; i++) {
+		ck_assert_ptr_nonnull(oscall_name((enum oscall)i));
+		for (unsigned j = 0; j < i; j++)
+			ck_assert_str_ne(oscall_name((enum oscall)i),
+					 oscall_name((enum oscall)j));
+	}
+}
+END_TEST
+
+enum { CALLERS = 4, CALLS = 5000, FAIL_FIRST = 7000, FAIL_CALLS = 1234 };
+
+static void *call_clock(void *arg)
+{
+	uintptr_t nfailed = 0;
+
+	(void)arg;
+	for (unsigned i = 0; i < CALLS; i++)
+		nfailed += oscall_monotonic() == 0;
+	return (void *)nfailed;
+}
+
+START_TEST(calls_of_threads_are_numbered_together)
+{
+	pthread_t threads[CALLERS];
+	uintptr_t nfailed = 0;
+	void *result;
+
+	oscall_fail(OSCALL_CLOCK, FAIL_FIRST, FAIL_CALLS, EIO);
+	for (unsigned i = 0; i < CALLERS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, call_clock, NULL), 0);
+	for (unsigned i = 0; i < CALLERS; i++) {
+		pthread_join(threads[i], &result);
+		nfailed += (uintptr_t)result;
+	}
+	ck_assert_uint_eq(nfailed, FAIL_CALLS);
+	check_counts(OSCALL_CLOCK, (uint64_t)CALLERS * CALLS, FAIL_CALLS);
+}
+END_TEST
+
+// ---- the suite ----
+
+static TCase *add_case(Suite *s, const char *name)
+{
+	TCase *t = tcase_create(name);
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup_block, teardown_block);
+	suite_add_tcase(s, t);
+	return t;
+}
+
+static void add_memory(TCase *t)
+{
+	tcase_add_test(t, page_size_is_that_of_the_system);
+	tcase_add_test(t, reserved_memory_is_usable_once_committed);
+	tcase_add_test(t, mapped_memory_is_zero_and_writable);
+	tcase_add_test(t, released_memory_reads_as_zero);
+	tcase_add_test(t, refusals_of_the_system_are_told);
+	tcase_add_test(t, dump_advice_is_taken_and_taken_back);
+	tcase_add_test(t, huge_page_advice_is_taken);
+	tcase_add_test(t, mapping_gets_its_name);
+}
+
+static void add_time(TCase *t)
+{
+	tcase_add_test(t, wait_returns_when_the_word_differs);
+	tcase_add_test(t, wait_ends_after_its_time);
+	tcase_add_test(t, wake_ends_the_wait_of_as_many_as_asked);
+	tcase_add_test(t, wake_of_the_largest_number_wakes_all);
+	tcase_add_test(t, clocks_advance);
+	tcase_add_test(t, thread_clock_counts_work_not_sleep);
+	tcase_add_test(t, thread_clock_of_another_thread_reads_until_it_ends);
+}
+
+static void add_process(TCase *t)
+{
+	tcase_add_test(t, processors_are_those_of_the_affinity_mask);
+	tcase_add_test(t, address_limit_is_read);
+	tcase_add_test(t, stack_bounds_hold_the_stack);
+	tcase_add_test(t, destructor_runs_when_a_thread_exits);
+	tcase_add_test(t, destructor_does_not_run_for_null);
+	tcase_add_test(t, environment_is_read);
+	tcase_add_test(t, all_of_a_text_is_written);
+	tcase_add_test(t, write_that_is_refused_returns);
+}
+
+static void add_faults(TCase *t)
+{
+	tcase_add_loop_test(t, nth_call_fails, 0, OSCALL_KINDS);
+	tcase_add_loop_test(t, several_calls_fail, 0, OSCALL_KINDS);
+	tcase_add_loop_test(t, calls_fail_until_disarmed, 0, OSCALL_KINDS);
+	tcase_add_loop_test(t, nothing_is_counted_before_the_first_oscall_fail,
+			    0, OSCALL_KINDS);
+	tcase_add_test(t, kinds_fail_each_by_itself);
+	tcase_add_test(t, kinds_have_names);
+	tcase_add_test(t, calls_of_threads_are_numbered_together);
+}
+
+static Suite *suite_oscall(void)
+{
+	Suite *s = suite_create("oscall");
+
+	add_memory(add_case(s, "memory"));
+	add_time(add_case(s, "time"));
+	add_process(add_case(s, "process"));
+	add_faults(add_case(s, "faults"));
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_oscall());
+}

@@ -1,0 +1,340 @@
+// When a collection is due.
+#include "test/heap.h"
+
+#include <limits.h>
+
+#include "gc/pacer.h"
+#include "runtime/gauge.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+// ---- arithmetic ----
+
+static uint64_t goal(int percent, uint64_t headroom, uint64_t marked)
+{
+	struct gcpacer_rule rule = {percent, 4 * MIB, headroom};
+	struct gcpacer_found found = {.heap_marked = marked};
+
+	return gcpacer_goal(&rule, &found);
+}
+
+// Go's rule: live x (1 + percent / 100), at least 4 MiB x percent / 100.
+START_TEST(goal_without_headroom_is_gos)
+{
+	ck_assert_uint_eq(goal(100, 0, 100 * MIB), 200 * MIB);
+	ck_assert_uint_eq(goal(50, 0, 100 * MIB), 150 * MIB);
+	ck_assert_uint_eq(goal(400, 0, 100 * MIB), 500 * MIB);
+	ck_assert_uint_eq(goal(1, 0, 100 * MIB), 101 * MIB);
+	ck_assert_uint_eq(goal(0, 0, 100 * MIB), 100 * MIB);
+	ck_assert_uint_eq(goal(100, 0, 2 * MIB), 4 * MIB);
+	ck_assert_uint_eq(goal(100, 0, 2 * MIB - 1), 4 * MIB);
+	ck_assert_uint_eq(goal(100, 0, 2 * MIB + 1), 4 * MIB + 2);
+	ck_assert_uint_eq(goal(100, 0, 0), 4 * MIB);
+	ck_assert_uint_eq(goal(50, 0, 0), 2 * MIB);
+	ck_assert_uint_eq(goal(300, 0, 0), 12 * MIB);
+	ck_assert_uint_eq(goal(0, 0, 0), 0);
+}
+END_TEST
+
+// live + max(live x percent / 100, min(headroom, 8 x live + 4 MiB))
+START_TEST(headroom_gives_small_heaps_room)
+{
+	ck_assert_uint_eq(goal(100, 24 * MIB, 0), 4 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, MIB), 13 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, MIB * 5 / 2), 26 * MIB + MIB / 2);
+	ck_assert_uint_eq(goal(100, 24 * MIB, 3 * MIB), 27 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, 24 * MIB), 48 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, 25 * MIB), 50 * MIB);
+	ck_assert_uint_eq(goal(10, 24 * MIB, 100 * MIB), 124 * MIB);
+	ck_assert_uint_eq(goal(0, 24 * MIB, 100 * MIB), 124 * MIB);
+	ck_assert_uint_eq(goal(300, 24 * MIB, 0), 12 * MIB);
+	ck_assert_uint_eq(goal(100, MIB, 0), 4 * MIB);
+	ck_assert_uint_eq(goal(100, MIB, 10 * MIB), 20 * MIB);
+	ck_assert_uint_eq(goal(5, MIB, 10 * MIB), 11 * MIB);
+}
+END_TEST
+
+// Stacks and root ranges count for the growth, not for what lives.
+START_TEST(roots_count_for_growth)
+{
+	struct gcpacer_rule rule = {100, 4 * MIB, 0};
+	struct gcpacer_found found = {100 * MIB, 10 * MIB, 5 * MIB};
+
+	ck_assert_uint_eq(gcpacer_goal(&rule, &found), 215 * MIB);
+	rule.percent = 50;
+	ck_assert_uint_eq(gcpacer_goal(&rule, &found),
+			  100 * MIB + 115 * MIB / 2);
+	rule.percent = 0;
+	ck_assert_uint_eq(gcpacer_goal(&rule, &found), 100 * MIB);
+}
+END_TEST
+
+START_TEST(off_is_never)
+{
+	ck_assert_uint_eq(goal(-1, 0, 0), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(INT_MIN, 24 * MIB, 100 * MIB), GCPACER_NEVER);
+}
+END_TEST
+
+START_TEST(sums_saturate)
+{
+	struct gcpacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
+	struct gcpacer_found found = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+
+	ck_assert_uint_eq(gcpacer_goal(&rule, &found), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(INT_MAX, 0, UINT64_MAX), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2 + 1), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2), UINT64_MAX - 1);
+	ck_assert_uint_eq(goal(1, 0, UINT64_MAX), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(0, UINT64_MAX, UINT64_MAX), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(0, UINT64_MAX, MIB), 13 * MIB);
+	// The product does not wrap on the way.
+	ck_assert_uint_eq(goal(1000, 0, UINT64_MAX / 100),
+			  UINT64_MAX / 100 +
+				  (uint64_t)((unsigned __int128)(UINT64_MAX /
+								 100) *
+					     10));
+	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
+}
+END_TEST
+
+// ---- a heap ----
+
+static void *root[4];
+
+static void start(int percent, size_t headroom)
+{
+	rt_config c = heap_config(percent);
+
+	c.heap_headroom = headroom;
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(root, root + 4, RT_ROOT_EXACT), RT_OK);
+}
+
+static uint64_t collections(void)
+{
+	return heap_stats().num_gc;
+}
+
+// live makes n bytes live: one array and objects of 1 KiB.
+static void live(uint64_t n)
+{
+	void **array = rt_alloc(n / 1024 * sizeof *array);
+
+	root[0] = array;
+	for (uint64_t i = 0; i < n / 1024; i++)
+		array[i] = rt_alloc_noscan(1024);
+}
+
+// collections_of allocates n bytes of garbage and returns how often that was
+// reason to collect.
+static uint64_t collections_of(uint64_t n)
+{
+	uint64_t before = collections();
+
+	for (uint64_t i = 0; i < n / 1024; i++)
+		rt_alloc_noscan(1024);
+	return collections() - before;
+}
+
+START_TEST(percent_is_read_back)
+{
+	int old = 7;
+
+	start(100, 0);
+	ck_assert_int_eq(rt_set_gc_percent(50, &old), RT_OK);
+	ck_assert_int_eq(old, 100);
+	ck_assert_int_eq(rt_set_gc_percent(-5, &old), RT_OK);
+	ck_assert_int_eq(old, 50);
+	ck_assert_uint_eq(heap_metric("/gc/gogc:percent"), UINT64_MAX);
+	ck_assert_int_eq(rt_set_gc_percent(0, &old), RT_OK);
+	ck_assert_int_eq(old, -1);
+	ck_assert_int_eq(rt_set_gc_percent(200, NULL), RT_OK);
+	ck_assert_uint_eq(heap_metric("/gc/gogc:percent"), 200);
+	ck_assert_int_eq(rt_set_gc_percent(100, &old), RT_OK);
+	ck_assert_int_eq(old, 200);
+}
+END_TEST
+
+// within tells whether n is within a tenth of what is expected.
+static bool within(uint64_t n, uint64_t expected)
+{
+	return n > expected - expected / 10 && n < expected + expected / 10;
+}
+
+// The goal follows the percentage at once, and is what memstats shows.
+START_TEST(next_gc_follows_live_heap)
+{
+	uint64_t n = 100 * MIB / HEAP_CUT;
+
+	start(100, 0);
+	live(n);
+	rt_gc();
+	ck_assert_msg(within(heap_stats().next_gc, 2 * n), "%llu",
+		      (unsigned long long)heap_stats().next_gc);
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	ck_assert(within(heap_stats().next_gc, n + n / 2));
+	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
+	ck_assert(within(heap_stats().next_gc, 4 * n));
+	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
+	ck_assert_uint_eq(heap_stats().next_gc, GCPACER_NEVER);
+	ck_assert_uint_eq(heap_metric("/gc/heap/goal:bytes"), GCPACER_NEVER);
+	// What was set is kept over a collection.
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	root[0] = NULL;
+	live(n / 2);
+	rt_gc();
+	ck_assert(within(heap_stats().next_gc, n / 2 + n / 4));
+	ck_assert_uint_eq(heap_stats().next_gc,
+			  heap_metric("/gc/heap/goal:bytes"));
+}
+END_TEST
+
+// Garbage as large as the room between live heap and goal is one collection.
+START_TEST(collections_come_at_the_goal)
+{
+	uint64_t n = 40 * MIB / HEAP_CUT;
+
+	start(100, 0);
+	live(n);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(n * 9 / 10), 0);
+	ck_assert_uint_eq(collections_of(n * 2 / 10), 1);
+	ck_assert_uint_eq(collections_of(n * 10), 10);
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(n / 2 * 9 / 10), 0);
+	ck_assert_uint_eq(collections_of(n / 2 * 2 / 10), 1);
+}
+END_TEST
+
+START_TEST(lowering_the_percentage_collects_at_the_next_slow_allocation)
+{
+	uint64_t n = 40 * MIB / HEAP_CUT;
+
+	start(400, 0);
+	live(n);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(n), 0);
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	ck_assert_uint_eq(collections_of(64 << 10), 1);
+	ck_assert_uint_eq(collections_of(64 << 10), 0);
+}
+END_TEST
+
+START_TEST(off_collects_only_when_told)
+{
+	start(-1, 0);
+	live(4 * MIB);
+	ck_assert_uint_eq(collections_of(100 * MIB), 0);
+	ck_assert_uint_ge(heap_stats().heap_alloc, 104 * MIB);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(collections(), 1);
+	ck_assert_uint_lt(heap_stats().heap_alloc, 5 * MIB);
+	ck_assert_uint_eq(collections_of(100 * MIB), 0);
+	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
+	ck_assert_uint_eq(collections_of(MIB), 1);
+}
+END_TEST
+
+// Nothing live: every 4 MiB, whatever the headroom.
+START_TEST(garbage_alone_collects_every_four_mib)
+{
+	rt_config c;
+	uint64_t n;
+
+	rt_config_init(&c);
+	start(100, c.heap_headroom);
+	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
+	n = collections_of(400 * MIB);
+	ck_assert_msg(n >= 90 && n <= 102, "%llu collections",
+		      (unsigned long long)n);
+	ck_assert_uint_lt(heap_stats().heap_sys, 9 * MIB);
+}
+END_TEST
+
+// With a headroom a small live heap collects less often than by Go's rule.
+START_TEST(headroom_spares_collections)
+{
+	start(100, 24 * MIB);
+	live(4 * MIB);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(22 * MIB), 0);
+	ck_assert_uint_eq(collections_of(4 * MIB), 1);
+}
+END_TEST
+
+// Objects of every size drive the pacer, also a few large ones.
+START_TEST(large_objects_count)
+{
+	uint64_t before;
+
+	start(100, 0);
+	before = collections();
+	for (unsigned i = 0; i < 100; i++)
+		rt_alloc_noscan(1 << 20);
+	ck_assert_uint_ge(collections() - before, 20);
+	ck_assert_uint_le(collections() - before, 34);
+}
+END_TEST
+
+// What the pacer calls live is what the collection marked, and then what was
+// allocated, also after caches were flushed.
+START_TEST(heap_live_is_marked_plus_allocated)
+{
+	uint64_t marked;
+
+	start(-1, 0);
+	live(4 * MIB);
+	rt_gc();
+	marked = heap_stats().heap_alloc;
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live), marked);
+	ck_assert_uint_eq(heap_metric("/gc/heap/live:bytes"), marked);
+	for (unsigned i = 0; i < 1000; i++)
+		rt_alloc(i % 500 + 1);
+	heap_stats(); // flushes
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live),
+			  heap_stats().heap_alloc);
+	for (unsigned i = 0; i < 10; i++) {
+		rt_alloc_noscan(100000);
+		heap_stats();
+	}
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live),
+			  heap_stats().heap_alloc);
+	ck_assert_uint_eq(heap_metric("/gc/heap/live:bytes"), marked);
+}
+END_TEST
+
+static Suite *suite_pacer(void)
+{
+	Suite *s = suite_create("pacer");
+	TCase *tc = tcase_create("arithmetic");
+	TCase *heap = tcase_create("heap");
+
+	tcase_add_test(tc, goal_without_headroom_is_gos);
+	tcase_add_test(tc, headroom_gives_small_heaps_room);
+	tcase_add_test(tc, roots_count_for_growth);
+	tcase_add_test(tc, off_is_never);
+	tcase_add_test(tc, sums_saturate);
+	suite_add_tcase(s, tc);
+
+	tcase_set_timeout(heap, 20);
+	tcase_add_test(heap, percent_is_read_back);
+	tcase_add_test(heap, next_gc_follows_live_heap);
+	tcase_add_test(heap, collections_come_at_the_goal);
+	tcase_add_test(
+		heap,
+		lowering_the_percentage_collects_at_the_next_slow_allocation);
+	tcase_add_test(heap, off_collects_only_when_told);
+	tcase_add_test(heap, garbage_alone_collects_every_four_mib);
+	tcase_add_test(heap, headroom_spares_collections);
+	tcase_add_test(heap, large_objects_count);
+	tcase_add_test(heap, heap_live_is_marked_plus_allocated);
+	suite_add_tcase(s, heap);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_pacer());
+}

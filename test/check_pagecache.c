@@ -1,0 +1,433 @@
+#include "runtime/pagecache.h"
+
+#include <signal.h>
+
+#include "test/suite.h"
+
+enum { CP = RT_CHUNK_PAGES, MAX_CHUNKS = 64 };
+
+#define ALL (~UINT64_C(0))
+#define EVEN UINT64_C(0x5555555555555555)
+
+static struct pagealloc pa;
+
+// start makes a heap of nchunks chunks that is wholly allocated.
+static void start(uint32_t nchunks)
+{
+	sysmem_init();
+	ck_assert(pagealloc_init(&pa, MAX_CHUNKS));
+	ck_assert(pagealloc_reserve(&pa, nchunks));
+	pagealloc_grow(&pa, nchunks);
+	pagealloc_alloc_range(&pa, 0, nchunks * (uint64_t)CP);
+}
+
+static void finish(void)
+{
+	ck_assert(pagealloc_check(&pa));
+	pagealloc_fini(&pa);
+	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
+}
+
+// ---- allocation ----
+
+struct hit {
+	unsigned npages, i; // i is 64: no room
+	unsigned nscav;
+};
+
+struct alloc_case {
+	uint64_t cache, scav;
+	struct hit hits[6];
+};
+
+static const struct alloc_case alloc_cases[] = {
+    // Empty
+    {0, 0, {{1, 64, 0}, {2, 64, 0}, {4, 64, 0}, {5, 64, 0}, {64, 64, 0}}},
+    // Lo1, Hi1, Swiss1
+    {1, 1, {{1, 0, 1}, {1, 64, 0}, {10, 64, 0}}},
+    {UINT64_C(1) << 63, UINT64_C(1) << 63, {{1, 63, 1}, {1, 64, 0}}},
+    {0x20005555,
+     0x5505,
+     {{2, 64, 0}, {1, 0, 1}, {1, 2, 1}, {1, 4, 0}, {1, 6, 0}, {1, 8, 1}}},
+    // Lo2, Hi2, Swiss2
+    {3, 3, {{2, 0, 2}, {2, 64, 0}, {1, 64, 0}}},
+    {UINT64_C(3) << 62, UINT64_C(3) << 62, {{2, 62, 2}, {1, 64, 0}}},
+    {0x3333aaaa,
+     0x00110088,
+     {{2, 15, 1}, {2, 20, 1}, {2, 24, 0}, {2, 28, 0}, {2, 64, 0}, {1, 1, 0}}},
+    // Hi53, Full53, Full64
+    {((UINT64_C(1) << 53) - 1) << 10,
+     UINT64_C(1) << 62,
+     {{53, 10, 1}, {53, 64, 0}, {1, 64, 0}}},
+    {ALL,
+     ((UINT64_C(1) << 53) - 1) << 10,
+     {{53, 0, 43}, {53, 64, 0}, {11, 53, 10}, {1, 64, 0}}},
+    {ALL, ALL, {{64, 0, 64}, {64, 64, 0}, {1, 64, 0}}},
+    // FullMixed
+    {ALL,
+     ALL,
+     {{5, 0, 5}, {7, 5, 7}, {1, 12, 1}, {23, 13, 23}, {2, 36, 2}, {3, 38, 3}}},
+    {ALL,
+     EVEN,
+     {{65, 64, 0}, {3, 0, 2}, {60, 3, 30}, {2, 64, 0}, {1, 63, 0}, {1, 64, 0}}},
+};
+
+START_TEST(cache_allocates_lowest_pages_first)
+{
+	const struct alloc_case *c = &alloc_cases[_i];
+	struct pagecache pc = {
+	    .base = 3 * 64, .cache = c->cache, .scav = c->scav};
+
+	for (unsigned k = 0; k < RT_ARRAY_LEN(c->hits); k++) {
+		struct hit hit = c->hits[k];
+		uint64_t nscav = 99, page;
+
+		if (hit.npages == 0)
+			break;
+		page = pagecache_alloc(&pc, hit.npages, &nscav);
+		ck_assert_uint_eq(page, hit.i == 64 ? PAGEALLOC_NONE
+						    : pc.base + hit.i);
+		ck_assert_uint_eq(nscav, hit.nscav);
+		ck_assert_uint_eq(pc.scav & ~pc.cache, 0);
+	}
+}
+END_TEST
+
+static uint64_t naive_alloc(struct pagecache *c, unsigned npages,
+			    uint64_t *nscav)
+{
+	unsigned run = 0;
+
+	*nscav = 0;
+	for (unsigned i = 0; i < 64; i++) {
+		run = c->cache >> i & 1 ? run + 1 : 0;
+		if (run < npages)
+			continue;
+		for (unsigned k = i + 1 - npages; k <= i; k++) {
+			*nscav += c->scav >> k & 1;
+			c->cache &= ~(UINT64_C(1) << k);
+			c->scav &= ~(UINT64_C(1) << k);
+		}
+		return c->base + i + 1 - npages;
+	}
+	return PAGEALLOC_NONE;
+}
+
+START_TEST(random_caches_agree_with_walking)
+{
+	struct rng r;
+	unsigned wrong = 0;
+
+	rng_init(&r, "random_caches_agree_with_walking");
+	for (unsigned round = 0; round < 50000; round++) {
+		uint64_t cache = rng_next(&r) | rng_next(&r) | rng_next(&r);
+		struct pagecache a = {.base = 64 * rng_below(&r, 1000),
+				      .cache = cache,
+				      .scav = cache & rng_next(&r)};
+		struct pagecache b = a;
+
+		while (!pagecache_empty(&b)) {
+			unsigned n = 1 + (unsigned)rng_below(&r, 6);
+			uint64_t sa, sb;
+			uint64_t got = pagecache_alloc(&a, n, &sa);
+
+			wrong += got != naive_alloc(&b, n, &sb) || sa != sb ||
+				 a.cache != b.cache || a.scav != b.scav;
+		}
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+// ---- filling and flushing ----
+
+struct fill_case {
+	uint32_t nchunks;
+	// The free pages: these bits of these blocks of 64 pages.
+	struct {
+		uint32_t block;
+		uint64_t free, scav;
+	} blocks[3]; // in the order of filling
+};
+
+static const struct fill_case fill_cases[] = {
+    {1, {{0, ALL, 0}, {1, ALL, EVEN}, {7, ALL, ALL}}},
+    {8, {{8 * 7 + 7, UINT64_C(1) << 63, UINT64_C(1) << 63}}},
+    {3, {{8, 1, 0}, {20, UINT64_C(1) << 63, 0}}},    // not contiguous
+    {2, {{0, 0x1ff << 3, 0x2 << 3}, {8, 0x7, 0x5}}}, // scavenged bits
+    {64, {{100, EVEN, 0}, {101, ~EVEN, ~EVEN}, {511, 2, 0}}},
+    {1, {{0, 0, 0}}}, // nothing is free
+};
+
+static void free_block(uint32_t block, uint64_t free, uint64_t scav)
+{
+	for (unsigned i = 0; i < 64; i++) {
+		uint64_t page = block * UINT64_C(64) + i;
+
+		if (free >> i & 1)
+			pagealloc_free(&pa, page, 1);
+		if (scav >> i & 1)
+			pagealloc_set_scavenged(&pa, page, 1);
+	}
+}
+
+START_TEST(fill_takes_the_block_of_the_lowest_free_page)
+{
+	const struct fill_case *c = &fill_cases[_i];
+	struct pagecache pc = {0};
+
+	start(c->nchunks);
+	for (unsigned i = 0; i < 3; i++)
+		free_block(c->blocks[i].block, c->blocks[i].free,
+			   c->blocks[i].scav);
+	for (unsigned i = 0; i < 3 && c->blocks[i].free; i++) {
+		pc = (struct pagecache){0};
+		pagecache_fill(&pc, &pa);
+		ck_assert_uint_eq(pc.base, c->blocks[i].block * UINT64_C(64));
+		ck_assert_uint_eq(pc.cache, c->blocks[i].free);
+		ck_assert_uint_eq(pc.scav, c->blocks[i].scav);
+		ck_assert(pagealloc_check(&pa));
+	}
+	pc = (struct pagecache){0};
+	pagecache_fill(&pc, &pa);
+	ck_assert(pagecache_empty(&pc));
+	ck_assert_uint_eq(pagealloc_count_free(&pa), 0);
+	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
+	finish();
+}
+END_TEST
+
+// A flush restores what the fill took, scavenged pages as such, and the next
+// fill finds it again.
+START_TEST(flush_restores_pages_and_scavenged_bits)
+{
+	const struct fill_case *c = &fill_cases[_i];
+	struct pagecache pc = {0};
+	uint64_t nfree, nscav;
+
+	start(c->nchunks);
+	for (unsigned i = 0; i < 3; i++)
+		free_block(c->blocks[i].block, c->blocks[i].free,
+			   c->blocks[i].scav);
+	nfree = pagealloc_count_free(&pa);
+	nscav = pagealloc_count_scavenged(&pa);
+	for (unsigned round = 0; round < 2; round++) {
+		pagecache_fill(&pc, &pa);
+		ck_assert_uint_eq(pc.cache, c->blocks[0].free);
+		ck_assert_uint_eq(pagealloc_count_free(&pa),
+				  nfree - bits_count(pc.cache));
+		pagecache_flush(&pc, &pa);
+		ck_assert(pagecache_empty(&pc));
+		ck_assert_uint_eq(pc.base | pc.scav, 0);
+		ck_assert_uint_eq(pagealloc_count_free(&pa), nfree);
+		ck_assert_uint_eq(pagealloc_count_scavenged(&pa), nscav);
+		ck_assert(pagealloc_check(&pa));
+	}
+	finish();
+}
+END_TEST
+
+// Pages taken from a cache stay allocated over its flush.
+START_TEST(flush_keeps_what_was_allocated)
+{
+	struct pagecache pc = {0};
+	uint64_t nscav;
+
+	start(1);
+	pagealloc_free(&pa, 128, 64);
+	pagealloc_set_scavenged(&pa, 130, 10);
+	pagecache_fill(&pc, &pa);
+	ck_assert_uint_eq(pagecache_alloc(&pc, 5, &nscav), 128);
+	ck_assert_uint_eq(nscav, 3);
+	pagecache_flush(&pc, &pa);
+	ck_assert_uint_eq(pagealloc_count_free(&pa), 59);
+	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 7);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), 133);
+	ck_assert_uint_eq(nscav, 1);
+	finish();
+}
+END_TEST
+
+START_TEST(flush_of_an_empty_cache_changes_nothing)
+{
+	struct pagecache pc = {0};
+	uint64_t nscav;
+
+	start(1);
+	pagecache_flush(&pc, &pa);
+	ck_assert_uint_eq(pagealloc_count_free(&pa), 0);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), PAGEALLOC_NONE);
+	finish();
+}
+END_TEST
+
+// A flush makes the lowest page known again to the search for one page.
+START_TEST(flushed_pages_are_found_by_the_allocator)
+{
+	struct pagecache pc = {0};
+	uint64_t nscav;
+
+	start(4);
+	pagealloc_free(&pa, 0, 64);
+	pagealloc_free(&pa, 3 * CP, 64);
+	pagecache_fill(&pc, &pa);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), 3 * CP);
+	pagecache_flush(&pc, &pa);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 64, &nscav), 0);
+	finish();
+}
+END_TEST
+
+// ---- several caches at work ----
+
+enum { NCACHES = 6, NCHUNKS = 3, NPAGES = NCHUNKS * CP };
+
+struct world {
+	struct pagecache pc[NCACHES];
+	bool used[NPAGES];     // handed out to the test
+	bool was_scav[NPAGES]; // scavenged when it was free last
+	unsigned wrong;
+};
+
+// take allocates from a cache, or from the heap if the cache is dry.
+static void take(struct world *w, struct rng *r)
+{
+	struct pagecache *c = &w->pc[rng_below(r, NCACHES)];
+	unsigned n = 1 + (unsigned)rng_below(r, PAGECACHE_MAX_NPAGES - 1);
+	uint64_t nscav, page, expected = 0;
+
+	if (pagecache_empty(c))
+		pagecache_fill(c, &pa);
+	page = pagecache_alloc(c, n, &nscav);
+	if (page == PAGEALLOC_NONE)
+		page = pagealloc_alloc(&pa, n, &nscav);
+	if (page == PAGEALLOC_NONE)
+		return;
+	for (uint64_t p = page; p < page + n; p++) {
+		w->wrong += w->used[p];
+		expected += w->was_scav[p];
+		w->used[p] = true;
+		w->was_scav[p] = false;
+	}
+	w->wrong += nscav != expected;
+}
+
+// give frees a run of used pages, and lets some of them be scavenged.
+static void give(struct world *w, struct rng *r)
+{
+	uint64_t p = rng_below(r, NPAGES), n = 0;
+	bool scav = rng_below(r, 2);
+
+	while (p + n < NPAGES && n < 20 && w->used[p + n]) {
+		w->used[p + n] = false;
+		w->was_scav[p + n] = scav;
+		n++;
+	}
+	if (n == 0)
+		return;
+	pagealloc_free(&pa, p, n);
+	if (scav)
+		pagealloc_set_scavenged(&pa, p, n);
+}
+
+// audit compares pages and scavenged bits of caches and heap with the test's.
+static void audit(struct world *w)
+{
+	uint64_t nfree = pagealloc_count_free(&pa);
+	uint64_t nscav = pagealloc_count_scavenged(&pa);
+
+	for (unsigned i = 0; i < NCACHES; i++) {
+		nfree += bits_count(w->pc[i].cache);
+		nscav += bits_count(w->pc[i].scav);
+	}
+	for (unsigned p = 0; p < NPAGES; p++) {
+		nfree -= !w->used[p];
+		nscav -= w->was_scav[p];
+	}
+	w->wrong += nfree != 0 || nscav != 0 || !pagealloc_check(&pa);
+}
+
+START_TEST(random_work_leaks_no_page)
+{
+	static struct world w;
+	struct rng r;
+
+	rng_init(&r, "random_work_leaks_no_page");
+	start(NCHUNKS);
+	for (unsigned p = 0; p < NPAGES; p++)
+		w.used[p] = true;
+	for (unsigned op = 1; op <= 300000; op++) {
+		uint64_t what = rng_below(&r, 100);
+
+		if (what < 50)
+			take(&w, &r);
+		else if (what < 97)
+			give(&w, &r);
+		else
+			pagecache_flush(&w.pc[rng_below(&r, NCACHES)], &pa);
+		if (op % 1000 == 0)
+			audit(&w);
+	}
+	for (unsigned i = 0; i < NCACHES; i++)
+		pagecache_flush(&w.pc[i], &pa);
+	audit(&w);
+	ck_assert_uint_eq(w.wrong, 0);
+	for (unsigned p = 0; p < NPAGES; p++)
+		w.wrong += pallocbits_get(&pagealloc_chunk(&pa, p / CP)->alloc,
+					  p % CP) != w.used[p];
+	ck_assert_uint_eq(w.wrong, 0);
+	finish();
+}
+END_TEST
+
+START_TEST(filling_a_full_cache_is_found_out)
+{
+	struct pagecache pc = {.base = 0, .cache = 1};
+
+	start(1);
+	pagecache_fill(&pc, &pa);
+}
+END_TEST
+
+START_TEST(flushing_pages_twice_is_found_out)
+{
+	struct pagecache pc = {0}, twin;
+
+	start(1);
+	pagealloc_free(&pa, 5, 1);
+	pagecache_fill(&pc, &pa);
+	twin = pc;
+	pagecache_flush(&pc, &pa);
+	pagecache_flush(&twin, &pa);
+}
+END_TEST
+
+static Suite *suite_pagecache(void)
+{
+	Suite *s = suite_create("pagecache");
+	TCase *t = tcase_create("all");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, cache_allocates_lowest_pages_first, 0,
+			    RT_ARRAY_LEN(alloc_cases));
+	tcase_add_test(t, random_caches_agree_with_walking);
+	tcase_add_loop_test(t, fill_takes_the_block_of_the_lowest_free_page, 0,
+			    RT_ARRAY_LEN(fill_cases));
+	tcase_add_loop_test(t, flush_restores_pages_and_scavenged_bits, 0,
+			    RT_ARRAY_LEN(fill_cases));
+	tcase_add_test(t, flush_keeps_what_was_allocated);
+	tcase_add_test(t, flush_of_an_empty_cache_changes_nothing);
+	tcase_add_test(t, flushed_pages_are_found_by_the_allocator);
+	tcase_add_test(t, random_work_leaks_no_page);
+	tcase_add_test_raise_signal(t, filling_a_full_cache_is_found_out,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, flushing_pages_twice_is_found_out,
+				    SIGABRT);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_pagecache());
+}

@@ -1,0 +1,429 @@
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/fixalloc.h"
+#include "runtime/oscall.h"
+#include "runtime/throw.h"
+#include "test/suite.h"
+
+enum { DIED_AS_EXPECTED = 77, THREADS = 4, ALLOCS = 2000 };
+
+static atomic_u64 *const stat = &gauges.mspan_sys;
+
+static uint64_t in_stat(void)
+{
+	return gauge_load(stat);
+}
+
+static uint64_t in_other(void)
+{
+	return gauge_load(&gauges.other_sys);
+}
+
+static uint64_t in_ready(void)
+{
+	return gauge_load(&gauges.mapped_ready);
+}
+
+static void refuse_map(uint64_t nth)
+{
+	oscall_fail(OSCALL_MAP, nth, 1, ENOMEM);
+}
+
+static bool is_zero(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] == 0)
+		i++;
+	return i == n;
+}
+
+static bool is_mapped(void *p)
+{
+	void *first = (void *)base_align_down((uintptr_t)p, 4096);
+
+	return oscall_dump(first, 4096, true) == 0;
+}
+
+// ---- persistent ----
+
+START_TEST(a_chunk_is_other_until_it_is_carved)
+{
+	char *a = persistent_alloc(1000, 8, stat);
+	ck_assert_ptr_nonnull(a);
+	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK);
+	ck_assert_uint_eq(in_stat(), 1000);
+	ck_assert_uint_eq(in_other(), PERSISTENT_CHUNK - 1000);
+
+	char *b = persistent_alloc(24, 8, &gauges.other_sys);
+	ck_assert_ptr_eq(b, a + 1000);
+	ck_assert_uint_eq(in_stat(), 1000);
+	ck_assert_uint_eq(in_other(), PERSISTENT_CHUNK - 1000);
+	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK);
+}
+END_TEST
+
+START_TEST(memory_is_zero_aligned_and_apart)
+{
+	enum { NBLOCKS = 3000 };
+	static struct {
+		unsigned char *p;
+		size_t n;
+	} blocks[NBLOCKS];
+	uint64_t wrong = 0;
+	struct rng r;
+
+	rng_init(&r, "memory_is_zero_aligned_and_apart");
+	for (size_t i = 0; i < NBLOCKS; i++) {
+		size_t align = (size_t)1 << rng_below(&r, 13);
+		size_t n = 1 + rng_below(&r, rng_below(&r, 100) ? 300 : 80000);
+		unsigned char *p = persistent_alloc(n, align, stat);
+
+		ck_assert_ptr_nonnull(p);
+		wrong += (uintptr_t)p % align != 0;
+		wrong += !is_zero((char *)p, n);
+		memset(p, (int)(i % 255 + 1), n);
+		blocks[i].p = p;
+		blocks[i].n = n;
+	}
+	for (size_t i = 0; i < NBLOCKS; i++)
+		for (size_t k = 0; k < blocks[i].n; k++)
+			wrong += blocks[i].p[k] != i % 255 + 1;
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
+	persistent_fini();
+	for (size_t i = 0; i < NBLOCKS; i++)
+		wrong += is_mapped(blocks[i].p);
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+START_TEST(large_sizes_are_mapped_directly)
+{
+	sysmem_init();
+	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
+	uint64_t other = in_other();
+	size_t n = sysmem_round(PERSISTENT_DIRECT + 1);
+
+	char *p = persistent_alloc(PERSISTENT_DIRECT + 1, 4096, stat);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq((uintptr_t)p % 4096, 0);
+	ck_assert_uint_eq(in_stat(), 8 + n);
+	ck_assert_uint_eq(in_other(), other);
+	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK + n);
+
+	ck_assert_ptr_nonnull(persistent_alloc(PERSISTENT_DIRECT - 1, 1, stat));
+	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK + n);
+	ck_assert_uint_eq(in_other(), other - (PERSISTENT_DIRECT - 1));
+}
+END_TEST
+
+START_TEST(a_refused_chunk_changes_nothing)
+{
+	static const struct gauges zero;
+
+	refuse_map(1);
+	ck_assert_ptr_null(persistent_alloc(8, 8, stat));
+	ck_assert_mem_eq(&gauges, &zero, sizeof(gauges));
+	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
+
+	// The current chunk goes on when its successor is refused.
+	while (in_ready() - in_other() < PERSISTENT_CHUNK - 8192)
+		ck_assert_ptr_nonnull(persistent_alloc(4096, 8, stat));
+	struct gauges before = gauges;
+	refuse_map(1);
+	ck_assert_ptr_null(persistent_alloc(32 << 10, 8, stat));
+	ck_assert_mem_eq(&gauges, &before, sizeof(gauges));
+	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
+	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK);
+	ck_assert_ptr_nonnull(persistent_alloc(32 << 10, 8, stat));
+	ck_assert_uint_eq(in_ready(), 2 * PERSISTENT_CHUNK);
+}
+END_TEST
+
+// With no chunk yet, a direct mapping takes two: its own, and one for its
+// record.  A refusal of either leaves nothing behind.
+START_TEST(a_refused_direct_mapping_changes_nothing)
+{
+	static const struct gauges zero;
+
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		refuse_map(nth);
+		oscall_fail(OSCALL_UNMAP, 1, 0, 0); // counts
+		ck_assert_ptr_null(
+		    persistent_alloc(PERSISTENT_DIRECT, 8, stat));
+		ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
+		ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), nth - 1);
+		ck_assert_mem_eq(&gauges, &zero, sizeof(gauges));
+	}
+	ck_assert_ptr_nonnull(persistent_alloc(PERSISTENT_DIRECT, 8, stat));
+	ck_assert_uint_eq(in_stat(), PERSISTENT_DIRECT);
+	ck_assert_uint_eq(in_other(), PERSISTENT_CHUNK);
+	ck_assert_ptr_null(persistent_alloc(SIZE_MAX, 8, stat));
+	ck_assert_uint_eq(in_stat(), PERSISTENT_DIRECT);
+}
+END_TEST
+
+START_TEST(fini_unmaps_all_and_begins_anew)
+{
+	for (int i = 0; i < 3; i++) {
+		char *small = persistent_alloc(60000, 8, stat);
+		char *direct = persistent_alloc(100000, 8, stat);
+
+		ck_assert(small && direct);
+		for (int k = 0; k < 10; k++)
+			ck_assert_ptr_nonnull(persistent_alloc(60000, 8, stat));
+		ck_assert(is_mapped(small) && is_mapped(direct));
+		oscall_fail(OSCALL_UNMAP, 1, 0, 0); // counts
+		persistent_fini();
+		ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 4);
+		ck_assert(!is_mapped(small) && !is_mapped(direct));
+	}
+	persistent_fini();
+	ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 4);
+}
+END_TEST
+
+// fill takes memory of all sizes and writes its number into every byte.
+static void *fill(void *arg)
+{
+	static unsigned char *blocks[THREADS][ALLOCS];
+	uintptr_t self = (uintptr_t)arg;
+
+	for (size_t i = 0; i < ALLOCS; i++) {
+		size_t n = 1 + i % 1000;
+
+		if (i % 200 == 199)
+			n = PERSISTENT_DIRECT;
+		blocks[self][i] = persistent_alloc(n, 8, stat);
+		if (!blocks[self][i])
+			return "refused";
+		memset(blocks[self][i], (int)self + 1, 1 + i % 1000);
+	}
+	for (size_t i = 0; i < ALLOCS; i++)
+		for (size_t k = 0; k < 1 + i % 1000; k++)
+			if (blocks[self][i][k] != self + 1)
+				return "shared";
+	return NULL;
+}
+
+START_TEST(threads_share_a_chunk_and_no_byte)
+{
+	pthread_t threads[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, fill, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *result;
+
+		ck_assert_int_eq(pthread_join(threads[i], &result), 0);
+		ck_assert_ptr_null(result);
+	}
+	uint64_t sum = 0;
+	for (size_t i = 0; i < ALLOCS; i++)
+		sum += i % 200 == 199 ? PERSISTENT_DIRECT : 1 + i % 1000;
+	ck_assert_uint_eq(in_stat(), THREADS * sum);
+	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
+	persistent_fini();
+}
+END_TEST
+
+static void exit_if_told(const char *text, void *arg)
+{
+	_exit(strstr(text, arg) ? DIED_AS_EXPECTED : EXIT_FAILURE);
+}
+
+static const struct {
+	size_t n;
+	size_t align;
+	const char *what;
+} bad_requests[] = {
+    {0, 8, "no size"},
+    {8, 0, "bad alignment"},
+    {8, 24, "bad alignment"},
+    {8, 8192, "bad alignment"},
+};
+
+START_TEST(a_senseless_request_throws)
+{
+	throw_set_handler(exit_if_told,
+			  (void *)(uintptr_t)bad_requests[_i].what);
+	persistent_alloc(bad_requests[_i].n, bad_requests[_i].align, stat);
+}
+END_TEST
+
+// ---- fixalloc ----
+
+enum { OBJECT = 96, PER_CHUNK = FIXALLOC_CHUNK / OBJECT };
+static struct fixalloc pool;
+
+START_TEST(objects_come_in_chunks)
+{
+	uint64_t wrong = 0;
+	char *last = NULL;
+
+	fixalloc_init(&pool, OBJECT, 32, false, stat);
+	ck_assert_uint_eq(in_ready(), 0);
+	for (int i = 0; i < PER_CHUNK; i++) {
+		char *p = fixalloc_alloc(&pool);
+
+		ck_assert_ptr_nonnull(p);
+		wrong += (uintptr_t)p % 32 != 0 || !is_zero(p, OBJECT);
+		wrong += last && p != last + OBJECT;
+		wrong += in_stat() != PER_CHUNK * OBJECT;
+		memset(p, 1, OBJECT);
+		last = p;
+	}
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_eq(pool.inuse, PER_CHUNK * OBJECT);
+	ck_assert_ptr_nonnull(fixalloc_alloc(&pool));
+	ck_assert_uint_eq(in_stat(), 2 * PER_CHUNK * OBJECT);
+	ck_assert_uint_eq(pool.inuse, (PER_CHUNK + 1) * OBJECT);
+}
+END_TEST
+
+START_TEST(the_last_freed_comes_first)
+{
+	fixalloc_init(&pool, OBJECT, 8, false, stat);
+	char *a = fixalloc_alloc(&pool);
+	char *b = fixalloc_alloc(&pool);
+	ck_assert(a && b);
+	memset(a, 1, OBJECT);
+	fixalloc_free(&pool, a);
+	fixalloc_free(&pool, b);
+	ck_assert_uint_eq(pool.inuse, 0);
+	ck_assert_ptr_eq(fixalloc_alloc(&pool), b);
+	ck_assert_ptr_eq(fixalloc_alloc(&pool), a);
+	ck_assert_uint_eq(pool.inuse, 2 * OBJECT);
+	// Not zeroed: all but the link is as it was.
+	ck_assert_int_eq(a[sizeof(struct fixalloc_free)], 1);
+	ck_assert_int_eq(a[OBJECT - 1], 1);
+}
+END_TEST
+
+START_TEST(a_zeroing_pool_zeroes_every_use)
+{
+	fixalloc_init(&pool, OBJECT, 8, true, stat);
+	char *a = fixalloc_alloc(&pool);
+	char *b = fixalloc_alloc(&pool);
+	ck_assert(a && b && is_zero(a, OBJECT));
+	memset(a, 1, OBJECT);
+	memset(b, 1, OBJECT);
+	fixalloc_free(&pool, b);
+	fixalloc_free(&pool, a);
+	ck_assert_ptr_eq(fixalloc_alloc(&pool), a);
+	ck_assert(is_zero(a, OBJECT));
+	ck_assert_ptr_eq(fixalloc_alloc(&pool), b);
+	ck_assert(is_zero(b, OBJECT));
+}
+END_TEST
+
+START_TEST(objects_may_be_as_large_as_a_chunk)
+{
+	fixalloc_init(&pool, FIXALLOC_CHUNK, 4096, false, stat);
+	char *a = fixalloc_alloc(&pool);
+	char *b = fixalloc_alloc(&pool);
+	ck_assert(a && b && a != b);
+	ck_assert_uint_eq((uintptr_t)a % 4096, 0);
+	ck_assert_uint_eq((uintptr_t)b % 4096, 0);
+	ck_assert_uint_eq(in_stat(), 2 * FIXALLOC_CHUNK);
+}
+END_TEST
+
+START_TEST(a_refused_object_changes_nothing)
+{
+	static const struct gauges zero;
+
+	fixalloc_init(&pool, OBJECT, 8, false, stat);
+	refuse_map(1);
+	ck_assert_ptr_null(fixalloc_alloc(&pool));
+	ck_assert_uint_eq(pool.inuse, 0);
+	ck_assert_mem_eq(&gauges, &zero, sizeof(gauges));
+	void *p = fixalloc_alloc(&pool);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq(pool.inuse, OBJECT);
+	ck_assert_uint_eq(in_stat(), PER_CHUNK * OBJECT);
+}
+END_TEST
+
+static const struct {
+	size_t size;
+	size_t align;
+	const char *what;
+} bad_pools[] = {
+    {4, 4, "bad size"},	       {FIXALLOC_CHUNK + 8, 8, "bad size"},
+    {24, 4, "bad alignment"},  {24, 24, "bad alignment"},
+    {24, 16, "bad alignment"},
+};
+
+START_TEST(a_senseless_pool_throws)
+{
+	throw_set_handler(exit_if_told, (void *)(uintptr_t)bad_pools[_i].what);
+	fixalloc_init(&pool, bad_pools[_i].size, bad_pools[_i].align, false,
+		      stat);
+}
+END_TEST
+
+START_TEST(freeing_more_than_was_taken_throws)
+{
+	static uint64_t object[OBJECT / 8];
+	static char what[] = "nothing in use";
+
+	fixalloc_init(&pool, OBJECT, 8, false, stat);
+	throw_set_handler(exit_if_told, what);
+	fixalloc_free(&pool, object);
+}
+END_TEST
+
+static TCase *tcase_persistent(void)
+{
+	TCase *tc = tcase_create("persistent");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_chunk_is_other_until_it_is_carved);
+	tcase_add_test(tc, memory_is_zero_aligned_and_apart);
+	tcase_add_test(tc, large_sizes_are_mapped_directly);
+	tcase_add_test(tc, a_refused_chunk_changes_nothing);
+	tcase_add_test(tc, a_refused_direct_mapping_changes_nothing);
+	tcase_add_test(tc, fini_unmaps_all_and_begins_anew);
+	tcase_add_test(tc, threads_share_a_chunk_and_no_byte);
+	tcase_add_loop_exit_test(tc, a_senseless_request_throws,
+				 DIED_AS_EXPECTED, 0,
+				 RT_ARRAY_LEN(bad_requests));
+	return tc;
+}
+
+static TCase *tcase_fixalloc(void)
+{
+	TCase *tc = tcase_create("fixalloc");
+
+	tcase_add_test(tc, objects_come_in_chunks);
+	tcase_add_test(tc, the_last_freed_comes_first);
+	tcase_add_test(tc, a_zeroing_pool_zeroes_every_use);
+	tcase_add_test(tc, objects_may_be_as_large_as_a_chunk);
+	tcase_add_test(tc, a_refused_object_changes_nothing);
+	tcase_add_loop_exit_test(tc, a_senseless_pool_throws, DIED_AS_EXPECTED,
+				 0, RT_ARRAY_LEN(bad_pools));
+	tcase_add_exit_test(tc, freeing_more_than_was_taken_throws,
+			    DIED_AS_EXPECTED);
+	return tc;
+}
+
+static Suite *suite_persistent(void)
+{
+	Suite *s = suite_create("persistent");
+
+	suite_add_tcase(s, tcase_persistent());
+	suite_add_tcase(s, tcase_fixalloc());
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_persistent());
+}

@@ -1,0 +1,340 @@
+// Registered ranges of roots.
+#include "test/heap.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "gc/roots.h"
+#include "runtime/oscall.h"
+
+static void setup(void)
+{
+	heap_start_exact(heap_config(HEAP_QUIET));
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+static void add(void *lo, size_t words)
+{
+	ck_assert_int_eq(
+		rt_roots_add(lo, (uintptr_t *)lo + words, RT_ROOT_EXACT),
+		RT_OK);
+}
+
+static int take(void *lo, size_t words)
+{
+	return rt_roots_remove(lo, (uintptr_t *)lo + words);
+}
+
+enum { MANY = 10000 };
+static void *slot[MANY];
+
+static void fill_slots(void)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		slot[i] = rt_alloc(16 + i % 100);
+}
+
+START_TEST(ten_thousand_ranges_are_roots)
+{
+	uint64_t alive = 0;
+
+	for (unsigned i = 0; i < MANY; i++)
+		add(&slot[i], 1);
+	ck_assert_uint_eq(gcroots_ranges(), MANY);
+	fill_slots();
+	ck_assert_uint_eq(heap_live_after_gc(), MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		alive += rt_base(slot[i]) == slot[i];
+	ck_assert_uint_eq(alive, MANY);
+	// Taking every other one away takes its object away.
+	for (unsigned i = 0; i < MANY; i += 2)
+		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), MANY / 2);
+	for (unsigned i = 1; i < MANY; i += 2)
+		alive -= rt_base(slot[i]) == slot[i];
+	ck_assert_uint_eq(alive, MANY / 2);
+	for (unsigned i = MANY - 1; i < MANY; i -= 2)
+		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(gcroots_ranges(), 0);
+}
+END_TEST
+
+START_TEST(ranges_may_be_removed_in_any_order)
+{
+	uint32_t order[MANY];
+	uint64_t wrong = 0;
+	struct rng r;
+
+	rng_init(&r, "ranges_may_be_removed_in_any_order");
+	for (unsigned i = 0; i < MANY; i++) {
+		add(&slot[i], 1);
+		order[i] = i;
+	}
+	for (unsigned i = MANY - 1; i > 0; i--) {
+		unsigned k = (unsigned)rng_below(&r, i + 1);
+		uint32_t x = order[i];
+
+		order[i] = order[k];
+		order[k] = x;
+	}
+	fill_slots();
+	for (unsigned i = 0; i < MANY; i++) {
+		wrong += take(&slot[order[i]], 1) != RT_OK;
+		wrong += take(&slot[order[i]], 1) != RT_ENOENT;
+		if (i % 1000 == 999)
+			ck_assert_uint_eq(heap_live_after_gc(), MANY - 1 - i);
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+START_TEST(overlapping_ranges_are_independent)
+{
+	add(slot, 10);
+	add(slot + 5, 10);
+	add(slot + 2, 4);
+	fill_slots();
+	ck_assert_uint_eq(heap_live_after_gc(), 15);
+	ck_assert_int_eq(take(slot + 5, 10), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 10);
+	ck_assert_int_eq(take(slot, 10), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 4);
+	ck_assert_int_eq(take(slot + 2, 4), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+START_TEST(range_added_twice_is_removed_twice)
+{
+	add(slot, 3);
+	add(slot, 3);
+	fill_slots();
+	ck_assert_uint_eq(heap_live_after_gc(), 3);
+	ck_assert_int_eq(take(slot, 3), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 3);
+	ck_assert_int_eq(take(slot, 3), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(take(slot, 3), RT_ENOENT);
+}
+END_TEST
+
+START_TEST(only_the_same_pair_removes)
+{
+	add(slot + 4, 4);
+	ck_assert_int_eq(take(slot + 4, 3), RT_ENOENT);
+	ck_assert_int_eq(take(slot + 5, 3), RT_ENOENT);
+	ck_assert_int_eq(take(slot + 3, 5), RT_ENOENT);
+	ck_assert_int_eq(rt_roots_remove(NULL, NULL), RT_ENOENT);
+	ck_assert_uint_eq(gcroots_ranges(), 1);
+	ck_assert_int_eq(take(slot + 4, 4), RT_OK);
+}
+END_TEST
+
+START_TEST(wrong_ranges_are_refused)
+{
+	char *base = (char *)slot;
+
+	ck_assert_int_eq(rt_roots_add(NULL, slot, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(slot, NULL, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(slot, slot, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(slot + 1, slot, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(base + 4, base + 16, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(base, base + 12, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 2), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_add(slot, slot + 1, -1), RT_EINVAL);
+	ck_assert_uint_eq(gcroots_ranges(), 0);
+}
+END_TEST
+
+// A table that cannot grow refuses, keeps what it has, and grows later.
+START_TEST(refused_growth_loses_nothing)
+{
+	uint64_t other_sys;
+	unsigned n = 0;
+	int error = RT_OK;
+
+	fill_slots();
+	add(&slot[n++], 1);
+	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	other_sys = heap_stats().other_sys;
+	while (n < MANY) {
+		error = rt_roots_add(&slot[n], &slot[n + 1], RT_ROOT_WORDS);
+		if (error)
+			break;
+		n++;
+	}
+	ck_assert_int_eq(error, RT_ENOMEM);
+	ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
+	ck_assert_uint_eq(gcroots_ranges(), n);
+	ck_assert_int_eq(rt_roots_add(&slot[n], &slot[n + 1], 0), RT_ENOMEM);
+	ck_assert_int_eq(take(&slot[n], 1), RT_ENOENT);
+	ck_assert_uint_eq(heap_stats().other_sys, other_sys);
+	oscall_fail(OSCALL_MAP, 0, 0, 0);
+	ck_assert_uint_eq(heap_live_after_gc(), n);
+	add(&slot[n], 1);
+	slot[n] = rt_alloc(16);
+	ck_assert_uint_eq(heap_live_after_gc(), n + 1);
+	for (unsigned i = 0; i <= n; i++)
+		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// The very first range may be refused as well.
+START_TEST(refused_first_range_is_no_memory)
+{
+	oscall_fail(OSCALL_MAP, 1, 1, ENOMEM);
+	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_ENOMEM);
+	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_OK);
+	ck_assert_uint_eq(gcroots_ranges(), 1);
+}
+END_TEST
+
+// Pointers in the middle of static data, of any type, and not of 8 bytes.
+static struct mixed {
+	char name[13];
+	double ratio;
+	void *first;
+	uint32_t count;
+	struct {
+		uint64_t value;
+		void *inner;
+	} sub[3];
+} mixed = {.ratio = 1e300, .count = 77};
+
+START_TEST(interior_of_static_data_is_scanned)
+{
+	memset(mixed.name, 0xaa, sizeof mixed.name);
+	ck_assert_int_eq(rt_roots_add(&mixed, &mixed + 1, RT_ROOT_WORDS),
+			 RT_OK);
+	mixed.first = rt_alloc(100);
+	mixed.sub[0].inner = (char *)rt_alloc(1000) + 999;
+	mixed.sub[2].inner = rt_alloc_noscan(50000);
+	mixed.sub[2].value = (uintptr_t)rt_alloc(8) | 3;
+	rt_alloc(100);
+	ck_assert_uint_eq(heap_live_after_gc(), 4);
+	memset(&mixed, 0xff, sizeof mixed);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// A range is read when the collection comes, up to its limit and no further.
+START_TEST(range_ends_at_its_limit)
+{
+	add(slot + 10, 5);
+	fill_slots();
+	ck_assert_uint_eq(heap_live_after_gc(), 5);
+	for (unsigned i = 10; i < 15; i++)
+		ck_assert_ptr_eq(rt_base(slot[i]), slot[i]);
+	slot[12] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 4);
+}
+END_TEST
+
+// scan_globals is the size of all ranges, overlaps counted twice.
+START_TEST(scanned_bytes_of_ranges_are_reported)
+{
+	add(slot, 100);
+	add(slot + 50, 100);
+	rt_gc();
+	ck_assert_uint_eq(heap_metric("/gc/scan/globals:bytes"), 200 * 8);
+}
+END_TEST
+
+// ---- threads ----
+
+enum { THREADS = 4, ROUNDS = 3000 / (RT_ASAN || RT_TSAN ? 10 : 1) };
+
+static atomic_u64 lost;
+
+// churn adds and removes ranges of its own part of the slots and looks that
+// its objects live while collections pass.
+static void *churn(void *arg)
+{
+	void **mine = arg;
+	uint64_t wrong = 0;
+
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		return NULL;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		void **at = mine + i % 100;
+
+		wrong += rt_roots_add(at, at + 1, RT_ROOT_EXACT) != RT_OK;
+		*at = rt_alloc(32);
+		*(uintptr_t *)*at = (uintptr_t)at;
+		if (i % 50 == 0)
+			wrong += rt_gc() != RT_OK;
+		rt_safepoint();
+		wrong += *(uintptr_t *)*at != (uintptr_t)at ||
+			 rt_base(*at) != *at;
+		if (i % 100 >= 50)
+			for (unsigned k = 0; k < 2 && i % 2; k++)
+				wrong += rt_roots_remove(at - k,
+							 at - k + 1) != RT_OK;
+	}
+	atomic_u64_add_relaxed(&lost, wrong);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return mine;
+}
+
+START_TEST(threads_change_the_table_at_once)
+{
+	pthread_t t[THREADS];
+	size_t left;
+
+	for (unsigned i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, churn,
+						slot + 200 * i),
+				 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *done;
+
+		ck_assert_int_eq(pthread_join(t[i], &done), 0);
+		ck_assert_ptr_nonnull(done);
+	}
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&lost), 0);
+	// Of a hundred additions fifty were removed again.
+	left = (size_t)THREADS * (ROUNDS / 100) * 50;
+	ck_assert_uint_eq(gcroots_ranges(), left);
+	ck_assert_uint_eq(heap_live_after_gc(), THREADS * 100);
+}
+END_TEST
+
+static Suite *suite_roots(void)
+{
+	Suite *s = suite_create("roots");
+	TCase *tc = tcase_create("ranges");
+	TCase *threads = tcase_create("threads");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, ten_thousand_ranges_are_roots);
+	tcase_add_test(tc, ranges_may_be_removed_in_any_order);
+	tcase_add_test(tc, overlapping_ranges_are_independent);
+	tcase_add_test(tc, range_added_twice_is_removed_twice);
+	tcase_add_test(tc, only_the_same_pair_removes);
+	tcase_add_test(tc, wrong_ranges_are_refused);
+	tcase_add_test(tc, refused_growth_loses_nothing);
+	tcase_add_test(tc, refused_first_range_is_no_memory);
+	tcase_add_test(tc, interior_of_static_data_is_scanned);
+	tcase_add_test(tc, range_ends_at_its_limit);
+	tcase_add_test(tc, scanned_bytes_of_ranges_are_reported);
+	suite_add_tcase(s, tc);
+
+	tcase_add_checked_fixture(threads, setup, teardown);
+	tcase_set_timeout(threads, 30);
+	tcase_add_test(threads, threads_change_the_table_at_once);
+	suite_add_tcase(s, threads);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_roots());
+}

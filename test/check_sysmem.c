@@ -1,0 +1,503 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/oscall.h"
+#include "runtime/sysmem.h"
+#include "runtime/throw.h"
+#include "test/suite.h"
+
+enum { DIED_AS_EXPECTED = 77 };
+
+// Each test runs with every physical page size: its loop number chooses.
+static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
+static size_t page;
+
+static atomic_u64 *const stat = &gauges.gc_misc_sys;
+
+// The gauges as they ought to be.
+static struct gauges expected;
+
+static void begin(int i)
+{
+	page = page_sizes[i];
+	sysmem_set_page_size(page);
+	expected = gauges;
+}
+
+static void expect_move(uint64_t in_stat, uint64_t in_ready)
+{
+	atomic_u64_add_relaxed(&expected.gc_misc_sys, in_stat);
+	atomic_u64_add_relaxed(&expected.mapped_ready, in_ready);
+	ck_assert_mem_eq(&gauges, &expected, sizeof(gauges));
+}
+
+static void expect_no_move(void)
+{
+	expect_move(0, 0);
+}
+
+// refuse lets the nth and all later calls of a kind fail; allow ends that.
+static void refuse(enum oscall kind, uint64_t nth)
+{
+	oscall_fail(kind, nth, UINT64_MAX, ENOMEM);
+}
+
+static void allow(enum oscall kind)
+{
+	oscall_fail(kind, 1, 0, 0);
+}
+
+static bool is_zero(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] == 0)
+		i++;
+	return i == n;
+}
+
+// is_mapped asks the system: advice on what is not mapped is refused.
+static bool is_mapped(void *p, size_t n)
+{
+	return oscall_dump(p, n, true) == 0;
+}
+
+// mapped_bytes is the size of the process, read without allocating; the
+// system counts in its own pages.
+static uint64_t mapped_bytes(void)
+{
+	char buf[128] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_gt(read(fd, buf, sizeof(buf) - 1), 0);
+	close(fd);
+	return strtoull(buf, NULL, 10) * oscall_page_size();
+}
+
+// is_dumped tells whether a core dump would hold the mapping at p; -1 where
+// the system does not say.
+static int is_dumped(const void *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long long lo, hi;
+	bool inside = false;
+	int dumped = -1;
+	char line[512];
+
+	while (f && dumped < 0 && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx-%llx ", &lo, &hi) == 2)
+			inside = lo <= (uintptr_t)p && (uintptr_t)p < hi;
+		else if (inside && strncmp(line, "VmFlags:", 8) == 0)
+			dumped = strstr(line, " dd") == NULL;
+	}
+	if (f)
+		fclose(f);
+	return dumped;
+}
+
+// ---- page size ----
+
+START_TEST(the_page_size_is_the_systems)
+{
+	sysmem_init();
+	ck_assert_uint_eq(sysmem_page_size(), oscall_page_size());
+	oscall_fail(OSCALL_PAGESIZE, 1, 1, EINVAL);
+	sysmem_init();
+	ck_assert_uint_eq(sysmem_page_size(), 4096);
+	ck_assert_uint_eq(oscall_failed(OSCALL_PAGESIZE), 1);
+}
+END_TEST
+
+START_TEST(rounding_goes_up_to_pages)
+{
+	begin(_i);
+	ck_assert_uint_eq(sysmem_page_size(), page);
+	ck_assert_uint_eq(sysmem_round(0), 0);
+	ck_assert_uint_eq(sysmem_round(1), page);
+	ck_assert_uint_eq(sysmem_round(page), page);
+	ck_assert_uint_eq(sysmem_round(page + 1), 2 * page);
+}
+END_TEST
+
+// ---- alloc, free ----
+
+START_TEST(alloc_counts_whole_pages_of_zeros)
+{
+	begin(_i);
+	char *p = sysmem_alloc(page + 1, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(is_zero(p, 2 * page));
+	memset(p, 1, 2 * page);
+	expect_move(2 * page, 2 * page);
+	sysmem_free(p, page + 1, stat);
+	expect_move(-2 * page, -2 * page);
+	ck_assert(!is_mapped(p, 2 * page));
+}
+END_TEST
+
+START_TEST(a_refused_alloc_counts_nothing)
+{
+	begin(_i);
+	refuse(OSCALL_MAP, 1);
+	ck_assert_ptr_null(sysmem_alloc(page, stat, "test"));
+	ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
+	allow(OSCALL_MAP);
+	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc(PTRDIFF_MAX, stat, "test"));
+	expect_no_move();
+
+	void *p = sysmem_alloc(page, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_move(page, page);
+}
+END_TEST
+
+START_TEST(a_refused_free_stays_counted)
+{
+	begin(_i);
+	char *p = sysmem_alloc(page, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_move(page, page);
+	refuse(OSCALL_UNMAP, 1);
+	sysmem_free(p, page, stat);
+	expect_no_move();
+	ck_assert(is_mapped(p, page));
+	allow(OSCALL_UNMAP);
+	sysmem_free(p, page, stat);
+	expect_move(-page, -page);
+}
+END_TEST
+
+// ---- reserve ----
+
+static const size_t aligns[] = {1, 8 << 10, 64 << 10, 2 << 20, 64 << 20};
+
+START_TEST(a_reservation_is_aligned_and_takes_no_more)
+{
+	size_t n = 16 * page_sizes[_i];
+	uint64_t mapped;
+
+	begin(_i);
+	mapped = mapped_bytes();
+	for (size_t i = 0; i < RT_ARRAY_LEN(aligns); i++) {
+		char *p = sysmem_reserve(n, aligns[i], "test");
+		uint64_t reserved = mapped_bytes() - mapped;
+
+		ck_assert_ptr_nonnull(p);
+		ck_assert_uint_eq((uintptr_t)p % aligns[i], 0);
+		ck_assert_uint_eq((uintptr_t)p % page, 0);
+		ck_assert_uint_eq(reserved, n);
+		sysmem_unreserve(p, n);
+		ck_assert_uint_eq(mapped_bytes(), mapped);
+	}
+	expect_no_move();
+}
+END_TEST
+
+START_TEST(a_refused_reservation_leaves_nothing_mapped)
+{
+	uint64_t mapped;
+
+	begin(_i);
+	mapped = mapped_bytes();
+	// The first call asks for the size alone, the second for the surplus
+	// that aligns it.
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		refuse(OSCALL_RESERVE, nth);
+		ck_assert_ptr_null(
+		    sysmem_reserve(page, UINT64_C(1) << 40, "test"));
+		ck_assert_uint_eq(oscall_count(OSCALL_RESERVE), nth);
+		ck_assert_uint_eq(mapped_bytes(), mapped);
+	}
+	allow(OSCALL_RESERVE);
+	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX, page, "test"));
+	ck_assert_ptr_null(sysmem_reserve(PTRDIFF_MAX, 64 << 20, "test"));
+	ck_assert_ptr_null(sysmem_reserve(page, UINT64_C(1) << 63, "test"));
+	ck_assert_uint_eq(mapped_bytes(), mapped);
+	expect_no_move();
+	ck_assert_ptr_nonnull(sysmem_reserve(page, 64 << 20, "test"));
+}
+END_TEST
+
+// Where trimming is refused, addresses are lost, but not the reservation.
+START_TEST(an_untrimmed_reservation_is_still_good)
+{
+	begin(_i);
+	refuse(OSCALL_UNMAP, 1);
+	char *p = sysmem_reserve(page, 64 << 20, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq((uintptr_t)p % (64 << 20), 0);
+	ck_assert(sysmem_map(p, page, stat));
+	p[page - 1] = 1;
+	expect_move(page, 0);
+}
+END_TEST
+
+START_TEST(only_the_mapped_part_is_dumped)
+{
+	begin(_i);
+	char *p = sysmem_reserve(3 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	if (is_dumped(p) < 0)
+		return;
+	ck_assert_int_eq(is_dumped(p), 0);
+	ck_assert(sysmem_map(p + page, page, stat));
+	ck_assert_int_eq(is_dumped(p), 0);
+	ck_assert_int_eq(is_dumped(p + page), 1);
+	ck_assert_int_eq(is_dumped(p + 2 * page), 0);
+}
+END_TEST
+
+// ---- map, used, unused ----
+
+START_TEST(memory_goes_through_its_states)
+{
+	begin(_i);
+	char *p = sysmem_reserve(4 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_no_move();
+
+	ck_assert(sysmem_map(p, 2 * page, stat));
+	expect_move(2 * page, 0);
+	ck_assert(is_zero(p, 2 * page));
+	sysmem_used(2 * page);
+	expect_move(0, 2 * page);
+	memset(p, 1, 2 * page);
+	sysmem_huge_pages(p, 2 * page);
+	expect_no_move();
+
+	ck_assert(sysmem_unused(p + page, page));
+	expect_move(0, -page);
+	ck_assert_int_eq(p[page - 1], 1);
+	ck_assert(is_zero(p + page, page));
+	sysmem_unreserve(p, 4 * page);
+	ck_assert(!is_mapped(p, 4 * page));
+}
+END_TEST
+
+START_TEST(a_refused_map_counts_nothing)
+{
+	begin(_i);
+	char *p = sysmem_reserve(page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!sysmem_map(p, page, stat));
+	expect_no_move();
+	allow(OSCALL_COMMIT);
+	ck_assert(sysmem_map(p, page, stat));
+	p[page - 1] = 1;
+	expect_move(page, 0);
+}
+END_TEST
+
+START_TEST(a_refused_release_stays_ready)
+{
+	begin(_i);
+	char *p = sysmem_reserve(page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_map(p, page, stat));
+	sysmem_used(page);
+	memset(p, 1, page);
+	expect_move(page, page);
+	refuse(OSCALL_RELEASE, 1);
+	ck_assert(!sysmem_unused(p, page));
+	expect_no_move();
+	ck_assert_int_eq(p[0], 1);
+	allow(OSCALL_RELEASE);
+	ck_assert(sysmem_unused(p, page));
+	ck_assert_int_eq(p[0], 0);
+	expect_move(0, -page);
+}
+END_TEST
+
+// Advice and names are refused by older and smaller kernels.
+START_TEST(nothing_depends_on_advice_and_names)
+{
+	struct systable t;
+
+	begin(_i);
+	refuse(OSCALL_ADVISE, 1);
+	refuse(OSCALL_NAME, 1);
+	ck_assert_ptr_nonnull(sysmem_alloc(page, stat, "test"));
+	expect_move(page, page);
+	char *p = sysmem_reserve(page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_map(p, page, stat));
+	sysmem_huge_pages(p, page);
+	expect_move(page, 0);
+	ck_assert(systable_init(&t, page, stat, "test"));
+	ck_assert(systable_grow(&t, page));
+	expect_move(page, page);
+	systable_fini(&t);
+	expect_move(-page, -page);
+	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 5);
+	ck_assert_uint_eq(oscall_failed(OSCALL_NAME), 3);
+}
+END_TEST
+
+static void exit_if_pages(const char *text, void *arg)
+{
+	(void)arg;
+	_exit(strstr(text, "not whole pages") ? DIED_AS_EXPECTED
+					      : EXIT_FAILURE);
+}
+
+START_TEST(releasing_a_part_of_a_page_throws)
+{
+	begin(_i / 2);
+	char *p = sysmem_reserve(2 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	throw_set_handler(exit_if_pages, NULL);
+	if (_i % 2)
+		sysmem_unused(p, page - 1024);
+	else
+		sysmem_unused(p + 1024, page);
+}
+END_TEST
+
+// ---- systable ----
+
+START_TEST(a_table_grows_by_whole_pages)
+{
+	struct systable t;
+
+	begin(_i);
+	ck_assert(systable_init(&t, 3 * page - 1, stat, "test"));
+	ck_assert_uint_eq(t.reserved, 3 * page);
+	ck_assert_uint_eq(t.ready, 0);
+	ck_assert(systable_grow(&t, 0));
+	expect_no_move();
+
+	ck_assert(systable_grow(&t, 1));
+	ck_assert_uint_eq(t.ready, page);
+	expect_move(page, page);
+	memset(t.base, 1, page);
+	ck_assert(systable_grow(&t, page));
+	expect_no_move();
+	ck_assert(systable_grow(&t, page + 1));
+	expect_move(page, page);
+	ck_assert_int_eq(t.base[page - 1], 1);
+	ck_assert(is_zero(t.base + page, page));
+	ck_assert(systable_grow(&t, 1)); // never shrinks
+	ck_assert(systable_grow(&t, 3 * page));
+	ck_assert_uint_eq(t.ready, 3 * page);
+	t.base[3 * page - 1] = 1;
+	expect_move(page, page);
+
+	char *base = t.base;
+	systable_fini(&t);
+	expect_move(-3 * page, -3 * page);
+	ck_assert(!is_mapped(base, 3 * page));
+	ck_assert_ptr_null(t.base);
+}
+END_TEST
+
+START_TEST(a_table_ends_with_its_reservation)
+{
+	struct systable t;
+
+	begin(_i);
+	ck_assert(!systable_init(&t, SIZE_MAX, stat, "test"));
+	ck_assert(systable_init(&t, 2 * page, stat, "test"));
+	ck_assert(!systable_grow(&t, 2 * page + 1));
+	ck_assert(!systable_grow(&t, SIZE_MAX));
+	ck_assert_uint_eq(t.ready, 0);
+	expect_no_move();
+	ck_assert(systable_grow(&t, 2 * page));
+	expect_move(2 * page, 2 * page);
+}
+END_TEST
+
+START_TEST(a_refused_table_changes_nothing)
+{
+	struct systable t;
+
+	begin(_i);
+	refuse(OSCALL_RESERVE, 1);
+	ck_assert(!systable_init(&t, page, stat, "test"));
+	allow(OSCALL_RESERVE);
+	ck_assert(systable_init(&t, 4 * page, stat, "test"));
+	ck_assert(systable_grow(&t, page));
+	expect_move(page, page);
+
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!systable_grow(&t, 2 * page));
+	ck_assert(systable_grow(&t, page)); // is ready
+	ck_assert_uint_eq(t.ready, page);
+	expect_no_move();
+	allow(OSCALL_COMMIT);
+	ck_assert(systable_grow(&t, 2 * page));
+	t.base[2 * page - 1] = 1;
+	expect_move(page, page);
+}
+END_TEST
+
+START_TEST(a_table_that_stays_mapped_stays_counted)
+{
+	struct systable t;
+
+	begin(_i);
+	ck_assert(systable_init(&t, page, stat, "test"));
+	ck_assert(systable_grow(&t, page));
+	expect_move(page, page);
+	refuse(OSCALL_UNMAP, 1);
+	systable_fini(&t);
+	expect_no_move();
+}
+END_TEST
+
+static TCase *tcase_mapping(int npages)
+{
+	TCase *tc = tcase_create("mapping");
+
+	tcase_add_test(tc, the_page_size_is_the_systems);
+	tcase_add_loop_test(tc, rounding_goes_up_to_pages, 0, npages);
+	tcase_add_loop_test(tc, alloc_counts_whole_pages_of_zeros, 0, npages);
+	tcase_add_loop_test(tc, a_refused_alloc_counts_nothing, 0, npages);
+	tcase_add_loop_test(tc, a_refused_free_stays_counted, 0, npages);
+	tcase_add_loop_test(tc, a_reservation_is_aligned_and_takes_no_more, 0,
+			    npages);
+	tcase_add_loop_test(tc, a_refused_reservation_leaves_nothing_mapped, 0,
+			    npages);
+	tcase_add_loop_test(tc, an_untrimmed_reservation_is_still_good, 0,
+			    npages);
+	tcase_add_loop_test(tc, only_the_mapped_part_is_dumped, 0, npages);
+	tcase_add_loop_test(tc, memory_goes_through_its_states, 0, npages);
+	tcase_add_loop_test(tc, a_refused_map_counts_nothing, 0, npages);
+	tcase_add_loop_test(tc, a_refused_release_stays_ready, 0, npages);
+	tcase_add_loop_test(tc, nothing_depends_on_advice_and_names, 0, npages);
+	tcase_add_loop_exit_test(tc, releasing_a_part_of_a_page_throws,
+				 DIED_AS_EXPECTED, 0, 2 * npages);
+	return tc;
+}
+
+static TCase *tcase_table(int npages)
+{
+	TCase *tc = tcase_create("table");
+
+	tcase_add_loop_test(tc, a_table_grows_by_whole_pages, 0, npages);
+	tcase_add_loop_test(tc, a_table_ends_with_its_reservation, 0, npages);
+	tcase_add_loop_test(tc, a_refused_table_changes_nothing, 0, npages);
+	tcase_add_loop_test(tc, a_table_that_stays_mapped_stays_counted, 0,
+			    npages);
+	return tc;
+}
+
+static Suite *suite_sysmem(void)
+{
+	Suite *s = suite_create("sysmem");
+
+	suite_add_tcase(s, tcase_mapping(RT_ARRAY_LEN(page_sizes)));
+	suite_add_tcase(s, tcase_table(RT_ARRAY_LEN(page_sizes)));
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_sysmem());
+}

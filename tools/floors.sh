@@ -1,0 +1,123 @@
+#!/bin/sh
+# floors.sh - proves that includes and calls go down only.
+#
+# doc/floors lists "floor module" ground first.  Four rules: every file is
+# listed and every listed module exists; includes go down; every source has
+# been compiled; what an object needs is defined in its own module or below.
+#
+# usage: srcdir=DIR NM=... tools/floors.sh      (where the objects were built)
+set -u
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+floors=$srcdir/doc/floors
+passed=0
+failed=0
+found=$(mktemp) || exit 99
+trap 'rm -f "$found"' EXIT
+
+# rule NAME: the rule holds when nothing was found.
+rule() {
+	if [ -s "$found" ]; then
+		failed=$((failed + 1))
+		echo "floors: broken: $1"
+		sed 's/^/  /' "$found"
+	else
+		passed=$((passed + 1))
+	fi
+	: >"$found"
+}
+
+modules() {
+	sed '/^#/d; /^$/d; s/^[0-9]* //' "$floors"
+}
+
+# The files of both folders, named as in an include.
+files() {
+	(cd "$srcdir" && ls runtime/*.[ch] gc/*.[ch])
+}
+
+object_of() {
+	object=$(dirname "$1")/.libs/$(basename "$1").o
+	[ -f "$object" ] || object=$1.o
+}
+
+{
+	awk '
+	/^#/ || /^$/ { next }
+	!/^[0-9] (runtime|gc)\/[a-z0-9]+$/ { print "unreadable: " $0; next }
+	$1 < floor { print $2 ": floor " $1 " after floor " floor }
+	$2 ~ /^runtime/ && gc { print $2 ": runtime stands below gc" }
+	seen[$2]++ { print $2 ": listed twice" }
+	{ floor = $1; gc = $2 ~ /^gc/ }' "$floors"
+	for file in $(files); do
+		modules | grep -qxF "${file%.[ch]}" ||
+			echo "$file: not in doc/floors"
+	done
+	for module in $(modules); do
+		[ -f "$srcdir/$module.h" ] || [ -f "$srcdir/$module.c" ] ||
+			echo "$module: listed, but there is no such file"
+	done
+} >"$found"
+rule "doc/floors lists what exists"
+
+# Private headers are included from the top.  An include in angle brackets
+# is the system's or the contract's (rt/).
+(
+	cd "$srcdir" || exit
+	modules=$(sed '/^#/d; /^$/d; s/^[0-9]* //' doc/floors)
+	# shellcheck disable=SC2046 # a list of files
+	awk -v modules="$modules" '
+	BEGIN {
+		n = split(modules, list, "\n")
+		for (i = 1; i <= n; i++)
+			rank[list[i]] = i
+	}
+	!/^[ \t]*#[ \t]*include/ { next }
+	!/"/ && !/<(runtime|gc|test)\// { next }
+	{
+		me = FILENAME
+		sub(/\.[ch]$/, "", me)
+		file = you = $0
+		gsub(/^[^"<]*["<]|[">].*$/, "", file)
+		you = file
+		sub(/\.[ch]$/, "", you)
+		where = FILENAME ":" FNR ": "
+		if (!(you in rank))
+			print where file " is no module of the house"
+		else if (me ~ /^runtime/ && you ~ /^gc/)
+			print where "runtime includes gc: " file
+		else if (rank[you] > rank[me])
+			print where "includes " file " from above"
+	}' $(files)
+) >"$found"
+rule "includes go down"
+
+for module in $(modules); do
+	[ -f "$srcdir/$module.c" ] || continue
+	object_of "$module"
+	[ -f "$object" ] || echo "$module: no object; is it in Makefile.am?"
+done >"$found"
+rule "every source is compiled"
+
+for module in $(modules); do
+	object_of "$module"
+	[ -f "$object" ] || continue
+	# shellcheck disable=SC2086 # NM may carry options
+	${NM:-nm} -P "$object" | awk -v module="$module" '
+	{ print module, $2, $1 }'
+done | awk '
+!($1 in rank) { rank[$1] = ++n }
+$2 ~ /^[TDBRCVWG]$/ { home[$3] = $1 }
+$2 == "U" { user[++k] = $1; symbol[k] = $3 }
+END {
+	for (i = 1; i <= k; i++) {
+		there = home[symbol[i]]
+		if (there && rank[there] > rank[user[i]])
+			print user[i] " needs " symbol[i] " of " there
+	}
+}' >"$found"
+rule "calls go down"
+
+echo "floors: $passed passed, $failed failed"
+[ $failed = 0 ]
