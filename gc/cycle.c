@@ -64,12 +64,23 @@ static void record(const struct gcmark_result *found, bool forced,
 	gcstats_end_cycle(&c);
 }
 
+// give_back_pages ends the page caches of all Ps: who needs memory may need
+// it in one piece.
+static void give_back_pages(void)
+{
+	for (struct rt_proc *p = proc_first(); p; p = p->next)
+		if (mcache_of(p))
+			mheap_cache_flush(&mcache_of(p)->heap);
+}
+
 // collect_stopped is the collection itself; world stopped.
-static void collect_stopped(struct rt_proc *p, bool forced)
+static void collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 {
 	uint64_t threads_cpu = gcstats_threads_cpu();
 	struct gcmark_result found;
 
+	if (kind == CYCLE_NEEDED)
+		give_back_pages();
 	gcsweep_all(p);
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
@@ -80,7 +91,7 @@ static void collect_stopped(struct rt_proc *p, bool forced)
 	rt_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	rt_unlock(&mheap.lock);
-	record(&found, forced, threads_cpu);
+	record(&found, kind == CYCLE_FORCED, threads_cpu);
 }
 
 static void run(struct rt_proc *p, enum cycle_kind kind)
@@ -93,7 +104,7 @@ static void run(struct rt_proc *p, enum cycle_kind kind)
 	context_save(&p->context.frame);
 	// Somebody else may have collected while we waited for our turn.
 	if (kind != CYCLE_DUE || gcpacer_due(gauge_load(&gauges.heap_live)))
-		collect_stopped(p, kind == CYCLE_FORCED);
+		collect_stopped(p, kind);
 	stw_start(p, &times);
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 }

@@ -104,24 +104,30 @@ static void *alloc_once(struct rt_mcache *mc, const struct request *r)
 
 // ---- when memory runs out ----
 
-// alloc_short asks again after a collection, then as long as the host's
-// handler says so.  The handler runs with nothing held and may longjmp.
+// may_go_on tells whether t, whose handler has just run, may still allocate:
+// the handler may have detached the thread, or worse.
+static bool may_go_on(const struct rt_thread *t)
+{
+	return rt_thread_tls == t && door_allocating(t);
+}
+
+// alloc_short asks again after a collection, as long as the host's handler
+// says so: what the handler let go of is free only after another one.  The
+// handler runs with nothing held and may longjmp.
 static void *alloc_short(struct rt_mcache *mc, const struct request *r)
 {
+	struct door_oom oom;
 	void *obj;
 
-	gccycle_force(mc->thread.p);
-	while ((obj = alloc_once(mc, r)) == NULL) {
-		struct door_oom oom = door_oom();
-
-		if (!oom.fn || oom.fn(r->n, oom.arg) != 1)
-			return NULL;
-		// The handler may have detached the thread, or worse.
-		if (rt_thread_tls != &mc->thread ||
-		    !door_allocating(&mc->thread))
-			return NULL;
-	}
-	return obj;
+	do {
+		gccycle_force(mc->thread.p);
+		obj = alloc_once(mc, r);
+		if (obj)
+			return obj;
+		oom = door_oom();
+	} while (oom.fn && oom.fn(r->n, oom.arg) == 1 &&
+		 may_go_on(&mc->thread));
+	return NULL;
 }
 
 static void *allocate(rt_thread *t, int kind, size_t n, bool uninit)

@@ -1,6 +1,8 @@
 #include "gc/mark.h"
 
 #include "runtime/bits.h"
+#include "runtime/stw.h"
+#include "runtime/throw.h"
 
 // The one marker; too big for a stack.
 static struct gcmarker solo;
@@ -187,6 +189,7 @@ struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
 	struct gcmark_result r = {0};
 	uint32_t gen = epoch_sweepgen();
 
+	RT_ASSERT(stw_stopped());
 	m->base = arena.base;
 	m->used = arena_used();
 	m->alloc_line = epoch_alloc_line(gen);

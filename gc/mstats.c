@@ -30,14 +30,18 @@ struct sums {
 
 static void load_sys(struct loads *l)
 {
+	// What is in use before what is mapped, as it comes to be; a mapping
+	// that goes in between must not make the first the larger.
+	l->mspan_inuse = gauge_load(&gauges.mspan_inuse);
+	l->mcache_inuse = gauge_load(&gauges.mcache_inuse);
 	l->stacks_sys = gauge_load(&gauges.stacks_sys);
 	l->mspan_sys = gauge_load(&gauges.mspan_sys);
 	l->mcache_sys = gauge_load(&gauges.mcache_sys);
 	l->buckhash_sys = gauge_load(&gauges.buckhash_sys);
 	l->gc_misc_sys = gauge_load(&gauges.gc_misc_sys);
 	l->other_sys = gauge_load(&gauges.other_sys);
-	l->mspan_inuse = gauge_load(&gauges.mspan_inuse);
-	l->mcache_inuse = gauge_load(&gauges.mcache_inuse);
+	l->mspan_inuse = base_min(l->mspan_inuse, l->mspan_sys);
+	l->mcache_inuse = base_min(l->mcache_inuse, l->mcache_sys);
 }
 
 static void load_gauges(struct loads *l)

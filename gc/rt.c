@@ -15,11 +15,11 @@
 // of the process.
 static void state_reset(void)
 {
+	proc_reset();
 	mcentral_reset();
 	stackalloc_reset();
 	heapstats_unsafe_clear();
 	gcstats_reset();
-	proc_reset();
 	gauge_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
 }

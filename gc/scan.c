@@ -41,13 +41,13 @@ static void scan_piece(struct gcmarker *m, uintptr_t base, uintptr_t lo,
 			return;
 		}
 	}
-	m->scanned_bytes += hi - lo;
 	if (gcscan_words(m, lo, hi) != hi)
 		overflow(m, base);
 }
 
 void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
 {
+	m->scanned_bytes += o->size;
 	scan_piece(m, o->base, o->base,
 		   o->base + base_align_down(o->size, sizeof(uintptr_t)));
 }

@@ -20,6 +20,7 @@ struct found {
 
 void gcsweep_begin(void)
 {
+	RT_ASSERT(gcsweep_done());
 	atomic_u32_store_release(&sweep.left,
 				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
 }

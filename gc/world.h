@@ -13,8 +13,9 @@ struct world_visit {
 };
 
 // world_enter stops the world unless the caller has; world_leave undoes that,
-// records the stop, and hands what was reported in it to the warn handler.  Any thread, also in a blocking region, where it
-// counts as unattached: what its region saved must stay as it is.
+// records the stop, and hands what was reported in it to the warn handler.
+// Any thread, also in a blocking region, where it counts as unattached: what
+// its region saved must stay as it is.
 struct world_visit world_enter(int reason);
 void world_leave(const struct world_visit *v);
 

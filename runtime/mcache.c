@@ -151,6 +151,7 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
 		rt_throw("refill of span with free space remaining");
 	if (s->alloc_count >= s->nelems)
 		rt_throw("span has no free space");
+	RT_ASSERT(mspan_check(s) == NULL);
 	s->cached = 1;
 	slot->span = s;
 	slot->next_bit = 0;
@@ -249,6 +250,16 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	let_go(mc, sc);
 }
 
+// is_empty tells whether there is nothing to count and nothing to let go.
+static bool is_empty(const struct rt_mcache *mc)
+{
+	uint64_t any = mc->tiny_allocs | (uint64_t)mc->live;
+
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		any |= mc->nonempty[w];
+	return any == 0;
+}
+
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 {
 	uint64_t bytes = 0;
@@ -256,6 +267,8 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 
 	mc->tiny = 0;
 	mc->tiny_offset = 0;
+	if (is_empty(mc))
+		return;
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
 			give_back_tail(mc, &mc->slots[w * 64 + bits_ctz(x)]);

@@ -36,25 +36,29 @@ enum {
 
 // Free stacks that a P keeps (stackalloc.h).
 struct mcache_stacks {
-	uint32_t n[MCACHE_STACK_ORDERS];
+	uint8_t n[MCACHE_STACK_ORDERS]; // how many of each order
 	void *stack[MCACHE_STACK_ORDERS][MCACHE_STACKS];
 };
 
 struct rt_mcache {
 	struct rt_thread thread;
-	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
-	uint64_t nonempty[MCACHE_WORDS]; // slots that cache a span
+	// All that a flush of an empty cache has to look at is on one line.
+	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
 	uintptr_t tiny;		// current tiny block, or 0
-	uint32_t tiny_offset;	// first free byte of it
 	uint64_t tiny_allocs;	// combined since the last count
 	int64_t live;		// bytes not yet added to heap_live; below 0
 				// after a tail came back
+	uint32_t tiny_offset;	// first free byte of the tiny block
+	struct mcache_stacks stacks;
+	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
 	struct mheap_cache heap;
-	struct mcache_stacks stacks;
 	struct rt_mcache *next_kept; // MCACHE lock
 	struct mcache_slot slots[SPANCLASS_COUNT];
 };
+static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
+		      offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
+	      "the line that a flush looks at");
 
 // mcache_new maps a block for the calling thread (NULL: refused);
 // mcache_delete takes an empty one back.  p is the calling thread's P.

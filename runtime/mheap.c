@@ -25,8 +25,10 @@ void mheap_fini(void)
 // spans_take gets one mspan; heap lock held.
 static struct mspan *spans_take(void)
 {
-	struct mspan *s = fixalloc_alloc(&mheap.spans);
+	struct mspan *s;
 
+	RT_ASSERT(rt_lock_held(&mheap.lock));
+	s = fixalloc_alloc(&mheap.spans);
 	if (s)
 		gauge_add(&gauges.mspan_inuse, sizeof *s);
 	return s;
@@ -34,15 +36,25 @@ static struct mspan *spans_take(void)
 
 static void spans_give(struct mspan *s)
 {
+	RT_ASSERT(rt_lock_held(&mheap.lock));
 	s->use = MSPAN_FREE;
 	fixalloc_free(&mheap.spans, s);
 	gauge_add(&gauges.mspan_inuse, -(int64_t)sizeof *s);
 }
 
-// cache_fill_spans fills half of a P's stock; heap lock held.
-static void cache_fill_spans(struct mheap_cache *cache)
+// cache_fill gives a P pages, if it has none, and spans for them; heap lock
+// held.
+static void cache_fill(struct mheap_cache *cache)
 {
-	while (cache->nspans < MHEAP_CACHE_SPANS / 2) {
+	if (pagecache_empty(&cache->pages)) {
+		unsigned twice = 2 * cache->filling;
+
+		cache->filling = (unsigned)base_min(
+			base_max(twice, MHEAP_CACHE_FIRST), PAGECACHE_PAGES);
+		pagecache_fill(&cache->pages, &mheap.pages);
+		pagecache_keep(&cache->pages, &mheap.pages, cache->filling);
+	}
+	while (cache->nspans < base_min(cache->filling, MHEAP_CACHE_SPANS / 2)) {
 		struct mspan *s = spans_take();
 
 		if (!s)
@@ -90,6 +102,7 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 	uint64_t total = mheap.pages.nchunks + nchunks;
 	struct heapstats_delta *d;
 
+	RT_ASSERT(rt_lock_held(&mheap.lock));
 	if (total > mheap.pages.max_chunks)
 		return false;
 	if (!pagealloc_reserve(&mheap.pages, (uint32_t)total) ||
@@ -151,11 +164,8 @@ static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 	if (small && take_cached(cache, npages, g))
 		return true;
 	rt_lock(&mheap.lock);
-	if (small) {
-		cache_fill_spans(cache);
-		if (pagecache_empty(&cache->pages))
-			pagecache_fill(&cache->pages, &mheap.pages);
-	}
+	if (small)
+		cache_fill(cache);
 	ok = (small && take_cached(cache, npages, g)) ||
 	     take_locked(p, npages, g);
 	rt_unlock(&mheap.lock);

@@ -15,11 +15,19 @@
 #include "runtime/mspan.h"
 #include "runtime/pagecache.h"
 
-enum { MHEAP_CACHE_SPANS = 16 };
+enum {
+	MHEAP_CACHE_SPANS = 16,
+	// Pages that the first filling of a P's cache takes; each filling may
+	// take twice as many as the one before, up to a whole block.  So many
+	// threads that allocate little do not spread over a large heap, whose
+	// tables would stay.
+	MHEAP_CACHE_FIRST = 4,
+};
 
 // What one P keeps of the heap for itself.
 struct mheap_cache {
 	struct pagecache pages;
+	unsigned filling; // pages that the last filling could take
 	unsigned nspans;
 	struct mspan *spans[MHEAP_CACHE_SPANS];
 };

@@ -173,6 +173,59 @@ uint32_t mspan_give_back(struct mspan *s, const char *cur, const char *end)
 	return hi - lo;
 }
 
+// check_small compares what never changes with the span's class.
+static const char *check_small(const struct mspan *s)
+{
+	unsigned class = spanclass_size(s->spanclass);
+	const struct sizeclass *c = &sizeclass_table[class];
+	bool own_bits = s->bits != &arena.lines[mspan_page(s)];
+
+	if (!s->bits || own_bits != (class == 1))
+		return "span has the wrong bits";
+	if (mspan_limit(s) != s->base + (uint64_t)c->nelems * c->size)
+		return "span has another limit than its class";
+	if (s->npages != c->npages || s->elemsize != c->size ||
+	    s->divmagic != c->divmagic || s->nelems != c->nelems)
+		return "span does not fit its class";
+	return NULL;
+}
+
+static const char *check_large(const struct mspan *s)
+{
+	uint64_t request = mspan_limit(s) - s->base;
+
+	if (s->bits != &arena.lines[mspan_page(s)])
+		return "span has the wrong bits";
+	if (request > PTRDIFF_MAX || base_pages(request) != s->npages)
+		return "limit of a large object outside of its last page";
+	if (s->elemsize != s->npages << RT_PAGE_SHIFT || s->divmagic != 0 ||
+	    s->nelems != 1)
+		return "large object does not fill its span";
+	if (s->alloc_count == 0 &&
+	    atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
+		return "large span without its object";
+	return NULL;
+}
+
+// check_fields looks at what must be right before anything that the span
+// leads to can be read.
+static const char *check_fields(const struct mspan *s)
+{
+	uint64_t offset = arena_offset(s->base);
+	uint64_t used = arena_used();
+
+	if (s->use == MSPAN_FREE || s->npages == 0)
+		return "freed span in use";
+	if (s->base % RT_PAGE_SIZE != 0 || offset >= used ||
+	    s->npages > (used - offset) >> RT_PAGE_SHIFT)
+		return "span outside of the heap";
+	if (s->use > MSPAN_WORK || s->spanclass >= SPANCLASS_COUNT)
+		return "span of no known use or class";
+	if (s->use != MSPAN_HEAP)
+		return NULL;
+	return mspan_is_large(s) ? check_large(s) : check_small(s);
+}
+
 static bool state_fits(const struct mspan *s, enum pageword_state state)
 {
 	if (s->use != MSPAN_HEAP)
@@ -196,27 +249,39 @@ static const char *check_words(const struct mspan *s)
 			return "page word has another place";
 		if (!state_fits(s, pageword_state(w)))
 			return "page word has another state";
-		if (s->use == MSPAN_HEAP &&
-		    (pageword_class(w) != spanclass_size(s->spanclass) ||
-		     pageword_kind(w) != spanclass_kind(s->spanclass)))
+		if (pageword_class(w) != spanclass_size(s->spanclass) ||
+		    pageword_kind(w) != spanclass_kind(s->spanclass))
 			return "page word has another class or kind";
 	}
 	return NULL;
 }
 
-// check_lines looks at all words of the pages of a heap span: bits only where
-// slots begin, a mark line of a swept span empty.
+// check_page_lines: the lines of the pages behind the words that the span's
+// slots use are empty.
+static const char *check_page_lines(const struct mspan *s)
+{
+	const struct pagebits *lines = &arena.lines[mspan_page(s)];
+	uint64_t from = s->bits == lines ? mspan_words(s) : 0;
+
+	for (uint64_t w = from; w < s->npages * RT_PAGE_WORDS; w++)
+		for (unsigned line = 0; line < 2; line++)
+			if (atomic_u64_load_relaxed(
+				    &lines[w / RT_PAGE_WORDS]
+					     .line[line][w % RT_PAGE_WORDS]))
+				return "bit on a page without slots";
+	return NULL;
+}
+
+// check_lines looks at the words that slots use: bits only where slots begin,
+// a mark line of a swept span empty.
 static const char *check_lines(const struct mspan *s)
 {
 	uint32_t own = atomic_u32_load_relaxed(&s->sweepgen);
 	bool swept = own == epoch_sweepgen();
 	unsigned words = mspan_words(s);
-	unsigned all = s->bits == &arena.lines[mspan_page(s)]
-			       ? (unsigned)s->npages * RT_PAGE_WORDS
-			       : words;
 
-	for (unsigned w = 0; w < all; w++) {
-		uint64_t mask = w < words ? mspan_mask(s, w) : 0;
+	for (unsigned w = 0; w < words; w++) {
+		uint64_t mask = mspan_mask(s, w);
 
 		for (unsigned line = 0; line < 2; line++)
 			if (atomic_u64_load_relaxed(mspan_word(s, line, w)) &
@@ -232,11 +297,12 @@ static const char *check_lines(const struct mspan *s)
 const char *mspan_check(const struct mspan *s)
 {
 	uint32_t gen = atomic_u32_load_relaxed(&s->sweepgen);
-	const char *wrong;
+	const char *wrong = check_fields(s);
 
-	if (s->use == MSPAN_FREE || s->npages == 0)
-		return "freed span in use";
-	wrong = check_words(s);
+	if (!wrong)
+		wrong = check_words(s);
+	if (!wrong)
+		wrong = check_page_lines(s);
 	if (wrong || s->use != MSPAN_HEAP)
 		return wrong;
 	if (gen != epoch_sweepgen() && gen != epoch_sweepgen() - 2)

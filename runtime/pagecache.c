@@ -31,6 +31,19 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa)
 	c->base = base == PAGEALLOC_NONE ? 0 : base;
 }
 
+void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages)
+{
+	uint64_t back = c->cache;
+
+	for (unsigned i = 0; i < npages && back != 0; i++)
+		back &= back - 1;
+	if (back == 0)
+		return;
+	pagealloc_put_block(pa, c->base, back, c->scav & back);
+	c->cache &= ~back;
+	c->scav &= ~back;
+}
+
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 {
 	if (!pagecache_empty(c))

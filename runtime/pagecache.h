@@ -34,6 +34,10 @@ uint64_t pagecache_alloc(struct pagecache *c, unsigned npages,
 // The cache is empty before; it stays so if there is no free page.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa);
 
+// pagecache_keep gives all but the lowest npages pages back.
+void pagecache_keep(struct pagecache *c, struct pagealloc *pa,
+		    unsigned npages);
+
 // pagecache_flush gives every page back, scavenged ones as such, and leaves
 // the cache empty.
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa);

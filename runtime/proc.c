@@ -59,6 +59,7 @@ static struct rt_proc *proc_new(void)
 	struct rt_proc *p = persistent_alloc(sizeof *p, RT_CACHE_LINE,
 					     &gauges.other_sys);
 
+	RT_ASSERT(rt_lock_held(&procs.lock));
 	if (!p)
 		return NULL;
 	p->id = procs.count++;

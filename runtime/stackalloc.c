@@ -1,6 +1,7 @@
 #include "runtime/stackalloc.h"
 
 #include "runtime/bits.h"
+#include "runtime/throw.h"
 
 // Spans with a stack to hand out, by order, linked by next.
 static struct {
@@ -58,6 +59,7 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 	struct mspan *s = pool.partial[order];
 	unsigned i;
 
+	RT_ASSERT(rt_lock_held(&pool.lock));
 	if (!s) {
 		s = mheap_alloc_manual(p, base_pages(STACKALLOC_SPAN),
 				       MSPAN_STACK);

@@ -60,7 +60,7 @@ RT_API int rt_free_os_memory(void);
  * An out-of-memory handler: n bytes were asked for and a collection did not
  * find them.  It runs on the thread that allocates, with the world running
  * and no lock held, and may free what it can, allocate, or leave by longjmp.
- * Returns 1: try again; 0: the allocation returns NULL.
+ * Returns 1: collect and try again; else the allocation returns NULL.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 

@@ -181,8 +181,9 @@ RT_API int rt_read_memstats(rt_memstats *m);
  * grows with the number of threads; for monitoring.  All fields of the heap
  * are of one consistent moment, and everything that is said above holds.  It
  * differs from rt_read_memstats in this: what threads have allocated from
- * the run they hold now, and combined since their last visit, is not counted
- * yet.
+ * the spans they hold now, at most one for each size class and kind, is not
+ * counted yet, nor are the small objects they combined meanwhile; and stacks
+ * that threads keep for the next rt_stack_alloc count in stack_inuse.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
  *

@@ -80,7 +80,7 @@ RT_API int rt_metrics_describe(size_t i, rt_metric_desc *d);
  * rt_metrics_read fills n samples, all from one snapshot that stops nothing:
  * what belongs together adds up, such as all of /memory/classes/ to its
  * total.  Histograms of pauses may lag by a pause that is being recorded.
- * What threads have allocated from the run they hold now is not counted yet.
+ * What threads have allocated from the spans they hold now is not counted yet.
  * A name may be asked for several times.  Nothing is allocated.
  *
  * Returns 0, also if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
