@@ -146,17 +146,17 @@ START_TEST(tiny_requests_are_aligned_by_their_size)
 		size_t n[5];
 		size_t at[5];
 	} t[] = {
-		{{1, 1, 1, 1, 1}, {0, 1, 2, 3, 4}},
-		{{1, 2, 4, 8}, {0, 2, 4, 8}},
-		{{1, 8, 1}, {0, 8, 16}},
-		{{3, 6, 3}, {0, 4, 10}},
-		{{1, 12}, {0, 4}},
-		{{5, 12}, {0, 16}},
-		{{7, 9}, {0, 7}},
-		{{1, 15}, {0, 1}},
-		{{2, 14}, {0, 2}},
-		{{2, 15}, {0, 16}},
-		{{8, 8}, {0, 8}},
+	    {{1, 1, 1, 1, 1}, {0, 1, 2, 3, 4}},
+	    {{1, 2, 4, 8}, {0, 2, 4, 8}},
+	    {{1, 8, 1}, {0, 8, 16}},
+	    {{3, 6, 3}, {0, 4, 10}},
+	    {{1, 12}, {0, 4}},
+	    {{5, 12}, {0, 16}},
+	    {{7, 9}, {0, 7}},
+	    {{1, 15}, {0, 1}},
+	    {{2, 14}, {0, 2}},
+	    {{2, 15}, {0, 16}},
+	    {{8, 8}, {0, 8}},
 	};
 
 	boot(false);
@@ -380,7 +380,7 @@ START_TEST(uninit_skips_clearing_of_single_objects_only)
 	mcache_retire_slot(mc, self, sc);
 	// As sweep leaves a span of which an object was freed.
 	atomic_u64_store_relaxed(
-		mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
+	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
 	s->alloc_count = 0;
 	s->needzero = 1;
 	if (!mcentral_top(sc))
@@ -603,14 +603,13 @@ static Suite *suite_mcache(void)
 	tcase_add_test(tc, a_flush_retires_every_class_and_the_tiny_block);
 	tcase_add_test(tc, live_bytes_are_published_in_batches);
 	tcase_add_test(tc, a_large_object_is_counted_at_once);
-	tcase_add_loop_test(tc, uninit_skips_clearing_of_single_objects_only,
-			    0, 5);
+	tcase_add_loop_test(tc, uninit_skips_clearing_of_single_objects_only, 0,
+			    5);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
 	tcase_add_test(tc, align8_has_no_inline_runs);
 	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws,
 			    DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws,
-			    DIED_AS_EXPECTED);
+	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws, DIED_AS_EXPECTED);
 	tcase_add_test(tc, the_span_pushed_last_comes_first);
 	tcase_add_test(tc, refill_takes_a_partial_span_before_new_pages);
 	tcase_add_test(tc, blocks_of_gone_threads_are_kept_for_four);

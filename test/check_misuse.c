@@ -28,8 +28,8 @@ enum place {
 };
 
 static const char *const place_names[PLACES] = {
-	"without a heap", "unattached", "attached", "in a blocking region",
-	"in the own stop",
+    "without a heap",	    "unattached",      "attached",
+    "in a blocking region", "in the own stop",
 };
 
 // An answer is the int result; for a pointer or a size SOME or NOTHING.
@@ -646,109 +646,105 @@ struct door_case {
 	}
 
 static const struct door_case door_cases[] = {
-	{"rt_strerror", call_strerror, ANYWHERE(SOME)},
-	{"rt_strerror(unknown)", call_strerror_unknown, ANYWHERE(SOME)},
-	{"rt_version", call_version, ANYWHERE(SOME)},
-	{"rt_config_init", call_config_init, ANYWHERE(SOME)},
-	{"rt_config_from_env", call_config_from_env, ANYWHERE(RT_OK)},
-	{"rt_config_from_env(NULL)", call_config_from_env_null,
-	 ANYWHERE(RT_EINVAL)},
-	{"rt_init",
-	 call_init,
-	 {NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE, RT_ESTATE}},
-	{"rt_init(bad)", call_init_bad, ANYWHERE(RT_EINVAL)},
-	{"rt_fini", call_fini, ATTACHED_ONLY(NOT_HERE)},
-	{"rt_alloc", call_alloc, ALLOCATES},
-	{"rt_alloc(0)", call_alloc_zero, ALLOCATES},
-	{"rt_alloc inline", call_alloc_inline, ALLOCATES},
-	{"rt_alloc inline 16", call_alloc_inline_least, ALLOCATES},
-	{"rt_alloc inline 1024", call_alloc_inline_most, ALLOCATES},
-	{"rt_alloc large", call_alloc_large, ALLOCATES},
-	{"rt_alloc_noscan", call_noscan, ALLOCATES},
-	{"rt_alloc_noscan inline", call_noscan_inline, ALLOCATES},
-	{"rt_alloc_noscan tiny", call_noscan_tiny, ALLOCATES},
-	{"rt_alloc_noscan_uninit", call_noscan_uninit, ALLOCATES},
-	{"rt_alloc_kind", call_kind, ALLOCATES},
-	{"rt_alloc_kind(unknown)", call_kind_unknown, ANYWHERE(NOTHING)},
-	{"rt_alloc_in", call_alloc_in, ALLOCATES},
-	{"rt_alloc_in inline", call_alloc_in_inline, ALLOCATES},
-	{"rt_alloc_noscan_in", call_noscan_in, ALLOCATES},
-	{"rt_alloc_noscan_in inline", call_noscan_in_inline, ALLOCATES},
-	{"rt_alloc_slow_", call_alloc_slow, ALLOCATES},
-	{"rt_size", call_size, FINDS},
-	{"rt_base", call_base, FINDS},
-	{"rt_is_heap", call_is_heap, FINDS},
-	{"rt_good_size", call_good_size, ANYWHERE(SOME)},
-	{"rt_stack_alloc", call_stack_alloc, ALLOCATES},
-	{"rt_stack_alloc(odd)", call_stack_alloc_odd, ANYWHERE(NOTHING)},
-	{"rt_stack_free", call_stack_free, ATTACHED_ONLY(NOT_HERE)},
-	{"rt_stack_free(NULL)", call_stack_free_null, ANYWHERE(RT_EINVAL)},
-	{"rt_thread_attach",
-	 call_attach,
-	 {RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE}},
-	{"rt_thread_attach(bad)", call_attach_bad, ANYWHERE(RT_EINVAL)},
-	{"rt_thread_attach_stack",
-	 call_attach_stack,
-	 {RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE}},
-	{"rt_thread_attach_stack(NULL)", call_attach_stack_null,
-	 ANYWHERE(RT_EINVAL)},
-	{"rt_thread_detach", call_detach, ATTACHED_ONLY(NOT_HERE)},
-	{"rt_thread_self",
-	 call_self,
-	 {NOTHING, NOTHING, SOME, SOME, SOME}},
-	{"rt_blocking_enter", call_enter, ATTACHED_ONLY(RT_OK)},
-	{"rt_blocking_leave",
-	 call_leave,
-	 {RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE}},
-	{"rt_call_blocking", call_blocking, {SOME, SOME, SOME, SOME, NOTHING}},
-	{"rt_call_blocking(NULL)", call_blocking_null, ANYWHERE(NOTHING)},
-	{"rt_safepoint", call_safepoint, ANYWHERE(SOME)},
-	{"rt_stop_the_world", call_stop, ATTACHED_ONLY(RT_OK)},
-	{"rt_stop_the_world(reason)", call_stop_reason, ANYWHERE(RT_EINVAL)},
-	{"rt_start_the_world",
-	 call_start,
-	 {RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, NOT_HERE}},
-	{"rt_world_stopped", call_stopped, {0, 0, 0, 0, 1}},
-	{"rt_heap_walk", call_walk, STOPPED_TOO},
-	{"rt_heap_walk(NULL)", call_walk_null, ANYWHERE(RT_EINVAL)},
-	{"rt_heap_verify", call_verify, STOPPED_TOO},
-	{"rt_heap_verify(NULL)", call_verify_null, ANYWHERE(RT_EINVAL)},
-	{"rt_roots_add", call_roots_add, ATTACHED_ONLY(RT_OK)},
-	{"rt_roots_add(NULL)", call_roots_add_null, ANYWHERE(RT_EINVAL)},
-	{"rt_roots_remove(unknown)", call_roots_remove,
-	 ATTACHED_ONLY(RT_ENOENT)},
-	{"RT_STORE", call_store, ANYWHERE(SOME)},
-	{"rt_store_slow_", call_store_slow, ANYWHERE(SOME)},
-	{"rt_gc", call_gc, ATTACHED_ONLY(RT_OK)},
-	{"rt_set_gc_percent", call_percent, ATTACHED_ONLY(RT_OK)},
-	{"rt_set_gc_percent(NULL)", call_percent_null, ATTACHED_ONLY(RT_OK)},
-	{"rt_free_os_memory", call_free_os_memory, ATTACHED_ONLY(RT_OK)},
-	{"rt_set_oom_handler", call_oom_handler, NOT_IN_STOP},
-	{"rt_set_warn_handler", call_warn_handler, NOT_IN_STOP},
-	{"rt_set_fatal_handler", call_fatal_handler, NOT_IN_STOP},
-	{"rt_read_memstats", call_memstats, ANY_WITH_HEAP},
-	{"rt_read_memstats(NULL)", call_memstats_null, ANYWHERE(RT_EINVAL)},
-	{"rt_read_memstats_live", call_live, ANY_WITH_HEAP},
-	{"rt_read_memstats_live(NULL)", call_live_null, ANYWHERE(RT_EINVAL)},
-	{"rt_read_gcstats", call_gcstats, ANY_WITH_HEAP},
-	{"rt_read_gcstats(NULL)", call_gcstats_null, ANYWHERE(RT_EINVAL)},
-	{"rt_read_gcstats(used NULL)", call_gcstats_no_used,
-	 ANYWHERE(RT_EINVAL)},
-	{"rt_read_gcstats(short)", call_gcstats_short, ANYWHERE(RT_EINVAL)},
-	{"rt_set_memstats_double_check",
-	 call_double_check,
-	 {RT_ESTATE, RT_OK, RT_OK, RT_OK, RT_EBUSY}},
-	{"rt_set_memstats_double_check(bad)", call_double_check_bad,
-	 ANYWHERE(RT_EINVAL)},
-	{"rt_metrics_count", call_metrics_count, ANYWHERE(SOME)},
-	{"rt_metrics_describe", call_metrics_describe, ANYWHERE(RT_OK)},
-	{"rt_metrics_describe(NULL)", call_metrics_describe_null,
-	 ANYWHERE(RT_EINVAL)},
-	{"rt_metrics_describe(beyond)", call_metrics_describe_beyond,
-	 ANYWHERE(RT_ENOENT)},
-	{"rt_metrics_read", call_metrics_read, ANY_WITH_HEAP},
-	{"rt_metrics_read(none)", call_metrics_read_none, ANY_WITH_HEAP},
-	{"rt_metrics_read(NULL)", call_metrics_read_null, ANYWHERE(RT_EINVAL)},
+    {"rt_strerror", call_strerror, ANYWHERE(SOME)},
+    {"rt_strerror(unknown)", call_strerror_unknown, ANYWHERE(SOME)},
+    {"rt_version", call_version, ANYWHERE(SOME)},
+    {"rt_config_init", call_config_init, ANYWHERE(SOME)},
+    {"rt_config_from_env", call_config_from_env, ANYWHERE(RT_OK)},
+    {"rt_config_from_env(NULL)", call_config_from_env_null,
+     ANYWHERE(RT_EINVAL)},
+    {"rt_init",
+     call_init,
+     {NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE, RT_ESTATE}},
+    {"rt_init(bad)", call_init_bad, ANYWHERE(RT_EINVAL)},
+    {"rt_fini", call_fini, ATTACHED_ONLY(NOT_HERE)},
+    {"rt_alloc", call_alloc, ALLOCATES},
+    {"rt_alloc(0)", call_alloc_zero, ALLOCATES},
+    {"rt_alloc inline", call_alloc_inline, ALLOCATES},
+    {"rt_alloc inline 16", call_alloc_inline_least, ALLOCATES},
+    {"rt_alloc inline 1024", call_alloc_inline_most, ALLOCATES},
+    {"rt_alloc large", call_alloc_large, ALLOCATES},
+    {"rt_alloc_noscan", call_noscan, ALLOCATES},
+    {"rt_alloc_noscan inline", call_noscan_inline, ALLOCATES},
+    {"rt_alloc_noscan tiny", call_noscan_tiny, ALLOCATES},
+    {"rt_alloc_noscan_uninit", call_noscan_uninit, ALLOCATES},
+    {"rt_alloc_kind", call_kind, ALLOCATES},
+    {"rt_alloc_kind(unknown)", call_kind_unknown, ANYWHERE(NOTHING)},
+    {"rt_alloc_in", call_alloc_in, ALLOCATES},
+    {"rt_alloc_in inline", call_alloc_in_inline, ALLOCATES},
+    {"rt_alloc_noscan_in", call_noscan_in, ALLOCATES},
+    {"rt_alloc_noscan_in inline", call_noscan_in_inline, ALLOCATES},
+    {"rt_alloc_slow_", call_alloc_slow, ALLOCATES},
+    {"rt_size", call_size, FINDS},
+    {"rt_base", call_base, FINDS},
+    {"rt_is_heap", call_is_heap, FINDS},
+    {"rt_good_size", call_good_size, ANYWHERE(SOME)},
+    {"rt_stack_alloc", call_stack_alloc, ALLOCATES},
+    {"rt_stack_alloc(odd)", call_stack_alloc_odd, ANYWHERE(NOTHING)},
+    {"rt_stack_free", call_stack_free, ATTACHED_ONLY(NOT_HERE)},
+    {"rt_stack_free(NULL)", call_stack_free_null, ANYWHERE(RT_EINVAL)},
+    {"rt_thread_attach",
+     call_attach,
+     {RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE}},
+    {"rt_thread_attach(bad)", call_attach_bad, ANYWHERE(RT_EINVAL)},
+    {"rt_thread_attach_stack",
+     call_attach_stack,
+     {RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE}},
+    {"rt_thread_attach_stack(NULL)", call_attach_stack_null,
+     ANYWHERE(RT_EINVAL)},
+    {"rt_thread_detach", call_detach, ATTACHED_ONLY(NOT_HERE)},
+    {"rt_thread_self", call_self, {NOTHING, NOTHING, SOME, SOME, SOME}},
+    {"rt_blocking_enter", call_enter, ATTACHED_ONLY(RT_OK)},
+    {"rt_blocking_leave",
+     call_leave,
+     {RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE}},
+    {"rt_call_blocking", call_blocking, {SOME, SOME, SOME, SOME, NOTHING}},
+    {"rt_call_blocking(NULL)", call_blocking_null, ANYWHERE(NOTHING)},
+    {"rt_safepoint", call_safepoint, ANYWHERE(SOME)},
+    {"rt_stop_the_world", call_stop, ATTACHED_ONLY(RT_OK)},
+    {"rt_stop_the_world(reason)", call_stop_reason, ANYWHERE(RT_EINVAL)},
+    {"rt_start_the_world",
+     call_start,
+     {RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, NOT_HERE}},
+    {"rt_world_stopped", call_stopped, {0, 0, 0, 0, 1}},
+    {"rt_heap_walk", call_walk, STOPPED_TOO},
+    {"rt_heap_walk(NULL)", call_walk_null, ANYWHERE(RT_EINVAL)},
+    {"rt_heap_verify", call_verify, STOPPED_TOO},
+    {"rt_heap_verify(NULL)", call_verify_null, ANYWHERE(RT_EINVAL)},
+    {"rt_roots_add", call_roots_add, ATTACHED_ONLY(RT_OK)},
+    {"rt_roots_add(NULL)", call_roots_add_null, ANYWHERE(RT_EINVAL)},
+    {"rt_roots_remove(unknown)", call_roots_remove, ATTACHED_ONLY(RT_ENOENT)},
+    {"RT_STORE", call_store, ANYWHERE(SOME)},
+    {"rt_store_slow_", call_store_slow, ANYWHERE(SOME)},
+    {"rt_gc", call_gc, ATTACHED_ONLY(RT_OK)},
+    {"rt_set_gc_percent", call_percent, ATTACHED_ONLY(RT_OK)},
+    {"rt_set_gc_percent(NULL)", call_percent_null, ATTACHED_ONLY(RT_OK)},
+    {"rt_free_os_memory", call_free_os_memory, ATTACHED_ONLY(RT_OK)},
+    {"rt_set_oom_handler", call_oom_handler, NOT_IN_STOP},
+    {"rt_set_warn_handler", call_warn_handler, NOT_IN_STOP},
+    {"rt_set_fatal_handler", call_fatal_handler, NOT_IN_STOP},
+    {"rt_read_memstats", call_memstats, ANY_WITH_HEAP},
+    {"rt_read_memstats(NULL)", call_memstats_null, ANYWHERE(RT_EINVAL)},
+    {"rt_read_memstats_live", call_live, ANY_WITH_HEAP},
+    {"rt_read_memstats_live(NULL)", call_live_null, ANYWHERE(RT_EINVAL)},
+    {"rt_read_gcstats", call_gcstats, ANY_WITH_HEAP},
+    {"rt_read_gcstats(NULL)", call_gcstats_null, ANYWHERE(RT_EINVAL)},
+    {"rt_read_gcstats(used NULL)", call_gcstats_no_used, ANYWHERE(RT_EINVAL)},
+    {"rt_read_gcstats(short)", call_gcstats_short, ANYWHERE(RT_EINVAL)},
+    {"rt_set_memstats_double_check",
+     call_double_check,
+     {RT_ESTATE, RT_OK, RT_OK, RT_OK, RT_EBUSY}},
+    {"rt_set_memstats_double_check(bad)", call_double_check_bad,
+     ANYWHERE(RT_EINVAL)},
+    {"rt_metrics_count", call_metrics_count, ANYWHERE(SOME)},
+    {"rt_metrics_describe", call_metrics_describe, ANYWHERE(RT_OK)},
+    {"rt_metrics_describe(NULL)", call_metrics_describe_null,
+     ANYWHERE(RT_EINVAL)},
+    {"rt_metrics_describe(beyond)", call_metrics_describe_beyond,
+     ANYWHERE(RT_ENOENT)},
+    {"rt_metrics_read", call_metrics_read, ANY_WITH_HEAP},
+    {"rt_metrics_read(none)", call_metrics_read_none, ANY_WITH_HEAP},
+    {"rt_metrics_read(NULL)", call_metrics_read_null, ANYWHERE(RT_EINVAL)},
 };
 
 // refused: an answer after which nothing may have changed.
@@ -770,8 +766,7 @@ static void run_doors(enum place place)
 			continue;
 		if (place != NO_HEAP)
 			rt_read_memstats(&before);
-		judge(c->name, place_names[place], c->call(),
-		      c->want[place]);
+		judge(c->name, place_names[place], c->call(), c->want[place]);
 		if (place == NO_HEAP || !refused(c, place))
 			continue;
 		rt_read_memstats(&after);
@@ -813,8 +808,8 @@ START_TEST(unattached)
 
 	heap_begin();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_int_eq(
-		pthread_create(&thread, NULL, unattached_thread, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, unattached_thread, NULL),
+			 0);
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	heap_healthy();
@@ -982,51 +977,45 @@ static const struct {
 	const char *name;
 	void *(*call)(size_t n);
 } allocators[] = {
-	{"rt_alloc", by_alloc},
-	{"rt_alloc inline", by_alloc_inline},
-	{"rt_alloc_noscan", by_noscan},
-	{"rt_alloc_noscan inline", by_noscan_inline},
-	{"rt_alloc_in", by_alloc_in},
-	{"rt_alloc_noscan_in", by_noscan_in},
-	{"rt_alloc_kind_in", by_kind_in},
-	{"rt_alloc_noscan_uninit", by_uninit},
-	{"rt_alloc_kind(RT_WORDS)", by_kind_words},
-	{"rt_alloc_kind(RT_NOSCAN)", by_kind_noscan},
-	{"rt_alloc_slow_", by_slow},
-	{"rt_stack_alloc", by_stack},
+    {"rt_alloc", by_alloc},
+    {"rt_alloc inline", by_alloc_inline},
+    {"rt_alloc_noscan", by_noscan},
+    {"rt_alloc_noscan inline", by_noscan_inline},
+    {"rt_alloc_in", by_alloc_in},
+    {"rt_alloc_noscan_in", by_noscan_in},
+    {"rt_alloc_kind_in", by_kind_in},
+    {"rt_alloc_noscan_uninit", by_uninit},
+    {"rt_alloc_kind(RT_WORDS)", by_kind_words},
+    {"rt_alloc_kind(RT_NOSCAN)", by_kind_noscan},
+    {"rt_alloc_slow_", by_slow},
+    {"rt_stack_alloc", by_stack},
 };
 
 static const struct {
 	const char *name;
 	size_t n;
 } huge_sizes[] = {
-	{"2^63", (size_t)1 << 63},
-	{"2^63 + 1", ((size_t)1 << 63) + 1},
-	{"-1", (size_t)-1},
-	{"-7", (size_t)-7},
-	{"-8", (size_t)-8},
-	{"-15", (size_t)-15},
-	{"-16", (size_t)-16},
-	{"-32760", (size_t)-32760},
-	{"-8191", (size_t)-8191},
-	{"-8192", (size_t)-8192},
-	{"-8193", (size_t)-8193},
-	{"3 * 2^62", (size_t)3 << 62},
+    {"2^63", (size_t)1 << 63}, {"2^63 + 1", ((size_t)1 << 63) + 1},
+    {"-1", (size_t)-1},	       {"-7", (size_t)-7},
+    {"-8", (size_t)-8},	       {"-15", (size_t)-15},
+    {"-16", (size_t)-16},      {"-32760", (size_t)-32760},
+    {"-8191", (size_t)-8191},  {"-8192", (size_t)-8192},
+    {"-8193", (size_t)-8193},  {"3 * 2^62", (size_t)3 << 62},
 };
 
 static const struct {
 	const char *name;
 	size_t n;
 } too_large[] = {
-	{"PTRDIFF_MAX", PTRDIFF_MAX},
-	{"PTRDIFF_MAX - 8191", PTRDIFF_MAX - 8191},
-	{"2^62", (size_t)1 << 62},
-	{"2^48", (size_t)1 << 48},
-	{"2^47 - 1", ((size_t)1 << 47) - 1},
-	{"2^44 + 1", ((size_t)1 << 44) + 1},
-	{"2^40", (size_t)1 << 40},
-	{"2^32", (size_t)1 << 32},
-	{"max_heap + 1", (256 << 20) + 1},
+    {"PTRDIFF_MAX", PTRDIFF_MAX},
+    {"PTRDIFF_MAX - 8191", PTRDIFF_MAX - 8191},
+    {"2^62", (size_t)1 << 62},
+    {"2^48", (size_t)1 << 48},
+    {"2^47 - 1", ((size_t)1 << 47) - 1},
+    {"2^44 + 1", ((size_t)1 << 44) + 1},
+    {"2^40", (size_t)1 << 40},
+    {"2^32", (size_t)1 << 32},
+    {"max_heap + 1", (256 << 20) + 1},
 };
 
 START_TEST(sizes_beyond_ptrdiff_max_do_nothing)
@@ -1091,10 +1080,9 @@ START_TEST(no_bytes_are_one_address_outside_of_the_heap)
 }
 END_TEST
 
-static const int bad_kinds[] = {-1,	      RT_TYPED,	   RT_KIND_FIRST,
-				RT_KIND_MAX,  RT_KIND_MAX + 1, 64,
-				128,	      256,	   INT_MAX,
-				INT_MIN,      1 << 16,	   0x10000001};
+static const int bad_kinds[] = {
+    -1,	 RT_TYPED, RT_KIND_FIRST, RT_KIND_MAX, RT_KIND_MAX + 1, 64,
+    128, 256,	   INT_MAX,	  INT_MIN,     1 << 16,		0x10000001};
 
 START_TEST(unknown_kinds_get_nothing)
 {
@@ -1121,8 +1109,8 @@ START_TEST(unknown_kinds_get_nothing)
 	judge("rt_alloc_kind_in", "constant kind -1",
 	      some(rt_alloc_kind_in(rt_thread_self(), -1, 64)), NOTHING);
 	rt_read_memstats(&after);
-	judge("statistics", "unchanged",
-	      memcmp(&before, &after, sizeof before), 0);
+	judge("statistics", "unchanged", memcmp(&before, &after, sizeof before),
+	      0);
 	heap_healthy();
 	finish(2 * RT_ARRAY_LEN(bad_kinds) * RT_ARRAY_LEN(sizes));
 }
@@ -1134,28 +1122,28 @@ START_TEST(good_sizes_at_the_edges)
 		const char *name;
 		size_t n, want;
 	} c[] = {
-		{"0", 0, 0},
-		{"1", 1, 16},
-		{"15", 15, 16},
-		{"16", 16, 16},
-		{"17", 17, 32},
-		{"1024", 1024, 1024},
-		{"1025", 1025, 1152},
-		{"32752", 32752, 32768},
-		{"32760", 32760, 32768},
-		{"32761", 32761, 32768},
-		{"32769", 32769, 40960},
-		{"32768", 32768, 32768},
-		{"40960", 40960, 40960},
-		{"40961", 40961, 49152},
-		{"2^40", (size_t)1 << 40, (size_t)1 << 40},
-		{"2^40 + 1", ((size_t)1 << 40) + 1, 0},
-		{"2^47", (size_t)1 << 47, 0},
-		{"PTRDIFF_MAX - 8191", PTRDIFF_MAX - 8191, 0},
-		{"PTRDIFF_MAX", PTRDIFF_MAX, 0},
-		{"2^63", (size_t)1 << 63, 0},
-		{"-8192", (size_t)-8192, 0},
-		{"-1", (size_t)-1, 0},
+	    {"0", 0, 0},
+	    {"1", 1, 16},
+	    {"15", 15, 16},
+	    {"16", 16, 16},
+	    {"17", 17, 32},
+	    {"1024", 1024, 1024},
+	    {"1025", 1025, 1152},
+	    {"32752", 32752, 32768},
+	    {"32760", 32760, 32768},
+	    {"32761", 32761, 32768},
+	    {"32769", 32769, 40960},
+	    {"32768", 32768, 32768},
+	    {"40960", 40960, 40960},
+	    {"40961", 40961, 49152},
+	    {"2^40", (size_t)1 << 40, (size_t)1 << 40},
+	    {"2^40 + 1", ((size_t)1 << 40) + 1, 0},
+	    {"2^47", (size_t)1 << 47, 0},
+	    {"PTRDIFF_MAX - 8191", PTRDIFF_MAX - 8191, 0},
+	    {"PTRDIFF_MAX", PTRDIFF_MAX, 0},
+	    {"2^63", (size_t)1 << 63, 0},
+	    {"-8192", (size_t)-8192, 0},
+	    {"-1", (size_t)-1, 0},
 	};
 
 	heap_begin();
@@ -1210,8 +1198,8 @@ static void add_free_objects(void)
 static void collect_foreign(const void *here)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *map = mmap(NULL, 2 * page, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *map =
+	    mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t used = arena_used();
 
 	ck_assert_ptr_ne(map, MAP_FAILED);
@@ -1249,8 +1237,8 @@ static void collect_foreign(const void *here)
 	add_foreign_word("-8192", (uintptr_t)-8192);
 	add_foreign_word("-16", (uintptr_t)-16);
 	add_foreign_word("-1", (uintptr_t)-1);
-	add_foreign_word("tagged object", (uintptr_t)object |
-						  UINT64_C(1) << 63);
+	add_foreign_word("tagged object", (uintptr_t)object | UINT64_C(1)
+								  << 63);
 }
 
 START_TEST(foreign_pointers_are_in_no_object)
@@ -1270,8 +1258,8 @@ START_TEST(foreign_pointers_are_in_no_object)
 		judge("rt_is_heap", foreign[i].name, rt_is_heap(p), 0);
 	}
 	rt_read_memstats(&after);
-	judge("statistics", "unchanged",
-	      memcmp(&before, &after, sizeof before), 0);
+	judge("statistics", "unchanged", memcmp(&before, &after, sizeof before),
+	      0);
 	heap_healthy();
 	finish(3 * nforeign);
 }
@@ -1307,9 +1295,9 @@ END_TEST
 
 START_TEST(stack_sizes_are_powers_of_two_from_2048)
 {
-	static const size_t bad[] = {1,	   2,	 8,    1024, 2047, 2049,
-				     3000, 4095, 4097, 6144, 24576, 32769,
-				     (1 << 20) - 1, (1 << 20) + 1};
+	static const size_t bad[] = {
+	    1,	  2,	8,    1024,  2047,  2049,	   3000,
+	    4095, 4097, 6144, 24576, 32769, (1 << 20) - 1, (1 << 20) + 1};
 	static rt_memstats before, after;
 
 	heap_begin();
@@ -1322,17 +1310,16 @@ START_TEST(stack_sizes_are_powers_of_two_from_2048)
 		      NOTHING);
 	}
 	rt_read_memstats(&after);
-	judge("statistics", "unchanged",
-	      memcmp(&before, &after, sizeof before), 0);
+	judge("statistics", "unchanged", memcmp(&before, &after, sizeof before),
+	      0);
 	finish(RT_ARRAY_LEN(bad));
 }
 END_TEST
 
 START_TEST(only_stacks_are_freed)
 {
-	static const size_t sizes[] = {0,    1,	    100,   2048,
-				       8192, 16384, 32768, (size_t)1 << 63,
-				       (size_t)-1};
+	static const size_t sizes[] = {
+	    0, 1, 100, 2048, 8192, 16384, 32768, (size_t)1 << 63, (size_t)-1};
 	static rt_memstats before, after;
 	char here = 0;
 
@@ -1352,14 +1339,13 @@ START_TEST(only_stacks_are_freed)
 	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
 		char name[64];
 
-		snprintf(name, sizeof name, "a stack with %zu bytes",
-			 sizes[i]);
+		snprintf(name, sizeof name, "a stack with %zu bytes", sizes[i]);
 		judge("rt_stack_free", name, rt_stack_free(stack, sizes[i]),
 		      RT_EINVAL);
 	}
 	rt_read_memstats(&after);
-	judge("statistics", "unchanged",
-	      memcmp(&before, &after, sizeof before), 0);
+	judge("statistics", "unchanged", memcmp(&before, &after, sizeof before),
+	      0);
 	judge("rt_stack_free", "at last", rt_stack_free(stack, STACK), RT_OK);
 	heap_healthy();
 	finish(nforeign + RT_ARRAY_LEN(sizes));
@@ -1378,8 +1364,8 @@ START_TEST(a_stack_is_freed_once)
 		judge("rt_stack_alloc", "two", some(a) & some(b), SOME);
 		judge("rt_stack_free", "inside",
 		      rt_stack_free((char *)a + 1024, sizes[i]), RT_EINVAL);
-		judge("rt_stack_free", "half",
-		      rt_stack_free(a, sizes[i] / 2), RT_EINVAL);
+		judge("rt_stack_free", "half", rt_stack_free(a, sizes[i] / 2),
+		      RT_EINVAL);
 		judge("rt_stack_free", "double size",
 		      rt_stack_free(a, sizes[i] * 2), RT_EINVAL);
 		judge("rt_stack_free", "once", rt_stack_free(a, sizes[i]),
@@ -1389,8 +1375,8 @@ START_TEST(a_stack_is_freed_once)
 		rt_read_memstats(&stats); // takes what the thread keeps
 		judge("rt_stack_free", "twice, later",
 		      rt_stack_free(a, sizes[i]), RT_EINVAL);
-		judge("rt_stack_free", "the other",
-		      rt_stack_free(b, sizes[i]), RT_OK);
+		judge("rt_stack_free", "the other", rt_stack_free(b, sizes[i]),
+		      RT_OK);
 		heap_healthy();
 	}
 	finish(8 * RT_ARRAY_LEN(sizes));
@@ -1432,23 +1418,23 @@ START_TEST(bad_ranges_are_no_roots)
 		void *lo, *hi;
 		int flags;
 	} c[] = {
-		{"both null", NULL, NULL, 0},
-		{"lo null", NULL, hi, 0},
-		{"hi null", lo, NULL, 0},
-		{"empty", lo, lo, 0},
-		{"reversed", hi, lo, 0},
-		{"lo misaligned by 1", lo + 1, hi, 0},
-		{"lo misaligned by 4", lo + 4, hi, 0},
-		{"lo misaligned by 7", lo + 7, hi, 0},
-		{"hi misaligned by 1", lo, hi + 1, 0},
-		{"hi misaligned by 4", lo, hi + 4, 0},
-		{"both misaligned", lo + 4, hi + 4, 0},
-		{"less than a word", lo, lo + 4, 0},
-		{"flags 2", lo, hi, 2},
-		{"flags 3", lo, hi, 3},
-		{"flags -1", lo, hi, -1},
-		{"flags INT_MIN", lo, hi, INT_MIN},
-		{"flags INT_MAX", lo, hi, INT_MAX},
+	    {"both null", NULL, NULL, 0},
+	    {"lo null", NULL, hi, 0},
+	    {"hi null", lo, NULL, 0},
+	    {"empty", lo, lo, 0},
+	    {"reversed", hi, lo, 0},
+	    {"lo misaligned by 1", lo + 1, hi, 0},
+	    {"lo misaligned by 4", lo + 4, hi, 0},
+	    {"lo misaligned by 7", lo + 7, hi, 0},
+	    {"hi misaligned by 1", lo, hi + 1, 0},
+	    {"hi misaligned by 4", lo, hi + 4, 0},
+	    {"both misaligned", lo + 4, hi + 4, 0},
+	    {"less than a word", lo, lo + 4, 0},
+	    {"flags 2", lo, hi, 2},
+	    {"flags 3", lo, hi, 3},
+	    {"flags -1", lo, hi, -1},
+	    {"flags INT_MIN", lo, hi, INT_MIN},
+	    {"flags INT_MAX", lo, hi, INT_MAX},
 	};
 	static rt_memstats before, after;
 
@@ -1461,8 +1447,8 @@ START_TEST(bad_ranges_are_no_roots)
 		      rt_roots_remove(c[i].lo, c[i].hi), RT_ENOENT);
 	}
 	rt_read_memstats(&after);
-	judge("statistics", "unchanged",
-	      memcmp(&before, &after, sizeof before), 0);
+	judge("statistics", "unchanged", memcmp(&before, &after, sizeof before),
+	      0);
 	finish(2 * RT_ARRAY_LEN(c));
 }
 END_TEST
@@ -1503,8 +1489,8 @@ START_TEST(roots_may_hold_anything)
 		for (unsigned i = 0; i < 4096; i++) {
 			w[i] = rng_next(&r);
 			if (i % 2 == 0)
-				w[i] = arena.base +
-				       w[i] % (arena_used() + 8192);
+				w[i] =
+				    arena.base + w[i] % (arena_used() + 8192);
 		}
 		judge("rt_gc", "with garbage in roots", rt_gc(), RT_OK);
 		heap_healthy();
@@ -1521,8 +1507,7 @@ static const struct {
 	const char *name;
 	unsigned flags;
 } bad_flags[] = {
-	{"4", 4},	  {"5", 5},	    {"8", 8},
-	{"2^31", 1u << 31}, {"-1", ~0u},    {"256", 256},
+    {"4", 4}, {"5", 5}, {"8", 8}, {"2^31", 1u << 31}, {"-1", ~0u}, {"256", 256},
 };
 
 static void *attach_wrongly(void *arg)
@@ -1535,15 +1520,15 @@ static void *attach_wrongly(void *arg)
 		void *lo, *hi;
 		unsigned flags;
 	} c[] = {
-		{"both null", NULL, NULL, 0},
-		{"lo null", NULL, hi, 0},
-		{"hi null", lo, NULL, 0},
-		{"empty", lo, lo, 0},
-		{"reversed", hi, lo, 0},
-		{"below the caller", lo, (void *)(here - 32768), 0},
-		{"above the caller", hi, hi + 4096, 0},
-		{"another stack", malloced, malloced + 65536, 0},
-		{"bad flags", lo, hi, 4},
+	    {"both null", NULL, NULL, 0},
+	    {"lo null", NULL, hi, 0},
+	    {"hi null", lo, NULL, 0},
+	    {"empty", lo, lo, 0},
+	    {"reversed", hi, lo, 0},
+	    {"below the caller", lo, (void *)(here - 32768), 0},
+	    {"above the caller", hi, hi + 4096, 0},
+	    {"another stack", malloced, malloced + 65536, 0},
+	    {"bad flags", lo, hi, 4},
 	};
 
 	for (size_t i = 0; i < RT_ARRAY_LEN(bad_flags); i++)
@@ -1649,8 +1634,8 @@ START_TEST(threads_may_exit_anywhere)
 						i % 2 ? words : NULL),
 				 0);
 		pthread_join(thread, NULL);
-		judge("rt_blocking_leave", "after a thread", rt_blocking_leave(),
-		      RT_OK);
+		judge("rt_blocking_leave", "after a thread",
+		      rt_blocking_leave(), RT_OK);
 		judge("rt_world_stopped", "after a thread", rt_world_stopped(),
 		      0);
 		heap_healthy();
@@ -1663,8 +1648,8 @@ END_TEST
 
 static void *start_of_another(void *arg)
 {
-	judge("rt_start_the_world", "unattached",
-	      rt_start_the_world(NULL), RT_EPERM);
+	judge("rt_start_the_world", "unattached", rt_start_the_world(NULL),
+	      RT_EPERM);
 	judge("rt_world_stopped", "by another", rt_world_stopped(), 1);
 	return arg;
 }
@@ -1707,8 +1692,8 @@ END_TEST
 
 START_TEST(percentages_of_any_size)
 {
-	static const int percent[] = {0,       1,  100,	   INT_MAX,
-				      -1,      -2, INT_MIN, 1000000};
+	static const int percent[] = {0,  1,  100,     INT_MAX,
+				      -1, -2, INT_MIN, 1000000};
 	int expected = 100;
 
 	heap_begin();
@@ -1758,8 +1743,7 @@ START_TEST(rooms_for_gcstats)
 		      rt_read_gcstats(pauses, short_rooms[i], &used),
 		      RT_EINVAL);
 	judge("used", "untouched", (long)used, 4711);
-	judge("buf", "untouched", pauses[0] == UINT64_C(0x5a5a5a5a5a5a5a5a),
-	      1);
+	judge("buf", "untouched", pauses[0] == UINT64_C(0x5a5a5a5a5a5a5a5a), 1);
 	judge("rt_read_gcstats", "much room",
 	      rt_read_gcstats(pauses, SIZE_MAX, &used), RT_OK);
 	judge("used", "no collection yet", (long)used, 3);
@@ -1770,16 +1754,16 @@ END_TEST
 START_TEST(metrics_asked_wrongly)
 {
 	static const char *const names[] = {
-		NULL,
-		"",
-		"/",
-		"/gc/heap/live",
-		"/gc/heap/live:byte",
-		"/gc/heap/live:bytess",
-		"gc/heap/live:bytes",
-		"/GC/heap/live:bytes",
-		"/zzz",
-		"\xff\xff",
+	    NULL,
+	    "",
+	    "/",
+	    "/gc/heap/live",
+	    "/gc/heap/live:byte",
+	    "/gc/heap/live:bytess",
+	    "gc/heap/live:bytes",
+	    "/GC/heap/live:bytes",
+	    "/zzz",
+	    "\xff\xff",
 	};
 	static const size_t beyond[] = {0, 1, SIZE_MAX / 2, SIZE_MAX - 1000};
 	rt_metric_sample s;
@@ -1813,7 +1797,7 @@ START_TEST(metrics_asked_wrongly)
 		judge(d.name, "kind", (long)s.kind, RT_METRIC_BAD);
 		judge(d.name, "needed", (long)s.ncounts, (long)d.ncounts);
 		s = (rt_metric_sample){
-			.name = d.name, .counts = &one, .ncounts = 1};
+		    .name = d.name, .counts = &one, .ncounts = 1};
 		one = 4711;
 		judge(d.name, "counts short", rt_metrics_read(&s, 1), RT_OK);
 		judge(d.name, "kind", (long)s.kind, RT_METRIC_BAD);
@@ -1894,70 +1878,70 @@ static const struct config_case {
 	int64_t value;
 	int want;
 } config_cases[] = {
-	{"struct_size 0", STRUCT_SIZE, 0, RT_EINVAL},
-	{"struct_size 1", STRUCT_SIZE, 1, RT_EINVAL},
-	{"struct_size 7", STRUCT_SIZE, 7, RT_EINVAL},
-	{"struct_size 8", STRUCT_SIZE, 8, RT_OK},
-	{"struct_size 16", STRUCT_SIZE, 16, RT_OK},
-	{"struct_size 71", STRUCT_SIZE, 71, RT_OK},
-	{"struct_size 4097", STRUCT_SIZE, 4097, RT_EINVAL},
-	{"struct_size 2^31", STRUCT_SIZE, INT64_C(1) << 31, RT_EINVAL},
-	{"struct_size 2^63", STRUCT_SIZE, INT64_MIN, RT_EINVAL},
-	{"struct_size -1", STRUCT_SIZE, -1, RT_EINVAL},
-	{"struct_size 0xaaaa...", STRUCT_SIZE,
-	 (int64_t)UINT64_C(0xaaaaaaaaaaaaaaaa), RT_EINVAL},
-	{"max_heap 1", MAX_HEAP, 1, RT_OK},
-	{"max_heap 64 MiB - 1", MAX_HEAP, (64 << 20) - 1, RT_OK},
-	{"max_heap 2^40", MAX_HEAP, TIB, RT_OK},
-	{"max_heap 2^40 + 1", MAX_HEAP, TIB + 1, RT_EINVAL},
-	{"max_heap 2^63", MAX_HEAP, INT64_MIN, RT_EINVAL},
-	{"max_heap -1", MAX_HEAP, -1, RT_EINVAL},
-	{"heap_min 1", HEAP_MIN, 1, RT_OK},
-	{"heap_min 2^40", HEAP_MIN, TIB, RT_OK},
-	{"heap_min 2^40 + 1", HEAP_MIN, TIB + 1, RT_EINVAL},
-	{"heap_min -1", HEAP_MIN, -1, RT_EINVAL},
-	{"heap_headroom 0", HEADROOM, 0, RT_OK},
-	{"heap_headroom 2^40", HEADROOM, TIB, RT_OK},
-	{"heap_headroom 2^40 + 1", HEADROOM, TIB + 1, RT_EINVAL},
-	{"heap_headroom -1", HEADROOM, -1, RT_EINVAL},
-	{"memory_limit 0", MEMORY_LIMIT, 0, RT_OK},
-	{"memory_limit INT64_MAX", MEMORY_LIMIT, INT64_MAX, RT_OK},
-	{"memory_limit -1", MEMORY_LIMIT, -1, RT_EINVAL},
-	{"memory_limit INT64_MIN", MEMORY_LIMIT, INT64_MIN, RT_EINVAL},
-	{"max_procs -1", MAX_PROCS, -1, RT_EINVAL},
-	{"max_procs 1", MAX_PROCS, 1, RT_OK},
-	{"max_procs 4096", MAX_PROCS, 4096, RT_OK},
-	{"max_procs 4097", MAX_PROCS, 4097, RT_EINVAL},
-	{"max_procs INT_MAX", MAX_PROCS, INT_MAX, RT_EINVAL},
-	{"max_procs INT_MIN", MAX_PROCS, INT_MIN, RT_EINVAL},
-	{"gc_threads -2", GC_THREADS, -2, RT_EINVAL},
-	{"gc_threads 0", GC_THREADS, 0, RT_OK},
-	{"gc_threads 4096", GC_THREADS, 4096, RT_OK},
-	{"gc_threads 4097", GC_THREADS, 4097, RT_EINVAL},
-	{"gc_threads INT_MIN", GC_THREADS, INT_MIN, RT_EINVAL},
-	{"double_check -1", DOUBLE_CHECK, -1, RT_EINVAL},
-	{"double_check 2", DOUBLE_CHECK, 2, RT_OK},
-	{"double_check 3", DOUBLE_CHECK, 3, RT_EINVAL},
-	{"double_check INT_MIN", DOUBLE_CHECK, INT_MIN, RT_EINVAL},
-	{"stop_signal -1", STOP_SIGNAL, -1, RT_OK},
-	{"stop_signal -2", STOP_SIGNAL, -2, RT_EINVAL},
-	{"stop_signal SIGUSR1", STOP_SIGNAL, SIGUSR1, RT_OK},
-	{"stop_signal SIGKILL", STOP_SIGNAL, SIGKILL, RT_EINVAL},
-	{"stop_signal SIGSTOP", STOP_SIGNAL, SIGSTOP, RT_EINVAL},
-	{"stop_signal SIGSEGV", STOP_SIGNAL, SIGSEGV, RT_EINVAL},
-	{"stop_signal SIGBUS", STOP_SIGNAL, SIGBUS, RT_EINVAL},
-	{"stop_signal SIGABRT", STOP_SIGNAL, SIGABRT, RT_EINVAL},
-	{"stop_signal 32", STOP_SIGNAL, 32, RT_EINVAL},
-	{"stop_signal 65", STOP_SIGNAL, 65, RT_EINVAL},
-	{"stop_signal INT_MAX", STOP_SIGNAL, INT_MAX, RT_EINVAL},
-	{"stop_signal INT_MIN", STOP_SIGNAL, INT_MIN, RT_EINVAL},
-	{"past_end 2", PAST_END, 2, RT_EINVAL},
-	{"past_end 255", PAST_END, 255, RT_EINVAL},
-	{"align8 2", ALIGN8, 2, RT_EINVAL},
-	{"align8 1", ALIGN8, 1, RT_OK},
-	{"concurrent 1", CONCURRENT, 1, RT_EINVAL},
-	{"concurrent 255", CONCURRENT, 255, RT_EINVAL},
-	{"no_attach 2", NO_ATTACH, 2, RT_EINVAL},
+    {"struct_size 0", STRUCT_SIZE, 0, RT_EINVAL},
+    {"struct_size 1", STRUCT_SIZE, 1, RT_EINVAL},
+    {"struct_size 7", STRUCT_SIZE, 7, RT_EINVAL},
+    {"struct_size 8", STRUCT_SIZE, 8, RT_OK},
+    {"struct_size 16", STRUCT_SIZE, 16, RT_OK},
+    {"struct_size 71", STRUCT_SIZE, 71, RT_OK},
+    {"struct_size 4097", STRUCT_SIZE, 4097, RT_EINVAL},
+    {"struct_size 2^31", STRUCT_SIZE, INT64_C(1) << 31, RT_EINVAL},
+    {"struct_size 2^63", STRUCT_SIZE, INT64_MIN, RT_EINVAL},
+    {"struct_size -1", STRUCT_SIZE, -1, RT_EINVAL},
+    {"struct_size 0xaaaa...", STRUCT_SIZE,
+     (int64_t)UINT64_C(0xaaaaaaaaaaaaaaaa), RT_EINVAL},
+    {"max_heap 1", MAX_HEAP, 1, RT_OK},
+    {"max_heap 64 MiB - 1", MAX_HEAP, (64 << 20) - 1, RT_OK},
+    {"max_heap 2^40", MAX_HEAP, TIB, RT_OK},
+    {"max_heap 2^40 + 1", MAX_HEAP, TIB + 1, RT_EINVAL},
+    {"max_heap 2^63", MAX_HEAP, INT64_MIN, RT_EINVAL},
+    {"max_heap -1", MAX_HEAP, -1, RT_EINVAL},
+    {"heap_min 1", HEAP_MIN, 1, RT_OK},
+    {"heap_min 2^40", HEAP_MIN, TIB, RT_OK},
+    {"heap_min 2^40 + 1", HEAP_MIN, TIB + 1, RT_EINVAL},
+    {"heap_min -1", HEAP_MIN, -1, RT_EINVAL},
+    {"heap_headroom 0", HEADROOM, 0, RT_OK},
+    {"heap_headroom 2^40", HEADROOM, TIB, RT_OK},
+    {"heap_headroom 2^40 + 1", HEADROOM, TIB + 1, RT_EINVAL},
+    {"heap_headroom -1", HEADROOM, -1, RT_EINVAL},
+    {"memory_limit 0", MEMORY_LIMIT, 0, RT_OK},
+    {"memory_limit INT64_MAX", MEMORY_LIMIT, INT64_MAX, RT_OK},
+    {"memory_limit -1", MEMORY_LIMIT, -1, RT_EINVAL},
+    {"memory_limit INT64_MIN", MEMORY_LIMIT, INT64_MIN, RT_EINVAL},
+    {"max_procs -1", MAX_PROCS, -1, RT_EINVAL},
+    {"max_procs 1", MAX_PROCS, 1, RT_OK},
+    {"max_procs 4096", MAX_PROCS, 4096, RT_OK},
+    {"max_procs 4097", MAX_PROCS, 4097, RT_EINVAL},
+    {"max_procs INT_MAX", MAX_PROCS, INT_MAX, RT_EINVAL},
+    {"max_procs INT_MIN", MAX_PROCS, INT_MIN, RT_EINVAL},
+    {"gc_threads -2", GC_THREADS, -2, RT_EINVAL},
+    {"gc_threads 0", GC_THREADS, 0, RT_OK},
+    {"gc_threads 4096", GC_THREADS, 4096, RT_OK},
+    {"gc_threads 4097", GC_THREADS, 4097, RT_EINVAL},
+    {"gc_threads INT_MIN", GC_THREADS, INT_MIN, RT_EINVAL},
+    {"double_check -1", DOUBLE_CHECK, -1, RT_EINVAL},
+    {"double_check 2", DOUBLE_CHECK, 2, RT_OK},
+    {"double_check 3", DOUBLE_CHECK, 3, RT_EINVAL},
+    {"double_check INT_MIN", DOUBLE_CHECK, INT_MIN, RT_EINVAL},
+    {"stop_signal -1", STOP_SIGNAL, -1, RT_OK},
+    {"stop_signal -2", STOP_SIGNAL, -2, RT_EINVAL},
+    {"stop_signal SIGUSR1", STOP_SIGNAL, SIGUSR1, RT_OK},
+    {"stop_signal SIGKILL", STOP_SIGNAL, SIGKILL, RT_EINVAL},
+    {"stop_signal SIGSTOP", STOP_SIGNAL, SIGSTOP, RT_EINVAL},
+    {"stop_signal SIGSEGV", STOP_SIGNAL, SIGSEGV, RT_EINVAL},
+    {"stop_signal SIGBUS", STOP_SIGNAL, SIGBUS, RT_EINVAL},
+    {"stop_signal SIGABRT", STOP_SIGNAL, SIGABRT, RT_EINVAL},
+    {"stop_signal 32", STOP_SIGNAL, 32, RT_EINVAL},
+    {"stop_signal 65", STOP_SIGNAL, 65, RT_EINVAL},
+    {"stop_signal INT_MAX", STOP_SIGNAL, INT_MAX, RT_EINVAL},
+    {"stop_signal INT_MIN", STOP_SIGNAL, INT_MIN, RT_EINVAL},
+    {"past_end 2", PAST_END, 2, RT_EINVAL},
+    {"past_end 255", PAST_END, 255, RT_EINVAL},
+    {"align8 2", ALIGN8, 2, RT_EINVAL},
+    {"align8 1", ALIGN8, 1, RT_OK},
+    {"concurrent 1", CONCURRENT, 1, RT_EINVAL},
+    {"concurrent 255", CONCURRENT, 255, RT_EINVAL},
+    {"no_attach 2", NO_ATTACH, 2, RT_EINVAL},
 };
 
 START_TEST(bad_configurations_make_no_heap)
@@ -2011,8 +1995,8 @@ START_TEST(sizes_of_config_init)
 	judge("rt_config_from_env", "longer, unknown field",
 	      rt_config_from_env(&u.c), RT_EINVAL);
 	memset(&u, 0, sizeof u);
-	judge("rt_config_from_env", "not initialised",
-	      rt_config_from_env(&u.c), RT_EINVAL);
+	judge("rt_config_from_env", "not initialised", rt_config_from_env(&u.c),
+	      RT_EINVAL);
 	judge("rt_init", "not initialised", rt_init(&u.c), RT_EINVAL);
 	finish(266);
 }

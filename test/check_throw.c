@@ -457,14 +457,16 @@ static Suite *suite_throw(void)
 	tcase_add_test(t, throw_aborts_also_when_it_cannot_write);
 	suite_add_tcase(s, t);
 
-	tcase_set_timeout(h, 60);
+	tcase_set_timeout(h, 240);
 	tcase_add_test(h, handler_gets_the_text_and_its_argument);
 	tcase_add_test(h, null_handler_restores_stderr);
 	tcase_add_test(h, throw_in_the_handler_aborts_at_once);
 	tcase_add_test(h, other_throwing_threads_wait_for_the_first);
 	tcase_add_test(h, handler_that_hangs_is_not_waited_for_without_limit);
 	tcase_add_test(h, handler_and_argument_are_one_pair);
-	tcase_add_test(h, throw_on_top_of_a_setter_ends);
+	// The tool hands signals over only at calls that it knows.
+	if (!RT_TSAN)
+		tcase_add_test(h, throw_on_top_of_a_setter_ends);
 	suite_add_tcase(s, h);
 	return s;
 }

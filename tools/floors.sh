@@ -1,9 +1,10 @@
 #!/bin/sh
 # floors.sh - proves that includes and calls go down only.
 #
-# doc/floors lists "floor module" ground first.  Four rules: every file is
-# listed and every listed module exists; includes go down; every source has
-# been compiled; what an object needs is defined in its own module or below.
+# doc/floors lists "floor module" ground first.  Rules: every file is listed
+# and every listed module exists; includes go down; every source has been
+# compiled; what an object needs is defined in its own module or below.  And
+# no test is forgotten in Makefile.am.
 #
 # usage: srcdir=DIR NM=... tools/floors.sh      (where the objects were built)
 set -u
@@ -99,6 +100,12 @@ for module in $(modules); do
 	[ -f "$object" ] || echo "$module: no object; is it in Makefile.am?"
 done >"$found"
 rule "every source is compiled"
+
+for test in $(cd "$srcdir" && ls test/check_*.c test/stress_*.c); do
+	grep -qw "${test%.c}" "$srcdir/Makefile.am" ||
+		echo "$test: not in Makefile.am"
+done >"$found"
+rule "every test is run"
 
 for module in $(modules); do
 	object_of "$module"

@@ -1,0 +1,79 @@
+// await.h - a heap for tests with threads, and waits with a deadline.
+#ifndef TEST_AWAIT_H
+#define TEST_AWAIT_H
+
+#include <check.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <time.h>
+
+#include "runtime/atomic.h"
+#include "runtime/nanotime.h"
+#include "runtime/oscall.h"
+
+enum {
+	AWAIT_SECONDS = 20, // then the test has failed
+	// How long a thread is watched that must not get on.
+	AWAIT_STANDSTILL_NS = 15 * 1000 * 1000,
+};
+
+static inline void sleep_ns(uint64_t ns)
+{
+	const struct timespec t = {(time_t)(ns / 1000000000),
+				   (long)(ns % 1000000000)};
+
+	nanosleep(&t, NULL);
+}
+
+// await_at_least waits until a shared number has reached at least n.
+static inline void await_at_least(const atomic_u32 *a, uint32_t n)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (atomic_u32_load_acquire(a) < n) {
+		if (nanotime() > end)
+			ck_abort_msg("deadline: %u instead of %u",
+				     atomic_u32_load_acquire(a), n);
+		oscall_yield();
+	}
+}
+
+// stays tells whether a shared number keeps its value for a while.
+static inline bool stays(const atomic_u32 *a, uint32_t n)
+{
+	uint64_t end = nanotime() + AWAIT_STANDSTILL_NS;
+
+	while (nanotime() < end) {
+		if (atomic_u32_load_acquire(a) != n)
+			return false;
+		oscall_yield();
+	}
+	return true;
+}
+
+// heap_begin makes a heap that checks its statistics and collects only when
+// asked.
+static inline void heap_begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_FATAL;
+	c.gc_percent = -1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+}
+
+static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, fn, arg), 0);
+	return thread;
+}
+
+static inline void join_thread(pthread_t thread)
+{
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+#endif

@@ -1,0 +1,1135 @@
+// The rules of the bits: what is allocated, what is counted, what is marked.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gc/grey.h"
+#include "gc/refill.h"
+#include "gc/sweep.h"
+#include "runtime/mcentral.h"
+#include "test/suite.h"
+
+enum { CUT = RT_TSAN ? 10 : 1 }; // nothing here has two threads
+
+static struct rt_proc *self;
+static struct rt_mcache *mc;
+
+static void boot(bool align8)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.align8 = align8;
+	c.double_check = RT_CHECK_FATAL;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+	mc = rt_thread_tls->mc;
+}
+
+// take allocates one object as the front door does.
+static char *take(spanclass sc)
+{
+	char *obj = mcache_bump(mc, sc);
+
+	if (!obj && gcrefill_small(mc, self, sc, false))
+		obj = mcache_bump(mc, sc);
+	return obj;
+}
+
+// marked_bytes are those of the slots that survive a flip.
+static uint64_t marked_bytes(void)
+{
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+	uint64_t page = 0, bytes = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (s->use == MSPAN_HEAP)
+			bytes += mspan_count(s, line) * s->elemsize;
+	return bytes;
+}
+
+// flip_heap does what the cycle does between marking and sweeping.
+static void flip_heap(void)
+{
+	atomic_u64_store_relaxed(&gauges.heap_live, marked_bytes());
+	mcentral_reset();
+	epoch_flip();
+	gcsweep_begin();
+}
+
+static unsigned heap_line(void)
+{
+	return epoch_alloc_line(epoch_sweepgen());
+}
+
+// put_bit sets or clears the bit of a slot by hand.
+static void put_bit(const struct mspan *s, unsigned line, uint32_t slot,
+		    bool set)
+{
+	unsigned bit = mspan_bit(s, slot);
+	atomic_u64 *word = mspan_word(s, line, bit / 64);
+	uint64_t mask = UINT64_C(1) << (bit % 64);
+	uint64_t old = atomic_u64_load_relaxed(word);
+
+	atomic_u64_store_relaxed(word, set ? old | mask : old & ~mask);
+}
+
+static struct mspan *span_of(const void *p)
+{
+	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
+}
+
+static uint64_t verify_errors(void)
+{
+	struct rt_verify v;
+
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	return v.errors;
+}
+
+// ---- the table of the design, line by line ----
+
+enum { A = 1, B = 2, C = 2, SLOTS = 4 }; // c takes the slot that b had
+
+// slots of a line as a number: bit i is slot i.
+static unsigned slots(const struct mspan *s, unsigned line)
+{
+	unsigned x = 0;
+
+	for (uint32_t i = 0; i < SLOTS; i++)
+		x |= (unsigned)mspan_test(s, line, i) << i;
+	return x;
+}
+
+// allocated is the same by look-up.
+static unsigned allocated(const struct mspan *s)
+{
+	struct object o;
+	unsigned x = 0;
+
+	for (uint32_t i = 0; i < SLOTS; i++)
+		x |= (unsigned)mspan_object(s->base + i * s->elemsize + 7, &o)
+		     << i;
+	return x;
+}
+
+// expect compares a span with one line of the table; first is the line that
+// held the alloc bits when the story began.
+static void expect(const struct mspan *s, unsigned first, unsigned b0,
+		   unsigned b1, unsigned lag)
+{
+	ck_assert_uint_eq(slots(s, first), b0);
+	ck_assert_uint_eq(slots(s, first ^ 1), b1);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&s->sweepgen) + lag,
+			  epoch_sweepgen());
+	ck_assert_ptr_null(mspan_check(s));
+}
+
+START_TEST(a_span_lives_through_the_table_of_the_design)
+{
+	spanclass sc = spanclass_make(38, KIND_WORDS); // 4 of 2048 bytes
+	unsigned first;
+	struct mspan *s;
+	char *a;
+
+	boot(false);
+	first = heap_line();
+	a = take(sc);
+	s = span_of(a);
+	ck_assert_uint_eq(s->nelems, SLOTS);
+	ck_assert_uint_eq(slots(s, first), 15); // the run is handed out whole
+	ck_assert_ptr_eq(take(sc), a + 2048);
+	mcache_flush(mc, self);
+	expect(s, first, A | B, 0, 0);
+	ck_assert_uint_eq(mspan_counted(s), 2);
+	ck_assert_uint_eq(allocated(s), A | B);
+
+	put_bit(s, first ^ 1, 0, true); // a lives
+	ck_assert_uint_eq(mspan_counted(s), 2);
+	ck_assert_uint_eq(allocated(s), A | B);
+
+	flip_heap();
+	expect(s, first, A | B, A, 2);
+	ck_assert_uint_eq(mspan_counted(s), 2);
+	ck_assert_uint_eq(allocated(s), A);
+
+	gcsweep_ensure(self, s);
+	expect(s, first, 0, A, 0);
+	ck_assert_uint_eq(mspan_counted(s), 1);
+	ck_assert_uint_eq(allocated(s), A);
+
+	gcsweep_all(self);
+	ck_assert_ptr_eq(take(sc), a + 2048); // c
+	mcache_flush(mc, self);
+	expect(s, first, 0, A | C, 0);
+	ck_assert_uint_eq(mspan_counted(s), 2);
+	ck_assert_uint_eq(allocated(s), A | C);
+
+	put_bit(s, first, 0, true);
+	flip_heap();
+	expect(s, first, A, A | C, 2);
+	ck_assert_uint_eq(mspan_counted(s), 2);
+	ck_assert_uint_eq(allocated(s), A);
+	ck_assert_uint_eq(verify_errors(), 0);
+	gcsweep_all(self);
+	ck_assert_uint_eq(verify_errors(), 0);
+}
+END_TEST
+
+// ---- runs ----
+
+// fill gives every slot a random bit; one of 2^sparse slots is free, or
+// allocated, if flip.
+static void fill(struct rng *r, const struct mspan *s)
+{
+	unsigned shape = (unsigned)rng_below(r, 6);
+	unsigned sparse = 1 + (unsigned)rng_below(r, 5);
+
+	for (uint32_t i = 0; i < s->nelems; i++) {
+		bool rare = (rng_next(r) & ((1u << sparse) - 1)) == 0;
+		bool set = shape == 0	? false
+			   : shape == 1 ? true
+			   : shape < 4	? rare
+					: !rare;
+
+		put_bit(s, heap_line(), i, set);
+	}
+}
+
+// naive_run is what mspan_find_run promises, slot by slot.
+static bool naive_run(const struct mspan *s, unsigned from,
+		      struct mspan_run *run)
+{
+	uint32_t i = 0, n = 0;
+
+	while (i < s->nelems &&
+	       (mspan_bit(s, i) < from || mspan_test(s, heap_line(), i)))
+		i++;
+	if (i == s->nelems)
+		return false;
+	while (i + n < s->nelems && !mspan_test(s, heap_line(), i + n) &&
+	       (n == 0 || (n + 1) * s->elemsize <= RT_PAGE_SIZE))
+		n++;
+	run->first = mspan_bit(s, i);
+	run->n = n;
+	run->cur = (char *)s->base + i * s->elemsize;
+	run->end = run->cur + n * s->elemsize;
+	return true;
+}
+
+static bool same_run(const struct mspan *s, const struct mspan_run *a,
+		     const struct mspan_run *b)
+{
+	uint32_t last = mspan_slot(s, (uintptr_t)b->end - 1 - s->base);
+
+	return a->first == b->first && a->n == b->n && a->cur == b->cur &&
+	       a->end == b->end && a->stop > mspan_bit(s, last) &&
+	       (last + 1 == s->nelems || a->stop <= mspan_bit(s, last + 1));
+}
+
+// copy_line keeps all words of a line.
+static void copy_line(const struct mspan *s, uint64_t *out)
+{
+	for (unsigned w = 0; w < mspan_words(s); w++)
+		out[w] = atomic_u64_load_relaxed(mspan_word(s, heap_line(), w));
+}
+
+// changed_exactly tells whether the line differs from before in the bits of
+// slots [lo, hi) and nowhere else.
+static bool changed_exactly(const struct mspan *s, const uint64_t *before,
+			    uint32_t lo, uint32_t hi)
+{
+	uint64_t want[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS];
+	uint64_t now[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS];
+
+	memcpy(want, before, sizeof want);
+	for (uint32_t i = lo; i < hi; i++)
+		want[mspan_bit(s, i) / 64] ^= UINT64_C(1)
+					      << (mspan_bit(s, i) % 64);
+	copy_line(s, now);
+	return memcmp(now, want, mspan_words(s) * 8) == 0;
+}
+
+// take_and_give_back takes a run, gives back a random tail, and takes the tail
+// again by hand, so that the line ends with the whole run taken.
+static bool take_and_give_back(struct rng *r, struct mspan *s,
+			       const struct mspan_run *run)
+{
+	uint64_t before[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS] = {0};
+	uint32_t lo = mspan_slot(s, (uintptr_t)run->cur - s->base);
+	uint32_t used = (uint32_t)rng_below(r, run->n + 1);
+
+	copy_line(s, before);
+	mspan_take_run(s, run);
+	if (!changed_exactly(s, before, lo, lo + run->n))
+		return false;
+	if (mspan_give_back(s, run->cur + used * s->elemsize, run->end) !=
+		run->n - used ||
+	    !changed_exactly(s, before, lo, lo + used))
+		return false;
+	mspan_take_run(s, run);
+	return true;
+}
+
+// runs_agree walks a random bitmap run by run; between them all free slots
+// are found once.
+static bool runs_agree(struct rng *r, struct mspan *s)
+{
+	unsigned end = mspan_words(s) * 64;
+	unsigned from = rng_next(r) % 2 ? 0 : (unsigned)rng_below(r, end + 1);
+	struct mspan_run run = {0}, naive = {0};
+	bool found;
+
+	fill(r, s);
+	for (;; from = run.stop) {
+		found = naive_run(s, from, &naive);
+		if (mspan_find_run(s, from, &run) != found)
+			return false;
+		if (!found)
+			return true;
+		if (!same_run(s, &run, &naive) ||
+		    !take_and_give_back(r, s, &run))
+			return false;
+	}
+}
+
+START_TEST(runs_are_what_a_slot_loop_finds)
+{
+	unsigned c = (unsigned)_i;
+	struct mspan *s;
+	struct rng r;
+
+	boot(true);
+	rng_init(&r, __func__);
+	s = mheap_alloc_small(self, NULL, spanclass_make(c, KIND_NOSCAN));
+	ck_assert_ptr_nonnull(s);
+	for (int round = 0; round < 300 / CUT; round++) {
+		if (round % 8 == 7)
+			epoch_flip(); // the other line
+		if (!runs_agree(&r, s))
+			ck_abort_msg("class %u, round %d", c, round);
+	}
+}
+END_TEST
+
+// ---- the check of one span ----
+
+enum damage {
+	DAMAGE_NONE,
+	DAMAGE_FREED,
+	DAMAGE_COUNT_UP,
+	DAMAGE_COUNT_TOO_BIG,
+	DAMAGE_ALLOC_BIT,
+	DAMAGE_MARK_BIT,
+	DAMAGE_BIT_BETWEEN,
+	DAMAGE_BIT_BEHIND,
+	DAMAGE_BIT_LAST_PAGE,
+	DAMAGE_SWEEPGEN_ODD,
+	DAMAGE_SWEEPGEN_OLD,
+	DAMAGE_SPAN_TABLE,
+	DAMAGE_PLACE,
+	DAMAGE_STATE,
+	DAMAGE_CLASS,
+	DAMAGE_KIND,
+	DAMAGE_COUNT,
+};
+
+static void damage_word(const struct mspan *s, enum damage d)
+{
+	unsigned c = spanclass_size(s->spanclass);
+	unsigned kind = spanclass_kind(s->spanclass);
+
+	atomic_u32_store_relaxed(
+	    &arena.words[mspan_page(s) + 1],
+	    pageword_make(c + (d == DAMAGE_CLASS), kind ^ (d == DAMAGE_KIND),
+			  d == DAMAGE_STATE ? PAGEWORD_MANUAL : PAGEWORD_HEAP,
+			  d == DAMAGE_PLACE ? 2 : 1));
+}
+
+// toggle changes one bit of a word of the first pages' lines.
+static void toggle(const struct mspan *s, unsigned line, unsigned bit)
+{
+	atomic_u64 *word = mspan_word(s, line, bit / 64);
+
+	atomic_u64_store_relaxed(word, atomic_u64_load_relaxed(word) ^
+					   UINT64_C(1) << (bit % 64));
+}
+
+static void damage_span(struct mspan *s, enum damage d)
+{
+	unsigned line = heap_line();
+	uint32_t gen = epoch_sweepgen();
+
+	switch (d) {
+	case DAMAGE_FREED:
+		s->use = MSPAN_FREE;
+		break;
+	case DAMAGE_COUNT_UP:
+		s->alloc_count++;
+		break;
+	case DAMAGE_COUNT_TOO_BIG:
+		s->cached = 1; // so that only the bound can tell
+		s->alloc_count = s->nelems + 1;
+		break;
+	case DAMAGE_ALLOC_BIT:
+		put_bit(s, line, s->nelems - 1, true);
+		break;
+	case DAMAGE_MARK_BIT:
+		put_bit(s, line ^ 1, 0, true);
+		break;
+	case DAMAGE_BIT_BETWEEN:
+		toggle(s, line, mspan_bit(s, 1) + 1);
+		s->alloc_count++;
+		break;
+	case DAMAGE_BIT_BEHIND:
+		toggle(s, line ^ 1, mspan_bit(s, s->nelems - 1) + 1);
+		break;
+	case DAMAGE_BIT_LAST_PAGE:
+		toggle(s, line ^ 1, mspan_words(s) * 64 - 1);
+		break;
+	case DAMAGE_SWEEPGEN_ODD:
+		atomic_u32_store_relaxed(&s->sweepgen, gen - 1);
+		break;
+	case DAMAGE_SWEEPGEN_OLD:
+		atomic_u32_store_relaxed(&s->sweepgen, gen - 4);
+		break;
+	case DAMAGE_SPAN_TABLE:
+		atomic_ptr_store_release(&arena.spans[mspan_page(s) + 1], NULL);
+		break;
+	default:
+		damage_word(s, d);
+	}
+}
+
+// Class 35: 11 objects of 1408 bytes in two pages, and a tail.
+START_TEST(a_damaged_span_is_found)
+{
+	spanclass sc = spanclass_make(35, KIND_WORDS);
+	struct mspan *s;
+
+	boot(false);
+	s = span_of(take(sc));
+	take(sc);
+	mcache_flush(mc, self);
+	ck_assert_ptr_null(mspan_check(s));
+	ck_assert_uint_eq(verify_errors(), 0);
+	if (_i == DAMAGE_NONE)
+		return;
+	damage_span(s, (enum damage)_i);
+	ck_assert_ptr_nonnull(mspan_check(s));
+	ck_assert_uint_ne(verify_errors(), 0);
+}
+END_TEST
+
+// ---- many flips against a ledger ----
+
+// What the driver knows of the object that begins at an address.
+enum { ALLOCATED = 1, COUNTED = 2, MARKED = 4 };
+
+// An action that is done wrongly on top of the right one, or a count made
+// the wrong way, to prove that the checks below would see it.
+enum mutant {
+	MUTANT_NONE,
+	MUTANT_TAIL_KEPT,	 // a run's unused tail is not given back
+	MUTANT_OLD_LINE_KEPT,	 // sweep leaves the old line of a living span
+	MUTANT_OLD_LINE_OF_FREE, // sweep leaves the old line of a freed span
+	MUTANT_RECOUNT_BY_HEAP,	 // recount by the heap's parity
+	MUTANT_COUNT,
+};
+
+enum { LEDGER_BYTES = 24 << 20, FLIPS = RT_TSAN ? 4 : 10 };
+
+static struct sim {
+	spanclass sc;
+	enum mutant mutant;
+	struct rng rng;
+	uint8_t *ledger; // of every 8 bytes of the heap
+	uintptr_t *live; // ALLOCATED objects
+	size_t nlive;
+	uintptr_t *dead; // COUNTED only
+	size_t ndead;
+	size_t most;	  // objects at a time
+	uint64_t mallocs; // all since the beginning
+	uint64_t frees;
+	struct gcmarker marker;
+} sim;
+
+static uint8_t *entry(uintptr_t p)
+{
+	return &sim.ledger[arena_offset(p) / 8];
+}
+
+static void sim_begin(unsigned c, enum mutant mutant)
+{
+	const struct sizeclass *class = &sizeclass_table[c];
+
+	sim.sc = spanclass_make(c, c % 2 ? KIND_WORDS : KIND_NOSCAN);
+	sim.mutant = mutant;
+	sim.most = 3 * class->nelems + 24;
+	sim.ledger = calloc(LEDGER_BYTES / 8, 1);
+	sim.live = calloc(sim.most, sizeof *sim.live);
+	sim.dead = calloc(sim.most, sizeof *sim.dead);
+	sim.nlive = sim.ndead = 0;
+	sim.mallocs = sim.frees = 0;
+	ck_assert(sim.ledger && sim.live && sim.dead);
+}
+
+static void sim_end(void)
+{
+	free(sim.ledger);
+	free(sim.live);
+	free(sim.dead);
+}
+
+// is_zero_then_dirty tests that an object came zeroed, and writes all of it.
+static bool is_zero_then_dirty(char *obj, size_t n)
+{
+	bool zero = obj[0] == 0 && memcmp(obj, obj + 1, n - 1) == 0;
+
+	memset(obj, 0xa5, n);
+	return zero;
+}
+
+static const char *sim_alloc(void)
+{
+	size_t size = sizeclass_table[spanclass_size(sim.sc)].size;
+	char *obj;
+
+	if (sim.nlive + sim.ndead >= sim.most)
+		return NULL;
+	obj = take(sim.sc);
+	if (!obj || arena_offset((uintptr_t)obj) >= LEDGER_BYTES)
+		return "no memory for the simulation";
+	if (*entry((uintptr_t)obj) & ALLOCATED)
+		return "an allocated slot was handed out";
+	if (!is_zero_then_dirty(obj, size))
+		return "a slot was not zero";
+	*entry((uintptr_t)obj) = ALLOCATED | COUNTED;
+	sim.live[sim.nlive++] = (uintptr_t)obj;
+	sim.mallocs++;
+	return NULL;
+}
+
+static void keep_tail(struct mspan *s, const char *cur, const char *end)
+{
+	struct mspan_run tail;
+	uint32_t last;
+
+	if (sim.mutant != MUTANT_TAIL_KEPT || cur == end)
+		return;
+	last = mspan_slot(s, (uintptr_t)end - 1 - s->base);
+	tail.first = mspan_bit(s, mspan_slot(s, (uintptr_t)cur - s->base));
+	tail.stop = mspan_bit(s, last) + 1;
+	mspan_take_run(s, &tail);
+}
+
+static void sim_retire(void)
+{
+	struct mcache_slot *slot = &mc->slots[sim.sc];
+	struct rt_run run = *slot->run;
+	struct mspan *s = slot->span;
+
+	if (rng_next(&sim.rng) % 2)
+		mcache_flush(mc, self);
+	else
+		mcache_retire_slot(mc, self, sim.sc);
+	if (s)
+		keep_tail(s, run.cur, run.end);
+}
+
+// ---- what can be seen ----
+
+static bool in_run(uintptr_t p)
+{
+	const struct rt_run *run = mc->slots[sim.sc].run;
+
+	return p >= (uintptr_t)run->cur && p < (uintptr_t)run->end;
+}
+
+// look_up asks the library about a random byte of a slot.
+static bool look_up(const struct mspan *s, uintptr_t base)
+{
+	struct object o;
+
+	return mspan_object(base + rng_below(&sim.rng, s->elemsize), &o) &&
+	       o.base == base;
+}
+
+static const char *check_slots(const struct mspan *s, uint32_t *ncounted,
+			       size_t *nallocated)
+{
+	uint32_t gen = atomic_u32_load_relaxed(&s->sweepgen);
+	unsigned own = epoch_alloc_line(gen);
+
+	*ncounted = 0;
+	for (uint32_t i = 0; i < s->nelems; i++) {
+		uintptr_t base = s->base + i * s->elemsize;
+		bool tail = in_run(base);
+		bool is_allocated = tail || (*entry(base) & ALLOCATED);
+		bool is_counted = tail || (*entry(base) & COUNTED);
+
+		if (mspan_test(s, heap_line(), i) != is_allocated ||
+		    look_up(s, base) != is_allocated)
+			return "allocated differs from the ledger";
+		if (mspan_test(s, own, i) != is_counted)
+			return "counted differs from the ledger";
+		if (gen == epoch_sweepgen() &&
+		    mspan_test(s, own ^ 1, i) != !!(*entry(base) & MARKED))
+			return "marked differs from the ledger";
+		*ncounted += is_counted;
+		*nallocated += is_allocated && !tail;
+	}
+	return NULL;
+}
+
+static uint32_t recount(const struct mspan *s)
+{
+	return sim.mutant == MUTANT_RECOUNT_BY_HEAP
+		   ? mspan_count(s, heap_line())
+		   : mspan_counted(s);
+}
+
+static const char *check_span(const struct mspan *s, bool marking,
+			      size_t *nallocated)
+{
+	const struct mcache_slot *slot = &mc->slots[sim.sc];
+	const char *wrong = marking ? NULL : mspan_check(s);
+	uint32_t ncounted, nalloc = slot->span == s ? slot->nalloc : 0;
+
+	if (!wrong)
+		wrong = check_slots(s, &ncounted, nallocated);
+	if (wrong)
+		return wrong;
+	if (recount(s) != ncounted)
+		return "recount differs from the ledger";
+	if (s->alloc_count + nalloc != ncounted)
+		return "alloc_count differs from the ledger";
+	return NULL;
+}
+
+// sim_check compares every span with the ledger; NULL: all is right.
+// marking: between the first mark bit and the flip.
+static const char *sim_check(bool marking)
+{
+	size_t nallocated = 0;
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL) {
+		const char *wrong = NULL;
+
+		if (s->use == MSPAN_HEAP)
+			wrong = check_span(s, marking, &nallocated);
+		if (wrong)
+			return wrong;
+	}
+	return nallocated == sim.nlive ? NULL : "an object is in no span";
+}
+
+// sim_check_sums compares statistics with the ledger, everything retired.
+static const char *sim_check_sums(void)
+{
+	unsigned c = spanclass_size(sim.sc);
+	uint64_t size = sizeclass_table[c].size;
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	if (t.small_alloc_count[c] != sim.mallocs ||
+	    gauge_load(&gauges.total_alloc) != sim.mallocs * size)
+		return "mallocs differ from the ledger";
+	if (t.small_free_count[c] != sim.frees ||
+	    gauge_load(&gauges.total_free) != sim.frees * size)
+		return "frees differ from the ledger";
+	return verify_errors() == 0 ? NULL : "verify found an error";
+}
+
+// ---- a collection, step by step ----
+
+static void mark_in_ledger(uintptr_t p)
+{
+	const struct mspan *s = span_of((void *)p);
+	uint64_t slot;
+
+	if (!s || s->use != MSPAN_HEAP)
+		return;
+	slot = (p - s->base) / s->elemsize;
+	if (slot < s->nelems &&
+	    (*entry(s->base + slot * s->elemsize) & ALLOCATED))
+		*entry(s->base + slot * s->elemsize) |= MARKED;
+}
+
+// mark_some marks objects by hand and by the marker, and hands the marker
+// words that point anywhere in the heap.
+static void mark_some(unsigned percent)
+{
+	struct gcmarker *m = &sim.marker;
+	size_t size = sizeclass_table[spanclass_size(sim.sc)].size;
+	struct gcgrey o;
+
+	*m = (struct gcmarker){
+	    .base = arena.base,
+	    .used = arena_used(),
+	    .alloc_line = heap_line(),
+	    .mark_line = heap_line() ^ 1,
+	};
+	for (size_t i = 0; i < sim.nlive; i++) {
+		uintptr_t p = sim.live[i];
+		const struct mspan *s = span_of((void *)p);
+
+		if (rng_below(&sim.rng, 100) >= percent)
+			continue;
+		if (rng_next(&sim.rng) % 4 == 0)
+			put_bit(s, m->mark_line,
+				(uint32_t)((p - s->base) / size), true);
+		else
+			gcgrey_word(m, p + rng_below(&sim.rng, size), &o);
+		*entry(p) |= MARKED;
+	}
+	for (int i = 0; percent != 0 && i < 20; i++) {
+		uintptr_t w = arena.base +
+			      rng_below(&sim.rng, base_min(m->used, 1 << 20));
+
+		gcgrey_word(m, w, &o);
+		mark_in_ledger(w);
+	}
+}
+
+// sim_flip moves what was not marked to the dead.
+static void sim_flip(void)
+{
+	size_t nlive = 0;
+
+	flip_heap();
+	for (size_t i = 0; i < sim.nlive; i++) {
+		uintptr_t p = sim.live[i];
+
+		if (*entry(p) & MARKED) {
+			*entry(p) = ALLOCATED | COUNTED;
+			sim.live[nlive++] = p;
+		} else {
+			*entry(p) = COUNTED;
+			sim.dead[sim.ndead++] = p;
+		}
+	}
+	sim.nlive = nlive;
+}
+
+// note_swept takes the dead of [base, limit) out of the ledger.
+static void note_swept(uintptr_t base, uintptr_t limit)
+{
+	size_t ndead = 0;
+
+	for (size_t i = 0; i < sim.ndead; i++) {
+		uintptr_t p = sim.dead[i];
+
+		if (p >= base && p < limit) {
+			*entry(p) &= (uint8_t)~COUNTED;
+			sim.frees++;
+		} else {
+			sim.dead[ndead++] = p;
+		}
+	}
+	sim.ndead = ndead;
+}
+
+// restore_line undoes what sweep did to the old line.
+static void restore_line(uint64_t page, const struct mspan *s,
+			 const uint64_t *old)
+{
+	bool freed = arena_span(page) != s;
+
+	if (sim.mutant !=
+	    (freed ? MUTANT_OLD_LINE_OF_FREE : MUTANT_OLD_LINE_KEPT))
+		return;
+	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
+		atomic_u64_store_relaxed(
+		    freed ? &arena.lines[page].line[heap_line() ^ 1][w]
+			  : mspan_word(s, heap_line() ^ 1, w),
+		    old[w]);
+}
+
+static void sweep_one(uintptr_t p)
+{
+	struct mspan *s = span_of((void *)p);
+	uint64_t page = mspan_page(s);
+	uintptr_t base = s->base;
+	uintptr_t limit = base + (s->npages << RT_PAGE_SHIFT);
+	uint64_t old[RT_PAGE_WORDS];
+
+	if (atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
+		return;
+	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
+		old[w] =
+		    atomic_u64_load_relaxed(mspan_word(s, heap_line() ^ 1, w));
+	gcsweep_ensure(self, s);
+	note_swept(base, limit);
+	restore_line(page, s, old);
+}
+
+// sweep_slowly allocates while spans wait to be swept, and sweeps some.
+static const char *sweep_slowly(void)
+{
+	for (int i = 0; i < 12; i++) {
+		const char *wrong = NULL;
+
+		if (rng_next(&sim.rng) % 2)
+			wrong = sim_alloc();
+		else if (sim.nlive != 0 && rng_next(&sim.rng) % 2)
+			sweep_one(sim.live[rng_below(&sim.rng, sim.nlive)]);
+		else if (sim.ndead != 0)
+			sweep_one(sim.dead[rng_below(&sim.rng, sim.ndead)]);
+		if (!wrong)
+			wrong = sim_check(false);
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
+static const char *allocate_some(void)
+{
+	uint64_t n = 1 + rng_below(&sim.rng, sim.most);
+
+	for (uint64_t i = 0; i < n; i++) {
+		const char *wrong = sim_alloc();
+
+		if (wrong)
+			return wrong;
+		if (rng_below(&sim.rng, sim.most / 4) == 0)
+			sim_retire();
+	}
+	return sim_check(false);
+}
+
+// one_cycle allocates, marks that many of a hundred objects, and sweeps.
+static const char *one_cycle(unsigned percent)
+{
+	const char *wrong = allocate_some();
+
+	if (wrong)
+		return wrong;
+	sim_retire();
+	mcache_flush(mc, self);
+	wrong = sim_check(false);
+	// A mutant must be seen by the library's own check as well; a flip
+	// would not survive it.
+	if (!wrong && verify_errors() != 0)
+		wrong = "verify found an error";
+	if (wrong)
+		return wrong;
+	mark_some(percent);
+	wrong = sim_check(true);
+	if (wrong)
+		return wrong;
+	sim_flip();
+	wrong = sim_check(false);
+	if (!wrong)
+		wrong = sweep_slowly();
+	if (!wrong && verify_errors() != 0) // with spans unswept
+		wrong = "verify found an error";
+	if (wrong)
+		return wrong;
+	gcsweep_all(self);
+	note_swept(0, UINTPTR_MAX);
+	mcache_flush(mc, self);
+	wrong = sim_check(false);
+	return wrong ? wrong : sim_check_sums();
+}
+
+static const char *simulate(unsigned c, enum mutant mutant)
+{
+	static const unsigned percents[] = {50, 0, 90, 10, 100};
+	// A mutant may need several flips to do harm.
+	int nflips = mutant == MUTANT_NONE ? FLIPS : 10 * FLIPS;
+	const char *wrong = NULL;
+
+	boot(c == 1 || c == 3 || c % 4 == 0);
+	sim_begin(c, mutant);
+	for (int i = 0; i < nflips && !wrong; i++)
+		wrong = one_cycle(percents[i % RT_ARRAY_LEN(percents)]);
+	if (wrong && mutant != MUTANT_RECOUNT_BY_HEAP)
+		ck_assert_uint_ne(verify_errors(), 0);
+	sim_end();
+	return wrong;
+}
+
+START_TEST(bits_follow_the_ledger_over_many_flips)
+{
+	const char *wrong;
+	rt_memstats m;
+
+	rng_init(&sim.rng, __func__);
+	wrong = simulate((unsigned)_i, MUTANT_NONE);
+	if (wrong)
+		ck_abort_msg("class %d: %s", _i, wrong);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_eq(m.mallocs, sim.mallocs);
+	ck_assert_uint_eq(m.frees, sim.frees);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// can_be_seen: a run of one slot has no tail, and the lines of the 8-byte
+// class go with the block they are in.
+static bool can_be_seen(unsigned c, enum mutant mutant)
+{
+	if (mutant == MUTANT_TAIL_KEPT)
+		return sizeclass_table[c].size <= RT_PAGE_SIZE / 2;
+	return mutant != MUTANT_OLD_LINE_OF_FREE || c != 1;
+}
+
+START_TEST(every_mutant_of_the_rules_is_noticed)
+{
+	rng_init(&sim.rng, __func__);
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c += CUT) {
+		if (!can_be_seen(c, (enum mutant)_i))
+			continue;
+		if (!simulate(c, (enum mutant)_i))
+			ck_abort_msg("class %u: mutant %d lives", c, _i);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+}
+END_TEST
+
+// ---- look-up ----
+
+// object_agrees compares a look-up with what is known of the address.
+static bool object_agrees(uintptr_t p, const struct object *want)
+{
+	struct object o;
+
+	if (!mspan_object(p, &o))
+		return want == NULL;
+	return want && o.base == want->base && o.size == want->size &&
+	       o.kind == want->kind && o.request == want->request;
+}
+
+// small_agrees looks up every byte of a span and one on either side.
+static bool small_agrees(const struct mspan *s)
+{
+	uintptr_t end = s->base + (s->npages << RT_PAGE_SHIFT);
+
+	for (uintptr_t p = s->base - 1; p <= end; p++) {
+		uint64_t slot = (p - s->base) / s->elemsize;
+		struct object want = {
+		    .base = s->base + slot * s->elemsize,
+		    .size = s->elemsize,
+		    .kind = KIND_WORDS,
+		    .request = s->elemsize,
+		};
+		bool inside = p >= s->base && slot < s->nelems &&
+			      mspan_test(s, heap_line(), (uint32_t)slot);
+
+		if (!object_agrees(p, inside ? &want : NULL))
+			return false;
+	}
+	return true;
+}
+
+START_TEST(every_byte_of_a_span_leads_to_its_object)
+{
+	struct rng r;
+
+	boot(true);
+	rng_init(&r, __func__);
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c += CUT) {
+		// Between two others of which nothing is allocated.
+		struct mspan *s[3];
+
+		for (unsigned i = 0; i < 3; i++)
+			s[i] = mheap_alloc_small(self, NULL,
+						 spanclass_make(c, KIND_WORDS));
+		fill(&r, s[1]);
+		if (!small_agrees(s[1]))
+			ck_abort_msg("class %u", c);
+		put_bit(s[1], heap_line(), 0, true);
+		put_bit(s[1], heap_line(), s[1]->nelems - 1, true);
+		if (!small_agrees(s[1]))
+			ck_abort_msg("class %u, first and last", c);
+	}
+}
+END_TEST
+
+START_TEST(every_byte_of_a_large_object_leads_to_it)
+{
+	static const size_t requests[] = {32761,  32768,	 32769,
+					  40959,  40960,	 40961,
+					  100003, (1 << 20) + 1, 8 << 20};
+
+	boot(_i);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(requests) - RT_TSAN; i++) {
+		size_t n = requests[i];
+		// Before it, pages that hold no object.
+		struct mspan *below = mheap_alloc_manual(self, 1, MSPAN_WORK);
+		struct mspan *s = mheap_alloc_large(self, NULL, KIND_WORDS, n);
+		struct object want = {s->base, base_pages(n) * RT_PAGE_SIZE,
+				      KIND_WORDS, n};
+		uintptr_t end = s->base + want.size;
+
+		ck_assert_uint_eq(below->base + RT_PAGE_SIZE, s->base);
+		ck_assert(object_agrees(s->base, NULL)); // setting up
+		ck_assert(object_agrees(s->base + n - 1, NULL));
+		mheap_publish_large(s);
+		for (uintptr_t p = s->base; p < end; p++)
+			if (!object_agrees(p, p - s->base < n ? &want : NULL))
+				ck_abort_msg("request %zu, byte %zu", n,
+					     p - s->base);
+		ck_assert(object_agrees(s->base - 1, NULL));
+		ck_assert(object_agrees(end, NULL));
+	}
+}
+END_TEST
+
+START_TEST(stacks_and_free_pages_hold_no_object)
+{
+	struct mspan *s;
+	char *stack;
+
+	boot(false);
+	stack = rt_stack_alloc(4096);
+	s = mheap_alloc_manual(self, 3, MSPAN_WORK);
+	ck_assert_ptr_nonnull(stack);
+	ck_assert_ptr_nonnull(s);
+	for (uintptr_t p = arena.base - 8; p < arena.base + arena_used() + 8;
+	     p += 8)
+		if (!object_agrees(p, NULL))
+			ck_abort_msg("offset %zu", p - arena.base);
+}
+END_TEST
+
+// The heap of the tests with random words: objects of many sizes, half of
+// them freed.  known[] is every object that is left, by granule of 8 bytes.
+enum { KNOWN_BYTES = 16 << 20 };
+static const uintptr_t *known_at(uintptr_t *known, uintptr_t p)
+{
+	uint64_t offset = arena_offset(p);
+	const uintptr_t *base;
+
+	if (offset >= KNOWN_BYTES)
+		return NULL;
+	base = &known[offset / 8];
+	return *base ? base : NULL;
+}
+
+static void know(uintptr_t *known, uintptr_t base, size_t n)
+{
+	for (uintptr_t p = base; p < base + n; p += 8)
+		known[arena_offset(p) / 8] = base;
+}
+
+static void populate(struct rng *r, uintptr_t *known)
+{
+	for (int i = 0; i < 3000; i++) {
+		unsigned c = 1 + (unsigned)rng_below(r, SIZECLASS_COUNT - 1);
+		spanclass sc = spanclass_make(c, KIND_NOSCAN);
+		char *obj;
+
+		if (i > 1000 && c > 40)
+			continue;
+		obj = take(sc);
+		ck_assert_ptr_nonnull(obj);
+		if (rng_next(r) % 2) {
+			const struct mspan *s = span_of(obj);
+
+			put_bit(s, heap_line() ^ 1,
+				(uint32_t)(((uintptr_t)obj - s->base) /
+					   s->elemsize),
+				true);
+			know(known, (uintptr_t)obj, s->elemsize);
+		}
+	}
+	mcache_flush(mc, self);
+	ck_assert_uint_le(arena_used(), KNOWN_BYTES);
+	flip_heap();
+	gcsweep_all(self);
+	ck_assert_uint_eq(verify_errors(), 0);
+}
+
+START_TEST(random_words_lead_to_objects_that_exist_or_nowhere)
+{
+	uintptr_t *known = calloc(KNOWN_BYTES / 8, sizeof *known);
+	uint64_t hits = 0;
+	struct rng r;
+
+	boot(true);
+	rng_init(&r, __func__);
+	populate(&r, known);
+	for (int i = 0; i < 2000000 / CUT; i++) {
+		uintptr_t w = i % 2 ? rng_next(&r)
+				    : arena.base - 4096 +
+					  rng_below(&r, arena_used() + 8192);
+		const uintptr_t *want = known_at(known, w);
+		struct object o;
+		bool found = mspan_object(w, &o);
+
+		if (found != (want != NULL) || (found && o.base != *want))
+			ck_abort_msg("word %#lx", (unsigned long)w);
+		hits += found;
+	}
+	ck_assert_uint_gt(hits, 10000 / CUT);
+	free(known);
+}
+END_TEST
+
+START_TEST(foreign_addresses_hold_no_object)
+{
+	int here;
+	const uintptr_t words[] = {
+	    0,
+	    1,
+	    UINTPTR_MAX,
+	    UINTPTR_MAX - 7,
+	    (uintptr_t)&here,
+	    (uintptr_t)boot,
+	    (uintptr_t)&arena,
+	    arena.base,
+	};
+
+	boot(false);
+	rt_alloc(16);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(words); i++)
+		ck_assert(object_agrees(words[i], NULL));
+	ck_assert(object_agrees(arena.base - 1, NULL));
+	ck_assert(object_agrees(arena.base + arena_used(), NULL));
+	ck_assert(object_agrees(arena.base + arena.reserved - 1, NULL));
+	ck_assert(object_agrees(arena.base + arena.reserved, NULL));
+	ck_assert(object_agrees(arena.base ^ UINT64_C(1) << 63, NULL));
+}
+END_TEST
+
+static Suite *suite_mspan(void)
+{
+	Suite *s = suite_create("mspan");
+	TCase *bits = tcase_create("bits");
+	TCase *lookup = tcase_create("look-up");
+
+	tcase_set_timeout(bits, 120);
+	tcase_add_test(bits, a_span_lives_through_the_table_of_the_design);
+	tcase_add_loop_test(bits, runs_are_what_a_slot_loop_finds, 1,
+			    SIZECLASS_COUNT);
+	tcase_add_loop_test(bits, a_damaged_span_is_found, DAMAGE_NONE,
+			    DAMAGE_COUNT);
+	tcase_add_loop_test(bits, bits_follow_the_ledger_over_many_flips, 1,
+			    SIZECLASS_COUNT);
+	tcase_add_loop_test(bits, every_mutant_of_the_rules_is_noticed,
+			    MUTANT_NONE + 1, MUTANT_COUNT);
+	suite_add_tcase(s, bits);
+	tcase_set_timeout(lookup, 120);
+	tcase_add_test(lookup, every_byte_of_a_span_leads_to_its_object);
+	tcase_add_loop_test(lookup, every_byte_of_a_large_object_leads_to_it, 0,
+			    2);
+	tcase_add_test(lookup, stacks_and_free_pages_hold_no_object);
+	tcase_add_test(lookup,
+		       random_words_lead_to_objects_that_exist_or_nowhere);
+	tcase_add_test(lookup, foreign_addresses_hold_no_object);
+	suite_add_tcase(s, lookup);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_mspan());
+}

@@ -1,0 +1,526 @@
+// Giving free pages back to the system.
+#define RT_NO_INLINE_ALLOC
+#include <errno.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/oscall.h"
+#include "runtime/scavenge.h"
+#include "test/suite.h"
+
+enum { ROUNDS = RT_TSAN ? 15 : 60 }; // of random work
+
+enum { CHUNKS = 4, PAGES = CHUNKS * RT_CHUNK_PAGES, HUGE_BYTES = 2 << 20 };
+
+// Most tests run with every physical page size: the loop number chooses.
+static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
+static uint64_t phys; // pages of the heap in a physical page, at least 1
+
+// span_at is the span of one page, NULL for a free one.
+static struct mspan *span_at[PAGES];
+
+// begin makes a heap of four chunks without a collector, all pages handed out
+// one by one and written to.
+static void begin(int i)
+{
+	sysmem_set_page_size(page_sizes[i]);
+	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
+	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
+	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(mheap_init());
+	for (unsigned page = 0; page < PAGES; page++) {
+		struct mspan *s = mheap_alloc_manual(NULL, 1, MSPAN_WORK);
+
+		if (!s || mspan_page(s) != page)
+			ck_abort_msg("page %u", page);
+		memset((void *)s->base, 0x5c, RT_PAGE_SIZE);
+		span_at[page] = s;
+	}
+	ck_assert_uint_eq(gauge_load(&gauges.heap_released), 0);
+}
+
+static void free_page(unsigned page)
+{
+	mheap_free_manual(NULL, span_at[page]);
+	span_at[page] = NULL;
+}
+
+static void free_pages(unsigned lo, unsigned hi)
+{
+	for (unsigned page = lo; page < hi; page++)
+		free_page(page);
+}
+
+static bool is_scavenged(unsigned page)
+{
+	const struct pallocdata *d =
+	    pagealloc_chunk(&mheap.pages, page / RT_CHUNK_PAGES);
+
+	return pallocbits_get(&d->scavenged, page % RT_CHUNK_PAGES);
+}
+
+// expect_sums checks statistics against each other and the page bitmaps, as
+// the double check does.
+static void expect_sums(void)
+{
+	struct heapstats_totals t;
+	uint64_t nfree = pagealloc_count_free(&mheap.pages);
+	uint64_t nscav = pagealloc_count_scavenged(&mheap.pages);
+
+	heapstats_unsafe_read(&t);
+	ck_assert_uint_eq(t.released, gauge_load(&gauges.heap_released));
+	ck_assert_uint_eq(t.released, nscav << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_free), (nfree - nscav)
+							     << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_free),
+			  t.committed - t.in_work_bufs - t.in_heap -
+			      t.in_stacks);
+	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
+			  t.committed + gauge_load(&gauges.gc_misc_sys) +
+			      gauge_load(&gauges.mspan_sys) +
+			      gauge_load(&gauges.other_sys));
+	ck_assert(pagealloc_check(&mheap.pages));
+}
+
+static bool page_reads(unsigned page, char value)
+{
+	const char *p = (char *)arena_page_address(page);
+
+	return p[0] == value && memcmp(p, p + 1, RT_PAGE_SIZE - 1) == 0;
+}
+
+// expect_contents: pages that are in use are as they were; scavenged ones read
+// as zero.
+static void expect_contents(void)
+{
+	for (unsigned page = 0; page < PAGES; page++) {
+		if (span_at[page] && !page_reads(page, 0x5c))
+			ck_abort_msg("page %u was changed", page);
+		if (is_scavenged(page) &&
+		    (span_at[page] || !page_reads(page, 0)))
+			ck_abort_msg("page %u is scavenged", page);
+	}
+}
+
+// can_be_released: all of its physical page is free.
+static bool can_be_released(unsigned page)
+{
+	unsigned lo = (unsigned)base_align_down(page, phys);
+
+	for (unsigned k = lo; k < lo + phys; k++)
+		if (span_at[k])
+			return false;
+	return true;
+}
+
+// release_one makes one call and checks the run that it took.
+static uint64_t release_one(uint64_t max, bool force)
+{
+	static bool before[PAGES];
+	unsigned first = PAGES, n = 0;
+	uint64_t bytes;
+
+	for (unsigned page = 0; page < PAGES; page++)
+		before[page] = is_scavenged(page);
+	bytes = scavenge_run(NULL, max, force);
+	for (unsigned page = 0; page < PAGES; page++) {
+		if (is_scavenged(page) == before[page])
+			continue;
+		first = n++ == 0 ? page : first;
+		if (page != first + n - 1 || before[page] ||
+		    !can_be_released(page))
+			ck_abort_msg("page %u of a run from %u", page, first);
+	}
+	ck_assert_uint_eq(bytes, (uint64_t)n << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(first % phys, 0);
+	ck_assert_uint_eq(n % phys, 0);
+	// One more than asked for only for the sake of a huge page.
+	if (bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
+		ck_assert_uint_eq((uint64_t)first * RT_PAGE_SIZE % HUGE_BYTES,
+				  0);
+		ck_assert_uint_ge(bytes, HUGE_BYTES);
+	}
+	expect_sums();
+	return bytes;
+}
+
+START_TEST(a_run_is_whole_physical_pages_from_the_top)
+{
+	begin(_i);
+	ck_assert_uint_eq(release_one(1 << 20, true), 0); // nothing is free
+	free_pages(100, 137);
+	ck_assert_uint_eq(release_one(RT_PAGE_SIZE, true),
+			  phys << RT_PAGE_SHIFT);
+	ck_assert(is_scavenged((unsigned)base_align_down(137, phys) - 1));
+	ck_assert(!is_scavenged((unsigned)base_align_down(137, phys)));
+	ck_assert_uint_eq(
+	    release_one(RT_CHUNK_SIZE, true),
+	    (base_align_down(137, phys) - base_align_up(100, phys) - phys)
+		<< RT_PAGE_SHIFT);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
+	expect_contents();
+}
+END_TEST
+
+START_TEST(chunks_are_released_from_the_highest_down)
+{
+	uint64_t all = 0, n;
+	unsigned top = PAGES;
+
+	begin(_i);
+	free_pages(64, 128);
+	free_pages(RT_CHUNK_PAGES + 64, RT_CHUNK_PAGES + 128);
+	free_pages(3 * RT_CHUNK_PAGES, 3 * RT_CHUNK_PAGES + 64);
+	while ((n = release_one(64 << 10, true)) != 0) {
+		unsigned low = 0;
+
+		all += n;
+		while (!is_scavenged(low))
+			low++;
+		ck_assert_uint_lt(low, top);
+		top = low;
+	}
+	ck_assert_uint_eq(all, 3 * 64 << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	expect_contents();
+}
+END_TEST
+
+// A run that would break a huge page takes all of it, if all of it is free.
+START_TEST(a_huge_page_is_released_whole)
+{
+	begin(_i);
+	free_pages(RT_CHUNK_PAGES, 2 * RT_CHUNK_PAGES);
+	ck_assert_uint_eq(release_one(64 << 10, true), HUGE_BYTES);
+	ck_assert_uint_eq(release_one(64 << 10, true), HUGE_BYTES);
+	ck_assert_uint_eq(release_one(64 << 10, true), 0);
+}
+END_TEST
+
+START_TEST(a_broken_huge_page_is_released_by_the_piece)
+{
+	begin(_i);
+	free_pages(RT_CHUNK_PAGES + 256, RT_CHUNK_PAGES + 300);
+	free_pages(RT_CHUNK_PAGES + 304, 2 * RT_CHUNK_PAGES);
+	ck_assert_uint_eq(release_one(64 << 10, true), 64 << 10);
+	ck_assert_uint_eq(release_one(128 << 10, true), 128 << 10);
+	expect_contents();
+}
+END_TEST
+
+// A big enough wish takes a whole chunk at once and no more.
+START_TEST(a_run_stays_in_its_chunk)
+{
+	begin(_i);
+	free_pages(0, PAGES);
+	for (int chunk = 0; chunk < CHUNKS; chunk++)
+		ck_assert_uint_eq(release_one(UINT64_C(1) << 40, true),
+				  RT_CHUNK_SIZE);
+	ck_assert_uint_eq(release_one(UINT64_C(1) << 40, true), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_released),
+			  (uint64_t)PAGES << RT_PAGE_SHIFT);
+}
+END_TEST
+
+// Unforced, a chunk gives nothing while it is nearly full, nor before the
+// cycle in which it was freed has ended.
+START_TEST(nearly_full_chunks_are_left_alone_unless_forced)
+{
+	begin(_i);
+	free_pages(0, 16);				 // 496 in use
+	free_pages(RT_CHUNK_PAGES, RT_CHUNK_PAGES + 17); // 495
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, false), 0);
+	scavindex_next_cycle(&mheap.pages.scav);
+	scavindex_next_cycle(&mheap.pages.scav);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, false),
+			  base_align_down(17, phys) << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, false), 0);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true),
+			  16 << RT_PAGE_SHIFT);
+}
+END_TEST
+
+START_TEST(released_pages_come_back_zero_and_need_no_clearing)
+{
+	struct mspan *s;
+
+	begin(_i);
+	free_pages(0, 64);
+	while (release_one(RT_CHUNK_SIZE, true) != 0)
+		;
+	// All scavenged; half; none.
+	s = mheap_alloc_large(NULL, NULL, KIND_NOSCAN, 32 << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(s->base, arena.base);
+	ck_assert_uint_eq(s->needzero, 0);
+	for (unsigned page = 0; page < 32; page++)
+		ck_assert(page_reads(page, 0));
+	expect_sums();
+	free_pages(64, 80); // not released
+	s = mheap_alloc_large(NULL, NULL, KIND_NOSCAN, 48 << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(s->base, arena_page_address(32));
+	ck_assert_uint_eq(s->needzero, 1);
+	expect_sums();
+	free_pages(80, 96);
+	s = mheap_alloc_small(NULL, NULL, spanclass_make(5, KIND_WORDS));
+	ck_assert_uint_eq(s->base, arena_page_address(80));
+	ck_assert_uint_eq(s->needzero, 1);
+	expect_sums();
+}
+END_TEST
+
+START_TEST(a_refused_release_changes_nothing_and_ends)
+{
+	struct heapstats_totals before, after;
+	struct gauges gauges_before;
+
+	begin(_i);
+	free_pages(0, 256);
+	heapstats_unsafe_read(&before);
+	gauges_before = gauges;
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(release_one(1 << 20, true), 0);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 3);
+	heapstats_unsafe_read(&after);
+	ck_assert_mem_eq(&after, &before, sizeof before);
+	ck_assert_mem_eq(&gauges, &gauges_before, sizeof gauges);
+	for (unsigned page = 0; page < 256; page++)
+		ck_assert(page_reads(page, 0x5c));
+	// Later it works, and everything is found again.
+	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
+	while (release_one(1 << 20, true) != 0)
+		;
+	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	expect_contents();
+}
+END_TEST
+
+// is_resident asks the system whether memory is behind a page.
+static bool is_resident(unsigned page)
+{
+	unsigned char vec[RT_PAGE_SIZE / 4096] = {0};
+
+	ck_assert_int_eq(
+	    mincore((void *)arena_page_address(page), RT_PAGE_SIZE, vec), 0);
+	return vec[0] & 1;
+}
+
+START_TEST(the_memory_is_really_gone)
+{
+	begin(0);
+	free_pages(512, 700);
+	ck_assert(is_resident(600));
+	while (release_one(1 << 20, true) != 0)
+		;
+	for (unsigned page = 0; page < PAGES; page++)
+		ck_assert_int_eq(is_resident(page), span_at[page] != NULL);
+}
+END_TEST
+
+// is_left: a whole physical page is free and has memory behind it.  One that
+// is released in part, and was in use in part since, is left as it is (as in
+// Go): its scavenged part would be counted twice.
+static bool is_left(unsigned page)
+{
+	unsigned lo = (unsigned)base_align_down(page, phys);
+
+	for (unsigned k = lo; k < lo + phys; k++)
+		if (is_scavenged(k))
+			return false;
+	return can_be_released(page);
+}
+
+// Random frees, releases and reuse: forced to the end, what is left is parts
+// of physical pages.
+START_TEST(random_work_adds_up_and_forced_leaves_no_whole_page)
+{
+	struct rng r;
+
+	begin(_i);
+	rng_init(&r, __func__);
+	for (int round = 0; round < ROUNDS; round++) {
+		unsigned lo = (unsigned)rng_below(&r, PAGES);
+		unsigned hi = (unsigned)base_min(PAGES, lo + rng_below(&r, 90));
+
+		for (unsigned page = lo; page < hi; page++)
+			if (span_at[page] && rng_below(&r, 8) != 0)
+				free_page(page);
+		if (rng_next(&r) % 2)
+			scavindex_next_cycle(&mheap.pages.scav);
+		release_one(1 + rng_below(&r, 1 << 19), rng_next(&r) % 2);
+		for (uint64_t i = rng_below(&r, 40); i > 0; i--) {
+			struct mspan *s =
+			    mheap_alloc_manual(NULL, 1, MSPAN_WORK);
+
+			if (!s || mspan_page(s) >= PAGES)
+				break;
+			memset((void *)s->base, 0x5c, RT_PAGE_SIZE);
+			span_at[mspan_page(s)] = s;
+		}
+		expect_contents();
+	}
+	while (release_one(1 << 20, true) != 0)
+		;
+	for (unsigned page = 0; page < PAGES; page++)
+		if (is_left(page))
+			ck_abort_msg("page %u is left", page);
+	expect_contents();
+}
+END_TEST
+
+// ---- with the collector ----
+
+static void boot(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = 4 * (size_t)RT_ARENA_SIZE;
+	c.double_check = RT_CHECK_FATAL;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+}
+
+START_TEST(free_os_memory_leaves_no_idle_page)
+{
+	rt_memstats m;
+	void *stack;
+
+	boot();
+	for (int i = 0; i < 20000; i++)
+		memset(rt_alloc_noscan(1 + (size_t)i % 5000), 1,
+		       1 + (size_t)i % 5000);
+	stack = rt_stack_alloc(8192);
+	ck_assert_int_eq(rt_stack_free(stack, 8192), RT_OK);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	ck_assert_uint_eq(m.heap_idle, m.heap_released);
+	ck_assert_uint_eq(m.heap_inuse, 0);
+	ck_assert_uint_eq(m.alloc, 0);
+	ck_assert_uint_eq(m.stack_inuse, 0);
+}
+END_TEST
+
+START_TEST(free_os_memory_ends_when_the_system_refuses)
+{
+	rt_memstats m;
+
+	boot();
+	memset(rt_alloc_noscan(1 << 20), 1, 1 << 20);
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_ge(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_eq(m.heap_idle - m.heap_released, 1 << 20);
+}
+END_TEST
+
+enum { WORKERS = 2, STEPS = RT_TSAN ? 2000 : 20000, HELD = 64 };
+
+static atomic_u32 working;
+
+// worker allocates zeroed objects, writes them, and drops them; each is
+// reached from its own roots only.
+static void *worker(void *arg)
+{
+	struct rng r = {*(uint64_t *)arg};
+	static char *held[WORKERS][HELD];
+	char **mine = held[r.state % WORKERS];
+
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK ||
+	    rt_roots_add(mine, mine + HELD, RT_ROOT_WORDS) != RT_OK)
+		abort();
+	for (int i = 0; i < STEPS; i++) {
+		size_t n = 16 + rng_below(&r, rng_below(&r, 50) ? 4000 : 60000);
+		char **slot = &mine[rng_below(&r, HELD)];
+		char *p = rt_alloc_noscan(n);
+
+		if (!p || p[0] != 0 || memcmp(p, p + 1, n - 1) != 0)
+			abort();
+		memset(p, 0x3d, n);
+		if (*slot && (*slot)[15] != 0x3d)
+			abort();
+		*slot = p;
+	}
+	rt_thread_detach();
+	atomic_u32_add_seqcst(&working, (uint32_t)-1);
+	return NULL;
+}
+
+START_TEST(pages_are_released_beside_allocation)
+{
+	uint64_t seeds[WORKERS], released = 0;
+	pthread_t t[WORKERS];
+	struct rt_verify v;
+	rt_memstats m;
+	struct rng r;
+
+	boot();
+	rng_init(&r, __func__);
+	atomic_u32_store_seqcst(&working, WORKERS);
+	for (uint64_t i = 0; i < WORKERS; i++) {
+		seeds[i] = rng_next(&r) * WORKERS + i;
+		pthread_create(&t[i], NULL, worker, &seeds[i]);
+	}
+	while (atomic_u32_load_seqcst(&working) != 0) {
+		released += scavenge_run(proc_self(), 64 << 10, true);
+		rt_safepoint();
+	}
+	rt_blocking_enter();
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(t[i], NULL);
+	rt_blocking_leave();
+	ck_assert_uint_gt(released, 0);
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	if (v.errors != 0)
+		ck_abort_msg("%s", v.first);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_gt(m.num_gc, 0);
+}
+END_TEST
+
+static Suite *suite_scavenge(void)
+{
+	Suite *s = suite_create("scavenge");
+	TCase *tc = tcase_create("runs");
+	TCase *heap = tcase_create("heap");
+	int n = RT_ARRAY_LEN(page_sizes);
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, a_run_is_whole_physical_pages_from_the_top, 0,
+			    n);
+	tcase_add_loop_test(tc, chunks_are_released_from_the_highest_down, 0,
+			    n);
+	tcase_add_loop_test(tc, a_huge_page_is_released_whole, 0, n);
+	tcase_add_loop_test(tc, a_broken_huge_page_is_released_by_the_piece, 0,
+			    n);
+	tcase_add_loop_test(tc, a_run_stays_in_its_chunk, 0, n);
+	tcase_add_loop_test(tc, nearly_full_chunks_are_left_alone_unless_forced,
+			    0, n);
+	tcase_add_loop_test(
+	    tc, released_pages_come_back_zero_and_need_no_clearing, 0, n);
+	tcase_add_loop_test(tc, a_refused_release_changes_nothing_and_ends, 0,
+			    n);
+	tcase_add_test(tc, the_memory_is_really_gone);
+	tcase_add_loop_test(
+	    tc, random_work_adds_up_and_forced_leaves_no_whole_page, 0, n);
+	suite_add_tcase(s, tc);
+	tcase_set_timeout(heap, 120);
+	tcase_add_test(heap, free_os_memory_leaves_no_idle_page);
+	tcase_add_test(heap, free_os_memory_ends_when_the_system_refuses);
+	tcase_add_test(heap, pages_are_released_beside_allocation);
+	suite_add_tcase(s, heap);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_scavenge());
+}

@@ -1,0 +1,665 @@
+// Sweeping: every span once, every free counted, the sets in order.
+#define RT_NO_INLINE_ALLOC
+#include <pthread.h>
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gc/refill.h"
+#include "gc/sweep.h"
+#include "runtime/mcentral.h"
+#include "runtime/stw.h"
+#include "runtime/throw.h"
+#include "test/suite.h"
+
+enum { DIED_AS_EXPECTED = 77 };
+
+static struct rt_proc *self;
+static struct rt_mcache *mc;
+
+static void boot(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.align8 = 1;
+	c.double_check = RT_CHECK_FATAL;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+	mc = rt_thread_tls->mc;
+}
+
+static char *take(unsigned c)
+{
+	spanclass sc = spanclass_make(c, KIND_NOSCAN);
+	char *obj = mcache_bump(mc, sc);
+
+	if (!obj && gcrefill_small(mc, self, sc, false))
+		obj = mcache_bump(mc, sc);
+	if (!obj)
+		ck_abort_msg("no memory");
+	return obj;
+}
+
+static struct mspan *take_large(size_t n)
+{
+	struct mspan *s = gcrefill_large(mc, self, KIND_NOSCAN, n);
+
+	if (!s)
+		ck_abort_msg("no memory");
+	mheap_publish_large(s);
+	return s;
+}
+
+static struct mspan *span_of(const void *p)
+{
+	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
+}
+
+static uint32_t chunk_of(const struct mspan *s)
+{
+	return (uint32_t)(arena_offset(s->base) >> RT_CHUNK_SHIFT);
+}
+
+static bool is_swept(const struct mspan *s)
+{
+	return atomic_u32_load_acquire(&s->sweepgen) == epoch_sweepgen();
+}
+
+// mark sets a slot's mark bit by hand.
+static void mark(const struct mspan *s, uint32_t slot)
+{
+	unsigned bit = mspan_bit(s, slot);
+	atomic_u64 *word =
+	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), bit / 64);
+
+	atomic_u64_store_relaxed(word, atomic_u64_load_relaxed(word) |
+					   UINT64_C(1) << (bit % 64));
+}
+
+static void mark_object(const void *p)
+{
+	const struct mspan *s = span_of(p);
+
+	mark(s, mspan_slot(s, (uintptr_t)p - s->base));
+}
+
+// marked_bytes are those of the slots that survive a flip.
+static uint64_t marked_bytes(void)
+{
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+	uint64_t page = 0, bytes = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (s->use == MSPAN_HEAP)
+			bytes += mspan_count(s, line) * s->elemsize;
+	return bytes;
+}
+
+// flip_heap does what the cycle does between marking and sweeping.
+static void flip_heap(void)
+{
+	mcache_flush(mc, self);
+	atomic_u64_store_relaxed(&gauges.heap_live, marked_bytes());
+	mcentral_reset();
+	epoch_flip();
+	gcsweep_begin();
+}
+
+static void expect_verified(void)
+{
+	struct rt_verify v;
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	if (v.errors != 0)
+		ck_abort_msg("%s", v.first);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK); // the double check
+}
+
+// ---- one span ----
+
+START_TEST(a_span_with_survivors_keeps_them_alone)
+{
+	struct heapstats_totals t;
+	struct mspan *s = NULL;
+	char *p;
+
+	boot();
+	for (int i = 0; i < 8; i++)
+		s = span_of(take(32)); // 8 of 1024 bytes
+	memset((void *)s->base, 0x11, RT_PAGE_SIZE);
+	mark(s, 3);
+	mark(s, 7);
+	flip_heap();
+	ck_assert(!is_swept(s));
+	gcsweep_ensure(self, s);
+	ck_assert(is_swept(s));
+	ck_assert_uint_eq(s->alloc_count, 2);
+	ck_assert_uint_eq(s->needzero, 1);
+	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
+	heapstats_unsafe_read(&t);
+	ck_assert_uint_eq(t.small_free_count[32], 6);
+	ck_assert_uint_eq(gauge_load(&gauges.total_free), 6 * 1024);
+	gcsweep_ensure(self, s); // again: nothing
+	heapstats_unsafe_read(&t);
+	ck_assert_uint_eq(t.small_free_count[32], 6);
+	gcsweep_all(self);
+	p = take(32); // zeroed again
+	ck_assert_ptr_eq(p, (char *)s->base);
+	for (int i = 0; i < 3 * 1024; i++)
+		if (p[i] != 0)
+			ck_abort_msg("byte %d", i);
+	ck_assert_int_eq(p[3 * 1024], 0x11);
+	expect_verified();
+}
+END_TEST
+
+START_TEST(a_full_span_is_in_no_set)
+{
+	struct mspan *s = NULL;
+
+	boot();
+	for (uint32_t i = 0; i < 8; i++) {
+		s = span_of(take(32));
+		mark(s, i);
+	}
+	flip_heap();
+	gcsweep_all(self);
+	ck_assert(is_swept(s));
+	ck_assert_uint_eq(s->alloc_count, 8);
+	ck_assert_uint_eq(s->needzero, 0); // nothing of it was freed
+	ck_assert_ptr_null(mcentral_top(s->spanclass));
+	expect_verified();
+}
+END_TEST
+
+// Every class, and a large object: the pages are free pages again.
+START_TEST(a_span_without_survivors_is_freed)
+{
+	unsigned c = (unsigned)_i;
+	struct heapstats_totals t;
+	struct mspan *s;
+	uint64_t page, npages, size;
+
+	boot();
+	s = c ? span_of(take(c)) : take_large(100000);
+	page = mspan_page(s);
+	npages = s->npages;
+	size = s->elemsize;
+	ck_assert_uint_eq(gauge_load(&gauges.pages_in_use), npages);
+	flip_heap();
+	gcsweep_ensure(c % 2 ? self : NULL, s); // also without a P
+	for (uint64_t i = page; i < page + npages; i++) {
+		ck_assert_uint_eq(arena_word(i), 0);
+		ck_assert_ptr_null(arena_span(i));
+	}
+	ck_assert_uint_eq(gauge_load(&gauges.pages_in_use), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_in_use), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.total_free), size);
+	heapstats_unsafe_read(&t);
+	ck_assert_uint_eq(t.in_heap, 0);
+	ck_assert_uint_eq(t.small_free_count[c], c != 0);
+	ck_assert_uint_eq(t.large_free_count, c == 0);
+	ck_assert_uint_eq(t.large_free, c == 0 ? size : 0);
+	ck_assert_ptr_null(mcentral_top(spanclass_make(c, KIND_NOSCAN)));
+	gcsweep_all(self);
+	expect_verified();
+}
+END_TEST
+
+// ---- chunks ----
+
+// One span in each of three chunks, the second large and reaching into the
+// third.
+START_TEST(chunks_are_swept_from_the_highest_down)
+{
+	struct mspan *a, *b, *c;
+
+	boot();
+	a = span_of(take(67));
+	b = take_large(6 << 20);
+	c = take_large(3 << 20);
+	if (chunk_of(b) > chunk_of(c)) {
+		struct mspan *swap = b;
+
+		b = c;
+		c = swap;
+	}
+	mark_object((void *)a->base);
+	mark_object((void *)b->base);
+	mark_object((void *)c->base);
+	ck_assert_uint_eq(chunk_of(a), 0);
+	ck_assert_uint_lt(chunk_of(b), chunk_of(c));
+	flip_heap();
+	ck_assert(!gcsweep_done());
+	while (!is_swept(c))
+		ck_assert(gcsweep_chunk(self));
+	ck_assert_int_eq(is_swept(b), chunk_of(b) == chunk_of(c));
+	ck_assert(!is_swept(a) || chunk_of(c) == 0);
+	gcsweep_all(self);
+	ck_assert(is_swept(a) && is_swept(b));
+	ck_assert(gcsweep_done());
+	ck_assert(!gcsweep_chunk(self));
+	expect_verified();
+}
+END_TEST
+
+START_TEST(a_span_belongs_to_the_chunk_of_its_first_page)
+{
+	struct mspan *s[3];
+	uint32_t nchunks;
+
+	boot();
+	take_large(RT_CHUNK_SIZE - 2 * RT_PAGE_SIZE);
+	s[0] = take_large(3 * RT_CHUNK_SIZE); // begins near a chunk's end
+	s[1] = take_large(RT_CHUNK_SIZE);
+	nchunks = (uint32_t)(arena_used() >> RT_CHUNK_SHIFT);
+	for (int i = 0; i < 2; i++)
+		mark_object((void *)s[i]->base);
+	flip_heap();
+	for (uint32_t chunk = nchunks; chunk-- > 0;) {
+		ck_assert(gcsweep_chunk(self));
+		for (int i = 0; i < 2; i++)
+			ck_assert_int_eq(is_swept(s[i]),
+					 chunk_of(s[i]) >= chunk);
+	}
+	ck_assert(!gcsweep_chunk(self));
+	ck_assert(gcsweep_done());
+	expect_verified();
+}
+END_TEST
+
+START_TEST(chunks_made_after_the_flip_are_not_swept)
+{
+	uint32_t before, calls = 0;
+	struct mspan *s;
+
+	boot();
+	take(20);
+	flip_heap();
+	before = (uint32_t)(arena_used() >> RT_CHUNK_SHIFT);
+	s = take_large(5 * RT_CHUNK_SIZE);
+	ck_assert(is_swept(s));
+	ck_assert_uint_gt(arena_used() >> RT_CHUNK_SHIFT, before);
+	while (gcsweep_chunk(self))
+		calls++;
+	ck_assert_uint_eq(calls, before);
+	ck_assert_uint_eq(gauge_load(&gauges.total_free),
+			  sizeclass_table[20].size);
+	expect_verified();
+}
+END_TEST
+
+// ---- a heap of many spans ----
+
+enum { MOST_SPANS = 32768, CLASSES = 6 };
+static const unsigned classes[CLASSES] = {1, 5, 32, 38, 50, 67};
+
+// What a sweep has to find.
+static struct plan {
+	uint64_t nfreed[SIZECLASS_COUNT]; // [0]: large
+	uint64_t bytes_freed;
+	uint64_t bytes_left;
+	struct mspan *survivors[MOST_SPANS]; // spans that stay
+	size_t nsurvivors;
+} plan;
+
+// plan_span marks all, none, or some of a span's objects and notes what will
+// be freed.
+static void plan_span(struct rng *r, struct mspan *s)
+{
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	unsigned how = (unsigned)rng_below(r, 4);
+	bool lives = false;
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		if (!mspan_test(s, line, slot))
+			continue;
+		if (how == 0 || (how > 1 && rng_next(r) % 2)) {
+			plan.nfreed[spanclass_size(s->spanclass)]++;
+			plan.bytes_freed += s->elemsize;
+		} else {
+			mark(s, slot);
+			plan.bytes_left += s->elemsize;
+			lives = true;
+		}
+	}
+	if (lives && plan.nsurvivors < MOST_SPANS)
+		plan.survivors[plan.nsurvivors++] = s;
+}
+
+static void shuffle_survivors(struct rng *r)
+{
+	for (size_t i = plan.nsurvivors; i > 1; i--) {
+		size_t k = rng_below(r, i);
+		struct mspan *s = plan.survivors[k];
+
+		plan.survivors[k] = plan.survivors[i - 1];
+		plan.survivors[i - 1] = s;
+	}
+}
+
+static void plan_all(struct rng *r)
+{
+	uint64_t page = 0;
+	struct mspan *s;
+
+	memset(&plan, 0, sizeof plan);
+	mcache_flush(mc, self);
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (s->use == MSPAN_HEAP)
+			plan_span(r, s);
+	shuffle_survivors(r);
+}
+
+// populate fills about so many chunks; most memory is never touched.
+static void populate(struct rng *r, uint64_t chunks)
+{
+	uint64_t goal =
+	    gauge_load(&gauges.heap_in_use) + (chunks << RT_CHUNK_SHIFT);
+
+	while (gauge_load(&gauges.heap_in_use) < goal) {
+		unsigned c = classes[rng_below(r, CLASSES)];
+
+		for (uint64_t i = rng_below(r, 400); i > 0; i--)
+			take(c);
+		if (rng_below(r, 4) == 0)
+			take_large(32761 + rng_below(r, 1 << 20));
+	}
+}
+
+// counts as they were, to be compared after a sweep.
+struct counts {
+	struct heapstats_totals t;
+	uint64_t total_free;
+};
+
+static struct counts counts_now(void)
+{
+	struct counts c = {.total_free = gauge_load(&gauges.total_free)};
+
+	heapstats_unsafe_read(&c.t);
+	return c;
+}
+
+static void expect_plan(const struct counts *before)
+{
+	struct counts now = counts_now();
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++)
+		ck_assert_uint_eq(now.t.small_free_count[c] -
+				      before->t.small_free_count[c],
+				  plan.nfreed[c]);
+	ck_assert_uint_eq(now.t.large_free_count - before->t.large_free_count,
+			  plan.nfreed[0]);
+	ck_assert_uint_eq(now.total_free - before->total_free,
+			  plan.bytes_freed);
+	ck_assert_uint_eq(gauge_load(&gauges.total_alloc) - now.total_free,
+			  plan.bytes_left);
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (!is_swept(s) ||
+		    (s->use == MSPAN_HEAP && s->alloc_count == 0))
+			ck_abort_msg("span at %#lx", (unsigned long)s->base);
+	for (size_t i = 0; i < plan.nsurvivors; i++)
+		if (span_of((void *)plan.survivors[i]->base) !=
+		    plan.survivors[i])
+			ck_abort_msg("survivor %zu is gone", i);
+	expect_verified();
+}
+
+static void expect_ascending_sets(void)
+{
+	size_t n = 0;
+
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+		const struct mspan *last = NULL;
+
+		for (const struct mspan *s = mcentral_top((spanclass)sc); s;
+		     s = mcentral_below(s)) {
+			if (last && last->base >= s->base)
+				ck_abort_msg("class %u", sc);
+			last = s;
+			n++;
+		}
+	}
+	ck_assert_uint_gt(n, 10);
+}
+
+START_TEST(sets_are_in_order_of_address_after_a_full_sweep)
+{
+	struct counts before;
+	struct rng r;
+
+	boot();
+	rng_init(&r, __func__);
+	for (int round = 0; round < 4; round++) {
+		populate(&r, 4);
+		plan_all(&r);
+		flip_heap();
+		before = counts_now();
+		gcsweep_all(self);
+		expect_plan(&before);
+		expect_ascending_sets();
+	}
+}
+END_TEST
+
+// ---- several sweepers ----
+
+enum { SWEEPERS = 2, ROUNDS = RT_TSAN ? 6 : 12 };
+
+static struct {
+	pthread_barrier_t begin;
+	pthread_barrier_t end;
+	atomic_u64 chunks; // swept by gcsweep_chunk, this round
+	atomic_u32 ensure; // next survivor to be ensured
+} race;
+
+// meet waits at a barrier as a blocking region, so that stops can pass.
+static void meet(pthread_barrier_t *b)
+{
+	rt_blocking_enter();
+	pthread_barrier_wait(b);
+	rt_blocking_leave();
+}
+
+static void sweep_chunks(void)
+{
+	while (gcsweep_chunk(proc_self()))
+		atomic_u64_add_relaxed(&race.chunks, 1);
+}
+
+// ensure_all goes through the survivors from one end or the other.
+static void ensure_all(bool backwards)
+{
+	for (size_t i = 0; i < plan.nsurvivors; i++) {
+		struct mspan *s =
+		    plan.survivors[backwards ? plan.nsurvivors - 1 - i : i];
+
+		gcsweep_ensure(proc_self(), s);
+		if (!is_swept(s))
+			abort();
+	}
+}
+
+static void *sweeper(void *arg)
+{
+	if (rt_thread_attach(0) != RT_OK)
+		abort();
+	for (int round = 0; round < ROUNDS; round++) {
+		meet(&race.begin);
+		if ((round + *(int *)arg) % 3 == 0)
+			ensure_all(round % 2);
+		sweep_chunks();
+		meet(&race.end);
+	}
+	if (rt_thread_detach() != RT_OK)
+		abort();
+	return NULL;
+}
+
+static void race_round(struct rng *r, int round)
+{
+	struct counts before;
+	uint64_t nchunks;
+
+	populate(r, 3);
+	plan_all(r);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	flip_heap();
+	before = counts_now();
+	nchunks = arena_used() >> RT_CHUNK_SHIFT;
+	atomic_u64_store_relaxed(&race.chunks, 0);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	meet(&race.begin);
+	if (round % 2)
+		ensure_all(round % 4 == 1);
+	sweep_chunks();
+	gcsweep_all(self);
+	ck_assert(gcsweep_done());
+	meet(&race.end);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&race.chunks), nchunks);
+	expect_plan(&before);
+}
+
+START_TEST(two_sweepers_and_a_third_sweep_everything_once)
+{
+	static int ids[SWEEPERS] = {0, 1};
+	pthread_t t[SWEEPERS];
+	struct rng r;
+
+	boot();
+	rng_init(&r, __func__);
+	pthread_barrier_init(&race.begin, NULL, SWEEPERS + 1);
+	pthread_barrier_init(&race.end, NULL, SWEEPERS + 1);
+	for (int i = 0; i < SWEEPERS; i++)
+		pthread_create(&t[i], NULL, sweeper, &ids[i]);
+	for (int round = 0; round < ROUNDS; round++)
+		race_round(&r, round);
+	rt_blocking_enter();
+	for (int i = 0; i < SWEEPERS; i++)
+		pthread_join(t[i], NULL);
+	rt_blocking_leave();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- a whole cycle before the last sweep is over ----
+
+START_TEST(a_collection_finishes_the_sweep_before)
+{
+	struct counts before;
+	struct rng r;
+
+	boot();
+	rng_init(&r, __func__);
+	populate(&r, 4);
+	plan_all(&r);
+	flip_heap();
+	before = counts_now();
+	gcsweep_chunk(self);
+	ck_assert(!gcsweep_done());
+	ck_assert_int_eq(rt_gc(), RT_OK); // nothing is a root
+	ck_assert(gcsweep_done());
+	ck_assert_uint_ge(counts_now().total_free - before.total_free,
+			  plan.bytes_freed);
+	expect_verified();
+}
+END_TEST
+
+// ---- our own bugs ----
+
+static const char *last_words;
+
+static void exit_if_expected(const char *text, void *arg)
+{
+	(void)arg;
+	_exit(strstr(text, last_words) ? DIED_AS_EXPECTED : EXIT_FAILURE);
+}
+
+static void expect_death(const char *text)
+{
+	last_words = text;
+	throw_set_handler(exit_if_expected, NULL);
+}
+
+START_TEST(a_marked_free_slot_throws)
+{
+	struct mspan *s;
+
+	boot();
+	s = span_of(take(32));
+	mark(s, 0);
+	mcache_flush(mc, self);
+	mark(s, _i == 0 ? 1 : s->nelems - 1);
+	flip_heap();
+	expect_death("found pointer to free object");
+	gcsweep_all(self);
+}
+END_TEST
+
+START_TEST(a_cached_span_throws)
+{
+	struct mspan *s;
+
+	boot();
+	s = span_of(take(32));
+	mark(s, 0);
+	mcache_flush(mc, self);
+	ck_assert_ptr_eq(span_of(take(32)), s);
+	mcentral_reset();
+	epoch_flip();
+	gcsweep_begin();
+	expect_death("bad span state");
+	gcsweep_all(self);
+}
+END_TEST
+
+START_TEST(a_wrong_count_throws)
+{
+	struct mspan *s;
+
+	boot();
+	s = span_of(take(32));
+	mark(s, 0);
+	flip_heap();
+	s->alloc_count++;
+	expect_death("bad span state");
+	gcsweep_ensure(self, s);
+}
+END_TEST
+
+static Suite *suite_sweep(void)
+{
+	Suite *s = suite_create("sweep");
+	TCase *tc = tcase_create("sweep");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, a_span_with_survivors_keeps_them_alone);
+	tcase_add_test(tc, a_full_span_is_in_no_set);
+	tcase_add_loop_test(tc, a_span_without_survivors_is_freed, 0,
+			    SIZECLASS_COUNT);
+	tcase_add_test(tc, chunks_are_swept_from_the_highest_down);
+	tcase_add_test(tc, a_span_belongs_to_the_chunk_of_its_first_page);
+	tcase_add_test(tc, chunks_made_after_the_flip_are_not_swept);
+	tcase_add_test(tc, sets_are_in_order_of_address_after_a_full_sweep);
+	tcase_add_test(tc, two_sweepers_and_a_third_sweep_everything_once);
+	tcase_add_test(tc, a_collection_finishes_the_sweep_before);
+	tcase_add_loop_exit_test(tc, a_marked_free_slot_throws,
+				 DIED_AS_EXPECTED, 0, 2);
+	tcase_add_exit_test(tc, a_cached_span_throws, DIED_AS_EXPECTED);
+	tcase_add_exit_test(tc, a_wrong_count_throws, DIED_AS_EXPECTED);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_sweep());
+}
