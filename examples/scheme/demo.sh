@@ -9,10 +9,9 @@ if [ $# -ne 2 ]; then
 fi
 
 cat <<END
-A Scheme interpreter whose data - pairs, strings, closures, the frames of its
-procedures, its compiled code - lives on an rtheap heap.  It knows nothing of
-freeing: the collector finds what is in use from the stack and one registered
-struct.  Programs from $2:
+A Scheme interpreter in C whose data - pairs, strings, closures, compiled code
+- lives on an rtheap heap.  It frees nothing: the collector finds what is in
+use from the C stack and one registered struct.  All programs run in one heap:
 
 END
 exec "$1" --report "$2"/*.scm

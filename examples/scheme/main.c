@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-	STACK_SIZE = 64 << 20, // address space; pages come as they are used
+	STACK_SIZE = 64 << 20,	// address space; pages come as they are used
 	STACK_RESERVE = 8 << 20 // for the collector and one deep nest of forms
 };
 

@@ -1,4 +1,6 @@
 // print.c - values as text.
+//
+// A circle is printed without end by display and write, and briefly by errors.
 #include "scheme.h"
 
 #include <inttypes.h>
@@ -85,19 +87,24 @@ static void print_character(FILE *out, unsigned char c)
 	fprintf(out, "#\\%c", c);
 }
 
+static void put(FILE *out, value v, bool quoted);
+
+// How many more values may be printed.
+static int64_t budget;
+
 static void print_list(FILE *out, value v, bool quoted)
 {
 	fputc('(', out);
 	for (;;) {
-		print(out, car(v), quoted);
+		put(out, car(v), quoted);
 		v = cdr(v);
-		if (!is_pair(v))
+		if (!is_pair(v) || budget < 0)
 			break;
 		fputc(' ', out);
 	}
-	if (v != NIL) {
+	if (v != NIL && budget >= 0) {
 		fputs(" . ", out);
-		print(out, v, quoted);
+		put(out, v, quoted);
 	}
 	fputc(')', out);
 }
@@ -105,10 +112,10 @@ static void print_list(FILE *out, value v, bool quoted)
 static void print_vector(FILE *out, struct vector *v, bool quoted)
 {
 	fputs("#(", out);
-	for (uint32_t i = 0; i < v->head.len; i++) {
+	for (uint32_t i = 0; i < v->head.len && budget >= 0; i++) {
 		if (i)
 			fputc(' ', out);
-		print(out, v->item[i], quoted);
+		put(out, v->item[i], quoted);
 	}
 	fputc(')', out);
 }
@@ -118,7 +125,7 @@ static void print_closure(FILE *out, struct closure *c)
 	fputs("#<procedure", out);
 	if (c->code->name != FALSE) {
 		fputc(' ', out);
-		print(out, c->code->name, false);
+		put(out, c->code->name, false);
 	}
 	fputc('>', out);
 }
@@ -165,11 +172,11 @@ static void print_object(FILE *out, value v, bool quoted)
 }
 
 // Printing never fails: it is what an error message is made with.
-void print(FILE *out, value v, bool quoted)
+void put(FILE *out, value v, bool quoted)
 {
 	char text[NUMBER_TEXT];
 
-	if (stack_is_low()) {
+	if (--budget < 0 || stack_is_low()) {
 		fputs("...", out);
 	} else if (is_pair(v)) {
 		print_list(out, v, quoted);
@@ -186,4 +193,16 @@ void print(FILE *out, value v, bool quoted)
 	} else {
 		print_object(out, v, quoted);
 	}
+}
+
+void print(FILE *out, value v, bool quoted)
+{
+	budget = INT64_MAX;
+	put(out, v, quoted);
+}
+
+void print_brief(FILE *out, value v)
+{
+	budget = BRIEF;
+	put(out, v, true);
 }

@@ -81,11 +81,12 @@ static void reader_fill(struct reader *r)
 	rt_blocking_leave();
 	r->pos = 0;
 	r->len = n > 0 ? (size_t)n : 0;
+	r->ended = n <= 0;
 }
 
 static int peek(struct reader *r)
 {
-	if (r->pos == r->len)
+	if (r->pos == r->len && !r->ended)
 		reader_fill(r);
 	return r->pos < r->len ? r->buf[r->pos] : EOF;
 }
@@ -388,6 +389,7 @@ void reader_init(struct reader *r, int fd, const char *name)
 {
 	r->fd = fd;
 	r->locate = true;
+	r->ended = false;
 	r->at.file = symbol_of(symbol_named(name))->name;
 	r->at.line = 1;
 	r->pos = r->len = 0;

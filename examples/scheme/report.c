@@ -175,8 +175,9 @@ static void show_size(const char *name, uint64_t objects, uint64_t bytes,
 		      uint64_t whole)
 {
 	if (objects)
-		printf("  %-16s %14s %12s  %s\n", name, count_text(objects).s,
-		       bytes_text(bytes).s, bar_text(bytes, whole).s);
+		printf("  %-16s %14s %12s%s%s\n", name, count_text(objects).s,
+		       bytes_text(bytes).s, whole ? "  " : "",
+		       bar_text(bytes, whole).s);
 }
 
 static void show_allocated(const rt_memstats *m)

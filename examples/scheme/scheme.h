@@ -358,6 +358,7 @@ void define_builtins(const struct builtin *b, size_t n);
 
 struct reader {
 	int fd;
+	bool ended;	 // a terminal would give more after its end
 	bool locate;	 // record where each list stands, for the compiler
 	struct place at; // of the next byte
 	size_t pos, len;
@@ -385,6 +386,9 @@ extern const struct character_name {
 } character_names[NCHARACTER_NAMES];
 
 void print(FILE *out, value v, bool quoted);
+// print_brief writes at most BRIEF values, then dots.
+enum { BRIEF = 100 };
+void print_brief(FILE *out, value v);
 enum { NUMBER_TEXT = 80 };
 void number_text(value v, int radix, char text[NUMBER_TEXT]);
 

@@ -18,6 +18,12 @@ if ! [ -x "$scheme" ]; then
 	echo "scheme: no interpreter at $scheme" >&2
 	exit 1
 fi
+# ThreadSanitizer's own stack of calls holds 65536 and is not checked.
+deep=yes
+if grep -q __tsan_init "$scheme"; then
+	deep=no
+	echo "ThreadSanitizer: nothing that recurses deeply"
+fi
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
@@ -69,22 +75,25 @@ done
 
 # ---- the self-checking tour of forms and primitives
 
-"$scheme" "$dir/test.scm" >"$tmp/got" 2>&1
-status=$?
-last=$(tail -n 1 "$tmp/got")
-case $last in
-[0-9]*" passed, "[0-9]*" failed")
-	passed=$((passed + ${last%% passed*}))
-	bad=${last##*passed, }
-	failed=$((failed + ${bad%% failed}))
-	[ "$last" = "${last%% passed*} passed, 0 failed" ] || cat "$tmp/got"
-	;;
-*)
-	failed=$((failed + 1))
-	echo "failed: test.scm did not finish (status $status)"
-	cat "$tmp/got"
-	;;
-esac
+tour() {
+	"$scheme" "$dir/test.scm" >"$tmp/got" 2>&1
+	status=$?
+	last=$(tail -n 1 "$tmp/got")
+	case $last in
+	[0-9]*" passed, "[0-9]*" failed")
+		passed=$((passed + ${last%% passed*}))
+		bad=${last##*passed, }
+		failed=$((failed + ${bad%% failed}))
+		[ "$last" = "${last%% passed*} passed, 0 failed" ] || cat "$tmp/got"
+		;;
+	*)
+		failed=$((failed + 1))
+		echo "failed: test.scm did not finish (status $status)"
+		cat "$tmp/got"
+		;;
+	esac
+}
+[ $deep = no ] || tour
 
 # ---- errors name file and line
 
@@ -141,6 +150,9 @@ error '(integer->char 256)' 't.scm:1: integer->char: not a character code: 256'
 error '(symbol->string "a")' 't.scm:1: symbol->string: not a symbol: "a"'
 error "(assq 'a '(1))" 't.scm:1: assq: not a pair: 1'
 error '(inexact->exact 1.5)' 't.scm:1: inexact->exact: no exact value: 1.5'
+error '(define l (list 1))
+(set-cdr! l l)
+(length l)' "t.scm:3: length: not a list: ($(yes 1 | head -n 99 | tr '\n' ' ')...)"
 error '(if)' 't.scm:1: syntax error: if: (if)'
 error '(let ((x)) x)' 't.scm:1: syntax error: let: (let ((x)) x)'
 error '(lambda (1) 1)' 't.scm:1: lambda: not a parameter: 1'
@@ -159,24 +171,29 @@ error '#q' 't.scm:1: unknown syntax after #'
 
 # ---- recursion without end, on every path that recurses in C
 
-error '(define (f n)
+endless() {
+	error '(define (f n)
   (+ 1 (f n)))
 (f 0)' 't.scm:2: recursion too deep'
-error '(define (f n)
+	error '(define (f n)
   (apply + (map f (list n))))
 (f 0)' 't.scm:2: recursion too deep'
-error "(define (nest n l) (if (= n 0) l (nest (- n 1) (list l))))
+	error "(define (nest n l) (if (= n 0) l (nest (- n 1) (list l))))
 (define a (nest 3500000 '()))
 (equal? a (nest 3500000 '()))" 't.scm:3: recursion too deep'
-error '(define (nest n l) (if (= n 0) l (nest (- n 1) (list (quote +) 1 l))))
+	error '(define (nest n l) (if (= n 0) l (nest (- n 1) (list (quote +) 1 l))))
 (eval (nest 100000 1))' 't.scm:2: nested too deep'
-printf '(display (quote %s))' "$(head -c 3000000 /dev/zero | tr '\0' '(')" \
-	>"$tmp/t.scm"
-echo 't.scm:1: recursion too deep' >"$tmp/want"
-"$scheme" "$tmp/t.scm" >"$tmp/got" 2>&1
-status=$?
-expected=1
-expect 'a nested datum'
+	printf '(display (quote %s))' "$(head -c 3000000 /dev/zero | tr '\0' '(')" \
+		>"$tmp/t.scm"
+	echo 't.scm:1: recursion too deep' >"$tmp/want"
+	"$scheme" "$tmp/t.scm" >"$tmp/got" 2>&1
+	status=$?
+	expected=1
+	expect 'a nested datum'
+	stdin '(define (f n) (+ 1 (f n)))\n(f 1)\n(+ 1 1)\n' \
+		'stdin:1: recursion too deep\n2\n'
+}
+[ $deep = no ] || endless
 
 # ---- memory that is not there
 
@@ -199,8 +216,6 @@ fi
 stdin '(define x 5)\nx\n(* x\n   x)\n"a\\\\nb"\n' '5\n25\n"a\\\\nb"\n'
 stdin '(car 1)\n(+ 1 2)\n(foo)\n)\n(quote done)\n' \
 	'stdin:1: car: not a pair: 1\n3\nstdin:3: undefined variable: foo\nstdin:4: unexpected )\ndone\n'
-stdin '(define (f n) (+ 1 (f n)))\n(f 1)\n(+ 1 1)\n' \
-	'stdin:1: recursion too deep\n2\n'
 stdin '(display "no newline") (newline) #t' 'no newline\n#t\n'
 stdin '' ''
 stdin '(car (quote (1 2' 'stdin:1: unexpected end of file in this list\n'

@@ -347,7 +347,7 @@ static value error(int argc, value *a)
 	print(out, a[0], false);
 	for (int i = 1; i < argc; i++) {
 		fputc(' ', out);
-		print(out, a[i], true);
+		print_brief(out, a[i]);
 	}
 	fclose(out);
 	value s = make_string(text, len);

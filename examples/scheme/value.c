@@ -17,7 +17,7 @@ _Noreturn void fail(const char *who, const char *what, value irritant)
 	fputs(what, stderr);
 	if (irritant != NONE) {
 		fputs(": ", stderr);
-		print(stderr, irritant, true);
+		print_brief(stderr, irritant);
 	}
 	fputc('\n', stderr);
 	longjmp(vm.top, TOP_ERROR);

@@ -87,7 +87,7 @@
     (* (^ x 3) (+ x 2))
     (sin (* 2 x))
     (* x (exp (* -1 x)))
-    (* (sin x) (* (cos x) (exp x)))
+    (* (sin x) (exp x))
     (exp (sin (^ x 2)))))
 
 (for-each
