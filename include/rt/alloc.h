@@ -172,7 +172,8 @@ RT_API void *rt_alloc_noscan(size_t n);
 
 /*
  * rt_alloc_in and rt_alloc_noscan_in are the same for a thread that has its
- * own handle at hand; t is rt_thread_self() of the calling thread.
+ * own handle at hand; t is rt_thread_self() of the calling thread, and so not
+ * null: a thread that may be unattached uses rt_alloc and rt_alloc_noscan.
  */
 RT_API void *rt_alloc_in(rt_thread *t, size_t n);
 RT_API void *rt_alloc_noscan_in(rt_thread *t, size_t n);
