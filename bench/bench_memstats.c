@@ -284,12 +284,31 @@ static void with_heap_of(uint64_t mib)
 	bench_must(rt_fini(), "rt_fini");
 }
 
+// ---- The beginning ----
+
+static void begin_and_end(void)
+{
+	struct bench_row row = {
+	    .name = "rt_init", .unit = "us", .unit_ns = 1e3, .threads = 1};
+
+	bench_heading("a heap begins");
+	for (int i = 0; i < 100; i++) {
+		uint64_t began = bench_now();
+
+		bench_must(rt_init(NULL), "rt_init");
+		bench_add(&samples, (double)(bench_now() - began));
+		bench_must(rt_fini(), "rt_fini");
+	}
+	bench_line(&row, &samples);
+}
+
 int main(int argc, char **argv)
 {
 	static const uint64_t mib[3] = {100, 1, 1 << 20};
 	const char *big = getenv("RT_BIG_TESTS");
 
 	metrics_prepare();
+	begin_and_end();
 	if (argc < 2)
 		with_heap_of(mib[0]);
 	for (int i = 1; i < argc; i++)

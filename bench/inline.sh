@@ -49,12 +49,13 @@ first_of() {
 	done
 }
 
-# build LANGUAGE COMPILER OPTION...
+# build LANGUAGE COMPILER OPTION...  Without debugging information, whose newest
+# forms valgrind may not read.
 build() {
 	language=$1
 	shift
 	# shellcheck disable=SC2086 # lists of options
-	"$@" -O2 -pthread -I"$srcdir/include" "$srcdir/bench/inline.c" \
+	"$@" -O2 -pthread -Wl,--strip-debug -I"$srcdir/include" "$srcdir/bench/inline.c" \
 		-x none -o "$work/$language" $LIBRTHEAP -lpthread
 }
 

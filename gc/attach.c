@@ -123,9 +123,8 @@ int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
 	if ((flags & ~(unsigned)ATTACH_FLAGS) || !lo || !hi || lo >= hi ||
 	    here < (uintptr_t)lo || here >= (uintptr_t)hi)
 		return RT_EINVAL;
-	return door_ready()
-		       ? attach_thread((uintptr_t)lo, (uintptr_t)hi, flags)
-		       : RT_ESTATE;
+	return door_ready() ? attach_thread((uintptr_t)lo, (uintptr_t)hi, flags)
+			    : RT_ESTATE;
 }
 
 int rt_thread_detach(void)

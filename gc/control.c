@@ -77,8 +77,8 @@ int rt_roots_add(void *lo, void *hi, int flags)
 	if (error)
 		return error;
 	return gcroots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags)
-		       ? RT_OK
-		       : RT_ENOMEM;
+		   ? RT_OK
+		   : RT_ENOMEM;
 }
 
 int rt_roots_remove(void *lo, void *hi)
@@ -87,6 +87,5 @@ int rt_roots_remove(void *lo, void *hi)
 
 	if (error)
 		return error;
-	return gcroots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK
-							    : RT_ENOENT;
+	return gcroots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
 }

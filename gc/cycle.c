@@ -25,6 +25,7 @@ void gccycle_set_past_end(bool on)
 // flip makes what is marked the allocated; every span is unswept after it.
 static void flip(void)
 {
+	RT_ASSERT(gcsweep_done());
 	mcentral_reset();
 	epoch_flip();
 	gcsweep_begin();
@@ -35,9 +36,9 @@ static void reset_live(const struct gcmark_result *found)
 {
 	atomic_u64_store_relaxed(&gauges.heap_live, found->marked_bytes);
 	gcpacer.found = (struct gcpacer_found){
-		.heap_marked = found->marked_bytes,
-		.stack_scan = found->scan_stack,
-		.globals_scan = found->scan_globals,
+	    .heap_marked = found->marked_bytes,
+	    .stack_scan = found->scan_stack,
+	    .globals_scan = found->scan_globals,
 	};
 	gcpacer_commit();
 }
@@ -48,17 +49,17 @@ static void record(const struct gcmark_result *found, bool forced,
 	struct stw_begin begin = stw_begun();
 	uint64_t now = nanotime();
 	struct gcstats_cycle c = {
-		.forced = forced,
-		.now = now,
-		.unix_now = nanotime_unix(),
-		.pause = base_sub_sat(now, begin.asked),
-		.stopped = base_sub_sat(now, begin.finished),
-		.stopping_cpu = begin.stopping_cpu_ns,
-		.threads_cpu_begin = threads_cpu_begin,
-		.scan_heap = found->scan_heap,
-		.scan_stack = found->scan_stack,
-		.scan_globals = found->scan_globals,
-		.past_end_objects = found->past_end_objects,
+	    .forced = forced,
+	    .now = now,
+	    .unix_now = nanotime_unix(),
+	    .pause = base_sub_sat(now, begin.asked),
+	    .stopped = base_sub_sat(now, begin.finished),
+	    .stopping_cpu = begin.stopping_cpu_ns,
+	    .threads_cpu_begin = threads_cpu_begin,
+	    .scan_heap = found->scan_heap,
+	    .scan_stack = found->scan_stack,
+	    .scan_globals = found->scan_globals,
+	    .past_end_objects = found->past_end_objects,
 	};
 
 	gcstats_end_cycle(&c);

@@ -32,7 +32,7 @@ static bool interior_large(struct gcmarker *m, uintptr_t w, uint64_t page,
 // bits_of_span: only the 8-byte class keeps its bits elsewhere.
 static struct pagebits *bits_of_span(uint64_t first, unsigned class)
 {
-	return class == 1 ? arena_span(first)->bits : &arena.lines[first];
+	return class == 1 ? mspan_bits(arena_span(first)) : &arena.lines[first];
 }
 
 bool gcgrey_interior(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
@@ -65,8 +65,7 @@ bool gcgrey_interior(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
 		return false;
 	if (!gcgrey_set(m, &lines->line[m->mark_line][i], bit))
 		return false;
-	return gcgrey_count(m,
-			    m->base + (first << RT_PAGE_SHIFT) +
-				    (uint64_t)slot * c->size,
-			    word, o);
+	return gcgrey_count(
+	    m, m->base + (first << RT_PAGE_SHIFT) + (uint64_t)slot * c->size,
+	    word, o);
 }

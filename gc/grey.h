@@ -22,9 +22,10 @@
 // One marker.  Markers stand on cache lines of their own.
 struct gcmarker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
-	uint64_t used;		// bytes of it
+	uint64_t used;			 // bytes of it
 	unsigned alloc_line;
 	unsigned mark_line;
+	bool alone;		// no other marker: plain stores do
 	bool overflowed;	// some page waits to be scanned again
 	uint64_t marked_bytes;	// of objects marked
 	uint64_t scanned_bytes; // of objects scanned
@@ -66,7 +67,12 @@ bool gcgrey_large(struct gcmarker *m, uint64_t page, uint32_t word,
 // gcgrey_set sets a mark bit; false: somebody else has.
 RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
 {
-	(void)m;
+	if (m->alone) {
+		uint64_t old = atomic_u64_load_relaxed(word);
+
+		atomic_u64_store_relaxed(word, old | bit);
+		return !(old & bit);
+	}
 	return !(atomic_u64_or_relaxed(word, bit) & bit);
 }
 
@@ -116,10 +122,9 @@ RT_INLINE bool gcgrey_marked(const struct gcmarker *m, uintptr_t w)
 	unsigned i = (w >> (RT_GRANULE_SHIFT + 6)) % RT_PAGE_WORDS;
 	uint64_t bit = UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
 
-	return !arena.align8 &&
-	       (atomic_u64_load_relaxed(
-			&arena.lines[page].line[m->mark_line][i]) &
-		bit);
+	return !arena.align8 && (atomic_u64_load_relaxed(
+				     &arena.lines[page].line[m->mark_line][i]) &
+				 bit);
 }
 
 #endif

@@ -136,7 +136,8 @@ static void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
 	void *obj;
 
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
-	if (!door_allocating(t) || !gckind_valid(kind) || n > PTRDIFF_MAX)
+	// What the range can never hold is refused before anything is tried.
+	if (!door_allocating(t) || !gckind_valid(kind) || n > arena.reserved)
 		return NULL;
 	if (n == 0)
 		return &zerobase;

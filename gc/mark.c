@@ -20,21 +20,23 @@ static void take(struct gcmarker *m, uintptr_t entry)
 // drain works until no word is left, here or shared.
 static void drain(struct gcmarker *m)
 {
-	uintptr_t queue[GCMARK_QUEUE] = {0};
-	unsigned i = 0;
-	unsigned idle = 0; // rounds in which nothing went in or out
+	uintptr_t queue[GCMARK_QUEUE];
+	unsigned head = 0; // of the oldest word
+	unsigned n = 0;
 
-	while (idle < GCMARK_QUEUE) {
-		uintptr_t in = gcwork_pop(&m->work);
-		uintptr_t out = queue[i];
+	for (;;) {
+		while (n < GCMARK_QUEUE && gcwork_any(&m->work)) {
+			uintptr_t w = gcwork_pop(&m->work);
 
-		if (in != 0)
-			gcgrey_prefetch(m, in);
-		queue[i] = in;
-		i = (i + 1) % GCMARK_QUEUE;
-		if (out != 0)
-			take(m, out);
-		idle = in == 0 && out == 0 ? idle + 1 : 0;
+			gcgrey_prefetch(m, w);
+			queue[(head + n++) % GCMARK_QUEUE] = w;
+		}
+		if (n != 0) {
+			n--;
+			take(m, queue[head++ % GCMARK_QUEUE]);
+		} else if (!gcwork_more(&m->work)) {
+			return;
+		}
 	}
 }
 
@@ -72,8 +74,8 @@ static void rescan_page(struct gcmarker *m, uint64_t page)
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
 		uintptr_t base = s->base + slot * s->elemsize;
-		uintptr_t end = mspan_is_large(s) ? mspan_limit(s)
-						  : base + s->elemsize;
+		uintptr_t end =
+		    mspan_is_large(s) ? mspan_limit(s) : base + s->elemsize;
 
 		if (base >= lo && base < lo + RT_PAGE_SIZE &&
 		    mspan_test(s, m->mark_line, slot))
@@ -91,7 +93,8 @@ static void drain_overflow(struct gcmarker *m)
 	while (m->overflowed) {
 		m->overflowed = false;
 		for (uint64_t i = 0; i < words; i++) {
-			uint64_t x = atomic_u64_load_relaxed(&arena.overflow[i]);
+			uint64_t x =
+			    atomic_u64_load_relaxed(&arena.overflow[i]);
 
 			atomic_u64_store_relaxed(&arena.overflow[i], 0);
 			for (; x; x &= x - 1)
@@ -194,6 +197,7 @@ struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
 	m->used = arena_used();
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
+	m->alone = true;
 	m->overflowed = false;
 	m->marked_bytes = m->marked_objects = m->scanned_bytes = 0;
 	gcwork_init(&m->work, p);

@@ -73,10 +73,10 @@ static struct sums sum_classes(const struct heapstats_totals *h,
 			       struct rt_memstats_size *by_size)
 {
 	struct sums s = {
-		.total_alloc = h->large_alloc,
-		.total_free = h->large_free,
-		.mallocs = h->large_alloc_count,
-		.frees = h->large_free_count,
+	    .total_alloc = h->large_alloc,
+	    .total_free = h->large_free,
+	    .mallocs = h->large_alloc_count,
+	    .frees = h->large_free_count,
 	};
 
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++) {
@@ -90,7 +90,7 @@ static struct sums sum_classes(const struct heapstats_totals *h,
 		s.frees += frees;
 		if (c < RT_BY_SIZE)
 			by_size[c] = (struct rt_memstats_size){
-				(uint32_t)size, 0, mallocs, frees};
+			    (uint32_t)size, 0, mallocs, frees};
 	}
 	// Go counts combined tiny allocations on both sides: they appear and
 	// vanish with their block, one by one nobody follows them.
@@ -102,10 +102,9 @@ static struct sums sum_classes(const struct heapstats_totals *h,
 static uint64_t sum_sys(const struct loads *l)
 {
 	return l->heap_in_use + l->heap_free + l->heap_released +
-	       l->stacks_sys + l->mspan_sys + l->mcache_sys +
-	       l->buckhash_sys + l->gc_misc_sys + l->other_sys +
-	       l->heap.in_stacks + l->heap.in_work_bufs +
-	       l->heap.in_ptr_scalar_bits;
+	       l->stacks_sys + l->mspan_sys + l->mcache_sys + l->buckhash_sys +
+	       l->gc_misc_sys + l->other_sys + l->heap.in_stacks +
+	       l->heap.in_work_bufs + l->heap.in_ptr_scalar_bits;
 }
 
 // ---- double check ----
@@ -149,21 +148,18 @@ static const char *double_check(const struct loads *l, const struct sums *s,
 {
 	const struct heapstats_totals *h = &l->heap;
 	const struct pair pairs[] = {
-		{"heapInUse", l->heap_in_use, "consistent value", h->in_heap,
-		 "heapInUse and consistent stats are not equal"},
-		{"heapReleased", l->heap_released, "consistent value",
-		 h->released,
-		 "heapReleased and consistent stats are not equal"},
-		{"global value", l->heap_in_use + l->heap_free,
-		 "consistent value",
-		 h->committed - h->in_stacks - h->in_work_bufs -
-			 h->in_ptr_scalar_bits,
-		 "measures of the retained heap are not equal"},
-		{"totalAlloc", l->total_alloc, "consistent value",
-		 s->total_alloc,
-		 "totalAlloc and consistent stats are not equal"},
-		{"totalFree", l->total_free, "consistent value", s->total_free,
-		 "totalFree and consistent stats are not equal"},
+	    {"heapInUse", l->heap_in_use, "consistent value", h->in_heap,
+	     "heapInUse and consistent stats are not equal"},
+	    {"heapReleased", l->heap_released, "consistent value", h->released,
+	     "heapReleased and consistent stats are not equal"},
+	    {"global value", l->heap_in_use + l->heap_free, "consistent value",
+	     h->committed - h->in_stacks - h->in_work_bufs -
+		 h->in_ptr_scalar_bits,
+	     "measures of the retained heap are not equal"},
+	    {"totalAlloc", l->total_alloc, "consistent value", s->total_alloc,
+	     "totalAlloc and consistent stats are not equal"},
+	    {"totalFree", l->total_free, "consistent value", s->total_free,
+	     "totalFree and consistent stats are not equal"},
 	};
 
 	text_init(t);
@@ -233,8 +229,8 @@ static void fill_heap(rt_memstats *m, const struct loads *l,
 	m->mcache_inuse = l->mcache_inuse;
 	m->mcache_sys = l->mcache_sys;
 	m->buckhash_sys = l->buckhash_sys;
-	m->gc_sys = l->gc_misc_sys + l->heap.in_work_bufs +
-		    l->heap.in_ptr_scalar_bits;
+	m->gc_sys =
+	    l->gc_misc_sys + l->heap.in_work_bufs + l->heap.in_ptr_scalar_bits;
 	m->other_sys = l->other_sys;
 }
 

@@ -40,9 +40,9 @@ uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
 
 	if (rule->percent < 0)
 		return GCPACER_NEVER;
-	growth = base_max(percent_of(add_sat(found->heap_marked, roots),
-				     rule->percent),
-			  headroom(rule->headroom, found->heap_marked));
+	growth = base_max(
+	    percent_of(add_sat(found->heap_marked, roots), rule->percent),
+	    headroom(rule->headroom, found->heap_marked));
 	return base_max(add_sat(found->heap_marked, growth),
 			percent_of(rule->heap_min, rule->percent));
 }

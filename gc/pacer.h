@@ -18,8 +18,8 @@ struct gcpacer_rule {
 
 // What the last collection found.
 struct gcpacer_found {
-	uint64_t heap_marked; // bytes
-	uint64_t stack_scan;  // bytes of stacks
+	uint64_t heap_marked;  // bytes
+	uint64_t stack_scan;   // bytes of stacks
 	uint64_t globals_scan; // bytes of root ranges
 };
 

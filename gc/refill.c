@@ -1,6 +1,7 @@
 #include "gc/refill.h"
 
 #include "runtime/mcentral.h"
+#include "runtime/throw.h"
 
 bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		    bool uninit)
@@ -15,6 +16,7 @@ bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		s = mheap_alloc_small(p, &mc->heap, sc);
 	if (!s)
 		return false;
+	RT_ASSERT(mspan_check(s) == NULL);
 	mcache_set_span(mc, sc, s);
 	return mcache_next_run(mc, sc, uninit);
 }

@@ -4,6 +4,11 @@
 #include <rt/thread.h>
 #include <string.h>
 
+#include "runtime/oscall.h"
+
+// Bytes of a stack that are asked for at once.
+enum { STACK_STEP = 1 << 20 };
+
 static struct {
 	struct rt_mutex lock;
 	struct gcroots_range *range;
@@ -19,11 +24,11 @@ static size_t table_bytes(size_t room)
 // table_grow doubles the table; lock held.
 static bool table_grow(void)
 {
-	size_t room = roots.room == 0 ? sysmem_page_size() /
-						sizeof(struct gcroots_range)
-				      : 2 * roots.room;
+	size_t room = roots.room == 0
+			  ? sysmem_page_size() / sizeof(struct gcroots_range)
+			  : 2 * roots.room;
 	struct gcroots_range *table =
-		sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
+	    sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
 
 	if (!table)
 		return false;
@@ -44,8 +49,7 @@ bool gcroots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 	rt_lock(&roots.lock);
 	ok = roots.n < roots.room || table_grow();
 	if (ok)
-		roots.range[roots.n++] =
-			(struct gcroots_range){lo, hi, flags};
+		roots.range[roots.n++] = (struct gcroots_range){lo, hi, flags};
 	rt_unlock(&roots.lock);
 	return ok;
 }
@@ -84,6 +88,28 @@ struct gcroots_range gcroots_range(size_t i)
 	return roots.range[i];
 }
 
+// mapped_from is the lowest address from which all memory up to hi is mapped,
+// at least lo.  The system lets the main thread's stack grow as it is used:
+// nothing was ever written below what is mapped, and to read there makes it
+// grow, or fails.
+static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi)
+{
+	size_t page = sysmem_page_size();
+	uintptr_t from = base_align_down(hi - 1, page);
+	uintptr_t limit = base_align_up(lo, page);
+	size_t step = STACK_STEP;
+
+	while (from > limit && step >= page) {
+		size_t n = base_min(step, from - limit);
+
+		if (oscall_unmapped((void *)(from - n), n))
+			step /= 2;
+		else
+			from -= n;
+	}
+	return from > limit ? from : lo;
+}
+
 bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 		   struct gcroots_range *registers)
 {
@@ -100,6 +126,7 @@ bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 	// A thread that runs on another stack than it attached with: all of
 	// the attached one.
 	if (c->frame.sp < c->lo || c->frame.sp > c->hi)
-		stack->lo = base_align_up(c->lo, sizeof(uintptr_t));
+		stack->lo =
+		    base_align_up(mapped_from(c->lo, c->hi), sizeof(uintptr_t));
 	return true;
 }

@@ -50,10 +50,11 @@ static void memory_fini(void)
 static void pacer_init(const rt_config *c)
 {
 	gcpacer = (struct gcpacer){
-		.rule = {
-			.percent = c->gc_percent,
-			.heap_min = c->heap_min,
-			.headroom = c->heap_headroom,
+	    .rule =
+		{
+		    .percent = c->gc_percent,
+		    .heap_min = c->heap_min,
+		    .headroom = c->heap_headroom,
 		},
 	};
 	gcpacer_commit();
@@ -69,8 +70,7 @@ static int start(const rt_config *c)
 	if (!attach_init() || !memory_init(c))
 		return RT_ENOMEM;
 	door.config = *c;
-	atomic_u32_store_relaxed(&door.double_check,
-				 (uint32_t)c->double_check);
+	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
 	gccycle_set_past_end(c->past_end != 0);
 	pacer_init(c);
 	gcstats_init((uint32_t)c->max_procs);
@@ -91,8 +91,7 @@ int rt_init(const rt_config *c)
 	if (!atomic_u32_cas_acquire(&door.life, DOOR_NONE, DOOR_STARTING))
 		return RT_ESTATE;
 	error = start(&config);
-	atomic_u32_store_release(&door.life,
-				 error ? DOOR_NONE : DOOR_READY);
+	atomic_u32_store_release(&door.life, error ? DOOR_NONE : DOOR_READY);
 	return error;
 }
 

@@ -23,7 +23,7 @@ void rt_safepoint(void)
 // which hands in the caller's registers and stack pointer.
 int safepoint_enter_region(const struct context_frame *frame);
 
-int safepoint_enter_region(const struct context_frame *frame)
+RT_CALLED_BY_ASM int safepoint_enter_region(const struct context_frame *frame)
 {
 	int error = door_attached(false);
 	struct rt_proc *p = proc_self();

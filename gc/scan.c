@@ -1,31 +1,11 @@
 #include "gc/scan.h"
 
-// Words are read as they are: the mutators stand, or the object is private;
-// a sanitizer may have poisoned part of it.
-RT_NO_SANITIZE
-uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
-{
-	uintptr_t base = m->base;
-	uint64_t used = m->used;
-
-	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = *(const uintptr_t *)lo;
-
-		if ((uint64_t)(w - base) >= used)
-			continue;
-		if (!gcwork_push(&m->work, w & ~(uintptr_t)7))
-			return lo;
-	}
-	return hi;
-}
-
-// overflow remembers that a marked object has to be scanned again.
-static void overflow(struct gcmarker *m, uintptr_t base)
+void gcscan_overflow(struct gcmarker *m, uintptr_t base)
 {
 	uint64_t page = (uint64_t)(base - m->base) >> RT_PAGE_SHIFT;
 
-	atomic_u64_or_relaxed(&arena.overflow[page / 64],
-			      UINT64_C(1) << (page % 64));
+	atomic_u64_or_relaxed(&arena.overflow[page / 64], UINT64_C(1)
+							      << (page % 64));
 	m->overflowed = true;
 }
 
@@ -37,17 +17,16 @@ static void scan_piece(struct gcmarker *m, uintptr_t base, uintptr_t lo,
 	if (hi - lo > GCSCAN_PIECE) {
 		hi = lo + GCSCAN_PIECE;
 		if (!gcwork_push(&m->work, hi | GCWORK_MORE)) {
-			overflow(m, base);
+			gcscan_overflow(m, base);
 			return;
 		}
 	}
 	if (gcscan_words(m, lo, hi) != hi)
-		overflow(m, base);
+		gcscan_overflow(m, base);
 }
 
-void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
+void gcscan_pieces(struct gcmarker *m, const struct gcgrey *o)
 {
-	m->scanned_bytes += o->size;
 	scan_piece(m, o->base, o->base,
 		   o->base + base_align_down(o->size, sizeof(uintptr_t)));
 }
@@ -55,7 +34,7 @@ void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
 void gcscan_more(struct gcmarker *m, uintptr_t at)
 {
 	const struct mspan *s =
-		arena_span((uint64_t)(at - m->base) >> RT_PAGE_SHIFT);
+	    arena_span((uint64_t)(at - m->base) >> RT_PAGE_SHIFT);
 
 	scan_piece(m, s->base, at,
 		   base_align_down(mspan_limit(s), sizeof(uintptr_t)));

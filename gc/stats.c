@@ -23,8 +23,7 @@ int rt_read_memstats(rt_memstats *m)
 		return error;
 	v = world_enter(RT_STOP_READ_MEMSTATS);
 	mstats_read(v.p, &result,
-		    (int)atomic_u32_load_relaxed(&door.double_check),
-		    &report);
+		    (int)atomic_u32_load_relaxed(&door.double_check), &report);
 	world_report(&report);
 	world_leave(&v);
 	*m = result;
@@ -86,8 +85,7 @@ static void take_snapshot(struct metrics_snapshot *s)
 	s->other_sys = gauge_load(&gauges.other_sys);
 	s->heap_goal = atomic_u64_load_relaxed(&gcpacer.goal);
 	s->heap_marked = atomic_u64_load_relaxed(&gcpacer.heap_marked);
-	s->gc_percent =
-		(int)(int64_t)atomic_u64_load_relaxed(&gcpacer.percent);
+	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&gcpacer.percent);
 	s->memory_limit = (uint64_t)door.config.memory_limit;
 	s->max_procs = (uint64_t)door.config.max_procs;
 	s->nthreads = atomic_u32_load_relaxed(&procs.attached);

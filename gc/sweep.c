@@ -20,7 +20,6 @@ struct found {
 
 void gcsweep_begin(void)
 {
-	RT_ASSERT(gcsweep_done());
 	atomic_u32_store_release(&sweep.left,
 				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
 }
@@ -42,8 +41,7 @@ static uint32_t sweep_lines(struct mspan *s, uint32_t gen, uint32_t *live)
 	for (unsigned w = 0; w < mspan_words(s); w++) {
 		atomic_u64 *old_word = mspan_word(s, now ^ 1, w);
 		uint64_t old = atomic_u64_load_relaxed(old_word);
-		uint64_t new =
-			atomic_u64_load_relaxed(mspan_word(s, now, w));
+		uint64_t new = atomic_u64_load_relaxed(mspan_word(s, now, w));
 
 		if (RT_UNLIKELY(new & ~old))
 			rt_throw_value("found pointer to free object", "span",
@@ -149,7 +147,8 @@ bool gcsweep_chunk(struct rt_proc *p)
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	do
 		left = atomic_u32_load_relaxed(&sweep.left);
-	while (left != 0 && !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
+	while (left != 0 &&
+	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
 	if (left != 0)
 		chunk_sweep(p, left - 1);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);

@@ -5,17 +5,36 @@
 static struct {
 	struct lfstack full;
 	struct lfstack empty;
-	struct rt_mutex lock;	// of what follows
-	struct mspan *spans;	// all that are in use
+	struct rt_mutex lock; // of what follows
+	struct mspan *spans;  // all that are in use
 	uint32_t nspans;
 	uint32_t limit;
 } work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF), .limit = UINT32_MAX};
 
+// use makes b, with its entries, the current buffer.
+static void use(struct gcwork *w, struct gcworkbuf *b)
+{
+	w->bottom = b->entry;
+	w->top = b->entry + b->n;
+	w->limit = b->entry + GCWORK_ENTRIES;
+}
+
+// put_down lets go of the current buffer.
+static struct gcworkbuf *put_down(struct gcwork *w)
+{
+	struct gcworkbuf *b =
+	    (struct gcworkbuf *)((char *)w->bottom -
+				 offsetof(struct gcworkbuf, entry));
+
+	b->n = (uint64_t)(w->top - w->bottom);
+	return b;
+}
+
 void gcwork_init(struct gcwork *w, struct rt_proc *p)
 {
 	w->p = p;
-	w->buf = &w->first;
 	w->first.n = 0;
+	use(w, &w->first);
 }
 
 // add_span cuts a new span into empty buffers.
@@ -54,8 +73,8 @@ bool gcwork_spill(struct gcwork *w)
 		empty = lfstack_pop(&work.empty);
 	if (!empty)
 		return false;
-	lfstack_push(&work.full, &w->buf->node);
-	w->buf = (struct gcworkbuf *)empty;
+	lfstack_push(&work.full, &put_down(w)->node);
+	use(w, (struct gcworkbuf *)empty);
 	return true;
 }
 
@@ -65,8 +84,8 @@ bool gcwork_more(struct gcwork *w)
 
 	if (!full)
 		return false;
-	lfstack_push(&work.empty, &w->buf->node);
-	w->buf = (struct gcworkbuf *)full;
+	lfstack_push(&work.empty, &put_down(w)->node);
+	use(w, (struct gcworkbuf *)full);
 	return true;
 }
 

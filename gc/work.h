@@ -25,15 +25,18 @@ enum {
 
 struct gcworkbuf {
 	RT_CACHE_ALIGNED struct lfnode node;
-	uint64_t n;
+	uint64_t n; // entries, while no marker has it
 	uintptr_t entry[GCWORK_ENTRIES];
 };
 static_assert(sizeof(struct gcworkbuf) == GCWORK_BUF_BYTES, "as in Go");
 
-// One marker's end of the work.
+// One marker's end of the work.  The pointers have a type of their own, so
+// that storing an entry does not make the compiler load them again.
 struct gcwork {
-	struct gcworkbuf *buf; // current
-	struct rt_proc *p;     // whose statistics count new spans
+	uintptr_t *top;		// behind the newest entry of the current buffer
+	uintptr_t *bottom;	// its first entry
+	uintptr_t *limit;	// behind its last place
+	struct rt_proc *p;	// whose statistics count new spans
 	struct gcworkbuf first; // never runs out
 };
 
@@ -42,23 +45,28 @@ void gcwork_init(struct gcwork *w, struct rt_proc *p);
 // gcwork_spill makes room in a full current buffer; false: refused.
 bool gcwork_spill(struct gcwork *w);
 
-// gcwork_more makes a shared full buffer the current one; false: none.
+// gcwork_more makes a shared full buffer the current one, which is empty;
+// false: none.
 bool gcwork_more(struct gcwork *w);
 
 RT_INLINE bool gcwork_push(struct gcwork *w, uintptr_t entry)
 {
-	if (RT_UNLIKELY(w->buf->n == GCWORK_ENTRIES) && !gcwork_spill(w))
+	if (RT_UNLIKELY(w->top == w->limit) && !gcwork_spill(w))
 		return false;
-	w->buf->entry[w->buf->n++] = entry;
+	*w->top++ = entry;
 	return true;
 }
 
-// gcwork_pop returns 0 when nothing is left here or shared.
+// gcwork_any tells whether the current buffer has an entry; gcwork_pop takes
+// the newest.
+RT_INLINE bool gcwork_any(const struct gcwork *w)
+{
+	return w->top != w->bottom;
+}
+
 RT_INLINE uintptr_t gcwork_pop(struct gcwork *w)
 {
-	if (RT_UNLIKELY(w->buf->n == 0) && !gcwork_more(w))
-		return 0;
-	return w->buf->entry[--w->buf->n];
+	return *--w->top;
 }
 
 // gcwork_release gives all buffers back to the heap; nothing is left in them.

@@ -30,9 +30,9 @@ struct world_visit world_enter(int reason)
 {
 	struct rt_proc *p = proc_self();
 	struct world_visit v = {
-		.p = p && !p->in_region ? p : NULL,
-		.reason = reason,
-		.own = p && p->stopper,
+	    .p = p && !p->in_region ? p : NULL,
+	    .reason = reason,
+	    .own = p && p->stopper,
 	};
 
 	if (!v.own)

@@ -17,10 +17,10 @@ static const struct {
 	const char *name;
 	unsigned bits_per_page;
 } tables[TABLES] = {
-	[TABLE_LINES] = {"mark and alloc bits", 8 * sizeof(struct pagebits)},
-	[TABLE_WORDS] = {"page words", 32},
-	[TABLE_SPANS] = {"span table", 64},
-	[TABLE_OVERFLOW] = {"mark overflow", 1},
+    [TABLE_LINES] = {"mark and alloc bits", 8 * sizeof(struct pagebits)},
+    [TABLE_WORDS] = {"page words", 32},
+    [TABLE_SPANS] = {"span table", 64},
+    [TABLE_OVERFLOW] = {"mark overflow", 1},
 };
 
 #define DEFAULT_RANGE (UINT64_C(1) << 40)
@@ -87,19 +87,30 @@ void arena_fini(void)
 	arena = (struct arena){0};
 }
 
+static bool tables_grow(uint32_t nchunks)
+{
+	for (unsigned i = 0; i < TABLES; i++)
+		if (!systable_grow(&arena.table[i], table_bytes(i, nchunks)))
+			return false;
+	return true;
+}
+
 bool arena_grow(uint32_t nchunks)
 {
 	uint64_t used = atomic_u64_load_relaxed(&arena.used);
 	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
+	void *end = (void *)(arena.base + used);
 
 	if (bytes > arena.reserved)
 		return false;
-	for (unsigned i = 0; i < TABLES; i++)
-		if (!systable_grow(&arena.table[i], table_bytes(i, nchunks)))
-			return false;
-	if (!sysmem_map((void *)(arena.base + used), bytes - used,
-			&gauges.heap_released))
+	// The memory first: it is sixty times as much, so what is too large
+	// is refused before there are tables for it, which would stay.
+	if (!sysmem_map(end, bytes - used, &gauges.heap_released))
 		return false;
+	if (!tables_grow(nchunks)) {
+		sysmem_unmap(end, bytes - used, &gauges.heap_released);
+		return false;
+	}
 	// A program of a few objects stays with small pages: the first chunk
 	// is not worth a huge page of which it would touch a corner.
 	if (used == 0)
@@ -111,27 +122,25 @@ bool arena_grow(uint32_t nchunks)
 }
 
 void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
-		   unsigned sizeclass, unsigned kind,
-		   enum pageword_state state)
+		   unsigned sizeclass, unsigned kind, enum pageword_state state)
 {
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(
-			&arena.words[page + i],
-			pageword_make(sizeclass, kind, state, i));
+		    &arena.words[page + i],
+		    pageword_make(sizeclass, kind, state, i));
 }
 
-void arena_set_state(uint64_t page, uint64_t npages,
-		     enum pageword_state state)
+void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 {
 	uint32_t old = arena_word(page);
 
 	for (uint64_t i = 0; i < npages; i++)
-		atomic_u32_store_release(
-			&arena.words[page + i],
-			pageword_make(pageword_class(old), pageword_kind(old),
-				      state, i));
+		atomic_u32_store_release(&arena.words[page + i],
+					 pageword_make(pageword_class(old),
+						       pageword_kind(old),
+						       state, i));
 }
 
 void arena_withdraw(uint64_t page, uint64_t npages)

@@ -29,9 +29,9 @@ struct pagebits {
 static_assert(sizeof(struct pagebits) == 128, "two lines");
 
 enum pageword_state {
-	PAGEWORD_NONE,	 // free, or never used
-	PAGEWORD_HEAP,	 // part of a span of objects
-	PAGEWORD_MANUAL, // part of a stack or work buffer span
+	PAGEWORD_NONE,	     // free, or never used
+	PAGEWORD_HEAP,	     // part of a span of objects
+	PAGEWORD_MANUAL,     // part of a stack or work buffer span
 	PAGEWORD_SETTING_UP, // a large object that is not zeroed yet
 };
 
@@ -78,14 +78,14 @@ RT_INLINE uint32_t pageword_place(uint32_t w)
 }
 
 struct arena {
-	uintptr_t base;	    // 64 MiB aligned
-	uint64_t reserved;  // bytes of address space for objects
-	atomic_u64 used;    // bytes of the prefix that is the heap; grows
+	uintptr_t base;	   // 64 MiB aligned
+	uint64_t reserved; // bytes of address space for objects
+	atomic_u64 used;   // bytes of the prefix that is the heap; grows
 	struct pagebits *lines;
 	atomic_u32 *words;
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
-	bool align8; // the classes of 8 and 24 bytes are in use
+	bool align8;		  // the classes of 8 and 24 bytes are in use
 	struct systable table[4]; // behind the four above
 };
 
@@ -97,8 +97,8 @@ extern struct arena arena;
 bool arena_init(uint64_t max_heap);
 void arena_fini(void);
 
-// arena_grow makes the heap nchunks chunks long: tables first, then memory,
-// counted in heap_released.  Heap lock held.  False: refused or beyond the
+// arena_grow makes the heap nchunks chunks long: memory first, counted in
+// heap_released, then tables.  Heap lock held.  False: refused or beyond the
 // range; nothing that is counted changed but what tables gained.
 bool arena_grow(uint32_t nchunks);
 
@@ -150,8 +150,7 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   enum pageword_state state);
 
 // arena_set_state changes the state in all words of a published span.
-void arena_set_state(uint64_t page, uint64_t npages,
-		     enum pageword_state state);
+void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 
 // arena_withdraw makes the pages of a span free pages again: words, then
 // spans.

@@ -41,7 +41,9 @@ typedef struct {
 } atomic_ptr;
 
 // A read-modify-write of AO orders everything but a later plain load on
-// aarch64; this closes the gap.
+// aarch64; this closes the gap.  On x86-64 a seqcst store or read-modify-write
+// is a full barrier, so that a seqcst load needs none: AO_load_full would
+// spend 20 ns on a second one.
 #if defined(__x86_64__)
 #define ATOMIC_SEQCST_FENCE() ((void)0)
 #else
@@ -72,12 +74,14 @@ RT_INLINE void atomic_u64_store_release(atomic_u64 *a, uint64_t v)
 
 RT_INLINE uint64_t atomic_u64_load_seqcst(const atomic_u64 *a)
 {
-	return AO_load_full(&a->word);
+	ATOMIC_SEQCST_FENCE();
+	return AO_load_acquire(&a->word);
 }
 
 RT_INLINE void atomic_u64_store_seqcst(atomic_u64 *a, uint64_t v)
 {
-	AO_store_full(&a->word, v);
+	AO_store_release(&a->word, v);
+	AO_nop_full();
 }
 
 // atomic_u64_add_relaxed adds n (which may be a negative number converted) and
@@ -199,12 +203,14 @@ RT_INLINE void atomic_u32_store_release(atomic_u32 *a, uint32_t v)
 
 RT_INLINE uint32_t atomic_u32_load_seqcst(const atomic_u32 *a)
 {
-	return AO_int_load_full(&a->word);
+	ATOMIC_SEQCST_FENCE();
+	return AO_int_load_acquire(&a->word);
 }
 
 RT_INLINE void atomic_u32_store_seqcst(atomic_u32 *a, uint32_t v)
 {
-	AO_int_store_full(&a->word, v);
+	AO_int_store_release(&a->word, v);
+	AO_nop_full();
 }
 
 // atomic_u32_add_relaxed adds n (which may be a negative number converted) and
@@ -327,7 +333,8 @@ RT_INLINE void *atomic_ptr_load_acquire(const atomic_ptr *a)
 
 RT_INLINE void *atomic_ptr_load_seqcst(const atomic_ptr *a)
 {
-	return (void *)AO_load_full(&a->word);
+	ATOMIC_SEQCST_FENCE();
+	return (void *)AO_load_acquire(&a->word);
 }
 
 RT_INLINE void atomic_ptr_store_relaxed(atomic_ptr *a, const void *v)
@@ -342,7 +349,8 @@ RT_INLINE void atomic_ptr_store_release(atomic_ptr *a, const void *v)
 
 RT_INLINE void atomic_ptr_store_seqcst(atomic_ptr *a, const void *v)
 {
-	AO_store_full(&a->word, (AO_t)v);
+	AO_store_release(&a->word, (AO_t)v);
+	AO_nop_full();
 }
 
 // ---- waiting ----

@@ -14,6 +14,13 @@
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RT_NORETURN __attribute__((noreturn))
 #define RT_NOINLINE __attribute__((noinline))
+// A function that only assembly calls stays what it is, also for an optimiser
+// that sees the whole library (-flto).
+#if __has_attribute(externally_visible)
+#define RT_CALLED_BY_ASM __attribute__((used, externally_visible))
+#else
+#define RT_CALLED_BY_ASM __attribute__((used))
+#endif
 #define RT_INLINE static inline __attribute__((always_inline))
 
 // Counters that different threads write stand on lines of their own.

@@ -32,4 +32,12 @@ struct context {
 // context_save records the caller's preserved registers and stack pointer.
 void context_save(struct context_frame *frame);
 
+// context_keep comes after the last call during which what context_save
+// recorded has to stay true.  That call could be made as a jump otherwise,
+// and then the frame is gone that the caller's registers were spilled to.
+RT_INLINE void context_keep(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
 #endif

@@ -24,13 +24,13 @@ struct gauges {
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	// Moved with mappings.
 	RT_CACHE_ALIGNED atomic_u64 mapped_ready; // bytes mapped and usable
-	atomic_u64 stacks_sys;	// bytes mapped for thread stacks: 0
-	atomic_u64 mspan_sys;	// bytes mapped for mspans
-	atomic_u64 mcache_sys;	// bytes mapped for mcaches
+	atomic_u64 stacks_sys;	 // bytes mapped for thread stacks: 0
+	atomic_u64 mspan_sys;	 // bytes mapped for mspans
+	atomic_u64 mcache_sys;	 // bytes mapped for mcaches
 	atomic_u64 buckhash_sys; // bytes mapped for profiles: 0
-	atomic_u64 gc_misc_sys;	// bytes mapped for bitmaps, tables, summaries
-	atomic_u64 other_sys;	// bytes mapped for everything else
-	atomic_u64 mspan_inuse;	// bytes of mspans handed out
+	atomic_u64 gc_misc_sys;	 // bytes mapped for bitmaps, tables, summaries
+	atomic_u64 other_sys;	 // bytes mapped for everything else
+	atomic_u64 mspan_inuse;	 // bytes of mspans handed out
 	atomic_u64 mcache_inuse; // bytes of mcaches of attached threads
 };
 

@@ -35,8 +35,7 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 	uint64_t waits = base_min(i->stopping_cpu, between);
 
 	c->gc_pause += stopped * i->nprocs + waits;
-	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle +
-		      c->gc_pause;
+	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
 	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
 	c->idle += base_sub_sat(between - waits, i->threads_cpu);
 	c->total += i->wall * i->nprocs;
@@ -93,12 +92,12 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	struct gcstats_cycles *r = &state.cycles;
 	uint64_t threads_cpu = gcstats_threads_cpu();
 	struct cpustats_interval interval = {
-		.nprocs = state.nprocs,
-		.wall = base_sub_sat(c->now, state.last_now),
-		.stopped = c->stopped,
-		.stopping_cpu = c->stopping_cpu,
-		.threads_cpu = base_sub_sat(c->threads_cpu_begin,
-					    state.last_threads_cpu),
+	    .nprocs = state.nprocs,
+	    .wall = base_sub_sat(c->now, state.last_now),
+	    .stopped = c->stopped,
+	    .stopping_cpu = c->stopping_cpu,
+	    .threads_cpu =
+		base_sub_sat(c->threads_cpu_begin, state.last_threads_cpu),
 	};
 	double fraction;
 
@@ -122,10 +121,10 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 
 void gcstats_record_stop(int reason, const struct rt_stop_times *times)
 {
-	int who = reason == RT_STOP_GC_MARK_TERM ||
-				  reason == RT_STOP_GC_SWEEP_TERM
-			  ? GCSTATS_GC
-			  : GCSTATS_OTHER;
+	int who =
+	    reason == RT_STOP_GC_MARK_TERM || reason == RT_STOP_GC_SWEEP_TERM
+		? GCSTATS_GC
+		: GCSTATS_OTHER;
 
 	histogram_record(&gcstats.stopping[who], (int64_t)times->stopping_ns);
 	histogram_record(&gcstats.total[who], (int64_t)times->total_ns);
@@ -136,18 +135,25 @@ void gcstats_read_cycles(struct gcstats_cycles *cycles)
 	uint64_t copy[WORDS];
 	uint64_t done;
 
-	do {
+	for (;;) {
 		done = atomic_u64_load_acquire(&record.done);
 		for (unsigned i = 0; i < WORDS; i++)
 			copy[i] = atomic_u64_load_acquire(&record.word[i]);
-	} while (atomic_u64_load_relaxed(&record.begun) != done);
+		if (atomic_u64_load_relaxed(&record.begun) == done)
+			break;
+		// The writer may have lost its processor to this very loop.
+		oscall_yield();
+	}
 	memcpy(cycles, copy, sizeof copy);
 }
 
 void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
 {
-	do {
+	for (;;) {
 		gcstats_read_cycles(cycles);
 		pausering_read(&gcstats.pauses, pauses);
-	} while (pauses->count != cycles->num_gc);
+		if (pauses->count == cycles->num_gc)
+			return;
+		oscall_yield(); // the writer is between the two
+	}
 }

@@ -26,19 +26,19 @@ struct cpustats {
 	uint64_t scavenge_assist;
 	uint64_t scavenge_background;
 	uint64_t scavenge_total;
-	uint64_t idle; // processor time that attached threads did not use
-	uint64_t user; // the rest
+	uint64_t idle;	// processor time that attached threads did not use
+	uint64_t user;	// the rest
 	uint64_t total; // processors x wall time
 };
 
 // What is known of one interval, from the end of one collection to the end
 // of the next.
 struct cpustats_interval {
-	uint64_t nprocs;     // processors that may be used
-	uint64_t wall;	     // ns, all of it
-	uint64_t stopped;    // ns of it in collections' stops
+	uint64_t nprocs;       // processors that may be used
+	uint64_t wall;	       // ns, all of it
+	uint64_t stopped;      // ns of it in collections' stops
 	uint64_t stopping_cpu; // ns that threads waited for others to stand
-	uint64_t threads_cpu; // ns CPU of attached threads outside the stops
+	uint64_t threads_cpu;  // ns CPU of attached threads outside the stops
 };
 
 // cpustats_add accounts one interval.  Pure arithmetic, never negative.
@@ -48,13 +48,13 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
 struct gcstats_cycles {
 	uint64_t num_gc; // counts on in 64 bits
 	uint64_t num_forced_gc;
-	uint64_t last_gc_unix;	    // ns since 1970; 0: none yet
-	uint64_t last_gc_nanotime;  // ns
-	uint64_t gc_cpu_fraction;   // bits of a double
-	uint64_t scan_heap;	    // bytes of scanned objects
-	uint64_t scan_stack;	    // bytes of scanned stacks
-	uint64_t scan_globals;	    // bytes of scanned root ranges
-	uint64_t past_end_objects;  // kept only by a word equal to their end
+	uint64_t last_gc_unix;	   // ns since 1970; 0: none yet
+	uint64_t last_gc_nanotime; // ns
+	uint64_t gc_cpu_fraction;  // bits of a double
+	uint64_t scan_heap;	   // bytes of scanned objects
+	uint64_t scan_stack;	   // bytes of scanned stacks
+	uint64_t scan_globals;	   // bytes of scanned root ranges
+	uint64_t past_end_objects; // kept only by a word equal to their end
 	struct cpustats cpu;
 };
 
@@ -81,11 +81,11 @@ uint64_t gcstats_threads_cpu(void);
 // What a collection hands in at its end, world stopped.
 struct gcstats_cycle {
 	bool forced;
-	uint64_t now;		   // nanotime
-	uint64_t unix_now;	   // ns since 1970
-	uint64_t pause;		   // ns since the stop was asked for
-	uint64_t stopped;	   // ns since the last thread stood
-	uint64_t stopping_cpu;	   // ns
+	uint64_t now;		    // nanotime
+	uint64_t unix_now;	    // ns since 1970
+	uint64_t pause;		    // ns since the stop was asked for
+	uint64_t stopped;	    // ns since the last thread stood
+	uint64_t stopping_cpu;	    // ns
 	uint64_t threads_cpu_begin; // gcstats_threads_cpu when all stood
 	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
 };

@@ -16,8 +16,8 @@ static struct {
 	struct rt_mutex no_p;	// writers without a P; the move of gen
 	struct rt_mutex reader; // one reader folds or sums
 } stats = {
-	.no_p = RT_MUTEX_INIT(LOCKRANK_HEAPSTATS),
-	.reader = RT_MUTEX_INIT(LOCKRANK_READER),
+    .no_p = RT_MUTEX_INIT(LOCKRANK_HEAPSTATS),
+    .reader = RT_MUTEX_INIT(LOCKRANK_READER),
 };
 
 static atomic_u64 *slot_words(unsigned slot)
@@ -59,8 +59,8 @@ void heapstats_release(struct rt_proc *p)
 // wait_even returns when p was seen outside a change since gen moved.
 static void wait_even(const struct rt_proc *p)
 {
-	for (unsigned spins = 0;
-	     atomic_u32_load_seqcst(&p->stats_seq) % 2 != 0; spins++) {
+	for (unsigned spins = 0; atomic_u32_load_seqcst(&p->stats_seq) % 2 != 0;
+	     spins++) {
 		if (spins < SPINS_BEFORE_YIELD)
 			atomic_pause();
 		else
@@ -112,8 +112,8 @@ void heapstats_unsafe_read(struct heapstats_totals *out)
 	for (unsigned i = 0; i < WORDS; i++) {
 		sums[i] = 0;
 		for (unsigned slot = 0; slot < SLOTS; slot++)
-			sums[i] += atomic_u64_load_relaxed(
-				&slot_words(slot)[i]);
+			sums[i] +=
+			    atomic_u64_load_relaxed(&slot_words(slot)[i]);
 	}
 	rt_unlock(&stats.reader);
 }

@@ -52,8 +52,7 @@ struct heapstats_totals {
 	HEAPSTATS_FIELDS(uint64_t)
 };
 
-static_assert(sizeof(struct heapstats_delta) ==
-		      sizeof(struct heapstats_totals),
+static_assert(sizeof(struct heapstats_delta) == sizeof(struct heapstats_totals),
 	      "summed word by word");
 
 // heapstats_acquire begins a change: p is the calling thread's P, NULL when

@@ -17,7 +17,10 @@ struct rt_mutex {
 	enum lockrank rank;
 };
 
-#define RT_MUTEX_INIT(r) {.rank = (r)}
+#define RT_MUTEX_INIT(r)                                                       \
+	{                                                                      \
+		.rank = (r)                                                    \
+	}
 
 // rt_lock takes a mutex: spins for a moment, then sleeps.  It does not nest.
 void rt_lock(struct rt_mutex *m);

@@ -13,7 +13,8 @@ static struct {
 	unsigned n;
 } kept = {.lock = RT_MUTEX_INIT(LOCKRANK_MCACHE)};
 
-static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT, "a prefix of classes");
+static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT,
+	      "a prefix of classes");
 static_assert(RT_INLINE_MAX == 1024, "class 32");
 
 static struct rt_mcache *kept_take(void)
@@ -48,8 +49,8 @@ static void slots_init(struct rt_mcache *mc)
 		struct mcache_slot *slot = &mc->slots[sc];
 
 		slot->run = c < RT_RUN_CLASSES
-				    ? &mc->runs[kind * RT_RUN_CLASSES + c]
-				    : &slot->own;
+				? &mc->runs[kind * RT_RUN_CLASSES + c]
+				: &slot->own;
 	}
 }
 
@@ -151,7 +152,6 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
 		rt_throw("refill of span with free space remaining");
 	if (s->alloc_count >= s->nelems)
 		rt_throw("span has no free space");
-	RT_ASSERT(mspan_check(s) == NULL);
 	s->cached = 1;
 	slot->span = s;
 	slot->next_bit = 0;

@@ -17,17 +17,17 @@
 #include "runtime/mheap.h"
 
 struct mcache_slot {
-	struct mspan *span;  // cached here, or NULL
-	struct rt_run *run;  // in the table of the inline path, or own
+	struct mspan *span; // cached here, or NULL
+	struct rt_run *run; // in the table of the inline path, or own
 	struct rt_run own;
-	uint32_t next_bit;   // where the search for the next run begins
-	uint32_t nalloc;     // slots taken since the last count
+	uint32_t next_bit; // where the search for the next run begins
+	uint32_t nalloc;   // slots taken since the last count
 };
 
 enum {
 	// heap_live is published when this much has gathered.
 	MCACHE_LIVE_BATCH = 32 << 10,
-	MCACHE_STACK_ORDERS = 4,  // stacks of 2, 4, 8 and 16 KiB
+	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
 	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
 	MCACHE_WORDS = (SPANCLASS_COUNT + 63) / 64,
@@ -44,11 +44,11 @@ struct rt_mcache {
 	struct rt_thread thread;
 	// All that a flush of an empty cache has to look at is on one line.
 	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
-	uintptr_t tiny;		// current tiny block, or 0
-	uint64_t tiny_allocs;	// combined since the last count
-	int64_t live;		// bytes not yet added to heap_live; below 0
-				// after a tail came back
-	uint32_t tiny_offset;	// first free byte of the tiny block
+	uintptr_t tiny;	      // current tiny block, or 0
+	uint64_t tiny_allocs; // combined since the last count
+	int64_t live;	      // bytes not yet added to heap_live; below 0
+			      // after a tail came back
+	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
@@ -57,7 +57,7 @@ struct rt_mcache {
 	struct mcache_slot slots[SPANCLASS_COUNT];
 };
 static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
-		      offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
+		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
 
 // mcache_new maps a block for the calling thread (NULL: refused);

@@ -9,8 +9,8 @@ bool mheap_init(void)
 	// Not zeroed: a late popper of mcentral may read a freed span's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
-	fixalloc_init(&mheap.blocks, 2 * sizeof(struct pagebits),
-		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
+	fixalloc_init(&mheap.blocks, 2 * sizeof(struct pagebits), RT_CACHE_LINE,
+		      true, &gauges.gc_misc_sys);
 	return pagealloc_init(&mheap.pages,
 			      (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT));
 }
@@ -50,11 +50,12 @@ static void cache_fill(struct mheap_cache *cache)
 		unsigned twice = 2 * cache->filling;
 
 		cache->filling = (unsigned)base_min(
-			base_max(twice, MHEAP_CACHE_FIRST), PAGECACHE_PAGES);
+		    base_max(twice, MHEAP_CACHE_FIRST), PAGECACHE_PAGES);
 		pagecache_fill(&cache->pages, &mheap.pages);
 		pagecache_keep(&cache->pages, &mheap.pages, cache->filling);
 	}
-	while (cache->nspans < base_min(cache->filling, MHEAP_CACHE_SPANS / 2)) {
+	while (cache->nspans <
+	       base_min(cache->filling, MHEAP_CACHE_SPANS / 2)) {
 		struct mspan *s = spans_take();
 
 		if (!s)
@@ -198,8 +199,10 @@ static void count_alloc(struct rt_proc *p, enum mspan_use use, uint64_t npages,
 		gauge_add(&gauges.pages_in_use, (int64_t)npages);
 	}
 	d = heapstats_acquire(p);
-	heapstats_add(&d->committed, scav);
-	heapstats_add(&d->released, -scav);
+	if (scav != 0) {
+		heapstats_add(&d->committed, scav);
+		heapstats_add(&d->released, -scav);
+	}
 	heapstats_add(use_field(d, use), bytes);
 	heapstats_release(p);
 }
@@ -280,14 +283,13 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 				unsigned kind, size_t request)
 {
-	struct mspan *s =
-		span_alloc(p, cache, base_pages(request), MSPAN_HEAP);
+	struct mspan *s = span_alloc(p, cache, base_pages(request), MSPAN_HEAP);
 
 	if (!s)
 		return NULL;
 	mspan_init_large(s, kind, request);
 	atomic_u64_store_relaxed(
-		mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
+	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
 	arena_publish(mspan_page(s), s->npages, s, 0, kind,
 		      PAGEWORD_SETTING_UP);
 	return s;
@@ -310,19 +312,31 @@ struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 	return s;
 }
 
-// release_pages gives the pages and structures of a list back.
+// release_pages gives the pages and structures of a list back.  Neighbours in
+// the list that are neighbours in the heap, as most are after a sweep, go back
+// as one run.
 static void release_pages(struct mspan *list)
 {
+	uint64_t run = 0;
+	uint64_t n = 0; // pages of the run
+
 	rt_lock(&mheap.lock);
 	for (struct mspan *s = list, *next; s; s = next) {
 		uint64_t page = mspan_page(s);
 
 		next = s->next;
-		if (s->use == MSPAN_HEAP && s->bits != &arena.lines[page])
-			fixalloc_free(&mheap.blocks, s->bits);
-		pagealloc_free(&mheap.pages, page, s->npages);
+		if (s->use == MSPAN_HEAP && mspan_bits(s) != &arena.lines[page])
+			fixalloc_free(&mheap.blocks, mspan_bits(s));
+		if (n != 0 && page != run + n) {
+			pagealloc_free(&mheap.pages, run, n);
+			n = 0;
+		}
+		if (n == 0)
+			run = page;
+		n += s->npages;
 		spans_give(s);
 	}
+	pagealloc_free(&mheap.pages, run, n);
 	rt_unlock(&mheap.lock);
 }
 

@@ -2,11 +2,17 @@
 
 #include "runtime/bits.h"
 
+// set_bits: the release pairs with the acquire in bits_of_eight.
+static void set_bits(struct mspan *s, const struct pagebits *bits)
+{
+	atomic_ptr_store_release(&s->bits, bits);
+}
+
 void mspan_init_small(struct mspan *s, spanclass sc, struct pagebits *block)
 {
 	const struct sizeclass *c = &sizeclass_table[spanclass_size(sc)];
 
-	s->bits = block ? block : &arena.lines[mspan_page(s)];
+	set_bits(s, block ? block : &arena.lines[mspan_page(s)]);
 	s->elemsize = c->size;
 	s->divmagic = c->divmagic;
 	s->nelems = c->nelems;
@@ -22,7 +28,7 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct pagebits *block)
 
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 {
-	s->bits = &arena.lines[mspan_page(s)];
+	set_bits(s, &arena.lines[mspan_page(s)]);
 	s->elemsize = s->npages << RT_PAGE_SHIFT;
 	s->divmagic = 0;
 	s->nelems = 1;
@@ -37,7 +43,7 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 
 void mspan_init_manual(struct mspan *s, enum mspan_use use)
 {
-	s->bits = NULL;
+	set_bits(s, NULL);
 	s->elemsize = 0;
 	s->divmagic = 0;
 	s->nelems = 0;
@@ -58,21 +64,22 @@ uint32_t mspan_count(const struct mspan *s, unsigned line)
 	uint32_t n = 0;
 
 	for (unsigned w = 0; w < mspan_words(s); w++)
-		n += bits_count(atomic_u64_load_relaxed(mspan_word(s, line, w)));
+		n +=
+		    bits_count(atomic_u64_load_relaxed(mspan_word(s, line, w)));
 	return n;
 }
 
 uint32_t mspan_counted(const struct mspan *s)
 {
 	return mspan_count(
-		s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
+	    s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
 }
 
 // slot_of_bit is the slot whose first granule has this bit.
 static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 {
-	uint64_t offset = (uint64_t)bit << sizeclass_bit_shift(
-				  spanclass_size(s->spanclass));
+	uint64_t offset = (uint64_t)bit
+			  << sizeclass_bit_shift(spanclass_size(s->spanclass));
 
 	// An object of 24 bytes may begin in the middle of its granule.
 	return mspan_slot(s, offset + s->elemsize - 1);
@@ -98,7 +105,7 @@ static unsigned next_allocated(const struct mspan *s, unsigned line,
 
 	for (; w * 64 < limit; w++, keep = ~UINT64_C(0)) {
 		uint64_t x =
-			atomic_u64_load_relaxed(mspan_word(s, line, w)) & keep;
+		    atomic_u64_load_relaxed(mspan_word(s, line, w)) & keep;
 
 		if (x != 0)
 			return (unsigned)base_min(w * 64 + bits_ctz(x), limit);
@@ -106,8 +113,7 @@ static unsigned next_allocated(const struct mspan *s, unsigned line,
 	return limit;
 }
 
-bool mspan_find_run(const struct mspan *s, unsigned from,
-		    struct mspan_run *run)
+bool mspan_find_run(const struct mspan *s, unsigned from, struct mspan_run *run)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	unsigned words = mspan_words(s);
@@ -115,16 +121,16 @@ bool mspan_find_run(const struct mspan *s, unsigned from,
 
 	for (unsigned w = from / 64; w < words; w++, keep = ~UINT64_C(0)) {
 		uint64_t free =
-			mspan_mask(s, w) & keep &
-			~atomic_u64_load_relaxed(mspan_word(s, line, w));
+		    mspan_mask(s, w) & keep &
+		    ~atomic_u64_load_relaxed(mspan_word(s, line, w));
 		uint32_t lo, hi;
 
 		if (free == 0)
 			continue;
 		run->first = w * 64 + bits_ctz(free);
 		run->stop = next_allocated(
-			s, line, run->first,
-			(unsigned)base_min(run_cap(s, run->first), words * 64));
+		    s, line, run->first,
+		    (unsigned)base_min(run_cap(s, run->first), words * 64));
 		// All slots that begin in [first, stop) are free, and no
 		// other bit is: the slot after the last one is that of stop.
 		lo = slot_of_bit(s, run->first);
@@ -178,9 +184,9 @@ static const char *check_small(const struct mspan *s)
 {
 	unsigned class = spanclass_size(s->spanclass);
 	const struct sizeclass *c = &sizeclass_table[class];
-	bool own_bits = s->bits != &arena.lines[mspan_page(s)];
+	bool own_bits = mspan_bits(s) != &arena.lines[mspan_page(s)];
 
-	if (!s->bits || own_bits != (class == 1))
+	if (!mspan_bits(s) || own_bits != (class == 1))
 		return "span has the wrong bits";
 	if (mspan_limit(s) != s->base + (uint64_t)c->nelems * c->size)
 		return "span has another limit than its class";
@@ -194,7 +200,7 @@ static const char *check_large(const struct mspan *s)
 {
 	uint64_t request = mspan_limit(s) - s->base;
 
-	if (s->bits != &arena.lines[mspan_page(s)])
+	if (mspan_bits(s) != &arena.lines[mspan_page(s)])
 		return "span has the wrong bits";
 	if (request > PTRDIFF_MAX || base_pages(request) != s->npages)
 		return "limit of a large object outside of its last page";
@@ -244,8 +250,7 @@ static const char *check_words(const struct mspan *s)
 
 		if (arena_span(page + i) != s)
 			return "span table leads elsewhere";
-		if (pageword_place(w) !=
-		    base_min(i, PAGEWORD_PLACE_MAX))
+		if (pageword_place(w) != base_min(i, PAGEWORD_PLACE_MAX))
 			return "page word has another place";
 		if (!state_fits(s, pageword_state(w)))
 			return "page word has another state";
@@ -261,13 +266,13 @@ static const char *check_words(const struct mspan *s)
 static const char *check_page_lines(const struct mspan *s)
 {
 	const struct pagebits *lines = &arena.lines[mspan_page(s)];
-	uint64_t from = s->bits == lines ? mspan_words(s) : 0;
+	uint64_t from = mspan_bits(s) == lines ? mspan_words(s) : 0;
 
 	for (uint64_t w = from; w < s->npages * RT_PAGE_WORDS; w++)
 		for (unsigned line = 0; line < 2; line++)
 			if (atomic_u64_load_relaxed(
-				    &lines[w / RT_PAGE_WORDS]
-					     .line[line][w % RT_PAGE_WORDS]))
+				&lines[w / RT_PAGE_WORDS]
+				     .line[line][w % RT_PAGE_WORDS]))
 				return "bit on a page without slots";
 	return NULL;
 }
@@ -287,8 +292,8 @@ static const char *check_lines(const struct mspan *s)
 			if (atomic_u64_load_relaxed(mspan_word(s, line, w)) &
 			    ~mask)
 				return "bit where no slot begins";
-		if (swept && atomic_u64_load_relaxed(mspan_word(
-				     s, epoch_mark_line(own), w)) != 0)
+		if (swept && atomic_u64_load_relaxed(
+				 mspan_word(s, epoch_mark_line(own), w)) != 0)
 			return "mark bit on a swept span";
 	}
 	return NULL;
@@ -314,17 +319,27 @@ const char *mspan_check(const struct mspan *s)
 	return check_lines(s);
 }
 
-// object_word is the alloc word that holds a bit of a small span.  Only spans
-// of the 8-byte class keep their bits elsewhere.
-static const atomic_u64 *object_word(uint64_t first, unsigned class,
-				     unsigned bit)
+// bits_of_eight is the block of a span of the 8-byte class, the only one that
+// keeps its bits elsewhere; NULL: the span was freed since its page word was
+// read.  Its mspan may be in other use by then; who sees the bits of that use
+// also sees that the page was withdrawn.
+static const struct pagebits *bits_of_eight(uint64_t page, uint32_t word)
+{
+	const struct mspan *s = arena_span(page);
+	const struct pagebits *bits =
+	    s ? atomic_ptr_load_acquire(&s->bits) : NULL;
+
+	return arena_word(page) == word && arena_span(page) == s ? bits : NULL;
+}
+
+// object_test reads an alloc bit.
+static bool object_test(const struct pagebits *bits, unsigned bit)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
-	const struct pagebits *bits = class == 1 ? arena_span(first)->bits
-						 : &arena.lines[first];
+	const atomic_u64 *w = &bits[bit / (64 * RT_PAGE_WORDS)]
+				   .line[line][bit / 64 % RT_PAGE_WORDS];
 
-	return &bits[bit / (64 * RT_PAGE_WORDS)]
-			.line[line][bit / 64 % RT_PAGE_WORDS];
+	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
 }
 
 // object_large: p points into the pages of a large span.  A span that is
@@ -340,7 +355,7 @@ static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
 	if (p >= limit || limit <= base ||
 	    pageword_state(arena_word(first)) != PAGEWORD_HEAP ||
 	    pageword_class(arena_word(first)) != 0 ||
-	    !(atomic_u64_load_acquire(object_word(first, 0, 0)) & 1))
+	    !object_test(&arena.lines[first], 0))
 		return false;
 	o->base = base;
 	o->request = limit - base;
@@ -356,12 +371,11 @@ static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
 	uint64_t first = arena_first_page(page, word);
 	uintptr_t base = arena_page_address(first);
 	uint64_t slot = (p - base) * c->divmagic >> 32;
-	unsigned bit =
-		(unsigned)(slot * c->size >> sizeclass_bit_shift(class));
+	unsigned bit = (unsigned)(slot * c->size >> sizeclass_bit_shift(class));
+	const struct pagebits *bits =
+	    class == 1 ? bits_of_eight(page, word) : &arena.lines[first];
 
-	if (!(atomic_u64_load_acquire(object_word(first, class, bit)) >>
-		      (bit % 64) &
-	      1))
+	if (!bits || !object_test(bits, bit))
 		return false;
 	o->base = base + slot * c->size;
 	o->size = o->request = c->size;

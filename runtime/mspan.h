@@ -25,13 +25,13 @@ enum mspan_use {
 };
 
 struct mspan {
-	RT_CACHE_ALIGNED struct pagebits *bits; // lines of the first page; the
-						// 8-byte class: a block of its own
+	RT_CACHE_ALIGNED atomic_ptr bits; // lines of the first page; the
+					  // 8-byte class: a block of its own
 	uintptr_t base;
-	atomic_u64 limit;     // end of objects; a large one's as requested
+	atomic_u64 limit; // end of objects; a large one's as requested
 	uint64_t npages;
-	uint64_t elemsize;    // bytes a slot; large: bytes of all pages
-	uint32_t divmagic;    // offset / elemsize; 0: always slot 0
+	uint64_t elemsize; // bytes a slot; large: bytes of all pages
+	uint32_t divmagic; // offset / elemsize; 0: always slot 0
 	uint32_t nelems;
 	atomic_u32 sweepgen;  // epoch.h
 	uint32_t alloc_count; // slots counted; owner, or world stopped
@@ -71,18 +71,24 @@ RT_INLINE bool mspan_is_large(const struct mspan *s)
 	return spanclass_size(s->spanclass) == 0;
 }
 
+RT_INLINE struct pagebits *mspan_bits(const struct mspan *s)
+{
+	return atomic_ptr_load_relaxed(&s->bits);
+}
+
 // mspan_words is the number of bitmap words that slots of s can use.
 RT_INLINE unsigned mspan_words(const struct mspan *s)
 {
-	return mspan_is_large(s) ? 1
-				 : sizeclass_words(spanclass_size(s->spanclass));
+	return mspan_is_large(s)
+		   ? 1
+		   : sizeclass_words(spanclass_size(s->spanclass));
 }
 
 // mspan_word is word w of one of the two lines of s.
 RT_INLINE atomic_u64 *mspan_word(const struct mspan *s, unsigned line,
 				 unsigned w)
 {
-	return &s->bits[w / RT_PAGE_WORDS].line[line][w % RT_PAGE_WORDS];
+	return &mspan_bits(s)[w / RT_PAGE_WORDS].line[line][w % RT_PAGE_WORDS];
 }
 
 // mspan_mask is word w of the slot mask: bits where slots begin.
@@ -112,7 +118,7 @@ RT_INLINE bool mspan_test(const struct mspan *s, unsigned line, uint32_t slot)
 	unsigned bit = mspan_bit(s, slot);
 
 	return atomic_u64_load_relaxed(mspan_word(s, line, bit / 64)) >>
-		       (bit % 64) &
+		   (bit % 64) &
 	       1;
 }
 

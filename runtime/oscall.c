@@ -21,24 +21,16 @@ enum { SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
 enum { NS_PER_S = 1000 * 1000 * 1000 };
 
 static const char *const names[] = {
-    [OSCALL_RESERVE] = "reserve",
-    [OSCALL_COMMIT] = "commit",
-    [OSCALL_MAP] = "map",
-    [OSCALL_UNMAP] = "unmap",
-    [OSCALL_RELEASE] = "release",
-    [OSCALL_ADVISE] = "advise",
-    [OSCALL_NAME] = "name",
-    [OSCALL_FUTEX_WAIT] = "futex wait",
-    [OSCALL_FUTEX_WAKE] = "futex wake",
-    [OSCALL_CLOCK] = "clock",
-    [OSCALL_AFFINITY] = "affinity",
-    [OSCALL_RLIMIT] = "rlimit",
-    [OSCALL_PAGESIZE] = "page size",
-    [OSCALL_STACKBOUNDS] = "stack bounds",
-    [OSCALL_TLSKEY] = "TLS key",
-    [OSCALL_GETENV] = "getenv",
-    [OSCALL_WRITE] = "write",
-    [OSCALL_YIELD] = "yield",
+    [OSCALL_RESERVE] = "reserve",	[OSCALL_COMMIT] = "commit",
+    [OSCALL_UNCOMMIT] = "uncommit",	[OSCALL_MAP] = "map",
+    [OSCALL_UNMAP] = "unmap",		[OSCALL_RELEASE] = "release",
+    [OSCALL_ADVISE] = "advise",		[OSCALL_NAME] = "name",
+    [OSCALL_FUTEX_WAIT] = "futex wait", [OSCALL_FUTEX_WAKE] = "futex wake",
+    [OSCALL_CLOCK] = "clock",		[OSCALL_AFFINITY] = "affinity",
+    [OSCALL_RLIMIT] = "rlimit",		[OSCALL_PAGESIZE] = "page size",
+    [OSCALL_MAPPED] = "mapped",		[OSCALL_STACKBOUNDS] = "stack bounds",
+    [OSCALL_TLSKEY] = "TLS key",	[OSCALL_GETENV] = "getenv",
+    [OSCALL_WRITE] = "write",		[OSCALL_YIELD] = "yield",
 };
 static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
 
@@ -139,6 +131,13 @@ int oscall_commit(void *p, size_t n)
 	int error = refused(OSCALL_COMMIT);
 
 	return error ? error : result(mprotect(p, n, PROT_READ | PROT_WRITE));
+}
+
+int oscall_uncommit(void *p, size_t n)
+{
+	int error = refused(OSCALL_UNCOMMIT);
+
+	return error ? error : result(mprotect(p, n, PROT_NONE));
 }
 
 void *oscall_map(size_t n)
@@ -300,6 +299,24 @@ size_t oscall_page_size(void)
 		return 0;
 	n = sysconf(_SC_PAGESIZE);
 	return n > 0 ? (size_t)n : 0;
+}
+
+// mincore looks for holes from the beginning on and then for memory, of which
+// it writes a byte a page; a part at a time fits a stack.
+bool oscall_unmapped(const void *p, size_t n)
+{
+	enum { PART = 64 << 10, PAGE_MIN = 4 << 10 };
+	unsigned char resident[PART / PAGE_MIN];
+
+	for (size_t done = 0; done < n; done += PART) {
+		size_t part = base_min(n - done, PART);
+
+		if (refused(OSCALL_MAPPED))
+			return false;
+		if (mincore((char *)(uintptr_t)p + done, part, resident) != 0)
+			return errno == ENOMEM;
+	}
+	return false;
 }
 
 int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)

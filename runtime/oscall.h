@@ -14,6 +14,7 @@
 enum oscall {
 	OSCALL_RESERVE,	   // mmap PROT_NONE
 	OSCALL_COMMIT,	   // mprotect to read and write
+	OSCALL_UNCOMMIT,   // mprotect to none
 	OSCALL_MAP,	   // mmap readable and writable
 	OSCALL_UNMAP,	   // munmap
 	OSCALL_RELEASE,	   // madvise DONTNEED: contents gone, reads give zero
@@ -25,6 +26,7 @@ enum oscall {
 	OSCALL_AFFINITY,    // sched_getaffinity
 	OSCALL_RLIMIT,	    // getrlimit
 	OSCALL_PAGESIZE,    // sysconf
+	OSCALL_MAPPED,	    // mincore
 	OSCALL_STACKBOUNDS, // pthread_getattr_np
 	OSCALL_TLSKEY,	    // pthread_key_create, pthread_setspecific
 	OSCALL_GETENV,	    // secure_getenv
@@ -42,6 +44,9 @@ void *oscall_reserve(size_t n);
 
 // oscall_commit makes a part of a reservation readable and writable.
 int oscall_commit(void *p, size_t n);
+
+// oscall_uncommit makes it untouchable again; what it held is not given back.
+int oscall_uncommit(void *p, size_t n);
 
 // oscall_map maps n bytes of zeros; NULL when refused.
 void *oscall_map(size_t n);
@@ -81,6 +86,10 @@ uint64_t oscall_address_limit(void);
 
 // oscall_page_size is the physical page size in bytes; 0 when refused.
 size_t oscall_page_size(void);
+
+// oscall_unmapped tells that some page of [p, p+n), p on a page boundary, is
+// not mapped; false: all are, or the question is refused.
+bool oscall_unmapped(const void *p, size_t n);
 
 // oscall_stack_bounds tells the calling thread's stack, [*lo, *hi).
 int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi);

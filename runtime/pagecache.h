@@ -27,16 +27,14 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 
 // pagecache_alloc takes npages (at least 1) pages in a row, PAGEALLOC_NONE if
 // there are none; *nscav tells how many of them were scavenged.
-uint64_t pagecache_alloc(struct pagecache *c, unsigned npages,
-			 uint64_t *nscav);
+uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_fill takes all free pages of the block of the lowest free page.
 // The cache is empty before; it stays so if there is no free page.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa);
 
 // pagecache_keep gives all but the lowest npages pages back.
-void pagecache_keep(struct pagecache *c, struct pagealloc *pa,
-		    unsigned npages);
+void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
 // pagecache_flush gives every page back, scavenged ones as such, and leaves
 // the cache empty.

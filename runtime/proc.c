@@ -13,7 +13,7 @@ struct rt_run proc_no_runs[2 * RT_RUN_CLASSES];
 static struct rt_thread unattached = {.run = proc_no_runs};
 
 __thread struct rt_thread *rt_thread_tls
-	__attribute__((tls_model("initial-exec"))) = &unattached;
+    __attribute__((tls_model("initial-exec"))) = &unattached;
 
 enum {
 	// Between two looks at a word that changes within a few
@@ -56,8 +56,8 @@ static void lock_open_gate(void)
 // proc_new makes a record and publishes it.  procs.lock is held.
 static struct rt_proc *proc_new(void)
 {
-	struct rt_proc *p = persistent_alloc(sizeof *p, RT_CACHE_LINE,
-					     &gauges.other_sys);
+	struct rt_proc *p =
+	    persistent_alloc(sizeof *p, RT_CACHE_LINE, &gauges.other_sys);
 
 	RT_ASSERT(rt_lock_held(&procs.lock));
 	if (!p)
@@ -158,6 +158,7 @@ void proc_park(struct rt_proc *p)
 	context_save(&p->context.frame);
 	proc_block(p);
 	proc_unblock(p);
+	context_keep();
 }
 
 // thread_set_pending sets the byte that slow paths look at.

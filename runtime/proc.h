@@ -42,31 +42,31 @@ struct rt_proc {
 	RT_CACHE_ALIGNED atomic_u32 stats_seq;
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	     // 0, 1, ...; for good
-	uint32_t tid;	     // kernel's id of its thread
-	uint32_t flags;	     // of the attach
-	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
-			     // not run when the stop was asked for
-	uint64_t cpu_start;  // its thread's CPU time at attach, ns
-	bool stopper;	     // its thread has the world stopped; own thread
-	bool in_region;	     // inside a blocking region; own thread
-	struct rt_proc *next;	   // all records; fixed when published
+	uint32_t id;	      // 0, 1, ...; for good
+	uint32_t tid;	      // kernel's id of its thread
+	uint32_t flags;	      // of the attach
+	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
+			      // not run when the stop was asked for
+	uint64_t cpu_start;   // its thread's CPU time at attach, ns
+	bool stopper;	      // its thread has the world stopped; own thread
+	bool in_region;	      // inside a blocking region; own thread
+	struct rt_proc *next; // all records; fixed when published
 	struct rt_proc *next_free; // procs.lock
 	struct context context;	   // valid while it stands
 };
 
 struct procs {
-	struct rt_mutex lock;	// attach, detach, opening and closing the gate
-	atomic_ptr all;		// newest record
-	struct rt_proc *free;	// records without a thread; lock
-	uint32_t count;		// records ever made; lock
-	atomic_u32 attached;	// records with a thread; written under lock
-	uint64_t gone_cpu;	// CPU time of detached threads, ns; lock
-	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
-	atomic_u32 gate_waiters; // threads asleep on gate
+	struct rt_mutex lock; // attach, detach, opening and closing the gate
+	atomic_ptr all;	      // newest record
+	struct rt_proc *free; // records without a thread; lock
+	uint32_t count;	      // records ever made; lock
+	atomic_u32 attached;  // records with a thread; written under lock
+	uint64_t gone_cpu;    // CPU time of detached threads, ns; lock
+	RT_CACHE_ALIGNED atomic_u32 gate;      // odd while a stop lasts
+	atomic_u32 gate_waiters;	       // threads asleep on gate
 	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stand
-	struct rt_note stood;	// woken when stop_wait reaches 0
+	struct rt_note stood;		       // woken when stop_wait reaches 0
 };
 
 extern struct procs procs;

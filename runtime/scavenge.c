@@ -19,10 +19,9 @@ static uint64_t find(uint64_t max_pages, bool force, unsigned *n)
 
 	while ((chunk = scavindex_find(&pa->scav, force)) != SCAVINDEX_NONE) {
 		unsigned i = pallocdata_find_scavenge(
-			pagealloc_chunk(pa, chunk), RT_CHUNK_PAGES - 1,
-			phys_pages(),
-			(unsigned)base_min(max_pages, RT_CHUNK_PAGES),
-			HUGE_PAGES, n);
+		    pagealloc_chunk(pa, chunk), RT_CHUNK_PAGES - 1,
+		    phys_pages(), (unsigned)base_min(max_pages, RT_CHUNK_PAGES),
+		    HUGE_PAGES, n);
 		uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES + i;
 
 		if (i != PALLOCBITS_NONE) {

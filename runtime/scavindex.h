@@ -20,12 +20,13 @@ enum {
 };
 
 struct scavindex {
-	struct systable table;	 // one uint64_t a chunk
+	struct systable table; // one uint64_t a chunk
 	uint32_t nchunks;
-	uint32_t gen;		 // cycles
-	uint32_t cursor_bg;	 // no eligible chunk at or above, unforced
-	uint32_t cursor_force;	 // no eligible chunk at or above, forced
-	uint32_t free_high;	 // highest chunk freed into since the last cycle, + 1
+	uint32_t gen;	       // cycles
+	uint32_t cursor_bg;    // no eligible chunk at or above, unforced
+	uint32_t cursor_force; // no eligible chunk at or above, forced
+	uint32_t
+	    free_high; // highest chunk freed into since the last cycle, + 1
 };
 
 bool scavindex_init(struct scavindex *s, uint32_t max_chunks);

@@ -80,7 +80,7 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 static void pool_give(struct rt_proc *p, void *v)
 {
 	struct mspan *s =
-		arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
+	    arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
 	uint32_t bit = 1u << stack_index(s, v);
 
 	if (span_full(s)) {
@@ -177,9 +177,9 @@ static struct mspan *stack_span(const void *v, size_t n)
 		return NULL;
 	rt_lock(&pool.lock);
 	used = s->use == MSPAN_STACK && s->elemsize == n &&
-			       ((uintptr_t)v - s->base) % n == 0
-		       ? s->stack_used >> (((uintptr_t)v - s->base) / n)
-		       : 0;
+		       ((uintptr_t)v - s->base) % n == 0
+		   ? s->stack_used >> (((uintptr_t)v - s->base) / n)
+		   : 0;
 	rt_unlock(&pool.lock);
 	return (used & 1) && !(used >> KEPT_SHIFT & 1) ? s : NULL;
 }

@@ -49,14 +49,14 @@ static void measure_waits(const struct rt_proc *self)
 	world.begin.stopping_cpu_ns = 0;
 	world.slowest = self ? self->id : 0;
 	for (struct rt_proc *p = proc_first(); p; p = p->next) {
-		uint64_t since = p == self ? world.begin.asked
-					   : atomic_u64_load_relaxed(
-						     &p->stood_at);
+		uint64_t since = p == self
+				     ? world.begin.asked
+				     : atomic_u64_load_relaxed(&p->stood_at);
 
 		if (proc_is_free(p) || since == 0)
 			continue;
 		world.begin.stopping_cpu_ns +=
-			base_sub_sat(world.begin.finished, since);
+		    base_sub_sat(world.begin.finished, since);
 		if (p != self && since > latest) {
 			latest = since;
 			world.slowest = p->id;
@@ -84,9 +84,9 @@ void stw_stop(struct rt_proc *self, int reason)
 void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 {
 	struct rt_stop_times t = {
-		.stopping_cpu_ns = world.begin.stopping_cpu_ns,
-		.nthreads = world.nthreads,
-		.slowest = world.slowest,
+	    .stopping_cpu_ns = world.begin.stopping_cpu_ns,
+	    .nthreads = world.nthreads,
+	    .slowest = world.slowest,
 	};
 	uint64_t now;
 

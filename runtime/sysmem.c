@@ -124,6 +124,13 @@ bool sysmem_map(void *p, size_t n, atomic_u64 *stat)
 	return true;
 }
 
+void sysmem_unmap(void *p, size_t n, atomic_u64 *stat)
+{
+	oscall_uncommit(p, n);
+	oscall_dump(p, n, false);
+	gauge_add(stat, -(int64_t)n);
+}
+
 void sysmem_used(size_t n)
 {
 	ready_add((int64_t)n);

@@ -7,6 +7,7 @@
 //   sysmem_free     Ready -> None         stat -= n, mapped_ready -= n
 //   sysmem_reserve  None -> Reserved      nothing
 //   sysmem_map      Reserved -> Prepared  stat += n
+//   sysmem_unmap    Prepared -> Reserved  stat -= n
 //   sysmem_used     Prepared -> Ready     mapped_ready += n
 //   sysmem_unused   Ready -> Prepared     mapped_ready -= n
 //
@@ -41,6 +42,11 @@ void sysmem_unreserve(void *p, size_t n);
 // sysmem_map makes a part of a reservation usable; false when refused.  It
 // reads as zero.
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat);
+
+// sysmem_unmap takes that back for memory that was never used.  What the
+// system refuses stays usable, and is not counted: nobody uses it before
+// sysmem_map counts it again.
+void sysmem_unmap(void *p, size_t n, atomic_u64 *stat);
 
 void sysmem_used(size_t n);
 

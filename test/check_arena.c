@@ -385,10 +385,45 @@ START_TEST(growth_is_counted_as_released_and_tables_follow)
 }
 END_TEST
 
+// What the heap gains for a request that cannot be met stays with it, counted;
+// tables for all of it would be a sixtieth.
+START_TEST(memory_is_refused_before_there_are_tables_for_it)
+{
+	begin();
+	ck_assert(arena_init(RT_ARENA_SIZE));
+	oscall_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
+	ck_assert(!arena_grow(RT_ARENA_SIZE / RT_CHUNK_SIZE));
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
+	arena_fini();
+	expect_nothing();
+}
+END_TEST
+
+// Where tables are refused, the memory is given back; where that is refused
+// too, nothing is counted, and the next growth finds it.
+START_TEST(memory_without_tables_is_not_counted)
+{
+	begin();
+	ck_assert(arena_init(RT_ARENA_SIZE));
+	oscall_fail(OSCALL_UNCOMMIT, 1, _i, ENOMEM);
+	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
+	ck_assert(!arena_grow(1));
+	ck_assert_uint_eq(oscall_count(OSCALL_UNCOMMIT), 1);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_released), 0);
+	ck_assert_uint_eq(arena_used(), 0);
+	ck_assert(arena_grow(1));
+	tables_work();
+	gauge_add(&gauges.heap_released, -RT_CHUNK_SIZE);
+	arena_fini();
+	expect_nothing();
+}
+END_TEST
+
 START_TEST(refused_growth_can_be_tried_again)
 {
 	begin();
-	for (uint64_t nth = 1; nth <= 5; nth++) { // four tables, the heap
+	for (uint64_t nth = 1; nth <= 5; nth++) { // the heap, four tables
 		ck_assert(arena_init(RT_ARENA_SIZE));
 		oscall_fail(OSCALL_COMMIT, nth, UINT64_MAX, ENOMEM);
 		ck_assert(!arena_grow(3));
@@ -534,6 +569,8 @@ static Suite *suite_arena(void)
 				    2);
 	}
 	tcase_add_test(tc, growth_is_counted_as_released_and_tables_follow);
+	tcase_add_test(tc, memory_is_refused_before_there_are_tables_for_it);
+	tcase_add_loop_test(tc, memory_without_tables_is_not_counted, 0, 2);
 	tcase_add_test(tc, refused_growth_can_be_tried_again);
 	tcase_add_loop_test(tc, a_refused_heap_leaves_nothing_mapped, 0, 4);
 	tcase_add_loop_test(tc, refused_memory_is_null_and_everything_adds_up,

@@ -382,6 +382,21 @@ static void *check_stack(void *arg)
 	return (void *)(uintptr_t)in_stack(*(size_t *)arg);
 }
 
+START_TEST(holes_in_memory_are_found)
+{
+	size_t n = 100 * page;
+	char *p = oscall_map(n);
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert(!oscall_unmapped(p, n)); // none of it was touched
+	for (size_t hole = 0; hole < n; hole += 33 * page) {
+		ck_assert_int_eq(oscall_unmap(p + hole, page), 0);
+		ck_assert(oscall_unmapped(p, hole + page));
+		ck_assert(!oscall_unmapped(p + hole + page, 32 * page));
+	}
+}
+END_TEST
+
 START_TEST(stack_bounds_hold_the_stack)
 {
 	size_t size = 1 << 20;
@@ -516,6 +531,11 @@ static int try_commit(void)
 	return oscall_commit(block, page);
 }
 
+static int try_uncommit(void)
+{
+	return oscall_uncommit(block, page);
+}
+
 static int try_map(void)
 {
 	void *p = oscall_map(page);
@@ -604,6 +624,18 @@ static int try_pagesize(void)
 	return oscall_page_size() == 0 ? errno : 0;
 }
 
+static int try_mapped(void)
+{
+	char *p = oscall_map(2 * page);
+	bool unmapped;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(oscall_unmap(p + page, page), 0);
+	unmapped = oscall_unmapped(p + page, page);
+	oscall_unmap(p, page);
+	return unmapped ? 0 : errno;
+}
+
 static int try_stackbounds(void)
 {
 	uintptr_t lo, hi;
@@ -652,6 +684,7 @@ static int try_yield(void)
 static int (*const tries[])(void) = {
     [OSCALL_RESERVE] = try_reserve,
     [OSCALL_COMMIT] = try_commit,
+    [OSCALL_UNCOMMIT] = try_uncommit,
     [OSCALL_MAP] = try_map,
     [OSCALL_UNMAP] = try_unmap,
     [OSCALL_RELEASE] = try_release,
@@ -663,6 +696,7 @@ static int (*const tries[])(void) = {
     [OSCALL_AFFINITY] = try_affinity,
     [OSCALL_RLIMIT] = try_rlimit,
     [OSCALL_PAGESIZE] = try_pagesize,
+    [OSCALL_MAPPED] = try_mapped,
     [OSCALL_STACKBOUNDS] = try_stackbounds,
     [OSCALL_TLSKEY] = try_tlskey,
     [OSCALL_GETENV] = try_getenv,
@@ -836,6 +870,7 @@ static void add_process(TCase *t)
 {
 	tcase_add_test(t, processors_are_those_of_the_affinity_mask);
 	tcase_add_test(t, address_limit_is_read);
+	tcase_add_test(t, holes_in_memory_are_found);
 	tcase_add_test(t, stack_bounds_hold_the_stack);
 	tcase_add_test(t, destructor_runs_when_a_thread_exits);
 	tcase_add_test(t, destructor_does_not_run_for_null);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 
 #include "runtime/gcstats.h"
@@ -374,8 +375,8 @@ hold_step *hold_calls[3] __attribute__((visibility("hidden")));
 
 // Three calls with a stack aligned to 16.
 #define HOLD_CALLS                                                             \
-	"	call *hold_calls(%rip)\n"                                      \
-	"	call *8+hold_calls(%rip)\n"                                    \
+	"	call *hold_calls(%rip)\n"                                            \
+	"	call *8+hold_calls(%rip)\n"                                          \
 	"	call *16+hold_calls(%rip)\n"
 
 #define HOLD_IN_REGISTER(reg)                                                  \
@@ -387,9 +388,9 @@ hold_step *hold_calls[3] __attribute__((visibility("hidden")));
 		"	push %" #reg "\n"                                      \
 		"	mov %rdi, %" #reg "\n"                                 \
 		"	not %" #reg "\n" HOLD_CALLS "	mov %" #reg ", %rax\n" \
-		"	not %rax\n"                                            \
+		"	not %rax\n"                                                  \
 		"	pop %" #reg "\n"                                       \
-		"	ret\n"                                                 \
+		"	ret\n"                                                       \
 		".popsection\n")
 
 HOLD_IN_REGISTER(rbx);
@@ -532,6 +533,14 @@ static void poll_meanwhile(void)
 		rt_safepoint();
 }
 
+// Returns when the other thread waits for this one to stand.
+static void want_to_stand(void)
+{
+	atomic_u32_add_release(&hold.wanted, 1);
+	while (!__atomic_load_n(&rt_thread_self()->pending, __ATOMIC_RELAXED))
+		oscall_yield();
+}
+
 static void collect_here(void)
 {
 	if (rt_gc() != RT_OK)
@@ -584,6 +593,7 @@ static hold_step *const hold_scripts[][3] = {
     {enter, other_collects, leave},
     {call_blocking, nothing, nothing},
     {poll_meanwhile, nothing, nothing},
+    {want_to_stand, rt_safepoint, nothing},
     {collect_here, nothing, nothing},
     {allocate_until_collected, nothing, nothing},
     {allocate_meanwhile, nothing, nothing},
@@ -597,7 +607,8 @@ enum {
 };
 
 // The functions of a script are C, so a caller's register may be pushed by
-// any of them; enter is the library's own entry, which nothing stands before.
+// any of them; enter is the library's own entry, which nothing stands before,
+// and so is rt_safepoint.
 static uintptr_t hold_run(int i, uintptr_t hidden)
 {
 	memcpy(hold_calls, hold_scripts[i / PLACES], sizeof hold_calls);
@@ -714,6 +725,38 @@ START_TEST(an_own_stack_holds_nothing_else)
 }
 END_TEST
 
+static char away_stack[OWN_STACK];
+
+static void collect_away(void)
+{
+	own.attach = rt_gc();
+}
+
+// A thread that runs on another stack than it attached with.  The main
+// thread's may become longer than it is now: that part holds nothing, and
+// where it ends without a limit, reading it is a fault.
+START_TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped)
+{
+	struct rlimit limit;
+	void *volatile kept;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_STACK, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
+	heap_begin();
+	kept = rt_alloc_noscan(HOLD_SIZE);
+	ck_assert_int_eq(getcontext(&own.away), 0);
+	own.away.uc_stack.ss_sp = away_stack;
+	own.away.uc_stack.ss_size = sizeof away_stack;
+	own.away.uc_link = &own.home;
+	makecontext(&own.away, collect_away, 0);
+	own.attach = RT_ESTATE;
+	ck_assert_int_eq(swapcontext(&own.home, &own.away), 0);
+	ck_assert_int_eq(own.attach, RT_OK);
+	ck_assert_int_eq(rt_is_heap(kept), 1);
+}
+END_TEST
+
 static TCase *tcase_hold(void)
 {
 	TCase *tc = tcase_create("hold");
@@ -727,6 +770,8 @@ static TCase *tcase_hold(void)
 		return tc;
 	tcase_add_loop_test(tc, an_own_stack_is_scanned, 0, HOLDS);
 	tcase_add_loop_test(tc, an_own_stack_holds_nothing_else, 0, HOLDS);
+	tcase_add_test(tc,
+		       a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped);
 	return tc;
 }
 #endif

@@ -671,7 +671,7 @@ static struct patch span_bits_null(void)
 
 static struct patch span_bits_other(void)
 {
-	return PATCH(c.full->bits, (uintptr_t)c.partial->bits);
+	return PATCH(c.full->bits, (uintptr_t)mspan_bits(c.partial));
 }
 
 static struct patch span_bits_eight(void)

@@ -28,7 +28,7 @@ void rng_init(struct rng *r, const char *test)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->state = env_u64("RT_SEED", (uint64_t)now.tv_sec * 1000003 +
-					      (uint64_t)now.tv_nsec);
+					  (uint64_t)now.tv_nsec);
 	fprintf(stderr, "%s: RT_SEED=%llu\n", test,
 		(unsigned long long)r->state);
 }

@@ -101,7 +101,7 @@ for module in $(modules); do
 done >"$found"
 rule "every source is compiled"
 
-for test in $(cd "$srcdir" && ls test/check_*.c test/stress_*.c); do
+for test in $(cd "$srcdir" && ls test/check_*.c test/stress_*.c test/*.sh); do
 	grep -qw "${test%.c}" "$srcdir/Makefile.am" ||
 		echo "$test: not in Makefile.am"
 done >"$found"

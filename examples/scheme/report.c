@@ -349,10 +349,36 @@ static bool sizes_add_up(void)
 	return sum + sample[1].u64 == m.mallocs;
 }
 
-static bool objects_add_up(const rt_memstats *m)
+struct there {
+	uint64_t objects, bytes;
+};
+
+static int add_object(void *obj, size_t size, int kind, void *arg)
 {
-	return m->mallocs - m->frees == m->heap_objects &&
-	       m->heap_alloc == m->alloc;
+	struct there *t = arg;
+
+	(void)obj;
+	(void)kind;
+	t->objects++;
+	t->bytes += size;
+	return 0;
+}
+
+// What was allocated less what was freed must be what a walk over the heap
+// finds, object by object.
+static bool objects_add_up(void)
+{
+	struct there t = {0};
+	rt_memstats m;
+	bool right;
+
+	if (rt_stop_the_world(RT_STOP_HOST) != RT_OK)
+		return false;
+	right = rt_read_memstats(&m) == RT_OK &&
+		rt_heap_walk(add_object, &t) == RT_OK &&
+		m.mallocs - m.frees == t.objects && m.heap_alloc == t.bytes;
+	rt_start_the_world(NULL);
+	return right;
 }
 
 static const char *verdict(bool right)
@@ -374,7 +400,7 @@ bool report(void)
 
 	bool parts = parts_add_up(&end.m) && parts_add_up(&after.m);
 	bool sizes = sizes_add_up();
-	bool objects = objects_add_up(&end.m) && objects_add_up(&after.m);
+	bool objects = objects_add_up();
 	putchar('\n');
 	heading("checked");
 	printf("  the parts of Sys add up to Sys: %s\n", verdict(parts));

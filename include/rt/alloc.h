@@ -153,8 +153,8 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
  * collector; it is not passed to free.
  *
  * NULL: there is no memory, also after a collection and after the host's
- * handler (rt_set_oom_handler) gave up; n is above PTRDIFF_MAX; the thread is
- * not attached; own stop; no heap.
+ * handler (rt_set_oom_handler) gave up; n is more than the heap's address
+ * space (rt_config.max_heap); the thread is not attached; own stop; no heap.
  *
  * n = 0: the address of one byte outside the heap, always the same, that is
  * neither counted nor freed.

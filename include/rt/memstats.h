@@ -202,7 +202,7 @@ enum { RT_GCSTATS_WORDS = 2 * RT_PAUSES + 3 };
  *
  *   n pauses in ns, newest first; n times in ns since 1970 at which they
  *   ended, newest first; the end of the last collection (0: none); the number
- *   of collections; the sum of all pauses ever, in ns
+ *   of collections, modulo 2^32; the sum of all pauses ever, in ns
  *
  * All words are of one moment.
  *

@@ -76,7 +76,11 @@ RT_API rt_thread *rt_thread_self(void);
  * rt_blocking_enter begins a blocking region: the thread counts as stopped
  * until rt_blocking_leave, so it may sleep, wait for a lock or run foreign
  * code for any time without holding up a stop, and is never signalled.
- * Registers and stack pointer are saved: heap pointers held now stay alive.
+ * Registers and stack pointer are saved: heap pointers held now stay alive, as
+ * long as the function that called this does not return: its frame may hold
+ * registers of its caller.  A pointer that the compiler moves from the stack
+ * to a register inside the region is not seen there; rt_call_blocking, under
+ * which no frame changes, has neither limit.
  * Until leave the thread obtains no heap pointers, stores none into the heap
  * or into roots, and calls no function that only attached threads may call;
  * not every breach of this can be detected.  Leaving by longjmp is an error.
