@@ -10,6 +10,7 @@
 #include "gc/pacer.h"
 #include "gc/refill.h"
 #include "gc/safepoint.h"
+#include "runtime/object.h"
 #include "runtime/stackalloc.h"
 
 // The address of every object of no bytes.
@@ -193,14 +194,14 @@ size_t rt_size(const void *obj)
 {
 	struct object o;
 
-	return door_ready() && mspan_object((uintptr_t)obj, &o) ? o.size : 0;
+	return door_ready() && object_find((uintptr_t)obj, &o) ? o.size : 0;
 }
 
 void *rt_base(const void *p)
 {
 	struct object o;
 
-	return door_ready() && mspan_object((uintptr_t)p, &o) ? (void *)o.base
+	return door_ready() && object_find((uintptr_t)p, &o) ? (void *)o.base
 							      : NULL;
 }
 

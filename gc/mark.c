@@ -1,6 +1,7 @@
 #include "gc/mark.h"
 
 #include "runtime/bits.h"
+#include "runtime/object.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
 
@@ -153,7 +154,7 @@ static void keep_past_end(struct gcmarker *m, uintptr_t w,
 	struct object o;
 	struct gcgrey grey;
 
-	if (!gcgrey_in_heap(m, w - 1) || !mspan_object(w - 1, &o) ||
+	if (!gcgrey_in_heap(m, w - 1) || !object_find(w - 1, &o) ||
 	    o.base + o.request != w)
 		return;
 	if (gcgrey_word(m, o.base, &grey))

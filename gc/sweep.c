@@ -35,10 +35,11 @@ bool gcsweep_done(void)
 static uint32_t sweep_lines(struct mspan *s, uint32_t gen, uint32_t *live)
 {
 	unsigned now = epoch_alloc_line(gen);
+	unsigned words = s->nwords;
 	uint32_t before = 0;
 
 	*live = 0;
-	for (unsigned w = 0; w < mspan_words(s); w++) {
+	for (unsigned w = 0; w < words; w++) {
 		atomic_u64 *old_word = mspan_word(s, now ^ 1, w);
 		uint64_t old = atomic_u64_load_relaxed(old_word);
 		uint64_t new = atomic_u64_load_relaxed(mspan_word(s, now, w));
@@ -46,11 +47,12 @@ static uint32_t sweep_lines(struct mspan *s, uint32_t gen, uint32_t *live)
 		if (RT_UNLIKELY(new & ~old))
 			rt_throw_value("found pointer to free object", "span",
 				       s->base);
+		if (old == 0)
+			continue;
 		before += bits_count(old);
-		*live += bits_count(new);
-		if (old != 0)
-			// Release: see mspan_object.
-			atomic_u64_store_release(old_word, 0);
+		*live += new == 0 ? 0 : bits_count(new);
+		// Release: see object_find.
+		atomic_u64_store_release(old_word, 0);
 	}
 	return before;
 }
@@ -72,7 +74,7 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		f->large_freed += freed;
 		f->large_freed_bytes += freed * s->elemsize;
 	} else {
-		f->small_freed[spanclass_size(s->spanclass)] += freed;
+		f->small_freed[s->sizeclass] += freed;
 	}
 	if (live == 0) {
 		s->next = f->dead;

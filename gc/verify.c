@@ -82,7 +82,7 @@ static void count_objects(const struct mspan *s, struct sums *sums)
 		sums->large += s->alloc_count;
 		sums->large_bytes += s->alloc_count * s->elemsize;
 	} else {
-		sums->small[spanclass_size(s->spanclass)] += s->alloc_count;
+		sums->small[s->sizeclass] += s->alloc_count;
 		sums->partial += swept(s) && s->alloc_count < s->nelems;
 	}
 }

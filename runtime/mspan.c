@@ -2,6 +2,8 @@
 
 #include "runtime/bits.h"
 
+const uint64_t mspan_large_mask = 1;
+
 // set_bits: the release pairs with the acquire in bits_of_eight.
 static void set_bits(struct mspan *s, const struct pagebits *bits)
 {
@@ -20,6 +22,8 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct pagebits *block)
 				 s->base + (uint64_t)c->nelems * c->size);
 	s->alloc_count = 0;
 	s->spanclass = sc;
+	s->sizeclass = (uint8_t)spanclass_size(sc);
+	s->nwords = (uint8_t)sizeclass_words(s->sizeclass);
 	s->use = MSPAN_HEAP;
 	s->cached = 0;
 	s->next = NULL;
@@ -35,6 +39,8 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 	atomic_u64_store_relaxed(&s->limit, s->base + request);
 	s->alloc_count = 1;
 	s->spanclass = spanclass_make(0, kind);
+	s->sizeclass = 0;
+	s->nwords = 1;
 	s->use = MSPAN_HEAP;
 	s->cached = 0;
 	s->next = NULL;
@@ -51,6 +57,8 @@ void mspan_init_manual(struct mspan *s, enum mspan_use use)
 				 s->base + (s->npages << RT_PAGE_SHIFT));
 	s->alloc_count = 0;
 	s->spanclass = 0;
+	s->sizeclass = 0;
+	s->nwords = 0;
 	s->use = (uint8_t)use;
 	s->cached = 0;
 	s->needzero = 1;
@@ -63,7 +71,7 @@ uint32_t mspan_count(const struct mspan *s, unsigned line)
 {
 	uint32_t n = 0;
 
-	for (unsigned w = 0; w < mspan_words(s); w++)
+	for (unsigned w = 0; w < s->nwords; w++)
 		n +=
 		    bits_count(atomic_u64_load_relaxed(mspan_word(s, line, w)));
 	return n;
@@ -78,8 +86,7 @@ uint32_t mspan_counted(const struct mspan *s)
 // slot_of_bit is the slot whose first granule has this bit.
 static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 {
-	uint64_t offset = (uint64_t)bit
-			  << sizeclass_bit_shift(spanclass_size(s->spanclass));
+	uint64_t offset = (uint64_t)bit << sizeclass_bit_shift(s->sizeclass);
 
 	// An object of 24 bytes may begin in the middle of its granule.
 	return mspan_slot(s, offset + s->elemsize - 1);
@@ -89,7 +96,7 @@ static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 // it covers at most a page, or one slot.
 static unsigned run_cap(const struct mspan *s, unsigned first)
 {
-	unsigned shift = sizeclass_bit_shift(spanclass_size(s->spanclass));
+	unsigned shift = sizeclass_bit_shift(s->sizeclass);
 	uint64_t slot = (s->elemsize + (1u << shift) - 1) >> shift;
 	uint64_t page = RT_PAGE_SIZE >> shift;
 
@@ -116,12 +123,13 @@ static unsigned next_allocated(const struct mspan *s, unsigned line,
 bool mspan_find_run(const struct mspan *s, unsigned from, struct mspan_run *run)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
-	unsigned words = mspan_words(s);
+	const uint64_t *mask = mspan_masks(s);
+	unsigned words = s->nwords;
 	uint64_t keep = ~UINT64_C(0) << (from % 64);
 
 	for (unsigned w = from / 64; w < words; w++, keep = ~UINT64_C(0)) {
 		uint64_t free =
-		    mspan_mask(s, w) & keep &
+		    mask[w] & keep &
 		    ~atomic_u64_load_relaxed(mspan_word(s, line, w));
 		uint32_t lo, hi;
 
@@ -150,11 +158,12 @@ static void change_bits(struct mspan *s, unsigned first, unsigned stop,
 			bool set)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	const uint64_t *mask = mspan_masks(s);
 
 	for (unsigned w = first / 64; w * 64 < stop; w++) {
 		unsigned lo = w * 64 < first ? first - w * 64 : 0;
 		unsigned hi = (unsigned)base_min(stop - w * 64, 64);
-		uint64_t bits = mspan_mask(s, w) & bits_mask(lo, hi);
+		uint64_t bits = mask[w] & bits_mask(lo, hi);
 		atomic_u64 *word = mspan_word(s, line, w);
 		uint64_t old = atomic_u64_load_relaxed(word);
 
@@ -193,6 +202,8 @@ static const char *check_small(const struct mspan *s)
 	if (s->npages != c->npages || s->elemsize != c->size ||
 	    s->divmagic != c->divmagic || s->nelems != c->nelems)
 		return "span does not fit its class";
+	if (s->nwords != sizeclass_words(class))
+		return "span has the wrong number of words";
 	return NULL;
 }
 
@@ -205,7 +216,7 @@ static const char *check_large(const struct mspan *s)
 	if (request > PTRDIFF_MAX || base_pages(request) != s->npages)
 		return "limit of a large object outside of its last page";
 	if (s->elemsize != s->npages << RT_PAGE_SHIFT || s->divmagic != 0 ||
-	    s->nelems != 1)
+	    s->nelems != 1 || s->nwords != 1)
 		return "large object does not fill its span";
 	if (s->alloc_count == 0 &&
 	    atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
@@ -225,7 +236,8 @@ static const char *check_fields(const struct mspan *s)
 	if (s->base % RT_PAGE_SIZE != 0 || offset >= used ||
 	    s->npages > (used - offset) >> RT_PAGE_SHIFT)
 		return "span outside of the heap";
-	if (s->use > MSPAN_WORK || s->spanclass >= SPANCLASS_COUNT)
+	if (s->use > MSPAN_WORK || s->spanclass >= SPANCLASS_COUNT ||
+	    s->sizeclass != spanclass_size(s->spanclass))
 		return "span of no known use or class";
 	if (s->use != MSPAN_HEAP)
 		return NULL;
@@ -254,7 +266,7 @@ static const char *check_words(const struct mspan *s)
 			return "page word has another place";
 		if (!state_fits(s, pageword_state(w)))
 			return "page word has another state";
-		if (pageword_class(w) != spanclass_size(s->spanclass) ||
+		if (pageword_class(w) != s->sizeclass ||
 		    pageword_kind(w) != spanclass_kind(s->spanclass))
 			return "page word has another class or kind";
 	}
@@ -266,7 +278,7 @@ static const char *check_words(const struct mspan *s)
 static const char *check_page_lines(const struct mspan *s)
 {
 	const struct pagebits *lines = &arena.lines[mspan_page(s)];
-	uint64_t from = mspan_bits(s) == lines ? mspan_words(s) : 0;
+	uint64_t from = mspan_bits(s) == lines ? s->nwords : 0;
 
 	for (uint64_t w = from; w < s->npages * RT_PAGE_WORDS; w++)
 		for (unsigned line = 0; line < 2; line++)
@@ -283,10 +295,10 @@ static const char *check_lines(const struct mspan *s)
 {
 	uint32_t own = atomic_u32_load_relaxed(&s->sweepgen);
 	bool swept = own == epoch_sweepgen();
-	unsigned words = mspan_words(s);
+	const uint64_t *masks = mspan_masks(s);
 
-	for (unsigned w = 0; w < words; w++) {
-		uint64_t mask = mspan_mask(s, w);
+	for (unsigned w = 0; w < s->nwords; w++) {
+		uint64_t mask = masks[w];
 
 		for (unsigned line = 0; line < 2; line++)
 			if (atomic_u64_load_relaxed(mspan_word(s, line, w)) &
@@ -317,100 +329,4 @@ const char *mspan_check(const struct mspan *s)
 	if (!s->cached && mspan_counted(s) != s->alloc_count)
 		return "alloc_count is not the number of alloc bits";
 	return check_lines(s);
-}
-
-// bits_of_eight is the block of a span of the 8-byte class, the only one that
-// keeps its bits elsewhere; NULL: the span was freed since its page word was
-// read.  Its mspan may be in other use by then; who sees the bits of that use
-// also sees that the page was withdrawn.
-static const struct pagebits *bits_of_eight(uint64_t page, uint32_t word)
-{
-	const struct mspan *s = arena_span(page);
-	const struct pagebits *bits =
-	    s ? atomic_ptr_load_acquire(&s->bits) : NULL;
-
-	return arena_word(page) == word && arena_span(page) == s ? bits : NULL;
-}
-
-// object_test reads an alloc bit.
-static bool object_test(const struct pagebits *bits, unsigned bit)
-{
-	unsigned line = epoch_alloc_line(epoch_sweepgen());
-	const atomic_u64 *w = &bits[bit / (64 * RT_PAGE_WORDS)]
-				   .line[line][bit / 64 % RT_PAGE_WORDS];
-
-	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
-}
-
-// object_large: p points into the pages of a large span.  A span that is
-// freed and used again meanwhile has given its first page another word.
-static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
-			 struct object *o)
-{
-	uint64_t first = arena_first_page(page, word);
-	uintptr_t base = arena_page_address(first);
-	const struct mspan *s = arena_span(first);
-	uint64_t limit = s ? mspan_limit(s) : 0;
-
-	if (p >= limit || limit <= base ||
-	    pageword_state(arena_word(first)) != PAGEWORD_HEAP ||
-	    pageword_class(arena_word(first)) != 0 ||
-	    !object_test(&arena.lines[first], 0))
-		return false;
-	o->base = base;
-	o->request = limit - base;
-	o->size = base_pages(o->request) << RT_PAGE_SHIFT;
-	return true;
-}
-
-static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
-			 struct object *o)
-{
-	unsigned class = pageword_class(word);
-	const struct sizeclass *c = &sizeclass_table[class];
-	uint64_t first = arena_first_page(page, word);
-	uintptr_t base = arena_page_address(first);
-	uint64_t slot = (p - base) * c->divmagic >> 32;
-	unsigned bit = (unsigned)(slot * c->size >> sizeclass_bit_shift(class));
-	const struct pagebits *bits =
-	    class == 1 ? bits_of_eight(page, word) : &arena.lines[first];
-
-	if (!bits || !object_test(bits, bit))
-		return false;
-	o->base = base + slot * c->size;
-	o->size = o->request = c->size;
-	return true;
-}
-
-// look_up is one look, by the line that is the alloc line now.
-static bool look_up(uintptr_t p, struct object *o)
-{
-	uint64_t offset = arena_offset(p);
-	uint64_t page = offset >> RT_PAGE_SHIFT;
-	uint32_t word;
-
-	if (offset >= arena_used())
-		return false;
-	word = arena_word(page);
-	if (pageword_state(word) != PAGEWORD_HEAP)
-		return false;
-	o->kind = pageword_kind(word);
-	return pageword_class(word) == 0 ? object_large(p, page, word, o)
-					 : object_small(p, page, word, o);
-}
-
-bool mspan_object(uintptr_t p, struct object *o)
-{
-	uint32_t gen;
-	bool found;
-
-	// No stop waits for a thread without a P: the heap may flip during its
-	// look, and sweeping clear the line that it reads.  The acquires of
-	// the bits pair with the release in sweep_lines: who sees a bit that
-	// was cleared also sees that the sweepgen moved, and looks again.
-	do {
-		gen = atomic_u32_load_acquire(&epoch.sweepgen);
-		found = look_up(p, o);
-	} while (RT_UNLIKELY(epoch_sweepgen() != gen));
-	return found;
 }

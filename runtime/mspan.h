@@ -40,6 +40,8 @@ struct mspan {
 	uint8_t cached;	     // in an mcache; its P, or world stopped
 	uint8_t needzero;    // free slots may not be zero
 	uint8_t stack_order; // of the stacks it is cut into
+	uint8_t sizeclass;   // that of spanclass
+	uint8_t nwords;	     // bitmap words that its slots can use
 	// A popper that comes late reads this node even when the span is long
 	// freed, so nothing else may ever use its place.
 	RT_CACHE_ALIGNED struct lfnode partial; // in its mcentral's stack
@@ -68,20 +70,12 @@ RT_INLINE uintptr_t mspan_limit(const struct mspan *s)
 
 RT_INLINE bool mspan_is_large(const struct mspan *s)
 {
-	return spanclass_size(s->spanclass) == 0;
+	return s->sizeclass == 0;
 }
 
 RT_INLINE struct pagebits *mspan_bits(const struct mspan *s)
 {
 	return atomic_ptr_load_relaxed(&s->bits);
-}
-
-// mspan_words is the number of bitmap words that slots of s can use.
-RT_INLINE unsigned mspan_words(const struct mspan *s)
-{
-	return mspan_is_large(s)
-		   ? 1
-		   : sizeclass_words(spanclass_size(s->spanclass));
 }
 
 // mspan_word is word w of one of the two lines of s.
@@ -91,12 +85,15 @@ RT_INLINE atomic_u64 *mspan_word(const struct mspan *s, unsigned line,
 	return &mspan_bits(s)[w / RT_PAGE_WORDS].line[line][w % RT_PAGE_WORDS];
 }
 
-// mspan_mask is word w of the slot mask: bits where slots begin.
-RT_INLINE uint64_t mspan_mask(const struct mspan *s, unsigned w)
-{
-	unsigned c = spanclass_size(s->spanclass);
+// The slot mask of a large span.
+extern const uint64_t mspan_large_mask;
 
-	return c == 0 ? 1 : sizeclass_masks[sizeclass_table[c].mask_word + w];
+// mspan_masks is the slot mask, nwords words: bits where slots begin.
+RT_INLINE const uint64_t *mspan_masks(const struct mspan *s)
+{
+	return mspan_is_large(s)
+		   ? &mspan_large_mask
+		   : &sizeclass_masks[sizeclass_table[s->sizeclass].mask_word];
 }
 
 // mspan_slot is the slot that an offset from the base lies in.
@@ -109,7 +106,7 @@ RT_INLINE uint32_t mspan_slot(const struct mspan *s, uint64_t offset)
 RT_INLINE unsigned mspan_bit(const struct mspan *s, uint32_t slot)
 {
 	return (unsigned)(slot * s->elemsize >>
-			  sizeclass_bit_shift(spanclass_size(s->spanclass)));
+			  sizeclass_bit_shift(s->sizeclass));
 }
 
 // mspan_test reads a slot's bit in a line.
@@ -154,19 +151,5 @@ uint32_t mspan_give_back(struct mspan *s, const char *cur, const char *end);
 // from itself and its page words, with the world stopped; NULL: it does, else
 // what does not.
 const char *mspan_check(const struct mspan *s);
-
-// ---- from an address to an object ----
-
-struct object {
-	uintptr_t base;
-	uint64_t size; // bytes of the slot; large: of its pages
-	unsigned kind;
-	uint64_t request; // large: bytes asked for; small: size
-};
-
-// mspan_object finds the allocated object that p points into.  p may be any
-// value; any thread, any time: only atomic words are read, and for a small
-// object nothing of its mspan.  False: none.
-bool mspan_object(uintptr_t p, struct object *o);
 
 #endif

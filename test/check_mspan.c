@@ -9,6 +9,7 @@
 #include "gc/refill.h"
 #include "gc/sweep.h"
 #include "runtime/mcentral.h"
+#include "runtime/object.h"
 #include "runtime/throw.h"
 #include "test/suite.h"
 
@@ -116,7 +117,7 @@ static unsigned allocated(const struct mspan *s)
 	unsigned x = 0;
 
 	for (uint32_t i = 0; i < SLOTS; i++)
-		x |= (unsigned)mspan_object(s->base + i * s->elemsize + 7, &o)
+		x |= (unsigned)object_find(s->base + i * s->elemsize + 7, &o)
 		     << i;
 	return x;
 }
@@ -238,7 +239,7 @@ static bool same_run(const struct mspan *s, const struct mspan_run *a,
 // copy_line keeps all words of a line.
 static void copy_line(const struct mspan *s, uint64_t *out)
 {
-	for (unsigned w = 0; w < mspan_words(s); w++)
+	for (unsigned w = 0; w < s->nwords; w++)
 		out[w] = atomic_u64_load_relaxed(mspan_word(s, heap_line(), w));
 }
 
@@ -255,7 +256,7 @@ static bool changed_exactly(const struct mspan *s, const uint64_t *before,
 		want[mspan_bit(s, i) / 64] ^= UINT64_C(1)
 					      << (mspan_bit(s, i) % 64);
 	copy_line(s, now);
-	return memcmp(now, want, mspan_words(s) * 8) == 0;
+	return memcmp(now, want, s->nwords * 8) == 0;
 }
 
 // take_and_give_back takes a run, gives back a random tail, and takes the tail
@@ -283,7 +284,7 @@ static bool take_and_give_back(struct rng *r, struct mspan *s,
 // are found once.
 static bool runs_agree(struct rng *r, struct mspan *s)
 {
-	unsigned end = mspan_words(s) * 64;
+	unsigned end = s->nwords * 64;
 	unsigned from = rng_next(r) % 2 ? 0 : (unsigned)rng_below(r, end + 1);
 	struct mspan_run run = {0}, naive = {0};
 	bool found;
@@ -393,7 +394,7 @@ static void damage_span(struct mspan *s, enum damage d)
 		toggle(s, line ^ 1, mspan_bit(s, s->nelems - 1) + 1);
 		break;
 	case DAMAGE_BIT_LAST_PAGE:
-		toggle(s, line ^ 1, mspan_words(s) * 64 - 1);
+		toggle(s, line ^ 1, s->nwords * 64 - 1);
 		break;
 	case DAMAGE_SWEEPGEN_ODD:
 		atomic_u32_store_relaxed(&s->sweepgen, gen - 1);
@@ -559,7 +560,7 @@ static bool look_up(const struct mspan *s, uintptr_t base)
 {
 	struct object o;
 
-	return mspan_object(base + rng_below(&sim.rng, s->elemsize), &o) &&
+	return object_find(base + rng_below(&sim.rng, s->elemsize), &o) &&
 	       o.base == base;
 }
 
@@ -939,7 +940,7 @@ static bool object_agrees(uintptr_t p, const struct object *want)
 {
 	struct object o;
 
-	if (!mspan_object(p, &o))
+	if (!object_find(p, &o))
 		return want == NULL;
 	return want && o.base == want->base && o.size == want->size &&
 	       o.kind == want->kind && o.request == want->request;
@@ -1101,7 +1102,7 @@ START_TEST(random_words_lead_to_objects_that_exist_or_nowhere)
 					  rng_below(&r, arena_used() + 8192);
 		const uintptr_t *want = known_at(known, w);
 		struct object o;
-		bool found = mspan_object(w, &o);
+		bool found = object_find(w, &o);
 
 		if (found != (want != NULL) || (found && o.base != *want))
 			ck_abort_msg("word %#lx", (unsigned long)w);
