@@ -131,24 +131,46 @@ static void *alloc_short(struct rt_mcache *mc, const struct request *r)
 	return NULL;
 }
 
-static void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
+// alloc_checked is for whatever the current run does not hold: the place where
+// arguments are looked at, threads stand, and collections begin.
+static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
+				       bool uninit)
 {
 	struct request r = {.n = n, .kind = (unsigned)kind, .uninit = uninit};
 	void *obj;
 
-	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 	// What the range can never hold is refused before anything is tried.
 	if (!door_allocating(t) || !gckind_valid(kind) || n > arena.reserved)
 		return NULL;
 	if (n == 0)
 		return &zerobase;
 	safepoint_poll(t);
-	if (RT_UNLIKELY(gcpacer_due(gauge_load(&gauges.heap_live))))
+	if (gcpacer_due(gauge_load(&gauges.heap_live)))
 		gccycle_collect(t->p, false);
 	obj = alloc_once(t->mc, &r);
-	if (RT_UNLIKELY(!obj))
-		obj = alloc_short(t->mc, &r);
-	return obj;
+	return obj ? obj : alloc_short(t->mc, &r);
+}
+
+// allocate takes the next slot of a run if there is one: by the table that t
+// may use, which is empty for a thread that is not attached, is in a region,
+// has the world stopped, or uses Go's classes.
+static inline void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
+{
+	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+	if (n - SIZECLASS_TINY_SIZE <= RT_INLINE_MAX - SIZECLASS_TINY_SIZE &&
+	    gckind_valid(kind) &&
+	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) {
+		unsigned c = sizeclass_of16(n);
+		struct rt_run *run = &t->run[kind * RT_RUN_CLASSES + (int)c];
+		size_t size = sizeclass_table[c].size;
+		char *p = run->cur;
+
+		if ((size_t)(run->end - p) >= size) {
+			run->cur = p + size;
+			return p;
+		}
+	}
+	return alloc_checked(t, kind, n, uninit);
 }
 
 // ---- the public functions ----
@@ -202,7 +224,7 @@ void *rt_base(const void *p)
 	struct object o;
 
 	return door_ready() && object_find((uintptr_t)p, &o) ? (void *)o.base
-							      : NULL;
+							     : NULL;
 }
 
 int rt_is_heap(const void *p)

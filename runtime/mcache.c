@@ -48,6 +48,7 @@ static void slots_init(struct rt_mcache *mc)
 		unsigned kind = spanclass_kind((spanclass)sc);
 		struct mcache_slot *slot = &mc->slots[sc];
 
+		slot->size = sizeclass_table[c].size;
 		slot->run = c < RT_RUN_CLASSES
 				? &mc->runs[kind * RT_RUN_CLASSES + c]
 				: &slot->own;
@@ -136,8 +137,8 @@ bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit)
 	if (s->needzero && !(uninit && run.n == 1))
 		memset(run.cur, 0, (size_t)(run.end - run.cur));
 	mspan_take_run(s, &run);
-	slot->next_bit = run.stop;
-	slot->nalloc += run.n;
+	slot->next_bit = (uint16_t)run.stop;
+	slot->nalloc = (uint16_t)(slot->nalloc + run.n);
 	slot->run->cur = run.cur;
 	slot->run->end = run.end;
 	live_add(mc, (uint64_t)(run.end - run.cur));
@@ -195,7 +196,7 @@ static void give_back_tail(struct rt_mcache *mc, struct mcache_slot *slot)
 	struct rt_run *run = slot->run;
 	uint32_t n = mspan_give_back(slot->span, run->cur, run->end);
 
-	slot->nalloc -= n;
+	slot->nalloc = (uint16_t)(slot->nalloc - n);
 	mc->live -= (int64_t)(n * slot->span->elemsize);
 	run->cur = run->end = NULL;
 }

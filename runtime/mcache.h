@@ -20,8 +20,9 @@ struct mcache_slot {
 	struct mspan *span; // cached here, or NULL
 	struct rt_run *run; // in the table of the inline path, or own
 	struct rt_run own;
-	uint32_t next_bit; // where the search for the next run begins
-	uint32_t nalloc;   // slots taken since the last count
+	uint32_t size;	   // bytes an object of this class; fixed
+	uint16_t next_bit; // where the search for the next run begins
+	uint16_t nalloc;   // slots taken since the last count
 };
 
 enum {
@@ -47,7 +48,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after a tail came back
+		      // after a tail came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
@@ -85,13 +86,12 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s);
 // mcache_bump takes one object from the current run; NULL: the run is empty.
 RT_INLINE void *mcache_bump(struct rt_mcache *mc, spanclass sc)
 {
-	struct rt_run *run = mc->slots[sc].run;
-	size_t size = sizeclass_table[spanclass_size(sc)].size;
-	char *p = run->cur;
+	struct mcache_slot *slot = &mc->slots[sc];
+	char *p = slot->run->cur;
 
-	if ((size_t)(run->end - p) < size)
+	if ((size_t)(slot->run->end - p) < slot->size)
 		return NULL;
-	run->cur = p + size;
+	slot->run->cur = p + slot->size;
 	return p;
 }
 
