@@ -120,6 +120,22 @@ static unsigned next_allocated(const struct mspan *s, unsigned line,
 	return limit;
 }
 
+// run_stop is the bit behind a run that begins at bit first; alloc is the word
+// of the alloc line that first lies in.
+static unsigned run_stop(const struct mspan *s, unsigned line, unsigned first,
+			 uint64_t alloc)
+{
+	uint64_t above = alloc >> (first % 64);
+	unsigned limit = s->nwords * 64u;
+
+	// A span of one page needs no cap.
+	if (s->npages > 1)
+		limit = (unsigned)base_min(run_cap(s, first), limit);
+	if (above != 0)
+		return (unsigned)base_min(first + bits_ctz(above), limit);
+	return next_allocated(s, line, (first | 63) + 1, limit);
+}
+
 bool mspan_find_run(const struct mspan *s, unsigned from, struct mspan_run *run)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
@@ -128,47 +144,54 @@ bool mspan_find_run(const struct mspan *s, unsigned from, struct mspan_run *run)
 	uint64_t keep = ~UINT64_C(0) << (from % 64);
 
 	for (unsigned w = from / 64; w < words; w++, keep = ~UINT64_C(0)) {
-		uint64_t free =
-		    mask[w] & keep &
-		    ~atomic_u64_load_relaxed(mspan_word(s, line, w));
+		uint64_t alloc =
+		    atomic_u64_load_relaxed(mspan_word(s, line, w));
+		uint64_t free = mask[w] & keep & ~alloc;
 		uint32_t lo, hi;
 
 		if (free == 0)
 			continue;
 		run->first = w * 64 + bits_ctz(free);
-		run->stop = next_allocated(
-		    s, line, run->first,
-		    (unsigned)base_min(run_cap(s, run->first), words * 64));
+		run->stop = run_stop(s, line, run->first, alloc);
 		// All slots that begin in [first, stop) are free, and no
 		// other bit is: the slot after the last one is that of stop.
 		lo = slot_of_bit(s, run->first);
 		hi = (uint32_t)base_min(slot_of_bit(s, run->stop), s->nelems);
 		run->n = hi - lo;
 		run->cur = (char *)s->base + lo * s->elemsize;
-		run->end = (char *)s->base + hi * s->elemsize;
+		run->end = run->cur + run->n * s->elemsize;
 		return true;
 	}
 	return false;
 }
 
-// change_bits sets or clears the slots that begin in [first, stop).  Only the
-// owner of a cached span writes these words outside a stop, so a plain store
-// does; readers elsewhere see old or new.
-static void change_bits(struct mspan *s, unsigned first, unsigned stop,
-			bool set)
+// change_word sets or clears bits of one word.  Only the owner of a cached span
+// writes these words outside a stop, so a plain store does; readers elsewhere
+// see old or new.
+RT_INLINE void change_word(struct mspan *s, unsigned line, unsigned w,
+			   uint64_t bits, bool set)
+{
+	atomic_u64 *word = mspan_word(s, line, w);
+	uint64_t old = atomic_u64_load_relaxed(word);
+
+	atomic_u64_store_release(word, set ? old | bits : old & ~bits);
+}
+
+// change_bits sets or clears the slots that begin in [first, stop), which is
+// not empty.  Most runs of a fragmented span lie in one word.
+RT_INLINE void change_bits(struct mspan *s, unsigned first, unsigned stop,
+			   bool set)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	const uint64_t *mask = mspan_masks(s);
+	unsigned w = first / 64;
+	unsigned last = (stop - 1) / 64;
+	uint64_t from = ~UINT64_C(0) << (first % 64);
+	uint64_t to = ~UINT64_C(0) >> (63 - (stop - 1) % 64);
 
-	for (unsigned w = first / 64; w * 64 < stop; w++) {
-		unsigned lo = w * 64 < first ? first - w * 64 : 0;
-		unsigned hi = (unsigned)base_min(stop - w * 64, 64);
-		uint64_t bits = mask[w] & bits_mask(lo, hi);
-		atomic_u64 *word = mspan_word(s, line, w);
-		uint64_t old = atomic_u64_load_relaxed(word);
-
-		atomic_u64_store_release(word, set ? old | bits : old & ~bits);
-	}
+	for (; w < last; w++, from = ~UINT64_C(0))
+		change_word(s, line, w, mask[w] & from, set);
+	change_word(s, line, w, mask[w] & from & to, set);
 }
 
 void mspan_take_run(struct mspan *s, const struct mspan_run *run)
