@@ -26,27 +26,122 @@ struct options {
 	char **files;
 };
 
+// ---- all procedures that programs begin with
+
+static const struct builtin builtins[] = {
+    {"apply", .fn = prim_apply, .min = 2, .max = ANY},
+    {"cons", .f2 = cons},
+    {"car", .f1 = prim_car},
+    {"cdr", .f1 = prim_cdr},
+    {"caar", .f1 = prim_cxr},
+    {"cadr", .f1 = prim_cxr},
+    {"cdar", .f1 = prim_cxr},
+    {"cddr", .f1 = prim_cxr},
+    {"caddr", .f1 = prim_cxr},
+    {"cdddr", .f1 = prim_cxr},
+    {"cadddr", .f1 = prim_cxr},
+    {"set-car!", .f2 = prim_set_car},
+    {"set-cdr!", .f2 = prim_set_cdr},
+    {"pair?", .f1 = prim_is_pair},
+    {"null?", .f1 = prim_is_null},
+    {"list?", .f1 = prim_is_list},
+    {"list", .fn = prim_list, .min = 0, .max = ANY},
+    {"length", .f1 = prim_length},
+    {"append", .fn = prim_append, .min = 0, .max = ANY},
+    {"reverse", .f1 = prim_reverse},
+    {"list-tail", .f2 = prim_list_tail},
+    {"list-ref", .f2 = prim_list_ref},
+    {"map", .fn = prim_map, .min = 2, .max = ANY},
+    {"for-each", .fn = prim_for_each, .min = 2, .max = ANY},
+    {"eq?", .f2 = prim_same, .same = eq},
+    {"eqv?", .f2 = prim_same, .same = eqv},
+    {"equal?", .f2 = prim_same, .same = equal},
+    {"memq", .f2 = prim_member, .same = eq},
+    {"memv", .f2 = prim_member, .same = eqv},
+    {"member", .f2 = prim_member, .same = equal},
+    {"assq", .f2 = prim_assoc, .same = eq},
+    {"assv", .f2 = prim_assoc, .same = eqv},
+    {"assoc", .f2 = prim_assoc, .same = equal},
+    {"vector?", .f1 = prim_is_type, .type = VECTOR},
+    {"make-vector", .fn = prim_make_vector, .min = 1, .max = 2},
+    {"vector", .fn = prim_vector, .min = 0, .max = ANY},
+    {"vector-ref", .f2 = prim_vector_ref},
+    {"vector-set!", .f3 = prim_vector_set},
+    {"vector-length", .f1 = prim_vector_length},
+    {"vector->list", .f1 = prim_vector_to_list},
+    {"list->vector", .f1 = prim_list_to_vector},
+    {"+", .f2 = prim_add, .fn = prim_fold, .min = 0, .max = ANY},
+    {"-", .f2 = prim_sub, .fn = prim_fold, .min = 1, .max = ANY},
+    {"*", .f2 = prim_mul, .fn = prim_fold, .min = 0, .max = ANY, .unit = 1},
+    {"/", .f2 = prim_div, .fn = prim_fold, .min = 1, .max = ANY, .unit = 1},
+    {"max", .f2 = prim_max, .fn = prim_fold, .min = 2, .max = ANY},
+    {"min", .f2 = prim_min, .fn = prim_fold, .min = 2, .max = ANY},
+    {"=", .f2 = prim_num_equal, .fn = prim_chain, .min = 2, .max = ANY},
+    {"<", .f2 = prim_less, .fn = prim_chain, .min = 2, .max = ANY},
+    {">", .f2 = prim_greater, .fn = prim_chain, .min = 2, .max = ANY},
+    {"<=", .f2 = prim_not_greater, .fn = prim_chain, .min = 2, .max = ANY},
+    {">=", .f2 = prim_not_less, .fn = prim_chain, .min = 2, .max = ANY},
+    {"quotient", .f2 = prim_quotient},
+    {"remainder", .f2 = prim_remainder},
+    {"modulo", .f2 = prim_modulo},
+    {"number?", .f1 = prim_is_number},
+    {"integer?", .f1 = prim_is_integer},
+    {"zero?", .f1 = prim_is_zero},
+    {"odd?", .f1 = prim_is_odd},
+    {"even?", .f1 = prim_is_even},
+    {"abs", .f1 = prim_abs},
+    {"expt", .f2 = prim_expt},
+    {"sqrt", .f1 = prim_sqrt},
+    {"exp", .f1 = prim_exp},
+    {"sin", .f1 = prim_sin},
+    {"cos", .f1 = prim_cos},
+    {"number->string", .f1 = prim_number_to_string},
+    {"string->number", .f1 = prim_string_to_number},
+    {"char?", .f1 = prim_is_char},
+    {"char->integer", .f1 = prim_char_to_integer},
+    {"integer->char", .f1 = prim_integer_to_char},
+    {"char=?", .f2 = prim_char_equal},
+    {"char<?", .f2 = prim_char_less},
+    {"string?", .f1 = prim_is_type, .type = STRING},
+    {"make-string", .fn = prim_make_string, .min = 1, .max = 2},
+    {"string-length", .f1 = prim_string_length},
+    {"string-ref", .f2 = prim_string_ref},
+    {"string-set!", .f3 = prim_string_set},
+    {"string-append", .fn = prim_string_append, .min = 0, .max = ANY},
+    {"substring", .fn = prim_substring, .min = 2, .max = 3},
+    {"string=?", .f2 = prim_string_equal},
+    {"string<?", .f2 = prim_string_less},
+    {"string->list", .f1 = prim_string_to_list},
+    {"list->string", .f1 = prim_list_to_string},
+    {"symbol?", .f1 = prim_is_type, .type = SYMBOL},
+    {"symbol->string", .f1 = prim_symbol_to_string},
+    {"string->symbol", .f1 = prim_string_to_symbol},
+    {"procedure?", .f1 = prim_is_procedure},
+    {"boolean?", .f1 = prim_is_boolean},
+    {"not", .f1 = prim_not},
+    {"display", .f1 = prim_display},
+    {"write", .f1 = prim_write},
+    {"newline", .f0 = prim_newline},
+    {"read", .f0 = prim_read},
+    {"eof-object?", .f1 = prim_is_eof},
+    {"error", .fn = prim_error, .min = 1, .max = ANY},
+    {"exit", .fn = prim_exit, .min = 0, .max = 1},
+    {"gc", .f0 = prim_gc},
+};
+
 static void make_vm(void)
 {
 	vm.self = rt_thread_self();
 	vm.stack_limit =
 	    (uintptr_t)__builtin_frame_address(0) - STACK_SIZE + STACK_RESERVE;
-	vm.frame = vm.room;
 	reader_init(&standard_input, STDIN_FILENO, "stdin");
-	vm.form = standard_input.at;
-	vm.where = &vm.form;
+	vm.at = standard_input.at;
 	vm.sym_else = symbol_named("else");
 	vm.sym_arrow = symbol_named("=>");
 	vm.sym_quote = symbol_named("quote");
-	vm.sym_quasiquote = symbol_named("quasiquote");
-	vm.sym_unquote = symbol_named("unquote");
-	vm.sym_splice = symbol_named("unquote-splicing");
-	define_control();
-	define_numbers();
-	define_lists();
-	define_text();
-	define_core_syntax();
-	define_derived_syntax();
+	for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+		define_primitive(&builtins[i]);
+	define_syntax();
 }
 
 // read_and_run runs forms to the end and returns 0, or why it was left.

@@ -11,32 +11,51 @@ struct node {
 	run_fn *run;
 	struct place at;
 	value v;	// constant, symbol, struct lambda
-	uint32_t slot;	// first slot of the frame that it names
+	uint32_t slot;	// of a variable; of run_scope: how many it has
 	uint32_t depth; // frames outwards
+	bool tail;	// of a call
 	uint32_t nkids; // nodes below, in the order of evaluation
 	struct node *kid[];
 };
 
 // References.  v: the variable's symbol.
-run_fn run_constant, run_local, run_local1, run_outer, run_checked, run_global;
-// Assignments: kid 0 is the value.  set_local: v is the lambda of the frame.
-run_fn run_set_local, run_set_outer, run_set_global, run_define;
-// Control.  let: the last kid is the body, those before go into slots from
-// slot up, and v is the lambda.  unassign: depth slots from slot up.
-run_fn run_if, run_begin, run_and, run_or, run_lambda, run_let, run_unassign;
-// A loop is a let that starts again when its body returns JUMP for it; a
-// jump has kid 0 .. nkids - 1 as new values, depth unused, target in v.
-run_fn run_loop, run_jump;
+run_fn run_constant, run_local, run_outer, run_global;
+// Assignments: kid 0 is the value.
+run_fn run_set, run_set_global, run_define;
+// Control.  let: the last kid is the body, in a new frame of the values of
+// those before.  scope: a body in a new frame of inner definitions.
+run_fn run_if, run_begin, run_and, run_or, run_lambda, run_let, run_scope;
 // Calls: kid 0 is the procedure.
-run_fn run_call, run_call1, run_call2, run_call3, run_tail_call;
+run_fn run_call, run_call1, run_call2;
 
-// inline_op returns what runs a call of this symbol's primitive in place, or
-// NULL.  The nodes have the arguments as kids and the symbol in v, and call
-// whatever is defined when the program redefines the name later.
-run_fn *inline_op(value symbol, int argc);
+// The variables of one frame; a null pointer stands for the global ones.
+struct scope {
+	const struct scope *outer;
+	value vars; // list of symbols, the first in slot 1
+	bool inner; // inner definitions, perhaps read before their turn
+};
 
-// compile makes a node of a form.  Syntax functions call it for the form
-// that theirs stands for.
-struct node *compile(value form, struct scope *sc, enum tail tail);
+// A syntax function compiles the forms that begin with its keyword.  tail:
+// the value of the form is the value of the procedure around it.
+typedef struct node *syntax_fn(value form, const struct scope *sc, bool tail);
+
+// A keyword is a global variable with one of these as its value, so programs
+// redefine it like any other.  A form may also begin with the object itself:
+// what derived forms expand to is out of reach of any redefinition.
+struct syntax {
+	struct object head;
+	const char *name;
+	syntax_fn *compile;
+};
+
+// compile.c
+syntax_fn compile, syntax_quote, syntax_if, syntax_lambda, syntax_let,
+    syntax_begin, syntax_define, syntax_set, syntax_and, syntax_or;
+_Noreturn void bad_syntax(value form);
+void check_bindings(value form, value bindings);
+
+// syntax.c
+// named_let is what (let name bindings body ...) stands for.
+value named_let(value name, value bindings, value body);
 
 #endif

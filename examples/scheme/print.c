@@ -1,7 +1,7 @@
 // print.c - values as text.
 //
 // A circle is printed without end by display and write, and briefly by errors.
-#include "scheme.h"
+#include "node.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,26 +9,7 @@
 #include <string.h>
 
 const struct character_name character_names[NCHARACTER_NAMES] = {
-    {"space", ' '},   {"newline", '\n'}, {"tab", '\t'},
-    {"return", '\r'}, {"null", 0},
-};
-
-static void integer_text(int64_t n, int radix, char text[NUMBER_TEXT])
-{
-	char digit[NUMBER_TEXT];
-	uint64_t m = n < 0 ? -(uint64_t)n : (uint64_t)n;
-	int len = 0;
-
-	do
-		digit[len++] =
-		    "0123456789abcdefghijklmnopqrstuvwxyz"[m % (unsigned)radix];
-	while (m /= (unsigned)radix);
-	if (n < 0)
-		digit[len++] = '-';
-	while (len)
-		*text++ = digit[--len];
-	*text = 0;
-}
+    {"space", ' '}, {"newline", '\n'}, {"tab", '\t'}};
 
 // The shortest decimal text that reads back as the same number.
 static void flonum_text(double d, char text[NUMBER_TEXT])
@@ -50,10 +31,10 @@ static void flonum_text(double d, char text[NUMBER_TEXT])
 		strcat(text, ".0");
 }
 
-void number_text(value v, int radix, char text[NUMBER_TEXT])
+void number_text(value v, char text[NUMBER_TEXT])
 {
 	if (is_fixnum(v))
-		integer_text(fixnum_of(v), radix, text);
+		snprintf(text, NUMBER_TEXT, "%" PRId64, fixnum_of(v));
 	else
 		flonum_text(double_of(v), text);
 }
@@ -76,7 +57,7 @@ static void print_string(FILE *out, struct string *s)
 	fputc('"', out);
 }
 
-static void print_character(FILE *out, unsigned char c)
+static void print_character(FILE *out, char c)
 {
 	for (int i = 0; i < NCHARACTER_NAMES; i++) {
 		if (character_names[i].c == c) {
@@ -132,11 +113,9 @@ static void print_closure(FILE *out, struct closure *c)
 
 static void print_constant(FILE *out, value v)
 {
-	static const char *const text[] = {
-	    "#f", "#t", "()", "", "#<eof>", "#<unbound>", "#<unassigned>"};
-	size_t i = v >> 8;
+	static const char *const text[] = {"#f", "#t", "()", "", "#<eof>"};
 
-	fputs(i < sizeof text / sizeof *text ? text[i] : "#<?>", out);
+	fputs(text[v >> 8], out);
 }
 
 static void print_object(FILE *out, value v, bool quoted)
@@ -165,8 +144,8 @@ static void print_object(FILE *out, value v, bool quoted)
 		fprintf(out, "#<procedure %s>",
 			((struct primitive *)v)->b->name);
 		break;
-	case PROMISE:
-		fputs("#<promise>", out);
+	case SYNTAX:
+		fputs(((struct syntax *)v)->name, out);
 		break;
 	}
 }
@@ -181,17 +160,17 @@ void put(FILE *out, value v, bool quoted)
 	} else if (is_pair(v)) {
 		print_list(out, v, quoted);
 	} else if (is_fixnum(v) || is_flonum(v)) {
-		number_text(v, 10, text);
+		number_text(v, text);
 		fputs(text, out);
 	} else if (is_character(v)) {
 		if (quoted)
-			print_character(out, char_of(v));
+			print_character(out, (char)char_of(v));
 		else
 			fputc(char_of(v), out);
-	} else if ((v & 7) == TAG_CONSTANT) {
-		print_constant(out, v);
-	} else {
+	} else if ((v & 7) == TAG_OBJECT) {
 		print_object(out, v, quoted);
+	} else {
+		print_constant(out, v);
 	}
 }
 

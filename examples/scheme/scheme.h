@@ -2,8 +2,8 @@
 //
 // All data of the interpreted program, its compiled code and the tables of
 // the interpreter live on the rtheap heap.  C locals hold values freely: the
-// collector reads this thread's stack and registers, and nothing ever moves,
-// so an address is also a good hash.  struct vm is the only registered root.
+// collector reads this thread's stack and registers, and nothing ever moves.
+// struct vm is the only registered root.
 #ifndef SCHEME_SCHEME_H
 #define SCHEME_SCHEME_H
 
@@ -13,13 +13,14 @@
 #include <stdio.h>
 #include <rt/rt.h>
 
-// A value is one tagged word.  Objects are 16-byte aligned, so the low bits
+// A value is one tagged word.  Objects are 16-byte aligned, so four low bits
 // are free, and a tagged pointer still points into its object.
-//	xx1 fixnum, 63 bits	010 pair	100 flonum
-//	000 other object	110 constant, or a character (low byte 0x0e)
+//	xxx1 fixnum, 63 bits	x010 pair, 1010 with its source line behind it
+//	0000 other object	0100 flonum
+//	0110 constant		1110 character
 typedef uintptr_t value;
 
-enum tag { TAG_OBJECT = 0, TAG_PAIR = 2, TAG_FLONUM = 4, TAG_CONSTANT = 6 };
+enum tag { TAG_OBJECT = 0, TAG_PAIR = 2, TAG_FLONUM = 4, TAG_SOURCE = 10 };
 
 enum constant {
 	FALSE = 0x006,
@@ -31,23 +32,27 @@ enum constant {
 	UNASSIGNED = 0x606, // an inner definition before its turn
 	NONE = 0x706,	    // "no value" in C interfaces
 	TAIL = 0x806,	    // result of a body: call vm.fn with vm.frame
-	JUMP = 0x906,	    // result of a body: go on with loop vm.loop
 	CHARACTER = 0x00e
 };
 
-enum type { STRING, SYMBOL, VECTOR, CLOSURE, PRIMITIVE, PROMISE };
+enum type { STRING, SYMBOL, VECTOR, CLOSURE, PRIMITIVE, SYNTAX };
 
-enum { FIXNUM_BITS = 63 };
 #define FIXNUM_MAX (INT64_MAX >> 1)
 #define FIXNUM_MIN (INT64_MIN >> 1)
 
 struct object {
 	uint32_t type; // enum type
-	uint32_t len;  // characters, items; a promise: 1 once it has its value
+	uint32_t len;  // characters, items
 };
 
 struct pair {
 	value car, cdr;
+};
+
+// The first pair of a list that was read.
+struct source_pair {
+	struct pair pair;
+	uint32_t line;
 };
 
 struct flonum {
@@ -65,33 +70,21 @@ struct vector {
 	value item[];
 };
 
-struct promise {
-	struct object head;
-	value v; // the value, or the procedure that makes it
-};
-
-struct node;
-struct scope;
-enum tail { NOT_TAIL, LOOP_TAIL, PROC_TAIL };
-typedef struct node *syntax_fn(value form, struct scope *sc, enum tail tail);
-
 struct symbol {
 	struct object head;
 	value global;	     // value of the global variable, or UNBOUND
-	value builtin;	     // the primitive it was born with, or 0
 	value name;	     // string
-	syntax_fn *syntax;   // compiles forms that begin with it, or NULL
 	struct symbol *next; // of the same bucket
 };
+
+struct node;
 
 // The code of a lambda expression.
 struct lambda {
 	struct node *body;
-	value name;	 // symbol, or FALSE
-	uint32_t nreq;	 // parameters without the rest parameter
-	uint32_t nslots; // words of a frame, slot 0 included
+	value name; // symbol, or FALSE
+	int nreq;   // parameters without the rest parameter
 	bool rest;
-	bool on_heap; // an inner closure keeps the frame, or it is large
 };
 
 struct closure {
@@ -100,22 +93,26 @@ struct closure {
 	value *env; // the frame it was made in
 };
 
-// One word of C per argument up to three; else the arguments as an array.
-enum { VARIADIC = 4, ANY = -1 };
+// What a primitive does when it gets so many arguments; fn serves all other
+// numbers from min to max.
+enum { ANY = INT32_MAX };
+typedef value prim0(void), prim1(value), prim2(value, value),
+    prim3(value, value, value), prim_any(int argc, value *argv);
 struct builtin {
 	const char *name;
-	int min, max; // arguments; equal ones, up to 3, select f0 .. f3
-	union {
-		value (*f0)(void);
-		value (*f1)(value);
-		value (*f2)(value, value);
-		value (*f3)(value, value, value);
-		value (*fn)(int argc, value *argv);
-	};
+	prim0 *f0;
+	prim1 *f1;
+	prim2 *f2;
+	prim3 *f3;
+	prim_any *fn;
+	int min, max;
+	int unit;		    // of prim_fold
+	enum type type;		    // of prim_is_type
+	bool (*same)(value, value); // for those that compare
 };
 
 struct primitive {
-	struct object head; // len: 0 .. 3, or VARIADIC
+	struct object head;
 	const struct builtin *b;
 };
 
@@ -125,48 +122,22 @@ struct place {
 	uint32_t line;
 };
 
-struct location {
-	value pair; // 0: free
-	struct place at;
-};
+// The keywords that derived forms expand to.
+enum core { BEGIN, COND, DEFINE, IF, LET, LET_STAR, NCORE };
 
-// Symbols without a name in the program: what derived forms expand to, out
-// of reach of any rebinding.
-enum core {
-	CORE_QUOTE,
-	CORE_IF,
-	CORE_LAMBDA,
-	CORE_LET,
-	CORE_BEGIN,
-	CORE_COND,
-	CORE_DEFINE,
-	NCORE
-};
-
-// A frame: slot 0 is the frame outside, then parameters, then variables of
-// inner lets.  Callers evaluate arguments where a small frame can stand; it
-// stays there, on the C stack, unless a closure is going to keep it.
-enum { FRAME_MAX = 14 };
+enum { NBUCKETS = 1024 };
 
 struct vm {
 	rt_thread *self;
-	uintptr_t stack_limit;	   // below it recursion is an error
-	const struct place *where; // of the call being made
-	struct place form;	   // where it points outside any call
-	const struct primitive *callee;
+	uintptr_t stack_limit; // below it recursion is an error
+	struct place at;       // of the call being made, or the form compiled
+	const struct builtin *callee;
 	value fn; // the procedure of a tail call, and its arguments
 	int argc;
 	value *frame;
-	value room[FRAME_MAX];	 // where frame points when they are few
-	const struct node *loop; // target of a jump
-	uint32_t nesting;	 // of the form being compiled
-	struct symbol **symbols; // buckets
-	size_t nbuckets, nsymbols;
-	struct location *locations; // of the pairs of the form last read
-	size_t nlocations, location_slots;
+	struct symbol *symbols[NBUCKETS];
 	value core[NCORE];
-	value sym_else, sym_arrow, sym_quote, sym_quasiquote, sym_unquote,
-	    sym_splice;
+	value sym_else, sym_arrow, sym_quote;
 	int status; // of exit
 	jmp_buf top;
 };
@@ -176,6 +147,8 @@ enum { TOP_ERROR = 1, TOP_EXIT = 2 }; // why vm.top was reached
 
 // ---- errors: print "file:line: who: what: irritant" and go to vm.top
 
+void fail_begin(void); // prints the place
+_Noreturn void fail_end(void);
 _Noreturn void fail(const char *who, const char *what, value irritant);
 // wrong is fail for an argument of the primitive being called.
 _Noreturn void wrong(const char *what, value irritant);
@@ -206,11 +179,6 @@ static inline bool is_fixnum(value v)
 	return v & 1;
 }
 
-static inline bool both_fixnums(value a, value b)
-{
-	return a & b & 1;
-}
-
 static inline value fixnum(int64_t n)
 {
 	return (uint64_t)n << 1 | 1;
@@ -221,43 +189,19 @@ static inline int64_t fixnum_of(value v)
 	return (int64_t)v >> 1;
 }
 
-// fix_add, fix_sub, fix_mul compute with tagged fixnums and return whether
-// the result fits: (2a) + (2b + 1), (2a + 1) - (2b), (2a) * b + 1.
-static inline bool fix_add(value a, value b, value *r)
-{
-	return !__builtin_add_overflow((int64_t)a - 1, (int64_t)b,
-				       (int64_t *)r);
-}
-
-static inline bool fix_sub(value a, value b, value *r)
-{
-	return !__builtin_sub_overflow((int64_t)a, (int64_t)b - 1,
-				       (int64_t *)r);
-}
-
-static inline bool fix_mul(value a, value b, value *r)
-{
-	int64_t twice;
-
-	if (__builtin_mul_overflow((int64_t)a - 1, fixnum_of(b), &twice))
-		return false;
-	*r = (value)twice | 1;
-	return true;
-}
-
 static inline value boolean(bool b)
 {
 	return b ? TRUE : FALSE;
 }
 
-static inline value character(unsigned char c)
+static inline value character(char c)
 {
-	return (value)c << 8 | CHARACTER;
+	return (value)(unsigned char)c << 8 | CHARACTER;
 }
 
 static inline bool is_character(value v)
 {
-	return (v & 0xff) == CHARACTER;
+	return (v & 15) == CHARACTER;
 }
 
 static inline unsigned char char_of(value v)
@@ -272,7 +216,7 @@ static inline bool is_pair(value v)
 
 static inline struct pair *pair_of(value v)
 {
-	return (struct pair *)(v - TAG_PAIR);
+	return (struct pair *)(v & ~(value)15);
 }
 
 static inline value car(value v)
@@ -332,87 +276,122 @@ static inline struct vector *vector_of(value v)
 	return (struct vector *)v;
 }
 
-static inline bool is_procedure(value v)
+// new_frame returns a frame: slot 0 is the frame outside, then come variables.
+// The stores that fill it are plain: nothing else refers to it yet.
+static inline value *new_frame(size_t nslots)
 {
-	return is_type(v, CLOSURE) || is_type(v, PRIMITIVE);
+	if (nslots <= 2) // sizes known here are taken inline
+		return must(rt_alloc_in(vm.self, 16));
+	if (nslots <= 4)
+		return must(rt_alloc_in(vm.self, 32));
+	return must(rt_alloc_in(vm.self, nslots * sizeof(value)));
 }
 
 // ---- value.c: making and comparing objects
 
 value make_string(const char *text, size_t len); // text may be NULL
 value make_vector(size_t len, value fill);
-value make_symbol(value name); // not interned
+value make_symbol(const char *text, size_t len); // not interned
 value intern(const char *text, size_t len);
 value symbol_named(const char *name);
-// primitive_named returns the primitive itself, whatever the program has
-// since defined under that name.
-value primitive_named(const char *name);
+void define_primitive(const struct builtin *b);
 value list_of(int n, ...);
-value list_to_vector(value list);
 int64_t list_length(value list); // -1: not a proper list
+int64_t need_list(value v);	 // its length
+bool eq(value a, value b);
 bool eqv(value a, value b);
 bool equal(value a, value b);
-void define_builtins(const struct builtin *b, size_t n);
+
+// A list under construction; begins as EMPTY.
+struct builder {
+	value first;
+	struct pair *last;
+};
+#define EMPTY ((struct builder){NIL, NULL})
+
+void builder_add(struct builder *b, value v);
+// builder_end makes tail what follows the last pair: of a fresh EMPTY, all.
+void builder_end(struct builder *b, value tail);
 
 // ---- read.c
 
 struct reader {
 	int fd;
 	bool ended;	 // a terminal would give more after its end
-	bool locate;	 // record where each list stands, for the compiler
 	struct place at; // of the next byte
 	size_t pos, len;
-	unsigned char buf[4096];
+	char buf[4096];
 };
 
-// reader_init prepares to read code from a descriptor.
 void reader_init(struct reader *r, int fd, const char *name);
-// reader_datum returns the next datum or END_OF_FILE.
+// reader_datum returns the next datum or END_OF_FILE, and leaves its place
+// in vm.at.
 value reader_datum(struct reader *r);
-// reader_line returns the rest of the line as a string, or END_OF_FILE.
-value reader_line(struct reader *r);
 // read_number parses a whole text; NONE: it is not a number.
-value read_number(const char *text, int radix);
-// locate returns where a pair stood in the source last read, or NULL.
-const struct place *locate(value pair);
+value read_number(const char *text);
 extern struct reader standard_input;
 
 // ---- print.c
 
-enum { NCHARACTER_NAMES = 5 };
+enum { NCHARACTER_NAMES = 3 };
 extern const struct character_name {
 	const char *name;
-	unsigned char c;
+	char c;
 } character_names[NCHARACTER_NAMES];
 
 void print(FILE *out, value v, bool quoted);
 // print_brief writes at most BRIEF values, then dots.
 enum { BRIEF = 100 };
 void print_brief(FILE *out, value v);
-enum { NUMBER_TEXT = 80 };
-void number_text(value v, int radix, char text[NUMBER_TEXT]);
+enum { NUMBER_TEXT = 32 };
+void number_text(value v, char text[NUMBER_TEXT]);
 
 // ---- compile.c, syntax.c, eval.c
 
-_Noreturn void bad_syntax(value form);
-
-struct lambda *compile_top(value form);
-// apply calls fn with s[1] .. s[argc].  s has room for FRAME_MAX words, or
-// for argc + 2 when that is more, and is overwritten.
-value apply(value fn, int argc, value *s);
-// call_back is apply for primitives: afterwards errors name the primitive
-// and its place again.
-value call_back(value fn, int argc, value *s);
+void define_syntax(void);
+struct node *compile_top(value form);
 value eval_top(value form);
+// call_back calls fn with s[1] .. s[argc] for a primitive, which errors name
+// again afterwards.  s is from new_frame and becomes the callee's.
+value call_back(value fn, int argc, value *s);
 
-// ---- what the interpreter begins with, and the report
+// ---- the primitives: the table in main.c has them all
 
-void define_core_syntax(void);
-void define_derived_syntax(void); // after the primitives
-void define_control(void);
-void define_numbers(void);
-void define_lists(void);
-void define_text(void);
+prim_any prim_apply;
+
+// list.c
+prim1 prim_car, prim_cdr, prim_cxr, prim_is_pair, prim_is_null, prim_is_list,
+    prim_length, prim_reverse, prim_vector_length, prim_vector_to_list,
+    prim_list_to_vector;
+prim2 prim_set_car, prim_set_cdr, prim_list_tail, prim_list_ref, prim_same,
+    prim_member, prim_assoc, prim_vector_ref;
+prim3 prim_vector_set;
+prim_any prim_list, prim_append, prim_map, prim_for_each, prim_make_vector,
+    prim_vector;
+
+// number.c
+prim1 prim_is_number, prim_is_integer, prim_is_zero, prim_is_odd, prim_is_even,
+    prim_abs, prim_sqrt, prim_exp, prim_sin, prim_cos, prim_number_to_string,
+    prim_string_to_number;
+prim2 prim_add, prim_sub, prim_mul, prim_div, prim_quotient, prim_remainder,
+    prim_modulo, prim_num_equal, prim_less, prim_greater, prim_not_greater,
+    prim_not_less, prim_max, prim_min, prim_expt;
+prim_any prim_fold, prim_chain;
+
+// text.c
+prim0 prim_newline, prim_read, prim_gc;
+prim1 prim_is_char, prim_char_to_integer, prim_integer_to_char,
+    prim_string_length, prim_string_to_list, prim_list_to_string,
+    prim_symbol_to_string, prim_string_to_symbol, prim_is_type,
+    prim_is_procedure, prim_is_boolean, prim_not, prim_display, prim_write,
+    prim_is_eof;
+prim2 prim_char_equal, prim_char_less, prim_string_ref, prim_string_equal,
+    prim_string_less;
+prim3 prim_string_set;
+prim_any prim_make_string, prim_string_append, prim_substring, prim_error,
+    prim_exit;
+
+// ---- report.c
 
 // report_begin and report_end stand around a program: a title, and a record
 // of what it did.

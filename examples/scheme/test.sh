@@ -113,7 +113,7 @@ error "(define (f x)
 (for-each f
   '((1) 2))" 't.scm:2: car: not a pair: 2'
 error "(map (lambda (x) x)
-  '(1 . 2))" 't.scm:1: map: not a list: 2'
+  '(1 . 2))" 't.scm:1: map: not a pair: 2'
 error '
 
 undefined-thing' 't.scm:3: undefined variable: undefined-thing'
@@ -128,7 +128,6 @@ error '(cons 1)' 't.scm:1: cons: wrong number of arguments: 1'
 error '(let ((x 1))
   (error "bad thing:" x (quote (a "b")) #\c))' \
 	't.scm:2: bad thing: 1 (a "b") #\c'
-error '(assert (= 1 2))' 't.scm:1: assertion failed: (= 1 2)'
 error "(+ 1 'a)" 't.scm:1: +: not a number: a'
 error "(< 1 \"x\")" 't.scm:1: <: not a number: "x"'
 error '(quotient 1 0)' 't.scm:1: quotient: division by zero: 0'
@@ -145,28 +144,28 @@ error '(string-ref "abc" 3)' 't.scm:1: string-ref: index out of range: 3'
 error '(substring "abc" 2 1)' 't.scm:1: substring: index out of range: 1'
 error "(string-append \"a\" 'b)" 't.scm:1: string-append: not a string: b'
 error '(string-length 5)' 't.scm:1: string-length: not a string: 5'
-error '(char-upcase "a")' 't.scm:1: char-upcase: not a character: "a"'
+error '(char->integer "a")' 't.scm:1: char->integer: not a character: "a"'
 error '(integer->char 256)' 't.scm:1: integer->char: not a character code: 256'
 error '(symbol->string "a")' 't.scm:1: symbol->string: not a symbol: "a"'
 error "(assq 'a '(1))" 't.scm:1: assq: not a pair: 1'
-error '(inexact->exact 1.5)' 't.scm:1: inexact->exact: no exact value: 1.5'
 error '(define l (list 1))
 (set-cdr! l l)
 (length l)' "t.scm:3: length: not a list: ($(yes 1 | head -n 99 | tr '\n' ' ')...)"
-error '(if)' 't.scm:1: syntax error: if: (if)'
-error '(let ((x)) x)' 't.scm:1: syntax error: let: (let ((x)) x)'
+error '(if)' 't.scm:1: bad syntax: (if)'
+error '(let ((x)) x)' 't.scm:1: bad syntax: (let ((x)) x)'
 error '(lambda (1) 1)' 't.scm:1: lambda: not a parameter: 1'
-error '(display if)' 't.scm:1: syntax error: not a variable: if'
+error '(display if)' 't.scm:1: not a variable: if'
 error '(lambda () (if #t (define x 1)))' \
 	't.scm:1: define: neither global nor in a body: x'
-error '()' 't.scm:1: syntax error: empty call'
-error '(car . 1)' 't.scm:1: syntax error: not a call: (car . 1)'
+error '()' 't.scm:1: empty call'
+error '(car . 1)' 't.scm:1: not a call: (car . 1)'
 error ')' 't.scm:1: unexpected )'
 error '1
 (display "x"
   (car' 't.scm:3: unexpected end of file in this list'
 error '"abc' 't.scm:1: unexpected end of file in a string'
-error '#| abc' 't.scm:1: unexpected end of file in #|'
+error "(1 . 2 3)" 't.scm:1: bad dotted list'
+error "#(1 . 2)" 't.scm:1: unexpected dot'
 error '#q' 't.scm:1: unknown syntax after #'
 
 # ---- recursion without end, on every path that recurses in C
@@ -181,8 +180,6 @@ endless() {
 	error "(define (nest n l) (if (= n 0) l (nest (- n 1) (list l))))
 (define a (nest 3500000 '()))
 (equal? a (nest 3500000 '()))" 't.scm:3: recursion too deep'
-	error '(define (nest n l) (if (= n 0) l (nest (- n 1) (list (quote +) 1 l))))
-(eval (nest 100000 1))' 't.scm:2: nested too deep'
 	printf '(display (quote %s))' "$(head -c 3000000 /dev/zero | tr '\0' '(')" \
 		>"$tmp/t.scm"
 	echo 't.scm:1: recursion too deep' >"$tmp/want"
@@ -190,6 +187,12 @@ endless() {
 	status=$?
 	expected=1
 	expect 'a nested datum'
+	yes '(+ 1' | head -n 20000 >"$tmp/t.scm"
+	yes ')' | head -n 20000 >>"$tmp/t.scm"
+	echo 't.scm:10001: nested too deep' >"$tmp/want"
+	"$scheme" "$tmp/t.scm" >"$tmp/got" 2>&1
+	status=$?
+	expect 'nested forms'
 	stdin '(define (f n) (+ 1 (f n)))\n(f 1)\n(+ 1 1)\n' \
 		'stdin:1: recursion too deep\n2\n'
 }
@@ -206,7 +209,7 @@ if (ulimit -v 1000000 && echo | "$scheme") >/dev/null 2>&1; then
   (make-vector 400000000))' 't.scm:2: out of memory'
 	error '(define (grow l) (grow (cons 1 l)))
 (grow (quote ()))' 't.scm:1: out of memory'
-	stdin '(make-vector 400000000)\n(length (make-list 1000 0))\n' \
+	stdin '(make-vector 400000000)\n(vector-length (make-vector 1000))\n' \
 		'stdin:1: out of memory\n1000\n'
 	ulimit -S -v "$ulimit_v"
 fi
@@ -223,8 +226,6 @@ stdin '(car (quote (1 2' 'stdin:1: unexpected end of file in this list\n'
 # ---- read takes data from the input, in a prompt and in a program
 
 stdin '(define x (read)) (a "b" #(1 2.5) . c)\nx\n' '(a "b" #(1 2.5) . c)\n'
-stdin '(read-line)and the rest\n(read-line)\nnext\n' \
-	'"and the rest"\n""\n'"stdin:3: undefined variable: next\n"
 cat >"$tmp/read.scm" <<'END'
 (define (sum total)
   (let ((x (read)))

@@ -1,4 +1,4 @@
-// value.c - objects: making them, symbols, equality, errors.
+// value.c - objects: making them, symbols, lists, equality, errors.
 #include "scheme.h"
 
 #include <stdarg.h>
@@ -6,12 +6,23 @@
 
 struct vm vm;
 
-_Noreturn void fail(const char *who, const char *what, value irritant)
+// ---- errors
+
+void fail_begin(void)
 {
 	fflush(stdout);
-	if (vm.where)
-		fprintf(stderr, "%s:%u: ", string_of(vm.where->file)->text,
-			vm.where->line);
+	fprintf(stderr, "%s:%u: ", string_of(vm.at.file)->text, vm.at.line);
+}
+
+_Noreturn void fail_end(void)
+{
+	fputc('\n', stderr);
+	longjmp(vm.top, TOP_ERROR);
+}
+
+_Noreturn void fail(const char *who, const char *what, value irritant)
+{
+	fail_begin();
 	if (who)
 		fprintf(stderr, "%s: ", who);
 	fputs(what, stderr);
@@ -19,19 +30,20 @@ _Noreturn void fail(const char *who, const char *what, value irritant)
 		fputs(": ", stderr);
 		print_brief(stderr, irritant);
 	}
-	fputc('\n', stderr);
-	longjmp(vm.top, TOP_ERROR);
+	fail_end();
 }
 
 _Noreturn void wrong(const char *what, value irritant)
 {
-	fail(vm.callee->b->name, what, irritant);
+	fail(vm.callee->name, what, irritant);
 }
 
 _Noreturn void out_of_memory(void)
 {
 	fail(NULL, "out of memory", NONE);
 }
+
+// ---- objects
 
 value make_string(const char *text, size_t len)
 {
@@ -59,8 +71,11 @@ value make_vector(size_t len, value fill)
 	return (value)v;
 }
 
-value make_symbol(value name)
+// ---- symbols
+
+value make_symbol(const char *text, size_t len)
 {
+	value name = make_string(text, len);
 	struct symbol *s = must(rt_alloc(sizeof *s));
 
 	s->head.type = SYMBOL;
@@ -69,40 +84,18 @@ value make_symbol(value name)
 	return (value)s;
 }
 
-static size_t hash_text(const char *text, size_t len)
+static struct symbol **bucket_of(const char *text, size_t len)
 {
 	uint64_t h = 14695981039346656037u; // FNV-1a
 
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (unsigned char)text[i]) * 1099511628211u;
-	return h;
-}
-
-static void grow_symbols(void)
-{
-	size_t n = vm.nbuckets ? 2 * vm.nbuckets : 512;
-	struct symbol **to = must(rt_alloc(n * sizeof *to));
-
-	for (size_t i = 0; i < vm.nbuckets; i++) {
-		for (struct symbol *s = vm.symbols[i], *next; s; s = next) {
-			struct string *name = string_of(s->name);
-			size_t h = hash_text(name->text, name->head.len);
-
-			next = s->next;
-			RT_STORE(s, &s->next, to[h & (n - 1)]);
-			RT_STORE(to, &to[h & (n - 1)], s);
-		}
-	}
-	vm.symbols = to;
-	vm.nbuckets = n;
+	return &vm.symbols[h % NBUCKETS];
 }
 
 value intern(const char *text, size_t len)
 {
-	if (vm.nsymbols >= vm.nbuckets)
-		grow_symbols();
-	struct symbol **bucket =
-	    &vm.symbols[hash_text(text, len) & (vm.nbuckets - 1)];
+	struct symbol **bucket = bucket_of(text, len);
 
 	for (struct symbol *s = *bucket; s; s = s->next) {
 		struct string *name = string_of(s->name);
@@ -110,11 +103,10 @@ value intern(const char *text, size_t len)
 		if (name->head.len == len && !memcmp(name->text, text, len))
 			return (value)s;
 	}
-	value made = make_symbol(make_string(text, len));
-	symbol_of(made)->next = *bucket;
-	RT_STORE(vm.symbols, bucket, made);
-	vm.nsymbols++;
-	return made;
+	value v = make_symbol(text, len);
+	symbol_of(v)->next = *bucket;
+	*bucket = symbol_of(v);
+	return v;
 }
 
 value symbol_named(const char *name)
@@ -122,39 +114,44 @@ value symbol_named(const char *name)
 	return intern(name, strlen(name));
 }
 
-value primitive_named(const char *name)
+void define_primitive(const struct builtin *b)
 {
-	return symbol_of(symbol_named(name))->builtin;
+	struct symbol *s = symbol_of(symbol_named(b->name));
+	struct primitive *p = must(rt_alloc(sizeof *p));
+
+	p->head.type = PRIMITIVE;
+	p->b = b;
+	RT_STORE(s, &s->global, p);
 }
 
-void define_builtins(const struct builtin *b, size_t n)
-{
-	for (; n; b++, n--) {
-		struct symbol *s = symbol_of(symbol_named(b->name));
-		struct primitive *p = must(rt_alloc(sizeof *p));
+// ---- lists
 
-		p->head.type = PRIMITIVE;
-		p->head.len = b->min == b->max && b->min < VARIADIC
-				  ? (uint32_t)b->min
-				  : VARIADIC;
-		p->b = b;
-		s->global = s->builtin = (value)p;
-	}
+void builder_add(struct builder *b, value v)
+{
+	value cell = cons(v, NIL);
+
+	builder_end(b, cell);
+	b->last = pair_of(cell);
+}
+
+void builder_end(struct builder *b, value tail)
+{
+	if (b->last)
+		RT_STORE(b->last, &b->last->cdr, tail);
+	else
+		b->first = tail;
 }
 
 value list_of(int n, ...)
 {
-	value item[8];
-	value list = NIL;
+	struct builder b = EMPTY;
 	va_list ap;
 
 	va_start(ap, n);
 	for (int i = 0; i < n; i++)
-		item[i] = va_arg(ap, value);
+		builder_add(&b, va_arg(ap, value));
 	va_end(ap);
-	while (n-- > 0)
-		list = cons(item[n], list);
-	return list;
+	return b.first;
 }
 
 int64_t list_length(value list)
@@ -171,22 +168,27 @@ int64_t list_length(value list)
 	return list == NIL ? n : -1;
 }
 
+int64_t need_list(value v)
+{
+	int64_t n = list_length(v);
+
+	if (n < 0)
+		wrong("not a list", v);
+	return n;
+}
+
+// ---- equality
+
 bool eqv(value a, value b)
 {
 	return a == b ||
 	       (is_flonum(a) && is_flonum(b) && double_of(a) == double_of(b));
 }
 
-value list_to_vector(value list)
+static bool equal_strings(struct string *a, struct string *b)
 {
-	int64_t len = list_length(list);
-
-	if (len < 0)
-		wrong("not a list", list);
-	value v = make_vector((size_t)len, NIL);
-	for (value *p = vector_of(v)->item; list != NIL; list = cdr(list))
-		*p++ = car(list);
-	return v;
+	return a->head.len == b->head.len &&
+	       !memcmp(a->text, b->text, a->head.len);
 }
 
 static bool equal_vectors(struct vector *a, struct vector *b)
@@ -206,9 +208,7 @@ bool equal(value a, value b)
 		if (!equal(car(a), car(b)))
 			return false;
 	if (is_type(a, STRING) && is_type(b, STRING))
-		return string_of(a)->head.len == string_of(b)->head.len &&
-		       !memcmp(string_of(a)->text, string_of(b)->text,
-			       string_of(a)->head.len);
+		return equal_strings(string_of(a), string_of(b));
 	if (is_type(a, VECTOR) && is_type(b, VECTOR))
 		return equal_vectors(vector_of(a), vector_of(b));
 	return eqv(a, b);

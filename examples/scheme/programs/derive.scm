@@ -3,6 +3,8 @@
 ; Each derivative is simplified by rules until nothing changes, then the
 ; result is checked against a numeric derivative.
 
+(define (is? e operator) (eq? (car e) operator))
+
 (define (sum a b)
   (cond ((and (number? a) (number? b)) (+ a b))
         ((eqv? a 0) b)
@@ -34,26 +36,25 @@
         ((symbol? e) (if (eq? e x) 1 0))
         (else
          (let ((a (cadr e)))
-           (case (car e)
-             ((+) (sum (derive a x) (derive (caddr e) x)))
-             ((*) (let ((b (caddr e)))
-                    (sum (product (derive a x) b) (product a (derive b x)))))
-             ((^) (let ((n (caddr e)))
-                    (product n (product (power a (- n 1)) (derive a x)))))
-             ((sin) (product (list 'cos a) (derive a x)))
-             ((cos) (product -1 (product (list 'sin a) (derive a x))))
-             ((exp) (product e (derive a x)))
-             (else (error "derive: unknown operator" (car e))))))))
+           (cond
+            ((is? e '+) (sum (derive a x) (derive (caddr e) x)))
+            ((is? e '*) (let ((b (caddr e)))
+                          (sum (product (derive a x) b) (product a (derive b x)))))
+            ((is? e '^) (let ((n (caddr e)))
+                          (product n (product (power a (- n 1)) (derive a x)))))
+            ((is? e 'sin) (product (list 'cos a) (derive a x)))
+            ((is? e 'cos) (product -1 (product (list 'sin a) (derive a x))))
+            ((is? e 'exp) (product e (derive a x)))
+            (else (error "derive: unknown operator" (car e))))))))
 
 (define (simplify e)
   (if (not (pair? e))
       e
       (let* ((args (map simplify (cdr e)))
-             (next (case (car e)
-                     ((+) (sum (car args) (cadr args)))
-                     ((*) (product (car args) (cadr args)))
-                     ((^) (power (car args) (cadr args)))
-                     (else (cons (car e) args)))))
+             (next (cond ((is? e '+) (apply sum args))
+                         ((is? e '*) (apply product args))
+                         ((is? e '^) (apply power args))
+                         (else (cons (car e) args)))))
         (if (equal? next e) e (simplify next)))))
 
 (define (value-at e x)
@@ -61,16 +62,15 @@
         ((symbol? e) x)
         (else
          (let ((a (value-at (cadr e) x)))
-           (case (car e)
-             ((+) (+ a (value-at (caddr e) x)))
-             ((*) (* a (value-at (caddr e) x)))
-             ((^) (expt a (caddr e)))
-             ((sin) (sin a))
-             ((cos) (cos a))
-             ((exp) (exp a)))))))
+           (cond ((is? e '+) (+ a (value-at (caddr e) x)))
+                 ((is? e '*) (* a (value-at (caddr e) x)))
+                 ((is? e '^) (expt a (caddr e)))
+                 ((is? e 'sin) (sin a))
+                 ((is? e 'cos) (cos a))
+                 ((is? e 'exp) (exp a)))))))
 
 (define (size e)
-  (if (pair? e) (fold-left + 1 (map size (cdr e))) 1))
+  (if (pair? e) (apply + 1 (map size (cdr e))) 1))
 
 (define (nth-derivative e n)
   (do ((i 0 (+ i 1)) (e e (simplify (derive e 'x)))) ((= i n) e)))

@@ -1,4 +1,4 @@
-; primes.scm - vectors and lazy streams: a sieve, and numbers on demand.
+; primes.scm - vectors and streams: a sieve, and numbers on demand.
 
 (define (sieve limit)
   (let ((composite (make-vector (+ limit 1) #f)))
@@ -10,29 +10,33 @@
          (primes '() (if (vector-ref composite i) primes (cons i primes))))
         ((< i 2) primes))))
 
+; A stream is a pair of a number and a procedure that makes the rest.
+(define (rest s) ((cdr s)))
+
 (define (stream-filter keep? s)
   (if (keep? (car s))
-      (cons-stream (car s) (stream-filter keep? (force (cdr s))))
-      (stream-filter keep? (force (cdr s)))))
+      (cons (car s) (lambda () (stream-filter keep? (rest s))))
+      (stream-filter keep? (rest s))))
 
 (define (numbers-from n)
-  (cons-stream n (numbers-from (+ n 1))))
+  (cons n (lambda () (numbers-from (+ n 1)))))
 
 (define (lazy-sieve s)
-  (cons-stream
-   (car s)
-   (lazy-sieve
-    (stream-filter (lambda (n) (not (= 0 (remainder n (car s))))) (force (cdr s))))))
+  (cons (car s)
+        (lambda ()
+          (lazy-sieve
+           (stream-filter (lambda (n) (not (= 0 (remainder n (car s)))))
+                          (rest s))))))
 
 (define (stream-head s n)
   (let loop ((s s) (n n) (l '()))
     (if (= n 0)
         (reverse l)
-        (loop (force (cdr s)) (- n 1) (cons (car s) l)))))
+        (loop (rest s) (- n 1) (cons (car s) l)))))
 
 (define primes (sieve 2000000))
 (display "primes below 2000000: ") (display (length primes)) (newline)
-(display "the last: ") (display (car (last-pair primes))) (newline)
+(display "the last: ") (display (list-ref primes (- (length primes) 1))) (newline)
 
 (define lazy (stream-head (lazy-sieve (numbers-from 2)) 500))
 (display "lazily: ") (display (list-tail lazy 490)) (newline)

@@ -14,13 +14,16 @@
         '(())
         (flat-map
          (lambda (placed)
-           (map (lambda (row) (cons row placed))
-                (filter (lambda (row) (safe? row 1 placed)) (iota size))))
+           (let loop ((row (- size 1)) (boards '()))
+             (cond ((< row 0) boards)
+                   ((safe? row 1 placed)
+                    (loop (- row 1) (cons (cons row placed) boards)))
+                   (else (loop (- row 1) boards)))))
          (place (- column 1)))))
   (place size))
 
 (define (flat-map f l)
-  (fold-right (lambda (x rest) (append (f x) rest)) '() l))
+  (apply append (map f l)))
 
 (define (show board)
   (for-each

@@ -1,4 +1,4 @@
-; words.scm - strings: building, splitting, joining, counting.
+; words.scm - strings: building, splitting, joining, sorting, counting.
 
 (define (join strings between)
   (if (null? strings)
@@ -6,14 +6,15 @@
       (let loop ((l (cdr strings)) (parts (list (car strings))))
         (if (null? l)
             (apply string-append (reverse parts))
-            (loop (cdr l) (cons* (car l) between parts))))))
+            (loop (cdr l) (cons (car l) (cons between parts)))))))
 
 (define (split text)
-  (let loop ((start 0) (words '()))
-    (let ((end (string-search text " " start)))
-      (if end
-          (loop (+ end 1) (cons (substring text start end) words))
-          (reverse (cons (substring text start) words))))))
+  (let loop ((start 0) (end 0) (words '()))
+    (cond ((= end (string-length text))
+           (reverse (cons (substring text start) words)))
+          ((char=? (string-ref text end) #\space)
+           (loop (+ end 1) (+ end 1) (cons (substring text start end) words)))
+          (else (loop start (+ end 1) words)))))
 
 (define (reverse-string s)
   (list->string (reverse (string->list s))))
@@ -40,6 +41,23 @@
 (display "words: ") (display (length words)) (newline)
 (display "joined again it is the same: ")
 (display (string=? text (join words " "))) (newline)
+
+(define (merge a b less?)
+  (let loop ((a a) (b b) (merged '()))
+    (cond ((null? a) (append (reverse merged) b))
+          ((or (null? b) (not (less? (car b) (car a))))
+           (loop (cdr a) b (cons (car a) merged)))
+          (else (loop a (cdr b) (cons (car b) merged))))))
+
+; Lists of one are sorted; two neighbours are merged until one list is left.
+(define (sort l less?)
+  (define (pairwise lists)
+    (cond ((null? lists) '())
+          ((null? (cdr lists)) lists)
+          (else (cons (merge (car lists) (cadr lists) less?)
+                      (pairwise (cddr lists))))))
+  (let loop ((lists (map list l)))
+    (if (null? (cdr lists)) (car lists) (loop (pairwise lists)))))
 
 ; Count by sorting: equal words become neighbours.
 (define (count-sorted words)
