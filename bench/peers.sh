@@ -1,0 +1,266 @@
+#!/bin/sh
+# peers.sh - the same workloads on rtheap and on the heaps it is compared with.
+#
+# usage: srcdir=DIR CC=... bench/peers.sh [REPETITIONS [CASES]]
+#
+# Runs in the directory of the build.  Builds the workloads of bench/peers for
+# every heap that is installed (./bootstrap --bench installs all), runs each
+# case REPETITIONS times (3), the heaps in turn, and prints medians against the
+# aims in bench/peers/cases.  CASES is a regular expression of case names.
+# Writes bench-peers.tsv, every run a line, and where gnuplot is installed
+# bench-peers-*.svg.  Takes about ten minutes on two idle processors.
+#
+# Exits with 1 when a run failed, or two heaps disagree about a checksum.
+set -eu
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+CC=${CC:-cc}
+repetitions=${1:-3}
+wanted=${2:-.}
+limit=120 # seconds that one run may take
+source=$srcdir/bench/peers
+work=bench/peers.build
+result=bench-peers.tsv
+
+case $repetitions in
+'' | *[!0-9]* | 0*)
+	echo "peers: $repetitions: a number of repetitions is wanted" >&2
+	exit 2
+	;;
+esac
+
+# ---- what there is ----
+
+cpu() {
+	name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+	echo "${name:-$(uname -m)}"
+}
+
+# module NAME OTHERWISE: the options of a library.
+module() {
+	pkg-config --cflags --libs "$1" 2>/dev/null || echo "$2"
+}
+
+# The shared library, as programs find it when it is installed.
+library() {
+	if [ -f .libs/librtheap.so ]; then
+		echo ".libs/librtheap.so -Wl,-rpath,$PWD/.libs"
+	elif [ -f librtheap.a ]; then
+		echo "librtheap.a $(module atomic_ops -latomic_ops)"
+	else
+		echo "peers: no library in $PWD" >&2
+		return 1
+	fi
+}
+
+options() {
+	case $1 in
+	rtheap) echo "-I$srcdir/include $(library)" ;;
+	boehm | boehm-tuned) module bdw-gc -lgc ;;
+	mimalloc) module mimalloc -lmimalloc ;;
+	jemalloc) module jemalloc -ljemalloc ;;
+	esac
+}
+
+# compile HEAP SOURCE OUTPUT
+compile() {
+	adapter=$(echo "heap_$1.h" | tr - _)
+	# shellcheck disable=SC2046,SC2086 # lists of options
+	$CC -std=gnu11 -O2 -pthread -I"$source" -DHEAP="\"$adapter\"" \
+		"$2" -o "$3" $(options "$1")
+}
+
+# installed HEAP: a program that allocates can be made.
+installed() {
+	if [ "$1" = go ]; then
+		command -v go >/dev/null 2>&1
+		return
+	fi
+	cat >"$work/probe.c" <<-'END'
+		#include "peer.h"
+
+		int main(void)
+		{
+			heap_begin();
+			heap_free(peer_alloc(16));
+			return 0;
+		}
+	END
+	compile "$1" "$work/probe.c" "$work/probe" >"$work/probe.log" 2>&1 &&
+		"$work/probe"
+}
+
+# macros HEADER TEXT: what the preprocessor makes of TEXT.
+macros() {
+	printf '#include <%s>\n%s\n' "$1" "$2" | $CC -E -P - 2>/dev/null |
+		tail -n 1 | tr -d ' "'
+}
+
+version() {
+	case $1 in
+	rtheap) sh "$srcdir/tools/version.sh" \
+		"$srcdir/include/rt/version.h" ;;
+	boehm*) macros gc/gc.h 'GC_VERSION_MAJOR.GC_VERSION_MINOR.GC_VERSION_MICRO' ;;
+	glibc) getconf GNU_LIBC_VERSION | sed 's/.* //' ;;
+	mimalloc) macros mimalloc.h MI_MALLOC_VERSION | sed 's/./&./g; s/\.$//' ;;
+	jemalloc) macros jemalloc/jemalloc.h JEMALLOC_VERSION | sed 's/-g.*//' ;;
+	go) go version | sed 's/.*go\([0-9][^ ]*\).*/\1/' ;;
+	esac
+}
+
+# ---- building ----
+
+# runs_case HEAPS HEAP: the heaps field of a case includes the heap.
+runs_case() {
+	case $1:$2 in
+	all:* | gc:rtheap | gc:boehm* | gc:go | exact:rtheap | exact:go) ;;
+	*) return 1 ;;
+	esac
+}
+
+# program HEAP NAME: where the program is; it is built when it is not.
+program() {
+	echo "$work/$2-$1"
+	[ ! -x "$work/$2-$1" ] || return 0
+	if [ "$1" = go ]; then
+		GO111MODULE=off GOFLAGS='' GOCACHE=$PWD/$work/go-cache \
+			go build -o "$work/$2-go" "$source/harness.go" \
+			"$source/$2.go" >&2
+	else
+		compile "$1" "$source/$2.c" "$work/$2-$1" >&2
+	fi
+}
+
+build_all() {
+	while IFS='	' read -r name which command rest; do
+		selected "$name" || continue
+		for heap in $heaps; do
+			! runs_case "$which" "$heap" ||
+				program "$heap" "${command%% *}" >/dev/null ||
+				return 1
+		done
+	done <"$work/cases"
+}
+
+selected() {
+	echo "$1" | grep -E -e "$wanted" >/dev/null
+}
+
+# ---- running ----
+
+# Sets busy and total to processor time since the start of the machine, in
+# ticks, of all processes.
+ticks() {
+	read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+	busy=$((user + nice + system + irq + softirq + steal))
+	total=$((busy + idle + iowait))
+}
+
+# run_once CASE HEAP REPETITION PROGRAM ARGUMENT... adds a line to the result:
+# the program's figures, and the share of the processors in percent that other
+# processes had meanwhile.
+run_once() {
+	row="$1	$2	$3"
+	shift 3
+	ticks
+	busy_before=$busy
+	total_before=$total
+	if ! line=$($with_limit "$@" </dev/null); then
+		echo "$row	failed" >>"$result"
+		return
+	fi
+	ticks
+	echo "$line" | awk -v row="$row" -v busy=$((busy - busy_before)) \
+		-v total=$((total - total_before)) -v hz="$hz" '{
+		others = total ? 100 * (busy - $6 * hz) / total : 0
+		printf "%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\n", row, $1, $2, $3,
+			$4, $5, others < 0 ? 0 : others, $7
+	}' >>"$result"
+}
+
+run_case() { # name heaps command
+	echo "  $1" >&2
+	repetition=1
+	while [ $repetition -le "$repetitions" ]; do
+		for heap in $heaps; do
+			runs_case "$2" "$heap" || continue
+			# shellcheck disable=SC2086 # a list of arguments
+			run_once "$1" "$heap" $repetition \
+				"$(program "$heap" "${3%% *}")" ${3#"${3%% *}"}
+		done
+		repetition=$((repetition + 1))
+	done
+}
+
+run_all() {
+	while IFS='	' read -r name which command rest; do
+		! selected "$name" || run_case "$name" "$which" "$command"
+	done <"$work/cases"
+}
+
+# ---- showing ----
+
+table() {
+	awk -f "$source/table.awk" -v heaps="$heaps" "$@" "$source/cases" \
+		"$result"
+}
+
+# plot_data NAME CASES CUT
+plot_data() {
+	table -v mode=plot -v rows="$2" -v cut="$3" >"$work/$1.dat"
+}
+
+plot() {
+	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'
+	plot_data noscan '^alloc-.*-noscan-1$' 'allocate | B, .*'
+	plot_data programs '^(trees|gcbench|interp)' ', depth 18|binary |-like| mix'
+	plot_data mark '^mark-.*-256$' 'mark |, 256 MB, an object'
+	gnuplot -e "data = '$work/'" "$srcdir/bench/plot.gp"
+}
+
+rm -rf "$work"
+mkdir -p "$work"
+grep -v '^#' "$source/cases" >"$work/cases"
+hz=$(getconf CLK_TCK)
+with_limit=
+! command -v timeout >/dev/null 2>&1 || with_limit="timeout -k 5 $limit"
+
+echo "machine: $(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, $(uname -sr)"
+echo "date: $(date -u '+%Y-%m-%d %H:%M UTC'), load" \
+	"$(cut -d ' ' -f 1-3 /proc/loadavg), repetitions: $repetitions"
+heaps=
+missing=
+for heap in rtheap boehm-tuned boehm go mimalloc jemalloc glibc; do
+	if installed $heap; then
+		heaps="$heaps $heap"
+		versions="${versions+$versions, }$heap $(version $heap)"
+	else
+		missing="$missing $heap"
+	fi
+done
+echo "heaps: $versions${missing:+; not installed:$missing}"
+case $heaps in
+*rtheap*) ;;
+*)
+	cat "$work/probe.log" >&2
+	exit 1
+	;;
+esac
+
+build_all
+echo 'case heap repetition value unit wall_s cpu_s peak_kib others_% checksum' |
+	tr ' ' '\t' >"$result"
+run_all
+echo
+status=0
+table -v mode=aims || status=1
+printf '\nMedian, half the range, CPU time of the measured part, peak MiB:\n\n'
+table -v mode=all 2>/dev/null || status=1
+if command -v gnuplot >/dev/null 2>&1 && [ "$wanted" = . ]; then
+	plot 2>"$work/plot.log" || {
+		cat "$work/plot.log" >&2
+		status=1
+	}
+fi
+exit $status

@@ -1,0 +1,133 @@
+// harness.go - what the workloads in Go share; peer.h says what they print.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// span is the wall and CPU seconds of the measured parts so far.
+type span struct{ wall, cpu float64 }
+
+var began = time.Now()
+
+func wallNow() float64 { return time.Since(began).Seconds() }
+
+func cpuNow() float64 {
+	var u syscall.Rusage
+
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		die(err.Error())
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) * 1e-9
+}
+
+func (s *span) start() {
+	s.wall -= wallNow()
+	s.cpu -= cpuNow()
+}
+
+func (s *span) stop() {
+	s.wall += wallNow()
+	s.cpu += cpuNow()
+}
+
+func die(what string) {
+	fmt.Fprintln(os.Stderr, "go:", what)
+	os.Exit(1)
+}
+
+// random is peer_random: splitmix64.
+func random(state *uint64) uint64 {
+	*state += 0x9e3779b97f4a7c15
+	z := *state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// below is a number below n, which is at most 1<<32.
+func below(state *uint64, n uint64) uint64 { return (random(state) >> 32) * n >> 32 }
+
+func word(i int) string {
+	if i >= len(os.Args) {
+		die("an argument is missing")
+	}
+	return os.Args[i]
+}
+
+func number(i int, least, most uint64) uint64 {
+	n, err := strconv.ParseUint(word(i), 10, 64)
+	if err != nil || n < least || n > most {
+		die("an argument is out of range")
+	}
+	return n
+}
+
+// together runs work on n goroutines at once and adds to s the time from when
+// all stand ready to when the last has ended.  One is the caller itself.
+func together(n int, s *span, work func(who int)) {
+	if n == 1 {
+		s.start()
+		work(0)
+		s.stop()
+		return
+	}
+	var ready, done sync.WaitGroup
+	start := make(chan struct{})
+	for i := 0; i < n; i++ {
+		ready.Add(1)
+		done.Add(1)
+		go func(who int) {
+			runtime.LockOSThread()
+			ready.Done()
+			<-start
+			work(who)
+			done.Done()
+		}(i)
+	}
+	ready.Wait()
+	s.start()
+	close(start)
+	done.Wait()
+	s.stop()
+}
+
+// peakKiB is the most memory that this process ever had resident.
+func peakKiB() uint64 {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		die(err.Error())
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		field := strings.Fields(lines.Text())
+		if len(field) > 1 && field[0] == "VmHWM:" {
+			kib, _ := strconv.ParseUint(field[1], 10, 64)
+			return kib
+		}
+	}
+	die("no VmHWM")
+	return 0
+}
+
+// median sorts the samples, which are not none.
+func median(sample []float64) float64 {
+	n := len(sample)
+
+	sort.Float64s(sample)
+	return (sample[(n-1)/2] + sample[n/2]) / 2
+}
+
+func report(value float64, unit string, s *span, checksum uint64) {
+	fmt.Printf("%.5g %s %.4f %.4f %d %.3f %016x\n", value, unit, s.wall,
+		s.cpu, peakKiB(), cpuNow(), checksum)
+}

@@ -1,0 +1,25 @@
+// heap_boehm.h - Boehm's collector as it comes.
+#include "boehm.h"
+
+static inline void heap_begin(void)
+{
+	GC_INIT();
+}
+
+static inline void heap_attach(void)
+{
+}
+
+static inline void heap_detach(void)
+{
+}
+
+static inline void *heap_alloc(size_t n)
+{
+	return GC_MALLOC(n);
+}
+
+static inline void *heap_alloc_noscan(size_t n)
+{
+	return GC_MALLOC_ATOMIC(n);
+}

@@ -1,0 +1,21 @@
+// heap_jemalloc.h - jemalloc, which stands for malloc once it is linked.
+#include "explicit.h"
+
+#include <stdlib.h>
+
+#include <jemalloc/jemalloc.h>
+
+static inline void *heap_alloc(size_t n)
+{
+	return calloc(1, n);
+}
+
+static inline void *heap_alloc_noscan(size_t n)
+{
+	return malloc(n);
+}
+
+static inline void heap_free(void *p)
+{
+	free(p);
+}

@@ -1,0 +1,100 @@
+// heap_rtheap.h - rtheap as a host uses it: public headers, default settings.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rt/rt.h>
+
+#define HEAP_FREES 0
+#define HEAP_HAS_EXACT 1
+#define HEAP_HAS_LIVE 1
+
+static inline void heap_must(int result, const char *what)
+{
+	if (result == 0)
+		return;
+	fprintf(stderr, "%s failed: %s\n", what, rt_strerror(result));
+	exit(1);
+}
+
+// RTGC and RTDEBUG count, so that settings can be compared.
+static inline void heap_begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	heap_must(rt_config_from_env(&c), "rt_config_from_env");
+	heap_must(rt_init(&c), "rt_init");
+}
+
+static inline void heap_attach(void)
+{
+	heap_must(rt_thread_attach(0), "rt_thread_attach");
+}
+
+static inline void heap_detach(void)
+{
+	heap_must(rt_thread_detach(), "rt_thread_detach");
+}
+
+static inline __attribute__((always_inline)) void *heap_alloc(size_t n)
+{
+	return rt_alloc(n);
+}
+
+// Small objects come out of cleared runs and are zeroed in any case.
+static inline __attribute__((always_inline)) void *heap_alloc_noscan(size_t n)
+{
+	return n <= RT_INLINE_MAX ? rt_alloc_noscan(n)
+				  : rt_alloc_noscan_uninit(n);
+}
+
+static inline void heap_free(void *p)
+{
+	(void)p;
+}
+
+static inline void heap_hold(void *lo, void *hi)
+{
+	heap_must(rt_roots_add(lo, hi, RT_ROOT_EXACT), "rt_roots_add");
+}
+
+static inline void heap_drop(void *lo, void *hi)
+{
+	heap_must(rt_roots_remove(lo, hi), "rt_roots_remove");
+}
+
+static inline void heap_collect(void)
+{
+	heap_must(rt_gc(), "rt_gc");
+}
+
+static inline void heap_poll(void)
+{
+	rt_safepoint();
+}
+
+static inline void heap_block(void)
+{
+	heap_must(rt_blocking_enter(), "rt_blocking_enter");
+}
+
+static inline void heap_unblock(void)
+{
+	heap_must(rt_blocking_leave(), "rt_blocking_leave");
+}
+
+static inline uint64_t heap_stats_exact(void)
+{
+	static rt_memstats m;
+
+	heap_must(rt_read_memstats(&m), "rt_read_memstats");
+	return m.heap_inuse;
+}
+
+static inline uint64_t heap_stats_live(void)
+{
+	static rt_memstats m;
+
+	heap_must(rt_read_memstats_live(&m), "rt_read_memstats_live");
+	return m.heap_inuse;
+}

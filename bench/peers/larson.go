@@ -1,0 +1,84 @@
+// larson.go - see larson.c.  The objects are free of pointers here: a word of
+// a scanned one could not hold a number.
+package main
+
+import (
+	"sync"
+)
+
+const (
+	slots      = 1000
+	rounds     = 10
+	operations = 6000000
+)
+
+type table struct {
+	slot      [slots]*uint64
+	seed, sum uint64
+}
+
+func (t *table) churn(n int) {
+	seed, sum := t.seed, t.sum
+
+	for i := 0; i < n; i++ {
+		r := random(&seed)
+		slot := &t.slot[(r>>32)*slots>>32]
+		p := &make([]uint64, 2+r%32)[0]
+		if *slot != nil {
+			sum += **slot
+		}
+		*p = r
+		*slot = p
+	}
+	t.seed, t.sum = seed, sum
+}
+
+// barrier is passed by all once all n have come.
+type barrier struct {
+	sync.Mutex
+	moved       *sync.Cond
+	n, here, no int
+}
+
+func newBarrier(n int) *barrier {
+	b := &barrier{n: n}
+	b.moved = sync.NewCond(b)
+	return b
+}
+
+func (b *barrier) wait() {
+	b.Lock()
+	defer b.Unlock()
+	no := b.no
+	if b.here++; b.here == b.n {
+		b.here = 0
+		b.no++
+		b.moved.Broadcast()
+		return
+	}
+	for no == b.no {
+		b.moved.Wait()
+	}
+}
+
+func main() {
+	threads := int(number(1, 1, 8))
+	round := newBarrier(threads)
+	tables := make([]*table, threads)
+	var s span
+
+	for i := range tables {
+		tables[i] = &table{seed: uint64(i)}
+	}
+	together(threads, &s, func(who int) {
+		for r := 0; r < rounds; r++ {
+			tables[(who+r)%threads].churn(operations / rounds / threads)
+			round.wait()
+		}
+	})
+	var sum uint64
+	for _, t := range tables {
+		sum += t.sum
+	}
+	report(operations/s.wall/1e6, "Mops", &s, sum)
+}

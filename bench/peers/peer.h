@@ -1,0 +1,251 @@
+// peer.h - what the workloads share: the heap under test, a clock, random
+// numbers, threads, and the line that a program prints.
+//
+// A workload is one source for all heaps.  The heap comes as an adapter, a
+// header named by HEAP (heap_*.h), which defines, all of them inline:
+//
+//   heap_begin()               once, by main's thread, before anything else
+//   heap_attach() _detach()    by every other thread that allocates
+//   heap_alloc(n)              n zeroed bytes whose words are followed;
+//                              NULL: none; fastest if n is a constant
+//   heap_alloc_noscan(n)       n bytes without pointers, contents undefined
+//   heap_free(p)               nothing where a collector does it
+//   HEAP_FREES                 1: heap_free frees, 0: it does nothing
+//   heap_hold(lo, hi) _drop    words of malloc's memory are roots
+//   heap_collect()             one full collection
+//   heap_poll()                where a thread that does not allocate can stop
+//   heap_block() _unblock()    around a wait; the thread touches no object
+//   heap_stats_exact(), _live  bytes in use (HEAP_HAS_EXACT, HEAP_HAS_LIVE)
+//
+// Objects are held by stacks, which every collector here scans; a structure
+// that lives on hangs off main's stack.
+//
+// A program prints one line: value, its unit, wall and CPU seconds of the
+// measured part, peak KiB and CPU seconds of the whole process, checksum.
+#ifndef BENCH_PEERS_PEER_H
+#define BENCH_PEERS_PEER_H
+
+#ifndef HEAP
+#error "HEAP names the adapter: -DHEAP='\"heap_rtheap.h\"'"
+#endif
+#include HEAP
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PEER_INLINE static inline __attribute__((always_inline, unused))
+#define PEER_UNUSED static inline __attribute__((unused))
+
+enum { PEER_THREADS = 8 };
+
+// Seconds of the measured parts so far.
+struct peer_time {
+	double wall, cpu;
+};
+
+PEER_INLINE double peer_clock(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+PEER_UNUSED void peer_start(struct peer_time *t)
+{
+	t->wall -= peer_clock(CLOCK_MONOTONIC);
+	t->cpu -= peer_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+PEER_UNUSED void peer_stop(struct peer_time *t)
+{
+	t->wall += peer_clock(CLOCK_MONOTONIC);
+	t->cpu += peer_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+PEER_UNUSED _Noreturn void peer_die(const char *what)
+{
+	fprintf(stderr, "%s: %s\n", HEAP, what);
+	exit(1);
+}
+
+// ---- Allocation that never fails ----
+
+PEER_INLINE void *peer_alloc(size_t n)
+{
+	void *p = heap_alloc(n);
+
+	if (__builtin_expect(!p, 0))
+		peer_die("no memory");
+	return p;
+}
+
+PEER_INLINE void *peer_alloc_noscan(size_t n)
+{
+	void *p = heap_alloc_noscan(n);
+
+	if (__builtin_expect(!p, 0))
+		peer_die("no memory");
+	return p;
+}
+
+// peer_keep makes the compiler believe that p and all it points to is read.
+PEER_INLINE void peer_keep(const void *p)
+{
+	__asm__ volatile("" : : "r"(p) : "memory");
+}
+
+// ---- Random numbers: splitmix64, the same in Go ----
+
+PEER_INLINE uint64_t peer_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+// peer_below is a number below n, which is at most 2^32.
+PEER_INLINE uint64_t peer_below(uint64_t *state, uint64_t n)
+{
+	return (peer_random(state) >> 32) * n >> 32;
+}
+
+// ---- Arguments ----
+
+PEER_UNUSED const char *peer_word(int argc, char **argv, int i)
+{
+	if (i >= argc)
+		peer_die("an argument is missing");
+	return argv[i];
+}
+
+// peer_number is argument i, a number from least to most.
+PEER_UNUSED uint64_t peer_number(int argc, char **argv, int i,
+				 const uint64_t bounds[2])
+{
+	const char *text = peer_word(argc, argv, i);
+	char *end;
+	uint64_t value = strtoull(text, &end, 10);
+
+	if (end == text || *end || value < bounds[0] || value > bounds[1])
+		peer_die("an argument is out of range");
+	return value;
+}
+
+// ---- Threads that work at the same time ----
+
+typedef void peer_work(int who, void *arg);
+
+struct peer_crew {
+	pthread_barrier_t start;
+	peer_work *work;
+	void *arg;
+};
+
+struct peer_member {
+	struct peer_crew *crew;
+	int who;
+	pthread_t tid;
+};
+
+PEER_UNUSED void peer_wait(pthread_barrier_t *barrier)
+{
+	heap_block();
+	pthread_barrier_wait(barrier);
+	heap_unblock();
+}
+
+PEER_UNUSED void *peer_member_main(void *arg)
+{
+	struct peer_member *m = arg;
+
+	heap_attach();
+	peer_wait(&m->crew->start);
+	m->crew->work(m->who, m->crew->arg);
+	heap_detach();
+	return NULL;
+}
+
+// peer_together runs work on nthreads threads at once and adds to *t the time
+// from when all stand ready to when the last has ended.  One thread is the
+// caller itself.
+PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
+			       struct peer_time *t)
+{
+	struct peer_crew crew = {.work = work, .arg = arg};
+	struct peer_member m[PEER_THREADS];
+
+	if (nthreads == 1) {
+		peer_start(t);
+		work(0, arg);
+		peer_stop(t);
+		return;
+	}
+	if (nthreads > PEER_THREADS)
+		peer_die("too many threads");
+	pthread_barrier_init(&crew.start, NULL, (unsigned)nthreads + 1);
+	for (int i = 0; i < nthreads; i++) {
+		m[i].crew = &crew;
+		m[i].who = i;
+		if (pthread_create(&m[i].tid, NULL, peer_member_main, &m[i]))
+			peer_die("no thread");
+	}
+	peer_wait(&crew.start);
+	peer_start(t);
+	heap_block();
+	for (int i = 0; i < nthreads; i++)
+		pthread_join(m[i].tid, NULL);
+	heap_unblock();
+	peer_stop(t);
+	pthread_barrier_destroy(&crew.start);
+}
+
+// ---- The result ----
+
+// peer_peak_kib is the most memory that this process ever had resident.
+PEER_UNUSED unsigned long peer_peak_kib(void)
+{
+	unsigned long kib = 0;
+	char line[128];
+	FILE *status = fopen("/proc/self/status", "r");
+
+	if (!status)
+		peer_die("no /proc/self/status");
+	while (fgets(line, sizeof line, status))
+		if (sscanf(line, "VmHWM: %lu", &kib) == 1)
+			break;
+	fclose(status);
+	return kib;
+}
+
+PEER_UNUSED int peer_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+// peer_median sorts the n samples, which are not none.
+PEER_UNUSED double peer_median(double *sample, size_t n)
+{
+	qsort(sample, n, sizeof sample[0], peer_compare);
+	return n % 2 ? sample[n / 2] : (sample[n / 2 - 1] + sample[n / 2]) / 2;
+}
+
+PEER_UNUSED void peer_report(double value, const char *unit,
+			     const struct peer_time *t, uint64_t checksum)
+{
+	printf("%.5g %s %.4f %.4f %lu %.3f %016llx\n", value, unit, t->wall,
+	       t->cpu, peer_peak_kib(), peer_clock(CLOCK_PROCESS_CPUTIME_ID),
+	       (unsigned long long)checksum);
+}
+
+#endif
