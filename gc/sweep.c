@@ -7,7 +7,7 @@
 
 static struct {
 	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
-	RT_CACHE_ALIGNED atomic_u32 active; // chunks being swept
+	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
 } sweep;
 
 // What was found in some spans, published at once.
@@ -15,7 +15,9 @@ struct found {
 	uint32_t small_freed[SIZECLASS_COUNT];
 	uint64_t large_freed_bytes;
 	uint64_t large_freed;
-	struct mspan *dead; // linked by next
+	struct mspan *dead;    // linked by next, as the others
+	struct mspan *partial; // in the order in which they are pushed
+	struct mspan **partial_end;
 };
 
 void gcsweep_begin(void)
@@ -80,11 +82,23 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		s->next = f->dead;
 		f->dead = s;
 	} else if (live < s->nelems) {
+		s->next = NULL;
+		*f->partial_end = s;
+		f->partial_end = &s->next;
+	}
+}
+
+// push_partial lets other Ps have the spans with free slots.
+static void push_partial(struct mspan *list)
+{
+	for (struct mspan *s = list, *next; s; s = next) {
+		next = s->next; // s is anybody's once it is pushed
 		mcentral_push(s);
 	}
 }
 
-// publish counts the frees, then frees the dead spans.
+// publish counts the frees; only then may slots and pages be used again, so
+// that no reader finds more objects than fit.
 static void publish(struct rt_proc *p, const struct found *f)
 {
 	struct heapstats_delta *d = heapstats_acquire(p);
@@ -103,6 +117,7 @@ static void publish(struct rt_proc *p, const struct found *f)
 	}
 	heapstats_release(p);
 	gauge_add(&gauges.total_free, (int64_t)bytes);
+	push_partial(f->partial);
 	mheap_free(p, f->dead);
 }
 
@@ -134,7 +149,7 @@ static void sweep_pages(uint64_t page, uint64_t end, struct found *f)
 static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 {
 	uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES;
-	struct found f = {0};
+	struct found f = {.partial_end = &f.partial};
 
 	sweep_pages(page, page + RT_CHUNK_PAGES, &f);
 	publish(p, &f);
@@ -160,14 +175,18 @@ bool gcsweep_chunk(struct rt_proc *p)
 void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
 {
 	uint32_t gen = epoch_sweepgen();
-	struct found f = {0};
+	struct found f = {.partial_end = &f.partial};
 
 	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
 		return;
+	// Active before it is claimed: who finds the span claimed and passes
+	// it by must not find the sweep done.
+	atomic_u32_add_seqcst(&sweep.active, 1);
 	if (claim(s, gen)) {
 		sweep_span(s, gen, &f);
 		publish(p, &f);
 	}
+	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	while (atomic_u32_load_acquire(&s->sweepgen) != gen)
 		oscall_yield();
 }

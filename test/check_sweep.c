@@ -11,6 +11,7 @@
 #include "runtime/mcentral.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
+#include "test/await.h"
 #include "test/suite.h"
 
 enum { DIED_AS_EXPECTED = 77 };
@@ -553,6 +554,47 @@ START_TEST(two_sweepers_and_a_third_sweep_everything_once)
 }
 END_TEST
 
+// ---- frees are counted before anything is used again ----
+
+// late_sweeper sweeps without a P: a span, or with NULL a chunk.
+static void *late_sweeper(void *span)
+{
+	if (span)
+		gcsweep_ensure(NULL, span);
+	else if (!gcsweep_chunk(NULL))
+		abort();
+	return NULL;
+}
+
+// A sweeper that cannot count what it has freed, since another thread without
+// a P is counting, keeps the span to itself and is not done.
+START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
+{
+	bool ensure = _i == 1;
+	struct mspan *s;
+	pthread_t t;
+
+	boot();
+	s = span_of(take(32));
+	take(32);
+	mark(s, 0);
+	flip_heap();
+	heapstats_acquire(NULL);
+	pthread_create(&t, NULL, late_sweeper, ensure ? s : NULL);
+	await_at_least(&s->sweepgen, epoch_sweepgen());
+	sleep_ns(AWAIT_STANDSTILL_NS);
+	while (gcsweep_chunk(self)) // the chunks that are left
+		;
+	ck_assert(!gcsweep_done());
+	ck_assert_ptr_null(mcentral_top(s->spanclass));
+	heapstats_release(NULL);
+	pthread_join(t, NULL);
+	ck_assert(gcsweep_done());
+	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
+	expect_verified();
+}
+END_TEST
+
 // ---- a whole cycle before the last sweep is over ----
 
 START_TEST(a_collection_finishes_the_sweep_before)
@@ -651,6 +693,8 @@ static Suite *suite_sweep(void)
 	tcase_add_test(tc, chunks_made_after_the_flip_are_not_swept);
 	tcase_add_test(tc, sets_are_in_order_of_address_after_a_full_sweep);
 	tcase_add_test(tc, two_sweepers_and_a_third_sweep_everything_once);
+	tcase_add_loop_test(
+	    tc, a_swept_span_is_not_used_before_its_frees_are_counted, 0, 2);
 	tcase_add_test(tc, a_collection_finishes_the_sweep_before);
 	tcase_add_loop_exit_test(tc, a_marked_free_slot_throws,
 				 DIED_AS_EXPECTED, 0, 2);

@@ -1,0 +1,620 @@
+// bits.pml - the two bit lines of a span, runs, marks, the flip, sweeping.
+//
+// Stands for runtime/mspan.c, runtime/mcache.c, gc/refill.c, gc/grey.h,
+// gc/cycle.c and gc/sweep.c.  Two hosts allocate from runs; one ends, and gives
+// its run back itself, one asks for a span to be swept.  The
+// cycle stops both, gives back what they hold, marks, flips, and sweeps in the
+// stop, as gc/cycle.c does, or leaves that to later.  A second sweeper
+// works beside everybody, also in the stop.  So the rules are shown for more
+// than the library does today: sweeping beside the mutators.
+//
+// A stop is one word here (stw.pml shows the real one), a set of partial
+// spans a bit per span (lfstack.pml).  Each chunk has one span of two slots.
+//
+// Mutants, each of which must be found:
+// mutant TAIL_KEPT: retiring leaves the tail of a run allocated
+// mutant UNFLUSHED: the stopper marks without retiring the runs
+// mutant MARK_FREE: marking does not look at the alloc bit
+// mutant MARK_OTHER_LINE: marks go to the line of the cycle before
+// mutant SETS_KEPT: the flip leaves spans in the sets
+// mutant FLIP_UNSWEPT: the flip does not wait until all is swept
+// mutant OLD_LINE_KEPT: sweeping does not clear the old line
+// mutant CLAIM_IN_TWO: a claim looks, then stores
+// mutant ENSURE_UNWAITED: ensure returns while somebody else sweeps
+// mutant ENSURE_INACTIVE: ensure sweeps without being counted as active
+// mutant ACTIVE_LATE: a sweeper is active only after it took a chunk
+// mutant ACTIVE_FIRST: done looks at active, then at what is left
+// mutant SWEPT_EARLY: sweepgen says swept before the old line is clear
+// mutant DIRTY_REUSE: a freed slot is not cleared again
+// mutant PUSH_UNCOUNTED: a retired span is pushed before it is counted
+// mutant PUSH_UNPUBLISHED: a swept span is pushed before its frees are
+// mutant FREE_UNPUBLISHED: pages are freed before their frees are published
+
+#define HOSTS 2
+#define STEPS 2 // of host 0; host 1 takes one
+#define CYCLES 2
+#define SPANS 2
+#define SLOTS 2
+#define ALL 3 // slot mask
+#define NONE 255
+
+#define BIT(slot) (1 << (slot))
+#define COUNT(bits) (((bits) & 1) + ((bits) >> 1))
+// epoch_alloc_line, epoch_mark_line.
+#define ALLOC_LINE(g) (((g) >> 1) & 1)
+#define MARK_LINE(g) (1 - ALLOC_LINE(g))
+#define LINE(i, s) line[(i) * SPANS + (s)]
+
+// struct epoch, struct pagebits.
+byte gen = 2;
+byte line[2 * SPANS];
+
+// struct mspan; used is its page word.
+bool used[SPANS];
+byte sweepgen[SPANS];
+byte alloc_count[SPANS];
+bool cached[SPANS];
+bool needzero[SPANS];
+bool partial[SPANS]; // in the set of mcentral
+
+// struct rt_mcache.
+byte span[HOSTS] = NONE;
+byte cur[HOSTS], limit[HOSTS]; // slots
+byte next_bit[HOSTS];
+byte nalloc[HOSTS];
+
+// sweep of gc/sweep.c, and statistics.
+byte left, sweepers; // sweepers: sweep.active
+short counted; // mallocs - frees
+
+// The stop.
+bool stopping;
+bool stands[HOSTS];
+
+// Ghosts.
+byte root[SPANS];  // objects that the program reaches
+byte object[SPANS]; // objects handed to the program and not freed
+byte dirty[SPANS]; // slots whose memory is not zero
+
+// ---- runtime/mspan.c, runtime/mcache.c ----
+
+// give_back_tail, mspan_give_back: change_bits loads the word and stores it.
+inline give_back_tail(p, word)
+{
+#ifndef TAIL_KEPT
+	word = LINE(ALLOC_LINE(gen), span[p]);
+	atomic {
+		do
+		:: cur[p] < limit[p] ->
+			limit[p]--;
+			assert(word & BIT(limit[p]));
+			word = word & ~BIT(limit[p]);
+			nalloc[p]--
+		:: else -> break
+		od;
+		LINE(ALLOC_LINE(gen), span[p]) = word;
+		word = 0;
+		cur[p] = 0;
+		limit[p] = 0
+	}
+#else
+	atomic { cur[p] = 0; limit[p] = 0 }
+#endif
+}
+
+// count_slot; the load and the store of alloc_count, which has one owner.
+inline count_slot(p, word)
+{
+	word = alloc_count[span[p]];
+	atomic {
+		alloc_count[span[p]] = word + nalloc[p];
+		counted = counted + nalloc[p];
+		nalloc[p] = 0;
+		word = 0;
+		// A reader never finds more objects than slots.
+		assert(counted <= SLOTS * (used[0] + used[1]))
+	}
+}
+
+// let_go, mcentral_push.
+inline let_go(p)
+{
+	atomic {
+		cached[span[p]] = false;
+		if
+		:: alloc_count[span[p]] < SLOTS ->
+			assert(!partial[span[p]]);
+			partial[span[p]] = true
+		:: else
+		fi
+	}
+}
+
+// mcache_retire_slot, mcache_flush.
+inline retire(p, word)
+{
+	give_back_tail(p, word);
+#ifdef PUSH_UNCOUNTED
+	let_go(p);
+	count_slot(p, word);
+#else
+	count_slot(p, word);
+	let_go(p);
+#endif
+	span[p] = NONE
+}
+
+// mcache_next_run: mspan_find_run, clearing, mspan_take_run.
+inline next_run(p, word)
+{
+	atomic {
+		word = LINE(ALLOC_LINE(gen), span[p]);
+		do
+		:: next_bit[p] < SLOTS && (word & BIT(next_bit[p])) ->
+			next_bit[p]++
+		:: else -> break
+		od;
+		cur[p] = next_bit[p];
+		do
+		:: next_bit[p] < SLOTS && !(word & BIT(next_bit[p])) ->
+			word = word | BIT(next_bit[p]);
+			if
+			:: needzero[span[p]] ->
+				dirty[span[p]] = dirty[span[p]] &
+						 ~BIT(next_bit[p])
+			:: else
+			fi;
+			next_bit[p]++;
+			nalloc[p]++
+		:: else -> break
+		od
+	}
+	atomic {
+		limit[p] = next_bit[p];
+		LINE(ALLOC_LINE(gen), span[p]) = word;
+		word = 0
+	}
+}
+
+// mcache_set_span.
+inline set_span(p, s)
+{
+	assert(used[s] && sweepgen[s] == gen && !cached[s]);
+	assert(alloc_count[s] < SLOTS);
+	cached[s] = true;
+	span[p] = s;
+	next_bit[p] = 0
+}
+
+// mheap_alloc_small: pages of rule (a), of which no line is cleared.
+inline fresh_span(p, s)
+{
+	assert(LINE(0, s) == 0 && LINE(1, s) == 0);
+	assert(object[s] == 0 && root[s] == 0 && !partial[s]);
+	used[s] = true;
+	sweepgen[s] = gen;
+	alloc_count[s] = 0;
+	set_span(p, s)
+}
+
+// mcache_bump, and what the program does with an object: it writes to it.
+inline bump(p)
+{
+	atomic {
+		assert(!(object[span[p]] & BIT(cur[p])));
+		assert(!(dirty[span[p]] & BIT(cur[p])));
+		object[span[p]] = object[span[p]] | BIT(cur[p]);
+		root[span[p]] = root[span[p]] | BIT(cur[p]);
+		dirty[span[p]] = dirty[span[p]] | BIT(cur[p]);
+		cur[p]++
+	}
+}
+
+// gcrefill_small.
+inline refill(p, word)
+{
+	if
+	:: span[p] != NONE -> next_run(p, word)
+	:: else
+	fi;
+	if
+	:: cur[p] == limit[p] ->
+		if
+		:: span[p] != NONE -> retire(p, word)
+		:: else
+		fi;
+		if // mcentral_pop
+		:: atomic { partial[0] -> partial[0] = false; set_span(p, 0) }
+		:: atomic { partial[1] -> partial[1] = false; set_span(p, 1) }
+		:: atomic {
+			!partial[0] && !partial[1] ->
+			if
+			:: !used[0] -> fresh_span(p, 0)
+			:: !used[1] -> fresh_span(p, 1)
+			:: else
+			fi
+		}
+		fi;
+		if
+		:: span[p] != NONE -> next_run(p, word)
+		:: else
+		fi
+	:: else
+	fi
+}
+
+// ---- gc/sweep.c ----
+
+// claim: true if the span is now ours.
+inline claim(s, ours)
+{
+#ifdef CLAIM_IN_TWO
+	ours = (sweepgen[s] == gen - 2);
+	if
+	:: ours -> sweepgen[s] = gen - 1
+	:: else
+	fi
+#else
+	atomic {
+		ours = (sweepgen[s] == gen - 2);
+		if
+		:: ours -> sweepgen[s] = gen - 1
+		:: else
+		fi
+	}
+#endif
+}
+
+inline push_swept(s)
+{
+	if
+	:: alloc_count[s] > 0 && alloc_count[s] < SLOTS ->
+		assert(!partial[s]);
+		partial[s] = true
+	:: else
+	fi
+}
+
+// mheap_free, arena_withdraw.
+inline free_dead(s)
+{
+	if
+	:: alloc_count[s] == 0 ->
+		assert(!cached[s] && sweepgen[s] == gen);
+		used[s] = false
+	:: else
+	fi
+}
+
+inline count_frees(freed)
+{
+	atomic {
+		counted = counted - freed;
+		assert(counted >= 0); // no free before its malloc
+		freed = 0
+	}
+}
+
+// sweep_lines, sweep_span, publish.  freed counts down what is not published.
+inline sweep_span(s, freed)
+{
+#ifdef SWEPT_EARLY
+	sweepgen[s] = gen;
+#endif
+	atomic {
+		// The old alloc line, which nobody else writes.
+		freed = LINE(MARK_LINE(gen), s);
+		// "found pointer to free object", "bad span state".
+		assert(!(LINE(ALLOC_LINE(gen), s) & ~freed));
+		assert(COUNT(freed) == alloc_count[s] && !cached[s]);
+#ifndef OLD_LINE_KEPT
+		LINE(MARK_LINE(gen), s) = 0;
+#endif
+		freed = COUNT(freed) - COUNT(LINE(ALLOC_LINE(gen), s))
+	}
+	atomic {
+		alloc_count[s] = alloc_count[s] - freed;
+#ifndef DIRTY_REUSE
+		needzero[s] = needzero[s] | (freed != 0);
+#endif
+		sweepgen[s] = gen;
+#ifdef PUSH_UNPUBLISHED
+		push_swept(s)
+#endif
+	}
+#ifdef FREE_UNPUBLISHED
+	if
+	:: alloc_count[s] == 0 -> atomic { free_dead(s) }; count_frees(freed)
+	:: else -> count_frees(freed); atomic { push_swept(s) }
+	fi
+#else
+	count_frees(freed);
+	atomic {
+#ifndef PUSH_UNPUBLISHED
+		push_swept(s);
+#endif
+		free_dead(s)
+	}
+#endif
+}
+
+// gcsweep_chunk; took tells whether there was one.
+inline sweep_chunk(s, ours, took)
+{
+#ifndef ACTIVE_LATE
+	sweepers++;
+#endif
+	atomic {
+		took = (left > 0);
+		if
+		:: took -> left--; s = left
+		:: else
+		fi
+	}
+#ifdef ACTIVE_LATE
+	sweepers++;
+#endif
+	if
+	:: took && used[s] ->
+		claim(s, ours);
+		if
+		:: ours -> sweep_span(s, ours)
+		:: else
+		fi
+	:: else
+	fi;
+	atomic { sweepers--; s = 0; ours = 0 }
+}
+
+// gcsweep_ensure.
+inline sweep_ensure(s, ours)
+{
+	if
+	:: sweepgen[s] == gen
+	:: else ->
+#ifndef ENSURE_INACTIVE
+		sweepers++;
+#endif
+		claim(s, ours);
+		if
+		:: ours -> sweep_span(s, ours)
+		:: else
+		fi;
+#ifndef ENSURE_INACTIVE
+		sweepers--;
+#endif
+		ours = 0;
+#ifndef ENSURE_UNWAITED
+		sweepgen[s] == gen
+#endif
+	fi;
+	assert(sweepgen[s] == gen && LINE(MARK_LINE(gen), s) == 0)
+}
+
+// gcsweep_all: sweeps, then waits until gcsweep_done; or only the latter, while
+// the other sweeper works.
+inline sweep_all(s, ours, took)
+{
+	if
+	:: took = true
+	:: !stopping -> took = false
+	fi;
+	do
+	:: took -> sweep_chunk(s, ours, took)
+	:: else -> break
+	od;
+#ifdef ACTIVE_FIRST
+	sweepers == 0;
+	left == 0
+#else
+	left == 0;
+	sweepers == 0
+#endif
+}
+
+// ---- processes ----
+
+// Stands as long as a stop is wanted.
+inline poll(p)
+{
+	if
+	:: stopping ->
+		stands[p] = true;
+		atomic { !stopping -> stands[p] = false }
+	:: else
+	fi
+}
+
+inline stop_hosts()
+{
+	stopping = true;
+	stands[0] && stands[1]
+}
+
+proctype Host(byte p)
+{
+	byte i, s, word;
+
+	for (i : p + 1 .. STEPS) {
+		poll(p);
+		if
+		:: true ->
+			if
+			:: cur[p] == limit[p] -> refill(p, word)
+			:: else
+			fi;
+			if
+			:: cur[p] < limit[p] -> bump(p)
+			:: else
+			fi
+		:: p == 0 -> break // with a tail, perhaps
+		:: p == 1 && root[0] != 0 -> sweep_ensure(s, word) // s is 0
+		fi
+	}
+	// Host 0 detaches, attach_undo: mcache_flush.  Host 1 stands, as in a
+	// region, and leaves it to the stopper.
+	if
+	:: p == 0 && span[p] != NONE -> retire(p, word)
+	:: else
+	fi;
+	stands[p] = true
+}
+
+// mspan_check, gcverify_heap with the runs given back; recount.
+inline check_heap(s)
+{
+	s = 0;
+	do
+	:: s < SPANS ->
+		assert(!cached[s]);
+		if
+		:: used[s] ->
+			assert(sweepgen[s] == gen);
+			assert(alloc_count[s] ==
+			       COUNT(LINE(ALLOC_LINE(gen), s)));
+			assert(LINE(ALLOC_LINE(gen), s) == object[s]);
+			assert(partial[s] ==
+			       (alloc_count[s] < SLOTS))
+		:: else ->
+			assert(LINE(ALLOC_LINE(gen), s) == 0);
+			assert(!partial[s])
+		fi;
+		assert(LINE(MARK_LINE(gen), s) == 0);
+		s++
+	:: else -> s = 0; break
+	od;
+	assert(counted == COUNT(object[0]) + COUNT(object[1]))
+}
+
+// gcgrey_word of every slot: each root is some word, other words are stale.
+inline mark(s, slot)
+{
+	s = 0;
+	do
+	:: s < SPANS ->
+		slot = 0;
+		do
+		:: slot < SLOTS ->
+			if // the program lets go of an object, or not
+			:: root[s] = root[s] & ~BIT(slot)
+			:: true
+			fi;
+			if
+			:: root[s] & BIT(slot)
+			:: !(root[s] & BIT(slot)) -> goto no_word
+			:: !(root[s] & BIT(slot)) // a stale word
+			fi;
+			if
+#ifdef MARK_FREE
+			:: true ->
+#else
+			:: LINE(ALLOC_LINE(gen), s) & BIT(slot) ->
+#endif
+#ifdef MARK_OTHER_LINE
+				LINE(ALLOC_LINE(gen), s) =
+				    LINE(ALLOC_LINE(gen), s) | BIT(slot)
+			:: else
+#else
+				LINE(MARK_LINE(gen), s) =
+				    LINE(MARK_LINE(gen), s) | BIT(slot)
+#ifndef MARK_FREE
+			:: else
+#endif
+#endif
+			fi;
+no_word:
+			slot++
+		:: else -> slot = 0; break
+		od;
+		s++
+	:: else -> s = 0; break
+	od
+}
+
+// flip of gc/cycle.c; objects without a mark are none any more.
+inline flip()
+{
+#ifndef SETS_KEPT
+	partial[0] = false;
+	partial[1] = false;
+#endif
+	gen = gen + 2;
+	left = SPANS;
+	object[0] = LINE(ALLOC_LINE(gen), 0);
+	object[1] = LINE(ALLOC_LINE(gen), 1);
+	assert(!(root[0] & ~object[0]) && !(root[1] & ~object[1]))
+}
+
+// gccycle_collect: collect_stopped in a stop.  rt_gc may sweep what is left of
+// the cycle before while the hosts run; then the stop finds nothing to sweep.
+proctype Cycle()
+{
+	byte cycle, p, s, slot, word;
+	bool took;
+
+next_cycle:
+	if
+	:: true
+	:: stop_hosts()
+	fi;
+#ifndef FLIP_UNSWEPT
+sweep_rest:
+	sweep_all(s, word, took);
+	atomic {
+		assert(!used[0] || sweepgen[0] == gen);
+		assert(!used[1] || sweepgen[1] == gen)
+	}
+#endif
+	if
+	:: stopping
+	:: else ->
+		stop_hosts();
+#ifndef FLIP_UNSWEPT
+		goto sweep_rest
+#endif
+	fi;
+#ifndef UNFLUSHED
+	// mcache_flush_all; hosts stand and sweepers are done.
+	do
+	:: p < HOSTS ->
+		if
+		:: span[p] != NONE -> retire(p, word)
+		:: else
+		fi;
+		p++
+	:: else -> p = 0; break
+	od;
+#endif
+	atomic { check_heap(s) }
+	if
+	:: cycle < CYCLES ->
+		atomic {
+			cycle++;
+			mark(s, slot);
+			flip()
+		}
+		if
+		:: sweep_all(s, word, took)
+		:: true // the hosts go on beside the sweepers
+		fi;
+		stopping = false;
+		goto next_cycle
+	:: else -> stopping = false
+	fi
+}
+
+proctype Sweeper()
+{
+	byte s, word;
+	bool took;
+
+end:
+	do
+	:: left > 0 -> sweep_chunk(s, word, took)
+	od
+}
+
+init
+{
+	atomic { run Host(0); run Host(1); run Cycle(); run Sweeper() }
+}

@@ -1,0 +1,251 @@
+// heapstats.pml - statistics that are read whole or not at all.
+//
+// Stands for runtime/heapstats.c: writers with a P, of which one attaches
+// while reads are under way, an unattached stopper that counts without a P
+// and sums exactly, and live readers that rotate three slots.
+//
+// Two words of a slot stand for all.  A change adds 1 to both, so a snapshot
+// in which they differ is torn.  The stores of the Dekker pairs go through a
+// store buffer that Memory drains when it likes; a seqcst operation waits
+// until its own buffer is empty.
+//
+// Mutants, each of which must be found:
+// mutant SEQ_UNFENCED: gen is loaded while the raised seq is still buffered
+// mutant GEN_UNFENCED: seqs are loaded while the moved gen is still buffered
+// mutant GEN_FIRST: a writer loads gen, then raises its seq
+// mutant NO_WAIT: the reader does not wait for even seqs
+// mutant NO_P_UNLOCKED: a writer without a P takes no lock
+// mutant MOVE_UNLOCKED: gen is moved without the lock of those writers
+// mutant PUBLISH_LATE: a record is published after its first change
+// mutant LIST_FIRST: the reader loads the list, then moves gen
+// mutant RELEASE_EARLY: seq is even before the change is visible
+// mutant TWO_SLOTS: no slot of its own for the history
+// mutant READER_UNLOCKED: the exact reader sums while a live one folds
+// mutant HISTORY_KEPT: the folded slot is not cleared
+
+#define WRITERS 2 // P 0 is attached from the beginning, P 1 comes later
+#define CHANGES 2 // of P 0; P 1 makes one less
+#define READS 3   // of the live reader: every slot has its turn
+#ifdef TWO_SLOTS
+#define SLOTS 2
+#else
+#define SLOTS 3
+#endif
+
+// struct stats and the P records.
+byte gen;
+byte seq[WRITERS];
+byte all = 1; // records in the list of procs.all; newest last
+byte a[3], b[3];
+bool no_p, reader; // held
+
+// Store buffers, one store each: seq of a P by its thread, gen by the reader.
+bool seq_buffer[WRITERS];
+bool gen_buffer;
+
+// Ghosts: what has happened, and who is where.
+bool stopped;
+byte begun, ended; // changes
+byte writing[3];   // changes under way, by slot
+byte finished;     // processes
+
+inline lock(m)
+{
+	atomic { !m -> m = true }
+}
+
+// heapstats_add, twice.
+inline change(slot)
+{
+	atomic { begun++; writing[slot]++; a[slot]++ }
+	atomic { b[slot]++; writing[slot]--; ended++ }
+}
+
+// The first half of heapstats_acquire: atomic_u32_add_seqcst on stats_seq.
+// A P changes statistics only while it is not stopped.
+inline raise_seq(p)
+{
+	atomic { !stopped -> seq_buffer[p] = true }
+#ifndef SEQ_UNFENCED
+	!seq_buffer[p];
+#endif
+}
+
+// heapstats_release: atomic_u32_add_release, behind its own raised seq.
+inline lower_seq(p)
+{
+	atomic { !seq_buffer[p] -> seq[p]++; assert(seq[p] % 2 == 0) }
+}
+
+// heapstats_acquire, heapstats_add, heapstats_release of a thread with a P.
+inline count_with(p, slot)
+{
+#ifdef GEN_FIRST
+	atomic { !stopped -> slot = gen }
+	raise_seq(p);
+#else
+	raise_seq(p);
+	slot = gen;
+#endif
+#ifdef RELEASE_EARLY
+	lower_seq(p);
+	change(slot);
+#else
+	change(slot);
+	lower_seq(p);
+#endif
+}
+
+// The same of a thread without a P.
+inline count_without(slot)
+{
+#ifndef NO_P_UNLOCKED
+	lock(no_p);
+#endif
+	slot = gen;
+	change(slot);
+#ifndef NO_P_UNLOCKED
+	no_p = false;
+#endif
+}
+
+// Visible order of buffered stores: any.
+proctype Memory()
+{
+end:
+	do
+	:: atomic { seq_buffer[0] -> seq[0]++; seq_buffer[0] = false }
+	:: atomic { seq_buffer[1] -> seq[1]++; seq_buffer[1] = false }
+	:: atomic { gen_buffer -> gen = (gen + 1) % SLOTS; gen_buffer = false }
+	od
+}
+
+proctype Writer(byte p)
+{
+	byte i, slot;
+
+	for (i : p + 1 .. CHANGES) {
+#ifndef PUBLISH_LATE
+		// proc_new, runtime/proc.c: atomic_ptr_store_seqcst.
+		if
+		:: p == all -> all++
+		:: else
+		fi;
+#endif
+		count_with(p, slot);
+#ifdef PUBLISH_LATE
+		if
+		:: p == all -> all++
+		:: else
+		fi
+#endif
+	}
+	finished++
+}
+
+// An unattached thread counts, stops the world (stw_stop waits for every P to
+// stand, which none does inside a change), counts what it flushes
+// (mcache_flush_all) and calls heapstats_unsafe_read.
+proctype Stopper()
+{
+	byte slot, i, suma, sumb;
+
+	count_without(slot);
+	atomic {
+		!stopped && seq[0] % 2 == 0 && seq[1] % 2 == 0 &&
+		    !seq_buffer[0] && !seq_buffer[1] ->
+		stopped = true
+	}
+	count_without(slot);
+#ifndef READER_UNLOCKED
+	lock(reader);
+#endif
+	for (i : 0 .. 2) {
+		suma = suma + a[i];
+		sumb = sumb + b[i]
+	}
+	assert(suma == ended && sumb == ended);
+#ifndef READER_UNLOCKED
+	reader = false;
+#endif
+	stopped = false;
+	finished++
+}
+
+// heapstats_read.
+proctype Reader()
+{
+	byte i, p, current, history, before, suma, sumb, last;
+	byte list;
+
+	for (i : 1 .. READS) {
+		before = ended;
+		lock(reader);
+		current = gen;
+		history = (current + SLOTS - 1) % SLOTS;
+#ifdef LIST_FIRST
+		list = all;
+#endif
+#ifndef MOVE_UNLOCKED
+		lock(no_p);
+#endif
+		// atomic_u32_store_seqcst.
+		gen_buffer = true;
+#ifndef GEN_UNFENCED
+		!gen_buffer;
+#endif
+		// rt_unlock is a release; without the fence it would wait in
+		// the buffer, behind gen.
+#if !defined(MOVE_UNLOCKED) && !defined(GEN_UNFENCED)
+		no_p = false;
+#endif
+#ifndef LIST_FIRST
+		list = all; // proc_first
+#endif
+#ifndef NO_WAIT
+		// wait_even of every P, the newest first.
+		for (p : 1 .. list) {
+			seq[list - p] % 2 == 0
+		}
+#endif
+		// fold: nobody writes to either slot.
+		assert(writing[current] == 0 && writing[history] == 0);
+		suma = a[current] + a[history];
+		a[current] = suma;
+#ifndef HISTORY_KEPT
+		a[history] = 0;
+#endif
+		sumb = b[current] + b[history];
+		b[current] = sumb;
+#ifndef HISTORY_KEPT
+		b[history] = 0;
+#endif
+		assert(writing[current] == 0 && writing[history] == 0);
+		// Whole; nothing missed that had ended, nothing invented; never
+		// less than the read before.
+		assert(suma == sumb);
+		assert(before <= suma && suma <= begun);
+		assert(last <= suma);
+		last = suma;
+#ifdef GEN_UNFENCED
+		atomic { !gen_buffer -> no_p = false }
+#endif
+		reader = false
+	}
+	finished++
+}
+
+init
+{
+	atomic {
+		run Memory();
+		run Writer(0);
+		run Writer(1);
+		run Stopper();
+		run Reader()
+	}
+	finished == WRITERS + 2;
+	// Nothing is lost.
+	assert(a[0] + a[1] + a[2] == ended && b[0] + b[1] + b[2] == ended);
+	assert(ended == 2 * CHANGES - 1 + 2)
+}

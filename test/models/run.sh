@@ -1,0 +1,106 @@
+#!/bin/sh
+# run.sh - every model holds in all its states, every mutant of it is found.
+#
+# A mutant is the model with one rule broken (spin -D).  Its line in the head
+# of the model, "// mutant NAME: what is broken", is what makes it run.  A
+# model counts as passed if its search was complete and met no error, a mutant
+# if an assertion failed or a process was stuck.  Skipped (77) without spin.
+#
+# RT_SKIP_MODELS=1 leaves them out, where they were run before.
+#
+# usage: [srcdir=DIR] [CC=...] test/models/run.sh [MODEL...]
+set -u
+srcdir=${srcdir:-${top_srcdir:-.}}
+models=$srcdir/test/models
+memory=2048 # MiB that one search may take; the largest needs half of it
+
+# search MODEL [MUTANT]: prints "verdict MODEL MUTANT STATES".  Works in the
+# current directory.
+search() {
+	model=$1
+	mutant=${2-}
+	options='-O1'
+	if [ -n "$mutant" ]; then
+		# Most are found before the search is warm.
+		options='-O0 -DREVERSE'
+	fi
+	{
+		[ -z "$mutant" ] || echo "#define $mutant"
+		cat "$model.pml"
+	} >pan.pml
+	# shellcheck disable=SC2086 # lists of options
+	if spin -a pan.pml >log 2>&1 && [ -f pan.c ] &&
+		${CC:-cc} $options -w -DSAFETY -DMEMLIM=$memory \
+			-o pan pan.c >>log 2>&1; then
+		./pan -m100000 -w22 >>log 2>&1
+	fi
+	states=$(sed -n 's/^ *\([0-9][0-9]*\) states, stored.*/\1/p' log)
+	if [ -n "$mutant" ]; then
+		grep -Eq '^pan:1: (assertion violated|invalid end state)' log
+	else
+		grep -q 'errors: 0$' log &&
+			! grep -Eq 'not completed|too small|MEMLIM' log
+	fi
+	# The exit status of the test above.
+	# shellcheck disable=SC2181
+	if [ $? -eq 0 ]; then
+		echo "passed $model ${mutant:--} $states"
+	else
+		echo "failed $model ${mutant:--} ${states:-0}"
+		cat log >&2
+	fi
+}
+
+# The script calls itself for one search, beside others.
+if [ "${1-}" = --search ]; then
+	mkdir "$2.${3-}" && cd "$2.${3-}" && ln -s "../$2.pml" . || exit 1
+	search "$2" "${3-}" >result 2>failure
+	rm -f pan pan.* # a search leaves megabytes
+	exit 0
+fi
+
+[ -z "${RT_SKIP_MODELS-}" ] || {
+	echo "models: skipped, RT_SKIP_MODELS is set"
+	exit 77
+}
+command -v spin >/dev/null || {
+	echo "models: skipped, spin is not installed"
+	exit 77
+}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cp "$models"/*.pml "$dir"
+self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
+cd "$dir" || exit 99
+[ $# -gt 0 ] || set -- *.pml
+
+# The long searches first.
+for model; do
+	echo "${model%.pml}"
+done >list
+for model; do
+	model=${model%.pml}
+	sed -n "s/^\/\/ mutant \([A-Z_]*\):.*/$model \1/p" "$model.pml"
+done >>list
+xargs -P "$(nproc 2>/dev/null || echo 1)" -L 1 sh "$self" --search <list
+
+while read -r model mutant; do
+	cat "$model.$mutant/failure" >&2
+	cat "$model.$mutant/result" || echo "failed $model ${mutant:--} 0"
+done <list >results
+awk '
+	$1 != "passed" { broken[++failed] = $2 " " $3; next }
+	{ passed++ }
+	$3 == "-" { printf "%-10s %9d states, all rules hold\n", $2, $4; next }
+	{ found[$2]++; looked += $4 }
+	END {
+		for (model in found) {
+			n += found[model]
+		}
+		printf "mutants    %9d states, %d found\n", looked, n
+		for (i = 1; i <= failed; i++) {
+			print "models: broken: " broken[i]
+		}
+		printf "models: %d passed, %d failed\n", passed, failed
+		exit failed > 0
+	}' results

@@ -1,0 +1,472 @@
+// stw.pml - stop the world, the gate, blocking regions, attach and detach.
+//
+// Stands for runtime/proc.c and runtime/stw.c, with attach_thread and
+// attach_undo of gc/attach.c.  Two hosts attach, touch the heap, poll, enter
+// regions and detach; records are used again.  Two threads stop the world:
+// one with P 0, one without.
+//
+// A host may at last compute for ever and only poll, so a stop that nobody
+// hints at, and a sleep that nobody ends, are states without a way out; spin
+// reports them ("invalid end state").  Busy waits stand as guards for the
+// same reason.
+//
+// Mutants, each of which must be found:
+// mutant GATE_UNFENCED: waiters are loaded while the gate is still buffered
+// mutant WAITERS_FIRST: waiters are loaded before the gate opens
+// mutant WAITERS_LATE: a thread counts itself a waiter after it slept
+// mutant SLEEP_UNCOMPARED: a sleep without a second look at the gate
+// mutant UNBLOCK_UNCHECKED: leaving a region does not look at STOP
+// mutant UNBLOCK_IN_TWO: it looks at STOP, then becomes RUNNING
+// mutant UNBIASED: stop_wait is raised P by P, from zero
+// mutant BIT_AFTER_COUNT: a P is counted as running, then gets STOP
+// mutant ATTACH_UNGATED: attach does not look at the gate
+// mutant DETACH_UNGATED: nor does detach
+// mutant GATE_UNLOCKED: the gate is closed without procs.lock
+// mutant NO_SEMA: two stops at a time
+// mutant SEMA_FIRST: worldsema is released before the world starts
+// mutant SEMA_RUNNING: worldsema is awaited as RUNNING
+// mutant ATTACH_UNPOLLED: attach does not look for a stop that it missed
+// mutant HINT_LATE: pending is lowered after STOP
+// mutant GATE_FIRST: the gate opens before STOP is cleared
+// mutant THREAD_UNLOCKED: a thread block goes without procs.lock
+// mutant NOTE_KEPT: the note stays woken from the stop before
+
+#define HOSTS 2   // threads 0, 1
+#define RECORDS 3
+#define NONE 255
+
+// enum of proc.h.
+#define FREE 0
+#define RUNNING 1
+#define BLOCKED 2
+
+// struct rt_proc; state is split into what the thread does and PROC_STOP.
+byte state[RECORDS];
+bool stop[RECORDS];
+byte thread[RECORDS] = NONE; // NONE: NULL
+bool wanted[RECORDS];	     // local to proc_block: STOP was set
+
+// struct procs.
+bool lock;
+byte count = 1; // also the list: records 0 .. count-1, the newest first
+byte free[RECORDS];
+byte nfree;
+byte gate;
+bool gate_buffer; // gate + 1, stored by the stopper, not yet visible
+byte gate_waiters;
+short stop_wait;
+bool stood; // the note
+
+// worldsema.
+byte next, serving;
+
+// Thread blocks.
+bool pending[HOSTS];
+bool mapped[HOSTS];
+
+bool asleep[HOSTS]; // on the gate, in the kernel
+byte stopped;		// ghost: stops that last
+
+inline take_lock()
+{
+	atomic { !lock -> lock = true }
+}
+
+// ---- by a thread, runtime/proc.c ----
+
+// gate_wait(seen): it may spin long enough, or sleep.
+inline gate_wait(tid, seen)
+{
+	if
+	:: atomic { gate != seen -> seen = 0 }
+	:: true ->
+#ifndef WAITERS_LATE
+		gate_waiters++; // seqcst: a full barrier on this side
+#endif
+		// oscall_futex_wait: compared and put to sleep in one step.
+#ifdef SLEEP_UNCOMPARED
+		asleep[tid] = true;
+#else
+		atomic {
+			if
+			:: gate == seen -> asleep[tid] = true
+			:: else
+			fi
+		}
+#endif
+#ifdef WAITERS_LATE
+		gate_waiters++;
+#endif
+		atomic { !asleep[tid] -> gate_waiters--; seen = 0 }
+	fi
+}
+
+// lock_open_gate.
+inline lock_open_gate(tid, seen)
+{
+	do
+	:: take_lock();
+		seen = gate;
+		if
+		:: seen % 2 == 0 -> break
+		:: else -> lock = false; gate_wait(tid, seen)
+		fi
+	od
+}
+
+// proc_block: a compare and swap that keeps STOP; then proc_stand.
+inline proc_block(p)
+{
+	atomic {
+		assert(state[p] == RUNNING);
+		state[p] = BLOCKED;
+		wanted[p] = stop[p]
+	}
+	if
+	:: wanted[p] ->
+		atomic {
+			stop_wait--;
+			wanted[p] = (stop_wait == 0)
+		}
+		if
+		:: wanted[p] -> atomic { stood = true; wanted[p] = false }
+		:: else
+		fi
+	:: else
+	fi
+}
+
+// proc_unblock: becomes RUNNING only by finding STOP clear.
+inline proc_unblock(tid, p, seen)
+{
+	do
+	::
+#ifdef UNBLOCK_UNCHECKED
+		state[p] = RUNNING;
+		break
+#else
+#ifdef UNBLOCK_IN_TWO
+		if
+		:: !stop[p] -> state[p] = RUNNING; break
+		:: else
+		fi;
+#else
+		atomic {
+			if
+			:: !stop[p] -> state[p] = RUNNING; break
+			:: else
+			fi
+		}
+#endif
+		seen = gate;
+		if
+		:: seen % 2 == 1 -> gate_wait(tid, seen)
+		:: else -> // atomic_pause
+			atomic { gate != seen || !stop[p] -> seen = 0 }
+		fi
+#endif
+	od
+}
+
+// thread_set_pending.
+inline set_pending(p, t, value)
+{
+	t = thread[p];
+	if
+	:: t != NONE -> atomic { assert(mapped[t]); pending[t] = value; t = 0 }
+	:: else -> t = 0
+	fi
+}
+
+// ---- by the stopper ----
+
+// proc_stop_all(self); self is NONE without a P.  Busy with thread blocks only
+// of Ps that run.
+inline proc_stop_all(self, p, t, ran)
+{
+#ifndef NOTE_KEPT
+	stood = false; // rt_note_clear
+#endif
+#ifndef GATE_UNLOCKED
+	take_lock();
+#endif
+	gate++; // seqcst store, only stoppers write it
+#ifdef UNBIASED
+	stop_wait = 0;
+#else
+	stop_wait = count + 1;
+#endif
+	ran = 0;
+	p = count;
+	do
+	:: p > 0 ->
+		p--;
+		if
+		:: p == self || state[p] == FREE
+		:: else ->
+#ifdef BIT_AFTER_COUNT
+			t = state[p];
+			stop[p] = true;
+#else
+			// atomic_u32_or_seqcst on the whole word.
+			atomic { t = state[p]; stop[p] = true }
+#endif
+			if
+			:: t == RUNNING ->
+				set_pending(p, t, true);
+				ran++;
+#ifdef UNBIASED
+				stop_wait++
+#endif
+			:: else
+			fi
+		fi
+	:: else -> break
+	od;
+#ifndef GATE_UNLOCKED
+	lock = false;
+#endif
+#ifdef UNBIASED
+	if
+	:: stop_wait == 0 -> stood = true
+	:: else
+	fi
+#else
+	atomic {
+		stop_wait = stop_wait + ran - (count + 1);
+		ran = (stop_wait == 0)
+	}
+	if
+	:: ran -> atomic { stood = true; ran = 0 } // rt_note_wake
+	:: else
+	fi
+#endif
+}
+
+inline open_gate()
+{
+	// atomic_u32_store_seqcst, then the load of waiters.
+	gate_buffer = true;
+#ifndef GATE_UNFENCED
+	!gate_buffer
+#endif
+}
+
+// proc_start_all(self).
+inline proc_start_all(self, p, t, waiters)
+{
+#ifdef WAITERS_FIRST
+	waiters = gate_waiters;
+#endif
+#ifdef GATE_FIRST
+	open_gate();
+#endif
+	p = count;
+	do
+	:: p > 0 ->
+		p--;
+		if
+		:: p == self || state[p] == FREE
+		:: else ->
+#ifdef HINT_LATE
+			stop[p] = false;
+			set_pending(p, t, false)
+#else
+			set_pending(p, t, false);
+			stop[p] = false
+#endif
+		fi
+	:: else -> break
+	od;
+#ifndef GATE_FIRST
+	open_gate();
+#endif
+#ifndef WAITERS_FIRST
+	waiters = gate_waiters;
+#endif
+	if
+	:: waiters != 0 -> // oscall_futex_wake
+		d_step {
+			waiters = 0;
+			asleep[0] = false;
+			asleep[1] = false
+		}
+	:: else
+	fi
+}
+
+// rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/stw.c:
+// worldsema_acquire.  Who sleeps for a ticket has another word and kernel
+// queue; its handshake is the gate's.
+inline worldsema_acquire(self, ticket)
+{
+#ifdef NO_SEMA
+	skip
+#else
+	if
+	:: atomic { next == serving -> next++ }
+	:: atomic { next != serving -> skip };
+		if
+#ifndef SEMA_RUNNING
+		:: self != NONE -> proc_block(self)
+#endif
+		:: else
+		fi;
+		atomic { ticket = next; next++ }
+		atomic { serving == ticket -> ticket = 0 }
+		if
+#ifndef SEMA_RUNNING
+		:: self != NONE ->
+			// proc_unblock, at once: only we may stop anybody.
+			atomic { assert(!stop[self]); state[self] = RUNNING }
+#endif
+		:: else
+		fi
+	fi
+#endif
+}
+
+// rt_sema_release: a read-modify-write, so the gate is visible before.
+inline worldsema_release()
+{
+	atomic { !gate_buffer -> serving++ }
+}
+
+// stw_stop, what the stop promises, stw_start.
+inline stop_and_start(self, p, t, n)
+{
+	worldsema_acquire(self, t);
+	proc_stop_all(self, p, t, n);
+	stood; // proc_wait_all: rt_note_sleep
+	atomic {
+		assert(stop_wait == 0);
+		assert(stopped == 0);
+		stopped++;
+		for (p : 0 .. RECORDS - 1) {
+			assert(p == self || state[p] != RUNNING)
+		}
+	}
+	// What a stop is for happens here.
+	atomic {
+		for (p : 0 .. RECORDS - 1) {
+			assert(p == self || state[p] != RUNNING)
+		}
+		stopped--
+	}
+#ifdef SEMA_FIRST
+	worldsema_release();
+#endif
+	proc_start_all(self, p, t, n);
+#ifndef SEMA_FIRST
+	worldsema_release()
+#endif
+}
+
+// ---- processes ----
+
+proctype Memory()
+{
+end:
+	do
+	:: atomic { gate_buffer -> gate++; gate_buffer = false }
+	od
+}
+
+// A host's thread: attach_thread, work, attach_undo.
+proctype Host(byte tid)
+{
+	byte p, seen;
+
+	// proc_attach.
+#ifdef ATTACH_UNGATED
+	take_lock();
+#else
+	lock_open_gate(tid, seen);
+#endif
+	// Under procs.lock with the gate open nobody looks: one step.
+	atomic {
+		if
+		:: nfree > 0 -> nfree--; p = free[nfree]
+		:: else -> p = count; count++ // proc_new
+		fi;
+		state[p] = RUNNING;
+		assert(stopped == 0);
+		lock = false
+	}
+	// attach_block: mcache_new, proc_set_thread.
+	atomic { !lock -> mapped[tid] = true; thread[p] = tid }
+#ifndef ATTACH_UNPOLLED
+	if
+	:: stop[p] -> proc_block(p); proc_unblock(tid, p, seen)
+	:: else
+	fi;
+#endif
+	assert(stopped == 0);
+	if
+	:: true -> goto leave
+	:: tid == 0 -> goto region // rt_blocking_enter; one host is enough
+	:: true			   // compute for ever, and poll
+	fi;
+end_computing:
+	pending[tid]; // safepoint_poll: proc_park
+region:
+	proc_block(p);
+	proc_unblock(tid, p, seen);
+	assert(stopped == 0);
+	if
+	:: goto end_computing
+	:: tid == 0
+	fi;
+leave:
+	// attach_undo: proc_set_thread, mcache_delete, proc_detach.
+#ifdef THREAD_UNLOCKED
+	thread[p] = NONE;
+#else
+	atomic { !lock -> thread[p] = NONE }
+#endif
+	atomic { mapped[tid] = false; pending[tid] = false }
+	proc_block(p);
+#ifdef DETACH_UNGATED
+	take_lock();
+#else
+	lock_open_gate(tid, seen);
+#endif
+	atomic {
+		state[p] = FREE;
+		stop[p] = false; // a store of the whole word
+		free[nfree] = p;
+		nfree++;
+		assert(stopped == 0);
+		p = 0;
+		lock = false
+	}
+}
+
+// Attached all the time; stops, and detaches like a host.
+proctype StopperWithP()
+{
+	byte p, t, n;
+
+	stop_and_start(0, p, t, n);
+	assert(stopped == 0);
+	proc_block(0) // for good, in a region
+}
+
+proctype StopperWithoutP()
+{
+	byte p, t, n;
+
+	stop_and_start(NONE, p, t, n)
+}
+
+init
+{
+	atomic {
+		state[0] = RUNNING;
+		run Memory();
+		run Host(0);
+		run Host(1);
+		run StopperWithP();
+		run StopperWithoutP()
+	}
+}
