@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static const char *const names[] = {
     [OSCALL_RLIMIT] = "rlimit",		[OSCALL_PAGESIZE] = "page size",
     [OSCALL_MAPPED] = "mapped",		[OSCALL_STACKBOUNDS] = "stack bounds",
     [OSCALL_TLSKEY] = "TLS key",	[OSCALL_GETENV] = "getenv",
+    [OSCALL_THREAD] = "thread",		[OSCALL_ATFORK] = "atfork",
     [OSCALL_WRITE] = "write",		[OSCALL_YIELD] = "yield",
 };
 static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
@@ -354,6 +356,60 @@ int oscall_tls_set(unsigned key, const void *value)
 	int error = refused(OSCALL_TLSKEY);
 
 	return error ? error : pthread_setspecific(key, value);
+}
+
+static_assert(sizeof(pthread_t) <= sizeof(uint64_t), "a thread fits");
+
+enum { THREAD_STACK = 256 << 10 };
+
+// thread_create makes a thread with a small stack, or one of the usual size
+// where the program's thread-local variables leave no room in it.
+static int thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	int error = pthread_attr_init(&attr);
+
+	if (error)
+		return error;
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	error = pthread_create(thread, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return error == EINVAL ? pthread_create(thread, NULL, fn, arg) : error;
+}
+
+int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	pthread_t made;
+	int error = refused(OSCALL_THREAD);
+
+	if (error)
+		return error;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = thread_create(&made, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error == 0)
+		*thread = (uint64_t)made;
+	return error;
+}
+
+void oscall_thread_join(uint64_t thread)
+{
+	pthread_join((pthread_t)thread, NULL);
+}
+
+void oscall_thread_name(const char *name)
+{
+	if (!refused(OSCALL_NAME))
+		prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+int oscall_at_fork(void (*fn)(void))
+{
+	int error = refused(OSCALL_ATFORK);
+
+	return error ? error : pthread_atfork(NULL, NULL, fn);
 }
 
 const char *oscall_getenv(const char *name)

@@ -29,6 +29,8 @@ enum oscall {
 	OSCALL_MAPPED,	    // mincore
 	OSCALL_STACKBOUNDS, // pthread_getattr_np
 	OSCALL_TLSKEY,	    // pthread_key_create, pthread_setspecific
+	OSCALL_THREAD,	    // pthread_create
+	OSCALL_ATFORK,	    // pthread_atfork
 	OSCALL_GETENV,	    // secure_getenv
 	OSCALL_WRITE,	    // write
 	OSCALL_YIELD,	    // sched_yield
@@ -98,6 +100,16 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi);
 // a value that is not null.  oscall_tls_set sets the calling thread's.
 int oscall_tls_key(unsigned *key, void (*destructor)(void *));
 int oscall_tls_set(unsigned key, const void *value);
+
+// oscall_thread_start makes a thread that runs fn(arg) with all signals
+// blocked; oscall_thread_join waits for its end and forgets it.
+// oscall_thread_name names the calling thread, in at most 15 characters.
+int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg);
+void oscall_thread_join(uint64_t thread);
+void oscall_thread_name(const char *name);
+
+// oscall_at_fork has fn called in the child of every fork from now on.
+int oscall_at_fork(void (*fn)(void));
 
 // oscall_getenv reads the environment, unless the process runs setuid.
 const char *oscall_getenv(const char *name);

@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/nanotime.h"
@@ -512,6 +514,95 @@ START_TEST(write_that_is_refused_returns)
 }
 END_TEST
 
+// ---- threads ----
+
+static void *set_word(void *arg)
+{
+	*(bool *)arg = true;
+	return NULL;
+}
+
+struct seen {
+	sigset_t mask;
+	char name[16];
+};
+
+static void *look_at_thread(void *arg)
+{
+	struct seen *seen = arg;
+
+	oscall_thread_name("somebody");
+	pthread_sigmask(SIG_SETMASK, NULL, &seen->mask);
+	pthread_getname_np(pthread_self(), seen->name, sizeof(seen->name));
+	return NULL;
+}
+
+// A helper takes no signal that is meant for the host, and the host's mask
+// stays as it was.
+START_TEST(a_thread_blocks_all_signals_and_has_a_name)
+{
+	sigset_t before, after;
+	struct seen seen;
+	uint64_t thread;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	ck_assert_int_eq(oscall_thread_start(&thread, look_at_thread, &seen),
+			 0);
+	oscall_thread_join(thread);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int sig = 1; sig < 32; sig++) {
+		if (sig != SIGKILL && sig != SIGSTOP)
+			ck_assert_int_eq(sigismember(&seen.mask, sig), 1);
+		ck_assert_int_eq(sigismember(&after, sig),
+				 sigismember(&before, sig));
+	}
+	ck_assert_str_eq(seen.name, "somebody");
+}
+END_TEST
+
+// More than a small stack holds.
+static _Thread_local char large_local[512 << 10];
+
+static void *touch_large_local(void *arg)
+{
+	memset(large_local, 1, sizeof(large_local));
+	return set_word(arg);
+}
+
+START_TEST(a_thread_starts_beside_large_thread_local_variables)
+{
+	uint64_t thread;
+	bool ran = false;
+
+	ck_assert_int_eq(oscall_thread_start(&thread, touch_large_local, &ran),
+			 0);
+	oscall_thread_join(thread);
+	ck_assert(ran);
+}
+END_TEST
+
+static bool forked;
+
+static void after_fork(void)
+{
+	forked = true;
+}
+
+START_TEST(the_child_of_a_fork_is_told)
+{
+	int status;
+	pid_t child;
+
+	ck_assert_int_eq(oscall_at_fork(after_fork), 0);
+	child = fork();
+	if (child == 0)
+		_exit(forked ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert(!forked);
+}
+END_TEST
+
 // ---- faults ----
 
 // One call of each kind.  INJECTED is an error that the system gives none of
@@ -653,6 +744,23 @@ static int try_tlskey(void)
 	return have_key ? 0 : errno;
 }
 
+static int try_thread(void)
+{
+	uint64_t thread;
+	bool ran = false;
+	int error = oscall_thread_start(&thread, set_word, &ran);
+
+	if (error == 0)
+		oscall_thread_join(thread);
+	ck_assert(ran == (error == 0));
+	return error;
+}
+
+static int try_atfork(void)
+{
+	return oscall_at_fork(after_fork);
+}
+
 static int try_getenv(void)
 {
 	setenv("OSCALL_CHECK", "here", 1);
@@ -699,6 +807,8 @@ static int (*const tries[])(void) = {
     [OSCALL_MAPPED] = try_mapped,
     [OSCALL_STACKBOUNDS] = try_stackbounds,
     [OSCALL_TLSKEY] = try_tlskey,
+    [OSCALL_THREAD] = try_thread,
+    [OSCALL_ATFORK] = try_atfork,
     [OSCALL_GETENV] = try_getenv,
     [OSCALL_WRITE] = try_write,
     [OSCALL_YIELD] = try_yield,
@@ -877,6 +987,9 @@ static void add_process(TCase *t)
 	tcase_add_test(t, environment_is_read);
 	tcase_add_test(t, all_of_a_text_is_written);
 	tcase_add_test(t, write_that_is_refused_returns);
+	tcase_add_test(t, a_thread_blocks_all_signals_and_has_a_name);
+	tcase_add_test(t, a_thread_starts_beside_large_thread_local_variables);
+	tcase_add_test(t, the_child_of_a_fork_is_told);
 }
 
 static void add_faults(TCase *t)
