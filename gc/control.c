@@ -7,6 +7,7 @@
 #include "gc/pacer.h"
 #include "gc/roots.h"
 #include "gc/safepoint.h"
+#include "gc/worker.h"
 #include "gc/world.h"
 #include "runtime/scavenge.h"
 #include "runtime/stackalloc.h"
@@ -17,7 +18,7 @@ int rt_gc(void)
 
 	if (error)
 		return error;
-	gccycle_collect(proc_self(), true);
+	worker_provide(gccycle_collect(proc_self(), true));
 	return RT_OK;
 }
 

@@ -25,7 +25,6 @@ void gccycle_set_past_end(bool on)
 // flip makes what is marked the allocated; every span is unswept after it.
 static void flip(void)
 {
-	RT_ASSERT(gcsweep_done());
 	mcentral_reset();
 	epoch_flip();
 	gcsweep_begin();
@@ -74,8 +73,9 @@ static void give_back_pages(void)
 			mheap_cache_flush(&mcache_of(p)->heap);
 }
 
-// collect_stopped is the collection itself; world stopped.
-static void collect_stopped(struct rt_proc *p, enum cycle_kind kind)
+// collect_stopped is the collection itself; world stopped.  True: helpers are
+// wanted.
+static bool collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 {
 	uint64_t threads_cpu = gcstats_threads_cpu();
 	struct gcmark_result found;
@@ -93,11 +93,13 @@ static void collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 	scavindex_next_cycle(&mheap.pages.scav);
 	rt_unlock(&mheap.lock);
 	record(&found, kind == CYCLE_FORCED, threads_cpu);
+	return found.want_helpers;
 }
 
-static void run(struct rt_proc *p, enum cycle_kind kind)
+static bool run(struct rt_proc *p, enum cycle_kind kind)
 {
 	struct rt_stop_times times;
+	bool want_helpers = false;
 
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	// The frame that stw_stop recorded is gone; this one outlasts marking,
@@ -105,17 +107,18 @@ static void run(struct rt_proc *p, enum cycle_kind kind)
 	context_save(&p->context.frame);
 	// Somebody else may have collected while we waited for our turn.
 	if (kind != CYCLE_DUE || gcpacer_due(gauge_load(&gauges.heap_live)))
-		collect_stopped(p, kind);
+		want_helpers = collect_stopped(p, kind);
 	stw_start(p, &times);
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
+	return want_helpers;
 }
 
-void gccycle_collect(struct rt_proc *p, bool forced)
+bool gccycle_collect(struct rt_proc *p, bool forced)
 {
-	run(p, forced ? CYCLE_FORCED : CYCLE_DUE);
+	return run(p, forced ? CYCLE_FORCED : CYCLE_DUE);
 }
 
-void gccycle_force(struct rt_proc *p)
+bool gccycle_force(struct rt_proc *p)
 {
-	run(p, CYCLE_NEEDED);
+	return run(p, CYCLE_NEEDED);
 }

@@ -12,11 +12,12 @@
 // gccycle_collect runs one collection on the calling attached thread, unless
 // it waited for another thread's and finds none due any more.  forced: always
 // one, counted as the host's.  past_end: the rule of mark.h.  Waits for
-// threads to stand, as blocked; no lock is held.
-void gccycle_collect(struct rt_proc *p, bool forced);
+// threads to stand, as blocked; no lock is held.  True: helpers would have
+// been of use, and there is none.
+bool gccycle_collect(struct rt_proc *p, bool forced);
 
 // gccycle_force runs one that is not counted as the host's.
-void gccycle_force(struct rt_proc *p);
+bool gccycle_force(struct rt_proc *p);
 
 // gccycle_set_past_end configures the rule of mark.h, before the first cycle.
 void gccycle_set_past_end(bool on);

@@ -25,11 +25,12 @@ struct gcmarker {
 	uint64_t used;			 // bytes of it
 	unsigned alloc_line;
 	unsigned mark_line;
-	bool alone;		// no other marker: plain stores do
 	bool overflowed;	// some page waits to be scanned again
 	uint64_t marked_bytes;	// of objects marked
 	uint64_t scanned_bytes; // of objects scanned
 	uint64_t marked_objects;
+	uint64_t stack_bytes;	// of stacks scanned
+	uint64_t globals_bytes; // of root ranges scanned
 	struct gcwork work;
 };
 
@@ -67,7 +68,7 @@ bool gcgrey_large(struct gcmarker *m, uint64_t page, uint32_t word,
 // gcgrey_set sets a mark bit; false: somebody else has.
 RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
 {
-	if (m->alone) {
+	if (m->work.alone) {
 		uint64_t old = atomic_u64_load_relaxed(word);
 
 		atomic_u64_store_relaxed(word, old | bit);

@@ -5,8 +5,24 @@
 #include "runtime/stw.h"
 #include "runtime/throw.h"
 
-// The one marker; too big for a stack.
-static struct gcmarker solo;
+enum {
+	// Objects between two looks at what other markers need.
+	LOOK_EVERY = 64,
+	// Objects that the first marker marks before it calls others, so that
+	// a small heap wakes nobody (some hundred microseconds).
+	CALL_AFTER = 8192,
+	// Ranges, and Ps, of one job.
+	JOB_ROOTS = 64,
+};
+
+static struct {
+	struct gcmarker first; // of the thread that stopped the world
+	uint32_t range_jobs;   // the jobs after these are stacks
+	bool called;	       // helpers, for this marking
+	bool wanted;	       // and nobody was there
+} mark;
+
+// ---- draining ----
 
 static void take(struct gcmarker *m, uintptr_t entry)
 {
@@ -18,7 +34,30 @@ static void take(struct gcmarker *m, uintptr_t entry)
 		gcscan_object(m, &o);
 }
 
-// drain works until no word is left, here or shared.
+// call_helpers is for the first marker, when it has been at work for a while
+// and there is something to share.
+static void call_helpers(void)
+{
+	mark.called = true;
+	if (crew_size() != 0)
+		crew_call(CREW_MARK);
+	else
+		mark.wanted = true;
+}
+
+// look_around serves markers that wait, and sees to it that there are some.
+static void look_around(struct gcmarker *m)
+{
+	bool plenty = gcwork_plenty(&m->work);
+
+	if (gcwork_waiting() != 0 && (plenty || !m->work.alone))
+		gcwork_share(&m->work);
+	else if (m == &mark.first && !mark.called && plenty &&
+		 m->marked_objects >= CALL_AFTER)
+		call_helpers();
+}
+
+// drain works until the marker's own stack is empty.
 static void drain(struct gcmarker *m)
 {
 	uintptr_t queue[GCMARK_QUEUE];
@@ -35,6 +74,8 @@ static void drain(struct gcmarker *m)
 		if (n != 0) {
 			n--;
 			take(m, queue[head++ % GCMARK_QUEUE]);
+			if (RT_UNLIKELY(head % LOOK_EVERY == 0))
+				look_around(m);
 		} else if (!gcwork_more(&m->work)) {
 			return;
 		}
@@ -85,34 +126,16 @@ static void rescan_page(struct gcmarker *m, uint64_t page)
 	}
 }
 
-// drain_overflow scans again until no page has overflowed.  Each round marks
-// something new or ends.
-static void drain_overflow(struct gcmarker *m)
-{
-	uint64_t words = (m->used >> RT_PAGE_SHIFT) / 64;
-
-	while (m->overflowed) {
-		m->overflowed = false;
-		for (uint64_t i = 0; i < words; i++) {
-			uint64_t x =
-			    atomic_u64_load_relaxed(&arena.overflow[i]);
-
-			atomic_u64_store_relaxed(&arena.overflow[i], 0);
-			for (; x; x &= x - 1)
-				rescan_page(m, i * 64 + bits_ctz(x));
-			drain(m);
-		}
-	}
-}
-
 // ---- roots ----
 
-static void mark_ranges(struct gcmarker *m, struct gcmark_result *r)
+static void mark_ranges(struct gcmarker *m, size_t begin)
 {
-	for (size_t i = 0; i < gcroots_ranges(); i++) {
+	size_t end = base_min(begin + JOB_ROOTS, gcroots_ranges());
+
+	for (size_t i = begin; i < end; i++) {
 		struct gcroots_range range = gcroots_range(i);
 
-		r->scan_globals += range.hi - range.lo;
+		m->globals_bytes += range.hi - range.lo;
 		push_all(m, range.lo, range.hi);
 		drain(m);
 	}
@@ -128,18 +151,103 @@ static void keep_setting_up(struct gcmarker *m, struct rt_proc *p)
 		gcgrey_word(m, mc->setting_up->base, &o);
 }
 
-static void mark_stacks(struct gcmarker *m, struct gcmark_result *r)
+static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
-		struct gcroots_range stack, registers;
+	struct gcroots_range stack, registers;
 
-		keep_setting_up(m, p);
-		if (!gcroots_stack(p, &stack, &registers))
-			continue;
-		r->scan_stack += stack.hi - stack.lo;
-		push_all(m, registers.lo, registers.hi);
-		push_all(m, stack.lo, stack.hi);
+	keep_setting_up(m, p);
+	if (!gcroots_stack(p, &stack, &registers))
+		return;
+	m->stack_bytes += stack.hi - stack.lo;
+	push_all(m, registers.lo, registers.hi);
+	push_all(m, stack.lo, stack.hi);
+	drain(m);
+}
+
+static void mark_threads(struct gcmarker *m, size_t begin)
+{
+	size_t i = 0;
+
+	for (struct rt_proc *p = proc_first(); p && i < begin + JOB_ROOTS;
+	     p = p->next, i++)
+		if (i >= begin)
+			mark_thread(m, p);
+}
+
+static uint32_t jobs_for(size_t nroots)
+{
+	return (uint32_t)((nroots + JOB_ROOTS - 1) / JOB_ROOTS);
+}
+
+static size_t count_procs(void)
+{
+	size_t n = 0;
+
+	for (struct rt_proc *p = proc_first(); p; p = p->next)
+		n++;
+	return n;
+}
+
+static void do_job(struct gcmarker *m, uint32_t job)
+{
+	if (job < mark.range_jobs)
+		mark_ranges(m, (size_t)job * JOB_ROOTS);
+	else
+		mark_threads(m, (size_t)(job - mark.range_jobs) * JOB_ROOTS);
+}
+
+// ---- together ----
+
+// finish works until there is nothing left, with m or any other marker.
+static void finish(struct gcmarker *m)
+{
+	enum gcwork_next next;
+	uint32_t job;
+
+	drain(m);
+	while ((next = gcwork_get(&m->work, &job)) != GCWORK_OVER) {
+		if (next == GCWORK_JOB)
+			do_job(m, job);
 		drain(m);
+	}
+}
+
+static struct gcmarker *marker_of(struct gcwork *w)
+{
+	return (struct gcmarker *)((char *)w - offsetof(struct gcmarker, work));
+}
+
+// any_overflowed tells whether some page waits to be scanned again.  Nobody
+// marks.
+static bool any_overflowed(void)
+{
+	bool any = false;
+
+	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+		any |= marker_of(w)->overflowed;
+		marker_of(w)->overflowed = false;
+	}
+	return any;
+}
+
+// finish_overflow scans again until no page has overflowed.  Each round marks
+// something new or ends.
+static void finish_overflow(struct gcmarker *m)
+{
+	uint64_t words = (m->used >> RT_PAGE_SHIFT) / 64;
+
+	while (any_overflowed()) {
+		for (uint64_t i = 0; i < words; i++) {
+			uint64_t x =
+			    atomic_u64_load_relaxed(&arena.overflow[i]);
+
+			if (x == 0)
+				continue;
+			atomic_u64_store_relaxed(&arena.overflow[i], 0);
+			for (; x; x &= x - 1)
+				rescan_page(m, i * 64 + bits_ctz(x));
+			finish(m);
+		}
 	}
 }
 
@@ -183,33 +291,77 @@ static void mark_past_end(struct gcmarker *m, struct gcmark_result *r)
 		range_past_end(m, registers, r);
 		range_past_end(m, stack, r);
 	}
-	drain(m);
-	drain_overflow(m);
+	finish(m);
+	finish_overflow(m);
 }
 
-struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
+// ---- one marking ----
+
+// marker_look finds the heap as it is in this stop.
+static void marker_look(struct gcmarker *m)
 {
-	struct gcmarker *m = &solo;
-	struct gcmark_result r = {0};
 	uint32_t gen = epoch_sweepgen();
 
-	RT_ASSERT(stw_stopped());
 	m->base = arena.base;
 	m->used = arena_used();
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
-	m->alone = true;
+}
+
+static void marker_clear(struct gcmarker *m)
+{
 	m->overflowed = false;
 	m->marked_bytes = m->marked_objects = m->scanned_bytes = 0;
-	gcwork_init(&m->work, p);
-	mark_ranges(m, &r);
-	mark_stacks(m, &r);
-	drain_overflow(m);
+	m->stack_bytes = m->globals_bytes = 0;
+}
+
+static void open_marking(struct rt_proc *p)
+{
+	marker_clear(&mark.first);
+	marker_look(&mark.first);
+	mark.called = mark.wanted = false;
+	mark.range_jobs = jobs_for(gcroots_ranges());
+	gcwork_open(&mark.first.work, p,
+		    mark.range_jobs + jobs_for(count_procs()));
+}
+
+static void sum_up(struct gcmark_result *r)
+{
+	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+		const struct gcmarker *m = marker_of(w);
+
+		r->marked_bytes += m->marked_bytes;
+		r->marked_objects += m->marked_objects;
+		r->scan_heap += m->scanned_bytes;
+		r->scan_stack += m->stack_bytes;
+		r->scan_globals += m->globals_bytes;
+	}
+	r->want_helpers = mark.wanted;
+}
+
+struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
+{
+	struct gcmarker *m = &mark.first;
+	struct gcmark_result r = {0};
+
+	RT_ASSERT(stw_stopped());
+	open_marking(p);
+	finish(m);
+	finish_overflow(m);
 	if (past_end)
 		mark_past_end(m, &r);
-	r.marked_bytes = m->marked_bytes;
-	r.marked_objects = m->marked_objects;
-	r.scan_heap = m->scanned_bytes;
-	gcwork_release(p);
+	sum_up(&r);
+	gcwork_close(&m->work);
 	return r;
+}
+
+void gcmark_help(struct gcmarker *m, struct rt_proc *p)
+{
+	// Cleared before the one who sums can find it; looked only when the
+	// world is known to stand.
+	marker_clear(m);
+	if (!gcwork_join(&m->work, p))
+		return;
+	marker_look(m);
+	finish(m);
 }

@@ -14,6 +14,7 @@
 #ifndef GC_MARK_H
 #define GC_MARK_H
 
+#include "gc/crew.h"
 #include "gc/roots.h"
 #include "gc/scan.h"
 
@@ -27,11 +28,17 @@ struct gcmark_result {
 	uint64_t scan_stack;   // bytes of stacks
 	uint64_t scan_globals; // bytes of ranges
 	uint64_t past_end_objects;
+	bool want_helpers; // there was enough to do, and no helper
 };
 
 // gcmark_all marks all that is reachable.  World stopped, every run retired.
 // past_end: a word on a stack or in a register that equals an object's end
 // keeps that object.
 struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end);
+
+// gcmark_help marks with m, zeroed at first, beside the thread that has
+// stopped the world, for as long as that one does; or not at all when it comes
+// late.  p: whose statistics count work buffers.
+void gcmark_help(struct gcmarker *m, struct rt_proc *p);
 
 #endif

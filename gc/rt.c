@@ -6,6 +6,7 @@
 #include "gc/pacer.h"
 #include "gc/roots.h"
 #include "gc/sweep.h"
+#include "gc/worker.h"
 #include "runtime/gcstats.h"
 #include "runtime/mcentral.h"
 #include "runtime/persistent.h"
@@ -72,6 +73,8 @@ static int start(const rt_config *c)
 	door.config = *c;
 	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
 	gccycle_set_past_end(c->past_end != 0);
+	worker_init((uint32_t)base_min((size_t)c->gc_threads,
+				       (size_t)c->max_procs - 1));
 	pacer_init(c);
 	gcstats_init((uint32_t)c->max_procs);
 	if (!c->no_attach)
@@ -107,6 +110,7 @@ int rt_fini(void)
 		return RT_EBUSY;
 	atomic_u32_store_release(&door.life, DOOR_STARTING);
 	attach_undo();
+	worker_fini();
 	memory_fini();
 	state_reset();
 	atomic_u32_store_release(&door.life, DOOR_NONE);

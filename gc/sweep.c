@@ -1,9 +1,14 @@
 #include "gc/sweep.h"
 
+#include "gc/crew.h"
 #include "runtime/bits.h"
 #include "runtime/mcentral.h"
 #include "runtime/oscall.h"
 #include "runtime/throw.h"
+
+// Chunks from which on helpers are called: some hundred microseconds of
+// sweeping, against the tens that it takes to wake a thread.
+enum { CALL_FROM = 32 };
 
 static struct {
 	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
@@ -172,6 +177,12 @@ bool gcsweep_chunk(struct rt_proc *p)
 	return left != 0;
 }
 
+void gcsweep_help(struct rt_proc *p)
+{
+	while (atomic_u32_load_acquire(&sweep.left) != 0)
+		gcsweep_chunk(p);
+}
+
 void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
 {
 	uint32_t gen = epoch_sweepgen();
@@ -193,6 +204,9 @@ void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
 
 void gcsweep_all(struct rt_proc *p)
 {
+	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
+	    crew_size() != 0)
+		crew_call(CREW_SWEEP);
 	while (gcsweep_chunk(p))
 		;
 	while (!gcsweep_done())

@@ -23,6 +23,10 @@ void gcsweep_begin(void);
 // statistics count.
 bool gcsweep_chunk(struct rt_proc *p);
 
+// gcsweep_help sweeps chunks beside the thread that sweeps all, for as long as
+// there are any.
+void gcsweep_help(struct rt_proc *p);
+
 // gcsweep_ensure returns when s, a span in use, is swept.
 void gcsweep_ensure(struct rt_proc *p, struct mspan *s);
 

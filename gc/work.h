@@ -1,31 +1,43 @@
-// work.h - words that still have to be looked at.  Floor 6.
+// work.h - words that still have to be looked at, and who holds them.
+// Floor 6.
 //
 // Go: workbuf, gcWork (mgcwork.go).
 //
-// A marker pushes words and pops the newest first.  Its own buffer is at hand
-// always; full ones go to a shared stack, where any marker may take them.
-// Buffers are cut from spans of the heap (in_work_bufs) and all go back when
-// marking is over.  When the system refuses more, a push fails, and the
-// marker remembers what to scan again; so nothing can fail here.
+// A marker pushes words and pops the newest first.  Its stack is a chain of
+// buffers and its own alone: nothing is shared until another marker has
+// nothing to do.  Then a busy marker hands over the oldest half of what it
+// has, which leads to the most work.  Buffers are cut from spans of the heap
+// (in_work_bufs), and all go back when marking is over.  When the system
+// refuses more, a push fails, and the marker remembers what to scan again; so
+// nothing can fail here.
+//
+// What the markers agree on stands under one lock, taken only by a marker
+// that has nothing left, and by one that others wait for:
+//   - a marker is busy while it may hold words, else it waits in gcwork_get;
+//   - jobs, numbered, and words that were given can be taken;
+//   - a marker is alone when it was the only busy one with nothing given.
+//     Until it ends that itself, by giving, nobody can take anything, so
+//     plain stores do for its marks;
+//   - marking is over when nobody is busy and nothing can be taken.
 //
 // An entry is a word cleared of its low three bits, or, with bit 0 set, the
 // address at which the scan of a large object goes on.
 #ifndef GC_WORK_H
 #define GC_WORK_H
 
-#include "runtime/lfstack.h"
 #include "runtime/mheap.h"
 
 enum {
 	GCWORK_BUF_BYTES = 2048,
 	GCWORK_ENTRIES = (GCWORK_BUF_BYTES - 16) / 8,
 	GCWORK_SPAN_PAGES = 4,
-	GCWORK_MORE = 1, // entry: go on scanning here
+	GCWORK_MORE = 1,   // entry: go on scanning here
+	GCWORK_SHARE = 16, // fewest entries of which half are given
 };
 
 struct gcworkbuf {
-	RT_CACHE_ALIGNED struct lfnode node;
-	uint64_t n; // entries, while no marker has it
+	RT_CACHE_ALIGNED struct gcworkbuf *next;
+	uint64_t n; // entries, while it is not a marker's current one
 	uintptr_t entry[GCWORK_ENTRIES];
 };
 static_assert(sizeof(struct gcworkbuf) == GCWORK_BUF_BYTES, "as in Go");
@@ -36,17 +48,60 @@ struct gcwork {
 	uintptr_t *top;		// behind the newest entry of the current buffer
 	uintptr_t *bottom;	// its first entry
 	uintptr_t *limit;	// behind its last place
+	struct gcworkbuf *full; // under the current one, newest first
+	struct gcworkbuf *spare; // an empty one at hand, or NULL
+	uint32_t nfull;
+	uint32_t marking; // which marking it has joined
+	bool alone;	  // see above; changed under the lock
+	bool jobs_left;	  // while alone: there are jobs to take
+	bool busy;
+	bool opener;
+	struct gcwork *next;	// that has joined before
 	struct rt_proc *p;	// whose statistics count new spans
 	struct gcworkbuf first; // never runs out
 };
 
-void gcwork_init(struct gcwork *w, struct rt_proc *p);
+enum gcwork_next {
+	GCWORK_WAIT, // not returned by gcwork_get
+	GCWORK_JOB,
+	GCWORK_WORDS,
+	GCWORK_OVER,
+};
+
+// gcwork_open begins marking with jobs 0 to njobs - 1 and the caller as its
+// first marker.  One marking at a time; world stopped.
+void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs);
+
+// gcwork_join makes w a marker that waits; false: no marking is open, or w has
+// joined it before.
+bool gcwork_join(struct gcwork *w, struct rt_proc *p);
+
+// gcwork_joined is the first of those that have joined this marking, linked by
+// next, the opener last; for the opener when nothing is left.
+struct gcwork *gcwork_joined(void);
+
+// gcwork_get is for a marker whose stack is empty: it returns when there is a
+// job or are words for it, or marking is over.  For the marker that opened it
+// is over when nothing is left: it is busy then and may go on, alone.  For
+// others it is over when it was closed.
+enum gcwork_next gcwork_get(struct gcwork *w, uint32_t *job);
+
+// gcwork_close ends marking, which is over, by who opened it; the buffers go
+// back to the heap.
+void gcwork_close(struct gcwork *w);
+
+// gcwork_share gives words or lets others take jobs, who wait for it; with
+// neither to give, it finds out whether w is alone.
+void gcwork_share(struct gcwork *w);
+
+// gcwork_waiting is the number of markers that wait; a hint.
+uint32_t gcwork_waiting(void);
 
 // gcwork_spill makes room in a full current buffer; false: refused.
 bool gcwork_spill(struct gcwork *w);
 
-// gcwork_more makes a shared full buffer the current one, which is empty;
-// false: none.
+// gcwork_more makes the buffer under the current one, which is empty, the
+// current one; false: there is none.
 bool gcwork_more(struct gcwork *w);
 
 RT_INLINE bool gcwork_push(struct gcwork *w, uintptr_t entry)
@@ -69,8 +124,12 @@ RT_INLINE uintptr_t gcwork_pop(struct gcwork *w)
 	return *--w->top;
 }
 
-// gcwork_release gives all buffers back to the heap; nothing is left in them.
-void gcwork_release(struct rt_proc *p);
+// gcwork_plenty tells whether w has something to give.
+RT_INLINE bool gcwork_plenty(const struct gcwork *w)
+{
+	return w->full || w->top - w->bottom >= GCWORK_SHARE ||
+	       (w->alone && w->jobs_left);
+}
 
 // gcwork_limit lets at most nspans spans be used (tests); UINT32_MAX: all.
 void gcwork_limit(uint32_t nspans);

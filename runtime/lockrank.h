@@ -11,8 +11,10 @@ enum lockrank {
 	LOCKRANK_NONE,	     // never taken
 	LOCKRANK_ROOTS,	     // registered roots
 	LOCKRANK_PACER,	     // the pacer's rule
+	LOCKRANK_WORKERS,    // helper threads
 	LOCKRANK_ALLP,	     // attach gate, state of every P record
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
+	LOCKRANK_WORK,	     // what markers agree on
 	LOCKRANK_WORKBUF,    // spans cut into work buffers
 	LOCKRANK_MHEAP,	     // page allocator, all spans
 	LOCKRANK_MCACHE,     // kept mcache blocks

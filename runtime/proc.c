@@ -71,6 +71,13 @@ static struct rt_proc *proc_new(void)
 	return p;
 }
 
+// count_attached counts the host's threads.
+static void count_attached(const struct rt_proc *p, uint32_t n)
+{
+	if (!(p->flags & PROC_HELPER))
+		atomic_u32_add_relaxed(&procs.attached, n);
+}
+
 struct rt_proc *proc_attach(uint32_t flags)
 {
 	struct rt_proc *p;
@@ -85,7 +92,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		p->tid = oscall_gettid();
 		p->flags = flags;
 		p->cpu_start = oscall_thread_cpu(p->tid);
-		atomic_u32_add_relaxed(&procs.attached, 1);
+		count_attached(p, 1);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
 	rt_unlock(&procs.lock);
@@ -110,7 +117,7 @@ void proc_detach(struct rt_proc *p)
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
 	p->next_free = procs.free;
 	procs.free = p;
-	atomic_u32_add_relaxed(&procs.attached, (uint32_t)-1);
+	count_attached(p, (uint32_t)-1);
 	rt_unlock(&procs.lock);
 }
 

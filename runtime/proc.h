@@ -35,6 +35,8 @@ enum {
 	PROC_BLOCKED = 2, // its thread promised not to
 	PROC_STATE = 3,	  // mask
 	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
+
+	PROC_HELPER = 1 << 30, // flag: of a helper thread, not of the host's
 };
 
 struct rt_proc {
@@ -61,7 +63,7 @@ struct procs {
 	atomic_ptr all;	      // newest record
 	struct rt_proc *free; // records without a thread; lock
 	uint32_t count;	      // records ever made; lock
-	atomic_u32 attached;  // records with a thread; written under lock
+	atomic_u32 attached;  // records with a thread of the host; lock
 	uint64_t gone_cpu;    // CPU time of detached threads, ns; lock
 	RT_CACHE_ALIGNED atomic_u32 gate;      // odd while a stop lasts
 	atomic_u32 gate_waiters;	       // threads asleep on gate

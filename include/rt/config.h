@@ -83,9 +83,12 @@ typedef struct rt_config {
 	int max_procs;
 
 	/*
-	 * The most helper threads that the library may make, up to 4096.
-	 * They are made when first needed.  0: never any.  Default -1:
-	 * max_procs.
+	 * The most helper threads that the library may make, up to 4096, and
+	 * up to max_procs - 1.  They mark and sweep beside the thread that
+	 * collects, and sleep otherwise.  They are made after the first
+	 * collection that had use for them, block all signals, and end in
+	 * rt_fini; the child of a fork makes its own.  0: never any.
+	 * Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 

@@ -1,0 +1,23 @@
+// worker.h - makes the helper threads, and is what they do.  Floor 9.
+//
+// Go: gcBgMarkWorker (mgc.go).
+//
+// A helper holds a P for its statistics, and is blocked for as long as it
+// lives: no stop waits for it.  It touches the heap only on a call of the
+// thread that has stopped the world, as part of that stop.  It blocks all
+// signals, and its stack is no root.
+#ifndef GC_WORKER_H
+#define GC_WORKER_H
+
+#include "runtime/base.h"
+
+// worker_init allows so many helpers; worker_fini ends those there are.  The
+// caller of worker_fini is not attached.
+void worker_init(uint32_t most);
+void worker_fini(void);
+
+// worker_provide makes all helpers if they are wanted: what a collection
+// returned.  Refused: the next one will ask again.
+void worker_provide(bool wanted);
+
+#endif
