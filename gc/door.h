@@ -24,7 +24,7 @@ struct door {
 	bool walking; // the stopper is inside rt_heap_walk; the stopper's
 };
 
-extern struct door door;
+RT_GLOBAL struct door door;
 
 RT_INLINE bool door_ready(void)
 {

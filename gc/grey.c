@@ -1,5 +1,17 @@
 #include "gc/grey.h"
 
+void gcgrey_look(struct gcmarker *m)
+{
+	uint32_t gen = epoch_sweepgen();
+
+	m->base = arena.base;
+	m->used = arena_used();
+	m->alloc_line = epoch_alloc_line(gen);
+	m->mark_line = epoch_mark_line(gen);
+	m->mark = arena.lines->line[m->mark_line];
+	m->alloc = arena.lines->line[m->alloc_line] - m->mark;
+}
+
 bool gcgrey_large(struct gcmarker *m, uint64_t page, uint32_t word,
 		  struct gcgrey *o)
 {

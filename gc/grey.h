@@ -23,6 +23,8 @@
 struct gcmarker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of it
+	atomic_u64 *mark;		 // mark line of its first page
+	ptrdiff_t alloc;		 // from a mark word to its alloc word
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	// some page waits to be scanned again
@@ -40,9 +42,26 @@ struct gcgrey {
 	uint64_t size; // bytes to scan
 };
 
+// gcgrey_look lets m find the heap as it is in this stop.
+void gcgrey_look(struct gcmarker *m);
+
 RT_INLINE bool gcgrey_in_heap(const struct gcmarker *m, uintptr_t w)
 {
 	return (uint64_t)(w - m->base) < m->used;
+}
+
+// gcgrey_mark_word is where the mark bit of w's granule is; see struct
+// pagebits.
+RT_INLINE atomic_u64 *gcgrey_mark_word(const struct gcmarker *m, uintptr_t w)
+{
+	uint64_t i = (uint64_t)(w - m->base) >> (RT_GRANULE_SHIFT + 6);
+
+	return m->mark + i + (i & ~(uint64_t)(RT_PAGE_WORDS - 1));
+}
+
+RT_INLINE uint64_t gcgrey_bit(uintptr_t w)
+{
+	return UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
 // gcgrey_prefetch asks for everything that marking and scanning w will touch:
@@ -51,8 +70,10 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 
-	__builtin_prefetch(&arena.lines[page].line[0][(w >> 10) & 7]);
-	__builtin_prefetch(&arena.lines[page].line[1][(w >> 10) & 7]);
+	const atomic_u64 *mark = gcgrey_mark_word(m, w);
+
+	__builtin_prefetch(mark);
+	__builtin_prefetch(mark + m->alloc);
 	__builtin_prefetch(&arena.words[page]);
 	__builtin_prefetch((const void *)w);
 	__builtin_prefetch((const void *)(w + 32));
@@ -96,18 +117,17 @@ RT_INLINE bool gcgrey_count(struct gcmarker *m, uintptr_t base, uint32_t word,
 RT_INLINE bool gcgrey_word(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
-	unsigned i = (w >> (RT_GRANULE_SHIFT + 6)) % RT_PAGE_WORDS;
-	uint64_t bit = UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
-	struct pagebits *lines = &arena.lines[page];
+	atomic_u64 *mark = gcgrey_mark_word(m, w);
+	uint64_t bit = gcgrey_bit(w);
 	uint32_t word;
 
 	if (RT_UNLIKELY(arena.align8))
 		return gcgrey_interior(m, w, o);
-	if (atomic_u64_load_relaxed(&lines->line[m->mark_line][i]) & bit)
+	if (atomic_u64_load_relaxed(mark) & bit)
 		return false;
-	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line][i]) & bit))
+	if (!(atomic_u64_load_relaxed(mark + m->alloc) & bit))
 		return gcgrey_interior(m, w, o);
-	if (!gcgrey_set(m, &lines->line[m->mark_line][i], bit))
+	if (!gcgrey_set(m, mark, bit))
 		return false;
 	word = arena_word(page);
 	if (RT_UNLIKELY(pageword_class(word) == 0))
@@ -119,13 +139,9 @@ RT_INLINE bool gcgrey_word(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
 // that may say no of an interior word.
 RT_INLINE bool gcgrey_marked(const struct gcmarker *m, uintptr_t w)
 {
-	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
-	unsigned i = (w >> (RT_GRANULE_SHIFT + 6)) % RT_PAGE_WORDS;
-	uint64_t bit = UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
-
-	return !arena.align8 && (atomic_u64_load_relaxed(
-				     &arena.lines[page].line[m->mark_line][i]) &
-				 bit);
+	return !arena.align8 &&
+	       (atomic_u64_load_relaxed(gcgrey_mark_word(m, w)) &
+		gcgrey_bit(w));
 }
 
 #endif

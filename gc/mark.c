@@ -60,25 +60,33 @@ static void look_around(struct gcmarker *m)
 // drain works until the marker's own stack is empty.
 static void drain(struct gcmarker *m)
 {
-	uintptr_t queue[GCMARK_QUEUE];
+	uintptr_t queue[GCMARK_QUEUE] = {0};
 	unsigned head = 0; // of the oldest word
 	unsigned n = 0;
 
 	for (;;) {
-		while (n < GCMARK_QUEUE && gcwork_any(&m->work)) {
+		uintptr_t oldest = queue[head % GCMARK_QUEUE];
+
+		if (RT_LIKELY(gcwork_any(&m->work))) {
 			uintptr_t w = gcwork_pop(&m->work);
 
 			gcgrey_prefetch(m, w);
-			queue[(head + n++) % GCMARK_QUEUE] = w;
-		}
-		if (n != 0) {
+			queue[(head + n) % GCMARK_QUEUE] = w;
+			if (n < GCMARK_QUEUE) {
+				n++;
+				continue;
+			}
+		} else if (n != 0) {
 			n--;
-			take(m, queue[head++ % GCMARK_QUEUE]);
-			if (RT_UNLIKELY(head % LOOK_EVERY == 0))
-				look_around(m);
-		} else if (!gcwork_more(&m->work)) {
+		} else if (gcwork_more(&m->work)) {
+			continue;
+		} else {
 			return;
 		}
+		head++;
+		take(m, oldest);
+		if (RT_UNLIKELY(head % LOOK_EVERY == 0))
+			look_around(m);
 	}
 }
 
@@ -297,17 +305,6 @@ static void mark_past_end(struct gcmarker *m, struct gcmark_result *r)
 
 // ---- one marking ----
 
-// marker_look finds the heap as it is in this stop.
-static void marker_look(struct gcmarker *m)
-{
-	uint32_t gen = epoch_sweepgen();
-
-	m->base = arena.base;
-	m->used = arena_used();
-	m->alloc_line = epoch_alloc_line(gen);
-	m->mark_line = epoch_mark_line(gen);
-}
-
 static void marker_clear(struct gcmarker *m)
 {
 	m->overflowed = false;
@@ -318,7 +315,7 @@ static void marker_clear(struct gcmarker *m)
 static void open_marking(struct rt_proc *p)
 {
 	marker_clear(&mark.first);
-	marker_look(&mark.first);
+	gcgrey_look(&mark.first);
 	mark.called = mark.wanted = false;
 	mark.range_jobs = jobs_for(gcroots_ranges());
 	gcwork_open(&mark.first.work, p,
@@ -362,6 +359,6 @@ void gcmark_help(struct gcmarker *m, struct rt_proc *p)
 	marker_clear(m);
 	if (!gcwork_join(&m->work, p))
 		return;
-	marker_look(m);
+	gcgrey_look(m);
 	finish(m);
 }

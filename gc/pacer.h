@@ -40,7 +40,7 @@ struct gcpacer {
 	atomic_u64 percent;	// of the rule, for readers; as int64_t
 };
 
-extern struct gcpacer gcpacer;
+RT_GLOBAL struct gcpacer gcpacer;
 
 // gcpacer_commit computes the goal anew after rule or found has changed.
 void gcpacer_commit(void);

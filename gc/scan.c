@@ -9,6 +9,19 @@ void gcscan_overflow(struct gcmarker *m, uintptr_t base)
 	m->overflowed = true;
 }
 
+uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
+
+		if (!gcwork_room(&m->work, (end - lo) / sizeof(uintptr_t)))
+			return lo;
+		gcscan_block(m, lo, end);
+		lo = end;
+	}
+	return hi;
+}
+
 // scan_piece scans [lo, hi) of the object at base, after pushing what is left
 // of it when that is more than a piece.
 static void scan_piece(struct gcmarker *m, uintptr_t base, uintptr_t lo,
@@ -25,10 +38,14 @@ static void scan_piece(struct gcmarker *m, uintptr_t base, uintptr_t lo,
 		gcscan_overflow(m, base);
 }
 
-void gcscan_pieces(struct gcmarker *m, const struct gcgrey *o)
+void gcscan_rest(struct gcmarker *m, const struct gcgrey *o)
 {
-	scan_piece(m, o->base, o->base,
-		   o->base + base_align_down(o->size, sizeof(uintptr_t)));
+	uintptr_t hi = o->base + base_align_down(o->size, sizeof(uintptr_t));
+
+	if (o->size > SIZECLASS_MAX_SIZE)
+		scan_piece(m, o->base, o->base, hi);
+	else if (gcscan_words(m, o->base, hi) != hi)
+		gcscan_overflow(m, o->base);
 }
 
 void gcscan_more(struct gcmarker *m, uintptr_t at)

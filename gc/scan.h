@@ -11,37 +11,43 @@
 
 #include "gc/grey.h"
 
-enum { GCSCAN_PIECE = 128 << 10 }; // Go: maxObletBytes
+enum {
+	GCSCAN_PIECE = 128 << 10, // Go: maxObletBytes
+	GCSCAN_BLOCK = 512,	  // bytes for which room is made at once
+};
 
-// gcscan_words pushes the words of [lo, hi), both 8-aligned.  It stops at the
-// first word that does not fit and returns its address; hi: all did.
+// gcscan_block pushes the words of [lo, hi), both 8-aligned, for which there is
+// room.
 //
 // Words are read as they are: the mutators stand, or the object is private;
 // a sanitizer may have poisoned part of it.
 RT_NO_SANITIZE
-static inline uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo,
-				     uintptr_t hi)
+static inline void gcscan_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t base = m->base;
 	uint64_t used = m->used;
+	uintptr_t *top = m->work.top;
 
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = *(const uintptr_t *)lo;
 
-		if ((uint64_t)(w - base) >= used)
-			continue;
-		if (RT_UNLIKELY(!gcwork_push(&m->work, w & ~(uintptr_t)7)))
-			return lo;
+		if ((uint64_t)(w - base) < used)
+			*top++ = w & ~(uintptr_t)7;
 	}
-	return hi;
+	m->work.top = top;
 }
+
+// gcscan_words pushes the words of [lo, hi), both 8-aligned.  It stops where
+// room is refused and returns that address; hi: all are pushed.
+uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
 
 // gcscan_overflow remembers that the marked object at base has to be scanned
 // again.
 void gcscan_overflow(struct gcmarker *m, uintptr_t base);
 
-// gcscan_pieces scans a large object that was just marked.
-void gcscan_pieces(struct gcmarker *m, const struct gcgrey *o);
+// gcscan_rest is gcscan_object for objects that are larger than a block, or
+// without room.
+void gcscan_rest(struct gcmarker *m, const struct gcgrey *o);
 
 // gcscan_object pushes the words of an object that was just marked, of a
 // large one those of its first piece.  What does not fit is remembered: its
@@ -51,10 +57,11 @@ RT_INLINE void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
 	uintptr_t hi = o->base + o->size;
 
 	m->scanned_bytes += o->size;
-	if (RT_UNLIKELY(o->size > SIZECLASS_MAX_SIZE))
-		gcscan_pieces(m, o);
-	else if (RT_UNLIKELY(gcscan_words(m, o->base, hi) != hi))
-		gcscan_overflow(m, o->base);
+	if (RT_LIKELY(o->size <= GCSCAN_BLOCK &&
+		      gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t))))
+		gcscan_block(m, o->base, hi);
+	else
+		gcscan_rest(m, o);
 }
 
 // gcscan_more goes on at an address inside a large object.

@@ -97,12 +97,19 @@ void gcwork_share(struct gcwork *w);
 // gcwork_waiting is the number of markers that wait; a hint.
 uint32_t gcwork_waiting(void);
 
-// gcwork_spill makes room in a full current buffer; false: refused.
+// gcwork_spill makes an empty buffer the current one; false: refused.
 bool gcwork_spill(struct gcwork *w);
 
 // gcwork_more makes the buffer under the current one, which is empty, the
 // current one; false: there is none.
 bool gcwork_more(struct gcwork *w);
+
+// gcwork_room sees to it that n entries fit into the current buffer, at most
+// GCWORK_ENTRIES; false: refused.
+RT_INLINE bool gcwork_room(struct gcwork *w, size_t n)
+{
+	return RT_LIKELY((size_t)(w->limit - w->top) >= n) || gcwork_spill(w);
+}
 
 RT_INLINE bool gcwork_push(struct gcwork *w, uintptr_t entry)
 {

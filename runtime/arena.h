@@ -89,7 +89,7 @@ struct arena {
 	struct systable table[4]; // behind the four above
 };
 
-extern struct arena arena;
+RT_GLOBAL struct arena arena;
 
 // arena_init reserves address space for max_heap bytes (0: 1 TiB, or 16 GiB
 // under a sanitizer) and its tables: at most half of RLIMIT_AS, halved until

@@ -29,6 +29,11 @@ enum { RT_CACHE_LINE = 64 };
 
 #define RT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+// RT_GLOBAL declares a variable of the library.  Hidden, so that it is reached
+// at a known distance and not through the table of what other objects may
+// replace.
+#define RT_GLOBAL extern __attribute__((visibility("hidden")))
+
 // Conservative scanning reads words that were written without atomics, or
 // that a sanitizer has poisoned.  Only functions that scan carry this.
 #define RT_NO_SANITIZE                                                         \

@@ -18,7 +18,7 @@ struct epoch {
 	atomic_u32 sweepgen;
 };
 
-extern struct epoch epoch;
+RT_GLOBAL struct epoch epoch;
 
 RT_INLINE uint32_t epoch_sweepgen(void)
 {

@@ -34,7 +34,7 @@ struct gauges {
 	atomic_u64 mcache_inuse; // bytes of mcaches of attached threads
 };
 
-extern struct gauges gauges;
+RT_GLOBAL struct gauges gauges;
 
 // gauge_add adds n, which may be negative, and throws "sysMemStat overflow"
 // when the sum is or was below zero.

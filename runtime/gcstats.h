@@ -66,7 +66,7 @@ struct gcstats {
 	struct histogram total[2];    // from request to start
 };
 
-extern struct gcstats gcstats;
+RT_GLOBAL struct gcstats gcstats;
 
 // gcstats_init notes the time at which CPU accounting begins.
 void gcstats_init(uint32_t nprocs);

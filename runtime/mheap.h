@@ -39,7 +39,7 @@ struct mheap {
 	struct fixalloc blocks; // bitmaps of spans of 8-byte objects
 };
 
-extern struct mheap mheap;
+RT_GLOBAL struct mheap mheap;
 
 // mheap_init makes an empty heap in the range that arena_init reserved.
 bool mheap_init(void);

@@ -86,7 +86,7 @@ RT_INLINE atomic_u64 *mspan_word(const struct mspan *s, unsigned line,
 }
 
 // The slot mask of a large span.
-extern const uint64_t mspan_large_mask;
+RT_GLOBAL const uint64_t mspan_large_mask;
 
 // mspan_masks is the slot mask, nwords words: bits where slots begin.
 RT_INLINE const uint64_t *mspan_masks(const struct mspan *s)

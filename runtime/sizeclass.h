@@ -34,16 +34,16 @@ struct sizeclass {
 	uint16_t mask_word; // where the slot mask begins in sizeclass_masks
 };
 
-extern const struct sizeclass sizeclass_table[SIZECLASS_COUNT];
+RT_GLOBAL const struct sizeclass sizeclass_table[SIZECLASS_COUNT];
 
 // sizeclass_masks + mask_word: npages * 8 words, one bit a granule of 16
 // bytes, set where a slot begins.  The 8-byte class has 16 words, one bit a
 // slot.
-extern const uint64_t sizeclass_masks[];
+RT_GLOBAL const uint64_t sizeclass_masks[];
 
-extern const uint8_t
+RT_GLOBAL const uint8_t
     sizeclass_of8[SIZECLASS_SMALL_MAX / SIZECLASS_SMALL_DIV + 1];
-extern const uint8_t sizeclass_of128
+RT_GLOBAL const uint8_t sizeclass_of128
     [(SIZECLASS_MAX_SIZE - SIZECLASS_SMALL_MAX) / SIZECLASS_LARGE_DIV + 1];
 
 // sizeclass_of is the first class with n bytes or more, n <= 32768; Go's

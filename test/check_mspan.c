@@ -675,12 +675,8 @@ static void mark_some(unsigned percent)
 	size_t size = sizeclass_table[spanclass_size(sim.sc)].size;
 	struct gcgrey o;
 
-	*m = (struct gcmarker){
-	    .base = arena.base,
-	    .used = arena_used(),
-	    .alloc_line = heap_line(),
-	    .mark_line = heap_line() ^ 1,
-	};
+	*m = (struct gcmarker){0};
+	gcgrey_look(m);
 	for (size_t i = 0; i < sim.nlive; i++) {
 		uintptr_t p = sim.live[i];
 		const struct mspan *s = span_of((void *)p);
