@@ -1,5 +1,9 @@
 #include "gc/scan.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 void gcscan_overflow(struct gcmarker *m, uintptr_t base)
 {
 	uint64_t page = (uint64_t)(base - m->base) >> RT_PAGE_SHIFT;
@@ -9,14 +13,57 @@ void gcscan_overflow(struct gcmarker *m, uintptr_t base)
 	m->overflowed = true;
 }
 
+// ---- blocks ----
+
+#if defined(__x86_64__)
+// vector_block is gcscan_block, eight words at a time.  It stores eight each
+// time; those behind the pushed ones are rubbish, but there is room for them.
+RT_NO_SANITIZE __attribute__((target("avx512f,popcnt"))) static void
+vector_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	const __m512i base = _mm512_set1_epi64((long long)m->base);
+	const __m512i used = _mm512_set1_epi64((long long)m->used);
+	const __m512i bits = _mm512_set1_epi64(~7LL);
+	uintptr_t *top = m->work.top;
+
+	for (; lo < hi; lo += sizeof(__m512i)) {
+		size_t n = base_min(8, (hi - lo) / sizeof(uintptr_t));
+		__mmask8 some = (__mmask8)((1U << n) - 1);
+		__m512i w = _mm512_maskz_loadu_epi64(some, (const void *)lo);
+		__mmask8 in = _mm512_mask_cmplt_epu64_mask(
+		    some, _mm512_sub_epi64(w, base), used);
+
+		w = _mm512_and_si512(w, bits);
+		_mm512_storeu_si512(top, _mm512_maskz_compress_epi64(in, w));
+		top += __builtin_popcount(in);
+	}
+	m->work.top = top;
+}
+
+static bool have_vectors(void)
+{
+	return __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("popcnt");
+}
+#else
+#define vector_block gcscan_block
+static bool have_vectors(void)
+{
+	return false;
+}
+#endif
+
 uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
 		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
 
-		if (!gcwork_room(&m->work, (end - lo) / sizeof(uintptr_t)))
+		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
 			return lo;
-		gcscan_block(m, lo, end);
+		if (have_vectors())
+			vector_block(m, lo, end);
+		else
+			gcscan_block(m, lo, end);
 		lo = end;
 	}
 	return hi;

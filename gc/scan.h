@@ -14,6 +14,7 @@
 enum {
 	GCSCAN_PIECE = 128 << 10, // Go: maxObletBytes
 	GCSCAN_BLOCK = 512,	  // bytes for which room is made at once
+	GCSCAN_SMALL = 96,	  // bytes that are scanned inline
 };
 
 // gcscan_block pushes the words of [lo, hi), both 8-aligned, for which there is
@@ -45,8 +46,7 @@ uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
 // again.
 void gcscan_overflow(struct gcmarker *m, uintptr_t base);
 
-// gcscan_rest is gcscan_object for objects that are larger than a block, or
-// without room.
+// gcscan_rest is gcscan_object for objects that are not small, or without room.
 void gcscan_rest(struct gcmarker *m, const struct gcgrey *o);
 
 // gcscan_object pushes the words of an object that was just marked, of a
@@ -57,8 +57,8 @@ RT_INLINE void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
 	uintptr_t hi = o->base + o->size;
 
 	m->scanned_bytes += o->size;
-	if (RT_LIKELY(o->size <= GCSCAN_BLOCK &&
-		      gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t))))
+	if (o->size <= GCSCAN_SMALL &&
+	    gcwork_room(&m->work, GCSCAN_SMALL / sizeof(uintptr_t)))
 		gcscan_block(m, o->base, hi);
 	else
 		gcscan_rest(m, o);
