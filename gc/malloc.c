@@ -164,9 +164,14 @@ static inline void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
 		unsigned c = sizeclass_of16(n);
 		struct rt_run *run = &t->run[kind * RT_RUN_CLASSES + (int)c];
 		size_t size = sizeclass_table[c].size;
-		char *p = run->cur;
 
-		if ((size_t)(run->end - p) >= size) {
+		// A run that has an end is, or was, one of t's own.
+		if ((size_t)(run->end - run->cur) >= size ||
+		    (run->end &&
+		     mcache_next_run(t->mc, spanclass_make(c, (unsigned)kind),
+				     false))) {
+			char *p = run->cur;
+
 			run->cur = p + size;
 			return p;
 		}

@@ -124,24 +124,70 @@ void mcache_publish_live(struct rt_mcache *mc)
 	mc->live = 0;
 }
 
+// clear_near zeroes a run that lies in one word, which is short: a call would
+// cost more than most of them.
+RT_INLINE void clear_near(const struct mspan_run *run)
+{
+	for (char *p = run->cur; p < run->end; p += RT_GRANULE) {
+		memset(p, 0, RT_GRANULE);
+		// Else the compiler makes a call of this loop.
+		__asm__ volatile("" : "+r"(p));
+	}
+}
+
+// hand_out lets the P bump through a run that it has taken.
+RT_INLINE void hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
+			const struct mspan_run *run)
+{
+	uint32_t bytes = (uint32_t)(run->end - run->cur);
+
+	slot->taken += bytes;
+	slot->run->cur = run->cur;
+	slot->run->end = run->end;
+	live_add(mc, bytes);
+}
+
+static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
+				 bool uninit)
+{
+	struct mspan *s = slot->span;
+	struct mspan_run run;
+	size_t bytes;
+
+	mspan_find_run(s, &slot->cursor, &run);
+	bytes = (size_t)(run.end - run.cur);
+	if (s->needzero && !(uninit && bytes == slot->size))
+		memset(run.cur, 0, bytes);
+	mspan_take_run(s, &slot->cursor, &run);
+	hand_out(mc, slot, &run);
+}
+
+// next_near is the same for most runs of a fragmented span.  Their objects
+// have less than 1024 bytes, as two begin in a word; so they are never uninit.
+RT_INLINE void next_near(struct rt_mcache *mc, struct mcache_slot *slot)
+{
+	struct mspan_run run;
+
+	mspan_find_near(slot->span, &slot->cursor, &run);
+	if (slot->span->needzero)
+		clear_near(&run);
+	mspan_take_near(&slot->cursor, &run);
+	hand_out(mc, slot, &run);
+}
+
+// A run is cleared before its bits are set: nobody sees an allocated object
+// with old contents.
 bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit)
 {
 	struct mcache_slot *slot = &mc->slots[sc];
 	struct mspan *s = slot->span;
-	struct mspan_run run;
 
-	if (!s || !mspan_find_run(s, slot->next_bit, &run))
+	if (!s || !mspan_seek(s, &slot->cursor))
 		return false;
-	// Cleared before its bits are set: nobody sees an allocated object
-	// with old contents.
-	if (s->needzero && !(uninit && run.n == 1))
-		memset(run.cur, 0, (size_t)(run.end - run.cur));
-	mspan_take_run(s, &run);
-	slot->next_bit = (uint16_t)run.stop;
-	slot->nalloc = (uint16_t)(slot->nalloc + run.n);
-	slot->run->cur = run.cur;
-	slot->run->end = run.end;
-	live_add(mc, (uint64_t)(run.end - run.cur));
+	if (mspan_is_near(s, &slot->cursor))
+		next_near(mc, slot);
+	else
+		next_run(mc, slot, uninit);
 	return true;
 }
 
@@ -155,8 +201,8 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
 		rt_throw("span has no free space");
 	s->cached = 1;
 	slot->span = s;
-	slot->next_bit = 0;
-	slot->nalloc = 0;
+	slot->taken = 0;
+	mspan_cursor_start(&slot->cursor);
 	mc->nonempty[sc / 64] |= UINT64_C(1) << (sc % 64);
 }
 
@@ -194,10 +240,11 @@ void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size)
 static void give_back_tail(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	struct rt_run *run = slot->run;
-	uint32_t n = mspan_give_back(slot->span, run->cur, run->end);
+	uint32_t bytes = (uint32_t)(run->end - run->cur);
 
-	slot->nalloc = (uint16_t)(slot->nalloc - n);
-	mc->live -= (int64_t)(n * slot->span->elemsize);
+	mspan_give_back(slot->span, run->cur, run->end);
+	slot->taken -= bytes;
+	mc->live -= bytes;
 	run->cur = run->end = NULL;
 }
 
@@ -219,13 +266,14 @@ static void let_go(struct rt_mcache *mc, spanclass sc)
 static uint64_t count_slot(struct mcache_slot *slot, spanclass sc,
 			   struct heapstats_delta *d)
 {
-	uint32_t n = slot->nalloc;
+	uint32_t bytes = slot->taken;
+	uint32_t n = mspan_slot(slot->span, bytes);
 
-	slot->nalloc = 0;
+	slot->taken = 0;
 	slot->span->alloc_count += n;
 	if (n != 0)
 		heapstats_add(&d->small_alloc_count[spanclass_size(sc)], n);
-	return n * slot->span->elemsize;
+	return bytes;
 }
 
 void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)

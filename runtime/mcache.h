@@ -20,9 +20,9 @@ struct mcache_slot {
 	struct mspan *span; // cached here, or NULL
 	struct rt_run *run; // in the table of the inline path, or own
 	struct rt_run own;
-	uint32_t size;	   // bytes an object of this class; fixed
-	uint16_t next_bit; // where the search for the next run begins
-	uint16_t nalloc;   // slots taken since the last count
+	struct mspan_cursor cursor; // in the cached span
+	uint32_t size;		    // bytes an object of this class; fixed
+	uint32_t taken;		    // bytes of slots taken since the last count
 };
 
 enum {
@@ -48,7 +48,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-		      // after a tail came back
+			      // after a tail came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];

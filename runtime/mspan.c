@@ -1,7 +1,5 @@
 #include "runtime/mspan.h"
 
-#include "runtime/bits.h"
-
 const uint64_t mspan_large_mask = 1;
 
 // set_bits: the release pairs with the acquire in bits_of_eight.
@@ -83,7 +81,7 @@ uint32_t mspan_counted(const struct mspan *s)
 	    s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
 }
 
-// slot_of_bit is the slot whose first granule has this bit.
+// slot_of_bit is the first slot that begins at or after a bit.
 static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 {
 	uint64_t offset = (uint64_t)bit << sizeclass_bit_shift(s->sizeclass);
@@ -120,56 +118,45 @@ static unsigned next_allocated(const struct mspan *s, unsigned line,
 	return limit;
 }
 
-// run_stop is the bit behind a run that begins at bit first; alloc is the word
-// of the alloc line that first lies in.
-static unsigned run_stop(const struct mspan *s, unsigned line, unsigned first,
-			 uint64_t alloc)
+// run_stop is the bit behind the run that begins at bit first, in the cursor's
+// word.
+static unsigned run_stop(const struct mspan *s, const struct mspan_cursor *c,
+			 unsigned first)
 {
-	uint64_t above = alloc >> (first % 64);
+	uint64_t above = c->taken >> (first % 64);
+	unsigned word_end = c->nread * 64u;
 	unsigned limit = s->nwords * 64u;
 
+	if (c->taken != 0)
+		return above != 0 ? first + bits_ctz(above) : word_end;
 	// A span of one page needs no cap.
 	if (s->npages > 1)
 		limit = (unsigned)base_min(run_cap(s, first), limit);
-	if (above != 0)
-		return (unsigned)base_min(first + bits_ctz(above), limit);
-	return next_allocated(s, line, (first | 63) + 1, limit);
+	return next_allocated(s, epoch_alloc_line(epoch_sweepgen()), word_end,
+			      limit);
 }
 
-bool mspan_find_run(const struct mspan *s, unsigned from, struct mspan_run *run)
+void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
+		    struct mspan_run *run)
 {
-	unsigned line = epoch_alloc_line(epoch_sweepgen());
-	const uint64_t *mask = mspan_masks(s);
-	unsigned words = s->nwords;
-	uint64_t keep = ~UINT64_C(0) << (from % 64);
+	unsigned first = (c->nread - 1) * 64 + bits_ctz(c->free);
+	unsigned stop = run_stop(s, c, first);
+	// All slots that begin in [first, stop) are free, and no other bit
+	// is: the slot after the last one is that of stop.
+	uint32_t lo = slot_of_bit(s, first);
+	uint32_t hi = (uint32_t)base_min(slot_of_bit(s, stop), s->nelems);
 
-	for (unsigned w = from / 64; w < words; w++, keep = ~UINT64_C(0)) {
-		uint64_t alloc =
-		    atomic_u64_load_relaxed(mspan_word(s, line, w));
-		uint64_t free = mask[w] & keep & ~alloc;
-		uint32_t lo, hi;
-
-		if (free == 0)
-			continue;
-		run->first = w * 64 + bits_ctz(free);
-		run->stop = run_stop(s, line, run->first, alloc);
-		// All slots that begin in [first, stop) are free, and no
-		// other bit is: the slot after the last one is that of stop.
-		lo = slot_of_bit(s, run->first);
-		hi = (uint32_t)base_min(slot_of_bit(s, run->stop), s->nelems);
-		run->n = hi - lo;
-		run->cur = (char *)s->base + lo * s->elemsize;
-		run->end = run->cur + run->n * s->elemsize;
-		return true;
-	}
-	return false;
+	run->cur = (char *)s->base + lo * s->elemsize;
+	run->end = (char *)s->base + hi * s->elemsize;
+	run->first = first;
+	run->stop = stop;
 }
 
 // change_word sets or clears bits of one word.  Only the owner of a cached span
 // writes these words outside a stop, so a plain store does; readers elsewhere
 // see old or new.
-RT_INLINE void change_word(struct mspan *s, unsigned line, unsigned w,
-			   uint64_t bits, bool set)
+static void change_word(struct mspan *s, unsigned line, unsigned w,
+			uint64_t bits, bool set)
 {
 	atomic_u64 *word = mspan_word(s, line, w);
 	uint64_t old = atomic_u64_load_relaxed(word);
@@ -179,8 +166,8 @@ RT_INLINE void change_word(struct mspan *s, unsigned line, unsigned w,
 
 // change_bits sets or clears the slots that begin in [first, stop), which is
 // not empty.  Most runs of a fragmented span lie in one word.
-RT_INLINE void change_bits(struct mspan *s, unsigned first, unsigned stop,
-			   bool set)
+static void change_bits(struct mspan *s, unsigned first, unsigned stop,
+			bool set)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	const uint64_t *mask = mspan_masks(s);
@@ -194,9 +181,18 @@ RT_INLINE void change_bits(struct mspan *s, unsigned first, unsigned stop,
 	change_word(s, line, w, mask[w] & from & to, set);
 }
 
-void mspan_take_run(struct mspan *s, const struct mspan_run *run)
+void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
+		    const struct mspan_run *run)
 {
+	unsigned inside = run->stop % 64;
+
 	change_bits(s, run->first, run->stop, true);
+	c->free = 0;
+	c->nread = run->stop / 64;
+	if (inside != 0) {
+		mspan_cursor_read(c, s);
+		c->free &= ~UINT64_C(0) << inside;
+	}
 }
 
 uint32_t mspan_give_back(struct mspan *s, const char *cur, const char *end)

@@ -14,6 +14,7 @@
 #define RUNTIME_MSPAN_H
 
 #include "runtime/arena.h"
+#include "runtime/bits.h"
 #include "runtime/lfstack.h"
 #include "runtime/spanclass.h"
 
@@ -125,23 +126,108 @@ uint32_t mspan_count(const struct mspan *s, unsigned line);
 // mspan_counted is the number of slots that are counted.
 uint32_t mspan_counted(const struct mspan *s);
 
-// A run: consecutive slots, at most a page of them.
+// A run: consecutive free slots.  It ends before the next allocated slot, after
+// a page, and, where the bitmap word that it begins in has an allocated slot,
+// at the end of that word.  So in a fragmented span it is found and taken
+// within one word, and a fresh page is one run.
 struct mspan_run {
-	unsigned first; // bit numbers: [first, stop)
-	unsigned stop;
-	uint32_t n; // slots
-	char *cur;  // addresses: [cur, end)
+	char *cur; // addresses: [cur, end)
 	char *end;
+	uint64_t bits;	// of a near one: its slots in the cursor's word
+	unsigned first; // of others: bit numbers, [first, stop)
+	unsigned stop;
 };
 
-// mspan_find_run finds the first run of free slots at or after bit from;
-// false: none.  It changes nothing.  The caller owns the cached span.
-bool mspan_find_run(const struct mspan *s, unsigned from,
-		    struct mspan_run *run);
+// How far the runs of a cached span were handed out: up to somewhere in a word
+// of the alloc line, which was read once.  Only the P that caches the span
+// changes the line, and the cursor ends with the caching.
+struct mspan_cursor {
+	uint64_t free;	   // slots of the word that are left to hand out
+	uint64_t taken;	   // slots of the word that were allocated when read
+	atomic_u64 *alloc; // the word
+	char *at;	   // what its first bit stands for
+	unsigned nread;	   // words read so far, this one included
+};
 
-// mspan_take_run marks the slots of a run allocated; its memory is zero or
-// need not be.
-void mspan_take_run(struct mspan *s, const struct mspan_run *run);
+// mspan_cursor_start lets a cursor begin at the first slot.
+RT_INLINE void mspan_cursor_start(struct mspan_cursor *c)
+{
+	*c = (struct mspan_cursor){0};
+}
+
+// mspan_cursor_read moves a cursor on to the next word.
+RT_INLINE void mspan_cursor_read(struct mspan_cursor *c, const struct mspan *s)
+{
+	unsigned w = c->nread++;
+	uint64_t mask = mspan_masks(s)[w];
+	uint64_t alloc;
+
+	c->alloc = mspan_word(s, epoch_alloc_line(epoch_sweepgen()), w);
+	c->at = (char *)s->base +
+		(w * UINT64_C(64) << sizeclass_bit_shift(s->sizeclass));
+	alloc = atomic_u64_load_relaxed(c->alloc);
+	c->free = mask & ~alloc;
+	c->taken = mask & alloc;
+}
+
+// mspan_seek moves a cursor to a word with slots to hand out; false: none.
+RT_INLINE bool mspan_seek(const struct mspan *s, struct mspan_cursor *c)
+{
+	while (c->free == 0) {
+		if (c->nread == s->nwords)
+			return false;
+		mspan_cursor_read(c, s);
+	}
+	return true;
+}
+
+// mspan_find_run finds the run that begins where a cursor was moved to by
+// mspan_seek.  mspan_take_run marks its slots allocated, when its memory is
+// zero or need not be.  The caller owns the cached span.
+void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
+		    struct mspan_run *run);
+void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
+		    const struct mspan_run *run);
+
+// mspan_is_near tells whether the next run lies in one word and consists of
+// whole granules; then the two below do the same as the two above.
+RT_INLINE bool mspan_is_near(const struct mspan *s,
+			     const struct mspan_cursor *c)
+{
+	return c->taken != 0 && s->elemsize % RT_GRANULE == 0;
+}
+
+RT_INLINE void mspan_find_near(const struct mspan *s,
+			       const struct mspan_cursor *c,
+			       struct mspan_run *run)
+{
+	unsigned first = bits_ctz(c->free);
+	// What was handed out lies below first.
+	uint64_t above = c->taken >> first;
+
+	run->cur = c->at + first * RT_GRANULE;
+	if (above != 0) {
+		unsigned stop = first + bits_ctz(above);
+
+		run->bits = c->free & ((UINT64_C(1) << stop) - 1);
+		run->end = c->at + stop * RT_GRANULE;
+	} else {
+		unsigned last = 63 - bits_clz(c->free);
+
+		run->bits = c->free;
+		run->end = c->at + last * RT_GRANULE + s->elemsize;
+	}
+}
+
+RT_INLINE void mspan_take_near(struct mspan_cursor *c,
+			       const struct mspan_run *run)
+{
+	c->free ^= run->bits;
+	// A plain store does: the P that caches the span is the only writer
+	// outside a stop; readers elsewhere see old or new.
+	atomic_u64_store_release(c->alloc,
+				 atomic_u64_load_relaxed(c->alloc) | run->bits);
+}
 
 // mspan_give_back makes the slots of [cur, end) free again and returns how
 // many these are.

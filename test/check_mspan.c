@@ -205,35 +205,54 @@ static void fill(struct rng *r, const struct mspan *s)
 	}
 }
 
-// naive_run is what mspan_find_run promises, slot by slot.
-static bool naive_run(const struct mspan *s, unsigned from,
-		      struct mspan_run *run)
+// word_is_free tells whether no slot that begins in a word is allocated.
+static bool word_is_free(const struct mspan *s, unsigned w)
 {
-	uint32_t i = 0, n = 0;
-
-	while (i < s->nelems &&
-	       (mspan_bit(s, i) < from || mspan_test(s, heap_line(), i)))
-		i++;
-	if (i == s->nelems)
-		return false;
-	while (i + n < s->nelems && !mspan_test(s, heap_line(), i + n) &&
-	       (n == 0 || (n + 1) * s->elemsize <= RT_PAGE_SIZE))
-		n++;
-	run->first = mspan_bit(s, i);
-	run->n = n;
-	run->cur = (char *)s->base + i * s->elemsize;
-	run->end = run->cur + n * s->elemsize;
+	for (uint32_t i = 0; i < s->nelems; i++)
+		if (mspan_bit(s, i) / 64 == w && mspan_test(s, heap_line(), i))
+			return false;
 	return true;
 }
 
-static bool same_run(const struct mspan *s, const struct mspan_run *a,
-		     const struct mspan_run *b)
+// naive_run is the run that mspan_find_run promises, slot by slot; how many
+// slots it has, 0: none.
+static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 {
-	uint32_t last = mspan_slot(s, (uintptr_t)b->end - 1 - s->base);
+	uint32_t i = 0, n = 0;
+	bool whole;
 
-	return a->first == b->first && a->n == b->n && a->cur == b->cur &&
-	       a->end == b->end && a->stop > mspan_bit(s, last) &&
-	       (last + 1 == s->nelems || a->stop <= mspan_bit(s, last + 1));
+	while (i < s->nelems && mspan_test(s, heap_line(), i))
+		i++;
+	if (i == s->nelems)
+		return 0;
+	run->first = mspan_bit(s, i);
+	whole = word_is_free(s, run->first / 64);
+	while (i + n < s->nelems && !mspan_test(s, heap_line(), i + n) &&
+	       (whole || mspan_bit(s, i + n) / 64 == run->first / 64) &&
+	       (n == 0 || (n + 1) * s->elemsize <= RT_PAGE_SIZE))
+		n++;
+	run->cur = (char *)s->base + i * s->elemsize;
+	run->end = run->cur + n * s->elemsize;
+	return n;
+}
+
+// same_run compares a run with what mspan_find_run says of it, and with what
+// mspan_find_near says, where it may be asked.
+static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
+		     const struct mspan_run *naive)
+{
+	uint32_t last = mspan_slot(s, (uintptr_t)naive->end - 1 - s->base);
+	struct mspan_run run;
+
+	if (mspan_is_near(s, c)) {
+		mspan_find_near(s, c, &run);
+		if (run.cur != naive->cur || run.end != naive->end)
+			return false;
+	}
+	mspan_find_run(s, c, &run);
+	return run.first == naive->first && run.cur == naive->cur &&
+	       run.end == naive->end && run.stop > mspan_bit(s, last) &&
+	       (last + 1 == s->nelems || run.stop <= mspan_bit(s, last + 1));
 }
 
 // copy_line keeps all words of a line.
@@ -259,45 +278,61 @@ static bool changed_exactly(const struct mspan *s, const uint64_t *before,
 	return memcmp(now, want, s->nwords * 8) == 0;
 }
 
-// take_and_give_back takes a run, gives back a random tail, and takes the tail
-// again by hand, so that the line ends with the whole run taken.
+// take_next takes the next run, in the way of the hand-out or in the long one.
+static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
+{
+	struct mspan_run run;
+
+	if (near && mspan_is_near(s, c)) {
+		mspan_find_near(s, c, &run);
+		mspan_take_near(c, &run);
+	} else {
+		mspan_find_run(s, c, &run);
+		mspan_take_run(s, c, &run);
+	}
+}
+
+// take_and_give_back takes a run of n slots and gives back a random tail, then
+// does it again without the tail, so that the line ends with the run taken.
 static bool take_and_give_back(struct rng *r, struct mspan *s,
-			       const struct mspan_run *run)
+			       struct mspan_cursor *c,
+			       const struct mspan_run *run, uint32_t n)
 {
 	uint64_t before[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS] = {0};
 	uint32_t lo = mspan_slot(s, (uintptr_t)run->cur - s->base);
-	uint32_t used = (uint32_t)rng_below(r, run->n + 1);
+	uint32_t used = (uint32_t)rng_below(r, n + 1);
+	struct mspan_cursor again = *c;
 
 	copy_line(s, before);
-	mspan_take_run(s, run);
-	if (!changed_exactly(s, before, lo, lo + run->n))
+	take_next(s, &again, rng_next(r) % 2);
+	if (!changed_exactly(s, before, lo, lo + n))
 		return false;
 	if (mspan_give_back(s, run->cur + used * s->elemsize, run->end) !=
-		run->n - used ||
+		n - used ||
 	    !changed_exactly(s, before, lo, lo + used))
 		return false;
-	mspan_take_run(s, run);
-	return true;
+	mspan_give_back(s, run->cur, run->cur + used * s->elemsize);
+	take_next(s, c, rng_next(r) % 2);
+	return changed_exactly(s, before, lo, lo + n);
 }
 
-// runs_agree walks a random bitmap run by run; between them all free slots
-// are found once.
+// runs_agree walks a random bitmap run by run; in the end no slot is free.
 static bool runs_agree(struct rng *r, struct mspan *s)
 {
-	unsigned end = s->nwords * 64;
-	unsigned from = rng_next(r) % 2 ? 0 : (unsigned)rng_below(r, end + 1);
-	struct mspan_run run = {0}, naive = {0};
-	bool found;
+	struct mspan_cursor c;
+	struct mspan_run naive = {0};
 
 	fill(r, s);
-	for (;; from = run.stop) {
-		found = naive_run(s, from, &naive);
-		if (mspan_find_run(s, from, &run) != found)
+	mspan_cursor_start(&c);
+	for (;;) {
+		uint32_t n = naive_run(s, &naive);
+
+		if (mspan_seek(s, &c) != (n != 0))
 			return false;
-		if (!found)
-			return true;
-		if (!same_run(s, &run, &naive) ||
-		    !take_and_give_back(r, s, &run))
+		if (n == 0)
+			return mspan_count(s, heap_line()) == s->nelems;
+		if (!same_run(s, &c, &naive) ||
+		    !take_and_give_back(r, s, &c, &naive, n))
 			return false;
 	}
 }
@@ -521,15 +556,11 @@ static const char *sim_alloc(void)
 
 static void keep_tail(struct mspan *s, const char *cur, const char *end)
 {
-	struct mspan_run tail;
-	uint32_t last;
-
-	if (sim.mutant != MUTANT_TAIL_KEPT || cur == end)
+	if (sim.mutant != MUTANT_TAIL_KEPT)
 		return;
-	last = mspan_slot(s, (uintptr_t)end - 1 - s->base);
-	tail.first = mspan_bit(s, mspan_slot(s, (uintptr_t)cur - s->base));
-	tail.stop = mspan_bit(s, last) + 1;
-	mspan_take_run(s, &tail);
+	for (; cur < end; cur += s->elemsize)
+		put_bit(s, heap_line(), mspan_slot(s, (uintptr_t)cur - s->base),
+			true);
 }
 
 static void sim_retire(void)
@@ -603,7 +634,8 @@ static const char *check_span(const struct mspan *s, bool marking,
 {
 	const struct mcache_slot *slot = &mc->slots[sim.sc];
 	const char *wrong = marking ? NULL : mspan_check(s);
-	uint32_t ncounted, nalloc = slot->span == s ? slot->nalloc : 0;
+	uint64_t taken = slot->span == s ? slot->taken : 0;
+	uint32_t ncounted;
 
 	if (!wrong)
 		wrong = check_slots(s, &ncounted, nallocated);
@@ -611,7 +643,7 @@ static const char *check_span(const struct mspan *s, bool marking,
 		return wrong;
 	if (recount(s) != ncounted)
 		return "recount differs from the ledger";
-	if (s->alloc_count + nalloc != ncounted)
+	if (s->alloc_count + taken / s->elemsize != ncounted)
 		return "alloc_count differs from the ledger";
 	return NULL;
 }

@@ -144,7 +144,8 @@ inline retire(p, word)
 	span[p] = NONE
 }
 
-// mcache_next_run: mspan_find_run, clearing, mspan_take_run.
+// mcache_next_run: mspan_find_run, clearing, mspan_take_run.  The word that the
+// cursor has read is the word of the line: nobody else changes it meanwhile.
 inline next_run(p, word)
 {
 	atomic {
