@@ -46,11 +46,14 @@ static void load_sys(struct loads *l)
 
 static void load_gauges(struct loads *l)
 {
-	l->heap_in_use = gauge_load(&gauges.heap_in_use);
-	l->heap_free = gauge_load(&gauges.heap_free);
-	l->heap_released = gauge_load(&gauges.heap_released);
-	l->total_alloc = gauge_load(&gauges.total_alloc);
-	l->total_free = gauge_load(&gauges.total_free);
+	uint64_t sums[HEAPGAUGE_COUNT];
+
+	heapgauge_read(sums);
+	l->heap_in_use = sums[HEAPGAUGE_IN_USE];
+	l->heap_free = sums[HEAPGAUGE_FREE];
+	l->heap_released = sums[HEAPGAUGE_RELEASED];
+	l->total_alloc = sums[HEAPGAUGE_TOTAL_ALLOC];
+	l->total_free = sums[HEAPGAUGE_TOTAL_FREE];
 	l->mapped_ready = gauge_load(&gauges.mapped_ready);
 	load_sys(l);
 }

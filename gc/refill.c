@@ -34,7 +34,7 @@ struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
 	heapstats_add(&d->large_alloc, s->elemsize);
 	heapstats_add(&d->large_alloc_count, 1);
 	heapstats_release(p);
-	gauge_add(&gauges.total_alloc, (int64_t)s->elemsize);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)s->elemsize);
 	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
 	return s;
 }

@@ -121,7 +121,7 @@ static void publish(struct rt_proc *p, const struct found *f)
 		heapstats_add(&d->large_free, f->large_freed_bytes);
 	}
 	heapstats_release(p);
-	gauge_add(&gauges.total_free, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_FREE, (int64_t)bytes);
 	push_partial(f->partial);
 	mheap_free(p, f->dead);
 }

@@ -223,13 +223,13 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums)
 	equal(v, "free pages and spans do not add up", nfree + taken,
 	      arena_used() >> RT_PAGE_SHIFT);
 	equal(v, "heap_released is not the scavenged pages",
-	      gauge_load(&gauges.heap_released), nscav << RT_PAGE_SHIFT);
+	      heapgauge_sum(HEAPGAUGE_RELEASED), nscav << RT_PAGE_SHIFT);
 	equal(v, "heap_free is not the free pages",
-	      gauge_load(&gauges.heap_free), (nfree - nscav) << RT_PAGE_SHIFT);
+	      heapgauge_sum(HEAPGAUGE_FREE), (nfree - nscav) << RT_PAGE_SHIFT);
 	equal(v, "pages_in_use is not the heap spans",
-	      gauge_load(&gauges.pages_in_use), sums->heap_pages);
+	      heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), sums->heap_pages);
 	equal(v, "heap_in_use is not the heap spans",
-	      gauge_load(&gauges.heap_in_use),
+	      heapgauge_sum(HEAPGAUGE_IN_USE),
 	      sums->heap_pages << RT_PAGE_SHIFT);
 	for (uint64_t i = 0; i < arena_used() >> RT_PAGE_SHIFT; i += 64)
 		if (atomic_u64_load_relaxed(&arena.overflow[i / 64]) != 0)
@@ -248,7 +248,8 @@ static uint64_t mapped_beside_heap(void)
 static void verify_gauges(struct rt_verify *v, const struct sums *sums)
 {
 	equal(v, "total_alloc - total_free is not the bytes of objects",
-	      gauge_load(&gauges.total_alloc) - gauge_load(&gauges.total_free),
+	      heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
+		  heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 	      v->bytes);
 	if (gcsweep_done())
 		equal(v, "heap_live is not the bytes of objects",
@@ -261,7 +262,7 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums)
 	      sums->mcaches * sizeof(struct rt_mcache));
 	equal(v, "mapped_ready is not what is mapped",
 	      gauge_load(&gauges.mapped_ready),
-	      arena_used() - gauge_load(&gauges.heap_released) +
+	      arena_used() - heapgauge_sum(HEAPGAUGE_RELEASED) +
 		  mapped_beside_heap());
 }
 
@@ -272,7 +273,7 @@ static void verify_heapstats(struct rt_verify *v, const struct sums *sums)
 
 	heapstats_unsafe_read(&h);
 	equal(v, "released statistics", h.released,
-	      gauge_load(&gauges.heap_released));
+	      heapgauge_sum(HEAPGAUGE_RELEASED));
 	equal(v, "committed statistics", h.committed + h.released,
 	      arena_used());
 	equal(v, "in_heap statistics", h.in_heap,

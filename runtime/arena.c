@@ -105,10 +105,10 @@ bool arena_grow(uint32_t nchunks)
 		return false;
 	// The memory first: it is sixty times as much, so what is too large
 	// is refused before there are tables for it, which would stay.
-	if (!sysmem_map(end, bytes - used, &gauges.heap_released))
+	if (!sysmem_map(end, bytes - used, &gauges.heap_mapped))
 		return false;
 	if (!tables_grow(nchunks)) {
-		sysmem_unmap(end, bytes - used, &gauges.heap_released);
+		sysmem_unmap(end, bytes - used, &gauges.heap_mapped);
 		return false;
 	}
 	// A program of a few objects stays with small pages: the first chunk

@@ -98,7 +98,7 @@ bool arena_init(uint64_t max_heap);
 void arena_fini(void);
 
 // arena_grow makes the heap nchunks chunks long: memory first, counted in
-// heap_released, then tables.  Heap lock held.  False: refused or beyond the
+// heap_mapped, then tables.  Heap lock held.  False: refused or beyond the
 // range; nothing that is counted changed but what tables gained.
 bool arena_grow(uint32_t nchunks);
 

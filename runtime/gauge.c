@@ -24,14 +24,28 @@ RT_NORETURN RT_NOINLINE static void throw_overflow(uint64_t old, uint64_t sum)
 	rt_throw_text(&t, "sysMemStat overflow");
 }
 
-void gauge_add(atomic_u64 *gauge, int64_t n)
+// check throws when a gauge was or is below zero.
+RT_INLINE void check(uint64_t old, uint64_t sum)
 {
-	uint64_t sum = atomic_u64_add_relaxed(gauge, (uint64_t)n);
-	uint64_t old = sum - (uint64_t)n;
-
 	// One test for both: a negative number has the highest bit set.
 	if (RT_UNLIKELY((old | sum) >> 63))
 		throw_overflow(old, sum);
+}
+
+void gauge_add(atomic_u64 *gauge, int64_t n)
+{
+	uint64_t sum = atomic_u64_add_relaxed(gauge, (uint64_t)n);
+
+	check(sum - (uint64_t)n, sum);
+}
+
+void gauge_add_locked(atomic_u64 *gauge, int64_t n)
+{
+	uint64_t old = gauge_load(gauge);
+	uint64_t sum = old + (uint64_t)n;
+
+	atomic_u64_store_relaxed(gauge, sum);
+	check(old, sum);
 }
 
 void gauge_reset(void)

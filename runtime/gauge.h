@@ -5,25 +5,32 @@
 //
 // A gauge moves only after the system call that it counts has succeeded.
 // Each is one atomic word; only with the world stopped do several of them
-// belong to one moment.  Those that every span changes and those that only
-// mappings change stand on different lines.
+// belong to one moment.  Those that every span moves are kept in parts, one a P
+// (heapgauge.h).
 #ifndef RUNTIME_GAUGE_H
 #define RUNTIME_GAUGE_H
 
 #include "runtime/atomic.h"
 
+// Moved with every span, and kept in parts.
+enum heapgauge {
+	HEAPGAUGE_IN_USE,	// bytes in heap spans
+	HEAPGAUGE_FREE,		// bytes of free pages, not released
+	HEAPGAUGE_RELEASED,	// bytes of free pages given back, or fresh
+	HEAPGAUGE_TOTAL_ALLOC,	// bytes of objects ever allocated
+	HEAPGAUGE_TOTAL_FREE,	// bytes of objects ever freed
+	HEAPGAUGE_PAGES_IN_USE, // pages of heap spans
+	HEAPGAUGE_COUNT,
+};
+
 struct gauges {
-	// Moved with every span.
-	RT_CACHE_ALIGNED atomic_u64 heap_in_use; // bytes in heap spans
-	atomic_u64 heap_free;	  // bytes of free pages, not released
-	atomic_u64 heap_released; // bytes of free pages given back, or fresh
-	atomic_u64 total_alloc;	  // bytes of objects ever allocated
-	atomic_u64 total_free;	  // bytes of objects ever freed
-	atomic_u64 pages_in_use;  // pages of heap spans
+	// The parts of those who have no P.
+	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
 	// Moved with every 32 KiB allocated; the trigger tests it.
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	// Moved with mappings.
 	RT_CACHE_ALIGNED atomic_u64 mapped_ready; // bytes mapped and usable
+	atomic_u64 heap_mapped;	 // bytes of the heap's range ever mapped
 	atomic_u64 stacks_sys;	 // bytes mapped for thread stacks: 0
 	atomic_u64 mspan_sys;	 // bytes mapped for mspans
 	atomic_u64 mcache_sys;	 // bytes mapped for mcaches
@@ -39,6 +46,10 @@ RT_GLOBAL struct gauges gauges;
 // gauge_add adds n, which may be negative, and throws "sysMemStat overflow"
 // when the sum is or was below zero.
 void gauge_add(atomic_u64 *gauge, int64_t n);
+
+// gauge_add_locked is the same for a gauge whose writers all hold one lock, and
+// so needs no locked instruction.
+void gauge_add_locked(atomic_u64 *gauge, int64_t n);
 
 // gauge_reset sets all gauges to 0, before a heap begins.
 void gauge_reset(void);

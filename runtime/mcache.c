@@ -292,7 +292,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 		mc->tiny_allocs = 0;
 	}
 	heapstats_release(p);
-	gauge_add(&gauges.total_alloc, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	mcache_publish_live(mc);
 	// Only now: whoever sweeps the span publishes its frees after these
 	// mallocs.
@@ -332,7 +332,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
 	heapstats_release(p);
 	mc->tiny_allocs = 0;
-	gauge_add(&gauges.total_alloc, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	mcache_publish_live(mc);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)

@@ -30,7 +30,7 @@ static struct mspan *spans_take(void)
 	RT_ASSERT(rt_lock_held(&mheap.lock));
 	s = fixalloc_alloc(&mheap.spans);
 	if (s)
-		gauge_add(&gauges.mspan_inuse, sizeof *s);
+		gauge_add_locked(&gauges.mspan_inuse, sizeof *s);
 	return s;
 }
 
@@ -39,7 +39,7 @@ static void spans_give(struct mspan *s)
 	RT_ASSERT(rt_lock_held(&mheap.lock));
 	s->use = MSPAN_FREE;
 	fixalloc_free(&mheap.spans, s);
-	gauge_add(&gauges.mspan_inuse, -(int64_t)sizeof *s);
+	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
 }
 
 // cache_fill gives a P pages, if it has none, and spans for them; heap lock
@@ -191,12 +191,12 @@ static void count_alloc(struct rt_proc *p, enum mspan_use use, uint64_t npages,
 
 	if (scav != 0) {
 		sysmem_used(scav);
-		gauge_add(&gauges.heap_released, -(int64_t)scav);
+		heapgauge_add(p, HEAPGAUGE_RELEASED, -(int64_t)scav);
 	}
-	gauge_add(&gauges.heap_free, -(int64_t)(bytes - scav));
+	heapgauge_add(p, HEAPGAUGE_FREE, -(int64_t)(bytes - scav));
 	if (use == MSPAN_HEAP) {
-		gauge_add(&gauges.heap_in_use, (int64_t)bytes);
-		gauge_add(&gauges.pages_in_use, (int64_t)npages);
+		heapgauge_add(p, HEAPGAUGE_IN_USE, (int64_t)bytes);
+		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, (int64_t)npages);
 	}
 	d = heapstats_acquire(p);
 	if (scav != 0) {
@@ -212,10 +212,10 @@ static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
 	uint64_t bytes = npages << RT_PAGE_SHIFT;
 	struct heapstats_delta *d;
 
-	gauge_add(&gauges.heap_free, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_FREE, (int64_t)bytes);
 	if (use == MSPAN_HEAP) {
-		gauge_add(&gauges.heap_in_use, -(int64_t)bytes);
-		gauge_add(&gauges.pages_in_use, -(int64_t)npages);
+		heapgauge_add(p, HEAPGAUGE_IN_USE, -(int64_t)bytes);
+		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, -(int64_t)npages);
 	}
 	d = heapstats_acquire(p);
 	heapstats_add(use_field(d, use), -bytes);

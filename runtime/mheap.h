@@ -11,6 +11,7 @@
 #define RUNTIME_MHEAP_H
 
 #include "runtime/fixalloc.h"
+#include "runtime/heapgauge.h"
 #include "runtime/heapstats.h"
 #include "runtime/mspan.h"
 #include "runtime/pagecache.h"

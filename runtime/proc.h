@@ -27,6 +27,7 @@
 #include <rt/alloc.h>
 
 #include "runtime/context.h"
+#include "runtime/gauge.h"
 #include "runtime/lock.h"
 
 enum {
@@ -40,8 +41,9 @@ enum {
 };
 
 struct rt_proc {
-	// Written by its thread at every statistic; readers wait for even.
-	RT_CACHE_ALIGNED atomic_u32 stats_seq;
+	// Written by its thread at every statistic.
+	RT_CACHE_ALIGNED atomic_u32 stats_seq; // readers wait for even
+	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
 	uint32_t id;	      // 0, 1, ...; for good

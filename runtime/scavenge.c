@@ -37,8 +37,8 @@ static void count(struct rt_proc *p, uint64_t bytes)
 {
 	struct heapstats_delta *d;
 
-	gauge_add(&gauges.heap_released, (int64_t)bytes);
-	gauge_add(&gauges.heap_free, -(int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_RELEASED, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_FREE, -(int64_t)bytes);
 	d = heapstats_acquire(p);
 	heapstats_add(&d->committed, -bytes);
 	heapstats_add(&d->released, bytes);

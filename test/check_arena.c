@@ -66,7 +66,7 @@ static void expect_nothing(void)
 	ck_assert_mem_eq(&arena, &none, sizeof none);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_released), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 }
 
 // ---- the page word ----
@@ -371,7 +371,7 @@ START_TEST(growth_is_counted_as_released_and_tables_follow)
 	for (uint32_t n = 1; n <= RT_ARENA_SIZE / RT_CHUNK_SIZE; n += n) {
 		ck_assert(arena_grow(n));
 		ck_assert_uint_eq(arena_used(), (uint64_t)n * RT_CHUNK_SIZE);
-		ck_assert_uint_eq(gauge_load(&gauges.heap_released),
+		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped),
 				  arena_used());
 		// Tables are ready, the heap is not yet.
 		ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
@@ -410,11 +410,11 @@ START_TEST(memory_without_tables_is_not_counted)
 	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	ck_assert(!arena_grow(1));
 	ck_assert_uint_eq(oscall_count(OSCALL_UNCOMMIT), 1);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_released), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 	ck_assert_uint_eq(arena_used(), 0);
 	ck_assert(arena_grow(1));
 	tables_work();
-	gauge_add(&gauges.heap_released, -RT_CHUNK_SIZE);
+	gauge_add(&gauges.heap_mapped, -RT_CHUNK_SIZE);
 	arena_fini();
 	expect_nothing();
 }
@@ -429,13 +429,13 @@ START_TEST(refused_growth_can_be_tried_again)
 		ck_assert(!arena_grow(3));
 		ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
 		ck_assert_uint_eq(arena_used(), 0);
-		ck_assert_uint_eq(gauge_load(&gauges.heap_released), 0);
+		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 		ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
 				  gauge_load(&gauges.gc_misc_sys));
 		oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 		ck_assert(arena_grow(3));
 		tables_work();
-		gauge_add(&gauges.heap_released, -3 * RT_CHUNK_SIZE);
+		gauge_add(&gauges.heap_mapped, -3 * RT_CHUNK_SIZE);
 		arena_fini();
 		expect_nothing();
 	}

@@ -107,7 +107,7 @@ static bool model_agrees(const struct model *m)
 	t = totals();
 	return t.tiny_alloc_count == m->combined &&
 	       t.small_alloc_count[SIZECLASS_TINY] == m->blocks &&
-	       gauge_load(&gauges.total_alloc) == m->blocks * 16;
+	       heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) == m->blocks * 16;
 }
 
 START_TEST(tiny_requests_follow_the_rules)
@@ -228,12 +228,12 @@ START_TEST(retiring_counts_what_was_used)
 	for (uint32_t i = 0; i < n; i++)
 		s = span_of(take(sc));
 	ck_assert_uint_eq(totals().small_alloc_count[c], 0);
-	ck_assert_uint_eq(gauge_load(&gauges.total_alloc), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 0);
 	ck_assert_uint_eq(s->cached, 1);
 	ck_assert_ptr_null(mspan_check(s)); // lags, but is not wrong
 	mcache_retire_slot(mc, self, sc);
 	ck_assert_uint_eq(totals().small_alloc_count[c], n);
-	ck_assert_uint_eq(gauge_load(&gauges.total_alloc), bytes);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), bytes);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_live), bytes);
 	ck_assert_uint_eq(s->alloc_count, n);
 	ck_assert_uint_eq(s->cached, 0);
@@ -300,7 +300,7 @@ START_TEST(a_flush_retires_every_class_and_the_tiny_block)
 			ck_abort_msg("class %u", c);
 	}
 	ck_assert_uint_eq(t.tiny_alloc_count, 1);
-	ck_assert_uint_eq(gauge_load(&gauges.total_alloc), bytes);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), bytes);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_live), bytes);
 	ck_assert_uint_eq(mc->tiny, 0);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
@@ -340,7 +340,7 @@ START_TEST(live_bytes_are_published_in_batches)
 	ck_assert_uint_gt(moves, 10);
 	mcache_flush(mc, self);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_live),
-			  gauge_load(&gauges.total_alloc));
+			  heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC));
 	ck_assert_int_eq(mc->live, 0);
 }
 END_TEST
@@ -351,7 +351,7 @@ START_TEST(a_large_object_is_counted_at_once)
 	ck_assert_ptr_nonnull(rt_alloc(40000));
 	ck_assert_uint_eq(totals().large_alloc, 40960);
 	ck_assert_uint_eq(totals().large_alloc_count, 1);
-	ck_assert_uint_eq(gauge_load(&gauges.total_alloc), 40960);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 40960);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_live), 40960);
 	ck_assert_ptr_nonnull(rt_alloc_noscan(32761));
 	ck_assert_uint_eq(totals().large_alloc, 40960 + 32768);
@@ -501,12 +501,12 @@ START_TEST(refill_takes_a_partial_span_before_new_pages)
 	boot(false);
 	s = span_of(take(sc));
 	mcache_flush(mc, self);
-	in_use = gauge_load(&gauges.heap_in_use);
+	in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
 	for (uint32_t i = 1; i < s->nelems; i++)
 		ck_assert_ptr_eq(span_of(take(sc)), s);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_in_use), in_use);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), in_use);
 	ck_assert_ptr_ne(span_of(take(sc)), s);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_in_use),
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE),
 			  in_use + RT_PAGE_SIZE);
 }
 END_TEST

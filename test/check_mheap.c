@@ -48,9 +48,9 @@ static struct row now(void)
 	    .in_heap = h.in_heap,
 	    .in_stacks = h.in_stacks,
 	    .in_work = h.in_work_bufs,
-	    .heap_released = gauge_load(&gauges.heap_released),
-	    .heap_free = gauge_load(&gauges.heap_free),
-	    .heap_in_use = gauge_load(&gauges.heap_in_use),
+	    .heap_released = heapgauge_sum(HEAPGAUGE_RELEASED),
+	    .heap_free = heapgauge_sum(HEAPGAUGE_FREE),
+	    .heap_in_use = heapgauge_sum(HEAPGAUGE_IN_USE),
 	    .mapped = gauge_load(&gauges.mapped_ready) - metadata(),
 	};
 	r.sys = r.heap_in_use + r.heap_free + r.heap_released + r.in_stacks +
@@ -60,7 +60,7 @@ static struct row now(void)
 	ck_assert_uint_eq(r.heap_in_use + r.heap_free,
 			  r.committed - r.in_stacks - r.in_work);
 	ck_assert_uint_eq(r.mapped, r.sys - r.released);
-	ck_assert_uint_eq(gauge_load(&gauges.pages_in_use) * PAGE,
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE) * PAGE,
 			  r.heap_in_use);
 	ck_assert_uint_eq(r.sys, arena_used());
 	return r;

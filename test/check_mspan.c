@@ -676,10 +676,10 @@ static const char *sim_check_sums(void)
 
 	heapstats_unsafe_read(&t);
 	if (t.small_alloc_count[c] != sim.mallocs ||
-	    gauge_load(&gauges.total_alloc) != sim.mallocs * size)
+	    heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) != sim.mallocs * size)
 		return "mallocs differ from the ledger";
 	if (t.small_free_count[c] != sim.frees ||
-	    gauge_load(&gauges.total_free) != sim.frees * size)
+	    heapgauge_sum(HEAPGAUGE_TOTAL_FREE) != sim.frees * size)
 		return "frees differ from the ledger";
 	return verify_errors() == 0 ? NULL : "verify found an error";
 }

@@ -40,7 +40,7 @@ static void begin(int i)
 		memset((void *)s->base, 0x5c, RT_PAGE_SIZE);
 		span_at[page] = s;
 	}
-	ck_assert_uint_eq(gauge_load(&gauges.heap_released), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), 0);
 }
 
 static void free_page(unsigned page)
@@ -72,11 +72,11 @@ static void expect_sums(void)
 	uint64_t nscav = pagealloc_count_scavenged(&mheap.pages);
 
 	heapstats_unsafe_read(&t);
-	ck_assert_uint_eq(t.released, gauge_load(&gauges.heap_released));
+	ck_assert_uint_eq(t.released, heapgauge_sum(HEAPGAUGE_RELEASED));
 	ck_assert_uint_eq(t.released, nscav << RT_PAGE_SHIFT);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free), (nfree - nscav)
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), (nfree - nscav)
 							     << RT_PAGE_SHIFT);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free),
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE),
 			  t.committed - t.in_work_bufs - t.in_heap -
 			      t.in_stacks);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
@@ -185,7 +185,7 @@ START_TEST(chunks_are_released_from_the_highest_down)
 		top = low;
 	}
 	ck_assert_uint_eq(all, 3 * 64 << RT_PAGE_SHIFT);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	expect_contents();
 }
 END_TEST
@@ -221,8 +221,8 @@ START_TEST(a_run_stays_in_its_chunk)
 		ck_assert_uint_eq(release_one(UINT64_C(1) << 40, true),
 				  RT_CHUNK_SIZE);
 	ck_assert_uint_eq(release_one(UINT64_C(1) << 40, true), 0);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_released),
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED),
 			  (uint64_t)PAGES << RT_PAGE_SHIFT);
 }
 END_TEST
@@ -295,7 +295,7 @@ START_TEST(a_refused_release_changes_nothing_and_ends)
 	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
 	while (release_one(1 << 20, true) != 0)
 		;
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	expect_contents();
 }
 END_TEST
@@ -400,7 +400,7 @@ START_TEST(free_os_memory_leaves_no_idle_page)
 	ck_assert_int_eq(rt_stack_free(stack, 8192), RT_OK);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	ck_assert_uint_eq(m.heap_idle, m.heap_released);
 	ck_assert_uint_eq(m.heap_inuse, 0);
 	ck_assert_uint_eq(m.alloc, 0);

@@ -238,7 +238,7 @@ START_TEST(a_span_goes_back_with_its_last_stack)
 	ck_assert_ptr_null(arena_span(page));
 	ck_assert_uint_eq(arena_word(page), 0);
 	ck_assert_uint_eq(in_stacks(), 0);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_free), STACKALLOC_SPAN);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), STACKALLOC_SPAN);
 	expect_verified();
 }
 END_TEST

@@ -144,7 +144,7 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
 	heapstats_unsafe_read(&t);
 	ck_assert_uint_eq(t.small_free_count[32], 6);
-	ck_assert_uint_eq(gauge_load(&gauges.total_free), 6 * 1024);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), 6 * 1024);
 	gcsweep_ensure(self, s); // again: nothing
 	heapstats_unsafe_read(&t);
 	ck_assert_uint_eq(t.small_free_count[32], 6);
@@ -191,16 +191,16 @@ START_TEST(a_span_without_survivors_is_freed)
 	page = mspan_page(s);
 	npages = s->npages;
 	size = s->elemsize;
-	ck_assert_uint_eq(gauge_load(&gauges.pages_in_use), npages);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), npages);
 	flip_heap();
 	gcsweep_ensure(c % 2 ? self : NULL, s); // also without a P
 	for (uint64_t i = page; i < page + npages; i++) {
 		ck_assert_uint_eq(arena_word(i), 0);
 		ck_assert_ptr_null(arena_span(i));
 	}
-	ck_assert_uint_eq(gauge_load(&gauges.pages_in_use), 0);
-	ck_assert_uint_eq(gauge_load(&gauges.heap_in_use), 0);
-	ck_assert_uint_eq(gauge_load(&gauges.total_free), size);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), size);
 	heapstats_unsafe_read(&t);
 	ck_assert_uint_eq(t.in_heap, 0);
 	ck_assert_uint_eq(t.small_free_count[c], c != 0);
@@ -289,7 +289,7 @@ START_TEST(chunks_made_after_the_flip_are_not_swept)
 	while (gcsweep_chunk(self))
 		calls++;
 	ck_assert_uint_eq(calls, before);
-	ck_assert_uint_eq(gauge_load(&gauges.total_free),
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 			  sizeclass_table[20].size);
 	expect_verified();
 }
@@ -361,9 +361,9 @@ static void plan_all(struct rng *r)
 static void populate(struct rng *r, uint64_t chunks)
 {
 	uint64_t goal =
-	    gauge_load(&gauges.heap_in_use) + (chunks << RT_CHUNK_SHIFT);
+	    heapgauge_sum(HEAPGAUGE_IN_USE) + (chunks << RT_CHUNK_SHIFT);
 
-	while (gauge_load(&gauges.heap_in_use) < goal) {
+	while (heapgauge_sum(HEAPGAUGE_IN_USE) < goal) {
 		unsigned c = classes[rng_below(r, CLASSES)];
 
 		for (uint64_t i = rng_below(r, 400); i > 0; i--)
@@ -381,7 +381,7 @@ struct counts {
 
 static struct counts counts_now(void)
 {
-	struct counts c = {.total_free = gauge_load(&gauges.total_free)};
+	struct counts c = {.total_free = heapgauge_sum(HEAPGAUGE_TOTAL_FREE)};
 
 	heapstats_unsafe_read(&c.t);
 	return c;
@@ -401,7 +401,7 @@ static void expect_plan(const struct counts *before)
 			  plan.nfreed[0]);
 	ck_assert_uint_eq(now.total_free - before->total_free,
 			  plan.bytes_freed);
-	ck_assert_uint_eq(gauge_load(&gauges.total_alloc) - now.total_free,
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) - now.total_free,
 			  plan.bytes_left);
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (!is_swept(s) ||

@@ -842,12 +842,19 @@ static struct patch overflow_bit(void)
 	{                                                                      \
 		return PATCH(gauges.name, gauge_load(&gauges.name) + 8192);    \
 	}
-GAUGE(heap_in_use)
-GAUGE(heap_free)
-GAUGE(heap_released)
-GAUGE(total_alloc)
-GAUGE(total_free)
-GAUGE(pages_in_use)
+#define HEAPGAUGE(name)                                                        \
+	static struct patch heapgauge_##name(void)                             \
+	{                                                                      \
+		atomic_u64 *part = &proc_self()->gauges[HEAPGAUGE_##name];     \
+		return PATCH(*part, gauge_load(part) + 8192);                  \
+	}
+HEAPGAUGE(IN_USE)
+HEAPGAUGE(FREE)
+HEAPGAUGE(RELEASED)
+HEAPGAUGE(TOTAL_ALLOC)
+HEAPGAUGE(TOTAL_FREE)
+HEAPGAUGE(PAGES_IN_USE)
+GAUGE(heap_mapped)
 GAUGE(heap_live)
 GAUGE(mapped_ready)
 GAUGE(stacks_sys)
@@ -945,12 +952,13 @@ static const struct {
     ROW(cache_scav),
     ROW(cache_spans),
     ROW(overflow_bit),
-    ROW(gauge_heap_in_use),
-    ROW(gauge_heap_free),
-    ROW(gauge_heap_released),
-    ROW(gauge_total_alloc),
-    ROW(gauge_total_free),
-    ROW(gauge_pages_in_use),
+    ROW(heapgauge_IN_USE),
+    ROW(heapgauge_FREE),
+    ROW(heapgauge_RELEASED),
+    ROW(heapgauge_TOTAL_ALLOC),
+    ROW(heapgauge_TOTAL_FREE),
+    ROW(heapgauge_PAGES_IN_USE),
+    ROW(gauge_heap_mapped),
     ROW(gauge_heap_live),
     ROW(gauge_mapped_ready),
     ROW(gauge_stacks_sys),

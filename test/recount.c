@@ -166,9 +166,10 @@ static void compare_objects(const rt_memstats *m, const struct recount *r,
 	compare_u64(c, "mallocs", m->mallocs, s.objects + s.frees);
 	compare_u64(c, "frees", m->frees, s.frees);
 	compare_u64(c, "heap_objects", m->heap_objects, s.objects);
-	compare_u64(c, "totalAlloc", gauge_load(&gauges.total_alloc),
+	compare_u64(c, "totalAlloc", heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC),
 		    s.alloc + s.freed);
-	compare_u64(c, "totalFree", gauge_load(&gauges.total_free), s.freed);
+	compare_u64(c, "totalFree", heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+		    s.freed);
 	// Everything is freed inside the collection that finds it dead.
 	compare_u64(c, "heapLive", gauge_load(&gauges.heap_live), s.alloc);
 	compare_u64(c, "large_alloc_count", h->large_alloc_count,
@@ -216,7 +217,7 @@ static void compare_pages(const rt_memstats *m, const struct recount *r,
 		    inuse + idle + stacks + work, arena_used());
 	compare_u64(c, "stack_inuse", m->stack_inuse, stacks);
 	compare_u64(c, "stack_sys", m->stack_sys, stacks);
-	compare_u64(c, "pages_in_use", gauge_load(&gauges.pages_in_use),
+	compare_u64(c, "pages_in_use", heapgauge_sum(HEAPGAUGE_PAGES_IN_USE),
 		    r->heap_pages);
 	compare_u64(c, "pages allocated and scavenged", r->both_pages, 0);
 }
