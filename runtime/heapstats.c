@@ -46,11 +46,13 @@ struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
 void heapstats_release(struct rt_proc *p)
 {
 	if (p) {
-		// Pairs with the acquire in wait_even: the changes are seen.
-		uint32_t seq = atomic_u32_add_release(&p->stats_seq, 1);
+		uint32_t seq = atomic_u32_load_relaxed(&p->stats_seq) + 1;
 
 		if (RT_UNLIKELY(seq % 2 != 0))
 			bad_sequence(seq);
+		// Nobody else writes it.  Pairs with the acquire in
+		// wait_even: the changes are seen.
+		atomic_u32_store_release(&p->stats_seq, seq);
 	} else {
 		rt_unlock(&stats.no_p);
 	}

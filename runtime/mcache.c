@@ -293,7 +293,6 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	}
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
-	mcache_publish_live(mc);
 	// Only now: whoever sweeps the span publishes its frees after these
 	// mallocs.
 	let_go(mc, sc);

@@ -101,16 +101,22 @@ static unsigned run_cap(const struct mspan *s, unsigned first)
 	return first + (slot < page ? (unsigned)(page - slot) : 0) + 1;
 }
 
-// next_allocated is the first bit of line in [from, limit), or limit.
-static unsigned next_allocated(const struct mspan *s, unsigned line,
-			       unsigned from, unsigned limit)
+// word_at is mspan_word for a loop over words.
+RT_INLINE atomic_u64 *word_at(struct pagebits *bits, unsigned line, unsigned w)
 {
-	unsigned w = from / 64;
-	uint64_t keep = ~UINT64_C(0) << (from % 64);
+	return &bits[w / RT_PAGE_WORDS].line[line][w % RT_PAGE_WORDS];
+}
 
-	for (; w * 64 < limit; w++, keep = ~UINT64_C(0)) {
-		uint64_t x =
-		    atomic_u64_load_relaxed(mspan_word(s, line, w)) & keep;
+// next_allocated is the first alloc bit at or after the beginning of word w
+// that lies below limit, or limit.
+static unsigned next_allocated(const struct mspan *s, unsigned w,
+			       unsigned limit)
+{
+	struct pagebits *bits = mspan_bits(s);
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	for (; w * 64 < limit; w++) {
+		uint64_t x = atomic_u64_load_relaxed(word_at(bits, line, w));
 
 		if (x != 0)
 			return (unsigned)base_min(w * 64 + bits_ctz(x), limit);
@@ -124,16 +130,17 @@ static unsigned run_stop(const struct mspan *s, const struct mspan_cursor *c,
 			 unsigned first)
 {
 	uint64_t above = c->taken >> (first % 64);
-	unsigned word_end = c->nread * 64u;
 	unsigned limit = s->nwords * 64u;
 
 	if (c->taken != 0)
-		return above != 0 ? first + bits_ctz(above) : word_end;
+		return above != 0 ? first + bits_ctz(above) : c->nread * 64;
 	// A span of one page needs no cap.
 	if (s->npages > 1)
 		limit = (unsigned)base_min(run_cap(s, first), limit);
-	return next_allocated(s, epoch_alloc_line(epoch_sweepgen()), word_end,
-			      limit);
+	// Nothing was allocated here when it was cached.
+	if (s->alloc_count == 0)
+		return limit;
+	return next_allocated(s, c->nread, limit);
 }
 
 void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
@@ -155,20 +162,19 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 // change_word sets or clears bits of one word.  Only the owner of a cached span
 // writes these words outside a stop, so a plain store does; readers elsewhere
 // see old or new.
-static void change_word(struct mspan *s, unsigned line, unsigned w,
-			uint64_t bits, bool set)
+RT_INLINE void change_word(atomic_u64 *word, uint64_t bits, bool set)
 {
-	atomic_u64 *word = mspan_word(s, line, w);
 	uint64_t old = atomic_u64_load_relaxed(word);
 
 	atomic_u64_store_release(word, set ? old | bits : old & ~bits);
 }
 
 // change_bits sets or clears the slots that begin in [first, stop), which is
-// not empty.  Most runs of a fragmented span lie in one word.
-static void change_bits(struct mspan *s, unsigned first, unsigned stop,
-			bool set)
+// not empty.
+RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
+			   bool set)
 {
+	struct pagebits *bits = mspan_bits(s);
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	const uint64_t *mask = mspan_masks(s);
 	unsigned w = first / 64;
@@ -177,8 +183,8 @@ static void change_bits(struct mspan *s, unsigned first, unsigned stop,
 	uint64_t to = ~UINT64_C(0) >> (63 - (stop - 1) % 64);
 
 	for (; w < last; w++, from = ~UINT64_C(0))
-		change_word(s, line, w, mask[w] & from, set);
-	change_word(s, line, w, mask[w] & from & to, set);
+		change_word(word_at(bits, line, w), mask[w] & from, set);
+	change_word(word_at(bits, line, w), mask[w] & from & to, set);
 }
 
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,

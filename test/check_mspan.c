@@ -323,6 +323,7 @@ static bool runs_agree(struct rng *r, struct mspan *s)
 	struct mspan_run naive = {0};
 
 	fill(r, s);
+	s->alloc_count = mspan_count(s, heap_line());
 	mspan_cursor_start(&c);
 	for (;;) {
 		uint32_t n = naive_run(s, &naive);

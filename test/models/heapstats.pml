@@ -71,7 +71,7 @@ inline raise_seq(p)
 #endif
 }
 
-// heapstats_release: atomic_u32_add_release, behind its own raised seq.
+// heapstats_release: a release store of the only writer, behind its raised seq.
 inline lower_seq(p)
 {
 	atomic { !seq_buffer[p] -> seq[p]++; assert(seq[p] % 2 == 0) }
