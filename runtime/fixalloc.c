@@ -24,7 +24,7 @@ static void *take_freed(struct fixalloc *f)
 {
 	struct fixalloc_free *p = f->list;
 
-	f->list = p->next;
+	f->list = atomic_ptr_load_relaxed(&p->next);
 	if (f->zero)
 		memset(p, 0, f->size);
 	return p;
@@ -61,12 +61,22 @@ void *fixalloc_alloc(struct fixalloc *f)
 
 void fixalloc_free(struct fixalloc *f, void *p)
 {
-	struct fixalloc_free *object = p;
+	struct fixalloc_list one = {0};
 
-	if (f->inuse < f->size)
-		rt_throw_value("fixalloc_free: nothing in use", "size",
-			       f->size);
-	f->inuse -= f->size;
-	object->next = f->list;
-	f->list = object;
+	fixalloc_list_add(&one, p);
+	fixalloc_free_list(f, &one);
+}
+
+void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
+{
+	uint64_t bytes = l->n * f->size;
+
+	if (l->n == 0)
+		return;
+	if (f->inuse < bytes)
+		rt_throw_value("fixalloc_free: more than is in use", "size",
+			       bytes);
+	f->inuse -= bytes;
+	atomic_ptr_store_release(&l->last->next, f->list);
+	f->list = l->first;
 }

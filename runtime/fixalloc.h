@@ -9,8 +9,11 @@
 
 enum { FIXALLOC_CHUNK = 16 << 10 };
 
+// The first word of an object that is free.  Somebody who came late may still
+// read it as what it was, so it is atomic, and stored with a release: whoever
+// sees the link sees what was done before the object was freed.
 struct fixalloc_free {
-	struct fixalloc_free *next;
+	atomic_ptr next;
 };
 
 struct fixalloc {
@@ -32,5 +35,28 @@ void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 // fixalloc_alloc returns NULL when the system refuses a chunk.
 void *fixalloc_alloc(struct fixalloc *f);
 void fixalloc_free(struct fixalloc *f, void *p);
+
+// Objects on their way back, in the order in which they are handed out again.
+// Who fills the list owns it and needs no lock for that; it begins as zeros.
+struct fixalloc_list {
+	struct fixalloc_free *first;
+	struct fixalloc_free *last;
+	uint64_t n;
+};
+
+RT_INLINE void fixalloc_list_add(struct fixalloc_list *l, void *p)
+{
+	struct fixalloc_free *object = p;
+
+	if (l->n++ == 0)
+		l->first = object;
+	else
+		atomic_ptr_store_release(&l->last->next, object);
+	l->last = object;
+}
+
+// fixalloc_free_list frees all objects of a list in a time that does not
+// depend on their number.
+void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l);
 
 #endif

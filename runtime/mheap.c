@@ -2,6 +2,10 @@
 
 #include "runtime/throw.h"
 
+// Runs of pages that go back in one locked operation: a chunk in which half
+// of the pages are dead, every second one, takes four.
+enum { BATCH_RUNS = RT_CHUNK_PAGES / 8 };
+
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
 bool mheap_init(void)
@@ -312,49 +316,102 @@ struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 	return s;
 }
 
-// release_pages gives the pages and structures of a list back.  Neighbours in
-// the list that are neighbours in the heap, as most are after a sweep, go back
-// as one run.
-static void release_pages(struct mspan *list)
+// Spans on their way back.  Neighbours in the list that are neighbours in the
+// heap, as most are after a sweep, go back as one run.
+struct batch {
+	unsigned nruns;
+	uint64_t npages;
+	struct pagealloc_run run[BATCH_RUNS];
+	struct fixalloc_list spans;
+	struct fixalloc_list blocks;
+};
+
+// batch_run adds pages to the last run or as a new one; false: no room.
+static bool batch_run(struct batch *b, uint64_t page, uint64_t npages)
 {
-	uint64_t run = 0;
-	uint64_t n = 0; // pages of the run
+	struct pagealloc_run *next = &b->run[b->nruns];
 
-	rt_lock(&mheap.lock);
-	for (struct mspan *s = list, *next; s; s = next) {
-		uint64_t page = mspan_page(s);
-
-		next = s->next;
-		if (s->use == MSPAN_HEAP && mspan_bits(s) != &arena.lines[page])
-			fixalloc_free(&mheap.blocks, mspan_bits(s));
-		if (n != 0 && page != run + n) {
-			pagealloc_free(&mheap.pages, run, n);
-			n = 0;
-		}
-		if (n == 0)
-			run = page;
-		n += s->npages;
-		spans_give(s);
+	if (b->nruns != 0 && page == next[-1].page + next[-1].npages) {
+		next[-1].npages += npages;
+	} else {
+		if (b->nruns == BATCH_RUNS)
+			return false;
+		*next = (struct pagealloc_run){page, npages};
+		b->nruns++;
 	}
-	pagealloc_free(&mheap.pages, run, n);
+	b->npages += npages;
+	return true;
+}
+
+// batch_pages takes the pages of the first spans of a list, all of one use,
+// and returns the span that had no room.
+static struct mspan *batch_pages(struct batch *b, struct mspan *list,
+				 enum mspan_use use)
+{
+	uint32_t gen = epoch_sweepgen();
+	struct mspan *s;
+
+	b->nruns = 0;
+	b->npages = 0;
+	for (s = list; s; s = s->next) {
+		if (s->use != use || s->alloc_count != 0 || s->cached ||
+		    (use == MSPAN_HEAP &&
+		     atomic_u32_load_relaxed(&s->sweepgen) != gen))
+			rt_throw("mheap.freeSpanLocked - invalid free");
+		if (!batch_run(b, mspan_page(s), s->npages))
+			break;
+	}
+	return s;
+}
+
+// batch_structures takes what describes the spans up to end.  No look-up
+// leads to them any more.
+static void batch_structures(struct batch *b, struct mspan *list,
+			     const struct mspan *end)
+{
+	b->spans = b->blocks = (struct fixalloc_list){0};
+	for (struct mspan *s = list, *next; s != end; s = next) {
+		next = s->next;
+		if (s->use == MSPAN_HEAP &&
+		    mspan_bits(s) != &arena.lines[mspan_page(s)])
+			fixalloc_list_add(&b->blocks, mspan_bits(s));
+		s->use = MSPAN_FREE;
+		fixalloc_list_add(&b->spans, s);
+	}
+}
+
+// batch_release lets others have what a batch holds.
+static void batch_release(const struct batch *b)
+{
+	rt_lock(&mheap.lock);
+	pagealloc_free_runs(&mheap.pages, b->run, b->nruns);
+	fixalloc_free_list(&mheap.blocks, &b->blocks);
+	fixalloc_free_list(&mheap.spans, &b->spans);
 	rt_unlock(&mheap.lock);
+	gauge_add(&gauges.mspan_inuse,
+		  -(int64_t)(b->spans.n * sizeof(struct mspan)));
+}
+
+// free_spans frees a list of spans of one use, a batch at a time.
+static void free_spans(struct rt_proc *p, struct mspan *list,
+		       enum mspan_use use)
+{
+	while (list) {
+		struct batch b;
+		struct mspan *end = batch_pages(&b, list, use);
+
+		for (unsigned i = 0; i < b.nruns; i++)
+			arena_withdraw(b.run[i].page, b.run[i].npages);
+		batch_structures(&b, list, end);
+		count_free(p, use, b.npages);
+		batch_release(&b);
+		list = end;
+	}
 }
 
 void mheap_free(struct rt_proc *p, struct mspan *list)
 {
-	uint64_t npages = 0;
-
-	if (!list)
-		return;
-	for (struct mspan *s = list; s; s = s->next) {
-		if (s->use != MSPAN_HEAP || s->alloc_count != 0 || s->cached ||
-		    atomic_u32_load_relaxed(&s->sweepgen) != epoch_sweepgen())
-			rt_throw("mheap.freeSpanLocked - invalid free");
-		npages += s->npages;
-		arena_withdraw(mspan_page(s), s->npages);
-	}
-	count_free(p, MSPAN_HEAP, npages);
-	release_pages(list);
+	free_spans(p, list, MSPAN_HEAP);
 }
 
 void mheap_free_manual(struct rt_proc *p, struct mspan *s)
@@ -362,9 +419,7 @@ void mheap_free_manual(struct rt_proc *p, struct mspan *s)
 	if (s->use != MSPAN_STACK && s->use != MSPAN_WORK)
 		rt_throw("mheap.freeSpanLocked - invalid stack free");
 	s->next = NULL;
-	arena_withdraw(mspan_page(s), s->npages);
-	count_free(p, s->use, s->npages);
-	release_pages(s);
+	free_spans(p, s, s->use);
 }
 
 struct mspan *mheap_next_span(uint64_t *page)

@@ -362,24 +362,65 @@ uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages, uint64_t *nscav)
 	return found ? s.page : PAGEALLOC_NONE;
 }
 
-void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages)
+// free_bits frees the pages of a run; their summaries are not true after it.
+static void free_bits(struct pagealloc *pa, struct pagealloc_run run)
 {
-	uint64_t limit = range_limit(pa, page, npages);
-	bool changed = false;
+	uint64_t limit = range_limit(pa, run.page, run.npages);
 	struct part part;
 
-	for (uint64_t p = page; p < limit; p += part.n) {
+	for (uint64_t p = run.page; p < limit; p += part.n) {
 		part = part_at(p, limit);
 		require_alloc(pa, part, part.n);
 		pallocbits_clear_range(&pagealloc_chunk(pa, part.chunk)->alloc,
 				       part.i, part.n);
 		scavindex_free(&pa->scav, part.chunk, part.n);
-		changed |= update_leaf(pa, part, CHUNK_FREE);
+	}
+	pa->search_page = base_min(pa->search_page, run.page);
+}
+
+// update_chunks makes the summaries of chunks lo to hi (inclusive) true.
+static void update_chunks(struct pagealloc *pa, uint64_t lo, uint64_t hi)
+{
+	pallocsum *leaf = level_sums(pa, LEAF);
+	bool changed = false;
+
+	for (uint64_t c = lo; c <= hi; c++) {
+		const struct pallocdata *d = pagealloc_chunk(pa, (uint32_t)c);
+		pallocsum sum = pallocbits_summarize(&d->alloc);
+
+		changed |= sum != leaf[c];
+		leaf[c] = sum;
 	}
 	if (changed)
-		walk_up(pa, page / RT_CHUNK_PAGES,
-			(limit - 1) / RT_CHUNK_PAGES);
-	pa->search_page = base_min(pa->search_page, page);
+		walk_up(pa, lo, hi);
+}
+
+void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
+			 unsigned nruns)
+{
+	uint64_t lo = 0, hi = 0; // chunks whose summaries wait
+
+	for (unsigned i = 0; i < nruns; i++) {
+		uint64_t first = run[i].page / RT_CHUNK_PAGES;
+
+		if (i == 0) {
+			lo = first;
+		} else if (first != hi) {
+			update_chunks(pa, lo, hi);
+			lo = first;
+		}
+		free_bits(pa, run[i]);
+		hi = (run[i].page + run[i].npages - 1) / RT_CHUNK_PAGES;
+	}
+	if (nruns != 0)
+		update_chunks(pa, lo, hi);
+}
+
+void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages)
+{
+	struct pagealloc_run run = {page, npages};
+
+	pagealloc_free_runs(pa, &run, 1);
 }
 
 uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,

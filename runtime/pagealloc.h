@@ -52,6 +52,15 @@ uint64_t pagealloc_alloc_range(struct pagealloc *pa, uint64_t page,
 // pagealloc_free gives pages back; they are not scavenged.
 void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages);
 
+// pagealloc_free_runs does so for several runs.  Summaries follow once for
+// neighbours in the array that lie in one chunk.
+struct pagealloc_run {
+	uint64_t page;
+	uint64_t npages;
+};
+void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
+			 unsigned nruns);
+
 // pagealloc_take_block takes every free page of the aligned 64 pages that
 // hold the lowest free page, and returns the first page of the block: bit i
 // of *taken is page i of it, of *scav that it was scavenged.  PAGEALLOC_NONE

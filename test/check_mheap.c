@@ -489,6 +489,36 @@ START_TEST(a_list_of_spans_is_freed_at_once)
 }
 END_TEST
 
+// Of 3000 spans two thirds go, in any order: no two runs of pages are one.
+START_TEST(a_list_without_neighbours_is_freed_at_once)
+{
+	enum { SPANS = 3000 };
+	struct mspan *s[SPANS], *list = NULL;
+
+	for (unsigned i = 0; i < SPANS; i++)
+		s[i] = alloc_class(1 + i % 8, KIND_WORDS);
+	for (unsigned k = 0; k < SPANS; k++) {
+		unsigned i = k * 1009 % SPANS; // each once: 1009 is prime
+
+		if (i % 3 == 0)
+			continue;
+		s[i]->next = list;
+		list = s[i];
+	}
+	mheap_free(self, list);
+	check_heap();
+	ck_assert_uint_eq(now().heap_in_use, SPANS / 3 * PAGE);
+	for (unsigned i = 0; i < SPANS; i++)
+		ck_assert_ptr_eq(arena_span(i), i % 3 == 0 ? s[i] : NULL);
+	for (unsigned i = 0; i < SPANS; i += 3)
+		free_span(s[i]);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+	ck_assert_uint_eq(now().heap_in_use, 0);
+	check_heap();
+}
+END_TEST
+
 START_TEST(spans_are_walked_by_address)
 {
 	struct mspan *s[3] = {
@@ -862,6 +892,7 @@ static void add_spans(TCase *t)
 	tcase_add_test(t, a_large_object_is_found_when_it_is_published);
 	tcase_add_test(t, the_lowest_pages_that_fit_are_taken);
 	tcase_add_test(t, a_list_of_spans_is_freed_at_once);
+	tcase_add_test(t, a_list_without_neighbours_is_freed_at_once);
 	tcase_add_test(t, spans_are_walked_by_address);
 	tcase_add_test(t, cached_pages_count_as_free);
 	tcase_add_test(t, fillings_of_a_cache_double);

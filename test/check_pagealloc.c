@@ -372,6 +372,50 @@ START_TEST(allocation_follows_frees)
 }
 END_TEST
 
+// Runs in any order, of one chunk or of several, are free after one call.
+START_TEST(runs_are_freed_at_once)
+{
+	enum { CHUNKS = 70, RUNS = 200 };
+	struct pagealloc_run run[RUNS];
+	uint64_t at = 0;
+	struct rng r;
+
+	rng_init(&r, "runs_are_freed_at_once");
+	start(CHUNKS, CHUNKS);
+	for (unsigned round = 0; round < 50; round++) {
+		uint64_t npages = 0, nscav;
+		unsigned n = 0;
+
+		expect_alloc(AT(CHUNKS, 0), 0);
+		at = rng_below(&r, 600);
+		while (n < RUNS && at < AT(CHUNKS, 0)) {
+			uint64_t most = rng_below(&r, 8) ? 9 : 4 * CP;
+
+			run[n].page = at;
+			run[n].npages = base_min(1 + rng_below(&r, most),
+						 AT(CHUNKS, 0) - at);
+			npages += run[n].npages;
+			at += run[n++].npages + 1 + rng_below(&r, most);
+		}
+		for (unsigned i = 0; i < n && round % 2; i++) {
+			unsigned k = (unsigned)rng_below(&r, n);
+			struct pagealloc_run other = run[k];
+
+			run[k] = run[i];
+			run[i] = other;
+		}
+		pagealloc_free_runs(&pa, run, n);
+		ck_assert(pagealloc_check(&pa));
+		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
+		while (n-- > 0)
+			pagealloc_alloc_range(&pa, run[n].page, run[n].npages);
+		ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), NONE);
+		pagealloc_free(&pa, 0, AT(CHUNKS, 0));
+	}
+	finish();
+}
+END_TEST
+
 // ---- growth ----
 
 static const uint32_t grow_steps[][6] = {
@@ -988,6 +1032,7 @@ static TCase *tcase_tables(void)
 	tcase_add_loop_test(t, heap_is_exhausted_to_the_last_run, 0,
 			    RT_ARRAY_LEN(exhaust_npages));
 	tcase_add_test(t, allocation_follows_frees);
+	tcase_add_test(t, runs_are_freed_at_once);
 	tcase_add_loop_test(t, growth_extends_one_free_run, 0,
 			    RT_ARRAY_LEN(grow_steps));
 	tcase_add_test(t, growth_joins_the_run_below);

@@ -306,6 +306,27 @@ START_TEST(the_last_freed_comes_first)
 }
 END_TEST
 
+START_TEST(a_freed_list_comes_back_in_its_order)
+{
+	struct fixalloc_list list = {0}, none = {0};
+	char *object[4];
+
+	fixalloc_init(&pool, OBJECT, 8, false, stat);
+	for (int i = 0; i < 4; i++)
+		object[i] = fixalloc_alloc(&pool);
+	fixalloc_free(&pool, object[3]);
+	for (int i = 0; i < 3; i++)
+		fixalloc_list_add(&list, object[i]);
+	ck_assert_uint_eq(pool.inuse, 3 * OBJECT);
+	fixalloc_free_list(&pool, &list);
+	fixalloc_free_list(&pool, &none);
+	ck_assert_uint_eq(pool.inuse, 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_ptr_eq(fixalloc_alloc(&pool), object[i]);
+	ck_assert_ptr_eq(fixalloc_alloc(&pool), object[3] + OBJECT);
+}
+END_TEST
+
 START_TEST(a_zeroing_pool_zeroes_every_use)
 {
 	fixalloc_init(&pool, OBJECT, 8, true, stat);
@@ -372,11 +393,25 @@ END_TEST
 START_TEST(freeing_more_than_was_taken_throws)
 {
 	static uint64_t object[OBJECT / 8];
-	static char what[] = "nothing in use";
+	static char what[] = "more than is in use";
 
 	fixalloc_init(&pool, OBJECT, 8, false, stat);
 	throw_set_handler(exit_if_told, what);
 	fixalloc_free(&pool, object);
+}
+END_TEST
+
+START_TEST(freeing_a_list_of_more_than_was_taken_throws)
+{
+	static uint64_t object[OBJECT / 8];
+	static char what[] = "more than is in use";
+	struct fixalloc_list list = {0};
+
+	fixalloc_init(&pool, OBJECT, 8, false, stat);
+	fixalloc_list_add(&list, fixalloc_alloc(&pool));
+	fixalloc_list_add(&list, object);
+	throw_set_handler(exit_if_told, what);
+	fixalloc_free_list(&pool, &list);
 }
 END_TEST
 
@@ -404,11 +439,14 @@ static TCase *tcase_fixalloc(void)
 
 	tcase_add_test(tc, objects_come_in_chunks);
 	tcase_add_test(tc, the_last_freed_comes_first);
+	tcase_add_test(tc, a_freed_list_comes_back_in_its_order);
 	tcase_add_test(tc, a_zeroing_pool_zeroes_every_use);
 	tcase_add_test(tc, objects_may_be_as_large_as_a_chunk);
 	tcase_add_test(tc, a_refused_object_changes_nothing);
 	tcase_add_loop_exit_test(tc, a_senseless_pool_throws, DIED_AS_EXPECTED,
 				 0, RT_ARRAY_LEN(bad_pools));
+	tcase_add_exit_test(tc, freeing_a_list_of_more_than_was_taken_throws,
+			    DIED_AS_EXPECTED);
 	tcase_add_exit_test(tc, freeing_more_than_was_taken_throws,
 			    DIED_AS_EXPECTED);
 	return tc;

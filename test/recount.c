@@ -97,7 +97,8 @@ static uint64_t fixalloc_bytes(const struct fixalloc *f)
 {
 	uint64_t bytes = f->inuse + f->nchunk;
 
-	for (const struct fixalloc_free *p = f->list; p; p = p->next)
+	for (const struct fixalloc_free *p = f->list; p;
+	     p = atomic_ptr_load_relaxed(&p->next))
 		bytes += f->size;
 	return bytes;
 }
