@@ -71,8 +71,7 @@ static void cache_fill(struct mheap_cache *cache)
 void mheap_cache_flush(struct mheap_cache *cache)
 {
 	rt_lock(&mheap.lock);
-	if (!pagecache_empty(&cache->pages))
-		pagecache_flush(&cache->pages, &mheap.pages);
+	pagecache_flush(&cache->pages, &mheap.pages);
 	while (cache->nspans > 0)
 		spans_give(cache->spans[--cache->nspans]);
 	rt_unlock(&mheap.lock);

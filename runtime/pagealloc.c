@@ -423,12 +423,34 @@ void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages)
 	pagealloc_free_runs(pa, &run, 1);
 }
 
+// block_at is the block that begins with page base.
+static struct part block_at(const struct pagealloc *pa, uint64_t base)
+{
+	uint64_t limit = range_limit(pa, base, PAGEALLOC_BLOCK_PAGES);
+
+	if (base % PAGEALLOC_BLOCK_PAGES != 0)
+		rt_throw_value("pagealloc: no block begins here", "base", base);
+	return part_at(base, limit);
+}
+
+// take_block takes every free page of a block.
+static void take_block(struct pagealloc *pa, struct part block, uint64_t *taken,
+		       uint64_t *scav)
+{
+	struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
+
+	*taken = ~d->alloc.word[block.i / 64];
+	*scav = d->scavenged.word[block.i / 64];
+	pallocdata_alloc_range(d, block.i, block.n);
+	scavindex_alloc(&pa->scav, block.chunk, bits_count(*taken));
+	if (update_leaf(pa, block, CHUNK_FULL))
+		walk_up(pa, block.chunk, block.chunk);
+}
+
 uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,
 			      uint64_t *scav)
 {
 	struct search s = {.npages = 1};
-	struct pallocdata *d;
-	struct part block;
 	uint64_t base;
 
 	*taken = *scav = 0;
@@ -437,28 +459,33 @@ uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,
 		return PAGEALLOC_NONE;
 	}
 	base = base_align_down(s.page, PAGEALLOC_BLOCK_PAGES);
-	block = part_at(base, base + PAGEALLOC_BLOCK_PAGES);
-	d = pagealloc_chunk(pa, block.chunk);
-	*taken = ~d->alloc.word[block.i / 64];
-	*scav = d->scavenged.word[block.i / 64];
-	pallocdata_alloc_range(d, block.i, block.n);
-	scavindex_alloc(&pa->scav, block.chunk, bits_count(*taken));
-	if (update_leaf(pa, block, CHUNK_FULL))
-		walk_up(pa, block.chunk, block.chunk);
+	take_block(pa, block_at(pa, base), taken, scav);
 	// The lowest free page was in the block, which now is full.
 	pa->search_page = base + PAGEALLOC_BLOCK_PAGES;
 	return base;
 }
 
+bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
+			    uint64_t *taken, uint64_t *scav)
+{
+	struct part block = block_at(pa, base);
+	const struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
+	unsigned w = block.i / 64;
+
+	*taken = *scav = 0;
+	if ((d->alloc.word[w] | d->scavenged.word[w]) == ~UINT64_C(0))
+		return false;
+	take_block(pa, block, taken, scav);
+	return true;
+}
+
 void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
 			 uint64_t scav)
 {
-	uint64_t limit = range_limit(pa, base, PAGEALLOC_BLOCK_PAGES);
-	struct part block = part_at(base, limit);
+	struct part block = block_at(pa, base);
 	struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
 
-	if (base % PAGEALLOC_BLOCK_PAGES != 0 || scav & ~taken ||
-	    taken & ~d->alloc.word[block.i / 64])
+	if (scav & ~taken || taken & ~d->alloc.word[block.i / 64])
 		rt_throw_value("pagealloc_put_block: pages were not taken",
 			       "base", base);
 	d->alloc.word[block.i / 64] &= ~taken;

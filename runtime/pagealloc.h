@@ -64,10 +64,16 @@ void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
 // pagealloc_take_block takes every free page of the aligned 64 pages that
 // hold the lowest free page, and returns the first page of the block: bit i
 // of *taken is page i of it, of *scav that it was scavenged.  PAGEALLOC_NONE
-// and no bits if no page is free.  pagealloc_put_block gives the pages back
-// as they were.
+// and no bits if no page is free.
 uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,
 			      uint64_t *scav);
+
+// pagealloc_retake_block does so with the block at page base, if one of its
+// free pages has memory behind it; false, and no bits, if none has.
+bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
+			    uint64_t *taken, uint64_t *scav);
+
+// pagealloc_put_block gives pages of a block back as they were.
 void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
 			 uint64_t scav);
 

@@ -20,6 +20,33 @@ uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav)
 	return c->base + i;
 }
 
+// remember makes a block the latest; the oldest is forgotten.
+static void remember(struct pagecache *c, uint64_t base)
+{
+	uint64_t latest = base;
+
+	for (unsigned i = 0; i < c->nrecent; i++) {
+		uint64_t later = c->recent[i];
+
+		c->recent[i] = latest;
+		if (later == base)
+			return;
+		latest = later;
+	}
+	if (c->nrecent < PAGECACHE_RECENT)
+		c->recent[c->nrecent++] = latest;
+}
+
+// take_block takes pages for an empty cache and returns their block.
+static uint64_t take_block(struct pagecache *c, struct pagealloc *pa)
+{
+	for (unsigned i = 0; i < c->nrecent; i++)
+		if (pagealloc_retake_block(pa, c->recent[i], &c->cache,
+					   &c->scav))
+			return c->recent[i];
+	return pagealloc_take_block(pa, &c->cache, &c->scav);
+}
+
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa)
 {
 	uint64_t base;
@@ -27,8 +54,11 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa)
 	if (!pagecache_empty(c))
 		rt_throw_value("pagecache_fill: cache is not empty", "cache",
 			       c->cache);
-	base = pagealloc_take_block(pa, &c->cache, &c->scav);
-	c->base = base == PAGEALLOC_NONE ? 0 : base;
+	base = take_block(c, pa);
+	if (base == PAGEALLOC_NONE)
+		return;
+	c->base = base;
+	remember(c, base);
 }
 
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages)

@@ -4,6 +4,12 @@
 // are marked allocated in the page allocator; they still count as free or
 // released.  Allocation and freeing here need no lock; filling and flushing
 // need the heap lock.
+//
+// Memory is cheapest for the core that last wrote to it.  So a cache remembers
+// the blocks that it was filled from, and asks for the latest of them first:
+// what a collection frees of them comes back to the P that dirtied it, and
+// the part that it dirtied last is still near.  The blocks are not held; any
+// P whose lowest free page is there takes them.
 #ifndef RUNTIME_PAGECACHE_H
 #define RUNTIME_PAGECACHE_H
 
@@ -12,12 +18,15 @@
 enum {
 	PAGECACHE_PAGES = PAGEALLOC_BLOCK_PAGES,
 	PAGECACHE_MAX_NPAGES = PAGECACHE_PAGES / 4, // used below this
+	PAGECACHE_RECENT = 8, // blocks: 4 MiB, as large as a core's own cache
 };
 
 struct pagecache {
 	uint64_t base;	// first page of the block
 	uint64_t cache; // bit i: page base + i is ours and free
 	uint64_t scav;	// bit i: and it is scavenged
+	unsigned nrecent;
+	uint64_t recent[PAGECACHE_RECENT]; // bases of blocks, the latest first
 };
 
 RT_INLINE bool pagecache_empty(const struct pagecache *c)
@@ -29,15 +38,16 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 // there are none; *nscav tells how many of them were scavenged.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
-// pagecache_fill takes all free pages of the block of the lowest free page.
-// The cache is empty before; it stays so if there is no free page.
+// pagecache_fill takes all free pages of the latest block that has some with
+// memory behind them, else of the block of the lowest free page.  The cache
+// is empty before; it stays so if there is no free page.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa);
 
 // pagecache_keep gives all but the lowest npages pages back.
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
-// pagecache_flush gives every page back, scavenged ones as such, and leaves
-// the cache empty.
+// pagecache_flush gives every page back, scavenged ones as such, leaves the
+// cache empty, and forgets its blocks.
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
 #endif

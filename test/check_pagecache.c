@@ -278,6 +278,112 @@ START_TEST(flushed_pages_are_found_by_the_allocator)
 }
 END_TEST
 
+// ---- blocks that a cache remembers ----
+
+// drain takes all that a cache has got.
+static void drain(struct pagecache *pc)
+{
+	uint64_t nscav;
+
+	while (!pagecache_empty(pc))
+		pagecache_alloc(pc, 1, &nscav);
+}
+
+// expect_fill fills an empty cache and drains it: all pages of a block.
+static void expect_fill(struct pagecache *pc, uint32_t block)
+{
+	pagecache_fill(pc, &pa);
+	ck_assert_uint_eq(pc->base, block * UINT64_C(64));
+	ck_assert_uint_ne(pc->cache, 0);
+	drain(pc);
+	ck_assert(pagealloc_check(&pa));
+}
+
+static void free_blocks(uint32_t from, uint32_t n)
+{
+	pagealloc_free(&pa, from * UINT64_C(64), n * UINT64_C(64));
+}
+
+START_TEST(what_was_filled_from_last_is_asked_first)
+{
+	struct pagecache pc = {0}, other = {0};
+
+	start(2);
+	free_blocks(2, 3);
+	expect_fill(&pc, 2);
+	expect_fill(&pc, 3);
+	expect_fill(&pc, 4);
+	free_blocks(0, 8); // 0, 1 and 5 to 7 are somebody else's
+	expect_fill(&pc, 4);
+	expect_fill(&pc, 3);
+	expect_fill(&other, 0);
+	expect_fill(&pc, 2);
+	expect_fill(&pc, 1);
+	expect_fill(&other, 5);
+	expect_fill(&pc, 6);
+	free_block(2, 1, 0); // one page
+	free_block(4, 1, 0);
+	free_blocks(5, 1);
+	expect_fill(&other, 5);
+	expect_fill(&pc, 2); // after 6 and 1, in which nothing is free
+	expect_fill(&pc, 4);
+	pagecache_fill(&pc, &pa);
+	ck_assert_uint_eq(pc.base, 7 * UINT64_C(64));
+	drain(&pc);
+	finish();
+}
+END_TEST
+
+// Memory that was given back is no core's: the lowest is taken.
+START_TEST(a_block_that_was_given_back_is_no_reason)
+{
+	struct pagecache pc = {0};
+
+	start(1);
+	free_blocks(3, 1);
+	expect_fill(&pc, 3);
+	free_block(3, ALL, ALL);
+	free_blocks(1, 1);
+	expect_fill(&pc, 1);
+	expect_fill(&pc, 3);
+	free_block(3, ALL, ~UINT64_C(1));
+	free_blocks(0, 1);
+	expect_fill(&pc, 3); // its first page has memory
+	finish();
+}
+END_TEST
+
+START_TEST(the_oldest_block_is_forgotten)
+{
+	struct pagecache pc = {0};
+
+	start(2);
+	free_blocks(1, PAGECACHE_RECENT + 1);
+	for (uint32_t block = 1; block <= PAGECACHE_RECENT + 1; block++)
+		expect_fill(&pc, block);
+	free_blocks(0, 2); // 0 and the oldest
+	expect_fill(&pc, 0);
+	free_blocks(2, 1); // forgotten for 0
+	expect_fill(&pc, 1);
+	expect_fill(&pc, 2);
+	finish();
+}
+END_TEST
+
+START_TEST(a_flushed_cache_forgets)
+{
+	struct pagecache pc = {0};
+
+	start(1);
+	free_blocks(5, 1);
+	expect_fill(&pc, 5);
+	pagecache_flush(&pc, &pa);
+	free_blocks(4, 2);
+	expect_fill(&pc, 4);
+	finish();
+}
+END_TEST
+
 // ---- several caches at work ----
 
 enum { NCACHES = 6, NCHUNKS = 3, NPAGES = NCHUNKS * CP };
@@ -418,6 +524,10 @@ static Suite *suite_pagecache(void)
 	tcase_add_test(t, flush_keeps_what_was_allocated);
 	tcase_add_test(t, flush_of_an_empty_cache_changes_nothing);
 	tcase_add_test(t, flushed_pages_are_found_by_the_allocator);
+	tcase_add_test(t, what_was_filled_from_last_is_asked_first);
+	tcase_add_test(t, a_block_that_was_given_back_is_no_reason);
+	tcase_add_test(t, the_oldest_block_is_forgotten);
+	tcase_add_test(t, a_flushed_cache_forgets);
 	tcase_add_test(t, random_work_leaks_no_page);
 	tcase_add_test_raise_signal(t, filling_a_full_cache_is_found_out,
 				    SIGABRT);
