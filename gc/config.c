@@ -22,6 +22,8 @@ static const rt_config defaults = {
     .stop_signal = 0,
     .stop_grace_us = 100,
     .past_end = 1,
+    .huge_pages = 1,
+    .populate = 1,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
@@ -71,6 +73,8 @@ static const struct field fields[] = {
     FIELD(align8, FIELD_U8, true, 0, 1),
     FIELD(concurrent, FIELD_U8, false, 0, 0),
     FIELD(no_attach, FIELD_U8, false, 0, 1),
+    FIELD(huge_pages, FIELD_U8, true, 0, 1),
+    FIELD(populate, FIELD_U8, true, 0, 1),
 };
 
 static size_t field_width(const struct field *f)

@@ -31,11 +31,12 @@ static bool memory_init(const rt_config *c)
 	sysmem_init();
 	if (!arena_init(c->max_heap))
 		return false;
-	if (!mheap_init()) {
+	if (!mheap_init(c->populate != 0)) {
 		arena_fini();
 		return false;
 	}
 	arena.align8 = c->align8 != 0;
+	arena.huge_pages = c->huge_pages != 0;
 	return true;
 }
 

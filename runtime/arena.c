@@ -115,7 +115,7 @@ bool arena_grow(uint32_t nchunks)
 	// is not worth a huge page of which it would touch a corner.
 	if (used == 0)
 		used = RT_CHUNK_SIZE;
-	if (bytes > used)
+	if (bytes > used && arena.huge_pages)
 		sysmem_huge_pages((void *)(arena.base + used), bytes - used);
 	atomic_u64_store_release(&arena.used, bytes);
 	return true;

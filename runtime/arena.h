@@ -86,6 +86,7 @@ struct arena {
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
 	bool align8;		  // the classes of 8 and 24 bytes are in use
+	bool huge_pages;	  // are advised
 	struct systable table[4]; // behind the four above
 };
 

@@ -8,8 +8,9 @@ enum { BATCH_RUNS = RT_CHUNK_PAGES / 8 };
 
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
-bool mheap_init(void)
+bool mheap_init(bool populate)
 {
+	atomic_u32_store_relaxed(&mheap.populate, populate);
 	// Not zeroed: a late popper of mcentral may read a freed span's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
@@ -124,6 +125,8 @@ struct grant {
 	struct mspan *span;
 	uint64_t page;
 	uint64_t nscav; // of its pages, those that were given back or fresh
+	bool zero;	// they read as zero
+	bool cached;	// they come from the block of the P's cache
 };
 
 // take_cached takes a span and pages from a P's cache, without a lock.
@@ -135,6 +138,8 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	g->page = pagecache_alloc(&cache->pages, (unsigned)npages, &g->nscav);
 	if (g->page == PAGEALLOC_NONE)
 		return false;
+	g->zero = pagecache_is_zero(&cache->pages, g->page, (unsigned)npages);
+	g->cached = true;
 	g->span = cache->spans[--cache->nspans];
 	return true;
 }
@@ -156,6 +161,9 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 		spans_give(g->span);
 		return false;
 	}
+	// Fresh memory and memory that was given back reads as zero.
+	g->zero = g->nscav == npages;
+	g->cached = false;
 	return true;
 }
 
@@ -225,7 +233,43 @@ static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
 	heapstats_release(p);
 }
 
+// count_populated counts free pages that have memory behind them again.
+static void count_populated(struct rt_proc *p, uint64_t npages)
+{
+	uint64_t bytes = npages << RT_PAGE_SHIFT;
+	struct heapstats_delta *d;
+
+	sysmem_used(bytes);
+	heapgauge_add(p, HEAPGAUGE_RELEASED, -(int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_FREE, (int64_t)bytes);
+	d = heapstats_acquire(p);
+	heapstats_add(&d->committed, bytes);
+	heapstats_add(&d->released, -bytes);
+	heapstats_release(p);
+}
+
 // ---- spans ----
+
+// populate has the system bring in fresh pages that a P has just taken, and
+// those in its cache that come next.  It may take a tenth of a millisecond,
+// so no lock is held.
+static void populate(struct rt_proc *p, struct mheap_cache *cache,
+		     uint64_t page, uint64_t npages)
+{
+	uint64_t next = page + npages;
+	unsigned ahead =
+	    pagecache_scavenged(&cache->pages, next, MHEAP_POPULATE);
+
+	if (ahead == 0 || atomic_u32_load_relaxed(&mheap.populate) == 0)
+		return;
+	if (!sysmem_populate((void *)arena_page_address(page),
+			     (npages + ahead) << RT_PAGE_SHIFT)) {
+		atomic_u32_store_relaxed(&mheap.populate, 0);
+		return;
+	}
+	pagecache_populated(&cache->pages, next, ahead);
+	count_populated(p, ahead);
+}
 
 static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 				uint64_t npages, enum mspan_use use)
@@ -236,9 +280,10 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 		return NULL;
 	g.span->base = arena_page_address(g.page);
 	g.span->npages = npages;
-	// Fresh memory and memory that was given back reads as zero.
-	g.span->needzero = g.nscav != npages;
+	g.span->needzero = !g.zero;
 	count_alloc(p, use, npages, g.nscav);
+	if (g.cached && g.nscav != 0 && cache->filling >= MHEAP_POPULATE)
+		populate(p, cache, g.page, npages);
 	return g.span;
 }
 
@@ -386,9 +431,9 @@ static void batch_release(const struct batch *b)
 	pagealloc_free_runs(&mheap.pages, b->run, b->nruns);
 	fixalloc_free_list(&mheap.blocks, &b->blocks);
 	fixalloc_free_list(&mheap.spans, &b->spans);
+	gauge_add_locked(&gauges.mspan_inuse,
+			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
 	rt_unlock(&mheap.lock);
-	gauge_add(&gauges.mspan_inuse,
-		  -(int64_t)(b->spans.n * sizeof(struct mspan)));
 }
 
 // free_spans frees a list of spans of one use, a batch at a time.

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// From linux/prctl.h, whose older versions lack them.
-enum { SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
+// From linux/prctl.h and linux/mman.h, whose older versions lack them.
+enum { SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0, POPULATE_WRITE = 23 };
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
 
@@ -168,6 +168,13 @@ int oscall_huge_pages(void *p, size_t n)
 	int error = refused(OSCALL_ADVISE);
 
 	return error ? error : result(madvise(p, n, MADV_HUGEPAGE));
+}
+
+int oscall_populate(void *p, size_t n)
+{
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, POPULATE_WRITE));
 }
 
 int oscall_dump(void *p, size_t n, bool on)

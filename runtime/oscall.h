@@ -60,6 +60,7 @@ int oscall_unmap(void *p, size_t n);
 int oscall_release(void *p, size_t n);
 
 int oscall_huge_pages(void *p, size_t n);    // madvise HUGEPAGE
+int oscall_populate(void *p, size_t n);	     // madvise POPULATE_WRITE
 int oscall_dump(void *p, size_t n, bool on); // madvise DODUMP, DONTDUMP
 
 // oscall_set_name names a mapping in /proc/self/maps: "rtheap: <name>".

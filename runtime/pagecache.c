@@ -20,6 +20,24 @@ uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav)
 	return c->base + i;
 }
 
+unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
+			     unsigned max)
+{
+	unsigned i = (unsigned)(page - c->base);
+	unsigned n = 0;
+
+	while (n < max && i + n < PAGECACHE_PAGES && c->scav >> (i + n) & 1)
+		n++;
+	return n;
+}
+
+void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages)
+{
+	unsigned i = (unsigned)(page - c->base);
+
+	c->scav &= ~bits_mask(i, i + npages);
+}
+
 // remember makes a block the latest; the oldest is forgotten.
 static void remember(struct pagecache *c, uint64_t base)
 {
@@ -58,6 +76,7 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa)
 	if (base == PAGEALLOC_NONE)
 		return;
 	c->base = base;
+	c->zero = c->scav;
 	remember(c, base);
 }
 

@@ -25,6 +25,7 @@ struct pagecache {
 	uint64_t base;	// first page of the block
 	uint64_t cache; // bit i: page base + i is ours and free
 	uint64_t scav;	// bit i: and it is scavenged
+	uint64_t zero;	// bit i: it was zero when it came; 1 where scav is
 	unsigned nrecent;
 	uint64_t recent[PAGECACHE_RECENT]; // bases of blocks, the latest first
 };
@@ -37,6 +38,23 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 // pagecache_alloc takes npages (at least 1) pages in a row, PAGEALLOC_NONE if
 // there are none; *nscav tells how many of them were scavenged.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
+
+// pagecache_is_zero tells whether pages that were just taken read as zero.
+RT_INLINE bool pagecache_is_zero(const struct pagecache *c, uint64_t page,
+				 unsigned npages)
+{
+	unsigned i = (unsigned)(page - c->base);
+	uint64_t mask = bits_mask(i, i + npages);
+
+	return (c->zero & mask) == mask;
+}
+
+// pagecache_scavenged is the number of scavenged pages in a row from page on,
+// which is in the block or its end; at most max.  pagecache_populated notes
+// that they have memory behind them now, which reads as zero.
+unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
+			     unsigned max);
+void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages);
 
 // pagecache_fill takes all free pages of the latest block that has some with
 // memory behind them, else of the block of the lowest free page.  The cache

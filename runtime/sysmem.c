@@ -136,6 +136,14 @@ void sysmem_used(size_t n)
 	ready_add((int64_t)n);
 }
 
+bool sysmem_populate(void *p, size_t n)
+{
+	uintptr_t base = base_align_down((uintptr_t)p, page_size);
+	uintptr_t limit = sysmem_round((uintptr_t)p + n);
+
+	return oscall_populate((void *)base, limit - base) == 0;
+}
+
 bool sysmem_unused(void *p, size_t n)
 {
 	if (!is_aligned(p, page_size) || n % page_size != 0)

@@ -50,6 +50,12 @@ void sysmem_unmap(void *p, size_t n, atomic_u64 *stat);
 
 void sysmem_used(size_t n);
 
+// sysmem_populate has the system put memory behind [p, p+n), and the rest of
+// the physical pages there, at once: that costs less than a fault for each.
+// What has memory keeps it; the rest reads as zero.  It counts nothing.
+// False: refused, as by Linux before 5.14.
+bool sysmem_populate(void *p, size_t n);
+
 // sysmem_unused gives the memory behind [p, p+n) back to the system, whole
 // physical pages; false, and nothing counted, when refused.
 bool sysmem_unused(void *p, size_t n);

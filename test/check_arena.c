@@ -385,6 +385,27 @@ START_TEST(growth_is_counted_as_released_and_tables_follow)
 }
 END_TEST
 
+// Beyond the first chunk, and where it is wanted.
+START_TEST(huge_pages_are_advised_when_the_heap_grows)
+{
+	uint64_t calls[2];
+
+	for (int on = 0; on < 2; on++) {
+		begin();
+		ck_assert(arena_init(RT_ARENA_SIZE));
+		arena.huge_pages = on;
+		ck_assert(arena_grow(1));
+		oscall_fail(OSCALL_ADVISE, 1, 0, 0);
+		ck_assert(arena_grow(2));
+		ck_assert(arena_grow(3));
+		calls[on] = oscall_count(OSCALL_ADVISE);
+		arena_fini();
+		expect_maps_as_before();
+	}
+	ck_assert_uint_eq(calls[1], calls[0] + 2);
+}
+END_TEST
+
 // What the heap gains for a request that cannot be met stays with it, counted;
 // tables for all of it would be a sixtieth.
 START_TEST(memory_is_refused_before_there_are_tables_for_it)
@@ -569,6 +590,7 @@ static Suite *suite_arena(void)
 				    2);
 	}
 	tcase_add_test(tc, growth_is_counted_as_released_and_tables_follow);
+	tcase_add_test(tc, huge_pages_are_advised_when_the_heap_grows);
 	tcase_add_test(tc, memory_is_refused_before_there_are_tables_for_it);
 	tcase_add_loop_test(tc, memory_without_tables_is_not_counted, 0, 2);
 	tcase_add_test(tc, refused_growth_can_be_tried_again);

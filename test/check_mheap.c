@@ -3,6 +3,7 @@
 #include <rt/rt.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "runtime/bits.h"
 #include "runtime/oscall.h"
@@ -87,7 +88,7 @@ static bool same_row(struct row a, struct row b)
 	return memcmp(&a, &b, sizeof a) == 0;
 }
 
-static void begin(void)
+static void begin_with(bool populate)
 {
 	rt_config c;
 
@@ -95,8 +96,20 @@ static void begin(void)
 	c.max_heap = RANGE;
 	c.align8 = 1; // the class of 8 bytes is in use
 	c.double_check = RT_CHECK_FATAL;
+	c.populate = populate;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	self = proc_self();
+}
+
+// begin makes a heap in which nothing is resident that is not in use.
+static void begin(void)
+{
+	begin_with(false);
+}
+
+static void begin_populating(void)
+{
+	begin_with(true);
 }
 
 static void end(void)
@@ -670,6 +683,89 @@ END_TEST
 
 // ---- the end of the range ----
 
+// ---- populating ----
+
+// resident is the number of pages from base on, up to n, that have memory.
+static unsigned resident(uintptr_t base, unsigned n)
+{
+	unsigned char vec[RT_PAGE_SIZE / 4096];
+	unsigned i = 0;
+
+	while (i < n && mincore((void *)(base + i * PAGE), PAGE, vec) == 0 &&
+	       vec[0] & 1)
+		i++;
+	return i;
+}
+
+// The first page of a run that is not resident is taken, and those that come
+// next are brought in with it: free, zero, and no longer released.
+START_TEST(fresh_pages_are_populated_ahead)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+	uint64_t ahead = MHEAP_POPULATE;
+	struct mspan *s;
+
+	alloc_page(NULL); // so that there are free pages to cache
+	s = alloc_page(&cache);
+	if (!atomic_u32_load_relaxed(&mheap.populate))
+		return; // this kernel is too old
+	for (uint64_t used = 2; used <= 2 + MHEAP_POPULATE; used++) {
+		ck_assert_uint_ge(resident(s->base, 64), ahead + 1);
+		expect((struct row){.released = CHUNK - (ahead + 2) * PAGE,
+				    .committed = (ahead + 2) * PAGE,
+				    .in_heap = used * PAGE,
+				    .heap_released = CHUNK - (ahead + 2) * PAGE,
+				    .heap_free = (ahead + 2 - used) * PAGE,
+				    .heap_in_use = used * PAGE,
+				    .mapped = (ahead + 2) * PAGE,
+				    .sys = CHUNK});
+		ck_assert(!alloc_page(&cache)->needzero);
+	}
+	ck_assert_uint_eq(now().heap_free, ahead * PAGE);
+	mheap_cache_flush(&cache);
+	ck_assert_uint_eq(now().heap_free, ahead * PAGE);
+	ck_assert_uint_eq(scavenge_run(self, CHUNK, true), ahead * PAGE);
+	check_heap();
+}
+END_TEST
+
+START_TEST(what_may_not_be_used_is_not_populated)
+{
+	struct mheap_cache cache = {0};
+	struct mspan *large;
+
+	alloc_page(NULL); // so that there are free pages to cache
+	for (;;) {
+		alloc_page(&cache);
+		if (cache.filling >= MHEAP_POPULATE)
+			break;
+		ck_assert_uint_eq(now().heap_free, 0);
+	}
+	large = mheap_alloc_large(self, &cache, KIND_NOSCAN, 2 * CHUNK);
+	ck_assert_uint_eq(resident(large->base + 2 * CHUNK - PAGE, 1), 0);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+// A refusal counts nothing, and is the last question.
+START_TEST(refused_populating_is_not_tried_again)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	alloc_page(NULL);
+	oscall_fail(OSCALL_ADVISE, 1, 1, 22);
+	for (unsigned i = 2; i < 50; i++) {
+		ck_assert(!alloc_page(&cache)->needzero);
+		ck_assert_uint_eq(now().heap_free, 0);
+		ck_assert_uint_eq(now().committed, i * PAGE);
+	}
+	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), 1);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
 START_TEST(what_exceeds_the_range_is_refused)
 {
 	static const size_t request[] = {RANGE + 1, (size_t)1 << 40,
@@ -878,6 +974,16 @@ static void add_throws(TCase *t)
 				    SIGABRT);
 }
 
+static void add_populating(TCase *t)
+{
+	tcase_add_checked_fixture(t, begin_populating, NULL);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, fresh_pages_are_populated_ahead);
+	tcase_add_test(t, what_may_not_be_used_is_not_populated);
+	tcase_add_test(t, refused_populating_is_not_tried_again);
+	tcase_add_test(t, any_order_of_requests_adds_up);
+}
+
 static void add_spans(TCase *t)
 {
 	tcase_add_checked_fixture(t, begin, NULL);
@@ -911,10 +1017,12 @@ static Suite *suite_mheap(void)
 {
 	Suite *s = suite_create("mheap");
 	TCase *spans = tcase_create("spans");
+	TCase *populating = tcase_create("populating");
 	TCase *refusals = tcase_create("refusals");
 	TCase *throws = tcase_create("throws");
 
 	add_spans(spans);
+	add_populating(populating);
 	tcase_set_timeout(refusals, 60);
 	tcase_add_loop_test(refusals, refused_growth_moves_nothing_but_tables,
 			    0, WANTS);
@@ -922,6 +1030,7 @@ static Suite *suite_mheap(void)
 	tcase_add_test(refusals, refused_reservation_leaves_nothing_behind);
 	add_throws(throws);
 	suite_add_tcase(s, spans);
+	suite_add_tcase(s, populating);
 	suite_add_tcase(s, refusals);
 	suite_add_tcase(s, throws);
 	return s;

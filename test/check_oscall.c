@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,6 +149,7 @@ START_TEST(refusals_of_the_system_are_told)
 	ck_assert_int_eq(oscall_release(block + 1, page), EINVAL);
 	ck_assert_int_eq(oscall_dump(block + 1, page, true), EINVAL);
 	ck_assert_int_eq(oscall_huge_pages(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_populate(block + 1, page), EINVAL);
 	ck_assert_int_ne(oscall_set_name(block + 1, page, "x"), 0);
 }
 END_TEST
@@ -171,6 +173,21 @@ START_TEST(huge_page_advice_is_taken)
 		ck_assert(has_flag(block, " hg"));
 	else
 		ck_assert_int_eq(error, EINVAL);
+}
+END_TEST
+
+// A kernel may be too old for it.
+START_TEST(populated_pages_are_resident)
+{
+	unsigned char resident[4];
+	int error = oscall_populate(block, 3 * page);
+
+	ck_assert(error == 0 || error == EINVAL);
+	ck_assert_int_eq(mincore(block, 4 * page, resident), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(resident[i] & 1, error == 0);
+	for (size_t i = 0; i < 4 * page; i++)
+		ck_assert_int_eq(block[i], 0);
 }
 END_TEST
 
@@ -962,6 +979,7 @@ static void add_memory(TCase *t)
 	tcase_add_test(t, refusals_of_the_system_are_told);
 	tcase_add_test(t, dump_advice_is_taken_and_taken_back);
 	tcase_add_test(t, huge_page_advice_is_taken);
+	tcase_add_test(t, populated_pages_are_resident);
 	tcase_add_test(t, mapping_gets_its_name);
 }
 

@@ -125,6 +125,21 @@ typedef struct rt_config {
 
 	/* 1: rt_init does not attach its caller.  Default 0. */
 	uint8_t no_attach;
+
+	/*
+	 * 1: the system is advised to use huge pages (of 2 MiB, usually) for
+	 * the heap beyond its first 4 MiB.  0: it is not.  Default 1.
+	 */
+	uint8_t huge_pages;
+
+	/*
+	 * 1: memory that a thread will use soon is asked of the system in one
+	 * call for up to 512 KiB, where Linux can (5.14 and later), and counts
+	 * as free until it is used.  A thread gets at most as much ahead as it
+	 * has used before.  0: every page is brought in by its first use.
+	 * Default 1.
+	 */
+	uint8_t populate;
 } rt_config;
 
 /*
@@ -147,11 +162,11 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *   RTMEMLIMIT  a size, or "off"                        memory_limit
  *   RTDEBUG     name=value,name=value...                the field of the name
  *
- * The names are align8 past_end double_check gc_threads max_procs heap_min
- * heap_headroom max_heap stop_grace_us stop_signal.  Values have the ranges
- * of rt_config.  A size is a decimal number of bytes, or one followed by B,
- * KiB, MiB, GiB or TiB; other values are decimal numbers.  An empty variable
- * counts as unset, the last of several items of a name counts.
+ * The names are align8 past_end huge_pages populate double_check gc_threads
+ * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal.  Values
+ * have the ranges of rt_config.  A size is a decimal number of bytes, or one
+ * followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers.  An
+ * empty variable counts as unset, the last of several items of a name counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing, as does a variable of more than 4095 characters;
