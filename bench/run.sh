@@ -1,42 +1,56 @@
 #!/bin/sh
 # run.sh - runs the benches and prints what they measure, the machine first.
 #
-# usage: srcdir=DIR CC=... CXX=... bench/run.sh [PROGRAM...]
+# usage: srcdir=DIR CC=... CXX=... bench/run.sh
 #
-# From the directory of the build; by default every bench/bench_* there is.
-# Takes about a minute on an idle machine.
+# Runs in the directory of the build.  RT_BENCHES in the environment is a list
+# of what to run: memstats, alloc, mark and trees, which take times, and count,
+# which counts instructions.  All of it takes about two minutes on an idle
+# machine.
 set -eu
 srcdir=${srcdir:-.}
+benches=${RT_BENCHES:-memstats alloc mark trees count}
 
 cpu() {
 	name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 	echo "${name:-$(uname -m)}"
 }
 
+# script NAME ARGUMENT...: what a script of ours prints, which may be why it
+# was skipped (77).
+script() {
+	name=$1
+	shift
+	"${SHELL:-/bin/sh}" "$srcdir/bench/$name" "$@" || [ $? -eq 77 ]
+}
+
+count() {
+	printf '\n%-38s %12s\n' "one inline allocation" instructions
+	script inline.sh | awk '
+		NF == 3 { printf "%-38s %12s\n", $1 ", " $2, $3; next }
+		{ print }'
+	printf '\n%-38s %12s\n' "all that is executed" instructions
+	script count.sh bench/bench_count | awk '
+		$1 + 0 {
+			count = $1
+			sub(/^[^ ]* /, "")
+			printf "%-38s %12s\n", $0, count
+			next
+		}
+		{ print }'
+}
+
 echo "machine: $(cpu), $(getconf _NPROCESSORS_ONLN) CPUs," \
 	"$(uname -sr), $(date -u '+%Y-%m-%d %H:%M UTC')"
 echo "load: $(cut -d ' ' -f 1-3 /proc/loadavg)" \
 	"(above a few tenths, times are of the load too)"
-
-if [ $# = 0 ]; then
-	for program in bench_memstats bench_alloc bench_mark bench_trees; do
-		[ ! -x "bench/$program" ] || set -- "$@" "bench/$program"
-	done
-fi
-for program in "$@"; do
-	case $program in
-	*/*) "$program" ;;
-	*) "./$program" ;;
+for bench in $benches; do
+	case $bench in
+	memstats | alloc | mark | trees) "bench/bench_$bench" ;;
+	count) count ;;
+	*)
+		echo "run.sh: RT_BENCHES: there is no $bench" >&2
+		exit 2
+		;;
 	esac
 done
-
-printf '\n%-38s %12s\n' "one inline allocation" instructions
-if counts=$("${SHELL:-/bin/sh}" "$srcdir/bench/inline.sh"); then
-	echo "$counts" | while read -r language loop count; do
-		printf '%-38s %12s\n' "$language, $loop" "$count"
-	done
-elif [ $? -eq 77 ]; then
-	echo "$counts"
-else
-	exit 1
-fi
