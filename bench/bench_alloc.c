@@ -47,6 +47,8 @@ static inline __attribute__((always_inline)) void churn(int kind, size_t size,
 static void churn_noscan(const struct job *job)
 {
 	switch (job->size) {
+	case 8:
+		return churn(RT_NOSCAN, 8, job);
 	case 16:
 		return churn(RT_NOSCAN, 16, job);
 	case 64:
@@ -65,6 +67,8 @@ static void churn_noscan(const struct job *job)
 static void churn_words(const struct job *job)
 {
 	switch (job->size) {
+	case 8:
+		return churn(RT_WORDS, 8, job);
 	case 16:
 		return churn(RT_WORDS, 16, job);
 	case 64:
@@ -126,7 +130,7 @@ static void measure_kinds(size_t size, uint64_t bytes, int threads)
 
 int main(int argc, char **argv)
 {
-	static const size_t size[] = {16, 64, 256, 1024, 4096, 32768};
+	static const size_t size[] = {8, 16, 64, 256, 1024, 4096, 32768};
 	static const uint64_t mib[3] = {64, 1, 65536};
 	uint64_t bytes = bench_argument(argc, argv, 1, mib) << 20;
 

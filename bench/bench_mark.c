@@ -6,7 +6,8 @@
 // one shape that no prefetching and no second thread can help.
 //
 // Good: the graph at no more than twice the tree; more says that the marker
-// waits for memory.  The time includes sweeping, and is for each live object.
+// waits for memory.  The time includes sweeping, and is for each live object;
+// the CPU time is of all threads that take part.
 //
 // Argument: mebibytes of nodes, 1 to 65536; 64 if there is none.
 #include "bench/bench.h"
@@ -21,7 +22,7 @@ struct node {
 _Static_assert(sizeof(struct node) == 48, "the text above says 48 bytes");
 
 static struct node *root[1];
-static struct bench_samples samples;
+static struct bench_samples samples, cpu, pauses;
 
 // A generator (splitmix64) with a fixed seed: every run has the same graph.
 static uint64_t random_below(uint64_t n)
@@ -109,6 +110,15 @@ static uint64_t objects_now(void)
 	return m.heap_objects;
 }
 
+// cpu_now is the processor time of all threads in nanoseconds.
+static uint64_t cpu_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 // pause_of_last is how long the world stood still for the last collection.
 static double pause_of_last(void)
 {
@@ -120,33 +130,43 @@ static double pause_of_last(void)
 	return (double)words[0];
 }
 
+static void collect_once(void)
+{
+	uint64_t began = bench_now(), cpu_began = cpu_now();
+	double objects;
+
+	bench_must(rt_gc(), "rt_gc");
+	objects = (double)objects_now();
+	bench_add(&samples, (double)(bench_now() - began) / objects);
+	bench_add(&cpu, (double)(cpu_now() - cpu_began) / objects);
+	bench_add(&pauses, pause_of_last());
+}
+
+static void line(const char *shape, const char *what, double unit_ns,
+		 struct bench_samples *s)
+{
+	char name[64];
+	struct bench_row row = {.name = name,
+				.unit = unit_ns > 1 ? "ms" : "ns",
+				.unit_ns = unit_ns,
+				.threads = 1,
+				.heap = bench_heap_inuse()};
+
+	snprintf(name, sizeof name, "%s, %s", shape, what);
+	bench_line(&row, s);
+}
+
 static void measure(const char *shape, void (*make)(size_t), size_t n)
 {
-	static struct bench_samples pauses;
-	char name[64];
-	struct bench_row row = {.name = name, .threads = 1};
-
 	make(n);
 	// The first collection frees what the making left behind.
 	bench_must(rt_gc(), "rt_gc");
 	bench_must(objects_now() >= n ? 0 : 1, "all nodes alive");
-	for (int i = 0; i < REPETITIONS; i++) {
-		uint64_t began = bench_now();
-
-		bench_must(rt_gc(), "rt_gc");
-		bench_add(&samples, (double)(bench_now() - began) /
-					(double)objects_now());
-		bench_add(&pauses, pause_of_last());
-	}
-	row.heap = bench_heap_inuse();
-	snprintf(name, sizeof name, "%s, an object", shape);
-	row.unit = "ns";
-	row.unit_ns = 1;
-	bench_line(&row, &samples);
-	snprintf(name, sizeof name, "%s, world stopped", shape);
-	row.unit = "ms";
-	row.unit_ns = 1e6;
-	bench_line(&row, &pauses);
+	for (int i = 0; i < REPETITIONS; i++)
+		collect_once();
+	line(shape, "an object", 1, &samples);
+	line(shape, "an object, CPU time", 1, &cpu);
+	line(shape, "world stopped", 1e6, &pauses);
 	root[0] = NULL;
 }
 
