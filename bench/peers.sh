@@ -1,27 +1,40 @@
 #!/bin/sh
 # peers.sh - the same workloads on rtheap and on the heaps it is compared with.
 #
-# usage: srcdir=DIR CC=... bench/peers.sh [REPETITIONS [CASES]]
+# usage: srcdir=DIR CC=... bench/peers.sh
 #
 # Runs in the directory of the build.  Builds the workloads of bench/peers for
 # every heap that is installed (./bootstrap --bench installs all), runs each
-# case REPETITIONS times (3), the heaps in turn, and prints medians against the
-# aims in bench/peers/cases.  CASES is a regular expression of case names.
-# Writes bench-peers.tsv, every run a line, and where gnuplot is installed
-# bench-peers-*.svg.  Takes about ten minutes on two idle processors.
+# case up to three times, the heaps in turn, and prints medians against the
+# aims in bench/peers/cases.  doc/bench.md says how to read it.  Writes the same
+# to bench-peers.md, every run as a line to bench-peers.tsv, and pictures to
+# bench-peers-*.svg where gnuplot is installed.  Takes less than 15 minutes on
+# two idle processors, 2 with RT_CASES=quick.
 #
-# Exits with 1 when a run failed, or two heaps disagree about a checksum.
+# From the environment:
+#   RT_CASES        a regular expression of the names of cases, or quick
+#   RT_HEAPS        the heaps, with blanks between
+#   RT_REPETITIONS  how often each case is run; by default 3, 1 if quick; cases
+#                   with a lower number in bench/peers/cases keep that
+#
+# A run that takes more than a minute is ended, and shows as "> 60 s".
+# Exits with 1 when a run failed, two heaps disagree about a checksum, or
+# rtheap took too long.
 set -eu
 LC_ALL=C
 export LC_ALL
 srcdir=${srcdir:-.}
 CC=${CC:-cc}
-repetitions=${1:-3}
-wanted=${2:-.}
-limit=120 # seconds that one run may take
+wanted=${RT_CASES:-.}
+repetitions=3
+[ "$wanted" != quick ] || repetitions=1
+repetitions=${RT_REPETITIONS:-$repetitions}
+asked=${RT_HEAPS:-rtheap boehm-tuned boehm go mimalloc jemalloc glibc}
+limit=60 # seconds that one run may take
 source=$srcdir/bench/peers
 work=bench/peers.build
 result=bench-peers.tsv
+report=bench-peers.md
 
 case $repetitions in
 '' | *[!0-9]* | 0*)
@@ -133,18 +146,13 @@ program() {
 }
 
 build_all() {
-	while IFS='	' read -r name which command rest; do
-		selected "$name" || continue
+	while IFS='	' read -r name which _ _ command _; do
 		for heap in $heaps; do
 			! runs_case "$which" "$heap" ||
 				program "$heap" "${command%% *}" >/dev/null ||
 				return 1
 		done
 	done <"$work/cases"
-}
-
-selected() {
-	echo "$1" | grep -E -e "$wanted" >/dev/null
 }
 
 # ---- running ----
@@ -158,52 +166,79 @@ ticks() {
 }
 
 # run_once CASE HEAP REPETITION PROGRAM ARGUMENT... adds a line to the result:
-# the program's figures, and the share of the processors in percent that other
-# processes had meanwhile.
+# what the program printed, and the share of the processors in percent that
+# other processes had meanwhile.  timeout ends with 124 when it ended a program.
 run_once() {
 	row="$1	$2	$3"
 	shift 3
 	ticks
 	busy_before=$busy
 	total_before=$total
-	if ! line=$($with_limit "$@" </dev/null); then
-		echo "$row	failed" >>"$result"
+	status=0
+	line=$($with_limit "$@" </dev/null) || status=$?
+	case $status in
+	0) ;;
+	124)
+		echo "$row	timeout" >>"$result"
 		return
-	fi
+		;;
+	*) line=failed ;;
+	esac
 	ticks
 	echo "$line" | awk -v row="$row" -v busy=$((busy - busy_before)) \
-		-v total=$((total - total_before)) -v hz="$hz" '{
+		-v total=$((total - total_before)) -v hz="$hz" '
+	NF < 7 {
+		print row "\tfailed"
+		next
+	}
+	{
 		others = total ? 100 * (busy - $6 * hz) / total : 0
-		printf "%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\n", row, $1, $2, $3,
-			$4, $5, others < 0 ? 0 : others, $7
+		figures = ""
+		for (i = 8; i <= NF; i++)
+			figures = figures (i > 8 ? " " : "") $i
+		printf "%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", row, $1, $2,
+			$3, $4, $5, others < 0 ? 0 : others, $7, figures
 	}' >>"$result"
 }
 
-run_case() { # name heaps command
+run_case() { # name heaps repetitions command
 	echo "  $1" >&2
 	repetition=1
-	while [ $repetition -le "$repetitions" ]; do
+	while [ $repetition -le "$repetitions" ] && [ $repetition -le "$3" ]; do
 		for heap in $heaps; do
 			runs_case "$2" "$heap" || continue
 			# shellcheck disable=SC2086 # a list of arguments
 			run_once "$1" "$heap" $repetition \
-				"$(program "$heap" "${3%% *}")" ${3#"${3%% *}"}
+				"$(program "$heap" "${4%% *}")" ${4#"${4%% *}"}
 		done
 		repetition=$((repetition + 1))
 	done
 }
 
 run_all() {
-	while IFS='	' read -r name which command rest; do
-		! selected "$name" || run_case "$name" "$which" "$command"
+	while IFS='	' read -r name which most _ command _; do
+		run_case "$name" "$which" "$most" "$command"
 	done <"$work/cases"
 }
 
 # ---- showing ----
 
 table() {
-	awk -f "$source/table.awk" -v heaps="$heaps" "$@" "$source/cases" \
-		"$result"
+	awk -f "$source/table.awk" -v heaps="$heaps" -v limit=$limit "$@" \
+		"$work/cases" "$result"
+}
+
+# tables prints what was measured; the first says on standard error what failed.
+tables() {
+	table -v mode=aims || status=1
+	printf '\nMedian, half the range of the runs, CPU time of the measured'
+	printf ' part, peak MiB:\n\n'
+	table -v mode=all 2>/dev/null || status=1
+	printf '\nWhat rtheap has over what each heap has, below 1 is better:'
+	printf ' value, CPU time, peak MiB:\n\n'
+	table -v mode=ratios 2>/dev/null || status=1
+	table -v mode=figures 2>/dev/null || status=1
+	return $status
 }
 
 # plot_data NAME CASES CUT
@@ -211,35 +246,55 @@ plot_data() {
 	table -v mode=plot -v rows="$2" -v cut="$3" >"$work/$1.dat"
 }
 
+# plot_figures NAME CASE UNIT
+plot_figures() {
+	table -v mode=plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
+}
+
 plot() {
 	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'
 	plot_data noscan '^alloc-.*-noscan-1$' 'allocate | B, .*'
 	plot_data programs '^(trees|gcbench|interp)' ', depth 18|binary |-like| mix'
 	plot_data mark '^mark-.*-256$' 'mark |, 256 MB, an object'
+	plot_figures latency messages-1024 us
+	plot_figures drop drop-random MiB
 	gnuplot -e "data = '$work/'" "$srcdir/bench/plot.gp"
 }
 
 rm -rf "$work"
 mkdir -p "$work"
-grep -v '^#' "$source/cases" >"$work/cases"
+if [ "$wanted" = quick ]; then
+	awk -F '\t' '$4 == "quick"' "$source/cases" >"$work/cases"
+else
+	awk -F '\t' -v wanted="$wanted" '!/^#/ && $1 ~ wanted' \
+		"$source/cases" >"$work/cases"
+fi
+[ -s "$work/cases" ] || {
+	echo "peers: RT_CASES=$wanted: no such case" >&2
+	exit 2
+}
 hz=$(getconf CLK_TCK)
 with_limit=
 ! command -v timeout >/dev/null 2>&1 || with_limit="timeout -k 5 $limit"
 
-echo "machine: $(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, $(uname -sr)"
-echo "date: $(date -u '+%Y-%m-%d %H:%M UTC'), load" \
-	"$(cut -d ' ' -f 1-3 /proc/loadavg), repetitions: $repetitions"
+machine="$(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, $(uname -sr)"
+date="$(date -u '+%Y-%m-%d %H:%M UTC'), load $(cut -d ' ' -f 1-3 /proc/loadavg)"
 heaps=
 missing=
-for heap in rtheap boehm-tuned boehm go mimalloc jemalloc glibc; do
-	if installed $heap; then
+for heap in $asked; do
+	if installed "$heap"; then
 		heaps="$heaps $heap"
-		versions="${versions+$versions, }$heap $(version $heap)"
+		versions="${versions+$versions, }$heap $(version "$heap")"
 	else
 		missing="$missing $heap"
 	fi
 done
-echo "heaps: $versions${missing:+; not installed:$missing}"
+{
+	echo "machine: $machine  "
+	echo "date: $date, repetitions: $repetitions  "
+	echo "heaps: $versions${missing:+; not there:$missing}"
+	echo
+} | tee "$report"
 case $heaps in
 *rtheap*) ;;
 *)
@@ -249,14 +304,13 @@ case $heaps in
 esac
 
 build_all
-echo 'case heap repetition value unit wall_s cpu_s peak_kib others_% checksum' |
+echo 'case heap repetition value unit wall_s cpu_s peak_kib others_% checksum figures' |
 	tr ' ' '\t' >"$result"
 run_all
 echo
 status=0
-table -v mode=aims || status=1
-printf '\nMedian, half the range, CPU time of the measured part, peak MiB:\n\n'
-table -v mode=all 2>/dev/null || status=1
+tables >"$work/tables" || status=1
+tee -a "$report" <"$work/tables"
 if command -v gnuplot >/dev/null 2>&1 && [ "$wanted" = . ]; then
 	plot 2>"$work/plot.log" || {
 		cat "$work/plot.log" >&2

@@ -18,7 +18,7 @@ set output "bench-peers-alloc.svg"
 set multiplot layout 1,2
 set logscale xy
 set xlabel "bytes"
-set xtics (16, 64, 256, "1 K" 1024, "4 K" 4096, "32 K" 32768)
+set xtics (8, 16, 64, 256, "1 K" 1024, "4 K" 4096, "32 K" 32768)
 set ylabel "ns for an allocation, 1 thread"
 set title "scanned, zeroed"
 set key inside left top
@@ -49,4 +49,19 @@ set ylabel "ns for an object, 256 MB live"
 set logscale y
 set yrange [1:*]
 plot for [i = 2:*] data."mark.dat" using i:xticlabels(1) \
+	lt i - 1 title columnhead(i)
+
+set output "bench-peers-latency.svg"
+set ylabel "us to replace one of 200 000 messages"
+set yrange [0.1:*]
+set style data linespoints
+plot for [i = 2:*] data."latency.dat" using i:xticlabels(1) \
+	lt i - 1 title columnhead(i)
+
+set output "bench-peers-drop.svg"
+set ylabel "MiB resident, 9 of 10 objects dropped"
+unset logscale
+set yrange [0:*]
+set style data histograms
+plot for [i = 2:*] data."drop.dat" using i:xticlabels(1) \
 	lt i - 1 title columnhead(i)

@@ -76,6 +76,8 @@ PEER_INLINE uint64_t run(size_t size, bool scanned, uint64_t n)
 static uint64_t run_scanned(size_t size, uint64_t n)
 {
 	switch (size) {
+	case 8:
+		return run(8, true, n);
 	case 16:
 		return run(16, true, n);
 	case 64:
@@ -94,6 +96,8 @@ static uint64_t run_scanned(size_t size, uint64_t n)
 static uint64_t run_noscan(size_t size, uint64_t n)
 {
 	switch (size) {
+	case 8:
+		return run(8, false, n);
 	case 16:
 		return run(16, false, n);
 	case 64:
@@ -121,8 +125,9 @@ static uint64_t count_for(size_t size)
 	static const struct {
 		size_t size;
 		uint64_t n;
-	} counts[] = {{16, 8000000},   {64, 6000000},  {256, 3000000},
-		      {1024, 1000000}, {4096, 300000}, {32768, 50000}};
+	} counts[] = {{8, 8000000},   {16, 8000000},   {64, 6000000},
+		      {256, 3000000}, {1024, 1000000}, {4096, 300000},
+		      {32768, 50000}};
 
 	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
 		if (counts[i].size == size)
@@ -139,7 +144,7 @@ static void work(int who, void *arg)
 
 int main(int argc, char **argv)
 {
-	static const uint64_t size[2] = {16, 32768}, threads[2] = {1, 2};
+	static const uint64_t size[2] = {8, 32768}, threads[2] = {1, 2};
 	struct job job = {.size = peer_number(argc, argv, 1, size),
 			  .scanned = !strcmp(peer_word(argc, argv, 2), "scan")};
 	int nthreads = (int)peer_number(argc, argv, 3, threads);

@@ -8,8 +8,10 @@ const (
 	warmUp = 8 << 20
 )
 
-// Scanned objects are a number and pointers, the others numbers.
+// Scanned objects are a number and pointers, the others numbers.  With 8 bytes
+// the number stands where the pointer would: it is below any address.
 type (
+	scan8  [1]*uint64
 	scan16 struct {
 		n uint64
 		p [1]*uint64
@@ -34,6 +36,7 @@ type (
 		n uint64
 		p [4095]*uint64
 	}
+	noscan8     [1]uint64
 	noscan16    [2]uint64
 	noscan64    [8]uint64
 	noscan256   [32]uint64
@@ -84,6 +87,7 @@ var sizes = []struct {
 	size, n      uint64
 	scan, noscan func(uint64) uint64
 }{
+	{8, 8000000, churn[scan8], churn[noscan8]},
 	{16, 8000000, churn[scan16], churn[noscan16]},
 	{64, 6000000, churn[scan64], churn[noscan64]},
 	{256, 3000000, churn[scan256], churn[noscan256]},
@@ -93,7 +97,7 @@ var sizes = []struct {
 }
 
 func main() {
-	size, kind, threads := number(1, 16, 32768), word(2), int(number(3, 1, 2))
+	size, kind, threads := number(1, 8, 32768), word(2), int(number(3, 1, 2))
 	var s span
 
 	for _, c := range sizes {

@@ -32,6 +32,11 @@ static inline void heap_collect(void)
 	GC_gcollect();
 }
 
+static inline void heap_release(void)
+{
+	GC_gcollect_and_unmap();
+}
+
 static inline void heap_poll(void)
 {
 }

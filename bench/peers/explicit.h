@@ -17,6 +17,10 @@ static inline void heap_detach(void)
 {
 }
 
+static inline void heap_collect(void)
+{
+}
+
 static inline void heap_poll(void)
 {
 }

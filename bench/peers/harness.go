@@ -101,8 +101,8 @@ func together(n int, s *span, work func(who int)) {
 	s.stop()
 }
 
-// peakKiB is the most memory that this process ever had resident.
-func peakKiB() uint64 {
+// statusKiB is a line of /proc/self/status; see peer_status_kib.
+func statusKiB(name string) uint64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
 		die(err.Error())
@@ -110,12 +110,12 @@ func peakKiB() uint64 {
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		field := strings.Fields(lines.Text())
-		if len(field) > 1 && field[0] == "VmHWM:" {
+		if len(field) > 1 && field[0] == name+":" {
 			kib, _ := strconv.ParseUint(field[1], 10, 64)
 			return kib
 		}
 	}
-	die("no VmHWM")
+	die("no " + name)
 	return 0
 }
 
@@ -127,7 +127,16 @@ func median(sample []float64) float64 {
 	return (sample[(n-1)/2] + sample[n/2]) / 2
 }
 
+func residentMiB() float64 { return float64(statusKiB("VmRSS")) / 1024 }
+
+// figures is what report prints after the checksum.
+var figures string
+
+func figure(name string, value float64) {
+	figures += fmt.Sprintf(" %s=%.4g", name, value)
+}
+
 func report(value float64, unit string, s *span, checksum uint64) {
-	fmt.Printf("%.5g %s %.4f %.4f %d %.3f %016x\n", value, unit, s.wall,
-		s.cpu, peakKiB(), cpuNow(), checksum)
+	fmt.Printf("%.5g %s %.4f %.4f %d %.3f %016x%s\n", value, unit, s.wall,
+		s.cpu, statusKiB("VmHWM"), cpuNow(), checksum, figures)
 }

@@ -1,6 +1,7 @@
 // heap_jemalloc.h - jemalloc, which stands for malloc once it is linked.
 #include "explicit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <jemalloc/jemalloc.h>
@@ -18,4 +19,13 @@ static inline void *heap_alloc_noscan(size_t n)
 static inline void heap_free(void *p)
 {
 	free(p);
+}
+
+static inline void heap_release(void)
+{
+	char purge[64];
+
+	mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+	snprintf(purge, sizeof purge, "arena.%u.purge", MALLCTL_ARENAS_ALL);
+	mallctl(purge, NULL, NULL, NULL, 0);
 }

@@ -17,3 +17,8 @@ static inline void heap_free(void *p)
 {
 	mi_free(p);
 }
+
+static inline void heap_release(void)
+{
+	mi_collect(true);
+}

@@ -7,6 +7,7 @@
 #define HEAP_FREES 0
 #define HEAP_HAS_EXACT 1
 #define HEAP_HAS_LIVE 1
+#define HEAP_HAS_STOP 1
 
 static inline void heap_must(int result, const char *what)
 {
@@ -68,6 +69,11 @@ static inline void heap_collect(void)
 	heap_must(rt_gc(), "rt_gc");
 }
 
+static inline void heap_release(void)
+{
+	heap_must(rt_free_os_memory(), "rt_free_os_memory");
+}
+
 static inline void heap_poll(void)
 {
 	rt_safepoint();
@@ -89,6 +95,19 @@ static inline uint64_t heap_stats_exact(void)
 
 	heap_must(rt_read_memstats(&m), "rt_read_memstats");
 	return m.heap_inuse;
+}
+
+static inline uint64_t heap_stats_stop(double us[2])
+{
+	rt_stop_times t;
+	uint64_t bytes;
+
+	heap_must(rt_stop_the_world(RT_STOP_HOST), "rt_stop_the_world");
+	bytes = heap_stats_exact();
+	heap_must(rt_start_the_world(&t), "rt_start_the_world");
+	us[0] = (double)t.stopping_ns / 1e3;
+	us[1] = (double)t.stopped_ns / 1e3;
+	return bytes;
 }
 
 static inline uint64_t heap_stats_live(void)

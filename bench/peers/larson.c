@@ -59,7 +59,7 @@ static void work(int who, void *arg)
 
 int main(int argc, char **argv)
 {
-	static const uint64_t threads[2] = {1, PEER_THREADS};
+	static const uint64_t threads[2] = {1, 8};
 	struct job job = {.threads = (int)peer_number(argc, argv, 1, threads)};
 	struct peer_time t = {0};
 	uint64_t sum = 0;

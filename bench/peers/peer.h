@@ -12,16 +12,20 @@
 //   heap_free(p)               nothing where a collector does it
 //   HEAP_FREES                 1: heap_free frees, 0: it does nothing
 //   heap_hold(lo, hi) _drop    words of malloc's memory are roots
-//   heap_collect()             one full collection
+//   heap_collect()             one full collection; nothing where there is none
+//   heap_release()             all free memory that can go back to the system
 //   heap_poll()                where a thread that does not allocate can stop
 //   heap_block() _unblock()    around a wait; the thread touches no object
 //   heap_stats_exact(), _live  bytes in use (HEAP_HAS_EXACT, HEAP_HAS_LIVE)
+//   heap_stats_stop(t)         the exact ones; microseconds until the world
+//                              stood, and for which it did (HEAP_HAS_STOP)
 //
 // Objects are held by stacks, which every collector here scans; a structure
 // that lives on hangs off main's stack.
 //
 // A program prints one line: value, its unit, wall and CPU seconds of the
-// measured part, peak KiB and CPU seconds of the whole process, checksum.
+// measured part, peak KiB and CPU seconds of the whole process, checksum, and
+// what else it measured, each figure as name=value.
 #ifndef BENCH_PEERS_PEER_H
 #define BENCH_PEERS_PEER_H
 
@@ -42,7 +46,7 @@
 #define PEER_INLINE static inline __attribute__((always_inline, unused))
 #define PEER_UNUSED static inline __attribute__((unused))
 
-enum { PEER_THREADS = 8 };
+enum { PEER_THREADS = 101, PEER_FIGURES = 512 };
 
 // Seconds of the measured parts so far.
 struct peer_time {
@@ -210,20 +214,27 @@ PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 
 // ---- The result ----
 
-// peer_peak_kib is the most memory that this process ever had resident.
-PEER_UNUSED unsigned long peer_peak_kib(void)
+// peer_status_kib is a line of /proc/self/status: VmHWM, the most memory that
+// this process ever had resident, or VmRSS, what it has now.
+PEER_UNUSED unsigned long peer_status_kib(const char *name)
 {
 	unsigned long kib = 0;
+	size_t length = strlen(name);
 	char line[128];
 	FILE *status = fopen("/proc/self/status", "r");
 
 	if (!status)
 		peer_die("no /proc/self/status");
 	while (fgets(line, sizeof line, status))
-		if (sscanf(line, "VmHWM: %lu", &kib) == 1)
-			break;
+		if (!strncmp(line, name, length) && line[length] == ':')
+			kib = strtoul(line + length + 1, NULL, 10);
 	fclose(status);
 	return kib;
+}
+
+PEER_UNUSED double peer_resident_mib(void)
+{
+	return (double)peer_status_kib("VmRSS") / 1024;
 }
 
 PEER_UNUSED int peer_compare(const void *a, const void *b)
@@ -240,12 +251,25 @@ PEER_UNUSED double peer_median(double *sample, size_t n)
 	return n % 2 ? sample[n / 2] : (sample[n / 2 - 1] + sample[n / 2]) / 2;
 }
 
+// What peer_report prints after the checksum.
+static char peer_figures[PEER_FIGURES] __attribute__((unused));
+
+// peer_figure adds a figure; the name has no blanks, and its unit at the end.
+PEER_UNUSED void peer_figure(const char *name, double value)
+{
+	size_t used = strlen(peer_figures);
+
+	snprintf(peer_figures + used, sizeof peer_figures - used, " %s=%.4g",
+		 name, value);
+}
+
 PEER_UNUSED void peer_report(double value, const char *unit,
 			     const struct peer_time *t, uint64_t checksum)
 {
-	printf("%.5g %s %.4f %.4f %lu %.3f %016llx\n", value, unit, t->wall,
-	       t->cpu, peer_peak_kib(), peer_clock(CLOCK_PROCESS_CPUTIME_ID),
-	       (unsigned long long)checksum);
+	printf("%.5g %s %.4f %.4f %lu %.3f %016llx%s\n", value, unit, t->wall,
+	       t->cpu, peer_status_kib("VmHWM"),
+	       peer_clock(CLOCK_PROCESS_CPUTIME_ID),
+	       (unsigned long long)checksum, peer_figures);
 }
 
 #endif

@@ -1,22 +1,41 @@
-// stats.go - see stats.c: ReadMemStats, and all of runtime/metrics.
+// stats.go - see stats.c: ReadMemStats, and all of runtime/metrics.  Threads
+// that run are goroutines, which take turns on as many Ps as there are
+// processors; those with a cache have a P each.
 package main
 
 import (
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
+	"syscall"
 )
 
 const (
-	samples = 2000
-	batch   = 16
-	cells   = 10000000 / 32
-	apart   = 20e-6 // seconds
+	mostSamples = 2000
+	batch       = 16
+	cells       = 10000000 / 32
 )
+
+var cachedSizes = [20]int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192,
+	208, 224, 240, 256, 288, 320, 352, 384}
 
 type cell struct {
 	next  *cell
 	words [3]uint64
+}
+
+type job struct {
+	read            func() uint64
+	each            int // reads a sample
+	cached          bool
+	samples, others int
+	sample          []float64
+	found           uint64
+	arrived, ready  int64 // others, in all rounds
+	next            []chan bool
+	lap             []int64 // of each other
+	done            int64
 }
 
 func readExact() uint64 {
@@ -43,35 +62,105 @@ func liveReader() func() uint64 {
 	}
 }
 
+// await gives the processor away while it waits for *counter to reach n, but
+// not the P.
+func await(counter *int64, n int64) {
+	for atomic.LoadInt64(counter) < n {
+		syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+}
+
+var kept [128][20][]*byte
+
+// standWithCache fills the cache of its P once all others have a P too.
+func (j *job) standWithCache(who int) {
+	for i := int64(0); i < int64(j.samples); i++ {
+		atomic.AddInt64(&j.arrived, 1)
+		await(&j.arrived, (i+1)*int64(j.others))
+		for k, size := range cachedSizes {
+			kept[who][k] = make([]*byte, size/8)
+		}
+		atomic.AddInt64(&j.ready, 1)
+		<-j.next[i]
+	}
+}
+
+func (j *job) othersRun() {
+	seen := make([]int64, len(j.lap))
+
+	for i := range j.lap {
+		seen[i] = atomic.LoadInt64(&j.lap[i])
+	}
+	for i := range j.lap {
+		for atomic.LoadInt64(&j.lap[i])-seen[i] < 2 {
+			runtime.Gosched()
+		}
+	}
+}
+
+func (j *job) readOften() {
+	for i := 0; i < j.samples; i++ {
+		if j.cached {
+			await(&j.ready, int64(i+1)*int64(j.others))
+		} else if j.each == 1 {
+			j.othersRun()
+		}
+		bytes, began := uint64(0), wallNow()
+		for k := 0; k < j.each; k++ {
+			bytes = j.read()
+		}
+		j.sample = append(j.sample, (wallNow()-began)*1e6/float64(j.each))
+		if bytes >= cells*32 {
+			j.found++
+		}
+		close(j.next[i])
+	}
+	atomic.StoreInt64(&j.done, 1)
+}
+
+func (j *job) work(who int) {
+	switch {
+	case who == 0:
+		j.readOften()
+	case j.cached:
+		j.standWithCache(who)
+	default:
+		for atomic.LoadInt64(&j.done) == 0 {
+			atomic.AddInt64(&j.lap[who-1], 1)
+		}
+	}
+}
+
 func main() {
-	exact, others := word(1) == "exact", int(number(2, 0, 7))
-	read, each := liveReader(), batch
-	if exact {
-		read, each = readExact, 1
+	j := job{cached: word(1) == "cached", read: readExact, each: 1,
+		others: int(number(2, 0, 100)), samples: mostSamples}
+	var s span
+
+	if word(1) == "live" {
+		j.read, j.each = liveReader(), batch
+	}
+	switch live := word(1) == "live"; {
+	case j.others == 0 || live && j.others <= 2:
+	case j.others <= 2:
+		j.samples = 100
+	case j.others <= 16:
+		j.samples = 20
+	default:
+		j.samples = 10
+	}
+	j.lap = make([]int64, j.others)
+	if j.cached {
+		runtime.GOMAXPROCS(j.others + 1)
+		debug.SetGCPercent(-1) // which would have to stop those that wait
+	}
+	for i := 0; i < j.samples; i++ {
+		j.next = append(j.next, make(chan bool))
 	}
 	var first *cell
 	for i := 0; i < cells; i++ {
 		first = &cell{next: first}
 	}
-	var s span
-	var found, done uint64
-	var sample []float64
-	together(others+1, &s, func(who int) {
-		for who != 0 && atomic.LoadUint64(&done) == 0 {
-		}
-		for i := 0; who == 0 && i < samples; i++ {
-			for until := wallNow() + apart; wallNow() < until; {
-			}
-			began := wallNow()
-			for k := 0; k < each; k++ {
-				if read() >= cells*32 {
-					found++
-				}
-			}
-			sample = append(sample, (wallNow()-began)*1e6/float64(each))
-		}
-		atomic.StoreUint64(&done, 1)
-	})
+	together(j.others+1, &s, j.work)
 	runtime.KeepAlive(first)
-	report(median(sample), "us", &s, found)
+	report(median(j.sample), "us", &s, j.found)
 }

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		entry_replace(&t, peer_below(&t.seed, t.n));
 	peer_stop(&time);
 	peer_keep(&t);
-	peer_report((double)peer_peak_kib() * 1024 / (double)t.live, "x", &time,
-		    t.sum);
+	peer_report((double)peer_status_kib("VmHWM") * 1024 / (double)t.live,
+		    "x", &time, t.sum);
 	return 0;
 }

@@ -80,5 +80,5 @@ func main() {
 		t.replace(below(&t.seed, n))
 	}
 	s.stop()
-	report(float64(peakKiB())*1024/float64(t.live), "x", &s, t.sum)
+	report(float64(statusKiB("VmHWM"))*1024/float64(t.live), "x", &s, t.sum)
 }

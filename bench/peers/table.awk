@@ -1,14 +1,24 @@
 # table.awk - the figures of bench/peers.sh: medians, ratios, aims.
 #
-# usage: awk -f table.awk -v mode=MODE -v heaps="A B ..." cases peers.tsv
+# usage: awk -f table.awk -v mode=MODE -v heaps="A B ..." -v limit=SECONDS
+#	cases peers.tsv
 #
 # mode aims: a line a case, rtheap beside the best others, in Markdown; the peak
-#   MiB in brackets.
+#   MiB in brackets; what rtheap has over what the other has: value, CPU time,
+#   peak memory.
 # mode all: every heap's median, spread, CPU time and peak memory.
+# mode ratios: what rtheap has over what every other has, as above.
+# mode figures: the further figures of the cases that have some, a table each.
 # mode plot: medians of the cases that match -v rows=REGEXP, heaps in columns;
 #   the row's name is the title less what matches -v cut=REGEXP.
+# mode plot-figures: the figures in the unit -v cut=UNIT of the case that
+#   matches -v rows=REGEXP, heaps in columns.
 #
-# Exits with 1 when a run failed or two heaps differ in the checksum of a case.
+# A value is inverted in a ratio where more is better, so that below 1 is always
+# better for rtheap.
+#
+# Exits with 1 when a run failed, two heaps differ in the checksum of a case, or
+# rtheap did not end in time.
 
 # number is x with three digits, or all before the point.
 function number(x)
@@ -29,11 +39,15 @@ function sorted_into(v, store, key, n, i, k, x)
 	}
 }
 
-function median(store, key, n, v)
+function median_of(store, key, n, v)
 {
-	n = runs[key]
 	sorted_into(v, store, key, n)
 	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+}
+
+function median(store, key)
+{
+	return median_of(store, key, runs[key])
 }
 
 # spread is half the range, in percent of the median.
@@ -75,32 +89,37 @@ function cell(c, heap)
 		sprintf(" (%.0f)", median(peak, c SUBSEP heap))
 }
 
-# ratio_text is what rtheap needs of what tuned Boehm does: time for the same
-# work, or memory where that is the value; then CPU time.
-function ratio_text(c, mine, other, ratio)
+function over(store, c, heap, other)
 {
-	mine = c SUBSEP "rtheap"
-	other = c SUBSEP "boehm-tuned"
-	if (!runs[other])
-		return "-"
-	ratio = median(value, mine) / median(value, other)
+	other = median(store, c SUBSEP heap)
+	return other ? median(store, c SUBSEP "rtheap") / other : 0
+}
+
+# ratios is what rtheap has over what a heap has: value, CPU time, peak MiB.
+function ratios(c, heap, r)
+{
+	r = over(value, c, heap)
 	if (better[c] == "more")
-		ratio = 1 / ratio
-	return number(ratio) " " number(median(cpu, mine) / median(cpu, other))
+		r = 1 / r
+	return number(r) " " number(over(cpu, c, heap)) " " \
+		number(over(peak, c, heap))
 }
 
 function best_cell(c, free, heap)
 {
 	heap = best(c, free)
 	if (heap == "")
-		return "-"
-	return cell(c, heap) " " heap
+		return "- | -"
+	return cell(c, heap) " " heap " | " ratios(c, heap)
 }
 
-# An aim is split into: memory or value, more or less, factor, whose.
+# An aim is split into: of what (mib, a figure, or "" for the value), more or
+# less, factor, whose.
 function aim_split(aim, part, at)
 {
-	part["mib"] = sub(/^mib/, "", aim)
+	at = match(aim, /[<>]=/)
+	part["what"] = substr(aim, 1, at - 1)
+	aim = substr(aim, at)
 	part["more"] = aim ~ /^>=/
 	sub(/^[<>]=/, "", aim)
 	at = index(aim, "*")
@@ -114,29 +133,36 @@ function aim_text(part, text)
 	if (part["whose"] != "")
 		text = text " x " (part["whose"] ~ /^@/ ? "1 thread" : \
 			part["whose"])
-	if (part["mib"])
+	if (part["what"] == "mib")
 		text = text (part["whose"] == "" ? " MiB" : " in MiB")
+	else if (part["what"] != "")
+		text = figure_text(part["what"]) " " text
 	return text
 }
 
+# aim_value is what an aim is about, "" where it was not measured.
+function aim_value(what, key)
+{
+	if (!runs[key])
+		return ""
+	if (what == "" || what == "mib")
+		return what == "" ? median(value, key) : median(peak, key)
+	return (key, what) in figure_runs ? figure_median(key, what) : ""
+}
+
 # aim_reached is "yes", "no", or "?" when the other figure is missing.
-function aim_reached(c, part, key, bound, mine)
+function aim_reached(c, part, key, bound, mine, other)
 {
 	bound = part["factor"] + 0
-	if (part["whose"] ~ /^@/)
-		key = substr(part["whose"], 2) SUBSEP "rtheap"
-	else
-		key = c SUBSEP part["whose"]
-	if (part["whose"] != "") {
-		if (!runs[key])
-			return "?"
-		bound *= part["mib"] ? median(peak, key) : median(value, key)
-	}
-	key = c SUBSEP "rtheap"
-	mine = part["mib"] ? median(peak, key) : median(value, key)
+	key = part["whose"] ~ /^@/ ? substr(part["whose"], 2) SUBSEP "rtheap" : \
+		c SUBSEP part["whose"]
+	other = part["whose"] == "" ? 1 : aim_value(part["what"], key)
+	mine = aim_value(part["what"], c SUBSEP "rtheap")
+	if (other == "" || mine == "")
+		return "?"
 	if (part["more"])
-		return mine >= bound ? "yes" : "no"
-	return mine <= bound ? "yes" : "no"
+		return mine >= bound * other ? "yes" : "no"
+	return mine <= bound * other ? "yes" : "no"
 }
 
 function aims_line(c, n, i, aim, part, text, reached)
@@ -147,10 +173,15 @@ function aims_line(c, n, i, aim, part, text, reached)
 		text = text (i > 1 ? ", " : "") aim_text(part)
 		reached = reached (i > 1 ? ", " : "") aim_reached(c, part)
 	}
-	printf "| %s, %s | %s | %s | %s | %s | %s | %s |\n", title[c],
-		unit[c], best_cell(c, 0), best_cell(c, 1),
-		cell(c, "rtheap"), ratio_text(c),
+	printf "| %s, %s | %s | ±%.0f%% | %s | %s | %s | %s |\n", title[c],
+		unit[c], cell(c, "rtheap"), spread(c SUBSEP "rtheap"),
+		best_cell(c, 0), best_cell(c, 1),
 		text == "" ? "-" : text, reached == "" ? "-" : reached
+}
+
+function absent(key)
+{
+	return key in late ? "> " limit " s" : "-"
 }
 
 function all_line(c, i, key)
@@ -163,10 +194,109 @@ function all_line(c, i, key)
 				number(median(value, key)), spread(key),
 				median(cpu, key), median(peak, key)
 		else
-			printf " - |"
+			printf " %s |", absent(key)
 	}
 	printf "\n"
 }
+
+function ratios_line(c, i, key)
+{
+	printf "| %s |", title[c]
+	for (i = 1; i <= nheaps; i++) {
+		key = c SUBSEP heap_name[i]
+		if (heap_name[i] != "rtheap")
+			printf " %s |", runs[key] ? ratios(c, heap_name[i]) : \
+				absent(key)
+	}
+	printf "\n"
+}
+
+# ---- Figures: what a program measures beside its value ----
+
+function figure_median(key, name)
+{
+	return median_of(figures, key SUBSEP name, figure_runs[key, name])
+}
+
+# figure_text is a name with its unit apart: "max_us" is "max, us".
+function figure_text(name)
+{
+	sub(/_/, ", ", name)
+	return name
+}
+
+function figures_add(key, text, n, i, part, field)
+{
+	n = split(text, field, " ")
+	for (i = 1; i <= n; i++) {
+		split(field[i], part, "=")
+		if (!((key, part[1]) in figure_runs))
+			figure_name[key, ++figure_count[key]] = part[1]
+		figures[key, part[1], ++figure_runs[key, part[1]]] = part[2] + 0
+	}
+}
+
+# most_figures is the heap that has the most figures in a case, or "".
+function most_figures(c, i, key, found, most)
+{
+	for (i = 1; i <= nheaps; i++) {
+		key = c SUBSEP heap_name[i]
+		if (figure_count[key] > most) {
+			most = figure_count[key]
+			found = heap_name[i]
+		}
+	}
+	return found
+}
+
+function figure_cell(key, name)
+{
+	return (key, name) in figure_runs ? number(figure_median(key, name)) : \
+		absent(key)
+}
+
+function figures_table(c, model, i, k, key)
+{
+	if (!(model = most_figures(c)))
+		return
+	model = c SUBSEP model
+	printf "\n%s:\n\n| heap | %s |", title[c], unit[c]
+	for (k = 1; k <= figure_count[model]; k++)
+		printf " %s |", figure_text(figure_name[model, k])
+	printf "\n| --- | ---: |"
+	for (k = 1; k <= figure_count[model]; k++)
+		printf " ---: |"
+	printf "\n"
+	for (i = 1; i <= nheaps; i++) {
+		key = c SUBSEP heap_name[i]
+		if (!runs[key] && !(key in late))
+			continue
+		printf "| %s | %s |", heap_name[i],
+			runs[key] ? number(median(value, key)) : absent(key)
+		for (k = 1; k <= figure_count[model]; k++)
+			printf " %s |", figure_cell(key, figure_name[model, k])
+		printf "\n"
+	}
+}
+
+function figures_plot(c, model, i, k, key, name)
+{
+	model = c SUBSEP most_figures(c)
+	for (k = 1; k <= figure_count[model]; k++) {
+		name = figure_name[model, k]
+		if (name !~ ("_" cut "$"))
+			continue
+		printf "\"%s\"", substr(name, 1, index(name, "_") - 1)
+		for (i = 1; i <= nheaps; i++) {
+			key = c SUBSEP heap_name[i]
+			printf "\t%s", (key, name) in figure_runs ? \
+				figure_median(key, name) : "?"
+		}
+		printf "\n"
+	}
+}
+
+# ---- Lines of cases ----
 
 function plot_line(c, i, key, name)
 {
@@ -183,20 +313,32 @@ function plot_line(c, i, key, name)
 function heading(i)
 {
 	if (mode == "aims") {
-		print "| workload | best collector | best malloc and free |" \
-			" rtheap | of tuned Boehm's, and CPU | aim |" \
-			" reached |"
-		print "| --- | ---: | ---: | ---: | ---: | --- | --- |"
+		print "| workload | rtheap | | best collector | ratios |" \
+			" best malloc and free | ratios | aim | reached |"
+		print "| --- | ---: | ---: | ---: | ---: | ---: | ---: |" \
+			" --- | --- |"
 		return
 	}
-	printf mode == "all" ? "| workload |" : "\"\""
-	for (i = 1; i <= nheaps; i++)
-		printf mode == "all" ? " %s |" : "\t\"%s\"", heap_name[i]
-	printf "\n"
-	if (mode != "all")
+	if (mode ~ /^plot/) {
+		printf "\"\""
+		for (i = 1; i <= nheaps; i++)
+			printf "\t\"%s\"", heap_name[i]
+		printf "\n"
 		return
-	printf "| --- |"
-	for (i = 1; i <= nheaps; i++)
+	}
+	if (mode == "figures")
+		return
+	columns_heading(mode == "ratios")
+}
+
+# columns_heading names the heaps, from number after + 1 on.
+function columns_heading(after, i)
+{
+	printf "| workload |"
+	for (i = after + 1; i <= nheaps; i++)
+		printf " %s |", heap_name[i]
+	printf "\n| --- |"
+	for (i = after + 1; i <= nheaps; i++)
 		printf " ---: |"
 	printf "\n"
 }
@@ -206,16 +348,12 @@ BEGIN {
 	nheaps = split(heaps, heap_name, " ")
 }
 
-/^#/ {
-	next
-}
-
 # The first file: cases.
 FNR == NR {
 	case_name[++ncases] = $1
-	better[$1] = $4
-	aims[$1] = $5
-	title[$1] = $6
+	better[$1] = $6
+	aims[$1] = $7
+	title[$1] = $8
 	next
 }
 
@@ -228,10 +366,18 @@ $4 == "failed" {
 	next
 }
 
-# case heap repetition value unit wall cpu peak others checksum
+$4 == "timeout" {
+	late[$1, $2] = 1
+	if ($2 == "rtheap")
+		failed = failed "\n" $1 ", rtheap: not done in " limit " s"
+	next
+}
+
+# case heap repetition value unit wall cpu peak others checksum figures
 {
 	key = $1 SUBSEP $2
 	i = ++runs[key]
+	figures_add(key, $11)
 	value[key, i] = $4 + 0
 	cpu[key, i] = $7 + 0
 	peak[key, i] = $8 / 1024
@@ -254,8 +400,14 @@ END {
 			aims_line(c)
 		else if (mode == "all" && (c in unit))
 			all_line(c)
+		else if (mode == "ratios" && runs[c, "rtheap"])
+			ratios_line(c)
+		else if (mode == "figures" && (c in unit))
+			figures_table(c)
 		else if (mode == "plot" && (c in unit) && c ~ rows)
 			plot_line(c)
+		else if (mode == "plot-figures" && (c in unit) && c ~ rows)
+			figures_plot(c)
 	}
 	if (mode == "aims" && rows_read)
 		printf "\n%d runs; other processes had %.0f %% of the " \

@@ -1,0 +1,150 @@
+// messages.c - a table of messages of which one after another, at random, is
+// replaced: how long each replacement takes.
+//
+// usage: messages COUNT 256|1024
+//
+// A replacement reads the old message's number, allocates a message without
+// pointers, writes all of it and stores it in the table.  From one to the next
+// the clock is read once.  The value is the mean; the figures say what the
+// user feels, which is more than what a collector records as its pauses: the
+// time that the given share of replacements does not exceed, in microseconds,
+// exact to 1/64, and the longest.  The checksum is of the numbers that died.
+#include "peer.h"
+
+enum {
+	OPERATIONS = 2000000,
+	PARTS_LOG2 = 6, // of a power of two
+	PARTS = 1 << PARTS_LOG2,
+	POWERS = 40 // ns up to 2^40
+};
+
+// How many replacements took how long.
+struct latency {
+	uint64_t exact[PARTS];	       // [i]: i ns
+	uint64_t count[POWERS][PARTS]; // [k][i]: (PARTS + i) << k ns, and more
+	uint64_t longest;	       // ns
+};
+
+static void latency_add(struct latency *l, uint64_t ns)
+{
+	int power;
+
+	l->longest = ns > l->longest ? ns : l->longest;
+	if (ns < PARTS) {
+		l->exact[ns]++;
+		return;
+	}
+	power = 63 - __builtin_clzll(ns) - PARTS_LOG2;
+	if (power >= POWERS)
+		peer_die("a replacement took minutes");
+	l->count[power][(ns >> power) - PARTS]++;
+}
+
+// latency_rank is the time in microseconds that all but the longest n
+// replacements do not exceed.
+static double latency_rank(const struct latency *l, uint64_t n)
+{
+	uint64_t longer = 0;
+
+	for (int power = POWERS - 1; power >= 0; power--)
+		for (int i = PARTS - 1; i >= 0; i--) {
+			uint64_t above = (uint64_t)(PARTS + i + 1) << power;
+
+			longer += l->count[power][i];
+			if (longer > n)
+				return (double)above / 1e3;
+		}
+	for (int ns = PARTS - 1; ns >= 0; ns--) {
+		longer += l->exact[ns];
+		if (longer > n)
+			return ns / 1e3;
+	}
+	return 0;
+}
+
+static void latency_report(const struct latency *l)
+{
+	peer_figure("p50_us", latency_rank(l, OPERATIONS / 2));
+	peer_figure("p99_us", latency_rank(l, OPERATIONS / 100));
+	peer_figure("p99.9_us", latency_rank(l, OPERATIONS / 1000));
+	peer_figure("p99.99_us", latency_rank(l, OPERATIONS / 10000));
+	peer_figure("max_us", (double)l->longest / 1e3);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// What messages are filled with, but for the number they begin with.
+static const uint64_t text[128] = {1, 2, 3};
+
+PEER_INLINE uint64_t *message_make(size_t size, uint64_t number)
+{
+	uint64_t *m = peer_alloc_noscan(size);
+
+	memcpy(m, text, size);
+	m[0] = number;
+	return m;
+}
+
+PEER_INLINE uint64_t replace_all(uint64_t **table, uint64_t count, size_t size,
+				 struct latency *l)
+{
+	uint64_t seed = 1, sum = 0, began = now_ns();
+
+	for (uint64_t i = 0; i < OPERATIONS; i++) {
+		uint64_t **place = &table[peer_below(&seed, count)];
+		uint64_t *old = *place, ended;
+
+		sum = sum * 31 + old[0];
+		*place = NULL;
+		heap_free(old);
+		*place = message_make(size, count + i);
+		ended = now_ns();
+		latency_add(l, ended - began);
+		began = ended;
+	}
+	return sum;
+}
+
+// run's size is a constant at each call.
+PEER_INLINE uint64_t run(uint64_t **table, uint64_t count, size_t size,
+			 struct latency *l, struct peer_time *t)
+{
+	uint64_t sum;
+
+	for (uint64_t i = 0; i < count; i++)
+		table[i] = message_make(size, i);
+	peer_start(t);
+	sum = replace_all(table, count, size, l);
+	peer_stop(t);
+	return sum;
+}
+
+int main(int argc, char **argv)
+{
+	static const uint64_t counts[2] = {1, 100000000},
+			      sizes[2] = {256, 1024};
+	static struct latency latency;
+	uint64_t count = peer_number(argc, argv, 1, counts);
+	uint64_t size = peer_number(argc, argv, 2, sizes);
+	struct peer_time t = {0};
+	uint64_t **table, sum;
+
+	heap_begin();
+	table = peer_alloc(count * sizeof *table);
+	if (size == 256)
+		sum = run(table, count, 256, &latency, &t);
+	else if (size == 1024)
+		sum = run(table, count, 1024, &latency, &t);
+	else
+		peer_die("no such size");
+	peer_keep(table);
+	latency_report(&latency);
+	peer_report(t.wall * 1e9 / OPERATIONS, "ns", &t, sum);
+	return 0;
+}
