@@ -89,20 +89,24 @@ function cell(c, heap)
 		sprintf(" (%.0f)", median(peak, c SUBSEP heap))
 }
 
-function over(store, c, heap, other)
+# over is "-" where the clock saw nothing.
+function over(above, below)
 {
-	other = median(store, c SUBSEP heap)
-	return other ? median(store, c SUBSEP "rtheap") / other : 0
+	return above && below ? number(above / below) : "-"
+}
+
+function over_heap(store, c, heap)
+{
+	return over(median(store, c SUBSEP "rtheap"),
+		median(store, c SUBSEP heap))
 }
 
 # ratios is what rtheap has over what a heap has: value, CPU time, peak MiB.
 function ratios(c, heap, r)
 {
-	r = over(value, c, heap)
-	if (better[c] == "more")
-		r = 1 / r
-	return number(r) " " number(over(cpu, c, heap)) " " \
-		number(over(peak, c, heap))
+	r = better[c] == "more" ? over(median(value, c SUBSEP heap),
+		median(value, c SUBSEP "rtheap")) : over_heap(value, c, heap)
+	return r " " over_heap(cpu, c, heap) " " over_heap(peak, c, heap)
 }
 
 function best_cell(c, free, heap)
@@ -136,7 +140,7 @@ function aim_text(part, text)
 	if (part["what"] == "mib")
 		text = text (part["whose"] == "" ? " MiB" : " in MiB")
 	else if (part["what"] != "")
-		text = figure_text(part["what"]) " " text
+		text = figure_text(part["what"], " ") " " text
 	return text
 }
 
@@ -219,9 +223,9 @@ function figure_median(key, name)
 }
 
 # figure_text is a name with its unit apart: "max_us" is "max, us".
-function figure_text(name)
+function figure_text(name, between)
 {
-	sub(/_/, ", ", name)
+	sub(/_/, between, name)
 	return name
 }
 
@@ -262,7 +266,7 @@ function figures_table(c, model, i, k, key)
 	model = c SUBSEP model
 	printf "\n%s:\n\n| heap | %s |", title[c], unit[c]
 	for (k = 1; k <= figure_count[model]; k++)
-		printf " %s |", figure_text(figure_name[model, k])
+		printf " %s |", figure_text(figure_name[model, k], ", ")
 	printf "\n| --- | ---: |"
 	for (k = 1; k <= figure_count[model]; k++)
 		printf " ---: |"
@@ -313,7 +317,7 @@ function plot_line(c, i, key, name)
 function heading(i)
 {
 	if (mode == "aims") {
-		print "| workload | rtheap | | best collector | ratios |" \
+		print "| workload | rtheap | spread | best collector | ratios |" \
 			" best malloc and free | ratios | aim | reached |"
 		print "| --- | ---: | ---: | ---: | ---: | ---: | ---: |" \
 			" --- | --- |"
