@@ -59,6 +59,7 @@ static void record(const struct gcmark_result *found, bool forced,
 	    .scan_stack = found->scan_stack,
 	    .scan_globals = found->scan_globals,
 	    .past_end_objects = found->past_end_objects,
+	    .helped_objects = found->helped_objects,
 	};
 
 	gcstats_end_cycle(&c);

@@ -329,6 +329,7 @@ static void sum_up(struct gcmark_result *r)
 
 		r->marked_bytes += m->marked_bytes;
 		r->marked_objects += m->marked_objects;
+		r->helped_objects += m == &mark.first ? 0 : m->marked_objects;
 		r->scan_heap += m->scanned_bytes;
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;

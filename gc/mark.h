@@ -28,7 +28,8 @@ struct gcmark_result {
 	uint64_t scan_stack;   // bytes of stacks
 	uint64_t scan_globals; // bytes of ranges
 	uint64_t past_end_objects;
-	bool want_helpers; // there was enough to do, and no helper
+	uint64_t helped_objects; // of those marked, by helpers
+	bool want_helpers;	 // there was enough to do, and no helper
 };
 
 // gcmark_all marks all that is reachable.  World stopped, every run retired.

@@ -33,6 +33,7 @@ enum metric {
 	GC_HEAP_LIVE,
 	GC_HEAP_OBJECTS,
 	GC_HEAP_TINY_ALLOCS,
+	GC_MARK_HELPERS,
 	GC_PAUSES,
 	GC_SCAN_GLOBALS,
 	GC_SCAN_HEAP,
@@ -186,6 +187,8 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 	COUNTER("/gc/heap/tiny/allocs:objects",
 		"Small objects ever put into a slot that others "
 		"share; in no other count of objects."),
+    [GC_MARK_HELPERS] = COUNTER("/gc/mark/helpers:objects",
+				"Objects ever marked by helper threads."),
     [GC_PAUSES] = DURATIONS("/gc/pauses:seconds",
 			    "The same as /sched/pauses/total/gc:seconds."),
     [GC_SCAN_GLOBALS] = LEVEL("/gc/scan/globals:bytes",
@@ -379,6 +382,7 @@ static void number_cycles(const struct metrics_snapshot *s, struct numbers *n)
 	of[GC_CYCLES_TOTAL] = c->num_gc;
 	of[GC_GOGC] = (uint64_t)(int64_t)s->gc_percent;
 	of[GC_GOMEMLIMIT] = s->memory_limit;
+	of[GC_MARK_HELPERS] = c->helped_objects;
 	of[GC_SCAN_HEAP] = c->scan_heap;
 	of[GC_SCAN_STACK] = c->scan_stack;
 	of[GC_SCAN_GLOBALS] = c->scan_globals;

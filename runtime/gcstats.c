@@ -111,6 +111,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	r->scan_stack = c->scan_stack;
 	r->scan_globals = c->scan_globals;
 	r->past_end_objects += c->past_end_objects;
+	r->helped_objects += c->helped_objects;
 	r->last_gc_unix = c->unix_now;
 	r->last_gc_nanotime = c->now;
 	r->num_forced_gc += c->forced;

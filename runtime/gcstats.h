@@ -55,6 +55,7 @@ struct gcstats_cycles {
 	uint64_t scan_stack;	   // bytes of scanned stacks
 	uint64_t scan_globals;	   // bytes of scanned root ranges
 	uint64_t past_end_objects; // kept only by a word equal to their end
+	uint64_t helped_objects;   // marked by helper threads
 	struct cpustats cpu;
 };
 
@@ -88,6 +89,7 @@ struct gcstats_cycle {
 	uint64_t stopping_cpu;	    // ns
 	uint64_t threads_cpu_begin; // gcstats_threads_cpu when all stood
 	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
+	uint64_t helped_objects;
 };
 
 void gcstats_end_cycle(const struct gcstats_cycle *c);

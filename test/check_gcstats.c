@@ -117,6 +117,7 @@ static void end_cycle(uint64_t n)
 	    .scan_stack = 3 * n,
 	    .scan_globals = 4 * n,
 	    .past_end_objects = 5,
+	    .helped_objects = 6,
 	};
 
 	gcstats_end_cycle(&c);
@@ -129,7 +130,8 @@ static bool cycles_whole(const struct gcstats_cycles *c)
 	return c->num_forced_gc == n && c->last_gc_unix == 1000 * n &&
 	       c->last_gc_nanotime == n && c->scan_heap == 2 * n &&
 	       c->scan_stack == 3 * n && c->scan_globals == 4 * n &&
-	       c->past_end_objects == 5 * n && identities_hold(&c->cpu);
+	       c->past_end_objects == 5 * n && c->helped_objects == 6 * n &&
+	       identities_hold(&c->cpu);
 }
 
 static bool pauses_whole(const struct pausering_copy *p)

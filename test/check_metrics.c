@@ -39,6 +39,7 @@ static void setup(void)
 	    .scan_stack = 20,
 	    .scan_globals = 3,
 	    .past_end_objects = 9,
+	    .helped_objects = 11,
 	    .cpu = {1, 2, 4, 8, 15, 16, 32, 48, 64, 128, 255},
 	};
 	snapshot.stacks_sys = 1 << 10;
@@ -298,6 +299,7 @@ START_TEST(cycles_limits_and_scans_are_as_recorded)
 	ck_assert_uint_eq(u64_of("/gc/scan/globals:bytes"), 3);
 	ck_assert_uint_eq(u64_of("/gc/scan/total:bytes"), 123);
 	ck_assert_uint_eq(u64_of("/gc/scan/past-end:objects"), 9);
+	ck_assert_uint_eq(u64_of("/gc/mark/helpers:objects"), 11);
 	ck_assert_uint_eq(u64_of("/sched/gomaxprocs:threads"), 8);
 	ck_assert_uint_eq(u64_of("/sched/threads/attached:threads"), 3);
 	snapshot.gc_percent = -1;
