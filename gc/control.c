@@ -14,11 +14,12 @@
 
 int rt_gc(void)
 {
+	struct rt_proc *p = proc_self();
 	int error = door_attached(false);
 
 	if (error)
 		return error;
-	worker_provide(gccycle_collect(proc_self(), true));
+	worker_provide(p, gccycle_collect(p, true));
 	return RT_OK;
 }
 

@@ -122,7 +122,7 @@ static void *alloc_short(struct rt_mcache *mc, const struct request *r)
 	void *obj;
 
 	do {
-		worker_provide(gccycle_force(mc->thread.p));
+		worker_provide(mc->thread.p, gccycle_force(mc->thread.p));
 		obj = alloc_once(mc, r);
 		if (obj)
 			return obj;
@@ -147,7 +147,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
 		return &zerobase;
 	safepoint_poll(t);
 	if (gcpacer_due(gauge_load(&gauges.heap_live)))
-		worker_provide(gccycle_collect(t->p, false));
+		worker_provide(t->p, gccycle_collect(t->p, false));
 	obj = alloc_once(t->mc, &r);
 	return obj ? obj : alloc_short(t->mc, &r);
 }

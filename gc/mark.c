@@ -18,8 +18,7 @@ enum {
 static struct {
 	struct gcmarker first; // of the thread that stopped the world
 	uint32_t range_jobs;   // the jobs after these are stacks
-	bool called;	       // helpers, for this marking
-	bool wanted;	       // and nobody was there
+	bool called;	       // helpers, for this marking, if there are any
 } mark;
 
 // ---- draining ----
@@ -41,8 +40,6 @@ static void call_helpers(void)
 	mark.called = true;
 	if (crew_size() != 0)
 		crew_call(CREW_MARK);
-	else
-		mark.wanted = true;
 }
 
 // look_around serves markers that wait, and sees to it that there are some.
@@ -316,7 +313,7 @@ static void open_marking(struct rt_proc *p)
 {
 	marker_clear(&mark.first);
 	gcgrey_look(&mark.first);
-	mark.called = mark.wanted = false;
+	mark.called = false;
 	mark.range_jobs = jobs_for(gcroots_ranges());
 	gcwork_open(&mark.first.work, p,
 		    mark.range_jobs + jobs_for(count_procs()));
@@ -334,7 +331,7 @@ static void sum_up(struct gcmark_result *r)
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;
 	}
-	r->want_helpers = mark.wanted;
+	r->want_helpers = mark.called;
 }
 
 struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)

@@ -29,7 +29,7 @@ struct gcmark_result {
 	uint64_t scan_globals; // bytes of ranges
 	uint64_t past_end_objects;
 	uint64_t helped_objects; // of those marked, by helpers
-	bool want_helpers;	 // there was enough to do, and no helper
+	bool want_helpers;	 // there was enough to do for several
 };
 
 // gcmark_all marks all that is reachable.  World stopped, every run retired.

@@ -212,3 +212,8 @@ void gcsweep_all(struct rt_proc *p)
 	while (!gcsweep_done())
 		oscall_yield();
 }
+
+void gcsweep_forked(void)
+{
+	atomic_u32_store_relaxed(&sweep.active, 0);
+}

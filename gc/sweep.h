@@ -36,4 +36,8 @@ void gcsweep_all(struct rt_proc *p);
 // gcsweep_done tells whether every span is swept.
 bool gcsweep_done(void);
 
+// gcsweep_forked is for the child of a fork: helpers that looked for a chunk
+// are gone.  The parent was not sweeping.
+void gcsweep_forked(void);
+
 #endif

@@ -368,6 +368,12 @@ void gcwork_close(struct gcwork *w)
 	pool_release(w->p);
 }
 
+void gcwork_forked(void)
+{
+	work.lock = (struct rt_mutex)RT_MUTEX_INIT(LOCKRANK_WORK);
+	work.sleepers = 0;
+}
+
 // ---- sharing ----
 
 uint32_t gcwork_waiting(void)

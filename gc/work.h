@@ -138,6 +138,10 @@ RT_INLINE bool gcwork_plenty(const struct gcwork *w)
 	       (w->alone && w->jobs_left);
 }
 
+// gcwork_forked is for the child of a fork: its other markers are gone, and one
+// may have held the lock on its way out.  The parent was not marking.
+void gcwork_forked(void);
+
 // gcwork_limit lets at most nspans spans be used (tests); UINT32_MAX: all.
 void gcwork_limit(uint32_t nspans);
 

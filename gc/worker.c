@@ -9,16 +9,18 @@ struct worker {
 	struct gcmarker marker; // first: cache lines of its own
 	struct worker *next;
 	uint64_t thread;
+	struct rt_note begun; // attached, or not; woken by the helper
+	bool attached;
 	bool runs;
 };
 
 static struct {
-	struct rt_mutex lock; // of what follows
+	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
+	atomic_u32 running; // helpers
 	struct worker *all;
-	uint32_t running;
 	uint32_t most;
 	bool fork_safe; // the child of a fork forgets the helpers
-} workers = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKERS)};
+} workers;
 
 // ---- a helper ----
 
@@ -38,16 +40,21 @@ static void serve(struct worker *w, struct rt_proc *p)
 
 static void *worker_main(void *arg)
 {
+	struct worker *w = arg;
 	struct rt_proc *p = proc_attach(PROC_HELPER);
 
 	oscall_thread_name("rtheap helper");
-	if (!p)
+	w->attached = p != NULL;
+	if (!p) {
+		rt_note_wake(&w->begun);
 		return NULL;
+	}
 	p->context.hi = 0; // no stack to look at
 	p->in_region = p->stopper = false;
 	proc_block(p);
 	crew_enter();
-	serve(arg, p);
+	rt_note_wake(&w->begun);
+	serve(w, p);
 	crew_leave();
 	proc_unblock(p);
 	proc_detach(p);
@@ -73,37 +80,74 @@ static struct worker *idle_record(void)
 	return w;
 }
 
+// start_one returns when the helper is blocked and waits for calls; false:
+// refused.
 static bool start_one(void)
 {
 	struct worker *w = idle_record();
 
-	if (!w || oscall_thread_start(&w->thread, worker_main, w) != 0)
+	if (!w)
 		return false;
+	rt_note_clear(&w->begun);
+	if (oscall_thread_start(&w->thread, worker_main, w) != 0)
+		return false;
+	rt_note_sleep(&w->begun, UINT64_MAX);
+	if (!w->attached) {
+		oscall_thread_join(w->thread);
+		return false;
+	}
 	w->runs = true;
-	workers.running++;
+	atomic_u32_add_relaxed(&workers.running, 1);
 	return true;
 }
 
-// forget is for the child of a fork: the helpers are its parent's.
-static void forget(void)
+static bool enough(void)
 {
-	workers.lock = (struct rt_mutex)RT_MUTEX_INIT(LOCKRANK_WORKERS);
+	return atomic_u32_load_relaxed(&workers.running) >= workers.most;
+}
+
+// forget_all begins anew without helpers: they have ended, or are those of the
+// process that this one was forked from.
+static void forget_all(void)
+{
 	workers.all = NULL;
-	workers.running = 0;
+	atomic_u32_store_relaxed(&workers.running, 0);
+	atomic_u32_store_relaxed(&workers.making, 0);
 	crew_reset();
 }
 
-void worker_provide(bool wanted)
+// forked is for the child of a fork.  The parent was not collecting, but a
+// helper may have been on its way out of a marking or a sweep.
+static void forked(void)
 {
-	if (!wanted)
-		return;
-	rt_lock(&workers.lock);
+	forget_all();
+	gcwork_forked();
+	gcsweep_forked();
+}
+
+static void make_all(void)
+{
 	if (!workers.fork_safe)
-		workers.fork_safe = oscall_at_fork(forget) == 0;
+		workers.fork_safe = oscall_at_fork(forked) == 0;
 	if (workers.fork_safe)
-		while (workers.running < workers.most && start_one())
+		while (!enough() && start_one())
 			;
-	rt_unlock(&workers.lock);
+}
+
+void worker_provide(struct rt_proc *p, bool wanted)
+{
+	// Pairs with the release below: one thread at a time.
+	if (!wanted || enough() ||
+	    !atomic_u32_cas_acquire(&workers.making, 0, 1))
+		return;
+	// A helper that attaches waits for the end of a stop, and a stop must
+	// not wait for us then.
+	context_save(&p->context.frame);
+	proc_block(p);
+	make_all();
+	proc_unblock(p);
+	context_keep();
+	atomic_u32_store_release(&workers.making, 0);
 }
 
 void worker_init(uint32_t most)
@@ -117,7 +161,5 @@ void worker_fini(void)
 	for (struct worker *w = workers.all; w; w = w->next)
 		if (w->runs)
 			oscall_thread_join(w->thread);
-	workers.all = NULL;
-	workers.running = 0;
-	crew_reset();
+	forget_all();
 }

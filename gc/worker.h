@@ -9,15 +9,17 @@
 #ifndef GC_WORKER_H
 #define GC_WORKER_H
 
-#include "runtime/base.h"
+#include "runtime/proc.h"
 
 // worker_init allows so many helpers; worker_fini ends those there are.  The
 // caller of worker_fini is not attached.
 void worker_init(uint32_t most);
 void worker_fini(void);
 
-// worker_provide makes all helpers if they are wanted: what a collection
-// returned.  Refused: the next one will ask again.
-void worker_provide(bool wanted);
+// worker_provide makes the helpers that are missing, if they are wanted: what
+// a collection returned.  Refused: the next one will ask again.  They are
+// blocked when it returns, so that a fork finds no helper half attached.  p:
+// the caller's, which may stand meanwhile; no lock is held.
+void worker_provide(struct rt_proc *p, bool wanted);
 
 #endif

@@ -11,7 +11,6 @@ enum lockrank {
 	LOCKRANK_NONE,	     // never taken
 	LOCKRANK_ROOTS,	     // registered roots
 	LOCKRANK_PACER,	     // the pacer's rule
-	LOCKRANK_WORKERS,    // helper threads
 	LOCKRANK_ALLP,	     // attach gate, state of every P record
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
 	LOCKRANK_WORK,	     // what markers agree on
