@@ -251,8 +251,8 @@ static void count_populated(struct rt_proc *p, uint64_t npages)
 // ---- spans ----
 
 // populate has the system bring in fresh pages that a P has just taken, and
-// those in its cache that come next.  It may take a tenth of a millisecond,
-// so no lock is held.
+// those in its cache that come next.  It may take as long as the clearing of
+// a huge page, so no lock is held.
 static void populate(struct rt_proc *p, struct mheap_cache *cache,
 		     uint64_t page, uint64_t npages)
 {
