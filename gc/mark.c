@@ -259,7 +259,7 @@ static void finish_overflow(struct gcmarker *m)
 // ---- past the end ----
 
 // keep_past_end marks the object, if any and not marked yet, that ends where
-// w points.
+// w, in the heap or at its end, points.
 static void keep_past_end(struct gcmarker *m, uintptr_t w,
 			  struct gcmark_result *r)
 {
@@ -267,8 +267,7 @@ static void keep_past_end(struct gcmarker *m, uintptr_t w,
 	struct object o;
 	struct gcgrey grey;
 
-	if (!gcgrey_in_heap(m, w - 1) || !object_find(w - 1, &o) ||
-	    o.base + o.request != w)
+	if (!object_find(w - 1, &o) || o.base + o.request != w)
 		return;
 	if (gcgrey_word(m, o.base, &grey))
 		gcscan_object(m, &grey);
@@ -280,8 +279,12 @@ RT_NO_SANITIZE
 static void range_past_end(struct gcmarker *m, struct gcroots_range range,
 			   struct gcmark_result *r)
 {
-	for (uintptr_t at = range.lo; at < range.hi; at += sizeof(uintptr_t))
-		keep_past_end(m, *(const uintptr_t *)at, r);
+	for (uintptr_t at = range.lo; at < range.hi; at += sizeof(uintptr_t)) {
+		uintptr_t w = *(const uintptr_t *)at;
+
+		if (gcgrey_in_heap(m, w - 1))
+			keep_past_end(m, w, r);
+	}
 }
 
 // mark_past_end looks at stacks and registers a second time, when all else is
