@@ -37,43 +37,84 @@ bool gcsweep_done(void)
 	       atomic_u32_load_acquire(&sweep.active) == 0;
 }
 
-// sweep_lines makes the mark line of a span its only line; returns how many
-// slots lived before and sets *live to how many do now.
-static uint32_t sweep_lines(struct mspan *s, uint32_t gen, uint32_t *live)
+struct counts {
+	uint32_t before;  // slots that were allocated
+	uint32_t live;	  // slots that still are
+	uint64_t invalid; // not 0: a free slot was marked
+};
+
+RT_INLINE unsigned count(uint64_t x, bool counter)
 {
-	unsigned now = epoch_alloc_line(gen);
-	unsigned words = s->nwords;
-	uint32_t before = 0;
-
-	*live = 0;
-	for (unsigned w = 0; w < words; w++) {
-		atomic_u64 *old_word = mspan_word(s, now ^ 1, w);
-		uint64_t old = atomic_u64_load_relaxed(old_word);
-		uint64_t new = atomic_u64_load_relaxed(mspan_word(s, now, w));
-
-		if (RT_UNLIKELY(new & ~old))
-			rt_throw_value("found pointer to free object", "span",
-				       s->base);
-		if (old == 0)
-			continue;
-		before += bits_count(old);
-		*live += new == 0 ? 0 : bits_count(new);
-		// Release: see object_find.
-		atomic_u64_store_release(old_word, 0);
-	}
-	return before;
+	return counter ? (unsigned)__builtin_popcountll(x) : bits_count(x);
 }
+
+// sweep_words makes the new words of one page the only ones.  counter: the
+// processor counts bits in one instruction.
+RT_INLINE void sweep_words(struct pagebits *bits, unsigned now, unsigned words,
+			   bool counter, struct counts *c)
+{
+	atomic_u64 *old_words = bits->line[now ^ 1];
+	const atomic_u64 *new_words = bits->line[now];
+
+	for (unsigned w = 0; w < words; w++) {
+		uint64_t old = atomic_u64_load_relaxed(&old_words[w]);
+		uint64_t new = atomic_u64_load_relaxed(&new_words[w]);
+
+		c->invalid |= new & ~old;
+		c->before += count(old, counter);
+		c->live += count(new, counter);
+		// Release: see object_find.
+		atomic_u64_store_release(&old_words[w], 0);
+	}
+}
+
+RT_INLINE struct counts sweep_pages(const struct mspan *s, uint32_t gen,
+				    bool counter)
+{
+	struct pagebits *bits = mspan_bits(s);
+	unsigned now = epoch_alloc_line(gen);
+	struct counts c = {0};
+
+	unsigned left = s->nwords;
+
+	// The most frequent number of words is a constant.
+	for (; left >= RT_PAGE_WORDS; left -= RT_PAGE_WORDS)
+		sweep_words(bits++, now, RT_PAGE_WORDS, counter, &c);
+	sweep_words(bits, now, left, counter, &c);
+	return c;
+}
+
+#if defined(__x86_64__) && !defined(__POPCNT__)
+__attribute__((target("popcnt"))) static struct counts
+sweep_lines_counter(const struct mspan *s, uint32_t gen)
+{
+	return sweep_pages(s, gen, true);
+}
+
+// sweep_lines makes the mark lines of a span its only ones.
+static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
+{
+	return __builtin_cpu_supports("popcnt") ? sweep_lines_counter(s, gen)
+						: sweep_pages(s, gen, false);
+}
+#else
+static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
+{
+	return sweep_pages(s, gen, true);
+}
+#endif
 
 // sweep_span sweeps a span that the caller has claimed.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
-	uint32_t live;
-	uint32_t before = sweep_lines(s, gen, &live);
-	uint32_t freed = before - live;
+	struct counts c = sweep_lines(s, gen);
+	uint32_t freed = c.before - c.live;
 
-	if (before != s->alloc_count || s->cached)
+	if (RT_UNLIKELY(c.invalid))
+		rt_throw_value("found pointer to free object", "span", s->base);
+	if (c.before != s->alloc_count || s->cached)
 		rt_throw_value("mspan.sweep: bad span state", "span", s->base);
-	s->alloc_count = live;
+	s->alloc_count = c.live;
 	if (freed != 0)
 		s->needzero = 1;
 	atomic_u32_store_release(&s->sweepgen, gen);
@@ -83,10 +124,10 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	} else {
 		f->small_freed[s->sizeclass] += freed;
 	}
-	if (live == 0) {
+	if (c.live == 0) {
 		s->next = f->dead;
 		f->dead = s;
-	} else if (live < s->nelems) {
+	} else if (c.live < s->nelems) {
 		s->next = NULL;
 		*f->partial_end = s;
 		f->partial_end = &s->next;
@@ -131,33 +172,40 @@ static bool claim(struct mspan *s, uint32_t gen)
 	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
 }
 
-// sweep_range sweeps the heap spans whose first page lies in [page, end), the
-// highest first.
-static void sweep_pages(uint64_t page, uint64_t end, struct found *f)
+// sweep_page sweeps the span whose first page it is, if it is one.
+static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
 {
-	uint32_t gen = epoch_sweepgen();
+	uint32_t w = arena_word(page);
+	struct mspan *s;
 
-	while (end-- > page) {
-		uint32_t w = arena_word(end);
-		struct mspan *s;
-
-		if (pageword_place(w) != 0 ||
-		    (pageword_state(w) != PAGEWORD_HEAP &&
-		     pageword_state(w) != PAGEWORD_SETTING_UP))
-			continue;
-		s = arena_span(end);
-		if (s && claim(s, gen))
-			sweep_span(s, gen, f);
-	}
+	if (pageword_place(w) != 0 ||
+	    (pageword_state(w) != PAGEWORD_HEAP &&
+	     pageword_state(w) != PAGEWORD_SETTING_UP))
+		return;
+	s = arena_span(page);
+	if (s && claim(s, gen))
+		sweep_span(s, gen, f);
 }
 
+// chunk_sweep sweeps the spans that begin in a chunk, the highest first.  Free
+// pages cost nothing.
 static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 {
 	uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES;
 	struct found f = {.partial_end = &f.partial};
+	uint32_t gen = epoch_sweepgen();
+	struct pallocbits taken;
 
-	sweep_pages(page, page + RT_CHUNK_PAGES, &f);
-	publish(p, &f);
+	mheap_chunk_pages(chunk, &taken);
+	for (unsigned w = PALLOCBITS_WORDS; w-- > 0;)
+		while (taken.word[w] != 0) {
+			unsigned bit = 63 - bits_clz(taken.word[w]);
+
+			taken.word[w] ^= UINT64_C(1) << bit;
+			sweep_page(page + w * 64 + bit, gen, &f);
+		}
+	if (f.dead || f.partial)
+		publish(p, &f);
 }
 
 bool gcsweep_chunk(struct rt_proc *p)

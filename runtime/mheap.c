@@ -466,6 +466,13 @@ void mheap_free_manual(struct rt_proc *p, struct mspan *s)
 	free_spans(p, s, s->use);
 }
 
+void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken)
+{
+	rt_lock(&mheap.lock);
+	*taken = pagealloc_chunk(&mheap.pages, chunk)->alloc;
+	rt_unlock(&mheap.lock);
+}
+
 struct mspan *mheap_next_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;

@@ -77,6 +77,10 @@ void mheap_free_manual(struct rt_proc *p, struct mspan *s);
 // mheap_cache_flush gives a P's pages and spans back.
 void mheap_cache_flush(struct mheap_cache *cache);
 
+// mheap_chunk_pages copies which pages of a chunk are taken: a bit a page.  A
+// span that was there before and is not free yet has all its pages in it.
+void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken);
+
 // mheap_next_span is the first span at or after *page, which becomes the page
 // behind it; NULL: none.  World stopped.
 struct mspan *mheap_next_span(uint64_t *page);
