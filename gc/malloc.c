@@ -152,29 +152,54 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
 	return obj ? obj : alloc_short(t->mc, &r);
 }
 
-// allocate takes the next slot of a run if there is one: by the table that t
-// may use, which is empty for a thread that is not attached, is in a region,
-// has the world stopped, or uses Go's classes.
+// take_slot takes the next slot of the current run, or of the one after it in
+// the same span, by the table that t may use: it is empty for a thread that is
+// not attached, is in a region, has the world stopped, or uses Go's classes.
+// NULL: alloc_checked knows more.
+static inline void *take_slot(const rt_thread *t, unsigned kind, size_t n)
+{
+	unsigned c = sizeclass_of16(n);
+	struct rt_run *run = &t->run[kind * RT_RUN_CLASSES + c];
+	size_t size = sizeclass_table[c].size;
+	char *p;
+
+	// A run that has an end is, or was, one of t's own.
+	if ((size_t)(run->end - run->cur) < size &&
+	    (!run->end ||
+	     !mcache_next_run(t->mc, spanclass_make(c, kind), false)))
+		return NULL;
+	p = run->cur;
+	run->cur = p + size;
+	return p;
+}
+
+// take_tiny does the same for a request that is combined with others.
+static RT_NOINLINE void *take_tiny(const rt_thread *t, size_t n)
+{
+	void *obj;
+
+	if (!t->run[KIND_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY].end)
+		return NULL;
+	obj = mcache_tiny(t->mc, n);
+	if (obj)
+		return obj;
+	obj = take_slot(t, KIND_NOSCAN, SIZECLASS_TINY_SIZE);
+	if (obj)
+		mcache_set_tiny(t->mc, obj, n);
+	return obj;
+}
+
 static inline void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
 {
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
-	if (n - SIZECLASS_TINY_SIZE <= RT_INLINE_MAX - SIZECLASS_TINY_SIZE &&
-	    gckind_valid(kind) &&
+	if (n - 1 < RT_INLINE_MAX && gckind_valid(kind) &&
 	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) {
-		unsigned c = sizeclass_of16(n);
-		struct rt_run *run = &t->run[kind * RT_RUN_CLASSES + (int)c];
-		size_t size = sizeclass_table[c].size;
+		bool tiny = n < SIZECLASS_TINY_SIZE && kind == KIND_NOSCAN;
+		void *obj =
+		    tiny ? take_tiny(t, n) : take_slot(t, (unsigned)kind, n);
 
-		// A run that has an end is, or was, one of t's own.
-		if ((size_t)(run->end - run->cur) >= size ||
-		    (run->end &&
-		     mcache_next_run(t->mc, spanclass_make(c, (unsigned)kind),
-				     false))) {
-			char *p = run->cur;
-
-			run->cur = p + size;
-			return p;
-		}
+		if (obj)
+			return obj;
 	}
 	return alloc_checked(t, kind, n, uninit);
 }
