@@ -351,6 +351,12 @@ RT_INLINE void atomic_ptr_store_seqcst(atomic_ptr *a, const void *v)
 	AO_nop_full();
 }
 
+RT_INLINE bool atomic_ptr_cas_relaxed(atomic_ptr *a, const void *old,
+				      const void *v)
+{
+	return AO_compare_and_swap(&a->word, (AO_t)old, (AO_t)v);
+}
+
 // ---- waiting ----
 
 // atomic_pause tells the processor that this is a spin loop.

@@ -24,8 +24,10 @@ enum heapgauge {
 };
 
 struct gauges {
-	// The parts of those who have no P.
+	// The parts of those who have no P, and what was collected of the
+	// others.
 	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
+	atomic_ptr counted; // Ps whose parts are to be collected; a list
 	// Moved with every 32 KiB allocated; the trigger tests it.
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	// Moved with mappings.

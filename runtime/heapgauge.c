@@ -1,25 +1,39 @@
 #include "runtime/heapgauge.h"
 
-#include <string.h>
-
 #include "runtime/throw.h"
 
-static void add_parts(uint64_t *sums, const atomic_u64 *parts)
+void heapgauge_enter(struct rt_proc *p)
 {
-	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
-		sums[i] += atomic_u64_load_relaxed(&parts[i]);
+	p->counted = true;
+	do
+		p->next_counted = atomic_ptr_load_relaxed(&gauges.counted);
+	// The list is taken in a stop, which orders what is in it.
+	while (!atomic_ptr_cas_relaxed(&gauges.counted, p->next_counted, p));
+}
+
+// collect moves the parts of a P, which stands, to the shared ones.
+static void collect(struct rt_proc *p)
+{
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
+		atomic_u64_add_relaxed(&gauges.no_p[i],
+				       atomic_u64_load_relaxed(&p->gauges[i]));
+		atomic_u64_store_relaxed(&p->gauges[i], 0);
+	}
+	p->counted = false;
 }
 
 void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT])
 {
+	struct rt_proc *p = atomic_ptr_load_relaxed(&gauges.counted);
 	uint64_t any = 0;
 
-	memset(sums, 0, HEAPGAUGE_COUNT * sizeof *sums);
-	add_parts(sums, gauges.no_p);
+	atomic_ptr_store_relaxed(&gauges.counted, NULL);
+	for (; p; p = p->next_counted)
+		collect(p);
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
+		sums[i] = gauge_load(&gauges.no_p[i]);
 	// What growth maps is released from the beginning.
 	sums[HEAPGAUGE_RELEASED] += gauge_load(&gauges.heap_mapped);
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
-		add_parts(sums, p->gauges);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
 		any |= sums[i];
 	// One test for all: a negative number has the highest bit set.

@@ -57,7 +57,9 @@ struct rt_proc {
 	bool in_region;	      // inside a blocking region; own thread
 	struct rt_proc *next; // all records; fixed when published
 	struct rt_proc *next_free; // procs.lock
-	struct context context;	   // valid while it stands
+	bool counted;		   // in gauges.counted; own thread, or stopped
+	struct rt_proc *next_counted;
+	struct context context; // valid while it stands
 };
 
 struct procs {

@@ -72,6 +72,26 @@ START_TEST(parts_outlast_their_thread)
 }
 END_TEST
 
+// Parts are collected once: reading again finds the same, and a P that goes on
+// enters the list again, once.
+START_TEST(parts_are_collected_when_summed)
+{
+	struct rt_proc *p = proc_attach(0);
+	struct rt_proc *idle = proc_attach(0);
+
+	for (int i = 1; i <= 5; i++) {
+		heapgauge_add(p, HEAPGAUGE_FREE, 3);
+		heapgauge_add(p, HEAPGAUGE_FREE, 4);
+		ck_assert_ptr_eq(atomic_ptr_load_relaxed(&gauges.counted), p);
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 7 * i);
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 7 * i);
+		ck_assert_ptr_null(atomic_ptr_load_relaxed(&gauges.counted));
+		ck_assert_uint_eq(gauge_load(&p->gauges[HEAPGAUGE_FREE]), 0);
+	}
+	ck_assert(!idle->counted);
+}
+END_TEST
+
 // ---- threads ----
 
 static void *move(void *arg)
@@ -132,6 +152,7 @@ static Suite *suite_heapgauge(void)
 	tcase_add_test(tc, a_part_may_be_negative);
 	tcase_add_test(tc, mapped_memory_begins_as_released);
 	tcase_add_test(tc, parts_outlast_their_thread);
+	tcase_add_test(tc, parts_are_collected_when_summed);
 	tcase_add_test(tc, no_move_is_lost);
 	tcase_add_loop_exit_test(tc, a_sum_below_zero_throws, DIED_AS_EXPECTED,
 				 0, HEAPGAUGE_COUNT);

@@ -678,7 +678,7 @@ static void corrupt(const struct corruption *c)
 	struct heapstats_delta *d;
 
 	if (c->gauge) {
-		gauge_add(c->gauge, 1);
+		atomic_u64_add_relaxed(c->gauge, 1); // a part may be negative
 		return;
 	}
 	d = heapstats_acquire(proc_self());
