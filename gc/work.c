@@ -440,6 +440,7 @@ void gcwork_share(struct gcwork *w)
 		changed();
 	} else if (work.busy == 1 && !work.given && !jobs_left()) {
 		w->alone = work.alone = true;
+		w->jobs_left = false;
 	}
 	unlock();
 }

@@ -1,0 +1,586 @@
+// What markers share: the stack of one, what is given, jobs, who is alone.
+//
+// A marker here is a thread that plays by hand what drain and finish do, so
+// each order of events is the one that the test wants.
+#define RT_NO_INLINE_ALLOC
+#include <errno.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gc/crew.h"
+#include "gc/work.h"
+#include "runtime/heapstats.h"
+#include "runtime/throw.h"
+#include "test/await.h"
+#include "test/suite.h"
+
+enum {
+	DIED_AS_EXPECTED = 77,
+	BUFS_OF_SPAN = GCWORK_SPAN_PAGES * RT_PAGE_SIZE / GCWORK_BUF_BYTES,
+};
+
+static struct rt_proc *self;
+static struct gcwork first, second, third;
+
+static void setup(void)
+{
+	heap_begin();
+	self = proc_self();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+}
+
+static void teardown(void)
+{
+	gcwork_limit(UINT32_MAX);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// work_bufs are the bytes of spans cut into buffers.
+static int64_t work_bufs(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	return (int64_t)t.in_work_bufs;
+}
+
+// push_range pushes the entries 8 * lo, ..., 8 * (hi - 1).
+static void push_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
+{
+	for (uintptr_t i = lo; i < hi; i++)
+		ck_assert(gcwork_push(w, 8 * i));
+}
+
+// pop_range expects them back, the newest first.
+static void pop_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
+{
+	for (uintptr_t i = hi; i-- > lo;) {
+		if (!gcwork_any(w))
+			ck_assert(gcwork_more(w));
+		ck_assert_uint_eq(gcwork_pop(w), 8 * i);
+	}
+}
+
+static bool is_empty(struct gcwork *w)
+{
+	return !gcwork_any(w) && !gcwork_more(w);
+}
+
+static void expect_next(struct gcwork *w, enum gcwork_next want)
+{
+	uint32_t job = UINT32_MAX;
+
+	ck_assert_int_eq(gcwork_get(w, &job), want);
+}
+
+static void expect_job(struct gcwork *w, uint32_t want)
+{
+	uint32_t job = UINT32_MAX;
+
+	ck_assert_int_eq(gcwork_get(w, &job), GCWORK_JOB);
+	ck_assert_uint_eq(job, want);
+}
+
+static void end(struct gcwork *w)
+{
+	ck_assert(is_empty(w));
+	expect_next(w, GCWORK_OVER);
+	gcwork_close(w);
+}
+
+// A marker that waits in gcwork_get on a thread of its own.
+struct waiter {
+	struct gcwork *w;
+	pthread_t thread;
+	atomic_u32 back;
+	enum gcwork_next next;
+	uint32_t job;
+};
+
+static void *wait_for_work(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->next = gcwork_get(waiter->w, &waiter->job);
+	atomic_u32_store_release(&waiter->back, 1);
+	return NULL;
+}
+
+static void wait_starts(struct waiter *waiter, struct gcwork *w)
+{
+	*waiter = (struct waiter){.w = w};
+	waiter->thread = start_thread(wait_for_work, waiter);
+}
+
+// wait_begins returns when w, the only one, waits.
+static void wait_begins(struct waiter *waiter, struct gcwork *w)
+{
+	wait_starts(waiter, w);
+	while (gcwork_waiting() != 1)
+		oscall_yield();
+}
+
+static enum gcwork_next wait_ends(struct waiter *waiter)
+{
+	join_thread(waiter->thread);
+	return waiter->next;
+}
+
+// end_both ends the marking of first when second is busy, too.
+static void end_both(void)
+{
+	struct waiter waiter;
+
+	ck_assert(is_empty(&first));
+	ck_assert(is_empty(&second));
+	wait_begins(&waiter, &second);
+	expect_next(&first, GCWORK_OVER);
+	gcwork_close(&first);
+	ck_assert_int_eq(wait_ends(&waiter), GCWORK_OVER);
+}
+
+// ---- one marker ----
+
+static const uintptr_t heights[] = {1, GCWORK_ENTRIES, GCWORK_ENTRIES + 1,
+				    3 * GCWORK_ENTRIES, 10000};
+
+START_TEST(the_newest_comes_first)
+{
+	uintptr_t n = heights[_i];
+
+	gcwork_open(&first, self, 0);
+	ck_assert(is_empty(&first));
+	push_range(&first, 0, n);
+	pop_range(&first, n / 2, n);
+	push_range(&first, n / 2, 2 * n);
+	pop_range(&first, 0, 2 * n);
+	end(&first);
+}
+END_TEST
+
+START_TEST(up_and_down_at_a_border_keeps_all)
+{
+	gcwork_open(&first, self, 0);
+	push_range(&first, 0, GCWORK_ENTRIES);
+	for (int i = 0; i < 100; i++) {
+		push_range(&first, GCWORK_ENTRIES, GCWORK_ENTRIES + 3);
+		pop_range(&first, GCWORK_ENTRIES - 1, GCWORK_ENTRIES + 3);
+		push_range(&first, GCWORK_ENTRIES - 1, GCWORK_ENTRIES);
+	}
+	ck_assert_uint_eq(work_bufs(), GCWORK_SPAN_PAGES * RT_PAGE_SIZE);
+	pop_range(&first, 0, GCWORK_ENTRIES);
+	end(&first);
+	ck_assert_uint_eq(work_bufs(), 0);
+}
+END_TEST
+
+// The first buffer is the marker's own; spans hold the others.
+START_TEST(a_limit_refuses_the_entry_behind_the_last_place)
+{
+	uintptr_t places = (1 + (uintptr_t)_i * BUFS_OF_SPAN) * GCWORK_ENTRIES;
+
+	gcwork_limit((uint32_t)_i);
+	gcwork_open(&first, self, 0);
+	push_range(&first, 0, places);
+	for (int i = 0; i < 3; i++)
+		ck_assert(!gcwork_push(&first, 8));
+	pop_range(&first, places / 2, places);
+	push_range(&first, places / 2, places);
+	ck_assert(!gcwork_push(&first, 8));
+	pop_range(&first, 0, places);
+	end(&first);
+}
+END_TEST
+
+START_TEST(jobs_come_in_order_and_once)
+{
+	gcwork_open(&first, self, 3);
+	ck_assert(gcwork_plenty(&first)); // others may have them
+	expect_job(&first, 0);
+	expect_job(&first, 1);
+	push_range(&first, 0, 5);
+	pop_range(&first, 0, 5);
+	expect_job(&first, 2);
+	ck_assert(!gcwork_plenty(&first));
+	end(&first);
+}
+END_TEST
+
+static const char *last_words;
+
+static void exit_if_expected(const char *text, void *arg)
+{
+	(void)arg;
+	_exit(strstr(text, last_words) ? DIED_AS_EXPECTED : EXIT_FAILURE);
+}
+
+static void expect_death(const char *text)
+{
+	last_words = text;
+	throw_set_handler(exit_if_expected, NULL);
+}
+
+START_TEST(closing_with_a_job_left_throws)
+{
+	gcwork_open(&first, self, 1);
+	expect_death("non-empty mark queue");
+	gcwork_close(&first);
+}
+END_TEST
+
+START_TEST(closing_with_words_given_throws)
+{
+	gcwork_open(&first, self, 0);
+	push_range(&first, 0, GCWORK_SHARE);
+	gcwork_share(&first);
+	pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
+	expect_death("non-empty mark queue");
+	gcwork_close(&first);
+}
+END_TEST
+
+START_TEST(closing_beside_a_busy_marker_throws)
+{
+	gcwork_open(&first, self, 1);
+	ck_assert(gcwork_join(&second, self));
+	gcwork_share(&first);
+	expect_job(&second, 0);
+	expect_death("non-empty mark queue");
+	gcwork_close(&first);
+}
+END_TEST
+
+// ---- joining ----
+
+START_TEST(a_marker_joins_a_marking_once)
+{
+	ck_assert(!gcwork_join(&second, self)); // none is open
+	for (int round = 0; round < 3; round++) {
+		gcwork_open(&first, self, 0);
+		ck_assert_ptr_eq(gcwork_joined(), &first);
+		ck_assert(gcwork_join(&second, self));
+		ck_assert(!gcwork_join(&second, self));
+		ck_assert(!gcwork_join(&first, self));
+		ck_assert_ptr_eq(gcwork_joined(), &second);
+		ck_assert_ptr_eq(second.next, &first);
+		ck_assert_ptr_null(first.next);
+		end(&first);
+		ck_assert(!gcwork_join(&second, self));
+	}
+}
+END_TEST
+
+// A marker that lost its processor learns that its marking is over: at once,
+// or when another one has work for everybody.
+START_TEST(a_late_marker_takes_nothing)
+{
+	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
+	end(&first);
+	if (_i == 1) {
+		gcwork_open(&first, self, 2);
+		push_range(&first, 0, GCWORK_SHARE);
+		gcwork_share(&first);
+	}
+	expect_next(&second, GCWORK_OVER);
+	ck_assert(is_empty(&second));
+	if (_i == 1) {
+		ck_assert(gcwork_join(&second, self)); // now the new one
+		expect_job(&second, 0);
+		expect_job(&second, 1);
+		expect_next(&second, GCWORK_WORDS);
+		pop_range(&second, 0, GCWORK_SHARE / 2);
+		pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
+		end_both();
+	}
+}
+END_TEST
+
+// ---- giving ----
+
+static const uintptr_t shares[] = {GCWORK_SHARE, GCWORK_SHARE + 1, 100,
+				   GCWORK_ENTRIES};
+
+START_TEST(the_oldest_half_of_a_buffer_is_given)
+{
+	uintptr_t n = shares[_i];
+
+	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
+	push_range(&first, 0, n);
+	ck_assert(gcwork_plenty(&first));
+	gcwork_share(&first);
+	ck_assert(!first.alone);
+	expect_next(&second, GCWORK_WORDS);
+	pop_range(&second, 0, n / 2);
+	pop_range(&first, n / 2, n);
+	end_both();
+}
+END_TEST
+
+START_TEST(the_oldest_half_of_the_full_buffers_is_given)
+{
+	uintptr_t full = (uintptr_t)_i; // buffers
+	uintptr_t given = (full - full / 2) * GCWORK_ENTRIES;
+	uintptr_t n = full * GCWORK_ENTRIES + 1;
+
+	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
+	push_range(&first, 0, n);
+	gcwork_share(&first);
+	pop_range(&first, given, n);
+	ck_assert(is_empty(&first));
+	// A marker takes a buffer at a time.
+	for (uintptr_t hi = given; hi != 0; hi -= GCWORK_ENTRIES) {
+		expect_next(&second, GCWORK_WORDS);
+		pop_range(&second, hi - GCWORK_ENTRIES, hi);
+		ck_assert(is_empty(&second));
+	}
+	end_both();
+}
+END_TEST
+
+START_TEST(few_words_are_not_given)
+{
+	gcwork_open(&first, self, 0);
+	push_range(&first, 0, GCWORK_SHARE - 1);
+	ck_assert(!gcwork_plenty(&first));
+	gcwork_share(&first);
+	ck_assert(first.alone);
+	pop_range(&first, 0, GCWORK_SHARE - 1);
+	end(&first);
+}
+END_TEST
+
+// Without a buffer to give them in, words stay where they are.
+START_TEST(refused_memory_keeps_the_words)
+{
+	gcwork_limit(0);
+	gcwork_open(&first, self, 0);
+	push_range(&first, 0, GCWORK_ENTRIES);
+	gcwork_share(&first);
+	ck_assert(first.alone);
+	pop_range(&first, 0, GCWORK_ENTRIES);
+	end(&first);
+}
+END_TEST
+
+START_TEST(what_was_given_can_be_taken_back)
+{
+	gcwork_open(&first, self, 0);
+	push_range(&first, 0, 64);
+	gcwork_share(&first);
+	gcwork_share(&first);
+	pop_range(&first, 48, 64);
+	expect_next(&first, GCWORK_WORDS);
+	pop_range(&first, 32, 48); // given last
+	ck_assert(!first.alone);   // the rest can still be taken
+	expect_next(&first, GCWORK_WORDS);
+	ck_assert(first.alone);
+	pop_range(&first, 0, 32);
+	end(&first);
+}
+END_TEST
+
+// ---- alone, and not ----
+
+START_TEST(nobody_takes_a_job_while_one_is_alone)
+{
+	struct waiter waiter;
+
+	gcwork_open(&first, self, 2);
+	ck_assert(first.alone);
+	expect_job(&first, 0);
+	ck_assert(first.alone);
+	ck_assert(gcwork_join(&second, self));
+	wait_begins(&waiter, &second);
+	ck_assert(stays(&waiter.back, 0));
+	ck_assert(gcwork_plenty(&first));
+	gcwork_share(&first);
+	ck_assert(!first.alone);
+	ck_assert_int_eq(wait_ends(&waiter), GCWORK_JOB);
+	ck_assert_uint_eq(waiter.job, 1);
+	ck_assert(!second.alone);
+	end_both();
+}
+END_TEST
+
+START_TEST(words_wake_a_marker_that_waits)
+{
+	struct waiter waiter;
+
+	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
+	wait_begins(&waiter, &second);
+	push_range(&first, 0, 100);
+	ck_assert(stays(&waiter.back, 0));
+	gcwork_share(&first);
+	ck_assert_int_eq(wait_ends(&waiter), GCWORK_WORDS);
+	ck_assert_uint_eq(gcwork_waiting(), 0);
+	pop_range(&second, 0, 50);
+	pop_range(&first, 50, 100);
+	end_both();
+}
+END_TEST
+
+// The last busy marker is alone only from when it has seen that.
+START_TEST(the_last_busy_marker_finds_out_that_it_is_alone)
+{
+	struct waiter opener, helper;
+
+	gcwork_open(&first, self, 1);
+	ck_assert(gcwork_join(&second, self));
+	gcwork_share(&first);
+	expect_job(&second, 0);
+	gcwork_share(&second);
+	ck_assert(!second.alone); // the first one is busy
+	wait_begins(&opener, &first);
+	ck_assert(!second.alone);
+	gcwork_share(&second);
+	ck_assert(second.alone);
+	ck_assert(!gcwork_plenty(&second)); // no job either
+	ck_assert(stays(&opener.back, 0));
+	wait_starts(&helper, &second);
+	ck_assert_int_eq(wait_ends(&opener), GCWORK_OVER);
+	gcwork_close(&first);
+	ck_assert_int_eq(wait_ends(&helper), GCWORK_OVER);
+}
+END_TEST
+
+// Over for who opened it: it goes on alone.  For others: when it is closed.
+START_TEST(over_comes_to_the_opener_first)
+{
+	struct waiter opener, helper;
+
+	gcwork_open(&first, self, 1);
+	ck_assert(gcwork_join(&second, self));
+	ck_assert(gcwork_join(&third, self));
+	gcwork_share(&first);
+	expect_job(&second, 0);
+	wait_begins(&opener, &first);
+	wait_starts(&helper, &second);
+	ck_assert_int_eq(wait_ends(&opener), GCWORK_OVER);
+	ck_assert(first.alone);
+	ck_assert(stays(&helper.back, 0));
+	push_range(&first, 0, 40);
+	gcwork_share(&first); // a second round, as after an overflow
+	ck_assert_int_eq(wait_ends(&helper), GCWORK_WORDS);
+	pop_range(&second, 0, 20);
+	pop_range(&first, 20, 40);
+	wait_starts(&helper, &second);
+	expect_next(&first, GCWORK_OVER);
+	gcwork_close(&first);
+	ck_assert_int_eq(wait_ends(&helper), GCWORK_OVER);
+	expect_next(&third, GCWORK_OVER);
+}
+END_TEST
+
+// ---- calls ----
+
+START_TEST(a_call_is_seen_once)
+{
+	uint32_t seen = 0;
+
+	crew_call(CREW_MARK);
+	ck_assert_int_eq(crew_wait(&seen), CREW_MARK);
+	crew_call(CREW_MARK);
+	crew_call(CREW_SWEEP); // who comes late sees the last
+	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
+	crew_call(CREW_SWEEP);
+	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
+	crew_reset();
+}
+END_TEST
+
+static atomic_u32 answered; // calls
+
+static void *answer(void *arg)
+{
+	uint32_t seen = 0;
+
+	(void)arg;
+	crew_enter();
+	while (crew_wait(&seen) != CREW_QUIT)
+		atomic_u32_add_release(&answered, 1);
+	crew_leave();
+	return NULL;
+}
+
+// A refused sleep is a look at the call without one.
+START_TEST(a_call_wakes_whoever_waits)
+{
+	enum { HELPERS = 3, CALLS = 100 };
+	pthread_t threads[HELPERS];
+
+	if (_i == 1)
+		oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	for (int i = 0; i < HELPERS; i++)
+		threads[i] = start_thread(answer, NULL);
+	while (crew_size() != HELPERS)
+		oscall_yield();
+	for (uint32_t call = 1; call <= CALLS; call++) {
+		crew_call(CREW_MARK);
+		await_at_least(&answered, HELPERS * call);
+	}
+	crew_call(CREW_QUIT);
+	for (int i = 0; i < HELPERS; i++)
+		join_thread(threads[i]);
+	ck_assert_uint_eq(crew_size(), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&answered), HELPERS * CALLS);
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+	crew_reset();
+}
+END_TEST
+
+static Suite *suite_work(void)
+{
+	Suite *s = suite_create("work");
+	TCase *tc = tcase_create("marker");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, the_newest_comes_first, 0,
+			    RT_ARRAY_LEN(heights));
+	tcase_add_test(tc, up_and_down_at_a_border_keeps_all);
+	tcase_add_loop_test(tc, a_limit_refuses_the_entry_behind_the_last_place,
+			    0, 3);
+	tcase_add_test(tc, jobs_come_in_order_and_once);
+	tcase_add_exit_test(tc, closing_with_a_job_left_throws,
+			    DIED_AS_EXPECTED);
+	tcase_add_exit_test(tc, closing_with_words_given_throws,
+			    DIED_AS_EXPECTED);
+	tcase_add_exit_test(tc, closing_beside_a_busy_marker_throws,
+			    DIED_AS_EXPECTED);
+	tcase_add_test(tc, a_marker_joins_a_marking_once);
+	tcase_add_loop_test(tc, a_late_marker_takes_nothing, 0, 2);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("several");
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, the_oldest_half_of_a_buffer_is_given, 0,
+			    RT_ARRAY_LEN(shares));
+	tcase_add_loop_test(tc, the_oldest_half_of_the_full_buffers_is_given, 1,
+			    6);
+	tcase_add_test(tc, few_words_are_not_given);
+	tcase_add_test(tc, refused_memory_keeps_the_words);
+	tcase_add_test(tc, what_was_given_can_be_taken_back);
+	tcase_add_test(tc, nobody_takes_a_job_while_one_is_alone);
+	tcase_add_test(tc, words_wake_a_marker_that_waits);
+	tcase_add_test(tc, the_last_busy_marker_finds_out_that_it_is_alone);
+	tcase_add_test(tc, over_comes_to_the_opener_first);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("crew");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_call_is_seen_once);
+	tcase_add_loop_test(tc, a_call_wakes_whoever_waits, 0, 2);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_work());
+}
