@@ -12,32 +12,36 @@ void gcgrey_look(struct gcmarker *m)
 	m->alloc = arena.lines->line[m->alloc_line] - m->mark;
 }
 
-bool gcgrey_large(struct gcmarker *m, uint64_t page, uint32_t word,
-		  struct gcgrey *o)
+enum gcgrey_result gcgrey_large(struct gcmarker *m, uint64_t page,
+				uint32_t word, struct gcgrey *o)
 {
 	const struct mspan *s = arena_span(page);
 
-	m->marked_bytes += s->elemsize;
-	m->marked_objects++;
+	m->large_bytes += s->elemsize;
+	m->large_objects++;
+	// One that is being set up holds no pointers yet.
+	if (pageword_state(word) != PAGEWORD_HEAP ||
+	    !gckind_scanned(pageword_kind(word)))
+		return GCGREY_LEAF;
 	o->base = s->base;
 	o->size = mspan_limit(s) - s->base;
-	// One that is being set up holds no pointers yet.
-	return pageword_state(word) == PAGEWORD_HEAP &&
-	       gckind_scanned(pageword_kind(word));
+	m->large_scanned += o->size;
+	return GCGREY_SCAN;
 }
 
-static bool interior_large(struct gcmarker *m, uintptr_t w, uint64_t page,
-			   uint32_t word, struct gcgrey *o)
+static enum gcgrey_result interior_large(struct gcmarker *m, uintptr_t w,
+					 uint64_t page, uint32_t word,
+					 struct gcgrey *o)
 {
 	uint64_t first = arena_first_page(page, word);
 	struct pagebits *lines = &arena.lines[first];
 
 	if (w >= mspan_limit(arena_span(first)))
-		return false;
+		return GCGREY_NOTHING;
 	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line][0]) & 1))
-		return false;
+		return GCGREY_NOTHING;
 	if (!gcgrey_set(m, &lines->line[m->mark_line][0], 1))
-		return false;
+		return GCGREY_NOTHING;
 	return gcgrey_large(m, first, word, o);
 }
 
@@ -47,7 +51,8 @@ static struct pagebits *bits_of_span(uint64_t first, unsigned class)
 	return class == 1 ? mspan_bits(arena_span(first)) : &arena.lines[first];
 }
 
-bool gcgrey_interior(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
+enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
+				   struct gcgrey *o)
 {
 	uint64_t offset = (uint64_t)(w - m->base);
 	uint64_t page = offset >> RT_PAGE_SHIFT;
@@ -61,7 +66,7 @@ bool gcgrey_interior(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
 	unsigned i;
 
 	if (state != PAGEWORD_HEAP && state != PAGEWORD_SETTING_UP)
-		return false;
+		return GCGREY_NOTHING;
 	if (class == 0)
 		return interior_large(m, w, page, word, o);
 	first = arena_first_page(page, word);
@@ -74,9 +79,9 @@ bool gcgrey_interior(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
 	// The rest of a span behind its last slot divides to a slot whose bit
 	// is never set.
 	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line][i]) & bit))
-		return false;
+		return GCGREY_NOTHING;
 	if (!gcgrey_set(m, &lines->line[m->mark_line][i], bit))
-		return false;
+		return GCGREY_NOTHING;
 	return gcgrey_count(
 	    m, m->base + (first << RT_PAGE_SHIFT) + (uint64_t)slot * c->size,
 	    word, o);

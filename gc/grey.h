@@ -19,6 +19,24 @@
 #include "gc/kind.h"
 #include "gc/work.h"
 
+// Small objects are counted by class and kind: one addition an object.
+enum { GCGREY_COUNTS = KIND_COUNT << PAGEWORD_CLASS_BITS };
+
+RT_INLINE unsigned gcgrey_index(uint32_t word)
+{
+	return word % GCGREY_COUNTS;
+}
+static_assert((GCGREY_COUNTS & (GCGREY_COUNTS - 1)) == 0 &&
+		  (int)PAGEWORD_KIND_SHIFT == (int)PAGEWORD_CLASS_BITS,
+	      "class and kind are the lowest bits of a page word");
+
+// What marking a word found.
+enum gcgrey_result {
+	GCGREY_NOTHING, // no object, or marked before
+	GCGREY_LEAF,	// newly marked, has no pointers
+	GCGREY_SCAN,	// newly marked, to be scanned
+};
+
 // One marker.  Markers stand on cache lines of their own.
 struct gcmarker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
@@ -28,11 +46,13 @@ struct gcmarker {
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	// some page waits to be scanned again
-	uint64_t marked_bytes;	// of objects marked
-	uint64_t scanned_bytes; // of objects scanned
-	uint64_t marked_objects;
+	uint32_t looks;		// at other markers, in this marking
+	uint64_t large_objects; // marked
+	uint64_t large_bytes;	// of them
+	uint64_t large_scanned; // bytes of those scanned
 	uint64_t stack_bytes;	// of stacks scanned
 	uint64_t globals_bytes; // of root ranges scanned
+	uint64_t small_objects[GCGREY_COUNTS]; // marked, by gcgrey_index
 	struct gcwork work;
 };
 
@@ -64,6 +84,19 @@ RT_INLINE uint64_t gcgrey_bit(uintptr_t w)
 	return UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
+// gcgrey_prefetch_to_set asks for a line that will probably be written: with
+// several markers it has to leave the other's cache.
+RT_INLINE void gcgrey_prefetch_to_set(const atomic_u64 *mark)
+{
+#if defined(__x86_64__)
+	// The compiler's own takes it for an extension; processors without it
+	// do nothing.
+	__asm__ volatile("prefetchw %0" : : "m"(*mark));
+#else
+	__builtin_prefetch(mark, 1);
+#endif
+}
+
 // gcgrey_prefetch asks for everything that marking and scanning w will touch:
 // page word, both bit lines, and two lines of the object.
 RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
@@ -72,7 +105,7 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 
 	const atomic_u64 *mark = gcgrey_mark_word(m, w);
 
-	__builtin_prefetch(mark);
+	gcgrey_prefetch_to_set(mark);
 	__builtin_prefetch(mark + m->alloc);
 	__builtin_prefetch(&arena.words[page]);
 	__builtin_prefetch((const void *)w);
@@ -80,11 +113,12 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 }
 
 // gcgrey_interior marks the object that w points into, by division.
-bool gcgrey_interior(struct gcmarker *m, uintptr_t w, struct gcgrey *o);
+enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
+				   struct gcgrey *o);
 
 // gcgrey_large is the part of marking that only large objects take.
-bool gcgrey_large(struct gcmarker *m, uint64_t page, uint32_t word,
-		  struct gcgrey *o);
+enum gcgrey_result gcgrey_large(struct gcmarker *m, uint64_t page,
+				uint32_t word, struct gcgrey *o);
 
 // gcgrey_set sets a mark bit; false: somebody else has.
 RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
@@ -98,23 +132,22 @@ RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
 	return !(atomic_u64_or_relaxed(word, bit) & bit);
 }
 
-// gcgrey_count counts a small object marked and tells whether it has to be
-// scanned.
-RT_INLINE bool gcgrey_count(struct gcmarker *m, uintptr_t base, uint32_t word,
-			    struct gcgrey *o)
+// gcgrey_count counts a small object that was just marked.
+RT_INLINE enum gcgrey_result gcgrey_count(struct gcmarker *m, uintptr_t base,
+					  uint32_t word, struct gcgrey *o)
 {
-	uint64_t size = sizeclass_table[pageword_class(word)].size;
-
-	m->marked_bytes += size;
-	m->marked_objects++;
+	m->small_objects[gcgrey_index(word)]++;
+	if (!gckind_scanned(pageword_kind(word)))
+		return GCGREY_LEAF;
 	o->base = base;
-	o->size = size;
-	return gckind_scanned(pageword_kind(word));
+	o->size = sizeclass_table[pageword_class(word)].size;
+	return GCGREY_SCAN;
 }
 
 // gcgrey_word marks the allocated object that w, a word inside the heap,
-// points into.  True: it was not marked yet and has to be scanned.
-RT_INLINE bool gcgrey_word(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
+// points into.
+RT_INLINE enum gcgrey_result gcgrey_word(struct gcmarker *m, uintptr_t w,
+					 struct gcgrey *o)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 	atomic_u64 *mark = gcgrey_mark_word(m, w);
@@ -124,11 +157,11 @@ RT_INLINE bool gcgrey_word(struct gcmarker *m, uintptr_t w, struct gcgrey *o)
 	if (RT_UNLIKELY(arena.align8))
 		return gcgrey_interior(m, w, o);
 	if (atomic_u64_load_relaxed(mark) & bit)
-		return false;
+		return GCGREY_NOTHING;
 	if (!(atomic_u64_load_relaxed(mark + m->alloc) & bit))
 		return gcgrey_interior(m, w, o);
 	if (!gcgrey_set(m, mark, bit))
-		return false;
+		return GCGREY_NOTHING;
 	word = arena_word(page);
 	if (RT_UNLIKELY(pageword_class(word) == 0))
 		return gcgrey_large(m, page, word, o);

@@ -1,16 +1,18 @@
 #include "gc/mark.h"
 
+#include <string.h>
+
 #include "runtime/bits.h"
 #include "runtime/object.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
 
 enum {
-	// Objects between two looks at what other markers need.
+	// Words between two looks at what other markers need.
 	LOOK_EVERY = 64,
-	// Objects that the first marker marks before it calls others, so that
-	// a small heap wakes nobody (some hundred microseconds).
-	CALL_AFTER = 8192,
+	// Looks of the first marker before it calls others, so that a small
+	// heap wakes nobody: 8192 words, some hundred microseconds.
+	CALL_AFTER = 128,
 	// Ranges, and Ps, of one job.
 	JOB_ROOTS = 64,
 };
@@ -29,7 +31,7 @@ static void take(struct gcmarker *m, uintptr_t entry)
 
 	if (entry & GCWORK_MORE)
 		gcscan_more(m, entry & ~(uintptr_t)GCWORK_MORE);
-	else if (gcgrey_word(m, entry, &o))
+	else if (gcgrey_word(m, entry, &o) == GCGREY_SCAN)
 		gcscan_object(m, &o);
 }
 
@@ -47,10 +49,11 @@ static void look_around(struct gcmarker *m)
 {
 	bool plenty = gcwork_plenty(&m->work);
 
+	m->looks++;
 	if (gcwork_waiting() != 0 && (plenty || !m->work.alone))
 		gcwork_share(&m->work);
 	else if (m == &mark.first && !mark.called && plenty &&
-		 m->marked_objects >= CALL_AFTER)
+		 m->looks >= CALL_AFTER)
 		call_helpers();
 }
 
@@ -263,15 +266,16 @@ static void finish_overflow(struct gcmarker *m)
 static void keep_past_end(struct gcmarker *m, uintptr_t w,
 			  struct gcmark_result *r)
 {
-	uint64_t before = m->marked_objects;
+	enum gcgrey_result found;
 	struct object o;
 	struct gcgrey grey;
 
 	if (!object_find(w - 1, &o) || o.base + o.request != w)
 		return;
-	if (gcgrey_word(m, o.base, &grey))
+	found = gcgrey_word(m, o.base, &grey);
+	if (found == GCGREY_SCAN)
 		gcscan_object(m, &grey);
-	if (m->marked_objects != before)
+	if (found != GCGREY_NOTHING)
 		r->past_end_objects++;
 }
 
@@ -308,8 +312,10 @@ static void mark_past_end(struct gcmarker *m, struct gcmark_result *r)
 static void marker_clear(struct gcmarker *m)
 {
 	m->overflowed = false;
-	m->marked_bytes = m->marked_objects = m->scanned_bytes = 0;
+	m->large_objects = m->large_bytes = m->large_scanned = 0;
 	m->stack_bytes = m->globals_bytes = 0;
+	m->looks = 0;
+	memset(m->small_objects, 0, sizeof m->small_objects);
 }
 
 static void open_marking(struct rt_proc *p)
@@ -322,15 +328,34 @@ static void open_marking(struct rt_proc *p)
 		    mark.range_jobs + jobs_for(count_procs()));
 }
 
+static void sum_small(struct gcmark_result *r, const struct gcmarker *m)
+{
+	for (unsigned i = 0; i < GCGREY_COUNTS; i++) {
+		uint64_t n = m->small_objects[i];
+		uint64_t bytes = n * sizeclass_table[pageword_class(i)].size;
+
+		if (n == 0)
+			continue;
+		r->marked_objects += n;
+		r->marked_bytes += bytes;
+		if (gckind_scanned(pageword_kind(i)))
+			r->scan_heap += bytes;
+	}
+}
+
 static void sum_up(struct gcmark_result *r)
 {
 	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
 		const struct gcmarker *m = marker_of(w);
 
-		r->marked_bytes += m->marked_bytes;
-		r->marked_objects += m->marked_objects;
-		r->helped_objects += m == &mark.first ? 0 : m->marked_objects;
-		r->scan_heap += m->scanned_bytes;
+		uint64_t before = r->marked_objects;
+
+		sum_small(r, m);
+		r->marked_bytes += m->large_bytes;
+		r->marked_objects += m->large_objects;
+		r->scan_heap += m->large_scanned;
+		if (m != &mark.first)
+			r->helped_objects += r->marked_objects - before;
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;
 	}

@@ -56,7 +56,6 @@ RT_INLINE void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
 {
 	uintptr_t hi = o->base + o->size;
 
-	m->scanned_bytes += o->size;
 	if (o->size <= GCSCAN_SMALL &&
 	    gcwork_room(&m->work, GCSCAN_SMALL / sizeof(uintptr_t)))
 		gcscan_block(m, o->base, hi);
