@@ -4,7 +4,7 @@
 #include "runtime/throw.h"
 
 enum {
-	SLOTS = 3,
+	SLOTS = 3, // heapstats_unsafe_read names them one by one
 	WORDS = sizeof(struct heapstats_totals) / sizeof(uint64_t),
 	// A writer is done within a microsecond unless it lost its processor.
 	SPINS_BEFORE_YIELD = 200,
@@ -108,15 +108,15 @@ void heapstats_read(struct heapstats_totals *out)
 
 void heapstats_unsafe_read(struct heapstats_totals *out)
 {
+	const atomic_u64 *a = slot_words(0), *b = slot_words(1),
+			 *c = slot_words(2);
 	uint64_t *sums = (uint64_t *)out;
 
 	rt_lock(&stats.reader); // a live reader may be folding
-	for (unsigned i = 0; i < WORDS; i++) {
-		sums[i] = 0;
-		for (unsigned slot = 0; slot < SLOTS; slot++)
-			sums[i] +=
-			    atomic_u64_load_relaxed(&slot_words(slot)[i]);
-	}
+	for (unsigned i = 0; i < WORDS; i++)
+		sums[i] = atomic_u64_load_relaxed(&a[i]) +
+			  atomic_u64_load_relaxed(&b[i]) +
+			  atomic_u64_load_relaxed(&c[i]);
 	rt_unlock(&stats.reader);
 }
 
