@@ -332,10 +332,11 @@ static void sum_small(struct gcmark_result *r, const struct gcmarker *m)
 {
 	for (unsigned i = 0; i < GCGREY_COUNTS; i++) {
 		uint64_t n = m->small_objects[i];
-		uint64_t bytes = n * sizeclass_table[pageword_class(i)].size;
+		uint64_t bytes;
 
-		if (n == 0)
+		if (n == 0) // so it is for numbers that are no size class
 			continue;
+		bytes = n * sizeclass_table[pageword_class(i)].size;
 		r->marked_objects += n;
 		r->marked_bytes += bytes;
 		if (gckind_scanned(pageword_kind(i)))
