@@ -1,0 +1,191 @@
+#!/bin/sh
+# dekker.sh - code for aarch64 has a full barrier between the halves of each
+# Dekker pair.
+#
+# The functions of the pairs are those that doc/memory-order.md names.  Each is
+# compiled for aarch64 and disassembled: after every atomic write (a store with
+# release, an exclusive store, an instruction of LSE, or a call of gcc's
+# out-of-line forms) there must be a "dmb ish" before the next load outside
+# the stack, call, or return.  x86-64 needs none of this, and the emulator of
+# a weak machine on a strong one shows nothing; so the code itself is read.
+#
+# The same is done with an atomic.h whose barriers are gone: then every
+# function must be found wanting, or this test sees nothing.
+#
+# Skipped (77) without a compiler for aarch64.
+#
+# usage: [srcdir=DIR] [CC=...] test/dekker.sh
+set -u
+srcdir=${srcdir:-${top_srcdir:-.}}
+document=$srcdir/doc/memory-order.md
+passed=0
+failed=0
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# Source and function of each half that writes and then reads.
+writers='
+runtime/heapstats heapstats_acquire
+runtime/heapstats heapstats_read
+runtime/proc proc_new
+runtime/proc gate_wait
+runtime/proc proc_start_all
+runtime/lock rt_sema_acquire
+runtime/lock rt_sema_release
+runtime/lock rt_note_clear
+runtime/lock rt_note_wake
+gc/sweep gcsweep_chunk
+gc/sweep gcsweep_ensure
+'
+# What the document names besides: these only read.
+readers='wait_even proc_first gcsweep_done'
+
+# verdict STATUS WHAT
+verdict() {
+	if [ "$1" -eq 0 ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "dekker: broken: $2"
+	fi
+}
+
+# compiler_for_aarch64 sets cc, which may carry options.
+compiler_for_aarch64() {
+	for cc in "${CC:-cc}" aarch64-linux-gnu-gcc; do
+		case $($cc -dumpmachine 2>/dev/null) in
+		aarch64*) return 0 ;;
+		esac
+	done
+	return 1
+}
+
+# takes FLAG: the compiler knows it.
+takes() {
+	echo 'int x;' >"$dir/flag.c"
+	$cc -Werror "$1" -c "$dir/flag.c" -o "$dir/flag.o" 2>/dev/null
+}
+
+# flags_taken FLAG...: those that the compiler knows.
+flags_taken() {
+	for flag; do
+		takes "$flag" && printf '%s ' "$flag"
+	done
+}
+
+# compile DIR FLAG...: the sources of the pairs into DIR; what stands in
+# DIR/include comes before the sources' own headers.
+compile() {
+	out=$1
+	shift
+	mkdir -p "$out"
+	echo "$writers" | awk 'NF && !seen[$1]++ { print $1 }' >"$dir/sources"
+	while read -r source; do
+		# shellcheck disable=SC2086 # lists of options
+		$cc -std=gnu11 -O2 -fPIC -pthread $apart "$@" \
+			-I"$out/include" -I"$srcdir" -I"$srcdir/include" \
+			${ATOMIC_OPS_CFLAGS-} -c "$srcdir/$source.c" \
+			-o "$out/$(basename "$source").o" || return 1
+	done <"$dir/sources"
+}
+
+# barriers FUNCTION OBJECT: prints what is wrong.  0 if nothing is, 1 if a
+# barrier is missing, 2 if there was no atomic write to look at.
+barriers() {
+	"$objdump" -d --no-show-raw-insn "$2" | awk -v label="<$1>:" '
+		function complain(why) {
+			print "  " why ": " $0
+			bad = 1
+		}
+		$2 == label { inside = 1; next }
+		!inside { next }
+		/^$/ { exit }
+		{ op = $2 }
+		op == "dmb" && $3 == "ish" { open = 0; next }
+		op ~ /^(ld(add|clr|set|eor)|swp|cas)/ || op ~ /^stl/ ||
+		op == "bl" && /<__aarch64_/ {
+			if (open)
+				complain("second write without a barrier")
+			open = 1
+			writes++
+			next
+		}
+		# The loop around an exclusive store belongs to the write.
+		op == "stxr" || op ~ /^ldaxr/ || op ~ /^ldxr/ { next }
+		op ~ /^ld/ && !/\[sp/ || op == "bl" || op == "blr" ||
+		op == "svc" || op == "ret" || op == "b" && !(/<'"$1"'\+/) {
+			if (open)
+				complain("no barrier before")
+		}
+		END {
+			if (writes == 0) {
+				print "  no atomic write found"
+				bad = 2
+			}
+			exit bad + 0
+		}'
+}
+
+# without_barriers DIR: an atomic.h that orders like x86-64's.
+without_barriers() {
+	mkdir -p "$1/include/runtime"
+	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/atomic.h" \
+		>"$1/include/runtime/atomic.h"
+}
+
+# every_function WANTED DIR WHAT: WANTED is 0 where barriers must be there.
+every_function() {
+	echo "$writers" | awk NF >"$dir/list"
+	while read -r source function; do
+		barriers "$function" "$2/$(basename "$source").o" >"$dir/why"
+		[ $? = "$1" ]
+		status=$?
+		verdict $status "$function $3"
+		[ $status = 0 ] || cat "$dir/why"
+	done <"$dir/list"
+}
+
+# documented: every function that the table of pairs names is known here.
+documented() {
+	awk -F '|' '/^## / { inside = ($0 == "## Dekker pairs") }
+		inside && /^\|/ { print $3, $4 }' "$document" |
+		tr '`' '\n' | grep -x '[a-z0-9]*_[a-z0-9_]*' | sort -u >"$dir/named"
+	[ -s "$dir/named" ] || return 1
+	# shellcheck disable=SC2086 # a list of words
+	printf '%s\n' $writers $readers | sort -u >"$dir/known"
+	! comm -23 "$dir/named" "$dir/known" | grep .
+}
+
+if ! compiler_for_aarch64; then
+	echo "dekker: skipped: no compiler for aarch64"
+	exit 77
+fi
+# shellcheck disable=SC2086 # a list of options
+if ! echo '#include <atomic_ops.h>' |
+	$cc -E ${ATOMIC_OPS_CFLAGS-} - >/dev/null 2>&1; then
+	echo "dekker: skipped: $cc does not find atomic_ops.h"
+	exit 77
+fi
+objdump=$($cc -print-prog-name=objdump)
+
+# Functions stay where their names are.
+apart=$(flags_taken -fno-inline-functions -fno-inline-small-functions \
+	-fno-inline-functions-called-once -fno-partial-inlining -fno-ipa-sra \
+	-fno-ipa-cp)
+
+documented
+verdict $? "doc/memory-order.md names functions that are not tested here"
+for atomics in $(flags_taken -moutline-atomics -mno-outline-atomics \
+	-march=armv8.1-a); do
+	compile "$dir/whole" "$atomics"
+	verdict $? "the sources compile for aarch64 with $atomics"
+	every_function 0 "$dir/whole" "lacks a barrier ($atomics)"
+	without_barriers "$dir/broken"
+	compile "$dir/broken" "$atomics"
+	every_function 1 "$dir/broken" "without its barriers is not found"
+done
+[ $passed -gt 1 ]
+verdict $? "something was compiled"
+
+echo "dekker: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
