@@ -164,7 +164,7 @@ static inline void *take_slot(const rt_thread *t, unsigned kind, size_t n)
 	char *p;
 
 	// A run that has an end is, or was, one of t's own.
-	if ((size_t)(run->end - run->cur) < size &&
+	if ((uintptr_t)run->end - (uintptr_t)run->cur < size &&
 	    (!run->end ||
 	     !mcache_next_run(t->mc, spanclass_make(c, kind), false)))
 		return NULL;
