@@ -247,11 +247,11 @@ static const struct field *field_find(struct options_text name)
 	return NULL;
 }
 
-// set_field sets a field if the host's struct has it and the value is
-// allowed.
+// set_field sets a field if there is one, the host's struct has it and the
+// value is allowed.
 static bool set_field(rt_config *c, const struct field *f, int64_t v)
 {
-	if (!field_exists(f, c) || !field_allows(f, v))
+	if (!f || !field_exists(f, c) || !field_allows(f, v))
 		return false;
 	field_put(f, c, v);
 	return true;

@@ -340,7 +340,10 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 
 void mcache_flush_all(struct rt_proc *p)
 {
-	for (struct rt_proc *q = proc_first(); q; q = q->next)
-		if (mcache_of(q))
-			mcache_flush(mcache_of(q), p);
+	for (struct rt_proc *q = proc_first(); q; q = q->next) {
+		struct rt_mcache *mc = mcache_of(q);
+
+		if (mc)
+			mcache_flush(mc, p);
+	}
 }

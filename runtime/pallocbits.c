@@ -195,18 +195,18 @@ static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 static unsigned idle_run(const struct pallocdata *d, unsigned limit,
 			 unsigned min)
 {
-	unsigned run = 0;
+	unsigned left = limit; // pages not looked at
 
-	while (run < limit) {
-		unsigned w = (limit - run - 1) / 64;
-		unsigned nbits = limit - run - w * 64; // of this word
-		uint64_t busy = busy_word(d, w, min) << (64 - nbits);
+	while (left > 0) {
+		unsigned last = left - 1;
+		unsigned w = last / 64;
+		uint64_t busy = busy_word(d, w, min) << (63 - last % 64);
 
 		if (busy)
-			return run + bits_clz(busy);
-		run += nbits;
+			return limit - left + bits_clz(busy);
+		left = w * 64;
 	}
-	return run;
+	return limit;
 }
 
 unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
