@@ -150,6 +150,15 @@ void worker_provide(struct rt_proc *p, bool wanted)
 	atomic_u32_store_release(&workers.making, 0);
 }
 
+uint64_t worker_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (const struct worker *w = workers.all; w; w = w->next)
+		bytes += sizeof *w;
+	return bytes;
+}
+
 void worker_init(uint32_t most)
 {
 	workers.most = most;

@@ -22,4 +22,9 @@ void worker_fini(void);
 // the caller's, which may stand meanwhile; no lock is held.
 void worker_provide(struct rt_proc *p, bool wanted);
 
+// worker_bytes is what gauges.gc_misc_sys counts for records of helpers, also
+// of those that could not be started.  For tests; nobody makes helpers
+// meanwhile.
+uint64_t worker_bytes(void);
+
 #endif

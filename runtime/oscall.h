@@ -6,6 +6,10 @@
 // The calls keep no state, count no statistic and take no lock; a call that
 // may fail returns 0 or the errno, or NULL.  They may change errno; a signal
 // handler that makes one saves it.
+//
+// The library survives the refusal of every call but one: a sleeper whose
+// wake is refused sleeps on.  No system refuses to wake the sleepers of a word
+// that exists, so nobody looks at what oscall_futex_wake returns.
 #ifndef RUNTIME_OSCALL_H
 #define RUNTIME_OSCALL_H
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gc/worker.h"
 #include "runtime/bits.h"
 #include "runtime/mcache.h"
 #include "runtime/stw.h"
@@ -125,7 +126,8 @@ void recount_heap(struct recount *r)
 		count_chunk(r, pagealloc_chunk(&mheap.pages, i));
 	count_caches(r);
 	r->mspan_bytes = fixalloc_bytes(&mheap.spans);
-	r->misc_bytes = table_bytes() + fixalloc_bytes(&mheap.blocks);
+	r->misc_bytes =
+	    table_bytes() + fixalloc_bytes(&mheap.blocks) + worker_bytes();
 }
 
 // ---- comparing ----

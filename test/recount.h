@@ -41,7 +41,7 @@ struct recount {
 	uint64_t stale_spans; // alloc_count is not what the bits say: none
 	uint64_t mcaches;     // of attached threads
 	uint64_t mspan_bytes; // of the chunks of mspans
-	uint64_t misc_bytes;  // of tables, summaries and bitmap blocks
+	uint64_t misc_bytes;  // of tables, summaries, bitmap blocks, helpers
 };
 
 // recount_heap counts.  World stopped, mcaches flushed.
