@@ -1,0 +1,652 @@
+// fatal_path.c - what is said before the end, and how little is used for it.
+//
+// Every case is a process that brings about a state which only a bug of the
+// library, or memory that was overwritten, can produce.  It has to die of
+// SIGABRT after the words of the case and nothing else; a '#' in them stands
+// for any number.  Neither the allocator nor stdio is used on the way: their
+// functions are replaced here, and from when a case is under way each of them
+// ends the process in another manner.  So no suite of Check: it needs both.
+//
+// Not brought about: "grew heap, but no adequate free space found".
+
+// With it some of the calls to the functions below would have other names.
+#undef _FORTIFY_SOURCE
+#define _GNU_SOURCE 1
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rt/rt.h>
+
+#include "gc/mstats.h"
+#include "gc/work.h"
+#include "runtime/heapstats.h"
+#include "runtime/mcache.h"
+#include "runtime/mheap.h"
+#include "runtime/pagecache.h"
+#include "runtime/stw.h"
+#include "runtime/throw.h"
+
+// ---- forbidden functions ----
+
+enum { USED_FORBIDDEN = 99 };
+
+static volatile sig_atomic_t forbidden; // 1: from now on
+
+static void forbid(void)
+{
+	if (forbidden)
+		_exit(USED_FORBIDDEN);
+}
+
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+void *__libc_memalign(size_t align, size_t n);
+void __libc_free(void *p);
+
+void *malloc(size_t n)
+{
+	forbid();
+	return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	forbid();
+	return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+	forbid();
+	return __libc_realloc(p, n);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+	forbid();
+	return __libc_memalign(align, n);
+}
+
+void free(void *p)
+{
+	forbid();
+	__libc_free(p);
+}
+
+// This program uses none of stdio at any time.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define NO_STDIO(type, name, ...)                                              \
+	type name(__VA_ARGS__)                                                 \
+	{                                                                      \
+		_exit(USED_FORBIDDEN);                                         \
+	}
+
+NO_STDIO(int, printf, const char *restrict f, ...)
+NO_STDIO(int, fprintf, FILE *restrict s, const char *restrict f, ...)
+NO_STDIO(int, dprintf, int fd, const char *restrict f, ...)
+NO_STDIO(int, snprintf, char *restrict s, size_t n, const char *restrict f, ...)
+NO_STDIO(int, vfprintf, FILE *restrict s, const char *restrict f, va_list a)
+NO_STDIO(int, vsnprintf, char *restrict s, size_t n, const char *restrict f,
+	 va_list a)
+NO_STDIO(int, puts, const char *s)
+NO_STDIO(int, fputs, const char *restrict s, FILE *restrict f)
+NO_STDIO(int, fputc, int c, FILE *f)
+NO_STDIO(int, fflush, FILE *f)
+NO_STDIO(size_t, fwrite, const void *restrict p, size_t size, size_t n,
+	 FILE *restrict f)
+NO_STDIO(void, perror, const char *s)
+#pragma GCC diagnostic pop
+
+// ---- states that only a bug can produce ----
+
+static void *object; // of 64 bytes, without pointers
+static struct pagealloc pa;
+static struct scavindex scav;
+static struct fixalloc fix;
+
+static void with_heap(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_threads = 0;
+	c.double_check = RT_CHECK_FATAL;
+	if (rt_init(&c) != RT_OK ||
+	    rt_roots_add(&object, &object + 1, RT_ROOT_EXACT) != RT_OK)
+		_exit(1);
+	object = (rt_alloc_noscan)(64);
+}
+
+static void with_pages(void)
+{
+	sysmem_init();
+	if (!pagealloc_init(&pa, 16) || !pagealloc_reserve(&pa, 2))
+		_exit(1);
+	pagealloc_grow(&pa, 2);
+	if (!scavindex_init(&scav, 16) || !scavindex_reserve(&scav, 1))
+		_exit(1);
+	scavindex_grow(&scav, 1);
+}
+
+static uint64_t page_of_object(void)
+{
+	return arena_offset((uintptr_t)object) >> RT_PAGE_SHIFT;
+}
+
+static struct mspan *span_of_object(void)
+{
+	return arena_span(page_of_object());
+}
+
+static void throw_plain(void)
+{
+	rt_throw("nothing in particular");
+}
+
+static void throw_text(void)
+{
+	struct text t;
+
+	text_init(&t);
+	text_str(&t, "a line");
+	rt_throw_text(&t, "what was found");
+}
+
+static void gauge_below_zero(void)
+{
+	gauge_add(&gauges.other_sys, -1);
+}
+
+static void sum_below_zero(void)
+{
+	atomic_u64_add_relaxed(&gauges.no_p[HEAPGAUGE_TOTAL_FREE], UINT64_C(1)
+								       << 63);
+	heapgauge_sum(HEAPGAUGE_TOTAL_FREE);
+}
+
+static void fixalloc_small(void)
+{
+	fixalloc_init(&fix, 4, 8, false, NULL);
+}
+
+static void fixalloc_align(void)
+{
+	fixalloc_init(&fix, 24, 16, false, NULL);
+}
+
+static void fixalloc_excess(void)
+{
+	struct fixalloc_list l = {.n = 2};
+
+	fixalloc_init(&fix, 64, 8, false, NULL);
+	fixalloc_free_list(&fix, &l);
+}
+
+static void persistent_nothing(void)
+{
+	persistent_alloc(0, 8, &gauges.other_sys);
+}
+
+static void persistent_align(void)
+{
+	persistent_alloc(8, 24, &gauges.other_sys);
+}
+
+static void sysmem_part(void)
+{
+	sysmem_unused(NULL, 1);
+}
+
+static void lfstack_odd(void)
+{
+	static struct lfstack s;
+
+	lfstack_push(&s, (struct lfnode *)1);
+}
+
+static void acquired_twice(void)
+{
+	heapstats_acquire(proc_self());
+	heapstats_acquire(proc_self());
+}
+
+static void blocked_twice(void)
+{
+	rt_blocking_enter();
+	proc_block(proc_self());
+}
+
+static void stopped_early(void)
+{
+	atomic_u32_store_relaxed(&procs.stop_wait, 1);
+	rt_note_wake(&procs.stood);
+	proc_wait_all();
+}
+
+static void started_twice(void)
+{
+	stw_start(proc_self(), NULL);
+}
+
+static void read_while_running(void)
+{
+	static rt_memstats m;
+	static struct text t;
+
+	mstats_read(proc_self(), &m, RT_CHECK_OFF, &t);
+}
+
+static void statistics_differ(void)
+{
+	static rt_memstats m;
+
+	gauge_add(&gauges.other_sys, 4096);
+	rt_read_memstats(&m);
+}
+
+static void pages_outside(void)
+{
+	pagealloc_free(&pa, 1024, 1);
+}
+
+static void pages_none(void)
+{
+	pagealloc_free(&pa, 7, 0);
+}
+
+static void pages_free_twice(void)
+{
+	pagealloc_free(&pa, 7, 1);
+}
+
+static void pages_taken_twice(void)
+{
+	pagealloc_alloc_range(&pa, 512, 3);
+	pagealloc_set_scavenged(&pa, 512, 1);
+}
+
+static void pages_no_room(void)
+{
+	pagealloc_grow(&pa, 4000);
+}
+
+static void pages_no_block(void)
+{
+	uint64_t taken, scavenged;
+
+	pagealloc_retake_block(&pa, 3, &taken, &scavenged);
+}
+
+static void pages_not_taken(void)
+{
+	pagealloc_put_block(&pa, 64, 1, 0);
+}
+
+// overwrite_bitmap makes a chunk full behind the back of its summary.
+static void overwrite_bitmap(void)
+{
+	uint64_t nscav;
+
+	memset(&pagealloc_chunk(&pa, 0)->alloc, 0xff,
+	       sizeof(struct pallocbits));
+	pagealloc_alloc(&pa, 1, &nscav);
+}
+
+// overwrite_summary makes chunks full behind the back of those above, which
+// know of a run that begins after the first page.
+static void overwrite_summary(void)
+{
+	pallocsum *leaves = (pallocsum *)pa.sums[PAGEALLOC_LEVELS - 1].base;
+	uint64_t nscav;
+
+	pagealloc_alloc_range(&pa, 0, 1);
+	pagealloc_alloc_range(&pa, 1023, 1);
+	leaves[0] = leaves[1] = 0;
+	pagealloc_alloc(&pa, 600, &nscav);
+}
+
+static void pagecache_full(void)
+{
+	struct pagecache c = {.cache = 5};
+
+	pagecache_fill(&c, &pa);
+}
+
+static void scavindex_no_room(void)
+{
+	scavindex_grow(&scav, 4000);
+}
+
+static void scavindex_over(void)
+{
+	scavindex_alloc(&scav, 0, 513);
+}
+
+static void scavindex_under(void)
+{
+	scavindex_free(&scav, 0, 1);
+}
+
+static void span_in_use_freed(void)
+{
+	mheap_free(proc_self(), span_of_object());
+}
+
+static void span_of_objects_freed_as_stack(void)
+{
+	mheap_free_manual(proc_self(), span_of_object());
+}
+
+static void cached_twice(void)
+{
+	struct mspan *s = span_of_object();
+
+	mcache_set_span(rt_thread_tls->mc, s->spanclass, s);
+}
+
+static void cached_full(void)
+{
+	void *large = rt_alloc_noscan(100000);
+	struct mspan *s =
+	    arena_span(arena_offset((uintptr_t)large) >> RT_PAGE_SHIFT);
+
+	mcache_set_span(rt_thread_tls->mc, spanclass_make(60, KIND_WORDS), s);
+}
+
+// A pointer to a free slot is ignored; a mark on one cannot come about.
+static void free_slot_marked(void)
+{
+	struct pagebits *bits = &arena.lines[page_of_object()];
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+
+	atomic_u64_or_relaxed(&bits->line[line][RT_PAGE_WORDS - 1], UINT64_C(1)
+									<< 60);
+	rt_gc();
+}
+
+static void span_miscounted(void)
+{
+	rt_gc(); // no run is out
+	span_of_object()->alloc_count++;
+	rt_gc();
+}
+
+static void marking_not_over(void)
+{
+	static struct gcwork w;
+
+	gcwork_close(&w);
+}
+
+static struct rt_mutex inner = RT_MUTEX_INIT(LOCKRANK_MHEAP);
+static struct rt_mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
+
+static void unlocked_twice(void)
+{
+	rt_unlock(&inner);
+}
+
+static void locked_outwards(void)
+{
+	rt_lock(&inner);
+	rt_lock(&outer);
+}
+
+static void parked_with_lock(void)
+{
+	rt_lock(&inner);
+	proc_block(proc_self());
+}
+
+// ---- a fatal handler that does what is forbidden ----
+
+static void say(const char *s)
+{
+	if (write(STDERR_FILENO, s, strlen(s)) < 0)
+		_exit(1);
+}
+
+static void handler_allocates(const char *text, void *arg)
+{
+	void *volatile p = malloc(10);
+
+	free(p);
+	(void)text;
+	(void)arg;
+}
+
+static void handler_prints(const char *text, void *arg)
+{
+	(void)arg;
+	printf("%s %d\n", text, 1);
+}
+
+static void handler_says(const char *text, void *arg)
+{
+	say("(");
+	say(text);
+	say(arg);
+}
+
+static void tell_allocating(void)
+{
+	rt_set_fatal_handler(handler_allocates, NULL);
+	rt_throw("told");
+}
+
+static void tell_printing(void)
+{
+	rt_set_fatal_handler(handler_prints, NULL);
+	rt_throw("told");
+}
+
+static void tell(void)
+{
+	rt_set_fatal_handler(handler_says, ")");
+	rt_throw_value("told", "n", 1);
+}
+
+// ---- the cases ----
+
+enum build { ANY, RELEASE, DEBUG }; // in which builds it is found
+
+static const struct fatal_case {
+	void (*before)(void); // what may allocate; NULL: nothing
+	void (*deed)(void);
+	enum build build;
+	const char *lines; // before the last
+	const char *what;  // NULL: something forbidden was used
+} cases[] = {
+    {NULL, throw_plain, ANY, "", "nothing in particular"},
+    {NULL, throw_text, ANY, "a line\n", "what was found"},
+    {NULL, gauge_below_zero, ANY,
+     "rtheap: gauge was 0x0, is 0xffffffffffffffff\n", "sysMemStat overflow"},
+    {with_heap, sum_below_zero, ANY, "", "sysMemStat overflow"},
+    {NULL, fixalloc_small, ANY, "rtheap: size=4\n", "fixalloc_init: bad size"},
+    {NULL, fixalloc_align, ANY, "rtheap: align=16\n",
+     "fixalloc_init: bad alignment"},
+    {NULL, fixalloc_excess, ANY, "rtheap: size=128\n",
+     "fixalloc_free: more than is in use"},
+    {NULL, persistent_nothing, ANY, "", "persistent_alloc: no size"},
+    {NULL, persistent_align, ANY, "rtheap: align=24\n",
+     "persistent_alloc: bad alignment"},
+    {with_pages, sysmem_part, ANY, "rtheap: n=1\n",
+     "sysmem_unused: not whole pages"},
+    {NULL, lfstack_odd, ANY, "rtheap: node=1\n",
+     "lfstack_push: address does not pack"},
+    {with_heap, acquired_twice, ANY, "rtheap: seq=#\n", "bad sequence number"},
+    {with_heap, blocked_twice, ANY, "", "proc_block: not running"},
+    {with_heap, stopped_early, ANY, "",
+     "stopTheWorld: not stopped (stopwait != 0)"},
+    {with_heap, started_twice, ANY, "", "startTheWorld: world not stopped"},
+    {with_heap, read_while_running, ANY, "", "world not stopped"},
+    {with_heap, statistics_differ, ANY,
+     "runtime: mappedReady=#\nruntime: totalMapped=#\nruntime: released=#\n"
+     "runtime: totalMapped-released=#\n",
+     "mappedReady and other memstats are not equal"},
+    {with_pages, pages_outside, ANY, "rtheap: page=1024\n",
+     "pagealloc: pages outside of the heap"},
+    {with_pages, pages_none, ANY, "rtheap: page=7\n",
+     "pagealloc: pages outside of the heap"},
+    {with_pages, pages_free_twice, ANY, "rtheap: page=7\n",
+     "pagealloc: freed page is free"},
+    {with_pages, pages_taken_twice, ANY, "rtheap: page=512\n",
+     "pagealloc: page is not free"},
+    {with_pages, pages_no_room, ANY, "rtheap: nchunks=4000\n",
+     "pagealloc_grow: no room"},
+    {with_pages, pages_no_block, ANY, "rtheap: base=3\n",
+     "pagealloc: no block begins here"},
+    {with_pages, pages_not_taken, ANY, "rtheap: base=64\n",
+     "pagealloc_put_block: pages were not taken"},
+    {with_pages, overwrite_bitmap, ANY, "rtheap: chunk=0\n",
+     "pagealloc: chunk lacks what its summary says"},
+    {with_pages, overwrite_summary, ANY, "rtheap: entry=0\n",
+     "pagealloc: children lack what their summary says"},
+    {with_pages, pagecache_full, ANY, "rtheap: cache=5\n",
+     "pagecache_fill: cache is not empty"},
+    {with_pages, scavindex_no_room, ANY, "rtheap: nchunks=4000\n",
+     "scavindex_grow: no room"},
+    {with_pages, scavindex_over, ANY, "rtheap: in_use=0\n",
+     "scavindex_alloc: chunk overflows"},
+    {with_pages, scavindex_under, ANY, "rtheap: in_use=0\n",
+     "scavindex_free: chunk underflows"},
+    {with_heap, span_in_use_freed, ANY, "",
+     "mheap.freeSpanLocked - invalid free"},
+    {with_heap, span_of_objects_freed_as_stack, ANY, "",
+     "mheap.freeSpanLocked - invalid stack free"},
+    {with_heap, cached_twice, ANY, "",
+     "refill of span with free space remaining"},
+    {with_heap, cached_full, ANY, "", "span has no free space"},
+    {with_heap, free_slot_marked, ANY, "rtheap: span=#\n",
+     "found pointer to free object"},
+    {with_heap, span_miscounted, ANY, "rtheap: span=#\n",
+     "mspan.sweep: bad span state"},
+    {with_heap, marking_not_over, ANY, "", "non-empty mark queue after mark"},
+    {NULL, unlocked_twice, RELEASE, "", "rt_unlock: not held"},
+    {NULL, unlocked_twice, DEBUG, "rtheap: lock mheap\n",
+     "lockrank: released but not held"},
+    {NULL, locked_outwards, DEBUG,
+     "rtheap: lock roots wanted while holding lock mheap\n",
+     "lockrank: wrong order"},
+    {with_heap, parked_with_lock, DEBUG, "rtheap: lock mheap\n",
+     "lockrank: held while parking"},
+    {NULL, tell, ANY, "(rtheap: n=1\n", "told)"},
+    {NULL, tell_allocating, ANY, "", NULL},
+    {NULL, tell_printing, ANY, "", NULL},
+};
+
+static char output[4096]; // of the last process to stderr
+
+// run_case is the exit status of a case, and fills output.
+static int run_case(const struct fatal_case *c)
+{
+	struct rlimit none = {0, 0};
+	size_t len = 0;
+	ssize_t n;
+	int fds[2], status;
+	pid_t child;
+
+	if (pipe(fds) != 0 || (child = fork()) < 0)
+		_exit(1);
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &none);
+		dup2(fds[1], STDERR_FILENO);
+		if (c->before)
+			c->before();
+		forbidden = 1;
+		c->deed();
+		_exit(0);
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], output + len, sizeof output - 1 - len)) > 0)
+		len += (size_t)n;
+	output[len] = '\0';
+	close(fds[0]);
+	if (waitpid(child, &status, 0) != child)
+		_exit(1);
+	return status;
+}
+
+// matches compares text with words in which a '#' stands for a number.
+static bool matches(const char *text, const char *words)
+{
+	for (; *words; words++) {
+		if (*words != '#') {
+			if (*text++ != *words)
+				return false;
+			continue;
+		}
+		if (*text < '0' || *text > '9')
+			return false;
+		text += strspn(text, "0123456789");
+	}
+	return *text == '\0';
+}
+
+// expected is the whole report of a case.
+static void expected(const struct fatal_case *c, struct text *t)
+{
+	text_init(t);
+	text_str(t, c->lines);
+	text_str(t, "rtheap: fatal: ");
+	text_str(t, c->what);
+	if (c->deed != tell) // a handler writes its own newline, or none
+		text_str(t, "\n");
+}
+
+static bool passes(const struct fatal_case *c)
+{
+	int status = run_case(c);
+	struct text want;
+
+	if (!c->what)
+		return WIFEXITED(status) &&
+		       WEXITSTATUS(status) == USED_FORBIDDEN;
+	expected(c, &want);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT &&
+	    matches(output, want.buf))
+		return true;
+	say("wanted:\n");
+	say(want.buf);
+	say("\ngot:\n");
+	say(output);
+	say(WIFEXITED(status) ? "\nand an exit\n" : "\nand a signal\n");
+	return false;
+}
+
+static bool in_this_build(const struct fatal_case *c)
+{
+	return c->build == ANY || (c->build == DEBUG) == (RT_DEBUG_BUILD != 0);
+}
+
+int main(void)
+{
+	uint64_t passed = 0, failed = 0;
+	struct text t;
+
+	for (size_t i = 0; i < RT_ARRAY_LEN(cases); i++) {
+		if (!in_this_build(&cases[i]))
+			continue;
+		if (passes(&cases[i]))
+			passed++;
+		else
+			failed++;
+	}
+	text_init(&t);
+	text_str(&t, "fatal_path: ");
+	text_u64(&t, passed);
+	text_str(&t, " passed, ");
+	text_u64(&t, failed);
+	text_str(&t, " failed\n");
+	say(t.buf);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
