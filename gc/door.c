@@ -47,6 +47,16 @@ void door_warn(const char *text)
 		fn(text, arg);
 }
 
+void door_hold(void)
+{
+	rt_lock(&handlers.lock);
+}
+
+void door_let_go(void)
+{
+	rt_unlock(&handlers.lock);
+}
+
 int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 {
 	if (door_stopper())

@@ -1,8 +1,9 @@
 // door.h - may this caller come in?  Floor 9.
 //
-// The heap's life, and the four questions that every public function asks of
-// its caller, in one place and one order: is there a heap, is the thread
-// attached, is it outside a blocking region, has it not stopped the world.
+// Whether there is a heap, and the four questions that every public function
+// asks of its caller, in one place and one order: is there a heap, is the
+// thread attached, is it outside a blocking region, has it not stopped the
+// world.
 #ifndef GC_DOOR_H
 #define GC_DOOR_H
 
@@ -11,14 +12,8 @@
 
 #include "runtime/mcache.h"
 
-enum door_life {
-	DOOR_NONE,     // no heap (any more)
-	DOOR_STARTING, // rt_init is under way
-	DOOR_READY,
-};
-
 struct door {
-	atomic_u32 life;
+	atomic_u32 ready;	 // 1: there is a heap; under stw_exclude
 	atomic_u32 double_check; // enum rt_double_check
 	rt_config config;	 // as resolved; read only while ready
 	bool walking; // the stopper is inside rt_heap_walk; the stopper's
@@ -28,7 +23,7 @@ RT_GLOBAL struct door door;
 
 RT_INLINE bool door_ready(void)
 {
-	return atomic_u32_load_acquire(&door.life) == DOOR_READY;
+	return atomic_u32_load_acquire(&door.ready) != 0;
 }
 
 // door_any answers for a function that any thread may call: RT_OK or
@@ -67,5 +62,9 @@ struct door_oom door_oom(void);
 
 // door_warn calls the warn handler, if there is one.
 void door_warn(const char *text);
+
+// door_hold takes the handlers' lock for a fork, door_let_go releases it.
+void door_hold(void);
+void door_let_go(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include "gc/config.h"
 #include "gc/cycle.h"
 #include "gc/door.h"
+#include "gc/fork.h"
 #include "gc/pacer.h"
 #include "gc/roots.h"
 #include "gc/sweep.h"
@@ -11,6 +12,7 @@
 #include "runtime/mcentral.h"
 #include "runtime/persistent.h"
 #include "runtime/stackalloc.h"
+#include "runtime/stw.h"
 
 // state_reset makes everything that is not memory as it was at the beginning
 // of the process.
@@ -62,14 +64,13 @@ static void pacer_init(const rt_config *c)
 	gcpacer_commit();
 }
 
-// start is rt_init with a resolved configuration, by the one thread that
-// moved the door to STARTING.
+// start is rt_init with a resolved configuration, by one thread at a time.
 static int start(const rt_config *c)
 {
 	int error = RT_OK;
 
 	state_reset();
-	if (!attach_init() || !memory_init(c))
+	if (!fork_init() || !attach_init() || !memory_init(c))
 		return RT_ENOMEM;
 	door.config = *c;
 	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
@@ -82,6 +83,8 @@ static int start(const rt_config *c)
 		error = attach_thread(0, 0, 0);
 	if (error)
 		memory_fini();
+	else
+		atomic_u32_store_release(&door.ready, 1);
 	return error;
 }
 
@@ -92,11 +95,23 @@ int rt_init(const rt_config *c)
 
 	if (error)
 		return error;
-	if (!atomic_u32_cas_acquire(&door.life, DOOR_NONE, DOOR_STARTING))
+	// Who has the world stopped must not wait for its start.
+	if (door_ready())
 		return RT_ESTATE;
-	error = start(&config);
-	atomic_u32_store_release(&door.life, error ? DOOR_NONE : DOOR_READY);
+	stw_exclude(NULL);
+	error = door_ready() ? RT_ESTATE : start(&config);
+	stw_admit();
 	return error;
+}
+
+// end is rt_fini for the last attached thread.
+static void end(void)
+{
+	atomic_u32_store_release(&door.ready, 0);
+	attach_undo();
+	worker_fini();
+	memory_fini();
+	state_reset();
 }
 
 int rt_fini(void)
@@ -105,15 +120,13 @@ int rt_fini(void)
 
 	if (error)
 		return error;
-	// Before the life changes: a thread that exits meanwhile must still
-	// be able to detach.
-	if (atomic_u32_load_acquire(&procs.attached) != 1)
-		return RT_EBUSY;
-	atomic_u32_store_release(&door.life, DOOR_STARTING);
-	attach_undo();
-	worker_fini();
-	memory_fini();
-	state_reset();
-	atomic_u32_store_release(&door.life, DOOR_NONE);
-	return RT_OK;
+	stw_exclude(proc_self());
+	// Before the heap is gone: a thread that exits meanwhile must still be
+	// able to detach.
+	if (atomic_u32_load_acquire(&procs.attached) == 1)
+		end();
+	else
+		error = RT_EBUSY;
+	stw_admit();
+	return error;
 }

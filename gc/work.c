@@ -368,9 +368,18 @@ void gcwork_close(struct gcwork *w)
 	pool_release(w->p);
 }
 
+void gcwork_hold(void)
+{
+	lock();
+}
+
+void gcwork_let_go(void)
+{
+	unlock();
+}
+
 void gcwork_forked(void)
 {
-	work.lock = (struct rt_mutex)RT_MUTEX_INIT(LOCKRANK_WORK);
 	work.sleepers = 0;
 }
 

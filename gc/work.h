@@ -138,8 +138,12 @@ RT_INLINE bool gcwork_plenty(const struct gcwork *w)
 	       (w->alone && w->jobs_left);
 }
 
-// gcwork_forked is for the child of a fork: its other markers are gone, and one
-// may have held the lock on its way out.  The parent was not marking.
+// gcwork_hold takes the lock for a fork, when nobody marks: a helper that comes
+// too late may hold it.  gcwork_let_go releases it.
+void gcwork_hold(void);
+void gcwork_let_go(void);
+
+// gcwork_forked is for the child of a fork: nobody sleeps any more.
 void gcwork_forked(void);
 
 // gcwork_limit lets at most nspans spans be used (tests); UINT32_MAX: all.

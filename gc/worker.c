@@ -19,7 +19,6 @@ static struct {
 	atomic_u32 running; // helpers
 	struct worker *all;
 	uint32_t most;
-	bool fork_safe; // the child of a fork forgets the helpers
 } workers;
 
 // ---- a helper ----
@@ -116,22 +115,15 @@ static void forget_all(void)
 	crew_reset();
 }
 
-// forked is for the child of a fork.  The parent was not collecting, but a
-// helper may have been on its way out of a marking or a sweep.
-static void forked(void)
+void worker_forked(void)
 {
 	forget_all();
-	gcwork_forked();
-	gcsweep_forked();
 }
 
 static void make_all(void)
 {
-	if (!workers.fork_safe)
-		workers.fork_safe = oscall_at_fork(forked) == 0;
-	if (workers.fork_safe)
-		while (!enough() && start_one())
-			;
+	while (!enough() && start_one())
+		;
 }
 
 void worker_provide(struct rt_proc *p, bool wanted)

@@ -16,10 +16,12 @@
 void worker_init(uint32_t most);
 void worker_fini(void);
 
+// worker_forked is for the child of a fork: the helpers are the parent's.
+void worker_forked(void);
+
 // worker_provide makes the helpers that are missing, if they are wanted: what
-// a collection returned.  Refused: the next one will ask again.  They are
-// blocked when it returns, so that a fork finds no helper half attached.  p:
-// the caller's, which may stand meanwhile; no lock is held.
+// a collection returned.  Refused: the next one will ask again.  p: the
+// caller's, which may stand meanwhile; no lock is held.
 void worker_provide(struct rt_proc *p, bool wanted);
 
 // worker_bytes is what gauges.gc_misc_sys counts for records of helpers, also

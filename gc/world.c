@@ -20,8 +20,10 @@ static void start(struct rt_proc *p, int reason, struct rt_stop_times *times)
 	struct text report = held_report;
 
 	text_init(&held_report);
-	stw_start(p, times);
+	stw_run(p, times);
+	// p may be NULL: then only this keeps the heap from ending.
 	gcstats_record_stop(reason, times);
+	stw_admit();
 	if (report.len != 0)
 		door_warn(report.buf);
 }

@@ -126,3 +126,15 @@ void heapstats_unsafe_clear(void)
 		for (unsigned i = 0; i < WORDS; i++)
 			atomic_u64_store_relaxed(&slot_words(slot)[i], 0);
 }
+
+void heapstats_hold(void)
+{
+	rt_lock(&stats.reader);
+	rt_lock(&stats.no_p);
+}
+
+void heapstats_let_go(void)
+{
+	rt_unlock(&stats.no_p);
+	rt_unlock(&stats.reader);
+}

@@ -194,3 +194,10 @@ void rt_sema_release(struct rt_sema *s)
 	if (atomic_u32_load_seqcst(&s->next) != serving)
 		oscall_futex_wake(&s->serving, UINT32_MAX);
 }
+
+void rt_sema_forked(struct rt_sema *s)
+{
+	uint32_t serving = atomic_u32_load_relaxed(&s->serving);
+
+	atomic_u32_store_relaxed(&s->next, serving + 1);
+}

@@ -53,4 +53,8 @@ void rt_sema_acquire(struct rt_sema *s);
 bool rt_sema_try_acquire(struct rt_sema *s);
 void rt_sema_release(struct rt_sema *s);
 
+// rt_sema_forked is for the child of a fork whose one thread holds s: tickets
+// of other threads are gone.
+void rt_sema_forked(struct rt_sema *s);
+
 #endif

@@ -412,11 +412,12 @@ void oscall_thread_name(const char *name)
 		prctl(PR_SET_NAME, name, 0, 0, 0);
 }
 
-int oscall_at_fork(void (*fn)(void))
+int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
+		   void (*child)(void))
 {
 	int error = refused(OSCALL_ATFORK);
 
-	return error ? error : pthread_atfork(NULL, NULL, fn);
+	return error ? error : pthread_atfork(prepare, parent, child);
 }
 
 const char *oscall_getenv(const char *name)

@@ -113,8 +113,10 @@ int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg);
 void oscall_thread_join(uint64_t thread);
 void oscall_thread_name(const char *name);
 
-// oscall_at_fork has fn called in the child of every fork from now on.
-int oscall_at_fork(void (*fn)(void));
+// oscall_at_fork has functions called at every fork from now on: by the thread
+// that forks before and after it, and by the one in the child.
+int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
+		   void (*child)(void));
 
 // oscall_getenv reads the environment, unless the process runs setuid.
 const char *oscall_getenv(const char *name);

@@ -238,3 +238,32 @@ void proc_reset(void)
 	procs.gone_cpu = 0;
 	atomic_u32_store_relaxed(&procs.attached, 0);
 }
+
+// forked_self: the thread is a new one to the kernel.
+static void forked_self(struct rt_proc *p)
+{
+	p->tid = oscall_gettid();
+	p->cpu_start = oscall_thread_cpu(p->tid);
+	count_attached(p, 1);
+}
+
+static void forked_lost(struct rt_proc *p)
+{
+	atomic_ptr_store_relaxed(&p->thread, NULL);
+	atomic_u32_store_relaxed(&p->state, PROC_FREE);
+	p->next_free = procs.free;
+	procs.free = p;
+}
+
+void proc_forked(struct rt_proc *self, uint64_t cpu)
+{
+	procs.free = NULL;
+	procs.gone_cpu = cpu;
+	atomic_u32_store_relaxed(&procs.attached, 0);
+	atomic_u32_store_relaxed(&procs.gate_waiters, 0);
+	for (struct rt_proc *p = proc_first(); p; p = p->next)
+		if (p == self)
+			forked_self(p);
+		else
+			forked_lost(p);
+}

@@ -39,6 +39,24 @@ static void worldsema_acquire(struct rt_proc *self)
 		proc_unblock(self); // at once: only we may stop anybody now
 }
 
+void stw_exclude(struct rt_proc *self)
+{
+	if (self)
+		context_save(&self->context.frame);
+	worldsema_acquire(self);
+	context_keep();
+}
+
+void stw_admit(void)
+{
+	rt_sema_release(&world.sema);
+}
+
+void stw_forked(void)
+{
+	rt_sema_forked(&world.sema);
+}
+
 // measure_waits adds how long each P that ran when the stop was asked for had
 // to stand until the last one did, and notes which one that was.  The stopper
 // itself waited all the time; it is the slowest when no other P ran.
@@ -81,7 +99,7 @@ void stw_stop(struct rt_proc *self, int reason)
 	atomic_u32_store_release(&world.stopped, 1);
 }
 
-void stw_start(struct rt_proc *self, struct rt_stop_times *times)
+void stw_run(struct rt_proc *self, struct rt_stop_times *times)
 {
 	struct rt_stop_times t = {
 	    .stopping_cpu_ns = world.begin.stopping_cpu_ns,
@@ -100,7 +118,12 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 	t.stopped_ns = base_sub_sat(now, world.begin.finished);
 	t.total_ns = base_sub_sat(now, world.begin.asked);
 	proc_start_all(self);
-	rt_sema_release(&world.sema);
 	if (times)
 		*times = t;
+}
+
+void stw_start(struct rt_proc *self, struct rt_stop_times *times)
+{
+	stw_run(self, times);
+	stw_admit();
 }

@@ -22,6 +22,20 @@ void stw_stop(struct rt_proc *self, int reason);
 // stw_start starts it again; by the thread that stopped it.
 void stw_start(struct rt_proc *self, struct rt_stop_times *times);
 
+// stw_exclude keeps all others from stopping the world, and is kept waiting by
+// a stop; stw_admit ends that.  self as for stw_stop.  The world runs
+// meanwhile, and threads attach and detach.
+void stw_exclude(struct rt_proc *self);
+void stw_admit(void);
+
+// stw_run is stw_start for who has something left to do that no stop, and no
+// beginning or end of a heap, may come between: then stw_admit.
+void stw_run(struct rt_proc *self, struct rt_stop_times *times);
+
+// stw_forked is for the child of a fork, in the stop that the fork was made
+// in: nobody waits for a turn any more.
+void stw_forked(void);
+
 // stw_stopped tells whether the world is stopped, by whomever.
 bool stw_stopped(void);
 

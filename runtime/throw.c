@@ -83,6 +83,13 @@ void throw_set_handler(throw_handler *fn, void *arg)
 	atomic_u32_store_release(&handler.version, version + 2);
 }
 
+void throw_forked(void)
+{
+	uint32_t version = atomic_u32_load_relaxed(&handler.version);
+
+	atomic_u32_store_relaxed(&handler.version, version + version % 2);
+}
+
 // handler_load is the handler with its argument.  The thread that was setting
 // one may never go on (this may be a signal handler on top of it), so after
 // some tries the answer is none.
@@ -105,6 +112,11 @@ static throw_handler *handler_load(void **arg)
 
 // The thread that throws, by its system number; 0 until one does.
 static atomic_u32 thrower;
+
+bool throw_begun(void)
+{
+	return atomic_u32_load_relaxed(&thrower) != 0;
+}
 
 // claim returns once, to the first thread that throws.  A handler that throws
 // itself ends the process here, without a second report.  Other threads would

@@ -45,6 +45,13 @@ RT_NORETURN void rt_throw_value(const char *what, const char *name,
 // rt_throw_text has the lines collected in t first; the last needs no newline.
 RT_NORETURN void rt_throw_text(const struct text *t, const char *what);
 
+// throw_begun tells whether a thread of this process has thrown.
+bool throw_begun(void);
+
+// throw_forked is for the child of a fork, whose parent may have had a thread
+// that was setting the handler.
+void throw_forked(void);
+
 // RT_ASSERT is for checks too costly for a release build.
 #define RT_ASSERT(cond)                                                        \
 	((RT_DEBUG_BUILD && !(cond)) ? rt_throw("assertion: " #cond) : (void)0)

@@ -532,7 +532,6 @@ static const struct refusal {
 } refusals[] = {
     {OSCALL_THREAD, 1, 0},
     {OSCALL_THREAD, 2, 1},
-    {OSCALL_ATFORK, 1, 0},
 };
 
 // The collection works without them, and the next one asks again.

@@ -923,7 +923,7 @@ static void init_and_fini(void)
 static bool needed(unsigned kind)
 {
 	return kind == OSCALL_MAP || kind == OSCALL_STACKBOUNDS ||
-	       kind == OSCALL_TLSKEY;
+	       kind == OSCALL_TLSKEY || kind == OSCALL_ATFORK;
 }
 
 // init_with makes a heap while calls fail; true: one did.
@@ -987,9 +987,10 @@ START_TEST(init_with_all_calls_refused)
 }
 END_TEST
 
-// The very first rt_init of a process also makes its key.
+// The very first rt_init of a process also makes its key, and prepares forks.
 START_TEST(first_init_refused)
 {
+	ck_assert(init_with(OSCALL_ATFORK, 1, 1));
 	for (uint64_t nth = 1; init_with(OSCALL_TLSKEY, nth, 1); nth++)
 		ck_assert_uint_lt(nth, 100);
 	init_and_fini();

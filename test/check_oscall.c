@@ -598,25 +598,37 @@ START_TEST(a_thread_starts_beside_large_thread_local_variables)
 }
 END_TEST
 
-static bool forked;
+static unsigned forks_prepared, forks_made, forks_seen;
+
+static void before_fork(void)
+{
+	forks_prepared++;
+}
 
 static void after_fork(void)
 {
-	forked = true;
+	forks_made++;
 }
 
-START_TEST(the_child_of_a_fork_is_told)
+static void in_fork(void)
+{
+	forks_seen++;
+}
+
+START_TEST(both_sides_of_a_fork_are_told)
 {
 	int status;
 	pid_t child;
 
-	ck_assert_int_eq(oscall_at_fork(after_fork), 0);
+	ck_assert_int_eq(oscall_at_fork(before_fork, after_fork, in_fork), 0);
 	child = fork();
 	if (child == 0)
-		_exit(forked ? 0 : 1);
+		_exit(forks_prepared == 1 && forks_seen == 1 && !forks_made
+			  ? 0
+			  : 1);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
-	ck_assert(!forked);
+	ck_assert(forks_prepared == 1 && forks_made == 1 && !forks_seen);
 }
 END_TEST
 
@@ -775,7 +787,7 @@ static int try_thread(void)
 
 static int try_atfork(void)
 {
-	return oscall_at_fork(after_fork);
+	return oscall_at_fork(before_fork, after_fork, in_fork);
 }
 
 static int try_getenv(void)
@@ -1007,7 +1019,7 @@ static void add_process(TCase *t)
 	tcase_add_test(t, write_that_is_refused_returns);
 	tcase_add_test(t, a_thread_blocks_all_signals_and_has_a_name);
 	tcase_add_test(t, a_thread_starts_beside_large_thread_local_variables);
-	tcase_add_test(t, the_child_of_a_fork_is_told);
+	tcase_add_test(t, both_sides_of_a_fork_are_told);
 }
 
 static void add_faults(TCase *t)

@@ -37,6 +37,7 @@
 #include <rt/kind.h>
 #include <rt/thread.h>
 #include <rt/world.h>
+#include <rt/fork.h>
 #include <rt/roots.h>
 #include <rt/barrier.h>
 #include <rt/gc.h>

@@ -1,0 +1,63 @@
+/*
+ * fork.h - a process that forks.
+ *
+ * fork() works at any time, from any thread: rt_init has pthread_atfork call
+ * the three functions below, in every fork from then on.  They stop the world,
+ * so that nothing is half done in the child, and start it again on both sides.
+ * fork() blocks for that as rt_stop_the_world does, and the caller holds no
+ * lock that another attached thread awaits outside a blocking region.
+ *
+ * In the child only the forking thread exists.  It is what it was: attached or
+ * not, inside its blocking region, its own stop, or a callback of
+ * rt_heap_walk.  All other threads are detached; what only their stacks
+ * referred to is garbage, their interpreter stacks stay allocated, and ranges
+ * of theirs stay registered: remove those that lie on their stacks.
+ * Statistics go on from what they were.
+ *
+ * Not handled: a fork in a signal handler that interrupted the library; the
+ * child of a fork that another thread makes during the first rt_init, which
+ * must leave the heap alone; and what runs no handlers, such as vfork, _Fork
+ * and clone, whose child may only exec or _exit, unless the host calls these
+ * functions itself.
+ */
+#ifndef RT_FORK_H
+#define RT_FORK_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * rt_fork_prepare comes before a fork that is made without fork(), or that the
+ * host wants to have prepared before its own handlers run.  Until the answer,
+ * rt_fork_parent or rt_fork_child by the same thread, that thread calls
+ * nothing else of the library.  Calls nest: fork() may stand between them, and
+ * the last answer counts.
+ *
+ * Returns 0, or RT_ESTATE: the library is reporting a bug of its own; then
+ * nothing was done.  A fatal handler may therefore fork.
+ *
+ * Any thread, also in a blocking region, in the own stop and before rt_init.
+ * Blocks, until earlier stops have ended and all threads stand.  Does not
+ * collect.
+ */
+RT_API int rt_fork_prepare(void);
+
+/*
+ * rt_fork_parent answers in the process that forked, also when the fork
+ * failed; rt_fork_child in the new one.
+ *
+ * Return 0, or RT_EPERM: the calling thread has prepared no fork.
+ *
+ * The thread that called rt_fork_prepare.  They do not block or collect.
+ */
+RT_API int rt_fork_parent(void);
+RT_API int rt_fork_child(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,700 @@
+// Forks: whatever the threads of the parent were doing, the child has a heap
+// that is in order, its statistics, and the forking thread as it was.
+#include "test/heap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/door.h"
+#include "runtime/gcstats.h"
+#include "runtime/oscall.h"
+#include "runtime/stw.h"
+#include "runtime/throw.h"
+#include "test/await.h"
+
+enum {
+	CELLS = 1000,
+	// A child that takes longer hangs.
+	CHILD_SECONDS = 60,
+};
+
+// Check has locks of its own, which a fork may find held: children, and
+// threads that are busy at a fork, end the test by themselves.
+static void expect_at(bool ok, int line)
+{
+	char text[64];
+
+	if (ok)
+		return;
+	oscall_write(2, text,
+		     (size_t)snprintf(text, sizeof text,
+				      "check_fork.c:%d: failed\n", line));
+	abort();
+}
+#define expect(cond) expect_at((cond), __LINE__)
+
+static pthread_t run_thread(void *(*fn)(void *))
+{
+	pthread_t thread;
+
+	expect(pthread_create(&thread, NULL, fn, NULL) == 0);
+	return thread;
+}
+
+static void end_thread(pthread_t thread)
+{
+	expect(pthread_join(thread, NULL) == 0);
+}
+
+static void verify(void)
+{
+	struct rt_verify v;
+
+	expect(rt_heap_verify(&v) == RT_OK);
+	expect(v.errors == 0);
+}
+
+static void collect(void)
+{
+	expect(rt_gc() == RT_OK);
+	verify();
+}
+
+static rt_memstats stats(void)
+{
+	rt_memstats m;
+
+	expect(rt_read_memstats(&m) == RT_OK);
+	return m;
+}
+
+struct cell {
+	uint64_t n;
+	struct cell *next;
+};
+
+static struct cell *list;
+
+static void list_make(void)
+{
+	expect(rt_roots_add(&list, &list + 1, RT_ROOT_EXACT) == RT_OK);
+	list = NULL;
+	for (uint64_t n = 1; n <= CELLS; n++) {
+		struct cell *c = rt_alloc(sizeof *c);
+
+		expect(c);
+		c->n = n;
+		c->next = list;
+		list = c;
+	}
+}
+
+static void list_check(void)
+{
+	uint64_t n = CELLS;
+
+	for (const struct cell *c = list; c; c = c->next)
+		expect(c->n == n--);
+	expect(n == 0);
+}
+
+static void begin(void)
+{
+	rt_config c = heap_config(100);
+
+	c.heap_min = c.heap_headroom = 1 << 20;
+	// gcc's thread sanitizer makes no thread in a child.
+	c.gc_threads = RT_TSAN ? 0 : 1;
+	expect(rt_init(&c) == RT_OK);
+	list_make();
+}
+
+static void *attach_and_allocate(void *arg)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(rt_alloc(100));
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+// works uses the heap of a process whose one attached thread is the caller.
+static void works(void)
+{
+	rt_memstats live;
+
+	list_check();
+	verify();
+	for (unsigned i = 0; i < 20000; i++)
+		expect(rt_alloc(1 + i % 3000));
+	collect();
+	stats();
+	expect(rt_read_memstats_live(&live) == RT_OK);
+	expect(atomic_u32_load_relaxed(&procs.attached) == 1);
+	list_check();
+	if (!RT_TSAN)
+		end_thread(run_thread(attach_and_allocate));
+}
+
+static void works_and_ends(void)
+{
+	works();
+	expect(rt_fini() == RT_OK);
+}
+
+static void expect_child(pid_t child)
+{
+	int status;
+
+	expect(child > 0);
+	expect(waitpid(child, &status, 0) == child);
+	expect(status == 0);
+}
+
+// fork_and runs fn in a child.
+static void fork_and(void (*fn)(void))
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		fn();
+		_exit(0);
+	}
+	expect_child(child);
+}
+
+// ---- what the forking thread is doing ----
+
+START_TEST(an_attached_thread_forks)
+{
+	begin();
+	fork_and(works_and_ends);
+	works_and_ends();
+}
+END_TEST
+
+static void attach_works_and_ends(void)
+{
+	expect(!rt_thread_self());
+	expect(rt_thread_attach(0) == RT_OK);
+	works_and_ends();
+}
+
+static void *fork_unattached(void *arg)
+{
+	fork_and(attach_works_and_ends);
+	return arg;
+}
+
+// The thread that the heap was made by is not there.
+START_TEST(an_unattached_thread_forks)
+{
+	pthread_t thread;
+
+	begin();
+	thread = run_thread(fork_unattached);
+	rt_blocking_enter();
+	end_thread(thread);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+static void leave_region_and_work(void)
+{
+	expect(rt_blocking_enter() == RT_ESTATE);
+	expect(rt_blocking_leave() == RT_OK);
+	works_and_ends();
+}
+
+START_TEST(a_thread_in_a_region_forks)
+{
+	begin();
+	expect(rt_blocking_enter() == RT_OK);
+	fork_and(leave_region_and_work);
+	leave_region_and_work();
+}
+END_TEST
+
+static void start_world_and_work(void)
+{
+	expect(rt_world_stopped() == 1);
+	expect(!rt_alloc(16));
+	verify();
+	stats();
+	expect(rt_start_the_world(NULL) == RT_OK);
+	works_and_ends();
+}
+
+START_TEST(a_stopper_forks_in_its_stop)
+{
+	begin();
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	fork_and(start_world_and_work);
+	start_world_and_work();
+}
+END_TEST
+
+static pid_t walk_child = -1;
+
+static int fork_in_walk(void *obj, size_t size, int kind, void *arg)
+{
+	(void)obj;
+	(void)size;
+	(void)kind;
+	(void)arg;
+	if (walk_child < 0)
+		walk_child = fork();
+	expect(rt_start_the_world(NULL) == RT_EPERM);
+	return 0;
+}
+
+// Both processes go on with the walk.
+START_TEST(a_callback_of_a_walk_forks)
+{
+	begin();
+	expect(rt_heap_walk(fork_in_walk, NULL) == RT_OK);
+	expect(rt_world_stopped() == 0);
+	if (walk_child > 0)
+		expect_child(walk_child);
+	works_and_ends();
+	if (walk_child == 0)
+		_exit(0);
+}
+END_TEST
+
+static int fork_when_short(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	fork_and(works);
+	return 0;
+}
+
+START_TEST(a_handler_for_out_of_memory_forks)
+{
+	begin();
+	rt_set_oom_handler(fork_when_short, NULL);
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	expect(!rt_alloc((size_t)64 << 20));
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	works_and_ends();
+}
+END_TEST
+
+// ---- the functions ----
+
+START_TEST(answers_without_a_question_are_refused)
+{
+	expect(rt_fork_parent() == RT_EPERM);
+	expect(rt_fork_child() == RT_EPERM);
+	begin();
+	expect(rt_fork_parent() == RT_EPERM);
+	expect(rt_fork_prepare() == RT_OK);
+	expect(rt_fork_parent() == RT_OK);
+	expect(rt_fork_parent() == RT_EPERM);
+	works_and_ends();
+}
+END_TEST
+
+// A host that prepares a fork itself is not done before its own answer.
+START_TEST(preparations_nest)
+{
+	pid_t child;
+
+	begin();
+	expect(rt_fork_prepare() == RT_OK);
+	child = fork();
+	expect(rt_world_stopped() == 1);
+	if (child == 0) {
+		expect(rt_fork_child() == RT_OK);
+		works_and_ends();
+		_exit(0);
+	}
+	expect(rt_fork_parent() == RT_OK);
+	expect(rt_world_stopped() == 0);
+	expect_child(child);
+	works_and_ends();
+}
+END_TEST
+
+START_TEST(a_prepared_thread_cannot_allocate)
+{
+	begin();
+	expect(rt_alloc(16));
+	expect(rt_fork_prepare() == RT_OK);
+	expect(!rt_alloc(16));
+	expect(rt_fork_parent() == RT_OK);
+	expect(rt_alloc(16));
+	expect(rt_fini() == RT_OK);
+}
+END_TEST
+
+static void begin_work_and_end(void)
+{
+	begin();
+	works_and_ends();
+}
+
+START_TEST(forks_without_a_heap_change_nothing)
+{
+	fork_and(begin_work_and_end);
+	expect(rt_fork_prepare() == RT_OK);
+	expect(rt_fork_parent() == RT_OK);
+	begin_work_and_end();
+	fork_and(begin_work_and_end);
+	begin_work_and_end();
+}
+END_TEST
+
+static void fork_again(void)
+{
+	fork_and(works_and_ends);
+	works_and_ends();
+}
+
+START_TEST(a_child_forks)
+{
+	begin();
+	fork_and(fork_again);
+	works_and_ends();
+}
+END_TEST
+
+static void fatal(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	expect(rt_fork_prepare() == RT_ESTATE);
+	if (fork() == 0)
+		_exit(0);
+	_exit(42);
+}
+
+// The thread that found our bug holds a lock that a fork would take.
+START_TEST(a_fatal_handler_forks)
+{
+	begin();
+	rt_set_fatal_handler(fatal, NULL);
+	rt_lock(&procs.lock);
+	rt_throw("on purpose");
+}
+END_TEST
+
+// ---- what the other threads are doing ----
+
+static struct {
+	atomic_u32 ready; // threads
+	atomic_u32 end;
+} run;
+
+static bool ended(void)
+{
+	return atomic_u32_load_acquire(&run.end) != 0;
+}
+
+// hold_everything leaves something of each kind in its caches, then sleeps.
+static void *hold_everything(void *arg)
+{
+	void *stack;
+
+	expect(rt_thread_attach(0) == RT_OK);
+	for (size_t n = 1; n < 3000; n += 50) {
+		expect(rt_alloc(n));
+		expect(rt_alloc_noscan(n));
+	}
+	stack = rt_stack_alloc(4096);
+	expect(rt_stack_free(stack, 4096) == RT_OK);
+	rt_blocking_enter();
+	atomic_u32_add_release(&run.ready, 1);
+	while (!ended())
+		sleep_ns(1000000);
+	rt_blocking_leave();
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+// What a child has found, for its parent.
+static struct found {
+	rt_memstats live;
+	rt_memstats exact;
+	uint64_t threads_cpu;
+} * found;
+
+static void find(void)
+{
+	expect(rt_read_memstats_live(&found->live) == RT_OK);
+	found->exact = stats();
+	found->threads_cpu = gcstats_threads_cpu();
+	expect(rt_start_the_world(NULL) == RT_OK);
+	works_and_ends();
+}
+
+// The child has flushed the caches that the parent has not.
+static void compare_with_child(void)
+{
+	uint64_t threads_cpu = gcstats_threads_cpu();
+	rt_memstats m;
+
+	expect(rt_read_memstats_live(&m) == RT_OK);
+	expect(m.stack_inuse > 0);
+	fork_and(find);
+	expect(found->threads_cpu >= threads_cpu);
+	expect(found->live.stack_inuse == 0);
+	expect(found->live.mcache_inuse == sizeof(struct rt_mcache));
+	m = stats();
+	expect(found->exact.mallocs == m.mallocs);
+	expect(found->exact.frees == m.frees);
+	expect(found->exact.total_alloc == m.total_alloc);
+	expect(found->exact.heap_alloc == m.heap_alloc);
+	expect(found->exact.num_gc == m.num_gc);
+}
+
+START_TEST(what_lost_threads_held_is_taken_back)
+{
+	enum { THREADS = 8 };
+	pthread_t threads[THREADS];
+
+	found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	expect(found != MAP_FAILED);
+	begin();
+	expect(rt_set_gc_percent(HEAP_QUIET, NULL) == RT_OK);
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = run_thread(hold_everything);
+	rt_blocking_enter();
+	await_at_least(&run.ready, THREADS);
+	rt_blocking_leave();
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	compare_with_child();
+	expect(rt_start_the_world(NULL) == RT_OK);
+	atomic_u32_store_release(&run.end, 1);
+	rt_blocking_enter();
+	for (int i = 0; i < THREADS; i++)
+		end_thread(threads[i]);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+static void *come_and_go(void *arg)
+{
+	while (!ended()) {
+		expect(rt_thread_attach(0) == RT_OK);
+		for (unsigned i = 0; i < 2000 && !ended(); i++)
+			expect(rt_alloc(1 + i % 500));
+		expect(rt_thread_detach() == RT_OK);
+	}
+	return arg;
+}
+
+static void *collect_and_stop(void *arg)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	while (!ended()) {
+		expect(rt_gc() == RT_OK);
+		expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+		expect(rt_start_the_world(NULL) == RT_OK);
+		verify();
+	}
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void on_warning(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+}
+
+static int no_memory(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	return 0;
+}
+
+// Of threads that no stop concerns: they take locks at any time.
+static void *read_and_set(void *arg)
+{
+	rt_memstats m;
+
+	while (!ended()) {
+		expect(rt_read_memstats_live(&m) == RT_OK);
+		expect(rt_set_warn_handler(on_warning, NULL) == RT_OK);
+		expect(rt_set_oom_handler(no_memory, NULL) == RT_OK);
+		expect(rt_set_fatal_handler(on_warning, NULL) == RT_OK);
+		expect(rt_set_fatal_handler(NULL, NULL) == RT_OK);
+	}
+	return arg;
+}
+
+static void *read_exactly(void *arg)
+{
+	rt_memstats m;
+
+	while (!ended())
+		expect(rt_read_memstats(&m) == RT_OK);
+	return arg;
+}
+
+static void *read_in_region(void *arg)
+{
+	rt_memstats m;
+
+	expect(rt_thread_attach(0) == RT_OK);
+	while (!ended()) {
+		expect(rt_alloc((size_t)400 << 10));
+		expect(rt_blocking_enter() == RT_OK);
+		expect(rt_read_memstats_live(&m) == RT_OK);
+		expect(rt_blocking_leave() == RT_OK);
+	}
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void *(*const busy[])(void *) = {
+    come_and_go,  come_and_go,	  collect_and_stop,
+    read_and_set, read_in_region, read_exactly,
+};
+
+// Also what no other thread of the child will let go again.
+static void everything_works(void)
+{
+	expect(rt_set_warn_handler(NULL, NULL) == RT_OK);
+	expect(rt_set_oom_handler(NULL, NULL) == RT_OK);
+	expect(rt_set_fatal_handler(NULL, NULL) == RT_OK);
+	works_and_ends();
+}
+
+static void attach_everything_works(void)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	everything_works();
+}
+
+static void *fork_unattached_busy(void *arg)
+{
+	fork_and(attach_everything_works);
+	return arg;
+}
+
+static void leave_everything_works(void)
+{
+	expect(rt_blocking_leave() == RT_OK);
+	everything_works();
+}
+
+static void fork_once(unsigned how)
+{
+	pthread_t thread;
+
+	if (how % 3 == 0) {
+		fork_and(everything_works);
+		return;
+	}
+	rt_blocking_enter();
+	if (how % 3 == 1) {
+		fork_and(leave_everything_works);
+	} else {
+		thread = run_thread(fork_unattached_busy);
+		end_thread(thread);
+	}
+	rt_blocking_leave();
+}
+
+START_TEST(forks_among_busy_threads)
+{
+	enum { FORKS = RT_TSAN || RT_ASAN ? 60 : 300 };
+	pthread_t threads[RT_ARRAY_LEN(busy)];
+
+	begin();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(busy); i++)
+		threads[i] = run_thread(busy[i]);
+	for (unsigned i = 0; i < FORKS; i++)
+		fork_once(i);
+	atomic_u32_store_release(&run.end, 1);
+	rt_blocking_enter();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(busy); i++)
+		end_thread(threads[i]);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+static void *begin_and_end(void *arg)
+{
+	while (!ended()) {
+		expect(rt_init(NULL) == RT_OK);
+		atomic_u32_add_release(&run.ready, 1);
+		expect(rt_fini() == RT_OK);
+	}
+	return arg;
+}
+
+// The child finds a whole heap without threads, or none.
+static void a_heap_or_none(void)
+{
+	int error = rt_thread_attach(0);
+
+	if (error == RT_ESTATE)
+		expect(rt_init(NULL) == RT_OK);
+	else
+		expect(error == RT_OK);
+	expect(rt_alloc(100));
+	collect();
+	expect(rt_fini() == RT_OK);
+}
+
+START_TEST(forks_while_heaps_begin_and_end)
+{
+	enum { FORKS = RT_TSAN || RT_ASAN ? 40 : 200 };
+	pthread_t thread = run_thread(begin_and_end);
+
+	await_at_least(&run.ready, 1); // not during the first rt_init
+	for (int i = 0; i < FORKS; i++)
+		fork_and(a_heap_or_none);
+	atomic_u32_store_release(&run.end, 1);
+	end_thread(thread);
+}
+END_TEST
+
+static Suite *suite_fork(void)
+{
+	Suite *s = suite_create("fork");
+	TCase *tc = tcase_create("states");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, an_attached_thread_forks);
+	tcase_add_test(tc, an_unattached_thread_forks);
+	tcase_add_test(tc, a_thread_in_a_region_forks);
+	tcase_add_test(tc, a_stopper_forks_in_its_stop);
+	tcase_add_test(tc, a_callback_of_a_walk_forks);
+	tcase_add_test(tc, a_handler_for_out_of_memory_forks);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("functions");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, answers_without_a_question_are_refused);
+	tcase_add_test(tc, preparations_nest);
+	tcase_add_test(tc, a_prepared_thread_cannot_allocate);
+	tcase_add_test(tc, forks_without_a_heap_change_nothing);
+	tcase_add_test(tc, a_child_forks);
+	tcase_add_exit_test(tc, a_fatal_handler_forks, 42);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("threads");
+	tcase_set_timeout(tc, 300);
+	tcase_add_test(tc, what_lost_threads_held_is_taken_back);
+	tcase_add_test(tc, forks_among_busy_threads);
+	tcase_add_test(tc, forks_while_heaps_begin_and_end);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_fork());
+}
