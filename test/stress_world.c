@@ -30,8 +30,8 @@ enum {
 	COLLECTORS = 1,
 	THREADS = MUTATORS + STOPPERS + READERS + COLLECTORS,
 	SECONDS = RT_TSAN || RT_ASAN ? 5 : 4, // at least
-	LONGEST = 60, // seconds, more than RT_STRESS_SECONDS: then it hangs
-	STOPS = RT_TSAN || RT_ASAN ? 2000 : 4000,
+	STANDSTILL = 120, // seconds without any stop: then it hangs
+	STOPS = RT_TSAN || RT_ASAN ? 500 : 4000,
 	HEAP_LIMIT = 16 << 20,
 	LISTS = 24,  // that a mutator owns
 	LENGTH = 30, // of a list, at most
@@ -607,17 +607,26 @@ static void begin(void)
 	check(rt_init(&c) == RT_OK, "init", 0);
 }
 
-// run_until waits for the time and the stops; false: they did not come.
+static uint64_t seconds_since(uint64_t start)
+{
+	return (nanotime() - start) / UINT64_C(1000000000);
+}
+
+// run_until waits for the time and the stops, however long these take; false:
+// there are none any more.
 static bool run_until(uint64_t seconds, uint64_t stops)
 {
-	uint64_t start = nanotime(), passed = 0;
+	uint64_t start = nanotime(), last = start, seen = 0;
 
-	while (passed < seconds ||
-	       atomic_u64_load_relaxed(&run.stops) < stops) {
-		if (passed > seconds + LONGEST)
+	while (seconds_since(start) < seconds || seen < stops) {
+		uint64_t now = atomic_u64_load_relaxed(&run.stops);
+
+		if (now != seen)
+			last = nanotime();
+		else if (seconds_since(last) > STANDSTILL)
 			return false;
+		seen = now;
 		sleep_ns(10000000);
-		passed = (nanotime() - start) / UINT64_C(1000000000);
 	}
 	return true;
 }
@@ -650,7 +659,8 @@ int main(void)
 	for (uintptr_t i = 0; i < THREADS; i++)
 		threads[i] = start_thread(thread_main, (void *)i);
 	if (!run_until(seconds, stops)) {
-		fprintf(stderr, "stress_world: only %" PRIu64 " stops\n",
+		fprintf(stderr,
+			"stress_world: no stop after %" PRIu64 " of them\n",
 			atomic_u64_load_relaxed(&run.stops));
 		abort();
 	}
