@@ -726,6 +726,23 @@ START_TEST(each_call_may_be_refused)
 }
 END_TEST
 
+// What a process asks for once only, and so no scenario after the first heap.
+START_TEST(the_first_heap_may_be_refused)
+{
+	run.scenario = &scenarios[0];
+	run.kind = OSCALL_ATFORK;
+	run.mode = ONCE;
+	run.nth = 1;
+	run.error = ENOMEM;
+	arm();
+	ck_assert_uint_eq(begin(), 1);
+	ck_assert_uint_eq(disarm(), 1);
+	ck_assert_uint_eq(begin(), 0);
+	in_order();
+	end();
+}
+END_TEST
+
 // ---- everything at once ----
 
 // Nothing in a collection needs the system: all calls are refused, and no
@@ -842,6 +859,7 @@ static Suite *suite_faults(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, each_call_may_be_refused, 0,
 			    (int)RT_ARRAY_LEN(scenarios) - SANITIZED);
+	tcase_add_test(tc, the_first_heap_may_be_refused);
 	tcase_add_test(tc, a_collection_needs_no_system);
 	tcase_add_test(tc, a_helper_may_find_no_memory);
 	tcase_add_test(tc, a_report_may_be_refused);
