@@ -32,14 +32,15 @@ RT_TRY_CFLAGS([-Wno-tsan],
 	[RT_SANITIZER_CFLAGS="$RT_SANITIZER_CFLAGS -Wno-tsan"])
 ])
 
-# RT_TRY_CFLAGS(FLAGS, IF-ACCEPTED, IF-REFUSED)
-# ---------------------------------------------
-# Compiles and links an empty program with FLAGS; a warning is a refusal.
+# RT_TRY_CFLAGS(FLAGS, IF-ACCEPTED, IF-REFUSED, [PROLOGUE])
+# ---------------------------------------------------------
+# Compiles and links an empty program, after PROLOGUE, with FLAGS; a warning is
+# a refusal.
 AC_DEFUN([RT_TRY_CFLAGS], [
 AC_MSG_CHECKING([whether $CC takes $1])
 rt_saved_cflags=$CFLAGS
 CFLAGS="$CFLAGS $1 -Werror"
-AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [rt_taken=yes], [rt_taken=no])
+AC_LINK_IFELSE([AC_LANG_PROGRAM([$4], [])], [rt_taken=yes], [rt_taken=no])
 CFLAGS=$rt_saved_cflags
 AC_MSG_RESULT([$rt_taken])
 AS_IF([test $rt_taken = yes], [$2], [$3])
