@@ -27,7 +27,7 @@ static const rt_config defaults = {
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 72, "a new field goes into fields, too");
+static_assert(sizeof(rt_config) == 80, "a new field goes into fields, too");
 
 enum {
 	HEAP_MIN = 4 << 20, // Go's heapMinimum
@@ -75,6 +75,9 @@ static const struct field fields[] = {
     FIELD(no_attach, FIELD_U8, false, 0, 1),
     FIELD(huge_pages, FIELD_U8, true, 0, 1),
     FIELD(populate, FIELD_U8, true, 0, 1),
+    FIELD(checkmark, FIELD_U8, true, 0, 1),
+    FIELD(clobberfree, FIELD_U8, true, 0, 1),
+    FIELD(gcstress, FIELD_U32, true, 0, UINT32_MAX),
 };
 
 static size_t field_width(const struct field *f)

@@ -1,5 +1,6 @@
 #include "gc/cycle.h"
 
+#include "gc/checkmark.h"
 #include "gc/mark.h"
 #include "gc/pacer.h"
 #include "gc/sweep.h"
@@ -16,10 +17,16 @@ enum cycle_kind {
 };
 
 static bool past_end_rule;
+static bool checkmark;
 
 void gccycle_set_past_end(bool on)
 {
 	past_end_rule = on;
+}
+
+void gccycle_set_checkmark(bool on)
+{
+	checkmark = on;
 }
 
 // flip makes what is marked the allocated; every span is unswept after it.
@@ -87,6 +94,8 @@ static bool collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	found = gcmark_all(p, past_end_rule);
+	if (RT_UNLIKELY(checkmark))
+		gccheckmark_all(past_end_rule);
 	reset_live(&found);
 	flip();
 	gcsweep_all(p);

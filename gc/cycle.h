@@ -22,4 +22,7 @@ bool gccycle_force(struct rt_proc *p);
 // gccycle_set_past_end configures the rule of mark.h, before the first cycle.
 void gccycle_set_past_end(bool on);
 
+// gccycle_set_checkmark has every marking checked (checkmark.h), likewise.
+void gccycle_set_checkmark(bool on);
+
 #endif

@@ -15,6 +15,7 @@
 struct door {
 	atomic_u32 ready;	 // 1: there is a heap; under stw_exclude
 	atomic_u32 double_check; // enum rt_double_check
+	atomic_u64 stress_count; // allocations under gcstress
 	rt_config config;	 // as resolved; read only while ready
 	bool walking; // the stopper is inside rt_heap_walk; the stopper's
 };

@@ -132,6 +132,15 @@ static void *alloc_short(struct rt_mcache *mc, const struct request *r)
 	return NULL;
 }
 
+// stress_due tells whether this allocation is one of those that collect.
+static bool stress_due(void)
+{
+	uint32_t n = door.config.gcstress;
+
+	return RT_UNLIKELY(n != 0) &&
+	       atomic_u64_add_relaxed(&door.stress_count, 1) % n == 0;
+}
+
 // alloc_checked is for whatever the current run does not hold: the place where
 // arguments are looked at, threads stand, and collections begin.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
@@ -146,7 +155,9 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
 	if (n == 0)
 		return &zerobase;
 	safepoint_poll(t);
-	if (gcpacer_due(gauge_load(&gauges.heap_live)))
+	if (stress_due())
+		worker_provide(t->p, gccycle_force(t->p));
+	else if (gcpacer_due(gauge_load(&gauges.heap_live)))
 		worker_provide(t->p, gccycle_collect(t->p, false));
 	obj = alloc_once(t->mc, &r);
 	return obj ? obj : alloc_short(t->mc, &r);

@@ -73,8 +73,12 @@ static int start(const rt_config *c)
 	if (!fork_init() || !attach_init() || !memory_init(c))
 		return RT_ENOMEM;
 	door.config = *c;
+	atomic_u64_store_relaxed(&door.stress_count, 0);
+	mcache_set_calls_only(c->gcstress != 0);
+	gcsweep_set_clobber(c->clobberfree != 0);
 	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
 	gccycle_set_past_end(c->past_end != 0);
+	gccycle_set_checkmark(c->checkmark != 0);
 	worker_init((uint32_t)base_min((size_t)c->gc_threads,
 				       (size_t)c->max_procs - 1));
 	pacer_init(c);

@@ -13,6 +13,7 @@ enum { CALL_FROM = 32 };
 static struct {
 	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
+	bool clobber; // what is freed; set before a thread attaches
 } sweep;
 
 // What was found in some spans, published at once.
@@ -104,9 +105,33 @@ static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
 }
 #endif
 
+void gcsweep_set_clobber(bool on)
+{
+	sweep.clobber = on;
+}
+
+static void clobber(uint64_t *word, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / sizeof *word; i++)
+		word[i] = GCSWEEP_CLOBBER;
+}
+
+// clobber_freed overwrites the slots that sweep_lines will make free.
+static RT_NOINLINE void clobber_freed(const struct mspan *s, uint32_t gen)
+{
+	unsigned now = epoch_alloc_line(gen);
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++)
+		if (mspan_test(s, now ^ 1, slot) && !mspan_test(s, now, slot))
+			clobber((uint64_t *)(s->base + slot * s->elemsize),
+				s->elemsize);
+}
+
 // sweep_span sweeps a span that the caller has claimed.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
+	if (RT_UNLIKELY(sweep.clobber))
+		clobber_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;
 

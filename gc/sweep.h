@@ -16,6 +16,12 @@
 
 #include "runtime/mheap.h"
 
+// What freed objects are overwritten with, if that is wanted: no address.
+#define GCSWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
+
+// gcsweep_set_clobber says whether it is; before a thread attaches.
+void gcsweep_set_clobber(bool on);
+
 // gcsweep_begin makes all chunks unswept; after the flip, world stopped.
 void gcsweep_begin(void);
 

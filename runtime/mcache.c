@@ -31,12 +31,20 @@ static struct rt_mcache *kept_take(void)
 	return mc;
 }
 
+// Set before a thread attaches.
+static bool calls_only;
+
+void mcache_set_calls_only(bool on)
+{
+	calls_only = on;
+}
+
 // inline_allowed: with Go's classes for every size the table of the inline
 // path would be wrong; a sanitizer or a debug build wants to see every
 // allocation.
 static bool inline_allowed(void)
 {
-	return !arena.align8 && !RT_ASAN && !RT_DEBUG_BUILD;
+	return !arena.align8 && !calls_only && !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
 // slots_init lets the slots of inline classes use the table that inline code

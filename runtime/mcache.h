@@ -48,7 +48,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-		      // after a tail came back
+			      // after a tail came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
@@ -74,6 +74,10 @@ void mcache_trim(void);
 // sends every allocation to the slow path, which knows why.
 void mcache_enable_runs(struct rt_mcache *mc);
 void mcache_disable_runs(struct rt_mcache *mc);
+
+// mcache_set_calls_only makes every allocation a call, for all threads that
+// attach from then on.
+void mcache_set_calls_only(bool on);
 
 // mcache_next_run takes the next run of the cached span; false: there is no
 // span, or it has no free slot left.  The run's memory is cleared, unless

@@ -49,6 +49,9 @@ START_TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.no_attach, 0);
 	ck_assert_uint_eq(config.huge_pages, 1);
 	ck_assert_uint_eq(config.populate, 1);
+	ck_assert_uint_eq(config.checkmark, 0);
+	ck_assert_uint_eq(config.clobberfree, 0);
+	ck_assert_uint_eq(config.gcstress, 0);
 }
 END_TEST
 
@@ -116,6 +119,9 @@ START_TEST(values_in_range_are_kept)
 	config.no_attach = 1;
 	config.huge_pages = 0;
 	config.populate = 0;
+	config.checkmark = 1;
+	config.clobberfree = 1;
+	config.gcstress = UINT32_MAX;
 	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
@@ -161,6 +167,8 @@ START_TEST(values_out_of_range_are_refused)
 	REFUSED(no_attach, 255);
 	REFUSED(huge_pages, 2);
 	REFUSED(populate, 2);
+	REFUSED(checkmark, 2);
+	REFUSED(clobberfree, 2);
 }
 END_TEST
 
@@ -290,7 +298,8 @@ START_TEST(environment_sets_every_debug_name)
 	setenv("RTDEBUG",
 	       "max_heap=1TiB,heap_min=8MiB,heap_headroom=0,max_procs=3,"
 	       "gc_threads=-1,double_check=1,stop_signal=-1,stop_grace_us=7,"
-	       "past_end=0,align8=1,gc_threads=2,huge_pages=0,populate=0",
+	       "past_end=0,align8=1,gc_threads=2,huge_pages=0,populate=0,"
+	       "checkmark=1,clobberfree=1,gcstress=5",
 	       1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert_uint_eq(config.max_heap, (size_t)CONFIG_MAX_HEAP);
@@ -305,6 +314,9 @@ START_TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.align8, 1);
 	ck_assert_uint_eq(config.huge_pages, 0);
 	ck_assert_uint_eq(config.populate, 0);
+	ck_assert_uint_eq(config.checkmark, 1);
+	ck_assert_uint_eq(config.clobberfree, 1);
+	ck_assert_uint_eq(config.gcstress, 5);
 	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
 }
 END_TEST
@@ -427,6 +439,7 @@ START_TEST(random_environment_resolves)
 	    "max_heap",	  "heap_min",	  "heap_headroom", "max_procs",
 	    "gc_threads", "double_check", "stop_signal",   "stop_grace_us",
 	    "past_end",	  "align8",	  "huge_pages",	   "populate",
+	    "checkmark",  "clobberfree",  "gcstress",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

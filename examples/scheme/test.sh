@@ -73,6 +73,21 @@ for out in "$dir"/programs/*.out; do
 	expect "$(basename "$out" .out)"
 done
 
+# ---- and in the debugging modes of the heap
+
+# mode RTDEBUG NAME
+mode() {
+	RTDEBUG=$1 "$scheme" "$dir/programs/$2.scm" >"$tmp/got" 2>&1
+	status=$?
+	expected=0
+	cp "$dir/programs/$2.out" "$tmp/want"
+	expect "$2 with $1"
+}
+mode gcstress=400 life
+mode checkmark=1 meta
+mode clobberfree=1 meta
+mode gcstress=1000,checkmark=1,clobberfree=1 life
+
 # ---- the self-checking tour of forms and primitives
 
 tour() {

@@ -140,6 +140,29 @@ typedef struct rt_config {
 	 * Default 1.
 	 */
 	uint8_t populate;
+
+	/*
+	 * For finding errors; each costs nothing while it is 0, the default.
+	 *
+	 * checkmark 1: after each marking one thread looks at every root and
+	 * every marked object; a word that leads to an object that was not
+	 * marked ends the process with a report that names both.  It finds
+	 * bugs of the collector, and takes about as long as marking.
+	 */
+	uint8_t checkmark;
+
+	/*
+	 * 1: an object that is freed is overwritten with words of
+	 * 0xdeadbeefdeadbeef, which is no address: a pointer that no root
+	 * knew of leads to that, until the memory is used again.
+	 */
+	uint8_t clobberfree;
+
+	/*
+	 * n: every nth allocation of the process collects first, also where
+	 * gc_percent is below 0; 1: each does.  No allocation is inline.
+	 */
+	uint32_t gcstress;
 } rt_config;
 
 /*
@@ -163,8 +186,9 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *   RTDEBUG     name=value,name=value...                the field of the name
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
- * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal.  Values
- * have the ranges of rt_config.  A size is a decimal number of bytes, or one
+ * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
+ * finding errors checkmark clobberfree gcstress.  Values have the ranges of
+ * rt_config.  A size is a decimal number of bytes, or one
  * followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers.  An
  * empty variable counts as unset, the last of several items of a name counts.
  *
