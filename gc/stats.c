@@ -1,6 +1,7 @@
 // The doors to all statistics.
 #include <rt/memstats.h>
 #include <rt/metrics.h>
+#include <string.h>
 
 #include "gc/door.h"
 #include "gc/metrics.h"
@@ -12,21 +13,21 @@ int rt_read_memstats(rt_memstats *m)
 {
 	struct world_visit v;
 	struct text report;
-	rt_memstats result;
 	int error;
 
-	// Before the stop: a fault inside it could not be survived.
 	if (!m)
 		return RT_EINVAL;
 	error = door_any();
 	if (error)
 		return error;
+	// Before the stop: a fault inside it could not be survived.  A result
+	// of our own would not fit on the smallest stacks.
+	memset(m, 0, sizeof *m);
 	v = world_enter(RT_STOP_READ_MEMSTATS);
-	mstats_read(v.p, &result,
-		    (int)atomic_u32_load_relaxed(&door.double_check), &report);
+	mstats_read(v.p, m, (int)atomic_u32_load_relaxed(&door.double_check),
+		    &report);
 	world_report(&report);
 	world_leave(&v);
-	*m = result;
 	return RT_OK;
 }
 

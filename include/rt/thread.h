@@ -32,7 +32,8 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 /*
  * rt_thread_attach attaches the calling thread.  flags are 0 or a union of
  * the constants above.  The bounds of the stack are asked of the system.  A
- * thread that exits attached is detached then.
+ * thread that exits attached is detached then.  The smallest stack of a
+ * thread (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
  *
  * Returns 0, or RT_EINVAL (unknown flags), RT_ENOMEM (no memory, or the
  * bounds of the stack are not known), RT_ESTATE (attached already; no heap).
