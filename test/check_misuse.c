@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/base.h"
+#include "runtime/gauge.h"
 #include "runtime/mcache.h"
 
 // Where a call is made.
@@ -1116,6 +1118,21 @@ START_TEST(unknown_kinds_get_nothing)
 }
 END_TEST
 
+START_TEST(good_sizes_of_a_heap_with_go_s_classes)
+{
+	static const size_t n[] = {0, 1, 8, 9, 16, 17, 24, 25, 32761, SIZE_MAX};
+	static const long want[] = {0, 8, 8, 16, 16, 24, 24, 32, 32768, 0};
+	rt_config c = config_of_test();
+
+	c.align8 = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	for (size_t i = 0; i < RT_ARRAY_LEN(n); i++)
+		judge("rt_good_size", "align8", (long)rt_good_size(n[i]),
+		      want[i]);
+	finish(RT_ARRAY_LEN(n));
+}
+END_TEST
+
 START_TEST(good_sizes_at_the_edges)
 {
 	static const struct {
@@ -1548,6 +1565,10 @@ static void *attach_wrongly(void *arg)
 	judge("rt_fini", "two attached", rt_fini(), RT_EBUSY);
 	judge("rt_thread_detach", "once", rt_thread_detach(), RT_OK);
 	judge("rt_thread_detach", "twice", rt_thread_detach(), RT_EPERM);
+	judge("rt_thread_attach_stack", "odd bounds",
+	      rt_thread_attach_stack(lo + 1, hi - 3, 0), RT_OK);
+	judge("rt_gc", "odd bounds", rt_gc(), RT_OK);
+	judge("rt_thread_detach", "odd bounds", rt_thread_detach(), RT_OK);
 	free(malloced);
 	return arg;
 }
@@ -1688,6 +1709,259 @@ START_TEST(reasons_below_host_are_the_library_s)
 }
 END_TEST
 
+// ---- functions of the host that do what they should not ----
+
+static void *leave_region(void *arg)
+{
+	judge("rt_blocking_leave", "in the call", rt_blocking_leave(), RT_OK);
+	return arg;
+}
+
+static void *leave_and_detach(void *arg)
+{
+	leave_region(arg);
+	judge("rt_thread_detach", "in the call", rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+static void *leave_and_stop(void *arg)
+{
+	leave_region(arg);
+	judge("rt_stop_the_world", "in the call",
+	      rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	return arg;
+}
+
+static void *leave_and_enter(void *arg)
+{
+	leave_region(arg);
+	judge("rt_blocking_enter", "in the call", rt_blocking_enter(), RT_OK);
+	return arg;
+}
+
+static void *leave_and_end_the_heap(void *arg)
+{
+	leave_region(arg);
+	judge("rt_fini", "in the call", rt_fini(), RT_OK);
+	return arg;
+}
+
+// What rt_call_blocking calls may end the region: it stays ended, and what
+// the function did else stays done.
+START_TEST(calls_that_end_their_region)
+{
+	heap_begin();
+	judge("rt_call_blocking", "leaves",
+	      rt_call_blocking(leave_region, words) == words, 1);
+	judge("rt_blocking_leave", "again", rt_blocking_leave(), RT_ESTATE);
+	judge("rt_call_blocking", "enters again",
+	      rt_call_blocking(leave_and_enter, words) == words, 1);
+	judge("rt_blocking_leave", "entered again", rt_blocking_leave(),
+	      RT_ESTATE);
+	judge("rt_call_blocking", "stops",
+	      rt_call_blocking(leave_and_stop, words) == words, 1);
+	judge("rt_world_stopped", "by the call", rt_world_stopped(), 1);
+	judge("rt_start_the_world", "after the call", rt_start_the_world(NULL),
+	      RT_OK);
+	judge("rt_call_blocking", "detaches",
+	      rt_call_blocking(leave_and_detach, words) == words, 1);
+	judge("rt_thread_self", "detached", some(rt_thread_self()), NOTHING);
+	judge("rt_thread_attach", "again", rt_thread_attach(0), RT_OK);
+	heap_healthy();
+	judge("rt_call_blocking", "ends the heap",
+	      rt_call_blocking(leave_and_end_the_heap, words) == words, 1);
+	judge("rt_gc", "without a heap", rt_gc(), RT_ESTATE);
+	heap_begin();
+	heap_healthy();
+	finish(17);
+}
+END_TEST
+
+static void *exit_in_call(void *arg)
+{
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+static void *thread_that_exits_in_call(void *arg)
+{
+	judge("rt_thread_attach", "a thread", rt_thread_attach(0), RT_OK);
+	rt_call_blocking(exit_in_call, NULL);
+	judge("the thread", "goes on", 1, 0);
+	return arg;
+}
+
+START_TEST(calls_that_end_their_thread)
+{
+	pthread_t thread;
+
+	heap_begin();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, thread_that_exits_in_call, NULL), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
+	judge("rt_fini", "alone", rt_fini(), RT_OK);
+	finish(2);
+}
+END_TEST
+
+static int walk_answer(void *obj, size_t size, int kind, void *arg)
+{
+	static const int answers[] = {2, -1, INT_MAX, INT_MIN};
+	unsigned *n = arg;
+
+	(void)obj;
+	(void)size;
+	(void)kind;
+	return answers[(*n)++ % RT_ARRAY_LEN(answers)];
+}
+
+// Only RT_WALK_STOP ends a walk.
+START_TEST(walks_that_are_answered_wrongly)
+{
+	unsigned n = 0;
+
+	heap_begin();
+	for (unsigned i = 1; i < RT_ARRAY_LEN(words); i++)
+		words[i] = (uintptr_t)rt_alloc(OBJECT);
+	judge("rt_heap_walk", "odd answers", rt_heap_walk(walk_answer, &n),
+	      RT_OK);
+	judge("the objects", "all", n >= RT_ARRAY_LEN(words), 1);
+	heap_healthy();
+	finish(2);
+}
+END_TEST
+
+static unsigned oom_calls;
+
+static int oom_answer(size_t n, void *arg)
+{
+	(void)n;
+	oom_calls++;
+	return *(int *)arg;
+}
+
+static int oom_removes_itself(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom_calls++;
+	rt_set_oom_handler(NULL, NULL);
+	return 1;
+}
+
+static int oom_ends_the_heap(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom_calls++;
+	judge("rt_fini", "in the handler", rt_fini(), RT_OK);
+	return 1;
+}
+
+// It asks for another try once, which may find the new heap.
+static int oom_makes_another_heap(size_t n, void *arg)
+{
+	if (oom_calls > 0)
+		return 0;
+	oom_ends_the_heap(n, arg);
+	heap_begin();
+	return 1;
+}
+
+// too_much is an allocation that the heap has address space for, and no more.
+static long too_much(void)
+{
+	return some(rt_alloc_noscan_uninit(256 << 20));
+}
+
+START_TEST(handlers_that_answer_wrongly)
+{
+	static const int answers[] = {2, -1, INT_MAX, INT_MIN, 256};
+
+	heap_begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(answers); i++) {
+		int answer = answers[i];
+
+		oom_calls = 0;
+		rt_set_oom_handler(oom_answer, &answer);
+		judge("rt_alloc", "odd answer", too_much(), NOTHING);
+		judge("the handler", "asked once", oom_calls, 1);
+	}
+	oom_calls = 0;
+	rt_set_oom_handler(oom_removes_itself, NULL);
+	judge("rt_alloc", "handler removes itself", too_much(), NOTHING);
+	judge("the handler", "asked once", oom_calls, 1);
+	heap_healthy();
+	finish(2 * RT_ARRAY_LEN(answers) + 2);
+}
+END_TEST
+
+START_TEST(handlers_that_end_the_heap)
+{
+	heap_begin();
+	oom_calls = 0;
+	rt_set_oom_handler(oom_ends_the_heap, NULL);
+	judge("rt_alloc", "heap ended", too_much(), NOTHING);
+	judge("the handler", "asked once", oom_calls, 1);
+	judge("rt_gc", "heap ended", rt_gc(), RT_ESTATE);
+	heap_begin();
+	oom_calls = 0;
+	rt_set_oom_handler(oom_makes_another_heap, NULL);
+	judge("rt_alloc", "another heap", too_much(), NOTHING);
+	heap_healthy();
+	finish(6);
+}
+END_TEST
+
+static jmp_buf away;
+
+static void warn_detaches(const char *text, void *arg)
+{
+	nothing_text(text, arg);
+	judge("rt_thread_detach", "in the handler", rt_thread_detach(), RT_OK);
+}
+
+static void warn_stops(const char *text, void *arg)
+{
+	nothing_text(text, arg);
+	judge("rt_stop_the_world", "in the handler",
+	      rt_stop_the_world(RT_STOP_HOST), RT_OK);
+}
+
+static void warn_jumps(const char *text, void *arg)
+{
+	nothing_text(text, arg);
+	longjmp(away, 1);
+}
+
+// A statistic is made wrong, so that each exact read has something to tell.
+START_TEST(warnings_that_are_answered_wrongly)
+{
+	heap_begin();
+	rt_set_memstats_double_check(RT_CHECK_REPORT);
+	gauge_add(&gauges.other_sys, 4096);
+	rt_set_warn_handler(warn_detaches, NULL);
+	judge("rt_read_memstats", "detaches", rt_read_memstats(&stats), RT_OK);
+	judge("rt_thread_attach", "again", rt_thread_attach(0), RT_OK);
+	rt_set_warn_handler(warn_stops, NULL);
+	judge("rt_read_memstats", "stops", rt_read_memstats(&stats), RT_OK);
+	judge("rt_start_the_world", "stopped", rt_start_the_world(NULL), RT_OK);
+	rt_set_warn_handler(warn_jumps, NULL);
+	if (setjmp(away) == 0) {
+		rt_read_memstats(&stats);
+		judge("the handler", "jumps", 0, 1);
+	}
+	gauge_add(&gauges.other_sys, -4096);
+	rt_set_memstats_double_check(RT_CHECK_FATAL);
+	judge("rt_read_memstats", "after it", rt_read_memstats(&stats), RT_OK);
+	heap_healthy();
+	finish(7);
+}
+END_TEST
+
 // ---- numbers and enumerations ----
 
 START_TEST(percentages_of_any_size)
@@ -1824,6 +2098,10 @@ enum field {
 	ALIGN8,
 	CONCURRENT,
 	NO_ATTACH,
+	HUGE_PAGES,
+	POPULATE,
+	GC_PERCENT,
+	STOP_GRACE,
 };
 
 static void set_field(rt_config *c, enum field f, int64_t v)
@@ -1867,6 +2145,18 @@ static void set_field(rt_config *c, enum field f, int64_t v)
 		return;
 	case NO_ATTACH:
 		c->no_attach = (uint8_t)v;
+		return;
+	case HUGE_PAGES:
+		c->huge_pages = (uint8_t)v;
+		return;
+	case POPULATE:
+		c->populate = (uint8_t)v;
+		return;
+	case GC_PERCENT:
+		c->gc_percent = (int)v;
+		return;
+	case STOP_GRACE:
+		c->stop_grace_us = (uint32_t)v;
 	}
 }
 
@@ -1931,7 +2221,13 @@ static const struct config_case {
     {"stop_signal SIGSEGV", STOP_SIGNAL, SIGSEGV, RT_EINVAL},
     {"stop_signal SIGBUS", STOP_SIGNAL, SIGBUS, RT_EINVAL},
     {"stop_signal SIGABRT", STOP_SIGNAL, SIGABRT, RT_EINVAL},
+    {"stop_signal SIGFPE", STOP_SIGNAL, SIGFPE, RT_EINVAL},
+    {"stop_signal SIGILL", STOP_SIGNAL, SIGILL, RT_EINVAL},
+    {"stop_signal SIGTRAP", STOP_SIGNAL, SIGTRAP, RT_EINVAL},
+    {"stop_signal SIGSYS", STOP_SIGNAL, SIGSYS, RT_EINVAL},
     {"stop_signal 32", STOP_SIGNAL, 32, RT_EINVAL},
+    {"stop_signal 33", STOP_SIGNAL, 33, RT_EINVAL},
+    {"stop_signal 64", STOP_SIGNAL, 64, RT_OK},
     {"stop_signal 65", STOP_SIGNAL, 65, RT_EINVAL},
     {"stop_signal INT_MAX", STOP_SIGNAL, INT_MAX, RT_EINVAL},
     {"stop_signal INT_MIN", STOP_SIGNAL, INT_MIN, RT_EINVAL},
@@ -1942,6 +2238,17 @@ static const struct config_case {
     {"concurrent 1", CONCURRENT, 1, RT_EINVAL},
     {"concurrent 255", CONCURRENT, 255, RT_EINVAL},
     {"no_attach 2", NO_ATTACH, 2, RT_EINVAL},
+    {"no_attach 255", NO_ATTACH, 255, RT_EINVAL},
+    {"huge_pages 0", HUGE_PAGES, 0, RT_OK},
+    {"huge_pages 2", HUGE_PAGES, 2, RT_EINVAL},
+    {"huge_pages 255", HUGE_PAGES, 255, RT_EINVAL},
+    {"populate 0", POPULATE, 0, RT_OK},
+    {"populate 2", POPULATE, 2, RT_EINVAL},
+    {"populate 255", POPULATE, 255, RT_EINVAL},
+    {"gc_percent 0", GC_PERCENT, 0, RT_OK},
+    {"gc_percent INT_MAX", GC_PERCENT, INT_MAX, RT_OK},
+    {"gc_percent INT_MIN", GC_PERCENT, INT_MIN, RT_OK},
+    {"stop_grace_us 2^32 - 1", STOP_GRACE, UINT32_MAX, RT_OK},
 };
 
 START_TEST(bad_configurations_make_no_heap)
@@ -2026,6 +2333,7 @@ static Suite *suite_misuse(void)
 	TCase *sizes = tcase_create("sizes");
 	TCase *pointers = tcase_create("pointers");
 	TCase *threads = tcase_create("threads");
+	TCase *callbacks = tcase_create("callbacks");
 	TCase *numbers = tcase_create("numbers");
 	TCase *configs = tcase_create("configurations");
 
@@ -2045,6 +2353,7 @@ static Suite *suite_misuse(void)
 	tcase_add_test(sizes, sizes_beyond_the_heap_get_nothing);
 	tcase_add_test(sizes, no_bytes_are_one_address_outside_of_the_heap);
 	tcase_add_test(sizes, unknown_kinds_get_nothing);
+	tcase_add_test(sizes, good_sizes_of_a_heap_with_go_s_classes);
 	tcase_add_test(sizes, good_sizes_at_the_edges);
 	suite_add_tcase(s, sizes);
 	tcase_add_test(pointers, foreign_pointers_are_in_no_object);
@@ -2063,6 +2372,13 @@ static Suite *suite_misuse(void)
 	tcase_add_test(threads, only_the_stopper_starts_the_world);
 	tcase_add_test(threads, reasons_below_host_are_the_library_s);
 	suite_add_tcase(s, threads);
+	tcase_add_test(callbacks, calls_that_end_their_region);
+	tcase_add_test(callbacks, calls_that_end_their_thread);
+	tcase_add_test(callbacks, walks_that_are_answered_wrongly);
+	tcase_add_test(callbacks, handlers_that_answer_wrongly);
+	tcase_add_test(callbacks, handlers_that_end_the_heap);
+	tcase_add_test(callbacks, warnings_that_are_answered_wrongly);
+	suite_add_tcase(s, callbacks);
 	tcase_add_test(numbers, percentages_of_any_size);
 	tcase_add_test(numbers, unknown_modes_of_double_check);
 	tcase_add_test(numbers, rooms_for_gcstats);

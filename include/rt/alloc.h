@@ -268,8 +268,8 @@ RT_API void *rt_stack_alloc(size_t n);
  * thread.
  *
  * Returns 0, or RT_EINVAL (p is null, or not from rt_stack_alloc(n)),
- * RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (no heap).  A stack
- * that is freed twice is not always detected.
+ * RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside a blocking
+ * region; no heap).  A stack that is freed twice is not always detected.
  *
  * Attached threads, outside a blocking region.  Does not collect, block or
  * poll.

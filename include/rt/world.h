@@ -81,7 +81,10 @@ RT_API int rt_start_the_world(rt_stop_times *times);
  */
 RT_API int rt_world_stopped(void);
 
-/* What a callback of rt_heap_walk returns: 0 to go on, or this: enough. */
+/*
+ * What a callback of rt_heap_walk returns: 0 to go on, or this: enough.  Any
+ * other number counts as 0.
+ */
 enum { RT_WALK_STOP = 1 };
 
 /*
