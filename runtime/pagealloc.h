@@ -73,7 +73,7 @@ uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,
 bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
 			    uint64_t *taken, uint64_t *scav);
 
-// pagealloc_put_block gives pages of a block back as they were.
+// pagealloc_put_block gives pages of a block, at least one, back as they were.
 void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
 			 uint64_t scav);
 
