@@ -1,0 +1,290 @@
+// fuzz_pages.c - the page allocator against a plain array of pages.
+//
+// Each step is one call with any arguments that its contract allows.  The
+// model finds free pages by looking at all of them from the first.
+#include "test/fuzz/fuzz.h"
+
+#include "runtime/pagealloc.h"
+
+enum {
+	MAX_CHUNKS = 12, // more than one block of 8, not a multiple of it
+	MAX_PAGES = MAX_CHUNKS * RT_CHUNK_PAGES,
+	BLOCK = PAGEALLOC_BLOCK_PAGES,
+	MAX_RUNS = 8,
+	MAX_HELD = 4, // blocks taken and not put back
+};
+
+struct page {
+	bool used;
+	bool scavenged;
+};
+
+struct block {
+	uint64_t base, taken, scav;
+};
+
+static struct pagealloc pa;
+static struct page pages[MAX_PAGES];
+static uint32_t npages; // that exist
+static struct block held[MAX_HELD];
+static unsigned nheld;
+
+static void grow(uint32_t nchunks)
+{
+	REQUIRE(pagealloc_reserve(&pa, nchunks));
+	pagealloc_grow(&pa, nchunks);
+	for (; npages < nchunks * RT_CHUNK_PAGES; npages++)
+		pages[npages] = (struct page){.scavenged = true};
+}
+
+// first_fit is the first of the lowest n free pages in a row.
+static uint64_t first_fit(uint64_t n)
+{
+	uint64_t run = 0;
+
+	for (uint32_t i = 0; i < npages; i++) {
+		run = pages[i].used ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return PAGEALLOC_NONE;
+}
+
+// use takes pages in the model and tells how many were scavenged.
+static uint64_t use(uint64_t page, uint64_t n)
+{
+	uint64_t nscav = 0;
+
+	for (uint64_t i = page; i < page + n; i++) {
+		REQUIRE(!pages[i].used);
+		nscav += pages[i].scavenged;
+		pages[i] = (struct page){.used = true};
+	}
+	return nscav;
+}
+
+static void do_alloc(struct input *in)
+{
+	uint64_t n = 1 + input_below(in, input_u8(in) % 2 ? 16 : 1200);
+	uint64_t nscav = 0, want = first_fit(n);
+
+	REQUIRE(pagealloc_alloc(&pa, n, &nscav) == want);
+	if (want != PAGEALLOC_NONE)
+		REQUIRE(nscav == use(want, n));
+}
+
+// run_from is how many pages from page on are as it is, at most max.
+static uint64_t run_from(uint64_t page, uint64_t max)
+{
+	uint64_t n = 1;
+
+	while (n < max && page + n < npages &&
+	       pages[page + n].used == pages[page].used)
+		n++;
+	return n;
+}
+
+// in_block: a page that a held block has taken is not the host's to free.
+static bool in_block(uint64_t page)
+{
+	for (unsigned i = 0; i < nheld; i++)
+		if (page - held[i].base < BLOCK &&
+		    (held[i].taken >> (page - held[i].base) & 1))
+			return true;
+	return false;
+}
+
+// choose finds a run of pages in use (or of free ones) that starts at a
+// random page.
+static bool choose(struct input *in, bool in_use, struct pagealloc_run *run)
+{
+	uint64_t page = input_below(in, npages);
+	uint64_t n = run_from(page, 1 + input_below(in, 700));
+
+	if (pages[page].used != in_use)
+		return false;
+	for (uint64_t i = 0; in_use && i < n; i++)
+		if (in_block(page + i))
+			n = i;
+	*run = (struct pagealloc_run){page, n};
+	return n > 0;
+}
+
+static void release(const struct pagealloc_run *run)
+{
+	for (uint64_t i = 0; i < run->npages; i++)
+		pages[run->page + i] = (struct page){0};
+}
+
+static void do_alloc_range(struct input *in)
+{
+	struct pagealloc_run run;
+
+	if (choose(in, false, &run))
+		REQUIRE(pagealloc_alloc_range(&pa, run.page, run.npages) ==
+			use(run.page, run.npages));
+}
+
+static void do_free(struct input *in)
+{
+	struct pagealloc_run run;
+
+	if (!choose(in, true, &run))
+		return;
+	pagealloc_free(&pa, run.page, run.npages);
+	release(&run);
+}
+
+static void do_free_runs(struct input *in)
+{
+	struct pagealloc_run runs[MAX_RUNS];
+	unsigned tries = input_below(in, MAX_RUNS + 1), n = 0;
+
+	for (unsigned i = 0; i < tries; i++)
+		if (choose(in, true, &runs[n]))
+			release(&runs[n++]);
+	pagealloc_free_runs(&pa, runs, n);
+}
+
+static void do_set_scavenged(struct input *in)
+{
+	struct pagealloc_run run;
+
+	if (!choose(in, false, &run))
+		return;
+	pagealloc_set_scavenged(&pa, run.page, run.npages);
+	for (uint64_t i = 0; i < run.npages; i++)
+		pages[run.page + i].scavenged = true;
+}
+
+// ---- blocks ----
+
+// take is what a block at base holds; some: of that, the pages with memory.
+static uint64_t take(uint64_t base, struct block *b)
+{
+	uint64_t some = 0;
+
+	*b = (struct block){.base = base};
+	for (unsigned i = 0; i < BLOCK; i++) {
+		const struct page *p = &pages[base + i];
+
+		b->taken |= (uint64_t)!p->used << i;
+		b->scav |= (uint64_t)(!p->used && p->scavenged) << i;
+		some |= (uint64_t)(!p->used && !p->scavenged) << i;
+	}
+	return some;
+}
+
+static void hold(const struct block *b)
+{
+	for (unsigned i = 0; i < BLOCK; i++)
+		if (b->taken >> i & 1)
+			use(b->base + i, 1);
+	held[nheld++] = *b;
+}
+
+static void do_take_block(struct input *in)
+{
+	uint64_t first = first_fit(1), taken = 1, scav = 1;
+	struct block want;
+
+	(void)in;
+	if (nheld == MAX_HELD)
+		return;
+	if (first == PAGEALLOC_NONE) {
+		REQUIRE(pagealloc_take_block(&pa, &taken, &scav) ==
+			PAGEALLOC_NONE);
+		REQUIRE(taken == 0 && scav == 0);
+		return;
+	}
+	take(base_align_down(first, BLOCK), &want);
+	REQUIRE(pagealloc_take_block(&pa, &taken, &scav) == want.base);
+	REQUIRE(taken == want.taken && scav == want.scav);
+	hold(&want);
+}
+
+static void do_retake_block(struct input *in)
+{
+	uint64_t base = base_align_down(input_below(in, npages), BLOCK);
+	uint64_t taken = 1, scav = 1, some;
+	struct block want;
+
+	if (nheld == MAX_HELD)
+		return;
+	some = take(base, &want);
+	REQUIRE(pagealloc_retake_block(&pa, base, &taken, &scav) ==
+		(some != 0));
+	REQUIRE(taken == (some ? want.taken : 0));
+	REQUIRE(scav == (some ? want.scav : 0));
+	if (some)
+		hold(&want);
+}
+
+// Some pages of the block go back, the others stay in use.
+static void do_put_block(struct input *in)
+{
+	struct block b;
+
+	if (nheld == 0)
+		return;
+	b = held[--nheld];
+	b.taken &= input_uint(in, 8);
+	b.scav &= b.taken;
+	if (b.taken == 0)
+		return;
+	pagealloc_put_block(&pa, b.base, b.taken, b.scav);
+	for (unsigned i = 0; i < BLOCK; i++)
+		if (b.taken >> i & 1)
+			pages[b.base + i] =
+			    (struct page){.scavenged = b.scav >> i & 1};
+}
+
+static void do_grow(struct input *in)
+{
+	uint32_t nchunks = npages / RT_CHUNK_PAGES + input_below(in, 3);
+
+	grow((uint32_t)base_min(nchunks, MAX_CHUNKS));
+}
+
+// compare looks at every page.
+static void compare(struct input *in)
+{
+	uint64_t nfree = 0, nscav = 0;
+
+	(void)in;
+	for (uint32_t i = 0; i < npages; i++) {
+		const struct pallocdata *d =
+		    pagealloc_chunk(&pa, i / RT_CHUNK_PAGES);
+
+		REQUIRE(pallocbits_get(&d->alloc, i % RT_CHUNK_PAGES) ==
+			pages[i].used);
+		REQUIRE(pallocbits_get(&d->scavenged, i % RT_CHUNK_PAGES) ==
+			pages[i].scavenged);
+		nfree += !pages[i].used;
+		nscav += pages[i].scavenged;
+	}
+	REQUIRE(pagealloc_count_free(&pa) == nfree);
+	REQUIRE(pagealloc_count_scavenged(&pa) == nscav);
+	REQUIRE(pagealloc_check(&pa));
+}
+
+static void (*const steps[])(struct input *) = {
+    do_alloc,	   do_alloc,	    do_alloc_range, do_free,
+    do_free,	   do_free_runs,    do_grow,	    do_set_scavenged,
+    do_take_block, do_retake_block, do_put_block,   compare,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+
+	sysmem_init();
+	npages = nheld = 0;
+	REQUIRE(pagealloc_init(&pa, MAX_CHUNKS));
+	grow(1);
+	while (in.left > 0)
+		steps[input_below(&in, RT_ARRAY_LEN(steps))](&in);
+	compare(&in);
+	pagealloc_fini(&pa);
+	return 0;
+}
