@@ -6,6 +6,7 @@
 #include "gc/safepoint.h"
 #include "runtime/gcstats.h"
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 #include "runtime/stackalloc.h"
 
 enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
@@ -64,7 +65,9 @@ static bool attach_block(struct rt_proc *p)
 		return false;
 	}
 	rt_thread_tls = &mc->thread;
+	schedpoint();
 	proc_set_thread(p, &mc->thread);
+	schedpoint();
 	mcache_enable_runs(mc);
 	return true;
 }
@@ -104,6 +107,7 @@ void attach_undo(void)
 	mheap_cache_flush(&mc->heap);
 	oscall_tls_set(exits.key, NULL);
 	rt_thread_tls = exits.unattached;
+	schedpoint();
 	proc_set_thread(p, NULL);
 	mcache_delete(mc);
 	proc_detach(p);

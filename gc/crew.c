@@ -1,6 +1,7 @@
 #include "gc/crew.h"
 
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 
 enum {
 	TASK_BITS = 2,
@@ -20,6 +21,7 @@ void crew_call(enum crew_task task)
 
 	atomic_u32_store_seqcst(&crew.call,
 				(number + 1) << TASK_BITS | (uint32_t)task);
+	schedpoint();
 	oscall_futex_wake(&crew.call, UINT32_MAX);
 }
 
@@ -40,6 +42,7 @@ enum crew_task crew_wait(uint32_t *seen)
 	if (!spun(*seen))
 		while (atomic_u32_load_acquire(&crew.call) == *seen)
 			oscall_futex_wait(&crew.call, *seen, UINT64_MAX);
+	schedpoint();
 	call = atomic_u32_load_acquire(&crew.call);
 	*seen = call;
 	return (enum crew_task)(call & ((1 << TASK_BITS) - 1));

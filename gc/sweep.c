@@ -4,6 +4,7 @@
 #include "runtime/bits.h"
 #include "runtime/mcentral.h"
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
 // Chunks from which on helpers are called: some hundred microseconds of
@@ -240,10 +241,12 @@ bool gcsweep_chunk(struct rt_proc *p)
 	// Active before it is taken: nobody sees all taken and none active
 	// while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
+	schedpoint();
 	do
 		left = atomic_u32_load_relaxed(&sweep.left);
 	while (left != 0 &&
 	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
+	schedpoint();
 	if (left != 0)
 		chunk_sweep(p, left - 1);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
@@ -266,7 +269,9 @@ void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
 	// Active before it is claimed: who finds the span claimed and passes
 	// it by must not find the sweep done.
 	atomic_u32_add_seqcst(&sweep.active, 1);
+	schedpoint();
 	if (claim(s, gen)) {
+		schedpoint();
 		sweep_span(s, gen, &f);
 		publish(p, &f);
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
 // Rounds of spinning before a marker that waits goes to sleep: some
@@ -186,6 +187,7 @@ static void unlock(void)
 
 	work.wake = false;
 	rt_unlock(&work.lock);
+	schedpoint();
 	if (wake)
 		oscall_futex_wake(&work.changes, UINT32_MAX);
 }
@@ -214,6 +216,7 @@ static void wait_change(void)
 		return;
 	work.sleepers++;
 	unlock();
+	schedpoint();
 	oscall_futex_wait(&work.changes, seen, UINT64_MAX);
 	lock();
 	work.sleepers--;

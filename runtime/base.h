@@ -60,6 +60,13 @@ enum {
 #endif
 };
 
+// Places where a thread may lose its processor (schedpoint.h).
+#ifdef RT_SCHED_POINTS
+enum { RT_SCHED_BUILD = 1 };
+#else
+enum { RT_SCHED_BUILD = 0 };
+#endif
+
 #ifdef RT_DEBUG
 enum { RT_DEBUG_BUILD = 1 };
 #else

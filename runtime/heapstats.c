@@ -1,6 +1,7 @@
 #include "runtime/heapstats.h"
 
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
 enum {
@@ -37,6 +38,7 @@ struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
 
 		if (RT_UNLIKELY(seq % 2 == 0))
 			bad_sequence(seq);
+		schedpoint();
 	} else {
 		rt_lock(&stats.no_p);
 	}
@@ -50,6 +52,7 @@ void heapstats_release(struct rt_proc *p)
 
 		if (RT_UNLIKELY(seq % 2 != 0))
 			bad_sequence(seq);
+		schedpoint();
 		// Nobody else writes it.  Pairs with the acquire in
 		// wait_even: the changes are seen.
 		atomic_u32_store_release(&p->stats_seq, seq);
@@ -82,6 +85,7 @@ static void fold(unsigned history, unsigned current, uint64_t *out)
 		uint64_t sum = atomic_u64_load_relaxed(&to[i]);
 
 		if (old != 0) {
+			schedpoint();
 			sum += old;
 			atomic_u64_store_relaxed(&to[i], sum);
 			atomic_u64_store_relaxed(&from[i], 0);
@@ -100,6 +104,7 @@ void heapstats_read(struct heapstats_totals *out)
 	rt_lock(&stats.no_p);
 	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
 	rt_unlock(&stats.no_p);
+	schedpoint();
 	for (struct rt_proc *p = proc_first(); p; p = p->next)
 		wait_even(p);
 	fold(history, current, (uint64_t *)out);

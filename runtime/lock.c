@@ -1,6 +1,7 @@
 #include "runtime/lock.h"
 
 #include "runtime/nanotime.h"
+#include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
 enum {
@@ -43,6 +44,7 @@ static void mutex_sleep(struct rt_mutex *m)
 {
 	while (!mutex_try(m, MUTEX_WAITED)) {
 		atomic_u32_cas_relaxed(&m->state, MUTEX_HELD, MUTEX_WAITED);
+		schedpoint();
 		oscall_futex_wait(&m->state, MUTEX_WAITED, UINT64_MAX);
 	}
 }
@@ -50,6 +52,7 @@ static void mutex_sleep(struct rt_mutex *m)
 void rt_lock(struct rt_mutex *m)
 {
 	lockrank_acquire(m->rank);
+	schedpoint();
 	if (RT_LIKELY(
 		atomic_u32_cas_acquire(&m->state, MUTEX_FREE, MUTEX_HELD)))
 		return;
@@ -68,6 +71,7 @@ void rt_unlock(struct rt_mutex *m)
 		rt_throw("rt_unlock: not held");
 	// Only the holder leaves MUTEX_WAITED, so a store is enough.
 	atomic_u32_store_release(&m->state, MUTEX_FREE);
+	schedpoint();
 	oscall_futex_wake(&m->state, 1);
 }
 
@@ -89,6 +93,7 @@ void rt_note_clear(struct rt_note *n)
 
 void rt_note_wake(struct rt_note *n)
 {
+	schedpoint();
 	// After the exchange the sleeper may be gone, and the note with it; a
 	// wake on memory that is no longer a futex does nothing.
 	if (atomic_u32_swap_seqcst(&n->woken, NOTE_WOKEN) == NOTE_SLEPT)
@@ -115,6 +120,7 @@ static bool note_spin(const struct rt_note *n)
 static bool note_wait(struct rt_note *n, uint64_t timeout_ns)
 {
 	atomic_u32_cas_relaxed(&n->woken, NOTE_CLEAR, NOTE_SLEPT);
+	schedpoint();
 	oscall_futex_wait(&n->woken, NOTE_SLEPT, timeout_ns);
 	return note_woken(n);
 }
@@ -167,6 +173,7 @@ void rt_sema_acquire(struct rt_sema *s)
 	uint32_t ticket = atomic_u32_add_seqcst(&s->next, 1) - 1;
 	uint32_t serving;
 
+	schedpoint();
 	for (int i = 0; i < LOCK_SPINS; i++) {
 		if (sema_serves(s, ticket, &serving))
 			return;
@@ -180,6 +187,7 @@ bool rt_sema_try_acquire(struct rt_sema *s)
 {
 	uint32_t serving = atomic_u32_load_acquire(&s->serving);
 
+	schedpoint();
 	// next never falls behind serving, so when next is what serving was,
 	// serving still is that, and the ticket is served when taken.
 	return atomic_u32_cas_acquire(&s->next, serving, serving + 1);
@@ -189,6 +197,7 @@ void rt_sema_release(struct rt_sema *s)
 {
 	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
 
+	schedpoint();
 	// Sleepers wait for different tickets on one word: all are woken.
 	// They are the few threads that want to stop the world.
 	if (atomic_u32_load_seqcst(&s->next) != serving)

@@ -4,6 +4,7 @@
 
 #include "runtime/bits.h"
 #include "runtime/mcentral.h"
+#include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
 // Blocks without a thread.
@@ -166,6 +167,7 @@ static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
 	bytes = (size_t)(run.end - run.cur);
 	if (s->needzero && !(uninit && bytes == slot->size))
 		memset(run.cur, 0, bytes);
+	schedpoint();
 	mspan_take_run(s, &slot->cursor, &run);
 	hand_out(mc, slot, &run);
 }
@@ -179,6 +181,7 @@ RT_INLINE void next_near(struct rt_mcache *mc, struct mcache_slot *slot)
 	mspan_find_near(slot->span, &slot->cursor, &run);
 	if (slot->span->needzero)
 		clear_near(&run);
+	schedpoint();
 	mspan_take_near(&slot->cursor, &run);
 	hand_out(mc, slot, &run);
 }
@@ -301,6 +304,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	}
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
+	schedpoint();
 	// Only now: whoever sweeps the span publishes its frees after these
 	// mallocs.
 	let_go(mc, sc);

@@ -2,6 +2,7 @@
 
 #include "runtime/nanotime.h"
 #include "runtime/persistent.h"
+#include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
 struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
@@ -32,6 +33,7 @@ static void gate_wait(uint32_t seen)
 	// Dekker with proc_start_all: it stores gate, then loads waiters; the
 	// kernel compares gate after we raised waiters.
 	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
+	schedpoint();
 	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
 	atomic_u32_add_seqcst(&procs.gate_waiters, (uint32_t)-1);
 }
@@ -49,6 +51,7 @@ static void lock_open_gate(void)
 		if (gate % 2 == 0)
 			return;
 		rt_unlock(&procs.lock);
+		schedpoint();
 		gate_wait(gate);
 	}
 }
@@ -68,6 +71,7 @@ static struct rt_proc *proc_new(void)
 	// generation, then walks the list, so a record that it misses writes
 	// to the new generation.
 	atomic_ptr_store_seqcst(&procs.all, p);
+	schedpoint();
 	return p;
 }
 
@@ -96,6 +100,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
 	rt_unlock(&procs.lock);
+	schedpoint();
 	return p;
 }
 
@@ -125,6 +130,7 @@ void proc_detach(struct rt_proc *p)
 static void proc_stand(struct rt_proc *p)
 {
 	atomic_u64_store_relaxed(&p->stood_at, nanotime());
+	schedpoint();
 	// The release half pairs with the acquire in proc_wait_all: all that
 	// this thread did is visible to the stopper.
 	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
@@ -136,12 +142,14 @@ void proc_block(struct rt_proc *p)
 	uint32_t old;
 
 	lockrank_none();
+	schedpoint();
 	do
 		old = atomic_u32_load_relaxed(&p->state);
 	while (!atomic_u32_cas_seqcst(&p->state, old,
 				      (old & PROC_STOP) | PROC_BLOCKED));
 	if ((old & PROC_STATE) != PROC_RUNNING)
 		rt_throw("proc_block: not running");
+	schedpoint();
 	if (old & PROC_STOP)
 		proc_stand(p);
 }
@@ -153,6 +161,7 @@ void proc_unblock(struct rt_proc *p)
 	while (!atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED, PROC_RUNNING)) {
 		uint32_t gate = atomic_u32_load_acquire(&procs.gate);
 
+		schedpoint();
 		if (gate % 2 != 0)
 			gate_wait(gate);
 		else
@@ -193,6 +202,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 
 		if (p == self || proc_is_free(p))
 			continue;
+		schedpoint();
 		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
 		if ((old & PROC_STATE) == PROC_RUNNING) {
 			thread_set_pending(p, 1);
@@ -202,6 +212,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 		}
 	}
 	rt_unlock(&procs.lock);
+	schedpoint();
 	if (atomic_u32_add_seqcst(&procs.stop_wait,
 				  running - (procs.count + 1)) == 0)
 		rt_note_wake(&procs.stood);
@@ -223,8 +234,10 @@ void proc_start_all(struct rt_proc *self)
 		if (p == self || proc_is_free(p))
 			continue;
 		thread_set_pending(p, 0);
+		schedpoint();
 		atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_STOP);
 	}
+	schedpoint();
 	atomic_u32_store_seqcst(&procs.gate, gate + 1);
 	if (atomic_u32_load_seqcst(&procs.gate_waiters) != 0)
 		oscall_futex_wake(&procs.gate, UINT32_MAX);

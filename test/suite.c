@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "runtime/schedpoint.h"
+
 int suite_main(Suite *s)
 {
 	SRunner *runner = srunner_create(s);
@@ -29,6 +31,7 @@ void rng_init(struct rng *r, const char *test)
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->state = env_u64("RT_SEED", (uint64_t)now.tv_sec * 1000003 +
 					  (uint64_t)now.tv_nsec);
+	schedpoint_seed(r->state);
 	fprintf(stderr, "%s: RT_SEED=%llu\n", test,
 		(unsigned long long)r->state);
 }
