@@ -126,7 +126,7 @@ uintptr_t input_pointer(struct input *in, const struct model *m)
 	case 1:
 		return arena.base + input_uint(in, 4) % (arena_used() + 8192);
 	case 2:
-		return o ? o->base + o->size : 0;
+		return o ? o->base + o->size + how / 8 : 0;
 	case 3:
 		return o ? o->base + (uintptr_t)(int8_t)input_u8(in) : 0;
 	case 4:
