@@ -111,6 +111,14 @@ RT_INLINE int result(long r)
 	return r < 0 ? errno : 0;
 }
 
+// What oscall_page_size answers; 0: what the system does.
+static size_t page_size;
+
+void oscall_set_page_size(size_t bytes)
+{
+	page_size = bytes;
+}
+
 // ---- memory ----
 
 static void *map(size_t n, int protection, int flags)
@@ -306,6 +314,8 @@ size_t oscall_page_size(void)
 
 	if (refused(OSCALL_PAGESIZE))
 		return 0;
+	if (page_size != 0)
+		return page_size;
 	n = sysconf(_SC_PAGESIZE);
 	return n > 0 ? (size_t)n : 0;
 }

@@ -141,4 +141,8 @@ void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error);
 uint64_t oscall_count(enum oscall kind);
 uint64_t oscall_failed(enum oscall kind);
 
+// oscall_set_page_size lets oscall_page_size answer so, which is to be a
+// multiple of the truth; 0: the truth again.  Before there is a heap.
+void oscall_set_page_size(size_t bytes);
+
 #endif

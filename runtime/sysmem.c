@@ -15,11 +15,6 @@ void sysmem_init(void)
 	if (!base_is_pow2(bytes) || bytes < SYSMEM_PAGE_MIN ||
 	    bytes > SYSMEM_PAGE_MAX)
 		bytes = SYSMEM_PAGE_MIN;
-	sysmem_set_page_size(bytes);
-}
-
-void sysmem_set_page_size(size_t bytes)
-{
 	page_size = bytes;
 }
 
@@ -96,8 +91,7 @@ static char *reserve_aligned(size_t n, size_t align)
 
 void *sysmem_reserve(size_t n, size_t align, const char *name)
 {
-	// Memory that is given back page by page has to begin with a page,
-	// also where page_size was set larger than the system's.
+	// Memory that is given back page by page has to begin with a page.
 	align = base_max(align, page_size);
 	if (n > PTRDIFF_MAX || align > PTRDIFF_MAX)
 		return NULL;

@@ -20,9 +20,8 @@
 #include "runtime/gauge.h"
 
 // sysmem_init learns the physical page size: 4 KiB to 64 KiB, 4 KiB where the
-// system does not tell.  sysmem_set_page_size overrides it, for tests.
+// system does not tell.
 void sysmem_init(void);
-void sysmem_set_page_size(size_t bytes);
 size_t sysmem_page_size(void);
 
 // sysmem_round rounds n up to physical pages.

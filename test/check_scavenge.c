@@ -10,6 +10,7 @@
 
 #include "runtime/oscall.h"
 #include "runtime/scavenge.h"
+#include "test/recount.h"
 #include "test/suite.h"
 
 enum { ROUNDS = RT_TSAN ? 15 : 60 }; // of random work
@@ -27,7 +28,8 @@ static struct mspan *span_at[PAGES];
 // one by one and written to.
 static void begin(int i)
 {
-	sysmem_set_page_size(page_sizes[i]);
+	oscall_set_page_size(page_sizes[i]);
+	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
 	ck_assert(arena_init(RT_ARENA_SIZE));
@@ -392,6 +394,7 @@ START_TEST(free_os_memory_leaves_no_idle_page)
 	rt_memstats m;
 	void *stack;
 
+	oscall_set_page_size(page_sizes[_i]);
 	boot();
 	for (int i = 0; i < 20000; i++)
 		memset(rt_alloc_noscan(1 + (size_t)i % 5000), 1,
@@ -412,6 +415,7 @@ START_TEST(free_os_memory_ends_when_the_system_refuses)
 {
 	rt_memstats m;
 
+	oscall_set_page_size(page_sizes[_i]);
 	boot();
 	memset(rt_alloc_noscan(1 << 20), 1, 1 << 20);
 	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
@@ -419,6 +423,110 @@ START_TEST(free_os_memory_ends_when_the_system_refuses)
 	ck_assert_uint_ge(oscall_failed(OSCALL_RELEASE), 1);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_eq(m.heap_idle - m.heap_released, 1 << 20);
+}
+END_TEST
+
+// Objects of one page each; which of them live is drawn.
+enum { OBJECTS = 4096 };
+static unsigned char *objects[OBJECTS];
+static bool dead[PAGES * 16]; // by page of the heap
+
+static void make_objects(void)
+{
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		objects[i] = rt_alloc_noscan(RT_PAGE_SIZE);
+		ck_assert_ptr_nonnull(objects[i]);
+		memset(objects[i], (int)(i % 251) + 1, RT_PAGE_SIZE);
+	}
+}
+
+static void drop_objects(struct rng *r)
+{
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		uint64_t offset = arena_offset((uintptr_t)objects[i]);
+
+		if (rng_below(r, 20) == 0)
+			continue;
+		ck_assert_uint_lt(offset >> RT_PAGE_SHIFT, RT_ARRAY_LEN(dead));
+		dead[offset >> RT_PAGE_SHIFT] = true;
+		objects[i] = NULL;
+	}
+}
+
+// split_pages is the number of dead pages that share a physical page with
+// others.
+static uint64_t split_pages(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(dead); i += (unsigned)phys) {
+		uint64_t k = 0;
+
+		for (unsigned j = 0; j < phys; j++)
+			k += dead[i + j];
+		n += k == phys ? 0 : k;
+	}
+	return n;
+}
+
+static void check_objects(void)
+{
+	for (unsigned i = 0; i < OBJECTS; i++)
+		if (objects[i] &&
+		    (objects[i][0] != i % 251 + 1 ||
+		     memcmp(objects[i], objects[i] + 1, RT_PAGE_SIZE - 1) != 0))
+			ck_abort_msg("object %u", i);
+}
+
+static void check_statistics(void)
+{
+	struct comparison c = {0};
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	recount_compare(&m, &c);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_msg(c.differing == 0, "%s", c.first);
+}
+
+START_TEST(free_os_memory_releases_whole_physical_pages)
+{
+	rt_memstats m;
+	struct rng r;
+	uint64_t npages;
+
+	oscall_set_page_size(page_sizes[_i]);
+	phys = base_max(page_sizes[_i] / RT_PAGE_SIZE, 1);
+	rng_init(&r, "free_os_memory_releases_whole_physical_pages");
+	boot();
+	ck_assert_int_eq(
+	    rt_roots_add(objects, objects + OBJECTS, RT_ROOT_WORDS), RT_OK);
+	make_objects();
+	drop_objects(&r);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_gt(m.heap_released, RT_PAGE_SIZE * OBJECTS / 4);
+	// At both ends other pages may be in a physical page with dead ones.
+	npages = (m.heap_idle - m.heap_released) / RT_PAGE_SIZE;
+	ck_assert_uint_le(npages, split_pages() + 2 * phys);
+	ck_assert_uint_ge(npages + 2 * phys, split_pages());
+	check_objects();
+	check_statistics();
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		static const unsigned char zeros[RT_PAGE_SIZE];
+
+		if (objects[i])
+			continue;
+		objects[i] = rt_alloc_noscan(RT_PAGE_SIZE);
+		ck_assert_ptr_nonnull(objects[i]);
+		if (memcmp(objects[i], zeros, sizeof zeros) != 0)
+			ck_abort_msg("object %u is not zero", i);
+		memset(objects[i], (int)(i % 251) + 1, RT_PAGE_SIZE);
+	}
+	check_objects();
+	check_statistics();
+	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 END_TEST
 
@@ -462,6 +570,7 @@ START_TEST(pages_are_released_beside_allocation)
 	rt_memstats m;
 	struct rng r;
 
+	oscall_set_page_size(page_sizes[_i]);
 	boot();
 	rng_init(&r, __func__);
 	atomic_u32_store_seqcst(&working, WORKERS);
@@ -513,9 +622,12 @@ static Suite *suite_scavenge(void)
 	    tc, random_work_adds_up_and_forced_leaves_no_whole_page, 0, n);
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(heap, 120);
-	tcase_add_test(heap, free_os_memory_leaves_no_idle_page);
-	tcase_add_test(heap, free_os_memory_ends_when_the_system_refuses);
-	tcase_add_test(heap, pages_are_released_beside_allocation);
+	tcase_add_loop_test(heap, free_os_memory_leaves_no_idle_page, 0, n);
+	tcase_add_loop_test(heap, free_os_memory_ends_when_the_system_refuses,
+			    0, n);
+	tcase_add_loop_test(heap, free_os_memory_releases_whole_physical_pages,
+			    0, n);
+	tcase_add_loop_test(heap, pages_are_released_beside_allocation, 0, n);
 	suite_add_tcase(s, heap);
 	return s;
 }

@@ -24,7 +24,8 @@ static struct gauges expected;
 static void begin(int i)
 {
 	page = page_sizes[i];
-	sysmem_set_page_size(page);
+	oscall_set_page_size(page);
+	sysmem_init();
 	expected = gauges;
 }
 
@@ -76,7 +77,7 @@ static uint64_t mapped_bytes(void)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_gt(read(fd, buf, sizeof(buf) - 1), 0);
 	close(fd);
-	return strtoull(buf, NULL, 10) * oscall_page_size();
+	return strtoull(buf, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 // is_dumped tells whether a core dump would hold the mapping at p; -1 where
@@ -105,11 +106,20 @@ static int is_dumped(const void *p)
 START_TEST(the_page_size_is_the_systems)
 {
 	sysmem_init();
-	ck_assert_uint_eq(sysmem_page_size(), oscall_page_size());
+	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
 	oscall_fail(OSCALL_PAGESIZE, 1, 1, EINVAL);
 	sysmem_init();
 	ck_assert_uint_eq(sysmem_page_size(), 4096);
 	ck_assert_uint_eq(oscall_failed(OSCALL_PAGESIZE), 1);
+	for (size_t n = 1 << 10; n <= 1 << 20; n *= 2) {
+		oscall_set_page_size(n);
+		sysmem_init();
+		ck_assert_uint_eq(sysmem_page_size(),
+				  n < 4 << 10 || n > 64 << 10 ? 4096 : n);
+	}
+	oscall_set_page_size(0);
+	sysmem_init();
+	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
 }
 END_TEST
 
