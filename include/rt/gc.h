@@ -39,6 +39,8 @@ RT_API int rt_set_gc_percent(int percent, int *old);
 /*
  * rt_free_os_memory runs rt_gc and then gives all free pages back to the
  * system.  They count in heap_released of rt_memstats until used again.
+ * Where a page of the system is larger than 8 KiB, one that is partly in use,
+ * or partly given back already, stays.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap).  What the system refuses to take stays
