@@ -7,7 +7,6 @@
 #include "gc/world.h"
 #include "runtime/gcstats.h"
 #include "runtime/oscall.h"
-#include "runtime/persistent.h"
 #include "runtime/stackalloc.h"
 
 // Written by the thread that prepared a fork, in its stop.
@@ -23,20 +22,18 @@ static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 // ---- locks ----
 
 // Those that a thread may hold while the world stands: one that is not
-// attached, that is in a region, that makes helpers, or a helper.  In order.
+// attached, that is in a region, or a helper.  In order.
 static void locks_hold(void)
 {
 	rt_lock(&procs.lock);
 	gcwork_hold();
 	heapstats_hold();
-	persistent_hold();
 	door_hold();
 }
 
 static void locks_let_go(void)
 {
 	door_let_go();
-	persistent_let_go();
 	heapstats_let_go();
 	gcwork_let_go();
 	rt_unlock(&procs.lock);

@@ -18,6 +18,7 @@ static struct {
 	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
 	atomic_u32 running; // helpers
 	struct worker *all;
+	uint32_t records; // in all
 	uint32_t most;
 } workers;
 
@@ -62,21 +63,35 @@ static void *worker_main(void *arg)
 
 // ---- all helpers ----
 
-// idle_record finds or makes a record without a thread; NULL: no memory.
+// make_records makes a record for each helper there may be, as far as there is
+// memory.  The caller runs, since this moves a statistic.
+static void make_records(void)
+{
+	while (workers.records < workers.most) {
+		struct worker *w = persistent_alloc(sizeof *w, RT_CACHE_LINE,
+						    &gauges.gc_misc_sys);
+
+		if (!w)
+			return;
+		w->next = workers.all;
+		workers.all = w;
+		workers.records++;
+	}
+}
+
+// idle_record finds a record without a thread; NULL: there is none.
 static struct worker *idle_record(void)
 {
 	struct worker *w = workers.all;
 
 	while (w && w->runs)
 		w = w->next;
-	if (w)
-		return w;
-	w = persistent_alloc(sizeof *w, RT_CACHE_LINE, &gauges.gc_misc_sys);
-	if (w) {
-		w->next = workers.all;
-		workers.all = w;
-	}
 	return w;
+}
+
+size_t worker_bytes(void)
+{
+	return workers.records * sizeof(struct worker);
 }
 
 // start_one returns when the helper is blocked and waits for calls; false:
@@ -105,19 +120,13 @@ static bool enough(void)
 	return atomic_u32_load_relaxed(&workers.running) >= workers.most;
 }
 
-// forget_all begins anew without helpers: they have ended, or are those of the
-// process that this one was forked from.
-static void forget_all(void)
+void worker_forked(void)
 {
-	workers.all = NULL;
+	for (struct worker *w = workers.all; w; w = w->next)
+		w->runs = false;
 	atomic_u32_store_relaxed(&workers.running, 0);
 	atomic_u32_store_relaxed(&workers.making, 0);
 	crew_reset();
-}
-
-void worker_forked(void)
-{
-	forget_all();
 }
 
 static void make_all(void)
@@ -132,6 +141,7 @@ void worker_provide(struct rt_proc *p, bool wanted)
 	if (!wanted || enough() ||
 	    !atomic_u32_cas_acquire(&workers.making, 0, 1))
 		return;
+	make_records();
 	// A helper that attaches waits for the end of a stop, and a stop must
 	// not wait for us then.
 	context_save(&p->context.frame);
@@ -140,15 +150,6 @@ void worker_provide(struct rt_proc *p, bool wanted)
 	proc_unblock(p);
 	context_keep();
 	atomic_u32_store_release(&workers.making, 0);
-}
-
-uint64_t worker_bytes(void)
-{
-	uint64_t bytes = 0;
-
-	for (const struct worker *w = workers.all; w; w = w->next)
-		bytes += sizeof *w;
-	return bytes;
 }
 
 void worker_init(uint32_t most)
@@ -162,5 +163,8 @@ void worker_fini(void)
 	for (struct worker *w = workers.all; w; w = w->next)
 		if (w->runs)
 			oscall_thread_join(w->thread);
-	forget_all();
+	workers.all = NULL; // memory of the heap that ends
+	workers.records = 0;
+	atomic_u32_store_relaxed(&workers.running, 0);
+	crew_reset();
 }

@@ -16,6 +16,10 @@
 void worker_init(uint32_t most);
 void worker_fini(void);
 
+// worker_bytes is what the helpers' records take of gc_misc_sys, which moves
+// only while its mover runs.
+size_t worker_bytes(void);
+
 // worker_forked is for the child of a fork: the helpers are the parent's.
 void worker_forked(void);
 
@@ -23,10 +27,5 @@ void worker_forked(void);
 // a collection returned.  Refused: the next one will ask again.  p: the
 // caller's, which may stand meanwhile; no lock is held.
 void worker_provide(struct rt_proc *p, bool wanted);
-
-// worker_bytes is what gauges.gc_misc_sys counts for records of helpers, also
-// of those that could not be started.  For tests; nobody makes helpers
-// meanwhile.
-uint64_t worker_bytes(void);
 
 #endif

@@ -107,16 +107,6 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 	return p;
 }
 
-void persistent_hold(void)
-{
-	rt_lock(&persistent.lock);
-}
-
-void persistent_let_go(void)
-{
-	rt_unlock(&persistent.lock);
-}
-
 void persistent_fini(void)
 {
 	rt_lock(&persistent.lock);

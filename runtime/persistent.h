@@ -18,10 +18,6 @@ enum {
 // up to 4096), counted in stat; NULL when the system refuses.  n is not 0.
 void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat);
 
-// persistent_hold takes the lock for a fork, persistent_let_go releases it.
-void persistent_hold(void);
-void persistent_let_go(void);
-
 // persistent_fini unmaps everything, at the end of the heap's life.  The
 // gauges are the caller's to reset.
 void persistent_fini(void);
