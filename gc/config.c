@@ -78,6 +78,7 @@ static const struct field fields[] = {
     FIELD(checkmark, FIELD_U8, true, 0, 1),
     FIELD(clobberfree, FIELD_U8, true, 0, 1),
     FIELD(gcstress, FIELD_U32, true, 0, UINT32_MAX),
+    FIELD(poison, FIELD_U8, true, 0, 1),
 };
 
 static size_t field_width(const struct field *f)

@@ -12,6 +12,7 @@
 #include "gc/safepoint.h"
 #include "gc/worker.h"
 #include "runtime/object.h"
+#include "runtime/poison.h"
 #include "runtime/stackalloc.h"
 
 // The address of every object of no bytes.
@@ -132,6 +133,15 @@ static void *alloc_short(struct rt_mcache *mc, const struct request *r)
 	return NULL;
 }
 
+// open_object lets the host touch all of a new object, of which rt_size tells.
+static void open_object(const void *obj)
+{
+	struct object o;
+
+	if (object_find((uintptr_t)obj, &o))
+		poison_open((const void *)o.base, o.size);
+}
+
 // stress_due tells whether this allocation is one of those that collect.
 static bool stress_due(void)
 {
@@ -160,7 +170,11 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
 	else if (gcpacer_due(gauge_load(&gauges.heap_live)))
 		worker_provide(t->p, gccycle_collect(t->p, false));
 	obj = alloc_once(t->mc, &r);
-	return obj ? obj : alloc_short(t->mc, &r);
+	if (!obj)
+		obj = alloc_short(t->mc, &r);
+	if (RT_UNLIKELY(poison_on))
+		open_object(obj);
+	return obj;
 }
 
 // take_slot takes the next slot of the current run, or of the one after it in

@@ -11,6 +11,7 @@
 #include "runtime/gcstats.h"
 #include "runtime/mcentral.h"
 #include "runtime/persistent.h"
+#include "runtime/poison.h"
 #include "runtime/stackalloc.h"
 #include "runtime/stw.h"
 
@@ -74,7 +75,8 @@ static int start(const rt_config *c)
 		return RT_ENOMEM;
 	door.config = *c;
 	atomic_u64_store_relaxed(&door.stress_count, 0);
-	mcache_set_calls_only(c->gcstress != 0);
+	mcache_set_calls_only(c->gcstress != 0 || c->poison != 0);
+	poison_on = c->poison != 0;
 	gcsweep_set_clobber(c->clobberfree != 0);
 	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
 	gccycle_set_past_end(c->past_end != 0);

@@ -4,6 +4,7 @@
 #include "runtime/bits.h"
 #include "runtime/mcentral.h"
 #include "runtime/oscall.h"
+#include "runtime/poison.h"
 #include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
@@ -117,22 +118,29 @@ static void clobber(uint64_t *word, uint64_t bytes)
 		word[i] = GCSWEEP_CLOBBER;
 }
 
-// clobber_freed overwrites the slots that sweep_lines will make free.
-static RT_NOINLINE void clobber_freed(const struct mspan *s, uint32_t gen)
+// spoil_freed overwrites and forbids the slots that sweep_lines will make free,
+// as far as that is wanted.
+static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);
 
-	for (uint32_t slot = 0; slot < s->nelems; slot++)
-		if (mspan_test(s, now ^ 1, slot) && !mspan_test(s, now, slot))
-			clobber((uint64_t *)(s->base + slot * s->elemsize),
-				s->elemsize);
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		void *p = (void *)(s->base + slot * s->elemsize);
+
+		if (!mspan_test(s, now ^ 1, slot) || mspan_test(s, now, slot))
+			continue;
+		if (sweep.clobber)
+			clobber(p, s->elemsize);
+		if (poison_on)
+			poison_shut(p, s->elemsize);
+	}
 }
 
 // sweep_span sweeps a span that the caller has claimed.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
-	if (RT_UNLIKELY(sweep.clobber))
-		clobber_freed(s, gen);
+	if (RT_UNLIKELY(sweep.clobber || poison_on))
+		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;
 

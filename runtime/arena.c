@@ -1,6 +1,7 @@
 #include "runtime/arena.h"
 
 #include "runtime/oscall.h"
+#include "runtime/poison.h"
 
 struct arena arena;
 
@@ -82,6 +83,9 @@ bool arena_init(uint64_t max_heap)
 
 void arena_fini(void)
 {
+	// What is mapped here next is not ours.
+	if (poison_on)
+		poison_open((void *)arena.base, arena_used());
 	tables_fini(TABLES);
 	sysmem_unreserve((void *)arena.base, arena.reserved);
 	arena = (struct arena){0};

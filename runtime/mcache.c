@@ -4,6 +4,7 @@
 
 #include "runtime/bits.h"
 #include "runtime/mcentral.h"
+#include "runtime/poison.h"
 #include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
@@ -165,8 +166,13 @@ static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
 
 	mspan_find_run(s, &slot->cursor, &run);
 	bytes = (size_t)(run.end - run.cur);
+	if (RT_UNLIKELY(poison_on))
+		poison_open(run.cur, bytes);
 	if (s->needzero && !(uninit && bytes == slot->size))
 		memset(run.cur, 0, bytes);
+	// Each object is opened when it is allocated.
+	if (RT_UNLIKELY(poison_on))
+		poison_shut(run.cur, bytes);
 	schedpoint();
 	mspan_take_run(s, &slot->cursor, &run);
 	hand_out(mc, slot, &run);
@@ -195,7 +201,7 @@ bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit)
 
 	if (!s || !mspan_seek(s, &slot->cursor))
 		return false;
-	if (mspan_is_near(s, &slot->cursor))
+	if (mspan_is_near(s, &slot->cursor) && !poison_on)
 		next_near(mc, slot);
 	else
 		next_run(mc, slot, uninit);

@@ -1,5 +1,6 @@
 #include "runtime/mheap.h"
 
+#include "runtime/poison.h"
 #include "runtime/throw.h"
 
 // Runs of pages that go back in one locked operation: a chunk in which half
@@ -281,6 +282,8 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	g.span->base = arena_page_address(g.page);
 	g.span->npages = npages;
 	g.span->needzero = !g.zero;
+	if (RT_UNLIKELY(poison_on)) // shut by what was here before
+		poison_open((void *)g.span->base, npages << RT_PAGE_SHIFT);
 	count_alloc(p, use, npages, g.nscav);
 	if (g.cached && g.nscav != 0 && cache->filling >= MHEAP_POPULATE)
 		populate(p, cache, g.page, npages);
@@ -323,6 +326,8 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 		return NULL;
 	}
 	mspan_init_small(s, sc, block);
+	if (RT_UNLIKELY(poison_on))
+		poison_shut((void *)s->base, s->npages << RT_PAGE_SHIFT);
 	arena_publish(mspan_page(s), s->npages, s, c, spanclass_kind(sc),
 		      PAGEWORD_HEAP);
 	return s;

@@ -52,6 +52,7 @@ START_TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.checkmark, 0);
 	ck_assert_uint_eq(config.clobberfree, 0);
 	ck_assert_uint_eq(config.gcstress, 0);
+	ck_assert_uint_eq(config.poison, 0);
 }
 END_TEST
 
@@ -122,6 +123,7 @@ START_TEST(values_in_range_are_kept)
 	config.checkmark = 1;
 	config.clobberfree = 1;
 	config.gcstress = UINT32_MAX;
+	config.poison = 1;
 	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
@@ -169,6 +171,7 @@ START_TEST(values_out_of_range_are_refused)
 	REFUSED(populate, 2);
 	REFUSED(checkmark, 2);
 	REFUSED(clobberfree, 2);
+	REFUSED(poison, 2);
 }
 END_TEST
 
@@ -299,7 +302,7 @@ START_TEST(environment_sets_every_debug_name)
 	       "max_heap=1TiB,heap_min=8MiB,heap_headroom=0,max_procs=3,"
 	       "gc_threads=-1,double_check=1,stop_signal=-1,stop_grace_us=7,"
 	       "past_end=0,align8=1,gc_threads=2,huge_pages=0,populate=0,"
-	       "checkmark=1,clobberfree=1,gcstress=5",
+	       "checkmark=1,clobberfree=1,gcstress=5,poison=1",
 	       1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert_uint_eq(config.max_heap, (size_t)CONFIG_MAX_HEAP);
@@ -317,6 +320,7 @@ START_TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.checkmark, 1);
 	ck_assert_uint_eq(config.clobberfree, 1);
 	ck_assert_uint_eq(config.gcstress, 5);
+	ck_assert_uint_eq(config.poison, 1);
 	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
 }
 END_TEST
@@ -439,7 +443,7 @@ START_TEST(random_environment_resolves)
 	    "max_heap",	  "heap_min",	  "heap_headroom", "max_procs",
 	    "gc_threads", "double_check", "stop_signal",   "stop_grace_us",
 	    "past_end",	  "align8",	  "huge_pages",	   "populate",
-	    "checkmark",  "clobberfree",  "gcstress",
+	    "checkmark",  "clobberfree",  "gcstress",	   "poison",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

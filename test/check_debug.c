@@ -249,15 +249,80 @@ START_TEST(without_the_check_it_is_freed)
 }
 END_TEST
 
+// ---- poison ----
+
+// What a child reads one byte of.
+enum victim { FREED, FREED_LARGE, NEVER_ALLOCATED, LIVE, VICTIMS };
+
+static enum victim victim;
+
+static void read_victim(void)
+{
+	size_t n = victim == FREED_LARGE ? 100000 : 64;
+	volatile uintptr_t at;
+
+	start();
+	root[0] = rt_alloc(n);
+	at = (uintptr_t)rt_alloc(n);
+	if (victim == LIVE)
+		root[1] = (void *)at;
+	if (victim == NEVER_ALLOCATED)
+		at = (uintptr_t)root[0] + 50 * n;
+	else
+		rt_gc();
+	if (*(volatile char *)at != 0)
+		fputs("not zero\n", stderr);
+}
+
+START_TEST(reading_no_object_is_reported)
+{
+	int status;
+
+	victim = (enum victim)_i;
+	config.poison = 1;
+	status = ending(read_victim);
+	if (victim == LIVE) {
+		ck_assert_msg(status == 0 && output[0] == '\0', "%s", output);
+		return;
+	}
+	ck_assert_int_ne(status, 0);
+	ck_assert_msg(strstr(output, "use-after-poison") != NULL, "%s", output);
+	ck_assert_msg(strstr(output, "read_victim") != NULL, "%s", output);
+}
+END_TEST
+
+// Stacks and later heaps get memory that was forbidden before.
+START_TEST(memory_in_other_use_may_be_touched)
+{
+	config.poison = 1;
+	for (unsigned i = 0; i < 3; i++) {
+		char *stack;
+
+		start();
+		for (unsigned k = 0; k < 2000; k++)
+			ck_assert_ptr_nonnull(rt_alloc(500));
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		stack = rt_stack_alloc(1 << 18);
+		ck_assert_ptr_nonnull(stack);
+		memset(stack, 0x55, 1 << 18);
+		ck_assert_int_eq(rt_stack_free(stack, 1 << 18), RT_OK);
+		ck_assert_uint_eq(churn(1000), 0);
+		memset(root, 0, sizeof root);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+}
+END_TEST
+
 // ---- programs without errors ----
 
-enum { MODES = 8 };
+enum { MODES = 16 };
 
 static void set_modes(unsigned modes)
 {
 	config.checkmark = modes & 1;
 	config.clobberfree = modes >> 1 & 1;
 	config.gcstress = modes & 4 ? 2 : 0;
+	config.poison = modes >> 3 & 1;
 	config.gc_percent = 1;
 	config.heap_min = 1 << 16;
 	config.heap_headroom = 0;
@@ -300,6 +365,10 @@ static Suite *suite_debug(void)
 	tcase_add_test(t, without_it_nothing_is_overwritten);
 	tcase_add_test(t, object_that_marking_missed_is_named);
 	tcase_add_test(t, without_the_check_it_is_freed);
+	if (RT_ASAN) // elsewhere nobody watches
+		tcase_add_loop_test(t, reading_no_object_is_reported, 0,
+				    VICTIMS);
+	tcase_add_test(t, memory_in_other_use_may_be_touched);
 	tcase_add_loop_test(t, healthy_program_passes, 0, 2 * MODES);
 	tcase_add_loop_test(t, healthy_program_with_stacks_passes, 0,
 			    2 * MODES);

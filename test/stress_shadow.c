@@ -64,6 +64,7 @@ static rt_config config_of(enum mode mode)
 	c.heap_min = 256 << 10;
 	c.heap_headroom = 0;
 	c.gcstress = mode == MODE_STRESS;
+	c.poison = mode == MODE_STRESS;
 	c.checkmark = c.clobberfree = mode != MODE_ASKED;
 	return c;
 }

@@ -86,6 +86,7 @@ mode() {
 mode gcstress=400 life
 mode checkmark=1 meta
 mode clobberfree=1 meta
+mode poison=1 meta
 mode gcstress=1000,checkmark=1,clobberfree=1 life
 
 # ---- the self-checking tour of forms and primitives

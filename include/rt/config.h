@@ -163,6 +163,13 @@ typedef struct rt_config {
 	 * gc_percent is below 0; 1: each does.  No allocation is inline.
 	 */
 	uint32_t gcstress;
+
+	/*
+	 * 1: in a library built with the address sanitizer, and under
+	 * valgrind, touching memory that holds no object is reported where it
+	 * happens: freed, or never allocated.  No allocation is inline.
+	 */
+	uint8_t poison;
 } rt_config;
 
 /*
@@ -187,8 +194,8 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
- * finding errors checkmark clobberfree gcstress.  Values have the ranges of
- * rt_config.  A size is a decimal number of bytes, or one
+ * finding errors checkmark clobberfree gcstress poison.  Values have the
+ * ranges of rt_config.  A size is a decimal number of bytes, or one
  * followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers.  An
  * empty variable counts as unset, the last of several items of a name counts.
  *

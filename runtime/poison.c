@@ -1,0 +1,29 @@
+#include "runtime/poison.h"
+
+#if defined(__SANITIZE_ADDRESS__) || RT_HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_NOACCESS(p, n) ((void)(p), (void)(n))
+#define VALGRIND_MAKE_MEM_DEFINED(p, n) ((void)(p), (void)(n))
+#endif
+
+bool poison_on;
+
+void poison_shut(const void *p, size_t n)
+{
+	ASAN_POISON_MEMORY_REGION(p, n);
+	VALGRIND_MAKE_MEM_NOACCESS(p, n);
+}
+
+// What is opened was cleared, or its user wants it as it is.
+void poison_open(const void *p, size_t n)
+{
+	ASAN_UNPOISON_MEMORY_REGION(p, n);
+	VALGRIND_MAKE_MEM_DEFINED(p, n);
+}
