@@ -25,8 +25,8 @@
 
 enum {
 	SANITIZED = RT_ASAN || RT_TSAN,
-	ALL_OPS = SANITIZED ? 54000 : 1000000,
-	PROGRAM_OPS = SANITIZED ? 2000 : 8000,
+	ALL_OPS = SANITIZED ? 27000 : 1000000,
+	PROGRAM_OPS = SANITIZED ? 1000 : 8000,
 	SYNC_EVERY = 500,
 	SHORT_OPS = 400, // of a program with a fault
 	SHORTEST = 4,	 // of those it is made of, at most
