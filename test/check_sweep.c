@@ -566,20 +566,32 @@ static void *late_sweeper(void *span)
 	return NULL;
 }
 
+static atomic_u32 counting; // 1 while count_long counts, 2: it may end
+
+static void *count_long(void *arg)
+{
+	heapstats_acquire(NULL);
+	atomic_u32_store_release(&counting, 1);
+	await_at_least(&counting, 2);
+	heapstats_release(NULL);
+	return arg;
+}
+
 // A sweeper that cannot count what it has freed, since another thread without
 // a P is counting, keeps the span to itself and is not done.
 START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
 {
 	bool ensure = _i == 1;
 	struct mspan *s;
-	pthread_t t;
+	pthread_t t, counts;
 
 	boot();
 	s = span_of(take(32));
 	take(32);
 	mark(s, 0);
 	flip_heap();
-	heapstats_acquire(NULL);
+	pthread_create(&counts, NULL, count_long, NULL);
+	await_at_least(&counting, 1);
 	pthread_create(&t, NULL, late_sweeper, ensure ? s : NULL);
 	await_at_least(&s->sweepgen, epoch_sweepgen());
 	sleep_ns(AWAIT_STANDSTILL_NS);
@@ -587,7 +599,8 @@ START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
 		;
 	ck_assert(!gcsweep_done());
 	ck_assert_ptr_null(mcentral_top(s->spanclass));
-	heapstats_release(NULL);
+	atomic_u32_store_release(&counting, 2);
+	pthread_join(counts, NULL);
 	pthread_join(t, NULL);
 	ck_assert(gcsweep_done());
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
