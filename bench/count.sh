@@ -32,8 +32,12 @@ profile() {
 		cat "$work/log" >&2
 		return 1
 	}
-	awk '/^(summary|totals):/ { count = $2 } END { print count + 0 }' \
-		"$work/profile"
+	awk '/^(summary|totals):/ { count = $2 }
+		END {
+			if (!count)
+				exit 1
+			print count
+		}' "$work/profile"
 }
 
 "$program" >"$work/items"

@@ -16,21 +16,23 @@ cpu() {
 	echo "${name:-$(uname -m)}"
 }
 
-# script NAME ARGUMENT...: what a script of ours prints, which may be why it
-# was skipped (77).
+# script NAME ARGUMENT...: keeps in $printed what a script of ours prints, which
+# may be why it was skipped (77).
 script() {
 	name=$1
 	shift
-	"${SHELL:-/bin/sh}" "$srcdir/bench/$name" "$@" || [ $? -eq 77 ]
+	printed=$("${SHELL:-/bin/sh}" "$srcdir/bench/$name" "$@") || [ $? -eq 77 ]
 }
 
 count() {
 	printf '\n%-38s %12s\n' "one inline allocation" instructions
-	script inline.sh | awk '
+	script inline.sh
+	printf '%s\n' "$printed" | awk '
 		NF == 3 { printf "%-38s %12s\n", $1 ", " $2, $3; next }
 		{ print }'
 	printf '\n%-38s %12s\n' "all that is executed" instructions
-	script count.sh bench/bench_count | awk '
+	script count.sh bench/bench_count
+	printf '%s\n' "$printed" | awk '
 		$1 + 0 {
 			count = $1
 			sub(/^[^ ]* /, "")

@@ -439,6 +439,7 @@ START_TEST(mappings_of_a_new_heap)
 		int error;
 
 		if (!crowd_make(left)) {
+			fprintf(stderr, "no limit of mappings\n");
 			crowd_end();
 			return;
 		}

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <rt/rt.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,14 @@ static uint64_t helper_threads(void)
 		n += is_helper(e->d_name);
 	closedir(tasks);
 	return n;
+}
+
+// await_helpers returns when there are so many: the system lists a thread for a
+// moment after it was joined.
+static void await_helpers(uint64_t n)
+{
+	while (helper_threads() != n)
+		sched_yield();
 }
 
 static uint64_t helped(void)
@@ -355,13 +364,13 @@ static void mark_shape(const struct shape *shape, const struct crew *crew,
 	struct graph g;
 
 	shape_make(shape, &g);
-	ck_assert_uint_eq(helper_threads(), 0);
+	await_helpers(0);
 	collect_shrinking(&g, helps);
 	if (helps)
-		ck_assert_uint_eq(helper_threads(), crew->helpers);
+		await_helpers(crew->helpers);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-	ck_assert_uint_eq(helper_threads(), 0);
+	await_helpers(0);
 }
 
 START_TEST(helpers_mark_the_same)
@@ -504,7 +513,7 @@ START_TEST(without_helpers_no_thread_is_made)
 	shape_make(&shapes[0], &g);
 	collect_shrinking(&g, false);
 	ck_assert_uint_eq(oscall_count(OSCALL_THREAD), 0);
-	ck_assert_uint_eq(helper_threads(), 0);
+	await_helpers(0);
 	ck_assert_uint_eq(helped(), 0);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
@@ -519,7 +528,7 @@ START_TEST(a_small_heap_makes_no_thread)
 		root[i].word = (uintptr_t)rt_alloc(64);
 	for (int round = 0; round < 20; round++)
 		ck_assert_uint_eq(heap_live_after_gc(), ROOTS);
-	ck_assert_uint_eq(helper_threads(), 0);
+	await_helpers(0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 END_TEST
@@ -549,12 +558,12 @@ START_TEST(refused_helpers_are_asked_for_again)
 		expect_graph(&g);
 		ck_assert_uint_ge(oscall_failed(refused->kind),
 				  (uint64_t)round + 1);
-		ck_assert_uint_eq(helper_threads(), refused->made);
+		await_helpers(refused->made);
 	}
 	oscall_fail(refused->kind, 1, 0, 0);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	expect_graph(&g);
-	ck_assert_uint_eq(helper_threads(), crews[1].helpers);
+	await_helpers(crews[1].helpers);
 	collect_until_helped(&g);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
@@ -576,13 +585,13 @@ START_TEST(a_helper_that_cannot_attach_is_made_again)
 		;
 	for (int round = 0; round < ROUNDS; round++) {
 		ck_assert_int_eq(rt_gc(), RT_OK);
-		ck_assert_uint_eq(helper_threads(), 0);
+		await_helpers(0);
 		ck_assert_uint_eq(graph_wrong(&g), 0);
 	}
 	ck_assert_uint_ge(oscall_failed(OSCALL_MAP), ROUNDS);
 	oscall_fail(OSCALL_MAP, 1, 0, 0);
 	collect_until_helped(&g);
-	ck_assert_uint_eq(helper_threads(), 1);
+	await_helpers(1);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
@@ -616,13 +625,13 @@ START_TEST(heaps_come_and_go_with_helpers)
 		shape_make(&shapes[0], &g);
 		graph_reach(&g);
 		ck_assert_int_eq(rt_gc(), RT_OK); // makes them
-		ck_assert_uint_eq(helper_threads(), crew->helpers);
+		await_helpers(crew->helpers);
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		expect_graph(&g);
 		graph_end(&g);
 		roots_end();
 		ck_assert_int_eq(rt_fini(), RT_OK);
-		ck_assert_uint_eq(helper_threads(), 0);
+		await_helpers(0);
 	}
 }
 END_TEST
@@ -632,13 +641,13 @@ END_TEST
 // In the child: no helper is left, others are made, and the heap ends.
 static void child_collects(struct graph *g, const struct crew *crew)
 {
-	ck_assert_uint_eq(helper_threads(), 0);
+	await_helpers(0);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	expect_graph(g);
-	ck_assert_uint_eq(helper_threads(), crew->helpers);
+	await_helpers(crew->helpers);
 	collect_until_helped(g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-	ck_assert_uint_eq(helper_threads(), 0);
+	await_helpers(0);
 }
 
 static void expect_child(pid_t child)

@@ -77,6 +77,7 @@ check() {
 	library=$2
 	shift 2
 	[ -e "$library" ] || return 0
+	rm -f "$dir/program"
 	# shellcheck disable=SC2086 # lists of options
 	"$@" ${RT_SANITIZER_CFLAGS-} -I"$srcdir/include" \
 		"$dir/program.c" -o "$dir/program" -x none "$library" \

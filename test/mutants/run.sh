@@ -3,11 +3,11 @@
 #
 # usage: srcdir=DIR test/mutants/run.sh [NAMES]
 #
-# Runs in the directory of a build that has passed `make check`, on a copy of
-# it.  A fault is noticed ("killed") when its own suites fail, or do not end in
-# time; if they all pass, the whole of `make check` gets its turn.  NAMES is a
-# regular expression of names.  Prints a line a fault, the survivors, and a sum;
-# fails when fewer than 95 in 100 were noticed, or one could not be seeded.
+# Works on a copy of the sources.  Without a fault all suites must pass first.
+# A fault is noticed ("killed") when its own suites fail, or do not end in time;
+# if they all pass, the whole of `make check` gets its turn.  NAMES is a regular
+# expression of names.  Prints a line a fault, the survivors, and a sum; fails
+# when fewer than 95 in 100 were noticed, or one could not be seeded or built.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -32,6 +32,7 @@ fi
 
 # seed FILE SCRIPT: one line is other than it was.
 seed() {
+	[ -f "$work/source/$1" ] || return 1
 	cp "$work/source/$1" "$work/original"
 	sed "$2" "$work/original" >"$work/source/$1"
 	[ "$(diff "$work/original" "$work/source/$1" | grep -c '^[<>]')" = 2 ]
@@ -42,26 +43,36 @@ build() {
 	make -C "$work/build" -j2 $1 >"$work/log" 2>&1
 }
 
+all_pass() {
+	RT_SKIP_MODELS=1 timeout -k 5 900 make -C "$work/build" -j2 check \
+		>"$work/log" 2>&1
+}
+
+# programs SUITES
+programs() {
+	for suite in $1; do printf 'test/%s ' "$suite"; done
+}
+
 # noticed SUITES: prints by what.
 noticed() {
-	programs=
-	for suite in $1; do programs="$programs test/$suite"; done
-	if ! build "$programs"; then
-		echo "the compiler"
-		return
-	fi
 	for suite in $1; do
-		if ! (cd "$work/build" && timeout -k 5 "$limit" "test/$suite") \
-			>"$work/log" 2>&1; then
-			echo "$suite"
-			return
-		fi
+		status=0
+		(cd "$work/build" && timeout -k 5 "$limit" "test/$suite") \
+			>"$work/log" 2>&1 || status=$?
+		case $status in
+		0) ;;
+		124 | 137) echo "$suite, which does not end" && return ;;
+		*) echo "$suite" && return ;;
+		esac
 	done
-	if ! RT_SKIP_MODELS=1 timeout -k 5 900 make -C "$work/build" -j2 check \
-		>"$work/log" 2>&1; then
-		echo "make check"
-	fi
+	all_pass || echo "make check"
 }
+
+if ! all_pass; then
+	echo "mutants: make check fails without any fault" >&2
+	tail "$work/log" >&2
+	exit 2
+fi
 
 killed=0
 total=0
@@ -70,9 +81,9 @@ survivors=
 while IFS=$tab read -r name file script suites; do
 	case $name in '' | '#'*) continue ;; esac
 	printf '%s\n' "$name" | grep -Eq -e "$wanted" || continue
-	if ! seed "$file" "$script"; then
-		cp "$work/original" "$work/source/$file"
-		printf '%-20s %s\n' "$name" "NOT SEEDED: $file has changed"
+	if ! seed "$file" "$script" || ! build "$(programs "$suites")"; then
+		cp "$srcdir/$file" "$work/source/$file" || true
+		printf '%-20s %s\n' "$name" "NOT SEEDED: see $file"
 		broken=$((broken + 1))
 		continue
 	fi
