@@ -3,8 +3,7 @@
 #include <rt/thread.h>
 
 #include "gc/door.h"
-#include "gc/safepoint.h"
-#include "runtime/gcstats.h"
+#include "gc/world.h"
 #include "runtime/oscall.h"
 #include "runtime/schedpoint.h"
 #include "runtime/stackalloc.h"
@@ -17,31 +16,18 @@ static struct {
 	struct rt_thread *unattached; // what rt_thread_tls is without a P
 } exits;
 
-// end_own_stop lets the world go whose stopper exits, perhaps from inside the
-// callback of a walk.
-static void end_own_stop(struct rt_proc *p)
-{
-	int reason = stw_reason();
-	struct rt_stop_times times;
-
-	door.walking = false;
-	stw_start(p, &times);
-	gcstats_record_stop(reason, &times);
-}
-
-// at_exit detaches a thread that exits attached; it may be in a region.
+// at_exit detaches a thread that exits attached; it may be in a region, or in
+// its own stop, perhaps in the callback of a walk.
 static void at_exit(void *value)
 {
-	struct rt_proc *p = proc_self();
+	struct rt_stop_times times;
 
 	(void)value;
-	if (!p || !door_ready())
-		return;
-	if (p->in_region)
-		rt_blocking_leave();
-	if (p->stopper)
-		end_own_stop(p);
-	attach_undo();
+	rt_blocking_leave();
+	// The host's warn handler may run then.
+	while (door_stopper())
+		world_end(&times);
+	rt_thread_detach();
 }
 
 bool attach_init(void)
@@ -65,9 +51,9 @@ static bool attach_block(struct rt_proc *p)
 		return false;
 	}
 	rt_thread_tls = &mc->thread;
-	schedpoint();
+	schedpoint(SCHED_ATTACH_BLOCK);
 	proc_set_thread(p, &mc->thread);
-	schedpoint();
+	schedpoint(SCHED_ATTACH_BLOCK_KNOWN);
 	mcache_enable_runs(mc);
 	return true;
 }
@@ -107,7 +93,7 @@ void attach_undo(void)
 	mheap_cache_flush(&mc->heap);
 	oscall_tls_set(exits.key, NULL);
 	rt_thread_tls = exits.unattached;
-	schedpoint();
+	schedpoint(SCHED_ATTACH_UNDO);
 	proc_set_thread(p, NULL);
 	mcache_delete(mc);
 	proc_detach(p);

@@ -3,6 +3,7 @@
 #include "gc/kind.h"
 #include "gc/roots.h"
 #include "runtime/object.h"
+#include "runtime/poison.h"
 #include "runtime/throw.h"
 
 // Words to look at, and what they are in the report.
@@ -47,7 +48,7 @@ static void check_region(const struct region *r)
 	struct object o;
 
 	for (uintptr_t at = r->lo; at < r->hi; at += sizeof(uintptr_t)) {
-		uintptr_t w = *(const uintptr_t *)at;
+		uintptr_t w = poison_word(*(const uintptr_t *)at);
 
 		// Tags are ignored, as in marking.
 		if (arena_offset(w) < arena_used() &&
@@ -93,12 +94,8 @@ static void check_span(const struct mspan *s)
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		uintptr_t base = s->base + slot * s->elemsize;
-		uintptr_t end =
-		    mspan_is_large(s) ? mspan_limit(s) : base + s->elemsize;
-		struct region r = {base,
-				   base_align_down(end, sizeof(uintptr_t)),
-				   "an object", false};
+		struct region r = {mspan_object(s, slot),
+				   mspan_scan_end(s, slot), "an object", false};
 
 		if (mspan_test(s, line, slot))
 			check_region(&r);

@@ -28,6 +28,8 @@ static const rt_config defaults = {
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
 static_assert(sizeof(rt_config) == 80, "a new field goes into fields, too");
+static_assert(offsetof(rt_config, guard_small) + 2 == sizeof(rt_config),
+	      "no byte is unknown that could be set");
 
 enum {
 	HEAP_MIN = 4 << 20, // Go's heapMinimum
@@ -40,6 +42,7 @@ enum field_type {
 	FIELD_I64,
 	FIELD_INT,
 	FIELD_U32,
+	FIELD_U16,
 	FIELD_U8,
 };
 
@@ -79,6 +82,8 @@ static const struct field fields[] = {
     FIELD(clobberfree, FIELD_U8, true, 0, 1),
     FIELD(gcstress, FIELD_U32, true, 0, UINT32_MAX),
     FIELD(poison, FIELD_U8, true, 0, 1),
+    FIELD(guard_large, FIELD_U8, true, 0, 1),
+    FIELD(guard_small, FIELD_U16, true, 0, UINT16_MAX),
 };
 
 static size_t field_width(const struct field *f)
@@ -90,6 +95,8 @@ static size_t field_width(const struct field *f)
 	case FIELD_INT:
 	case FIELD_U32:
 		return 4;
+	case FIELD_U16:
+		return 2;
 	case FIELD_U8:
 		break;
 	}
@@ -115,6 +122,8 @@ static int64_t field_get(const struct field *f, const rt_config *c)
 		return *(const int *)at;
 	case FIELD_U32:
 		return *(const uint32_t *)at;
+	case FIELD_U16:
+		return *(const uint16_t *)at;
 	case FIELD_U8:
 		break;
 	}
@@ -137,6 +146,9 @@ static void field_put(const struct field *f, rt_config *c, int64_t v)
 		return;
 	case FIELD_U32:
 		*(uint32_t *)at = (uint32_t)v;
+		return;
+	case FIELD_U16:
+		*(uint16_t *)at = (uint16_t)v;
 		return;
 	case FIELD_U8:
 		*(uint8_t *)at = (uint8_t)v;

@@ -58,11 +58,12 @@ int rt_free_os_memory(void)
 {
 	int error = rt_gc();
 	struct rt_proc *p = proc_self();
+	struct scavenge_pass pass = scavenge_begin(true);
 
 	if (error)
 		return error;
 	give_back_caches();
-	while (scavenge_run(p, RT_CHUNK_SIZE, true) != 0)
+	while (scavenge_run(p, &pass, RT_CHUNK_SIZE) != 0)
 		safepoint_poll(rt_thread_tls);
 	return RT_OK;
 }

@@ -21,7 +21,7 @@ void crew_call(enum crew_task task)
 
 	atomic_u32_store_seqcst(&crew.call,
 				(number + 1) << TASK_BITS | (uint32_t)task);
-	schedpoint();
+	schedpoint(SCHED_CREW_CALL);
 	oscall_futex_wake(&crew.call, UINT32_MAX);
 }
 
@@ -42,7 +42,7 @@ enum crew_task crew_wait(uint32_t *seen)
 	if (!spun(*seen))
 		while (atomic_u32_load_acquire(&crew.call) == *seen)
 			oscall_futex_wait(&crew.call, *seen, UINT64_MAX);
-	schedpoint();
+	schedpoint(SCHED_CREW_WAIT);
 	call = atomic_u32_load_acquire(&crew.call);
 	*seen = call;
 	return (enum crew_task)(call & ((1 << TASK_BITS) - 1));
@@ -67,4 +67,12 @@ void crew_reset(void)
 {
 	atomic_u32_store_relaxed(&crew.size, 0);
 	atomic_u32_store_relaxed(&crew.call, 0);
+}
+
+uint32_t crew_count_from(uint32_t n)
+{
+	uint32_t last = atomic_u32_load_relaxed(&crew.call) >> TASK_BITS;
+
+	atomic_u32_store_relaxed(&crew.call, n << TASK_BITS);
+	return last;
 }

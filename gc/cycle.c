@@ -7,6 +7,7 @@
 #include "runtime/gcstats.h"
 #include "runtime/mcentral.h"
 #include "runtime/nanotime.h"
+#include "runtime/schedpoint.h"
 #include "runtime/stackalloc.h"
 #include "runtime/throw.h"
 
@@ -33,6 +34,7 @@ void gccycle_set_checkmark(bool on)
 static void flip(void)
 {
 	mcentral_reset();
+	schedpoint(SCHED_CYCLE_FLIP);
 	epoch_flip();
 	gcsweep_begin();
 }
@@ -106,20 +108,32 @@ static bool collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 	return found.want_helpers;
 }
 
-static bool run(struct rt_proc *p, enum cycle_kind kind)
+// stop_and_collect: all others are kept from stopping the world.
+static bool stop_and_collect(struct rt_proc *p, enum cycle_kind kind)
 {
 	struct rt_stop_times times;
+	bool want_helpers;
+
+	stw_halt(p, RT_STOP_GC_MARK_TERM);
+	// The frame that stw_exclude recorded is gone; this one outlasts
+	// marking, and with it the registers that it or a caller has spilled.
+	context_save(&p->context.frame);
+	want_helpers = collect_stopped(p, kind);
+	stw_run(p, &times);
+	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
+	return want_helpers;
+}
+
+static bool run(struct rt_proc *p, enum cycle_kind kind)
+{
 	bool want_helpers = false;
 
-	stw_stop(p, RT_STOP_GC_MARK_TERM);
-	// The frame that stw_stop recorded is gone; this one outlasts marking,
-	// and with it the registers that it or a caller has spilled.
-	context_save(&p->context.frame);
-	// Somebody else may have collected while we waited for our turn.
+	stw_exclude(p);
+	// Somebody else may have collected while we waited for our turn: then
+	// the world need not stand.
 	if (kind != CYCLE_DUE || gcpacer_due(gauge_load(&gauges.heap_live)))
-		want_helpers = collect_stopped(p, kind);
-	stw_start(p, &times);
-	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
+		want_helpers = stop_and_collect(p, kind);
+	stw_admit();
 	return want_helpers;
 }
 

@@ -11,9 +11,8 @@
 
 // gccycle_collect runs one collection on the calling attached thread, unless
 // it waited for another thread's and finds none due any more.  forced: always
-// one, counted as the host's.  past_end: the rule of mark.h.  Waits for
-// threads to stand, as blocked; no lock is held.  True: there was enough
-// to do for helpers.
+// one, counted as the host's.  Waits for threads to stand, as blocked; no lock
+// is held.  True: there was enough to do for helpers.
 bool gccycle_collect(struct rt_proc *p, bool forced);
 
 // gccycle_force runs one that is not counted as the host's.

@@ -16,6 +16,7 @@ struct door {
 	atomic_u32 ready;	 // 1: there is a heap; under stw_exclude
 	atomic_u32 double_check; // enum rt_double_check
 	atomic_u64 stress_count; // allocations under gcstress
+	atomic_u64 guard_draws;	 // random numbers drawn for guard_small
 	rt_config config;	 // as resolved; read only while ready
 	bool walking; // the stopper is inside rt_heap_walk; the stopper's
 };

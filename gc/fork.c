@@ -7,6 +7,7 @@
 #include "gc/world.h"
 #include "runtime/gcstats.h"
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 #include "runtime/stackalloc.h"
 
 // Written by the thread that prepared a fork, in its stop.
@@ -93,6 +94,7 @@ static void prepare(void)
 	forking.visit = v;
 	set_runs(false);
 	forking.threads_cpu = gcstats_threads_cpu();
+	schedpoint(SCHED_FORK_PREPARE);
 	locks_hold();
 }
 
@@ -104,6 +106,7 @@ static void resume(bool child)
 	if (child)
 		forget_threads();
 	set_runs(true);
+	schedpoint(SCHED_FORK_RESUME);
 	world_leave(&v);
 }
 

@@ -13,13 +13,22 @@
 //
 // With the classes of 8 and 24 bytes (align8) two objects can share a
 // granule or begin in the middle of one: then every word is divided.
+//
+// A marker that is alone stores marks at once.  Beside others it keeps those
+// of the words it used last to itself, and sets all of a word's by one locked
+// instruction when it needs the place or is about to wait: such an instruction
+// costs as much as all else for a small object.  So two markers may find one
+// object new, and scan it; who publishes its mark later takes back that it
+// was counted.  Large objects are never scanned twice: their marks, and those
+// of the 8-byte class, whose words lie elsewhere, are set at once.
 #ifndef GC_GREY_H
 #define GC_GREY_H
 
 #include "gc/kind.h"
 #include "gc/work.h"
+#include "runtime/schedpoint.h"
 
-// Small objects are counted by class and kind: one addition an object.
+// Objects are counted by class and kind: one addition an object.
 enum { GCGREY_COUNTS = KIND_COUNT << PAGEWORD_CLASS_BITS };
 
 RT_INLINE unsigned gcgrey_index(uint32_t word)
@@ -34,25 +43,38 @@ static_assert((GCGREY_COUNTS & (GCGREY_COUNTS - 1)) == 0 &&
 enum gcgrey_result {
 	GCGREY_NOTHING, // no object, or marked before
 	GCGREY_LEAF,	// newly marked, has no pointers
-	GCGREY_SCAN,	// newly marked, to be scanned
+	GCGREY_SMALL,	// newly marked, some granules to be scanned
+	GCGREY_WIDE,	// newly marked, to be scanned, any size
 };
+
+// Bytes of objects that are small here: scanned by a loop of a few steps.
+enum { GCGREY_SMALL_BYTES = 96 };
+
+// Marks of one word that only their marker sees.
+struct gcgrey_kept {
+	atomic_u64 *word; // NULL: none
+	uint64_t bits;
+};
+
+// Words of which a marker keeps marks back.
+enum { GCGREY_KEPT_LOG2 = 5, GCGREY_KEPT = 1 << GCGREY_KEPT_LOG2 };
 
 // One marker.  Markers stand on cache lines of their own.
 struct gcmarker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of it
-	atomic_u64 *mark;		 // mark line of its first page
-	ptrdiff_t alloc;		 // from a mark word to its alloc word
+	atomic_u64 *mark;		 // word of its first granules
+	uint64_t one; // 0 with align8: no bit says more than the division
 	unsigned alloc_line;
 	unsigned mark_line;
-	bool overflowed;	// some page waits to be scanned again
-	uint32_t looks;		// at other markers, in this marking
-	uint64_t large_objects; // marked
-	uint64_t large_bytes;	// of them
-	uint64_t large_scanned; // bytes of those scanned
-	uint64_t stack_bytes;	// of stacks scanned
-	uint64_t globals_bytes; // of root ranges scanned
-	uint64_t small_objects[GCGREY_COUNTS]; // marked, by gcgrey_index
+	bool overflowed;		 // some page waits to be scanned again
+	uint64_t taken;			 // entries, in this marking
+	uint64_t large_bytes;		 // marked
+	uint64_t large_scanned;		 // bytes of those scanned
+	uint64_t stack_bytes;		 // of stacks scanned
+	uint64_t globals_bytes;		 // of root ranges scanned
+	uint64_t objects[GCGREY_COUNTS]; // marked, by gcgrey_index
+	struct gcgrey_kept kept[GCGREY_KEPT];
 	struct gcwork work;
 };
 
@@ -70,18 +92,27 @@ RT_INLINE bool gcgrey_in_heap(const struct gcmarker *m, uintptr_t w)
 	return (uint64_t)(w - m->base) < m->used;
 }
 
-// gcgrey_mark_word is where the mark bit of w's granule is; see struct
-// pagebits.
+// gcgrey_mark_word is where the mark bit of w's granule is.
 RT_INLINE atomic_u64 *gcgrey_mark_word(const struct gcmarker *m, uintptr_t w)
 {
-	uint64_t i = (uint64_t)(w - m->base) >> (RT_GRANULE_SHIFT + 6);
+	enum { PAIR = sizeof(struct linewords) };
 
-	return m->mark + i + (i & ~(uint64_t)(RT_PAGE_WORDS - 1));
+	// 64 granules have a pair of words: one shift does for the division
+	// and the multiplication.
+	uint64_t offset = (uint64_t)(w - m->base) / (64 * RT_GRANULE / PAIR);
+
+	return (atomic_u64 *)((char *)m->mark + (offset & ~(PAIR - 1ull)));
 }
 
-RT_INLINE uint64_t gcgrey_bit(uintptr_t w)
+// gcgrey_alloc_word is the word beside a mark word.
+RT_INLINE atomic_u64 *gcgrey_alloc_word(atomic_u64 *mark)
 {
-	return UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
+	return (atomic_u64 *)((uintptr_t)mark ^ sizeof(atomic_u64));
+}
+
+RT_INLINE uint64_t gcgrey_bit(const struct gcmarker *m, uintptr_t w)
+{
+	return m->one << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
 // gcgrey_prefetch_to_set asks for a line that will probably be written: with
@@ -98,7 +129,7 @@ RT_INLINE void gcgrey_prefetch_to_set(const atomic_u64 *mark)
 }
 
 // gcgrey_prefetch asks for everything that marking and scanning w will touch:
-// page word, both bit lines, and two lines of the object.
+// page word, both words of bits, and two lines of the object.
 RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
@@ -106,7 +137,6 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 	const atomic_u64 *mark = gcgrey_mark_word(m, w);
 
 	gcgrey_prefetch_to_set(mark);
-	__builtin_prefetch(mark + m->alloc);
 	__builtin_prefetch(&arena.words[page]);
 	__builtin_prefetch((const void *)w);
 	__builtin_prefetch((const void *)(w + 32));
@@ -116,32 +146,70 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
 				   struct gcgrey *o);
 
-// gcgrey_large is the part of marking that only large objects take.
-enum gcgrey_result gcgrey_large(struct gcmarker *m, uint64_t page,
-				uint32_t word, struct gcgrey *o);
+// gcgrey_wide finds what to scan of an object that is large, or has pointers
+// and is not small.
+enum gcgrey_result gcgrey_wide(struct gcmarker *m, uint32_t word,
+			       struct gcgrey *o);
 
-// gcgrey_set sets a mark bit; false: somebody else has.
-RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
+// gcgrey_publish lets others see the marks kept back in e, which is for
+// another word then.
+void gcgrey_publish(struct gcmarker *m, struct gcgrey_kept *e,
+		    atomic_u64 *word);
+
+// gcgrey_publish_all is due before a marker waits.
+void gcgrey_publish_all(struct gcmarker *m);
+
+// gcgrey_set_once sets a bit beside other markers; false: it was set.
+bool gcgrey_set_once(atomic_u64 *word, uint64_t bit);
+
+// gcgrey_keep sets a bit of a mark word, which others see later.
+RT_INLINE bool gcgrey_keep(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
 {
-	if (m->work.alone) {
-		uint64_t old = atomic_u64_load_relaxed(word);
+	uint64_t hash = (uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
+	struct gcgrey_kept *e = &m->kept[hash >> (64 - GCGREY_KEPT_LOG2)];
 
-		atomic_u64_store_relaxed(word, old | bit);
-		return !(old & bit);
-	}
-	return !(atomic_u64_or_relaxed(word, bit) & bit);
+	if (RT_UNLIKELY(e->word != word))
+		gcgrey_publish(m, e, word);
+	if (e->bits & bit)
+		return false;
+	e->bits |= bit;
+	return true;
 }
 
-// gcgrey_count counts a small object that was just marked.
+// gcgrey_set sets a bit of a mark word that was read as old, on a page with
+// word page; false: the marker has found the object before.
+RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t old,
+			  uint64_t bit, uint32_t page)
+{
+	if (old & bit)
+		return false;
+	if (RT_LIKELY(m->work.alone)) {
+		schedpoint(SCHED_GCGREY_SET);
+		atomic_u64_store_relaxed(word, old | bit);
+		return true;
+	}
+	return pageword_class(page) > 1 ? gcgrey_keep(m, word, bit)
+					: gcgrey_set_once(word, bit);
+}
+
+// Granules to scan of a small object, by gcgrey_index; 0: of any other.
+RT_GLOBAL uint8_t gcgrey_granules[GCGREY_COUNTS];
+
+// gcgrey_count counts an object that was just marked, on a page with that
+// word, and tells what to scan.
 RT_INLINE enum gcgrey_result gcgrey_count(struct gcmarker *m, uintptr_t base,
 					  uint32_t word, struct gcgrey *o)
 {
-	m->small_objects[gcgrey_index(word)]++;
-	if (!gckind_scanned(pageword_kind(word)))
-		return GCGREY_LEAF;
+	unsigned i = gcgrey_index(word);
+
+	m->objects[i]++;
 	o->base = base;
-	o->size = sizeclass_table[pageword_class(word)].size;
-	return GCGREY_SCAN;
+	o->size = gcgrey_granules[i] * (uint64_t)RT_GRANULE;
+	if (RT_LIKELY(o->size != 0))
+		return GCGREY_SMALL;
+	if (pageword_class(word) != 0 && !gckind_scanned(pageword_kind(word)))
+		return GCGREY_LEAF;
+	return gcgrey_wide(m, word, o);
 }
 
 // gcgrey_word marks the allocated object that w, a word inside the heap,
@@ -149,22 +217,18 @@ RT_INLINE enum gcgrey_result gcgrey_count(struct gcmarker *m, uintptr_t base,
 RT_INLINE enum gcgrey_result gcgrey_word(struct gcmarker *m, uintptr_t w,
 					 struct gcgrey *o)
 {
-	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 	atomic_u64 *mark = gcgrey_mark_word(m, w);
-	uint64_t bit = gcgrey_bit(w);
+	uint64_t old = atomic_u64_load_relaxed(mark);
+	uint64_t bit = gcgrey_bit(m, w);
 	uint32_t word;
 
-	if (RT_UNLIKELY(arena.align8))
-		return gcgrey_interior(m, w, o);
-	if (atomic_u64_load_relaxed(mark) & bit)
+	if (old & bit)
 		return GCGREY_NOTHING;
-	if (!(atomic_u64_load_relaxed(mark + m->alloc) & bit))
+	if (!(atomic_u64_load_relaxed(gcgrey_alloc_word(mark)) & bit))
 		return gcgrey_interior(m, w, o);
-	if (!gcgrey_set(m, mark, bit))
+	word = arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
+	if (!gcgrey_set(m, mark, old, bit, word))
 		return GCGREY_NOTHING;
-	word = arena_word(page);
-	if (RT_UNLIKELY(pageword_class(word) == 0))
-		return gcgrey_large(m, page, word, o);
 	return gcgrey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
 }
 
@@ -172,9 +236,8 @@ RT_INLINE enum gcgrey_result gcgrey_word(struct gcmarker *m, uintptr_t w,
 // that may say no of an interior word.
 RT_INLINE bool gcgrey_marked(const struct gcmarker *m, uintptr_t w)
 {
-	return !arena.align8 &&
-	       (atomic_u64_load_relaxed(gcgrey_mark_word(m, w)) &
-		gcgrey_bit(w));
+	return atomic_u64_load_relaxed(gcgrey_mark_word(m, w)) &
+	       gcgrey_bit(m, w);
 }
 
 #endif

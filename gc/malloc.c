@@ -40,29 +40,78 @@ struct request {
 static void clear_large(struct rt_mcache *mc, struct mspan *s)
 {
 	struct rt_proc *p = mc->thread.p;
+	void *obj = (void *)mspan_object(s, 0);
+	size_t n = mspan_usable(s);
 
-	if (s->elemsize < CLEAR_BLOCKED) {
-		memset((void *)s->base, 0, s->elemsize);
+	if (n < CLEAR_BLOCKED) {
+		memset(obj, 0, n);
 		return;
 	}
 	mc->setting_up = s;
 	context_save(&p->context.frame);
 	proc_block(p);
-	memset((void *)s->base, 0, s->elemsize);
+	memset(obj, 0, n);
 	proc_unblock(p);
 	mc->setting_up = NULL;
 }
 
-static void *alloc_large(struct rt_mcache *mc, const struct request *r)
+// finish_large makes an object of a span of its own; NULL: there is none.
+RT_INLINE void *finish_large(struct rt_mcache *mc, const struct request *r,
+			     struct mspan *s)
 {
-	struct mspan *s = gcrefill_large(mc, mc->thread.p, r->kind, r->n);
-
 	if (!s)
 		return NULL;
 	if (s->needzero && !r->uninit)
 		clear_large(mc, s);
 	mheap_publish_large(s);
-	return (void *)s->base;
+	return (void *)mspan_object(s, 0);
+}
+
+static void *alloc_large(struct rt_mcache *mc, const struct request *r)
+{
+	return finish_large(mc, r,
+			    gcrefill_large(mc, mc->thread.p, r->kind, r->n));
+}
+
+// ---- guarded objects ----
+
+// random_below is a number below n, the next of a sequence that every heap
+// begins anew.  n is not 0.
+static uint64_t random_below(uint64_t n)
+{
+	uint64_t x = atomic_u64_add_relaxed(&door.guard_draws, 1);
+
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (x >> 32) % n;
+}
+
+// sampled tells whether a small object is one of those that are guarded: in
+// the mean one of n, at distances that no loop of the host keeps step with.
+static bool sampled(struct rt_mcache *mc)
+{
+	uint64_t n = door.config.guard_small;
+
+	if (n == 0)
+		return false;
+	if (mc->until_guarded == 0)
+		mc->until_guarded = 1 + random_below(2 * n - 1);
+	return --mc->until_guarded == 0;
+}
+
+// alloc_guarded returns NULL for an object that is not to be guarded, or
+// cannot.
+static RT_NOINLINE void *alloc_guarded(struct rt_mcache *mc,
+				       const struct request *r)
+{
+	bool wanted = r->n > SIZECLASS_MAX_REQUEST
+			  ? door.config.guard_large != 0
+			  : sampled(mc);
+
+	if (!wanted)
+		return NULL;
+	return finish_large(mc, r,
+			    gcrefill_guarded(mc, mc->thread.p, r->kind, r->n));
 }
 
 // ---- small objects ----
@@ -97,6 +146,12 @@ static unsigned class_of(size_t n)
 
 static void *alloc_once(struct rt_mcache *mc, const struct request *r)
 {
+	if (RT_UNLIKELY(guard_on)) {
+		void *obj = alloc_guarded(mc, r);
+
+		if (obj)
+			return obj;
+	}
 	if (r->n > SIZECLASS_MAX_REQUEST)
 		return alloc_large(mc, r);
 	if (r->n < SIZECLASS_TINY_SIZE && r->kind == KIND_NOSCAN)

@@ -4,15 +4,16 @@
 
 #include "runtime/bits.h"
 #include "runtime/object.h"
+#include "runtime/poison.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
 
 enum {
-	// Words between two looks at what other markers need.
+	// Entries between two looks at what other markers need.
 	LOOK_EVERY = 64,
-	// Looks of the first marker before it calls others, so that a small
-	// heap wakes nobody: 8192 words, some hundred microseconds.
-	CALL_AFTER = 128,
+	// Entries that the first marker takes before it calls others, so that
+	// a small heap wakes nobody: some hundred microseconds.
+	CALL_AFTER = 8192,
 	// Ranges, and Ps, of one job.
 	JOB_ROOTS = 64,
 };
@@ -30,9 +31,9 @@ static void take(struct gcmarker *m, uintptr_t entry)
 	struct gcgrey o;
 
 	if (entry & GCWORK_MORE)
-		gcscan_more(m, entry & ~(uintptr_t)GCWORK_MORE);
-	else if (gcgrey_word(m, entry, &o) == GCGREY_SCAN)
-		gcscan_object(m, &o);
+		gcscan_more(m, entry & ~GCWORK_MORE);
+	else
+		gcscan_grey(m, gcgrey_word(m, entry, &o), &o);
 }
 
 // call_helpers is for the first marker, when it has been at work for a while
@@ -49,45 +50,51 @@ static void look_around(struct gcmarker *m)
 {
 	bool plenty = gcwork_plenty(&m->work);
 
-	m->looks++;
 	if (gcwork_waiting() != 0 && (plenty || !m->work.alone))
 		gcwork_share(&m->work);
 	else if (m == &mark.first && !mark.called && plenty &&
-		 m->looks >= CALL_AFTER)
+		 m->taken >= CALL_AFTER)
 		call_helpers();
 }
 
-// drain works until the marker's own stack is empty.
+// drain works until the marker's own stack is empty.  Looks are counted over
+// many of these, since each may be short.
 static void drain(struct gcmarker *m)
 {
-	uintptr_t queue[GCMARK_QUEUE] = {0};
-	unsigned head = 0; // of the oldest word
+	uintptr_t queue[GCMARK_QUEUE];
+	uint64_t head = m->taken; // number of the oldest word
 	unsigned n = 0;
 
 	for (;;) {
-		uintptr_t oldest = queue[head % GCMARK_QUEUE];
+		uintptr_t *oldest = &queue[head % GCMARK_QUEUE];
+		uintptr_t entry;
 
 		if (RT_LIKELY(gcwork_any(&m->work))) {
 			uintptr_t w = gcwork_pop(&m->work);
 
 			gcgrey_prefetch(m, w);
-			queue[(head + n) % GCMARK_QUEUE] = w;
 			if (n < GCMARK_QUEUE) {
-				n++;
+				queue[(head + n++) % GCMARK_QUEUE] = w;
 				continue;
 			}
+			entry = *oldest;
+			*oldest = w;
 		} else if (n != 0) {
 			n--;
+			entry = *oldest;
 		} else if (gcwork_more(&m->work)) {
 			continue;
 		} else {
-			return;
+			break;
 		}
 		head++;
-		take(m, oldest);
-		if (RT_UNLIKELY(head % LOOK_EVERY == 0))
+		take(m, entry);
+		if (RT_UNLIKELY(head % LOOK_EVERY == 0)) {
+			m->taken = head;
 			look_around(m);
+		}
 	}
+	m->taken = head;
 }
 
 // push_all pushes the words of [lo, hi), draining whenever they do not fit.
@@ -105,13 +112,13 @@ RT_NO_SANITIZE
 static void rescan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = *(const uintptr_t *)lo;
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 
 		if (!gcgrey_in_heap(m, w) || gcgrey_marked(m, w))
 			continue;
-		if (!gcwork_push(&m->work, w & ~(uintptr_t)7)) {
+		if (!gcwork_push(&m->work, w)) {
 			drain(m);
-			gcwork_push(&m->work, w & ~(uintptr_t)7);
+			gcwork_push(&m->work, w);
 		}
 	}
 }
@@ -123,14 +130,11 @@ static void rescan_page(struct gcmarker *m, uint64_t page)
 	uintptr_t lo = arena_page_address(page);
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		uintptr_t base = s->base + slot * s->elemsize;
-		uintptr_t end =
-		    mspan_is_large(s) ? mspan_limit(s) : base + s->elemsize;
+		uintptr_t base = mspan_object(s, slot);
 
 		if (base >= lo && base < lo + RT_PAGE_SIZE &&
 		    mspan_test(s, m->mark_line, slot))
-			rescan_words(m, base,
-				     base_align_down(end, sizeof(uintptr_t)));
+			rescan_words(m, base, mspan_scan_end(s, slot));
 	}
 }
 
@@ -212,11 +216,14 @@ static void finish(struct gcmarker *m)
 	enum gcwork_next next;
 	uint32_t job;
 
-	drain(m);
-	while ((next = gcwork_get(&m->work, &job)) != GCWORK_OVER) {
+	for (;;) {
+		drain(m);
+		gcgrey_publish_all(m);
+		next = gcwork_get(&m->work, &job);
+		if (next == GCWORK_OVER)
+			return;
 		if (next == GCWORK_JOB)
 			do_job(m, job);
-		drain(m);
 	}
 }
 
@@ -273,8 +280,7 @@ static void keep_past_end(struct gcmarker *m, uintptr_t w,
 	if (!object_find(w - 1, &o) || o.base + o.request != w)
 		return;
 	found = gcgrey_word(m, o.base, &grey);
-	if (found == GCGREY_SCAN)
-		gcscan_object(m, &grey);
+	gcscan_grey(m, found, &grey);
 	if (found != GCGREY_NOTHING)
 		r->past_end_objects++;
 }
@@ -284,7 +290,7 @@ static void range_past_end(struct gcmarker *m, struct gcroots_range range,
 			   struct gcmark_result *r)
 {
 	for (uintptr_t at = range.lo; at < range.hi; at += sizeof(uintptr_t)) {
-		uintptr_t w = *(const uintptr_t *)at;
+		uintptr_t w = poison_word(*(const uintptr_t *)at);
 
 		if (gcgrey_in_heap(m, w - 1))
 			keep_past_end(m, w, r);
@@ -312,10 +318,11 @@ static void mark_past_end(struct gcmarker *m, struct gcmark_result *r)
 static void marker_clear(struct gcmarker *m)
 {
 	m->overflowed = false;
-	m->large_objects = m->large_bytes = m->large_scanned = 0;
+	m->large_bytes = m->large_scanned = 0;
 	m->stack_bytes = m->globals_bytes = 0;
-	m->looks = 0;
-	memset(m->small_objects, 0, sizeof m->small_objects);
+	m->taken = 0;
+	memset(m->objects, 0, sizeof m->objects);
+	memset(m->kept, 0, sizeof m->kept);
 }
 
 static void open_marking(struct rt_proc *p)
@@ -328,14 +335,15 @@ static void open_marking(struct rt_proc *p)
 		    mark.range_jobs + jobs_for(count_procs()));
 }
 
-static void sum_small(struct gcmark_result *r, const struct gcmarker *m)
+static void sum_objects(struct gcmark_result *r, const struct gcmarker *m)
 {
 	for (unsigned i = 0; i < GCGREY_COUNTS; i++) {
-		uint64_t n = m->small_objects[i];
+		uint64_t n = m->objects[i];
 		uint64_t bytes;
 
 		if (n == 0) // so it is for numbers that are no size class
 			continue;
+		// The size of class 0 is 0.
 		bytes = n * sizeclass_table[pageword_class(i)].size;
 		r->marked_objects += n;
 		r->marked_bytes += bytes;
@@ -351,9 +359,8 @@ static void sum_up(struct gcmark_result *r)
 
 		uint64_t before = r->marked_objects;
 
-		sum_small(r, m);
+		sum_objects(r, m);
 		r->marked_bytes += m->large_bytes;
-		r->marked_objects += m->large_objects;
 		r->scan_heap += m->large_scanned;
 		if (m != &mark.first)
 			r->helped_objects += r->marked_objects - before;

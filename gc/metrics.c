@@ -108,7 +108,8 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 		"Marking by threads that were about to allocate."),
     [CPU_GC_MARK_DEDICATED] =
 	SECONDS("/cpu/classes/gc/mark/dedicated:cpu-seconds",
-		"Marking by helper threads beside the host's."),
+		"Marking beside the host's threads; marking that stops them "
+		"is pause."),
     [CPU_GC_MARK_IDLE] =
 	SECONDS("/cpu/classes/gc/mark/idle:cpu-seconds",
 		"Marking on processors that had nothing else to do."),

@@ -30,8 +30,9 @@ struct gcpacer_found {
 uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
 		      const struct gcpacer_found *found);
 
-// The pacer of the heap.  Written with the world stopped or by the one who
-// changes the percentage under a stop; the goal is read by anyone.
+// The pacer of the heap.  Written by a collection, with the world stopped, and
+// by gcpacer_set_percent, whose lock nobody stands with; the atomics are read
+// by anyone.
 struct gcpacer {
 	struct gcpacer_rule rule;
 	struct gcpacer_found found;

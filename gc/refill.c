@@ -21,14 +21,10 @@ bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 	return mcache_next_run(mc, sc, uninit);
 }
 
-struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
-			     unsigned kind, size_t n)
+RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 {
-	struct mspan *s = mheap_alloc_large(p, &mc->heap, kind, n);
 	struct heapstats_delta *d;
 
-	if (!s)
-		return NULL;
 	// After in_heap: a reader never finds more objects than heap.
 	d = heapstats_acquire(p);
 	heapstats_add(&d->large_alloc, s->elemsize);
@@ -36,5 +32,24 @@ struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)s->elemsize);
 	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
+}
+
+struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
+			     unsigned kind, size_t n)
+{
+	struct mspan *s = mheap_alloc_large(p, &mc->heap, kind, n);
+
+	if (s)
+		count_large(p, s);
+	return s;
+}
+
+struct mspan *gcrefill_guarded(struct rt_mcache *mc, struct rt_proc *p,
+			       unsigned kind, size_t n)
+{
+	struct mspan *s = mheap_alloc_guarded(p, &mc->heap, kind, n);
+
+	if (s)
+		count_large(p, s);
 	return s;
 }

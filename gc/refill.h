@@ -15,8 +15,11 @@ bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		    bool uninit);
 
 // gcrefill_large returns a span with one object of n bytes, counted, in the
-// state setting up, not cleared; NULL: no memory.
+// state setting up, not cleared; NULL: no memory.  gcrefill_guarded does so
+// with a guard behind the object.
 struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n);
+struct mspan *gcrefill_guarded(struct rt_mcache *mc, struct rt_proc *p,
+			       unsigned kind, size_t n);
 
 #endif

@@ -34,7 +34,9 @@ static bool memory_init(const rt_config *c)
 	sysmem_init();
 	if (!arena_init(c->max_heap))
 		return false;
-	if (!mheap_init(c->populate != 0)) {
+	guard_init(c->guard_large != 0 || c->guard_small != 0);
+	// What is populated ahead must not be forbidden.
+	if (!mheap_init(c->populate != 0 && !guard_on)) {
 		arena_fini();
 		return false;
 	}
@@ -43,13 +45,16 @@ static bool memory_init(const rt_config *c)
 	return true;
 }
 
-static void memory_fini(void)
+// heap_fini leaves nothing that leads to memory that is gone: a fork walks the
+// list of Ps also when there is no heap.
+static void heap_fini(void)
 {
 	gcroots_fini();
 	mcache_trim();
 	mheap_fini();
 	arena_fini();
 	persistent_fini();
+	state_reset();
 }
 
 static void pacer_init(const rt_config *c)
@@ -75,8 +80,10 @@ static int start(const rt_config *c)
 		return RT_ENOMEM;
 	door.config = *c;
 	atomic_u64_store_relaxed(&door.stress_count, 0);
-	mcache_set_calls_only(c->gcstress != 0 || c->poison != 0);
-	poison_on = c->poison != 0;
+	atomic_u64_store_relaxed(&door.guard_draws, 0);
+	mcache_set_calls_only(c->gcstress != 0 || c->poison != 0 ||
+			      c->guard_small != 0);
+	poison_init(c->poison != 0);
 	gcsweep_set_clobber(c->clobberfree != 0);
 	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
 	gccycle_set_past_end(c->past_end != 0);
@@ -88,7 +95,7 @@ static int start(const rt_config *c)
 	if (!c->no_attach)
 		error = attach_thread(0, 0, 0);
 	if (error)
-		memory_fini();
+		heap_fini();
 	else
 		atomic_u32_store_release(&door.ready, 1);
 	return error;
@@ -116,8 +123,7 @@ static void end(void)
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();
 	worker_fini();
-	memory_fini();
-	state_reset();
+	heap_fini();
 }
 
 int rt_fini(void)

@@ -1,5 +1,7 @@
 #include "gc/scan.h"
 
+#include "runtime/poison.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -23,7 +25,6 @@ vector_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 {
 	const __m512i base = _mm512_set1_epi64((long long)m->base);
 	const __m512i used = _mm512_set1_epi64((long long)m->used);
-	const __m512i bits = _mm512_set1_epi64(~7LL);
 	uintptr_t *top = m->work.top;
 
 	for (; lo < hi; lo += sizeof(__m512i)) {
@@ -33,7 +34,6 @@ vector_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 		__mmask8 in = _mm512_mask_cmplt_epu64_mask(
 		    some, _mm512_sub_epi64(w, base), used);
 
-		w = _mm512_and_si512(w, bits);
 		_mm512_storeu_si512(top, _mm512_maskz_compress_epi64(in, w));
 		top += __builtin_popcount(in);
 	}
@@ -53,6 +53,17 @@ static bool have_vectors(void)
 }
 #endif
 
+// defined_block is gcscan_block under valgrind.
+static void defined_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (gcgrey_in_heap(m, w))
+			*m->work.top++ = w;
+	}
+}
+
 uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
@@ -60,7 +71,9 @@ uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 
 		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
 			return lo;
-		if (have_vectors())
+		if (RT_UNLIKELY(poison_memcheck))
+			defined_block(m, lo, end);
+		else if (have_vectors())
 			vector_block(m, lo, end);
 		else
 			gcscan_block(m, lo, end);
@@ -85,7 +98,7 @@ static void scan_piece(struct gcmarker *m, uintptr_t base, uintptr_t lo,
 		gcscan_overflow(m, base);
 }
 
-void gcscan_rest(struct gcmarker *m, const struct gcgrey *o)
+void gcscan_wide(struct gcmarker *m, const struct gcgrey *o)
 {
 	uintptr_t hi = o->base + base_align_down(o->size, sizeof(uintptr_t));
 
@@ -100,6 +113,5 @@ void gcscan_more(struct gcmarker *m, uintptr_t at)
 	const struct mspan *s =
 	    arena_span((uint64_t)(at - m->base) >> RT_PAGE_SHIFT);
 
-	scan_piece(m, s->base, at,
-		   base_align_down(mspan_limit(s), sizeof(uintptr_t)));
+	scan_piece(m, mspan_object(s, 0), at, mspan_scan_end(s, 0));
 }

@@ -14,7 +14,6 @@
 enum {
 	GCSCAN_PIECE = 128 << 10, // Go: maxObletBytes
 	GCSCAN_BLOCK = 512,	  // bytes for which room is made at once
-	GCSCAN_SMALL = 96,	  // bytes that are scanned inline
 };
 
 // gcscan_block pushes the words of [lo, hi), both 8-aligned, for which there is
@@ -33,7 +32,7 @@ static inline void gcscan_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 		uintptr_t w = *(const uintptr_t *)lo;
 
 		if ((uint64_t)(w - base) < used)
-			*top++ = w & ~(uintptr_t)7;
+			*top++ = w;
 	}
 	m->work.top = top;
 }
@@ -46,21 +45,46 @@ uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
 // again.
 void gcscan_overflow(struct gcmarker *m, uintptr_t base);
 
-// gcscan_rest is gcscan_object for objects that are not small, or without room.
-void gcscan_rest(struct gcmarker *m, const struct gcgrey *o);
+// gcscan_wide pushes the words of an object that was just marked, of a large
+// one those of its first piece.  What does not fit is remembered: its page
+// overflows.
+void gcscan_wide(struct gcmarker *m, const struct gcgrey *o);
 
-// gcscan_object pushes the words of an object that was just marked, of a
-// large one those of its first piece.  What does not fit is remembered: its
-// page overflows.
-RT_INLINE void gcscan_object(struct gcmarker *m, const struct gcgrey *o)
+static_assert(GCGREY_SMALL_BYTES <= GCWORK_FEW * sizeof(uintptr_t),
+	      "a small object fits");
+
+// gcscan_small is gcscan_wide for an object of a few whole granules.
+RT_NO_SANITIZE
+static inline void gcscan_small(struct gcmarker *m, const struct gcgrey *o)
 {
-	uintptr_t hi = o->base + o->size;
+	const uintptr_t *word = (const uintptr_t *)o->base;
+	const uintptr_t *end = (const uintptr_t *)(o->base + o->size);
+	uintptr_t base = m->base;
+	uint64_t used = m->used;
+	uintptr_t *top = m->work.top;
 
-	if (o->size <= GCSCAN_SMALL &&
-	    gcwork_room(&m->work, GCSCAN_SMALL / sizeof(uintptr_t)))
-		gcscan_block(m, o->base, hi);
-	else
-		gcscan_rest(m, o);
+	if (RT_UNLIKELY(top > m->work.high)) {
+		gcscan_wide(m, o);
+		return;
+	}
+	do {
+		if ((uint64_t)(word[0] - base) < used)
+			*top++ = word[0];
+		if ((uint64_t)(word[1] - base) < used)
+			*top++ = word[1];
+		word += 2;
+	} while (word != end);
+	m->work.top = top;
+}
+
+// gcscan_grey scans what marking found.
+RT_INLINE void gcscan_grey(struct gcmarker *m, enum gcgrey_result found,
+			   const struct gcgrey *o)
+{
+	if (RT_LIKELY(found == GCGREY_SMALL))
+		gcscan_small(m, o);
+	else if (found == GCGREY_WIDE)
+		gcscan_wide(m, o);
 }
 
 // gcscan_more goes on at an address inside a large object.

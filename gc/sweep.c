@@ -1,5 +1,7 @@
 #include "gc/sweep.h"
 
+#include <string.h>
+
 #include "gc/crew.h"
 #include "runtime/bits.h"
 #include "runtime/mcentral.h"
@@ -36,8 +38,10 @@ void gcsweep_begin(void)
 
 bool gcsweep_done(void)
 {
-	return atomic_u32_load_acquire(&sweep.left) == 0 &&
-	       atomic_u32_load_acquire(&sweep.active) == 0;
+	uint32_t left = atomic_u32_load_acquire(&sweep.left);
+
+	schedpoint(SCHED_GCSWEEP_DONE);
+	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
 }
 
 struct counts {
@@ -53,37 +57,37 @@ RT_INLINE unsigned count(uint64_t x, bool counter)
 
 // sweep_words makes the new words of one page the only ones.  counter: the
 // processor counts bits in one instruction.
-RT_INLINE void sweep_words(struct pagebits *bits, unsigned now, unsigned words,
-			   bool counter, struct counts *c)
+RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
+			   unsigned words, bool counter, struct counts *c)
 {
-	atomic_u64 *old_words = bits->line[now ^ 1];
-	const atomic_u64 *new_words = bits->line[now];
-
 	for (unsigned w = 0; w < words; w++) {
-		uint64_t old = atomic_u64_load_relaxed(&old_words[w]);
-		uint64_t new = atomic_u64_load_relaxed(&new_words[w]);
+		atomic_u64 *old_word = &lines[w].line[now ^ 1];
+		uint64_t old = atomic_u64_load_relaxed(old_word);
+		uint64_t new = atomic_u64_load_relaxed(&lines[w].line[now]);
 
 		c->invalid |= new & ~old;
 		c->before += count(old, counter);
 		c->live += count(new, counter);
 		// Release: see object_find.
-		atomic_u64_store_release(&old_words[w], 0);
+		atomic_u64_store_release(old_word, 0);
 	}
 }
 
 RT_INLINE struct counts sweep_pages(const struct mspan *s, uint32_t gen,
 				    bool counter)
 {
-	struct pagebits *bits = mspan_bits(s);
+	struct linewords *lines = mspan_lines(s);
 	unsigned now = epoch_alloc_line(gen);
 	struct counts c = {0};
 
 	unsigned left = s->nwords;
 
 	// The most frequent number of words is a constant.
-	for (; left >= RT_PAGE_WORDS; left -= RT_PAGE_WORDS)
-		sweep_words(bits++, now, RT_PAGE_WORDS, counter, &c);
-	sweep_words(bits, now, left, counter, &c);
+	for (; left >= RT_PAGE_WORDS; left -= RT_PAGE_WORDS) {
+		sweep_words(lines, now, RT_PAGE_WORDS, counter, &c);
+		lines += RT_PAGE_WORDS;
+	}
+	sweep_words(lines, now, left, counter, &c);
 	return c;
 }
 
@@ -112,10 +116,32 @@ void gcsweep_set_clobber(bool on)
 	sweep.clobber = on;
 }
 
-static void clobber(uint64_t *word, uint64_t bytes)
+// clobber overwrites whole words; small guarded objects begin anywhere.
+static void clobber(char *p, uint64_t bytes)
 {
-	for (uint64_t i = 0; i < bytes / sizeof *word; i++)
-		word[i] = GCSWEEP_CLOBBER;
+	const uint64_t word = GCSWEEP_CLOBBER;
+
+	for (uint64_t i = 0; i + sizeof word <= bytes; i += sizeof word)
+		memcpy(p + i, &word, sizeof word);
+}
+
+// check_guarded looks around a guarded object that was found dead.
+static void check_guarded(const struct mspan *s)
+{
+	uintptr_t object = mspan_object(s, 0);
+	uintptr_t at = mspan_overwritten(s);
+	struct text t;
+
+	if (RT_LIKELY(at == 0))
+		return;
+	text_init(&t);
+	text_str(&t, "rtheap: object=");
+	text_hex(&t, object);
+	text_str(&t, " size=");
+	text_u64(&t, mspan_usable(s));
+	text_str(&t, at < object ? ", written before it by " : ", offset=");
+	text_u64(&t, at < object ? object - at : at - object);
+	rt_throw_text(&t, "guarded object was written outside");
 }
 
 // spoil_freed overwrites and forbids the slots that sweep_lines will make free,
@@ -125,14 +151,14 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 	unsigned now = epoch_alloc_line(gen);
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		void *p = (void *)(s->base + slot * s->elemsize);
+		void *p = (void *)mspan_object(s, slot);
 
 		if (!mspan_test(s, now ^ 1, slot) || mspan_test(s, now, slot))
 			continue;
 		if (sweep.clobber)
-			clobber(p, s->elemsize);
+			clobber(p, mspan_usable(s));
 		if (poison_on)
-			poison_shut(p, s->elemsize);
+			poison_shut(p, mspan_usable(s));
 	}
 }
 
@@ -151,8 +177,11 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	s->alloc_count = c.live;
 	if (freed != 0)
 		s->needzero = 1;
+	schedpoint(SCHED_SWEEP_SPAN);
 	atomic_u32_store_release(&s->sweepgen, gen);
 	if (mspan_is_large(s)) {
+		if (RT_UNLIKELY(guard_on) && freed != 0)
+			check_guarded(s);
 		f->large_freed += freed;
 		f->large_freed_bytes += freed * s->elemsize;
 	} else {
@@ -181,9 +210,11 @@ static void push_partial(struct mspan *list)
 // that no reader finds more objects than fit.
 static void publish(struct rt_proc *p, const struct found *f)
 {
-	struct heapstats_delta *d = heapstats_acquire(p);
 	uint64_t bytes = f->large_freed_bytes;
+	struct heapstats_delta *d;
 
+	schedpoint(SCHED_SWEEP_PUBLISH);
+	d = heapstats_acquire(p);
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
 		if (f->small_freed[c] != 0) {
 			heapstats_add(&d->small_free_count[c],
@@ -197,12 +228,14 @@ static void publish(struct rt_proc *p, const struct found *f)
 	}
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_FREE, (int64_t)bytes);
+	schedpoint(SCHED_SWEEP_PUBLISH_COUNTED);
 	push_partial(f->partial);
 	mheap_free(p, f->dead);
 }
 
 static bool claim(struct mspan *s, uint32_t gen)
 {
+	schedpoint(SCHED_SWEEP_CLAIM);
 	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
 }
 
@@ -249,12 +282,12 @@ bool gcsweep_chunk(struct rt_proc *p)
 	// Active before it is taken: nobody sees all taken and none active
 	// while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint();
+	schedpoint(SCHED_GCSWEEP_CHUNK);
 	do
 		left = atomic_u32_load_relaxed(&sweep.left);
 	while (left != 0 &&
 	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
-	schedpoint();
+	schedpoint(SCHED_GCSWEEP_CHUNK_TAKEN);
 	if (left != 0)
 		chunk_sweep(p, left - 1);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
@@ -277,15 +310,17 @@ void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
 	// Active before it is claimed: who finds the span claimed and passes
 	// it by must not find the sweep done.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint();
+	schedpoint(SCHED_GCSWEEP_ENSURE);
 	if (claim(s, gen)) {
-		schedpoint();
+		schedpoint(SCHED_GCSWEEP_ENSURE_CLAIMED);
 		sweep_span(s, gen, &f);
 		publish(p, &f);
 	}
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
-	while (atomic_u32_load_acquire(&s->sweepgen) != gen)
+	while (atomic_u32_load_acquire(&s->sweepgen) != gen) {
+		schedpoint(SCHED_GCSWEEP_ENSURE_WAIT);
 		oscall_yield();
+	}
 }
 
 void gcsweep_all(struct rt_proc *p)
@@ -295,8 +330,10 @@ void gcsweep_all(struct rt_proc *p)
 		crew_call(CREW_SWEEP);
 	while (gcsweep_chunk(p))
 		;
-	while (!gcsweep_done())
+	while (!gcsweep_done()) {
+		schedpoint(SCHED_GCSWEEP_ALL_WAIT);
 		oscall_yield();
+	}
 }
 
 void gcsweep_forked(void)

@@ -104,9 +104,11 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 
 	if (what)
 		wrong(v, what, s->base);
-	// A span that leaves the heap is not followed.
+	// A span that leaves the heap is not followed, nor one of no class
+	// counted.
 	if (s->npages > (arena_used() >> RT_PAGE_SHIFT) - mspan_page(s) ||
-	    s->spanclass >= SPANCLASS_COUNT)
+	    s->spanclass >= SPANCLASS_COUNT ||
+	    s->sizeclass != spanclass_size(s->spanclass))
 		return 1;
 	for (uint64_t i = 0; i < s->npages; i++)
 		if (!page_taken(mspan_page(s) + i))
@@ -122,6 +124,10 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 		return s->npages;
 	if (s->cached)
 		wrong(v, "span cached by nobody", s->base);
+	// Around an object that is not where it should be nothing may be read.
+	if (!what && mspan_overwritten(s))
+		wrong(v, "guarded object was written outside",
+		      mspan_overwritten(s));
 	sums->heap_pages += s->npages;
 	v->objects += s->alloc_count;
 	v->bytes += s->alloc_count * s->elemsize;
@@ -132,14 +138,16 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 // verify_free_page: a page outside every span has no bit and no class.
 static void verify_free_page(struct rt_verify *v, uint64_t page)
 {
+	const struct linewords *lines = arena_lines(page);
 	uint64_t bits = 0;
 
 	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
-		bits |= atomic_u64_load_relaxed(&arena.lines[page].line[0][w]) |
-			atomic_u64_load_relaxed(&arena.lines[page].line[1][w]);
+		bits |= atomic_u64_load_relaxed(&lines[w].line[0]) |
+			atomic_u64_load_relaxed(&lines[w].line[1]);
 	if (bits != 0)
 		wrong(v, "bit on a free page", arena_page_address(page));
-	if (arena_word(page) != 0)
+	if (arena_word(page) != 0 &&
+	    pageword_state(arena_word(page)) != PAGEWORD_SHUT)
 		wrong(v, "page word of a free page", arena_page_address(page));
 }
 
@@ -316,10 +324,10 @@ static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		void *obj = (void *)(s->base + slot * s->elemsize);
+		void *obj = (void *)mspan_object(s, slot);
 
 		if (mspan_test(s, line, slot) &&
-		    fn(obj, s->elemsize, (int)spanclass_kind(s->spanclass),
+		    fn(obj, mspan_usable(s), (int)spanclass_kind(s->spanclass),
 		       arg) == RT_WALK_STOP)
 			return false;
 	}

@@ -108,6 +108,7 @@ static void use(struct gcwork *w, struct gcworkbuf *b, uint64_t n)
 	w->bottom = b->entry;
 	w->top = b->entry + n;
 	w->limit = b->entry + GCWORK_ENTRIES;
+	w->high = w->limit - GCWORK_FEW;
 }
 
 static struct gcworkbuf *current(const struct gcwork *w)
@@ -187,7 +188,7 @@ static void unlock(void)
 
 	work.wake = false;
 	rt_unlock(&work.lock);
-	schedpoint();
+	schedpoint(SCHED_WORK_UNLOCK);
 	if (wake)
 		oscall_futex_wake(&work.changes, UINT32_MAX);
 }
@@ -216,7 +217,7 @@ static void wait_change(void)
 		return;
 	work.sleepers++;
 	unlock();
-	schedpoint();
+	schedpoint(SCHED_WAIT_CHANGE);
 	oscall_futex_wait(&work.changes, seen, UINT64_MAX);
 	lock();
 	work.sleepers--;
@@ -267,6 +268,7 @@ static void begin(struct gcwork *w, struct rt_proc *p)
 
 void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
 {
+	schedpoint(SCHED_GCWORK_OPEN);
 	lock();
 	RT_ASSERT(!work.open && nothing_left());
 	work.next_job = 0;
@@ -285,6 +287,7 @@ bool gcwork_join(struct gcwork *w, struct rt_proc *p)
 {
 	bool open;
 
+	schedpoint(SCHED_GCWORK_JOIN);
 	lock();
 	// Once a marking only: its first buffer may be another's by now.
 	open = work.open && w->marking != work.marking;
@@ -352,6 +355,7 @@ enum gcwork_next gcwork_get(struct gcwork *w, uint32_t *job)
 {
 	enum gcwork_next next;
 
+	schedpoint(SCHED_GCWORK_GET);
 	lock();
 	if (w->busy)
 		set_waiting(w);
@@ -362,6 +366,7 @@ enum gcwork_next gcwork_get(struct gcwork *w, uint32_t *job)
 
 void gcwork_close(struct gcwork *w)
 {
+	schedpoint(SCHED_GCWORK_CLOSE);
 	lock();
 	if (work.busy != 1 || !w->busy || jobs_left() || work.given)
 		rt_throw("non-empty mark queue after mark");
@@ -444,6 +449,7 @@ void gcwork_share(struct gcwork *w)
 {
 	struct gcworkbuf *chain = w->full ? cut_chain(w) : cut_current(w);
 
+	schedpoint(SCHED_GCWORK_SHARE);
 	lock();
 	if (chain)
 		give(chain);
@@ -455,4 +461,16 @@ void gcwork_share(struct gcwork *w)
 		w->jobs_left = false;
 	}
 	unlock();
+}
+
+uint32_t gcwork_count_from(uint32_t n)
+{
+	uint32_t last;
+
+	lock();
+	last = work.marking;
+	work.marking = n;
+	atomic_u32_store_relaxed(&work.changes, n);
+	unlock();
+	return last;
 }

@@ -20,8 +20,8 @@
 //     plain stores do for its marks;
 //   - marking is over when nobody is busy and nothing can be taken.
 //
-// An entry is a word cleared of its low three bits, or, with bit 0 set, the
-// address at which the scan of a large object goes on.
+// An entry is a word as it was found, or, with bit 63 set, the address at which
+// the scan of a large object goes on.
 #ifndef GC_WORK_H
 #define GC_WORK_H
 
@@ -31,9 +31,12 @@ enum {
 	GCWORK_BUF_BYTES = 2048,
 	GCWORK_ENTRIES = (GCWORK_BUF_BYTES - 16) / 8,
 	GCWORK_SPAN_PAGES = 4,
-	GCWORK_MORE = 1,   // entry: go on scanning here
 	GCWORK_SHARE = 16, // fewest entries of which half are given
+	GCWORK_FEW = 12,   // entries that fit where top <= high
 };
+
+// Entry: go on scanning here.  No address in user space has this bit.
+#define GCWORK_MORE (UINT64_C(1) << 63)
 
 struct gcworkbuf {
 	RT_CACHE_ALIGNED struct gcworkbuf *next;
@@ -48,6 +51,7 @@ struct gcwork {
 	uintptr_t *top;		// behind the newest entry of the current buffer
 	uintptr_t *bottom;	// its first entry
 	uintptr_t *limit;	// behind its last place
+	uintptr_t *high;	// GCWORK_FEW places before limit
 	struct gcworkbuf *full; // under the current one, newest first
 	struct gcworkbuf *spare; // an empty one at hand, or NULL
 	uint32_t nfull;
@@ -148,5 +152,9 @@ void gcwork_forked(void);
 
 // gcwork_limit lets at most nspans spans be used (tests); UINT32_MAX: all.
 void gcwork_limit(uint32_t nspans);
+
+// gcwork_count_from lets the numbers of markings and of changes go on from n,
+// and returns the number of the last marking.  For tests; nobody marks.
+uint32_t gcwork_count_from(uint32_t n);
 
 #endif

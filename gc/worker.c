@@ -4,6 +4,7 @@
 #include "gc/sweep.h"
 #include "runtime/oscall.h"
 #include "runtime/persistent.h"
+#include "runtime/schedpoint.h"
 
 struct worker {
 	struct gcmarker marker; // first: cache lines of its own
@@ -41,8 +42,10 @@ static void serve(struct worker *w, struct rt_proc *p)
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
-	struct rt_proc *p = proc_attach(PROC_HELPER);
+	struct rt_proc *p;
 
+	schedpoint(SCHED_WORKER_MAIN);
+	p = proc_attach(PROC_HELPER);
 	oscall_thread_name("rtheap helper");
 	w->attached = p != NULL;
 	if (!p) {
@@ -51,11 +54,13 @@ static void *worker_main(void *arg)
 	}
 	p->context.hi = 0; // no stack to look at
 	p->in_region = p->stopper = false;
+	schedpoint(SCHED_WORKER_MAIN_RUNS);
 	proc_block(p);
 	crew_enter();
 	rt_note_wake(&w->begun);
 	serve(w, p);
 	crew_leave();
+	schedpoint(SCHED_WORKER_MAIN_LEFT);
 	proc_unblock(p);
 	proc_detach(p);
 	return NULL;
@@ -110,6 +115,7 @@ static bool start_one(void)
 		oscall_thread_join(w->thread);
 		return false;
 	}
+	schedpoint(SCHED_START_ONE);
 	w->runs = true;
 	atomic_u32_add_relaxed(&workers.running, 1);
 	return true;
@@ -146,6 +152,7 @@ void worker_provide(struct rt_proc *p, bool wanted)
 	// not wait for us then.
 	context_save(&p->context.frame);
 	proc_block(p);
+	schedpoint(SCHED_WORKER_PROVIDE);
 	make_all();
 	proc_unblock(p);
 	context_keep();

@@ -51,6 +51,12 @@ void world_leave(const struct world_visit *v)
 	start(v->p, v->reason, &times);
 }
 
+void world_end(struct rt_stop_times *times)
+{
+	door.walking = false;
+	start(proc_self(), stw_reason(), times);
+}
+
 int rt_stop_the_world(int reason)
 {
 	int error;
@@ -74,7 +80,7 @@ int rt_start_the_world(rt_stop_times *times)
 	if (!door_stopper() || door.walking)
 		return RT_EPERM;
 	mcache_enable_runs(rt_thread_tls->mc);
-	start(proc_self(), stw_reason(), &t);
+	world_end(&t);
 	if (times)
 		*times = t;
 	return RT_OK;

@@ -19,6 +19,10 @@ struct world_visit {
 struct world_visit world_enter(int reason);
 void world_leave(const struct world_visit *v);
 
+// world_end ends the stop that the calling thread made, wherever in it that
+// is, as world_leave does, and fills *times.
+void world_end(struct rt_stop_times *times);
+
 // world_report keeps a text that is not empty until the stop has ended; of
 // several in one stop the first.  The stopper.
 void world_report(const struct text *t);

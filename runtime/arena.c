@@ -18,7 +18,8 @@ static const struct {
 	const char *name;
 	unsigned bits_per_page;
 } tables[TABLES] = {
-    [TABLE_LINES] = {"mark and alloc bits", 8 * sizeof(struct pagebits)},
+    [TABLE_LINES] = {"mark and alloc bits",
+		     8 * RT_PAGE_WORDS * sizeof(struct linewords)},
     [TABLE_WORDS] = {"page words", 32},
     [TABLE_SPANS] = {"span table", 64},
     [TABLE_OVERFLOW] = {"mark overflow", 1},
@@ -54,7 +55,7 @@ static bool range_init(uint64_t bytes)
 			goto fail;
 	arena.base = (uintptr_t)base;
 	arena.reserved = bytes;
-	arena.lines = (struct pagebits *)arena.table[TABLE_LINES].base;
+	arena.lines = (struct linewords *)arena.table[TABLE_LINES].base;
 	arena.words = (atomic_u32 *)arena.table[TABLE_WORDS].base;
 	arena.spans = (atomic_ptr *)arena.table[TABLE_SPANS].base;
 	arena.overflow = (atomic_u64 *)arena.table[TABLE_OVERFLOW].base;

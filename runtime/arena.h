@@ -21,18 +21,20 @@
 
 struct mspan;
 
-// The bits of one page: bit i of a line stands for the granule of 16 bytes
-// number i; an object's bit is that of its first granule.
-struct pagebits {
-	RT_CACHE_ALIGNED atomic_u64 line[2][RT_PAGE_WORDS];
+// Two words of bits, one of each line: bit i stands for granule i of 64, an
+// object's bit is that of its first granule.  They stand side by side, so
+// that who asks of an object whether it is marked and whether it is allocated
+// touches one place.
+struct linewords {
+	_Alignas(16) atomic_u64 line[2];
 };
-static_assert(sizeof(struct pagebits) == 128, "two lines");
 
 enum pageword_state {
 	PAGEWORD_NONE,	     // free, or never used
 	PAGEWORD_HEAP,	     // part of a span of objects
 	PAGEWORD_MANUAL,     // part of a stack or work buffer span
 	PAGEWORD_SETTING_UP, // a large object that is not zeroed yet
+	PAGEWORD_SHUT,	     // free, but may not be touched (guard.h)
 };
 
 enum {
@@ -81,7 +83,7 @@ struct arena {
 	uintptr_t base;	   // 64 MiB aligned
 	uint64_t reserved; // bytes of address space for objects
 	atomic_u64 used;   // bytes of the prefix that is the heap; grows
-	struct pagebits *lines;
+	struct linewords *lines;
 	atomic_u32 *words;
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
@@ -115,6 +117,12 @@ RT_INLINE uint64_t arena_offset(uintptr_t p)
 RT_INLINE uint64_t arena_used(void)
 {
 	return atomic_u64_load_acquire(&arena.used);
+}
+
+// arena_lines is the first of the RT_PAGE_WORDS pairs of words of a page.
+RT_INLINE struct linewords *arena_lines(uint64_t page)
+{
+	return arena.lines + page * RT_PAGE_WORDS;
 }
 
 RT_INLINE uintptr_t arena_page_address(uint64_t page)

@@ -107,11 +107,10 @@ RT_INLINE bool base_is_pow2(uint64_t n)
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-// base_pages is the number of pages that hold n bytes; n is at most
-// PTRDIFF_MAX, so nothing wraps.
+// base_pages is the number of pages that hold n bytes, whatever n is.
 RT_INLINE uint64_t base_pages(uint64_t n)
 {
-	return (n + RT_PAGE_SIZE - 1) >> RT_PAGE_SHIFT;
+	return (n >> RT_PAGE_SHIFT) + (n % RT_PAGE_SIZE != 0);
 }
 
 RT_INLINE uint64_t base_min(uint64_t a, uint64_t b)

@@ -11,7 +11,8 @@ enum { FIXALLOC_CHUNK = 16 << 10 };
 
 // The first word of an object that is free.  Somebody who came late may still
 // read it as what it was, so it is atomic, and stored with a release: whoever
-// sees the link sees what was done before the object was freed.
+// sees the link (lines_of_eight, with acquire) sees what was done before the
+// object was freed.
 struct fixalloc_free {
 	atomic_ptr next;
 };

@@ -102,7 +102,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	double fraction;
 
 	cpustats_add(&r->cpu, &interval);
-	state.last_now = c->now;
+	state.last_now = base_max(state.last_now, c->now);
 	// The collector's own CPU time inside the stop is pause, not mutator.
 	state.last_threads_cpu = threads_cpu;
 	fraction = cpu_fraction(&r->cpu);
@@ -157,4 +157,12 @@ void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
 			return;
 		oscall_yield(); // the writer is between the two
 	}
+}
+
+void gcstats_count_from(uint64_t n)
+{
+	state.cycles.num_gc = state.cycles.num_forced_gc = n;
+	atomic_u64_store_relaxed(&gcstats.pauses.begun, n);
+	atomic_u64_store_relaxed(&gcstats.pauses.count, n);
+	record_publish();
 }

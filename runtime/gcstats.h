@@ -103,4 +103,8 @@ void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses);
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
 
+// gcstats_count_from lets the number of collections go on from n.  For tests;
+// nobody collects.
+void gcstats_count_from(uint64_t n);
+
 #endif

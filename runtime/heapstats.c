@@ -38,7 +38,7 @@ struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
 
 		if (RT_UNLIKELY(seq % 2 == 0))
 			bad_sequence(seq);
-		schedpoint();
+		schedpoint(SCHED_HEAPSTATS_ACQUIRE);
 	} else {
 		rt_lock(&stats.no_p);
 	}
@@ -52,7 +52,7 @@ void heapstats_release(struct rt_proc *p)
 
 		if (RT_UNLIKELY(seq % 2 != 0))
 			bad_sequence(seq);
-		schedpoint();
+		schedpoint(SCHED_HEAPSTATS_RELEASE);
 		// Nobody else writes it.  Pairs with the acquire in
 		// wait_even: the changes are seen.
 		atomic_u32_store_release(&p->stats_seq, seq);
@@ -66,6 +66,7 @@ static void wait_even(const struct rt_proc *p)
 {
 	for (unsigned spins = 0; atomic_u32_load_seqcst(&p->stats_seq) % 2 != 0;
 	     spins++) {
+		schedpoint(SCHED_WAIT_EVEN);
 		if (spins < SPINS_BEFORE_YIELD)
 			atomic_pause();
 		else
@@ -85,7 +86,7 @@ static void fold(unsigned history, unsigned current, uint64_t *out)
 		uint64_t sum = atomic_u64_load_relaxed(&to[i]);
 
 		if (old != 0) {
-			schedpoint();
+			schedpoint(SCHED_HEAPSTATS_FOLD);
 			sum += old;
 			atomic_u64_store_relaxed(&to[i], sum);
 			atomic_u64_store_relaxed(&from[i], 0);
@@ -104,7 +105,7 @@ void heapstats_read(struct heapstats_totals *out)
 	rt_lock(&stats.no_p);
 	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
 	rt_unlock(&stats.no_p);
-	schedpoint();
+	schedpoint(SCHED_HEAPSTATS_READ);
 	for (struct rt_proc *p = proc_first(); p; p = p->next)
 		wait_even(p);
 	fold(history, current, (uint64_t *)out);

@@ -37,7 +37,7 @@ void lfstack_push(struct lfstack *s, struct lfnode *node)
 	do {
 		old = atomic_u64_load_relaxed(&s->head);
 		atomic_u64_store_relaxed(&node->next, old);
-		schedpoint();
+		schedpoint(SCHED_LFSTACK_PUSH);
 		// Pairs with the acquire in lfstack_pop: the node's contents.
 	} while (!atomic_u64_cas_release(&s->head, old, next_head(old, node)));
 }
@@ -56,7 +56,7 @@ struct lfnode *lfstack_pop(struct lfstack *s)
 		// If the node is no longer on top, this link is garbage; then
 		// the tag has moved on and the exchange fails.
 		struct lfnode *below = lfstack_below(node);
-		schedpoint();
+		schedpoint(SCHED_LFSTACK_POP);
 		if (atomic_u64_cas_relaxed(&s->head, old,
 					   next_head(old, below)))
 			return node;

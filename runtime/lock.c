@@ -44,7 +44,7 @@ static void mutex_sleep(struct rt_mutex *m)
 {
 	while (!mutex_try(m, MUTEX_WAITED)) {
 		atomic_u32_cas_relaxed(&m->state, MUTEX_HELD, MUTEX_WAITED);
-		schedpoint();
+		schedpoint(SCHED_MUTEX_SLEEP);
 		oscall_futex_wait(&m->state, MUTEX_WAITED, UINT64_MAX);
 	}
 }
@@ -52,7 +52,7 @@ static void mutex_sleep(struct rt_mutex *m)
 void rt_lock(struct rt_mutex *m)
 {
 	lockrank_acquire(m->rank);
-	schedpoint();
+	schedpoint(SCHED_RT_LOCK);
 	if (RT_LIKELY(
 		atomic_u32_cas_acquire(&m->state, MUTEX_FREE, MUTEX_HELD)))
 		return;
@@ -71,7 +71,7 @@ void rt_unlock(struct rt_mutex *m)
 		rt_throw("rt_unlock: not held");
 	// Only the holder leaves MUTEX_WAITED, so a store is enough.
 	atomic_u32_store_release(&m->state, MUTEX_FREE);
-	schedpoint();
+	schedpoint(SCHED_RT_UNLOCK);
 	oscall_futex_wake(&m->state, 1);
 }
 
@@ -93,7 +93,7 @@ void rt_note_clear(struct rt_note *n)
 
 void rt_note_wake(struct rt_note *n)
 {
-	schedpoint();
+	schedpoint(SCHED_RT_NOTE_WAKE);
 	// After the exchange the sleeper may be gone, and the note with it; a
 	// wake on memory that is no longer a futex does nothing.
 	if (atomic_u32_swap_seqcst(&n->woken, NOTE_WOKEN) == NOTE_SLEPT)
@@ -120,7 +120,7 @@ static bool note_spin(const struct rt_note *n)
 static bool note_wait(struct rt_note *n, uint64_t timeout_ns)
 {
 	atomic_u32_cas_relaxed(&n->woken, NOTE_CLEAR, NOTE_SLEPT);
-	schedpoint();
+	schedpoint(SCHED_NOTE_WAIT);
 	oscall_futex_wait(&n->woken, NOTE_SLEPT, timeout_ns);
 	return note_woken(n);
 }
@@ -173,7 +173,7 @@ void rt_sema_acquire(struct rt_sema *s)
 	uint32_t ticket = atomic_u32_add_seqcst(&s->next, 1) - 1;
 	uint32_t serving;
 
-	schedpoint();
+	schedpoint(SCHED_RT_SEMA_ACQUIRE);
 	for (int i = 0; i < LOCK_SPINS; i++) {
 		if (sema_serves(s, ticket, &serving))
 			return;
@@ -187,7 +187,7 @@ bool rt_sema_try_acquire(struct rt_sema *s)
 {
 	uint32_t serving = atomic_u32_load_acquire(&s->serving);
 
-	schedpoint();
+	schedpoint(SCHED_RT_SEMA_TRY_ACQUIRE);
 	// next never falls behind serving, so when next is what serving was,
 	// serving still is that, and the ticket is served when taken.
 	return atomic_u32_cas_acquire(&s->next, serving, serving + 1);
@@ -197,7 +197,7 @@ void rt_sema_release(struct rt_sema *s)
 {
 	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
 
-	schedpoint();
+	schedpoint(SCHED_RT_SEMA_RELEASE);
 	// Sleepers wait for different tickets on one word: all are woken.
 	// They are the few threads that want to stop the world.
 	if (atomic_u32_load_seqcst(&s->next) != serving)

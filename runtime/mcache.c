@@ -173,7 +173,7 @@ static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
 	// Each object is opened when it is allocated.
 	if (RT_UNLIKELY(poison_on))
 		poison_shut(run.cur, bytes);
-	schedpoint();
+	schedpoint(SCHED_MCACHE_NEXT_RUN);
 	mspan_take_run(s, &slot->cursor, &run);
 	hand_out(mc, slot, &run);
 }
@@ -187,7 +187,7 @@ RT_INLINE void next_near(struct rt_mcache *mc, struct mcache_slot *slot)
 	mspan_find_near(slot->span, &slot->cursor, &run);
 	if (slot->span->needzero)
 		clear_near(&run);
-	schedpoint();
+	schedpoint(SCHED_MCACHE_NEXT_NEAR);
 	mspan_take_near(&slot->cursor, &run);
 	hand_out(mc, slot, &run);
 }
@@ -302,6 +302,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	if (!slot->span)
 		return;
 	give_back_tail(mc, slot);
+	schedpoint(SCHED_MCACHE_RETIRE_SLOT_TAIL);
 	d = heapstats_acquire(p);
 	bytes = count_slot(slot, sc, d);
 	if (sc == SPANCLASS_TINY && mc->tiny_allocs != 0) {
@@ -310,7 +311,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	}
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
-	schedpoint();
+	schedpoint(SCHED_MCACHE_RETIRE_SLOT);
 	// Only now: whoever sweeps the span publishes its frees after these
 	// mallocs.
 	let_go(mc, sc);

@@ -53,6 +53,8 @@ struct rt_mcache {
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
+	uint64_t until_guarded;	  // small objects up to the next that is
+				  // guarded; 0: not known yet
 	struct mheap_cache heap;
 	struct rt_mcache *next_kept; // MCACHE lock
 	struct mcache_slot slots[SPANCLASS_COUNT];

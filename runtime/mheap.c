@@ -15,8 +15,9 @@ bool mheap_init(bool populate)
 	// Not zeroed: a late popper of mcentral may read a freed span's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
-	fixalloc_init(&mheap.blocks, 2 * sizeof(struct pagebits), RT_CACHE_LINE,
-		      true, &gauges.gc_misc_sys);
+	fixalloc_init(&mheap.blocks,
+		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
+		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
 	return pagealloc_init(&mheap.pages,
 			      (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT));
 }
@@ -43,7 +44,7 @@ static struct mspan *spans_take(void)
 static void spans_give(struct mspan *s)
 {
 	RT_ASSERT(rt_lock_held(&mheap.lock));
-	s->use = MSPAN_FREE;
+	mspan_free(s);
 	fixalloc_free(&mheap.spans, s);
 	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
 }
@@ -103,12 +104,16 @@ static uint64_t free_tail(void)
 // end; heap lock held.
 static bool grow(struct rt_proc *p, uint64_t npages)
 {
-	uint64_t missing = npages - free_tail();
-	uint64_t nchunks = (missing + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
-	uint64_t total = mheap.pages.nchunks + nchunks;
+	uint64_t most = (uint64_t)mheap.pages.max_chunks * RT_CHUNK_PAGES;
+	uint64_t missing, nchunks, total;
 	struct heapstats_delta *d;
 
 	RT_ASSERT(rt_lock_held(&mheap.lock));
+	if (npages > most)
+		return false;
+	missing = npages - free_tail();
+	nchunks = (missing + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
+	total = mheap.pages.nchunks + nchunks;
 	if (total > mheap.pages.max_chunks)
 		return false;
 	if (!pagealloc_reserve(&mheap.pages, (uint32_t)total) ||
@@ -272,6 +277,16 @@ static void populate(struct rt_proc *p, struct mheap_cache *cache,
 	count_populated(p, ahead);
 }
 
+// untake gives a new span back, whose pages were counted.
+static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
+{
+	count_free(p, use, s->npages);
+	rt_lock(&mheap.lock);
+	pagealloc_free(&mheap.pages, mspan_page(s), s->npages);
+	spans_give(s);
+	rt_unlock(&mheap.lock);
+}
+
 static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 				uint64_t npages, enum mspan_use use)
 {
@@ -285,14 +300,18 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	if (RT_UNLIKELY(poison_on)) // shut by what was here before
 		poison_open((void *)g.span->base, npages << RT_PAGE_SHIFT);
 	count_alloc(p, use, npages, g.nscav);
+	if (RT_UNLIKELY(guard_on) && !guard_open(g.page, npages)) {
+		untake(p, g.span, use);
+		return NULL;
+	}
 	if (g.cached && g.nscav != 0 && cache->filling >= MHEAP_POPULATE)
 		populate(p, cache, g.page, npages);
 	return g.span;
 }
 
-static struct pagebits *block_take(void)
+static struct linewords *block_take(void)
 {
-	struct pagebits *block;
+	struct linewords *block;
 
 	rt_lock(&mheap.lock);
 	block = fixalloc_alloc(&mheap.blocks);
@@ -300,7 +319,7 @@ static struct pagebits *block_take(void)
 	return block;
 }
 
-static void block_give(struct pagebits *block)
+static void block_give(struct linewords *block)
 {
 	rt_lock(&mheap.lock);
 	fixalloc_free(&mheap.blocks, block);
@@ -311,7 +330,7 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 				spanclass sc)
 {
 	unsigned c = spanclass_size(sc);
-	struct pagebits *block = NULL;
+	struct linewords *block = NULL;
 	struct mspan *s;
 
 	if (c == 1) {
@@ -333,6 +352,17 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 	return s;
 }
 
+// set_up enters the span of one object.
+RT_INLINE void set_up(struct mspan *s, unsigned kind)
+{
+	// Release: who sees the bit also sees that these pages were withdrawn
+	// from their last use (look_up in object.c).
+	atomic_u64_store_release(
+	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
+	arena_publish(mspan_page(s), s->npages, s, 0, kind,
+		      PAGEWORD_SETTING_UP);
+}
+
 struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 				unsigned kind, size_t request)
 {
@@ -341,10 +371,20 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 	if (!s)
 		return NULL;
 	mspan_init_large(s, kind, request);
-	atomic_u64_store_relaxed(
-	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
-	arena_publish(mspan_page(s), s->npages, s, 0, kind,
-		      PAGEWORD_SETTING_UP);
+	set_up(s, kind);
+	return s;
+}
+
+struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
+				  unsigned kind, size_t request)
+{
+	struct mspan *s =
+	    span_alloc(p, cache, guard_pages(request), MSPAN_HEAP);
+
+	if (!s)
+		return NULL;
+	mspan_init_guarded(s, kind, request);
+	set_up(s, kind);
 	return s;
 }
 
@@ -422,9 +462,9 @@ static void batch_structures(struct batch *b, struct mspan *list,
 	for (struct mspan *s = list, *next; s != end; s = next) {
 		next = s->next;
 		if (s->use == MSPAN_HEAP &&
-		    mspan_bits(s) != &arena.lines[mspan_page(s)])
-			fixalloc_list_add(&b->blocks, mspan_bits(s));
-		s->use = MSPAN_FREE;
+		    mspan_lines(s) != arena_lines(mspan_page(s)))
+			fixalloc_list_add(&b->blocks, mspan_lines(s));
+		mspan_free(s);
 		fixalloc_list_add(&b->spans, s);
 	}
 }

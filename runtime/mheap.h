@@ -65,6 +65,12 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 				unsigned kind, size_t request);
 void mheap_publish_large(struct mspan *s);
 
+// mheap_alloc_guarded is mheap_alloc_large for an object of any size, with a
+// guard behind it that may not be touched, as far as the system allows one
+// more.
+struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
+				  unsigned kind, size_t request);
+
 // mheap_alloc_manual returns pages that hold no objects, not zeroed.
 struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 				 enum mspan_use use);

@@ -2,22 +2,28 @@
 
 const uint64_t mspan_large_mask = 1;
 
-// set_bits: the release pairs with the acquire in bits_of_eight.
-static void set_bits(struct mspan *s, const struct pagebits *bits)
+// set_lines: the release pairs with the acquire in lines_of_eight.
+static void set_lines(struct mspan *s, const struct linewords *lines)
 {
-	atomic_ptr_store_release(&s->bits, bits);
+	atomic_ptr_store_release(&s->lines, lines);
 }
 
-void mspan_init_small(struct mspan *s, spanclass sc, struct pagebits *block)
+// set_extent: the releases pair with the acquires in extent_at (object.c).
+static void set_extent(struct mspan *s, uintptr_t limit, uint32_t guarded)
+{
+	atomic_u64_store_release(&s->limit, limit);
+	atomic_u32_store_release(&s->guarded, guarded);
+}
+
+void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block)
 {
 	const struct sizeclass *c = &sizeclass_table[spanclass_size(sc)];
 
-	set_bits(s, block ? block : &arena.lines[mspan_page(s)]);
+	set_lines(s, block ? block : arena_lines(mspan_page(s)));
 	s->elemsize = c->size;
 	s->divmagic = c->divmagic;
 	s->nelems = c->nelems;
-	atomic_u64_store_relaxed(&s->limit,
-				 s->base + (uint64_t)c->nelems * c->size);
+	set_extent(s, s->base + (uint64_t)c->nelems * c->size, 0);
 	s->alloc_count = 0;
 	s->spanclass = sc;
 	s->sizeclass = (uint8_t)spanclass_size(sc);
@@ -30,11 +36,11 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct pagebits *block)
 
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 {
-	set_bits(s, &arena.lines[mspan_page(s)]);
+	set_lines(s, arena_lines(mspan_page(s)));
 	s->elemsize = s->npages << RT_PAGE_SHIFT;
 	s->divmagic = 0;
 	s->nelems = 1;
-	atomic_u64_store_relaxed(&s->limit, s->base + request);
+	set_extent(s, s->base + request, 0);
 	s->alloc_count = 1;
 	s->spanclass = spanclass_make(0, kind);
 	s->sizeclass = 0;
@@ -45,14 +51,64 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
 }
 
+// guarded_place is where an object that ends at or before limit begins: at a
+// multiple of 16, or, if it is smaller and without pointers, of the largest
+// power of two that divides its size.
+static uintptr_t guarded_place(uintptr_t limit, unsigned kind, size_t request)
+{
+	if (kind == KIND_NOSCAN && request < RT_GRANULE)
+		return limit - request;
+	return limit - base_align_up(request, RT_GRANULE);
+}
+
+// canary_begin is where the canaries before a guarded object begin.
+static uintptr_t canary_begin(const struct mspan *s)
+{
+	return base_max(s->base, mspan_object(s, 0) - GUARD_BEFORE);
+}
+
+void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request)
+{
+	uintptr_t guard = guard_begin(s->base, s->npages);
+	uintptr_t object = guarded_place(guard, kind, request);
+
+	mspan_init_large(s, kind, request);
+	s->elemsize = base_pages(request) << RT_PAGE_SHIFT;
+	set_extent(s, object + request, (uint32_t)(object - s->base) + 1);
+	guard_fill(canary_begin(s), object);
+	guard_fill(object + request, guard);
+	s->guard_shut = guard_shut(s->base, s->npages);
+}
+
+void mspan_free(struct mspan *s)
+{
+	s->use = MSPAN_FREE;
+	if (RT_LIKELY(!mspan_is_guarded(s)))
+		return;
+	if (s->guard_shut)
+		guard_leave(s->base, s->npages);
+	s->guard_shut = 0;
+	atomic_u32_store_release(&s->guarded, 0); // see extent_at
+}
+
+uintptr_t mspan_overwritten(const struct mspan *s)
+{
+	uintptr_t at;
+
+	if (!mspan_is_guarded(s))
+		return 0;
+	at = guard_find(canary_begin(s), mspan_object(s, 0));
+	return at ? at
+		  : guard_find(mspan_limit(s), guard_begin(s->base, s->npages));
+}
+
 void mspan_init_manual(struct mspan *s, enum mspan_use use)
 {
-	set_bits(s, NULL);
+	set_lines(s, NULL);
 	s->elemsize = 0;
 	s->divmagic = 0;
 	s->nelems = 0;
-	atomic_u64_store_relaxed(&s->limit,
-				 s->base + (s->npages << RT_PAGE_SHIFT));
+	set_extent(s, s->base + (s->npages << RT_PAGE_SHIFT), 0);
 	s->alloc_count = 0;
 	s->spanclass = 0;
 	s->sizeclass = 0;
@@ -101,22 +157,16 @@ static unsigned run_cap(const struct mspan *s, unsigned first)
 	return first + (slot < page ? (unsigned)(page - slot) : 0) + 1;
 }
 
-// word_at is mspan_word for a loop over words.
-RT_INLINE atomic_u64 *word_at(struct pagebits *bits, unsigned line, unsigned w)
-{
-	return &bits[w / RT_PAGE_WORDS].line[line][w % RT_PAGE_WORDS];
-}
-
 // next_allocated is the first alloc bit at or after the beginning of word w
 // that lies below limit, or limit.
 static unsigned next_allocated(const struct mspan *s, unsigned w,
 			       unsigned limit)
 {
-	struct pagebits *bits = mspan_bits(s);
+	struct linewords *lines = mspan_lines(s);
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 
 	for (; w * 64 < limit; w++) {
-		uint64_t x = atomic_u64_load_relaxed(word_at(bits, line, w));
+		uint64_t x = atomic_u64_load_relaxed(&lines[w].line[line]);
 
 		if (x != 0)
 			return (unsigned)base_min(w * 64 + bits_ctz(x), limit);
@@ -174,7 +224,7 @@ RT_INLINE void change_word(atomic_u64 *word, uint64_t bits, bool set)
 RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
 			   bool set)
 {
-	struct pagebits *bits = mspan_bits(s);
+	struct linewords *lines = mspan_lines(s);
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	const uint64_t *mask = mspan_masks(s);
 	unsigned w = first / 64;
@@ -183,8 +233,8 @@ RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
 	uint64_t to = ~UINT64_C(0) >> (63 - (stop - 1) % 64);
 
 	for (; w < last; w++, from = ~UINT64_C(0))
-		change_word(word_at(bits, line, w), mask[w] & from, set);
-	change_word(word_at(bits, line, w), mask[w] & from & to, set);
+		change_word(&lines[w].line[line], mask[w] & from, set);
+	change_word(&lines[w].line[line], mask[w] & from & to, set);
 }
 
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
@@ -218,9 +268,9 @@ static const char *check_small(const struct mspan *s)
 {
 	unsigned class = spanclass_size(s->spanclass);
 	const struct sizeclass *c = &sizeclass_table[class];
-	bool own_bits = mspan_bits(s) != &arena.lines[mspan_page(s)];
+	bool own_bits = mspan_lines(s) != arena_lines(mspan_page(s));
 
-	if (!mspan_bits(s) || own_bits != (class == 1))
+	if (!mspan_lines(s) || own_bits != (class == 1))
 		return "span has the wrong bits";
 	if (mspan_limit(s) != s->base + (uint64_t)c->nelems * c->size)
 		return "span has another limit than its class";
@@ -234,15 +284,21 @@ static const char *check_small(const struct mspan *s)
 
 static const char *check_large(const struct mspan *s)
 {
-	uint64_t request = mspan_limit(s) - s->base;
+	bool guarded = mspan_is_guarded(s);
+	uint64_t request = mspan_limit(s) - mspan_object(s, 0);
 
-	if (mspan_bits(s) != &arena.lines[mspan_page(s)])
+	if (mspan_lines(s) != arena_lines(mspan_page(s)))
 		return "span has the wrong bits";
-	if (request > PTRDIFF_MAX || base_pages(request) != s->npages)
+	if (request > PTRDIFF_MAX ||
+	    (guarded ? guard_pages(request) : base_pages(request)) != s->npages)
 		return "limit of a large object outside of its last page";
-	if (s->elemsize != s->npages << RT_PAGE_SHIFT || s->divmagic != 0 ||
-	    s->nelems != 1 || s->nwords != 1)
+	if (s->elemsize != base_pages(request) << RT_PAGE_SHIFT ||
+	    s->divmagic != 0 || s->nelems != 1 || s->nwords != 1)
 		return "large object does not fill its span";
+	if (guarded && mspan_object(s, 0) !=
+			   guarded_place(guard_begin(s->base, s->npages),
+					 spanclass_kind(s->spanclass), request))
+		return "guarded object in another place";
 	if (s->alloc_count == 0 &&
 	    atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
 		return "large span without its object";
@@ -264,6 +320,8 @@ static const char *check_fields(const struct mspan *s)
 	if (s->use > MSPAN_WORK || s->spanclass >= SPANCLASS_COUNT ||
 	    s->sizeclass != spanclass_size(s->spanclass))
 		return "span of no known use or class";
+	if (mspan_is_guarded(s) && (s->use != MSPAN_HEAP || !mspan_is_large(s)))
+		return "guarded span of another use or class";
 	if (s->use != MSPAN_HEAP)
 		return NULL;
 	return mspan_is_large(s) ? check_large(s) : check_small(s);
@@ -302,14 +360,12 @@ static const char *check_words(const struct mspan *s)
 // slots use are empty.
 static const char *check_page_lines(const struct mspan *s)
 {
-	const struct pagebits *lines = &arena.lines[mspan_page(s)];
-	uint64_t from = mspan_bits(s) == lines ? s->nwords : 0;
+	const struct linewords *lines = arena_lines(mspan_page(s));
+	uint64_t from = mspan_lines(s) == lines ? s->nwords : 0;
 
 	for (uint64_t w = from; w < s->npages * RT_PAGE_WORDS; w++)
 		for (unsigned line = 0; line < 2; line++)
-			if (atomic_u64_load_relaxed(
-				&lines[w / RT_PAGE_WORDS]
-				     .line[line][w % RT_PAGE_WORDS]))
+			if (atomic_u64_load_relaxed(&lines[w].line[line]))
 				return "bit on a page without slots";
 	return NULL;
 }

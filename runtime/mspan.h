@@ -15,6 +15,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/bits.h"
+#include "runtime/guard.h"
 #include "runtime/lfstack.h"
 #include "runtime/spanclass.h"
 
@@ -26,12 +27,12 @@ enum mspan_use {
 };
 
 struct mspan {
-	RT_CACHE_ALIGNED atomic_ptr bits; // lines of the first page; the
-					  // 8-byte class: a block of its own
+	RT_CACHE_ALIGNED atomic_ptr lines; // of the first page; the
+					   // 8-byte class: a block of its own
 	uintptr_t base;
 	atomic_u64 limit; // end of objects; a large one's as requested
 	uint64_t npages;
-	uint64_t elemsize; // bytes a slot; large: bytes of all pages
+	uint64_t elemsize; // bytes a slot; large: of the pages it needs
 	uint32_t divmagic; // offset / elemsize; 0: always slot 0
 	uint32_t nelems;
 	atomic_u32 sweepgen;  // epoch.h
@@ -48,13 +49,23 @@ struct mspan {
 	RT_CACHE_ALIGNED struct lfnode partial; // in its mcentral's stack
 	struct mspan *next;  // in one list at a time, by its owner
 	uint32_t stack_used; // bit i: stack i is handed out; pool lock
+	// 0, but of a guarded object: 1 + bytes of the span before it.
+	atomic_u32 guarded;
+	uint8_t guard_shut; // the guard may not be touched; owner
 };
 static_assert(sizeof(struct mspan) == 128, "two lines");
 
 // mspan_init_small, mspan_init_large set up a span whose base, npages and
 // needzero are given; block is the bitmap of a span of the 8-byte class.
-void mspan_init_small(struct mspan *s, spanclass sc, struct pagebits *block);
+void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block);
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request);
+
+// mspan_init_guarded does so for a span of guard_pages(request) pages, and
+// writes canaries around the object.
+void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request);
+
+// mspan_free notes that a span has no pages any more.
+void mspan_free(struct mspan *s);
 
 // mspan_init_manual sets up a span that holds no objects.
 void mspan_init_manual(struct mspan *s, enum mspan_use use);
@@ -74,16 +85,50 @@ RT_INLINE bool mspan_is_large(const struct mspan *s)
 	return s->sizeclass == 0;
 }
 
-RT_INLINE struct pagebits *mspan_bits(const struct mspan *s)
+RT_INLINE bool mspan_is_guarded(const struct mspan *s)
 {
-	return atomic_ptr_load_relaxed(&s->bits);
+	return atomic_u32_load_relaxed(&s->guarded) != 0;
+}
+
+// mspan_object is where the object of a slot begins, mspan_usable how many
+// bytes of it the host may touch.
+RT_INLINE uintptr_t mspan_object(const struct mspan *s, uint32_t slot)
+{
+	uint32_t guarded = atomic_u32_load_relaxed(&s->guarded);
+
+	return s->base + slot * s->elemsize + (guarded ? guarded - 1 : 0);
+}
+
+RT_INLINE uint64_t mspan_usable(const struct mspan *s)
+{
+	return mspan_is_guarded(s) ? mspan_limit(s) - mspan_object(s, 0)
+				   : s->elemsize;
+}
+
+// mspan_scan_end is where the words of a slot's object end.
+RT_INLINE uintptr_t mspan_scan_end(const struct mspan *s, uint32_t slot)
+{
+	uintptr_t end = mspan_is_large(s)
+			    ? mspan_limit(s)
+			    : s->base + (slot + UINT64_C(1)) * s->elemsize;
+
+	return base_align_down(end, sizeof(uintptr_t));
+}
+
+// mspan_overwritten is an address beside a guarded object where somebody
+// wrote; 0: none, or not guarded.
+uintptr_t mspan_overwritten(const struct mspan *s);
+
+RT_INLINE struct linewords *mspan_lines(const struct mspan *s)
+{
+	return atomic_ptr_load_relaxed(&s->lines);
 }
 
 // mspan_word is word w of one of the two lines of s.
 RT_INLINE atomic_u64 *mspan_word(const struct mspan *s, unsigned line,
 				 unsigned w)
 {
-	return &mspan_bits(s)[w / RT_PAGE_WORDS].line[line][w % RT_PAGE_WORDS];
+	return &mspan_lines(s)[w].line[line];
 }
 
 // The slot mask of a large span.

@@ -13,7 +13,8 @@
 
 struct object {
 	uintptr_t base;
-	uint64_t size; // bytes of the slot; large: of its pages
+	uint64_t size; // bytes of the slot; large: of its pages, but
+		       // guarded: those asked for
 	unsigned kind;
 	uint64_t request; // large: bytes asked for; small: size
 };

@@ -58,6 +58,9 @@ static struct fault faults[OSCALL_KINDS];
 // test of this word.
 static atomic_u32 watched;
 
+// Who makes the thread's next call; NULL: not told.
+static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
+
 void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
 {
 	struct fault *f = &faults[kind];
@@ -81,17 +84,26 @@ uint64_t oscall_failed(enum oscall kind)
 	return atomic_u64_load_relaxed(&faults[kind].failed);
 }
 
+void oscall_from(atomic_u64 *failed)
+{
+	place = failed;
+}
+
 static RT_NOINLINE int refused_watched(enum oscall kind)
 {
 	struct fault *f = &faults[kind];
+	atomic_u64 *from = place;
 	// Pairs with the release in oscall_fail.
 	uint64_t ncalls = atomic_u64_load_acquire(&f->ncalls);
 	uint64_t first = atomic_u64_load_relaxed(&f->first);
 	uint64_t call = atomic_u64_add_relaxed(&f->calls, 1);
 
+	place = NULL;
 	if (call < first || call - first >= ncalls)
 		return 0;
 	atomic_u64_add_relaxed(&f->failed, 1);
+	if (from)
+		atomic_u64_add_relaxed(from, 1);
 	errno = (int)atomic_u32_load_relaxed(&f->error);
 	return errno;
 }
@@ -105,10 +117,22 @@ RT_INLINE int refused(enum oscall kind)
 	return refused_watched(kind);
 }
 
-// result turns the usual 0 or -1 into 0 or the errno.
-RT_INLINE int result(long r)
+// result turns the usual 0 or -1 of a call into 0 or the errno, and gives the
+// host back the errno that it had before.
+RT_INLINE int result(long r, int before)
 {
-	return r < 0 ? errno : 0;
+	int error = r < 0 ? errno : 0;
+
+	errno = before;
+	return error;
+}
+
+// told is the same for functions of libc that return the error; what they call
+// themselves may have left an errno.
+RT_INLINE int told(int error, int before)
+{
+	errno = before;
+	return error;
 }
 
 // What oscall_page_size answers; 0: what the system does.
@@ -123,9 +147,11 @@ void oscall_set_page_size(size_t bytes)
 
 static void *map(size_t n, int protection, int flags)
 {
+	int before = errno;
 	void *p = mmap(NULL, n, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags,
 		       -1, 0);
 
+	errno = before;
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -138,16 +164,19 @@ void *oscall_reserve(size_t n)
 
 int oscall_commit(void *p, size_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_COMMIT);
 
-	return error ? error : result(mprotect(p, n, PROT_READ | PROT_WRITE));
+	return error ? error
+		     : result(mprotect(p, n, PROT_READ | PROT_WRITE), before);
 }
 
 int oscall_uncommit(void *p, size_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_UNCOMMIT);
 
-	return error ? error : result(mprotect(p, n, PROT_NONE));
+	return error ? error : result(mprotect(p, n, PROT_NONE), before);
 }
 
 void *oscall_map(size_t n)
@@ -159,39 +188,44 @@ void *oscall_map(size_t n)
 
 int oscall_unmap(void *p, size_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_UNMAP);
 
-	return error ? error : result(munmap(p, n));
+	return error ? error : result(munmap(p, n), before);
 }
 
 int oscall_release(void *p, size_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_RELEASE);
 
-	return error ? error : result(madvise(p, n, MADV_DONTNEED));
+	return error ? error : result(madvise(p, n, MADV_DONTNEED), before);
 }
 
 int oscall_huge_pages(void *p, size_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_ADVISE);
 
-	return error ? error : result(madvise(p, n, MADV_HUGEPAGE));
+	return error ? error : result(madvise(p, n, MADV_HUGEPAGE), before);
 }
 
 int oscall_populate(void *p, size_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_ADVISE);
 
-	return error ? error : result(madvise(p, n, POPULATE_WRITE));
+	return error ? error : result(madvise(p, n, POPULATE_WRITE), before);
 }
 
 int oscall_dump(void *p, size_t n, bool on)
 {
+	int before = errno;
 	int error = refused(OSCALL_ADVISE);
 
 	if (error)
 		return error;
-	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP));
+	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP), before);
 }
 
 int oscall_set_name(void *p, size_t n, const char *name)
@@ -199,6 +233,7 @@ int oscall_set_name(void *p, size_t n, const char *name)
 	static const char prefix[] = "rtheap: ";
 	char full[80]; // what the kernel takes, with the null byte
 	size_t len = sizeof(prefix) - 1;
+	int before = errno;
 	int error = refused(OSCALL_NAME);
 
 	if (error)
@@ -207,7 +242,8 @@ int oscall_set_name(void *p, size_t n, const char *name)
 	while (*name && len < sizeof(full) - 1)
 		full[len++] = *name++;
 	full[len] = '\0';
-	return result(prctl(SET_VMA, (long)SET_VMA_ANON_NAME, p, n, full));
+	return result(prctl(SET_VMA, (long)SET_VMA_ANON_NAME, p, n, full),
+		      before);
 }
 
 // ---- waiting ----
@@ -219,24 +255,28 @@ int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
 	    .tv_sec = (time_t)(timeout_ns / NS_PER_S),
 	    .tv_nsec = (long)(timeout_ns % NS_PER_S),
 	};
+	int before = errno;
 	int error = refused(OSCALL_FUTEX_WAIT);
 
 	if (error)
-		return error;
+		return told(error, before);
 	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
 			      timeout_ns == UINT64_MAX ? NULL : &timeout, NULL,
-			      0));
+			      0),
+		      before);
 }
 
 int oscall_futex_wake(const atomic_u32 *word, uint32_t n)
 {
+	int before = errno;
 	int error = refused(OSCALL_FUTEX_WAKE);
 
 	if (error)
-		return error;
+		return told(error, before);
 	// The kernel's count is signed.
 	return result(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE,
-			      base_min(n, INT32_MAX), NULL, NULL, 0));
+			      base_min(n, INT32_MAX), NULL, NULL, 0),
+		      before);
 }
 
 void oscall_yield(void)
@@ -251,10 +291,11 @@ void oscall_yield(void)
 // no reader meets a negative number.
 static uint64_t clock_ns(clockid_t id)
 {
+	int before = errno;
 	struct timespec now;
 
-	if (refused(OSCALL_CLOCK) || clock_gettime(id, &now) != 0 ||
-	    now.tv_sec < 0)
+	if (refused(OSCALL_CLOCK) ||
+	    result(clock_gettime(id, &now), before) != 0 || now.tv_sec < 0)
 		return 0;
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
@@ -288,11 +329,14 @@ uint32_t oscall_gettid(void)
 uint32_t oscall_nprocs(void)
 {
 	uint64_t mask[8192 / 64] = {0};
+	int before = errno;
 	uint32_t n = 0;
 
-	if (refused(OSCALL_AFFINITY) ||
-	    syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask) < 0)
+	if (refused(OSCALL_AFFINITY))
 		return 0;
+	// Where the system refuses, the mask stays empty.
+	syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+	errno = before;
 	for (unsigned i = 0; i < RT_ARRAY_LEN(mask); i++)
 		n += (uint32_t)__builtin_popcountll(mask[i]);
 	return n;
@@ -300,9 +344,11 @@ uint32_t oscall_nprocs(void)
 
 uint64_t oscall_address_limit(void)
 {
+	int before = errno;
 	struct rlimit limit;
 
-	if (refused(OSCALL_RLIMIT) || getrlimit(RLIMIT_AS, &limit) != 0 ||
+	if (refused(OSCALL_RLIMIT) ||
+	    result(getrlimit(RLIMIT_AS, &limit), before) != 0 ||
 	    limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	return limit.rlim_cur;
@@ -326,14 +372,19 @@ bool oscall_unmapped(const void *p, size_t n)
 {
 	enum { PART = 64 << 10, PAGE_MIN = 4 << 10 };
 	unsigned char resident[PART / PAGE_MIN];
+	int before = errno;
 
 	for (size_t done = 0; done < n; done += PART) {
 		size_t part = base_min(n - done, PART);
+		int error;
 
 		if (refused(OSCALL_MAPPED))
 			return false;
-		if (mincore((char *)(uintptr_t)p + done, part, resident) != 0)
-			return errno == ENOMEM;
+		error =
+		    result(mincore((char *)(uintptr_t)p + done, part, resident),
+			   before);
+		if (error != 0)
+			return error == ENOMEM;
 	}
 	return false;
 }
@@ -343,11 +394,12 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 	pthread_attr_t attr;
 	void *base;
 	size_t size;
+	int before = errno;
 	int error = refused(OSCALL_STACKBOUNDS);
 
 	if (error)
 		return error;
-	error = pthread_getattr_np(pthread_self(), &attr);
+	error = told(pthread_getattr_np(pthread_self(), &attr), before);
 	if (error)
 		return error;
 	error = pthread_attr_getstack(&attr, &base, &size);
@@ -363,16 +415,19 @@ static_assert(sizeof(pthread_key_t) == sizeof(unsigned), "a key is unsigned");
 
 int oscall_tls_key(unsigned *key, void (*destructor)(void *))
 {
+	int before = errno;
 	int error = refused(OSCALL_TLSKEY);
 
-	return error ? error : pthread_key_create(key, destructor);
+	return error ? error
+		     : told(pthread_key_create(key, destructor), before);
 }
 
 int oscall_tls_set(unsigned key, const void *value)
 {
+	int before = errno;
 	int error = refused(OSCALL_TLSKEY);
 
-	return error ? error : pthread_setspecific(key, value);
+	return error ? error : told(pthread_setspecific(key, value), before);
 }
 
 static_assert(sizeof(pthread_t) <= sizeof(uint64_t), "a thread fits");
@@ -398,13 +453,14 @@ int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
 	pthread_t made;
+	int before = errno;
 	int error = refused(OSCALL_THREAD);
 
 	if (error)
 		return error;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = thread_create(&made, fn, arg);
+	error = told(thread_create(&made, fn, arg), before);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error == 0)
 		*thread = (uint64_t)made;
@@ -418,16 +474,20 @@ void oscall_thread_join(uint64_t thread)
 
 void oscall_thread_name(const char *name)
 {
+	int before = errno;
+
 	if (!refused(OSCALL_NAME))
-		prctl(PR_SET_NAME, name, 0, 0, 0);
+		result(prctl(PR_SET_NAME, name, 0, 0, 0), before);
 }
 
 int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
 		   void (*child)(void))
 {
+	int before = errno;
 	int error = refused(OSCALL_ATFORK);
 
-	return error ? error : pthread_atfork(prepare, parent, child);
+	return error ? error
+		     : told(pthread_atfork(prepare, parent, child), before);
 }
 
 const char *oscall_getenv(const char *name)
@@ -441,12 +501,15 @@ const char *oscall_getenv(const char *name)
 // system refuses is lost: there is nobody to tell.
 void oscall_write(int fd, const char *text, size_t n)
 {
+	int before = errno;
+
 	if (refused(OSCALL_WRITE))
 		return;
 	while (n > 0) {
 		ssize_t done = write(fd, text, n);
+		int error = result(done, before);
 
-		if (done < 0 && errno == EINTR)
+		if (error == EINTR)
 			continue;
 		if (done <= 0)
 			return;

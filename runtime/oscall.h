@@ -4,8 +4,9 @@
 // else, so that a test can make the Nth call of a kind fail
 // (oscall_fail) and see how often each kind was made (oscall_count).
 // The calls keep no state, count no statistic and take no lock; a call that
-// may fail returns 0 or the errno, or NULL.  They may change errno; a signal
-// handler that makes one saves it.
+// may fail returns 0 or the errno, or NULL.  None changes errno, which is the
+// host's: it may look at it after the region in which it read a file.  (A call
+// that a test refuses sets it.)
 //
 // The library survives the refusal of every call but one: a sleeper whose
 // wake is refused sleeps on.  No system refuses to wake the sleepers of a word
@@ -140,6 +141,10 @@ void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error);
 // of that kind (armed or not), oscall_failed how many of them were failed.
 uint64_t oscall_count(enum oscall kind);
 uint64_t oscall_failed(enum oscall kind);
+
+// oscall_from names the place where the calling thread makes its next call: if
+// that is failed, *failed is raised as well.
+void oscall_from(atomic_u64 *failed);
 
 // oscall_set_page_size lets oscall_page_size answer so, which is to be a
 // multiple of the truth; 0: the truth again.  Before there is a heap.

@@ -1,7 +1,6 @@
 #include "runtime/persistent.h"
 
 #include "runtime/lock.h"
-#include "runtime/oscall.h"
 #include "runtime/throw.h"
 
 // One mapping, remembered for persistent_fini.  A chunk's record is its first
@@ -114,7 +113,7 @@ void persistent_fini(void)
 	// newest on none is read after its chunk is gone.
 	for (struct mapping *m = persistent.mappings, *next; m; m = next) {
 		next = m->next;
-		oscall_unmap(m->base, m->size);
+		sysmem_unreserve(m->base, m->size);
 	}
 	persistent.mappings = NULL;
 	persistent.next = 0;

@@ -33,7 +33,7 @@ static void gate_wait(uint32_t seen)
 	// Dekker with proc_start_all: it stores gate, then loads waiters; the
 	// kernel compares gate after we raised waiters.
 	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
-	schedpoint();
+	schedpoint(SCHED_GATE_WAIT);
 	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
 	atomic_u32_add_seqcst(&procs.gate_waiters, (uint32_t)-1);
 }
@@ -51,7 +51,7 @@ static void lock_open_gate(void)
 		if (gate % 2 == 0)
 			return;
 		rt_unlock(&procs.lock);
-		schedpoint();
+		schedpoint(SCHED_LOCK_OPEN_GATE);
 		gate_wait(gate);
 	}
 }
@@ -71,7 +71,7 @@ static struct rt_proc *proc_new(void)
 	// generation, then walks the list, so a record that it misses writes
 	// to the new generation.
 	atomic_ptr_store_seqcst(&procs.all, p);
-	schedpoint();
+	schedpoint(SCHED_PROC_NEW);
 	return p;
 }
 
@@ -100,7 +100,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
 	rt_unlock(&procs.lock);
-	schedpoint();
+	schedpoint(SCHED_PROC_ATTACH);
 	return p;
 }
 
@@ -117,6 +117,7 @@ void proc_detach(struct rt_proc *p)
 
 	context_save(&p->context.frame);
 	proc_block(p);
+	schedpoint(SCHED_PROC_DETACH);
 	lock_open_gate();
 	procs.gone_cpu += base_sub_sat(cpu, p->cpu_start);
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
@@ -130,7 +131,7 @@ void proc_detach(struct rt_proc *p)
 static void proc_stand(struct rt_proc *p)
 {
 	atomic_u64_store_relaxed(&p->stood_at, nanotime());
-	schedpoint();
+	schedpoint(SCHED_PROC_STAND);
 	// The release half pairs with the acquire in proc_wait_all: all that
 	// this thread did is visible to the stopper.
 	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
@@ -142,26 +143,31 @@ void proc_block(struct rt_proc *p)
 	uint32_t old;
 
 	lockrank_none();
-	schedpoint();
+	schedpoint(SCHED_PROC_BLOCK);
 	do
 		old = atomic_u32_load_relaxed(&p->state);
 	while (!atomic_u32_cas_seqcst(&p->state, old,
 				      (old & PROC_STOP) | PROC_BLOCKED));
 	if ((old & PROC_STATE) != PROC_RUNNING)
 		rt_throw("proc_block: not running");
-	schedpoint();
+	schedpoint(SCHED_PROC_BLOCK_DONE);
 	if (old & PROC_STOP)
 		proc_stand(p);
 }
 
 void proc_unblock(struct rt_proc *p)
 {
-	// The acquire half pairs with the release in proc_start_all: what the
-	// stopper did is visible here.
-	while (!atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED, PROC_RUNNING)) {
-		uint32_t gate = atomic_u32_load_acquire(&procs.gate);
+	for (;;) {
+		uint32_t gate;
 
-		schedpoint();
+		schedpoint(SCHED_PROC_UNBLOCK);
+		// The acquire half pairs with the release in proc_start_all:
+		// what the stopper did is visible here.
+		if (atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED,
+					  PROC_RUNNING))
+			return;
+		gate = atomic_u32_load_acquire(&procs.gate);
+		schedpoint(SCHED_PROC_UNBLOCK_STOP);
 		if (gate % 2 != 0)
 			gate_wait(gate);
 		else
@@ -202,7 +208,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 
 		if (p == self || proc_is_free(p))
 			continue;
-		schedpoint();
+		schedpoint(SCHED_PROC_STOP_ALL);
 		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
 		if ((old & PROC_STATE) == PROC_RUNNING) {
 			thread_set_pending(p, 1);
@@ -212,7 +218,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 		}
 	}
 	rt_unlock(&procs.lock);
-	schedpoint();
+	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
 	if (atomic_u32_add_seqcst(&procs.stop_wait,
 				  running - (procs.count + 1)) == 0)
 		rt_note_wake(&procs.stood);
@@ -234,10 +240,10 @@ void proc_start_all(struct rt_proc *self)
 		if (p == self || proc_is_free(p))
 			continue;
 		thread_set_pending(p, 0);
-		schedpoint();
+		schedpoint(SCHED_PROC_START_ALL);
 		atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_STOP);
 	}
-	schedpoint();
+	schedpoint(SCHED_PROC_START_ALL_GATE);
 	atomic_u32_store_seqcst(&procs.gate, gate + 1);
 	if (atomic_u32_load_seqcst(&procs.gate_waiters) != 0)
 		oscall_futex_wake(&procs.gate, UINT32_MAX);

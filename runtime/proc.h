@@ -17,9 +17,11 @@
 //   BLOCKED  -> RUNNING    proc_unblock, no STOP
 //   x        -> x|STOP                               proc_stop_all
 //   x|STOP   -> x                                    proc_start_all
-//   FREE    <-> RUNNING    under procs.lock, gate open
+//   FREE     -> RUNNING    proc_attach, under procs.lock, gate open
+//   BLOCKED  -> FREE       proc_detach, likewise
 //
-// The gate: attach and detach wait while a stop lasts, without a P.
+// The gate: attach and detach wait while a stop lasts, one without a P, the
+// other as blocked.
 // Parking in a stop happens only in proc_unblock.
 #ifndef RUNTIME_PROC_H
 #define RUNTIME_PROC_H

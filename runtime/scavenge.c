@@ -10,20 +10,23 @@ static unsigned phys_pages(void)
 	return (unsigned)base_max(sysmem_page_size() >> RT_PAGE_SHIFT, 1);
 }
 
-// find takes a run of free pages that still have memory behind them and
+// find takes the next run of free pages that still have memory behind them and
 // marks them allocated; heap lock held.
-static uint64_t find(uint64_t max_pages, bool force, unsigned *n)
+static uint64_t find(struct scavenge_pass *pass, uint64_t max_pages,
+		     unsigned *n)
 {
 	struct pagealloc *pa = &mheap.pages;
 	uint32_t chunk;
 
-	while ((chunk = scavindex_find(&pa->scav, force)) != SCAVINDEX_NONE) {
+	while ((chunk = scavindex_find(&pa->scav, pass->below, pass->force)) !=
+	       SCAVINDEX_NONE) {
 		unsigned i = pallocdata_find_scavenge(
 		    pagealloc_chunk(pa, chunk), RT_CHUNK_PAGES - 1,
 		    phys_pages(), (unsigned)base_min(max_pages, RT_CHUNK_PAGES),
 		    HUGE_PAGES, n);
 		uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES + i;
 
+		pass->below = chunk + 1;
 		if (i != PALLOCBITS_NONE) {
 			pagealloc_alloc_range(pa, page, *n);
 			return page;
@@ -45,19 +48,13 @@ static void count(struct rt_proc *p, uint64_t bytes)
 	heapstats_release(p);
 }
 
-uint64_t scavenge_run(struct rt_proc *p, uint64_t max, bool force)
+// release gives the memory behind a run that find took back, and frees the run
+// in any case; false: refused.
+static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 {
-	unsigned n;
-	uint64_t page, bytes;
-	bool released;
+	uint64_t bytes = (uint64_t)n << RT_PAGE_SHIFT;
+	bool released = sysmem_unused((void *)arena_page_address(page), bytes);
 
-	rt_lock(&mheap.lock);
-	page = find(base_max(base_pages(max), 1), force, &n);
-	rt_unlock(&mheap.lock);
-	if (page == PAGEALLOC_NONE)
-		return 0;
-	bytes = (uint64_t)n << RT_PAGE_SHIFT;
-	released = sysmem_unused((void *)arena_page_address(page), bytes);
 	if (released)
 		count(p, bytes);
 	rt_lock(&mheap.lock);
@@ -65,5 +62,25 @@ uint64_t scavenge_run(struct rt_proc *p, uint64_t max, bool force)
 	if (released)
 		pagealloc_set_scavenged(&mheap.pages, page, n);
 	rt_unlock(&mheap.lock);
-	return released ? bytes : 0;
+	return released;
+}
+
+uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
+		      uint64_t max)
+{
+	uint64_t max_pages = base_max(base_pages(max), 1);
+
+	for (;;) {
+		unsigned n;
+		uint64_t page;
+
+		rt_lock(&mheap.lock);
+		page = find(pass, max_pages, &n);
+		rt_unlock(&mheap.lock);
+		if (page == PAGEALLOC_NONE)
+			return 0;
+		if (release(p, page, n))
+			return (uint64_t)n << RT_PAGE_SHIFT;
+		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
+	}
 }

@@ -11,10 +11,23 @@
 
 #include "runtime/mheap.h"
 
-// scavenge_run releases one run of at most max bytes (rounded up to physical
-// pages; a whole huge page rather than a part of one).  force takes it from
-// any chunk, else only from those that are mostly free.  Returns the bytes
-// released; 0: nothing is left, or the system refuses.
-uint64_t scavenge_run(struct rt_proc *p, uint64_t max, bool force);
+// A pass over the heap, from its end down.  What is freed above the chunk that
+// it has reached is left to the next.
+struct scavenge_pass {
+	bool force;	// any chunk, else only those that are mostly free
+	uint32_t below; // chunks from this on are done with
+};
+
+RT_INLINE struct scavenge_pass scavenge_begin(bool force)
+{
+	return (struct scavenge_pass){force, SCAVINDEX_NONE};
+}
+
+// scavenge_run releases the next run of a pass, at most max bytes (rounded up
+// to physical pages; a whole huge page rather than a part of one).  Where the
+// system refuses, as it does memory that the host has locked, the rest of that
+// chunk is passed over.  Returns the bytes released; 0: the pass is over.
+uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
+		      uint64_t max);
 
 #endif

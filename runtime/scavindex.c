@@ -97,16 +97,18 @@ static bool eligible(const struct scavindex *s, const struct scavchunk *c,
 	return c->in_use < SCAVINDEX_HIGH;
 }
 
-uint32_t scavindex_find(struct scavindex *s, bool force)
+uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force)
 {
 	uint32_t *cursor = force ? &s->cursor_force : &s->cursor_bg;
+	// Who begins below the cursor does not know what it would pass over.
+	uint32_t *from = below < *cursor ? &below : cursor;
 
 	// The chunk that is found stays below the cursor: there may be more
 	// in it than the caller takes at once.
-	while (*cursor > 0) {
-		if (eligible(s, chunk_at(s, *cursor - 1), force))
-			return *cursor - 1;
-		--*cursor;
+	while (*from > 0) {
+		if (eligible(s, chunk_at(s, *from - 1), force))
+			return *from - 1;
+		--*from;
 	}
 	return SCAVINDEX_NONE;
 }

@@ -45,9 +45,9 @@ bool scavindex_check(const struct scavindex *s);
 void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages);
 void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages);
 
-// scavindex_find is the highest eligible chunk below the cursor, or
-// SCAVINDEX_NONE.
-uint32_t scavindex_find(struct scavindex *s, bool force);
+// scavindex_find is the highest eligible chunk below the cursor and below the
+// chunk given (SCAVINDEX_NONE: any), or SCAVINDEX_NONE.
+uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force);
 
 // scavindex_empty notes that a chunk has nothing left to scavenge.
 void scavindex_empty(struct scavindex *s, uint32_t chunk);

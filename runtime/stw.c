@@ -82,21 +82,28 @@ static void measure_waits(const struct rt_proc *self)
 	}
 }
 
-void stw_stop(struct rt_proc *self, int reason)
+// A clock that the system refuses reads 0; the times of a stop are in order all
+// the same, and one that began at no known time began when all stood.
+void stw_halt(struct rt_proc *self, int reason)
 {
-	if (self)
-		context_save(&self->context.frame);
-	worldsema_acquire(self);
 	world.reason = reason;
 	world.begin.asked = nanotime();
 	proc_stop_all(self);
 	world.nthreads = atomic_u32_load_relaxed(&procs.attached);
 	proc_wait_all();
-	world.begin.finished = nanotime();
+	world.begin.finished = base_max(nanotime(), world.begin.asked);
+	if (world.begin.asked == 0)
+		world.begin.asked = world.begin.finished;
 	measure_waits(self);
 	if (self)
 		self->stopper = true;
 	atomic_u32_store_release(&world.stopped, 1);
+}
+
+void stw_stop(struct rt_proc *self, int reason)
+{
+	stw_exclude(self);
+	stw_halt(self, reason);
 }
 
 void stw_run(struct rt_proc *self, struct rt_stop_times *times)
@@ -113,10 +120,10 @@ void stw_run(struct rt_proc *self, struct rt_stop_times *times)
 	atomic_u32_store_release(&world.stopped, 0);
 	if (self)
 		self->stopper = false;
-	now = nanotime();
-	t.stopping_ns = base_sub_sat(world.begin.finished, world.begin.asked);
-	t.stopped_ns = base_sub_sat(now, world.begin.finished);
-	t.total_ns = base_sub_sat(now, world.begin.asked);
+	now = base_max(nanotime(), world.begin.finished);
+	t.stopping_ns = world.begin.finished - world.begin.asked;
+	t.stopped_ns = now - world.begin.finished;
+	t.total_ns = now - world.begin.asked;
 	proc_start_all(self);
 	if (times)
 		*times = t;
@@ -126,4 +133,13 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 {
 	stw_run(self, times);
 	stw_admit();
+}
+
+uint32_t stw_count_from(uint32_t n)
+{
+	uint32_t next = atomic_u32_load_relaxed(&world.sema.next);
+
+	atomic_u32_store_relaxed(&world.sema.next, n);
+	atomic_u32_store_relaxed(&world.sema.serving, n);
+	return next;
 }

@@ -28,8 +28,10 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times);
 void stw_exclude(struct rt_proc *self);
 void stw_admit(void);
 
-// stw_run is stw_start for who has something left to do that no stop, and no
-// beginning or end of a heap, may come between: then stw_admit.
+// stw_halt is stw_stop, and stw_run stw_start, for who has excluded all others:
+// it has something to do before, or after, that no stop, and no beginning or
+// end of a heap, may come between.
+void stw_halt(struct rt_proc *self, int reason);
 void stw_run(struct rt_proc *self, struct rt_stop_times *times);
 
 // stw_forked is for the child of a fork, in the stop that the fork was made
@@ -42,13 +44,16 @@ bool stw_stopped(void);
 // stw_reason is the reason of the stop that lasts.
 int stw_reason(void);
 
-// stw_times tells, inside a stop, what is known of it: how long it took to
-// stop and when it was asked for (nanotime).
+// stw_begun tells, inside a stop, what is known of it.
 struct stw_begin {
-	uint64_t asked;	   // nanotime when the stop was asked for
-	uint64_t finished; // nanotime when the last thread stood
-	uint64_t stopping_cpu_ns;
+	uint64_t asked;		  // nanotime when the stop was asked for
+	uint64_t finished;	  // nanotime when the last thread stood
+	uint64_t stopping_cpu_ns; // rt_stop_times
 };
 struct stw_begin stw_begun(void);
+
+// stw_count_from lets the tickets of those who stop the world go on from n,
+// and returns the next one.  For tests; nobody has the world stopped or waits.
+uint32_t stw_count_from(uint32_t n);
 
 #endif

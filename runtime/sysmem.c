@@ -5,6 +5,10 @@
 
 enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
 
+// More than any address space has.  Sizes and alignments are compared with it
+// first: then no sum of a few of them wraps.
+#define SIZE_LIMIT (UINT64_C(1) << 56)
+
 // The physical page size; written before there is a second thread.
 static size_t page_size = SYSMEM_PAGE_MIN;
 
@@ -39,16 +43,50 @@ static void ready_add(int64_t n)
 	gauge_add(&gauges.mapped_ready, n);
 }
 
+// ---- guards ----
+
+// Every mapping has a guard on either side, a physical page that may not be
+// touched.  around_size is what n bytes take with both.
+static size_t around_size(size_t n)
+{
+	return n + 2 * page_size;
+}
+
+// unmap takes back [p, p+n) and its guards; false: refused.
+static bool unmap(void *p, size_t n)
+{
+	return oscall_unmap((char *)p - page_size, around_size(n)) == 0;
+}
+
+bool sysmem_forbid(void *p, size_t n)
+{
+	return oscall_uncommit(p, n) == 0;
+}
+
+bool sysmem_permit(void *p, size_t n)
+{
+	uintptr_t base = base_align_down((uintptr_t)p, page_size);
+	uintptr_t limit = sysmem_round((uintptr_t)p + n);
+
+	return oscall_commit((void *)base, limit - base) == 0;
+}
+
+// ---- alloc, free ----
+
+// A guard that the system refuses is a page of zeros that nobody uses.
 void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name)
 {
-	if (n > PTRDIFF_MAX) // rounding would wrap
+	if (n > SIZE_LIMIT)
 		return NULL;
 	n = sysmem_round(n);
 
-	void *p = oscall_map(n);
-	if (!p)
+	char *around = oscall_map(around_size(n));
+	if (!around)
 		return NULL;
-	oscall_set_name(p, n, name);
+	char *p = around + page_size;
+	sysmem_forbid(around, page_size);
+	sysmem_forbid(p + n, page_size);
+	oscall_set_name(around, around_size(n), name);
 	gauge_add(stat, (int64_t)n);
 	ready_add((int64_t)n);
 	return p;
@@ -57,11 +95,13 @@ void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name)
 void sysmem_free(void *p, size_t n, atomic_u64 *stat)
 {
 	n = sysmem_round(n);
-	if (oscall_unmap(p, n) != 0)
+	if (!unmap(p, n))
 		return;
 	gauge_add(stat, -(int64_t)n);
 	ready_add(-(int64_t)n);
 }
+
+// ---- reserve ----
 
 // trim takes [from, to) off a reservation.  Where the system refuses, those
 // addresses are lost: they hold no memory, and the rest is as good.
@@ -71,21 +111,27 @@ static void trim(char *from, char *to)
 		oscall_unmap(from, (size_t)(to - from));
 }
 
-// reserve_aligned first asks for n bytes and no more: that often is aligned
-// already, and fits where an address limit has no room for the surplus.
+// reserve_aligned returns n bytes between guards.  It first asks for no more:
+// that often is aligned already, and fits where an address limit has no room
+// for the surplus.
 static char *reserve_aligned(size_t n, size_t align)
 {
-	char *p = oscall_reserve(n);
-	if (!p || is_aligned(p, align))
-		return p;
-	trim(p, p + n);
+	size_t around = around_size(n);
+	char *p = oscall_reserve(around);
 
-	p = oscall_reserve(n + align);
 	if (!p)
 		return NULL;
-	char *base = p + (base_align_up((uintptr_t)p, align) - (uintptr_t)p);
-	trim(p, base);
-	trim(base + n, p + n + align);
+	if (is_aligned(p + page_size, align))
+		return p + page_size;
+	trim(p, p + around);
+
+	p = oscall_reserve(around + align);
+	if (!p)
+		return NULL;
+	uintptr_t first = (uintptr_t)p + page_size;
+	char *base = p + (base_align_up(first, align) - (uintptr_t)p);
+	trim(p, base - page_size);
+	trim(base + n + page_size, p + around + align);
 	return base;
 }
 
@@ -93,20 +139,21 @@ void *sysmem_reserve(size_t n, size_t align, const char *name)
 {
 	// Memory that is given back page by page has to begin with a page.
 	align = base_max(align, page_size);
-	if (n > PTRDIFF_MAX || align > PTRDIFF_MAX)
+	if (n > SIZE_LIMIT || align > SIZE_LIMIT)
 		return NULL;
+	n = sysmem_round(n);
 
 	char *p = reserve_aligned(n, align);
 	if (!p)
 		return NULL;
-	oscall_dump(p, n, false);
-	oscall_set_name(p, n, name);
+	oscall_dump(p - page_size, around_size(n), false);
+	oscall_set_name(p - page_size, around_size(n), name);
 	return p;
 }
 
-void sysmem_unreserve(void *p, size_t n)
+bool sysmem_unreserve(void *p, size_t n)
 {
-	oscall_unmap(p, n);
+	return unmap(p, sysmem_round(n));
 }
 
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat)
@@ -156,14 +203,11 @@ void sysmem_huge_pages(void *p, size_t n)
 bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
 		   const char *name)
 {
-	if (n > PTRDIFF_MAX) // rounding would wrap
-		return false;
-	n = sysmem_round(n);
-
 	char *base = sysmem_reserve(n, page_size, name);
 	if (!base)
 		return false;
-	*t = (struct systable){.base = base, .reserved = n, .stat = stat};
+	*t = (struct systable){
+	    .base = base, .reserved = sysmem_round(n), .stat = stat};
 	return true;
 }
 
@@ -184,7 +228,7 @@ bool systable_grow(struct systable *t, size_t n)
 
 void systable_fini(struct systable *t)
 {
-	if (oscall_unmap(t->base, t->reserved) == 0) {
+	if (sysmem_unreserve(t->base, t->reserved)) {
 		gauge_add(t->stat, -(int64_t)t->ready);
 		ready_add(-(int64_t)t->ready);
 	}

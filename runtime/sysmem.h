@@ -14,6 +14,11 @@
 // Every gauge moves after the call succeeded, and not at all when the system
 // refuses.  Sizes are rounded up to physical pages by the functions that say
 // so; the others want multiples.
+//
+// What sysmem_alloc and sysmem_reserve return stands between two guards: a
+// physical page on either side that may not be touched, so that whoever writes
+// on beyond an end faults instead of reaching other memory.  Guards are in no
+// gauge.
 #ifndef RUNTIME_SYSMEM_H
 #define RUNTIME_SYSMEM_H
 
@@ -33,10 +38,12 @@ size_t sysmem_round(size_t n);
 void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name);
 void sysmem_free(void *p, size_t n, atomic_u64 *stat);
 
-// sysmem_reserve returns n bytes of address space aligned to align (a power
-// of two), excluded from core dumps; NULL when refused.
+// sysmem_reserve returns n bytes of address space (rounded up to physical
+// pages) aligned to align (a power of two), excluded from core dumps; NULL when
+// refused.  sysmem_unreserve takes back all of a reservation, or of memory from
+// sysmem_alloc whose gauges somebody else sets right; false: refused.
 void *sysmem_reserve(size_t n, size_t align, const char *name);
-void sysmem_unreserve(void *p, size_t n);
+bool sysmem_unreserve(void *p, size_t n);
 
 // sysmem_map makes a part of a reservation usable; false when refused.  It
 // reads as zero.
@@ -58,6 +65,13 @@ bool sysmem_populate(void *p, size_t n);
 // sysmem_unused gives the memory behind [p, p+n) back to the system, whole
 // physical pages; false, and nothing counted, when refused.
 bool sysmem_unused(void *p, size_t n);
+
+// sysmem_forbid lets nobody touch a part of what is mapped, whole physical
+// pages; their contents stay.  sysmem_permit ends that for [p, p+n) and the
+// rest of the physical pages there.  They count nothing.  False: refused, and
+// all is as before.
+bool sysmem_forbid(void *p, size_t n);
+bool sysmem_permit(void *p, size_t n);
 
 // sysmem_huge_pages advises that a mapped part is worth huge pages.
 void sysmem_huge_pages(void *p, size_t n);

@@ -350,16 +350,16 @@ static void tables_work(void)
 			for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
 				ck_assert_uint_eq(
 				    atomic_u64_load_relaxed(
-					&arena.lines[page].line[line][w]),
+					&arena_lines(page)[w].line[line]),
 				    0);
 		ck_assert_uint_eq(
 		    atomic_u64_load_relaxed(&arena.overflow[page / 64]), 0);
 		arena_publish(page, 1, &s, 0, 0, PAGEWORD_HEAP);
-		atomic_u64_store_relaxed(&arena.lines[page].line[1][7], 1);
+		atomic_u64_store_relaxed(&arena_lines(page)[7].line[1], 1);
 		atomic_u64_store_relaxed(&arena.overflow[page / 64], 0);
 		*(char *)arena_page_address(page) = 1;
 		((char *)arena_page_address(page))[RT_PAGE_SIZE - 1] = 1;
-		atomic_u64_store_relaxed(&arena.lines[page].line[1][7], 0);
+		atomic_u64_store_relaxed(&arena_lines(page)[7].line[1], 0);
 		arena_withdraw(page, 1);
 	}
 }

@@ -30,6 +30,23 @@ static uint64_t naive_fill_aligned(uint64_t x, unsigned m)
 	return filled;
 }
 
+// No number of bytes is too large to be counted in pages.
+START_TEST(pages_hold_any_number_of_bytes)
+{
+	ck_assert_uint_eq(base_pages(0), 0);
+	for (uint64_t n = 1; n <= UINT64_C(1) << 50; n *= 2) {
+		uint64_t bytes = n * RT_PAGE_SIZE;
+
+		ck_assert_uint_eq(base_pages(bytes - 1), n);
+		ck_assert_uint_eq(base_pages(bytes), n);
+		ck_assert_uint_eq(base_pages(bytes + 1), n + 1);
+	}
+	ck_assert_uint_eq(base_pages(UINT64_MAX), UINT64_C(1) << 51);
+	ck_assert_uint_eq(base_pages(UINT64_MAX - RT_PAGE_SIZE + 1),
+			  (UINT64_C(1) << 51) - 1);
+}
+END_TEST
+
 // ---- words that are worth a try ----
 
 // random_word has bits that are rare, even, frequent, or stand in runs.
@@ -195,6 +212,7 @@ static Suite *suite_bits(void)
 	TCase *t = tcase_create("words");
 
 	tcase_set_timeout(t, 60);
+	tcase_add_test(t, pages_hold_any_number_of_bytes);
 	tcase_add_test(t, counts_and_lengths);
 	tcase_add_test(t, mask_has_the_bits_of_every_range);
 	tcase_add_test(t, run_is_found_in_known_words);

@@ -53,6 +53,8 @@ START_TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.clobberfree, 0);
 	ck_assert_uint_eq(config.gcstress, 0);
 	ck_assert_uint_eq(config.poison, 0);
+	ck_assert_uint_eq(config.guard_large, 0);
+	ck_assert_uint_eq(config.guard_small, 0);
 }
 END_TEST
 
@@ -124,6 +126,8 @@ START_TEST(values_in_range_are_kept)
 	config.clobberfree = 1;
 	config.gcstress = UINT32_MAX;
 	config.poison = 1;
+	config.guard_large = 1;
+	config.guard_small = UINT16_MAX;
 	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
@@ -172,6 +176,7 @@ START_TEST(values_out_of_range_are_refused)
 	REFUSED(checkmark, 2);
 	REFUSED(clobberfree, 2);
 	REFUSED(poison, 2);
+	REFUSED(guard_large, 2);
 }
 END_TEST
 
@@ -302,7 +307,8 @@ START_TEST(environment_sets_every_debug_name)
 	       "max_heap=1TiB,heap_min=8MiB,heap_headroom=0,max_procs=3,"
 	       "gc_threads=-1,double_check=1,stop_signal=-1,stop_grace_us=7,"
 	       "past_end=0,align8=1,gc_threads=2,huge_pages=0,populate=0,"
-	       "checkmark=1,clobberfree=1,gcstress=5,poison=1",
+	       "checkmark=1,clobberfree=1,gcstress=5,poison=1,"
+	       "guard_large=1,guard_small=1000",
 	       1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert_uint_eq(config.max_heap, (size_t)CONFIG_MAX_HEAP);
@@ -321,6 +327,8 @@ START_TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.clobberfree, 1);
 	ck_assert_uint_eq(config.gcstress, 5);
 	ck_assert_uint_eq(config.poison, 1);
+	ck_assert_uint_eq(config.guard_large, 1);
+	ck_assert_uint_eq(config.guard_small, 1000);
 	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
 }
 END_TEST
@@ -440,10 +448,11 @@ END_TEST
 START_TEST(random_environment_resolves)
 {
 	static const char *const names[] = {
-	    "max_heap",	  "heap_min",	  "heap_headroom", "max_procs",
-	    "gc_threads", "double_check", "stop_signal",   "stop_grace_us",
-	    "past_end",	  "align8",	  "huge_pages",	   "populate",
-	    "checkmark",  "clobberfree",  "gcstress",	   "poison",
+	    "max_heap",	   "heap_min",	   "heap_headroom", "max_procs",
+	    "gc_threads",  "double_check", "stop_signal",   "stop_grace_us",
+	    "past_end",	   "align8",	   "huge_pages",    "populate",
+	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
+	    "guard_large", "guard_small",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

@@ -425,6 +425,54 @@ START_TEST(fifty_collections_leave_the_statistics_in_order)
 }
 END_TEST
 
+// ---- stops ----
+
+// Many threads find the heap due at once: one of them collects, and the others
+// do not stop the world for nothing.
+enum { ALLOCATORS = 16, EACH = 8 << 20 };
+
+static void *make_garbage(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	for (unsigned bytes = 0; bytes < EACH; bytes += 512)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(512));
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// gc_stops is the number of stops for collections.
+static uint64_t gc_stops(void)
+{
+	static uint64_t counts[4096];
+	rt_metric_sample s = {.name = "/sched/pauses/total/gc:seconds",
+			      .counts = counts,
+			      .ncounts = RT_ARRAY_LEN(counts)};
+	uint64_t sum = 0;
+
+	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
+	ck_assert_uint_eq(s.kind, RT_METRIC_HISTOGRAM);
+	for (size_t i = 0; i < s.ncounts; i++)
+		sum += counts[i];
+	return sum;
+}
+
+START_TEST(every_stop_for_a_collection_collects)
+{
+	pthread_t thread[ALLOCATORS];
+
+	heap_start_exact(heap_config(100));
+	for (unsigned i = 0; i < ALLOCATORS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&thread[i], NULL, make_garbage, NULL), 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	for (unsigned i = 0; i < ALLOCATORS; i++)
+		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_ge(heap_stats().num_gc, 10);
+	ck_assert_uint_eq(gc_stops(), heap_stats().num_gc);
+}
+END_TEST
+
 static Suite *suite_cycle(void)
 {
 	Suite *s = suite_create("cycle");
@@ -449,6 +497,7 @@ static Suite *suite_cycle(void)
 	tcase_add_loop_test(own, objects_are_aligned, 0, 2);
 	tcase_add_loop_test(own, size_is_good_size, 0, 2);
 	tcase_add_loop_test(own, object_that_is_being_cleared_is_kept, 0, 2);
+	tcase_add_test(own, every_stop_for_a_collection_collects);
 	suite_add_tcase(s, own);
 	return s;
 }

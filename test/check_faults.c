@@ -4,8 +4,9 @@
 //
 // A scenario does something with a heap.  For each kind of call its 1st, 2nd,
 // 3rd ... call is refused, once or from then on, until a run meets no refusal;
-// so every call that a scenario makes has been refused.  RT_STRESS_SECONDS=1
-// tries each errno at each call, else they take turns.
+// so every call that a scenario makes has been refused.  The last test wants
+// every place in the library that calls the system to be among them.
+// RT_STRESS_SECONDS=1 tries each errno at each call, else they take turns.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -22,12 +23,16 @@
 #include <unistd.h>
 
 #include "gc/crew.h"
+#include "gc/work.h"
 #include "runtime/mcache.h"
 #include "runtime/oscall.h"
 #include "runtime/persistent.h"
 #include "runtime/sizeclass.h"
+#include "runtime/sysmem.h"
 #include "runtime/throw.h"
 #include "test/await.h"
+#include "test/callsite.h"
+#include "test/death.h"
 #include "test/heap.h"
 #include "test/recount.h"
 
@@ -39,6 +44,7 @@ enum {
 	WIDE = 4096,	// words of a wide object
 	NWIDE = 4,	// enough to call helpers for
 	MAX_NTH = 5000, // more calls than a scenario makes of a kind
+	CHILD_HIT = 42, // exit status
 };
 
 // How a run is refused.
@@ -57,6 +63,8 @@ struct scenario {
 	// act is what meets refusals; it tells how many it was told of.
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
+	uint32_t guarded;    // one in so many small objects, and all large
+			     // ones; 0: none
 };
 
 // The run that goes on.
@@ -66,6 +74,7 @@ static struct {
 	enum mode mode;
 	uint64_t nth;
 	int error;
+	bool child_hit; // a call was refused in a child of the process
 } run;
 
 // How many calls of each kind were refused in all processes of this suite.
@@ -111,6 +120,7 @@ static bool spared(enum oscall kind)
 
 static void arm(void)
 {
+	run.child_hit = false;
 	if (run.mode == NO_WAY_BACK)
 		for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 			if (undoes((enum oscall)kind))
@@ -184,6 +194,8 @@ static unsigned begin(void)
 	c.double_check = RT_CHECK_REPORT;
 	c.max_procs = processors;
 	c.no_attach = 1;
+	c.guard_large = run.scenario->guarded != 0;
+	c.guard_small = run.scenario->guarded;
 	if (!have_heap)
 		have_heap = granted(rt_init(&c));
 	if (have_heap && !rt_thread_self())
@@ -239,6 +251,12 @@ static uint64_t live_after_gc(void)
 {
 	require(rt_gc() == RT_OK, "gc");
 	return live();
+}
+
+static void in_order(void)
+{
+	live();
+	recount();
 }
 
 // ---- scenarios ----
@@ -479,6 +497,39 @@ static unsigned act_world(void)
 	return alone;
 }
 
+static void *wait_for_work(void *p)
+{
+	static struct gcwork waits;
+	uint32_t job;
+
+	require(gcwork_join(&waits, p), "the marking is open");
+	require(gcwork_get(&waits, &job) == GCWORK_OVER, "work for nobody");
+	return NULL;
+}
+
+// A marker finds nothing to do and sleeps until marking is over.
+static unsigned act_waiting_marker(void)
+{
+	static struct gcwork busy;
+	uint64_t sleeps = oscall_count(OSCALL_FUTEX_WAIT);
+	pthread_t thread;
+
+	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
+	gcwork_open(&busy, proc_self(), 0);
+	require(pthread_create(&thread, NULL, wait_for_work, proc_self()) == 0,
+		"thread");
+	while (gcwork_waiting() == 0)
+		sched_yield();
+	// It sleeps soon, but only while some call is watched is that counted.
+	for (unsigned i = 0; i < 500; i++)
+		if (oscall_count(OSCALL_FUTEX_WAIT) == sleeps)
+			sleep_ns(100000);
+	gcwork_close(&busy);
+	pthread_join(thread, NULL);
+	require(rt_start_the_world(NULL) == RT_OK, "start");
+	return 0;
+}
+
 static unsigned act_stats(void)
 {
 	static rt_memstats m;
@@ -574,6 +625,35 @@ static unsigned act_away(void)
 	return !kept;
 }
 
+static void prepare_few(void)
+{
+	for (unsigned i = 0; i < 20; i++)
+		keep(rt_alloc(1000));
+}
+
+// act_fork lets a child go on with the heap, where calls are refused as in its
+// parent.
+static unsigned act_fork(void)
+{
+	pid_t child = fork();
+	int status;
+
+	require(child >= 0, "fork");
+	if (child == 0) {
+		bool hit;
+
+		require(rt_gc() == RT_OK, "gc in a child");
+		hit = disarm() != 0;
+		in_order();
+		_exit(hit ? CHILD_HIT : EXIT_SUCCESS);
+	}
+	require(waitpid(child, &status, 0) == child, "wait");
+	require(WIFEXITED(status), "a child died");
+	run.child_hit |= WEXITSTATUS(status) == CHILD_HIT;
+	require(run.child_hit || WEXITSTATUS(status) == 0, "a child failed");
+	return 0;
+}
+
 static unsigned act_env(void)
 {
 	rt_config c;
@@ -583,12 +663,6 @@ static unsigned act_env(void)
 	require(rt_config_from_env(&c) == RT_OK, "environment");
 	require(c.gc_percent == 77 || c.gc_percent == 100, "percent");
 	return c.gc_percent != 77;
-}
-
-static void prepare_few(void)
-{
-	for (unsigned i = 0; i < 20; i++)
-		keep(rt_alloc(1000));
 }
 
 static unsigned act_fini(void)
@@ -607,34 +681,51 @@ static unsigned act_life(void)
 	return failed + act_fini();
 }
 
+// Pages that guarded objects left forbidden are used again.
+static void prepare_guarded(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		require(rt_alloc(i % 2 ? 100 * i : 40000) != NULL, "an object");
+	require(rt_gc() == RT_OK, "gc");
+	prepare_few();
+}
+
+static unsigned act_guarded(void)
+{
+	unsigned failed = act_classes() + act_large() + act_stacks();
+
+	act_gc();
+	act_release();
+	return failed + act_classes() + act_large();
+}
+
 static const struct scenario scenarios[] = {
-    {"init", NULL, act_init, NULL},
-    {"first objects", NULL, act_classes, NULL},
-    {"large objects", NULL, act_large, NULL},
-    {"growth", NULL, act_growth, NULL},
-    {"growth undone", NULL, act_growth_undone, NULL},
-    {"marking", prepare_mark, act_gc, check_mark},
-    {"helpers", make_wide, act_gc, check_helpers},
-    {"roots", NULL, act_roots, NULL},
-    {"attach", NULL, act_attach, NULL},
-    {"world", NULL, act_world, NULL},
-    {"statistics", make_wide, act_stats, NULL},
-    {"release", prepare_release, act_release, check_release},
-    {"stacks", NULL, act_stacks, check_stacks},
-    {"environment", NULL, act_env, NULL},
-    {"fini and init", prepare_few, act_fini, NULL},
-    {"a life", prepare_few, act_life, NULL},
+    {"init", NULL, act_init, NULL, 0},
+    {"first objects", NULL, act_classes, NULL, 0},
+    {"large objects", NULL, act_large, NULL, 0},
+    {"growth", NULL, act_growth, NULL, 0},
+    {"growth undone", NULL, act_growth_undone, NULL, 0},
+    {"marking", prepare_mark, act_gc, check_mark, 0},
+    {"helpers", make_wide, act_gc, check_helpers, 0},
+    {"roots", NULL, act_roots, NULL, 0},
+    {"attach", NULL, act_attach, NULL, 0},
+    {"world", NULL, act_world, NULL, 0},
+    {"waiting marker", NULL, act_waiting_marker, NULL, 0},
+    {"statistics", make_wide, act_stats, NULL, 0},
+    {"release", prepare_release, act_release, check_release, 0},
+    {"stacks", NULL, act_stacks, check_stacks, 0},
+    {"environment", NULL, act_env, NULL, 0},
+    {"fork", prepare_few, act_fork, NULL, 0},
+    {"fini and init", prepare_few, act_fini, NULL, 0},
+    {"a life", prepare_few, act_life, NULL, 0},
+    {"guarded objects", prepare_guarded, act_guarded, NULL, 2},
+    {"marking of guarded objects", prepare_mark, act_gc, check_mark, 20},
+    {"a guarded life", prepare_few, act_life, NULL, 2},
     // Not under a sanitizer, which has to be told of every change of stacks.
-    {"another stack", prepare_away, act_away, NULL},
+    {"another stack", prepare_away, act_away, NULL, 0},
 };
 
 // ---- runs ----
-
-static void in_order(void)
-{
-	live();
-	recount();
-}
 
 // attempt makes one run; true: a call was refused.
 static bool attempt(uint64_t *pages)
@@ -648,7 +739,7 @@ static bool attempt(uint64_t *pages)
 		sc->prepare();
 	arm();
 	failed = sc->act();
-	hit = disarm() != 0;
+	hit = disarm() != 0 || run.child_hit;
 	require(failed == 0 || hit || run.mode == NO_WAY_BACK,
 		"refused for no reason");
 	require(begin() == 0, "refused though granted again");
@@ -727,10 +818,12 @@ START_TEST(each_call_may_be_refused)
 END_TEST
 
 // What a process asks for once only, and so no scenario after the first heap.
+static const enum oscall first_calls[] = {OSCALL_ATFORK, OSCALL_TLSKEY};
+
 START_TEST(the_first_heap_may_be_refused)
 {
 	run.scenario = &scenarios[0];
-	run.kind = OSCALL_ATFORK;
+	run.kind = first_calls[_i];
 	run.mode = ONCE;
 	run.nth = 1;
 	run.error = ENOMEM;
@@ -740,6 +833,77 @@ START_TEST(the_first_heap_may_be_refused)
 	ck_assert_uint_eq(begin(), 0);
 	in_order();
 	end();
+}
+END_TEST
+
+// What is mapped where a range should begin makes it ask a second time, unless
+// chance has put it on a border; one page more, and it has not.
+START_TEST(a_second_reservation_may_be_refused)
+{
+	enum { TRIES = 4 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned tries = 0;
+
+	sysmem_init();
+	run.scenario = &scenarios[0];
+	run.kind = OSCALL_RESERVE;
+	do {
+		void *p;
+
+		ck_assert_uint_lt(tries++, TRIES);
+		ck_assert(mmap(NULL, page, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0) != MAP_FAILED);
+		oscall_fail(run.kind, 2, 1, ENOMEM);
+		p = sysmem_reserve(HEAP, HEAP, "test");
+		ck_assert((p == NULL) == (oscall_failed(run.kind) == 1));
+		if (p)
+			sysmem_unreserve(p, HEAP);
+	} while (disarm() == 0);
+}
+END_TEST
+
+// ---- sleeping ----
+
+static struct rt_mutex mutex = RT_MUTEX_INIT(LOCKRANK_ROOTS);
+
+static void *lock_and_unlock(void *arg)
+{
+	rt_lock(&mutex);
+	rt_unlock(&mutex);
+	return arg;
+}
+
+// A thread that may not sleep asks again until it has the lock.
+START_TEST(a_sleep_on_a_lock_may_be_refused)
+{
+	pthread_t thread;
+
+	run.scenario = &scenarios[0];
+	run.kind = OSCALL_FUTEX_WAIT;
+	rt_lock(&mutex);
+	oscall_fail(run.kind, 1, UINT64_MAX, EINTR);
+	thread = start_thread(lock_and_unlock, NULL);
+	while (oscall_failed(run.kind) < 3)
+		sched_yield();
+	rt_unlock(&mutex);
+	join_thread(thread);
+	disarm();
+}
+END_TEST
+
+// The clock of a sleep with an end: when it begins, and when it may be over.
+START_TEST(a_clock_of_a_sleep_may_be_refused)
+{
+	struct rt_note note = {0};
+
+	run.scenario = &scenarios[0];
+	run.kind = OSCALL_CLOCK;
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		oscall_fail(run.kind, nth, UINT64_MAX, EINVAL);
+		ck_assert(!rt_note_sleep(&note, 1000));
+		ck_assert_uint_ge(disarm(), 1);
+	}
 }
 END_TEST
 
@@ -811,23 +975,61 @@ static void on_abort(int sig)
 	disarm();
 }
 
+static void throw_refused(void)
+{
+	run.kind = OSCALL_WRITE;
+	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+		oscall_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
+	rt_throw("as ordered");
+}
+
+static void *throw_too(void *arg)
+{
+	(void)arg;
+	rt_throw("second");
+}
+
+// hold_report keeps the first report from its end; the second thread that
+// throws may not sleep meanwhile, and ends the process.
+static void hold_report(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
+	join_thread(start_thread(throw_too, NULL));
+}
+
+static void throw_twice(void)
+{
+	run.kind = OSCALL_FUTEX_WAIT;
+	throw_set_handler(hold_report, NULL);
+	rt_throw("first");
+}
+
+static const struct {
+	void (*fn)(void);
+	enum oscall kind;
+} reports[] = {
+    {throw_refused, OSCALL_WRITE},
+    {throw_twice, OSCALL_FUTEX_WAIT},
+};
+
+static unsigned report; // which one
+
+static void die(void)
+{
+	signal(SIGABRT, on_abort);
+	reports[report].fn();
+}
+
 // A fatal report that nobody gets ends the process all the same.
 START_TEST(a_report_may_be_refused)
 {
-	pid_t child = fork();
-	int status;
+	uint64_t before = refused[reports[_i].kind];
 
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		signal(SIGABRT, on_abort);
-		run.kind = OSCALL_WRITE;
-		for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
-			oscall_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
-		rt_throw("as ordered");
-	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	ck_assert_uint_gt(refused[OSCALL_WRITE], 0);
+	report = (unsigned)_i;
+	ck_assert(death_aborted(death_status(die)));
+	ck_assert_uint_gt(refused[reports[_i].kind], before);
 }
 END_TEST
 
@@ -850,6 +1052,48 @@ START_TEST(each_kind_was_refused)
 }
 END_TEST
 
+// Calls that no refusal can reach, or where it means nothing.  A null file
+// stands for all.
+static const struct {
+	const char *call, *file;
+	bool always; // else under a sanitizer only
+	const char *reason;
+} exempt[] = {
+    {"oscall_futex_wake", NULL, true, "see spared"},
+    {"oscall_yield", NULL, true, "no result; made by who waits for another"},
+    {"oscall_gettid", NULL, true, "cannot fail"},
+    {"oscall_thread_join", NULL, true, "cannot fail"},
+    {"oscall_futex_wait", "runtime/schedpoint.c", true, "made for tests only"},
+    {"oscall_unmapped", NULL, false, "made on another stack only"},
+};
+
+static bool is_exempt(const struct callsite *site)
+{
+	for (unsigned i = 0; i < RT_ARRAY_LEN(exempt); i++)
+		if (strcmp(site->call, exempt[i].call) == 0 &&
+		    (!exempt[i].file || strstr(site->file, exempt[i].file)) &&
+		    (exempt[i].always || SANITIZED))
+			return true;
+	return false;
+}
+
+START_TEST(each_call_site_was_refused)
+{
+	struct callsite site;
+	unsigned n, missed = 0;
+	uint64_t times;
+
+	for (n = 0; callsite_next(n, &site, &times); n++)
+		if (times == 0 && !is_exempt(&site)) {
+			fprintf(stderr, "%s:%u: %s was never refused\n",
+				site.file, site.line, site.call);
+			missed++;
+		}
+	ck_assert_uint_gt(n, 40);
+	ck_assert_uint_eq(missed, 0);
+}
+END_TEST
+
 static Suite *suite_faults(void)
 {
 	Suite *s = suite_create("faults");
@@ -859,11 +1103,17 @@ static Suite *suite_faults(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_loop_test(tc, each_call_may_be_refused, 0,
 			    (int)RT_ARRAY_LEN(scenarios) - SANITIZED);
-	tcase_add_test(tc, the_first_heap_may_be_refused);
+	tcase_add_loop_test(tc, the_first_heap_may_be_refused, 0,
+			    RT_ARRAY_LEN(first_calls));
+	tcase_add_test(tc, a_second_reservation_may_be_refused);
+	tcase_add_test(tc, a_sleep_on_a_lock_may_be_refused);
+	tcase_add_test(tc, a_clock_of_a_sleep_may_be_refused);
 	tcase_add_test(tc, a_collection_needs_no_system);
 	tcase_add_test(tc, a_helper_may_find_no_memory);
-	tcase_add_test(tc, a_report_may_be_refused);
-	tcase_add_test(tc, each_kind_was_refused); // the last one
+	tcase_add_loop_test(tc, a_report_may_be_refused, 0,
+			    RT_ARRAY_LEN(reports));
+	tcase_add_test(tc, each_kind_was_refused); // these two come last
+	tcase_add_test(tc, each_call_site_was_refused);
 	suite_add_tcase(s, tc);
 	return s;
 }
@@ -873,5 +1123,7 @@ int main(void)
 	refused =
 	    mmap(NULL, OSCALL_KINDS * sizeof *refused, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return refused == MAP_FAILED ? 1 : suite_main(suite_faults());
+	if (refused == MAP_FAILED || !callsite_init())
+		return 1;
+	return suite_main(suite_faults());
 }

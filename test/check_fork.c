@@ -352,6 +352,17 @@ START_TEST(forks_without_a_heap_change_nothing)
 }
 END_TEST
 
+// What a heap that was never finished had made is not looked at.
+START_TEST(a_fork_after_a_heap_was_refused)
+{
+	oscall_fail(OSCALL_MAP, 2, 1, ENOMEM); // the block of the first thread
+	expect(rt_init(NULL) == RT_ENOMEM);
+	expect(oscall_failed(OSCALL_MAP) == 1);
+	fork_and(begin_work_and_end);
+	begin_work_and_end();
+}
+END_TEST
+
 static void fork_again(void)
 {
 	fork_and(works_and_ends);
@@ -627,6 +638,46 @@ START_TEST(forks_among_busy_threads)
 }
 END_TEST
 
+enum { FORKS_EACH = RT_TSAN || RT_ASAN ? 10 : 40 };
+
+static void *fork_in_region(void *arg)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	for (unsigned i = 0; i < FORKS_EACH; i++) {
+		expect(rt_alloc(100 + i));
+		rt_blocking_enter();
+		fork_and(leave_everything_works);
+		rt_blocking_leave();
+	}
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void *fork_outside(void *arg)
+{
+	for (unsigned i = 0; i < FORKS_EACH; i++)
+		fork_and(attach_everything_works);
+	return arg;
+}
+
+// Also where the C library lets only one of them run its handlers.
+START_TEST(several_threads_fork_at_once)
+{
+	static void *(*const forks[])(void *) = {fork_in_region, fork_in_region,
+						 fork_outside, fork_outside};
+	pthread_t threads[RT_ARRAY_LEN(forks)];
+
+	begin();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(forks); i++)
+		threads[i] = run_thread(forks[i]);
+	rt_blocking_enter();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(forks); i++)
+		end_thread(threads[i]);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
 static void *begin_and_end(void *arg)
 {
 	while (!ended()) {
@@ -683,6 +734,7 @@ static Suite *suite_fork(void)
 	tcase_add_test(tc, preparations_nest);
 	tcase_add_test(tc, a_prepared_thread_cannot_allocate);
 	tcase_add_test(tc, forks_without_a_heap_change_nothing);
+	tcase_add_test(tc, a_fork_after_a_heap_was_refused);
 	tcase_add_test(tc, a_child_forks);
 	tcase_add_exit_test(tc, a_fatal_handler_forks, 42);
 	suite_add_tcase(s, tc);
@@ -690,6 +742,7 @@ static Suite *suite_fork(void)
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, what_lost_threads_held_is_taken_back);
 	tcase_add_test(tc, forks_among_busy_threads);
+	tcase_add_test(tc, several_threads_fork_at_once);
 	tcase_add_test(tc, forks_while_heaps_begin_and_end);
 	suite_add_tcase(s, tc);
 	return s;

@@ -4,17 +4,8 @@
 #include <unistd.h>
 
 #include "runtime/gauge.h"
-#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/suite.h"
-
-enum { DIED_AS_EXPECTED = 77 };
-
-static void exit_if_overflow(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, "sysMemStat overflow") ? DIED_AS_EXPECTED
-						  : EXIT_FAILURE);
-}
 
 START_TEST(gauges_begin_at_zero)
 {
@@ -68,7 +59,7 @@ static const struct {
 START_TEST(a_gauge_beyond_its_ends_throws)
 {
 	gauge_add(&gauges.mspan_sys, overflows[_i].before);
-	throw_set_handler(exit_if_overflow, NULL);
+	death_expect("sysMemStat overflow");
 	gauge_add(&gauges.mspan_sys, overflows[_i].move);
 }
 END_TEST
@@ -76,7 +67,7 @@ END_TEST
 // What was negative before is found, even when the move makes it positive.
 START_TEST(a_negative_gauge_throws_on_the_way_up)
 {
-	throw_set_handler(exit_if_overflow, NULL);
+	death_expect("sysMemStat overflow");
 	atomic_u64_store_relaxed(&gauges.mspan_sys, (uint64_t)-1);
 	gauge_add(&gauges.mspan_sys, 2);
 }
@@ -97,9 +88,9 @@ static Suite *suite_gauge(void)
 	tcase_add_test(tc, a_gauge_is_the_sum_of_its_moves);
 	tcase_add_test(tc, a_gauge_reaches_both_ends);
 	tcase_add_loop_exit_test(tc, a_gauge_beyond_its_ends_throws,
-				 DIED_AS_EXPECTED, 0, RT_ARRAY_LEN(overflows));
+				 DEATH_EXPECTED, 0, RT_ARRAY_LEN(overflows));
 	tcase_add_exit_test(tc, a_negative_gauge_throws_on_the_way_up,
-			    DIED_AS_EXPECTED);
+			    DEATH_EXPECTED);
 	tcase_add_test_raise_signal(tc, an_overflow_aborts, SIGABRT);
 	suite_add_tcase(s, tc);
 	return s;

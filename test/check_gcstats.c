@@ -1,7 +1,9 @@
 #include "runtime/gcstats.h"
 
+#include <errno.h>
+
 #include "test/await.h"
-#include "test/suite.h"
+#include "test/heap.h"
 
 // ---- CPU accounting ----
 
@@ -189,6 +191,41 @@ START_TEST(no_reader_sees_a_torn_record)
 	gcstats_read_cycles(&c);
 	ck_assert_uint_eq(c.num_gc, RECORDS);
 	ck_assert(cycles_whole(&c));
+}
+END_TEST
+
+// Whoever asked for a stop finds it in one pair of histograms, once.
+START_TEST(stops_are_counted_by_who_asked)
+{
+	static const struct {
+		int reason, who;
+	} stops[] = {
+	    {RT_STOP_GC_MARK_TERM, GCSTATS_GC},
+	    {RT_STOP_GC_SWEEP_TERM, GCSTATS_GC},
+	    {RT_STOP_READ_MEMSTATS, GCSTATS_OTHER},
+	    {RT_STOP_HOST, GCSTATS_OTHER},
+	    {RT_STOP_HOST + 7, GCSTATS_OTHER},
+	};
+	const struct rt_stop_times times = {.stopping_ns = 100,
+					    .total_ns = 1000};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(stops); i++) {
+		uint64_t counts[HISTOGRAM_COUNTS];
+		int who = stops[i].who;
+
+		gcstats_reset();
+		gcstats_record_stop(stops[i].reason, &times);
+		for (int k = 0; k < 2; k++) {
+			uint64_t sum = 0;
+
+			histogram_read(&gcstats.stopping[k], counts);
+			sum += counts[1 + 100 / 64];
+			histogram_read(&gcstats.total[k], counts);
+			// [896, 1024) is the last counter of bucket 2.
+			sum += counts[1 + 2 * HISTOGRAM_SUBS + 3];
+			ck_assert_uint_eq(sum, k == who ? 2 : 0);
+		}
+	}
 }
 END_TEST
 
@@ -568,6 +605,75 @@ START_TEST(a_long_stop_is_a_long_total)
 }
 END_TEST
 
+// ---- a clock that is refused ----
+
+// check_pauses looks that all pauses are the total, and none is negative.
+static void check_pauses(const rt_memstats *m)
+{
+	uint64_t sum = 0;
+
+	ck_assert_uint_le(m->num_gc, PAUSERING_LEN);
+	for (unsigned i = 0; i < PAUSERING_LEN; i++) {
+		ck_assert_int_ge((int64_t)m->pause_ns[i], 0);
+		sum += m->pause_ns[i];
+	}
+	ck_assert_uint_eq(sum, m->pause_total_ns);
+	ck_assert_double_ge(m->gc_cpu_fraction, 0);
+	ck_assert_double_le(m->gc_cpu_fraction, 1);
+}
+
+static void check_times(const rt_stop_times *t)
+{
+	ck_assert_int_ge((int64_t)t->stopping_ns, 0);
+	ck_assert_int_ge((int64_t)t->stopped_ns, 0);
+	ck_assert_int_ge((int64_t)t->stopping_cpu_ns, 0);
+	ck_assert_uint_eq(t->stopping_ns + t->stopped_ns, t->total_ns);
+}
+
+// check_cpu looks that no more processor time is dealt out than there was since
+// a heap was begun by a time.
+static void check_cpu(uint64_t begun)
+{
+	uint64_t nprocs = heap_metric("/sched/gomaxprocs:threads");
+	double there_was = 1e-9 * (double)(nprocs * (nanotime() - begun));
+	double cpu[CPU_CLASSES];
+
+	read_cpu(cpu);
+	ck_assert_double_le(cpu[TOTAL], there_was);
+}
+
+// A clock that the system refuses reads 0, and so goes back and forth: once at
+// each call of a stop and a collection, or from then on.
+START_TEST(no_time_is_negative)
+{
+	uint64_t begun = nanotime(), nth = 0, refused;
+
+	heap_begin();
+	do {
+		struct stops was = count_stops(), is;
+		rt_stop_times t;
+		rt_memstats m;
+
+		oscall_fail(OSCALL_CLOCK, ++nth, _i ? UINT64_MAX : 1, EINVAL);
+		rt_stop_the_world(RT_STOP_HOST);
+		rt_start_the_world(&t);
+		rt_gc();
+		refused = oscall_failed(OSCALL_CLOCK);
+		oscall_fail(OSCALL_CLOCK, 1, 0, 0);
+		is = count_stops();
+		check_times(&t);
+		ck_assert_uint_le(t.total_ns, nanotime() - begun);
+		rt_read_memstats_live(&m);
+		check_pauses(&m);
+		ck_assert_uint_le(m.pause_total_ns, nanotime() - begun);
+		check_cpu(begun);
+		ck_assert_uint_eq(is.n[TOTAL_GC], was.n[TOTAL_GC] + 1);
+		ck_assert_uint_eq(is.n[TOTAL_OTHER], was.n[TOTAL_OTHER] + 1);
+	} while (refused > 0);
+	ck_assert_uint_gt(nth, 6);
+}
+END_TEST
+
 // ---- the suite ----
 
 static Suite *suite_gcstats(void)
@@ -581,6 +687,7 @@ static Suite *suite_gcstats(void)
 	tcase_add_test(cpu, each_part_of_an_interval_is_counted_once);
 	suite_add_tcase(s, cpu);
 	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, stops_are_counted_by_who_asked);
 	tcase_add_test(tc, no_reader_sees_a_torn_record);
 	tcase_add_test(tc, the_history_is_whole_while_it_is_written);
 	tcase_add_test(tc, last_gc_is_the_end_of_the_last_pause);
@@ -588,6 +695,7 @@ static Suite *suite_gcstats(void)
 	tcase_add_loop_test(tc, each_stop_is_in_the_histograms_of_its_reason, 0,
 			    RT_ARRAY_LEN(stop_ops));
 	tcase_add_test(tc, a_long_stop_is_a_long_total);
+	tcase_add_loop_test(tc, no_time_is_negative, 0, 2);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -2,15 +2,17 @@
 #define RT_NO_INLINE_ALLOC
 #include <pthread.h>
 #include <rt/rt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "runtime/heapgauge.h"
-#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/suite.h"
 
-enum { DIED_AS_EXPECTED = 77, THREADS = 4, MOVES = 20000 };
+enum { THREADS = 4, MOVES = 20000 };
 
 // A heap for the memory of P records, with nobody attached and no page taken.
 static void begin_unattached(void)
@@ -122,20 +124,65 @@ START_TEST(no_move_is_lost)
 }
 END_TEST
 
-// ---- sums below zero ----
+// ---- entering the list ----
 
-static void exit_if_overflow(const char *text, void *arg)
+enum { CROWD = 512, BATCHES = RT_TSAN ? 50 : 200, INTERVAL_US = 30 };
+
+static struct rt_proc *crowd[CROWD];  // the test enters them one by one
+static struct rt_proc *others[CROWD]; // entered in between
+static volatile sig_atomic_t nothers; // of this batch
+
+static void enter_another(int sig)
 {
-	(void)arg;
-	_exit(strstr(text, "sysMemStat overflow") ? DIED_AS_EXPECTED
-						  : EXIT_FAILURE);
+	(void)sig;
+	if (nothers < CROWD)
+		heapgauge_add(others[nothers++], HEAPGAUGE_FREE, 1);
 }
+
+static void allow_alarm(bool on)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(on ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
+// Ps that enter while another is about to: all are in the list, each once.  A
+// signal comes between any two instructions, as another thread may.
+START_TEST(who_enters_in_between_is_found)
+{
+	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};
+	const struct itimerval never = {{0, 0}, {0, 0}};
+	uint64_t sum = 0;
+
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i] = proc_attach(0);
+		others[i] = proc_attach(0);
+	}
+	allow_alarm(false);
+	signal(SIGALRM, enter_another);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int batch = 0; batch < BATCHES; batch++) {
+		nothers = 0;
+		allow_alarm(true);
+		for (int i = 0; i < CROWD; i++)
+			heapgauge_add(crowd[i], HEAPGAUGE_FREE, 1);
+		allow_alarm(false);
+		sum += CROWD + (uint64_t)nothers;
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), sum);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+END_TEST
+
+// ---- sums below zero ----
 
 START_TEST(a_sum_below_zero_throws)
 {
 	struct rt_proc *p = proc_attach(0);
 
-	throw_set_handler(exit_if_overflow, NULL);
+	death_expect("sysMemStat overflow");
 	heapgauge_add(p, (enum heapgauge)_i, 7);
 	heapgauge_add(NULL, (enum heapgauge)_i, -8);
 	heapgauge_sum(HEAPGAUGE_IN_USE);
@@ -147,6 +194,7 @@ static Suite *suite_heapgauge(void)
 	Suite *s = suite_create("heapgauge");
 	TCase *tc = tcase_create("heapgauge");
 
+	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, begin_unattached, NULL);
 	tcase_add_test(tc, sums_begin_at_zero);
 	tcase_add_test(tc, a_part_may_be_negative);
@@ -154,8 +202,9 @@ static Suite *suite_heapgauge(void)
 	tcase_add_test(tc, parts_outlast_their_thread);
 	tcase_add_test(tc, parts_are_collected_when_summed);
 	tcase_add_test(tc, no_move_is_lost);
-	tcase_add_loop_exit_test(tc, a_sum_below_zero_throws, DIED_AS_EXPECTED,
-				 0, HEAPGAUGE_COUNT);
+	tcase_add_test(tc, who_enters_in_between_is_found);
+	tcase_add_loop_exit_test(tc, a_sum_below_zero_throws, DEATH_EXPECTED, 0,
+				 HEAPGAUGE_COUNT);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "runtime/lfstack.h"
-#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/suite.h"
 
-enum { DIED_AS_EXPECTED = 77, THREADS = 4, NNODES = 64 };
+enum { THREADS = 4, NNODES = 64 };
 enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS };
 #define TAG_COUNT (UINT64_C(1) << LFSTACK_TAG_BITS)
 
@@ -298,17 +298,11 @@ END_TEST
 
 // ---- misuse ----
 
-static void exit_if_told(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, "does not pack") ? DIED_AS_EXPECTED : EXIT_FAILURE);
-}
-
 static const uintptr_t bad_offsets[] = {8, UINT64_C(1) << LFSTACK_ADDR_BITS};
 
 START_TEST(a_node_that_does_not_pack_throws)
 {
-	throw_set_handler(exit_if_told, NULL);
+	death_expect("does not pack");
 	lfstack_push(&stack, (struct lfnode *)((uintptr_t)&items[0].node +
 					       bad_offsets[_i]));
 }
@@ -331,8 +325,7 @@ static Suite *suite_lfstack(void)
 	tcase_add_loop_test(tc, threads_lose_and_double_nothing, 0,
 			    RT_ARRAY_LEN(nodes_at_once));
 	tcase_add_loop_exit_test(tc, a_node_that_does_not_pack_throws,
-				 DIED_AS_EXPECTED, 0,
-				 RT_ARRAY_LEN(bad_offsets));
+				 DEATH_EXPECTED, 0, RT_ARRAY_LEN(bad_offsets));
 	suite_add_tcase(s, tc);
 	return s;
 }

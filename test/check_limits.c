@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "gc/crew.h"
+#include "runtime/oscall.h"
 #include "test/heap.h"
+#include "test/process.h"
 
 enum {
 	MIB = 1 << 20,
@@ -25,25 +27,6 @@ enum {
 
 static void *roots[NROOTS];
 static unsigned nroots;
-
-// limit lowers a limit; unlimit makes it what it may be at most.
-static void limit(int resource, uint64_t n)
-{
-	struct rlimit l;
-
-	ck_assert_int_eq(getrlimit(resource, &l), 0);
-	l.rlim_cur = n;
-	ck_assert_int_eq(setrlimit(resource, &l), 0);
-}
-
-static void unlimit(int resource)
-{
-	struct rlimit l;
-
-	ck_assert_int_eq(getrlimit(resource, &l), 0);
-	l.rlim_cur = l.rlim_max;
-	ck_assert_int_eq(setrlimit(resource, &l), 0);
-}
 
 static int begin_with(size_t max_heap)
 {
@@ -64,7 +47,7 @@ static int begin_with(size_t max_heap)
 		return error;
 	}
 	// Only a thread that is attached can end the heap.
-	unlimit(RLIMIT_DATA);
+	process_unlimit(RLIMIT_DATA);
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	return error;
@@ -105,24 +88,6 @@ static void in_order(void)
 	ck_assert_uint_eq(heap_stats().heap_objects, nroots);
 }
 
-// ---- what the process has and may have ----
-
-// status_bytes reads a line of /proc/self/status.
-static uint64_t status_bytes(const char *name)
-{
-	unsigned long long kib = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "r");
-
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof line, f))
-		if (strncmp(line, name, strlen(name)) == 0)
-			sscanf(line + strlen(name), ": %llu", &kib);
-	fclose(f);
-	ck_assert_uint_gt(kib, 0);
-	return kib << 10;
-}
-
 // ---- address space ----
 
 static const struct {
@@ -132,9 +97,9 @@ static const struct {
 
 START_TEST(address_space)
 {
-	uint64_t before = status_bytes("VmSize");
+	uint64_t before = process_status("VmSize");
 
-	limit(RLIMIT_AS, spaces[_i].limit * MIB);
+	process_limit(RLIMIT_AS, spaces[_i].limit * MIB);
 	for (int round = 0; round < 3; round++) {
 		if (spaces[_i].least == 0) {
 			ck_assert_int_eq(begin_with(0), RT_ENOMEM);
@@ -150,9 +115,9 @@ START_TEST(address_space)
 		ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 		end();
 	}
-	unlimit(RLIMIT_AS);
+	process_unlimit(RLIMIT_AS);
 	// malloc may have got itself an area.
-	ck_assert_uint_le(status_bytes("VmSize"), before + MIB);
+	ck_assert_uint_le(process_status("VmSize"), before + MIB);
 	begin();
 	ck_assert_uint_ge(fill(MIB), 60);
 	end();
@@ -169,52 +134,64 @@ START_TEST(data_of_a_new_heap)
 	unsigned held = 0;
 
 	for (uint64_t room = 0; room <= 6 * MIB; room += MIB / 4) {
-		uint64_t used = status_bytes("VmData");
+		uint64_t used = process_status("VmData");
 
-		limit(RLIMIT_DATA, used + room);
+		process_limit(RLIMIT_DATA, used + room);
 		if (begin_with(64 * MIB) == RT_OK) {
 			fill(100000);
 			held = nroots;
 			in_order();
-			unlimit(RLIMIT_DATA);
+			process_unlimit(RLIMIT_DATA);
 			ck_assert_uint_gt(fill(100000), held);
 			in_order();
 			end();
 		}
-		unlimit(RLIMIT_DATA);
+		process_unlimit(RLIMIT_DATA);
 	}
 	ck_assert_uint_gt(held, 0);
 }
 END_TEST
 
-// Objects of many sizes, until the system refuses, again and again: nothing
-// gets lost on the way.
-START_TEST(data_again_and_again)
+// ---- to the limit and back ----
+
+// Which limit stops a heap that may have 64 MiB, and how much objects of up to
+// 600 000 bytes then fill.
+static const struct {
+	uint64_t data;	      // more of it, in MiB; 0: the heap's own limit
+	uint64_t least, most; // MiB
+} limits[] = {{ROOM, ROOM / 2, ROOM}, {0, 32, 64}};
+
+// Objects of many sizes, until they are refused, again and again: nothing gets
+// lost on the way.
+START_TEST(to_the_limit_and_back)
 {
 	unsigned rounds = env_u64("RT_STRESS_SECONDS", 0) == 0 ? 300 : 100000;
 	struct rng r;
 	uint64_t sys = 0;
 
-	rng_init(&r, "data_again_and_again");
+	rng_init(&r, "to_the_limit_and_back");
 	begin();
-	limit(RLIMIT_DATA, status_bytes("VmData") + ROOM * MIB);
+	if (limits[_i].data)
+		process_limit(RLIMIT_DATA,
+			      process_status("VmData") + limits[_i].data * MIB);
 	for (unsigned round = 0; round < rounds; round++) {
 		size_t n = 8192 + rng_below(&r, 600000);
 		rt_memstats m;
 
 		fill(n);
-		ck_assert_uint_ge(nroots * n, ROOM / 2 * MIB);
-		ck_assert_uint_le(nroots * n, ROOM * MIB);
+		ck_assert_uint_ge(nroots * n, limits[_i].least * MIB);
+		ck_assert_uint_le(nroots * n, limits[_i].most * MIB);
 		if (round % 50 == 0)
 			in_order();
 		rt_read_memstats_live(&m);
+		ck_assert_uint_le(m.heap_sys, 64 * MIB);
 		if (round == 50)
 			sys = m.sys;
 		if (round > 50) // span records may be cut for a while
 			ck_assert_uint_le(m.sys, sys + MIB);
 		drop();
 	}
-	unlimit(RLIMIT_DATA);
+	process_unlimit(RLIMIT_DATA);
 	ck_assert_uint_ge(fill(MIB), 60);
 	in_order();
 	end();
@@ -260,13 +237,13 @@ START_TEST(threads)
 	make_wide();
 	if (geteuid() == 0)
 		ck_assert_int_eq(setuid(NOBODY), 0);
-	limit(RLIMIT_NPROC, 1);
+	process_limit(RLIMIT_NPROC, 1);
 	ck_assert(threads_refused());
 	for (int round = 0; round < 3; round++) {
 		ck_assert_uint_eq(heap_live_after_gc(), WIDE + 1);
 		ck_assert_uint_eq(crew_size(), 0);
 	}
-	unlimit(RLIMIT_NPROC);
+	process_unlimit(RLIMIT_NPROC);
 	for (int round = 0; round < 3; round++)
 		ck_assert_uint_eq(heap_live_after_gc(), WIDE + 1);
 	ck_assert_uint_eq(crew_size(), HELPERS);
@@ -348,7 +325,7 @@ START_TEST(stack_without_a_limit)
 	rt_config c = heap_config(100);
 	void *volatile kept;
 
-	limit(RLIMIT_STACK, RLIM_INFINITY);
+	process_limit(RLIMIT_STACK, RLIM_INFINITY);
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	kept = deep(500);
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -361,39 +338,64 @@ END_TEST
 
 // ---- mappings ----
 
-enum { MAPPINGS = 1 << 17 }; // more than a process may have, usually
+// How many mappings are made to come to the end of what the process may have,
+// usually 65 530.  Where that is more, and in the second run, the table of
+// system calls refuses instead.
+static const unsigned crowds[] = {1 << 17, 0};
+enum { CROWD_PAGES = 1 << 17 };
 
 static char *crowd; // pages, every second one of which is a mapping
+
+// Calls that make mappings, or make two of one.
+static const enum oscall splitting[] = {
+    OSCALL_RESERVE, OSCALL_COMMIT, OSCALL_UNCOMMIT,
+    OSCALL_MAP,	    OSCALL_ADVISE, OSCALL_NAME,
+};
 
 static size_t page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-// crowd_make uses up all mappings but about n that the process may still make;
-// false: it may have too many.
-static bool crowd_make(unsigned n)
+// refuse_mappings lets n calls of each kind be granted.
+static void refuse_mappings(unsigned n)
 {
-	size_t page = page_size();
-	unsigned last = 0;
+	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
+		oscall_fail(splitting[i], n + 1, UINT64_MAX, ENOMEM);
+}
 
-	crowd = mmap(NULL, MAPPINGS * page, PROT_NONE,
+static void grant_mappings(void)
+{
+	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
+		oscall_fail(splitting[i], 1, 0, 0);
+}
+
+// crowd_make makes most mappings at the most, and leaves about n that the
+// process may still make.
+static void crowd_make(unsigned most, unsigned n)
+{
+	unsigned last = 0;
+	size_t page = page_size();
+
+	crowd = mmap(NULL, CROWD_PAGES * page, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert(crowd != MAP_FAILED);
-	for (unsigned i = 1; i < MAPPINGS; i += 2, last = i)
+	for (unsigned i = 1; i < most; i += 2, last = i)
 		if (mprotect(crowd + i * page, page, PROT_READ) != 0)
 			break;
-	if (last >= MAPPINGS - 1)
-		return false;
+	if (last + 1 >= most) {
+		refuse_mappings(n / 2);
+		return;
+	}
 	for (last -= 2; n > 0 && last > 2; n -= 2, last -= 2)
 		ck_assert_int_eq(mprotect(crowd + last * page, page, PROT_NONE),
 				 0);
-	return true;
 }
 
 static void crowd_end(void)
 {
-	ck_assert_int_eq(munmap(crowd, MAPPINGS * page_size()), 0);
+	grant_mappings();
+	ck_assert_int_eq(munmap(crowd, CROWD_PAGES * page_size()), 0);
 }
 
 // With no mapping left, or a few, a heap that exists goes on.
@@ -408,12 +410,7 @@ START_TEST(mappings)
 	for (unsigned left = 0; left < 24; left += 4) {
 		begin();
 		roots[nroots++] = rt_alloc(100);
-		if (!crowd_make(left)) {
-			fprintf(stderr, "no limit of mappings\n");
-			crowd_end();
-			end();
-			return;
-		}
+		crowd_make(crowds[_i], left);
 		fill(100000);
 		in_order();
 		for (unsigned i = 1; i < nroots; i += 2)
@@ -438,11 +435,7 @@ START_TEST(mappings_of_a_new_heap)
 	for (unsigned left = 0; left < 60; left += 6) {
 		int error;
 
-		if (!crowd_make(left)) {
-			fprintf(stderr, "no limit of mappings\n");
-			crowd_end();
-			return;
-		}
+		crowd_make(crowds[_i], left);
 		error = begin_with(64 * MIB);
 		ck_assert(error == RT_OK || error == RT_ENOMEM);
 		made += error == RT_OK;
@@ -476,10 +469,11 @@ static Suite *suite_limits(void)
 		return s;
 	tcase_add_loop_test(tc, address_space, 0, RT_ARRAY_LEN(spaces));
 	tcase_add_test(tc, data_of_a_new_heap);
-	tcase_add_test(tc, data_again_and_again);
+	tcase_add_loop_test(tc, to_the_limit_and_back, 0, RT_ARRAY_LEN(limits));
 	tcase_add_test(tc, smallest_stacks);
-	tcase_add_test(tc, mappings);
-	tcase_add_test(tc, mappings_of_a_new_heap);
+	tcase_add_loop_test(tc, mappings, 0, RT_ARRAY_LEN(crowds));
+	tcase_add_loop_test(tc, mappings_of_a_new_heap, 0,
+			    RT_ARRAY_LEN(crowds));
 	return s;
 }
 

@@ -1,48 +1,12 @@
 // What one P allocates from: runs, the tiny block, and the sets behind them.
 #define RT_NO_INLINE_ALLOC
 #include <pthread.h>
-#include <rt/rt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "gc/refill.h"
-#include "gc/sweep.h"
-#include "runtime/mcentral.h"
-#include "runtime/throw.h"
-#include "test/suite.h"
-
-enum { DIED_AS_EXPECTED = 77 };
-
-static struct rt_proc *self;
-static struct rt_mcache *mc;
-
-static void boot(bool align8)
-{
-	rt_config c;
-
-	rt_config_init(&c);
-	c.gc_percent = -1;
-	c.align8 = align8;
-	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	self = proc_self();
-	mc = rt_thread_tls->mc;
-}
-
-static char *take(spanclass sc)
-{
-	char *obj = mcache_bump(mc, sc);
-
-	if (!obj && gcrefill_small(mc, self, sc, false))
-		obj = mcache_bump(mc, sc);
-	return obj;
-}
-
-static struct mspan *span_of(const void *p)
-{
-	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
-}
+#include "test/death.h"
+#include "test/inside.h"
 
 static struct heapstats_totals totals(void)
 {
@@ -115,7 +79,7 @@ START_TEST(tiny_requests_follow_the_rules)
 	struct model m = {0};
 	struct rng r;
 
-	boot(_i);
+	inside_boot(_i);
 	rng_init(&r, __func__);
 	for (int i = 0; i < 200000; i++) {
 		size_t n = 1 + rng_below(&r, 15);
@@ -159,7 +123,7 @@ START_TEST(tiny_requests_are_aligned_by_their_size)
 	    {{8, 8}, {0, 8}},
 	};
 
-	boot(false);
+	inside_boot(false);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(t); i++) {
 		char *block = NULL;
 
@@ -184,7 +148,7 @@ START_TEST(the_tiny_block_with_more_room_stays)
 {
 	char *a, *b, *c;
 
-	boot(false);
+	inside_boot(false);
 	a = rt_alloc_noscan(4);
 	b = rt_alloc_noscan(15); // a's block has 12 left, b's 1
 	ck_assert_ptr_ne((void *)((uintptr_t)b & ~(uintptr_t)15), a);
@@ -201,7 +165,7 @@ START_TEST(what_is_not_tiny_has_a_slot_of_its_own)
 {
 	char *p;
 
-	boot(false);
+	inside_boot(false);
 	p = rt_alloc_noscan(1);
 	ck_assert_ptr_ne(rt_alloc_noscan(16), p);
 	ck_assert_uint_eq(rt_size(rt_alloc(1)), 16); // pointers: not tiny
@@ -224,9 +188,9 @@ START_TEST(retiring_counts_what_was_used)
 	uint64_t bytes = (uint64_t)n * class->size;
 	struct mspan *s = NULL;
 
-	boot(true);
+	inside_boot(true);
 	for (uint32_t i = 0; i < n; i++)
-		s = span_of(take(sc));
+		s = inside_span(inside_take(sc));
 	ck_assert_uint_eq(totals().small_alloc_count[c], 0);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 0);
 	ck_assert_uint_eq(s->cached, 1);
@@ -254,12 +218,12 @@ START_TEST(a_span_is_filled_over_many_flushes)
 	spanclass sc = spanclass_make(4, KIND_NOSCAN); // 256 of 32 bytes
 	struct mspan *s = NULL;
 
-	boot(false);
+	inside_boot(false);
 	for (uint32_t i = 0; i < 256; i++) {
-		char *p = take(sc);
+		char *p = inside_take(sc);
 
 		if (i == 0)
-			s = span_of(p);
+			s = inside_span(p);
 		if (p != (char *)s->base + 32 * i)
 			ck_abort_msg("object %u", i);
 		mcache_flush(mc, self);
@@ -268,7 +232,7 @@ START_TEST(a_span_is_filled_over_many_flushes)
 			ck_abort_msg("count of %u", i);
 	}
 	ck_assert_ptr_null(mcentral_top(sc));
-	ck_assert_ptr_ne(span_of(take(sc)), s);
+	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
 	expect_verified();
 }
 END_TEST
@@ -278,14 +242,14 @@ START_TEST(a_flush_retires_every_class_and_the_tiny_block)
 	uint64_t bytes = 0;
 	struct heapstats_totals t;
 
-	boot(true);
+	inside_boot(true);
 	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
 		unsigned c = spanclass_size((spanclass)sc);
 
 		if (c == 0)
 			continue;
 		for (unsigned i = 0; i <= sc % 3; i++)
-			ck_assert_ptr_nonnull(take((spanclass)sc));
+			ck_assert_ptr_nonnull(inside_take((spanclass)sc));
 		bytes += (sc % 3 + 1) * sizeclass_table[c].size;
 	}
 	rt_alloc_noscan(3);
@@ -317,7 +281,7 @@ START_TEST(live_bytes_are_published_in_batches)
 	uint64_t runs = 0, published, moves = 0, last = 0;
 	struct rng r;
 
-	boot(false);
+	inside_boot(false);
 	rng_init(&r, __func__);
 	for (int i = 0; i < 20000; i++) {
 		unsigned c = 1 + (unsigned)rng_below(&r, 40);
@@ -325,7 +289,7 @@ START_TEST(live_bytes_are_published_in_batches)
 		const struct rt_run *run = mc->slots[sc].run;
 		bool empty = run->cur == run->end;
 
-		if (!take(sc))
+		if (!inside_take(sc))
 			ck_abort_msg("no memory");
 		if (empty)
 			runs += (uint64_t)(run->end - run->cur) +
@@ -348,7 +312,7 @@ END_TEST
 
 START_TEST(a_large_object_is_counted_at_once)
 {
-	boot(false);
+	inside_boot(false);
 	ck_assert_ptr_nonnull(rt_alloc(40000));
 	ck_assert_uint_eq(totals().large_alloc, 40960);
 	ck_assert_uint_eq(totals().large_alloc_count, 1);
@@ -374,10 +338,10 @@ START_TEST(uninit_skips_clearing_of_single_objects_only)
 	struct mspan *s;
 	char *p;
 
-	boot(false);
-	p = take(sc);
+	inside_boot(false);
+	p = inside_take(sc);
 	memset(p, 0x77, size);
-	s = span_of(p);
+	s = inside_span(p);
 	mcache_retire_slot(mc, self, sc);
 	// As sweep leaves a span of which an object was freed.
 	atomic_u64_store_relaxed(
@@ -397,7 +361,7 @@ START_TEST(runs_can_be_taken_away_from_inline_code)
 {
 	const struct rt_run *runs;
 
-	boot(false);
+	inside_boot(false);
 	runs = rt_thread_tls->run;
 	ck_assert_int_eq(runs == mc->runs, !RT_ASAN && !RT_DEBUG_BUILD);
 	mcache_disable_runs(mc);
@@ -412,7 +376,7 @@ END_TEST
 
 START_TEST(align8_has_no_inline_runs)
 {
-	boot(true);
+	inside_boot(true);
 	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
 	ck_assert_uint_eq(rt_size(rt_alloc(8)), 8);
 	ck_assert_uint_eq(rt_size(rt_alloc(17)), 24);
@@ -422,27 +386,13 @@ END_TEST
 
 // ---- misuse from above is our own bug ----
 
-static const char *last_words;
-
-static void exit_if_expected(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, last_words) ? DIED_AS_EXPECTED : EXIT_FAILURE);
-}
-
-static void expect_death(const char *text)
-{
-	last_words = text;
-	throw_set_handler(exit_if_expected, NULL);
-}
-
 START_TEST(a_second_span_in_a_slot_throws)
 {
 	spanclass sc = spanclass_make(10, KIND_WORDS);
 
-	boot(false);
-	take(sc);
-	expect_death("refill of span with free space remaining");
+	inside_boot(false);
+	inside_take(sc);
+	death_expect("refill of span with free space remaining");
 	mcache_set_span(mc, sc, mheap_alloc_small(self, NULL, sc));
 }
 END_TEST
@@ -452,10 +402,10 @@ START_TEST(a_full_span_in_a_slot_throws)
 	spanclass sc = spanclass_make(10, KIND_WORDS);
 	struct mspan *s;
 
-	boot(false);
+	inside_boot(false);
 	s = mheap_alloc_small(self, NULL, sc);
 	s->alloc_count = s->nelems;
-	expect_death("span has no free space");
+	death_expect("span has no free space");
 	mcache_set_span(mc, sc, s);
 }
 END_TEST
@@ -468,7 +418,7 @@ START_TEST(the_span_pushed_last_comes_first)
 	spanclass b = spanclass_make(7, KIND_WORDS);
 	struct mspan *s[3], *other;
 
-	boot(false);
+	inside_boot(false);
 	for (unsigned i = 0; i < 3; i++) {
 		s[i] = mheap_alloc_small(self, NULL, a);
 		mcentral_push(s[i]);
@@ -499,14 +449,14 @@ START_TEST(refill_takes_a_partial_span_before_new_pages)
 	uint64_t in_use;
 	struct mspan *s;
 
-	boot(false);
-	s = span_of(take(sc));
+	inside_boot(false);
+	s = inside_span(inside_take(sc));
 	mcache_flush(mc, self);
 	in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
 	for (uint32_t i = 1; i < s->nelems; i++)
-		ck_assert_ptr_eq(span_of(take(sc)), s);
+		ck_assert_ptr_eq(inside_span(inside_take(sc)), s);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), in_use);
-	ck_assert_ptr_ne(span_of(take(sc)), s);
+	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE),
 			  in_use + RT_PAGE_SIZE);
 }
@@ -553,7 +503,7 @@ START_TEST(blocks_of_gone_threads_are_kept_for_four)
 	pthread_t t[THREADS];
 	rt_memstats m;
 
-	boot(false);
+	inside_boot(false);
 	expect_blocks(1, 1);
 	for (uint64_t round = 1; round <= 3; round++) {
 		pthread_barrier_init(&gate.all_in, NULL, THREADS + 1);
@@ -608,9 +558,8 @@ static Suite *suite_mcache(void)
 			    5);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
 	tcase_add_test(tc, align8_has_no_inline_runs);
-	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws,
-			    DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws, DIED_AS_EXPECTED);
+	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws, DEATH_EXPECTED);
+	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws, DEATH_EXPECTED);
 	tcase_add_test(tc, the_span_pushed_last_comes_first);
 	tcase_add_test(tc, refill_takes_a_partial_span_before_new_pages);
 	tcase_add_test(tc, blocks_of_gone_threads_are_kept_for_four);

@@ -29,6 +29,14 @@ struct row {
 	uint64_t mapped, sys; // beyond what metadata took
 };
 
+// scavenge_once is the first run of a pass.
+static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
+{
+	struct scavenge_pass pass = scavenge_begin(force);
+
+	return scavenge_run(p, &pass, max);
+}
+
 static uint64_t metadata(void)
 {
 	return gauge_load(&gauges.stacks_sys) + gauge_load(&gauges.mspan_sys) +
@@ -203,7 +211,7 @@ START_TEST(every_step_of_the_ledger_adds_up)
 			    .sys = 4194304});
 	// 6: freed, and given back.
 	free_span(heap);
-	ck_assert_uint_eq(scavenge_run(self, PAGE, true), PAGE);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	expect((struct row){.released = 4161536,
 			    .committed = 32768,
 			    .in_stacks = 32768,
@@ -248,7 +256,7 @@ START_TEST(scavenging_gives_everything_back_once)
 	uint64_t bytes = 0, n;
 
 	free_span(s);
-	while ((n = scavenge_run(self, CHUNK, true)) != 0)
+	while ((n = scavenge_once(self, CHUNK, true)) != 0)
 		bytes += n;
 	ck_assert_uint_eq(bytes, CHUNK);
 	expect((struct row){
@@ -379,12 +387,12 @@ START_TEST(refused_release_keeps_pages_free_and_retained)
 	free_span(alloc_page(NULL));
 	before = now();
 	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, 12);
-	ck_assert_uint_eq(scavenge_run(self, PAGE, true), 0);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), 0);
 	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
 	ck_assert(same_row(now(), before));
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), RT_CHUNK_PAGES);
 	oscall_fail(OSCALL_RELEASE, 1, 0, 12);
-	ck_assert_uint_eq(scavenge_run(self, PAGE, true), PAGE);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	check_heap();
 }
 END_TEST
@@ -401,7 +409,7 @@ START_TEST(only_used_memory_needs_zeroing)
 	s = alloc_page(NULL);
 	ck_assert(s->needzero); // used
 	free_span(s);
-	ck_assert_uint_eq(scavenge_run(self, PAGE, true), PAGE);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	s = alloc_page(NULL);
 	ck_assert(!s->needzero); // given back
 	for (unsigned i = 0; i < PAGE; i++)
@@ -724,7 +732,7 @@ START_TEST(fresh_pages_are_populated_ahead)
 	ck_assert_uint_eq(now().heap_free, ahead * PAGE);
 	mheap_cache_flush(&cache);
 	ck_assert_uint_eq(now().heap_free, ahead * PAGE);
-	ck_assert_uint_eq(scavenge_run(self, CHUNK, true), ahead * PAGE);
+	ck_assert_uint_eq(scavenge_once(self, CHUNK, true), ahead * PAGE);
 	check_heap();
 }
 END_TEST
@@ -768,15 +776,25 @@ END_TEST
 
 START_TEST(what_exceeds_the_range_is_refused)
 {
-	static const size_t request[] = {RANGE + 1, (size_t)1 << 40,
-					 PTRDIFF_MAX};
+	static const size_t request[] = {
+	    RANGE + 1,
+	    (size_t)1 << 40,
+	    PTRDIFF_MAX,
+	    SIZE_MAX - RT_PAGE_SIZE,
+	    SIZE_MAX - RT_PAGE_SIZE + 2,
+	    SIZE_MAX,
+	};
+	static const uint64_t npages[] = {RANGE_PAGES + 1, UINT64_C(1) << 51,
+					  UINT64_MAX - RT_CHUNK_PAGES,
+					  UINT64_MAX};
 	struct row before = now();
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(request); i++)
 		ck_assert_ptr_null(
 		    mheap_alloc_large(self, NULL, KIND_NOSCAN, request[i]));
-	ck_assert_ptr_null(
-	    mheap_alloc_manual(self, RANGE_PAGES + 1, MSPAN_STACK));
+	for (unsigned i = 0; i < RT_ARRAY_LEN(npages); i++)
+		ck_assert_ptr_null(
+		    mheap_alloc_manual(self, npages[i], MSPAN_STACK));
 	ck_assert(same_row(now(), before));
 	ck_assert_uint_eq(arena_used(), 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
@@ -938,8 +956,8 @@ START_TEST(any_order_of_requests_adds_up)
 				model_add(&m, *s, 1);
 		}
 		if (rng_below(&r, 20) == 0)
-			scavenge_run(self, rng_below(&r, 1 << 20),
-				     rng_below(&r, 2));
+			scavenge_once(self, rng_below(&r, 1 << 20),
+				      rng_below(&r, 2));
 		if (rng_below(&r, 50) == 0)
 			mheap_cache_flush(&cache);
 		if (step % 100 == 0) {

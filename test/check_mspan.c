@@ -1,70 +1,19 @@
 // The rules of the bits: what is allocated, what is counted, what is marked.
 #define RT_NO_INLINE_ALLOC
-#include <rt/rt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gc/grey.h"
-#include "gc/refill.h"
-#include "gc/sweep.h"
-#include "runtime/mcentral.h"
 #include "runtime/object.h"
 #include "runtime/throw.h"
-#include "test/suite.h"
+#include "test/inside.h"
 
 enum {
-	CUT = RT_TSAN ? 10 : 1, // nothing here has two threads
-	NOTICED = 77,		// exit status
+	// Nothing here has two threads.
+	CUT = RT_TSAN || COVERAGE_BUILD ? 10 : 1,
+	NOTICED = 77, // exit status
 };
-
-static struct rt_proc *self;
-static struct rt_mcache *mc;
-
-static void boot(bool align8)
-{
-	rt_config c;
-
-	rt_config_init(&c);
-	c.gc_percent = -1;
-	c.align8 = align8;
-	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	self = proc_self();
-	mc = rt_thread_tls->mc;
-}
-
-// take allocates one object as the front door does.
-static char *take(spanclass sc)
-{
-	char *obj = mcache_bump(mc, sc);
-
-	if (!obj && gcrefill_small(mc, self, sc, false))
-		obj = mcache_bump(mc, sc);
-	return obj;
-}
-
-// marked_bytes are those of the slots that survive a flip.
-static uint64_t marked_bytes(void)
-{
-	unsigned line = epoch_mark_line(epoch_sweepgen());
-	uint64_t page = 0, bytes = 0;
-	const struct mspan *s;
-
-	while ((s = mheap_next_span(&page)) != NULL)
-		if (s->use == MSPAN_HEAP)
-			bytes += mspan_count(s, line) * s->elemsize;
-	return bytes;
-}
-
-// flip_heap does what the cycle does between marking and sweeping.
-static void flip_heap(void)
-{
-	atomic_u64_store_relaxed(&gauges.heap_live, marked_bytes());
-	mcentral_reset();
-	epoch_flip();
-	gcsweep_begin();
-}
 
 static unsigned heap_line(void)
 {
@@ -81,11 +30,6 @@ static void put_bit(const struct mspan *s, unsigned line, uint32_t slot,
 	uint64_t old = atomic_u64_load_relaxed(word);
 
 	atomic_u64_store_relaxed(word, set ? old | mask : old & ~mask);
-}
-
-static struct mspan *span_of(const void *p)
-{
-	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
 }
 
 static uint64_t verify_errors(void)
@@ -141,13 +85,13 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	struct mspan *s;
 	char *a;
 
-	boot(false);
+	inside_boot(false);
 	first = heap_line();
-	a = take(sc);
-	s = span_of(a);
+	a = inside_take(sc);
+	s = inside_span(a);
 	ck_assert_uint_eq(s->nelems, SLOTS);
 	ck_assert_uint_eq(slots(s, first), 15); // the run is handed out whole
-	ck_assert_ptr_eq(take(sc), a + 2048);
+	ck_assert_ptr_eq(inside_take(sc), a + 2048);
 	mcache_flush(mc, self);
 	expect(s, first, A | B, 0, 0);
 	ck_assert_uint_eq(mspan_counted(s), 2);
@@ -157,7 +101,7 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A | B);
 
-	flip_heap();
+	inside_flip();
 	expect(s, first, A | B, A, 2);
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A);
@@ -168,14 +112,14 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(allocated(s), A);
 
 	gcsweep_all(self);
-	ck_assert_ptr_eq(take(sc), a + 2048); // c
+	ck_assert_ptr_eq(inside_take(sc), a + 2048); // c
 	mcache_flush(mc, self);
 	expect(s, first, 0, A | C, 0);
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A | C);
 
 	put_bit(s, first, 0, true);
-	flip_heap();
+	inside_flip();
 	expect(s, first, A, A | C, 2);
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A);
@@ -344,7 +288,7 @@ START_TEST(runs_are_what_a_slot_loop_finds)
 	struct mspan *s;
 	struct rng r;
 
-	boot(true);
+	inside_boot(true);
 	rng_init(&r, __func__);
 	s = mheap_alloc_small(self, NULL, spanclass_make(c, KIND_NOSCAN));
 	ck_assert_ptr_nonnull(s);
@@ -452,9 +396,9 @@ START_TEST(a_damaged_span_is_found)
 	spanclass sc = spanclass_make(35, KIND_WORDS);
 	struct mspan *s;
 
-	boot(false);
-	s = span_of(take(sc));
-	take(sc);
+	inside_boot(false);
+	s = inside_span(inside_take(sc));
+	inside_take(sc);
 	mcache_flush(mc, self);
 	ck_assert_ptr_null(mspan_check(s));
 	ck_assert_uint_eq(verify_errors(), 0);
@@ -463,6 +407,187 @@ START_TEST(a_damaged_span_is_found)
 	damage_span(s, (enum damage)_i);
 	ck_assert_ptr_nonnull(mspan_check(s));
 	ck_assert_uint_ne(verify_errors(), 0);
+}
+END_TEST
+
+// damage_shape changes what does not fit a span of a class, or a large one,
+// and returns what the check has to say; NULL: number i is past the last.
+static const char *damage_shape(struct mspan *s, int i)
+{
+	const char *misfit = mspan_is_large(s)
+				 ? "large object does not fill its span"
+				 : "span does not fit its class";
+
+	switch (i) {
+	case 0:
+		s->npages = 0;
+		return "freed span in use";
+	case 1:
+		s->base++;
+		return "span outside of the heap";
+	case 2:
+		s->base += arena_used();
+		return "span outside of the heap";
+	case 3:
+		s->npages = (arena_used() >> RT_PAGE_SHIFT) + 1;
+		return "span outside of the heap";
+	case 4:
+		s->use = MSPAN_WORK + 1;
+		return "span of no known use or class";
+	case 5:
+		s->sizeclass++;
+		return "span of no known use or class";
+	case 6:
+		atomic_ptr_store_release(&s->lines,
+					 arena_lines(mspan_page(s) + 1));
+		return "span has the wrong bits";
+	case 7:
+		s->elemsize += RT_PAGE_SIZE;
+		return misfit;
+	case 8:
+		s->divmagic++;
+		return misfit;
+	case 9:
+		s->nelems++;
+		return misfit;
+	case 10:
+		s->nwords++;
+		return mspan_is_large(s) ? misfit
+					 : "span has the wrong number of words";
+	default:
+		return NULL;
+	}
+}
+
+enum { SHAPES = 11 };
+
+// damage_large is what can be wrong with a large span only.
+static const char *damage_large(struct mspan *s, int i)
+{
+	static const char limit[] =
+	    "limit of a large object outside of its last page";
+
+	switch (i) {
+	case 0:
+		atomic_u64_store_relaxed(&s->limit, s->base - 1);
+		return limit;
+	case 1:
+		atomic_u64_store_relaxed(&s->limit, mspan_limit(s) + 1);
+		return limit;
+	case 2:
+		s->alloc_count = 0;
+		return "large span without its object";
+	default:
+		return NULL;
+	}
+}
+
+enum { LARGE_SHAPES = 3 };
+
+// repaired puts a span back as it was, which the check has to agree with.
+static void repaired(struct mspan *s, const struct mspan *sound)
+{
+	memcpy(s, sound, sizeof *s);
+	ck_assert_ptr_null(mspan_check(s));
+}
+
+// A class that there is not is no place to count at.
+START_TEST(a_span_of_no_class_is_not_counted)
+{
+	struct mspan sound, *s;
+	struct rt_verify v;
+
+	inside_boot(false);
+	s = inside_span(inside_take(spanclass_make(35, KIND_WORDS)));
+	mcache_flush(mc, self);
+	memcpy(&sound, s, sizeof sound);
+	for (unsigned c = SIZECLASS_COUNT; c <= UINT8_MAX; c++) {
+		s->sizeclass = (uint8_t)c;
+		ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+		ck_assert_uint_ne(v.errors, 0);
+		ck_assert_uint_eq(v.objects, 0);
+		repaired(s, &sound);
+	}
+	ck_assert_uint_eq(verify_errors(), 0);
+}
+END_TEST
+
+// damage_guarded is what can be wrong with a guarded object only.
+static const char *damage_guarded(struct mspan *s, int i)
+{
+	static const char place[] = "guarded object in another place";
+	uint32_t guarded = atomic_u32_load_relaxed(&s->guarded);
+
+	switch (i) {
+	case 0:
+		atomic_u32_store_relaxed(&s->guarded, guarded + 8);
+		return place;
+	case 1:
+		atomic_u32_store_relaxed(&s->guarded, guarded - 8);
+		return place;
+	case 2:
+		atomic_u32_store_relaxed(&s->guarded, 0);
+		return "limit of a large object outside of its last page";
+	case 3: // object and limit, in the guard
+		atomic_u32_store_relaxed(&s->guarded, guarded + RT_PAGE_SIZE);
+		atomic_u64_store_relaxed(&s->limit,
+					 mspan_limit(s) + RT_PAGE_SIZE);
+		return place;
+	default:
+		s->use = MSPAN_WORK;
+		return "guarded span of another use or class";
+	}
+}
+
+enum { GUARDED_SHAPES = 5 };
+
+// A heap that is asked about a damaged guarded object says so, and does not
+// fault on its way around it.
+START_TEST(a_guarded_span_of_the_wrong_shape_is_found)
+{
+	struct mspan sound, *s;
+	const char *says;
+
+	inside_boot(false);
+	guard_init(true);
+	s = gcrefill_guarded(mc, self, KIND_WORDS, 1000);
+	ck_assert_ptr_nonnull(s);
+	mheap_publish_large(s);
+	memcpy(&sound, s, sizeof sound);
+	says = damage_guarded(s, _i);
+	ck_assert_uint_ne(verify_errors(), 0);
+	ck_assert_pstr_eq(mspan_check(s), says);
+	repaired(s, &sound);
+	ck_assert_uint_eq(verify_errors(), 0);
+}
+END_TEST
+
+START_TEST(a_span_of_the_wrong_shape_is_found)
+{
+	struct mspan sound, *s;
+
+	inside_boot(false);
+	if (_i == 0) {
+		s = inside_span(inside_take(spanclass_make(35, KIND_WORDS)));
+		mcache_flush(mc, self);
+	} else {
+		s = mheap_alloc_large(self, NULL, KIND_WORDS, 8 * RT_PAGE_SIZE);
+		mheap_publish_large(s);
+	}
+	ck_assert_ptr_null(mspan_check(s));
+	memcpy(&sound, s, sizeof sound);
+	for (int i = 0; i < SHAPES; i++) {
+		const char *says = damage_shape(s, i);
+
+		ck_assert_pstr_eq(mspan_check(s), says);
+		repaired(s, &sound);
+	}
+	for (int i = 0; _i != 0 && i < LARGE_SHAPES; i++) {
+		const char *says = damage_large(s, i);
+
+		ck_assert_pstr_eq(mspan_check(s), says);
+		repaired(s, &sound);
+	}
 }
 END_TEST
 
@@ -542,7 +667,7 @@ static const char *sim_alloc(void)
 
 	if (sim.nlive + sim.ndead >= sim.most)
 		return NULL;
-	obj = take(sim.sc);
+	obj = inside_take(sim.sc);
 	if (!obj || arena_offset((uintptr_t)obj) >= LEDGER_BYTES)
 		return "no memory for the simulation";
 	if (*entry((uintptr_t)obj) & ALLOCATED)
@@ -689,7 +814,7 @@ static const char *sim_check_sums(void)
 
 static void mark_in_ledger(uintptr_t p)
 {
-	const struct mspan *s = span_of((void *)p);
+	const struct mspan *s = inside_span((void *)p);
 	uint64_t slot;
 
 	if (!s || s->use != MSPAN_HEAP)
@@ -708,11 +833,11 @@ static void mark_some(unsigned percent)
 	size_t size = sizeclass_table[spanclass_size(sim.sc)].size;
 	struct gcgrey o;
 
-	*m = (struct gcmarker){0};
+	*m = (struct gcmarker){.work.alone = rng_below(&sim.rng, 2)};
 	gcgrey_look(m);
 	for (size_t i = 0; i < sim.nlive; i++) {
 		uintptr_t p = sim.live[i];
-		const struct mspan *s = span_of((void *)p);
+		const struct mspan *s = inside_span((void *)p);
 
 		if (rng_below(&sim.rng, 100) >= percent)
 			continue;
@@ -730,6 +855,7 @@ static void mark_some(unsigned percent)
 		gcgrey_word(m, w, &o);
 		mark_in_ledger(w);
 	}
+	gcgrey_publish_all(m);
 }
 
 // sim_flip moves what was not marked to the dead.
@@ -737,7 +863,7 @@ static void sim_flip(void)
 {
 	size_t nlive = 0;
 
-	flip_heap();
+	inside_flip();
 	for (size_t i = 0; i < sim.nlive; i++) {
 		uintptr_t p = sim.live[i];
 
@@ -781,14 +907,14 @@ static void restore_line(uint64_t page, const struct mspan *s,
 		return;
 	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
 		atomic_u64_store_relaxed(
-		    freed ? &arena.lines[page].line[heap_line() ^ 1][w]
+		    freed ? &arena_lines(page)[w].line[heap_line() ^ 1]
 			  : mspan_word(s, heap_line() ^ 1, w),
 		    old[w]);
 }
 
 static void sweep_one(uintptr_t p)
 {
-	struct mspan *s = span_of((void *)p);
+	struct mspan *s = inside_span((void *)p);
 	uint64_t page = mspan_page(s);
 	uintptr_t base = s->base;
 	uintptr_t limit = base + (s->npages << RT_PAGE_SHIFT);
@@ -881,7 +1007,7 @@ static const char *simulate(unsigned c, enum mutant mutant)
 	int nflips = mutant == MUTANT_NONE ? FLIPS : 10 * FLIPS;
 	const char *wrong = NULL;
 
-	boot(c == 1 || c == 3 || c % 4 == 0);
+	inside_boot(c == 1 || c == 3 || c % 4 == 0);
 	sim_begin(c, mutant);
 	for (int i = 0; i < nflips && !wrong; i++)
 		wrong = one_cycle(percents[i % RT_ARRAY_LEN(percents)]);
@@ -1001,7 +1127,7 @@ START_TEST(every_byte_of_a_span_leads_to_its_object)
 {
 	struct rng r;
 
-	boot(true);
+	inside_boot(true);
 	rng_init(&r, __func__);
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c += CUT) {
 		// Between two others of which nothing is allocated.
@@ -1027,7 +1153,7 @@ START_TEST(every_byte_of_a_large_object_leads_to_it)
 					  40959,  40960,	 40961,
 					  100003, (1 << 20) + 1, 8 << 20};
 
-	boot(_i);
+	inside_boot(_i);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(requests) - RT_TSAN; i++) {
 		size_t n = requests[i];
 		// Before it, pages that hold no object.
@@ -1051,12 +1177,68 @@ START_TEST(every_byte_of_a_large_object_leads_to_it)
 }
 END_TEST
 
+// set_word gives a page another word, for a moment in the life of its span.
+static void set_word(uint64_t page, unsigned class, enum pageword_state state)
+{
+	atomic_u32_store_relaxed(&arena.words[page],
+				 pageword_make(class, KIND_WORDS, state, 0));
+}
+
+// No stop waits for a thread without a P: its look may fall between any two
+// steps of a span that is freed, or used anew, on another processor.
+START_TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
+{
+	struct mspan *s;
+	uintptr_t last;
+	uint64_t page;
+
+	inside_boot(false);
+	s = mheap_alloc_large(self, NULL, KIND_WORDS, 3 * RT_PAGE_SIZE);
+	mheap_publish_large(s);
+	page = mspan_page(s);
+	last = mspan_limit(s) - 1; // the word of its page stays as it is
+	ck_assert(!object_agrees(last, NULL));
+	atomic_ptr_store_release(&arena.spans[page], NULL);
+	ck_assert(object_agrees(last, NULL));
+	atomic_ptr_store_release(&arena.spans[page], s);
+	set_word(page, 0, PAGEWORD_SETTING_UP);
+	ck_assert(object_agrees(last, NULL));
+	set_word(page, 35, PAGEWORD_HEAP);
+	ck_assert(object_agrees(last, NULL));
+	set_word(page, 0, PAGEWORD_HEAP);
+	put_bit(s, heap_line(), 0, false);
+	ck_assert(object_agrees(last, NULL));
+	put_bit(s, heap_line(), 0, true);
+	ck_assert(!object_agrees(last, NULL));
+}
+END_TEST
+
+// The 8-byte class has its bits in a block that the span leads to.
+START_TEST(an_object_of_8_bytes_whose_span_goes_is_not_found)
+{
+	struct mspan *s;
+	uintptr_t p;
+	uint64_t page;
+
+	inside_boot(true);
+	s = inside_span(inside_take(spanclass_make(1, KIND_WORDS)));
+	mcache_flush(mc, self);
+	p = s->base;
+	page = mspan_page(s);
+	ck_assert(!object_agrees(p, NULL));
+	atomic_ptr_store_release(&arena.spans[page], NULL);
+	ck_assert(object_agrees(p, NULL));
+	atomic_ptr_store_release(&arena.spans[page], s);
+	ck_assert(!object_agrees(p, NULL));
+}
+END_TEST
+
 START_TEST(stacks_and_free_pages_hold_no_object)
 {
 	struct mspan *s;
 	char *stack;
 
-	boot(false);
+	inside_boot(false);
 	stack = rt_stack_alloc(4096);
 	s = mheap_alloc_manual(self, 3, MSPAN_WORK);
 	ck_assert_ptr_nonnull(stack);
@@ -1097,10 +1279,10 @@ static void populate(struct rng *r, uintptr_t *known)
 
 		if (i > 1000 && c > 40)
 			continue;
-		obj = take(sc);
+		obj = inside_take(sc);
 		ck_assert_ptr_nonnull(obj);
 		if (rng_next(r) % 2) {
-			const struct mspan *s = span_of(obj);
+			const struct mspan *s = inside_span(obj);
 
 			put_bit(s, heap_line() ^ 1,
 				(uint32_t)(((uintptr_t)obj - s->base) /
@@ -1111,7 +1293,7 @@ static void populate(struct rng *r, uintptr_t *known)
 	}
 	mcache_flush(mc, self);
 	ck_assert_uint_le(arena_used(), KNOWN_BYTES);
-	flip_heap();
+	inside_flip();
 	gcsweep_all(self);
 	ck_assert_uint_eq(verify_errors(), 0);
 }
@@ -1122,7 +1304,7 @@ START_TEST(random_words_lead_to_objects_that_exist_or_nowhere)
 	uint64_t hits = 0;
 	struct rng r;
 
-	boot(true);
+	inside_boot(true);
 	rng_init(&r, __func__);
 	populate(&r, known);
 	for (int i = 0; i < 2000000 / CUT; i++) {
@@ -1151,12 +1333,12 @@ START_TEST(foreign_addresses_hold_no_object)
 	    UINTPTR_MAX,
 	    UINTPTR_MAX - 7,
 	    (uintptr_t)&here,
-	    (uintptr_t)boot,
+	    (uintptr_t)heap_line,
 	    (uintptr_t)&arena,
 	    arena.base,
 	};
 
-	boot(false);
+	inside_boot(false);
 	rt_alloc(16);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(words); i++)
 		ck_assert(object_agrees(words[i], NULL));
@@ -1172,6 +1354,7 @@ static Suite *suite_mspan(void)
 {
 	Suite *s = suite_create("mspan");
 	TCase *bits = tcase_create("bits");
+	TCase *shape = tcase_create("shape");
 	TCase *lookup = tcase_create("look-up");
 
 	tcase_set_timeout(bits, 120);
@@ -1185,10 +1368,20 @@ static Suite *suite_mspan(void)
 	tcase_add_loop_exit_test(bits, every_mutant_of_the_rules_is_noticed,
 				 NOTICED, 0, nvisible());
 	suite_add_tcase(s, bits);
+	tcase_add_loop_test(shape, a_span_of_the_wrong_shape_is_found, 0, 2);
+	tcase_add_test(shape, a_span_of_no_class_is_not_counted);
+	tcase_add_loop_test(shape, a_guarded_span_of_the_wrong_shape_is_found,
+			    0, GUARDED_SHAPES);
+	suite_add_tcase(s, shape);
 	tcase_set_timeout(lookup, 120);
 	tcase_add_test(lookup, every_byte_of_a_span_leads_to_its_object);
 	tcase_add_loop_test(lookup, every_byte_of_a_large_object_leads_to_it, 0,
 			    2);
+	tcase_add_test(
+	    lookup,
+	    a_large_object_that_goes_while_it_is_looked_up_is_not_found);
+	tcase_add_test(lookup,
+		       an_object_of_8_bytes_whose_span_goes_is_not_found);
 	tcase_add_test(lookup, stacks_and_free_pages_hold_no_object);
 	tcase_add_test(lookup,
 		       random_words_lead_to_objects_that_exist_or_nowhere);

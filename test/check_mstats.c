@@ -843,6 +843,32 @@ START_TEST(report_of_an_own_stop_comes_when_it_has_ended)
 }
 END_TEST
 
+static void *read_and_exit_stopped(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	read_into(&after);
+	return arg;
+}
+
+// A thread that exits in its own stop ends it like any other.
+START_TEST(report_of_a_thread_that_exits_comes_from_it)
+{
+	pthread_t thread;
+
+	begin();
+	prepare(0);
+	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, read_and_exit_stopped, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	check_warning(1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
 START_TEST(report_needs_no_handler)
 {
 	begin();
@@ -1129,6 +1155,7 @@ static void add_double_check(TCase *t)
 					 SIGABRT, 0, CORRUPTIONS);
 	tcase_add_loop_test(t, report_says_it_and_goes_on, 0, CORRUPTIONS);
 	tcase_add_test(t, report_of_an_own_stop_comes_when_it_has_ended);
+	tcase_add_test(t, report_of_a_thread_that_exits_comes_from_it);
 	tcase_add_test(t, report_needs_no_handler);
 	tcase_add_loop_test(t, off_says_nothing, 0, CORRUPTIONS);
 	tcase_add_test(t, a_sound_heap_is_not_reported);

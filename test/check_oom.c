@@ -17,6 +17,7 @@
 #include "runtime/gauge.h"
 #include "runtime/mcache.h"
 #include "runtime/oscall.h"
+#include "test/process.h"
 
 enum {
 	MAX_HEAP = 64 << 20,
@@ -1092,37 +1093,12 @@ END_TEST
 
 // ---- limits of the process ----
 
-// status_bytes reads a line of /proc/self/status.
-static uint64_t status_bytes(const char *name)
-{
-	char line[256];
-	unsigned long long kib = 0;
-	FILE *f = fopen("/proc/self/status", "r");
-
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof line, f))
-		if (strncmp(line, name, strlen(name)) == 0)
-			sscanf(line + strlen(name), ": %llu", &kib);
-	fclose(f);
-	ck_assert_uint_gt(kib, 0);
-	return kib << 10;
-}
-
-static void limit(int resource, uint64_t bytes)
-{
-	struct rlimit l;
-
-	ck_assert_int_eq(getrlimit(resource, &l), 0);
-	l.rlim_cur = bytes ? (rlim_t)bytes : l.rlim_max;
-	ck_assert_int_eq(setrlimit(resource, &l), 0);
-}
-
 START_TEST(data_limit)
 {
 	unsigned first;
 
 	heap_begin();
-	limit(RLIMIT_DATA, status_bytes("VmData") + (32 << 20));
+	process_limit(RLIMIT_DATA, process_status("VmData") + (32 << 20));
 	for (int round = 0; round < 3; round++) {
 		drop_all();
 		fill_roots(100000);
@@ -1134,7 +1110,7 @@ START_TEST(data_limit)
 		ck_assert(list_whole());
 		healthy();
 	}
-	limit(RLIMIT_DATA, 0);
+	process_unlimit(RLIMIT_DATA);
 	fill_roots(100000);
 	ck_assert_uint_gt(nroots, first);
 	healthy();
@@ -1143,10 +1119,10 @@ END_TEST
 
 START_TEST(address_space_limit)
 {
-	uint64_t before = status_bytes("VmSize");
+	uint64_t before = process_status("VmSize");
 	rt_memstats m;
 
-	limit(RLIMIT_AS, before + (320 << 20));
+	process_limit(RLIMIT_AS, before + (320 << 20));
 	heap_begin_with(0, 100);
 	fill_list(1 << 20);
 	ck_assert_uint_ge(list_len, 64);
@@ -1158,10 +1134,10 @@ START_TEST(address_space_limit)
 	ck_assert_ptr_nonnull(rt_alloc(50 << 20));
 	healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
-	limit(RLIMIT_AS, before + (64 << 20));
+	process_limit(RLIMIT_AS, before + (64 << 20));
 	ck_assert_int_eq(rt_init(NULL), RT_ENOMEM);
 	ck_assert_uint_eq(read_maps().named, 0);
-	limit(RLIMIT_AS, 0);
+	process_unlimit(RLIMIT_AS);
 	init_and_fini();
 }
 END_TEST

@@ -405,6 +405,7 @@ START_TEST(runs_are_freed_at_once)
 			run[i] = other;
 		}
 		pagealloc_free_runs(&pa, run, n);
+		pagealloc_free_runs(&pa, run, 0);
 		ck_assert(pagealloc_check(&pa));
 		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
 		while (n-- > 0)
@@ -796,7 +797,8 @@ static unsigned scavenge_one(unsigned min, unsigned max, uint64_t *page)
 {
 	uint32_t c;
 
-	while ((c = scavindex_find(&pa.scav, true)) != SCAVINDEX_NONE) {
+	while ((c = scavindex_find(&pa.scav, SCAVINDEX_NONE, true)) !=
+	       SCAVINDEX_NONE) {
 		unsigned n;
 		unsigned i = pallocdata_find_scavenge(pagealloc_chunk(&pa, c),
 						      CP - 1, min, max, 0, &n);
@@ -994,8 +996,10 @@ END_TEST
 START_TEST(check_finds_damage)
 {
 	uint64_t *root, *leaf;
+	size_t ready;
 
 	start(9, 9);
+	ready = pa.chunks.ready;
 	expect_alloc(600, 0);
 	root = (uint64_t *)pa.sums[0].base;
 	leaf = (uint64_t *)pa.sums[PAGEALLOC_LEVELS - 1].base;
@@ -1009,6 +1013,18 @@ START_TEST(check_finds_damage)
 	leaf[9] = 1; // no such chunk
 	ck_assert(!pagealloc_check(&pa));
 	leaf[9] = 0;
+	((uint64_t *)pa.sums[1].base)[2] = 1; // of no chunk either
+	ck_assert(!pagealloc_check(&pa));
+	((uint64_t *)pa.sums[1].base)[2] = 0;
+	pa.max_chunks = 8;
+	ck_assert(!pagealloc_check(&pa));
+	pa.max_chunks = 9;
+	pa.chunks.ready = 0; // as if the bitmaps were missing
+	ck_assert(!pagealloc_check(&pa));
+	pa.chunks.ready = ready;
+	pa.scav.nchunks--;
+	ck_assert(!pagealloc_check(&pa));
+	pa.scav.nchunks++;
 	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
 	ck_assert(!pagealloc_check(&pa));
 	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;

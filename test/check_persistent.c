@@ -6,10 +6,10 @@
 
 #include "runtime/fixalloc.h"
 #include "runtime/oscall.h"
-#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/suite.h"
 
-enum { DIED_AS_EXPECTED = 77, THREADS = 4, ALLOCS = 2000 };
+enum { THREADS = 4, ALLOCS = 2000 };
 
 static atomic_u64 *const stat = &gauges.mspan_sys;
 
@@ -233,11 +233,6 @@ START_TEST(threads_share_a_chunk_and_no_byte)
 }
 END_TEST
 
-static void exit_if_told(const char *text, void *arg)
-{
-	_exit(strstr(text, arg) ? DIED_AS_EXPECTED : EXIT_FAILURE);
-}
-
 static const struct {
 	size_t n;
 	size_t align;
@@ -251,8 +246,7 @@ static const struct {
 
 START_TEST(a_senseless_request_throws)
 {
-	throw_set_handler(exit_if_told,
-			  (void *)(uintptr_t)bad_requests[_i].what);
+	death_expect(bad_requests[_i].what);
 	persistent_alloc(bad_requests[_i].n, bad_requests[_i].align, stat);
 }
 END_TEST
@@ -384,7 +378,7 @@ static const struct {
 
 START_TEST(a_senseless_pool_throws)
 {
-	throw_set_handler(exit_if_told, (void *)(uintptr_t)bad_pools[_i].what);
+	death_expect(bad_pools[_i].what);
 	fixalloc_init(&pool, bad_pools[_i].size, bad_pools[_i].align, false,
 		      stat);
 }
@@ -396,7 +390,7 @@ START_TEST(freeing_more_than_was_taken_throws)
 	static char what[] = "more than is in use";
 
 	fixalloc_init(&pool, OBJECT, 8, false, stat);
-	throw_set_handler(exit_if_told, what);
+	death_expect(what);
 	fixalloc_free(&pool, object);
 }
 END_TEST
@@ -410,7 +404,7 @@ START_TEST(freeing_a_list_of_more_than_was_taken_throws)
 	fixalloc_init(&pool, OBJECT, 8, false, stat);
 	fixalloc_list_add(&list, fixalloc_alloc(&pool));
 	fixalloc_list_add(&list, object);
-	throw_set_handler(exit_if_told, what);
+	death_expect(what);
 	fixalloc_free_list(&pool, &list);
 }
 END_TEST
@@ -427,9 +421,8 @@ static TCase *tcase_persistent(void)
 	tcase_add_test(tc, a_refused_direct_mapping_changes_nothing);
 	tcase_add_test(tc, fini_unmaps_all_and_begins_anew);
 	tcase_add_test(tc, threads_share_a_chunk_and_no_byte);
-	tcase_add_loop_exit_test(tc, a_senseless_request_throws,
-				 DIED_AS_EXPECTED, 0,
-				 RT_ARRAY_LEN(bad_requests));
+	tcase_add_loop_exit_test(tc, a_senseless_request_throws, DEATH_EXPECTED,
+				 0, RT_ARRAY_LEN(bad_requests));
 	return tc;
 }
 
@@ -443,12 +436,12 @@ static TCase *tcase_fixalloc(void)
 	tcase_add_test(tc, a_zeroing_pool_zeroes_every_use);
 	tcase_add_test(tc, objects_may_be_as_large_as_a_chunk);
 	tcase_add_test(tc, a_refused_object_changes_nothing);
-	tcase_add_loop_exit_test(tc, a_senseless_pool_throws, DIED_AS_EXPECTED,
-				 0, RT_ARRAY_LEN(bad_pools));
+	tcase_add_loop_exit_test(tc, a_senseless_pool_throws, DEATH_EXPECTED, 0,
+				 RT_ARRAY_LEN(bad_pools));
 	tcase_add_exit_test(tc, freeing_a_list_of_more_than_was_taken_throws,
-			    DIED_AS_EXPECTED);
+			    DEATH_EXPECTED);
 	tcase_add_exit_test(tc, freeing_more_than_was_taken_throws,
-			    DIED_AS_EXPECTED);
+			    DEATH_EXPECTED);
 	return tc;
 }
 

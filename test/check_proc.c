@@ -1,5 +1,6 @@
 #include "runtime/proc.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -283,6 +284,64 @@ START_TEST(a_refused_end_disturbs_nobody)
 	crowd_leave();
 	ck_assert_uint_eq(attached(), 1);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+}
+END_TEST
+
+// ---- errno ----
+
+// What the system said to the host, read when the thread runs again.
+enum { OF_THE_HOST = 4711 };
+
+static atomic_u32 world_stands, world_starts;
+
+static void poll_until_started(void)
+{
+	while (!atomic_u32_load_acquire(&world_starts))
+		rt_safepoint();
+}
+
+static void leave_while_stopped(void)
+{
+	await_at_least(&world_stands, 1);
+	rt_blocking_leave();
+}
+
+static void (*const waits[])(void) = {leave_while_stopped, poll_until_started};
+
+// stop_until_somebody_waits: sleeps are refused, so each is counted.
+static void *stop_until_somebody_waits(void *arg)
+{
+	uint64_t before;
+
+	rt_thread_attach(0);
+	rt_stop_the_world(RT_STOP_HOST);
+	before = oscall_failed(OSCALL_FUTEX_WAIT);
+	atomic_u32_store_release(&world_stands, 1);
+	while (oscall_failed(OSCALL_FUTEX_WAIT) == before)
+		oscall_yield();
+	atomic_u32_store_release(&world_starts, 1);
+	rt_start_the_world(NULL);
+	rt_thread_detach();
+	return arg;
+}
+
+START_TEST(waiting_for_a_start_keeps_errno)
+{
+	pthread_t thread;
+	int after;
+
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	if (waits[_i] == leave_while_stopped)
+		rt_blocking_enter();
+	thread = start_thread(stop_until_somebody_waits, NULL);
+	errno = OF_THE_HOST;
+	waits[_i]();
+	after = errno;
+	ck_assert_int_eq(after, OF_THE_HOST);
+	rt_blocking_enter();
+	join_thread(thread);
+	rt_blocking_leave();
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 }
 END_TEST
 
@@ -790,6 +849,8 @@ static TCase *tcase_proc(void)
 	tcase_add_test(tc, attaching_is_refused_twice_and_with_unknown_flags);
 	tcase_add_test(tc, a_region_refuses_what_touches_the_heap);
 	tcase_add_test_raise_signal(tc, blocking_twice_throws, SIGABRT);
+	tcase_add_loop_test(tc, waiting_for_a_start_keeps_errno, 0,
+			    RT_ARRAY_LEN(waits));
 	tcase_add_loop_test(tc, a_thread_that_exits_is_detached, 0,
 			    RT_ARRAY_LEN(exit_ways));
 	tcase_add_test(tc, a_refused_end_disturbs_nobody);

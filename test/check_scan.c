@@ -18,6 +18,7 @@ static void marker_make(uintptr_t base, uint64_t used)
 	marker.used = used;
 	marker.work.bottom = marker.work.top = marker.work.first.entry;
 	marker.work.limit = marker.work.first.entry + GCWORK_ENTRIES;
+	marker.work.high = marker.work.limit - GCWORK_FEW;
 	gcwork_limit(0); // no buffer but its own
 }
 
@@ -49,7 +50,7 @@ static size_t expected(size_t from, size_t to, uintptr_t *out)
 	for (size_t i = from; i < to; i++)
 		if (block[i] >= marker.base &&
 		    block[i] - marker.base < marker.used)
-			out[n++] = block[i] & ~(uintptr_t)7;
+			out[n++] = block[i];
 	return n;
 }
 
@@ -122,6 +123,34 @@ START_TEST(scanning_stops_where_room_is_refused)
 }
 END_TEST
 
+START_TEST(small_objects_push_the_same_words)
+{
+	uintptr_t want[WORDS];
+	unsigned wrong = 0;
+	struct rng r;
+
+	rng_init(&r, "small_objects_push_the_same_words");
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t words = 2 * (1 + rng_below(&r, GCGREY_SMALL_BYTES / 16));
+		size_t before = rng_below(&r, GCWORK_ENTRIES - GCWORK_FEW + 1);
+		struct gcgrey o = {at(0), words * sizeof *block};
+		size_t n;
+
+		marker_make(rng_next(&r) << 26, (1 + rng_below(&r, 9)) << 22);
+		for (size_t i = 0; i < words; i++)
+			block[i] = word_near(&r);
+		n = expected(0, words, want);
+		marker.work.top += before;
+		gcscan_grey(&marker, GCGREY_SMALL, &o);
+		wrong += (size_t)(marker.work.top - marker.work.bottom) !=
+			 before + n;
+		wrong += memcmp(marker.work.bottom + before, want,
+				n * sizeof *want) != 0;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
 static Suite *suite_scan(void)
 {
 	Suite *s = suite_create("scan");
@@ -129,6 +158,7 @@ static Suite *suite_scan(void)
 
 	tcase_add_test(tc, words_inside_the_heap_are_pushed_in_order);
 	tcase_add_test(tc, scanning_stops_where_room_is_refused);
+	tcase_add_test(tc, small_objects_push_the_same_words);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -119,6 +119,14 @@ static bool can_be_released(unsigned page)
 	return true;
 }
 
+// scavenge_once is the first run of a pass.
+static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
+{
+	struct scavenge_pass pass = scavenge_begin(force);
+
+	return scavenge_run(p, &pass, max);
+}
+
 // release_one makes one call and checks the run that it took.
 static uint64_t release_one(uint64_t max, bool force)
 {
@@ -128,7 +136,7 @@ static uint64_t release_one(uint64_t max, bool force)
 
 	for (unsigned page = 0; page < PAGES; page++)
 		before[page] = is_scavenged(page);
-	bytes = scavenge_run(NULL, max, force);
+	bytes = scavenge_once(NULL, max, force);
 	for (unsigned page = 0; page < PAGES; page++) {
 		if (is_scavenged(page) == before[page])
 			continue;
@@ -141,7 +149,8 @@ static uint64_t release_one(uint64_t max, bool force)
 	ck_assert_uint_eq(first % phys, 0);
 	ck_assert_uint_eq(n % phys, 0);
 	// One more than asked for only for the sake of a huge page.
-	if (bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
+	if (max <= RT_CHUNK_SIZE &&
+	    bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
 		ck_assert_uint_eq((uint64_t)first * RT_PAGE_SIZE % HUGE_BYTES,
 				  0);
 		ck_assert_uint_ge(bytes, HUGE_BYTES);
@@ -220,9 +229,8 @@ START_TEST(a_run_stays_in_its_chunk)
 	begin(_i);
 	free_pages(0, PAGES);
 	for (int chunk = 0; chunk < CHUNKS; chunk++)
-		ck_assert_uint_eq(release_one(UINT64_C(1) << 40, true),
-				  RT_CHUNK_SIZE);
-	ck_assert_uint_eq(release_one(UINT64_C(1) << 40, true), 0);
+		ck_assert_uint_eq(release_one(UINT64_MAX, true), RT_CHUNK_SIZE);
+	ck_assert_uint_eq(release_one(UINT64_MAX, true), 0);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED),
 			  (uint64_t)PAGES << RT_PAGE_SHIFT);
@@ -299,6 +307,35 @@ START_TEST(a_refused_release_changes_nothing_and_ends)
 		;
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	expect_contents();
+}
+END_TEST
+
+// pass_all releases what a pass finds, of four empty chunks, when the first
+// nrefused calls are refused.
+static uint64_t pass_all(uint64_t nrefused)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+	uint64_t bytes, sum = 0;
+
+	oscall_fail(OSCALL_RELEASE, 1, nrefused, EINVAL);
+	while ((bytes = scavenge_run(NULL, &pass, 1 << 20)) != 0)
+		sum += bytes;
+	expect_sums();
+	return sum;
+}
+
+// Memory that the host has locked keeps its chunk, and no other.
+START_TEST(what_is_refused_does_not_keep_the_rest)
+{
+	begin(_i);
+	free_pages(0, PAGES);
+	ck_assert_uint_eq(pass_all(1), (CHUNKS - 1) * RT_CHUNK_SIZE);
+	ck_assert(!is_scavenged(PAGES - 1) && is_scavenged(0));
+	// The next pass asks again.
+	ck_assert_uint_eq(pass_all(UINT64_MAX), 0);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_uint_eq(pass_all(0), RT_CHUNK_SIZE);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
 END_TEST
 
@@ -423,6 +460,23 @@ START_TEST(free_os_memory_ends_when_the_system_refuses)
 	ck_assert_uint_ge(oscall_failed(OSCALL_RELEASE), 1);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_eq(m.heap_idle - m.heap_released, 1 << 20);
+}
+END_TEST
+
+START_TEST(free_os_memory_goes_on_after_a_refusal)
+{
+	enum { BYTES = 16 << 20 };
+	rt_memstats m;
+
+	oscall_set_page_size(page_sizes[_i]);
+	boot();
+	memset(rt_alloc_noscan(BYTES), 1, BYTES);
+	oscall_fail(OSCALL_RELEASE, 1, 1, EINVAL);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_gt(m.heap_idle, m.heap_released);
+	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
 }
 END_TEST
 
@@ -579,7 +633,7 @@ START_TEST(pages_are_released_beside_allocation)
 		pthread_create(&t[i], NULL, worker, &seeds[i]);
 	}
 	while (atomic_u32_load_seqcst(&working) != 0) {
-		released += scavenge_run(proc_self(), 64 << 10, true);
+		released += scavenge_once(proc_self(), 64 << 10, true);
 		rt_safepoint();
 	}
 	rt_blocking_enter();
@@ -589,7 +643,7 @@ START_TEST(pages_are_released_beside_allocation)
 	// Large pages may have found no moment when all of one was free.
 	memset(held, 0, sizeof held);
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	released += scavenge_run(proc_self(), 64 << 10, true);
+	released += scavenge_once(proc_self(), 64 << 10, true);
 	ck_assert_uint_gt(released, 0);
 	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
 	if (v.errors != 0)
@@ -621,6 +675,7 @@ static Suite *suite_scavenge(void)
 	    tc, released_pages_come_back_zero_and_need_no_clearing, 0, n);
 	tcase_add_loop_test(tc, a_refused_release_changes_nothing_and_ends, 0,
 			    n);
+	tcase_add_loop_test(tc, what_is_refused_does_not_keep_the_rest, 0, n);
 	tcase_add_test(tc, the_memory_is_really_gone);
 	tcase_add_loop_test(
 	    tc, random_work_adds_up_and_forced_leaves_no_whole_page, 0, n);
@@ -629,6 +684,7 @@ static Suite *suite_scavenge(void)
 	tcase_add_loop_test(heap, free_os_memory_leaves_no_idle_page, 0, n);
 	tcase_add_loop_test(heap, free_os_memory_ends_when_the_system_refuses,
 			    0, n);
+	tcase_add_loop_test(heap, free_os_memory_goes_on_after_a_refusal, 0, n);
 	tcase_add_loop_test(heap, free_os_memory_releases_whole_physical_pages,
 			    0, n);
 	tcase_add_loop_test(heap, pages_are_released_beside_allocation, 0, n);

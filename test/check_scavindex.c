@@ -33,13 +33,14 @@ static void finish(void)
 // expect_chunk looks for a chunk, which has to be c, and empties it.
 static void expect_chunk(bool force, uint32_t c)
 {
-	ck_assert_uint_eq(scavindex_find(&idx, force), c);
+	ck_assert_uint_eq(scavindex_find(&idx, SCAVINDEX_NONE, force), c);
 	scavindex_empty(&idx, c);
 }
 
 static void expect_nothing(bool force)
 {
-	ck_assert_uint_eq(scavindex_find(&idx, force), SCAVINDEX_NONE);
+	ck_assert_uint_eq(scavindex_find(&idx, SCAVINDEX_NONE, force),
+			  SCAVINDEX_NONE);
 }
 
 START_TEST(empty_index_finds_nothing)
@@ -126,13 +127,32 @@ START_TEST(background_search_waits_for_the_next_cycle)
 }
 END_TEST
 
+// Who looks below a chunk finds what is there, and whoever looks everywhere
+// still finds what is above.
+START_TEST(search_may_begin_lower)
+{
+	start(8);
+	scavindex_free(&idx, 2, 100);
+	scavindex_free(&idx, 5, 100);
+	ck_assert_uint_eq(scavindex_find(&idx, 6, true), 5);
+	ck_assert_uint_eq(scavindex_find(&idx, 5, true), 2);
+	ck_assert_uint_eq(scavindex_find(&idx, 2, true), SCAVINDEX_NONE);
+	ck_assert_uint_eq(scavindex_find(&idx, 0, true), SCAVINDEX_NONE);
+	expect_chunk(true, 5);
+	expect_chunk(true, 2);
+	expect_nothing(true);
+	finish();
+}
+END_TEST
+
 // A chunk is found again and again until it is said to be empty.
 START_TEST(chunk_stays_until_it_is_emptied)
 {
 	start(4);
 	scavindex_free(&idx, 2, 100);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_uint_eq(scavindex_find(&idx, true), 2);
+		ck_assert_uint_eq(scavindex_find(&idx, SCAVINDEX_NONE, true),
+				  2);
 	scavindex_empty(&idx, 2);
 	expect_nothing(true);
 	scavindex_free(&idx, 2, 1);
@@ -299,8 +319,8 @@ static unsigned drain(struct model *m, uint32_t gen, bool force,
 	unsigned wrong = 0;
 	uint32_t c;
 
-	while (at_most-- > 0 &&
-	       (c = scavindex_find(&idx, force)) != SCAVINDEX_NONE) {
+	while (at_most-- > 0 && (c = scavindex_find(&idx, SCAVINDEX_NONE,
+						    force)) != SCAVINDEX_NONE) {
 		wrong += !model_eligible(&m[c], gen, force);
 		wrong += force && c != model_find(m, NMODEL, gen, true);
 		scavindex_empty(&idx, c);
@@ -331,7 +351,7 @@ START_TEST(cursors_lose_no_eligible_chunk)
 				wrong += drain(m, gen, rng_below(&r, 4) == 0,
 					       1 + (unsigned)rng_below(&r, 3));
 		}
-		wrong += scavindex_find(&idx, true) !=
+		wrong += scavindex_find(&idx, SCAVINDEX_NONE, true) !=
 			 model_find(m, NMODEL, gen, true);
 		wrong += !scavindex_check(&idx);
 		scavindex_next_cycle(&idx);
@@ -370,6 +390,44 @@ START_TEST(growth_without_a_table_is_found_out)
 }
 END_TEST
 
+// The check sees each kind of damage.
+START_TEST(check_finds_damage)
+{
+	enum { IN_USE = 32, LAST_IN_USE = 47, HAS_IDLE = 63 }; // first bits
+	uint32_t *const cursors[] = {&idx.cursor_bg, &idx.cursor_force,
+				     &idx.free_high};
+	uint64_t *chunk;
+
+	start(4);
+	chunk = (uint64_t *)idx.table.base;
+	scavindex_free(&idx, 1, 10);
+	ck_assert(scavindex_check(&idx));
+	for (unsigned i = 0; i < RT_ARRAY_LEN(cursors); i++) {
+		uint32_t old = *cursors[i];
+
+		*cursors[i] = 5;
+		ck_assert(!scavindex_check(&idx));
+		*cursors[i] = old;
+	}
+	idx.nchunks = MAX_CHUNKS; // beyond the table
+	ck_assert(!scavindex_check(&idx));
+	idx.nchunks = 4;
+	chunk[3] += UINT64_C(1) << IN_USE;
+	ck_assert(!scavindex_check(&idx));
+	chunk[3] -= UINT64_C(1) << IN_USE;
+	chunk[3] ^= (FULL + 1) * (UINT64_C(1) << LAST_IN_USE);
+	ck_assert(!scavindex_check(&idx));
+	chunk[3] ^= (FULL + 1) * (UINT64_C(1) << LAST_IN_USE);
+	chunk[0] ^= UINT64_C(1) << HAS_IDLE; // but is full
+	ck_assert(!scavindex_check(&idx));
+	chunk[0] ^= UINT64_C(1) << HAS_IDLE;
+	idx.cursor_force = 1; // below a chunk that waits for it
+	ck_assert(!scavindex_check(&idx));
+	idx.cursor_force = 2;
+	finish();
+}
+END_TEST
+
 static Suite *suite_scavindex(void)
 {
 	Suite *s = suite_create("scavindex");
@@ -382,6 +440,7 @@ static Suite *suite_scavindex(void)
 			    0, RT_ARRAY_LEN(mark_cases));
 	tcase_add_loop_test(t, background_search_waits_for_the_next_cycle, 0,
 			    RT_ARRAY_LEN(mark_cases));
+	tcase_add_test(t, search_may_begin_lower);
 	tcase_add_test(t, chunk_stays_until_it_is_emptied);
 	tcase_add_test(t, forced_cursor_rises_with_a_free);
 	tcase_add_test(t, dense_chunks_are_left_to_the_forced_search);
@@ -391,6 +450,7 @@ static Suite *suite_scavindex(void)
 	tcase_add_test(t, refused_table_leaves_the_index_as_it_was);
 	tcase_add_test(t, refused_reservation_is_a_result);
 	tcase_add_test(t, cursors_lose_no_eligible_chunk);
+	tcase_add_test(t, check_finds_damage);
 	tcase_add_test_raise_signal(t, too_many_pages_are_found_out, SIGABRT);
 	tcase_add_test_raise_signal(t, too_few_pages_are_found_out, SIGABRT);
 	tcase_add_test_raise_signal(t, growth_without_a_table_is_found_out,

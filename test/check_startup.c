@@ -1,6 +1,7 @@
 // What a heap costs before it holds anything, and what it leaves behind.
 #include "test/heap.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -365,6 +366,42 @@ START_TEST(second_heap_is_like_the_first)
 }
 END_TEST
 
+// ---- errno ----
+
+// The host may still want to know why a call of its own failed.
+static void check_errno(const char *after)
+{
+	ck_assert_msg(errno == EXDEV, "%s: errno %d", after, errno);
+}
+
+START_TEST(errno_stays_the_hosts)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	rt_memstats m;
+	void *small;
+
+	c.max_heap = 64 * MIB;
+	errno = EXDEV;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	check_errno("rt_init");
+	small = rt_alloc(MIB);
+	ck_assert_ptr_nonnull(small);
+	check_errno("rt_alloc");
+	ck_assert_ptr_null(rt_alloc(64 * MIB));
+	check_errno("rt_alloc of too much");
+	rt_keep_alive(small);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	check_errno("rt_read_memstats");
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	check_errno("rt_blocking_leave");
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	check_errno("rt_free_os_memory");
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	check_errno("rt_fini");
+}
+END_TEST
+
 static Suite *suite_startup(void)
 {
 	Suite *s = suite_create("startup");
@@ -382,6 +419,7 @@ static Suite *suite_startup(void)
 	tcase_add_test(tc, no_named_mapping_is_left);
 	tcase_add_test(tc, stacks_of_the_last_heap_are_forgotten);
 	tcase_add_test(tc, second_heap_is_like_the_first);
+	tcase_add_test(tc, errno_stays_the_hosts);
 	suite_add_tcase(s, tc);
 	return s;
 }

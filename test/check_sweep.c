@@ -1,44 +1,19 @@
 // Sweeping: every span once, every free counted, the sets in order.
 #define RT_NO_INLINE_ALLOC
 #include <pthread.h>
-#include <rt/rt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "gc/refill.h"
-#include "gc/sweep.h"
-#include "runtime/mcentral.h"
 #include "runtime/stw.h"
-#include "runtime/throw.h"
 #include "test/await.h"
-#include "test/suite.h"
-
-enum { DIED_AS_EXPECTED = 77 };
-
-static struct rt_proc *self;
-static struct rt_mcache *mc;
-
-static void boot(void)
-{
-	rt_config c;
-
-	rt_config_init(&c);
-	c.gc_percent = -1;
-	c.align8 = 1;
-	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	self = proc_self();
-	mc = rt_thread_tls->mc;
-}
+#include "test/death.h"
+#include "test/inside.h"
 
 static char *take(unsigned c)
 {
-	spanclass sc = spanclass_make(c, KIND_NOSCAN);
-	char *obj = mcache_bump(mc, sc);
+	char *obj = inside_take(spanclass_make(c, KIND_NOSCAN));
 
-	if (!obj && gcrefill_small(mc, self, sc, false))
-		obj = mcache_bump(mc, sc);
 	if (!obj)
 		ck_abort_msg("no memory");
 	return obj;
@@ -52,11 +27,6 @@ static struct mspan *take_large(size_t n)
 		ck_abort_msg("no memory");
 	mheap_publish_large(s);
 	return s;
-}
-
-static struct mspan *span_of(const void *p)
-{
-	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
 }
 
 static uint32_t chunk_of(const struct mspan *s)
@@ -82,32 +52,16 @@ static void mark(const struct mspan *s, uint32_t slot)
 
 static void mark_object(const void *p)
 {
-	const struct mspan *s = span_of(p);
+	const struct mspan *s = inside_span(p);
 
 	mark(s, mspan_slot(s, (uintptr_t)p - s->base));
 }
 
-// marked_bytes are those of the slots that survive a flip.
-static uint64_t marked_bytes(void)
-{
-	unsigned line = epoch_mark_line(epoch_sweepgen());
-	uint64_t page = 0, bytes = 0;
-	const struct mspan *s;
-
-	while ((s = mheap_next_span(&page)) != NULL)
-		if (s->use == MSPAN_HEAP)
-			bytes += mspan_count(s, line) * s->elemsize;
-	return bytes;
-}
-
-// flip_heap does what the cycle does between marking and sweeping.
+// flip_heap does what the cycle does before sweeping.
 static void flip_heap(void)
 {
 	mcache_flush(mc, self);
-	atomic_u64_store_relaxed(&gauges.heap_live, marked_bytes());
-	mcentral_reset();
-	epoch_flip();
-	gcsweep_begin();
+	inside_flip();
 }
 
 static void expect_verified(void)
@@ -129,9 +83,9 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	struct mspan *s = NULL;
 	char *p;
 
-	boot();
+	inside_boot(true);
 	for (int i = 0; i < 8; i++)
-		s = span_of(take(32)); // 8 of 1024 bytes
+		s = inside_span(take(32)); // 8 of 1024 bytes
 	memset((void *)s->base, 0x11, RT_PAGE_SIZE);
 	mark(s, 3);
 	mark(s, 7);
@@ -163,9 +117,9 @@ START_TEST(a_full_span_is_in_no_set)
 {
 	struct mspan *s = NULL;
 
-	boot();
+	inside_boot(true);
 	for (uint32_t i = 0; i < 8; i++) {
-		s = span_of(take(32));
+		s = inside_span(take(32));
 		mark(s, i);
 	}
 	flip_heap();
@@ -186,8 +140,8 @@ START_TEST(a_span_without_survivors_is_freed)
 	struct mspan *s;
 	uint64_t page, npages, size;
 
-	boot();
-	s = c ? span_of(take(c)) : take_large(100000);
+	inside_boot(true);
+	s = c ? inside_span(take(c)) : take_large(100000);
 	page = mspan_page(s);
 	npages = s->npages;
 	size = s->elemsize;
@@ -220,8 +174,8 @@ START_TEST(chunks_are_swept_from_the_highest_down)
 {
 	struct mspan *a, *b, *c;
 
-	boot();
-	a = span_of(take(67));
+	inside_boot(true);
+	a = inside_span(take(67));
 	b = take_large(6 << 20);
 	c = take_large(3 << 20);
 	if (chunk_of(b) > chunk_of(c)) {
@@ -254,7 +208,7 @@ START_TEST(a_span_belongs_to_the_chunk_of_its_first_page)
 	struct mspan *s[3];
 	uint32_t nchunks;
 
-	boot();
+	inside_boot(true);
 	take_large(RT_CHUNK_SIZE - 2 * RT_PAGE_SIZE);
 	s[0] = take_large(3 * RT_CHUNK_SIZE); // begins near a chunk's end
 	s[1] = take_large(RT_CHUNK_SIZE);
@@ -279,7 +233,7 @@ START_TEST(chunks_made_after_the_flip_are_not_swept)
 	uint32_t before, calls = 0;
 	struct mspan *s;
 
-	boot();
+	inside_boot(true);
 	take(20);
 	flip_heap();
 	before = (uint32_t)(arena_used() >> RT_CHUNK_SHIFT);
@@ -408,7 +362,7 @@ static void expect_plan(const struct counts *before)
 		    (s->use == MSPAN_HEAP && s->alloc_count == 0))
 			ck_abort_msg("span at %#lx", (unsigned long)s->base);
 	for (size_t i = 0; i < plan.nsurvivors; i++)
-		if (span_of((void *)plan.survivors[i]->base) !=
+		if (inside_span((void *)plan.survivors[i]->base) !=
 		    plan.survivors[i])
 			ck_abort_msg("survivor %zu is gone", i);
 	expect_verified();
@@ -439,7 +393,7 @@ START_TEST(sets_are_in_order_of_address_after_a_full_sweep)
 	struct rng r;
 	size_t n = 0;
 
-	boot();
+	inside_boot(true);
 	rng_init(&r, __func__);
 	for (int round = 0; round < 8; round++) {
 		populate(&r, 4);
@@ -538,7 +492,7 @@ START_TEST(two_sweepers_and_a_third_sweep_everything_once)
 	pthread_t t[SWEEPERS];
 	struct rng r;
 
-	boot();
+	inside_boot(true);
 	rng_init(&r, __func__);
 	pthread_barrier_init(&race.begin, NULL, SWEEPERS + 1);
 	pthread_barrier_init(&race.end, NULL, SWEEPERS + 1);
@@ -585,8 +539,8 @@ START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
 	struct mspan *s;
 	pthread_t t, counts;
 
-	boot();
-	s = span_of(take(32));
+	inside_boot(true);
+	s = inside_span(take(32));
 	take(32);
 	mark(s, 0);
 	flip_heap();
@@ -615,7 +569,7 @@ START_TEST(a_collection_finishes_the_sweep_before)
 	struct counts before;
 	struct rng r;
 
-	boot();
+	inside_boot(true);
 	rng_init(&r, __func__);
 	populate(&r, 4);
 	plan_all(&r);
@@ -633,31 +587,17 @@ END_TEST
 
 // ---- our own bugs ----
 
-static const char *last_words;
-
-static void exit_if_expected(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, last_words) ? DIED_AS_EXPECTED : EXIT_FAILURE);
-}
-
-static void expect_death(const char *text)
-{
-	last_words = text;
-	throw_set_handler(exit_if_expected, NULL);
-}
-
 START_TEST(a_marked_free_slot_throws)
 {
 	struct mspan *s;
 
-	boot();
-	s = span_of(take(32));
+	inside_boot(true);
+	s = inside_span(take(32));
 	mark(s, 0);
 	mcache_flush(mc, self);
 	mark(s, _i == 0 ? 1 : s->nelems - 1);
 	flip_heap();
-	expect_death("found pointer to free object");
+	death_expect("found pointer to free object");
 	gcsweep_all(self);
 }
 END_TEST
@@ -666,13 +606,13 @@ START_TEST(a_cached_span_throws)
 {
 	struct mspan *s;
 
-	boot();
-	s = span_of(take(32));
+	inside_boot(true);
+	s = inside_span(take(32));
 	mark(s, 0);
 	mcentral_reset();
 	epoch_flip();
 	gcsweep_begin();
-	expect_death("bad span state");
+	death_expect("bad span state");
 	gcsweep_all(self);
 }
 END_TEST
@@ -681,12 +621,12 @@ START_TEST(a_wrong_count_throws)
 {
 	struct mspan *s;
 
-	boot();
-	s = span_of(take(32));
+	inside_boot(true);
+	s = inside_span(take(32));
 	mark(s, 0);
 	flip_heap();
 	s->alloc_count++;
-	expect_death("bad span state");
+	death_expect("bad span state");
 	gcsweep_ensure(self, s);
 }
 END_TEST
@@ -709,10 +649,10 @@ static Suite *suite_sweep(void)
 	tcase_add_loop_test(
 	    tc, a_swept_span_is_not_used_before_its_frees_are_counted, 0, 2);
 	tcase_add_test(tc, a_collection_finishes_the_sweep_before);
-	tcase_add_loop_exit_test(tc, a_marked_free_slot_throws,
-				 DIED_AS_EXPECTED, 0, 2);
-	tcase_add_exit_test(tc, a_cached_span_throws, DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, a_wrong_count_throws, DIED_AS_EXPECTED);
+	tcase_add_loop_exit_test(tc, a_marked_free_slot_throws, DEATH_EXPECTED,
+				 0, 2);
+	tcase_add_exit_test(tc, a_cached_span_throws, DEATH_EXPECTED);
+	tcase_add_exit_test(tc, a_wrong_count_throws, DEATH_EXPECTED);
 	suite_add_tcase(s, tc);
 	return s;
 }

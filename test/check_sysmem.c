@@ -7,10 +7,8 @@
 
 #include "runtime/oscall.h"
 #include "runtime/sysmem.h"
-#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/suite.h"
-
-enum { DIED_AS_EXPECTED = 77 };
 
 // Each test runs with every physical page size: its loop number chooses.
 static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
@@ -78,6 +76,36 @@ static uint64_t mapped_bytes(void)
 	ck_assert_int_gt(read(fd, buf, sizeof(buf) - 1), 0);
 	close(fd);
 	return strtoull(buf, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// access_at is how the system lets p be touched, as in "rw-p"; "" where
+// nothing is mapped.
+static const char *access_at(const void *p)
+{
+	static char access[8];
+	unsigned long long lo, hi;
+	FILE *f = fopen("/proc/self/maps", "r");
+	bool found = false;
+	char line[512];
+
+	ck_assert_ptr_nonnull(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%llx-%llx %7s", &lo, &hi, access) == 3 &&
+			lo <= (uintptr_t)p && (uintptr_t)p < hi;
+	fclose(f);
+	return found ? access : "";
+}
+
+// expect_guards: all of a physical page on either side of [p, p+n) may not be
+// touched, all between them may.
+static void expect_guards(char *p, size_t n)
+{
+	ck_assert_str_eq(access_at(p - page), "---p");
+	ck_assert_str_eq(access_at(p - 1), "---p");
+	ck_assert_str_eq(access_at(p), "rw-p");
+	ck_assert_str_eq(access_at(p + n - 1), "rw-p");
+	ck_assert_str_eq(access_at(p + n), "---p");
+	ck_assert_str_eq(access_at(p + n + page - 1), "---p");
 }
 
 // is_dumped tells whether a core dump would hold the mapping at p; -1 where
@@ -159,6 +187,9 @@ START_TEST(a_refused_alloc_counts_nothing)
 	allow(OSCALL_MAP);
 	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX, stat, "test"));
 	ck_assert_ptr_null(sysmem_alloc(PTRDIFF_MAX, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX - page, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX - 2 * page, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc((size_t)1 << 56, stat, "test"));
 	expect_no_move();
 
 	void *p = sysmem_alloc(page, stat, "test");
@@ -201,7 +232,7 @@ START_TEST(a_reservation_is_aligned_and_takes_no_more)
 		ck_assert_ptr_nonnull(p);
 		ck_assert_uint_eq((uintptr_t)p % aligns[i], 0);
 		ck_assert_uint_eq((uintptr_t)p % page, 0);
-		ck_assert_uint_eq(reserved, n);
+		ck_assert_uint_eq(reserved, n + 2 * page); // its guards
 		sysmem_unreserve(p, n);
 		ck_assert_uint_eq(mapped_bytes(), mapped);
 	}
@@ -228,6 +259,11 @@ START_TEST(a_refused_reservation_leaves_nothing_mapped)
 	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX, page, "test"));
 	ck_assert_ptr_null(sysmem_reserve(PTRDIFF_MAX, 64 << 20, "test"));
 	ck_assert_ptr_null(sysmem_reserve(page, UINT64_C(1) << 63, "test"));
+	ck_assert_ptr_null(sysmem_reserve(page, UINT64_C(1) << 56, "test"));
+	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX - 2 * page, page, "test"));
+	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX - 3 * page, page, "test"));
+	ck_assert_ptr_null(
+	    sysmem_reserve(UINT64_C(1) << 56, UINT64_C(1) << 56, "test"));
 	ck_assert_uint_eq(mapped_bytes(), mapped);
 	expect_no_move();
 	ck_assert_ptr_nonnull(sysmem_reserve(page, 64 << 20, "test"));
@@ -325,6 +361,89 @@ START_TEST(a_refused_release_stays_ready)
 }
 END_TEST
 
+// ---- guards ----
+
+START_TEST(every_mapping_has_guards)
+{
+	struct systable t;
+	char *p, *r;
+
+	begin(_i);
+	p = sysmem_alloc(page + 1, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_guards(p, 2 * page);
+	r = sysmem_reserve(3 * page, 64 << 20, "test");
+	ck_assert_ptr_nonnull(r);
+	ck_assert(sysmem_map(r, 3 * page, stat));
+	expect_guards(r, 3 * page);
+	ck_assert(systable_init(&t, 2 * page, stat, "test"));
+	ck_assert(systable_grow(&t, 2 * page));
+	expect_guards(t.base, 2 * page);
+}
+END_TEST
+
+START_TEST(guards_go_with_their_mapping)
+{
+	uint64_t mapped;
+	struct systable t;
+	char *p;
+
+	begin(_i);
+	mapped = mapped_bytes();
+	p = sysmem_alloc(page, stat, "test");
+	ck_assert_uint_eq(mapped_bytes(), mapped + 3 * page);
+	sysmem_free(p, page, stat);
+	ck_assert(systable_init(&t, page, stat, "test"));
+	systable_fini(&t);
+	p = sysmem_reserve(page, 1 << 20, "test");
+	ck_assert(sysmem_unreserve(p, page));
+	ck_assert_uint_eq(mapped_bytes(), mapped);
+	expect_no_move();
+}
+END_TEST
+
+// The memory is as good without, and nothing else is behind its end.
+START_TEST(guards_may_be_refused)
+{
+	begin(_i);
+	refuse(OSCALL_UNCOMMIT, 1);
+	char *p = sysmem_alloc(page, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq(oscall_failed(OSCALL_UNCOMMIT), 2);
+	memset(p, 1, page);
+	ck_assert(is_zero(p + page, page));
+	expect_move(page, page);
+	sysmem_free(p, page, stat);
+	expect_move(-page, -page);
+	ck_assert(!is_mapped(p + page, page));
+}
+END_TEST
+
+START_TEST(memory_is_forbidden_and_permitted)
+{
+	begin(_i);
+	char *p = sysmem_reserve(3 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_map(p, 3 * page, stat));
+	memset(p, 1, 3 * page);
+	expect_move(3 * page, 0);
+	ck_assert(sysmem_forbid(p + page, page));
+	ck_assert_str_eq(access_at(p), "rw-p");
+	ck_assert_str_eq(access_at(p + page), "---p");
+	ck_assert_str_eq(access_at(p + 2 * page), "rw-p");
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!sysmem_permit(p + page, page));
+	allow(OSCALL_COMMIT);
+	// What it is asked for is a part of the physical page.
+	ck_assert(sysmem_permit(p + page + 1024, 1024));
+	ck_assert_mem_eq(p, p + 1, 3 * page - 1);
+	refuse(OSCALL_UNCOMMIT, 1);
+	ck_assert(!sysmem_forbid(p, page));
+	ck_assert_int_eq(p[0], 1);
+	expect_no_move();
+}
+END_TEST
+
 // Advice and names are refused by older and smaller kernels.
 START_TEST(nothing_depends_on_advice_and_names)
 {
@@ -351,19 +470,12 @@ START_TEST(nothing_depends_on_advice_and_names)
 }
 END_TEST
 
-static void exit_if_pages(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, "not whole pages") ? DIED_AS_EXPECTED
-					      : EXIT_FAILURE);
-}
-
 START_TEST(releasing_a_part_of_a_page_throws)
 {
 	begin(_i / 2);
 	char *p = sysmem_reserve(2 * page, page, "test");
 	ck_assert_ptr_nonnull(p);
-	throw_set_handler(exit_if_pages, NULL);
+	death_expect("not whole pages");
 	if (_i % 2)
 		sysmem_unused(p, page - 1024);
 	else
@@ -481,9 +593,13 @@ static TCase *tcase_mapping(int npages)
 	tcase_add_loop_test(tc, memory_goes_through_its_states, 0, npages);
 	tcase_add_loop_test(tc, a_refused_map_counts_nothing, 0, npages);
 	tcase_add_loop_test(tc, a_refused_release_stays_ready, 0, npages);
+	tcase_add_loop_test(tc, every_mapping_has_guards, 0, npages);
+	tcase_add_loop_test(tc, guards_go_with_their_mapping, 0, npages);
+	tcase_add_loop_test(tc, guards_may_be_refused, 0, npages);
+	tcase_add_loop_test(tc, memory_is_forbidden_and_permitted, 0, npages);
 	tcase_add_loop_test(tc, nothing_depends_on_advice_and_names, 0, npages);
 	tcase_add_loop_exit_test(tc, releasing_a_part_of_a_page_throws,
-				 DIED_AS_EXPECTED, 0, 2 * npages);
+				 DEATH_EXPECTED, 0, 2 * npages);
 	return tc;
 }
 

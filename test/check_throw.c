@@ -1,3 +1,4 @@
+#include "test/death.h"
 #include "test/suite.h"
 
 #include <errno.h>
@@ -18,29 +19,10 @@
 
 // ---- a process that dies ----
 
-static char output[4096]; // what the last one wrote to stderr
-
-// dies runs fn in a process of its own, keeps its stderr in output and says
-// whether SIGABRT ended it.
+// dies tells whether fn ends a process by SIGABRT.
 static bool dies(void (*fn)(void))
 {
-	FILE *file = tmpfile();
-	struct rlimit none = {0, 0};
-	int status;
-	pid_t child = fork();
-
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		setrlimit(RLIMIT_CORE, &none);
-		dup2(fileno(file), STDERR_FILENO);
-		fn();
-		_exit(0);
-	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	rewind(file);
-	output[fread(output, 1, sizeof(output) - 1, file)] = '\0';
-	fclose(file);
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+	return death_aborted(death_status(fn));
 }
 
 // say writes to stderr.  It runs in signal handlers, where nothing of Check
@@ -130,7 +112,7 @@ static void throw_plain(void)
 START_TEST(throw_writes_one_line)
 {
 	ck_assert(dies(throw_plain));
-	ck_assert_str_eq(output, "rtheap: fatal: mheap: no span\n");
+	ck_assert_str_eq(death_output, "rtheap: fatal: mheap: no span\n");
 }
 END_TEST
 
@@ -142,8 +124,8 @@ static void throw_value(void)
 START_TEST(throw_value_writes_the_value_first)
 {
 	ck_assert(dies(throw_value));
-	ck_assert_str_eq(output, "rtheap: state=18446744073709551615\n"
-				 "rtheap: fatal: mspan: bad state\n");
+	ck_assert_str_eq(death_output, "rtheap: state=18446744073709551615\n"
+				       "rtheap: fatal: mspan: bad state\n");
 }
 END_TEST
 
@@ -176,11 +158,11 @@ static void throw_no_lines(void)
 START_TEST(throw_text_writes_its_lines_first)
 {
 	ck_assert(dies(throw_lines));
-	ck_assert_str_eq(output, "one\ntwo\nrtheap: fatal: three\n");
+	ck_assert_str_eq(death_output, "one\ntwo\nrtheap: fatal: three\n");
 	ck_assert(dies(throw_open_line));
-	ck_assert_str_eq(output, "one\ntwo\nrtheap: fatal: three\n");
+	ck_assert_str_eq(death_output, "one\ntwo\nrtheap: fatal: three\n");
 	ck_assert(dies(throw_no_lines));
-	ck_assert_str_eq(output, "rtheap: fatal: three\n");
+	ck_assert_str_eq(death_output, "rtheap: fatal: three\n");
 }
 END_TEST
 
@@ -204,11 +186,14 @@ START_TEST(long_report_is_cut_and_ends_its_line)
 	const size_t lines = 503, found = 503;
 
 	ck_assert(dies(throw_long));
-	ck_assert_uint_eq(strlen(output), lines + strlen(fatal) + found + 1);
-	ck_assert_uint_eq(strspn(output, "l"), lines);
-	ck_assert_int_eq(strncmp(output + lines, fatal, strlen(fatal)), 0);
-	ck_assert_uint_eq(strspn(output + lines + strlen(fatal), "w"), found);
-	ck_assert_str_eq(output + strlen(output) - 1, "\n");
+	ck_assert_uint_eq(strlen(death_output),
+			  lines + strlen(fatal) + found + 1);
+	ck_assert_uint_eq(strspn(death_output, "l"), lines);
+	ck_assert_int_eq(strncmp(death_output + lines, fatal, strlen(fatal)),
+			 0);
+	ck_assert_uint_eq(strspn(death_output + lines + strlen(fatal), "w"),
+			  found);
+	ck_assert_str_eq(death_output + strlen(death_output) - 1, "\n");
 }
 END_TEST
 
@@ -221,11 +206,11 @@ START_TEST(assertion_throws_in_debug_builds_only)
 {
 	if (RT_DEBUG_BUILD) {
 		ck_assert(dies(assert_false));
-		ck_assert_str_eq(output, "rtheap: fatal: assertion: "
-					 "1 + 1 == 3\n");
+		ck_assert_str_eq(death_output, "rtheap: fatal: assertion: "
+					       "1 + 1 == 3\n");
 	} else {
 		ck_assert(!dies(assert_false));
-		ck_assert_str_eq(output, "");
+		ck_assert_str_eq(death_output, "");
 	}
 }
 END_TEST
@@ -239,7 +224,7 @@ static void throw_without_stderr(void)
 START_TEST(throw_aborts_also_when_it_cannot_write)
 {
 	ck_assert(dies(throw_without_stderr));
-	ck_assert_str_eq(output, "");
+	ck_assert_str_eq(death_output, "");
 }
 END_TEST
 
@@ -254,7 +239,7 @@ static void throw_to_handler(void)
 START_TEST(handler_gets_the_text_and_its_argument)
 {
 	ck_assert(dies(throw_to_handler));
-	ck_assert_str_eq(output, "[rtheap: n=7\nrtheap: fatal: w]arg");
+	ck_assert_str_eq(death_output, "[rtheap: n=7\nrtheap: fatal: w]arg");
 }
 END_TEST
 
@@ -268,7 +253,7 @@ static void throw_after_reset(void)
 START_TEST(null_handler_restores_stderr)
 {
 	ck_assert(dies(throw_after_reset));
-	ck_assert_str_eq(output, "rtheap: fatal: w\n");
+	ck_assert_str_eq(death_output, "rtheap: fatal: w\n");
 }
 END_TEST
 
@@ -289,7 +274,7 @@ START_TEST(throw_in_the_handler_aborts_at_once)
 	uint64_t start = nanotime();
 
 	ck_assert(dies(throw_in_handler));
-	ck_assert_str_eq(output, "[rtheap: fatal: first]");
+	ck_assert_str_eq(death_output, "[rtheap: fatal: first]");
 	// Another thread would have waited for 10 s.
 	ck_assert_uint_lt(nanotime() - start, UINT64_C(8000000000));
 }
@@ -327,7 +312,7 @@ static void throw_in_two_threads(void)
 START_TEST(other_throwing_threads_wait_for_the_first)
 {
 	ck_assert(dies(throw_in_two_threads));
-	ck_assert_str_eq(output, "[rtheap: fatal: first]");
+	ck_assert_str_eq(death_output, "[rtheap: fatal: first]");
 }
 END_TEST
 
@@ -351,7 +336,7 @@ static void throw_and_hang(void)
 START_TEST(handler_that_hangs_is_not_waited_for_without_limit)
 {
 	ck_assert(dies(throw_and_hang));
-	ck_assert_str_eq(output, "[rtheap: fatal: first]");
+	ck_assert_str_eq(death_output, "[rtheap: fatal: first]");
 }
 END_TEST
 
@@ -402,10 +387,10 @@ START_TEST(handler_and_argument_are_one_pair)
 
 	for (unsigned i = 0; i < 30; i++) {
 		ck_assert(dies(throw_beside_setters));
-		if (strcmp(output, "pair") == 0)
+		if (strcmp(death_output, "pair") == 0)
 			npairs++;
 		else
-			ck_assert_str_eq(output, "rtheap: fatal: w\n");
+			ck_assert_str_eq(death_output, "rtheap: fatal: w\n");
 	}
 	ck_assert_uint_gt(npairs, 0);
 }
@@ -432,8 +417,8 @@ START_TEST(throw_on_top_of_a_setter_ends)
 {
 	for (unsigned i = 0; i < 30; i++) {
 		ck_assert(dies(throw_on_top_of_a_setter));
-		if (strcmp(output, "pair") != 0)
-			ck_assert_str_eq(output, "rtheap: fatal: w\n");
+		if (strcmp(death_output, "pair") != 0)
+			ck_assert_str_eq(death_output, "rtheap: fatal: w\n");
 	}
 }
 END_TEST

@@ -8,6 +8,7 @@
 
 #include <rt/rt.h>
 
+#include "gc/verify.h"
 #include "runtime/gauge.h"
 #include "runtime/mcache.h"
 #include "runtime/mcentral.h"
@@ -182,6 +183,19 @@ START_TEST(walk_runs_in_the_own_stop)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	walk_equals_driver();
 	ck_assert_int_eq(rt_world_stopped(), 0);
+}
+END_TEST
+
+START_TEST(spans_without_objects_are_passed_by)
+{
+	rng_init(&rng, "spans_without_objects_are_passed_by");
+	heap_begin(false);
+	fill_holes();
+	ck_assert_ptr_nonnull(rt_stack_alloc(64 << 10));
+	ck_assert_ptr_nonnull(mheap_alloc_manual(proc_self(), 3, MSPAN_WORK));
+	walk_equals_driver();
+	healthy("with spans of every use");
+	ck_assert_uint_eq(verified.objects, nwalked);
 }
 END_TEST
 
@@ -474,7 +488,7 @@ static unsigned alloc_line(void)
 static struct patch line_word(uint64_t page, unsigned line, unsigned w,
 			      uint64_t flipped)
 {
-	atomic_u64 *word = &arena.lines[page].line[line][w];
+	atomic_u64 *word = &arena_lines(page)[w].line[line];
 
 	return PATCH(*word, atomic_u64_load_relaxed(word) ^ flipped);
 }
@@ -666,18 +680,18 @@ static struct patch span_use_wild(void)
 
 static struct patch span_bits_null(void)
 {
-	return PATCH(c.full->bits, 0);
+	return PATCH(c.full->lines, 0);
 }
 
 static struct patch span_bits_other(void)
 {
-	return PATCH(c.full->bits, (uintptr_t)mspan_bits(c.partial));
+	return PATCH(c.full->lines, (uintptr_t)mspan_lines(c.partial));
 }
 
 static struct patch span_bits_eight(void)
 {
-	return PATCH(c.eight->bits,
-		     (uintptr_t)&arena.lines[mspan_page(c.eight)]);
+	return PATCH(c.eight->lines,
+		     (uintptr_t)arena_lines(mspan_page(c.eight)));
 }
 
 static struct patch span_cached(void)
@@ -815,6 +829,16 @@ static struct patch cache_page_lost(void)
 		     c.cache->pages.cache & (c.cache->pages.cache - 1));
 }
 
+static struct patch cache_page_free(void)
+{
+	uint64_t page = c.cache->pages.base + bits_ctz(c.cache->pages.cache);
+	uint64_t *word =
+	    &pagealloc_chunk(&mheap.pages, (uint32_t)(page / RT_CHUNK_PAGES))
+		 ->alloc.word[page % RT_CHUNK_PAGES / 64];
+
+	return PATCH(*word, *word ^ UINT64_C(1) << page % 64);
+}
+
 static struct patch cache_page_of_span(void)
 {
 	return PATCH(c.cache->pages.base, mspan_page(c.large));
@@ -948,6 +972,7 @@ static const struct {
     ROW(heap_length),
     ROW(heap_length_wild),
     ROW(cache_page_lost),
+    ROW(cache_page_free),
     ROW(cache_page_of_span),
     ROW(cache_scav),
     ROW(cache_spans),
@@ -1001,6 +1026,38 @@ START_TEST(corruption_is_found)
 	healthy("repaired");
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	healthy("later");
+}
+END_TEST
+
+// rt_heap_verify flushes before it looks, so this asks below it.
+static bool is_flushed(void)
+{
+	gcverify_heap(&verified);
+	if (verified.errors == 0)
+		return true;
+	ck_assert_ptr_nonnull(strstr(verified.first, "mcache that was not"));
+	return false;
+}
+
+START_TEST(caches_that_were_not_flushed_are_found)
+{
+	struct rt_mcache *mc;
+
+	prepare();
+	mc = rt_thread_tls->mc;
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	healthy("flushed");
+	ck_assert(is_flushed());
+	mc->nonempty[MCACHE_WORDS - 1] = 1;
+	ck_assert(!is_flushed());
+	mc->nonempty[MCACHE_WORDS - 1] = 0;
+	mc->tiny = 16;
+	ck_assert(!is_flushed());
+	mc->tiny = 0;
+	mc->live = -1;
+	ck_assert(!is_flushed());
+	mc->live = 0;
+	ck_assert(is_flushed());
 }
 END_TEST
 
@@ -1076,6 +1133,7 @@ static Suite *suite_verify(void)
 	tcase_set_timeout(walks, 60);
 	tcase_add_loop_test(walks, walk_sees_what_the_driver_holds, 0, 2);
 	tcase_add_test(walks, walk_runs_in_the_own_stop);
+	tcase_add_test(walks, spans_without_objects_are_passed_by);
 	tcase_add_test(walks, walk_ends_when_told);
 	tcase_add_test(walks, callbacks_of_a_walk_allocate_nothing);
 	tcase_add_test(walks, a_walk_may_verify_and_read);
@@ -1085,6 +1143,7 @@ static Suite *suite_verify(void)
 	suite_add_tcase(s, health);
 	tcase_add_loop_test(corrupt, corruption_is_found, 0,
 			    RT_ARRAY_LEN(corruptions));
+	tcase_add_test(corrupt, caches_that_were_not_flushed_are_found);
 	tcase_add_test(corrupt, wrong_spans_in_sets_are_found);
 	tcase_add_test(corrupt, wrong_heapstats_are_found);
 	suite_add_tcase(s, corrupt);

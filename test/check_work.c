@@ -13,12 +13,11 @@
 #include "gc/crew.h"
 #include "gc/work.h"
 #include "runtime/heapstats.h"
-#include "runtime/throw.h"
 #include "test/await.h"
+#include "test/death.h"
 #include "test/suite.h"
 
 enum {
-	DIED_AS_EXPECTED = 77,
 	BUFS_OF_SPAN = GCWORK_SPAN_PAGES * RT_PAGE_SIZE / GCWORK_BUF_BYTES,
 };
 
@@ -210,24 +209,10 @@ START_TEST(jobs_come_in_order_and_once)
 }
 END_TEST
 
-static const char *last_words;
-
-static void exit_if_expected(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, last_words) ? DIED_AS_EXPECTED : EXIT_FAILURE);
-}
-
-static void expect_death(const char *text)
-{
-	last_words = text;
-	throw_set_handler(exit_if_expected, NULL);
-}
-
 START_TEST(closing_with_a_job_left_throws)
 {
 	gcwork_open(&first, self, 1);
-	expect_death("non-empty mark queue");
+	death_expect("non-empty mark queue");
 	gcwork_close(&first);
 }
 END_TEST
@@ -238,7 +223,7 @@ START_TEST(closing_with_words_given_throws)
 	push_range(&first, 0, GCWORK_SHARE);
 	gcwork_share(&first);
 	pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
-	expect_death("non-empty mark queue");
+	death_expect("non-empty mark queue");
 	gcwork_close(&first);
 }
 END_TEST
@@ -249,7 +234,7 @@ START_TEST(closing_beside_a_busy_marker_throws)
 	ck_assert(gcwork_join(&second, self));
 	gcwork_share(&first);
 	expect_job(&second, 0);
-	expect_death("non-empty mark queue");
+	death_expect("non-empty mark queue");
 	gcwork_close(&first);
 }
 END_TEST
@@ -387,6 +372,23 @@ START_TEST(what_was_given_can_be_taken_back)
 END_TEST
 
 // ---- alone, and not ----
+
+// With words given and nothing more to give, the only busy marker still is not
+// alone: others take what was given.
+START_TEST(who_has_given_is_not_alone)
+{
+	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
+	push_range(&first, 0, GCWORK_SHARE);
+	gcwork_share(&first);
+	gcwork_share(&first);
+	ck_assert(!first.alone);
+	expect_next(&second, GCWORK_WORDS);
+	pop_range(&second, 0, GCWORK_SHARE / 2);
+	pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
+	end_both();
+}
+END_TEST
 
 START_TEST(nobody_takes_a_job_while_one_is_alone)
 {
@@ -548,12 +550,11 @@ static Suite *suite_work(void)
 	tcase_add_loop_test(tc, a_limit_refuses_the_entry_behind_the_last_place,
 			    0, 3);
 	tcase_add_test(tc, jobs_come_in_order_and_once);
-	tcase_add_exit_test(tc, closing_with_a_job_left_throws,
-			    DIED_AS_EXPECTED);
+	tcase_add_exit_test(tc, closing_with_a_job_left_throws, DEATH_EXPECTED);
 	tcase_add_exit_test(tc, closing_with_words_given_throws,
-			    DIED_AS_EXPECTED);
+			    DEATH_EXPECTED);
 	tcase_add_exit_test(tc, closing_beside_a_busy_marker_throws,
-			    DIED_AS_EXPECTED);
+			    DEATH_EXPECTED);
 	tcase_add_test(tc, a_marker_joins_a_marking_once);
 	tcase_add_loop_test(tc, a_late_marker_takes_nothing, 0, 2);
 	suite_add_tcase(s, tc);
@@ -567,6 +568,7 @@ static Suite *suite_work(void)
 	tcase_add_test(tc, few_words_are_not_given);
 	tcase_add_test(tc, refused_memory_keeps_the_words);
 	tcase_add_test(tc, what_was_given_can_be_taken_back);
+	tcase_add_test(tc, who_has_given_is_not_alone);
 	tcase_add_test(tc, nobody_takes_a_job_while_one_is_alone);
 	tcase_add_test(tc, words_wake_a_marker_that_waits);
 	tcase_add_test(tc, the_last_busy_marker_finds_out_that_it_is_alone);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # dekker.sh - code for aarch64 has a full barrier between the halves of each
-# Dekker pair.
+# Dekker pair, a release where something is published, and an acquire where it
+# is read.
 #
 # The functions of the pairs are those that doc/memory-order.md names.  Each is
 # compiled for aarch64 and disassembled: after every atomic write (a store with
@@ -9,17 +10,22 @@
 # the stack, call, or return.  x86-64 needs none of this, and the emulator of
 # a weak machine on a strong one shows nothing; so the code itself is read.
 #
-# The same is done with an atomic.h whose barriers are gone: then every
-# function must be found wanting, or this test sees nothing.
+# Of the functions that publish and follow the writes with release and the reads
+# with acquire are counted: ThreadSanitizer sees them missing only where they
+# order words that are not atomic themselves.
+#
+# The same is done with an atomic.h whose barriers are gone, and with one that
+# has neither release nor acquire: then every function must be found wanting, or
+# this test sees nothing.
 #
 # Skipped (77) without a compiler for aarch64.
 #
 # usage: [srcdir=DIR] [CC=...] test/dekker.sh
 set -u
 srcdir=${srcdir:-${top_srcdir:-.}}
+# shellcheck source=test/verdict.sh
+. "$srcdir/test/verdict.sh"
 document=$srcdir/doc/memory-order.md
-passed=0
-failed=0
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
@@ -40,15 +46,60 @@ gc/sweep gcsweep_ensure
 # What the document names besides: these only read.
 readers='wait_even proc_first gcsweep_done'
 
-# verdict STATUS WHAT
-verdict() {
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "dekker: broken: $2"
-	fi
-}
+# Source, function, and how many of its writes have release, at least.
+publishers='
+runtime/heapstats heapstats_release 1
+runtime/pausering pausering_add 4
+runtime/gcstats record_publish 2
+runtime/throw throw_set_handler 2
+runtime/lock rt_unlock 2
+runtime/lfstack lfstack_push 1
+runtime/proc proc_set_thread 1
+runtime/proc proc_stand 1
+runtime/proc proc_block 1
+runtime/arena arena_grow 1
+runtime/arena arena_publish 2
+runtime/arena arena_withdraw 2
+runtime/arena arena_set_state 1
+runtime/mspan set_lines 1
+runtime/mspan set_extent 2
+runtime/mspan mspan_free 1
+runtime/mheap mheap_alloc_large 1
+gc/sweep gcsweep_begin 1
+gc/sweep sweep_lines 1
+gc/sweep sweep_span 1
+gc/cycle flip 1
+gc/worker worker_provide 1
+gc/rt start 1
+gc/rt end 1
+'
+# The same for reads with acquire.
+followers='
+runtime/heapstats wait_even 1
+runtime/pausering read_once 4
+runtime/gcstats gcstats_read_cycles 2
+runtime/throw handler_load 3
+runtime/lock mutex_try 1
+runtime/lock rt_lock 1
+runtime/lock note_woken 1
+runtime/lock sema_serves 1
+runtime/lfstack lfstack_pop 1
+runtime/proc lock_open_gate 1
+runtime/proc proc_unblock 2
+runtime/proc proc_wait_all 1
+runtime/proc thread_set_pending 1
+runtime/object object_find 1
+runtime/object object_small 1
+runtime/object object_test 1
+runtime/object lines_of_eight 3
+runtime/object extent_at 3
+runtime/object look_up 3
+gc/sweep claim 1
+gc/sweep gcsweep_done 2
+gc/sweep gcsweep_ensure 2
+gc/crew spun 1
+gc/worker worker_provide 1
+'
 
 # compiler_for_aarch64 sets cc, which may carry options.
 compiler_for_aarch64() {
@@ -73,26 +124,29 @@ flags_taken() {
 	done
 }
 
-# compile DIR FLAG...: the sources of the pairs into DIR; what stands in
+# compile DIR LIST FLAG...: the sources of a list into DIR; what stands in
 # DIR/include comes before the sources' own headers.
 compile() {
 	out=$1
-	shift
 	mkdir -p "$out"
-	echo "$writers" | awk 'NF && !seen[$1]++ { print $1 }' >"$dir/sources"
+	printf '%s\n' "$2" |
+		awk 'NF && !seen[$1]++ { print $1 }' >"$dir/sources"
+	shift 2
 	while read -r source; do
 		# shellcheck disable=SC2086 # lists of options
 		$cc -std=gnu11 -O2 -fPIC -pthread $apart "$@" \
 			-I"$out/include" -I"$srcdir" -I"$srcdir/include" \
 			${ATOMIC_OPS_CFLAGS-} -c "$srcdir/$source.c" \
-			-o "$out/$(basename "$source").o" || return 1
+			-o "$dir/object.o" &&
+			"$objdump" -d --no-show-raw-insn "$dir/object.o" \
+				>"$out/$(basename "$source").code" || return 1
 	done <"$dir/sources"
 }
 
-# barriers FUNCTION OBJECT: prints what is wrong.  0 if nothing is, 1 if a
+# barriers FUNCTION CODE: prints what is wrong.  0 if nothing is, 1 if a
 # barrier is missing, 2 if there was no atomic write to look at.
 barriers() {
-	"$objdump" -d --no-show-raw-insn "$2" | awk -v label="<$1>:" '
+	awk -v label="<$1>:" '
 		function complain(why) {
 			print "  " why ": " $0
 			bad = 1
@@ -123,7 +177,7 @@ barriers() {
 				bad = 2
 			}
 			exit bad + 0
-		}'
+		}' "$2"
 }
 
 # without_barriers DIR: an atomic.h that orders like x86-64's.
@@ -133,11 +187,55 @@ without_barriers() {
 		>"$1/include/runtime/atomic.h"
 }
 
+# without_order DIR: one in which nothing is a release or an acquire.
+without_order() {
+	mkdir -p "$1/include/runtime"
+	sed '/AO_nop_full/!s/\(AO_[a-z_]*\)_\(release\|acquire\|full\)(/\1(/' \
+		"$srcdir/runtime/atomic.h" >"$1/include/runtime/atomic.h"
+}
+
+# ordered KIND FUNCTION CODE: prints how many accesses have release, or acquire.
+ordered() {
+	awk -v label="<$2>:" -v kind="$1" '
+		BEGIN {
+			atomic = "(ld(add|clr|set|eor)|swp|cas)"
+			if (kind == "release") {
+				pattern = "^(stlr|stlxr|" atomic "a?l)$"
+				helper = "<__aarch64_[a-z0-9]*_(acq_)?rel>"
+			} else {
+				pattern = "^(ldar|ldapr|ldaxr|" atomic "al?)$"
+				helper = "<__aarch64_[a-z0-9]*_acq(_rel)?>"
+			}
+		}
+		$2 == label { inside = 1; next }
+		!inside { next }
+		/^$/ { exit }
+		$2 ~ pattern || $2 == "bl" && $0 ~ helper { n++ }
+		END { print n + 0 }' "$3"
+}
+
+# every_order WANTED DIR WHAT: WANTED is 0 where order must be there.
+every_order() {
+	for kind in release acquire; do
+		list=$publishers
+		[ $kind = release ] || list=$followers
+		echo "$list" | awk NF >"$dir/list"
+		while read -r source function least; do
+			n=$(ordered $kind "$function" \
+				"$2/$(basename "$source").code")
+			enough=1
+			[ "$n" -lt "$least" ] || enough=0
+			[ $enough = "$1" ]
+			verdict $? "$function $3: $n of $least with $kind"
+		done <"$dir/list"
+	done
+}
+
 # every_function WANTED DIR WHAT: WANTED is 0 where barriers must be there.
 every_function() {
 	echo "$writers" | awk NF >"$dir/list"
 	while read -r source function; do
-		barriers "$function" "$2/$(basename "$source").o" >"$dir/why"
+		barriers "$function" "$2/$(basename "$source").code" >"$dir/why"
 		[ $? = "$1" ]
 		status=$?
 		verdict $status "$function $3"
@@ -177,15 +275,18 @@ documented
 verdict $? "doc/memory-order.md names functions that are not tested here"
 for atomics in $(flags_taken -moutline-atomics -mno-outline-atomics \
 	-march=armv8.1-a); do
-	compile "$dir/whole" "$atomics"
+	compile "$dir/whole" "$writers$publishers$followers" "$atomics"
 	verdict $? "the sources compile for aarch64 with $atomics"
 	every_function 0 "$dir/whole" "lacks a barrier ($atomics)"
 	without_barriers "$dir/broken"
-	compile "$dir/broken" "$atomics"
+	compile "$dir/broken" "$writers" "$atomics"
 	every_function 1 "$dir/broken" "without its barriers is not found"
+	every_order 0 "$dir/whole" "lacks order ($atomics)"
 done
+without_order "$dir/loose"
+compile "$dir/loose" "$publishers$followers"
+every_order 1 "$dir/loose" "without order is not found"
 [ $passed -gt 1 ]
 verdict $? "something was compiled"
 
-echo "dekker: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict_sum

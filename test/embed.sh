@@ -8,24 +8,14 @@
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/embed.sh [README]
 set -u
 srcdir=${srcdir:-${top_srcdir:-.}}
+# shellcheck source=test/verdict.sh
+. "$srcdir/test/verdict.sh"
 builddir=${top_builddir:-.}
 readme=${1:-$srcdir/README.md}
 shared=$builddir/.libs/librtheap.so
 archive=$builddir/librtheap.a
-passed=0
-failed=0
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-
-# verdict STATUS NAME
-verdict() {
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "embed: broken: $2"
-	fi
-}
 
 # block MARK: the lines of the fenced block after the line <!-- MARK -->.
 block() {
@@ -73,5 +63,4 @@ check shared "$shared"
 [ $((passed + failed)) -gt 2 ]
 verdict $? "there is a library"
 
-echo "embed: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict_sum

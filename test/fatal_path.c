@@ -3,9 +3,11 @@
 // Every case is a process that brings about a state which only a bug of the
 // library, or memory that was overwritten, can produce.  It has to die of
 // SIGABRT after the words of the case and nothing else; a '#' in them stands
-// for any number.  Neither the allocator nor stdio is used on the way: their
-// functions are replaced here, and from when a case is under way each of them
-// ends the process in another manner.  So no suite of Check: it needs both.
+// for any number or address.  Neither the allocator nor stdio is used on the
+// way: their functions are replaced here, and from when a case is under way
+// each of them ends the process in another manner.  So no suite of Check: it
+// needs both.  gcc's counters of coverage need both as well: in a build for
+// them nothing is replaced.
 //
 // Not brought about: "grew heap, but no adequate free space found".
 
@@ -38,6 +40,11 @@
 enum { USED_FORBIDDEN = 99 };
 
 static volatile sig_atomic_t forbidden; // 1: from now on
+
+#ifdef RT_COVERAGE
+enum { ARE_REPLACED = 0 };
+#else
+enum { ARE_REPLACED = 1 };
 
 static void forbid(void)
 {
@@ -105,6 +112,7 @@ NO_STDIO(size_t, fwrite, const void *restrict p, size_t size, size_t n,
 	 FILE *restrict f)
 NO_STDIO(void, perror, const char *s)
 #pragma GCC diagnostic pop
+#endif
 
 // ---- states that only a bug can produce ----
 
@@ -135,6 +143,36 @@ static void with_pages(void)
 	if (!scavindex_init(&scav, 16) || !scavindex_reserve(&scav, 1))
 		_exit(1);
 	scavindex_grow(&scav, 1);
+}
+
+// with_guards: object has 3 bytes behind it before its guard.
+static void with_guards(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_threads = 0;
+	c.no_attach = 1;
+	c.guard_large = 1;
+	if (rt_init(&c) != RT_OK || rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		_exit(1);
+	object = rt_alloc_noscan(50013);
+}
+
+// with_checkmark: object leads to another.
+static void with_checkmark(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_threads = 0;
+	c.checkmark = 1;
+	if (rt_init(&c) != RT_OK ||
+	    rt_roots_add(&object, &object + 1, RT_ROOT_EXACT) != RT_OK)
+		_exit(1);
+	object = rt_alloc(64);
+	*(void **)object = rt_alloc(48);
+	rt_gc(); // the run is given back
 }
 
 static uint64_t page_of_object(void)
@@ -365,10 +403,10 @@ static void cached_full(void)
 // A pointer to a free slot is ignored; a mark on one cannot come about.
 static void free_slot_marked(void)
 {
-	struct pagebits *bits = &arena.lines[page_of_object()];
+	struct linewords *lines = arena_lines(page_of_object());
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
-	atomic_u64_or_relaxed(&bits->line[line][RT_PAGE_WORDS - 1], UINT64_C(1)
+	atomic_u64_or_relaxed(&lines[RT_PAGE_WORDS - 1].line[line], UINT64_C(1)
 									<< 60);
 	rt_gc();
 }
@@ -377,6 +415,30 @@ static void span_miscounted(void)
 {
 	rt_gc(); // no run is out
 	span_of_object()->alloc_count++;
+	rt_gc();
+}
+
+static void written_behind(void)
+{
+	((volatile char *)object)[50013] = 1;
+	rt_gc();
+}
+
+static void written_before(void)
+{
+	((volatile char *)object)[-5] = 1;
+	rt_gc();
+}
+
+// What is marked already is not looked into.
+static void child_not_marked(void)
+{
+	struct mspan *s = span_of_object();
+	unsigned bit = mspan_bit(s, mspan_slot(s, (uintptr_t)object - s->base));
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+
+	atomic_u64_or_relaxed(mspan_word(s, line, bit / 64), UINT64_C(1)
+								 << (bit % 64));
 	rt_gc();
 }
 
@@ -393,6 +455,13 @@ static struct rt_mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
 static void unlocked_twice(void)
 {
 	rt_unlock(&inner);
+}
+
+static void lock_without_a_rank(void)
+{
+	static struct rt_mutex m;
+
+	rt_lock(&m);
 }
 
 static void locked_outwards(void)
@@ -530,10 +599,21 @@ static const struct fatal_case {
      "found pointer to free object"},
     {with_heap, span_miscounted, ANY, "rtheap: span=#\n",
      "mspan.sweep: bad span state"},
+    {with_guards, written_behind, ANY,
+     "rtheap: object=# size=50013, offset=50013\n",
+     "guarded object was written outside"},
+    {with_guards, written_before, ANY,
+     "rtheap: object=# size=50013, written before it by 5\n",
+     "guarded object was written outside"},
+    {with_checkmark, child_not_marked, ANY,
+     "rtheap: object=# size=48, found in an object at #\n",
+     "checkmark: found unmarked object"},
     {with_heap, marking_not_over, ANY, "", "non-empty mark queue after mark"},
     {NULL, unlocked_twice, RELEASE, "", "rt_unlock: not held"},
     {NULL, unlocked_twice, DEBUG, "rtheap: lock mheap\n",
      "lockrank: released but not held"},
+    {NULL, lock_without_a_rank, DEBUG, "rtheap: rank=0\n",
+     "lockrank: lock without a rank"},
     {NULL, locked_outwards, DEBUG,
      "rtheap: lock roots wanted while holding lock mheap\n",
      "lockrank: wrong order"},
@@ -587,7 +667,7 @@ static bool matches(const char *text, const char *words)
 		}
 		if (*text < '0' || *text > '9')
 			return false;
-		text += strspn(text, "0123456789");
+		text += strspn(text, "0123456789abcdefx");
 	}
 	return *text == '\0';
 }
@@ -625,6 +705,8 @@ static bool passes(const struct fatal_case *c)
 
 static bool in_this_build(const struct fatal_case *c)
 {
+	if (!c->what && !ARE_REPLACED)
+		return false;
 	return c->build == ANY || (c->build == DEBUG) == (RT_DEBUG_BUILD != 0);
 }
 

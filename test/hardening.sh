@@ -7,23 +7,14 @@
 # for is looked for in the object of the static library, which is all ours.
 # _FORTIFY_SOURCE leaves no trace where every size is known.
 #
-# usage: [top_builddir=DIR] RT_HARDENING_CFLAGS=... test/hardening.sh
+# usage: [srcdir=DIR] [top_builddir=DIR] RT_HARDENING_CFLAGS=... test/hardening.sh
 set -u
+srcdir=${srcdir:-.}
+# shellcheck source=test/verdict.sh
+. "$srcdir/test/verdict.sh"
 builddir=${top_builddir:-.}
 object=$builddir/rtheap.o
 shared=$builddir/.libs/librtheap.so
-passed=0
-failed=0
-
-# verdict STATUS NAME
-verdict() {
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "hardening: broken: $2"
-	fi
-}
 
 # chosen OPTION: configure has taken it.
 chosen() {
@@ -83,5 +74,4 @@ check_shared() {
 [ $passed -gt 0 ]
 verdict $? "there is a library"
 
-echo "hardening: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict_sum

@@ -15,8 +15,8 @@
 
 enum {
 	HEAP_QUIET = -1, // gc_percent
-	// How much smaller a test is under a sanitizer.
-	HEAP_CUT = RT_ASAN || RT_TSAN ? 10 : 1,
+	// How much smaller a test is under a sanitizer, or counted.
+	HEAP_CUT = RT_ASAN || RT_TSAN || COVERAGE_BUILD ? 10 : 1,
 };
 
 static inline rt_config heap_config(int gc_percent)

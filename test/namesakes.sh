@@ -10,21 +10,11 @@
 # usage: [srcdir=DIR] [top_builddir=DIR] CC=... NM=... test/namesakes.sh
 set -u
 srcdir=${srcdir:-${top_srcdir:-.}}
+# shellcheck source=test/verdict.sh
+. "$srcdir/test/verdict.sh"
 builddir=${top_builddir:-.}
-passed=0
-failed=0
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-
-# verdict STATUS NAME
-verdict() {
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "namesakes: broken: $2"
-	fi
-}
 
 # names: the symbols that one source of the library defines for another.
 names() {
@@ -113,5 +103,4 @@ done
 [ $passed -gt 1 ]
 verdict $? "there is a library"
 
-echo "namesakes: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict_sum

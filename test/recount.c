@@ -36,6 +36,13 @@ void compare_class(struct comparison *c, const char *name, unsigned sizeclass,
 
 // ---- counting ----
 
+// large_bytes is what an object of a span of its own counts as: the pages that
+// it needs, without those of a guard.
+static uint64_t large_bytes(const struct mspan *s)
+{
+	return base_align_up(mspan_limit(s) - mspan_object(s, 0), RT_PAGE_SIZE);
+}
+
 static void count_span(struct recount *r, const struct mspan *s)
 {
 	uint32_t counted;
@@ -54,7 +61,7 @@ static void count_span(struct recount *r, const struct mspan *s)
 	r->stale_spans += counted != s->alloc_count;
 	r->objects[spanclass_size(s->spanclass)] += counted;
 	if (mspan_is_large(s))
-		r->large_bytes += counted * s->npages * RT_PAGE_SIZE;
+		r->large_bytes += counted * large_bytes(s);
 }
 
 static void count_spans(struct recount *r)

@@ -6,7 +6,8 @@
 #ifndef TEST_RECOUNT_H
 #define TEST_RECOUNT_H
 
-#include <rt/memstats.h>
+#include <check.h>
+#include <rt/rt.h>
 
 #include "runtime/heapstats.h"
 
@@ -55,5 +56,18 @@ void recount_compare(const rt_memstats *m, struct comparison *c);
 // time: all but pauses and what collections cost.
 void compare_memstats(struct comparison *c, const rt_memstats *got,
 		      const rt_memstats *want);
+
+// heap_recount compares the statistics with the heap counted again.
+static inline void heap_recount(void)
+{
+	static rt_memstats m;
+	struct comparison c = {0};
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	recount_compare(&m, &c);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_msg(c.compared != 0 && c.differing == 0, "%s", c.first);
+}
 
 #endif

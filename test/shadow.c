@@ -5,9 +5,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/base.h"
+#include "runtime/oscall.h"
+#include "test/constant.h"
 
 enum {
 	SLOTS = 24,
@@ -16,6 +19,7 @@ enum {
 	EDGE = 256, // bytes that are looked at, from both ends
 	TINY = 16,  // smaller ones without pointers share a slot
 	STOP_REASON = RT_STOP_HOST + 5,
+	CHILD_SECONDS = 60, // a child that takes longer hangs
 };
 
 // Where a word points.
@@ -50,6 +54,7 @@ struct actor {
 
 static struct actor actors[SHADOW_THREADS];
 static const struct shadow_program *program;
+static bool guarded; // some objects are
 static struct shadow_result *result;
 static pthread_barrier_t meeting;
 
@@ -172,54 +177,12 @@ static void check_refs(const struct node *o)
 
 // ---- making objects ----
 
-// make_constant takes the inline path where there is one.
-static void *make_constant(unsigned which, bool noscan, size_t *n)
-{
-	static const unsigned size[] = {16, 24, 40, 64, 100, 256, 520, 1024};
-
-	*n = size[which % 8];
-	switch (which % 8 + (noscan ? 8 : 0)) {
-	case 0:
-		return rt_alloc(16);
-	case 1:
-		return rt_alloc(24);
-	case 2:
-		return rt_alloc(40);
-	case 3:
-		return rt_alloc(64);
-	case 4:
-		return rt_alloc(100);
-	case 5:
-		return rt_alloc(256);
-	case 6:
-		return rt_alloc(520);
-	case 7:
-		return rt_alloc(1024);
-	case 8:
-		return rt_alloc_noscan(16);
-	case 9:
-		return rt_alloc_noscan(24);
-	case 10:
-		return rt_alloc_noscan(40);
-	case 11:
-		return rt_alloc_noscan(64);
-	case 12:
-		return rt_alloc_noscan(100);
-	case 13:
-		return rt_alloc_noscan(256);
-	case 14:
-		return rt_alloc_noscan(520);
-	default:
-		return rt_alloc_noscan(1024);
-	}
-}
-
 static void *make(unsigned way, unsigned which, bool noscan, size_t *n)
 {
 	switch (way) {
 	case 0:
 	case 1:
-		return make_constant(which, noscan, n);
+		return constant_alloc(which, noscan, n);
 	case 2:
 		return rt_alloc(*n);
 	case 3:
@@ -256,7 +219,8 @@ static void check_new(const struct node *o, bool uninit)
 
 	if (o->at % alignment(o) != 0)
 		fail("object of %zu bytes at %#lx", o->n, (long)o->at);
-	if (!o->noscan && size != rt_good_size(o->n))
+	if (!o->noscan && size != rt_good_size(o->n) &&
+	    !(guarded && size == o->n))
 		fail("object of %zu bytes has %zu, not %zu", o->n, size,
 		     rt_good_size(o->n));
 	for (size_t i = 0; !(uninit && o->n > 1024) && i < n; i++)
@@ -348,11 +312,11 @@ static void do_clear(struct actor *a)
 		set_root(a, i, (struct ref){0});
 }
 
-static void do_check(struct actor *a, const struct shadow_op *op)
+static void check_slot(const struct actor *a, unsigned slot)
 {
-	const struct ref *r = &a->root[op->a % SLOTS];
+	const struct ref *r = &a->root[slot];
 
-	if (a->slot[op->a % SLOTS] != word_of(r))
+	if (a->slot[slot] != word_of(r))
 		fail("a root has changed");
 	if (!r->to)
 		return;
@@ -372,15 +336,23 @@ static void check_memstats(const rt_memstats *m)
 		fail("statistics contradict each other");
 }
 
-static void do_stats(void)
+static void do_stats(const struct shadow_op *op)
 {
-	rt_metric_sample sample = {.name = "/gc/heap/objects:objects"};
+	uint64_t history[RT_GCSTATS_WORDS];
+	rt_metric_sample sample = {0};
+	rt_metric_desc desc;
 	rt_memstats m;
+	size_t used;
 
 	want(rt_read_memstats(&m), "rt_read_memstats");
 	check_memstats(&m);
 	want(rt_read_memstats_live(&m), "rt_read_memstats_live");
 	check_memstats(&m);
+	want(rt_read_gcstats(history, RT_GCSTATS_WORDS, &used),
+	     "rt_read_gcstats");
+	want(rt_metrics_describe(op->n % rt_metrics_count(), &desc),
+	     "rt_metrics_describe");
+	sample.name = desc.name;
 	want(rt_metrics_read(&sample, 1), "rt_metrics_read");
 }
 
@@ -438,10 +410,27 @@ static void do_stack(struct actor *a, const struct shadow_op *op)
 	memset(a->stack[i], 0x77, n);
 }
 
+static unsigned attach_flags(void)
+{
+	return program->exact ? RT_THREAD_EXACT : 0;
+}
+
 static void attach(void)
 {
-	want(rt_thread_attach(program->exact ? RT_THREAD_EXACT : 0),
-	     "rt_thread_attach");
+	want(rt_thread_attach(attach_flags()), "rt_thread_attach");
+}
+
+static void do_detach(const struct shadow_op *op)
+{
+	uintptr_t lo, hi;
+
+	want(rt_thread_detach(), "rt_thread_detach");
+	if (op->a % 2 == 0)
+		return attach();
+	if (oscall_stack_bounds(&lo, &hi) != 0)
+		fail("a stack without bounds");
+	want(rt_thread_attach_stack((void *)lo, (void *)hi, attach_flags()),
+	     "rt_thread_attach_stack");
 }
 
 static void *in_region(void *arg)
@@ -501,6 +490,71 @@ static void do_percent(const struct shadow_op *op)
 
 	want(rt_set_gc_percent((int)(op->n % 400), &old), "rt_set_gc_percent");
 	want(rt_set_gc_percent(old, NULL), "rt_set_gc_percent");
+}
+
+static int no_memory(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	return 0;
+}
+
+static void on_warning(const char *text, void *arg)
+{
+	(void)arg;
+	fail("warning: %s", text);
+}
+
+static void do_handlers(void)
+{
+	want(rt_set_oom_handler(no_memory, NULL), "rt_set_oom_handler");
+	want(rt_set_warn_handler(on_warning, NULL), "rt_set_warn_handler");
+	want(rt_set_fatal_handler(on_fatal, NULL), "rt_set_fatal_handler");
+	want(rt_set_memstats_double_check(RT_CHECK_REPORT),
+	     "rt_set_memstats_double_check");
+	do_refused();
+	want(rt_set_memstats_double_check(RT_CHECK_FATAL),
+	     "rt_set_memstats_double_check");
+}
+
+// ---- forks ----
+
+// in_child: the others are gone in the middle of what they did, so only what
+// the thread holds is compared.
+static RT_NORETURN void in_child(const struct actor *a)
+{
+	alarm(CHILD_SECONDS);
+	want(rt_blocking_leave(), "rt_blocking_leave");
+	want(rt_gc(), "rt_gc in a child");
+	do_verify();
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		check_slot(a, slot);
+	_exit(0);
+}
+
+// Some C libraries let one attached thread at a time fork, unless the others
+// are in regions (rt/fork.h).
+static void *fork_in_region(void *arg)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		in_child(arg);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		fail("no child");
+	if (status != 0 && result->why[0] != '\0')
+		_exit(1); // it has said why
+	if (status != 0)
+		fail("a child ended with %#x", status);
+	return arg;
+}
+
+// A sanitizer can make no thread in a child, and keeps locks of its own there.
+static void do_fork(struct actor *a)
+{
+	if (!RT_ASAN && !RT_TSAN)
+		rt_call_blocking(fork_in_region, a);
 }
 
 // ---- faults ----
@@ -758,7 +812,7 @@ static void do_op(struct actor *a, const struct shadow_op *op)
 	case SHADOW_CLEAR:
 		return do_clear(a);
 	case SHADOW_CHECK:
-		return do_check(a, op);
+		return check_slot(a, op->a % SLOTS);
 	case SHADOW_GC:
 		return want(rt_gc(), "rt_gc");
 	case SHADOW_RELEASE:
@@ -766,7 +820,7 @@ static void do_op(struct actor *a, const struct shadow_op *op)
 	case SHADOW_PERCENT:
 		return do_percent(op);
 	case SHADOW_STATS:
-		return do_stats();
+		return do_stats(op);
 	case SHADOW_VERIFY:
 		return do_verify();
 	case SHADOW_WALK:
@@ -776,8 +830,9 @@ static void do_op(struct actor *a, const struct shadow_op *op)
 	case SHADOW_STACK:
 		return do_stack(a, op);
 	case SHADOW_DETACH:
-		want(rt_thread_detach(), "rt_thread_detach");
-		return attach();
+		return do_detach(op);
+	case SHADOW_FORK:
+		return do_fork(a);
 	case SHADOW_REGION:
 		return do_region(a);
 	case SHADOW_SAFEPOINT:
@@ -786,6 +841,8 @@ static void do_op(struct actor *a, const struct shadow_op *op)
 		return do_roots(a);
 	case SHADOW_REFUSED:
 		return do_refused();
+	case SHADOW_HANDLERS:
+		return do_handlers();
 	case SHADOW_LOSE:
 		return do_lose(a);
 	case SHADOW_SCRIBBLE:
@@ -841,6 +898,7 @@ void shadow_run(const struct shadow_program *p, rt_config config,
 	program = p;
 	result = r;
 	config.align8 = p->align8 != 0;
+	guarded = config.guard_large != 0;
 	rt_set_fatal_handler(on_fatal, NULL);
 	want(rt_init(&config), "rt_init");
 	for (unsigned t = 0; t < p->threads; t++)
@@ -864,10 +922,11 @@ void shadow_run(const struct shadow_program *p, rt_config config,
 // ---- as a text ----
 
 static const char *const names[SHADOW_KINDS] = {
-    "alloc",   "store", "load",	    "copy",    "drop",	  "clear",     "check",
-    "give",    "sync",	"gc",	    "release", "percent", "stats",     "verify",
-    "walk",    "stop",	"stack",    "detach",  "region",  "safepoint", "roots",
-    "refused", "lose",	"scribble", "leak",
+    "alloc", "store",	 "load",      "copy",  "drop",	  "clear",
+    "check", "give",	 "sync",      "gc",    "release", "percent",
+    "stats", "verify",	 "walk",      "stop",  "stack",	  "detach",
+    "fork",  "region",	 "safepoint", "roots", "refused", "handlers",
+    "lose",  "scribble", "leak",
 };
 
 bool shadow_write(FILE *file, const struct shadow_program *p)

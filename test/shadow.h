@@ -31,16 +31,18 @@ enum shadow_kind {
 	SHADOW_GC,	  // the rest: the functions of the interface
 	SHADOW_RELEASE,	  // rt_free_os_memory
 	SHADOW_PERCENT,	  // rt_set_gc_percent, there and back
-	SHADOW_STATS,	  // statistics and metrics
+	SHADOW_STATS,	  // statistics, their history, and metrics
 	SHADOW_VERIFY,	  // rt_heap_verify
 	SHADOW_WALK,	  // rt_heap_walk
 	SHADOW_STOP,	  // rt_stop_the_world
 	SHADOW_STACK,	  // rt_stack_alloc, rt_stack_free
-	SHADOW_DETACH,	  // and attach
+	SHADOW_DETACH,	  // and attach, odd a: with bounds of the stack
+	SHADOW_FORK,	  // a child has what the thread has
 	SHADOW_REGION,	  // a blocking region
 	SHADOW_SAFEPOINT, // rt_safepoint
 	SHADOW_ROOTS,	  // rt_roots_add, rt_roots_remove
 	SHADOW_REFUSED,	  // requests that get nothing
+	SHADOW_HANDLERS,  // handlers, and the mode of the double check
 	SHADOW_LOSE,	  // fault: a collection without the thread's roots
 	SHADOW_SCRIBBLE,  // fault: a byte of the object in slot a changes
 	SHADOW_LEAK,	  // fault: the object in slot a is never let go

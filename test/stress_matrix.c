@@ -9,7 +9,8 @@
 //
 // The default is a set of cells in which every two choices of two axes meet;
 // RT_MATRIX=full: all cells.  RT_SEED replays the choices of threads,
-// RT_STRESS_STEPS changes how many steps a thread makes in a cell.
+// RT_STRESS_STEPS changes how many steps a thread makes in a cell of few.
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <rt/rt.h>
@@ -27,7 +28,7 @@
 
 enum axis {
 	THREADS,  // mutators
-	COLLECT,  // never, as the pacer says, at each step
+	COLLECT,  // never, as the pacer says, and at every fourth step too
 	STOPPERS, // threads that stop the world and look around
 	READERS,  // threads that read live statistics, not attached
 	CHURN,	  // mutators detach and attach
@@ -36,7 +37,7 @@ enum axis {
 	REGIONS,  // mutators enter blocking regions
 	HELPERS,  // of the collector
 	AXES,
-	CHOICES = 4, // at most, of an axis
+	CHOICES = 5, // at most, of an axis
 };
 
 static const struct {
@@ -44,7 +45,7 @@ static const struct {
 	unsigned n;
 	unsigned value[CHOICES];
 } axes[AXES] = {
-    [THREADS] = {"threads", 4, {1, 2, 4, 8}},
+    [THREADS] = {"threads", 5, {1, 2, 4, 16, 64}},
     [COLLECT] = {"collect", 3, {0, 1, 2}},
     [STOPPERS] = {"stoppers", 3, {0, 1, 2}},
     [READERS] = {"readers", 3, {0, 1, 2}},
@@ -60,8 +61,10 @@ struct cell {
 };
 
 enum {
-	STEPS = RT_TSAN || RT_ASAN ? 60 : 300, // of a mutator
-	MOST_MUTATORS = 8,
+	STEPS = RT_TSAN || RT_ASAN ? 60 : 300, // of each of few mutators
+	FEW = 4,
+	LEAST_STEPS = 12, // of each of many: enough to come to every deed
+	MOST_MUTATORS = 64,
 	MOST_OTHERS = 4,
 	LIVE = 32,	     // objects that a mutator knows
 	BALLAST = 40000,     // objects that make a collection worth helping
@@ -72,8 +75,10 @@ enum {
 static struct {
 	struct cell cell;
 	uint64_t seed;
-	uint32_t steps;
+	uint32_t wanted;	       // steps, of each of few mutators
+	uint32_t steps;		       // of each in this cell
 	atomic_u32 busy;	       // mutators
+	atomic_u32 left_alone;	       // 1: no more forks and signals
 	atomic_u64 ran[MOST_MUTATORS]; // steps of each, on the heap
 	atomic_u64 passed;
 	atomic_u64 failed;
@@ -192,6 +197,10 @@ static void *mutate(void *arg)
 		object_check(m.live[i]);
 	check(rt_thread_detach() == RT_OK, "detach");
 	atomic_u32_add_release(&run.busy, (uint32_t)-1);
+	// The thread sanitizer ignores a child only if the parent had other
+	// threads; else it finds those that are not joined, and their reads.
+	while (atomic_u32_load_acquire(&run.left_alone) == 0)
+		oscall_yield();
 	return NULL;
 }
 
@@ -276,6 +285,19 @@ static void *stop(void *arg)
 
 // ---- forks and signals, by the main thread, which is not attached ----
 
+static struct {
+	uintptr_t lo, hi;
+} main_stack;
+
+// attach_main needs no memory of malloc, as the question for the bounds of a
+// stack does.
+static void attach_main(unsigned flags)
+{
+	check(rt_thread_attach_stack((void *)main_stack.lo,
+				     (void *)main_stack.hi, flags) == RT_OK,
+	      "attach main");
+}
+
 static void in_child(void)
 {
 	struct rng rng = {run.seed};
@@ -283,7 +305,12 @@ static void in_child(void)
 	rt_memstats m;
 
 	atomic_u64_store_relaxed(&run.failed, 0);
-	check(rt_thread_attach(0) == RT_OK, "attach in a child");
+	// gcc's thread sanitizer makes no thread in a child.  The address
+	// sanitizer's allocator, which each thread needs when it begins, stays
+	// locked there if another thread held it at the fork.
+	if (RT_TSAN || RT_ASAN)
+		oscall_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
+	attach_main(0);
 	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
 	for (unsigned i = 0; i < 500; i++)
 		object_check(object_make(&rng));
@@ -354,8 +381,7 @@ static void begin(void)
 	c.heap_min = c.heap_headroom = 256 << 10;
 	c.gc_percent = chosen(COLLECT) == 0 ? -1 : 50;
 	c.max_procs = 4;
-	// gcc's thread sanitizer makes no thread in a child.
-	c.gc_threads = RT_TSAN && chosen(FORKS) ? 0 : (int)chosen(HELPERS);
+	c.gc_threads = (int)chosen(HELPERS);
 	check(rt_init(&c) == RT_OK, "init");
 	rt_set_warn_handler(on_report, NULL);
 }
@@ -363,7 +389,7 @@ static void begin(void)
 // make_ballast leaves what makes collections long enough for helpers.
 static void make_ballast(void)
 {
-	check(rt_thread_attach(RT_THREAD_EXACT) == RT_OK, "attach main");
+	attach_main(RT_THREAD_EXACT);
 	check(rt_roots_add(run.ballast, run.ballast + BALLAST, RT_ROOT_EXACT) ==
 		  RT_OK,
 	      "roots");
@@ -381,12 +407,23 @@ static pthread_t start_thread(void *(*fn)(void *), uintptr_t arg)
 	return thread;
 }
 
+// steps_of_each: many mutators make about as many steps as four do.
+static uint32_t steps_of_each(void)
+{
+	uint32_t steps = run.wanted;
+
+	if (chosen(THREADS) > FEW)
+		steps = steps * FEW / chosen(THREADS);
+	return (uint32_t)base_max(steps, base_min(run.wanted, LEAST_STEPS));
+}
+
 static void run_threads(void)
 {
 	pthread_t mutators[MOST_MUTATORS], others[MOST_OTHERS];
 	unsigned n = 0;
 
 	atomic_u32_store_release(&run.busy, chosen(THREADS));
+	atomic_u32_store_release(&run.left_alone, 0);
 	for (unsigned i = 0; i < chosen(THREADS); i++)
 		mutators[i] = start_thread(mutate, i);
 	for (unsigned i = 0; i < chosen(STOPPERS); i++)
@@ -394,6 +431,7 @@ static void run_threads(void)
 	for (unsigned i = 0; i < chosen(READERS); i++)
 		others[n++] = start_thread(read_live, 0);
 	disturb(mutators);
+	atomic_u32_store_release(&run.left_alone, 1);
 	for (unsigned i = 0; i < chosen(THREADS); i++)
 		pthread_join(mutators[i], NULL);
 	for (unsigned i = 0; i < n; i++)
@@ -417,12 +455,13 @@ static void run_cell(const struct cell *c)
 	struct rt_verify v;
 
 	run.cell = *c;
+	run.steps = steps_of_each();
 	begin();
 	make_ballast();
 	run_threads();
 	check(atomic_u32_load_acquire(&procs.attached) == 0,
 	      "somebody is still attached");
-	check(rt_thread_attach(0) == RT_OK, "attach main");
+	attach_main(0);
 	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
 	check(rt_fini() == RT_OK, "fini");
 	if (atomic_u64_load_relaxed(&run.failed) != failed)
@@ -519,8 +558,10 @@ int main(void)
 
 	rng_init(&rng, "stress_matrix");
 	run.seed = rng.state;
-	run.steps = (uint32_t)env_u64("RT_STRESS_STEPS", STEPS);
+	run.wanted = (uint32_t)env_u64("RT_STRESS_STEPS", STEPS);
 	sigaction(SIGUSR1, &action, NULL);
+	if (oscall_stack_bounds(&main_stack.lo, &main_stack.hi) != 0)
+		abort();
 	cells = which && strcmp(which, "full") == 0 ? run_all() : run_pairs();
 	check(atomic_u64_load_relaxed(&signals) > 0, "no signal came");
 	failed = atomic_u64_load_relaxed(&run.failed) != 0;

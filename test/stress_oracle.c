@@ -20,6 +20,7 @@
 
 #include "runtime/epoch.h"
 #include "runtime/mcache.h"
+#include "test/constant.h"
 #include "test/ledger.h"
 #include "test/suite.h"
 
@@ -90,49 +91,6 @@ static size_t random_size(struct rng *r)
 	return 200000 + rng_below(r, 800000);
 }
 
-// alloc_constant takes the inline path where there is one.
-static void *alloc_constant(unsigned which, size_t *n, bool *noscan)
-{
-	static const uint16_t size[] = {16, 24, 40, 64, 100, 256, 520, 1024};
-
-	*n = size[which % 8];
-	*noscan = which >= 8;
-	switch (which) {
-	case 0:
-		return rt_alloc(16);
-	case 1:
-		return rt_alloc(24);
-	case 2:
-		return rt_alloc(40);
-	case 3:
-		return rt_alloc(64);
-	case 4:
-		return rt_alloc(100);
-	case 5:
-		return rt_alloc(256);
-	case 6:
-		return rt_alloc(520);
-	case 7:
-		return rt_alloc(1024);
-	case 8:
-		return rt_alloc_noscan(16);
-	case 9:
-		return rt_alloc_noscan(24);
-	case 10:
-		return rt_alloc_noscan(40);
-	case 11:
-		return rt_alloc_noscan(64);
-	case 12:
-		return rt_alloc_noscan(100);
-	case 13:
-		return rt_alloc_noscan(256);
-	case 14:
-		return rt_alloc_noscan(520);
-	default:
-		return rt_alloc_noscan(1024);
-	}
-}
-
 static void *alloc_random(struct rng *r, size_t n, bool *noscan, bool *uninit)
 {
 	switch (rng_below(r, 5)) {
@@ -181,11 +139,13 @@ static void step_alloc(struct worker *w)
 	void *p;
 
 	w->asked = n;
-	if (rng_below(&w->rng, 3) == 0)
-		p = alloc_constant((unsigned)rng_below(&w->rng, 16), &n,
-				   &noscan);
-	else
+	if (rng_below(&w->rng, 3) == 0) {
+		noscan = rng_below(&w->rng, 2);
+		p = constant_alloc((unsigned)rng_below(&w->rng, CONSTANT_SIZES),
+				   noscan, &n);
+	} else {
 		p = alloc_random(&w->rng, n, &noscan, &uninit);
+	}
 	if (!p) {
 		w->refused++;
 		return;

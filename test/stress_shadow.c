@@ -1,8 +1,9 @@
 // stress_shadow - does the heap hold exactly what a copy of it holds?
 //
-// Random programs (shadow.h) of one to eight threads, each run three times:
-// collecting only where the program says so, at every allocation, and as the
-// pacer says.  Every run must pass its checks, and all must end alike.
+// Random programs (shadow.h) of one to eight threads, each run four times:
+// collecting only where the program says so, at every allocation, as the pacer
+// says, and so again with guards behind objects.  Every run must pass its
+// checks, and all must end alike.
 //
 // A program that fails is made as short as it goes, written to a file, and the
 // command that runs it again is printed.  That this works is tested first, on
@@ -33,12 +34,13 @@ enum {
 	HANG = 600,	 // s; a run that takes longer fails
 };
 
-enum mode { MODE_ASKED, MODE_STRESS, MODE_PACED, MODES };
+enum mode { MODE_ASKED, MODE_STRESS, MODE_PACED, MODE_GUARDED, MODES };
 
 static const char *const mode_names[MODES] = {
     "collecting when asked",
     "collecting at every allocation",
     "collecting when due",
+    "collecting when due, with guards",
 };
 
 // What became of a program.
@@ -60,11 +62,13 @@ static rt_config config_of(enum mode mode)
 
 	rt_config_init(&c);
 	c.double_check = RT_CHECK_FATAL;
-	c.gc_percent = mode == MODE_PACED ? 30 : -1;
+	c.gc_percent = mode >= MODE_PACED ? 30 : -1;
 	c.heap_min = 256 << 10;
 	c.heap_headroom = 0;
 	c.gcstress = mode == MODE_STRESS;
 	c.poison = mode == MODE_STRESS;
+	c.guard_large = mode == MODE_GUARDED;
+	c.guard_small = mode == MODE_GUARDED ? 2 : 0;
 	c.checkmark = c.clobberfree = mode != MODE_ASKED;
 	return c;
 }
@@ -230,13 +234,14 @@ static unsigned random_size(struct rng *r)
 
 // Of a thousand operations.
 static const unsigned weights[SHADOW_KINDS] = {
-    [SHADOW_ALLOC] = 400,   [SHADOW_STORE] = 220, [SHADOW_LOAD] = 90,
-    [SHADOW_COPY] = 60,	    [SHADOW_DROP] = 50,	  [SHADOW_CLEAR] = 4,
-    [SHADOW_CHECK] = 125,   [SHADOW_GIVE] = 10,	  [SHADOW_GC] = 2,
-    [SHADOW_RELEASE] = 1,   [SHADOW_PERCENT] = 2, [SHADOW_STATS] = 3,
-    [SHADOW_VERIFY] = 1,    [SHADOW_WALK] = 2,	  [SHADOW_STOP] = 2,
-    [SHADOW_STACK] = 8,	    [SHADOW_DETACH] = 3,  [SHADOW_REGION] = 4,
-    [SHADOW_SAFEPOINT] = 5, [SHADOW_ROOTS] = 4,	  [SHADOW_REFUSED] = 4,
+    [SHADOW_ALLOC] = 400,   [SHADOW_STORE] = 220,  [SHADOW_LOAD] = 90,
+    [SHADOW_COPY] = 60,	    [SHADOW_DROP] = 50,	   [SHADOW_CLEAR] = 4,
+    [SHADOW_CHECK] = 124,   [SHADOW_GIVE] = 10,	   [SHADOW_GC] = 2,
+    [SHADOW_RELEASE] = 1,   [SHADOW_PERCENT] = 2,  [SHADOW_STATS] = 3,
+    [SHADOW_VERIFY] = 1,    [SHADOW_WALK] = 2,	   [SHADOW_STOP] = 2,
+    [SHADOW_STACK] = 8,	    [SHADOW_DETACH] = 3,   [SHADOW_REGION] = 4,
+    [SHADOW_SAFEPOINT] = 5, [SHADOW_ROOTS] = 4,	   [SHADOW_REFUSED] = 3,
+    [SHADOW_FORK] = 1,	    [SHADOW_HANDLERS] = 1,
 };
 
 static enum shadow_kind random_kind(struct rng *r)

@@ -20,6 +20,14 @@ void rng_init(struct rng *r, const char *test);
 uint64_t rng_next(struct rng *r);
 uint64_t rng_below(struct rng *r, uint64_t n); // 0 .. n-1, n > 0
 
+// In a build that counts what is run (tools/coverage.sh) everything takes ten
+// times as long.
+#ifdef RT_COVERAGE
+enum { COVERAGE_BUILD = 1 };
+#else
+enum { COVERAGE_BUILD = 0 };
+#endif
+
 // env_u64 is a number from the environment, or the default.
 uint64_t env_u64(const char *name, uint64_t otherwise);
 

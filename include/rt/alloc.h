@@ -154,7 +154,8 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
  *
  * NULL: there is no memory, also after a collection and after the host's
  * handler (rt_set_oom_handler) gave up; n is more than the heap's address
- * space (rt_config.max_heap); the thread is not attached; own stop; no heap.
+ * space (rt_config.max_heap); the thread is not attached, or is inside a
+ * blocking region; own stop; no heap.
  *
  * n = 0: the address of one byte outside the heap, always the same, that is
  * neither counted nor freed.
@@ -215,8 +216,9 @@ RT_API void *rt_alloc_kind(int kind, size_t n);
  * least what was asked for, and all of it may be used; but of an object of
  * more than 32760 bytes only what was asked for is looked at for pointers, and
  * only pointers to that keep it alive.  Objects that were
- * combined because they are smaller than 16 bytes count as one of 16.  0: p
- * is in no object.
+ * combined because they are smaller than 16 bytes count as one of 16.  Of a
+ * guarded object (rt_config.guard_large, guard_small) it is what was asked for.
+ * 0: p is in no object.
  */
 RT_API size_t rt_size(const void *obj);
 
@@ -231,8 +233,8 @@ RT_API int rt_is_heap(const void *p);
 
 /*
  * rt_good_size is what rt_size would say of an RT_WORDS object that is
- * allocated with n bytes.  0: n is 0, or above 2^40, too large for any
- * object.  It needs no heap: without one it answers for align8 = 0.
+ * allocated with n bytes and not guarded.  0: n is 0, or above 2^40, too large
+ * for any object.  It needs no heap: without one it answers for align8 = 0.
  */
 RT_API size_t rt_good_size(size_t n);
 
@@ -256,7 +258,7 @@ static inline void rt_keep_alive(const void *p)
  * of rt_memstats.  Aligned to n or to 8192, whichever is smaller.
  *
  * NULL: n is not such a number, there is no memory, the thread is not
- * attached, own stop, no heap.
+ * attached or is inside a blocking region, own stop, no heap.
  *
  * Attached threads, outside a blocking region.  Does not collect, block or
  * poll.

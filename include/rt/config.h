@@ -70,15 +70,16 @@ typedef struct rt_config {
 
 	/*
 	 * How much may be allocated before the next collection, in percent of
-	 * what the last one found alive.  Below 0: only rt_gc collects.
-	 * Default 100.
+	 * what the last one found alive.  Below 0: only rt_gc collects, and
+	 * an allocation that finds no memory.  Default 100.
 	 */
 	int gc_percent;
 
 	/*
 	 * Processors that the host means to use, 1 to 4096: bounds helper
 	 * threads, and multiplies wall time in CPU statistics.  Default 0:
-	 * the number in the affinity mask at rt_init.
+	 * the number in the affinity mask at rt_init; a limit on processor
+	 * time, as containers have, does not show there.
 	 */
 	int max_procs;
 
@@ -86,8 +87,10 @@ typedef struct rt_config {
 	 * The most helper threads that the library may make, up to 4096, and
 	 * up to max_procs - 1.  They mark and sweep beside the thread that
 	 * collects, and sleep otherwise.  They are made after the first
-	 * collection that had use for them, block all signals, and end in
-	 * rt_fini; the child of a fork makes its own.  0: never any.
+	 * collection that had use for them, by the thread that ran it, of
+	 * which they inherit processors (affinity) and priority; they block
+	 * all signals, and end in rt_fini; the child of a fork makes its own.
+	 * 0: never any.
 	 * Default -1: max_procs - 1.
 	 */
 	int gc_threads;
@@ -133,11 +136,11 @@ typedef struct rt_config {
 	uint8_t huge_pages;
 
 	/*
-	 * 1: memory that a thread will use soon is asked of the system in one
-	 * call for up to 512 KiB, where Linux can (5.14 and later), and counts
-	 * as free until it is used.  A thread gets at most as much ahead as it
-	 * has used before.  0: every page is brought in by its first use.
-	 * Default 1.
+	 * 1: when a thread begins to use fresh memory, up to 128 KiB that come
+	 * next are asked of the system in the same call, where Linux can (5.14
+	 * and later), and count as free until they are used.  A thread that
+	 * allocates little gets nothing ahead.  0: every page is brought in by
+	 * its first use.  Default 1.
 	 */
 	uint8_t populate;
 
@@ -166,10 +169,36 @@ typedef struct rt_config {
 
 	/*
 	 * 1: in a library built with the address sanitizer, and under
-	 * valgrind, touching memory that holds no object is reported where it
-	 * happens: freed, or never allocated.  No allocation is inline.
+	 * valgrind if the library was built where valgrind/memcheck.h is,
+	 * touching memory that holds no object is reported where it happens:
+	 * freed, or never allocated.  No allocation is inline.
 	 */
 	uint8_t poison;
+
+	/*
+	 * 1: behind every object of more than 32760 bytes stands a guard, pages
+	 * that nobody may touch: writing or reading on behind its end, which is
+	 * at most 15 bytes before the guard, is a fault (SIGSEGV) where it
+	 * happens.  Those bytes, and up to 128 before the object, are looked at
+	 * when it is freed, and by rt_heap_verify: one that was written ends
+	 * the process with a report that names the object.  What is freed may
+	 * not be touched either until its pages are used again.  rt_size of a
+	 * guarded object is what was asked for.
+	 *
+	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.  Where
+	 * memory, or what the system allows, is short, and while there are
+	 * 16384 guards, objects are allocated without.  Nothing is populated
+	 * ahead (populate).
+	 */
+	uint8_t guard_large;
+
+	/*
+	 * n: the same for one in n of the smaller objects, chosen at random; 1:
+	 * for all.  Such an object takes pages of its own, 16 KiB at least, and
+	 * counts as a large one of 8 KiB at least; no others are combined with
+	 * it.  No allocation is inline.  0: none.
+	 */
+	uint16_t guard_small;
 } rt_config;
 
 /*
@@ -194,9 +223,9 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
- * finding errors checkmark clobberfree gcstress poison.  Values have the
- * ranges of rt_config.  A size is a decimal number of bytes, or one
- * followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers.  An
+ * finding errors checkmark clobberfree gcstress poison guard_large guard_small.
+ * Values have the ranges of rt_config.  A size is a decimal number of bytes, or
+ * one followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers. An
  * empty variable counts as unset, the last of several items of a name counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
@@ -218,12 +247,13 @@ RT_API int rt_config_from_env(rt_config *c);
  *
  * Returns 0, or RT_EINVAL (a value out of range, a struct that was not
  * initialised, fields set that this library does not know), RT_ENOMEM (the
- * system grants not even 64 MiB of address space, or the thread's stack is
- * not known), RT_ESTATE (there is a heap already).  After a failure nothing
- * is left behind.
+ * system grants not even 64 MiB of address space, no memory for the caller's
+ * cache, no key for thread-specific data or no handlers of pthread_atfork, or
+ * the bounds of the caller's stack are not known), RT_ESTATE (there is a heap
+ * already).  After a failure nothing is left behind.
  *
  * Any thread; one thread calls it before any other thread uses the library.
- * Does not block.
+ * Waits at most for a fork that another thread is making.
  */
 RT_API int rt_init(const rt_config *c);
 
@@ -235,8 +265,9 @@ RT_API int rt_init(const rt_config *c);
  * attached, or own stop), RT_ESTATE (no heap, or inside a blocking region);
  * then nothing was done.
  *
- * Attached threads.  May wait for a stop by an unattached reader to end; does
- * not collect.  No other thread may use the library meanwhile.
+ * Attached threads.  May wait for a stop by an unattached reader, or for a
+ * fork, to end; does not collect.  No other thread may use the library
+ * meanwhile.
  */
 RT_API int rt_fini(void);
 

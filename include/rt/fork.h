@@ -5,7 +5,21 @@
  * the three functions below, in every fork from then on.  They stop the world,
  * so that nothing is half done in the child, and start it again on both sides.
  * fork() blocks for that as rt_stop_the_world does, and the caller holds no
- * lock that another attached thread awaits outside a blocking region.
+ * lock that another attached thread awaits outside a blocking region.  Three
+ * kinds of such locks are easily overlooked:
+ *
+ *  - Some C libraries (glibc 2.28 to 2.35, musl) hold one of their own while
+ *    handlers run, and fork, pthread_atfork and dlclose take it.  There,
+ *    attached threads that may do this at the same time do it in a blocking
+ *    region, by rt_call_blocking.
+ *  - What handlers of pthread_atfork lock that were registered after the first
+ *    rt_init counts as held: they run before.
+ *  - A handler that was registered before the first rt_init runs while the
+ *    world stands.  It awaits no lock that an attached thread may hold where
+ *    it polls, and does not call the library.
+ *
+ * Until the fork is done, other threads may wait in every function of the
+ * library, also in those that do not block otherwise.
  *
  * In the child only the forking thread exists.  It is what it was: attached or
  * not, inside its blocking region, its own stop, or a callback of
@@ -17,8 +31,10 @@
  * Not handled: a fork in a signal handler that interrupted the library; the
  * child of a fork that another thread makes during the first rt_init, which
  * must leave the heap alone; and what runs no handlers, such as vfork, _Fork
- * and clone, whose child may only exec or _exit, unless the host calls these
- * functions itself.
+ * and clone, whose child may only exec or _exit.  A host that calls these
+ * functions itself may use the heap in such a child, but never in one that
+ * shares its parent's memory (vfork, CLONE_VM): what that answered would
+ * detach the parent's threads.
  */
 #ifndef RT_FORK_H
 #define RT_FORK_H

@@ -43,8 +43,9 @@ RT_API int rt_set_gc_percent(int percent, int *old);
  * or partly given back already, stays.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
- * (inside a blocking region; no heap).  What the system refuses to take stays
- * with the heap and is no error.
+ * (inside a blocking region; no heap).  What the system refuses to take, such
+ * as memory that was locked (mlock), stays with the heap, and with it up to 4
+ * MiB around it; that is no error.
  *
  * Attached threads.  Collects, blocks and polls.
  */

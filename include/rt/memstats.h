@@ -90,8 +90,8 @@ typedef struct rt_memstats {
 	/* Bytes of spans for stacks of interpreters (rt_stack_alloc). */
 	uint64_t stack_inuse;
 
-	/* stack_inuse, plus bytes mapped for stacks of threads that the
-	 * library makes itself, of which there are none. */
+	/* stack_inuse, plus bytes that the library maps for stacks of threads:
+	 * none, since those of its helpers come from libc. */
 	uint64_t stack_sys;
 
 	/* Bytes of span records in use, and mapped for them. */

@@ -23,6 +23,8 @@
  *    unless they say otherwise.
  *  - In a signal handler only rt_thread_self, rt_world_stopped and rt_version
  *    may be called.
+ *  - errno is the caller's: no function changes it, whatever it returns, but a
+ *    handler or callback of the host may.
  *
  * An int result is 0 or a negative enum rt_error, or a truth value where the
  * name asks a question.  The library prints nothing but the report of a bug

@@ -45,7 +45,7 @@
 #define MARK_LINE(g) (1 - ALLOC_LINE(g))
 #define LINE(i, s) line[(i) * SPANS + (s)]
 
-// struct epoch, struct pagebits.
+// struct epoch, struct linewords.
 byte gen = 2;
 byte line[2 * SPANS];
 
@@ -79,6 +79,8 @@ byte dirty[SPANS]; // slots whose memory is not zero
 // ---- runtime/mspan.c, runtime/mcache.c ----
 
 // give_back_tail, mspan_give_back: change_bits loads the word and stores it.
+// C: give_back_tail, mspan_give_back, change_bits
+// at: MCACHE_RETIRE_SLOT_TAIL
 inline give_back_tail(p, word)
 {
 #ifndef TAIL_KEPT
@@ -103,6 +105,8 @@ inline give_back_tail(p, word)
 }
 
 // count_slot; the load and the store of alloc_count, which has one owner.
+// C: count_slot
+// at: MCACHE_RETIRE_SLOT
 inline count_slot(p, word)
 {
 	word = alloc_count[span[p]];
@@ -117,6 +121,8 @@ inline count_slot(p, word)
 }
 
 // let_go, mcentral_push.
+// C: let_go, mcentral_push
+// in: retire
 inline let_go(p)
 {
 	atomic {
@@ -131,6 +137,8 @@ inline let_go(p)
 }
 
 // mcache_retire_slot, mcache_flush.
+// C: mcache_retire_slot, mcache_flush
+// at: MCACHE_RETIRE_SLOT_TAIL, MCACHE_RETIRE_SLOT
 inline retire(p, word)
 {
 	give_back_tail(p, word);
@@ -146,6 +154,8 @@ inline retire(p, word)
 
 // mcache_next_run: mspan_find_run, clearing, mspan_take_run.  The word that the
 // cursor has read is the word of the line: nobody else changes it meanwhile.
+// C: mcache_next_run, mspan_find_run, mspan_take_run
+// at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline next_run(p, word)
 {
 	atomic {
@@ -178,6 +188,8 @@ inline next_run(p, word)
 }
 
 // mcache_set_span.
+// C: mcache_set_span
+// in: refill
 inline set_span(p, s)
 {
 	assert(used[s] && sweepgen[s] == gen && !cached[s]);
@@ -188,6 +200,8 @@ inline set_span(p, s)
 }
 
 // mheap_alloc_small: pages of rule (a), of which no line is cleared.
+// C: mheap_alloc_small
+// in: refill
 inline fresh_span(p, s)
 {
 	assert(LINE(0, s) == 0 && LINE(1, s) == 0);
@@ -199,6 +213,8 @@ inline fresh_span(p, s)
 }
 
 // mcache_bump, and what the program does with an object: it writes to it.
+// C: mcache_bump
+// in: refill
 inline bump(p)
 {
 	atomic {
@@ -212,6 +228,8 @@ inline bump(p)
 }
 
 // gcrefill_small.
+// C: gcrefill_small, mcentral_pop
+// at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline refill(p, word)
 {
 	if
@@ -247,6 +265,8 @@ inline refill(p, word)
 // ---- gc/sweep.c ----
 
 // claim: true if the span is now ours.
+// C: claim
+// at: SWEEP_CLAIM
 inline claim(s, ours)
 {
 #ifdef CLAIM_IN_TWO
@@ -266,6 +286,8 @@ inline claim(s, ours)
 #endif
 }
 
+// C: push_partial
+// in: sweep_span
 inline push_swept(s)
 {
 	if
@@ -277,6 +299,8 @@ inline push_swept(s)
 }
 
 // mheap_free, arena_withdraw.
+// C: mheap_free, arena_withdraw
+// in: sweep_span
 inline free_dead(s)
 {
 	if
@@ -287,6 +311,8 @@ inline free_dead(s)
 	fi
 }
 
+// C: publish
+// in: sweep_span
 inline count_frees(freed)
 {
 	atomic {
@@ -297,6 +323,8 @@ inline count_frees(freed)
 }
 
 // sweep_lines, sweep_span, publish.  freed counts down what is not published.
+// C: sweep_lines, sweep_span, publish
+// at: SWEEP_SPAN, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
 inline sweep_span(s, freed)
 {
 #ifdef SWEPT_EARLY
@@ -340,6 +368,8 @@ inline sweep_span(s, freed)
 }
 
 // gcsweep_chunk; took tells whether there was one.
+// C: gcsweep_chunk, chunk_sweep
+// at: GCSWEEP_CHUNK, GCSWEEP_CHUNK_TAKEN
 inline sweep_chunk(s, ours, took)
 {
 #ifndef ACTIVE_LATE
@@ -368,6 +398,8 @@ inline sweep_chunk(s, ours, took)
 }
 
 // gcsweep_ensure.
+// C: gcsweep_ensure
+// at: GCSWEEP_ENSURE, GCSWEEP_ENSURE_CLAIMED, GCSWEEP_ENSURE_WAIT
 inline sweep_ensure(s, ours)
 {
 	if
@@ -394,6 +426,8 @@ inline sweep_ensure(s, ours)
 
 // gcsweep_all: sweeps, then waits until gcsweep_done; or only the latter, while
 // the other sweeper works.
+// C: gcsweep_all, gcsweep_done
+// at: GCSWEEP_ALL_WAIT, GCSWEEP_DONE
 inline sweep_all(s, ours, took)
 {
 	if
@@ -416,6 +450,8 @@ inline sweep_all(s, ours, took)
 // ---- processes ----
 
 // Stands as long as a stop is wanted.
+// C: proc_park
+// at: PROC_BLOCK, PROC_UNBLOCK
 inline poll(p)
 {
 	if
@@ -426,12 +462,16 @@ inline poll(p)
 	fi
 }
 
+// C: stw_stop
+// at: NOTE_WAIT
 inline stop_hosts()
 {
 	stopping = true;
 	stands[0] && stands[1]
 }
 
+// C: mcache_bump, gcrefill_small, gcsweep_ensure, attach_undo
+// in: refill
 proctype Host(byte p)
 {
 	byte i, s, word;
@@ -462,6 +502,8 @@ proctype Host(byte p)
 }
 
 // mspan_check, gcverify_heap with the runs given back; recount.
+// C: mspan_check, gcverify_heap
+// in: Cycle
 inline check_heap(s)
 {
 	s = 0;
@@ -488,6 +530,8 @@ inline check_heap(s)
 }
 
 // gcgrey_word of every slot: each root is some word, other words are stale.
+// C: gcgrey_word
+// in: Cycle
 inline mark(s, slot)
 {
 	s = 0;
@@ -533,6 +577,8 @@ no_word:
 }
 
 // flip of gc/cycle.c; objects without a mark are none any more.
+// C: flip
+// at: CYCLE_FLIP
 inline flip()
 {
 #ifndef SETS_KEPT
@@ -548,6 +594,8 @@ inline flip()
 
 // gccycle_collect: collect_stopped in a stop.  rt_gc may sweep what is left of
 // the cycle before while the hosts run; then the stop finds nothing to sweep.
+// C: gccycle_collect, collect_stopped
+// at: CYCLE_FLIP
 proctype Cycle()
 {
 	byte cycle, p, s, slot, word;
@@ -604,6 +652,8 @@ sweep_rest:
 	fi
 }
 
+// C: gcsweep_help
+// in: sweep_chunk
 proctype Sweeper()
 {
 	byte s, word;

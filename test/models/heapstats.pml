@@ -49,12 +49,16 @@ byte begun, ended; // changes
 byte writing[3];   // changes under way, by slot
 byte finished;     // processes
 
+// C: rt_lock
+// at: RT_LOCK, MUTEX_SLEEP, RT_UNLOCK
 inline lock(m)
 {
 	atomic { !m -> m = true }
 }
 
 // heapstats_add, twice.
+// C: heapstats_add
+// in: count_with
 inline change(slot)
 {
 	atomic { begun++; writing[slot]++; a[slot]++ }
@@ -63,6 +67,8 @@ inline change(slot)
 
 // The first half of heapstats_acquire: atomic_u32_add_seqcst on stats_seq.
 // A P changes statistics only while it is not stopped.
+// C: heapstats_acquire
+// at: HEAPSTATS_ACQUIRE
 inline raise_seq(p)
 {
 	atomic { !stopped -> seq_buffer[p] = true }
@@ -72,12 +78,16 @@ inline raise_seq(p)
 }
 
 // heapstats_release: a release store of the only writer, behind its raised seq.
+// C: heapstats_release
+// at: HEAPSTATS_RELEASE
 inline lower_seq(p)
 {
 	atomic { !seq_buffer[p] -> seq[p]++; assert(seq[p] % 2 == 0) }
 }
 
 // heapstats_acquire, heapstats_add, heapstats_release of a thread with a P.
+// C: heapstats_acquire, heapstats_release
+// at: HEAPSTATS_ACQUIRE, HEAPSTATS_RELEASE
 inline count_with(p, slot)
 {
 #ifdef GEN_FIRST
@@ -97,6 +107,8 @@ inline count_with(p, slot)
 }
 
 // The same of a thread without a P.
+// C: heapstats_acquire, heapstats_release
+// at: RT_LOCK, MUTEX_SLEEP
 inline count_without(slot)
 {
 #ifndef NO_P_UNLOCKED
@@ -110,6 +122,7 @@ inline count_without(slot)
 }
 
 // Visible order of buffered stores: any.
+// C: none
 proctype Memory()
 {
 end:
@@ -120,6 +133,8 @@ end:
 	od
 }
 
+// C: proc_new
+// at: PROC_NEW
 proctype Writer(byte p)
 {
 	byte i, slot;
@@ -146,6 +161,8 @@ proctype Writer(byte p)
 // An unattached thread counts, stops the world (stw_stop waits for every P to
 // stand, which none does inside a change), counts what it flushes
 // (mcache_flush_all) and calls heapstats_unsafe_read.
+// C: heapstats_unsafe_read, mcache_flush_all
+// at: MUTEX_SLEEP
 proctype Stopper()
 {
 	byte slot, i, suma, sumb;
@@ -173,6 +190,8 @@ proctype Stopper()
 }
 
 // heapstats_read.
+// C: heapstats_read, wait_even, fold
+// at: HEAPSTATS_READ, WAIT_EVEN, HEAPSTATS_FOLD
 proctype Reader()
 {
 	byte i, p, current, history, before, suma, sumb, last;

@@ -42,6 +42,8 @@ byte pushing; // pushes under way
 #endif
 
 // atomic_u64_cas on the head.
+// C: lfstack_push, lfstack_pop, next_head
+// in: pop
 inline cas(old, tag, node, done)
 {
 	done = (head == old && head_tag == tag);
@@ -52,6 +54,8 @@ inline cas(old, tag, node, done)
 }
 
 // lfstack_push of a node that the caller owns.
+// C: lfstack_push
+// at: LFSTACK_PUSH
 inline push(node, old, tag, done)
 {
 	atomic { !stopped -> pushing++ }
@@ -95,6 +99,8 @@ inline push(node, old, tag, done)
 
 // lfstack_pop; node is NONE when the stack is empty.  Each access may come
 // after a stop, none in one.
+// C: lfstack_pop
+// at: LFSTACK_POP
 inline pop(node, link, tag, done)
 {
 	do
@@ -137,6 +143,8 @@ inline pop(node, link, tag, done)
 
 // Pops up to two nodes and pushes one or both, as a P does with spans that it
 // caches and retires.
+// C: mcentral_pop, mcentral_push
+// in: pop
 proctype User()
 {
 	byte first, second, word, tag;
@@ -163,6 +171,8 @@ proctype User()
 }
 
 // lfstack_reset in a stop, by mcentral_reset; then sweeping pushes.
+// C: lfstack_reset, mcentral_reset
+// at: LFSTACK_POP
 proctype Cycle()
 {
 	byte node, word, tag;
@@ -199,6 +209,7 @@ proctype Cycle()
 }
 
 // The stack holds what it should, from top to bottom.
+// C: none
 inline check()
 {
 	byte at, n;

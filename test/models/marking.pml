@@ -1,7 +1,8 @@
 // marking.pml - how several markers share their work, and find its end.
 //
-// Stands for gc/work.c, for gcgrey_set of gc/grey.h, and for gcmark_all,
-// gcmark_help, finish, drain and look_around of gc/mark.c.  An opener marks
+// Stands for gc/work.c, for gcgrey_set, gcgrey_keep and gcgrey_publish of
+// gc/grey.h, and for gcmark_all, gcmark_help, finish, drain and look_around of
+// gc/mark.c.  An opener marks
 // twice, the second time in two rounds, as after an overflow.  Two helpers
 // come when they like, or not at all: late in a marking, in the next one, or
 // between the two.
@@ -13,6 +14,9 @@
 // nobody ends is a state without a way out, which spin reports.
 //
 // Mutants, each of which must be found:
+// mutant KEPT_WAITING: a marker waits before it has published its marks
+// mutant KEPT_TWICE: what two markers counted is not taken back
+// mutant KEPT_PLAIN: marks are published by a plain store
 // mutant PLAIN_ALWAYS: mark bits are stored by a marker that is not alone
 // mutant ALONE_GIVEN: alone is who is the only busy one, whatever was given
 // mutant ALONE_BUSY: alone is who finds nothing given, whoever is busy
@@ -42,6 +46,7 @@
 // 3 and 4.
 #define ALL (marking == 1 -> 1 : 7)
 #define SECOND 24
+#define SMALL 4 // objects whose marks are kept back
 #define ROOTS(job) (marking == 1 -> 1 : ((job) == 0 -> 3 : 4))
 #define CHILDREN(x) (marking == 1 -> 0 : ((x) == 1 -> 4 : ((x) == 2 -> 5 : 0)))
 #define NEWEST(s)                                                              \
@@ -72,9 +77,11 @@ bool w_busy[MARKERS];
 byte w_marking[MARKERS];
 
 byte mark; // the word of mark bits
+byte kept[MARKERS]; // marks of it that only the marker sees
 
 // Ghosts.
-byte claimed;	      // objects that a marker counted and scanned
+byte counted;	      // objects counted once or three times, by all markers
+byte again;	      // objects counted two or three times
 byte stack[MARKERS];  // local to each, but for assertions
 bool joined[MARKERS]; // this marking
 bool asleep[MARKERS]; // in the kernel
@@ -110,6 +117,8 @@ byte waking;	      // markers on their way to a wake
 #endif
 
 // changed; the wake is the marker's next step.
+// C: changed
+// in: wake_all
 inline changed(wake)
 {
 	moved[0] = true;
@@ -122,6 +131,8 @@ inline changed(wake)
 }
 
 // unlock, when wake is set: oscall_futex_wake.
+// C: unlock
+// at: WORK_UNLOCK
 inline wake_all(wake)
 {
 	if
@@ -137,6 +148,8 @@ inline wake_all(wake)
 	fi
 }
 
+// C: set_busy
+// in: gcwork_get
 inline set_busy(me)
 {
 	busy++;
@@ -146,6 +159,8 @@ inline set_busy(me)
 	w_busy[me] = true
 }
 
+// C: set_waiting
+// in: gcwork_get
 inline set_waiting(me, wake)
 {
 	assert(stack[me] == 0);
@@ -170,6 +185,8 @@ inline set_waiting(me, wake)
 #endif
 
 // take.
+// C: take
+// in: gcwork_get
 inline take(me, next, late)
 {
 	if
@@ -214,6 +231,8 @@ inline take(me, next, late)
 }
 
 // The end of wait_turn.
+// C: wait_turn
+// in: gcwork_get
 inline stop_waiting(me, next)
 {
 	if
@@ -237,6 +256,8 @@ inline stop_waiting(me, next)
 #endif
 
 // gcwork_get: until there is something for the marker.
+// C: gcwork_get, wait_turn, wait_change
+// at: GCWORK_GET, WAIT_CHANGE, WORK_UNLOCK
 inline gcwork_get(me, next, wake, late)
 {
 	atomic {
@@ -299,6 +320,8 @@ inline gcwork_get(me, next, wake, late)
 }
 
 // gcwork_share.  Half of a stack is its oldest word.
+// C: gcwork_share
+// at: GCWORK_SHARE
 inline gcwork_share(me, wake, chain)
 {
 	atomic {
@@ -338,21 +361,54 @@ inline gcwork_share(me, wake, chain)
 	wake_all(wake)
 }
 
-// gcgrey_set, and what follows for an object that is new: it is counted, and
-// its words are pushed.
-inline claim(me, x, old)
+// What follows for an object that is new: it is counted, and its words are
+// pushed.
+// C: gcgrey_count
+// in: set
+inline claim(me, x)
 {
 	assert(open && w_marking[me] == marking);
+	again = again ^ (counted & x);
+	counted = counted ^ x;
+	stack[me] = stack[me] | CHILDREN(x)
+}
+
+// gcgrey_set, by a plain store or one that nobody comes between.
+// C: gcgrey_set, gcgrey_set_once
+// at: GCGREY_SET
+inline set(me, x, old)
+{
 	mark = old | x;
 	if
-	:: !(old & x) ->
-		assert(!(claimed & x));
-		claimed = claimed | x;
-		stack[me] = stack[me] | CHILDREN(x)
+	:: !(old & x) -> claim(me, x)
 	:: else
 	fi;
 	x = 0;
 	old = 0
+}
+
+// gcgrey_publish, and uncount.
+// C: gcgrey_publish, gcgrey_publish_all, uncount
+// at: GCGREY_PUBLISH
+inline publish(me, old)
+{
+	atomic {
+		old = mark & kept[me];
+#ifndef KEPT_TWICE
+		again = again ^ (old & ~counted);
+		counted = counted ^ old;
+#endif
+#ifdef KEPT_PLAIN
+		old = mark
+	}
+	atomic {
+		mark = old | kept[me];
+#else
+		mark = mark | kept[me];
+#endif
+		kept[me] = 0;
+		old = 0
+	}
 }
 
 #ifdef PLAIN_ALWAYS
@@ -361,6 +417,8 @@ inline claim(me, x, old)
 #define STORES(me) w_alone[me]
 #endif
 
+// C: gcgrey_word, gcgrey_keep
+// in: set
 inline mark_one(me, x, old)
 {
 	if
@@ -370,18 +428,36 @@ inline mark_one(me, x, old)
 			stack[me] = stack[me] & ~x;
 			old = mark
 		}
-		atomic { claim(me, x, old) }
-	:: !STORES(me) ->
+		atomic { set(me, x, old) }
+	:: !STORES(me) && !(NEWEST(stack[me]) & SMALL) -> // gcgrey_set_once
 		atomic {
 			x = NEWEST(stack[me]);
 			stack[me] = stack[me] & ~x;
 			old = mark;
-			claim(me, x, old)
+			set(me, x, old)
+		}
+	:: !STORES(me) && (NEWEST(stack[me]) & SMALL) -> // gcgrey_keep
+		if
+		:: kept[me] != 0 -> publish(me, old) // as for another word
+		:: true
+		fi;
+		atomic {
+			x = NEWEST(stack[me]);
+			stack[me] = stack[me] & ~x;
+			if
+			:: !((mark | kept[me]) & x) ->
+				kept[me] = kept[me] | x;
+				claim(me, x)
+			:: else
+			fi;
+			x = 0
 		}
 	fi
 }
 
 // finish: drain, look_around at times, gcwork_get.
+// C: finish, drain, look_around
+// at: GCWORK_GET, GCWORK_SHARE
 inline finish(me, next, wake, late, x, old)
 {
 	next = WAIT;
@@ -390,7 +466,12 @@ inline finish(me, next, wake, late, x, old)
 	:: w_busy[me] && waiting != 0 &&
 	   (stack[me] != 0 || JOBS_LEFT || !w_alone[me]) ->
 		gcwork_share(me, wake, x)
+	:: stack[me] == 0 && kept[me] != 0 -> publish(me, old)
+#ifdef KEPT_WAITING
 	:: stack[me] == 0 ->
+#else
+	:: stack[me] == 0 && kept[me] == 0 ->
+#endif
 		gcwork_get(me, next, wake, late);
 		if
 		:: next == OVER -> break
@@ -400,9 +481,11 @@ inline finish(me, next, wake, late, x, old)
 }
 
 // What has to hold when gcwork_get returns over to the opener.
+// C: none
 inline check_over(what)
 {
-	assert(mark == what && claimed == what);
+	assert(mark == what && counted == what && again == 0);
+	assert(kept[0] == 0 && kept[1] == 0 && kept[2] == 0);
 	assert(given == 0 && !JOBS_LEFT);
 	assert(stack[0] == 0 && stack[1] == 0 && stack[2] == 0);
 	assert(busy == 1 && w_busy[OPENER] && !w_busy[1] && !w_busy[2]);
@@ -410,6 +493,8 @@ inline check_over(what)
 }
 
 // begin.
+// C: begin
+// in: Helper
 inline begin(me)
 {
 	assert(!joined[me]);
@@ -420,6 +505,8 @@ inline begin(me)
 }
 
 // gcmark_all.
+// C: gcmark_all, gcwork_open, gcwork_close
+// at: GCWORK_OPEN, GCWORK_CLOSE
 proctype Opener()
 {
 	byte next, x, old, round;
@@ -432,7 +519,7 @@ proctype Opener()
 		atomic {
 			assert(!open && busy == 0 && given == 0);
 			mark = 0; // as after a flip
-			claimed = 0;
+			counted = 0;
 			next_job = 0;
 			marking++;
 			njobs = marking;
@@ -473,6 +560,8 @@ proctype Opener()
 }
 
 // gcmark_help, as often as there are markings.
+// C: gcmark_help, gcwork_join
+// at: GCWORK_JOIN, CREW_CALL, CREW_WAIT
 proctype Helper(byte me)
 {
 	byte next, x, old, tries;
@@ -504,6 +593,7 @@ proctype Helper(byte me)
 }
 
 // Who sleeps, and is not about to be woken, has nothing to take.
+// C: none
 proctype Sleeping()
 {
 end:

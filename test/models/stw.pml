@@ -67,6 +67,8 @@ bool mapped[HOSTS];
 bool asleep[HOSTS]; // on the gate, in the kernel
 byte stopped;		// ghost: stops that last
 
+// C: rt_lock
+// at: RT_LOCK, MUTEX_SLEEP
 inline take_lock()
 {
 	atomic { !lock -> lock = true }
@@ -75,6 +77,8 @@ inline take_lock()
 // ---- by a thread, runtime/proc.c ----
 
 // gate_wait(seen): it may spin long enough, or sleep.
+// C: gate_wait
+// at: GATE_WAIT
 inline gate_wait(tid, seen)
 {
 	if
@@ -102,6 +106,8 @@ inline gate_wait(tid, seen)
 }
 
 // lock_open_gate.
+// C: lock_open_gate
+// at: LOCK_OPEN_GATE
 inline lock_open_gate(tid, seen)
 {
 	do
@@ -115,6 +121,8 @@ inline lock_open_gate(tid, seen)
 }
 
 // proc_block: a compare and swap that keeps STOP; then proc_stand.
+// C: proc_block, proc_stand
+// at: PROC_BLOCK, PROC_BLOCK_DONE, PROC_STAND
 inline proc_block(p)
 {
 	atomic {
@@ -137,6 +145,8 @@ inline proc_block(p)
 }
 
 // proc_unblock: becomes RUNNING only by finding STOP clear.
+// C: proc_unblock
+// at: PROC_UNBLOCK, PROC_UNBLOCK_STOP
 inline proc_unblock(tid, p, seen)
 {
 	do
@@ -169,6 +179,8 @@ inline proc_unblock(tid, p, seen)
 }
 
 // thread_set_pending.
+// C: thread_set_pending
+// in: proc_start_all
 inline set_pending(p, t, value)
 {
 	t = thread[p];
@@ -182,6 +194,8 @@ inline set_pending(p, t, value)
 
 // proc_stop_all(self); self is NONE without a P.  Busy with thread blocks only
 // of Ps that run.
+// C: proc_stop_all, rt_note_clear, rt_note_wake
+// at: PROC_STOP_ALL, PROC_STOP_ALL_ASKED, RT_NOTE_WAKE
 inline proc_stop_all(self, p, t, ran)
 {
 #ifndef NOTE_KEPT
@@ -243,6 +257,8 @@ inline proc_stop_all(self, p, t, ran)
 #endif
 }
 
+// C: proc_start_all
+// at: PROC_START_ALL_GATE
 inline open_gate()
 {
 	// atomic_u32_store_seqcst, then the load of waiters.
@@ -253,6 +269,8 @@ inline open_gate()
 }
 
 // proc_start_all(self).
+// C: proc_start_all
+// at: PROC_START_ALL, PROC_START_ALL_GATE
 inline proc_start_all(self, p, t, waiters)
 {
 #ifdef WAITERS_FIRST
@@ -298,6 +316,8 @@ inline proc_start_all(self, p, t, waiters)
 // rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/stw.c:
 // worldsema_acquire.  Who sleeps for a ticket has another word and kernel
 // queue; its handshake is the gate's.
+// C: worldsema_acquire, rt_sema_try_acquire, rt_sema_acquire
+// at: RT_SEMA_TRY_ACQUIRE, RT_SEMA_ACQUIRE
 inline worldsema_acquire(self, ticket)
 {
 #ifdef NO_SEMA
@@ -327,12 +347,16 @@ inline worldsema_acquire(self, ticket)
 }
 
 // rt_sema_release: a read-modify-write, so the gate is visible before.
+// C: rt_sema_release
+// at: RT_SEMA_RELEASE
 inline worldsema_release()
 {
 	atomic { !gate_buffer -> serving++ }
 }
 
 // stw_stop, what the stop promises, stw_start.
+// C: stw_stop, proc_wait_all, rt_note_sleep, stw_start
+// at: NOTE_WAIT
 inline stop_and_start(self, p, t, n)
 {
 	worldsema_acquire(self, t);
@@ -364,6 +388,7 @@ inline stop_and_start(self, p, t, n)
 
 // ---- processes ----
 
+// C: none
 proctype Memory()
 {
 end:
@@ -373,6 +398,8 @@ end:
 }
 
 // A host's thread: attach_thread, work, attach_undo.
+// C: attach_thread, attach_block, attach_undo, proc_attach, proc_detach
+// at: ATTACH_BLOCK, ATTACH_BLOCK_KNOWN, ATTACH_UNDO, PROC_ATTACH, PROC_DETACH
 proctype Host(byte tid)
 {
 	byte p, seen;
@@ -443,6 +470,8 @@ leave:
 }
 
 // Attached all the time; stops, and detaches like a host.
+// C: stw_stop, stw_start
+// in: stop_and_start
 proctype StopperWithP()
 {
 	byte p, t, n;
@@ -452,6 +481,8 @@ proctype StopperWithP()
 	proc_block(0) // for good, in a region
 }
 
+// C: stw_stop, stw_start
+// in: stop_and_start
 proctype StopperWithoutP()
 {
 	byte p, t, n;

@@ -3,11 +3,22 @@
 #
 # usage: srcdir=DIR test/mutants/run.sh [NAMES]
 #
-# Works on a copy of the sources.  Without a fault all suites must pass first.
-# A fault is noticed ("killed") when its own suites fail, or do not end in time;
-# if they all pass, the whole of `make check` gets its turn.  NAMES is a regular
-# expression of names.  Prints a line a fault, the survivors, and a sum; fails
-# when fewer than 95 in 100 were noticed, or one could not be seeded or built.
+# Works on a copy of the sources.  There are two kinds of fault.
+#
+# logic: noticed ("killed") when one of its suites fails, or does not end in
+# time; if they all pass, the whole of `make check` gets its turn.
+#
+# order: a word is written or read with less order than its protocol needs.
+# The processor may order all the same, so a test that passes proves nothing,
+# nor does one that fails.  Such a fault is killed by its judge alone: by the
+# thread sanitizer, which must report a race in one of the suites named, or by
+# test/dekker.sh, which reads the code for aarch64.
+#
+# Without a fault each suite, and each judge, must find nothing.  NAMES is a
+# regular expression of names.  Prints a line a fault, the survivors with the
+# reason that the list gives, and the sums; fails when fewer than 95 in 100 of a
+# kind were noticed, or one could not be seeded, built or judged.  The mutants
+# of models are another matter: test/models/run.sh.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -18,17 +29,33 @@ limit=${RT_MUTANT_SECONDS:-120} # a suite may take
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')
+: >"$work/clean"     # suites and judges that find nothing without a fault
+: >"$work/survivors"
+
+# The sanitizer wants its shadow memory at fixed addresses.
+fixed=
+if setarch "$(uname -m)" -R true 2>/dev/null; then
+	fixed="setarch $(uname -m) -R"
+fi
 
 # A build of its own, from the sources as they are.
-mkdir "$work/source" "$work/build"
+mkdir "$work/source" "$work/logic" "$work/order"
 (cd "$srcdir" && tar -cf - --exclude=.git --exclude='*.o' --exclude='*.lo' \
 	--exclude=.libs --exclude='*.la' --exclude='*.a' .) |
 	tar -xf - -C "$work/source"
 if [ -f "$work/source/config.status" ]; then
 	make -C "$work/source" distclean >"$work/log" 2>&1
 fi
-(cd "$work/build" && "$work/source/configure" --disable-shared CFLAGS='-O1 -g' \
-	>"$work/log" 2>&1) || { tail "$work/log" >&2 && exit 2; }
+
+# configured KIND FLAG...
+configured() {
+	kind=$1
+	shift
+	[ -f "$work/$kind/Makefile" ] || (cd "$work/$kind" &&
+		"$work/source/configure" --disable-shared CFLAGS='-O1 -g' \
+			"$@" >"$work/log" 2>&1) ||
+		{ tail "$work/log" >&2 && exit 2; }
+}
 
 # seed FILE SCRIPT: one line is other than it was.
 seed() {
@@ -38,27 +65,79 @@ seed() {
 	[ "$(diff "$work/original" "$work/source/$1" | grep -c '^[<>]')" = 2 ]
 }
 
+# build KIND SUITES
 build() {
+	programs=
+	for suite in $2; do programs="$programs test/$suite"; done
 	# shellcheck disable=SC2086 # a list
-	make -C "$work/build" -j2 $1 >"$work/log" 2>&1
+	make -C "$work/$1" -j2 $programs >"$work/log" 2>&1
 }
 
-all_pass() {
-	RT_SKIP_MODELS=1 timeout -k 5 900 make -C "$work/build" -j2 check \
+# suite KIND NAME: its exit status; 124 or 137 when it does not end.
+suite() {
+	# shellcheck disable=SC2086 # a command
+	(cd "$work/$1" && timeout -k 5 "$limit" $fixed "test/$2") \
 		>"$work/log" 2>&1
 }
 
-# programs SUITES
-programs() {
-	for suite in $1; do printf 'test/%s ' "$suite"; done
+all_pass() {
+	RT_SKIP_MODELS=1 timeout -k 5 900 make -C "$work/logic" -j2 check \
+		>"$work/log" 2>&1
 }
 
-# noticed SUITES: prints by what.
-noticed() {
+code_passes() {
+	(cd "$work/source" && srcdir=. sh test/dekker.sh) >"$work/log" 2>&1
+}
+
+# finds_nothing WHAT: "code", "make check", or a kind and a suite.
+finds_nothing() {
+	case $1 in
+	code) code_passes ;;
+	"make check") all_pass ;;
+	*) suite "${1%% *}" "${1#* }" ;;
+	esac
+}
+
+# clean WHAT: it finds nothing without a fault, or we stop here; asked once.
+clean() {
+	grep -qxF "$1" "$work/clean" && return
+	if ! finds_nothing "$1"; then
+		echo "mutants: $1 fails without any fault" >&2
+		tail "$work/log" >&2
+		exit 2
+	fi
+	echo "$1" >>"$work/clean"
+}
+
+# prepare KIND JUDGES: what will judge finds nothing now.
+prepare() {
+	case $1:$2 in
+	order:code)
+		clean code
+		return
+		;;
+	order:*)
+		configured order --enable-sanitizer=thread
+		CK_TIMEOUT_MULTIPLIER=10
+		TSAN_OPTIONS=handle_segv=0:handle_abort=0:halt_on_error=1
+		export CK_TIMEOUT_MULTIPLIER TSAN_OPTIONS
+		;;
+	*)
+		configured logic
+		unset CK_TIMEOUT_MULTIPLIER TSAN_OPTIONS
+		;;
+	esac
+	build "$1" "$2" || { tail "$work/log" >&2 && exit 2; }
+	for suite in $2; do
+		clean "$1 $suite"
+	done
+}
+
+# noticed_logic SUITES: prints by what.
+noticed_logic() {
 	for suite in $1; do
 		status=0
-		(cd "$work/build" && timeout -k 5 "$limit" "test/$suite") \
-			>"$work/log" 2>&1 || status=$?
+		suite logic "$suite" || status=$?
 		case $status in
 		0) ;;
 		124 | 137) echo "$suite, which does not end" && return ;;
@@ -68,37 +147,65 @@ noticed() {
 	all_pass || echo "make check"
 }
 
-if ! all_pass; then
-	echo "mutants: make check fails without any fault" >&2
-	tail "$work/log" >&2
-	exit 2
-fi
+# noticed_order JUDGES: prints by what.
+noticed_order() {
+	if [ "$1" = code ]; then
+		code_passes || echo "code"
+		return
+	fi
+	for suite in $1; do
+		suite order "$suite" || ! grep -q 'WARNING: ThreadSanitizer' \
+			"$work/log" || { echo "tsan in $suite" && return; }
+	done
+}
 
-killed=0
-total=0
-broken=0
-survivors=
-while IFS=$tab read -r name file script suites; do
+while IFS=$tab read -r name kind file script judges why; do
 	case $name in '' | '#'*) continue ;; esac
 	printf '%s\n' "$name" | grep -Eq -e "$wanted" || continue
-	if ! seed "$file" "$script" || ! build "$(programs "$suites")"; then
+	prepare "$kind" "$judges" </dev/null
+	if ! seed "$file" "$script" || { [ "$judges" != code ] &&
+		! build "$kind" "$judges" </dev/null; }; then
 		cp "$srcdir/$file" "$work/source/$file" || true
 		printf '%-20s %s\n' "$name" "NOT SEEDED: see $file"
-		broken=$((broken + 1))
+		echo "$kind broken" >>"$work/results"
 		continue
 	fi
-	total=$((total + 1))
-	by=$(noticed "$suites" </dev/null)
+	case $kind in
+	order) by=$(noticed_order "$judges" </dev/null) ;;
+	*) by=$(noticed_logic "$judges" </dev/null) ;;
+	esac
 	cp "$work/original" "$work/source/$file"
+	# Was it the fault?
+	[ "$by" != "make check" ] || clean "make check" </dev/null
 	if [ -n "$by" ]; then
-		killed=$((killed + 1))
 		printf '%-20s killed by %s\n' "$name" "$by"
+		echo "$kind killed ${by%% *}" >>"$work/results"
 	else
-		survivors="$survivors $name"
 		printf '%-20s SURVIVED\n' "$name"
+		echo "$name: ${why:-nobody knows why}" >>"$work/survivors"
+		echo "$kind survived" >>"$work/results"
 	fi
 done <"$list"
 
-echo "survivors:${survivors:- none}"
-echo "$killed of $total killed, $broken not seeded"
-[ $broken = 0 ] && [ $((killed * 100)) -ge $((total * 95)) ]
+awk '
+	{ n[$1]++; verdict[$1, $2]++; by[$3]++ }
+	END {
+		logic = n["logic"] - verdict["logic", "broken"]
+		order = n["order"] - verdict["order", "broken"]
+		printf "%d logic faults, %d killed\n", logic,
+			verdict["logic", "killed"]
+		printf "%d order faults, %d killed (%d by the thread sanitizer, %d by the code for aarch64)\n",
+			order, verdict["order", "killed"], by["tsan"], by["code"]
+		broken = verdict["logic", "broken"] + verdict["order", "broken"]
+		printf "%d not seeded\n", broken
+		exit broken != 0 || logic + order == 0 ||
+			verdict["logic", "killed"] * 100 < logic * 95 ||
+			verdict["order", "killed"] * 100 < order * 95
+	}' "$work/results" || status=1
+if [ -s "$work/survivors" ]; then
+	echo "survivors:"
+	sed 's/^/  /' "$work/survivors"
+else
+	echo "survivors: none"
+fi
+exit "${status:-0}"

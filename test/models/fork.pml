@@ -1,0 +1,407 @@
+// fork.pml - a process that forks while its threads do anything.
+//
+// Stands for gc/fork.c, and for what it meets: a host that allocates, makes a
+// helper and ends the heap, the helper that begins, serves late calls and
+// leaves (gc/worker.c), a reader that no stop concerns, another stopper, and
+// itself.  The child has one thread and so nothing to interleave with: what it
+// does is one step, on copies, in which everything that it would wait for must
+// be there.  Then the parent goes on.
+//
+// A lock is who holds it.  A stop is one word here (stw.pml shows the real
+// one); marking and sweeping are what a helper does that comes too late to
+// find anything (marking.pml, bits.pml).
+//
+// Mutants, each of which must be found:
+// mutant UNSTOPPED: a fork does not stop the world
+// mutant LOCKS_FIRST: a fork takes the locks, then stops the world
+// mutant PROCS_FREE: it does not take the lock of the Ps
+// mutant WORK_FREE: nor that of the markers
+// mutant READER_FREE: nor that of the live readers
+// mutant STATS_FREE: nor that of those who count without a P
+// mutant HANDLERS_FREE: nor that of the handlers
+// mutant OUT_OF_ORDER: it takes the locks of the statistics the other way round
+// mutant SEMA_KEPT: tickets of lost threads stay
+// mutant MAKING_KEPT: a lost thread goes on making helpers
+// mutant RECORDS_KEPT: a lost helper keeps its record
+// mutant CREW_KEPT: a lost helper still hears calls
+// mutant ACTIVE_KEPT: a lost helper still looks for chunks
+// mutant PROCS_KEPT: lost threads keep their Ps
+// mutant CACHES_KEPT: what they cached is not taken back
+// mutant FINI_ADMITS: the end of a heap keeps nobody from stopping the world
+
+#define FORKS 2
+#define FREE 0
+#define RUNNING 1
+#define BLOCKED 2
+
+// Threads, as holders of locks; 0: nobody.
+#define HOST 1
+#define HELPER 2
+#define READER 3
+#define FORKER 4
+#define STOPPER 5
+
+byte procs, work, reader, stats, handlers, mheap; // locks
+
+// P records of the host and of the helper.
+byte state[3]; // by thread
+bool writing[3]; // stats_seq is odd
+bool cached;	 // the host's P has a span
+
+bool gate;	    // closed
+byte next, serving; // worldsema
+
+// struct workers, struct worker, crew, sweep.active.
+bool making, runs;
+byte running, crew, sweepers;
+byte call;	    // 0, or a late call; QUIT
+bool thread, begun; // of the helper
+#define LATE 1
+#define QUIT 2
+
+// Ghosts.
+bool heap = true; // there is one, and it is whole
+
+// C: rt_lock
+// at: RT_LOCK, MUTEX_SLEEP
+inline take(lock, who)
+{
+	atomic { lock == 0 -> lock = who }
+}
+
+// C: lock_open_gate
+// at: LOCK_OPEN_GATE
+inline take_at_open_gate(who)
+{
+	do
+	:: take(procs, who);
+		if
+		:: !gate -> break
+		:: else -> procs = 0; !gate
+		fi
+	od
+}
+
+// Stands if a stop is wanted, or waits as in a region.
+// C: proc_block, proc_unblock
+// at: PROC_BLOCK, PROC_UNBLOCK_STOP
+inline unblock(who)
+{
+	atomic { !gate -> state[who] = RUNNING }
+}
+
+// C: rt_sema_acquire
+// at: RT_SEMA_ACQUIRE
+inline acquire_sema(ticket)
+{
+	atomic { ticket = next; next++ }
+	serving == ticket
+}
+
+// C: stw_stop, proc_stop_all, proc_wait_all
+// at: NOTE_WAIT, PROC_STOP_ALL
+inline stop(who)
+{
+	take(procs, who);
+	gate = true;
+	procs = 0;
+	state[HOST] != RUNNING && state[HELPER] != RUNNING
+}
+
+// C: stw_run, stw_admit
+// at: PROC_START_ALL_GATE, RT_SEMA_RELEASE
+inline start()
+{
+	gate = false;
+	serving++
+}
+
+// A live read, and a handler that is set: of a thread that runs, is in a
+// region, or is not attached.
+// C: heapstats_read, rt_set_warn_handler
+// at: HEAPSTATS_READ, MUTEX_SLEEP
+inline read_and_set(who)
+{
+	take(reader, who);
+	take(stats, who); // the move of gen
+	stats = 0;
+	// wait_even.
+	!writing[HOST] && !writing[HELPER];
+	reader = 0;
+	take(handlers, who);
+	handlers = 0
+}
+
+// C: heapstats_acquire, rt_lock, heapstats_release
+// at: HEAPSTATS_ACQUIRE, HEAPSTATS_RELEASE
+inline allocate()
+{
+	take(mheap, HOST);
+	writing[HOST] = true;
+	cached = true;
+	writing[HOST] = false;
+	mheap = 0
+}
+
+// C: worker_provide, start_one
+// at: WORKER_PROVIDE, START_ONE
+inline provide()
+{
+	making = true;
+	state[HOST] = BLOCKED;
+	thread = true; // oscall_thread_start
+	begun;
+	atomic { runs = true; running++ }
+	unblock(HOST);
+	making = false
+}
+
+// C: rt_fini, worker_fini
+// at: RT_SEMA_ACQUIRE, WORKER_MAIN_LEFT
+inline end_heap(ticket)
+{
+	state[HOST] = BLOCKED;
+#ifndef FINI_ADMITS
+	acquire_sema(ticket);
+	unblock(HOST);
+#endif
+	// attach_undo: nobody else may find the heap now.
+	heap = false;
+	cached = false;
+	take(procs, HOST);
+	state[HOST] = FREE;
+	procs = 0;
+	call = QUIT;
+	!thread;
+	atomic {
+		runs = false;
+		running = 0;
+		crew = 0;
+		call = 0;
+		heap = true // none at all is as good as a whole one
+	}
+#ifndef FINI_ADMITS
+	serving++
+#endif
+}
+
+// C: attach_thread, mcache_bump, rt_thread_detach
+// in: allocate
+proctype Host()
+{
+	byte ticket;
+
+	allocate();
+	if
+	:: true -> state[HOST] = BLOCKED // a poll, or a region
+	:: true
+	fi;
+	read_and_set(HOST);
+	if
+	:: state[HOST] == BLOCKED -> unblock(HOST)
+	:: else
+	fi;
+	provide();
+	if
+	:: true -> end_heap(ticket)
+	:: true -> state[HOST] = BLOCKED // in a region for good
+	fi
+}
+
+// C: worker_main, proc_attach, proc_detach, gcwork_join, gcsweep_chunk
+// at: WORKER_MAIN, WORKER_MAIN_RUNS, WORKER_MAIN_LEFT
+// at: GCWORK_JOIN, GCSWEEP_CHUNK
+proctype Helper()
+{
+end:
+	thread;
+	take_at_open_gate(HELPER);
+	state[HELPER] = RUNNING;
+	procs = 0;
+	state[HELPER] = BLOCKED;
+	crew++;
+	begun = true;
+end_serving:
+	do
+	:: atomic { call == LATE -> call = 0 };
+		take(work, HELPER); // gcwork_join: closed
+		work = 0;
+		sweepers++; // gcsweep_help: nothing is left
+		sweepers--
+	:: call == QUIT -> break
+	od;
+	crew--;
+	unblock(HELPER);
+	state[HELPER] = BLOCKED;
+	take_at_open_gate(HELPER);
+	state[HELPER] = FREE;
+	procs = 0;
+	thread = false
+}
+
+// C: rt_read_memstats_live, rt_set_warn_handler
+// in: read_and_set
+proctype Reader()
+{
+	read_and_set(READER);
+	// Counts without a P.
+	take(stats, READER);
+	stats = 0
+}
+
+// Collects with a helper that comes late.
+// C: stw_stop, stw_start, crew_call
+// in: stop
+proctype Stopper()
+{
+	byte ticket;
+
+	acquire_sema(ticket);
+	stop(STOPPER);
+	if
+	:: crew != 0 && call == 0 -> call = LATE
+	:: else
+	fi;
+	start()
+}
+
+// C: locks_hold, gcwork_hold, heapstats_hold, door_hold
+// at: FORK_PREPARE, MUTEX_SLEEP
+inline locks_hold()
+{
+#ifndef PROCS_FREE
+	take(procs, FORKER);
+#endif
+#ifndef WORK_FREE
+	take(work, FORKER);
+#endif
+#ifdef OUT_OF_ORDER
+	take(stats, FORKER);
+	take(reader, FORKER);
+#else
+#ifndef READER_FREE
+	take(reader, FORKER);
+#endif
+#ifndef STATS_FREE
+	take(stats, FORKER);
+#endif
+#endif
+#ifndef HANDLERS_FREE
+	take(handlers, FORKER);
+#endif
+}
+
+#define LET_GO(lock) lock == FORKER -> lock = 0
+
+// C: locks_let_go, gcwork_let_go, heapstats_let_go, door_let_go
+// at: FORK_RESUME
+inline locks_let_go()
+{
+	atomic { if :: LET_GO(handlers) :: else fi }
+	atomic { if :: LET_GO(stats) :: else fi }
+	atomic { if :: LET_GO(reader) :: else fi }
+	atomic { if :: LET_GO(work) :: else fi }
+	atomic { if :: LET_GO(procs) :: else fi }
+}
+
+#define MINE(lock) (lock == 0 || lock == FORKER)
+
+// The child's first stop, collection and helper.
+// C: forget_threads, proc_forked, gcsweep_forked, worker_forked, stw_forked
+// in: locks_let_go
+inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others)
+{
+	// After locks_let_go it takes each of them.
+	assert(MINE(procs) && MINE(work) && MINE(reader) && MINE(stats) &&
+	       MINE(handlers));
+	// Nobody was in the middle of what a stop excludes.
+	assert(mheap == 0 && !writing[HOST] && !writing[HELPER]);
+	assert(heap);
+	c_next = next;
+	c_making = making;
+	c_runs = runs;
+	c_crew = crew;
+	c_active = sweepers;
+	c_others = state[HOST] != FREE || state[HELPER] != FREE;
+	c_cached = cached;
+#ifndef SEMA_KEPT
+	c_next = serving + 1;
+#endif
+#ifndef MAKING_KEPT
+	c_making = false;
+#endif
+#ifndef RECORDS_KEPT
+	c_runs = false;
+#endif
+#ifndef CREW_KEPT
+	c_crew = 0;
+#endif
+#ifndef ACTIVE_KEPT
+	c_active = 0;
+#endif
+#ifndef PROCS_KEPT
+	c_others = false;
+#endif
+#ifndef CACHES_KEPT
+	c_cached = false;
+#endif
+	assert(c_next == serving + 1); // the next stop has its turn
+	assert(c_active == 0);	       // gcsweep_all ends
+	assert(c_crew == 0);
+	assert(!c_making && !c_runs); // worker_provide makes a helper
+	assert(!c_others);	      // rt_fini is for the last thread
+	assert(!c_cached)	      // the span can be used, and swept
+}
+
+// C: prepare, world_enter, resume, world_leave
+// at: FORK_PREPARE, FORK_RESUME
+proctype Forker()
+{
+	byte ticket, forks, c_next, c_crew, c_active;
+	bool c_making, c_runs, c_others, c_cached;
+
+	do
+	:: forks == FORKS -> break
+	:: forks < FORKS ->
+		forks++;
+#ifdef LOCKS_FIRST
+		acquire_sema(ticket);
+		gate = true;
+		locks_hold();
+		state[HOST] != RUNNING && state[HELPER] != RUNNING;
+#else
+#ifdef UNSTOPPED
+		acquire_sema(ticket);
+#else
+		acquire_sema(ticket);
+		stop(FORKER);
+#endif
+		locks_hold();
+#endif
+		d_step {
+			check_child(c_next, c_making, c_runs, c_crew, c_active,
+				    c_others);
+			c_next = 0;
+			c_crew = 0;
+			c_active = 0;
+			c_making = false;
+			c_runs = false;
+			c_others = false;
+			c_cached = false
+		}
+		locks_let_go();
+		start()
+	od
+}
+
+init
+{
+	atomic {
+		state[HOST] = RUNNING;
+		run Host();
+		run Helper();
+		run Reader();
+		run Stopper();
+		run Forker()
+	}
+}

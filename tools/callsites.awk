@@ -1,0 +1,10 @@
+# callsites.awk - a macro for each function that calls the system, made from
+# the headers that declare them.  test/callsite.h says what they are for.
+#
+# usage: awk -f tools/callsites.awk runtime/oscall.h runtime/nanotime.h
+/^\/\/ ---- for tests/ { nextfile }
+/^\/\// { next }
+match($0, /(oscall|nanotime)[a-z_]*\(/) && !/return/ {
+	name = substr($0, RSTART, RLENGTH - 1)
+	printf "#define %s(...) CALLSITE(%s, __VA_ARGS__)\n", name, name
+}

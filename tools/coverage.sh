@@ -1,0 +1,173 @@
+#!/bin/sh
+# coverage.sh - which lines and branches of the library do the suites take?
+#
+# usage: srcdir=DIR tools/coverage.sh
+#
+# Builds the library and the suites in coverage.build with gcc's counters, runs
+# the suites, and prints a line for each file of the library: its lines, its
+# branches, and the numbers of the lines with a branch that was never taken.
+# Fails when a suite does, below 95 % of all lines or 85 % of all branches, and
+# when one of the files named below has a branch left.  Page by page with the
+# sources: coverage.build/html/index.html.
+#
+# Not optimised: a condition in the source is a branch, no more and no less.
+# For the same reason nothing is inline, so that a function of a header is
+# counted once and not once a caller (always_inline is defined away).
+set -eu
+LC_ALL=C
+export LC_ALL
+min_lines=95
+min_branches=85
+
+# Files without a branch left, and why that is asked of them.
+exact='
+runtime/bits      everything is counted with it
+runtime/sizeclass a size in the wrong class is memory overwritten
+runtime/spanclass the same
+runtime/histogram arithmetic at edges
+runtime/pausering readers and a writer without a lock
+runtime/gauge     statistics: bytes are counted here
+runtime/heapgauge statistics
+runtime/heapstats statistics
+runtime/gcstats   statistics
+gc/mstats         statistics
+gc/metrics        statistics
+gc/stats          statistics
+runtime/oscall    the system may refuse any call
+runtime/sysmem    what it refuses is not counted
+'
+
+srcdir=$(cd "${srcdir:-.}" && pwd)
+work=$PWD/coverage.build
+jobs=-j$(nproc 2>/dev/null || echo 1)
+
+command -v gcovr >/dev/null || {
+	echo "coverage: no gcovr (Debian: gcovr)" >&2
+	exit 1
+}
+
+# Configure wants sources without a build of their own.
+copy_sources() {
+	mkdir "$work/source" "$work/build" "$work/html" || return
+	(cd "$srcdir" && tar -cf - --exclude=.git --exclude='*.build' \
+		--exclude='*.o' --exclude='*.lo' --exclude=.libs \
+		--exclude='*.la' --exclude='*.a' .) |
+		tar -xf - -C "$work/source"
+	[ ! -f "$work/source/config.status" ] ||
+		make -C "$work/source" distclean
+}
+
+configure() {
+	cd "$work/build" &&
+		${CC:=gcc} -c "$work/source/test/coverage.c" -o ends.o || return
+	"$work/source/configure" CC="$CC" --disable-shared --disable-hardening \
+		CPPFLAGS='-DRT_COVERAGE -Dalways_inline=unused' \
+		CFLAGS='-O0 --coverage -fprofile-update=atomic' \
+		LDFLAGS='-Wl,--wrap=abort,--wrap=_exit' LIBS="$PWD/ends.o"
+}
+
+# Without the scripts, which look at programs of their own.  The stress programs
+# are short: what they find after seconds is another order, not another branch.
+run_suites() {
+	# shellcheck disable=SC2016 # variables of make
+	CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10} \
+		RT_LOOKUP_CYCLES=500 RT_STOPS=500 RT_STRESS_OPS=20000 \
+		make -C "$work/build" "$jobs" check \
+		TESTS='$(unit_tests) $(fuzz_programs) $(replacing_tests)'
+}
+
+# Cobertura's form has a line of text for every line of the sources.
+collect() {
+	cd "$work" &&
+		gcovr --gcov-executable "${GCOV:-gcov}" "$jobs" --root source \
+			--filter source/runtime/ --filter source/gc/ \
+			--xml-pretty --output coverage.xml \
+			--html-details html/index.html \
+			build/runtime build/gc build/test
+}
+
+report() {
+	awk -v exact="$exact" -v min_lines=$min_lines \
+		-v min_branches=$min_branches '
+	function share(part, all) {
+		return all == 0 ? 100 : 100 * part / all
+	}
+	function row(name, l, nl, b, nb, what) {
+		printf "%-22s %5d of %5d lines %5.1f %%", name, l, nl,
+			share(l, nl)
+		printf "  %5d of %5d branches %5.1f %%  %s\n", b, nb,
+			share(b, nb), what
+	}
+	function judge(good, what) {
+		if (good) {
+			passed++
+			return
+		}
+		failed++
+		print "coverage: " what
+	}
+	function value(key) {
+		match($0, key "=\"[^\"]*\"")
+		return substr($0, RSTART + length(key) + 2,
+			RLENGTH - length(key) - 3)
+	}
+	function close_file() {
+		if (file == "")
+			return
+		row(file, l, nl, b, nb, left)
+		module = file
+		sub(/\.[ch]$/, "", module)
+		if (module in wanted) {
+			seen[module]
+			judge(b == nb, file ": branches left in lines" left)
+		}
+		sum_l += l; sum_nl += nl; sum_b += b; sum_nb += nb
+		file = ""
+	}
+	BEGIN {
+		n = split(exact, line, "\n")
+		for (i = 1; i <= n; i++)
+			if (split(line[i], word, " "))
+				wanted[word[1]]
+	}
+	/<class / { file = value("filename") }
+	/<methods\/>|<\/methods>/ { l = nl = b = nb = 0; left = "" }
+	/<\/class>/ { close_file() }
+	/<line / {
+		nl++
+		l += value("hits") > 0
+		if (split(value("condition-coverage"), part, /[(\/)]/) < 3)
+			next
+		b += part[2]
+		nb += part[3]
+		if (part[2] < part[3])
+			left = left " " value("number")
+	}
+	END {
+		for (module in wanted)
+			if (!(module in seen))
+				judge(0, module ": not among what was compiled")
+		row("all", sum_l, sum_nl, sum_b, sum_nb, "")
+		judge(share(sum_l, sum_nl) >= min_lines,
+			"fewer than " min_lines " % of the lines")
+		judge(share(sum_b, sum_nb) >= min_branches,
+			"fewer than " min_branches " % of the branches")
+		printf "%d passed, %d failed\n", passed, failed
+		exit failed > 0
+	}' "$work/coverage.xml"
+}
+
+# step NAME runs a function and shows the end of what it said if it fails.
+step() {
+	("$1") >"$work/$1.log" 2>&1 || {
+		tail -n 200 "$work/$1.log" >&2
+		exit 1
+	}
+}
+
+rm -rf "$work"
+mkdir -p "$work"
+for name in copy_sources configure run_suites collect; do
+	step $name
+done
+report
