@@ -145,17 +145,24 @@ static void with_pages(void)
 	scavindex_grow(&scav, 1);
 }
 
-// with_guards: object has 3 bytes behind it before its guard.
+// start_exact makes a heap that no stack is a root of: what a frame left there
+// keeps nothing.
+static void start_exact(rt_config *c)
+{
+	c->gc_threads = 0;
+	c->no_attach = 1;
+	if (rt_init(c) != RT_OK || rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		_exit(1);
+}
+
+// with_guards: object is dead, and has 3 bytes behind it before its guard.
 static void with_guards(void)
 {
 	rt_config c;
 
 	rt_config_init(&c);
-	c.gc_threads = 0;
-	c.no_attach = 1;
 	c.guard_large = 1;
-	if (rt_init(&c) != RT_OK || rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
-		_exit(1);
+	start_exact(&c);
 	object = rt_alloc_noscan(50013);
 }
 
@@ -165,10 +172,9 @@ static void with_checkmark(void)
 	rt_config c;
 
 	rt_config_init(&c);
-	c.gc_threads = 0;
 	c.checkmark = 1;
-	if (rt_init(&c) != RT_OK ||
-	    rt_roots_add(&object, &object + 1, RT_ROOT_EXACT) != RT_OK)
+	start_exact(&c);
+	if (rt_roots_add(&object, &object + 1, RT_ROOT_EXACT) != RT_OK)
 		_exit(1);
 	object = rt_alloc(64);
 	*(void **)object = rt_alloc(48);
