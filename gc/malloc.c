@@ -241,16 +241,13 @@ static inline void *take_slot(const rt_thread *t, unsigned kind, size_t n)
 	unsigned c = sizeclass_of16(n);
 	struct rt_run *run = &t->run[kind * RT_RUN_CLASSES + c];
 	size_t size = sizeclass_table[c].size;
-	char *p;
 
-	// A run that has an end is, or was, one of t's own.
-	if ((uintptr_t)run->end - (uintptr_t)run->cur < size &&
-	    (!run->end ||
+	// A run that has a start is, or was, one of t's own.
+	if ((uintptr_t)run->cur - (uintptr_t)run->start < size &&
+	    (!run->start ||
 	     !mcache_next_run(t->mc, spanclass_make(c, kind), false)))
 		return NULL;
-	p = run->cur;
-	run->cur = p + size;
-	return p;
+	return run->cur -= size;
 }
 
 // take_tiny does the same for a request that is combined with others.
@@ -258,7 +255,7 @@ static RT_NOINLINE void *take_tiny(const rt_thread *t, size_t n)
 {
 	void *obj;
 
-	if (!t->run[KIND_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY].end)
+	if (!t->run[KIND_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY].start)
 		return NULL;
 	obj = mcache_tiny(t->mc, n);
 	if (obj)

@@ -1,8 +1,9 @@
 #include "runtime/bits.h"
 
-// After step j, bit i of c says that bits i .. i+k-1 of the argument are set,
-// with k doubling until it would pass n: log2(n) steps instead of n.
-unsigned bits_find_run(uint64_t c, unsigned n)
+// runs has bit i set where bits i .. i+n-1 of c are.  After step j bit i says so
+// of bits i .. i+k-1, with k doubling until it would pass n: log2(n) steps
+// instead of n.
+static uint64_t runs(uint64_t c, unsigned n)
 {
 	unsigned left = n - 1; // bits that c does not yet speak for
 
@@ -11,10 +12,22 @@ unsigned bits_find_run(uint64_t c, unsigned n)
 
 		c &= c >> step;
 		if (c == 0)
-			return 64;
+			return 0;
 		left -= step;
 	}
+	return c;
+}
+
+unsigned bits_find_run(uint64_t c, unsigned n)
+{
+	c = runs(c, n);
 	return c ? bits_ctz(c) : 64;
+}
+
+unsigned bits_find_last_run(uint64_t c, unsigned n)
+{
+	c = runs(c, n);
+	return c ? 63 - bits_clz(c) : 64;
 }
 
 // All bits but the highest of each group of 2^i bits.

@@ -48,8 +48,9 @@ RT_INLINE uint64_t bits_mask(unsigned lo, unsigned hi)
 }
 
 // bits_find_run is the lowest i such that bits i .. i+n-1 of c are all set,
-// or 64.  1 <= n <= 64.
+// bits_find_last_run the highest; 64 if there is none.  1 <= n <= 64.
 unsigned bits_find_run(uint64_t c, unsigned n);
+unsigned bits_find_last_run(uint64_t c, unsigned n);
 
 // bits_fill_aligned sets every bit of each m-aligned group of m bits in which
 // any bit of x is set.  m is a power of two up to 64.

@@ -138,7 +138,7 @@ void mcache_publish_live(struct rt_mcache *mc)
 // cost more than most of them.
 RT_INLINE void clear_near(const struct mspan_run *run)
 {
-	for (char *p = run->cur; p < run->end; p += RT_GRANULE) {
+	for (char *p = run->start; p < run->end; p += RT_GRANULE) {
 		memset(p, 0, RT_GRANULE);
 		// Else the compiler makes a call of this loop.
 		__asm__ volatile("" : "+r"(p));
@@ -149,11 +149,11 @@ RT_INLINE void clear_near(const struct mspan_run *run)
 RT_INLINE void hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
 			const struct mspan_run *run)
 {
-	uint32_t bytes = (uint32_t)(run->end - run->cur);
+	uint32_t bytes = (uint32_t)(run->end - run->start);
 
 	slot->taken += bytes;
-	slot->run->cur = run->cur;
-	slot->run->end = run->end;
+	slot->run->cur = run->end;
+	slot->run->start = run->start;
 	live_add(mc, bytes);
 }
 
@@ -165,14 +165,14 @@ static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
 	size_t bytes;
 
 	mspan_find_run(s, &slot->cursor, &run);
-	bytes = (size_t)(run.end - run.cur);
+	bytes = (size_t)(run.end - run.start);
 	if (RT_UNLIKELY(poison_on))
-		poison_open(run.cur, bytes);
+		poison_open(run.start, bytes);
 	if (s->needzero && !(uninit && bytes == slot->size))
-		memset(run.cur, 0, bytes);
+		memset(run.start, 0, bytes);
 	// Each object is opened when it is allocated.
 	if (RT_UNLIKELY(poison_on))
-		poison_shut(run.cur, bytes);
+		poison_shut(run.start, bytes);
 	schedpoint(SCHED_MCACHE_NEXT_RUN);
 	mspan_take_run(s, &slot->cursor, &run);
 	hand_out(mc, slot, &run);
@@ -253,16 +253,16 @@ void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size)
 
 // ---- retiring ----
 
-// give_back_tail ends a slot's run; what was not used is free again.
-static void give_back_tail(struct rt_mcache *mc, struct mcache_slot *slot)
+// give_back_rest ends a slot's run; what was not used is free again.
+static void give_back_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	struct rt_run *run = slot->run;
-	uint32_t bytes = (uint32_t)(run->end - run->cur);
+	uint32_t bytes = (uint32_t)(run->cur - run->start);
 
-	mspan_give_back(slot->span, run->cur, run->end);
+	mspan_give_back(slot->span, run->start, run->cur);
 	slot->taken -= bytes;
 	mc->live -= bytes;
-	run->cur = run->end = NULL;
+	run->cur = run->start = NULL;
 }
 
 // let_go returns a counted span to where the next P finds it.
@@ -301,8 +301,8 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 
 	if (!slot->span)
 		return;
-	give_back_tail(mc, slot);
-	schedpoint(SCHED_MCACHE_RETIRE_SLOT_TAIL);
+	give_back_rest(mc, slot);
+	schedpoint(SCHED_MCACHE_RETIRE_SLOT_REST);
 	d = heapstats_acquire(p);
 	bytes = count_slot(slot, sc, d);
 	if (sc == SPANCLASS_TINY && mc->tiny_allocs != 0) {
@@ -338,7 +338,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 		return;
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
-			give_back_tail(mc, &mc->slots[w * 64 + bits_ctz(x)]);
+			give_back_rest(mc, &mc->slots[w * 64 + bits_ctz(x)]);
 	d = heapstats_acquire(p);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {

@@ -4,8 +4,8 @@
 //
 // For every span class a P caches one span and takes runs of free slots from
 // it.  A run's slots are marked allocated when the run is taken; the inline
-// path only bumps the run's cursor.  Retiring gives the tail back, counts
-// what was used, and lets go of the span.  Nothing is counted per object but
+// path only moves the run's cursor, downwards.  Retiring gives the rest back,
+// counts what was used, and lets go of the span.  Nothing is counted per object but
 // a combined tiny allocation.
 //
 // Only the P's own thread touches its mcache, or the stopper while that
@@ -48,7 +48,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after a tail came back
+			      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
@@ -93,12 +93,11 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s);
 RT_INLINE void *mcache_bump(struct rt_mcache *mc, spanclass sc)
 {
 	struct mcache_slot *slot = &mc->slots[sc];
-	char *p = slot->run->cur;
+	struct rt_run *run = slot->run;
 
-	if ((size_t)(slot->run->end - p) < slot->size)
+	if ((size_t)(run->cur - run->start) < slot->size)
 		return NULL;
-	slot->run->cur = p + slot->size;
-	return p;
+	return run->cur -= slot->size;
 }
 
 // mcache_tiny combines a small pointer-free request with others in the

@@ -262,18 +262,18 @@ static void count_populated(struct rt_proc *p, uint64_t npages)
 static void populate(struct rt_proc *p, struct mheap_cache *cache,
 		     uint64_t page, uint64_t npages)
 {
-	uint64_t next = page + npages;
 	unsigned ahead =
-	    pagecache_scavenged(&cache->pages, next, MHEAP_POPULATE);
+	    pagecache_scavenged(&cache->pages, page, MHEAP_POPULATE);
+	uint64_t first = page - ahead;
 
 	if (ahead == 0 || atomic_u32_load_relaxed(&mheap.populate) == 0)
 		return;
-	if (!sysmem_populate((void *)arena_page_address(page),
+	if (!sysmem_populate((void *)arena_page_address(first),
 			     (npages + ahead) << RT_PAGE_SHIFT)) {
 		atomic_u32_store_relaxed(&mheap.populate, 0);
 		return;
 	}
-	pagecache_populated(&cache->pages, next, ahead);
+	pagecache_populated(&cache->pages, first, ahead);
 	count_populated(p, ahead);
 }
 

@@ -203,7 +203,7 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 	uint32_t lo = slot_of_bit(s, first);
 	uint32_t hi = (uint32_t)base_min(slot_of_bit(s, stop), s->nelems);
 
-	run->cur = (char *)s->base + lo * s->elemsize;
+	run->start = (char *)s->base + lo * s->elemsize;
 	run->end = (char *)s->base + hi * s->elemsize;
 	run->first = first;
 	run->stop = stop;
@@ -251,13 +251,13 @@ void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 	}
 }
 
-uint32_t mspan_give_back(struct mspan *s, const char *cur, const char *end)
+uint32_t mspan_give_back(struct mspan *s, const char *start, const char *end)
 {
 	uint32_t lo, hi;
 
-	if (cur == end)
+	if (start == end)
 		return 0;
-	lo = mspan_slot(s, (uintptr_t)cur - s->base);
+	lo = mspan_slot(s, (uintptr_t)start - s->base);
 	hi = mspan_slot(s, (uintptr_t)end - 1 - s->base) + 1;
 	change_bits(s, mspan_bit(s, lo), mspan_bit(s, hi - 1) + 1, false);
 	return hi - lo;

@@ -176,7 +176,7 @@ uint32_t mspan_counted(const struct mspan *s);
 // at the end of that word.  So in a fragmented span it is found and taken
 // within one word, and a fresh page is one run.
 struct mspan_run {
-	char *cur; // addresses: [cur, end)
+	char *start; // addresses: [start, end)
 	char *end;
 	uint64_t bits;	// of a near one: its slots in the cursor's word
 	unsigned first; // of others: bit numbers, [first, stop)
@@ -250,7 +250,7 @@ RT_INLINE void mspan_find_near(const struct mspan *s,
 	// What was handed out lies below first.
 	uint64_t above = c->taken >> first;
 
-	run->cur = c->at + first * RT_GRANULE;
+	run->start = c->at + first * RT_GRANULE;
 	if (above != 0) {
 		unsigned stop = first + bits_ctz(above);
 
@@ -274,9 +274,9 @@ RT_INLINE void mspan_take_near(struct mspan_cursor *c,
 				 atomic_u64_load_relaxed(c->alloc) | run->bits);
 }
 
-// mspan_give_back makes the slots of [cur, end) free again and returns how
+// mspan_give_back makes the slots of [start, end) free again and returns how
 // many these are.
-uint32_t mspan_give_back(struct mspan *s, const char *cur, const char *end);
+uint32_t mspan_give_back(struct mspan *s, const char *start, const char *end);
 
 // mspan_check tells whether every invariant of a span holds that can be seen
 // from itself and its page words, with the world stopped; NULL: it does, else

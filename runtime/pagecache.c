@@ -6,8 +6,9 @@ static_assert(PAGECACHE_PAGES == 64, "one bit a page in one word");
 
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav)
 {
-	unsigned i = npages <= PAGECACHE_PAGES ? bits_find_run(c->cache, npages)
-					       : PAGECACHE_PAGES;
+	unsigned i = npages <= PAGECACHE_PAGES
+			 ? bits_find_last_run(c->cache, npages)
+			 : PAGECACHE_PAGES;
 	uint64_t mask;
 
 	*nscav = 0;
@@ -26,7 +27,7 @@ unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 	unsigned i = (unsigned)(page - c->base);
 	unsigned n = 0;
 
-	while (n < max && i + n < PAGECACHE_PAGES && c->scav >> (i + n) & 1)
+	while (n < max && n < i && c->scav >> (i - 1 - n) & 1)
 		n++;
 	return n;
 }

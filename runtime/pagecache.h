@@ -35,8 +35,10 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 	return c->cache == 0;
 }
 
-// pagecache_alloc takes npages (at least 1) pages in a row, PAGEALLOC_NONE if
-// there are none; *nscav tells how many of them were scavenged.
+// pagecache_alloc takes npages (at least 1) pages in a row, the highest there
+// are, PAGEALLOC_NONE if there are none; *nscav tells how many of them were
+// scavenged.  Highest first, since a run is used from its end (rt_run): so the
+// addresses that a thread writes to fall steadily, which processors foresee.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_is_zero tells whether pages that were just taken read as zero.
@@ -49,8 +51,8 @@ RT_INLINE bool pagecache_is_zero(const struct pagecache *c, uint64_t page,
 	return (c->zero & mask) == mask;
 }
 
-// pagecache_scavenged is the number of scavenged pages in a row from page on,
-// which is in the block or its end; at most max.  pagecache_populated notes
+// pagecache_scavenged is the number of scavenged pages in a row just below page,
+// which is in the block; at most max.  pagecache_populated notes
 // that they have memory behind them now, which reads as zero.
 unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 			     unsigned max);

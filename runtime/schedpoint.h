@@ -53,7 +53,7 @@
                                                                                \
 	X(MCACHE_NEXT_RUN)	   /* has cleared memory, will set bits */     \
 	X(MCACHE_NEXT_NEAR)	   /* the same, within one word */             \
-	X(MCACHE_RETIRE_SLOT_TAIL) /* has given back, will count */            \
+	X(MCACHE_RETIRE_SLOT_REST) /* has given back, will count */            \
 	X(MCACHE_RETIRE_SLOT)	   /* has counted, will push the span */       \
                                                                                \
 	X(CREW_CALL) /* has made the call, will wake */                        \

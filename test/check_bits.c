@@ -16,6 +16,18 @@ static unsigned naive_find_run(uint64_t c, unsigned n)
 	return 64;
 }
 
+static unsigned naive_find_last_run(uint64_t c, unsigned n)
+{
+	unsigned run = 0;
+
+	for (unsigned i = 64; i-- > 0;) {
+		run = c >> i & 1 ? run + 1 : 0;
+		if (run == n)
+			return i;
+	}
+	return 64;
+}
+
 static uint64_t naive_fill_aligned(uint64_t x, unsigned m)
 {
 	uint64_t filled = 0;
@@ -74,8 +86,10 @@ static unsigned wrong_runs(uint64_t c)
 {
 	unsigned wrong = 0;
 
-	for (unsigned n = 1; n <= 64; n++)
+	for (unsigned n = 1; n <= 64; n++) {
 		wrong += bits_find_run(c, n) != naive_find_run(c, n);
+		wrong += bits_find_last_run(c, n) != naive_find_last_run(c, n);
+	}
 	return wrong;
 }
 
@@ -134,6 +148,11 @@ START_TEST(run_is_found_in_known_words)
 	ck_assert_uint_eq(bits_find_run(UINT64_MAX >> 1, 64), 64);
 	ck_assert_uint_eq(bits_find_run(UINT64_MAX << 1, 64), 64);
 	ck_assert_uint_eq(bits_find_run(UINT64_MAX << 1, 63), 1);
+	ck_assert_uint_eq(bits_find_last_run(0, 1), 64);
+	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX, 1), 63);
+	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX, 64), 0);
+	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX >> 1, 64), 64);
+	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX << 1, 62), 2);
 	ck_assert_uint_eq(bits_find_run(UINT64_C(1) << 63, 1), 63);
 	ck_assert_uint_eq(bits_find_run(0x76, 3), 4); // 0111 0110
 	ck_assert_uint_eq(bits_find_run(0x76, 2), 1);

@@ -590,21 +590,20 @@ static uint64_t past_end_count(void)
 // slot[i] is its object number i.
 static unsigned fill_span(int kind, unsigned c, uintptr_t *slot)
 {
-	unsigned nelems = sizeclass_table[c].nelems;
-	uintptr_t first;
+	const struct mspan *s = NULL;
+	unsigned n = 0;
 
-	do
-		first = (uintptr_t)rt_alloc_kind(kind, class_request(c));
-	while ((first - arena.base) % RT_PAGE_SIZE != 0 ||
-	       arena_span((first - arena.base) >> RT_PAGE_SHIFT)->base !=
-		   first);
-	slot[0] = first;
-	for (unsigned i = 1; i < nelems; i++)
-		slot[i] = (uintptr_t)rt_alloc_kind(kind, class_request(c));
-	ck_assert_uint_eq(slot[nelems - 1],
-			  first +
-			      (nelems - 1) * (uint64_t)sizeclass_table[c].size);
-	return nelems;
+	do {
+		uintptr_t p = (uintptr_t)rt_alloc_kind(kind, class_request(c));
+		uint64_t page = arena_offset(p) >> RT_PAGE_SHIFT;
+
+		if (arena_span(page) != s) {
+			s = arena_span(page);
+			n = 0;
+		}
+		slot[mspan_slot(s, p - s->base)] = p;
+	} while (++n < s->nelems);
+	return n;
 }
 
 // ends_keep expects that the word at the end of slot i keeps it, and the
@@ -675,6 +674,17 @@ START_TEST(only_the_exact_end_keeps)
 	holder.word[0] = slot[n - 1] + sizeclass_table[9].size + 1;
 	holder.word[1] = slot[n - 1] + sizeclass_table[9].size + 8;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(past_end_count(), 0);
+}
+END_TEST
+
+// A pointer to an object is the end of the one below it.  That is not the one
+// allocated before, which may be the root of much that is dead.
+START_TEST(an_object_keeps_no_older_one)
+{
+	make_list(1000);
+	holder.word[0] = (uintptr_t)rt_alloc(sizeof(struct cell));
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_uint_eq(past_end_count(), 0);
 }
 END_TEST
@@ -1211,6 +1221,7 @@ static Suite *suite_gc(void)
 	tcase_set_timeout(held, 30);
 	tcase_add_test(held, end_on_a_stack_keeps_an_object);
 	tcase_add_test(held, only_the_exact_end_keeps);
+	tcase_add_test(held, an_object_keeps_no_older_one);
 	tcase_add_loop_test(held, requested_end_keeps_a_large_object, 0,
 			    RT_ARRAY_LEN(large_requests));
 	tcase_add_test(held, odd_end_keeps_a_large_object);

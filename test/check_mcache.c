@@ -224,7 +224,7 @@ START_TEST(a_span_is_filled_over_many_flushes)
 
 		if (i == 0)
 			s = inside_span(p);
-		if (p != (char *)s->base + 32 * i)
+		if (p != (char *)s->base + 32 * (255 - i))
 			ck_abort_msg("object %u", i);
 		mcache_flush(mc, self);
 		if (s->alloc_count != i + 1 ||
@@ -287,12 +287,12 @@ START_TEST(live_bytes_are_published_in_batches)
 		unsigned c = 1 + (unsigned)rng_below(&r, 40);
 		spanclass sc = spanclass_make(c, KIND_NOSCAN);
 		const struct rt_run *run = mc->slots[sc].run;
-		bool empty = run->cur == run->end;
+		bool empty = run->cur == run->start;
 
 		if (!inside_take(sc))
 			ck_abort_msg("no memory");
 		if (empty)
-			runs += (uint64_t)(run->end - run->cur) +
+			runs += (uint64_t)(run->cur - run->start) +
 				sizeclass_table[c].size;
 		published = gauge_load(&gauges.heap_live);
 		if (published + (uint64_t)mc->live != runs)
@@ -367,7 +367,7 @@ START_TEST(runs_can_be_taken_away_from_inline_code)
 	mcache_disable_runs(mc);
 	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(proc_no_runs); i++)
-		ck_assert_ptr_eq(proc_no_runs[i].cur, proc_no_runs[i].end);
+		ck_assert_ptr_eq(proc_no_runs[i].cur, proc_no_runs[i].start);
 	ck_assert_ptr_nonnull(rt_alloc(16));
 	mcache_enable_runs(mc);
 	ck_assert_ptr_eq(rt_thread_tls->run, runs);

@@ -42,7 +42,7 @@ static uint64_t verify_errors(void)
 
 // ---- the table of the design, line by line ----
 
-enum { A = 1, B = 2, C = 2, SLOTS = 4 }; // c takes the slot that b had
+enum { A = 8, B = 4, C = 4, SLOTS = 4 }; // c takes the slot that b had
 
 // slots of a line as a number: bit i is slot i.
 static unsigned slots(const struct mspan *s, unsigned line)
@@ -91,13 +91,13 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	s = inside_span(a);
 	ck_assert_uint_eq(s->nelems, SLOTS);
 	ck_assert_uint_eq(slots(s, first), 15); // the run is handed out whole
-	ck_assert_ptr_eq(inside_take(sc), a + 2048);
+	ck_assert_ptr_eq(inside_take(sc), a - 2048);
 	mcache_flush(mc, self);
 	expect(s, first, A | B, 0, 0);
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A | B);
 
-	put_bit(s, first ^ 1, 0, true); // a lives
+	put_bit(s, first ^ 1, 3, true); // a lives
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A | B);
 
@@ -112,13 +112,13 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(allocated(s), A);
 
 	gcsweep_all(self);
-	ck_assert_ptr_eq(inside_take(sc), a + 2048); // c
+	ck_assert_ptr_eq(inside_take(sc), a - 2048); // c
 	mcache_flush(mc, self);
 	expect(s, first, 0, A | C, 0);
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A | C);
 
-	put_bit(s, first, 0, true);
+	put_bit(s, first, 3, true);
 	inside_flip();
 	expect(s, first, A, A | C, 2);
 	ck_assert_uint_eq(mspan_counted(s), 2);
@@ -175,8 +175,8 @@ static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 	       (whole || mspan_bit(s, i + n) / 64 == run->first / 64) &&
 	       (n == 0 || (n + 1) * s->elemsize <= RT_PAGE_SIZE))
 		n++;
-	run->cur = (char *)s->base + i * s->elemsize;
-	run->end = run->cur + n * s->elemsize;
+	run->start = (char *)s->base + i * s->elemsize;
+	run->end = run->start + n * s->elemsize;
 	return n;
 }
 
@@ -190,11 +190,11 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 
 	if (mspan_is_near(s, c)) {
 		mspan_find_near(s, c, &run);
-		if (run.cur != naive->cur || run.end != naive->end)
+		if (run.start != naive->start || run.end != naive->end)
 			return false;
 	}
 	mspan_find_run(s, c, &run);
-	return run.first == naive->first && run.cur == naive->cur &&
+	return run.first == naive->first && run.start == naive->start &&
 	       run.end == naive->end && run.stop > mspan_bit(s, last) &&
 	       (last + 1 == s->nelems || run.stop <= mspan_bit(s, last + 1));
 }
@@ -236,26 +236,27 @@ static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 	}
 }
 
-// take_and_give_back takes a run of n slots and gives back a random tail, then
-// does it again without the tail, so that the line ends with the run taken.
+// take_and_give_back takes a run of n slots and gives back a random part from
+// its start, then all of it, and takes it again, so that the line ends with the
+// run taken.
 static bool take_and_give_back(struct rng *r, struct mspan *s,
 			       struct mspan_cursor *c,
 			       const struct mspan_run *run, uint32_t n)
 {
 	uint64_t before[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS] = {0};
-	uint32_t lo = mspan_slot(s, (uintptr_t)run->cur - s->base);
-	uint32_t used = (uint32_t)rng_below(r, n + 1);
+	uint32_t lo = mspan_slot(s, (uintptr_t)run->start - s->base);
+	uint32_t rest = (uint32_t)rng_below(r, n + 1);
+	const char *used = run->start + rest * s->elemsize;
 	struct mspan_cursor again = *c;
 
 	copy_line(s, before);
 	take_next(s, &again, rng_next(r) % 2);
 	if (!changed_exactly(s, before, lo, lo + n))
 		return false;
-	if (mspan_give_back(s, run->cur + used * s->elemsize, run->end) !=
-		n - used ||
-	    !changed_exactly(s, before, lo, lo + used))
+	if (mspan_give_back(s, run->start, used) != rest ||
+	    !changed_exactly(s, before, lo + rest, lo + n))
 		return false;
-	mspan_give_back(s, run->cur, run->cur + used * s->elemsize);
+	mspan_give_back(s, used, run->end);
 	take_next(s, c, rng_next(r) % 2);
 	return changed_exactly(s, before, lo, lo + n);
 }
@@ -600,7 +601,7 @@ enum { ALLOCATED = 1, COUNTED = 2, MARKED = 4 };
 // the wrong way, to prove that the checks below would see it.
 enum mutant {
 	MUTANT_NONE,
-	MUTANT_TAIL_KEPT,	 // a run's unused tail is not given back
+	MUTANT_REST_KEPT,	 // a run's unused tail is not given back
 	MUTANT_OLD_LINE_KEPT,	 // sweep leaves the old line of a living span
 	MUTANT_OLD_LINE_OF_FREE, // sweep leaves the old line of a freed span
 	MUTANT_RECOUNT_BY_HEAP,	 // recount by the heap's parity
@@ -680,12 +681,12 @@ static const char *sim_alloc(void)
 	return NULL;
 }
 
-static void keep_tail(struct mspan *s, const char *cur, const char *end)
+static void keep_rest(struct mspan *s, const struct rt_run *run)
 {
-	if (sim.mutant != MUTANT_TAIL_KEPT)
+	if (sim.mutant != MUTANT_REST_KEPT)
 		return;
-	for (; cur < end; cur += s->elemsize)
-		put_bit(s, heap_line(), mspan_slot(s, (uintptr_t)cur - s->base),
+	for (const char *p = run->start; p < run->cur; p += s->elemsize)
+		put_bit(s, heap_line(), mspan_slot(s, (uintptr_t)p - s->base),
 			true);
 }
 
@@ -700,7 +701,7 @@ static void sim_retire(void)
 	else
 		mcache_retire_slot(mc, self, sim.sc);
 	if (s)
-		keep_tail(s, run.cur, run.end);
+		keep_rest(s, &run);
 }
 
 // ---- what can be seen ----
@@ -709,7 +710,7 @@ static bool in_run(uintptr_t p)
 {
 	const struct rt_run *run = mc->slots[sim.sc].run;
 
-	return p >= (uintptr_t)run->cur && p < (uintptr_t)run->end;
+	return p >= (uintptr_t)run->start && p < (uintptr_t)run->cur;
 }
 
 // look_up asks the library about a random byte of a slot.
@@ -730,9 +731,9 @@ static const char *check_slots(const struct mspan *s, uint32_t *ncounted,
 	*ncounted = 0;
 	for (uint32_t i = 0; i < s->nelems; i++) {
 		uintptr_t base = s->base + i * s->elemsize;
-		bool tail = in_run(base);
-		bool is_allocated = tail || (*entry(base) & ALLOCATED);
-		bool is_counted = tail || (*entry(base) & COUNTED);
+		bool rest = in_run(base);
+		bool is_allocated = rest || (*entry(base) & ALLOCATED);
+		bool is_counted = rest || (*entry(base) & COUNTED);
 
 		if (mspan_test(s, heap_line(), i) != is_allocated ||
 		    look_up(s, base) != is_allocated)
@@ -743,7 +744,7 @@ static const char *check_slots(const struct mspan *s, uint32_t *ncounted,
 		    mspan_test(s, own ^ 1, i) != !!(*entry(base) & MARKED))
 			return "marked differs from the ledger";
 		*ncounted += is_counted;
-		*nallocated += is_allocated && !tail;
+		*nallocated += is_allocated && !rest;
 	}
 	return NULL;
 }
@@ -1037,7 +1038,7 @@ END_TEST
 // class go with the block they are in.
 static bool can_be_seen(unsigned c, enum mutant mutant)
 {
-	if (mutant == MUTANT_TAIL_KEPT)
+	if (mutant == MUTANT_REST_KEPT)
 		return sizeclass_table[c].size <= RT_PAGE_SIZE / 2;
 	return mutant != MUTANT_OLD_LINE_OF_FREE || c != 1;
 }
@@ -1221,9 +1222,9 @@ START_TEST(an_object_of_8_bytes_whose_span_goes_is_not_found)
 	uint64_t page;
 
 	inside_boot(true);
-	s = inside_span(inside_take(spanclass_make(1, KIND_WORDS)));
+	p = (uintptr_t)inside_take(spanclass_make(1, KIND_WORDS));
+	s = inside_span((void *)p);
 	mcache_flush(mc, self);
-	p = s->base;
 	page = mspan_page(s);
 	ck_assert(!object_agrees(p, NULL));
 	atomic_ptr_store_release(&arena.spans[page], NULL);

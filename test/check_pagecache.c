@@ -48,31 +48,36 @@ static const struct alloc_case alloc_cases[] = {
     {UINT64_C(1) << 63, UINT64_C(1) << 63, {{1, 63, 1}, {1, 64, 0}}},
     {0x20005555,
      0x5505,
-     {{2, 64, 0}, {1, 0, 1}, {1, 2, 1}, {1, 4, 0}, {1, 6, 0}, {1, 8, 1}}},
+     {{2, 64, 0}, {1, 29, 0}, {1, 14, 1}, {1, 12, 1}, {1, 10, 1}, {1, 8, 1}}},
     // Lo2, Hi2, Swiss2
     {3, 3, {{2, 0, 2}, {2, 64, 0}, {1, 64, 0}}},
     {UINT64_C(3) << 62, UINT64_C(3) << 62, {{2, 62, 2}, {1, 64, 0}}},
     {0x3333aaaa,
      0x00110088,
-     {{2, 15, 1}, {2, 20, 1}, {2, 24, 0}, {2, 28, 0}, {2, 64, 0}, {1, 1, 0}}},
+     {{2, 28, 0}, {2, 24, 0}, {2, 20, 1}, {2, 16, 1}, {2, 64, 0}, {1, 15, 0}}},
     // Hi53, Full53, Full64
     {((UINT64_C(1) << 53) - 1) << 10,
      UINT64_C(1) << 62,
      {{53, 10, 1}, {53, 64, 0}, {1, 64, 0}}},
     {ALL,
      ((UINT64_C(1) << 53) - 1) << 10,
-     {{53, 0, 43}, {53, 64, 0}, {11, 53, 10}, {1, 64, 0}}},
+     {{53, 11, 52}, {53, 64, 0}, {11, 0, 1}, {1, 64, 0}}},
     {ALL, ALL, {{64, 0, 64}, {64, 64, 0}, {1, 64, 0}}},
     // FullMixed
     {ALL,
      ALL,
-     {{5, 0, 5}, {7, 5, 7}, {1, 12, 1}, {23, 13, 23}, {2, 36, 2}, {3, 38, 3}}},
+     {{5, 59, 5},
+      {7, 52, 7},
+      {1, 51, 1},
+      {23, 28, 23},
+      {2, 26, 2},
+      {3, 23, 3}}},
     {ALL,
      EVEN,
-     {{65, 64, 0}, {3, 0, 2}, {60, 3, 30}, {2, 64, 0}, {1, 63, 0}, {1, 64, 0}}},
+     {{65, 64, 0}, {3, 61, 1}, {60, 1, 30}, {2, 64, 0}, {1, 0, 1}, {1, 64, 0}}},
 };
 
-START_TEST(cache_allocates_lowest_pages_first)
+START_TEST(cache_allocates_highest_pages_first)
 {
 	const struct alloc_case *c = &alloc_cases[_i];
 	struct pagecache pc = {
@@ -99,16 +104,16 @@ static uint64_t naive_alloc(struct pagecache *c, unsigned npages,
 	unsigned run = 0;
 
 	*nscav = 0;
-	for (unsigned i = 0; i < 64; i++) {
+	for (unsigned i = 64; i-- > 0;) {
 		run = c->cache >> i & 1 ? run + 1 : 0;
 		if (run < npages)
 			continue;
-		for (unsigned k = i + 1 - npages; k <= i; k++) {
+		for (unsigned k = i; k < i + npages; k++) {
 			*nscav += c->scav >> k & 1;
 			c->cache &= ~(UINT64_C(1) << k);
 			c->scav &= ~(UINT64_C(1) << k);
 		}
-		return c->base + i + 1 - npages;
+		return c->base + i;
 	}
 	return PAGEALLOC_NONE;
 }
@@ -235,15 +240,16 @@ START_TEST(flush_keeps_what_was_allocated)
 
 	start(1);
 	pagealloc_free(&pa, 128, 64);
-	pagealloc_set_scavenged(&pa, 130, 10);
+	pagealloc_set_scavenged(&pa, 180, 10);
 	pagecache_fill(&pc, &pa);
-	ck_assert_uint_eq(pagecache_alloc(&pc, 5, &nscav), 128);
+	ck_assert_uint_eq(pagecache_alloc(&pc, 5, &nscav), 187);
 	ck_assert_uint_eq(nscav, 3);
 	pagecache_flush(&pc, &pa);
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 59);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 7);
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), 133);
-	ck_assert_uint_eq(nscav, 1);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 59, &nscav), 128);
+	ck_assert_uint_eq(nscav, 7);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), PAGEALLOC_NONE);
 	finish();
 }
 END_TEST
@@ -514,7 +520,7 @@ static Suite *suite_pagecache(void)
 	TCase *t = tcase_create("all");
 
 	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, cache_allocates_lowest_pages_first, 0,
+	tcase_add_loop_test(t, cache_allocates_highest_pages_first, 0,
 			    RT_ARRAY_LEN(alloc_cases));
 	tcase_add_test(t, random_caches_agree_with_walking);
 	tcase_add_loop_test(t, fill_takes_the_block_of_the_lowest_free_page, 0,

@@ -412,8 +412,7 @@ static void free_slot_marked(void)
 	struct linewords *lines = arena_lines(page_of_object());
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
-	atomic_u64_or_relaxed(&lines[RT_PAGE_WORDS - 1].line[line], UINT64_C(1)
-									<< 60);
+	atomic_u64_or_relaxed(&lines[0].line[line], 1);
 	rt_gc();
 }
 

@@ -26,12 +26,14 @@ extern "C" {
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024 };
 
 /*
- * A run: free slots in a row, handed to one thread.  An allocation takes the
- * one at cur; fewer than one is left when end is reached.
+ * A run: free slots in a row, [start, cur), handed to one thread.  An
+ * allocation takes the last one.  Downwards, because a word that points to an
+ * object also equals the end of the one below it (rt_config.past_end): the one
+ * below is then younger, and not the root of what was built before.
  */
 struct rt_run {
 	char *cur;
-	char *end;
+	char *start;
 };
 
 /*
@@ -59,7 +61,7 @@ struct rt_thread {
 
 RT_ABI_ASSERT_(sizeof(struct rt_run) == 16, "rt_run is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_run, cur) == 0, "rt_run is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_run, end) == 8, "rt_run is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_run, start) == 8, "rt_run is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, nostop) == 0, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, pending) == 1, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, barrier) == 2, "rt_thread is ABI");
@@ -130,9 +132,10 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 		__atomic_store_n(&t->nostop, 1, __ATOMIC_RELAXED);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		p = r->cur;
-		if (__builtin_expect((size_t)(r->end - p) >= rt_class_size_(c),
-				     1)) {
-			r->cur = p + rt_class_size_(c);
+		if (__builtin_expect(
+			(size_t)(p - r->start) >= rt_class_size_(c), 1)) {
+			p -= rt_class_size_(c);
+			r->cur = p;
 			__atomic_signal_fence(__ATOMIC_SEQ_CST);
 			__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 			return p;

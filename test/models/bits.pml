@@ -12,7 +12,7 @@
 // spans a bit per span (lfstack.pml).  Each chunk has one span of two slots.
 //
 // Mutants, each of which must be found:
-// mutant TAIL_KEPT: retiring leaves the tail of a run allocated
+// mutant REST_KEPT: retiring leaves the rest of a run allocated
 // mutant UNFLUSHED: the stopper marks without retiring the runs
 // mutant MARK_FREE: marking does not look at the alloc bit
 // mutant MARK_OTHER_LINE: marks go to the line of the cycle before
@@ -78,12 +78,12 @@ byte dirty[SPANS]; // slots whose memory is not zero
 
 // ---- runtime/mspan.c, runtime/mcache.c ----
 
-// give_back_tail, mspan_give_back: change_bits loads the word and stores it.
-// C: give_back_tail, mspan_give_back, change_bits
-// at: MCACHE_RETIRE_SLOT_TAIL
-inline give_back_tail(p, word)
+// give_back_rest, mspan_give_back: change_bits loads the word and stores it.
+// C: give_back_rest, mspan_give_back, change_bits
+// at: MCACHE_RETIRE_SLOT_REST
+inline give_back_rest(p, word)
 {
-#ifndef TAIL_KEPT
+#ifndef REST_KEPT
 	word = LINE(ALLOC_LINE(gen), span[p]);
 	atomic {
 		do
@@ -138,10 +138,10 @@ inline let_go(p)
 
 // mcache_retire_slot, mcache_flush.
 // C: mcache_retire_slot, mcache_flush
-// at: MCACHE_RETIRE_SLOT_TAIL, MCACHE_RETIRE_SLOT
+// at: MCACHE_RETIRE_SLOT_REST, MCACHE_RETIRE_SLOT
 inline retire(p, word)
 {
-	give_back_tail(p, word);
+	give_back_rest(p, word);
 #ifdef PUSH_UNCOUNTED
 	let_go(p);
 	count_slot(p, word);
@@ -488,7 +488,7 @@ proctype Host(byte p)
 			:: cur[p] < limit[p] -> bump(p)
 			:: else
 			fi
-		:: p == 0 -> break // with a tail, perhaps
+		:: p == 0 -> break // with a rest, perhaps
 		:: p == 1 && root[0] != 0 -> sweep_ensure(s, word) // s is 0
 		fi
 	}
