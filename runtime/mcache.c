@@ -219,7 +219,7 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
 	s->cached = 1;
 	slot->span = s;
 	slot->taken = 0;
-	mspan_cursor_start(&slot->cursor);
+	mspan_cursor_start(&slot->cursor, s);
 	mc->nonempty[sc / 64] |= UINT64_C(1) << (sc % 64);
 }
 

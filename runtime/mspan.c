@@ -146,67 +146,69 @@ static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 	return mspan_slot(s, offset + s->elemsize - 1);
 }
 
-// run_cap is the bit before which a run that begins at first ends, so that
-// it covers at most a page, or one slot.
-static unsigned run_cap(const struct mspan *s, unsigned first)
+// run_cap is the lowest bit at which a run may start whose last slot begins at
+// last, so that it covers at most a page, or one slot.
+static unsigned run_cap(const struct mspan *s, unsigned last)
 {
 	unsigned shift = sizeclass_bit_shift(s->sizeclass);
 	uint64_t slot = (s->elemsize + (1u << shift) - 1) >> shift;
 	uint64_t page = RT_PAGE_SIZE >> shift;
+	uint64_t before = slot < page ? page - slot : 0;
 
-	return first + (slot < page ? (unsigned)(page - slot) : 0) + 1;
+	return last > before ? last - (unsigned)before : 0;
 }
 
-// next_allocated is the first alloc bit at or after the beginning of word w
-// that lies below limit, or limit.
-static unsigned next_allocated(const struct mspan *s, unsigned w,
-			       unsigned limit)
+// behind_allocated is the bit behind the last alloc bit below word w, or limit
+// if that is higher.
+static unsigned behind_allocated(const struct mspan *s, unsigned w,
+				 unsigned limit)
 {
 	struct linewords *lines = mspan_lines(s);
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 
-	for (; w * 64 < limit; w++) {
-		uint64_t x = atomic_u64_load_relaxed(&lines[w].line[line]);
+	while (w * 64 > limit) {
+		uint64_t x = atomic_u64_load_relaxed(&lines[--w].line[line]);
 
 		if (x != 0)
-			return (unsigned)base_min(w * 64 + bits_ctz(x), limit);
+			return (unsigned)base_max(w * 64 + 64 - bits_clz(x),
+						  limit);
 	}
 	return limit;
 }
 
-// run_stop is the bit behind the run that begins at bit first, in the cursor's
-// word.
-static unsigned run_stop(const struct mspan *s, const struct mspan_cursor *c,
-			 unsigned first)
+// run_first is the lowest bit of the run whose last slot begins at bit last, in
+// the cursor's word.
+static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
+			  unsigned last)
 {
-	uint64_t above = c->taken >> (first % 64);
-	unsigned limit = s->nwords * 64u;
+	uint64_t below = c->taken & ((UINT64_C(1) << (last % 64)) - 1);
+	unsigned limit = 0;
 
 	if (c->taken != 0)
-		return above != 0 ? first + bits_ctz(above) : c->nread * 64;
+		return c->w * 64 + (below ? 64 - bits_clz(below) : 0);
 	// A span of one page needs no cap.
 	if (s->npages > 1)
-		limit = (unsigned)base_min(run_cap(s, first), limit);
+		limit = run_cap(s, last);
 	// Nothing was allocated here when it was cached.
 	if (s->alloc_count == 0)
 		return limit;
-	return next_allocated(s, c->nread, limit);
+	return behind_allocated(s, c->w, limit);
 }
 
 void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 		    struct mspan_run *run)
 {
-	unsigned first = (c->nread - 1) * 64 + bits_ctz(c->free);
-	unsigned stop = run_stop(s, c, first);
-	// All slots that begin in [first, stop) are free, and no other bit
-	// is: the slot after the last one is that of stop.
+	unsigned last = c->w * 64 + 63 - bits_clz(c->free);
+	unsigned first = run_first(s, c, last);
+	// All slots that begin in [first, last] are free, and no other bit is:
+	// the slot before them begins before first.
 	uint32_t lo = slot_of_bit(s, first);
-	uint32_t hi = (uint32_t)base_min(slot_of_bit(s, stop), s->nelems);
+	uint32_t hi = slot_of_bit(s, last) + 1;
 
 	run->start = (char *)s->base + lo * s->elemsize;
 	run->end = (char *)s->base + hi * s->elemsize;
 	run->first = first;
-	run->stop = stop;
+	run->stop = last + 1;
 }
 
 // change_word sets or clears bits of one word.  Only the owner of a cached span
@@ -240,14 +242,15 @@ RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 		    const struct mspan_run *run)
 {
-	unsigned inside = run->stop % 64;
+	unsigned inside = run->first % 64;
 
 	change_bits(s, run->first, run->stop, true);
 	c->free = 0;
-	c->nread = run->stop / 64;
+	c->w = run->first / 64;
 	if (inside != 0) {
+		c->w++;
 		mspan_cursor_read(c, s);
-		c->free &= ~UINT64_C(0) << inside;
+		c->free &= (UINT64_C(1) << inside) - 1;
 	}
 }
 

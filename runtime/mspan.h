@@ -171,10 +171,11 @@ uint32_t mspan_count(const struct mspan *s, unsigned line);
 // mspan_counted is the number of slots that are counted.
 uint32_t mspan_counted(const struct mspan *s);
 
-// A run: consecutive free slots.  It ends before the next allocated slot, after
-// a page, and, where the bitmap word that it begins in has an allocated slot,
-// at the end of that word.  So in a fragmented span it is found and taken
-// within one word, and a fresh page is one run.
+// A run: consecutive free slots.  They are taken from the span's end on, and
+// each run from its own.  It starts behind an allocated slot, at most a page
+// before its end, and, where the bitmap word in which its last slot begins has
+// an allocated slot, within that word.  So in a fragmented span it is found and
+// taken within one word, and a fresh page is one run.
 struct mspan_run {
 	char *start; // addresses: [start, end)
 	char *end;
@@ -183,7 +184,7 @@ struct mspan_run {
 	unsigned stop;
 };
 
-// How far the runs of a cached span were handed out: up to somewhere in a word
+// How far the runs of a cached span were handed out: down to somewhere in a word
 // of the alloc line, which was read once.  Only the P that caches the span
 // changes the line, and the cursor ends with the caching.
 struct mspan_cursor {
@@ -191,19 +192,19 @@ struct mspan_cursor {
 	uint64_t taken;	   // slots of the word that were allocated when read
 	atomic_u64 *alloc; // the word
 	char *at;	   // what its first bit stands for
-	unsigned nread;	   // words read so far, this one included
+	unsigned w;	   // which word; those below were not read yet
 };
 
-// mspan_cursor_start lets a cursor begin at the first slot.
-RT_INLINE void mspan_cursor_start(struct mspan_cursor *c)
+// mspan_cursor_start lets a cursor begin at the last slot.
+RT_INLINE void mspan_cursor_start(struct mspan_cursor *c, const struct mspan *s)
 {
-	*c = (struct mspan_cursor){0};
+	*c = (struct mspan_cursor){.w = s->nwords};
 }
 
-// mspan_cursor_read moves a cursor on to the next word.
+// mspan_cursor_read moves a cursor on to the next word, which is the one below.
 RT_INLINE void mspan_cursor_read(struct mspan_cursor *c, const struct mspan *s)
 {
-	unsigned w = c->nread++;
+	unsigned w = --c->w;
 	uint64_t mask = mspan_masks(s)[w];
 	uint64_t alloc;
 
@@ -219,14 +220,14 @@ RT_INLINE void mspan_cursor_read(struct mspan_cursor *c, const struct mspan *s)
 RT_INLINE bool mspan_seek(const struct mspan *s, struct mspan_cursor *c)
 {
 	while (c->free == 0) {
-		if (c->nread == s->nwords)
+		if (c->w == 0)
 			return false;
 		mspan_cursor_read(c, s);
 	}
 	return true;
 }
 
-// mspan_find_run finds the run that begins where a cursor was moved to by
+// mspan_find_run finds the run that ends where a cursor was moved to by
 // mspan_seek.  mspan_take_run marks its slots allocated, when its memory is
 // zero or need not be.  The caller owns the cached span.
 void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
@@ -246,22 +247,15 @@ RT_INLINE void mspan_find_near(const struct mspan *s,
 			       const struct mspan_cursor *c,
 			       struct mspan_run *run)
 {
-	unsigned first = bits_ctz(c->free);
-	// What was handed out lies below first.
-	uint64_t above = c->taken >> first;
+	unsigned last = 63 - bits_clz(c->free);
+	// What was handed out lies above last.
+	uint64_t below = c->taken & ((UINT64_C(1) << last) - 1);
 
-	run->start = c->at + first * RT_GRANULE;
-	if (above != 0) {
-		unsigned stop = first + bits_ctz(above);
-
-		run->bits = c->free & ((UINT64_C(1) << stop) - 1);
-		run->end = c->at + stop * RT_GRANULE;
-	} else {
-		unsigned last = 63 - bits_clz(c->free);
-
-		run->bits = c->free;
-		run->end = c->at + last * RT_GRANULE + s->elemsize;
-	}
+	run->bits = c->free;
+	if (below != 0)
+		run->bits &= ~UINT64_C(0) << (63 - bits_clz(below));
+	run->start = c->at + bits_ctz(run->bits) * RT_GRANULE;
+	run->end = c->at + last * RT_GRANULE + s->elemsize;
 }
 
 RT_INLINE void mspan_take_near(struct mspan_cursor *c,

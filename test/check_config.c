@@ -35,7 +35,7 @@ START_TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.struct_size, sizeof(rt_config));
 	ck_assert_uint_eq(config.max_heap, 0);
 	ck_assert_uint_eq(config.heap_min, 0);
-	ck_assert_uint_eq(config.heap_headroom, 24 << 20);
+	ck_assert_uint_eq(config.heap_headroom, 20 << 20);
 	ck_assert_int_eq(config.memory_limit, INT64_MAX);
 	ck_assert_int_eq(config.gc_percent, 100);
 	ck_assert_int_eq(config.max_procs, 0);

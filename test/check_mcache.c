@@ -344,8 +344,7 @@ START_TEST(uninit_skips_clearing_of_single_objects_only)
 	s = inside_span(p);
 	mcache_retire_slot(mc, self, sc);
 	// As sweep leaves a span of which an object was freed.
-	atomic_u64_store_relaxed(
-	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
+	mspan_give_back(s, p, p + size);
 	s->alloc_count = 0;
 	s->needzero = 1;
 	if (!mcentral_top(sc))

@@ -162,21 +162,23 @@ static bool word_is_free(const struct mspan *s, unsigned w)
 // slots it has, 0: none.
 static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 {
-	uint32_t i = 0, n = 0;
+	uint32_t i = s->nelems, n = 0;
+	unsigned last;
 	bool whole;
 
-	while (i < s->nelems && mspan_test(s, heap_line(), i))
-		i++;
-	if (i == s->nelems)
+	while (i > 0 && mspan_test(s, heap_line(), i - 1))
+		i--;
+	if (i == 0)
 		return 0;
-	run->first = mspan_bit(s, i);
-	whole = word_is_free(s, run->first / 64);
-	while (i + n < s->nelems && !mspan_test(s, heap_line(), i + n) &&
-	       (whole || mspan_bit(s, i + n) / 64 == run->first / 64) &&
+	last = mspan_bit(s, i - 1);
+	whole = word_is_free(s, last / 64);
+	while (n < i && !mspan_test(s, heap_line(), i - n - 1) &&
+	       (whole || mspan_bit(s, i - n - 1) / 64 == last / 64) &&
 	       (n == 0 || (n + 1) * s->elemsize <= RT_PAGE_SIZE))
 		n++;
-	run->start = (char *)s->base + i * s->elemsize;
-	run->end = run->start + n * s->elemsize;
+	run->stop = last + 1;
+	run->end = (char *)s->base + i * s->elemsize;
+	run->start = run->end - n * s->elemsize;
 	return n;
 }
 
@@ -185,7 +187,7 @@ static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 		     const struct mspan_run *naive)
 {
-	uint32_t last = mspan_slot(s, (uintptr_t)naive->end - 1 - s->base);
+	uint32_t first = mspan_slot(s, (uintptr_t)naive->start - s->base);
 	struct mspan_run run;
 
 	if (mspan_is_near(s, c)) {
@@ -194,9 +196,9 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 			return false;
 	}
 	mspan_find_run(s, c, &run);
-	return run.first == naive->first && run.start == naive->start &&
-	       run.end == naive->end && run.stop > mspan_bit(s, last) &&
-	       (last + 1 == s->nelems || run.stop <= mspan_bit(s, last + 1));
+	return run.stop == naive->stop && run.start == naive->start &&
+	       run.end == naive->end && run.first <= mspan_bit(s, first) &&
+	       (first == 0 || run.first > mspan_bit(s, first - 1));
 }
 
 // copy_line keeps all words of a line.
@@ -269,7 +271,7 @@ static bool runs_agree(struct rng *r, struct mspan *s)
 
 	fill(r, s);
 	s->alloc_count = mspan_count(s, heap_line());
-	mspan_cursor_start(&c);
+	mspan_cursor_start(&c, s);
 	for (;;) {
 		uint32_t n = naive_run(s, &naive);
 
@@ -362,7 +364,7 @@ static void damage_span(struct mspan *s, enum damage d)
 		s->alloc_count = s->nelems + 1;
 		break;
 	case DAMAGE_ALLOC_BIT:
-		put_bit(s, line, s->nelems - 1, true);
+		put_bit(s, line, 0, true);
 		break;
 	case DAMAGE_MARK_BIT:
 		put_bit(s, line ^ 1, 0, true);

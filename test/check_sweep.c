@@ -104,11 +104,12 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	ck_assert_uint_eq(t.small_free_count[32], 6);
 	gcsweep_all(self);
 	p = (char *)s->base;
-	ck_assert_ptr_eq(take(32), p + 2 * 1024); // zeroed again, with its run
-	for (int i = 0; i < 3 * 1024; i++)
+	ck_assert_ptr_eq(take(32), p + 6 * 1024); // zeroed again, with its run
+	for (int i = 4 * 1024; i < 7 * 1024; i++)
 		if (p[i] != 0)
 			ck_abort_msg("byte %d", i);
-	ck_assert_int_eq(p[3 * 1024], 0x11);
+	ck_assert_int_eq(p[4 * 1024 - 1], 0x11);
+	ck_assert_int_eq(p[7 * 1024], 0x11);
 	expect_verified();
 }
 END_TEST

@@ -288,23 +288,25 @@ START_TEST(a_run_is_clear_before_it_is_allocated)
 {
 	static const enum schedpoint points[] = {SCHED_MCACHE_NEXT_RUN,
 						 SCHED_MCACHE_NEXT_NEAR};
+	uint32_t last;
 	struct mspan *s;
-	char *first;
+	char *p;
 
 	run_class = _i == 0 ? CLASS : NEAR_CLASS;
-	s = inside_span(take(run_class));
-	first = (char *)s->base;
-	memset(first, 0x11, RT_PAGE_SIZE);
-	for (uint32_t i = 1; i < s->nelems; i++)
-		take(run_class);
-	mark(s, 1);
+	p = take(run_class);
+	s = inside_span(p);
+	last = s->nelems - 1;
+	ck_assert_uint_eq((uintptr_t)p, mspan_object(s, last));
+	memset(p, 0x11, s->elemsize);
+	take(run_class);
+	mark(s, last - 1);
 	flip();
 	gcsweep_all(self);
 	hold_at(points[_i], &other, take_one);
-	ck_assert(heap_is_zero(first, s->elemsize));
-	ck_assert(!mspan_test(s, epoch_alloc_line(epoch_sweepgen()), 0));
+	ck_assert(heap_is_zero(p, s->elemsize));
+	ck_assert(!mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
 	let_end(points[_i], &other);
-	ck_assert(mspan_test(s, epoch_alloc_line(epoch_sweepgen()), 0));
+	ck_assert(mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
 }
 END_TEST
 

@@ -56,7 +56,7 @@ typedef struct rt_config {
 	 * Room that a small heap gets beyond gc_percent: the goal is live +
 	 * max(live * gc_percent / 100, min(heap_headroom, 8 * live + 4 MiB)).
 	 * Small programs collect several times less often for it.  At most
-	 * 2^40; 0 gives Go's rule.  Default 24 MiB.
+	 * 2^40; 0 gives Go's rule.  Default 20 MiB.
 	 */
 	size_t heap_headroom;
 
