@@ -184,8 +184,8 @@ struct mspan_run {
 	unsigned stop;
 };
 
-// How far the runs of a cached span were handed out: down to somewhere in a word
-// of the alloc line, which was read once.  Only the P that caches the span
+// How far the runs of a cached span were handed out: down to somewhere in a
+// word of the alloc line, which was read once.  Only the P that caches the span
 // changes the line, and the cursor ends with the caching.
 struct mspan_cursor {
 	uint64_t free;	   // slots of the word that are left to hand out
