@@ -59,11 +59,14 @@ int rt_free_os_memory(void)
 	int error = rt_gc();
 	struct rt_proc *p = proc_self();
 	struct scavenge_pass pass = scavenge_begin(true);
+	uint32_t chunk = 0;
 
 	if (error)
 		return error;
 	give_back_caches();
 	while (scavenge_run(p, &pass, RT_CHUNK_SIZE) != 0)
+		safepoint_poll(rt_thread_tls);
+	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);
 	return RT_OK;
 }

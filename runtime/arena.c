@@ -155,3 +155,10 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], NULL);
 }
+
+void arena_forget(uint32_t chunk)
+{
+	for (unsigned i = 0; i < TABLES; i++)
+		sysmem_forget(arena.table[i].base + table_bytes(i, chunk),
+			      table_bytes(i, 1));
+}

@@ -30,4 +30,9 @@ RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
 		      uint64_t max);
 
+// scavenge_tables gives back the memory behind the arena's tables for the next
+// chunk, from *chunk on, that is free and released as a whole, and moves *chunk
+// on; false: there is none.  The tables count in gc_misc_sys as before.
+bool scavenge_tables(uint32_t *chunk);
+
 #endif

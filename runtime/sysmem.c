@@ -195,6 +195,15 @@ bool sysmem_unused(void *p, size_t n)
 	return true;
 }
 
+void sysmem_forget(void *p, size_t n)
+{
+	uintptr_t base = sysmem_round((uintptr_t)p);
+	uintptr_t limit = base_align_down((uintptr_t)p + n, page_size);
+
+	if (base < limit)
+		oscall_release((void *)base, limit - base);
+}
+
 void sysmem_huge_pages(void *p, size_t n)
 {
 	oscall_huge_pages(p, n);

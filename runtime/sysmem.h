@@ -66,6 +66,11 @@ bool sysmem_populate(void *p, size_t n);
 // physical pages; false, and nothing counted, when refused.
 bool sysmem_unused(void *p, size_t n);
 
+// sysmem_forget gives back the memory behind those physical pages that lie
+// wholly in [p, p+n), all zero.  They stay Ready and read as zero; what the
+// system refuses keeps its memory.
+void sysmem_forget(void *p, size_t n);
+
 // sysmem_forbid lets nobody touch a part of what is mapped, whole physical
 // pages; their contents stay.  sysmem_permit ends that for [p, p+n) and the
 // rest of the physical pages there.  They count nothing.  False: refused, and

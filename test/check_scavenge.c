@@ -361,6 +361,57 @@ START_TEST(the_memory_is_really_gone)
 }
 END_TEST
 
+// tables_resident counts the system's pages that have memory, of those behind
+// the bits of a chunk.
+static unsigned tables_resident(uint32_t chunk)
+{
+	enum { BYTES = RT_CHUNK_PAGES * RT_PAGE_WORDS * 16 };
+	unsigned char vec[BYTES / 4096] = {0};
+	unsigned n = 0;
+
+	ck_assert_int_eq(
+	    mincore(arena_lines(chunk * RT_CHUNK_PAGES), BYTES, vec), 0);
+	for (unsigned i = 0; i < sizeof vec; i++)
+		n += vec[i] & 1;
+	return n;
+}
+
+static void touch_tables(void)
+{
+	for (unsigned page = 0; page < PAGES; page++)
+		memset(arena_lines(page), 0,
+		       RT_PAGE_WORDS * sizeof(struct linewords));
+}
+
+// Chunk 1 is free as a whole, of chunk 2 one page is in use.
+START_TEST(so_are_the_tables_of_free_chunks)
+{
+	uint32_t chunk = 0;
+
+	begin(_i);
+	touch_tables();
+	free_pages(RT_CHUNK_PAGES, 3 * RT_CHUNK_PAGES - 1);
+	ck_assert(!scavenge_tables(&chunk)); // nothing is released yet
+	while (release_one(RT_CHUNK_SIZE, true) != 0)
+		;
+	chunk = 0;
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
+	ck_assert(scavenge_tables(&chunk));
+	ck_assert_uint_eq(chunk, 2);
+	ck_assert(!scavenge_tables(&chunk));
+	for (chunk = 0; chunk < CHUNKS; chunk++)
+		ck_assert_uint_eq(tables_resident(chunk), 16);
+	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
+	chunk = 0;
+	ck_assert(scavenge_tables(&chunk));
+	ck_assert(!scavenge_tables(&chunk));
+	for (chunk = 0; chunk < CHUNKS; chunk++)
+		ck_assert_uint_eq(tables_resident(chunk), chunk == 1 ? 0 : 16);
+	expect_sums();
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
+}
+END_TEST
+
 // is_left: a whole physical page is free and has memory behind it.  One that
 // is released in part, and was in use in part since, is left as it is (as in
 // Go): its scavenged part would be counted twice.
@@ -677,6 +728,7 @@ static Suite *suite_scavenge(void)
 			    n);
 	tcase_add_loop_test(tc, what_is_refused_does_not_keep_the_rest, 0, n);
 	tcase_add_test(tc, the_memory_is_really_gone);
+	tcase_add_loop_test(tc, so_are_the_tables_of_free_chunks, 0, n);
 	tcase_add_loop_test(
 	    tc, random_work_adds_up_and_forced_leaves_no_whole_page, 0, n);
 	suite_add_tcase(s, tc);
