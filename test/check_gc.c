@@ -715,6 +715,22 @@ START_TEST(requested_end_keeps_a_large_object)
 }
 END_TEST
 
+// The end of the last object is outside the heap.
+START_TEST(end_of_the_heap_keeps_an_object)
+{
+	uintptr_t p;
+
+	do
+		p = (uintptr_t)rt_alloc(RT_CHUNK_SIZE);
+	while (arena_offset(p) + RT_CHUNK_SIZE != arena_used());
+	holder.word[0] = p + RT_CHUNK_SIZE;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.word[0] = 0;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
 // Without its low bits such a word points to the last, broken, word: it is
 // kept as one that is tagged.
 START_TEST(odd_end_keeps_a_large_object)
@@ -1224,6 +1240,7 @@ static Suite *suite_gc(void)
 	tcase_add_test(held, an_object_keeps_no_older_one);
 	tcase_add_loop_test(held, requested_end_keeps_a_large_object, 0,
 			    RT_ARRAY_LEN(large_requests));
+	tcase_add_test(held, end_of_the_heap_keeps_an_object);
 	tcase_add_test(held, odd_end_keeps_a_large_object);
 	tcase_add_test(held, end_in_a_register_keeps_an_object);
 	tcase_add_test(held, past_end_counts_what_is_kept_only_so);
