@@ -19,6 +19,7 @@ extern "C" {
 void count_nothing(rt_thread *t, long n);
 void count_in_noscan_64(rt_thread *t, long n);
 void count_in_words_16(rt_thread *t, long n);
+void count_in_words_8(rt_thread *t, long n);
 void count_own_noscan_64(rt_thread *t, long n);
 void count_own_words_16(rt_thread *t, long n);
 
@@ -40,6 +41,12 @@ __attribute__((noinline)) void count_in_words_16(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(rt_alloc_in(t, 16));
+}
+
+__attribute__((noinline)) void count_in_words_8(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_in(t, 8));
 }
 
 // With the handle from the thread's own variable, as everybody else has it.
@@ -76,6 +83,7 @@ int main(int argc, char **argv)
 	count_in_noscan_64(t, n);
 	count_own_noscan_64(t, n);
 	count_in_words_16(t, n);
+	count_in_words_8(t, n);
 	count_own_words_16(t, n);
 	return rt_fini() != 0;
 }

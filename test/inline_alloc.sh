@@ -14,14 +14,14 @@ if [ $status -ne 0 ]; then
 	exit $status
 fi
 
-# Four loops a language; a line without a number is a loop that was not inline.
+# Five loops a language; a line without a number is a loop that was not inline.
 echo "$counts" | awk -v most=$most '
 { languages[$1]++ }
 NF == 3 && $3 ~ /^[0-9.]+$/ && $3 > 0 && $3 <= most { passed++; next }
 { failed++; print "inline: " $0 ", at most " most " are wanted" }
 END {
 	for (language in languages)
-		if (languages[language] != 4) {
+		if (languages[language] != 5) {
 			failed++
 			print "inline: " language ": not all loops counted"
 		}

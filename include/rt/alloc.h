@@ -83,7 +83,7 @@ extern RT_API __thread rt_thread *rt_thread_tls
 RT_API void *rt_alloc_slow_(rt_thread *t, int kind, size_t n);
 
 /*
- * rt_class_ is the size class of n bytes, 16 to 1024, folded to a constant:
+ * rt_class_ is the size class of n bytes, 1 to 1024, folded to a constant:
  * classes 1 (8 bytes) and 3 (24) are left out, so that all are aligned to 16.
  */
 static inline __attribute__((always_inline)) unsigned rt_class_(size_t n)
@@ -114,8 +114,9 @@ static inline __attribute__((always_inline)) size_t rt_class_size_(unsigned c)
 /*
  * rt_alloc_kind_in is rt_alloc_kind for t, which is rt_thread_self() or
  * rt_thread_tls of the calling thread.  With a constant kind, RT_NOSCAN or
- * RT_WORDS, and a constant size of 16 to 1024 bytes it takes the next slot of
- * a run in about ten instructions; everything else is a call.
+ * RT_WORDS, and a constant size of 16 to 1024 bytes, or below 16 if RT_WORDS,
+ * it takes the next slot of a run in about ten instructions; everything else is
+ * a call.
  *
  * A stop by signal that comes between the two stores of nostop is put off
  * until the library is entered, so no run is ever seen half changed.
@@ -124,7 +125,8 @@ static inline __attribute__((always_inline)) void *
 rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 {
 	if (__builtin_constant_p(n) && __builtin_constant_p(kind) &&
-	    kind >= 0 && kind <= RT_WORDS && n >= 16 && n <= RT_INLINE_MAX) {
+	    kind >= 0 && kind <= RT_WORDS && n >= (kind == RT_WORDS ? 1 : 16) &&
+	    n <= RT_INLINE_MAX) {
 		const unsigned c = rt_class_(n);
 		struct rt_run *r = &t->run[kind * RT_RUN_CLASSES + (int)c];
 		char *p;

@@ -28,7 +28,7 @@ static void check_class(size_t n)
 	n = 1 + n % SIZECLASS_MAX_SIZE;
 	REQUIRE(sizeclass_of(n) == class_of(n, true));
 	REQUIRE(sizeclass_of16(n) == class_of(n, false));
-	if (n >= 16 && n <= RT_INLINE_MAX) {
+	if (n <= RT_INLINE_MAX) {
 		REQUIRE(rt_class_(n) == class_of(n, false));
 		REQUIRE(rt_class_size_(rt_class_(n)) ==
 			sizeclass_table[class_of(n, false)].size);
