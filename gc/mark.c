@@ -16,12 +16,18 @@ enum {
 	CALL_AFTER = 8192,
 	// Ranges, and Ps, of one job.
 	JOB_ROOTS = 64,
+	// Most jobs of stacks; where they do not hold all Ps, each has more.
+	STACK_JOBS = 256,
 };
 
 static struct {
 	struct gcmarker first; // of the thread that stopped the world
 	uint32_t range_jobs;   // the jobs after these are stacks
+	uint32_t job_procs;    // Ps of one of those
 	bool called;	       // helpers, for this marking, if there are any
+	// The first P of each job of stacks.  Written before the marking is
+	// open; the list of Ps does not change in a stop.
+	struct rt_proc *job_proc[STACK_JOBS];
 } mark;
 
 // ---- draining ----
@@ -176,27 +182,36 @@ static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 	drain(m);
 }
 
-static void mark_threads(struct gcmarker *m, size_t begin)
+static void mark_threads(struct gcmarker *m, uint32_t job)
 {
-	size_t i = 0;
+	struct rt_proc *p = mark.job_proc[job];
 
-	for (struct rt_proc *p = proc_first(); p && i < begin + JOB_ROOTS;
-	     p = p->next, i++)
-		if (i >= begin)
-			mark_thread(m, p);
+	for (uint32_t n = mark.job_procs; p && n != 0; p = p->next, n--)
+		mark_thread(m, p);
 }
 
-static uint32_t jobs_for(size_t nroots)
+// divide_up is n / d, rounded up.
+static uint32_t divide_up(size_t n, uint32_t d)
 {
-	return (uint32_t)((nroots + JOB_ROOTS - 1) / JOB_ROOTS);
+	return (uint32_t)((n + d - 1) / d);
 }
 
-static size_t count_procs(void)
+// cut_procs cuts the list of Ps into jobs, so that nobody has to look for the
+// beginning of one, and returns their number.
+static uint32_t cut_procs(void)
 {
-	size_t n = 0;
+	uint32_t n = 0, left = 0; // Ps that the newest job still lacks
 
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
-		n++;
+	// The count is that of the list: nobody attaches in a stop.
+	mark.job_procs =
+	    (uint32_t)base_max(JOB_ROOTS, divide_up(procs.count, STACK_JOBS));
+	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+		if (left == 0) {
+			mark.job_proc[n++] = p;
+			left = mark.job_procs;
+		}
+		left--;
+	}
 	return n;
 }
 
@@ -205,7 +220,7 @@ static void do_job(struct gcmarker *m, uint32_t job)
 	if (job < mark.range_jobs)
 		mark_ranges(m, (size_t)job * JOB_ROOTS);
 	else
-		mark_threads(m, (size_t)(job - mark.range_jobs) * JOB_ROOTS);
+		mark_threads(m, job - mark.range_jobs);
 }
 
 // ---- together ----
@@ -330,9 +345,8 @@ static void open_marking(struct rt_proc *p)
 	marker_clear(&mark.first);
 	gcgrey_look(&mark.first);
 	mark.called = false;
-	mark.range_jobs = jobs_for(gcroots_ranges());
-	gcwork_open(&mark.first.work, p,
-		    mark.range_jobs + jobs_for(count_procs()));
+	mark.range_jobs = divide_up(gcroots_ranges(), JOB_ROOTS);
+	gcwork_open(&mark.first.work, p, mark.range_jobs + cut_procs());
 }
 
 static void sum_objects(struct gcmark_result *r, const struct gcmarker *m)

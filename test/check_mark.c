@@ -18,6 +18,7 @@
 
 #include "gc/sweep.h"
 #include "gc/work.h"
+#include "gc/worker.h"
 #include "runtime/oscall.h"
 #include "runtime/persistent.h"
 #include "test/await.h"
@@ -505,6 +506,61 @@ START_TEST(many_stacks_are_marked)
 }
 END_TEST
 
+// Ps whose stack is one word that leads to an object, as of threads in a
+// region.
+static struct one_word {
+	struct rt_proc *p;
+	uintptr_t word;
+} * one_words;
+
+static void one_words_begin(uint32_t n)
+{
+	one_words = calloc(n, sizeof *one_words);
+	ck_assert_ptr_nonnull(one_words);
+	for (struct one_word *w = one_words; w < one_words + n; w++) {
+		w->word = (uintptr_t)rt_alloc_noscan(16);
+		w->p = proc_attach(0);
+		ck_assert_ptr_nonnull(w->p);
+		w->p->context.lo = w->p->context.frame.sp = (uintptr_t)&w->word;
+		w->p->context.hi = (uintptr_t)(&w->word + 1);
+		proc_block(w->p);
+	}
+}
+
+static void one_words_end(uint32_t n)
+{
+	for (struct one_word *w = one_words; w < one_words + n; w++) {
+		proc_unblock(w->p);
+		proc_detach(w->p);
+	}
+	free(one_words);
+}
+
+// The main thread has one more.  The last are more than 256 jobs of 64 hold.
+static const uint32_t many_ps[] = {
+    62, 63, 64, 127, 128, 16382, 16383, 16384, 20000, 40000,
+};
+
+// However many Ps there are, each stack is marked, and once.
+START_TEST(every_stack_is_one_job_s)
+{
+	static const struct crew alone = {1, 0, 0};
+	uint32_t n = many_ps[_i / 2];
+
+	start(_i % 2 ? &crews[1] : &alone, 0);
+	worker_provide(proc_self(), true);
+	one_words_begin(n);
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_uint_eq(heap_live_after_gc(), n);
+		ck_assert_uint_eq(heap_metric("/gc/scan/stack:bytes"),
+				  n * sizeof(uintptr_t));
+	}
+	one_words_end(n);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 // ---- when helpers are made, and when not ----
 
 START_TEST(without_helpers_no_thread_is_made)
@@ -755,6 +811,8 @@ static Suite *suite_mark(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, many_root_ranges_are_marked);
 	tcase_add_test(tc, many_stacks_are_marked);
+	tcase_add_loop_test(tc, every_stack_is_one_job_s, 0,
+			    2 * RT_ARRAY_LEN(many_ps));
 	suite_add_tcase(s, tc);
 	tc = tcase_create("helpers");
 	tcase_set_timeout(tc, 60);
