@@ -20,6 +20,10 @@ static struct {
 // may prepare by itself what fork() then prepares again.
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
+// This process comes from a fork that was not prepared, since a thread was
+// throwing.  The heap may be in the middle of anything.
+static bool unprepared;
+
 // ---- locks ----
 
 // Those that a thread may hold while the world stands: one that is not
@@ -123,7 +127,7 @@ static int answer(bool child)
 int rt_fork_prepare(void)
 {
 	// Who reports a bug of ours may hold any lock, or the world.
-	if (throw_begun())
+	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
 	if (depth++ == 0)
 		prepare();
@@ -152,7 +156,10 @@ static void at_parent(void)
 
 static void at_child(void)
 {
-	rt_fork_child();
+	if (rt_fork_child() == RT_OK)
+		return;
+	unprepared = true;
+	throw_forked();
 }
 
 bool fork_init(void)

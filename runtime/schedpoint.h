@@ -15,6 +15,8 @@
 // where that alone says too little, and what tells it from others in there.
 // The comment says what the thread has done, or is about to do.
 #define SCHEDPOINTS(X)                                                         \
+	X(THROW_CLAIM) /* is the one that throws, will report */               \
+                                                                               \
 	X(LFSTACK_PUSH) /* has linked the node to the head that it read */     \
 	X(LFSTACK_POP)	/* has read the head and the link below it */          \
                                                                                \

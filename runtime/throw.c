@@ -4,6 +4,7 @@
 
 #include "runtime/atomic.h"
 #include "runtime/oscall.h"
+#include "runtime/schedpoint.h"
 
 // Room for a full struct text and as much again for what was found.
 enum { REPORT_MAX = 1024 };
@@ -83,13 +84,6 @@ void throw_set_handler(throw_handler *fn, void *arg)
 	atomic_u32_store_release(&handler.version, version + 2);
 }
 
-void throw_forked(void)
-{
-	uint32_t version = atomic_u32_load_relaxed(&handler.version);
-
-	atomic_u32_store_relaxed(&handler.version, version + version % 2);
-}
-
 // handler_load is the handler with its argument.  The thread that was setting
 // one may never go on (this may be a signal handler on top of it), so after
 // some tries the answer is none.
@@ -110,12 +104,15 @@ static throw_handler *handler_load(void **arg)
 
 // ---- the end ----
 
-// The thread that throws, by its system number; 0 until one does.
-static atomic_u32 thrower;
+// The address of a thread's own is who it is, also in the child of a fork.
+static __thread char self __attribute__((tls_model("initial-exec")));
+
+// The thread that throws; NULL until one does.
+static atomic_ptr thrower;
 
 bool throw_begun(void)
 {
-	return atomic_u32_load_relaxed(&thrower) != 0;
+	return atomic_ptr_load_relaxed(&thrower) != NULL;
 }
 
 // claim returns once, to the first thread that throws.  A handler that throws
@@ -124,18 +121,27 @@ bool throw_begun(void)
 // limit: the handler may need a lock that one of them holds.
 static void claim(void)
 {
-	uint32_t self = oscall_gettid();
+	static atomic_u32 never; // changes: a sleep
 
-	if (atomic_u32_cas_acquire(&thrower, 0, self))
-		return;
 	for (unsigned i = 0; i < 100; i++) {
-		uint32_t first = atomic_u32_load_acquire(&thrower);
-
-		if (first == self)
+		if (atomic_ptr_cas_relaxed(&thrower, NULL, &self)) {
+			schedpoint(SCHED_THROW_CLAIM);
+			return;
+		}
+		if (atomic_ptr_load_relaxed(&thrower) == &self)
 			break;
-		oscall_futex_wait(&thrower, first, 100 * 1000 * 1000);
+		oscall_futex_wait(&never, 0, 100 * 1000 * 1000);
 	}
 	abort();
+}
+
+void throw_forked(void)
+{
+	uint32_t version = atomic_u32_load_relaxed(&handler.version);
+
+	atomic_u32_store_relaxed(&handler.version, version + version % 2);
+	if (atomic_ptr_load_relaxed(&thrower) != &self)
+		atomic_ptr_store_relaxed(&thrower, NULL);
 }
 
 static RT_NORETURN void report(const char *lines, const char *what)

@@ -48,8 +48,8 @@ RT_NORETURN void rt_throw_text(const struct text *t, const char *what);
 // throw_begun tells whether a thread of this process has thrown.
 bool throw_begun(void);
 
-// throw_forked is for the child of a fork, whose parent may have had a thread
-// that was setting the handler.
+// throw_forked is for the child of a fork, whose parent may have had threads
+// that were setting the handler, or throwing: only the calling one still is.
 void throw_forked(void);
 
 // RT_ASSERT is for checks too costly for a release build.

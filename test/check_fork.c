@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include "runtime/stw.h"
 #include "runtime/throw.h"
 #include "test/await.h"
+#include "test/death.h"
 
 enum {
 	CELLS = 1000,
@@ -397,12 +400,124 @@ START_TEST(a_fatal_handler_forks)
 }
 END_TEST
 
+static unsigned told; // reports
+
+// on_abort is for a throw that was to wait for nobody.
+static void on_abort(int sig)
+{
+	(void)sig;
+	_exit(told == 1 && oscall_count(OSCALL_FUTEX_WAIT) == 0 ? 0 : 1);
+}
+
+static void fork_and_throw(const char *text, void *arg)
+{
+	pid_t child;
+
+	(void)text;
+	(void)arg;
+	told++;
+	child = fork();
+	if (child == 0) {
+		signal(SIGABRT, on_abort);
+		oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+		rt_throw("again");
+	}
+	expect_child(child);
+	_exit(42);
+}
+
+// The child is in the handler, too: a throw there ends it without a report.
+START_TEST(a_fatal_handler_s_child_throws)
+{
+	begin();
+	rt_set_fatal_handler(fork_and_throw, NULL);
+	rt_throw("on purpose");
+}
+END_TEST
+
 // ---- what the other threads are doing ----
 
 static struct {
 	atomic_u32 ready; // threads
 	atomic_u32 end;
 } run;
+
+static void stay(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	atomic_u32_add_release(&run.ready, 1);
+	for (;;)
+		pause();
+}
+
+static void *throw_and_stay(void *arg)
+{
+	(void)arg;
+	rt_throw("first");
+}
+
+// stay_throwing returns when another thread is in the host's fatal handler,
+// for good.
+static void stay_throwing(void)
+{
+	run_thread(throw_and_stay);
+	await_at_least(&run.ready, 1);
+}
+
+static void throw_second(void)
+{
+	rt_set_fatal_handler(NULL, NULL);
+	rt_throw("second");
+}
+
+// expect_second: a child that runs fn reports what it has found itself.
+static void expect_second(void (*fn)(void))
+{
+	expect(death_aborted(death_status(fn)));
+	expect(strcmp(death_output, "rtheap: fatal: second\n") == 0);
+}
+
+// The heap may be in the middle of anything, so its forks are not prepared.
+static void fork_and_throw_second(void)
+{
+	expect(rt_fork_prepare() == RT_ESTATE);
+	expect_second(throw_second);
+	throw_second();
+}
+
+START_TEST(a_child_throws_while_its_parent_does)
+{
+	begin();
+	rt_set_fatal_handler(stay, NULL);
+	stay_throwing();
+	expect_second(fork_and_throw_second);
+}
+END_TEST
+
+static void answer_work_and_throw(void)
+{
+	expect(rt_world_stopped() == 1);
+	expect(rt_fork_child() == RT_OK);
+	fork_and(works);
+	works();
+	throw_second();
+}
+
+// What was prepared before is the child's heap, and stays prepared until the
+// host's own answer.
+START_TEST(a_thread_throws_in_a_prepared_fork)
+{
+	begin();
+	rt_set_fatal_handler(stay, NULL);
+	expect(rt_fork_prepare() == RT_OK);
+	stay_throwing();
+	expect_second(answer_work_and_throw);
+	expect(rt_world_stopped() == 1);
+	expect(rt_fork_parent() == RT_OK);
+	works_and_ends();
+}
+END_TEST
 
 static bool ended(void)
 {
@@ -737,9 +852,12 @@ static Suite *suite_fork(void)
 	tcase_add_test(tc, a_fork_after_a_heap_was_refused);
 	tcase_add_test(tc, a_child_forks);
 	tcase_add_exit_test(tc, a_fatal_handler_forks, 42);
+	tcase_add_exit_test(tc, a_fatal_handler_s_child_throws, 42);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");
 	tcase_set_timeout(tc, 300);
+	tcase_add_test(tc, a_child_throws_while_its_parent_does);
+	tcase_add_test(tc, a_thread_throws_in_a_prepared_fork);
 	tcase_add_test(tc, what_lost_threads_held_is_taken_back);
 	tcase_add_test(tc, forks_among_busy_threads);
 	tcase_add_test(tc, several_threads_fork_at_once);

@@ -1,4 +1,4 @@
-// Forks: another thread holds a lock, makes a helper, is one, or waits.
+// Forks: another thread holds a lock, makes a helper, is one, waits, or throws.
 #include <rt/fork.h>
 #include <rt/rt.h>
 #include <sys/wait.h>
@@ -11,6 +11,8 @@
 #include "gc/worker.h"
 #include "runtime/heapstats.h"
 #include "runtime/stw.h"
+#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/heap.h"
 #include "test/sched.h"
 
@@ -293,6 +295,71 @@ START_TEST(a_fork_forgets_who_waits_for_a_turn)
 }
 END_TEST
 
+// ---- throwing ----
+
+static void throw_first(void)
+{
+	rt_throw("first");
+}
+
+static void throw_second(void)
+{
+	death_expect("second");
+	rt_throw("second");
+}
+
+static void work_and_throw(void)
+{
+	works_alone();
+	throw_second();
+}
+
+static void (*in_child)(void);
+
+static void fork_that_throws(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		in_child();
+		_exit(0);
+	}
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), DEATH_EXPECTED);
+}
+
+// fork THROWER_KEPT: another thread throws after the fork was prepared: the
+// child has a heap, and can throw.  The thread stays at its point.
+START_TEST(a_fork_forgets_who_throws)
+{
+	in_child = work_and_throw;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_FORK_PREPARE, &forker, fork_that_throws);
+	hold_at(SCHED_THROW_CLAIM, &other, throw_first);
+	let_end(SCHED_FORK_PREPARE, &forker);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// Or before, so that nothing is prepared.
+START_TEST(a_fork_beside_who_throws_is_not_prepared)
+{
+	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);
+
+	in_child = throw_second;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_THROW_CLAIM, &other, throw_first);
+	hand_start(&forker, fork_that_throws);
+	hand_end(&forker);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_FORK_PREPARE), before);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
 TCase *sched_fork(void)
 {
 	TCase *tc = tcase_create("fork");
@@ -309,5 +376,7 @@ TCase *sched_fork(void)
 	tcase_add_test(tc, a_fork_waits_for_helpers_that_go);
 	tcase_add_test(tc, a_fork_forgets_a_sweeper_that_came_late);
 	tcase_add_test(tc, a_fork_forgets_who_waits_for_a_turn);
+	tcase_add_test(tc, a_fork_forgets_who_throws);
+	tcase_add_test(tc, a_fork_beside_who_throws_is_not_prepared);
 	return tc;
 }

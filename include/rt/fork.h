@@ -53,7 +53,8 @@ extern "C" {
  * the last answer counts.
  *
  * Returns 0, or RT_ESTATE: the library is reporting a bug of its own; then
- * nothing was done.  A fatal handler may therefore fork.
+ * nothing was done.  A fatal handler may therefore fork.  The child of such a
+ * fork leaves the heap alone, and so do its own children.
  *
  * Any thread, also in a blocking region, in the own stop and before rt_init.
  * Blocks, until earlier stops have ended and all threads stand.  Does not

@@ -2,8 +2,8 @@
 //
 // Stands for gc/fork.c, and for what it meets: a host that allocates, makes a
 // helper and ends the heap, the helper that begins, serves late calls and
-// leaves (gc/worker.c), a reader that no stop concerns, another stopper, and
-// itself.  The child has one thread and so nothing to interleave with: what it
+// leaves (gc/worker.c), a reader that no stop concerns and that may find a bug
+// of ours (runtime/throw.c), another stopper, and itself.  The child has one thread and so nothing to interleave with: what it
 // does is one step, on copies, in which everything that it would wait for must
 // be there.  Then the parent goes on.
 //
@@ -27,6 +27,7 @@
 // mutant ACTIVE_KEPT: a lost helper still looks for chunks
 // mutant PROCS_KEPT: lost threads keep their Ps
 // mutant CACHES_KEPT: what they cached is not taken back
+// mutant THROWER_KEPT: a lost thread goes on throwing
 // mutant FINI_ADMITS: the end of a heap keeps nobody from stopping the world
 
 #define FORKS 2
@@ -50,6 +51,7 @@ bool cached;	 // the host's P has a span
 
 bool gate;	    // closed
 byte next, serving; // worldsema
+byte thrower;	    // who throws, in the host's handler for good; 0: nobody
 
 // struct workers, struct worker, crew, sweep.active.
 bool making, runs;
@@ -239,14 +241,18 @@ end_serving:
 	thread = false
 }
 
-// C: rt_read_memstats_live, rt_set_warn_handler
+// C: rt_read_memstats_live, rt_set_warn_handler, rt_throw
 // in: read_and_set
 proctype Reader()
 {
 	read_and_set(READER);
 	// Counts without a P.
 	take(stats, READER);
-	stats = 0
+	stats = 0;
+	if
+	:: thrower = READER
+	:: true
+	fi
 }
 
 // Collects with a helper that comes late.
@@ -306,6 +312,19 @@ inline locks_let_go()
 
 #define MINE(lock) (lock == 0 || lock == FORKER)
 
+// The child's first throw.
+// C: throw_forked, claim
+// at: THROW_CLAIM
+inline check_thrower(c_thrower)
+{
+	c_thrower = thrower;
+#ifndef THROWER_KEPT
+	c_thrower = 0;
+#endif
+	assert(c_thrower == 0); // claim returns
+	c_thrower = 0
+}
+
 // The child's first stop, collection and helper.
 // C: forget_threads, proc_forked, gcsweep_forked, worker_forked, stw_forked
 // in: locks_let_go
@@ -353,16 +372,22 @@ inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others)
 	assert(!c_cached)	      // the span can be used, and swept
 }
 
-// C: prepare, world_enter, resume, world_leave
+// C: rt_fork_prepare, prepare, world_enter, resume, world_leave, at_child
 // at: FORK_PREPARE, FORK_RESUME
 proctype Forker()
 {
-	byte ticket, forks, c_next, c_crew, c_active;
+	byte ticket, forks, c_next, c_crew, c_active, c_thrower;
 	bool c_making, c_runs, c_others, c_cached;
 
 	do
 	:: forks == FORKS -> break
-	:: forks < FORKS ->
+	:: forks < FORKS && thrower != 0 ->
+		// Not prepared: the child leaves the heap alone.
+		d_step {
+			forks++;
+			check_thrower(c_thrower)
+		}
+	:: forks < FORKS && thrower == 0 ->
 		forks++;
 #ifdef LOCKS_FIRST
 		acquire_sema(ticket);
@@ -379,6 +404,7 @@ proctype Forker()
 		locks_hold();
 #endif
 		d_step {
+			check_thrower(c_thrower);
 			check_child(c_next, c_making, c_runs, c_crew, c_active,
 				    c_others);
 			c_next = 0;
