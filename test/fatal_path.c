@@ -8,8 +8,6 @@
 // each of them ends the process in another manner.  So no suite of Check: it
 // needs both.  gcc's counters of coverage need both as well: in a build for
 // them nothing is replaced.
-//
-// Not brought about: "grew heap, but no adequate free space found".
 
 // With it some of the calls to the functions below would have other names.
 #undef _FORTIFY_SOURCE
@@ -358,6 +356,14 @@ static void overwrite_summary(void)
 	pagealloc_alloc(&pa, 600, &nscav);
 }
 
+// overwrite_search hides every page, also those that growth brings: searches
+// begin behind them.
+static void overwrite_search(void)
+{
+	mheap.pages.search_page = UINT64_C(1) << 40;
+	rt_alloc_noscan(64 << 20);
+}
+
 static void pagecache_full(void)
 {
 	struct pagecache c = {.cache = 5};
@@ -585,6 +591,8 @@ static const struct fatal_case {
      "pagealloc: chunk lacks what its summary says"},
     {with_pages, overwrite_summary, ANY, "rtheap: entry=0\n",
      "pagealloc: children lack what their summary says"},
+    {with_heap, overwrite_search, ANY, "",
+     "grew heap, but no adequate free space found"},
     {with_pages, pagecache_full, ANY, "rtheap: cache=5\n",
      "pagecache_fill: cache is not empty"},
     {with_pages, scavindex_no_room, ANY, "rtheap: nchunks=4000\n",
