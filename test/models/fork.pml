@@ -3,9 +3,10 @@
 // Stands for gc/fork.c, and for what it meets: a host that allocates, makes a
 // helper and ends the heap, the helper that begins, serves late calls and
 // leaves (gc/worker.c), a reader that no stop concerns and that may find a bug
-// of ours (runtime/throw.c), another stopper, and itself.  The child has one thread and so nothing to interleave with: what it
-// does is one step, on copies, in which everything that it would wait for must
-// be there.  Then the parent goes on.
+// of ours (runtime/throw.c), another stopper, and itself.  The child has one
+// thread and so nothing to interleave with: what it does is one step, on copies,
+// in which everything that it would wait for must be there.  Then the parent
+// goes on.
 //
 // A lock is who holds it.  A stop is one word here (stw.pml shows the real
 // one); marking and sweeping are what a helper does that comes too late to
