@@ -56,8 +56,8 @@ struct gcgrey_kept {
 	uint64_t bits;
 };
 
-// Words of which a marker keeps marks back: enough for the subtrees that a queue
-// of eight words is busy with at a time.
+// Words of which a marker keeps marks back: enough for the subtrees that a
+// queue of eight words is busy with at a time.
 enum { GCGREY_KEPT_LOG2 = 7, GCGREY_KEPT = 1 << GCGREY_KEPT_LOG2 };
 
 // One marker.  Markers stand on cache lines of their own.

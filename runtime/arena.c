@@ -158,7 +158,11 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 
 void arena_forget(uint32_t chunk)
 {
-	for (unsigned i = 0; i < TABLES; i++)
-		sysmem_forget(arena.table[i].base + table_bytes(i, chunk),
-			      table_bytes(i, 1));
+	// Not the words: those of pages that are shut say so.
+	static const unsigned zero[] = {TABLE_LINES, TABLE_SPANS};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(zero); i++)
+		sysmem_forget(arena.table[zero[i]].base +
+				  table_bytes(zero[i], chunk),
+			      table_bytes(zero[i], 1));
 }

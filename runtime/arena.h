@@ -165,8 +165,8 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 // spans.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
-// arena_forget gives back the memory behind what the tables say of a chunk
-// without a page in use, which is nothing.  The caller holds the chunk's pages.
+// arena_forget gives back the memory behind lines and spans of a chunk without
+// a page in use: all zero.  Heap lock held.
 void arena_forget(uint32_t chunk);
 
 #endif

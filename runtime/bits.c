@@ -1,7 +1,7 @@
 #include "runtime/bits.h"
 
-// runs has bit i set where bits i .. i+n-1 of c are.  After step j bit i says so
-// of bits i .. i+k-1, with k doubling until it would pass n: log2(n) steps
+// runs has bit i set where bits i .. i+n-1 of c are.  After step j bit i says
+// so of bits i .. i+k-1, with k doubling until it would pass n: log2(n) steps
 // instead of n.
 static uint64_t runs(uint64_t c, unsigned n)
 {

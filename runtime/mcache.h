@@ -5,8 +5,8 @@
 // For every span class a P caches one span and takes runs of free slots from
 // it.  A run's slots are marked allocated when the run is taken; the inline
 // path only moves the run's cursor, downwards.  Retiring gives the rest back,
-// counts what was used, and lets go of the span.  Nothing is counted per object but
-// a combined tiny allocation.
+// counts what was used, and lets go of the span.  Nothing is counted per object
+// but a combined tiny allocation.
 //
 // Only the P's own thread touches its mcache, or the stopper while that
 // thread stands.  The block of memory is mapped by itself and holds the part

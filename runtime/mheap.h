@@ -21,7 +21,7 @@ enum {
 	// Pages that the first filling of a P's cache takes; each filling may
 	// take twice as many as the one before, up to a whole block.  So many
 	// threads that allocate little do not spread over a large heap, whose
-	// tables would stay.
+	// tables stay until it is free chunk by chunk.
 	MHEAP_CACHE_FIRST = 4,
 	// Pages that are populated ahead of those in use, at most, from the
 	// filling on of which they are not more than what a P has got before.

@@ -38,7 +38,8 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 // pagecache_alloc takes npages (at least 1) pages in a row, the highest there
 // are, PAGEALLOC_NONE if there are none; *nscav tells how many of them were
 // scavenged.  Highest first, since a run is used from its end (rt_run): so the
-// addresses that a thread writes to fall steadily, which processors foresee.
+// addresses that a thread writes to fall within a block, which processors
+// foresee.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_is_zero tells whether pages that were just taken read as zero.
@@ -51,8 +52,8 @@ RT_INLINE bool pagecache_is_zero(const struct pagecache *c, uint64_t page,
 	return (c->zero & mask) == mask;
 }
 
-// pagecache_scavenged is the number of scavenged pages in a row just below page,
-// which is in the block; at most max.  pagecache_populated notes
+// pagecache_scavenged is the number of scavenged pages in a row just below
+// page, which is in the block; at most max.  pagecache_populated notes
 // that they have memory behind them now, which reads as zero.
 unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 			     unsigned max);

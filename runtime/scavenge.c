@@ -95,42 +95,19 @@ static bool is_released(uint32_t chunk)
 	       RT_CHUNK_PAGES;
 }
 
-// take_released takes the pages of the next chunk of which all are free and
-// released.
-static bool take_released(uint32_t *chunk)
+// The heap lock is held over the system call, which takes microseconds: nobody
+// takes the chunk's pages meanwhile, and nobody who looks for free pages misses
+// them.
+bool scavenge_tables(uint32_t *chunk)
 {
-	struct pagealloc *pa = &mheap.pages;
 	bool found;
 
 	rt_lock(&mheap.lock);
-	while (*chunk < pa->nchunks && !is_released(*chunk))
+	while (*chunk < mheap.pages.nchunks && !is_released(*chunk))
 		++*chunk;
-	found = *chunk < pa->nchunks;
+	found = *chunk < mheap.pages.nchunks;
 	if (found)
-		pagealloc_alloc_range(pa, *chunk * (uint64_t)RT_CHUNK_PAGES,
-				      RT_CHUNK_PAGES);
+		arena_forget((*chunk)++);
 	rt_unlock(&mheap.lock);
 	return found;
-}
-
-static void put_released(uint32_t chunk)
-{
-	struct pagealloc *pa = &mheap.pages;
-	uint64_t page = chunk * (uint64_t)RT_CHUNK_PAGES;
-
-	rt_lock(&mheap.lock);
-	pagealloc_free(pa, page, RT_CHUNK_PAGES);
-	pagealloc_set_scavenged(pa, page, RT_CHUNK_PAGES);
-	scavindex_empty(&pa->scav, chunk);
-	rt_unlock(&mheap.lock);
-}
-
-bool scavenge_tables(uint32_t *chunk)
-{
-	if (!take_released(chunk))
-		return false;
-	arena_forget(*chunk);
-	put_released(*chunk);
-	++*chunk;
-	return true;
 }

@@ -5,7 +5,7 @@
 // One run of pages at a time: found and marked allocated under the heap lock,
 // released without it, then free again and marked scavenged.  So nobody can
 // get pages that are being released, and no lock is held over the system
-// call.
+// call.  Tables go afterwards, in little pieces, under the lock.
 #ifndef RUNTIME_SCAVENGE_H
 #define RUNTIME_SCAVENGE_H
 

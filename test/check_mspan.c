@@ -603,7 +603,7 @@ enum { ALLOCATED = 1, COUNTED = 2, MARKED = 4 };
 // the wrong way, to prove that the checks below would see it.
 enum mutant {
 	MUTANT_NONE,
-	MUTANT_REST_KEPT,	 // a run's unused tail is not given back
+	MUTANT_REST_KEPT,	 // a run's unused rest is not given back
 	MUTANT_OLD_LINE_KEPT,	 // sweep leaves the old line of a living span
 	MUTANT_OLD_LINE_OF_FREE, // sweep leaves the old line of a freed span
 	MUTANT_RECOUNT_BY_HEAP,	 // recount by the heap's parity
@@ -1036,7 +1036,7 @@ START_TEST(bits_follow_the_ledger_over_many_flips)
 }
 END_TEST
 
-// can_be_seen: a run of one slot has no tail, and the lines of the 8-byte
+// can_be_seen: a run of one slot has no rest, and the lines of the 8-byte
 // class go with the block they are in.
 static bool can_be_seen(unsigned c, enum mutant mutant)
 {

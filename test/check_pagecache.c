@@ -144,6 +144,39 @@ START_TEST(random_caches_agree_with_walking)
 }
 END_TEST
 
+static unsigned naive_scavenged(const struct pagecache *c, uint64_t page,
+				unsigned max)
+{
+	unsigned n = 0;
+
+	while (n < max && page > c->base && c->scav >> (--page - c->base) & 1)
+		n++;
+	return n;
+}
+
+// What lies below a page and was released, page by page.
+START_TEST(scavenged_pages_are_counted_downwards)
+{
+	struct rng r;
+	unsigned wrong = 0;
+
+	rng_init(&r, "scavenged_pages_are_counted_downwards");
+	for (unsigned round = 0; round < 100000; round++) {
+		struct pagecache c = {.base = 64 * rng_below(&r, 1000)};
+		unsigned i = (unsigned)rng_below(&r, 64);
+		unsigned max = (unsigned)rng_below(&r, 66), n;
+
+		c.cache = rng_next(&r) | rng_next(&r) | rng_next(&r);
+		c.scav = c.cache;
+		n = pagecache_scavenged(&c, c.base + i, max);
+		wrong += n != naive_scavenged(&c, c.base + i, max);
+		pagecache_populated(&c, c.base + i - n, n);
+		wrong += (c.cache ^ c.scav) != bits_mask(i - n, i);
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
 // ---- filling and flushing ----
 
 struct fill_case {
@@ -523,6 +556,7 @@ static Suite *suite_pagecache(void)
 	tcase_add_loop_test(t, cache_allocates_highest_pages_first, 0,
 			    RT_ARRAY_LEN(alloc_cases));
 	tcase_add_test(t, random_caches_agree_with_walking);
+	tcase_add_test(t, scavenged_pages_are_counted_downwards);
 	tcase_add_loop_test(t, fill_takes_the_block_of_the_lowest_free_page, 0,
 			    RT_ARRAY_LEN(fill_cases));
 	tcase_add_loop_test(t, flush_restores_pages_and_scavenged_bits, 0,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CONSTANT_SIZES = 8 };
+enum { CONSTANT_SIZES = 9 };
 
 // constant_alloc allocates the size of a number, modulo CONSTANT_SIZES, and
 // tells it.

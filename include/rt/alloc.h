@@ -28,8 +28,8 @@ enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024 };
 /*
  * A run: free slots in a row, [start, cur), handed to one thread.  An
  * allocation takes the last one.  Downwards, because a word that points to an
- * object also equals the end of the one below it (rt_config.past_end): the one
- * below is then younger, and not the root of what was built before.
+ * object also equals the end of the one below it (rt_config.past_end): within
+ * a run that one is younger, and not the root of what was built before.
  */
 struct rt_run {
 	char *cur;

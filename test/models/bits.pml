@@ -212,7 +212,8 @@ inline fresh_span(p, s)
 	set_span(p, s)
 }
 
-// mcache_bump, and what the program does with an object: it writes to it.
+// mcache_bump, and what the program does with an object: it writes to it.  Up
+// here, down in C: no rule depends on it.
 // C: mcache_bump
 // in: refill
 inline bump(p)
