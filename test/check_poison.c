@@ -44,7 +44,7 @@ static uintptr_t make_victim(enum victim victim)
 	if (victim == LIVE)
 		root[1] = (void *)at;
 	if (victim == NEVER_ALLOCATED)
-		return (uintptr_t)root[0] + 50 * n;
+		return (uintptr_t)root[0] - 50 * n; // of the same run
 	rt_gc();
 	return at;
 }
