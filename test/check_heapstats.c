@@ -203,9 +203,11 @@ END_TEST
 enum {
 	WRITERS = 4, // one without a P, one that attaches and detaches
 	READERS = 3,
-	READS = RT_TSAN	  ? 5000
-		: RT_ASAN ? 20000
-			  : 60000,
+	// Where threads give their processors away, a reading waits for many.
+	READS = RT_SCHED_BUILD ? 5000
+		: RT_TSAN      ? 5000
+		: RT_ASAN      ? 20000
+			       : 60000,
 };
 
 // Each writer tells around each change how far it is: a reading contains all
