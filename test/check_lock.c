@@ -9,7 +9,7 @@
 #include "runtime/throw.h"
 #include "test/suite.h"
 
-enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 77 };
+enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };
 enum { MS = 1000 * 1000 };
 
 static void start(pthread_t *thread, void *(*fn)(void *), void *arg)

@@ -315,6 +315,10 @@ START_TEST(no_named_mapping_is_left)
 
 	init();
 	use();
+	if (our_mappings() == before) {
+		suite_skip("this kernel does not name mappings", NULL);
+		return;
+	}
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(our_mappings(), before);
 }

@@ -289,8 +289,10 @@ START_TEST(only_the_mapped_part_is_dumped)
 	begin(_i);
 	char *p = sysmem_reserve(3 * page, page, "test");
 	ck_assert_ptr_nonnull(p);
-	if (is_dumped(p) < 0)
+	if (is_dumped(p) < 0) {
+		suite_skip("this kernel does not tell what is dumped", NULL);
 		return;
+	}
 	ck_assert_int_eq(is_dumped(p), 0);
 	ck_assert(sysmem_map(p + page, page, stat));
 	ck_assert_int_eq(is_dumped(p), 0);

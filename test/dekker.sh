@@ -254,14 +254,18 @@ documented() {
 	! comm -23 "$dir/named" "$dir/known" | grep .
 }
 
+functions=$(echo "$writers$publishers$followers" | awk NF | wc -l)
+functions=$((functions))
 if ! compiler_for_aarch64; then
-	echo "dekker: skipped: no compiler for aarch64"
+	skip $functions "dekker's functions" "no compiler for aarch64" \
+		"gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 	exit 77
 fi
 # shellcheck disable=SC2086 # a list of options
 if ! echo '#include <atomic_ops.h>' |
 	$cc -E ${ATOMIC_OPS_CFLAGS-} - >/dev/null 2>&1; then
-	echo "dekker: skipped: $cc does not find atomic_ops.h"
+	skip $functions "dekker's functions" \
+		"$cc does not find atomic_ops.h" libatomic-ops-dev
 	exit 77
 fi
 objdump=$($cc -print-prog-name=objdump)

@@ -5,27 +5,35 @@
 # usage: srcdir=DIR CC=... test/headers.sh
 set -u
 srcdir=${srcdir:-.}
-passed=0
-failed=0
+# shellcheck source=test/verdict.sh
+. "$srcdir/test/verdict.sh"
 
 # compile HEADER COMPILER OPTION...
 compile() {
 	header=$1
 	shift
-	if printf '#include <rt/%s>\n#include <rt/%s>\nextern int rt_alone;\n' \
+	printf '#include <rt/%s>\n#include <rt/%s>\nextern int rt_alone;\n' \
 		"$header" "$header" |
 		"$@" -I"$srcdir/include" -fsyntax-only -Wall -Wextra -Wpedantic \
-			-Wshadow -Wundef -Werror -; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "headers: rt/$header: $*"
-	fi
+			-Wshadow -Wundef -Werror -
+	verdict $? "rt/$header: $*"
+}
+
+# package_of COMPILER
+package_of() {
+	case $1 in
+	clang*) echo clang ;;
+	*) echo "$1" ;;
+	esac
 }
 
 # compile_all COMPILER OPTION...
 compile_all() {
-	command -v "$1" >/dev/null 2>&1 || return 0
+	command -v "$1" >/dev/null 2>&1 || {
+		skip "$(find "$srcdir/include/rt" -name "*.h" | wc -l)" "headers with $1" \
+			"there is no $1" "$(package_of "$1")"
+		return
+	}
 	for path in "$srcdir"/include/rt/*.h; do
 		compile "$(basename "$path")" "$@"
 	done
@@ -42,5 +50,4 @@ for compiler in g++ clang++; do
 	compile_all $compiler -x c++ -std=c++17
 done
 
-echo "headers: $passed passed, $failed failed"
-[ $failed = 0 ]
+verdict_sum

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "runtime/schedpoint.h"
@@ -15,6 +16,17 @@ int suite_main(Suite *s)
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+void suite_skipped(const char *test, const char *why, const char *package)
+{
+	int len = (int)strlen(test);
+
+	// Check's START_TEST(x) defines a function x_fn.
+	if (len > 3 && strcmp(test + len - 3, "_fn") == 0)
+		len -= 3;
+	fprintf(stderr, "skipped: 1 of %.*s: %s%s%s\n", len, test, why,
+		package ? "; install " : "", package ? package : "");
 }
 
 uint64_t env_u64(const char *name, uint64_t otherwise)

@@ -9,6 +9,13 @@
 // the exit status for main.  Tests start with nothing initialised.
 int suite_main(Suite *s);
 
+// suite_skip says that the calling test cannot run here, and why; the test then
+// returns.  Check knows no such result, so the closing sum takes the test off
+// those that passed (tools/test-summary.sh).  package: the Debian package that
+// would let it run, or NULL.
+#define suite_skip(why, package) suite_skipped(__func__, why, package)
+void suite_skipped(const char *test, const char *why, const char *package);
+
 // A small random number generator (splitmix64), so that a seed replays.
 struct rng {
 	uint64_t state;

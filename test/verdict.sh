@@ -22,3 +22,9 @@ verdict_sum() {
 	echo "$script: $passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
 }
+
+# skip N WHAT WHY [PACKAGE]: N checks of WHAT cannot run here.  With PACKAGE, a
+# Debian package that brings what is missing.
+skip() {
+	echo "skipped: $1 of $2: $3${4:+; install $4}"
+}

@@ -4,8 +4,14 @@
 # A suite of Check ends with "NN%: Checks: N, Failures: F, Errors: E", any
 # other program with "name: N passed, M failed".  A suite that automake's .trs
 # file calls failed and that reported no failure itself (it crashed, or never
-# said a number) counts as one failure.  Prints what failed, then one line
-# "N passed, M failed".
+# said a number) counts as one failure.
+#
+# A line "skipped: N of WHAT: WHY" says that N checks did not run; "; install
+# PACKAGE" may follow.  A test of Check that prints one is counted by Check as
+# passed, and not so here.  A suite that automake calls skipped must say so, too.
+#
+# Prints what failed, then, if anything was skipped, a line "skipped: N checks:
+# ..." that names it all, and last "N passed, M failed".
 #
 # usage: test-summary.sh LOG...
 LC_ALL=C
@@ -18,37 +24,53 @@ for log; do
 done | awk '
 # One suite has been read.
 function close_suite() {
-	if (suite == "" || result == "SKIP")
+	if (suite == "")
 		return
-	if (result == "")
+	complaint = ""
+	if (result == "SKIP") {
+		if (!skipped)
+			complaint = "did not say what it skipped"
+	} else if (result == "")
 		complaint = "did not run"
 	else if (!reported)
 		complaint = "reported no result (" result ")"
 	else if (result != "PASS" && !bad)
 		complaint = "ended badly (" result ")"
-	else
-		complaint = ""
 	if (complaint != "") {
 		print suite ": " complaint
 		bad++
 	}
-	passed += good
+	passed += good - (of_check ? skipped : 0)
 	failed += bad
+}
+# One line about n checks of what.
+function skip(n, what) {
+	skipped += n
+	if (!(what in skips))
+		order[++kinds] = what
+	skips[what] += n
+	total += n
 }
 $1 == "suite" {
 	close_suite()
 	suite = $2
 	result = ""
-	reported = good = bad = 0
+	reported = good = bad = skipped = of_check = 0
 	next
 }
 $1 == "result" { result = $2; next }
 { sub(/^log /, "") }
+/^skipped: [0-9]+ of / {
+	n = $2
+	sub(/^skipped: [0-9]+ of /, "")
+	skip(n, $0)
+	next
+}
 /^[0-9]+%: Checks: [0-9]+, Failures: [0-9]+, Errors: [0-9]+$/ {
 	gsub(/[^0-9 ]/, "")
 	good += $2 - $3 - $4
 	bad += $3 + $4
-	reported = 1
+	reported = of_check = 1
 	next
 }
 /^[a-z0-9_]+: [0-9]+ passed, [0-9]+ failed( |$)/ {
@@ -61,6 +83,13 @@ $1 == "result" { result = $2; next }
 /:[0-9]+:[FE]:.*:.*:[0-9]+: / { print suite ": " $0 }
 END {
 	close_suite()
+	if (total != 0) {
+		printf "skipped: %d checks:", total
+		for (i = 1; i <= kinds; i++)
+			printf "%s %d of %s", (i == 1 ? "" : ","),
+				skips[order[i]], order[i]
+		print ""
+	}
 	printf "%d passed, %d failed\n", passed, failed
 	exit failed > 0
 }'
