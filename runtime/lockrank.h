@@ -11,7 +11,7 @@ enum lockrank {
 	LOCKRANK_NONE,	     // never taken
 	LOCKRANK_ROOTS,	     // registered roots
 	LOCKRANK_PACER,	     // the pacer's rule
-	LOCKRANK_ALLP,	     // attach gate, state of every P record
+	LOCKRANK_ALLP,	     // closing of the attach gate, list of free Ps
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
 	LOCKRANK_WORK,	     // what markers agree on
 	LOCKRANK_WORKBUF,    // spans cut into work buffers

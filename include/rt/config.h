@@ -70,8 +70,9 @@ typedef struct rt_config {
 
 	/*
 	 * How much may be allocated before the next collection, in percent of
-	 * what the last one found alive.  Below 0: only rt_gc collects, and
-	 * an allocation that finds no memory.  Default 100.
+	 * what the last one found alive.  Below 0, only rt_gc,
+	 * rt_free_os_memory, gcstress and an allocation that finds no memory
+	 * collect.  Default 100.
 	 */
 	int gc_percent;
 

@@ -1,7 +1,7 @@
 /*
  * fork.h - a process that forks.
  *
- * fork() works at any time, from any thread: rt_init has pthread_atfork call
+ * fork() works from any thread, at any time but those named below: rt_init has pthread_atfork call
  * the three functions below, in every fork from then on.  They stop the world,
  * so that nothing is half done in the child, and start it again on both sides.
  * fork() blocks for that as rt_stop_the_world does, and the caller holds no

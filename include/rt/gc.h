@@ -25,8 +25,9 @@ RT_API int rt_gc(void);
 /*
  * rt_set_gc_percent sets how much may be allocated before the next
  * collection, in percent of what the last one found alive
- * (rt_config.gc_percent), and the heap's goal at once.  Any number below 0
- * leaves collecting to rt_gc and to allocations that find no memory.  *old
+ * (rt_config.gc_percent), and the heap's goal at once.  With any
+ * number below 0, only rt_gc, rt_free_os_memory, gcstress and an allocation
+ * that finds no memory collect.  *old
  * becomes the percentage before, -1 if it was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE

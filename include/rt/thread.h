@@ -24,8 +24,9 @@ typedef struct rt_thread rt_thread;
 
 /*
  * RT_THREAD_EXACT: the thread has exact roots only.  Its stack and registers
- * are not scanned, and it is never signalled.
- * RT_THREAD_COOPERATIVE: it stops only where it polls and is never signalled.
+ * are not scanned.
+ * RT_THREAD_COOPERATIVE: it stops only where it polls.  In this version every
+ * thread does.
  */
 enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 
