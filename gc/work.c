@@ -63,18 +63,35 @@ static void pool_grow(struct rt_proc *p)
 		pool_put((struct gcworkbuf *)(base + i));
 }
 
-static struct gcworkbuf *pool_get(struct rt_proc *p)
+// pool_take moves a batch of empty buffers to a marker that has none, or fewer
+// where the system refuses more.
+static void pool_take(struct gcwork *w)
 {
-	struct gcworkbuf *b;
-
 	rt_lock(&pool.lock);
 	if (!pool.empty)
-		pool_grow(p);
-	b = pool.empty;
-	if (b)
+		pool_grow(w->p);
+	for (; pool.empty && w->nspare < GCWORK_BATCH; w->nspare++) {
+		struct gcworkbuf *b = pool.empty;
+
 		pool.empty = b->next;
+		b->next = w->spare;
+		w->spare = b;
+	}
 	rt_unlock(&pool.lock);
-	return b;
+}
+
+// pool_put_batch takes a batch of empty buffers from a marker that has more.
+static void pool_put_batch(struct gcwork *w)
+{
+	rt_lock(&pool.lock);
+	for (unsigned i = 0; i < GCWORK_BATCH; i++) {
+		struct gcworkbuf *b = w->spare;
+
+		w->spare = b->next;
+		pool_put(b);
+	}
+	rt_unlock(&pool.lock);
+	w->nspare -= GCWORK_BATCH;
 }
 
 // pool_release gives all buffers back to the heap.
@@ -120,23 +137,25 @@ static struct gcworkbuf *current(const struct gcwork *w)
 // empty_buffer is an empty one to use or to give; NULL: refused.
 static struct gcworkbuf *empty_buffer(struct gcwork *w)
 {
-	struct gcworkbuf *b = w->spare;
+	struct gcworkbuf *b;
 
-	w->spare = NULL;
-	return b ? b : pool_get(w->p);
+	if (!w->spare)
+		pool_take(w);
+	b = w->spare;
+	if (b) {
+		w->spare = b->next;
+		w->nspare--;
+	}
+	return b;
 }
 
-// keep_empty has one buffer at hand, so that a stack that goes up and down at
-// a border takes no lock.
 static void keep_empty(struct gcwork *w, struct gcworkbuf *b)
 {
-	if (!w->spare) {
-		w->spare = b;
-		return;
-	}
-	rt_lock(&pool.lock);
-	pool_put(b);
-	rt_unlock(&pool.lock);
+	if (w->nspare == GCWORK_SPARES)
+		pool_put_batch(w);
+	b->next = w->spare;
+	w->spare = b;
+	w->nspare++;
 }
 
 bool gcwork_spill(struct gcwork *w)
@@ -258,7 +277,7 @@ static void begin(struct gcwork *w, struct rt_proc *p)
 {
 	w->p = p;
 	w->full = w->spare = NULL;
-	w->nfull = 0;
+	w->nfull = w->nspare = 0;
 	w->marking = work.marking;
 	w->busy = w->alone = w->opener = false;
 	w->next = work.joined;

@@ -7,7 +7,9 @@
 // buffers and its own alone: nothing is shared until another marker has
 // nothing to do.  Then a busy marker hands over the oldest half of what it
 // has, which leads to the most work.  Buffers are cut from spans of the heap
-// (in_work_bufs), and all go back when marking is over.  When the system
+// (in_work_bufs), and all go back when marking is over.  A marker takes empty
+// ones from the pool, and gives them back, a batch at a time: the stack of a
+// random graph crosses a border every few dozen objects.  When the system
 // refuses more, a push fails, and the marker remembers what to scan again; so
 // nothing can fail here.
 //
@@ -31,6 +33,8 @@ enum {
 	GCWORK_BUF_BYTES = 2048,
 	GCWORK_ENTRIES = (GCWORK_BUF_BYTES - 16) / 8,
 	GCWORK_SPAN_PAGES = 4,
+	GCWORK_BATCH = GCWORK_SPAN_PAGES * RT_PAGE_SIZE / GCWORK_BUF_BYTES,
+	GCWORK_SPARES = 2 * GCWORK_BATCH, // most empty buffers of a marker
 	GCWORK_SHARE = 16, // fewest entries of which half are given
 	GCWORK_FEW = 12,   // entries that fit where top <= high
 };
@@ -53,8 +57,9 @@ struct gcwork {
 	uintptr_t *limit;	// behind its last place
 	uintptr_t *high;	// GCWORK_FEW places before limit
 	struct gcworkbuf *full; // under the current one, newest first
-	struct gcworkbuf *spare; // an empty one at hand, or NULL
+	struct gcworkbuf *spare; // empty ones at hand
 	uint32_t nfull;
+	uint32_t nspare;
 	uint32_t marking; // which marking it has joined
 	bool alone;	  // see above; changed under the lock
 	bool jobs_left;	  // while alone: there are jobs to take
