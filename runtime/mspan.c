@@ -116,7 +116,7 @@ void mspan_init_manual(struct mspan *s, enum mspan_use use)
 	s->use = (uint8_t)use;
 	s->cached = 0;
 	s->needzero = 1;
-	s->stack_used = 0;
+	atomic_u32_store_relaxed(&s->stack_used, 0);
 	s->next = NULL;
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
 }

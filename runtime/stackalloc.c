@@ -9,8 +9,10 @@ static struct {
 	struct mspan *partial[MCACHE_STACK_ORDERS];
 } pool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
-// A stack that a P keeps is handed out as far as the pool knows, but not as
-// far as the host knows: the bit in the upper half of stack_used says so.
+// The lower half of stack_used is what the pool has handed out to Ps and hosts;
+// it changes under the pool lock.  The upper half is which of these stacks a P
+// keeps: a bit there changes without a lock, by the P that hands the stack to
+// the host or takes it back.  So every change is one atomic operation.
 enum { KEPT_SHIFT = 16 };
 static_assert(STACKALLOC_SPAN / STACKALLOC_MIN <= KEPT_SHIFT, "two halves");
 
@@ -34,7 +36,7 @@ static bool span_full(const struct mspan *s)
 {
 	uint32_t all = (1u << stacks_per_span(s->stack_order)) - 1;
 
-	return (s->stack_used & 0xffff) == all;
+	return (atomic_u32_load_relaxed(&s->stack_used) & 0xffff) == all;
 }
 
 static void pool_unlink(struct mspan *s)
@@ -47,16 +49,23 @@ static void pool_unlink(struct mspan *s)
 	s->next = NULL;
 }
 
-static uint32_t stack_index(const struct mspan *s, const void *v)
+static struct mspan *span_of(const void *v)
 {
-	return (uint32_t)(((uintptr_t)v - s->base) /
-			  order_size(s->stack_order));
+	return arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
 }
 
-// pool_take hands out one stack; pool lock held.
+// stack_bit is the lower of the two bits of a stack: of the only one of a large
+// span, the first.
+static uint32_t stack_bit(const struct mspan *s, const void *v)
+{
+	return 1u << (((uintptr_t)v - s->base) >> s->stack_order >> 11);
+}
+
+// pool_take hands out one stack, which a P will keep; pool lock held.
 static void *pool_take(struct rt_proc *p, unsigned order)
 {
 	struct mspan *s = pool.partial[order];
+	uint32_t used;
 	unsigned i;
 
 	RT_ASSERT(rt_lock_held(&pool.lock));
@@ -69,26 +78,27 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 		s->elemsize = order_size(order);
 		pool.partial[order] = s;
 	}
-	i = bits_ctz(~s->stack_used & 0xffff);
-	s->stack_used |= 1u << i;
+	used = atomic_u32_load_relaxed(&s->stack_used);
+	i = bits_ctz(~used & 0xffff);
+	atomic_u32_add_relaxed(&s->stack_used, 1u << i | 1u << i << KEPT_SHIFT);
 	if (span_full(s))
 		pool_unlink(s);
 	return (void *)(s->base + i * s->elemsize);
 }
 
-// pool_give takes a stack back, and its span with the last one; lock held.
+// pool_give takes a stack that a P kept, and its span with the last one; pool
+// lock held.
 static void pool_give(struct rt_proc *p, void *v)
 {
-	struct mspan *s =
-	    arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
-	uint32_t bit = 1u << stack_index(s, v);
+	struct mspan *s = span_of(v);
+	uint32_t bit = stack_bit(s, v);
 
 	if (span_full(s)) {
 		s->next = pool.partial[s->stack_order];
 		pool.partial[s->stack_order] = s;
 	}
-	s->stack_used &= ~(bit | bit << KEPT_SHIFT);
-	if (s->stack_used == 0) {
+	if (atomic_u32_add_relaxed(&s->stack_used,
+				   -(bit | bit << KEPT_SHIFT)) == 0) {
 		pool_unlink(s);
 		mheap_free_manual(p, s);
 	}
@@ -101,12 +111,9 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 	rt_lock(&pool.lock);
 	while (c->n[order] * order_size(order) < STACKALLOC_REFILL) {
 		void *v = pool_take(p, order);
-		struct mspan *s;
 
 		if (!v)
 			break;
-		s = arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
-		s->stack_used |= 1u << (stack_index(s, v) + KEPT_SHIFT);
 		c->stack[order][c->n[order]++] = v;
 	}
 	rt_unlock(&pool.lock);
@@ -122,16 +129,6 @@ static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 	rt_unlock(&pool.lock);
 }
 
-// set_kept notes whether a P keeps a stack that the pool handed out.
-static void set_kept(struct mspan *s, const void *v, bool kept)
-{
-	uint32_t bit = 1u << (stack_index(s, v) + KEPT_SHIFT);
-
-	rt_lock(&pool.lock);
-	s->stack_used = kept ? s->stack_used | bit : s->stack_used & ~bit;
-	rt_unlock(&pool.lock);
-}
-
 static void *large_alloc(struct rt_proc *p, size_t n)
 {
 	struct mspan *s = mheap_alloc_manual(p, base_pages(n), MSPAN_STACK);
@@ -139,13 +136,14 @@ static void *large_alloc(struct rt_proc *p, size_t n)
 	if (!s)
 		return NULL;
 	s->elemsize = n;
-	s->stack_used = 1;
+	atomic_u32_store_relaxed(&s->stack_used, 1);
 	return (void *)s->base;
 }
 
 void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 {
 	struct mcache_stacks *c = &mc->stacks;
+	struct mspan *s;
 	unsigned order;
 	void *v;
 
@@ -157,40 +155,54 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 	if (c->n[order] == 0)
 		return NULL;
 	v = c->stack[order][--c->n[order]];
-	set_kept(arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT), v,
-		 false);
+	s = span_of(v);
+	atomic_u32_add_relaxed(&s->stack_used,
+			       -(stack_bit(s, v) << KEPT_SHIFT));
 	return v;
 }
 
-// stack_span is the span of a stack that is handed out; NULL: v and n do not
-// name one.
+// stack_span is the span whose stacks have n bytes and of which one begins at
+// v; NULL: there is none.  The page word comes first: a span of objects, which
+// other threads may be changing, is not looked into.
 static struct mspan *stack_span(const void *v, size_t n)
 {
 	uint64_t offset = arena_offset((uintptr_t)v);
+	uint64_t page = offset >> RT_PAGE_SHIFT;
 	struct mspan *s;
+
+	if (offset >= arena_used() ||
+	    pageword_state(arena_word(page)) != PAGEWORD_MANUAL)
+		return NULL;
+	s = arena_span(page);
+	return s && s->use == MSPAN_STACK && s->elemsize == n &&
+		       (((uintptr_t)v - s->base) & (n - 1)) == 0
+		   ? s
+		   : NULL;
+}
+
+// take_back notes that the host no longer has a stack; false: it has not.  Of
+// two threads that free one stack, one is told so.
+static bool take_back(struct mspan *s, const void *v)
+{
+	uint32_t bit = stack_bit(s, v);
 	uint32_t used;
 
-	if (offset >= arena_used())
-		return NULL;
-	s = arena_span(offset >> RT_PAGE_SHIFT);
-	if (!s)
-		return NULL;
-	rt_lock(&pool.lock);
-	used = s->use == MSPAN_STACK && s->elemsize == n &&
-		       ((uintptr_t)v - s->base) % n == 0
-		   ? s->stack_used >> (((uintptr_t)v - s->base) / n)
-		   : 0;
-	rt_unlock(&pool.lock);
-	return (used & 1) && !(used >> KEPT_SHIFT & 1) ? s : NULL;
+	do {
+		used = atomic_u32_load_relaxed(&s->stack_used);
+		if (!(used & bit) || used & bit << KEPT_SHIFT)
+			return false;
+	} while (!atomic_u32_cas_relaxed(&s->stack_used, used,
+					 used | bit << KEPT_SHIFT));
+	return true;
 }
 
 bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n)
 {
 	struct mcache_stacks *c = &mc->stacks;
-	struct mspan *s = n == 0 ? NULL : stack_span(v, n);
+	struct mspan *s = stack_span(v, n);
 	unsigned order;
 
-	if (!s)
+	if (!s || !take_back(s, v))
 		return false;
 	if (n > STACKALLOC_POOL_MAX) {
 		mheap_free_manual(p, s);
@@ -199,7 +211,6 @@ bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n)
 	order = s->stack_order;
 	if (c->n[order] * order_size(order) >= MCACHE_STACK_BYTES)
 		kept_release(c, p, order, STACKALLOC_REFILL);
-	set_kept(s, v, true);
 	c->stack[order][c->n[order]++] = v;
 	return true;
 }

@@ -4,9 +4,10 @@
 //
 // Sizes are powers of two.  2, 4, 8 and 16 KiB are cut from spans of 32 KiB
 // under the pool lock, and each P keeps up to 32 KiB of each; larger ones are
-// spans of their own.  A span goes back to the heap with its last stack.
-// Which stacks are handed out is kept outside of them, so that a foreign,
-// wrong or doubled free is found.
+// spans of their own.  What a P keeps is allocated and freed without a lock.
+// A span goes back to the heap with its last stack.  Which stacks are handed
+// out is kept outside of them, so that a foreign, wrong or doubled free is
+// found.
 #ifndef RUNTIME_STACKALLOC_H
 #define RUNTIME_STACKALLOC_H
 

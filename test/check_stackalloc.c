@@ -450,6 +450,59 @@ START_TEST(stacks_are_freed_by_any_thread)
 }
 END_TEST
 
+enum { FREES = 500 };
+
+static struct {
+	pthread_barrier_t have;	 // there is a stack
+	pthread_barrier_t freed; // both have tried
+	void *v;
+	size_t n;
+	atomic_u32 done;
+} twice;
+
+static void free_together(void)
+{
+	pthread_barrier_wait(&twice.have);
+	if (rt_stack_free(twice.v, twice.n) == RT_OK)
+		atomic_u32_add_relaxed(&twice.done, 1);
+	pthread_barrier_wait(&twice.freed);
+}
+
+static void *second_freer(void *arg)
+{
+	(void)arg;
+	if (rt_thread_attach(0) != RT_OK)
+		abort();
+	for (int i = 0; i < FREES; i++)
+		free_together();
+	rt_thread_detach();
+	return NULL;
+}
+
+START_TEST(of_two_threads_one_frees_a_stack)
+{
+	pthread_t t;
+
+	boot();
+	twice.n = (size_t)STACKALLOC_MIN << _i;
+	pthread_barrier_init(&twice.have, NULL, 2);
+	pthread_barrier_init(&twice.freed, NULL, 2);
+	pthread_create(&t, NULL, second_freer, NULL);
+	for (uint32_t i = 0; i < FREES; i++) {
+		twice.v = rt_stack_alloc(twice.n);
+		ck_assert_ptr_nonnull(twice.v);
+		free_together();
+		ck_assert_uint_eq(atomic_u32_load_relaxed(&twice.done), i + 1);
+	}
+	rt_blocking_enter();
+	pthread_join(t, NULL);
+	rt_blocking_leave();
+	stackalloc_flush(mc, self);
+	ck_assert_uint_eq(in_stacks(), 0);
+	expect_verified();
+}
+END_TEST
+
 START_TEST(stacks_end_with_the_heap)
 {
 	char *v = NULL;
@@ -484,6 +537,7 @@ static Suite *suite_stackalloc(void)
 	tcase_add_loop_test(tc, the_last_stacks_of_the_range_are_handed_out, 0,
 			    MCACHE_STACK_ORDERS);
 	tcase_add_test(tc, stacks_are_freed_by_any_thread);
+	tcase_add_loop_test(tc, of_two_threads_one_frees_a_stack, 0, 5);
 	tcase_add_test(tc, stacks_end_with_the_heap);
 	suite_add_tcase(s, tc);
 	return s;

@@ -87,5 +87,6 @@ TCase *sched_bits(void);
 TCase *sched_sweep(void);
 TCase *sched_mark(void);
 TCase *sched_fork(void);
+TCase *sched_counts(void);
 
 #endif

@@ -1,0 +1,70 @@
+// How often a lock is taken: counted at its schedule point, so the same on
+// every machine.  One thread works in a heap that does not collect by itself.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include "runtime/stackalloc.h"
+#include "test/inside.h"
+#include "test/sched.h"
+
+enum { TIMES = 960 };
+
+static void begin(void)
+{
+	inside_boot(false);
+	schedpoint_watch();
+}
+
+// locks_of is how often locks were taken while TIMES steps were done, after
+// as many that are not counted.
+static uint64_t locks_of(void (*step)(int), int arg)
+{
+	uint64_t before = 0;
+
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES)
+			before = schedpoint_passed(SCHED_RT_LOCK);
+		step(arg);
+	}
+	return schedpoint_passed(SCHED_RT_LOCK) - before;
+}
+
+// ---- interpreter stacks ----
+
+static void one_stack(int order)
+{
+	size_t n = (size_t)STACKALLOC_MIN << order;
+	void *v = rt_stack_alloc(n);
+
+	ck_assert_int_eq(rt_stack_free(v, n), RT_OK);
+}
+
+// As many as a P keeps.
+static void some_stacks(int order)
+{
+	size_t n = (size_t)STACKALLOC_MIN << order;
+	void *v[MCACHE_STACKS];
+	size_t some = STACKALLOC_REFILL / n;
+
+	for (size_t i = 0; i < some; i++)
+		v[i] = rt_stack_alloc(n);
+	for (size_t i = 0; i < some; i++)
+		ck_assert_int_eq(rt_stack_free(v[i], n), RT_OK);
+}
+
+START_TEST(stacks_that_a_p_keeps_take_no_lock)
+{
+	begin();
+	ck_assert_uint_eq(locks_of(one_stack, _i), 0);
+	ck_assert_uint_eq(locks_of(some_stacks, _i), 0);
+}
+END_TEST
+
+TCase *sched_counts(void)
+{
+	TCase *tc = tcase_create("counts");
+
+	tcase_add_loop_test(tc, stacks_that_a_p_keeps_take_no_lock, 0,
+			    MCACHE_STACK_ORDERS);
+	return tc;
+}
