@@ -116,19 +116,6 @@ RT_INLINE uint64_t gcgrey_bit(const struct gcmarker *m, uintptr_t w)
 	return m->one << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
-// gcgrey_prefetch_to_set asks for a line that will probably be written: with
-// several markers it has to leave the other's cache.
-RT_INLINE void gcgrey_prefetch_to_set(const atomic_u64 *mark)
-{
-#if defined(__x86_64__)
-	// The compiler's own takes it for an extension; processors without it
-	// do nothing.
-	__asm__ volatile("prefetchw %0" : : "m"(*mark));
-#else
-	__builtin_prefetch(mark, 1);
-#endif
-}
-
 // gcgrey_prefetch asks for everything that marking and scanning w will touch:
 // page word, both words of bits, and two lines of the object.
 RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
@@ -137,7 +124,7 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 
 	const atomic_u64 *mark = gcgrey_mark_word(m, w);
 
-	gcgrey_prefetch_to_set(mark);
+	__builtin_prefetch(mark);
 	__builtin_prefetch(&arena.words[page]);
 	__builtin_prefetch((const void *)w);
 	__builtin_prefetch((const void *)(w + 32));
