@@ -49,20 +49,19 @@ static void spans_give(struct mspan *s)
 	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
 }
 
-// cache_fill gives a P pages, if it has none, and spans for them; heap lock
-// held.
-static void cache_fill(struct mheap_cache *cache)
+// cache_fill gives a P npages pages in a row and those around them, if its own
+// have gaps only, and spans for them; heap lock held.
+static void cache_fill(struct mheap_cache *cache, unsigned npages)
 {
-	if (pagecache_empty(&cache->pages)) {
-		unsigned twice = 2 * cache->filling;
+	if (!pagecache_fits(&cache->pages, npages)) {
+		uint64_t least = base_max(npages, MHEAP_CACHE_FIRST);
 
 		cache->filling = (unsigned)base_min(
-		    base_max(twice, MHEAP_CACHE_FIRST), PAGECACHE_PAGES);
-		pagecache_fill(&cache->pages, &mheap.pages);
+		    base_max(2 * cache->filling, least), PAGECACHE_PAGES);
+		pagecache_fill(&cache->pages, &mheap.pages, npages);
 		pagecache_keep(&cache->pages, &mheap.pages, cache->filling);
 	}
-	while (cache->nspans <
-	       base_min(cache->filling, MHEAP_CACHE_SPANS / 2)) {
+	while (cache->nspans < base_min(cache->filling, MHEAP_CACHE_SPANS)) {
 		struct mspan *s = spans_take();
 
 		if (!s)
@@ -176,16 +175,24 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 		 struct grant *g)
 {
-	bool small = cache && npages < PAGECACHE_MAX_NPAGES;
 	bool ok;
 
-	if (small && take_cached(cache, npages, g))
+	if (!cache || npages >= PAGECACHE_MAX_NPAGES) {
+		rt_lock(&mheap.lock);
+		ok = take_locked(p, npages, g);
+		rt_unlock(&mheap.lock);
+		return ok;
+	}
+	if (take_cached(cache, npages, g))
 		return true;
 	rt_lock(&mheap.lock);
-	if (small)
-		cache_fill(cache);
-	ok = (small && take_cached(cache, npages, g)) ||
-	     take_locked(p, npages, g);
+	cache_fill(cache, (unsigned)npages);
+	ok = take_cached(cache, npages, g);
+	if (!ok) {
+		// They lie in two blocks, or the heap has to grow.
+		ok = take_locked(p, npages, g);
+		cache_fill(cache, (unsigned)npages);
+	}
 	rt_unlock(&mheap.lock);
 	return ok;
 }

@@ -18,8 +18,9 @@
 
 enum {
 	MHEAP_CACHE_SPANS = 16,
-	// Pages that the first filling of a P's cache takes; each filling may
-	// take twice as many as the one before, up to a whole block.  So many
+	// Pages that the first filling of a P's cache takes at least; each
+	// filling may take twice as many as the one before, up to a whole
+	// block.  So many
 	// threads that allocate little do not spread over a large heap, whose
 	// tables stay until it is free chunk by chunk.
 	MHEAP_CACHE_FIRST = 4,

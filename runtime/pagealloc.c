@@ -434,48 +434,51 @@ static struct part block_at(const struct pagealloc *pa, uint64_t base)
 }
 
 // take_block takes every free page of a block.
-static void take_block(struct pagealloc *pa, struct part block, uint64_t *taken,
-		       uint64_t *scav)
+static void take_block(struct pagealloc *pa, struct part block,
+		       struct pagealloc_block *b)
 {
 	struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
 
-	*taken = ~d->alloc.word[block.i / 64];
-	*scav = d->scavenged.word[block.i / 64];
+	b->base = (uint64_t)block.chunk * RT_CHUNK_PAGES + block.i;
+	b->taken = ~d->alloc.word[block.i / 64];
+	b->scav = d->scavenged.word[block.i / 64];
 	pallocdata_alloc_range(d, block.i, block.n);
-	scavindex_alloc(&pa->scav, block.chunk, bits_count(*taken));
+	scavindex_alloc(&pa->scav, block.chunk, bits_count(b->taken));
 	if (update_leaf(pa, block, CHUNK_FULL))
 		walk_up(pa, block.chunk, block.chunk);
 }
 
-uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,
-			      uint64_t *scav)
+bool pagealloc_take_block(struct pagealloc *pa, unsigned npages,
+			  struct pagealloc_block *b)
 {
-	struct search s = {.npages = 1};
-	uint64_t base;
+	struct search s = {.npages = npages};
+	bool found = search(pa, &s);
+	uint64_t base = base_align_down(s.page, PAGEALLOC_BLOCK_PAGES);
+	uint64_t limit = base + PAGEALLOC_BLOCK_PAGES;
 
-	*taken = *scav = 0;
-	if (!search(pa, &s)) {
-		pa->search_page = s.first_free;
-		return PAGEALLOC_NONE;
-	}
-	base = base_align_down(s.page, PAGEALLOC_BLOCK_PAGES);
-	take_block(pa, block_at(pa, base), taken, scav);
-	// The lowest free page was in the block, which now is full.
-	pa->search_page = base + PAGEALLOC_BLOCK_PAGES;
-	return base;
+	*b = (struct pagealloc_block){0};
+	pa->search_page = base_max(pa->search_page, s.first_free);
+	if (!found || s.page + npages > limit)
+		return false;
+	take_block(pa, block_at(pa, base), b);
+	// The block is full now.
+	if (s.first_free >= base)
+		pa->search_page = limit;
+	return true;
 }
 
 bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
-			    uint64_t *taken, uint64_t *scav)
+			    unsigned npages, struct pagealloc_block *b)
 {
 	struct part block = block_at(pa, base);
 	const struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
-	unsigned w = block.i / 64;
+	uint64_t free = ~d->alloc.word[block.i / 64];
+	uint64_t scav = d->scavenged.word[block.i / 64];
 
-	*taken = *scav = 0;
-	if ((d->alloc.word[w] | d->scavenged.word[w]) == ~UINT64_C(0))
+	*b = (struct pagealloc_block){0};
+	if (free == scav || bits_find_run(free, npages) == 64)
 		return false;
-	take_block(pa, block, taken, scav);
+	take_block(pa, block, b);
 	return true;
 }
 

@@ -61,17 +61,25 @@ struct pagealloc_run {
 void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
 			 unsigned nruns);
 
-// pagealloc_take_block takes every free page of the aligned 64 pages that
-// hold the lowest free page, and returns the first page of the block: bit i
-// of *taken is page i of it, of *scav that it was scavenged.  PAGEALLOC_NONE
-// and no bits if no page is free.
-uint64_t pagealloc_take_block(struct pagealloc *pa, uint64_t *taken,
-			      uint64_t *scav);
+// A block is 64 pages whose first page is a multiple of 64; bit i stands for
+// its page i.
+struct pagealloc_block {
+	uint64_t base;	// first page
+	uint64_t taken; // pages that were free
+	uint64_t scav;	// those of them that were scavenged
+};
 
-// pagealloc_retake_block does so with the block at page base, if one of its
-// free pages has memory behind it; false, and no bits, if none has.
+// pagealloc_take_block takes every free page of the block in which the lowest
+// npages (1 to 64) free pages in a row lie.  False, and nothing taken, if there
+// are none, or if they lie in two blocks.
+bool pagealloc_take_block(struct pagealloc *pa, unsigned npages,
+			  struct pagealloc_block *b);
+
+// pagealloc_retake_block does so with the block at page base; false, and
+// nothing taken, if it has no npages free pages in a row, or none of its free
+// pages has memory behind it.
 bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
-			    uint64_t *taken, uint64_t *scav);
+			    unsigned npages, struct pagealloc_block *b);
 
 // pagealloc_put_block gives pages of a block, at least one, back as they were.
 void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,

@@ -1,14 +1,20 @@
 #include "runtime/pagecache.h"
 
-#include "runtime/throw.h"
-
 static_assert(PAGECACHE_PAGES == 64, "one bit a page in one word");
+
+// find is the first of npages pages in a row, as a bit number.
+static unsigned find(const struct pagecache *c, unsigned npages)
+{
+	if (npages > PAGECACHE_PAGES)
+		return PAGECACHE_PAGES;
+	return npages < PAGECACHE_LOW_NPAGES
+		   ? bits_find_last_run(c->cache, npages)
+		   : bits_find_run(c->cache, npages);
+}
 
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav)
 {
-	unsigned i = npages <= PAGECACHE_PAGES
-			 ? bits_find_last_run(c->cache, npages)
-			 : PAGECACHE_PAGES;
+	unsigned i = find(c, npages);
 	uint64_t mask;
 
 	*nscav = 0;
@@ -39,6 +45,14 @@ void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages)
 	c->scav &= ~bits_mask(i, i + npages);
 }
 
+// put_rest gives back what is left.
+static void put_rest(struct pagecache *c, struct pagealloc *pa)
+{
+	if (!pagecache_empty(c))
+		pagealloc_put_block(pa, c->base, c->cache, c->scav);
+	c->cache = c->scav = 0;
+}
+
 // remember makes a block the latest; the oldest is forgotten.
 static void remember(struct pagecache *c, uint64_t base)
 {
@@ -56,29 +70,27 @@ static void remember(struct pagecache *c, uint64_t base)
 		c->recent[c->nrecent++] = latest;
 }
 
-// take_block takes pages for an empty cache and returns their block.
-static uint64_t take_block(struct pagecache *c, struct pagealloc *pa)
+// take_block takes the pages of a block for an empty cache.
+static bool take_block(const struct pagecache *c, struct pagealloc *pa,
+		       unsigned npages, struct pagealloc_block *b)
 {
 	for (unsigned i = 0; i < c->nrecent; i++)
-		if (pagealloc_retake_block(pa, c->recent[i], &c->cache,
-					   &c->scav))
-			return c->recent[i];
-	return pagealloc_take_block(pa, &c->cache, &c->scav);
+		if (pagealloc_retake_block(pa, c->recent[i], npages, b))
+			return true;
+	return pagealloc_take_block(pa, npages, b);
 }
 
-void pagecache_fill(struct pagecache *c, struct pagealloc *pa)
+void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 {
-	uint64_t base;
+	struct pagealloc_block b;
 
-	if (!pagecache_empty(c))
-		rt_throw_value("pagecache_fill: cache is not empty", "cache",
-			       c->cache);
-	base = take_block(c, pa);
-	if (base == PAGEALLOC_NONE)
+	put_rest(c, pa);
+	if (!take_block(c, pa, npages, &b))
 		return;
-	c->base = base;
-	c->zero = c->scav;
-	remember(c, base);
+	c->base = b.base;
+	c->cache = b.taken;
+	c->scav = c->zero = b.scav;
+	remember(c, b.base);
 }
 
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages)
@@ -96,7 +108,6 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 {
-	if (!pagecache_empty(c))
-		pagealloc_put_block(pa, c->base, c->cache, c->scav);
+	put_rest(c, pa);
 	*c = (struct pagecache){0};
 }

@@ -18,6 +18,7 @@
 enum {
 	PAGECACHE_PAGES = PAGEALLOC_BLOCK_PAGES,
 	PAGECACHE_MAX_NPAGES = PAGECACHE_PAGES / 4, // used below this
+	PAGECACHE_LOW_NPAGES = 5, // from here on the lowest pages are taken
 	PAGECACHE_RECENT = 8, // blocks: 4 MiB, as large as a core's own cache
 };
 
@@ -35,11 +36,14 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 	return c->cache == 0;
 }
 
-// pagecache_alloc takes npages (at least 1) pages in a row, the highest there
-// are, PAGEALLOC_NONE if there are none; *nscav tells how many of them were
-// scavenged.  Highest first, since a run is used from its end (rt_run): so the
-// addresses that a thread writes to fall within a block, which processors
-// foresee.
+// pagecache_alloc takes npages (at least 1) pages in a row; PAGEALLOC_NONE:
+// there are none.  *nscav tells how many of them were scavenged.
+//
+// Few pages are the highest there are, since a run is used from its end
+// (rt_run): so the addresses that a thread writes to fall within a block, which
+// processors foresee.  Of PAGECACHE_LOW_NPAGES and more they are the lowest:
+// what is then left at the end of a block is too short, but with the first
+// pages of the next block it is long enough for the page allocator.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_is_zero tells whether pages that were just taken read as zero.
@@ -59,10 +63,17 @@ unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 			     unsigned max);
 void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages);
 
-// pagecache_fill takes all free pages of the latest block that has some with
-// memory behind them, else of the block of the lowest free page.  The cache
-// is empty before; it stays so if there is no free page.
-void pagecache_fill(struct pagecache *c, struct pagealloc *pa);
+// pagecache_fits tells whether the cache has npages pages in a row.
+RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
+{
+	return bits_find_run(c->cache, npages) != PAGECACHE_PAGES;
+}
+
+// pagecache_fill gives back what is left and takes all free pages of a block
+// with npages free pages in a row: of the latest one that has some with memory
+// behind them, else of that with the lowest.  The cache is empty after it if
+// there are none, or the lowest lie in two blocks.
+void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
 // pagecache_keep gives all but the lowest npages pages back.
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages);

@@ -645,26 +645,48 @@ START_TEST(big_requests_go_past_the_page_cache)
 
 	alloc_page(NULL); // so that there are free pages to cache
 	mheap_alloc_large(self, &cache, KIND_NOSCAN, 16 * PAGE);
-	ck_assert(pagecache_empty(&cache.pages));
+	ck_assert_uint_eq(cache.filling, 0);
 	mheap_alloc_large(self, &cache, KIND_NOSCAN, 15 * PAGE);
-	ck_assert(!pagecache_empty(&cache.pages));
+	ck_assert_uint_eq(cache.filling, 15);
 	mheap_cache_flush(&cache);
 	check_heap();
 }
 END_TEST
 
-START_TEST(a_request_that_the_cache_cannot_serve_leaves_it_alone)
+static uint64_t alloc_pages(struct mheap_cache *cache, uint64_t npages)
+{
+	struct mspan *s =
+	    mheap_alloc_large(self, cache, KIND_NOSCAN, npages * PAGE);
+
+	ck_assert_ptr_nonnull(s);
+	return mspan_page(s);
+}
+
+START_TEST(pages_that_the_cache_cannot_serve_are_exchanged)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
-	uint64_t had;
 
 	for (unsigned i = 0; i < 55; i++)
 		ck_assert_ptr_nonnull(alloc_page(&cache));
-	had = cache.pages.cache;
-	ck_assert_uint_eq(bits_count(had), 9);
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_large(self, &cache, KIND_NOSCAN, 10 * PAGE));
-	ck_assert_uint_eq(cache.pages.cache, had);
+	ck_assert_uint_eq(cache.pages.cache, 0x1ff << 1);
+	ck_assert_uint_eq(alloc_pages(&cache, 10), 64);
+	ck_assert_uint_eq(cache.pages.cache, ~UINT64_C(0) << 10);
+	ck_assert_uint_eq(alloc_pages(&cache, 9), 74);
+	ck_assert_uint_eq(alloc_pages(NULL, 9), 1); // what was given back
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+// No page is left over between objects of any number of pages, though a P
+// takes blocks of 64.
+START_TEST(objects_of_many_pages_lie_side_by_side)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+	uint64_t npages = (uint64_t)_i;
+
+	for (uint64_t i = 0; i < 500 / npages; i++)
+		ck_assert_uint_eq(alloc_pages(&cache, npages), i * npages);
 	mheap_cache_flush(&cache);
 	check_heap();
 }
@@ -677,7 +699,7 @@ START_TEST(spans_in_a_stock_count_as_in_use)
 
 	alloc_page(NULL);
 	alloc_page(&cache);
-	ck_assert_uint_eq(cache.nspans, MHEAP_CACHE_SPANS / 2 - 1);
+	ck_assert_uint_eq(cache.nspans, MHEAP_CACHE_SPANS - 1);
 	for (unsigned i = 3; i <= 20; i++) {
 		alloc_page(&cache);
 		ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse),
@@ -1026,8 +1048,9 @@ static void add_spans(TCase *t)
 	tcase_add_test(t, fillings_of_a_cache_double);
 	tcase_add_test(t, pages_from_a_cache_know_whether_they_need_zeroing);
 	tcase_add_test(t, big_requests_go_past_the_page_cache);
-	tcase_add_test(t,
-		       a_request_that_the_cache_cannot_serve_leaves_it_alone);
+	tcase_add_test(t, pages_that_the_cache_cannot_serve_are_exchanged);
+	tcase_add_loop_test(t, objects_of_many_pages_lie_side_by_side,
+			    PAGECACHE_LOW_NPAGES, PAGECACHE_MAX_NPAGES);
 	tcase_add_test(t, spans_in_a_stock_count_as_in_use);
 	tcase_add_test(t, what_exceeds_the_range_is_refused);
 	tcase_add_test(t, a_full_range_recovers);

@@ -708,31 +708,36 @@ static void random_scavenge(struct rng *r)
 	memset(naive.state + page, SCAV, n);
 }
 
-// random_block takes the lowest block, and gives it back now or never.
+// random_block takes a block with some free pages in a row, and gives it back
+// now or never.
 static void random_block(struct rng *r)
 {
-	uint64_t taken, scav, lowest = naive_find(1);
-	uint64_t base = pagealloc_take_block(&pa, &taken, &scav);
+	unsigned n = rng_below(r, 2) ? 1 : 1 + (unsigned)rng_below(r, 64);
+	uint64_t lowest = naive_find(n);
+	bool inside = lowest != NONE && lowest % 64 + n <= 64;
+	struct pagealloc_block b;
 
-	naive.wrong += base != (lowest == NONE ? NONE : lowest / 64 * 64);
-	if (base == NONE) {
-		naive.wrong += (taken | scav) != 0;
+	naive.wrong += pagealloc_take_block(&pa, n, &b) != inside;
+	if (!inside) {
+		naive.wrong += (b.taken | b.scav) != 0;
 		return;
 	}
+	naive.wrong += b.base != lowest / 64 * 64;
 	for (unsigned i = 0; i < 64; i++) {
-		char was = naive.state[base + i];
+		char was = naive.state[b.base + i];
 
-		naive.wrong += (taken >> i & 1) != (was != USED);
-		naive.wrong += (scav >> i & 1) != (was == SCAV);
+		naive.wrong += (b.taken >> i & 1) != (was != USED);
+		naive.wrong += (b.scav >> i & 1) != (was == SCAV);
 	}
 	if (rng_below(r, 4) || naive.nlive + 64 > MAX_LIVE) {
-		pagealloc_put_block(&pa, base, taken, scav);
+		pagealloc_put_block(&pa, b.base, b.taken, b.scav);
 		return;
 	}
 	for (unsigned i = 0; i < 64; i++)
-		if (taken >> i & 1) {
-			naive_take(base + i, 1);
-			naive.live[naive.nlive++] = (struct range){base + i, 1};
+		if (b.taken >> i & 1) {
+			naive_take(b.base + i, 1);
+			naive.live[naive.nlive++] =
+			    (struct range){b.base + i, 1};
 		}
 }
 

@@ -29,7 +29,6 @@
 #include "runtime/heapstats.h"
 #include "runtime/mcache.h"
 #include "runtime/mheap.h"
-#include "runtime/pagecache.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
 
@@ -323,9 +322,9 @@ static void pages_no_room(void)
 
 static void pages_no_block(void)
 {
-	uint64_t taken, scavenged;
+	struct pagealloc_block b;
 
-	pagealloc_retake_block(&pa, 3, &taken, &scavenged);
+	pagealloc_retake_block(&pa, 3, 1, &b);
 }
 
 static void pages_not_taken(void)
@@ -362,13 +361,6 @@ static void overwrite_search(void)
 {
 	mheap.pages.search_page = UINT64_C(1) << 40;
 	rt_alloc_noscan(64 << 20);
-}
-
-static void pagecache_full(void)
-{
-	struct pagecache c = {.cache = 5};
-
-	pagecache_fill(&c, &pa);
 }
 
 static void scavindex_no_room(void)
@@ -593,8 +585,6 @@ static const struct fatal_case {
      "pagealloc: children lack what their summary says"},
     {with_heap, overwrite_search, ANY, "",
      "grew heap, but no adequate free space found"},
-    {with_pages, pagecache_full, ANY, "rtheap: cache=5\n",
-     "pagecache_fill: cache is not empty"},
     {with_pages, scavindex_no_room, ANY, "rtheap: nchunks=4000\n",
      "scavindex_grow: no room"},
     {with_pages, scavindex_over, ANY, "rtheap: in_use=0\n",

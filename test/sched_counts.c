@@ -60,11 +60,65 @@ START_TEST(stacks_that_a_p_keeps_take_no_lock)
 }
 END_TEST
 
+// ---- objects of some pages ----
+
+static void one_object(int npages)
+{
+	ck_assert_ptr_nonnull(rt_alloc_noscan((size_t)npages * RT_PAGE_SIZE));
+}
+
+// Beside a small span of one page: objects of more than half a page.
+static void one_object_and_one_page(int npages)
+{
+	one_object(npages);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(RT_PAGE_SIZE));
+}
+
+START_TEST(objects_of_some_pages_take_a_lock_in_five)
+{
+	begin();
+	ck_assert_uint_le(locks_of(one_object, _i), TIMES / 5);
+	ck_assert_uint_le(locks_of(one_object_and_one_page, _i), TIMES / 3);
+}
+END_TEST
+
+// take_half leaves a heap in which every second object of npages pages is
+// gone, so that what is free lies in gaps.
+static void take_half(int npages)
+{
+	static void *live[TIMES];
+
+	ck_assert_int_eq(rt_roots_add(live, live + TIMES, RT_ROOT_WORDS),
+			 RT_OK);
+	for (int i = 0; i < TIMES; i++) {
+		void *v = rt_alloc_noscan((size_t)npages * RT_PAGE_SIZE);
+
+		live[i] = i % 2 ? v : NULL;
+	}
+	ck_assert_int_eq(rt_gc(), RT_OK);
+}
+
+START_TEST(in_gaps_they_take_less_than_one_in_two)
+{
+	uint64_t before;
+
+	begin();
+	take_half(_i);
+	before = schedpoint_passed(SCHED_RT_LOCK);
+	for (int i = 0; i < TIMES / 2; i++)
+		one_object(_i);
+	ck_assert_uint_le(schedpoint_passed(SCHED_RT_LOCK) - before, TIMES / 4);
+}
+END_TEST
+
 TCase *sched_counts(void)
 {
 	TCase *tc = tcase_create("counts");
 
 	tcase_add_loop_test(tc, stacks_that_a_p_keeps_take_no_lock, 0,
 			    MCACHE_STACK_ORDERS);
+	tcase_add_loop_test(tc, objects_of_some_pages_take_a_lock_in_five, 5,
+			    9);
+	tcase_add_loop_test(tc, in_gaps_they_take_less_than_one_in_two, 5, 9);
 	return tc;
 }

@@ -19,14 +19,10 @@ struct page {
 	bool scavenged;
 };
 
-struct block {
-	uint64_t base, taken, scav;
-};
-
 static struct pagealloc pa;
 static struct page pages[MAX_PAGES];
 static uint32_t npages; // that exist
-static struct block held[MAX_HELD];
+static struct pagealloc_block held[MAX_HELD];
 static unsigned nheld;
 
 static void grow(uint32_t nchunks)
@@ -160,11 +156,11 @@ static void do_set_scavenged(struct input *in)
 // ---- blocks ----
 
 // take is what a block at base holds; some: of that, the pages with memory.
-static uint64_t take(uint64_t base, struct block *b)
+static uint64_t take(uint64_t base, struct pagealloc_block *b)
 {
 	uint64_t some = 0;
 
-	*b = (struct block){.base = base};
+	*b = (struct pagealloc_block){.base = base};
 	for (unsigned i = 0; i < BLOCK; i++) {
 		const struct page *p = &pages[base + i];
 
@@ -175,7 +171,17 @@ static uint64_t take(uint64_t base, struct block *b)
 	return some;
 }
 
-static void hold(const struct block *b)
+// fits: the block has n free pages in a row.
+static bool fits(const struct pagealloc_block *b, unsigned n)
+{
+	unsigned run = 0;
+
+	for (unsigned i = 0; i < BLOCK && run < n; i++)
+		run = b->taken >> i & 1 ? run + 1 : 0;
+	return run == n;
+}
+
+static void hold(const struct pagealloc_block *b)
 {
 	for (unsigned i = 0; i < BLOCK; i++)
 		if (b->taken >> i & 1)
@@ -185,45 +191,45 @@ static void hold(const struct block *b)
 
 static void do_take_block(struct input *in)
 {
-	uint64_t first = first_fit(1), taken = 1, scav = 1;
-	struct block want;
+	unsigned n = 1 + input_below(in, 2) * input_below(in, BLOCK);
+	uint64_t first = first_fit(n);
+	struct pagealloc_block want, got = {1, 1, 1};
 
-	(void)in;
 	if (nheld == MAX_HELD)
 		return;
-	if (first == PAGEALLOC_NONE) {
-		REQUIRE(pagealloc_take_block(&pa, &taken, &scav) ==
-			PAGEALLOC_NONE);
-		REQUIRE(taken == 0 && scav == 0);
+	if (first == PAGEALLOC_NONE || first % BLOCK + n > BLOCK) {
+		REQUIRE(!pagealloc_take_block(&pa, n, &got));
+		REQUIRE(got.taken == 0 && got.scav == 0);
 		return;
 	}
 	take(base_align_down(first, BLOCK), &want);
-	REQUIRE(pagealloc_take_block(&pa, &taken, &scav) == want.base);
-	REQUIRE(taken == want.taken && scav == want.scav);
+	REQUIRE(pagealloc_take_block(&pa, n, &got));
+	REQUIRE(memcmp(&got, &want, sizeof got) == 0);
 	hold(&want);
 }
 
 static void do_retake_block(struct input *in)
 {
 	uint64_t base = base_align_down(input_below(in, npages), BLOCK);
-	uint64_t taken = 1, scav = 1, some;
-	struct block want;
+	unsigned n = 1 + input_below(in, 2) * input_below(in, BLOCK);
+	struct pagealloc_block want, got = {1, 1, 1};
 
 	if (nheld == MAX_HELD)
 		return;
-	some = take(base, &want);
-	REQUIRE(pagealloc_retake_block(&pa, base, &taken, &scav) ==
-		(some != 0));
-	REQUIRE(taken == (some ? want.taken : 0));
-	REQUIRE(scav == (some ? want.scav : 0));
-	if (some)
-		hold(&want);
+	if (take(base, &want) == 0 || !fits(&want, n)) {
+		REQUIRE(!pagealloc_retake_block(&pa, base, n, &got));
+		REQUIRE(got.taken == 0 && got.scav == 0);
+		return;
+	}
+	REQUIRE(pagealloc_retake_block(&pa, base, n, &got));
+	REQUIRE(memcmp(&got, &want, sizeof got) == 0);
+	hold(&want);
 }
 
 // Some pages of the block go back, the others stay in use.
 static void do_put_block(struct input *in)
 {
-	struct block b;
+	struct pagealloc_block b;
 
 	if (nheld == 0)
 		return;
