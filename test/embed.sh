@@ -34,7 +34,7 @@ build() {
 	# shellcheck disable=SC2086 # lists of options
 	${CC:-cc} ${RT_SANITIZER_CFLAGS-} -Wall -Wextra -Werror \
 		-I"$srcdir/include" "$dir/example.c" -o "$dir/$name" "$@" \
-		${ATOMIC_OPS_LIBS:--latomic_ops} -lpthread
+		-lpthread
 }
 
 # run NAME: what was built prints what it should.

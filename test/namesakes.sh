@@ -71,7 +71,7 @@ check() {
 	# shellcheck disable=SC2086 # lists of options
 	"$@" ${RT_SANITIZER_CFLAGS-} -I"$srcdir/include" \
 		"$dir/program.c" -o "$dir/program" -x none "$library" \
-		${ATOMIC_OPS_LIBS:--latomic_ops} -lpthread
+		-lpthread
 	verdict $? "$name: the program links"
 	[ "$(LD_LIBRARY_PATH=$builddir/.libs "$dir/program")" = \
 		"$count own, 100000 objects" ]

@@ -4,6 +4,14 @@
  * There is one heap in a process.  rt_init makes it, threads attach to it,
  * rt_alloc gives memory that is freed when nothing refers to it any more.
  *
+ * A shared object that holds the static library, such as a plugin, exports the
+ * library's names unless it is linked with the options that rtheap.pc has as
+ * plugin_libs.  If it exports them, program and plugin use one heap, and the
+ * second rt_init returns RT_ESTATE.  With plugin_libs the plugin has a heap of
+ * its own.  The two heaps know nothing of each other, so no thread may be
+ * attached to both: a collection of one would wait for a thread that waits for
+ * a collection of the other, for ever.  The library cannot see such a thread.
+ *
  * How the comments of the functions read:
  *
  *  - "Attached threads" means that a caller that is not attached gets
