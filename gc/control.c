@@ -64,7 +64,7 @@ int rt_free_os_memory(void)
 	if (error)
 		return error;
 	give_back_caches();
-	while (scavenge_run(p, &pass, RT_CHUNK_SIZE) != 0)
+	while (scavenge_run(p, &pass, SCAVENGE_STEP) != 0)
 		safepoint_poll(rt_thread_tls);
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);

@@ -1,6 +1,8 @@
 #include "runtime/mheap.h"
 
 #include "runtime/poison.h"
+#include "runtime/schedpoint.h"
+#include "runtime/stw.h"
 #include "runtime/throw.h"
 
 // Runs of pages that go back in one locked operation: a chunk in which half
@@ -149,6 +151,24 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	return true;
 }
 
+// await_release returns when the pages that a thread was releasing are free
+// again; false: none were.  The heap lock is let go of meanwhile.  The other
+// thread runs and needs that lock alone, so the wait is as long as one call to
+// the system, and a stop can wait for it.  In a stop no page is being released.
+static bool await_release(void)
+{
+	if (!mheap.releasing)
+		return false;
+	RT_ASSERT(!stw_stopped());
+	rt_unlock(&mheap.lock);
+	schedpoint(SCHED_AWAIT_RELEASE);
+	rt_sema_acquire(&mheap.turn);
+	rt_lock(&mheap.lock);
+	// The next turn begins with the heap lock.
+	rt_sema_release(&mheap.turn);
+	return true;
+}
+
 // take_locked takes a span and pages under the heap lock.  The span comes
 // first, so that pages never have to be put back.
 static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
@@ -157,6 +177,8 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 	if (!g->span)
 		return false;
 	g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+	if (g->page == PAGEALLOC_NONE && await_release())
+		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
 	if (g->page == PAGEALLOC_NONE && grow(p, npages)) {
 		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
 		if (g->page == PAGEALLOC_NONE)

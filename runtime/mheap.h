@@ -13,6 +13,7 @@
 #include "runtime/fixalloc.h"
 #include "runtime/heapgauge.h"
 #include "runtime/heapstats.h"
+#include "runtime/lock.h"
 #include "runtime/mspan.h"
 #include "runtime/pagecache.h"
 
@@ -39,7 +40,13 @@ struct mheap_cache {
 };
 
 struct mheap {
-	struct rt_mutex lock; // of everything here
+	struct rt_mutex lock; // of everything here but turn
+	// Pages whose memory is being released look allocated: one thread's at
+	// a time, which has its turn, and only between two of its polls.  A
+	// thread that finds no room while there are such pages takes a turn
+	// and looks again.
+	struct rt_sema turn;
+	bool releasing;
 	struct pagealloc pages;
 	struct fixalloc spans;	// struct mspan
 	struct fixalloc blocks; // bitmaps of spans of 8-byte objects

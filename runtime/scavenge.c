@@ -1,6 +1,7 @@
 #include "runtime/scavenge.h"
 
 #include "runtime/bits.h"
+#include "runtime/schedpoint.h"
 
 enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
 
@@ -11,7 +12,7 @@ static unsigned phys_pages(void)
 }
 
 // find takes the next run of free pages that still have memory behind them and
-// marks them allocated; heap lock held.
+// marks them allocated; PAGEALLOC_NONE: there is none.  Heap lock held.
 static uint64_t find(struct scavenge_pass *pass, uint64_t max_pages,
 		     unsigned *n)
 {
@@ -61,28 +62,45 @@ static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 	pagealloc_free(&mheap.pages, page, n);
 	if (released)
 		pagealloc_set_scavenged(&mheap.pages, page, n);
+	mheap.releasing = false;
 	rt_unlock(&mheap.lock);
 	return released;
+}
+
+// step takes a turn to find and release the next run of a pass; *released of
+// its bytes.  False: there is none.
+static bool step(struct rt_proc *p, struct scavenge_pass *pass,
+		 uint64_t max_pages, uint64_t *released)
+{
+	bool found;
+	uint64_t page;
+	unsigned n;
+
+	*released = 0;
+	rt_sema_acquire(&mheap.turn);
+	rt_lock(&mheap.lock);
+	page = find(pass, max_pages, &n);
+	found = page != PAGEALLOC_NONE;
+	mheap.releasing = found;
+	rt_unlock(&mheap.lock);
+	schedpoint(SCHED_SCAVENGE_STEP);
+	if (found && release(p, page, n))
+		*released = (uint64_t)n << RT_PAGE_SHIFT;
+	else if (found) // passes over the rest of the chunk
+		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
+	rt_sema_release(&mheap.turn);
+	return found;
 }
 
 uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
 		      uint64_t max)
 {
 	uint64_t max_pages = base_max(base_pages(max), 1);
+	uint64_t released = 0;
 
-	for (;;) {
-		unsigned n;
-		uint64_t page;
-
-		rt_lock(&mheap.lock);
-		page = find(pass, max_pages, &n);
-		rt_unlock(&mheap.lock);
-		if (page == PAGEALLOC_NONE)
-			return 0;
-		if (release(p, page, n))
-			return (uint64_t)n << RT_PAGE_SHIFT;
-		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
-	}
+	while (released == 0 && step(p, pass, max_pages, &released))
+		;
+	return released;
 }
 
 // ---- tables ----

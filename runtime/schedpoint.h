@@ -53,6 +53,9 @@
 	X(LOOK_UP)	/* has read the page word */                           \
 	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \
                                                                                \
+	X(AWAIT_RELEASE) /* has let go of the heap lock, will wait its turn */ \
+	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
+                                                                               \
 	X(MCACHE_NEXT_RUN)	   /* has cleared memory, will set bits */     \
 	X(MCACHE_NEXT_NEAR)	   /* the same, within one word */             \
 	X(MCACHE_RETIRE_SLOT_REST) /* has given back, will count */            \

@@ -735,6 +735,98 @@ START_TEST(pages_are_released_beside_allocation)
 }
 END_TEST
 
+// ---- room beside a thread that releases ----
+
+enum {
+	ROOM = 40 << 20, // an object's bytes
+	ROOM_ROUNDS = RT_TSAN || RT_ASAN ? 10 : 60,
+};
+
+static char *room; // the object, a root
+
+// releaser releases what is free until all is done.
+static void *releaser(void *arg)
+{
+	(void)arg;
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		abort();
+	while (atomic_u32_load_seqcst(&working) != 0)
+		if (rt_free_os_memory() != RT_OK)
+			abort();
+	rt_thread_detach();
+	return NULL;
+}
+
+// let_release waits now longer, now shorter, so that the other thread comes to
+// all its steps.
+static void let_release(int i)
+{
+	rt_blocking_enter();
+	for (int k = i % 10; k > 0; k--)
+		oscall_yield();
+	rt_blocking_leave();
+}
+
+// make_rooms makes objects one after another, each when the one before is
+// dropped, and returns how many times there was no memory.  collect: the one
+// before is free for certain.
+static unsigned make_rooms(bool collect)
+{
+	unsigned nulls = 0;
+	pthread_t t;
+
+	atomic_u32_store_seqcst(&working, 1);
+	pthread_create(&t, NULL, releaser, NULL);
+	for (int i = 0; i < ROOM_ROUNDS; i++) {
+		if (collect)
+			ck_assert_int_eq(rt_gc(), RT_OK);
+		let_release(i);
+		room = rt_alloc_noscan(ROOM);
+		nulls += room == NULL;
+		for (size_t at = 0; room && at < ROOM; at += 4096)
+			room[at] = 1;
+		room = NULL;
+	}
+	atomic_u32_store_seqcst(&working, 0);
+	rt_blocking_enter();
+	pthread_join(t, NULL);
+	rt_blocking_leave();
+	return nulls;
+}
+
+static void begin_rooms(size_t max_heap)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = max_heap;
+	c.gc_percent = -1;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_roots_add(&room, &room + 1, RT_ROOT_WORDS), RT_OK);
+}
+
+// The range has room for one object.
+START_TEST(memory_that_is_being_released_is_no_reason_for_null)
+{
+	begin_rooms(RT_ARENA_SIZE);
+	ck_assert_uint_eq(make_rooms(false), 0);
+}
+END_TEST
+
+// The range has room for many.
+START_TEST(nor_for_a_larger_heap)
+{
+	rt_memstats m;
+
+	begin_rooms(16 * (size_t)RT_ARENA_SIZE);
+	ck_assert_uint_eq(make_rooms(true), 0);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_le(m.heap_sys, ROOM + 2 * RT_CHUNK_SIZE);
+}
+END_TEST
+
 static Suite *suite_scavenge(void)
 {
 	Suite *s = suite_create("scavenge");
@@ -771,6 +863,9 @@ static Suite *suite_scavenge(void)
 	tcase_add_loop_test(heap, free_os_memory_releases_whole_physical_pages,
 			    0, n);
 	tcase_add_loop_test(heap, pages_are_released_beside_allocation, 0, n);
+	tcase_add_test(heap,
+		       memory_that_is_being_released_is_no_reason_for_null);
+	tcase_add_test(heap, nor_for_a_larger_heap);
 	suite_add_tcase(s, heap);
 	return s;
 }

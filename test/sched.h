@@ -87,6 +87,7 @@ TCase *sched_bits(void);
 TCase *sched_sweep(void);
 TCase *sched_mark(void);
 TCase *sched_fork(void);
+TCase *sched_release(void);
 TCase *sched_counts(void);
 
 #endif

@@ -41,7 +41,9 @@ RT_API int rt_set_gc_percent(int percent, int *old);
  * rt_free_os_memory runs rt_gc and then gives all free pages back to the
  * system.  They count in heap_released of rt_memstats until used again.  With
  * each 4 MiB that are free as a whole goes the memory behind their bitmaps;
- * gc_sys, which is about addresses, stays.
+ * gc_sys, which is about addresses, stays.  Other threads allocate meanwhile;
+ * one that needs the pages that are just being given back, at most 2 MiB, waits
+ * for them.
  * Where a page of the system is larger than 8 KiB, one that is partly in use,
  * or partly given back already, stays.
  *

@@ -1,0 +1,239 @@
+// release.pml - pages look allocated while the memory behind them is released.
+//
+// Stands for runtime/scavenge.c, and for take_locked in runtime/mheap.c.  Two
+// threads release pages, a page at a time.  Two others want all the pages there
+// are, and free them again.  A thread that finds no room while pages are being
+// released waits for its turn, and looks again under the heap lock that it took
+// in its turn.  What is not free then is in use.
+//
+// A stop waits for all four threads.  They poll between two steps, and not
+// while they wait for a turn.  The stopper, too, finds all pages that no thread
+// uses.
+//
+// The heap lock is one bit, the semaphore two tickets (runtime/lock.c).
+//
+// Mutants, each of which must be found:
+// mutant UNASKED: a thread without room does not ask about released pages
+// mutant LOCK_KEPT: it keeps the heap lock while it waits for its turn
+// mutant TURN_EARLY: a releaser ends its turn before its page is free
+// mutant LOOK_LATE: a waiter ends its turn before it has the heap lock
+// mutant POLL_INSIDE: a releaser polls while its page looks allocated
+
+#define RELEASERS 2
+#define TAKERS 2
+#define STEPS 2 // of each releaser
+#define PAGES 2
+#define ALL 3 // page mask
+
+#define BIT(page) (1 << (page))
+
+// struct mheap.
+bool locked; // lock
+byte next, serving; // turn
+bool releasing;
+byte used; // bits of the page allocator
+byte scavenged;
+
+// The stop.
+bool stopping;
+byte running = RELEASERS + TAKERS;
+
+// Ghost: pages that a thread was given.
+byte owned;
+
+// rt_lock of the heap lock.
+// C: rt_lock
+// in: step
+inline lock()
+{
+	atomic { !locked -> locked = true }
+}
+
+// C: rt_unlock
+// in: step
+inline unlock()
+{
+	assert(locked);
+	locked = false
+}
+
+// C: rt_sema_acquire
+// at: RT_SEMA_ACQUIRE
+inline begin_turn(ticket)
+{
+	atomic { ticket = next; next++ }
+	atomic { serving == ticket; ticket = 0 }
+}
+
+// C: rt_sema_release
+// at: RT_SEMA_RELEASE
+inline end_turn()
+{
+	serving++
+}
+
+// safepoint_poll: a thread parks while a stop lasts.
+// C: safepoint_poll, proc_park
+// in: Releaser
+inline poll()
+{
+	if
+	:: atomic { stopping -> running-- }
+		atomic { !stopping -> running++ }
+	:: atomic { !stopping -> skip }
+	fi
+}
+
+// step of scavenge.c: find, then release.
+// C: step, find, release
+// at: SCAVENGE_STEP, RT_SEMA_RELEASE
+inline step(page, ticket)
+{
+	begin_turn(ticket);
+	lock();
+	atomic {
+		page = 0;
+		do
+		:: page < PAGES && ((used | scavenged) & BIT(page)) -> page++
+		:: else -> break
+		od;
+		if
+		:: page < PAGES -> used = used | BIT(page); releasing = true
+		:: else
+		fi
+	}
+	unlock();
+#ifdef POLL_INSIDE
+	poll();
+#endif
+	// Here the system takes the memory.
+#ifdef TURN_EARLY
+	end_turn();
+#endif
+	if
+	:: page < PAGES ->
+		lock();
+		atomic {
+			assert(used & BIT(page));
+			assert(!(owned & BIT(page)));
+			used = used & ~BIT(page);
+			scavenged = scavenged | BIT(page);
+			releasing = false
+		}
+		unlock()
+	:: else
+	fi;
+#ifndef TURN_EARLY
+	end_turn();
+#endif
+	page = 0
+}
+
+// pagealloc_alloc of all pages; heap lock held.
+// C: pagealloc_alloc
+// in: take
+inline try(got)
+{
+	atomic {
+		got = (used == 0);
+		if
+		:: got ->
+			assert(owned == 0);
+			used = ALL;
+			owned = ALL;
+			scavenged = 0
+		:: else
+		fi
+	}
+}
+
+// take_locked: try, await_release, try.
+// C: take_locked, await_release
+// at: AWAIT_RELEASE, RT_SEMA_ACQUIRE, RT_SEMA_RELEASE
+inline take(got, ticket)
+{
+	lock();
+	try(got);
+#ifndef UNASKED
+	if
+	:: !got && releasing ->
+#ifndef LOCK_KEPT
+		unlock();
+#endif
+		begin_turn(ticket);
+#ifdef LOOK_LATE
+		end_turn();
+#endif
+#ifndef LOCK_KEPT
+		lock();
+#endif
+#ifndef LOOK_LATE
+		end_turn();
+#endif
+		try(got)
+	:: else
+	fi;
+#endif
+	// No memory, or a heap that grows: only when the pages are in use.
+	assert(got || owned != 0);
+	unlock()
+}
+
+// A pass of scavenge_run.
+// C: scavenge_run, rt_free_os_memory
+// at: SCAVENGE_STEP
+proctype Releaser()
+{
+	byte i, page, ticket;
+
+	for (i : 1 .. STEPS) {
+		poll();
+		step(page, ticket)
+	}
+	running--
+}
+
+// C: mheap_alloc_large, mheap_free
+// at: AWAIT_RELEASE
+proctype Taker()
+{
+	bool got;
+	byte ticket;
+
+	poll();
+	take(got, ticket);
+	if
+	:: got ->
+		lock();
+		atomic { used = 0; owned = 0 }
+		unlock()
+	:: else
+	fi;
+	running--
+}
+
+// A stop, in which the stopper takes pages and gives them back.
+// C: stw_halt, mheap_alloc_manual
+// at: PROC_STOP_ALL_ASKED
+proctype Stopper()
+{
+	stopping = true;
+	running == 0;
+	assert(!locked && !releasing);
+	assert(used == owned);
+	stopping = false
+}
+
+init {
+	byte i;
+
+	atomic {
+		for (i : 1 .. RELEASERS) {
+			run Releaser()
+		}
+		for (i : 1 .. TAKERS) {
+			run Taker()
+		}
+		run Stopper()
+	}
+}
