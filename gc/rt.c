@@ -91,6 +91,7 @@ static int start(const rt_config *c)
 	worker_init((uint32_t)base_min((size_t)c->gc_threads,
 				       (size_t)c->max_procs - 1));
 	pacer_init(c);
+	proc_init((uint32_t)c->max_procs);
 	gcstats_init((uint32_t)c->max_procs);
 	if (!c->no_attach)
 		error = attach_thread(0, 0, 0);

@@ -18,24 +18,77 @@ __thread struct rt_thread *rt_thread_tls
 
 enum {
 	// Between two looks at a word that changes within a few
-	// microseconds, such as the end of a short stop.
-	GATE_SPINS = 400,
+	// microseconds, such as the end of a short stop.  A stopper that slept
+	// needs most of them to get its processor back.
+	GATE_SPINS = 1000,
+	GATE_LINKS = 2, // threads that each woken one wakes
 };
+
+static bool gate_moved(uint32_t seen)
+{
+	return atomic_u32_load_acquire(&procs.gate) != seen;
+}
+
+// gate_wake wakes up to n threads that sleep on the gate.
+static void gate_wake(uint32_t n)
+{
+	if (atomic_u32_load_seqcst(&procs.gate_waiters) != 0)
+		oscall_futex_wake(&procs.gate, n);
+}
+
+// The chain.  Threads that are all woken at once take the processor from the
+// starter, which has only to return.  So it wakes one, and each woken thread
+// wakes two more before it does anything else.  While the gate is open and some
+// thread sleeps on it, another thread has opened the gate, or has been woken,
+// and has not yet done its part.
+static void gate_pass_on(uint32_t seen)
+{
+	schedpoint(SCHED_GATE_PASS_ON);
+	// Where the gate has not moved, a signal or the chain of an earlier
+	// start ended the sleep; the end of this stop will begin another chain.
+	if (gate_moved(seen))
+		gate_wake(GATE_LINKS);
+}
+
+// gate_spin looks for a while whether the gate moves.  It gives up at once if
+// threads that the stop waits for need the processor.
+static void gate_spin(uint32_t seen)
+{
+	for (int i = 0; i < GATE_SPINS && !gate_moved(seen); i++) {
+		if (atomic_u32_load_relaxed(&procs.crowded) &&
+		    atomic_u32_load_relaxed(&procs.stop_wait) != 0)
+			return;
+		atomic_pause();
+	}
+}
+
+static void gate_sleep(uint32_t seen)
+{
+	// Dekker with proc_start_all: it stores gate, then loads waiters; the
+	// kernel compares gate after we raised waiters.
+	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
+	schedpoint(SCHED_GATE_SLEEP);
+	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
+	atomic_u32_add_seqcst(&procs.gate_waiters, (uint32_t)-1);
+}
 
 // gate_wait returns when the gate may have changed from the odd value seen.
 static void gate_wait(uint32_t seen)
 {
-	for (int i = 0; i < GATE_SPINS; i++) {
-		if (atomic_u32_load_acquire(&procs.gate) != seen)
-			return;
-		atomic_pause();
-	}
-	// Dekker with proc_start_all: it stores gate, then loads waiters; the
-	// kernel compares gate after we raised waiters.
-	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
+	// The promise to do the starter's part, which then need not wake
+	// anybody.  It names the stop, so one that a lost thread left behind
+	// means nothing to the next.
+	atomic_u32_store_seqcst(&procs.gate_spinner, seen);
 	schedpoint(SCHED_GATE_WAIT);
-	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
-	atomic_u32_add_seqcst(&procs.gate_waiters, (uint32_t)-1);
+	gate_spin(seen);
+	if (!gate_moved(seen)) {
+		schedpoint(SCHED_GATE_WAIT_IN_VAIN);
+		// Dekker with proc_start_all: it stores gate, then loads
+		// spinner; the kernel compares gate after this.
+		atomic_u32_store_seqcst(&procs.gate_spinner, 0);
+		gate_sleep(seen);
+	}
+	gate_pass_on(seen);
 }
 
 // lock_open_gate takes procs.lock at a moment when no stop lasts.
@@ -217,6 +270,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 			atomic_u64_store_relaxed(&p->stood_at, 0);
 		}
 	}
+	atomic_u32_store_relaxed(&procs.crowded,
+				 running + (self != NULL) > procs.nprocs);
 	rt_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
 	if (atomic_u32_add_seqcst(&procs.stop_wait,
@@ -245,8 +300,13 @@ void proc_start_all(struct rt_proc *self)
 	}
 	schedpoint(SCHED_PROC_START_ALL_GATE);
 	atomic_u32_store_seqcst(&procs.gate, gate + 1);
-	if (atomic_u32_load_seqcst(&procs.gate_waiters) != 0)
-		oscall_futex_wake(&procs.gate, UINT32_MAX);
+	if (atomic_u32_load_seqcst(&procs.gate_spinner) != gate)
+		gate_wake(1);
+}
+
+void proc_init(uint32_t nprocs)
+{
+	procs.nprocs = nprocs;
 }
 
 void proc_reset(void)

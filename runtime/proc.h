@@ -21,8 +21,9 @@
 //   BLOCKED  -> FREE       proc_detach, likewise
 //
 // The gate: attach and detach wait while a stop lasts, one without a P, the
-// other as blocked.
-// Parking in a stop happens only in proc_unblock.
+// other as blocked.  Threads that wait for the end of a stop sleep on the
+// gate's word, are woken one by one, and wake each other (gate_pass_on in
+// proc.c). Parking in a stop happens only in proc_unblock.
 #ifndef RUNTIME_PROC_H
 #define RUNTIME_PROC_H
 
@@ -48,12 +49,12 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	      // 0, 1, ...; for good
-	uint32_t tid;	      // kernel's id of its thread
-	uint32_t flags;	      // of the attach
-	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
-			      // not run when the stop was asked for
+	uint32_t id;	     // 0, 1, ...; for good
+	uint32_t tid;	     // kernel's id of its thread
+	uint32_t flags;	     // of the attach
+	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
+			     // not run when the stop was asked for
 	uint64_t cpu_start;   // its thread's CPU time at attach, ns
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
@@ -69,10 +70,15 @@ struct procs {
 	atomic_ptr all;	      // newest record
 	struct rt_proc *free; // records without a thread; lock
 	uint32_t count;	      // records ever made; lock
+	uint32_t nprocs;      // processors that may be used
 	atomic_u32 attached;  // records with a thread of the host; lock
 	uint64_t gone_cpu;    // CPU time of detached threads, ns; lock
-	RT_CACHE_ALIGNED atomic_u32 gate;      // odd while a stop lasts
-	atomic_u32 gate_waiters;	       // threads asleep on gate
+	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
+	atomic_u32 gate_waiters;	  // threads asleep on gate
+	atomic_u32 gate_spinner; // the closed gate that a thread spins on; it
+				 // wakes sleepers when that opens.  Else: none
+	atomic_u32 crowded;	 // 1: more threads ran than there are
+				 // processors, when a stop was last asked for
 	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stand
 	struct rt_note stood;		       // woken when stop_wait reaches 0
 };
@@ -104,6 +110,9 @@ RT_INLINE bool proc_is_free(const struct rt_proc *p)
 // proc_attach gives the calling thread a P, RUNNING; waits while a stop
 // lasts.  NULL: no memory for a record.
 struct rt_proc *proc_attach(uint32_t flags);
+
+// proc_init tells how many processors may be used.
+void proc_init(uint32_t nprocs);
 
 // proc_reset forgets all records, before their memory goes or comes.
 void proc_reset(void);

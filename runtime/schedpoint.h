@@ -29,7 +29,10 @@
 	X(RT_SEMA_TRY_ACQUIRE) /* has read who is served */                    \
 	X(RT_SEMA_RELEASE)     /* serves the next, will look who waits */      \
                                                                                \
-	X(GATE_WAIT)	       /* has said that it waits, will sleep */        \
+	X(GATE_WAIT)	       /* has promised to wake others, will spin */    \
+	X(GATE_WAIT_IN_VAIN)   /* has spun, will take back its promise */      \
+	X(GATE_SLEEP)	       /* has said that it waits, will sleep */        \
+	X(GATE_PASS_ON)	       /* waits no more, will wake others */           \
 	X(LOCK_OPEN_GATE)      /* has found the gate closed */                 \
 	X(PROC_NEW)	       /* has published a record */                    \
 	X(PROC_ATTACH)	       /* is RUNNING */                                \

@@ -5,6 +5,8 @@
 #include <check.h>
 #include <pthread.h>
 #include <rt/rt.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "runtime/atomic.h"
@@ -49,6 +51,36 @@ static inline bool stays(const atomic_u32 *a, uint32_t n)
 		oscall_yield();
 	}
 	return true;
+}
+
+// thread_sleeps asks the system whether a thread of this process sleeps.
+static inline bool thread_sleeps(uint32_t tid)
+{
+	char path[64], text[128] = "";
+	const char *name_end;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof text, file))
+		text[0] = '\0';
+	fclose(file);
+	name_end = strrchr(text, ')');
+	return name_end && strncmp(name_end, ") S", 3) == 0;
+}
+
+// await_asleep waits until a thread sleeps that will do so for good.
+static inline void await_asleep(const atomic_u32 *tid)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (!thread_sleeps(atomic_u32_load_acquire(tid))) {
+		if (nanotime() > end)
+			ck_abort_msg("deadline: a thread does not sleep");
+		oscall_yield();
+	}
 }
 
 // heap_begin makes a heap that checks its statistics and collects only when

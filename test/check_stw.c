@@ -1,5 +1,7 @@
 #include "runtime/stw.h"
 
+#include <signal.h>
+
 #include "runtime/mcache.h"
 #include "test/await.h"
 #include "test/suite.h"
@@ -301,6 +303,116 @@ START_TEST(detaching_waits_for_the_end_of_a_stop)
 	ck_assert_int_eq(leaver.result, RT_OK);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.attached), 1);
 	actor_end(&leaver);
+}
+END_TEST
+
+// ---- waking ----
+
+enum { SLEEPERS = 9 };
+
+static struct sleeper {
+	pthread_t thread;
+	atomic_u32 tid;
+	atomic_u32 here, want, done;
+} asleep[SLEEPERS];
+
+static void *leave_in_stop(void *arg)
+{
+	struct sleeper *s = arg;
+
+	rt_thread_attach(0);
+	rt_blocking_enter();
+	atomic_u32_store_release(&s->tid, oscall_gettid());
+	atomic_u32_store_release(&s->here, 1);
+	await_at_least(&s->want, 1);
+	rt_blocking_leave();
+	atomic_u32_store_release(&s->done, 1);
+	pthread_testcancel();
+	rt_thread_detach();
+	return NULL;
+}
+
+static void *attach_in_stop(void *arg)
+{
+	struct sleeper *s = arg;
+
+	atomic_u32_store_release(&s->tid, oscall_gettid());
+	atomic_u32_store_release(&s->here, 1);
+	await_at_least(&s->want, 1);
+	rt_thread_attach(0);
+	atomic_u32_store_release(&s->done, 1);
+	rt_thread_detach();
+	return NULL;
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+// interrupt ends each sleep early; the threads sleep again.
+static void interrupt(void)
+{
+	uint64_t sleeps;
+	struct sigaction action = {.sa_handler = on_signal};
+
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+	for (int i = 0; i < SLEEPERS; i++) {
+		sleeps = oscall_count(OSCALL_FUTEX_WAIT);
+		ck_assert_int_eq(pthread_kill(asleep[i].thread, SIGUSR1), 0);
+		while (oscall_count(OSCALL_FUTEX_WAIT) == sleeps)
+			oscall_yield();
+		await_at_least(&procs.gate_waiters, SLEEPERS);
+		await_asleep(&asleep[i].tid);
+	}
+}
+
+static void cancel_all(void)
+{
+	for (int i = 0; i < SLEEPERS; i++)
+		ck_assert_int_eq(pthread_cancel(asleep[i].thread), 0);
+}
+
+static void leave_alone(void)
+{
+}
+
+static const struct {
+	void *(*sleeper)(void *);
+	void (*disturb)(void); // the sleepers
+} sleeps[] = {
+    {leave_in_stop, leave_alone}, {leave_in_stop, interrupt},
+    {leave_in_stop, cancel_all},  {attach_in_stop, leave_alone},
+    {attach_in_stop, interrupt},
+};
+
+// A start wakes one thread, and each woken thread two: so of nine sleepers at
+// least five are woken by different calls.  All go on, whatever has happened to
+// them in their sleep.
+START_TEST(a_start_wakes_one_thread_and_that_one_two)
+{
+	for (int i = 0; i < SLEEPERS; i++) {
+		asleep[i].thread = start_thread(sleeps[_i].sleeper, &asleep[i]);
+		await_at_least(&asleep[i].here, 1);
+	}
+	ck_assert_int_eq(stop(), RT_OK);
+	for (int i = 0; i < SLEEPERS; i++)
+		atomic_u32_store_release(&asleep[i].want, 1);
+	await_at_least(&procs.gate_waiters, SLEEPERS);
+	for (int i = 0; i < SLEEPERS; i++)
+		await_asleep(&asleep[i].tid);
+	sleeps[_i].disturb();
+	oscall_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	for (int i = 0; i < SLEEPERS; i++)
+		await_at_least(&asleep[i].done, 1);
+	ck_assert_uint_ge(oscall_count(OSCALL_FUTEX_WAKE),
+			  1 + (SLEEPERS - 1) / 2);
+	rt_blocking_enter();
+	for (int i = 0; i < SLEEPERS; i++)
+		join_thread(asleep[i].thread);
+	rt_blocking_leave();
 }
 END_TEST
 
@@ -745,6 +857,8 @@ static TCase *tcase_waits(void)
 	tcase_add_test(tc, a_stop_does_not_wait_for_a_blocked_thread);
 	tcase_add_test(tc, leaving_a_region_waits_for_the_end_of_a_stop);
 	tcase_add_test(tc, attaching_waits_for_the_end_of_a_stop);
+	tcase_add_loop_test(tc, a_start_wakes_one_thread_and_that_one_two, 0,
+			    RT_ARRAY_LEN(sleeps));
 	tcase_add_test(tc, detaching_waits_for_the_end_of_a_stop);
 	tcase_add_loop_test(tc, stops_are_taken_in_order_of_request, 0,
 			    STOPPERS);

@@ -35,6 +35,7 @@ runtime/heapstats heapstats_acquire
 runtime/heapstats heapstats_read
 runtime/proc proc_new
 runtime/proc gate_wait
+runtime/proc gate_sleep
 runtime/proc proc_start_all
 runtime/lock rt_sema_acquire
 runtime/lock rt_sema_release

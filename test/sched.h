@@ -18,6 +18,7 @@ extern atomic_u32 *sched_reached;
 // A thread that does one thing.
 struct hand {
 	pthread_t thread;
+	atomic_u32 tid; // the system's number, when it has begun
 	void (*fn)(void);
 };
 
@@ -25,6 +26,7 @@ static inline void *hand_main(void *arg)
 {
 	struct hand *h = arg;
 
+	atomic_u32_store_release(&h->tid, oscall_gettid());
 	h->fn();
 	return NULL;
 }
@@ -32,6 +34,7 @@ static inline void *hand_main(void *arg)
 static inline void hand_start(struct hand *h, void (*fn)(void))
 {
 	h->fn = fn;
+	atomic_u32_store_relaxed(&h->tid, 0);
 	h->thread = start_thread(hand_main, h);
 }
 

@@ -117,10 +117,10 @@ START_TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
 	proc_block(p);
 	proc_block(q);
 	stop();
-	hold_at(SCHED_GATE_WAIT, &host, unblock);
+	hold_at(SCHED_GATE_SLEEP, &host, unblock);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_waiters), 1);
 	start();
-	let_end(SCHED_GATE_WAIT, &host);
+	let_end(SCHED_GATE_SLEEP, &host);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_waiters), 0);
 }
 END_TEST
@@ -132,12 +132,143 @@ START_TEST(a_late_sleeper_at_the_gate_is_woken)
 	stop();
 	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
 	ck_assert(gate_closed());
-	hold_at(SCHED_GATE_WAIT, &newcomer, attach);
-	schedpoint_let_go(SCHED_GATE_WAIT);
+	hold_at(SCHED_GATE_SLEEP, &newcomer, attach);
+	schedpoint_let_go(SCHED_GATE_SLEEP);
 	sleep_ns(1000000); // it should be asleep, so that the wake matters
 	let_end(SCHED_PROC_START_ALL_GATE, &starter);
 	hand_end(&newcomer);
 	ck_assert_uint_eq(state(p), PROC_RUNNING);
+}
+END_TEST
+
+static struct rt_proc *r;
+static struct hand second, third;
+
+static void unblock_q(void)
+{
+	proc_unblock(q);
+}
+
+static void attach_r(void)
+{
+	r = proc_attach(0);
+}
+
+// asleep starts a hand and returns when it sleeps on the gate.
+static void asleep(struct hand *h, void (*fn)(void))
+{
+	uint32_t n = atomic_u32_load_acquire(&procs.gate_waiters);
+
+	hand_start(h, fn);
+	await_at_least(&procs.gate_waiters, n + 1);
+	await_asleep(&h->tid);
+}
+
+// stw LINK_FORGOTTEN, LINK_LATE: of three sleepers the starter wakes one.  That
+// one wakes the others while it is BLOCKED, so before it parks or runs.
+START_TEST(a_woken_thread_wakes_others_before_it_runs)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	asleep(&host, unblock);
+	asleep(&second, unblock_q);
+	asleep(&third, attach_r);
+	schedpoint_hold(SCHED_GATE_PASS_ON);
+	start();
+	await_held(SCHED_GATE_PASS_ON);
+	ck_assert(stays(&procs.gate_waiters, 2));
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	ck_assert_uint_eq(state(q), PROC_BLOCKED);
+	schedpoint_let_go(SCHED_GATE_PASS_ON);
+	hand_end(&host);
+	hand_end(&second);
+	hand_end(&third);
+	ck_assert_uint_eq(state(r), PROC_RUNNING);
+}
+END_TEST
+
+static uint64_t wakes(void)
+{
+	return oscall_count(OSCALL_FUTEX_WAKE);
+}
+
+// stw SPINNER_IDLE: the starter leaves the wake to a thread that spins.
+START_TEST(who_spins_at_the_gate_does_the_starters_part)
+{
+	uint64_t before;
+
+	proc_block(p);
+	proc_block(q);
+	stop();
+	asleep(&host, unblock);
+	hold_at(SCHED_GATE_WAIT, &second, unblock_q);
+	oscall_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
+	before = wakes();
+	start();
+	ck_assert_uint_eq(wakes(), before);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	let_end(SCHED_GATE_WAIT, &second);
+	hand_end(&host);
+}
+END_TEST
+
+// stw LINK_BROKEN: so does one that goes to sleep when the gate has opened.
+START_TEST(who_spun_in_vain_does_the_starters_part)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	asleep(&host, unblock);
+	hold_at(SCHED_GATE_WAIT_IN_VAIN, &second, unblock_q);
+	start();
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	let_end(SCHED_GATE_WAIT_IN_VAIN, &second);
+	hand_end(&host);
+}
+END_TEST
+
+// stw SPINNER_KEPT: the promise of a thread that goes to sleep is taken back.
+START_TEST(who_sleeps_at_the_gate_promises_nothing)
+{
+	uint32_t gate;
+
+	proc_block(p);
+	proc_block(q);
+	stop();
+	gate = atomic_u32_load_relaxed(&procs.gate);
+	hold_at(SCHED_GATE_WAIT_IN_VAIN, &host, unblock);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_spinner), gate);
+	move_on(SCHED_GATE_WAIT_IN_VAIN, SCHED_GATE_SLEEP);
+	ck_assert_uint_ne(atomic_u32_load_relaxed(&procs.gate_spinner), gate);
+	schedpoint_let_go(SCHED_GATE_SLEEP);
+	start();
+	hand_end(&host);
+}
+END_TEST
+
+// A link that comes late, in the next stop, wakes a sleeper of that stop, which
+// sleeps again until the start.
+START_TEST(a_late_link_does_no_harm)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	schedpoint_hold(SCHED_GATE_PASS_ON);
+	asleep(&host, unblock);
+	start();
+	await_held(SCHED_GATE_PASS_ON);
+	stop();
+	asleep(&second, unblock_q);
+	schedpoint_hold(SCHED_GATE_SLEEP);
+	schedpoint_let_go(SCHED_GATE_PASS_ON);
+	await_held(SCHED_GATE_SLEEP);
+	schedpoint_let_go(SCHED_GATE_SLEEP);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	ck_assert_uint_eq(state(q), PROC_BLOCKED | PROC_STOP);
+	start();
+	hand_end(&host);
+	hand_end(&second);
 }
 END_TEST
 
@@ -430,6 +561,11 @@ TCase *sched_world(void)
 	tcase_add_test(tc, who_leaves_a_region_in_a_stop_stays_there);
 	tcase_add_test(tc, who_leaves_a_region_late_finds_the_stop);
 	tcase_add_test(tc, a_gate_that_opens_before_the_sleep_is_not_slept_on);
+	tcase_add_test(tc, a_woken_thread_wakes_others_before_it_runs);
+	tcase_add_test(tc, who_spins_at_the_gate_does_the_starters_part);
+	tcase_add_test(tc, who_spun_in_vain_does_the_starters_part);
+	tcase_add_test(tc, who_sleeps_at_the_gate_promises_nothing);
+	tcase_add_test(tc, a_late_link_does_no_harm);
 	tcase_add_test(tc, who_detaches_in_a_stop_waits_for_its_end);
 	tcase_add_test(tc, a_stop_waits_until_a_thread_has_told_that_it_stands);
 	tcase_add_test(tc, who_blocks_before_it_is_asked_does_not_count);

@@ -14,6 +14,11 @@
 // mutant GATE_UNFENCED: waiters are loaded while the gate is still buffered
 // mutant WAITERS_FIRST: waiters are loaded before the gate opens
 // mutant WAITERS_LATE: a thread counts itself a waiter after it slept
+// mutant LINK_FORGOTTEN: a woken thread wakes no other
+// mutant LINK_LATE: it does so when it stands again
+// mutant LINK_BROKEN: one whose sleep the opened gate refused wakes no other
+// mutant SPINNER_IDLE: nor does one that saw the gate open while it spun
+// mutant SPINNER_KEPT: a thread that spun goes to sleep and keeps its promise
 // mutant SLEEP_UNCOMPARED: a sleep without a second look at the gate
 // mutant UNBLOCK_UNCHECKED: leaving a region does not look at STOP
 // mutant UNBLOCK_IN_TWO: it looks at STOP, then becomes RUNNING
@@ -52,8 +57,10 @@ byte count = 1; // also the list: records 0 .. count-1, the newest first
 byte free[RECORDS];
 byte nfree;
 byte gate;
+byte closed;	  // the stopper's copy of gate
 bool gate_buffer; // gate + 1, stored by the stopper, not yet visible
 byte gate_waiters;
+byte gate_spinner; // gate that a spinning thread will pass on; 0: none
 short stop_wait;
 bool stood; // the note
 
@@ -65,6 +72,7 @@ bool pending[HOSTS];
 bool mapped[HOSTS];
 
 bool asleep[HOSTS]; // on the gate, in the kernel
+bool owes[HOSTS];   // of mutants: has still to wake another, or will not
 byte stopped;		// ghost: stops that last
 
 // C: rt_lock
@@ -76,14 +84,50 @@ inline take_lock()
 
 // ---- by a thread, runtime/proc.c ----
 
-// gate_wait(seen): it may spin long enough, or sleep.
-// C: gate_wait
-// at: GATE_WAIT
-inline gate_wait(tid, seen)
+// oscall_futex_wake of one: any that sleeps, as the kernel likes.  Each link
+// wakes one here, two in C: with two hosts that is the chain.
+// C: gate_wake
+// in: gate_pass_on
+inline gate_wake()
 {
 	if
-	:: atomic { gate != seen -> seen = 0 }
+	:: gate_waiters != 0 && asleep[0] -> asleep[0] = false
+	:: gate_waiters != 0 && asleep[1] -> asleep[1] = false
+	:: gate_waiters == 0 || (!asleep[0] && !asleep[1])
+	fi
+}
+
+// C: gate_pass_on
+// at: GATE_PASS_ON
+inline gate_pass_on(seen)
+{
+	// Whatever comes between the two looks could have come before them.
+	atomic {
+		if
+		:: gate != seen -> gate_wake()
+		:: else // woken early
+		fi;
+		seen = 0
+	}
+}
+
+// gate_wait(seen): it may spin long enough, or sleep.
+// C: gate_wait, gate_spin, gate_sleep
+// at: GATE_WAIT, GATE_WAIT_IN_VAIN, GATE_SLEEP
+inline gate_wait(tid, seen)
+{
+	gate_spinner = seen; // seqcst
+	if
+	:: gate != seen ->
+#ifdef SPINNER_IDLE
+		seen = 0
+#else
+		gate_pass_on(seen)
+#endif
 	:: true ->
+#ifndef SPINNER_KEPT
+		gate_spinner = 0; // seqcst
+#endif
 #ifndef WAITERS_LATE
 		gate_waiters++; // seqcst: a full barrier on this side
 #endif
@@ -94,14 +138,28 @@ inline gate_wait(tid, seen)
 		atomic {
 			if
 			:: gate == seen -> asleep[tid] = true
-			:: else
+			:: gate == seen && tid == 0 // a signal ends the sleep
+			:: else ->
+#ifdef LINK_BROKEN
+				owes[tid] = true
+#endif
 			fi
 		}
 #endif
 #ifdef WAITERS_LATE
 		gate_waiters++;
 #endif
-		atomic { !asleep[tid] -> gate_waiters--; seen = 0 }
+		atomic { !asleep[tid] -> gate_waiters-- };
+#ifdef LINK_LATE
+		owes[tid] = true;
+#endif
+#if !defined(LINK_LATE) && !defined(LINK_FORGOTTEN)
+		if
+		:: !owes[tid] -> gate_pass_on(seen)
+		:: else -> owes[tid] = false
+		fi;
+#endif
+		seen = 0
 	fi
 }
 
@@ -273,6 +331,7 @@ inline open_gate()
 // at: PROC_START_ALL, PROC_START_ALL_GATE
 inline proc_start_all(self, p, t, waiters)
 {
+	closed = gate;
 #ifdef WAITERS_FIRST
 	waiters = gate_waiters;
 #endif
@@ -299,18 +358,17 @@ inline proc_start_all(self, p, t, waiters)
 #ifndef GATE_FIRST
 	open_gate();
 #endif
-#ifndef WAITERS_FIRST
-	waiters = gate_waiters;
-#endif
+#ifdef WAITERS_FIRST
 	if
-	:: waiters != 0 -> // oscall_futex_wake
-		d_step {
-			waiters = 0;
-			asleep[0] = false;
-			asleep[1] = false
-		}
+	:: waiters != 0 -> atomic { waiters = 0; gate_wake() }
 	:: else
 	fi
+#else
+	if
+	:: gate_spinner == closed // leaves it to that thread
+	:: else -> atomic { gate_wake() }
+	fi
+#endif
 }
 
 // rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/stw.c:
@@ -438,6 +496,12 @@ end_computing:
 	pending[tid]; // safepoint_poll: proc_park
 region:
 	proc_block(p);
+#ifdef LINK_LATE
+	if
+	:: owes[tid] -> atomic { owes[tid] = false; gate_wake() }
+	:: else
+	fi;
+#endif
 	proc_unblock(tid, p, seen);
 	assert(stopped == 0);
 	if
