@@ -52,7 +52,7 @@ static void reset_live(const struct gcmark_result *found)
 }
 
 static void record(const struct gcmark_result *found, bool forced,
-		   uint64_t threads_cpu_begin)
+		   uint64_t cpu_begin)
 {
 	struct stw_begin begin = stw_begun();
 	uint64_t now = nanotime();
@@ -63,7 +63,7 @@ static void record(const struct gcmark_result *found, bool forced,
 	    .pause = base_sub_sat(now, begin.asked),
 	    .stopped = base_sub_sat(now, begin.finished),
 	    .stopping_cpu = begin.stopping_cpu_ns,
-	    .threads_cpu_begin = threads_cpu_begin,
+	    .cpu_begin = cpu_begin,
 	    .scan_heap = found->scan_heap,
 	    .scan_stack = found->scan_stack,
 	    .scan_globals = found->scan_globals,
@@ -87,7 +87,7 @@ static void give_back_pages(void)
 // wanted.
 static bool collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 {
-	uint64_t threads_cpu = gcstats_threads_cpu();
+	uint64_t cpu = gcstats_cpu();
 	struct gcmark_result found;
 
 	if (kind == CYCLE_NEEDED)
@@ -104,7 +104,7 @@ static bool collect_stopped(struct rt_proc *p, enum cycle_kind kind)
 	rt_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	rt_unlock(&mheap.lock);
-	record(&found, kind == CYCLE_FORCED, threads_cpu);
+	record(&found, kind == CYCLE_FORCED, cpu);
 	return found.want_helpers;
 }
 

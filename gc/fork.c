@@ -13,7 +13,7 @@
 // Written by the thread that prepared a fork, in its stop.
 static struct {
 	struct world_visit visit;
-	uint64_t threads_cpu; // ns
+	uint64_t cpu; // ns
 } forking;
 
 // Calls of rt_fork_prepare that are not yet answered, of this thread: the host
@@ -72,7 +72,8 @@ static void forget_threads(void)
 	gcsweep_forked();
 	worker_forked();
 	take_back(self, forking.visit.p);
-	proc_forked(self, forking.threads_cpu);
+	proc_forked(self);
+	gcstats_forked(forking.cpu);
 	stw_forked();
 }
 
@@ -97,7 +98,7 @@ static void prepare(void)
 
 	forking.visit = v;
 	set_runs(false);
-	forking.threads_cpu = gcstats_threads_cpu();
+	forking.cpu = gcstats_cpu();
 	schedpoint(SCHED_FORK_PREPARE);
 	locks_hold();
 }

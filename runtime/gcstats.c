@@ -20,14 +20,15 @@ static struct {
 static struct {
 	struct gcstats_cycles cycles;
 	uint32_t nprocs;
-	uint64_t last_now;	   // nanotime of the last accounting
-	uint64_t last_threads_cpu; // CPU of threads accounted so far
+	uint64_t last_now;   // nanotime of the last accounting
+	uint64_t last_cpu;   // CPU accounted so far
+	uint64_t parent_cpu; // CPU that a parent used before its fork
 } state;
 
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 {
 	// Processor time is dealt out once: stopped, then waiting for the
-	// stop, then used by threads, and what is left was idle.  Each part
+	// stop, then used by the process, and what is left was idle.  Each part
 	// takes at most what there is, because more threads may wait than
 	// there are processors, and clocks differ by a little.
 	uint64_t stopped = base_min(i->stopped, i->wall);
@@ -37,7 +38,7 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 	c->gc_pause += stopped * i->nprocs + waits;
 	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
 	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
-	c->idle += base_sub_sat(between - waits, i->threads_cpu);
+	c->idle += base_sub_sat(between - waits, i->cpu);
 	c->total += i->wall * i->nprocs;
 	c->user = c->total - (c->gc_total + c->scavenge_total + c->idle);
 }
@@ -46,6 +47,7 @@ void gcstats_init(uint32_t nprocs)
 {
 	state.nprocs = nprocs;
 	state.last_now = nanotime();
+	state.last_cpu = gcstats_cpu();
 }
 
 void gcstats_reset(void)
@@ -55,15 +57,15 @@ void gcstats_reset(void)
 	memset(&state, 0, sizeof state);
 }
 
-uint64_t gcstats_threads_cpu(void)
+uint64_t gcstats_cpu(void)
 {
-	uint64_t sum = procs.gone_cpu;
+	return state.parent_cpu + oscall_process_cpu();
+}
 
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
-		if (!proc_is_free(p))
-			sum += base_sub_sat(oscall_thread_cpu(p->tid),
-					    p->cpu_start);
-	return sum;
+void gcstats_forked(uint64_t cpu)
+{
+	// The child's clock has begun at 0.
+	state.parent_cpu = cpu;
 }
 
 static void record_publish(void)
@@ -90,21 +92,20 @@ static double cpu_fraction(const struct cpustats *c)
 void gcstats_end_cycle(const struct gcstats_cycle *c)
 {
 	struct gcstats_cycles *r = &state.cycles;
-	uint64_t threads_cpu = gcstats_threads_cpu();
 	struct cpustats_interval interval = {
 	    .nprocs = state.nprocs,
 	    .wall = base_sub_sat(c->now, state.last_now),
 	    .stopped = c->stopped,
 	    .stopping_cpu = c->stopping_cpu,
-	    .threads_cpu =
-		base_sub_sat(c->threads_cpu_begin, state.last_threads_cpu),
+	    .cpu = base_sub_sat(c->cpu_begin, state.last_cpu),
 	};
 	double fraction;
 
 	cpustats_add(&r->cpu, &interval);
 	state.last_now = base_max(state.last_now, c->now);
 	// The collector's own CPU time inside the stop is pause, not mutator.
-	state.last_threads_cpu = threads_cpu;
+	// A refused clock reads 0.
+	state.last_cpu = base_max(state.last_cpu, gcstats_cpu());
 	fraction = cpu_fraction(&r->cpu);
 	memcpy(&r->gc_cpu_fraction, &fraction, sizeof fraction);
 	r->scan_heap = c->scan_heap;

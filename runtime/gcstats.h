@@ -26,7 +26,7 @@ struct cpustats {
 	uint64_t scavenge_assist;
 	uint64_t scavenge_background;
 	uint64_t scavenge_total;
-	uint64_t idle;	// processor time that attached threads did not use
+	uint64_t idle;	// processor time that the process did not use
 	uint64_t user;	// the rest
 	uint64_t total; // processors x wall time
 };
@@ -38,7 +38,7 @@ struct cpustats_interval {
 	uint64_t wall;	       // ns, all of it
 	uint64_t stopped;      // ns of it in collections' stops
 	uint64_t stopping_cpu; // ns that threads waited for others to stand
-	uint64_t threads_cpu;  // ns CPU of attached threads outside the stops
+	uint64_t cpu;	       // ns CPU of the process outside the stops
 };
 
 // cpustats_add accounts one interval.  Pure arithmetic, never negative.
@@ -75,19 +75,23 @@ void gcstats_init(uint32_t nprocs);
 // gcstats_reset forgets everything; before gcstats_init.
 void gcstats_reset(void);
 
-// gcstats_threads_cpu sums the CPU time of attached and detached threads
-// while attached, ns.  World stopped.
-uint64_t gcstats_threads_cpu(void);
+// gcstats_cpu is the CPU time of the process, of threads that were never
+// attached too, in ns; the child of a fork goes on from its parent's.  World
+// stopped.
+uint64_t gcstats_cpu(void);
+
+// gcstats_forked is for the child of a fork; cpu: what gcstats_cpu was before.
+void gcstats_forked(uint64_t cpu);
 
 // What a collection hands in at its end, world stopped.
 struct gcstats_cycle {
 	bool forced;
-	uint64_t now;		    // nanotime
-	uint64_t unix_now;	    // ns since 1970
-	uint64_t pause;		    // ns since the stop was asked for
-	uint64_t stopped;	    // ns since the last thread stood
-	uint64_t stopping_cpu;	    // ns
-	uint64_t threads_cpu_begin; // gcstats_threads_cpu when all stood
+	uint64_t now;	       // nanotime
+	uint64_t unix_now;     // ns since 1970
+	uint64_t pause;	       // ns since the stop was asked for
+	uint64_t stopped;      // ns since the last thread stood
+	uint64_t stopping_cpu; // ns
+	uint64_t cpu_begin;    // gcstats_cpu when all stood
 	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
 	uint64_t helped_objects;
 };

@@ -310,19 +310,12 @@ uint64_t oscall_realtime(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-// The number of a thread's clock is part of the kernel's interface: the
-// complement of its tid, then 4 for one thread and 2 for scheduled time.
-uint64_t oscall_thread_cpu(uint32_t tid)
+uint64_t oscall_process_cpu(void)
 {
-	return clock_ns((clockid_t)(~tid << 3 | 6));
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 // ---- the process and its threads ----
-
-uint32_t oscall_gettid(void)
-{
-	return (uint32_t)syscall(SYS_gettid);
-}
 
 // glibc's cpu_set_t ends at 1024 processors and the call fails on a kernel
 // with more; 8192 is the most that Linux can be built for.

@@ -146,9 +146,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 	else
 		p = proc_new();
 	if (p) {
-		p->tid = oscall_gettid();
 		p->flags = flags;
-		p->cpu_start = oscall_thread_cpu(p->tid);
 		count_attached(p, 1);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
@@ -166,13 +164,10 @@ void proc_set_thread(struct rt_proc *p, struct rt_thread *t)
 
 void proc_detach(struct rt_proc *p)
 {
-	uint64_t cpu = oscall_thread_cpu(p->tid);
-
 	context_save(&p->context.frame);
 	proc_block(p);
 	schedpoint(SCHED_PROC_DETACH);
 	lock_open_gate();
-	procs.gone_cpu += base_sub_sat(cpu, p->cpu_start);
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
 	p->next_free = procs.free;
 	procs.free = p;
@@ -314,16 +309,7 @@ void proc_reset(void)
 	atomic_ptr_store_relaxed(&procs.all, NULL);
 	procs.free = NULL;
 	procs.count = 0;
-	procs.gone_cpu = 0;
 	atomic_u32_store_relaxed(&procs.attached, 0);
-}
-
-// forked_self: the thread is a new one to the kernel.
-static void forked_self(struct rt_proc *p)
-{
-	p->tid = oscall_gettid();
-	p->cpu_start = oscall_thread_cpu(p->tid);
-	count_attached(p, 1);
 }
 
 static void forked_lost(struct rt_proc *p)
@@ -334,15 +320,14 @@ static void forked_lost(struct rt_proc *p)
 	procs.free = p;
 }
 
-void proc_forked(struct rt_proc *self, uint64_t cpu)
+void proc_forked(struct rt_proc *self)
 {
 	procs.free = NULL;
-	procs.gone_cpu = cpu;
 	atomic_u32_store_relaxed(&procs.attached, 0);
 	atomic_u32_store_relaxed(&procs.gate_waiters, 0);
 	for (struct rt_proc *p = proc_first(); p; p = p->next)
 		if (p == self)
-			forked_self(p);
+			count_attached(p, 1);
 		else
 			forked_lost(p);
 }

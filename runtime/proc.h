@@ -49,13 +49,11 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	     // 0, 1, ...; for good
-	uint32_t tid;	     // kernel's id of its thread
-	uint32_t flags;	     // of the attach
-	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
-			     // not run when the stop was asked for
-	uint64_t cpu_start;   // its thread's CPU time at attach, ns
+	uint32_t id;	      // 0, 1, ...; for good
+	uint32_t flags;	      // of the attach
+	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
+			      // not run when the stop was asked for
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	struct rt_proc *next; // all records; fixed when published
@@ -72,7 +70,6 @@ struct procs {
 	uint32_t count;	      // records ever made; lock
 	uint32_t nprocs;      // processors that may be used
 	atomic_u32 attached;  // records with a thread of the host; lock
-	uint64_t gone_cpu;    // CPU time of detached threads, ns; lock
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
 	atomic_u32 gate_waiters;	  // threads asleep on gate
 	atomic_u32 gate_spinner; // the closed gate that a thread spins on; it
@@ -119,8 +116,8 @@ void proc_reset(void);
 
 // proc_forked is for the child of a fork, in the stop that the fork was made
 // in: every P but self, that of the forking thread or NULL, is without a
-// thread.  cpu: what gcstats_threads_cpu was before the fork, in ns.
-void proc_forked(struct rt_proc *self, uint64_t cpu);
+// thread.
+void proc_forked(struct rt_proc *self);
 
 // proc_set_thread publishes the thread block of an attached P; with NULL, no
 // stopper writes to the old block any more.

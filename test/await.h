@@ -7,7 +7,9 @@
 #include <rt/rt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/atomic.h"
 #include "runtime/nanotime.h"
@@ -51,6 +53,12 @@ static inline bool stays(const atomic_u32 *a, uint32_t n)
 		oscall_yield();
 	}
 	return true;
+}
+
+// thread_number is the calling thread's number in the system.
+static inline uint32_t thread_number(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
 }
 
 // thread_sleeps asks the system whether a thread of this process sleeps.

@@ -42,7 +42,7 @@ START_TEST(cpu_time_adds_up_and_never_falls)
 		    .wall = rng_below(&r, bound),
 		    .stopped = rng_below(&r, bound),
 		    .stopping_cpu = rng_below(&r, 64 * bound),
-		    .threads_cpu = rng_below(&r, 300 * bound),
+		    .cpu = rng_below(&r, 300 * bound),
 		};
 
 		cpustats_add(&c, &i);
@@ -67,7 +67,7 @@ START_TEST(identities_are_exact_for_any_numbers)
 		    .wall = extreme[n / N % N],
 		    .stopped = extreme[n / (N * N) % N],
 		    .stopping_cpu = extreme[n / (N * N * N) % N],
-		    .threads_cpu = extreme[n / (N * N * N * N)],
+		    .cpu = extreme[n / (N * N * N * N)],
 		};
 
 		cpustats_add(&c, &i);
@@ -86,7 +86,7 @@ START_TEST(each_part_of_an_interval_is_counted_once)
 	    .wall = 100,
 	    .stopped = 10,
 	    .stopping_cpu = 5,
-	    .threads_cpu = 60,
+	    .cpu = 60,
 	};
 	struct cpustats c = {0};
 

@@ -295,57 +295,40 @@ END_TEST
 
 static void burn(uint64_t ns)
 {
-	uint64_t start = oscall_thread_cpu(oscall_gettid());
+	uint64_t start = oscall_process_cpu();
 
-	while (oscall_thread_cpu(oscall_gettid()) - start < ns)
+	while (oscall_process_cpu() - start < ns)
 		continue;
 }
 
-START_TEST(thread_clock_counts_work_not_sleep)
+START_TEST(process_clock_counts_work_not_sleep)
 {
-	uint32_t self = oscall_gettid();
-	uint64_t start = oscall_thread_cpu(self), asleep;
+	uint64_t start = oscall_process_cpu(), asleep;
 
-	ck_assert_uint_eq(self, (uint32_t)gettid());
 	ck_assert_uint_gt(start, 0);
 	burn(5000000);
-	ck_assert_uint_ge(oscall_thread_cpu(self) - start, 5000000);
-	asleep = oscall_thread_cpu(self);
+	asleep = oscall_process_cpu();
+	ck_assert_uint_ge(asleep - start, 5000000);
 	usleep(200000);
-	ck_assert_uint_lt(oscall_thread_cpu(self) - asleep, 100000000);
+	ck_assert_uint_lt(oscall_process_cpu() - asleep, 100000000);
 }
 END_TEST
-
-static atomic_u32 worker_tid;
-static atomic_u32 worker_may_end;
 
 static void *work(void *arg)
 {
 	(void)arg;
 	burn(5000000);
-	atomic_u32_store_release(&worker_tid, oscall_gettid());
-	while (atomic_u32_load_acquire(&worker_may_end) == 0)
-		oscall_yield();
 	return NULL;
 }
 
-START_TEST(thread_clock_of_another_thread_reads_until_it_ends)
+START_TEST(process_clock_counts_threads_that_have_ended)
 {
+	uint64_t start = oscall_process_cpu();
 	pthread_t thread;
-	uint64_t deadline;
-	uint32_t tid;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, work, NULL), 0);
-	while ((tid = atomic_u32_load_acquire(&worker_tid)) == 0)
-		oscall_yield();
-	ck_assert_uint_ne(tid, oscall_gettid());
-	ck_assert_uint_ge(oscall_thread_cpu(tid), 5000000);
-	atomic_u32_store_release(&worker_may_end, 1);
 	pthread_join(thread, NULL);
-	// The kernel lets go of a thread a little after its join.
-	deadline = nanotime() + UINT64_C(10000000000);
-	while (oscall_thread_cpu(tid) != 0)
-		ck_assert_uint_lt(nanotime(), deadline);
+	ck_assert_uint_ge(oscall_process_cpu() - start, 5000000);
 }
 END_TEST
 
@@ -691,11 +674,6 @@ static bool wake_at_no_address(void)
 	       EFAULT;
 }
 
-static bool read_the_clock_of_nobody(void)
-{
-	return oscall_thread_cpu(1 << 28) == 0;
-}
-
 static bool look_at_nothing(void)
 {
 	return oscall_unmapped(gone, page);
@@ -715,11 +693,13 @@ static bool ask_libc(void)
 }
 
 static bool (*const refusals[])(void) = {
-    reserve_too_much,	   map_too_much,    commit_nothing,
-    uncommit_nothing,	   release_nothing, unmap_the_middle_of_a_page,
-    advise_nothing,	   name_nothing,    wake_at_no_address,
-    wait_for_another_word, look_at_nothing, read_the_clock_of_nobody,
-    write_to_nobody,	   ask_libc,
+    reserve_too_much,	map_too_much,
+    commit_nothing,	uncommit_nothing,
+    release_nothing,	unmap_the_middle_of_a_page,
+    advise_nothing,	name_nothing,
+    wake_at_no_address, wait_for_another_word,
+    look_at_nothing,	write_to_nobody,
+    ask_libc,
 };
 
 START_TEST(errno_stays_the_hosts)
@@ -841,7 +821,7 @@ static int try_clock(void)
 		ns = oscall_realtime();
 		break;
 	default:
-		ns = oscall_thread_cpu(oscall_gettid());
+		ns = oscall_process_cpu();
 	}
 	return ns == 0 ? errno : 0;
 }
@@ -1122,8 +1102,8 @@ static void add_time(TCase *t)
 	tcase_add_test(t, wake_ends_the_wait_of_as_many_as_asked);
 	tcase_add_test(t, wake_of_the_largest_number_wakes_all);
 	tcase_add_test(t, clocks_advance);
-	tcase_add_test(t, thread_clock_counts_work_not_sleep);
-	tcase_add_test(t, thread_clock_of_another_thread_reads_until_it_ends);
+	tcase_add_test(t, process_clock_counts_work_not_sleep);
+	tcase_add_test(t, process_clock_counts_threads_that_have_ended);
 }
 
 static void add_process(TCase *t)

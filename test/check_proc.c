@@ -349,33 +349,80 @@ END_TEST
 
 enum { BURN_NS = 10 * 1000 * 1000 };
 
-static void *burn(void *arg)
+static void *burn(void *attached)
 {
-	uint32_t tid = oscall_gettid();
-	uint64_t end;
+	uint64_t end = oscall_process_cpu() + BURN_NS;
 
-	rt_thread_attach(0);
-	end = oscall_thread_cpu(tid) + BURN_NS;
-	while (oscall_thread_cpu(tid) < end)
+	if (attached)
+		rt_thread_attach(0);
+	while (oscall_process_cpu() < end)
 		rt_safepoint();
-	rt_thread_detach();
-	return arg;
+	if (attached)
+		rt_thread_detach();
+	return NULL;
 }
 
-START_TEST(the_time_of_detached_threads_is_not_lost)
+static uint64_t stopped_cpu(void)
 {
-	uint64_t before, after;
+	uint64_t cpu;
 
 	rt_stop_the_world(RT_STOP_HOST);
-	before = gcstats_threads_cpu();
+	cpu = gcstats_cpu();
 	rt_start_the_world(NULL);
+	return cpu;
+}
+
+// What threads used that are gone is not lost, whether they were attached or
+// not.
+START_TEST(the_time_of_gone_threads_counts)
+{
+	uint64_t before = stopped_cpu();
+
 	rt_blocking_enter();
-	join_thread(start_thread(burn, NULL));
+	join_thread(start_thread(burn, _i ? &procs : NULL));
 	rt_blocking_leave();
-	rt_stop_the_world(RT_STOP_HOST);
-	after = gcstats_threads_cpu();
-	rt_start_the_world(NULL);
-	ck_assert_uint_ge(after, before + BURN_NS);
+	ck_assert_uint_ge(stopped_cpu(), before + BURN_NS);
+}
+END_TEST
+
+static void *wait_in_region(void *arg)
+{
+	atomic_u32 *want = arg;
+
+	rt_thread_attach(0);
+	rt_blocking_enter();
+	atomic_u32_add_release(&crowd.here, 1);
+	while (!atomic_u32_load_acquire(want)) // reads no clock
+		oscall_yield();
+	rt_blocking_leave();
+	rt_thread_detach();
+	return NULL;
+}
+
+static uint64_t clocks_of_a_collection(void)
+{
+	oscall_fail(OSCALL_CLOCK, 1, 0, 0); // counts from now on
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return oscall_count(OSCALL_CLOCK);
+}
+
+// A pause asks for the time as often with a crowd as without one.
+START_TEST(a_collection_reads_as_many_clocks_for_any_crowd)
+{
+	static atomic_u32 want;
+	uint64_t alone = clocks_of_a_collection();
+	pthread_t threads[THREADS];
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		threads[i] = start_thread(wait_in_region, &want);
+		await_at_least(&crowd.here, i + 1);
+	}
+	ck_assert_uint_eq(clocks_of_a_collection(), alone);
+	atomic_u32_store_release(&want, 1);
+	rt_blocking_enter();
+	for (int i = 0; i < THREADS; i++)
+		join_thread(threads[i]);
+	rt_blocking_leave();
 }
 END_TEST
 
@@ -854,7 +901,8 @@ static TCase *tcase_proc(void)
 	tcase_add_loop_test(tc, a_thread_that_exits_is_detached, 0,
 			    RT_ARRAY_LEN(exit_ways));
 	tcase_add_test(tc, a_refused_end_disturbs_nobody);
-	tcase_add_test(tc, the_time_of_detached_threads_is_not_lost);
+	tcase_add_loop_test(tc, the_time_of_gone_threads_counts, 0, 2);
+	tcase_add_test(tc, a_collection_reads_as_many_clocks_for_any_crowd);
 	return tc;
 }
 

@@ -322,7 +322,7 @@ static void *leave_in_stop(void *arg)
 
 	rt_thread_attach(0);
 	rt_blocking_enter();
-	atomic_u32_store_release(&s->tid, oscall_gettid());
+	atomic_u32_store_release(&s->tid, thread_number());
 	atomic_u32_store_release(&s->here, 1);
 	await_at_least(&s->want, 1);
 	rt_blocking_leave();
@@ -336,7 +336,7 @@ static void *attach_in_stop(void *arg)
 {
 	struct sleeper *s = arg;
 
-	atomic_u32_store_release(&s->tid, oscall_gettid());
+	atomic_u32_store_release(&s->tid, thread_number());
 	atomic_u32_store_release(&s->here, 1);
 	await_at_least(&s->want, 1);
 	rt_thread_attach(0);

@@ -26,7 +26,7 @@ static inline void *hand_main(void *arg)
 {
 	struct hand *h = arg;
 
-	atomic_u32_store_release(&h->tid, oscall_gettid());
+	atomic_u32_store_release(&h->tid, thread_number());
 	h->fn();
 	return NULL;
 }

@@ -362,13 +362,15 @@ inline proc_start_all(self, p, t, waiters)
 	if
 	:: waiters != 0 -> atomic { waiters = 0; gate_wake() }
 	:: else
-	fi
+	fi;
 #else
 	if
-	:: gate_spinner == closed // leaves it to that thread
+	:: gate_spinner == closed -> // leaves it to that thread
+		gate_spinner = 0 // no gate to come is this one: fewer states
 	:: else -> atomic { gate_wake() }
-	fi
+	fi;
 #endif
+	closed = 0
 }
 
 // rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/stw.c:
