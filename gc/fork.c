@@ -68,7 +68,6 @@ static void forget_threads(void)
 	struct rt_proc *self = proc_self();
 
 	throw_forked();
-	gcwork_forked();
 	gcsweep_forked();
 	worker_forked();
 	take_back(self, forking.visit.p);

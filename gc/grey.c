@@ -78,6 +78,7 @@ static RT_NOINLINE void uncount(struct gcmarker *m, const atomic_u64 *word,
 
 	m->objects[gcgrey_index(arena_word(i / RT_PAGE_WORDS))] -=
 	    bits_count(twice);
+	m->uncounted += bits_count(twice);
 }
 
 void gcgrey_publish(struct gcmarker *m, struct gcgrey_kept *e, atomic_u64 *word)

@@ -74,6 +74,8 @@ struct gcmarker {
 	uint64_t large_scanned;		 // bytes of those scanned
 	uint64_t stack_bytes;		 // of stacks scanned
 	uint64_t globals_bytes;		 // of root ranges scanned
+	uint64_t past_end_objects;	 // kept by a word equal to their end
+	uint64_t uncounted;		 // objects that another marker counts
 	uint64_t objects[GCGREY_COUNTS]; // marked, by gcgrey_index
 	struct gcgrey_kept kept[GCGREY_KEPT];
 	struct gcwork work;
@@ -218,6 +220,16 @@ RT_INLINE enum gcgrey_result gcgrey_word(struct gcmarker *m, uintptr_t w,
 	if (!gcgrey_set(m, mark, old, bit, word))
 		return GCGREY_NOTHING;
 	return gcgrey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
+}
+
+// gcgrey_white tells whether an object that is not marked begins in the granule
+// of w; of no use with align8.
+RT_INLINE bool gcgrey_white(const struct gcmarker *m, uintptr_t w)
+{
+	atomic_u64 *mark = gcgrey_mark_word(m, w);
+
+	return atomic_u64_load_relaxed(gcgrey_alloc_word(mark)) &
+	       ~atomic_u64_load_relaxed(mark) & gcgrey_bit(m, w);
 }
 
 // gcgrey_marked tells whether w is known to need nothing more; a cheap test

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "gc/pastend.h"
 #include "runtime/bits.h"
-#include "runtime/object.h"
 #include "runtime/poison.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
@@ -23,8 +23,10 @@ enum {
 static struct {
 	struct gcmarker first; // of the thread that stopped the world
 	uint32_t range_jobs;   // the jobs after these are stacks
-	uint32_t job_procs;    // Ps of one of those
-	bool called;	       // helpers, for this marking, if there are any
+	uint32_t stack_jobs;
+	bool past_end;	    // stacks are looked at for ends of objects
+	uint32_t job_procs; // Ps of one of those
+	bool called;	    // helpers, for this marking, if there are any
 	// The first P of each job of stacks.  Written before the marking is
 	// open; the list of Ps does not change in a stop.
 	struct rt_proc *job_proc[STACK_JOBS];
@@ -32,14 +34,11 @@ static struct {
 
 // ---- draining ----
 
-static void take(struct gcmarker *m, uintptr_t entry)
+static void take(struct gcmarker *m, uintptr_t w)
 {
 	struct gcgrey o;
 
-	if (entry & GCWORK_MORE)
-		gcscan_more(m, entry & ~GCWORK_MORE);
-	else
-		gcscan_grey(m, gcgrey_word(m, entry, &o), &o);
+	gcscan_grey(m, gcgrey_word(m, w, &o), &o);
 }
 
 // call_helpers is for the first marker, when it has been at work for a while
@@ -54,12 +53,10 @@ static void call_helpers(void)
 // look_around serves markers that wait, and sees to it that there are some.
 static void look_around(struct gcmarker *m)
 {
-	bool plenty = gcwork_plenty(&m->work);
-
-	if (gcwork_waiting() != 0 && (plenty || !m->work.alone))
+	if (gcwork_wanted(&m->work))
 		gcwork_share(&m->work);
-	else if (m == &mark.first && !mark.called && plenty &&
-		 m->taken >= CALL_AFTER)
+	else if (m == &mark.first && !mark.called && m->taken >= CALL_AFTER &&
+		 gcwork_plenty(&m->work))
 		call_helpers();
 }
 
@@ -146,6 +143,23 @@ static void rescan_page(struct gcmarker *m, uint64_t page)
 
 // ---- roots ----
 
+// scan_range scans a range, or a piece of it, if other markers can take the
+// rest.
+static void scan_range(struct gcmarker *m, struct gcwork_range range)
+{
+	struct gcwork_range rest = range;
+
+	rest.lo += GCWORK_PIECE;
+	if (range.hi - range.lo > GCWORK_PIECE &&
+	    gcwork_add_range(&m->work, rest))
+		range.hi = rest.lo;
+	if (range.past_end)
+		gcpastend_scan(m, range.lo, range.hi);
+	else
+		push_all(m, range.lo, range.hi);
+	drain(m);
+}
+
 static void mark_ranges(struct gcmarker *m, size_t begin)
 {
 	size_t end = base_min(begin + JOB_ROOTS, gcroots_ranges());
@@ -154,8 +168,7 @@ static void mark_ranges(struct gcmarker *m, size_t begin)
 		struct gcroots_range range = gcroots_range(i);
 
 		m->globals_bytes += range.hi - range.lo;
-		push_all(m, range.lo, range.hi);
-		drain(m);
+		scan_range(m, (struct gcwork_range){range.lo, range.hi, false});
 	}
 }
 
@@ -172,14 +185,16 @@ static void keep_setting_up(struct gcmarker *m, struct rt_proc *p)
 static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 {
 	struct gcroots_range stack, registers;
+	bool past_end = mark.past_end;
 
 	keep_setting_up(m, p);
 	if (!gcroots_stack(p, &stack, &registers))
 		return;
-	m->stack_bytes += stack.hi - stack.lo;
-	push_all(m, registers.lo, registers.hi);
-	push_all(m, stack.lo, stack.hi);
-	drain(m);
+	if (!past_end)
+		m->stack_bytes += stack.hi - stack.lo;
+	scan_range(m,
+		   (struct gcwork_range){registers.lo, registers.hi, past_end});
+	scan_range(m, (struct gcwork_range){stack.lo, stack.hi, past_end});
 }
 
 static void mark_threads(struct gcmarker *m, uint32_t job)
@@ -228,17 +243,21 @@ static void do_job(struct gcmarker *m, uint32_t job)
 // finish works until there is nothing left, with m or any other marker.
 static void finish(struct gcmarker *m)
 {
-	enum gcwork_next next;
-	uint32_t job;
-
 	for (;;) {
 		drain(m);
 		gcgrey_publish_all(m);
-		next = gcwork_get(&m->work, &job);
-		if (next == GCWORK_OVER)
+		switch (gcwork_get(&m->work)) {
+		case GCWORK_JOB:
+			do_job(m, m->work.job);
+			break;
+		case GCWORK_RANGE:
+			scan_range(m, m->work.range);
+			break;
+		case GCWORK_OVER:
 			return;
-		if (next == GCWORK_JOB)
-			do_job(m, job);
+		default:
+			break;
+		}
 	}
 }
 
@@ -281,49 +300,13 @@ static void finish_overflow(struct gcmarker *m)
 	}
 }
 
-// ---- past the end ----
-
-// keep_past_end marks the object, if any and not marked yet, that ends where
-// w, in the heap or at its end, points.
-static void keep_past_end(struct gcmarker *m, uintptr_t w,
-			  struct gcmark_result *r)
-{
-	enum gcgrey_result found;
-	struct object o;
-	struct gcgrey grey;
-
-	if (!object_find(w - 1, &o) || o.base + o.request != w)
-		return;
-	found = gcgrey_word(m, o.base, &grey);
-	gcscan_grey(m, found, &grey);
-	if (found != GCGREY_NOTHING)
-		r->past_end_objects++;
-}
-
-RT_NO_SANITIZE
-static void range_past_end(struct gcmarker *m, struct gcroots_range range,
-			   struct gcmark_result *r)
-{
-	for (uintptr_t at = range.lo; at < range.hi; at += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)at);
-
-		if (gcgrey_in_heap(m, w - 1))
-			keep_past_end(m, w, r);
-	}
-}
-
 // mark_past_end looks at stacks and registers a second time, when all else is
 // marked, so that it can tell what is kept by this rule alone.
-static void mark_past_end(struct gcmarker *m, struct gcmark_result *r)
+static void mark_past_end(struct gcmarker *m)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
-		struct gcroots_range stack, registers;
-
-		if (!gcroots_stack(p, &stack, &registers))
-			continue;
-		range_past_end(m, registers, r);
-		range_past_end(m, stack, r);
-	}
+	mark.past_end = true;
+	mark.range_jobs = 0;
+	gcwork_add_jobs(&m->work, mark.stack_jobs);
 	finish(m);
 	finish_overflow(m);
 }
@@ -335,6 +318,7 @@ static void marker_clear(struct gcmarker *m)
 	m->overflowed = false;
 	m->large_bytes = m->large_scanned = 0;
 	m->stack_bytes = m->globals_bytes = 0;
+	m->past_end_objects = m->uncounted = 0;
 	m->taken = 0;
 	memset(m->objects, 0, sizeof m->objects);
 	memset(m->kept, 0, sizeof m->kept);
@@ -345,8 +329,10 @@ static void open_marking(struct rt_proc *p)
 	marker_clear(&mark.first);
 	gcgrey_look(&mark.first);
 	mark.called = false;
+	mark.past_end = false;
 	mark.range_jobs = divide_up(gcroots_ranges(), JOB_ROOTS);
-	gcwork_open(&mark.first.work, p, mark.range_jobs + cut_procs());
+	mark.stack_jobs = cut_procs();
+	gcwork_open(&mark.first.work, p, mark.range_jobs + mark.stack_jobs);
 }
 
 static void sum_objects(struct gcmark_result *r, const struct gcmarker *m)
@@ -380,6 +366,7 @@ static void sum_up(struct gcmark_result *r)
 			r->helped_objects += r->marked_objects - before;
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;
+		r->past_end_objects += m->past_end_objects;
 	}
 	r->want_helpers = mark.called;
 }
@@ -394,7 +381,7 @@ struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
 	finish(m);
 	finish_overflow(m);
 	if (past_end)
-		mark_past_end(m, &r);
+		mark_past_end(m);
 	sum_up(&r);
 	gcwork_close(&m->work);
 	return r;

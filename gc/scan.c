@@ -82,36 +82,25 @@ uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
-// scan_piece scans [lo, hi) of the object at base, after pushing what is left
-// of it when that is more than a piece.
-static void scan_piece(struct gcmarker *m, uintptr_t base, uintptr_t lo,
-		       uintptr_t hi)
+// leave_rest lets any marker take what is more than a piece of the large object
+// at base; false: refused, and remembered.
+static bool leave_rest(struct gcmarker *m, uintptr_t base, uintptr_t hi)
 {
-	if (hi - lo > GCSCAN_PIECE) {
-		hi = lo + GCSCAN_PIECE;
-		if (!gcwork_push(&m->work, hi | GCWORK_MORE)) {
-			gcscan_overflow(m, base);
-			return;
-		}
-	}
-	if (gcscan_words(m, lo, hi) != hi)
-		gcscan_overflow(m, base);
+	struct gcwork_range rest = {base + GCWORK_PIECE, hi, false};
+
+	if (hi - base <= GCWORK_PIECE || gcwork_add_range(&m->work, rest))
+		return true;
+	gcscan_overflow(m, base);
+	return false;
 }
 
 void gcscan_wide(struct gcmarker *m, const struct gcgrey *o)
 {
 	uintptr_t hi = o->base + base_align_down(o->size, sizeof(uintptr_t));
 
-	if (o->size > SIZECLASS_MAX_SIZE)
-		scan_piece(m, o->base, o->base, hi);
-	else if (gcscan_words(m, o->base, hi) != hi)
+	if (!leave_rest(m, o->base, hi))
+		return;
+	hi = base_min(hi, o->base + GCWORK_PIECE);
+	if (gcscan_words(m, o->base, hi) != hi)
 		gcscan_overflow(m, o->base);
-}
-
-void gcscan_more(struct gcmarker *m, uintptr_t at)
-{
-	const struct mspan *s =
-	    arena_span((uint64_t)(at - m->base) >> RT_PAGE_SHIFT);
-
-	scan_piece(m, mspan_object(s, 0), at, mspan_scan_end(s, 0));
 }

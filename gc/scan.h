@@ -3,17 +3,16 @@
 // Go: scanobject (mgcmark.go).
 //
 // Every aligned word that lies in the heap's range is pushed; whether it is a
-// pointer is found out when it is popped.  Large objects are scanned in
-// pieces: what is left of one is pushed before its piece, so that another
-// marker can take it and the stack stays small.  Scanning never drains.
+// pointer is found out when it is popped.  Of a large object only the first
+// piece is scanned at once.  The rest is a range from which any marker takes
+// pieces, so the stack stays small.  Scanning never drains.
 #ifndef GC_SCAN_H
 #define GC_SCAN_H
 
 #include "gc/grey.h"
 
 enum {
-	GCSCAN_PIECE = 128 << 10, // Go: maxObletBytes
-	GCSCAN_BLOCK = 512,	  // bytes for which room is made at once
+	GCSCAN_BLOCK = 512, // bytes for which room is made at once
 };
 
 // gcscan_block pushes the words of [lo, hi), both 8-aligned, for which there is
@@ -86,8 +85,5 @@ RT_INLINE void gcscan_grey(struct gcmarker *m, enum gcgrey_result found,
 	else if (found == GCGREY_WIDE)
 		gcscan_wide(m, o);
 }
-
-// gcscan_more goes on at an address inside a large object.
-void gcscan_more(struct gcmarker *m, uintptr_t at);
 
 #endif

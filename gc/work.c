@@ -2,30 +2,22 @@
 
 #include <string.h>
 
-#include "runtime/oscall.h"
 #include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
-// Rounds of spinning before a marker that waits goes to sleep: some
-// microseconds, within which a busy marker usually looks around.
-enum { WAIT_SPINS = 300 };
-
-// What the markers agree on; waiting stands apart, because busy markers read
-// it all the time.
+// What the markers agree on; busy markers read the hints all the time.
 static struct {
-	struct rt_mutex lock;	 // of what follows
-	struct gcworkbuf *given; // words that may be taken
-	struct gcwork *joined;	 // this marking, newest first
+	struct rt_mutex lock;	  // of what follows
+	struct gcwork *waiters;	  // newest first
+	struct gcwork *joined;	  // this marking, newest first
+	struct gcworkbuf *ranges; // that have not been taken whole
 	uint32_t next_job;
 	uint32_t njobs;
-	uint32_t busy;	    // markers
-	uint32_t marking;   // numbers them, so that nobody joins two
-	bool open;	    // a marking is under way
-	bool alone;	    // the one busy marker is
-	bool wake;	    // when the lock is let go
-	uint32_t sleepers;  // on change
-	atomic_u32 changes; // of what can be taken, or whether it is over
-	RT_CACHE_ALIGNED atomic_u32 waiting; // markers; written under lock
+	uint32_t marking; // numbers them, so that no marker joins two
+	bool open;	  // a marking is under way
+	bool alone;	  // the one busy marker is
+	RT_CACHE_ALIGNED atomic_u32 waiting; // length of waiters
+	atomic_u32 busy;		     // markers
 } work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
 static struct {
@@ -173,104 +165,184 @@ bool gcwork_spill(struct gcwork *w)
 	return true;
 }
 
-// adopt makes b the current buffer instead of the empty one.
-static void adopt(struct gcwork *w, struct gcworkbuf *b)
-{
-	struct gcworkbuf *empty = current(w);
-
-	use(w, b, b->n);
-	keep_empty(w, empty);
-}
-
 bool gcwork_more(struct gcwork *w)
 {
 	struct gcworkbuf *b = w->full;
+	struct gcworkbuf *empty = current(w);
 
 	if (!b)
 		return false;
 	w->full = b->next;
 	w->nfull--;
-	adopt(w, b);
+	use(w, b, b->n);
+	keep_empty(w, empty);
+	return true;
+}
+
+// ---- jobs and ranges ----
+
+static bool any_left(void)
+{
+	return work.next_job < work.njobs || work.ranges;
+}
+
+// ranges_room has a buffer with room for one more range; false: refused.
+static bool ranges_room(struct gcwork *w)
+{
+	struct gcworkbuf *b = work.ranges;
+
+	if (b && b->n < RT_ARRAY_LEN(b->range))
+		return true;
+	b = empty_buffer(w);
+	if (!b)
+		return false;
+	b->n = 0;
+	b->next = work.ranges;
+	work.ranges = b;
+	return true;
+}
+
+bool gcwork_add_range(struct gcwork *w, struct gcwork_range range)
+{
+	bool ok;
+
+	rt_lock(&work.lock);
+	ok = ranges_room(w);
+	if (ok)
+		work.ranges->range[work.ranges->n++] = range;
+	w->more = any_left();
+	rt_unlock(&work.lock);
+	return ok;
+}
+
+// cut_piece cuts a piece off the newest range.  The buffer that becomes empty
+// is kept by the marker that calls.
+static struct gcwork_range cut_piece(struct gcwork *caller)
+{
+	struct gcworkbuf *b = work.ranges;
+	struct gcwork_range *range = &b->range[b->n - 1];
+	struct gcwork_range piece = *range;
+
+	if (piece.hi - piece.lo > GCWORK_PIECE) {
+		range->lo += GCWORK_PIECE;
+		piece.hi = range->lo;
+	} else if (--b->n == 0) {
+		work.ranges = b->next;
+		keep_empty(caller, b);
+	}
+	return piece;
+}
+
+// assign gives w a piece or a job, if any is left.
+static bool assign(struct gcwork *w, struct gcwork *caller)
+{
+	if (work.ranges) {
+		w->range = cut_piece(caller);
+		w->got = GCWORK_RANGE;
+	} else if (work.next_job < work.njobs) {
+		w->job = work.next_job++;
+		w->got = GCWORK_JOB;
+	} else {
+		return false;
+	}
 	return true;
 }
 
 // ---- agreement ----
 
-static void lock(void)
+// count_busy: only the holder of the lock writes.
+static uint32_t count_busy(int by)
 {
-	rt_lock(&work.lock);
+	uint32_t n = atomic_u32_load_relaxed(&work.busy) + (uint32_t)by;
+
+	atomic_u32_store_relaxed(&work.busy, n);
+	return n;
 }
 
-static void unlock(void)
+static void count_waiting(int by)
 {
-	bool wake = work.wake;
+	uint32_t n = atomic_u32_load_relaxed(&work.waiting) + (uint32_t)by;
 
-	work.wake = false;
-	rt_unlock(&work.lock);
-	schedpoint(SCHED_WORK_UNLOCK);
-	if (wake)
-		oscall_futex_wake(&work.changes, UINT32_MAX);
+	atomic_u32_store_relaxed(&work.waiting, n);
 }
 
-// changed lets markers that wait look again; lock held.
-static void changed(void)
+static bool any_busy(void)
 {
-	atomic_u32_add_release(&work.changes, 1);
-	work.wake = work.sleepers != 0;
+	return atomic_u32_load_relaxed(&work.busy) != 0;
 }
 
-// wait_change returns when something may have changed.  The lock is held
-// before and after, not meanwhile.
-static void wait_change(void)
-{
-	uint32_t seen = atomic_u32_load_relaxed(&work.changes);
-
-	unlock();
-	for (int i = 0; i < WAIT_SPINS; i++) {
-		if (atomic_u32_load_acquire(&work.changes) != seen)
-			break;
-		atomic_pause();
-	}
-	lock();
-	if (atomic_u32_load_relaxed(&work.changes) != seen)
-		return;
-	work.sleepers++;
-	unlock();
-	schedpoint(SCHED_WAIT_CHANGE);
-	oscall_futex_wait(&work.changes, seen, UINT64_MAX);
-	lock();
-	work.sleepers--;
-}
-
-static bool jobs_left(void)
-{
-	return work.next_job < work.njobs;
-}
-
-static bool nothing_left(void)
-{
-	return work.busy == 0 && !jobs_left() && !work.given;
-}
-
-// set_busy is for a marker that has just taken something, or nothing when all
-// is over.
+// set_busy is for a marker that was given something, or all is over for.
 static void set_busy(struct gcwork *w)
 {
-	work.busy++;
-	w->alone = work.alone = work.busy == 1 && !work.given;
-	w->jobs_left = jobs_left();
 	w->busy = true;
+	w->alone = work.alone = count_busy(1) == 1;
+	w->more = any_left();
 }
 
-// set_waiting is for a busy marker whose stack is empty.
-static void set_waiting(struct gcwork *w)
+// set_idle is for a busy marker whose stack is empty.
+static void set_idle(struct gcwork *w)
 {
 	if (w->alone)
 		w->alone = work.alone = false;
 	w->busy = false;
-	work.busy--;
-	if (nothing_left())
-		changed();
+	count_busy(-1);
+}
+
+// add_waiter: a wake that comes before w sleeps is not lost, since the note is
+// cleared before any other marker can find w.
+static void add_waiter(struct gcwork *w)
+{
+	rt_note_clear(&w->note);
+	w->got = GCWORK_WAIT;
+	w->waits = work.waiters;
+	work.waiters = w;
+	count_waiting(1);
+}
+
+static void remove_waiter(struct gcwork *w)
+{
+	struct gcwork **link = &work.waiters;
+
+	while (*link != w)
+		link = &(*link)->waits;
+	*link = w->waits;
+	w->waits = NULL;
+	count_waiting(-1);
+}
+
+// take_waiter takes off the list the marker that waits since last, which most
+// likely does not sleep yet, and makes it busy; w, which is busy, is not alone
+// any more.  NULL: none waits.
+static struct gcwork *take_waiter(struct gcwork *w)
+{
+	struct gcwork *to = work.waiters;
+
+	if (!to)
+		return NULL;
+	remove_waiter(to);
+	w->alone = work.alone = false;
+	set_busy(to);
+	return to;
+}
+
+// give_left gives a marker that waits what is left beside w's own, if both are
+// there; returns the marker, to be woken.
+static struct gcwork *give_left(struct gcwork *w)
+{
+	struct gcwork *to = any_left() ? take_waiter(w) : NULL;
+
+	if (to)
+		assign(to, w);
+	w->more = any_left();
+	return to;
+}
+
+static void wake(struct gcwork *w)
+{
+	if (!w)
+		return;
+	schedpoint(SCHED_WAKE);
+	rt_note_wake(&w->note);
 }
 
 static void begin(struct gcwork *w, struct rt_proc *p)
@@ -279,7 +351,8 @@ static void begin(struct gcwork *w, struct rt_proc *p)
 	w->full = w->spare = NULL;
 	w->nfull = w->nspare = 0;
 	w->marking = work.marking;
-	w->busy = w->alone = w->opener = false;
+	w->busy = w->alone = w->more = w->opener = false;
+	w->waits = NULL;
 	w->next = work.joined;
 	work.joined = w;
 	use(w, &w->first, 0);
@@ -288,18 +361,27 @@ static void begin(struct gcwork *w, struct rt_proc *p)
 void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
 {
 	schedpoint(SCHED_GCWORK_OPEN);
-	lock();
-	RT_ASSERT(!work.open && nothing_left());
+	rt_lock(&work.lock);
+	RT_ASSERT(!work.open && !any_busy() && !any_left());
+	RT_ASSERT(!work.waiters);
 	work.next_job = 0;
 	work.njobs = njobs;
 	work.marking++;
 	work.joined = NULL;
 	work.open = true;
-	atomic_u32_store_relaxed(&work.waiting, 0);
 	begin(w, p);
 	w->opener = true;
 	set_busy(w);
-	unlock();
+	rt_unlock(&work.lock);
+}
+
+void gcwork_add_jobs(struct gcwork *w, uint32_t njobs)
+{
+	rt_lock(&work.lock);
+	work.next_job = 0;
+	work.njobs = njobs;
+	w->more = any_left();
+	rt_unlock(&work.lock);
 }
 
 bool gcwork_join(struct gcwork *w, struct rt_proc *p)
@@ -307,12 +389,12 @@ bool gcwork_join(struct gcwork *w, struct rt_proc *p)
 	bool open;
 
 	schedpoint(SCHED_GCWORK_JOIN);
-	lock();
+	rt_lock(&work.lock);
 	// Once a marking only: its first buffer may be another's by now.
 	open = work.open && w->marking != work.marking;
 	if (open)
 		begin(w, p);
-	unlock();
+	rt_unlock(&work.lock);
 	return open;
 }
 
@@ -320,94 +402,117 @@ struct gcwork *gcwork_joined(void)
 {
 	struct gcwork *w;
 
-	lock();
+	rt_lock(&work.lock);
 	w = work.joined;
-	unlock();
+	rt_unlock(&work.lock);
 	return w;
 }
 
-// take takes what there is for a marker that waits.
-static enum gcwork_next take(struct gcwork *w, uint32_t *job)
+static void take_over(struct gcwork *opener)
 {
-	if (!work.open || w->marking != work.marking)
-		return GCWORK_OVER;
-	if (w->opener && nothing_left()) {
-		set_busy(w);
-		return GCWORK_OVER;
-	}
-	if (work.alone)
-		return GCWORK_WAIT;
-	if (jobs_left()) {
-		*job = work.next_job++;
-		set_busy(w);
-		return GCWORK_JOB;
-	}
-	if (work.given) {
-		struct gcworkbuf *b = work.given;
-
-		work.given = b->next;
-		adopt(w, b);
-		set_busy(w);
-		return GCWORK_WORDS;
-	}
-	return GCWORK_WAIT;
+	opener->got = GCWORK_OVER;
+	set_busy(opener);
 }
 
-// wait_turn waits until there is something for w.
-static enum gcwork_next wait_turn(struct gcwork *w, uint32_t *job)
+// tell_opener: w was the last marker that was busy.
+static struct gcwork *tell_opener(void)
 {
-	enum gcwork_next next = take(w, job);
+	struct gcwork *w = work.waiters;
 
-	if (next != GCWORK_WAIT)
-		return next;
-	atomic_u32_add_relaxed(&work.waiting, 1);
-	do {
-		wait_change();
-		next = take(w, job);
-	} while (next == GCWORK_WAIT);
-	if (w->marking == work.marking)
-		atomic_u32_add_relaxed(&work.waiting, (uint32_t)-1);
-	return next;
+	while (w && !w->opener)
+		w = w->waits;
+	if (!w)
+		return NULL;
+	remove_waiter(w);
+	take_over(w);
+	return w;
 }
 
-enum gcwork_next gcwork_get(struct gcwork *w, uint32_t *job)
+// take_or_wait finds something for w, whose stack is empty, or makes it wait;
+// returns another marker that has to be woken, if any.  When no marker is busy,
+// none is alone: so nothing is left, or w has just been assigned it.
+static struct gcwork *take_or_wait(struct gcwork *w)
 {
-	enum gcwork_next next;
+	struct gcwork *to = NULL;
+
+	if (!work.open || w->marking != work.marking) {
+		w->got = GCWORK_OVER;
+	} else if (!work.alone && assign(w, w)) {
+		set_busy(w);
+		to = give_left(w);
+	} else if (w->opener && !any_busy()) {
+		take_over(w);
+	} else {
+		if (!any_busy())
+			to = tell_opener();
+		add_waiter(w);
+	}
+	return to;
+}
+
+// wait_turn returns when another marker has given w something, or marking was
+// closed: then w wakes the next one that waits for that.
+static void wait_turn(struct gcwork *w)
+{
+	rt_note_sleep(&w->note, UINT64_MAX);
+	if (w->got == GCWORK_OVER)
+		wake(w->waits);
+}
+
+enum gcwork_next gcwork_get(struct gcwork *w)
+{
+	struct gcwork *to;
+	bool waits;
 
 	schedpoint(SCHED_GCWORK_GET);
-	lock();
+	rt_lock(&work.lock);
 	if (w->busy)
-		set_waiting(w);
-	next = wait_turn(w, job);
-	unlock();
-	return next;
+		set_idle(w);
+	to = take_or_wait(w);
+	waits = w->got == GCWORK_WAIT;
+	rt_unlock(&work.lock);
+	wake(to);
+	if (waits)
+		wait_turn(w);
+	return w->got;
+}
+
+// close_waiters leaves the list to its first marker, which will wake the next.
+static struct gcwork *close_waiters(void)
+{
+	struct gcwork *first = work.waiters;
+
+	for (struct gcwork *w = first; w; w = w->waits)
+		w->got = GCWORK_OVER;
+	work.waiters = NULL;
+	atomic_u32_store_relaxed(&work.waiting, 0);
+	return first;
 }
 
 void gcwork_close(struct gcwork *w)
 {
+	struct gcwork *to;
+
 	schedpoint(SCHED_GCWORK_CLOSE);
-	lock();
-	if (work.busy != 1 || !w->busy || jobs_left() || work.given)
+	rt_lock(&work.lock);
+	if (atomic_u32_load_relaxed(&work.busy) != 1 || !w->busy || any_left())
 		rt_throw("non-empty mark queue after mark");
-	set_waiting(w);
+	set_idle(w);
 	work.open = false;
-	unlock();
+	to = close_waiters();
+	rt_unlock(&work.lock);
+	wake(to);
 	pool_release(w->p);
 }
 
 void gcwork_hold(void)
 {
-	lock();
+	rt_lock(&work.lock);
 }
 
 void gcwork_let_go(void)
 {
-	unlock();
-}
-
-void gcwork_forked(void)
-{
-	work.sleepers = 0;
+	rt_unlock(&work.lock);
 }
 
 // ---- sharing ----
@@ -417,79 +522,76 @@ uint32_t gcwork_waiting(void)
 	return atomic_u32_load_relaxed(&work.waiting);
 }
 
-// cut_chain takes the oldest half of the full buffers, at least one.
-static struct gcworkbuf *cut_chain(struct gcwork *w)
+bool gcwork_wanted(const struct gcwork *w)
+{
+	return gcwork_waiting() != 0 &&
+	       (gcwork_plenty(w) ||
+		(!w->alone && atomic_u32_load_relaxed(&work.busy) == 1));
+}
+
+// move_full moves the oldest half of the full buffers, at least one.
+static void move_full(struct gcwork *w, struct gcwork *to)
 {
 	struct gcworkbuf **link = &w->full;
-	struct gcworkbuf *oldest;
 	uint32_t kept = w->nfull / 2;
 
 	for (uint32_t i = 0; i < kept; i++)
 		link = &(*link)->next;
-	oldest = *link;
+	to->full = *link;
+	to->nfull = w->nfull - kept;
 	*link = NULL;
 	w->nfull = kept;
-	return oldest;
 }
 
-// cut_current copies the oldest half of the current buffer; NULL: no buffer
-// to be had.
-static struct gcworkbuf *cut_current(struct gcwork *w)
+// move_words moves the oldest half of the current buffer into the empty one of
+// another marker.
+static void move_words(struct gcwork *w, struct gcwork *to)
 {
 	size_t n = (size_t)(w->top - w->bottom);
 	size_t given = n / 2;
-	struct gcworkbuf *b;
 
-	if (n < GCWORK_SHARE)
-		return NULL;
-	b = empty_buffer(w);
-	if (!b)
-		return NULL;
-	memcpy(b->entry, w->bottom, given * sizeof *b->entry);
-	memmove(w->bottom, w->bottom + given, (n - given) * sizeof *b->entry);
+	memcpy(to->bottom, w->bottom, given * sizeof *w->bottom);
+	memmove(w->bottom, w->bottom + given, (n - given) * sizeof *w->bottom);
+	to->top += given;
 	w->top -= given;
-	b->n = given;
-	b->next = NULL;
-	return b;
 }
 
-// give puts a chain before what was given already; lock held.
-static void give(struct gcworkbuf *chain)
+// give_words: to is w's alone until it is woken, so this needs no lock.
+static void give_words(struct gcwork *w, struct gcwork *to)
 {
-	struct gcworkbuf **end = &chain->next;
-
-	while (*end)
-		end = &(*end)->next;
-	*end = work.given;
-	work.given = chain;
+	schedpoint(SCHED_GIVE_WORDS);
+	if (w->full)
+		move_full(w, to);
+	else
+		move_words(w, to);
+	to->got = GCWORK_WORDS;
 }
 
 void gcwork_share(struct gcwork *w)
 {
-	struct gcworkbuf *chain = w->full ? cut_chain(w) : cut_current(w);
+	bool words = w->full || w->top - w->bottom >= GCWORK_SHARE;
+	struct gcwork *to;
 
 	schedpoint(SCHED_GCWORK_SHARE);
-	lock();
-	if (chain)
-		give(chain);
-	if (chain || (w->alone && jobs_left())) {
-		w->alone = work.alone = false;
-		changed();
-	} else if (work.busy == 1 && !work.given && !jobs_left()) {
+	rt_lock(&work.lock);
+	to = give_left(w);
+	if (!to && words)
+		to = take_waiter(w);
+	if (!to && atomic_u32_load_relaxed(&work.busy) == 1)
 		w->alone = work.alone = true;
-		w->jobs_left = false;
-	}
-	unlock();
+	rt_unlock(&work.lock);
+	if (to && to->got == GCWORK_WAIT)
+		give_words(w, to);
+	wake(to);
 }
 
 uint32_t gcwork_count_from(uint32_t n)
 {
 	uint32_t last;
 
-	lock();
+	rt_lock(&work.lock);
 	last = work.marking;
 	work.marking = n;
-	atomic_u32_store_relaxed(&work.changes, n);
-	unlock();
+	rt_unlock(&work.lock);
 	return last;
 }

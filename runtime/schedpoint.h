@@ -67,12 +67,12 @@
 	X(CREW_CALL) /* has made the call, will wake */                        \
 	X(CREW_WAIT) /* has seen that there is a call, will read it */         \
                                                                                \
-	X(WORK_UNLOCK)	  /* has let go, will wake who sleeps */               \
-	X(WAIT_CHANGE)	  /* has said that it sleeps, will sleep */            \
+	X(WAKE)		  /* has given a marker work, will wake it */          \
 	X(GCWORK_OPEN)	  /* will open a marking */                            \
 	X(GCWORK_JOIN)	  /* will join */                                      \
 	X(GCWORK_GET)	  /* has nothing left, will say so */                  \
-	X(GCWORK_SHARE)	  /* has cut off what it will give */                  \
+	X(GCWORK_SHARE)	  /* will look for a marker that waits */              \
+	X(GIVE_WORDS)	  /* has found one, will move words to it */           \
 	X(GCWORK_CLOSE)	  /* will close the marking */                         \
 	X(GCGREY_SET)	  /* is alone: has loaded what it will store */        \
 	X(GCGREY_PUBLISH) /* will show marks that it kept back */              \

@@ -500,10 +500,9 @@ static unsigned act_world(void)
 static void *wait_for_work(void *p)
 {
 	static struct gcwork waits;
-	uint32_t job;
 
 	require(gcwork_join(&waits, p), "the marking is open");
-	require(gcwork_get(&waits, &job) == GCWORK_OVER, "work for nobody");
+	require(gcwork_get(&waits) == GCWORK_OVER, "work for nobody");
 	return NULL;
 }
 

@@ -689,6 +689,36 @@ START_TEST(an_object_keeps_no_older_one)
 }
 END_TEST
 
+// span_above is the base of a span of one class that lies on one of another
+// class; 0: there is none.
+static uintptr_t span_above(unsigned upper, unsigned lower)
+{
+	for (uint64_t page = 1; page < arena_used() >> RT_PAGE_SHIFT; page++) {
+		const struct mspan *s = arena_span(page);
+		const struct mspan *below = arena_span(page - 1);
+
+		if (s && below && s->base == arena_page_address(page) &&
+		    s->sizeclass == upper && below->sizeclass == lower)
+			return s->base;
+	}
+	return 0;
+}
+
+// 48 bytes before the second granule of a span of 48-byte objects begins an
+// object of the span below, which does not end there.
+START_TEST(an_object_of_another_class_does_not_end_there)
+{
+	static uintptr_t slot[8192 / 8];
+	uintptr_t base;
+
+	for (int i = 0; (base = span_above(5, 2)) == 0; i++)
+		fill_span(RT_NOSCAN, i % 2 ? 2 : 5, slot);
+	holder.word[0] = base + 16;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 0);
+}
+END_TEST
+
 static const size_t large_requests[] = {32768, 40008, 40960, 65536, 100008};
 
 START_TEST(requested_end_keeps_a_large_object)
@@ -1237,6 +1267,7 @@ static Suite *suite_gc(void)
 	tcase_set_timeout(held, 30);
 	tcase_add_test(held, end_on_a_stack_keeps_an_object);
 	tcase_add_test(held, only_the_exact_end_keeps);
+	tcase_add_test(held, an_object_of_another_class_does_not_end_there);
 	tcase_add_test(held, an_object_keeps_no_older_one);
 	tcase_add_loop_test(held, requested_end_keeps_a_large_object, 0,
 			    RT_ARRAY_LEN(large_requests));

@@ -289,7 +289,7 @@ static void shape_wide(struct graph *g, struct rng *r)
 	}
 }
 
-// One object of several pieces (GCSCAN_PIECE) that points to all others.
+// One object of several pieces (GCWORK_PIECE) that points to all others.
 static void shape_array(struct graph *g, struct rng *r)
 {
 	uint32_t e = 0;

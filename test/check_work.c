@@ -17,10 +17,6 @@
 #include "test/death.h"
 #include "test/suite.h"
 
-enum {
-	BUFS_OF_SPAN = GCWORK_SPAN_PAGES * RT_PAGE_SIZE / GCWORK_BUF_BYTES,
-};
-
 static struct rt_proc *self;
 static struct gcwork first, second, third;
 
@@ -71,17 +67,13 @@ static bool is_empty(struct gcwork *w)
 
 static void expect_next(struct gcwork *w, enum gcwork_next want)
 {
-	uint32_t job = UINT32_MAX;
-
-	ck_assert_int_eq(gcwork_get(w, &job), want);
+	ck_assert_int_eq(gcwork_get(w), want);
 }
 
 static void expect_job(struct gcwork *w, uint32_t want)
 {
-	uint32_t job = UINT32_MAX;
-
-	ck_assert_int_eq(gcwork_get(w, &job), GCWORK_JOB);
-	ck_assert_uint_eq(job, want);
+	expect_next(w, GCWORK_JOB);
+	ck_assert_uint_eq(w->job, want);
 }
 
 static void end(struct gcwork *w)
@@ -97,14 +89,13 @@ struct waiter {
 	pthread_t thread;
 	atomic_u32 back;
 	enum gcwork_next next;
-	uint32_t job;
 };
 
 static void *wait_for_work(void *arg)
 {
 	struct waiter *waiter = arg;
 
-	waiter->next = gcwork_get(waiter->w, &waiter->job);
+	waiter->next = gcwork_get(waiter->w);
 	atomic_u32_store_release(&waiter->back, 1);
 	return NULL;
 }
@@ -127,6 +118,16 @@ static enum gcwork_next wait_ends(struct waiter *waiter)
 {
 	join_thread(waiter->thread);
 	return waiter->next;
+}
+
+// give makes one marker, the only one that waits, take from another.
+static enum gcwork_next give(struct gcwork *from, struct gcwork *to)
+{
+	struct waiter waiter;
+
+	wait_begins(&waiter, to);
+	gcwork_share(from);
+	return wait_ends(&waiter);
 }
 
 // end_both ends the marking of first when second is busy, too.
@@ -180,7 +181,7 @@ END_TEST
 // The first buffer is the marker's own; spans hold the others.
 START_TEST(a_limit_refuses_the_entry_behind_the_last_place)
 {
-	uintptr_t places = (1 + (uintptr_t)_i * BUFS_OF_SPAN) * GCWORK_ENTRIES;
+	uintptr_t places = (1 + (uintptr_t)_i * GCWORK_BATCH) * GCWORK_ENTRIES;
 
 	gcwork_limit((uint32_t)_i);
 	gcwork_open(&first, self, 0);
@@ -209,6 +210,81 @@ START_TEST(jobs_come_in_order_and_once)
 }
 END_TEST
 
+// ---- ranges ----
+
+// A range of so many pieces, which nothing reads here.
+static struct gcwork_range piece(uintptr_t lo, uintptr_t n)
+{
+	return (struct gcwork_range){lo * GCWORK_PIECE, (lo + n) * GCWORK_PIECE,
+				     false};
+}
+
+static void expect_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
+{
+	expect_next(w, GCWORK_RANGE);
+	ck_assert_uint_eq(w->range.lo, lo);
+	ck_assert_uint_eq(w->range.hi, hi);
+}
+
+START_TEST(a_range_is_taken_in_pieces_and_before_jobs)
+{
+	struct gcwork_range range = piece(1, 2);
+
+	range.hi += 24;
+	range.past_end = true;
+	gcwork_open(&first, self, 2);
+	expect_job(&first, 0);
+	ck_assert(gcwork_add_range(&first, range));
+	ck_assert(gcwork_plenty(&first));
+	expect_range(&first, 1 * GCWORK_PIECE, 2 * GCWORK_PIECE);
+	ck_assert(first.range.past_end);
+	expect_range(&first, 2 * GCWORK_PIECE, 3 * GCWORK_PIECE);
+	ck_assert(gcwork_add_range(&first, piece(7, 1))); // comes first
+	expect_range(&first, 7 * GCWORK_PIECE, 8 * GCWORK_PIECE);
+	ck_assert(!first.range.past_end);
+	expect_range(&first, 3 * GCWORK_PIECE, 3 * GCWORK_PIECE + 24);
+	ck_assert(first.range.past_end);
+	expect_job(&first, 1);
+	end(&first);
+}
+END_TEST
+
+// More than a buffer holds: each comes once.
+START_TEST(many_ranges_are_kept)
+{
+	enum { RANGES = 1000 };
+
+	gcwork_open(&first, self, 0);
+	for (uintptr_t i = 0; i < RANGES; i++)
+		ck_assert(gcwork_add_range(&first, piece(i, 1)));
+	for (uintptr_t i = RANGES; i-- > 0;)
+		expect_range(&first, i * GCWORK_PIECE, (i + 1) * GCWORK_PIECE);
+	end(&first);
+}
+END_TEST
+
+START_TEST(a_range_without_memory_is_refused)
+{
+	gcwork_limit(0);
+	gcwork_open(&first, self, 0);
+	ck_assert(!gcwork_add_range(&first, piece(0, 2)));
+	end(&first);
+}
+END_TEST
+
+START_TEST(jobs_can_come_again)
+{
+	gcwork_open(&first, self, 1);
+	expect_job(&first, 0);
+	expect_next(&first, GCWORK_OVER);
+	gcwork_add_jobs(&first, 2);
+	ck_assert(first.alone && gcwork_plenty(&first));
+	expect_job(&first, 0);
+	expect_job(&first, 1);
+	end(&first);
+}
+END_TEST
+
 START_TEST(closing_with_a_job_left_throws)
 {
 	gcwork_open(&first, self, 1);
@@ -217,12 +293,10 @@ START_TEST(closing_with_a_job_left_throws)
 }
 END_TEST
 
-START_TEST(closing_with_words_given_throws)
+START_TEST(closing_with_a_range_left_throws)
 {
 	gcwork_open(&first, self, 0);
-	push_range(&first, 0, GCWORK_SHARE);
-	gcwork_share(&first);
-	pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
+	ck_assert(gcwork_add_range(&first, piece(0, 1)));
 	death_expect("non-empty mark queue");
 	gcwork_close(&first);
 }
@@ -232,8 +306,7 @@ START_TEST(closing_beside_a_busy_marker_throws)
 {
 	gcwork_open(&first, self, 1);
 	ck_assert(gcwork_join(&second, self));
-	gcwork_share(&first);
-	expect_job(&second, 0);
+	ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
 	death_expect("non-empty mark queue");
 	gcwork_close(&first);
 }
@@ -269,15 +342,14 @@ START_TEST(a_late_marker_takes_nothing)
 	if (_i == 1) {
 		gcwork_open(&first, self, 2);
 		push_range(&first, 0, GCWORK_SHARE);
-		gcwork_share(&first);
 	}
 	expect_next(&second, GCWORK_OVER);
 	ck_assert(is_empty(&second));
 	if (_i == 1) {
 		ck_assert(gcwork_join(&second, self)); // now the new one
-		expect_job(&second, 0);
+		ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
 		expect_job(&second, 1);
-		expect_next(&second, GCWORK_WORDS);
+		ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
 		pop_range(&second, 0, GCWORK_SHARE / 2);
 		pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
 		end_both();
@@ -298,9 +370,9 @@ START_TEST(the_oldest_half_of_a_buffer_is_given)
 	ck_assert(gcwork_join(&second, self));
 	push_range(&first, 0, n);
 	ck_assert(gcwork_plenty(&first));
-	gcwork_share(&first);
-	ck_assert(!first.alone);
-	expect_next(&second, GCWORK_WORDS);
+	ck_assert(first.alone);
+	ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
+	ck_assert(!first.alone && !second.alone);
 	pop_range(&second, 0, n / 2);
 	pop_range(&first, n / 2, n);
 	end_both();
@@ -316,79 +388,58 @@ START_TEST(the_oldest_half_of_the_full_buffers_is_given)
 	gcwork_open(&first, self, 0);
 	ck_assert(gcwork_join(&second, self));
 	push_range(&first, 0, n);
-	gcwork_share(&first);
+	ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
 	pop_range(&first, given, n);
-	ck_assert(is_empty(&first));
-	// A marker takes a buffer at a time.
-	for (uintptr_t hi = given; hi != 0; hi -= GCWORK_ENTRIES) {
-		expect_next(&second, GCWORK_WORDS);
-		pop_range(&second, hi - GCWORK_ENTRIES, hi);
-		ck_assert(is_empty(&second));
-	}
+	pop_range(&second, 0, given);
 	end_both();
 }
 END_TEST
 
 START_TEST(few_words_are_not_given)
 {
+	struct waiter waiter;
+
 	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
+	wait_begins(&waiter, &second);
 	push_range(&first, 0, GCWORK_SHARE - 1);
-	ck_assert(!gcwork_plenty(&first));
+	ck_assert(!gcwork_plenty(&first) && !gcwork_wanted(&first));
 	gcwork_share(&first);
 	ck_assert(first.alone);
 	pop_range(&first, 0, GCWORK_SHARE - 1);
 	end(&first);
+	ck_assert_int_eq(wait_ends(&waiter), GCWORK_OVER);
 }
 END_TEST
 
-// Without a buffer to give them in, words stay where they are.
-START_TEST(refused_memory_keeps_the_words)
+// Words are moved from one marker's buffer to another's.
+START_TEST(words_are_given_without_memory)
 {
 	gcwork_limit(0);
 	gcwork_open(&first, self, 0);
+	ck_assert(gcwork_join(&second, self));
 	push_range(&first, 0, GCWORK_ENTRIES);
-	gcwork_share(&first);
-	ck_assert(first.alone);
-	pop_range(&first, 0, GCWORK_ENTRIES);
-	end(&first);
+	ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
+	pop_range(&second, 0, GCWORK_ENTRIES / 2);
+	pop_range(&first, GCWORK_ENTRIES / 2, GCWORK_ENTRIES);
+	end_both();
 }
 END_TEST
 
-START_TEST(what_was_given_can_be_taken_back)
+START_TEST(without_a_marker_that_waits_nothing_is_given)
 {
-	gcwork_open(&first, self, 0);
+	gcwork_open(&first, self, 1);
 	push_range(&first, 0, 64);
+	ck_assert(!gcwork_wanted(&first));
 	gcwork_share(&first);
-	gcwork_share(&first);
-	pop_range(&first, 48, 64);
-	expect_next(&first, GCWORK_WORDS);
-	pop_range(&first, 32, 48); // given last
-	ck_assert(!first.alone);   // the rest can still be taken
-	expect_next(&first, GCWORK_WORDS);
 	ck_assert(first.alone);
-	pop_range(&first, 0, 32);
+	pop_range(&first, 0, 64);
+	expect_job(&first, 0);
 	end(&first);
 }
 END_TEST
 
 // ---- alone, and not ----
-
-// With words given and nothing more to give, the only busy marker still is not
-// alone: others take what was given.
-START_TEST(who_has_given_is_not_alone)
-{
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
-	push_range(&first, 0, GCWORK_SHARE);
-	gcwork_share(&first);
-	gcwork_share(&first);
-	ck_assert(!first.alone);
-	expect_next(&second, GCWORK_WORDS);
-	pop_range(&second, 0, GCWORK_SHARE / 2);
-	pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
-	end_both();
-}
-END_TEST
 
 START_TEST(nobody_takes_a_job_while_one_is_alone)
 {
@@ -405,7 +456,7 @@ START_TEST(nobody_takes_a_job_while_one_is_alone)
 	gcwork_share(&first);
 	ck_assert(!first.alone);
 	ck_assert_int_eq(wait_ends(&waiter), GCWORK_JOB);
-	ck_assert_uint_eq(waiter.job, 1);
+	ck_assert_uint_eq(second.job, 1);
 	ck_assert(!second.alone);
 	end_both();
 }
@@ -436,8 +487,7 @@ START_TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 
 	gcwork_open(&first, self, 1);
 	ck_assert(gcwork_join(&second, self));
-	gcwork_share(&first);
-	expect_job(&second, 0);
+	ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
 	gcwork_share(&second);
 	ck_assert(!second.alone); // the first one is busy
 	wait_begins(&opener, &first);
@@ -461,8 +511,7 @@ START_TEST(over_comes_to_the_opener_first)
 	gcwork_open(&first, self, 1);
 	ck_assert(gcwork_join(&second, self));
 	ck_assert(gcwork_join(&third, self));
-	gcwork_share(&first);
-	expect_job(&second, 0);
+	ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
 	wait_begins(&opener, &first);
 	wait_starts(&helper, &second);
 	ck_assert_int_eq(wait_ends(&opener), GCWORK_OVER);
@@ -478,6 +527,76 @@ START_TEST(over_comes_to_the_opener_first)
 	gcwork_close(&first);
 	ck_assert_int_eq(wait_ends(&helper), GCWORK_OVER);
 	expect_next(&third, GCWORK_OVER);
+}
+END_TEST
+
+// ---- many that wait ----
+
+enum { CROWD = 12 };
+static struct gcwork crowd[CROWD];
+static struct waiter crowd_waits[CROWD];
+
+// crowd_comes returns when all wait, and most likely sleep.
+static void crowd_comes(void)
+{
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert(gcwork_join(&crowd[i], self));
+		wait_starts(&crowd_waits[i], &crowd[i]);
+	}
+	while (gcwork_waiting() != CROWD ||
+	       oscall_count(OSCALL_FUTEX_WAIT) < CROWD)
+		oscall_yield();
+}
+
+static unsigned crowd_back(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		n += atomic_u32_load_acquire(&crowd_waits[i].back);
+	return n;
+}
+
+// The one that comes back gives to the next, and only that one.
+START_TEST(a_gift_wakes_one_marker)
+{
+	struct gcwork *giver = &first;
+
+	gcwork_open(&first, self, 0);
+	crowd_comes();
+	push_range(&first, 0, GCWORK_SHARE << CROWD);
+	for (unsigned n = 1; n <= CROWD; n++) {
+		oscall_fail(OSCALL_FUTEX_WAKE, 1, 0, 0);
+		gcwork_share(giver);
+		while (crowd_back() != n)
+			oscall_yield();
+		ck_assert_uint_le(oscall_count(OSCALL_FUTEX_WAKE), 1);
+		ck_assert_uint_eq(gcwork_waiting(), CROWD - n);
+		for (unsigned i = 0; i < CROWD; i++)
+			if (atomic_u32_load_acquire(&crowd_waits[i].back) &&
+			    gcwork_plenty(&crowd[i]))
+				giver = &crowd[i];
+	}
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(wait_ends(&crowd_waits[i]), GCWORK_WORDS);
+		while (gcwork_any(&crowd[i]) || gcwork_more(&crowd[i]))
+			gcwork_pop(&crowd[i]);
+	}
+}
+END_TEST
+
+// Closing wakes one of them, which wakes the next.
+START_TEST(closing_wakes_all)
+{
+	gcwork_open(&first, self, 0);
+	crowd_comes();
+	expect_next(&first, GCWORK_OVER);
+	ck_assert_uint_eq(crowd_back(), 0);
+	gcwork_close(&first);
+	for (unsigned i = 0; i < CROWD; i++)
+		ck_assert_int_eq(wait_ends(&crowd_waits[i]), GCWORK_OVER);
+	ck_assert_uint_eq(gcwork_waiting(), 0);
 }
 END_TEST
 
@@ -550,8 +669,12 @@ static Suite *suite_work(void)
 	tcase_add_loop_test(tc, a_limit_refuses_the_entry_behind_the_last_place,
 			    0, 3);
 	tcase_add_test(tc, jobs_come_in_order_and_once);
+	tcase_add_test(tc, a_range_is_taken_in_pieces_and_before_jobs);
+	tcase_add_test(tc, many_ranges_are_kept);
+	tcase_add_test(tc, a_range_without_memory_is_refused);
+	tcase_add_test(tc, jobs_can_come_again);
 	tcase_add_exit_test(tc, closing_with_a_job_left_throws, DEATH_EXPECTED);
-	tcase_add_exit_test(tc, closing_with_words_given_throws,
+	tcase_add_exit_test(tc, closing_with_a_range_left_throws,
 			    DEATH_EXPECTED);
 	tcase_add_exit_test(tc, closing_beside_a_busy_marker_throws,
 			    DEATH_EXPECTED);
@@ -566,13 +689,14 @@ static Suite *suite_work(void)
 	tcase_add_loop_test(tc, the_oldest_half_of_the_full_buffers_is_given, 1,
 			    6);
 	tcase_add_test(tc, few_words_are_not_given);
-	tcase_add_test(tc, refused_memory_keeps_the_words);
-	tcase_add_test(tc, what_was_given_can_be_taken_back);
-	tcase_add_test(tc, who_has_given_is_not_alone);
+	tcase_add_test(tc, words_are_given_without_memory);
+	tcase_add_test(tc, without_a_marker_that_waits_nothing_is_given);
 	tcase_add_test(tc, nobody_takes_a_job_while_one_is_alone);
 	tcase_add_test(tc, words_wake_a_marker_that_waits);
 	tcase_add_test(tc, the_last_busy_marker_finds_out_that_it_is_alone);
 	tcase_add_test(tc, over_comes_to_the_opener_first);
+	tcase_add_test(tc, a_gift_wakes_one_marker);
+	tcase_add_test(tc, closing_wakes_all);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("crew");
 	tcase_set_timeout(tc, 60);

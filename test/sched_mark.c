@@ -12,7 +12,7 @@ static struct gcmarker first; // the opener
 static struct gcwork second, third;
 static struct gcmarker beside; // another marker
 static char *objects[2];       // with marks in one word
-static struct hand opener, helper, giver;
+static struct hand opener, helper, late, giver;
 
 static void begin(void)
 {
@@ -45,33 +45,26 @@ static uintptr_t drain(struct gcwork *w)
 	return n;
 }
 
-static enum gcwork_next get(struct gcwork *w)
-{
-	uint32_t job;
-
-	return gcwork_get(w, &job);
-}
-
-static enum gcwork_next opener_got, helper_got;
+static enum gcwork_next opener_got, helper_got, third_got;
 
 static void opener_gets(void)
 {
-	opener_got = get(&first.work);
+	opener_got = gcwork_get(&first.work);
 }
 
 static void helper_gets(void)
 {
-	helper_got = get(&second);
+	helper_got = gcwork_get(&second);
+}
+
+static void third_gets(void)
+{
+	third_got = gcwork_get(&third);
 }
 
 static void helper_gives(void)
 {
 	gcwork_share(&second);
-}
-
-static void opener_gives(void)
-{
-	gcwork_share(&first.work);
 }
 
 static void close_marking(void)
@@ -83,8 +76,28 @@ static void close_marking(void)
 static void over(void)
 {
 	drain(&first.work);
-	ck_assert_int_eq(get(&first.work), GCWORK_OVER);
+	ck_assert_int_eq(gcwork_get(&first.work), GCWORK_OVER);
 	close_marking();
+}
+
+// helper_waits returns when the second marker waits, and will sleep.
+static void helper_waits(void)
+{
+	hold_at(SCHED_NOTE_WAIT, &helper, helper_gets);
+}
+
+static void helper_ends(void)
+{
+	let_end(SCHED_NOTE_WAIT, &helper);
+}
+
+// give makes the second marker take from the first.
+static void give(enum gcwork_next what)
+{
+	helper_waits();
+	gcwork_share(&first.work);
+	helper_ends();
+	ck_assert_int_eq(helper_got, what);
 }
 
 // ---- alone ----
@@ -96,25 +109,23 @@ static void set_bit(void)
 	gcgrey_set(&first, &mark_word, 0, 1, 0);
 }
 
-// marking PLAIN_ALWAYS, ALONE_GIVEN, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a
-// marker that stores plainly is alone until it gives, words or jobs; nobody
-// takes before, and it stores plainly no more.
+// marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
+// stores plainly is alone until it gives, words or jobs; no other marker takes
+// before, and it stores plainly no more.
 START_TEST(who_stores_plainly_is_alone)
 {
 	open_marking(_i == 0 ? 0 : 1);
 	ck_assert(gcwork_join(&second, self));
 	push(&first.work, GCWORK_SHARE);
 	hold_at(SCHED_GCGREY_SET, &opener, set_bit);
-	hold_at(SCHED_WAIT_CHANGE, &helper, helper_gets);
+	helper_waits();
 	let_end(SCHED_GCGREY_SET, &opener);
-	if (_i == 1)
-		drain(&first.work);
 	gcwork_share(&first.work);
 	ck_assert(!first.work.alone);
 	gcgrey_set(&first, &mark_word, 1, 2, 0);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_GCGREY_SET), 1);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&mark_word), 3);
-	let_end(SCHED_WAIT_CHANGE, &helper);
+	helper_ends();
 	ck_assert_int_eq(helper_got, _i == 0 ? GCWORK_WORDS : GCWORK_JOB);
 	ck_assert(!second.alone);
 }
@@ -157,14 +168,12 @@ START_TEST(marks_that_were_kept_back_meet)
 }
 END_TEST
 
-// marking ALONE_BUSY: nothing is given, but another one is busy.
+// marking ALONE_BUSY: there is nothing to give, but another one is busy.
 START_TEST(beside_a_busy_one_nobody_is_alone)
 {
-	open_marking(2);
+	open_marking(1);
 	ck_assert(gcwork_join(&second, self));
-	gcwork_share(&first.work);
-	ck_assert_int_eq(get(&second), GCWORK_JOB);
-	ck_assert_int_eq(get(&first.work), GCWORK_JOB);
+	give(GCWORK_JOB);
 	ck_assert(!first.work.alone && !second.alone);
 	hold_at(SCHED_GCWORK_GET, &helper, helper_gets);
 	gcwork_share(&first.work);
@@ -187,8 +196,7 @@ static void open_two_busy(void)
 {
 	open_marking(1);
 	ck_assert(gcwork_join(&second, self));
-	gcwork_share(&first.work);
-	ck_assert_int_eq(get(&second), GCWORK_JOB);
+	give(GCWORK_JOB);
 }
 
 // marking OVER_BUSY: the opener is about to find nothing left when
@@ -198,58 +206,58 @@ START_TEST(marking_is_not_over_while_somebody_gives)
 	open_two_busy();
 	hold_at(SCHED_GCWORK_GET, &opener, opener_gets);
 	push(&second, 2 * GCWORK_SHARE);
-	if (_i == 1)
-		move_on(SCHED_GCWORK_GET, SCHED_WAIT_CHANGE);
+	if (_i == 0)
+		gcwork_share(&second); // finds no marker that waits
+	move_on(SCHED_GCWORK_GET, SCHED_NOTE_WAIT);
 	gcwork_share(&second);
-	schedpoint_let_go(SCHED_GCWORK_GET);
-	let_end(SCHED_WAIT_CHANGE, &opener);
+	let_end(SCHED_NOTE_WAIT, &opener);
 	ck_assert_int_eq(opener_got, GCWORK_WORDS);
 	ck_assert_uint_eq(drain(&first.work), GCWORK_SHARE);
 }
 END_TEST
 
-// marking OVER_JOBS.
-START_TEST(marking_is_not_over_while_jobs_are_left)
+// marking OVER_LEFT: a job, or a range.
+START_TEST(marking_is_not_over_while_something_is_left)
 {
-	open_marking(1);
+	struct gcwork_range range = {0, GCWORK_PIECE, false};
+
+	open_marking(_i == 0 ? 1 : 0);
 	ck_assert(gcwork_join(&second, self));
+	if (_i == 1)
+		ck_assert(gcwork_add_range(&first.work, range));
 	hold_at(SCHED_GCWORK_GET, &opener, opener_gets);
 	let_end(SCHED_GCWORK_GET, &opener);
-	ck_assert_int_eq(opener_got, GCWORK_JOB);
+	ck_assert_int_eq(opener_got, _i == 0 ? GCWORK_JOB : GCWORK_RANGE);
 	over();
 }
 END_TEST
 
-// What is on its way from a stack to the others is still its giver's.
-START_TEST(words_that_are_being_given_keep_their_giver_busy)
+// marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker, which is
+// busy before they are cut off, and does not wake before they have come.
+START_TEST(words_on_their_way_are_not_forgotten)
 {
 	open_two_busy();
 	push(&second, 2 * GCWORK_SHARE);
-	hold_at(SCHED_GCWORK_SHARE, &giver, helper_gives);
-	hold_at(SCHED_WAIT_CHANGE, &opener, opener_gets);
-	let_end(SCHED_GCWORK_SHARE, &giver);
-	let_end(SCHED_WAIT_CHANGE, &opener);
+	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
+	hold_at(SCHED_GIVE_WORDS, &giver, helper_gives);
+	ck_assert(first.work.busy && !second.alone);
+	schedpoint_let_go(SCHED_NOTE_WAIT);
+	move_on(SCHED_GIVE_WORDS, SCHED_WAKE);
+	ck_assert_uint_eq(drain(&second), GCWORK_SHARE);
+	let_end(SCHED_WAKE, &giver);
+	hand_end(&opener);
 	ck_assert_int_eq(opener_got, GCWORK_WORDS);
+	ck_assert_uint_eq(drain(&first.work), GCWORK_SHARE);
 }
 END_TEST
 
-// marking BUSY_LATE: who has taken words is busy as soon as they are gone from
-// what was given.
-START_TEST(who_takes_is_busy_at_once)
+// marking OVER_SILENT: the marker that waits last tells the opener.
+START_TEST(the_opener_hears_that_nothing_is_left)
 {
-	open_marking(0);
-	ck_assert(gcwork_join(&second, self));
-	push(&first.work, GCWORK_SHARE);
-	gcwork_share(&first.work);
-	drain(&first.work);
-	hold_at(SCHED_WORK_UNLOCK, &helper, helper_gets);
-	hold_at(SCHED_WAIT_CHANGE, &opener, opener_gets);
-	let_end(SCHED_WORK_UNLOCK, &helper);
-	ck_assert_int_eq(helper_got, GCWORK_WORDS);
-	// marking OVER_SILENT: who waits last tells the opener.
-	drain(&second);
+	open_two_busy();
+	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
 	hand_start(&helper, helper_gets);
-	let_end(SCHED_WAIT_CHANGE, &opener);
+	let_end(SCHED_NOTE_WAIT, &opener);
 	ck_assert_int_eq(opener_got, GCWORK_OVER);
 	close_marking();
 	hand_end(&helper);
@@ -259,53 +267,40 @@ END_TEST
 
 // ---- sleeping ----
 
-// marking GIVE_SILENT, SLEEP_UNCOMPARED, SLEEPERS_LATE: words are given when a
-// marker has said that it sleeps, and does not yet.
+// marking NOTE_LATE: words are given when a marker can be found, and does not
+// sleep yet.
 START_TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 {
 	open_marking(0);
 	ck_assert(gcwork_join(&second, self));
 	push(&first.work, GCWORK_SHARE);
-	hold_at(SCHED_WAIT_CHANGE, &helper, helper_gets);
-	gcwork_share(&first.work);
-	let_end(SCHED_WAIT_CHANGE, &helper);
-	ck_assert_int_eq(helper_got, GCWORK_WORDS);
+	give(GCWORK_WORDS);
+	ck_assert_uint_eq(drain(&second), GCWORK_SHARE / 2);
 }
 END_TEST
 
-// Words are given, and a third one takes them before the sleeper is woken: it
-// sleeps again, and hears of the end.
-START_TEST(a_wake_that_comes_too_late_does_no_harm)
+// marking GIVE_TWICE: two markers give when one waits: it gets the words of
+// one, and the other keeps its own; whether that one comes too late, or is
+// about to give as well.
+START_TEST(who_is_given_words_gets_them_once)
 {
-	open_marking(0);
-	ck_assert(gcwork_join(&second, self));
+	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
+					     SCHED_GCWORK_SHARE};
+
+	open_two_busy();
 	ck_assert(gcwork_join(&third, self));
-	push(&first.work, GCWORK_SHARE);
-	hold_at(SCHED_WAIT_CHANGE, &helper, helper_gets);
-	hold_at(SCHED_WORK_UNLOCK, &giver, opener_gives);
-	ck_assert_int_eq(get(&third), GCWORK_WORDS);
-	move_on(SCHED_WAIT_CHANGE, SCHED_WAIT_CHANGE);
-	let_end(SCHED_WORK_UNLOCK, &giver);
-	push(&first.work, GCWORK_SHARE);
+	push(&first.work, 2 * GCWORK_SHARE);
+	push(&second, 2 * GCWORK_SHARE);
+	hold_at(SCHED_NOTE_WAIT, &late, third_gets);
+	hold_at(at[_i], &giver, helper_gives);
 	gcwork_share(&first.work);
-	let_end(SCHED_WAIT_CHANGE, &helper);
-	ck_assert_int_eq(helper_got, GCWORK_WORDS);
-}
-END_TEST
-
-// marking OVER_GIVEN: it was given to a sleeper that has not woken up.
-START_TEST(what_a_sleeper_has_not_taken_is_not_forgotten)
-{
-	open_marking(0);
-	ck_assert(gcwork_join(&second, self));
-	push(&first.work, GCWORK_SHARE);
-	hold_at(SCHED_WAIT_CHANGE, &helper, helper_gets);
-	gcwork_share(&first.work);
-	drain(&first.work);
-	ck_assert_int_eq(get(&first.work), GCWORK_WORDS);
-	over();
-	let_end(SCHED_WAIT_CHANGE, &helper);
-	ck_assert_int_eq(helper_got, GCWORK_OVER);
+	let_end(at[_i], &giver);
+	let_end(SCHED_NOTE_WAIT, &late);
+	ck_assert_int_eq(third_got, GCWORK_WORDS);
+	ck_assert_uint_eq(drain(&third), GCWORK_SHARE);
+	ck_assert_uint_eq(drain(_i == 0 ? &second : &first.work), GCWORK_SHARE);
+	ck_assert_uint_eq(drain(_i == 0 ? &first.work : &second),
+			  2 * GCWORK_SHARE);
 }
 END_TEST
 
@@ -334,10 +329,8 @@ START_TEST(who_comes_late_joins_what_is_open)
 		open_marking(1);
 	let_end(SCHED_GCWORK_JOIN, &helper);
 	ck_assert_int_eq(joined, _i);
-	if (_i == 1) {
-		gcwork_share(&first.work);
-		ck_assert_int_eq(get(&second), GCWORK_JOB);
-	}
+	if (_i == 1)
+		give(GCWORK_JOB);
 }
 END_TEST
 
@@ -350,38 +343,45 @@ START_TEST(who_comes_early_joins_nothing)
 }
 END_TEST
 
-// marking CLOSE_SILENT: a helper joins, and goes to sleep, when the marking is
-// about to be closed.
+// marking CLOSE_SILENT, CLOSE_CHAIN: two helpers join, and go to sleep, when
+// the marking is about to be closed: one hears of it from the other.
 START_TEST(who_sleeps_hears_that_marking_was_closed)
 {
 	open_marking(0);
-	hold_at(SCHED_GCWORK_CLOSE, &opener, close_marking);
 	ck_assert(gcwork_join(&second, self));
-	hold_at(SCHED_WAIT_CHANGE, &helper, helper_gets);
+	ck_assert(gcwork_join(&third, self));
+	hold_at(SCHED_GCWORK_CLOSE, &opener, close_marking);
+	helper_waits();
+	hold_at(SCHED_NOTE_WAIT, &late, third_gets);
 	let_end(SCHED_GCWORK_CLOSE, &opener);
-	let_end(SCHED_WAIT_CHANGE, &helper);
+	let_end(SCHED_NOTE_WAIT, &late);
+	helper_ends();
 	ck_assert_int_eq(helper_got, GCWORK_OVER);
+	ck_assert_int_eq(third_got, GCWORK_OVER);
 }
 END_TEST
 
-// marking LATE_TAKES, WAITING_LATE, JOIN_TWICE: a helper sleeps over the end of
-// its marking, and wakes up in the next one: it takes nothing there, and does
-// not count as one that waited.
+// marking LATE_TAKES, JOIN_TWICE: a helper sleeps over the end of its marking,
+// or has only joined, and goes on in the next one: it takes nothing there, and
+// does not count as one that waits.
 START_TEST(who_sleeps_into_the_next_marking_leaves)
 {
 	open_marking(0);
 	ck_assert(gcwork_join(&second, self));
-	hold_at(SCHED_WAIT_CHANGE, &helper, helper_gets);
+	if (_i == 0)
+		helper_waits();
+	else
+		hold_at(SCHED_GCWORK_GET, &helper, helper_gets);
 	over();
 	open_marking(1);
 	gcwork_share(&first.work);
 	ck_assert_uint_eq(gcwork_waiting(), 0);
-	let_end(SCHED_WAIT_CHANGE, &helper);
+	let_end(_i == 0 ? SCHED_NOTE_WAIT : SCHED_GCWORK_GET, &helper);
 	ck_assert_int_eq(helper_got, GCWORK_OVER);
 	ck_assert_uint_eq(gcwork_waiting(), 0);
 	ck_assert(gcwork_join(&second, self));
 	ck_assert(!gcwork_join(&second, self));
-	ck_assert_int_eq(get(&second), GCWORK_JOB);
+	give(GCWORK_JOB);
 }
 END_TEST
 
@@ -474,6 +474,41 @@ START_TEST(a_graph_takes_few_locks)
 }
 END_TEST
 
+// Of many markers that wait, one is given words: nothing but the giver takes
+// the lock, and only that marker comes back.
+enum { CROWD = 10 };
+static struct gcwork crowd[CROWD];
+static atomic_u32 coming, back;
+
+static void crowd_gets(void)
+{
+	gcwork_get(&crowd[atomic_u32_add_relaxed(&coming, 1) - 1]);
+	atomic_u32_add_release(&back, 1);
+}
+
+START_TEST(a_gift_takes_one_lock)
+{
+	struct hand hands[CROWD];
+	uint64_t before;
+
+	open_marking(0);
+	push(&first.work, 2 * GCWORK_SHARE);
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert(gcwork_join(&crowd[i], self));
+		hand_start(&hands[i], crowd_gets);
+	}
+	while (gcwork_waiting() != CROWD)
+		oscall_yield();
+	before = schedpoint_passed(SCHED_RT_LOCK);
+	for (uint32_t n = 1; n <= 2; n++) {
+		gcwork_share(&first.work);
+		await_at_least(&back, n);
+		ck_assert(stays(&back, n));
+		ck_assert_uint_eq(schedpoint_passed(SCHED_RT_LOCK) - before, n);
+	}
+}
+END_TEST
+
 TCase *sched_mark(void)
 {
 	TCase *tc = tcase_create("mark");
@@ -483,19 +518,20 @@ TCase *sched_mark(void)
 	tcase_add_loop_test(tc, marks_that_were_kept_back_meet, 0, 2);
 	tcase_add_test(tc, beside_a_busy_one_nobody_is_alone);
 	tcase_add_loop_test(tc, marking_is_not_over_while_somebody_gives, 0, 2);
-	tcase_add_test(tc, marking_is_not_over_while_jobs_are_left);
-	tcase_add_test(tc, words_that_are_being_given_keep_their_giver_busy);
-	tcase_add_test(tc, who_takes_is_busy_at_once);
+	tcase_add_loop_test(tc, marking_is_not_over_while_something_is_left, 0,
+			    2);
+	tcase_add_test(tc, words_on_their_way_are_not_forgotten);
+	tcase_add_test(tc, the_opener_hears_that_nothing_is_left);
 	tcase_add_test(tc,
 		       words_that_are_given_before_the_sleep_are_not_slept_on);
-	tcase_add_test(tc, a_wake_that_comes_too_late_does_no_harm);
-	tcase_add_test(tc, what_a_sleeper_has_not_taken_is_not_forgotten);
+	tcase_add_loop_test(tc, who_is_given_words_gets_them_once, 0, 2);
 	tcase_add_loop_test(tc, who_comes_late_joins_what_is_open, 0, 2);
 	tcase_add_test(tc, who_comes_early_joins_nothing);
 	tcase_add_test(tc, who_sleeps_hears_that_marking_was_closed);
-	tcase_add_test(tc, who_sleeps_into_the_next_marking_leaves);
+	tcase_add_loop_test(tc, who_sleeps_into_the_next_marking_leaves, 0, 2);
 	tcase_add_test(tc, a_call_needs_no_wake);
 	tcase_add_test(tc, who_is_late_takes_the_last_call);
 	tcase_add_test(tc, a_graph_takes_few_locks);
+	tcase_add_test(tc, a_gift_takes_one_lock);
 	return tc;
 }

@@ -218,7 +218,7 @@ static const struct number {
     {"heapgauge totals",
      "a sum of 2^63 bytes throws: after 292 years of 1 GB/s", NULL},
     {"worldsema", "tickets are compared for being equal", tickets_wrapped},
-    {"gcwork.marking, changes",
+    {"gcwork.marking",
      "compared for being equal: a marker that "
      "slept through 2^32 leaves one marking to others",
      markings_wrapped},

@@ -2,40 +2,38 @@
 //
 // Stands for gc/work.c, for gcgrey_set, gcgrey_keep and gcgrey_publish of
 // gc/grey.h, and for gcmark_all, gcmark_help, finish, drain and look_around of
-// gc/mark.c.  An opener marks
-// twice, the second time in two rounds, as after an overflow.  Two helpers
-// come when they like, or not at all: late in a marking, in the next one, or
-// between the two.
+// gc/mark.c.  An opener marks twice, the second time in two rounds, as after
+// an overflow.  Two helpers come when they like, or not at all: late in a
+// marking, in the next one, or between the two.
 //
-// All mark bits lie in one word.  A stack, and what was given, is a set of
-// objects; the highest is the newest.  What happens under work.lock is one
-// step, since nobody else looks at it meanwhile; system calls are steps of
-// their own.  A spin that ends is a sleep that does not begin.  A sleep that
-// nobody ends is a state without a way out, which spin reports.
+// All mark bits lie in one word.  A stack, and a range, is a set of objects;
+// the highest is the newest.  What happens under work.lock is one step, since
+// no other marker looks at it meanwhile.  A note is a bit: its clearing, its
+// sleep and its wake are rt_note's.  Any marker that waits may be chosen to be
+// given work, where the C code takes the newest.  A sleep without an end is a
+// state without a way out, which spin reports.
 //
 // Mutants, each of which must be found:
 // mutant KEPT_WAITING: a marker waits before it has published its marks
 // mutant KEPT_TWICE: what two markers counted is not taken back
 // mutant KEPT_PLAIN: marks are published by a plain store
 // mutant PLAIN_ALWAYS: mark bits are stored by a marker that is not alone
-// mutant ALONE_GIVEN: alone is who is the only busy one, whatever was given
-// mutant ALONE_BUSY: alone is who finds nothing given, whoever is busy
+// mutant ALONE_BUSY: a marker with nothing to give is alone, whoever is busy
 // mutant TAKE_ALONE: others take while one is alone
-// mutant GIVE_ALONE: who gives goes on with plain stores
-// mutant JOBS_ALONE: who lets others take jobs goes on with plain stores
-// mutant BUSY_LATE: who takes is counted as busy after the lock was let go
-// mutant OVER_GIVEN: over does not look at what was given
-// mutant OVER_JOBS: over does not look at jobs
-// mutant OVER_BUSY: over does not look at who is busy
-// mutant GIVE_SILENT: nobody is told of what was given
-// mutant OVER_SILENT: nobody is told that nothing is left
-// mutant CLOSE_SILENT: nobody is told that marking was closed
+// mutant GIVE_ALONE: a marker that gives words goes on with plain stores
+// mutant JOBS_ALONE: a marker that gives a job goes on with plain stores
+// mutant GIVE_TWICE: a marker that is given work stays on the list
+// mutant BUSY_LATE: a marker that is given work is busy when it wakes up
+// mutant WAKE_EARLY: a marker is woken before it has its words
+// mutant NOTE_LATE: a marker clears its note when others can find it
+// mutant OVER_LEFT: over does not look at what is left
+// mutant OVER_BUSY: over does not look at which marker is busy
+// mutant OVER_SILENT: the opener is not told that nothing is left
+// mutant CLOSE_SILENT: no marker is told that marking was closed
+// mutant CLOSE_CHAIN: a marker that was told so does not tell the next
 // mutant CLOSE_OPEN: closing leaves the marking open
 // mutant LATE_TAKES: a marker takes from a marking that it has not joined
 // mutant JOIN_TWICE: a helper leaves when nothing is left, and joins again
-// mutant WAITING_LATE: a late marker lowers the count of the next marking
-// mutant SLEEP_UNCOMPARED: a sleep without a second look at changes
-// mutant SLEEPERS_LATE: a marker counts itself a sleeper when it has slept
 
 #define MARKERS 3 // the opener is 0
 #define OPENER 0
@@ -43,10 +41,11 @@
 
 // Objects are bits.  The first marking has one job and the object 0; of the
 // second, the jobs lead to 0 and 1, and to 2, and its second round begins with
-// 3 and 4.
+// 3 and 4.  The object 1 is a large one: what it leads to is a range.
 #define ALL (marking == 1 -> 1 : 7)
 #define SECOND 24
 #define SMALL 4 // objects whose marks are kept back
+#define LARGE 2 // objects that leave a range
 #define ROOTS(job) (marking == 1 -> 1 : ((job) == 0 -> 3 : 4))
 #define CHILDREN(x) (marking == 1 -> 0 : ((x) == 1 -> 4 : ((x) == 2 -> 5 : 0)))
 #define NEWEST(s)                                                              \
@@ -61,20 +60,21 @@
 #define OVER 3
 
 // work.
-byte given;
+byte ranges;  // what they lead to
+byte waiters; // markers, as bits
 byte next_job, njobs;
 byte busy;
 byte marking; // number
 bool open;
 bool alone;
-byte sleepers;
-byte waiting;
-bool moved[MARKERS]; // changes is not what the marker has seen
 
 // struct gcwork.
 bool w_alone[MARKERS];
 bool w_busy[MARKERS];
 byte w_marking[MARKERS];
+byte got[MARKERS];
+byte next_over[MARKERS]; // waits, when marking was closed; 1 + marker
+bool woken[MARKERS];	 // note
 
 byte mark; // the word of mark bits
 byte kept[MARKERS]; // marks of it that only the marker sees
@@ -84,66 +84,24 @@ byte counted;	      // objects counted once or three times, by all markers
 byte again;	      // objects counted two or three times
 byte stack[MARKERS];  // local to each, but for assertions
 bool joined[MARKERS]; // this marking
-bool asleep[MARKERS]; // in the kernel
-byte waking;	      // markers on their way to a wake
+bool late[MARKERS];   // BUSY_LATE
 
-#define JOBS_LEFT (next_job < njobs)
+#define BIT(i) (1 << (i))
+#define LEFT (next_job < njobs || ranges != 0)
 
 #ifdef OVER_BUSY
-#define IS_BUSY 0
+#define NO_BUSY true
 #else
-#define IS_BUSY (busy != 0)
-#endif
-#ifdef OVER_JOBS
-#define ANY_JOBS 0
-#else
-#define ANY_JOBS JOBS_LEFT
-#endif
-#ifdef OVER_GIVEN
-#define ANY_GIVEN 0
-#else
-#define ANY_GIVEN (given != 0)
-#endif
-#define NOTHING_LEFT (!IS_BUSY && !ANY_JOBS && !ANY_GIVEN)
-
-#ifdef ALONE_GIVEN
-#define ALONE (busy == 1)
-#else
-#ifdef ALONE_BUSY
-#define ALONE (given == 0)
-#else
-#define ALONE (busy == 1 && given == 0)
-#endif
+#define NO_BUSY (busy == 0)
 #endif
 
-// changed; the wake is the marker's next step.
-// C: changed
-// in: wake_all
-inline changed(wake)
-{
-	moved[0] = true;
-	moved[1] = true;
-	moved[2] = true;
-	if
-	:: sleepers != 0 && !wake -> wake = true; waking++
-	:: else
-	fi
-}
-
-// unlock, when wake is set: oscall_futex_wake.
-// C: unlock
-// at: WORK_UNLOCK
-inline wake_all(wake)
+// rt_note_wake of a marker, if there is one; to is its number and 1.
+// C: wake
+// at: WAKE
+inline wake(to)
 {
 	if
-	:: wake ->
-		atomic {
-			asleep[0] = false;
-			asleep[1] = false;
-			asleep[2] = false;
-			waking--;
-			wake = false
-		}
+	:: to != 0 -> atomic { woken[to - 1] = true; to = 0 }
 	:: else
 	fi
 }
@@ -153,15 +111,14 @@ inline wake_all(wake)
 inline set_busy(me)
 {
 	busy++;
-	alone = ALONE;
-	assert(!alone || given == 0); // given is for the taking
+	alone = (busy == 1);
 	w_alone[me] = alone;
 	w_busy[me] = true
 }
 
-// C: set_waiting
+// C: set_idle
 // in: gcwork_get
-inline set_waiting(me, wake)
+inline set_idle(me)
 {
 	assert(stack[me] == 0);
 	if
@@ -169,208 +126,260 @@ inline set_waiting(me, wake)
 	:: else
 	fi;
 	w_busy[me] = false;
-	busy--;
-	if
-#ifndef OVER_SILENT
-	:: NOTHING_LEFT -> changed(wake)
+	busy--
+}
+
+#ifdef BUSY_LATE
+#define COUNT_BUSY(to) late[to] = true
+#else
+#define COUNT_BUSY(to) set_busy(to)
 #endif
+#ifdef GIVE_TWICE
+#define REMOVE(to) skip
+#else
+#define REMOVE(to) waiters = waiters & ~BIT(to)
+#endif
+
+// C: take_waiter, remove_waiter
+// in: gcwork_share
+inline take_waiter(me, to)
+{
+	if
+	:: waiters & BIT(0) -> to = 1
+	:: waiters & BIT(1) -> to = 2
+	:: waiters & BIT(2) -> to = 3
+	:: waiters == 0 -> to = 0
+	fi;
+	if
+	:: to != 0 ->
+		REMOVE(to - 1);
+		alone = false;
+		w_alone[me] = false;
+		COUNT_BUSY(to - 1)
 	:: else
 	fi
 }
 
-#ifdef BUSY_LATE
-#define COUNT_BUSY(me) late = true
+// C: assign, cut_piece
+// in: gcwork_get
+inline assign(to)
+{
+	assert(joined[to] && stack[to] == 0);
+	if
+	:: ranges != 0 ->
+		stack[to] = ranges;
+		ranges = 0
+	:: else ->
+		stack[to] = ROOTS(next_job);
+		next_job++
+	fi;
+	got[to] = JOB
+}
+
+// C: give_left
+// in: gcwork_share
+inline give_left(me, to)
+{
+	if
+	:: LEFT ->
+#ifdef JOBS_ALONE
+		if
+		:: w_alone[me] && waiters != 0 ->
+			take_waiter(me, to);
+			w_alone[me] = true
+		:: else -> take_waiter(me, to)
+		fi;
 #else
-#define COUNT_BUSY(me) set_busy(me)
+		take_waiter(me, to);
+#endif
+		if
+		:: to != 0 -> assign(to - 1)
+		:: else
+		fi
+	:: else -> to = 0
+	fi
+}
+
+// C: take_over, tell_opener
+// in: gcwork_get
+inline take_over()
+{
+	got[OPENER] = OVER;
+	set_busy(OPENER)
+}
+
+#ifdef NOTE_LATE
+#define CLEAR_BEFORE(me) skip
+#define CLEAR_AFTER(me) woken[me] = false
+#else
+#define CLEAR_BEFORE(me) woken[me] = false
+#define CLEAR_AFTER(me) skip
 #endif
 
-// take.
-// C: take
+// C: add_waiter
 // in: gcwork_get
-inline take(me, next, late)
+inline add_waiter(me)
+{
+	CLEAR_BEFORE(me);
+	got[me] = WAIT;
+	waiters = waiters | BIT(me)
+}
+
+// C: take_or_wait
+// in: gcwork_get
+inline take_or_wait(me, to)
 {
 	if
 #ifdef LATE_TAKES
-	:: !open -> next = OVER
+	:: !open -> got[me] = OVER
 #else
-	:: !open || w_marking[me] != marking -> next = OVER
+	:: !open || w_marking[me] != marking -> got[me] = OVER
 #endif
 	:: else ->
 		if
-		:: me == OPENER && NOTHING_LEFT -> set_busy(me); next = OVER
-#ifdef JOIN_TWICE
-		:: me != OPENER && NOTHING_LEFT -> next = OVER
+#ifdef OVER_LEFT
+		:: me == OPENER && NO_BUSY -> take_over()
+		:: !alone && LEFT && (me != OPENER || busy != 0) ->
+#else
+#ifdef TAKE_ALONE
+		:: LEFT ->
+#else
+		:: !alone && LEFT ->
 #endif
+#endif
+			assign(me);
+			set_busy(me);
+			give_left(me, to)
 		:: else ->
 			if
-#ifndef TAKE_ALONE
-			:: alone -> next = WAIT
-			:: !alone && JOBS_LEFT ->
+			:: me == OPENER && NO_BUSY -> take_over()
+#ifdef JOIN_TWICE
+			:: me != OPENER && NO_BUSY ->
+				got[me] = OVER
 #else
-			:: JOBS_LEFT ->
+			:: me != OPENER && NO_BUSY ->
+				if
+#ifndef OVER_SILENT
+				:: waiters & BIT(OPENER) ->
+					waiters = waiters & ~BIT(OPENER);
+					take_over();
+					to = OPENER + 1
 #endif
-				assert(joined[me]);
-				stack[me] = ROOTS(next_job);
-				next_job++;
-				COUNT_BUSY(me);
-				next = JOB
-#ifndef TAKE_ALONE
-			:: !alone && !JOBS_LEFT && given != 0 ->
-#else
-			:: !JOBS_LEFT && given != 0 ->
+				:: else
+				fi;
+				add_waiter(me)
 #endif
-				assert(joined[me]);
-				stack[me] = NEWEST(given); // one buffer
-				given = given & ~NEWEST(given);
-				COUNT_BUSY(me);
-				next = WORDS
-			:: else -> next = WAIT
+			:: else -> add_waiter(me)
 			fi
 		fi
 	fi
 }
-
-// The end of wait_turn.
-// C: wait_turn
-// in: gcwork_get
-inline stop_waiting(me, next)
-{
-	if
-#ifdef WAITING_LATE
-	:: next != WAIT -> assert(waiting != 0); waiting--
-#else
-	:: next != WAIT && w_marking[me] == marking ->
-		assert(waiting != 0);
-		waiting--
-#endif
-	:: else
-	fi
-}
-
-#ifdef SLEEPERS_LATE
-#define SLEEPER_BEFORE skip
-#define SLEEPER_AFTER sleepers++; sleepers--
-#else
-#define SLEEPER_BEFORE sleepers++
-#define SLEEPER_AFTER sleepers--
-#endif
 
 // gcwork_get: until there is something for the marker.
-// C: gcwork_get, wait_turn, wait_change
-// at: GCWORK_GET, WAIT_CHANGE, WORK_UNLOCK
-inline gcwork_get(me, next, wake, late)
+// C: gcwork_get, wait_turn
+// at: GCWORK_GET, WAKE
+inline gcwork_get(me, to)
 {
 	atomic {
+		to = 0;
 		if
-		:: w_busy[me] -> set_waiting(me, wake)
+		:: w_busy[me] -> set_idle(me)
 		:: else
 		fi;
-		take(me, next, late);
-		if
-		:: next == WAIT -> waiting++; moved[me] = false
-		:: else
-		fi
+		take_or_wait(me, to);
+		sleeps = (got[me] == WAIT)
 	}
-	wake_all(wake);
-	do
-	:: next != WAIT -> break
-	:: next == WAIT ->
-		// wait_change: has it changed while the marker spun?
+	wake(to);
+	if
+	:: sleeps ->
+		CLEAR_AFTER(me);
 		atomic {
+			woken[me] ->
+#ifdef BUSY_LATE
 			if
-			:: moved[me] ->
-				take(me, next, late);
-				stop_waiting(me, next);
-				moved[me] = false;
-				awake = true
-			:: else -> SLEEPER_BEFORE
+			:: late[me] -> late[me] = false; set_busy(me)
+			:: else
+			fi;
+#endif
+			assert(got[me] != WAIT);
+			if
+#ifndef CLOSE_CHAIN
+			:: got[me] == OVER && me != OPENER ->
+				to = next_over[me];
+				next_over[me] = 0
+#endif
+			:: else
 			fi
 		}
-		if
-		:: awake -> awake = false
-		:: else ->
-			// oscall_futex_wait compares and sleeps in one step.
-#ifdef SLEEP_UNCOMPARED
-			asleep[me] = true;
-#else
-			atomic {
-				if
-				:: !moved[me] -> asleep[me] = true
-				:: else
-				fi
-			}
-#endif
-			atomic {
-				!asleep[me] ->
-				SLEEPER_AFTER;
-				take(me, next, late);
-				stop_waiting(me, next);
-				moved[me] = false
-			}
-		fi
-	od;
-#ifdef BUSY_LATE
-	atomic {
-		if
-		:: late -> set_busy(me); late = false
-		:: else
-		fi
-	}
-#endif
+		wake(to)
+	:: else
+	fi;
+	atomic { sleeps = false }
 }
 
 // gcwork_share.  Half of a stack is its oldest word.
-// C: gcwork_share
-// at: GCWORK_SHARE
-inline gcwork_share(me, wake, chain)
+// C: gcwork_share, give_words, move_full, move_words
+// at: GCWORK_SHARE, GIVE_WORDS, WAKE
+inline gcwork_share(me, to)
 {
 	atomic {
-		// A stack may be too small to cut, or no buffer be had.
+		give_left(me, to);
 		if
-		:: stack[me] != 0 ->
-			chain = OLDEST(stack[me]);
-			stack[me] = stack[me] & ~chain
-		:: true
-		fi;
-		given = given | chain;
-		if
-		:: chain != 0 || (w_alone[me] && JOBS_LEFT) ->
-			alone = false;
+		:: to == 0 && stack[me] != 0 ->
 #ifdef GIVE_ALONE
-			w_alone[me] = w_alone[me] && chain != 0;
-#else
-#ifdef JOBS_ALONE
-			w_alone[me] = w_alone[me] && chain == 0;
-#else
-			w_alone[me] = false;
+			sleeps = w_alone[me];
 #endif
+			take_waiter(me, to);
+#ifdef GIVE_ALONE
+			w_alone[me] = sleeps;
+			sleeps = false;
 #endif
-#ifndef GIVE_SILENT
-			changed(wake)
-#endif
-		:: else ->
 			if
-			:: ALONE && !JOBS_LEFT ->
-				alone = true;
-				w_alone[me] = true
+			:: to != 0 -> gives = true
 			:: else
 			fi
+		:: true // a stack may be too small to cut
 		fi;
-		chain = 0
+		if
+#ifdef ALONE_BUSY
+		:: to == 0 -> alone = true; w_alone[me] = true
+#else
+		:: to == 0 && busy == 1 -> alone = true; w_alone[me] = true
+#endif
+		:: else
+		fi
 	}
-	wake_all(wake)
+#ifdef WAKE_EARLY
+	atomic { woken[to - (to != 0)] = woken[to - (to != 0)] || (to != 0) }
+#endif
+	if
+	:: gives ->
+		atomic {
+			assert(stack[to - 1] == 0 && got[to - 1] == WAIT);
+			stack[to - 1] = OLDEST(stack[me]);
+			stack[me] = stack[me] & ~OLDEST(stack[me]);
+			got[to - 1] = WORDS;
+			gives = false
+		}
+	:: else
+	fi;
+	wake(to)
 }
 
 // What follows for an object that is new: it is counted, and its words are
-// pushed.
-// C: gcgrey_count
+// pushed, or become a range.
+// C: gcgrey_count, gcwork_add_range
 // in: set
 inline claim(me, x)
 {
 	assert(open && w_marking[me] == marking);
 	again = again ^ (counted & x);
 	counted = counted ^ x;
-	stack[me] = stack[me] | CHILDREN(x)
+	if
+	:: x & LARGE -> // gcwork_add_range
+		ranges = ranges | CHILDREN(x)
+	:: else -> stack[me] = stack[me] | CHILDREN(x)
+	fi
 }
 
 // gcgrey_set, by a plain store or one that nobody comes between.
@@ -456,25 +465,24 @@ inline mark_one(me, x, old)
 }
 
 // finish: drain, look_around at times, gcwork_get.
-// C: finish, drain, look_around
+// C: finish, drain, look_around, gcwork_wanted
 // at: GCWORK_GET, GCWORK_SHARE
-inline finish(me, next, wake, late, x, old)
+inline finish(me, to, x, old)
 {
-	next = WAIT;
 	do
 	:: stack[me] != 0 -> mark_one(me, x, old)
-	:: w_busy[me] && waiting != 0 &&
-	   (stack[me] != 0 || JOBS_LEFT || !w_alone[me]) ->
-		gcwork_share(me, wake, x)
+	:: w_busy[me] && waiters != 0 &&
+	   (stack[me] != 0 || LEFT || !w_alone[me]) ->
+		gcwork_share(me, to)
 	:: stack[me] == 0 && kept[me] != 0 -> publish(me, old)
 #ifdef KEPT_WAITING
 	:: stack[me] == 0 ->
 #else
 	:: stack[me] == 0 && kept[me] == 0 ->
 #endif
-		gcwork_get(me, next, wake, late);
+		gcwork_get(me, to);
 		if
-		:: next == OVER -> break
+		:: got[me] == OVER -> break
 		:: else
 		fi
 	od
@@ -486,10 +494,27 @@ inline check_over(what)
 {
 	assert(mark == what && counted == what && again == 0);
 	assert(kept[0] == 0 && kept[1] == 0 && kept[2] == 0);
-	assert(given == 0 && !JOBS_LEFT);
+	assert(!LEFT);
 	assert(stack[0] == 0 && stack[1] == 0 && stack[2] == 0);
 	assert(busy == 1 && w_busy[OPENER] && !w_busy[1] && !w_busy[2]);
-	assert(w_alone[OPENER])
+	assert(w_alone[OPENER] && !(waiters & BIT(OPENER)))
+}
+
+// gcwork_close: the markers that wait are a chain, whose first is woken.
+// C: close_waiters
+// in: Opener
+inline close_waiters(to)
+{
+	to = 0;
+	if
+	:: waiters & BIT(1) -> got[1] = OVER; to = 2
+	:: else
+	fi;
+	if
+	:: waiters & BIT(2) -> got[2] = OVER; next_over[2] = to; to = 3
+	:: else
+	fi;
+	waiters = 0
 }
 
 // begin.
@@ -501,7 +526,8 @@ inline begin(me)
 	joined[me] = true;
 	w_marking[me] = marking;
 	w_busy[me] = false;
-	w_alone[me] = false
+	w_alone[me] = false;
+	got[me] = WAIT
 }
 
 // gcmark_all.
@@ -509,53 +535,48 @@ inline begin(me)
 // at: GCWORK_OPEN, GCWORK_CLOSE
 proctype Opener()
 {
-	byte next, x, old, round;
-	bool wake, late, awake;
+	byte to, x, old;
+	bool sleeps, gives;
 
 	do
 	:: marking == MARKINGS -> break
 	:: marking < MARKINGS ->
 		// gcwork_open.
 		atomic {
-			assert(!open && busy == 0 && given == 0);
+			assert(!open && busy == 0 && waiters == 0 && !LEFT);
 			mark = 0; // as after a flip
 			counted = 0;
 			next_job = 0;
 			marking++;
 			njobs = marking;
 			open = true;
-			waiting = 0;
 			joined[0] = false;
 			joined[1] = false;
 			joined[2] = false;
 			begin(OPENER);
 			set_busy(OPENER)
 		}
-		finish(OPENER, next, wake, late, x, old);
+		finish(OPENER, to, x, old);
 		atomic { check_over(ALL) }
 		if
 		:: marking == MARKINGS ->
 			stack[OPENER] = SECOND;
-			finish(OPENER, next, wake, late, x, old);
+			finish(OPENER, to, x, old);
 			atomic { check_over(ALL + SECOND) }
 		:: else
 		fi;
 		// gcwork_close.
 		atomic {
 			assert(busy == 1 && w_busy[OPENER]);
-#ifdef CLOSE_SILENT
-			w_busy[OPENER] = false;
-			w_alone[OPENER] = false;
-			alone = false;
-			busy--;
-#else
-			set_waiting(OPENER, wake);
+			set_idle(OPENER);
+#ifndef CLOSE_SILENT
+			close_waiters(to);
 #endif
 #ifndef CLOSE_OPEN
 			open = false
 #endif
 		}
-		wake_all(wake)
+		wake(to)
 	od
 }
 
@@ -564,8 +585,8 @@ proctype Opener()
 // at: GCWORK_JOIN, CREW_CALL, CREW_WAIT
 proctype Helper(byte me)
 {
-	byte next, x, old, tries;
-	bool wake, late, awake;
+	byte to, x, old, tries;
+	bool sleeps, gives;
 
 	do
 	:: tries < MARKINGS ->
@@ -574,35 +595,22 @@ proctype Helper(byte me)
 		atomic {
 #ifdef JOIN_TWICE
 			if
-			:: open -> begin(me); next = WAIT
+			:: open -> begin(me); x = 1
 #else
 			if
 			:: open && w_marking[me] != marking ->
 				begin(me);
-				next = WAIT
+				x = 1
 #endif
-			:: else -> next = OVER
+			:: else
 			fi
 		}
 		if
-		:: next != OVER -> finish(me, next, wake, late, x, old)
+		:: x == 1 -> x = 0; finish(me, to, x, old)
 		:: else
 		fi
 	:: break
 	od
-}
-
-// Who sleeps, and is not about to be woken, has nothing to take.
-// C: none
-proctype Sleeping()
-{
-end:
-	atomic {
-		waking == 0 && open && !alone && (given != 0 || JOBS_LEFT) &&
-		(asleep[0] || (asleep[1] && w_marking[1] == marking) ||
-		 (asleep[2] && w_marking[2] == marking)) ->
-		assert(false)
-	}
 }
 
 init
@@ -610,7 +618,6 @@ init
 	atomic {
 		run Helper(1);
 		run Helper(2);
-		run Opener();
-		run Sleeping()
+		run Opener()
 	}
 }
