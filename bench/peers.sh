@@ -3,10 +3,10 @@
 #
 # usage: srcdir=DIR CC=... bench/peers.sh
 #
-# Runs in the directory of the build.  Builds the workloads of bench/peers for
+# Runs in the directory of the build.  Builds the workloads of bench/workloads for
 # every heap that is installed (./bootstrap --bench installs all), runs each
 # case up to three times, the heaps in turn, and prints medians against the
-# aims in bench/peers/cases.  doc/bench.md says how to read it.  Writes the same
+# aims in bench/cases.  doc/bench.md says how to read it.  Writes the same
 # to bench-peers.md, every run as a line to bench-peers.tsv, and pictures to
 # bench-peers-*.svg where gnuplot is installed.  Takes less than 15 minutes on
 # two idle processors, 2 with RT_CASES=quick.
@@ -15,7 +15,7 @@
 #   RT_CASES        a regular expression of the names of cases, or quick
 #   RT_HEAPS        the heaps, with blanks between
 #   RT_REPETITIONS  how often each case is run; by default 3, 1 if quick; cases
-#                   with a lower number in bench/peers/cases keep that
+#                   with a lower number in bench/cases keep that
 #
 # A run that takes more than a minute is ended, and shows as "> 60 s".
 # Exits with 1 when a run failed, two heaps disagree about a checksum, or
@@ -31,7 +31,7 @@ repetitions=3
 repetitions=${RT_REPETITIONS:-$repetitions}
 asked=${RT_HEAPS:-rtheap boehm-tuned boehm go mimalloc jemalloc glibc}
 limit=60 # seconds that one run may take
-source=$srcdir/bench/peers
+source=$srcdir/bench/workloads
 work=bench/peers.build
 result=bench-peers.tsv
 report=bench-peers.md
@@ -78,7 +78,7 @@ options() {
 
 # compile HEAP SOURCE OUTPUT
 compile() {
-	adapter=$(echo "heap_$1.h" | tr - _)
+	adapter=../heaps/$(echo "$1" | tr - _).h
 	# shellcheck disable=SC2046,SC2086 # lists of options
 	$CC -std=gnu11 -O2 -pthread -I"$source" -DHEAP="\"$adapter\"" \
 		"$2" -o "$3" $(options "$1")
@@ -91,7 +91,7 @@ installed() {
 		return
 	fi
 	cat >"$work/probe.c" <<-'END'
-		#include "peer.h"
+		#include "harness.h"
 
 		int main(void)
 		{
@@ -250,7 +250,7 @@ run_all() {
 # ---- showing ----
 
 table() {
-	awk -f "$source/table.awk" -v heaps="$heaps" -v limit=$limit "$@" \
+	awk -f "$srcdir/bench/table.awk" -v heaps="$heaps" -v limit=$limit "$@" \
 		"$work/cases" "$result"
 }
 
@@ -290,10 +290,10 @@ plot() {
 rm -rf "$work"
 mkdir -p "$work"
 if [ "$wanted" = quick ]; then
-	awk -F '\t' '$4 == "quick"' "$source/cases" >"$work/cases"
+	awk -F '\t' '$4 == "quick"' "$srcdir/bench/cases" >"$work/cases"
 else
 	awk -F '\t' -v wanted="$wanted" '!/^#/ && $1 ~ wanted' \
-		"$source/cases" >"$work/cases"
+		"$srcdir/bench/cases" >"$work/cases"
 fi
 [ -s "$work/cases" ] || {
 	echo "peers: RT_CASES=$wanted: no such case" >&2

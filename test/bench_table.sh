@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_table.sh - bench/peers/table.awk computes what doc/bench.md says, and
+# bench_table.sh - bench/table.awk computes what doc/bench.md says, and
 # fails where a run did.
 #
 # usage: srcdir=DIR test/bench_table.sh
@@ -37,7 +37,7 @@ END
 
 # run MODE FILE: the table, all in one line.
 run() {
-	awk -f "$srcdir/bench/peers/table.awk" -v mode="$1" -v limit=60 \
+	awk -f "$srcdir/bench/table.awk" -v mode="$1" -v limit=60 \
 		-v heaps="rtheap go glibc" -v rows="^time$" -v cut=us \
 		"$work/cases" "$2" 2>"$work/error"
 }

@@ -9,7 +9,7 @@
 // what lives; the figures are MiB resident before, after the collection, and in
 // the end.  The time is that of all allocations and the collection.  The
 // checksum is of what lives.
-#include "peer.h"
+#include "harness.h"
 
 enum { SMALL = 64, LARGE = 512, TENTHS = 9 };
 

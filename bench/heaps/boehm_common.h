@@ -1,4 +1,4 @@
-// boehm.h - what both ways of using Boehm's collector have in common.
+// boehm_common.h - what both ways of using Boehm's collector have in common.
 //
 // Threads made by pthread_create are the collector's (a macro of gc.h), and
 // it stops them by a signal wherever they are: nothing to attach, poll or

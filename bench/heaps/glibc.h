@@ -1,4 +1,4 @@
-// heap_glibc.h - the C library's malloc, with calloc where memory is zeroed.
+// glibc.h - the C library's malloc, with calloc where memory is zeroed.
 #include "explicit.h"
 
 #include <malloc.h>

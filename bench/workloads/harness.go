@@ -1,4 +1,4 @@
-// harness.go - what the workloads in Go share; peer.h says what they print.
+// harness.go - what the workloads in Go share; harness.h says what they print.
 package main
 
 import (

@@ -10,7 +10,7 @@
 // heap of 1 GB and above.  The figures are its processor time for an object,
 // which is more where several threads mark, and what is resident after it.
 // The checksum is of a walk afterwards.
-#include "peer.h"
+#include "harness.h"
 
 enum { COLLECTIONS = 3, ONCE_MIB = 1024, STEPS = 1000000 };
 

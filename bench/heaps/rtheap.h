@@ -1,4 +1,4 @@
-// heap_rtheap.h - rtheap as a host uses it: public headers, default settings.
+// rtheap.h - rtheap as a host uses it: public headers, default settings.
 #include <stdio.h>
 #include <stdlib.h>
 

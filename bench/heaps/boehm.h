@@ -1,5 +1,5 @@
-// heap_boehm.h - Boehm's collector as it comes.
-#include "boehm.h"
+// boehm.h - Boehm's collector as it comes.
+#include "boehm_common.h"
 
 static inline void heap_begin(void)
 {

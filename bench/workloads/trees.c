@@ -6,7 +6,7 @@
 // First a tree one deeper than DEPTH, then one of DEPTH that stays, then of
 // each depth 4, 6 .. DEPTH so many that all depths make the same number of
 // nodes.  Threads share the trees of a depth.  The checksum is the count.
-#include "peer.h"
+#include "harness.h"
 
 enum { LEAST_DEPTH = 4 };
 

@@ -9,7 +9,7 @@
 // user feels, which is more than what a collector records as its pauses: the
 // time that the given share of replacements does not exceed, in microseconds,
 // exact to 1/64, and the longest.  The checksum is of the numbers that died.
-#include "peer.h"
+#include "harness.h"
 
 enum {
 	OPERATIONS = 2000000,

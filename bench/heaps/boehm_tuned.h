@@ -1,4 +1,4 @@
-// heap_boehm_tuned.h - Boehm's collector as a good language runtime uses it.
+// boehm_tuned.h - Boehm's collector as a good language runtime uses it.
 //
 // - Interior pointers count on stacks only, so that an object of 16 bytes
 //   takes 16 bytes and not 32.
@@ -10,7 +10,7 @@
 // they would lose all but their first objects.  So pointer-free objects are of
 // a kind of their own, of which only the first word is scanned.  It is the
 // link while the object is in a list, and cleared when it leaves.
-#include "boehm.h"
+#include "boehm_common.h"
 
 #include <gc/gc_inline.h>
 #include <gc/gc_mark.h>
@@ -42,7 +42,7 @@ static inline void heap_attach(void)
 	int i = atomic_fetch_add(&attached, 1);
 
 	if (i >= BOEHM_THREADS) {
-		fprintf(stderr, "heap_boehm_tuned: too many threads\n");
+		fprintf(stderr, "boehm_tuned: too many threads\n");
 		exit(1);
 	}
 	boehm_mine = &boehm_lists[i];

@@ -7,7 +7,7 @@
 // written at birth and read at death; the sum is the checksum.  Before the
 // clock starts, one round of objects is scribbled over and the next looked at:
 // memory that is scanned comes zeroed.
-#include "peer.h"
+#include "harness.h"
 
 enum {
 	LATER = 64,	   // allocations that an object outlives

@@ -6,7 +6,7 @@
 // Objects of 16 to 2048 bytes, half of them scanned, every byte written.  The
 // value is the most memory ever resident over the bytes asked for and alive;
 // the table is counted as alive.  The checksum is of the dying objects.
-#include "peer.h"
+#include "harness.h"
 
 enum { LEAST = 16, MEAN = 1032, TURNOVERS = 4 };
 

@@ -5,7 +5,7 @@
 // Messages of 64 bytes go through a ring of 1024 places without a lock, so
 // where memory is freed, every free is by the other thread.  The value is
 // messages; the checksum is of their contents in order.
-#include "peer.h"
+#include "harness.h"
 
 #include <sched.h>
 #include <stdatomic.h>

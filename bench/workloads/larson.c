@@ -7,7 +7,7 @@
 // by another thread than the one that allocated them.  16 to 264 bytes,
 // zeroed, sizes known at run time only.  The value is operations of all
 // threads; the checksum is of what the dying objects held.
-#include "peer.h"
+#include "harness.h"
 
 enum { SLOTS = 1000, ROUNDS = 10, OPERATIONS = 6000000 };
 

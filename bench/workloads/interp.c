@@ -11,7 +11,7 @@
 // folds the result, and stores every fourth intermediate value into a list of
 // 100000 cells that lives on.  Who dies when is known to nobody, so this is
 // for collectors only.  The checksum is of the folds.
-#include "peer.h"
+#include "harness.h"
 
 enum { TABLE = 100000, DEEP = 20000, MASK = 0xffff };
 

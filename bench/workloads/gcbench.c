@@ -7,7 +7,7 @@
 // the heap first.  For each depth 4, 6 .. 16, and each of the two ways, so many
 // trees that they have the nodes of two stretching ones.  The checksum is of
 // the counts of all trees and of the array.
-#include "peer.h"
+#include "harness.h"
 
 enum { LEAST_DEPTH = 4, MOST_DEPTH = 16, ARRAY = 500000 };
 

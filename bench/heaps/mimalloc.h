@@ -1,4 +1,4 @@
-// heap_mimalloc.h - mimalloc by its own names.
+// mimalloc.h - mimalloc by its own names.
 #include "explicit.h"
 
 #include <mimalloc.h>

@@ -1,8 +1,8 @@
-// peer.h - what the workloads share: the heap under test, a clock, random
+// harness.h - what the workloads share: the heap under test, a clock, random
 // numbers, threads, and the line that a program prints.
 //
 // A workload is one source for all heaps.  The heap comes as an adapter, a
-// header named by HEAP (heap_*.h), which defines, all of them inline:
+// header named by HEAP (bench/heaps), which defines, all of them inline:
 //
 //   heap_begin()               once, by main's thread, before anything else
 //   heap_attach() _detach()    by every other thread that allocates
@@ -26,8 +26,8 @@
 // A program prints one line: value, its unit, wall and CPU seconds of the
 // measured part, peak KiB and CPU seconds of the whole process, checksum, and
 // what else it measured, each figure as name=value.
-#ifndef BENCH_PEERS_PEER_H
-#define BENCH_PEERS_PEER_H
+#ifndef BENCH_WORKLOADS_HARNESS_H
+#define BENCH_WORKLOADS_HARNESS_H
 
 #ifndef HEAP
 #error "HEAP names the adapter: -DHEAP='\"heap_rtheap.h\"'"

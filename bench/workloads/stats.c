@@ -16,7 +16,7 @@
 // second sample of the exact ones is of that, and the figures are the medians
 // of how long the world took to stand, and stood.  The checksum is how many
 // samples found the objects that live.
-#include "peer.h"
+#include "harness.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -10,7 +10,7 @@
 // lives; the figures are MiB alive, and resident before, after a collection
 // and after the heap was told to give memory back, and how long that took.
 // The checksum is of what lives.
-#include "peer.h"
+#include "harness.h"
 
 enum { LEAST = 16, STEPS = 109, MEAN = 448, TENTHS = 9 };
 
