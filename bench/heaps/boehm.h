@@ -4,6 +4,7 @@
 static inline void heap_begin(void)
 {
 	GC_INIT();
+	boehm_markers();
 }
 
 static inline void heap_attach(void)

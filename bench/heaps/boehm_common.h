@@ -3,14 +3,49 @@
 // Threads made by pthread_create are the collector's (a macro of gc.h), and
 // it stops them by a signal wherever they are: nothing to attach, poll or
 // block for.
+//
+// The collector starts the threads that mark in parallel when the program
+// makes a thread, or says that it may.  A program of one thread that says
+// nothing marks with one processor.
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define GC_THREADS
 #include <gc/gc.h>
 
 #define HEAP_FREES 0
 #define HEAP_HAS_LIVE 1
+
+// boehm_threads is how many threads this process has.
+static inline int boehm_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int n = 0;
+
+	while (tasks && readdir(tasks))
+		n++;
+	if (tasks)
+		closedir(tasks);
+	return n - 2; // . and ..
+}
+
+// boehm_markers starts the markers and ends the program if they do not come:
+// a comparison with a collector that marks alone would not hold.
+static inline void boehm_markers(void)
+{
+	GC_allow_register_threads();
+	GC_start_mark_threads();
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || getenv("GC_MARKERS"))
+		return;
+	if (GC_get_parallel() && boehm_threads() > 1)
+		return;
+	fprintf(stderr, "Boehm's collector does not mark in parallel\n");
+	exit(1);
+}
 
 static inline void heap_free(void *p)
 {

@@ -57,6 +57,7 @@ static inline void heap_begin(void)
 	GC_set_all_interior_pointers(0);
 	GC_set_free_space_divisor(1);
 	GC_INIT();
+	boehm_markers();
 	boehm_leaf_kind = (int)GC_new_kind(GC_new_free_list(),
 					   sizeof(void *) | GC_DS_LENGTH, 0, 0);
 	heap_attach();
