@@ -1,4 +1,5 @@
-// rtheap.h - rtheap as a host uses it: public headers, default settings.
+// rtheap.h - rtheap as a host uses it: public headers, default settings, and
+// RT_STORE for every pointer that is stored into an older object.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +9,9 @@
 #define HEAP_HAS_EXACT 1
 #define HEAP_HAS_LIVE 1
 #define HEAP_HAS_STOP 1
+#ifndef HEAP_PLAIN
+#define HEAP_STORE RT_STORE
+#endif
 
 static inline void heap_must(int result, const char *what)
 {

@@ -83,6 +83,28 @@ func churn[T any](n uint64) uint64 {
 	return sum
 }
 
+// churnAny is churn of slices, whose size the compiler does not know.
+func churnAny(size, n uint64) uint64 {
+	var held [later][]*uint64
+	var sum uint64
+
+	if n == 0 {
+		n = 2 * warmUp / size
+	}
+	for i := uint64(0); i < n; i++ {
+		p := make([]*uint64, size/8)
+		if old := held[i%later]; old != nil {
+			sum += *(*uint64)(unsafe.Pointer(&old[0]))
+		}
+		*(*uint64)(unsafe.Pointer(&p[0])) = i
+		held[i%later] = p
+	}
+	for _, p := range held {
+		sum += *(*uint64)(unsafe.Pointer(&p[0]))
+	}
+	return sum
+}
+
 var sizes = []struct {
 	size, n      uint64
 	scan, noscan func(uint64) uint64
@@ -97,7 +119,7 @@ var sizes = []struct {
 }
 
 func main() {
-	size, kind, threads := number(1, 8, 32768), word(2), int(number(3, 1, 2))
+	size, kind, threads := number(1, 8, 32768), word(2), int(number(3, 1, 16))
 	var s span
 
 	for _, c := range sizes {
@@ -105,8 +127,11 @@ func main() {
 			continue
 		}
 		run := c.scan
-		if kind != "scan" {
+		switch kind {
+		case "noscan":
 			run = c.noscan
+		case "any":
+			run = func(n uint64) uint64 { return churnAny(size, n) }
 		}
 		run(0)
 		sums := make([]uint64, threads)

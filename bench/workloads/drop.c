@@ -31,7 +31,7 @@ static void table_fill(struct table *t)
 
 		memset(p, 1 + (int)(i % 64), size);
 		p[0] = size;
-		t->object[i] = p;
+		HEAP_STORE(t->object, &t->object[i], p);
 	}
 }
 

@@ -25,8 +25,8 @@ static void tree_populate(struct node *n, int depth)
 {
 	if (depth == 0)
 		return;
-	n->left = peer_alloc(sizeof *n);
-	n->right = peer_alloc(sizeof *n);
+	HEAP_STORE(n, &n->left, peer_alloc(sizeof *n));
+	HEAP_STORE(n, &n->right, peer_alloc(sizeof *n));
 	tree_populate(n->left, depth - 1);
 	tree_populate(n->right, depth - 1);
 }

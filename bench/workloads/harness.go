@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math/bits"
 	"os"
 	"runtime"
 	"sort"
@@ -139,4 +140,57 @@ func figure(name string, value float64) {
 func report(value float64, unit string, s *span, checksum uint64) {
 	fmt.Printf("%.5g %s %.4f %.4f %d %.3f %016x%s\n", value, unit, s.wall,
 		s.cpu, statusKiB("VmHWM"), cpuNow(), checksum, figures)
+}
+
+// latency is how long each of many operations took; see latency.h.
+const (
+	partsLog2 = 6
+	parts     = 1 << partsLog2
+	powers    = 40
+)
+
+type latency struct {
+	exact   [parts]uint64
+	count   [powers][parts]uint64
+	longest uint64
+}
+
+func (l *latency) add(ns uint64) {
+	if ns > l.longest {
+		l.longest = ns
+	}
+	if ns < parts {
+		l.exact[ns]++
+		return
+	}
+	power := bits.Len64(ns) - 1 - partsLog2
+	l.count[power][ns>>power-parts]++
+}
+
+func (l *latency) rank(n uint64) float64 {
+	var longer uint64
+
+	for power := powers - 1; power >= 0; power-- {
+		for i := parts - 1; i >= 0; i-- {
+			longer += l.count[power][i]
+			if longer > n {
+				return float64(uint64(parts+i+1)<<power) / 1e3
+			}
+		}
+	}
+	for ns := parts - 1; ns >= 0; ns-- {
+		longer += l.exact[ns]
+		if longer > n {
+			return float64(ns) / 1e3
+		}
+	}
+	return 0
+}
+
+func (l *latency) report(n uint64) {
+	figure("p50_us", l.rank(n/2))
+	figure("p99_us", l.rank(n/100))
+	figure("p99.9_us", l.rank(n/1000))
+	figure("p99.99_us", l.rank(n/10000))
+	figure("max_us", float64(l.longest)/1e3)
 }

@@ -9,6 +9,8 @@
 //   heap_alloc(n)              n zeroed bytes whose words are followed;
 //                              NULL: none; fastest if n is a constant
 //   heap_alloc_noscan(n)       n bytes without pointers, contents undefined
+//   HEAP_STORE(obj, slot, v)   stores a pointer into an object that was not
+//                              just allocated; a plain store if undefined
 //   heap_free(p)               nothing where a collector does it
 //   HEAP_FREES                 1: heap_free frees, 0: it does nothing
 //   heap_hold(lo, hi) _drop    words of malloc's memory are roots
@@ -41,7 +43,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+
+#ifndef HEAP_STORE
+#define HEAP_STORE(object, slot, value) ((void)(object), *(slot) = (value))
+#endif
+
+// A test compiles the workloads with a divisor, to run each once and briefly.
+#ifndef PEER_DIVISOR
+#define PEER_DIVISOR 1
+#endif
 
 #define PEER_INLINE static inline __attribute__((always_inline, unused))
 #define PEER_UNUSED static inline __attribute__((unused))
@@ -263,12 +275,33 @@ PEER_UNUSED void peer_figure(const char *name, double value)
 		 name, value);
 }
 
+// peer_cpu is the processor time in seconds of this process and of those that
+// it has waited for, peer_peak_kib the most that one of them had resident.
+PEER_UNUSED double peer_cpu(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return peer_clock(CLOCK_PROCESS_CPUTIME_ID) +
+	       (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+PEER_UNUSED unsigned long peer_peak_kib(void)
+{
+	unsigned long own = peer_status_kib("VmHWM");
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return (unsigned long)u.ru_maxrss > own ? (unsigned long)u.ru_maxrss
+						: own;
+}
+
 PEER_UNUSED void peer_report(double value, const char *unit,
 			     const struct peer_time *t, uint64_t checksum)
 {
 	printf("%.5g %s %.4f %.4f %lu %.3f %016llx%s\n", value, unit, t->wall,
-	       t->cpu, peer_status_kib("VmHWM"),
-	       peer_clock(CLOCK_PROCESS_CPUTIME_ID),
+	       t->cpu, peer_peak_kib(), peer_cpu(),
 	       (unsigned long long)checksum, peer_figures);
 }
 

@@ -171,7 +171,8 @@ static struct cons *map(struct frame *up, struct closure *fn, struct cons *list)
 		f->slot[0] = (value)list;
 	}
 	for (; f != up; f = f->up) {
-		f->slot[1] = apply(fn, ((struct cons *)f->slot[0])->car);
+		HEAP_STORE(f, &f->slot[1],
+			   apply(fn, ((struct cons *)f->slot[0])->car));
 		result = cons_make(f->slot[1], result);
 	}
 	return result;
@@ -197,7 +198,7 @@ static void table_store(struct machine *m, const struct cons *list)
 	for (uint64_t i = 0; list; list = list->cdr, i++) {
 		if (i % 4)
 			continue;
-		m->cursor->car = list->car;
+		HEAP_STORE(m->cursor, &m->cursor->car, list->car);
 		m->cursor = m->cursor->cdr ? m->cursor->cdr : m->table;
 	}
 }

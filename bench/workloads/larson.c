@@ -1,44 +1,48 @@
 // larson.c - after Larson and Krishnan: threads replace objects of random size
 // at random places of an array, and pass the array on after each round.
 //
-// usage: larson THREADS
+// usage: larson THREADS SLOTS LEAST MOST
 //
-// So objects die in an order that nobody planned, and where memory is freed,
-// by another thread than the one that allocated them.  16 to 264 bytes,
-// zeroed, sizes known at run time only.  The value is operations of all
+// So objects die in an order that no program planned, and where memory is
+// freed, by another thread than the one that allocated them.  An array has
+// SLOTS places; objects have LEAST to MOST bytes, in steps of 8, zeroed, and
+// their sizes are known at run time only.  The value is operations of all
 // threads; the checksum is of what the dying objects held.
 #include "harness.h"
 
-enum { SLOTS = 1000, ROUNDS = 10, OPERATIONS = 6000000 };
+enum { ROUNDS = 10, OPERATIONS = 6000000 / PEER_DIVISOR };
 
 // An array with its own random numbers, so that it does not matter which
 // thread has it.
 struct table {
-	uint64_t *slot[SLOTS];
 	uint64_t seed, sum;
+	uint64_t *slot[];
 };
 
 struct job {
 	int threads;
+	uint64_t slots, least, steps;
 	struct table *table[PEER_THREADS];
 	pthread_barrier_t round;
 };
 
-static void table_churn(struct table *t, int n)
+static void table_churn(struct table *t, const struct job *job, int n)
 {
 	uint64_t seed = t->seed, sum = t->sum;
+	uint64_t slots = job->slots, least = job->least, steps = job->steps;
 
 	for (int i = 0; i < n; i++) {
 		uint64_t r = peer_random(&seed);
-		uint64_t **slot = &t->slot[(r >> 32) * SLOTS >> 32];
-		uint64_t *p = peer_alloc(16 + 8 * (r % 32));
+		uint64_t **slot = &t->slot[(r >> 32) * slots >> 32];
+		uint64_t *p =
+		    peer_alloc(least + 8 * ((r & 0xffff) * steps >> 16));
 
 		if (*slot) {
 			sum += **slot;
 			heap_free(*slot);
 		}
 		*p = r;
-		*slot = p;
+		HEAP_STORE(t, slot, p);
 	}
 	t->seed = seed;
 	t->sum = sum;
@@ -51,7 +55,8 @@ static void work(int who, void *arg)
 	for (int round = 0; round < ROUNDS; round++) {
 		int i = (who + round) % job->threads;
 
-		table_churn(job->table[i], OPERATIONS / ROUNDS / job->threads);
+		table_churn(job->table[i], job,
+			    OPERATIONS / ROUNDS / job->threads);
 		if (job->threads > 1)
 			peer_wait(&job->round);
 	}
@@ -59,15 +64,23 @@ static void work(int who, void *arg)
 
 int main(int argc, char **argv)
 {
-	static const uint64_t threads[2] = {1, 8};
-	struct job job = {.threads = (int)peer_number(argc, argv, 1, threads)};
+	static const uint64_t threads[2] = {1, 16}, slots[2] = {1, 1 << 24},
+			      bytes[2] = {16, 4096};
+	struct job job = {.threads = (int)peer_number(argc, argv, 1, threads),
+			  .slots = peer_number(argc, argv, 2, slots),
+			  .least = peer_number(argc, argv, 3, bytes)};
+	uint64_t most = peer_number(argc, argv, 4, bytes);
 	struct peer_time t = {0};
 	uint64_t sum = 0;
 
+	if (most < job.least)
+		peer_die("the most is less than the least");
+	job.steps = (most - job.least) / 8 + 1;
 	heap_begin();
 	pthread_barrier_init(&job.round, NULL, (unsigned)job.threads);
 	for (int i = 0; i < job.threads; i++) {
-		job.table[i] = peer_alloc(sizeof(struct table));
+		job.table[i] = peer_alloc(sizeof(struct table) +
+					  job.slots * sizeof(uint64_t *));
 		job.table[i]->seed = (uint64_t)i;
 	}
 	peer_together(job.threads, work, &job, &t);

@@ -7,23 +7,22 @@ import (
 )
 
 const (
-	slots      = 1000
 	rounds     = 10
 	operations = 6000000
 )
 
 type table struct {
-	slot      [slots]*uint64
+	slot      []*uint64
 	seed, sum uint64
 }
 
-func (t *table) churn(n int) {
-	seed, sum := t.seed, t.sum
+func (t *table) churn(n int, least, steps uint64) {
+	seed, sum, slots := t.seed, t.sum, uint64(len(t.slot))
 
 	for i := 0; i < n; i++ {
 		r := random(&seed)
 		slot := &t.slot[(r>>32)*slots>>32]
-		p := &make([]uint64, 2+r%32)[0]
+		p := &make([]uint64, least/8+((r&0xffff)*steps>>16))[0]
 		if *slot != nil {
 			sum += **slot
 		}
@@ -62,17 +61,19 @@ func (b *barrier) wait() {
 }
 
 func main() {
-	threads := int(number(1, 1, 8))
+	threads, slots := int(number(1, 1, 16)), number(2, 1, 1<<24)
+	least, most := number(3, 16, 4096), number(4, 16, 4096)
 	round := newBarrier(threads)
 	tables := make([]*table, threads)
 	var s span
 
 	for i := range tables {
-		tables[i] = &table{seed: uint64(i)}
+		tables[i] = &table{seed: uint64(i), slot: make([]*uint64, slots)}
 	}
 	together(threads, &s, func(who int) {
 		for r := 0; r < rounds; r++ {
-			tables[(who+r)%threads].churn(operations / rounds / threads)
+			tables[(who+r)%threads].churn(operations/rounds/threads,
+				least, (most-least)/8+1)
 			round.wait()
 		}
 	})

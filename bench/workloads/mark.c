@@ -1,18 +1,20 @@
 // mark.c - nanoseconds for each live object of a full collection.
 //
-// usage: mark random|tree|list MIB
+// usage: mark random|tree|list|array|hot MIB
 //
 // random: nodes of 48 bytes with three pointers; the first pointers make one
 // circle through all nodes in random order, the others go anywhere.  tree:
 // binary, nodes of 32 bytes, made in depth-first order.  list: a cell and a
-// leaf of 16 bytes each.  All of it lives.  A first collection clears away
+// leaf of 16 bytes each.  array: one array of pointers to leaves of 16 bytes.
+// hot: the array's leaves have 32 bytes, and each refers to the same object.
+// All of it lives.  A first collection clears away
 // what the making left; the value is the median of three more, or the one of a
 // heap of 1 GB and above.  The figures are its processor time for an object,
 // which is more where several threads mark, and what is resident after it.
 // The checksum is of a walk afterwards.
 #include "harness.h"
 
-enum { COLLECTIONS = 3, ONCE_MIB = 1024, STEPS = 1000000 };
+enum { COLLECTIONS = 3, ONCE_MIB = 1024, STEPS = 1000000 / PEER_DIVISOR };
 
 struct node {
 	struct node *to[3];
@@ -63,9 +65,11 @@ static void *random_make(size_t n)
 
 	nodes_shuffle(node, n, &seed);
 	for (size_t i = 0; i < n; i++) {
-		node[i]->to[0] = node[(i + 1) % n];
-		node[i]->to[1] = node[peer_below(&seed, n)];
-		node[i]->to[2] = node[peer_below(&seed, n)];
+		struct node **to = node[i]->to;
+
+		HEAP_STORE(node[i], &to[0], node[(i + 1) % n]);
+		HEAP_STORE(node[i], &to[1], node[peer_below(&seed, n)]);
+		HEAP_STORE(node[i], &to[2], node[peer_below(&seed, n)]);
 	}
 	first = node[0];
 	heap_drop(node, node + n);
@@ -96,8 +100,8 @@ static struct branch *branch_make(size_t n, uint64_t *id)
 		return NULL;
 	b = peer_alloc(sizeof *b);
 	b->id = (*id)++;
-	b->left = branch_make((n - 1) / 2, id);
-	b->right = branch_make(n - 1 - (n - 1) / 2, id);
+	HEAP_STORE(b, &b->left, branch_make((n - 1) / 2, id));
+	HEAP_STORE(b, &b->right, branch_make(n - 1 - (n - 1) / 2, id));
 	return b;
 }
 
@@ -144,6 +148,51 @@ static uint64_t list_walk(const void *root)
 	return sum;
 }
 
+// ---- array, hot ----
+
+struct array {
+	size_t n;
+	void **leaf;
+};
+
+static void *leaves_make(size_t n, size_t size, uint64_t *hot)
+{
+	struct array *a = peer_alloc(sizeof *a);
+
+	a->n = n;
+	HEAP_STORE(a, &a->leaf, peer_alloc(n * sizeof *a->leaf));
+	for (size_t i = 0; i < n; i++) {
+		void **leaf = hot ? peer_alloc(size) : peer_alloc_noscan(size);
+
+		leaf[0] = hot;
+		((uint64_t *)leaf)[1] = i;
+		HEAP_STORE(a->leaf, &a->leaf[i], leaf);
+	}
+	return a;
+}
+
+static void *array_make(size_t n)
+{
+	return leaves_make(n, 16, NULL);
+}
+
+static void *hot_make(size_t n)
+{
+	uint64_t *hot = peer_alloc(2 * sizeof *hot);
+
+	return leaves_make(n, 32, hot);
+}
+
+static uint64_t array_walk(const void *root)
+{
+	const struct array *a = root;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < a->n; i++)
+		sum = sum * 31 + ((uint64_t *)a->leaf[i])[1];
+	return sum;
+}
+
 static const struct {
 	const char *name;
 	size_t size; // of an object
@@ -153,6 +202,8 @@ static const struct {
     {"random", sizeof(struct node), random_make, random_walk},
     {"tree", sizeof(struct branch), tree_make, tree_walk},
     {"list", sizeof(struct cell), list_make, list_walk},
+    {"array", 16, array_make, array_walk},
+    {"hot", 32, hot_make, array_walk},
 };
 
 static size_t shape_index(const char *name)

@@ -98,6 +98,44 @@ var shapes = map[string]struct {
 	"random": {48, randomMake},
 	"tree":   {32, treeMake},
 	"list":   {16, listMake},
+	"array":  {16, arrayMake},
+	"hot":    {32, hotMake},
+}
+
+type hotLeaf struct {
+	hot *[2]uint64
+	id  uint64
+	_   [2]uint64
+}
+
+func arrayMake(n uint64) func() uint64 {
+	leaves := make([]*[2]uint64, n)
+
+	for i := range leaves {
+		leaves[i] = &[2]uint64{0, uint64(i)}
+	}
+	return func() uint64 {
+		var sum uint64
+		for _, l := range leaves {
+			sum = sum*31 + l[1]
+		}
+		return sum
+	}
+}
+
+func hotMake(n uint64) func() uint64 {
+	leaves, hot := make([]*hotLeaf, n), new([2]uint64)
+
+	for i := range leaves {
+		leaves[i] = &hotLeaf{hot: hot, id: uint64(i)}
+	}
+	return func() uint64 {
+		var sum uint64
+		for _, l := range leaves {
+			sum = sum*31 + l.id
+		}
+		return sum
+	}
 }
 
 func main() {

@@ -9,75 +9,9 @@
 // user feels, which is more than what a collector records as its pauses: the
 // time that the given share of replacements does not exceed, in microseconds,
 // exact to 1/64, and the longest.  The checksum is of the numbers that died.
-#include "harness.h"
+#include "latency.h"
 
-enum {
-	OPERATIONS = 2000000,
-	PARTS_LOG2 = 6, // of a power of two
-	PARTS = 1 << PARTS_LOG2,
-	POWERS = 40 // ns up to 2^40
-};
-
-// How many replacements took how long.
-struct latency {
-	uint64_t exact[PARTS];	       // [i]: i ns
-	uint64_t count[POWERS][PARTS]; // [k][i]: (PARTS + i) << k ns, and more
-	uint64_t longest;	       // ns
-};
-
-static void latency_add(struct latency *l, uint64_t ns)
-{
-	int power;
-
-	l->longest = ns > l->longest ? ns : l->longest;
-	if (ns < PARTS) {
-		l->exact[ns]++;
-		return;
-	}
-	power = 63 - __builtin_clzll(ns) - PARTS_LOG2;
-	if (power >= POWERS)
-		peer_die("a replacement took minutes");
-	l->count[power][(ns >> power) - PARTS]++;
-}
-
-// latency_rank is the time in microseconds that all but the longest n
-// replacements do not exceed.
-static double latency_rank(const struct latency *l, uint64_t n)
-{
-	uint64_t longer = 0;
-
-	for (int power = POWERS - 1; power >= 0; power--)
-		for (int i = PARTS - 1; i >= 0; i--) {
-			uint64_t above = (uint64_t)(PARTS + i + 1) << power;
-
-			longer += l->count[power][i];
-			if (longer > n)
-				return (double)above / 1e3;
-		}
-	for (int ns = PARTS - 1; ns >= 0; ns--) {
-		longer += l->exact[ns];
-		if (longer > n)
-			return ns / 1e3;
-	}
-	return 0;
-}
-
-static void latency_report(const struct latency *l)
-{
-	peer_figure("p50_us", latency_rank(l, OPERATIONS / 2));
-	peer_figure("p99_us", latency_rank(l, OPERATIONS / 100));
-	peer_figure("p99.9_us", latency_rank(l, OPERATIONS / 1000));
-	peer_figure("p99.99_us", latency_rank(l, OPERATIONS / 10000));
-	peer_figure("max_us", (double)l->longest / 1e3);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+enum { OPERATIONS = 2000000 / PEER_DIVISOR };
 
 // What messages are filled with, but for the number they begin with.
 static const uint64_t text[128] = {1, 2, 3};
@@ -94,7 +28,7 @@ PEER_INLINE uint64_t *message_make(size_t size, uint64_t number)
 PEER_INLINE uint64_t replace_all(uint64_t **table, uint64_t count, size_t size,
 				 struct latency *l)
 {
-	uint64_t seed = 1, sum = 0, began = now_ns();
+	uint64_t seed = 1, sum = 0, began = latency_now();
 
 	for (uint64_t i = 0; i < OPERATIONS; i++) {
 		uint64_t **place = &table[peer_below(&seed, count)];
@@ -103,8 +37,8 @@ PEER_INLINE uint64_t replace_all(uint64_t **table, uint64_t count, size_t size,
 		sum = sum * 31 + old[0];
 		*place = NULL;
 		heap_free(old);
-		*place = message_make(size, count + i);
-		ended = now_ns();
+		HEAP_STORE(table, place, message_make(size, count + i));
+		ended = latency_now();
 		latency_add(l, ended - began);
 		began = ended;
 	}
@@ -118,7 +52,7 @@ PEER_INLINE uint64_t run(uint64_t **table, uint64_t count, size_t size,
 	uint64_t sum;
 
 	for (uint64_t i = 0; i < count; i++)
-		table[i] = message_make(size, i);
+		HEAP_STORE(table, &table[i], message_make(size, i));
 	peer_start(t);
 	sum = replace_all(table, count, size, l);
 	peer_stop(t);
@@ -144,7 +78,7 @@ int main(int argc, char **argv)
 	else
 		peer_die("no such size");
 	peer_keep(table);
-	latency_report(&latency);
+	latency_report(&latency, OPERATIONS);
 	peer_report(t.wall * 1e9 / OPERATIONS, "ns", &t, sum);
 	return 0;
 }

@@ -2,69 +2,17 @@
 package main
 
 import (
-	"math/bits"
 	"runtime"
 	"time"
 	"unsafe"
 )
 
-const (
-	operations = 2000000
-	partsLog2  = 6
-	parts      = 1 << partsLog2
-	powers     = 40
-)
+const operations = 2000000
 
 type (
 	message256  [32]uint64
 	message1024 [128]uint64
 )
-
-type latency struct {
-	exact   [parts]uint64
-	count   [powers][parts]uint64
-	longest uint64
-}
-
-func (l *latency) add(ns uint64) {
-	if ns > l.longest {
-		l.longest = ns
-	}
-	if ns < parts {
-		l.exact[ns]++
-		return
-	}
-	power := bits.Len64(ns) - 1 - partsLog2
-	l.count[power][ns>>power-parts]++
-}
-
-func (l *latency) rank(n uint64) float64 {
-	var longer uint64
-
-	for power := powers - 1; power >= 0; power-- {
-		for i := parts - 1; i >= 0; i-- {
-			longer += l.count[power][i]
-			if longer > n {
-				return float64(uint64(parts+i+1)<<power) / 1e3
-			}
-		}
-	}
-	for ns := parts - 1; ns >= 0; ns-- {
-		longer += l.exact[ns]
-		if longer > n {
-			return float64(ns) / 1e3
-		}
-	}
-	return 0
-}
-
-func (l *latency) report() {
-	figure("p50_us", l.rank(operations/2))
-	figure("p99_us", l.rank(operations/100))
-	figure("p99.9_us", l.rank(operations/1000))
-	figure("p99.99_us", l.rank(operations/10000))
-	figure("max_us", float64(l.longest)/1e3)
-}
 
 var times latency
 
@@ -119,6 +67,6 @@ func main() {
 	default:
 		die("no such size")
 	}
-	times.report()
+	times.report(operations)
 	report(s.wall*1e9/operations, "ns", &s, sum)
 }

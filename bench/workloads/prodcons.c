@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { MESSAGES = 4000000, PLACES = 1024, SPINS = 1000 };
+enum { MESSAGES = 4000000 / PEER_DIVISOR, PLACES = 1024, SPINS = 1000 };
 
 struct message {
 	uint64_t number, words[7];
@@ -52,7 +52,7 @@ static void produce(struct ring *r)
 		m->words[6] = i * i;
 		if (i - r->taken_seen == PLACES)
 			r->taken_seen = moved(&r->taken, r->taken_seen);
-		r->place[i % PLACES] = m;
+		HEAP_STORE(r->place, &r->place[i % PLACES], m);
 		atomic_store_explicit(&r->made, i + 1, memory_order_release);
 	}
 }

@@ -32,7 +32,7 @@ PEER_INLINE uint64_t *object_make(size_t size, uint64_t number)
 static void small_make(struct table *t)
 {
 	for (size_t i = 0; i < t->nsmall; i++)
-		t->object[i] = object_make(SMALL, i);
+		HEAP_STORE(t->object, &t->object[i], object_make(SMALL, i));
 	t->kept = t->nsmall;
 }
 
@@ -53,7 +53,8 @@ static void large_make(struct table *t)
 {
 	t->nlarge = (t->nsmall - t->kept) * SMALL / LARGE;
 	for (size_t i = 0; i < t->nlarge; i++)
-		t->object[t->nsmall + i] = object_make(LARGE, i);
+		HEAP_STORE(t->object, &t->object[t->nsmall + i],
+			   object_make(LARGE, i));
 }
 
 static uint64_t table_sum(const struct table *t)

@@ -1,6 +1,6 @@
 // stats.c - microseconds to read the statistics of a heap with 10 MB live.
 //
-// usage: stats exact|live|cached THREADS
+// usage: stats exact|live|cached|exact-alloc|live-alloc THREADS
 //
 // exact: of one moment, for which the world may have to stand still; live:
 // all that the heap counts, without stopping anything.  THREADS other threads
@@ -8,10 +8,14 @@
 // of them have run since the last, so that none stands already; where they
 // are more than the processors, the stop waits until each had its turn.
 //
+// exact-alloc, live-alloc: the same, but the others allocate objects of 64
+// bytes as fast as they can, and collections come.
+//
 // cached: exact, while the THREADS others stand, each with an object newly
 // allocated in each of 20 sizes, so that each one's cache holds 20 spans.
 //
-// The value is the median of the reads; live reads are so short that each
+// The value is the median of the reads, and a figure is what nine of ten do not
+// exceed; live reads are so short that each
 // sample is the mean of 16.  Where the heap says how long a stop took, every
 // second sample of the exact ones is of that, and the figures are the medians
 // of how long the world took to stand, and stood.  The checksum is how many
@@ -25,7 +29,8 @@ enum {
 	SAMPLES = 2000, // at most
 	BATCH = 16,
 	CELLS = 10000000 / 32,
-	SPANS = 20
+	SPANS = 20,
+	GROUP = 16 // objects that are allocated from lap to lap
 };
 
 struct cell {
@@ -44,6 +49,7 @@ struct lap {
 
 struct job {
 	enum mode mode;
+	bool allocate; // the others do
 	int samples, others;
 	int nreads, nstops;
 	double read[SAMPLES], stopping[SAMPLES], stopped[SAMPLES]; // us
@@ -124,10 +130,19 @@ static void stand_with_cache(struct job *job)
 	}
 }
 
+static void allocate_some(void)
+{
+	for (int i = 0; i < GROUP; i++)
+		peer_keep(peer_alloc(64));
+}
+
 static void run_and_poll(struct job *job, int who)
 {
 	while (!atomic_load_explicit(&job->done, memory_order_relaxed)) {
-		heap_poll();
+		if (job->allocate)
+			allocate_some();
+		else
+			heap_poll();
 		atomic_fetch_add_explicit(&job->lap[who].n, 1,
 					  memory_order_relaxed);
 	}
@@ -194,9 +209,9 @@ static int samples_of(enum mode mode, int others)
 
 static enum mode mode_of(const char *name)
 {
-	if (!strcmp(name, "exact"))
+	if (!strncmp(name, "exact", 5))
 		return EXACT;
-	if (!strcmp(name, "live"))
+	if (!strncmp(name, "live", 4))
 		return LIVE;
 	if (!strcmp(name, "cached"))
 		return CACHED;
@@ -205,14 +220,17 @@ static enum mode mode_of(const char *name)
 
 static void report(struct job *job, const struct peer_time *t)
 {
+	double median;
+
 	if (job->nstops) {
 		peer_figure("stopping_us",
 			    peer_median(job->stopping, (size_t)job->nstops));
 		peer_figure("stopped_us",
 			    peer_median(job->stopped, (size_t)job->nstops));
 	}
-	peer_report(peer_median(job->read, (size_t)job->nreads), "us", t,
-		    job->found);
+	median = peer_median(job->read, (size_t)job->nreads);
+	peer_figure("p90_us", job->read[job->nreads * 9 / 10]);
+	peer_report(median, "us", t, job->found);
 }
 
 int main(int argc, char **argv)
@@ -223,6 +241,7 @@ int main(int argc, char **argv)
 	struct peer_time t = {0};
 
 	job.mode = mode_of(peer_word(argc, argv, 1));
+	job.allocate = strstr(peer_word(argc, argv, 1), "-alloc");
 	job.others = (int)peer_number(argc, argv, 2, threads);
 	job.samples = samples_of(job.mode, job.others);
 	pthread_barrier_init(&job.next, NULL, (unsigned)job.others + 1);

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -29,6 +30,7 @@ type job struct {
 	read            func() uint64
 	each            int // reads a sample
 	cached          bool
+	allocate        bool
 	samples, others int
 	sample          []float64
 	found           uint64
@@ -69,6 +71,9 @@ func await(counter *int64, n int64) {
 		syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
 	}
 }
+
+// made is the last object that a thread allocated, scanned as in C.
+var made [128]*[8]*byte
 
 var kept [128][20][]*byte
 
@@ -126,6 +131,9 @@ func (j *job) work(who int) {
 		j.standWithCache(who)
 	default:
 		for atomic.LoadInt64(&j.done) == 0 {
+			for i := 0; j.allocate && i < 16; i++ {
+				made[who] = new([8]*byte)
+			}
 			atomic.AddInt64(&j.lap[who-1], 1)
 		}
 	}
@@ -136,10 +144,12 @@ func main() {
 		others: int(number(2, 0, 100)), samples: mostSamples}
 	var s span
 
-	if word(1) == "live" {
+	live := strings.HasPrefix(word(1), "live")
+	j.allocate = strings.HasSuffix(word(1), "-alloc")
+	if live {
 		j.read, j.each = liveReader(), batch
 	}
-	switch live := word(1) == "live"; {
+	switch {
 	case j.others == 0 || live && j.others <= 2:
 	case j.others <= 2:
 		j.samples = 100
@@ -162,5 +172,7 @@ func main() {
 	}
 	together(j.others+1, &s, j.work)
 	runtime.KeepAlive(first)
-	report(median(j.sample), "us", &s, j.found)
+	value := median(j.sample)
+	figure("p90_us", j.sample[len(j.sample)*9/10])
+	report(value, "us", &s, j.found)
 }

@@ -22,13 +22,13 @@ struct table {
 };
 
 // The contents are no addresses: all bytes are alike, and not 0.
-static void entry_fill(struct entry *e, uint64_t r)
+static void entry_fill(struct table *t, struct entry *e, uint64_t r)
 {
 	size_t size = LEAST + 8 * ((r >> 8) % 255);
 	uint8_t *p = r & 128 ? peer_alloc(size) : peer_alloc_noscan(size);
 
 	memset(p, (int)(1 + r % 64), size);
-	e->bytes = p;
+	HEAP_STORE(t->entry, &e->bytes, p);
 	e->size = size;
 }
 
@@ -42,7 +42,7 @@ static void entry_replace(struct table *t, size_t i)
 		heap_free(e->bytes);
 		e->bytes = NULL;
 	}
-	entry_fill(e, peer_random(&t->seed));
+	entry_fill(t, e, peer_random(&t->seed));
 	t->live += e->size;
 }
 

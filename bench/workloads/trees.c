@@ -1,11 +1,15 @@
 // trees.c - binary trees: one lives on while many of all depths are built,
 // counted and dropped; with depth 18 there are 34.9 million nodes.
 //
-// usage: trees DEPTH THREADS
+// usage: trees DEPTH THREADS bottom|top
 //
 // First a tree one deeper than DEPTH, then one of DEPTH that stays, then of
 // each depth 4, 6 .. DEPTH so many that all depths make the same number of
 // nodes.  Threads share the trees of a depth.  The checksum is the count.
+//
+// bottom: a node is made after its subtrees, so its pointers are stored into a
+// new object.  top: a node comes first and its subtrees are stored into it when
+// they are done, as a host stores that has a write barrier.
 #include "harness.h"
 
 enum { LEAST_DEPTH = 4 };
@@ -16,21 +20,38 @@ struct node {
 
 struct job {
 	int depth, threads;
+	bool top;
 	uint64_t nodes[PEER_THREADS][16]; // of each thread, in [0]; a line each
 };
 
-static struct node *tree_make(int depth)
+static struct node *tree_from_bottom(int depth)
 {
 	struct node *left = NULL, *right = NULL, *n;
 
 	if (depth > 0) {
-		left = tree_make(depth - 1);
-		right = tree_make(depth - 1);
+		left = tree_from_bottom(depth - 1);
+		right = tree_from_bottom(depth - 1);
 	}
 	n = peer_alloc(sizeof *n);
 	n->left = left;
 	n->right = right;
 	return n;
+}
+
+static struct node *tree_from_top(int depth)
+{
+	struct node *n = peer_alloc(sizeof *n);
+
+	if (depth > 0) {
+		HEAP_STORE(n, &n->left, tree_from_top(depth - 1));
+		HEAP_STORE(n, &n->right, tree_from_top(depth - 1));
+	}
+	return n;
+}
+
+static struct node *tree_make(int depth, bool top)
+{
+	return top ? tree_from_top(depth) : tree_from_bottom(depth);
 }
 
 static uint64_t tree_count(const struct node *n)
@@ -48,9 +69,9 @@ static void tree_free(struct node *n)
 }
 
 // tree_pass makes, counts and drops one tree.
-static uint64_t tree_pass(int depth)
+static uint64_t tree_pass(int depth, bool top)
 {
-	struct node *n = tree_make(depth);
+	struct node *n = tree_make(depth, top);
 	uint64_t count = tree_count(n);
 
 	if (HEAP_FREES)
@@ -68,24 +89,25 @@ static void work(int who, void *arg)
 
 		for (uint64_t i = (uint64_t)who; i < trees;
 		     i += (uint64_t)job->threads)
-			nodes += tree_pass(d);
+			nodes += tree_pass(d, job->top);
 	}
 	job->nodes[who][0] = nodes;
 }
 
 int main(int argc, char **argv)
 {
-	static const uint64_t depth[2] = {6, 26}, threads[2] = {1, 8};
+	static const uint64_t depth[2] = {6, 26}, threads[2] = {1, 16};
 	struct job job = {.depth = (int)peer_number(argc, argv, 1, depth),
-			  .threads = (int)peer_number(argc, argv, 2, threads)};
+			  .threads = (int)peer_number(argc, argv, 2, threads),
+			  .top = !strcmp(peer_word(argc, argv, 3), "top")};
 	struct peer_time t = {0};
 	struct node *lives;
 	uint64_t nodes;
 
 	heap_begin();
 	peer_start(&t);
-	nodes = tree_pass(job.depth + 1);
-	lives = tree_make(job.depth);
+	nodes = tree_pass(job.depth + 1, job.top);
+	lives = tree_make(job.depth, job.top);
 	peer_stop(&t);
 	peer_together(job.threads, work, &job, &t);
 	for (int i = 0; i < job.threads; i++)

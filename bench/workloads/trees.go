@@ -1,4 +1,4 @@
-// trees.go - see trees.c.
+// trees.go - see trees.c.  The compiler's write barrier is in every store.
 package main
 
 import "runtime"
@@ -7,11 +7,20 @@ const leastDepth = 4
 
 type node struct{ left, right *node }
 
-func treeMake(depth int) *node {
+func fromBottom(depth int) *node {
 	if depth == 0 {
 		return &node{}
 	}
-	return &node{treeMake(depth - 1), treeMake(depth - 1)}
+	return &node{fromBottom(depth - 1), fromBottom(depth - 1)}
+}
+
+func fromTop(depth int) *node {
+	n := new(node)
+	if depth > 0 {
+		n.left = fromTop(depth - 1)
+		n.right = fromTop(depth - 1)
+	}
+	return n
 }
 
 func (n *node) count() uint64 {
@@ -22,9 +31,13 @@ func (n *node) count() uint64 {
 }
 
 func main() {
-	depth, threads := int(number(1, 6, 26)), int(number(2, 1, 8))
+	depth, threads := int(number(1, 6, 26)), int(number(2, 1, 16))
+	treeMake := fromBottom
 	var s span
 
+	if word(3) == "top" {
+		treeMake = fromTop
+	}
 	s.start()
 	nodes := treeMake(depth + 1).count()
 	lives := treeMake(depth)
