@@ -3,21 +3,25 @@
 #
 # usage: srcdir=DIR CC=... bench/peers.sh
 #
-# Runs in the directory of the build.  Builds the workloads of bench/workloads for
-# every heap that is installed (./bootstrap --bench installs all), runs each
-# case up to three times, the heaps in turn, and prints medians against the
-# aims in bench/cases.  doc/bench.md says how to read it.  Writes the same
-# to bench-peers.md, every run as a line to bench-peers.tsv, and pictures to
-# bench-peers-*.svg where gnuplot is installed.  Takes less than 15 minutes on
-# two idle processors, 2 with RT_CASES=quick.
+# Runs in the directory of the build.  Builds the workloads of bench/workloads
+# for every heap that there is, runs each case of bench/cases five times, the
+# heaps in turn, and prints medians against the aims.  doc/bench.md says how to
+# read it.  Writes the same to bench-peers.md, every run as a line to
+# bench-peers.tsv, the table of README.md to bench-peers-readme.md, the aims of
+# doc/speed.md to bench-peers-aims.md, and pictures to bench-peers-*.svg where
+# gnuplot is installed.
 #
 # From the environment:
 #   RT_CASES        a regular expression of the names of cases, or quick
 #   RT_HEAPS        the heaps, with blanks between
-#   RT_REPETITIONS  how often each case is run; by default 3, 1 if quick; cases
-#                   with a lower number in bench/cases keep that
+#   RT_REPETITIONS  how often each case is run, 5 by default
+#   RT_PUBLISH      yes: the results replace those in doc/peers, and the tables
+#                   in README.md and doc/speed.md
+#   RT_GO           the root of a Go to compare with, or none; by default the
+#                   newest of Debian's backports (bench/unpack.sh)
+#   RT_WHIPPET      a build of Whippet (bench/heaps/whippet.h)
 #
-# A run that takes more than a minute is ended, and shows as "> 60 s".
+# A run that takes longer than two minutes is ended, and shows as "> 120 s".
 # Exits with 1 when a run failed, two heaps disagree about a checksum, or
 # rtheap took too long.
 set -eu
@@ -26,15 +30,17 @@ export LC_ALL
 srcdir=${srcdir:-.}
 CC=${CC:-cc}
 wanted=${RT_CASES:-.}
-repetitions=3
-[ "$wanted" != quick ] || repetitions=1
-repetitions=${RT_REPETITIONS:-$repetitions}
-asked=${RT_HEAPS:-rtheap boehm-tuned boehm go mimalloc jemalloc glibc}
-limit=60 # seconds that one run may take
+repetitions=${RT_REPETITIONS:-5}
+asked="rtheap rtheap-plain boehm-tuned boehm go mimalloc jemalloc glibc"
+asked=${RT_HEAPS:-$asked${RT_WHIPPET:+ whippet}}
+limit=120 # seconds that one run may take
 source=$srcdir/bench/workloads
 work=bench/peers.build
+unpacked=bench/peers.unpacked
 result=bench-peers.tsv
 report=bench-peers.md
+# shellcheck source=bench/common.sh
+. "$srcdir/bench/common.sh"
 
 case $repetitions in
 '' | *[!0-9]* | 0*)
@@ -45,51 +51,37 @@ esac
 
 # ---- what there is ----
 
-cpu() {
-	name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
-	echo "${name:-$(uname -m)}"
-}
-
-# module NAME OTHERWISE: the options of a library.
-module() {
-	pkg-config --cflags --libs "$1" 2>/dev/null || echo "$2"
-}
-
-# The shared library, as programs find it when it is installed.
-library() {
-	if [ -f .libs/librtheap.so ]; then
-		echo ".libs/librtheap.so -Wl,-rpath,$PWD/.libs"
-	elif [ -f librtheap.a ]; then
-		echo "librtheap.a $(module atomic_ops -latomic_ops)"
-	else
-		echo "peers: no library in $PWD" >&2
-		return 1
-	fi
-}
-
-options() {
-	case $1 in
-	rtheap) echo "-I$srcdir/include $(library)" ;;
-	boehm | boehm-tuned) module bdw-gc -lgc ;;
-	mimalloc) module mimalloc -lmimalloc ;;
-	jemalloc) module jemalloc -ljemalloc ;;
+# find_unpacked sets go_root, or go_missing to the reason why there is none, and
+# mimalloc_root, which is empty where an installed mimalloc has to do.
+find_unpacked() {
+	mimalloc_root=
+	go_missing="not asked for"
+	case " $asked " in
+	*' mimalloc '*) find_mimalloc ;;
+	esac
+	case " $asked " in
+	*' go '*) find_go ;;
 	esac
 }
 
-# compile HEAP SOURCE OUTPUT
-compile() {
-	adapter=../heaps/$(echo "$1" | tr - _).h
-	# shellcheck disable=SC2046,SC2086 # lists of options
-	$CC -std=gnu11 -O2 -pthread -I"$source" -DHEAP="\"$adapter\"" \
-		"$2" -o "$3" $(options "$1")
+find_mimalloc() {
+	mimalloc_root=$(sh "$srcdir/bench/unpack.sh" $unpacked mimalloc \
+		2>/dev/null) || mimalloc_root=
+	[ -z "$mimalloc_root" ] || probe mimalloc || mimalloc_root=
 }
 
-# installed HEAP: a program that allocates can be made.
-installed() {
-	if [ "$1" = go ]; then
-		command -v go >/dev/null 2>&1
-		return
-	fi
+find_go() {
+	case ${RT_GO-} in
+	'') go_root=$(sh "$srcdir/bench/unpack.sh" $unpacked go \
+		2>"$work/unpack.log") ||
+		go_missing=$(tail -n 1 "$work/unpack.log") ;;
+	none) go_missing="not wanted" ;;
+	*) go_root=$RT_GO ;;
+	esac
+}
+
+# probe HEAP: a program that allocates can be made, and runs.
+probe() {
 	cat >"$work/probe.c" <<-'END'
 		#include "harness.h"
 
@@ -101,35 +93,92 @@ installed() {
 		}
 	END
 	compile "$1" "$work/probe.c" "$work/probe" >"$work/probe.log" 2>&1 &&
-		"$work/probe"
+		"$work/probe" >>"$work/probe.log" 2>&1
 }
 
-# macros HEADER TEXT: what the preprocessor makes of TEXT.
+# installed HEAP: false, and the reason in $why, if there is none.
+installed() {
+	why=
+	if [ "$1" = go ]; then
+		why=${go_missing-}
+		[ -n "${go_root-}" ] && "$go_root/bin/go" version >/dev/null
+		return
+	fi
+	probe "$1"
+}
+
+# macros HEADER TEXT OPTION...: what the preprocessor makes of TEXT.
 macros() {
-	printf '#include <%s>\n%s\n' "$1" "$2" | $CC -E -P - 2>/dev/null |
-		tail -n 1 | tr -d ' "'
+	header=$1
+	text=$2
+	shift 2
+	printf '#include <%s>\n%s\n' "$header" "$text" |
+		$CC "$@" -E -P - 2>/dev/null | tail -n 1 | tr -d ' "'
+}
+
+# dotted: 209 is 2.0.9, and 30503 is 3.5.3.
+dotted() {
+	awk '{
+		by = length($1) > 3 ? 100 : 10
+		printf "%d.%d.%d", $1 / by / by, $1 / by % by, $1 % by
+	}'
 }
 
 version() {
 	case $1 in
-	rtheap) sh "$srcdir/tools/version.sh" \
+	rtheap*) sh "$srcdir/tools/version.sh" \
 		"$srcdir/include/rt/version.h" ;;
 	boehm*) macros gc/gc.h 'GC_VERSION_MAJOR.GC_VERSION_MINOR.GC_VERSION_MICRO' ;;
 	glibc) getconf GNU_LIBC_VERSION | sed 's/.* //' ;;
-	mimalloc) macros mimalloc.h MI_MALLOC_VERSION | sed 's/./&./g; s/\.$//' ;;
+	mimalloc) macros mimalloc.h MI_MALLOC_VERSION \
+		"-I${mimalloc_root:-/nonexistent}/usr/include" | dotted ;;
 	jemalloc) macros jemalloc/jemalloc.h JEMALLOC_VERSION | sed 's/-g.*//' ;;
-	go) go version | sed 's/.*go\([0-9][^ ]*\).*/\1/' ;;
+	go) "$go_root/bin/go" version | sed 's/.*go\([0-9][^ ]*\).*/\1/' ;;
+	whippet) git -C "$RT_WHIPPET" log -1 --format='%cs' 2>/dev/null || : ;;
 	esac
+}
+
+# find_heaps sets heaps, versions and missing.
+find_heaps() {
+	heaps=
+	versions=
+	missing=
+	for heap in $asked; do
+		if installed "$heap"; then
+			heaps="$heaps $heap"
+			versions="$versions${versions:+, }$heap $(version "$heap")"
+		else
+			missing="$missing${missing:+, }$heap${why:+ ($why)}"
+		fi
+	done
+	case "$heaps " in
+	*' rtheap '*) return ;;
+	esac
+	cat "$work/probe.log" >&2
+	exit 1
 }
 
 # ---- building ----
 
 # runs_case HEAPS HEAP: the heaps field of a case includes the heap.
 runs_case() {
-	case $1:$2 in
-	all:* | gc:rtheap | gc:boehm* | gc:go | exact:rtheap | exact:go) ;;
+	if [ "$2" = rtheap-plain ]; then
+		case $1 in
+		*+plain*) return 0 ;;
+		*) return 1 ;;
+		esac
+	fi
+	case ${1%%+*}:$2 in
+	c:go) return 1 ;;
+	all:* | c:* | gc:rtheap | gc:boehm* | gc:go | gc:whippet) ;;
+	exact:rtheap | exact:go) ;;
 	*) return 1 ;;
 	esac
+}
+
+# has_room MIB: so much memory can be had.
+has_room() {
+	[ "$1" -le "$(available)" ]
 }
 
 # program HEAP NAME: where the program is; it is built when it is not.
@@ -137,9 +186,10 @@ program() {
 	echo "$work/$2-$1"
 	[ ! -x "$work/$2-$1" ] || return 0
 	if [ "$1" = go ]; then
-		GO111MODULE=off GOFLAGS='' GOCACHE=$PWD/$work/go-cache \
-			go build -o "$work/$2-go" "$source/harness.go" \
-			"$source/$2.go" >&2
+		GO111MODULE=off GOFLAGS='' GOTOOLCHAIN=local \
+			GOCACHE=$PWD/$work/go-cache \
+			"$go_root/bin/go" build -o "$work/$2-go" \
+			"$source/harness.go" "$source/$2.go" >&2
 	else
 		compile "$1" "$source/$2.c" "$work/$2-$1" >&2
 	fi
@@ -201,90 +251,114 @@ run_once() {
 	}' >>"$result"
 }
 
-run_case() { # name heaps repetitions command
+# run_heaps NAME HEAPS REPETITION COMMAND: every heap once.
+run_heaps() {
+	for heap in $heaps; do
+		runs_case "$2" "$heap" || continue
+		path=$(program "$heap" "${4%% *}")
+		case $2 in
+		*+idle*)
+			# shellcheck disable=SC2086 # a list of arguments
+			run_once "$1" "$heap" "$3" "$path" ${4#"${4%% *}"} &
+			;;
+		*)
+			# shellcheck disable=SC2086 # a list of arguments
+			run_once "$1" "$heap" "$3" "$path" ${4#"${4%% *}"}
+			;;
+		esac
+	done
+	wait
+}
+
+run_case() { # name heaps MiB command
+	if ! has_room "$3"; then
+		echo "  $1: left out, $3 MiB are not available" >&2
+		return
+	fi
 	echo "  $1" >&2
 	repetition=1
-	while [ $repetition -le "$repetitions" ] && [ $repetition -le "$3" ]; do
-		for heap in $heaps; do
-			runs_case "$2" "$heap" || continue
-			# shellcheck disable=SC2086 # a list of arguments
-			run_once "$1" "$heap" $repetition \
-				"$(program "$heap" "${4%% *}")" ${4#"${4%% *}"}
-		done
+	while [ $repetition -le "$repetitions" ]; do
+		run_heaps "$1" "$2" $repetition "$4"
 		repetition=$((repetition + 1))
 	done
 }
 
-# touch_memory writes once to as much memory as the largest cases use, or half
-# of what is free.  The host of a virtual machine may have to find a page that
-# was never written, which takes it far longer than a page fault takes us; who
-# runs first would pay for all.
-touch_memory() {
-	cat >"$work/touch.c" <<-'END'
-		#include <stdlib.h>
-
-		int main(int argc, char **argv)
-		{
-			size_t n = argc > 1 ? strtoull(argv[1], NULL, 10) << 20 : 0;
-			volatile char *p = malloc(n);
-
-			for (size_t i = 0; p && i < n; i += 4096)
-				p[i] = 1;
-			return 0;
-		}
-	END
-	$CC -O1 "$work/touch.c" -o "$work/touch" &&
-		"$work/touch" "$(awk '/^MemAvailable:/ {
-			half = int($2 / 2048)
-			print half < 2500 ? half : 2500
-		}' /proc/meminfo)"
-}
-
 run_all() {
-	touch_memory
-	while IFS='	' read -r name which most _ command _; do
-		run_case "$name" "$which" "$most" "$command"
+	echo 'case heap repetition value unit wall_s cpu_s peak_kib others_% checksum figures' |
+		tr ' ' '\t' >"$result"
+	while IFS='	' read -r name which mib _ command _; do
+		run_case "$name" "$which" "$mib" "$command"
 	done <"$work/cases"
 }
 
 # ---- showing ----
 
+# table MODE OPTION...
 table() {
-	awk -f "$srcdir/bench/table.awk" -v heaps="$heaps" -v limit=$limit "$@" \
-		"$work/cases" "$result"
+	mode=$1
+	shift
+	awk -f "$srcdir/bench/table.awk" -v mode="$mode" -v heaps="$heaps" \
+		-v limit=$limit -v place="$place" "$@" "$work/cases" "$result"
 }
 
 # tables prints what was measured; the first says on standard error what failed.
 tables() {
-	table -v mode=aims || status=1
+	status=0
+	table aims || status=1
+	printf '\nWhere a peer is ahead:\n\n'
+	table behind 2>/dev/null || status=1
 	printf '\nMedian, half the range of the runs, CPU time of the measured'
 	printf ' part, peak MiB:\n\n'
-	table -v mode=all 2>/dev/null || status=1
+	table all 2>/dev/null || status=1
 	printf '\nWhat rtheap has over what each heap has, below 1 is better:'
 	printf ' value, CPU time, peak MiB:\n\n'
-	table -v mode=ratios 2>/dev/null || status=1
-	table -v mode=figures 2>/dev/null || status=1
+	table ratios 2>/dev/null || status=1
+	table figures 2>/dev/null || status=1
 	return $status
 }
 
 # plot_data NAME CASES CUT
 plot_data() {
-	table -v mode=plot -v rows="$2" -v cut="$3" >"$work/$1.dat"
+	table plot -v rows="$2" -v cut="$3" >"$work/$1.dat"
 }
 
 # plot_figures NAME CASE UNIT
 plot_figures() {
-	table -v mode=plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
+	table plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
 }
 
 plot() {
 	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'
 	plot_data noscan '^alloc-.*-noscan-1$' 'allocate | B, .*'
-	plot_data programs '^(trees|gcbench|interp)' ', depth 18|binary |-like| mix'
+	plot_data programs '^(trees-top|gcbench|interp|hash)' \
+		', depth 18|binary |-like| mix| of 200 000 keys, an operation'
 	plot_data mark '^mark-.*-256$' 'mark |, 256 MB, an object'
 	plot_figures latency messages-1024 us
 	plot_figures drop drop-random MiB
 	gnuplot -e "data = '$work/'" "$srcdir/bench/plot.gp"
+}
+
+# paste FILE NAME WITH: the text of FILE from the line <!-- NAME --> to the line
+# <!-- end of NAME --> becomes what is in WITH.
+paste_between() {
+	awk -v name="$2" -v with="$3" '
+		$0 == "<!-- end of " name " -->" { inside = 0 }
+		!inside { print }
+		$0 == "<!-- " name " -->" {
+			inside = 1
+			while ((getline line < with) > 0)
+				print line
+		}' "$1" >"$work/pasted" && cat "$work/pasted" >"$1"
+}
+
+publish() {
+	cp "$report" "$srcdir/doc/peers/table.md"
+	for picture in bench-peers-*.svg; do
+		[ ! -e "$picture" ] ||
+			cp "$picture" "$srcdir/doc/peers/${picture#bench-peers-}"
+	done
+	paste_between "$srcdir/README.md" bench-peers bench-peers-readme.md
+	paste_between "$srcdir/doc/speed.md" bench-peers bench-peers-aims.md
 }
 
 rm -rf "$work"
@@ -303,44 +377,36 @@ hz=$(getconf CLK_TCK)
 with_limit=
 ! command -v timeout >/dev/null 2>&1 || with_limit="timeout -k 5 $limit"
 
-machine="$(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, $(uname -sr)"
-date="$(date -u '+%Y-%m-%d %H:%M UTC'), load $(cut -d ' ' -f 1-3 /proc/loadavg)"
-heaps=
-missing=
-for heap in $asked; do
-	if installed "$heap"; then
-		heaps="$heaps $heap"
-		versions="${versions+$versions, }$heap $(version "$heap")"
-	else
-		missing="$missing $heap"
-	fi
-done
+find_unpacked
+find_heaps
+build_all
+# Twice as much as the largest cases use, or half of what there is: a page that
+# was never written costs what the host makes it cost, and only the first time.
+touched=$(($(available) / 2))
+[ $touched -le 2500 ] || touched=2500
+place="$(machine); $(now)"
 {
-	echo "machine: $machine  "
-	echo "date: $date, repetitions: $repetitions  "
-	echo "heaps: $versions${missing:+; not there:$missing}"
+	echo "machine: $(machine)  "
+	echo "date: $(now), load $(cut -d ' ' -f 1-3 /proc/loadavg)," \
+		"repetitions: $repetitions  "
+	echo "first touch of a page: $(page_touch $touched) ns, once more:" \
+		"$(page_touch $touched) ns  "
+	echo "heaps: $versions${missing:+; not there: $missing}"
 	echo
 } | tee "$report"
-case $heaps in
-*rtheap*) ;;
-*)
-	cat "$work/probe.log" >&2
-	exit 1
-	;;
-esac
 
-build_all
-echo 'case heap repetition value unit wall_s cpu_s peak_kib others_% checksum figures' |
-	tr ' ' '\t' >"$result"
 run_all
 echo
 status=0
 tables >"$work/tables" || status=1
 tee -a "$report" <"$work/tables"
+table readme >bench-peers-readme.md 2>/dev/null || status=1
+table missed >bench-peers-aims.md 2>/dev/null || status=1
 if command -v gnuplot >/dev/null 2>&1 && [ "$wanted" = . ]; then
 	plot 2>"$work/plot.log" || {
 		cat "$work/plot.log" >&2
 		status=1
 	}
 fi
+[ "${RT_PUBLISH-}" != yes ] || publish
 exit $status

@@ -1,0 +1,117 @@
+# shellcheck shell=sh
+# common.sh - what the scripts of the benches share: the machine, the library,
+# the compiler.  They set srcdir, CC and work, a folder of theirs, and run in
+# the directory of the build.
+: "${srcdir:?}" "${work:?}" "${CC:?}"
+
+cpu() {
+	name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+	echo "${name:-$(uname -m)}"
+}
+
+nodes() {
+	set -- /sys/devices/system/node/node[0-9]*
+	[ -e "$1" ] && echo $# || echo 1
+}
+
+# machine: processor, nodes, kernel and its setting for huge pages, in a line.
+machine() {
+	huge=$(sed 's/.*\[\(.*\)\].*/\1/' \
+		/sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || :)
+	echo "$(cpu), $(getconf _NPROCESSORS_ONLN) CPUs, $(nodes) nodes," \
+		"$(uname -sr), huge pages: ${huge:-none}"
+}
+
+now() {
+	date -u '+%Y-%m-%d %H:%M UTC'
+}
+
+# available: MiB that a program can have without others being swapped out.
+available() {
+	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
+}
+
+# module NAME OTHERWISE: the options of a library.
+module() {
+	pkg-config --cflags --libs "$1" 2>/dev/null || echo "$2"
+}
+
+# library: the shared library, as programs find it when it is installed.
+library() {
+	if [ -f .libs/librtheap.so ]; then
+		echo ".libs/librtheap.so -Wl,-rpath,$PWD/.libs"
+	elif [ -f librtheap.a ]; then
+		echo "librtheap.a $(module atomic_ops -latomic_ops)"
+	else
+		echo "no library in $PWD" >&2
+		return 1
+	fi
+}
+
+# mimalloc_options: an unpacked one comes before one that is installed.
+mimalloc_options() {
+	if [ -z "${mimalloc_root-}" ]; then
+		module mimalloc -lmimalloc
+		return
+	fi
+	for lib in "$mimalloc_root"/usr/lib/*/libmimalloc.so; do
+		echo "-I$mimalloc_root/usr/include $lib -Wl,-rpath,${lib%/*}"
+	done
+}
+
+# whippet_options: RT_WHIPPET has api and libwhippet.a (bench/heaps/whippet.h).
+whippet_options() {
+	echo "-I$RT_WHIPPET/api -DGC_CONSERVATIVE_ROOTS=1" \
+		"-DGC_CONSERVATIVE_TRACE=1 -DGC_PARALLEL=1" \
+		"-DGC_ATTRS=\"$RT_WHIPPET/api/mmc-attrs.h\"" \
+		"$RT_WHIPPET/libwhippet.a -lm"
+}
+
+options() {
+	case $1 in
+	rtheap*) echo "-I$srcdir/include $(library)" ;;
+	boehm*) module bdw-gc -lgc ;;
+	mimalloc) mimalloc_options ;;
+	jemalloc) module jemalloc -ljemalloc ;;
+	whippet) whippet_options ;;
+	esac
+}
+
+# compile HEAP SOURCE OUTPUT
+compile() {
+	adapter=../heaps/$(echo "$1" | tr - _).h
+	# shellcheck disable=SC2046,SC2086 # lists of options
+	$CC -std=gnu11 -O2 -pthread -I"$srcdir/bench/workloads" \
+		-DHEAP="\"$adapter\"" ${bench_cflags-} "$2" -o "$3" \
+		$(options "$1")
+}
+
+# page_touch MIB: nanoseconds for the first touch of a page of so much memory.
+page_touch() {
+	cat >"$work/touch.c" <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/mman.h>
+		#include <time.h>
+
+		int main(int argc, char **argv)
+		{
+			size_t n = argc > 1 ? strtoull(argv[1], NULL, 10) << 20 : 0;
+			volatile char *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			struct timespec a, b;
+
+			if (p == MAP_FAILED)
+				return 1;
+			clock_gettime(CLOCK_MONOTONIC, &a);
+			for (size_t i = 0; i < n; i += 4096)
+				p[i] = 1;
+			clock_gettime(CLOCK_MONOTONIC, &b);
+			printf("%.0f\n", ((double)(b.tv_sec - a.tv_sec) * 1e9 +
+				(double)(b.tv_nsec - a.tv_nsec)) * 4096 / n);
+			return 0;
+		}
+	END
+	[ -x "$work/touch" ] || $CC -O1 "$work/touch.c" -o "$work/touch"
+	"$work/touch" "$1"
+}
