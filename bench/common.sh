@@ -69,6 +69,8 @@ whippet_options() {
 
 options() {
 	case $1 in
+	rtheap-count) echo "-I$srcdir/include librtheap.a" \
+		"$(module atomic_ops -latomic_ops) -Wl,--strip-debug" ;;
 	rtheap*) echo "-I$srcdir/include $(library)" ;;
 	boehm*) module bdw-gc -lgc ;;
 	mimalloc) mimalloc_options ;;
@@ -77,9 +79,10 @@ options() {
 	esac
 }
 
-# compile HEAP SOURCE OUTPUT
+# compile HEAP SOURCE OUTPUT: with the options in bench_cflags.  rtheap-count is
+# rtheap with the static library, whose functions have their names.
 compile() {
-	adapter=../heaps/$(echo "$1" | tr - _).h
+	adapter=../heaps/$(echo "${1%-count}" | tr - _).h
 	# shellcheck disable=SC2046,SC2086 # lists of options
 	$CC -std=gnu11 -O2 -pthread -I"$srcdir/bench/workloads" \
 		-DHEAP="\"$adapter\"" ${bench_cflags-} "$2" -o "$3" \

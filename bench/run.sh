@@ -4,16 +4,21 @@
 # usage: srcdir=DIR CC=... CXX=... bench/run.sh
 #
 # Runs in the directory of the build.  RT_BENCHES in the environment is a list
-# of what to run: memstats, alloc, mark and trees, which take times, and count,
-# which counts instructions.  All of it takes about two minutes on an idle
-# machine.
+# of what to run: workloads, which is this heap's column of make bench-peers
+# (the short form, unless RT_CASES says otherwise), memstats and mark, which
+# take times, and count, which counts instructions.
 set -eu
 srcdir=${srcdir:-.}
-benches=${RT_BENCHES:-memstats alloc mark trees count}
+CC=${CC:-cc}
+work=.
+export srcdir CC
+benches=${RT_BENCHES:-workloads memstats mark count}
+# shellcheck source=bench/common.sh
+. "$srcdir/bench/common.sh"
 
-cpu() {
-	name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
-	echo "${name:-$(uname -m)}"
+workloads() {
+	RT_CASES=${RT_CASES:-quick} RT_HEAPS='rtheap rtheap-plain' \
+		${SHELL:-/bin/sh} "$srcdir/bench/peers.sh"
 }
 
 # script NAME ARGUMENT...: keeps in $printed what a script of ours prints, which
@@ -42,14 +47,13 @@ count() {
 		{ print }'
 }
 
-echo "machine: $(cpu), $(getconf _NPROCESSORS_ONLN) CPUs," \
-	"$(uname -sr), $(date -u '+%Y-%m-%d %H:%M UTC')"
+echo "machine: $(machine); $(now)"
 echo "load: $(cut -d ' ' -f 1-3 /proc/loadavg)" \
 	"(above a few tenths, times are of the load too)"
 for bench in $benches; do
 	case $bench in
-	memstats | alloc | mark | trees) "bench/bench_$bench" ;;
-	count) count ;;
+	workloads | count) $bench ;;
+	memstats | mark) "bench/bench_$bench" ;;
 	*)
 		echo "run.sh: RT_BENCHES: there is no $bench" >&2
 		exit 2

@@ -58,7 +58,7 @@
 #define PEER_INLINE static inline __attribute__((always_inline, unused))
 #define PEER_UNUSED static inline __attribute__((unused))
 
-enum { PEER_THREADS = 101, PEER_FIGURES = 512 };
+enum { PEER_THREADS = 257, PEER_FIGURES = 512 };
 
 // Seconds of the measured parts so far.
 struct peer_time {

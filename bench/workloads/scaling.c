@@ -18,7 +18,7 @@ enum {
 	ROUNDS = 5,
 	LATER = 64,
 	ALLOCATIONS = 2000000 / PEER_DIVISOR,
-	MOST = 100 // threads
+	MOST = 256 // threads
 };
 
 // What the processes share.

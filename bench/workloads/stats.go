@@ -73,9 +73,9 @@ func await(counter *int64, n int64) {
 }
 
 // made is the last object that a thread allocated, scanned as in C.
-var made [128]*[8]*byte
+var made [257]*[8]*byte
 
-var kept [128][20][]*byte
+var kept [257][20][]*byte
 
 // standWithCache fills the cache of its P once all others have a P too.
 func (j *job) standWithCache(who int) {
@@ -141,7 +141,7 @@ func (j *job) work(who int) {
 
 func main() {
 	j := job{cached: word(1) == "cached", read: readExact, each: 1,
-		others: int(number(2, 0, 100)), samples: mostSamples}
+		others: int(number(2, 0, 256)), samples: mostSamples}
 	var s span
 
 	live := strings.HasPrefix(word(1), "live")
