@@ -41,6 +41,8 @@ result=bench-peers.tsv
 report=bench-peers.md
 # shellcheck source=bench/common.sh
 . "$srcdir/bench/common.sh"
+# shellcheck source=bench/found.sh
+. "$srcdir/bench/found.sh"
 
 case $repetitions in
 '' | *[!0-9]* | 0*)
@@ -48,115 +50,6 @@ case $repetitions in
 	exit 2
 	;;
 esac
-
-# ---- what there is ----
-
-# find_unpacked sets go_root, or go_missing to the reason why there is none, and
-# mimalloc_root, which is empty where an installed mimalloc has to do.
-find_unpacked() {
-	mimalloc_root=
-	go_missing="not asked for"
-	case " $asked " in
-	*' mimalloc '*) find_mimalloc ;;
-	esac
-	case " $asked " in
-	*' go '*) find_go ;;
-	esac
-}
-
-find_mimalloc() {
-	mimalloc_root=$(sh "$srcdir/bench/unpack.sh" $unpacked mimalloc \
-		2>/dev/null) || mimalloc_root=
-	[ -z "$mimalloc_root" ] || probe mimalloc || mimalloc_root=
-}
-
-find_go() {
-	case ${RT_GO-} in
-	'') go_root=$(sh "$srcdir/bench/unpack.sh" $unpacked go \
-		2>"$work/unpack.log") ||
-		go_missing=$(tail -n 1 "$work/unpack.log") ;;
-	none) go_missing="not wanted" ;;
-	*) go_root=$RT_GO ;;
-	esac
-}
-
-# probe HEAP: a program that allocates can be made, and runs.
-probe() {
-	cat >"$work/probe.c" <<-'END'
-		#include "harness.h"
-
-		int main(void)
-		{
-			heap_begin();
-			heap_free(peer_alloc(16));
-			return 0;
-		}
-	END
-	compile "$1" "$work/probe.c" "$work/probe" >"$work/probe.log" 2>&1 &&
-		"$work/probe" >>"$work/probe.log" 2>&1
-}
-
-# installed HEAP: false, and the reason in $why, if there is none.
-installed() {
-	why=
-	if [ "$1" = go ]; then
-		why=${go_missing-}
-		[ -n "${go_root-}" ] && "$go_root/bin/go" version >/dev/null
-		return
-	fi
-	probe "$1"
-}
-
-# macros HEADER TEXT OPTION...: what the preprocessor makes of TEXT.
-macros() {
-	header=$1
-	text=$2
-	shift 2
-	printf '#include <%s>\n%s\n' "$header" "$text" |
-		$CC "$@" -E -P - 2>/dev/null | tail -n 1 | tr -d ' "'
-}
-
-# dotted: 209 is 2.0.9, and 30503 is 3.5.3.
-dotted() {
-	awk '{
-		by = length($1) > 3 ? 100 : 10
-		printf "%d.%d.%d", $1 / by / by, $1 / by % by, $1 % by
-	}'
-}
-
-version() {
-	case $1 in
-	rtheap*) sh "$srcdir/tools/version.sh" \
-		"$srcdir/include/rt/version.h" ;;
-	boehm*) macros gc/gc.h 'GC_VERSION_MAJOR.GC_VERSION_MINOR.GC_VERSION_MICRO' ;;
-	glibc) getconf GNU_LIBC_VERSION | sed 's/.* //' ;;
-	mimalloc) macros mimalloc.h MI_MALLOC_VERSION \
-		"-I${mimalloc_root:-/nonexistent}/usr/include" | dotted ;;
-	jemalloc) macros jemalloc/jemalloc.h JEMALLOC_VERSION | sed 's/-g.*//' ;;
-	go) "$go_root/bin/go" version | sed 's/.*go\([0-9][^ ]*\).*/\1/' ;;
-	whippet) git -C "$RT_WHIPPET" log -1 --format='%cs' 2>/dev/null || : ;;
-	esac
-}
-
-# find_heaps sets heaps, versions and missing.
-find_heaps() {
-	heaps=
-	versions=
-	missing=
-	for heap in $asked; do
-		if installed "$heap"; then
-			heaps="$heaps $heap"
-			versions="$versions${versions:+, }$heap $(version "$heap")"
-		else
-			missing="$missing${missing:+, }$heap${why:+ ($why)}"
-		fi
-	done
-	case "$heaps " in
-	*' rtheap '*) return ;;
-	esac
-	cat "$work/probe.log" >&2
-	exit 1
-}
 
 # ---- building ----
 
@@ -327,7 +220,9 @@ plot_figures() {
 	table plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
 }
 
+# rtheap-plain is left out: it would lie on rtheap.
 plot() {
+	heaps=$(echo " $heaps " | sed 's/ rtheap-plain / /')
 	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'
 	plot_data noscan '^alloc-.*-noscan-1$' 'allocate | B, .*'
 	plot_data programs '^(trees-top|gcbench|interp|hash)' \
@@ -361,31 +256,28 @@ publish() {
 	paste_between "$srcdir/doc/speed.md" bench-peers bench-peers-aims.md
 }
 
-rm -rf "$work"
-mkdir -p "$work"
-if [ "$wanted" = quick ]; then
-	awk -F '\t' '$4 == "quick"' "$srcdir/bench/cases" >"$work/cases"
-else
-	awk -F '\t' -v wanted="$wanted" '!/^#/ && $1 ~ wanted' \
-		"$srcdir/bench/cases" >"$work/cases"
-fi
-[ -s "$work/cases" ] || {
-	echo "peers: RT_CASES=$wanted: no such case" >&2
-	exit 2
-}
-hz=$(getconf CLK_TCK)
-with_limit=
-! command -v timeout >/dev/null 2>&1 || with_limit="timeout -k 5 $limit"
+# ---- all of it ----
 
-find_unpacked
-find_heaps
-build_all
-# Twice as much as the largest cases use, or half of what there is: a page that
-# was never written costs what the host makes it cost, and only the first time.
-touched=$(($(available) / 2))
-[ $touched -le 2500 ] || touched=2500
-place="$(machine); $(now)"
-{
+# choose_cases writes those that are wanted to $work/cases.
+choose_cases() {
+	if [ "$wanted" = quick ]; then
+		awk -F '\t' '$4 == "quick"' "$srcdir/bench/cases"
+	else
+		awk -F '\t' -v wanted="$wanted" '!/^#/ && $1 ~ wanted' \
+			"$srcdir/bench/cases"
+	fi >"$work/cases"
+	[ -s "$work/cases" ] || {
+		echo "peers: RT_CASES=$wanted: no such case" >&2
+		exit 2
+	}
+}
+
+# header touches twice as much memory as most cases use, or half of what there
+# is: a page that was never written costs what the host makes it cost, and only
+# the first time.
+header() {
+	touched=$(($(available) / 2))
+	[ $touched -le 2500 ] || touched=2500
 	echo "machine: $(machine)  "
 	echo "date: $(now), load $(cut -d ' ' -f 1-3 /proc/loadavg)," \
 		"repetitions: $repetitions  "
@@ -393,20 +285,44 @@ place="$(machine); $(now)"
 		"$(page_touch $touched) ns  "
 	echo "heaps: $versions${missing:+; not there: $missing}"
 	echo
-} | tee "$report"
+}
 
-run_all
-echo
-status=0
-tables >"$work/tables" || status=1
-tee -a "$report" <"$work/tables"
-table readme >bench-peers-readme.md 2>/dev/null || status=1
-table missed >bench-peers-aims.md 2>/dev/null || status=1
-if command -v gnuplot >/dev/null 2>&1 && [ "$wanted" = . ]; then
-	plot 2>"$work/plot.log" || {
-		cat "$work/plot.log" >&2
-		status=1
-	}
-fi
-[ "${RT_PUBLISH-}" != yes ] || publish
-exit $status
+# show prints and keeps all tables; false if a run failed.
+show() {
+	shown=0
+	echo
+	tables >"$work/tables" || shown=1
+	tee -a "$report" <"$work/tables"
+	table readme >bench-peers-readme.md 2>/dev/null || shown=1
+	table missed >bench-peers-aims.md 2>/dev/null || shown=1
+	if command -v gnuplot >/dev/null 2>&1 && [ "$wanted" = . ]; then
+		(plot) 2>"$work/plot.log" || {
+			cat "$work/plot.log" >&2
+			shown=1
+		}
+	fi
+	return $shown
+}
+
+# A function, so that all of this file is read before the long run begins.
+main() {
+	rm -rf "$work"
+	mkdir -p "$work"
+	choose_cases
+	hz=$(getconf CLK_TCK)
+	with_limit=
+	! command -v timeout >/dev/null 2>&1 ||
+		with_limit="timeout -k 5 $limit"
+	find_unpacked
+	find_heaps
+	build_all
+	place="$(machine); $(now)"
+	header | tee "$report"
+	run_all
+	done=0
+	show || done=1
+	[ "${RT_PUBLISH-}" != yes ] || publish
+	exit $done
+}
+
+main

@@ -13,6 +13,7 @@ set linetype 4 lc rgb "#2ca02c" lw 1.5 pt 9
 set linetype 5 lc rgb "#777777" lw 1.5 pt 2 dt 2
 set linetype 6 lc rgb "#999999" lw 1.5 pt 1 dt 3
 set linetype 7 lc rgb "#bbbbbb" lw 1.5 pt 3 dt 4
+set linetype 8 lc rgb "#9467bd" lw 1.5 pt 8
 
 set output "bench-peers-alloc.svg"
 set multiplot layout 1,2

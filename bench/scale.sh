@@ -207,13 +207,18 @@ lock_counts() {
 	locks mark tree 8
 }
 
-rm -rf "$work"
-mkdir -p "$work"
-{
-	describe
-	threads_and_processes
-	markers
-	readings
-	lock_counts
-} | tee "$report"
-echo "The file to send is $PWD/$report." >&2
+# A function, so that all of this file is read before the long run begins.
+main() {
+	rm -rf "$work"
+	mkdir -p "$work"
+	{
+		describe
+		threads_and_processes
+		markers
+		readings
+		lock_counts
+	} | tee "$report"
+	echo "The file to send is $PWD/$report." >&2
+}
+
+main

@@ -87,7 +87,8 @@ fetch() {
 		>"$apt_dir/log" 2>&1 ||
 		refuse "apt did not fetch $*: $(tail -n 1 "$apt_dir/log")"
 	for package in "$dir"/deb/*.deb; do
-		dpkg-deb -x "$package" "$dir/new"
+		dpkg-deb -x "$package" "$dir/new" ||
+			refuse "dpkg-deb did not unpack ${package##*/}"
 	done
 	rm -rf "$dir/deb"
 	mv "$dir/new" "$root"
