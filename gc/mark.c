@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "gc/gain.h"
 #include "gc/pastend.h"
 #include "runtime/bits.h"
+#include "runtime/nanotime.h"
 #include "runtime/poison.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
@@ -26,7 +28,13 @@ static struct {
 	uint32_t stack_jobs;
 	bool past_end;	    // stacks are looked at for ends of objects
 	uint32_t job_procs; // Ps of one of those
-	bool called;	    // helpers, for this marking, if there are any
+	// Whether helpers were worth a thought, and from then on, what marking
+	// costs with them or without.
+	bool worth;	 // there was enough to do for several
+	bool measured;	 // there are helpers
+	bool called;	 // they were called
+	uint64_t since;	 // ns
+	uint64_t before; // words taken until then
 	// The first P of each job of stacks.  Written before the marking is
 	// open; the list of Ps does not change in a stop.
 	struct rt_proc *job_proc[STACK_JOBS];
@@ -41,12 +49,24 @@ static void take(struct gcmarker *m, uintptr_t w)
 	gcscan_grey(m, gcgrey_word(m, w, &o), &o);
 }
 
+static uint64_t thread_cpu(const struct gcmarker *m)
+{
+	return m->work.p ? oscall_thread_cpu(m->work.p->tid) : 0;
+}
+
 // call_helpers is for the first marker, when it has been at work for a while
 // and there is something to share.
-static void call_helpers(void)
+static void call_helpers(struct gcmarker *m)
 {
-	mark.called = true;
-	if (crew_size() != 0)
+	mark.worth = true;
+	if (crew_size() == 0)
+		return;
+	mark.measured = true;
+	mark.called = gcgain_call(&gcgain);
+	mark.since = nanotime();
+	mark.before = m->taken;
+	m->cpu_before = thread_cpu(m);
+	if (mark.called)
 		crew_call(CREW_MARK);
 }
 
@@ -55,9 +75,9 @@ static void look_around(struct gcmarker *m)
 {
 	if (gcwork_wanted(&m->work))
 		gcwork_share(&m->work);
-	else if (m == &mark.first && !mark.called && m->taken >= CALL_AFTER &&
+	else if (m == &mark.first && !mark.worth && m->taken >= CALL_AFTER &&
 		 gcwork_plenty(&m->work))
-		call_helpers();
+		call_helpers(m);
 }
 
 // drain works until the marker's own stack is empty.  Looks are counted over
@@ -319,7 +339,7 @@ static void marker_clear(struct gcmarker *m)
 	m->large_bytes = m->large_scanned = 0;
 	m->stack_bytes = m->globals_bytes = 0;
 	m->past_end_objects = m->uncounted = 0;
-	m->taken = 0;
+	m->taken = m->cpu_before = 0;
 	memset(m->objects, 0, sizeof m->objects);
 	memset(m->kept, 0, sizeof m->kept);
 }
@@ -328,7 +348,7 @@ static void open_marking(struct rt_proc *p)
 {
 	marker_clear(&mark.first);
 	gcgrey_look(&mark.first);
-	mark.called = false;
+	mark.worth = mark.measured = mark.called = false;
 	mark.past_end = false;
 	mark.range_jobs = divide_up(gcroots_ranges(), JOB_ROOTS);
 	mark.stack_jobs = cut_procs();
@@ -368,7 +388,25 @@ static void sum_up(struct gcmark_result *r)
 		r->scan_globals += m->globals_bytes;
 		r->past_end_objects += m->past_end_objects;
 	}
-	r->want_helpers = mark.called;
+	r->want_helpers = mark.worth;
+}
+
+// note_gain is due when all markers but the first wait.
+static void note_gain(void)
+{
+	struct gcgain_marking marking = {
+	    .called = mark.called,
+	    .wall_ns = base_sub_sat(nanotime(), mark.since),
+	};
+
+	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+		const struct gcmarker *m = marker_of(w);
+
+		marking.words += m->taken;
+		marking.cpu_ns += base_sub_sat(thread_cpu(m), m->cpu_before);
+	}
+	marking.words -= mark.before;
+	gcgain_note(&gcgain, &marking);
 }
 
 struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
@@ -382,6 +420,8 @@ struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
 	finish_overflow(m);
 	if (past_end)
 		mark_past_end(m);
+	if (mark.measured)
+		note_gain();
 	sum_up(&r);
 	gcwork_close(&m->work);
 	return r;
@@ -392,6 +432,7 @@ void gcmark_help(struct gcmarker *m, struct rt_proc *p)
 	// Cleared before the one who sums can find it; looked only when the
 	// world is known to stand.
 	marker_clear(m);
+	m->cpu_before = p ? oscall_thread_cpu(p->tid) : 0;
 	if (!gcwork_join(&m->work, p))
 		return;
 	gcgrey_look(m);

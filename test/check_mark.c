@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gc/gain.h"
 #include "gc/sweep.h"
 #include "gc/work.h"
 #include "gc/worker.h"
@@ -52,6 +53,8 @@ static void start(const struct crew *crew, uint8_t align8)
 	c.gc_threads = crew->threads;
 	c.align8 = align8;
 	heap_start_exact(c);
+	// Helpers are called in every marking: none is tried without them.
+	gcgain = (struct gcgain){.interval = UINT32_MAX};
 }
 
 // is_helper looks at the name of a thread of this process.
