@@ -32,6 +32,7 @@ enum {
 	ROOTS = 256,	     // ranges: several jobs
 	USED = 5,	     // of the roots, one here and one there
 	ROUNDS = 3,
+	SWEPT_BYTES = 256 << 20, // twice what CALL_FROM of gc/sweep.c asks for
 };
 
 // ---- processors and helpers ----
@@ -564,6 +565,51 @@ START_TEST(every_stack_is_one_job_s)
 }
 END_TEST
 
+// ---- sweeping ----
+
+// swept_by_helpers are the bytes that helpers have freed since the parts of the
+// gauges were collected.
+static uint64_t swept_by_helpers(void)
+{
+	uint64_t bytes = 0;
+
+	for (struct rt_proc *p = proc_first(); p; p = p->next)
+		if (p->flags & PROC_HELPER)
+			bytes += atomic_u64_load_relaxed(
+			    &p->gauges[HEAPGAUGE_TOTAL_FREE]);
+	return bytes;
+}
+
+// make_garbage fills a large heap with pages that nothing touches, and with
+// small objects that die.
+static void make_garbage(void)
+{
+	enum { SMALL = 64 };
+
+	for (uint64_t bytes = 0; bytes < SWEPT_BYTES; bytes += RT_CHUNK_SIZE) {
+		for (int i = 0; i < SMALL; i++)
+			ck_assert_ptr_nonnull(rt_alloc_noscan(4096));
+		ck_assert_ptr_nonnull(
+		    rt_alloc_noscan_uninit(RT_CHUNK_SIZE - SMALL * 4096));
+	}
+}
+
+// Sweeping is shared, too: of many collections there is one in which a helper
+// frees something.
+START_TEST(helpers_sweep)
+{
+	start(&crews[2], 0);
+	worker_provide(proc_self(), true);
+	await_helpers(crews[2].helpers);
+	do {
+		heapgauge_sum(HEAPGAUGE_TOTAL_FREE);
+		make_garbage();
+		ck_assert_int_eq(rt_gc(), RT_OK);
+	} while (swept_by_helpers() == 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 // ---- when helpers are made, and when not ----
 
 START_TEST(without_helpers_no_thread_is_made)
@@ -816,6 +862,7 @@ static Suite *suite_mark(void)
 	tcase_add_test(tc, many_stacks_are_marked);
 	tcase_add_loop_test(tc, every_stack_is_one_job_s, 0,
 			    2 * RT_ARRAY_LEN(many_ps));
+	tcase_add_test(tc, helpers_sweep);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("helpers");
 	tcase_set_timeout(tc, 60);
