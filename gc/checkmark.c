@@ -12,6 +12,7 @@ struct region {
 	uintptr_t hi;
 	const char *name;
 	bool past_end; // a word that equals an object's end counts
+	bool exact;    // references only
 };
 
 static bool is_marked(const struct object *o)
@@ -50,6 +51,8 @@ static void check_region(const struct region *r)
 	for (uintptr_t at = r->lo; at < r->hi; at += sizeof(uintptr_t)) {
 		uintptr_t w = poison_word(*(const uintptr_t *)at);
 
+		if (r->exact && !object_is_reference(w))
+			continue;
 		// Tags are ignored, as in marking.
 		if (arena_offset(w) < arena_used() &&
 		    object_find(w & ~(uintptr_t)7, &o) && !is_marked(&o))
@@ -64,7 +67,12 @@ static void check_ranges(void)
 {
 	for (size_t i = 0; i < gcroots_ranges(); i++) {
 		struct gcroots_range range = gcroots_range(i);
-		struct region r = {range.lo, range.hi, "a root range", false};
+		struct region r = {
+		    .lo = range.lo,
+		    .hi = range.hi,
+		    .name = "a root range",
+		    .exact = range.flags == RT_ROOT_EXACT,
+		};
 
 		check_region(&r);
 	}
@@ -95,7 +103,8 @@ static void check_span(const struct mspan *s)
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
 		struct region r = {mspan_object(s, slot),
-				   mspan_scan_end(s, slot), "an object", false};
+				   mspan_scan_end(s, slot), "an object", false,
+				   false};
 
 		if (mspan_test(s, line, slot))
 			check_region(&r);

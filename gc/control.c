@@ -11,6 +11,7 @@
 #include "gc/world.h"
 #include "runtime/scavenge.h"
 #include "runtime/stackalloc.h"
+#include "runtime/stw.h"
 
 int rt_gc(void)
 {
@@ -87,11 +88,31 @@ int rt_roots_add(void *lo, void *hi, int flags)
 		   : RT_ENOMEM;
 }
 
+static int remove_range(void *lo, void *hi)
+{
+	return gcroots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
+}
+
+// remove_beside_stops is for a thread that no stop waits for.  With the right
+// to stop the world it keeps every stop, and the end of the heap, away.
+static int remove_beside_stops(void *lo, void *hi)
+{
+	int error = RT_ESTATE;
+
+	stw_exclude(NULL);
+	if (door_ready())
+		error = remove_range(lo, hi);
+	stw_admit();
+	return error;
+}
+
 int rt_roots_remove(void *lo, void *hi)
 {
-	int error = door_attached(false);
+	const struct rt_proc *p = proc_self();
+	int error;
 
-	if (error)
-		return error;
-	return gcroots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
+	if (door_ready() && (!p || p->in_region))
+		return remove_beside_stops(lo, hi);
+	error = door_attached(false);
+	return error ? error : remove_range(lo, hi);
 }

@@ -127,6 +127,13 @@ static void push_all(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 		drain(m);
 }
 
+// push_references does the same for those words alone that are references.
+static void push_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while ((lo = gcscan_references(m, lo, hi)) != hi)
+		drain(m);
+}
+
 // ---- overflow ----
 
 // rescan_words pushes the words of a marked object that may still lead to
@@ -173,10 +180,17 @@ static void scan_range(struct gcmarker *m, struct gcwork_range range)
 	if (range.hi - range.lo > GCWORK_PIECE &&
 	    gcwork_add_range(&m->work, rest))
 		range.hi = rest.lo;
-	if (range.past_end)
-		gcpastend_scan(m, range.lo, range.hi);
-	else
+	switch (range.words) {
+	case GCWORK_ANY:
 		push_all(m, range.lo, range.hi);
+		break;
+	case GCWORK_REFERENCES:
+		push_references(m, range.lo, range.hi);
+		break;
+	case GCWORK_ENDS:
+		gcpastend_scan(m, range.lo, range.hi);
+		break;
+	}
 	drain(m);
 }
 
@@ -188,7 +202,11 @@ static void mark_ranges(struct gcmarker *m, size_t begin)
 		struct gcroots_range range = gcroots_range(i);
 
 		m->globals_bytes += range.hi - range.lo;
-		scan_range(m, (struct gcwork_range){range.lo, range.hi, false});
+		enum gcwork_words words = range.flags == RT_ROOT_EXACT
+					      ? GCWORK_REFERENCES
+					      : GCWORK_ANY;
+
+		scan_range(m, (struct gcwork_range){range.lo, range.hi, words});
 	}
 }
 
@@ -205,16 +223,15 @@ static void keep_setting_up(struct gcmarker *m, struct rt_proc *p)
 static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 {
 	struct gcroots_range stack, registers;
-	bool past_end = mark.past_end;
+	enum gcwork_words words = mark.past_end ? GCWORK_ENDS : GCWORK_ANY;
 
 	keep_setting_up(m, p);
 	if (!gcroots_stack(p, &stack, &registers))
 		return;
-	if (!past_end)
+	if (!mark.past_end)
 		m->stack_bytes += stack.hi - stack.lo;
-	scan_range(m,
-		   (struct gcwork_range){registers.lo, registers.hi, past_end});
-	scan_range(m, (struct gcwork_range){stack.lo, stack.hi, past_end});
+	scan_range(m, (struct gcwork_range){registers.lo, registers.hi, words});
+	scan_range(m, (struct gcwork_range){stack.lo, stack.hi, words});
 }
 
 static void mark_threads(struct gcmarker *m, uint32_t job)

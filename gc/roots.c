@@ -1,80 +1,178 @@
 #include "gc/roots.h"
 
-#include <rt/roots.h>
 #include <rt/thread.h>
 #include <string.h>
 
 #include "runtime/oscall.h"
 
-// Bytes of a stack that are asked for at once.
-enum { STACK_STEP = 1 << 20 };
+enum {
+	ROOM_MIN = 64,	      // ranges of the first table
+	STACK_STEP = 1 << 20, // bytes of a stack that are asked for at once
+};
 
+enum { NONE = UINT32_MAX }; // the end of a chain
+
+// A range that was added at least once.
+struct entry {
+	uintptr_t lo;
+	uintptr_t hi;
+	size_t times[2]; // it was added, by enum rt_root_flags
+	uint32_t next;	 // entry of the same bucket, or NONE
+};
+
+// The ranges lie side by side, so that jobs can be cut from them; buckets lead
+// from the bounds of a range to its entry.
 static struct {
 	struct rt_mutex lock;
-	struct gcroots_range *range;
+	struct entry *entry;
+	uint32_t *bucket; // behind the entries: the first of each chain
 	size_t n;
-	size_t room; // of the table, in ranges
+	size_t room; // of entries, and of buckets; a power of two, or 0
 } roots = {.lock = RT_MUTEX_INIT(LOCKRANK_ROOTS)};
 
 static size_t table_bytes(size_t room)
 {
-	return room * sizeof(struct gcroots_range);
+	return room * (sizeof(struct entry) + sizeof(uint32_t));
 }
 
-// table_grow doubles the table; lock held.
+static uint32_t *bucket_of(uintptr_t lo, uintptr_t hi)
+{
+	uint64_t x = lo ^ (hi << 32 | hi >> 32);
+
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return &roots.bucket[(x >> 32) & (roots.room - 1)];
+}
+
+// link_to is what leads to the entry of exactly this range: a bucket, or the
+// entry before it.  It holds NONE if there is no such entry.  The caller must
+// hold roots.lock, and there must be a table.
+static uint32_t *link_to(uintptr_t lo, uintptr_t hi)
+{
+	uint32_t *link = bucket_of(lo, hi);
+
+	while (*link != NONE &&
+	       (roots.entry[*link].lo != lo || roots.entry[*link].hi != hi))
+		link = &roots.entry[*link].next;
+	return link;
+}
+
+// table_index fills the buckets of a new table.
+static void table_index(void)
+{
+	memset(roots.bucket, 0xff, roots.room * sizeof *roots.bucket);
+	for (size_t i = 0; i < roots.n; i++) {
+		struct entry *e = &roots.entry[i];
+		uint32_t *bucket = bucket_of(e->lo, e->hi);
+
+		e->next = *bucket;
+		*bucket = (uint32_t)i;
+	}
+}
+static_assert(NONE == 0xffffffff, "a byte at a time");
+
+// table_grow doubles the table.  The caller must hold roots.lock.
 static bool table_grow(void)
 {
-	size_t room = roots.room == 0
-			  ? sysmem_page_size() / sizeof(struct gcroots_range)
-			  : 2 * roots.room;
-	struct gcroots_range *table =
-	    sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
+	size_t room = roots.room == 0 ? ROOM_MIN : 2 * roots.room;
+	struct entry *old = roots.entry;
+	struct entry *entry;
 
-	if (!table)
+	if (room > NONE)
+		return false;
+	entry = sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
+	if (!entry)
 		return false;
 	if (roots.n != 0)
-		memcpy(table, roots.range, table_bytes(roots.n));
-	if (roots.range)
-		sysmem_free(roots.range, table_bytes(roots.room),
-			    &gauges.other_sys);
-	roots.range = table;
+		memcpy(entry, old, roots.n * sizeof *entry);
+	if (old)
+		sysmem_free(old, table_bytes(roots.room), &gauges.other_sys);
+	roots.entry = entry;
+	roots.bucket = (uint32_t *)(entry + room);
 	roots.room = room;
+	table_index();
+	return true;
+}
+
+// add_new makes an entry of a range that has none.
+static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
+{
+	struct entry *e;
+	uint32_t *link;
+
+	if (roots.n == roots.room && !table_grow())
+		return false;
+	link = link_to(lo, hi);
+	*link = (uint32_t)roots.n;
+	e = &roots.entry[roots.n++];
+	*e = (struct entry){.lo = lo, .hi = hi, .next = NONE};
+	e->times[flags] = 1;
 	return true;
 }
 
 bool gcroots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
-	bool ok;
+	uint32_t i;
+	bool ok = true;
 
 	rt_lock(&roots.lock);
-	ok = roots.n < roots.room || table_grow();
-	if (ok)
-		roots.range[roots.n++] = (struct gcroots_range){lo, hi, flags};
+	i = roots.room != 0 ? *link_to(lo, hi) : NONE;
+	if (i != NONE)
+		roots.entry[i].times[flags]++;
+	else
+		ok = add_new(lo, hi, flags);
 	rt_unlock(&roots.lock);
 	return ok;
 }
 
+// entry_delete takes the entry out that link leads to, and moves the last one
+// into its place.
+static void entry_delete(uint32_t *link)
+{
+	uint32_t i = *link;
+	const struct entry *last = &roots.entry[--roots.n];
+
+	*link = roots.entry[i].next;
+	if (i == roots.n)
+		return;
+	*link_to(last->lo, last->hi) = i;
+	roots.entry[i] = *last;
+}
+
+// take_once takes back one adding of the entry that link leads to.
+static void take_once(uint32_t *link)
+{
+	struct entry *e = &roots.entry[*link];
+
+	if (e->times[RT_ROOT_EXACT] != 0)
+		e->times[RT_ROOT_EXACT]--;
+	else
+		e->times[RT_ROOT_WORDS]--;
+	if (e->times[RT_ROOT_EXACT] + e->times[RT_ROOT_WORDS] == 0)
+		entry_delete(link);
+}
+
 bool gcroots_remove(uintptr_t lo, uintptr_t hi)
 {
-	bool found = false;
+	uint32_t *link;
+	bool found;
 
 	rt_lock(&roots.lock);
-	// Newest first: ranges come and go like frames.
-	for (size_t i = roots.n; i-- > 0 && !found;)
-		if (roots.range[i].lo == lo && roots.range[i].hi == hi) {
-			roots.range[i] = roots.range[--roots.n];
-			found = true;
-		}
+	link = roots.room != 0 ? link_to(lo, hi) : NULL;
+	found = link && *link != NONE;
+	if (found)
+		take_once(link);
 	rt_unlock(&roots.lock);
 	return found;
 }
 
 void gcroots_fini(void)
 {
-	if (roots.range)
-		sysmem_free(roots.range, table_bytes(roots.room),
+	if (roots.entry)
+		sysmem_free(roots.entry, table_bytes(roots.room),
 			    &gauges.other_sys);
-	roots.range = NULL;
+	roots.entry = NULL;
+	roots.bucket = NULL;
 	roots.n = roots.room = 0;
 }
 
@@ -85,7 +183,13 @@ size_t gcroots_ranges(void)
 
 struct gcroots_range gcroots_range(size_t i)
 {
-	return roots.range[i];
+	const struct entry *e = &roots.entry[i];
+
+	return (struct gcroots_range){
+	    .lo = e->lo,
+	    .hi = e->hi,
+	    .flags = e->times[RT_ROOT_WORDS] ? RT_ROOT_WORDS : RT_ROOT_EXACT,
+	};
 }
 
 // mapped_from is the lowest address from which all memory up to hi is mapped,

@@ -4,25 +4,32 @@
 //
 // Roots are ranges that the host registered, and the stacks and registers of
 // attached threads.  They are numbered jobs, so that several markers can
-// share them.  The table grows and may be changed by any attached thread;
-// marking reads it with the world stopped.
+// share them.  The table grows and may be changed by any thread while the world
+// runs; marking reads it with the world stopped.
+//
+// Adding and removing a range take the same time however many there are.
 #ifndef GC_ROOTS_H
 #define GC_ROOTS_H
+
+#include <rt/roots.h>
 
 #include "runtime/mcache.h"
 
 // gcroots_add registers [lo, hi), 8-aligned; the same range may be added more
-// than once.  False: no memory for the table.
+// than once.  Returns false if there is no memory for the table.
 bool gcroots_add(uintptr_t lo, uintptr_t hi, unsigned flags);
 
-// gcroots_remove takes back one adding of exactly this range; false: there is
-// none.
+// gcroots_remove takes back one adding of exactly this range, of one that was
+// added with both flags first those with RT_ROOT_EXACT.  Returns false if there
+// is no such range.  The world must not be stopped, and the caller must see to
+// it that no stop begins.
 bool gcroots_remove(uintptr_t lo, uintptr_t hi);
 
 void gcroots_fini(void);
 
-// gcroots_ranges is the number of registered ranges, gcroots_range one of
-// them.  World stopped.
+// gcroots_ranges is the number of registered ranges, each counted once however
+// often it was added.  gcroots_range is one of them: RT_ROOT_WORDS if it was
+// added with that flag at all.  The world must be stopped.
 struct gcroots_range {
 	uintptr_t lo;
 	uintptr_t hi;
@@ -31,9 +38,9 @@ struct gcroots_range {
 size_t gcroots_ranges(void);
 struct gcroots_range gcroots_range(size_t i);
 
-// gcroots_stack is the part of a standing thread's stack that is in use, and
-// gcroots_registers its saved registers.  False: the thread's stack is not a
-// root, or it has none.
+// gcroots_stack finds the part of a stopped thread's stack that is in use, and
+// its saved registers.  Returns false if the thread's stack is no root, or if
+// it has none.
 bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 		   struct gcroots_range *registers);
 

@@ -1,5 +1,6 @@
 #include "gc/scan.h"
 
+#include "runtime/object.h"
 #include "runtime/poison.h"
 
 #if defined(__x86_64__)
@@ -82,11 +83,48 @@ uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
+// is_reference: an alloc bit belongs to the first granule of an object, so in
+// nearly all cases no division is needed.  A guarded object need not begin with
+// its granule.
+static bool is_reference(const struct gcmarker *m, uintptr_t w)
+{
+	const atomic_u64 *alloc = gcgrey_alloc_word(gcgrey_mark_word(m, w));
+
+	if (w % RT_GRANULE == 0 && !guard_on &&
+	    (atomic_u64_load_relaxed(alloc) & gcgrey_bit(m, w)))
+		return true;
+	return object_is_reference(w);
+}
+
+RT_NO_SANITIZE
+static void reference_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (gcgrey_in_heap(m, w) && is_reference(m, w))
+			*m->work.top++ = w;
+	}
+}
+
+uintptr_t gcscan_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
+
+		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
+			return lo;
+		reference_block(m, lo, end);
+		lo = end;
+	}
+	return hi;
+}
+
 // leave_rest lets any marker take what is more than a piece of the large object
 // at base; false: refused, and remembered.
 static bool leave_rest(struct gcmarker *m, uintptr_t base, uintptr_t hi)
 {
-	struct gcwork_range rest = {base + GCWORK_PIECE, hi, false};
+	struct gcwork_range rest = {base + GCWORK_PIECE, hi, GCWORK_ANY};
 
 	if (hi - base <= GCWORK_PIECE || gcwork_add_range(&m->work, rest))
 		return true;

@@ -40,6 +40,10 @@ static inline void gcscan_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 // room is refused and returns that address; hi: all are pushed.
 uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
 
+// gcscan_references does the same for those words alone that are references: no
+// address inside an object, and none with a tag.
+uintptr_t gcscan_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
+
 // gcscan_overflow remembers that the marked object at base has to be scanned
 // again.
 void gcscan_overflow(struct gcmarker *m, uintptr_t base);

@@ -45,11 +45,18 @@ enum {
 				  // maxObletBytes
 };
 
+// What the words of a range keep alive.
+enum gcwork_words {
+	GCWORK_ANY,	   // the object that a word points to or into
+	GCWORK_REFERENCES, // the object that a word is a reference to
+	GCWORK_ENDS,	   // the object that ends where a word points
+};
+
 // Words to be scanned, [lo, hi), 8-aligned.
 struct gcwork_range {
 	uintptr_t lo;
 	uintptr_t hi;
-	bool past_end; // only for objects that end where a word points
+	enum gcwork_words words;
 };
 
 struct gcworkbuf {

@@ -135,3 +135,13 @@ bool object_find(uintptr_t p, struct object *o)
 	} while (RT_UNLIKELY(epoch_sweepgen() != gen));
 	return found;
 }
+
+bool object_is_reference(uintptr_t p)
+{
+	struct object o;
+
+	if (!object_find(p, &o))
+		return false;
+	return o.base == p ||
+	       (o.kind == KIND_NOSCAN && o.size == SIZECLASS_TINY_SIZE);
+}

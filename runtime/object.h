@@ -24,4 +24,9 @@ struct object {
 // object nothing of its mspan.  False: none.
 bool object_find(uintptr_t p, struct object *o);
 
+// object_is_reference tells whether p is what an allocation has returned: the
+// base of an allocated object.  Any address in 16 bytes without pointers is
+// one, since several small requests may share them.  As object_find otherwise.
+bool object_is_reference(uintptr_t p);
+
 #endif

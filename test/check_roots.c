@@ -2,10 +2,10 @@
 #include "test/heap.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "gc/roots.h"
 #include "runtime/oscall.h"
+#include "test/await.h"
 
 static void setup(void)
 {
@@ -245,7 +245,246 @@ START_TEST(scanned_bytes_of_ranges_are_reported)
 }
 END_TEST
 
+// ---- what exact ranges hold ----
+
+// exact_keeps tells whether an exact range with only this word keeps anything.
+static bool exact_keeps(uintptr_t w)
+{
+	uint64_t live;
+
+	slot[0] = (void *)w;
+	live = heap_live_after_gc();
+	ck_assert_uint_le(live, 1);
+	return live != 0;
+}
+
+static uintptr_t new_object(int kind, size_t n)
+{
+	uintptr_t p;
+
+	slot[0] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	p = (uintptr_t)rt_alloc_kind(kind, n);
+	ck_assert_uint_ne(p, 0);
+	return p;
+}
+
+static void start_with(int align8, int guarded)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.align8 = align8;
+	c.guard_large = guarded;
+	c.guard_small = (uint32_t)guarded;
+	c.checkmark = 1;
+	heap_start_exact(c);
+}
+
+static void references_alone_keep(int kind, size_t n)
+{
+	static const uintptr_t beside[] = {1, 2, 7, 8, 16, 4096};
+
+	ck_assert(exact_keeps(new_object(kind, n)));
+	for (unsigned i = 0; i < RT_ARRAY_LEN(beside); i++) {
+		if (beside[i] <= n)
+			ck_assert(
+			    !exact_keeps(new_object(kind, n) + beside[i]));
+		ck_assert(!exact_keeps(new_object(kind, n) - beside[i]));
+	}
+}
+
+// With Go's classes and without, guarded objects and not.
+START_TEST(exact_ranges_hold_references_alone)
+{
+	static const size_t size[] = {24, 32, 96, 1000, 5000, 40000, 300000};
+
+	start_with(_i & 1, _i >> 1);
+	add(slot, 1);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(size); i++) {
+		references_alone_keep(RT_WORDS, size[i]);
+		references_alone_keep(RT_NOSCAN, size[i]);
+	}
+	teardown();
+}
+END_TEST
+
+// Several small requests share 16 bytes: each of them is a reference.
+START_TEST(exact_ranges_hold_small_requests)
+{
+	add(slot, 1);
+	for (size_t n = 1; n < 16; n++) {
+		uintptr_t first = new_object(RT_NOSCAN, n);
+		uintptr_t second = (uintptr_t)rt_alloc_noscan(n);
+
+		rt_alloc_noscan(16); // the next round combines with neither
+		ck_assert(exact_keeps(second));
+		slot[0] = NULL;
+		ck_assert_uint_eq(heap_live_after_gc(), 0);
+		ck_assert_uint_ne(first, second);
+	}
+}
+END_TEST
+
+// Added with both flags, a range holds words for as long as it was added so.
+START_TEST(a_range_with_both_flags_holds_words)
+{
+	uintptr_t p;
+
+	add(slot, 1);
+	ck_assert_int_eq(rt_roots_add(slot, slot + 1, RT_ROOT_WORDS), RT_OK);
+	p = new_object(RT_WORDS, 100);
+	ck_assert(exact_keeps(p + 24));
+	ck_assert_int_eq(take(slot, 1), RT_OK);
+	ck_assert(exact_keeps(p + 24));
+	ck_assert_int_eq(take(slot, 1), RT_OK);
+	ck_assert(!exact_keeps(p + 24));
+	ck_assert_int_eq(take(slot, 1), RT_ENOENT);
+}
+END_TEST
+
+// ---- how long it takes ----
+
+enum { LOTS = 1000000 / (RT_ASAN || RT_TSAN ? 10 : 1) };
+
+// Looking through the table for each range would take minutes.
+START_TEST(lots_of_ranges_are_removed_oldest_first)
+{
+	void **lots = calloc(LOTS, sizeof *lots);
+	uint64_t wrong = 0;
+
+	ck_assert_ptr_nonnull(lots);
+	for (unsigned i = 0; i < LOTS; i++)
+		wrong += rt_roots_add(&lots[i], &lots[i] + 1, 0) != RT_OK;
+	ck_assert_uint_eq(gcroots_ranges(), LOTS);
+	for (unsigned i = 0; i < LOTS; i++)
+		wrong += take(&lots[i], 1) != RT_OK;
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_eq(gcroots_ranges(), 0);
+	free(lots);
+}
+END_TEST
+
+START_TEST(a_range_may_be_added_lots_of_times)
+{
+	for (unsigned i = 0; i < LOTS; i++)
+		add(slot, 3);
+	add(slot + 1, 3);
+	ck_assert_uint_eq(gcroots_ranges(), 2);
+	for (unsigned i = 0; i < LOTS; i++)
+		ck_assert_int_eq(take(slot, 3), RT_OK);
+	ck_assert_int_eq(take(slot, 3), RT_ENOENT);
+	ck_assert_uint_eq(gcroots_ranges(), 1);
+}
+END_TEST
+
 // ---- threads ----
+
+// What a thread that is not attached does to ranges, and what it was told.
+static struct {
+	atomic_u32 began, ended;
+	int removed, removed_again, added;
+} beside;
+
+static void *remove_unattached(void *arg)
+{
+	(void)arg;
+	atomic_u32_store_release(&beside.began, 1);
+	beside.removed = take(slot, 4);
+	beside.removed_again = take(slot, 4);
+	beside.added = rt_roots_add(slot, slot + 4, 0);
+	atomic_u32_store_release(&beside.ended, 1);
+	return NULL;
+}
+
+START_TEST(an_unattached_thread_removes)
+{
+	add(slot, 4);
+	fill_slots();
+	join_thread(start_thread(remove_unattached, NULL));
+	ck_assert_int_eq(beside.removed, RT_OK);
+	ck_assert_int_eq(beside.removed_again, RT_ENOENT);
+	ck_assert_int_eq(beside.added, RT_EPERM);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+START_TEST(a_thread_in_a_region_removes)
+{
+	add(slot, 4);
+	fill_slots();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(take(slot, 4), RT_OK);
+	ck_assert_int_eq(take(slot, 4), RT_ENOENT);
+	ck_assert_int_eq(rt_roots_add(slot, slot + 4, 0), RT_ESTATE);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// A marker may be reading the table.
+START_TEST(removing_waits_for_the_end_of_a_stop)
+{
+	pthread_t thread;
+
+	add(slot, 4);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	thread = start_thread(remove_unattached, NULL);
+	await_at_least(&beside.began, 1);
+	ck_assert(stays(&beside.ended, 0));
+	ck_assert_uint_eq(gcroots_ranges(), 1);
+	ck_assert_int_eq(take(slot, 4), RT_EBUSY);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(beside.removed, RT_OK);
+	ck_assert_uint_eq(gcroots_ranges(), 0);
+}
+END_TEST
+
+START_TEST(removing_without_a_heap_is_refused)
+{
+	ck_assert_int_eq(take(slot, 4), RT_ESTATE);
+	setup();
+	add(slot, 4);
+	teardown();
+	ck_assert_int_eq(take(slot, 4), RT_ESTATE);
+}
+END_TEST
+
+// The ranges of threads that attach and go, taken back by those that never
+// attach, while collections pass.
+static atomic_u32 handed; // ranges added so far
+enum { HANDED = 2000 / HEAP_CUT };
+
+static void *remove_handed(void *arg)
+{
+	for (uint32_t i = 0; i < HANDED; i++) {
+		await_at_least(&handed, i + 1);
+		if (take(&slot[i], 1) != RT_OK)
+			return NULL;
+	}
+	return arg;
+}
+
+START_TEST(ranges_are_handed_over_beside_collections)
+{
+	pthread_t thread = start_thread(remove_handed, slot);
+	void *done;
+
+	for (uint32_t i = 0; i < HANDED; i++) {
+		add(&slot[i], 1);
+		slot[i] = rt_alloc(32);
+		atomic_u32_add_release(&handed, 1);
+		if (i % 16 == 0)
+			ck_assert_int_eq(rt_gc(), RT_OK);
+	}
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(pthread_join(thread, &done), 0);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_ptr_nonnull(done);
+	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
 
 enum { THREADS = 4, ROUNDS = 3000 / (RT_ASAN || RT_TSAN ? 10 : 1) };
 
@@ -284,7 +523,6 @@ static void *churn(void *arg)
 START_TEST(threads_change_the_table_at_once)
 {
 	pthread_t t[THREADS];
-	size_t left;
 
 	for (unsigned i = 0; i < THREADS; i++)
 		ck_assert_int_eq(
@@ -298,10 +536,16 @@ START_TEST(threads_change_the_table_at_once)
 	}
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&lost), 0);
-	// Of a hundred additions the last fifty were removed again.
-	left = (size_t)THREADS * (ROUNDS / 100) * 50;
-	ck_assert_uint_eq(gcroots_ranges(), left);
+	// Of a hundred additions the last fifty were removed again; the others
+	// are there once a round.
+	ck_assert_uint_eq(gcroots_ranges(), THREADS * 50);
 	ck_assert_uint_eq(heap_live_after_gc(), THREADS * 50);
+	for (unsigned i = 0; i < THREADS * (ROUNDS / 100) * 50; i++)
+		ck_assert_int_eq(take(slot + i / (ROUNDS / 100) / 50 * 200 +
+					  i / (ROUNDS / 100) % 50,
+				      1),
+				 RT_OK);
+	ck_assert_uint_eq(gcroots_ranges(), 0);
 }
 END_TEST
 
@@ -310,6 +554,7 @@ static Suite *suite_roots(void)
 	Suite *s = suite_create("roots");
 	TCase *tc = tcase_create("ranges");
 	TCase *threads = tcase_create("threads");
+	TCase *heaps = tcase_create("heaps");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, ten_thousand_ranges_are_roots);
@@ -323,12 +568,25 @@ static Suite *suite_roots(void)
 	tcase_add_test(tc, interior_of_static_data_is_scanned);
 	tcase_add_test(tc, range_ends_at_its_limit);
 	tcase_add_test(tc, scanned_bytes_of_ranges_are_reported);
+	tcase_add_test(tc, exact_ranges_hold_small_requests);
+	tcase_add_test(tc, a_range_with_both_flags_holds_words);
+	tcase_add_test(tc, a_thread_in_a_region_removes);
 	suite_add_tcase(s, tc);
 
 	tcase_add_checked_fixture(threads, setup, teardown);
-	tcase_set_timeout(threads, 30);
+	tcase_set_timeout(threads, 60);
+	tcase_add_test(threads, lots_of_ranges_are_removed_oldest_first);
+	tcase_add_test(threads, a_range_may_be_added_lots_of_times);
+	tcase_add_test(threads, an_unattached_thread_removes);
+	tcase_add_test(threads, removing_waits_for_the_end_of_a_stop);
+	tcase_add_test(threads, ranges_are_handed_over_beside_collections);
 	tcase_add_test(threads, threads_change_the_table_at_once);
 	suite_add_tcase(s, threads);
+
+	tcase_set_timeout(heaps, 60);
+	tcase_add_loop_test(heaps, exact_ranges_hold_references_alone, 0, 4);
+	tcase_add_test(heaps, removing_without_a_heap_is_refused);
+	suite_add_tcase(s, heaps);
 	return s;
 }
 

@@ -216,7 +216,7 @@ END_TEST
 static struct gcwork_range piece(uintptr_t lo, uintptr_t n)
 {
 	return (struct gcwork_range){lo * GCWORK_PIECE, (lo + n) * GCWORK_PIECE,
-				     false};
+				     GCWORK_ANY};
 }
 
 static void expect_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
@@ -231,19 +231,19 @@ START_TEST(a_range_is_taken_in_pieces_and_before_jobs)
 	struct gcwork_range range = piece(1, 2);
 
 	range.hi += 24;
-	range.past_end = true;
+	range.words = GCWORK_ENDS;
 	gcwork_open(&first, self, 2);
 	expect_job(&first, 0);
 	ck_assert(gcwork_add_range(&first, range));
 	ck_assert(gcwork_plenty(&first));
 	expect_range(&first, 1 * GCWORK_PIECE, 2 * GCWORK_PIECE);
-	ck_assert(first.range.past_end);
+	ck_assert_int_eq(first.range.words, GCWORK_ENDS);
 	expect_range(&first, 2 * GCWORK_PIECE, 3 * GCWORK_PIECE);
 	ck_assert(gcwork_add_range(&first, piece(7, 1))); // comes first
 	expect_range(&first, 7 * GCWORK_PIECE, 8 * GCWORK_PIECE);
-	ck_assert(!first.range.past_end);
+	ck_assert_int_eq(first.range.words, GCWORK_ANY);
 	expect_range(&first, 3 * GCWORK_PIECE, 3 * GCWORK_PIECE + 24);
-	ck_assert(first.range.past_end);
+	ck_assert_int_eq(first.range.words, GCWORK_ENDS);
 	expect_job(&first, 1);
 	end(&first);
 }

@@ -219,7 +219,7 @@ END_TEST
 // marking OVER_LEFT: a job, or a range.
 START_TEST(marking_is_not_over_while_something_is_left)
 {
-	struct gcwork_range range = {0, GCWORK_PIECE, false};
+	struct gcwork_range range = {0, GCWORK_PIECE, GCWORK_ANY};
 
 	open_marking(_i == 0 ? 1 : 0);
 	ck_assert(gcwork_join(&second, self));

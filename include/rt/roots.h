@@ -1,8 +1,10 @@
 /*
  * roots.h - memory outside the heap that holds pointers into it.
  *
- * Stacks and registers of attached threads are roots by themselves.  Static
- * variables, and memory from malloc or mmap, are not unless registered here.
+ * The stack and the registers of an attached thread are roots by themselves,
+ * unless it attached with RT_THREAD_EXACT.  Static and thread-local variables,
+ * and memory from malloc or mmap, are roots only while they are registered
+ * here.
  */
 #ifndef RT_ROOTS_H
 #define RT_ROOTS_H
@@ -14,35 +16,52 @@ extern "C" {
 #endif
 
 /*
- * RT_ROOT_EXACT: every word is a reference to an object or null.  One that is
- * neither is ignored.
- * RT_ROOT_WORDS: every word may be a pointer, as in an RT_WORDS object.
+ * What the words of a range hold.
+ *
+ * RT_ROOT_EXACT: each word is null or a reference, which is an address that an
+ * allocation has returned.  A word that is neither keeps nothing alive: no
+ * address inside an object, and none with a tag in its low bits.  (Requests of
+ * less than 16 bytes without pointers share an object; there any address
+ * counts.)
+ * RT_ROOT_WORDS: a word may hold anything.  One that points to or into an
+ * object keeps that object alive, as in an RT_WORDS object.
+ *
+ * In both, a word that equals the end of an object does not keep that object
+ * alive, even with rt_config.past_end.
  */
 enum rt_root_flags { RT_ROOT_EXACT = 0, RT_ROOT_WORDS = 1 };
 
 /*
- * rt_roots_add makes every word of [lo, hi) a root.  Both are multiples of 8.
- * The memory stays the host's; it stays readable until it is removed.  Ranges
- * may overlap, and one may be added several times.  Their number is not
- * limited.
+ * rt_roots_add makes every word of [lo, hi) a root.  lo and hi must be
+ * multiples of 8.  The memory stays the host's, and must be readable until the
+ * range is removed.  Ranges may overlap, and the same range may be added
+ * several times; with both flags, it holds words.  Their number is limited only
+ * by memory, and adding takes the same time however many there are.
  *
- * Returns 0, or RT_EINVAL (null, misaligned, lo not below hi, unknown flags),
- * RT_ENOMEM, RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
- * a blocking region; no heap).
+ * Returns 0, or an error, which changes nothing:
+ *   RT_EINVAL  lo or hi is null or misaligned, lo is not below hi, or flags is
+ *              neither of the two above
+ *   RT_ENOMEM  there is no memory for the table of ranges
+ *   RT_EPERM   the caller is not attached
+ *   RT_EBUSY   the caller has stopped the world
+ *   RT_ESTATE  the caller is inside a blocking region, or there is no heap
  *
  * Attached threads.  Does not collect, block or poll.
  */
 RT_API int rt_roots_add(void *lo, void *hi, int flags);
 
 /*
- * rt_roots_remove takes back one rt_roots_add of the same lo and hi.
+ * rt_roots_remove undoes one rt_roots_add of the same lo and hi.  A range that
+ * was added twice stays a root until it is removed twice; if it was added with
+ * both flags, those with RT_ROOT_EXACT are undone first.
  *
- * Returns 0, or RT_ENOENT (no such range is registered), RT_EPERM (not
- * attached), RT_EBUSY (own stop), RT_ESTATE (inside a blocking region; no
- * heap).
+ * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the caller
+ * has stopped the world, or RT_ESTATE if there is no heap.
  *
- * Attached threads, not only the one that added it.  Does not collect, block
- * or poll.
+ * Any thread, also one that is not attached or is inside a blocking region: so
+ * cleanup handlers and destructors of thread-specific data can take back what
+ * their thread has registered, before and after it is detached.  In these two
+ * cases it blocks while the world is stopped.  Does not collect or poll.
  */
 RT_API int rt_roots_remove(void *lo, void *hi);
 

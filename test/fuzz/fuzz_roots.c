@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		collect_here(&in, past_end);
 	else
 		REQUIRE(rt_gc() == RT_OK);
-	model_reach(&m, exact, WORDS);
+	model_reach_references(&m, exact, WORDS);
 	model_reach(&m, words, WORDS);
 	model_collect(&m);
 	if (scanned)

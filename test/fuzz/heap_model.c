@@ -68,6 +68,18 @@ void model_reach(struct model *m, const uintptr_t *w, size_t n)
 	}
 }
 
+// Requests of less than 16 bytes without pointers share an object.
+void model_reach_references(struct model *m, const uintptr_t *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct model_object *o = w[i] ? model_find(m, w[i]) : NULL;
+		bool shared = o && o->kind == RT_NOSCAN && o->size == 16;
+
+		if (o && (o->base == w[i] || shared))
+			model_reach_object(m, o);
+	}
+}
+
 void model_collect(struct model *m)
 {
 	unsigned n = 0;

@@ -51,6 +51,10 @@ struct model_object *model_find(struct model *m, uintptr_t p);
 void model_reach(struct model *m, const uintptr_t *w, size_t n);
 void model_reach_object(struct model *m, struct model_object *o);
 
+// model_reach_references finds what those of the n words at w reach that are
+// references: what an allocation has returned.
+void model_reach_references(struct model *m, const uintptr_t *w, size_t n);
+
 // model_collect does what a collection does: it forgets the objects that were
 // not reached since the last one, and requires the others to be whole.
 void model_collect(struct model *m);

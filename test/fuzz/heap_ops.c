@@ -23,7 +23,7 @@ static struct {
 	struct model m;
 	uintptr_t root[ROOTS];
 	uintptr_t range[RANGES][RANGE_WORDS];
-	unsigned range_times[RANGES];
+	unsigned range_times[RANGES][2];
 	struct stack stack[STACKS];
 	uint64_t num_gc;
 	bool may_fail;
@@ -55,10 +55,12 @@ static void follow(void)
 	if (n == h.num_gc)
 		return;
 	h.num_gc = n;
-	model_reach(&h.m, h.root, ROOTS);
+	model_reach_references(&h.m, h.root, ROOTS);
 	for (unsigned i = 0; i < RANGES; i++)
-		if (h.range_times[i] > 0)
+		if (h.range_times[i][RT_ROOT_WORDS] > 0)
 			model_reach(&h.m, h.range[i], RANGE_WORDS);
+		else if (h.range_times[i][RT_ROOT_EXACT] > 0)
+			model_reach_references(&h.m, h.range[i], RANGE_WORDS);
 	model_collect(&h.m);
 }
 
@@ -214,21 +216,23 @@ static void do_roots_add(struct input *in)
 {
 	unsigned i = input_below(in, RANGES), flags = input_u8(in) % 2;
 
-	if (h.range_times[i] == RANGE_TIMES)
+	if (h.range_times[i][flags] == RANGE_TIMES)
 		return;
 	if (done(
 		rt_roots_add(h.range[i], h.range[i] + RANGE_WORDS, (int)flags)))
-		h.range_times[i]++;
+		h.range_times[i][flags]++;
 }
 
 static void do_roots_remove(struct input *in)
 {
 	unsigned i = input_below(in, RANGES);
-	int want = h.range_times[i] > 0 ? RT_OK : RT_ENOENT;
+	unsigned flags =
+	    h.range_times[i][RT_ROOT_EXACT] > 0 ? RT_ROOT_EXACT : RT_ROOT_WORDS;
+	int want = h.range_times[i][flags] > 0 ? RT_OK : RT_ENOENT;
 
 	REQUIRE(rt_roots_remove(h.range[i], h.range[i] + RANGE_WORDS) == want);
 	if (want == RT_OK)
-		h.range_times[i]--;
+		h.range_times[i][flags]--;
 }
 
 static void stack_free(struct stack *s)
