@@ -7,6 +7,7 @@
 #include "runtime/oscall.h"
 #include "runtime/schedpoint.h"
 #include "runtime/stackalloc.h"
+#include "runtime/threadstack.h"
 
 enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
 
@@ -58,19 +59,40 @@ static bool attach_block(struct rt_proc *p)
 	return true;
 }
 
+// find_stack asks the system for the stack that the calling thread runs on.
+static int find_stack(struct context *stack)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (threadstack_ask(stack) != 0)
+		return RT_ENOMEM;
+	return threadstack_holds(stack, here) ? RT_OK : RT_EINVAL;
+}
+
+// check_stack looks at a stack that the host has named, unless there is none.
+static int check_stack(struct context *stack)
+{
+	if (stack->hi == 0)
+		return find_stack(stack);
+	return threadstack_readable(stack->lo, stack->hi) ? RT_OK : RT_EINVAL;
+}
+
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
+	struct context stack = {.lo = lo, .hi = hi};
 	struct rt_proc *p;
+	int error;
 
 	if (proc_self())
 		return RT_ESTATE;
-	if (hi == 0 && oscall_stack_bounds(&lo, &hi) != 0)
-		return RT_ENOMEM;
+	error = check_stack(&stack);
+	// A stack that is not scanned may be any.
+	if (error && !(error == RT_EINVAL && (flags & RT_THREAD_EXACT)))
+		return error;
 	p = proc_attach(flags);
 	if (!p)
 		return RT_ENOMEM;
-	p->context.lo = lo;
-	p->context.hi = hi;
+	p->context = stack;
 	p->in_region = p->stopper = false;
 	if (!attach_block(p)) {
 		proc_detach(p);

@@ -11,7 +11,8 @@
 bool attach_init(void);
 
 // attach_thread attaches the calling thread, whose stack is [lo, hi) (0, 0:
-// ask the system).  Returns RT_OK, RT_ESTATE or RT_ENOMEM.
+// ask the system).  Returns RT_OK, RT_ESTATE, RT_ENOMEM, or RT_EINVAL if the
+// system does not know the stack that the caller runs on.
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 
 // attach_undo detaches the calling thread, which is not in a region and has

@@ -3,11 +3,10 @@
 #include <rt/thread.h>
 #include <string.h>
 
-#include "runtime/oscall.h"
+#include "runtime/threadstack.h"
 
 enum {
-	ROOM_MIN = 64,	      // ranges of the first table
-	STACK_STEP = 1 << 20, // bytes of a stack that are asked for at once
+	ROOM_MIN = 64, // ranges of the first table
 };
 
 enum { NONE = UINT32_MAX }; // the end of a chain
@@ -192,45 +191,18 @@ struct gcroots_range gcroots_range(size_t i)
 	};
 }
 
-// mapped_from is the lowest address from which all memory up to hi is mapped,
-// at least lo.  The system lets the main thread's stack grow as it is used:
-// nothing was ever written below what is mapped, and to read there makes it
-// grow, or fails.
-static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi)
-{
-	size_t page = sysmem_page_size();
-	uintptr_t from = base_align_down(hi - 1, page);
-	uintptr_t limit = base_align_up(lo, page);
-	size_t step = STACK_STEP;
-
-	while (from > limit && step >= page) {
-		size_t n = base_min(step, from - limit);
-
-		if (oscall_unmapped((void *)(from - n), n))
-			step /= 2;
-		else
-			from -= n;
-	}
-	return from > limit ? from : lo;
-}
-
 bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 		   struct gcroots_range *registers)
 {
-	const struct context *c = &p->context;
+	struct context *c = &p->context;
 
 	if (proc_is_free(p) || c->hi == 0 || (p->flags & RT_THREAD_EXACT))
 		return false;
-	stack->lo = base_align_down(c->frame.sp, sizeof(uintptr_t));
+	stack->lo = base_align_down(threadstack_begin(c), sizeof(uintptr_t));
 	stack->hi = base_align_down(c->hi, sizeof(uintptr_t));
 	stack->flags = RT_ROOT_WORDS;
 	registers->lo = (uintptr_t)&c->frame.regs[0];
 	registers->hi = (uintptr_t)&c->frame.regs[CONTEXT_REGS];
 	registers->flags = RT_ROOT_WORDS;
-	// A thread that runs on another stack than it attached with: all of
-	// the attached one.
-	if (c->frame.sp < c->lo || c->frame.sp > c->hi)
-		stack->lo =
-		    base_align_up(mapped_from(c->lo, c->hi), sizeof(uintptr_t));
 	return true;
 }

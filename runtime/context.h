@@ -26,7 +26,8 @@ struct context_frame {
 struct context {
 	struct context_frame frame; // valid while the thread stands
 	uintptr_t lo;		    // lowest address of the stack
-	uintptr_t hi;		    // first address above it
+	uintptr_t hi;		    // first address above it; 0: no stack
+	bool grows;		    // the system may lower lo
 };
 
 // context_save records the caller's preserved registers and stack pointer.

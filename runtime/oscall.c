@@ -3,6 +3,7 @@
 #include "runtime/oscall.h"
 
 #include <errno.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -133,6 +134,21 @@ RT_INLINE int told(int error, int before)
 {
 	errno = before;
 	return error;
+}
+
+// Functions of libc at which a cancelled thread may end are called between
+// these two: the library may hold a lock then.
+static int cancel_disable(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static void cancel_restore(int state)
+{
+	pthread_setcancelstate(state, NULL);
 }
 
 // What oscall_page_size answers; 0: what the system does.
@@ -361,7 +377,7 @@ size_t oscall_page_size(void)
 
 // mincore looks for holes from the beginning on and then for memory, of which
 // it writes a byte a page; a part at a time fits a stack.
-bool oscall_unmapped(const void *p, size_t n)
+int oscall_mapped(const void *p, size_t n)
 {
 	enum { PART = 64 << 10, PAGE_MIN = 4 << 10 };
 	unsigned char resident[PART / PAGE_MIN];
@@ -369,39 +385,100 @@ bool oscall_unmapped(const void *p, size_t n)
 
 	for (size_t done = 0; done < n; done += PART) {
 		size_t part = base_min(n - done, PART);
-		int error;
+		int error = refused(OSCALL_MAPPED);
 
-		if (refused(OSCALL_MAPPED))
-			return false;
+		if (error)
+			return told(error, before);
 		error =
 		    result(mincore((char *)(uintptr_t)p + done, part, resident),
 			   before);
 		if (error != 0)
-			return error == ENOMEM;
+			return error;
 	}
-	return false;
+	return 0;
+}
+
+// The kernel copies the set before it looks at the first argument, which is
+// none that it knows: so nothing changes, and it says whether it could read.
+bool oscall_readable(const void *p)
+{
+	enum { NO_SUCH_HOW = -1, SET_BYTES = 8 };
+	int before = errno;
+
+	if (refused(OSCALL_MAPPED))
+		return true;
+	return result(syscall(SYS_rt_sigprocmask, (long)NO_SUCH_HOW, p, NULL,
+			      (long)SET_BYTES),
+		      before) != EFAULT;
+}
+
+// The part of a stack that holds frames.
+struct frames {
+	uintptr_t newest; // one of them
+	uintptr_t hi;	  // above all of them
+};
+
+// end_below: what the C library keeps at address p is above all frames, if it
+// lies in the stack at all.
+static void end_below(struct frames *f, const void *p)
+{
+	if ((uintptr_t)p > f->newest && (uintptr_t)p < f->hi)
+		f->hi = (uintptr_t)p;
+}
+
+static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
+{
+	(void)size;
+	end_below(f, info->dlpi_tls_data);
+	return 0;
+}
+
+// end_of_frames: glibc puts a thread's own block and the thread-local variables
+// of all modules above its first frame, in the same mapping.
+static uintptr_t end_of_frames(uintptr_t hi)
+{
+	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
+
+	end_below(&f, (const void *)pthread_self());
+	dl_iterate_phdr(end_below_module, &f);
+	return f.hi;
+}
+
+static int stack_attributes(void **base, size_t *size)
+{
+	pthread_attr_t attr;
+	int error = pthread_getattr_np(pthread_self(), &attr);
+
+	if (error)
+		return error;
+	error = pthread_attr_getstack(&attr, base, size);
+	pthread_attr_destroy(&attr);
+	return error;
 }
 
 int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 {
-	pthread_attr_t attr;
 	void *base;
 	size_t size;
 	int before = errno;
 	int error = refused(OSCALL_STACKBOUNDS);
+	int state;
 
 	if (error)
 		return error;
-	error = told(pthread_getattr_np(pthread_self(), &attr), before);
-	if (error)
-		return error;
-	error = pthread_attr_getstack(&attr, &base, &size);
-	pthread_attr_destroy(&attr);
+	state = cancel_disable(); // it may read a file
+	error = told(stack_attributes(&base, &size), before);
+	cancel_restore(state);
 	if (error)
 		return error;
 	*lo = (uintptr_t)base;
-	*hi = (uintptr_t)base + size;
+	*hi = end_of_frames((uintptr_t)base + size);
 	return 0;
+}
+
+bool oscall_main_thread(void)
+{
+	return oscall_gettid() == (uint32_t)getpid();
 }
 
 static_assert(sizeof(pthread_key_t) == sizeof(unsigned), "a key is unsigned");
@@ -444,15 +521,21 @@ static int thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 
 int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg)
 {
-	sigset_t all, old;
+	// Faults of the thread itself: blocked, they would end the process
+	// before a handler of the host is asked.
+	static const int faults_of_thread[] = {SIGSEGV, SIGBUS,	 SIGFPE,
+					       SIGILL,	SIGTRAP, SIGSYS};
+	sigset_t blocked, old;
 	pthread_t made;
 	int before = errno;
 	int error = refused(OSCALL_THREAD);
 
 	if (error)
 		return error;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	sigfillset(&blocked);
+	for (size_t i = 0; i < RT_ARRAY_LEN(faults_of_thread); i++)
+		sigdelset(&blocked, faults_of_thread[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &old);
 	error = told(thread_create(&made, fn, arg), before);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error == 0)
@@ -462,7 +545,10 @@ int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg)
 
 void oscall_thread_join(uint64_t thread)
 {
+	int state = cancel_disable();
+
 	pthread_join((pthread_t)thread, NULL);
+	cancel_restore(state);
 }
 
 void oscall_thread_name(const char *name)
@@ -499,9 +585,11 @@ void oscall_write(int fd, const char *text, size_t n)
 	if (refused(OSCALL_WRITE))
 		return;
 	while (n > 0) {
+		int state = cancel_disable();
 		ssize_t done = write(fd, text, n);
 		int error = result(done, before);
 
+		cancel_restore(state);
 		if (error == EINTR)
 			continue;
 		if (done <= 0)

@@ -6,7 +6,7 @@
 // The calls keep no state, count no statistic and take no lock; a call that
 // may fail returns 0 or the errno, or NULL.  None changes errno, which is the
 // host's: it may look at it after the region in which it read a file.  (A call
-// that a test refuses sets it.)
+// that a test refuses sets it.)  None is a cancellation point.
 //
 // The library survives the refusal of every call but one: a sleeper whose
 // wake is refused sleeps on.  No system refuses to wake the sleepers of a word
@@ -31,7 +31,7 @@ enum oscall {
 	OSCALL_AFFINITY,    // sched_getaffinity
 	OSCALL_RLIMIT,	    // getrlimit
 	OSCALL_PAGESIZE,    // sysconf
-	OSCALL_MAPPED,	    // mincore
+	OSCALL_MAPPED,	    // mincore, rt_sigprocmask
 	OSCALL_STACKBOUNDS, // pthread_getattr_np
 	OSCALL_TLSKEY,	    // pthread_key_create, pthread_setspecific
 	OSCALL_THREAD,	    // pthread_create
@@ -94,21 +94,29 @@ uint64_t oscall_address_limit(void);
 // oscall_page_size is the physical page size in bytes; 0 when refused.
 size_t oscall_page_size(void);
 
-// oscall_unmapped tells that some page of [p, p+n), p on a page boundary, is
-// not mapped; false: all are, or the question is refused.
-bool oscall_unmapped(const void *p, size_t n);
+// oscall_mapped returns 0 if all pages of [p, p+n), p on a page boundary, are
+// mapped, ENOMEM if one is not, and another errno if the question is refused.
+int oscall_mapped(const void *p, size_t n);
 
-// oscall_stack_bounds tells the calling thread's stack, [*lo, *hi).
+// oscall_readable tells that the word at p can be read, or that the question is
+// refused; it changes nothing there.
+bool oscall_readable(const void *p);
+
+// oscall_stack_bounds tells the calling thread's stack, [*lo, *hi), without
+// what the C library keeps above the first frame.  oscall_main_thread tells
+// whether the caller is the process's first thread.
 int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi);
+bool oscall_main_thread(void);
 
 // oscall_tls_key makes a key whose destructor runs when a thread exits with
 // a value that is not null.  oscall_tls_set sets the calling thread's.
 int oscall_tls_key(unsigned *key, void (*destructor)(void *));
 int oscall_tls_set(unsigned key, const void *value);
 
-// oscall_thread_start makes a thread that runs fn(arg) with all signals
-// blocked; oscall_thread_join waits for its end and forgets it.
-// oscall_thread_name names the calling thread, in at most 15 characters.
+// oscall_thread_start makes a thread that runs fn(arg) with all signals blocked
+// but those that report a fault of the thread itself; oscall_thread_join waits
+// for its end and forgets it. oscall_thread_name names the calling thread, in
+// at most 15 characters.
 int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg);
 void oscall_thread_join(uint64_t thread);
 void oscall_thread_name(const char *name);

@@ -390,18 +390,60 @@ START_TEST(holes_in_memory_are_found)
 	char *p = oscall_map(n);
 
 	ck_assert_ptr_nonnull(p);
-	ck_assert(!oscall_unmapped(p, n)); // none of it was touched
+	ck_assert_int_eq(oscall_mapped(p, n), 0); // none of it was touched
 	for (size_t hole = 0; hole < n; hole += 33 * page) {
 		ck_assert_int_eq(oscall_unmap(p + hole, page), 0);
-		ck_assert(oscall_unmapped(p, hole + page));
-		ck_assert(!oscall_unmapped(p + hole + page, 32 * page));
+		ck_assert_int_eq(oscall_mapped(p, hole + page), ENOMEM);
+		ck_assert_int_eq(oscall_mapped(p + hole + page, 32 * page), 0);
 	}
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_found)
+{
+	char *p = oscall_map(3 * page);
+	sigset_t before, after;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(oscall_uncommit(p + page, page), 0);
+	ck_assert_int_eq(oscall_unmap(p + 2 * page, page), 0);
+	memset(p, 0xff, page); // were this a set of signals, all
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	ck_assert(oscall_readable(p));
+	ck_assert(!oscall_readable(p + page));
+	ck_assert(!oscall_readable(p + 2 * page));
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int sig = 1; sig < 65; sig++)
+		ck_assert_int_eq(sigismember(&after, sig),
+				 sigismember(&before, sig));
+	oscall_fail(OSCALL_MAPPED, 1, 1, EPERM);
+	ck_assert(oscall_readable(p + page));
+	ck_assert_int_eq(*p, -1);
+}
+END_TEST
+
+static void *ask_for_main(void *arg)
+{
+	*(bool *)arg = oscall_main_thread();
+	return NULL;
+}
+
+START_TEST(the_first_thread_is_the_main_one)
+{
+	bool other = true;
+	pthread_t thread;
+
+	ck_assert(oscall_main_thread());
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_main, &other),
+			 0);
+	pthread_join(thread, NULL);
+	ck_assert(!other);
 }
 END_TEST
 
 START_TEST(stack_bounds_hold_the_stack)
 {
-	size_t size = 1 << 20;
+	size_t size = 4 << 20; // most of it beside large_local
 	pthread_attr_t attr;
 	pthread_t thread;
 	void *result;
@@ -537,9 +579,16 @@ static void *look_at_thread(void *arg)
 	return NULL;
 }
 
+// reports_a_fault tells of a signal that a thread sends itself by what it does.
+static bool reports_a_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+}
+
 // A helper takes no signal that is meant for the host, and the host's mask
 // stays as it was.
-START_TEST(a_thread_blocks_all_signals_and_has_a_name)
+START_TEST(a_thread_blocks_signals_and_has_a_name)
 {
 	sigset_t before, after;
 	struct seen seen;
@@ -552,11 +601,69 @@ START_TEST(a_thread_blocks_all_signals_and_has_a_name)
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	for (int sig = 1; sig < 32; sig++) {
 		if (sig != SIGKILL && sig != SIGSTOP)
-			ck_assert_int_eq(sigismember(&seen.mask, sig), 1);
+			ck_assert_int_eq(sigismember(&seen.mask, sig),
+					 !reports_a_fault(sig));
 		ck_assert_int_eq(sigismember(&after, sig),
 				 sigismember(&before, sig));
 	}
 	ck_assert_str_eq(seen.name, "somebody");
+}
+END_TEST
+
+static char *forbidden; // a page
+
+static void permit(int sig)
+{
+	(void)sig;
+	mprotect(forbidden, page, PROT_READ | PROT_WRITE);
+}
+
+static void *touch_forbidden(void *arg)
+{
+	(void)arg;
+	*(volatile char *)forbidden = 1;
+	return NULL;
+}
+
+// A host may map what its roots hold when it is touched.
+START_TEST(a_fault_in_a_thread_is_the_host_s)
+{
+	uint64_t thread;
+
+	forbidden = oscall_reserve(page);
+	ck_assert_ptr_nonnull(forbidden);
+	ck_assert_ptr_ne(signal(SIGSEGV, permit), SIG_ERR);
+	ck_assert_int_eq(oscall_thread_start(&thread, touch_forbidden, NULL),
+			 0);
+	oscall_thread_join(thread);
+	ck_assert_int_eq(*forbidden, 1);
+}
+END_TEST
+
+static void *write_cancelled(void *arg)
+{
+	static const char text[] = "not cancelled\n";
+
+	pthread_cancel(pthread_self());
+	oscall_write(*(int *)arg, text, sizeof text);
+	*(int *)arg = -1;
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(no_call_is_a_cancellation_point)
+{
+	int fd = open("/dev/null", O_WRONLY), written = fd;
+	pthread_t thread;
+	void *answer;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, write_cancelled, &written), 0);
+	ck_assert_int_eq(pthread_join(thread, &answer), 0);
+	ck_assert_ptr_eq(answer, PTHREAD_CANCELED);
+	ck_assert_int_eq(written, -1);
+	close(fd);
 }
 END_TEST
 
@@ -676,7 +783,7 @@ static bool wake_at_no_address(void)
 
 static bool look_at_nothing(void)
 {
-	return oscall_unmapped(gone, page);
+	return oscall_mapped(gone, page) == ENOMEM;
 }
 
 static bool write_to_nobody(void)
@@ -847,13 +954,13 @@ static int try_pagesize(void)
 static int try_mapped(void)
 {
 	char *p = oscall_map(2 * page);
-	bool unmapped;
+	int error;
 
 	ck_assert_ptr_nonnull(p);
 	ck_assert_int_eq(oscall_unmap(p + page, page), 0);
-	unmapped = oscall_unmapped(p + page, page);
+	error = oscall_mapped(p + page, page);
 	oscall_unmap(p, page);
-	return unmapped ? 0 : errno;
+	return error == ENOMEM ? 0 : error;
 }
 
 static int try_stackbounds(void)
@@ -1111,13 +1218,17 @@ static void add_process(TCase *t)
 	tcase_add_test(t, processors_are_those_of_the_affinity_mask);
 	tcase_add_test(t, address_limit_is_read);
 	tcase_add_test(t, holes_in_memory_are_found);
+	tcase_add_test(t, what_cannot_be_read_is_found);
+	tcase_add_test(t, the_first_thread_is_the_main_one);
 	tcase_add_test(t, stack_bounds_hold_the_stack);
 	tcase_add_test(t, destructor_runs_when_a_thread_exits);
 	tcase_add_test(t, destructor_does_not_run_for_null);
 	tcase_add_test(t, environment_is_read);
 	tcase_add_test(t, all_of_a_text_is_written);
 	tcase_add_test(t, write_that_is_refused_returns);
-	tcase_add_test(t, a_thread_blocks_all_signals_and_has_a_name);
+	tcase_add_test(t, a_thread_blocks_signals_and_has_a_name);
+	tcase_add_test(t, a_fault_in_a_thread_is_the_host_s);
+	tcase_add_test(t, no_call_is_a_cancellation_point);
 	tcase_add_test(t, a_thread_starts_beside_large_thread_local_variables);
 	tcase_add_test(t, both_sides_of_a_fork_are_told);
 	tcase_add_loop_test(t, errno_stays_the_hosts, 0,

@@ -90,7 +90,9 @@ typedef struct rt_config {
 	 * collects, and sleep otherwise.  They are made after the first
 	 * collection that had use for them, by the thread that ran it, of
 	 * which they inherit processors (affinity) and priority; they block
-	 * all signals, and end in rt_fini; the child of a fork makes its own.
+	 * all signals but those that report a fault of the thread itself
+	 * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's
+	 * handler gets, and end in rt_fini; the child of a fork makes its own.
 	 * 0: never any.
 	 * Default -1: max_procs - 1.
 	 */
@@ -247,14 +249,17 @@ RT_API int rt_config_from_env(rt_config *c);
  * not read.  Less than 1 MB of memory is touched; address space is reserved.
  *
  * Returns 0, or RT_EINVAL (a value out of range, a struct that was not
- * initialised, fields set that this library does not know), RT_ENOMEM (the
- * system grants not even 64 MiB of address space, no memory for the caller's
- * cache, no key for thread-specific data or no handlers of pthread_atfork, or
- * the bounds of the caller's stack are not known), RT_ESTATE (there is a heap
- * already).  After a failure nothing is left behind.
+ * initialised, fields set that this library does not know, or a caller that
+ * runs on a stack that the system does not know for its thread: set no_attach
+ * and call rt_thread_attach_stack), RT_ENOMEM (the system grants not even
+ * 64 MiB of address space, no memory for the caller's cache, no key for
+ * thread-specific data or no handlers of pthread_atfork, or the bounds of the
+ * caller's stack are not known), RT_ESTATE (there is a heap already).  After a
+ * failure nothing is left behind.
  *
  * Any thread; one thread calls it before any other thread uses the library.
- * Waits at most for a fork that another thread is making.
+ * Waits at most for a fork that another thread is making.  Neither rt_init nor
+ * rt_fini is a cancellation point.
  */
 RT_API int rt_init(const rt_config *c);
 

@@ -36,7 +36,22 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * thread that exits attached is detached then.  The smallest stack of a
  * thread (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
  *
- * Returns 0, or RT_EINVAL (unknown flags), RT_ENOMEM (no memory, or the
+ * The thread's frames and registers are roots.  Thread-local variables
+ * (__thread, thread_local) and thread-specific data are not, on no thread: what
+ * they hold must be registered (rt/roots.h).  The main thread's stack may grow
+ * later, beyond the limit of now as well.
+ *
+ * A thread may run on another stack for a while, as coroutines do.  When a
+ * collection finds it there, all of the attached stack is a root, as far down as
+ * it can be read; the other stack, and the registers saved on it or in a
+ * ucontext_t, are not.  A host that holds pointers there must register the
+ * memory of the other stack, and of the saved registers, with RT_ROOT_WORDS, or
+ * keep the pointers elsewhere.  The other stack must not lie inside the attached
+ * one, as a local array does: then the frames below it would not be found.
+ *
+ * Returns 0, or RT_EINVAL (unknown flags; or the caller does not run on the
+ * stack that the system knows for its thread, and the flags lack
+ * RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory, or the
  * bounds of the stack are not known), RT_ESTATE (attached already; no heap).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
@@ -45,11 +60,15 @@ RT_API int rt_thread_attach(unsigned flags);
 
 /*
  * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a
- * stack the system does not know, [lo, hi).  The stack stays readable until
- * the thread detaches.
+ * stack the system does not know, [lo, hi).  All of it counts as stack, so
+ * thread-local variables of the C library must not lie there.  It must stay
+ * readable until the thread detaches; a page that the host protects later ends
+ * what is read of a stack that the thread has left.  Asks the system about each
+ * page.
  *
- * Returns also RT_EINVAL if lo or hi is null, lo is not below hi, or the
- * caller's frame is not between them.
+ * Returns also RT_EINVAL if lo or hi is null, lo is not below hi, the caller's
+ * frame is not between them, or a page of [lo, hi) cannot be read (a guard page
+ * at the low end is not part of the stack) and the flags lack RT_THREAD_EXACT.
  */
 RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 

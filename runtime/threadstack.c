@@ -1,0 +1,95 @@
+// The bounds of stacks, and what of them can be read.
+#include "runtime/threadstack.h"
+
+#include <errno.h>
+
+#include "runtime/oscall.h"
+#include "runtime/poison.h"
+#include "runtime/sysmem.h"
+
+// Bytes of a stack that are asked for at once.
+enum { STACK_STEP = 1 << 20 };
+
+int threadstack_ask(struct context *c)
+{
+	int error = oscall_stack_bounds(&c->lo, &c->hi);
+
+	c->grows = error == 0 && oscall_main_thread();
+	return error;
+}
+
+// mapped_from returns the lowest address from which all memory up to hi is
+// mapped, at least lo.  What is not mapped of a stack that grows was never
+// written; to read there would make it grow, or fail.  Where the system does
+// not say, unknown tells whether memory counts as mapped.
+static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi, bool unknown)
+{
+	size_t page = sysmem_page_size();
+	uintptr_t from = base_align_down(hi - 1, page);
+	uintptr_t limit = base_align_up(lo, page);
+	size_t step = STACK_STEP;
+
+	while (from > limit && step >= page) {
+		size_t n = base_min(step, from - limit);
+		int error = oscall_mapped((void *)(from - n), n);
+
+		if (error == ENOMEM || (error != 0 && !unknown))
+			step /= 2;
+		else
+			from -= n;
+	}
+	return from > limit ? from : lo;
+}
+
+// readable_from does the same for memory that can be read, a page at a time.
+// memcheck knows words of a stack that were never written, and would report us.
+static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
+{
+	size_t page = sysmem_page_size();
+	uintptr_t from = hi;
+
+	if (poison_memcheck)
+		return lo;
+	while (from > lo) {
+		uintptr_t at = base_align_down(from - 1, page);
+
+		if (!oscall_readable((void *)at))
+			return from;
+		from = at;
+	}
+	return lo;
+}
+
+// look_for_growth lowers the bound to the end of what is mapped.  Below a stack
+// that grows the system keeps a gap.
+static void look_for_growth(struct context *c)
+{
+	uintptr_t mapped = mapped_from(0, c->hi, false);
+
+	if (mapped < c->lo)
+		c->lo = readable_from(mapped, c->lo);
+}
+
+static bool inside(const struct context *c, uintptr_t sp)
+{
+	return sp >= c->lo && sp <= c->hi;
+}
+
+bool threadstack_holds(struct context *c, uintptr_t sp)
+{
+	if (!inside(c, sp) && c->grows)
+		look_for_growth(c);
+	return inside(c, sp);
+}
+
+uintptr_t threadstack_begin(struct context *c)
+{
+	if (threadstack_holds(c, c->frame.sp))
+		return c->frame.sp;
+	return readable_from(mapped_from(c->lo, c->hi, true), c->hi);
+}
+
+bool threadstack_readable(uintptr_t lo, uintptr_t hi)
+{
+	return mapped_from(lo, hi, true) == lo && readable_from(lo, hi) == lo;
+}
