@@ -105,16 +105,20 @@ int rt_blocking_leave(void)
 	return RT_OK;
 }
 
+// leave_entered also runs when the host's function is left by unwinding: an
+// exception of C++, pthread_exit, or a cancellation.
+static void leave_entered(const bool *entered)
+{
+	if (*entered)
+		rt_blocking_leave();
+}
+
 void *rt_call_blocking(void *(*fn)(void *), void *arg)
 {
-	bool entered;
-	void *result;
+	__attribute__((cleanup(leave_entered))) bool entered = false;
 
-	if (!fn || door_stopper())
+	if (!fn)
 		return NULL;
 	entered = rt_blocking_enter() == RT_OK;
-	result = fn(arg);
-	if (entered)
-		rt_blocking_leave();
-	return result;
+	return fn(arg);
 }

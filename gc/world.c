@@ -91,10 +91,36 @@ int rt_world_stopped(void)
 	return stw_stopped();
 }
 
+// A walk that lasts.
+struct walk {
+	struct world_visit v;
+	bool inside; // another walk, in its callback
+	bool began;
+};
+
+static void walk_begin(struct walk *w)
+{
+	w->v = world_enter(RT_STOP_HEAP_WALK);
+	mcache_flush_all(w->v.p);
+	mcache_disable_runs(rt_thread_tls->mc);
+	w->inside = door.walking;
+	w->began = door.walking = true;
+}
+
+// walk_end also runs when the host's function is left by unwinding.
+static void walk_end(const struct walk *w)
+{
+	if (!w->began)
+		return;
+	door.walking = w->inside;
+	if (!w->v.own)
+		mcache_enable_runs(rt_thread_tls->mc);
+	world_leave(&w->v);
+}
+
 int rt_heap_walk(rt_walk_fn *fn, void *arg)
 {
-	struct world_visit v;
-	bool inside;
+	__attribute__((cleanup(walk_end))) struct walk w = {.began = false};
 	int error;
 
 	if (!fn)
@@ -102,16 +128,8 @@ int rt_heap_walk(rt_walk_fn *fn, void *arg)
 	error = door_attached(true);
 	if (error)
 		return error;
-	v = world_enter(RT_STOP_HEAP_WALK);
-	mcache_flush_all(v.p);
-	mcache_disable_runs(rt_thread_tls->mc);
-	inside = door.walking; // of another walk, by its callback
-	door.walking = true;
+	walk_begin(&w);
 	gcverify_walk(fn, arg);
-	door.walking = inside;
-	if (!v.own)
-		mcache_enable_runs(rt_thread_tls->mc);
-	world_leave(&v);
 	return RT_OK;
 }
 

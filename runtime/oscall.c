@@ -478,7 +478,7 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 
 bool oscall_main_thread(void)
 {
-	return oscall_gettid() == (uint32_t)getpid();
+	return syscall(SYS_gettid) == getpid();
 }
 
 static_assert(sizeof(pthread_key_t) == sizeof(unsigned), "a key is unsigned");

@@ -720,7 +720,7 @@ static const struct door_case door_cases[] = {
     {"rt_blocking_leave",
      call_leave,
      {RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE}},
-    {"rt_call_blocking", call_blocking, {SOME, SOME, SOME, SOME, NOTHING}},
+    {"rt_call_blocking", call_blocking, ANYWHERE(SOME)},
     {"rt_call_blocking(NULL)", call_blocking_null, ANYWHERE(NOTHING)},
     {"rt_safepoint", call_safepoint, ANYWHERE(SOME)},
     {"rt_stop_the_world", call_stop, ATTACHED_ONLY(RT_OK)},

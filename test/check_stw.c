@@ -506,8 +506,15 @@ static void read_everything(uint64_t nobjects)
 	ck_assert_uint_eq(n, nobjects);
 }
 
+static void *return_argument(void *arg)
+{
+	return arg;
+}
+
 START_TEST(the_stopper_reads_and_changes_nothing)
 {
+	int stack;
+
 	for (int i = 0; i < 1000; i++)
 		ck_assert_ptr_nonnull(rt_alloc(48));
 	ck_assert_int_eq(rt_world_stopped(), 0);
@@ -521,7 +528,7 @@ START_TEST(the_stopper_reads_and_changes_nothing)
 	ck_assert_int_eq(rt_blocking_enter(), RT_EBUSY);
 	ck_assert_int_eq(rt_free_os_memory(), RT_EBUSY);
 	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_EBUSY);
-	ck_assert_ptr_null(rt_call_blocking(act, NULL));
+	ck_assert_ptr_eq(rt_call_blocking(return_argument, &stack), &stack);
 	ck_assert_ptr_null(rt_alloc(48));
 	ck_assert_ptr_null(rt_alloc_noscan(8));
 	ck_assert_ptr_null(rt_alloc_kind(RT_WORDS, 48));

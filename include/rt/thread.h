@@ -106,6 +106,13 @@ RT_API rt_thread *rt_thread_self(void);
  * or into roots, and calls no function that only attached threads may call;
  * not every breach of this can be detected.  Leaving by longjmp is an error.
  *
+ * The library cannot see that a function which called this is left by
+ * unwinding: a C++ exception, pthread_exit, or a deferred cancellation.  The
+ * region lasts then until the host calls rt_blocking_leave, as a destructor or
+ * a cleanup handler may, or until the thread ends.  Handlers that run before
+ * may call rt_roots_remove, but not allocate.  rt_call_blocking needs no such
+ * care.
+ *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (already inside one: regions do not nest; no heap).
  *
@@ -125,8 +132,15 @@ RT_API int rt_blocking_leave(void);
 /*
  * rt_call_blocking calls fn(arg) inside a blocking region and returns its
  * result, which may not be a heap pointer that the thread did not hold
- * before.  A thread that is not attached, or is inside a region already, just
- * calls fn.  A null fn, or the own stop: NULL, and nothing is called.
+ * before.  A thread that is not attached, is inside a region already, or has
+ * stopped the world, just calls fn.  If fn is null, nothing is called and the
+ * result is NULL.
+ *
+ * fn may be left by a C++ exception, by pthread_exit or by a deferred
+ * cancellation: that ends the region, as returning does.  Destructors and
+ * cleanup handlers of frames inside fn run inside the region, those of its
+ * caller outside.  (With musl, pthread_exit and cancellation do not unwind: all
+ * handlers run inside the region, which ends with the thread.)
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */
