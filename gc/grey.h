@@ -70,6 +70,7 @@ struct gcmarker {
 	unsigned mark_line;
 	bool overflowed;		 // some page waits to be scanned again
 	uint64_t taken;			 // entries, in this marking
+	uint32_t tid;			 // kernel's id of its thread
 	uint64_t cpu_before;		 // ns of its thread, before it joined
 	uint64_t large_bytes;		 // marked
 	uint64_t large_scanned;		 // bytes of those scanned

@@ -51,7 +51,7 @@ static void take(struct gcmarker *m, uintptr_t w)
 
 static uint64_t thread_cpu(const struct gcmarker *m)
 {
-	return m->work.p ? oscall_thread_cpu(m->work.p->tid) : 0;
+	return oscall_thread_cpu(m->tid);
 }
 
 // call_helpers is for the first marker, when it has been at work for a while
@@ -364,6 +364,7 @@ static void marker_clear(struct gcmarker *m)
 static void open_marking(struct rt_proc *p)
 {
 	marker_clear(&mark.first);
+	mark.first.tid = oscall_gettid();
 	gcgrey_look(&mark.first);
 	mark.worth = mark.measured = mark.called = false;
 	mark.past_end = false;
@@ -449,7 +450,8 @@ void gcmark_help(struct gcmarker *m, struct rt_proc *p)
 	// Cleared before the one who sums can find it; looked only when the
 	// world is known to stand.
 	marker_clear(m);
-	m->cpu_before = p ? oscall_thread_cpu(p->tid) : 0;
+	m->tid = oscall_gettid();
+	m->cpu_before = thread_cpu(m);
 	if (!gcwork_join(&m->work, p))
 		return;
 	gcgrey_look(m);

@@ -82,6 +82,8 @@ int oscall_futex_wake(const atomic_u32 *word, uint32_t n);
 uint64_t oscall_monotonic(void);
 uint64_t oscall_realtime(void);
 uint64_t oscall_process_cpu(void); // CPU time of all threads, gone ones too
+uint64_t oscall_thread_cpu(uint32_t tid); // CPU time of a thread; 0: dead
+uint32_t oscall_gettid(void);
 
 // oscall_nprocs is the number of processors this process may use; 0 when
 // refused.

@@ -1060,6 +1060,7 @@ static const struct {
 } exempt[] = {
     {"oscall_futex_wake", NULL, true, "see spared"},
     {"oscall_yield", NULL, true, "no result; made by who waits for another"},
+    {"oscall_gettid", NULL, true, "cannot fail"},
     {"oscall_main_thread", NULL, true, "cannot fail"},
     {"oscall_thread_join", NULL, true, "cannot fail"},
     {"oscall_futex_wait", "runtime/schedpoint.c", true, "made for tests only"},

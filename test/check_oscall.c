@@ -332,6 +332,43 @@ START_TEST(process_clock_counts_threads_that_have_ended)
 }
 END_TEST
 
+static atomic_u32 worker_tid;
+static atomic_u32 worker_may_end;
+
+static void *burn_and_wait(void *arg)
+{
+	uint32_t tid = oscall_gettid();
+
+	(void)arg;
+	while (oscall_thread_cpu(tid) < 5000000)
+		continue;
+	atomic_u32_store_release(&worker_tid, tid);
+	while (atomic_u32_load_acquire(&worker_may_end) == 0)
+		oscall_yield();
+	return NULL;
+}
+
+START_TEST(thread_clock_of_another_thread_reads_until_it_ends)
+{
+	pthread_t thread;
+	uint64_t deadline;
+	uint32_t tid;
+
+	ck_assert_uint_eq(oscall_gettid(), (uint32_t)gettid());
+	ck_assert_int_eq(pthread_create(&thread, NULL, burn_and_wait, NULL), 0);
+	while ((tid = atomic_u32_load_acquire(&worker_tid)) == 0)
+		oscall_yield();
+	ck_assert_uint_ne(tid, oscall_gettid());
+	ck_assert_uint_ge(oscall_thread_cpu(tid), 5000000);
+	atomic_u32_store_release(&worker_may_end, 1);
+	pthread_join(thread, NULL);
+	// The kernel lets go of a thread a little after its join.
+	deadline = nanotime() + UINT64_C(10000000000);
+	while (oscall_thread_cpu(tid) != 0)
+		ck_assert_uint_lt(nanotime(), deadline);
+}
+END_TEST
+
 // ---- process and threads ----
 
 START_TEST(processors_are_those_of_the_affinity_mask)
@@ -1211,6 +1248,7 @@ static void add_time(TCase *t)
 	tcase_add_test(t, clocks_advance);
 	tcase_add_test(t, process_clock_counts_work_not_sleep);
 	tcase_add_test(t, process_clock_counts_threads_that_have_ended);
+	tcase_add_test(t, thread_clock_of_another_thread_reads_until_it_ends);
 }
 
 static void add_process(TCase *t)
