@@ -161,10 +161,11 @@ static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
 				 bool uninit)
 {
 	struct mspan *s = slot->span;
+	bool brief = !slot->warm;
 	struct mspan_run run;
 	size_t bytes;
 
-	mspan_find_run(s, &slot->cursor, &run);
+	mspan_find_run(s, &slot->cursor, brief, &run);
 	bytes = (size_t)(run.end - run.start);
 	if (RT_UNLIKELY(poison_on))
 		poison_open(run.start, bytes);
@@ -176,10 +177,16 @@ static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
 	schedpoint(SCHED_MCACHE_NEXT_RUN);
 	mspan_take_run(s, &slot->cursor, &run);
 	hand_out(mc, slot, &run);
+	slot->warm = true;
+	// A thread may have many slots that it hardly uses, and of such threads
+	// there may be many.
+	if (brief)
+		mcache_publish_live(mc);
 }
 
 // next_near is the same for most runs of a fragmented span.  Their objects
 // have less than 1024 bytes, as two begin in a word; so they are never uninit.
+// All are brief.
 RT_INLINE void next_near(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	struct mspan_run run;
@@ -353,8 +360,12 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	mcache_publish_live(mc);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
-		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
-			let_go(mc, (spanclass)(w * 64 + bits_ctz(x)));
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
+			spanclass sc = (spanclass)(w * 64 + bits_ctz(x));
+
+			mc->slots[sc].warm = false;
+			let_go(mc, sc);
+		}
 }
 
 void mcache_flush_all(struct rt_proc *p)

@@ -4,9 +4,11 @@
 //
 // For every span class a P caches one span and takes runs of free slots from
 // it.  A run's slots are marked allocated when the run is taken; the inline
-// path only moves the run's cursor, downwards.  Retiring gives the rest back,
-// counts what was used, and lets go of the span.  Nothing is counted per object
-// but a combined tiny allocation.
+// path only moves the run's cursor, downwards.  All of a run counts as live
+// when it is taken.  So the first run of a slot after a flush is brief: many
+// threads that allocate little do not make the heap look large.  Retiring gives
+// the rest back, counts what was used, and lets go of the span.  Nothing is
+// counted per object but a combined tiny allocation.
 //
 // Only the P's own thread touches its mcache, or the stopper while that
 // thread stands.  The block of memory is mapped by itself and holds the part
@@ -23,10 +25,12 @@ struct mcache_slot {
 	struct mspan_cursor cursor; // in the cached span
 	uint32_t size;		    // bytes an object of this class; fixed
 	uint32_t taken;		    // bytes of slots taken since the last count
+	bool warm;		    // its next runs need not be brief
 };
 
 enum {
-	// heap_live is published when this much has gathered.
+	// heap_live is published when this much has gathered, and with the
+	// first run of a slot.
 	MCACHE_LIVE_BATCH = 32 << 10,
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
@@ -48,7 +52,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after the rest of a run came back
+		      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];

@@ -104,7 +104,9 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	ck_assert_uint_eq(t.small_free_count[32], 6);
 	gcsweep_all(self);
 	p = (char *)s->base;
-	ck_assert_ptr_eq(take(32), p + 6 * 1024); // zeroed again, with its run
+	ck_assert_ptr_eq(take(32), p + 6 * 1024); // a brief run
+	ck_assert_int_eq(p[6 * 1024 - 1], 0x11);
+	ck_assert_ptr_eq(take(32), p + 5 * 1024); // zeroed again, with its run
 	for (int i = 4 * 1024; i < 7 * 1024; i++)
 		if (p[i] != 0)
 			ck_abort_msg("byte %d", i);
@@ -611,7 +613,7 @@ START_TEST(a_cached_span_throws)
 
 	inside_boot(true);
 	s = inside_span(take(32));
-	mark(s, 0);
+	mark(s, 7);
 	mcentral_reset();
 	epoch_flip();
 	gcsweep_begin();
