@@ -89,6 +89,7 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 	// A stack that is not scanned may be any.
 	if (error && !(error == RT_EINVAL && (flags & RT_THREAD_EXACT)))
 		return error;
+	threadstack_find_fake(&stack);
 	p = proc_attach(flags);
 	if (!p)
 		return RT_ENOMEM;

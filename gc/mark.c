@@ -220,6 +220,17 @@ static void keep_setting_up(struct gcmarker *m, struct rt_proc *p)
 		gcgrey_word(m, mc->setting_up->base, &o);
 }
 
+// scan_fake_frames scans the frames that words of a stack, or registers, lead
+// to where the address sanitizer puts frames elsewhere.
+static void scan_fake_frames(struct gcmarker *m, const struct rt_proc *p,
+			     struct gcroots_range rest, enum gcwork_words words)
+{
+	struct gcroots_range frame;
+
+	while (gcroots_fake_frame(p, &rest, &frame))
+		scan_range(m, (struct gcwork_range){frame.lo, frame.hi, words});
+}
+
 static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 {
 	struct gcroots_range stack, registers;
@@ -232,6 +243,8 @@ static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 		m->stack_bytes += stack.hi - stack.lo;
 	scan_range(m, (struct gcwork_range){registers.lo, registers.hi, words});
 	scan_range(m, (struct gcwork_range){stack.lo, stack.hi, words});
+	scan_fake_frames(m, p, registers, words);
+	scan_fake_frames(m, p, stack, words);
 }
 
 static void mark_threads(struct gcmarker *m, uint32_t job)

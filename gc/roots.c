@@ -206,3 +206,21 @@ bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 	registers->flags = RT_ROOT_WORDS;
 	return true;
 }
+
+RT_NO_SANITIZE
+bool gcroots_fake_frame(const struct rt_proc *p, struct gcroots_range *rest,
+			struct gcroots_range *frame)
+{
+	bool found = false;
+
+	if (!p->context.fake)
+		return false;
+	while (!found && rest->lo < rest->hi) {
+		uintptr_t w = *(const uintptr_t *)rest->lo;
+
+		found = threadstack_fake_frame(&p->context, w, &frame->lo,
+					       &frame->hi);
+		rest->lo += sizeof(uintptr_t);
+	}
+	return found;
+}

@@ -44,4 +44,11 @@ struct gcroots_range gcroots_range(size_t i);
 bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 		   struct gcroots_range *registers);
 
+// gcroots_fake_frame finds what the words of *rest, a part of p's stack or its
+// registers, lead to beside the stack: the next frame that the address
+// sanitizer has moved away.  It takes the words that it has looked at off
+// *rest.  Returns false at the end.
+bool gcroots_fake_frame(const struct rt_proc *p, struct gcroots_range *rest,
+			struct gcroots_range *frame);
+
 #endif

@@ -28,6 +28,7 @@ struct context {
 	uintptr_t lo;		    // lowest address of the stack
 	uintptr_t hi;		    // first address above it; 0: no stack
 	bool grows;		    // the system may lower lo
+	void *fake;		    // the address sanitizer's, or NULL
 };
 
 // context_save records the caller's preserved registers and stack pointer.

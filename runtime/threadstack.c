@@ -93,3 +93,42 @@ bool threadstack_readable(uintptr_t lo, uintptr_t hi)
 {
 	return mapped_from(lo, hi, true) == lo && readable_from(lo, hi) == lo;
 }
+
+// The sanitizer's run-time has these, also where only the host is built with
+// it.
+void *__asan_get_current_fake_stack(void) __attribute__((weak));
+void *__asan_addr_is_in_fake_stack(void *fake, void *p, void **lo, void **hi)
+    __attribute__((weak));
+uintptr_t __asan_stack_malloc_0(uintptr_t n) __attribute__((weak));
+void __asan_stack_free_0(uintptr_t frame, uintptr_t n) __attribute__((weak));
+
+// A thread has none before its first fake frame, so we make one.
+void threadstack_find_fake(struct context *c)
+{
+	enum { FRAME = 64 }; // the smallest
+	uintptr_t frame;
+
+	c->fake = NULL;
+	if (!__asan_get_current_fake_stack || !__asan_addr_is_in_fake_stack ||
+	    !__asan_stack_malloc_0 || !__asan_stack_free_0)
+		return;
+	frame = __asan_stack_malloc_0(FRAME);
+	if (frame == 0)
+		return;
+	c->fake = __asan_get_current_fake_stack();
+	__asan_stack_free_0(frame, FRAME);
+}
+
+// The answer is computed from addresses and one word of the frame: no lock.
+bool threadstack_fake_frame(const struct context *c, uintptr_t p, uintptr_t *lo,
+			    uintptr_t *hi)
+{
+	void *begin, *end;
+
+	if (!c->fake ||
+	    !__asan_addr_is_in_fake_stack(c->fake, (void *)p, &begin, &end))
+		return false;
+	*lo = base_align_up((uintptr_t)begin, sizeof(uintptr_t));
+	*hi = base_align_down((uintptr_t)end, sizeof(uintptr_t));
+	return true;
+}

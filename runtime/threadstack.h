@@ -12,8 +12,12 @@
 // another stack: then all of the attached one counts as in use, as far down as
 // it can be read.
 //
-// All but threadstack_ask are for a stopped world, or for the thread itself.
-// They make system calls that allocate nothing and take no lock.
+// In a build with the address sanitizer, local variables of a function may lie
+// in a frame elsewhere, a fake one, so that their use after its return is
+// found. The function keeps the address of its fake frame on the real stack.
+//
+// All but threadstack_ask and threadstack_find_fake may be called in a stop:
+// they make system calls that allocate nothing and take no lock.
 #ifndef RUNTIME_THREADSTACK_H
 #define RUNTIME_THREADSTACK_H
 
@@ -32,5 +36,13 @@ uintptr_t threadstack_begin(struct context *c);
 
 // threadstack_readable tells whether all of [lo, hi) can be read.
 bool threadstack_readable(uintptr_t lo, uintptr_t hi);
+
+// threadstack_find_fake makes c know the calling thread's fake frames.
+void threadstack_find_fake(struct context *c);
+
+// threadstack_fake_frame tells whether p lies in a fake frame that is in use,
+// and sets [*lo, *hi) to that.
+bool threadstack_fake_frame(const struct context *c, uintptr_t p, uintptr_t *lo,
+			    uintptr_t *hi);
 
 #endif
