@@ -93,12 +93,16 @@ void gcgrey_publish(struct gcmarker *m, struct gcgrey_kept *e, atomic_u64 *word)
 			uncount(m, e->word, twice);
 	}
 	*e = (struct gcgrey_kept){word, 0};
+	m->keeps = true;
 }
 
 void gcgrey_publish_all(struct gcmarker *m)
 {
+	if (!m->keeps)
+		return;
 	for (unsigned i = 0; i < GCGREY_KEPT; i++)
 		gcgrey_publish(m, &m->kept[i], NULL);
+	m->keeps = false;
 }
 
 // ---- words that point inside ----

@@ -69,6 +69,7 @@ struct gcmarker {
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;		 // some page waits to be scanned again
+	bool keeps;			 // marks, in some of kept
 	uint64_t taken;			 // entries, in this marking
 	uint32_t tid;			 // kernel's id of its thread
 	uint64_t cpu_before;		 // ns of its thread, before it joined

@@ -365,7 +365,7 @@ static void mark_past_end(struct gcmarker *m)
 
 static void marker_clear(struct gcmarker *m)
 {
-	m->overflowed = false;
+	m->overflowed = m->keeps = false;
 	m->large_bytes = m->large_scanned = 0;
 	m->stack_bytes = m->globals_bytes = 0;
 	m->past_end_objects = m->uncounted = 0;
