@@ -3,7 +3,10 @@
 // Nodes of 48 bytes with three pointers, as a graph (pointers to anywhere), a
 // tree in the order of its making and a list.  The graph misses the caches at
 // every node, and is what prefetching in the marker is for; the list is the
-// one shape that no prefetching and no second thread can help.
+// one shape that no prefetching and no second thread can help.  In the tree
+// with a hot object every node also points to one object.  The array points to
+// all nodes, which point nowhere; it is the only one of that size, so markers
+// share it in pieces.  The deep stack has a frame for every 16 nodes.
 //
 // Good: the graph at no more than twice the tree; more says that the marker
 // waits for memory.  The time includes sweeping, and is for each live object;
@@ -12,7 +15,7 @@
 // Argument: mebibytes of nodes, 1 to 65536; 64 if there is none.
 #include "bench/bench.h"
 
-enum { REPETITIONS = 7 };
+enum { REPETITIONS = 7, FRAME_NODES = 16 };
 
 struct node {
 	struct node *to[3];
@@ -89,6 +92,28 @@ static void make_tree(size_t n)
 	nodes_release(node, n);
 }
 
+// make_hot is make_tree with the last pointer of every node to the root.
+static void make_hot(size_t n)
+{
+	struct node **node = nodes_make(n);
+
+	for (size_t i = 1; i < n; i++) {
+		node[(i - 1) / 2]->to[(i - 1) % 2] = node[i];
+		node[i]->to[2] = node[0];
+	}
+	nodes_release(node, n);
+}
+
+static void make_array(size_t n)
+{
+	struct node **node = bench_need(rt_alloc(n * sizeof(struct node *)),
+					"rt_alloc of an array");
+
+	root[0] = (struct node *)node;
+	for (size_t i = 0; i < n; i++)
+		node[i] = node_make();
+}
+
 static void make_list(size_t n)
 {
 	root[0] = NULL;
@@ -156,9 +181,9 @@ static void line(const char *shape, const char *what, double unit_ns,
 	bench_line(&row, s);
 }
 
-static void measure(const char *shape, void (*make)(size_t), size_t n)
+// measure_made measures the heap as it is now.
+static void measure_made(const char *shape, size_t n)
 {
-	make(n);
 	// The first collection frees what the making left behind.
 	bench_must(rt_gc(), "rt_gc");
 	bench_must(objects_now() >= n ? 0 : 1, "all nodes alive");
@@ -167,7 +192,56 @@ static void measure(const char *shape, void (*make)(size_t), size_t n)
 	line(shape, "an object", 1, &samples);
 	line(shape, "an object, CPU time", 1, &cpu);
 	line(shape, "world stopped", 1e6, &pauses);
+}
+
+static void measure(const char *shape, void (*make)(size_t), size_t n)
+{
+	make(n);
+	measure_made(shape, n);
 	root[0] = NULL;
+}
+
+// go_deep makes the nodes of a frame that alone knows them, and then the next
+// frame; the last one measures.
+static __attribute__((noinline)) void go_deep(size_t left, size_t n)
+{
+	struct node *volatile frame[FRAME_NODES];
+
+	for (int i = 0; i < FRAME_NODES; i++)
+		frame[i] = node_make();
+	if (left > FRAME_NODES)
+		go_deep(left - FRAME_NODES, n);
+	else
+		measure_made("deep stack", n);
+	rt_keep_alive(frame[0]);
+}
+
+// A thread with room for all frames, and for what else is on its stack.
+static void *deep_main(void *arg)
+{
+	size_t n = *(const size_t *)arg / FRAME_NODES * FRAME_NODES;
+
+	bench_must(rt_thread_attach(0), "rt_thread_attach");
+	go_deep(n, n);
+	bench_must(rt_thread_detach(), "rt_thread_detach");
+	return NULL;
+}
+
+static void measure_deep(size_t n)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	bench_must(pthread_attr_init(&attr), "pthread_attr_init");
+	bench_must(
+	    pthread_attr_setstacksize(&attr, n / FRAME_NODES * 512 + (1 << 20)),
+	    "pthread_attr_setstacksize");
+	bench_must(pthread_create(&thread, &attr, deep_main, &n),
+		   "pthread_create");
+	bench_must(rt_blocking_enter(), "rt_blocking_enter");
+	pthread_join(thread, NULL);
+	bench_must(rt_blocking_leave(), "rt_blocking_leave");
+	pthread_attr_destroy(&attr);
 }
 
 int main(int argc, char **argv)
@@ -182,6 +256,9 @@ int main(int argc, char **argv)
 	measure("graph", make_graph, n);
 	measure("tree", make_tree, n);
 	measure("list", make_list, n);
+	measure("hot object", make_hot, n);
+	measure("array", make_array, n);
+	measure_deep(n);
 	bench_must(rt_fini(), "rt_fini");
 	return 0;
 }
