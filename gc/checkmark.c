@@ -80,7 +80,7 @@ static void check_ranges(void)
 
 static void check_threads(bool past_end)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct gcroots_range stack, registers;
 		struct region r = {.past_end = past_end};
 

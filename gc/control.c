@@ -43,7 +43,7 @@ static void give_back_caches(void)
 {
 	struct world_visit v = world_enter(RT_STOP_UNKNOWN);
 
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct rt_mcache *mc = mcache_of(p);
 
 		if (!mc)

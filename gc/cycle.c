@@ -78,7 +78,7 @@ static void record(const struct gcmark_result *found, bool forced,
 // it in one piece.
 static void give_back_pages(void)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
 		if (mcache_of(p))
 			mheap_cache_flush(&mcache_of(p)->heap);
 }

@@ -50,7 +50,7 @@ static void locks_let_go(void)
 // them was clearing is garbage.
 static void take_back(struct rt_proc *self, struct rt_proc *counts)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct rt_mcache *mc = mcache_of(p);
 
 		if (!mc || p == self)

@@ -251,7 +251,7 @@ static void mark_threads(struct gcmarker *m, uint32_t job)
 {
 	struct rt_proc *p = mark.job_proc[job];
 
-	for (uint32_t n = mark.job_procs; p && n != 0; p = p->next, n--)
+	for (uint32_t n = mark.job_procs; p && n != 0; p = proc_next(p), n--)
 		mark_thread(m, p);
 }
 
@@ -270,7 +270,7 @@ static uint32_t cut_procs(void)
 	// The count is that of the list: nobody attaches in a stop.
 	mark.job_procs =
 	    (uint32_t)base_max(JOB_ROOTS, divide_up(procs.count, STACK_JOBS));
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		if (left == 0) {
 			mark.job_proc[n++] = p;
 			left = mark.job_procs;

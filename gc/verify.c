@@ -192,7 +192,7 @@ static void verify_sets(struct rt_verify *v, const struct sums *sums)
 // verify_caches looks at what Ps keep; they were flushed.
 static void verify_caches(struct rt_verify *v, struct sums *sums)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		const struct rt_mcache *mc = mcache_of(p);
 		const struct pagecache *c;
 		uint64_t nonempty = 0;

@@ -106,8 +106,10 @@ void heapstats_read(struct heapstats_totals *out)
 	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
 	rt_unlock(&stats.no_p);
 	schedpoint(SCHED_HEAPSTATS_READ);
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		wait_even(p);
+		schedpoint(SCHED_HEAPSTATS_READ_NEXT);
+	}
 	fold(history, current, (uint64_t *)out);
 	rt_unlock(&stats.reader);
 }

@@ -14,9 +14,10 @@
 //
 // Order (Dekker): a writer raises its stats_seq, then loads gen; the reader
 // stores gen, then loads every stats_seq.  All four are seqcst.  A P that
-// attaches meanwhile publishes its record before its first change; the reader
-// moves gen before it walks the list, so a record that it does not find
-// writes to the new slot.
+// attaches meanwhile enters the list before its first change; the reader moves
+// gen before it walks the list, so a P that it does not find, because it came
+// later, writes to the new slot.  One that it does not find because it has left
+// has made its last change before (proc.h says what a walk meets).
 //
 // Writers without a P exclude each other, and the moving of gen, by a lock.
 // One reader at a time holds the reader lock, for the fold only; readers

@@ -370,7 +370,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 
 void mcache_flush_all(struct rt_proc *p)
 {
-	for (struct rt_proc *q = proc_first(); q; q = q->next) {
+	for (struct rt_proc *q = proc_first(); q; q = proc_next(q)) {
 		struct rt_mcache *mc = mcache_of(q);
 
 		if (mc)

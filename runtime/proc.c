@@ -109,23 +109,49 @@ static void lock_open_gate(void)
 	}
 }
 
-// proc_new makes a record and publishes it.  procs.lock is held.
+// proc_new makes a record.  procs.lock is held.
 static struct rt_proc *proc_new(void)
 {
 	struct rt_proc *p =
 	    persistent_alloc(sizeof *p, RT_CACHE_LINE, &gauges.other_sys);
 
 	RT_ASSERT(rt_lock_held(&procs.lock));
-	if (!p)
-		return NULL;
-	p->id = procs.count++;
-	p->next = atomic_ptr_load_relaxed(&procs.all);
-	// Published before its first statistic: heapstats_read moves the
-	// generation, then walks the list, so a record that it misses writes
-	// to the new generation.
-	atomic_ptr_store_seqcst(&procs.all, p);
-	schedpoint(SCHED_PROC_NEW);
+	if (p)
+		p->id = procs.made++;
 	return p;
+}
+
+// proc_enlist puts p at the front of the list.  procs.lock is held.
+static void proc_enlist(struct rt_proc *p)
+{
+	struct rt_proc *first = atomic_ptr_load_relaxed(&procs.first);
+
+	// A live reader may look at p, which was in the list before: it begins
+	// again with what is older than p is now.
+	atomic_ptr_store_release(&p->next, first);
+	p->prev = NULL;
+	if (first)
+		first->prev = p;
+	// Before its first statistic: heapstats_read moves the generation,
+	// then walks the list, so a P that it misses writes to the new
+	// generation.
+	atomic_ptr_store_seqcst(&procs.first, p);
+	procs.count++;
+	schedpoint(SCHED_PROC_ENLIST);
+}
+
+// proc_delist takes p out, but leaves its next to live readers that look at it.
+// procs.lock is held.
+static void proc_delist(struct rt_proc *p)
+{
+	struct rt_proc *next = atomic_ptr_load_relaxed(&p->next);
+	atomic_ptr *from = p->prev ? &p->prev->next : &procs.first;
+
+	if (next)
+		next->prev = p->prev;
+	// A reader that does not find p sees its last statistic.
+	atomic_ptr_store_release(from, next);
+	procs.count--;
 }
 
 // count_attached counts the host's threads.
@@ -148,6 +174,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 	if (p) {
 		p->flags = flags;
 		count_attached(p, 1);
+		proc_enlist(p);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
 	rt_unlock(&procs.lock);
@@ -168,6 +195,7 @@ void proc_detach(struct rt_proc *p)
 	proc_block(p);
 	schedpoint(SCHED_PROC_DETACH);
 	lock_open_gate();
+	proc_delist(p);
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
 	p->next_free = procs.free;
 	procs.free = p;
@@ -251,10 +279,10 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	// Held above zero until every P was asked, so that an early one does
 	// not report the end.
 	atomic_u32_store_seqcst(&procs.stop_wait, procs.count + 1);
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		uint32_t old;
 
-		if (p == self || proc_is_free(p))
+		if (p == self)
 			continue;
 		schedpoint(SCHED_PROC_STOP_ALL);
 		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
@@ -286,8 +314,8 @@ void proc_start_all(struct rt_proc *self)
 {
 	uint32_t gate = atomic_u32_load_relaxed(&procs.gate);
 
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
-		if (p == self || proc_is_free(p))
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		if (p == self)
 			continue;
 		thread_set_pending(p, 0);
 		schedpoint(SCHED_PROC_START_ALL);
@@ -306,9 +334,9 @@ void proc_init(uint32_t nprocs)
 
 void proc_reset(void)
 {
-	atomic_ptr_store_relaxed(&procs.all, NULL);
+	atomic_ptr_store_relaxed(&procs.first, NULL);
 	procs.free = NULL;
-	procs.count = 0;
+	procs.count = procs.made = 0;
 	atomic_u32_store_relaxed(&procs.attached, 0);
 }
 
@@ -322,12 +350,15 @@ static void forked_lost(struct rt_proc *p)
 
 void proc_forked(struct rt_proc *self)
 {
-	procs.free = NULL;
 	atomic_u32_store_relaxed(&procs.attached, 0);
 	atomic_u32_store_relaxed(&procs.gate_waiters, 0);
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
-		if (p == self)
-			count_attached(p, 1);
-		else
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		if (p != self)
 			forked_lost(p);
+	atomic_ptr_store_relaxed(&procs.first, NULL);
+	procs.count = 0;
+	if (self) {
+		count_attached(self, 1);
+		proc_enlist(self);
+	}
 }

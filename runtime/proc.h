@@ -3,8 +3,15 @@
 //
 // Go: p, allp, entersyscall, gopark for a stop (proc.go, runtime2.go).  Here
 // one P belongs to one attached thread.  A detached P's record is kept for
-// the next thread: records never move, are never freed, and their list only
-// grows, so that any thread may walk it without a lock.
+// the next thread: records never move and are never freed.
+//
+// The list of attached Ps, the newest first, changes under procs.lock while the
+// gate is open, so a stopper walks it as it likes, and pays for the threads
+// that there are.  Live readers walk it at any time without a lock.  A walk
+// meets every P that is attached all the while: a P comes in at the front
+// only, and one that leaves keeps its next, which is attached or has left later
+// than it came.  So from any record that came after a P, also from one that
+// left and came again, the way leads to that P.
 //
 // Standing still.  A P's state word holds what its thread does and, while a
 // stop is wanted, the bit PROC_STOP.  The stopper sets the bit; a thread can
@@ -49,14 +56,15 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	      // 0, 1, ...; for good
-	uint32_t flags;	      // of the attach
-	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
-			      // not run when the stop was asked for
+	uint32_t id;	     // 0, 1, ...; for good
+	uint32_t flags;	     // of the attach
+	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
+			     // not run when the stop was asked for
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
-	struct rt_proc *next; // all records; fixed when published
+	atomic_ptr next;      // attached before it; procs.lock, live readers
+	struct rt_proc *prev; // attached after it; procs.lock
 	struct rt_proc *next_free; // procs.lock
 	bool counted;		   // in gauges.counted; own thread, or stopped
 	struct rt_proc *next_counted;
@@ -65,9 +73,10 @@ struct rt_proc {
 
 struct procs {
 	struct rt_mutex lock; // attach, detach, opening and closing the gate
-	atomic_ptr all;	      // newest record
+	atomic_ptr first;     // newest attached P; lock, live readers
 	struct rt_proc *free; // records without a thread; lock
-	uint32_t count;	      // records ever made; lock
+	uint32_t count;	      // Ps in the list; lock
+	uint32_t made;	      // records ever made; lock
 	uint32_t nprocs;      // processors that may be used
 	atomic_u32 attached;  // records with a thread of the host; lock
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
@@ -91,12 +100,17 @@ RT_INLINE struct rt_proc *proc_self(void)
 	return rt_thread_tls->p;
 }
 
-// proc_first and ->next walk all records, also free ones.  The load is
-// seqcst: heapstats_read relies on seeing every record that was published
-// before it moved the generation.
+// proc_first and proc_next walk the list.  The load is seqcst: heapstats_read
+// relies on seeing every P that came in before it moved the generation.
 RT_INLINE struct rt_proc *proc_first(void)
 {
-	return atomic_ptr_load_seqcst(&procs.all);
+	return atomic_ptr_load_seqcst(&procs.first);
+}
+
+RT_INLINE struct rt_proc *proc_next(const struct rt_proc *p)
+{
+	// Pairs with the releases in proc_enlist and proc_delist.
+	return atomic_ptr_load_acquire(&p->next);
 }
 
 RT_INLINE bool proc_is_free(const struct rt_proc *p)

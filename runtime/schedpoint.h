@@ -34,7 +34,7 @@
 	X(GATE_SLEEP)	       /* has said that it waits, will sleep */        \
 	X(GATE_PASS_ON)	       /* waits no more, will wake others */           \
 	X(LOCK_OPEN_GATE)      /* has found the gate closed */                 \
-	X(PROC_NEW)	       /* has published a record */                    \
+	X(PROC_ENLIST)	       /* is in the list of attached Ps */             \
 	X(PROC_ATTACH)	       /* is RUNNING */                                \
 	X(PROC_DETACH)	       /* is BLOCKED, will wait for the gate */        \
 	X(PROC_STAND)	       /* is BLOCKED, will tell the stopper */         \
@@ -47,11 +47,12 @@
 	X(PROC_START_ALL)      /* has lowered the hint, will clear STOP */     \
 	X(PROC_START_ALL_GATE) /* has cleared all STOPs, will open the gate */ \
                                                                                \
-	X(HEAPSTATS_ACQUIRE) /* has raised its seq, will load gen */           \
-	X(HEAPSTATS_RELEASE) /* has made its changes, will lower its seq */    \
-	X(HEAPSTATS_READ)    /* has moved gen, will walk the list */           \
-	X(WAIT_EVEN)	     /* has found a writer in the middle */            \
-	X(HEAPSTATS_FOLD)    /* has read what it will add and clear */         \
+	X(HEAPSTATS_ACQUIRE)   /* has raised its seq, will load gen */         \
+	X(HEAPSTATS_RELEASE)   /* has made its changes, will lower its seq */  \
+	X(HEAPSTATS_READ)      /* has moved gen, will walk the list */         \
+	X(HEAPSTATS_READ_NEXT) /* has seen a P, will look for the next */      \
+	X(WAIT_EVEN)	       /* has found a writer in the middle */          \
+	X(HEAPSTATS_FOLD)      /* has read what it will add and clear */       \
                                                                                \
 	X(LOOK_UP)	/* has read the page word */                           \
 	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \

@@ -224,7 +224,7 @@ void stackalloc_flush(struct rt_mcache *mc, struct rt_proc *p)
 
 void stackalloc_flush_all(struct rt_proc *p)
 {
-	for (struct rt_proc *q = proc_first(); q; q = q->next)
+	for (struct rt_proc *q = proc_first(); q; q = proc_next(q))
 		if (mcache_of(q))
 			stackalloc_flush(mcache_of(q), p);
 }

@@ -66,12 +66,12 @@ static void measure_waits(const struct rt_proc *self)
 
 	world.begin.stopping_cpu_ns = 0;
 	world.slowest = self ? self->id : 0;
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		uint64_t since = p == self
 				     ? world.begin.asked
 				     : atomic_u64_load_relaxed(&p->stood_at);
 
-		if (proc_is_free(p) || since == 0)
+		if (since == 0)
 			continue;
 		world.begin.stopping_cpu_ns +=
 		    base_sub_sat(world.begin.finished, since);

@@ -75,7 +75,7 @@ START_TEST(records_are_numbered_and_used_again)
 		crowd_leave();
 		ck_assert_uint_eq(attached(), 1);
 	}
-	ck_assert_uint_eq(procs.count, THREADS + 1);
+	ck_assert_uint_eq(procs.made, THREADS + 1);
 }
 END_TEST
 
@@ -83,18 +83,17 @@ END_TEST
 START_TEST(detaching_leaves_nothing_but_the_record)
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
-	unsigned nfree = 0, nother = 0;
+	unsigned nfree = 0;
 
 	crowd_come();
 	ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse),
 			  (THREADS + 1) * inuse);
 	crowd_leave();
 	ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse), inuse);
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
-		if (!proc_is_free(p)) {
-			nother++;
-			continue;
-		}
+	ck_assert_ptr_eq(proc_first(), proc_self());
+	ck_assert_ptr_null(proc_next(proc_self()));
+	ck_assert_uint_eq(procs.count, 1);
+	for (struct rt_proc *p = procs.free; p; p = p->next_free) {
 		nfree++;
 		ck_assert_ptr_null(atomic_ptr_load_relaxed(&p->thread));
 		ck_assert_uint_eq(atomic_u32_load_relaxed(&p->state),
@@ -103,7 +102,64 @@ START_TEST(detaching_leaves_nothing_but_the_record)
 				  0);
 	}
 	ck_assert_uint_eq(nfree, THREADS);
-	ck_assert_uint_eq(nother, 1);
+}
+END_TEST
+
+// in_list counts the walk that a stop makes, and looks at the way back.
+static uint32_t in_list(void)
+{
+	const struct rt_proc *before = NULL;
+	uint32_t n = 0;
+
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		ck_assert_ptr_eq(p->prev, before);
+		ck_assert(!proc_is_free(p));
+		before = p;
+		n++;
+	}
+	ck_assert_uint_eq(n, procs.count);
+	return n;
+}
+
+static void *attach_until_told(void *arg)
+{
+	struct {
+		atomic_u32 here, go;
+	} *turn = arg;
+
+	rt_thread_attach(0);
+	rt_blocking_enter();
+	atomic_u32_store_release(&turn->here, 1);
+	await_at_least(&turn->go, 1);
+	rt_blocking_leave();
+	rt_thread_detach();
+	return NULL;
+}
+
+// A stop walks over the threads that there are, whichever have left: the
+// newest, the oldest, or one between others.
+START_TEST(a_stop_looks_at_attached_threads_only)
+{
+	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+	static struct {
+		atomic_u32 here, go;
+	} turns[3];
+	pthread_t threads[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		threads[i] = start_thread(attach_until_told, &turns[i]);
+		await_at_least(&turns[i].here, 1);
+		ck_assert_uint_eq(in_list(), i + 2);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		int leaver = orders[_i][i];
+
+		atomic_u32_store_release(&turns[leaver].go, 1);
+		rt_blocking_enter();
+		join_thread(threads[leaver]);
+		rt_blocking_leave();
+		ck_assert_uint_eq(in_list(), 3 - i);
+	}
 }
 END_TEST
 
@@ -891,6 +947,7 @@ static TCase *tcase_proc(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, heap_begin, NULL);
 	tcase_add_test(tc, records_are_numbered_and_used_again);
+	tcase_add_loop_test(tc, a_stop_looks_at_attached_threads_only, 0, 3);
 	tcase_add_test(tc, detaching_leaves_nothing_but_the_record);
 	tcase_add_test(tc, an_unattached_thread_is_refused);
 	tcase_add_test(tc, attaching_is_refused_twice_and_with_unknown_flags);

@@ -33,7 +33,7 @@ trap 'rm -rf "$dir"' EXIT
 writers='
 runtime/heapstats heapstats_acquire
 runtime/heapstats heapstats_read
-runtime/proc proc_new
+runtime/proc proc_enlist
 runtime/proc gate_wait
 runtime/proc gate_sleep
 runtime/proc proc_start_all
@@ -45,7 +45,7 @@ gc/sweep gcsweep_chunk
 gc/sweep gcsweep_ensure
 '
 # What the document names besides: these only read.
-readers='wait_even proc_first gcsweep_done'
+readers='wait_even proc_first proc_next gcsweep_done'
 
 # Source, function, and how many of its writes have release, at least.
 publishers='
@@ -55,6 +55,8 @@ runtime/gcstats record_publish 2
 runtime/throw throw_set_handler 2
 runtime/lock rt_unlock 2
 runtime/lfstack lfstack_push 1
+runtime/proc proc_enlist 2
+runtime/proc proc_delist 1
 runtime/proc proc_set_thread 1
 runtime/proc proc_stand 1
 runtime/proc proc_block 1

@@ -87,7 +87,7 @@ static void count_chunk(struct recount *r, const struct pallocdata *chunk)
 
 static void count_caches(struct recount *r)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		const struct rt_mcache *mc = mcache_of(p);
 
 		if (!mc)

@@ -46,7 +46,7 @@ static void works_alone(void)
 
 	expect(rt_thread_attach(0) == RT_OK);
 	expect(atomic_u32_load_relaxed(&procs.attached) == 1);
-	for (const struct rt_proc *p = proc_first(); p; p = p->next)
+	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
 		expect(p == proc_self() || proc_is_free(p));
 	expect(crew_size() == 0);
 	expect(rt_read_memstats_live(&m) == RT_OK);

@@ -125,14 +125,59 @@ START_TEST(who_attaches_before_the_walk_is_waited_for)
 }
 END_TEST
 
+static void detach_q(void)
+{
+	proc_detach(q);
+}
+
+static void detach_q_and_attach(void)
+{
+	struct rt_proc *before = q;
+
+	proc_detach(q);
+	q = proc_attach(0);
+	ck_assert_ptr_eq(q, before);
+}
+
+static void (*const leavings[])(void) = {detach_q, detach_q_and_attach};
+
+// heapstats NEXT_CLEARED, NEXT_FIRST: the P that a reader looks at leaves, and
+// comes again: the reader goes on to those that were there before it.
+START_TEST(a_reader_on_a_p_that_leaves_finds_the_others)
+{
+	q = proc_attach(0);
+	ck_assert_ptr_eq(proc_first(), q);
+	hold_at(SCHED_HEAPSTATS_RELEASE, &writer, change_p);
+	hold_at(SCHED_HEAPSTATS_READ_NEXT, &reader, read_and_tell);
+	leavings[_i]();
+	ck_assert_uint_eq(procs.count, 1 + _i);
+	move_on(SCHED_HEAPSTATS_READ_NEXT, SCHED_WAIT_EVEN);
+	let_end(SCHED_HEAPSTATS_RELEASE, &writer);
+	let_end(SCHED_WAIT_EVEN, &reader);
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+// heapstats LEAVE_EARLY: a P that is in the list no more has counted all.
+START_TEST(who_has_left_has_counted)
+{
+	q = proc_attach(0);
+	change(q);
+	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
+	proc_detach(q);
+	let_end(SCHED_HEAPSTATS_READ, &reader);
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
 // heapstats PUBLISH_LATE: whoever can write is in the list.
 START_TEST(a_record_is_published_before_it_is_used)
 {
-	hold_at(SCHED_PROC_NEW, &newcomer, attach_and_change);
+	hold_at(SCHED_PROC_ENLIST, &newcomer, attach_and_change);
 	ck_assert_ptr_ne(proc_first(), p);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&proc_first()->stats_seq), 0);
 	ck_assert_uint_eq(read_live(), 0);
-	let_end(SCHED_PROC_NEW, &newcomer);
+	let_end(SCHED_PROC_ENLIST, &newcomer);
 	ck_assert_ptr_eq(proc_first(), q);
 	ck_assert_uint_eq(read_live(), 1);
 }
@@ -201,6 +246,9 @@ TCase *sched_stats(void)
 		       a_reader_waits_for_who_has_not_loaded_the_generation);
 	tcase_add_test(tc, a_reader_waits_for_a_change_to_end);
 	tcase_add_test(tc, who_attaches_before_the_walk_is_waited_for);
+	tcase_add_loop_test(tc, a_reader_on_a_p_that_leaves_finds_the_others, 0,
+			    RT_ARRAY_LEN(leavings));
+	tcase_add_test(tc, who_has_left_has_counted);
 	tcase_add_test(tc, a_record_is_published_before_it_is_used);
 	tcase_add_test(tc, nobody_writes_to_what_is_folded);
 	tcase_add_test(tc, two_readers_take_turns);

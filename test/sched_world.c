@@ -303,10 +303,10 @@ END_TEST
 // asked to stand.
 START_TEST(the_gate_is_not_closed_while_somebody_passes)
 {
-	hold_at(SCHED_PROC_NEW, &newcomer, attach);
+	hold_at(SCHED_PROC_ENLIST, &newcomer, attach);
 	hold_at(SCHED_MUTEX_SLEEP, &stopper, stop);
 	ck_assert(!gate_closed());
-	let_end(SCHED_PROC_NEW, &newcomer);
+	let_end(SCHED_PROC_ENLIST, &newcomer);
 	move_on(SCHED_MUTEX_SLEEP, SCHED_NOTE_WAIT);
 	ck_assert_uint_eq(state(p), PROC_RUNNING | PROC_STOP);
 	proc_block(p);

@@ -228,7 +228,7 @@ static const struct number {
     {"heapstats.gen", "0, 1, 2, 0", NULL},
     {"records of gcstats", "64 bits, compared for being equal", NULL},
     {"histograms", "64 bits, one a stop", NULL},
-    {"procs.count", "threads at one time, not ever", NULL},
+    {"procs.made", "threads at one time, not ever", NULL},
     {"clocks", "64 bits of ns: 584 years", NULL},
 };
 

@@ -1,7 +1,8 @@
 // heapstats.pml - statistics that are read whole or not at all.
 //
-// Stands for runtime/heapstats.c: writers with a P, of which one attaches
-// while reads are under way, an unattached stopper that counts without a P
+// Stands for runtime/heapstats.c and the list of attached Ps in runtime/proc.c:
+// writers with a P, which leave and come again while reads are under way, one
+// of which is not there in the beginning, an unattached stopper that counts without a P
 // and sums exactly, and live readers that rotate three slots.
 //
 // Two words of a slot stand for all.  A change adds 1 to both, so a snapshot
@@ -16,7 +17,10 @@
 // mutant NO_WAIT: the reader does not wait for even seqs
 // mutant NO_P_UNLOCKED: a writer without a P takes no lock
 // mutant MOVE_UNLOCKED: gen is moved without the lock of those writers
-// mutant PUBLISH_LATE: a record is published after its first change
+// mutant PUBLISH_LATE: a P enters the list after its first change
+// mutant LEAVE_EARLY: it leaves the list before its last change
+// mutant NEXT_CLEARED: a P that leaves forgets who was there before it
+// mutant NEXT_FIRST: one that comes again does so before it has linked the others
 // mutant LIST_FIRST: the reader loads the list, then moves gen
 // mutant RELEASE_EARLY: seq is even before the change is visible
 // mutant TWO_SLOTS: no slot of its own for the history
@@ -25,6 +29,7 @@
 
 #define WRITERS 2 // P 0 is attached from the beginning, P 1 comes later
 #define CHANGES 2 // of P 0; P 1 makes one less
+#define NONE 9
 #define READS 3   // of the live reader: every slot has its turn
 #ifdef TWO_SLOTS
 #define SLOTS 2
@@ -35,7 +40,9 @@
 // struct stats and the P records.
 byte gen;
 byte seq[WRITERS];
-byte all = 1; // records in the list of procs.all; newest last
+byte first;	     // of the list of attached Ps
+byte below[WRITERS]; // next: who was attached before
+bool procs;	     // procs.lock
 byte a[3], b[3];
 bool no_p, reader; // held
 
@@ -133,24 +140,71 @@ end:
 	od
 }
 
-// C: proc_new
-// at: PROC_NEW
+// C: proc_attach, proc_enlist
+// at: PROC_ENLIST
+inline enlist(p)
+{
+	lock(procs);
+#ifdef NEXT_FIRST
+	d_step { below[p] = NONE; before = first; first = p };
+	d_step { below[p] = before; before = 0; procs = false }
+#else
+	below[p] = first;
+	atomic { first = p; procs = false } // seqcst
+#endif
+}
+
+// There are two, so the other one is what stands before, if anything does.
+// C: proc_detach, proc_delist
+// at: PROC_DETACH
+inline delist(p)
+{
+	lock(procs);
+	atomic {
+		if
+		:: first == p -> first = below[p]
+		:: else -> below[1 - p] = below[p]
+		fi;
+#ifndef NEXT_CLEARED
+		procs = false
+#endif
+	}
+#ifdef NEXT_CLEARED
+	atomic { below[p] = NONE; procs = false }
+#endif
+}
+
+// P 0 stays.  P 1 comes, leaves, and its record comes again.  (With both coming
+// and going all rules hold in twelve million states.)
+// C: heapstats_acquire, proc_attach, proc_detach
+// in: enlist
 proctype Writer(byte p)
 {
-	byte i, slot;
+	byte i, slot, before;
 
 	for (i : p + 1 .. CHANGES) {
 #ifndef PUBLISH_LATE
-		// proc_new, runtime/proc.c: atomic_ptr_store_seqcst.
 		if
-		:: p == all -> all++
+		:: p == 1 -> enlist(p)
+		:: else
+		fi;
+#endif
+#ifdef LEAVE_EARLY
+		if
+		:: p == 1 -> delist(p)
 		:: else
 		fi;
 #endif
 		count_with(p, slot);
 #ifdef PUBLISH_LATE
 		if
-		:: p == all -> all++
+		:: p == 1 -> enlist(p)
+		:: else
+		fi;
+#endif
+#ifndef LEAVE_EARLY
+		if
+		:: p == 1 -> delist(p); enlist(p)
 		:: else
 		fi
 #endif
@@ -191,11 +245,10 @@ proctype Stopper()
 
 // heapstats_read.
 // C: heapstats_read, wait_even, fold
-// at: HEAPSTATS_READ, WAIT_EVEN, HEAPSTATS_FOLD
+// at: HEAPSTATS_READ, WAIT_EVEN, HEAPSTATS_READ_NEXT, HEAPSTATS_FOLD
 proctype Reader()
 {
 	byte i, p, current, history, before, suma, sumb, last;
-	byte list;
 
 	for (i : 1 .. READS) {
 		before = ended;
@@ -203,7 +256,7 @@ proctype Reader()
 		current = gen;
 		history = (current + SLOTS - 1) % SLOTS;
 #ifdef LIST_FIRST
-		list = all;
+		p = first;
 #endif
 #ifndef MOVE_UNLOCKED
 		lock(no_p);
@@ -219,14 +272,16 @@ proctype Reader()
 		no_p = false;
 #endif
 #ifndef LIST_FIRST
-		list = all; // proc_first
+		p = first; // proc_first
 #endif
 #ifndef NO_WAIT
-		// wait_even of every P, the newest first.
-		for (p : 1 .. list) {
-			seq[list - p] % 2 == 0
-		}
+		// wait_even of every P; proc_next.
+		do
+		:: p != NONE && seq[p] % 2 == 0 -> p = below[p]
+		:: p == NONE -> break
+		od;
 #endif
+		p = 0;
 		// fold: nobody writes to either slot.
 		assert(writing[current] == 0 && writing[history] == 0);
 		suma = a[current] + a[history];
@@ -257,6 +312,7 @@ proctype Reader()
 init
 {
 	atomic {
+		below[0] = NONE;
 		run Memory();
 		run Writer(0);
 		run Writer(1);

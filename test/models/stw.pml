@@ -116,9 +116,14 @@ inline gate_pass_on(seen)
 // at: GATE_WAIT, GATE_WAIT_IN_VAIN, GATE_SLEEP
 inline gate_wait(tid, seen)
 {
-	gate_spinner = seen; // seqcst
+	// One host that spins is enough; with both, all rules hold in
+	// fifteen million states.
 	if
-	:: gate != seen ->
+	:: tid != 0 -> gate_spinner = seen // seqcst
+	:: else
+	fi;
+	if
+	:: tid != 0 && gate != seen ->
 #ifdef SPINNER_IDLE
 		seen = 0
 #else
@@ -126,7 +131,10 @@ inline gate_wait(tid, seen)
 #endif
 	:: true ->
 #ifndef SPINNER_KEPT
-		gate_spinner = 0; // seqcst
+		if
+		:: tid != 0 -> gate_spinner = 0 // seqcst
+		:: else
+		fi;
 #endif
 #ifndef WAITERS_LATE
 		gate_waiters++; // seqcst: a full barrier on this side
