@@ -88,14 +88,30 @@ program() {
 	fi
 }
 
-build_all() {
+# programs: "heap name" of every program that the cases need, a line each.
+programs() {
 	while IFS='	' read -r name which _ _ command _; do
 		for heap in $heaps; do
 			! runs_case "$which" "$heap" ||
-				program "$heap" "${command%% *}" >/dev/null ||
-				return 1
+				echo "$heap ${command%% *}"
 		done
-	done <"$work/cases"
+	done <"$work/cases" | sort -u
+}
+
+# build_all builds as many programs at a time as there are processors.
+build_all() {
+	programs >"$work/programs"
+	at_once=$(getconf _NPROCESSORS_ONLN)
+	begun=0
+	while read -r heap name; do
+		program "$heap" "$name" >/dev/null &
+		begun=$((begun + 1))
+		[ $((begun % at_once)) -ne 0 ] || wait
+	done <"$work/programs"
+	wait
+	while read -r heap name; do
+		[ -x "$work/$name-$heap" ] || return 1
+	done <"$work/programs"
 }
 
 # ---- running ----
@@ -190,7 +206,8 @@ run_all() {
 table() {
 	mode=$1
 	shift
-	awk -f "$srcdir/bench/table.awk" -v mode="$mode" -v heaps="$heaps" \
+	awk -f "$srcdir/bench/medians.awk" -f "$srcdir/bench/readme.awk" \
+		-f "$srcdir/bench/table.awk" -v mode="$mode" -v heaps="$heaps" \
 		-v limit=$limit -v place="$place" "$@" "$work/cases" "$result"
 }
 

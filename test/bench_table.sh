@@ -37,7 +37,8 @@ END
 
 # run MODE FILE: the table, all in one line.
 run() {
-	awk -f "$srcdir/bench/table.awk" -v mode="$1" -v limit=60 \
+	awk -f "$srcdir/bench/medians.awk" -f "$srcdir/bench/readme.awk" \
+		-f "$srcdir/bench/table.awk" -v mode="$1" -v limit=60 \
 		-v place="a machine; a day" -v heaps="rtheap go glibc" -v rows="^time$" -v cut=us \
 		"$work/cases" "$2" 2>"$work/error"
 }

@@ -1,0 +1,168 @@
+# readme.awk - the table of README.md, and where a peer is ahead; a part of
+# table.awk.
+
+# ---- Where a peer is ahead ----
+
+# ahead is "title (Nx HEAP)" of a kind of heap in a case, or "".
+function ahead(c, free, heap, r)
+{
+	heap = best(c, free)
+	r = heap == "" ? "-" : value_over(c, heap)
+	return r + 0 > 1 ? title[c] " (" r " x " heap ")" : ""
+}
+
+# behind_text is the cases in which a kind of heap is ahead of rtheap.
+function behind_text(free, i, text, a)
+{
+	for (i = 1; i <= ncases; i++) {
+		a = runs[case_name[i], "rtheap"] ? ahead(case_name[i], free) : ""
+		if (a != "")
+			text = text (text == "" ? "" : "; ") a
+	}
+	return text == "" ? "none" : text
+}
+
+# folded is text in lines of at most 80 columns.
+function folded(text, n, i, word, line, out)
+{
+	n = split(text, word, " ")
+	for (i = 1; i <= n; i++) {
+		if (length(line) + 1 + length(word[i]) > 80) {
+			out = out line "\n"
+			line = word[i]
+		} else {
+			line = line (line == "" ? "" : " ") word[i]
+		}
+	}
+	return out line
+}
+
+# peaks_text compares peak memory with the collector that has the least.
+function peaks_text(i, k, c, heap, least, m, mine, r, met, of, worst, where)
+{
+	for (i = 1; i <= ncases; i++) {
+		c = case_name[i]
+		least = ""
+		for (k = 1; k <= nheaps; k++) {
+			heap = heap_name[k]
+			if (heap ~ /^rtheap/ || explicit(heap) || !runs[c, heap])
+				continue
+			m = median(peak, c SUBSEP heap)
+			least = least == "" || m < least ? m : least
+		}
+		if (!least || !runs[c, "rtheap"])
+			continue
+		mine = median(peak, c SUBSEP "rtheap")
+		of++
+		met += mine <= least * 1.1
+		if (mine / least > worst) {
+			worst = mine / least
+			where = sprintf("%s (%.0f MiB and %.0f)", title[c],
+				mine, least)
+		}
+	}
+	return of ? "Its peak memory is at most 1.1 times the least of any " \
+		"other collector in " met " of " of " cases; most it is above " \
+		"in: " where "." : ""
+}
+
+function behind_print()
+{
+	print folded("A collector is ahead of rtheap in: " behind_text(0) ".")
+	print ""
+	print folded("A malloc, which is told when an object dies, is ahead in: " \
+		behind_text(1) ".")
+	print ""
+	print folded(peaks_text())
+}
+
+# ---- The table ----
+
+# row_store copies the values that a row is of to shown[case, heap, row, i].
+function row_store(c, figure, row, i, h, k, key, n)
+{
+	for (i = 1; i <= nheaps; i++) {
+		key = c SUBSEP heap_name[i]
+		n = figure == "" ? runs[key] : figure_runs[key, figure]
+		shown_runs[row, heap_name[i]] = n
+		for (k = 1; k <= n; k++)
+			shown[row, heap_name[i], k] = figure == "" ? \
+				value[key, k] : figures[key, figure, k]
+	}
+}
+
+function shown_median(row, heap)
+{
+	return median_of(shown, row SUBSEP heap, shown_runs[row, heap])
+}
+
+# is_best says whether no heap of the row is ahead of this one by more than the
+# spread.
+function is_best(c, figure, row, heap, i, m, other, s)
+{
+	m = shown_median(row, heap)
+	for (i = 1; i <= nheaps; i++) {
+		if (!in_readme(heap_name[i]) || !shown_runs[row, heap_name[i]])
+			continue
+		other = shown_median(row, heap_name[i])
+		s = spread_of(shown, row SUBSEP heap, \
+			shown_runs[row, heap]) + spread_of(shown, \
+			row SUBSEP heap_name[i], shown_runs[row, heap_name[i]])
+		if (figure == "" && better[c] == "more" ? \
+			other > m * (1 + s / 100) : m > other * (1 + s / 100))
+			return 0
+	}
+	return 1
+}
+
+function in_readme(heap)
+{
+	return heap != "jemalloc" && heap != "glibc"
+}
+
+function readme_row(c, text, row, at, figure, i, heap, shows)
+{
+	at = index(text, "=")
+	figure = at ? substr(text, at + 1) : ""
+	row_store(c, figure, row)
+	printf "| %s |", at ? substr(text, 1, at - 1) : text
+	for (i = 1; i <= nheaps; i++) {
+		heap = heap_name[i]
+		if (!in_readme(heap))
+			continue
+		shows = ""
+		if (shown_runs[row, heap]) {
+			shows = number(shown_median(row, heap))
+			if (is_best(c, figure, row, heap))
+				shows = "**" shows "**"
+			if (text ~ /peak MiB/)
+				shows = shows sprintf(" (%.0f)", \
+					median(peak, c SUBSEP heap))
+		}
+		printf " %s |", shows
+	}
+	printf "\n"
+}
+
+function readme_rows(c, n, i, text)
+{
+	n = readme[c] == "-" ? 0 : split(readme[c], text, ";")
+	for (i = 1; i <= n; i++)
+		readme_row(c, text[i], c SUBSEP i)
+}
+
+function readme_heading(i)
+{
+	print folded(place ".  Medians of " most_runs " runs in turn; " \
+		"other processes had " others_text() ".  In bold what is ahead, " \
+		"or not behind by more than the spread.")
+	printf "\n| |"
+	for (i = 1; i <= nheaps; i++)
+		if (in_readme(heap_name[i]))
+			printf " %s |", heap_name[i]
+	printf "\n|---|"
+	for (i = 1; i <= nheaps; i++)
+		if (in_readme(heap_name[i]))
+			printf "---:|"
+	printf "\n"
+}
