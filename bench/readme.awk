@@ -151,11 +151,21 @@ function readme_rows(c, n, i, text)
 		readme_row(c, text[i], c SUBSEP i)
 }
 
+# spread_median is the median of the spreads of rtheap's values, in percent.
+function spread_median(i, n, v)
+{
+	for (i = 1; i <= ncases; i++)
+		if (runs[case_name[i], "rtheap"])
+			v["", ++n] = spread(case_name[i] SUBSEP "rtheap")
+	return n ? median_of(v, "", n) : 0
+}
+
 function readme_heading(i)
 {
-	print folded(place ".  Medians of " most_runs " runs in turn; " \
-		"other processes had " others_text() ".  In bold what is ahead, " \
-		"or not behind by more than the spread.")
+	print folded(place ".  Medians of " most_runs " runs in turn; half " \
+		"their range is " sprintf("%.0f", spread_median()) " % in the " \
+		"median row.  Other processes had " others_text() ".  In bold " \
+		"what is ahead, or not behind by more than the spread.")
 	printf "\n| |"
 	for (i = 1; i <= nheaps; i++)
 		if (in_readme(heap_name[i]))

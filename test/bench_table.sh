@@ -92,6 +92,7 @@ shows "the same below the figures of one case" figures \
 shows "the aims that were missed" missed ">= 3 x the best collector |"
 shows "how many aims were reached" missed "Aims reached: 3, missed: 2."
 shows "the rows of the README" readme "| how long | **11.0** | 22.0 |"
+shows "the spread of the README's rows" readme "their range is 5 % in the"
 shows "a figure in the README" readme "| the longest | **4.00** | 9.00 |"
 shows "that no peer is ahead" behind \
 	"A collector is ahead of rtheap in: none."
