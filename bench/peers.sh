@@ -12,7 +12,8 @@
 # gnuplot is installed.
 #
 # From the environment:
-#   RT_CASES        a regular expression of the names of cases, or quick
+#   RT_CASES        a regular expression of the names of cases, or quick: the short
+#                   form, without jemalloc and the C library's malloc
 #   RT_HEAPS        the heaps, with blanks between
 #   RT_REPETITIONS  how often each case is run, 5 by default
 #   RT_PUBLISH      yes: the results replace those in doc/peers, and the tables
@@ -31,7 +32,8 @@ srcdir=${srcdir:-.}
 CC=${CC:-cc}
 wanted=${RT_CASES:-.}
 repetitions=${RT_REPETITIONS:-5}
-asked="rtheap rtheap-plain boehm-tuned boehm go mimalloc jemalloc glibc"
+asked="rtheap rtheap-plain boehm-tuned boehm go mimalloc"
+[ "$wanted" = quick ] || asked="$asked jemalloc glibc"
 asked=${RT_HEAPS:-$asked${RT_WHIPPET:+ whippet}}
 limit=120 # seconds that one run may take
 source=$srcdir/bench/workloads
