@@ -26,7 +26,8 @@ struct gcpacer_found {
 // gcpacer_goal is the heap size at which the next collection begins:
 //   marked + max((marked + stacks + globals) x percent / 100,
 //                min(headroom, 8 x marked + 4 MiB))
-// and at least heap_min x percent / 100.  Sums saturate.
+// and at least heap_min x percent / 100, as rt_config.heap_headroom says.
+// Sums saturate.
 uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
 		      const struct gcpacer_found *found);
 

@@ -305,6 +305,61 @@ START_TEST(heap_live_is_marked_plus_allocated)
 }
 END_TEST
 
+// ---- what the goal counts ----
+
+enum { RANGE = 16 << 20, FRAME = 2 << 20 };
+
+static char range[RANGE] __attribute__((aligned(8)));
+
+// formula is the goal as rt_config.heap_headroom says it, without a headroom,
+// of what the last collection found.
+static uint64_t formula(uint64_t percent)
+{
+	uint64_t live = heap_metric("/gc/heap/live:bytes");
+	uint64_t roots = heap_metric("/gc/scan/stack:bytes") +
+			 heap_metric("/gc/scan/globals:bytes");
+
+	return live + (live + roots) * percent / 100;
+}
+
+// collect_deep collects below a frame of FRAME bytes.
+static RT_NOINLINE void collect_deep(void)
+{
+	volatile char frame[FRAME];
+
+	frame[0] = 1;
+	rt_gc();
+	frame[FRAME - 1] = frame[0];
+}
+
+// The stacks of threads and the registered ranges that a collection scanned are
+// in the goal, each to the byte.
+START_TEST(stacks_and_ranges_are_in_the_goal)
+{
+	rt_config c = heap_config(100);
+	uint64_t before;
+
+	c.heap_headroom = 0;
+	c.heap_min = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	rt_gc();
+	before = heap_stats().next_gc;
+	ck_assert_uint_eq(before, formula(100));
+	collect_deep();
+	ck_assert_uint_eq(heap_stats().next_gc, formula(100));
+	ck_assert_uint_ge(heap_stats().next_gc, before + FRAME);
+	rt_gc();
+	before = heap_stats().next_gc;
+	ck_assert_int_eq(rt_roots_add(range, range + RANGE, RT_ROOT_WORDS),
+			 RT_OK);
+	rt_gc();
+	ck_assert_uint_eq(heap_stats().next_gc, formula(100));
+	ck_assert_uint_ge(heap_stats().next_gc, before + RANGE / 2);
+	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
+	ck_assert_uint_eq(heap_stats().next_gc, formula(300));
+}
+END_TEST
+
 static Suite *suite_pacer(void)
 {
 	Suite *s = suite_create("pacer");
@@ -329,6 +384,7 @@ static Suite *suite_pacer(void)
 	tcase_add_test(heap, headroom_spares_collections);
 	tcase_add_test(heap, large_objects_count);
 	tcase_add_test(heap, heap_live_is_marked_plus_allocated);
+	tcase_add_test(heap, stacks_and_ranges_are_in_the_goal);
 	suite_add_tcase(s, heap);
 	return s;
 }

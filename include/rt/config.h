@@ -53,10 +53,13 @@ typedef struct rt_config {
 	size_t heap_min;
 
 	/*
-	 * Room that a small heap gets beyond gc_percent: the goal is live +
-	 * max(live * gc_percent / 100, min(heap_headroom, 8 * live + 4 MiB)).
-	 * Small programs collect several times less often for it.  At most
-	 * 2^40; 0 gives Go's rule.  Default 20 MiB.
+	 * Room that a small heap gets beyond gc_percent.  The goal is live +
+	 * max((live + roots) * gc_percent / 100, min(heap_headroom, 8 * live +
+	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
+	 * last collection found alive; roots are the bytes of threads' stacks
+	 * and registered ranges that it scanned.  Small programs collect
+	 * several times less often for it.  At most 2^40; 0 gives Go's rule.
+	 * Default 20 MiB.
 	 */
 	size_t heap_headroom;
 
@@ -70,7 +73,8 @@ typedef struct rt_config {
 
 	/*
 	 * How much may be allocated before the next collection, in percent of
-	 * what the last one found alive.  Below 0, only rt_gc,
+	 * what the last one found alive and of the roots that it scanned
+	 * (heap_headroom has the formula).  Below 0, only rt_gc,
 	 * rt_free_os_memory, gcstress and an allocation that finds no memory
 	 * collect.  Default 100.
 	 */
