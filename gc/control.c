@@ -2,12 +2,11 @@
 #include <rt/gc.h>
 #include <rt/roots.h>
 
-#include "gc/cycle.h"
 #include "gc/door.h"
 #include "gc/pacer.h"
 #include "gc/roots.h"
 #include "gc/safepoint.h"
-#include "gc/worker.h"
+#include "gc/supply.h"
 #include "gc/world.h"
 #include "runtime/scavenge.h"
 #include "runtime/stackalloc.h"
@@ -20,7 +19,7 @@ int rt_gc(void)
 
 	if (error)
 		return error;
-	worker_provide(p, gccycle_collect(p, true));
+	supply_collect(p, GCASK_FORCED);
 	return RT_OK;
 }
 
@@ -43,14 +42,8 @@ static void give_back_caches(void)
 {
 	struct world_visit v = world_enter(RT_STOP_UNKNOWN);
 
-	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
-		struct rt_mcache *mc = mcache_of(p);
-
-		if (!mc)
-			continue;
-		stackalloc_flush(mc, v.p);
-		mheap_cache_flush(&mc->heap);
-	}
+	stackalloc_flush_all(v.p);
+	mcache_flush_pages_all();
 	world_leave(&v);
 	mcache_trim();
 }

@@ -11,14 +11,14 @@
 #include "runtime/stackalloc.h"
 #include "runtime/throw.h"
 
-enum cycle_kind {
-	CYCLE_DUE,    // if heap_live says so
-	CYCLE_NEEDED, // memory ran out
-	CYCLE_FORCED, // the host asked
-};
-
 static bool past_end_rule;
 static bool checkmark;
+
+// The collection of the stop that lasts; the stopper's.
+static struct {
+	uint64_t cpu; // CPU time of the process when it began, ns
+	struct gcmark_result found;
+} cycle;
 
 void gccycle_set_past_end(bool on)
 {
@@ -51,9 +51,16 @@ static void reset_live(const struct gcmark_result *found)
 	gcpacer_commit();
 }
 
-static void record(const struct gcmark_result *found, bool forced,
-		   uint64_t cpu_begin)
+static bool any_forced(const struct gcask *asked)
 {
+	while (asked && asked->cause != GCASK_FORCED)
+		asked = asked->next;
+	return asked != NULL;
+}
+
+static void record(bool forced)
+{
+	const struct gcmark_result *found = &cycle.found;
 	struct stw_begin begin = stw_begun();
 	uint64_t now = nanotime();
 	struct gcstats_cycle c = {
@@ -63,7 +70,7 @@ static void record(const struct gcmark_result *found, bool forced,
 	    .pause = base_sub_sat(now, begin.asked),
 	    .stopped = base_sub_sat(now, begin.finished),
 	    .stopping_cpu = begin.stopping_cpu_ns,
-	    .cpu_begin = cpu_begin,
+	    .cpu_begin = cycle.cpu,
 	    .scan_heap = found->scan_heap,
 	    .scan_stack = found->scan_stack,
 	    .scan_globals = found->scan_globals,
@@ -74,75 +81,49 @@ static void record(const struct gcmark_result *found, bool forced,
 	gcstats_end_cycle(&c);
 }
 
-// give_back_pages ends the page caches of all Ps: who needs memory may need
-// it in one piece.
-static void give_back_pages(void)
+// collect_stopped is the collection itself; world stopped.
+static void collect_stopped(struct rt_proc *p)
 {
-	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
-		if (mcache_of(p))
-			mheap_cache_flush(&mcache_of(p)->heap);
-}
-
-// collect_stopped is the collection itself; world stopped.  True: helpers are
-// wanted.
-static bool collect_stopped(struct rt_proc *p, enum cycle_kind kind)
-{
-	uint64_t cpu = gcstats_cpu();
-	struct gcmark_result found;
-
-	if (kind == CYCLE_NEEDED)
-		give_back_pages();
+	cycle.cpu = gcstats_cpu();
 	gcsweep_all(p);
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
-	found = gcmark_all(p, past_end_rule);
+	mcache_flush_pages_all();
+	cycle.found = gcmark_all(p, past_end_rule);
 	if (RT_UNLIKELY(checkmark))
 		gccheckmark_all(past_end_rule);
-	reset_live(&found);
+	reset_live(&cycle.found);
 	flip();
 	gcsweep_all(p);
 	rt_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	rt_unlock(&mheap.lock);
-	record(&found, kind == CYCLE_FORCED, cpu);
-	return found.want_helpers;
 }
 
-// stop_and_collect: all others are kept from stopping the world.
-static bool stop_and_collect(struct rt_proc *p, enum cycle_kind kind)
+struct gcask *gccycle_begin(struct rt_proc *p)
 {
-	struct rt_stop_times times;
-	bool want_helpers;
+	struct gcask *asked;
 
+	stw_exclude(p);
 	stw_halt(p, RT_STOP_GC_MARK_TERM);
+	asked = gcask_take();
 	// The frame that stw_exclude recorded is gone; this one outlasts
 	// marking, and with it the registers that it or a caller has spilled.
 	context_save(&p->context.frame);
-	want_helpers = collect_stopped(p, kind);
+	collect_stopped(p);
+	context_keep();
+	return asked;
+}
+
+bool gccycle_end(struct rt_proc *p, struct gcask *asked)
+{
+	bool want_helpers = cycle.found.want_helpers;
+	struct rt_stop_times times;
+
+	record(any_forced(asked));
 	stw_run(p, &times);
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
-	return want_helpers;
-}
-
-static bool run(struct rt_proc *p, enum cycle_kind kind)
-{
-	bool want_helpers = false;
-
-	stw_exclude(p);
-	// Somebody else may have collected while we waited for our turn: then
-	// the world need not stand.
-	if (kind != CYCLE_DUE || gcpacer_due(gauge_load(&gauges.heap_live)))
-		want_helpers = stop_and_collect(p, kind);
 	stw_admit();
+	gcask_done(asked);
 	return want_helpers;
-}
-
-bool gccycle_collect(struct rt_proc *p, bool forced)
-{
-	return run(p, forced ? CYCLE_FORCED : CYCLE_DUE);
-}
-
-bool gccycle_force(struct rt_proc *p)
-{
-	return run(p, CYCLE_NEEDED);
 }

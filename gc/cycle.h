@@ -2,21 +2,22 @@
 //
 // Go: gcStart, gcMarkTermination (mgc.go), with the world stopped throughout.
 //
-// stop, finish sweeping, retire every run and tiny block, mark, flip: mark
-// bits become alloc bits, sweep everything, record, start.
+// stop, finish sweeping, empty every cache, mark, flip: mark bits become alloc
+// bits, sweep everything.  The world is still stopped then, so that a thread
+// that asked for memory gets some before others take it (supply.h).
 #ifndef GC_CYCLE_H
 #define GC_CYCLE_H
 
-#include "runtime/proc.h"
+#include "gc/ask.h"
 
-// gccycle_collect runs one collection on the calling attached thread, unless
-// it waited for another thread's and finds none due any more.  forced: always
-// one, counted as the host's.  Waits for threads to stand, as blocked; no lock
-// is held.  True: there was enough to do for helpers.
-bool gccycle_collect(struct rt_proc *p, bool forced);
+// gccycle_begin stops the world and collects.  The caller, an attached thread,
+// leads (ask.h).  Returns the asks that this collection answers, with the world
+// stopped.  Waits for threads to stand, as blocked; no lock is held.
+struct gcask *gccycle_begin(struct rt_proc *p);
 
-// gccycle_force runs one that is not counted as the host's.
-bool gccycle_force(struct rt_proc *p);
+// gccycle_end records the collection, starts the world, and wakes the threads
+// that asked.  True: there was enough to do for helpers.
+bool gccycle_end(struct rt_proc *p, struct gcask *asked);
 
 // gccycle_set_past_end configures the rule of mark.h, before the first cycle.
 void gccycle_set_past_end(bool on);

@@ -1,5 +1,6 @@
 #include "gc/fork.h"
 
+#include "gc/ask.h"
 #include "gc/door.h"
 #include "gc/sweep.h"
 #include "gc/work.h"
@@ -68,6 +69,7 @@ static void forget_threads(void)
 	struct rt_proc *self = proc_self();
 
 	throw_forked();
+	gcask_forked();
 	gcsweep_forked();
 	worker_forked();
 	take_back(self, forking.visit.p);

@@ -210,14 +210,18 @@ static void mark_ranges(struct gcmarker *m, size_t begin)
 	}
 }
 
-// keep_setting_up marks the large object that a thread is still clearing.
-static void keep_setting_up(struct gcmarker *m, struct rt_proc *p)
+// keep_unfinished marks what a thread has but its host does not: the large
+// object that it is still clearing, and the one that a stopper took for it.
+// Neither holds a pointer yet.
+static void keep_unfinished(struct gcmarker *m, struct rt_proc *p)
 {
 	const struct rt_mcache *mc = mcache_of(p);
 	struct gcgrey o;
 
 	if (mc && mc->setting_up)
 		gcgrey_word(m, mc->setting_up->base, &o);
+	if (mc && mc->granted)
+		gcgrey_word(m, (uintptr_t)mc->granted, &o);
 }
 
 // scan_fake_frames scans the frames that words of a stack, or registers, lead
@@ -236,7 +240,7 @@ static void mark_thread(struct gcmarker *m, struct rt_proc *p)
 	struct gcroots_range stack, registers;
 	enum gcwork_words words = mark.past_end ? GCWORK_ENDS : GCWORK_ANY;
 
-	keep_setting_up(m, p);
+	keep_unfinished(m, p);
 	if (!gcroots_stack(p, &stack, &registers))
 		return;
 	if (!mark.past_end)

@@ -9,6 +9,7 @@
 
 enum lockrank {
 	LOCKRANK_NONE,	     // never taken
+	LOCKRANK_ASK,	     // who asked for a collection, and who leads
 	LOCKRANK_ROOTS,	     // registered roots
 	LOCKRANK_PACER,	     // the pacer's rule
 	LOCKRANK_ALLP,	     // closing of the attach gate, list of free Ps

@@ -377,3 +377,13 @@ void mcache_flush_all(struct rt_proc *p)
 			mcache_flush(mc, p);
 	}
 }
+
+void mcache_flush_pages_all(void)
+{
+	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+		struct rt_mcache *mc = mcache_of(p);
+
+		if (mc)
+			mheap_cache_flush(&mc->heap);
+	}
+}

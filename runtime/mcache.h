@@ -57,8 +57,10 @@ struct rt_mcache {
 	struct mcache_stacks stacks;
 	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
-	uint64_t until_guarded;	  // small objects up to the next that is
-				  // guarded; 0: not known yet
+	void *granted; // object that a stopper took for the thread, which has
+		       // not returned it yet
+	uint64_t until_guarded; // small objects up to the next that is
+				// guarded; 0: not known yet
 	struct mheap_cache heap;
 	struct rt_mcache *next_kept; // MCACHE lock
 	struct mcache_slot slots[SPANCLASS_COUNT];
@@ -121,6 +123,10 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
 // mcache_flush_all flushes the mcaches of all attached threads, in order of
 // their Ps, one acquire each.  World stopped; p: the stopper's P, or NULL.
 void mcache_flush_all(struct rt_proc *p);
+
+// mcache_flush_pages_all gives back the pages and span records that any P keeps
+// for itself.  World stopped.
+void mcache_flush_pages_all(void);
 
 // mcache_of is the mcache of a P's thread; NULL: it has none (yet).
 RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)

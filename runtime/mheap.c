@@ -74,6 +74,8 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 
 void mheap_cache_flush(struct mheap_cache *cache)
 {
+	if (pagecache_empty(&cache->pages) && cache->nspans == 0)
+		return;
 	rt_lock(&mheap.lock);
 	pagecache_flush(&cache->pages, &mheap.pages);
 	while (cache->nspans > 0)
@@ -197,24 +199,24 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 		 struct grant *g)
 {
+	bool small = cache && npages < PAGECACHE_MAX_NPAGES;
 	bool ok;
 
-	if (!cache || npages >= PAGECACHE_MAX_NPAGES) {
-		rt_lock(&mheap.lock);
-		ok = take_locked(p, npages, g);
-		rt_unlock(&mheap.lock);
-		return ok;
-	}
-	if (take_cached(cache, npages, g))
+	if (small && take_cached(cache, npages, g))
 		return true;
 	rt_lock(&mheap.lock);
-	cache_fill(cache, (unsigned)npages);
-	ok = take_cached(cache, npages, g);
-	if (!ok) {
-		// They lie in two blocks, or the heap has to grow.
-		ok = take_locked(p, npages, g);
+	if (small)
 		cache_fill(cache, (unsigned)npages);
+	ok = (small && take_cached(cache, npages, g)) ||
+	     take_locked(p, npages, g);
+	// Its own cache may hold the pages that are missing in a row.
+	if (!ok && cache && !pagecache_empty(&cache->pages)) {
+		pagecache_flush(&cache->pages, &mheap.pages);
+		ok = take_locked(p, npages, g);
 	}
+	// They lay in two blocks, or the heap has grown.
+	if (ok && small && !g->cached)
+		cache_fill(cache, (unsigned)npages);
 	rt_unlock(&mheap.lock);
 	return ok;
 }

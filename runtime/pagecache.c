@@ -109,5 +109,5 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 {
 	put_rest(c, pa);
-	*c = (struct pagecache){0};
+	c->base = c->zero = 0;
 }

@@ -78,8 +78,9 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 // pagecache_keep gives all but the lowest npages pages back.
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
-// pagecache_flush gives every page back, scavenged ones as such, leaves the
-// cache empty, and forgets its blocks.
+// pagecache_flush gives every page back, scavenged ones as such, and leaves the
+// cache empty.  Its blocks are remembered: a collection flushes every cache,
+// and the next filling is to come from where the last one did.
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
 #endif

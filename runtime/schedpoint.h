@@ -65,6 +65,10 @@
 	X(MCACHE_RETIRE_SLOT_REST) /* has given back, will count */            \
 	X(MCACHE_RETIRE_SLOT)	   /* has counted, will push the span */       \
                                                                                \
+	X(GCASK_WAIT)	    /* has asked, will be BLOCKED */                   \
+	X(GCASK_WAIT_WOKEN) /* was woken, will wake others */                  \
+	X(GCASK_DONE)	    /* has started the world, will end its lead */     \
+                                                                               \
 	X(CREW_CALL) /* has made the call, will wake */                        \
 	X(CREW_WAIT) /* has seen that there is a call, will read it */         \
                                                                                \

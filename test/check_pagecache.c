@@ -416,7 +416,8 @@ START_TEST(the_oldest_block_is_forgotten)
 }
 END_TEST
 
-START_TEST(a_flushed_cache_forgets)
+// A collection flushes it; the next filling comes from where the last one did.
+START_TEST(a_flushed_cache_remembers)
 {
 	struct pagecache pc = {0};
 
@@ -425,6 +426,7 @@ START_TEST(a_flushed_cache_forgets)
 	expect_fill(&pc, 5);
 	pagecache_flush(&pc, &pa);
 	free_blocks(4, 2);
+	expect_fill(&pc, 5);
 	expect_fill(&pc, 4);
 	finish();
 }
@@ -647,10 +649,10 @@ static Suite *suite_pagecache(void)
 	tcase_add_test(t, what_was_filled_from_last_is_asked_first);
 	tcase_add_test(t, a_block_that_was_given_back_is_no_reason);
 	tcase_add_test(t, the_oldest_block_is_forgotten);
-	tcase_add_test(t, a_flushed_cache_forgets);
 	tcase_add_test(t, a_cache_without_a_fit_is_exchanged);
 	tcase_add_test(t, a_recent_block_without_a_fit_is_passed_by);
 	tcase_add_test(t, pages_in_two_blocks_are_not_for_a_cache);
+	tcase_add_test(t, a_flushed_cache_remembers);
 	tcase_add_test(t, random_work_leaks_no_page);
 	tcase_add_test_raise_signal(t, flushing_pages_twice_is_found_out,
 				    SIGABRT);

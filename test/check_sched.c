@@ -39,7 +39,8 @@ static Suite *suite_sched(void)
 	TCase *(*const cases[])(void) = {
 	    sched_locks, sched_lfstack, sched_attaching, sched_world,
 	    sched_stats, sched_bits,	sched_sweep,	 sched_mark,
-	    sched_fork,	 sched_release, sched_counts,	 sched_points};
+	    sched_ask,	 sched_fork,	sched_release,	 sched_counts,
+	    sched_points};
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(cases); i++) {
 		TCase *tc = cases[i]();

@@ -375,7 +375,7 @@ static void prepare(void)
 	c.large = span_of(roots[n - 1]);
 	c.stack = span_of(rt_stack_alloc(64 << 10));
 	rt_gc();
-	roots[n++] = rt_alloc(64); // another page cache
+	roots[n++] = rt_alloc(5000); // another page cache
 	healthy("before");
 	ck_assert_uint_eq(c.full->alloc_count, c.full->nelems);
 	ck_assert_uint_lt(c.partial->alloc_count, c.partial->nelems);

@@ -92,5 +92,6 @@ TCase *sched_mark(void);
 TCase *sched_fork(void);
 TCase *sched_release(void);
 TCase *sched_counts(void);
+TCase *sched_ask(void);
 
 #endif

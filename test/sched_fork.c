@@ -80,6 +80,33 @@ static void fork_and_wait(void)
 	ck_assert_int_eq(status, 0);
 }
 
+// ---- collections ----
+
+static void collect(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// fork LEAD_KEPT: the thread that leads (ask.h) waits for its turn to stop the
+// world, and another for its collection.  The child has neither.
+START_TEST(a_child_collects_though_the_leader_is_gone)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_exclude(NULL);
+	hold_at(SCHED_RT_SEMA_ACQUIRE, &forker, fork_and_wait);
+	hold_at(SCHED_RT_SEMA_ACQUIRE, &other, collect);
+	hold_at(SCHED_GCASK_WAIT, &third, collect);
+	schedpoint_let_go(SCHED_GCASK_WAIT);
+	stw_admit();
+	hand_end(&forker);
+	let_end(SCHED_RT_SEMA_ACQUIRE, &other);
+	hand_end(&third);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
 // ---- locks ----
 
 static void hold_procs(void)
@@ -365,6 +392,7 @@ TCase *sched_fork(void)
 	TCase *tc = tcase_create("fork");
 
 	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_test(tc, a_child_collects_though_the_leader_is_gone);
 	tcase_add_loop_test(tc, a_fork_waits_for_who_holds_a_lock, 0,
 			    RT_ARRAY_LEN(locks));
 	tcase_add_test(tc, a_fork_takes_locks_in_order);

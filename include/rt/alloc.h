@@ -157,10 +157,11 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
  * that).  No bytes are added to the request.  The object belongs to the
  * collector; it is not passed to free.
  *
- * NULL: there is no memory, also after a collection and after the host's
- * handler (rt_set_oom_handler) gave up; n is more than the heap's address
- * space (rt_config.max_heap); the thread is not attached, or is inside a
- * blocking region; own stop; no heap.
+ * NULL: there is no memory even after a collection and a call of the host's
+ * handler (rt_set_oom_handler).  That collection began after the request, and
+ * no other thread could take first what it freed.  NULL as well: n is more than
+ * the heap's address space (rt_config.max_heap); the thread is not attached, or
+ * is inside a blocking region; own stop; no heap.
  *
  * n = 0: the address of one byte outside the heap, always the same, that is
  * neither counted nor freed.

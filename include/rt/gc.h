@@ -11,9 +11,10 @@ extern "C" {
 #endif
 
 /*
- * rt_gc runs one full collection and returns when all memory that it found
- * dead is free again.  A collection that is under way is finished first.  It
- * counts in num_forced_gc of rt_memstats.
+ * rt_gc runs one full collection, which begins after the call, and returns
+ * when all memory that it found dead is free again.  A collection that is under
+ * way is finished first.  Threads that wait for that together share the next
+ * one, which counts once in num_forced_gc of rt_memstats.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap).

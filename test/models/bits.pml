@@ -593,9 +593,9 @@ inline flip()
 	assert(!(root[0] & ~object[0]) && !(root[1] & ~object[1]))
 }
 
-// gccycle_collect: collect_stopped in a stop.  rt_gc may sweep what is left of
+// gccycle_begin: collect_stopped in a stop.  rt_gc may sweep what is left of
 // the cycle before while the hosts run; then the stop finds nothing to sweep.
-// C: gccycle_collect, collect_stopped
+// C: gccycle_begin, collect_stopped
 // at: CYCLE_FLIP
 proctype Cycle()
 {

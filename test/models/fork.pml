@@ -28,6 +28,7 @@
 // mutant ACTIVE_KEPT: a lost helper still looks for chunks
 // mutant PROCS_KEPT: lost threads keep their Ps
 // mutant CACHES_KEPT: what they cached is not taken back
+// mutant LEAD_KEPT: a lost thread goes on leading a collection
 // mutant THROWER_KEPT: a lost thread goes on throwing
 // mutant FINI_ADMITS: the end of a heap keeps nobody from stopping the world
 
@@ -53,6 +54,8 @@ bool cached;	 // the host's P has a span
 bool gate;	    // closed
 byte next, serving; // worldsema
 byte thrower;	    // who throws, in the host's handler for good; 0: nobody
+
+bool led; // asks.led: the stopper leads
 
 // struct workers, struct worker, crew, sweep.active.
 bool making, runs;
@@ -257,19 +260,21 @@ proctype Reader()
 }
 
 // Collects with a helper that comes late.
-// C: stw_stop, stw_start, crew_call
+// C: gcask_wait, stw_stop, stw_start, crew_call, gcask_done
 // in: stop
 proctype Stopper()
 {
 	byte ticket;
 
+	led = true;
 	acquire_sema(ticket);
 	stop(STOPPER);
 	if
 	:: crew != 0 && call == 0 -> call = LATE
 	:: else
 	fi;
-	start()
+	start();
+	led = false
 }
 
 // C: locks_hold, gcwork_hold, heapstats_hold, door_hold
@@ -328,8 +333,9 @@ inline check_thrower(c_thrower)
 
 // The child's first stop, collection and helper.
 // C: forget_threads, proc_forked, gcsweep_forked, worker_forked, stw_forked
+// C: gcask_forked
 // in: locks_let_go
-inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others)
+inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 {
 	// After locks_let_go it takes each of them.
 	assert(MINE(procs) && MINE(work) && MINE(reader) && MINE(stats) &&
@@ -344,6 +350,7 @@ inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others)
 	c_active = sweepers;
 	c_others = state[HOST] != FREE || state[HELPER] != FREE;
 	c_cached = cached;
+	c_led = led;
 #ifndef SEMA_KEPT
 	c_next = serving + 1;
 #endif
@@ -362,10 +369,14 @@ inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others)
 #ifndef PROCS_KEPT
 	c_others = false;
 #endif
+#ifndef LEAD_KEPT
+	c_led = false;
+#endif
 #ifndef CACHES_KEPT
 	c_cached = false;
 #endif
 	assert(c_next == serving + 1); // the next stop has its turn
+	assert(!c_led);		       // rt_gc leads
 	assert(c_active == 0);	       // gcsweep_all ends
 	assert(c_crew == 0);
 	assert(!c_making && !c_runs); // worker_provide makes a helper
@@ -378,7 +389,7 @@ inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others)
 proctype Forker()
 {
 	byte ticket, forks, c_next, c_crew, c_active, c_thrower;
-	bool c_making, c_runs, c_others, c_cached;
+	bool c_making, c_runs, c_others, c_cached, c_led;
 
 	do
 	:: forks == FORKS -> break
@@ -407,14 +418,15 @@ proctype Forker()
 		d_step {
 			check_thrower(c_thrower);
 			check_child(c_next, c_making, c_runs, c_crew, c_active,
-				    c_others);
+				    c_others, c_led);
 			c_next = 0;
 			c_crew = 0;
 			c_active = 0;
 			c_making = false;
 			c_runs = false;
 			c_others = false;
-			c_cached = false
+			c_cached = false;
+			c_led = false
 		}
 		locks_let_go();
 		start()

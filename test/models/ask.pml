@@ -1,0 +1,263 @@
+// ask.pml - threads that ask for a collection, and share one.
+//
+// Stands for gc/ask.c, with gccycle_begin and gccycle_end of gc/cycle.c and
+// collect of gc/supply.c.  Four hosts ask, one of them twice, at any time;
+// another thread stops the world for other reasons.  A stop is a few words here
+// (stw.pml shows the real one): it waits until no host but the stopper's runs.
+//
+// A host that sleeps for ever, and a leader that nobody follows, are states
+// without a way out; spin reports them ("invalid end state").
+//
+// Mutants, each of which must be found:
+// mutant TWO_LEAD: a thread that asks leads though another does
+// mutant NOT_QUEUED: a thread that finds a leader does not join the queue
+// mutant TAKEN_LATE: the queue is taken when the world has started
+// mutant LEAD_DROPPED: the lead ends without a look at the queue
+// mutant NOT_PASSED: a lead that goes on is passed to no thread
+// mutant CLEARED_LATE: the note is cleared after the thread has asked
+// mutant CHAIN_LATE: a woken thread waits for a stop, then wakes others
+// mutant CHAIN_CUT: a woken thread wakes no others
+
+#define HOSTS 4
+#define NONE 255
+
+bool running[HOSTS];
+
+// struct asks.
+bool led;
+byte queue[HOSTS]; // the earliest first
+byte queued;
+
+// struct gcask of each host.
+bool leads[HOSTS];
+byte wakes0[HOSTS] = NONE;
+byte wakes1[HOSTS] = NONE;
+bool woken[HOSTS]; // the note
+
+// The asks that the leader took.
+byte taken[HOSTS];
+byte ntaken;
+
+bool sema; // worldsema
+bool stopping; // a stop is wanted, or lasts
+byte leaders;  // ghost
+bool answered[HOSTS]; // ghost: a stop came after the ask
+byte asleep;   // ghost: hosts that are answered and were not woken
+
+// C: rt_note_wake
+// in: wake_two
+inline wake(h)
+{
+	if
+	:: h != NONE -> woken[h] = true
+	:: else
+	fi
+}
+
+// C: wake_two
+// at: GCASK_WAIT_WOKEN, RT_NOTE_WAKE
+inline wake_two(me)
+{
+	wake(wakes0[me]);
+	wake(wakes1[me])
+}
+
+// C: proc_unblock
+// at: PROC_UNBLOCK, PROC_UNBLOCK_STOP
+inline unblock(me)
+{
+	atomic { !stopping -> running[me] = true }
+}
+
+// enqueue, under its lock: one step.
+// C: gcask_wait, enqueue
+// at: RT_LOCK, GCASK_WAIT
+inline ask(me, first)
+{
+	atomic {
+		leads[me] = false;
+		wakes0[me] = NONE;
+		wakes1[me] = NONE;
+		answered[me] = false;
+#ifndef CLEARED_LATE
+		woken[me] = false
+#endif
+	}
+	atomic {
+		first = !led;
+#ifdef TWO_LEAD
+		first = true;
+#endif
+#ifdef NOT_QUEUED
+		if
+		:: first -> queue[queued] = me; queued++
+		:: else
+		fi;
+#else
+		queue[queued] = me;
+		queued++;
+#endif
+		led = true
+	}
+#ifdef CLEARED_LATE
+	woken[me] = false
+#endif
+}
+
+// C: gcask_take
+// at: RT_LOCK
+inline take_queue(i)
+{
+	atomic {
+		ntaken = queued;
+		for (i : 0 .. HOSTS - 1) {
+			taken[i] = queue[i];
+			queue[i] = 0
+		}
+		queued = 0;
+		i = 0
+	}
+}
+
+// The leader's part: gccycle_begin, gccycle_end, gcask_done.
+// C: gccycle_begin, gccycle_end, gcask_done, chain, pass_lead
+// at: RT_SEMA_ACQUIRE, GCASK_DONE, RT_LOCK
+inline lead(me, i)
+{
+	leaders++;
+	assert(leaders == 1);
+	// stw_exclude, as blocked; stw_halt.
+	running[me] = false;
+	atomic { !sema -> sema = true }
+	unblock(me);
+	stopping = true;
+	atomic {
+		(me == 0 || !running[0]) && (me == 1 || !running[1]) &&
+		    (me == 2 || !running[2]) && (me == 3 || !running[3]);
+#ifndef TAKEN_LATE
+	}
+	take_queue(i);
+	atomic {
+		assert(ntaken > 0); // never for nothing
+		assert(taken[0] == me);
+#endif
+		for (i : 0 .. HOSTS - 1) {
+			answered[i] = true
+		}
+		i = 0
+	}
+	stopping = false;
+	atomic {
+		sema = false;
+		leaders--
+	}
+#ifdef TAKEN_LATE
+	take_queue(i);
+#endif
+	atomic {
+		// chain: taken[0] is the leader.
+		i = 1;
+		do
+		:: i < ntaken ->
+			if
+			:: i % 2 == 1 -> wakes0[taken[(i - 1) / 2]] = taken[i]
+			:: else -> wakes1[taken[(i - 1) / 2]] = taken[i]
+			fi;
+			i++
+		:: else -> break
+		od;
+		asleep = asleep + ntaken - 1;
+		i = 0
+	}
+	// pass_lead, under its lock.
+	atomic {
+#ifdef LEAD_DROPPED
+		led = false;
+		i = NONE
+#else
+		led = queued > 0;
+		if
+		:: led -> i = queue[0]
+		:: else -> i = NONE
+		fi
+#endif
+	}
+	if
+	:: i != NONE ->
+		leads[i] = true;
+#ifndef NOT_PASSED
+		woken[i] = true
+#endif
+	:: else
+	fi;
+	i = 0;
+	wake_two(me)
+}
+
+// C: collect
+// in: ask
+proctype Host(byte me, asks)
+{
+	byte i;
+	bool first;
+
+	unblock(me); // it may attach, or come from a region, in a stop
+	do
+	:: asks == 0 -> break
+	:: asks > 0 ->
+		asks--;
+		ask(me, first);
+		if
+		:: first -> lead(me, i)
+		:: else ->
+			running[me] = false; // proc_block
+			atomic {
+				woken[me];
+				if
+				:: leads[me]
+				:: else -> asleep--
+				fi
+			}
+#ifdef CHAIN_LATE
+			unblock(me);
+			wake_two(me);
+#else
+#ifndef CHAIN_CUT
+			wake_two(me);
+#endif
+			unblock(me);
+#endif
+			if
+			:: leads[me] -> lead(me, i)
+			:: else
+			fi
+		fi;
+		assert(answered[me])
+	od;
+	running[me] = false
+}
+
+// Stops the world once, and has something to do as long as hosts sleep that
+// are answered: they wake each other in a stop.
+// C: stw_stop, stw_start
+// at: RT_SEMA_ACQUIRE
+proctype Stopper()
+{
+	atomic { !sema -> sema = true }
+	stopping = true;
+	!running[0] && !running[1] && !running[2] && !running[3];
+	asleep == 0;
+	stopping = false;
+	sema = false
+}
+
+init
+{
+	atomic {
+		run Host(0, 2);
+		run Host(1, 1);
+		run Host(2, 1);
+		run Host(3, 1);
+		run Stopper()
+	}
+}
