@@ -56,11 +56,10 @@ RT_INLINE bool door_stopper(void)
 
 // ---- the host's handlers ----
 
-struct door_oom {
-	rt_oom_fn *fn; // NULL: none
-	void *arg;
-};
-struct door_oom door_oom(void);
+// door_ask_oom tells whether the out-of-memory handler wants n bytes to be
+// tried again.  frame is of the caller, which must not be inlined.  False as
+// well without a handler, and in an allocation that the handler itself makes.
+bool door_ask_oom(size_t n, const void *frame);
 
 // door_warn calls the warn handler, if there is one.
 void door_warn(const char *text);

@@ -243,20 +243,16 @@ static bool may_go_on(const struct rt_thread *t)
 
 // take_short takes memory from a collection, and from another one as long as
 // the host's handler says so: what the handler let go of is free only after
-// that.  The handler runs with nothing held and may longjmp.
+// that.
 static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 {
-	struct door_oom oom;
 	void *v;
 
-	do {
+	do
 		v = take_collected(mc, w);
-		if (v)
-			return v;
-		oom = door_oom();
-	} while (oom.fn && oom.fn(w->n, oom.arg) == 1 &&
-		 may_go_on(&mc->thread));
-	return NULL;
+	while (!v && door_ask_oom(w->n, __builtin_frame_address(0)) &&
+	       may_go_on(&mc->thread));
+	return v;
 }
 
 void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit)

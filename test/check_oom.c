@@ -606,6 +606,90 @@ START_TEST(handler_that_allocates_and_more)
 }
 END_TEST
 
+// ---- a handler that allocates when there is nothing ----
+
+static unsigned nested, deepest;
+
+// A handler that wants memory to say what happened.
+static int wanting_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	nested++;
+	deepest = nested > deepest ? nested : deepest;
+	oom.inner += rt_alloc_noscan(1 << 20) == NULL;
+	oom.inner += rt_alloc_noscan_uninit(1 << 20) == NULL;
+	oom.inner += rt_alloc(1 << 20) == NULL;
+	nested--;
+	if (oom.jumps)
+		longjmp(oom.out, 1);
+	return 0;
+}
+
+static void wanting_begin(void)
+{
+	heap_begin();
+	fill_roots(1 << 20);
+	memset(&oom, 0, sizeof oom);
+	ck_assert_int_eq(rt_set_oom_handler(wanting_handler, NULL), RT_OK);
+}
+
+// It is not called for its own allocations, and each time for those of others.
+START_TEST(a_handler_is_not_nested)
+{
+	wanting_begin();
+	for (unsigned i = 1; i <= 5; i++) {
+		ck_assert_ptr_null(rt_alloc(1 << 20));
+		ck_assert_uint_eq(oom.calls, i);
+		ck_assert_uint_eq(oom.inner, 3 * i);
+	}
+	ck_assert_uint_eq(deepest, 1);
+	drop_all();
+	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
+	healthy();
+}
+END_TEST
+
+// What the frames of a later call leave unwritten.
+enum { UNWRITTEN = 200 };
+
+// fails_deep asks for memory depth frames below its caller.
+static RT_NOINLINE void *fails_deep(unsigned depth)
+{
+	volatile char frame[UNWRITTEN];
+	void *p;
+
+	frame[0] = 1;
+	p = depth == 0 ? rt_alloc(1 << 20) : fails_deep(depth - 1);
+	frame[UNWRITTEN - 1] = frame[0];
+	return p;
+}
+
+// A handler that was left is not taken for one that is still under way, however
+// deep the stack is afterwards.
+START_TEST(a_handler_that_was_left_is_called_again)
+{
+	static const unsigned depths[] = {5, 5, 0, 20, 1, 400, 3, 60, 4};
+	volatile unsigned jumps = 0;
+
+	wanting_begin();
+	oom.jumps = true;
+	for (volatile unsigned i = 0; i < RT_ARRAY_LEN(depths); i++)
+		if (setjmp(oom.out) == 0)
+			fails_deep(depths[i]);
+		else
+			jumps++;
+	ck_assert_uint_eq(jumps, RT_ARRAY_LEN(depths));
+	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths));
+	ck_assert_uint_eq(oom.inner, 3 * oom.calls);
+	ck_assert_uint_eq(deepest, 1);
+	oom.jumps = false;
+	ck_assert_ptr_null(fails_deep(7));
+	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths) + 1);
+}
+END_TEST
+
 static int detaching_handler(size_t n, void *arg)
 {
 	(void)n;
@@ -1167,6 +1251,8 @@ static Suite *suite_oom(void)
 	tcase_add_test(handler, handler_is_asked_by_every_allocation);
 	tcase_add_test(handler, handler_is_asked_for_small_objects);
 	tcase_add_test(handler, handler_that_jumps_away);
+	tcase_add_test(handler, a_handler_is_not_nested);
+	tcase_add_test(handler, a_handler_that_was_left_is_called_again);
 	tcase_add_test(handler, handler_that_allocates_and_more);
 	tcase_add_test(handler, handlers_that_leave_the_thread_elsewhere);
 	tcase_add_test(handler, the_world_runs_while_the_handler_does);
