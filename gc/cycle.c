@@ -47,6 +47,7 @@ static void reset_live(const struct gcmark_result *found)
 	    .heap_marked = found->marked_bytes,
 	    .stack_scan = found->scan_stack,
 	    .globals_scan = found->scan_globals,
+	    .stack_inuse = gauge_load(&gauges.stack_inuse),
 	};
 	gcpacer_commit();
 }

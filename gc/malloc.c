@@ -183,9 +183,12 @@ void *rt_stack_alloc(size_t n)
 {
 	rt_thread *t = rt_thread_tls;
 
-	if (!base_is_pow2(n) || n < STACKALLOC_MIN || !door_allocating(t))
+	if (!base_is_pow2(n) || n < STACKALLOC_MIN || n > arena.reserved ||
+	    !door_allocating(t))
 		return NULL;
-	return stackalloc(t->mc, t->p, n);
+	safepoint_poll(t);
+	supply_collect_due(t->p);
+	return supply_stack(t->mc, n);
 }
 
 int rt_stack_free(void *p, size_t n)

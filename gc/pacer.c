@@ -51,6 +51,8 @@ void gcpacer_commit(void)
 {
 	atomic_u64_store_relaxed(&gcpacer.heap_marked,
 				 gcpacer.found.heap_marked);
+	atomic_u64_store_relaxed(&gcpacer.stack_inuse,
+				 gcpacer.found.stack_inuse);
 	atomic_u64_store_relaxed(&gcpacer.percent,
 				 (uint64_t)(int64_t)gcpacer.rule.percent);
 	atomic_u64_store_relaxed(&gcpacer.goal,

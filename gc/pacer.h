@@ -19,8 +19,9 @@ struct gcpacer_rule {
 // What the last collection found.
 struct gcpacer_found {
 	uint64_t heap_marked;  // bytes
-	uint64_t stack_scan;   // bytes of stacks
+	uint64_t stack_scan;   // bytes of threads' stacks
 	uint64_t globals_scan; // bytes of root ranges
+	uint64_t stack_inuse;  // bytes of interpreter stacks
 };
 
 // gcpacer_goal is the heap size at which the next collection begins:
@@ -38,6 +39,7 @@ struct gcpacer {
 	struct gcpacer_rule rule;
 	struct gcpacer_found found;
 	atomic_u64 goal;
+	atomic_u64 stack_inuse; // of the last collection
 	atomic_u64 heap_marked; // of the last collection, for readers
 	atomic_u64 percent;	// of the rule, for readers; as int64_t
 };
@@ -51,10 +53,16 @@ void gcpacer_commit(void);
 // Attached threads; the world runs.
 int gcpacer_set_percent(int percent);
 
-// gcpacer_due tells whether this much live memory is reason to collect.
-RT_INLINE bool gcpacer_due(uint64_t heap_live)
+// gcpacer_due tells whether this much live memory, and these bytes of
+// interpreter stacks, are reason to collect.  Stacks count as far as they grew
+// since the last collection, as new objects do; what was there then is not what
+// a collection frees.
+RT_INLINE bool gcpacer_due(uint64_t heap_live, uint64_t stack_inuse)
 {
-	return heap_live >= atomic_u64_load_relaxed(&gcpacer.goal);
+	uint64_t before = atomic_u64_load_relaxed(&gcpacer.stack_inuse);
+	uint64_t used = heap_live + base_sub_sat(stack_inuse, before);
+
+	return used >= atomic_u64_load_relaxed(&gcpacer.goal);
 }
 
 #endif

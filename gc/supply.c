@@ -1,4 +1,4 @@
-// One object: from caches, from spans, or after a collection.
+// One object or stack: from caches, from spans, or after a collection.
 #include "gc/supply.h"
 
 #include <string.h>
@@ -22,6 +22,7 @@ struct want {
 	size_t n;
 	unsigned kind;
 	bool uninit;
+	bool stack; // and no object
 };
 
 // ---- large objects ----
@@ -137,6 +138,8 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 // stopper while that thread stands.  A large object is left in setting_up.
 static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
+	if (w->stack)
+		return stackalloc(mc, p, w->n);
 	if (RT_UNLIKELY(guard_on)) {
 		void *obj = take_guarded(mc, p, w);
 
@@ -184,7 +187,7 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 	*taken |= v != NULL;
 	r->result = v;
 	// Until its thread runs nothing else keeps it alive.
-	if (!r->mc->setting_up)
+	if (!r->want->stack && !r->mc->setting_up)
 		r->mc->granted = v;
 }
 
@@ -218,7 +221,8 @@ void supply_collect(struct rt_proc *p, enum gcask_cause cause)
 
 void supply_collect_due(struct rt_proc *p)
 {
-	if (gcpacer_due(gauge_load(&gauges.heap_live)))
+	if (gcpacer_due(gauge_load(&gauges.heap_live),
+			gauge_load(&gauges.stack_inuse)))
 		supply_collect(p, GCASK_DUE);
 }
 
@@ -266,4 +270,12 @@ void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit)
 	if (obj && mc->setting_up)
 		finish_large(mc, &w);
 	return obj;
+}
+
+void *supply_stack(struct rt_mcache *mc, size_t n)
+{
+	struct want w = {.n = n, .stack = true};
+	void *v = stackalloc(mc, mc->thread.p, n);
+
+	return v ? v : take_short(mc, &w);
 }

@@ -20,6 +20,9 @@
 // handler, did not find the memory.
 void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit);
 
+// supply_stack does the same for a stack; n as for stackalloc.
+void *supply_stack(struct rt_mcache *mc, size_t n);
+
 // supply_class is the class of a small object of n bytes.
 RT_INLINE unsigned supply_class(size_t n)
 {

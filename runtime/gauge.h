@@ -28,8 +28,9 @@ struct gauges {
 	// others.
 	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
 	atomic_ptr counted; // Ps whose parts are to be collected; a list
-	// Moved with every 32 KiB allocated; the trigger tests it.
+	// Moved with every 32 KiB allocated; the trigger tests them.
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
+	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
 	// Moved with mappings.
 	RT_CACHE_ALIGNED atomic_u64 mapped_ready; // bytes mapped and usable
 	atomic_u64 heap_mapped;	 // bytes of the heap's range ever mapped

@@ -245,6 +245,8 @@ static void count_alloc(struct rt_proc *p, enum mspan_use use, uint64_t npages,
 	if (use == MSPAN_HEAP) {
 		heapgauge_add(p, HEAPGAUGE_IN_USE, (int64_t)bytes);
 		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, (int64_t)npages);
+	} else if (use == MSPAN_STACK) {
+		gauge_add(&gauges.stack_inuse, (int64_t)bytes);
 	}
 	d = heapstats_acquire(p);
 	if (scav != 0) {
@@ -264,6 +266,8 @@ static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
 	if (use == MSPAN_HEAP) {
 		heapgauge_add(p, HEAPGAUGE_IN_USE, -(int64_t)bytes);
 		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, -(int64_t)npages);
+	} else if (use == MSPAN_STACK) {
+		gauge_add(&gauges.stack_inuse, -(int64_t)bytes);
 	}
 	d = heapstats_acquire(p);
 	heapstats_add(use_field(d, use), -bytes);

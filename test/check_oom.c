@@ -491,6 +491,11 @@ static void *by_in(void)
 	return rt_alloc_in(rt_thread_self(), MAX_HEAP);
 }
 
+static void *by_stack(void)
+{
+	return rt_stack_alloc(MAX_HEAP);
+}
+
 static void *by_slow(void)
 {
 	return rt_alloc_slow_(rt_thread_self(), RT_NOSCAN, MAX_HEAP);
@@ -498,8 +503,8 @@ static void *by_slow(void)
 
 START_TEST(handler_is_asked_by_every_allocation)
 {
-	void *(*const calls[])(void) = {by_words, by_noscan, by_uninit,
-					by_kind,  by_in,     by_slow};
+	void *(*const calls[])(void) = {by_words, by_noscan, by_uninit, by_kind,
+					by_in,	  by_slow,   by_stack};
 
 	handler_begin();
 	for (size_t i = 0; i < RT_ARRAY_LEN(calls); i++) {
@@ -509,7 +514,7 @@ START_TEST(handler_is_asked_by_every_allocation)
 		ck_assert_uint_eq(oom.n, MAX_HEAP);
 	}
 	oom.calls = 0;
-	ck_assert_ptr_null(rt_stack_alloc(MAX_HEAP));
+	ck_assert_ptr_null(rt_stack_alloc((size_t)MAX_HEAP * 2));
 	ck_assert_ptr_null(rt_alloc((size_t)PTRDIFF_MAX + 1));
 	ck_assert_ptr_null(rt_alloc_kind(77, MAX_HEAP));
 	ck_assert_uint_eq(oom.calls, 0);
@@ -619,7 +624,7 @@ static int wanting_handler(size_t n, void *arg)
 	nested++;
 	deepest = nested > deepest ? nested : deepest;
 	oom.inner += rt_alloc_noscan(1 << 20) == NULL;
-	oom.inner += rt_alloc_noscan_uninit(1 << 20) == NULL;
+	oom.inner += rt_stack_alloc(1 << 20) == NULL;
 	oom.inner += rt_alloc(1 << 20) == NULL;
 	nested--;
 	if (oom.jumps)

@@ -58,7 +58,7 @@ END_TEST
 START_TEST(roots_count_for_growth)
 {
 	struct gcpacer_rule rule = {100, 4 * MIB, 0};
-	struct gcpacer_found found = {100 * MIB, 10 * MIB, 5 * MIB};
+	struct gcpacer_found found = {100 * MIB, 10 * MIB, 5 * MIB, 0};
 
 	ck_assert_uint_eq(gcpacer_goal(&rule, &found), 215 * MIB);
 	rule.percent = 50;
@@ -79,7 +79,7 @@ END_TEST
 START_TEST(sums_saturate)
 {
 	struct gcpacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
-	struct gcpacer_found found = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	struct gcpacer_found found = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
 
 	ck_assert_uint_eq(gcpacer_goal(&rule, &found), GCPACER_NEVER);
 	ck_assert_uint_eq(goal(INT_MAX, 0, UINT64_MAX), GCPACER_NEVER);
@@ -360,6 +360,50 @@ START_TEST(stacks_and_ranges_are_in_the_goal)
 }
 END_TEST
 
+// ---- stacks of interpreters ----
+
+enum { STACK = 64 << 10 };
+
+// collections_of_stacks allocates stacks of n bytes in all.
+static uint64_t collections_of_stacks(uint64_t n)
+{
+	uint64_t before = collections();
+
+	for (uint64_t i = 0; i < n / STACK; i++)
+		ck_assert_ptr_nonnull(rt_stack_alloc(STACK));
+	return collections() - before;
+}
+
+// They bring the next collection nearer, as objects do.  What was there at the
+// last one does not.
+START_TEST(interpreter_stacks_count_towards_the_next_collection)
+{
+	start(100, 0);
+	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
+	ck_assert_uint_eq(collections_of_stacks(4 * MIB), 0);
+	ck_assert_uint_eq(collections_of_stacks(MIB), 1);
+	ck_assert_uint_eq(collections_of(2 * MIB), 0);
+	ck_assert_uint_eq(collections_of_stacks(MIB), 0);
+	ck_assert_uint_eq(collections_of(2 * MIB), 1);
+}
+END_TEST
+
+// One that is freed counts no longer.
+START_TEST(freed_interpreter_stacks_do_not_count)
+{
+	uint64_t before;
+
+	start(100, 0);
+	before = collections();
+	for (unsigned i = 0; i < 16 * MIB / STACK; i++) {
+		void *stack = rt_stack_alloc(STACK);
+
+		ck_assert_int_eq(rt_stack_free(stack, STACK), RT_OK);
+	}
+	ck_assert_uint_eq(collections(), before);
+}
+END_TEST
+
 static Suite *suite_pacer(void)
 {
 	Suite *s = suite_create("pacer");
@@ -385,6 +429,9 @@ static Suite *suite_pacer(void)
 	tcase_add_test(heap, large_objects_count);
 	tcase_add_test(heap, heap_live_is_marked_plus_allocated);
 	tcase_add_test(heap, stacks_and_ranges_are_in_the_goal);
+	tcase_add_test(heap,
+		       interpreter_stacks_count_towards_the_next_collection);
+	tcase_add_test(heap, freed_interpreter_stacks_do_not_count);
 	suite_add_tcase(s, heap);
 	return s;
 }

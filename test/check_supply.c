@@ -339,6 +339,28 @@ START_TEST(threads_that_wait_hold_no_pages)
 }
 END_TEST
 
+// ---- stacks of interpreters ----
+
+START_TEST(a_stack_collects_before_it_is_refused)
+{
+	start(-1);
+	for (unsigned round = 0; round < 3; round++) {
+		void *small, *large;
+
+		while (heap_stats().heap_alloc < LIMIT - (2 << 20))
+			ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
+		large = rt_stack_alloc(16 << 20);
+		ck_assert_ptr_nonnull(large);
+		small = rt_stack_alloc(2048);
+		ck_assert_ptr_nonnull(small);
+		ck_assert_uint_ge(collections(), round + 1);
+		ck_assert_int_eq(rt_stack_free(large, 16 << 20), RT_OK);
+		ck_assert_int_eq(rt_stack_free(small, 2048), RT_OK);
+	}
+	heap_live();
+}
+END_TEST
+
 static Suite *suite_supply(void)
 {
 	Suite *s = suite_create("supply");
@@ -353,6 +375,7 @@ static Suite *suite_supply(void)
 	tcase_add_test(tc, the_right_to_stop_is_taken_once_a_collection);
 	tcase_add_test(tc, forced_collections_are_shared_or_made);
 	tcase_add_test(tc, threads_that_wait_hold_no_pages);
+	tcase_add_test(tc, a_stack_collects_before_it_is_refused);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -182,6 +182,8 @@ static void compare_objects(const rt_memstats *m, const struct recount *r,
 		    s.freed);
 	// Everything is freed inside the collection that finds it dead.
 	compare_u64(c, "heapLive", gauge_load(&gauges.heap_live), s.alloc);
+	compare_u64(c, "stackInuse", gauge_load(&gauges.stack_inuse),
+		    h->in_stacks);
 	compare_u64(c, "large_alloc_count", h->large_alloc_count,
 		    r->objects[0] + h->large_free_count);
 	compare_u64(c, "large_alloc", h->large_alloc,

@@ -263,11 +263,14 @@ static inline void rt_keep_alive(const void *p)
  * not scanned, it is freed by rt_stack_free only, and counted in stack_inuse
  * of rt_memstats.  Aligned to n or to 8192, whichever is smaller.
  *
- * NULL: n is not such a number, there is no memory, the thread is not
+ * Bytes of stacks that are in use beyond those at the last collection count
+ * towards the next one, as new objects do.
+ *
+ * NULL: n is not such a number, there is no memory even after a collection and
+ * a call of the host's handler (rt_set_oom_handler), the thread is not
  * attached or is inside a blocking region, own stop, no heap.
  *
- * Attached threads, outside a blocking region.  Does not collect, block or
- * poll.
+ * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */
 RT_API void *rt_stack_alloc(size_t n);
 

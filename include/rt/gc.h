@@ -66,10 +66,10 @@ RT_API int rt_free_os_memory(void);
  */
 
 /*
- * An out-of-memory handler: n bytes were asked for and a collection did not
- * find them.  It runs on the thread that allocates, with the world running and
- * no lock held, and may free what it can, allocate, or leave by longjmp or an
- * exception.  It is not called for its own
+ * An out-of-memory handler: n bytes were asked for, by rt_stack_alloc as well,
+ * and a collection did not find them.  It runs on the thread that allocates,
+ * with the world running and no lock held, and may free what it can, allocate,
+ * or leave by longjmp or an exception.  It is not called for its own
  * allocations: they return NULL when a collection does not find the memory.
  * Returns 1: collect and try again; else the allocation returns NULL.
  */
