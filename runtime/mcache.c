@@ -380,7 +380,7 @@ void mcache_flush_all(struct rt_proc *p)
 
 void mcache_flush_pages_all(void)
 {
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct rt_mcache *mc = mcache_of(p);
 
 		if (mc)
