@@ -54,6 +54,8 @@ enum metric {
 	MEMORY_OTHER,
 	MEMORY_PROFILING_BUCKETS,
 	MEMORY_TOTAL,
+	MEMORY_MAPPINGS_LIMIT,
+	MEMORY_MAPPINGS,
 	SCHED_GOMAXPROCS,
 	SCHED_STOPPING_GC,
 	SCHED_STOPPING_OTHER,
@@ -244,6 +246,13 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [MEMORY_TOTAL] = LEVEL("/memory/classes/total:bytes",
 			   "All memory obtained from the system: the sum of "
 			   "all other /memory/classes."),
+    [MEMORY_MAPPINGS_LIMIT] =
+	LEVEL("/memory/mappings/limit:count",
+	      "Mappings that the system allows the process."),
+    [MEMORY_MAPPINGS] =
+	LEVEL("/memory/mappings:count",
+	      "Mappings of the heap, counting each apart that the system may "
+	      "have joined with its neighbour."),
     [SCHED_GOMAXPROCS] = LEVEL("/sched/gomaxprocs:threads",
 			       "Processors that the host means to use."),
     [SCHED_STOPPING_GC] =
@@ -369,6 +378,8 @@ static void number_memory(const struct metrics_snapshot *s, struct numbers *n)
 	of[MEMORY_OS_STACKS] = s->stacks_sys;
 	of[MEMORY_OTHER] = s->other_sys;
 	of[MEMORY_PROFILING_BUCKETS] = s->buckhash_sys;
+	of[MEMORY_MAPPINGS] = s->mappings;
+	of[MEMORY_MAPPINGS_LIMIT] = s->max_mappings;
 	of[MEMORY_TOTAL] = h->committed + h->released + s->stacks_sys +
 			   s->mcache_sys + s->mspan_sys + s->buckhash_sys +
 			   s->gc_misc_sys + s->other_sys;

@@ -26,6 +26,8 @@ struct metrics_snapshot {
 	uint64_t buckhash_sys;
 	uint64_t gc_misc_sys;
 	uint64_t other_sys;
+	uint64_t mappings; // number
+	uint64_t max_mappings;
 
 	uint64_t heap_goal;    // UINT64_MAX: off
 	uint64_t heap_marked;  // found alive by the last collection

@@ -34,14 +34,17 @@ static bool memory_init(const rt_config *c)
 	sysmem_init();
 	if (!arena_init(c->max_heap))
 		return false;
+	// Spans of a page each and bitmaps for objects of 8 bytes everywhere
+	// would need a twentieth.
+	persistent_init(arena.reserved / 16);
+	arena.align8 = c->align8 != 0;
+	arena.huge_pages = c->huge_pages != 0;
 	guard_init(c->guard_large != 0 || c->guard_small != 0);
 	// What is populated ahead must not be forbidden.
 	if (!mheap_init(c->populate != 0 && !guard_on)) {
 		arena_fini();
 		return false;
 	}
-	arena.align8 = c->align8 != 0;
-	arena.huge_pages = c->huge_pages != 0;
 	return true;
 }
 
@@ -50,7 +53,7 @@ static bool memory_init(const rt_config *c)
 static void heap_fini(void)
 {
 	gcroots_fini();
-	mcache_trim();
+	mcache_fini();
 	mheap_fini();
 	arena_fini();
 	persistent_fini();

@@ -84,6 +84,8 @@ static void take_snapshot(struct metrics_snapshot *s)
 	s->buckhash_sys = gauge_load(&gauges.buckhash_sys);
 	s->gc_misc_sys = gauge_load(&gauges.gc_misc_sys);
 	s->other_sys = gauge_load(&gauges.other_sys);
+	s->mappings = gauge_load(&gauges.mappings);
+	s->max_mappings = sysmem_max_mappings();
 	s->heap_goal = atomic_u64_load_relaxed(&gcpacer.goal);
 	s->heap_marked = atomic_u64_load_relaxed(&gcpacer.heap_marked);
 	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&gcpacer.percent);

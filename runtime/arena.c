@@ -2,6 +2,7 @@
 
 #include "runtime/oscall.h"
 #include "runtime/poison.h"
+#include "runtime/throw.h"
 
 struct arena arena;
 
@@ -12,7 +13,8 @@ enum {
 	TABLE_OVERFLOW,
 	TABLES,
 };
-static_assert(TABLES == RT_ARRAY_LEN(arena.table), "one place each");
+static_assert((int)TABLES == (int)ARENA_TABLES, "one place each");
+static_assert((int)TABLE_OVERFLOW == (int)ARENA_MARKED_TABLES, "the others");
 
 static const struct {
 	const char *name;
@@ -28,8 +30,7 @@ static const struct {
 #define DEFAULT_RANGE (UINT64_C(1) << 40)
 #define SANITIZED_RANGE (UINT64_C(1) << 34)
 
-// table_bytes is what a table needs for a number of chunks.
-static size_t table_bytes(unsigned i, uint64_t nchunks)
+size_t arena_table_bytes(unsigned i, uint64_t nchunks)
 {
 	return nchunks * RT_CHUNK_PAGES * tables[i].bits_per_page / 8;
 }
@@ -49,9 +50,10 @@ static bool range_init(uint64_t bytes)
 	if (!base)
 		return false;
 	for (i = 0; i < TABLES; i++)
-		if (!systable_init(&arena.table[i],
-				   table_bytes(i, bytes >> RT_CHUNK_SHIFT),
-				   &gauges.gc_misc_sys, tables[i].name))
+		if (!systable_init(
+			&arena.table[i],
+			arena_table_bytes(i, bytes >> RT_CHUNK_SHIFT),
+			&gauges.gc_misc_sys, tables[i].name))
 			goto fail;
 	arena.base = (uintptr_t)base;
 	arena.reserved = bytes;
@@ -95,35 +97,49 @@ void arena_fini(void)
 static bool tables_grow(uint32_t nchunks)
 {
 	for (unsigned i = 0; i < TABLES; i++)
-		if (!systable_grow(&arena.table[i], table_bytes(i, nchunks)))
+		if (!systable_grow(&arena.table[i],
+				   arena_table_bytes(i, nchunks)))
 			return false;
 	return true;
 }
 
-bool arena_grow(uint32_t nchunks)
+bool arena_prepare(uint32_t nchunks)
 {
-	uint64_t used = atomic_u64_load_relaxed(&arena.used);
+	uint64_t ready = arena_prepared();
 	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
-	void *end = (void *)(arena.base + used);
+	void *end = (void *)(arena.base + ready);
 
+	if (bytes <= ready)
+		return true;
 	if (bytes > arena.reserved)
 		return false;
 	// The memory first: it is sixty times as much, so what is too large
 	// is refused before there are tables for it, which would stay.
-	if (!sysmem_map(end, bytes - used, &gauges.heap_mapped))
+	if (!sysmem_prepare(end, bytes - ready))
 		return false;
 	if (!tables_grow(nchunks)) {
-		sysmem_unmap(end, bytes - used, &gauges.heap_mapped);
+		sysmem_unprepare(end, bytes - ready);
 		return false;
 	}
 	// A program of a few objects stays with small pages: the first chunk
 	// is not worth a huge page of which it would touch a corner.
-	if (used == 0)
-		used = RT_CHUNK_SIZE;
-	if (bytes > used && arena.huge_pages)
-		sysmem_huge_pages((void *)(arena.base + used), bytes - used);
-	atomic_u64_store_release(&arena.used, bytes);
+	if (ready == 0)
+		ready = RT_CHUNK_SIZE;
+	if (bytes > ready && arena.huge_pages)
+		sysmem_huge_pages((void *)(arena.base + ready), bytes - ready);
+	atomic_u64_store_release(&arena.prepared, bytes); // to arena_prepared
 	return true;
+}
+
+void arena_grow(uint32_t nchunks)
+{
+	uint64_t used = atomic_u64_load_relaxed(&arena.used);
+	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
+
+	if (bytes > arena_prepared())
+		rt_throw_value("arena_grow: not prepared", "nchunks", nchunks);
+	gauge_add(&gauges.heap_mapped, (int64_t)(bytes - used));
+	atomic_u64_store_release(&arena.used, bytes);
 }
 
 void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
@@ -163,6 +179,6 @@ void arena_forget(uint32_t chunk)
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(zero); i++)
 		sysmem_forget(arena.table[zero[i]].base +
-				  table_bytes(zero[i], chunk),
-			      table_bytes(zero[i], 1));
+				  arena_table_bytes(zero[i], chunk),
+			      arena_table_bytes(zero[i], 1));
 }

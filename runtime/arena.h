@@ -79,17 +79,24 @@ RT_INLINE uint32_t pageword_place(uint32_t w)
 	return w >> PAGEWORD_PLACE_SHIFT;
 }
 
+enum {
+	// Tables that marking touches at random: lines, words, spans.
+	ARENA_MARKED_TABLES = 3,
+	ARENA_TABLES = 4,
+};
+
 struct arena {
-	uintptr_t base;	   // 64 MiB aligned
-	uint64_t reserved; // bytes of address space for objects
-	atomic_u64 used;   // bytes of the prefix that is the heap; grows
+	uintptr_t base;	     // 64 MiB aligned
+	uint64_t reserved;   // bytes of address space for objects
+	atomic_u64 used;     // bytes of the prefix that is the heap; grows
+	atomic_u64 prepared; // bytes of the prefix that could be, at once
 	struct linewords *lines;
 	atomic_u32 *words;
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
-	bool align8;		  // the classes of 8 and 24 bytes are in use
-	bool huge_pages;	  // are advised
-	struct systable table[4]; // behind the four above
+	bool align8;	 // the classes of 8 and 24 bytes are in use
+	bool huge_pages; // may be advised
+	struct systable table[ARENA_TABLES]; // lines, words, spans, overflow
 };
 
 RT_GLOBAL struct arena arena;
@@ -100,16 +107,30 @@ RT_GLOBAL struct arena arena;
 bool arena_init(uint64_t max_heap);
 void arena_fini(void);
 
-// arena_grow makes the heap nchunks chunks long: memory first, counted in
-// heap_mapped, then tables.  Heap lock held.  False: refused or beyond the
-// range; nothing that is counted changed but what tables gained.
-bool arena_grow(uint32_t nchunks);
+// arena_prepare makes memory and tables of the first nchunks chunks usable,
+// not yet a part of the heap.  One thread at a time.  False: refused or beyond
+// the range; nothing that is counted changed but what tables gained.
+bool arena_prepare(uint32_t nchunks);
+
+// arena_grow makes the heap nchunks chunks long, which are prepared, and counts
+// them in heap_mapped; it does not call the system.  Heap lock held.
+void arena_grow(uint32_t nchunks);
+
+// arena_table_bytes is what the table with number i needs for nchunks chunks.
+size_t arena_table_bytes(unsigned i, uint64_t nchunks);
 
 // arena_offset is how far p lies from the base; beyond arena_used() p is no
 // heap address.  One subtraction filters every word.
 RT_INLINE uint64_t arena_offset(uintptr_t p)
 {
 	return (uint64_t)(p - arena.base);
+}
+
+// arena_prepared: the acquire pairs with the release in arena_prepare, so what
+// is below it is usable.
+RT_INLINE uint64_t arena_prepared(void)
+{
+	return atomic_u64_load_acquire(&arena.prepared);
 }
 
 // arena_used: the acquire pairs with the release in arena_grow, so tables

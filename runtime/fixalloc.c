@@ -4,8 +4,6 @@
 
 #include "runtime/throw.h"
 
-static_assert((int)FIXALLOC_CHUNK < (int)PERSISTENT_DIRECT,
-	      "chunks are carved, not mapped one by one");
 static_assert(sizeof(struct fixalloc_free) == 8, "the smallest object");
 
 void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,

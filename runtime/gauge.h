@@ -42,6 +42,7 @@ struct gauges {
 	atomic_u64 other_sys;	 // bytes mapped for everything else
 	atomic_u64 mspan_inuse;	 // bytes of mspans handed out
 	atomic_u64 mcache_inuse; // bytes of mcaches of attached threads
+	atomic_u64 mappings;	 // pieces of address space (sysmem.h)
 };
 
 RT_GLOBAL struct gauges gauges;

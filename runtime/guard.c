@@ -5,6 +5,9 @@
 // No part of an address of the heap, and no small number.
 enum { CANARY = 0xcb };
 
+// A guard, and what lies behind it.
+enum { GUARD_MAPPINGS = 2 };
+
 bool guard_on;
 
 static atomic_u32 count;
@@ -50,8 +53,10 @@ bool guard_shut(uintptr_t base, uint64_t npages)
 	uintptr_t guard = guard_begin(base, npages);
 
 	if (atomic_u32_add_relaxed(&count, 1) <= GUARD_MAX &&
-	    sysmem_forbid((void *)guard, guard_size()))
+	    sysmem_forbid((void *)guard, guard_size())) {
+		sysmem_count_mappings(GUARD_MAPPINGS);
 		return true;
+	}
 	atomic_u32_add_relaxed(&count, (uint32_t)-1);
 	return false;
 }
@@ -87,8 +92,10 @@ static bool is_shut(uint64_t page)
 static void note_open(uint64_t page, uint64_t npages)
 {
 	for (uint64_t i = 0; i < npages; i++) {
-		if (pageword_place(arena_word(page + i)) != 0)
+		if (pageword_place(arena_word(page + i)) != 0) {
 			atomic_u32_add_relaxed(&count, (uint32_t)-1);
+			sysmem_count_mappings(-GUARD_MAPPINGS);
+		}
 		atomic_u32_store_release(&arena.words[page + i], 0);
 	}
 }

@@ -19,6 +19,7 @@ static const char *const lockrank_names[LOCKRANK_COUNT] = {
     [LOCKRANK_STACKPOOL] = "stackpool",
     [LOCKRANK_WORK] = "work",
     [LOCKRANK_WORKBUF] = "workbuf",
+    [LOCKRANK_GROWTH] = "growth",
     [LOCKRANK_MHEAP] = "mheap",
     [LOCKRANK_MCACHE] = "mcache",
     [LOCKRANK_READER] = "reader",

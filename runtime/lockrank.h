@@ -16,6 +16,7 @@ enum lockrank {
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
 	LOCKRANK_WORK,	     // what markers agree on
 	LOCKRANK_WORKBUF,    // spans cut into work buffers
+	LOCKRANK_GROWTH,     // address space that is being prepared
 	LOCKRANK_MHEAP,	     // page allocator, all spans
 	LOCKRANK_MCACHE,     // kept mcache blocks
 	LOCKRANK_READER,     // one live reader folds heapstats

@@ -8,28 +8,40 @@
 #include "runtime/schedpoint.h"
 #include "runtime/throw.h"
 
-// Blocks without a thread.
+// Blocks, and those of them that are kept without a thread.
 static struct {
 	struct rt_mutex lock;
+	struct slab slab;
 	struct rt_mcache *list;
 	unsigned n;
-} kept = {.lock = RT_MUTEX_INIT(LOCKRANK_MCACHE)};
+} blocks = {
+    .lock = RT_MUTEX_INIT(LOCKRANK_MCACHE),
+    .slab = {.size = sizeof(struct rt_mcache),
+	     .name = "mcache",
+	     .stat = &gauges.mcache_sys},
+};
 
 static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT,
 	      "a prefix of classes");
 static_assert(RT_INLINE_MAX == 1024, "class 32");
 
-static struct rt_mcache *kept_take(void)
+static void kept_push(struct rt_mcache *mc)
 {
-	struct rt_mcache *mc;
+	RT_ASSERT(rt_lock_held(&blocks.lock));
+	mc->next_kept = blocks.list;
+	blocks.list = mc;
+	blocks.n++;
+}
 
-	rt_lock(&kept.lock);
-	mc = kept.list;
+static struct rt_mcache *kept_pop(void)
+{
+	struct rt_mcache *mc = blocks.list;
+
+	RT_ASSERT(rt_lock_held(&blocks.lock));
 	if (mc) {
-		kept.list = mc->next_kept;
-		kept.n--;
+		blocks.list = mc->next_kept;
+		blocks.n--;
 	}
-	rt_unlock(&kept.lock);
 	return mc;
 }
 
@@ -78,12 +90,14 @@ void mcache_disable_runs(struct rt_mcache *mc)
 
 struct rt_mcache *mcache_new(struct rt_proc *p)
 {
-	struct rt_mcache *mc = kept_take();
+	struct rt_mcache *mc, *was_kept;
 
-	if (mc)
+	rt_lock(&blocks.lock);
+	was_kept = kept_pop();
+	mc = was_kept ? was_kept : slab_alloc(&blocks.slab);
+	rt_unlock(&blocks.lock);
+	if (was_kept)
 		memset(mc, 0, sizeof *mc);
-	else
-		mc = sysmem_alloc(sizeof *mc, &gauges.mcache_sys, "mcache");
 	if (!mc)
 		return NULL;
 	gauge_add(&gauges.mcache_inuse, sizeof *mc);
@@ -94,29 +108,34 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 	return mc;
 }
 
+// A block whose memory the system does not take is kept as well.
 void mcache_delete(struct rt_mcache *mc)
 {
-	bool keep;
-
 	gauge_add(&gauges.mcache_inuse, -(int64_t)sizeof *mc);
-	rt_lock(&kept.lock);
-	keep = kept.n < MCACHE_KEPT;
-	if (keep) {
-		mc->next_kept = kept.list;
-		kept.list = mc;
-		kept.n++;
-	}
-	rt_unlock(&kept.lock);
-	if (!keep)
-		sysmem_free(mc, sizeof *mc, &gauges.mcache_sys);
+	rt_lock(&blocks.lock);
+	if (blocks.n < MCACHE_KEPT || !slab_free(&blocks.slab, mc))
+		kept_push(mc);
+	rt_unlock(&blocks.lock);
 }
 
 void mcache_trim(void)
 {
 	struct rt_mcache *mc;
 
-	while ((mc = kept_take()) != NULL)
-		sysmem_free(mc, sizeof *mc, &gauges.mcache_sys);
+	rt_lock(&blocks.lock);
+	while ((mc = kept_pop()) != NULL)
+		if (!slab_free(&blocks.slab, mc)) {
+			kept_push(mc);
+			break;
+		}
+	rt_unlock(&blocks.lock);
+}
+
+void mcache_fini(void)
+{
+	blocks.list = NULL;
+	blocks.n = 0;
+	slab_fini(&blocks.slab);
 }
 
 static void live_add(struct rt_mcache *mc, uint64_t bytes)

@@ -11,12 +11,13 @@
 // counted per object but a combined tiny allocation.
 //
 // Only the P's own thread touches its mcache, or the stopper while that
-// thread stands.  The block of memory is mapped by itself and holds the part
+// thread stands.  Its block of memory is cut from a slab and holds the part
 // that inline allocation knows (struct rt_thread and its table of runs).
 #ifndef RUNTIME_MCACHE_H
 #define RUNTIME_MCACHE_H
 
 #include "runtime/mheap.h"
+#include "runtime/slab.h"
 
 struct mcache_slot {
 	struct mspan *span; // cached here, or NULL
@@ -69,13 +70,16 @@ static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
 
-// mcache_new maps a block for the calling thread (NULL: refused);
+// mcache_new takes a block for the calling thread (NULL: refused);
 // mcache_delete takes an empty one back.  p is the calling thread's P.
 struct rt_mcache *mcache_new(struct rt_proc *p);
 void mcache_delete(struct rt_mcache *mc);
 
-// mcache_trim unmaps the blocks that are kept.
+// mcache_trim gives the memory of the blocks that are kept back to the system.
 void mcache_trim(void);
+
+// mcache_fini unmaps all blocks at the end of the heap; no thread has one.
+void mcache_fini(void);
 
 // mcache_enable_runs lets the inline path allocate (unless this build or
 // configuration wants every allocation to be a call); mcache_disable_runs

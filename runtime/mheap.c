@@ -85,14 +85,13 @@ void mheap_cache_flush(struct mheap_cache *cache)
 
 // ---- pages ----
 
-// free_tail is the number of free pages at the heap's end; less than npages,
-// which do not fit anywhere.  So no more chunks are looked at than npages
-// would fill.
-static uint64_t free_tail(void)
+// free_tail is the number of free pages at the heap's end, at least.  No more
+// chunks are looked at than npages would fill.
+static uint64_t free_tail(uint64_t npages)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = mheap.pages.nchunks; i-- > 0;) {
+	for (uint32_t i = mheap.pages.nchunks; i-- > 0 && n < npages;) {
 		const struct pallocdata *c = pagealloc_chunk(&mheap.pages, i);
 		uint32_t end = pallocsum_end(pallocbits_summarize(&c->alloc));
 
@@ -103,30 +102,76 @@ static uint64_t free_tail(void)
 	return n;
 }
 
+// enlarge makes the heap total chunks long, which are prepared; heap lock held.
+static void enlarge(struct rt_proc *p, uint32_t total)
+{
+	uint64_t more = (uint64_t)(total - mheap.pages.nchunks)
+			<< RT_CHUNK_SHIFT;
+	struct heapstats_delta *d;
+
+	if (more == 0)
+		return;
+	arena_grow(total);
+	d = heapstats_acquire(p);
+	heapstats_add(&d->released, more);
+	heapstats_release(p);
+	pagealloc_grow(&mheap.pages, total);
+}
+
+// Held while address space is prepared, by a thread that does not hold the heap
+// lock: the system may keep it waiting for another thread's page fault.
+static struct rt_mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
+
+static bool prepare_chunks(uint32_t nchunks)
+{
+	return pagealloc_reserve(&mheap.pages, nchunks) &&
+	       arena_prepare(nchunks);
+}
+
+// prepare makes it possible to have total chunks, and some ahead where the
+// system grants them: a thirty-second of the heap.
+static bool prepare(uint32_t total)
+{
+	uint32_t now, ahead;
+	bool ok;
+
+	rt_lock(&growth);
+	now = (uint32_t)(arena_prepared() >> RT_CHUNK_SHIFT);
+	ahead = now + (uint32_t)base_min(now / 32, MHEAP_STEP_MAX);
+	ahead = (uint32_t)base_min(ahead, mheap.pages.max_chunks);
+	ok = (ahead > total && prepare_chunks(ahead)) || prepare_chunks(total);
+	rt_unlock(&growth);
+	return ok;
+}
+
 // grow makes the heap longer, by whole chunks, until npages pages fit at its
-// end; heap lock held.
+// end.  The heap lock is held, and may be released meanwhile.
 static bool grow(struct rt_proc *p, uint64_t npages)
 {
 	uint64_t most = (uint64_t)mheap.pages.max_chunks * RT_CHUNK_PAGES;
-	uint64_t missing, nchunks, total;
-	struct heapstats_delta *d;
 
 	RT_ASSERT(rt_lock_held(&mheap.lock));
 	if (npages > most)
 		return false;
-	missing = npages - free_tail();
-	nchunks = (missing + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
-	total = mheap.pages.nchunks + nchunks;
-	if (total > mheap.pages.max_chunks)
-		return false;
-	if (!pagealloc_reserve(&mheap.pages, (uint32_t)total) ||
-	    !arena_grow((uint32_t)total))
-		return false;
-	d = heapstats_acquire(p);
-	heapstats_add(&d->released, nchunks << RT_CHUNK_SHIFT);
-	heapstats_release(p);
-	pagealloc_grow(&mheap.pages, (uint32_t)total);
-	return true;
+	for (;;) {
+		uint64_t missing = base_sub_sat(npages, free_tail(npages));
+		uint64_t total =
+		    mheap.pages.nchunks +
+		    (missing + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
+		bool ok;
+
+		if (total > mheap.pages.max_chunks)
+			return false;
+		if (total << RT_CHUNK_SHIFT <= arena_prepared()) {
+			enlarge(p, (uint32_t)total);
+			return true;
+		}
+		rt_unlock(&mheap.lock);
+		ok = prepare((uint32_t)total);
+		rt_lock(&mheap.lock);
+		if (!ok)
+			return false;
+	}
 }
 
 // Pages that were taken and are not yet counted.
@@ -181,9 +226,12 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 	g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
 	if (g->page == PAGEALLOC_NONE && await_release())
 		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
-	if (g->page == PAGEALLOC_NONE && grow(p, npages)) {
+	if (g->page == PAGEALLOC_NONE) {
+		bool grown = grow(p, npages);
+
+		// Even if it has not: pages may have been freed meanwhile.
 		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
-		if (g->page == PAGEALLOC_NONE)
+		if (g->page == PAGEALLOC_NONE && grown)
 			rt_throw("grew heap, but no adequate free space found");
 	}
 	if (g->page == PAGEALLOC_NONE) {

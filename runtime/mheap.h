@@ -29,6 +29,9 @@ enum {
 	// filling on of which they are not more than what a P has got before.
 	// 128 KiB: a call for more is no cheaper by the page (measured).
 	MHEAP_POPULATE = 16,
+	// Chunks that growth prepares at once, at most, if it needs no more:
+	// 256 MiB.
+	MHEAP_STEP_MAX = 64,
 };
 
 // What one P keeps of the heap for itself.

@@ -3,6 +3,7 @@
 #include "runtime/oscall.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -18,22 +19,38 @@
 #include <unistd.h>
 
 // From linux/prctl.h and linux/mman.h, whose older versions lack them.
-enum { SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0, POPULATE_WRITE = 23 };
+enum {
+	SET_VMA = 0x53564d41,
+	SET_VMA_ANON_NAME = 0,
+	POPULATE_WRITE = 23,
+};
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
 
 static const char *const names[] = {
-    [OSCALL_RESERVE] = "reserve",	[OSCALL_COMMIT] = "commit",
-    [OSCALL_UNCOMMIT] = "uncommit",	[OSCALL_MAP] = "map",
-    [OSCALL_UNMAP] = "unmap",		[OSCALL_RELEASE] = "release",
-    [OSCALL_ADVISE] = "advise",		[OSCALL_NAME] = "name",
-    [OSCALL_FUTEX_WAIT] = "futex wait", [OSCALL_FUTEX_WAKE] = "futex wake",
-    [OSCALL_CLOCK] = "clock",		[OSCALL_AFFINITY] = "affinity",
-    [OSCALL_RLIMIT] = "rlimit",		[OSCALL_PAGESIZE] = "page size",
-    [OSCALL_MAPPED] = "mapped",		[OSCALL_STACKBOUNDS] = "stack bounds",
-    [OSCALL_TLSKEY] = "TLS key",	[OSCALL_GETENV] = "getenv",
-    [OSCALL_THREAD] = "thread",		[OSCALL_ATFORK] = "atfork",
-    [OSCALL_WRITE] = "write",		[OSCALL_YIELD] = "yield",
+    [OSCALL_RESERVE] = "reserve",
+    [OSCALL_COMMIT] = "commit",
+    [OSCALL_UNCOMMIT] = "uncommit",
+    [OSCALL_MAP] = "map",
+    [OSCALL_UNMAP] = "unmap",
+    [OSCALL_RELEASE] = "release",
+    [OSCALL_ADVISE] = "advise",
+    [OSCALL_NAME] = "name",
+    [OSCALL_FUTEX_WAIT] = "futex wait",
+    [OSCALL_FUTEX_WAKE] = "futex wake",
+    [OSCALL_CLOCK] = "clock",
+    [OSCALL_AFFINITY] = "affinity",
+    [OSCALL_RLIMIT] = "rlimit",
+    [OSCALL_PAGESIZE] = "page size",
+    [OSCALL_MAPPED] = "mapped",
+    [OSCALL_STACKBOUNDS] = "stack bounds",
+    [OSCALL_TLSKEY] = "TLS key",
+    [OSCALL_GETENV] = "getenv",
+    [OSCALL_THREAD] = "thread",
+    [OSCALL_ATFORK] = "atfork",
+    [OSCALL_FILE] = "file",
+    [OSCALL_WRITE] = "write",
+    [OSCALL_YIELD] = "yield",
 };
 static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
 
@@ -373,6 +390,35 @@ uint64_t oscall_address_limit(void)
 	    limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	return limit.rlim_cur;
+}
+
+// read_number reads a file that holds a decimal number and a line end.
+static uint64_t read_number(const char *name)
+{
+	int file = open(name, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = 0;
+	uint64_t value = 0;
+
+	if (file < 0)
+		return 0;
+	n = read(file, text, sizeof text);
+	close(file);
+	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		value = value * 10 + (uint64_t)(text[i] - '0');
+	return value;
+}
+
+uint64_t oscall_max_mappings(void)
+{
+	int before = errno;
+	uint64_t n;
+
+	if (refused(OSCALL_FILE))
+		return 0;
+	n = read_number("/proc/sys/vm/max_map_count");
+	errno = before;
+	return n;
 }
 
 size_t oscall_page_size(void)

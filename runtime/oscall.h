@@ -37,6 +37,7 @@ enum oscall {
 	OSCALL_THREAD,	    // pthread_create
 	OSCALL_ATFORK,	    // pthread_atfork
 	OSCALL_GETENV,	    // secure_getenv
+	OSCALL_FILE,	    // open and read
 	OSCALL_WRITE,	    // write
 	OSCALL_YIELD,	    // sched_yield
 	OSCALL_KINDS,
@@ -92,6 +93,10 @@ uint32_t oscall_nprocs(void);
 // oscall_address_limit is RLIMIT_AS in bytes; UINT64_MAX for none or when
 // refused.
 uint64_t oscall_address_limit(void);
+
+// oscall_max_mappings is vm.max_map_count, the number of mappings that a
+// process may have; 0 when refused.
+uint64_t oscall_max_mappings(void);
 
 // oscall_page_size is the physical page size in bytes; 0 when refused.
 size_t oscall_page_size(void);

@@ -106,9 +106,10 @@ static bool tables_hold(const struct pagealloc *pa, uint32_t nchunks)
 {
 	for (unsigned l = 0; l < PAGEALLOC_LEVELS; l++)
 		if (level_entries(l, nchunks) * sizeof(pallocsum) >
-		    pa->sums[l].ready)
+		    systable_ready(&pa->sums[l]))
 			return false;
-	return nchunks * sizeof(struct pallocdata) <= pa->chunks.ready;
+	return nchunks * sizeof(struct pallocdata) <=
+	       systable_ready(&pa->chunks);
 }
 
 // merged is what the children of an entry say about it.

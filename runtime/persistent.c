@@ -1,93 +1,125 @@
+// Permanent memory, cut from regions of address space.
 #include "runtime/persistent.h"
 
 #include "runtime/lock.h"
 #include "runtime/throw.h"
 
-// One mapping, remembered for persistent_fini.  A chunk's record is its first
-// words, that of a direct mapping is carved from a chunk.
-struct mapping {
-	struct mapping *next;
-	void *base;
-	size_t size; // bytes mapped
+// A region's record is its first words.
+struct region {
+	struct region *next;
+	size_t size; // bytes of address space
 };
 
+// More than any address space has, and no sum with it wraps.
+#define SIZE_LIMIT (UINT64_C(1) << 48)
+
 static struct {
-	struct rt_mutex lock;	  // protects the rest
-	struct mapping *mappings; // newest first
-	uintptr_t next;		  // first free byte of the current chunk
-	uintptr_t limit;	  // its end
+	struct rt_mutex lock;	// protects the rest
+	struct region *regions; // newest first; the newest is carved
+	size_t wish;		// bytes of the first region; 0: as usual
+	size_t usable;		// bytes of all prefixes
+	uintptr_t next;		// first free byte
+	uintptr_t ready;	// end of the usable prefix
+	uintptr_t limit;	// end of the region
 } persistent = {.lock = RT_MUTEX_INIT(LOCKRANK_PERSISTENT)};
 
-static_assert(PERSISTENT_DIRECT + PERSISTENT_MAX_ALIGN +
-		      sizeof(struct mapping) <=
-		  PERSISTENT_CHUNK,
-	      "a new chunk has room for what is not mapped directly");
-
-static void remember(struct mapping *m, void *base, size_t size)
+void persistent_init(size_t region)
 {
-	*m = (struct mapping){persistent.mappings, base, size};
-	persistent.mappings = m;
+	persistent.wish = sysmem_round(region);
 }
 
-// new_chunk replaces the current chunk; what was left of it stays unused and
-// in other_sys, as the records do.
-static bool new_chunk(void)
+// ---- regions ----
+
+// make_usable extends the prefix by n bytes, whole physical pages.
+static bool make_usable(size_t n)
 {
-	struct mapping *m =
-	    sysmem_alloc(PERSISTENT_CHUNK, &gauges.other_sys, "persistent");
-	if (!m)
+	if (!sysmem_map((void *)persistent.ready, n, &gauges.other_sys))
 		return false;
-	remember(m, m, PERSISTENT_CHUNK);
-	persistent.next = (uintptr_t)(m + 1);
-	persistent.limit = (uintptr_t)m + PERSISTENT_CHUNK;
+	sysmem_used(n);
+	persistent.ready += n;
+	persistent.usable += n;
 	return true;
 }
 
-// carve returns n bytes, less than PERSISTENT_DIRECT, that are still counted
-// in other_sys; NULL when a chunk is needed and refused.
+// extend makes memory up to end usable, which lies in the region, and some
+// ahead where the system grants it.
+static bool extend(uintptr_t end)
+{
+	size_t need = sysmem_round(end - persistent.ready);
+	size_t step = base_max(persistent.usable / 8, PERSISTENT_STEP_MIN);
+
+	step = sysmem_round(base_min(step, PERSISTENT_STEP_MAX));
+	step = base_min(step, persistent.limit - persistent.ready);
+	return (step > need && make_usable(step)) || make_usable(need);
+}
+
+// reserve asks for as much address space as wished, or for less, down to n
+// bytes.
+static char *reserve(size_t n, size_t *size)
+{
+	size_t wish =
+	    persistent.wish != 0 ? persistent.wish : PERSISTENT_REGION;
+
+	for (*size = base_max(wish, n);; *size = base_max(*size / 2, n)) {
+		char *p;
+
+		*size = sysmem_round(*size);
+		p = sysmem_reserve(*size, 1, "persistent");
+		if (p || *size <= sysmem_round(n))
+			return p;
+	}
+}
+
+// new_region replaces the current region by one that holds n bytes.  What was
+// left of the old one stays unused and in other_sys, as the records do.
+static bool new_region(size_t n)
+{
+	uintptr_t next = persistent.next, ready = persistent.ready,
+		  limit = persistent.limit;
+	size_t size;
+	struct region *r;
+	char *p = reserve(n, &size);
+
+	if (!p)
+		return false;
+	persistent.ready = (uintptr_t)p;
+	persistent.limit = (uintptr_t)p + size;
+	if (!extend((uintptr_t)p + n)) {
+		sysmem_unreserve(p, size);
+		persistent.next = next;
+		persistent.ready = ready;
+		persistent.limit = limit;
+		return false;
+	}
+	r = (struct region *)p;
+	*r = (struct region){persistent.regions, size};
+	persistent.regions = r;
+	persistent.next = (uintptr_t)(r + 1);
+	persistent.wish = 0; // the next ones are as usual
+	return true;
+}
+
+// carve returns n bytes that are still counted in other_sys; NULL when memory
+// for them is needed and refused.
 static void *carve(size_t n, size_t align)
 {
 	uintptr_t p = base_align_up(persistent.next, align);
 
 	if (p + n > persistent.limit) {
-		if (!new_chunk())
+		if (!new_region(n + sizeof(struct region) + align))
 			return NULL;
 		p = base_align_up(persistent.next, align);
 	}
+	if (p + n > persistent.ready && !extend(p + n))
+		return NULL;
 	persistent.next = p + n;
 	return (void *)p;
 }
 
-static void *alloc_small(size_t n, size_t align, atomic_u64 *stat)
-{
-	void *p = carve(n, align);
-
-	if (p) { // the two cancel where the user is other_sys itself
-		gauge_add(stat, (int64_t)n);
-		gauge_add(&gauges.other_sys, -(int64_t)n);
-	}
-	return p;
-}
-
-// alloc_direct maps before it carves the record, so that a refusal of either
-// leaves everything as it was.  What a mapping is aligned to is enough.
-static void *alloc_direct(size_t n, atomic_u64 *stat)
-{
-	void *p = sysmem_alloc(n, stat, "persistent");
-	if (!p)
-		return NULL;
-
-	struct mapping *m = carve(sizeof(*m), _Alignof(struct mapping));
-	if (!m) {
-		sysmem_free(p, n, stat);
-		return NULL;
-	}
-	remember(m, p, sysmem_round(n));
-	return p;
-}
+// ---- the public functions ----
 
 // The system is called with the lock held: it is a leaf, calls are rare, and
-// no thread can find that another mapped a chunk in the meantime.
+// no thread can find that another extended the prefix in the meantime.
 void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 {
 	void *p;
@@ -97,26 +129,28 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 	if (!base_is_pow2(align) || align > PERSISTENT_MAX_ALIGN)
 		rt_throw_value("persistent_alloc: bad alignment", "align",
 			       align);
+	if (n > SIZE_LIMIT)
+		return NULL;
 	rt_lock(&persistent.lock);
-	if (n >= PERSISTENT_DIRECT)
-		p = alloc_direct(n, stat);
-	else
-		p = alloc_small(n, align, stat);
+	p = carve(n, align);
 	rt_unlock(&persistent.lock);
+	if (p) { // the two cancel where the user is other_sys itself
+		gauge_add(stat, (int64_t)n);
+		gauge_add(&gauges.other_sys, -(int64_t)n);
+	}
 	return p;
 }
 
 void persistent_fini(void)
 {
 	rt_lock(&persistent.lock);
-	// A record is remembered after the chunk that holds it, so from the
-	// newest on none is read after its chunk is gone.
-	for (struct mapping *m = persistent.mappings, *next; m; m = next) {
-		next = m->next;
-		sysmem_unreserve(m->base, m->size);
+	for (struct region *r = persistent.regions, *next; r; r = next) {
+		next = r->next;
+		sysmem_unreserve(r, r->size);
 	}
-	persistent.mappings = NULL;
-	persistent.next = 0;
-	persistent.limit = 0;
+	persistent.regions = NULL;
+	persistent.wish = 0;
+	persistent.usable = 0;
+	persistent.next = persistent.ready = persistent.limit = 0;
 	rt_unlock(&persistent.lock);
 }

@@ -31,7 +31,7 @@ bool scavindex_reserve(struct scavindex *s, uint32_t nchunks)
 
 void scavindex_grow(struct scavindex *s, uint32_t nchunks)
 {
-	if (nchunks * sizeof(struct scavchunk) > s->table.ready)
+	if (nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
 		rt_throw_value("scavindex_grow: no room", "nchunks", nchunks);
 	s->nchunks = nchunks;
 }
@@ -128,7 +128,7 @@ void scavindex_next_cycle(struct scavindex *s)
 
 bool scavindex_check(const struct scavindex *s)
 {
-	if (s->nchunks * sizeof(struct scavchunk) > s->table.ready)
+	if (s->nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
 		return false;
 	if (s->cursor_bg > s->nchunks || s->cursor_force > s->nchunks ||
 	    s->free_high > s->nchunks)

@@ -12,9 +12,56 @@ enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
 // The physical page size; written before there is a second thread.
 static size_t page_size = SYSMEM_PAGE_MIN;
 
+// ---- counting mappings ----
+
+enum {
+	MAX_MAPPINGS = 65530, // Linux's own choice
+	// Guard, memory, guard.
+	MAPPINGS_ALLOC = 3,
+	// Guard, usable part, the page behind it (sysmem_prepare), rest.
+	MAPPINGS_RESERVE = 4,
+};
+
+static uint64_t max_mappings = MAX_MAPPINGS; // written as page_size is
+static atomic_u32 crossed;		     // 1: a warning is due
+
+uint64_t sysmem_max_mappings(void)
+{
+	return max_mappings;
+}
+
+static bool is_many(uint64_t n)
+{
+	return n >= max_mappings / 5 * 4;
+}
+
+bool sysmem_many_mappings(void)
+{
+	return is_many(gauge_load(&gauges.mappings));
+}
+
+void sysmem_count_mappings(int64_t n)
+{
+	uint64_t before = gauge_load(&gauges.mappings);
+
+	gauge_add(&gauges.mappings, n);
+	if (n > 0 && !is_many(before) && is_many(before + (uint64_t)n))
+		atomic_u32_store_relaxed(&crossed, 1);
+}
+
+bool sysmem_mappings_crossed(void)
+{
+	return RT_UNLIKELY(atomic_u32_load_relaxed(&crossed) != 0) &&
+	       atomic_u32_cas_relaxed(&crossed, 1, 0);
+}
+
 void sysmem_init(void)
 {
 	size_t bytes = oscall_page_size();
+	uint64_t mappings = oscall_max_mappings();
+
+	max_mappings = mappings != 0 ? mappings : MAX_MAPPINGS;
+	atomic_u32_store_relaxed(&crossed, 0);
 
 	if (!base_is_pow2(bytes) || bytes < SYSMEM_PAGE_MIN ||
 	    bytes > SYSMEM_PAGE_MAX)
@@ -89,6 +136,7 @@ void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name)
 	oscall_set_name(around, around_size(n), name);
 	gauge_add(stat, (int64_t)n);
 	ready_add((int64_t)n);
+	sysmem_count_mappings(MAPPINGS_ALLOC);
 	return p;
 }
 
@@ -99,6 +147,7 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat)
 		return;
 	gauge_add(stat, -(int64_t)n);
 	ready_add(-(int64_t)n);
+	sysmem_count_mappings(-MAPPINGS_ALLOC);
 }
 
 // ---- reserve ----
@@ -148,28 +197,41 @@ void *sysmem_reserve(size_t n, size_t align, const char *name)
 		return NULL;
 	oscall_dump(p - page_size, around_size(n), false);
 	oscall_set_name(p - page_size, around_size(n), name);
+	sysmem_count_mappings(MAPPINGS_RESERVE);
 	return p;
 }
 
 bool sysmem_unreserve(void *p, size_t n)
 {
-	return unmap(p, sysmem_round(n));
+	if (!unmap(p, sysmem_round(n)))
+		return false;
+	sysmem_count_mappings(-MAPPINGS_RESERVE);
+	return true;
+}
+
+// sysmem_prepare makes a page more part of core dumps, which has nothing in it.
+// Where a usable part grows in place, each of the two calls then moves a
+// border between mappings that exist already.  Without that page one call
+// would cut a mapping off that the other joins, which the system refuses when
+// there are as many as it allows.
+bool sysmem_prepare(void *p, size_t n)
+{
+	oscall_dump(p, n + page_size, true);
+	return oscall_commit(p, n) == 0;
+}
+
+void sysmem_unprepare(void *p, size_t n)
+{
+	oscall_uncommit(p, n);
+	oscall_dump((char *)p + page_size, n, false);
 }
 
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat)
 {
-	if (oscall_commit(p, n) != 0)
+	if (!sysmem_prepare(p, n))
 		return false;
-	oscall_dump(p, n, true);
 	gauge_add(stat, (int64_t)n);
 	return true;
-}
-
-void sysmem_unmap(void *p, size_t n, atomic_u64 *stat)
-{
-	oscall_uncommit(p, n);
-	oscall_dump(p, n, false);
-	gauge_add(stat, -(int64_t)n);
 }
 
 void sysmem_used(size_t n)
@@ -222,24 +284,26 @@ bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
 
 bool systable_grow(struct systable *t, size_t n)
 {
-	if (n <= t->ready)
+	size_t ready = systable_ready(t);
+
+	if (n <= ready)
 		return true;
 	if (n > t->reserved)
 		return false;
 
-	size_t more = sysmem_round(n) - t->ready;
-	if (!sysmem_map(t->base + t->ready, more, t->stat))
+	size_t more = sysmem_round(n) - ready;
+	if (!sysmem_map(t->base + ready, more, t->stat))
 		return false;
 	sysmem_used(more);
-	t->ready += more;
+	atomic_u64_store_relaxed(&t->ready, ready + more);
 	return true;
 }
 
 void systable_fini(struct systable *t)
 {
 	if (sysmem_unreserve(t->base, t->reserved)) {
-		gauge_add(t->stat, -(int64_t)t->ready);
-		ready_add(-(int64_t)t->ready);
+		gauge_add(t->stat, -(int64_t)systable_ready(t));
+		ready_add(-(int64_t)systable_ready(t));
 	}
 	*t = (struct systable){0};
 }

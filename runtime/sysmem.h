@@ -7,7 +7,8 @@
 //   sysmem_free     Ready -> None         stat -= n, mapped_ready -= n
 //   sysmem_reserve  None -> Reserved      nothing
 //   sysmem_map      Reserved -> Prepared  stat += n
-//   sysmem_unmap    Prepared -> Reserved  stat -= n
+//   sysmem_prepare  likewise, not counted before the caller does
+//   sysmem_unprepare  Prepared -> Reserved, of what is not counted
 //   sysmem_used     Prepared -> Ready     mapped_ready += n
 //   sysmem_unused   Ready -> Prepared     mapped_ready -= n
 //
@@ -29,6 +30,22 @@
 void sysmem_init(void);
 size_t sysmem_page_size(void);
 
+// sysmem_max_mappings is the number of mappings that the system allows the
+// process; 65530, Linux's own choice, where it does not tell.
+//
+// gauges.mappings counts those of the heap: three for memory from
+// sysmem_alloc, four for a reservation of which a part is usable, and what
+// sysmem_count_mappings is told of, which are the pieces into which a caller
+// divides such a mapping.  The system may have fewer: it joins neighbours that
+// are alike.
+uint64_t sysmem_max_mappings(void);
+void sysmem_count_mappings(int64_t n);
+
+// sysmem_many_mappings tells whether there are four fifths of them.
+// sysmem_mappings_crossed tells once that this has become true.
+bool sysmem_many_mappings(void);
+bool sysmem_mappings_crossed(void);
+
 // sysmem_round rounds n up to physical pages.
 size_t sysmem_round(size_t n);
 
@@ -40,7 +57,8 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat);
 
 // sysmem_reserve returns n bytes of address space (rounded up to physical
 // pages) aligned to align (a power of two), excluded from core dumps; NULL when
-// refused.  sysmem_unreserve takes back all of a reservation, or of memory from
+// refused.
+// sysmem_unreserve takes back all of a reservation, or of memory from
 // sysmem_alloc whose gauges somebody else sets right; false: refused.
 void *sysmem_reserve(size_t n, size_t align, const char *name);
 bool sysmem_unreserve(void *p, size_t n);
@@ -49,10 +67,11 @@ bool sysmem_unreserve(void *p, size_t n);
 // reads as zero.
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat);
 
-// sysmem_unmap takes that back for memory that was never used.  What the
-// system refuses stays usable, and is not counted: nobody uses it before
-// sysmem_map counts it again.
-void sysmem_unmap(void *p, size_t n, atomic_u64 *stat);
+// sysmem_prepare does so and counts nothing: the caller does, when the memory
+// comes to be part of something.  sysmem_unprepare takes it back before that.
+// What the system refuses to take back stays usable.
+bool sysmem_prepare(void *p, size_t n);
+void sysmem_unprepare(void *p, size_t n);
 
 void sysmem_used(size_t n);
 
@@ -86,10 +105,15 @@ void sysmem_huge_pages(void *p, size_t n);
 // serialise; readers know from elsewhere how far they may go.
 struct systable {
 	char *base;
-	size_t reserved; // bytes
-	size_t ready;	 // bytes of the prefix
+	size_t reserved;  // bytes
+	atomic_u64 ready; // bytes of the prefix
 	atomic_u64 *stat;
 };
+
+RT_INLINE size_t systable_ready(const struct systable *t)
+{
+	return atomic_u64_load_relaxed(&t->ready);
+}
 
 // systable_init reserves room for n bytes; false when refused.
 bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,

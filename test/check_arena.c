@@ -16,6 +16,15 @@
 #define LARGEST_RANGE (UINT64_C(1) << 40)
 #define DEFAULT_RANGE (RT_ASAN || RT_TSAN ? UINT64_C(1) << 34 : LARGEST_RANGE)
 
+// grow makes the heap nchunks chunks long; false: refused.
+static bool grow(uint32_t nchunks)
+{
+	if (!arena_prepare(nchunks))
+		return false;
+	arena_grow(nchunks);
+	return true;
+}
+
 // ---- what the process has mapped ----
 
 struct maps {
@@ -132,7 +141,7 @@ START_TEST(places_saturate_in_a_span_above_1_gib)
 
 	begin();
 	ck_assert(arena_init(UINT64_C(2) << 30));
-	if (!arena_grow(nchunks)) {
+	if (!grow(nchunks)) {
 		suite_skip("the system has no room for it", NULL);
 		return;
 	}
@@ -320,7 +329,7 @@ START_TEST(the_range_is_at_most_half_of_the_address_limit)
 	limit_address_space(arenas * RT_ARENA_SIZE + (60 << 20));
 	ck_assert(arena_init(max_heap));
 	ck_assert_uint_eq(arena.reserved, arenas / 2 * RT_ARENA_SIZE);
-	ck_assert(arena_grow(1));
+	ck_assert(grow(1));
 	arena_fini();
 	expect_maps_as_before();
 }
@@ -371,7 +380,7 @@ START_TEST(growth_is_counted_as_released_and_tables_follow)
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
 	for (uint32_t n = 1; n <= RT_ARENA_SIZE / RT_CHUNK_SIZE; n += n) {
-		ck_assert(arena_grow(n));
+		ck_assert(grow(n));
 		ck_assert_uint_eq(arena_used(), (uint64_t)n * RT_CHUNK_SIZE);
 		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped),
 				  arena_used());
@@ -380,31 +389,37 @@ START_TEST(growth_is_counted_as_released_and_tables_follow)
 				  gauge_load(&gauges.gc_misc_sys));
 		tables_work();
 	}
-	ck_assert(!arena_grow(RT_ARENA_SIZE / RT_CHUNK_SIZE + 1));
+	ck_assert(!grow(RT_ARENA_SIZE / RT_CHUNK_SIZE + 1));
 	ck_assert_uint_eq(arena_used(), RT_ARENA_SIZE);
 	arena_fini();
 	expect_maps_as_before();
 }
 END_TEST
 
-// Beyond the first chunk, and where it is wanted.
-START_TEST(huge_pages_are_advised_when_the_heap_grows)
+// What is prepared is not yet a part of the heap, which reaches it without a
+// call to the system.
+START_TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 {
-	uint64_t calls[2];
-
-	for (int on = 0; on < 2; on++) {
-		begin();
-		ck_assert(arena_init(RT_ARENA_SIZE));
-		arena.huge_pages = on;
-		ck_assert(arena_grow(1));
-		oscall_fail(OSCALL_ADVISE, 1, 0, 0);
-		ck_assert(arena_grow(2));
-		ck_assert(arena_grow(3));
-		calls[on] = oscall_count(OSCALL_ADVISE);
-		arena_fini();
-		expect_maps_as_before();
+	begin();
+	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(arena_prepare(8));
+	ck_assert_uint_eq(arena_prepared(), 8 * RT_CHUNK_SIZE);
+	ck_assert_uint_eq(arena_used(), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
+	for (uint32_t n = 1; n <= 8; n++) {
+		ck_assert(grow(n));
+		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped),
+				  n * RT_CHUNK_SIZE);
+		tables_work();
 	}
-	ck_assert_uint_eq(calls[1], calls[0] + 2);
+	ck_assert_uint_eq(oscall_count(OSCALL_COMMIT), 0);
+	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), 0);
+	ck_assert(!grow(9));
+	gauge_add(&gauges.heap_mapped, -8 * RT_CHUNK_SIZE);
+	arena_fini();
+	expect_nothing();
 }
 END_TEST
 
@@ -415,7 +430,7 @@ START_TEST(memory_is_refused_before_there_are_tables_for_it)
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
 	oscall_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
-	ck_assert(!arena_grow(RT_ARENA_SIZE / RT_CHUNK_SIZE));
+	ck_assert(!grow(RT_ARENA_SIZE / RT_CHUNK_SIZE));
 	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 	arena_fini();
@@ -431,11 +446,11 @@ START_TEST(memory_without_tables_is_not_counted)
 	ck_assert(arena_init(RT_ARENA_SIZE));
 	oscall_fail(OSCALL_UNCOMMIT, 1, _i, ENOMEM);
 	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
-	ck_assert(!arena_grow(1));
+	ck_assert(!grow(1));
 	ck_assert_uint_eq(oscall_count(OSCALL_UNCOMMIT), 1);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 	ck_assert_uint_eq(arena_used(), 0);
-	ck_assert(arena_grow(1));
+	ck_assert(grow(1));
 	tables_work();
 	gauge_add(&gauges.heap_mapped, -RT_CHUNK_SIZE);
 	arena_fini();
@@ -449,14 +464,14 @@ START_TEST(refused_growth_can_be_tried_again)
 	for (uint64_t nth = 1; nth <= 5; nth++) { // the heap, four tables
 		ck_assert(arena_init(RT_ARENA_SIZE));
 		oscall_fail(OSCALL_COMMIT, nth, UINT64_MAX, ENOMEM);
-		ck_assert(!arena_grow(3));
+		ck_assert(!grow(3));
 		ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
 		ck_assert_uint_eq(arena_used(), 0);
 		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 		ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
 				  gauge_load(&gauges.gc_misc_sys));
 		oscall_fail(OSCALL_COMMIT, 1, 0, 0);
-		ck_assert(arena_grow(3));
+		ck_assert(grow(3));
 		tables_work();
 		gauge_add(&gauges.heap_mapped, -3 * RT_CHUNK_SIZE);
 		arena_fini();
@@ -470,7 +485,7 @@ END_TEST
 // rt_init leaves nothing behind, whichever call the system refuses.
 START_TEST(a_refused_heap_leaves_nothing_mapped)
 {
-	static const enum oscall kinds[] = {OSCALL_RESERVE, OSCALL_MAP,
+	static const enum oscall kinds[] = {OSCALL_RESERVE, OSCALL_COMMIT,
 					    OSCALL_STACKBOUNDS, OSCALL_TLSKEY};
 	enum oscall kind = kinds[_i];
 	uint64_t nth = 0;
@@ -557,17 +572,21 @@ START_TEST(spans_that_cannot_be_described_are_null)
 	c.double_check = RT_CHECK_FATAL;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
-	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	// So that pages need no memory.
+	ck_assert_ptr_nonnull(rt_alloc(RT_ARENA_SIZE / 4 * 3));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	while ((p = rt_alloc(RT_PAGE_SIZE)) != NULL) {
 		*p = (void *)root[0];
 		root[0] = (uintptr_t)p;
 		n++;
 	}
-	ck_assert_uint_ne(oscall_failed(OSCALL_MAP), 0);
-	expect_sums(n);
-	oscall_fail(OSCALL_MAP, 1, 0, 0);
-	ck_assert_ptr_nonnull(rt_alloc(RT_PAGE_SIZE));
+	ck_assert_uint_ne(oscall_failed(OSCALL_COMMIT), 0);
+	ck_assert_uint_lt(n, RT_ARENA_SIZE / 4 * 3 / RT_PAGE_SIZE);
 	expect_sums(n + 1);
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	ck_assert_ptr_nonnull(rt_alloc(RT_PAGE_SIZE));
+	expect_sums(n + 2);
 }
 END_TEST
 
@@ -592,7 +611,8 @@ static Suite *suite_arena(void)
 				    2);
 	}
 	tcase_add_test(tc, growth_is_counted_as_released_and_tables_follow);
-	tcase_add_test(tc, huge_pages_are_advised_when_the_heap_grows);
+	tcase_add_test(tc,
+		       what_is_prepared_is_counted_when_the_heap_reaches_it);
 	tcase_add_test(tc, memory_is_refused_before_there_are_tables_for_it);
 	tcase_add_loop_test(tc, memory_without_tables_is_not_counted, 0, 2);
 	tcase_add_test(tc, refused_growth_can_be_tried_again);

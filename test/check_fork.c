@@ -275,6 +275,7 @@ static int fork_when_short(size_t n, void *arg)
 {
 	(void)n;
 	(void)arg;
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 	fork_and(works);
 	return 0;
 }
@@ -358,9 +359,10 @@ END_TEST
 // What a heap that was never finished had made is not looked at.
 START_TEST(a_fork_after_a_heap_was_refused)
 {
-	oscall_fail(OSCALL_MAP, 2, 1, ENOMEM); // the block of the first thread
+	// The block of the first thread; the first call is for its P.
+	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	expect(rt_init(NULL) == RT_ENOMEM);
-	expect(oscall_failed(OSCALL_MAP) == 1);
+	expect(oscall_failed(OSCALL_COMMIT) == 1);
 	fork_and(begin_work_and_end);
 	begin_work_and_end();
 }

@@ -65,10 +65,12 @@ static void expect_between_guards(const void *base, size_t n)
 
 static void expect_table_guarded(const struct systable *t)
 {
-	ck_assert_uint_gt(t->ready, 0);
+	ck_assert_uint_gt(systable_ready(t), 0);
 	expect_between_guards(t->base, t->reserved);
-	ck_assert_int_eq(signal_of(write_at, t->base + t->ready - 1), 0);
-	ck_assert_int_eq(signal_of(write_at, t->base + t->ready), SIGSEGV);
+	ck_assert_int_eq(signal_of(write_at, t->base + systable_ready(t) - 1),
+			 0);
+	ck_assert_int_eq(signal_of(write_at, t->base + systable_ready(t)),
+			 SIGSEGV);
 }
 
 // The heap is as long as its range, and then a part of it.
@@ -94,28 +96,21 @@ START_TEST(every_mapping_stands_between_guards)
 	expect_table_guarded(&mheap.pages.scav.table);
 	for (unsigned l = 0; l < PAGEALLOC_LEVELS; l++)
 		expect_table_guarded(&mheap.pages.sums[l]);
-	expect_between_guards(rt_thread_self()->mc, sizeof(struct rt_mcache));
 }
 END_TEST
 
-// Where records of spans are cut from: a chunk that is mapped by itself.
+// Where records of spans are cut from: the usable part of a region.
 START_TEST(permanent_memory_stands_between_guards)
 {
-	enum { BYTES = PERSISTENT_DIRECT };
-	void *p;
+	char *p;
 
 	sysmem_init();
-	p = persistent_alloc(BYTES, 16, &gauges.other_sys);
-	ck_assert_ptr_nonnull(p);
-	expect_between_guards(p, BYTES);
-	// The chunk that a record of that was cut from has a record of its own
-	// before the first object.
+	persistent_init(PERSISTENT_STEP_MIN);
 	p = persistent_alloc(PERSISTENT_MAX_ALIGN, PERSISTENT_MAX_ALIGN,
 			     &gauges.other_sys);
 	ck_assert_ptr_nonnull(p);
-	p = (void *)((uintptr_t)p & ~(uintptr_t)(PERSISTENT_MAX_ALIGN - 1));
-	expect_between_guards((char *)p - PERSISTENT_MAX_ALIGN,
-			      PERSISTENT_CHUNK);
+	// The region has a record of its own before the first object.
+	expect_between_guards(p - PERSISTENT_MAX_ALIGN, PERSISTENT_STEP_MIN);
 	persistent_fini();
 }
 END_TEST

@@ -28,6 +28,8 @@ enum {
 static void *roots[NROOTS];
 static unsigned nroots;
 
+static void crowd_end(void);
+
 static int begin_with(size_t max_heap)
 {
 	rt_config c = heap_config(100);
@@ -48,6 +50,7 @@ static int begin_with(size_t max_heap)
 	}
 	// Only a thread that is attached can end the heap.
 	process_unlimit(RLIMIT_DATA);
+	crowd_end();
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	return error;
@@ -394,8 +397,11 @@ static void crowd_make(unsigned most, unsigned n)
 
 static void crowd_end(void)
 {
+	if (!crowd)
+		return;
 	grant_mappings();
 	ck_assert_int_eq(munmap(crowd, CROWD_PAGES * page_size()), 0);
+	crowd = NULL;
 }
 
 // With no mapping left, or a few, a heap that exists goes on.
@@ -432,7 +438,7 @@ START_TEST(mappings_of_a_new_heap)
 {
 	unsigned made = 0, refused = 0;
 
-	for (unsigned left = 0; left < 60; left += 6) {
+	for (unsigned left = 0; left < 100; left += 9) {
 		int error;
 
 		crowd_make(crowds[_i], left);

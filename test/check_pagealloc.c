@@ -1004,7 +1004,7 @@ START_TEST(check_finds_damage)
 	size_t ready;
 
 	start(9, 9);
-	ready = pa.chunks.ready;
+	ready = systable_ready(&pa.chunks);
 	expect_alloc(600, 0);
 	root = (uint64_t *)pa.sums[0].base;
 	leaf = (uint64_t *)pa.sums[PAGEALLOC_LEVELS - 1].base;
@@ -1024,9 +1024,10 @@ START_TEST(check_finds_damage)
 	pa.max_chunks = 8;
 	ck_assert(!pagealloc_check(&pa));
 	pa.max_chunks = 9;
-	pa.chunks.ready = 0; // as if the bitmaps were missing
+	atomic_u64_store_relaxed(&pa.chunks.ready,
+				 0); // as if the bitmaps were missing
 	ck_assert(!pagealloc_check(&pa));
-	pa.chunks.ready = ready;
+	atomic_u64_store_relaxed(&pa.chunks.ready, ready);
 	pa.scav.nchunks--;
 	ck_assert(!pagealloc_check(&pa));
 	pa.scav.nchunks++;

@@ -9,7 +9,7 @@
 #include "test/death.h"
 #include "test/suite.h"
 
-enum { THREADS = 4, ALLOCS = 2000 };
+enum { THREADS = 4, ALLOCS = 2000, LARGE = 64 << 10 };
 
 static atomic_u64 *const stat = &gauges.mspan_sys;
 
@@ -28,9 +28,10 @@ static uint64_t in_ready(void)
 	return gauge_load(&gauges.mapped_ready);
 }
 
-static void refuse_map(uint64_t nth)
+// refuse lets the next n calls for memory fail.
+static void refuse(uint64_t n)
 {
-	oscall_fail(OSCALL_MAP, nth, 1, ENOMEM);
+	oscall_fail(OSCALL_COMMIT, 1, n, ENOMEM);
 }
 
 static bool is_zero(const char *p, size_t n)
@@ -51,19 +52,19 @@ static bool is_mapped(void *p)
 
 // ---- persistent ----
 
-START_TEST(a_chunk_is_other_until_it_is_carved)
+START_TEST(memory_is_other_until_it_is_carved)
 {
 	char *a = persistent_alloc(1000, 8, stat);
 	ck_assert_ptr_nonnull(a);
-	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK);
+	ck_assert_uint_eq(in_ready(), PERSISTENT_STEP_MIN);
 	ck_assert_uint_eq(in_stat(), 1000);
-	ck_assert_uint_eq(in_other(), PERSISTENT_CHUNK - 1000);
+	ck_assert_uint_eq(in_other(), PERSISTENT_STEP_MIN - 1000);
 
 	char *b = persistent_alloc(24, 8, &gauges.other_sys);
 	ck_assert_ptr_eq(b, a + 1000);
 	ck_assert_uint_eq(in_stat(), 1000);
-	ck_assert_uint_eq(in_other(), PERSISTENT_CHUNK - 1000);
-	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK);
+	ck_assert_uint_eq(in_other(), PERSISTENT_STEP_MIN - 1000);
+	ck_assert_uint_eq(in_ready(), PERSISTENT_STEP_MIN);
 }
 END_TEST
 
@@ -102,69 +103,99 @@ START_TEST(memory_is_zero_aligned_and_apart)
 }
 END_TEST
 
-START_TEST(large_sizes_are_mapped_directly)
+// A size that is more than a step, and one that is more than a region.
+START_TEST(large_sizes_are_carved_too)
 {
+	enum { MUCH = PERSISTENT_STEP_MIN + 1 };
+	uint64_t mappings;
+
 	sysmem_init();
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
-	uint64_t other = in_other();
-	size_t n = sysmem_round(PERSISTENT_DIRECT + 1);
-
-	char *p = persistent_alloc(PERSISTENT_DIRECT + 1, 4096, stat);
+	mappings = gauge_load(&gauges.mappings);
+	char *p = persistent_alloc(MUCH, 4096, stat);
 	ck_assert_ptr_nonnull(p);
 	ck_assert_uint_eq((uintptr_t)p % 4096, 0);
-	ck_assert_uint_eq(in_stat(), 8 + n);
-	ck_assert_uint_eq(in_other(), other);
-	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK + n);
+	ck_assert_uint_eq(in_stat(), 8 + MUCH);
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), mappings);
 
-	ck_assert_ptr_nonnull(persistent_alloc(PERSISTENT_DIRECT - 1, 1, stat));
-	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK + n);
-	ck_assert_uint_eq(in_other(), other - (PERSISTENT_DIRECT - 1));
+	p = persistent_alloc(PERSISTENT_REGION, 4096, stat);
+	ck_assert_ptr_nonnull(p);
+	memset(p, 1, PERSISTENT_REGION);
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), 2 * mappings);
+	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
+	persistent_fini();
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
 END_TEST
 
-START_TEST(a_refused_chunk_changes_nothing)
+START_TEST(a_refused_step_changes_nothing)
 {
 	static const struct gauges zero;
 
-	refuse_map(1);
+	refuse(UINT64_MAX);
 	ck_assert_ptr_null(persistent_alloc(8, 8, stat));
 	ck_assert_mem_eq(&gauges, &zero, sizeof(gauges));
+	refuse(0);
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
 
-	// The current chunk goes on when its successor is refused.
-	while (in_ready() - in_other() < PERSISTENT_CHUNK - 8192)
+	// What is usable goes on to be carved when more is refused.
+	while (in_ready() - in_other() < PERSISTENT_STEP_MIN - 8192)
 		ck_assert_ptr_nonnull(persistent_alloc(4096, 8, stat));
 	struct gauges before = gauges;
-	refuse_map(1);
+	refuse(UINT64_MAX);
 	ck_assert_ptr_null(persistent_alloc(32 << 10, 8, stat));
 	ck_assert_mem_eq(&gauges, &before, sizeof(gauges));
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
-	ck_assert_uint_eq(in_ready(), PERSISTENT_CHUNK);
+	ck_assert_uint_eq(in_ready(), PERSISTENT_STEP_MIN);
+	refuse(0);
 	ck_assert_ptr_nonnull(persistent_alloc(32 << 10, 8, stat));
-	ck_assert_uint_eq(in_ready(), 2 * PERSISTENT_CHUNK);
+	ck_assert_uint_eq(in_ready(), 2 * PERSISTENT_STEP_MIN);
 }
 END_TEST
 
-// With no chunk yet, a direct mapping takes two: its own, and one for its
-// record.  A refusal of either leaves nothing behind.
-START_TEST(a_refused_direct_mapping_changes_nothing)
+// Where the system refuses a whole step it may grant what is needed.
+START_TEST(less_than_a_step_will_do)
 {
-	static const struct gauges zero;
+	sysmem_init();
+	refuse(1);
+	ck_assert_ptr_nonnull(persistent_alloc(1000, 8, stat));
+	ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
+	ck_assert_uint_eq(in_ready(), sysmem_page_size());
+	ck_assert_ptr_nonnull(persistent_alloc(8000, 8, stat));
+	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
+}
+END_TEST
 
-	for (uint64_t nth = 1; nth <= 2; nth++) {
-		refuse_map(nth);
-		oscall_fail(OSCALL_UNMAP, 1, 0, 0); // counts
-		ck_assert_ptr_null(
-		    persistent_alloc(PERSISTENT_DIRECT, 8, stat));
-		ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
-		ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), nth - 1);
-		ck_assert_mem_eq(&gauges, &zero, sizeof(gauges));
-	}
-	ck_assert_ptr_nonnull(persistent_alloc(PERSISTENT_DIRECT, 8, stat));
-	ck_assert_uint_eq(in_stat(), PERSISTENT_DIRECT);
-	ck_assert_uint_eq(in_other(), PERSISTENT_CHUNK);
+// As much address space as is wished, or what the system has; and none.
+START_TEST(a_region_may_be_smaller_than_wished)
+{
+	persistent_init(1 << 20);
+	oscall_fail(OSCALL_RESERVE, 1, 2, ENOMEM);
+	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
+	ck_assert_uint_eq(oscall_count(OSCALL_RESERVE), 3);
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), 4);
+	while (in_ready() < 256 << 10 || gauge_load(&gauges.mappings) == 4)
+		ck_assert_ptr_nonnull(persistent_alloc(4096, 8, stat));
+	ck_assert_uint_lt(in_stat(), 512 << 10);
+	persistent_fini();
+	oscall_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
+	ck_assert_ptr_null(persistent_alloc(8, 8, stat));
 	ck_assert_ptr_null(persistent_alloc(SIZE_MAX, 8, stat));
-	ck_assert_uint_eq(in_stat(), PERSISTENT_DIRECT);
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
+}
+END_TEST
+
+// One region, and as few calls as steps that become longer.
+START_TEST(neither_mappings_nor_calls_follow_what_is_taken)
+{
+	enum { TOTAL = 48 << 20 };
+
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0); // counts
+	while (in_stat() < TOTAL)
+		ck_assert_ptr_nonnull(persistent_alloc(16 << 10, 8, stat));
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), 4);
+	ck_assert_uint_le(oscall_count(OSCALL_COMMIT), 48);
+	ck_assert_uint_le(in_other(), TOTAL / 8 + PERSISTENT_STEP_MIN);
 }
 END_TEST
 
@@ -172,19 +203,19 @@ START_TEST(fini_unmaps_all_and_begins_anew)
 {
 	for (int i = 0; i < 3; i++) {
 		char *small = persistent_alloc(60000, 8, stat);
-		char *direct = persistent_alloc(100000, 8, stat);
+		char *large = persistent_alloc(PERSISTENT_REGION, 8, stat);
 
-		ck_assert(small && direct);
+		ck_assert(small && large);
 		for (int k = 0; k < 10; k++)
 			ck_assert_ptr_nonnull(persistent_alloc(60000, 8, stat));
-		ck_assert(is_mapped(small) && is_mapped(direct));
+		ck_assert(is_mapped(small) && is_mapped(large));
 		oscall_fail(OSCALL_UNMAP, 1, 0, 0); // counts
 		persistent_fini();
-		ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 4);
-		ck_assert(!is_mapped(small) && !is_mapped(direct));
+		ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 3);
+		ck_assert(!is_mapped(small) && !is_mapped(large));
 	}
 	persistent_fini();
-	ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 4);
+	ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 3);
 }
 END_TEST
 
@@ -198,7 +229,7 @@ static void *fill(void *arg)
 		size_t n = 1 + i % 1000;
 
 		if (i % 200 == 199)
-			n = PERSISTENT_DIRECT;
+			n = LARGE;
 		blocks[self][i] = persistent_alloc(n, 8, stat);
 		if (!blocks[self][i])
 			return "refused";
@@ -211,7 +242,7 @@ static void *fill(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_share_a_chunk_and_no_byte)
+START_TEST(threads_share_a_region_and_no_byte)
 {
 	pthread_t threads[THREADS];
 
@@ -226,7 +257,7 @@ START_TEST(threads_share_a_chunk_and_no_byte)
 	}
 	uint64_t sum = 0;
 	for (size_t i = 0; i < ALLOCS; i++)
-		sum += i % 200 == 199 ? PERSISTENT_DIRECT : 1 + i % 1000;
+		sum += i % 200 == 199 ? LARGE : 1 + i % 1000;
 	ck_assert_uint_eq(in_stat(), THREADS * sum);
 	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
 	persistent_fini();
@@ -355,10 +386,11 @@ START_TEST(a_refused_object_changes_nothing)
 	static const struct gauges zero;
 
 	fixalloc_init(&pool, OBJECT, 8, false, stat);
-	refuse_map(1);
+	refuse(UINT64_MAX);
 	ck_assert_ptr_null(fixalloc_alloc(&pool));
 	ck_assert_uint_eq(pool.inuse, 0);
 	ck_assert_mem_eq(&gauges, &zero, sizeof(gauges));
+	refuse(0);
 	void *p = fixalloc_alloc(&pool);
 	ck_assert_ptr_nonnull(p);
 	ck_assert_uint_eq(pool.inuse, OBJECT);
@@ -414,13 +446,15 @@ static TCase *tcase_persistent(void)
 	TCase *tc = tcase_create("persistent");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_chunk_is_other_until_it_is_carved);
+	tcase_add_test(tc, memory_is_other_until_it_is_carved);
 	tcase_add_test(tc, memory_is_zero_aligned_and_apart);
-	tcase_add_test(tc, large_sizes_are_mapped_directly);
-	tcase_add_test(tc, a_refused_chunk_changes_nothing);
-	tcase_add_test(tc, a_refused_direct_mapping_changes_nothing);
+	tcase_add_test(tc, large_sizes_are_carved_too);
+	tcase_add_test(tc, a_refused_step_changes_nothing);
+	tcase_add_test(tc, less_than_a_step_will_do);
+	tcase_add_test(tc, a_region_may_be_smaller_than_wished);
+	tcase_add_test(tc, neither_mappings_nor_calls_follow_what_is_taken);
 	tcase_add_test(tc, fini_unmaps_all_and_begins_anew);
-	tcase_add_test(tc, threads_share_a_chunk_and_no_byte);
+	tcase_add_test(tc, threads_share_a_region_and_no_byte);
 	tcase_add_loop_exit_test(tc, a_senseless_request_throws, DEATH_EXPECTED,
 				 0, RT_ARRAY_LEN(bad_requests));
 	return tc;

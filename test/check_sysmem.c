@@ -31,6 +31,8 @@ static void expect_move(uint64_t in_stat, uint64_t in_ready)
 {
 	atomic_u64_add_relaxed(&expected.gc_misc_sys, in_stat);
 	atomic_u64_add_relaxed(&expected.mapped_ready, in_ready);
+	// Mappings have tests of their own.
+	expected.mappings = gauges.mappings;
 	ck_assert_mem_eq(&gauges, &expected, sizeof(gauges));
 }
 
@@ -287,7 +289,7 @@ END_TEST
 START_TEST(only_the_mapped_part_is_dumped)
 {
 	begin(_i);
-	char *p = sysmem_reserve(3 * page, page, "test");
+	char *p = sysmem_reserve(4 * page, page, "test");
 	ck_assert_ptr_nonnull(p);
 	if (is_dumped(p) < 0) {
 		suite_skip("this kernel does not tell what is dumped", NULL);
@@ -297,7 +299,10 @@ START_TEST(only_the_mapped_part_is_dumped)
 	ck_assert(sysmem_map(p + page, page, stat));
 	ck_assert_int_eq(is_dumped(p), 0);
 	ck_assert_int_eq(is_dumped(p + page), 1);
-	ck_assert_int_eq(is_dumped(p + 2 * page), 0);
+	// A page without memory, of which a dump has nothing.
+	ck_assert_int_eq(is_dumped(p + 2 * page), 1);
+	ck_assert_str_eq(access_at(p + 2 * page), "---p");
+	ck_assert_int_eq(is_dumped(p + 3 * page), 0);
 }
 END_TEST
 
@@ -494,12 +499,12 @@ START_TEST(a_table_grows_by_whole_pages)
 	begin(_i);
 	ck_assert(systable_init(&t, 3 * page - 1, stat, "test"));
 	ck_assert_uint_eq(t.reserved, 3 * page);
-	ck_assert_uint_eq(t.ready, 0);
+	ck_assert_uint_eq(systable_ready(&t), 0);
 	ck_assert(systable_grow(&t, 0));
 	expect_no_move();
 
 	ck_assert(systable_grow(&t, 1));
-	ck_assert_uint_eq(t.ready, page);
+	ck_assert_uint_eq(systable_ready(&t), page);
 	expect_move(page, page);
 	memset(t.base, 1, page);
 	ck_assert(systable_grow(&t, page));
@@ -510,7 +515,7 @@ START_TEST(a_table_grows_by_whole_pages)
 	ck_assert(is_zero(t.base + page, page));
 	ck_assert(systable_grow(&t, 1)); // never shrinks
 	ck_assert(systable_grow(&t, 3 * page));
-	ck_assert_uint_eq(t.ready, 3 * page);
+	ck_assert_uint_eq(systable_ready(&t), 3 * page);
 	t.base[3 * page - 1] = 1;
 	expect_move(page, page);
 
@@ -531,7 +536,7 @@ START_TEST(a_table_ends_with_its_reservation)
 	ck_assert(systable_init(&t, 2 * page, stat, "test"));
 	ck_assert(!systable_grow(&t, 2 * page + 1));
 	ck_assert(!systable_grow(&t, SIZE_MAX));
-	ck_assert_uint_eq(t.ready, 0);
+	ck_assert_uint_eq(systable_ready(&t), 0);
 	expect_no_move();
 	ck_assert(systable_grow(&t, 2 * page));
 	expect_move(2 * page, 2 * page);
@@ -553,7 +558,7 @@ START_TEST(a_refused_table_changes_nothing)
 	refuse(OSCALL_COMMIT, 1);
 	ck_assert(!systable_grow(&t, 2 * page));
 	ck_assert(systable_grow(&t, page)); // is ready
-	ck_assert_uint_eq(t.ready, page);
+	ck_assert_uint_eq(systable_ready(&t), page);
 	expect_no_move();
 	allow(OSCALL_COMMIT);
 	ck_assert(systable_grow(&t, 2 * page));
@@ -576,6 +581,44 @@ START_TEST(a_table_that_stays_mapped_stays_counted)
 }
 END_TEST
 
+// Prepared memory is usable, and counted by its owner.
+START_TEST(what_is_prepared_is_not_counted)
+{
+	begin(_i);
+	char *p = sysmem_reserve(4 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_prepare(p, 2 * page));
+	memset(p, 1, 2 * page);
+	ck_assert_str_eq(access_at(p + 2 * page), "---p");
+	ck_assert(sysmem_prepare(p + 2 * page, page));
+	sysmem_unprepare(p + 2 * page, page);
+	ck_assert_str_eq(access_at(p + 2 * page), "---p");
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!sysmem_prepare(p + 2 * page, page));
+	expect_no_move();
+}
+END_TEST
+
+START_TEST(mappings_are_counted)
+{
+	uint64_t before;
+
+	begin(_i);
+	before = gauge_load(&gauges.mappings);
+	char *p = sysmem_alloc(page, stat, "test");
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before + 3);
+	sysmem_free(p, page, stat);
+	p = sysmem_reserve(page, page, "test");
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before + 4);
+	refuse(OSCALL_UNMAP, 1);
+	ck_assert(!sysmem_unreserve(p, page));
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before + 4);
+	allow(OSCALL_UNMAP);
+	ck_assert(sysmem_unreserve(p, page));
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before);
+}
+END_TEST
+
 static TCase *tcase_mapping(int npages)
 {
 	TCase *tc = tcase_create("mapping");
@@ -593,6 +636,8 @@ static TCase *tcase_mapping(int npages)
 			    npages);
 	tcase_add_loop_test(tc, only_the_mapped_part_is_dumped, 0, npages);
 	tcase_add_loop_test(tc, memory_goes_through_its_states, 0, npages);
+	tcase_add_loop_test(tc, what_is_prepared_is_not_counted, 0, npages);
+	tcase_add_loop_test(tc, mappings_are_counted, 0, npages);
 	tcase_add_loop_test(tc, a_refused_map_counts_nothing, 0, npages);
 	tcase_add_loop_test(tc, a_refused_release_stays_ready, 0, npages);
 	tcase_add_loop_test(tc, every_mapping_has_guards, 0, npages);

@@ -114,12 +114,13 @@ static uint64_t fixalloc_bytes(const struct fixalloc *f)
 static uint64_t table_bytes(void)
 {
 	const struct pagealloc *pa = &mheap.pages;
-	uint64_t bytes = pa->chunks.ready + pa->scav.table.ready;
+	uint64_t bytes = systable_ready(&pa->chunks) +
+			 systable_ready(&pa->scav.table);
 
 	for (unsigned i = 0; i < PAGEALLOC_LEVELS; i++)
-		bytes += pa->sums[i].ready;
+		bytes += systable_ready(&pa->sums[i]);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(arena.table); i++)
-		bytes += arena.table[i].ready;
+		bytes += systable_ready(&arena.table[i]);
 	return bytes;
 }
 
