@@ -6,7 +6,8 @@
 # Runs in the directory of the build.  RT_BENCHES in the environment is a list
 # of what to run: workloads, which is this heap's column of make bench-peers
 # (the short form, unless RT_CASES says otherwise), memstats and mark, which
-# take times, and count, which counts instructions.
+# take times, and count, which counts instructions.  Only when asked for runs
+# released, which looks for three minutes whether memory stays with the system.
 set -eu
 srcdir=${srcdir:-.}
 CC=${CC:-cc}
@@ -53,7 +54,7 @@ echo "load: $(cut -d ' ' -f 1-3 /proc/loadavg)" \
 for bench in $benches; do
 	case $bench in
 	workloads | count) $bench ;;
-	memstats | mark) "bench/bench_$bench" ;;
+	memstats | mark | released) "bench/bench_$bench" ;;
 	*)
 		echo "run.sh: RT_BENCHES: there is no $bench" >&2
 		exit 2

@@ -4,7 +4,7 @@
 #include "runtime/schedpoint.h"
 
 enum {
-	TASK_BITS = 2,
+	TASK_BITS = 3,
 	// Rounds of spinning before a sleep: sweeping follows marking within
 	// microseconds.
 	CALL_SPINS = 300,
@@ -23,6 +23,11 @@ void crew_call(enum crew_task task)
 				(number + 1) << TASK_BITS | (uint32_t)task);
 	schedpoint(SCHED_CREW_CALL);
 	oscall_futex_wake(&crew.call, UINT32_MAX);
+}
+
+bool crew_called(uint32_t seen)
+{
+	return atomic_u32_load_acquire(&crew.call) != seen;
 }
 
 static bool spun(uint32_t seen)

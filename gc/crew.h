@@ -13,7 +13,8 @@ enum crew_task {
 	CREW_NONE,
 	CREW_MARK,
 	CREW_SWEEP,
-	CREW_QUIT, // for good
+	CREW_ADVISE, // provide huge pages, with the world started
+	CREW_QUIT,   // for good
 };
 
 // crew_call wakes the helpers for a task.  One caller at a time.
@@ -23,6 +24,9 @@ void crew_call(enum crew_task task);
 // begins with 0.
 enum crew_task crew_wait(uint32_t *seen);
 
+// crew_called tells whether there is a call other than seen.
+bool crew_called(uint32_t seen);
+
 // crew_size is the number of helpers that wait for calls or serve one.
 uint32_t crew_size(void);
 void crew_enter(void);
@@ -31,7 +35,7 @@ void crew_leave(void);
 // crew_reset forgets all helpers: they have ended, or are another process's.
 void crew_reset(void);
 
-// crew_count_from lets the numbers of calls, of 30 bits, go on from n, and
+// crew_count_from lets the numbers of calls, of 29 bits, go on from n, and
 // returns the last one.  For tests, which begin near the end of the numbers;
 // there are no helpers.
 uint32_t crew_count_from(uint32_t n);

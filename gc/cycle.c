@@ -1,10 +1,12 @@
 #include "gc/cycle.h"
 
 #include "gc/checkmark.h"
+#include "gc/crew.h"
 #include "gc/mark.h"
 #include "gc/pacer.h"
 #include "gc/sweep.h"
 #include "runtime/gcstats.h"
+#include "runtime/hugepages.h"
 #include "runtime/mcentral.h"
 #include "runtime/nanotime.h"
 #include "runtime/schedpoint.h"
@@ -99,6 +101,8 @@ static void collect_stopped(struct rt_proc *p)
 	rt_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	rt_unlock(&mheap.lock);
+	if (hugepages_choose(&mheap.pages) && crew_size() != 0)
+		crew_call(CREW_ADVISE);
 }
 
 struct gcask *gccycle_begin(struct rt_proc *p)

@@ -7,6 +7,7 @@
 #include "gc/worker.h"
 #include "gc/world.h"
 #include "runtime/gcstats.h"
+#include "runtime/hugepages.h"
 #include "runtime/oscall.h"
 #include "runtime/schedpoint.h"
 #include "runtime/stackalloc.h"
@@ -33,6 +34,7 @@ static void locks_hold(void)
 {
 	rt_lock(&procs.lock);
 	gcwork_hold();
+	hugepages_hold();
 	heapstats_hold();
 	door_hold();
 }
@@ -41,6 +43,7 @@ static void locks_let_go(void)
 {
 	door_let_go();
 	heapstats_let_go();
+	hugepages_let_go();
 	gcwork_let_go();
 	rt_unlock(&procs.lock);
 }
@@ -71,6 +74,7 @@ static void forget_threads(void)
 	throw_forked();
 	gcask_forked();
 	gcsweep_forked();
+	hugepages_forked();
 	worker_forked();
 	take_back(self, forking.visit.p);
 	proc_forked(self);

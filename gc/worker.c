@@ -2,9 +2,14 @@
 
 #include "gc/mark.h"
 #include "gc/sweep.h"
+#include "runtime/hugepages.h"
 #include "runtime/oscall.h"
 #include "runtime/persistent.h"
 #include "runtime/schedpoint.h"
+
+// Units of huge pages for which a helper lets another call wait: about a
+// millisecond each.
+enum { PROVIDE_LEAST = 8 };
 
 struct worker {
 	struct gcmarker marker; // first: cache lines of its own
@@ -25,6 +30,18 @@ static struct {
 
 // ---- a helper ----
 
+// provide_huge_pages ends early for another call, but not before it has done
+// something: else a program that collects without a break would never get a
+// huge page.  What it leaves is wanted still after the next collection.
+static void provide_huge_pages(uint32_t seen)
+{
+	unsigned done = 0;
+
+	while ((done < PROVIDE_LEAST || !crew_called(seen)) &&
+	       hugepages_provide(true))
+		done++;
+}
+
 // serve answers calls until it is told to end.
 static void serve(struct worker *w, struct rt_proc *p)
 {
@@ -36,6 +53,8 @@ static void serve(struct worker *w, struct rt_proc *p)
 			gcmark_help(&w->marker, p);
 		else if (task == CREW_SWEEP)
 			gcsweep_help(p);
+		else if (task == CREW_ADVISE)
+			provide_huge_pages(seen);
 	}
 }
 
@@ -143,6 +162,9 @@ static void make_all(void)
 
 void worker_provide(struct rt_proc *p, bool wanted)
 {
+	// Where there will never be a helper the system brings huge pages in.
+	while (workers.most == 0 && hugepages_provide(false))
+		;
 	// Pairs with the release below: one thread at a time.
 	if (!wanted || enough() ||
 	    !atomic_u32_cas_acquire(&workers.making, 0, 1))

@@ -4,8 +4,9 @@
 //
 // A helper holds a P for its statistics, and is blocked for as long as it
 // lives: no stop waits for it.  It touches the heap only on a call of the
-// thread that has stopped the world, as part of that stop.  It blocks all
-// signals, and its stack is no root.
+// thread that has stopped the world, as part of that stop; when the world is
+// started again it has huge pages put behind what lives (hugepages.h).  It
+// blocks all signals, and its stack is no root.
 #ifndef GC_WORKER_H
 #define GC_WORKER_H
 
@@ -23,9 +24,11 @@ size_t worker_bytes(void);
 // worker_forked is for the child of a fork: the helpers are the parent's.
 void worker_forked(void);
 
-// worker_provide makes the helpers that are missing, if they are wanted: what
-// a collection returned.  Refused: the next one will ask again.  p: the
-// caller's, which may stand meanwhile; no lock is held.
+// worker_provide comes after a collection.  It makes the helpers that are
+// missing, if they are wanted: what the collection returned; and where there
+// are to be none, has huge pages advised, which else helpers do.  Refused: the
+// next one will ask again.  p: the caller's, which may stand meanwhile; no lock
+// is held.
 void worker_provide(struct rt_proc *p, bool wanted);
 
 #endif

@@ -121,12 +121,6 @@ bool arena_prepare(uint32_t nchunks)
 		sysmem_unprepare(end, bytes - ready);
 		return false;
 	}
-	// A program of a few objects stays with small pages: the first chunk
-	// is not worth a huge page of which it would touch a corner.
-	if (ready == 0)
-		ready = RT_CHUNK_SIZE;
-	if (bytes > ready && arena.huge_pages)
-		sysmem_huge_pages((void *)(arena.base + ready), bytes - ready);
 	atomic_u64_store_release(&arena.prepared, bytes); // to arena_prepared
 	return true;
 }

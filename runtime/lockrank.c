@@ -21,6 +21,7 @@ static const char *const lockrank_names[LOCKRANK_COUNT] = {
     [LOCKRANK_WORKBUF] = "workbuf",
     [LOCKRANK_GROWTH] = "growth",
     [LOCKRANK_MHEAP] = "mheap",
+    [LOCKRANK_HUGEPAGES] = "hugepages",
     [LOCKRANK_MCACHE] = "mcache",
     [LOCKRANK_READER] = "reader",
     [LOCKRANK_HEAPSTATS] = "heapstats",

@@ -18,6 +18,7 @@ enum lockrank {
 	LOCKRANK_WORKBUF,    // spans cut into work buffers
 	LOCKRANK_GROWTH,     // address space that is being prepared
 	LOCKRANK_MHEAP,	     // page allocator, all spans
+	LOCKRANK_HUGEPAGES,  // what is advised for huge pages
 	LOCKRANK_MCACHE,     // kept mcache blocks
 	LOCKRANK_READER,     // one live reader folds heapstats
 	LOCKRANK_HEAPSTATS,  // noPLock: writers without a P

@@ -1,5 +1,6 @@
 #include "runtime/mheap.h"
 
+#include "runtime/hugepages.h"
 #include "runtime/poison.h"
 #include "runtime/schedpoint.h"
 #include "runtime/stw.h"
@@ -20,13 +21,19 @@ bool mheap_init(bool populate)
 	fixalloc_init(&mheap.blocks,
 		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
 		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
-	return pagealloc_init(&mheap.pages,
-			      (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT));
+	if (!hugepages_init(arena.huge_pages))
+		return false;
+	if (pagealloc_init(&mheap.pages,
+			   (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT)))
+		return true;
+	hugepages_fini();
+	return false;
 }
 
 void mheap_fini(void)
 {
 	pagealloc_fini(&mheap.pages);
+	hugepages_fini();
 }
 
 // ---- mspan structures ----
@@ -125,7 +132,7 @@ static struct rt_mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
 static bool prepare_chunks(uint32_t nchunks)
 {
 	return pagealloc_reserve(&mheap.pages, nchunks) &&
-	       arena_prepare(nchunks);
+	       hugepages_reserve(nchunks) && arena_prepare(nchunks);
 }
 
 // prepare makes it possible to have total chunks, and some ahead where the

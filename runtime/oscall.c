@@ -23,6 +23,7 @@ enum {
 	SET_VMA = 0x53564d41,
 	SET_VMA_ANON_NAME = 0,
 	POPULATE_WRITE = 23,
+	COLLAPSE = 25,
 };
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
@@ -241,6 +242,22 @@ int oscall_huge_pages(void *p, size_t n)
 	int error = refused(OSCALL_ADVISE);
 
 	return error ? error : result(madvise(p, n, MADV_HUGEPAGE), before);
+}
+
+int oscall_small_pages(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, MADV_NOHUGEPAGE), before);
+}
+
+int oscall_collapse(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, COLLAPSE), before);
 }
 
 int oscall_populate(void *p, size_t n)

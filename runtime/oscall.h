@@ -66,6 +66,8 @@ int oscall_unmap(void *p, size_t n);
 int oscall_release(void *p, size_t n);
 
 int oscall_huge_pages(void *p, size_t n);    // madvise HUGEPAGE
+int oscall_small_pages(void *p, size_t n);   // madvise NOHUGEPAGE
+int oscall_collapse(void *p, size_t n);	     // madvise COLLAPSE
 int oscall_populate(void *p, size_t n);	     // madvise POPULATE_WRITE
 int oscall_dump(void *p, size_t n, bool on); // madvise DODUMP, DONTDUMP
 

@@ -1,6 +1,7 @@
 #include "runtime/scavenge.h"
 
 #include "runtime/bits.h"
+#include "runtime/hugepages.h"
 #include "runtime/schedpoint.h"
 
 enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
@@ -54,7 +55,10 @@ static void count(struct rt_proc *p, uint64_t bytes)
 static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 {
 	uint64_t bytes = (uint64_t)n << RT_PAGE_SHIFT;
-	bool released = sysmem_unused((void *)arena_page_address(page), bytes);
+	bool released;
+
+	hugepages_withdraw((uint32_t)(page / RT_CHUNK_PAGES));
+	released = sysmem_unused((void *)arena_page_address(page), bytes);
 
 	if (released)
 		count(p, bytes);
@@ -124,8 +128,10 @@ bool scavenge_tables(uint32_t *chunk)
 	while (*chunk < mheap.pages.nchunks && !is_released(*chunk))
 		++*chunk;
 	found = *chunk < mheap.pages.nchunks;
-	if (found)
+	if (found) {
+		hugepages_withdraw_tables(*chunk);
 		arena_forget((*chunk)++);
+	}
 	rt_unlock(&mheap.lock);
 	return found;
 }

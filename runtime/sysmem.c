@@ -196,6 +196,7 @@ void *sysmem_reserve(size_t n, size_t align, const char *name)
 	if (!p)
 		return NULL;
 	oscall_dump(p - page_size, around_size(n), false);
+	oscall_small_pages(p - page_size, around_size(n));
 	oscall_set_name(p - page_size, around_size(n), name);
 	sysmem_count_mappings(MAPPINGS_RESERVE);
 	return p;
@@ -266,15 +267,27 @@ void sysmem_forget(void *p, size_t n)
 		oscall_release((void *)base, limit - base);
 }
 
-void sysmem_huge_pages(void *p, size_t n)
+bool sysmem_huge_pages(void *p, size_t n)
 {
-	oscall_huge_pages(p, n);
+	return oscall_huge_pages(p, n) == 0;
+}
+
+bool sysmem_small_pages(void *p, size_t n)
+{
+	return oscall_small_pages(p, n) == 0;
+}
+
+bool sysmem_collapse(void *p, size_t n)
+{
+	return oscall_collapse(p, n) == 0;
 }
 
 bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
 		   const char *name)
 {
-	char *base = sysmem_reserve(n, page_size, name);
+	size_t align = n >= SYSMEM_HUGE_PAGE ? SYSMEM_HUGE_PAGE : page_size;
+	char *base = sysmem_reserve(n, align, name);
+
 	if (!base)
 		return false;
 	*t = (struct systable){

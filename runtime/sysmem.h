@@ -25,6 +25,8 @@
 
 #include "runtime/gauge.h"
 
+enum { SYSMEM_HUGE_PAGE = 2 << 20 };
+
 // sysmem_init learns the physical page size: 4 KiB to 64 KiB, 4 KiB where the
 // system does not tell.
 void sysmem_init(void);
@@ -56,8 +58,8 @@ void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name);
 void sysmem_free(void *p, size_t n, atomic_u64 *stat);
 
 // sysmem_reserve returns n bytes of address space (rounded up to physical
-// pages) aligned to align (a power of two), excluded from core dumps; NULL when
-// refused.
+// pages) aligned to align (a power of two), excluded from core dumps, and
+// with small pages whatever the system's setting is; NULL when refused.
 // sysmem_unreserve takes back all of a reservation, or of memory from
 // sysmem_alloc whose gauges somebody else sets right; false: refused.
 void *sysmem_reserve(size_t n, size_t align, const char *name);
@@ -97,8 +99,15 @@ void sysmem_forget(void *p, size_t n);
 bool sysmem_forbid(void *p, size_t n);
 bool sysmem_permit(void *p, size_t n);
 
-// sysmem_huge_pages advises that a mapped part is worth huge pages.
-void sysmem_huge_pages(void *p, size_t n);
+// sysmem_huge_pages advises the system to use huge pages for a part of a
+// reservation, sysmem_small_pages not to, whatever its own setting is.  False:
+// refused, as for want of a mapping, or by a system without huge pages.
+bool sysmem_huge_pages(void *p, size_t n);
+bool sysmem_small_pages(void *p, size_t n);
+
+// sysmem_collapse has the system put huge pages behind what is advised and has
+// memory, by copying it.  False: refused, as by Linux before 6.1.
+bool sysmem_collapse(void *p, size_t n);
 
 // A table that grows in place: a reservation of which a prefix is Ready.
 // Elements beyond the prefix may not be touched.  Growth is the owner's to
@@ -115,7 +124,8 @@ RT_INLINE size_t systable_ready(const struct systable *t)
 	return atomic_u64_load_relaxed(&t->ready);
 }
 
-// systable_init reserves room for n bytes; false when refused.
+// systable_init reserves room for n bytes, at a place for huge pages if one
+// fits; false when refused.
 bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
 		   const char *name);
 

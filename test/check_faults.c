@@ -24,6 +24,7 @@
 
 #include "gc/crew.h"
 #include "gc/work.h"
+#include "runtime/hugepages.h"
 #include "runtime/mcache.h"
 #include "runtime/oscall.h"
 #include "runtime/persistent.h"
@@ -569,6 +570,23 @@ static void check_release(void)
 	require(m.heap_objects == 10, "an object is lost");
 }
 
+// Chunks that live objects fill, and of which a part is given back then.
+static void prepare_huge_pages(void)
+{
+	for (unsigned i = 0; i < 20; i++)
+		keep(rt_alloc_noscan(1 << 20));
+	require(rt_gc() == RT_OK, "gc");
+}
+
+static unsigned act_huge_pages(void)
+{
+	while (hugepages_provide(true))
+		;
+	for (unsigned i = 0; i < 20; i += 2)
+		roots[i] = NULL;
+	return act_release();
+}
+
 static unsigned act_stacks(void)
 {
 	void *stack[10];
@@ -712,6 +730,7 @@ static const struct scenario scenarios[] = {
     {"waiting marker", NULL, act_waiting_marker, NULL, 0},
     {"statistics", make_wide, act_stats, NULL, 0},
     {"release", prepare_release, act_release, check_release, 0},
+    {"huge pages", prepare_huge_pages, act_huge_pages, check_release, 0},
     {"stacks", NULL, act_stacks, check_stacks, 0},
     {"environment", NULL, act_env, NULL, 0},
     {"fork", prepare_few, act_fork, NULL, 0},

@@ -321,7 +321,8 @@ START_TEST(memory_goes_through_its_states)
 	sysmem_used(2 * page);
 	expect_move(0, 2 * page);
 	memset(p, 1, 2 * page);
-	sysmem_huge_pages(p, 2 * page);
+	ck_assert(sysmem_huge_pages(p, 2 * page));
+	ck_assert(sysmem_small_pages(p, 2 * page));
 	expect_no_move();
 
 	ck_assert(sysmem_unused(p + page, page));
@@ -464,7 +465,9 @@ START_TEST(nothing_depends_on_advice_and_names)
 	char *p = sysmem_reserve(page, page, "test");
 	ck_assert_ptr_nonnull(p);
 	ck_assert(sysmem_map(p, page, stat));
-	sysmem_huge_pages(p, page);
+	ck_assert(!sysmem_huge_pages(p, page));
+	ck_assert(!sysmem_small_pages(p, page));
+	ck_assert(!sysmem_collapse(p, page));
 	ck_assert(!sysmem_populate(p, page));
 	expect_move(page, 0);
 	ck_assert(systable_init(&t, page, stat, "test"));
@@ -472,7 +475,7 @@ START_TEST(nothing_depends_on_advice_and_names)
 	expect_move(page, page);
 	systable_fini(&t);
 	expect_move(-page, -page);
-	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 6);
+	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 8);
 	ck_assert_uint_eq(oscall_failed(OSCALL_NAME), 3);
 }
 END_TEST

@@ -5,6 +5,7 @@
 
 #include "gc/worker.h"
 #include "runtime/bits.h"
+#include "runtime/hugepages.h"
 #include "runtime/mcache.h"
 #include "runtime/stw.h"
 #include "runtime/throw.h"
@@ -114,7 +115,7 @@ static uint64_t fixalloc_bytes(const struct fixalloc *f)
 static uint64_t table_bytes(void)
 {
 	const struct pagealloc *pa = &mheap.pages;
-	uint64_t bytes = systable_ready(&pa->chunks) +
+	uint64_t bytes = hugepages_bytes() + systable_ready(&pa->chunks) +
 			 systable_ready(&pa->scav.table);
 
 	for (unsigned i = 0; i < PAGEALLOC_LEVELS; i++)

@@ -73,7 +73,7 @@ enum {
 	STOPS = 50,
 	CHANGES = 200,	// of statistics by one thread
 	OBJECTS = 1000, // of each class
-	CREW_BITS = 30,
+	CREW_BITS = 29,
 };
 
 static const uint32_t last_sweepgen = -(uint32_t)(2 * CYCLES);

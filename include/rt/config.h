@@ -137,8 +137,12 @@ typedef struct rt_config {
 	uint8_t no_attach;
 
 	/*
-	 * 1: the system is advised to use huge pages (of 2 MiB, usually) for
-	 * the heap beyond its first 4 MiB.  0: it is not.  Default 1.
+	 * 1: parts of the heap that live objects fill after a collection are
+	 * given huge pages (of 2 MiB, usually), by a helper thread, or by the
+	 * system in its own time where gc_threads is 0.  No allocation waits
+	 * for a huge page, and a part that was given back gets none before it
+	 * is full again.  0: all pages are small.  In both cases this holds
+	 * whatever the system's own setting is.  Default 1.
 	 */
 	uint8_t huge_pages;
 
