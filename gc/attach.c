@@ -72,9 +72,12 @@ static int find_stack(struct context *stack)
 // check_stack looks at a stack that the host has named, unless there is none.
 static int check_stack(struct context *stack)
 {
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
 	if (stack->hi == 0)
 		return find_stack(stack);
-	return threadstack_readable(stack->lo, stack->hi) ? RT_OK : RT_EINVAL;
+	return threadstack_readable(stack->lo, stack->hi, here) ? RT_OK
+								: RT_EINVAL;
 }
 
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)

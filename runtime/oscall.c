@@ -462,8 +462,8 @@ int oscall_mapped(const void *p, size_t n)
 		size_t part = base_min(n - done, PART);
 		int error = refused(OSCALL_MAPPED);
 
-		if (error)
-			return told(error, before);
+		if (error) // ENOMEM would be an answer
+			return told(error == ENOMEM ? EAGAIN : error, before);
 		error =
 		    result(mincore((char *)(uintptr_t)p + done, part, resident),
 			   before);
@@ -480,8 +480,6 @@ bool oscall_readable(const void *p)
 	enum { NO_SUCH_HOW = -1, SET_BYTES = 8 };
 	int before = errno;
 
-	if (refused(OSCALL_MAPPED))
-		return true;
 	return result(syscall(SYS_rt_sigprocmask, (long)NO_SUCH_HOW, p, NULL,
 			      (long)SET_BYTES),
 		      before) != EFAULT;

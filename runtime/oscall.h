@@ -31,7 +31,7 @@ enum oscall {
 	OSCALL_AFFINITY,    // sched_getaffinity
 	OSCALL_RLIMIT,	    // getrlimit
 	OSCALL_PAGESIZE,    // sysconf
-	OSCALL_MAPPED,	    // mincore, rt_sigprocmask
+	OSCALL_MAPPED,	    // mincore
 	OSCALL_STACKBOUNDS, // pthread_getattr_np
 	OSCALL_TLSKEY,	    // pthread_key_create, pthread_setspecific
 	OSCALL_THREAD,	    // pthread_create
@@ -107,8 +107,8 @@ size_t oscall_page_size(void);
 // mapped, ENOMEM if one is not, and another errno if the question is refused.
 int oscall_mapped(const void *p, size_t n);
 
-// oscall_readable tells that the word at p can be read, or that the question is
-// refused; it changes nothing there.
+// oscall_readable tells that the word at p can be read, or that the system does
+// not say; it changes nothing there.
 bool oscall_readable(const void *p);
 
 // oscall_stack_bounds tells the calling thread's stack, [*lo, *hi), without

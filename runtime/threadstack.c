@@ -89,9 +89,11 @@ uintptr_t threadstack_begin(struct context *c)
 	return readable_from(mapped_from(c->lo, c->hi, true), c->hi);
 }
 
-bool threadstack_readable(uintptr_t lo, uintptr_t hi)
+bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp)
 {
-	return mapped_from(lo, hi, true) == lo && readable_from(lo, hi) == lo;
+	uintptr_t mapped = mapped_from(lo, hi, true);
+
+	return mapped <= sp && readable_from(mapped, hi) == mapped;
 }
 
 // The sanitizer's run-time has these, also where only the host is built with

@@ -34,8 +34,9 @@ bool threadstack_holds(struct context *c, uintptr_t sp);
 // pointer is the one in c.
 uintptr_t threadstack_begin(struct context *c);
 
-// threadstack_readable tells whether all of [lo, hi) can be read.
-bool threadstack_readable(uintptr_t lo, uintptr_t hi);
+// threadstack_readable tells whether [lo, hi) can be read from hi down to where
+// it is mapped, and sp lies there.  Of a stack that grows the rest comes later.
+bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp);
 
 // threadstack_find_fake makes c know the calling thread's fake frames.
 void threadstack_find_fake(struct context *c);

@@ -139,18 +139,17 @@ END_TEST
 
 START_TEST(what_can_be_read_is_known)
 {
-	ck_assert(threadstack_readable(at(0), at(PAGES)));
-	ck_assert(threadstack_readable(at(0) + 1, at(PAGES) - 1));
+	ck_assert(threadstack_readable(at(0), at(PAGES), at(30)));
+	ck_assert(threadstack_readable(at(0) + 1, at(PAGES) - 1, at(0) + 1));
 	unmap(10);
-	ck_assert(!threadstack_readable(at(0), at(PAGES)));
-	ck_assert(!threadstack_readable(at(10) + 8, at(10) + 16));
-	ck_assert(!threadstack_readable(at(9), at(10) + 1));
-	ck_assert(threadstack_readable(at(9), at(10)));
-	ck_assert(threadstack_readable(at(11), at(12)));
+	ck_assert(threadstack_readable(at(0), at(PAGES), at(11)));
+	ck_assert(!threadstack_readable(at(0), at(PAGES), at(11) - 8));
+	ck_assert(!threadstack_readable(at(9), at(10) + 1, at(9)));
+	ck_assert(threadstack_readable(at(9), at(10), at(9)));
 	forbid(20);
-	ck_assert(!threadstack_readable(at(19), at(22)));
-	ck_assert(threadstack_readable(at(11), at(20)));
-	ck_assert(threadstack_readable(at(21), at(22)));
+	ck_assert(!threadstack_readable(at(19), at(22), at(21)));
+	ck_assert(threadstack_readable(at(11), at(20), at(15)));
+	ck_assert(threadstack_readable(at(21), at(22), at(21)));
 }
 END_TEST
 

@@ -452,7 +452,8 @@ static void add_roots(const struct actor *a)
 {
 	uintptr_t *half = a->slot + SLOTS / 2;
 
-	want(rt_roots_add(a->slot, half, RT_ROOT_EXACT), "rt_roots_add");
+	// Slots hold addresses inside objects as well.
+	want(rt_roots_add(a->slot, half, RT_ROOT_WORDS), "rt_roots_add");
 	want(rt_roots_add(half, half + SLOTS / 2, RT_ROOT_WORDS),
 	     "rt_roots_add");
 }

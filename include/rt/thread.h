@@ -67,8 +67,9 @@ RT_API int rt_thread_attach(unsigned flags);
  * page.
  *
  * Returns also RT_EINVAL if lo or hi is null, lo is not below hi, the caller's
- * frame is not between them, or a page of [lo, hi) cannot be read (a guard page
- * at the low end is not part of the stack) and the flags lack RT_THREAD_EXACT.
+ * frame is not between them, or the flags lack RT_THREAD_EXACT and a page
+ * cannot be read (a guard page at the low end is not part of the stack).  The
+ * low end need not be mapped yet, as that of a stack that grows.
  */
 RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 
