@@ -176,7 +176,7 @@ END_TEST
 
 // ---- in a heap ----
 
-enum { OBJECT = 1736, OWN_STACK = 256 << 10 };
+enum { OBJECT = 1736, OWN_STACK = 8 << 20 };
 
 static RT_NOINLINE void wipe(void)
 {

@@ -19,7 +19,7 @@ enum { UNWINDS = 1 };
 enum { UNWINDS = 0 };
 #endif
 
-enum { STACK = 256 << 10 };
+enum { STACK = 8 << 20 }; // the thread sanitizer needs much of it
 
 static void *stack; // of the thread under test
 static atomic_u32 reached;
