@@ -52,6 +52,23 @@ static void inline_work(const struct item *item)
 	}
 }
 
+// The compiler does not know the size.
+static void unknown_work(const struct item *item)
+{
+	rt_thread *t = rt_thread_self();
+
+	for (uint64_t i = 0; i < item->times; i++)
+		rt_keep_alive(rt_alloc_in(t, item->size));
+}
+
+static void inline_8_work(const struct item *item)
+{
+	rt_thread *t = rt_thread_self();
+
+	for (uint64_t i = 0; i < item->times; i++)
+		rt_keep_alive(rt_alloc_noscan_in(t, 8));
+}
+
 static void call_work(const struct item *item)
 {
 	for (uint64_t i = 0; i < item->times; i++)
@@ -183,6 +200,12 @@ static const struct item items[] = {
      256},
     {"allocate inline,  1024 bytes", 2000, first_object, inline_work, RT_WORDS,
      1024},
+    {"allocate inline,     8 bytes, noscan", 2000, first_object, inline_8_work,
+     RT_NOSCAN, 8},
+    {"allocate any size,  40 bytes", 2000, first_object, unknown_work, RT_WORDS,
+     40},
+    {"allocate any size, 256 bytes", 2000, first_object, unknown_work, RT_WORDS,
+     256},
     {"allocate by call,    8 bytes, words", 2000, first_object, call_work,
      RT_WORDS, 8},
     {"allocate by call,   16 bytes, words", 2000, first_object, call_work,
@@ -201,12 +224,18 @@ static const struct item items[] = {
      RT_NOSCAN, 8},
     {"allocate by call,   16 bytes, noscan", 2000, first_object, call_work,
      RT_NOSCAN, 16},
+    {"allocate by call,    4 bytes, noscan", 2000, first_object, call_work,
+     RT_NOSCAN, 4},
+    {"allocate uninit,     64 bytes, noscan", 2000, first_object, uninit_work,
+     RT_NOSCAN, 64},
     {"allocate uninit,   4096 bytes, noscan", 500, first_object, uninit_work,
      RT_NOSCAN, 4096},
     {"allocate uninit,   32 KiB, noscan", 100, first_object, uninit_work,
      RT_NOSCAN, 32768},
     {"next run of one slot, 64 bytes", 2000, fragment, inline_work, RT_WORDS,
      64},
+    {"next run of one slot, 64 bytes, uninit", 2000, fragment, uninit_work,
+     RT_NOSCAN, 64},
     {"exact read", 100, first_object, exact_work, RT_WORDS, 16},
     {"live read", 100, first_object, live_work, RT_WORDS, 16},
     {"collection of a graph, an object", OBJECTS, make_graph, collect_work, 0,

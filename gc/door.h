@@ -54,6 +54,13 @@ RT_INLINE bool door_stopper(void)
 	return p && p->stopper;
 }
 
+// door_may_go_on tells whether t, one of whose handlers has just run, may still
+// allocate: the handler may have detached the thread, or worse.
+RT_INLINE bool door_may_go_on(const struct rt_thread *t)
+{
+	return rt_thread_tls == t && door_allocating(t);
+}
+
 // ---- the host's handlers ----
 
 // door_ask_oom tells whether the out-of-memory handler wants n bytes to be

@@ -15,11 +15,6 @@
 // The address of every object of no bytes.
 static uint64_t zerobase;
 
-enum {
-	// Up to here rt_alloc_noscan_uninit clears like rt_alloc_noscan.
-	UNINIT_ABOVE = 1024,
-};
-
 // open_object lets the host touch all of a new object, of which rt_size tells.
 static void open_object(const void *obj)
 {
@@ -54,116 +49,137 @@ static RT_NOINLINE void warn_mappings(void)
 
 // alloc_checked is for whatever the current run does not hold: the place where
 // arguments are looked at, threads stand, and collections begin.
-static RT_NOINLINE void *alloc_checked(rt_thread *t, int kind, size_t n,
-				       bool uninit)
+static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
 {
 	void *obj;
 
 	// What the range can never hold is refused before anything is tried.
-	if (!door_allocating(t) || !gckind_valid(kind) || n > arena.reserved)
+	if (!door_allocating(t) || row >= RT_ROWS || n > arena.reserved)
 		return NULL;
 	if (n == 0)
 		return &zerobase;
 	safepoint_poll(t);
 	if (sysmem_mappings_crossed()) {
 		warn_mappings();
-		if (!may_go_on(t))
+		if (!door_may_go_on(t))
 			return NULL;
 	}
 	if (stress_due())
 		supply_collect(t->p, GCASK_DUE);
 	else
 		supply_collect_due(t->p);
-	obj = supply_object(t->mc, (unsigned)kind, n, uninit);
+	obj =
+	    supply_object(t->mc, row == RT_ROW_WORDS, n, row == RT_ROW_UNINIT);
 	if (RT_UNLIKELY(poison_on))
 		open_object(obj);
 	return obj;
 }
 
-// take_slot takes the next slot of the current run, or of the one after it in
-// the same span, by the table that t may use: it is empty for a thread that is
-// not attached, is in a region, has the world stopped, or uses Go's classes.
-// NULL: alloc_checked knows more.
-static inline void *take_slot(const rt_thread *t, unsigned kind, size_t n)
-{
-	unsigned c = sizeclass_of16(n);
-	struct rt_run *run = &t->run[kind * RT_RUN_CLASSES + c];
-	size_t size = sizeclass_table[c].size;
+// ---- by the table of runs ----
+//
+// The table that a thread may use is empty for one that is not attached, is in
+// a region, has the world stopped, or uses Go's classes; a run that has a start
+// was one of t's own.
 
-	// A run that has a start is, or was, one of t's own.
-	if ((uintptr_t)run->cur - (uintptr_t)run->start < size &&
-	    (!run->start ||
-	     !mcache_next_run(t->mc, spanclass_make(c, kind), false)))
-		return NULL;
-	return run->cur -= size;
+enum { TINY_RUN = RT_ROW_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY };
+
+static_assert(RT_ROW_UNINIT == 0 && RT_ROW_NOSCAN == 1 && RT_ROW_WORDS == 2,
+	      "slot_of and rt_alloc_kind know the rows");
+
+// slot_of is the slot that run i is taken from.
+RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
+{
+	if (i >= RT_ROW_WORDS * RT_RUN_CLASSES)
+		i += SIZECLASS_COUNT - RT_ROW_WORDS * RT_RUN_CLASSES;
+	else if (i >= RT_ROW_NOSCAN * RT_RUN_CLASSES)
+		i -= RT_ROW_NOSCAN * RT_RUN_CLASSES;
+	else
+		i += SPANCLASS_COUNT;
+	return &mc->slots[i];
 }
 
-// take_tiny does the same for a request that is combined with others.
-static RT_NOINLINE void *take_tiny(const rt_thread *t, size_t n)
+// take_tiny combines a request with others; NULL: alloc_checked knows more.
+static void *take_tiny(const rt_thread *t, size_t n)
 {
+	struct rt_mcache *mc = t->mc;
+	struct mcache_slot *slot = &mc->slots[SPANCLASS_TINY];
 	void *obj;
 
-	if (!t->run[KIND_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY].start)
+	if (!t->run[TINY_RUN].start)
 		return NULL;
-	obj = mcache_tiny(t->mc, n);
+	obj = mcache_tiny(mc, n);
 	if (obj)
 		return obj;
-	obj = take_slot(t, KIND_NOSCAN, SIZECLASS_TINY_SIZE);
+	obj = mcache_bump(slot);
+	if (!obj)
+		obj = mcache_next(mc, slot, false);
 	if (obj)
-		mcache_set_tiny(t->mc, obj, n);
+		mcache_set_tiny(mc, obj, n);
 	return obj;
 }
 
-static inline void *allocate(rt_thread *t, int kind, size_t n, bool uninit)
+// alloc_tiny_first is for a request that may be tiny, or nothing at all.
+static RT_NOINLINE void *alloc_tiny_first(rt_thread *t, unsigned i, size_t n)
+{
+	void *obj = NULL;
+
+	if (n != 0 && i < RT_ROW_WORDS * RT_RUN_CLASSES &&
+	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED))
+		obj = take_tiny(t, n);
+	return obj ? obj : alloc_checked(t, i / RT_RUN_CLASSES, n);
+}
+
+void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 {
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
-	if (n - 1 < RT_INLINE_MAX && gckind_valid(kind) &&
+	if (n > RT_INLINE_MAX)
+		return alloc_checked(t, i / RT_RUN_CLASSES, n);
+	if (i < RT_ROWS * RT_RUN_CLASSES && t->run[i].start &&
 	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) {
-		bool tiny = n < SIZECLASS_TINY_SIZE && kind == KIND_NOSCAN;
+		struct mcache_slot *slot = slot_of(t->mc, i);
 		void *obj =
-		    tiny ? take_tiny(t, n) : take_slot(t, (unsigned)kind, n);
+		    n <= slot->size ? mcache_next(t->mc, slot, false) : NULL;
 
 		if (obj)
 			return obj;
 	}
-	return alloc_checked(t, kind, n, uninit);
+	if (n < RT_NOSCAN_MIN)
+		return alloc_tiny_first(t, i, n);
+	return alloc_checked(t, i / RT_RUN_CLASSES, n);
 }
 
 // ---- the public functions ----
 
-void *rt_alloc_slow_(rt_thread *t, int kind, size_t n)
-{
-	return allocate(t, kind, n, false);
-}
-
 void *rt_alloc(size_t n)
 {
-	return allocate(rt_thread_tls, RT_WORDS, n, false);
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, n);
 }
 
 void *rt_alloc_noscan(size_t n)
 {
-	return allocate(rt_thread_tls, RT_NOSCAN, n, false);
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, n);
 }
 
 void *rt_alloc_in(rt_thread *t, size_t n)
 {
-	return allocate(t, RT_WORDS, n, false);
+	return rt_alloc_row_(t, RT_ROW_WORDS, n);
 }
 
 void *rt_alloc_noscan_in(rt_thread *t, size_t n)
 {
-	return allocate(t, RT_NOSCAN, n, false);
+	return rt_alloc_row_(t, RT_ROW_NOSCAN, n);
 }
 
 void *rt_alloc_noscan_uninit(size_t n)
 {
-	return allocate(rt_thread_tls, RT_NOSCAN, n, n > UNINIT_ABOVE);
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, n);
 }
 
 void *rt_alloc_kind(int kind, size_t n)
 {
-	return allocate(rt_thread_tls, kind, n, false);
+	if (!gckind_valid(kind))
+		return NULL;
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN + (unsigned)kind, n);
 }
 
 // ---- questions ----
@@ -194,7 +210,7 @@ size_t rt_good_size(size_t n)
 		return 0;
 	if (n > SIZECLASS_MAX_REQUEST)
 		return base_pages(n) << RT_PAGE_SHIFT;
-	return sizeclass_table[supply_class(n)].size;
+	return sizeclass_table[supply_class(KIND_WORDS, n)].size;
 }
 
 // ---- stacks ----

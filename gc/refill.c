@@ -3,22 +3,24 @@
 #include "runtime/mcentral.h"
 #include "runtime/throw.h"
 
-bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		    bool uninit)
+void *gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		     bool uninit)
 {
+	unsigned i = mcache_slot_of(sc, uninit);
+	void *obj = mcache_next(mc, &mc->slots[i], uninit);
 	struct mspan *s;
 
-	if (mcache_next_run(mc, sc, uninit))
-		return true;
-	mcache_retire_slot(mc, p, sc);
+	if (obj)
+		return obj;
+	mcache_retire_slot(mc, p, i);
 	s = mcentral_pop(sc);
 	if (!s)
 		s = mheap_alloc_small(p, &mc->heap, sc);
 	if (!s)
-		return false;
+		return NULL;
 	RT_ASSERT(mspan_check(s) == NULL);
-	mcache_set_span(mc, sc, s);
-	return mcache_next_run(mc, sc, uninit);
+	mcache_set_span(mc, i, s);
+	return mcache_next(mc, &mc->slots[i], uninit);
 }
 
 RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)

@@ -9,10 +9,10 @@
 
 #include "runtime/mcache.h"
 
-// gcrefill_small gives a cache slot a run that is not empty: the next one of
-// its span, or one of another span.  False: no memory.
-bool gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		    bool uninit);
+// gcrefill_small takes a slot from a new run: the next one of the span that is
+// cached, or one of another span.  NULL: no memory.
+void *gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		     bool uninit);
 
 // gcrefill_large returns a span with one object of n bytes, counted, in the
 // state setting up, not cleared; NULL: no memory.  gcrefill_guarded does so

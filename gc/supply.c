@@ -111,13 +111,9 @@ static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 static void *take_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		       bool uninit)
 {
-	void *obj = mcache_bump(mc, sc);
+	void *obj = mcache_bump(&mc->slots[mcache_slot_of(sc, uninit)]);
 
-	if (obj)
-		return obj;
-	if (!gcrefill_small(mc, p, sc, uninit))
-		return NULL;
-	return mcache_bump(mc, sc);
+	return obj ? obj : gcrefill_small(mc, p, sc, uninit);
 }
 
 static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
@@ -130,6 +126,14 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 	if (obj)
 		mcache_set_tiny(mc, obj, n);
 	return obj;
+}
+
+// is_tiny: Go combines all that is smaller than a block.  A slot of 8 bytes
+// holds 6 to 8 as densely as a block does, and of what is larger no two fit.
+static bool is_tiny(const struct want *w)
+{
+	return w->kind == KIND_NOSCAN &&
+	       w->n < (arena.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
 }
 
 // ---- anything ----
@@ -148,9 +152,10 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 	}
 	if (w->n > SIZECLASS_MAX_REQUEST)
 		return set_up(mc, gcrefill_large(mc, p, w->kind, w->n));
-	if (w->n < SIZECLASS_TINY_SIZE && w->kind == KIND_NOSCAN)
+	if (is_tiny(w))
 		return take_tiny(mc, p, w->n);
-	return take_slot(mc, p, spanclass_make(supply_class(w->n), w->kind),
+	return take_slot(mc, p,
+			 spanclass_make(supply_class(w->kind, w->n), w->kind),
 			 w->uninit);
 }
 
@@ -238,13 +243,6 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 	return r.result;
 }
 
-// may_go_on tells whether t, whose handler has just run, may still allocate:
-// the handler may have detached the thread, or worse.
-static bool may_go_on(const struct rt_thread *t)
-{
-	return rt_thread_tls == t && door_allocating(t);
-}
-
 // take_short takes memory from a collection, and from another one as long as
 // the host's handler says so: what the handler let go of is free only after
 // that.
@@ -255,7 +253,7 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 	do
 		v = take_collected(mc, w);
 	while (!v && door_ask_oom(w->n, __builtin_frame_address(0)) &&
-	       may_go_on(&mc->thread));
+	       door_may_go_on(&mc->thread));
 	return v;
 }
 

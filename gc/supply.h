@@ -23,10 +23,14 @@ void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit);
 // supply_stack does the same for a stack; n as for stackalloc.
 void *supply_stack(struct rt_mcache *mc, size_t n);
 
-// supply_class is the class of a small object of n bytes.
-RT_INLINE unsigned supply_class(size_t n)
+// supply_class is the class of a small object of n bytes.  Where classes are
+// not Go's, that of 8 bytes is for objects without pointers, which need no more
+// alignment than their size.
+RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
-	return arena.align8 ? sizeclass_of(n) : sizeclass_of16(n);
+	if (arena.align8 || (kind == KIND_NOSCAN && n <= 8))
+		return sizeclass_of(n);
+	return sizeclass_of16(n);
 }
 
 // supply_collect returns when a collection that began after the call is over.

@@ -16,6 +16,12 @@ RT_INLINE unsigned bits_clz(uint64_t x) // x is not 0
 	return (unsigned)__builtin_clzll(x);
 }
 
+// bits_last is the highest set bit.
+RT_INLINE unsigned bits_last(uint64_t x) // x is not 0
+{
+	return 63 ^ bits_clz(x);
+}
+
 // bits_count is the number of set bits.  Where the processor may lack the
 // instruction, the compiler's own answer is a call; adding neighbours in
 // parallel is not.

@@ -61,19 +61,28 @@ static bool inline_allowed(void)
 	return !arena.align8 && !calls_only && !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
+// run_of is where inline code looks for the runs of a slot.
+static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
+{
+	unsigned c = spanclass_size(slot->sc);
+	unsigned row = slot->uninit ? RT_ROW_UNINIT
+				    : RT_ROW_NOSCAN + spanclass_kind(slot->sc);
+
+	return c < RT_RUN_CLASSES ? &mc->runs[row * RT_RUN_CLASSES + c]
+				  : &slot->own;
+}
+
 // slots_init lets the slots of inline classes use the table that inline code
 // knows, and all others their own run.
 static void slots_init(struct rt_mcache *mc)
 {
-	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
-		unsigned c = spanclass_size((spanclass)sc);
-		unsigned kind = spanclass_kind((spanclass)sc);
-		struct mcache_slot *slot = &mc->slots[sc];
+	for (unsigned i = 0; i < MCACHE_SLOTS; i++) {
+		struct mcache_slot *slot = &mc->slots[i];
 
-		slot->size = sizeclass_table[c].size;
-		slot->run = c < RT_RUN_CLASSES
-				? &mc->runs[kind * RT_RUN_CLASSES + c]
-				: &slot->own;
+		slot->uninit = i >= SPANCLASS_COUNT;
+		slot->sc = (spanclass)(slot->uninit ? i - SPANCLASS_COUNT : i);
+		slot->size = sizeclass_table[spanclass_size(slot->sc)].size;
+		slot->run = run_of(mc, slot);
 	}
 }
 
@@ -164,79 +173,74 @@ RT_INLINE void clear_near(const struct mspan_run *run)
 	}
 }
 
-// hand_out lets the P bump through a run that it has taken.
-RT_INLINE void hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
-			const struct mspan_run *run)
+// hand_out lets the P bump through a run that it has taken, and takes the first
+// slot.
+RT_INLINE void *hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
+			 const struct mspan_run *run)
 {
 	uint32_t bytes = (uint32_t)(run->end - run->start);
+	char *obj = run->end - slot->size;
 
 	slot->taken += bytes;
-	slot->run->cur = run->end;
 	slot->run->start = run->start;
+	slot->run->cur = obj;
 	live_add(mc, bytes);
+	return obj;
 }
 
-static RT_NOINLINE void next_run(struct rt_mcache *mc, struct mcache_slot *slot,
-				 bool uninit)
+static RT_NOINLINE void *next_run(struct rt_mcache *mc,
+				  struct mcache_slot *slot, bool uninit)
 {
 	struct mspan *s = slot->span;
 	bool brief = !slot->warm;
 	struct mspan_run run;
 	size_t bytes;
+	void *obj;
 
 	mspan_find_run(s, &slot->cursor, brief, &run);
 	bytes = (size_t)(run.end - run.start);
+	uninit = slot->uninit || (uninit && bytes == slot->size);
 	if (RT_UNLIKELY(poison_on))
 		poison_open(run.start, bytes);
-	if (s->needzero && !(uninit && bytes == slot->size))
+	if (slot->needzero && !uninit)
 		memset(run.start, 0, bytes);
 	// Each object is opened when it is allocated.
 	if (RT_UNLIKELY(poison_on))
 		poison_shut(run.start, bytes);
 	schedpoint(SCHED_MCACHE_NEXT_RUN);
 	mspan_take_run(s, &slot->cursor, &run);
-	hand_out(mc, slot, &run);
 	slot->warm = true;
+	obj = hand_out(mc, slot, &run);
 	// A thread may have many slots that it hardly uses, and of such threads
 	// there may be many.
 	if (brief)
 		mcache_publish_live(mc);
-}
-
-// next_near is the same for most runs of a fragmented span.  Their objects
-// have less than 1024 bytes, as two begin in a word; so they are never uninit.
-// All are brief.
-RT_INLINE void next_near(struct rt_mcache *mc, struct mcache_slot *slot)
-{
-	struct mspan_run run;
-
-	mspan_find_near(slot->span, &slot->cursor, &run);
-	if (slot->span->needzero)
-		clear_near(&run);
-	schedpoint(SCHED_MCACHE_NEXT_NEAR);
-	mspan_take_near(&slot->cursor, &run);
-	hand_out(mc, slot, &run);
+	return obj;
 }
 
 // A run is cleared before its bits are set: nobody sees an allocated object
-// with old contents.
-bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit)
+// with old contents.  Most runs of a fragmented span are near, and taken here;
+// their objects have less than 1024 bytes, as two begin in a word, and so a
+// slot for uninit.
+void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 {
-	struct mcache_slot *slot = &mc->slots[sc];
-	struct mspan *s = slot->span;
+	struct mspan_run run;
 
-	if (!s || !mspan_seek(s, &slot->cursor))
-		return false;
-	if (mspan_is_near(s, &slot->cursor) && !poison_on)
-		next_near(mc, slot);
-	else
-		next_run(mc, slot, uninit);
-	return true;
+	if (!slot->span || !mspan_seek(&slot->cursor))
+		return NULL;
+	if (!mspan_is_near(&slot->cursor, slot->size) || RT_UNLIKELY(poison_on))
+		return next_run(mc, slot, uninit);
+	mspan_find_near(&slot->cursor, slot->size, &run);
+	if (slot->needzero && !slot->uninit)
+		clear_near(&run);
+	schedpoint(SCHED_MCACHE_NEXT_NEAR);
+	mspan_take_near(&slot->cursor, &run);
+	return hand_out(mc, slot, &run);
 }
 
-void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
+void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 {
-	struct mcache_slot *slot = &mc->slots[sc];
+	struct mcache_slot *slot = &mc->slots[i];
 
 	if (slot->span)
 		rt_throw("refill of span with free space remaining");
@@ -244,9 +248,10 @@ void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s)
 		rt_throw("span has no free space");
 	s->cached = 1;
 	slot->span = s;
+	slot->needzero = s->needzero;
 	slot->taken = 0;
 	mspan_cursor_start(&slot->cursor, s);
-	mc->nonempty[sc / 64] |= UINT64_C(1) << (sc % 64);
+	mc->nonempty[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
 // ---- tiny ----
@@ -292,13 +297,13 @@ static void give_back_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 }
 
 // let_go returns a counted span to where the next P finds it.
-static void let_go(struct rt_mcache *mc, spanclass sc)
+static void let_go(struct rt_mcache *mc, unsigned i)
 {
-	struct mcache_slot *slot = &mc->slots[sc];
+	struct mcache_slot *slot = &mc->slots[i];
 	struct mspan *s = slot->span;
 
 	slot->span = NULL;
-	mc->nonempty[sc / 64] &= ~(UINT64_C(1) << (sc % 64));
+	mc->nonempty[i / 64] &= ~(UINT64_C(1) << (i % 64));
 	s->cached = 0;
 	// An empty span is pushed like any other; the next sweep frees it.
 	if (s->alloc_count < s->nelems)
@@ -306,11 +311,11 @@ static void let_go(struct rt_mcache *mc, spanclass sc)
 }
 
 // count_slot moves a slot's allocations to its span and the statistics.
-static uint64_t count_slot(struct mcache_slot *slot, spanclass sc,
-			   struct heapstats_delta *d)
+static uint64_t count_slot(struct mcache_slot *slot, struct heapstats_delta *d)
 {
 	uint32_t bytes = slot->taken;
 	uint32_t n = mspan_slot(slot->span, bytes);
+	spanclass sc = slot->sc;
 
 	slot->taken = 0;
 	slot->span->alloc_count += n;
@@ -319,9 +324,9 @@ static uint64_t count_slot(struct mcache_slot *slot, spanclass sc,
 	return bytes;
 }
 
-void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i)
 {
-	struct mcache_slot *slot = &mc->slots[sc];
+	struct mcache_slot *slot = &mc->slots[i];
 	struct heapstats_delta *d;
 	uint64_t bytes;
 
@@ -330,8 +335,8 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	give_back_rest(mc, slot);
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT_REST);
 	d = heapstats_acquire(p);
-	bytes = count_slot(slot, sc, d);
-	if (sc == SPANCLASS_TINY && mc->tiny_allocs != 0) {
+	bytes = count_slot(slot, d);
+	if (i == SPANCLASS_TINY && mc->tiny_allocs != 0) {
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
 		mc->tiny_allocs = 0;
 	}
@@ -340,7 +345,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc)
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT);
 	// Only now: whoever sweeps the span publishes its frees after these
 	// mallocs.
-	let_go(mc, sc);
+	let_go(mc, i);
 }
 
 // is_empty tells whether there is nothing to count and nothing to let go.
@@ -367,11 +372,9 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 			give_back_rest(mc, &mc->slots[w * 64 + bits_ctz(x)]);
 	d = heapstats_acquire(p);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
-		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
-			spanclass sc = (spanclass)(w * 64 + bits_ctz(x));
-
-			bytes += count_slot(&mc->slots[sc], sc, d);
-		}
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
+			bytes +=
+			    count_slot(&mc->slots[w * 64 + bits_ctz(x)], d);
 	if (mc->tiny_allocs != 0)
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
 	heapstats_release(p);
@@ -380,10 +383,10 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	mcache_publish_live(mc);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
-			spanclass sc = (spanclass)(w * 64 + bits_ctz(x));
+			unsigned i = w * 64 + bits_ctz(x);
 
-			mc->slots[sc].warm = false;
-			let_go(mc, sc);
+			mc->slots[i].warm = false;
+			let_go(mc, i);
 		}
 }
 

@@ -27,6 +27,9 @@ struct mcache_slot {
 	uint32_t size;		    // bytes an object of this class; fixed
 	uint32_t taken;		    // bytes of slots taken since the last count
 	bool warm;		    // its next runs need not be brief
+	spanclass sc;		    // fixed
+	bool uninit;		    // runs are not cleared; fixed
+	bool needzero;		    // the span's
 };
 
 enum {
@@ -36,7 +39,10 @@ enum {
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
 	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
-	MCACHE_WORDS = (SPANCLASS_COUNT + 63) / 64,
+	// One for each span class, and then one for each class that has runs
+	// which are not cleared.
+	MCACHE_SLOTS = SPANCLASS_COUNT + RT_RUN_CLASSES,
+	MCACHE_WORDS = (MCACHE_SLOTS + 63) / 64,
 	MCACHE_KEPT = 4, // free blocks kept for the next threads
 };
 
@@ -53,10 +59,10 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-		      // after the rest of a run came back
+			      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
-	struct rt_run runs[KIND_COUNT * RT_RUN_CLASSES];
+	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
 	void *granted; // object that a stopper took for the thread, which has
 		       // not returned it yet
@@ -64,7 +70,7 @@ struct rt_mcache {
 				// guarded; 0: not known yet
 	struct mheap_cache heap;
 	struct rt_mcache *next_kept; // MCACHE lock
-	struct mcache_slot slots[SPANCLASS_COUNT];
+	struct mcache_slot slots[MCACHE_SLOTS];
 };
 static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
@@ -91,18 +97,26 @@ void mcache_disable_runs(struct rt_mcache *mc);
 // attach from then on.
 void mcache_set_calls_only(bool on);
 
-// mcache_next_run takes the next run of the cached span; false: there is no
-// span, or it has no free slot left.  The run's memory is cleared, unless
-// uninit is set and the run is a single object.
-bool mcache_next_run(struct rt_mcache *mc, spanclass sc, bool uninit);
-
-// mcache_set_span caches a span with free slots in an empty slot.
-void mcache_set_span(struct rt_mcache *mc, spanclass sc, struct mspan *s);
-
-// mcache_bump takes one object from the current run; NULL: the run is empty.
-RT_INLINE void *mcache_bump(struct rt_mcache *mc, spanclass sc)
+// mcache_slot_of is the number of the slot that an object comes from; uninit
+// only without pointers.
+RT_INLINE unsigned mcache_slot_of(spanclass sc, bool uninit)
 {
-	struct mcache_slot *slot = &mc->slots[sc];
+	return uninit && sc < RT_RUN_CLASSES ? SPANCLASS_COUNT + sc : sc;
+}
+
+// mcache_next takes the next run of a slot's cached span, and the last slot of
+// it, which it returns; NULL: there is no span, or it has no free slot left.
+// The run's memory is cleared, unless its contents do not matter: with uninit
+// those of a single object, and all that a slot for uninit takes.
+void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit);
+
+// mcache_set_span caches a span with free slots in slot number i, which has
+// none.
+void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s);
+
+// mcache_bump takes an object of the current run; NULL: it is used up.
+RT_INLINE void *mcache_bump(const struct mcache_slot *slot)
+{
 	struct rt_run *run = slot->run;
 
 	if ((size_t)(run->cur - run->start) < slot->size)
@@ -116,9 +130,9 @@ RT_INLINE void *mcache_bump(struct rt_mcache *mc, spanclass sc)
 void *mcache_tiny(struct rt_mcache *mc, size_t size);
 void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
 
-// mcache_retire_slot counts a slot whose span is exhausted, and lets go of the
-// span.
-void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc);
+// mcache_retire_slot counts slot number i, whose span is exhausted, and lets go
+// of the span.
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i);
 
 // mcache_flush retires every slot and the tiny block.  p: whose statistics
 // count, NULL for none; the mcache's owner is the caller or stands.

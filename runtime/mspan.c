@@ -245,11 +245,15 @@ void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 	unsigned inside = run->first % 64;
 
 	change_bits(s, run->first, run->stop, true);
-	c->free = 0;
-	c->w = run->first / 64;
+	// Most spans are one run.
+	if (run->first == 0) {
+		c->free = 0;
+		c->w = 0;
+		return;
+	}
+	mspan_cursor_place(c, s, (run->first + 63) / 64);
 	if (inside != 0) {
-		c->w++;
-		mspan_cursor_read(c, s);
+		mspan_cursor_read(c);
 		c->free &= (UINT64_C(1) << inside) - 1;
 	}
 }

@@ -190,41 +190,62 @@ struct mspan_run {
 // word of the alloc line, which was read once.  Only the P that caches the span
 // changes the line, and the cursor ends with the caching.
 struct mspan_cursor {
-	uint64_t free;	   // slots of the word that are left to hand out
-	uint64_t taken;	   // slots of the word that were allocated when read
-	atomic_u64 *alloc; // the word
-	char *at;	   // what its first bit stands for
-	unsigned w;	   // which word; those below were not read yet
+	uint64_t free;		 // slots of the word that are left to hand out
+	uint64_t taken;		 // slots of the word that were allocated when
+				 // read
+	struct linewords *lines; // the word is line[line] of these
+	const uint64_t *mask;	 // where the word's slots begin
+	char *at;		 // what its first bit stands for
+	uint32_t bytes;		 // that a word stands for
+	uint8_t w;		 // which word; those below were not read yet
+	uint8_t line;
 };
+
+// mspan_cursor_place moves a cursor to where word w - 1 is the next.
+RT_INLINE void mspan_cursor_place(struct mspan_cursor *c, const struct mspan *s,
+				  unsigned w)
+{
+	c->bytes = 64u << sizeclass_bit_shift(s->sizeclass);
+	c->free = c->taken = 0;
+	c->lines = mspan_lines(s) + w;
+	c->mask = mspan_masks(s) + w;
+	c->at = (char *)s->base + w * c->bytes;
+	c->w = (uint8_t)w;
+	c->line = (uint8_t)epoch_alloc_line(epoch_sweepgen());
+}
 
 // mspan_cursor_start lets a cursor begin at the last slot.
 RT_INLINE void mspan_cursor_start(struct mspan_cursor *c, const struct mspan *s)
 {
-	*c = (struct mspan_cursor){.w = s->nwords};
+	mspan_cursor_place(c, s, s->nwords);
+}
+
+RT_INLINE atomic_u64 *mspan_cursor_word(const struct mspan_cursor *c)
+{
+	return &c->lines->line[c->line];
 }
 
 // mspan_cursor_read moves a cursor on to the next word, which is the one below.
-RT_INLINE void mspan_cursor_read(struct mspan_cursor *c, const struct mspan *s)
+RT_INLINE void mspan_cursor_read(struct mspan_cursor *c)
 {
-	unsigned w = --c->w;
-	uint64_t mask = mspan_masks(s)[w];
+	uint64_t mask = *--c->mask;
 	uint64_t alloc;
 
-	c->alloc = mspan_word(s, epoch_alloc_line(epoch_sweepgen()), w);
-	c->at = (char *)s->base +
-		(w * UINT64_C(64) << sizeclass_bit_shift(s->sizeclass));
-	alloc = atomic_u64_load_relaxed(c->alloc);
+	c->w--;
+	c->lines--;
+	c->at -= c->bytes;
+	alloc = atomic_u64_load_relaxed(mspan_cursor_word(c));
 	c->free = mask & ~alloc;
 	c->taken = mask & alloc;
 }
 
 // mspan_seek moves a cursor to a word with slots to hand out; false: none.
-RT_INLINE bool mspan_seek(const struct mspan *s, struct mspan_cursor *c)
+RT_INLINE bool mspan_seek(struct mspan_cursor *c)
 {
 	while (c->free == 0) {
 		if (c->w == 0)
 			return false;
-		mspan_cursor_read(c, s);
+		mspan_cursor_read(c);
 	}
 	return true;
 }
@@ -237,37 +258,37 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 		    const struct mspan_run *run);
 
-// mspan_is_near tells whether the next run lies in one word and consists of
-// whole granules; then the two below do the same as the two above.
-RT_INLINE bool mspan_is_near(const struct mspan *s,
-			     const struct mspan_cursor *c)
+// mspan_is_near tells whether the next run of slots of size bytes lies in one
+// word and consists of whole granules; then the two below do the same as the
+// two above.
+RT_INLINE bool mspan_is_near(const struct mspan_cursor *c, size_t size)
 {
-	return c->taken != 0 && s->elemsize % RT_GRANULE == 0;
+	return c->taken != 0 && size % RT_GRANULE == 0;
 }
 
-RT_INLINE void mspan_find_near(const struct mspan *s,
-			       const struct mspan_cursor *c,
+RT_INLINE void mspan_find_near(const struct mspan_cursor *c, size_t size,
 			       struct mspan_run *run)
 {
-	unsigned last = 63 - bits_clz(c->free);
+	unsigned last = bits_last(c->free);
 	// What was handed out lies above last.
 	uint64_t below = c->taken & ((UINT64_C(1) << last) - 1);
 
-	run->bits = c->free;
-	if (below != 0)
-		run->bits &= ~UINT64_C(0) << (63 - bits_clz(below));
+	// With none below, from bit 0 on, which is a free slot or none.
+	run->bits = c->free & ~UINT64_C(0) << bits_last(below | 1);
 	run->start = c->at + bits_ctz(run->bits) * RT_GRANULE;
-	run->end = c->at + last * RT_GRANULE + s->elemsize;
+	run->end = c->at + last * RT_GRANULE + size;
 }
 
 RT_INLINE void mspan_take_near(struct mspan_cursor *c,
 			       const struct mspan_run *run)
 {
+	atomic_u64 *word = mspan_cursor_word(c);
+
 	c->free ^= run->bits;
 	// A plain store does: the P that caches the span is the only writer
 	// outside a stop; readers elsewhere see old or new.
-	atomic_u64_store_release(c->alloc,
-				 atomic_u64_load_relaxed(c->alloc) | run->bits);
+	atomic_u64_store_release(word,
+				 atomic_u64_load_relaxed(word) | run->bits);
 }
 
 // mspan_give_back makes the slots of [start, end) free again and returns how

@@ -10,7 +10,7 @@ struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 // What rt_thread_tls points to in a thread that is not attached: no P, no
 // cache, and no run, so that every inline allocation takes the slow path.
 // Several threads store nostop here; nobody reads it.
-struct rt_run proc_no_runs[2 * RT_RUN_CLASSES];
+struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
 static struct rt_thread unattached = {.run = proc_no_runs};
 
 __thread struct rt_thread *rt_thread_tls

@@ -92,7 +92,7 @@ struct procs {
 RT_GLOBAL struct procs procs;
 
 // The table of a thread that may not allocate inline: every run is empty.
-RT_GLOBAL struct rt_run proc_no_runs[2 * RT_RUN_CLASSES];
+RT_GLOBAL struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
 
 // proc_self is the calling thread's P, NULL when it is not attached.
 RT_INLINE struct rt_proc *proc_self(void)

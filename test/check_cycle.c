@@ -52,7 +52,7 @@ static size_t class_request(unsigned c)
 static uint64_t dirty(enum maker how, size_t n, unsigned count)
 {
 	void **keep = rt_alloc(count * sizeof *keep);
-	bool zero = how != UNINIT || n <= 1024;
+	bool zero = how != UNINIT;
 	uint64_t wrong = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -213,9 +213,12 @@ static uint64_t sizes_wrong(int kind, size_t n, bool align8)
 	size_t size = rt_size(p);
 	size_t good = rt_good_size(n);
 
-	// Combined objects lie in a slot of 16, whatever the classes.
-	if (kind == RT_NOSCAN && n < SIZECLASS_TINY_SIZE)
+	// Combined objects lie in a slot of 16, whatever the classes; without
+	// pointers up to 8 bytes take 8.
+	if (kind == RT_NOSCAN && n < (align8 ? 16 : RT_NOSCAN_MIN))
 		return size != 16 || (!align8 && good != 16);
+	if (kind == RT_NOSCAN && n <= 8)
+		return size != 8;
 	return size != good || size < n || rt_base(p + n - 1) != p ||
 	       rt_base(p) != p || rt_good_size(good) != good;
 }

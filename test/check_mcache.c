@@ -82,7 +82,7 @@ START_TEST(tiny_requests_follow_the_rules)
 	inside_boot(_i);
 	rng_init(&r, __func__);
 	for (int i = 0; i < 200000; i++) {
-		size_t n = 1 + rng_below(&r, 15);
+		size_t n = 1 + rng_below(&r, _i ? 15 : 5);
 		char *p = rt_alloc_noscan(n);
 
 		if (!p || !model_follows(&m, (uintptr_t)p, n))
@@ -104,6 +104,7 @@ START_TEST(tiny_requests_follow_the_rules)
 END_TEST
 
 // Offsets in one fresh block, request by request; 16 and more: a new block.
+// With Go's classes, where all below 16 bytes are combined.
 START_TEST(tiny_requests_are_aligned_by_their_size)
 {
 	static const struct {
@@ -123,7 +124,7 @@ START_TEST(tiny_requests_are_aligned_by_their_size)
 	    {{8, 8}, {0, 8}},
 	};
 
-	inside_boot(false);
+	inside_boot(true);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(t); i++) {
 		char *block = NULL;
 
@@ -148,7 +149,7 @@ START_TEST(the_tiny_block_with_more_room_stays)
 {
 	char *a, *b, *c;
 
-	inside_boot(false);
+	inside_boot(true);
 	a = rt_alloc_noscan(4);
 	b = rt_alloc_noscan(15); // a's block has 12 left, b's 1
 	ck_assert_ptr_ne((void *)((uintptr_t)b & ~(uintptr_t)15), a);
@@ -170,8 +171,11 @@ START_TEST(what_is_not_tiny_has_a_slot_of_its_own)
 	ck_assert_ptr_ne(rt_alloc_noscan(16), p);
 	ck_assert_uint_eq(rt_size(rt_alloc(1)), 16); // pointers: not tiny
 	ck_assert_uint_eq(rt_size(rt_alloc(15)), 16);
+	ck_assert_uint_eq(rt_size(rt_alloc_noscan(6)), 8);
+	ck_assert_uint_eq(rt_size(rt_alloc_noscan(8)), 8);
 	mcache_flush(mc, self);
 	ck_assert_uint_eq(totals().tiny_alloc_count, 0);
+	ck_assert_uint_eq(totals().small_alloc_count[1], 2);
 	ck_assert_uint_eq(totals().small_alloc_count[SIZECLASS_TINY], 4);
 }
 END_TEST
@@ -328,11 +332,11 @@ END_TEST
 
 // ---- runs and clearing ----
 
-// A run of several objects is cleared as a whole; one of a single object only
-// if its caller wants it.
-START_TEST(uninit_skips_clearing_of_single_objects_only)
+// A run of several objects is cleared as a whole above RT_INLINE_MAX; one of a
+// single object, and all runs of smaller ones, only if the caller wants it.
+START_TEST(uninit_skips_clearing)
 {
-	static const unsigned classes[] = {38, 44, 51, 59, 67};
+	static const unsigned classes[] = {1, 2, 32, 38, 44, 51, 59, 67};
 	spanclass sc = spanclass_make(classes[_i], KIND_NOSCAN);
 	size_t size = sizeclass_table[classes[_i]].size;
 	struct mspan *s;
@@ -349,9 +353,9 @@ START_TEST(uninit_skips_clearing_of_single_objects_only)
 	s->needzero = 1;
 	if (!mcentral_top(sc))
 		mcentral_push(s);
-	ck_assert(gcrefill_small(mc, self, sc, true));
-	ck_assert_ptr_eq(mcache_bump(mc, sc), p);
-	ck_assert_int_eq(p[0], 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
+	ck_assert_ptr_eq(gcrefill_small(mc, self, sc, true), p);
+	ck_assert_int_eq(
+	    p[0], size > RT_INLINE_MAX && 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
 	ck_assert_int_eq(p[size - 1], p[0]);
 }
 END_TEST
@@ -553,8 +557,7 @@ static Suite *suite_mcache(void)
 	tcase_add_test(tc, a_flush_retires_every_class_and_the_tiny_block);
 	tcase_add_test(tc, live_bytes_are_published_in_batches);
 	tcase_add_test(tc, a_large_object_is_counted_at_once);
-	tcase_add_loop_test(tc, uninit_skips_clearing_of_single_objects_only, 0,
-			    5);
+	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
 	tcase_add_test(tc, align8_has_no_inline_runs);
 	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws, DEATH_EXPECTED);

@@ -266,7 +266,7 @@ static long call_noscan_in_inline(void)
 
 static long call_alloc_slow(void)
 {
-	return some(rt_alloc_slow_(rt_thread_tls, RT_NOSCAN, 64));
+	return some(rt_alloc_slow_(rt_thread_tls, RT_RUN_CLASSES + 6, 64));
 }
 
 static long call_size(void)
@@ -1003,7 +1003,8 @@ static void *by_kind_noscan(size_t n)
 
 static void *by_slow(size_t n)
 {
-	return rt_alloc_slow_(rt_thread_self(), RT_WORDS, n);
+	return rt_alloc_slow_(rt_thread_self(), RT_ROW_WORDS * RT_RUN_CLASSES,
+			      n);
 }
 
 static void *by_stack(size_t n)
@@ -1137,11 +1138,16 @@ START_TEST(unknown_kinds_get_nothing)
 			judge("rt_alloc_kind", name,
 			      some(rt_alloc_kind(bad_kinds[i], sizes[j])),
 			      NOTHING);
-			judge("rt_alloc_slow_", name,
-			      some(rt_alloc_slow_(rt_thread_self(),
-						  bad_kinds[i], sizes[j])),
-			      NOTHING);
 		}
+	for (size_t j = 0; j < RT_ARRAY_LEN(sizes); j++) {
+		judge("rt_alloc_slow_", "run beyond the table",
+		      some(rt_alloc_slow_(rt_thread_self(),
+					  RT_ROWS * RT_RUN_CLASSES, sizes[j])),
+		      NOTHING);
+		judge("rt_alloc_slow_", "run -1",
+		      some(rt_alloc_slow_(rt_thread_self(), -1U, sizes[j])),
+		      NOTHING);
+	}
 	judge("rt_alloc_kind_in", "constant kind 2",
 	      some(rt_alloc_kind_in(rt_thread_self(), 2, 64)), NOTHING);
 	judge("rt_alloc_kind_in", "constant kind -1",
@@ -1150,7 +1156,7 @@ START_TEST(unknown_kinds_get_nothing)
 	judge("statistics", "unchanged", memcmp(&before, &after, sizeof before),
 	      0);
 	heap_healthy();
-	finish(2 * RT_ARRAY_LEN(bad_kinds) * RT_ARRAY_LEN(sizes));
+	finish((RT_ARRAY_LEN(bad_kinds) + 2) * RT_ARRAY_LEN(sizes));
 }
 END_TEST
 

@@ -194,8 +194,8 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 	uint32_t first = mspan_slot(s, (uintptr_t)naive->start - s->base);
 	struct mspan_run run;
 
-	if (mspan_is_near(s, c)) {
-		mspan_find_near(s, c, &run);
+	if (mspan_is_near(c, s->elemsize)) {
+		mspan_find_near(c, s->elemsize, &run);
 		if (run.start != naive->start || run.end != naive->end)
 			return false;
 	}
@@ -233,8 +233,8 @@ static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 {
 	struct mspan_run run;
 
-	if (near && mspan_is_near(s, c)) {
-		mspan_find_near(s, c, &run);
+	if (near && mspan_is_near(c, s->elemsize)) {
+		mspan_find_near(c, s->elemsize, &run);
 		mspan_take_near(c, &run);
 	} else {
 		mspan_find_run(s, c, brief, &run);
@@ -279,7 +279,7 @@ static bool runs_agree(struct rng *r, struct mspan *s)
 	for (;;) {
 		uint32_t n = naive_run(s, &naive);
 
-		if (mspan_seek(s, &c) != (n != 0))
+		if (mspan_seek(&c) != (n != 0))
 			return false;
 		if (n == 0)
 			return mspan_count(s, heap_line()) == s->nelems;

@@ -498,7 +498,7 @@ static void *by_stack(void)
 
 static void *by_slow(void)
 {
-	return rt_alloc_slow_(rt_thread_self(), RT_NOSCAN, MAX_HEAP);
+	return rt_alloc_slow_(rt_thread_self(), RT_RUN_CLASSES, MAX_HEAP);
 }
 
 START_TEST(handler_is_asked_by_every_allocation)

@@ -31,11 +31,9 @@ static inline void inside_boot(bool align8)
 // inside_take allocates one object as the front door does; NULL: no memory.
 static inline char *inside_take(spanclass sc)
 {
-	char *obj = mcache_bump(mc, sc);
+	char *obj = mcache_bump(&mc->slots[sc]);
 
-	if (!obj && gcrefill_small(mc, self, sc, false))
-		obj = mcache_bump(mc, sc);
-	return obj;
+	return obj ? obj : gcrefill_small(mc, self, sc, false);
 }
 
 static inline struct mspan *inside_span(const void *p)

@@ -18,6 +18,7 @@ enum {
 	LARGEST_SMALL = 32768 - 8, // also for objects without pointers
 	TINY = 16,
 	TINY_CLASS = 2,
+	SEPARATE = 6, // without align8, from here on objects are not combined
 };
 
 void ledger_init(struct ledger *l, bool align8)
@@ -26,19 +27,21 @@ void ledger_init(struct ledger *l, bool align8)
 	l->align8 = align8;
 }
 
-unsigned ledger_class(size_t n, bool align8)
+unsigned ledger_class(size_t n, bool noscan, bool align8)
 {
+	if (noscan && n <= class_size[1])
+		return 1;
 	for (unsigned c = 1; c < LEDGER_CLASSES; c++)
 		if (class_size[c] >= n && (align8 || class_size[c] % TINY == 0))
 			return c;
 	return 0;
 }
 
-uint64_t ledger_size(size_t n, bool align8)
+uint64_t ledger_size(size_t n, bool noscan, bool align8)
 {
 	if (n > LARGEST_SMALL)
 		return (n + PAGE - 1) / PAGE * PAGE;
-	return class_size[ledger_class(n, align8)];
+	return class_size[ledger_class(n, noscan, align8)];
 }
 
 // fits_block: Go's rule of alignment by size; then a shared block grows.
@@ -73,11 +76,11 @@ void ledger_alloc(struct ledger *l, size_t n, bool noscan)
 		return;
 	if (n > LARGEST_SMALL) {
 		l->large++;
-		l->large_bytes += ledger_size(n, l->align8);
-	} else if (noscan && n < TINY) {
+		l->large_bytes += ledger_size(n, noscan, l->align8);
+	} else if (noscan && n < (l->align8 ? TINY : SEPARATE)) {
 		alloc_tiny(l, n);
 	} else {
-		l->small[ledger_class(n, l->align8)]++;
+		l->small[ledger_class(n, noscan, l->align8)]++;
 	}
 }
 

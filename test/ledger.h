@@ -34,8 +34,8 @@ void ledger_flushed(struct ledger *l);
 
 // ledger_class is the size class of a request of up to 32760 bytes,
 // ledger_size what an object of n bytes counts with.
-unsigned ledger_class(size_t n, bool align8);
-uint64_t ledger_size(size_t n, bool align8);
+unsigned ledger_class(size_t n, bool noscan, bool align8);
+uint64_t ledger_size(size_t n, bool noscan, bool align8);
 
 // ledger_add adds the counts of l to *sum.
 void ledger_add(struct ledger *sum, const struct ledger *l);

@@ -17,7 +17,7 @@ enum {
 	REFS = 6, // of an object, at most
 	STACKS = 4,
 	EDGE = 256, // bytes that are looked at, from both ends
-	TINY = 16,  // smaller ones without pointers share a slot
+	TINY = 16,  // smaller ones without pointers may share a slot
 	STOP_REASON = RT_STOP_HOST + 5,
 	CHILD_SECONDS = 60, // a child that takes longer hangs
 };
@@ -137,6 +137,12 @@ static uintptr_t word_of(const struct ref *r)
 	return r->to ? r->to->at + r->offset : 0;
 }
 
+// shares tells whether an object may lie in a slot with others.
+static bool shares(const struct node *o)
+{
+	return o->noscan && o->n < (program->align8 ? TINY : RT_NOSCAN_MIN);
+}
+
 static void check_questions(const struct node *o)
 {
 	const void *last = (const void *)(o->at + o->n - 1);
@@ -146,7 +152,7 @@ static void check_questions(const struct node *o)
 	if (!rt_is_heap((void *)o->at) || !rt_is_heap(last))
 		fail("object %#lx of %zu bytes is gone", (long)o->id, o->n);
 	if (size < o->n || base > o->at || base + size < o->at + o->n ||
-	    (base != o->at && !(o->noscan && o->n < TINY)))
+	    (base != o->at && !shares(o)))
 		fail("object %#lx of %zu bytes at %#lx has size %zu, base %#lx",
 		     (long)o->id, o->n, (long)o->at, size, (long)base);
 }
@@ -215,7 +221,7 @@ static void check_new(const struct node *o, bool uninit)
 {
 	const unsigned char *p = (const unsigned char *)o->at;
 	size_t size = rt_size(p);
-	size_t n = o->noscan && o->n < TINY ? o->n : size;
+	size_t n = shares(o) ? o->n : size;
 
 	if (o->at % alignment(o) != 0)
 		fail("object of %zu bytes at %#lx", o->n, (long)o->at);
@@ -223,7 +229,7 @@ static void check_new(const struct node *o, bool uninit)
 	    !(guarded && size == o->n))
 		fail("object of %zu bytes has %zu, not %zu", o->n, size,
 		     rt_good_size(o->n));
-	for (size_t i = 0; !(uninit && o->n > 1024) && i < n; i++)
+	for (size_t i = 0; !uninit && i < n; i++)
 		if (p[i] != 0)
 			fail("new object of %zu bytes: byte %zu is %#x", o->n,
 			     i, p[i]);

@@ -46,11 +46,9 @@ static inline __attribute__((always_inline)) void *heap_alloc(size_t n)
 	return rt_alloc(n);
 }
 
-// Small objects come out of cleared runs and are zeroed in any case.
 static inline __attribute__((always_inline)) void *heap_alloc_noscan(size_t n)
 {
-	return n <= RT_INLINE_MAX ? rt_alloc_noscan(n)
-				  : rt_alloc_noscan_uninit(n);
+	return rt_alloc_noscan_uninit(n);
 }
 
 static inline void heap_free(void *p)

@@ -22,8 +22,17 @@ extern "C" {
  * they touch is frozen for this soname; a host touches none of it itself.
  */
 
-/* Size classes that have runs, 0 to 32, and the largest size inline. */
-enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024 };
+/*
+ * Size classes that have runs, 0 to 32; the largest size inline; and the
+ * smallest one of RT_NOSCAN: below it several requests share a slot.
+ */
+enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
+
+/*
+ * The rows of a thread's table of runs: one for rt_alloc_noscan_uninit, whose
+ * runs are not cleared, and then one for each kind.
+ */
+enum { RT_ROW_UNINIT = 0, RT_ROW_NOSCAN = 1, RT_ROW_WORDS = 2, RT_ROWS = 3 };
 
 /*
  * A run: free slots in a row, [start, cur), handed to one thread.  An
@@ -54,8 +63,7 @@ struct rt_thread {
 	void *reserved;
 	struct rt_mcache *mc;
 	struct rt_proc *p;
-	/* [kind * RT_RUN_CLASSES + class]; those of RT_NOSCAN and RT_WORDS are
-	 * always there. */
+	/* [row * RT_RUN_CLASSES + class]; RT_ROWS rows are always there. */
 	struct rt_run *run;
 };
 
@@ -76,32 +84,42 @@ extern RT_API __thread rt_thread *rt_thread_tls
     __attribute__((tls_model("initial-exec")));
 
 /*
- * rt_alloc_slow_ is where the inline functions go when there is no run or it
- * is used up: rt_alloc_kind for the thread t.  It finds nostop 0 or 1 and
- * leaves 0.
+ * rt_alloc_slow_ allocates n bytes for the thread t, of which run i has no
+ * room for them; i is row * RT_RUN_CLASSES for what is not inline.  It finds
+ * nostop 0 or 1 and leaves 0.
  */
-RT_API void *rt_alloc_slow_(rt_thread *t, int kind, size_t n);
+RT_API void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n);
+
+/* rt_row_inline_ tells whether n bytes of a row have a run. */
+static inline __attribute__((always_inline)) int rt_row_inline_(unsigned row,
+								size_t n)
+{
+	const size_t least = row == RT_ROW_WORDS ? 1 : RT_NOSCAN_MIN;
+
+	return n - least <= RT_INLINE_MAX - least;
+}
 
 /*
- * rt_class_ is the size class of n bytes, 1 to 1024, folded to a constant:
- * classes 1 (8 bytes) and 3 (24) are left out, so that all are aligned to 16.
+ * rt_class_ is the size class of n bytes, 0 to 1024; for a constant it is one.
+ * Class 3 (24 bytes) is left out, so that what has 16 bytes or more is aligned
+ * to 16, and class 1 (8 bytes) is for objects without pointers.
  */
-static inline __attribute__((always_inline)) unsigned rt_class_(size_t n)
+static inline __attribute__((always_inline)) unsigned rt_class_(unsigned row,
+								size_t n)
 {
-	/* clang-format off */
-	return n <= 16 ? 2 : n <= 32 ? 4 : n <= 48 ? 5 : n <= 64 ? 6 :
-	       n <= 80 ? 7 : n <= 96 ? 8 : n <= 112 ? 9 : n <= 128 ? 10 :
-	       n <= 144 ? 11 : n <= 160 ? 12 : n <= 176 ? 13 : n <= 192 ? 14 :
-	       n <= 208 ? 15 : n <= 224 ? 16 : n <= 240 ? 17 : n <= 256 ? 18 :
-	       n <= 288 ? 19 : n <= 320 ? 20 : n <= 352 ? 21 : n <= 384 ? 22 :
-	       n <= 416 ? 23 : n <= 448 ? 24 : n <= 480 ? 25 : n <= 512 ? 26 :
-	       n <= 576 ? 27 : n <= 640 ? 28 : n <= 704 ? 29 : n <= 768 ? 30 :
-	       n <= 896 ? 31 : 32;
-	/* clang-format on */
+	/* By granules of 16 bytes. */
+	static const uint8_t c[RT_INLINE_MAX / 16 + 1] = {
+	    2,	2,  4,	5,  6,	7,  8,	9,  10, 11, 12, 13, 14, 15, 16, 17, 18,
+	    19, 19, 20, 20, 21, 21, 22, 22, 23, 23, 24, 24, 25, 25, 26, 26, 27,
+	    27, 27, 27, 28, 28, 28, 28, 29, 29, 29, 29, 30, 30, 30, 30, 31, 31,
+	    31, 31, 31, 31, 31, 31, 32, 32, 32, 32, 32, 32, 32, 32};
+
+	return n <= 8 && row != RT_ROW_WORDS ? 1 : c[(n + 15) / 16];
 }
 
 /* rt_class_size_ is the bytes of a slot of class c, 0 to 32. */
-static inline __attribute__((always_inline)) size_t rt_class_size_(unsigned c)
+static inline __attribute__((always_inline)) ptrdiff_t
+rt_class_size_(unsigned c)
 {
 	static const uint16_t s[RT_RUN_CLASSES] = {
 	    0,	 8,   16,  24,	32,  48,  64,  80,  96,	 112, 128,
@@ -112,38 +130,35 @@ static inline __attribute__((always_inline)) size_t rt_class_size_(unsigned c)
 }
 
 /*
- * rt_alloc_kind_in is rt_alloc_kind for t, which is rt_thread_self() or
- * rt_thread_tls of the calling thread.  With a constant kind, RT_NOSCAN or
- * RT_WORDS, and a constant size of 16 to 1024 bytes, or below 16 if RT_WORDS,
- * it takes the next slot of a run in about ten instructions; everything else is
- * a call.
+ * rt_alloc_row_ takes the next slot of a run, in about ten instructions if n
+ * is constant and in twenty otherwise.  The row is constant.
  *
  * A stop by signal that comes between the two stores of nostop is put off
  * until the library is entered, so no run is ever seen half changed.
  */
 static inline __attribute__((always_inline)) void *
-rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
+rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
 {
-	if (__builtin_constant_p(n) && __builtin_constant_p(kind) &&
-	    kind >= 0 && kind <= RT_WORDS && n >= (kind == RT_WORDS ? 1 : 16) &&
-	    n <= RT_INLINE_MAX) {
-		const unsigned c = rt_class_(n);
-		struct rt_run *r = &t->run[kind * RT_RUN_CLASSES + (int)c];
+	unsigned i = row * RT_RUN_CLASSES;
+
+	if (rt_row_inline_(row, n)) {
+		const unsigned c = rt_class_(row, n);
+		const ptrdiff_t size = rt_class_size_(c);
+		struct rt_run *r = &t->run[i += c];
 		char *p;
 
 		__atomic_store_n(&t->nostop, 1, __ATOMIC_RELAXED);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		p = r->cur;
-		if (__builtin_expect(
-			(size_t)(p - r->start) >= rt_class_size_(c), 1)) {
-			p -= rt_class_size_(c);
+		if (__builtin_expect(p - r->start >= size, 1)) {
+			p -= size;
 			r->cur = p;
 			__atomic_signal_fence(__ATOMIC_SEQ_CST);
 			__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 			return p;
 		}
 	}
-	return rt_alloc_slow_(t, kind, n);
+	return rt_alloc_slow_(t, i, n);
 }
 
 /*
@@ -185,18 +200,10 @@ RT_API void *rt_alloc_noscan(size_t n);
 RT_API void *rt_alloc_in(rt_thread *t, size_t n);
 RT_API void *rt_alloc_noscan_in(rt_thread *t, size_t n);
 
-/* A host defines RT_NO_INLINE_ALLOC to have calls everywhere. */
-#if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
-#define rt_alloc_in(t, n) rt_alloc_kind_in((t), RT_WORDS, (n))
-#define rt_alloc_noscan_in(t, n) rt_alloc_kind_in((t), RT_NOSCAN, (n))
-#define rt_alloc(n) rt_alloc_kind_in(rt_thread_tls, RT_WORDS, (n))
-#define rt_alloc_noscan(n) rt_alloc_kind_in(rt_thread_tls, RT_NOSCAN, (n))
-#endif
-
 /*
  * rt_alloc_noscan_uninit is rt_alloc_noscan for a caller that writes all of
- * the object before it reads any: above 1024 bytes the contents are
- * undefined, and may be those of objects that were freed.
+ * the object before it reads any: the contents are undefined, and may be those
+ * of objects that were freed.
  */
 RT_API void *rt_alloc_noscan_uninit(size_t n);
 
@@ -205,6 +212,34 @@ RT_API void *rt_alloc_noscan_uninit(size_t n);
  * that is not RT_NOSCAN or RT_WORDS gets NULL.
  */
 RT_API void *rt_alloc_kind(int kind, size_t n);
+
+/*
+ * rt_alloc_kind_in is rt_alloc_kind for a thread that has its own handle at
+ * hand, as rt_alloc_in is rt_alloc.  It is inline if the kind is constant.
+ */
+static inline __attribute__((always_inline)) void *
+rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
+{
+	if (__builtin_constant_p(kind) && kind == RT_NOSCAN)
+		return rt_alloc_row_(t, RT_ROW_NOSCAN, n);
+	if (__builtin_constant_p(kind) && kind == RT_WORDS)
+		return rt_alloc_row_(t, RT_ROW_WORDS, n);
+	return rt_alloc_kind(kind, n);
+}
+
+/*
+ * Up to RT_INLINE_MAX bytes these are inline, whether the size is constant or
+ * not; pointer-free objects from RT_NOSCAN_MIN bytes on.  A host defines
+ * RT_NO_INLINE_ALLOC to have calls everywhere.
+ */
+#if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
+#define rt_alloc_in(t, n) rt_alloc_row_((t), RT_ROW_WORDS, (n))
+#define rt_alloc_noscan_in(t, n) rt_alloc_row_((t), RT_ROW_NOSCAN, (n))
+#define rt_alloc(n) rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, (n))
+#define rt_alloc_noscan(n) rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, (n))
+#define rt_alloc_noscan_uninit(n)                                              \
+	rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, (n))
+#endif
 
 /*
  * ---- Questions about pointers ----
@@ -221,9 +256,10 @@ RT_API void *rt_alloc_kind(int kind, size_t n);
  * bytes of its size class, for more than 32760 bytes whole pages of 8192.  At
  * least what was asked for, and all of it may be used; but of an object of
  * more than 32760 bytes only what was asked for is looked at for pointers, and
- * only pointers to that keep it alive.  Objects that were
- * combined because they are smaller than 16 bytes count as one of 16.  Of a
- * guarded object (rt_config.guard_large, guard_small) it is what was asked for.
+ * only pointers to that keep it alive.  Objects without pointers that were
+ * combined because they are smaller than RT_NOSCAN_MIN bytes (with
+ * rt_config.align8 than 16) count as one of 16.  Of a guarded object
+ * (rt_config.guard_large, guard_small) it is what was asked for.
  * 0: p is in no object.
  */
 RT_API size_t rt_size(const void *obj);

@@ -29,9 +29,16 @@ static void check_class(size_t n)
 	REQUIRE(sizeclass_of(n) == class_of(n, true));
 	REQUIRE(sizeclass_of16(n) == class_of(n, false));
 	if (n <= RT_INLINE_MAX) {
-		REQUIRE(rt_class_(n) == class_of(n, false));
-		REQUIRE(rt_class_size_(rt_class_(n)) ==
-			sizeclass_table[class_of(n, false)].size);
+		unsigned words = class_of(n, false);
+		unsigned noscan = n <= 8 ? 1 : words;
+
+		REQUIRE(rt_class_(RT_ROW_WORDS, n) == words);
+		REQUIRE(rt_class_(RT_ROW_NOSCAN, n) == noscan);
+		REQUIRE(rt_class_(RT_ROW_UNINIT, n) == noscan);
+		REQUIRE((uint32_t)rt_class_size_(words) ==
+			sizeclass_table[words].size);
+		REQUIRE((uint32_t)rt_class_size_(noscan) ==
+			sizeclass_table[noscan].size);
 	}
 }
 

@@ -152,9 +152,9 @@ inline retire(p, word)
 	span[p] = NONE
 }
 
-// mcache_next_run: mspan_find_run, clearing, mspan_take_run.  The word that the
+// mcache_next: mspan_find_run, clearing, mspan_take_run.  The word that the
 // cursor has read is the word of the line: nobody else changes it meanwhile.
-// C: mcache_next_run, mspan_find_run, mspan_take_run
+// C: mcache_next, mspan_find_run, mspan_take_run
 // at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline next_run(p, word)
 {
