@@ -19,6 +19,13 @@ extern "C" {
 typedef void *__attribute__((__may_alias__)) rt_word;
 
 /*
+ * What RT_STORE turns its arguments into.  In C++ by conversions that are
+ * written as calls, of which -Wold-style-cast does not warn.
+ */
+typedef rt_word *rt_slot_;
+typedef void *rt_value_;
+
+/*
  * rt_store_slow_ is rt_store_ while old values are recorded; t is
  * rt_thread_tls of the calling thread.
  */
@@ -46,8 +53,13 @@ static inline void rt_store_(void *obj, rt_word *slot, void *value)
  * Attached threads, outside a blocking region; also in the own stop.  Does
  * not collect, block or poll.
  */
+#ifdef __cplusplus
 #define RT_STORE(obj, slot, value)                                             \
-	rt_store_((obj), (rt_word *)(slot), (void *)(value))
+	rt_store_((obj), rt_slot_(slot), rt_value_(value))
+#else
+#define RT_STORE(obj, slot, value)                                             \
+	rt_store_((obj), (rt_slot_)(slot), (rt_value_)(value))
+#endif
 
 #ifdef __cplusplus
 }
