@@ -105,6 +105,37 @@ START_TEST(small_heap_is_small)
 }
 END_TEST
 
+// A program that allocates 2 MiB in all, of any sizes, stays below 4 MiB more
+// than it would have without a heap, start-up included.
+static const size_t sizes_below[] = {16,    100,    1000,   10000,
+				     32760, 100000, 1000000};
+
+START_TEST(a_small_program_stays_small)
+{
+	size_t left = 2 * MIB;
+	int64_t before;
+	struct rng r;
+
+	rng_init(&r, __func__);
+	rss();
+	before = rss();
+	init();
+	for (;;) {
+		size_t n = 1 + rng_below(&r, sizes_below[_i]);
+		char *p;
+
+		if (n > left)
+			break;
+		left -= n;
+		p = rng_below(&r, 2) ? rt_alloc(n) : rt_alloc_noscan_uninit(n);
+		ck_assert_ptr_nonnull(p);
+		memset(p, 1, n);
+	}
+	if (!RT_ASAN && !RT_TSAN)
+		ck_assert_int_lt(rss() - before, 4 * MIB);
+}
+END_TEST
+
 // init makes a number of system calls that is small and always the same.
 START_TEST(init_makes_few_system_calls)
 {
@@ -414,6 +445,8 @@ static Suite *suite_startup(void)
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, init_touches_less_than_a_megabyte);
 	tcase_add_test(tc, small_heap_is_small);
+	tcase_add_loop_test(tc, a_small_program_stays_small, 0,
+			    RT_ARRAY_LEN(sizes_below));
 	tcase_add_test(tc, init_makes_few_system_calls);
 	tcase_add_loop_test(tc, gone_threads_leave_no_memory, 0,
 			    RT_ARRAY_LEN(batches));
