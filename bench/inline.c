@@ -1,13 +1,14 @@
 // inline.c - loops of inline allocations whose instructions inline.sh counts.
 //
 // C and C++.  Each loop is a function by itself, so that a profile shows what
-// it executes; count_nothing is what a loop and its bookkeeping cost.  A run
-// serves every allocation of a loop: the first object makes it, and the span
-// of a fresh heap has room for all.  What would leave the inline sequence
-// shows in the profile as a call.
+// it executes; no function of the library is called inline_loop_*.
+// inline_loop_nothing is what a loop and its bookkeeping cost.  A run serves
+// every allocation of a loop: the first object makes it, and the span of a
+// fresh heap has room for all.  What would leave the inline sequence shows in
+// the profile as a call.
 //
 // Argument: allocations in each loop, at most 50.  A span of 8192 bytes has 128
-// objects of 64, and two loops take theirs from it.
+// objects of 64, and two loops of RT_NOSCAN take theirs from it.
 #include <stdlib.h>
 
 #include <rt/rt.h>
@@ -16,14 +17,18 @@
 extern "C" {
 #endif
 
-void count_nothing(rt_thread *t, long n);
-void count_in_noscan_64(rt_thread *t, long n);
-void count_in_words_16(rt_thread *t, long n);
-void count_in_words_8(rt_thread *t, long n);
-void count_own_noscan_64(rt_thread *t, long n);
-void count_own_words_16(rt_thread *t, long n);
+void inline_loop_nothing(rt_thread *t, long n);
+void inline_loop_in_noscan_64(rt_thread *t, long n);
+void inline_loop_in_noscan_8(rt_thread *t, long n);
+void inline_loop_in_words_16(rt_thread *t, long n);
+void inline_loop_in_words_8(rt_thread *t, long n);
+void inline_loop_own_noscan_64(rt_thread *t, long n);
+void inline_loop_own_words_16(rt_thread *t, long n);
+void inline_loop_own_uninit_64(rt_thread *t, long n);
+void inline_loop_any_words(rt_thread *t, long n);
+void inline_loop_any_noscan(rt_thread *t, long n);
 
-__attribute__((noinline)) void count_nothing(rt_thread *t, long n)
+__attribute__((noinline)) void inline_loop_nothing(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(t);
@@ -31,19 +36,25 @@ __attribute__((noinline)) void count_nothing(rt_thread *t, long n)
 
 // With the handle in a register, as an interpreter has it.
 
-__attribute__((noinline)) void count_in_noscan_64(rt_thread *t, long n)
+__attribute__((noinline)) void inline_loop_in_noscan_64(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(rt_alloc_noscan_in(t, 64));
 }
 
-__attribute__((noinline)) void count_in_words_16(rt_thread *t, long n)
+__attribute__((noinline)) void inline_loop_in_noscan_8(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_noscan_in(t, 8));
+}
+
+__attribute__((noinline)) void inline_loop_in_words_16(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(rt_alloc_in(t, 16));
 }
 
-__attribute__((noinline)) void count_in_words_8(rt_thread *t, long n)
+__attribute__((noinline)) void inline_loop_in_words_8(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(rt_alloc_in(t, 8));
@@ -51,18 +62,46 @@ __attribute__((noinline)) void count_in_words_8(rt_thread *t, long n)
 
 // With the handle from the thread's own variable, as everybody else has it.
 
-__attribute__((noinline)) void count_own_noscan_64(rt_thread *t, long n)
+__attribute__((noinline)) void inline_loop_own_noscan_64(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(rt_alloc_noscan(64));
 	rt_keep_alive(t);
 }
 
-__attribute__((noinline)) void count_own_words_16(rt_thread *t, long n)
+__attribute__((noinline)) void inline_loop_own_words_16(rt_thread *t, long n)
 {
 	for (long i = 0; i < n; i++)
 		rt_keep_alive(rt_alloc(16));
 	rt_keep_alive(t);
+}
+
+__attribute__((noinline)) void inline_loop_own_uninit_64(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_noscan_uninit(64));
+	rt_keep_alive(t);
+}
+
+// Of a size that the compiler does not know, and cannot look up before the
+// loop.
+
+static inline size_t unknown(size_t n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n;
+}
+
+__attribute__((noinline)) void inline_loop_any_words(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_in(t, unknown(40)));
+}
+
+__attribute__((noinline)) void inline_loop_any_noscan(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_noscan_in(t, unknown(40)));
 }
 
 #ifdef __cplusplus
@@ -78,12 +117,20 @@ int main(int argc, char **argv)
 	rt_thread *t = rt_thread_self();
 
 	rt_keep_alive(rt_alloc_noscan_in(t, 64));
+	rt_keep_alive(rt_alloc_noscan_in(t, 8));
+	rt_keep_alive(rt_alloc_noscan_in(t, 40));
+	rt_keep_alive(rt_alloc_noscan_uninit(64));
 	rt_keep_alive(rt_alloc_in(t, 16));
-	count_nothing(t, n);
-	count_in_noscan_64(t, n);
-	count_own_noscan_64(t, n);
-	count_in_words_16(t, n);
-	count_in_words_8(t, n);
-	count_own_words_16(t, n);
+	rt_keep_alive(rt_alloc_in(t, 40));
+	inline_loop_nothing(t, n);
+	inline_loop_in_noscan_64(t, n);
+	inline_loop_in_noscan_8(t, n);
+	inline_loop_in_words_16(t, n);
+	inline_loop_in_words_8(t, n);
+	inline_loop_own_noscan_64(t, n);
+	inline_loop_own_words_16(t, n);
+	inline_loop_own_uninit_64(t, n);
+	inline_loop_any_words(t, n);
+	inline_loop_any_noscan(t, n);
 	return rt_fini() != 0;
 }

@@ -80,7 +80,7 @@ profile() {
 	}
 	END {
 		for (name in cost)
-			if (name ~ /^count_/)
+			if (name ~ /^inline_loop_/)
 				print name, cost[name], calls[name] + 0
 	}' "$work/profile" | sort
 }
@@ -92,13 +92,13 @@ count() {
 	join "$work/once" "$work/twice" | awk -v language="$1" -v n=$n '
 	{ more[$1] = $4 - $2; calls[$1] = $3 + $5 }
 	END {
-		if (!("count_nothing" in more))
+		if (!("inline_loop_nothing" in more))
 			exit 1
 		for (name in more) {
-			if (name == "count_nothing")
+			if (name == "inline_loop_nothing")
 				continue
-			each = (more[name] - more["count_nothing"]) / n
-			loop = substr(name, 7)
+			each = (more[name] - more["inline_loop_nothing"]) / n
+			loop = substr(name, 13)
 			if (calls[name])
 				print language, loop, "broken: it calls"
 			else
