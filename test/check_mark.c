@@ -573,7 +573,7 @@ static uint64_t swept_by_helpers(void)
 {
 	uint64_t bytes = 0;
 
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
 		if (p->flags & PROC_HELPER)
 			bytes += atomic_u64_load_relaxed(
 			    &p->gauges[HEAPGAUGE_TOTAL_FREE]);

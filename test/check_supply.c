@@ -213,7 +213,7 @@ static void await_no_runner(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
 
-	for (struct rt_proc *p = proc_first(); p; p = p->next)
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
 		while ((atomic_u32_load_acquire(&p->state) & PROC_STATE) ==
 		       PROC_RUNNING) {
 			ck_assert_uint_lt(nanotime(), end);
@@ -328,7 +328,7 @@ START_TEST(threads_that_wait_hold_no_pages)
 		if (i % 4 == 3)
 			ck_assert_int_eq(rt_gc(), RT_OK);
 	}
-	for (struct rt_proc *p = proc_first(); p; p = p->next) {
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		ck_assert(pagecache_empty(&mcache_of(p)->heap.pages));
 		ck_assert_uint_eq(mcache_of(p)->heap.nspans, 0);
 	}
