@@ -126,17 +126,17 @@ static void proc_enlist(struct rt_proc *p)
 {
 	struct rt_proc *first = atomic_ptr_load_relaxed(&procs.first);
 
-	// A live reader may look at p, which was in the list before: it begins
-	// again with what is older than p is now.
-	atomic_ptr_store_release(&p->next, first);
 	p->prev = NULL;
 	if (first)
 		first->prev = p;
+	procs.count++;
+	// A live reader may look at p, which was in the list before: it begins
+	// again with what is older than p is now.
+	atomic_ptr_store_seqcst(&p->next, first);
 	// Before its first statistic: heapstats_read moves the generation,
 	// then walks the list, so a P that it misses writes to the new
 	// generation.
 	atomic_ptr_store_seqcst(&procs.first, p);
-	procs.count++;
 	schedpoint(SCHED_PROC_ENLIST);
 }
 
