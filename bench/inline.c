@@ -3,9 +3,9 @@
 // C and C++.  Each loop is a function by itself, so that a profile shows what
 // it executes; no function of the library is called inline_loop_*.
 // inline_loop_nothing is what a loop and its bookkeeping cost.  A run serves
-// every allocation of a loop: the first object makes it, and the span of a
-// fresh heap has room for all.  What would leave the inline sequence shows in
-// the profile as a call.
+// every allocation of a loop: the first run of a slot, 1 KiB at most, is used up
+// before, and the span of a fresh heap has room for all.  What would leave the
+// inline sequence shows in the profile as a call.
 //
 // Argument: allocations in each loop, at most 50.  A span of 8192 bytes has 128
 // objects of 64, and two loops of RT_NOSCAN take theirs from it.
@@ -108,6 +108,16 @@ __attribute__((noinline)) void inline_loop_any_noscan(rt_thread *t, long n)
 }
 #endif
 
+// warm_up takes the first object of the second run of each slot for n bytes.
+static void warm_up(rt_thread *t, size_t n)
+{
+	for (size_t i = 0; i <= 1024 / rt_good_size(n); i++) {
+		rt_keep_alive(rt_alloc_in(t, n));
+		rt_keep_alive(rt_alloc_noscan_in(t, n));
+		rt_keep_alive(rt_alloc_noscan_uninit(n));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	long n = argc == 2 ? atol(argv[1]) : 0;
@@ -116,12 +126,10 @@ int main(int argc, char **argv)
 		return 1;
 	rt_thread *t = rt_thread_self();
 
-	rt_keep_alive(rt_alloc_noscan_in(t, 64));
-	rt_keep_alive(rt_alloc_noscan_in(t, 8));
-	rt_keep_alive(rt_alloc_noscan_in(t, 40));
-	rt_keep_alive(rt_alloc_noscan_uninit(64));
-	rt_keep_alive(rt_alloc_in(t, 16));
-	rt_keep_alive(rt_alloc_in(t, 40));
+	warm_up(t, 8);
+	warm_up(t, 16);
+	warm_up(t, 40);
+	warm_up(t, 64);
 	inline_loop_nothing(t, n);
 	inline_loop_in_noscan_64(t, n);
 	inline_loop_in_noscan_8(t, n);

@@ -430,10 +430,13 @@ uint64_t oscall_max_mappings(void)
 {
 	int before = errno;
 	uint64_t n;
+	int state;
 
 	if (refused(OSCALL_FILE))
 		return 0;
+	state = cancel_disable();
 	n = read_number("/proc/sys/vm/max_map_count");
+	cancel_restore(state);
 	errno = before;
 	return n;
 }

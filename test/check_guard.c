@@ -589,7 +589,7 @@ START_TEST(refused_permission_is_no_memory)
 		refused += !rt_stack_alloc(1 << 17);
 	}
 	ck_assert_uint_gt(oscall_failed(OSCALL_COMMIT), 0);
-	ck_assert_uint_gt(refused, 200); // some pages were never used
+	ck_assert_uint_ge(refused, 200); // pages that were never used are left
 	in_order();
 	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 	for (unsigned i = 0; i < 1000; i++)

@@ -687,8 +687,8 @@ START_TEST(a_helper_that_cannot_attach_is_made_again)
 	start(&crews[0], 0);
 	shape_make(&shapes[0], &g);
 	graph_reach(&g);
-	// Records are cut from chunks of persistent memory; use up this one.
-	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	// Records are cut from persistent memory; use up what is usable of it.
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	while (persistent_alloc(sizeof(struct rt_proc), RT_CACHE_LINE,
 				&gauges.other_sys))
 		;
@@ -697,8 +697,8 @@ START_TEST(a_helper_that_cannot_attach_is_made_again)
 		await_helpers(0);
 		ck_assert_uint_eq(graph_wrong(&g), 0);
 	}
-	ck_assert_uint_ge(oscall_failed(OSCALL_MAP), ROUNDS);
-	oscall_fail(OSCALL_MAP, 1, 0, 0);
+	ck_assert_uint_ge(oscall_failed(OSCALL_COMMIT), ROUNDS);
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 	collect_until_helped(&g);
 	await_helpers(1);
 	graph_end(&g);

@@ -1038,6 +1038,12 @@ static int try_getenv(void)
 	return oscall_getenv("OSCALL_CHECK") ? 0 : errno;
 }
 
+static int try_file(void)
+{
+	errno = 0;
+	return oscall_max_mappings() != 0 ? 0 : errno;
+}
+
 static int try_write(void)
 {
 	int fds[2], error;
@@ -1081,6 +1087,7 @@ static int (*const tries[])(void) = {
     [OSCALL_THREAD] = try_thread,
     [OSCALL_ATFORK] = try_atfork,
     [OSCALL_GETENV] = try_getenv,
+    [OSCALL_FILE] = try_file,
     [OSCALL_WRITE] = try_write,
     [OSCALL_YIELD] = try_yield,
 };

@@ -475,7 +475,7 @@ START_TEST(nothing_depends_on_advice_and_names)
 	expect_move(page, page);
 	systable_fini(&t);
 	expect_move(-page, -page);
-	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 8);
+	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 10);
 	ck_assert_uint_eq(oscall_failed(OSCALL_NAME), 3);
 }
 END_TEST

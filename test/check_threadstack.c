@@ -544,10 +544,10 @@ START_TEST(a_helper_has_no_stack)
 	join_thread(thread);
 	rt_blocking_leave();
 	ck_assert_int_eq(munmap(own_stack, OWN_STACK), 0);
-	records = procs.count;
+	records = procs.made;
 	worker_provide(proc_self(), true);
 	ck_assert_uint_eq(crew_size(), 1);
-	ck_assert_uint_eq(procs.count, records);
+	ck_assert_uint_eq(procs.made, records);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
