@@ -3,9 +3,9 @@
 // C and C++.  Each loop is a function by itself, so that a profile shows what
 // it executes; no function of the library is called inline_loop_*.
 // inline_loop_nothing is what a loop and its bookkeeping cost.  A run serves
-// every allocation of a loop: the first run of a slot, 1 KiB at most, is used up
-// before, and the span of a fresh heap has room for all.  What would leave the
-// inline sequence shows in the profile as a call.
+// every allocation of a loop: the first run of a slot, 1 KiB at most, is used
+// up before, and the span of a fresh heap has room for all.  What would leave
+// the inline sequence shows in the profile as a call.
 //
 // Argument: allocations in each loop, at most 50.  A span of 8192 bytes has 128
 // objects of 64, and two loops of RT_NOSCAN take theirs from it.

@@ -112,8 +112,8 @@ struct gcask *gccycle_begin(struct rt_proc *p)
 	stw_exclude(p);
 	stw_halt(p, RT_STOP_GC_MARK_TERM);
 	asked = gcask_take();
-	// The frame that stw_exclude recorded is gone; this one outlasts
-	// marking, and with it the registers that it or a caller has spilled.
+	// This frame outlasts marking, and with it the registers that it or a
+	// caller has spilled.
 	context_save(&p->context.frame);
 	collect_stopped(p);
 	context_keep();

@@ -56,11 +56,11 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	     // 0, 1, ...; for good
-	uint32_t flags;	     // of the attach
-	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
-			     // not run when the stop was asked for
+	uint32_t id;	      // 0, 1, ...; for good
+	uint32_t flags;	      // of the attach
+	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
+			      // not run when the stop was asked for
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	atomic_ptr next;      // attached before it; procs.lock, live readers

@@ -28,22 +28,18 @@ struct stw_begin stw_begun(void)
 	return world.begin;
 }
 
-static void worldsema_acquire(struct rt_proc *self)
+// A collection of another thread may read this one's stack while it waits.
+void stw_exclude(struct rt_proc *self)
 {
 	if (rt_sema_try_acquire(&world.sema))
 		return;
-	if (self)
+	if (self) {
+		context_save(&self->context.frame);
 		proc_block(self);
+	}
 	rt_sema_acquire(&world.sema);
 	if (self)
 		proc_unblock(self); // at once: only we may stop anybody now
-}
-
-void stw_exclude(struct rt_proc *self)
-{
-	if (self)
-		context_save(&self->context.frame);
-	worldsema_acquire(self);
 	context_keep();
 }
 

@@ -5,6 +5,7 @@
 // in this version.
 #include <rt/rt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -311,6 +312,89 @@ START_TEST(slow_path_ends_the_inline_allocation)
 }
 END_TEST
 
+// Only rt_config_from_env reads the environment.
+START_TEST(init_reads_no_environment)
+{
+	ck_assert_int_eq(setenv("RTGC", "7", 1), 0);
+	ck_assert_int_eq(setenv("RTMEMLIMIT", "77MiB", 1), 0);
+	ck_assert_int_eq(
+	    setenv("RTDEBUG", "gcstress=1,align8=1,gc_threads=0", 1), 0);
+	ck_assert_int_eq(rt_init(NULL), RT_OK);
+	ck_assert_uint_eq(percent(), 100);
+	ck_assert_uint_eq(memory_limit(), INT64_MAX);
+	ck_assert_uint_eq(size_of_17(), 32);
+	ck_assert_uint_eq(collections_of_10_objects(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static unsigned ncalls[2];
+
+static int count_oom(size_t n, void *arg)
+{
+	(void)n;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+// What the range cannot hold beside what lives.
+static void run_out(void)
+{
+	void *most = rt_alloc_noscan_uninit(40 * MIB);
+
+	ck_assert_ptr_nonnull(most);
+	ck_assert_ptr_null(rt_alloc_noscan_uninit(40 * MIB));
+	rt_keep_alive(most);
+}
+
+// Handlers belong to the process: the next heap has them, too.
+START_TEST(handlers_outlive_a_heap)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = 64 * MIB;
+	c.double_check = RT_CHECK_REPORT;
+	ck_assert_int_eq(rt_set_oom_handler(count_oom, &ncalls[0]), RT_OK);
+	ck_assert_int_eq(rt_set_warn_handler(count_report, NULL), RT_OK);
+	for (unsigned heap = 1; heap <= 2; heap++) {
+		ck_assert_int_eq(rt_init(&c), RT_OK);
+		run_out();
+		ck_assert_uint_eq(ncalls[0], heap);
+		heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, RT_PAGE_SIZE);
+		heap_stats();
+		heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, -RT_PAGE_SIZE);
+		ck_assert_uint_eq(nreports, heap);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+}
+END_TEST
+
+static int replace_and_go_on(size_t n, void *arg)
+{
+	(void)n;
+	++*(unsigned *)arg;
+	ck_assert_int_eq(rt_set_oom_handler(count_oom, &ncalls[1]), RT_OK);
+	return 1;
+}
+
+// The handler that replaces another one while that runs is asked next.
+START_TEST(a_handler_may_be_replaced_while_it_is_called)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = 64 * MIB;
+	ck_assert_int_eq(rt_set_oom_handler(replace_and_go_on, &ncalls[0]),
+			 RT_OK);
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	run_out();
+	ck_assert_uint_eq(ncalls[0], 1);
+	ck_assert_uint_eq(ncalls[1], 1);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 static Suite *suite_effects(void)
 {
 	Suite *s = suite_create("effects");
@@ -318,6 +402,9 @@ static Suite *suite_effects(void)
 
 	tcase_add_loop_test(tc, field_has_its_effect, 0, RT_ARRAY_LEN(rows));
 	tcase_add_test(tc, slow_path_ends_the_inline_allocation);
+	tcase_add_test(tc, init_reads_no_environment);
+	tcase_add_test(tc, handlers_outlive_a_heap);
+	tcase_add_test(tc, a_handler_may_be_replaced_while_it_is_called);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,12 +1,12 @@
 /*
  * fork.h - a process that forks.
  *
- * fork() works from any thread, at any time but those named below: rt_init has pthread_atfork call
- * the three functions below, in every fork from then on.  They stop the world,
- * so that nothing is half done in the child, and start it again on both sides.
- * fork() blocks for that as rt_stop_the_world does, and the caller holds no
- * lock that another attached thread awaits outside a blocking region.  Three
- * kinds of such locks are easily overlooked:
+ * fork() works from any thread, at any time but those named below: rt_init has
+ * pthread_atfork call the three functions below, in every fork from then on.
+ * They stop the world, so that nothing is half done in the child, and start it
+ * again on both sides. fork() blocks for that as rt_stop_the_world does, and
+ * the caller holds no lock that another attached thread awaits outside a
+ * blocking region.  Three kinds of such locks are easily overlooked:
  *
  *  - Some C libraries (glibc 2.28 to 2.35, musl) hold one of their own while
  *    handlers run, and fork, pthread_atfork and dlclose take it.  There,

@@ -62,7 +62,8 @@ RT_API int rt_free_os_memory(void);
  *
  * Each is one function with its argument; setting it replaces the one before,
  * NULL restores the default.  A handler that is being replaced may still be
- * called until the call that found it returns.
+ * called until the call that found it returns.  Handlers belong to the process:
+ * rt_fini leaves them set, and the next heap has them.
  */
 
 /*

@@ -55,8 +55,8 @@ RT_API int rt_roots_add(void *lo, void *hi, int flags);
  * was added twice stays a root until it is removed twice; if it was added with
  * both flags, those with RT_ROOT_EXACT are undone first.
  *
- * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the caller
- * has stopped the world, or RT_ESTATE if there is no heap.
+ * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the
+ * caller has stopped the world, or RT_ESTATE if there is no heap.
  *
  * Any thread, also one that is not attached or is inside a blocking region: so
  * cleanup handlers and destructors of thread-specific data can take back what

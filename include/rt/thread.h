@@ -42,12 +42,13 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * later, beyond the limit of now as well.
  *
  * A thread may run on another stack for a while, as coroutines do.  When a
- * collection finds it there, all of the attached stack is a root, as far down as
- * it can be read; the other stack, and the registers saved on it or in a
+ * collection finds it there, all of the attached stack is a root, as far down
+ * as it can be read; the other stack, and the registers saved on it or in a
  * ucontext_t, are not.  A host that holds pointers there must register the
  * memory of the other stack, and of the saved registers, with RT_ROOT_WORDS, or
- * keep the pointers elsewhere.  The other stack must not lie inside the attached
- * one, as a local array does: then the frames below it would not be found.
+ * keep the pointers elsewhere.  The other stack must not lie inside the
+ * attached one, as a local array does: then the frames below it would not be
+ * found.
  *
  * Returns 0, or RT_EINVAL (unknown flags; or the caller does not run on the
  * stack that the system knows for its thread, and the flags lack

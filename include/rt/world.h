@@ -102,7 +102,8 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * fn runs with the world stopped, so it may call only what is allowed in the
  * own stop, may not start the world, and may not leave by longjmp.  A C++
  * exception may leave it, and so may a thread that ends: the walk is over then.
- * obj is valid during the call; storing it somewhere the collector looks keeps it.
+ * obj is valid during the call; storing it somewhere the collector looks keeps
+ * it.
  *
  * Returns 0, also when fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
  * (not attached), RT_ESTATE (inside a blocking region; no heap).

@@ -384,7 +384,7 @@ inline proc_start_all(self, p, t, waiters)
 // rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/stw.c:
 // worldsema_acquire.  Who sleeps for a ticket has another word and kernel
 // queue; its handshake is the gate's.
-// C: worldsema_acquire, rt_sema_try_acquire, rt_sema_acquire
+// C: stw_exclude, rt_sema_try_acquire, rt_sema_acquire
 // at: RT_SEMA_TRY_ACQUIRE, RT_SEMA_ACQUIRE
 inline worldsema_acquire(self, ticket)
 {
