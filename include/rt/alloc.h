@@ -173,13 +173,14 @@ rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
  * collector; it is not passed to free.
  *
  * NULL: there is no memory even after a collection and a call of the host's
- * handler (rt_set_oom_handler).  That collection began after the request, and
- * no other thread could take first what it freed.  NULL as well: n is more than
- * the heap's address space (rt_config.max_heap); the thread is not attached, or
- * is inside a blocking region; own stop; no heap.
+ * handler (rt_set_oom_handler).  The collection begins after the request, and
+ * what it frees is offered to this request before other threads.  In the cases
+ * that follow the handler is not called.  NULL: n is more than the heap's
+ * address space (rt_config.max_heap); the thread is not attached, or is inside
+ * a blocking region; own stop; no heap.
  *
- * n = 0: the address of one byte outside the heap, always the same, that is
- * neither counted nor freed.
+ * Else, for n = 0: the address of one byte outside the heap, always the same,
+ * that is neither counted nor freed.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */
@@ -228,9 +229,10 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 }
 
 /*
- * Up to RT_INLINE_MAX bytes these are inline, whether the size is constant or
- * not; pointer-free objects from RT_NOSCAN_MIN bytes on.  A host defines
- * RT_NO_INLINE_ALLOC to have calls everywhere.
+ * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
+ * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
+ * host that defines RT_NO_INLINE_ALLOC has calls instead of them;
+ * rt_alloc_kind_in stays inline.
  */
 #if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
 #define rt_alloc_in(t, n) rt_alloc_row_((t), RT_ROW_WORDS, (n))
@@ -254,9 +256,10 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 /*
  * rt_size is the size of the allocated object that p points to or into: the
  * bytes of its size class, for more than 32760 bytes whole pages of 8192.  At
- * least what was asked for, and all of it may be used; but of an object of
- * more than 32760 bytes only what was asked for is looked at for pointers, and
- * only pointers to that keep it alive.  Objects without pointers that were
+ * least what was asked for.  All of it, from rt_base on, may be used, unless
+ * the object is shared by requests that were combined.  Of an object of more
+ * than 32760 bytes, however, only what was asked for is looked at for pointers,
+ * and only pointers to that keep it alive.  Objects without pointers that were
  * combined because they are smaller than RT_NOSCAN_MIN bytes (with
  * rt_config.align8 than 16) count as one of 16.  Of a guarded object
  * (rt_config.guard_large, guard_small) it is what was asked for.
@@ -299,11 +302,13 @@ static inline void rt_keep_alive(const void *p)
  * not scanned, it is freed by rt_stack_free only, and counted in stack_inuse
  * of rt_memstats.  Aligned to n or to 8192, whichever is smaller.
  *
- * Bytes of stacks that are in use beyond those at the last collection count
+ * Bytes of stacks that have come into use since the last collection count
  * towards the next one, as new objects do.
  *
- * NULL: n is not such a number, there is no memory even after a collection and
- * a call of the host's handler (rt_set_oom_handler), the thread is not
+ * NULL: n is not such a number, or more than the heap's address space
+ * (rt_config.max_heap; the handler is not called then); there is no memory even
+ * after a collection and
+ * a call of the host's handler (rt_set_oom_handler); the thread is not
  * attached or is inside a blocking region, own stop, no heap.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.

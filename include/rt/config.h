@@ -137,12 +137,12 @@ typedef struct rt_config {
 	uint8_t no_attach;
 
 	/*
-	 * 1: parts of the heap that live objects fill after a collection are
-	 * given huge pages (of 2 MiB, usually), by a helper thread, or by the
-	 * system in its own time where gc_threads is 0.  No allocation waits
-	 * for a huge page, and a part that was given back gets none before it
-	 * is full again.  0: all pages are small.  In both cases this holds
-	 * whatever the system's own setting is.  Default 1.
+	 * 1: parts of the heap that are full of live objects after a collection
+	 * are given huge pages (of 2 MiB, usually), by a helper thread, or by
+	 * the system in its own time where gc_threads is 0.  No allocation
+	 * waits for a huge page, and a part that was given back gets none
+	 * before it is full again.  0: all pages are small.  In both cases this
+	 * holds whatever the system's own setting is.  Default 1.
 	 */
 	uint8_t huge_pages;
 
@@ -191,10 +191,10 @@ typedef struct rt_config {
 	 * that nobody may touch: writing or reading on behind its end, which is
 	 * at most 15 bytes before the guard, is a fault (SIGSEGV) where it
 	 * happens.  Those bytes, and up to 128 before the object, are looked at
-	 * when it is freed, and by rt_heap_verify: one that was written ends
-	 * the process with a report that names the object.  What is freed may
-	 * not be touched either until its pages are used again.  rt_size of a
-	 * guarded object is what was asked for.
+	 * when it is freed: one that was written ends the process with a report
+	 * that names the object.  rt_heap_verify counts it as an error.  What
+	 * is freed may not be touched either until its pages are used again.
+	 * rt_size of a guarded object is what was asked for.
 	 *
 	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.  Where
 	 * memory, or what the system allows, is short, and while there are

@@ -25,9 +25,9 @@ RT_API int rt_gc(void);
 
 /*
  * rt_set_gc_percent sets how much may be allocated before the next
- * collection, in percent of what the last one found alive
- * (rt_config.gc_percent), and the heap's goal at once.  With any
- * number below 0, only rt_gc, rt_free_os_memory, gcstress and an allocation
+ * collection, in percent of what the last one found alive and of the roots
+ * that it scanned (rt_config.gc_percent), and the heap's goal at once.  With
+ * any number below 0, only rt_gc, rt_free_os_memory, gcstress and an allocation
  * that finds no memory collect.  *old
  * becomes the percentage before, -1 if it was off; old may be NULL.
  *
@@ -72,7 +72,10 @@ RT_API int rt_free_os_memory(void);
  * with the world running and no lock held, and may free what it can, allocate,
  * or leave by longjmp or an exception.  It is not called for its own
  * allocations: they return NULL when a collection does not find the memory.
- * Returns 1: collect and try again; else the allocation returns NULL.
+ * Several threads may run it at once, so what it frees has a lock of the
+ * host's, which no thread holds while it polls.  Returns 1: collect and try
+ * again, with a call of the handler as often as that fails; else the allocation
+ * returns NULL.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 

@@ -20,9 +20,9 @@ extern "C" {
  *
  * RT_ROOT_EXACT: each word is null or a reference, which is an address that an
  * allocation has returned.  A word that is neither keeps nothing alive: no
- * address inside an object, and none with a tag in its low bits.  (Requests of
- * less than 16 bytes without pointers share an object; there any address
- * counts.)
+ * address inside an object, and none with a tag in its low bits.  (Objects
+ * of 16 bytes without pointers may be shared by several requests, so there any
+ * address counts.  These are requests below RT_NOSCAN_MIN, and of 9 to 16.)
  * RT_ROOT_WORDS: a word may hold anything.  One that points to or into an
  * object keeps that object alive, as in an RT_WORDS object.
  *
@@ -60,8 +60,9 @@ RT_API int rt_roots_add(void *lo, void *hi, int flags);
  *
  * Any thread, also one that is not attached or is inside a blocking region: so
  * cleanup handlers and destructors of thread-specific data can take back what
- * their thread has registered, before and after it is detached.  In these two
- * cases it blocks while the world is stopped.  Does not collect or poll.
+ * their thread has registered, before and after it is detached.  Where the
+ * caller is not attached, or inside a region, it blocks while the world is
+ * stopped.  Does not collect or poll.
  */
 RT_API int rt_roots_remove(void *lo, void *hi);
 

@@ -4,13 +4,20 @@
  * There is one heap in a process.  rt_init makes it, threads attach to it,
  * rt_alloc gives memory that is freed when nothing refers to it any more.
  *
- * A shared object that holds the static library, such as a plugin, exports the
- * library's names unless it is linked with the options that rtheap.pc has as
- * plugin_libs.  If it exports them, program and plugin use one heap, and the
- * second rt_init returns RT_ESTATE.  With plugin_libs the plugin has a heap of
- * its own.  The two heaps know nothing of each other, so no thread may be
- * attached to both: a collection of one would wait for a thread that waits for
- * a collection of the other, for ever.  The library cannot see such a thread.
+ * A shared object that holds the static library, such as a plugin, is linked
+ * with the options that rtheap.pc has as plugin_libs.  It then has a heap of
+ * its own.  Without them it exports the library's names.  It uses the program's
+ * heap if the program exports them, too (it is linked with the shared library,
+ * or with -rdynamic): then its rt_init returns RT_ESTATE.  Else it has its own.
+ *
+ * Two heaps know nothing of each other:
+ *
+ *  - No thread may be attached to both.  A collection of one would wait for a
+ *    thread that waits for a collection of the other, for ever; the library
+ *    cannot see such a thread.  rt_init attaches its caller, so a plugin calls
+ *    it with no_attach, or on a thread of its own.
+ *  - A thread that is attached to either of them forks inside a blocking region
+ *    (rt_call_blocking): at a fork each heap waits for its own threads.
  *
  * How the comments of the functions read:
  *
@@ -26,7 +33,7 @@
  *    the world starts again.
  *  - "Own stop" is between rt_stop_the_world and rt_start_the_world, for the
  *    thread that called them.  What is not said to be allowed there is
- *    refused with RT_EBUSY, NULL or 0.
+ *    refused with RT_EBUSY, NULL or 0, unless the function names another error.
  *  - Before rt_init and after rt_fini functions return RT_ESTATE, NULL or 0
  *    unless they say otherwise.
  *  - In a signal handler only rt_thread_self, rt_world_stopped and rt_version
@@ -35,8 +42,9 @@
  *    handler or callback of the host may.
  *
  * An int result is 0 or a negative enum rt_error, or a truth value where the
- * name asks a question.  The library prints nothing but the report of a bug
- * of its own, before it aborts.
+ * name asks a question.  The library prints nothing but a report before it
+ * aborts: of a bug of its own, of memory that was overwritten, or of statistics
+ * that contradict each other under RT_CHECK_FATAL.
  */
 #ifndef RT_RT_H
 #define RT_RT_H

@@ -37,9 +37,9 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * thread (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
  *
  * The thread's frames and registers are roots.  Thread-local variables
- * (__thread, thread_local) and thread-specific data are not, on no thread: what
- * they hold must be registered (rt/roots.h).  The main thread's stack may grow
- * later, beyond the limit of now as well.
+ * (__thread, thread_local) and thread-specific data are roots on no thread:
+ * what they hold must be registered (rt/roots.h).  The main thread's stack may
+ * grow later, even beyond the limit (RLIMIT_STACK) that held when it attached.
  *
  * A thread may run on another stack for a while, as coroutines do.  When a
  * collection finds it there, all of the attached stack is a root, as far down
@@ -61,11 +61,12 @@ RT_API int rt_thread_attach(unsigned flags);
 
 /*
  * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a
- * stack the system does not know, [lo, hi).  All of it counts as stack, so
- * thread-local variables of the C library must not lie there.  It must stay
- * readable until the thread detaches; a page that the host protects later ends
- * what is read of a stack that the thread has left.  Asks the system about each
- * page.
+ * stack the system does not know, [lo, hi).  All of it is scanned.
+ * Do not pass the whole area of a thread that pthread_create made: the C
+ * library keeps its thread-local variables at the upper end.  It must stay
+ * readable until the thread detaches.  If the host protects a page later,
+ * nothing at or below that page is scanned while the thread runs on another
+ * stack.  Asks the system about each page.
  *
  * Returns also RT_EINVAL if lo or hi is null, lo is not below hi, the caller's
  * frame is not between them, or the flags lack RT_THREAD_EXACT and a page
@@ -112,8 +113,8 @@ RT_API rt_thread *rt_thread_self(void);
  * unwinding: a C++ exception, pthread_exit, or a deferred cancellation.  The
  * region lasts then until the host calls rt_blocking_leave, as a destructor or
  * a cleanup handler may, or until the thread ends.  Handlers that run before
- * may call rt_roots_remove, but not allocate.  rt_call_blocking needs no such
- * care.
+ * that may call rt_roots_remove, but not allocate.  rt_call_blocking needs no
+ * such care.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (already inside one: regions do not nest; no heap).

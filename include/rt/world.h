@@ -97,7 +97,8 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * rt_heap_walk calls fn for every allocated object, in no particular order:
  * those that the last collection found alive and all that are newer, so some
  * may be unreachable.  Objects that were combined because they are smaller
- * than RT_NOSCAN_MIN bytes appear as one of 16.
+ * than RT_NOSCAN_MIN bytes (with
+ * rt_config.align8 than 16) appear as one of 16.
  *
  * fn runs with the world stopped, so it may call only what is allowed in the
  * own stop, may not start the world, and may not leave by longjmp.  A C++
