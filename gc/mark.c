@@ -434,6 +434,10 @@ static void note_gain(void)
 	    .wall_ns = base_sub_sat(nanotime(), mark.since),
 	};
 
+	// Helpers may have been busy elsewhere: then they cost and gain
+	// nothing.
+	if (mark.called && gcwork_joined() == &mark.first.work)
+		return;
 	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
 		const struct gcmarker *m = marker_of(w);
 

@@ -58,8 +58,11 @@ RT_INLINE void keep_small(struct gcmarker *m, uintptr_t w, unsigned class)
 RT_NO_SANITIZE
 void gcpastend_scan(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 {
-	uint64_t uncounted = m->uncounted;
+	uint64_t uncounted;
 
+	// What was marked before has been counted elsewhere.
+	gcgrey_publish_all(m);
+	uncounted = m->uncounted;
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 		unsigned class;

@@ -9,7 +9,11 @@
 
 // Units of huge pages for which a helper lets another call wait: about a
 // millisecond each.
-enum { PROVIDE_LEAST = 8 };
+enum { PROVIDE_LEAST = 2 };
+
+// Most units that are advised after a collection where there is no helper: each
+// is a call to the system, and a stop may be wanted meanwhile.
+enum { ADVISE_MOST = 64 };
 
 struct worker {
 	struct gcmarker marker; // first: cache lines of its own
@@ -160,14 +164,11 @@ static void make_all(void)
 		;
 }
 
-void worker_provide(struct rt_proc *p, bool wanted)
+// make_missing makes the helpers that are missing, one thread at a time.
+static void make_missing(struct rt_proc *p)
 {
-	// Where there will never be a helper the system brings huge pages in.
-	while (workers.most == 0 && hugepages_provide(false))
-		;
-	// Pairs with the release below: one thread at a time.
-	if (!wanted || enough() ||
-	    !atomic_u32_cas_acquire(&workers.making, 0, 1))
+	// Pairs with the release below.
+	if (enough() || !atomic_u32_cas_acquire(&workers.making, 0, 1))
 		return;
 	make_records();
 	// A helper that attaches waits for the end of a stop, and a stop must
@@ -179,6 +180,21 @@ void worker_provide(struct rt_proc *p, bool wanted)
 	proc_unblock(p);
 	context_keep();
 	atomic_u32_store_release(&workers.making, 0);
+}
+
+// advise has the system bring huge pages in, in its own time.
+static void advise(void)
+{
+	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
+		;
+}
+
+void worker_provide(struct rt_proc *p, bool wanted)
+{
+	if (wanted)
+		make_missing(p);
+	if (crew_size() == 0)
+		advise();
 }
 
 void worker_init(uint32_t most)

@@ -25,10 +25,10 @@ size_t worker_bytes(void);
 void worker_forked(void);
 
 // worker_provide comes after a collection.  It makes the helpers that are
-// missing, if they are wanted: what the collection returned; and where there
-// are to be none, has huge pages advised, which else helpers do.  Refused: the
-// next one will ask again.  p: the caller's, which may stand meanwhile; no lock
-// is held.
+// missing, if they are wanted: what the collection returned.  If one is
+// refused, the next collection will ask again.  Where there is no helper it
+// advises some of the huge pages that are wanted, which else helpers do.  p is
+// the caller's P, which may stop meanwhile; no lock is held.
 void worker_provide(struct rt_proc *p, bool wanted);
 
 #endif

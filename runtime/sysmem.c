@@ -42,10 +42,9 @@ bool sysmem_many_mappings(void)
 
 void sysmem_count_mappings(int64_t n)
 {
-	uint64_t before = gauge_load(&gauges.mappings);
+	uint64_t now = atomic_u64_add_relaxed(&gauges.mappings, (uint64_t)n);
 
-	gauge_add(&gauges.mappings, n);
-	if (n > 0 && !is_many(before) && is_many(before + (uint64_t)n))
+	if (n > 0 && is_many(now) && !is_many(now - (uint64_t)n))
 		atomic_u32_store_relaxed(&crossed, 1);
 }
 

@@ -176,9 +176,10 @@ START_TEST(fresh_memory_has_small_pages)
 }
 END_TEST
 
+// Whether there may be helpers or not: objects without pointers need none.
 START_TEST(what_survives_a_collection_is_advised)
 {
-	start(0);
+	start(_i);
 	hold(64, MIB, false);
 	gc();
 	// All but the last chunk are full, and perhaps that.
@@ -413,7 +414,7 @@ static Suite *suite_hugepages(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, fresh_memory_has_small_pages);
-	tcase_add_test(tc, what_survives_a_collection_is_advised);
+	tcase_add_loop_test(tc, what_survives_a_collection_is_advised, 0, 2);
 	tcase_add_test(tc, what_does_not_fill_a_chunk_is_not);
 	tcase_add_test(tc, without_huge_pages_nothing_is_advised);
 	tcase_add_test(tc, helpers_advise_when_there_are_some);

@@ -72,7 +72,7 @@ gc/sweep gcsweep_begin 1
 gc/sweep sweep_lines 1
 gc/sweep sweep_span 1
 gc/cycle flip 1
-gc/worker worker_provide 1
+gc/worker make_missing 1
 gc/rt start 1
 gc/rt end 1
 '
@@ -101,7 +101,7 @@ gc/sweep claim 1
 gc/sweep gcsweep_done 2
 gc/sweep gcsweep_ensure 2
 gc/crew spun 1
-gc/worker worker_provide 1
+gc/worker make_missing 1
 '
 
 # compiler_for_aarch64 sets cc, which may carry options.

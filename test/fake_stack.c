@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 	rt_config c;
 
 	if (!RT_ASAN) {
-		printf("fake_stack: skipped: no address sanitizer\n");
+		printf("skipped: 6 of fake stacks: no address sanitizer is built in\n");
 		return SKIPPED;
 	}
 	if (argc == 1) {

@@ -139,7 +139,7 @@ typedef struct rt_config {
 	/*
 	 * 1: parts of the heap that are full of live objects after a collection
 	 * are given huge pages (of 2 MiB, usually), by a helper thread, or by
-	 * the system in its own time where gc_threads is 0.  No allocation
+	 * the system in its own time where there is none.  No allocation
 	 * waits for a huge page, and a part that was given back gets none
 	 * before it is full again.  0: all pages are small.  In both cases this
 	 * holds whatever the system's own setting is.  Default 1.

@@ -149,7 +149,7 @@ inline allocate()
 	mheap = 0
 }
 
-// C: worker_provide, start_one
+// C: make_missing, start_one
 // at: WORKER_PROVIDE, START_ONE
 inline provide()
 {
