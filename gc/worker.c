@@ -175,7 +175,7 @@ static void make_missing(struct rt_proc *p)
 	// not wait for us then.
 	context_save(&p->context.frame);
 	proc_block(p);
-	schedpoint(SCHED_WORKER_PROVIDE);
+	schedpoint(SCHED_MAKE_MISSING);
 	make_all();
 	proc_unblock(p);
 	context_keep();

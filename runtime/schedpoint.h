@@ -103,7 +103,7 @@
 	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
 	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
 	X(START_ONE)	    /* a helper serves; its record does not say so */  \
-	X(WORKER_PROVIDE)   /* alone makes helpers, and is BLOCKED */          \
+	X(MAKE_MISSING)	    /* alone makes helpers, and is BLOCKED */          \
 	X(FORK_PREPARE)	    /* has stopped the world, will take the locks */   \
 	X(FORK_RESUME)	    /* holds no lock any more, will start the world */
 

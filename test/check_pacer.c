@@ -327,9 +327,10 @@ static RT_NOINLINE void collect_deep(void)
 {
 	volatile char frame[FRAME];
 
-	frame[0] = 1;
+	// A compiler keeps of a frame what code elsewhere may look at.
+	__asm__ volatile("" : : "r"(frame) : "memory");
 	rt_gc();
-	frame[FRAME - 1] = frame[0];
+	__asm__ volatile("" : : "r"(frame) : "memory");
 }
 
 // The stacks of threads and the registered ranges that a collection scanned are

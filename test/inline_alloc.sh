@@ -7,7 +7,7 @@ set -u
 srcdir=${srcdir:-.}
 export srcdir
 most=20
-any=25
+any=28
 counts=$(${SHELL:-/bin/sh} "$srcdir/bench/inline.sh")
 status=$?
 if [ $status -ne 0 ]; then

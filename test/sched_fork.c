@@ -224,8 +224,8 @@ static void provide(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-static const enum schedpoint making[] = {SCHED_WORKER_PROVIDE,
-					 SCHED_WORKER_MAIN, SCHED_START_ONE};
+static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
+					 SCHED_START_ONE};
 
 // fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: who makes
 // a helper, or the helper, is lost on the way; the child makes its own, and

@@ -150,7 +150,7 @@ inline allocate()
 }
 
 // C: make_missing, start_one
-// at: WORKER_PROVIDE, START_ONE
+// at: MAKE_MISSING, START_ONE
 inline provide()
 {
 	making = true;
