@@ -523,8 +523,8 @@ START_TEST(many_small_threads_do_not_make_a_large_heap)
 	rt_blocking_leave();
 	m = heap_stats();
 	ck_assert_uint_eq(m.total_alloc, (uint64_t)MANY * TURNS * TURN_BYTES);
-	// 40 for 100 MB.
-	ck_assert_uint_le(m.num_gc, 40 * m.total_alloc / 100000000);
+	// Some 20 for 100 MB; with runs of a page from the start some 500.
+	ck_assert_uint_le(m.num_gc, 5 + 100 * m.total_alloc / 100000000);
 	// Nor are they forgotten.
 	ck_assert_uint_ge(m.num_gc, 3);
 }
