@@ -102,11 +102,13 @@ RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
 static void *take_tiny(const rt_thread *t, size_t n)
 {
 	struct rt_mcache *mc = t->mc;
-	struct mcache_slot *slot = &mc->slots[SPANCLASS_TINY];
+	struct mcache_slot *slot;
 	void *obj;
 
+	// Of a thread that is not attached mc is NULL.
 	if (!t->run[TINY_RUN].start)
 		return NULL;
+	slot = &mc->slots[SPANCLASS_TINY];
 	obj = mcache_tiny(mc, n);
 	if (obj)
 		return obj;

@@ -111,7 +111,7 @@ static void *make_large(void *arg)
 {
 	attach();
 	for (unsigned i = 0; i < 40; i++)
-		expect(rt_alloc_noscan(9 << 20) != NULL);
+		expect(rt_alloc_noscan(2 << 20) != NULL);
 	atomic_u32_store_release(&stop, 1);
 	detach();
 	return arg;
@@ -127,11 +127,13 @@ static void *eat(void *arg)
 }
 
 // An object that fits only after a collection, beside threads that eat what
-// that has freed.
+// that has freed.  Of the 14 MiB that do not live for good, each of the four
+// threads may keep one object alive, in any place.  So some 2.8 MiB are free in
+// a row after each collection, and no NULL would be true.
 START_TEST(large_objects_are_not_outrun)
 {
 	start(-1);
-	keep(40 << 20);
+	keep(50 << 20);
 	running = 5;
 	threads[0] = start_thread(make_large, NULL);
 	for (unsigned i = 1; i < running; i++)

@@ -506,6 +506,9 @@ START_TEST(a_gift_takes_one_lock)
 		ck_assert(stays(&back, n));
 		ck_assert_uint_eq(schedpoint_passed(SCHED_RT_LOCK) - before, n);
 	}
+	// They wait until the process ends.
+	for (unsigned i = 0; i < CROWD; i++)
+		pthread_detach(hands[i].thread);
 }
 END_TEST
 
