@@ -294,25 +294,30 @@ static void do_job(struct gcmarker *m, uint32_t job)
 
 // ---- together ----
 
+// take_more waits for something to mark from; false: there is nothing left.
+static bool take_more(struct gcmarker *m)
+{
+	switch (gcwork_get(&m->work)) {
+	case GCWORK_JOB:
+		do_job(m, m->work.job);
+		return true;
+	case GCWORK_RANGE:
+		scan_range(m, m->work.range);
+		return true;
+	case GCWORK_WORDS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 // finish works until there is nothing left, with m or any other marker.
 static void finish(struct gcmarker *m)
 {
-	for (;;) {
+	do {
 		drain(m);
 		gcgrey_publish_all(m);
-		switch (gcwork_get(&m->work)) {
-		case GCWORK_JOB:
-			do_job(m, m->work.job);
-			break;
-		case GCWORK_RANGE:
-			scan_range(m, m->work.range);
-			break;
-		case GCWORK_OVER:
-			return;
-		default:
-			break;
-		}
-	}
+	} while (take_more(m));
 }
 
 static struct gcmarker *marker_of(struct gcwork *w)
@@ -476,5 +481,7 @@ void gcmark_help(struct gcmarker *m, struct rt_proc *p)
 	if (!gcwork_join(&m->work, p))
 		return;
 	gcgrey_look(m);
-	finish(m);
+	// One that comes when all is marked may not write what is being summed.
+	if (take_more(m))
+		finish(m);
 }

@@ -74,6 +74,14 @@ RT_INLINE enum pageword_state pageword_state(uint32_t w)
 				     ((1u << PAGEWORD_STATE_BITS) - 1));
 }
 
+// pageword_stack is the bit that tells, in the word of a page of interpreter
+// stacks, whether the host has the stack that begins in part i of the page.
+// It is one of the kind's, which such a page does not have.
+RT_INLINE uint32_t pageword_stack(unsigned i)
+{
+	return 1u << (PAGEWORD_KIND_SHIFT + i);
+}
+
 RT_INLINE uint32_t pageword_place(uint32_t w)
 {
 	return w >> PAGEWORD_PLACE_SHIFT;

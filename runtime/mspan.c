@@ -116,7 +116,7 @@ void mspan_init_manual(struct mspan *s, enum mspan_use use)
 	s->use = (uint8_t)use;
 	s->cached = 0;
 	s->needzero = 1;
-	atomic_u32_store_relaxed(&s->stack_used, 0);
+	s->stack_used = 0;
 	s->next = NULL;
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
 }
@@ -357,7 +357,8 @@ static const char *check_words(const struct mspan *s)
 		if (!state_fits(s, pageword_state(w)))
 			return "page word has another state";
 		if (pageword_class(w) != s->sizeclass ||
-		    pageword_kind(w) != spanclass_kind(s->spanclass))
+		    (s->use != MSPAN_STACK &&
+		     pageword_kind(w) != spanclass_kind(s->spanclass)))
 			return "page word has another class or kind";
 	}
 	return NULL;

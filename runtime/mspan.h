@@ -47,9 +47,8 @@ struct mspan {
 	// A popper that comes late reads this node even when the span is long
 	// freed, so nothing else may ever use its place.
 	RT_CACHE_ALIGNED struct lfnode partial; // in its mcentral's stack
-	struct mspan *next; // in one list at a time, by its owner
-	// Bit i: stack i is handed out; bit 16 + i: to a P, which keeps it.
-	atomic_u32 stack_used; // stackalloc.c
+	struct mspan *next;  // in one list at a time, by its owner
+	uint32_t stack_used; // bit i: stack i is handed out; stackalloc.c
 	// 0, but of a guarded object: 1 + bytes of the span before it.
 	atomic_u32 guarded;
 	uint8_t guard_shut; // the guard may not be touched; owner

@@ -9,12 +9,14 @@ static struct {
 	struct mspan *partial[MCACHE_STACK_ORDERS];
 } pool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
-// The lower half of stack_used is what the pool has handed out to Ps and hosts;
-// it changes under the pool lock.  The upper half is which of these stacks a P
-// keeps: a bit there changes without a lock, by the P that hands the stack to
-// the host or takes it back.  So every change is one atomic operation.
-enum { KEPT_SHIFT = 16 };
-static_assert(STACKALLOC_SPAN / STACKALLOC_MIN <= KEPT_SHIFT, "two halves");
+// stack_used of a span is which of its stacks the pool has handed out to Ps; it
+// changes under the pool lock.  Which of these the hosts have is in the page
+// words (pageword_stack), where it changes without a lock.  A free looks there
+// first: nothing else of a stack may be read by a thread that does not have it,
+// because another thread may be freeing its span.
+static_assert(STACKALLOC_SPAN / STACKALLOC_MIN <= 32, "bits of stack_used");
+static_assert(RT_PAGE_SIZE / STACKALLOC_MIN <= PAGEWORD_KIND_BITS,
+	      "bits of a page word");
 
 static unsigned order_of(size_t n)
 {
@@ -34,9 +36,7 @@ static_assert(STACKALLOC_MIN == 1 << 11, "as stacks_per_span says");
 
 static bool span_full(const struct mspan *s)
 {
-	uint32_t all = (1u << stacks_per_span(s->stack_order)) - 1;
-
-	return (atomic_u32_load_relaxed(&s->stack_used) & 0xffff) == all;
+	return s->stack_used == (1u << stacks_per_span(s->stack_order)) - 1;
 }
 
 static void pool_unlink(struct mspan *s)
@@ -54,18 +54,33 @@ static struct mspan *span_of(const void *v)
 	return arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
 }
 
-// stack_bit is the lower of the two bits of a stack: of the only one of a large
-// span, the first.
-static uint32_t stack_bit(const struct mspan *s, const void *v)
+// held_word is the page word that tells whether the host has the stack at v;
+// held_bit is its bit there.
+static atomic_u32 *held_word(const void *v)
 {
-	return 1u << (((uintptr_t)v - s->base) >> s->stack_order >> 11);
+	return &arena.words[arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT];
+}
+
+static uint32_t held_bit(const void *v)
+{
+	uint64_t in_page = arena_offset((uintptr_t)v) % RT_PAGE_SIZE;
+
+	return pageword_stack((unsigned)(in_page / STACKALLOC_MIN));
+}
+
+// hand_out notes that the host has a stack.
+static void *hand_out(void *v)
+{
+	// The release, and the acquire of a thread that takes it back, make the
+	// span's fields known to that thread.
+	atomic_u32_add_release(held_word(v), held_bit(v));
+	return v;
 }
 
 // pool_take hands out one stack, which a P will keep; pool lock held.
 static void *pool_take(struct rt_proc *p, unsigned order)
 {
 	struct mspan *s = pool.partial[order];
-	uint32_t used;
 	unsigned i;
 
 	RT_ASSERT(rt_lock_held(&pool.lock));
@@ -78,9 +93,8 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 		s->elemsize = order_size(order);
 		pool.partial[order] = s;
 	}
-	used = atomic_u32_load_relaxed(&s->stack_used);
-	i = bits_ctz(~used & 0xffff);
-	atomic_u32_add_relaxed(&s->stack_used, 1u << i | 1u << i << KEPT_SHIFT);
+	i = bits_ctz(~s->stack_used);
+	s->stack_used |= 1u << i;
 	if (span_full(s))
 		pool_unlink(s);
 	return (void *)(s->base + i * s->elemsize);
@@ -91,14 +105,14 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 static void pool_give(struct rt_proc *p, void *v)
 {
 	struct mspan *s = span_of(v);
-	uint32_t bit = stack_bit(s, v);
+	uint64_t i = ((uintptr_t)v - s->base) / s->elemsize;
 
 	if (span_full(s)) {
 		s->next = pool.partial[s->stack_order];
 		pool.partial[s->stack_order] = s;
 	}
-	if (atomic_u32_add_relaxed(&s->stack_used,
-				   -(bit | bit << KEPT_SHIFT)) == 0) {
+	s->stack_used &= ~(1u << i);
+	if (s->stack_used == 0) {
 		pool_unlink(s);
 		mheap_free_manual(p, s);
 	}
@@ -136,16 +150,13 @@ static void *large_alloc(struct rt_proc *p, size_t n)
 	if (!s)
 		return NULL;
 	s->elemsize = n;
-	atomic_u32_store_relaxed(&s->stack_used, 1);
-	return (void *)s->base;
+	return hand_out((void *)s->base);
 }
 
 void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 {
 	struct mcache_stacks *c = &mc->stacks;
-	struct mspan *s;
 	unsigned order;
-	void *v;
 
 	if (n > STACKALLOC_POOL_MAX)
 		return large_alloc(p, n);
@@ -154,61 +165,43 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 		kept_refill(c, p, order);
 	if (c->n[order] == 0)
 		return NULL;
-	v = c->stack[order][--c->n[order]];
-	s = span_of(v);
-	atomic_u32_add_relaxed(&s->stack_used,
-			       -(stack_bit(s, v) << KEPT_SHIFT));
-	return v;
+	return hand_out(c->stack[order][--c->n[order]]);
 }
 
-// stack_span is the span whose stacks have n bytes and of which one begins at
-// v; NULL: there is none.  The page word comes first: a span of objects, which
-// other threads may be changing, is not looked into.
-static struct mspan *stack_span(const void *v, size_t n)
+// take_back notes that the host no longer has a stack at v; false: it has none
+// there.  Of two threads that free one stack, one is told so.
+static bool take_back(const void *v)
 {
-	uint64_t offset = arena_offset((uintptr_t)v);
-	uint64_t page = offset >> RT_PAGE_SHIFT;
-	struct mspan *s;
+	uint32_t bit, word;
 
-	if (offset >= arena_used() ||
-	    pageword_state(arena_word(page)) != PAGEWORD_MANUAL)
-		return NULL;
-	s = arena_span(page);
-	return s && s->use == MSPAN_STACK && s->elemsize == n &&
-		       (((uintptr_t)v - s->base) & (n - 1)) == 0
-		   ? s
-		   : NULL;
-}
-
-// take_back notes that the host no longer has a stack; false: it has not.  Of
-// two threads that free one stack, one is told so.
-static bool take_back(struct mspan *s, const void *v)
-{
-	uint32_t bit = stack_bit(s, v);
-	uint32_t used;
-
+	if ((uintptr_t)v % STACKALLOC_MIN != 0 ||
+	    arena_offset((uintptr_t)v) >= arena_used())
+		return false;
+	bit = held_bit(v);
 	do {
-		used = atomic_u32_load_relaxed(&s->stack_used);
-		if (!(used & bit) || used & bit << KEPT_SHIFT)
+		word = atomic_u32_load_relaxed(held_word(v));
+		if (pageword_state(word) != PAGEWORD_MANUAL || !(word & bit))
 			return false;
-	} while (!atomic_u32_cas_relaxed(&s->stack_used, used,
-					 used | bit << KEPT_SHIFT));
+	} while (!atomic_u32_cas_acquire(held_word(v), word, word & ~bit));
 	return true;
 }
 
 bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n)
 {
 	struct mcache_stacks *c = &mc->stacks;
-	struct mspan *s = stack_span(v, n);
 	unsigned order;
 
-	if (!s || !take_back(s, v))
+	if (!take_back(v))
 		return false;
+	if (span_of(v)->elemsize != n) {
+		hand_out(v);
+		return false;
+	}
 	if (n > STACKALLOC_POOL_MAX) {
-		mheap_free_manual(p, s);
+		mheap_free_manual(p, span_of(v));
 		return true;
 	}
-	order = s->stack_order;
+	order = order_of(n);
 	if (c->n[order] * order_size(order) >= MCACHE_STACK_BYTES)
 		kept_release(c, p, order, STACKALLOC_REFILL);
 	c->stack[order][c->n[order]++] = v;

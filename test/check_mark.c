@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "gc/gain.h"
+#include "gc/mark.h"
 #include "gc/sweep.h"
 #include "gc/work.h"
 #include "gc/worker.h"
@@ -642,6 +643,71 @@ START_TEST(a_small_heap_makes_no_thread)
 }
 END_TEST
 
+static atomic_u32 no_more_markings;
+
+// join_at_any_time is a helper that nobody calls: it comes when it likes.
+static void *join_at_any_time(void *arg)
+{
+	struct gcmarker *m = aligned_alloc(RT_CACHE_LINE, sizeof *m);
+	struct rt_proc *p = proc_attach(PROC_HELPER);
+	struct rng r = {*(uint64_t *)arg};
+
+	if (!m || !p)
+		abort();
+	memset(m, 0, sizeof *m);
+	p->context.hi = 0; // no stack to look at
+	p->in_region = p->stopper = false;
+	proc_block(p);
+	while (atomic_u32_load_acquire(&no_more_markings) == 0) {
+		for (uint64_t n = rng_below(&r, 1000); n != 0; n--)
+			atomic_pause();
+		gcmark_help(m, p);
+	}
+	proc_unblock(p);
+	proc_detach(p);
+	free(m);
+	return NULL;
+}
+
+// Markers that join when all is marked, while the first one sums up, change no
+// sum.
+START_TEST(helpers_that_come_late_change_no_sum)
+{
+	enum {
+		OBJECTS = 10000, // more than CALL_AFTER of gc/mark.c
+		MARKINGS = 500,
+		LATE = 2,
+	};
+	uint64_t seed[LATE];
+	pthread_t late[LATE];
+	struct rng r;
+	void **all;
+
+	start(&crews[0], 0);
+	roots_begin();
+	rng_init(&r, "late");
+	all = rt_alloc(OBJECTS * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (int i = 0; i < OBJECTS; i++) {
+		all[i] = rt_alloc(16);
+		ck_assert_ptr_nonnull(all[i]);
+	}
+	for (int i = 0; i < LATE; i++) {
+		seed[i] = rng_next(&r);
+		late[i] = start_thread(join_at_any_time, &seed[i]);
+	}
+	for (int i = 0; i < MARKINGS; i++)
+		if (heap_live_after_gc() != OBJECTS + 1)
+			ck_abort_msg("marking %d", i);
+	atomic_u32_store_release(&no_more_markings, 1);
+	for (int i = 0; i < LATE; i++)
+		join_thread(late[i]);
+	roots_end();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 // What a helper needs, and the call at which it is refused.
 static const struct refusal {
 	enum oscall kind;
@@ -868,6 +934,7 @@ static Suite *suite_mark(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, without_helpers_no_thread_is_made, 0, 3);
 	tcase_add_test(tc, a_small_heap_makes_no_thread);
+	tcase_add_test(tc, helpers_that_come_late_change_no_sum);
 	tcase_add_loop_test(tc, refused_helpers_are_asked_for_again, 0,
 			    RT_ARRAY_LEN(refusals));
 	tcase_add_test(tc, a_helper_that_cannot_attach_is_made_again);
