@@ -93,6 +93,8 @@ smoke rtheap stats exact 1
 smoke rtheap stats exact-alloc 1
 smoke rtheap stats live-alloc 1
 smoke rtheap stats cached 2
+smoke "$collectors" stats collect 2
+smoke rtheap stats collect-alloc 2
 smoke "$all" steady 2
 smoke "$all" trees 8 1 bottom
 smoke "$all" trees 8 2 top

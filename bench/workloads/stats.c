@@ -1,6 +1,7 @@
 // stats.c - microseconds to read the statistics of a heap with 10 MB live.
 //
-// usage: stats exact|live|cached|exact-alloc|live-alloc THREADS
+// usage: stats exact|live|cached|collect|exact-alloc|live-alloc|collect-alloc
+//              THREADS
 //
 // exact: of one moment, for which the world may have to stand still; live:
 // all that the heap counts, without stopping anything.  THREADS other threads
@@ -8,18 +9,23 @@
 // of them have run since the last, so that none stands already; where they
 // are more than the processors, the stop waits until each had its turn.
 //
-// exact-alloc, live-alloc: the same, but the others allocate objects of 64
-// bytes as fast as they can, and collections come.
+// collect: a full collection instead, beside threads that run.
+//
+// exact-alloc, live-alloc, collect-alloc: the same, but the others allocate
+// objects of 64 bytes as fast as they can, and collections come.
 //
 // cached: exact, while the THREADS others stand, each with an object newly
 // allocated in each of 20 sizes, so that each one's cache holds 20 spans.
 //
 // The value is the median of the reads, and a figure is what nine of ten do not
-// exceed; live reads are so short that each
-// sample is the mean of 16.  Where the heap says how long a stop took, every
-// second sample of the exact ones is of that, and the figures are the medians
-// of how long the world took to stand, and stood.  The checksum is how many
-// samples found the objects that live.
+// exceed; live reads are so short that each sample is the mean of 16.  Beside
+// threads that run, every third sample is what the machine needs for a stop
+// without any heap: the others are told to stand by a flag, and each that goes
+// on wakes the next; machine_us is the median, machine_p90_us what nine of ten
+// do not exceed.  Where the heap says how long a stop took, another third of
+// the exact samples is of that, and the figures are the medians of how long the
+// world took to stand, and stood.  The checksum is how many samples of the heap
+// found the objects that live.
 #include "harness.h"
 
 #include <sched.h>
@@ -38,7 +44,7 @@ struct cell {
 	uint64_t words[3];
 };
 
-enum mode { EXACT, LIVE, CACHED };
+enum mode { EXACT, LIVE, CACHED, COLLECT };
 
 // How often a thread that runs has polled, and had when the reader began to
 // wait for it.
@@ -51,14 +57,69 @@ struct job {
 	enum mode mode;
 	bool allocate; // the others do
 	int samples, others;
-	int nreads, nstops;
+	int nreads, nstops, nbare;
 	double read[SAMPLES], stopping[SAMPLES], stopped[SAMPLES]; // us
+	double bare[SAMPLES];
 	uint64_t found;
 	struct lap lap[PEER_THREADS];
 	atomic_int ready; // others that stand, in all rounds
 	pthread_barrier_t next;
 	atomic_bool done;
 };
+
+// ---- A stop without a heap ----
+
+static struct {
+	atomic_bool asked;
+	pthread_mutex_t lock;
+	pthread_cond_t all_stand, go_on;
+	int standing;
+} bare = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	  .all_stand = PTHREAD_COND_INITIALIZER,
+	  .go_on = PTHREAD_COND_INITIALIZER};
+
+static void bare_stand(const struct job *job)
+{
+	heap_block();
+	pthread_mutex_lock(&bare.lock);
+	if (++bare.standing == job->others)
+		pthread_cond_signal(&bare.all_stand);
+	while (atomic_load(&bare.asked))
+		pthread_cond_wait(&bare.go_on, &bare.lock);
+	if (--bare.standing > 0)
+		pthread_cond_signal(&bare.go_on);
+	pthread_mutex_unlock(&bare.lock);
+	heap_unblock();
+}
+
+static void bare_stop(struct job *job)
+{
+	double began = peer_clock(CLOCK_MONOTONIC);
+
+	heap_block();
+	pthread_mutex_lock(&bare.lock);
+	atomic_store(&bare.asked, true);
+	while (bare.standing < job->others)
+		pthread_cond_wait(&bare.all_stand, &bare.lock);
+	atomic_store(&bare.asked, false);
+	pthread_cond_signal(&bare.go_on);
+	pthread_mutex_unlock(&bare.lock);
+	heap_unblock();
+	job->bare[job->nbare++] = (peer_clock(CLOCK_MONOTONIC) - began) * 1e6;
+}
+
+// bare_over waits until all go on.
+static void bare_over(void)
+{
+	bool over = false;
+
+	while (!over) {
+		sched_yield();
+		pthread_mutex_lock(&bare.lock);
+		over = bare.standing == 0;
+		pthread_mutex_unlock(&bare.lock);
+	}
+}
 
 // ---- One sample ----
 
@@ -87,6 +148,16 @@ static bool stop_times(struct job *job)
 #endif
 }
 
+static uint64_t read_once(enum mode mode)
+{
+	if (mode == LIVE)
+		return heap_stats_live();
+	if (mode != COLLECT)
+		return bytes_exact();
+	heap_collect();
+	return CELLS * sizeof(struct cell);
+}
+
 static void read_time(struct job *job)
 {
 	int batch = job->mode == LIVE ? BATCH : 1;
@@ -94,7 +165,7 @@ static void read_time(struct job *job)
 	uint64_t bytes = 0;
 
 	for (int i = 0; i < batch; i++)
-		bytes = job->mode == LIVE ? heap_stats_live() : bytes_exact();
+		bytes = read_once(job->mode);
 	job->read[job->nreads++] =
 	    (peer_clock(CLOCK_MONOTONIC) - began) * 1e6 / batch;
 	job->found += bytes >= CELLS * sizeof(struct cell);
@@ -102,8 +173,15 @@ static void read_time(struct job *job)
 
 static void sample(struct job *job, int i)
 {
-	if (job->mode == LIVE || i % 2 == 0 || !stop_times(job))
+	bool runs = job->mode == EXACT || job->mode == COLLECT;
+
+	if (runs && job->others && i % 3 == 1) {
+		bare_stop(job);
+		bare_over();
+	} else if (job->mode == LIVE || job->mode == COLLECT || i % 3 != 2 ||
+		   !stop_times(job)) {
 		read_time(job);
+	}
 }
 
 // ---- The others ----
@@ -143,6 +221,8 @@ static void run_and_poll(struct job *job, int who)
 			allocate_some();
 		else
 			heap_poll();
+		if (atomic_load_explicit(&bare.asked, memory_order_relaxed))
+			bare_stand(job);
 		atomic_fetch_add_explicit(&job->lap[who].n, 1,
 					  memory_order_relaxed);
 	}
@@ -176,7 +256,7 @@ static void read_often(struct job *job)
 	for (int i = 0; i < job->samples; i++) {
 		if (job->mode == CACHED)
 			others_stand(job, i);
-		else if (job->mode == EXACT)
+		else if (job->mode != LIVE)
 			others_run(job);
 		sample(job, i);
 		if (job->mode == CACHED)
@@ -203,8 +283,8 @@ static void work(int who, void *arg)
 static int samples_of(enum mode mode, int others)
 {
 	if (others == 0 || (mode == LIVE && others <= 2))
-		return SAMPLES;
-	return others <= 2 ? 100 : others <= 16 ? 20 : 10;
+		return mode == COLLECT ? SAMPLES / 20 : SAMPLES;
+	return others <= 2 ? 150 : others <= 16 ? 60 : 30;
 }
 
 static enum mode mode_of(const char *name)
@@ -215,7 +295,9 @@ static enum mode mode_of(const char *name)
 		return LIVE;
 	if (!strcmp(name, "cached"))
 		return CACHED;
-	peer_die("exact, live or cached is wanted");
+	if (!strncmp(name, "collect", 7))
+		return COLLECT;
+	peer_die("exact, live, cached or collect is wanted");
 }
 
 static void report(struct job *job, const struct peer_time *t)
@@ -227,6 +309,11 @@ static void report(struct job *job, const struct peer_time *t)
 			    peer_median(job->stopping, (size_t)job->nstops));
 		peer_figure("stopped_us",
 			    peer_median(job->stopped, (size_t)job->nstops));
+	}
+	if (job->nbare) {
+		peer_figure("machine_us",
+			    peer_median(job->bare, (size_t)job->nbare));
+		peer_figure("machine_p90_us", job->bare[job->nbare * 9 / 10]);
 	}
 	median = peer_median(job->read, (size_t)job->nreads);
 	peer_figure("p90_us", job->read[job->nreads * 9 / 10]);
