@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -444,14 +445,106 @@ static struct {
 	atomic_u32 end;
 } run;
 
-static void stay(const char *text, void *arg)
+static RT_NORETURN void stay(void)
 {
-	(void)text;
-	(void)arg;
 	atomic_u32_add_release(&run.ready, 1);
 	for (;;)
 		pause();
 }
+
+static void stay_in_handler(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	stay();
+}
+
+// ---- a program that a fatal handler starts ----
+
+static unsigned nforks; // that ran handlers of pthread_atfork
+
+static void count_fork(void)
+{
+	nforks++;
+}
+
+extern char **environ;
+static char *const reporter[] = {"/bin/sh", "-c", "exit 7", NULL};
+
+static pid_t report_by_vfork(void)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execve(reporter[0], reporter, environ);
+		_exit(EXIT_FAILURE);
+	}
+	return child;
+}
+
+static pid_t report_by_spawn(void)
+{
+	pid_t child;
+
+	expect(posix_spawn(&child, reporter[0], NULL, NULL, reporter,
+			   environ) == 0);
+	return child;
+}
+
+static const struct way {
+	pid_t (*start)(void);
+	bool forks; // the thread sanitizer turns a vfork into a fork
+} ways[] = {{report_by_vfork, RT_TSAN}, {report_by_spawn, false}};
+
+// start_reporter waits for a program that it starts, and then ends with 42.
+static void start_reporter(const char *text, void *arg)
+{
+	const struct way *way = arg;
+	pid_t child;
+	int status;
+
+	expect(strcmp(text, "rtheap: fatal: on purpose") == 0);
+	child = way->start();
+	expect(child > 0);
+	expect(waitpid(child, &status, 0) == child);
+	expect(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	expect(nforks == way->forks);
+	_exit(42);
+}
+
+static void *hold_all_and_stay(void *arg)
+{
+	(void)arg;
+	rt_lock(&procs.lock);
+	rt_lock(&mheap.lock);
+	heapstats_hold();
+	door_hold();
+	stay();
+}
+
+static void *stop_and_stay(void *arg)
+{
+	(void)arg;
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	stay();
+}
+
+static void *(*const others[])(void *) = {hold_all_and_stay, stop_and_stay};
+
+// What another thread holds, or has stopped, no program waits for that is
+// started without a fork: locks of the heap, or the world.
+START_TEST(a_fatal_handler_starts_a_program)
+{
+	begin();
+	expect(pthread_atfork(count_fork, NULL, NULL) == 0);
+	rt_set_fatal_handler(start_reporter, (void *)(uintptr_t)&ways[_i / 2]);
+	expect(rt_blocking_enter() == RT_OK);
+	run_thread(others[_i % 2]);
+	await_at_least(&run.ready, 1);
+	rt_throw("on purpose");
+}
+END_TEST
 
 static void *throw_and_stay(void *arg)
 {
@@ -491,7 +584,7 @@ static void fork_and_throw_second(void)
 START_TEST(a_child_throws_while_its_parent_does)
 {
 	begin();
-	rt_set_fatal_handler(stay, NULL);
+	rt_set_fatal_handler(stay_in_handler, NULL);
 	stay_throwing();
 	expect_second(fork_and_throw_second);
 }
@@ -511,7 +604,7 @@ static void answer_work_and_throw(void)
 START_TEST(a_thread_throws_in_a_prepared_fork)
 {
 	begin();
-	rt_set_fatal_handler(stay, NULL);
+	rt_set_fatal_handler(stay_in_handler, NULL);
 	expect(rt_fork_prepare() == RT_OK);
 	stay_throwing();
 	expect_second(answer_work_and_throw);
@@ -858,6 +951,8 @@ static Suite *suite_fork(void)
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");
 	tcase_set_timeout(tc, 300);
+	tcase_add_loop_exit_test(tc, a_fatal_handler_starts_a_program, 42, 0,
+				 RT_ARRAY_LEN(ways) * RT_ARRAY_LEN(others));
 	tcase_add_test(tc, a_child_throws_while_its_parent_does);
 	tcase_add_test(tc, a_thread_throws_in_a_prepared_fork);
 	tcase_add_test(tc, what_lost_threads_held_is_taken_back);

@@ -115,6 +115,12 @@ RT_API int rt_set_warn_handler(rt_text_fn *fn, void *arg);
  * nothing of this library, and does not wait for other threads.  When it
  * returns, abort() follows.  Default: the text is written to stderr.
  *
+ * fn may start a program, such as a crash reporter, and wait for it: by
+ * posix_spawn, or by vfork and exec.  These run no handlers of pthread_atfork,
+ * so locks that other threads hold do not matter.  A fork() works as far as
+ * this library goes (see rt_fork_prepare), but runs the handlers of others,
+ * which may wait for a lock for ever.
+ *
  * Returns 0, or RT_EBUSY (own stop).
  *
  * Any thread, also before rt_init.  Does not collect, block or poll.
