@@ -1,9 +1,16 @@
+#define _GNU_SOURCE 1
+
 #include "test/suite.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gc/config.h"
 #include "runtime/oscall.h"
@@ -444,6 +451,92 @@ START_TEST(refused_environment_reads_as_unset)
 }
 END_TEST
 
+// ---- a process that runs setuid ----
+
+// What a copy of this program found, as its exit status.
+enum {
+	PRIVILEGED_READ_NOTHING = 10,
+	PRIVILEGED_READ,
+	ORDINARY_READ,
+	ORDINARY_READ_NOTHING,
+};
+
+static int read_as_told(void)
+{
+	bool read;
+
+	rt_config_init(&config);
+	read = rt_config_from_env(&config) != RT_OK ||
+	       config.gc_percent == 50 || config.memory_limit == 99 << 20 ||
+	       config.align8;
+	if (getauxval(AT_SECURE))
+		return read ? PRIVILEGED_READ : PRIVILEGED_READ_NOTHING;
+	return read ? ORDINARY_READ : ORDINARY_READ_NOTHING;
+}
+
+// copy_program copies this program to a file of the name made from a template.
+static void copy_program(char *template)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = mkostemp(template, O_CLOEXEC);
+	static char buf[1 << 16];
+	ssize_t n;
+
+	ck_assert_int_ge(from, 0);
+	ck_assert_int_ge(to, 0);
+	while ((n = read(from, buf, sizeof buf)) > 0)
+		ck_assert_int_eq(write(to, buf, (size_t)n), n);
+	ck_assert_int_eq(n, 0);
+	close(from);
+	close(to);
+}
+
+// run_copy returns what the copy found, or another exit status.
+static int run_copy(const char *path)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		execl(path, path, "read", (char *)NULL);
+		_exit(127);
+	}
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+START_TEST(a_privileged_process_reads_nothing)
+{
+	char path[] = "check_config.copy.XXXXXX";
+	int ordinary, privileged = PRIVILEGED_READ;
+	bool made;
+
+	setenv("RTGC", "50", 1);
+	setenv("RTMEMLIMIT", "99MiB", 1);
+	setenv("RTDEBUG", "align8=1", 1);
+	copy_program(path);
+	ck_assert_int_eq(chmod(path, 0755), 0);
+	ordinary = run_copy(path);
+	// Any user but the one who runs it.
+	made = chown(path, 1, (gid_t)-1) == 0 && chmod(path, 04755) == 0;
+	if (made)
+		privileged = run_copy(path);
+	unlink(path);
+	if (ordinary == 127) {
+		suite_skip("a copy of the program cannot be started", NULL);
+		return;
+	}
+	ck_assert_int_eq(ordinary, ORDINARY_READ);
+	if (!made || privileged == ORDINARY_READ)
+		suite_skip("a program cannot be made setuid", NULL);
+	else if (RT_TSAN && privileged != PRIVILEGED_READ)
+		suite_skip("the sanitizer's addresses are random there", NULL);
+	else
+		ck_assert_int_eq(privileged, PRIVILEGED_READ_NOTHING);
+}
+END_TEST
+
 // Whatever stands in the environment, rt_init accepts what comes of it.
 START_TEST(random_environment_resolves)
 {
@@ -534,6 +627,7 @@ static Suite *suite_config(void)
 	tcase_add_test(tc, endless_variable_is_ignored);
 	tcase_add_test(tc, environment_does_not_write_beyond_a_short_struct);
 	tcase_add_test(tc, refused_environment_reads_as_unset);
+	tcase_add_test(tc, a_privileged_process_reads_nothing);
 	tcase_add_test(tc, random_environment_resolves);
 	tcase_add_test(tc, every_error_has_words_of_its_own);
 	tcase_add_test(tc, version_is_that_of_the_headers);
@@ -541,7 +635,11 @@ static Suite *suite_config(void)
 	return s;
 }
 
-int main(void)
+// With an argument: a copy that a_privileged_process_reads_nothing runs.
+int main(int argc, char **argv)
 {
+	(void)argv;
+	if (argc > 1)
+		_exit(read_as_told());
 	return suite_main(suite_config());
 }

@@ -3,15 +3,25 @@
 // needs more than one line have suites of their own: gc_threads in check_mark,
 // checkmark and poison in check_debug.  stop_signal and stop_grace_us have none
 // in this version.
+#define _GNU_SOURCE 1
+
+#include <dirent.h>
+#include <pthread.h>
 #include <rt/rt.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "gc/worker.h"
 #include "runtime/heapgauge.h"
 #include "runtime/nanotime.h"
 #include "runtime/proc.h"
+#include "runtime/throw.h"
+#include "test/death.h"
 #include "test/heap.h"
 
 enum { MIB = 1 << 20 };
@@ -347,6 +357,121 @@ static void run_out(void)
 	rt_keep_alive(most);
 }
 
+// ---- helpers ----
+
+enum { HELPERS = 2, MOST_THREADS = 64 };
+
+static uint32_t list_threads(pid_t *tids)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	uint32_t n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.') {
+			ck_assert_uint_lt(n, MOST_THREADS);
+			tids[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+		}
+	closedir(dir);
+	return n;
+}
+
+static bool lists(const pid_t *tids, uint32_t n, pid_t tid)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (tids[i] == tid)
+			return true;
+	return false;
+}
+
+// stand_apart gives the calling thread one of its processors, and a priority
+// and a class that other threads do not have.
+static void stand_apart(void)
+{
+	const struct sched_param param = {0};
+	int nice_now = getpriority(PRIO_PROCESS, 0), last = CPU_SETSIZE - 1;
+	cpu_set_t all, one;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+	while (!CPU_ISSET(last, &all))
+		last--;
+	CPU_ZERO(&one);
+	CPU_SET(last, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
+	ck_assert_int_eq(
+	    setpriority(PRIO_PROCESS, 0, nice_now < 17 ? nice_now + 3 : 19), 0);
+}
+
+static void check_like_self(pid_t tid)
+{
+	cpu_set_t mine, its;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
+	ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
+	ck_assert(CPU_EQUAL(&mine, &its));
+	ck_assert_int_eq(sched_getscheduler(tid), sched_getscheduler(0));
+	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)tid),
+			 getpriority(PRIO_PROCESS, 0));
+}
+
+static void *make_helpers(void *arg)
+{
+	pid_t before[MOST_THREADS], after[MOST_THREADS];
+	uint32_t nbefore, nafter, nhelpers = 0;
+
+	stand_apart();
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	nbefore = list_threads(before);
+	worker_provide(proc_self(), true);
+	nafter = list_threads(after);
+	for (uint32_t i = 0; i < nafter; i++)
+		if (!lists(before, nbefore, after[i])) {
+			check_like_self(after[i]);
+			nhelpers++;
+		}
+	ck_assert_uint_eq(nhelpers, HELPERS);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// Of the thread that makes them, not of the process.
+START_TEST(helpers_inherit_processors_and_priority)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pthread_t thread;
+
+	c.max_procs = HELPERS + 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(pthread_create(&thread, NULL, make_helpers, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- handlers ----
+
+static void end_as_expected(const char *text, void *arg)
+{
+	(void)arg;
+	_exit(strcmp(text, "rtheap: fatal: on purpose") == 0 ? DEATH_EXPECTED
+							     : EXIT_FAILURE);
+}
+
+START_TEST(a_fatal_handler_outlives_a_heap)
+{
+	ck_assert_int_eq(rt_init(NULL), RT_OK);
+	ck_assert_int_eq(rt_set_fatal_handler(end_as_expected, NULL), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	if (_i == 1)
+		ck_assert_int_eq(rt_init(NULL), RT_OK);
+	rt_throw("on purpose");
+}
+END_TEST
+
 // Handlers belong to the process: the next heap has them, too.
 START_TEST(handlers_outlive_a_heap)
 {
@@ -395,6 +520,34 @@ START_TEST(a_handler_may_be_replaced_while_it_is_called)
 }
 END_TEST
 
+static void replace_and_report(const char *text, void *arg)
+{
+	ck_assert_ptr_nonnull(text);
+	++*(unsigned *)arg;
+	ck_assert_int_eq(rt_set_warn_handler(count_report, NULL), RT_OK);
+	ck_assert_uint_eq(contradictions_reported(), 1);
+}
+
+// A handler that replaces itself, and brings about the next report, has that
+// told to the other one before it returns.
+START_TEST(a_warning_may_replace_its_handler)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_REPORT;
+	ck_assert_int_eq(rt_set_warn_handler(replace_and_report, &ncalls[0]),
+			 RT_OK);
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, RT_PAGE_SIZE);
+	heap_stats();
+	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, -RT_PAGE_SIZE);
+	ck_assert_uint_eq(ncalls[0], 1);
+	ck_assert_uint_eq(nreports, 1);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 static Suite *suite_effects(void)
 {
 	Suite *s = suite_create("effects");
@@ -403,8 +556,12 @@ static Suite *suite_effects(void)
 	tcase_add_loop_test(tc, field_has_its_effect, 0, RT_ARRAY_LEN(rows));
 	tcase_add_test(tc, slow_path_ends_the_inline_allocation);
 	tcase_add_test(tc, init_reads_no_environment);
+	tcase_add_test(tc, helpers_inherit_processors_and_priority);
 	tcase_add_test(tc, handlers_outlive_a_heap);
+	tcase_add_loop_exit_test(tc, a_fatal_handler_outlives_a_heap,
+				 DEATH_EXPECTED, 0, 2);
 	tcase_add_test(tc, a_handler_may_be_replaced_while_it_is_called);
+	tcase_add_test(tc, a_warning_may_replace_its_handler);
 	suite_add_tcase(s, tc);
 	return s;
 }
