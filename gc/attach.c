@@ -1,5 +1,7 @@
 #include "gc/attach.h"
 
+#include <errno.h>
+
 #include <rt/thread.h>
 
 #include "gc/door.h"
@@ -64,8 +66,10 @@ static int find_stack(struct context *stack)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
-	if (threadstack_ask(stack) != 0)
-		return RT_ENOMEM;
+	int error = threadstack_ask(stack);
+
+	if (error)
+		return error == ENOMEM ? RT_ENOMEM : error;
 	return threadstack_holds(stack, here) ? RT_OK : RT_EINVAL;
 }
 
@@ -90,7 +94,9 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 		return RT_ESTATE;
 	error = check_stack(&stack);
 	// A stack that is not scanned may be any.
-	if (error && !(error == RT_EINVAL && (flags & RT_THREAD_EXACT)))
+	if ((error > 0 || error == RT_EINVAL) && (flags & RT_THREAD_EXACT))
+		error = RT_OK;
+	if (error)
 		return error;
 	threadstack_find_fake(&stack);
 	p = proc_attach(flags);
@@ -125,11 +131,28 @@ void attach_undo(void)
 	proc_detach(p);
 }
 
+int attach_answer(int error)
+{
+	struct text t;
+
+	if (error <= 0)
+		return error;
+	text_init(&t);
+	text_str(&t, "rtheap: the bounds of this thread's stack are not known: "
+		     "the system refused pthread_getattr_np with errno ");
+	text_u64(&t, (uint64_t)error);
+	text_str(&t, "; rt_thread_attach_stack can name them");
+	door_warn(t.buf);
+	return RT_ENOTSUP;
+}
+
 int rt_thread_attach(unsigned flags)
 {
 	if (flags & ~(unsigned)ATTACH_FLAGS)
 		return RT_EINVAL;
-	return door_ready() ? attach_thread(0, 0, flags) : RT_ESTATE;
+	if (!door_ready())
+		return RT_ESTATE;
+	return attach_answer(attach_thread(0, 0, flags));
 }
 
 int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)

@@ -375,6 +375,8 @@ const char *rt_strerror(int error)
 		return "not possible in this state";
 	case RT_ENOENT:
 		return "no such thing";
+	case RT_ENOTSUP:
+		return "the system lacks or refuses what is needed";
 	default:
 		return "unknown error";
 	}

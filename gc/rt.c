@@ -118,7 +118,7 @@ int rt_init(const rt_config *c)
 	stw_exclude(NULL);
 	error = door_ready() ? RT_ESTATE : start(&config);
 	stw_admit();
-	return error;
+	return attach_answer(error);
 }
 
 // end is rt_fini for the last attached thread.

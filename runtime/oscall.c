@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -550,6 +551,12 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 	*lo = (uintptr_t)base;
 	*hi = end_of_frames((uintptr_t)base + size);
 	return 0;
+}
+
+// The kernel puts these bytes above the arguments, before the process begins.
+uintptr_t oscall_main_stack_end(void)
+{
+	return (uintptr_t)getauxval(AT_RANDOM);
 }
 
 bool oscall_main_thread(void)

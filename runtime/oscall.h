@@ -113,8 +113,11 @@ bool oscall_readable(const void *p);
 
 // oscall_stack_bounds tells the calling thread's stack, [*lo, *hi), without
 // what the C library keeps above the first frame.  oscall_main_thread tells
-// whether the caller is the process's first thread.
+// whether the caller is the process's first thread.  oscall_main_stack_end is
+// an address in that thread's stack above all its frames, which asks the system
+// nothing; 0 where it is not known.
 int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi);
+uintptr_t oscall_main_stack_end(void);
 bool oscall_main_thread(void);
 
 // oscall_tls_key makes a key whose destructor runs when a thread exits with

@@ -10,14 +10,6 @@
 // Bytes of a stack that are asked for at once.
 enum { STACK_STEP = 1 << 20 };
 
-int threadstack_ask(struct context *c)
-{
-	int error = oscall_stack_bounds(&c->lo, &c->hi);
-
-	c->grows = error == 0 && oscall_main_thread();
-	return error;
-}
-
 // mapped_from returns the lowest address from which all memory up to hi is
 // mapped, at least lo.  What is not mapped of a stack that grows was never
 // written; to read there would make it grow, or fail.  Where the system does
@@ -58,6 +50,33 @@ static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 		from = at;
 	}
 	return lo;
+}
+
+// probe_main finds the main thread's stack without what the C library asks for:
+// a file below /proc, for which a file descriptor has to be free, and limits.
+// The stack is what is mapped below its upper end, since the system keeps a gap
+// below a stack that grows.  False: not known.
+static bool probe_main(struct context *c)
+{
+	uintptr_t end = oscall_main_stack_end();
+	uintptr_t top = base_align_down(end, sysmem_page_size());
+
+	if (end == 0 || oscall_mapped((void *)top, sysmem_page_size()) != 0)
+		return false;
+	c->hi = base_align_down(end, sizeof(uintptr_t));
+	c->lo = readable_from(mapped_from(0, c->hi, false), c->hi);
+	return true;
+}
+
+int threadstack_ask(struct context *c)
+{
+	int error = oscall_stack_bounds(&c->lo, &c->hi);
+	bool first = oscall_main_thread();
+
+	if (error && first && probe_main(c))
+		error = 0;
+	c->grows = error == 0 && first;
+	return error;
 }
 
 // look_for_growth lowers the bound to the end of what is mapped.  Below a stack

@@ -24,7 +24,9 @@
 #include "runtime/context.h"
 
 // threadstack_ask sets the bounds of c to those of the calling thread's stack.
-// Returns 0 or the errno with which the system refused.
+// Returns 0 or the errno with which the system refused.  For the main thread
+// that is only where mincore is refused as well: then its bounds are found
+// from what is mapped.
 int threadstack_ask(struct context *c);
 
 // threadstack_holds tells whether sp lies in the stack, which may have grown.

@@ -486,7 +486,7 @@ END_TEST
 START_TEST(a_refused_heap_leaves_nothing_mapped)
 {
 	static const enum oscall kinds[] = {OSCALL_RESERVE, OSCALL_COMMIT,
-					    OSCALL_STACKBOUNDS, OSCALL_TLSKEY};
+					    OSCALL_TLSKEY};
 	enum oscall kind = kinds[_i];
 	uint64_t nth = 0;
 	rt_config c;
@@ -616,7 +616,7 @@ static Suite *suite_arena(void)
 	tcase_add_test(tc, memory_is_refused_before_there_are_tables_for_it);
 	tcase_add_loop_test(tc, memory_without_tables_is_not_counted, 0, 2);
 	tcase_add_test(tc, refused_growth_can_be_tried_again);
-	tcase_add_loop_test(tc, a_refused_heap_leaves_nothing_mapped, 0, 4);
+	tcase_add_loop_test(tc, a_refused_heap_leaves_nothing_mapped, 0, 3);
 	tcase_add_loop_test(tc, refused_memory_is_null_and_everything_adds_up,
 			    0, 2);
 	tcase_add_test(tc, spans_that_cannot_be_described_are_null);

@@ -575,8 +575,8 @@ END_TEST
 START_TEST(every_error_has_words_of_its_own)
 {
 	static const int errors[] = {
-	    RT_OK,    RT_EINVAL, RT_ENOMEM, RT_EPERM,
-	    RT_EBUSY, RT_ESTATE, RT_ENOENT, 1,
+	    RT_OK,     RT_EINVAL, RT_ENOMEM,  RT_EPERM, RT_EBUSY,
+	    RT_ESTATE, RT_ENOENT, RT_ENOTSUP, 1,
 	};
 
 	for (size_t i = 0; i < RT_ARRAY_LEN(errors); i++) {
@@ -585,7 +585,7 @@ START_TEST(every_error_has_words_of_its_own)
 			ck_assert_str_ne(rt_strerror(errors[i]),
 					 rt_strerror(errors[j]));
 	}
-	ck_assert_str_eq(rt_strerror(RT_ENOENT - 1), rt_strerror(1));
+	ck_assert_str_eq(rt_strerror(RT_ENOTSUP - 1), rt_strerror(1));
 	ck_assert_str_eq(rt_strerror(INT_MIN), rt_strerror(1));
 }
 END_TEST

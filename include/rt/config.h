@@ -261,9 +261,13 @@ RT_API int rt_config_from_env(rt_config *c);
  * runs on a stack that the system does not know for its thread: set no_attach
  * and call rt_thread_attach_stack), RT_ENOMEM (the system grants not even
  * 64 MiB of address space, no memory for the caller's cache, no key for
- * thread-specific data or no handlers of pthread_atfork, or the bounds of the
- * caller's stack are not known), RT_ESTATE (there is a heap already).  After a
- * failure nothing is left behind.
+ * thread-specific data or no handlers of pthread_atfork), RT_ENOTSUP (the
+ * system refuses to tell the bounds of the caller's stack; the warn handler is
+ * told with which errno, and no_attach helps as above), RT_ESTATE (there is a
+ * heap already).  After a failure nothing is left behind.
+ *
+ * On the main thread neither /proc nor a free file descriptor is needed, and
+ * the process may be refused sched_getaffinity and prlimit.
  *
  * Any thread; one thread calls it before any other thread uses the library.
  * Waits at most for a fork that another thread is making.  Neither rt_init nor

@@ -52,8 +52,10 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  *
  * Returns 0, or RT_EINVAL (unknown flags; or the caller does not run on the
  * stack that the system knows for its thread, and the flags lack
- * RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory, or the
- * bounds of the stack are not known), RT_ESTATE (attached already; no heap).
+ * RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory),
+ * RT_ENOTSUP (the system refuses to tell the bounds of the stack, and the flags
+ * lack RT_THREAD_EXACT; the warn handler is told with which errno),
+ * RT_ESTATE (attached already; no heap).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */

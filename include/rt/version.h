@@ -50,7 +50,8 @@ enum rt_error {
 	RT_EPERM = -3,	/* caller not attached, or not the stopper */
 	RT_EBUSY = -4,	/* caller stopped the world; threads still attached */
 	RT_ESTATE = -5, /* before rt_init, after rt_fini, twice, wrong order */
-	RT_ENOENT = -6	/* no such root, metric, kind */
+	RT_ENOENT = -6, /* no such root, metric, kind */
+	RT_ENOTSUP = -7 /* the system lacks or refuses what is needed for it */
 };
 
 /*
