@@ -267,6 +267,7 @@ paste_between() {
 
 publish() {
 	cp "$report" "$srcdir/doc/peers/table.md"
+	rm -f "$srcdir"/doc/peers/*.svg # of another run
 	for picture in bench-peers-*.svg; do
 		[ ! -e "$picture" ] ||
 			cp "$picture" "$srcdir/doc/peers/${picture#bench-peers-}"
