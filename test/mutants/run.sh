@@ -1,9 +1,11 @@
 #!/bin/sh
 # run.sh - do the tests notice faults?  Seeds those of the list, one at a time.
 #
-# usage: srcdir=DIR test/mutants/run.sh [NAMES]
+# usage: srcdir=DIR test/mutants/run.sh [-s] [NAMES]
 #
-# Works on a copy of the sources.  There are two kinds of fault.
+# Works on a copy of the sources, with ccache where there is one.  With -s it
+# builds nothing and says which faults can no longer be seeded.  There are two
+# kinds of fault.
 #
 # logic: noticed ("killed") when one of its suites fails, or does not end in
 # time; if they all pass, the whole of `make check` gets its turn.
@@ -23,6 +25,11 @@ set -eu
 LC_ALL=C
 export LC_ALL
 srcdir=$(cd "${srcdir:-.}" && pwd)
+seed_only=
+if [ "${1:-}" = -s ]; then
+	seed_only=1
+	shift
+fi
 wanted=${1:-.}
 list=$srcdir/test/mutants/list
 limit=${RT_MUTANT_SECONDS:-120} # a suite may take
@@ -45,6 +52,11 @@ mkdir "$work/source" "$work/logic" "$work/order"
 	tar -xf - -C "$work/source"
 if [ -f "$work/source/config.status" ]; then
 	make -C "$work/source" distclean >"$work/log" 2>&1
+fi
+
+if command -v ccache >/dev/null; then
+	CC="ccache ${CC:-cc}"
+	export CC
 fi
 
 # configured KIND FLAG...
@@ -158,6 +170,28 @@ noticed_order() {
 			"$work/log" || { echo "tsan in $suite" && return; }
 	done
 }
+
+# seeds_all: each fault changes one line of its file, and has a name of its own.
+seeds_all() {
+	ok=0
+	grep -v '^#' "$list" | cut -f1 | grep . | sort | uniq -d >"$work/twice"
+	sed 's/$/: the name is taken/' "$work/twice"
+	[ ! -s "$work/twice" ] || ok=1
+	while IFS=$tab read -r name kind file script judges why; do
+		case $name in '' | '#'*) continue ;; esac
+		printf '%s\n' "$name" | grep -Eq -e "$wanted" || continue
+		seed "$file" "$script" ||
+			{ echo "$name: NOT SEEDED: see $file" && ok=1; }
+		cp "$srcdir/$file" "$work/source/$file" || ok=1
+	done <"$list"
+	return $ok
+}
+
+if [ -n "$seed_only" ]; then
+	status=0
+	seeds_all || status=$?
+	exit "$status"
+fi
 
 while IFS=$tab read -r name kind file script judges why; do
 	case $name in '' | '#'*) continue ;; esac
