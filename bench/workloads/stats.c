@@ -5,7 +5,7 @@
 //
 // exact: of one moment, for which the world may have to stand still; live:
 // all that the heap counts, without stopping anything.  THREADS other threads
-// run and poll meanwhile.  Before each exact sample the reader waits until all
+// run and poll meanwhile.  Before each exact sample the reader sleeps until all
 // of them have run since the last, so that none stands already; where they
 // are more than the processors, the stop waits until each had its turn.
 //
@@ -108,13 +108,22 @@ static void bare_stop(struct job *job)
 	job->bare[job->nbare++] = (peer_clock(CLOCK_MONOTONIC) - began) * 1e6;
 }
 
+// nap is a millisecond.  A thread that gave its processor away instead would
+// have lost its next turn, too.
+static void nap(void)
+{
+	heap_block();
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	heap_unblock();
+}
+
 // bare_over waits until all go on.
 static void bare_over(void)
 {
 	bool over = false;
 
 	while (!over) {
-		sched_yield();
+		nap();
 		pthread_mutex_lock(&bare.lock);
 		over = bare.standing == 0;
 		pthread_mutex_unlock(&bare.lock);
@@ -237,10 +246,8 @@ static void others_run(struct job *job)
 	for (int i = 1; i <= job->others; i++)
 		job->lap[i].seen = atomic_load(&job->lap[i].n);
 	for (int i = 1; i <= job->others; i++)
-		while (atomic_load(&job->lap[i].n) - job->lap[i].seen < 2) {
-			heap_poll();
-			sched_yield();
-		}
+		while (atomic_load(&job->lap[i].n) - job->lap[i].seen < 2)
+			nap();
 }
 
 static void others_stand(struct job *job, int i)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 const (
@@ -104,7 +105,7 @@ func (j *job) othersRun() {
 	}
 	for i := range j.lap {
 		for atomic.LoadInt64(&j.lap[i])-seen[i] < 2 {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	}
 }
