@@ -72,6 +72,7 @@ static void forget_threads(void)
 	struct rt_proc *self = proc_self();
 
 	throw_forked();
+	sysmem_forked();
 	gcask_forked();
 	gcsweep_forked();
 	hugepages_forked();

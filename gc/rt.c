@@ -105,6 +105,16 @@ static int start(const rt_config *c)
 	return error;
 }
 
+// answer_locked is for a heap that was refused memory in a process that locks
+// what it maps: mostly there is memory, and none may be locked.
+static int answer_locked(void)
+{
+	door_warn("rtheap: the process locks the memory that it maps "
+		  "(mlockall), and the system refused to lock what a heap "
+		  "needs (RLIMIT_MEMLOCK)");
+	return RT_ENOTSUP;
+}
+
 int rt_init(const rt_config *c)
 {
 	rt_config config;
@@ -118,6 +128,8 @@ int rt_init(const rt_config *c)
 	stw_exclude(NULL);
 	error = door_ready() ? RT_ESTATE : start(&config);
 	stw_admit();
+	if (error == RT_ENOMEM && sysmem_locking())
+		return answer_locked();
 	return attach_answer(error);
 }
 

@@ -135,17 +135,29 @@ static bool prepare_chunks(uint32_t nchunks)
 	       hugepages_reserve(nchunks) && arena_prepare(nchunks);
 }
 
+// chunks_ahead is how many chunks there may be when some are prepared ahead: a
+// thirty-second of the heap.  Where they would be locked they would take
+// memory at once, so there are none.
+static uint32_t chunks_ahead(void)
+{
+	uint64_t bytes = arena_prepared();
+	uint32_t now = (uint32_t)(bytes >> RT_CHUNK_SHIFT);
+	uint32_t ahead = now + (uint32_t)base_min(now / 32, MHEAP_STEP_MAX);
+
+	if (sysmem_locked((void *)(arena.base + bytes)))
+		return now;
+	return (uint32_t)base_min(ahead, mheap.pages.max_chunks);
+}
+
 // prepare makes it possible to have total chunks, and some ahead where the
-// system grants them: a thirty-second of the heap.
+// system grants them.
 static bool prepare(uint32_t total)
 {
-	uint32_t now, ahead;
+	uint32_t ahead;
 	bool ok;
 
 	rt_lock(&growth);
-	now = (uint32_t)(arena_prepared() >> RT_CHUNK_SHIFT);
-	ahead = now + (uint32_t)base_min(now / 32, MHEAP_STEP_MAX);
-	ahead = (uint32_t)base_min(ahead, mheap.pages.max_chunks);
+	ahead = chunks_ahead();
 	ok = (ahead > total && prepare_chunks(ahead)) || prepare_chunks(total);
 	rt_unlock(&growth);
 	return ok;

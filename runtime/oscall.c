@@ -25,6 +25,7 @@ enum {
 	SET_VMA_ANON_NAME = 0,
 	POPULATE_WRITE = 23,
 	COLLAPSE = 25,
+	LOCK_ON_FAULT = 1,
 };
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
@@ -37,6 +38,7 @@ static const char *const names[] = {
     [OSCALL_UNMAP] = "unmap",
     [OSCALL_RELEASE] = "release",
     [OSCALL_ADVISE] = "advise",
+    [OSCALL_LOCK] = "lock",
     [OSCALL_NAME] = "name",
     [OSCALL_FUTEX_WAIT] = "futex wait",
     [OSCALL_FUTEX_WAKE] = "futex wake",
@@ -277,6 +279,90 @@ int oscall_dump(void *p, size_t n, bool on)
 	if (error)
 		return error;
 	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP), before);
+}
+
+// is_locked: of locked memory alone the system says that it cannot be released.
+static bool is_locked(void *p, size_t n)
+{
+	return madvise(p, n, MADV_DONTNEED) != 0 && errno == EINVAL;
+}
+
+static enum oscall_locking ask_locking(size_t page)
+{
+	void *p = mmap(NULL, page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	enum oscall_locking answer = OSCALL_LOCK_NONE;
+	unsigned char resident = 1;
+
+	if (p == MAP_FAILED) // EAGAIN: as much is locked as may be
+		return errno == EAGAIN ? OSCALL_LOCK_AT_ONCE : answer;
+	if (is_locked(p, page)) {
+		mincore(p, page, &resident);
+		answer =
+		    resident & 1 ? OSCALL_LOCK_AT_ONCE : OSCALL_LOCK_ON_FAULT;
+	}
+	munmap(p, page);
+	return answer;
+}
+
+enum oscall_locking oscall_locking(size_t page)
+{
+	int before = errno;
+	enum oscall_locking answer = OSCALL_LOCK_NONE;
+
+	if (!refused(OSCALL_LOCK))
+		answer = ask_locking(page);
+	errno = before;
+	return answer;
+}
+
+// A mapping becomes longer as what it is; so one page is mapped and unlocked.
+void *oscall_reserve_unlocked(size_t n, size_t page)
+{
+	int before = errno;
+	void *p, *grown;
+
+	if (refused(OSCALL_RESERVE))
+		return NULL;
+	p = map(page, PROT_NONE, MAP_NORESERVE);
+	if (!p)
+		return NULL;
+	munlock(p, page);
+	grown = mremap(p, page, n, MREMAP_MAYMOVE);
+	if (grown == MAP_FAILED)
+		munmap(p, page);
+	errno = before;
+	return grown == MAP_FAILED ? NULL : grown;
+}
+
+int oscall_lock(void *p, size_t n, bool on_fault)
+{
+	int before = errno;
+	int error = refused(OSCALL_LOCK);
+
+	if (error)
+		return error;
+	if (on_fault)
+		return result(syscall(SYS_mlock2, p, n, (long)LOCK_ON_FAULT),
+			      before);
+	return result(mlock(p, n), before);
+}
+
+int oscall_unlock(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_LOCK);
+
+	return error ? error : result(munlock(p, n), before);
+}
+
+bool oscall_locked(void *p, size_t n)
+{
+	int before = errno;
+	bool locked = !refused(OSCALL_LOCK) && is_locked(p, n);
+
+	errno = before;
+	return locked;
 }
 
 int oscall_set_name(void *p, size_t n, const char *name)

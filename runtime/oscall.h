@@ -24,6 +24,7 @@ enum oscall {
 	OSCALL_UNMAP,	   // munmap
 	OSCALL_RELEASE,	   // madvise DONTNEED: contents gone, reads give zero
 	OSCALL_ADVISE,	   // madvise of other kinds; failure has no effect
+	OSCALL_LOCK,	   // mlock, munlock, and whether memory is locked
 	OSCALL_NAME,	   // prctl PR_SET_VMA_ANON_NAME; failure has no effect
 	OSCALL_FUTEX_WAIT, // may return early for any reason
 	OSCALL_FUTEX_WAKE,
@@ -70,6 +71,28 @@ int oscall_small_pages(void *p, size_t n);   // madvise NOHUGEPAGE
 int oscall_collapse(void *p, size_t n);	     // madvise COLLAPSE
 int oscall_populate(void *p, size_t n);	     // madvise POPULATE_WRITE
 int oscall_dump(void *p, size_t n, bool on); // madvise DODUMP, DONTDUMP
+
+// What a process does with memory that it maps (mlockall with MCL_FUTURE).
+enum oscall_locking {
+	OSCALL_LOCK_NONE,
+	OSCALL_LOCK_AT_ONCE, // brings all of it in
+	OSCALL_LOCK_ON_FAULT,
+};
+
+// oscall_locking tells that, none when refused; page is the page's size.
+enum oscall_locking oscall_locking(size_t page);
+
+// oscall_reserve_unlocked is oscall_reserve for a process that locks what it
+// maps: address space without memory then counts as no locked memory.
+void *oscall_reserve_unlocked(size_t n, size_t page);
+
+// oscall_lock locks what was committed; oscall_unlock ends that.
+int oscall_lock(void *p, size_t n, bool on_fault);
+int oscall_unlock(void *p, size_t n);
+
+// oscall_locked tells whether [p, p+n), which holds nothing, is locked; no when
+// refused.
+bool oscall_locked(void *p, size_t n);
 
 // oscall_set_name names a mapping in /proc/self/maps: "rtheap: <name>".
 int oscall_set_name(void *p, size_t n, const char *name);

@@ -12,6 +12,11 @@ enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
 // The physical page size; written before there is a second thread.
 static size_t page_size = SYSMEM_PAGE_MIN;
 
+// How the process locks memory; written as page_size is, and in the child of a
+// fork.  Then address space is reserved unlocked, since all that is locked
+// counts towards RLIMIT_MEMLOCK, and what becomes usable of it is locked.
+static enum oscall_locking locking;
+
 // ---- counting mappings ----
 
 enum {
@@ -66,6 +71,22 @@ void sysmem_init(void)
 	    bytes > SYSMEM_PAGE_MAX)
 		bytes = SYSMEM_PAGE_MIN;
 	page_size = bytes;
+	locking = oscall_locking(page_size);
+}
+
+void sysmem_forked(void)
+{
+	locking = OSCALL_LOCK_NONE;
+}
+
+bool sysmem_locking(void)
+{
+	return locking != OSCALL_LOCK_NONE;
+}
+
+bool sysmem_locked(void *p)
+{
+	return sysmem_locking() || oscall_locked(p, page_size);
 }
 
 size_t sysmem_page_size(void)
@@ -159,13 +180,19 @@ static void trim(char *from, char *to)
 		oscall_unmap(from, (size_t)(to - from));
 }
 
+static char *reserve(size_t n)
+{
+	return sysmem_locking() ? oscall_reserve_unlocked(n, page_size)
+				: oscall_reserve(n);
+}
+
 // reserve_aligned returns n bytes between guards.  It first asks for no more:
 // that often is aligned already, and fits where an address limit has no room
 // for the surplus.
 static char *reserve_aligned(size_t n, size_t align)
 {
 	size_t around = around_size(n);
-	char *p = oscall_reserve(around);
+	char *p = reserve(around);
 
 	if (!p)
 		return NULL;
@@ -173,7 +200,7 @@ static char *reserve_aligned(size_t n, size_t align)
 		return p + page_size;
 	trim(p, p + around);
 
-	p = oscall_reserve(around + align);
+	p = reserve(around + align);
 	if (!p)
 		return NULL;
 	uintptr_t first = (uintptr_t)p + page_size;
@@ -217,11 +244,21 @@ bool sysmem_unreserve(void *p, size_t n)
 bool sysmem_prepare(void *p, size_t n)
 {
 	oscall_dump(p, n + page_size, true);
-	return oscall_commit(p, n) == 0;
+	if (oscall_commit(p, n) != 0)
+		return false;
+	if (!sysmem_locking() ||
+	    oscall_lock(p, n, locking == OSCALL_LOCK_ON_FAULT) == 0)
+		return true;
+	sysmem_unprepare(p, n);
+	return false;
 }
 
 void sysmem_unprepare(void *p, size_t n)
 {
+	if (sysmem_locking()) { // which has brought it in
+		oscall_unlock(p, n);
+		sysmem_forget(p, n);
+	}
 	oscall_uncommit(p, n);
 	oscall_dump((char *)p + page_size, n, false);
 }

@@ -32,6 +32,16 @@ enum { SYSMEM_HUGE_PAGE = 2 << 20 };
 void sysmem_init(void);
 size_t sysmem_page_size(void);
 
+// sysmem_locking tells whether the process had locked, at sysmem_init, all that
+// it maps from then on (mlockall with MCL_FUTURE); then what becomes usable of
+// a reservation is locked, and no more.  The child of a fork locks nothing:
+// sysmem_forked.  sysmem_locked tells whether memory that becomes usable at p,
+// the page behind what is usable of a reservation, will be locked: also where
+// the host has locked the reservation later.
+bool sysmem_locking(void);
+bool sysmem_locked(void *p);
+void sysmem_forked(void);
+
 // sysmem_max_mappings is the number of mappings that the system allows the
 // process; 65530, Linux's own choice, where it does not tell.
 //

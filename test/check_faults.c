@@ -65,7 +65,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			     // ones; 0: none
+			  // ones; 0: none
 };
 
 // The run that goes on.
@@ -1102,6 +1102,9 @@ static const struct {
     {"oscall_yield", NULL, true, "no result; made by who waits for another"},
     {"oscall_gettid", NULL, true, "cannot fail"},
     {"oscall_main_thread", NULL, true, "cannot fail"},
+    {"oscall_lock", NULL, true, "see check_locked"},
+    {"oscall_unlock", NULL, true, "see check_locked"},
+    {"oscall_reserve_unlocked", NULL, true, "see check_locked"},
     {"oscall_main_stack_end", NULL, true, "asks no system"},
     {"oscall_thread_join", NULL, true, "cannot fail"},
     {"oscall_futex_wait", "runtime/schedpoint.c", true, "made for tests only"},

@@ -925,6 +925,14 @@ static int try_advise(void)
 	}
 }
 
+static unsigned lock_turn;
+
+static int try_lock(void)
+{
+	return lock_turn++ % 2 == 0 ? oscall_lock(block, page, false)
+				    : oscall_unlock(block, page);
+}
+
 static unsigned name_turn;
 
 static int try_name(void)
@@ -1074,6 +1082,7 @@ static int (*const tries[])(void) = {
     [OSCALL_UNMAP] = try_unmap,
     [OSCALL_RELEASE] = try_release,
     [OSCALL_ADVISE] = try_advise,
+    [OSCALL_LOCK] = try_lock,
     [OSCALL_NAME] = try_name,
     [OSCALL_FUTEX_WAIT] = try_futex_wait,
     [OSCALL_FUTEX_WAKE] = try_futex_wake,
