@@ -68,7 +68,8 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 		cache->filling = (unsigned)base_min(
 		    base_max(2 * cache->filling, least), PAGECACHE_PAGES);
 		pagecache_fill(&cache->pages, &mheap.pages, npages);
-		pagecache_keep(&cache->pages, &mheap.pages, cache->filling);
+		pagecache_keep(&cache->pages, &mheap.pages, npages,
+			       cache->filling);
 	}
 	while (cache->nspans < base_min(cache->filling, MHEAP_CACHE_SPANS)) {
 		struct mspan *s = spans_take();
@@ -79,8 +80,12 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 	}
 }
 
+// A P that fills its cache once from one collection to the next, or less often,
+// so comes down to the first filling; one that fills it often is back at whole
+// blocks with the second.
 void mheap_cache_flush(struct mheap_cache *cache)
 {
+	cache->filling /= 4;
 	if (pagecache_empty(&cache->pages) && cache->nspans == 0)
 		return;
 	rt_lock(&mheap.lock);

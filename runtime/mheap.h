@@ -21,7 +21,7 @@ enum {
 	MHEAP_CACHE_SPANS = 16,
 	// Pages that the first filling of a P's cache takes at least; each
 	// filling may take twice as many as the one before, up to a whole
-	// block.  So many
+	// block, and a flush takes that back to a quarter.  So many
 	// threads that allocate little do not spread over a large heap, whose
 	// tables stay until it is free chunk by chunk.
 	MHEAP_CACHE_FIRST = 4,
@@ -37,7 +37,8 @@ enum {
 // What one P keeps of the heap for itself.
 struct mheap_cache {
 	struct pagecache pages;
-	unsigned filling; // pages that the last filling could take
+	unsigned filling; // pages that the last filling could take, less what
+			  // flushes took off
 	unsigned nspans;
 	struct mspan *spans[MHEAP_CACHE_SPANS];
 };

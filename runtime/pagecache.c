@@ -93,11 +93,16 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 	remember(c, b.base);
 }
 
-void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages)
+void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
+		    unsigned most)
 {
-	uint64_t back = c->cache;
+	unsigned run = bits_find_run(c->cache, npages);
+	uint64_t back;
 
-	for (unsigned i = 0; i < npages && back != 0; i++)
+	if (run == PAGECACHE_PAGES)
+		return;
+	back = c->cache & ~bits_mask(run, run + npages);
+	for (unsigned n = npages; n < most && back != 0; n++)
 		back &= back - 1;
 	if (back == 0)
 		return;

@@ -75,8 +75,11 @@ RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
 // there are none, or the lowest lie in two blocks.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
-// pagecache_keep gives all but the lowest npages pages back.
-void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages);
+// pagecache_keep gives all back but most pages, at least npages: the lowest
+// npages pages in a row, which the cache has unless it is empty, and the lowest
+// of the others.
+void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
+		    unsigned most);
 
 // pagecache_flush gives every page back, scavenged ones as such, and leaves the
 // cache empty.  Its blocks are remembered: a collection flushes every cache,

@@ -610,6 +610,24 @@ START_TEST(fillings_of_a_cache_double)
 }
 END_TEST
 
+// One that has allocated much and then allocates little does so again.
+START_TEST(a_flush_makes_fillings_smaller)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	alloc_page(NULL); // so that there are free pages to cache
+	for (unsigned i = 0; i < 8; i++) {
+		mheap_cache_flush(&cache);
+		ck_assert_ptr_nonnull(alloc_page(&cache));
+	}
+	ck_assert_uint_eq(cache.filling, MHEAP_CACHE_FIRST);
+	mheap_cache_flush(&cache);
+	mheap_cache_flush(&cache); // of an empty one
+	ck_assert_uint_eq(cache.filling, 0);
+	check_heap();
+}
+END_TEST
+
 START_TEST(pages_from_a_cache_know_whether_they_need_zeroing)
 {
 	// 1 and 3 were used, 4 and 5 never were.
@@ -1040,6 +1058,7 @@ static void add_spans(TCase *t)
 	tcase_add_test(t, spans_are_walked_by_address);
 	tcase_add_test(t, cached_pages_count_as_free);
 	tcase_add_test(t, fillings_of_a_cache_double);
+	tcase_add_test(t, a_flush_makes_fillings_smaller);
 	tcase_add_test(t, pages_from_a_cache_know_whether_they_need_zeroing);
 	tcase_add_test(t, big_requests_go_past_the_page_cache);
 	tcase_add_test(t, pages_that_the_cache_cannot_serve_are_exchanged);

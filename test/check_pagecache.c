@@ -416,6 +416,28 @@ START_TEST(the_oldest_block_is_forgotten)
 }
 END_TEST
 
+// Pages alone that lie lower do not displace the run.
+START_TEST(what_is_kept_holds_the_run_that_was_asked_for)
+{
+	static const unsigned alone[] = {0, 2, 4, 6, 30};
+	struct pagecache c = {0};
+
+	start(1);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(alone); i++)
+		pagealloc_free(&pa, alone[i], 1);
+	pagealloc_free(&pa, 16, 4);
+	pagecache_fill(&c, &pa, 4);
+	ck_assert_uint_eq(c.cache, 0x400f0055);
+	pagecache_keep(&c, &pa, 4, 6);
+	ck_assert_uint_eq(c.cache, 0x000f0005);
+	ck_assert_uint_eq(c.scav & ~c.cache, 0);
+	pagecache_keep(&c, &pa, 4, 4);
+	ck_assert_uint_eq(c.cache, 0x000f0000);
+	pagecache_flush(&c, &pa);
+	finish();
+}
+END_TEST
+
 // A collection flushes it; the next filling comes from where the last one did.
 START_TEST(a_flushed_cache_remembers)
 {
@@ -644,6 +666,7 @@ static Suite *suite_pagecache(void)
 	tcase_add_loop_test(t, flush_restores_pages_and_scavenged_bits, 0,
 			    RT_ARRAY_LEN(fill_cases));
 	tcase_add_test(t, flush_keeps_what_was_allocated);
+	tcase_add_test(t, what_is_kept_holds_the_run_that_was_asked_for);
 	tcase_add_test(t, flush_of_an_empty_cache_changes_nothing);
 	tcase_add_test(t, flushed_pages_are_found_by_the_allocator);
 	tcase_add_test(t, what_was_filled_from_last_is_asked_first);
