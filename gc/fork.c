@@ -51,7 +51,8 @@ static void locks_let_go(void)
 // ---- the child ----
 
 // take_back ends the caches of threads that only the parent has.  What one of
-// them was clearing is garbage.
+// them was clearing is garbage; a stack that a stopper took for one of them,
+// but that it has not returned yet, is free again.
 static void take_back(struct rt_proc *self, struct rt_proc *counts)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
@@ -59,6 +60,9 @@ static void take_back(struct rt_proc *self, struct rt_proc *counts)
 
 		if (!mc || p == self)
 			continue;
+		if (mc->granted_stack)
+			stackfree(mc, counts, mc->granted_stack,
+				  mc->granted_bytes);
 		mcache_flush(mc, counts);
 		stackalloc_flush(mc, counts);
 		mheap_cache_flush(&mc->heap);

@@ -191,9 +191,14 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 	}
 	*taken |= v != NULL;
 	r->result = v;
-	// Until its thread runs nothing else keeps it alive.
-	if (!r->want->stack && !r->mc->setting_up)
+	// Until its thread runs nothing else keeps an object alive, or knows of
+	// a stack.
+	if (r->want->stack) {
+		r->mc->granted_stack = v;
+		r->mc->granted_bytes = r->want->n;
+	} else if (!r->mc->setting_up) {
 		r->mc->granted = v;
+	}
 }
 
 static void serve_all(struct rt_proc *p, struct gcask *asked)
@@ -239,7 +244,7 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 	struct request r = {.ask.cause = GCASK_MEMORY, .mc = mc, .want = w};
 
 	collect(mc->thread.p, &r.ask);
-	mc->granted = NULL;
+	mc->granted = mc->granted_stack = NULL;
 	return r.result;
 }
 

@@ -59,13 +59,15 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after the rest of a run came back
+		      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
 	void *granted; // object that a stopper took for the thread, which has
 		       // not returned it yet
+	void *granted_stack; // likewise a stack, of granted_bytes
+	size_t granted_bytes;
 	uint64_t until_guarded; // small objects up to the next that is
 				// guarded; 0: not known yet
 	struct mheap_cache heap;

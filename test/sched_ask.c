@@ -1,5 +1,8 @@
 // Collections that threads share: who asks, leads, sleeps and wakes at every
 // step of one.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "gc/ask.h"
 #include "runtime/stw.h"
 #include "test/heap.h"
@@ -141,6 +144,84 @@ static void make(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
+// The stacks that take_stacks has.
+static struct {
+	size_t size;
+	atomic_u32 n;
+	void *stack[64];
+} stacks;
+
+// take_stacks uses up what the heap has left; its last stack is from a
+// collection.
+static void take_stacks(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	while (collections() == 0) {
+		uint32_t n = atomic_u32_load_relaxed(&stacks.n);
+
+		ck_assert_uint_lt(n, RT_ARRAY_LEN(stacks.stack));
+		stacks.stack[n] = rt_stack_alloc(stacks.size);
+		ck_assert_ptr_nonnull(stacks.stack[n]);
+		atomic_u32_store_release(&stacks.n, n + 1);
+	}
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// no_stack_is_left frees the stacks that are known; true: there are no others.
+static bool no_stack_is_left(void)
+{
+	uint32_t n = atomic_u32_load_acquire(&stacks.n);
+	rt_memstats m;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (rt_stack_free(stacks.stack[i], stacks.size) != RT_OK)
+			return false;
+	return rt_free_os_memory() == RT_OK &&
+	       rt_read_memstats_live(&m) == RT_OK && m.stack_inuse == 0;
+}
+
+static void fill_but_sixteen_pages(void)
+{
+	for (unsigned i = 0; i < 63; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
+	for (unsigned i = 0; i < 128 - 16; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(8192));
+	ck_assert_uint_eq(collections(), 0);
+}
+
+static const size_t stack_sizes[] = {8192, 64 << 10};
+
+// A stack that the leader took for a thread that does not run again before a
+// fork: the child has no such thread, and the stack is free there.
+START_TEST(a_stack_that_was_given_is_free_in_a_child)
+{
+	pid_t child;
+	int status;
+
+	stacks.size = stack_sizes[_i];
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	fill_but_sixteen_pages();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	lead_waits();
+	schedpoint_hold(SCHED_GCASK_WAIT_WOKEN);
+	asks(&second, take_stacks);
+	stw_admit();
+	await_held(SCHED_GCASK_WAIT_WOKEN);
+	hand_end(&first);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	child = fork();
+	if (child == 0)
+		_exit(no_stack_is_left() ? EXIT_SUCCESS : EXIT_FAILURE);
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	let_end(SCHED_GCASK_WAIT_WOKEN, &second);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert(no_stack_is_left());
+}
+END_TEST
+
 static const size_t sizes[] = {48, 5, 6000, 40000, 1 << 20};
 
 // Memory that the leader took for a thread outlasts collections that come
@@ -149,12 +230,7 @@ START_TEST(what_was_given_outlasts_the_next_collection)
 {
 	size = sizes[_i];
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	// Sixteen pages are left.
-	for (unsigned i = 0; i < 63; i++)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
-	for (unsigned i = 0; i < 128 - 16; i++)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(8192));
-	ck_assert_uint_eq(collections(), 0);
+	fill_but_sixteen_pages();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	lead_waits();
 	schedpoint_hold(SCHED_GCASK_WAIT_WOKEN);
@@ -182,6 +258,8 @@ TCase *sched_ask(void)
 	tcase_add_test(tc, threads_that_ask_before_the_stop_share_it);
 	tcase_add_test(tc, a_thread_that_asks_late_leads_next);
 	tcase_add_test(tc, a_woken_thread_wakes_others_in_a_stop);
+	tcase_add_loop_test(tc, a_stack_that_was_given_is_free_in_a_child, 0,
+			    RT_ARRAY_LEN(stack_sizes));
 	tcase_add_loop_test(tc, what_was_given_outlasts_the_next_collection, 0,
 			    RT_ARRAY_LEN(sizes));
 	return tc;
