@@ -135,8 +135,10 @@ int attach_answer(int error)
 {
 	struct text t;
 
-	if (error <= 0)
+	if (error <= 0) {
+		door_warn_mappings();
 		return error;
+	}
 	text_init(&t);
 	text_str(&t, "rtheap: the bounds of this thread's stack are not known: "
 		     "the system refused pthread_getattr_np with errno ");
@@ -162,8 +164,10 @@ int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
 	if ((flags & ~(unsigned)ATTACH_FLAGS) || !lo || !hi || lo >= hi ||
 	    here < (uintptr_t)lo || here >= (uintptr_t)hi)
 		return RT_EINVAL;
-	return door_ready() ? attach_thread((uintptr_t)lo, (uintptr_t)hi, flags)
-			    : RT_ESTATE;
+	if (!door_ready())
+		return RT_ESTATE;
+	return attach_answer(
+	    attach_thread((uintptr_t)lo, (uintptr_t)hi, flags));
 }
 
 int rt_thread_detach(void)

@@ -17,7 +17,8 @@ bool attach_init(void);
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 
 // attach_answer makes the answer of a public function from that, and tells the
-// host's warn handler what was refused.  The caller must hold no lock.
+// host's warn handler what was refused, or that mappings are running out.  The
+// caller must hold no lock.
 int attach_answer(int error);
 
 // attach_undo detaches the calling thread, which is not in a region and has

@@ -20,6 +20,7 @@ int rt_gc(void)
 	if (error)
 		return error;
 	supply_collect(p, GCASK_FORCED);
+	door_warn_mappings();
 	return RT_OK;
 }
 
@@ -76,9 +77,10 @@ int rt_roots_add(void *lo, void *hi, int flags)
 	error = door_attached(false);
 	if (error)
 		return error;
-	return gcroots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags)
-		   ? RT_OK
-		   : RT_ENOMEM;
+	if (!gcroots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags))
+		error = RT_ENOMEM;
+	door_warn_mappings();
+	return error;
 }
 
 static int remove_range(void *lo, void *hi)

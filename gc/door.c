@@ -111,6 +111,27 @@ void door_warn(const char *text)
 		fn(text, arg);
 }
 
+static RT_NOINLINE void tell_mappings(void)
+{
+	struct text t;
+
+	text_init(&t);
+	text_str(&t, "rtheap: ");
+	text_u64(&t, gauge_load(&gauges.mappings));
+	text_str(&t, " mappings in use; the system allows ");
+	text_u64(&t, sysmem_max_mappings());
+	text_str(&t, " (vm.max_map_count)");
+	door_warn(t.buf);
+}
+
+bool door_warn_mappings(void)
+{
+	if (RT_LIKELY(!sysmem_take_warning()))
+		return false;
+	tell_mappings();
+	return true;
+}
+
 void door_hold(void)
 {
 	rt_lock(&handlers.lock);

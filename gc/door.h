@@ -71,6 +71,12 @@ bool door_ask_oom(size_t n, const void *frame);
 // door_warn calls the warn handler, if there is one.
 void door_warn(const char *text);
 
+// door_warn_mappings does so where mappings are running out, once in the life
+// of the process; true: it has.  Called from functions of the host that may
+// have made some, with no lock held and the world started: what its handler did
+// may be anything.
+bool door_warn_mappings(void);
+
 // door_hold takes the handlers' lock for a fork, door_let_go releases it.
 void door_hold(void);
 void door_let_go(void);

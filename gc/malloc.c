@@ -10,7 +10,6 @@
 #include "runtime/object.h"
 #include "runtime/poison.h"
 #include "runtime/stackalloc.h"
-#include "runtime/throw.h"
 
 // The address of every object of no bytes.
 static uint64_t zerobase;
@@ -33,20 +32,6 @@ static bool stress_due(void)
 	       atomic_u64_add_relaxed(&door.stress_count, 1) % n == 0;
 }
 
-// warn_mappings tells the host that mappings are running out.
-static RT_NOINLINE void warn_mappings(void)
-{
-	struct text t;
-
-	text_init(&t);
-	text_str(&t, "rtheap: ");
-	text_u64(&t, gauge_load(&gauges.mappings));
-	text_str(&t, " mappings in use; the system allows ");
-	text_u64(&t, sysmem_max_mappings());
-	text_str(&t, " (vm.max_map_count)");
-	door_warn(t.buf);
-}
-
 // alloc_checked is for whatever the current run does not hold: the place where
 // arguments are looked at, threads stand, and collections begin.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
@@ -59,11 +44,8 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
 	if (n == 0)
 		return &zerobase;
 	safepoint_poll(t);
-	if (sysmem_mappings_crossed()) {
-		warn_mappings();
-		if (!door_may_go_on(t))
-			return NULL;
-	}
+	if (door_warn_mappings() && !door_may_go_on(t))
+		return NULL;
 	if (stress_due())
 		supply_collect(t->p, GCASK_DUE);
 	else
@@ -225,6 +207,8 @@ void *rt_stack_alloc(size_t n)
 	    !door_allocating(t))
 		return NULL;
 	safepoint_poll(t);
+	if (door_warn_mappings() && !door_may_go_on(t))
+		return NULL;
 	supply_collect_due(t->p);
 	return supply_stack(t->mc, n);
 }

@@ -28,7 +28,9 @@ enum {
 };
 
 static uint64_t max_mappings = MAX_MAPPINGS; // written as page_size is
-static atomic_u32 crossed;		     // 1: a warning is due
+static atomic_u32 warning; // enum warning_state; never goes back
+
+enum warning_state { WARNING_NONE, WARNING_DUE, WARNING_TAKEN };
 
 uint64_t sysmem_max_mappings(void)
 {
@@ -49,14 +51,14 @@ void sysmem_count_mappings(int64_t n)
 {
 	uint64_t now = atomic_u64_add_relaxed(&gauges.mappings, (uint64_t)n);
 
-	if (n > 0 && is_many(now) && !is_many(now - (uint64_t)n))
-		atomic_u32_store_relaxed(&crossed, 1);
+	if (n > 0 && is_many(now))
+		atomic_u32_cas_relaxed(&warning, WARNING_NONE, WARNING_DUE);
 }
 
-bool sysmem_mappings_crossed(void)
+bool sysmem_take_warning(void)
 {
-	return RT_UNLIKELY(atomic_u32_load_relaxed(&crossed) != 0) &&
-	       atomic_u32_cas_relaxed(&crossed, 1, 0);
+	return RT_UNLIKELY(atomic_u32_load_relaxed(&warning) == WARNING_DUE) &&
+	       atomic_u32_cas_relaxed(&warning, WARNING_DUE, WARNING_TAKEN);
 }
 
 void sysmem_init(void)
@@ -65,7 +67,6 @@ void sysmem_init(void)
 	uint64_t mappings = oscall_max_mappings();
 
 	max_mappings = mappings != 0 ? mappings : MAX_MAPPINGS;
-	atomic_u32_store_relaxed(&crossed, 0);
 
 	if (!base_is_pow2(bytes) || bytes < SYSMEM_PAGE_MIN ||
 	    bytes > SYSMEM_PAGE_MAX)

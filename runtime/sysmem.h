@@ -54,9 +54,10 @@ uint64_t sysmem_max_mappings(void);
 void sysmem_count_mappings(int64_t n);
 
 // sysmem_many_mappings tells whether there are four fifths of them.
-// sysmem_mappings_crossed tells once that this has become true.
+// sysmem_take_warning tells one caller in the life of the process that this has
+// become true.
 bool sysmem_many_mappings(void);
-bool sysmem_mappings_crossed(void);
+bool sysmem_take_warning(void);
 
 // sysmem_round rounds n up to physical pages.
 size_t sysmem_round(size_t n);

@@ -243,25 +243,74 @@ static void use_large(void)
 		ck_assert_ptr_nonnull(rt_alloc(64 << 10));
 }
 
-START_TEST(each_crossing_of_four_fifths_is_told_once)
+// cross takes so many mappings that the warning is due, and gives them back.
+static void cross(void)
+{
+	int64_t missing = (int64_t)(limit() / 5 * 4 - counted());
+
+	sysmem_count_mappings(missing);
+	sysmem_count_mappings(-missing);
+}
+
+START_TEST(four_fifths_are_told_once_in_a_process)
 {
 	start();
 	ck_assert_int_eq(rt_set_warn_handler(warned, &warnings), RT_OK);
+	sysmem_count_mappings((int64_t)(limit() / 5 * 4 - counted()) - 1);
 	use_large();
 	ck_assert_uint_eq(warnings, 0);
-	for (unsigned round = 1; round <= 3; round++) {
-		int64_t missing = (int64_t)(limit() / 5 * 4 - counted());
+	sysmem_count_mappings(1);
+	use_large();
+	ck_assert_uint_eq(warnings, 1);
+	sysmem_count_mappings(7);
+	use_large();
+	sysmem_count_mappings(-(int64_t)counted() / 2);
+	cross();
+	use_large();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	start();
+	cross();
+	use_large();
+	ck_assert_uint_eq(warnings, 1);
+}
+END_TEST
 
-		sysmem_count_mappings(missing - 1);
-		use_large();
-		ck_assert_uint_eq(warnings, round - 1);
-		sysmem_count_mappings(1);
-		use_large();
-		sysmem_count_mappings(7);
-		use_large();
-		ck_assert_uint_eq(warnings, round);
-		sysmem_count_mappings(-missing - 7);
-	}
+static void *words[2];
+
+static void add_roots(void)
+{
+	ck_assert_int_eq(rt_roots_add(words, words + 2, 0), RT_OK);
+}
+
+static void take_stack(void)
+{
+	ck_assert_ptr_nonnull(rt_stack_alloc(8192));
+}
+
+static void collect(void)
+{
+	ck_assert_int_eq(rt_gc(), RT_OK);
+}
+
+static void come_back(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+}
+
+static void (*const makers[])(void) = {use_large, add_roots, take_stack,
+				       collect, come_back};
+
+// A host that does not allocate is told as well.
+START_TEST(each_function_that_makes_mappings_tells)
+{
+	start();
+	ck_assert_int_eq(rt_set_warn_handler(warned, &warnings), RT_OK);
+	if (makers[_i] == come_back)
+		ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	cross();
+	ck_assert_uint_eq(warnings, 0);
+	makers[_i]();
+	ck_assert_uint_eq(warnings, 1);
 }
 END_TEST
 
@@ -329,7 +378,9 @@ static Suite *suite_mappings(void)
 	tcase_add_test(tc, what_is_counted_is_what_there_is);
 	tcase_add_test(tc, growth_calls_the_system_for_larger_steps);
 	tcase_add_test(tc, threads_grow_the_heap_together);
-	tcase_add_test(tc, each_crossing_of_four_fifths_is_told_once);
+	tcase_add_test(tc, four_fifths_are_told_once_in_a_process);
+	tcase_add_loop_test(tc, each_function_that_makes_mappings_tells, 0,
+			    RT_ARRAY_LEN(makers));
 	if (!RT_ASAN && !RT_TSAN) // which want mappings of their own
 		tcase_add_loop_test(tc, the_heap_grows_without_a_mapping_left,
 				    0, RT_ARRAY_LEN(left));

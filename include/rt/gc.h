@@ -97,7 +97,7 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
 
 /*
  * rt_set_warn_handler sets the function that is told of what does not end the
- * process: contradictions of statistics under RT_CHECK_REPORT; and that the
+ * process: contradictions of statistics under RT_CHECK_REPORT; once, that the
  * heap has come to use four fifths of the mappings that the system allows
  * (/memory/mappings/limit:count); and what an RT_ENOTSUP means.  fn runs on the
  * thread that found it, with the world started and no lock held.  Default:
