@@ -262,8 +262,8 @@ RT_API int rt_config_from_env(rt_config *c);
  * and call rt_thread_attach_stack), RT_ENOMEM (the system grants not even
  * 64 MiB of address space, no memory for the caller's cache, no key for
  * thread-specific data or no handlers of pthread_atfork), RT_ENOTSUP (the
- * system refuses to tell the bounds of the caller's stack, and no_attach helps as
- * above; or the process locks what it maps, as by mlockall, and the system
+ * system refuses to tell the bounds of the caller's stack, and no_attach helps
+ * as above; or the process locks what it maps, as by mlockall, and the system
  * refuses to lock what a heap needs; the warn handler is told which), RT_ESTATE
  * (there is a heap already).  After a failure nothing is left behind.
  *
