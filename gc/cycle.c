@@ -6,6 +6,7 @@
 #include "gc/pacer.h"
 #include "gc/sweep.h"
 #include "runtime/gcstats.h"
+#include "runtime/heapgauge.h"
 #include "runtime/hugepages.h"
 #include "runtime/mcentral.h"
 #include "runtime/nanotime.h"
@@ -41,24 +42,28 @@ static void flip(void)
 	gcsweep_begin();
 }
 
-// reset_live hands the pacer what was found.
-static void reset_live(const struct gcmark_result *found)
-{
-	atomic_u64_store_relaxed(&gauges.heap_live, found->marked_bytes);
-	gcpacer.found = (struct gcpacer_found){
-	    .heap_marked = found->marked_bytes,
-	    .stack_scan = found->scan_stack,
-	    .globals_scan = found->scan_globals,
-	    .stack_inuse = gauge_load(&gauges.stack_inuse),
-	};
-	gcpacer_commit();
-}
-
 static bool any_forced(const struct gcask *asked)
 {
 	while (asked && asked->cause != GCASK_FORCED)
 		asked = asked->next;
 	return asked != NULL;
+}
+
+// pace hands the pacer what was found.  After sweeping, which frees the pages
+// that count as held.
+static void pace(bool forced)
+{
+	const struct gcmark_result *found = &cycle.found;
+	struct gcpacer_found f = {
+	    .heap_marked = found->marked_bytes,
+	    .stack_scan = found->scan_stack,
+	    .globals_scan = found->scan_globals,
+	    .stack_inuse = gauge_load(&gauges.stack_inuse),
+	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE),
+	    .forced = forced,
+	};
+
+	gcpacer_collected(&f);
 }
 
 static void record(bool forced)
@@ -85,7 +90,7 @@ static void record(bool forced)
 }
 
 // collect_stopped is the collection itself; world stopped.
-static void collect_stopped(struct rt_proc *p)
+static void collect_stopped(struct rt_proc *p, bool forced)
 {
 	cycle.cpu = gcstats_cpu();
 	gcsweep_all(p);
@@ -95,9 +100,10 @@ static void collect_stopped(struct rt_proc *p)
 	cycle.found = gcmark_all(p, past_end_rule);
 	if (RT_UNLIKELY(checkmark))
 		gccheckmark_all(past_end_rule);
-	reset_live(&cycle.found);
+	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
 	flip();
 	gcsweep_all(p);
+	pace(forced);
 	rt_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	rt_unlock(&mheap.lock);
@@ -115,7 +121,7 @@ struct gcask *gccycle_begin(struct rt_proc *p)
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.
 	context_save(&p->context.frame);
-	collect_stopped(p);
+	collect_stopped(p, any_forced(asked));
 	context_keep();
 	return asked;
 }

@@ -47,7 +47,19 @@ uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
 			percent_of(rule->heap_min, rule->percent));
 }
 
-void gcpacer_commit(void)
+uint64_t gcpacer_next(const struct gcpacer_rule *rule,
+		      const struct gcpacer_found *found, uint64_t before)
+{
+	uint64_t goal = gcpacer_goal(rule, found);
+
+	if (found->forced || rule->headroom == 0 || before <= goal)
+		return goal;
+	// Divided first: below 8 nothing is left, so the goal arrives.
+	before = goal + (before - goal) / 8 * 7;
+	return base_max(goal, base_min(before, found->held));
+}
+
+static void publish(uint64_t goal)
 {
 	atomic_u64_store_relaxed(&gcpacer.heap_marked,
 				 gcpacer.found.heap_marked);
@@ -55,8 +67,20 @@ void gcpacer_commit(void)
 				 gcpacer.found.stack_inuse);
 	atomic_u64_store_relaxed(&gcpacer.percent,
 				 (uint64_t)(int64_t)gcpacer.rule.percent);
-	atomic_u64_store_relaxed(&gcpacer.goal,
-				 gcpacer_goal(&gcpacer.rule, &gcpacer.found));
+	atomic_u64_store_relaxed(&gcpacer.goal, goal);
+}
+
+void gcpacer_commit(void)
+{
+	publish(gcpacer_goal(&gcpacer.rule, &gcpacer.found));
+}
+
+void gcpacer_collected(const struct gcpacer_found *found)
+{
+	uint64_t before = atomic_u64_load_relaxed(&gcpacer.goal);
+
+	gcpacer.found = *found;
+	publish(gcpacer_next(&gcpacer.rule, found, before));
 }
 
 int gcpacer_set_percent(int percent)

@@ -22,6 +22,8 @@ struct gcpacer_found {
 	uint64_t stack_scan;   // bytes of threads' stacks
 	uint64_t globals_scan; // bytes of root ranges
 	uint64_t stack_inuse;  // bytes of interpreter stacks
+	uint64_t held;	       // bytes marked, and of free pages not given back
+	bool forced;	       // the host asked for the collection
 };
 
 // gcpacer_goal is the heap size at which the next collection begins:
@@ -31,6 +33,18 @@ struct gcpacer_found {
 // Sums saturate.
 uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
 		      const struct gcpacer_found *found);
+
+// gcpacer_next is the goal after a collection that had the goal before.  If
+// that is more than gcpacer_goal says now, less lives than did, but the pages
+// of what died are still there.  The goal then keeps 7/8 of the difference, but
+// is at most found->held, and at least gcpacer_goal.
+//
+// So what is held never raises the goal, and a goal that follows it cannot
+// drive it up, however free pages are scattered.  And the goal falls at each
+// collection, which leaves pages unused, for rt_free_os_memory or a scavenger.
+// A forced collection, and headroom 0, give gcpacer_goal.
+uint64_t gcpacer_next(const struct gcpacer_rule *rule,
+		      const struct gcpacer_found *found, uint64_t before);
 
 // The pacer of the heap.  Written by a collection, with the world stopped, and
 // by gcpacer_set_percent, whose lock nobody stands with; the atomics are read
@@ -46,8 +60,11 @@ struct gcpacer {
 
 RT_GLOBAL struct gcpacer gcpacer;
 
-// gcpacer_commit computes the goal anew after rule or found has changed.
+// gcpacer_commit computes the goal anew after the rule has changed.
 void gcpacer_commit(void);
+
+// gcpacer_collected computes the goal after a collection.  World stopped.
+void gcpacer_collected(const struct gcpacer_found *found);
 
 // gcpacer_set_percent changes the percentage and returns the one before.
 // Attached threads; the world runs.

@@ -5,6 +5,7 @@
 
 #include "gc/pacer.h"
 #include "runtime/gauge.h"
+#include "runtime/scavenge.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -58,7 +59,9 @@ END_TEST
 START_TEST(roots_count_for_growth)
 {
 	struct gcpacer_rule rule = {100, 4 * MIB, 0};
-	struct gcpacer_found found = {100 * MIB, 10 * MIB, 5 * MIB, 0};
+	struct gcpacer_found found = {.heap_marked = 100 * MIB,
+				      .stack_scan = 10 * MIB,
+				      .globals_scan = 5 * MIB};
 
 	ck_assert_uint_eq(gcpacer_goal(&rule, &found), 215 * MIB);
 	rule.percent = 50;
@@ -79,7 +82,9 @@ END_TEST
 START_TEST(sums_saturate)
 {
 	struct gcpacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
-	struct gcpacer_found found = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+	struct gcpacer_found found = {.heap_marked = UINT64_MAX,
+				      .stack_scan = UINT64_MAX,
+				      .globals_scan = UINT64_MAX};
 
 	ck_assert_uint_eq(gcpacer_goal(&rule, &found), GCPACER_NEVER);
 	ck_assert_uint_eq(goal(INT_MAX, 0, UINT64_MAX), GCPACER_NEVER);
@@ -94,6 +99,113 @@ START_TEST(sums_saturate)
 	    UINT64_MAX / 100 +
 		(uint64_t)((unsigned __int128)(UINT64_MAX / 100) * 10));
 	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
+}
+END_TEST
+
+// ---- what is held ----
+
+static const struct gcpacer_rule usual = {100, 4 * MIB, 20 * MIB};
+
+static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
+{
+	struct gcpacer_found found = {.heap_marked = marked, .held = held};
+
+	return gcpacer_next(&usual, &found, before);
+}
+
+// Seven eighths of what the goal is too high stay, as far as memory is held.
+START_TEST(goal_falls_in_steps_while_memory_is_held)
+{
+	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 110 * MIB), 100 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 110 * MIB), 60 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 20 * MIB, 110 * MIB), 30 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 30 * MIB), 30 * MIB);
+	ck_assert_uint_eq(next_goal(50 * MIB, 900 * MIB, 30 * MIB), 100 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 50 * MIB, GCPACER_NEVER),
+			  50 * MIB);
+	// The last bytes do not stay.
+	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 30 * MIB + 7),
+			  30 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 30 * MIB + 8),
+			  30 * MIB + 7);
+}
+END_TEST
+
+START_TEST(goal_falls_at_once_when_told)
+{
+	struct gcpacer_rule rule = usual;
+	struct gcpacer_found found = {
+	    .heap_marked = 10 * MIB, .held = 200 * MIB, .forced = true};
+
+	ck_assert_uint_eq(gcpacer_next(&rule, &found, 110 * MIB), 30 * MIB);
+	found.forced = false;
+	rule.headroom = 0;
+	ck_assert_uint_eq(gcpacer_next(&rule, &found, 110 * MIB), 20 * MIB);
+	rule = usual;
+	rule.percent = -1;
+	ck_assert_uint_eq(gcpacer_next(&rule, &found, 110 * MIB),
+			  GCPACER_NEVER);
+}
+END_TEST
+
+// A heap that uses no page twice, the worst there can be: each cycle holds
+// more. Whatever lives, the goal is never above the highest that the formula
+// gave.
+START_TEST(held_memory_never_raises_the_goal)
+{
+	uint64_t seed = 1, before = 4 * MIB, held = 4 * MIB, highest = before;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t marked;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		marked = ((seed >> 40) * MIB >> 18) >> (seed >> 33 & 7);
+		highest = base_max(highest, goal(100, 20 * MIB, marked));
+		before = next_goal(marked, held, before);
+		ck_assert_uint_le(before, highest);
+		ck_assert_uint_ge(before, goal(100, 20 * MIB, marked));
+		held += before - marked;
+	}
+}
+END_TEST
+
+// Live memory that rises to 1 GiB and falls to 1 MiB, on a heap that gives
+// nothing back: the goal comes down to the formula, to the byte, and all that
+// is allocated on the way is at most eight times what it was too high.
+START_TEST(goal_converges_after_a_drop)
+{
+	uint64_t least = goal(100, 20 * MIB, MIB);
+	uint64_t before = next_goal(1024 * MIB, 0, 0);
+	uint64_t excess = before - least, sum = 0;
+	unsigned cycles = 0;
+
+	ck_assert_uint_eq(before, 2048 * MIB);
+	for (; before > least; cycles++) {
+		uint64_t after = next_goal(MIB, 1 << 30, before);
+
+		ck_assert_uint_lt(after, before);
+		before = after;
+		sum += after - least;
+		ck_assert_uint_lt(cycles, 200);
+	}
+	ck_assert_uint_eq(before, least);
+	ck_assert_uint_le(sum, 8 * excess);
+}
+END_TEST
+
+// A scavenger that gives back what a cycle did not use has less to hold after
+// each: resident memory falls with the goal.
+START_TEST(a_scavenger_lowers_what_is_held)
+{
+	uint64_t least = goal(100, 20 * MIB, MIB);
+	uint64_t before = 2048 * MIB, resident = before;
+
+	for (unsigned i = 0; i < 60; i++) {
+		before = next_goal(MIB, resident, before);
+		ck_assert_uint_lt(before, resident);
+		resident = before; // the rest was not touched
+	}
+	ck_assert_uint_lt(resident, least + MIB);
 }
 END_TEST
 
@@ -264,6 +376,94 @@ START_TEST(headroom_spares_collections)
 }
 END_TEST
 
+#define HELD (20 * MIB / HEAP_CUT)
+
+// drop_live makes n bytes live and collects, then lets go of them, and makes
+// garbage until the pacer has noticed.
+static void drop_live(uint64_t n)
+{
+	uint64_t before;
+
+	live(n);
+	rt_gc();
+	before = collections();
+	root[0] = NULL;
+	while (collections() == before)
+		rt_alloc_noscan(1024);
+}
+
+// Memory that is held is used: after a drop fewer collections, in no more
+// memory, until the goal is the formula's.
+START_TEST(held_memory_spares_collections)
+{
+	uint64_t n = HELD;
+	uint64_t goal_before, sys;
+	unsigned cycles = 0;
+
+	start(100, 20 * MIB);
+	drop_live(n);
+	goal_before = heap_stats().next_gc;
+	sys = heap_stats().heap_sys;
+	ck_assert_uint_ge(goal_before, n);
+	ck_assert_uint_le(goal_before, 2 * n + 20 * MIB);
+	ck_assert_uint_eq(collections_of(n / 2), 0);
+	while (heap_stats().next_gc > 5 * MIB) {
+		goal_before = heap_stats().next_gc;
+		ck_assert_uint_ge(collections_of(goal_before), 1);
+		ck_assert_uint_lt(heap_stats().next_gc, goal_before);
+		ck_assert_uint_lt(++cycles, 100);
+	}
+	ck_assert_uint_le(heap_stats().heap_sys, sys + 4 * MIB);
+}
+END_TEST
+
+// Where free pages are given back meanwhile, the memory that a cycle takes
+// again falls to what the formula needs.
+START_TEST(scavenging_lowers_what_is_held_again)
+{
+	uint64_t before, held;
+
+	start(100, 20 * MIB);
+	drop_live(HELD);
+	for (unsigned i = 0; i < 40; i++) {
+		struct scavenge_pass pass = scavenge_begin(true);
+
+		while (scavenge_run(proc_self(), &pass, 1 << 20) != 0)
+			;
+		before = collections();
+		while (collections() == before)
+			rt_alloc_noscan(1024);
+	}
+	held = heap_stats().heap_sys - heap_stats().heap_released;
+	ck_assert_msg(held < 10 * MIB, "%llu", (unsigned long long)held);
+	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
+}
+END_TEST
+
+// What the host says comes first.
+START_TEST(free_os_memory_gives_back_what_is_held)
+{
+	start(100, 20 * MIB);
+	drop_live(HELD);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
+	ck_assert_uint_lt(heap_stats().heap_sys - heap_stats().heap_released,
+			  4 * MIB);
+	ck_assert_uint_ge(collections_of(20 * MIB), 3);
+	ck_assert_uint_lt(heap_stats().heap_sys - heap_stats().heap_released,
+			  10 * MIB);
+}
+END_TEST
+
+START_TEST(percent_counts_at_once_beside_held_memory)
+{
+	start(100, 20 * MIB);
+	drop_live(HELD);
+	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
+	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
+}
+END_TEST
+
 // Objects of every size drive the pacer, also a few large ones.
 START_TEST(large_objects_count)
 {
@@ -416,6 +616,11 @@ static Suite *suite_pacer(void)
 	tcase_add_test(tc, roots_count_for_growth);
 	tcase_add_test(tc, off_is_never);
 	tcase_add_test(tc, sums_saturate);
+	tcase_add_test(tc, goal_falls_in_steps_while_memory_is_held);
+	tcase_add_test(tc, goal_falls_at_once_when_told);
+	tcase_add_test(tc, held_memory_never_raises_the_goal);
+	tcase_add_test(tc, goal_converges_after_a_drop);
+	tcase_add_test(tc, a_scavenger_lowers_what_is_held);
 	suite_add_tcase(s, tc);
 
 	tcase_set_timeout(heap, 20);
@@ -427,6 +632,10 @@ static Suite *suite_pacer(void)
 	tcase_add_test(heap, off_collects_only_when_told);
 	tcase_add_test(heap, garbage_alone_collects_every_four_mib);
 	tcase_add_test(heap, headroom_spares_collections);
+	tcase_add_test(heap, held_memory_spares_collections);
+	tcase_add_test(heap, scavenging_lowers_what_is_held_again);
+	tcase_add_test(heap, free_os_memory_gives_back_what_is_held);
+	tcase_add_test(heap, percent_counts_at_once_beside_held_memory);
 	tcase_add_test(heap, large_objects_count);
 	tcase_add_test(heap, heap_live_is_marked_plus_allocated);
 	tcase_add_test(heap, stacks_and_ranges_are_in_the_goal);

@@ -58,7 +58,16 @@ typedef struct rt_config {
 	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
 	 * last collection found alive; roots are the bytes of threads' stacks
 	 * and registered ranges that it scanned.  Small programs collect
-	 * several times less often for it.  At most 2^40; 0 gives Go's rule.
+	 * several times less often for it.
+	 *
+	 * When less lives than before, the goal falls in steps, as the memory
+	 * is there: each collection that the host did not ask for takes away
+	 * at least an eighth of what it is above the formula, and all that is
+	 * above live + the free pages not given back.  rt_gc,
+	 * rt_free_os_memory and rt_set_gc_percent bring it to the formula at
+	 * once.
+	 *
+	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
 	 * Default 20 MiB.
 	 */
 	size_t heap_headroom;
