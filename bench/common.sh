@@ -31,6 +31,19 @@ available() {
 	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
+# paste_between FILE NAME WITH: the text of FILE from the line <!-- NAME --> to
+# the line <!-- end of NAME --> becomes what is in WITH.
+paste_between() {
+	awk -v name="$2" -v with="$3" '
+		$0 == "<!-- end of " name " -->" { inside = 0 }
+		!inside { print }
+		$0 == "<!-- " name " -->" {
+			inside = 1
+			while ((getline line < with) > 0)
+				print line
+		}' "$1" >"$work/pasted" && cat "$work/pasted" >"$1"
+}
+
 # module NAME OTHERWISE: the options of a library.
 module() {
 	pkg-config --cflags --libs "$1" 2>/dev/null || echo "$2"

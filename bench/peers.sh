@@ -252,19 +252,6 @@ plot() {
 	gnuplot -e "data = '$work/'" "$srcdir/bench/plot.gp"
 }
 
-# paste FILE NAME WITH: the text of FILE from the line <!-- NAME --> to the line
-# <!-- end of NAME --> becomes what is in WITH.
-paste_between() {
-	awk -v name="$2" -v with="$3" '
-		$0 == "<!-- end of " name " -->" { inside = 0 }
-		!inside { print }
-		$0 == "<!-- " name " -->" {
-			inside = 1
-			while ((getline line < with) > 0)
-				print line
-		}' "$1" >"$work/pasted" && cat "$work/pasted" >"$1"
-}
-
 publish() {
 	cp "$report" "$srcdir/doc/peers/table.md"
 	rm -f "$srcdir"/doc/peers/*.svg # of another run

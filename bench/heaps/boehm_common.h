@@ -84,6 +84,11 @@ static inline void heap_unblock(void)
 {
 }
 
+static inline uint64_t heap_collections(void)
+{
+	return GC_get_gc_no();
+}
+
 // All that the collector counts, under its lock.
 static inline uint64_t heap_stats_live(void)
 {

@@ -99,6 +99,14 @@ static inline uint64_t heap_stats_exact(void)
 	return m.heap_inuse;
 }
 
+static inline uint64_t heap_collections(void)
+{
+	static rt_memstats m;
+
+	heap_must(rt_read_memstats_live(&m), "rt_read_memstats_live");
+	return m.num_gc;
+}
+
 static inline uint64_t heap_stats_stop(double us[2])
 {
 	rt_stop_times t;

@@ -19,6 +19,7 @@
 //   heap_poll()                where a thread that does not allocate can stop
 //   heap_block() _unblock()    around a wait; the thread touches no object
 //   heap_stats_exact(), _live  bytes in use (HEAP_HAS_EXACT, HEAP_HAS_LIVE)
+//   heap_collections()         since heap_begin (collectors that pairs.sh runs)
 //   heap_stats_stop(t)         the exact ones; microseconds until the world
 //                              stood, and for which it did (HEAP_HAS_STOP)
 //
@@ -300,6 +301,9 @@ PEER_UNUSED unsigned long peer_peak_kib(void)
 PEER_UNUSED void peer_report(double value, const char *unit,
 			     const struct peer_time *t, uint64_t checksum)
 {
+#ifdef PEER_COLLECTIONS
+	peer_figure("collections", (double)heap_collections());
+#endif
 	printf("%.5g %s %.4f %.4f %lu %.3f %016llx%s\n", value, unit, t->wall,
 	       t->cpu, peer_peak_kib(), peer_cpu(),
 	       (unsigned long long)checksum, peer_figures);
