@@ -57,8 +57,9 @@ void sysmem_count_mappings(int64_t n)
 
 bool sysmem_take_warning(void)
 {
-	return RT_UNLIKELY(atomic_u32_load_relaxed(&warning) == WARNING_DUE) &&
-	       atomic_u32_cas_relaxed(&warning, WARNING_DUE, WARNING_TAKEN);
+	if (RT_LIKELY(atomic_u32_load_relaxed(&warning) != WARNING_DUE))
+		return false;
+	return atomic_u32_cas_relaxed(&warning, WARNING_DUE, WARNING_TAKEN);
 }
 
 void sysmem_init(void)
@@ -174,11 +175,11 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat)
 // ---- reserve ----
 
 // trim takes [from, to) off a reservation.  Where the system refuses, those
-// addresses are lost: they hold no memory, and the rest is as good.
+// addresses are lost: they hold no memory, and the rest is as good.  It also
+// refuses to take off nothing.
 static void trim(char *from, char *to)
 {
-	if (from < to)
-		oscall_unmap(from, (size_t)(to - from));
+	oscall_unmap(from, (size_t)(to - from));
 }
 
 static char *reserve(size_t n)

@@ -436,6 +436,20 @@ START_TEST(holes_in_memory_are_found)
 }
 END_TEST
 
+// "Not mapped" would be an answer, so a question that is refused with that
+// errno says another one.
+START_TEST(a_refused_question_for_holes_is_no_answer)
+{
+	errno = 77;
+	oscall_fail(OSCALL_MAPPED, 1, 1, ENOMEM);
+	ck_assert_int_eq(oscall_mapped(block, page), EAGAIN);
+	oscall_fail(OSCALL_MAPPED, 1, 1, EFAULT);
+	ck_assert_int_eq(oscall_mapped(block, page), EFAULT);
+	ck_assert_int_eq(oscall_mapped(block, page), 0);
+	ck_assert_int_eq(errno, 77);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_found)
 {
 	char *p = oscall_map(3 * page);
@@ -1270,6 +1284,7 @@ static void add_process(TCase *t)
 	tcase_add_test(t, processors_are_those_of_the_affinity_mask);
 	tcase_add_test(t, address_limit_is_read);
 	tcase_add_test(t, holes_in_memory_are_found);
+	tcase_add_test(t, a_refused_question_for_holes_is_no_answer);
 	tcase_add_test(t, what_cannot_be_read_is_found);
 	tcase_add_test(t, the_first_thread_is_the_main_one);
 	tcase_add_test(t, stack_bounds_hold_the_stack);

@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -64,6 +66,21 @@ long sysconf(int name)
 	return refuses("sysconf") ? -1 : NEXT(sysconf)(name);
 }
 
+static int instead = -1; // what is opened instead of a file; -1: nothing
+
+int open(const char *name, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	if (refuses("open"))
+		return why ? -1 : instead;
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	return NEXT(open)(name, flags, mode);
+}
+
 int mincore(void *p, size_t n, unsigned char *resident)
 {
 	return refuses("mincore") ? -1 : NEXT(mincore)(p, n, resident);
@@ -76,11 +93,19 @@ int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 	return NEXT(pthread_getattr_np)(thread, attr);
 }
 
+static uintptr_t early_end; // of a stack whose size is not refused but wrong
+
 int pthread_attr_getstack(const pthread_attr_t *attr, void **base, size_t *size)
 {
-	if (refuses("pthread_attr_getstack"))
+	bool is = refuses("pthread_attr_getstack");
+
+	if (is && why)
 		return why;
-	return NEXT(pthread_attr_getstack)(attr, base, size);
+	if (NEXT(pthread_attr_getstack)(attr, base, size) != 0)
+		return EINVAL;
+	if (is)
+		*size = early_end - (uintptr_t)*base;
+	return 0;
 }
 
 int pthread_attr_init(pthread_attr_t *attr)
@@ -135,6 +160,46 @@ START_TEST(a_page_size_that_is_not_told_is_0)
 }
 END_TEST
 
+// max_mappings_in is what is read where the file holds text.
+static uint64_t max_mappings_in(const char *text)
+{
+	int fds[2];
+
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(write(fds[1], text, strlen(text)), strlen(text));
+	close(fds[1]);
+	instead = fds[0]; // the reader closes it
+	refuse("open", 1, 0);
+	return oscall_max_mappings();
+}
+
+START_TEST(a_number_ends_with_its_digits)
+{
+	ck_assert_uint_eq(max_mappings_in("65530\n"), 65530);
+	ck_assert_uint_eq(max_mappings_in("65530"), 65530);
+	ck_assert_uint_eq(max_mappings_in("12 monkeys"), 12);
+	ck_assert_uint_eq(max_mappings_in("12x"), 12);
+	ck_assert_uint_eq(max_mappings_in("x12"), 0);
+	ck_assert_uint_eq(max_mappings_in(""), 0);
+}
+END_TEST
+
+START_TEST(a_number_that_is_not_told_is_0)
+{
+	int fds[2];
+
+	errno = 77;
+	refuse("open", 1, EACCES);
+	ck_assert_uint_eq(oscall_max_mappings(), 0);
+	ck_assert_int_eq(pipe(fds), 0);
+	instead = fds[1]; // it cannot be read
+	refuse("open", 1, 0);
+	ck_assert_uint_eq(oscall_max_mappings(), 0);
+	ck_assert_int_eq(errno, 77);
+	ck_assert_uint_gt(oscall_max_mappings(), 0);
+}
+END_TEST
+
 // Only the answer "not mapped" says that memory is not mapped.
 START_TEST(a_question_for_holes_that_is_refused_finds_none)
 {
@@ -164,6 +229,33 @@ START_TEST(stack_bounds_that_are_not_told_stay_as_they_were)
 		ck_assert_int_eq(oscall_stack_bounds(&lo, &hi), 0);
 		ck_assert_uint_gt(hi, lo);
 	}
+}
+END_TEST
+
+// bounds_told returns where the stack of the calling thread ends when the
+// system says that it ends with the caller's frame.
+static void *bounds_told(void *arg)
+{
+	uintptr_t lo = 0, hi = 0;
+
+	(void)arg;
+	early_end = (uintptr_t)__builtin_frame_address(0);
+	refuse("pthread_attr_getstack", 1, 0);
+	if (oscall_stack_bounds(&lo, &hi) != 0 || lo >= hi)
+		return NULL;
+	return (void *)hi;
+}
+
+// What the C library keeps of a thread ends its frames where it lies in the
+// stack, and only there.
+START_TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
+{
+	pthread_t thread;
+	void *end;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, bounds_told, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, &end), 0);
+	ck_assert_uint_eq((uintptr_t)end, early_end);
 }
 END_TEST
 
@@ -219,8 +311,11 @@ static Suite *suite_refusals(void)
 	tcase_add_test(tc, a_time_before_1970_reads_0);
 	tcase_add_test(tc, an_address_limit_that_is_not_told_is_none);
 	tcase_add_test(tc, a_page_size_that_is_not_told_is_0);
+	tcase_add_test(tc, a_number_ends_with_its_digits);
+	tcase_add_test(tc, a_number_that_is_not_told_is_0);
 	tcase_add_test(tc, a_question_for_holes_that_is_refused_finds_none);
 	tcase_add_test(tc, stack_bounds_that_are_not_told_stay_as_they_were);
+	tcase_add_test(tc, a_stack_ends_below_what_the_library_keeps_elsewhere);
 	tcase_add_test(tc, a_thread_without_attributes_is_not_made);
 	tcase_add_test(
 	    tc, a_write_goes_on_after_a_signal_and_ends_where_it_is_refused);
