@@ -122,6 +122,27 @@ START_TEST(no_clock_is_no_error)
 }
 END_TEST
 
+// A word's cost is the mean of the last and what was known, and never nothing,
+// which would mean that it is not known.
+START_TEST(costs_are_means)
+{
+	struct gcgain_marking m = {.words = WORDS};
+
+	forget();
+	gcgain_note(&gain, &m);
+	ck_assert_uint_eq(gain.cost[false].wall, 1);
+	ck_assert_uint_eq(gain.cost[false].cpu, 1);
+	forget();
+	m.wall_ns = m.cpu_ns = WORDS;
+	gcgain_note(&gain, &m);
+	m.wall_ns = m.cpu_ns = 3 * WORDS;
+	gcgain_note(&gain, &m);
+	ck_assert_uint_eq(gain.cost[false].wall, 2000);
+	ck_assert_uint_eq(gain.cost[false].cpu, 2000);
+	ck_assert_uint_eq(gain.cost[true].wall, 0);
+}
+END_TEST
+
 static Suite *suite_gain(void)
 {
 	Suite *s = suite_create("gain");
@@ -134,6 +155,7 @@ static Suite *suite_gain(void)
 	tcase_add_test(tc, the_other_way_is_found_again);
 	tcase_add_test(tc, short_markings_call_none);
 	tcase_add_test(tc, no_clock_is_no_error);
+	tcase_add_test(tc, costs_are_means);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -99,6 +99,46 @@ START_TEST(each_part_of_an_interval_is_counted_once)
 }
 END_TEST
 
+// Hours that the process has used by its own account, one way to let it use
+// CPU without waiting.
+#define HOURS(n) ((n)*UINT64_C(3600) * 1000 * 1000 * 1000)
+
+static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
+{
+	const struct gcstats_cycle c = {.now = now, .cpu_begin = cpu_begin};
+	struct gcstats_cycles r;
+
+	gcstats_end_cycle(&c);
+	gcstats_read_cycles(&r);
+	return r.cpu.idle;
+}
+
+START_TEST(what_was_used_before_the_heap_is_not_counted)
+{
+	gcstats_reset();
+	gcstats_forked(HOURS(1000));
+	gcstats_init(1);
+	ck_assert_uint_gt(idle_after(nanotime() + HOURS(2), gcstats_cpu()),
+			  HOURS(1));
+}
+END_TEST
+
+// A collection that uses a thousand hours from its begin to its end.
+START_TEST(what_a_collection_uses_is_not_the_hosts)
+{
+	uint64_t now = nanotime() + HOURS(2), cpu, idle;
+
+	gcstats_reset();
+	gcstats_init(1);
+	cpu = gcstats_cpu();
+	gcstats_forked(HOURS(1000));
+	idle = idle_after(now, cpu);
+	ck_assert_uint_gt(idle, HOURS(1));
+	ck_assert_uint_gt(idle_after(now + HOURS(2), gcstats_cpu()),
+			  idle + HOURS(1));
+}
+END_TEST
+
 // ---- the record ----
 
 static struct {
@@ -737,6 +777,8 @@ static Suite *suite_gcstats(void)
 	tcase_add_test(cpu, cpu_time_adds_up_and_never_falls);
 	tcase_add_test(cpu, identities_are_exact_for_any_numbers);
 	tcase_add_test(cpu, each_part_of_an_interval_is_counted_once);
+	tcase_add_test(cpu, what_was_used_before_the_heap_is_not_counted);
+	tcase_add_test(cpu, what_a_collection_uses_is_not_the_hosts);
 	suite_add_tcase(s, cpu);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, stops_are_counted_by_who_asked);

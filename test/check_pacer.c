@@ -208,6 +208,16 @@ START_TEST(a_scavenger_lowers_what_is_held)
 }
 END_TEST
 
+// 2^60 bytes times 1600 / 100 are 2^64: no growth, if they wrapped.
+START_TEST(a_growth_that_would_wrap_is_never_reached)
+{
+	const struct gcpacer_rule rule = {.percent = 1600};
+	const struct gcpacer_found found = {.heap_marked = UINT64_C(1) << 60};
+
+	ck_assert_uint_eq(gcpacer_goal(&rule, &found), GCPACER_NEVER);
+}
+END_TEST
+
 // ---- a heap ----
 
 static void *root[4];
@@ -598,6 +608,7 @@ static Suite *suite_pacer(void)
 	tcase_add_test(tc, held_memory_never_raises_the_goal);
 	tcase_add_test(tc, goal_converges_after_a_drop);
 	tcase_add_test(tc, a_scavenger_lowers_what_is_held);
+	tcase_add_test(tc, a_growth_that_would_wrap_is_never_reached);
 	suite_add_tcase(s, tc);
 
 	tcase_set_timeout(heap, 20);

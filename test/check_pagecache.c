@@ -534,6 +534,78 @@ START_TEST(pages_in_two_blocks_are_not_for_a_cache)
 }
 END_TEST
 
+// ---- what a cache keeps, and takes again ----
+
+// fill_halves lets a cache take the block at 0, of which the low half is
+// released.
+static void fill_halves(struct pagecache *pc)
+{
+	start(1);
+	pagealloc_free(&pa, 0, 64);
+	pagealloc_set_scavenged(&pa, 0, 32);
+	pagecache_fill(pc, &pa, 1);
+	ck_assert_uint_eq(pc->cache, ALL);
+}
+
+START_TEST(what_was_released_is_zero_and_nothing_else)
+{
+	struct pagecache pc = {0};
+
+	fill_halves(&pc);
+	ck_assert(pagecache_is_zero(&pc, 0, 32));
+	ck_assert(!pagecache_is_zero(&pc, 32, 1));
+	ck_assert(!pagecache_is_zero(&pc, 31, 2));
+	pagecache_flush(&pc, &pa);
+	finish();
+}
+END_TEST
+
+START_TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
+{
+	struct pagecache pc = {0};
+
+	fill_halves(&pc);
+	pagecache_keep(&pc, &pa, 40);
+	ck_assert_uint_eq(pc.cache, bits_mask(0, 40));
+	ck_assert_uint_eq(pc.scav, bits_mask(0, 32));
+	ck_assert_uint_eq(pagealloc_count_free(&pa), 24);
+	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
+	pagecache_keep(&pc, &pa, 10);
+	ck_assert_uint_eq(pc.cache, bits_mask(0, 10));
+	ck_assert_uint_eq(pc.scav, bits_mask(0, 10));
+	ck_assert_uint_eq(pagealloc_count_free(&pa), 54);
+	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 22);
+	pagecache_flush(&pc, &pa);
+	finish();
+}
+END_TEST
+
+// A block of before comes first, as long as not all that is free there was
+// released.
+START_TEST(a_recent_block_is_taken_again)
+{
+	struct pagecache pc = {0};
+
+	start(1);
+	pagealloc_free(&pa, 128, 64);
+	pagecache_fill(&pc, &pa, 1);
+	ck_assert_uint_eq(pc.base, 128);
+	pagecache_flush(&pc, &pa);
+	pagealloc_free(&pa, 0, 64);
+	pagecache_fill(&pc, &pa, 1);
+	ck_assert_uint_eq(pc.base, 128);
+	pagecache_flush(&pc, &pa);
+	pagealloc_set_scavenged(&pa, 128, 64);
+	pagecache_fill(&pc, &pa, 1);
+	ck_assert_uint_eq(pc.base, 0);
+	ck_assert_uint_eq(pc.nrecent, 2);
+	ck_assert_uint_eq(pc.recent[0], 0);
+	ck_assert_uint_eq(pc.recent[1], 128);
+	pagecache_flush(&pc, &pa);
+	finish();
+}
+END_TEST
+
 // ---- several caches at work ----
 
 enum { NCACHES = 6, NCHUNKS = 3, NPAGES = NCHUNKS * CP };
@@ -667,6 +739,10 @@ static Suite *suite_pagecache(void)
 			    RT_ARRAY_LEN(fill_cases));
 	tcase_add_test(t, flush_keeps_what_was_allocated);
 	tcase_add_test(t, what_is_kept_holds_the_run_that_was_asked_for);
+	tcase_add_test(t, what_was_released_is_zero_and_nothing_else);
+	tcase_add_test(
+	    t, the_lowest_pages_are_kept_the_others_go_back_as_they_were);
+	tcase_add_test(t, a_recent_block_is_taken_again);
 	tcase_add_test(t, flush_of_an_empty_cache_changes_nothing);
 	tcase_add_test(t, flushed_pages_are_found_by_the_allocator);
 	tcase_add_test(t, what_was_filled_from_last_is_asked_first);
