@@ -565,12 +565,12 @@ START_TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
 	struct pagecache pc = {0};
 
 	fill_halves(&pc);
-	pagecache_keep(&pc, &pa, 40);
+	pagecache_keep(&pc, &pa, 1, 40);
 	ck_assert_uint_eq(pc.cache, bits_mask(0, 40));
 	ck_assert_uint_eq(pc.scav, bits_mask(0, 32));
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 24);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
-	pagecache_keep(&pc, &pa, 10);
+	pagecache_keep(&pc, &pa, 1, 10);
 	ck_assert_uint_eq(pc.cache, bits_mask(0, 10));
 	ck_assert_uint_eq(pc.scav, bits_mask(0, 10));
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 54);
