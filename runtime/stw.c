@@ -125,12 +125,6 @@ void stw_run(struct rt_proc *self, struct rt_stop_times *times)
 		*times = t;
 }
 
-void stw_start(struct rt_proc *self, struct rt_stop_times *times)
-{
-	stw_run(self, times);
-	stw_admit();
-}
-
 uint32_t stw_count_from(uint32_t n)
 {
 	uint32_t next = atomic_u32_load_relaxed(&world.sema.next);

@@ -19,20 +19,19 @@
 // held, and the caller has not stopped the world already.
 void stw_stop(struct rt_proc *self, int reason);
 
-// stw_start starts it again; by the thread that stopped it.
-void stw_start(struct rt_proc *self, struct rt_stop_times *times);
+// stw_run starts it again, by the thread that stopped it; stw_admit then lets
+// others stop it.  No other stop, and no beginning or end of a heap, comes
+// between the two.
+void stw_run(struct rt_proc *self, struct rt_stop_times *times);
+void stw_admit(void);
 
 // stw_exclude keeps all others from stopping the world, and is kept waiting by
 // a stop; stw_admit ends that.  self as for stw_stop.  The world runs
 // meanwhile, and threads attach and detach.
 void stw_exclude(struct rt_proc *self);
-void stw_admit(void);
 
-// stw_halt is stw_stop, and stw_run stw_start, for who has excluded all others:
-// it has something to do before, or after, that no stop, and no beginning or
-// end of a heap, may come between.
+// stw_halt is stw_stop for a thread that has excluded all others.
 void stw_halt(struct rt_proc *self, int reason);
-void stw_run(struct rt_proc *self, struct rt_stop_times *times);
 
 // stw_forked is for the child of a fork, in the stop that the fork was made
 // in: nobody waits for a turn any more.

@@ -40,7 +40,8 @@ static void stop(void)
 
 static void start(void)
 {
-	stw_start(NULL, NULL);
+	stw_run(NULL, NULL);
+	stw_admit();
 }
 
 // lead_waits has the first hand lead, and wait until stw_admit.

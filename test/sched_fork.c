@@ -304,7 +304,8 @@ END_TEST
 static void stop_and_start(void)
 {
 	stw_stop(NULL, RT_STOP_HOST);
-	stw_start(NULL, NULL);
+	stw_run(NULL, NULL);
+	stw_admit();
 }
 
 // fork SEMA_KEPT: two threads wait for their turn to stop the world, and the

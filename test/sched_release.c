@@ -117,7 +117,8 @@ static void stop(void)
 	ck_assert(!mheap.releasing);
 	ck_assert(all_is_free());
 	atomic_u32_store_release(&stopped, 1);
-	stw_start(NULL, &times);
+	stw_run(NULL, &times);
+	stw_admit();
 }
 
 // release POLL_INSIDE.

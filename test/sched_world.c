@@ -49,7 +49,8 @@ static void stop(void)
 
 static void start(void)
 {
-	stw_start(NULL, NULL);
+	stw_run(NULL, NULL);
+	stw_admit();
 }
 
 static void stop_as_q(void)
@@ -441,7 +442,8 @@ START_TEST(a_stopper_waits_for_its_turn_as_blocked)
 	let_end(SCHED_RT_SEMA_ACQUIRE, &stopper);
 	ck_assert_uint_eq(state(q), PROC_RUNNING);
 	ck_assert(q->stopper);
-	stw_start(q, NULL);
+	stw_run(q, NULL);
+	stw_admit();
 }
 END_TEST
 

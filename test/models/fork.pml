@@ -260,7 +260,7 @@ proctype Reader()
 }
 
 // Collects with a helper that comes late.
-// C: gcask_wait, stw_stop, stw_start, crew_call, gcask_done
+// C: gcask_wait, stw_stop, stw_run, crew_call, gcask_done
 // in: stop
 proctype Stopper()
 {
