@@ -89,9 +89,9 @@ static void record(bool forced)
 	gcstats_end_cycle(&c);
 }
 
-// collect_stopped is the collection itself; world stopped.  Never inline: what it
-// writes to its frame is no root, and would not be the same for marking and for
-// the check of marks.
+// collect_stopped is the collection itself; world stopped.  Never inline: what
+// it writes to its frame is no root, and would not be the same for marking and
+// for the check of marks.
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
 	cycle.cpu = gcstats_cpu();
