@@ -100,15 +100,19 @@ smoke "$all" steady 2
 smoke "$all" trees 8 1 bottom
 smoke "$all" trees 8 2 top
 
-# Programs that cases name and that were not built above.
-awk -F '\t' '!/^#/ { sub(/ .*/, "", $5); print $5 }' "$srcdir/bench/cases" |
-	sort -u >"$dir/named"
+# Programs that cases and pairs name and that were not built above.
+{
+	awk -F '\t' '!/^#/ { sub(/ .*/, "", $5); print $5 }' \
+		"$srcdir/bench/cases"
+	awk -F '\t' '!/^#/ { sub(/ .*/, "", $2); print $2 }' \
+		"$srcdir/bench/pairs.rows"
+} | sort -u >"$dir/named"
 while read -r program; do
 	[ -x "$dir/$program-rtheap" ]
-	verdict $? "$program, which bench/cases names, is run here"
+	verdict $? "$program, which has a case or a row, is run here"
 done <"$dir/named"
 for source in "$srcdir"/bench/workloads/*.c; do
 	grep -qx "$(basename "$source" .c)" "$dir/named"
-	verdict $? "bench/cases names $source"
+	verdict $? "a case or a row names $source"
 done
 verdict_sum
