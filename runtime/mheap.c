@@ -168,6 +168,24 @@ static bool prepare(uint32_t total)
 	return ok;
 }
 
+// await_release returns when the pages that a thread was releasing are free
+// again; false: none were.  The heap lock is let go of meanwhile.  The other
+// thread runs and needs that lock alone, so the wait is as long as one call to
+// the system, and a stop can wait for it.  In a stop no page is being released.
+static bool await_release(void)
+{
+	if (!mheap.releasing)
+		return false;
+	RT_ASSERT(!stw_stopped());
+	rt_unlock(&mheap.lock);
+	schedpoint(SCHED_AWAIT_RELEASE);
+	rt_sema_acquire(&mheap.turn);
+	rt_lock(&mheap.lock);
+	// The next turn begins with the heap lock.
+	rt_sema_release(&mheap.turn);
+	return true;
+}
+
 // grow makes the heap longer, by whole chunks, until npages pages fit at its
 // end.  The heap lock is held, and may be released meanwhile.
 static bool grow(struct rt_proc *p, uint64_t npages)
@@ -193,6 +211,8 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 		rt_unlock(&mheap.lock);
 		ok = prepare((uint32_t)total);
 		rt_lock(&mheap.lock);
+		// Else the free pages at the end would not count.
+		await_release();
 		if (!ok)
 			return false;
 	}
@@ -219,24 +239,6 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	g->zero = pagecache_is_zero(&cache->pages, g->page, (unsigned)npages);
 	g->cached = true;
 	g->span = cache->spans[--cache->nspans];
-	return true;
-}
-
-// await_release returns when the pages that a thread was releasing are free
-// again; false: none were.  The heap lock is let go of meanwhile.  The other
-// thread runs and needs that lock alone, so the wait is as long as one call to
-// the system, and a stop can wait for it.  In a stop no page is being released.
-static bool await_release(void)
-{
-	if (!mheap.releasing)
-		return false;
-	RT_ASSERT(!stw_stopped());
-	rt_unlock(&mheap.lock);
-	schedpoint(SCHED_AWAIT_RELEASE);
-	rt_sema_acquire(&mheap.turn);
-	rt_lock(&mheap.lock);
-	// The next turn begins with the heap lock.
-	rt_sema_release(&mheap.turn);
 	return true;
 }
 

@@ -14,20 +14,26 @@ static struct hand releaser, other;
 static struct mspan *span;
 static atomic_u32 stopped;
 
-// begin makes a heap of one arena, all of it free, with memory behind it.
-static void begin(void)
+// begin makes a heap of one arena, all of it free, with memory behind it, that
+// may have narenas.
+static void begin_most(unsigned narenas)
 {
 	rt_config c;
 
 	rt_config_init(&c);
 	c.gc_percent = -1;
-	c.max_heap = RT_ARENA_SIZE;
+	c.max_heap = narenas * (uint64_t)RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	span = mheap_alloc_manual(NULL, PAGES, MSPAN_WORK);
 	ck_assert_ptr_nonnull(span);
 	mheap_free_manual(NULL, span);
 	span = NULL;
+}
+
+static void begin(void)
+{
+	begin_most(1);
 }
 
 static void release_a_step(void)
@@ -102,6 +108,34 @@ START_TEST(a_heap_in_use_is_not_waited_for)
 }
 END_TEST
 
+static void take_one_more(void)
+{
+	span = mheap_alloc_manual(NULL, PAGES + 1, MSPAN_WORK);
+}
+
+// A heap that grows counts the free pages at its end.  Those that are being
+// released when it has been prepared are waited for, or it would be twice as
+// long.
+START_TEST(pages_that_are_being_released_are_grown_from)
+{
+	uint64_t prepared;
+
+	begin_most(3);
+	prepared = arena_prepared();
+	hold_at(SCHED_RT_LOCK, &other, take_one_more);
+	while (arena_prepared() == prepared)
+		move_on(SCHED_RT_LOCK, SCHED_RT_LOCK);
+	ck_assert(!rt_lock_held(&mheap.lock));
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	move_on(SCHED_RT_LOCK, SCHED_AWAIT_RELEASE);
+	schedpoint_let_go(SCHED_AWAIT_RELEASE);
+	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	hand_end(&other);
+	ck_assert_ptr_nonnull(span);
+	ck_assert_uint_eq(arena_used(), RT_ARENA_SIZE + RT_CHUNK_SIZE);
+}
+END_TEST
+
 static void free_os_memory(void)
 {
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
@@ -146,6 +180,7 @@ TCase *sched_release(void)
 	tcase_add_test(tc, a_turn_ends_when_the_pages_are_free);
 	tcase_add_test(tc, a_thread_that_waited_looks_before_the_next_step);
 	tcase_add_test(tc, a_heap_in_use_is_not_waited_for);
+	tcase_add_test(tc, pages_that_are_being_released_are_grown_from);
 	tcase_add_test(tc, a_stop_waits_for_the_step);
 	return tc;
 }

@@ -148,7 +148,7 @@ inline try(got)
 }
 
 // take_locked: try, await_release, try.
-// C: take_locked, await_release
+// C: take_locked, grow, await_release
 // at: AWAIT_RELEASE, RT_SEMA_ACQUIRE, RT_SEMA_RELEASE
 inline take(got, ticket)
 {
