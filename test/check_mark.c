@@ -643,6 +643,36 @@ START_TEST(a_small_heap_makes_no_thread)
 }
 END_TEST
 
+// What markings have cost decides whether helpers are called, and is measured
+// in both ways.
+START_TEST(helpers_are_called_as_long_as_they_pay)
+{
+	static const struct gcgain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};
+	struct graph g;
+
+	start(&crews[0], 0);
+	worker_provide(proc_self(), true);
+	await_helpers(crews[0].helpers);
+	shape_make(&shapes[0], &g);
+	graph_reach(&g);
+	gcgain = (struct gcgain){
+	    .cost[true] = dear, .off = true, .interval = UINT32_MAX};
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		expect_graph(&g);
+	}
+	ck_assert_uint_eq(helped(), 0);
+	ck_assert_uint_ne(gcgain.cost[false].wall, 0);
+	ck_assert_uint_eq(gcgain.cost[true].wall, dear.wall);
+	gcgain = (struct gcgain){.interval = UINT32_MAX};
+	collect_until_helped(&g);
+	ck_assert_uint_ne(gcgain.cost[true].wall, 0);
+	ck_assert_uint_eq(gcgain.cost[false].wall, 0);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 static atomic_u32 no_more_markings;
 
 // join_at_any_time is a helper that nobody calls: it comes when it likes.
@@ -934,6 +964,7 @@ static Suite *suite_mark(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, without_helpers_no_thread_is_made, 0, 3);
 	tcase_add_test(tc, a_small_heap_makes_no_thread);
+	tcase_add_test(tc, helpers_are_called_as_long_as_they_pay);
 	tcase_add_test(tc, helpers_that_come_late_change_no_sum);
 	tcase_add_loop_test(tc, refused_helpers_are_asked_for_again, 0,
 			    RT_ARRAY_LEN(refusals));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gc/crew.h"
+#include "gc/scan.h"
 #include "gc/work.h"
 #include "runtime/heapstats.h"
 #include "test/await.h"
@@ -269,6 +270,30 @@ START_TEST(a_range_without_memory_is_refused)
 	gcwork_open(&first, self, 0);
 	ck_assert(!gcwork_add_range(&first, piece(0, 2)));
 	end(&first);
+}
+END_TEST
+
+// Of a large array all but the first piece is left to any marker.
+START_TEST(the_rest_of_an_array_is_left)
+{
+	enum { WORDS = GCWORK_PIECE / sizeof(uintptr_t), HEAP = 1 << 30 };
+	static uintptr_t array[2 * WORDS + 3] = {HEAP, [WORDS] = HEAP + 16};
+	static struct gcmarker marker = {.base = HEAP, .used = 32};
+	struct gcgrey o = {.base = (uintptr_t)array, .size = sizeof array};
+
+	gcwork_open(&marker.work, self, 0);
+	gcscan_wide(&marker, &o);
+	ck_assert_uint_eq(gcwork_pop(&marker.work), HEAP);
+	ck_assert(is_empty(&marker.work));
+	expect_range(&marker.work, o.base + GCWORK_PIECE,
+		     o.base + 2 * GCWORK_PIECE);
+	expect_range(&marker.work, o.base + 2 * GCWORK_PIECE, o.base + o.size);
+	end(&marker.work);
+	o.size = GCWORK_PIECE;
+	gcwork_open(&marker.work, self, 0);
+	gcscan_wide(&marker, &o);
+	ck_assert_uint_eq(gcwork_pop(&marker.work), HEAP);
+	end(&marker.work);
 }
 END_TEST
 
@@ -670,6 +695,7 @@ static Suite *suite_work(void)
 	tcase_add_test(tc, a_range_is_taken_in_pieces_and_before_jobs);
 	tcase_add_test(tc, many_ranges_are_kept);
 	tcase_add_test(tc, a_range_without_memory_is_refused);
+	tcase_add_test(tc, the_rest_of_an_array_is_left);
 	tcase_add_test(tc, jobs_can_come_again);
 	tcase_add_exit_test(tc, closing_with_a_job_left_throws, DEATH_EXPECTED);
 	tcase_add_exit_test(tc, closing_with_a_range_left_throws,
