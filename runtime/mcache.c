@@ -82,6 +82,7 @@ static void slots_init(struct rt_mcache *mc)
 		slot->uninit = i >= SPANCLASS_COUNT;
 		slot->sc = (spanclass)(slot->uninit ? i - SPANCLASS_COUNT : i);
 		slot->size = sizeclass_table[spanclass_size(slot->sc)].size;
+		slot->run_log2 = MCACHE_RUN_FIRST;
 		slot->run = run_of(mc, slot);
 	}
 }
@@ -192,12 +193,12 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 				  struct mcache_slot *slot, bool uninit)
 {
 	struct mspan *s = slot->span;
-	bool brief = !slot->warm;
+	bool brief = slot->run_log2 == MCACHE_RUN_FIRST;
 	struct mspan_run run;
 	size_t bytes;
 	void *obj;
 
-	mspan_find_run(s, &slot->cursor, brief, &run);
+	mspan_find_run(s, &slot->cursor, 1u << slot->run_log2, &run);
 	bytes = (size_t)(run.end - run.start);
 	uninit = slot->uninit || (uninit && bytes == slot->size);
 	if (RT_UNLIKELY(poison_on))
@@ -209,7 +210,8 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 		poison_shut(run.start, bytes);
 	schedpoint(SCHED_MCACHE_NEXT_RUN);
 	mspan_take_run(s, &slot->cursor, &run);
-	slot->warm = true;
+	if (slot->run_log2 < MCACHE_RUN_LAST)
+		slot->run_log2++;
 	obj = hand_out(mc, slot, &run);
 	// A thread may have many slots that it hardly uses, and of such threads
 	// there may be many.
@@ -385,7 +387,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
 			unsigned i = w * 64 + bits_ctz(x);
 
-			mc->slots[i].warm = false;
+			mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
 			let_go(mc, i);
 		}
 }

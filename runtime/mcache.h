@@ -5,10 +5,11 @@
 // For every span class a P caches one span and takes runs of free slots from
 // it.  A run's slots are marked allocated when the run is taken; the inline
 // path only moves the run's cursor, downwards.  All of a run counts as live
-// when it is taken.  So the first run of a slot after a flush is brief: many
-// threads that allocate little do not make the heap look large.  Retiring gives
-// the rest back, counts what was used, and lets go of the span.  Nothing is
-// counted per object but a combined tiny allocation.
+// when it is taken.  So the first run of a slot after a flush is brief, and
+// each may be twice as long as the one before, up to a page: many threads that
+// allocate little do not make the heap look large.  Retiring gives the rest
+// back, counts what was used, and lets go of the span.  Nothing is counted per
+// object but a combined tiny allocation.
 //
 // Only the P's own thread touches its mcache, or the stopper while that
 // thread stands.  Its block of memory is cut from a slab and holds the part
@@ -26,16 +27,21 @@ struct mcache_slot {
 	struct mspan_cursor cursor; // in the cached span
 	uint32_t size;		    // bytes an object of this class; fixed
 	uint32_t taken;		    // bytes of slots taken since the last count
-	bool warm;		    // its next runs need not be brief
-	spanclass sc;		    // fixed
-	bool uninit;		    // runs are not cleared; fixed
-	bool needzero;		    // the span's
+	uint8_t run_log2; // its next run lies within a block of 1 << run_log2
+			  // bits (mspan_find_run)
+	spanclass sc;	  // fixed
+	bool uninit;	  // runs are not cleared; fixed
+	bool needzero;	  // the span's
 };
 
 enum {
 	// heap_live is published when this much has gathered, and with the
 	// first run of a slot.
 	MCACHE_LIVE_BATCH = 32 << 10,
+	// Log2 of the bits of a slot's first run, which is 512 bytes in most
+	// classes, and of those of its longest runs: a page in all.
+	MCACHE_RUN_FIRST = 5,
+	MCACHE_RUN_LAST = 10,
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
 	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,

@@ -179,16 +179,16 @@ static unsigned behind_allocated(const struct mspan *s, unsigned w,
 // run_first is the lowest bit of the run whose last slot begins at bit last, in
 // the cursor's word.
 static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
-			  unsigned last, bool brief)
+			  unsigned last, unsigned block)
 {
 	uint64_t below = c->taken & ((UINT64_C(1) << (last % 64)) - 1);
-	unsigned limit = 0;
+	unsigned limit = (unsigned)base_align_down(last, block);
 
-	if (c->taken != 0 || brief)
+	if (c->taken != 0)
 		return c->w * 64 + (below ? 64 - bits_clz(below) : 0);
 	// A span of one page needs no cap.
 	if (s->npages > 1)
-		limit = run_cap(s, last);
+		limit = (unsigned)base_max(limit, run_cap(s, last));
 	// Nothing was allocated here when it was cached.
 	if (s->alloc_count == 0)
 		return limit;
@@ -196,10 +196,10 @@ static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
 }
 
 void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
-		    bool brief, struct mspan_run *run)
+		    unsigned block, struct mspan_run *run)
 {
 	unsigned last = c->w * 64 + 63 - bits_clz(c->free);
-	unsigned first = run_first(s, c, last, brief);
+	unsigned first = run_first(s, c, last, block);
 	// All slots that begin in [first, last] are free, and no other bit is:
 	// the slot before them begins before first.
 	uint32_t lo = slot_of_bit(s, first);

@@ -175,8 +175,9 @@ uint32_t mspan_counted(const struct mspan *s);
 // each run from its own.  It starts behind an allocated slot, at most a page
 // before its end, and, where the bitmap word in which its last slot begins has
 // an allocated slot, within that word.  So in a fragmented span it is found and
-// taken within one word, and a fresh page is one run.  A brief run lies within
-// one word in any case: 64 granules, or one object that is larger.
+// taken within one word, and a fresh page can be one run.  How much of it is,
+// the caller says: where no slot of the word is allocated, a run lies within an
+// aligned block of so many bits, a power of two, or is one slot.
 struct mspan_run {
 	char *start; // addresses: [start, end)
 	char *end;
@@ -253,7 +254,7 @@ RT_INLINE bool mspan_seek(struct mspan_cursor *c)
 // mspan_seek.  mspan_take_run marks its slots allocated, when its memory is
 // zero or need not be.  The caller owns the cached span.
 void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
-		    bool brief, struct mspan_run *run);
+		    unsigned block, struct mspan_run *run);
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 		    const struct mspan_run *run);
 

@@ -314,6 +314,35 @@ START_TEST(live_bytes_are_published_in_batches)
 }
 END_TEST
 
+// use_run uses up a whole run of a class and returns its bytes.
+static size_t use_run(spanclass sc)
+{
+	const struct mcache_slot *slot = &mc->slots[sc];
+	size_t bytes;
+
+	ck_assert_ptr_nonnull(inside_take(sc));
+	bytes = (size_t)(slot->run->cur - slot->run->start) + slot->size;
+	while (slot->run->cur != slot->run->start)
+		ck_assert_ptr_nonnull(inside_take(sc));
+	return bytes;
+}
+
+// The second run is what the first one left of its bitmap word.  Of what lies
+// in fresh pages, a thread is never charged for much more than it has used.
+START_TEST(runs_double_from_a_flush_on)
+{
+	static const size_t bytes[] = {512, 512, 1024, 2048, 4096, 8192, 8192};
+	spanclass sc = spanclass_make(6, KIND_WORDS); // of 64 bytes
+
+	inside_boot(true);
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < RT_ARRAY_LEN(bytes); i++)
+			ck_assert_uint_eq(use_run(sc), bytes[i]);
+		mcache_flush(mc, self);
+	}
+}
+END_TEST
+
 START_TEST(a_large_object_is_counted_at_once)
 {
 	inside_boot(false);
@@ -353,6 +382,7 @@ START_TEST(uninit_skips_clearing)
 	s->needzero = 1;
 	if (!mcentral_top(sc))
 		mcentral_push(s);
+	mc->slots[sc].run_log2 = MCACHE_RUN_LAST;
 	ck_assert_ptr_eq(gcrefill_small(mc, self, sc, true), p);
 	ck_assert_int_eq(
 	    p[0], size > RT_INLINE_MAX && 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
@@ -556,6 +586,7 @@ static Suite *suite_mcache(void)
 	tcase_add_test(tc, a_span_is_filled_over_many_flushes);
 	tcase_add_test(tc, a_flush_retires_every_class_and_the_tiny_block);
 	tcase_add_test(tc, live_bytes_are_published_in_batches);
+	tcase_add_test(tc, runs_double_from_a_flush_on);
 	tcase_add_test(tc, a_large_object_is_counted_at_once);
 	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);

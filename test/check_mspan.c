@@ -91,6 +91,7 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	s = inside_span(a);
 	ck_assert_uint_eq(s->nelems, SLOTS);
 	ck_assert_uint_eq(slots(s, first), 8); // a brief run
+	mc->slots[sc].run_log2 = MCACHE_RUN_LAST;
 	ck_assert_ptr_eq(inside_take(sc), a - 2048);
 	ck_assert_uint_eq(slots(s, first), 15); // all that is left of the page
 	mcache_flush(mc, self);
@@ -159,25 +160,24 @@ static bool word_is_free(const struct mspan *s, unsigned w)
 	return true;
 }
 
-// How runs are asked for.
-static bool brief;
+// The blocks of bits within which runs are asked for.
+static unsigned block;
 
 // naive_run is the run that mspan_find_run promises, slot by slot; how many
 // slots it has, 0: none.
 static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 {
 	uint32_t i = s->nelems, n = 0;
-	unsigned last;
-	bool whole;
+	unsigned last, unit;
 
 	while (i > 0 && mspan_test(s, heap_line(), i - 1))
 		i--;
 	if (i == 0)
 		return 0;
 	last = mspan_bit(s, i - 1);
-	whole = !brief && word_is_free(s, last / 64);
+	unit = word_is_free(s, last / 64) ? block : 64;
 	while (n < i && !mspan_test(s, heap_line(), i - n - 1) &&
-	       (whole || mspan_bit(s, i - n - 1) / 64 == last / 64) &&
+	       mspan_bit(s, i - n - 1) / unit == last / unit &&
 	       (n == 0 || (n + 1) * s->elemsize <= RT_PAGE_SIZE))
 		n++;
 	run->stop = last + 1;
@@ -199,7 +199,7 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 		if (run.start != naive->start || run.end != naive->end)
 			return false;
 	}
-	mspan_find_run(s, c, brief, &run);
+	mspan_find_run(s, c, block, &run);
 	return run.stop == naive->stop && run.start == naive->start &&
 	       run.end == naive->end && run.first <= mspan_bit(s, first) &&
 	       (first == 0 || run.first > mspan_bit(s, first - 1));
@@ -237,7 +237,7 @@ static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 		mspan_find_near(c, s->elemsize, &run);
 		mspan_take_near(c, &run);
 	} else {
-		mspan_find_run(s, c, brief, &run);
+		mspan_find_run(s, c, block, &run);
 		mspan_take_run(s, c, &run);
 	}
 }
@@ -302,7 +302,9 @@ START_TEST(runs_are_what_a_slot_loop_finds)
 	for (int round = 0; round < 300 / CUT; round++) {
 		if (round % 8 == 7)
 			epoch_flip(); // the other line
-		brief = round % 3 == 0;
+		block =
+		    1u << (MCACHE_RUN_FIRST +
+			   round % (MCACHE_RUN_LAST - MCACHE_RUN_FIRST + 1));
 		if (!runs_agree(&r, s))
 			ck_abort_msg("class %u, round %d", c, round);
 	}
