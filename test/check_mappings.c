@@ -132,9 +132,11 @@ END_TEST
 START_TEST(what_is_counted_is_what_there_is)
 {
 	start();
-	unsigned none = maps("rtheap");
-	if (none == 0)
-		return; // a kernel that knows no names
+	ck_assert_uint_eq(limit(), systems_limit());
+	if (maps("rtheap") == 0) {
+		suite_skip("this kernel does not name mappings", NULL);
+		return;
+	}
 	for (int i = 0; i < 3; i++) {
 		unsigned named = maps("rtheap");
 
@@ -143,7 +145,6 @@ START_TEST(what_is_counted_is_what_there_is)
 		ck_assert(allocate(100 << 20));
 		ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	}
-	ck_assert_uint_eq(limit(), systems_limit());
 }
 END_TEST
 
