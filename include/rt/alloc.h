@@ -188,7 +188,7 @@ rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
 /*
  * rt_alloc allocates an object of kind RT_WORDS, rt_alloc_noscan one of kind
  * RT_NOSCAN.  They exist as functions for bindings and for pointers to them;
- * the macros of the same names stand over them.
+ * the macros of the same names hide them.
  */
 RT_API void *rt_alloc(size_t n);
 RT_API void *rt_alloc_noscan(size_t n);
@@ -259,9 +259,10 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
  * least what was asked for.  All of it, from rt_base on, may be used, unless
  * the object is shared by requests that were combined.  Of an object of more
  * than 32760 bytes, however, only what was asked for is looked at for pointers,
- * and only pointers to that keep it alive.  Objects without pointers that were
- * combined because they are smaller than RT_NOSCAN_MIN bytes (with
- * rt_config.align8 than 16) count as one of 16.  Of a guarded object
+ * and only pointers to that keep it alive.  A pointer to the rest is in no
+ * object, for rt_size, rt_base and rt_is_heap as well.  Objects without
+ * pointers that were combined because they are smaller than RT_NOSCAN_MIN bytes
+ * (with rt_config.align8 than 16) count as one of 16.  Of a guarded object
  * (rt_config.guard_large, guard_small) it is what was asked for.
  * 0: p is in no object.
  */
@@ -302,14 +303,16 @@ static inline void rt_keep_alive(const void *p)
  * not scanned, it is freed by rt_stack_free only, and counted in stack_inuse
  * of rt_memstats.  Aligned to n or to 8192, whichever is smaller.
  *
+ * Pointers in it keep objects alive while it is registered (rt_roots_add).  The
+ * host removes that range before it frees the stack.
+ *
  * Bytes of stacks that have come into use since the last collection count
  * towards the next one, as new objects do.
  *
  * NULL: n is not such a number, or more than the heap's address space
  * (rt_config.max_heap; the handler is not called then); there is no memory even
- * after a collection and
- * a call of the host's handler (rt_set_oom_handler); the thread is not
- * attached or is inside a blocking region, own stop, no heap.
+ * after a collection and a call of the host's handler (rt_set_oom_handler); the
+ * thread is not attached or is inside a blocking region; own stop; no heap.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

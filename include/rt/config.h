@@ -38,11 +38,12 @@ typedef struct rt_config {
 	size_t struct_size;
 
 	/*
-	 * Address space for objects, and so the hard limit of the heap; at
-	 * most 2^40.  Rounded down to a multiple of 64 MiB, cut to half of the
-	 * address space limit (RLIMIT_AS), and halved until the system grants
-	 * it, but never below 64 MiB.  Default 0: 2^40, or 2^34 in a library
-	 * built with a sanitizer.
+	 * Address space for objects and interpreter stacks (rt_stack_alloc),
+	 * and so the hard limit of the heap; at most 2^40.  Rounded down to a
+	 * multiple of 64 MiB, cut to half of the address space limit
+	 * (RLIMIT_AS), and halved until the system grants it, but never below
+	 * 64 MiB: a smaller value counts as that.  Default 0: 2^40, or 2^34 in
+	 * a library built with a sanitizer.
 	 */
 	size_t max_heap;
 
@@ -196,8 +197,8 @@ typedef struct rt_config {
 	uint8_t poison;
 
 	/*
-	 * 1: behind every object of more than 32760 bytes stands a guard, pages
-	 * that nobody may touch: writing or reading on behind its end, which is
+	 * 1: behind every object of more than 32760 bytes is a guard: protected
+	 * pages.  Writing or reading on behind its end, which is
 	 * at most 15 bytes before the guard, is a fault (SIGSEGV) where it
 	 * happens.  Those bytes, and up to 128 before the object, are looked at
 	 * when it is freed: one that was written ends the process with a report
@@ -245,8 +246,9 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
  * finding errors checkmark clobberfree gcstress poison guard_large guard_small.
  * Values have the ranges of rt_config.  A size is a decimal number of bytes, or
- * one followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers. An
- * empty variable counts as unset, the last of several items of a name counts.
+ * one followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers, in
+ * RTDEBUG negative ones as well.  An empty variable counts as unset, the last
+ * of several items of a name counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing, as does a variable of more than 4095 characters;

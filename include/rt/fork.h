@@ -15,8 +15,8 @@
  *  - What handlers of pthread_atfork lock that were registered after the first
  *    rt_init counts as held: they run before.
  *  - A handler that was registered before the first rt_init runs while the
- *    world stands.  It awaits no lock that an attached thread may hold where
- *    it polls, and does not call the library.
+ *    world is stopped.  It awaits no lock that an attached thread may hold
+ *    where it polls, and does not call the library.
  *
  * Until the fork is done, other threads may wait in every function of the
  * library, also in those that do not block otherwise.
@@ -49,15 +49,15 @@ extern "C" {
  * rt_fork_prepare comes before a fork that is made without fork(), or that the
  * host wants to have prepared before its own handlers run.  Until the answer,
  * rt_fork_parent or rt_fork_child by the same thread, that thread calls
- * nothing else of the library.  Calls nest: fork() may stand between them, and
- * the last answer counts.
+ * nothing else of the library.  Calls nest: fork() may be called between them,
+ * and the last answer counts.
  *
  * Returns 0, or RT_ESTATE: the library is reporting a bug of its own; then
  * nothing was done.  A fatal handler may therefore fork.  The child of such a
  * fork leaves the heap alone, and so do its own children.
  *
  * Any thread, also in a blocking region, in the own stop and before rt_init.
- * Blocks, until earlier stops have ended and all threads stand.  Does not
+ * Blocks, until earlier stops have ended and all threads are stopped.  Does not
  * collect.
  */
 RT_API int rt_fork_prepare(void);

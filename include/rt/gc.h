@@ -28,8 +28,8 @@ RT_API int rt_gc(void);
  * collection, in percent of what the last one found alive and of the roots
  * that it scanned (rt_config.gc_percent), and the heap's goal at once.  With
  * any number below 0, only rt_gc, rt_free_os_memory, gcstress and an allocation
- * that finds no memory collect.  *old
- * becomes the percentage before, -1 if it was off; old may be NULL.
+ * that finds no memory collect.  *old becomes the percentage before, -1 if it
+ * was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap); then *old is untouched.
@@ -73,9 +73,10 @@ RT_API int rt_free_os_memory(void);
  * or leave by longjmp or an exception.  It is not called for its own
  * allocations: they return NULL when a collection does not find the memory.
  * Several threads may run it at once, so what it frees has a lock of the
- * host's, which no thread holds while it polls.  Returns 1: collect and try
- * again, with a call of the handler as often as that fails; else the allocation
- * returns NULL.
+ * host's, which no thread holds while it polls.  If the
+ * handler returns 1, the allocation collects and tries again, and calls the
+ * handler again each time that fails.  If it returns anything else, the
+ * allocation returns NULL.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 

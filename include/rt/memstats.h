@@ -23,7 +23,7 @@ struct rt_memstats_size {
 
 /*
  * The statistics.  The fields are Go's, in Go's order, and frozen for this
- * soname; what Go's lacks stands in rt/metrics.h.  Sizes are bytes, counts
+ * soname; what Go's lacks is in rt/metrics.h.  Sizes are bytes, counts
  * are of objects.  "Ever" counts since rt_init and never falls.
  *
  * An object counts with the bytes of its slot: of its size class, or whole
@@ -112,13 +112,14 @@ typedef struct rt_memstats {
 	uint64_t other_sys;
 
 	/* The size of heap_alloc at which the next collection is meant to
-	 * have ended, as the pacer sees it now; UINT64_MAX when off. */
+	 * have ended, as the pacer sees it now; UINT64_MAX when off.  It may
+	 * exceed rt_config.max_heap. */
 	uint64_t next_gc;
 
 	/* When the last collection ended, in ns since 1970; 0: none yet. */
 	uint64_t last_gc;
 
-	/* Nanoseconds the world stood still for collections, ever. */
+	/* Nanoseconds the world was stopped for collections, ever. */
 	uint64_t pause_total_ns;
 
 	/* The last 256 pauses, in ns, and when each ended, in ns since 1970.

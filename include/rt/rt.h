@@ -4,11 +4,20 @@
  * There is one heap in a process.  rt_init makes it, threads attach to it,
  * rt_alloc gives memory that is freed when nothing refers to it any more.
  *
+ * A plugin that uses the heap of its program contains no copy of the library.
+ * The program exports the library's names: it is linked with the shared
+ * library, or with the static one and -rdynamic.  In the plugin rt_init then
+ * returns RT_ESTATE.  If the program holds the static library and does not
+ * export it, a plugin that is linked with the shared library has a heap of its
+ * own: its rt_init returns 0.  Before it is unloaded, a plugin removes its
+ * ranges (rt_roots_remove) and its handlers.
+ *
  * A shared object that holds the static library, such as a plugin, is linked
  * with the options that rtheap.pc has as plugin_libs.  It then has a heap of
  * its own.  Without them it exports the library's names.  It uses the program's
- * heap if the program exports them, too (it is linked with the shared library,
- * or with -rdynamic): then its rt_init returns RT_ESTATE.  Else it has its own.
+ * heap if the program exports them, too: then its rt_init returns RT_ESTATE.
+ * Else it has its own, and must not be unloaded: a thread that it attached runs
+ * the library's code when it ends.
  *
  * Two heaps know nothing of each other:
  *
@@ -29,8 +38,8 @@
  *  - "Blocks": may wait for another thread, or for the end of a stop of the
  *    world.  The caller holds no lock that another attached thread awaits
  *    outside a blocking region.
- *  - "Polls": a stop that is wanted takes place here; the thread stands until
- *    the world starts again.
+ *  - "Polls": a stop that is wanted takes place here; the thread is stopped
+ *    until the world starts again.
  *  - "Own stop" is between rt_stop_the_world and rt_start_the_world, for the
  *    thread that called them.  What is not said to be allowed there is
  *    refused with RT_EBUSY, NULL or 0, unless the function names another error.

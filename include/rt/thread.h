@@ -4,7 +4,7 @@
  * A thread that wants to allocate or to hold pointers into the heap attaches
  * itself.  The collector looks for pointers on the stacks and in the
  * registers of attached threads, and stops them while it does so: at calls
- * that poll, or inside a blocking region, which counts as standing still.
+ * that poll, or inside a blocking region, which counts as stopped.
  */
 #ifndef RT_THREAD_H
 #define RT_THREAD_H
@@ -44,11 +44,12 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * A thread may run on another stack for a while, as coroutines do.  When a
  * collection finds it there, all of the attached stack is a root, as far down
  * as it can be read; the other stack, and the registers saved on it or in a
- * ucontext_t, are not.  A host that holds pointers there must register the
- * memory of the other stack, and of the saved registers, with RT_ROOT_WORDS, or
- * keep the pointers elsewhere.  The other stack must not lie inside the
- * attached one, as a local array does: then the frames below it would not be
- * found.
+ * ucontext_t, are not.  Such a collection asks the system about every page of
+ * the attached stack, used or not: milliseconds for one of 8 MiB.  A host that
+ * holds pointers there must register the memory of the other stack, and of the
+ * saved registers, with RT_ROOT_WORDS, or keep the pointers elsewhere.  The
+ * other stack must not lie inside the attached one, as a local array does: then
+ * the frames below it would not be found.
  *
  * Returns 0, or RT_EINVAL (unknown flags; or the caller does not run on the
  * stack that the system knows for its thread, and the flags lack
@@ -104,12 +105,14 @@ RT_API rt_thread *rt_thread_self(void);
  * code for any time without holding up a stop, and is never signalled.
  * Registers and stack pointer are saved: heap pointers held now stay alive, as
  * long as the function that called this does not return: its frame may hold
- * registers of its caller.  A pointer that the compiler moves from the stack
- * to a register inside the region is not seen there; rt_call_blocking, under
- * which no frame changes, has neither limit.
- * Until leave the thread obtains no heap pointers, stores none into the heap
- * or into roots, and calls no function that only attached threads may call;
- * not every breach of this can be detected.  Leaving by longjmp is an error.
+ * registers of its caller.  The constructor of a C++ guard object is such a
+ * function, and must be forced inline.  A pointer that the compiler moves from
+ * the stack to a register inside the region is not seen there;
+ * rt_call_blocking, under which no frame changes, has neither limit.
+ *
+ * Until leave the thread obtains no heap pointers, stores none into the heap or
+ * into roots, and calls no function that only attached threads may call; not
+ * every breach of this can be detected.  Leaving by longjmp is an error.
  *
  * The library cannot see that a function which called this is left by
  * unwinding: a C++ exception, pthread_exit, or a deferred cancellation.  The
@@ -158,7 +161,7 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  *
  * Attached threads; for others, inside a blocking region and in the own stop
  * it does nothing.  Blocks and polls.  Does not collect, but a collection by
- * another thread may pass while it stands.
+ * another thread may pass while it is stopped.
  */
 RT_API void rt_safepoint(void);
 

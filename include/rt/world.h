@@ -30,24 +30,24 @@ enum rt_stop_reason {
  * monotonic clock.
  */
 typedef struct rt_stop_times {
-	/* From the request until the last thread stood; the metrics
+	/* From the request until the last thread was stopped; the metrics
 	 * /sched/pauses/stopping/... */
 	uint64_t stopping_ns;
 	/* From then until the threads were let go. */
 	uint64_t stopped_ns;
 	/* stopping_ns + stopped_ns; the metrics /sched/pauses/total/... */
 	uint64_t total_ns;
-	/* Sum over threads of the time each stood before the last one did. */
+	/* Sum over threads of the time each was stopped before the last one. */
 	uint64_t stopping_cpu_ns;
 	uint32_t nthreads; /* attached then */
-	uint32_t slowest;  /* id of the P that stood last */
+	uint32_t slowest;  /* id of the P that was stopped last */
 } rt_stop_times;
 
 /*
- * rt_stop_the_world returns when no other attached thread runs: each stands
- * at a poll or is inside a blocking region, and none can attach or detach.
- * The caller, the stopper, may then read and write what the others use,
- * walk, verify and read statistics; it may not allocate or collect.
+ * rt_stop_the_world returns when no other attached thread runs: each is
+ * stopped at a poll or is inside a blocking region, and none can attach or
+ * detach.  The caller, the stopper, may then read and write what the others
+ * use, walk, verify and read statistics; it may not allocate or collect.
  *
  * Stops are taken in order of request.  reason is RT_STOP_HOST or above.
  *
@@ -56,7 +56,7 @@ typedef struct rt_stop_times {
  * blocking region; no heap).
  *
  * Attached threads.  Blocks until earlier stops have ended and all threads
- * stand; the caller counts as stopped while it waits, so a collection by
+ * are stopped; the caller counts as stopped while it waits, so a collection by
  * another thread may pass.  Does not collect.
  */
 RT_API int rt_stop_the_world(int reason);
@@ -73,7 +73,7 @@ RT_API int rt_stop_the_world(int reason);
 RT_API int rt_start_the_world(rt_stop_times *times);
 
 /*
- * rt_world_stopped is 1 while the world is stopped, by whomever, else 0.
+ * rt_world_stopped is 1 while the world is stopped, by any thread, else 0.
  * Only the stopper can rely on the answer for longer than the call.
  *
  * Any thread, at any time, also before rt_init (0), in the own stop and in a
@@ -97,8 +97,7 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * rt_heap_walk calls fn for every allocated object, in no particular order:
  * those that the last collection found alive and all that are newer, so some
  * may be unreachable.  Objects that were combined because they are smaller
- * than RT_NOSCAN_MIN bytes (with
- * rt_config.align8 than 16) appear as one of 16.
+ * than RT_NOSCAN_MIN bytes (with rt_config.align8 than 16) appear as one of 16.
  *
  * fn runs with the world stopped, so it may call only what is allowed in the
  * own stop, may not start the world, and may not leave by longjmp.  A C++
