@@ -263,6 +263,22 @@ START_TEST(longer_struct_is_taken_if_the_rest_is_zero)
 }
 END_TEST
 
+START_TEST(each_byte_that_is_not_known_must_be_zero)
+{
+	struct longer c;
+	unsigned char *bytes = (unsigned char *)&c;
+
+	rt_config_init_sized(&c.known, sizeof c);
+	for (size_t i = sizeof c.known; i < sizeof c; i++) {
+		bytes[i] = 1;
+		ck_assert_int_eq(config_resolve(&c.known, &resolved),
+				 RT_EINVAL);
+		bytes[i] = 0;
+		ck_assert_int_eq(config_resolve(&c.known, &resolved), RT_OK);
+	}
+}
+END_TEST
+
 START_TEST(struct_that_was_not_initialised_is_refused)
 {
 	static const size_t wrong[] = {0, 1, 7, CONFIG_MAX_STRUCT + 1,
@@ -620,6 +636,7 @@ static Suite *suite_config(void)
 	tcase_add_test(tc, shorter_struct_keeps_the_other_defaults);
 	tcase_add_test(tc, half_a_field_is_not_read);
 	tcase_add_test(tc, longer_struct_is_taken_if_the_rest_is_zero);
+	tcase_add_test(tc, each_byte_that_is_not_known_must_be_zero);
 	tcase_add_test(tc, struct_that_was_not_initialised_is_refused);
 	tcase_add_test(tc, empty_environment_changes_nothing);
 	tcase_add_test(tc, environment_sets_percent_and_limit);

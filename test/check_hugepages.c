@@ -198,6 +198,32 @@ START_TEST(what_does_not_fill_a_chunk_is_not)
 }
 END_TEST
 
+// One page less than what counts as full is not.
+START_TEST(a_chunk_is_full_from_some_pages_on)
+{
+	start(0);
+	hold(SCAVINDEX_HIGH - !_i, RT_PAGE_SIZE, false);
+	gc();
+	ck_assert_uint_eq(nchunks(), 1);
+	ck_assert_uint_eq(scavindex_in_use(&mheap.pages.scav, 0),
+			  SCAVINDEX_HIGH - !_i);
+	ck_assert_uint_eq(count_advised(), _i);
+}
+END_TEST
+
+// A thread of the host asks for huge pages and goes on: one call for each
+// chunk, and none that waits until they are there.
+START_TEST(without_helpers_advice_is_all)
+{
+	start(0);
+	hold(16, CHUNK, false);
+	oscall_fail(OSCALL_ADVISE, 1, 0, 0); // counts
+	gc();
+	ck_assert_uint_ge(count_advised(), 15);
+	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), count_advised());
+}
+END_TEST
+
 START_TEST(without_huge_pages_nothing_is_advised)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -286,6 +312,22 @@ START_TEST(a_chunk_that_fills_again_is_advised_again)
 	gc(); // the first held what was there before as well
 	ck_assert_uint_ge(count_advised(), full - 1);
 	in_order();
+}
+END_TEST
+
+// A chunk that is released before its advice came stays without.
+START_TEST(a_released_chunk_no_longer_waits_for_advice)
+{
+	enum { CHUNKS = 8, RELEASED = 3 };
+
+	start(0);
+	hold(CHUNKS, CHUNK, false);
+	ck_assert(hugepages_choose(&mheap.pages));
+	hugepages_withdraw(RELEASED);
+	while (hugepages_provide(false))
+		;
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		ck_assert_int_eq(is_advised(chunk_at(i)), i != RELEASED);
 }
 END_TEST
 
@@ -418,10 +460,13 @@ static Suite *suite_hugepages(void)
 	tcase_add_test(tc, fresh_memory_has_small_pages);
 	tcase_add_loop_test(tc, what_survives_a_collection_is_advised, 0, 2);
 	tcase_add_test(tc, what_does_not_fill_a_chunk_is_not);
+	tcase_add_loop_test(tc, a_chunk_is_full_from_some_pages_on, 0, 2);
+	tcase_add_test(tc, without_helpers_advice_is_all);
 	tcase_add_test(tc, without_huge_pages_nothing_is_advised);
 	tcase_add_test(tc, helpers_advise_when_there_are_some);
 	tcase_add_test(tc, released_memory_stays_released);
 	tcase_add_test(tc, a_chunk_that_fills_again_is_advised_again);
+	tcase_add_test(tc, a_released_chunk_no_longer_waits_for_advice);
 	tcase_add_test(tc, runs_are_few);
 	tcase_add_test(tc, near_the_limit_parts_are_coarser);
 	tcase_add_test(tc, tables_follow_the_heap);

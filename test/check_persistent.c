@@ -219,6 +219,18 @@ START_TEST(fini_unmaps_all_and_begins_anew)
 }
 END_TEST
 
+// What was usable before the end lengthens no step after it.
+START_TEST(after_fini_steps_begin_anew)
+{
+	while (in_stat() < 16 * PERSISTENT_STEP_MIN)
+		ck_assert_ptr_nonnull(persistent_alloc(16 << 10, 8, stat));
+	persistent_fini();
+	uint64_t before = in_ready();
+	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
+	ck_assert_uint_eq(in_ready(), before + PERSISTENT_STEP_MIN);
+}
+END_TEST
+
 // fill takes memory of all sizes and writes its number into every byte.
 static void *fill(void *arg)
 {
@@ -454,6 +466,7 @@ static TCase *tcase_persistent(void)
 	tcase_add_test(tc, a_region_may_be_smaller_than_wished);
 	tcase_add_test(tc, neither_mappings_nor_calls_follow_what_is_taken);
 	tcase_add_test(tc, fini_unmaps_all_and_begins_anew);
+	tcase_add_test(tc, after_fini_steps_begin_anew);
 	tcase_add_test(tc, threads_share_a_region_and_no_byte);
 	tcase_add_loop_exit_test(tc, a_senseless_request_throws, DEATH_EXPECTED,
 				 0, RT_ARRAY_LEN(bad_requests));
