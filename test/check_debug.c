@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gc/checkmark.h"
 #include "gc/sweep.h"
 #include "runtime/mspan.h"
+#include "runtime/proc.h"
+#include "test/await.h"
 #include "test/death.h"
 
 enum { ROOTS = 64 };
@@ -224,6 +227,104 @@ START_TEST(without_the_check_it_is_freed)
 }
 END_TEST
 
+// Outside of a collection nothing is marked, so that the check names whatever a
+// root leads to.  One thread may hold the object, and another came after it.
+enum look {
+	LOOK_STACK,
+	LOOK_REGISTERS,
+	LOOK_END,
+	LOOK_NO_END,
+	LOOK_WORDS,
+	LOOK_EXACT,
+	LOOKS
+};
+
+static const struct look_case {
+	bool past_end;
+	const char *report;
+} look_cases[LOOKS] = {
+    [LOOK_STACK] = {false, "found in a stack at "},
+    [LOOK_REGISTERS] = {false, "found in registers at "},
+    [LOOK_END] = {true, "found in registers at "},
+    [LOOK_NO_END] = {false, "passed\n"},
+    [LOOK_WORDS] = {false, "found in a root range at "},
+    [LOOK_EXACT] = {false, "passed\n"},
+};
+
+static enum look look;
+static atomic_u32 staying;
+
+// stay attaches a thread that stays, with a word on its stack.
+static void stay(int flags, void *word)
+{
+	void *volatile held = word;
+
+	ck_assert_int_eq(rt_thread_attach(flags), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	atomic_u32_add_release(&staying, 1);
+	for (;;)
+		pause();
+	(void)held;
+}
+
+static void *stay_with_word(void *word)
+{
+	stay(0, word);
+	return NULL;
+}
+
+static void *stay_exact(void *arg)
+{
+	stay(RT_THREAD_EXACT, arg);
+	return NULL;
+}
+
+// hide puts the object where the case wants it.
+static void hide(char *obj, size_t size, struct rt_proc *holder)
+{
+	static char *inner[1];
+	uintptr_t *reg = (uintptr_t *)holder->context.frame.regs;
+
+	inner[0] = obj + 64;
+	if (look == LOOK_WORDS || look == LOOK_EXACT)
+		rt_roots_add(inner, inner + 1,
+			     look == LOOK_WORDS ? RT_ROOT_WORDS
+						: RT_ROOT_EXACT);
+	rt_stop_the_world(RT_STOP_HOST);
+	if (look == LOOK_REGISTERS)
+		*reg = (uintptr_t)obj;
+	if (look == LOOK_END || look == LOOK_NO_END)
+		*reg = (uintptr_t)obj + size;
+}
+
+static void look_around(void)
+{
+	enum { SIZE = 100000 };
+	struct rt_proc *holder;
+	char *obj;
+
+	start();
+	obj = rt_alloc(SIZE);
+	start_thread(stay_with_word, look == LOOK_STACK ? obj : NULL);
+	await_at_least(&staying, 1);
+	holder = proc_first();
+	start_thread(stay_exact, NULL);
+	await_at_least(&staying, 2);
+	ck_assert_ptr_ne(proc_first(), holder);
+	hide(obj, SIZE, holder);
+	gccheckmark_all(look_cases[look].past_end);
+	fputs("passed\n", stderr);
+}
+
+START_TEST(every_place_is_looked_at)
+{
+	look = (enum look)_i;
+	death_status(look_around);
+	ck_assert_msg(strstr(death_output, look_cases[look].report) != NULL,
+		      "%s", death_output);
+}
+END_TEST
+
 // ---- programs without errors ----
 
 enum {
@@ -283,6 +384,7 @@ static Suite *suite_debug(void)
 	tcase_add_test(t, without_it_nothing_is_overwritten);
 	tcase_add_test(t, object_that_marking_missed_is_named);
 	tcase_add_test(t, without_the_check_it_is_freed);
+	tcase_add_loop_test(t, every_place_is_looked_at, 0, LOOKS);
 	tcase_add_loop_test(t, healthy_program_passes, 0, 2 * MODES);
 	tcase_add_loop_test(t, healthy_program_with_stacks_passes, 0,
 			    2 * MODES);

@@ -670,6 +670,15 @@ static int counter_of(uint64_t ns)
 	return i;
 }
 
+static void read_counts(const char *name, uint64_t *counts)
+{
+	rt_metric_sample s = {
+	    .name = name, .counts = counts, .ncounts = HISTOGRAM_COUNTS};
+
+	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
+	ck_assert_uint_eq(s.kind, RT_METRIC_HISTOGRAM);
+}
+
 // Time in which the world is stopped belongs to the total, and not to the
 // stopping, however long that took; each is counted where its length belongs.
 START_TEST(a_long_stop_is_a_long_total)
@@ -686,13 +695,54 @@ START_TEST(a_long_stop_is_a_long_total)
 	rt_start_the_world(&times);
 	ck_assert_uint_ge(times.stopped_ns, end - begin);
 	ck_assert_uint_eq(times.total_ns, times.stopping_ns + times.stopped_ns);
-	histogram_read(&gcstats.stopping[GCSTATS_OTHER], stopping);
-	histogram_read(&gcstats.total[GCSTATS_OTHER], total);
+	read_counts("/sched/pauses/stopping/other:seconds", stopping);
+	read_counts("/sched/pauses/total/other:seconds", total);
 	for (int i = 0; i < HISTOGRAM_COUNTS; i++) {
 		ck_assert_uint_eq(stopping[i],
 				  i == counter_of(times.stopping_ns));
 		ck_assert_uint_eq(total[i], i == counter_of(times.total_ns));
 	}
+}
+END_TEST
+
+static void *collect_once(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// A collection waits for a thread that runs on for some ms.  That is part of
+// its pause, but keeps only those from running that wait: the collecting thread
+// all the time, and the other for what is left when it has stood.
+START_TEST(a_pause_begins_when_the_stop_is_asked_for)
+{
+	uint64_t begin = nanotime(), since, ran_on, all;
+	rt_config c = heap_config(HEAP_QUIET);
+	double cpu[CPU_CLASSES];
+	pthread_t thread;
+	rt_memstats m;
+
+	c.max_procs = 64;
+	heap_start_exact(c);
+	thread = start_thread(collect_once, NULL);
+	while (!proc_wanted(proc_self()))
+		oscall_yield();
+	since = nanotime();
+	sleep_ns(20000000);
+	ran_on = nanotime() - since;
+	rt_safepoint();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	all = nanotime() - begin;
+	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+	ck_assert_uint_eq(m.num_gc, 1);
+	ck_assert_uint_ge(m.pause_ns[0], ran_on);
+	read_cpu(cpu);
+	ck_assert_double_le(cpu[GC_PAUSE] * 1e9,
+			    (double)(64 * (all - ran_on) + 2 * all + 1));
 }
 END_TEST
 
@@ -789,6 +839,7 @@ static Suite *suite_gcstats(void)
 	tcase_add_loop_test(tc, each_stop_is_in_the_histograms_of_its_reason, 0,
 			    RT_ARRAY_LEN(stop_ops));
 	tcase_add_test(tc, a_long_stop_is_a_long_total);
+	tcase_add_test(tc, a_pause_begins_when_the_stop_is_asked_for);
 	tcase_add_loop_test(tc, no_time_is_negative, 0, 2);
 	suite_add_tcase(s, tc);
 	return s;

@@ -890,6 +890,69 @@ START_TEST(the_last_pages_of_the_range_are_used)
 }
 END_TEST
 
+// Only pages at the very end count: the last chunk has 12, and 8 more lie
+// before what was allocated last.
+START_TEST(free_pages_inside_are_not_the_end)
+{
+	struct mspan *gap;
+
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(self, RT_CHUNK_PAGES - 8, MSPAN_WORK));
+	gap = mheap_alloc_manual(self, 8, MSPAN_WORK);
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(self, RT_CHUNK_PAGES - 12, MSPAN_WORK));
+	mheap_free_manual(self, gap);
+	ck_assert_uint_eq(mheap.pages.nchunks, 2);
+	ck_assert_ptr_nonnull(mheap_alloc_manual(self, 18, MSPAN_WORK));
+	ck_assert_uint_eq(mheap.pages.nchunks, 3);
+	check_heap();
+}
+END_TEST
+
+// Two chunks that are free are most of what three take.
+START_TEST(free_chunks_at_the_end_count_together)
+{
+	struct mspan *s =
+	    mheap_alloc_manual(self, 2 * RT_CHUNK_PAGES, MSPAN_WORK);
+
+	mheap_free_manual(self, s);
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(self, 3 * RT_CHUNK_PAGES, MSPAN_WORK));
+	ck_assert_uint_eq(mheap.pages.nchunks, 3);
+	check_heap();
+}
+END_TEST
+
+// The first chunks are prepared as they are needed.
+START_TEST(a_small_heap_prepares_nothing_ahead)
+{
+	for (unsigned n = 1; n <= RANGE / CHUNK; n++) {
+		ck_assert_ptr_nonnull(
+		    mheap_alloc_manual(self, RT_CHUNK_PAGES, MSPAN_WORK));
+		ck_assert_uint_eq(arena_prepared(), (uint64_t)n * CHUNK);
+	}
+}
+END_TEST
+
+// In a full range the pages in a row that a P's cache holds serve a request
+// that caches do not serve.
+START_TEST(a_large_request_takes_the_pages_of_its_own_cache)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	ck_assert_ptr_nonnull(mheap_alloc_manual(
+	    self, RANGE_PAGES - PAGECACHE_PAGES, MSPAN_WORK));
+	ck_assert_ptr_nonnull(alloc_page(&cache));
+	ck_assert_uint_eq(bits_count(cache.pages.cache), PAGECACHE_PAGES - 1);
+	ck_assert_ptr_null(
+	    mheap_alloc_large(self, NULL, KIND_NOSCAN, 16 * PAGE));
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_large(self, &cache, KIND_NOSCAN, 16 * PAGE));
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
 // ---- misuse by our own code ----
 
 START_TEST(a_span_with_objects_is_not_freed)
@@ -1068,6 +1131,10 @@ static void add_spans(TCase *t)
 	tcase_add_test(t, what_exceeds_the_range_is_refused);
 	tcase_add_test(t, a_full_range_recovers);
 	tcase_add_test(t, the_last_pages_of_the_range_are_used);
+	tcase_add_test(t, free_pages_inside_are_not_the_end);
+	tcase_add_test(t, free_chunks_at_the_end_count_together);
+	tcase_add_test(t, a_small_heap_prepares_nothing_ahead);
+	tcase_add_test(t, a_large_request_takes_the_pages_of_its_own_cache);
 	tcase_add_test(t, any_order_of_requests_adds_up);
 }
 

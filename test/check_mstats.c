@@ -990,6 +990,23 @@ START_TEST(live_lags_by_what_caches_hold)
 }
 END_TEST
 
+// A mapping that ends between two words of a live read leaves less than what
+// the read found in use before.
+START_TEST(live_in_use_is_never_more_than_mapped)
+{
+	const int64_t late = 1 << 30;
+
+	gauge_add(&gauges.mspan_inuse, late);
+	gauge_add(&gauges.mcache_inuse, late);
+	live_into(&after);
+	gauge_add(&gauges.mspan_inuse, -late);
+	gauge_add(&gauges.mcache_inuse, -late);
+	ck_assert_uint_eq(after.mspan_inuse, after.mspan_sys);
+	ck_assert_uint_eq(after.mcache_inuse, after.mcache_sys);
+	check_sums(&after);
+}
+END_TEST
+
 static atomic_u32 stop_mutators;
 
 static void *mutate(void *arg)
@@ -1168,6 +1185,7 @@ static void add_readers(TCase *t)
 	tcase_add_test(t, a_foreign_thread_reads_everything);
 	tcase_add_test(t, a_thread_in_a_region_reads_everything);
 	tcase_add_test(t, live_lags_by_what_caches_hold);
+	tcase_add_test(t, live_in_use_is_never_more_than_mapped);
 	tcase_add_test(t, live_reads_are_consistent_beside_mutators);
 }
 

@@ -302,6 +302,60 @@ START_TEST(forced_collections_are_shared_or_made)
 }
 END_TEST
 
+static void *take_a_stack(void *arg)
+{
+	void *v;
+
+	attach();
+	atomic_u32_add_relaxed(&ready, 1);
+	while (!atomic_u32_load_acquire(&stop))
+		wait_a_moment();
+	v = rt_stack_alloc(STACKALLOC_MIN);
+	expect(v != NULL);
+	expect(rt_stack_free(v, STACKALLOC_MIN) == RT_OK);
+	detach();
+	return arg;
+}
+
+// There is room for one span of stacks.  The first threads that a collection
+// serves get more of them than they asked for, and the others get these.
+START_TEST(threads_that_fail_together_share_stacks)
+{
+	enum { N = 6 };
+	unsigned n = 0;
+
+	start(-1);
+	run_threads(N, take_a_stack);
+	while (atomic_u32_load_acquire(&ready) < N)
+		wait_a_moment();
+	while ((kept[n] = rt_alloc_noscan(STACKALLOC_SPAN)) != NULL)
+		n++;
+	ck_assert_uint_eq(n, LIMIT / STACKALLOC_SPAN);
+	kept[n / 2] = NULL;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_exclude(NULL); // the collection does not begin before stw_admit
+	atomic_u32_store_release(&stop, 1);
+	await_no_runner();
+	stw_admit();
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	end_threads(N);
+	heap_live();
+}
+END_TEST
+
+// What a collection gave a thread is kept alive for it until the thread has it.
+START_TEST(what_a_collection_gave_dies_as_any_object)
+{
+	start(-1);
+	for (unsigned i = 0; i < LIMIT / (1 << 20); i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
+	ck_assert_uint_eq(collections(), 0);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(512));
+	ck_assert_uint_eq(collections(), 1);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
 // ---- threads that wait hold nothing ----
 
 static void *allocate_and_wait(void *arg)
@@ -374,6 +428,8 @@ static Suite *suite_supply(void)
 	tcase_add_test(tc, large_objects_are_not_outrun);
 	tcase_add_test(tc, threads_use_the_heap_up_together);
 	tcase_add_test(tc, threads_that_fail_together_share_a_collection);
+	tcase_add_test(tc, threads_that_fail_together_share_stacks);
+	tcase_add_test(tc, what_a_collection_gave_dies_as_any_object);
 	tcase_add_test(tc, the_right_to_stop_is_taken_once_a_collection);
 	tcase_add_test(tc, forced_collections_are_shared_or_made);
 	tcase_add_test(tc, threads_that_wait_hold_no_pages);

@@ -4,6 +4,7 @@
 #include <rt/rt.h>
 #include <string.h>
 
+#include "runtime/gcstats.h"
 #include "runtime/object.h"
 #include "test/heap.h"
 #include "test/inside.h"
@@ -372,6 +373,24 @@ START_TEST(a_flip_finds_everything_in_order)
 }
 END_TEST
 
+// What the process uses while a collection runs is not the host's.  There are
+// more processors than it could keep busy, so that some time is idle.
+START_TEST(the_hosts_cpu_is_read_before_the_collection)
+{
+	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
+	struct gcstats_cycles c;
+
+	gcstats_init(1024);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_CYCLE_FLIP, &other, collect);
+	gcstats_forked(1000 * hour);
+	let_end(SCHED_CYCLE_FLIP, &other);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	gcstats_read_cycles(&c);
+	ck_assert_uint_gt(c.cpu.idle, 0);
+}
+END_TEST
+
 // ---- look-ups by threads that no stop waits for ----
 
 static const char *asked;
@@ -466,6 +485,7 @@ TCase *sched_bits(void)
 	tcase_add_test(tc, mallocs_count_before_the_span_is_pushed);
 	tcase_add_loop_test(tc, a_run_is_clear_before_it_is_allocated, 0, 2);
 	tcase_add_test(tc, a_flip_finds_everything_in_order);
+	tcase_add_test(tc, the_hosts_cpu_is_read_before_the_collection);
 	tcase_add_loop_test(tc, no_answer_mixes_two_large_objects, 0,
 			    RT_ARRAY_LEN(large));
 	tcase_add_test(tc, no_answer_mixes_two_classes);
