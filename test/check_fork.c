@@ -645,6 +645,7 @@ static struct found {
 	rt_memstats live;
 	rt_memstats exact;
 	uint64_t cpu;
+	uint32_t waiters;
 } * found;
 
 static void find(void)
@@ -652,6 +653,7 @@ static void find(void)
 	expect(rt_read_memstats_live(&found->live) == RT_OK);
 	found->exact = stats();
 	found->cpu = gcstats_cpu();
+	found->waiters = atomic_u32_load_relaxed(&procs.gate_waiters);
 	expect(rt_start_the_world(NULL) == RT_OK);
 	works_and_ends();
 }
@@ -666,6 +668,7 @@ static void compare_with_child(void)
 	expect(m.stack_inuse > 0);
 	fork_and(find);
 	expect(found->cpu >= cpu);
+	expect(found->waiters == 0);
 	expect(found->live.stack_inuse == 0);
 	expect(found->live.mcache_inuse == sizeof(struct rt_mcache));
 	m = stats();
@@ -700,6 +703,62 @@ START_TEST(what_lost_threads_held_is_taken_back)
 		end_thread(threads[i]);
 	rt_blocking_leave();
 	works_and_ends();
+}
+END_TEST
+
+// ---- a stack from a collection ----
+
+enum { LIMIT = 64 << 20, LONG_STACK = 16 << 20 };
+
+static void *given; // a stack
+
+// take_from_a_collection uses up what the heap has left, and has its next stack
+// from the first collection; it frees it, and sleeps.
+static void *take_from_a_collection(void *arg)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	while (stats().heap_alloc < LIMIT - (2 << 20))
+		expect(rt_alloc_noscan(1 << 20));
+	given = rt_stack_alloc(LONG_STACK);
+	expect(given);
+	expect(stats().num_gc == 1);
+	expect(rt_stack_free(given, LONG_STACK) == RT_OK);
+	expect(rt_blocking_enter() == RT_OK);
+	atomic_u32_add_release(&run.ready, 1);
+	while (!ended())
+		sleep_ns(1000000);
+	expect(rt_blocking_leave() == RT_OK);
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void free_given(void)
+{
+	expect(rt_stack_free(given, LONG_STACK) == RT_OK);
+	works_and_ends();
+}
+
+// The stack is the forking thread's by now.
+START_TEST(a_child_takes_no_stack_back_that_was_freed)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pthread_t thread;
+
+	c.max_heap = LIMIT;
+	c.gc_threads = 0;
+	expect(rt_init(&c) == RT_OK);
+	list_make();
+	thread = run_thread(take_from_a_collection);
+	expect(rt_blocking_enter() == RT_OK);
+	await_at_least(&run.ready, 1);
+	expect(rt_blocking_leave() == RT_OK);
+	expect(rt_stack_alloc(LONG_STACK) == given);
+	fork_and(free_given);
+	atomic_u32_store_release(&run.end, 1);
+	expect(rt_blocking_enter() == RT_OK);
+	end_thread(thread);
+	expect(rt_blocking_leave() == RT_OK);
+	free_given();
 }
 END_TEST
 
@@ -956,6 +1015,7 @@ static Suite *suite_fork(void)
 	tcase_add_test(tc, a_child_throws_while_its_parent_does);
 	tcase_add_test(tc, a_thread_throws_in_a_prepared_fork);
 	tcase_add_test(tc, what_lost_threads_held_is_taken_back);
+	tcase_add_test(tc, a_child_takes_no_stack_back_that_was_freed);
 	tcase_add_test(tc, forks_among_busy_threads);
 	tcase_add_test(tc, several_threads_fork_at_once);
 	tcase_add_test(tc, forks_while_heaps_begin_and_end);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/hugepages.h"
@@ -315,6 +316,29 @@ START_TEST(a_chunk_that_fills_again_is_advised_again)
 }
 END_TEST
 
+// holds_and_advises tells whether what a child holds is advised as well.
+static bool holds_and_advises(void)
+{
+	for (unsigned i = 0; i < 8; i++)
+		roots[i] = rt_alloc_noscan_uninit(CHUNK);
+	return rt_gc() == RT_OK && is_advised(roots[0]);
+}
+
+START_TEST(a_child_is_given_huge_pages)
+{
+	int status;
+	pid_t child;
+
+	start(0);
+	child = fork();
+	if (child == 0)
+		_exit(holds_and_advises() ? EXIT_SUCCESS : EXIT_FAILURE);
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 // A chunk that is released before its advice came stays without.
 START_TEST(a_released_chunk_no_longer_waits_for_advice)
 {
@@ -466,6 +490,7 @@ static Suite *suite_hugepages(void)
 	tcase_add_test(tc, helpers_advise_when_there_are_some);
 	tcase_add_test(tc, released_memory_stays_released);
 	tcase_add_test(tc, a_chunk_that_fills_again_is_advised_again);
+	tcase_add_test(tc, a_child_is_given_huge_pages);
 	tcase_add_test(tc, a_released_chunk_no_longer_waits_for_advice);
 	tcase_add_test(tc, runs_are_few);
 	tcase_add_test(tc, near_the_limit_parts_are_coarser);

@@ -695,6 +695,30 @@ START_TEST(a_handler_that_was_left_is_called_again)
 }
 END_TEST
 
+static RT_NOINLINE void *fails_far_below(void)
+{
+	volatile char frame[64 << 10];
+	void *p;
+
+	frame[0] = 1;
+	p = rt_alloc(1 << 20);
+	frame[sizeof frame - 1] = frame[0];
+	return p;
+}
+
+// Nor is one that has returned, though nothing was written where it ran.
+START_TEST(a_handler_that_returned_is_called_again)
+{
+	void *first, *second;
+
+	wanting_begin();
+	first = fails_deep(20);
+	second = fails_far_below();
+	ck_assert(!first && !second);
+	ck_assert_uint_eq(oom.calls, 2);
+}
+END_TEST
+
 static int detaching_handler(size_t n, void *arg)
 {
 	(void)n;
@@ -1264,6 +1288,7 @@ static Suite *suite_oom(void)
 	tcase_add_test(handler, handler_that_jumps_away);
 	tcase_add_test(handler, a_handler_is_not_nested);
 	tcase_add_test(handler, a_handler_that_was_left_is_called_again);
+	tcase_add_test(handler, a_handler_that_returned_is_called_again);
 	tcase_add_test(handler, handler_that_allocates_and_more);
 	tcase_add_test(handler, handlers_that_leave_the_thread_elsewhere);
 	tcase_add_test(handler, the_world_runs_while_the_handler_does);
