@@ -200,12 +200,11 @@ static void mark_ranges(struct gcmarker *m, size_t begin)
 
 	for (size_t i = begin; i < end; i++) {
 		struct gcroots_range range = gcroots_range(i);
-
-		m->globals_bytes += range.hi - range.lo;
 		enum gcwork_words words = range.flags == RT_ROOT_EXACT
 					      ? GCWORK_REFERENCES
 					      : GCWORK_ANY;
 
+		m->globals_bytes += range.hi - range.lo;
 		scan_range(m, (struct gcwork_range){range.lo, range.hi, words});
 	}
 }

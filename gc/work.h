@@ -20,7 +20,7 @@
 // What the markers agree on is under one lock, taken only by a marker that has
 // nothing left, and by one that gives:
 //   - a marker is busy while it may hold words, else it waits in gcwork_get;
-//   - whoever gives takes one marker off the list of those that wait, puts the
+//   - a marker that gives takes one off the list of those that wait, puts the
 //     work into that marker's own record, and wakes it: no other marker wakes,
 //     and the one that does needs no lock to find its work;
 //   - a marker is alone when it was the only busy one.  Until it ends that
@@ -184,7 +184,7 @@ RT_INLINE uintptr_t gcwork_pop(struct gcwork *w)
 	return *--w->top;
 }
 
-// gcwork_hold takes the lock for a fork, when nobody marks: a helper that comes
+// gcwork_hold takes the lock for a fork, while no marking runs: a helper that comes
 // too late may hold it.  gcwork_let_go releases it.
 void gcwork_hold(void);
 void gcwork_let_go(void);

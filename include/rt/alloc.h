@@ -133,8 +133,9 @@ rt_class_size_(unsigned c)
  * rt_alloc_row_ takes the next slot of a run, in about ten instructions if n
  * is constant and in twenty otherwise.  The row is constant.
  *
- * A stop by signal that comes between the two stores of nostop is put off
- * until the library is entered, so no run is ever seen half changed.
+ * nostop is for stops by signal, which this version does not make: one that
+ * comes between its two stores is put off until the thread enters the library,
+ * so that no run is ever seen half changed.
  */
 static inline __attribute__((always_inline)) void *
 rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
