@@ -27,8 +27,9 @@ struct want {
 
 // ---- large objects ----
 
-// clear_large zeroes an object that no other thread can reach.  A collection that
-// passes meanwhile finds it in setting_up, and keeps it without scanning it.
+// clear_large zeroes an object that no other thread can reach.  A collection
+// that passes meanwhile finds it in setting_up, and keeps it without scanning
+// it.
 static void clear_large(struct rt_mcache *mc, struct mspan *s)
 {
 	struct rt_proc *p = mc->thread.p;

@@ -184,8 +184,8 @@ RT_INLINE uintptr_t gcwork_pop(struct gcwork *w)
 	return *--w->top;
 }
 
-// gcwork_hold takes the lock for a fork, while no marking runs: a helper that comes
-// too late may hold it.  gcwork_let_go releases it.
+// gcwork_hold takes the lock for a fork, while no marking runs: a helper that
+// comes too late may hold it.  gcwork_let_go releases it.
 void gcwork_hold(void);
 void gcwork_let_go(void);
 

@@ -325,6 +325,17 @@ START_TEST(every_place_is_looked_at)
 }
 END_TEST
 
+// Marking does not follow such a word either.
+START_TEST(what_points_into_an_object_is_no_reference)
+{
+	config.checkmark = 1;
+	start();
+	root[0] = (char *)rt_alloc(16) + 8;
+	root[1] = (char *)rt_alloc(64) + 8;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
 // ---- programs without errors ----
 
 enum {
@@ -374,6 +385,7 @@ static Suite *suite_debug(void)
 {
 	Suite *s = suite_create("debug");
 	TCase *t = tcase_create("modes");
+	TCase *looks = tcase_create("looks");
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_set_timeout(t, 60);
@@ -384,11 +396,16 @@ static Suite *suite_debug(void)
 	tcase_add_test(t, without_it_nothing_is_overwritten);
 	tcase_add_test(t, object_that_marking_missed_is_named);
 	tcase_add_test(t, without_the_check_it_is_freed);
-	tcase_add_loop_test(t, every_place_is_looked_at, 0, LOOKS);
 	tcase_add_loop_test(t, healthy_program_passes, 0, 2 * MODES);
 	tcase_add_loop_test(t, healthy_program_with_stacks_passes, 0,
 			    2 * MODES);
 	suite_add_tcase(s, t);
+
+	tcase_add_checked_fixture(looks, setup, NULL);
+	tcase_set_timeout(looks, 60);
+	tcase_add_loop_test(looks, every_place_is_looked_at, 0, LOOKS);
+	tcase_add_test(looks, what_points_into_an_object_is_no_reference);
+	suite_add_tcase(s, looks);
 	return s;
 }
 

@@ -182,6 +182,28 @@ START_TEST(an_attached_thread_forks)
 }
 END_TEST
 
+static const struct rt_run *runs; // that the forking thread had before
+
+static void runs_are_as_before(void)
+{
+	expect(rt_thread_tls->run == runs);
+}
+
+// Inline allocation goes on after a fork, but not in a region.
+START_TEST(a_fork_leaves_the_runs_as_they_were)
+{
+	begin();
+	runs = rt_thread_tls->run;
+	fork_and(runs_are_as_before);
+	runs_are_as_before();
+	expect(rt_blocking_enter() == RT_OK);
+	runs = rt_thread_tls->run;
+	fork_and(runs_are_as_before);
+	runs_are_as_before();
+	expect(rt_blocking_leave() == RT_OK);
+}
+END_TEST
+
 static void attach_works_and_ends(void)
 {
 	expect(!rt_thread_self());
@@ -654,6 +676,7 @@ static void find(void)
 	found->exact = stats();
 	found->cpu = gcstats_cpu();
 	found->waiters = atomic_u32_load_relaxed(&procs.gate_waiters);
+	expect(procs.count == 1);
 	expect(rt_start_the_world(NULL) == RT_OK);
 	works_and_ends();
 }
@@ -991,6 +1014,7 @@ static Suite *suite_fork(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, an_attached_thread_forks);
+	tcase_add_test(tc, a_fork_leaves_the_runs_as_they_were);
 	tcase_add_test(tc, an_unattached_thread_forks);
 	tcase_add_test(tc, a_thread_in_a_region_forks);
 	tcase_add_test(tc, a_stopper_forks_in_its_stop);

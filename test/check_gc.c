@@ -721,6 +721,19 @@ END_TEST
 
 static const size_t large_requests[] = {32768, 40008, 40960, 65536, 100008};
 
+// What lies behind a request, to the end of its last page, is no object.
+START_TEST(a_large_object_ends_where_its_request_does)
+{
+	size_t n = large_requests[_i];
+	char *p = rt_alloc(n);
+
+	ck_assert_ptr_eq(rt_base(p + n - 1), p);
+	ck_assert_ptr_ne(rt_base(p + n), p);
+	if (rt_good_size(n) != n)
+		ck_assert_ptr_null(rt_base(p + rt_good_size(n) - 1));
+}
+END_TEST
+
 START_TEST(requested_end_keeps_a_large_object)
 {
 	size_t n = large_requests[_i];
@@ -1269,6 +1282,8 @@ static Suite *suite_gc(void)
 	tcase_add_test(held, only_the_exact_end_keeps);
 	tcase_add_test(held, an_object_of_another_class_does_not_end_there);
 	tcase_add_test(held, an_object_keeps_no_older_one);
+	tcase_add_loop_test(held, a_large_object_ends_where_its_request_does, 0,
+			    RT_ARRAY_LEN(large_requests));
 	tcase_add_loop_test(held, requested_end_keeps_a_large_object, 0,
 			    RT_ARRAY_LEN(large_requests));
 	tcase_add_test(held, end_of_the_heap_keeps_an_object);

@@ -281,6 +281,27 @@ START_TEST(both_runs_of_a_class_are_counted)
 }
 END_TEST
 
+// Where one run ends while the other one lasts, that goes on.
+START_TEST(neither_run_of_a_class_ends_the_other)
+{
+	enum { N = 5000 };
+
+	for (size_t n = 8; n <= RT_INLINE_MAX; n *= 2) {
+		rt_memstats before = heap_stats(), after;
+
+		for (unsigned i = 0; i < N; i++) {
+			rt_keep_alive(rt_alloc_noscan_uninit(n));
+			if (i % 3 != 0)
+				rt_keep_alive(rt_alloc_noscan(n));
+		}
+		after = heap_stats();
+		ck_assert_uint_eq(after.mallocs - before.mallocs,
+				  N + N - (N + 2) / 3);
+	}
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
 static Suite *suite_inline(void)
 {
 	Suite *s = suite_create("inline");
@@ -294,6 +315,7 @@ static Suite *suite_inline(void)
 	tcase_add_test(tc, cleared_slots_are_zero_beside_others);
 	tcase_add_test(tc, slots_that_need_not_be_zero_are_not_cleared);
 	tcase_add_test(tc, both_runs_of_a_class_are_counted);
+	tcase_add_test(tc, neither_run_of_a_class_ends_the_other);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -673,6 +673,32 @@ START_TEST(helpers_are_called_as_long_as_they_pay)
 }
 END_TEST
 
+// Helpers could have shared the words after those that the first marker takes
+// before it calls them, and are judged by these.
+START_TEST(a_marking_is_judged_by_what_could_be_shared)
+{
+	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark.c
+	bool few = _i == 0;
+	unsigned n = TAKEN + GCGAIN_WORDS + (few ? -1000 : 1000);
+	void **all;
+
+	start(&crews[0], 0);
+	worker_provide(proc_self(), true);
+	gcgain =
+	    (struct gcgain){.off = true, .few = !few, .interval = UINT32_MAX};
+	roots_begin();
+	all = rt_alloc(n * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(gcgain.few, few);
+	roots_end();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 static atomic_u32 no_more_markings;
 
 // join_at_any_time is a helper that nobody calls: it comes when it likes.
@@ -965,6 +991,8 @@ static Suite *suite_mark(void)
 	tcase_add_loop_test(tc, without_helpers_no_thread_is_made, 0, 3);
 	tcase_add_test(tc, a_small_heap_makes_no_thread);
 	tcase_add_test(tc, helpers_are_called_as_long_as_they_pay);
+	tcase_add_loop_test(tc, a_marking_is_judged_by_what_could_be_shared, 0,
+			    2);
 	tcase_add_test(tc, helpers_that_come_late_change_no_sum);
 	tcase_add_loop_test(tc, refused_helpers_are_asked_for_again, 0,
 			    RT_ARRAY_LEN(refusals));

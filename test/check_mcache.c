@@ -444,6 +444,31 @@ START_TEST(runs_can_be_taken_away_from_inline_code)
 }
 END_TEST
 
+static int end_walk(void *obj, size_t size, int kind, void *arg)
+{
+	(void)obj, (void)size, (void)kind, (void)arg;
+	return RT_WALK_STOP;
+}
+
+// A walk takes them away while it lasts; in a stop of the thread's own they
+// stay away.
+START_TEST(a_walk_leaves_the_runs_as_they_were)
+{
+	const struct rt_run *runs;
+
+	inside_boot(false);
+	ck_assert_ptr_nonnull(rt_alloc(16));
+	runs = rt_thread_tls->run;
+	ck_assert_int_eq(rt_heap_walk(end_walk, NULL), RT_OK);
+	ck_assert_ptr_eq(rt_thread_tls->run, runs);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_heap_walk(end_walk, NULL), RT_OK);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_ptr_eq(rt_thread_tls->run, runs);
+}
+END_TEST
+
 START_TEST(align8_has_no_inline_runs)
 {
 	inside_boot(true);
@@ -628,6 +653,7 @@ static Suite *suite_mcache(void)
 	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
 	tcase_add_test(tc, the_first_run_after_a_flush_is_brief);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
+	tcase_add_test(tc, a_walk_leaves_the_runs_as_they_were);
 	tcase_add_test(tc, align8_has_no_inline_runs);
 	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws, DEATH_EXPECTED);
 	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws, DEATH_EXPECTED);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "gc/roots.h"
+#include "gc/work.h"
 #include "runtime/oscall.h"
 #include "test/await.h"
 
@@ -232,6 +233,21 @@ START_TEST(range_ends_at_its_limit)
 		ck_assert_ptr_eq(rt_base(slot[i]), slot[i]);
 	slot[12] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 4);
+}
+END_TEST
+
+// A long range is read in pieces, none of which leaves a word out.
+START_TEST(every_word_of_a_long_range_is_read)
+{
+	enum { WORDS = 3 * GCWORK_PIECE / sizeof(void *) + 5 };
+	static void *word[WORDS];
+
+	ck_assert_int_eq(rt_roots_add(word, word + WORDS,
+				      _i ? RT_ROOT_WORDS : RT_ROOT_EXACT),
+			 RT_OK);
+	for (unsigned i = 0; i < WORDS; i++)
+		ck_assert_ptr_nonnull(word[i] = rt_alloc_noscan(16));
+	ck_assert_uint_eq(heap_live_after_gc(), WORDS);
 }
 END_TEST
 
@@ -567,6 +583,7 @@ static Suite *suite_roots(void)
 	tcase_add_test(tc, refused_first_range_is_no_memory);
 	tcase_add_test(tc, interior_of_static_data_is_scanned);
 	tcase_add_test(tc, range_ends_at_its_limit);
+	tcase_add_loop_test(tc, every_word_of_a_long_range_is_read, 0, 2);
 	tcase_add_test(tc, scanned_bytes_of_ranges_are_reported);
 	tcase_add_test(tc, exact_ranges_hold_small_requests);
 	tcase_add_test(tc, a_range_with_both_flags_holds_words);

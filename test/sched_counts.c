@@ -1,8 +1,10 @@
-// How often a lock is taken: counted at its schedule point, so the same on
-// every machine.  One thread works in a heap that does not collect by itself.
+// How often a lock is taken, or helpers are made: counted at a schedule point,
+// so the same on every machine.  One thread works in a heap that does not
+// collect by itself.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
+#include "gc/worker.h"
 #include "runtime/stackalloc.h"
 #include "test/inside.h"
 #include "test/sched.h"
@@ -111,6 +113,28 @@ START_TEST(in_gaps_they_take_less_than_one_in_two)
 }
 END_TEST
 
+// ---- helpers ----
+
+// A thread that wants helpers blocks, to make them, only while some are
+// missing.
+START_TEST(helpers_that_are_there_are_not_made)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	schedpoint_watch();
+	for (int i = 0; i < 3; i++) {
+		worker_provide(proc_self(), true);
+		ck_assert_uint_eq(schedpoint_passed(SCHED_MAKE_MISSING), 1);
+	}
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
 TCase *sched_counts(void)
 {
 	TCase *tc = tcase_create("counts");
@@ -120,5 +144,6 @@ TCase *sched_counts(void)
 	tcase_add_loop_test(tc, objects_of_some_pages_take_a_lock_in_five, 5,
 			    9);
 	tcase_add_loop_test(tc, in_gaps_they_take_less_than_one_in_two, 5, 9);
+	tcase_add_test(tc, helpers_that_are_there_are_not_made);
 	return tc;
 }

@@ -6,6 +6,7 @@
 
 #include "gc/crew.h"
 #include "gc/door.h"
+#include "gc/supply.h"
 #include "gc/sweep.h"
 #include "gc/work.h"
 #include "gc/worker.h"
@@ -38,6 +39,19 @@ static void expect(bool ok)
 		_exit(EXIT_FAILURE);
 }
 
+// collects_unasked expects that no thread which only the parent has asks for a
+// collection: one that was forced would count as such.
+static void collects_unasked(void)
+{
+	rt_memstats before, after;
+
+	expect(rt_read_memstats(&before) == RT_OK);
+	supply_collect(proc_self(), GCASK_DUE);
+	expect(rt_read_memstats(&after) == RT_OK);
+	expect(after.num_gc == before.num_gc + 1);
+	expect(after.num_forced_gc == before.num_forced_gc);
+}
+
 // works_alone does what no other thread of the child will ever help with.
 static void works_alone(void)
 {
@@ -53,6 +67,7 @@ static void works_alone(void)
 	expect(rt_set_warn_handler(NULL, NULL) == RT_OK);
 	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
 	expect(rt_start_the_world(NULL) == RT_OK);
+	collects_unasked();
 	expect(rt_alloc(100) && rt_gc() == RT_OK);
 	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
 	// The sanitizers can make no thread in a child.
