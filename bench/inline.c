@@ -3,9 +3,9 @@
 // C and C++.  Each loop is a function by itself, so that a profile shows what
 // it executes; no function of the library is called inline_loop_*.
 // inline_loop_nothing is what a loop and its bookkeeping cost.  A run serves
-// every allocation of a loop: the first run of a slot, 1 KiB at most, is used
-// up before, and the span of a fresh heap has room for all.  What would leave
-// the inline sequence shows in the profile as a call.
+// every allocation of a loop: the first span of a slot, whose runs begin short
+// and double, is used up before, and the next one of a fresh heap is one run.
+// What would leave the inline sequence shows in the profile as a call.
 //
 // Argument: allocations in each loop, at most 50.  A span of 8192 bytes has 128
 // objects of 64, and two loops of RT_NOSCAN take theirs from it.
@@ -108,10 +108,10 @@ __attribute__((noinline)) void inline_loop_any_noscan(rt_thread *t, long n)
 }
 #endif
 
-// warm_up takes the first object of the second run of each slot for n bytes.
+// warm_up takes the first object of the second span of each slot for n bytes.
 static void warm_up(rt_thread *t, size_t n)
 {
-	for (size_t i = 0; i <= 1024 / rt_good_size(n); i++) {
+	for (size_t i = 0; i <= 8192 / rt_good_size(n); i++) {
 		rt_keep_alive(rt_alloc_in(t, n));
 		rt_keep_alive(rt_alloc_noscan_in(t, n));
 		rt_keep_alive(rt_alloc_noscan_uninit(n));

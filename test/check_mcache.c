@@ -390,43 +390,6 @@ START_TEST(uninit_skips_clearing)
 }
 END_TEST
 
-// next_run_bytes takes an object of a slot that has no run, and is the length
-// of the run that it begins.
-static size_t next_run_bytes(spanclass sc)
-{
-	const struct mcache_slot *slot = &mc->slots[sc];
-
-	ck_assert(slot->run->cur == slot->run->start);
-	ck_assert_ptr_nonnull(inside_take(sc));
-	return (size_t)(slot->run->cur - slot->run->start) + slot->size;
-}
-
-static void take_rest_of_run(spanclass sc)
-{
-	const struct rt_run *run = mc->slots[sc].run;
-
-	while (run->cur != run->start)
-		ck_assert_ptr_nonnull(inside_take(sc));
-}
-
-// A slot that is used on gets longer runs; a flush ends that.
-START_TEST(the_first_run_after_a_flush_is_brief)
-{
-	enum { BRIEF = 64 * RT_GRANULE };
-	spanclass sc = spanclass_make(SIZECLASS_TINY, KIND_WORDS);
-
-	inside_boot(false);
-	for (int round = 0; round < 2; round++) {
-		ck_assert_uint_eq(next_run_bytes(sc), BRIEF);
-		take_rest_of_run(sc);
-		mcache_flush(mc, self);
-	}
-	ck_assert_uint_eq(next_run_bytes(sc), BRIEF);
-	take_rest_of_run(sc);
-	ck_assert_uint_gt(next_run_bytes(sc), BRIEF);
-}
-END_TEST
-
 START_TEST(runs_can_be_taken_away_from_inline_code)
 {
 	const struct rt_run *runs;
@@ -651,7 +614,6 @@ static Suite *suite_mcache(void)
 	tcase_add_test(tc, runs_double_from_a_flush_on);
 	tcase_add_test(tc, a_large_object_is_counted_at_once);
 	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
-	tcase_add_test(tc, the_first_run_after_a_flush_is_brief);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
 	tcase_add_test(tc, a_walk_leaves_the_runs_as_they_were);
 	tcase_add_test(tc, align8_has_no_inline_runs);
