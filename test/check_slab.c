@@ -68,6 +68,30 @@ START_TEST(blocks_are_counted_while_they_are_taken)
 }
 END_TEST
 
+// A block that was taken before is mapped still, the newest one as well.
+START_TEST(a_block_is_mapped_once)
+{
+	take(3);
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0); // counts
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(slab_free(&slab, block[i]));
+		ck_assert_ptr_eq(slab_alloc(&slab), block[i]);
+	}
+	ck_assert_uint_eq(oscall_count(OSCALL_COMMIT), 0);
+	ck_assert_uint_eq(counted(), 3 * size);
+}
+END_TEST
+
+START_TEST(the_first_region_after_the_end_is_a_small_one)
+{
+	take(MANY);
+	slab_fini(&slab);
+	persistent_fini();
+	take(1);
+	ck_assert_uint_eq(slab.nblocks, SLAB_FIRST);
+}
+END_TEST
+
 START_TEST(mappings_do_not_follow_the_number_of_blocks)
 {
 	take(SLAB_FIRST);
@@ -130,6 +154,8 @@ static Suite *suite_slab(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, blocks_are_counted_while_they_are_taken);
+	tcase_add_test(tc, a_block_is_mapped_once);
+	tcase_add_test(tc, the_first_region_after_the_end_is_a_small_one);
 	tcase_add_test(tc, mappings_do_not_follow_the_number_of_blocks);
 	tcase_add_test(tc, a_refusal_changes_nothing);
 	tcase_add_test(tc, a_block_whose_memory_stays_is_still_taken);
