@@ -1,21 +1,20 @@
 #!/bin/sh
 # floors.sh - proves that includes and calls go down only.
 #
-# doc/floors lists "floor module" ground first.  Rules: every file is listed
-# and every listed module exists; includes go down; every source has been
-# compiled; what an object needs is defined in its own module or below.  And
-# no test is forgotten in Makefile.am.
+# Makefile.am lists the sources of the library, ground first.  Rules: every file
+# is listed, once, beside the others of its module and of its folder; includes
+# go down; every source has been compiled; what an object needs is defined in
+# its own module or below.  And no test is forgotten in Makefile.am.
 #
 # usage: srcdir=DIR NM=... tools/floors.sh      (where the objects were built)
 set -u
 LC_ALL=C
 export LC_ALL
 srcdir=${srcdir:-.}
-floors=$srcdir/doc/floors
 passed=0
 failed=0
-found=$(mktemp) || exit 99
-trap 'rm -f "$found"' EXIT
+found=$(mktemp) && listed=$(mktemp) || exit 99
+trap 'rm -f "$found" "$listed"' EXIT
 
 # rule NAME: the rule holds when nothing was found.
 rule() {
@@ -29,13 +28,21 @@ rule() {
 	: >"$found"
 }
 
-modules() {
-	sed '/^#/d; /^$/d; s/^[0-9]* //' "$floors"
+# listed_files prints the sources of the library in the order of Makefile.am.
+listed_files() {
+	sed '/^# ---- the library/,/^# ---- tests/!d; /^#/d' \
+		"$srcdir/Makefile.am" |
+		grep -oE '(runtime|gc)/[a-z0-9/]+\.[ch]'
 }
 
-# The files of both folders, named as in an include.
+# modules prints them without endings: a module is a source and its header.
+modules() {
+	listed_files | sed 's/\.[ch]$//' | awk '!seen[$0]++'
+}
+
+# The files that there are, named as in an include.
 files() {
-	(cd "$srcdir" && ls runtime/*.[ch] gc/*.[ch])
+	(cd "$srcdir" && find runtime gc -name '*.[ch]')
 }
 
 object_of() {
@@ -44,30 +51,25 @@ object_of() {
 }
 
 {
-	awk '
-	/^#/ || /^$/ { next }
-	!/^[0-9] (runtime|gc)\/[a-z0-9]+$/ { print "unreadable: " $0; next }
-	$1 < floor { print $2 ": floor " $1 " after floor " floor }
-	$2 ~ /^runtime/ && gc { print $2 ": runtime stands below gc" }
-	seen[$2]++ { print $2 ": listed twice" }
-	{ floor = $1; gc = $2 ~ /^gc/ }' "$floors"
-	for file in $(files); do
-		modules | grep -qxF "${file%.[ch]}" ||
-			echo "$file: not in doc/floors"
-	done
-	for module in $(modules); do
-		[ -f "$srcdir/$module.h" ] || [ -f "$srcdir/$module.c" ] ||
-			echo "$module: listed, but there is no such file"
+	listed_files | sort >"$listed"
+	files | sort | comm -13 "$listed" - | sed 's/$/: not in Makefile.am/'
+	files | sort | comm -23 "$listed" - | sed 's/$/: there is no such file/'
+	uniq -d "$listed" | sed 's/$/: listed twice/'
+	# Of modules, then of folders: each name begins once.
+	for part in '\.[ch]$' '/[^/]*$'; do
+		listed_files | sed "s,$part,," | uniq | sort | uniq -d |
+			sed 's/$/: its files are apart/'
 	done
 } >"$found"
-rule "doc/floors lists what exists"
+rule "Makefile.am lists what exists"
 
 # Private headers are included from the top.  An include in angle brackets
 # is the system's or the contract's (rt/).
+modules=$(modules)
+files=$(files)
 (
 	cd "$srcdir" || exit
-	modules=$(sed '/^#/d; /^$/d; s/^[0-9]* //' doc/floors)
-	# shellcheck disable=SC2046 # a list of files
+	# shellcheck disable=SC2086 # a list of files
 	awk -v modules="$modules" '
 	BEGIN {
 		n = split(modules, list, "\n")
@@ -90,7 +92,7 @@ rule "doc/floors lists what exists"
 			print where "runtime includes gc: " file
 		else if (rank[you] > rank[me])
 			print where "includes " file " from above"
-	}' $(files)
+	}' $files
 ) >"$found"
 rule "includes go down"
 
