@@ -23,13 +23,13 @@ unset RTGC RTMEMLIMIT RTDEBUG
 build() {
 	out=$1
 	shift
-	# Lists of options.
-	# shellcheck disable=SC2086
+	# Lists of options and files.
+	# shellcheck disable=SC2046,SC2086
 	${CC:-cc} -std=gnu11 -pthread -fvisibility=hidden -D_GNU_SOURCE \
 		-I"$srcdir" -I"$srcdir/include" ${CFLAGS:--O2} -gdwarf-4 "$@" \
 		${ATOMIC_OPS_CFLAGS-} -o "$work/$out" \
 		"$srcdir/bench/bench_hardening.c" \
-		"$srcdir"/runtime/*.c "$srcdir"/gc/*.c \
+		$(find "$srcdir/runtime" "$srcdir/gc" -name '*.c') \
 		${ATOMIC_OPS_LIBS--latomic_ops}
 }
 

@@ -185,16 +185,17 @@ barriers() {
 
 # without_barriers DIR: an atomic.h that orders like x86-64's.
 without_barriers() {
-	mkdir -p "$1/include/runtime"
-	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/atomic.h" \
-		>"$1/include/runtime/atomic.h"
+	shadow=$1/include/runtime/atomic.h
+	mkdir -p "$(dirname "$shadow")"
+	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/atomic.h" >"$shadow"
 }
 
 # without_order DIR: one in which nothing is a release or an acquire.
 without_order() {
-	mkdir -p "$1/include/runtime"
+	shadow=$1/include/runtime/atomic.h
+	mkdir -p "$(dirname "$shadow")"
 	sed '/AO_nop_full/!s/\(AO_[a-z_]*\)_\(release\|acquire\|full\)(/\1(/' \
-		"$srcdir/runtime/atomic.h" >"$1/include/runtime/atomic.h"
+		"$srcdir/runtime/atomic.h" >"$shadow"
 }
 
 # ordered KIND FUNCTION CODE: prints how many accesses have release, or acquire.

@@ -43,8 +43,11 @@ points() {
 	sed -n 's/^[ \t]*X(\([A-Z_]*\)).*/\1/p' runtime/schedpoint.h
 }
 
+sources=$(find runtime gc -name '*.[ch]')
+
 # "point function file" of each place in the sources.
 places() {
+	# shellcheck disable=SC2086 # a list of files
 	awk '/^[A-Za-z_].*\(/ && !/;$/ {
 		name = $0
 		sub(/\(.*/, "", name)
@@ -55,17 +58,18 @@ places() {
 		sub(/.*schedpoint\(SCHED_/, "", point)
 		sub(/\).*/, "", point)
 		print point, name, FILENAME
-	}' runtime/*.[ch] gc/*.[ch]
+	}' $sources
 }
 
 # Functions are defined at the beginning of a line.
 functions() {
+	# shellcheck disable=SC2086 # a list of files
 	awk '/^[A-Za-z_].*\(/ && !/;$/ && !/^#/ {
 		name = $0
 		sub(/\(.*/, "", name)
 		sub(/.*[ *]/, "", name)
 		print name
-	}' runtime/*.[ch] gc/*.[ch]
+	}' $sources
 }
 
 # "model action key value", a line for each value; key is C, at or in.

@@ -41,7 +41,8 @@ have_fuzzer() {
 }
 
 build_library() {
-	for source in "$srcdir"/runtime/*.c "$srcdir"/gc/*.c \
+	for source in \
+		$(find "$srcdir/runtime" "$srcdir/gc" -name '*.c') \
 		"$srcdir"/test/fuzz/heap_*.c; do
 		object=$build/$(echo "${source#"$srcdir"/}" | tr / _).o
 		compile "$source" "$object" || return
