@@ -37,8 +37,10 @@ struct world_visit world_enter(int reason)
 	    .own = p && p->stopper,
 	};
 
-	if (!v.own)
-		stw_stop(v.p, reason);
+	if (!v.own) {
+		stw_exclude(v.p);
+		stw_halt(v.p, reason);
+	}
 	return v;
 }
 
@@ -66,7 +68,8 @@ int rt_stop_the_world(int reason)
 	error = door_attached(false);
 	if (error)
 		return error;
-	stw_stop(proc_self(), reason);
+	stw_exclude(proc_self());
+	stw_halt(proc_self(), reason);
 	mcache_disable_runs(rt_thread_tls->mc);
 	return RT_OK;
 }

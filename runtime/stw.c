@@ -96,12 +96,6 @@ void stw_halt(struct rt_proc *self, int reason)
 	atomic_u32_store_release(&world.stopped, 1);
 }
 
-void stw_stop(struct rt_proc *self, int reason)
-{
-	stw_exclude(self);
-	stw_halt(self, reason);
-}
-
 void stw_run(struct rt_proc *self, struct rt_stop_times *times)
 {
 	struct rt_stop_times t = {

@@ -14,24 +14,18 @@
 
 #include "runtime/proc.h"
 
-// stw_stop stops the world.  self is the caller's P, NULL when it is not
-// attached.  An attached caller waits for its turn as blocked.  No lock is
-// held, and the caller has not stopped the world already.
-void stw_stop(struct rt_proc *self, int reason);
-
-// stw_run starts it again, by the thread that stopped it; stw_admit then lets
-// others stop it.  No other stop, and no beginning or end of a heap, comes
-// between the two.
-void stw_run(struct rt_proc *self, struct rt_stop_times *times);
+// stw_exclude acquires the right to stop the world, stw_admit releases it.  No
+// other stop, and no beginning or end of a heap, comes between the two.  self
+// is the caller's P, NULL when the thread is not attached; an attached caller
+// waits for its turn as blocked.  The caller must hold no lock, and not have
+// the right already.  The world runs meanwhile, and threads attach and detach.
+void stw_exclude(struct rt_proc *self);
 void stw_admit(void);
 
-// stw_exclude keeps all others from stopping the world, and is kept waiting by
-// a stop; stw_admit ends that.  self as for stw_stop.  The world runs
-// meanwhile, and threads attach and detach.
-void stw_exclude(struct rt_proc *self);
-
-// stw_halt is stw_stop for a thread that has excluded all others.
+// stw_halt stops the world and stw_run starts it again; the caller must have
+// the right to.  *times may be NULL.
 void stw_halt(struct rt_proc *self, int reason);
+void stw_run(struct rt_proc *self, struct rt_stop_times *times);
 
 // stw_forked is for the child of a fork, in the stop that the fork was made
 // in: nobody waits for a turn any more.

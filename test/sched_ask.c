@@ -35,7 +35,8 @@ static uint64_t collections(void)
 
 static void stop(void)
 {
-	stw_stop(NULL, RT_STOP_HOST);
+	stw_exclude(NULL);
+	stw_halt(NULL, RT_STOP_HOST);
 }
 
 static void start(void)

@@ -318,7 +318,8 @@ END_TEST
 
 static void stop_and_start(void)
 {
-	stw_stop(NULL, RT_STOP_HOST);
+	stw_exclude(NULL);
+	stw_halt(NULL, RT_STOP_HOST);
 	stw_run(NULL, NULL);
 	stw_admit();
 }

@@ -147,7 +147,8 @@ static void stop(void)
 {
 	struct rt_stop_times times;
 
-	stw_stop(NULL, RT_STOP_HOST);
+	stw_exclude(NULL);
+	stw_halt(NULL, RT_STOP_HOST);
 	ck_assert(!mheap.releasing);
 	ck_assert(all_is_free());
 	atomic_u32_store_release(&stopped, 1);

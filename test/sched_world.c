@@ -44,7 +44,8 @@ static uint32_t awaited(void)
 
 static void stop(void)
 {
-	stw_stop(NULL, RT_STOP_HOST);
+	stw_exclude(NULL);
+	stw_halt(NULL, RT_STOP_HOST);
 }
 
 static void start(void)
@@ -55,7 +56,8 @@ static void start(void)
 
 static void stop_as_q(void)
 {
-	stw_stop(q, RT_STOP_HOST);
+	stw_exclude(q);
+	stw_halt(q, RT_STOP_HOST);
 }
 
 static void block(void)

@@ -239,7 +239,7 @@ proctype Host(byte me, asks)
 
 // Stops the world once, and has something to do as long as hosts sleep that
 // are answered: they wake each other in a stop.
-// C: stw_stop, stw_run
+// C: stw_halt, stw_run
 // at: RT_SEMA_ACQUIRE
 proctype Stopper()
 {

@@ -463,7 +463,7 @@ inline poll(p)
 	fi
 }
 
-// C: stw_stop
+// C: stw_halt
 // at: NOTE_WAIT
 inline stop_hosts()
 {

@@ -104,7 +104,7 @@ inline acquire_sema(ticket)
 	serving == ticket
 }
 
-// C: stw_stop, proc_stop_all, proc_wait_all
+// C: stw_halt, proc_stop_all, proc_wait_all
 // at: NOTE_WAIT, PROC_STOP_ALL
 inline stop(who)
 {
@@ -260,7 +260,7 @@ proctype Reader()
 }
 
 // Collects with a helper that comes late.
-// C: gcask_wait, stw_stop, stw_run, crew_call, gcask_done
+// C: gcask_wait, stw_halt, stw_run, crew_call, gcask_done
 // in: stop
 proctype Stopper()
 {

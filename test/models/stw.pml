@@ -422,8 +422,8 @@ inline worldsema_release()
 	atomic { !gate_buffer -> serving++ }
 }
 
-// stw_stop, what the stop promises, stw_run.
-// C: stw_stop, proc_wait_all, rt_note_sleep, stw_run
+// stw_halt, what the stop promises, stw_run.
+// C: stw_halt, proc_wait_all, rt_note_sleep, stw_run
 // at: NOTE_WAIT
 inline stop_and_start(self, p, t, n)
 {
@@ -544,7 +544,7 @@ leave:
 }
 
 // Attached all the time; stops, and detaches like a host.
-// C: stw_stop, stw_run
+// C: stw_halt, stw_run
 // in: stop_and_start
 proctype StopperWithP()
 {
@@ -555,7 +555,7 @@ proctype StopperWithP()
 	proc_block(0) // for good, in a region
 }
 
-// C: stw_stop, stw_run
+// C: stw_halt, stw_run
 // in: stop_and_start
 proctype StopperWithoutP()
 {
