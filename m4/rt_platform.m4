@@ -2,7 +2,7 @@
 # -----------
 # Stops configure where the library cannot work: it packs pointers into
 # 64-bit words, reads bitmaps by byte, talks to Linux, and saves registers in
-# the assembly of two processors (runtime/context.c).
+# the assembly of two processors (runtime/world/context.c).
 AC_DEFUN([RT_PLATFORM], [
 AC_REQUIRE([AC_CANONICAL_HOST])
 AC_REQUIRE([AC_PROG_CC])

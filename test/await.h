@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/atomic.h"
-#include "runtime/nanotime.h"
-#include "runtime/oscall.h"
+#include "runtime/base/atomic.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
 
 enum {
 	AWAIT_SECONDS = 20, // then the test has failed

@@ -10,8 +10,8 @@
 #ifndef TEST_CALLSITE_H
 #define TEST_CALLSITE_H
 
-#include "runtime/nanotime.h"
-#include "runtime/oscall.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
 
 struct callsite {
 	const char *call, *file;

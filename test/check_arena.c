@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "runtime/mheap.h"
-#include "runtime/oscall.h"
+#include "runtime/spans/mheap.h"
+#include "runtime/os/oscall.h"
 #include "test/suite.h"
 
 #define LARGEST_RANGE (UINT64_C(1) << 40)

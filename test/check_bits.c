@@ -1,6 +1,6 @@
 #include "test/suite.h"
 
-#include "runtime/bits.h"
+#include "runtime/base/bits.h"
 
 // ---- what the functions do, bit by bit ----
 

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/config.h"
-#include "runtime/oscall.h"
+#include "gc/api/config.h"
+#include "runtime/os/oscall.h"
 
 static rt_config config, resolved;
 

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/arena.h"
-#include "runtime/atomic.h"
-#include "runtime/sizeclass.h"
+#include "runtime/pages/arena.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/sizeclass.h"
 
 enum { ROOTS = 64 };
 

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/checkmark.h"
-#include "gc/sweep.h"
-#include "runtime/mspan.h"
-#include "runtime/proc.h"
+#include "gc/mark/checkmark.h"
+#include "gc/cycle/sweep.h"
+#include "runtime/spans/mspan.h"
+#include "runtime/world/proc.h"
 #include "test/await.h"
 #include "test/death.h"
 

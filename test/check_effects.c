@@ -16,11 +16,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "gc/worker.h"
-#include "runtime/heapgauge.h"
-#include "runtime/nanotime.h"
-#include "runtime/proc.h"
-#include "runtime/throw.h"
+#include "gc/cycle/worker.h"
+#include "runtime/world/heapgauge.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/world/proc.h"
+#include "runtime/os/throw.h"
 #include "test/death.h"
 #include "test/heap.h"
 

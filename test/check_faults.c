@@ -22,15 +22,15 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "gc/crew.h"
-#include "gc/work.h"
-#include "runtime/hugepages.h"
-#include "runtime/mcache.h"
-#include "runtime/oscall.h"
-#include "runtime/persistent.h"
-#include "runtime/sizeclass.h"
-#include "runtime/sysmem.h"
-#include "runtime/throw.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/work.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
+#include "runtime/base/sizeclass.h"
+#include "runtime/os/sysmem.h"
+#include "runtime/os/throw.h"
 #include "test/await.h"
 #include "test/callsite.h"
 #include "test/death.h"
@@ -1107,7 +1107,7 @@ static const struct {
     {"oscall_reserve_unlocked", NULL, true, "see check_locked"},
     {"oscall_main_stack_end", NULL, true, "asks no system"},
     {"oscall_thread_join", NULL, true, "cannot fail"},
-    {"oscall_futex_wait", "runtime/schedpoint.c", true, "made for tests only"},
+    {"oscall_futex_wait", "runtime/os/schedpoint.c", true, "made for tests only"},
     {"oscall_mapped", NULL, false, "made on another stack only"},
     {"oscall_collapse", NULL, true, "made by helpers, in their own time"},
     {"oscall_readable", NULL, true, "cannot fail"},

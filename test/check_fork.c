@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/door.h"
-#include "runtime/gcstats.h"
-#include "runtime/oscall.h"
-#include "runtime/stw.h"
-#include "runtime/throw.h"
+#include "gc/api/door.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/os/oscall.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
 #include "test/await.h"
 #include "test/death.h"
 

@@ -1,5 +1,5 @@
 // When helpers are called for a marking, and when they are not.
-#include "gc/gain.h"
+#include "gc/mark/gain.h"
 
 #include "test/suite.h"
 

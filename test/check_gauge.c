@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/gauge.h"
+#include "runtime/os/gauge.h"
 #include "test/death.h"
 #include "test/suite.h"
 

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "gc/work.h"
-#include "runtime/mspan.h"
-#include "runtime/proc.h"
+#include "gc/mark/work.h"
+#include "runtime/spans/mspan.h"
+#include "runtime/world/proc.h"
 
 enum { ROOTS = 64 };
 

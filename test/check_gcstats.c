@@ -1,4 +1,4 @@
-#include "runtime/gcstats.h"
+#include "runtime/world/gcstats.h"
 
 #include <errno.h>
 

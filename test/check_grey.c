@@ -7,8 +7,8 @@
 #include <rt/rt.h>
 #include <string.h>
 
-#include "gc/grey.h"
-#include "runtime/object.h"
+#include "gc/mark/grey.h"
+#include "runtime/spans/object.h"
 #include "test/await.h"
 #include "test/suite.h"
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/mcache.h"
-#include "runtime/oscall.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/os/oscall.h"
 #include "test/recount.h"
 
 // ---- children that fault ----

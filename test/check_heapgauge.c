@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "runtime/heapgauge.h"
+#include "runtime/world/heapgauge.h"
 #include "test/death.h"
 #include "test/suite.h"
 

@@ -1,9 +1,9 @@
-#include "runtime/heapstats.h"
+#include "runtime/world/heapstats.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/throw.h"
+#include "runtime/os/throw.h"
 #include "test/await.h"
 #include "test/suite.h"
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "runtime/histogram.h"
+#include "runtime/base/histogram.h"
 
 static struct histogram hist;
 static uint64_t counts[HISTOGRAM_COUNTS];

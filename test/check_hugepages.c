@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/hugepages.h"
-#include "runtime/mheap.h"
-#include "runtime/oscall.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/spans/mheap.h"
+#include "runtime/os/oscall.h"
 #include "test/heap.h"
 #include "test/suite.h"
 

@@ -1,6 +1,6 @@
 // Inline allocation: every size in every form gets the slot that the library's
 // own table says, and slots that are not cleared are nobody else's.
-#include "runtime/sizeclass.h"
+#include "runtime/base/sizeclass.h"
 #include "test/heap.h"
 
 enum {

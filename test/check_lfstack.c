@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/lfstack.h"
+#include "runtime/os/lfstack.h"
 #include "test/death.h"
 #include "test/suite.h"
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gc/crew.h"
-#include "runtime/oscall.h"
+#include "gc/mark/crew.h"
+#include "runtime/os/oscall.h"
 #include "test/heap.h"
 #include "test/process.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/lock.h"
-#include "runtime/nanotime.h"
-#include "runtime/throw.h"
+#include "runtime/os/lock.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/throw.h"
 #include "test/suite.h"
 
 enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/arena.h"
-#include "runtime/oscall.h"
+#include "runtime/pages/arena.h"
+#include "runtime/os/oscall.h"
 #include "test/heap.h"
 #include "test/suite.h"
 

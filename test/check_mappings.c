@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/arena.h"
-#include "runtime/oscall.h"
+#include "runtime/pages/arena.h"
+#include "runtime/os/oscall.h"
 #include "test/heap.h"
 #include "test/suite.h"
 

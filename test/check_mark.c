@@ -16,24 +16,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/gain.h"
-#include "gc/mark.h"
-#include "gc/sweep.h"
-#include "gc/work.h"
-#include "gc/worker.h"
-#include "runtime/oscall.h"
-#include "runtime/persistent.h"
+#include "gc/mark/gain.h"
+#include "gc/mark/mark.h"
+#include "gc/cycle/sweep.h"
+#include "gc/mark/work.h"
+#include "gc/cycle/worker.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
 #include "test/await.h"
 #include "test/heap.h"
 
 enum {
 	NODES = RT_TSAN || COVERAGE_BUILD
 		    ? 20000
-		    : 60000, // many times CALL_AFTER of gc/mark.c
+		    : 60000, // many times CALL_AFTER of gc/mark/mark.c
 	ROOTS = 256,	     // ranges: several jobs
 	USED = 5,	     // of the roots, one here and one there
 	ROUNDS = 3,
-	SWEPT_BYTES = 256 << 20, // twice what CALL_FROM of gc/sweep.c asks for
+	SWEPT_BYTES =
+	    256 << 20, // twice what CALL_FROM of gc/cycle/sweep.c asks for
 };
 
 // ---- processors and helpers ----
@@ -677,7 +678,7 @@ END_TEST
 // before it calls them, and are judged by these.
 START_TEST(a_marking_is_judged_by_what_could_be_shared)
 {
-	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark.c
+	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/mark.c
 	bool few = _i == 0;
 	unsigned n = TAKEN + GCGAIN_WORDS + (few ? -1000 : 1000);
 	void **all;
@@ -730,7 +731,7 @@ static void *join_at_any_time(void *arg)
 START_TEST(helpers_that_come_late_change_no_sum)
 {
 	enum {
-		OBJECTS = 10000, // more than CALL_AFTER of gc/mark.c
+		OBJECTS = 10000, // more than CALL_AFTER of gc/mark/mark.c
 		MARKINGS = 500,
 		LATE = 2,
 	};

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "gc/metrics.h"
-#include "runtime/sizeclass.h"
+#include "gc/stats/metrics.h"
+#include "runtime/base/sizeclass.h"
 
 static struct metrics_snapshot snapshot;
 static struct histogram stopping[2], total[2];

@@ -1,14 +1,14 @@
-#include "runtime/mheap.h"
+#include "runtime/spans/mheap.h"
 
 #include <rt/rt.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/bits.h"
-#include "runtime/oscall.h"
-#include "runtime/persistent.h"
-#include "runtime/scavenge.h"
+#include "runtime/base/bits.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
+#include "runtime/spans/scavenge.h"
 #include "test/suite.h"
 
 enum {

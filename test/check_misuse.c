@@ -15,10 +15,10 @@
 
 #include <rt/rt.h>
 
-#include "runtime/arena.h"
-#include "runtime/base.h"
-#include "runtime/gauge.h"
-#include "runtime/mcache.h"
+#include "runtime/pages/arena.h"
+#include "runtime/base/base.h"
+#include "runtime/os/gauge.h"
+#include "runtime/spans/mcache.h"
 
 // Where a call is made.
 enum place {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gc/grey.h"
-#include "runtime/object.h"
-#include "runtime/throw.h"
+#include "gc/mark/grey.h"
+#include "runtime/spans/object.h"
+#include "runtime/os/throw.h"
 #include "test/inside.h"
 
 enum {

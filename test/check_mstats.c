@@ -1,4 +1,4 @@
-#include "gc/mstats.h"
+#include "gc/stats/mstats.h"
 
 #include <pthread.h>
 #include <rt/rt.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gc/pacer.h"
-#include "runtime/gcstats.h"
-#include "runtime/oscall.h"
+#include "gc/cycle/pacer.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/os/oscall.h"
 #include "test/ledger.h"
 #include "test/suite.h"
 

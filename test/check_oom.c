@@ -14,9 +14,9 @@
 
 #include <rt/rt.h>
 
-#include "runtime/gauge.h"
-#include "runtime/mcache.h"
-#include "runtime/oscall.h"
+#include "runtime/os/gauge.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/os/oscall.h"
 #include "test/process.h"
 
 enum {

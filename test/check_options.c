@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/options.h"
+#include "runtime/os/options.h"
 
 // A value that no reader writes when it refuses.
 enum { UNTOUCHED = 77 };

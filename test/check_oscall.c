@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/nanotime.h"
-#include "runtime/oscall.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
 
 // ---- what the system says of a mapping ----
 

@@ -3,8 +3,8 @@
 
 #include <limits.h>
 
-#include "gc/pacer.h"
-#include "runtime/gauge.h"
+#include "gc/cycle/pacer.h"
+#include "runtime/os/gauge.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -1,11 +1,11 @@
-#include "runtime/pagealloc.h"
+#include "runtime/pages/pagealloc.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
-#include "runtime/oscall.h"
+#include "runtime/os/oscall.h"
 #include "test/suite.h"
 
 enum {

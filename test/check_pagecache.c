@@ -1,4 +1,4 @@
-#include "runtime/pagecache.h"
+#include "runtime/pages/pagecache.h"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/pallocbits.h"
+#include "runtime/pages/pallocbits.h"
 
 #include "test/suite.h"
 

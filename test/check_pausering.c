@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "runtime/oscall.h"
-#include "runtime/pausering.h"
+#include "runtime/os/oscall.h"
+#include "runtime/world/pausering.h"
 
 static struct pausering ring;
 static struct pausering_copy copy;

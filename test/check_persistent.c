@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/fixalloc.h"
-#include "runtime/oscall.h"
+#include "runtime/os/fixalloc.h"
+#include "runtime/os/oscall.h"
 #include "test/death.h"
 #include "test/suite.h"
 

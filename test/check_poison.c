@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "runtime/poison.h"
+#include "runtime/os/poison.h"
 #include "test/death.h"
 
 #if __has_include(<valgrind/memcheck.h>)

@@ -1,4 +1,4 @@
-#include "runtime/proc.h"
+#include "runtime/world/proc.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <ucontext.h>
 
-#include "runtime/gcstats.h"
-#include "runtime/mcache.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/spans/mcache.h"
 #include "test/await.h"
 #include "test/suite.h"
 

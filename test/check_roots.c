@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "gc/roots.h"
-#include "gc/work.h"
-#include "runtime/oscall.h"
+#include "gc/mark/roots.h"
+#include "gc/mark/work.h"
+#include "runtime/os/oscall.h"
 #include "test/await.h"
 
 static void setup(void)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "gc/scan.h"
+#include "gc/mark/scan.h"
 
 enum { WORDS = 240, PART = 150, ROUNDS = 20000 };
 

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/oscall.h"
-#include "runtime/scavenge.h"
+#include "runtime/os/oscall.h"
+#include "runtime/spans/scavenge.h"
 #include "test/recount.h"
 #include "test/suite.h"
 

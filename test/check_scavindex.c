@@ -1,9 +1,9 @@
-#include "runtime/scavindex.h"
+#include "runtime/pages/scavindex.h"
 
 #include <errno.h>
 #include <signal.h>
 
-#include "runtime/oscall.h"
+#include "runtime/os/oscall.h"
 #include "test/suite.h"
 
 enum { MAX_CHUNKS = 4096, FULL = RT_CHUNK_PAGES };

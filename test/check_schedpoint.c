@@ -1,6 +1,6 @@
 // The points where threads lose their processors.  They are compiled here in
 // every build; the library passes them in one with -DRT_SCHED_POINTS only.
-#include "runtime/schedpoint.h"
+#include "runtime/os/schedpoint.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/oscall.h"
+#include "runtime/os/oscall.h"
 #include "test/suite.h"
 
 enum { STEPS = 20000 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/sizeclass.h"
+#include "runtime/base/sizeclass.h"
 
 // The generator itself, to compare what it prints with the file in git.
 int mksizeclass_main(void);
@@ -251,14 +251,14 @@ END_TEST
 
 // ---- the generator ----
 
-// checked_in is the text of runtime/sizeclass.c, to be freed.
+// checked_in is the text of runtime/base/sizeclass.c, to be freed.
 static char *checked_in(void)
 {
 	const char *srcdir = getenv("srcdir");
 	char path[4096], *text = calloc(1, 1 << 20);
 	FILE *in;
 
-	snprintf(path, sizeof(path), "%s/runtime/sizeclass.c",
+	snprintf(path, sizeof(path), "%s/runtime/base/sizeclass.c",
 		 srcdir ? srcdir : ".");
 	in = fopen(path, "r");
 	ck_assert_msg(in != NULL, "cannot open %s", path);
@@ -276,7 +276,7 @@ START_TEST(file_in_git_is_what_the_generator_prints)
 	print_file(out);
 	fclose(out);
 	ck_assert_msg(strcmp(made, text) == 0,
-		      "runtime/sizeclass.c is not what tools/mksizeclass "
+		      "runtime/base/sizeclass.c is not what tools/mksizeclass "
 		      "prints");
 	free(made);
 	free(text);

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "runtime/oscall.h"
-#include "runtime/slab.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/slab.h"
 #include "test/death.h"
 #include "test/suite.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/oscall.h"
-#include "runtime/stackalloc.h"
+#include "runtime/os/oscall.h"
+#include "runtime/spans/stackalloc.h"
 #include "test/suite.h"
 
 static struct rt_proc *self;

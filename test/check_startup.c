@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/gauge.h"
-#include "runtime/oscall.h"
+#include "runtime/os/gauge.h"
+#include "runtime/os/oscall.h"
 
 #define MIB (INT64_C(1) << 20)
 

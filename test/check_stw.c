@@ -1,8 +1,8 @@
-#include "runtime/stw.h"
+#include "runtime/world/stw.h"
 
 #include <signal.h>
 
-#include "runtime/mcache.h"
+#include "runtime/spans/mcache.h"
 #include "test/await.h"
 #include "test/suite.h"
 

@@ -2,10 +2,10 @@
 // threads, and with as few collections as one thread would need.
 #include <pthread.h>
 
-#include "runtime/mcache.h"
-#include "runtime/mcentral.h"
-#include "runtime/stackalloc.h"
-#include "runtime/stw.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/spans/stackalloc.h"
+#include "runtime/world/stw.h"
 #include "test/await.h"
 #include "test/heap.h"
 

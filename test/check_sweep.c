@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/stw.h"
+#include "runtime/world/stw.h"
 #include "test/await.h"
 #include "test/death.h"
 #include "test/inside.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/oscall.h"
-#include "runtime/sysmem.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/sysmem.h"
 #include "test/death.h"
 #include "test/suite.h"
 

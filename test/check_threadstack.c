@@ -1,14 +1,14 @@
 // The bounds of stacks: what of them is in use, and what is no part of them.
-#include "runtime/threadstack.h"
+#include "runtime/world/threadstack.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
 
-#include "gc/crew.h"
-#include "gc/roots.h"
-#include "gc/worker.h"
-#include "runtime/sysmem.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/roots.h"
+#include "gc/cycle/worker.h"
+#include "runtime/os/sysmem.h"
 #include "test/await.h"
 #include "test/heap.h"
 

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/atomic.h"
-#include "runtime/nanotime.h"
-#include "runtime/oscall.h"
-#include "runtime/throw.h"
+#include "runtime/base/atomic.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
 
 // ---- a process that dies ----
 

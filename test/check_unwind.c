@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gc/crew.h"
-#include "gc/roots.h"
-#include "gc/worker.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/roots.h"
+#include "gc/cycle/worker.h"
 #include "test/await.h"
 
 // With musl a thread that ends or is cancelled does not unwind: handlers run

@@ -8,10 +8,10 @@
 
 #include <rt/rt.h>
 
-#include "gc/verify.h"
-#include "runtime/gauge.h"
-#include "runtime/mcache.h"
-#include "runtime/mcentral.h"
+#include "gc/stats/verify.h"
+#include "runtime/os/gauge.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/spans/mcentral.h"
 
 enum { NOBJECTS = RT_TSAN || RT_ASAN ? 3000 : 20000 };
 

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gc/crew.h"
-#include "gc/scan.h"
-#include "gc/work.h"
-#include "runtime/heapstats.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/scan.h"
+#include "gc/mark/work.h"
+#include "runtime/world/heapstats.h"
 #include "test/await.h"
 #include "test/death.h"
 #include "test/suite.h"

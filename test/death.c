@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/throw.h"
+#include "runtime/os/throw.h"
 
 static const char *last_words;
 

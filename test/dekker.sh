@@ -31,77 +31,77 @@ trap 'rm -rf "$dir"' EXIT
 
 # Source and function of each half that writes and then reads.
 writers='
-runtime/heapstats heapstats_acquire
-runtime/heapstats heapstats_read
-runtime/proc proc_enlist
-runtime/proc gate_wait
-runtime/proc gate_sleep
-runtime/proc proc_start_all
-runtime/lock rt_sema_acquire
-runtime/lock rt_sema_release
-runtime/lock rt_note_clear
-runtime/lock rt_note_wake
-gc/sweep gcsweep_chunk
-gc/sweep gcsweep_ensure
+runtime/world/heapstats heapstats_acquire
+runtime/world/heapstats heapstats_read
+runtime/world/proc proc_enlist
+runtime/world/proc gate_wait
+runtime/world/proc gate_sleep
+runtime/world/proc proc_start_all
+runtime/os/lock rt_sema_acquire
+runtime/os/lock rt_sema_release
+runtime/os/lock rt_note_clear
+runtime/os/lock rt_note_wake
+gc/cycle/sweep gcsweep_chunk
+gc/cycle/sweep gcsweep_ensure
 '
 # What the document names besides: these only read.
 readers='wait_even proc_first proc_next gcsweep_done'
 
 # Source, function, and how many of its writes have release, at least.
 publishers='
-runtime/heapstats heapstats_release 1
-runtime/pausering pausering_add 4
-runtime/gcstats record_publish 2
-runtime/throw throw_set_handler 2
-runtime/lock rt_unlock 2
-runtime/lfstack lfstack_push 1
-runtime/proc proc_enlist 2
-runtime/proc proc_delist 1
-runtime/proc proc_set_thread 1
-runtime/proc proc_stand 1
-runtime/proc proc_block 1
-runtime/arena arena_grow 1
-runtime/arena arena_publish 2
-runtime/arena arena_withdraw 2
-runtime/arena arena_set_state 1
-runtime/mspan set_lines 1
-runtime/mspan set_extent 2
-runtime/mspan mspan_free 1
-runtime/mheap mheap_alloc_large 1
-gc/sweep gcsweep_begin 1
-gc/sweep sweep_lines 1
-gc/sweep sweep_span 1
-gc/cycle flip 1
-gc/worker make_missing 1
-gc/rt start 1
-gc/rt end 1
+runtime/world/heapstats heapstats_release 1
+runtime/world/pausering pausering_add 4
+runtime/world/gcstats record_publish 2
+runtime/os/throw throw_set_handler 2
+runtime/os/lock rt_unlock 2
+runtime/os/lfstack lfstack_push 1
+runtime/world/proc proc_enlist 2
+runtime/world/proc proc_delist 1
+runtime/world/proc proc_set_thread 1
+runtime/world/proc proc_stand 1
+runtime/world/proc proc_block 1
+runtime/pages/arena arena_grow 1
+runtime/pages/arena arena_publish 2
+runtime/pages/arena arena_withdraw 2
+runtime/pages/arena arena_set_state 1
+runtime/spans/mspan set_lines 1
+runtime/spans/mspan set_extent 2
+runtime/spans/mspan mspan_free 1
+runtime/spans/mheap mheap_alloc_large 1
+gc/cycle/sweep gcsweep_begin 1
+gc/cycle/sweep sweep_lines 1
+gc/cycle/sweep sweep_span 1
+gc/cycle/cycle flip 1
+gc/cycle/worker make_missing 1
+gc/api/rt start 1
+gc/api/rt end 1
 '
 # The same for reads with acquire.
 followers='
-runtime/heapstats wait_even 1
-runtime/pausering read_once 4
-runtime/gcstats gcstats_read_cycles 2
-runtime/throw handler_load 3
-runtime/lock mutex_try 1
-runtime/lock rt_lock 1
-runtime/lock note_woken 1
-runtime/lock sema_serves 1
-runtime/lfstack lfstack_pop 1
-runtime/proc lock_open_gate 1
-runtime/proc proc_unblock 2
-runtime/proc proc_wait_all 1
-runtime/proc thread_set_pending 1
-runtime/object object_find 1
-runtime/object object_small 1
-runtime/object object_test 1
-runtime/object lines_of_eight 3
-runtime/object extent_at 3
-runtime/object look_up 3
-gc/sweep claim 1
-gc/sweep gcsweep_done 2
-gc/sweep gcsweep_ensure 2
-gc/crew spun 1
-gc/worker make_missing 1
+runtime/world/heapstats wait_even 1
+runtime/world/pausering read_once 4
+runtime/world/gcstats gcstats_read_cycles 2
+runtime/os/throw handler_load 3
+runtime/os/lock mutex_try 1
+runtime/os/lock rt_lock 1
+runtime/os/lock note_woken 1
+runtime/os/lock sema_serves 1
+runtime/os/lfstack lfstack_pop 1
+runtime/world/proc lock_open_gate 1
+runtime/world/proc proc_unblock 2
+runtime/world/proc proc_wait_all 1
+runtime/world/proc thread_set_pending 1
+runtime/spans/object object_find 1
+runtime/spans/object object_small 1
+runtime/spans/object object_test 1
+runtime/spans/object lines_of_eight 3
+runtime/spans/object extent_at 3
+runtime/spans/object look_up 3
+gc/cycle/sweep claim 1
+gc/cycle/sweep gcsweep_done 2
+gc/cycle/sweep gcsweep_ensure 2
+gc/mark/crew spun 1
+gc/cycle/worker make_missing 1
 '
 
 # compiler_for_aarch64 sets cc, which may carry options.
@@ -185,17 +185,17 @@ barriers() {
 
 # without_barriers DIR: an atomic.h that orders like x86-64's.
 without_barriers() {
-	shadow=$1/include/runtime/atomic.h
+	shadow=$1/include/runtime/base/atomic.h
 	mkdir -p "$(dirname "$shadow")"
-	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/atomic.h" >"$shadow"
+	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/base/atomic.h" >"$shadow"
 }
 
 # without_order DIR: one in which nothing is a release or an acquire.
 without_order() {
-	shadow=$1/include/runtime/atomic.h
+	shadow=$1/include/runtime/base/atomic.h
 	mkdir -p "$(dirname "$shadow")"
 	sed '/AO_nop_full/!s/\(AO_[a-z_]*\)_\(release\|acquire\|full\)(/\1(/' \
-		"$srcdir/runtime/atomic.h" >"$shadow"
+		"$srcdir/runtime/base/atomic.h" >"$shadow"
 }
 
 # ordered KIND FUNCTION CODE: prints how many accesses have release, or acquire.

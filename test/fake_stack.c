@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 
 enum { OBJECT = 1736, SLOTS = 4, SKIPPED = 77 };
 

@@ -24,13 +24,13 @@
 
 #include <rt/rt.h>
 
-#include "gc/mstats.h"
-#include "gc/work.h"
-#include "runtime/heapstats.h"
-#include "runtime/mcache.h"
-#include "runtime/mheap.h"
-#include "runtime/stw.h"
-#include "runtime/throw.h"
+#include "gc/stats/mstats.h"
+#include "gc/mark/work.h"
+#include "runtime/world/heapstats.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/spans/mheap.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
 
 // ---- forbidden functions ----
 

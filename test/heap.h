@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base.h"
+#include "runtime/base/base.h"
 #include "test/suite.h"
 
 enum {

@@ -5,9 +5,9 @@
 
 #include <rt/rt.h>
 
-#include "gc/refill.h"
-#include "gc/sweep.h"
-#include "runtime/mcentral.h"
+#include "gc/cycle/refill.h"
+#include "gc/cycle/sweep.h"
+#include "runtime/spans/mcentral.h"
 #include "test/suite.h"
 
 // The calling thread's, after inside_boot.

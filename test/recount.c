@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gc/worker.h"
-#include "runtime/bits.h"
-#include "runtime/hugepages.h"
-#include "runtime/mcache.h"
-#include "runtime/stw.h"
-#include "runtime/throw.h"
+#include "gc/cycle/worker.h"
+#include "runtime/base/bits.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
 
 void compare_u64(struct comparison *c, const char *name, uint64_t got,
 		 uint64_t want)

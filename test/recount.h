@@ -9,7 +9,7 @@
 #include <check.h>
 #include <rt/rt.h>
 
-#include "runtime/heapstats.h"
+#include "runtime/world/heapstats.h"
 
 // How many values were compared, how many of them differed, and the first of
 // these in words.  Zeroed by its owner before the first comparison.

@@ -7,7 +7,7 @@
 #ifndef TEST_SCHED_H
 #define TEST_SCHED_H
 
-#include "runtime/schedpoint.h"
+#include "runtime/os/schedpoint.h"
 #include "test/await.h"
 #include "test/suite.h"
 

@@ -3,8 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/ask.h"
-#include "runtime/stw.h"
+#include "gc/cycle/ask.h"
+#include "runtime/world/stw.h"
 #include "test/heap.h"
 #include "test/sched.h"
 

@@ -4,8 +4,8 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
-#include "gc/worker.h"
-#include "runtime/stackalloc.h"
+#include "gc/cycle/worker.h"
+#include "runtime/spans/stackalloc.h"
 #include "test/inside.h"
 #include "test/sched.h"
 

@@ -1,5 +1,5 @@
 // The lock-free stack: pushes and pops that others overtake.
-#include "runtime/lfstack.h"
+#include "runtime/os/lfstack.h"
 #include "test/sched.h"
 
 static struct lfstack stack;

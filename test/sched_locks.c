@@ -1,5 +1,5 @@
 // Mutex, note and semaphore: a wake that meets a sleeper on its way.
-#include "runtime/lock.h"
+#include "runtime/os/lock.h"
 #include "test/sched.h"
 
 static struct rt_mutex mutex = RT_MUTEX_INIT(LOCKRANK_HANDLERS);

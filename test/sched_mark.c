@@ -2,9 +2,9 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
-#include "gc/crew.h"
-#include "gc/grey.h"
-#include "gc/work.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/grey.h"
+#include "gc/mark/work.h"
 #include "test/sched.h"
 
 static struct rt_proc *self;

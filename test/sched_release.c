@@ -3,8 +3,8 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
-#include "runtime/scavenge.h"
-#include "runtime/stw.h"
+#include "runtime/spans/scavenge.h"
+#include "runtime/world/stw.h"
 #include "test/inside.h"
 #include "test/sched.h"
 

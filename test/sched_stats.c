@@ -1,5 +1,5 @@
 // Statistics: a reader meets writers at every step of a change.
-#include "runtime/heapstats.h"
+#include "runtime/world/heapstats.h"
 #include "test/sched.h"
 
 // Two fields that nothing else here changes: a snapshot in which they differ

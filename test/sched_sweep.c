@@ -4,8 +4,8 @@
 #include <rt/rt.h>
 #include <string.h>
 
-#include "runtime/gcstats.h"
-#include "runtime/object.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/spans/object.h"
 #include "test/heap.h"
 #include "test/inside.h"
 #include "test/sched.h"

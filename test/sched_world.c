@@ -1,7 +1,7 @@
 // Stops of the world: who attaches, detaches, enters or leaves a region at
 // every step of a stop and of a start.
-#include "gc/attach.h"
-#include "runtime/stw.h"
+#include "gc/api/attach.h"
+#include "runtime/world/stw.h"
 #include "test/sched.h"
 
 static struct rt_proc *p, *q;

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/base.h"
-#include "runtime/oscall.h"
+#include "runtime/base/base.h"
+#include "runtime/os/oscall.h"
 #include "test/constant.h"
 
 enum {

@@ -23,14 +23,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/crew.h"
-#include "gc/work.h"
-#include "runtime/gcstats.h"
-#include "runtime/heapgauge.h"
-#include "runtime/heapstats.h"
-#include "runtime/mheap.h"
-#include "runtime/nanotime.h"
-#include "runtime/poison.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/work.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/world/heapgauge.h"
+#include "runtime/world/heapstats.h"
+#include "runtime/spans/mheap.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/poison.h"
 #include "test/constant.h"
 #include "test/process.h"
 #include "test/recount.h"

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "runtime/atomic.h"
+#include "runtime/base/atomic.h"
 #include "test/suite.h"
 
 enum { OBJECTS = 64, LOOKERS = 3, ROUNDS = 64 };

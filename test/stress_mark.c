@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gc/work.h"
-#include "runtime/nanotime.h"
+#include "gc/mark/work.h"
+#include "runtime/os/nanotime.h"
 #include "test/suite.h"
 
 enum {

@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/oscall.h"
-#include "runtime/proc.h"
+#include "runtime/os/oscall.h"
+#include "runtime/world/proc.h"
 #include "test/recount.h"
 #include "test/suite.h"
 

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/epoch.h"
-#include "runtime/mcache.h"
+#include "runtime/os/epoch.h"
+#include "runtime/spans/mcache.h"
 #include "test/constant.h"
 #include "test/ledger.h"
 #include "test/suite.h"

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/nanotime.h"
-#include "runtime/oscall.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
 #include "test/recount.h"
 #include "test/suite.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/schedpoint.h"
+#include "runtime/os/schedpoint.h"
 
 int suite_main(Suite *s)
 {

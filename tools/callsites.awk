@@ -1,7 +1,7 @@
 # callsites.awk - a macro for each function that calls the system, made from
 # the headers that declare them.  test/callsite.h says what they are for.
 #
-# usage: awk -f tools/callsites.awk runtime/oscall.h runtime/nanotime.h
+# usage: awk -f tools/callsites.awk runtime/os/oscall.h runtime/os/nanotime.h
 /^\/\/ ---- for tests/ { nextfile }
 /^\/\// { next }
 match($0, /(oscall|nanotime)[a-z_]*\(/) && !/return/ {

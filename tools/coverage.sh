@@ -24,20 +24,20 @@ min_branches=85
 
 # Files without a branch left, and why that is asked of them.
 exact='
-runtime/bits      everything is counted with it
-runtime/sizeclass a size in the wrong class is memory overwritten
-runtime/spanclass the same
-runtime/histogram arithmetic at edges
-runtime/pausering readers and a writer without a lock
-runtime/gauge     statistics: bytes are counted here
-runtime/heapgauge statistics
-runtime/heapstats statistics
-runtime/gcstats   statistics
-gc/mstats         statistics
-gc/metrics        statistics
-gc/stats          statistics
-runtime/oscall    the system may refuse any call
-runtime/sysmem    what it refuses is not counted
+runtime/base/bits      everything is counted with it
+runtime/base/sizeclass a size in the wrong class is memory overwritten
+runtime/base/spanclass the same
+runtime/base/histogram arithmetic at edges
+runtime/world/pausering readers and a writer without a lock
+runtime/os/gauge     statistics: bytes are counted here
+runtime/world/heapgauge statistics
+runtime/world/heapstats statistics
+runtime/world/gcstats   statistics
+gc/stats/mstats         statistics
+gc/stats/metrics        statistics
+gc/api/stats          statistics
+runtime/os/oscall    the system may refuse any call
+runtime/os/sysmem    what it refuses is not counted
 '
 
 srcdir=$(cd "${srcdir:-.}" && pwd)

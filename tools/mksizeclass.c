@@ -1,16 +1,16 @@
-// mksizeclass.c - prints runtime/sizeclass.c.
+// mksizeclass.c - prints runtime/base/sizeclass.c.
 //
 // Go: mksizeclasses.go.  Three rules make the list.  A class is a multiple of
 // an alignment that grows with its size; its span is the smallest whose tail
 // wastes at most an eighth; and of classes that fill a span with the same
 // number of objects only the largest is kept.
 //
-// Use: mksizeclass > runtime/sizeclass.c
+// Use: mksizeclass > runtime/base/sizeclass.c
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/base.h"
-#include "runtime/sizeclass.h"
+#include "runtime/base/base.h"
+#include "runtime/base/sizeclass.h"
 
 enum { STEP = 128 }; // sizes are rounded down to this when they are enlarged
 
@@ -143,7 +143,7 @@ static unsigned natural_align(const struct row *c)
 static void print_head(FILE *out)
 {
 	fputs("// Made by tools/mksizeclass.c; edit that.\n"
-	      "#include \"runtime/sizeclass.h\"\n"
+	      "#include \"runtime/base/sizeclass.h\"\n"
 	      "\n"
 	      "// clang-format off\n",
 	      out);

@@ -40,7 +40,7 @@ rule() {
 
 # Every list is one name a line, sorted.
 points() {
-	sed -n 's/^[ \t]*X(\([A-Z_]*\)).*/\1/p' runtime/schedpoint.h
+	sed -n 's/^[ \t]*X(\([A-Z_]*\)).*/\1/p' runtime/os/schedpoint.h
 }
 
 sources=$(find runtime gc -name '*.[ch]')

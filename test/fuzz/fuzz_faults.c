@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "runtime/oscall.h"
+#include "runtime/os/oscall.h"
 
 // Not here: threads and waiting, which one thread has no use for, what is
 // asked once in a process, and munmap, whose failure is a leak.

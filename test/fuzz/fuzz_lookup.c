@@ -5,8 +5,8 @@
 // them.  An input is words; each is asked about in all ways there are.
 #include "test/fuzz/heap_model.h"
 
-#include "runtime/arena.h"
-#include "runtime/object.h"
+#include "runtime/pages/arena.h"
+#include "runtime/spans/object.h"
 
 enum {
 	MAX_HEAP = 64 << 20,

@@ -7,8 +7,8 @@
 
 #include <rt/rt.h>
 
-#include "gc/config.h"
-#include "runtime/options.h"
+#include "gc/api/config.h"
+#include "runtime/os/options.h"
 
 // The values as a host may have set them.
 static rt_config config_before(uint8_t choice)

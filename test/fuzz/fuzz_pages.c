@@ -4,7 +4,7 @@
 // model finds free pages by looking at all of them from the first.
 #include "test/fuzz/fuzz.h"
 
-#include "runtime/pagealloc.h"
+#include "runtime/pages/pagealloc.h"
 
 enum {
 	MAX_CHUNKS = 12, // more than one block of 8, not a multiple of it

@@ -8,10 +8,10 @@
 
 #include <rt/rt.h>
 
-#include "runtime/arena.h"
-#include "runtime/histogram.h"
-#include "runtime/pallocbits.h"
-#include "runtime/spanclass.h"
+#include "runtime/pages/arena.h"
+#include "runtime/base/histogram.h"
+#include "runtime/pages/pallocbits.h"
+#include "runtime/base/spanclass.h"
 
 // class_of is the first class of n bytes or more, of those allowed.
 static unsigned class_of(size_t n, bool align8)

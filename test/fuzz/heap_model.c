@@ -1,6 +1,6 @@
 #include "test/fuzz/heap_model.h"
 
-#include "runtime/arena.h"
+#include "runtime/pages/arena.h"
 
 uintptr_t *model_word(const struct model_object *o, size_t i)
 {

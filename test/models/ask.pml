@@ -1,7 +1,7 @@
 // ask.pml - threads that ask for a collection, and share one.
 //
-// Stands for gc/ask.c, with gccycle_begin and gccycle_end of gc/cycle.c and
-// collect of gc/supply.c.  Four hosts ask, one of them twice, at any time;
+// Stands for gc/cycle/ask.c, with gccycle_begin and gccycle_end of gc/cycle/cycle.c and
+// collect of gc/api/supply.c.  Four hosts ask, one of them twice, at any time;
 // another thread stops the world for other reasons.  A stop is a few words here
 // (stw.pml shows the real one): it waits until no host but the stopper's runs.
 //

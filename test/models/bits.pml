@@ -1,10 +1,10 @@
 // bits.pml - the two bit lines of a span, runs, marks, the flip, sweeping.
 //
-// Stands for runtime/mspan.c, runtime/mcache.c, gc/refill.c, gc/grey.h,
-// gc/cycle.c and gc/sweep.c.  Two hosts allocate from runs; one ends, and gives
+// Stands for runtime/spans/mspan.c, runtime/spans/mcache.c, gc/cycle/refill.c, gc/mark/grey.h,
+// gc/cycle/cycle.c and gc/cycle/sweep.c.  Two hosts allocate from runs; one ends, and gives
 // its run back itself, one asks for a span to be swept.  The
 // cycle stops both, gives back what they hold, marks, flips, and sweeps in the
-// stop, as gc/cycle.c does, or leaves that to later.  A second sweeper
+// stop, as gc/cycle/cycle.c does, or leaves that to later.  A second sweeper
 // works beside everybody, also in the stop.  So the rules are shown for more
 // than the library does today: sweeping beside the mutators.
 //
@@ -63,7 +63,7 @@ byte cur[HOSTS], limit[HOSTS]; // slots
 byte next_bit[HOSTS];
 byte nalloc[HOSTS];
 
-// sweep of gc/sweep.c, and statistics.
+// sweep of gc/cycle/sweep.c, and statistics.
 byte left, sweepers; // sweepers: sweep.active
 short counted; // mallocs - frees
 
@@ -76,7 +76,7 @@ byte root[SPANS];  // objects that the program reaches
 byte object[SPANS]; // objects handed to the program and not freed
 byte dirty[SPANS]; // slots whose memory is not zero
 
-// ---- runtime/mspan.c, runtime/mcache.c ----
+// ---- runtime/spans/mspan.c, runtime/spans/mcache.c ----
 
 // give_back_rest, mspan_give_back: change_bits loads the word and stores it.
 // C: give_back_rest, mspan_give_back, change_bits
@@ -263,7 +263,7 @@ inline refill(p, word)
 	fi
 }
 
-// ---- gc/sweep.c ----
+// ---- gc/cycle/sweep.c ----
 
 // claim: true if the span is now ours.
 // C: claim
@@ -577,7 +577,7 @@ no_word:
 	od
 }
 
-// flip of gc/cycle.c; objects without a mark are none any more.
+// flip of gc/cycle/cycle.c; objects without a mark are none any more.
 // C: flip
 // at: CYCLE_FLIP
 inline flip()

@@ -1,9 +1,9 @@
 // fork.pml - a process that forks while its threads do anything.
 //
-// Stands for gc/fork.c, and for what it meets: a host that allocates, makes a
+// Stands for gc/api/fork.c, and for what it meets: a host that allocates, makes a
 // helper and ends the heap, the helper that begins, serves late calls and
-// leaves (gc/worker.c), a reader that no stop concerns and that may find a bug
-// of ours (runtime/throw.c), another stopper, and itself.  The child has one
+// leaves (gc/cycle/worker.c), a reader that no stop concerns and that may find a bug
+// of ours (runtime/os/throw.c), another stopper, and itself.  The child has one
 // thread and so nothing to interleave with: what it does is one step, on copies,
 // in which everything that it would wait for must be there.  Then the parent
 // goes on.

@@ -1,6 +1,6 @@
 // heapstats.pml - statistics that are read whole or not at all.
 //
-// Stands for runtime/heapstats.c and the list of attached Ps in runtime/proc.c:
+// Stands for runtime/world/heapstats.c and the list of attached Ps in runtime/world/proc.c:
 // writers with a P, which leave and come again while reads are under way, one
 // of which is not there in the beginning, an unattached stopper that counts without a P
 // and sums exactly, and live readers that rotate three slots.

@@ -1,7 +1,7 @@
 // lfstack.pml - the lock-free stack, its tags, and heads that are reset.
 //
-// Stands for runtime/lfstack.c, and for how runtime/mcentral.c uses it: two
-// threads pop and push, and the cycle of gc/cycle.c forgets all nodes and
+// Stands for runtime/os/lfstack.c, and for how runtime/spans/mcentral.c uses it: two
+// threads pop and push, and the cycle of gc/cycle/cycle.c forgets all nodes and
 // pushes some of them again in another order.  The contract of lfstack_reset:
 // no push is under way and nothing changes beside it, but a popper that has
 // read the head may come late and must fail.

@@ -1,8 +1,8 @@
 // marking.pml - how several markers share their work, and find its end.
 //
-// Stands for gc/work.c, for gcgrey_set, gcgrey_keep and gcgrey_publish of
-// gc/grey.h, and for gcmark_all, gcmark_help, finish, drain and look_around of
-// gc/mark.c.  An opener marks twice, the second time in two rounds, as after
+// Stands for gc/mark/work.c, for gcgrey_set, gcgrey_keep and gcgrey_publish of
+// gc/mark/grey.h, and for gcmark_all, gcmark_help, finish, drain and look_around of
+// gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as after
 // an overflow.  Two helpers come when they like, or not at all: late in a
 // marking, in the next one, or between the two.
 //

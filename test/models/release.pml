@@ -1,6 +1,6 @@
 // release.pml - pages look allocated while the memory behind them is released.
 //
-// Stands for runtime/scavenge.c, and for take_locked in runtime/mheap.c.  Two
+// Stands for runtime/spans/scavenge.c, and for take_locked in runtime/spans/mheap.c.  Two
 // threads release pages, a page at a time.  Two others want all the pages there
 // are, and free them again.  A thread that finds no room while pages are being
 // released waits for its turn, and looks again under the heap lock that it took
@@ -10,7 +10,7 @@
 // while they wait for a turn.  The stopper, too, finds all pages that no thread
 // uses.
 //
-// The heap lock is one bit, the semaphore two tickets (runtime/lock.c).
+// The heap lock is one bit, the semaphore two tickets (runtime/os/lock.c).
 //
 // Mutants, each of which must be found:
 // mutant UNASKED: a thread without room does not ask about released pages

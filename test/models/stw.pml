@@ -1,7 +1,7 @@
 // stw.pml - stop the world, the gate, blocking regions, attach and detach.
 //
-// Stands for runtime/proc.c and runtime/stw.c, with attach_thread and
-// attach_undo of gc/attach.c.  Two hosts attach, touch the heap, poll, enter
+// Stands for runtime/world/proc.c and runtime/world/stw.c, with attach_thread and
+// attach_undo of gc/api/attach.c.  Two hosts attach, touch the heap, poll, enter
 // regions and detach; records are used again.  Two threads stop the world:
 // one with P 0, one without.
 //
@@ -82,7 +82,7 @@ inline take_lock()
 	atomic { !lock -> lock = true }
 }
 
-// ---- by a thread, runtime/proc.c ----
+// ---- by a thread, runtime/world/proc.c ----
 
 // oscall_futex_wake of one: any that sleeps, as the kernel likes.  Each link
 // wakes one here, two in C: with two hosts that is the chain.
@@ -381,7 +381,7 @@ inline proc_start_all(self, p, t, waiters)
 	closed = 0
 }
 
-// rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/stw.c:
+// rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/world/stw.c:
 // worldsema_acquire.  Who sleeps for a ticket has another word and kernel
 // queue; its handshake is the gate's.
 // C: stw_exclude, rt_sema_try_acquire, rt_sema_acquire

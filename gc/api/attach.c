@@ -1,0 +1,181 @@
+#include "gc/api/attach.h"
+
+#include <errno.h>
+
+#include <rt/thread.h>
+
+#include "gc/api/door.h"
+#include "gc/api/world.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/spans/stackalloc.h"
+#include "runtime/world/threadstack.h"
+
+enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
+
+static struct {
+	bool ready;
+	unsigned key;
+	struct rt_thread *unattached; // what rt_thread_tls is without a P
+} exits;
+
+// at_exit detaches a thread that exits attached; it may be in a region, or in
+// its own stop, perhaps in the callback of a walk.
+static void at_exit(void *value)
+{
+	struct rt_stop_times times;
+
+	(void)value;
+	rt_blocking_leave();
+	// The host's warn handler may run then.
+	while (door_stopper())
+		world_end(&times);
+	rt_thread_detach();
+}
+
+bool attach_init(void)
+{
+	if (exits.ready)
+		return true;
+	exits.unattached = rt_thread_tls;
+	exits.ready = oscall_tls_key(&exits.key, at_exit) == 0;
+	return exits.ready;
+}
+
+// attach_block gives a P its mcache and makes the thread known.
+static bool attach_block(struct rt_proc *p)
+{
+	struct rt_mcache *mc = mcache_new(p);
+
+	if (!mc)
+		return false;
+	if (oscall_tls_set(exits.key, mc) != 0) {
+		mcache_delete(mc);
+		return false;
+	}
+	rt_thread_tls = &mc->thread;
+	schedpoint(SCHED_ATTACH_BLOCK);
+	proc_set_thread(p, &mc->thread);
+	schedpoint(SCHED_ATTACH_BLOCK_KNOWN);
+	mcache_enable_runs(mc);
+	return true;
+}
+
+// find_stack asks the system for the stack that the calling thread runs on.
+static int find_stack(struct context *stack)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	int error = threadstack_ask(stack);
+
+	if (error)
+		return error == ENOMEM ? RT_ENOMEM : error;
+	return threadstack_holds(stack, here) ? RT_OK : RT_EINVAL;
+}
+
+// check_stack looks at a stack that the host has named, unless there is none.
+static int check_stack(struct context *stack)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (stack->hi == 0)
+		return find_stack(stack);
+	return threadstack_readable(stack->lo, stack->hi, here) ? RT_OK
+								: RT_EINVAL;
+}
+
+int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
+{
+	struct context stack = {.lo = lo, .hi = hi};
+	struct rt_proc *p;
+	int error;
+
+	if (proc_self())
+		return RT_ESTATE;
+	error = check_stack(&stack);
+	// A stack that is not scanned may be any.
+	if ((error > 0 || error == RT_EINVAL) && (flags & RT_THREAD_EXACT))
+		error = RT_OK;
+	if (error)
+		return error;
+	threadstack_find_fake(&stack);
+	p = proc_attach(flags);
+	if (!p)
+		return RT_ENOMEM;
+	p->context = stack;
+	p->in_region = p->stopper = false;
+	if (!attach_block(p)) {
+		proc_detach(p);
+		return RT_ENOMEM;
+	}
+	// A stopper that came before the block was known could not leave its
+	// hint there.
+	if (proc_wanted(p))
+		proc_park(p);
+	return RT_OK;
+}
+
+void attach_undo(void)
+{
+	struct rt_mcache *mc = rt_thread_tls->mc;
+	struct rt_proc *p = mc->thread.p;
+
+	mcache_flush(mc, p);
+	stackalloc_flush(mc, p);
+	mheap_cache_flush(&mc->heap);
+	oscall_tls_set(exits.key, NULL);
+	rt_thread_tls = exits.unattached;
+	schedpoint(SCHED_ATTACH_UNDO);
+	proc_set_thread(p, NULL);
+	mcache_delete(mc);
+	proc_detach(p);
+}
+
+int attach_answer(int error)
+{
+	struct text t;
+
+	if (error <= 0) {
+		door_warn_mappings();
+		return error;
+	}
+	text_init(&t);
+	text_str(&t, "rtheap: the bounds of this thread's stack are not known: "
+		     "the system refused pthread_getattr_np with errno ");
+	text_u64(&t, (uint64_t)error);
+	text_str(&t, "; rt_thread_attach_stack can name them");
+	door_warn(t.buf);
+	return RT_ENOTSUP;
+}
+
+int rt_thread_attach(unsigned flags)
+{
+	if (flags & ~(unsigned)ATTACH_FLAGS)
+		return RT_EINVAL;
+	if (!door_ready())
+		return RT_ESTATE;
+	return attach_answer(attach_thread(0, 0, flags));
+}
+
+int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if ((flags & ~(unsigned)ATTACH_FLAGS) || !lo || !hi || lo >= hi ||
+	    here < (uintptr_t)lo || here >= (uintptr_t)hi)
+		return RT_EINVAL;
+	if (!door_ready())
+		return RT_ESTATE;
+	return attach_answer(
+	    attach_thread((uintptr_t)lo, (uintptr_t)hi, flags));
+}
+
+int rt_thread_detach(void)
+{
+	int error = door_attached(false);
+
+	if (error)
+		return error;
+	attach_undo();
+	return RT_OK;
+}

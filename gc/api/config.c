@@ -1,0 +1,388 @@
+#include "gc/api/config.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+#include <rt/version.h>
+
+#include "runtime/os/options.h"
+#include "runtime/os/oscall.h"
+
+static const rt_config defaults = {
+    .struct_size = sizeof(rt_config),
+    .max_heap = 0,
+    .heap_min = 0,
+    .heap_headroom = 20 << 20,
+    .memory_limit = INT64_MAX,
+    .gc_percent = 100,
+    .max_procs = 0,
+    .gc_threads = -1,
+    .double_check = RT_CHECK_OFF,
+    .stop_signal = 0,
+    .stop_grace_us = 100,
+    .past_end = 1,
+    .huge_pages = 1,
+    .populate = 1,
+};
+
+static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
+static_assert(sizeof(rt_config) == 80, "a new field goes into fields, too");
+static_assert(offsetof(rt_config, guard_small) + 2 == sizeof(rt_config),
+	      "no byte is unknown that could be set");
+
+enum {
+	HEAP_MIN = 4 << 20, // Go's heapMinimum
+	// What a host may hold that was compiled with any version.
+	SMALLEST_STRUCT = sizeof(((rt_config *)0)->struct_size),
+};
+
+enum field_type {
+	FIELD_BYTES, // size_t
+	FIELD_I64,
+	FIELD_INT,
+	FIELD_U32,
+	FIELD_U16,
+	FIELD_U8,
+};
+
+// A field of rt_config.  Every value that is allowed fits int64_t; a size_t
+// that does not reads as negative, which none allows.
+struct field {
+	const char *name;
+	size_t offset;
+	enum field_type type;
+	bool in_rtdebug; // may be an item of RTDEBUG
+	int64_t min, max;
+};
+
+#define FIELD(name, type, in_rtdebug, min, max)                                \
+	{                                                                      \
+#name, offsetof(rt_config, name), type, in_rtdebug, min, max   \
+	}
+
+static const struct field fields[] = {
+    FIELD(max_heap, FIELD_BYTES, true, 0, CONFIG_MAX_HEAP),
+    FIELD(heap_min, FIELD_BYTES, true, 0, CONFIG_MAX_HEAP),
+    FIELD(heap_headroom, FIELD_BYTES, true, 0, CONFIG_MAX_HEAP),
+    FIELD(memory_limit, FIELD_I64, false, 0, INT64_MAX),
+    FIELD(gc_percent, FIELD_INT, false, INT_MIN, INT_MAX),
+    FIELD(max_procs, FIELD_INT, true, 0, CONFIG_MAX_PROCS),
+    FIELD(gc_threads, FIELD_INT, true, -1, CONFIG_MAX_PROCS),
+    FIELD(double_check, FIELD_INT, true, RT_CHECK_OFF, RT_CHECK_REPORT),
+    FIELD(stop_signal, FIELD_INT, true, -1, INT_MAX),
+    FIELD(stop_grace_us, FIELD_U32, true, 0, UINT32_MAX),
+    FIELD(past_end, FIELD_U8, true, 0, 1),
+    FIELD(align8, FIELD_U8, true, 0, 1),
+    FIELD(concurrent, FIELD_U8, false, 0, 0),
+    FIELD(no_attach, FIELD_U8, false, 0, 1),
+    FIELD(huge_pages, FIELD_U8, true, 0, 1),
+    FIELD(populate, FIELD_U8, true, 0, 1),
+    FIELD(checkmark, FIELD_U8, true, 0, 1),
+    FIELD(clobberfree, FIELD_U8, true, 0, 1),
+    FIELD(gcstress, FIELD_U32, true, 0, UINT32_MAX),
+    FIELD(poison, FIELD_U8, true, 0, 1),
+    FIELD(guard_large, FIELD_U8, true, 0, 1),
+    FIELD(guard_small, FIELD_U16, true, 0, UINT16_MAX),
+};
+
+static size_t field_width(const struct field *f)
+{
+	switch (f->type) {
+	case FIELD_BYTES:
+	case FIELD_I64:
+		return 8;
+	case FIELD_INT:
+	case FIELD_U32:
+		return 4;
+	case FIELD_U16:
+		return 2;
+	case FIELD_U8:
+		break;
+	}
+	return 1;
+}
+
+// field_exists: the host's struct may be shorter than ours.
+static bool field_exists(const struct field *f, const rt_config *c)
+{
+	return f->offset + field_width(f) <= c->struct_size;
+}
+
+static int64_t field_get(const struct field *f, const rt_config *c)
+{
+	const void *at = (const char *)c + f->offset;
+
+	switch (f->type) {
+	case FIELD_BYTES:
+		return (int64_t)(*(const size_t *)at);
+	case FIELD_I64:
+		return *(const int64_t *)at;
+	case FIELD_INT:
+		return *(const int *)at;
+	case FIELD_U32:
+		return *(const uint32_t *)at;
+	case FIELD_U16:
+		return *(const uint16_t *)at;
+	case FIELD_U8:
+		break;
+	}
+	return *(const uint8_t *)at;
+}
+
+static void field_put(const struct field *f, rt_config *c, int64_t v)
+{
+	void *at = (char *)c + f->offset;
+
+	switch (f->type) {
+	case FIELD_BYTES:
+		*(size_t *)at = (size_t)v;
+		return;
+	case FIELD_I64:
+		*(int64_t *)at = v;
+		return;
+	case FIELD_INT:
+		*(int *)at = (int)v;
+		return;
+	case FIELD_U32:
+		*(uint32_t *)at = (uint32_t)v;
+		return;
+	case FIELD_U16:
+		*(uint16_t *)at = (uint16_t)v;
+		return;
+	case FIELD_U8:
+		*(uint8_t *)at = (uint8_t)v;
+	}
+}
+
+// signal_usable: one that can be caught and that neither a fault, nor abort,
+// nor a system call filter raises.  The real-time signals below SIGRTMIN
+// belong to libc.
+static bool signal_usable(int64_t signal)
+{
+	switch (signal) {
+	case SIGKILL:
+	case SIGSTOP:
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGSYS:
+	case SIGABRT:
+		return false;
+	default:
+		return signal <= SIGSYS ||
+		       (signal >= SIGRTMIN && signal <= SIGRTMAX);
+	}
+}
+
+static bool field_allows(const struct field *f, int64_t v)
+{
+	if (v < f->min || v > f->max)
+		return false;
+	return f->offset != offsetof(rt_config, stop_signal) ||
+	       signal_usable(v);
+}
+
+// initialised tells whether struct_size can be true and the host set nothing
+// that this version does not know.
+static bool initialised(const rt_config *c)
+{
+	const char *bytes = (const char *)c;
+
+	if (c->struct_size < SMALLEST_STRUCT ||
+	    c->struct_size > CONFIG_MAX_STRUCT)
+		return false;
+	for (size_t i = sizeof *c; i < c->struct_size; i++) {
+		if (bytes[i] != 0)
+			return false;
+	}
+	return true;
+}
+
+void rt_config_init_sized(rt_config *c, size_t size)
+{
+	if (!c || size < SMALLEST_STRUCT)
+		return;
+	memset(c, 0, size);
+	memcpy(c, &defaults, base_min(size, sizeof defaults));
+	c->struct_size = size;
+}
+
+// config_copy takes what the host's struct has over the defaults.
+static bool config_copy(const rt_config *in, rt_config *out)
+{
+	if (!initialised(in))
+		return false;
+	for (size_t i = 0; i < RT_ARRAY_LEN(fields); i++) {
+		const struct field *f = &fields[i];
+
+		if (!field_exists(f, in))
+			continue;
+		if (!field_allows(f, field_get(f, in)))
+			return false;
+		field_put(f, out, field_get(f, in));
+	}
+	return true;
+}
+
+static int default_procs(void)
+{
+	uint64_t n = base_max(oscall_nprocs(), 1); // 0: refused
+
+	return (int)base_min(n, CONFIG_MAX_PROCS);
+}
+
+int config_resolve(const rt_config *in, rt_config *out)
+{
+	*out = defaults;
+	if (in && !config_copy(in, out))
+		return RT_EINVAL;
+	if (out->heap_min == 0)
+		out->heap_min = HEAP_MIN;
+	if (out->gc_percent < 0)
+		out->gc_percent = -1;
+	if (out->max_procs == 0)
+		out->max_procs = default_procs();
+	if (out->gc_threads < 0)
+		out->gc_threads = out->max_procs;
+	if (out->stop_signal == 0)
+		out->stop_signal = SIGURG;
+	return RT_OK;
+}
+
+// ---- the environment ----
+
+static const struct field *field_find(struct options_text name)
+{
+	for (size_t i = 0; i < RT_ARRAY_LEN(fields); i++) {
+		if (options_is(name, fields[i].name))
+			return &fields[i];
+	}
+	return NULL;
+}
+
+// set_field sets a field if there is one, the host's struct has it and the
+// value is allowed.
+static bool set_field(rt_config *c, const struct field *f, int64_t v)
+{
+	if (!f || !field_exists(f, c) || !field_allows(f, v))
+		return false;
+	field_put(f, c, v);
+	return true;
+}
+
+static bool set_named(rt_config *c, const char *name, int64_t v)
+{
+	struct options_text text;
+
+	return options_text_of(name, &text) &&
+	       set_field(c, field_find(text), v);
+}
+
+// read_variable reads one variable; unset and empty are the same.  False: it
+// is too long to be meant.
+static bool read_variable(const char *name, struct options_text *value)
+{
+	const char *s = oscall_getenv(name);
+
+	return options_text_of(s ? s : "", value);
+}
+
+static bool take_rtgc(rt_config *c)
+{
+	struct options_text value;
+	int percent;
+
+	if (!read_variable("RTGC", &value))
+		return false;
+	if (value.len == 0)
+		return true;
+	return options_percent(value, &percent) &&
+	       set_named(c, "gc_percent", percent);
+}
+
+static bool take_rtmemlimit(rt_config *c)
+{
+	struct options_text value;
+	uint64_t bytes = INT64_MAX; // off
+
+	if (!read_variable("RTMEMLIMIT", &value))
+		return false;
+	if (value.len == 0)
+		return true;
+	return (options_is(value, "off") || options_size(value, &bytes)) &&
+	       set_named(c, "memory_limit", (int64_t)bytes);
+}
+
+static bool take_item(rt_config *c, struct options_item item)
+{
+	const struct field *f = field_find(item.name);
+	uint64_t bytes;
+	int64_t v;
+
+	if (!f || !f->in_rtdebug)
+		return false;
+	if (f->type == FIELD_BYTES)
+		return options_size(item.value, &bytes) &&
+		       set_field(c, f, (int64_t)bytes);
+	return options_integer(item.value, &v) && set_field(c, f, v);
+}
+
+static bool take_rtdebug(rt_config *c)
+{
+	struct options_text rest;
+	struct options_item item;
+	bool all = true;
+
+	if (!read_variable("RTDEBUG", &rest))
+		return false;
+	while (options_next(&rest, &item))
+		all &= take_item(c, item);
+	return all;
+}
+
+int rt_config_from_env(rt_config *c)
+{
+	bool all = true;
+
+	if (!c || !initialised(c))
+		return RT_EINVAL;
+	all &= take_rtgc(c);
+	all &= take_rtmemlimit(c);
+	all &= take_rtdebug(c);
+	return all ? RT_OK : RT_EINVAL;
+}
+
+// ---- errors and version ----
+
+const char *rt_strerror(int error)
+{
+	switch (error) {
+	case RT_OK:
+		return "success";
+	case RT_EINVAL:
+		return "invalid argument";
+	case RT_ENOMEM:
+		return "out of memory";
+	case RT_EPERM:
+		return "thread not attached, or not the one that stopped the "
+		       "world";
+	case RT_EBUSY:
+		return "world stopped by the caller, or threads attached";
+	case RT_ESTATE:
+		return "not possible in this state";
+	case RT_ENOENT:
+		return "no such thing";
+	case RT_ENOTSUP:
+		return "the system lacks or refuses what is needed";
+	default:
+		return "unknown error";
+	}
+}
+
+int rt_version(void)
+{
+	return RT_VERSION_NUMBER;
+}

@@ -1,0 +1,84 @@
+// door.h - may this caller come in?  Floor 9.
+//
+// Whether there is a heap, and the four questions that every public function
+// asks of its caller, in one place and one order: is there a heap, is the
+// thread attached, is it outside a blocking region, has it not stopped the
+// world.
+#ifndef GC_API_DOOR_H
+#define GC_API_DOOR_H
+
+#include <rt/config.h>
+#include <rt/gc.h>
+
+#include "runtime/spans/mcache.h"
+
+struct door {
+	atomic_u32 ready;	 // 1: there is a heap; under stw_exclude
+	atomic_u32 double_check; // enum rt_double_check
+	atomic_u64 stress_count; // allocations under gcstress
+	atomic_u64 guard_draws;	 // random numbers drawn for guard_small
+	rt_config config;	 // as resolved; read only while ready
+	bool walking; // the stopper is inside rt_heap_walk; the stopper's
+};
+
+RT_GLOBAL struct door door;
+
+RT_INLINE bool door_ready(void)
+{
+	return atomic_u32_load_acquire(&door.ready) != 0;
+}
+
+// door_any answers for a function that any thread may call: RT_OK or
+// RT_ESTATE.
+RT_INLINE int door_any(void)
+{
+	return door_ready() ? RT_OK : RT_ESTATE;
+}
+
+// door_attached answers for a function of attached threads outside a blocking
+// region; also in the own stop if stopper says so.
+int door_attached(bool stopper);
+
+// door_allocating tells whether t may allocate: attached, outside a region,
+// not in its own stop.
+RT_INLINE bool door_allocating(const struct rt_thread *t)
+{
+	return t->mc && !t->p->stopper && !t->p->in_region;
+}
+
+// door_stopper tells whether the calling thread has the world stopped.
+RT_INLINE bool door_stopper(void)
+{
+	const struct rt_proc *p = proc_self();
+
+	return p && p->stopper;
+}
+
+// door_may_go_on tells whether t, one of whose handlers has just run, may still
+// allocate: the handler may have detached the thread, or worse.
+RT_INLINE bool door_may_go_on(const struct rt_thread *t)
+{
+	return rt_thread_tls == t && door_allocating(t);
+}
+
+// ---- the host's handlers ----
+
+// door_ask_oom tells whether the out-of-memory handler wants n bytes to be
+// tried again.  frame is of the caller, which must not be inlined.  False as
+// well without a handler, and in an allocation that the handler itself makes.
+bool door_ask_oom(size_t n, const void *frame);
+
+// door_warn calls the warn handler, if there is one.
+void door_warn(const char *text);
+
+// door_warn_mappings does so where mappings are running out, once in the life
+// of the process; true: it has.  Called from functions of the host that may
+// have made some, with no lock held and the world started: what its handler did
+// may be anything.
+bool door_warn_mappings(void);
+
+// door_hold takes the handlers' lock for a fork, door_let_go releases it.
+void door_hold(void);
+void door_let_go(void);
+
+#endif

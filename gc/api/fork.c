@@ -1,0 +1,183 @@
+#include "gc/api/fork.h"
+
+#include "gc/cycle/ask.h"
+#include "gc/api/door.h"
+#include "gc/cycle/sweep.h"
+#include "gc/mark/work.h"
+#include "gc/cycle/worker.h"
+#include "gc/api/world.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/spans/stackalloc.h"
+
+// Written by the thread that prepared a fork, in its stop.
+static struct {
+	struct world_visit visit;
+	uint64_t cpu; // ns
+} forking;
+
+// Calls of rt_fork_prepare that are not yet answered, of this thread: the host
+// may prepare by itself what fork() then prepares again.
+static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+
+// This process comes from a fork that was not prepared, since a thread was
+// throwing.  The heap may be in the middle of anything.
+static bool unprepared;
+
+// ---- locks ----
+
+// Those that a thread may hold while the world stands: one that is not
+// attached, that is in a region, or a helper.  In order.
+static void locks_hold(void)
+{
+	rt_lock(&procs.lock);
+	gcwork_hold();
+	hugepages_hold();
+	heapstats_hold();
+	door_hold();
+}
+
+static void locks_let_go(void)
+{
+	door_let_go();
+	heapstats_let_go();
+	hugepages_let_go();
+	gcwork_let_go();
+	rt_unlock(&procs.lock);
+}
+
+// ---- the child ----
+
+// take_back ends the caches of threads that only the parent has.  What one of
+// them was clearing is garbage; a stack that a stopper took for one of them,
+// but that it has not returned yet, is free again.
+static void take_back(struct rt_proc *self, struct rt_proc *counts)
+{
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		struct rt_mcache *mc = mcache_of(p);
+
+		if (!mc || p == self)
+			continue;
+		if (mc->granted_stack)
+			stackfree(mc, counts, mc->granted_stack,
+				  mc->granted_bytes);
+		mcache_flush(mc, counts);
+		stackalloc_flush(mc, counts);
+		mheap_cache_flush(&mc->heap);
+		proc_set_thread(p, NULL);
+		mcache_delete(mc);
+	}
+}
+
+static void forget_threads(void)
+{
+	struct rt_proc *self = proc_self();
+
+	throw_forked();
+	sysmem_forked();
+	gcask_forked();
+	gcsweep_forked();
+	hugepages_forked();
+	worker_forked();
+	take_back(self, forking.visit.p);
+	proc_forked(self);
+	gcstats_forked(forking.cpu);
+	stw_forked();
+}
+
+// ---- at a fork ----
+
+// set_runs lets the forking thread allocate inline, or not, unless its region
+// or its own stop decides that.
+static void set_runs(bool on)
+{
+	if (forking.visit.own || !forking.visit.p)
+		return;
+	if (on)
+		mcache_enable_runs(rt_thread_tls->mc);
+	else
+		mcache_disable_runs(rt_thread_tls->mc);
+}
+
+static void prepare(void)
+{
+	// The stopper alone may write to forking.
+	struct world_visit v = world_enter(RT_STOP_FORK);
+
+	forking.visit = v;
+	set_runs(false);
+	forking.cpu = gcstats_cpu();
+	schedpoint(SCHED_FORK_PREPARE);
+	locks_hold();
+}
+
+static void resume(bool child)
+{
+	struct world_visit v = forking.visit;
+
+	locks_let_go();
+	if (child)
+		forget_threads();
+	set_runs(true);
+	schedpoint(SCHED_FORK_RESUME);
+	world_leave(&v);
+}
+
+// answer is one answer to rt_fork_prepare; the last one counts.
+static int answer(bool child)
+{
+	if (depth == 0)
+		return RT_EPERM;
+	if (--depth == 0)
+		resume(child);
+	return RT_OK;
+}
+
+int rt_fork_prepare(void)
+{
+	// Who reports a bug of ours may hold any lock, or the world.
+	if (depth == 0 && (unprepared || throw_begun()))
+		return RT_ESTATE;
+	if (depth++ == 0)
+		prepare();
+	return RT_OK;
+}
+
+int rt_fork_parent(void)
+{
+	return answer(false);
+}
+
+int rt_fork_child(void)
+{
+	return answer(true);
+}
+
+static void at_prepare(void)
+{
+	rt_fork_prepare();
+}
+
+static void at_parent(void)
+{
+	rt_fork_parent();
+}
+
+static void at_child(void)
+{
+	if (rt_fork_child() == RT_OK)
+		return;
+	unprepared = true;
+	throw_forked();
+}
+
+bool fork_init(void)
+{
+	static bool done;
+
+	if (!done)
+		done = oscall_at_fork(at_prepare, at_parent, at_child) == 0;
+	return done;
+}

@@ -1,0 +1,227 @@
+// The front door of allocation.
+#define RT_NO_INLINE_ALLOC
+#include <rt/alloc.h>
+
+#include "gc/api/config.h"
+#include "gc/api/door.h"
+#include "gc/mark/kind.h"
+#include "gc/api/safepoint.h"
+#include "gc/api/supply.h"
+#include "runtime/spans/object.h"
+#include "runtime/os/poison.h"
+#include "runtime/spans/stackalloc.h"
+
+// The address of every object of no bytes.
+static uint64_t zerobase;
+
+// open_object lets the host touch all of a new object, of which rt_size tells.
+static void open_object(const void *obj)
+{
+	struct object o;
+
+	if (object_find((uintptr_t)obj, &o))
+		poison_open((const void *)o.base, o.size);
+}
+
+// stress_due tells whether this allocation is one of those that collect.
+static bool stress_due(void)
+{
+	uint32_t n = door.config.gcstress;
+
+	return RT_UNLIKELY(n != 0) &&
+	       atomic_u64_add_relaxed(&door.stress_count, 1) % n == 0;
+}
+
+// alloc_checked is for whatever the current run does not hold: the place where
+// arguments are looked at, threads stand, and collections begin.
+static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
+{
+	void *obj;
+
+	// What the range can never hold is refused before anything is tried.
+	if (!door_allocating(t) || row >= RT_ROWS || n > arena.reserved)
+		return NULL;
+	if (n == 0)
+		return &zerobase;
+	safepoint_poll(t);
+	if (door_warn_mappings() && !door_may_go_on(t))
+		return NULL;
+	if (stress_due())
+		supply_collect(t->p, GCASK_DUE);
+	else
+		supply_collect_due(t->p);
+	obj =
+	    supply_object(t->mc, row == RT_ROW_WORDS, n, row == RT_ROW_UNINIT);
+	if (RT_UNLIKELY(poison_on))
+		open_object(obj);
+	return obj;
+}
+
+// ---- by the table of runs ----
+//
+// The table that a thread may use is empty for one that is not attached, is in
+// a region, has the world stopped, or uses Go's classes; a run that has a start
+// was one of t's own.
+
+enum { TINY_RUN = RT_ROW_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY };
+
+static_assert(RT_ROW_UNINIT == 0 && RT_ROW_NOSCAN == 1 && RT_ROW_WORDS == 2,
+	      "slot_of and rt_alloc_kind know the rows");
+
+// slot_of is the slot that run i is taken from.
+RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
+{
+	if (i >= RT_ROW_WORDS * RT_RUN_CLASSES)
+		i += SIZECLASS_COUNT - RT_ROW_WORDS * RT_RUN_CLASSES;
+	else if (i >= RT_ROW_NOSCAN * RT_RUN_CLASSES)
+		i -= RT_ROW_NOSCAN * RT_RUN_CLASSES;
+	else
+		i += SPANCLASS_COUNT;
+	return &mc->slots[i];
+}
+
+// take_tiny combines a request with others; NULL: alloc_checked knows more.
+static void *take_tiny(const rt_thread *t, size_t n)
+{
+	struct rt_mcache *mc = t->mc;
+	struct mcache_slot *slot;
+	void *obj;
+
+	// Of a thread that is not attached mc is NULL.
+	if (!t->run[TINY_RUN].start)
+		return NULL;
+	slot = &mc->slots[SPANCLASS_TINY];
+	obj = mcache_tiny(mc, n);
+	if (obj)
+		return obj;
+	obj = mcache_bump(slot);
+	if (!obj)
+		obj = mcache_next(mc, slot, false);
+	if (obj)
+		mcache_set_tiny(mc, obj, n);
+	return obj;
+}
+
+// alloc_tiny_first is for a request that may be tiny, or nothing at all.
+static RT_NOINLINE void *alloc_tiny_first(rt_thread *t, unsigned i, size_t n)
+{
+	void *obj = NULL;
+
+	if (n != 0 && i < RT_ROW_WORDS * RT_RUN_CLASSES &&
+	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED))
+		obj = take_tiny(t, n);
+	return obj ? obj : alloc_checked(t, i / RT_RUN_CLASSES, n);
+}
+
+void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
+{
+	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+	if (n > RT_INLINE_MAX)
+		return alloc_checked(t, i / RT_RUN_CLASSES, n);
+	if (i < RT_ROWS * RT_RUN_CLASSES && t->run[i].start &&
+	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) {
+		struct mcache_slot *slot = slot_of(t->mc, i);
+		void *obj =
+		    n <= slot->size ? mcache_next(t->mc, slot, false) : NULL;
+
+		if (obj)
+			return obj;
+	}
+	if (n < RT_NOSCAN_MIN)
+		return alloc_tiny_first(t, i, n);
+	return alloc_checked(t, i / RT_RUN_CLASSES, n);
+}
+
+// ---- the public functions ----
+
+void *rt_alloc(size_t n)
+{
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, n);
+}
+
+void *rt_alloc_noscan(size_t n)
+{
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, n);
+}
+
+void *rt_alloc_in(rt_thread *t, size_t n)
+{
+	return rt_alloc_row_(t, RT_ROW_WORDS, n);
+}
+
+void *rt_alloc_noscan_in(rt_thread *t, size_t n)
+{
+	return rt_alloc_row_(t, RT_ROW_NOSCAN, n);
+}
+
+void *rt_alloc_noscan_uninit(size_t n)
+{
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, n);
+}
+
+void *rt_alloc_kind(int kind, size_t n)
+{
+	if (!gckind_valid(kind))
+		return NULL;
+	return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN + (unsigned)kind, n);
+}
+
+// ---- questions ----
+
+size_t rt_size(const void *obj)
+{
+	struct object o;
+
+	return door_ready() && object_find((uintptr_t)obj, &o) ? o.size : 0;
+}
+
+void *rt_base(const void *p)
+{
+	struct object o;
+
+	return door_ready() && object_find((uintptr_t)p, &o) ? (void *)o.base
+							     : NULL;
+}
+
+int rt_is_heap(const void *p)
+{
+	return rt_base(p) != NULL;
+}
+
+size_t rt_good_size(size_t n)
+{
+	if (n == 0 || n > CONFIG_MAX_HEAP)
+		return 0;
+	if (n > SIZECLASS_MAX_REQUEST)
+		return base_pages(n) << RT_PAGE_SHIFT;
+	return sizeclass_table[supply_class(KIND_WORDS, n)].size;
+}
+
+// ---- stacks ----
+
+void *rt_stack_alloc(size_t n)
+{
+	rt_thread *t = rt_thread_tls;
+
+	if (!base_is_pow2(n) || n < STACKALLOC_MIN || n > arena.reserved ||
+	    !door_allocating(t))
+		return NULL;
+	safepoint_poll(t);
+	if (door_warn_mappings() && !door_may_go_on(t))
+		return NULL;
+	supply_collect_due(t->p);
+	return supply_stack(t->mc, n);
+}
+
+int rt_stack_free(void *p, size_t n)
+{
+	int error;
+
+	if (!p)
+		return RT_EINVAL;
+	error = door_attached(false);
+	if (error)
+		return error;
+	return stackfree(rt_thread_tls->mc, proc_self(), p, n) ? RT_OK
+							       : RT_EINVAL;
+}

@@ -1,0 +1,285 @@
+// One object or stack: from caches, from spans, or after a collection.
+#include "gc/api/supply.h"
+
+#include <string.h>
+
+#include "gc/cycle/cycle.h"
+#include "gc/api/door.h"
+#include "gc/mark/kind.h"
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/refill.h"
+#include "gc/cycle/worker.h"
+#include "runtime/spans/stackalloc.h"
+
+enum {
+	// From here on a large object is cleared as in a blocking region, so
+	// that a stop does not wait for it (about 10 us of clearing).
+	CLEAR_BLOCKED = 256 << 10,
+};
+
+// What is asked for.
+struct want {
+	size_t n;
+	unsigned kind;
+	bool uninit;
+	bool stack; // and no object
+};
+
+// ---- large objects ----
+
+// clear_large zeroes an object that no other thread can reach.  A collection
+// that passes meanwhile finds it in setting_up, and keeps it without scanning
+// it.
+static void clear_large(struct rt_mcache *mc, struct mspan *s)
+{
+	struct rt_proc *p = mc->thread.p;
+	void *obj = (void *)mspan_object(s, 0);
+	size_t n = mspan_usable(s);
+
+	if (n < CLEAR_BLOCKED) {
+		memset(obj, 0, n);
+		return;
+	}
+	context_save(&p->context.frame);
+	proc_block(p);
+	memset(obj, 0, n);
+	proc_unblock(p);
+	context_keep();
+}
+
+// finish_large makes the large object that is being set up an object.  By its
+// thread, with the world running.
+static void finish_large(struct rt_mcache *mc, const struct want *w)
+{
+	struct mspan *s = mc->setting_up;
+
+	if (s->needzero && !w->uninit)
+		clear_large(mc, s);
+	mheap_publish_large(s);
+	mc->setting_up = NULL;
+}
+
+// set_up notes a span of one object, which finish_large finishes; NULL: there
+// is none.
+RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
+{
+	mc->setting_up = s;
+	return s ? (void *)mspan_object(s, 0) : NULL;
+}
+
+// ---- guarded objects ----
+
+// random_below is a number below n, the next of a sequence that every heap
+// begins anew.  n is not 0.
+static uint64_t random_below(uint64_t n)
+{
+	uint64_t x = atomic_u64_add_relaxed(&door.guard_draws, 1);
+
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (x >> 32) % n;
+}
+
+// sampled tells whether a small object is one of those that are guarded: in
+// the mean one of n, at distances that no loop of the host keeps step with.
+static bool sampled(struct rt_mcache *mc)
+{
+	uint64_t n = door.config.guard_small;
+
+	if (n == 0)
+		return false;
+	if (mc->until_guarded == 0)
+		mc->until_guarded = 1 + random_below(2 * n - 1);
+	return --mc->until_guarded == 0;
+}
+
+// take_guarded returns NULL for an object that is not to be guarded, or
+// cannot.
+static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
+				      const struct want *w)
+{
+	bool wanted = w->n > SIZECLASS_MAX_REQUEST
+			  ? door.config.guard_large != 0
+			  : sampled(mc);
+
+	if (!wanted)
+		return NULL;
+	return set_up(mc, gcrefill_guarded(mc, p, w->kind, w->n));
+}
+
+// ---- small objects ----
+
+static void *take_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		       bool uninit)
+{
+	void *obj = mcache_bump(&mc->slots[mcache_slot_of(sc, uninit)]);
+
+	return obj ? obj : gcrefill_small(mc, p, sc, uninit);
+}
+
+static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
+{
+	void *obj = mcache_tiny(mc, n);
+
+	if (obj)
+		return obj;
+	obj = take_slot(mc, p, SPANCLASS_TINY, false);
+	if (obj)
+		mcache_set_tiny(mc, obj, n);
+	return obj;
+}
+
+// is_tiny: Go combines all that is smaller than a block.  A slot of 8 bytes
+// holds 6 to 8 as densely as a block does, and of what is larger no two fit.
+static bool is_tiny(const struct want *w)
+{
+	return w->kind == KIND_NOSCAN &&
+	       w->n < (arena.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
+}
+
+// ---- anything ----
+
+// take takes memory for the thread of mc, counted by p: the same thread, or the
+// stopper while that thread stands.  A large object is left in setting_up.
+static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
+{
+	if (w->stack)
+		return stackalloc(mc, p, w->n);
+	if (RT_UNLIKELY(guard_on)) {
+		void *obj = take_guarded(mc, p, w);
+
+		if (obj)
+			return obj;
+	}
+	if (w->n > SIZECLASS_MAX_REQUEST)
+		return set_up(mc, gcrefill_large(mc, p, w->kind, w->n));
+	if (is_tiny(w))
+		return take_tiny(mc, p, w->n);
+	return take_slot(mc, p,
+			 spanclass_make(supply_class(w->kind, w->n), w->kind),
+			 w->uninit);
+}
+
+// ---- collections ----
+
+// A thread without memory, and what it gets.
+struct request {
+	struct gcask ask; // first: the leader gets a list of these
+	struct rt_mcache *mc;
+	const struct want *want;
+	void *result;
+};
+
+// flush_all empties what threads took while the world is stopped, so that the
+// next request finds all the room there is.
+static void flush_all(struct rt_proc *p)
+{
+	mcache_flush_all(p);
+	stackalloc_flush_all(p);
+	mcache_flush_pages_all();
+}
+
+// serve answers one request; world stopped.  *taken: the requests before it
+// were given more than they asked for, which lies in caches.
+static void serve(struct rt_proc *p, struct request *r, bool *taken)
+{
+	void *v = take(r->mc, p, r->want);
+
+	if (!v && *taken) {
+		flush_all(p);
+		v = take(r->mc, p, r->want);
+		*taken = false;
+	}
+	*taken |= v != NULL;
+	r->result = v;
+	// Until its thread runs nothing else keeps an object alive, or knows of
+	// a stack.
+	if (r->want->stack) {
+		r->mc->granted_stack = v;
+		r->mc->granted_bytes = r->want->n;
+	} else if (!r->mc->setting_up) {
+		r->mc->granted = v;
+	}
+}
+
+static void serve_all(struct rt_proc *p, struct gcask *asked)
+{
+	bool taken = false;
+
+	for (struct gcask *a = asked; a; a = a->next)
+		if (a->cause == GCASK_MEMORY)
+			serve(p, (struct request *)a, &taken);
+}
+
+// collect returns when an ask was answered, by this thread or by another.
+static void collect(struct rt_proc *p, struct gcask *a)
+{
+	struct gcask *asked;
+
+	if (!gcask_wait(p, a))
+		return;
+	asked = gccycle_begin(p);
+	serve_all(p, asked);
+	worker_provide(p, gccycle_end(p, asked));
+}
+
+void supply_collect(struct rt_proc *p, enum gcask_cause cause)
+{
+	struct gcask a = {.cause = cause};
+
+	collect(p, &a);
+}
+
+void supply_collect_due(struct rt_proc *p)
+{
+	if (gcpacer_due(gauge_load(&gauges.heap_live),
+			gauge_load(&gauges.stack_inuse)))
+		supply_collect(p, GCASK_DUE);
+}
+
+// ---- when memory runs out ----
+
+// take_collected takes memory from a collection.
+static void *take_collected(struct rt_mcache *mc, const struct want *w)
+{
+	struct request r = {.ask.cause = GCASK_MEMORY, .mc = mc, .want = w};
+
+	collect(mc->thread.p, &r.ask);
+	mc->granted = mc->granted_stack = NULL;
+	return r.result;
+}
+
+// take_short takes memory from a collection, and from another one as long as
+// the host's handler says so: what the handler let go of is free only after
+// that.
+static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
+{
+	void *v;
+
+	do
+		v = take_collected(mc, w);
+	while (!v && door_ask_oom(w->n, __builtin_frame_address(0)) &&
+	       door_may_go_on(&mc->thread));
+	return v;
+}
+
+void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit)
+{
+	struct want w = {.n = n, .kind = kind, .uninit = uninit};
+	void *obj = take(mc, mc->thread.p, &w);
+
+	if (!obj)
+		obj = take_short(mc, &w);
+	// Without an object mc may be gone: the handler may have detached.
+	if (obj && mc->setting_up)
+		finish_large(mc, &w);
+	return obj;
+}
+
+void *supply_stack(struct rt_mcache *mc, size_t n)
+{
+	struct want w = {.n = n, .stack = true};
+	void *v = stackalloc(mc, mc->thread.p, n);
+
+	return v ? v : take_short(mc, &w);
+}

@@ -1,0 +1,43 @@
+// supply.h - memory for a thread, after a collection if need be.  Floor 9.
+//
+// Go: mcache.nextFree, largeAlloc, and what mallocgc does around them
+// (malloc.go).  Go has no limit at which an allocation fails.
+//
+// A thread that finds no memory asks for a collection (ask.h).  The leader
+// takes memory for each thread that asked, in order, before it starts the
+// world: no other thread can take it first.  So a collection answers each
+// request for good, and NULL means that it found no room, even in what other
+// threads keep for themselves.  Nothing is tried twice unless the host's
+// handler says so, and no thread can be outrun by others.
+#ifndef GC_API_SUPPLY_H
+#define GC_API_SUPPLY_H
+
+#include "gc/cycle/ask.h"
+#include "runtime/spans/mcache.h"
+
+// supply_object returns an object of n bytes, 1 up to the heap's range, for the
+// calling thread, which may allocate; NULL: a collection, and the host's
+// handler, did not find the memory.
+void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit);
+
+// supply_stack does the same for a stack; n as for stackalloc.
+void *supply_stack(struct rt_mcache *mc, size_t n);
+
+// supply_class is the class of a small object of n bytes.  Where classes are
+// not Go's, that of 8 bytes is for objects without pointers, which need no more
+// alignment than their size.
+RT_INLINE unsigned supply_class(unsigned kind, size_t n)
+{
+	if (arena.align8 || (kind == KIND_NOSCAN && n <= 8))
+		return sizeclass_of(n);
+	return sizeclass_of16(n);
+}
+
+// supply_collect returns when a collection that began after the call is over.
+// p is the calling thread's.
+void supply_collect(struct rt_proc *p, enum gcask_cause cause);
+
+// supply_collect_due does so if one is due.
+void supply_collect_due(struct rt_proc *p);
+
+#endif

@@ -1,0 +1,111 @@
+// The queue of asks, the lead, and the chain of wakes.
+#include "gc/cycle/ask.h"
+
+#include "runtime/os/schedpoint.h"
+
+static struct {
+	struct rt_mutex lock;
+	bool led; // a thread leads
+	struct gcask *first;
+	struct gcask *last; // valid while there is a first
+} asks = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
+
+// enqueue tells whether the thread that asks leads.
+static bool enqueue(struct gcask *a)
+{
+	bool leads;
+
+	rt_lock(&asks.lock);
+	leads = !asks.led;
+	asks.led = true;
+	if (asks.first)
+		asks.last->next = a;
+	else
+		asks.first = a;
+	asks.last = a;
+	rt_unlock(&asks.lock);
+	return leads;
+}
+
+// wake_two wakes threads that then return: their asks are gone.
+static void wake_two(const struct gcask *a)
+{
+	if (a->wakes[0])
+		rt_note_wake(&a->wakes[0]->note);
+	if (a->wakes[1])
+		rt_note_wake(&a->wakes[1]->note);
+}
+
+bool gcask_wait(struct rt_proc *p, struct gcask *a)
+{
+	a->leads = false;
+	a->next = a->wakes[0] = a->wakes[1] = NULL;
+	rt_note_clear(&a->note);
+	if (enqueue(a))
+		return true;
+	context_save(&p->context.frame);
+	schedpoint(SCHED_GCASK_WAIT);
+	proc_block(p);
+	rt_note_sleep(&a->note, UINT64_MAX);
+	schedpoint(SCHED_GCASK_WAIT_WOKEN);
+	// First of all: a stop may be next, and others sleep on.
+	wake_two(a);
+	proc_unblock(p);
+	context_keep();
+	return a->leads;
+}
+
+struct gcask *gcask_take(void)
+{
+	struct gcask *first;
+
+	rt_lock(&asks.lock);
+	first = asks.first;
+	asks.first = NULL;
+	rt_unlock(&asks.lock);
+	return first;
+}
+
+// chain has each thread wake two of those that asked after the leader.
+static void chain(struct gcask *leader)
+{
+	struct gcask *waker = leader;
+	unsigned n = 0;
+
+	for (struct gcask *a = leader->next; a; a = a->next) {
+		waker->wakes[n++] = a;
+		if (n == 2) {
+			waker = waker->next;
+			n = 0;
+		}
+	}
+}
+
+// pass_lead lets the thread lead that asked first since the queue was taken.
+static void pass_lead(void)
+{
+	struct gcask *a;
+
+	rt_lock(&asks.lock);
+	a = asks.first;
+	asks.led = a != NULL;
+	rt_unlock(&asks.lock);
+	if (!a)
+		return;
+	a->leads = true;
+	rt_note_wake(&a->note);
+}
+
+void gcask_done(struct gcask *leader)
+{
+	chain(leader);
+	schedpoint(SCHED_GCASK_DONE);
+	pass_lead();
+	wake_two(leader);
+}
+
+void gcask_forked(void)
+{
+	asks.led = false;
+	asks.first = NULL;
+}

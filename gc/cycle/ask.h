@@ -1,0 +1,61 @@
+// ask.h - threads that ask for a collection, and share one.  Floor 6.
+//
+// Go: gcStart, where a thread that waited for worldsema tests the trigger again
+// (mgc.go).  Here no thread waits for worldsema only to see that nothing is
+// due.
+//
+// A thread that needs a collection puts its ask, which lies on its stack, into
+// a queue.  A thread that finds no leader becomes it: it stops the world, takes
+// the queue, collects, and starts the world.  The others sleep, as blocked,
+// until it has done so.
+//
+// A thread asks while it runs.  So it asks either before a stop, and the
+// collection of that stop begins after it asked, or after the start, and then
+// a later collection answers.  What it asks for holds until the next one:
+// heap_live only grows, and memory that was not found is not there.  So no
+// collection is run for nothing, and a thread waits for the rest of the one
+// under way and for one more, whatever the others do.
+//
+// An ask that comes after the queue was taken finds a leader at work.  When
+// that one is done it hands the lead to the thread that asked first.
+//
+// The leader wakes two threads, and each of them two more before it does
+// anything else.  So the leader goes on at once, however many slept.
+#ifndef GC_CYCLE_ASK_H
+#define GC_CYCLE_ASK_H
+
+#include "runtime/world/proc.h"
+
+enum gcask_cause {
+	GCASK_DUE,    // heap_live has reached the goal
+	GCASK_FORCED, // the host said so, and the collection counts as forced
+	GCASK_MEMORY, // the thread found no memory, and is to get some
+};
+
+// The caller sets cause; the rest belongs to this module.
+struct gcask {
+	enum gcask_cause cause;
+	bool leads;		// written before note is woken
+	struct gcask *next;	// asked later; ASK lock, then the leader's
+	struct gcask *wakes[2]; // those that its thread wakes, or NULL
+	struct rt_note note;
+};
+
+// gcask_wait asks, for the attached caller.  True: the caller leads.  It must
+// stop the world, call gcask_take, collect, start the world, and call
+// gcask_done.  False: another thread has done all that since the call.  Sleeps
+// as blocked; no lock is held.
+bool gcask_wait(struct rt_proc *p, struct gcask *a);
+
+// gcask_take returns all that have asked, the earliest first, which is the
+// leader's own.  The leader calls it with the world stopped.
+struct gcask *gcask_take(void);
+
+// gcask_done ends the lead and wakes the threads of all asks that were taken;
+// when it returns, only the leader's is still there.  The world runs.
+void gcask_done(struct gcask *leader);
+
+// gcask_forked is for the child of a fork: no thread that asked is there.
+void gcask_forked(void);
+
+#endif

@@ -1,0 +1,142 @@
+#include "gc/cycle/cycle.h"
+
+#include "gc/mark/checkmark.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/mark.h"
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/sweep.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/world/heapgauge.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/spans/stackalloc.h"
+#include "runtime/os/throw.h"
+
+static bool past_end_rule;
+static bool checkmark;
+
+// The collection of the stop that lasts; the stopper's.
+static struct {
+	uint64_t cpu; // CPU time of the process when it began, ns
+	struct gcmark_result found;
+} cycle;
+
+void gccycle_set_past_end(bool on)
+{
+	past_end_rule = on;
+}
+
+void gccycle_set_checkmark(bool on)
+{
+	checkmark = on;
+}
+
+// flip makes what is marked the allocated; every span is unswept after it.
+static void flip(void)
+{
+	mcentral_reset();
+	schedpoint(SCHED_CYCLE_FLIP);
+	epoch_flip();
+	gcsweep_begin();
+}
+
+static bool any_forced(const struct gcask *asked)
+{
+	while (asked && asked->cause != GCASK_FORCED)
+		asked = asked->next;
+	return asked != NULL;
+}
+
+// pace hands the pacer what was found.  After sweeping, which frees the pages
+// that count as held.
+static void pace(bool forced)
+{
+	const struct gcmark_result *found = &cycle.found;
+	struct gcpacer_found f = {
+	    .heap_marked = found->marked_bytes,
+	    .stack_scan = found->scan_stack,
+	    .globals_scan = found->scan_globals,
+	    .stack_inuse = gauge_load(&gauges.stack_inuse),
+	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE),
+	    .forced = forced,
+	};
+
+	gcpacer_collected(&f);
+}
+
+static void record(bool forced)
+{
+	const struct gcmark_result *found = &cycle.found;
+	struct stw_begin begin = stw_begun();
+	uint64_t now = nanotime();
+	struct gcstats_cycle c = {
+	    .forced = forced,
+	    .now = now,
+	    .unix_now = nanotime_unix(),
+	    .pause = base_sub_sat(now, begin.asked),
+	    .stopped = base_sub_sat(now, begin.finished),
+	    .stopping_cpu = begin.stopping_cpu_ns,
+	    .cpu_begin = cycle.cpu,
+	    .scan_heap = found->scan_heap,
+	    .scan_stack = found->scan_stack,
+	    .scan_globals = found->scan_globals,
+	    .past_end_objects = found->past_end_objects,
+	    .helped_objects = found->helped_objects,
+	};
+
+	gcstats_end_cycle(&c);
+}
+
+// collect_stopped is the collection itself; world stopped.  Never inline: what
+// it writes to its frame is no root, and would not be the same for marking and
+// for the check of marks.
+static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
+{
+	cycle.cpu = gcstats_cpu();
+	gcsweep_all(p);
+	mcache_flush_all(p);
+	stackalloc_flush_all(p);
+	mcache_flush_pages_all();
+	cycle.found = gcmark_all(p, past_end_rule);
+	if (RT_UNLIKELY(checkmark))
+		gccheckmark_all(past_end_rule);
+	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
+	flip();
+	gcsweep_all(p);
+	pace(forced);
+	rt_lock(&mheap.lock);
+	scavindex_next_cycle(&mheap.pages.scav);
+	rt_unlock(&mheap.lock);
+	if (hugepages_choose(&mheap.pages) && crew_size() != 0)
+		crew_call(CREW_ADVISE);
+}
+
+struct gcask *gccycle_begin(struct rt_proc *p)
+{
+	struct gcask *asked;
+
+	stw_exclude(p);
+	stw_halt(p, RT_STOP_GC_MARK_TERM);
+	asked = gcask_take();
+	// This frame outlasts marking, and with it the registers that it or a
+	// caller has spilled.
+	context_save(&p->context.frame);
+	collect_stopped(p, any_forced(asked));
+	context_keep();
+	return asked;
+}
+
+bool gccycle_end(struct rt_proc *p, struct gcask *asked)
+{
+	bool want_helpers = cycle.found.want_helpers;
+	struct rt_stop_times times;
+
+	record(any_forced(asked));
+	stw_run(p, &times);
+	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
+	stw_admit();
+	gcask_done(asked);
+	return want_helpers;
+}

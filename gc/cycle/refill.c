@@ -1,0 +1,57 @@
+#include "gc/cycle/refill.h"
+
+#include "runtime/spans/mcentral.h"
+#include "runtime/os/throw.h"
+
+void *gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		     bool uninit)
+{
+	unsigned i = mcache_slot_of(sc, uninit);
+	void *obj = mcache_next(mc, &mc->slots[i], uninit);
+	struct mspan *s;
+
+	if (obj)
+		return obj;
+	mcache_retire_slot(mc, p, i);
+	s = mcentral_pop(sc);
+	if (!s)
+		s = mheap_alloc_small(p, &mc->heap, sc);
+	if (!s)
+		return NULL;
+	RT_ASSERT(mspan_check(s) == NULL);
+	mcache_set_span(mc, i, s);
+	return mcache_next(mc, &mc->slots[i], uninit);
+}
+
+RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
+{
+	struct heapstats_delta *d;
+
+	// After in_heap: a reader never finds more objects than heap.
+	d = heapstats_acquire(p);
+	heapstats_add(&d->large_alloc, s->elemsize);
+	heapstats_add(&d->large_alloc_count, 1);
+	heapstats_release(p);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)s->elemsize);
+	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
+}
+
+struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
+			     unsigned kind, size_t n)
+{
+	struct mspan *s = mheap_alloc_large(p, &mc->heap, kind, n);
+
+	if (s)
+		count_large(p, s);
+	return s;
+}
+
+struct mspan *gcrefill_guarded(struct rt_mcache *mc, struct rt_proc *p,
+			       unsigned kind, size_t n)
+{
+	struct mspan *s = mheap_alloc_guarded(p, &mc->heap, kind, n);
+
+	if (s)
+		count_large(p, s);
+	return s;
+}

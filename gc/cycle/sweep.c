@@ -1,0 +1,342 @@
+#include "gc/cycle/sweep.h"
+
+#include <string.h>
+
+#include "gc/mark/crew.h"
+#include "runtime/base/bits.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/poison.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+// Chunks from which on helpers are called: some hundred microseconds of
+// sweeping, against the tens that it takes to wake a thread.
+enum { CALL_FROM = 32 };
+
+static struct {
+	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
+	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
+	bool clobber; // what is freed; set before a thread attaches
+} sweep;
+
+// What was found in some spans, published at once.
+struct found {
+	uint32_t small_freed[SIZECLASS_COUNT];
+	uint64_t large_freed_bytes;
+	uint64_t large_freed;
+	struct mspan *dead;    // linked by next, as the others
+	struct mspan *partial; // in the order in which they are pushed
+	struct mspan **partial_end;
+};
+
+void gcsweep_begin(void)
+{
+	atomic_u32_store_release(&sweep.left,
+				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
+}
+
+bool gcsweep_done(void)
+{
+	uint32_t left = atomic_u32_load_acquire(&sweep.left);
+
+	schedpoint(SCHED_GCSWEEP_DONE);
+	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
+}
+
+struct counts {
+	uint32_t before;  // slots that were allocated
+	uint32_t live;	  // slots that still are
+	uint64_t invalid; // not 0: a free slot was marked
+};
+
+RT_INLINE unsigned count(uint64_t x, bool counter)
+{
+	return counter ? (unsigned)__builtin_popcountll(x) : bits_count(x);
+}
+
+// sweep_words makes the new words of one page the only ones.  counter: the
+// processor counts bits in one instruction.
+RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
+			   unsigned words, bool counter, struct counts *c)
+{
+	for (unsigned w = 0; w < words; w++) {
+		atomic_u64 *old_word = &lines[w].line[now ^ 1];
+		uint64_t old = atomic_u64_load_relaxed(old_word);
+		uint64_t new = atomic_u64_load_relaxed(&lines[w].line[now]);
+
+		c->invalid |= new & ~old;
+		c->before += count(old, counter);
+		c->live += count(new, counter);
+		// Release: see object_find.
+		atomic_u64_store_release(old_word, 0);
+	}
+}
+
+RT_INLINE struct counts sweep_pages(const struct mspan *s, uint32_t gen,
+				    bool counter)
+{
+	struct linewords *lines = mspan_lines(s);
+	unsigned now = epoch_alloc_line(gen);
+	struct counts c = {0};
+
+	unsigned left = s->nwords;
+
+	// The most frequent number of words is a constant.
+	for (; left >= RT_PAGE_WORDS; left -= RT_PAGE_WORDS) {
+		sweep_words(lines, now, RT_PAGE_WORDS, counter, &c);
+		lines += RT_PAGE_WORDS;
+	}
+	sweep_words(lines, now, left, counter, &c);
+	return c;
+}
+
+#if defined(__x86_64__) && !defined(__POPCNT__)
+__attribute__((target("popcnt"))) static struct counts
+sweep_lines_counter(const struct mspan *s, uint32_t gen)
+{
+	return sweep_pages(s, gen, true);
+}
+
+// sweep_lines makes the mark lines of a span its only ones.
+static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
+{
+	return __builtin_cpu_supports("popcnt") ? sweep_lines_counter(s, gen)
+						: sweep_pages(s, gen, false);
+}
+#else
+static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
+{
+	return sweep_pages(s, gen, true);
+}
+#endif
+
+void gcsweep_set_clobber(bool on)
+{
+	sweep.clobber = on;
+}
+
+// clobber overwrites whole words; small guarded objects begin anywhere.
+static void clobber(char *p, uint64_t bytes)
+{
+	const uint64_t word = GCSWEEP_CLOBBER;
+
+	for (uint64_t i = 0; i + sizeof word <= bytes; i += sizeof word)
+		memcpy(p + i, &word, sizeof word);
+}
+
+// check_guarded looks around a guarded object that was found dead.
+static void check_guarded(const struct mspan *s)
+{
+	uintptr_t object = mspan_object(s, 0);
+	uintptr_t at = mspan_overwritten(s);
+	struct text t;
+
+	if (RT_LIKELY(at == 0))
+		return;
+	text_init(&t);
+	text_str(&t, "rtheap: object=");
+	text_hex(&t, object);
+	text_str(&t, " size=");
+	text_u64(&t, mspan_usable(s));
+	text_str(&t, at < object ? ", written before it by " : ", offset=");
+	text_u64(&t, at < object ? object - at : at - object);
+	rt_throw_text(&t, "guarded object was written outside");
+}
+
+// spoil_freed overwrites and forbids the slots that sweep_lines will make free,
+// as far as that is wanted.
+static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
+{
+	unsigned now = epoch_alloc_line(gen);
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		void *p = (void *)mspan_object(s, slot);
+
+		if (!mspan_test(s, now ^ 1, slot) || mspan_test(s, now, slot))
+			continue;
+		if (sweep.clobber)
+			clobber(p, mspan_usable(s));
+		if (poison_on)
+			poison_shut(p, mspan_usable(s));
+	}
+}
+
+// sweep_span sweeps a span that the caller has claimed.
+static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
+{
+	if (RT_UNLIKELY(sweep.clobber || poison_on))
+		spoil_freed(s, gen);
+	struct counts c = sweep_lines(s, gen);
+	uint32_t freed = c.before - c.live;
+
+	if (RT_UNLIKELY(c.invalid))
+		rt_throw_value("found pointer to free object", "span", s->base);
+	if (c.before != s->alloc_count || s->cached)
+		rt_throw_value("mspan.sweep: bad span state", "span", s->base);
+	s->alloc_count = c.live;
+	if (freed != 0)
+		s->needzero = 1;
+	schedpoint(SCHED_SWEEP_SPAN);
+	atomic_u32_store_release(&s->sweepgen, gen);
+	if (mspan_is_large(s)) {
+		if (RT_UNLIKELY(guard_on) && freed != 0)
+			check_guarded(s);
+		f->large_freed += freed;
+		f->large_freed_bytes += freed * s->elemsize;
+	} else {
+		f->small_freed[s->sizeclass] += freed;
+	}
+	if (c.live == 0) {
+		s->next = f->dead;
+		f->dead = s;
+	} else if (c.live < s->nelems) {
+		s->next = NULL;
+		*f->partial_end = s;
+		f->partial_end = &s->next;
+	}
+}
+
+// push_partial lets other Ps have the spans with free slots.
+static void push_partial(struct mspan *list)
+{
+	for (struct mspan *s = list, *next; s; s = next) {
+		next = s->next; // s is anybody's once it is pushed
+		mcentral_push(s);
+	}
+}
+
+// publish counts the frees; only then may slots and pages be used again, so
+// that no reader finds more objects than fit.
+static void publish(struct rt_proc *p, const struct found *f)
+{
+	uint64_t bytes = f->large_freed_bytes;
+	struct heapstats_delta *d;
+
+	schedpoint(SCHED_SWEEP_PUBLISH);
+	d = heapstats_acquire(p);
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		if (f->small_freed[c] != 0) {
+			heapstats_add(&d->small_free_count[c],
+				      f->small_freed[c]);
+			bytes += (uint64_t)f->small_freed[c] *
+				 sizeclass_table[c].size;
+		}
+	if (f->large_freed != 0) {
+		heapstats_add(&d->large_free_count, f->large_freed);
+		heapstats_add(&d->large_free, f->large_freed_bytes);
+	}
+	heapstats_release(p);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_FREE, (int64_t)bytes);
+	schedpoint(SCHED_SWEEP_PUBLISH_COUNTED);
+	push_partial(f->partial);
+	mheap_free(p, f->dead);
+}
+
+static bool claim(struct mspan *s, uint32_t gen)
+{
+	schedpoint(SCHED_SWEEP_CLAIM);
+	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
+}
+
+// sweep_page sweeps the span whose first page it is, if it is one.
+static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
+{
+	uint32_t w = arena_word(page);
+	struct mspan *s;
+
+	if (pageword_place(w) != 0 ||
+	    (pageword_state(w) != PAGEWORD_HEAP &&
+	     pageword_state(w) != PAGEWORD_SETTING_UP))
+		return;
+	s = arena_span(page);
+	if (s && claim(s, gen))
+		sweep_span(s, gen, f);
+}
+
+// chunk_sweep sweeps the spans that begin in a chunk, the highest first.  Free
+// pages cost nothing.
+static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
+{
+	uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES;
+	struct found f = {.partial_end = &f.partial};
+	uint32_t gen = epoch_sweepgen();
+	struct pallocbits taken;
+
+	mheap_chunk_pages(chunk, &taken);
+	for (unsigned w = PALLOCBITS_WORDS; w-- > 0;)
+		while (taken.word[w] != 0) {
+			unsigned bit = 63 - bits_clz(taken.word[w]);
+
+			taken.word[w] ^= UINT64_C(1) << bit;
+			sweep_page(page + w * 64 + bit, gen, &f);
+		}
+	if (f.dead || f.partial)
+		publish(p, &f);
+}
+
+bool gcsweep_chunk(struct rt_proc *p)
+{
+	uint32_t left;
+
+	// Active before it is taken: nobody sees all taken and none active
+	// while this chunk is not swept.
+	atomic_u32_add_seqcst(&sweep.active, 1);
+	schedpoint(SCHED_GCSWEEP_CHUNK);
+	do
+		left = atomic_u32_load_relaxed(&sweep.left);
+	while (left != 0 &&
+	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
+	schedpoint(SCHED_GCSWEEP_CHUNK_TAKEN);
+	if (left != 0)
+		chunk_sweep(p, left - 1);
+	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
+	return left != 0;
+}
+
+void gcsweep_help(struct rt_proc *p)
+{
+	while (atomic_u32_load_acquire(&sweep.left) != 0)
+		gcsweep_chunk(p);
+}
+
+void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
+{
+	uint32_t gen = epoch_sweepgen();
+	struct found f = {.partial_end = &f.partial};
+
+	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
+		return;
+	// Active before it is claimed: who finds the span claimed and passes
+	// it by must not find the sweep done.
+	atomic_u32_add_seqcst(&sweep.active, 1);
+	schedpoint(SCHED_GCSWEEP_ENSURE);
+	if (claim(s, gen)) {
+		schedpoint(SCHED_GCSWEEP_ENSURE_CLAIMED);
+		sweep_span(s, gen, &f);
+		publish(p, &f);
+	}
+	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
+	while (atomic_u32_load_acquire(&s->sweepgen) != gen) {
+		schedpoint(SCHED_GCSWEEP_ENSURE_WAIT);
+		oscall_yield();
+	}
+}
+
+void gcsweep_all(struct rt_proc *p)
+{
+	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
+	    crew_size() != 0)
+		crew_call(CREW_SWEEP);
+	while (gcsweep_chunk(p))
+		;
+	while (!gcsweep_done()) {
+		schedpoint(SCHED_GCSWEEP_ALL_WAIT);
+		oscall_yield();
+	}
+}
+
+void gcsweep_forked(void)
+{
+	atomic_u32_store_relaxed(&sweep.active, 0);
+}

@@ -1,0 +1,49 @@
+// sweep.h - free what was not marked.  Floor 7.
+//
+// Go: mgcsweep.go.
+//
+// After the flip every span waits to be swept.  Sweeping goes by address, a
+// chunk of 512 pages at a time: a cursor hands out the chunks that existed at
+// the flip, from the highest down, so that the sets of spans with free slots
+// end up in ascending order.  A span belongs to the chunk of its first page.
+// Who sweeps a span claims it by a compare and swap of its sweepgen.
+//
+// Sweeping a span: its old alloc bits minus the new ones are free; the old
+// line is cleared and becomes the mark line.  Frees are published before the
+// span or its pages can be used again.
+#ifndef GC_CYCLE_SWEEP_H
+#define GC_CYCLE_SWEEP_H
+
+#include "runtime/spans/mheap.h"
+
+// What freed objects are overwritten with, if that is wanted: no address.
+#define GCSWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
+
+// gcsweep_set_clobber says whether it is; before a thread attaches.
+void gcsweep_set_clobber(bool on);
+
+// gcsweep_begin makes all chunks unswept; after the flip, world stopped.
+void gcsweep_begin(void);
+
+// gcsweep_chunk sweeps one chunk; false: none is left to take.  p: whose
+// statistics count.
+bool gcsweep_chunk(struct rt_proc *p);
+
+// gcsweep_help sweeps chunks beside the thread that sweeps all, for as long as
+// there are any.
+void gcsweep_help(struct rt_proc *p);
+
+// gcsweep_ensure returns when s, a span in use, is swept.
+void gcsweep_ensure(struct rt_proc *p, struct mspan *s);
+
+// gcsweep_all sweeps to the end and returns when no sweeper is active.
+void gcsweep_all(struct rt_proc *p);
+
+// gcsweep_done tells whether every span is swept.
+bool gcsweep_done(void);
+
+// gcsweep_forked is for the child of a fork: helpers that looked for a chunk
+// are gone.  The parent was not sweeping.
+void gcsweep_forked(void);
+
+#endif

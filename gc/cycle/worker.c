@@ -1,0 +1,215 @@
+#include "gc/cycle/worker.h"
+
+#include "gc/mark/mark.h"
+#include "gc/cycle/sweep.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
+#include "runtime/os/schedpoint.h"
+
+// Units of huge pages for which a helper lets another call wait: about a
+// millisecond each.
+enum { PROVIDE_LEAST = 2 };
+
+// Most units that are advised after a collection where there is no helper: each
+// is a call to the system, and a stop may be wanted meanwhile.
+enum { ADVISE_MOST = 64 };
+
+struct worker {
+	struct gcmarker marker; // first: cache lines of its own
+	struct worker *next;
+	uint64_t thread;
+	struct rt_note begun; // attached, or not; woken by the helper
+	bool attached;
+	bool runs;
+};
+
+static struct {
+	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
+	atomic_u32 running; // helpers
+	struct worker *all;
+	uint32_t records; // in all
+	uint32_t most;
+} workers;
+
+// ---- a helper ----
+
+// provide_huge_pages ends early for another call, but not before it has done
+// something: else a program that collects without a break would never get a
+// huge page.  What it leaves is wanted still after the next collection.
+static void provide_huge_pages(uint32_t seen)
+{
+	unsigned done = 0;
+
+	while ((done < PROVIDE_LEAST || !crew_called(seen)) &&
+	       hugepages_provide(true))
+		done++;
+}
+
+// serve answers calls until it is told to end.
+static void serve(struct worker *w, struct rt_proc *p)
+{
+	uint32_t seen = 0;
+	enum crew_task task;
+
+	while ((task = crew_wait(&seen)) != CREW_QUIT) {
+		if (task == CREW_MARK)
+			gcmark_help(&w->marker, p);
+		else if (task == CREW_SWEEP)
+			gcsweep_help(p);
+		else if (task == CREW_ADVISE)
+			provide_huge_pages(seen);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct rt_proc *p;
+
+	schedpoint(SCHED_WORKER_MAIN);
+	p = proc_attach(PROC_HELPER);
+	oscall_thread_name("rtheap helper");
+	w->attached = p != NULL;
+	if (!p) {
+		rt_note_wake(&w->begun);
+		return NULL;
+	}
+	p->context.hi = 0; // no stack to look at
+	p->in_region = p->stopper = false;
+	schedpoint(SCHED_WORKER_MAIN_RUNS);
+	proc_block(p);
+	crew_enter();
+	rt_note_wake(&w->begun);
+	serve(w, p);
+	crew_leave();
+	schedpoint(SCHED_WORKER_MAIN_LEFT);
+	proc_unblock(p);
+	proc_detach(p);
+	return NULL;
+}
+
+// ---- all helpers ----
+
+// make_records makes a record for each helper there may be, as far as there is
+// memory.  The caller runs, since this moves a statistic.
+static void make_records(void)
+{
+	while (workers.records < workers.most) {
+		struct worker *w = persistent_alloc(sizeof *w, RT_CACHE_LINE,
+						    &gauges.gc_misc_sys);
+
+		if (!w)
+			return;
+		w->next = workers.all;
+		workers.all = w;
+		workers.records++;
+	}
+}
+
+// idle_record finds a record without a thread; NULL: there is none.
+static struct worker *idle_record(void)
+{
+	struct worker *w = workers.all;
+
+	while (w && w->runs)
+		w = w->next;
+	return w;
+}
+
+size_t worker_bytes(void)
+{
+	return workers.records * sizeof(struct worker);
+}
+
+// start_one returns when the helper is blocked and waits for calls; false:
+// refused.
+static bool start_one(void)
+{
+	struct worker *w = idle_record();
+
+	if (!w)
+		return false;
+	rt_note_clear(&w->begun);
+	if (oscall_thread_start(&w->thread, worker_main, w) != 0)
+		return false;
+	rt_note_sleep(&w->begun, UINT64_MAX);
+	if (!w->attached) {
+		oscall_thread_join(w->thread);
+		return false;
+	}
+	schedpoint(SCHED_START_ONE);
+	w->runs = true;
+	atomic_u32_add_relaxed(&workers.running, 1);
+	return true;
+}
+
+static bool enough(void)
+{
+	return atomic_u32_load_relaxed(&workers.running) >= workers.most;
+}
+
+void worker_forked(void)
+{
+	for (struct worker *w = workers.all; w; w = w->next)
+		w->runs = false;
+	atomic_u32_store_relaxed(&workers.running, 0);
+	atomic_u32_store_relaxed(&workers.making, 0);
+	crew_reset();
+}
+
+static void make_all(void)
+{
+	while (!enough() && start_one())
+		;
+}
+
+// make_missing makes the helpers that are missing, one thread at a time.
+static void make_missing(struct rt_proc *p)
+{
+	// Pairs with the release below.
+	if (enough() || !atomic_u32_cas_acquire(&workers.making, 0, 1))
+		return;
+	make_records();
+	// A helper that attaches waits for the end of a stop, and a stop must
+	// not wait for us then.
+	context_save(&p->context.frame);
+	proc_block(p);
+	schedpoint(SCHED_MAKE_MISSING);
+	make_all();
+	proc_unblock(p);
+	context_keep();
+	atomic_u32_store_release(&workers.making, 0);
+}
+
+// advise has the system bring huge pages in, in its own time.
+static void advise(void)
+{
+	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
+		;
+}
+
+void worker_provide(struct rt_proc *p, bool wanted)
+{
+	if (wanted)
+		make_missing(p);
+	if (crew_size() == 0)
+		advise();
+}
+
+void worker_init(uint32_t most)
+{
+	workers.most = most;
+}
+
+void worker_fini(void)
+{
+	crew_call(CREW_QUIT);
+	for (struct worker *w = workers.all; w; w = w->next)
+		if (w->runs)
+			oscall_thread_join(w->thread);
+	workers.all = NULL; // memory of the heap that ends
+	workers.records = 0;
+	atomic_u32_store_relaxed(&workers.running, 0);
+	crew_reset();
+}

@@ -1,0 +1,132 @@
+#include "gc/mark/checkmark.h"
+
+#include "gc/mark/kind.h"
+#include "gc/mark/roots.h"
+#include "runtime/spans/object.h"
+#include "runtime/os/poison.h"
+#include "runtime/os/throw.h"
+
+// Words to look at, and what they are in the report.
+struct region {
+	uintptr_t lo;
+	uintptr_t hi;
+	const char *name;
+	bool past_end; // a word that equals an object's end counts
+	bool exact;    // references only
+};
+
+static bool is_marked(const struct object *o)
+{
+	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
+	const struct mspan *s = arena_span(page);
+
+	return mspan_test(s, epoch_mark_line(epoch_sweepgen()),
+			  mspan_slot(s, o->base - s->base));
+}
+
+static RT_NORETURN void missed(const struct object *o, const char *name,
+			       uintptr_t at)
+{
+	struct text t;
+
+	text_init(&t);
+	text_str(&t, "rtheap: object=");
+	text_hex(&t, o->base);
+	text_str(&t, " size=");
+	text_u64(&t, o->size);
+	text_str(&t, ", found in ");
+	text_str(&t, name);
+	text_str(&t, " at ");
+	text_hex(&t, at);
+	text_str(&t, "\n");
+	rt_throw_text(&t, "checkmark: found unmarked object");
+}
+
+// Words are read as they are, like those that are marked from.
+RT_NO_SANITIZE
+static void check_region(const struct region *r)
+{
+	struct object o;
+
+	for (uintptr_t at = r->lo; at < r->hi; at += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)at);
+
+		if (r->exact && !object_is_reference(w))
+			continue;
+		// Tags are ignored, as in marking.
+		if (arena_offset(w) < arena_used() &&
+		    object_find(w & ~(uintptr_t)7, &o) && !is_marked(&o))
+			missed(&o, r->name, at);
+		if (r->past_end && object_find(w - 1, &o) &&
+		    o.base + o.request == w && !is_marked(&o))
+			missed(&o, r->name, at);
+	}
+}
+
+static void check_ranges(void)
+{
+	for (size_t i = 0; i < gcroots_ranges(); i++) {
+		struct gcroots_range range = gcroots_range(i);
+		struct region r = {
+		    .lo = range.lo,
+		    .hi = range.hi,
+		    .name = "a root range",
+		    .exact = range.flags == RT_ROOT_EXACT,
+		};
+
+		check_region(&r);
+	}
+}
+
+static void check_threads(bool past_end)
+{
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		struct gcroots_range stack, registers;
+		struct region r = {.past_end = past_end};
+
+		if (!gcroots_stack(p, &stack, &registers))
+			continue;
+		r.name = "a stack";
+		r.lo = stack.lo;
+		r.hi = stack.hi;
+		check_region(&r);
+		r.name = "registers";
+		r.lo = registers.lo;
+		r.hi = registers.hi;
+		check_region(&r);
+	}
+}
+
+static void check_span(const struct mspan *s)
+{
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		struct region r = {mspan_object(s, slot),
+				   mspan_scan_end(s, slot), "an object", false,
+				   false};
+
+		if (mspan_test(s, line, slot))
+			check_region(&r);
+	}
+}
+
+// check_objects passes by what is still being set up: it has no pointers yet.
+static void check_objects(void)
+{
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (pageword_state(arena_word(mspan_page(s))) ==
+			PAGEWORD_HEAP &&
+		    gckind_scanned(spanclass_kind(s->spanclass)))
+			check_span(s);
+}
+
+void gccheckmark_all(bool past_end)
+{
+	check_ranges();
+	check_threads(past_end);
+	check_objects();
+}

@@ -1,0 +1,18 @@
+// checkmark.h - is all that can be reached marked?  Floor 7.
+//
+// Go: debug.gccheckmark (mcheckmark.go), which marks a second time.
+//
+// Here nothing is marked again.  If every root, and every word of every marked
+// object, leads to a marked object or to none, then everything reachable is
+// marked, step by step from the roots.  So one look at each of them suffices:
+// plain code, one thread, no memory.
+#ifndef GC_MARK_CHECKMARK_H
+#define GC_MARK_CHECKMARK_H
+
+#include "runtime/base/base.h"
+
+// gccheckmark_all throws if a word leads to an object that is not marked, and
+// names both.  World stopped, after gcmark_all with the same past_end.
+void gccheckmark_all(bool past_end);
+
+#endif

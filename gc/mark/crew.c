@@ -1,0 +1,83 @@
+#include "gc/mark/crew.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
+
+enum {
+	TASK_BITS = 3,
+	// Rounds of spinning before a sleep: sweeping follows marking within
+	// microseconds.
+	CALL_SPINS = 300,
+};
+
+static struct {
+	RT_CACHE_ALIGNED atomic_u32 call; // number of the call, task
+	atomic_u32 size;
+} crew;
+
+void crew_call(enum crew_task task)
+{
+	uint32_t number = atomic_u32_load_relaxed(&crew.call) >> TASK_BITS;
+
+	atomic_u32_store_seqcst(&crew.call,
+				(number + 1) << TASK_BITS | (uint32_t)task);
+	schedpoint(SCHED_CREW_CALL);
+	oscall_futex_wake(&crew.call, UINT32_MAX);
+}
+
+bool crew_called(uint32_t seen)
+{
+	return atomic_u32_load_acquire(&crew.call) != seen;
+}
+
+static bool spun(uint32_t seen)
+{
+	for (int i = 0; i < CALL_SPINS; i++) {
+		if (atomic_u32_load_acquire(&crew.call) != seen)
+			return true;
+		atomic_pause();
+	}
+	return false;
+}
+
+enum crew_task crew_wait(uint32_t *seen)
+{
+	uint32_t call;
+
+	if (!spun(*seen))
+		while (atomic_u32_load_acquire(&crew.call) == *seen)
+			oscall_futex_wait(&crew.call, *seen, UINT64_MAX);
+	schedpoint(SCHED_CREW_WAIT);
+	call = atomic_u32_load_acquire(&crew.call);
+	*seen = call;
+	return (enum crew_task)(call & ((1 << TASK_BITS) - 1));
+}
+
+uint32_t crew_size(void)
+{
+	return atomic_u32_load_acquire(&crew.size);
+}
+
+void crew_enter(void)
+{
+	atomic_u32_add_release(&crew.size, 1);
+}
+
+void crew_leave(void)
+{
+	atomic_u32_add_release(&crew.size, (uint32_t)-1);
+}
+
+void crew_reset(void)
+{
+	atomic_u32_store_relaxed(&crew.size, 0);
+	atomic_u32_store_relaxed(&crew.call, 0);
+}
+
+uint32_t crew_count_from(uint32_t n)
+{
+	uint32_t last = atomic_u32_load_relaxed(&crew.call) >> TASK_BITS;
+
+	atomic_u32_store_relaxed(&crew.call, n << TASK_BITS);
+	return last;
+}

@@ -1,0 +1,60 @@
+// gain.c - compares marking with helpers and without.
+#include "gc/mark/gain.h"
+
+struct gcgain gcgain;
+
+static uint64_t ps_a_word(uint64_t ns, uint64_t words)
+{
+	return base_max(ns * 1000 / words, 1);
+}
+
+// average halves the weight of what was known with every marking.
+static uint64_t average(uint64_t known, uint64_t now)
+{
+	return known == 0 ? now : (known + now) / 2;
+}
+
+static bool pays(const struct gcgain *g)
+{
+	const struct gcgain_cost *alone = &g->cost[false];
+	const struct gcgain_cost *beside = &g->cost[true];
+
+	if (alone->wall == 0 || beside->wall == 0)
+		return true;
+	return beside->wall < alone->wall / 4 * 3 ||
+	       (beside->wall < alone->wall &&
+		beside->cpu <= alone->cpu + alone->cpu / 10);
+}
+
+bool gcgain_call(struct gcgain *g)
+{
+	bool other = ++g->since > g->interval;
+
+	if (g->few)
+		return false;
+	return g->off == other;
+}
+
+void gcgain_note(struct gcgain *g, const struct gcgain_marking *marking)
+{
+	struct gcgain_cost *cost = &g->cost[marking->called];
+	bool was_off = g->off;
+	bool tried = marking->called == g->off;
+
+	g->few = marking->words < GCGAIN_WORDS;
+	if (g->few)
+		return;
+	cost->wall =
+	    average(cost->wall, ps_a_word(marking->wall_ns, marking->words));
+	cost->cpu =
+	    average(cost->cpu, ps_a_word(marking->cpu_ns, marking->words));
+	g->off = !pays(g);
+	if (g->off != was_off)
+		g->interval = GCGAIN_TRY_FIRST;
+	else if (tried)
+		g->interval = (uint32_t)base_min(
+		    base_max(2 * g->interval, GCGAIN_TRY_FIRST),
+		    GCGAIN_TRY_MOST);
+	if (tried || g->off != was_off)
+		g->since = 0;
+}

@@ -1,0 +1,55 @@
+// gain.h - whether helpers pay, from what the last markings cost.  Floor 6.
+//
+// Go: none; its dedicated workers are a quarter of the processors.
+//
+// A second marker has costs that depend on the machine, on what else runs, and
+// on the shape of the graph: lines of marks travel, threads wake.  So each way
+// is measured: nanoseconds of wall and processor time for each word that a
+// marking takes from its stack.  Helpers pay if the wall time falls by more
+// than a quarter, or if it falls and they cost at most a tenth more processor
+// time. The other way is tried again after 2, 4, 8, ... and at most 32
+// markings.
+//
+// Written by the thread that marks first, with the world stopped.
+#ifndef GC_MARK_GAIN_H
+#define GC_MARK_GAIN_H
+
+#include "runtime/base/base.h"
+
+enum {
+	GCGAIN_TRY_FIRST = 2, // markings until the other way is tried
+	GCGAIN_TRY_MOST = 32,
+	GCGAIN_WORDS = 8192, // fewest that a marking is judged by
+};
+
+// Picoseconds a word.
+struct gcgain_cost {
+	uint64_t wall; // 0: not known
+	uint64_t cpu;
+};
+
+struct gcgain {
+	struct gcgain_cost cost[2]; // without helpers, with them
+	bool off;		    // helpers do not pay
+	bool few;		    // words that the last marking shared
+	uint32_t interval;	    // markings until the other way is tried
+	uint32_t since;		    // it was, or helpers began or ceased to pay
+};
+
+RT_GLOBAL struct gcgain gcgain; // of this process
+
+// What a marking did from where helpers were called, or would have been.
+struct gcgain_marking {
+	bool called;
+	uint64_t words;
+	uint64_t wall_ns;
+	uint64_t cpu_ns; // of all markers
+};
+
+// gcgain_call tells whether to call helpers in this marking.
+bool gcgain_call(struct gcgain *g);
+
+// gcgain_note learns from a marking.
+void gcgain_note(struct gcgain *g, const struct gcgain_marking *marking);
+
+#endif

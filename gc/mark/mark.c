@@ -1,0 +1,486 @@
+#include "gc/mark/mark.h"
+
+#include <string.h>
+
+#include "gc/mark/gain.h"
+#include "gc/mark/pastend.h"
+#include "runtime/base/bits.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
+
+enum {
+	// Entries between two looks at what other markers need.
+	LOOK_EVERY = 64,
+	// Entries that the first marker takes before it calls others, so that
+	// a small heap wakes nobody: some hundred microseconds.
+	CALL_AFTER = 8192,
+	// Ranges, and Ps, of one job.
+	JOB_ROOTS = 64,
+	// Most jobs of stacks; where they do not hold all Ps, each has more.
+	STACK_JOBS = 256,
+};
+
+static struct {
+	struct gcmarker first; // of the thread that stopped the world
+	uint32_t range_jobs;   // the jobs after these are stacks
+	uint32_t stack_jobs;
+	bool past_end;	    // stacks are looked at for ends of objects
+	uint32_t job_procs; // Ps of one of those
+	// Whether helpers were worth a thought, and from then on, what marking
+	// costs with them or without.
+	bool worth;	 // there was enough to do for several
+	bool measured;	 // there are helpers
+	bool called;	 // they were called
+	uint64_t since;	 // ns
+	uint64_t before; // words taken until then
+	// The first P of each job of stacks.  Written before the marking is
+	// open; the list of Ps does not change in a stop.
+	struct rt_proc *job_proc[STACK_JOBS];
+} mark;
+
+// ---- draining ----
+
+static void take(struct gcmarker *m, uintptr_t w)
+{
+	struct gcgrey o;
+
+	gcscan_grey(m, gcgrey_word(m, w, &o), &o);
+}
+
+static uint64_t thread_cpu(const struct gcmarker *m)
+{
+	return oscall_thread_cpu(m->tid);
+}
+
+// call_helpers is for the first marker, when it has been at work for a while
+// and there is something to share.
+static void call_helpers(struct gcmarker *m)
+{
+	mark.worth = true;
+	if (crew_size() == 0)
+		return;
+	mark.measured = true;
+	mark.called = gcgain_call(&gcgain);
+	mark.since = nanotime();
+	mark.before = m->taken;
+	m->cpu_before = thread_cpu(m);
+	if (mark.called)
+		crew_call(CREW_MARK);
+}
+
+// look_around serves markers that wait, and sees to it that there are some.
+static void look_around(struct gcmarker *m)
+{
+	if (gcwork_wanted(&m->work))
+		gcwork_share(&m->work);
+	else if (m == &mark.first && !mark.worth && m->taken >= CALL_AFTER &&
+		 gcwork_plenty(&m->work))
+		call_helpers(m);
+}
+
+// drain works until the marker's own stack is empty.  Looks are counted over
+// many of these, since each may be short.
+static void drain(struct gcmarker *m)
+{
+	uintptr_t queue[GCMARK_QUEUE];
+	uint64_t head = m->taken; // number of the oldest word
+	unsigned n = 0;
+
+	for (;;) {
+		uintptr_t *oldest = &queue[head % GCMARK_QUEUE];
+		uintptr_t entry;
+
+		if (RT_LIKELY(gcwork_any(&m->work))) {
+			uintptr_t w = gcwork_pop(&m->work);
+
+			gcgrey_prefetch(m, w);
+			if (n < GCMARK_QUEUE) {
+				queue[(head + n++) % GCMARK_QUEUE] = w;
+				continue;
+			}
+			entry = *oldest;
+			*oldest = w;
+		} else if (n != 0) {
+			n--;
+			entry = *oldest;
+		} else if (gcwork_more(&m->work)) {
+			continue;
+		} else {
+			break;
+		}
+		head++;
+		take(m, entry);
+		if (RT_UNLIKELY(head % LOOK_EVERY == 0)) {
+			m->taken = head;
+			look_around(m);
+		}
+	}
+	m->taken = head;
+}
+
+// push_all pushes the words of [lo, hi), draining whenever they do not fit.
+static void push_all(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while ((lo = gcscan_words(m, lo, hi)) != hi)
+		drain(m);
+}
+
+// push_references does the same for those words alone that are references.
+static void push_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while ((lo = gcscan_references(m, lo, hi)) != hi)
+		drain(m);
+}
+
+// ---- overflow ----
+
+// rescan_words pushes the words of a marked object that may still lead to
+// something new.
+RT_NO_SANITIZE
+static void rescan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (!gcgrey_in_heap(m, w) || gcgrey_marked(m, w))
+			continue;
+		if (!gcwork_push(&m->work, w)) {
+			drain(m);
+			gcwork_push(&m->work, w);
+		}
+	}
+}
+
+// rescan_page scans the marked objects again that begin in a page.
+static void rescan_page(struct gcmarker *m, uint64_t page)
+{
+	const struct mspan *s = arena_span(page);
+	uintptr_t lo = arena_page_address(page);
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		uintptr_t base = mspan_object(s, slot);
+
+		if (base >= lo && base < lo + RT_PAGE_SIZE &&
+		    mspan_test(s, m->mark_line, slot))
+			rescan_words(m, base, mspan_scan_end(s, slot));
+	}
+}
+
+// ---- roots ----
+
+// scan_range scans a range, or a piece of it, if other markers can take the
+// rest.
+static void scan_range(struct gcmarker *m, struct gcwork_range range)
+{
+	struct gcwork_range rest = range;
+
+	rest.lo += GCWORK_PIECE;
+	if (range.hi - range.lo > GCWORK_PIECE &&
+	    gcwork_add_range(&m->work, rest))
+		range.hi = rest.lo;
+	switch (range.words) {
+	case GCWORK_ANY:
+		push_all(m, range.lo, range.hi);
+		break;
+	case GCWORK_REFERENCES:
+		push_references(m, range.lo, range.hi);
+		break;
+	case GCWORK_ENDS:
+		gcpastend_scan(m, range.lo, range.hi);
+		break;
+	}
+	drain(m);
+}
+
+static void mark_ranges(struct gcmarker *m, size_t begin)
+{
+	size_t end = base_min(begin + JOB_ROOTS, gcroots_ranges());
+
+	for (size_t i = begin; i < end; i++) {
+		struct gcroots_range range = gcroots_range(i);
+		enum gcwork_words words = range.flags == RT_ROOT_EXACT
+					      ? GCWORK_REFERENCES
+					      : GCWORK_ANY;
+
+		m->globals_bytes += range.hi - range.lo;
+		scan_range(m, (struct gcwork_range){range.lo, range.hi, words});
+	}
+}
+
+// keep_unfinished marks what a thread has but its host does not: the large
+// object that it is still clearing, and the one that a stopper took for it.
+// Neither holds a pointer yet.
+static void keep_unfinished(struct gcmarker *m, struct rt_proc *p)
+{
+	const struct rt_mcache *mc = mcache_of(p);
+	struct gcgrey o;
+
+	if (mc && mc->setting_up)
+		gcgrey_word(m, mc->setting_up->base, &o);
+	if (mc && mc->granted)
+		gcgrey_word(m, (uintptr_t)mc->granted, &o);
+}
+
+// scan_fake_frames scans the frames that words of a stack, or registers, lead
+// to where the address sanitizer puts frames elsewhere.
+static void scan_fake_frames(struct gcmarker *m, const struct rt_proc *p,
+			     struct gcroots_range rest, enum gcwork_words words)
+{
+	struct gcroots_range frame;
+
+	while (gcroots_fake_frame(p, &rest, &frame))
+		scan_range(m, (struct gcwork_range){frame.lo, frame.hi, words});
+}
+
+static void mark_thread(struct gcmarker *m, struct rt_proc *p)
+{
+	struct gcroots_range stack, registers;
+	enum gcwork_words words = mark.past_end ? GCWORK_ENDS : GCWORK_ANY;
+
+	keep_unfinished(m, p);
+	if (!gcroots_stack(p, &stack, &registers))
+		return;
+	if (!mark.past_end)
+		m->stack_bytes += stack.hi - stack.lo;
+	scan_range(m, (struct gcwork_range){registers.lo, registers.hi, words});
+	scan_range(m, (struct gcwork_range){stack.lo, stack.hi, words});
+	scan_fake_frames(m, p, registers, words);
+	scan_fake_frames(m, p, stack, words);
+}
+
+static void mark_threads(struct gcmarker *m, uint32_t job)
+{
+	struct rt_proc *p = mark.job_proc[job];
+
+	for (uint32_t n = mark.job_procs; p && n != 0; p = proc_next(p), n--)
+		mark_thread(m, p);
+}
+
+// divide_up is n / d, rounded up.
+static uint32_t divide_up(size_t n, uint32_t d)
+{
+	return (uint32_t)((n + d - 1) / d);
+}
+
+// cut_procs cuts the list of Ps into jobs, so that nobody has to look for the
+// beginning of one, and returns their number.
+static uint32_t cut_procs(void)
+{
+	uint32_t n = 0, left = 0; // Ps that the newest job still lacks
+
+	// The count is that of the list: nobody attaches in a stop.
+	mark.job_procs =
+	    (uint32_t)base_max(JOB_ROOTS, divide_up(procs.count, STACK_JOBS));
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		if (left == 0) {
+			mark.job_proc[n++] = p;
+			left = mark.job_procs;
+		}
+		left--;
+	}
+	return n;
+}
+
+static void do_job(struct gcmarker *m, uint32_t job)
+{
+	if (job < mark.range_jobs)
+		mark_ranges(m, (size_t)job * JOB_ROOTS);
+	else
+		mark_threads(m, job - mark.range_jobs);
+}
+
+// ---- together ----
+
+// take_more waits for something to mark from; false: there is nothing left.
+static bool take_more(struct gcmarker *m)
+{
+	switch (gcwork_get(&m->work)) {
+	case GCWORK_JOB:
+		do_job(m, m->work.job);
+		return true;
+	case GCWORK_RANGE:
+		scan_range(m, m->work.range);
+		return true;
+	case GCWORK_WORDS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+// finish works until there is nothing left, with m or any other marker.
+static void finish(struct gcmarker *m)
+{
+	do {
+		drain(m);
+		gcgrey_publish_all(m);
+	} while (take_more(m));
+}
+
+static struct gcmarker *marker_of(struct gcwork *w)
+{
+	return (struct gcmarker *)((char *)w - offsetof(struct gcmarker, work));
+}
+
+// any_overflowed tells whether some page waits to be scanned again.  Nobody
+// marks.
+static bool any_overflowed(void)
+{
+	bool any = false;
+
+	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+		any |= marker_of(w)->overflowed;
+		marker_of(w)->overflowed = false;
+	}
+	return any;
+}
+
+// finish_overflow scans again until no page has overflowed.  Each round marks
+// something new or ends.
+static void finish_overflow(struct gcmarker *m)
+{
+	uint64_t words = (m->used >> RT_PAGE_SHIFT) / 64;
+
+	while (any_overflowed()) {
+		for (uint64_t i = 0; i < words; i++) {
+			uint64_t x =
+			    atomic_u64_load_relaxed(&arena.overflow[i]);
+
+			if (x == 0)
+				continue;
+			atomic_u64_store_relaxed(&arena.overflow[i], 0);
+			for (; x; x &= x - 1)
+				rescan_page(m, i * 64 + bits_ctz(x));
+			finish(m);
+		}
+	}
+}
+
+// mark_past_end looks at stacks and registers a second time, when all else is
+// marked, so that it can tell what is kept by this rule alone.
+static void mark_past_end(struct gcmarker *m)
+{
+	mark.past_end = true;
+	mark.range_jobs = 0;
+	gcwork_add_jobs(&m->work, mark.stack_jobs);
+	finish(m);
+	finish_overflow(m);
+}
+
+// ---- one marking ----
+
+static void marker_clear(struct gcmarker *m)
+{
+	m->overflowed = m->keeps = false;
+	m->large_bytes = m->large_scanned = 0;
+	m->stack_bytes = m->globals_bytes = 0;
+	m->past_end_objects = m->uncounted = 0;
+	m->taken = m->cpu_before = 0;
+	memset(m->objects, 0, sizeof m->objects);
+	memset(m->kept, 0, sizeof m->kept);
+}
+
+static void open_marking(struct rt_proc *p)
+{
+	marker_clear(&mark.first);
+	mark.first.tid = oscall_gettid();
+	gcgrey_look(&mark.first);
+	mark.worth = mark.measured = mark.called = false;
+	mark.past_end = false;
+	mark.range_jobs = divide_up(gcroots_ranges(), JOB_ROOTS);
+	mark.stack_jobs = cut_procs();
+	gcwork_open(&mark.first.work, p, mark.range_jobs + mark.stack_jobs);
+}
+
+static void sum_objects(struct gcmark_result *r, const struct gcmarker *m)
+{
+	for (unsigned i = 0; i < GCGREY_COUNTS; i++) {
+		uint64_t n = m->objects[i];
+		uint64_t bytes;
+
+		if (n == 0) // so it is for numbers that are no size class
+			continue;
+		// The size of class 0 is 0.
+		bytes = n * sizeclass_table[pageword_class(i)].size;
+		r->marked_objects += n;
+		r->marked_bytes += bytes;
+		if (gckind_scanned(pageword_kind(i)))
+			r->scan_heap += bytes;
+	}
+}
+
+static void sum_up(struct gcmark_result *r)
+{
+	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+		const struct gcmarker *m = marker_of(w);
+
+		uint64_t before = r->marked_objects;
+
+		sum_objects(r, m);
+		r->marked_bytes += m->large_bytes;
+		r->scan_heap += m->large_scanned;
+		if (m != &mark.first)
+			r->helped_objects += r->marked_objects - before;
+		r->scan_stack += m->stack_bytes;
+		r->scan_globals += m->globals_bytes;
+		r->past_end_objects += m->past_end_objects;
+	}
+	r->want_helpers = mark.worth;
+}
+
+// note_gain is due when all markers but the first wait.
+static void note_gain(void)
+{
+	struct gcgain_marking marking = {
+	    .called = mark.called,
+	    .wall_ns = base_sub_sat(nanotime(), mark.since),
+	};
+
+	// Helpers may have been busy elsewhere: then they cost and gain
+	// nothing.
+	if (mark.called && gcwork_joined() == &mark.first.work)
+		return;
+	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+		const struct gcmarker *m = marker_of(w);
+
+		marking.words += m->taken;
+		marking.cpu_ns += base_sub_sat(thread_cpu(m), m->cpu_before);
+	}
+	marking.words -= mark.before;
+	gcgain_note(&gcgain, &marking);
+}
+
+struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
+{
+	struct gcmarker *m = &mark.first;
+	struct gcmark_result r = {0};
+
+	RT_ASSERT(stw_stopped());
+	open_marking(p);
+	finish(m);
+	finish_overflow(m);
+	if (past_end)
+		mark_past_end(m);
+	if (mark.measured)
+		note_gain();
+	sum_up(&r);
+	gcwork_close(&m->work);
+	return r;
+}
+
+void gcmark_help(struct gcmarker *m, struct rt_proc *p)
+{
+	// Cleared before the one who sums can find it; looked only when the
+	// world is known to stand.
+	marker_clear(m);
+	m->tid = oscall_gettid();
+	m->cpu_before = thread_cpu(m);
+	if (!gcwork_join(&m->work, p))
+		return;
+	gcgrey_look(m);
+	// One that comes when all is marked may not write what is being summed.
+	if (take_more(m))
+		finish(m);
+}

@@ -1,0 +1,226 @@
+#include "gc/mark/roots.h"
+
+#include <rt/thread.h>
+#include <string.h>
+
+#include "runtime/world/threadstack.h"
+
+enum {
+	ROOM_MIN = 64, // ranges of the first table
+};
+
+enum { NONE = UINT32_MAX }; // the end of a chain
+
+// A range that was added at least once.
+struct entry {
+	uintptr_t lo;
+	uintptr_t hi;
+	size_t times[2]; // it was added, by enum rt_root_flags
+	uint32_t next;	 // entry of the same bucket, or NONE
+};
+
+// The ranges lie side by side, so that jobs can be cut from them; buckets lead
+// from the bounds of a range to its entry.
+static struct {
+	struct rt_mutex lock;
+	struct entry *entry;
+	uint32_t *bucket; // behind the entries: the first of each chain
+	size_t n;
+	size_t room; // of entries, and of buckets; a power of two, or 0
+} roots = {.lock = RT_MUTEX_INIT(LOCKRANK_ROOTS)};
+
+static size_t table_bytes(size_t room)
+{
+	return room * (sizeof(struct entry) + sizeof(uint32_t));
+}
+
+static uint32_t *bucket_of(uintptr_t lo, uintptr_t hi)
+{
+	uint64_t x = lo ^ (hi << 32 | hi >> 32);
+
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return &roots.bucket[(x >> 32) & (roots.room - 1)];
+}
+
+// link_to is what leads to the entry of exactly this range: a bucket, or the
+// entry before it.  It holds NONE if there is no such entry.  The caller must
+// hold roots.lock, and there must be a table.
+static uint32_t *link_to(uintptr_t lo, uintptr_t hi)
+{
+	uint32_t *link = bucket_of(lo, hi);
+
+	while (*link != NONE &&
+	       (roots.entry[*link].lo != lo || roots.entry[*link].hi != hi))
+		link = &roots.entry[*link].next;
+	return link;
+}
+
+// table_index fills the buckets of a new table.
+static void table_index(void)
+{
+	memset(roots.bucket, 0xff, roots.room * sizeof *roots.bucket);
+	for (size_t i = 0; i < roots.n; i++) {
+		struct entry *e = &roots.entry[i];
+		uint32_t *bucket = bucket_of(e->lo, e->hi);
+
+		e->next = *bucket;
+		*bucket = (uint32_t)i;
+	}
+}
+static_assert(NONE == 0xffffffff, "a byte at a time");
+
+// table_grow doubles the table.  The caller must hold roots.lock.
+static bool table_grow(void)
+{
+	size_t room = roots.room == 0 ? ROOM_MIN : 2 * roots.room;
+	struct entry *old = roots.entry;
+	struct entry *entry;
+
+	if (room > NONE)
+		return false;
+	entry = sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
+	if (!entry)
+		return false;
+	if (roots.n != 0)
+		memcpy(entry, old, roots.n * sizeof *entry);
+	if (old)
+		sysmem_free(old, table_bytes(roots.room), &gauges.other_sys);
+	roots.entry = entry;
+	roots.bucket = (uint32_t *)(entry + room);
+	roots.room = room;
+	table_index();
+	return true;
+}
+
+// add_new makes an entry of a range that has none.
+static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
+{
+	struct entry *e;
+	uint32_t *link;
+
+	if (roots.n == roots.room && !table_grow())
+		return false;
+	link = link_to(lo, hi);
+	*link = (uint32_t)roots.n;
+	e = &roots.entry[roots.n++];
+	*e = (struct entry){.lo = lo, .hi = hi, .next = NONE};
+	e->times[flags] = 1;
+	return true;
+}
+
+bool gcroots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
+{
+	uint32_t i;
+	bool ok = true;
+
+	rt_lock(&roots.lock);
+	i = roots.room != 0 ? *link_to(lo, hi) : NONE;
+	if (i != NONE)
+		roots.entry[i].times[flags]++;
+	else
+		ok = add_new(lo, hi, flags);
+	rt_unlock(&roots.lock);
+	return ok;
+}
+
+// entry_delete takes the entry out that link leads to, and moves the last one
+// into its place.
+static void entry_delete(uint32_t *link)
+{
+	uint32_t i = *link;
+	const struct entry *last = &roots.entry[--roots.n];
+
+	*link = roots.entry[i].next;
+	if (i == roots.n)
+		return;
+	*link_to(last->lo, last->hi) = i;
+	roots.entry[i] = *last;
+}
+
+// take_once takes back one adding of the entry that link leads to.
+static void take_once(uint32_t *link)
+{
+	struct entry *e = &roots.entry[*link];
+
+	if (e->times[RT_ROOT_EXACT] != 0)
+		e->times[RT_ROOT_EXACT]--;
+	else
+		e->times[RT_ROOT_WORDS]--;
+	if (e->times[RT_ROOT_EXACT] + e->times[RT_ROOT_WORDS] == 0)
+		entry_delete(link);
+}
+
+bool gcroots_remove(uintptr_t lo, uintptr_t hi)
+{
+	uint32_t *link;
+	bool found;
+
+	rt_lock(&roots.lock);
+	link = roots.room != 0 ? link_to(lo, hi) : NULL;
+	found = link && *link != NONE;
+	if (found)
+		take_once(link);
+	rt_unlock(&roots.lock);
+	return found;
+}
+
+void gcroots_fini(void)
+{
+	if (roots.entry)
+		sysmem_free(roots.entry, table_bytes(roots.room),
+			    &gauges.other_sys);
+	roots.entry = NULL;
+	roots.bucket = NULL;
+	roots.n = roots.room = 0;
+}
+
+size_t gcroots_ranges(void)
+{
+	return roots.n;
+}
+
+struct gcroots_range gcroots_range(size_t i)
+{
+	const struct entry *e = &roots.entry[i];
+
+	return (struct gcroots_range){
+	    .lo = e->lo,
+	    .hi = e->hi,
+	    .flags = e->times[RT_ROOT_WORDS] ? RT_ROOT_WORDS : RT_ROOT_EXACT,
+	};
+}
+
+bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
+		   struct gcroots_range *registers)
+{
+	struct context *c = &p->context;
+
+	if (proc_is_free(p) || c->hi == 0 || (p->flags & RT_THREAD_EXACT))
+		return false;
+	stack->lo = base_align_down(threadstack_begin(c), sizeof(uintptr_t));
+	stack->hi = base_align_down(c->hi, sizeof(uintptr_t));
+	stack->flags = RT_ROOT_WORDS;
+	registers->lo = (uintptr_t)&c->frame.regs[0];
+	registers->hi = (uintptr_t)&c->frame.regs[CONTEXT_REGS];
+	registers->flags = RT_ROOT_WORDS;
+	return true;
+}
+
+RT_NO_SANITIZE
+bool gcroots_fake_frame(const struct rt_proc *p, struct gcroots_range *rest,
+			struct gcroots_range *frame)
+{
+	bool found = false;
+
+	if (!p->context.fake)
+		return false;
+	while (!found && rest->lo < rest->hi) {
+		uintptr_t w = *(const uintptr_t *)rest->lo;
+
+		found = threadstack_fake_frame(&p->context, w, &frame->lo,
+					       &frame->hi);
+		rest->lo += sizeof(uintptr_t);
+	}
+	return found;
+}

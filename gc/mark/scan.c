@@ -1,0 +1,144 @@
+#include "gc/mark/scan.h"
+
+#include "runtime/spans/object.h"
+#include "runtime/os/poison.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+void gcscan_overflow(struct gcmarker *m, uintptr_t base)
+{
+	uint64_t page = (uint64_t)(base - m->base) >> RT_PAGE_SHIFT;
+
+	atomic_u64_or_relaxed(&arena.overflow[page / 64], UINT64_C(1)
+							      << (page % 64));
+	m->overflowed = true;
+}
+
+// ---- blocks ----
+
+#if defined(__x86_64__)
+// vector_block is gcscan_block, eight words at a time.  It stores eight each
+// time; those behind the pushed ones are rubbish, but there is room for them.
+RT_NO_SANITIZE __attribute__((target("avx512f,popcnt"))) static void
+vector_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	const __m512i base = _mm512_set1_epi64((long long)m->base);
+	const __m512i used = _mm512_set1_epi64((long long)m->used);
+	uintptr_t *top = m->work.top;
+
+	for (; lo < hi; lo += sizeof(__m512i)) {
+		size_t n = base_min(8, (hi - lo) / sizeof(uintptr_t));
+		__mmask8 some = (__mmask8)((1U << n) - 1);
+		__m512i w = _mm512_maskz_loadu_epi64(some, (const void *)lo);
+		__mmask8 in = _mm512_mask_cmplt_epu64_mask(
+		    some, _mm512_sub_epi64(w, base), used);
+
+		_mm512_storeu_si512(top, _mm512_maskz_compress_epi64(in, w));
+		top += __builtin_popcount(in);
+	}
+	m->work.top = top;
+}
+
+static bool have_vectors(void)
+{
+	return __builtin_cpu_supports("avx512f") &&
+	       __builtin_cpu_supports("popcnt");
+}
+#else
+#define vector_block gcscan_block
+static bool have_vectors(void)
+{
+	return false;
+}
+#endif
+
+// defined_block is gcscan_block under valgrind.
+static void defined_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (gcgrey_in_heap(m, w))
+			*m->work.top++ = w;
+	}
+}
+
+uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
+
+		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
+			return lo;
+		if (RT_UNLIKELY(poison_memcheck))
+			defined_block(m, lo, end);
+		else if (have_vectors())
+			vector_block(m, lo, end);
+		else
+			gcscan_block(m, lo, end);
+		lo = end;
+	}
+	return hi;
+}
+
+// is_reference: an alloc bit belongs to the first granule of an object, so in
+// nearly all cases no division is needed.  A guarded object need not begin with
+// its granule.
+static bool is_reference(const struct gcmarker *m, uintptr_t w)
+{
+	const atomic_u64 *alloc = gcgrey_alloc_word(gcgrey_mark_word(m, w));
+
+	if (w % RT_GRANULE == 0 && !guard_on &&
+	    (atomic_u64_load_relaxed(alloc) & gcgrey_bit(m, w)))
+		return true;
+	return object_is_reference(w);
+}
+
+RT_NO_SANITIZE
+static void reference_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (gcgrey_in_heap(m, w) && is_reference(m, w))
+			*m->work.top++ = w;
+	}
+}
+
+uintptr_t gcscan_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
+
+		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
+			return lo;
+		reference_block(m, lo, end);
+		lo = end;
+	}
+	return hi;
+}
+
+// leave_rest lets any marker take what is more than a piece of the large object
+// at base; false: refused, and remembered.
+static bool leave_rest(struct gcmarker *m, uintptr_t base, uintptr_t hi)
+{
+	struct gcwork_range rest = {base + GCWORK_PIECE, hi, GCWORK_ANY};
+
+	if (hi - base <= GCWORK_PIECE || gcwork_add_range(&m->work, rest))
+		return true;
+	gcscan_overflow(m, base);
+	return false;
+}
+
+void gcscan_wide(struct gcmarker *m, const struct gcgrey *o)
+{
+	uintptr_t hi = o->base + base_align_down(o->size, sizeof(uintptr_t));
+
+	if (!leave_rest(m, o->base, hi))
+		return;
+	hi = base_min(hi, o->base + GCWORK_PIECE);
+	if (gcscan_words(m, o->base, hi) != hi)
+		gcscan_overflow(m, o->base);
+}

@@ -1,0 +1,597 @@
+#include "gc/mark/work.h"
+
+#include <string.h>
+
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+// What the markers agree on; busy markers read the hints all the time.
+static struct {
+	struct rt_mutex lock;	  // of what follows
+	struct gcwork *waiters;	  // newest first
+	struct gcwork *joined;	  // this marking, newest first
+	struct gcworkbuf *ranges; // that have not been taken whole
+	uint32_t next_job;
+	uint32_t njobs;
+	uint32_t marking; // numbers them, so that no marker joins two
+	bool open;	  // a marking is under way
+	bool alone;	  // the one busy marker is
+	RT_CACHE_ALIGNED atomic_u32 waiting; // length of waiters
+	atomic_u32 busy;		     // markers
+} work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
+
+static struct {
+	struct rt_mutex lock;	 // of what follows
+	struct gcworkbuf *empty; // buffers without an owner
+	struct mspan *spans;	 // all that are in use
+	uint32_t nspans;
+	uint32_t limit;
+} pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF), .limit = UINT32_MAX};
+
+// ---- buffers ----
+
+static void pool_put(struct gcworkbuf *b)
+{
+	b->next = pool.empty;
+	pool.empty = b;
+}
+
+// pool_grow cuts a new span into empty buffers, if the system grants one.
+static void pool_grow(struct rt_proc *p)
+{
+	struct mspan *s = NULL;
+	char *base;
+
+	if (pool.nspans < pool.limit)
+		s = mheap_alloc_manual(p, GCWORK_SPAN_PAGES, MSPAN_WORK);
+	if (!s)
+		return;
+	s->next = pool.spans;
+	pool.spans = s;
+	pool.nspans++;
+	base = (char *)s->base;
+	for (size_t i = 0; i < GCWORK_SPAN_PAGES * RT_PAGE_SIZE;
+	     i += GCWORK_BUF_BYTES)
+		pool_put((struct gcworkbuf *)(base + i));
+}
+
+// pool_take moves a batch of empty buffers to a marker that has none, or fewer
+// where the system refuses more.
+static void pool_take(struct gcwork *w)
+{
+	rt_lock(&pool.lock);
+	if (!pool.empty)
+		pool_grow(w->p);
+	for (; pool.empty && w->nspare < GCWORK_BATCH; w->nspare++) {
+		struct gcworkbuf *b = pool.empty;
+
+		pool.empty = b->next;
+		b->next = w->spare;
+		w->spare = b;
+	}
+	rt_unlock(&pool.lock);
+}
+
+// pool_put_batch takes a batch of empty buffers from a marker that has more.
+static void pool_put_batch(struct gcwork *w)
+{
+	rt_lock(&pool.lock);
+	for (unsigned i = 0; i < GCWORK_BATCH; i++) {
+		struct gcworkbuf *b = w->spare;
+
+		w->spare = b->next;
+		pool_put(b);
+	}
+	rt_unlock(&pool.lock);
+	w->nspare -= GCWORK_BATCH;
+}
+
+// pool_release gives all buffers back to the heap.
+static void pool_release(struct rt_proc *p)
+{
+	struct mspan *next;
+
+	rt_lock(&pool.lock);
+	for (struct mspan *s = pool.spans; s; s = next) {
+		next = s->next;
+		mheap_free_manual(p, s);
+	}
+	pool.empty = NULL;
+	pool.spans = NULL;
+	pool.nspans = 0;
+	rt_unlock(&pool.lock);
+}
+
+void gcwork_limit(uint32_t nspans)
+{
+	rt_lock(&pool.lock);
+	pool.limit = nspans;
+	rt_unlock(&pool.lock);
+}
+
+// ---- one marker's stack ----
+
+// use makes b, with its first n entries, the current buffer.
+static void use(struct gcwork *w, struct gcworkbuf *b, uint64_t n)
+{
+	w->bottom = b->entry;
+	w->top = b->entry + n;
+	w->limit = b->entry + GCWORK_ENTRIES;
+	w->high = w->limit - GCWORK_FEW;
+}
+
+static struct gcworkbuf *current(const struct gcwork *w)
+{
+	return (struct gcworkbuf *)((char *)w->bottom -
+				    offsetof(struct gcworkbuf, entry));
+}
+
+// empty_buffer is an empty one to use or to give; NULL: refused.
+static struct gcworkbuf *empty_buffer(struct gcwork *w)
+{
+	struct gcworkbuf *b;
+
+	if (!w->spare)
+		pool_take(w);
+	b = w->spare;
+	if (b) {
+		w->spare = b->next;
+		w->nspare--;
+	}
+	return b;
+}
+
+static void keep_empty(struct gcwork *w, struct gcworkbuf *b)
+{
+	if (w->nspare == GCWORK_SPARES)
+		pool_put_batch(w);
+	b->next = w->spare;
+	w->spare = b;
+	w->nspare++;
+}
+
+bool gcwork_spill(struct gcwork *w)
+{
+	struct gcworkbuf *empty = empty_buffer(w);
+	struct gcworkbuf *full = current(w);
+
+	if (!empty)
+		return false;
+	full->n = (uint64_t)(w->top - w->bottom);
+	full->next = w->full;
+	w->full = full;
+	w->nfull++;
+	use(w, empty, 0);
+	return true;
+}
+
+bool gcwork_more(struct gcwork *w)
+{
+	struct gcworkbuf *b = w->full;
+	struct gcworkbuf *empty = current(w);
+
+	if (!b)
+		return false;
+	w->full = b->next;
+	w->nfull--;
+	use(w, b, b->n);
+	keep_empty(w, empty);
+	return true;
+}
+
+// ---- jobs and ranges ----
+
+static bool any_left(void)
+{
+	return work.next_job < work.njobs || work.ranges;
+}
+
+// ranges_room has a buffer with room for one more range; false: refused.
+static bool ranges_room(struct gcwork *w)
+{
+	struct gcworkbuf *b = work.ranges;
+
+	if (b && b->n < RT_ARRAY_LEN(b->range))
+		return true;
+	b = empty_buffer(w);
+	if (!b)
+		return false;
+	b->n = 0;
+	b->next = work.ranges;
+	work.ranges = b;
+	return true;
+}
+
+bool gcwork_add_range(struct gcwork *w, struct gcwork_range range)
+{
+	bool ok;
+
+	rt_lock(&work.lock);
+	ok = ranges_room(w);
+	if (ok)
+		work.ranges->range[work.ranges->n++] = range;
+	w->more = any_left();
+	rt_unlock(&work.lock);
+	return ok;
+}
+
+// cut_piece cuts a piece off the newest range.  The buffer that becomes empty
+// is kept by the marker that calls.
+static struct gcwork_range cut_piece(struct gcwork *caller)
+{
+	struct gcworkbuf *b = work.ranges;
+	struct gcwork_range *range = &b->range[b->n - 1];
+	struct gcwork_range piece = *range;
+
+	if (piece.hi - piece.lo > GCWORK_PIECE) {
+		range->lo += GCWORK_PIECE;
+		piece.hi = range->lo;
+	} else if (--b->n == 0) {
+		work.ranges = b->next;
+		keep_empty(caller, b);
+	}
+	return piece;
+}
+
+// assign gives w a piece or a job, if any is left.
+static bool assign(struct gcwork *w, struct gcwork *caller)
+{
+	if (work.ranges) {
+		w->range = cut_piece(caller);
+		w->got = GCWORK_RANGE;
+	} else if (work.next_job < work.njobs) {
+		w->job = work.next_job++;
+		w->got = GCWORK_JOB;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+// ---- agreement ----
+
+// count_busy: only the holder of the lock writes.
+static uint32_t count_busy(int by)
+{
+	uint32_t n = atomic_u32_load_relaxed(&work.busy) + (uint32_t)by;
+
+	atomic_u32_store_relaxed(&work.busy, n);
+	return n;
+}
+
+static void count_waiting(int by)
+{
+	uint32_t n = atomic_u32_load_relaxed(&work.waiting) + (uint32_t)by;
+
+	atomic_u32_store_relaxed(&work.waiting, n);
+}
+
+static bool any_busy(void)
+{
+	return atomic_u32_load_relaxed(&work.busy) != 0;
+}
+
+// set_busy is for a marker that was given something, or all is over for.
+static void set_busy(struct gcwork *w)
+{
+	w->busy = true;
+	w->alone = work.alone = count_busy(1) == 1;
+	w->more = any_left();
+}
+
+// set_idle is for a busy marker whose stack is empty.
+static void set_idle(struct gcwork *w)
+{
+	if (w->alone)
+		w->alone = work.alone = false;
+	w->busy = false;
+	count_busy(-1);
+}
+
+// add_waiter: a wake that comes before w sleeps is not lost, since the note is
+// cleared before any other marker can find w.
+static void add_waiter(struct gcwork *w)
+{
+	rt_note_clear(&w->note);
+	w->got = GCWORK_WAIT;
+	w->waits = work.waiters;
+	work.waiters = w;
+	count_waiting(1);
+}
+
+static void remove_waiter(struct gcwork *w)
+{
+	struct gcwork **link = &work.waiters;
+
+	while (*link != w)
+		link = &(*link)->waits;
+	*link = w->waits;
+	w->waits = NULL;
+	count_waiting(-1);
+}
+
+// take_waiter takes off the list the marker that waits since last, which most
+// likely does not sleep yet, and makes it busy; w, which is busy, is not alone
+// any more.  NULL: none waits.
+static struct gcwork *take_waiter(struct gcwork *w)
+{
+	struct gcwork *to = work.waiters;
+
+	if (!to)
+		return NULL;
+	remove_waiter(to);
+	w->alone = work.alone = false;
+	set_busy(to);
+	return to;
+}
+
+// give_left gives a marker that waits what is left beside w's own, if both are
+// there; returns the marker, to be woken.
+static struct gcwork *give_left(struct gcwork *w)
+{
+	struct gcwork *to = any_left() ? take_waiter(w) : NULL;
+
+	if (to)
+		assign(to, w);
+	w->more = any_left();
+	return to;
+}
+
+static void wake(struct gcwork *w)
+{
+	if (!w)
+		return;
+	schedpoint(SCHED_WAKE);
+	rt_note_wake(&w->note);
+}
+
+static void begin(struct gcwork *w, struct rt_proc *p)
+{
+	w->p = p;
+	w->full = w->spare = NULL;
+	w->nfull = w->nspare = 0;
+	w->marking = work.marking;
+	w->busy = w->alone = w->more = w->opener = false;
+	w->waits = NULL;
+	w->next = work.joined;
+	work.joined = w;
+	use(w, &w->first, 0);
+}
+
+void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
+{
+	schedpoint(SCHED_GCWORK_OPEN);
+	rt_lock(&work.lock);
+	RT_ASSERT(!work.open && !any_busy() && !any_left());
+	RT_ASSERT(!work.waiters);
+	work.next_job = 0;
+	work.njobs = njobs;
+	work.marking++;
+	work.joined = NULL;
+	work.open = true;
+	begin(w, p);
+	w->opener = true;
+	set_busy(w);
+	rt_unlock(&work.lock);
+}
+
+void gcwork_add_jobs(struct gcwork *w, uint32_t njobs)
+{
+	rt_lock(&work.lock);
+	work.next_job = 0;
+	work.njobs = njobs;
+	w->more = any_left();
+	rt_unlock(&work.lock);
+}
+
+bool gcwork_join(struct gcwork *w, struct rt_proc *p)
+{
+	bool open;
+
+	schedpoint(SCHED_GCWORK_JOIN);
+	rt_lock(&work.lock);
+	// Once a marking only: its first buffer may be another's by now.
+	open = work.open && w->marking != work.marking;
+	if (open)
+		begin(w, p);
+	rt_unlock(&work.lock);
+	return open;
+}
+
+struct gcwork *gcwork_joined(void)
+{
+	struct gcwork *w;
+
+	rt_lock(&work.lock);
+	w = work.joined;
+	rt_unlock(&work.lock);
+	return w;
+}
+
+static void take_over(struct gcwork *opener)
+{
+	opener->got = GCWORK_OVER;
+	set_busy(opener);
+}
+
+// tell_opener: w was the last marker that was busy.
+static struct gcwork *tell_opener(void)
+{
+	struct gcwork *w = work.waiters;
+
+	while (w && !w->opener)
+		w = w->waits;
+	if (!w)
+		return NULL;
+	remove_waiter(w);
+	take_over(w);
+	return w;
+}
+
+// take_or_wait finds something for w, whose stack is empty, or makes it wait;
+// returns another marker that has to be woken, if any.  When no marker is busy,
+// none is alone: so nothing is left, or w has just been assigned it.
+static struct gcwork *take_or_wait(struct gcwork *w)
+{
+	struct gcwork *to = NULL;
+
+	if (!work.open || w->marking != work.marking) {
+		w->got = GCWORK_OVER;
+	} else if (!work.alone && assign(w, w)) {
+		set_busy(w);
+		to = give_left(w);
+	} else if (w->opener && !any_busy()) {
+		take_over(w);
+	} else {
+		if (!any_busy())
+			to = tell_opener();
+		add_waiter(w);
+	}
+	return to;
+}
+
+// wait_turn returns when another marker has given w something, or marking was
+// closed: then w wakes the next one that waits for that.
+static void wait_turn(struct gcwork *w)
+{
+	rt_note_sleep(&w->note, UINT64_MAX);
+	if (w->got == GCWORK_OVER)
+		wake(w->waits);
+}
+
+enum gcwork_next gcwork_get(struct gcwork *w)
+{
+	struct gcwork *to;
+	bool waits;
+
+	schedpoint(SCHED_GCWORK_GET);
+	rt_lock(&work.lock);
+	if (w->busy)
+		set_idle(w);
+	to = take_or_wait(w);
+	waits = w->got == GCWORK_WAIT;
+	rt_unlock(&work.lock);
+	wake(to);
+	if (waits)
+		wait_turn(w);
+	return w->got;
+}
+
+// close_waiters leaves the list to its first marker, which will wake the next.
+static struct gcwork *close_waiters(void)
+{
+	struct gcwork *first = work.waiters;
+
+	for (struct gcwork *w = first; w; w = w->waits)
+		w->got = GCWORK_OVER;
+	work.waiters = NULL;
+	atomic_u32_store_relaxed(&work.waiting, 0);
+	return first;
+}
+
+void gcwork_close(struct gcwork *w)
+{
+	struct gcwork *to;
+
+	schedpoint(SCHED_GCWORK_CLOSE);
+	rt_lock(&work.lock);
+	if (atomic_u32_load_relaxed(&work.busy) != 1 || !w->busy || any_left())
+		rt_throw("non-empty mark queue after mark");
+	set_idle(w);
+	work.open = false;
+	to = close_waiters();
+	rt_unlock(&work.lock);
+	wake(to);
+	pool_release(w->p);
+}
+
+void gcwork_hold(void)
+{
+	rt_lock(&work.lock);
+}
+
+void gcwork_let_go(void)
+{
+	rt_unlock(&work.lock);
+}
+
+// ---- sharing ----
+
+uint32_t gcwork_waiting(void)
+{
+	return atomic_u32_load_relaxed(&work.waiting);
+}
+
+bool gcwork_wanted(const struct gcwork *w)
+{
+	return gcwork_waiting() != 0 &&
+	       (gcwork_plenty(w) ||
+		(!w->alone && atomic_u32_load_relaxed(&work.busy) == 1));
+}
+
+// move_full moves the oldest half of the full buffers, at least one.
+static void move_full(struct gcwork *w, struct gcwork *to)
+{
+	struct gcworkbuf **link = &w->full;
+	uint32_t kept = w->nfull / 2;
+
+	for (uint32_t i = 0; i < kept; i++)
+		link = &(*link)->next;
+	to->full = *link;
+	to->nfull = w->nfull - kept;
+	*link = NULL;
+	w->nfull = kept;
+}
+
+// move_words moves the oldest half of the current buffer into the empty one of
+// another marker.
+static void move_words(struct gcwork *w, struct gcwork *to)
+{
+	size_t n = (size_t)(w->top - w->bottom);
+	size_t given = n / 2;
+
+	memcpy(to->bottom, w->bottom, given * sizeof *w->bottom);
+	memmove(w->bottom, w->bottom + given, (n - given) * sizeof *w->bottom);
+	to->top += given;
+	w->top -= given;
+}
+
+// give_words: to is w's alone until it is woken, so this needs no lock.
+static void give_words(struct gcwork *w, struct gcwork *to)
+{
+	schedpoint(SCHED_GIVE_WORDS);
+	if (w->full)
+		move_full(w, to);
+	else
+		move_words(w, to);
+	to->got = GCWORK_WORDS;
+}
+
+void gcwork_share(struct gcwork *w)
+{
+	bool words = w->full || w->top - w->bottom >= GCWORK_SHARE;
+	struct gcwork *to;
+
+	schedpoint(SCHED_GCWORK_SHARE);
+	rt_lock(&work.lock);
+	to = give_left(w);
+	if (!to && words)
+		to = take_waiter(w);
+	if (!to && atomic_u32_load_relaxed(&work.busy) == 1)
+		w->alone = work.alone = true;
+	rt_unlock(&work.lock);
+	if (to && to->got == GCWORK_WAIT)
+		give_words(w, to);
+	wake(to);
+}
+
+uint32_t gcwork_count_from(uint32_t n)
+{
+	uint32_t last;
+
+	rt_lock(&work.lock);
+	last = work.marking;
+	work.marking = n;
+	rt_unlock(&work.lock);
+	return last;
+}

@@ -1,0 +1,347 @@
+#include "gc/stats/verify.h"
+
+#include <string.h>
+
+#include "gc/cycle/sweep.h"
+#include "runtime/base/bits.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/os/throw.h"
+
+// What a walk over all spans adds up.
+struct sums {
+	uint64_t spans;
+	uint64_t heap_pages;
+	uint64_t stack_pages;
+	uint64_t work_pages;
+	uint64_t partial;		 // swept, with a free slot
+	uint64_t small[SIZECLASS_COUNT]; // objects
+	uint64_t large;
+	uint64_t large_bytes;
+	// What Ps keep: pages that are free but marked allocated, and spans.
+	uint64_t cached_free;
+	uint64_t cached_scavenged;
+	uint64_t cached_spans;
+	uint64_t mcaches;
+};
+
+// first_error begins the text of the first contradiction; false: it is not
+// the first.
+static bool first_error(struct rt_verify *v, struct text *t, const char *what)
+{
+	if (v->errors++ != 0)
+		return false;
+	text_init(t);
+	text_str(t, what);
+	return true;
+}
+
+static void keep(struct rt_verify *v, const struct text *t)
+{
+	memcpy(v->first, t->buf, base_min(t->len + 1, sizeof v->first));
+	v->first[sizeof v->first - 1] = '\0';
+}
+
+static void wrong(struct rt_verify *v, const char *what, uint64_t address)
+{
+	struct text t;
+
+	if (!first_error(v, &t, what))
+		return;
+	text_str(&t, " at ");
+	text_hex(&t, address);
+	keep(v, &t);
+}
+
+// equal compares one number that was counted in two ways.
+static bool equal(struct rt_verify *v, const char *what, uint64_t counted,
+		  uint64_t found)
+{
+	struct text t;
+
+	if (counted == found)
+		return true;
+	if (!first_error(v, &t, what))
+		return false;
+	text_str(&t, ": ");
+	text_u64(&t, counted);
+	text_str(&t, ", found ");
+	text_u64(&t, found);
+	keep(v, &t);
+	return false;
+}
+
+static bool swept(const struct mspan *s)
+{
+	return atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen();
+}
+
+// count_objects adds up the objects of a heap span.
+static void count_objects(const struct mspan *s, struct sums *sums)
+{
+	if (mspan_is_large(s)) {
+		sums->large += s->alloc_count;
+		sums->large_bytes += s->alloc_count * s->elemsize;
+	} else {
+		sums->small[s->sizeclass] += s->alloc_count;
+		sums->partial += swept(s) && s->alloc_count < s->nelems;
+	}
+}
+
+// page_taken tells whether the page allocator knows a page as allocated.
+static bool page_taken(uint64_t page)
+{
+	const struct pallocdata *d =
+	    pagealloc_chunk(&mheap.pages, (uint32_t)(page / RT_CHUNK_PAGES));
+
+	return pallocbits_get(&d->alloc, page % RT_CHUNK_PAGES);
+}
+
+// verify_span returns how many pages the walk goes on.
+static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
+			    struct sums *sums)
+{
+	const char *what = mspan_check(s);
+
+	if (what)
+		wrong(v, what, s->base);
+	// A span that leaves the heap is not followed, nor one of no class
+	// counted.
+	if (s->npages > (arena_used() >> RT_PAGE_SHIFT) - mspan_page(s) ||
+	    s->spanclass >= SPANCLASS_COUNT ||
+	    s->sizeclass != spanclass_size(s->spanclass))
+		return 1;
+	for (uint64_t i = 0; i < s->npages; i++)
+		if (!page_taken(mspan_page(s) + i))
+			wrong(v, "free page in a span",
+			      arena_page_address(mspan_page(s) + i));
+	v->spans++;
+	sums->spans++;
+	if (s->use == MSPAN_STACK)
+		sums->stack_pages += s->npages;
+	if (s->use == MSPAN_WORK)
+		sums->work_pages += s->npages;
+	if (s->use != MSPAN_HEAP)
+		return s->npages;
+	if (s->cached)
+		wrong(v, "span cached by nobody", s->base);
+	// Around an object that is not where it should be nothing may be read.
+	if (!what && mspan_overwritten(s))
+		wrong(v, "guarded object was written outside",
+		      mspan_overwritten(s));
+	sums->heap_pages += s->npages;
+	v->objects += s->alloc_count;
+	v->bytes += s->alloc_count * s->elemsize;
+	count_objects(s, sums);
+	return s->npages;
+}
+
+// verify_free_page: a page outside every span has no bit and no class.
+static void verify_free_page(struct rt_verify *v, uint64_t page)
+{
+	const struct linewords *lines = arena_lines(page);
+	uint64_t bits = 0;
+
+	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
+		bits |= atomic_u64_load_relaxed(&lines[w].line[0]) |
+			atomic_u64_load_relaxed(&lines[w].line[1]);
+	if (bits != 0)
+		wrong(v, "bit on a free page", arena_page_address(page));
+	if (arena_word(page) != 0 &&
+	    pageword_state(arena_word(page)) != PAGEWORD_SHUT)
+		wrong(v, "page word of a free page", arena_page_address(page));
+}
+
+static void verify_spans(struct rt_verify *v, struct sums *sums)
+{
+	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
+	uint64_t next = 0;
+
+	while (next < end) {
+		const struct mspan *s = arena_span(next);
+
+		if (s && mspan_page(s) == next && s->npages != 0) {
+			next += verify_span(v, s, sums);
+			continue;
+		}
+		if (s)
+			wrong(v, "span table leads into a span",
+			      arena_page_address(next));
+		else
+			verify_free_page(v, next);
+		next++;
+	}
+}
+
+static void verify_sets(struct rt_verify *v, const struct sums *sums)
+{
+	uint64_t n = 0;
+
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++)
+		for (const struct mspan *s = mcentral_top((spanclass)sc); s;
+		     s = mcentral_below(s)) {
+			if (s->use != MSPAN_HEAP || s->spanclass != sc ||
+			    s->cached || !swept(s) ||
+			    s->alloc_count >= s->nelems)
+				wrong(v, "span in the wrong set", s->base);
+			if (n++ > sums->partial)
+				return wrong(v, "set without end", s->base);
+		}
+	equal(v, "spans with free slots that are in a set", n, sums->partial);
+}
+
+// verify_caches looks at what Ps keep; they were flushed.
+static void verify_caches(struct rt_verify *v, struct sums *sums)
+{
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		const struct rt_mcache *mc = mcache_of(p);
+		const struct pagecache *c;
+		uint64_t nonempty = 0;
+
+		if (!mc)
+			continue;
+		for (unsigned w = 0; w < MCACHE_WORDS; w++)
+			nonempty |= mc->nonempty[w];
+		if (nonempty != 0 || mc->tiny != 0 || mc->live != 0)
+			wrong(v, "mcache that was not flushed", (uintptr_t)mc);
+		c = &mc->heap.pages;
+		for (uint64_t x = c->cache; x; x &= x - 1) {
+			uint64_t page = c->base + bits_ctz(x);
+
+			if (!page_taken(page) || arena_span(page))
+				wrong(v, "cached page is free or in a span",
+				      arena_page_address(page));
+		}
+		sums->cached_free += bits_count(c->cache);
+		sums->cached_scavenged += bits_count(c->cache & c->scav);
+		sums->cached_spans += mc->heap.nspans;
+		sums->mcaches++;
+	}
+}
+
+static void verify_pages(struct rt_verify *v, const struct sums *sums)
+{
+	uint64_t nfree = pagealloc_count_free(&mheap.pages) + sums->cached_free;
+	uint64_t nscav =
+	    pagealloc_count_scavenged(&mheap.pages) + sums->cached_scavenged;
+	uint64_t taken =
+	    sums->heap_pages + sums->stack_pages + sums->work_pages;
+
+	if (!pagealloc_check(&mheap.pages))
+		wrong(v, "page summaries", arena.base);
+	equal(v, "free pages and spans do not add up", nfree + taken,
+	      arena_used() >> RT_PAGE_SHIFT);
+	equal(v, "heap_released is not the scavenged pages",
+	      heapgauge_sum(HEAPGAUGE_RELEASED), nscav << RT_PAGE_SHIFT);
+	equal(v, "heap_free is not the free pages",
+	      heapgauge_sum(HEAPGAUGE_FREE), (nfree - nscav) << RT_PAGE_SHIFT);
+	equal(v, "pages_in_use is not the heap spans",
+	      heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), sums->heap_pages);
+	equal(v, "heap_in_use is not the heap spans",
+	      heapgauge_sum(HEAPGAUGE_IN_USE),
+	      sums->heap_pages << RT_PAGE_SHIFT);
+	for (uint64_t i = 0; i < arena_used() >> RT_PAGE_SHIFT; i += 64)
+		if (atomic_u64_load_relaxed(&arena.overflow[i / 64]) != 0)
+			wrong(v, "mark overflow outside of marking",
+			      arena_page_address(i));
+}
+
+static uint64_t mapped_beside_heap(void)
+{
+	return gauge_load(&gauges.stacks_sys) + gauge_load(&gauges.mspan_sys) +
+	       gauge_load(&gauges.mcache_sys) +
+	       gauge_load(&gauges.buckhash_sys) +
+	       gauge_load(&gauges.gc_misc_sys) + gauge_load(&gauges.other_sys);
+}
+
+static void verify_gauges(struct rt_verify *v, const struct sums *sums)
+{
+	equal(v, "total_alloc - total_free is not the bytes of objects",
+	      heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
+		  heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+	      v->bytes);
+	if (gcsweep_done())
+		equal(v, "heap_live is not the bytes of objects",
+		      gauge_load(&gauges.heap_live), v->bytes);
+	equal(v, "mspan_inuse is not the spans",
+	      gauge_load(&gauges.mspan_inuse),
+	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
+	equal(v, "mcache_inuse is not the mcaches",
+	      gauge_load(&gauges.mcache_inuse),
+	      sums->mcaches * sizeof(struct rt_mcache));
+	equal(v, "mapped_ready is not what is mapped",
+	      gauge_load(&gauges.mapped_ready),
+	      arena_used() - heapgauge_sum(HEAPGAUGE_RELEASED) +
+		  mapped_beside_heap());
+}
+
+// verify_heapstats compares the statistics that are counted per P.
+static void verify_heapstats(struct rt_verify *v, const struct sums *sums)
+{
+	struct heapstats_totals h;
+
+	heapstats_unsafe_read(&h);
+	equal(v, "released statistics", h.released,
+	      heapgauge_sum(HEAPGAUGE_RELEASED));
+	equal(v, "committed statistics", h.committed + h.released,
+	      arena_used());
+	equal(v, "in_heap statistics", h.in_heap,
+	      sums->heap_pages << RT_PAGE_SHIFT);
+	equal(v, "in_stacks statistics", h.in_stacks,
+	      sums->stack_pages << RT_PAGE_SHIFT);
+	equal(v, "in_work_bufs statistics", h.in_work_bufs,
+	      sums->work_pages << RT_PAGE_SHIFT);
+	equal(v, "large object statistics",
+	      h.large_alloc_count - h.large_free_count, sums->large);
+	equal(v, "large byte statistics", h.large_alloc - h.large_free,
+	      sums->large_bytes);
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		equal(v, "statistics of a size class",
+		      h.small_alloc_count[c] - h.small_free_count[c],
+		      sums->small[c]);
+}
+
+void gcverify_heap(struct rt_verify *v)
+{
+	struct sums sums = {0};
+
+	*v = (struct rt_verify){0};
+	// Nothing can be looked at without knowing how long the heap is.
+	if (!equal(v, "length of the page allocator and of the heap",
+		   (uint64_t)mheap.pages.nchunks << RT_CHUNK_SHIFT,
+		   arena_used()))
+		return;
+	verify_spans(v, &sums);
+	verify_sets(v, &sums);
+	verify_caches(v, &sums);
+	verify_pages(v, &sums);
+	verify_gauges(v, &sums);
+	verify_heapstats(v, &sums);
+}
+
+// walk_span calls fn for the allocated objects of a span; false: enough.
+static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
+{
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		void *obj = (void *)mspan_object(s, slot);
+
+		if (mspan_test(s, line, slot) &&
+		    fn(obj, mspan_usable(s), (int)spanclass_kind(s->spanclass),
+		       arg) == RT_WALK_STOP)
+			return false;
+	}
+	return true;
+}
+
+void gcverify_walk(rt_walk_fn *fn, void *arg)
+{
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (pageword_state(arena_word(mspan_page(s))) ==
+			PAGEWORD_HEAP &&
+		    !walk_span(s, fn, arg))
+			return;
+}

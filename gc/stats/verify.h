@@ -1,0 +1,22 @@
+// verify.h - is the heap what it should be?  Floor 7.
+//
+// Go: the checks that its runtime makes one by one at run time.  Everything
+// that can be seen with the world stopped is compared: bitmaps with page
+// words and spans, spans with the page allocator, sets with spans, gauges
+// with sums.  Nothing is changed.
+#ifndef GC_STATS_VERIFY_H
+#define GC_STATS_VERIFY_H
+
+#include <rt/world.h>
+
+#include "runtime/spans/mcache.h"
+
+// gcverify_heap counts what is wrong and says the first thing in words.
+// World stopped, every mcache flushed.
+void gcverify_heap(struct rt_verify *v);
+
+// gcverify_walk calls fn for every allocated object, in ascending order of
+// address, until it returns RT_WALK_STOP.  World stopped, mcaches flushed.
+void gcverify_walk(rt_walk_fn *fn, void *arg);
+
+#endif

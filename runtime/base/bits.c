@@ -1,0 +1,53 @@
+#include "runtime/base/bits.h"
+
+// runs has bit i set where bits i .. i+n-1 of c are.  After step j bit i says
+// so of bits i .. i+k-1, with k doubling until it would pass n: log2(n) steps
+// instead of n.
+static uint64_t runs(uint64_t c, unsigned n)
+{
+	unsigned left = n - 1; // bits that c does not yet speak for
+
+	for (unsigned k = 1; left > 0; k *= 2) {
+		unsigned step = left < k ? left : k;
+
+		c &= c >> step;
+		if (c == 0)
+			return 0;
+		left -= step;
+	}
+	return c;
+}
+
+unsigned bits_find_run(uint64_t c, unsigned n)
+{
+	c = runs(c, n);
+	return c ? bits_ctz(c) : 64;
+}
+
+unsigned bits_find_last_run(uint64_t c, unsigned n)
+{
+	c = runs(c, n);
+	return c ? 63 - bits_clz(c) : 64;
+}
+
+// All bits but the highest of each group of 2^i bits.
+static const uint64_t below_top[] = {
+    UINT64_C(0x0000000000000000), // 1
+    UINT64_C(0x5555555555555555), // 2
+    UINT64_C(0x7777777777777777), // 4
+    UINT64_C(0x7f7f7f7f7f7f7f7f), // 8
+    UINT64_C(0x7fff7fff7fff7fff), // 16
+    UINT64_C(0x7fffffff7fffffff), // 32
+    UINT64_C(0x7fffffffffffffff), // 64
+};
+
+// Adding `below` to the bits of a group below its top carries into the top
+// if any of them is set, and never out of the group, so `empty` has the top
+// bit of exactly the groups that hold no bit.
+uint64_t bits_fill_aligned(uint64_t x, unsigned m)
+{
+	uint64_t below = below_top[bits_ctz(m)];
+	uint64_t empty = ~(((x & below) + below) | x | below);
+
+	return ~((empty - (empty >> (m - 1))) | empty);
+}

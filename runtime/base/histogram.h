@@ -1,0 +1,42 @@
+// histogram.h - Go's timeHistogram: durations in buckets.  Floor 0.
+//
+// Go: timeHistogram (histogram.go).  40 buckets, each cut in 4, from 0 ns to
+// 2^47 ns: [0, 256), [256, 512), and from there each twice as wide as the one
+// before.  160 counters, and one below and one above.
+// Any thread may record; a reader sees each counter whole and never falling,
+// but not all counters of one moment.
+#ifndef RUNTIME_BASE_HISTOGRAM_H
+#define RUNTIME_BASE_HISTOGRAM_H
+
+#include "runtime/base/atomic.h"
+
+enum {
+	HISTOGRAM_MIN_BITS = 9,	 // shorter ones, [0, 256), share a bucket
+	HISTOGRAM_MAX_BITS = 48, // exclusive: 48 bits and more are overflow
+	HISTOGRAM_SUB_BITS = 2,
+	HISTOGRAM_SUBS = 1 << HISTOGRAM_SUB_BITS,
+	HISTOGRAM_BUCKETS = HISTOGRAM_MAX_BITS - HISTOGRAM_MIN_BITS + 1,
+	HISTOGRAM_COUNTERS = HISTOGRAM_BUCKETS * HISTOGRAM_SUBS,
+	HISTOGRAM_COUNTS = HISTOGRAM_COUNTERS + 2, // with under and over
+	HISTOGRAM_EDGES = HISTOGRAM_COUNTS + 1,
+};
+static_assert(HISTOGRAM_COUNTS == 162, "as in Go");
+
+struct histogram {
+	atomic_u64 counts[HISTOGRAM_COUNTERS];
+	atomic_u64 underflow; // negative durations: the clock went back
+	atomic_u64 overflow;  // 2^47 ns and more
+};
+
+// histogram_record counts one duration of ns nanoseconds.
+void histogram_record(struct histogram *h, int64_t ns);
+
+// histogram_read writes HISTOGRAM_COUNTS counts: underflow, the counters in
+// order, overflow.
+void histogram_read(const struct histogram *h, uint64_t *counts);
+
+// histogram_edges returns HISTOGRAM_EDGES edges in seconds, ascending, from
+// -infinity to +infinity; count i lies in [edge i, edge i+1).
+const double *histogram_edges(void);
+
+#endif

@@ -1,0 +1,39 @@
+// spanclass.h - size class and kind of a span in one number.  Floor 0.
+//
+// Go: spanClass (mheap.go), whose noscan bit is widened to a kind: how the
+// collector finds pointers in an object.
+#ifndef RUNTIME_BASE_SPANCLASS_H
+#define RUNTIME_BASE_SPANCLASS_H
+
+#include "runtime/base/sizeclass.h"
+
+enum {
+	KIND_NOSCAN = 0, // RT_NOSCAN: no pointers
+	KIND_WORDS = 1,	 // RT_WORDS: every aligned word may be one
+	KIND_COUNT = 2,	 // kinds that exist now
+	KIND_BITS = 5,	 // room for 32
+};
+
+typedef uint16_t spanclass;
+
+enum {
+	SPANCLASS_COUNT = KIND_COUNT * SIZECLASS_COUNT,
+	SPANCLASS_TINY = KIND_NOSCAN * SIZECLASS_COUNT + SIZECLASS_TINY,
+};
+
+RT_INLINE spanclass spanclass_make(unsigned sizeclass, unsigned kind)
+{
+	return (spanclass)(kind * SIZECLASS_COUNT + sizeclass);
+}
+
+RT_INLINE unsigned spanclass_size(spanclass sc)
+{
+	return sc % SIZECLASS_COUNT;
+}
+
+RT_INLINE unsigned spanclass_kind(spanclass sc)
+{
+	return sc / SIZECLASS_COUNT;
+}
+
+#endif

@@ -1,3 +1,0 @@
-#include "runtime/epoch.h"
-
-struct epoch epoch;

@@ -1,0 +1,3 @@
+#include "runtime/os/epoch.h"
+
+struct epoch epoch;

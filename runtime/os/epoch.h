@@ -1,0 +1,46 @@
+// epoch.h - which collection cycle it is.  Floor 1.
+//
+// Go: mheap.sweepgen, gcphase.  Written with the world stopped, by the cycle;
+// read by anyone.
+//
+// sweepgen is even and grows by 2 at each flip.  A span whose own sweepgen is
+//   h - 2  needs sweeping
+//   h - 1  is being swept
+//   h      is swept
+// where h is the heap's.  The parity of h/2 says which of the two bitmap
+// lines of a page holds alloc bits; the other holds mark bits.
+#ifndef RUNTIME_OS_EPOCH_H
+#define RUNTIME_OS_EPOCH_H
+
+#include "runtime/base/atomic.h"
+
+struct epoch {
+	atomic_u32 sweepgen;
+};
+
+RT_GLOBAL struct epoch epoch;
+
+RT_INLINE uint32_t epoch_sweepgen(void)
+{
+	return atomic_u32_load_relaxed(&epoch.sweepgen);
+}
+
+// epoch_alloc_line is the index (0, 1) of the alloc line under a sweepgen;
+// epoch_mark_line that of the other one.
+RT_INLINE unsigned epoch_alloc_line(uint32_t sweepgen)
+{
+	return (sweepgen >> 1) & 1;
+}
+
+RT_INLINE unsigned epoch_mark_line(uint32_t sweepgen)
+{
+	return epoch_alloc_line(sweepgen) ^ 1;
+}
+
+// epoch_flip makes mark bits alloc bits.  World stopped, nothing unswept.
+RT_INLINE void epoch_flip(void)
+{
+	atomic_u32_store_release(&epoch.sweepgen, epoch_sweepgen() + 2);
+}
+
+#endif

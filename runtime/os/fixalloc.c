@@ -1,0 +1,80 @@
+#include "runtime/os/fixalloc.h"
+
+#include <string.h>
+
+#include "runtime/os/throw.h"
+
+static_assert(sizeof(struct fixalloc_free) == 8, "the smallest object");
+
+void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
+		   atomic_u64 *stat)
+{
+	if (size < sizeof(struct fixalloc_free) || size > FIXALLOC_CHUNK)
+		rt_throw_value("fixalloc_init: bad size", "size", size);
+	if (align < _Alignof(struct fixalloc_free) || !base_is_pow2(align) ||
+	    size % align != 0)
+		rt_throw_value("fixalloc_init: bad alignment", "align", align);
+	*f = (struct fixalloc){
+	    .size = size, .align = align, .zero = zero, .stat = stat};
+}
+
+static void *take_freed(struct fixalloc *f)
+{
+	struct fixalloc_free *p = f->list;
+
+	f->list = atomic_ptr_load_relaxed(&p->next);
+	if (f->zero)
+		memset(p, 0, f->size);
+	return p;
+}
+
+// take_fresh cuts the next object off the chunk, which persistent memory
+// gave zeroed; NULL when a new one is refused.
+static void *take_fresh(struct fixalloc *f)
+{
+	// A chunk is a multiple of the size, so nothing is left over.
+	if (f->nchunk == 0) {
+		size_t n = FIXALLOC_CHUNK - FIXALLOC_CHUNK % f->size;
+		char *chunk = persistent_alloc(n, f->align, f->stat);
+
+		if (!chunk)
+			return NULL;
+		f->chunk = chunk;
+		f->nchunk = n;
+	}
+	void *p = f->chunk;
+	f->chunk += f->size;
+	f->nchunk -= f->size;
+	return p;
+}
+
+void *fixalloc_alloc(struct fixalloc *f)
+{
+	void *p = f->list ? take_freed(f) : take_fresh(f);
+
+	if (p)
+		f->inuse += f->size;
+	return p;
+}
+
+void fixalloc_free(struct fixalloc *f, void *p)
+{
+	struct fixalloc_list one = {0};
+
+	fixalloc_list_add(&one, p);
+	fixalloc_free_list(f, &one);
+}
+
+void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
+{
+	uint64_t bytes = l->n * f->size;
+
+	if (l->n == 0)
+		return;
+	if (f->inuse < bytes)
+		rt_throw_value("fixalloc_free: more than is in use", "size",
+			       bytes);
+	f->inuse -= bytes;
+	atomic_ptr_store_release(&l->last->next, f->list);
+	f->list = l->first;
+}

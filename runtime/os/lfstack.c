@@ -1,0 +1,87 @@
+#include "runtime/os/lfstack.h"
+
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+// A packed word: the node's address without its low 6 bits, which are zero,
+// and above it the tag.
+enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS, ALIGN_SHIFT = 6 };
+#define ADDR_MASK ((UINT64_C(1) << ADDR_WIDTH) - 1)
+
+static_assert(1 << ALIGN_SHIFT == LFSTACK_ALIGN, "");
+static_assert(ADDR_WIDTH + ALIGN_SHIFT == LFSTACK_ADDR_BITS, "");
+
+// next_head packs the head that follows old.  Its tag wraps: to be fooled, a
+// popper must sleep over exactly a multiple of 2^22 changes of this stack and
+// find the same node on top.
+static uint64_t next_head(uint64_t old, const struct lfnode *node)
+{
+	uint64_t tag = (old >> ADDR_WIDTH) + 1;
+
+	return tag << ADDR_WIDTH | (uintptr_t)node >> ALIGN_SHIFT;
+}
+
+static struct lfnode *unpack(uint64_t word)
+{
+	return (struct lfnode *)((word & ADDR_MASK) << ALIGN_SHIFT);
+}
+
+void lfstack_push(struct lfstack *s, struct lfnode *node)
+{
+	uint64_t old;
+
+	if ((uintptr_t)node % LFSTACK_ALIGN != 0 ||
+	    (uintptr_t)node >> LFSTACK_ADDR_BITS != 0)
+		rt_throw_value("lfstack_push: address does not pack", "node",
+			       (uintptr_t)node);
+	do {
+		old = atomic_u64_load_relaxed(&s->head);
+		atomic_u64_store_relaxed(&node->next, old);
+		schedpoint(SCHED_LFSTACK_PUSH);
+		// Pairs with the acquire in lfstack_pop: the node's contents.
+	} while (!atomic_u64_cas_release(&s->head, old, next_head(old, node)));
+}
+
+struct lfnode *lfstack_pop(struct lfstack *s)
+{
+	for (;;) {
+		// Pairs with the release in lfstack_push, also of a node that
+		// lay below others: every change between is a compare and
+		// swap and so continues what that push released.
+		uint64_t old = atomic_u64_load_acquire(&s->head);
+		struct lfnode *node = unpack(old);
+
+		if (!node)
+			return NULL;
+		// If the node is no longer on top, this link is garbage; then
+		// the tag has moved on and the exchange fails.
+		struct lfnode *below = lfstack_below(node);
+		schedpoint(SCHED_LFSTACK_POP);
+		if (atomic_u64_cas_relaxed(&s->head, old,
+					   next_head(old, below)))
+			return node;
+	}
+}
+
+bool lfstack_empty(const struct lfstack *s)
+{
+	return lfstack_top(s) == NULL;
+}
+
+void lfstack_reset(struct lfstack *s)
+{
+	uint64_t old = atomic_u64_load_relaxed(&s->head);
+
+	// Nothing is published: the stop of the world orders this store.
+	atomic_u64_store_relaxed(&s->head, next_head(old, NULL));
+}
+
+struct lfnode *lfstack_top(const struct lfstack *s)
+{
+	return unpack(atomic_u64_load_acquire(&s->head));
+}
+
+struct lfnode *lfstack_below(const struct lfnode *node)
+{
+	return unpack(atomic_u64_load_relaxed(&node->next));
+}

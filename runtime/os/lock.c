@@ -1,0 +1,212 @@
+#include "runtime/os/lock.h"
+
+#include "runtime/os/nanotime.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+enum {
+	MUTEX_FREE = 0,
+	MUTEX_HELD = 1,
+	MUTEX_WAITED = 2, // held; its release makes a system call
+
+	NOTE_CLEAR = 0,
+	NOTE_WOKEN = 1,
+	NOTE_SLEPT = 2, // clear; its wake makes a system call
+};
+
+// Rounds of spinning before a sleep.  A pause takes 40 to 140 cycles, so this
+// is one to four microseconds: what a sleep and a wake would cost.
+enum { LOCK_SPINS = 100 };
+
+// ---- mutex ----
+
+static bool mutex_try(struct rt_mutex *m, uint32_t state)
+{
+	// Pairs with the release in rt_unlock.
+	return atomic_u32_load_relaxed(&m->state) == MUTEX_FREE &&
+	       atomic_u32_cas_acquire(&m->state, MUTEX_FREE, state);
+}
+
+static bool mutex_spin(struct rt_mutex *m)
+{
+	for (int i = 0; i < LOCK_SPINS; i++) {
+		if (mutex_try(m, MUTEX_HELD))
+			return true;
+		atomic_pause();
+	}
+	return false;
+}
+
+// mutex_sleep takes m as MUTEX_WAITED: who slept cannot know whether others
+// still do.  A wake with nobody asleep costs a system call, a missing one a
+// sleeper.
+static void mutex_sleep(struct rt_mutex *m)
+{
+	while (!mutex_try(m, MUTEX_WAITED)) {
+		atomic_u32_cas_relaxed(&m->state, MUTEX_HELD, MUTEX_WAITED);
+		schedpoint(SCHED_MUTEX_SLEEP);
+		oscall_futex_wait(&m->state, MUTEX_WAITED, UINT64_MAX);
+	}
+}
+
+void rt_lock(struct rt_mutex *m)
+{
+	lockrank_acquire(m->rank);
+	schedpoint(SCHED_RT_LOCK);
+	if (RT_LIKELY(
+		atomic_u32_cas_acquire(&m->state, MUTEX_FREE, MUTEX_HELD)))
+		return;
+	if (!mutex_spin(m))
+		mutex_sleep(m);
+}
+
+void rt_unlock(struct rt_mutex *m)
+{
+	lockrank_release(m->rank);
+	// Both releases pair with the acquire of the next rt_lock.
+	if (RT_LIKELY(
+		atomic_u32_cas_release(&m->state, MUTEX_HELD, MUTEX_FREE)))
+		return;
+	if (!rt_lock_held(m))
+		rt_throw("rt_unlock: not held");
+	// Only the holder leaves MUTEX_WAITED, so a store is enough.
+	atomic_u32_store_release(&m->state, MUTEX_FREE);
+	schedpoint(SCHED_RT_UNLOCK);
+	oscall_futex_wake(&m->state, 1);
+}
+
+bool rt_lock_held(const struct rt_mutex *m)
+{
+	return atomic_u32_load_relaxed(&m->state) != MUTEX_FREE;
+}
+
+// ---- note ----
+
+// rt_note_clear and rt_note_wake are seqcst exchanges of one word: a sleeper
+// that clears, then looks for work, then sleeps either sees the work of a
+// wake that came before the clear, or finds the note woken.  With a plain
+// store its look for work could pass the clear.
+void rt_note_clear(struct rt_note *n)
+{
+	atomic_u32_swap_seqcst(&n->woken, NOTE_CLEAR);
+}
+
+void rt_note_wake(struct rt_note *n)
+{
+	schedpoint(SCHED_RT_NOTE_WAKE);
+	// After the exchange the sleeper may be gone, and the note with it; a
+	// wake on memory that is no longer a futex does nothing.
+	if (atomic_u32_swap_seqcst(&n->woken, NOTE_WOKEN) == NOTE_SLEPT)
+		oscall_futex_wake(&n->woken, UINT32_MAX);
+}
+
+static bool note_woken(const struct rt_note *n)
+{
+	// Pairs with the exchange in rt_note_wake.
+	return atomic_u32_load_acquire(&n->woken) == NOTE_WOKEN;
+}
+
+static bool note_spin(const struct rt_note *n)
+{
+	for (int i = 0; i < LOCK_SPINS; i++) {
+		if (note_woken(n))
+			return true;
+		atomic_pause();
+	}
+	return false;
+}
+
+// note_wait sleeps once and tells whether the note is woken now.
+static bool note_wait(struct rt_note *n, uint64_t timeout_ns)
+{
+	atomic_u32_cas_relaxed(&n->woken, NOTE_CLEAR, NOTE_SLEPT);
+	schedpoint(SCHED_NOTE_WAIT);
+	oscall_futex_wait(&n->woken, NOTE_SLEPT, timeout_ns);
+	return note_woken(n);
+}
+
+static bool note_sleep_until(struct rt_note *n, uint64_t timeout_ns)
+{
+	uint64_t start = nanotime();
+	uint64_t passed = 0;
+
+	while (passed < timeout_ns) {
+		if (note_wait(n, timeout_ns - passed))
+			return true;
+		// A refused clock reads 0 and ends the sleep: a caller with a
+		// timeout looks again by itself, but must not hang.
+		uint64_t now = nanotime();
+		if (now == 0)
+			return false;
+		passed = now - start;
+	}
+	return false;
+}
+
+bool rt_note_sleep(struct rt_note *n, uint64_t timeout_ns)
+{
+	if (note_spin(n))
+		return true;
+	if (timeout_ns != UINT64_MAX)
+		return note_sleep_until(n, timeout_ns);
+	while (!note_wait(n, UINT64_MAX))
+		;
+	return true;
+}
+
+// ---- semaphore ----
+
+// sema_serves tells whether it is the ticket's turn; *serving is what was
+// read.
+static bool sema_serves(const struct rt_sema *s, uint32_t ticket,
+			uint32_t *serving)
+{
+	// Pairs with the add in rt_sema_release.
+	*serving = atomic_u32_load_acquire(&s->serving);
+	return *serving == ticket;
+}
+
+void rt_sema_acquire(struct rt_sema *s)
+{
+	// Seqcst, as is the release: either the holder sees this ticket and
+	// wakes, or its step of serving is seen here or in the futex call.
+	uint32_t ticket = atomic_u32_add_seqcst(&s->next, 1) - 1;
+	uint32_t serving;
+
+	schedpoint(SCHED_RT_SEMA_ACQUIRE);
+	for (int i = 0; i < LOCK_SPINS; i++) {
+		if (sema_serves(s, ticket, &serving))
+			return;
+		atomic_pause();
+	}
+	while (!sema_serves(s, ticket, &serving))
+		oscall_futex_wait(&s->serving, serving, UINT64_MAX);
+}
+
+bool rt_sema_try_acquire(struct rt_sema *s)
+{
+	uint32_t serving = atomic_u32_load_acquire(&s->serving);
+
+	schedpoint(SCHED_RT_SEMA_TRY_ACQUIRE);
+	// next never falls behind serving, so when next is what serving was,
+	// serving still is that, and the ticket is served when taken.
+	return atomic_u32_cas_acquire(&s->next, serving, serving + 1);
+}
+
+void rt_sema_release(struct rt_sema *s)
+{
+	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
+
+	schedpoint(SCHED_RT_SEMA_RELEASE);
+	// Sleepers wait for different tickets on one word: all are woken.
+	// They are the few threads that want to stop the world.
+	if (atomic_u32_load_seqcst(&s->next) != serving)
+		oscall_futex_wake(&s->serving, UINT32_MAX);
+}
+
+void rt_sema_forked(struct rt_sema *s)
+{
+	uint32_t serving = atomic_u32_load_relaxed(&s->serving);
+
+	atomic_u32_store_relaxed(&s->next, serving + 1);
+}

@@ -1,0 +1,769 @@
+#define _GNU_SOURCE 1
+
+#include "runtime/os/oscall.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+// From linux/prctl.h and linux/mman.h, whose older versions lack them.
+enum {
+	SET_VMA = 0x53564d41,
+	SET_VMA_ANON_NAME = 0,
+	POPULATE_WRITE = 23,
+	COLLAPSE = 25,
+	LOCK_ON_FAULT = 1,
+};
+
+enum { NS_PER_S = 1000 * 1000 * 1000 };
+
+static const char *const names[] = {
+    [OSCALL_RESERVE] = "reserve",
+    [OSCALL_COMMIT] = "commit",
+    [OSCALL_UNCOMMIT] = "uncommit",
+    [OSCALL_MAP] = "map",
+    [OSCALL_UNMAP] = "unmap",
+    [OSCALL_RELEASE] = "release",
+    [OSCALL_ADVISE] = "advise",
+    [OSCALL_LOCK] = "lock",
+    [OSCALL_NAME] = "name",
+    [OSCALL_FUTEX_WAIT] = "futex wait",
+    [OSCALL_FUTEX_WAKE] = "futex wake",
+    [OSCALL_CLOCK] = "clock",
+    [OSCALL_AFFINITY] = "affinity",
+    [OSCALL_RLIMIT] = "rlimit",
+    [OSCALL_PAGESIZE] = "page size",
+    [OSCALL_MAPPED] = "mapped",
+    [OSCALL_STACKBOUNDS] = "stack bounds",
+    [OSCALL_TLSKEY] = "TLS key",
+    [OSCALL_GETENV] = "getenv",
+    [OSCALL_THREAD] = "thread",
+    [OSCALL_ATFORK] = "atfork",
+    [OSCALL_FILE] = "file",
+    [OSCALL_WRITE] = "write",
+    [OSCALL_YIELD] = "yield",
+};
+static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
+
+const char *oscall_name(enum oscall kind)
+{
+	return names[kind];
+}
+
+// ---- faults ----
+
+// Written by oscall_fail, in which ncalls comes last and arms the rest.
+struct fault {
+	atomic_u64 calls;  // since oscall_fail
+	atomic_u64 failed; // of those
+	atomic_u64 first;  // number of the first call that fails, from 1
+	atomic_u64 ncalls; // how many fail from there; 0: none
+	atomic_u32 error;
+};
+
+static struct fault faults[OSCALL_KINDS];
+
+// 1 from the first oscall_fail on: the price of all this in a product is the
+// test of this word.
+static atomic_u32 watched;
+
+// Who makes the thread's next call; NULL: not told.
+static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
+
+void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
+{
+	struct fault *f = &faults[kind];
+
+	atomic_u64_store_relaxed(&f->ncalls, 0);
+	atomic_u64_store_relaxed(&f->calls, 0);
+	atomic_u64_store_relaxed(&f->failed, 0);
+	atomic_u64_store_relaxed(&f->first, nth);
+	atomic_u32_store_relaxed(&f->error, (uint32_t)error);
+	atomic_u64_store_release(&f->ncalls, ncalls); // to refused_watched
+	atomic_u32_store_relaxed(&watched, 1);
+}
+
+uint64_t oscall_count(enum oscall kind)
+{
+	return atomic_u64_load_relaxed(&faults[kind].calls);
+}
+
+uint64_t oscall_failed(enum oscall kind)
+{
+	return atomic_u64_load_relaxed(&faults[kind].failed);
+}
+
+void oscall_from(atomic_u64 *failed)
+{
+	place = failed;
+}
+
+static RT_NOINLINE int refused_watched(enum oscall kind)
+{
+	struct fault *f = &faults[kind];
+	atomic_u64 *from = place;
+	// Pairs with the release in oscall_fail.
+	uint64_t ncalls = atomic_u64_load_acquire(&f->ncalls);
+	uint64_t first = atomic_u64_load_relaxed(&f->first);
+	uint64_t call = atomic_u64_add_relaxed(&f->calls, 1);
+
+	place = NULL;
+	if (call < first || call - first >= ncalls)
+		return 0;
+	atomic_u64_add_relaxed(&f->failed, 1);
+	if (from)
+		atomic_u64_add_relaxed(from, 1);
+	errno = (int)atomic_u32_load_relaxed(&f->error);
+	return errno;
+}
+
+// refused counts a call about to be made.  It returns 0, or the errno with
+// which the call is to fail unmade; errno is that too.
+RT_INLINE int refused(enum oscall kind)
+{
+	if (RT_LIKELY(atomic_u32_load_relaxed(&watched) == 0))
+		return 0;
+	return refused_watched(kind);
+}
+
+// result turns the usual 0 or -1 of a call into 0 or the errno, and gives the
+// host back the errno that it had before.
+RT_INLINE int result(long r, int before)
+{
+	int error = r < 0 ? errno : 0;
+
+	errno = before;
+	return error;
+}
+
+// told is the same for functions of libc that return the error; what they call
+// themselves may have left an errno.
+RT_INLINE int told(int error, int before)
+{
+	errno = before;
+	return error;
+}
+
+// Functions of libc at which a cancelled thread may end are called between
+// these two: the library may hold a lock then.
+static int cancel_disable(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static void cancel_restore(int state)
+{
+	pthread_setcancelstate(state, NULL);
+}
+
+// What oscall_page_size answers; 0: what the system does.
+static size_t page_size;
+
+void oscall_set_page_size(size_t bytes)
+{
+	page_size = bytes;
+}
+
+// ---- memory ----
+
+static void *map(size_t n, int protection, int flags)
+{
+	int before = errno;
+	void *p = mmap(NULL, n, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+		       -1, 0);
+
+	errno = before;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *oscall_reserve(size_t n)
+{
+	if (refused(OSCALL_RESERVE))
+		return NULL;
+	return map(n, PROT_NONE, MAP_NORESERVE);
+}
+
+int oscall_commit(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_COMMIT);
+
+	return error ? error
+		     : result(mprotect(p, n, PROT_READ | PROT_WRITE), before);
+}
+
+int oscall_uncommit(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_UNCOMMIT);
+
+	return error ? error : result(mprotect(p, n, PROT_NONE), before);
+}
+
+void *oscall_map(size_t n)
+{
+	if (refused(OSCALL_MAP))
+		return NULL;
+	return map(n, PROT_READ | PROT_WRITE, 0);
+}
+
+int oscall_unmap(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_UNMAP);
+
+	return error ? error : result(munmap(p, n), before);
+}
+
+int oscall_release(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_RELEASE);
+
+	return error ? error : result(madvise(p, n, MADV_DONTNEED), before);
+}
+
+int oscall_huge_pages(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, MADV_HUGEPAGE), before);
+}
+
+int oscall_small_pages(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, MADV_NOHUGEPAGE), before);
+}
+
+int oscall_collapse(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, COLLAPSE), before);
+}
+
+int oscall_populate(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	return error ? error : result(madvise(p, n, POPULATE_WRITE), before);
+}
+
+int oscall_dump(void *p, size_t n, bool on)
+{
+	int before = errno;
+	int error = refused(OSCALL_ADVISE);
+
+	if (error)
+		return error;
+	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP), before);
+}
+
+// is_locked: of locked memory alone the system says that it cannot be released.
+static bool is_locked(void *p, size_t n)
+{
+	return madvise(p, n, MADV_DONTNEED) != 0 && errno == EINVAL;
+}
+
+static enum oscall_locking ask_locking(size_t page)
+{
+	void *p = mmap(NULL, page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	enum oscall_locking answer = OSCALL_LOCK_NONE;
+	unsigned char resident = 1;
+
+	if (p == MAP_FAILED) // EAGAIN: as much is locked as may be
+		return errno == EAGAIN ? OSCALL_LOCK_AT_ONCE : answer;
+	if (is_locked(p, page)) {
+		mincore(p, page, &resident);
+		answer =
+		    resident & 1 ? OSCALL_LOCK_AT_ONCE : OSCALL_LOCK_ON_FAULT;
+	}
+	munmap(p, page);
+	return answer;
+}
+
+enum oscall_locking oscall_locking(size_t page)
+{
+	int before = errno;
+	enum oscall_locking answer = OSCALL_LOCK_NONE;
+
+	if (!refused(OSCALL_LOCK))
+		answer = ask_locking(page);
+	errno = before;
+	return answer;
+}
+
+// A mapping becomes longer as what it is; so one page is mapped and unlocked.
+void *oscall_reserve_unlocked(size_t n, size_t page)
+{
+	int before = errno;
+	void *p, *grown;
+
+	if (refused(OSCALL_RESERVE))
+		return NULL;
+	p = map(page, PROT_NONE, MAP_NORESERVE);
+	if (!p)
+		return NULL;
+	munlock(p, page);
+	grown = mremap(p, page, n, MREMAP_MAYMOVE);
+	if (grown == MAP_FAILED)
+		munmap(p, page);
+	errno = before;
+	return grown == MAP_FAILED ? NULL : grown;
+}
+
+int oscall_lock(void *p, size_t n, bool on_fault)
+{
+	int before = errno;
+	int error = refused(OSCALL_LOCK);
+
+	if (error)
+		return error;
+	if (on_fault)
+		return result(syscall(SYS_mlock2, p, n, (long)LOCK_ON_FAULT),
+			      before);
+	return result(mlock(p, n), before);
+}
+
+int oscall_unlock(void *p, size_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_LOCK);
+
+	return error ? error : result(munlock(p, n), before);
+}
+
+bool oscall_locked(void *p, size_t n)
+{
+	int before = errno;
+	bool locked = !refused(OSCALL_LOCK) && is_locked(p, n);
+
+	errno = before;
+	return locked;
+}
+
+int oscall_set_name(void *p, size_t n, const char *name)
+{
+	static const char prefix[] = "rtheap: ";
+	char full[80]; // what the kernel takes, with the null byte
+	size_t len = sizeof(prefix) - 1;
+	int before = errno;
+	int error = refused(OSCALL_NAME);
+
+	if (error)
+		return error;
+	memcpy(full, prefix, len);
+	while (*name && len < sizeof(full) - 1)
+		full[len++] = *name++;
+	full[len] = '\0';
+	return result(prctl(SET_VMA, (long)SET_VMA_ANON_NAME, p, n, full),
+		      before);
+}
+
+// ---- waiting ----
+
+int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
+		      uint64_t timeout_ns)
+{
+	struct timespec timeout = {
+	    .tv_sec = (time_t)(timeout_ns / NS_PER_S),
+	    .tv_nsec = (long)(timeout_ns % NS_PER_S),
+	};
+	int before = errno;
+	int error = refused(OSCALL_FUTEX_WAIT);
+
+	if (error)
+		return told(error, before);
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
+			      timeout_ns == UINT64_MAX ? NULL : &timeout, NULL,
+			      0),
+		      before);
+}
+
+int oscall_futex_wake(const atomic_u32 *word, uint32_t n)
+{
+	int before = errno;
+	int error = refused(OSCALL_FUTEX_WAKE);
+
+	if (error)
+		return told(error, before);
+	// The kernel's count is signed.
+	return result(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE,
+			      base_min(n, INT32_MAX), NULL, NULL, 0),
+		      before);
+}
+
+void oscall_yield(void)
+{
+	if (!refused(OSCALL_YIELD))
+		sched_yield();
+}
+
+// ---- clocks ----
+
+// clock_ns reads a clock.  Time before the epoch counts as refused, so that
+// no reader meets a negative number.
+static uint64_t clock_ns(clockid_t id)
+{
+	int before = errno;
+	struct timespec now;
+
+	if (refused(OSCALL_CLOCK) ||
+	    result(clock_gettime(id, &now), before) != 0 || now.tv_sec < 0)
+		return 0;
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t oscall_monotonic(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t oscall_realtime(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t oscall_process_cpu(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+// The number of a thread's clock is part of the kernel's interface: the
+// complement of its tid, then 4 for one thread and 2 for scheduled time.
+uint64_t oscall_thread_cpu(uint32_t tid)
+{
+	return clock_ns((clockid_t)(~tid << 3 | 6));
+}
+
+// ---- the process and its threads ----
+
+uint32_t oscall_gettid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+// glibc's cpu_set_t ends at 1024 processors and the call fails on a kernel
+// with more; 8192 is the most that Linux can be built for.
+uint32_t oscall_nprocs(void)
+{
+	uint64_t mask[8192 / 64] = {0};
+	int before = errno;
+	uint32_t n = 0;
+
+	if (refused(OSCALL_AFFINITY))
+		return 0;
+	// Where the system refuses, the mask stays empty.
+	syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+	errno = before;
+	for (unsigned i = 0; i < RT_ARRAY_LEN(mask); i++)
+		n += (uint32_t)__builtin_popcountll(mask[i]);
+	return n;
+}
+
+uint64_t oscall_address_limit(void)
+{
+	int before = errno;
+	struct rlimit limit;
+
+	if (refused(OSCALL_RLIMIT) ||
+	    result(getrlimit(RLIMIT_AS, &limit), before) != 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+// read_number reads a file that holds a decimal number and a line end.
+static uint64_t read_number(const char *name)
+{
+	int file = open(name, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = 0;
+	uint64_t value = 0;
+
+	if (file < 0)
+		return 0;
+	n = read(file, text, sizeof text);
+	close(file);
+	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		value = value * 10 + (uint64_t)(text[i] - '0');
+	return value;
+}
+
+uint64_t oscall_max_mappings(void)
+{
+	int before = errno;
+	uint64_t n;
+	int state;
+
+	if (refused(OSCALL_FILE))
+		return 0;
+	state = cancel_disable();
+	n = read_number("/proc/sys/vm/max_map_count");
+	cancel_restore(state);
+	errno = before;
+	return n;
+}
+
+size_t oscall_page_size(void)
+{
+	long n;
+
+	if (refused(OSCALL_PAGESIZE))
+		return 0;
+	if (page_size != 0)
+		return page_size;
+	n = sysconf(_SC_PAGESIZE);
+	return n > 0 ? (size_t)n : 0;
+}
+
+// mincore looks for holes from the beginning on and then for memory, of which
+// it writes a byte a page; a part at a time fits a stack.
+int oscall_mapped(const void *p, size_t n)
+{
+	enum { PART = 64 << 10, PAGE_MIN = 4 << 10 };
+	unsigned char resident[PART / PAGE_MIN];
+	int before = errno;
+
+	for (size_t done = 0; done < n; done += PART) {
+		size_t part = base_min(n - done, PART);
+		int error = refused(OSCALL_MAPPED);
+
+		if (error) // ENOMEM would be an answer
+			return told(error == ENOMEM ? EAGAIN : error, before);
+		error =
+		    result(mincore((char *)(uintptr_t)p + done, part, resident),
+			   before);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+// The kernel copies the set before it looks at the first argument, which is
+// none that it knows: so nothing changes, and it says whether it could read.
+bool oscall_readable(const void *p)
+{
+	enum { NO_SUCH_HOW = -1, SET_BYTES = 8 };
+	int before = errno;
+
+	return result(syscall(SYS_rt_sigprocmask, (long)NO_SUCH_HOW, p, NULL,
+			      (long)SET_BYTES),
+		      before) != EFAULT;
+}
+
+// The part of a stack that holds frames.
+struct frames {
+	uintptr_t newest; // one of them
+	uintptr_t hi;	  // above all of them
+};
+
+// end_below: what the C library keeps at address p is above all frames, if it
+// lies in the stack at all.
+static void end_below(struct frames *f, const void *p)
+{
+	if ((uintptr_t)p > f->newest && (uintptr_t)p < f->hi)
+		f->hi = (uintptr_t)p;
+}
+
+static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
+{
+	(void)size;
+	end_below(f, info->dlpi_tls_data);
+	return 0;
+}
+
+// end_of_frames: glibc puts a thread's own block and the thread-local variables
+// of all modules above its first frame, in the same mapping.
+static uintptr_t end_of_frames(uintptr_t hi)
+{
+	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
+
+	end_below(&f, (const void *)pthread_self());
+	dl_iterate_phdr(end_below_module, &f);
+	return f.hi;
+}
+
+static int stack_attributes(void **base, size_t *size)
+{
+	pthread_attr_t attr;
+	int error = pthread_getattr_np(pthread_self(), &attr);
+
+	if (error)
+		return error;
+	error = pthread_attr_getstack(&attr, base, size);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
+{
+	void *base;
+	size_t size;
+	int before = errno;
+	int error = refused(OSCALL_STACKBOUNDS);
+	int state;
+
+	if (error)
+		return error;
+	state = cancel_disable(); // it may read a file
+	error = told(stack_attributes(&base, &size), before);
+	cancel_restore(state);
+	if (error)
+		return error;
+	*lo = (uintptr_t)base;
+	*hi = end_of_frames((uintptr_t)base + size);
+	return 0;
+}
+
+// The kernel puts these bytes above the arguments, before the process begins.
+uintptr_t oscall_main_stack_end(void)
+{
+	return (uintptr_t)getauxval(AT_RANDOM);
+}
+
+bool oscall_main_thread(void)
+{
+	return oscall_gettid() == (uint32_t)getpid();
+}
+
+static_assert(sizeof(pthread_key_t) == sizeof(unsigned), "a key is unsigned");
+
+int oscall_tls_key(unsigned *key, void (*destructor)(void *))
+{
+	int before = errno;
+	int error = refused(OSCALL_TLSKEY);
+
+	return error ? error
+		     : told(pthread_key_create(key, destructor), before);
+}
+
+int oscall_tls_set(unsigned key, const void *value)
+{
+	int before = errno;
+	int error = refused(OSCALL_TLSKEY);
+
+	return error ? error : told(pthread_setspecific(key, value), before);
+}
+
+static_assert(sizeof(pthread_t) <= sizeof(uint64_t), "a thread fits");
+
+enum { THREAD_STACK = 256 << 10 };
+
+// thread_create makes a thread with a small stack, or one of the usual size
+// where the program's thread-local variables leave no room in it.
+static int thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	int error = pthread_attr_init(&attr);
+
+	if (error)
+		return error;
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	error = pthread_create(thread, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return error == EINVAL ? pthread_create(thread, NULL, fn, arg) : error;
+}
+
+int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg)
+{
+	// Faults of the thread itself: blocked, they would end the process
+	// before a handler of the host is asked.
+	static const int faults_of_thread[] = {SIGSEGV, SIGBUS,	 SIGFPE,
+					       SIGILL,	SIGTRAP, SIGSYS};
+	sigset_t blocked, old;
+	pthread_t made;
+	int before = errno;
+	int error = refused(OSCALL_THREAD);
+
+	if (error)
+		return error;
+	sigfillset(&blocked);
+	for (size_t i = 0; i < RT_ARRAY_LEN(faults_of_thread); i++)
+		sigdelset(&blocked, faults_of_thread[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &old);
+	error = told(thread_create(&made, fn, arg), before);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error == 0)
+		*thread = (uint64_t)made;
+	return error;
+}
+
+void oscall_thread_join(uint64_t thread)
+{
+	int state = cancel_disable();
+
+	pthread_join((pthread_t)thread, NULL);
+	cancel_restore(state);
+}
+
+void oscall_thread_name(const char *name)
+{
+	int before = errno;
+
+	if (!refused(OSCALL_NAME))
+		result(prctl(PR_SET_NAME, name, 0, 0, 0), before);
+}
+
+int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
+		   void (*child)(void))
+{
+	int before = errno;
+	int error = refused(OSCALL_ATFORK);
+
+	return error ? error
+		     : told(pthread_atfork(prepare, parent, child), before);
+}
+
+const char *oscall_getenv(const char *name)
+{
+	if (refused(OSCALL_GETENV))
+		return NULL;
+	return secure_getenv(name);
+}
+
+// A write may be cut short or interrupted; the rest is tried again.  What the
+// system refuses is lost: there is nobody to tell.
+void oscall_write(int fd, const char *text, size_t n)
+{
+	int before = errno;
+
+	if (refused(OSCALL_WRITE))
+		return;
+	while (n > 0) {
+		int state = cancel_disable();
+		ssize_t done = write(fd, text, n);
+		int error = result(done, before);
+
+		cancel_restore(state);
+		if (error == EINTR)
+			continue;
+		if (done <= 0)
+			return;
+		text += done;
+		n -= (size_t)done;
+	}
+}

@@ -1,0 +1,156 @@
+// Permanent memory, cut from regions of address space.
+#include "runtime/os/persistent.h"
+
+#include "runtime/os/lock.h"
+#include "runtime/os/throw.h"
+
+// A region's record is its first words.
+struct region {
+	struct region *next;
+	size_t size; // bytes of address space
+};
+
+// More than any address space has, and no sum with it wraps.
+#define SIZE_LIMIT (UINT64_C(1) << 48)
+
+static struct {
+	struct rt_mutex lock;	// protects the rest
+	struct region *regions; // newest first; the newest is carved
+	size_t wish;		// bytes of the first region; 0: as usual
+	size_t usable;		// bytes of all prefixes
+	uintptr_t next;		// first free byte
+	uintptr_t ready;	// end of the usable prefix
+	uintptr_t limit;	// end of the region
+} persistent = {.lock = RT_MUTEX_INIT(LOCKRANK_PERSISTENT)};
+
+void persistent_init(size_t region)
+{
+	persistent.wish = sysmem_round(region);
+}
+
+// ---- regions ----
+
+// make_usable extends the prefix by n bytes, whole physical pages.
+static bool make_usable(size_t n)
+{
+	if (!sysmem_map((void *)persistent.ready, n, &gauges.other_sys))
+		return false;
+	sysmem_used(n);
+	persistent.ready += n;
+	persistent.usable += n;
+	return true;
+}
+
+// extend makes memory up to end usable, which lies in the region, and some
+// ahead where the system grants it.
+static bool extend(uintptr_t end)
+{
+	size_t need = sysmem_round(end - persistent.ready);
+	size_t step = base_max(persistent.usable / 8, PERSISTENT_STEP_MIN);
+
+	step = sysmem_round(base_min(step, PERSISTENT_STEP_MAX));
+	step = base_min(step, persistent.limit - persistent.ready);
+	return (step > need && make_usable(step)) || make_usable(need);
+}
+
+// reserve asks for as much address space as wished, or for less, down to n
+// bytes.
+static char *reserve(size_t n, size_t *size)
+{
+	size_t wish =
+	    persistent.wish != 0 ? persistent.wish : PERSISTENT_REGION;
+
+	for (*size = base_max(wish, n);; *size = base_max(*size / 2, n)) {
+		char *p;
+
+		*size = sysmem_round(*size);
+		p = sysmem_reserve(*size, 1, "persistent");
+		if (p || *size <= sysmem_round(n))
+			return p;
+	}
+}
+
+// new_region replaces the current region by one that holds n bytes.  What was
+// left of the old one stays unused and in other_sys, as the records do.
+static bool new_region(size_t n)
+{
+	uintptr_t next = persistent.next, ready = persistent.ready,
+		  limit = persistent.limit;
+	size_t size;
+	struct region *r;
+	char *p = reserve(n, &size);
+
+	if (!p)
+		return false;
+	persistent.ready = (uintptr_t)p;
+	persistent.limit = (uintptr_t)p + size;
+	if (!extend((uintptr_t)p + n)) {
+		sysmem_unreserve(p, size);
+		persistent.next = next;
+		persistent.ready = ready;
+		persistent.limit = limit;
+		return false;
+	}
+	r = (struct region *)p;
+	*r = (struct region){persistent.regions, size};
+	persistent.regions = r;
+	persistent.next = (uintptr_t)(r + 1);
+	persistent.wish = 0; // the next ones are as usual
+	return true;
+}
+
+// carve returns n bytes that are still counted in other_sys; NULL when memory
+// for them is needed and refused.
+static void *carve(size_t n, size_t align)
+{
+	uintptr_t p = base_align_up(persistent.next, align);
+
+	if (p + n > persistent.limit) {
+		if (!new_region(n + sizeof(struct region) + align))
+			return NULL;
+		p = base_align_up(persistent.next, align);
+	}
+	if (p + n > persistent.ready && !extend(p + n))
+		return NULL;
+	persistent.next = p + n;
+	return (void *)p;
+}
+
+// ---- the public functions ----
+
+// The system is called with the lock held: it is a leaf, calls are rare, and
+// no thread can find that another extended the prefix in the meantime.
+void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
+{
+	void *p;
+
+	if (n == 0)
+		rt_throw("persistent_alloc: no size");
+	if (!base_is_pow2(align) || align > PERSISTENT_MAX_ALIGN)
+		rt_throw_value("persistent_alloc: bad alignment", "align",
+			       align);
+	if (n > SIZE_LIMIT)
+		return NULL;
+	rt_lock(&persistent.lock);
+	p = carve(n, align);
+	rt_unlock(&persistent.lock);
+	if (p) { // the two cancel where the user is other_sys itself
+		gauge_add(stat, (int64_t)n);
+		gauge_add(&gauges.other_sys, -(int64_t)n);
+	}
+	return p;
+}
+
+void persistent_fini(void)
+{
+	rt_lock(&persistent.lock);
+	for (struct region *r = persistent.regions, *next; r; r = next) {
+		next = r->next;
+		sysmem_unreserve(r, r->size);
+	}
+	persistent.regions = NULL;
+	persistent.wish = 0;
+	persistent.usable = 0;
+	persistent.next = persistent.ready = persistent.limit = 0;
+	rt_unlock(&persistent.lock);
+}

@@ -1,0 +1,43 @@
+#include "runtime/os/poison.h"
+
+#if defined(__SANITIZE_ADDRESS__) || RT_HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_NOACCESS(p, n) ((void)(p), (void)(n))
+#define VALGRIND_MAKE_MEM_DEFINED(p, n) ((void)(p), (void)(n), 0)
+#endif
+
+bool poison_on;
+bool poison_memcheck;
+
+void poison_init(bool on)
+{
+	poison_on = on;
+	// Only memcheck answers; other tools count the instructions of users.
+	poison_memcheck = VALGRIND_MAKE_MEM_DEFINED(&poison_on, 1) != 0;
+}
+
+void poison_shut(const void *p, size_t n)
+{
+	ASAN_POISON_MEMORY_REGION(p, n);
+	VALGRIND_MAKE_MEM_NOACCESS(p, n);
+}
+
+// What is opened was cleared, or its user wants it as it is.
+void poison_open(const void *p, size_t n)
+{
+	ASAN_UNPOISON_MEMORY_REGION(p, n);
+	(void)VALGRIND_MAKE_MEM_DEFINED(p, n);
+}
+
+uintptr_t poison_defined(uintptr_t w)
+{
+	(void)VALGRIND_MAKE_MEM_DEFINED(&w, sizeof w);
+	return w;
+}

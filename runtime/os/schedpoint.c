@@ -1,0 +1,137 @@
+#include "runtime/os/schedpoint.h"
+
+#include "runtime/os/oscall.h"
+
+enum {
+	// Of 64 passes so many give the processor away, and so many spin.
+	PASSES = 64,
+	YIELDS = 3,
+	SPINS = 6,
+	SPINS_MOST = 400, // rounds: what a sleep and a wake take
+};
+
+static atomic_u64 seed;
+static atomic_u64 threads; // that have passed a point
+
+// A thread's generator (xorshift); 0: it has passed no point.
+static __thread uint64_t state __attribute__((tls_model("initial-exec")));
+
+void schedpoint_seed(uint64_t s)
+{
+	atomic_u64_store_relaxed(&seed, s);
+}
+
+static uint64_t next(void)
+{
+	if (state == 0)
+		state = (atomic_u64_load_relaxed(&seed) +
+			 atomic_u64_add_relaxed(&threads, 1)) *
+			    UINT64_C(0x9e3779b97f4a7c15) |
+			1;
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+// choose gives the processor away, spins, or does nothing.
+static void choose(void)
+{
+	uint64_t dice = next() >> 32;
+	uint64_t which = dice % PASSES;
+
+	if (which < YIELDS)
+		oscall_yield();
+	else if (which < YIELDS + SPINS)
+		for (uint64_t i = dice / PASSES % SPINS_MOST; i > 0; i--)
+			atomic_pause();
+}
+
+// ---- holding ----
+
+enum {
+	OPEN, // nobody is held
+	SHUT, // who comes next will be
+	HELD, // and above: a thread is; each time another number
+};
+
+static struct {
+	atomic_u32 on;
+	atomic_u32 holds;
+	struct {
+		atomic_u64 passed;
+		atomic_u32 gate;
+	} at[SCHEDPOINT_COUNT];
+} watch;
+
+static void come(enum schedpoint at)
+{
+	atomic_u32 *gate = &watch.at[at].gate;
+	uint32_t held;
+
+	atomic_u64_add_release(&watch.at[at].passed, 1);
+	if (atomic_u32_load_acquire(gate) != SHUT)
+		return;
+	held = HELD + atomic_u32_add_relaxed(&watch.holds, 1);
+	if (!atomic_u32_cas_seqcst(gate, SHUT, held))
+		return;
+	while (atomic_u32_load_acquire(gate) == held)
+		oscall_futex_wait(gate, held, UINT64_MAX);
+}
+
+// is_busy: threads pass it once an object, or once a word that is looked up;
+// a choice each time would cost more than all else.
+static bool is_busy(enum schedpoint at)
+{
+	return at == SCHED_GCGREY_SET || at == SCHED_LOOK_UP;
+}
+
+void schedpoint_pass(enum schedpoint at)
+{
+	if (atomic_u32_load_acquire(&watch.on))
+		come(at);
+	else if (!is_busy(at))
+		choose();
+}
+
+void schedpoint_watch(void)
+{
+	atomic_u32_store_release(&watch.on, 1);
+}
+
+uint64_t schedpoint_passed(enum schedpoint at)
+{
+	return atomic_u64_load_acquire(&watch.at[at].passed);
+}
+
+static void gate_set(enum schedpoint at, uint32_t what)
+{
+	atomic_u32_store_release(&watch.at[at].gate, what);
+	oscall_futex_wake(&watch.at[at].gate, UINT32_MAX);
+}
+
+void schedpoint_hold(enum schedpoint at)
+{
+	gate_set(at, SHUT);
+}
+
+bool schedpoint_held(enum schedpoint at)
+{
+	return atomic_u32_load_acquire(&watch.at[at].gate) >= HELD;
+}
+
+void schedpoint_let_go(enum schedpoint at)
+{
+	gate_set(at, OPEN);
+}
+
+const char *schedpoint_name(enum schedpoint at)
+{
+	static const char *const names[SCHEDPOINT_COUNT] = {
+#define SCHEDPOINT_NAME(name) [SCHED_##name] = #name,
+	    SCHEDPOINTS(SCHEDPOINT_NAME)
+#undef SCHEDPOINT_NAME
+	};
+
+	return names[at];
+}

@@ -1,0 +1,149 @@
+// schedpoint.h - places where a thread may lose its processor.  Floor 0.
+//
+// A build with -DRT_SCHED_POINTS makes the steps of a protocol take longer now
+// and then, so that orders come up in seconds which a scheduler shows once in
+// a year; and a test can hold a thread at a point until others have done what
+// the test wants (test/check_sched.c).  Points stand between the two steps
+// that a model in test/models names, where another thread may come between;
+// not where nobody can.  In every other build a point is nothing.
+#ifndef RUNTIME_OS_SCHEDPOINT_H
+#define RUNTIME_OS_SCHEDPOINT_H
+
+#include "runtime/base/base.h"
+
+// Every point: the C function that it stands in, after the name of the file
+// where that alone says too little, and what tells it from others in there.
+// The comment says what the thread has done, or is about to do.
+#define SCHEDPOINTS(X)                                                         \
+	X(THROW_CLAIM) /* is the one that throws, will report */               \
+                                                                               \
+	X(LFSTACK_PUSH) /* has linked the node to the head that it read */     \
+	X(LFSTACK_POP)	/* has read the head and the link below it */          \
+                                                                               \
+	X(RT_LOCK)	       /* will try to take the mutex */                \
+	X(MUTEX_SLEEP)	       /* has said that it waits, will sleep */        \
+	X(RT_UNLOCK)	       /* has let go, will wake a sleeper */           \
+	X(RT_NOTE_WAKE)	       /* will wake */                                 \
+	X(NOTE_WAIT)	       /* has said that it sleeps, will sleep */       \
+	X(RT_SEMA_ACQUIRE)     /* has a ticket, will look who is served */     \
+	X(RT_SEMA_TRY_ACQUIRE) /* has read who is served */                    \
+	X(RT_SEMA_RELEASE)     /* serves the next, will look who waits */      \
+                                                                               \
+	X(GATE_WAIT)	       /* has promised to wake others, will spin */    \
+	X(GATE_WAIT_IN_VAIN)   /* has spun, will take back its promise */      \
+	X(GATE_SLEEP)	       /* has said that it waits, will sleep */        \
+	X(GATE_PASS_ON)	       /* waits no more, will wake others */           \
+	X(LOCK_OPEN_GATE)      /* has found the gate closed */                 \
+	X(PROC_ENLIST)	       /* is in the list of attached Ps */             \
+	X(PROC_ATTACH)	       /* is RUNNING */                                \
+	X(PROC_DETACH)	       /* is BLOCKED, will wait for the gate */        \
+	X(PROC_STAND)	       /* is BLOCKED, will tell the stopper */         \
+	X(PROC_BLOCK)	       /* is RUNNING, will be BLOCKED */               \
+	X(PROC_BLOCK_DONE)     /* is BLOCKED, and knows whether to tell */     \
+	X(PROC_UNBLOCK)	       /* is BLOCKED, will be RUNNING */               \
+	X(PROC_UNBLOCK_STOP)   /* has found STOP, and read the gate */         \
+	X(PROC_STOP_ALL)       /* will ask a P to stand */                     \
+	X(PROC_STOP_ALL_ASKED) /* has asked all, will count who ran */         \
+	X(PROC_START_ALL)      /* has lowered the hint, will clear STOP */     \
+	X(PROC_START_ALL_GATE) /* has cleared all STOPs, will open the gate */ \
+                                                                               \
+	X(HEAPSTATS_ACQUIRE)   /* has raised its seq, will load gen */         \
+	X(HEAPSTATS_RELEASE)   /* has made its changes, will lower its seq */  \
+	X(HEAPSTATS_READ)      /* has moved gen, will walk the list */         \
+	X(HEAPSTATS_READ_NEXT) /* has seen a P, will look for the next */      \
+	X(WAIT_EVEN)	       /* has found a writer in the middle */          \
+	X(HEAPSTATS_FOLD)      /* has read what it will add and clear */       \
+                                                                               \
+	X(LOOK_UP)	/* has read the page word */                           \
+	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \
+                                                                               \
+	X(AWAIT_RELEASE) /* has let go of the heap lock, will wait its turn */ \
+	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
+                                                                               \
+	X(MCACHE_NEXT_RUN)	   /* has cleared memory, will set bits */     \
+	X(MCACHE_NEXT_NEAR)	   /* the same, within one word */             \
+	X(MCACHE_RETIRE_SLOT_REST) /* has given back, will count */            \
+	X(MCACHE_RETIRE_SLOT)	   /* has counted, will push the span */       \
+                                                                               \
+	X(GCASK_WAIT)	    /* has asked, will be BLOCKED */                   \
+	X(GCASK_WAIT_WOKEN) /* was woken, will wake others */                  \
+	X(GCASK_DONE)	    /* has started the world, will end its lead */     \
+                                                                               \
+	X(CREW_CALL) /* has made the call, will wake */                        \
+	X(CREW_WAIT) /* has seen that there is a call, will read it */         \
+                                                                               \
+	X(WAKE)		  /* has given a marker work, will wake it */          \
+	X(GCWORK_OPEN)	  /* will open a marking */                            \
+	X(GCWORK_JOIN)	  /* will join */                                      \
+	X(GCWORK_GET)	  /* has nothing left, will say so */                  \
+	X(GCWORK_SHARE)	  /* will look for a marker that waits */              \
+	X(GIVE_WORDS)	  /* has found one, will move words to it */           \
+	X(GCWORK_CLOSE)	  /* will close the marking */                         \
+	X(GCGREY_SET)	  /* is alone: has loaded what it will store */        \
+	X(GCGREY_PUBLISH) /* will show marks that it kept back */              \
+                                                                               \
+	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
+	X(SWEEP_SPAN)		 /* has swept the lines, will say so */        \
+	X(SWEEP_PUBLISH)	 /* has swept spans, will count their frees */ \
+	X(SWEEP_PUBLISH_COUNTED) /* has counted, will push and free */         \
+	X(GCSWEEP_DONE)		 /* has loaded left, will load active */       \
+	X(GCSWEEP_CHUNK)	 /* is active, will take a chunk */            \
+	X(GCSWEEP_CHUNK_TAKEN)	 /* has taken it */                            \
+	X(GCSWEEP_ENSURE)	 /* is active, will claim the span */          \
+	X(GCSWEEP_ENSURE_CLAIMED) /* has claimed it */                         \
+	X(GCSWEEP_ENSURE_WAIT)	  /* another one sweeps it */                  \
+	X(GCSWEEP_ALL_WAIT)	  /* has found sweepers that are active */     \
+	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
+                                                                               \
+	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \
+	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \
+	X(ATTACH_UNDO)	      /* its block is empty; stoppers know it */       \
+                                                                               \
+	X(WORKER_MAIN)	    /* a helper begins, will attach */                 \
+	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
+	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
+	X(START_ONE)	    /* a helper serves; its record does not say so */  \
+	X(MAKE_MISSING)	    /* alone makes helpers, and is BLOCKED */          \
+	X(FORK_PREPARE)	    /* has stopped the world, will take the locks */   \
+	X(FORK_RESUME)	    /* holds no lock any more, will start the world */
+
+enum schedpoint {
+#define SCHEDPOINT_ENUM(name) SCHED_##name,
+	SCHEDPOINTS(SCHEDPOINT_ENUM)
+#undef SCHEDPOINT_ENUM
+	    SCHEDPOINT_COUNT,
+};
+
+// schedpoint_seed sets what threads draw their choices from that come to their
+// first point later.  A seed replays the choices of each thread, and so a
+// failure more often than not; the machine adds its own.
+void schedpoint_seed(uint64_t seed);
+
+void schedpoint_pass(enum schedpoint at);
+
+// schedpoint may be called with locks held and takes none.
+RT_INLINE void schedpoint(enum schedpoint at)
+{
+	if (RT_SCHED_BUILD)
+		schedpoint_pass(at);
+}
+
+// ---- for tests ----
+
+// schedpoint_watch ends the choices: from now on who comes to a point is
+// counted, and held if the test wants it so.
+void schedpoint_watch(void);
+
+// schedpoint_passed is how often threads came to a point.
+uint64_t schedpoint_passed(enum schedpoint at);
+
+// schedpoint_hold lets the next thread that comes to a point stand there until
+// schedpoint_let_go; who follows it is not held.  A thread that stands there
+// already goes on.
+void schedpoint_hold(enum schedpoint at);
+bool schedpoint_held(enum schedpoint at); // a thread stands there
+void schedpoint_let_go(enum schedpoint at);
+
+const char *schedpoint_name(enum schedpoint at);
+
+#endif

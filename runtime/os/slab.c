@@ -1,0 +1,117 @@
+// Blocks of one size, cut from regions of address space.
+#include "runtime/os/slab.h"
+
+#include "runtime/base/bits.h"
+#include "runtime/os/throw.h"
+
+struct slab_region {
+	struct slab_region *next;
+	char *base;
+	size_t nblocks;	 // a multiple of 64
+	size_t ready;	 // blocks, from the first on, that were ever taken
+	uint64_t free[]; // a bit a block
+};
+
+static size_t block_size(const struct slab *s)
+{
+	return sysmem_round(s->size);
+}
+
+// region_new makes a region in which every block is free.
+static struct slab_region *region_new(struct slab *s)
+{
+	size_t n = base_max(s->nblocks, SLAB_FIRST);
+	size_t record = sizeof(struct slab_region) + n / 8;
+	char *base = sysmem_reserve(n * block_size(s), 1, s->name);
+	struct slab_region *r;
+
+	if (!base)
+		return NULL;
+	r = persistent_alloc(record, 8, &gauges.other_sys);
+	if (!r) {
+		sysmem_unreserve(base, n * block_size(s));
+		return NULL;
+	}
+	*r = (struct slab_region){
+	    .next = s->regions, .base = base, .nblocks = n};
+	for (size_t w = 0; w < n / 64; w++)
+		r->free[w] = ~UINT64_C(0);
+	s->regions = r;
+	s->nblocks += n;
+	return r;
+}
+
+// first_free is the number of the first free block; nblocks: there is none.
+static size_t first_free(const struct slab_region *r)
+{
+	for (size_t w = 0; w < r->nblocks / 64; w++)
+		if (r->free[w] != 0)
+			return w * 64 + bits_ctz(r->free[w]);
+	return r->nblocks;
+}
+
+// make_usable counts block i.  Free blocks that were taken before are mapped
+// still; blocks are taken in order, so any other is the first after those.
+static bool make_usable(struct slab *s, struct slab_region *r, size_t i)
+{
+	size_t size = block_size(s);
+
+	if (i < r->ready) {
+		gauge_add(s->stat, (int64_t)size);
+	} else {
+		if (!sysmem_map(r->base + i * size, size, s->stat))
+			return false;
+		r->ready = i + 1;
+	}
+	sysmem_used(size);
+	return true;
+}
+
+void *slab_alloc(struct slab *s)
+{
+	struct slab_region *r = s->regions;
+	size_t i;
+
+	while (r && first_free(r) == r->nblocks)
+		r = r->next;
+	if (!r)
+		r = region_new(s);
+	if (!r)
+		return NULL;
+	i = first_free(r);
+	if (!make_usable(s, r, i))
+		return NULL;
+	r->free[i / 64] &= ~(UINT64_C(1) << (i % 64));
+	return r->base + i * block_size(s);
+}
+
+static struct slab_region *region_of(const struct slab *s, const char *block)
+{
+	struct slab_region *r = s->regions;
+
+	while (r && (size_t)(block - r->base) >= r->nblocks * block_size(s))
+		r = r->next;
+	if (!r)
+		rt_throw_value("slab_free: no block", "p", (uintptr_t)block);
+	return r;
+}
+
+bool slab_free(struct slab *s, void *block)
+{
+	struct slab_region *r = region_of(s, block);
+	size_t i = (size_t)((char *)block - r->base) / block_size(s);
+
+	if (!sysmem_unused(block, block_size(s)))
+		return false;
+	gauge_add(s->stat, -(int64_t)block_size(s));
+	r->free[i / 64] |= UINT64_C(1) << (i % 64);
+	return true;
+}
+
+void slab_fini(struct slab *s)
+{
+	for (struct slab_region *r = s->regions; r; r = r->next)
+		sysmem_unreserve(r->base, r->nblocks * block_size(s));
+	s->regions = NULL;
+	s->nblocks = 0;
+}

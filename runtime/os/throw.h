@@ -1,0 +1,59 @@
+// throw.h - the end: our own bug was found.  Floor 0.
+//
+// Go: throw, print (panic.go, print.go).
+//
+// rt_throw is for states that only a bug of the library can produce; what
+// the host did wrong or the system refused is a result instead.  Neither
+// allocation nor stdio is used, the text goes to the host's fatal handler or
+// to stderr, and the process aborts.
+#ifndef RUNTIME_OS_THROW_H
+#define RUNTIME_OS_THROW_H
+
+#include "runtime/base/base.h"
+
+// A text of bounded length, always ended by a null byte; what does not fit
+// is cut.  The functions are safe in signal handlers.
+struct text {
+	size_t len;
+	char buf[504];
+};
+
+void text_init(struct text *t);
+void text_str(struct text *t, const char *s);
+void text_u64(struct text *t, uint64_t n); // decimal
+void text_hex(struct text *t, uint64_t n); // 0x...
+
+typedef void throw_handler(const char *text, void *arg);
+
+// throw_set_handler sets the host's fatal handler; NULL restores stderr.  Any
+// thread, any time, but not from a signal handler: fn and arg change as one.
+//
+// The handler gets the text as it would stand on stderr, without the last
+// newline.  It lives until the handler returns; then the process aborts.  It
+// also aborts, without a further report, if the handler throws; other threads
+// that throw meanwhile wait for the end of the first, about 10 s at most.
+void throw_set_handler(throw_handler *fn, void *arg);
+
+// rt_throw reports "rtheap: fatal: <what>" and aborts.  A report is a single
+// write of at most 1023 bytes; `what` is cut to what fits, 503 bytes at least.
+RT_NORETURN void rt_throw(const char *what);
+
+// rt_throw_value has a line "rtheap: <name>=<value>" first.
+RT_NORETURN void rt_throw_value(const char *what, const char *name,
+				uint64_t value);
+
+// rt_throw_text has the lines collected in t first; the last needs no newline.
+RT_NORETURN void rt_throw_text(const struct text *t, const char *what);
+
+// throw_begun tells whether a thread of this process has thrown.
+bool throw_begun(void);
+
+// throw_forked is for the child of a fork, whose parent may have had threads
+// that were setting the handler, or throwing: only the calling one still is.
+void throw_forked(void);
+
+// RT_ASSERT is for checks too costly for a release build.
+#define RT_ASSERT(cond)                                                        \
+	((RT_DEBUG_BUILD && !(cond)) ? rt_throw("assertion: " #cond) : (void)0)
+
+#endif

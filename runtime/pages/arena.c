@@ -1,0 +1,178 @@
+#include "runtime/pages/arena.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/poison.h"
+#include "runtime/os/throw.h"
+
+struct arena arena;
+
+enum {
+	TABLE_LINES,
+	TABLE_WORDS,
+	TABLE_SPANS,
+	TABLE_OVERFLOW,
+	TABLES,
+};
+static_assert((int)TABLES == (int)ARENA_TABLES, "one place each");
+static_assert((int)TABLE_OVERFLOW == (int)ARENA_MARKED_TABLES, "the others");
+
+static const struct {
+	const char *name;
+	unsigned bits_per_page;
+} tables[TABLES] = {
+    [TABLE_LINES] = {"mark and alloc bits",
+		     8 * RT_PAGE_WORDS * sizeof(struct linewords)},
+    [TABLE_WORDS] = {"page words", 32},
+    [TABLE_SPANS] = {"span table", 64},
+    [TABLE_OVERFLOW] = {"mark overflow", 1},
+};
+
+#define DEFAULT_RANGE (UINT64_C(1) << 40)
+#define SANITIZED_RANGE (UINT64_C(1) << 34)
+
+size_t arena_table_bytes(unsigned i, uint64_t nchunks)
+{
+	return nchunks * RT_CHUNK_PAGES * tables[i].bits_per_page / 8;
+}
+
+static void tables_fini(unsigned n)
+{
+	while (n-- > 0)
+		systable_fini(&arena.table[n]);
+}
+
+// range_init reserves bytes of address space and the tables for them.
+static bool range_init(uint64_t bytes)
+{
+	char *base = sysmem_reserve(bytes, RT_ARENA_SIZE, "heap");
+	unsigned i;
+
+	if (!base)
+		return false;
+	for (i = 0; i < TABLES; i++)
+		if (!systable_init(
+			&arena.table[i],
+			arena_table_bytes(i, bytes >> RT_CHUNK_SHIFT),
+			&gauges.gc_misc_sys, tables[i].name))
+			goto fail;
+	arena.base = (uintptr_t)base;
+	arena.reserved = bytes;
+	arena.lines = (struct linewords *)arena.table[TABLE_LINES].base;
+	arena.words = (atomic_u32 *)arena.table[TABLE_WORDS].base;
+	arena.spans = (atomic_ptr *)arena.table[TABLE_SPANS].base;
+	arena.overflow = (atomic_u64 *)arena.table[TABLE_OVERFLOW].base;
+	return true;
+fail:
+	tables_fini(i);
+	sysmem_unreserve(base, bytes);
+	return false;
+}
+
+bool arena_init(uint64_t max_heap)
+{
+	uint64_t bytes = max_heap;
+
+	if (bytes == 0)
+		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : DEFAULT_RANGE;
+	bytes = base_min(bytes, DEFAULT_RANGE);
+	bytes = base_min(bytes, oscall_address_limit() / 2);
+	bytes = base_align_down(bytes, RT_ARENA_SIZE);
+	for (bytes = base_max(bytes, RT_ARENA_SIZE); bytes >= RT_ARENA_SIZE;
+	     bytes = base_align_down(bytes / 2, RT_ARENA_SIZE))
+		if (range_init(bytes))
+			return true;
+	return false;
+}
+
+void arena_fini(void)
+{
+	// What is mapped here next is not ours.
+	if (poison_on)
+		poison_open((void *)arena.base, arena_used());
+	tables_fini(TABLES);
+	sysmem_unreserve((void *)arena.base, arena.reserved);
+	arena = (struct arena){0};
+}
+
+static bool tables_grow(uint32_t nchunks)
+{
+	for (unsigned i = 0; i < TABLES; i++)
+		if (!systable_grow(&arena.table[i],
+				   arena_table_bytes(i, nchunks)))
+			return false;
+	return true;
+}
+
+bool arena_prepare(uint32_t nchunks)
+{
+	uint64_t ready = arena_prepared();
+	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
+	void *end = (void *)(arena.base + ready);
+
+	if (bytes <= ready)
+		return true;
+	if (bytes > arena.reserved)
+		return false;
+	// The memory first: it is sixty times as much, so what is too large
+	// is refused before there are tables for it, which would stay.
+	if (!sysmem_prepare(end, bytes - ready))
+		return false;
+	if (!tables_grow(nchunks)) {
+		sysmem_unprepare(end, bytes - ready);
+		return false;
+	}
+	atomic_u64_store_release(&arena.prepared, bytes); // to arena_prepared
+	return true;
+}
+
+void arena_grow(uint32_t nchunks)
+{
+	uint64_t used = atomic_u64_load_relaxed(&arena.used);
+	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
+
+	if (bytes > arena_prepared())
+		rt_throw_value("arena_grow: not prepared", "nchunks", nchunks);
+	gauge_add(&gauges.heap_mapped, (int64_t)(bytes - used));
+	atomic_u64_store_release(&arena.used, bytes);
+}
+
+void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
+		   unsigned sizeclass, unsigned kind, enum pageword_state state)
+{
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_ptr_store_release(&arena.spans[page + i], s);
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_u32_store_release(
+		    &arena.words[page + i],
+		    pageword_make(sizeclass, kind, state, i));
+}
+
+void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
+{
+	uint32_t old = arena_word(page);
+
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_u32_store_release(&arena.words[page + i],
+					 pageword_make(pageword_class(old),
+						       pageword_kind(old),
+						       state, i));
+}
+
+void arena_withdraw(uint64_t page, uint64_t npages)
+{
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_u32_store_release(&arena.words[page + i], 0);
+	for (uint64_t i = 0; i < npages; i++)
+		atomic_ptr_store_release(&arena.spans[page + i], NULL);
+}
+
+void arena_forget(uint32_t chunk)
+{
+	// Not the words: those of pages that are shut say so.
+	static const unsigned zero[] = {TABLE_LINES, TABLE_SPANS};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(zero); i++)
+		sysmem_forget(arena.table[zero[i]].base +
+				  arena_table_bytes(zero[i], chunk),
+			      arena_table_bytes(zero[i], 1));
+}

@@ -1,0 +1,346 @@
+// The state of each unit, and the calls that change it.
+#include "runtime/pages/hugepages.h"
+
+#include "runtime/os/lock.h"
+
+enum state {
+	SMALL,
+	WANTED,
+	HUGE,
+	STATE_MASK = 3,
+	STATE_BITS = 2,
+};
+
+// Parts of address space that are advised unit by unit.
+enum range { HEAP, RANGES = 1 + ARENA_MARKED_TABLES };
+static_assert(RANGES * STATE_BITS <= 8, "a byte holds a state for each range");
+
+struct range_state {
+	char *base;
+	uint32_t chunks;  // that a unit describes or is
+	size_t unit;	  // bytes
+	uint32_t nwanted; // units that are WANTED
+	uint32_t nruns;	  // runs of units that are HUGE
+};
+
+static struct {
+	struct rt_mutex lock;
+	bool on;
+	// A byte a chunk.  The state of a unit is in the byte of the first
+	// chunk that it describes, STATE_BITS for each range.
+	struct systable states;
+	uint32_t nchunks; // looked at by the last choice
+	uint32_t cursor;  // no unit below is WANTED
+	struct range_state range[RANGES];
+	atomic_u32 busy; // 1: a thread provides
+} hugepages = {.lock = RT_MUTEX_INIT(LOCKRANK_HUGEPAGES)};
+
+// ---- beginning and end ----
+
+static void range_init(enum range r, char *base, uint32_t chunks, size_t unit)
+{
+	hugepages.range[r] =
+	    (struct range_state){.base = base, .chunks = chunks, .unit = unit};
+}
+
+bool hugepages_init(bool on)
+{
+	hugepages.on = on;
+	hugepages.nchunks = hugepages.cursor = 0;
+	atomic_u32_store_relaxed(&hugepages.busy, 0);
+	range_init(HEAP, (char *)arena.base, 1, RT_CHUNK_SIZE);
+	for (unsigned i = 0; i < ARENA_MARKED_TABLES; i++) {
+		size_t bytes = arena_table_bytes(i, 1);
+
+		range_init((enum range)(HEAP + 1 + i), arena.table[i].base,
+			   (uint32_t)(SYSMEM_HUGE_PAGE / bytes),
+			   SYSMEM_HUGE_PAGE);
+	}
+	return systable_init(&hugepages.states,
+			     arena.reserved >> RT_CHUNK_SHIFT,
+			     &gauges.gc_misc_sys, "huge pages");
+}
+
+void hugepages_fini(void)
+{
+	for (unsigned r = 0; r < RANGES; r++) {
+		uint32_t nruns = hugepages.range[r].nruns;
+
+		sysmem_count_mappings(-2 * (int64_t)nruns);
+	}
+	systable_fini(&hugepages.states);
+}
+
+bool hugepages_reserve(uint32_t nchunks)
+{
+	return systable_grow(&hugepages.states, nchunks);
+}
+
+size_t hugepages_bytes(void)
+{
+	return systable_ready(&hugepages.states);
+}
+
+void hugepages_hold(void)
+{
+	rt_lock(&hugepages.lock);
+}
+
+void hugepages_let_go(void)
+{
+	rt_unlock(&hugepages.lock);
+}
+
+void hugepages_forked(void)
+{
+	atomic_u32_store_relaxed(&hugepages.busy, 0);
+}
+
+// ---- states ----
+
+static uint8_t *state_byte(enum range r, uint32_t unit)
+{
+	return (uint8_t *)hugepages.states.base +
+	       (size_t)unit * hugepages.range[r].chunks;
+}
+
+static enum state state_get(enum range r, uint32_t unit)
+{
+	return (enum state)(*state_byte(r, unit) >> (r * STATE_BITS) &
+			    STATE_MASK);
+}
+
+static void state_set(enum range r, uint32_t unit, enum state state)
+{
+	uint8_t *byte = state_byte(r, unit);
+	enum state old = state_get(r, unit);
+
+	if (old == WANTED)
+		hugepages.range[r].nwanted--;
+	if (state == WANTED)
+		hugepages.range[r].nwanted++;
+	*byte = (uint8_t)((*byte & ~(STATE_MASK << (r * STATE_BITS))) |
+			  (unsigned)state << (r * STATE_BITS));
+}
+
+// limit_of is the number of units that have a state.
+static uint32_t limit_of(enum range r)
+{
+	return hugepages.nchunks / hugepages.range[r].chunks;
+}
+
+static bool is_huge(enum range r, uint32_t unit)
+{
+	return unit < limit_of(r) && state_get(r, unit) == HUGE;
+}
+
+// neighbours is how many of a unit's two neighbours are HUGE.
+static unsigned neighbours(enum range r, uint32_t unit)
+{
+	return (unit > 0 && is_huge(r, unit - 1)) + is_huge(r, unit + 1);
+}
+
+// may_add tells whether there may be one more run.
+static bool may_add(enum range r)
+{
+	uint32_t gib = hugepages.nchunks >> (30 - RT_CHUNK_SHIFT);
+
+	return hugepages.range[r].nruns < HUGEPAGES_RUNS + gib &&
+	       !sysmem_many_mappings();
+}
+
+static void count_runs(enum range r, int more)
+{
+	hugepages.range[r].nruns += (uint32_t)more;
+	sysmem_count_mappings(2 * more);
+}
+
+static char *address(enum range r, uint32_t unit)
+{
+	return hugepages.range[r].base + unit * hugepages.range[r].unit;
+}
+
+// ---- wanting ----
+
+// choose_tables looks at the tables of chunks that end before a chunk; full
+// is the number of chunks just below it that are not SMALL.
+static void choose_tables(uint32_t chunk, uint32_t full)
+{
+	for (unsigned i = 1; i < RANGES; i++) {
+		enum range r = (enum range)i;
+		uint32_t chunks = hugepages.range[r].chunks;
+
+		if (chunk % chunks == 0 && full >= chunks &&
+		    state_get(r, chunk / chunks - 1) == SMALL)
+			state_set(r, chunk / chunks - 1, WANTED);
+	}
+}
+
+bool hugepages_choose(const struct pagealloc *pa)
+{
+	uint32_t full = 0, nwanted = 0;
+
+	if (!hugepages.on)
+		return false;
+	rt_lock(&hugepages.lock);
+	hugepages.nchunks = pa->nchunks;
+	hugepages.cursor = 0;
+	for (uint32_t c = 0; c < pa->nchunks; c++) {
+		if (state_get(HEAP, c) == SMALL &&
+		    scavindex_in_use(&pa->scav, c) >= SCAVINDEX_HIGH)
+			state_set(HEAP, c, WANTED);
+		full = state_get(HEAP, c) == SMALL ? 0 : full + 1;
+		choose_tables(c + 1, full);
+	}
+	for (unsigned r = 0; r < RANGES; r++)
+		nwanted += hugepages.range[r].nwanted;
+	rt_unlock(&hugepages.lock);
+	return nwanted != 0;
+}
+
+// ---- providing ----
+
+// advise makes a wanted unit a huge one; false: it stays small, until a
+// collection wants it again.  What the system refuses once it is not asked for
+// again before that.
+static bool advise(enum range r, uint32_t unit)
+{
+	unsigned n = neighbours(r, unit);
+	bool ok = n != 0 || may_add(r);
+
+	if (ok &&
+	    !sysmem_huge_pages(address(r, unit), hugepages.range[r].unit)) {
+		hugepages.cursor = hugepages.nchunks;
+		ok = false;
+	}
+	if (!ok) {
+		state_set(r, unit, SMALL);
+		return false;
+	}
+	state_set(r, unit, HUGE);
+	count_runs(r, 1 - (int)n);
+	return true;
+}
+
+// next_wanted moves the cursor to the next chunk at which a wanted unit begins,
+// and tells of which range; RANGES: there is none.
+static enum range next_wanted(void)
+{
+	for (; hugepages.cursor < hugepages.nchunks; hugepages.cursor++)
+		for (unsigned i = 0; i < RANGES; i++) {
+			enum range r = (enum range)i;
+			uint32_t chunks = hugepages.range[r].chunks;
+
+			if (hugepages.cursor % chunks == 0 &&
+			    hugepages.cursor / chunks < limit_of(r) &&
+			    state_get(r, hugepages.cursor / chunks) == WANTED)
+				return r;
+		}
+	return RANGES;
+}
+
+// provide_next returns what was advised, *unit of a range; RANGES: none.
+static enum range provide_next(uint32_t *unit)
+{
+	enum range r;
+
+	rt_lock(&hugepages.lock);
+	do {
+		r = next_wanted();
+		if (r == RANGES)
+			break;
+		*unit = hugepages.cursor / hugepages.range[r].chunks;
+	} while (!advise(r, *unit));
+	rt_unlock(&hugepages.lock);
+	return r;
+}
+
+// A unit that is withdrawn while it is collapsed is small for the system
+// before its memory is released, so what collapsing brought in goes with it.
+bool hugepages_provide(bool collapse)
+{
+	uint32_t unit = 0;
+	enum range r;
+
+	if (!atomic_u32_cas_acquire(&hugepages.busy, 0, 1))
+		return false;
+	r = provide_next(&unit);
+	if (r != RANGES && collapse)
+		sysmem_collapse(address(r, unit), hugepages.range[r].unit);
+	// Pairs with the acquire above: one thread at a time.
+	atomic_u32_store_release(&hugepages.busy, 0);
+	return r != RANGES;
+}
+
+// ---- withdrawing ----
+
+struct part {
+	uint32_t lo, hi; // units
+};
+
+// shorter_side is the part of a run from a unit to the nearer end.
+static struct part shorter_side(enum range r, uint32_t unit)
+{
+	struct part left = {unit, unit + 1}, right = {unit, unit + 1};
+
+	while (left.lo > 0 && is_huge(r, left.lo - 1))
+		left.lo--;
+	while (is_huge(r, right.hi))
+		right.hi++;
+	return unit - left.lo < right.hi - unit ? left : right;
+}
+
+static bool make_small(enum range r, struct part part)
+{
+	uint32_t n = part.hi - part.lo;
+
+	return sysmem_small_pages(address(r, part.lo),
+				  n * hugepages.range[r].unit);
+}
+
+// withdraw makes a huge unit small, with others if there may be no more runs.
+static void withdraw(enum range r, uint32_t unit)
+{
+	struct part part = {unit, unit + 1};
+	bool splits = neighbours(r, unit) == 2;
+	unsigned n;
+
+	if (splits && !may_add(r))
+		part = shorter_side(r, unit);
+	if (!make_small(r, part)) {
+		part = shorter_side(r, unit);
+		if (!splits || !make_small(r, part))
+			return;
+	}
+	n = (part.lo > 0 && is_huge(r, part.lo - 1)) + is_huge(r, part.hi);
+	count_runs(r, (int)n - 1);
+	for (uint32_t i = part.lo; i < part.hi; i++)
+		state_set(r, i, SMALL);
+}
+
+static void withdraw_at(enum range r, uint32_t chunk)
+{
+	uint32_t unit = chunk / hugepages.range[r].chunks;
+
+	if (unit >= limit_of(r))
+		return;
+	if (state_get(r, unit) == HUGE)
+		withdraw(r, unit);
+	else
+		state_set(r, unit, SMALL);
+}
+
+void hugepages_withdraw(uint32_t chunk)
+{
+	rt_lock(&hugepages.lock);
+	withdraw_at(HEAP, chunk);
+	rt_unlock(&hugepages.lock);
+}
+
+void hugepages_withdraw_tables(uint32_t chunk)
+{
+	rt_lock(&hugepages.lock);
+	for (unsigned r = HEAP + 1; r < RANGES; r++)
+		withdraw_at((enum range)r, chunk);
+	rt_unlock(&hugepages.lock);
+}

@@ -1,0 +1,236 @@
+#include "runtime/pages/pallocbits.h"
+
+static_assert(sizeof(struct pallocdata) == 128, "two cache lines a chunk");
+static_assert(3 * PALLOCSUM_LOG_MAX == 63, "bit 63 is free for the full run");
+
+pallocsum pallocsum_merge(const pallocsum *s, unsigned n, unsigned log_pages)
+{
+	uint32_t full = UINT32_C(1) << log_pages;
+	uint32_t start = 0, max = 0, end = 0;
+	bool all_free = true; // so far, hence start still grows
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t s_start = pallocsum_start(s[i]);
+		uint32_t s_max = pallocsum_max(s[i]);
+
+		if (all_free)
+			start += s_start;
+		if (max < end + s_start)
+			max = end + s_start; // across the border
+		if (max < s_max)
+			max = s_max;
+		if (s_max == full) {
+			end += full;
+		} else {
+			end = pallocsum_end(s[i]);
+			all_free = false;
+		}
+	}
+	return pallocsum_make(start, max, end);
+}
+
+// word_mask has the bits of word w that lie in [i, limit); the word and the
+// range touch.
+static uint64_t word_mask(unsigned w, unsigned i, unsigned limit)
+{
+	unsigned base = w * 64;
+	unsigned lo = i > base ? i - base : 0;
+	unsigned hi = limit < base + 64 ? limit - base : 64;
+
+	return bits_mask(lo, hi);
+}
+
+void pallocbits_set_range(struct pallocbits *b, unsigned i, unsigned n)
+{
+	for (unsigned w = i / 64; w * 64 < i + n; w++)
+		b->word[w] |= word_mask(w, i, i + n);
+}
+
+void pallocbits_clear_range(struct pallocbits *b, unsigned i, unsigned n)
+{
+	for (unsigned w = i / 64; w * 64 < i + n; w++)
+		b->word[w] &= ~word_mask(w, i, i + n);
+}
+
+unsigned pallocbits_count_range(const struct pallocbits *b, unsigned i,
+				unsigned n)
+{
+	unsigned count = 0;
+
+	for (unsigned w = i / 64; w * 64 < i + n; w++)
+		count += bits_count(b->word[w] & word_mask(w, i, i + n));
+	return count;
+}
+
+bool pallocbits_get(const struct pallocbits *b, unsigned i)
+{
+	return b->word[i / 64] >> i % 64 & 1;
+}
+
+// runs_longer has a bit set at the lowest bits of every run of more than n
+// set bits of x: a run of n + k keeps k bits.  n < 64.
+static uint64_t runs_longer(uint64_t x, unsigned n)
+{
+	// Each step shortens all runs by as much as they were shortened
+	// before, so that n steps take log n.
+	for (unsigned step = 1; n > 0 && x; step *= 2) {
+		unsigned by = step < n ? step : n;
+
+		x &= x >> by;
+		n -= by;
+	}
+	return x;
+}
+
+// inner_max is the longest run of clear bits within one word, if longer than
+// max, else max.
+static unsigned inner_max(const struct pallocbits *b, unsigned max)
+{
+	// Runs at a border are in max already; 62 bits are the longest that
+	// have a set bit on either side.
+	for (unsigned w = 0; w < PALLOCBITS_WORDS && max < 62; w++)
+		for (uint64_t x = runs_longer(~b->word[w], max); x; x &= x >> 1)
+			max++;
+	return max;
+}
+
+pallocsum pallocbits_summarize(const struct pallocbits *b)
+{
+	unsigned start = PALLOCBITS_NONE, max = 0;
+	unsigned run = 0; // clear bits just below word w
+
+	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++) {
+		uint64_t x = b->word[w];
+
+		if (x == 0) {
+			run += 64;
+			continue;
+		}
+		run += bits_ctz(x);
+		if (start == PALLOCBITS_NONE)
+			start = run;
+		if (max < run)
+			max = run;
+		run = bits_clz(x);
+	}
+	if (start == PALLOCBITS_NONE)
+		start = run;
+	if (max < run)
+		max = run;
+	return pallocsum_make(start, inner_max(b, max), run);
+}
+
+unsigned pallocbits_find(const struct pallocbits *b, unsigned n, unsigned from,
+			 unsigned *first_free)
+{
+	unsigned run = 0; // clear bits just below word w
+
+	*first_free = PALLOCBITS_NONE;
+	for (unsigned w = from / 64; w < PALLOCBITS_WORDS; w++) {
+		uint64_t x = b->word[w];
+		unsigned i;
+
+		if (w == from / 64)
+			x |= bits_mask(0, from % 64);
+		if (x == ~UINT64_C(0)) {
+			run = 0;
+			continue;
+		}
+		if (*first_free == PALLOCBITS_NONE)
+			*first_free = w * 64 + bits_ctz(~x);
+		i = x ? bits_ctz(x) : 64;
+		if (run + i >= n)
+			return w * 64 - run;
+		if (x == 0) {
+			run += 64;
+			continue;
+		}
+		i = n < 64 ? bits_find_run(~x, n) : 64;
+		if (i < 64)
+			return w * 64 + i;
+		run = bits_clz(x);
+	}
+	return PALLOCBITS_NONE;
+}
+
+unsigned pallocdata_alloc_range(struct pallocdata *d, unsigned i, unsigned n)
+{
+	unsigned nscav = 0;
+
+	for (unsigned w = i / 64; w * 64 < i + n; w++) {
+		uint64_t mask = word_mask(w, i, i + n);
+
+		nscav += bits_count(d->scavenged.word[w] & mask);
+		d->alloc.word[w] |= mask;
+		d->scavenged.word[w] &= ~mask;
+	}
+	return nscav;
+}
+
+// busy_word has a bit clear for each page of word w whose whole physical page
+// is free and not scavenged.
+static uint64_t busy_word(const struct pallocdata *d, unsigned w, unsigned min)
+{
+	return bits_fill_aligned(d->alloc.word[w] | d->scavenged.word[w], min);
+}
+
+// idle_limit is the end of the highest run of pages below limit that may be
+// scavenged, or 0.
+static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
+			   unsigned min)
+{
+	while (limit > 0) {
+		unsigned w = (limit - 1) / 64;
+		uint64_t idle =
+		    ~busy_word(d, w, min) & word_mask(w, w * 64, limit);
+
+		if (idle)
+			return w * 64 + bits_len(idle);
+		limit = w * 64;
+	}
+	return 0;
+}
+
+// idle_run is the length of the run that ends at limit.
+static unsigned idle_run(const struct pallocdata *d, unsigned limit,
+			 unsigned min)
+{
+	unsigned left = limit; // pages not looked at
+
+	while (left > 0) {
+		unsigned last = left - 1;
+		unsigned w = last / 64;
+		uint64_t busy = busy_word(d, w, min) << (63 - last % 64);
+
+		if (busy)
+			return limit - left + bits_clz(busy);
+		left = w * 64;
+	}
+	return limit;
+}
+
+unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
+				  unsigned min, unsigned max, unsigned huge,
+				  unsigned *n)
+{
+	unsigned below = (unsigned)base_align_down(from + 1, min);
+	unsigned limit = idle_limit(d, below, min);
+	unsigned run = idle_run(d, limit, min);
+	unsigned most = (unsigned)base_align_up(max > 1 ? max : 1, min);
+	unsigned start = limit - (run < most ? run : most);
+
+	*n = limit - start;
+	if (limit == 0)
+		return PALLOCBITS_NONE;
+	if (huge > 0) {
+		unsigned lower = (unsigned)base_align_down(start, huge);
+
+		// The rest of the huge page above start must be in the run,
+		// else the page is broken already.
+		if (start > lower && lower + huge <= limit &&
+		    lower >= limit - run)
+			start = lower;
+	}
+	*n = limit - start;
+	return start;
+}

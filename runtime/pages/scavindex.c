@@ -1,0 +1,149 @@
+#include "runtime/pages/scavindex.h"
+
+#include "runtime/os/throw.h"
+
+// A chunk that was never touched is a word of zeros: nothing in use, nothing
+// to scavenge.
+struct scavchunk {
+	uint32_t gen;		   // cycle in which last_in_use was noted
+	uint32_t in_use : 15;	   // pages allocated
+	uint32_t last_in_use : 16; // pages allocated when gen began
+	uint32_t has_idle : 1;	   // free pages that are not scavenged
+};
+static_assert(sizeof(struct scavchunk) == 8, "one word a chunk");
+
+static struct scavchunk *chunk_at(const struct scavindex *s, uint32_t chunk)
+{
+	return (struct scavchunk *)s->table.base + chunk;
+}
+
+bool scavindex_init(struct scavindex *s, uint32_t max_chunks)
+{
+	*s = (struct scavindex){0};
+	return systable_init(&s->table, max_chunks * sizeof(struct scavchunk),
+			     &gauges.gc_misc_sys, "scavenge index");
+}
+
+bool scavindex_reserve(struct scavindex *s, uint32_t nchunks)
+{
+	return systable_grow(&s->table, nchunks * sizeof(struct scavchunk));
+}
+
+void scavindex_grow(struct scavindex *s, uint32_t nchunks)
+{
+	if (nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
+		rt_throw_value("scavindex_grow: no room", "nchunks", nchunks);
+	s->nchunks = nchunks;
+}
+
+void scavindex_fini(struct scavindex *s)
+{
+	systable_fini(&s->table);
+}
+
+unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk)
+{
+	return chunk_at(s, chunk)->in_use;
+}
+
+// note_cycle keeps how full the chunk was when the cycle began, at its first
+// change in the cycle.
+static void note_cycle(const struct scavindex *s, struct scavchunk *c)
+{
+	if (c->gen == s->gen)
+		return;
+	c->gen = s->gen;
+	c->last_in_use = c->in_use;
+}
+
+void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages)
+{
+	struct scavchunk *c = chunk_at(s, chunk);
+
+	if (c->in_use + npages > RT_CHUNK_PAGES)
+		rt_throw_value("scavindex_alloc: chunk overflows", "in_use",
+			       c->in_use);
+	note_cycle(s, c);
+	c->in_use += npages;
+	if (c->in_use == RT_CHUNK_PAGES)
+		c->has_idle = 0;
+}
+
+void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages)
+{
+	struct scavchunk *c = chunk_at(s, chunk);
+
+	if (c->in_use < npages)
+		rt_throw_value("scavindex_free: chunk underflows", "in_use",
+			       c->in_use);
+	note_cycle(s, c);
+	c->in_use -= npages;
+	c->has_idle = 1;
+	if (s->free_high <= chunk)
+		s->free_high = chunk + 1;
+	if (s->cursor_force <= chunk)
+		s->cursor_force = chunk + 1;
+}
+
+static bool eligible(const struct scavindex *s, const struct scavchunk *c,
+		     bool force)
+{
+	if (!c->has_idle)
+		return false;
+	if (force)
+		return true;
+	if (c->gen == s->gen && c->last_in_use >= SCAVINDEX_HIGH)
+		return false;
+	return c->in_use < SCAVINDEX_HIGH;
+}
+
+uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force)
+{
+	uint32_t *cursor = force ? &s->cursor_force : &s->cursor_bg;
+	// Who begins below the cursor does not know what it would pass over.
+	uint32_t *from = below < *cursor ? &below : cursor;
+
+	// The chunk that is found stays below the cursor: there may be more
+	// in it than the caller takes at once.
+	while (*from > 0) {
+		if (eligible(s, chunk_at(s, *from - 1), force))
+			return *from - 1;
+		--*from;
+	}
+	return SCAVINDEX_NONE;
+}
+
+void scavindex_empty(struct scavindex *s, uint32_t chunk)
+{
+	chunk_at(s, chunk)->has_idle = 0;
+}
+
+void scavindex_next_cycle(struct scavindex *s)
+{
+	s->gen++;
+	if (s->cursor_bg < s->free_high)
+		s->cursor_bg = s->free_high;
+	s->free_high = 0;
+}
+
+bool scavindex_check(const struct scavindex *s)
+{
+	if (s->nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
+		return false;
+	if (s->cursor_bg > s->nchunks || s->cursor_force > s->nchunks ||
+	    s->free_high > s->nchunks)
+		return false;
+	for (uint32_t i = 0; i < s->nchunks; i++) {
+		const struct scavchunk *c = chunk_at(s, i);
+
+		// gen may be anything: a chunk that nobody touches for 2^32
+		// cycles meets its own number again.
+		if (c->in_use > RT_CHUNK_PAGES ||
+		    c->last_in_use > RT_CHUNK_PAGES)
+			return false;
+		if (c->has_idle &&
+		    (c->in_use == RT_CHUNK_PAGES || i >= s->cursor_force))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,137 @@
+#include "runtime/spans/guard.h"
+
+#include <string.h>
+
+// No part of an address of the heap, and no small number.
+enum { CANARY = 0xcb };
+
+// A guard, and what lies behind it.
+enum { GUARD_MAPPINGS = 2 };
+
+bool guard_on;
+
+static atomic_u32 count;
+
+void guard_init(bool on)
+{
+	guard_on = on;
+	atomic_u32_store_relaxed(&count, 0);
+}
+
+uint32_t guard_count(void)
+{
+	return atomic_u32_load_relaxed(&count);
+}
+
+// ---- layout ----
+
+// guard_size is whole pages and whole physical pages.
+static uint64_t guard_size(void)
+{
+	return base_max(sysmem_page_size(), RT_PAGE_SIZE);
+}
+
+// Where a physical page is larger, a span may begin anywhere inside one.
+uint64_t guard_pages(size_t request)
+{
+	uint64_t guard = guard_size() >> RT_PAGE_SHIFT;
+
+	return base_pages(request) + 2 * guard - 1;
+}
+
+uintptr_t guard_begin(uintptr_t base, uint64_t npages)
+{
+	uintptr_t end = base + (npages << RT_PAGE_SHIFT);
+
+	return base_align_down(end - guard_size(), guard_size());
+}
+
+// ---- forbidden pages ----
+
+bool guard_shut(uintptr_t base, uint64_t npages)
+{
+	uintptr_t guard = guard_begin(base, npages);
+
+	if (atomic_u32_add_relaxed(&count, 1) <= GUARD_MAX &&
+	    sysmem_forbid((void *)guard, guard_size())) {
+		sysmem_count_mappings(GUARD_MAPPINGS);
+		return true;
+	}
+	atomic_u32_add_relaxed(&count, (uint32_t)-1);
+	return false;
+}
+
+// note_shut notes that the pages of [lo, hi) are forbidden.  The first page of
+// a guard has place 1, and is counted.
+static void note_shut(uintptr_t lo, uintptr_t hi, uintptr_t guard)
+{
+	uint64_t page = arena_offset(lo) >> RT_PAGE_SHIFT;
+
+	for (uintptr_t at = lo; at < hi; at += RT_PAGE_SIZE)
+		atomic_u32_store_release(
+		    &arena.words[page++],
+		    pageword_make(0, 0, PAGEWORD_SHUT, at == guard));
+}
+
+void guard_leave(uintptr_t base, uint64_t npages)
+{
+	uintptr_t lo = base_align_up(base, guard_size());
+	uintptr_t guard = guard_begin(base, npages);
+
+	if (lo < guard && !sysmem_forbid((void *)lo, guard - lo))
+		lo = guard;
+	note_shut(lo, guard + guard_size(), guard);
+}
+
+static bool is_shut(uint64_t page)
+{
+	return pageword_state(arena_word(page)) == PAGEWORD_SHUT;
+}
+
+// note_open makes pages free ones like any other.
+static void note_open(uint64_t page, uint64_t npages)
+{
+	for (uint64_t i = 0; i < npages; i++) {
+		if (pageword_place(arena_word(page + i)) != 0) {
+			atomic_u32_add_relaxed(&count, (uint32_t)-1);
+			sysmem_count_mappings(-GUARD_MAPPINGS);
+		}
+		atomic_u32_store_release(&arena.words[page + i], 0);
+	}
+}
+
+bool guard_open(uint64_t page, uint64_t npages)
+{
+	uint64_t limit = page + npages;
+
+	while (page < limit) {
+		uint64_t n = 0;
+
+		while (page + n < limit && is_shut(page + n))
+			n++;
+		if (n != 0) {
+			void *p = (void *)arena_page_address(page);
+
+			if (!sysmem_permit(p, n << RT_PAGE_SHIFT))
+				return false;
+			note_open(page, n);
+		}
+		page += base_max(n, 1);
+	}
+	return true;
+}
+
+// ---- canaries ----
+
+void guard_fill(uintptr_t lo, uintptr_t hi)
+{
+	memset((void *)lo, CANARY, hi - lo);
+}
+
+uintptr_t guard_find(uintptr_t lo, uintptr_t hi)
+{
+	for (uintptr_t at = lo; at < hi; at++)
+		if (*(const unsigned char *)at != CANARY)
+			return at;
+	return 0;
+}

@@ -1,0 +1,413 @@
+#include "runtime/spans/mcache.h"
+
+#include <string.h>
+
+#include "runtime/base/bits.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/os/poison.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+// Blocks, and those of them that are kept without a thread.
+static struct {
+	struct rt_mutex lock;
+	struct slab slab;
+	struct rt_mcache *list;
+	unsigned n;
+} blocks = {
+    .lock = RT_MUTEX_INIT(LOCKRANK_MCACHE),
+    .slab = {.size = sizeof(struct rt_mcache),
+	     .name = "mcache",
+	     .stat = &gauges.mcache_sys},
+};
+
+static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT,
+	      "a prefix of classes");
+static_assert(RT_INLINE_MAX == 1024, "class 32");
+
+static void kept_push(struct rt_mcache *mc)
+{
+	RT_ASSERT(rt_lock_held(&blocks.lock));
+	mc->next_kept = blocks.list;
+	blocks.list = mc;
+	blocks.n++;
+}
+
+static struct rt_mcache *kept_pop(void)
+{
+	struct rt_mcache *mc = blocks.list;
+
+	RT_ASSERT(rt_lock_held(&blocks.lock));
+	if (mc) {
+		blocks.list = mc->next_kept;
+		blocks.n--;
+	}
+	return mc;
+}
+
+// Set before a thread attaches.
+static bool calls_only;
+
+void mcache_set_calls_only(bool on)
+{
+	calls_only = on;
+}
+
+// inline_allowed: with Go's classes for every size the table of the inline
+// path would be wrong; a sanitizer or a debug build wants to see every
+// allocation.
+static bool inline_allowed(void)
+{
+	return !arena.align8 && !calls_only && !RT_ASAN && !RT_DEBUG_BUILD;
+}
+
+// run_of is where inline code looks for the runs of a slot.
+static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
+{
+	unsigned c = spanclass_size(slot->sc);
+	unsigned row = slot->uninit ? RT_ROW_UNINIT
+				    : RT_ROW_NOSCAN + spanclass_kind(slot->sc);
+
+	return c < RT_RUN_CLASSES ? &mc->runs[row * RT_RUN_CLASSES + c]
+				  : &slot->own;
+}
+
+// slots_init lets the slots of inline classes use the table that inline code
+// knows, and all others their own run.
+static void slots_init(struct rt_mcache *mc)
+{
+	for (unsigned i = 0; i < MCACHE_SLOTS; i++) {
+		struct mcache_slot *slot = &mc->slots[i];
+
+		slot->uninit = i >= SPANCLASS_COUNT;
+		slot->sc = (spanclass)(slot->uninit ? i - SPANCLASS_COUNT : i);
+		slot->size = sizeclass_table[spanclass_size(slot->sc)].size;
+		slot->run_log2 = MCACHE_RUN_FIRST;
+		slot->run = run_of(mc, slot);
+	}
+}
+
+void mcache_enable_runs(struct rt_mcache *mc)
+{
+	if (inline_allowed())
+		mc->thread.run = mc->runs;
+}
+
+void mcache_disable_runs(struct rt_mcache *mc)
+{
+	mc->thread.run = proc_no_runs;
+}
+
+struct rt_mcache *mcache_new(struct rt_proc *p)
+{
+	struct rt_mcache *mc, *was_kept;
+
+	rt_lock(&blocks.lock);
+	was_kept = kept_pop();
+	mc = was_kept ? was_kept : slab_alloc(&blocks.slab);
+	rt_unlock(&blocks.lock);
+	if (was_kept)
+		memset(mc, 0, sizeof *mc);
+	if (!mc)
+		return NULL;
+	gauge_add(&gauges.mcache_inuse, sizeof *mc);
+	mc->thread.mc = mc;
+	mc->thread.p = p;
+	mc->thread.run = proc_no_runs;
+	slots_init(mc);
+	return mc;
+}
+
+// A block whose memory the system does not take is kept as well.
+void mcache_delete(struct rt_mcache *mc)
+{
+	gauge_add(&gauges.mcache_inuse, -(int64_t)sizeof *mc);
+	rt_lock(&blocks.lock);
+	if (blocks.n < MCACHE_KEPT || !slab_free(&blocks.slab, mc))
+		kept_push(mc);
+	rt_unlock(&blocks.lock);
+}
+
+void mcache_trim(void)
+{
+	struct rt_mcache *mc;
+
+	rt_lock(&blocks.lock);
+	while ((mc = kept_pop()) != NULL)
+		if (!slab_free(&blocks.slab, mc)) {
+			kept_push(mc);
+			break;
+		}
+	rt_unlock(&blocks.lock);
+}
+
+void mcache_fini(void)
+{
+	blocks.list = NULL;
+	blocks.n = 0;
+	slab_fini(&blocks.slab);
+}
+
+static void live_add(struct rt_mcache *mc, uint64_t bytes)
+{
+	mc->live += (int64_t)bytes;
+	if (mc->live >= MCACHE_LIVE_BATCH)
+		mcache_publish_live(mc);
+}
+
+void mcache_publish_live(struct rt_mcache *mc)
+{
+	// Never below zero: bytes that come back were added before.
+	if (mc->live != 0)
+		atomic_u64_add_relaxed(&gauges.heap_live, (uint64_t)mc->live);
+	mc->live = 0;
+}
+
+// clear_near zeroes a run that lies in one word, which is short: a call would
+// cost more than most of them.
+RT_INLINE void clear_near(const struct mspan_run *run)
+{
+	for (char *p = run->start; p < run->end; p += RT_GRANULE) {
+		memset(p, 0, RT_GRANULE);
+		// Else the compiler makes a call of this loop.
+		__asm__ volatile("" : "+r"(p));
+	}
+}
+
+// hand_out lets the P bump through a run that it has taken, and takes the first
+// slot.
+RT_INLINE void *hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
+			 const struct mspan_run *run)
+{
+	uint32_t bytes = (uint32_t)(run->end - run->start);
+	char *obj = run->end - slot->size;
+
+	slot->taken += bytes;
+	slot->run->start = run->start;
+	slot->run->cur = obj;
+	live_add(mc, bytes);
+	return obj;
+}
+
+static RT_NOINLINE void *next_run(struct rt_mcache *mc,
+				  struct mcache_slot *slot, bool uninit)
+{
+	struct mspan *s = slot->span;
+	bool brief = slot->run_log2 == MCACHE_RUN_FIRST;
+	struct mspan_run run;
+	size_t bytes;
+	void *obj;
+
+	mspan_find_run(s, &slot->cursor, 1u << slot->run_log2, &run);
+	bytes = (size_t)(run.end - run.start);
+	uninit = slot->uninit || (uninit && bytes == slot->size);
+	if (RT_UNLIKELY(poison_on))
+		poison_open(run.start, bytes);
+	if (slot->needzero && !uninit)
+		memset(run.start, 0, bytes);
+	// Each object is opened when it is allocated.
+	if (RT_UNLIKELY(poison_on))
+		poison_shut(run.start, bytes);
+	schedpoint(SCHED_MCACHE_NEXT_RUN);
+	mspan_take_run(s, &slot->cursor, &run);
+	if (slot->run_log2 < MCACHE_RUN_LAST)
+		slot->run_log2++;
+	obj = hand_out(mc, slot, &run);
+	// A thread may have many slots that it hardly uses, and of such threads
+	// there may be many.
+	if (brief)
+		mcache_publish_live(mc);
+	return obj;
+}
+
+// A run is cleared before its bits are set: nobody sees an allocated object
+// with old contents.  Most runs of a fragmented span are near, and taken here;
+// their objects have less than 1024 bytes, as two begin in a word, and so a
+// slot for uninit.
+void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
+{
+	struct mspan_run run;
+
+	if (!slot->span || !mspan_seek(&slot->cursor))
+		return NULL;
+	if (!mspan_is_near(&slot->cursor, slot->size) || RT_UNLIKELY(poison_on))
+		return next_run(mc, slot, uninit);
+	mspan_find_near(&slot->cursor, slot->size, &run);
+	if (slot->needzero && !slot->uninit)
+		clear_near(&run);
+	schedpoint(SCHED_MCACHE_NEXT_NEAR);
+	mspan_take_near(&slot->cursor, &run);
+	return hand_out(mc, slot, &run);
+}
+
+void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
+{
+	struct mcache_slot *slot = &mc->slots[i];
+
+	if (slot->span)
+		rt_throw("refill of span with free space remaining");
+	if (s->alloc_count >= s->nelems)
+		rt_throw("span has no free space");
+	s->cached = 1;
+	slot->span = s;
+	slot->needzero = s->needzero;
+	slot->taken = 0;
+	mspan_cursor_start(&slot->cursor, s);
+	mc->nonempty[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+// ---- tiny ----
+
+void *mcache_tiny(struct rt_mcache *mc, size_t size)
+{
+	uint32_t offset = mc->tiny_offset;
+
+	// The alignment that a type of this size may want.
+	if (size % 8 == 0)
+		offset = (uint32_t)base_align_up(offset, 8);
+	else if (size % 4 == 0)
+		offset = (uint32_t)base_align_up(offset, 4);
+	else if (size % 2 == 0)
+		offset = (uint32_t)base_align_up(offset, 2);
+	if (mc->tiny == 0 || offset + size > SIZECLASS_TINY_SIZE)
+		return NULL;
+	mc->tiny_offset = offset + (uint32_t)size;
+	mc->tiny_allocs++;
+	return (void *)(mc->tiny + offset);
+}
+
+void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size)
+{
+	if (size < mc->tiny_offset || mc->tiny == 0) {
+		mc->tiny = (uintptr_t)block;
+		mc->tiny_offset = (uint32_t)size;
+	}
+}
+
+// ---- retiring ----
+
+// give_back_rest ends a slot's run; what was not used is free again.
+static void give_back_rest(struct rt_mcache *mc, struct mcache_slot *slot)
+{
+	struct rt_run *run = slot->run;
+	uint32_t bytes = (uint32_t)(run->cur - run->start);
+
+	mspan_give_back(slot->span, run->start, run->cur);
+	slot->taken -= bytes;
+	mc->live -= bytes;
+	run->cur = run->start = NULL;
+}
+
+// let_go returns a counted span to where the next P finds it.
+static void let_go(struct rt_mcache *mc, unsigned i)
+{
+	struct mcache_slot *slot = &mc->slots[i];
+	struct mspan *s = slot->span;
+
+	slot->span = NULL;
+	mc->nonempty[i / 64] &= ~(UINT64_C(1) << (i % 64));
+	s->cached = 0;
+	// An empty span is pushed like any other; the next sweep frees it.
+	if (s->alloc_count < s->nelems)
+		mcentral_push(s);
+}
+
+// count_slot moves a slot's allocations to its span and the statistics.
+static uint64_t count_slot(struct mcache_slot *slot, struct heapstats_delta *d)
+{
+	uint32_t bytes = slot->taken;
+	uint32_t n = mspan_slot(slot->span, bytes);
+	spanclass sc = slot->sc;
+
+	slot->taken = 0;
+	slot->span->alloc_count += n;
+	if (n != 0)
+		heapstats_add(&d->small_alloc_count[spanclass_size(sc)], n);
+	return bytes;
+}
+
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i)
+{
+	struct mcache_slot *slot = &mc->slots[i];
+	struct heapstats_delta *d;
+	uint64_t bytes;
+
+	if (!slot->span)
+		return;
+	give_back_rest(mc, slot);
+	schedpoint(SCHED_MCACHE_RETIRE_SLOT_REST);
+	d = heapstats_acquire(p);
+	bytes = count_slot(slot, d);
+	if (i == SPANCLASS_TINY && mc->tiny_allocs != 0) {
+		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
+		mc->tiny_allocs = 0;
+	}
+	heapstats_release(p);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
+	schedpoint(SCHED_MCACHE_RETIRE_SLOT);
+	// Only now: whoever sweeps the span publishes its frees after these
+	// mallocs.
+	let_go(mc, i);
+}
+
+// is_empty tells whether there is nothing to count and nothing to let go.
+static bool is_empty(const struct rt_mcache *mc)
+{
+	uint64_t any = mc->tiny_allocs | (uint64_t)mc->live;
+
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		any |= mc->nonempty[w];
+	return any == 0;
+}
+
+void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
+{
+	uint64_t bytes = 0;
+	struct heapstats_delta *d;
+
+	mc->tiny = 0;
+	mc->tiny_offset = 0;
+	if (is_empty(mc))
+		return;
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
+			give_back_rest(mc, &mc->slots[w * 64 + bits_ctz(x)]);
+	d = heapstats_acquire(p);
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
+			bytes +=
+			    count_slot(&mc->slots[w * 64 + bits_ctz(x)], d);
+	if (mc->tiny_allocs != 0)
+		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
+	heapstats_release(p);
+	mc->tiny_allocs = 0;
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
+	mcache_publish_live(mc);
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
+			unsigned i = w * 64 + bits_ctz(x);
+
+			mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
+			let_go(mc, i);
+		}
+}
+
+void mcache_flush_all(struct rt_proc *p)
+{
+	for (struct rt_proc *q = proc_first(); q; q = proc_next(q)) {
+		struct rt_mcache *mc = mcache_of(q);
+
+		if (mc)
+			mcache_flush(mc, p);
+	}
+}
+
+void mcache_flush_pages_all(void)
+{
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		struct rt_mcache *mc = mcache_of(p);
+
+		if (mc)
+			mheap_cache_flush(&mc->heap);
+	}
+}

@@ -1,0 +1,168 @@
+// mcache.h - what one P allocates small objects from.  Floor 5.
+//
+// Go: mcache (mcache.go), tiny allocator (malloc.go).
+//
+// For every span class a P caches one span and takes runs of free slots from
+// it.  A run's slots are marked allocated when the run is taken; the inline
+// path only moves the run's cursor, downwards.  All of a run counts as live
+// when it is taken.  So the first run of a slot after a flush is brief, and
+// each may be twice as long as the one before, up to a page: many threads that
+// allocate little do not make the heap look large.  Retiring gives the rest
+// back, counts what was used, and lets go of the span.  Nothing is counted per
+// object but a combined tiny allocation.
+//
+// Only the P's own thread touches its mcache, or the stopper while that
+// thread stands.  Its block of memory is cut from a slab and holds the part
+// that inline allocation knows (struct rt_thread and its table of runs).
+#ifndef RUNTIME_SPANS_MCACHE_H
+#define RUNTIME_SPANS_MCACHE_H
+
+#include "runtime/spans/mheap.h"
+#include "runtime/os/slab.h"
+
+struct mcache_slot {
+	struct mspan *span; // cached here, or NULL
+	struct rt_run *run; // in the table of the inline path, or own
+	struct rt_run own;
+	struct mspan_cursor cursor; // in the cached span
+	uint32_t size;		    // bytes an object of this class; fixed
+	uint32_t taken;		    // bytes of slots taken since the last count
+	uint8_t run_log2; // its next run lies within a block of 1 << run_log2
+			  // bits (mspan_find_run)
+	spanclass sc;	  // fixed
+	bool uninit;	  // runs are not cleared; fixed
+	bool needzero;	  // the span's
+};
+
+enum {
+	// heap_live is published when this much has gathered, and with the
+	// first run of a slot.
+	MCACHE_LIVE_BATCH = 32 << 10,
+	// Log2 of the bits of a slot's first run, which is 512 bytes in most
+	// classes, and of those of its longest runs: a page in all.
+	MCACHE_RUN_FIRST = 5,
+	MCACHE_RUN_LAST = 10,
+	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
+	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
+	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
+	// One for each span class, and then one for each class that has runs
+	// which are not cleared.
+	MCACHE_SLOTS = SPANCLASS_COUNT + RT_RUN_CLASSES,
+	MCACHE_WORDS = (MCACHE_SLOTS + 63) / 64,
+	MCACHE_KEPT = 4, // free blocks kept for the next threads
+};
+
+// Free stacks that a P keeps (stackalloc.h).
+struct mcache_stacks {
+	uint8_t n[MCACHE_STACK_ORDERS]; // how many of each order
+	void *stack[MCACHE_STACK_ORDERS][MCACHE_STACKS];
+};
+
+struct rt_mcache {
+	struct rt_thread thread;
+	// All that a flush of an empty cache has to look at is on one line.
+	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
+	uintptr_t tiny;	      // current tiny block, or 0
+	uint64_t tiny_allocs; // combined since the last count
+	int64_t live;	      // bytes not yet added to heap_live; below 0
+			      // after the rest of a run came back
+	uint32_t tiny_offset; // first free byte of the tiny block
+	struct mcache_stacks stacks;
+	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
+	struct mspan *setting_up; // large object that is being cleared
+	void *granted; // object that a stopper took for the thread, which has
+		       // not returned it yet
+	void *granted_stack; // likewise a stack, of granted_bytes
+	size_t granted_bytes;
+	uint64_t until_guarded; // small objects up to the next that is
+				// guarded; 0: not known yet
+	struct mheap_cache heap;
+	struct rt_mcache *next_kept; // MCACHE lock
+	struct mcache_slot slots[MCACHE_SLOTS];
+};
+static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
+		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
+	      "the line that a flush looks at");
+
+// mcache_new takes a block for the calling thread (NULL: refused);
+// mcache_delete takes an empty one back.  p is the calling thread's P.
+struct rt_mcache *mcache_new(struct rt_proc *p);
+void mcache_delete(struct rt_mcache *mc);
+
+// mcache_trim gives the memory of the blocks that are kept back to the system.
+void mcache_trim(void);
+
+// mcache_fini unmaps all blocks at the end of the heap; no thread has one.
+void mcache_fini(void);
+
+// mcache_enable_runs lets the inline path allocate (unless this build or
+// configuration wants every allocation to be a call); mcache_disable_runs
+// sends every allocation to the slow path, which knows why.
+void mcache_enable_runs(struct rt_mcache *mc);
+void mcache_disable_runs(struct rt_mcache *mc);
+
+// mcache_set_calls_only makes every allocation a call, for all threads that
+// attach from then on.
+void mcache_set_calls_only(bool on);
+
+// mcache_slot_of is the number of the slot that an object comes from; uninit
+// only without pointers.
+RT_INLINE unsigned mcache_slot_of(spanclass sc, bool uninit)
+{
+	return uninit && sc < RT_RUN_CLASSES ? SPANCLASS_COUNT + sc : sc;
+}
+
+// mcache_next takes the next run of a slot's cached span, and the last slot of
+// it, which it returns; NULL: there is no span, or it has no free slot left.
+// The run's memory is cleared, unless its contents do not matter: with uninit
+// those of a single object, and all that a slot for uninit takes.
+void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit);
+
+// mcache_set_span caches a span with free slots in slot number i, which has
+// none.
+void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s);
+
+// mcache_bump takes an object of the current run; NULL: it is used up.
+RT_INLINE void *mcache_bump(const struct mcache_slot *slot)
+{
+	struct rt_run *run = slot->run;
+
+	if ((size_t)(run->cur - run->start) < slot->size)
+		return NULL;
+	return run->cur -= slot->size;
+}
+
+// mcache_tiny combines a small pointer-free request with others in the
+// current block; NULL: it does not fit.  mcache_set_tiny makes a new block,
+// of which size bytes are taken, the current one if it has more room left.
+void *mcache_tiny(struct rt_mcache *mc, size_t size);
+void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
+
+// mcache_retire_slot counts slot number i, whose span is exhausted, and lets go
+// of the span.
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i);
+
+// mcache_flush retires every slot and the tiny block.  p: whose statistics
+// count, NULL for none; the mcache's owner is the caller or stands.
+void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
+
+// mcache_flush_all flushes the mcaches of all attached threads, in order of
+// their Ps, one acquire each.  World stopped; p: the stopper's P, or NULL.
+void mcache_flush_all(struct rt_proc *p);
+
+// mcache_flush_pages_all gives back the pages and span records that any P keeps
+// for itself.  World stopped.
+void mcache_flush_pages_all(void);
+
+// mcache_of is the mcache of a P's thread; NULL: it has none (yet).
+RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
+{
+	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);
+
+	return t ? t->mc : NULL;
+}
+
+// mcache_publish_live adds what has gathered to heap_live.
+void mcache_publish_live(struct rt_mcache *mc);
+
+#endif

@@ -1,0 +1,644 @@
+#include "runtime/spans/mheap.h"
+
+#include "runtime/pages/hugepages.h"
+#include "runtime/os/poison.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
+
+// Runs of pages that go back in one locked operation: a chunk in which half
+// of the pages are dead, every second one, takes four.
+enum { BATCH_RUNS = RT_CHUNK_PAGES / 8 };
+
+struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
+
+bool mheap_init(bool populate)
+{
+	atomic_u32_store_relaxed(&mheap.populate, populate);
+	// Not zeroed: a late popper of mcentral may read a freed span's node.
+	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
+		      &gauges.mspan_sys);
+	fixalloc_init(&mheap.blocks,
+		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
+		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
+	if (!hugepages_init(arena.huge_pages))
+		return false;
+	if (pagealloc_init(&mheap.pages,
+			   (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT)))
+		return true;
+	hugepages_fini();
+	return false;
+}
+
+void mheap_fini(void)
+{
+	pagealloc_fini(&mheap.pages);
+	hugepages_fini();
+}
+
+// ---- mspan structures ----
+
+// spans_take gets one mspan; heap lock held.
+static struct mspan *spans_take(void)
+{
+	struct mspan *s;
+
+	RT_ASSERT(rt_lock_held(&mheap.lock));
+	s = fixalloc_alloc(&mheap.spans);
+	if (s)
+		gauge_add_locked(&gauges.mspan_inuse, sizeof *s);
+	return s;
+}
+
+static void spans_give(struct mspan *s)
+{
+	RT_ASSERT(rt_lock_held(&mheap.lock));
+	mspan_free(s);
+	fixalloc_free(&mheap.spans, s);
+	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
+}
+
+// cache_fill gives a P npages pages in a row and those around them, if its own
+// have gaps only, and spans for them; heap lock held.
+static void cache_fill(struct mheap_cache *cache, unsigned npages)
+{
+	if (!pagecache_fits(&cache->pages, npages)) {
+		uint64_t least = base_max(npages, MHEAP_CACHE_FIRST);
+
+		cache->filling = (unsigned)base_min(
+		    base_max(2 * cache->filling, least), PAGECACHE_PAGES);
+		pagecache_fill(&cache->pages, &mheap.pages, npages);
+		pagecache_keep(&cache->pages, &mheap.pages, npages,
+			       cache->filling);
+	}
+	while (cache->nspans < base_min(cache->filling, MHEAP_CACHE_SPANS)) {
+		struct mspan *s = spans_take();
+
+		if (!s)
+			return;
+		cache->spans[cache->nspans++] = s;
+	}
+}
+
+// A P that fills its cache once from one collection to the next, or less often,
+// so comes down to the first filling; one that fills it often is back at whole
+// blocks with the second.
+void mheap_cache_flush(struct mheap_cache *cache)
+{
+	cache->filling /= 4;
+	if (pagecache_empty(&cache->pages) && cache->nspans == 0)
+		return;
+	rt_lock(&mheap.lock);
+	pagecache_flush(&cache->pages, &mheap.pages);
+	while (cache->nspans > 0)
+		spans_give(cache->spans[--cache->nspans]);
+	rt_unlock(&mheap.lock);
+}
+
+// ---- pages ----
+
+// free_tail is the number of free pages at the heap's end, at least.  No more
+// chunks are looked at than npages would fill.
+static uint64_t free_tail(uint64_t npages)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = mheap.pages.nchunks; i-- > 0 && n < npages;) {
+		const struct pallocdata *c = pagealloc_chunk(&mheap.pages, i);
+		uint32_t end = pallocsum_end(pallocbits_summarize(&c->alloc));
+
+		n += end;
+		if (end != RT_CHUNK_PAGES)
+			break;
+	}
+	return n;
+}
+
+// enlarge makes the heap total chunks long, which are prepared; heap lock held.
+static void enlarge(struct rt_proc *p, uint32_t total)
+{
+	uint64_t more = (uint64_t)(total - mheap.pages.nchunks)
+			<< RT_CHUNK_SHIFT;
+	struct heapstats_delta *d;
+
+	if (more == 0)
+		return;
+	arena_grow(total);
+	d = heapstats_acquire(p);
+	heapstats_add(&d->released, more);
+	heapstats_release(p);
+	pagealloc_grow(&mheap.pages, total);
+}
+
+// Held while address space is prepared, by a thread that does not hold the heap
+// lock: the system may keep it waiting for another thread's page fault.
+static struct rt_mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
+
+static bool prepare_chunks(uint32_t nchunks)
+{
+	return pagealloc_reserve(&mheap.pages, nchunks) &&
+	       hugepages_reserve(nchunks) && arena_prepare(nchunks);
+}
+
+// chunks_ahead is how many chunks there may be when some are prepared ahead: a
+// thirty-second of the heap.  Where they would be locked they would take
+// memory at once, so there are none.
+static uint32_t chunks_ahead(void)
+{
+	uint64_t bytes = arena_prepared();
+	uint32_t now = (uint32_t)(bytes >> RT_CHUNK_SHIFT);
+	uint32_t ahead = now + (uint32_t)base_min(now / 32, MHEAP_STEP_MAX);
+
+	if (sysmem_locked((void *)(arena.base + bytes)))
+		return now;
+	return (uint32_t)base_min(ahead, mheap.pages.max_chunks);
+}
+
+// prepare makes it possible to have total chunks, and some ahead where the
+// system grants them.
+static bool prepare(uint32_t total)
+{
+	uint32_t ahead;
+	bool ok;
+
+	rt_lock(&growth);
+	ahead = chunks_ahead();
+	ok = (ahead > total && prepare_chunks(ahead)) || prepare_chunks(total);
+	rt_unlock(&growth);
+	return ok;
+}
+
+// await_release returns when the pages that a thread was releasing are free
+// again; false: none were.  The heap lock is let go of meanwhile.  The other
+// thread runs and needs that lock alone, so the wait is as long as one call to
+// the system, and a stop can wait for it.  In a stop no page is being released.
+static bool await_release(void)
+{
+	if (!mheap.releasing)
+		return false;
+	RT_ASSERT(!stw_stopped());
+	rt_unlock(&mheap.lock);
+	schedpoint(SCHED_AWAIT_RELEASE);
+	rt_sema_acquire(&mheap.turn);
+	rt_lock(&mheap.lock);
+	// The next turn begins with the heap lock.
+	rt_sema_release(&mheap.turn);
+	return true;
+}
+
+// grow makes the heap longer, by whole chunks, until npages pages fit at its
+// end.  The heap lock is held, and may be released meanwhile.
+static bool grow(struct rt_proc *p, uint64_t npages)
+{
+	uint64_t most = (uint64_t)mheap.pages.max_chunks * RT_CHUNK_PAGES;
+
+	RT_ASSERT(rt_lock_held(&mheap.lock));
+	if (npages > most)
+		return false;
+	for (;;) {
+		uint64_t missing = base_sub_sat(npages, free_tail(npages));
+		uint64_t total =
+		    mheap.pages.nchunks +
+		    (missing + RT_CHUNK_PAGES - 1) / RT_CHUNK_PAGES;
+		bool ok;
+
+		if (total > mheap.pages.max_chunks)
+			return false;
+		if (total << RT_CHUNK_SHIFT <= arena_prepared()) {
+			enlarge(p, (uint32_t)total);
+			return true;
+		}
+		rt_unlock(&mheap.lock);
+		ok = prepare((uint32_t)total);
+		rt_lock(&mheap.lock);
+		// Else the free pages at the end would not count.
+		await_release();
+		if (!ok)
+			return false;
+	}
+}
+
+// Pages that were taken and are not yet counted.
+struct grant {
+	struct mspan *span;
+	uint64_t page;
+	uint64_t nscav; // of its pages, those that were given back or fresh
+	bool zero;	// they read as zero
+	bool cached;	// they come from the block of the P's cache
+};
+
+// take_cached takes a span and pages from a P's cache, without a lock.
+static bool take_cached(struct mheap_cache *cache, uint64_t npages,
+			struct grant *g)
+{
+	if (cache->nspans == 0)
+		return false;
+	g->page = pagecache_alloc(&cache->pages, (unsigned)npages, &g->nscav);
+	if (g->page == PAGEALLOC_NONE)
+		return false;
+	g->zero = pagecache_is_zero(&cache->pages, g->page, (unsigned)npages);
+	g->cached = true;
+	g->span = cache->spans[--cache->nspans];
+	return true;
+}
+
+// take_locked takes a span and pages under the heap lock.  The span comes
+// first, so that pages never have to be put back.
+static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
+{
+	g->span = spans_take();
+	if (!g->span)
+		return false;
+	g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+	if (g->page == PAGEALLOC_NONE && await_release())
+		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+	if (g->page == PAGEALLOC_NONE) {
+		bool grown = grow(p, npages);
+
+		// Even if it has not: pages may have been freed meanwhile.
+		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+		if (g->page == PAGEALLOC_NONE && grown)
+			rt_throw("grew heap, but no adequate free space found");
+	}
+	if (g->page == PAGEALLOC_NONE) {
+		spans_give(g->span);
+		return false;
+	}
+	// Fresh memory and memory that was given back reads as zero.
+	g->zero = g->nscav == npages;
+	g->cached = false;
+	return true;
+}
+
+static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
+		 struct grant *g)
+{
+	bool small = cache && npages < PAGECACHE_MAX_NPAGES;
+	bool ok;
+
+	if (small && take_cached(cache, npages, g))
+		return true;
+	rt_lock(&mheap.lock);
+	if (small)
+		cache_fill(cache, (unsigned)npages);
+	ok = (small && take_cached(cache, npages, g)) ||
+	     take_locked(p, npages, g);
+	// Its own cache may hold the pages that are missing in a row.
+	if (!ok && cache && !pagecache_empty(&cache->pages)) {
+		pagecache_flush(&cache->pages, &mheap.pages);
+		ok = take_locked(p, npages, g);
+	}
+	// They lay in two blocks, or the heap has grown.
+	if (ok && small && !g->cached)
+		cache_fill(cache, (unsigned)npages);
+	rt_unlock(&mheap.lock);
+	return ok;
+}
+
+// ---- accounting ----
+
+static atomic_u64 *use_field(struct heapstats_delta *d, unsigned use)
+{
+	return use == MSPAN_HEAP    ? &d->in_heap
+	       : use == MSPAN_STACK ? &d->in_stacks
+				    : &d->in_work_bufs;
+}
+
+static void count_alloc(struct rt_proc *p, enum mspan_use use, uint64_t npages,
+			uint64_t nscav)
+{
+	uint64_t bytes = npages << RT_PAGE_SHIFT;
+	uint64_t scav = nscav << RT_PAGE_SHIFT;
+	struct heapstats_delta *d;
+
+	if (scav != 0) {
+		sysmem_used(scav);
+		heapgauge_add(p, HEAPGAUGE_RELEASED, -(int64_t)scav);
+	}
+	heapgauge_add(p, HEAPGAUGE_FREE, -(int64_t)(bytes - scav));
+	if (use == MSPAN_HEAP) {
+		heapgauge_add(p, HEAPGAUGE_IN_USE, (int64_t)bytes);
+		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, (int64_t)npages);
+	} else if (use == MSPAN_STACK) {
+		gauge_add(&gauges.stack_inuse, (int64_t)bytes);
+	}
+	d = heapstats_acquire(p);
+	if (scav != 0) {
+		heapstats_add(&d->committed, scav);
+		heapstats_add(&d->released, -scav);
+	}
+	heapstats_add(use_field(d, use), bytes);
+	heapstats_release(p);
+}
+
+static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
+{
+	uint64_t bytes = npages << RT_PAGE_SHIFT;
+	struct heapstats_delta *d;
+
+	heapgauge_add(p, HEAPGAUGE_FREE, (int64_t)bytes);
+	if (use == MSPAN_HEAP) {
+		heapgauge_add(p, HEAPGAUGE_IN_USE, -(int64_t)bytes);
+		heapgauge_add(p, HEAPGAUGE_PAGES_IN_USE, -(int64_t)npages);
+	} else if (use == MSPAN_STACK) {
+		gauge_add(&gauges.stack_inuse, -(int64_t)bytes);
+	}
+	d = heapstats_acquire(p);
+	heapstats_add(use_field(d, use), -bytes);
+	heapstats_release(p);
+}
+
+// count_populated counts free pages that have memory behind them again.
+static void count_populated(struct rt_proc *p, uint64_t npages)
+{
+	uint64_t bytes = npages << RT_PAGE_SHIFT;
+	struct heapstats_delta *d;
+
+	sysmem_used(bytes);
+	heapgauge_add(p, HEAPGAUGE_RELEASED, -(int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_FREE, (int64_t)bytes);
+	d = heapstats_acquire(p);
+	heapstats_add(&d->committed, bytes);
+	heapstats_add(&d->released, -bytes);
+	heapstats_release(p);
+}
+
+// ---- spans ----
+
+// populate has the system bring in fresh pages that a P has just taken, and
+// those in its cache that come next.  It may take as long as the clearing of
+// a huge page, so no lock is held.
+static void populate(struct rt_proc *p, struct mheap_cache *cache,
+		     uint64_t page, uint64_t npages)
+{
+	unsigned ahead =
+	    pagecache_scavenged(&cache->pages, page, MHEAP_POPULATE);
+	uint64_t first = page - ahead;
+
+	if (ahead == 0 || atomic_u32_load_relaxed(&mheap.populate) == 0)
+		return;
+	if (!sysmem_populate((void *)arena_page_address(first),
+			     (npages + ahead) << RT_PAGE_SHIFT)) {
+		atomic_u32_store_relaxed(&mheap.populate, 0);
+		return;
+	}
+	pagecache_populated(&cache->pages, first, ahead);
+	count_populated(p, ahead);
+}
+
+// untake gives a new span back, whose pages were counted.
+static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
+{
+	count_free(p, use, s->npages);
+	rt_lock(&mheap.lock);
+	pagealloc_free(&mheap.pages, mspan_page(s), s->npages);
+	spans_give(s);
+	rt_unlock(&mheap.lock);
+}
+
+static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
+				uint64_t npages, enum mspan_use use)
+{
+	struct grant g;
+
+	if (!take(p, cache, npages, &g))
+		return NULL;
+	g.span->base = arena_page_address(g.page);
+	g.span->npages = npages;
+	g.span->needzero = !g.zero;
+	if (RT_UNLIKELY(poison_on)) // shut by what was here before
+		poison_open((void *)g.span->base, npages << RT_PAGE_SHIFT);
+	count_alloc(p, use, npages, g.nscav);
+	if (RT_UNLIKELY(guard_on) && !guard_open(g.page, npages)) {
+		untake(p, g.span, use);
+		return NULL;
+	}
+	if (g.cached && g.nscav != 0 && cache->filling >= MHEAP_POPULATE)
+		populate(p, cache, g.page, npages);
+	return g.span;
+}
+
+static struct linewords *block_take(void)
+{
+	struct linewords *block;
+
+	rt_lock(&mheap.lock);
+	block = fixalloc_alloc(&mheap.blocks);
+	rt_unlock(&mheap.lock);
+	return block;
+}
+
+static void block_give(struct linewords *block)
+{
+	rt_lock(&mheap.lock);
+	fixalloc_free(&mheap.blocks, block);
+	rt_unlock(&mheap.lock);
+}
+
+struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
+				spanclass sc)
+{
+	unsigned c = spanclass_size(sc);
+	struct linewords *block = NULL;
+	struct mspan *s;
+
+	if (c == 1) {
+		block = block_take();
+		if (!block)
+			return NULL;
+	}
+	s = span_alloc(p, cache, sizeclass_table[c].npages, MSPAN_HEAP);
+	if (!s) {
+		if (block)
+			block_give(block);
+		return NULL;
+	}
+	mspan_init_small(s, sc, block);
+	if (RT_UNLIKELY(poison_on))
+		poison_shut((void *)s->base, s->npages << RT_PAGE_SHIFT);
+	arena_publish(mspan_page(s), s->npages, s, c, spanclass_kind(sc),
+		      PAGEWORD_HEAP);
+	return s;
+}
+
+// set_up enters the span of one object.
+RT_INLINE void set_up(struct mspan *s, unsigned kind)
+{
+	// Release: who sees the bit also sees that these pages were withdrawn
+	// from their last use (look_up in object.c).
+	atomic_u64_store_release(
+	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
+	arena_publish(mspan_page(s), s->npages, s, 0, kind,
+		      PAGEWORD_SETTING_UP);
+}
+
+struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
+				unsigned kind, size_t request)
+{
+	struct mspan *s = span_alloc(p, cache, base_pages(request), MSPAN_HEAP);
+
+	if (!s)
+		return NULL;
+	mspan_init_large(s, kind, request);
+	set_up(s, kind);
+	return s;
+}
+
+struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
+				  unsigned kind, size_t request)
+{
+	struct mspan *s =
+	    span_alloc(p, cache, guard_pages(request), MSPAN_HEAP);
+
+	if (!s)
+		return NULL;
+	mspan_init_guarded(s, kind, request);
+	set_up(s, kind);
+	return s;
+}
+
+void mheap_publish_large(struct mspan *s)
+{
+	arena_set_state(mspan_page(s), s->npages, PAGEWORD_HEAP);
+}
+
+struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
+				 enum mspan_use use)
+{
+	struct mspan *s = span_alloc(p, NULL, npages, use);
+
+	if (!s)
+		return NULL;
+	mspan_init_manual(s, use);
+	arena_publish(mspan_page(s), npages, s, 0, 0, PAGEWORD_MANUAL);
+	return s;
+}
+
+// Spans on their way back.  Neighbours in the list that are neighbours in the
+// heap, as most are after a sweep, go back as one run.
+struct batch {
+	unsigned nruns;
+	uint64_t npages;
+	struct pagealloc_run run[BATCH_RUNS];
+	struct fixalloc_list spans;
+	struct fixalloc_list blocks;
+};
+
+// batch_run adds pages to the last run or as a new one; false: no room.
+static bool batch_run(struct batch *b, uint64_t page, uint64_t npages)
+{
+	struct pagealloc_run *next = &b->run[b->nruns];
+
+	if (b->nruns != 0 && page == next[-1].page + next[-1].npages) {
+		next[-1].npages += npages;
+	} else {
+		if (b->nruns == BATCH_RUNS)
+			return false;
+		*next = (struct pagealloc_run){page, npages};
+		b->nruns++;
+	}
+	b->npages += npages;
+	return true;
+}
+
+// batch_pages takes the pages of the first spans of a list, all of one use,
+// and returns the span that had no room.
+static struct mspan *batch_pages(struct batch *b, struct mspan *list,
+				 enum mspan_use use)
+{
+	uint32_t gen = epoch_sweepgen();
+	struct mspan *s;
+
+	b->nruns = 0;
+	b->npages = 0;
+	for (s = list; s; s = s->next) {
+		if (s->use != use || s->alloc_count != 0 || s->cached ||
+		    (use == MSPAN_HEAP &&
+		     atomic_u32_load_relaxed(&s->sweepgen) != gen))
+			rt_throw("mheap.freeSpanLocked - invalid free");
+		if (!batch_run(b, mspan_page(s), s->npages))
+			break;
+	}
+	return s;
+}
+
+// batch_structures takes what describes the spans up to end.  No look-up
+// leads to them any more.
+static void batch_structures(struct batch *b, struct mspan *list,
+			     const struct mspan *end)
+{
+	b->spans = b->blocks = (struct fixalloc_list){0};
+	for (struct mspan *s = list, *next; s != end; s = next) {
+		next = s->next;
+		if (s->use == MSPAN_HEAP &&
+		    mspan_lines(s) != arena_lines(mspan_page(s)))
+			fixalloc_list_add(&b->blocks, mspan_lines(s));
+		mspan_free(s);
+		fixalloc_list_add(&b->spans, s);
+	}
+}
+
+// batch_release lets others have what a batch holds.
+static void batch_release(const struct batch *b)
+{
+	rt_lock(&mheap.lock);
+	pagealloc_free_runs(&mheap.pages, b->run, b->nruns);
+	fixalloc_free_list(&mheap.blocks, &b->blocks);
+	fixalloc_free_list(&mheap.spans, &b->spans);
+	gauge_add_locked(&gauges.mspan_inuse,
+			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
+	rt_unlock(&mheap.lock);
+}
+
+// free_spans frees a list of spans of one use, a batch at a time.
+static void free_spans(struct rt_proc *p, struct mspan *list,
+		       enum mspan_use use)
+{
+	while (list) {
+		struct batch b;
+		struct mspan *end = batch_pages(&b, list, use);
+
+		for (unsigned i = 0; i < b.nruns; i++)
+			arena_withdraw(b.run[i].page, b.run[i].npages);
+		batch_structures(&b, list, end);
+		count_free(p, use, b.npages);
+		batch_release(&b);
+		list = end;
+	}
+}
+
+void mheap_free(struct rt_proc *p, struct mspan *list)
+{
+	free_spans(p, list, MSPAN_HEAP);
+}
+
+void mheap_free_manual(struct rt_proc *p, struct mspan *s)
+{
+	if (s->use != MSPAN_STACK && s->use != MSPAN_WORK)
+		rt_throw("mheap.freeSpanLocked - invalid stack free");
+	s->next = NULL;
+	free_spans(p, s, s->use);
+}
+
+void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken)
+{
+	rt_lock(&mheap.lock);
+	*taken = pagealloc_chunk(&mheap.pages, chunk)->alloc;
+	rt_unlock(&mheap.lock);
+}
+
+struct mspan *mheap_next_span(uint64_t *page)
+{
+	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
+
+	for (uint64_t i = *page; i < end; i++) {
+		struct mspan *s = arena_span(i);
+
+		if (s) {
+			*page = mspan_page(s) + s->npages;
+			return s;
+		}
+	}
+	*page = end;
+	return NULL;
+}

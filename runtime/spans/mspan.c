@@ -1,0 +1,421 @@
+#include "runtime/spans/mspan.h"
+
+const uint64_t mspan_large_mask = 1;
+
+// set_lines: the release pairs with the acquire in lines_of_eight.
+static void set_lines(struct mspan *s, const struct linewords *lines)
+{
+	atomic_ptr_store_release(&s->lines, lines);
+}
+
+// set_extent: the releases pair with the acquires in extent_at (object.c).
+static void set_extent(struct mspan *s, uintptr_t limit, uint32_t guarded)
+{
+	atomic_u64_store_release(&s->limit, limit);
+	atomic_u32_store_release(&s->guarded, guarded);
+}
+
+void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block)
+{
+	const struct sizeclass *c = &sizeclass_table[spanclass_size(sc)];
+
+	set_lines(s, block ? block : arena_lines(mspan_page(s)));
+	s->elemsize = c->size;
+	s->divmagic = c->divmagic;
+	s->nelems = c->nelems;
+	set_extent(s, s->base + (uint64_t)c->nelems * c->size, 0);
+	s->alloc_count = 0;
+	s->spanclass = sc;
+	s->sizeclass = (uint8_t)spanclass_size(sc);
+	s->nwords = (uint8_t)sizeclass_words(s->sizeclass);
+	s->use = MSPAN_HEAP;
+	s->cached = 0;
+	s->next = NULL;
+	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
+}
+
+void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
+{
+	set_lines(s, arena_lines(mspan_page(s)));
+	s->elemsize = s->npages << RT_PAGE_SHIFT;
+	s->divmagic = 0;
+	s->nelems = 1;
+	set_extent(s, s->base + request, 0);
+	s->alloc_count = 1;
+	s->spanclass = spanclass_make(0, kind);
+	s->sizeclass = 0;
+	s->nwords = 1;
+	s->use = MSPAN_HEAP;
+	s->cached = 0;
+	s->next = NULL;
+	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
+}
+
+// guarded_place is where an object that ends at or before limit begins: at a
+// multiple of 16, or, if it is smaller and without pointers, of the largest
+// power of two that divides its size.
+static uintptr_t guarded_place(uintptr_t limit, unsigned kind, size_t request)
+{
+	if (kind == KIND_NOSCAN && request < RT_GRANULE)
+		return limit - request;
+	return limit - base_align_up(request, RT_GRANULE);
+}
+
+// canary_begin is where the canaries before a guarded object begin.
+static uintptr_t canary_begin(const struct mspan *s)
+{
+	return base_max(s->base, mspan_object(s, 0) - GUARD_BEFORE);
+}
+
+void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request)
+{
+	uintptr_t guard = guard_begin(s->base, s->npages);
+	uintptr_t object = guarded_place(guard, kind, request);
+
+	mspan_init_large(s, kind, request);
+	s->elemsize = base_pages(request) << RT_PAGE_SHIFT;
+	set_extent(s, object + request, (uint32_t)(object - s->base) + 1);
+	guard_fill(canary_begin(s), object);
+	guard_fill(object + request, guard);
+	s->guard_shut = guard_shut(s->base, s->npages);
+}
+
+void mspan_free(struct mspan *s)
+{
+	s->use = MSPAN_FREE;
+	if (RT_LIKELY(!mspan_is_guarded(s)))
+		return;
+	if (s->guard_shut)
+		guard_leave(s->base, s->npages);
+	s->guard_shut = 0;
+	atomic_u32_store_release(&s->guarded, 0); // see extent_at
+}
+
+uintptr_t mspan_overwritten(const struct mspan *s)
+{
+	uintptr_t at;
+
+	if (!mspan_is_guarded(s))
+		return 0;
+	at = guard_find(canary_begin(s), mspan_object(s, 0));
+	return at ? at
+		  : guard_find(mspan_limit(s), guard_begin(s->base, s->npages));
+}
+
+void mspan_init_manual(struct mspan *s, enum mspan_use use)
+{
+	set_lines(s, NULL);
+	s->elemsize = 0;
+	s->divmagic = 0;
+	s->nelems = 0;
+	set_extent(s, s->base + (s->npages << RT_PAGE_SHIFT), 0);
+	s->alloc_count = 0;
+	s->spanclass = 0;
+	s->sizeclass = 0;
+	s->nwords = 0;
+	s->use = (uint8_t)use;
+	s->cached = 0;
+	s->needzero = 1;
+	s->stack_used = 0;
+	s->next = NULL;
+	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
+}
+
+uint32_t mspan_count(const struct mspan *s, unsigned line)
+{
+	uint32_t n = 0;
+
+	for (unsigned w = 0; w < s->nwords; w++)
+		n +=
+		    bits_count(atomic_u64_load_relaxed(mspan_word(s, line, w)));
+	return n;
+}
+
+uint32_t mspan_counted(const struct mspan *s)
+{
+	return mspan_count(
+	    s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
+}
+
+// slot_of_bit is the first slot that begins at or after a bit.
+static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
+{
+	uint64_t offset = (uint64_t)bit << sizeclass_bit_shift(s->sizeclass);
+
+	// An object of 24 bytes may begin in the middle of its granule.
+	return mspan_slot(s, offset + s->elemsize - 1);
+}
+
+// run_cap is the lowest bit at which a run may start whose last slot begins at
+// last, so that it covers at most a page, or one slot.
+static unsigned run_cap(const struct mspan *s, unsigned last)
+{
+	unsigned shift = sizeclass_bit_shift(s->sizeclass);
+	uint64_t slot = (s->elemsize + (1u << shift) - 1) >> shift;
+	uint64_t page = RT_PAGE_SIZE >> shift;
+	uint64_t before = slot < page ? page - slot : 0;
+
+	return last > before ? last - (unsigned)before : 0;
+}
+
+// behind_allocated is the bit behind the last alloc bit below word w, or limit
+// if that is higher.
+static unsigned behind_allocated(const struct mspan *s, unsigned w,
+				 unsigned limit)
+{
+	struct linewords *lines = mspan_lines(s);
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	while (w * 64 > limit) {
+		uint64_t x = atomic_u64_load_relaxed(&lines[--w].line[line]);
+
+		if (x != 0)
+			return (unsigned)base_max(w * 64 + 64 - bits_clz(x),
+						  limit);
+	}
+	return limit;
+}
+
+// run_first is the lowest bit of the run whose last slot begins at bit last, in
+// the cursor's word.
+static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
+			  unsigned last, unsigned block)
+{
+	uint64_t below = c->taken & ((UINT64_C(1) << (last % 64)) - 1);
+	unsigned limit = (unsigned)base_align_down(last, block);
+
+	if (c->taken != 0)
+		return c->w * 64 + (below ? 64 - bits_clz(below) : 0);
+	// A span of one page needs no cap.
+	if (s->npages > 1)
+		limit = (unsigned)base_max(limit, run_cap(s, last));
+	// Nothing was allocated here when it was cached.
+	if (s->alloc_count == 0)
+		return limit;
+	return behind_allocated(s, c->w, limit);
+}
+
+void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
+		    unsigned block, struct mspan_run *run)
+{
+	unsigned last = c->w * 64 + 63 - bits_clz(c->free);
+	unsigned first = run_first(s, c, last, block);
+	// All slots that begin in [first, last] are free, and no other bit is:
+	// the slot before them begins before first.
+	uint32_t lo = slot_of_bit(s, first);
+	uint32_t hi = slot_of_bit(s, last) + 1;
+
+	run->start = (char *)s->base + lo * s->elemsize;
+	run->end = (char *)s->base + hi * s->elemsize;
+	run->first = first;
+	run->stop = last + 1;
+}
+
+// change_word sets or clears bits of one word.  Only the owner of a cached span
+// writes these words outside a stop, so a plain store does; readers elsewhere
+// see old or new.
+RT_INLINE void change_word(atomic_u64 *word, uint64_t bits, bool set)
+{
+	uint64_t old = atomic_u64_load_relaxed(word);
+
+	atomic_u64_store_release(word, set ? old | bits : old & ~bits);
+}
+
+// change_bits sets or clears the slots that begin in [first, stop), which is
+// not empty.
+RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
+			   bool set)
+{
+	struct linewords *lines = mspan_lines(s);
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	const uint64_t *mask = mspan_masks(s);
+	unsigned w = first / 64;
+	unsigned last = (stop - 1) / 64;
+	uint64_t from = ~UINT64_C(0) << (first % 64);
+	uint64_t to = ~UINT64_C(0) >> (63 - (stop - 1) % 64);
+
+	for (; w < last; w++, from = ~UINT64_C(0))
+		change_word(&lines[w].line[line], mask[w] & from, set);
+	change_word(&lines[w].line[line], mask[w] & from & to, set);
+}
+
+void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
+		    const struct mspan_run *run)
+{
+	unsigned inside = run->first % 64;
+
+	change_bits(s, run->first, run->stop, true);
+	// Most spans are one run.
+	if (run->first == 0) {
+		c->free = 0;
+		c->w = 0;
+		return;
+	}
+	mspan_cursor_place(c, s, (run->first + 63) / 64);
+	if (inside != 0) {
+		mspan_cursor_read(c);
+		c->free &= (UINT64_C(1) << inside) - 1;
+	}
+}
+
+uint32_t mspan_give_back(struct mspan *s, const char *start, const char *end)
+{
+	uint32_t lo, hi;
+
+	if (start == end)
+		return 0;
+	lo = mspan_slot(s, (uintptr_t)start - s->base);
+	hi = mspan_slot(s, (uintptr_t)end - 1 - s->base) + 1;
+	change_bits(s, mspan_bit(s, lo), mspan_bit(s, hi - 1) + 1, false);
+	return hi - lo;
+}
+
+// check_small compares what never changes with the span's class.
+static const char *check_small(const struct mspan *s)
+{
+	unsigned class = spanclass_size(s->spanclass);
+	const struct sizeclass *c = &sizeclass_table[class];
+	bool own_bits = mspan_lines(s) != arena_lines(mspan_page(s));
+
+	if (!mspan_lines(s) || own_bits != (class == 1))
+		return "span has the wrong bits";
+	if (mspan_limit(s) != s->base + (uint64_t)c->nelems * c->size)
+		return "span has another limit than its class";
+	if (s->npages != c->npages || s->elemsize != c->size ||
+	    s->divmagic != c->divmagic || s->nelems != c->nelems)
+		return "span does not fit its class";
+	if (s->nwords != sizeclass_words(class))
+		return "span has the wrong number of words";
+	return NULL;
+}
+
+static const char *check_large(const struct mspan *s)
+{
+	bool guarded = mspan_is_guarded(s);
+	uint64_t request = mspan_limit(s) - mspan_object(s, 0);
+
+	if (mspan_lines(s) != arena_lines(mspan_page(s)))
+		return "span has the wrong bits";
+	if (request > PTRDIFF_MAX ||
+	    (guarded ? guard_pages(request) : base_pages(request)) != s->npages)
+		return "limit of a large object outside of its last page";
+	if (s->elemsize != base_pages(request) << RT_PAGE_SHIFT ||
+	    s->divmagic != 0 || s->nelems != 1 || s->nwords != 1)
+		return "large object does not fill its span";
+	if (guarded && mspan_object(s, 0) !=
+			   guarded_place(guard_begin(s->base, s->npages),
+					 spanclass_kind(s->spanclass), request))
+		return "guarded object in another place";
+	if (s->alloc_count == 0 &&
+	    atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
+		return "large span without its object";
+	return NULL;
+}
+
+// check_fields looks at what must be right before anything that the span
+// leads to can be read.
+static const char *check_fields(const struct mspan *s)
+{
+	uint64_t offset = arena_offset(s->base);
+	uint64_t used = arena_used();
+
+	if (s->use == MSPAN_FREE || s->npages == 0)
+		return "freed span in use";
+	if (s->base % RT_PAGE_SIZE != 0 || offset >= used ||
+	    s->npages > (used - offset) >> RT_PAGE_SHIFT)
+		return "span outside of the heap";
+	if (s->use > MSPAN_WORK || s->spanclass >= SPANCLASS_COUNT ||
+	    s->sizeclass != spanclass_size(s->spanclass))
+		return "span of no known use or class";
+	if (mspan_is_guarded(s) && (s->use != MSPAN_HEAP || !mspan_is_large(s)))
+		return "guarded span of another use or class";
+	if (s->use != MSPAN_HEAP)
+		return NULL;
+	return mspan_is_large(s) ? check_large(s) : check_small(s);
+}
+
+static bool state_fits(const struct mspan *s, enum pageword_state state)
+{
+	if (s->use != MSPAN_HEAP)
+		return state == PAGEWORD_MANUAL;
+	return state == PAGEWORD_HEAP ||
+	       (state == PAGEWORD_SETTING_UP && mspan_is_large(s));
+}
+
+// check_words compares the page words and the span table with the span.
+static const char *check_words(const struct mspan *s)
+{
+	uint64_t page = mspan_page(s);
+
+	for (uint64_t i = 0; i < s->npages; i++) {
+		uint32_t w = arena_word(page + i);
+
+		if (arena_span(page + i) != s)
+			return "span table leads elsewhere";
+		if (pageword_place(w) != base_min(i, PAGEWORD_PLACE_MAX))
+			return "page word has another place";
+		if (!state_fits(s, pageword_state(w)))
+			return "page word has another state";
+		if (pageword_class(w) != s->sizeclass ||
+		    (s->use != MSPAN_STACK &&
+		     pageword_kind(w) != spanclass_kind(s->spanclass)))
+			return "page word has another class or kind";
+	}
+	return NULL;
+}
+
+// check_page_lines: the lines of the pages behind the words that the span's
+// slots use are empty.
+static const char *check_page_lines(const struct mspan *s)
+{
+	const struct linewords *lines = arena_lines(mspan_page(s));
+	uint64_t from = mspan_lines(s) == lines ? s->nwords : 0;
+
+	for (uint64_t w = from; w < s->npages * RT_PAGE_WORDS; w++)
+		for (unsigned line = 0; line < 2; line++)
+			if (atomic_u64_load_relaxed(&lines[w].line[line]))
+				return "bit on a page without slots";
+	return NULL;
+}
+
+// check_lines looks at the words that slots use: bits only where slots begin,
+// a mark line of a swept span empty.
+static const char *check_lines(const struct mspan *s)
+{
+	uint32_t own = atomic_u32_load_relaxed(&s->sweepgen);
+	bool swept = own == epoch_sweepgen();
+	const uint64_t *masks = mspan_masks(s);
+
+	for (unsigned w = 0; w < s->nwords; w++) {
+		uint64_t mask = masks[w];
+
+		for (unsigned line = 0; line < 2; line++)
+			if (atomic_u64_load_relaxed(mspan_word(s, line, w)) &
+			    ~mask)
+				return "bit where no slot begins";
+		if (swept && atomic_u64_load_relaxed(
+				 mspan_word(s, epoch_mark_line(own), w)) != 0)
+			return "mark bit on a swept span";
+	}
+	return NULL;
+}
+
+const char *mspan_check(const struct mspan *s)
+{
+	uint32_t gen = atomic_u32_load_relaxed(&s->sweepgen);
+	const char *wrong = check_fields(s);
+
+	if (!wrong)
+		wrong = check_words(s);
+	if (!wrong)
+		wrong = check_page_lines(s);
+	if (wrong || s->use != MSPAN_HEAP)
+		return wrong;
+	if (gen != epoch_sweepgen() && gen != epoch_sweepgen() - 2)
+		return "bad sweepgen";
+	if (s->alloc_count > s->nelems)
+		return "more objects than slots";
+	if (!s->cached && mspan_counted(s) != s->alloc_count)
+		return "alloc_count is not the number of alloc bits";
+	return check_lines(s);
+}

@@ -1,0 +1,147 @@
+#include "runtime/spans/object.h"
+
+#include "runtime/os/schedpoint.h"
+
+// lines_of_eight is the block of a span of the 8-byte class, the only one that
+// keeps its bits elsewhere; NULL: the span was freed since its page word was
+// read.  Its mspan may be free or in other use by then.  The acquire of its
+// lines pairs with the releases in set_lines and in fixalloc, whose link lies
+// there in a free one: who sees either also sees that the page was withdrawn.
+static const struct linewords *lines_of_eight(uint64_t page, uint32_t word)
+{
+	const struct mspan *s = arena_span(page);
+	const struct linewords *lines =
+	    s ? atomic_ptr_load_acquire(&s->lines) : NULL;
+
+	return arena_word(page) == word && arena_span(page) == s ? lines : NULL;
+}
+
+// object_test reads an alloc bit.
+static bool object_test(const struct linewords *lines, unsigned bit)
+{
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	const atomic_u64 *w = &lines[bit / 64].line[line];
+
+	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
+}
+
+// What the span at a page says of its one object.
+struct extent {
+	const struct mspan *s; // NULL: there is no span
+	uint64_t limit;
+	uint32_t guarded;
+};
+
+// extent_at: the acquires pair with the releases in set_extent and mspan_free:
+// who sees what a later use of an mspan has stored also sees that the earlier
+// one was withdrawn.
+static struct extent extent_at(uint64_t first)
+{
+	struct extent e = {.s = arena_span(first)};
+
+	if (e.s) {
+		e.limit = atomic_u64_load_acquire(&e.s->limit);
+		e.guarded = atomic_u32_load_acquire(&e.s->guarded);
+	}
+	return e;
+}
+
+static bool extent_is_still(uint64_t first, const struct extent *e)
+{
+	struct extent now = extent_at(first);
+
+	return now.s == e->s && now.limit == e->limit &&
+	       now.guarded == e->guarded;
+}
+
+// object_large: p points into the pages of a large span.  When that is freed
+// and its pages used for another large one meanwhile, the extent may be the
+// dead one's and the bit the new one's: so the extent is read again.
+static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
+			 struct object *o)
+{
+	uint64_t first = arena_first_page(page, word);
+	uintptr_t base = arena_page_address(first);
+	struct extent e = extent_at(first);
+
+	schedpoint(SCHED_OBJECT_LARGE);
+	if (e.guarded)
+		base += e.guarded - 1;
+	if (p < base || p >= e.limit ||
+	    pageword_state(arena_word(first)) != PAGEWORD_HEAP ||
+	    pageword_class(arena_word(first)) != 0 ||
+	    !object_test(arena_lines(first), 0) || !extent_is_still(first, &e))
+		return false;
+	o->base = base;
+	o->request = e.limit - base;
+	o->size =
+	    e.guarded ? o->request : base_pages(o->request) << RT_PAGE_SHIFT;
+	return true;
+}
+
+static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
+			 struct object *o)
+{
+	unsigned class = pageword_class(word);
+	const struct sizeclass *c = &sizeclass_table[class];
+	uint64_t first = arena_first_page(page, word);
+	uintptr_t base = arena_page_address(first);
+	uint64_t slot = (p - base) * c->divmagic >> 32;
+	unsigned bit = (unsigned)(slot * c->size >> sizeclass_bit_shift(class));
+	const struct linewords *lines =
+	    class == 1 ? lines_of_eight(page, word) : arena_lines(first);
+
+	if (!lines || !object_test(lines, bit))
+		return false;
+	o->base = base + slot * c->size;
+	o->size = o->request = c->size;
+	return true;
+}
+
+// look_up is one look, by the line that is the alloc line now.
+static bool look_up(uintptr_t p, struct object *o)
+{
+	uint64_t offset = arena_offset(p);
+	uint64_t page = offset >> RT_PAGE_SHIFT;
+	uint32_t word;
+	bool found;
+
+	if (offset >= arena_used())
+		return false;
+	word = arena_word(page);
+	schedpoint(SCHED_LOOK_UP);
+	if (pageword_state(word) != PAGEWORD_HEAP)
+		return false;
+	o->kind = pageword_kind(word);
+	found = pageword_class(word) == 0 ? object_large(p, page, word, o)
+					  : object_small(p, page, word, o);
+	// The bit may be that of a later use of the page; who sees that one's
+	// also sees its page word, or none.
+	return found && arena_word(page) == word;
+}
+
+bool object_find(uintptr_t p, struct object *o)
+{
+	uint32_t gen;
+	bool found;
+
+	// No stop waits for a thread without a P: the heap may flip during its
+	// look, and sweeping clear the line that it reads.  The acquires of
+	// the bits pair with the release in sweep_lines: who sees a bit that
+	// was cleared also sees that the sweepgen moved, and looks again.
+	do {
+		gen = atomic_u32_load_acquire(&epoch.sweepgen);
+		found = look_up(p, o);
+	} while (RT_UNLIKELY(epoch_sweepgen() != gen));
+	return found;
+}
+
+bool object_is_reference(uintptr_t p)
+{
+	struct object o;
+
+	if (!object_find(p, &o))
+		return false;
+	return o.base == p ||
+	       (o.kind == KIND_NOSCAN && o.size == SIZECLASS_TINY_SIZE);
+}

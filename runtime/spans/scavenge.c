@@ -1,0 +1,137 @@
+#include "runtime/spans/scavenge.h"
+
+#include "runtime/base/bits.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/os/schedpoint.h"
+
+enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
+
+// phys_pages is the number of pages that a physical page covers, at least 1.
+static unsigned phys_pages(void)
+{
+	return (unsigned)base_max(sysmem_page_size() >> RT_PAGE_SHIFT, 1);
+}
+
+// find takes the next run of free pages that still have memory behind them and
+// marks them allocated; PAGEALLOC_NONE: there is none.  Heap lock held.
+static uint64_t find(struct scavenge_pass *pass, uint64_t max_pages,
+		     unsigned *n)
+{
+	struct pagealloc *pa = &mheap.pages;
+	uint32_t chunk;
+
+	while ((chunk = scavindex_find(&pa->scav, pass->below, pass->force)) !=
+	       SCAVINDEX_NONE) {
+		unsigned i = pallocdata_find_scavenge(
+		    pagealloc_chunk(pa, chunk), RT_CHUNK_PAGES - 1,
+		    phys_pages(), (unsigned)base_min(max_pages, RT_CHUNK_PAGES),
+		    HUGE_PAGES, n);
+		uint64_t page = (uint64_t)chunk * RT_CHUNK_PAGES + i;
+
+		pass->below = chunk + 1;
+		if (i != PALLOCBITS_NONE) {
+			pagealloc_alloc_range(pa, page, *n);
+			return page;
+		}
+		scavindex_empty(&pa->scav, chunk);
+	}
+	return PAGEALLOC_NONE;
+}
+
+static void count(struct rt_proc *p, uint64_t bytes)
+{
+	struct heapstats_delta *d;
+
+	heapgauge_add(p, HEAPGAUGE_RELEASED, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_FREE, -(int64_t)bytes);
+	d = heapstats_acquire(p);
+	heapstats_add(&d->committed, -bytes);
+	heapstats_add(&d->released, bytes);
+	heapstats_release(p);
+}
+
+// release gives the memory behind a run that find took back, and frees the run
+// in any case; false: refused.
+static bool release(struct rt_proc *p, uint64_t page, unsigned n)
+{
+	uint64_t bytes = (uint64_t)n << RT_PAGE_SHIFT;
+	bool released;
+
+	hugepages_withdraw((uint32_t)(page / RT_CHUNK_PAGES));
+	released = sysmem_unused((void *)arena_page_address(page), bytes);
+
+	if (released)
+		count(p, bytes);
+	rt_lock(&mheap.lock);
+	pagealloc_free(&mheap.pages, page, n);
+	if (released)
+		pagealloc_set_scavenged(&mheap.pages, page, n);
+	mheap.releasing = false;
+	rt_unlock(&mheap.lock);
+	return released;
+}
+
+// step takes a turn to find and release the next run of a pass; *released of
+// its bytes.  False: there is none.
+static bool step(struct rt_proc *p, struct scavenge_pass *pass,
+		 uint64_t max_pages, uint64_t *released)
+{
+	bool found;
+	uint64_t page;
+	unsigned n;
+
+	*released = 0;
+	rt_sema_acquire(&mheap.turn);
+	rt_lock(&mheap.lock);
+	page = find(pass, max_pages, &n);
+	found = page != PAGEALLOC_NONE;
+	mheap.releasing = found;
+	rt_unlock(&mheap.lock);
+	schedpoint(SCHED_SCAVENGE_STEP);
+	if (found && release(p, page, n))
+		*released = (uint64_t)n << RT_PAGE_SHIFT;
+	else if (found) // passes over the rest of the chunk
+		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
+	rt_sema_release(&mheap.turn);
+	return found;
+}
+
+uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
+		      uint64_t max)
+{
+	uint64_t max_pages = base_max(base_pages(max), 1);
+	uint64_t released = 0;
+
+	while (released == 0 && step(p, pass, max_pages, &released))
+		;
+	return released;
+}
+
+// ---- tables ----
+
+static bool is_released(uint32_t chunk)
+{
+	const struct pallocdata *d = pagealloc_chunk(&mheap.pages, chunk);
+
+	return pallocbits_count_range(&d->scavenged, 0, RT_CHUNK_PAGES) ==
+	       RT_CHUNK_PAGES;
+}
+
+// The heap lock is held over the system call, which takes microseconds: nobody
+// takes the chunk's pages meanwhile, and nobody who looks for free pages misses
+// them.
+bool scavenge_tables(uint32_t *chunk)
+{
+	bool found;
+
+	rt_lock(&mheap.lock);
+	while (*chunk < mheap.pages.nchunks && !is_released(*chunk))
+		++*chunk;
+	found = *chunk < mheap.pages.nchunks;
+	if (found) {
+		hugepages_withdraw_tables(*chunk);
+		arena_forget((*chunk)++);
+	}
+	rt_unlock(&mheap.lock);
+	return found;
+}

@@ -1,0 +1,229 @@
+#include "runtime/spans/stackalloc.h"
+
+#include "runtime/base/bits.h"
+#include "runtime/os/throw.h"
+
+// Spans with a stack to hand out, by order, linked by next.
+static struct {
+	struct rt_mutex lock;
+	struct mspan *partial[MCACHE_STACK_ORDERS];
+} pool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
+
+// stack_used of a span is which of its stacks the pool has handed out to Ps; it
+// changes under the pool lock.  Which of these the hosts have is in the page
+// words (pageword_stack), where it changes without a lock.  A free looks there
+// first: nothing else of a stack may be read by a thread that does not have it,
+// because another thread may be freeing its span.
+static_assert(STACKALLOC_SPAN / STACKALLOC_MIN <= 32, "bits of stack_used");
+static_assert(RT_PAGE_SIZE / STACKALLOC_MIN <= PAGEWORD_KIND_BITS,
+	      "bits of a page word");
+
+static unsigned order_of(size_t n)
+{
+	return bits_ctz(n / STACKALLOC_MIN);
+}
+
+static size_t order_size(unsigned order)
+{
+	return (size_t)STACKALLOC_MIN << order;
+}
+
+static uint32_t stacks_per_span(unsigned order)
+{
+	return STACKALLOC_SPAN >> order >> 11;
+}
+static_assert(STACKALLOC_MIN == 1 << 11, "as stacks_per_span says");
+
+static bool span_full(const struct mspan *s)
+{
+	return s->stack_used == (1u << stacks_per_span(s->stack_order)) - 1;
+}
+
+static void pool_unlink(struct mspan *s)
+{
+	struct mspan **link = &pool.partial[s->stack_order];
+
+	while (*link != s)
+		link = &(*link)->next;
+	*link = s->next;
+	s->next = NULL;
+}
+
+static struct mspan *span_of(const void *v)
+{
+	return arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
+}
+
+// held_word is the page word that tells whether the host has the stack at v;
+// held_bit is its bit there.
+static atomic_u32 *held_word(const void *v)
+{
+	return &arena.words[arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT];
+}
+
+static uint32_t held_bit(const void *v)
+{
+	uint64_t in_page = arena_offset((uintptr_t)v) % RT_PAGE_SIZE;
+
+	return pageword_stack((unsigned)(in_page / STACKALLOC_MIN));
+}
+
+// hand_out notes that the host has a stack.
+static void *hand_out(void *v)
+{
+	// The release, and the acquire of a thread that takes it back, make the
+	// span's fields known to that thread.
+	atomic_u32_add_release(held_word(v), held_bit(v));
+	return v;
+}
+
+// pool_take hands out one stack, which a P will keep; pool lock held.
+static void *pool_take(struct rt_proc *p, unsigned order)
+{
+	struct mspan *s = pool.partial[order];
+	unsigned i;
+
+	RT_ASSERT(rt_lock_held(&pool.lock));
+	if (!s) {
+		s = mheap_alloc_manual(p, base_pages(STACKALLOC_SPAN),
+				       MSPAN_STACK);
+		if (!s)
+			return NULL;
+		s->stack_order = (uint8_t)order;
+		s->elemsize = order_size(order);
+		pool.partial[order] = s;
+	}
+	i = bits_ctz(~s->stack_used);
+	s->stack_used |= 1u << i;
+	if (span_full(s))
+		pool_unlink(s);
+	return (void *)(s->base + i * s->elemsize);
+}
+
+// pool_give takes a stack that a P kept, and its span with the last one; pool
+// lock held.
+static void pool_give(struct rt_proc *p, void *v)
+{
+	struct mspan *s = span_of(v);
+	uint64_t i = ((uintptr_t)v - s->base) / s->elemsize;
+
+	if (span_full(s)) {
+		s->next = pool.partial[s->stack_order];
+		pool.partial[s->stack_order] = s;
+	}
+	s->stack_used &= ~(1u << i);
+	if (s->stack_used == 0) {
+		pool_unlink(s);
+		mheap_free_manual(p, s);
+	}
+}
+
+// kept_refill moves stacks from the pool to a P that has none of this order.
+static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
+			unsigned order)
+{
+	rt_lock(&pool.lock);
+	while (c->n[order] * order_size(order) < STACKALLOC_REFILL) {
+		void *v = pool_take(p, order);
+
+		if (!v)
+			break;
+		c->stack[order][c->n[order]++] = v;
+	}
+	rt_unlock(&pool.lock);
+}
+
+// kept_release moves stacks back until at most limit bytes are kept.
+static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
+			 unsigned order, size_t limit)
+{
+	rt_lock(&pool.lock);
+	while (c->n[order] * order_size(order) > limit)
+		pool_give(p, c->stack[order][--c->n[order]]);
+	rt_unlock(&pool.lock);
+}
+
+static void *large_alloc(struct rt_proc *p, size_t n)
+{
+	struct mspan *s = mheap_alloc_manual(p, base_pages(n), MSPAN_STACK);
+
+	if (!s)
+		return NULL;
+	s->elemsize = n;
+	return hand_out((void *)s->base);
+}
+
+void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
+{
+	struct mcache_stacks *c = &mc->stacks;
+	unsigned order;
+
+	if (n > STACKALLOC_POOL_MAX)
+		return large_alloc(p, n);
+	order = order_of(n);
+	if (c->n[order] == 0)
+		kept_refill(c, p, order);
+	if (c->n[order] == 0)
+		return NULL;
+	return hand_out(c->stack[order][--c->n[order]]);
+}
+
+// take_back notes that the host no longer has a stack at v; false: it has none
+// there.  Of two threads that free one stack, one is told so.
+static bool take_back(const void *v)
+{
+	uint32_t bit, word;
+
+	if ((uintptr_t)v % STACKALLOC_MIN != 0 ||
+	    arena_offset((uintptr_t)v) >= arena_used())
+		return false;
+	bit = held_bit(v);
+	do {
+		word = atomic_u32_load_relaxed(held_word(v));
+		if (pageword_state(word) != PAGEWORD_MANUAL || !(word & bit))
+			return false;
+	} while (!atomic_u32_cas_acquire(held_word(v), word, word & ~bit));
+	return true;
+}
+
+bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n)
+{
+	struct mcache_stacks *c = &mc->stacks;
+	unsigned order;
+
+	if (!take_back(v))
+		return false;
+	if (span_of(v)->elemsize != n) {
+		hand_out(v);
+		return false;
+	}
+	if (n > STACKALLOC_POOL_MAX) {
+		mheap_free_manual(p, span_of(v));
+		return true;
+	}
+	order = order_of(n);
+	if (c->n[order] * order_size(order) >= MCACHE_STACK_BYTES)
+		kept_release(c, p, order, STACKALLOC_REFILL);
+	c->stack[order][c->n[order]++] = v;
+	return true;
+}
+
+void stackalloc_flush(struct rt_mcache *mc, struct rt_proc *p)
+{
+	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
+		if (mc->stacks.n[order] != 0)
+			kept_release(&mc->stacks, p, order, 0);
+}
+
+void stackalloc_flush_all(struct rt_proc *p)
+{
+	for (struct rt_proc *q = proc_first(); q; q = proc_next(q))
+		if (mcache_of(q))
+			stackalloc_flush(mcache_of(q), p);
+}
+
+void stackalloc_reset(void)
+{
+	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
+		pool.partial[order] = NULL;
+}

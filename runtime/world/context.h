@@ -1,0 +1,45 @@
+// context.h - registers and stack bounds of a thread that stands.  Floor 2.
+//
+// A collector that reads other threads' stacks needs each stack pointer and
+// the registers that a call preserves; everything else a caller has spilled
+// to its frame by itself.  context_save is written in assembly, because only
+// there do the registers hold exactly what the caller had in them.
+#ifndef RUNTIME_WORLD_CONTEXT_H
+#define RUNTIME_WORLD_CONTEXT_H
+
+#include "runtime/base/base.h"
+
+#if defined(__x86_64__)
+enum { CONTEXT_REGS = 6 }; // rbx rbp r12 r13 r14 r15
+#elif defined(__aarch64__)
+enum { CONTEXT_REGS = 19 }; // x19 .. x29, d8 .. d15
+#else
+#error "rtheap runs on x86-64 and aarch64"
+#endif
+
+// What context_save writes; the assembly knows this layout.
+struct context_frame {
+	uintptr_t regs[CONTEXT_REGS];
+	uintptr_t sp; // the caller's stack pointer
+};
+
+struct context {
+	struct context_frame frame; // valid while the thread stands
+	uintptr_t lo;		    // lowest address of the stack
+	uintptr_t hi;		    // first address above it; 0: no stack
+	bool grows;		    // the system may lower lo
+	void *fake;		    // the address sanitizer's, or NULL
+};
+
+// context_save records the caller's preserved registers and stack pointer.
+void context_save(struct context_frame *frame);
+
+// context_keep comes after the last call during which what context_save
+// recorded has to stay true.  That call could be made as a jump otherwise,
+// and then the frame is gone that the caller's registers were spilled to.
+RT_INLINE void context_keep(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
+#endif

@@ -1,0 +1,169 @@
+#include "runtime/world/gcstats.h"
+
+#include <string.h>
+
+#include "runtime/os/nanotime.h"
+
+struct gcstats gcstats;
+
+enum { WORDS = sizeof(struct gcstats_cycles) / sizeof(uint64_t) };
+
+// The record as readers see it: begun is raised before a word changes, done
+// after; a reader that finds them apart, or moved, reads again.
+static struct {
+	atomic_u64 begun;
+	atomic_u64 word[WORDS];
+	atomic_u64 done;
+} record;
+
+// The writer's own; world stopped.
+static struct {
+	struct gcstats_cycles cycles;
+	uint32_t nprocs;
+	uint64_t last_now;   // nanotime of the last accounting
+	uint64_t last_cpu;   // CPU accounted so far
+	uint64_t parent_cpu; // CPU that a parent used before its fork
+} state;
+
+void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
+{
+	// Processor time is dealt out once: stopped, then waiting for the
+	// stop, then used by the process, and what is left was idle.  Each part
+	// takes at most what there is, because more threads may wait than
+	// there are processors, and clocks differ by a little.
+	uint64_t stopped = base_min(i->stopped, i->wall);
+	uint64_t between = (i->wall - stopped) * i->nprocs;
+	uint64_t waits = base_min(i->stopping_cpu, between);
+
+	c->gc_pause += stopped * i->nprocs + waits;
+	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
+	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
+	c->idle += base_sub_sat(between - waits, i->cpu);
+	c->total += i->wall * i->nprocs;
+	c->user = c->total - (c->gc_total + c->scavenge_total + c->idle);
+}
+
+void gcstats_init(uint32_t nprocs)
+{
+	state.nprocs = nprocs;
+	state.last_now = nanotime();
+	state.last_cpu = gcstats_cpu();
+}
+
+void gcstats_reset(void)
+{
+	memset(&gcstats, 0, sizeof gcstats);
+	memset(&record, 0, sizeof record);
+	memset(&state, 0, sizeof state);
+}
+
+uint64_t gcstats_cpu(void)
+{
+	return state.parent_cpu + oscall_process_cpu();
+}
+
+void gcstats_forked(uint64_t cpu)
+{
+	// The child's clock has begun at 0.
+	state.parent_cpu = cpu;
+}
+
+static void record_publish(void)
+{
+	uint64_t copy[WORDS];
+	uint64_t n = atomic_u64_load_relaxed(&record.done) + 1;
+
+	memcpy(copy, &state.cycles, sizeof copy);
+	// A reader that sees any word below (its acquire loads pair with
+	// these releases) also sees begun, and reads again.
+	atomic_u64_store_relaxed(&record.begun, n);
+	for (unsigned i = 0; i < WORDS; i++)
+		atomic_u64_store_release(&record.word[i], copy[i]);
+	atomic_u64_store_release(&record.done, n);
+}
+
+static double cpu_fraction(const struct cpustats *c)
+{
+	if (c->total == 0)
+		return 0;
+	return (double)(c->gc_total - c->gc_idle) / (double)c->total;
+}
+
+void gcstats_end_cycle(const struct gcstats_cycle *c)
+{
+	struct gcstats_cycles *r = &state.cycles;
+	struct cpustats_interval interval = {
+	    .nprocs = state.nprocs,
+	    .wall = base_sub_sat(c->now, state.last_now),
+	    .stopped = c->stopped,
+	    .stopping_cpu = c->stopping_cpu,
+	    .cpu = base_sub_sat(c->cpu_begin, state.last_cpu),
+	};
+	double fraction;
+
+	cpustats_add(&r->cpu, &interval);
+	state.last_now = base_max(state.last_now, c->now);
+	// The collector's own CPU time inside the stop is pause, not mutator.
+	// A refused clock reads 0.
+	state.last_cpu = base_max(state.last_cpu, gcstats_cpu());
+	fraction = cpu_fraction(&r->cpu);
+	memcpy(&r->gc_cpu_fraction, &fraction, sizeof fraction);
+	r->scan_heap = c->scan_heap;
+	r->scan_stack = c->scan_stack;
+	r->scan_globals = c->scan_globals;
+	r->past_end_objects += c->past_end_objects;
+	r->helped_objects += c->helped_objects;
+	r->last_gc_unix = c->unix_now;
+	r->last_gc_nanotime = c->now;
+	r->num_forced_gc += c->forced;
+	r->num_gc++;
+	pausering_add(&gcstats.pauses, c->pause, c->unix_now);
+	record_publish();
+}
+
+void gcstats_record_stop(int reason, const struct rt_stop_times *times)
+{
+	int who =
+	    reason == RT_STOP_GC_MARK_TERM || reason == RT_STOP_GC_SWEEP_TERM
+		? GCSTATS_GC
+		: GCSTATS_OTHER;
+
+	histogram_record(&gcstats.stopping[who], (int64_t)times->stopping_ns);
+	histogram_record(&gcstats.total[who], (int64_t)times->total_ns);
+}
+
+void gcstats_read_cycles(struct gcstats_cycles *cycles)
+{
+	uint64_t copy[WORDS];
+	uint64_t done;
+
+	for (;;) {
+		done = atomic_u64_load_acquire(&record.done);
+		for (unsigned i = 0; i < WORDS; i++)
+			copy[i] = atomic_u64_load_acquire(&record.word[i]);
+		if (atomic_u64_load_relaxed(&record.begun) == done)
+			break;
+		// The writer may have lost its processor to this very loop.
+		oscall_yield();
+	}
+	memcpy(cycles, copy, sizeof copy);
+}
+
+void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
+{
+	for (;;) {
+		gcstats_read_cycles(cycles);
+		pausering_read(&gcstats.pauses, pauses);
+		if (pauses->count == cycles->num_gc)
+			return;
+		oscall_yield(); // the writer is between the two
+	}
+}
+
+void gcstats_count_from(uint64_t n)
+{
+	state.cycles.num_gc = state.cycles.num_forced_gc = n;
+	atomic_u64_store_relaxed(&gcstats.pauses.begun, n);
+	atomic_u64_store_relaxed(&gcstats.pauses.count, n);
+	record_publish();
+}

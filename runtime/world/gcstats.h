@@ -1,0 +1,114 @@
+// gcstats.h - what collections cost.  Floor 2.
+//
+// Go: memstats.numgc, last_gc_unix, gc_cpu_fraction, cpuStats (mstats.go),
+// the pause histograms of sched (proc.go).
+//
+// One writer: who has the world stopped.  Readers need no lock: the cycle
+// record is copied whole or again, pauses and histograms as their modules
+// say.
+#ifndef RUNTIME_WORLD_GCSTATS_H
+#define RUNTIME_WORLD_GCSTATS_H
+
+#include "runtime/base/histogram.h"
+#include "runtime/world/pausering.h"
+#include "runtime/world/stw.h"
+
+// CPU time in ns since the heap began, as of the last collection's end.
+// Identities, exact: gc_total = assist + dedicated + idle + pause;
+// scavenge_total = its two parts; total = gc_total + scavenge_total + idle +
+// user.
+struct cpustats {
+	uint64_t gc_assist;    // 0: allocating threads do not mark
+	uint64_t gc_dedicated; // 0: no concurrent marking
+	uint64_t gc_idle;      // 0
+	uint64_t gc_pause;     // stopped time x processors, stopping waits
+	uint64_t gc_total;
+	uint64_t scavenge_assist;
+	uint64_t scavenge_background;
+	uint64_t scavenge_total;
+	uint64_t idle;	// processor time that the process did not use
+	uint64_t user;	// the rest
+	uint64_t total; // processors x wall time
+};
+
+// What is known of one interval, from the end of one collection to the end
+// of the next.
+struct cpustats_interval {
+	uint64_t nprocs;       // processors that may be used
+	uint64_t wall;	       // ns, all of it
+	uint64_t stopped;      // ns of it in collections' stops
+	uint64_t stopping_cpu; // ns that threads waited for others to stand
+	uint64_t cpu;	       // ns CPU of the process outside the stops
+};
+
+// cpustats_add accounts one interval.  Pure arithmetic, never negative.
+void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
+
+// The record of finished collections.  Words only: it is copied as such.
+struct gcstats_cycles {
+	uint64_t num_gc; // counts on in 64 bits
+	uint64_t num_forced_gc;
+	uint64_t last_gc_unix;	   // ns since 1970; 0: none yet
+	uint64_t last_gc_nanotime; // ns
+	uint64_t gc_cpu_fraction;  // bits of a double
+	uint64_t scan_heap;	   // bytes of scanned objects
+	uint64_t scan_stack;	   // bytes of scanned stacks
+	uint64_t scan_globals;	   // bytes of scanned root ranges
+	uint64_t past_end_objects; // kept only by a word equal to their end
+	uint64_t helped_objects;   // marked by helper threads
+	struct cpustats cpu;
+};
+
+enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
+
+struct gcstats {
+	struct pausering pauses;
+	struct histogram stopping[2]; // from request to standing
+	struct histogram total[2];    // from request to start
+};
+
+RT_GLOBAL struct gcstats gcstats;
+
+// gcstats_init notes the time at which CPU accounting begins.
+void gcstats_init(uint32_t nprocs);
+
+// gcstats_reset forgets everything; before gcstats_init.
+void gcstats_reset(void);
+
+// gcstats_cpu is the CPU time of the process, of threads that were never
+// attached too, in ns; the child of a fork goes on from its parent's.  World
+// stopped.
+uint64_t gcstats_cpu(void);
+
+// gcstats_forked is for the child of a fork; cpu: what gcstats_cpu was before.
+void gcstats_forked(uint64_t cpu);
+
+// What a collection hands in at its end, world stopped.
+struct gcstats_cycle {
+	bool forced;
+	uint64_t now;	       // nanotime
+	uint64_t unix_now;     // ns since 1970
+	uint64_t pause;	       // ns since the stop was asked for
+	uint64_t stopped;      // ns since the last thread stood
+	uint64_t stopping_cpu; // ns
+	uint64_t cpu_begin;    // gcstats_cpu when all stood
+	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
+	uint64_t helped_objects;
+};
+
+void gcstats_end_cycle(const struct gcstats_cycle *c);
+
+// gcstats_record_stop counts a stop in the histograms.
+void gcstats_record_stop(int reason, const struct rt_stop_times *times);
+
+// gcstats_read copies the record and the pauses of one moment.
+void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses);
+
+// gcstats_read_cycles copies the record alone.
+void gcstats_read_cycles(struct gcstats_cycles *cycles);
+
+// gcstats_count_from lets the number of collections go on from n.  For tests;
+// nobody collects.
+void gcstats_count_from(uint64_t n);
+
+#endif

@@ -1,0 +1,50 @@
+#include "runtime/world/heapgauge.h"
+
+#include "runtime/os/throw.h"
+
+void heapgauge_enter(struct rt_proc *p)
+{
+	p->counted = true;
+	do
+		p->next_counted = atomic_ptr_load_relaxed(&gauges.counted);
+	// The list is taken in a stop, which orders what is in it.
+	while (!atomic_ptr_cas_relaxed(&gauges.counted, p->next_counted, p));
+}
+
+// collect moves the parts of a P, which stands, to the shared ones.
+static void collect(struct rt_proc *p)
+{
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
+		atomic_u64_add_relaxed(&gauges.no_p[i],
+				       atomic_u64_load_relaxed(&p->gauges[i]));
+		atomic_u64_store_relaxed(&p->gauges[i], 0);
+	}
+	p->counted = false;
+}
+
+void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT])
+{
+	struct rt_proc *p = atomic_ptr_load_relaxed(&gauges.counted);
+	uint64_t any = 0;
+
+	atomic_ptr_store_relaxed(&gauges.counted, NULL);
+	for (; p; p = p->next_counted)
+		collect(p);
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
+		sums[i] = gauge_load(&gauges.no_p[i]);
+	// What growth maps is released from the beginning.
+	sums[HEAPGAUGE_RELEASED] += gauge_load(&gauges.heap_mapped);
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
+		any |= sums[i];
+	// One test for all: a negative number has the highest bit set.
+	if (RT_UNLIKELY(any >> 63))
+		rt_throw("sysMemStat overflow");
+}
+
+uint64_t heapgauge_sum(enum heapgauge which)
+{
+	uint64_t sums[HEAPGAUGE_COUNT];
+
+	heapgauge_read(sums);
+	return sums[which];
+}

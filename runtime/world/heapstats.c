@@ -1,0 +1,148 @@
+#include "runtime/world/heapstats.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+enum {
+	SLOTS = 3, // heapstats_unsafe_read names them one by one
+	WORDS = sizeof(struct heapstats_totals) / sizeof(uint64_t),
+	// A writer is done within a microsecond unless it lost its processor.
+	SPINS_BEFORE_YIELD = 200,
+};
+
+static struct {
+	RT_CACHE_ALIGNED struct heapstats_delta slots[SLOTS];
+	RT_CACHE_ALIGNED atomic_u32 gen;
+	struct rt_mutex no_p;	// writers without a P; the move of gen
+	struct rt_mutex reader; // one reader folds or sums
+} stats = {
+    .no_p = RT_MUTEX_INIT(LOCKRANK_HEAPSTATS),
+    .reader = RT_MUTEX_INIT(LOCKRANK_READER),
+};
+
+static atomic_u64 *slot_words(unsigned slot)
+{
+	return (atomic_u64 *)&stats.slots[slot];
+}
+
+static void bad_sequence(uint32_t seq)
+{
+	rt_throw_value("bad sequence number", "seq", seq);
+}
+
+struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
+{
+	if (p) {
+		uint32_t seq = atomic_u32_add_seqcst(&p->stats_seq, 1);
+
+		if (RT_UNLIKELY(seq % 2 == 0))
+			bad_sequence(seq);
+		schedpoint(SCHED_HEAPSTATS_ACQUIRE);
+	} else {
+		rt_lock(&stats.no_p);
+	}
+	return &stats.slots[atomic_u32_load_seqcst(&stats.gen)];
+}
+
+void heapstats_release(struct rt_proc *p)
+{
+	if (p) {
+		uint32_t seq = atomic_u32_load_relaxed(&p->stats_seq) + 1;
+
+		if (RT_UNLIKELY(seq % 2 != 0))
+			bad_sequence(seq);
+		schedpoint(SCHED_HEAPSTATS_RELEASE);
+		// Nobody else writes it.  Pairs with the acquire in
+		// wait_even: the changes are seen.
+		atomic_u32_store_release(&p->stats_seq, seq);
+	} else {
+		rt_unlock(&stats.no_p);
+	}
+}
+
+// wait_even returns when p was seen outside a change since gen moved.
+static void wait_even(const struct rt_proc *p)
+{
+	for (unsigned spins = 0; atomic_u32_load_seqcst(&p->stats_seq) % 2 != 0;
+	     spins++) {
+		schedpoint(SCHED_WAIT_EVEN);
+		if (spins < SPINS_BEFORE_YIELD)
+			atomic_pause();
+		else
+			oscall_yield();
+	}
+}
+
+// fold adds the history to the slot that was current and clears its place.
+// Nobody writes to either.
+static void fold(unsigned history, unsigned current, uint64_t *out)
+{
+	atomic_u64 *from = slot_words(history);
+	atomic_u64 *to = slot_words(current);
+
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t old = atomic_u64_load_relaxed(&from[i]);
+		uint64_t sum = atomic_u64_load_relaxed(&to[i]);
+
+		if (old != 0) {
+			schedpoint(SCHED_HEAPSTATS_FOLD);
+			sum += old;
+			atomic_u64_store_relaxed(&to[i], sum);
+			atomic_u64_store_relaxed(&from[i], 0);
+		}
+		out[i] = sum;
+	}
+}
+
+void heapstats_read(struct heapstats_totals *out)
+{
+	unsigned current, history;
+
+	rt_lock(&stats.reader);
+	current = atomic_u32_load_relaxed(&stats.gen);
+	history = (current + SLOTS - 1) % SLOTS;
+	rt_lock(&stats.no_p);
+	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
+	rt_unlock(&stats.no_p);
+	schedpoint(SCHED_HEAPSTATS_READ);
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		wait_even(p);
+		schedpoint(SCHED_HEAPSTATS_READ_NEXT);
+	}
+	fold(history, current, (uint64_t *)out);
+	rt_unlock(&stats.reader);
+}
+
+void heapstats_unsafe_read(struct heapstats_totals *out)
+{
+	const atomic_u64 *a = slot_words(0), *b = slot_words(1),
+			 *c = slot_words(2);
+	uint64_t *sums = (uint64_t *)out;
+
+	rt_lock(&stats.reader); // a live reader may be folding
+	for (unsigned i = 0; i < WORDS; i++)
+		sums[i] = atomic_u64_load_relaxed(&a[i]) +
+			  atomic_u64_load_relaxed(&b[i]) +
+			  atomic_u64_load_relaxed(&c[i]);
+	rt_unlock(&stats.reader);
+}
+
+void heapstats_unsafe_clear(void)
+{
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		for (unsigned i = 0; i < WORDS; i++)
+			atomic_u64_store_relaxed(&slot_words(slot)[i], 0);
+}
+
+void heapstats_hold(void)
+{
+	rt_lock(&stats.reader);
+	rt_lock(&stats.no_p);
+}
+
+void heapstats_let_go(void)
+{
+	rt_unlock(&stats.no_p);
+	rt_unlock(&stats.reader);
+}

@@ -1,0 +1,85 @@
+// heapstats.h - heap statistics that are read whole or not at all.  Floor 2.
+//
+// Go: consistentHeapStats, heapStatsDelta (mstats.go).
+//
+// Every writer adds its changes to slot gen of three.  A reader moves gen on,
+// waits until each P was seen outside a change (its stats_seq even), and may
+// then read the slot that was current: whoever writes later writes to the
+// next one.  It folds the older slot into that one and clears it.
+//
+// Why three slots: one takes new changes the moment gen has moved, one is
+// being read while late writers still finish in it, and one holds the history
+// that is folded.  With two, a writer that came after the move would write
+// into the slot that the reader is about to clear.
+//
+// Order (Dekker): a writer raises its stats_seq, then loads gen; the reader
+// stores gen, then loads every stats_seq.  All four are seqcst.  A P that
+// attaches meanwhile enters the list before its first change; the reader moves
+// gen before it walks the list, so a P that it does not find, because it came
+// later, writes to the new slot.  One that it does not find because it has left
+// has made its last change before (proc.h says what a walk meets).
+//
+// Writers without a P exclude each other, and the moving of gen, by a lock.
+// One reader at a time holds the reader lock, for the fold only; readers
+// never wait for a collection, and are as fast as writers are short.
+#ifndef RUNTIME_WORLD_HEAPSTATS_H
+#define RUNTIME_WORLD_HEAPSTATS_H
+
+#include "runtime/world/proc.h"
+#include "runtime/base/sizeclass.h"
+
+// Changes since the beginning, when summed over the slots.  Byte counts may
+// be negative in one slot.  Go's field names.
+#define HEAPSTATS_FIELDS(T)                                                    \
+	T committed;	      /* bytes of the heap's range in use or free */   \
+	T released;	      /* bytes given back, or never touched */         \
+	T in_heap;	      /* bytes in heap spans */                        \
+	T in_stacks;	      /* bytes in stack spans */                       \
+	T in_work_bufs;	      /* bytes in work buffer spans */                 \
+	T in_ptr_scalar_bits; /* 0: no type bitmap is unrolled */              \
+	T tiny_alloc_count;   /* combined tiny allocations */                  \
+	T large_alloc;	      /* bytes */                                      \
+	T large_alloc_count;                                                   \
+	T small_alloc_count[SIZECLASS_COUNT];                                  \
+	T large_free; /* bytes */                                              \
+	T large_free_count;                                                    \
+	T small_free_count[SIZECLASS_COUNT];
+
+struct heapstats_delta {
+	HEAPSTATS_FIELDS(atomic_u64)
+};
+
+struct heapstats_totals {
+	HEAPSTATS_FIELDS(uint64_t)
+};
+
+static_assert(sizeof(struct heapstats_delta) == sizeof(struct heapstats_totals),
+	      "summed word by word");
+
+// heapstats_acquire begins a change: p is the calling thread's P, NULL when
+// it has none.  The delta is changed with heapstats_add only, at once, and
+// not after heapstats_release.  Changes do not nest.
+struct heapstats_delta *heapstats_acquire(struct rt_proc *p);
+void heapstats_release(struct rt_proc *p);
+
+RT_INLINE void heapstats_add(atomic_u64 *field, uint64_t n)
+{
+	atomic_u64_add_relaxed(field, n);
+}
+
+// heapstats_read takes a snapshot of one moment.  Any thread, attached or
+// not, also inside a blocking region.
+void heapstats_read(struct heapstats_totals *out);
+
+// heapstats_unsafe_read sums the slots; world stopped.
+void heapstats_unsafe_read(struct heapstats_totals *out);
+
+// heapstats_unsafe_clear forgets everything; world stopped or not yet begun.
+void heapstats_unsafe_clear(void);
+
+// heapstats_hold keeps readers and writers without a P out for a fork,
+// heapstats_let_go lets them in again.
+void heapstats_hold(void);
+void heapstats_let_go(void);
+
+#endif

@@ -1,0 +1,44 @@
+#include "runtime/world/pausering.h"
+
+#include "runtime/os/oscall.h"
+
+// The slot of a pause is its number modulo the length, also after the number
+// wraps.
+static_assert((PAUSERING_LEN & (PAUSERING_LEN - 1)) == 0, "power of two");
+
+void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
+{
+	uint64_t n = atomic_u64_load_relaxed(&r->count);
+	uint64_t total_ns = atomic_u64_load_relaxed(&r->total_ns);
+	uint64_t slot = n % PAUSERING_LEN;
+
+	// These releases pair with the acquires in pausering_read: who sees
+	// one of the stores below also sees that the pause has begun.
+	atomic_u64_store_relaxed(&r->begun, n + 1);
+	atomic_u64_store_release(&r->ns[slot], ns);
+	atomic_u64_store_release(&r->end[slot], end);
+	atomic_u64_store_release(&r->total_ns, total_ns + ns);
+	atomic_u64_store_release(&r->count, n + 1);
+}
+
+// read_once copies the ring and says whether the copy is of one moment.  The
+// acquire of count shows every store of the pauses counted.  Had any load
+// after it seen a store of a later pause, begun, which is read last, would
+// count that one too.
+static bool read_once(const struct pausering *r, struct pausering_copy *out)
+{
+	out->count = atomic_u64_load_acquire(&r->count);
+	for (unsigned i = 0; i < PAUSERING_LEN; i++) {
+		out->ns[i] = atomic_u64_load_acquire(&r->ns[i]);
+		out->end[i] = atomic_u64_load_acquire(&r->end[i]);
+	}
+	out->total_ns = atomic_u64_load_acquire(&r->total_ns);
+	return atomic_u64_load_relaxed(&r->begun) == out->count;
+}
+
+void pausering_read(const struct pausering *r, struct pausering_copy *out)
+{
+	// The writer may have lost its processor to this very loop.
+	while (!read_once(r, out))
+		oscall_yield();
+}

@@ -1,0 +1,38 @@
+// pausering.h - the last 256 collection pauses.  Floor 0.
+//
+// Go: memstats.pause_ns, pause_end, pause_total_ns, numgc (mstats.go).
+//
+// One writer: the collector, with the world stopped.  Readers need no stop
+// and no lock: begun is raised before a slot changes, count after; a reader
+// that finds them apart, or moved, reads again.
+#ifndef RUNTIME_WORLD_PAUSERING_H
+#define RUNTIME_WORLD_PAUSERING_H
+
+#include "runtime/base/atomic.h"
+
+enum { PAUSERING_LEN = 256 };
+
+struct pausering {
+	atomic_u64 ns[PAUSERING_LEN];  // pause number n is in slot n % 256
+	atomic_u64 end[PAUSERING_LEN]; // ns since 1970, same slots
+	atomic_u64 total_ns; // sum over all pauses, also those overwritten
+	atomic_u64 begun;    // pauses whose recording has begun
+	atomic_u64 count;    // pauses recorded
+};
+
+struct pausering_copy {
+	uint64_t ns[PAUSERING_LEN];
+	uint64_t end[PAUSERING_LEN];
+	uint64_t total_ns;
+	uint64_t count;
+};
+
+// pausering_add records a pause of ns nanoseconds that ended at end
+// (nanoseconds since 1970).  World stopped.
+void pausering_add(struct pausering *r, uint64_t ns, uint64_t end);
+
+// pausering_read copies a whole ring: all slots, total and count of one
+// moment.  Any thread, any time; repeats while a pause is being recorded.
+void pausering_read(const struct pausering *r, struct pausering_copy *out);
+
+#endif

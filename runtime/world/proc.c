@@ -1,0 +1,364 @@
+#include "runtime/world/proc.h"
+
+#include "runtime/os/nanotime.h"
+#include "runtime/os/persistent.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+
+struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
+
+// What rt_thread_tls points to in a thread that is not attached: no P, no
+// cache, and no run, so that every inline allocation takes the slow path.
+// Several threads store nostop here; nobody reads it.
+struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
+static struct rt_thread unattached = {.run = proc_no_runs};
+
+__thread struct rt_thread *rt_thread_tls
+    __attribute__((tls_model("initial-exec"))) = &unattached;
+
+enum {
+	// Between two looks at a word that changes within a few
+	// microseconds, such as the end of a short stop.  A stopper that slept
+	// needs most of them to get its processor back.
+	GATE_SPINS = 1000,
+	GATE_LINKS = 2, // threads that each woken one wakes
+};
+
+static bool gate_moved(uint32_t seen)
+{
+	return atomic_u32_load_acquire(&procs.gate) != seen;
+}
+
+// gate_wake wakes up to n threads that sleep on the gate.
+static void gate_wake(uint32_t n)
+{
+	if (atomic_u32_load_seqcst(&procs.gate_waiters) != 0)
+		oscall_futex_wake(&procs.gate, n);
+}
+
+// The chain.  Threads that are all woken at once take the processor from the
+// starter, which has only to return.  So it wakes one, and each woken thread
+// wakes two more before it does anything else.  While the gate is open and some
+// thread sleeps on it, another thread has opened the gate, or has been woken,
+// and has not yet done its part.
+static void gate_pass_on(uint32_t seen)
+{
+	schedpoint(SCHED_GATE_PASS_ON);
+	// Where the gate has not moved, a signal or the chain of an earlier
+	// start ended the sleep; the end of this stop will begin another chain.
+	if (gate_moved(seen))
+		gate_wake(GATE_LINKS);
+}
+
+// gate_spin looks for a while whether the gate moves.  It gives up at once if
+// threads that the stop waits for need the processor.
+static void gate_spin(uint32_t seen)
+{
+	for (int i = 0; i < GATE_SPINS && !gate_moved(seen); i++) {
+		if (atomic_u32_load_relaxed(&procs.crowded) &&
+		    atomic_u32_load_relaxed(&procs.stop_wait) != 0)
+			return;
+		atomic_pause();
+	}
+}
+
+static void gate_sleep(uint32_t seen)
+{
+	// Dekker with proc_start_all: it stores gate, then loads waiters; the
+	// kernel compares gate after we raised waiters.
+	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
+	schedpoint(SCHED_GATE_SLEEP);
+	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
+	atomic_u32_add_seqcst(&procs.gate_waiters, (uint32_t)-1);
+}
+
+// gate_wait returns when the gate may have changed from the odd value seen.
+static void gate_wait(uint32_t seen)
+{
+	// The promise to do the starter's part, which then need not wake
+	// anybody.  It names the stop, so one that a lost thread left behind
+	// means nothing to the next.
+	atomic_u32_store_seqcst(&procs.gate_spinner, seen);
+	schedpoint(SCHED_GATE_WAIT);
+	gate_spin(seen);
+	if (!gate_moved(seen)) {
+		schedpoint(SCHED_GATE_WAIT_IN_VAIN);
+		// Dekker with proc_start_all: it stores gate, then loads
+		// spinner; the kernel compares gate after this.
+		atomic_u32_store_seqcst(&procs.gate_spinner, 0);
+		gate_sleep(seen);
+	}
+	gate_pass_on(seen);
+}
+
+// lock_open_gate takes procs.lock at a moment when no stop lasts.
+static void lock_open_gate(void)
+{
+	for (;;) {
+		uint32_t gate;
+
+		rt_lock(&procs.lock);
+		// Pairs with the store in proc_start_all: what the stopper did
+		// is visible to the thread that comes in.
+		gate = atomic_u32_load_acquire(&procs.gate);
+		if (gate % 2 == 0)
+			return;
+		rt_unlock(&procs.lock);
+		schedpoint(SCHED_LOCK_OPEN_GATE);
+		gate_wait(gate);
+	}
+}
+
+// proc_new makes a record.  procs.lock is held.
+static struct rt_proc *proc_new(void)
+{
+	struct rt_proc *p =
+	    persistent_alloc(sizeof *p, RT_CACHE_LINE, &gauges.other_sys);
+
+	RT_ASSERT(rt_lock_held(&procs.lock));
+	if (p)
+		p->id = procs.made++;
+	return p;
+}
+
+// proc_enlist puts p at the front of the list.  procs.lock is held.
+static void proc_enlist(struct rt_proc *p)
+{
+	struct rt_proc *first = atomic_ptr_load_relaxed(&procs.first);
+
+	p->prev = NULL;
+	if (first)
+		first->prev = p;
+	procs.count++;
+	// A live reader may look at p, which was in the list before: it begins
+	// again with what is older than p is now.
+	atomic_ptr_store_seqcst(&p->next, first);
+	// Before its first statistic: heapstats_read moves the generation,
+	// then walks the list, so a P that it misses writes to the new
+	// generation.
+	atomic_ptr_store_seqcst(&procs.first, p);
+	schedpoint(SCHED_PROC_ENLIST);
+}
+
+// proc_delist takes p out, but leaves its next to live readers that look at it.
+// procs.lock is held.
+static void proc_delist(struct rt_proc *p)
+{
+	struct rt_proc *next = atomic_ptr_load_relaxed(&p->next);
+	atomic_ptr *from = p->prev ? &p->prev->next : &procs.first;
+
+	if (next)
+		next->prev = p->prev;
+	// A reader that does not find p sees its last statistic.
+	atomic_ptr_store_release(from, next);
+	procs.count--;
+}
+
+// count_attached counts the host's threads.
+static void count_attached(const struct rt_proc *p, uint32_t n)
+{
+	if (!(p->flags & PROC_HELPER))
+		atomic_u32_add_relaxed(&procs.attached, n);
+}
+
+struct rt_proc *proc_attach(uint32_t flags)
+{
+	struct rt_proc *p;
+
+	lock_open_gate();
+	p = procs.free;
+	if (p)
+		procs.free = p->next_free;
+	else
+		p = proc_new();
+	if (p) {
+		p->flags = flags;
+		count_attached(p, 1);
+		proc_enlist(p);
+		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
+	}
+	rt_unlock(&procs.lock);
+	schedpoint(SCHED_PROC_ATTACH);
+	return p;
+}
+
+void proc_set_thread(struct rt_proc *p, struct rt_thread *t)
+{
+	rt_lock(&procs.lock); // proc_stop_all writes through it
+	atomic_ptr_store_release(&p->thread, t);
+	rt_unlock(&procs.lock);
+}
+
+void proc_detach(struct rt_proc *p)
+{
+	context_save(&p->context.frame);
+	proc_block(p);
+	schedpoint(SCHED_PROC_DETACH);
+	lock_open_gate();
+	proc_delist(p);
+	atomic_u32_store_seqcst(&p->state, PROC_FREE);
+	p->next_free = procs.free;
+	procs.free = p;
+	count_attached(p, (uint32_t)-1);
+	rt_unlock(&procs.lock);
+}
+
+// proc_stand tells the stopper that p, which ran when the stop began, stands.
+static void proc_stand(struct rt_proc *p)
+{
+	atomic_u64_store_relaxed(&p->stood_at, nanotime());
+	schedpoint(SCHED_PROC_STAND);
+	// The release half pairs with the acquire in proc_wait_all: all that
+	// this thread did is visible to the stopper.
+	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
+		rt_note_wake(&procs.stood);
+}
+
+void proc_block(struct rt_proc *p)
+{
+	uint32_t old;
+
+	lockrank_none();
+	schedpoint(SCHED_PROC_BLOCK);
+	do
+		old = atomic_u32_load_relaxed(&p->state);
+	while (!atomic_u32_cas_seqcst(&p->state, old,
+				      (old & PROC_STOP) | PROC_BLOCKED));
+	if ((old & PROC_STATE) != PROC_RUNNING)
+		rt_throw("proc_block: not running");
+	schedpoint(SCHED_PROC_BLOCK_DONE);
+	if (old & PROC_STOP)
+		proc_stand(p);
+}
+
+void proc_unblock(struct rt_proc *p)
+{
+	for (;;) {
+		uint32_t gate;
+
+		schedpoint(SCHED_PROC_UNBLOCK);
+		// The acquire half pairs with the release in proc_start_all:
+		// what the stopper did is visible here.
+		if (atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED,
+					  PROC_RUNNING))
+			return;
+		gate = atomic_u32_load_acquire(&procs.gate);
+		schedpoint(SCHED_PROC_UNBLOCK_STOP);
+		if (gate % 2 != 0)
+			gate_wait(gate);
+		else
+			atomic_pause();
+	}
+}
+
+void proc_park(struct rt_proc *p)
+{
+	context_save(&p->context.frame);
+	proc_block(p);
+	proc_unblock(p);
+	context_keep();
+}
+
+// thread_set_pending sets the byte that slow paths look at.
+static void thread_set_pending(struct rt_proc *p, uint8_t value)
+{
+	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);
+
+	if (t)
+		__atomic_store_n(&t->pending, value, __ATOMIC_RELAXED);
+}
+
+uint32_t proc_stop_all(struct rt_proc *self)
+{
+	uint32_t running = 0;
+
+	rt_note_clear(&procs.stood);
+	rt_lock(&procs.lock);
+	atomic_u32_store_seqcst(&procs.gate,
+				atomic_u32_load_relaxed(&procs.gate) + 1);
+	// Held above zero until every P was asked, so that an early one does
+	// not report the end.
+	atomic_u32_store_seqcst(&procs.stop_wait, procs.count + 1);
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		uint32_t old;
+
+		if (p == self)
+			continue;
+		schedpoint(SCHED_PROC_STOP_ALL);
+		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
+		if ((old & PROC_STATE) == PROC_RUNNING) {
+			thread_set_pending(p, 1);
+			running++;
+		} else {
+			atomic_u64_store_relaxed(&p->stood_at, 0);
+		}
+	}
+	atomic_u32_store_relaxed(&procs.crowded,
+				 running + (self != NULL) > procs.nprocs);
+	rt_unlock(&procs.lock);
+	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
+	if (atomic_u32_add_seqcst(&procs.stop_wait,
+				  running - (procs.count + 1)) == 0)
+		rt_note_wake(&procs.stood);
+	return running;
+}
+
+void proc_wait_all(void)
+{
+	rt_note_sleep(&procs.stood, UINT64_MAX);
+	if (atomic_u32_load_acquire(&procs.stop_wait) != 0)
+		rt_throw("stopTheWorld: not stopped (stopwait != 0)");
+}
+
+void proc_start_all(struct rt_proc *self)
+{
+	uint32_t gate = atomic_u32_load_relaxed(&procs.gate);
+
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		if (p == self)
+			continue;
+		thread_set_pending(p, 0);
+		schedpoint(SCHED_PROC_START_ALL);
+		atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_STOP);
+	}
+	schedpoint(SCHED_PROC_START_ALL_GATE);
+	atomic_u32_store_seqcst(&procs.gate, gate + 1);
+	if (atomic_u32_load_seqcst(&procs.gate_spinner) != gate)
+		gate_wake(1);
+}
+
+void proc_init(uint32_t nprocs)
+{
+	procs.nprocs = nprocs;
+}
+
+void proc_reset(void)
+{
+	atomic_ptr_store_relaxed(&procs.first, NULL);
+	procs.free = NULL;
+	procs.count = procs.made = 0;
+	atomic_u32_store_relaxed(&procs.attached, 0);
+}
+
+static void forked_lost(struct rt_proc *p)
+{
+	atomic_ptr_store_relaxed(&p->thread, NULL);
+	atomic_u32_store_relaxed(&p->state, PROC_FREE);
+	p->next_free = procs.free;
+	procs.free = p;
+}
+
+void proc_forked(struct rt_proc *self)
+{
+	atomic_u32_store_relaxed(&procs.attached, 0);
+	atomic_u32_store_relaxed(&procs.gate_waiters, 0);
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		if (p != self)
+			forked_lost(p);
+	atomic_ptr_store_relaxed(&procs.first, NULL);
+	procs.count = 0;
+	if (self) {
+		count_attached(self, 1);
+		proc_enlist(self);
+	}
+}

@@ -1,0 +1,170 @@
+// proc.h - the P: what an attached thread allocates and counts with.
+// Floor 2.
+//
+// Go: p, allp, entersyscall, gopark for a stop (proc.go, runtime2.go).  Here
+// one P belongs to one attached thread.  A detached P's record is kept for
+// the next thread: records never move and are never freed.
+//
+// The list of attached Ps, the newest first, changes under procs.lock while the
+// gate is open, so a stopper walks it as it likes, and pays for the threads
+// that there are.  Live readers walk it at any time without a lock.  A walk
+// meets every P that is attached all the while: a P comes in at the front
+// only, and one that leaves keeps its next, which is attached or has left later
+// than it came.  So from any record that came after a P, also from one that
+// left and came again, the way leads to that P.
+//
+// Standing still.  A P's state word holds what its thread does and, while a
+// stop is wanted, the bit PROC_STOP.  The stopper sets the bit; a thread can
+// leave RUNNING at any time, but becomes RUNNING again only by a compare and
+// swap that finds the bit clear.  So once the stopper has seen a P that does
+// not run, that P will not run until the bit is cleared.
+//
+//                 by its thread                      by the stopper
+//   RUNNING  -> BLOCKED    proc_block
+//   BLOCKED  -> RUNNING    proc_unblock, no STOP
+//   x        -> x|STOP                               proc_stop_all
+//   x|STOP   -> x                                    proc_start_all
+//   FREE     -> RUNNING    proc_attach, under procs.lock, gate open
+//   BLOCKED  -> FREE       proc_detach, likewise
+//
+// The gate: attach and detach wait while a stop lasts, one without a P, the
+// other as blocked.  Threads that wait for the end of a stop sleep on the
+// gate's word, are woken one by one, and wake each other (gate_pass_on in
+// proc.c). Parking in a stop happens only in proc_unblock.
+#ifndef RUNTIME_WORLD_PROC_H
+#define RUNTIME_WORLD_PROC_H
+
+#include <rt/alloc.h>
+
+#include "runtime/world/context.h"
+#include "runtime/os/gauge.h"
+#include "runtime/os/lock.h"
+
+enum {
+	PROC_FREE = 0,	  // no thread
+	PROC_RUNNING = 1, // its thread may touch the heap
+	PROC_BLOCKED = 2, // its thread promised not to
+	PROC_STATE = 3,	  // mask
+	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
+
+	PROC_HELPER = 1 << 30, // flag: of a helper thread, not of the host's
+};
+
+struct rt_proc {
+	// Written by its thread at every statistic.
+	RT_CACHE_ALIGNED atomic_u32 stats_seq; // readers wait for even
+	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
+	// Written by its thread and by stoppers.
+	RT_CACHE_ALIGNED atomic_u32 state;
+	uint32_t id;	      // 0, 1, ...; for good
+	uint32_t flags;	      // of the attach
+	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
+			      // not run when the stop was asked for
+	bool stopper;	      // its thread has the world stopped; own thread
+	bool in_region;	      // inside a blocking region; own thread
+	atomic_ptr next;      // attached before it; procs.lock, live readers
+	struct rt_proc *prev; // attached after it; procs.lock
+	struct rt_proc *next_free; // procs.lock
+	bool counted;		   // in gauges.counted; own thread, or stopped
+	struct rt_proc *next_counted;
+	struct context context; // valid while it stands
+};
+
+struct procs {
+	struct rt_mutex lock; // attach, detach, opening and closing the gate
+	atomic_ptr first;     // newest attached P; lock, live readers
+	struct rt_proc *free; // records without a thread; lock
+	uint32_t count;	      // Ps in the list; lock
+	uint32_t made;	      // records ever made; lock
+	uint32_t nprocs;      // processors that may be used
+	atomic_u32 attached;  // records with a thread of the host; lock
+	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
+	atomic_u32 gate_waiters;	  // threads asleep on gate
+	atomic_u32 gate_spinner; // the closed gate that a thread spins on; it
+				 // wakes sleepers when that opens.  Else: none
+	atomic_u32 crowded;	 // 1: more threads ran than there are
+				 // processors, when a stop was last asked for
+	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stand
+	struct rt_note stood;		       // woken when stop_wait reaches 0
+};
+
+RT_GLOBAL struct procs procs;
+
+// The table of a thread that may not allocate inline: every run is empty.
+RT_GLOBAL struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
+
+// proc_self is the calling thread's P, NULL when it is not attached.
+RT_INLINE struct rt_proc *proc_self(void)
+{
+	return rt_thread_tls->p;
+}
+
+// proc_first and proc_next walk the list.  The load is seqcst: heapstats_read
+// relies on seeing every P that came in before it moved the generation.
+RT_INLINE struct rt_proc *proc_first(void)
+{
+	return atomic_ptr_load_seqcst(&procs.first);
+}
+
+RT_INLINE struct rt_proc *proc_next(const struct rt_proc *p)
+{
+	// Pairs with the releases in proc_enlist and proc_delist.
+	return atomic_ptr_load_acquire(&p->next);
+}
+
+RT_INLINE bool proc_is_free(const struct rt_proc *p)
+{
+	return (atomic_u32_load_acquire(&p->state) & PROC_STATE) == PROC_FREE;
+}
+
+// proc_attach gives the calling thread a P, RUNNING; waits while a stop
+// lasts.  NULL: no memory for a record.
+struct rt_proc *proc_attach(uint32_t flags);
+
+// proc_init tells how many processors may be used.
+void proc_init(uint32_t nprocs);
+
+// proc_reset forgets all records, before their memory goes or comes.
+void proc_reset(void);
+
+// proc_forked is for the child of a fork, in the stop that the fork was made
+// in: every P but self, that of the forking thread or NULL, is without a
+// thread.
+void proc_forked(struct rt_proc *self);
+
+// proc_set_thread publishes the thread block of an attached P; with NULL, no
+// stopper writes to the old block any more.
+void proc_set_thread(struct rt_proc *p, struct rt_thread *t);
+
+// proc_detach takes the P back; it held nothing any more.  Waits, as
+// blocked, while a stop lasts.
+void proc_detach(struct rt_proc *p);
+
+// proc_block promises that the calling thread leaves the heap alone until
+// proc_unblock.  Its context must have been saved.  No lock is held.
+void proc_block(struct rt_proc *p);
+
+// proc_unblock returns when the thread may run: at once, or after the stop.
+void proc_unblock(struct rt_proc *p);
+
+// proc_wanted tells whether a stopper waits for p.
+RT_INLINE bool proc_wanted(const struct rt_proc *p)
+{
+	return atomic_u32_load_acquire(&p->state) & PROC_STOP;
+}
+
+// proc_park stands still as long as a stop is wanted; saves the context.
+void proc_park(struct rt_proc *p);
+
+// ---- for the stopper (stw) ----
+
+// proc_stop_all closes the gate, asks every P but self to stand, and returns
+// how many ran.  proc_wait_all waits until they all stand.
+uint32_t proc_stop_all(struct rt_proc *self);
+void proc_wait_all(void);
+
+// proc_start_all lets every P go and opens the gate.
+void proc_start_all(struct rt_proc *self);
+
+#endif

@@ -1,0 +1,129 @@
+#include "runtime/world/stw.h"
+
+#include "runtime/os/nanotime.h"
+#include "runtime/os/throw.h"
+
+// Written by the thread that holds sema.
+static struct {
+	struct rt_sema sema; // Go: worldsema
+	atomic_u32 stopped;
+	int reason;
+	uint32_t nthreads;
+	uint32_t slowest;
+	struct stw_begin begin;
+} world;
+
+bool stw_stopped(void)
+{
+	return atomic_u32_load_acquire(&world.stopped) != 0;
+}
+
+int stw_reason(void)
+{
+	return world.reason;
+}
+
+struct stw_begin stw_begun(void)
+{
+	return world.begin;
+}
+
+// A collection of another thread may read this one's stack while it waits.
+void stw_exclude(struct rt_proc *self)
+{
+	if (rt_sema_try_acquire(&world.sema))
+		return;
+	if (self) {
+		context_save(&self->context.frame);
+		proc_block(self);
+	}
+	rt_sema_acquire(&world.sema);
+	if (self)
+		proc_unblock(self); // at once: only we may stop anybody now
+	context_keep();
+}
+
+void stw_admit(void)
+{
+	rt_sema_release(&world.sema);
+}
+
+void stw_forked(void)
+{
+	rt_sema_forked(&world.sema);
+}
+
+// measure_waits adds how long each P that ran when the stop was asked for had
+// to stand until the last one did, and notes which one that was.  The stopper
+// itself waited all the time; it is the slowest when no other P ran.
+static void measure_waits(const struct rt_proc *self)
+{
+	uint64_t latest = 0;
+
+	world.begin.stopping_cpu_ns = 0;
+	world.slowest = self ? self->id : 0;
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		uint64_t since = p == self
+				     ? world.begin.asked
+				     : atomic_u64_load_relaxed(&p->stood_at);
+
+		if (since == 0)
+			continue;
+		world.begin.stopping_cpu_ns +=
+		    base_sub_sat(world.begin.finished, since);
+		if (p != self && since > latest) {
+			latest = since;
+			world.slowest = p->id;
+		}
+	}
+}
+
+// A clock that the system refuses reads 0; the times of a stop are in order all
+// the same, and one that began at no known time began when all stood.
+void stw_halt(struct rt_proc *self, int reason)
+{
+	world.reason = reason;
+	world.begin.asked = nanotime();
+	proc_stop_all(self);
+	world.nthreads = atomic_u32_load_relaxed(&procs.attached);
+	proc_wait_all();
+	world.begin.finished = base_max(nanotime(), world.begin.asked);
+	if (world.begin.asked == 0)
+		world.begin.asked = world.begin.finished;
+	measure_waits(self);
+	if (self)
+		self->stopper = true;
+	atomic_u32_store_release(&world.stopped, 1);
+}
+
+void stw_run(struct rt_proc *self, struct rt_stop_times *times)
+{
+	struct rt_stop_times t = {
+	    .stopping_cpu_ns = world.begin.stopping_cpu_ns,
+	    .nthreads = world.nthreads,
+	    .slowest = world.slowest,
+	};
+	uint64_t now;
+
+	if (!stw_stopped())
+		rt_throw("startTheWorld: world not stopped");
+	atomic_u32_store_release(&world.stopped, 0);
+	if (self)
+		self->stopper = false;
+	now = base_max(nanotime(), world.begin.finished);
+	t.stopping_ns = world.begin.finished - world.begin.asked;
+	t.stopped_ns = now - world.begin.finished;
+	t.total_ns = now - world.begin.asked;
+	proc_start_all(self);
+	if (times)
+		*times = t;
+}
+
+uint32_t stw_count_from(uint32_t n)
+{
+	uint32_t next = atomic_u32_load_relaxed(&world.sema.next);
+
+	atomic_u32_store_relaxed(&world.sema.next, n);
+	atomic_u32_store_relaxed(&world.sema.serving, n);
+	return next;
+}

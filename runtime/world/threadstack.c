@@ -1,0 +1,155 @@
+// The bounds of stacks, and what of them can be read.
+#include "runtime/world/threadstack.h"
+
+#include <errno.h>
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/poison.h"
+#include "runtime/os/sysmem.h"
+
+// Bytes of a stack that are asked for at once.
+enum { STACK_STEP = 1 << 20 };
+
+// mapped_from returns the lowest address from which all memory up to hi is
+// mapped, at least lo.  What is not mapped of a stack that grows was never
+// written; to read there would make it grow, or fail.  Where the system does
+// not say, unknown tells whether memory counts as mapped.
+static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi, bool unknown)
+{
+	size_t page = sysmem_page_size();
+	uintptr_t from = base_align_down(hi - 1, page);
+	uintptr_t limit = base_align_up(lo, page);
+	size_t step = STACK_STEP;
+
+	while (from > limit && step >= page) {
+		size_t n = base_min(step, from - limit);
+		int error = oscall_mapped((void *)(from - n), n);
+
+		if (error == ENOMEM || (error != 0 && !unknown))
+			step /= 2;
+		else
+			from -= n;
+	}
+	return from > limit ? from : lo;
+}
+
+// readable_from does the same for memory that can be read, a page at a time.
+// memcheck knows words of a stack that were never written, and would report us.
+static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
+{
+	size_t page = sysmem_page_size();
+	uintptr_t from = hi;
+
+	if (poison_memcheck)
+		return lo;
+	while (from > lo) {
+		uintptr_t at = base_align_down(from - 1, page);
+
+		if (!oscall_readable((void *)at))
+			return from;
+		from = at;
+	}
+	return lo;
+}
+
+// probe_main finds the main thread's stack without what the C library asks for:
+// a file below /proc, for which a file descriptor has to be free, and limits.
+// The stack is what is mapped below its upper end, since the system keeps a gap
+// below a stack that grows.  False: not known.
+static bool probe_main(struct context *c)
+{
+	uintptr_t end = oscall_main_stack_end();
+	uintptr_t top = base_align_down(end, sysmem_page_size());
+
+	if (end == 0 || oscall_mapped((void *)top, sysmem_page_size()) != 0)
+		return false;
+	c->hi = base_align_down(end, sizeof(uintptr_t));
+	c->lo = readable_from(mapped_from(0, c->hi, false), c->hi);
+	return true;
+}
+
+int threadstack_ask(struct context *c)
+{
+	int error = oscall_stack_bounds(&c->lo, &c->hi);
+	bool first = oscall_main_thread();
+
+	if (error && first && probe_main(c))
+		error = 0;
+	c->grows = error == 0 && first;
+	return error;
+}
+
+// look_for_growth lowers the bound to the end of what is mapped.  Below a stack
+// that grows the system keeps a gap.
+static void look_for_growth(struct context *c)
+{
+	uintptr_t mapped = mapped_from(0, c->hi, false);
+
+	if (mapped < c->lo)
+		c->lo = readable_from(mapped, c->lo);
+}
+
+static bool inside(const struct context *c, uintptr_t sp)
+{
+	return sp >= c->lo && sp <= c->hi;
+}
+
+bool threadstack_holds(struct context *c, uintptr_t sp)
+{
+	if (!inside(c, sp) && c->grows)
+		look_for_growth(c);
+	return inside(c, sp);
+}
+
+uintptr_t threadstack_begin(struct context *c)
+{
+	if (threadstack_holds(c, c->frame.sp))
+		return c->frame.sp;
+	return readable_from(mapped_from(c->lo, c->hi, true), c->hi);
+}
+
+bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp)
+{
+	uintptr_t mapped = mapped_from(lo, hi, true);
+
+	return mapped <= sp && readable_from(mapped, hi) == mapped;
+}
+
+// The sanitizer's run-time has these, also where only the host is built with
+// it.
+void *__asan_get_current_fake_stack(void) __attribute__((weak));
+void *__asan_addr_is_in_fake_stack(void *fake, void *p, void **lo, void **hi)
+    __attribute__((weak));
+uintptr_t __asan_stack_malloc_0(uintptr_t n) __attribute__((weak));
+void __asan_stack_free_0(uintptr_t frame, uintptr_t n) __attribute__((weak));
+
+// A thread has none before its first fake frame, so we make one.
+void threadstack_find_fake(struct context *c)
+{
+	enum { FRAME = 64 }; // the smallest
+	uintptr_t frame;
+
+	c->fake = NULL;
+	if (!__asan_get_current_fake_stack || !__asan_addr_is_in_fake_stack ||
+	    !__asan_stack_malloc_0 || !__asan_stack_free_0)
+		return;
+	frame = __asan_stack_malloc_0(FRAME);
+	if (frame == 0)
+		return;
+	c->fake = __asan_get_current_fake_stack();
+	__asan_stack_free_0(frame, FRAME);
+}
+
+// The answer is computed from addresses and one word of the frame: no lock.
+bool threadstack_fake_frame(const struct context *c, uintptr_t p, uintptr_t *lo,
+			    uintptr_t *hi)
+{
+	void *begin, *end;
+
+	if (!c->fake ||
+	    !__asan_addr_is_in_fake_stack(c->fake, (void *)p, &begin, &end))
+		return false;
+	*lo = base_align_up((uintptr_t)begin, sizeof(uintptr_t));
+	*hi = base_align_down((uintptr_t)end, sizeof(uintptr_t));
+	return true;
+}
