@@ -1,5 +1,5 @@
-// inside.h - a heap seen from inside: what tests of floors 4 to 7 do as the
-// floors above would, on the P of the only thread.
+// inside.h - a heap seen from inside: what tests of spans, marking and
+// the cycle do as the doors would, on the P of the only thread.
 #ifndef TEST_INSIDE_H
 #define TEST_INSIDE_H
 

@@ -1,4 +1,4 @@
-// attach.h - a thread comes and goes.  Floor 9.
+// attach.h - a thread comes and goes.
 //
 // Go: acquirep, releasep, needm (proc.go).
 #ifndef GC_API_ATTACH_H

@@ -1,4 +1,4 @@
-// config.h - the configuration a heap is made with.  Floor 9.
+// config.h - the configuration a heap is made with.
 //
 // Go: readGOGC, readGOMEMLIMIT (mgcpacer.go), parsedebugvars (runtime1.go).
 //

@@ -1,4 +1,4 @@
-// door.h - may this caller come in?  Floor 9.
+// door.h - may this caller come in?
 //
 // Whether there is a heap, and the four questions that every public function
 // asks of its caller, in one place and one order: is there a heap, is the

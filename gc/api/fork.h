@@ -1,4 +1,4 @@
-// fork.h - a process that forks.  Floor 9.
+// fork.h - a process that forks.
 //
 // A fork is made in a stop of the world, with every lock held that a thread
 // may hold which no stop concerns.  So the child, which has one thread, finds

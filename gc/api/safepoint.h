@@ -1,4 +1,4 @@
-// safepoint.h - where threads stand, and blocking regions.  Floor 9.
+// safepoint.h - where threads stand, and blocking regions.
 //
 // Go: gopark for a stop, entersyscall, exitsyscall (proc.go).
 #ifndef GC_API_SAFEPOINT_H

@@ -1,4 +1,4 @@
-// supply.h - memory for a thread, after a collection if need be.  Floor 9.
+// supply.h - memory for a thread, after a collection if need be.
 //
 // Go: mcache.nextFree, largeAlloc, and what mallocgc does around them
 // (malloc.go).  Go has no limit at which an allocation fails.

@@ -1,4 +1,4 @@
-// world.h - stops that readers of the stopped heap make.  Floor 9.
+// world.h - stops that readers of the stopped heap make.
 #ifndef GC_API_WORLD_H
 #define GC_API_WORLD_H
 

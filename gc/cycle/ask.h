@@ -1,4 +1,4 @@
-// ask.h - threads that ask for a collection, and share one.  Floor 6.
+// ask.h - threads that ask for a collection, and share one.
 //
 // Go: gcStart, where a thread that waited for worldsema tests the trigger again
 // (mgc.go).  Here no thread waits for worldsema only to see that nothing is

@@ -1,4 +1,4 @@
-// cycle.h - one collection, from stop to start.  Floor 8.
+// cycle.h - one collection, from stop to start.
 //
 // Go: gcStart, gcMarkTermination (mgc.go), with the world stopped throughout.
 //

@@ -1,4 +1,4 @@
-// pacer.h - when to collect.  Floor 6.
+// pacer.h - when to collect.
 //
 // Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
 // Arithmetic only; what it needs is handed in.  With the world stopped while

@@ -1,4 +1,4 @@
-// refill.h - where the next free slot comes from.  Floor 8.
+// refill.h - where the next free slot comes from.
 //
 // Go: mcache.refill, mcache.allocLarge, mcentral.cacheSpan.
 //

@@ -1,4 +1,4 @@
-// sweep.h - free what was not marked.  Floor 7.
+// sweep.h - free what was not marked.
 //
 // Go: mgcsweep.go.
 //

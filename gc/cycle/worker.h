@@ -1,4 +1,4 @@
-// worker.h - makes the helper threads, and is what they do.  Floor 9.
+// worker.h - makes the helper threads, and is what they do.
 //
 // Go: gcBgMarkWorker (mgc.go).
 //

@@ -1,4 +1,4 @@
-// checkmark.h - is all that can be reached marked?  Floor 7.
+// checkmark.h - is all that can be reached marked?
 //
 // Go: debug.gccheckmark (mcheckmark.go), which marks a second time.
 //

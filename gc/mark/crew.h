@@ -1,5 +1,4 @@
 // crew.h - calls for threads that help the one who stopped the world.
-// Floor 6.
 //
 // A call is a hint: who calls does not wait for helpers to come, and one that
 // comes late finds nothing to do.  So a helper that lost its processor, or

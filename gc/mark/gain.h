@@ -1,4 +1,4 @@
-// gain.h - whether helpers pay, from what the last markings cost.  Floor 6.
+// gain.h - whether helpers pay, from what the last markings cost.
 //
 // Go: none; its dedicated workers are a quarter of the processors.
 //

@@ -1,5 +1,4 @@
 // grey.h - from a word to a marked object: the one place that marks.
-// Floor 6.
 //
 // Go: greyobject, findObject (mgcmark.go, mbitmap.go).
 //

@@ -1,4 +1,4 @@
-// kind.h - how the collector finds pointers in an object.  Floor 6.
+// kind.h - how the collector finds pointers in an object.
 //
 // Public: enum rt_kind (kind.h).  Kinds that are not built yet are refused
 // where they come in, so that below only these two exist.

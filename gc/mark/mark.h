@@ -1,4 +1,4 @@
-// mark.h - marking, from the roots to the end.  Floor 7.
+// mark.h - marking, from the roots to the end.
 //
 // Go: gcDrain, markroot (mgcmark.go).
 //

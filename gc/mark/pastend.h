@@ -1,4 +1,4 @@
-// pastend.h - words that equal an object's end.  Floor 7.
+// pastend.h - words that equal an object's end.
 //
 // C permits a pointer just behind an object, and compilers make some.  With
 // rt_config.past_end, such a word on a stack or in a register keeps the object.

@@ -1,4 +1,4 @@
-// roots.h - where marking begins.  Floor 7.
+// roots.h - where marking begins.
 //
 // Go: markroot (mgcmark.go).
 //

@@ -1,4 +1,4 @@
-// scan.h - the words of one object become work.  Floor 6.
+// scan.h - the words of one object become work.
 //
 // Go: scanobject (mgcmark.go).
 //

@@ -1,5 +1,4 @@
 // work.h - words that still have to be looked at, and who holds them.
-// Floor 6.
 //
 // Go: workbuf, gcWork (mgcwork.go).
 //

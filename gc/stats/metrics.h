@@ -1,4 +1,4 @@
-// metrics.h - statistics by name, from one snapshot.  Floor 8.
+// metrics.h - statistics by name, from one snapshot.
 //
 // Go: metrics.go (runtime), runtime/metrics.
 //

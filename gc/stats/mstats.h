@@ -1,4 +1,4 @@
-// mstats.h - reading all statistics.  Floor 8.
+// mstats.h - reading all statistics.
 //
 // Go: readmemstats_m, doubleCheckReadMemStats, readGCStats (mstats.go).
 #ifndef GC_STATS_MSTATS_H

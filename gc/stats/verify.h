@@ -1,4 +1,4 @@
-// verify.h - is the heap what it should be?  Floor 7.
+// verify.h - is the heap what it should be?
 //
 // Go: the checks that its runtime makes one by one at run time.  Everything
 // that can be seen with the world stopped is compared: bitmaps with page

@@ -1,4 +1,4 @@
-// atomic.h - every shared word, its order in the name.  Floor 0.
+// atomic.h - every shared word, its order in the name.
 //
 // A thin typed layer over libatomic_ops: the type says that a word is shared,
 // the suffix says the order, and there is no default order.

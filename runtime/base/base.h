@@ -1,4 +1,4 @@
-// base.h - what every file may assume.  Floor 0.
+// base.h - what every file may assume.
 //
 // Compiler vocabulary, the geometry of the heap, and checked arithmetic on
 // sizes.  The constants are Go's (malloc.go, mpagealloc.go).

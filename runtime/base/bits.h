@@ -1,4 +1,4 @@
-// bits.h - searching and filling 64-bit words.  Floor 0.
+// bits.h - searching and filling 64-bit words.
 //
 // Go: findBitRange64 (mpallocbits.go), fillAligned (mgcscavenge.go).
 #ifndef RUNTIME_BASE_BITS_H

@@ -1,4 +1,4 @@
-// histogram.h - Go's timeHistogram: durations in buckets.  Floor 0.
+// histogram.h - Go's timeHistogram: durations in buckets.
 //
 // Go: timeHistogram (histogram.go).  40 buckets, each cut in 4, from 0 ns to
 // 2^47 ns: [0, 256), [256, 512), and from there each twice as wide as the one

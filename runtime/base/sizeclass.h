@@ -1,4 +1,4 @@
-// sizeclass.h - Go's 67 size classes.  Floor 0.
+// sizeclass.h - Go's 67 size classes.
 //
 // Go: sizeclasses.go.  The tables are made by tools/mksizeclass.c; a test
 // compares both.  Class 0 stands for large objects, one span each.

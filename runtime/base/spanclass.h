@@ -1,4 +1,4 @@
-// spanclass.h - size class and kind of a span in one number.  Floor 0.
+// spanclass.h - size class and kind of a span in one number.
 //
 // Go: spanClass (mheap.go), whose noscan bit is widened to a kind: how the
 // collector finds pointers in an object.

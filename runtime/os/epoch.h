@@ -1,4 +1,4 @@
-// epoch.h - which collection cycle it is.  Floor 1.
+// epoch.h - which collection cycle it is.
 //
 // Go: mheap.sweepgen, gcphase.  Written with the world stopped, by the cycle;
 // read by anyone.

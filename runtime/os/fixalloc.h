@@ -1,4 +1,4 @@
-// fixalloc.h - objects of one size outside the heap.  Floor 1.
+// fixalloc.h - objects of one size outside the heap.
 //
 // Go: mfixalloc.go.  Chunks of 16 KiB come from persistent memory; freed
 // objects are kept in a list and never go back.  The owner locks.

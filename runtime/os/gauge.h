@@ -1,4 +1,4 @@
-// gauge.h - global byte counters, each exact by itself.  Floor 1.
+// gauge.h - global byte counters, each exact by itself.
 //
 // Go: sysMemStat (mstats.go) and the byte counters of gcController
 // (mgcpacer.go); go-facts of this project call them groups G, S and L.

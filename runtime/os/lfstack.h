@@ -1,4 +1,4 @@
-// lfstack.h - a lock-free stack.  Floor 1.
+// lfstack.h - a lock-free stack.
 //
 // Go: lfstack.go.  The head packs the top node's address with a counter that
 // every change raises, so that a pop whose node was popped and pushed again

@@ -1,4 +1,4 @@
-// lock.h - mutex, note and semaphore over futex.  Floor 1.
+// lock.h - mutex, note and semaphore over futex.
 //
 // Go: lock_futex.go, semaphores of proc.go.
 //

@@ -1,4 +1,4 @@
-// lockrank.h - the order of locks.  Floor 1.
+// lockrank.h - the order of locks.
 //
 // Go: lockrank.go.  Ranks rise inwards: while holding a lock, take only locks
 // further down.  Debug builds check every acquisition.

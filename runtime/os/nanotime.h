@@ -1,4 +1,4 @@
-// nanotime.h - clocks in nanoseconds.  Floor 0.
+// nanotime.h - clocks in nanoseconds.
 //
 // Go: nanotime, unixnano (time_nofake.go).  A clock that the system refuses
 // reads 0; nobody divides by a time or indexes with one unchecked.

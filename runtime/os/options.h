@@ -1,4 +1,4 @@
-// options.h - reading option text: items, numbers, sizes.  Floor 1.
+// options.h - reading option text: items, numbers, sizes.
 //
 // Go: parsedebugvars (runtime1.go), parseByteCount (string.go).
 //

@@ -1,4 +1,4 @@
-// oscall.h - the table of calls to the operating system.  Floor 0.
+// oscall.h - the table of calls to the operating system.
 //
 // Every call that the library makes to the system stands here and nowhere
 // else, so that a test can make the Nth call of a kind fail

@@ -1,4 +1,4 @@
-// persistent.h - memory that is never freed.  Floor 1.
+// persistent.h - memory that is never freed.
 //
 // Go: persistentalloc (malloc.go), under one lock.  A region is address space
 // between two guards, of which a prefix is usable.  The prefix grows by an

@@ -1,4 +1,4 @@
-// poison.h - memory that nobody may touch.  Floor 1.
+// poison.h - memory that nobody may touch.
 //
 // The address sanitizer, or valgrind, is told which cells hold no object, so
 // that a read of one is reported where it happens.  In a build without the

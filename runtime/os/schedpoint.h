@@ -1,4 +1,4 @@
-// schedpoint.h - places where a thread may lose its processor.  Floor 0.
+// schedpoint.h - places where a thread may lose its processor.
 //
 // A build with -DRT_SCHED_POINTS makes the steps of a protocol take longer now
 // and then, so that orders come up in seconds which a scheduler shows once in

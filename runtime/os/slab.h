@@ -1,5 +1,4 @@
 // slab.h - blocks of one size, apart from the heap, whose memory goes back.
-// Floor 1.
 //
 // Go: none; persistent memory and fixalloc never give anything back.
 //

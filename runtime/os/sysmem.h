@@ -1,4 +1,4 @@
-// sysmem.h - address space and its accounting.  Floor 1.
+// sysmem.h - address space and its accounting.
 //
 // Go: mem.go.  Memory is None, Reserved (may not be touched), Prepared
 // (mapped, counted, but not meant to be in use) or Ready.

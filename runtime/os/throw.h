@@ -1,4 +1,4 @@
-// throw.h - the end: our own bug was found.  Floor 0.
+// throw.h - the end: our own bug was found.
 //
 // Go: throw, print (panic.go, print.go).
 //

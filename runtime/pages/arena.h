@@ -1,4 +1,4 @@
-// arena.h - from an address to what is known of it.  Floor 3.
+// arena.h - from an address to what is known of it.
 //
 // Go: heapArena, spanOf (mheap.go).  One range of addresses is reserved for
 // objects; the heap is a growing prefix of it.  Beside it stand tables with

@@ -1,5 +1,4 @@
 // hugepages.h - which parts of the heap and of its tables have huge pages.
-// Floor 3.
 //
 // Go: sysHugePage, sysNoHugePage, sysHugePageCollapse (mem_linux.go).
 //

@@ -1,4 +1,4 @@
-// pagealloc.h - the page allocator: first fit by address.  Floor 3.
+// pagealloc.h - the page allocator: first fit by address.
 //
 // Go: mpagealloc.go.  A radix tree of summaries over the bitmaps of all
 // chunks.  Pages are numbered from the start of the heap's range; the heap is

@@ -1,4 +1,4 @@
-// pagecache.h - up to 64 free pages that one P owns.  Floor 3.
+// pagecache.h - up to 64 free pages that one P owns.
 //
 // Go: pageCache (mpagecache.go).  A 64-page aligned block whose free pages
 // are marked allocated in the page allocator; they still count as free or

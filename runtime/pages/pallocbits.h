@@ -1,4 +1,4 @@
-// pallocbits.h - the bitmaps of one chunk of 512 pages.  Floor 3.
+// pallocbits.h - the bitmaps of one chunk of 512 pages.
 //
 // Go: mpallocbits.go.  Two bitmaps: alloc (1: allocated) and scavenged (1:
 // given back to the system or never touched).  No page has both bits set: a

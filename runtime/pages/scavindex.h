@@ -1,4 +1,4 @@
-// scavindex.h - which chunks are worth scavenging.  Floor 3.
+// scavindex.h - which chunks are worth scavenging.
 //
 // Go: scavengeIndex (mgcscavenge.go).  One word a chunk: pages in use, pages
 // in use at the end of the last cycle, the cycle in which that was noted, and

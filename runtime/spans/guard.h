@@ -1,4 +1,4 @@
-// guard.h - pages that nobody may touch behind an object.  Floor 4.
+// guard.h - pages that nobody may touch behind an object.
 //
 // Go: none; compare GWP-ASan, and the guarded pages of mimalloc.
 //

@@ -1,4 +1,4 @@
-// mcache.h - what one P allocates small objects from.  Floor 5.
+// mcache.h - what one P allocates small objects from.
 //
 // Go: mcache (mcache.go), tiny allocator (malloc.go).
 //

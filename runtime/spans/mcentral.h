@@ -1,4 +1,4 @@
-// mcentral.h - swept spans with free slots, by span class.  Floor 4.
+// mcentral.h - swept spans with free slots, by span class.
 //
 // Go: mcentral (mcentral.go).  One lock-free stack a class.  A span is in it
 // if it is in use, swept, not cached, and has a free slot; full spans and

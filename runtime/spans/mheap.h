@@ -1,4 +1,4 @@
-// mheap.h - spans of pages, and every byte of them counted.  Floor 4.
+// mheap.h - spans of pages, and every byte of them counted.
 //
 // Go: mheap (mheap.go).  Pages come from a P's page cache without a lock, or
 // from the page allocator under the heap lock, which grows the heap by whole

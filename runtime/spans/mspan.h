@@ -1,4 +1,4 @@
-// mspan.h - a run of pages of one use.  Floor 4.
+// mspan.h - a run of pages of one use.
 //
 // Go: mspan (mheap.go).
 //

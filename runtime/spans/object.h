@@ -1,4 +1,4 @@
-// object.h - from an address to the object that it points into.  Floor 4.
+// object.h - from an address to the object that it points into.
 //
 // Go: findObject (mbitmap.go), spanOf (mheap.go).
 //

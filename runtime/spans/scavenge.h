@@ -1,4 +1,4 @@
-// scavenge.h - give free pages back to the system.  Floor 5.
+// scavenge.h - give free pages back to the system.
 //
 // Go: pageAlloc.scavenge, scavengeOne (mgcscavenge.go).
 //

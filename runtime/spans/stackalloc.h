@@ -1,4 +1,4 @@
-// stackalloc.h - stacks of interpreters, from the heap's pages.  Floor 5.
+// stackalloc.h - stacks of interpreters, from the heap's pages.
 //
 // Go: stackalloc, stackfree, stackpool, stackcache (stack.go).
 //

@@ -1,4 +1,4 @@
-// context.h - registers and stack bounds of a thread that stands.  Floor 2.
+// context.h - registers and stack bounds of a thread that stands.
 //
 // A collector that reads other threads' stacks needs each stack pointer and
 // the registers that a call preserves; everything else a caller has spilled

@@ -1,4 +1,4 @@
-// gcstats.h - what collections cost.  Floor 2.
+// gcstats.h - what collections cost.
 //
 // Go: memstats.numgc, last_gc_unix, gc_cpu_fraction, cpuStats (mstats.go),
 // the pause histograms of sched (proc.go).

@@ -1,4 +1,4 @@
-// heapgauge.h - the gauges that every span moves.  Floor 2.
+// heapgauge.h - the gauges that every span moves.
 //
 // Go: heapInUse, heapFree, heapReleased, totalAlloc, totalFree of
 // gcController (mgcpacer.go), pagesInUse of mheap (mheap.go).

@@ -1,4 +1,4 @@
-// heapstats.h - heap statistics that are read whole or not at all.  Floor 2.
+// heapstats.h - heap statistics that are read whole or not at all.
 //
 // Go: consistentHeapStats, heapStatsDelta (mstats.go).
 //

@@ -1,4 +1,4 @@
-// pausering.h - the last 256 collection pauses.  Floor 0.
+// pausering.h - the last 256 collection pauses.
 //
 // Go: memstats.pause_ns, pause_end, pause_total_ns, numgc (mstats.go).
 //

@@ -1,5 +1,4 @@
 // proc.h - the P: what an attached thread allocates and counts with.
-// Floor 2.
 //
 // Go: p, allp, entersyscall, gopark for a stop (proc.go, runtime2.go).  Here
 // one P belongs to one attached thread.  A detached P's record is kept for

@@ -1,4 +1,4 @@
-// stw.h - stop the world and start it.  Floor 2.
+// stw.h - stop the world and start it.
 //
 // Go: stopTheWorldWithSema, startTheWorldWithSema, worldsema (proc.go).
 //

@@ -1,4 +1,4 @@
-// threadstack.h - where the frames of a thread are.  Floor 2.
+// threadstack.h - where the frames of a thread are.
 //
 // Go: stack bounds of g0 (runtime2.go); Go's own stacks need none of this.
 //
