@@ -11,12 +11,12 @@ struct machine {
 	uint64_t alone, beside, cpu;
 };
 
-static struct gcgain gain;
+static struct gcgain sample;
 static uint64_t called, wall_ns, cpu_ns; // of all markings
 
 static void forget(void)
 {
-	gain = (struct gcgain){.off = false};
+	sample = (struct gcgain){.off = false};
 }
 
 // mark_many does n markings.
@@ -25,7 +25,7 @@ static void mark_many(const struct machine *m, unsigned n)
 	called = wall_ns = cpu_ns = 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct gcgain_marking marking = {
-		    .called = gcgain_call(&gain),
+		    .called = gcgain_call(&sample),
 		    .words = WORDS,
 		    .wall_ns = m->alone,
 		    .cpu_ns = m->alone,
@@ -38,7 +38,7 @@ static void mark_many(const struct machine *m, unsigned n)
 		}
 		wall_ns += marking.wall_ns;
 		cpu_ns += marking.cpu_ns;
-		gcgain_note(&gain, &marking);
+		gcgain_note(&sample, &marking);
 	}
 }
 
@@ -100,14 +100,14 @@ START_TEST(short_markings_call_none)
 
 	forget();
 	mark_many(&pays[0], 10);
-	gcgain_note(&gain, &marking);
+	gcgain_note(&sample, &marking);
 	for (int i = 0; i < 100; i++)
-		ck_assert(!gcgain_call(&gain));
+		ck_assert(!gcgain_call(&sample));
 	mark_many(&pays[0], MANY);
 	ck_assert_uint_ge(called, MANY - MANY / GCGAIN_TRY_MOST - 10);
 	marking.words = 0;
-	gcgain_note(&gain, &marking);
-	ck_assert(!gcgain_call(&gain));
+	gcgain_note(&sample, &marking);
+	ck_assert(!gcgain_call(&sample));
 }
 END_TEST
 
@@ -129,17 +129,17 @@ START_TEST(costs_are_means)
 	struct gcgain_marking m = {.words = WORDS};
 
 	forget();
-	gcgain_note(&gain, &m);
-	ck_assert_uint_eq(gain.cost[false].wall, 1);
-	ck_assert_uint_eq(gain.cost[false].cpu, 1);
+	gcgain_note(&sample, &m);
+	ck_assert_uint_eq(sample.cost[false].wall, 1);
+	ck_assert_uint_eq(sample.cost[false].cpu, 1);
 	forget();
 	m.wall_ns = m.cpu_ns = WORDS;
-	gcgain_note(&gain, &m);
+	gcgain_note(&sample, &m);
 	m.wall_ns = m.cpu_ns = 3 * WORDS;
-	gcgain_note(&gain, &m);
-	ck_assert_uint_eq(gain.cost[false].wall, 2000);
-	ck_assert_uint_eq(gain.cost[false].cpu, 2000);
-	ck_assert_uint_eq(gain.cost[true].wall, 0);
+	gcgain_note(&sample, &m);
+	ck_assert_uint_eq(sample.cost[false].wall, 2000);
+	ck_assert_uint_eq(sample.cost[false].cpu, 2000);
+	ck_assert_uint_eq(sample.cost[true].wall, 0);
 }
 END_TEST
 

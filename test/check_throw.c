@@ -116,14 +116,14 @@ START_TEST(throw_writes_one_line)
 }
 END_TEST
 
-static void throw_value(void)
+static void throws_a_value(void)
 {
 	rt_throw_value("mspan: bad state", "state", UINT64_MAX);
 }
 
 START_TEST(throw_value_writes_the_value_first)
 {
-	ck_assert(dies(throw_value));
+	ck_assert(dies(throws_a_value));
 	ck_assert_str_eq(death_output, "rtheap: state=18446744073709551615\n"
 				       "rtheap: fatal: mspan: bad state\n");
 }

@@ -193,7 +193,7 @@ static void throw_plain(void)
 	rt_throw("nothing in particular");
 }
 
-static void throw_text(void)
+static void throws_a_text(void)
 {
 	struct text t;
 
@@ -540,7 +540,7 @@ static const struct fatal_case {
 	const char *what;  // NULL: something forbidden was used
 } cases[] = {
     {NULL, throw_plain, ANY, "", "nothing in particular"},
-    {NULL, throw_text, ANY, "a line\n", "what was found"},
+    {NULL, throws_a_text, ANY, "a line\n", "what was found"},
     {NULL, gauge_below_zero, ANY,
      "rtheap: gauge was 0x0, is 0xffffffffffffffff\n", "sysMemStat overflow"},
     {with_heap, sum_below_zero, ANY, "", "sysMemStat overflow"},

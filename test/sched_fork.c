@@ -295,7 +295,7 @@ START_TEST(a_fork_waits_for_helpers_that_go)
 }
 END_TEST
 
-static void sweep_chunk(void)
+static void sweep_a_chunk(void)
 {
 	gcsweep_chunk(NULL);
 }
@@ -306,7 +306,7 @@ START_TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	hold_at(SCHED_GCSWEEP_CHUNK, &other, sweep_chunk);
+	hold_at(SCHED_GCSWEEP_CHUNK, &other, sweep_a_chunk);
 	hand_start(&forker, fork_and_wait);
 	hand_end(&forker);
 	let_end(SCHED_GCSWEEP_CHUNK, &other);

@@ -96,7 +96,7 @@ static void sweep_chunks(void)
 	gcsweep_help(NULL);
 }
 
-static void sweep_all(void)
+static void sweep_the_rest(void)
 {
 	gcsweep_all(NULL);
 }
@@ -183,7 +183,7 @@ static const enum schedpoint active_points[] = {
 START_TEST(all_is_swept_when_the_last_sweeper_is_done)
 {
 	hold_at(active_points[_i], &sweeper, sweep_chunks);
-	hold_at(SCHED_GCSWEEP_ALL_WAIT, &other, sweep_all);
+	hold_at(SCHED_GCSWEEP_ALL_WAIT, &other, sweep_the_rest);
 	ck_assert(!gcsweep_done());
 	let_end(active_points[_i], &sweeper);
 	let_end(SCHED_GCSWEEP_ALL_WAIT, &other);
@@ -198,7 +198,7 @@ static const enum schedpoint ensure_points[] = {SCHED_GCSWEEP_ENSURE,
 START_TEST(all_is_swept_when_who_needed_a_span_is_done)
 {
 	hold_at(ensure_points[_i], &sweeper, ensure);
-	hold_at(SCHED_GCSWEEP_ALL_WAIT, &other, sweep_all);
+	hold_at(SCHED_GCSWEEP_ALL_WAIT, &other, sweep_the_rest);
 	let_end(ensure_points[_i], &sweeper);
 	let_end(SCHED_GCSWEEP_ALL_WAIT, &other);
 	expect_swept();
