@@ -27,7 +27,7 @@ report=bench-scale.txt
 mib=${RT_SCALE_MIB:-256}
 most=${RT_SCALE_MOST:-$(getconf _NPROCESSORS_ONLN)}
 repetitions=${RT_SCALE_REPETITIONS:-5}
-lock='^rt_lock$' # the function that takes a lock
+lock='^mutex_lock$' # the function that takes a lock
 # shellcheck source=bench/common.sh
 . "$srcdir/bench/common.sh"
 

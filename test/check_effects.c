@@ -468,7 +468,7 @@ START_TEST(a_fatal_handler_outlives_a_heap)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	if (_i == 1)
 		ck_assert_int_eq(rt_init(NULL), RT_OK);
-	rt_throw("on purpose");
+	throw_fatal("on purpose");
 }
 END_TEST
 

@@ -65,7 +65,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			     // ones; 0: none
+			  // ones; 0: none
 };
 
 // The run that goes on.
@@ -885,12 +885,12 @@ END_TEST
 
 // ---- sleeping ----
 
-static struct rt_mutex mutex = RT_MUTEX_INIT(LOCKRANK_ROOTS);
+static struct mutex mutex = RT_MUTEX_INIT(LOCKRANK_ROOTS);
 
 static void *lock_and_unlock(void *arg)
 {
-	rt_lock(&mutex);
-	rt_unlock(&mutex);
+	mutex_lock(&mutex);
+	mutex_unlock(&mutex);
 	return arg;
 }
 
@@ -901,12 +901,12 @@ START_TEST(a_sleep_on_a_lock_may_be_refused)
 
 	run.scenario = &scenarios[0];
 	run.kind = OSCALL_FUTEX_WAIT;
-	rt_lock(&mutex);
+	mutex_lock(&mutex);
 	oscall_fail(run.kind, 1, UINT64_MAX, EINTR);
 	thread = start_thread(lock_and_unlock, NULL);
 	while (oscall_failed(run.kind) < 3)
 		sched_yield();
-	rt_unlock(&mutex);
+	mutex_unlock(&mutex);
 	join_thread(thread);
 	disarm();
 }
@@ -915,13 +915,13 @@ END_TEST
 // The clock of a sleep with an end: when it begins, and when it may be over.
 START_TEST(a_clock_of_a_sleep_may_be_refused)
 {
-	struct rt_note note = {0};
+	struct note note = {0};
 
 	run.scenario = &scenarios[0];
 	run.kind = OSCALL_CLOCK;
 	for (uint64_t nth = 1; nth <= 2; nth++) {
 		oscall_fail(run.kind, nth, UINT64_MAX, EINVAL);
-		ck_assert(!rt_note_sleep(&note, 1000));
+		ck_assert(!note_sleep(&note, 1000));
 		ck_assert_uint_ge(disarm(), 1);
 	}
 }
@@ -1019,13 +1019,13 @@ static void throw_refused(void)
 	run.kind = OSCALL_WRITE;
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 		oscall_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
-	rt_throw("as ordered");
+	throw_fatal("as ordered");
 }
 
 static void *throw_too(void *arg)
 {
 	(void)arg;
-	rt_throw("second");
+	throw_fatal("second");
 }
 
 // hold_report keeps the first report from its end; the second thread that
@@ -1042,7 +1042,7 @@ static void throw_twice(void)
 {
 	run.kind = OSCALL_FUTEX_WAIT;
 	throw_set_handler(hold_report, NULL);
-	rt_throw("first");
+	throw_fatal("first");
 }
 
 static const struct {
@@ -1107,7 +1107,8 @@ static const struct {
     {"oscall_reserve_unlocked", NULL, true, "see check_locked"},
     {"oscall_main_stack_end", NULL, true, "asks no system"},
     {"oscall_thread_join", NULL, true, "cannot fail"},
-    {"oscall_futex_wait", "runtime/os/schedpoint.c", true, "made for tests only"},
+    {"oscall_futex_wait", "runtime/os/schedpoint.c", true,
+     "made for tests only"},
     {"oscall_mapped", NULL, false, "made on another stack only"},
     {"oscall_collapse", NULL, true, "made by helpers, in their own time"},
     {"oscall_readable", NULL, true, "cannot fail"},

@@ -420,8 +420,8 @@ START_TEST(a_fatal_handler_forks)
 {
 	begin();
 	rt_set_fatal_handler(fatal, NULL);
-	rt_lock(&procs.lock);
-	rt_throw("on purpose");
+	mutex_lock(&procs.lock);
+	throw_fatal("on purpose");
 }
 END_TEST
 
@@ -445,7 +445,7 @@ static void fork_and_throw(const char *text, void *arg)
 	if (child == 0) {
 		signal(SIGABRT, on_abort);
 		oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
-		rt_throw("again");
+		throw_fatal("again");
 	}
 	expect_child(child);
 	_exit(42);
@@ -456,7 +456,7 @@ START_TEST(a_fatal_handler_s_child_throws)
 {
 	begin();
 	rt_set_fatal_handler(fork_and_throw, NULL);
-	rt_throw("on purpose");
+	throw_fatal("on purpose");
 }
 END_TEST
 
@@ -537,8 +537,8 @@ static void start_reporter(const char *text, void *arg)
 static void *hold_all_and_stay(void *arg)
 {
 	(void)arg;
-	rt_lock(&procs.lock);
-	rt_lock(&mheap.lock);
+	mutex_lock(&procs.lock);
+	mutex_lock(&mheap.lock);
 	heapstats_hold();
 	door_hold();
 	stay();
@@ -564,14 +564,14 @@ START_TEST(a_fatal_handler_starts_a_program)
 	expect(rt_blocking_enter() == RT_OK);
 	run_thread(others[_i % 2]);
 	await_at_least(&run.ready, 1);
-	rt_throw("on purpose");
+	throw_fatal("on purpose");
 }
 END_TEST
 
 static void *throw_and_stay(void *arg)
 {
 	(void)arg;
-	rt_throw("first");
+	throw_fatal("first");
 }
 
 // stay_throwing returns when another thread is in the host's fatal handler,
@@ -585,7 +585,7 @@ static void stay_throwing(void)
 static void throw_second(void)
 {
 	rt_set_fatal_handler(NULL, NULL);
-	rt_throw("second");
+	throw_fatal("second");
 }
 
 // expect_second: a child that runs fn reports what it has found itself.

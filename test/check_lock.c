@@ -64,16 +64,16 @@ static void expect_throw(struct told *told)
 
 // ---- mutex ----
 
-static struct rt_mutex mutex = RT_MUTEX_INIT(LOCKRANK_MHEAP);
+static struct mutex mutex = RT_MUTEX_INIT(LOCKRANK_MHEAP);
 static uint64_t guarded; // mutex, or sema
 
 static void *add_under_mutex(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < ROUNDS; i++) {
-		rt_lock(&mutex);
+		mutex_lock(&mutex);
 		guarded++;
-		rt_unlock(&mutex);
+		mutex_unlock(&mutex);
 	}
 	return NULL;
 }
@@ -85,7 +85,7 @@ START_TEST(one_thread_at_a_time_holds_a_mutex)
 	start_all(threads, add_under_mutex);
 	join_all(threads);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
-	ck_assert(!rt_lock_held(&mutex));
+	ck_assert(!mutex_held(&mutex));
 }
 END_TEST
 
@@ -105,11 +105,11 @@ START_TEST(an_uncontended_mutex_makes_no_system_call)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
-	ck_assert(!rt_lock_held(&mutex));
-	rt_lock(&mutex);
-	ck_assert(rt_lock_held(&mutex));
-	rt_unlock(&mutex);
-	ck_assert(!rt_lock_held(&mutex));
+	ck_assert(!mutex_held(&mutex));
+	mutex_lock(&mutex);
+	ck_assert(mutex_held(&mutex));
+	mutex_unlock(&mutex);
+	ck_assert(!mutex_held(&mutex));
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
 }
@@ -118,9 +118,9 @@ END_TEST
 static void *lock_once(void *arg)
 {
 	(void)arg;
-	rt_lock(&mutex);
+	mutex_lock(&mutex);
 	guarded++;
-	rt_unlock(&mutex);
+	mutex_unlock(&mutex);
 	return NULL;
 }
 
@@ -132,17 +132,17 @@ START_TEST(every_sleeper_of_a_mutex_gets_it)
 
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
-	rt_lock(&mutex);
+	mutex_lock(&mutex);
 	start_all(threads, lock_once);
 	await_u32(&mutex.state, 2);
 	while (oscall_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	ck_assert_uint_eq(guarded, 0);
-	rt_unlock(&mutex);
+	mutex_unlock(&mutex);
 	join_all(threads);
 	ck_assert_uint_eq(guarded, THREADS);
 	ck_assert_uint_ge(oscall_count(OSCALL_FUTEX_WAKE), 1);
-	ck_assert(!rt_lock_held(&mutex));
+	ck_assert(!mutex_held(&mutex));
 }
 END_TEST
 
@@ -151,14 +151,14 @@ START_TEST(unlocking_a_free_mutex_throws)
 	static struct told told = {"", "not held"};
 
 	expect_throw(&told);
-	rt_unlock(&mutex);
+	mutex_unlock(&mutex);
 }
 END_TEST
 
 // ---- ranks, in debug builds ----
 
-static struct rt_mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
-static struct rt_mutex inner = RT_MUTEX_INIT(LOCKRANK_PERSISTENT);
+static struct mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
+static struct mutex inner = RT_MUTEX_INIT(LOCKRANK_PERSISTENT);
 
 START_TEST(every_rank_has_a_name_of_its_own)
 {
@@ -175,15 +175,15 @@ END_TEST
 
 START_TEST(locks_nest_inwards_and_open_in_any_order)
 {
-	rt_lock(&outer);
-	rt_lock(&mutex);
-	rt_lock(&inner);
-	rt_unlock(&mutex);
-	rt_unlock(&outer);
-	rt_unlock(&inner);
+	mutex_lock(&outer);
+	mutex_lock(&mutex);
+	mutex_lock(&inner);
+	mutex_unlock(&mutex);
+	mutex_unlock(&outer);
+	mutex_unlock(&inner);
 	lockrank_none();
-	rt_lock(&outer);
-	rt_unlock(&outer);
+	mutex_lock(&outer);
+	mutex_unlock(&outer);
 	lockrank_none();
 }
 END_TEST
@@ -194,9 +194,9 @@ START_TEST(wrong_order_throws_and_names_both_locks)
 	    "lock roots wanted while holding lock persistent", "wrong order"};
 
 	expect_throw(&told);
-	rt_lock(&mutex);
-	rt_lock(&inner);
-	rt_lock(&outer);
+	mutex_lock(&mutex);
+	mutex_lock(&inner);
+	mutex_lock(&outer);
 }
 END_TEST
 
@@ -206,24 +206,24 @@ START_TEST(taking_a_held_lock_throws)
 				   "wrong order"};
 
 	expect_throw(&told);
-	rt_lock(&mutex);
-	rt_lock(&mutex);
+	mutex_lock(&mutex);
+	mutex_lock(&mutex);
 }
 END_TEST
 
 START_TEST(a_lock_without_rank_throws)
 {
 	static struct told told = {"rank=0", "without a rank"};
-	static struct rt_mutex zeroed;
+	static struct mutex zeroed;
 
 	expect_throw(&told);
-	rt_lock(&zeroed);
+	mutex_lock(&zeroed);
 }
 END_TEST
 
 static void *unlock_for_another(void *arg)
 {
-	rt_unlock(&mutex);
+	mutex_unlock(&mutex);
 	return arg;
 }
 
@@ -233,7 +233,7 @@ START_TEST(releasing_the_lock_of_another_thread_throws)
 	pthread_t thread;
 
 	expect_throw(&told);
-	rt_lock(&mutex);
+	mutex_lock(&mutex);
 	start(&thread, unlock_for_another, NULL);
 	pthread_join(thread, NULL);
 }
@@ -244,26 +244,26 @@ START_TEST(parking_with_a_lock_throws)
 	static struct told told = {"lock mheap", "held while parking"};
 
 	expect_throw(&told);
-	rt_lock(&mutex);
+	mutex_lock(&mutex);
 	lockrank_none();
 }
 END_TEST
 
 // ---- note ----
 
-static struct rt_note note;
-static struct rt_note reply;
+static struct note note;
+static struct note reply;
 
 START_TEST(a_note_woken_before_does_not_sleep)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
-	rt_note_wake(&note);
-	rt_note_wake(&note);
-	ck_assert(rt_note_sleep(&note, UINT64_MAX));
-	ck_assert(rt_note_sleep(&note, 0));
-	rt_note_clear(&note);
-	ck_assert(!rt_note_sleep(&note, 0));
+	note_wake(&note);
+	note_wake(&note);
+	ck_assert(note_sleep(&note, UINT64_MAX));
+	ck_assert(note_sleep(&note, 0));
+	note_clear(&note);
+	ck_assert(!note_sleep(&note, 0));
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
 }
@@ -273,10 +273,10 @@ START_TEST(a_note_nobody_wakes_times_out)
 {
 	uint64_t begun = nanotime();
 
-	ck_assert(!rt_note_sleep(&note, 20 * MS));
+	ck_assert(!note_sleep(&note, 20 * MS));
 	ck_assert_uint_ge(nanotime() - begun, 20 * MS);
-	rt_note_wake(&note);
-	ck_assert(rt_note_sleep(&note, 20 * MS));
+	note_wake(&note);
+	ck_assert(note_sleep(&note, 20 * MS));
 }
 END_TEST
 
@@ -285,7 +285,7 @@ START_TEST(sleeps_that_return_early_are_slept_to_the_end)
 	uint64_t begun = nanotime();
 
 	oscall_fail(OSCALL_FUTEX_WAIT, 1, 1000, EINTR);
-	ck_assert(!rt_note_sleep(&note, 20 * MS));
+	ck_assert(!note_sleep(&note, 20 * MS));
 	ck_assert_uint_ge(nanotime() - begun, 20 * MS);
 	// As many as the time was long enough for.
 	ck_assert_uint_gt(oscall_failed(OSCALL_FUTEX_WAIT), 0);
@@ -295,7 +295,7 @@ END_TEST
 START_TEST(a_refused_clock_ends_a_timed_sleep)
 {
 	oscall_fail(OSCALL_CLOCK, 1, UINT64_MAX, EINVAL);
-	ck_assert(!rt_note_sleep(&note, 1 * MS));
+	ck_assert(!note_sleep(&note, 1 * MS));
 	ck_assert_uint_ge(oscall_failed(OSCALL_CLOCK), 1);
 }
 END_TEST
@@ -305,7 +305,7 @@ static uint64_t handed_over; // what is published by waking
 static void *sleep_on_note(void *arg)
 {
 	(void)arg;
-	if (!rt_note_sleep(&note, UINT64_MAX) || handed_over != 42)
+	if (!note_sleep(&note, UINT64_MAX) || handed_over != 42)
 		return "not woken";
 	return NULL;
 }
@@ -319,7 +319,7 @@ START_TEST(a_wake_reaches_every_sleeper_and_publishes)
 	while (oscall_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	handed_over = 42;
-	rt_note_wake(&note);
+	note_wake(&note);
 	for (int i = 0; i < THREADS; i++) {
 		void *result;
 
@@ -334,10 +334,10 @@ static void *answer(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < ROUNDS; i++) {
-		rt_note_sleep(&note, UINT64_MAX);
-		rt_note_clear(&note);
+		note_sleep(&note, UINT64_MAX);
+		note_clear(&note);
 		handed_over++;
-		rt_note_wake(&reply);
+		note_wake(&reply);
 	}
 	return NULL;
 }
@@ -350,10 +350,10 @@ START_TEST(notes_hand_over_and_lose_no_wake)
 	start(&thread, answer, NULL);
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		handed_over = i;
-		rt_note_wake(&note);
-		if (!rt_note_sleep(&reply, UINT64_MAX))
+		note_wake(&note);
+		if (!note_sleep(&reply, UINT64_MAX))
 			wrong++;
-		rt_note_clear(&reply);
+		note_clear(&reply);
 		wrong += handed_over != i + 1;
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
@@ -370,7 +370,7 @@ static void *announce(void *arg)
 	(void)arg;
 	for (int i = 0; i < ROUNDS; i++) {
 		atomic_u64_add_relaxed(&announced, 1);
-		rt_note_wake(&note);
+		note_wake(&note);
 	}
 	return NULL;
 }
@@ -381,11 +381,11 @@ START_TEST(clearing_before_looking_misses_nothing)
 
 	start_all(threads, announce);
 	for (;;) {
-		rt_note_clear(&note);
+		note_clear(&note);
 		if (atomic_u64_load_relaxed(&announced) ==
 		    (uint64_t)THREADS * ROUNDS)
 			break;
-		rt_note_sleep(&note, UINT64_MAX);
+		note_sleep(&note, UINT64_MAX);
 	}
 	join_all(threads);
 }
@@ -393,7 +393,7 @@ END_TEST
 
 // ---- semaphore ----
 
-static struct rt_sema sema;
+static struct sema sema;
 static uintptr_t served[THREADS]; // in order; sema
 static int nserved;		  // sema
 
@@ -401,9 +401,9 @@ static void *add_under_sema(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < ROUNDS / 10; i++) {
-		rt_sema_acquire(&sema);
+		sema_acquire(&sema);
 		guarded++;
-		rt_sema_release(&sema);
+		sema_release(&sema);
 	}
 	return NULL;
 }
@@ -415,7 +415,7 @@ START_TEST(one_thread_at_a_time_holds_a_semaphore)
 	start_all(threads, add_under_sema);
 	join_all(threads);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * (ROUNDS / 10));
-	ck_assert(rt_sema_try_acquire(&sema));
+	ck_assert(sema_try_acquire(&sema));
 }
 END_TEST
 
@@ -423,12 +423,12 @@ static void *try_under_sema(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < ROUNDS / 10;) {
-		if (!rt_sema_try_acquire(&sema)) {
+		if (!sema_try_acquire(&sema)) {
 			oscall_yield();
 			continue;
 		}
 		guarded++;
-		rt_sema_release(&sema);
+		sema_release(&sema);
 		i++;
 	}
 	return NULL;
@@ -451,12 +451,12 @@ START_TEST(a_free_semaphore_makes_no_system_call)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
-	rt_sema_acquire(&sema);
-	ck_assert(!rt_sema_try_acquire(&sema));
-	rt_sema_release(&sema);
-	ck_assert(rt_sema_try_acquire(&sema));
-	ck_assert(!rt_sema_try_acquire(&sema));
-	rt_sema_release(&sema);
+	sema_acquire(&sema);
+	ck_assert(!sema_try_acquire(&sema));
+	sema_release(&sema);
+	ck_assert(sema_try_acquire(&sema));
+	ck_assert(!sema_try_acquire(&sema));
+	sema_release(&sema);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
 }
@@ -464,9 +464,9 @@ END_TEST
 
 static void *note_turn(void *arg)
 {
-	rt_sema_acquire(&sema);
+	sema_acquire(&sema);
 	served[nserved++] = (uintptr_t)arg;
-	rt_sema_release(&sema);
+	sema_release(&sema);
 	return NULL;
 }
 
@@ -481,16 +481,16 @@ START_TEST(a_semaphore_serves_in_order_of_arrival)
 	atomic_u32_store_relaxed(&sema.next, first);
 	atomic_u32_store_relaxed(&sema.serving, first);
 	count_calls(OSCALL_FUTEX_WAIT);
-	rt_sema_acquire(&sema);
+	sema_acquire(&sema);
 	for (uintptr_t i = 0; i < THREADS; i++) {
 		start(&threads[i], note_turn, (void *)i);
 		await_u32(&sema.next, first + 2 + (uint32_t)i);
 	}
 	while (oscall_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
-	ck_assert(!rt_sema_try_acquire(&sema));
+	ck_assert(!sema_try_acquire(&sema));
 	ck_assert_int_eq(nserved, 0);
-	rt_sema_release(&sema);
+	sema_release(&sema);
 	join_all(threads);
 	ck_assert_int_eq(nserved, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -510,12 +510,12 @@ START_TEST(a_release_finds_the_right_sleeper)
 
 	for (int round = 0; round < 20; round++) {
 		nserved = 0;
-		rt_sema_acquire(&sema);
+		sema_acquire(&sema);
 		oscall_fail(OSCALL_FUTEX_WAIT, 1, EARLY, EINTR);
 		start_all(threads, note_turn);
 		while (oscall_count(OSCALL_FUTEX_WAIT) < EARLY + THREADS)
 			oscall_yield();
-		rt_sema_release(&sema);
+		sema_release(&sema);
 		join_all(threads);
 		ck_assert_int_eq(nserved, THREADS);
 	}

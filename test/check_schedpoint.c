@@ -25,7 +25,7 @@ static void *pass_all(void *arg)
 	for (unsigned i = 0; i < STEPS; i++) {
 		uint64_t before = oscall_count(OSCALL_YIELD);
 
-		schedpoint_pass(SCHED_RT_LOCK);
+		schedpoint_pass(SCHED_MUTEX_LOCK);
 		c->yielded[i] = oscall_count(OSCALL_YIELD) != before;
 	}
 	return NULL;

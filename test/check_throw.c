@@ -94,19 +94,19 @@ END_TEST
 
 START_TEST(throw_aborts)
 {
-	rt_throw("throw_aborts");
+	throw_fatal("throw_aborts");
 }
 END_TEST
 
 START_TEST(throw_value_aborts)
 {
-	rt_throw_value("throw_value_aborts", "n", 1);
+	throw_value("throw_value_aborts", "n", 1);
 }
 END_TEST
 
 static void throw_plain(void)
 {
-	rt_throw("mheap: no span");
+	throw_fatal("mheap: no span");
 }
 
 START_TEST(throw_writes_one_line)
@@ -118,7 +118,7 @@ END_TEST
 
 static void throws_a_value(void)
 {
-	rt_throw_value("mspan: bad state", "state", UINT64_MAX);
+	throw_value("mspan: bad state", "state", UINT64_MAX);
 }
 
 START_TEST(throw_value_writes_the_value_first)
@@ -135,7 +135,7 @@ static void throw_lines(void)
 
 	text_init(&t);
 	text_str(&t, "one\ntwo\n");
-	rt_throw_text(&t, "three");
+	throw_text(&t, "three");
 }
 
 static void throw_open_line(void)
@@ -144,7 +144,7 @@ static void throw_open_line(void)
 
 	text_init(&t);
 	text_str(&t, "one\ntwo");
-	rt_throw_text(&t, "three");
+	throw_text(&t, "three");
 }
 
 static void throw_no_lines(void)
@@ -152,7 +152,7 @@ static void throw_no_lines(void)
 	struct text t;
 
 	text_init(&t);
-	rt_throw_text(&t, "three");
+	throw_text(&t, "three");
 }
 
 START_TEST(throw_text_writes_its_lines_first)
@@ -176,7 +176,7 @@ static void throw_long(void)
 		text_str(&t, "l");
 	memset(what, 'w', sizeof(what) - 1);
 	what[sizeof(what) - 1] = '\0';
-	rt_throw_text(&t, what);
+	throw_text(&t, what);
 }
 
 // Whatever was collected, 503 bytes of what was found and the newline fit.
@@ -218,7 +218,7 @@ END_TEST
 static void throw_without_stderr(void)
 {
 	oscall_fail(OSCALL_WRITE, 1, UINT64_MAX, EBADF);
-	rt_throw("nobody reads this");
+	throw_fatal("nobody reads this");
 }
 
 START_TEST(throw_aborts_also_when_it_cannot_write)
@@ -233,7 +233,7 @@ END_TEST
 static void throw_to_handler(void)
 {
 	throw_set_handler(print_between, "arg");
-	rt_throw_value("w", "n", 7);
+	throw_value("w", "n", 7);
 }
 
 START_TEST(handler_gets_the_text_and_its_argument)
@@ -247,7 +247,7 @@ static void throw_after_reset(void)
 {
 	throw_set_handler(print_between, "arg");
 	throw_set_handler(NULL, NULL);
-	rt_throw("w");
+	throw_fatal("w");
 }
 
 START_TEST(null_handler_restores_stderr)
@@ -260,13 +260,13 @@ END_TEST
 static void throw_again(const char *text, void *arg)
 {
 	print_between(text, arg);
-	rt_throw("second");
+	throw_fatal("second");
 }
 
 static void throw_in_handler(void)
 {
 	throw_set_handler(throw_again, "");
-	rt_throw("first");
+	throw_fatal("first");
 }
 
 START_TEST(throw_in_the_handler_aborts_at_once)
@@ -283,7 +283,7 @@ END_TEST
 static void *throw_second(void *arg)
 {
 	(void)arg;
-	rt_throw("second");
+	throw_fatal("second");
 }
 
 static void nap(long ms)
@@ -306,7 +306,7 @@ static void let_other_throw(const char *text, void *arg)
 static void throw_in_two_threads(void)
 {
 	throw_set_handler(let_other_throw, "");
-	rt_throw("first");
+	throw_fatal("first");
 }
 
 START_TEST(other_throwing_threads_wait_for_the_first)
@@ -330,7 +330,7 @@ static void throw_and_hang(void)
 {
 	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR); // no 10 s
 	throw_set_handler(hang, "");
-	rt_throw("first");
+	throw_fatal("first");
 }
 
 START_TEST(handler_that_hangs_is_not_waited_for_without_limit)
@@ -376,7 +376,7 @@ static void throw_beside_setters(void)
 		pthread_create(&setters[i], NULL, set_both, NULL);
 	while (atomic_u32_load_relaxed(&nsetters) < RT_ARRAY_LEN(setters))
 		oscall_yield();
-	rt_throw("w");
+	throw_fatal("w");
 }
 
 // Two threads change the handler all the time: it is called with its own
@@ -399,7 +399,7 @@ END_TEST
 static void throw_in_signal(int sig)
 {
 	(void)sig;
-	rt_throw("w");
+	throw_fatal("w");
 }
 
 static void throw_on_top_of_a_setter(void)

@@ -7,8 +7,8 @@
 // An exit status that neither Check, automake nor a sanitizer uses.
 enum { DEATH_EXPECTED = 42 };
 
-// death_expect: the next rt_throw ends the process with DEATH_EXPECTED if the
-// report holds text, else with a failure.
+// death_expect: the next throw_fatal ends the process with DEATH_EXPECTED if
+// the report holds text, else with a failure.
 void death_expect(const char *text);
 
 // death_status is the wait status of a child that runs fn and leaves no core;

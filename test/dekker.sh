@@ -37,10 +37,10 @@ runtime/world/proc proc_enlist
 runtime/world/proc gate_wait
 runtime/world/proc gate_sleep
 runtime/world/proc proc_start_all
-runtime/os/lock rt_sema_acquire
-runtime/os/lock rt_sema_release
-runtime/os/lock rt_note_clear
-runtime/os/lock rt_note_wake
+runtime/os/lock sema_acquire
+runtime/os/lock sema_release
+runtime/os/lock note_clear
+runtime/os/lock note_wake
 gc/cycle/sweep gcsweep_chunk
 gc/cycle/sweep gcsweep_ensure
 '
@@ -53,7 +53,7 @@ runtime/world/heapstats heapstats_release 1
 runtime/world/pausering pausering_add 4
 runtime/world/gcstats record_publish 2
 runtime/os/throw throw_set_handler 2
-runtime/os/lock rt_unlock 2
+runtime/os/lock mutex_unlock 2
 runtime/os/lfstack lfstack_push 1
 runtime/world/proc proc_enlist 2
 runtime/world/proc proc_delist 1
@@ -83,7 +83,7 @@ runtime/world/pausering read_once 4
 runtime/world/gcstats gcstats_read_cycles 2
 runtime/os/throw handler_load 3
 runtime/os/lock mutex_try 1
-runtime/os/lock rt_lock 1
+runtime/os/lock mutex_lock 1
 runtime/os/lock note_woken 1
 runtime/os/lock sema_serves 1
 runtime/os/lfstack lfstack_pop 1

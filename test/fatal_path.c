@@ -190,7 +190,7 @@ static struct mspan *span_of_object(void)
 
 static void throw_plain(void)
 {
-	rt_throw("nothing in particular");
+	throw_fatal("nothing in particular");
 }
 
 static void throws_a_text(void)
@@ -199,7 +199,7 @@ static void throws_a_text(void)
 
 	text_init(&t);
 	text_str(&t, "a line");
-	rt_throw_text(&t, "what was found");
+	throw_text(&t, "what was found");
 }
 
 static void gauge_below_zero(void)
@@ -269,7 +269,7 @@ static void blocked_twice(void)
 static void stopped_early(void)
 {
 	atomic_u32_store_relaxed(&procs.stop_wait, 1);
-	rt_note_wake(&procs.stood);
+	note_wake(&procs.stood);
 	proc_wait_all();
 }
 
@@ -453,30 +453,30 @@ static void marking_not_over(void)
 	gcwork_close(&w);
 }
 
-static struct rt_mutex inner = RT_MUTEX_INIT(LOCKRANK_MHEAP);
-static struct rt_mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
+static struct mutex inner = RT_MUTEX_INIT(LOCKRANK_MHEAP);
+static struct mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
 
 static void unlocked_twice(void)
 {
-	rt_unlock(&inner);
+	mutex_unlock(&inner);
 }
 
 static void lock_without_a_rank(void)
 {
-	static struct rt_mutex m;
+	static struct mutex m;
 
-	rt_lock(&m);
+	mutex_lock(&m);
 }
 
 static void locked_outwards(void)
 {
-	rt_lock(&inner);
-	rt_lock(&outer);
+	mutex_lock(&inner);
+	mutex_lock(&outer);
 }
 
 static void parked_with_lock(void)
 {
-	rt_lock(&inner);
+	mutex_lock(&inner);
 	proc_block(proc_self());
 }
 
@@ -513,19 +513,19 @@ static void handler_says(const char *text, void *arg)
 static void tell_allocating(void)
 {
 	rt_set_fatal_handler(handler_allocates, NULL);
-	rt_throw("told");
+	throw_fatal("told");
 }
 
 static void tell_printing(void)
 {
 	rt_set_fatal_handler(handler_prints, NULL);
-	rt_throw("told");
+	throw_fatal("told");
 }
 
 static void tell(void)
 {
 	rt_set_fatal_handler(handler_says, ")");
-	rt_throw_value("told", "n", 1);
+	throw_value("told", "n", 1);
 }
 
 // ---- the cases ----
@@ -613,7 +613,7 @@ static const struct fatal_case {
      "rtheap: object=# size=48, found in an object at #\n",
      "checkmark: found unmarked object"},
     {with_heap, marking_not_over, ANY, "", "non-empty mark queue after mark"},
-    {NULL, unlocked_twice, RELEASE, "", "rt_unlock: not held"},
+    {NULL, unlocked_twice, RELEASE, "", "mutex_unlock: not held"},
     {NULL, unlocked_twice, DEBUG, "rtheap: lock mheap\n",
      "lockrank: released but not held"},
     {NULL, lock_without_a_rank, DEBUG, "rtheap: rank=0\n",

@@ -128,7 +128,7 @@ static uint64_t table_bytes(void)
 void recount_heap(struct recount *r)
 {
 	if (!stw_stopped())
-		rt_throw("recount: world not stopped");
+		throw_fatal("recount: world not stopped");
 	memset(r, 0, sizeof *r);
 	count_spans(r);
 	for (uint32_t i = 0; i < mheap.pages.nchunks; i++)

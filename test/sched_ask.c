@@ -49,8 +49,8 @@ static void start(void)
 static void lead_waits(void)
 {
 	stw_exclude(NULL);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &first, collect);
-	schedpoint_let_go(SCHED_RT_SEMA_ACQUIRE);
+	hold_at(SCHED_SEMA_ACQUIRE, &first, collect);
+	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
 }
 
 // asks starts a hand and returns when it has asked, and sleeps or will.

@@ -25,10 +25,10 @@ static uint64_t locks_of(void (*step)(int), int arg)
 
 	for (int i = 0; i < 2 * TIMES; i++) {
 		if (i == TIMES)
-			before = schedpoint_passed(SCHED_RT_LOCK);
+			before = schedpoint_passed(SCHED_MUTEX_LOCK);
 		step(arg);
 	}
-	return schedpoint_passed(SCHED_RT_LOCK) - before;
+	return schedpoint_passed(SCHED_MUTEX_LOCK) - before;
 }
 
 // ---- interpreter stacks ----
@@ -106,10 +106,11 @@ START_TEST(in_gaps_they_take_less_than_one_in_two)
 
 	begin();
 	take_half(_i);
-	before = schedpoint_passed(SCHED_RT_LOCK);
+	before = schedpoint_passed(SCHED_MUTEX_LOCK);
 	for (int i = 0; i < TIMES / 2; i++)
 		one_object(_i);
-	ck_assert_uint_le(schedpoint_passed(SCHED_RT_LOCK) - before, TIMES / 4);
+	ck_assert_uint_le(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
+			  TIMES / 4);
 }
 END_TEST
 

@@ -110,13 +110,13 @@ START_TEST(a_child_collects_though_the_leader_is_gone)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	stw_exclude(NULL);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &forker, fork_and_wait);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &other, collect);
+	hold_at(SCHED_SEMA_ACQUIRE, &forker, fork_and_wait);
+	hold_at(SCHED_SEMA_ACQUIRE, &other, collect);
 	hold_at(SCHED_GCASK_WAIT, &third, collect);
 	schedpoint_let_go(SCHED_GCASK_WAIT);
 	stw_admit();
 	hand_end(&forker);
-	let_end(SCHED_RT_SEMA_ACQUIRE, &other);
+	let_end(SCHED_SEMA_ACQUIRE, &other);
 	hand_end(&third);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
@@ -126,12 +126,12 @@ END_TEST
 
 static void hold_procs(void)
 {
-	rt_lock(&procs.lock);
+	mutex_lock(&procs.lock);
 }
 
 static void let_go_procs(void)
 {
-	rt_unlock(&procs.lock);
+	mutex_unlock(&procs.lock);
 }
 
 static void hold_stats(void)
@@ -180,10 +180,10 @@ START_TEST(a_fork_takes_locks_in_order)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
-	hold_at(SCHED_RT_LOCK, &other, read_live);
-	move_on(SCHED_RT_LOCK, SCHED_RT_LOCK);
+	hold_at(SCHED_MUTEX_LOCK, &other, read_live);
+	move_on(SCHED_MUTEX_LOCK, SCHED_MUTEX_LOCK);
 	move_on(SCHED_FORK_PREPARE, SCHED_MUTEX_SLEEP);
-	let_end(SCHED_RT_LOCK, &other);
+	let_end(SCHED_MUTEX_LOCK, &other);
 	let_end(SCHED_MUTEX_SLEEP, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
@@ -211,7 +211,7 @@ START_TEST(a_fork_stops_the_world_before_it_takes_locks)
 	ck_assert(!stw_stopped());
 	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
 	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
-	ck_assert(!rt_lock_held(&procs.lock));
+	ck_assert(!mutex_held(&procs.lock));
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	let_end(SCHED_NOTE_WAIT, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
@@ -289,9 +289,9 @@ START_TEST(a_fork_waits_for_helpers_that_go)
 	worker_provide(proc_self(), true);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 	hold_at(SCHED_WORKER_MAIN_LEFT, &other, end_heap);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &forker, prepare_without_heap);
+	hold_at(SCHED_SEMA_ACQUIRE, &forker, prepare_without_heap);
 	let_end(SCHED_WORKER_MAIN_LEFT, &other);
-	let_end(SCHED_RT_SEMA_ACQUIRE, &forker);
+	let_end(SCHED_SEMA_ACQUIRE, &forker);
 }
 END_TEST
 
@@ -330,11 +330,11 @@ START_TEST(a_fork_forgets_who_waits_for_a_turn)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &other, stop_and_start);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &third, stop_and_start);
+	hold_at(SCHED_SEMA_ACQUIRE, &other, stop_and_start);
+	hold_at(SCHED_SEMA_ACQUIRE, &third, stop_and_start);
 	let_end(SCHED_FORK_PREPARE, &forker);
 	hand_end(&other);
-	let_end(SCHED_RT_SEMA_ACQUIRE, &third);
+	let_end(SCHED_SEMA_ACQUIRE, &third);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
 END_TEST
@@ -343,13 +343,13 @@ END_TEST
 
 static void throw_first(void)
 {
-	rt_throw("first");
+	throw_fatal("first");
 }
 
 static void throw_second(void)
 {
 	death_expect("second");
-	rt_throw("second");
+	throw_fatal("second");
 }
 
 static void work_and_throw(void)

@@ -467,9 +467,9 @@ START_TEST(a_graph_takes_few_locks)
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
 	root[0] = make_graph()[0];
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	before = schedpoint_passed(SCHED_RT_LOCK);
+	before = schedpoint_passed(SCHED_MUTEX_LOCK);
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_uint_le(schedpoint_passed(SCHED_RT_LOCK) - before,
+	ck_assert_uint_le(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
 			  NODES / 1000 * 2);
 }
 END_TEST
@@ -499,12 +499,13 @@ START_TEST(a_gift_takes_one_lock)
 	}
 	while (gcwork_waiting() != CROWD)
 		oscall_yield();
-	before = schedpoint_passed(SCHED_RT_LOCK);
+	before = schedpoint_passed(SCHED_MUTEX_LOCK);
 	for (uint32_t n = 1; n <= 2; n++) {
 		gcwork_share(&first.work);
 		await_at_least(&back, n);
 		ck_assert(stays(&back, n));
-		ck_assert_uint_eq(schedpoint_passed(SCHED_RT_LOCK) - before, n);
+		ck_assert_uint_eq(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
+				  n);
 	}
 	// They wait until the process ends.
 	for (unsigned i = 0; i < CROWD; i++)

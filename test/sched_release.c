@@ -61,7 +61,7 @@ START_TEST(pages_that_are_being_released_are_waited_for)
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
 	ck_assert(!all_is_free());
 	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
-	ck_assert(!rt_lock_held(&mheap.lock));
+	ck_assert(!mutex_held(&mheap.lock));
 	schedpoint_let_go(SCHED_AWAIT_RELEASE);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);
@@ -75,10 +75,10 @@ START_TEST(a_turn_ends_when_the_pages_are_free)
 {
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
-	move_on(SCHED_SCAVENGE_STEP, SCHED_RT_SEMA_RELEASE);
+	move_on(SCHED_SCAVENGE_STEP, SCHED_SEMA_RELEASE);
 	ck_assert(!mheap.releasing);
 	ck_assert(all_is_free());
-	let_end(SCHED_RT_SEMA_RELEASE, &releaser);
+	let_end(SCHED_SEMA_RELEASE, &releaser);
 }
 END_TEST
 
@@ -89,9 +89,9 @@ START_TEST(a_thread_that_waited_looks_before_the_next_step)
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
 	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
-	move_on(SCHED_AWAIT_RELEASE, SCHED_RT_SEMA_RELEASE);
-	ck_assert(rt_lock_held(&mheap.lock));
-	let_end(SCHED_RT_SEMA_RELEASE, &other);
+	move_on(SCHED_AWAIT_RELEASE, SCHED_SEMA_RELEASE);
+	ck_assert(mutex_held(&mheap.lock));
+	let_end(SCHED_SEMA_RELEASE, &other);
 	ck_assert_ptr_nonnull(span);
 }
 END_TEST
@@ -122,12 +122,12 @@ START_TEST(pages_that_are_being_released_are_grown_from)
 
 	begin_most(3);
 	prepared = arena_prepared();
-	hold_at(SCHED_RT_LOCK, &other, take_one_more);
+	hold_at(SCHED_MUTEX_LOCK, &other, take_one_more);
 	while (arena_prepared() == prepared)
-		move_on(SCHED_RT_LOCK, SCHED_RT_LOCK);
-	ck_assert(!rt_lock_held(&mheap.lock));
+		move_on(SCHED_MUTEX_LOCK, SCHED_MUTEX_LOCK);
+	ck_assert(!mutex_held(&mheap.lock));
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
-	move_on(SCHED_RT_LOCK, SCHED_AWAIT_RELEASE);
+	move_on(SCHED_MUTEX_LOCK, SCHED_AWAIT_RELEASE);
 	schedpoint_let_go(SCHED_AWAIT_RELEASE);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);

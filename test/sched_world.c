@@ -435,13 +435,13 @@ END_TEST
 START_TEST(a_stopper_waits_for_its_turn_as_blocked)
 {
 	proc_block(p);
-	hold_at(SCHED_RT_SEMA_TRY_ACQUIRE, &stopper, stop_as_q);
+	hold_at(SCHED_SEMA_TRY_ACQUIRE, &stopper, stop_as_q);
 	hold_at(SCHED_NOTE_WAIT, &starter, stop);
-	move_on(SCHED_RT_SEMA_TRY_ACQUIRE, SCHED_RT_SEMA_ACQUIRE);
+	move_on(SCHED_SEMA_TRY_ACQUIRE, SCHED_SEMA_ACQUIRE);
 	ck_assert_uint_eq(state(q), PROC_BLOCKED | PROC_STOP);
 	let_end(SCHED_NOTE_WAIT, &starter);
 	start();
-	let_end(SCHED_RT_SEMA_ACQUIRE, &stopper);
+	let_end(SCHED_SEMA_ACQUIRE, &stopper);
 	ck_assert_uint_eq(state(q), PROC_RUNNING);
 	ck_assert(q->stopper);
 	stw_run(q, NULL);
@@ -458,9 +458,9 @@ START_TEST(the_next_stop_waits_for_the_start)
 	proc_block(q);
 	stop();
 	gate = atomic_u32_load_acquire(&procs.gate);
-	hold_at(SCHED_RT_SEMA_ACQUIRE, &stopper, stop);
+	hold_at(SCHED_SEMA_ACQUIRE, &stopper, stop);
 	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
-	schedpoint_let_go(SCHED_RT_SEMA_ACQUIRE);
+	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
 	ck_assert(stays(&procs.gate, gate));
 	let_end(SCHED_PROC_START_ALL_GATE, &starter);
 	hand_end(&stopper);

@@ -10,7 +10,7 @@ struct oom_handler {
 };
 
 static struct {
-	struct rt_mutex lock;
+	struct mutex lock;
 	struct oom_handler oom;
 	rt_text_fn *warn;
 	void *warn_arg;
@@ -90,9 +90,9 @@ bool door_ask_oom(size_t n, const void *frame)
 {
 	struct oom_handler oom;
 
-	rt_lock(&handlers.lock);
+	mutex_lock(&handlers.lock);
 	oom = handlers.oom;
-	rt_unlock(&handlers.lock);
+	mutex_unlock(&handlers.lock);
 	return oom.fn && !in_oom_handler(frame) && call_oom(&oom, n);
 }
 
@@ -103,10 +103,10 @@ void door_warn(const char *text)
 	rt_text_fn *fn;
 	void *arg;
 
-	rt_lock(&handlers.lock);
+	mutex_lock(&handlers.lock);
 	fn = handlers.warn;
 	arg = handlers.warn_arg;
-	rt_unlock(&handlers.lock);
+	mutex_unlock(&handlers.lock);
 	if (fn)
 		fn(text, arg);
 }
@@ -134,21 +134,21 @@ bool door_warn_mappings(void)
 
 void door_hold(void)
 {
-	rt_lock(&handlers.lock);
+	mutex_lock(&handlers.lock);
 }
 
 void door_let_go(void)
 {
-	rt_unlock(&handlers.lock);
+	mutex_unlock(&handlers.lock);
 }
 
 int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 {
 	if (door_stopper())
 		return RT_EBUSY;
-	rt_lock(&handlers.lock);
+	mutex_lock(&handlers.lock);
 	handlers.oom = (struct oom_handler){fn, arg};
-	rt_unlock(&handlers.lock);
+	mutex_unlock(&handlers.lock);
 	return RT_OK;
 }
 
@@ -156,10 +156,10 @@ int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
 		return RT_EBUSY;
-	rt_lock(&handlers.lock);
+	mutex_lock(&handlers.lock);
 	handlers.warn = fn;
 	handlers.warn_arg = arg;
-	rt_unlock(&handlers.lock);
+	mutex_unlock(&handlers.lock);
 	return RT_OK;
 }
 

@@ -32,7 +32,7 @@ static bool unprepared;
 // attached, that is in a region, or a helper.  In order.
 static void locks_hold(void)
 {
-	rt_lock(&procs.lock);
+	mutex_lock(&procs.lock);
 	gcwork_hold();
 	hugepages_hold();
 	heapstats_hold();
@@ -45,7 +45,7 @@ static void locks_let_go(void)
 	heapstats_let_go();
 	hugepages_let_go();
 	gcwork_let_go();
-	rt_unlock(&procs.lock);
+	mutex_unlock(&procs.lock);
 }
 
 // ---- the child ----

@@ -4,7 +4,7 @@
 #include "runtime/os/schedpoint.h"
 
 static struct {
-	struct rt_mutex lock;
+	struct mutex lock;
 	bool led; // a thread leads
 	struct gcask *first;
 	struct gcask *last; // valid while there is a first
@@ -15,7 +15,7 @@ static bool enqueue(struct gcask *a)
 {
 	bool leads;
 
-	rt_lock(&asks.lock);
+	mutex_lock(&asks.lock);
 	leads = !asks.led;
 	asks.led = true;
 	if (asks.first)
@@ -23,7 +23,7 @@ static bool enqueue(struct gcask *a)
 	else
 		asks.first = a;
 	asks.last = a;
-	rt_unlock(&asks.lock);
+	mutex_unlock(&asks.lock);
 	return leads;
 }
 
@@ -31,22 +31,22 @@ static bool enqueue(struct gcask *a)
 static void wake_two(const struct gcask *a)
 {
 	if (a->wakes[0])
-		rt_note_wake(&a->wakes[0]->note);
+		note_wake(&a->wakes[0]->note);
 	if (a->wakes[1])
-		rt_note_wake(&a->wakes[1]->note);
+		note_wake(&a->wakes[1]->note);
 }
 
 bool gcask_wait(struct rt_proc *p, struct gcask *a)
 {
 	a->leads = false;
 	a->next = a->wakes[0] = a->wakes[1] = NULL;
-	rt_note_clear(&a->note);
+	note_clear(&a->note);
 	if (enqueue(a))
 		return true;
 	context_save(&p->context.frame);
 	schedpoint(SCHED_GCASK_WAIT);
 	proc_block(p);
-	rt_note_sleep(&a->note, UINT64_MAX);
+	note_sleep(&a->note, UINT64_MAX);
 	schedpoint(SCHED_GCASK_WAIT_WOKEN);
 	// First of all: a stop may be next, and others sleep on.
 	wake_two(a);
@@ -59,10 +59,10 @@ struct gcask *gcask_take(void)
 {
 	struct gcask *first;
 
-	rt_lock(&asks.lock);
+	mutex_lock(&asks.lock);
 	first = asks.first;
 	asks.first = NULL;
-	rt_unlock(&asks.lock);
+	mutex_unlock(&asks.lock);
 	return first;
 }
 
@@ -86,14 +86,14 @@ static void pass_lead(void)
 {
 	struct gcask *a;
 
-	rt_lock(&asks.lock);
+	mutex_lock(&asks.lock);
 	a = asks.first;
 	asks.led = a != NULL;
-	rt_unlock(&asks.lock);
+	mutex_unlock(&asks.lock);
 	if (!a)
 		return;
 	a->leads = true;
-	rt_note_wake(&a->note);
+	note_wake(&a->note);
 }
 
 void gcask_done(struct gcask *leader)

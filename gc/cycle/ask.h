@@ -38,7 +38,7 @@ struct gcask {
 	bool leads;		// written before note is woken
 	struct gcask *next;	// asked later; ASK lock, then the leader's
 	struct gcask *wakes[2]; // those that its thread wakes, or NULL
-	struct rt_note note;
+	struct note note;
 };
 
 // gcask_wait asks, for the attached caller.  True: the caller leads.  It must

@@ -106,9 +106,9 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	flip();
 	gcsweep_all(p);
 	pace(forced);
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	if (hugepages_choose(&mheap.pages) && crew_size() != 0)
 		crew_call(CREW_ADVISE);
 }

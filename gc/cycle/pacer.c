@@ -4,7 +4,7 @@ struct gcpacer gcpacer;
 
 // Of rule, against other attached threads; a cycle needs no lock, since nobody
 // stands while holding one.
-static struct rt_mutex rule_lock = RT_MUTEX_INIT(LOCKRANK_PACER);
+static struct mutex rule_lock = RT_MUTEX_INIT(LOCKRANK_PACER);
 
 enum { HEADROOM_BASE = 4 << 20, HEADROOM_FACTOR = 8 };
 
@@ -87,10 +87,10 @@ int gcpacer_set_percent(int percent)
 {
 	int old;
 
-	rt_lock(&rule_lock);
+	mutex_lock(&rule_lock);
 	old = gcpacer.rule.percent;
 	gcpacer.rule.percent = percent;
 	gcpacer_commit();
-	rt_unlock(&rule_lock);
+	mutex_unlock(&rule_lock);
 	return old;
 }

@@ -141,7 +141,7 @@ static void check_guarded(const struct mspan *s)
 	text_u64(&t, mspan_usable(s));
 	text_str(&t, at < object ? ", written before it by " : ", offset=");
 	text_u64(&t, at < object ? object - at : at - object);
-	rt_throw_text(&t, "guarded object was written outside");
+	throw_text(&t, "guarded object was written outside");
 }
 
 // spoil_freed overwrites and forbids the slots that sweep_lines will make free,
@@ -171,9 +171,9 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	uint32_t freed = c.before - c.live;
 
 	if (RT_UNLIKELY(c.invalid))
-		rt_throw_value("found pointer to free object", "span", s->base);
+		throw_value("found pointer to free object", "span", s->base);
 	if (c.before != s->alloc_count || s->cached)
-		rt_throw_value("mspan.sweep: bad span state", "span", s->base);
+		throw_value("mspan.sweep: bad span state", "span", s->base);
 	s->alloc_count = c.live;
 	if (freed != 0)
 		s->needzero = 1;

@@ -19,7 +19,7 @@ struct worker {
 	struct gcmarker marker; // first: cache lines of its own
 	struct worker *next;
 	uint64_t thread;
-	struct rt_note begun; // attached, or not; woken by the helper
+	struct note begun; // attached, or not; woken by the helper
 	bool attached;
 	bool runs;
 };
@@ -72,7 +72,7 @@ static void *worker_main(void *arg)
 	oscall_thread_name("rtheap helper");
 	w->attached = p != NULL;
 	if (!p) {
-		rt_note_wake(&w->begun);
+		note_wake(&w->begun);
 		return NULL;
 	}
 	p->context.hi = 0; // no stack to look at
@@ -80,7 +80,7 @@ static void *worker_main(void *arg)
 	schedpoint(SCHED_WORKER_MAIN_RUNS);
 	proc_block(p);
 	crew_enter();
-	rt_note_wake(&w->begun);
+	note_wake(&w->begun);
 	serve(w, p);
 	crew_leave();
 	schedpoint(SCHED_WORKER_MAIN_LEFT);
@@ -130,10 +130,10 @@ static bool start_one(void)
 
 	if (!w)
 		return false;
-	rt_note_clear(&w->begun);
+	note_clear(&w->begun);
 	if (oscall_thread_start(&w->thread, worker_main, w) != 0)
 		return false;
-	rt_note_sleep(&w->begun, UINT64_MAX);
+	note_sleep(&w->begun, UINT64_MAX);
 	if (!w->attached) {
 		oscall_thread_join(w->thread);
 		return false;

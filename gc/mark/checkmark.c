@@ -39,7 +39,7 @@ static RT_NORETURN void missed(const struct object *o, const char *name,
 	text_str(&t, " at ");
 	text_hex(&t, at);
 	text_str(&t, "\n");
-	rt_throw_text(&t, "checkmark: found unmarked object");
+	throw_text(&t, "checkmark: found unmarked object");
 }
 
 // Words are read as they are, like those that are marked from.

@@ -22,7 +22,7 @@ struct entry {
 // The ranges lie side by side, so that jobs can be cut from them; buckets lead
 // from the bounds of a range to its entry.
 static struct {
-	struct rt_mutex lock;
+	struct mutex lock;
 	struct entry *entry;
 	uint32_t *bucket; // behind the entries: the first of each chain
 	size_t n;
@@ -114,13 +114,13 @@ bool gcroots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 	uint32_t i;
 	bool ok = true;
 
-	rt_lock(&roots.lock);
+	mutex_lock(&roots.lock);
 	i = roots.room != 0 ? *link_to(lo, hi) : NONE;
 	if (i != NONE)
 		roots.entry[i].times[flags]++;
 	else
 		ok = add_new(lo, hi, flags);
-	rt_unlock(&roots.lock);
+	mutex_unlock(&roots.lock);
 	return ok;
 }
 
@@ -156,12 +156,12 @@ bool gcroots_remove(uintptr_t lo, uintptr_t hi)
 	uint32_t *link;
 	bool found;
 
-	rt_lock(&roots.lock);
+	mutex_lock(&roots.lock);
 	link = roots.room != 0 ? link_to(lo, hi) : NULL;
 	found = link && *link != NONE;
 	if (found)
 		take_once(link);
-	rt_unlock(&roots.lock);
+	mutex_unlock(&roots.lock);
 	return found;
 }
 

@@ -7,7 +7,7 @@
 
 // What the markers agree on; busy markers read the hints all the time.
 static struct {
-	struct rt_mutex lock;	  // of what follows
+	struct mutex lock;	  // of what follows
 	struct gcwork *waiters;	  // newest first
 	struct gcwork *joined;	  // this marking, newest first
 	struct gcworkbuf *ranges; // that have not been taken whole
@@ -21,7 +21,7 @@ static struct {
 } work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
 static struct {
-	struct rt_mutex lock;	 // of what follows
+	struct mutex lock;	 // of what follows
 	struct gcworkbuf *empty; // buffers without an owner
 	struct mspan *spans;	 // all that are in use
 	uint32_t nspans;
@@ -59,7 +59,7 @@ static void pool_grow(struct rt_proc *p)
 // where the system refuses more.
 static void pool_take(struct gcwork *w)
 {
-	rt_lock(&pool.lock);
+	mutex_lock(&pool.lock);
 	if (!pool.empty)
 		pool_grow(w->p);
 	for (; pool.empty && w->nspare < GCWORK_BATCH; w->nspare++) {
@@ -69,20 +69,20 @@ static void pool_take(struct gcwork *w)
 		b->next = w->spare;
 		w->spare = b;
 	}
-	rt_unlock(&pool.lock);
+	mutex_unlock(&pool.lock);
 }
 
 // pool_put_batch takes a batch of empty buffers from a marker that has more.
 static void pool_put_batch(struct gcwork *w)
 {
-	rt_lock(&pool.lock);
+	mutex_lock(&pool.lock);
 	for (unsigned i = 0; i < GCWORK_BATCH; i++) {
 		struct gcworkbuf *b = w->spare;
 
 		w->spare = b->next;
 		pool_put(b);
 	}
-	rt_unlock(&pool.lock);
+	mutex_unlock(&pool.lock);
 	w->nspare -= GCWORK_BATCH;
 }
 
@@ -91,7 +91,7 @@ static void pool_release(struct rt_proc *p)
 {
 	struct mspan *next;
 
-	rt_lock(&pool.lock);
+	mutex_lock(&pool.lock);
 	for (struct mspan *s = pool.spans; s; s = next) {
 		next = s->next;
 		mheap_free_manual(p, s);
@@ -99,14 +99,14 @@ static void pool_release(struct rt_proc *p)
 	pool.empty = NULL;
 	pool.spans = NULL;
 	pool.nspans = 0;
-	rt_unlock(&pool.lock);
+	mutex_unlock(&pool.lock);
 }
 
 void gcwork_limit(uint32_t nspans)
 {
-	rt_lock(&pool.lock);
+	mutex_lock(&pool.lock);
 	pool.limit = nspans;
-	rt_unlock(&pool.lock);
+	mutex_unlock(&pool.lock);
 }
 
 // ---- one marker's stack ----
@@ -206,12 +206,12 @@ bool gcwork_add_range(struct gcwork *w, struct gcwork_range range)
 {
 	bool ok;
 
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	ok = ranges_room(w);
 	if (ok)
 		work.ranges->range[work.ranges->n++] = range;
 	w->more = any_left();
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	return ok;
 }
 
@@ -292,7 +292,7 @@ static void set_idle(struct gcwork *w)
 // cleared before any other marker can find w.
 static void add_waiter(struct gcwork *w)
 {
-	rt_note_clear(&w->note);
+	note_clear(&w->note);
 	w->got = GCWORK_WAIT;
 	w->waits = work.waiters;
 	work.waiters = w;
@@ -342,7 +342,7 @@ static void wake(struct gcwork *w)
 	if (!w)
 		return;
 	schedpoint(SCHED_WAKE);
-	rt_note_wake(&w->note);
+	note_wake(&w->note);
 }
 
 static void begin(struct gcwork *w, struct rt_proc *p)
@@ -361,7 +361,7 @@ static void begin(struct gcwork *w, struct rt_proc *p)
 void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
 {
 	schedpoint(SCHED_GCWORK_OPEN);
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	RT_ASSERT(!work.open && !any_busy() && !any_left());
 	RT_ASSERT(!work.waiters);
 	work.next_job = 0;
@@ -372,16 +372,16 @@ void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
 	begin(w, p);
 	w->opener = true;
 	set_busy(w);
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 }
 
 void gcwork_add_jobs(struct gcwork *w, uint32_t njobs)
 {
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	work.next_job = 0;
 	work.njobs = njobs;
 	w->more = any_left();
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 }
 
 bool gcwork_join(struct gcwork *w, struct rt_proc *p)
@@ -389,12 +389,12 @@ bool gcwork_join(struct gcwork *w, struct rt_proc *p)
 	bool open;
 
 	schedpoint(SCHED_GCWORK_JOIN);
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	// Once a marking only: its first buffer may be another's by now.
 	open = work.open && w->marking != work.marking;
 	if (open)
 		begin(w, p);
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	return open;
 }
 
@@ -402,9 +402,9 @@ struct gcwork *gcwork_joined(void)
 {
 	struct gcwork *w;
 
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	w = work.joined;
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	return w;
 }
 
@@ -454,7 +454,7 @@ static struct gcwork *take_or_wait(struct gcwork *w)
 // closed: then w wakes the next one that waits for that.
 static void wait_turn(struct gcwork *w)
 {
-	rt_note_sleep(&w->note, UINT64_MAX);
+	note_sleep(&w->note, UINT64_MAX);
 	if (w->got == GCWORK_OVER)
 		wake(w->waits);
 }
@@ -465,12 +465,12 @@ enum gcwork_next gcwork_get(struct gcwork *w)
 	bool waits;
 
 	schedpoint(SCHED_GCWORK_GET);
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	if (w->busy)
 		set_idle(w);
 	to = take_or_wait(w);
 	waits = w->got == GCWORK_WAIT;
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	wake(to);
 	if (waits)
 		wait_turn(w);
@@ -494,25 +494,25 @@ void gcwork_close(struct gcwork *w)
 	struct gcwork *to;
 
 	schedpoint(SCHED_GCWORK_CLOSE);
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	if (atomic_u32_load_relaxed(&work.busy) != 1 || !w->busy || any_left())
-		rt_throw("non-empty mark queue after mark");
+		throw_fatal("non-empty mark queue after mark");
 	set_idle(w);
 	work.open = false;
 	to = close_waiters();
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	wake(to);
 	pool_release(w->p);
 }
 
 void gcwork_hold(void)
 {
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 }
 
 void gcwork_let_go(void)
 {
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 }
 
 // ---- sharing ----
@@ -573,13 +573,13 @@ void gcwork_share(struct gcwork *w)
 	struct gcwork *to;
 
 	schedpoint(SCHED_GCWORK_SHARE);
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	to = give_left(w);
 	if (!to && words)
 		to = take_waiter(w);
 	if (!to && atomic_u32_load_relaxed(&work.busy) == 1)
 		w->alone = work.alone = true;
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	if (to && to->got == GCWORK_WAIT)
 		give_words(w, to);
 	wake(to);
@@ -589,9 +589,9 @@ uint32_t gcwork_count_from(uint32_t n)
 {
 	uint32_t last;
 
-	rt_lock(&work.lock);
+	mutex_lock(&work.lock);
 	last = work.marking;
 	work.marking = n;
-	rt_unlock(&work.lock);
+	mutex_unlock(&work.lock);
 	return last;
 }

@@ -96,7 +96,7 @@ struct gcwork {
 	enum gcwork_next got;
 	uint32_t job;
 	struct gcwork_range range;
-	struct rt_note note;	// woken when it was given something
+	struct note note;	// woken when it was given something
 	struct gcwork *waits;	// that waits longer
 	struct gcwork *next;	// that has joined before
 	struct rt_proc *p;	// whose statistics count new spans

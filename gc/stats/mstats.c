@@ -187,7 +187,7 @@ static void check_or_report(const struct loads *l, const struct sums *s,
 	if (!message)
 		return;
 	if (mode == RT_CHECK_FATAL)
-		rt_throw_text(report, message);
+		throw_text(report, message);
 	text_str(report, "\n");
 	text_str(report, message);
 }
@@ -245,7 +245,7 @@ void mstats_read(struct rt_proc *p, rt_memstats *m, int check,
 	uint64_t sys;
 
 	if (!stw_stopped())
-		rt_throw("world not stopped");
+		throw_fatal("world not stopped");
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	heapstats_unsafe_read(&l.heap);

@@ -10,10 +10,10 @@ void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 		   atomic_u64 *stat)
 {
 	if (size < sizeof(struct fixalloc_free) || size > FIXALLOC_CHUNK)
-		rt_throw_value("fixalloc_init: bad size", "size", size);
+		throw_value("fixalloc_init: bad size", "size", size);
 	if (align < _Alignof(struct fixalloc_free) || !base_is_pow2(align) ||
 	    size % align != 0)
-		rt_throw_value("fixalloc_init: bad alignment", "align", align);
+		throw_value("fixalloc_init: bad alignment", "align", align);
 	*f = (struct fixalloc){
 	    .size = size, .align = align, .zero = zero, .stat = stat};
 }
@@ -72,8 +72,8 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
 	if (l->n == 0)
 		return;
 	if (f->inuse < bytes)
-		rt_throw_value("fixalloc_free: more than is in use", "size",
-			       bytes);
+		throw_value("fixalloc_free: more than is in use", "size",
+			    bytes);
 	f->inuse -= bytes;
 	atomic_ptr_store_release(&l->last->next, f->list);
 	f->list = l->first;

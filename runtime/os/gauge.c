@@ -21,7 +21,7 @@ RT_NORETURN RT_NOINLINE static void throw_overflow(uint64_t old, uint64_t sum)
 	text_str(&t, ", is ");
 	text_hex(&t, sum);
 	text_str(&t, "\n");
-	rt_throw_text(&t, "sysMemStat overflow");
+	throw_text(&t, "sysMemStat overflow");
 }
 
 // check throws when a gauge was or is below zero.

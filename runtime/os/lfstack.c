@@ -32,8 +32,8 @@ void lfstack_push(struct lfstack *s, struct lfnode *node)
 
 	if ((uintptr_t)node % LFSTACK_ALIGN != 0 ||
 	    (uintptr_t)node >> LFSTACK_ADDR_BITS != 0)
-		rt_throw_value("lfstack_push: address does not pack", "node",
-			       (uintptr_t)node);
+		throw_value("lfstack_push: address does not pack", "node",
+			    (uintptr_t)node);
 	do {
 		old = atomic_u64_load_relaxed(&s->head);
 		atomic_u64_store_relaxed(&node->next, old);

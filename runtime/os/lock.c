@@ -20,14 +20,14 @@ enum { LOCK_SPINS = 100 };
 
 // ---- mutex ----
 
-static bool mutex_try(struct rt_mutex *m, uint32_t state)
+static bool mutex_try(struct mutex *m, uint32_t state)
 {
-	// Pairs with the release in rt_unlock.
+	// Pairs with the release in mutex_unlock.
 	return atomic_u32_load_relaxed(&m->state) == MUTEX_FREE &&
 	       atomic_u32_cas_acquire(&m->state, MUTEX_FREE, state);
 }
 
-static bool mutex_spin(struct rt_mutex *m)
+static bool mutex_spin(struct mutex *m)
 {
 	for (int i = 0; i < LOCK_SPINS; i++) {
 		if (mutex_try(m, MUTEX_HELD))
@@ -40,7 +40,7 @@ static bool mutex_spin(struct rt_mutex *m)
 // mutex_sleep takes m as MUTEX_WAITED: who slept cannot know whether others
 // still do.  A wake with nobody asleep costs a system call, a missing one a
 // sleeper.
-static void mutex_sleep(struct rt_mutex *m)
+static void mutex_sleep(struct mutex *m)
 {
 	while (!mutex_try(m, MUTEX_WAITED)) {
 		atomic_u32_cas_relaxed(&m->state, MUTEX_HELD, MUTEX_WAITED);
@@ -49,10 +49,10 @@ static void mutex_sleep(struct rt_mutex *m)
 	}
 }
 
-void rt_lock(struct rt_mutex *m)
+void mutex_lock(struct mutex *m)
 {
 	lockrank_acquire(m->rank);
-	schedpoint(SCHED_RT_LOCK);
+	schedpoint(SCHED_MUTEX_LOCK);
 	if (RT_LIKELY(
 		atomic_u32_cas_acquire(&m->state, MUTEX_FREE, MUTEX_HELD)))
 		return;
@@ -60,53 +60,53 @@ void rt_lock(struct rt_mutex *m)
 		mutex_sleep(m);
 }
 
-void rt_unlock(struct rt_mutex *m)
+void mutex_unlock(struct mutex *m)
 {
 	lockrank_release(m->rank);
-	// Both releases pair with the acquire of the next rt_lock.
+	// Both releases pair with the acquire of the next mutex_lock.
 	if (RT_LIKELY(
 		atomic_u32_cas_release(&m->state, MUTEX_HELD, MUTEX_FREE)))
 		return;
-	if (!rt_lock_held(m))
-		rt_throw("rt_unlock: not held");
+	if (!mutex_held(m))
+		throw_fatal("mutex_unlock: not held");
 	// Only the holder leaves MUTEX_WAITED, so a store is enough.
 	atomic_u32_store_release(&m->state, MUTEX_FREE);
-	schedpoint(SCHED_RT_UNLOCK);
+	schedpoint(SCHED_MUTEX_UNLOCK);
 	oscall_futex_wake(&m->state, 1);
 }
 
-bool rt_lock_held(const struct rt_mutex *m)
+bool mutex_held(const struct mutex *m)
 {
 	return atomic_u32_load_relaxed(&m->state) != MUTEX_FREE;
 }
 
 // ---- note ----
 
-// rt_note_clear and rt_note_wake are seqcst exchanges of one word: a sleeper
+// note_clear and note_wake are seqcst exchanges of one word: a sleeper
 // that clears, then looks for work, then sleeps either sees the work of a
 // wake that came before the clear, or finds the note woken.  With a plain
 // store its look for work could pass the clear.
-void rt_note_clear(struct rt_note *n)
+void note_clear(struct note *n)
 {
 	atomic_u32_swap_seqcst(&n->woken, NOTE_CLEAR);
 }
 
-void rt_note_wake(struct rt_note *n)
+void note_wake(struct note *n)
 {
-	schedpoint(SCHED_RT_NOTE_WAKE);
+	schedpoint(SCHED_NOTE_WAKE);
 	// After the exchange the sleeper may be gone, and the note with it; a
 	// wake on memory that is no longer a futex does nothing.
 	if (atomic_u32_swap_seqcst(&n->woken, NOTE_WOKEN) == NOTE_SLEPT)
 		oscall_futex_wake(&n->woken, UINT32_MAX);
 }
 
-static bool note_woken(const struct rt_note *n)
+static bool note_woken(const struct note *n)
 {
-	// Pairs with the exchange in rt_note_wake.
+	// Pairs with the exchange in note_wake.
 	return atomic_u32_load_acquire(&n->woken) == NOTE_WOKEN;
 }
 
-static bool note_spin(const struct rt_note *n)
+static bool note_spin(const struct note *n)
 {
 	for (int i = 0; i < LOCK_SPINS; i++) {
 		if (note_woken(n))
@@ -117,7 +117,7 @@ static bool note_spin(const struct rt_note *n)
 }
 
 // note_wait sleeps once and tells whether the note is woken now.
-static bool note_wait(struct rt_note *n, uint64_t timeout_ns)
+static bool note_wait(struct note *n, uint64_t timeout_ns)
 {
 	atomic_u32_cas_relaxed(&n->woken, NOTE_CLEAR, NOTE_SLEPT);
 	schedpoint(SCHED_NOTE_WAIT);
@@ -125,7 +125,7 @@ static bool note_wait(struct rt_note *n, uint64_t timeout_ns)
 	return note_woken(n);
 }
 
-static bool note_sleep_until(struct rt_note *n, uint64_t timeout_ns)
+static bool note_sleep_until(struct note *n, uint64_t timeout_ns)
 {
 	uint64_t start = nanotime();
 	uint64_t passed = 0;
@@ -143,7 +143,7 @@ static bool note_sleep_until(struct rt_note *n, uint64_t timeout_ns)
 	return false;
 }
 
-bool rt_note_sleep(struct rt_note *n, uint64_t timeout_ns)
+bool note_sleep(struct note *n, uint64_t timeout_ns)
 {
 	if (note_spin(n))
 		return true;
@@ -158,22 +158,22 @@ bool rt_note_sleep(struct rt_note *n, uint64_t timeout_ns)
 
 // sema_serves tells whether it is the ticket's turn; *serving is what was
 // read.
-static bool sema_serves(const struct rt_sema *s, uint32_t ticket,
+static bool sema_serves(const struct sema *s, uint32_t ticket,
 			uint32_t *serving)
 {
-	// Pairs with the add in rt_sema_release.
+	// Pairs with the add in sema_release.
 	*serving = atomic_u32_load_acquire(&s->serving);
 	return *serving == ticket;
 }
 
-void rt_sema_acquire(struct rt_sema *s)
+void sema_acquire(struct sema *s)
 {
 	// Seqcst, as is the release: either the holder sees this ticket and
 	// wakes, or its step of serving is seen here or in the futex call.
 	uint32_t ticket = atomic_u32_add_seqcst(&s->next, 1) - 1;
 	uint32_t serving;
 
-	schedpoint(SCHED_RT_SEMA_ACQUIRE);
+	schedpoint(SCHED_SEMA_ACQUIRE);
 	for (int i = 0; i < LOCK_SPINS; i++) {
 		if (sema_serves(s, ticket, &serving))
 			return;
@@ -183,28 +183,28 @@ void rt_sema_acquire(struct rt_sema *s)
 		oscall_futex_wait(&s->serving, serving, UINT64_MAX);
 }
 
-bool rt_sema_try_acquire(struct rt_sema *s)
+bool sema_try_acquire(struct sema *s)
 {
 	uint32_t serving = atomic_u32_load_acquire(&s->serving);
 
-	schedpoint(SCHED_RT_SEMA_TRY_ACQUIRE);
+	schedpoint(SCHED_SEMA_TRY_ACQUIRE);
 	// next never falls behind serving, so when next is what serving was,
 	// serving still is that, and the ticket is served when taken.
 	return atomic_u32_cas_acquire(&s->next, serving, serving + 1);
 }
 
-void rt_sema_release(struct rt_sema *s)
+void sema_release(struct sema *s)
 {
 	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
 
-	schedpoint(SCHED_RT_SEMA_RELEASE);
+	schedpoint(SCHED_SEMA_RELEASE);
 	// Sleepers wait for different tickets on one word: all are woken.
 	// They are the few threads that want to stop the world.
 	if (atomic_u32_load_seqcst(&s->next) != serving)
 		oscall_futex_wake(&s->serving, UINT32_MAX);
 }
 
-void rt_sema_forked(struct rt_sema *s)
+void sema_fork_child(struct sema *s)
 {
 	uint32_t serving = atomic_u32_load_relaxed(&s->serving);
 

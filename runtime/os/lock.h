@@ -12,7 +12,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/os/lockrank.h"
 
-struct rt_mutex {
+struct mutex {
 	atomic_u32 state; // 0 free, 1 held, 2 held and waited for
 	enum lockrank rank;
 };
@@ -22,39 +22,39 @@ struct rt_mutex {
 		.rank = (r)                                                    \
 	}
 
-// rt_lock takes a mutex: spins for a moment, then sleeps.  It does not nest.
-void rt_lock(struct rt_mutex *m);
-void rt_unlock(struct rt_mutex *m);
+// mutex_lock takes a mutex: spins for a moment, then sleeps.  It does not nest.
+void mutex_lock(struct mutex *m);
+void mutex_unlock(struct mutex *m);
 
-// rt_lock_held tells whether anybody holds m, for assertions.
-bool rt_lock_held(const struct rt_mutex *m);
+// mutex_held tells whether anybody holds m, for assertions.
+bool mutex_held(const struct mutex *m);
 
-struct rt_note {
+struct note {
 	atomic_u32 woken;
 };
 
-// rt_note_clear is for who sleeps on the note, while nobody else does.  Look
-// for work after clearing: no wake is lost then.  rt_note_wake may be called
+// note_clear is for who sleeps on the note, while nobody else does.  Look
+// for work after clearing: no wake is lost then.  note_wake may be called
 // more than once and wakes all sleepers.
-void rt_note_clear(struct rt_note *n);
-void rt_note_wake(struct rt_note *n);
+void note_clear(struct note *n);
+void note_wake(struct note *n);
 
-// rt_note_sleep returns when the note was woken (true), or after timeout_ns
+// note_sleep returns when the note was woken (true), or after timeout_ns
 // (false; UINT64_MAX: never).  It spins first.  A clock that is refused ends
 // a sleep with timeout early.
-bool rt_note_sleep(struct rt_note *n, uint64_t timeout_ns);
+bool note_sleep(struct note *n, uint64_t timeout_ns);
 
-struct rt_sema {
+struct sema {
 	atomic_u32 next;    // the ticket of who comes next
 	atomic_u32 serving; // the ticket of who holds it
 };
 
-void rt_sema_acquire(struct rt_sema *s);
-bool rt_sema_try_acquire(struct rt_sema *s);
-void rt_sema_release(struct rt_sema *s);
+void sema_acquire(struct sema *s);
+bool sema_try_acquire(struct sema *s);
+void sema_release(struct sema *s);
 
-// rt_sema_forked is for the child of a fork whose one thread holds s: tickets
+// sema_fork_child is for the child of a fork whose one thread holds s: tickets
 // of other threads are gone.
-void rt_sema_forked(struct rt_sema *s);
+void sema_fork_child(struct sema *s);
 
 #endif

@@ -54,7 +54,7 @@ RT_NORETURN static void throw_order(enum lockrank wanted)
 	text_str(&t, " wanted while holding lock ");
 	text_str(&t, lockrank_name(innermost_held()));
 	text_str(&t, "\n");
-	rt_throw_text(&t, "lockrank: wrong order");
+	throw_text(&t, "lockrank: wrong order");
 }
 
 RT_NORETURN static void throw_rank(const char *what, enum lockrank rank)
@@ -65,7 +65,7 @@ RT_NORETURN static void throw_rank(const char *what, enum lockrank rank)
 	text_str(&t, "rtheap: lock ");
 	text_str(&t, lockrank_name(rank));
 	text_str(&t, "\n");
-	rt_throw_text(&t, what);
+	throw_text(&t, what);
 }
 
 void lockrank_acquire(enum lockrank rank)
@@ -73,7 +73,7 @@ void lockrank_acquire(enum lockrank rank)
 	if (!RT_DEBUG_BUILD)
 		return;
 	if (rank == LOCKRANK_NONE || (unsigned)rank >= LOCKRANK_COUNT)
-		rt_throw_value("lockrank: lock without a rank", "rank", rank);
+		throw_value("lockrank: lock without a rank", "rank", rank);
 	if (held_mask >> rank)
 		throw_order(rank);
 	held_mask |= 1U << rank;

@@ -14,7 +14,7 @@ struct region {
 #define SIZE_LIMIT (UINT64_C(1) << 48)
 
 static struct {
-	struct rt_mutex lock;	// protects the rest
+	struct mutex lock;	// protects the rest
 	struct region *regions; // newest first; the newest is carved
 	size_t wish;		// bytes of the first region; 0: as usual
 	size_t usable;		// bytes of all prefixes
@@ -125,15 +125,14 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 	void *p;
 
 	if (n == 0)
-		rt_throw("persistent_alloc: no size");
+		throw_fatal("persistent_alloc: no size");
 	if (!base_is_pow2(align) || align > PERSISTENT_MAX_ALIGN)
-		rt_throw_value("persistent_alloc: bad alignment", "align",
-			       align);
+		throw_value("persistent_alloc: bad alignment", "align", align);
 	if (n > SIZE_LIMIT)
 		return NULL;
-	rt_lock(&persistent.lock);
+	mutex_lock(&persistent.lock);
 	p = carve(n, align);
-	rt_unlock(&persistent.lock);
+	mutex_unlock(&persistent.lock);
 	if (p) { // the two cancel where the user is other_sys itself
 		gauge_add(stat, (int64_t)n);
 		gauge_add(&gauges.other_sys, -(int64_t)n);
@@ -143,7 +142,7 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 
 void persistent_fini(void)
 {
-	rt_lock(&persistent.lock);
+	mutex_lock(&persistent.lock);
 	for (struct region *r = persistent.regions, *next; r; r = next) {
 		next = r->next;
 		sysmem_unreserve(r, r->size);
@@ -152,5 +151,5 @@ void persistent_fini(void)
 	persistent.wish = 0;
 	persistent.usable = 0;
 	persistent.next = persistent.ready = persistent.limit = 0;
-	rt_unlock(&persistent.lock);
+	mutex_unlock(&persistent.lock);
 }

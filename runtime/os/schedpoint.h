@@ -20,14 +20,14 @@
 	X(LFSTACK_PUSH) /* has linked the node to the head that it read */     \
 	X(LFSTACK_POP)	/* has read the head and the link below it */          \
                                                                                \
-	X(RT_LOCK)	       /* will try to take the mutex */                \
-	X(MUTEX_SLEEP)	       /* has said that it waits, will sleep */        \
-	X(RT_UNLOCK)	       /* has let go, will wake a sleeper */           \
-	X(RT_NOTE_WAKE)	       /* will wake */                                 \
-	X(NOTE_WAIT)	       /* has said that it sleeps, will sleep */       \
-	X(RT_SEMA_ACQUIRE)     /* has a ticket, will look who is served */     \
-	X(RT_SEMA_TRY_ACQUIRE) /* has read who is served */                    \
-	X(RT_SEMA_RELEASE)     /* serves the next, will look who waits */      \
+	X(MUTEX_LOCK)	    /* will try to take the mutex */                   \
+	X(MUTEX_SLEEP)	    /* has said that it waits, will sleep */           \
+	X(MUTEX_UNLOCK)	    /* has let go, will wake a sleeper */              \
+	X(NOTE_WAKE)	    /* will wake */                                    \
+	X(NOTE_WAIT)	    /* has said that it sleeps, will sleep */          \
+	X(SEMA_ACQUIRE)	    /* has a ticket, will look who is served */        \
+	X(SEMA_TRY_ACQUIRE) /* has read who is served */                       \
+	X(SEMA_RELEASE)	    /* serves the next, will look who waits */         \
                                                                                \
 	X(GATE_WAIT)	       /* has promised to wake others, will spin */    \
 	X(GATE_WAIT_IN_VAIN)   /* has spun, will take back its promise */      \

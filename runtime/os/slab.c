@@ -92,7 +92,7 @@ static struct slab_region *region_of(const struct slab *s, const char *block)
 	while (r && (size_t)(block - r->base) >= r->nblocks * block_size(s))
 		r = r->next;
 	if (!r)
-		rt_throw_value("slab_free: no block", "p", (uintptr_t)block);
+		throw_value("slab_free: no block", "p", (uintptr_t)block);
 	return r;
 }
 

@@ -289,7 +289,7 @@ bool sysmem_populate(void *p, size_t n)
 bool sysmem_unused(void *p, size_t n)
 {
 	if (!is_aligned(p, page_size) || n % page_size != 0)
-		rt_throw_value("sysmem_unused: not whole pages", "n", n);
+		throw_value("sysmem_unused: not whole pages", "n", n);
 	if (oscall_release(p, n) != 0)
 		return false;
 	ready_add(-(int64_t)n);

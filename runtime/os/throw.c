@@ -169,12 +169,12 @@ static RT_NORETURN void report(const char *lines, const char *what)
 	abort();
 }
 
-void rt_throw(const char *what)
+void throw_fatal(const char *what)
 {
 	report("", what);
 }
 
-void rt_throw_value(const char *what, const char *name, uint64_t value)
+void throw_value(const char *what, const char *name, uint64_t value)
 {
 	struct text t;
 
@@ -186,7 +186,7 @@ void rt_throw_value(const char *what, const char *name, uint64_t value)
 	report(t.buf, what);
 }
 
-void rt_throw_text(const struct text *t, const char *what)
+void throw_text(const struct text *t, const char *what)
 {
 	report(t->buf, what);
 }

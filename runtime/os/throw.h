@@ -2,7 +2,7 @@
 //
 // Go: throw, print (panic.go, print.go).
 //
-// rt_throw is for states that only a bug of the library can produce; what
+// throw_fatal is for states that only a bug of the library can produce; what
 // the host did wrong or the system refused is a result instead.  Neither
 // allocation nor stdio is used, the text goes to the host's fatal handler or
 // to stderr, and the process aborts.
@@ -34,16 +34,16 @@ typedef void throw_handler(const char *text, void *arg);
 // that throw meanwhile wait for the end of the first, about 10 s at most.
 void throw_set_handler(throw_handler *fn, void *arg);
 
-// rt_throw reports "rtheap: fatal: <what>" and aborts.  A report is a single
+// throw_fatal reports "rtheap: fatal: <what>" and aborts.  A report is a single
 // write of at most 1023 bytes; `what` is cut to what fits, 503 bytes at least.
-RT_NORETURN void rt_throw(const char *what);
+RT_NORETURN void throw_fatal(const char *what);
 
-// rt_throw_value has a line "rtheap: <name>=<value>" first.
-RT_NORETURN void rt_throw_value(const char *what, const char *name,
-				uint64_t value);
+// throw_value has a line "rtheap: <name>=<value>" first.
+RT_NORETURN void throw_value(const char *what, const char *name,
+			     uint64_t value);
 
-// rt_throw_text has the lines collected in t first; the last needs no newline.
-RT_NORETURN void rt_throw_text(const struct text *t, const char *what);
+// throw_text has the lines collected in t first; the last needs no newline.
+RT_NORETURN void throw_text(const struct text *t, const char *what);
 
 // throw_begun tells whether a thread of this process has thrown.
 bool throw_begun(void);
@@ -54,6 +54,7 @@ void throw_forked(void);
 
 // RT_ASSERT is for checks too costly for a release build.
 #define RT_ASSERT(cond)                                                        \
-	((RT_DEBUG_BUILD && !(cond)) ? rt_throw("assertion: " #cond) : (void)0)
+	((RT_DEBUG_BUILD && !(cond)) ? throw_fatal("assertion: " #cond)        \
+				     : (void)0)
 
 #endif

@@ -131,7 +131,7 @@ void arena_grow(uint32_t nchunks)
 	uint64_t bytes = (uint64_t)nchunks << RT_CHUNK_SHIFT;
 
 	if (bytes > arena_prepared())
-		rt_throw_value("arena_grow: not prepared", "nchunks", nchunks);
+		throw_value("arena_grow: not prepared", "nchunks", nchunks);
 	gauge_add(&gauges.heap_mapped, (int64_t)(bytes - used));
 	atomic_u64_store_release(&arena.used, bytes);
 }

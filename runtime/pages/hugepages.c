@@ -24,7 +24,7 @@ struct range_state {
 };
 
 static struct {
-	struct rt_mutex lock;
+	struct mutex lock;
 	bool on;
 	// A byte a chunk.  The state of a unit is in the byte of the first
 	// chunk that it describes, STATE_BITS for each range.
@@ -83,12 +83,12 @@ size_t hugepages_bytes(void)
 
 void hugepages_hold(void)
 {
-	rt_lock(&hugepages.lock);
+	mutex_lock(&hugepages.lock);
 }
 
 void hugepages_let_go(void)
 {
-	rt_unlock(&hugepages.lock);
+	mutex_unlock(&hugepages.lock);
 }
 
 void hugepages_forked(void)
@@ -182,7 +182,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 
 	if (!hugepages.on)
 		return false;
-	rt_lock(&hugepages.lock);
+	mutex_lock(&hugepages.lock);
 	hugepages.nchunks = pa->nchunks;
 	hugepages.cursor = 0;
 	for (uint32_t c = 0; c < pa->nchunks; c++) {
@@ -194,7 +194,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 	}
 	for (unsigned r = 0; r < RANGES; r++)
 		nwanted += hugepages.range[r].nwanted;
-	rt_unlock(&hugepages.lock);
+	mutex_unlock(&hugepages.lock);
 	return nwanted != 0;
 }
 
@@ -244,14 +244,14 @@ static enum range provide_next(uint32_t *unit)
 {
 	enum range r;
 
-	rt_lock(&hugepages.lock);
+	mutex_lock(&hugepages.lock);
 	do {
 		r = next_wanted();
 		if (r == RANGES)
 			break;
 		*unit = hugepages.cursor / hugepages.range[r].chunks;
 	} while (!advise(r, *unit));
-	rt_unlock(&hugepages.lock);
+	mutex_unlock(&hugepages.lock);
 	return r;
 }
 
@@ -332,15 +332,15 @@ static void withdraw_at(enum range r, uint32_t chunk)
 
 void hugepages_withdraw(uint32_t chunk)
 {
-	rt_lock(&hugepages.lock);
+	mutex_lock(&hugepages.lock);
 	withdraw_at(HEAP, chunk);
-	rt_unlock(&hugepages.lock);
+	mutex_unlock(&hugepages.lock);
 }
 
 void hugepages_withdraw_tables(uint32_t chunk)
 {
-	rt_lock(&hugepages.lock);
+	mutex_lock(&hugepages.lock);
 	for (unsigned r = HEAP + 1; r < RANGES; r++)
 		withdraw_at((enum range)r, chunk);
-	rt_unlock(&hugepages.lock);
+	mutex_unlock(&hugepages.lock);
 }

@@ -148,7 +148,7 @@ void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks)
 	if (nchunks <= old)
 		return;
 	if (!tables_hold(pa, nchunks))
-		rt_throw_value("pagealloc_grow: no room", "nchunks", nchunks);
+		throw_value("pagealloc_grow: no room", "nchunks", nchunks);
 	scavindex_grow(&pa->scav, nchunks);
 	for (uint32_t c = old; c < nchunks; c++) {
 		pallocbits_set_range(&pagealloc_chunk(pa, c)->scavenged, 0,
@@ -225,8 +225,8 @@ static void search_chunk(const struct pagealloc *pa, uint32_t chunk,
 				     (unsigned)s->npages, from, &first_free);
 
 	if (i == PALLOCBITS_NONE)
-		rt_throw_value("pagealloc: chunk lacks what its summary says",
-			       "chunk", chunk);
+		throw_value("pagealloc: chunk lacks what its summary says",
+			    "chunk", chunk);
 	s->page = base + i;
 	if (s->leftmost)
 		s->first_free = base + first_free;
@@ -242,9 +242,9 @@ static bool search_tree(const struct pagealloc *pa, struct search *s)
 		if (scan == SCAN_INSIDE)
 			continue;
 		if (l > 0)
-			rt_throw_value("pagealloc: children lack what their "
-				       "summary says",
-				       "entry", s->entry);
+			throw_value("pagealloc: children lack what their "
+				    "summary says",
+				    "entry", s->entry);
 		return false;
 	}
 	search_chunk(pa, (uint32_t)s->entry, s);
@@ -295,8 +295,8 @@ static uint64_t range_limit(const struct pagealloc *pa, uint64_t page,
 	uint64_t end = end_page(pa);
 
 	if (npages == 0 || page >= end || npages > end - page)
-		rt_throw_value("pagealloc: pages outside of the heap", "page",
-			       page);
+		throw_value("pagealloc: pages outside of the heap", "page",
+			    page);
 	return page + npages;
 }
 
@@ -308,10 +308,10 @@ static void require_alloc(const struct pagealloc *pa, struct part part,
 
 	if (RT_UNLIKELY(pallocbits_count_range(&d->alloc, part.i, part.n) !=
 			want))
-		rt_throw_value(want ? "pagealloc: freed page is free"
-				    : "pagealloc: page is not free",
-			       "page",
-			       (uint64_t)part.chunk * RT_CHUNK_PAGES + part.i);
+		throw_value(want ? "pagealloc: freed page is free"
+				 : "pagealloc: page is not free",
+			    "page",
+			    (uint64_t)part.chunk * RT_CHUNK_PAGES + part.i);
 }
 
 // update_leaf brings the summary of a part's chunk up to date and tells
@@ -430,7 +430,7 @@ static struct part block_at(const struct pagealloc *pa, uint64_t base)
 	uint64_t limit = range_limit(pa, base, PAGEALLOC_BLOCK_PAGES);
 
 	if (base % PAGEALLOC_BLOCK_PAGES != 0)
-		rt_throw_value("pagealloc: no block begins here", "base", base);
+		throw_value("pagealloc: no block begins here", "base", base);
 	return part_at(base, limit);
 }
 
@@ -490,8 +490,8 @@ void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
 	struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
 
 	if (scav & ~taken || taken & ~d->alloc.word[block.i / 64])
-		rt_throw_value("pagealloc_put_block: pages were not taken",
-			       "base", base);
+		throw_value("pagealloc_put_block: pages were not taken", "base",
+			    base);
 	d->alloc.word[block.i / 64] &= ~taken;
 	d->scavenged.word[block.i / 64] |= scav;
 	scavindex_free(&pa->scav, block.chunk, bits_count(taken));

@@ -32,7 +32,7 @@ bool scavindex_reserve(struct scavindex *s, uint32_t nchunks)
 void scavindex_grow(struct scavindex *s, uint32_t nchunks)
 {
 	if (nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
-		rt_throw_value("scavindex_grow: no room", "nchunks", nchunks);
+		throw_value("scavindex_grow: no room", "nchunks", nchunks);
 	s->nchunks = nchunks;
 }
 
@@ -61,8 +61,8 @@ void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages)
 	struct scavchunk *c = chunk_at(s, chunk);
 
 	if (c->in_use + npages > RT_CHUNK_PAGES)
-		rt_throw_value("scavindex_alloc: chunk overflows", "in_use",
-			       c->in_use);
+		throw_value("scavindex_alloc: chunk overflows", "in_use",
+			    c->in_use);
 	note_cycle(s, c);
 	c->in_use += npages;
 	if (c->in_use == RT_CHUNK_PAGES)
@@ -74,8 +74,8 @@ void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages)
 	struct scavchunk *c = chunk_at(s, chunk);
 
 	if (c->in_use < npages)
-		rt_throw_value("scavindex_free: chunk underflows", "in_use",
-			       c->in_use);
+		throw_value("scavindex_free: chunk underflows", "in_use",
+			    c->in_use);
 	note_cycle(s, c);
 	c->in_use -= npages;
 	c->has_idle = 1;

@@ -10,7 +10,7 @@
 
 // Blocks, and those of them that are kept without a thread.
 static struct {
-	struct rt_mutex lock;
+	struct mutex lock;
 	struct slab slab;
 	struct rt_mcache *list;
 	unsigned n;
@@ -27,7 +27,7 @@ static_assert(RT_INLINE_MAX == 1024, "class 32");
 
 static void kept_push(struct rt_mcache *mc)
 {
-	RT_ASSERT(rt_lock_held(&blocks.lock));
+	RT_ASSERT(mutex_held(&blocks.lock));
 	mc->next_kept = blocks.list;
 	blocks.list = mc;
 	blocks.n++;
@@ -37,7 +37,7 @@ static struct rt_mcache *kept_pop(void)
 {
 	struct rt_mcache *mc = blocks.list;
 
-	RT_ASSERT(rt_lock_held(&blocks.lock));
+	RT_ASSERT(mutex_held(&blocks.lock));
 	if (mc) {
 		blocks.list = mc->next_kept;
 		blocks.n--;
@@ -102,10 +102,10 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 {
 	struct rt_mcache *mc, *was_kept;
 
-	rt_lock(&blocks.lock);
+	mutex_lock(&blocks.lock);
 	was_kept = kept_pop();
 	mc = was_kept ? was_kept : slab_alloc(&blocks.slab);
-	rt_unlock(&blocks.lock);
+	mutex_unlock(&blocks.lock);
 	if (was_kept)
 		memset(mc, 0, sizeof *mc);
 	if (!mc)
@@ -122,23 +122,23 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 void mcache_delete(struct rt_mcache *mc)
 {
 	gauge_add(&gauges.mcache_inuse, -(int64_t)sizeof *mc);
-	rt_lock(&blocks.lock);
+	mutex_lock(&blocks.lock);
 	if (blocks.n < MCACHE_KEPT || !slab_free(&blocks.slab, mc))
 		kept_push(mc);
-	rt_unlock(&blocks.lock);
+	mutex_unlock(&blocks.lock);
 }
 
 void mcache_trim(void)
 {
 	struct rt_mcache *mc;
 
-	rt_lock(&blocks.lock);
+	mutex_lock(&blocks.lock);
 	while ((mc = kept_pop()) != NULL)
 		if (!slab_free(&blocks.slab, mc)) {
 			kept_push(mc);
 			break;
 		}
-	rt_unlock(&blocks.lock);
+	mutex_unlock(&blocks.lock);
 }
 
 void mcache_fini(void)
@@ -245,9 +245,9 @@ void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 	struct mcache_slot *slot = &mc->slots[i];
 
 	if (slot->span)
-		rt_throw("refill of span with free space remaining");
+		throw_fatal("refill of span with free space remaining");
 	if (s->alloc_count >= s->nelems)
-		rt_throw("span has no free space");
+		throw_fatal("span has no free space");
 	s->cached = 1;
 	slot->span = s;
 	slot->needzero = s->needzero;

@@ -43,7 +43,7 @@ static struct mspan *spans_take(void)
 {
 	struct mspan *s;
 
-	RT_ASSERT(rt_lock_held(&mheap.lock));
+	RT_ASSERT(mutex_held(&mheap.lock));
 	s = fixalloc_alloc(&mheap.spans);
 	if (s)
 		gauge_add_locked(&gauges.mspan_inuse, sizeof *s);
@@ -52,7 +52,7 @@ static struct mspan *spans_take(void)
 
 static void spans_give(struct mspan *s)
 {
-	RT_ASSERT(rt_lock_held(&mheap.lock));
+	RT_ASSERT(mutex_held(&mheap.lock));
 	mspan_free(s);
 	fixalloc_free(&mheap.spans, s);
 	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
@@ -88,11 +88,11 @@ void mheap_cache_flush(struct mheap_cache *cache)
 	cache->filling /= 4;
 	if (pagecache_empty(&cache->pages) && cache->nspans == 0)
 		return;
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	pagecache_flush(&cache->pages, &mheap.pages);
 	while (cache->nspans > 0)
 		spans_give(cache->spans[--cache->nspans]);
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 }
 
 // ---- pages ----
@@ -132,7 +132,7 @@ static void enlarge(struct rt_proc *p, uint32_t total)
 
 // Held while address space is prepared, by a thread that does not hold the heap
 // lock: the system may keep it waiting for another thread's page fault.
-static struct rt_mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
+static struct mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
 
 static bool prepare_chunks(uint32_t nchunks)
 {
@@ -161,10 +161,10 @@ static bool prepare(uint32_t total)
 	uint32_t ahead;
 	bool ok;
 
-	rt_lock(&growth);
+	mutex_lock(&growth);
 	ahead = chunks_ahead();
 	ok = (ahead > total && prepare_chunks(ahead)) || prepare_chunks(total);
-	rt_unlock(&growth);
+	mutex_unlock(&growth);
 	return ok;
 }
 
@@ -177,12 +177,12 @@ static bool await_release(void)
 	if (!mheap.releasing)
 		return false;
 	RT_ASSERT(!stw_stopped());
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	schedpoint(SCHED_AWAIT_RELEASE);
-	rt_sema_acquire(&mheap.turn);
-	rt_lock(&mheap.lock);
+	sema_acquire(&mheap.turn);
+	mutex_lock(&mheap.lock);
 	// The next turn begins with the heap lock.
-	rt_sema_release(&mheap.turn);
+	sema_release(&mheap.turn);
 	return true;
 }
 
@@ -192,7 +192,7 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 {
 	uint64_t most = (uint64_t)mheap.pages.max_chunks * RT_CHUNK_PAGES;
 
-	RT_ASSERT(rt_lock_held(&mheap.lock));
+	RT_ASSERT(mutex_held(&mheap.lock));
 	if (npages > most)
 		return false;
 	for (;;) {
@@ -208,9 +208,9 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 			enlarge(p, (uint32_t)total);
 			return true;
 		}
-		rt_unlock(&mheap.lock);
+		mutex_unlock(&mheap.lock);
 		ok = prepare((uint32_t)total);
-		rt_lock(&mheap.lock);
+		mutex_lock(&mheap.lock);
 		// Else the free pages at the end would not count.
 		await_release();
 		if (!ok)
@@ -258,7 +258,8 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 		// Even if it has not: pages may have been freed meanwhile.
 		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
 		if (g->page == PAGEALLOC_NONE && grown)
-			rt_throw("grew heap, but no adequate free space found");
+			throw_fatal(
+			    "grew heap, but no adequate free space found");
 	}
 	if (g->page == PAGEALLOC_NONE) {
 		spans_give(g->span);
@@ -278,7 +279,7 @@ static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 
 	if (small && take_cached(cache, npages, g))
 		return true;
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	if (small)
 		cache_fill(cache, (unsigned)npages);
 	ok = (small && take_cached(cache, npages, g)) ||
@@ -291,7 +292,7 @@ static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 	// They lay in two blocks, or the heap has grown.
 	if (ok && small && !g->cached)
 		cache_fill(cache, (unsigned)npages);
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	return ok;
 }
 
@@ -390,10 +391,10 @@ static void populate(struct rt_proc *p, struct mheap_cache *cache,
 static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
 {
 	count_free(p, use, s->npages);
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	pagealloc_free(&mheap.pages, mspan_page(s), s->npages);
 	spans_give(s);
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 }
 
 static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
@@ -422,17 +423,17 @@ static struct linewords *block_take(void)
 {
 	struct linewords *block;
 
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	block = fixalloc_alloc(&mheap.blocks);
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	return block;
 }
 
 static void block_give(struct linewords *block)
 {
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	fixalloc_free(&mheap.blocks, block);
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 }
 
 struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
@@ -555,7 +556,7 @@ static struct mspan *batch_pages(struct batch *b, struct mspan *list,
 		if (s->use != use || s->alloc_count != 0 || s->cached ||
 		    (use == MSPAN_HEAP &&
 		     atomic_u32_load_relaxed(&s->sweepgen) != gen))
-			rt_throw("mheap.freeSpanLocked - invalid free");
+			throw_fatal("mheap.freeSpanLocked - invalid free");
 		if (!batch_run(b, mspan_page(s), s->npages))
 			break;
 	}
@@ -581,13 +582,13 @@ static void batch_structures(struct batch *b, struct mspan *list,
 // batch_release lets others have what a batch holds.
 static void batch_release(const struct batch *b)
 {
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	pagealloc_free_runs(&mheap.pages, b->run, b->nruns);
 	fixalloc_free_list(&mheap.blocks, &b->blocks);
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
 			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 }
 
 // free_spans frees a list of spans of one use, a batch at a time.
@@ -615,16 +616,16 @@ void mheap_free(struct rt_proc *p, struct mspan *list)
 void mheap_free_manual(struct rt_proc *p, struct mspan *s)
 {
 	if (s->use != MSPAN_STACK && s->use != MSPAN_WORK)
-		rt_throw("mheap.freeSpanLocked - invalid stack free");
+		throw_fatal("mheap.freeSpanLocked - invalid stack free");
 	s->next = NULL;
 	free_spans(p, s, s->use);
 }
 
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken)
 {
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	*taken = pagealloc_chunk(&mheap.pages, chunk)->alloc;
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 }
 
 struct mspan *mheap_next_span(uint64_t *page)

@@ -44,12 +44,12 @@ struct mheap_cache {
 };
 
 struct mheap {
-	struct rt_mutex lock; // of everything here but turn
+	struct mutex lock; // of everything here but turn
 	// Pages whose memory is being released look allocated: one thread's at
 	// a time, which has its turn, and only between two of its polls.  A
 	// thread that finds no room while there are such pages takes a turn
 	// and looks again.
-	struct rt_sema turn;
+	struct sema turn;
 	bool releasing;
 	struct pagealloc pages;
 	struct fixalloc spans;	// struct mspan

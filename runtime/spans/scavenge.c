@@ -62,12 +62,12 @@ static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 
 	if (released)
 		count(p, bytes);
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	pagealloc_free(&mheap.pages, page, n);
 	if (released)
 		pagealloc_set_scavenged(&mheap.pages, page, n);
 	mheap.releasing = false;
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	return released;
 }
 
@@ -81,18 +81,18 @@ static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 	unsigned n;
 
 	*released = 0;
-	rt_sema_acquire(&mheap.turn);
-	rt_lock(&mheap.lock);
+	sema_acquire(&mheap.turn);
+	mutex_lock(&mheap.lock);
 	page = find(pass, max_pages, &n);
 	found = page != PAGEALLOC_NONE;
 	mheap.releasing = found;
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	schedpoint(SCHED_SCAVENGE_STEP);
 	if (found && release(p, page, n))
 		*released = (uint64_t)n << RT_PAGE_SHIFT;
 	else if (found) // passes over the rest of the chunk
 		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
-	rt_sema_release(&mheap.turn);
+	sema_release(&mheap.turn);
 	return found;
 }
 
@@ -124,7 +124,7 @@ bool scavenge_tables(uint32_t *chunk)
 {
 	bool found;
 
-	rt_lock(&mheap.lock);
+	mutex_lock(&mheap.lock);
 	while (*chunk < mheap.pages.nchunks && !is_released(*chunk))
 		++*chunk;
 	found = *chunk < mheap.pages.nchunks;
@@ -132,6 +132,6 @@ bool scavenge_tables(uint32_t *chunk)
 		hugepages_withdraw_tables(*chunk);
 		arena_forget((*chunk)++);
 	}
-	rt_unlock(&mheap.lock);
+	mutex_unlock(&mheap.lock);
 	return found;
 }

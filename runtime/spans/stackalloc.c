@@ -5,7 +5,7 @@
 
 // Spans with a stack to hand out, by order, linked by next.
 static struct {
-	struct rt_mutex lock;
+	struct mutex lock;
 	struct mspan *partial[MCACHE_STACK_ORDERS];
 } pool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
@@ -83,7 +83,7 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 	struct mspan *s = pool.partial[order];
 	unsigned i;
 
-	RT_ASSERT(rt_lock_held(&pool.lock));
+	RT_ASSERT(mutex_held(&pool.lock));
 	if (!s) {
 		s = mheap_alloc_manual(p, base_pages(STACKALLOC_SPAN),
 				       MSPAN_STACK);
@@ -122,7 +122,7 @@ static void pool_give(struct rt_proc *p, void *v)
 static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			unsigned order)
 {
-	rt_lock(&pool.lock);
+	mutex_lock(&pool.lock);
 	while (c->n[order] * order_size(order) < STACKALLOC_REFILL) {
 		void *v = pool_take(p, order);
 
@@ -130,17 +130,17 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			break;
 		c->stack[order][c->n[order]++] = v;
 	}
-	rt_unlock(&pool.lock);
+	mutex_unlock(&pool.lock);
 }
 
 // kept_release moves stacks back until at most limit bytes are kept.
 static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 			 unsigned order, size_t limit)
 {
-	rt_lock(&pool.lock);
+	mutex_lock(&pool.lock);
 	while (c->n[order] * order_size(order) > limit)
 		pool_give(p, c->stack[order][--c->n[order]]);
-	rt_unlock(&pool.lock);
+	mutex_unlock(&pool.lock);
 }
 
 static void *large_alloc(struct rt_proc *p, size_t n)

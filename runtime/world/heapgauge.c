@@ -38,7 +38,7 @@ void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT])
 		any |= sums[i];
 	// One test for all: a negative number has the highest bit set.
 	if (RT_UNLIKELY(any >> 63))
-		rt_throw("sysMemStat overflow");
+		throw_fatal("sysMemStat overflow");
 }
 
 uint64_t heapgauge_sum(enum heapgauge which)

@@ -14,8 +14,8 @@ enum {
 static struct {
 	RT_CACHE_ALIGNED struct heapstats_delta slots[SLOTS];
 	RT_CACHE_ALIGNED atomic_u32 gen;
-	struct rt_mutex no_p;	// writers without a P; the move of gen
-	struct rt_mutex reader; // one reader folds or sums
+	struct mutex no_p;   // writers without a P; the move of gen
+	struct mutex reader; // one reader folds or sums
 } stats = {
     .no_p = RT_MUTEX_INIT(LOCKRANK_HEAPSTATS),
     .reader = RT_MUTEX_INIT(LOCKRANK_READER),
@@ -28,7 +28,7 @@ static atomic_u64 *slot_words(unsigned slot)
 
 static void bad_sequence(uint32_t seq)
 {
-	rt_throw_value("bad sequence number", "seq", seq);
+	throw_value("bad sequence number", "seq", seq);
 }
 
 struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
@@ -40,7 +40,7 @@ struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
 			bad_sequence(seq);
 		schedpoint(SCHED_HEAPSTATS_ACQUIRE);
 	} else {
-		rt_lock(&stats.no_p);
+		mutex_lock(&stats.no_p);
 	}
 	return &stats.slots[atomic_u32_load_seqcst(&stats.gen)];
 }
@@ -57,7 +57,7 @@ void heapstats_release(struct rt_proc *p)
 		// wait_even: the changes are seen.
 		atomic_u32_store_release(&p->stats_seq, seq);
 	} else {
-		rt_unlock(&stats.no_p);
+		mutex_unlock(&stats.no_p);
 	}
 }
 
@@ -99,19 +99,19 @@ void heapstats_read(struct heapstats_totals *out)
 {
 	unsigned current, history;
 
-	rt_lock(&stats.reader);
+	mutex_lock(&stats.reader);
 	current = atomic_u32_load_relaxed(&stats.gen);
 	history = (current + SLOTS - 1) % SLOTS;
-	rt_lock(&stats.no_p);
+	mutex_lock(&stats.no_p);
 	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
-	rt_unlock(&stats.no_p);
+	mutex_unlock(&stats.no_p);
 	schedpoint(SCHED_HEAPSTATS_READ);
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		wait_even(p);
 		schedpoint(SCHED_HEAPSTATS_READ_NEXT);
 	}
 	fold(history, current, (uint64_t *)out);
-	rt_unlock(&stats.reader);
+	mutex_unlock(&stats.reader);
 }
 
 void heapstats_unsafe_read(struct heapstats_totals *out)
@@ -120,12 +120,12 @@ void heapstats_unsafe_read(struct heapstats_totals *out)
 			 *c = slot_words(2);
 	uint64_t *sums = (uint64_t *)out;
 
-	rt_lock(&stats.reader); // a live reader may be folding
+	mutex_lock(&stats.reader); // a live reader may be folding
 	for (unsigned i = 0; i < WORDS; i++)
 		sums[i] = atomic_u64_load_relaxed(&a[i]) +
 			  atomic_u64_load_relaxed(&b[i]) +
 			  atomic_u64_load_relaxed(&c[i]);
-	rt_unlock(&stats.reader);
+	mutex_unlock(&stats.reader);
 }
 
 void heapstats_unsafe_clear(void)
@@ -137,12 +137,12 @@ void heapstats_unsafe_clear(void)
 
 void heapstats_hold(void)
 {
-	rt_lock(&stats.reader);
-	rt_lock(&stats.no_p);
+	mutex_lock(&stats.reader);
+	mutex_lock(&stats.no_p);
 }
 
 void heapstats_let_go(void)
 {
-	rt_unlock(&stats.no_p);
-	rt_unlock(&stats.reader);
+	mutex_unlock(&stats.no_p);
+	mutex_unlock(&stats.reader);
 }

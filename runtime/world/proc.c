@@ -97,13 +97,13 @@ static void lock_open_gate(void)
 	for (;;) {
 		uint32_t gate;
 
-		rt_lock(&procs.lock);
+		mutex_lock(&procs.lock);
 		// Pairs with the store in proc_start_all: what the stopper did
 		// is visible to the thread that comes in.
 		gate = atomic_u32_load_acquire(&procs.gate);
 		if (gate % 2 == 0)
 			return;
-		rt_unlock(&procs.lock);
+		mutex_unlock(&procs.lock);
 		schedpoint(SCHED_LOCK_OPEN_GATE);
 		gate_wait(gate);
 	}
@@ -115,7 +115,7 @@ static struct rt_proc *proc_new(void)
 	struct rt_proc *p =
 	    persistent_alloc(sizeof *p, RT_CACHE_LINE, &gauges.other_sys);
 
-	RT_ASSERT(rt_lock_held(&procs.lock));
+	RT_ASSERT(mutex_held(&procs.lock));
 	if (p)
 		p->id = procs.made++;
 	return p;
@@ -177,16 +177,16 @@ struct rt_proc *proc_attach(uint32_t flags)
 		proc_enlist(p);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
-	rt_unlock(&procs.lock);
+	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_ATTACH);
 	return p;
 }
 
 void proc_set_thread(struct rt_proc *p, struct rt_thread *t)
 {
-	rt_lock(&procs.lock); // proc_stop_all writes through it
+	mutex_lock(&procs.lock); // proc_stop_all writes through it
 	atomic_ptr_store_release(&p->thread, t);
-	rt_unlock(&procs.lock);
+	mutex_unlock(&procs.lock);
 }
 
 void proc_detach(struct rt_proc *p)
@@ -200,7 +200,7 @@ void proc_detach(struct rt_proc *p)
 	p->next_free = procs.free;
 	procs.free = p;
 	count_attached(p, (uint32_t)-1);
-	rt_unlock(&procs.lock);
+	mutex_unlock(&procs.lock);
 }
 
 // proc_stand tells the stopper that p, which ran when the stop began, stands.
@@ -211,7 +211,7 @@ static void proc_stand(struct rt_proc *p)
 	// The release half pairs with the acquire in proc_wait_all: all that
 	// this thread did is visible to the stopper.
 	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
-		rt_note_wake(&procs.stood);
+		note_wake(&procs.stood);
 }
 
 void proc_block(struct rt_proc *p)
@@ -225,7 +225,7 @@ void proc_block(struct rt_proc *p)
 	while (!atomic_u32_cas_seqcst(&p->state, old,
 				      (old & PROC_STOP) | PROC_BLOCKED));
 	if ((old & PROC_STATE) != PROC_RUNNING)
-		rt_throw("proc_block: not running");
+		throw_fatal("proc_block: not running");
 	schedpoint(SCHED_PROC_BLOCK_DONE);
 	if (old & PROC_STOP)
 		proc_stand(p);
@@ -272,8 +272,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 {
 	uint32_t running = 0;
 
-	rt_note_clear(&procs.stood);
-	rt_lock(&procs.lock);
+	note_clear(&procs.stood);
+	mutex_lock(&procs.lock);
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
 	// Held above zero until every P was asked, so that an early one does
@@ -295,19 +295,19 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	}
 	atomic_u32_store_relaxed(&procs.crowded,
 				 running + (self != NULL) > procs.nprocs);
-	rt_unlock(&procs.lock);
+	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
 	if (atomic_u32_add_seqcst(&procs.stop_wait,
 				  running - (procs.count + 1)) == 0)
-		rt_note_wake(&procs.stood);
+		note_wake(&procs.stood);
 	return running;
 }
 
 void proc_wait_all(void)
 {
-	rt_note_sleep(&procs.stood, UINT64_MAX);
+	note_sleep(&procs.stood, UINT64_MAX);
 	if (atomic_u32_load_acquire(&procs.stop_wait) != 0)
-		rt_throw("stopTheWorld: not stopped (stopwait != 0)");
+		throw_fatal("stopTheWorld: not stopped (stopwait != 0)");
 }
 
 void proc_start_all(struct rt_proc *self)

@@ -55,11 +55,11 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	      // 0, 1, ...; for good
-	uint32_t flags;	      // of the attach
-	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
-			      // not run when the stop was asked for
+	uint32_t id;	     // 0, 1, ...; for good
+	uint32_t flags;	     // of the attach
+	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
+			     // not run when the stop was asked for
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	atomic_ptr next;      // attached before it; procs.lock, live readers
@@ -71,7 +71,7 @@ struct rt_proc {
 };
 
 struct procs {
-	struct rt_mutex lock; // attach, detach, opening and closing the gate
+	struct mutex lock;    // attach, detach, opening and closing the gate
 	atomic_ptr first;     // newest attached P; lock, live readers
 	struct rt_proc *free; // records without a thread; lock
 	uint32_t count;	      // Ps in the list; lock
@@ -85,7 +85,7 @@ struct procs {
 	atomic_u32 crowded;	 // 1: more threads ran than there are
 				 // processors, when a stop was last asked for
 	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stand
-	struct rt_note stood;		       // woken when stop_wait reaches 0
+	struct note stood;		       // woken when stop_wait reaches 0
 };
 
 RT_GLOBAL struct procs procs;

@@ -5,7 +5,7 @@
 
 // Written by the thread that holds sema.
 static struct {
-	struct rt_sema sema; // Go: worldsema
+	struct sema sema; // Go: worldsema
 	atomic_u32 stopped;
 	int reason;
 	uint32_t nthreads;
@@ -31,13 +31,13 @@ struct stw_begin stw_begun(void)
 // A collection of another thread may read this one's stack while it waits.
 void stw_exclude(struct rt_proc *self)
 {
-	if (rt_sema_try_acquire(&world.sema))
+	if (sema_try_acquire(&world.sema))
 		return;
 	if (self) {
 		context_save(&self->context.frame);
 		proc_block(self);
 	}
-	rt_sema_acquire(&world.sema);
+	sema_acquire(&world.sema);
 	if (self)
 		proc_unblock(self); // at once: only we may stop anybody now
 	context_keep();
@@ -45,12 +45,12 @@ void stw_exclude(struct rt_proc *self)
 
 void stw_admit(void)
 {
-	rt_sema_release(&world.sema);
+	sema_release(&world.sema);
 }
 
 void stw_forked(void)
 {
-	rt_sema_forked(&world.sema);
+	sema_fork_child(&world.sema);
 }
 
 // measure_waits adds how long each P that ran when the stop was asked for had
@@ -106,7 +106,7 @@ void stw_run(struct rt_proc *self, struct rt_stop_times *times)
 	uint64_t now;
 
 	if (!stw_stopped())
-		rt_throw("startTheWorld: world not stopped");
+		throw_fatal("startTheWorld: world not stopped");
 	atomic_u32_store_release(&world.stopped, 0);
 	if (self)
 		self->stopper = false;

@@ -44,7 +44,7 @@ byte leaders;  // ghost
 bool answered[HOSTS]; // ghost: a stop came after the ask
 byte asleep;   // ghost: hosts that are answered and were not woken
 
-// C: rt_note_wake
+// C: note_wake
 // in: wake_two
 inline wake(h)
 {
@@ -55,7 +55,7 @@ inline wake(h)
 }
 
 // C: wake_two
-// at: GCASK_WAIT_WOKEN, RT_NOTE_WAKE
+// at: GCASK_WAIT_WOKEN, NOTE_WAKE
 inline wake_two(me)
 {
 	wake(wakes0[me]);
@@ -71,7 +71,7 @@ inline unblock(me)
 
 // enqueue, under its lock: one step.
 // C: gcask_wait, enqueue
-// at: RT_LOCK, GCASK_WAIT
+// at: MUTEX_LOCK, GCASK_WAIT
 inline ask(me, first)
 {
 	atomic {
@@ -105,7 +105,7 @@ inline ask(me, first)
 }
 
 // C: gcask_take
-// at: RT_LOCK
+// at: MUTEX_LOCK
 inline take_queue(i)
 {
 	atomic {
@@ -121,7 +121,7 @@ inline take_queue(i)
 
 // The leader's part: gccycle_begin, gccycle_end, gcask_done.
 // C: gccycle_begin, gccycle_end, gcask_done, chain, pass_lead
-// at: RT_SEMA_ACQUIRE, GCASK_DONE, RT_LOCK
+// at: SEMA_ACQUIRE, GCASK_DONE, MUTEX_LOCK
 inline lead(me, i)
 {
 	leaders++;
@@ -240,7 +240,7 @@ proctype Host(byte me, asks)
 // Stops the world once, and has something to do as long as hosts sleep that
 // are answered: they wake each other in a stop.
 // C: stw_halt, stw_run
-// at: RT_SEMA_ACQUIRE
+// at: SEMA_ACQUIRE
 proctype Stopper()
 {
 	atomic { !sema -> sema = true }

@@ -68,8 +68,8 @@ bool thread, begun; // of the helper
 // Ghosts.
 bool heap = true; // there is one, and it is whole
 
-// C: rt_lock
-// at: RT_LOCK, MUTEX_SLEEP
+// C: mutex_lock
+// at: MUTEX_LOCK, MUTEX_SLEEP
 inline take(lock, who)
 {
 	atomic { lock == 0 -> lock = who }
@@ -96,8 +96,8 @@ inline unblock(who)
 	atomic { !gate -> state[who] = RUNNING }
 }
 
-// C: rt_sema_acquire
-// at: RT_SEMA_ACQUIRE
+// C: sema_acquire
+// at: SEMA_ACQUIRE
 inline acquire_sema(ticket)
 {
 	atomic { ticket = next; next++ }
@@ -115,7 +115,7 @@ inline stop(who)
 }
 
 // C: stw_run, stw_admit
-// at: PROC_START_ALL_GATE, RT_SEMA_RELEASE
+// at: PROC_START_ALL_GATE, SEMA_RELEASE
 inline start()
 {
 	gate = false;
@@ -138,7 +138,7 @@ inline read_and_set(who)
 	handlers = 0
 }
 
-// C: heapstats_acquire, rt_lock, heapstats_release
+// C: heapstats_acquire, mutex_lock, heapstats_release
 // at: HEAPSTATS_ACQUIRE, HEAPSTATS_RELEASE
 inline allocate()
 {
@@ -163,7 +163,7 @@ inline provide()
 }
 
 // C: rt_fini, worker_fini
-// at: RT_SEMA_ACQUIRE, WORKER_MAIN_LEFT
+// at: SEMA_ACQUIRE, WORKER_MAIN_LEFT
 inline end_heap(ticket)
 {
 	state[HOST] = BLOCKED;
@@ -245,7 +245,7 @@ end_serving:
 	thread = false
 }
 
-// C: rt_read_memstats_live, rt_set_warn_handler, rt_throw
+// C: rt_read_memstats_live, rt_set_warn_handler, throw_fatal
 // in: read_and_set
 proctype Reader()
 {

@@ -56,8 +56,8 @@ byte begun, ended; // changes
 byte writing[3];   // changes under way, by slot
 byte finished;     // processes
 
-// C: rt_lock
-// at: RT_LOCK, MUTEX_SLEEP, RT_UNLOCK
+// C: mutex_lock
+// at: MUTEX_LOCK, MUTEX_SLEEP, MUTEX_UNLOCK
 inline lock(m)
 {
 	atomic { !m -> m = true }
@@ -115,7 +115,7 @@ inline count_with(p, slot)
 
 // The same of a thread without a P.
 // C: heapstats_acquire, heapstats_release
-// at: RT_LOCK, MUTEX_SLEEP
+// at: MUTEX_LOCK, MUTEX_SLEEP
 inline count_without(slot)
 {
 #ifndef NO_P_UNLOCKED
@@ -266,7 +266,7 @@ proctype Reader()
 #ifndef GEN_UNFENCED
 		!gen_buffer;
 #endif
-		// rt_unlock is a release; without the fence it would wait in
+		// mutex_unlock is a release; without the fence it would wait in
 		// the buffer, behind gen.
 #if !defined(MOVE_UNLOCKED) && !defined(GEN_UNFENCED)
 		no_p = false;

@@ -9,7 +9,7 @@
 // All mark bits lie in one word.  A stack, and a range, is a set of objects;
 // the highest is the newest.  What happens under work.lock is one step, since
 // no other marker looks at it meanwhile.  A note is a bit: its clearing, its
-// sleep and its wake are rt_note's.  Any marker that waits may be chosen to be
+// sleep and its wake are note's.  Any marker that waits may be chosen to be
 // given work, where the C code takes the newest.  A sleep without an end is a
 // state without a way out, which spin reports.
 //
@@ -95,7 +95,7 @@ bool late[MARKERS];   // BUSY_LATE
 #define NO_BUSY (busy == 0)
 #endif
 
-// rt_note_wake of a marker, if there is one; to is its number and 1.
+// note_wake of a marker, if there is one; to is its number and 1.
 // C: wake
 // at: WAKE
 inline wake(to)

@@ -41,15 +41,15 @@ byte running = RELEASERS + TAKERS;
 // Ghost: pages that a thread was given.
 byte owned;
 
-// rt_lock of the heap lock.
-// C: rt_lock
+// mutex_lock of the heap lock.
+// C: mutex_lock
 // in: step
 inline lock()
 {
 	atomic { !locked -> locked = true }
 }
 
-// C: rt_unlock
+// C: mutex_unlock
 // in: step
 inline unlock()
 {
@@ -57,16 +57,16 @@ inline unlock()
 	locked = false
 }
 
-// C: rt_sema_acquire
-// at: RT_SEMA_ACQUIRE
+// C: sema_acquire
+// at: SEMA_ACQUIRE
 inline begin_turn(ticket)
 {
 	atomic { ticket = next; next++ }
 	atomic { serving == ticket; ticket = 0 }
 }
 
-// C: rt_sema_release
-// at: RT_SEMA_RELEASE
+// C: sema_release
+// at: SEMA_RELEASE
 inline end_turn()
 {
 	serving++
@@ -86,7 +86,7 @@ inline poll()
 
 // step of scavenge.c: find, then release.
 // C: step, find, release
-// at: SCAVENGE_STEP, RT_SEMA_RELEASE
+// at: SCAVENGE_STEP, SEMA_RELEASE
 inline step(page, ticket)
 {
 	begin_turn(ticket);
@@ -149,7 +149,7 @@ inline try(got)
 
 // take_locked: try, await_release, try.
 // C: take_locked, grow, await_release
-// at: AWAIT_RELEASE, RT_SEMA_ACQUIRE, RT_SEMA_RELEASE
+// at: AWAIT_RELEASE, SEMA_ACQUIRE, SEMA_RELEASE
 inline take(got, ticket)
 {
 	lock();

@@ -75,8 +75,8 @@ bool asleep[HOSTS]; // on the gate, in the kernel
 bool owes[HOSTS];   // of mutants: has still to wake another, or will not
 byte stopped;		// ghost: stops that last
 
-// C: rt_lock
-// at: RT_LOCK, MUTEX_SLEEP
+// C: mutex_lock
+// at: MUTEX_LOCK, MUTEX_SLEEP
 inline take_lock()
 {
 	atomic { !lock -> lock = true }
@@ -260,12 +260,12 @@ inline set_pending(p, t, value)
 
 // proc_stop_all(self); self is NONE without a P.  Busy with thread blocks only
 // of Ps that run.
-// C: proc_stop_all, rt_note_clear, rt_note_wake
-// at: PROC_STOP_ALL, PROC_STOP_ALL_ASKED, RT_NOTE_WAKE
+// C: proc_stop_all, note_clear, note_wake
+// at: PROC_STOP_ALL, PROC_STOP_ALL_ASKED, NOTE_WAKE
 inline proc_stop_all(self, p, t, ran)
 {
 #ifndef NOTE_KEPT
-	stood = false; // rt_note_clear
+	stood = false; // note_clear
 #endif
 #ifndef GATE_UNLOCKED
 	take_lock();
@@ -317,7 +317,7 @@ inline proc_stop_all(self, p, t, ran)
 		ran = (stop_wait == 0)
 	}
 	if
-	:: ran -> atomic { stood = true; ran = 0 } // rt_note_wake
+	:: ran -> atomic { stood = true; ran = 0 } // note_wake
 	:: else
 	fi
 #endif
@@ -381,11 +381,11 @@ inline proc_start_all(self, p, t, waiters)
 	closed = 0
 }
 
-// rt_sema_try_acquire, else rt_sema_acquire as blocked, runtime/world/stw.c:
+// sema_try_acquire, else sema_acquire as blocked, runtime/world/stw.c:
 // worldsema_acquire.  Who sleeps for a ticket has another word and kernel
 // queue; its handshake is the gate's.
-// C: stw_exclude, rt_sema_try_acquire, rt_sema_acquire
-// at: RT_SEMA_TRY_ACQUIRE, RT_SEMA_ACQUIRE
+// C: stw_exclude, sema_try_acquire, sema_acquire
+// at: SEMA_TRY_ACQUIRE, SEMA_ACQUIRE
 inline worldsema_acquire(self, ticket)
 {
 #ifdef NO_SEMA
@@ -414,22 +414,22 @@ inline worldsema_acquire(self, ticket)
 #endif
 }
 
-// rt_sema_release: a read-modify-write, so the gate is visible before.
-// C: rt_sema_release
-// at: RT_SEMA_RELEASE
+// sema_release: a read-modify-write, so the gate is visible before.
+// C: sema_release
+// at: SEMA_RELEASE
 inline worldsema_release()
 {
 	atomic { !gate_buffer -> serving++ }
 }
 
 // stw_halt, what the stop promises, stw_run.
-// C: stw_halt, proc_wait_all, rt_note_sleep, stw_run
+// C: stw_halt, proc_wait_all, note_sleep, stw_run
 // at: NOTE_WAIT
 inline stop_and_start(self, p, t, n)
 {
 	worldsema_acquire(self, t);
 	proc_stop_all(self, p, t, n);
-	stood; // proc_wait_all: rt_note_sleep
+	stood; // proc_wait_all: note_sleep
 	atomic {
 		assert(stop_wait == 0);
 		assert(stopped == 0);
