@@ -107,7 +107,7 @@ static bool is_clobbered(const void *p, size_t n)
 	const uint64_t *word = p;
 
 	for (size_t i = 0; i < n / sizeof *word; i++)
-		if (word[i] != GCSWEEP_CLOBBER)
+		if (word[i] != SWEEP_CLOBBER)
 			return false;
 	return true;
 }
@@ -312,7 +312,7 @@ static void look_around(void)
 	await_at_least(&staying, 2);
 	ck_assert_ptr_ne(proc_first(), holder);
 	hide(obj, SIZE, holder);
-	gccheckmark_all(look_cases[look].past_end);
+	checkmark_all(look_cases[look].past_end);
 	fputs("passed\n", stderr);
 }
 

@@ -65,7 +65,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			  // ones; 0: none
+			     // ones; 0: none
 };
 
 // The run that goes on.
@@ -502,31 +502,31 @@ static unsigned act_world(void)
 
 static void *wait_for_work(void *p)
 {
-	static struct gcwork waits;
+	static struct work waits;
 
-	require(gcwork_join(&waits, p), "the marking is open");
-	require(gcwork_get(&waits) == GCWORK_OVER, "work for nobody");
+	require(work_join(&waits, p), "the marking is open");
+	require(work_get(&waits) == WORK_OVER, "work for nobody");
 	return NULL;
 }
 
 // A marker finds nothing to do and sleeps until marking is over.
 static unsigned act_waiting_marker(void)
 {
-	static struct gcwork busy;
+	static struct work busy;
 	uint64_t sleeps = oscall_count(OSCALL_FUTEX_WAIT);
 	pthread_t thread;
 
 	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
-	gcwork_open(&busy, proc_self(), 0);
+	work_open(&busy, proc_self(), 0);
 	require(pthread_create(&thread, NULL, wait_for_work, proc_self()) == 0,
 		"thread");
-	while (gcwork_waiting() == 0)
+	while (work_waiting() == 0)
 		sched_yield();
 	// It sleeps soon, but only while some call is watched is that counted.
 	for (unsigned i = 0; i < 500; i++)
 		if (oscall_count(OSCALL_FUTEX_WAIT) == sleeps)
 			sleep_ns(100000);
-	gcwork_close(&busy);
+	work_close(&busy);
 	pthread_join(thread, NULL);
 	require(rt_start_the_world(NULL) == RT_OK, "start");
 	return 0;

@@ -11,12 +11,12 @@ struct machine {
 	uint64_t alone, beside, cpu;
 };
 
-static struct gcgain sample;
+static struct gain sample;
 static uint64_t called, wall_ns, cpu_ns; // of all markings
 
 static void forget(void)
 {
-	sample = (struct gcgain){.off = false};
+	sample = (struct gain){.off = false};
 }
 
 // mark_many does n markings.
@@ -24,8 +24,8 @@ static void mark_many(const struct machine *m, unsigned n)
 {
 	called = wall_ns = cpu_ns = 0;
 	for (unsigned i = 0; i < n; i++) {
-		struct gcgain_marking marking = {
-		    .called = gcgain_call(&sample),
+		struct gain_marking marking = {
+		    .called = gain_call(&sample),
 		    .words = WORDS,
 		    .wall_ns = m->alone,
 		    .cpu_ns = m->alone,
@@ -38,7 +38,7 @@ static void mark_many(const struct machine *m, unsigned n)
 		}
 		wall_ns += marking.wall_ns;
 		cpu_ns += marking.cpu_ns;
-		gcgain_note(&sample, &marking);
+		gain_note(&sample, &marking);
 	}
 }
 
@@ -58,7 +58,7 @@ START_TEST(helpers_that_pay_are_called)
 {
 	forget();
 	mark_many(&pays[_i], MANY);
-	ck_assert_uint_ge(called, MANY - MANY / GCGAIN_TRY_MOST - 10);
+	ck_assert_uint_ge(called, MANY - MANY / GAIN_TRY_MOST - 10);
 }
 END_TEST
 
@@ -70,8 +70,8 @@ START_TEST(helpers_that_do_not_pay_are_tried_at_times)
 
 	forget();
 	mark_many(m, MANY);
-	ck_assert_uint_ge(called, MANY / (GCGAIN_TRY_MOST + 1));
-	ck_assert_uint_le(called, MANY / GCGAIN_TRY_MOST + 10);
+	ck_assert_uint_ge(called, MANY / (GAIN_TRY_MOST + 1));
+	ck_assert_uint_le(called, MANY / GAIN_TRY_MOST + 10);
 	if (m->cpu <= 3 * m->alone)
 		ck_assert_uint_le(cpu_ns, MANY * (m->alone + m->alone / 10));
 }
@@ -82,12 +82,12 @@ START_TEST(the_other_way_is_found_again)
 {
 	forget();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(pays); i++) {
-		mark_many(&does_not[i], 20 * GCGAIN_TRY_MOST);
+		mark_many(&does_not[i], 20 * GAIN_TRY_MOST);
 		mark_many(&does_not[i], MANY);
-		ck_assert_uint_le(called, MANY / GCGAIN_TRY_MOST + 10);
-		mark_many(&pays[i], 20 * GCGAIN_TRY_MOST);
+		ck_assert_uint_le(called, MANY / GAIN_TRY_MOST + 10);
+		mark_many(&pays[i], 20 * GAIN_TRY_MOST);
 		mark_many(&pays[i], MANY);
-		ck_assert_uint_ge(called, MANY - MANY / GCGAIN_TRY_MOST - 10);
+		ck_assert_uint_ge(called, MANY - MANY / GAIN_TRY_MOST - 10);
 	}
 }
 END_TEST
@@ -96,18 +96,18 @@ END_TEST
 // until there is one that is longer.
 START_TEST(short_markings_call_none)
 {
-	struct gcgain_marking marking = {.words = GCGAIN_WORDS - 1};
+	struct gain_marking marking = {.words = GAIN_WORDS - 1};
 
 	forget();
 	mark_many(&pays[0], 10);
-	gcgain_note(&sample, &marking);
+	gain_note(&sample, &marking);
 	for (int i = 0; i < 100; i++)
-		ck_assert(!gcgain_call(&sample));
+		ck_assert(!gain_call(&sample));
 	mark_many(&pays[0], MANY);
-	ck_assert_uint_ge(called, MANY - MANY / GCGAIN_TRY_MOST - 10);
+	ck_assert_uint_ge(called, MANY - MANY / GAIN_TRY_MOST - 10);
 	marking.words = 0;
-	gcgain_note(&sample, &marking);
-	ck_assert(!gcgain_call(&sample));
+	gain_note(&sample, &marking);
+	ck_assert(!gain_call(&sample));
 }
 END_TEST
 
@@ -126,17 +126,17 @@ END_TEST
 // which would mean that it is not known.
 START_TEST(costs_are_means)
 {
-	struct gcgain_marking m = {.words = WORDS};
+	struct gain_marking m = {.words = WORDS};
 
 	forget();
-	gcgain_note(&sample, &m);
+	gain_note(&sample, &m);
 	ck_assert_uint_eq(sample.cost[false].wall, 1);
 	ck_assert_uint_eq(sample.cost[false].cpu, 1);
 	forget();
 	m.wall_ns = m.cpu_ns = WORDS;
-	gcgain_note(&sample, &m);
+	gain_note(&sample, &m);
 	m.wall_ns = m.cpu_ns = 3 * WORDS;
-	gcgain_note(&sample, &m);
+	gain_note(&sample, &m);
 	ck_assert_uint_eq(sample.cost[false].wall, 2000);
 	ck_assert_uint_eq(sample.cost[false].cpu, 2000);
 	ck_assert_uint_eq(sample.cost[true].wall, 0);

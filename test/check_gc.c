@@ -254,7 +254,7 @@ START_TEST(limited_work_buffers_mark_the_same)
 	uint64_t graph;
 	struct rng r;
 
-	gcwork_limit(limits[_i]);
+	work_limit(limits[_i]);
 	rng_init(&r, "limited_work_buffers_mark_the_same");
 	root[0] = make_list(list);
 	root[1] = make_array(array);
@@ -279,7 +279,7 @@ START_TEST(many_roots_do_not_need_buffers)
 	enum { N = 100000 };
 	uintptr_t *table;
 
-	gcwork_limit(limits[_i]);
+	work_limit(limits[_i]);
 	table = heap_table(N, RT_ROOT_WORDS);
 	for (unsigned i = 0; i < N; i++)
 		table[i] = (uintptr_t)make_list(1 + i % 3);
@@ -337,7 +337,7 @@ START_TEST(every_piece_of_a_large_object_is_scanned)
 	size_t word[64];
 	unsigned n = edge_words(size, word);
 
-	gcwork_limit(_i < (int)RT_ARRAY_LEN(large_sizes) ? UINT32_MAX : 0);
+	work_limit(_i < (int)RT_ARRAY_LEN(large_sizes) ? UINT32_MAX : 0);
 	root[0] = large;
 	for (unsigned i = 0; i < n; i++)
 		large[word[i]] = make_list(2);
@@ -836,7 +836,7 @@ START_TEST(past_end_works_without_work_buffers)
 	static uintptr_t slot[8192 / 8];
 	unsigned n = fill_span(RT_WORDS, 20, slot);
 
-	gcwork_limit(0);
+	work_limit(0);
 	*(void **)slot[n - 1] = make_wide(100, 3);
 	holder.word[0] = slot[n - 1] + sizeclass_table[20].size;
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 1 + 100 + 100 * 100);
@@ -1195,7 +1195,7 @@ START_TEST(random_graph_is_its_shadow)
 
 	rng_init(&r, "random_graph_is_its_shadow");
 	r.state += (uint64_t)_i * UINT64_C(0x1234567);
-	gcwork_limit(_i == 2 ? 0 : UINT32_MAX);
+	work_limit(_i == 2 ? 0 : UINT32_MAX);
 	shadow = calloc(SHADOWS, sizeof *shadow);
 	shadow_table = heap_table(SHADOW_ROOTS, RT_ROOT_WORDS);
 	for (unsigned round = 0; round < SHADOW_ROUNDS; round++) {

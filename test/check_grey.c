@@ -14,13 +14,13 @@
 
 enum { MARKERS = 3, OBJECTS = 3000, STEPS = 20000 };
 
-static struct gcmarker marker[MARKERS];
+static struct marker marker[MARKERS];
 
 static void markers_make(void)
 {
 	memset(marker, 0, sizeof marker);
 	for (int i = 0; i < MARKERS; i++)
-		gcgrey_look(&marker[i]);
+		grey_look(&marker[i]);
 }
 
 static void setup(void)
@@ -40,7 +40,7 @@ static void *make(size_t size, int kind)
 
 	ck_assert_ptr_nonnull(p);
 	for (int i = 0; i < MARKERS; i++)
-		gcgrey_look(&marker[i]); // the heap may have grown
+		grey_look(&marker[i]); // the heap may have grown
 	return p;
 }
 
@@ -54,12 +54,12 @@ static bool is_marked(const void *p)
 			  mspan_slot(s, (uintptr_t)p - s->base));
 }
 
-static enum gcgrey_result mark(int who, const void *p)
+static enum grey_result mark(int who, const void *p)
 {
-	struct gcgrey o = {0};
-	enum gcgrey_result found = gcgrey_word(&marker[who], (uintptr_t)p, &o);
+	struct grey o = {0};
+	enum grey_result found = grey_word(&marker[who], (uintptr_t)p, &o);
 
-	if (found == GCGREY_SMALL || found == GCGREY_WIDE)
+	if (found == GREY_SMALL || found == GREY_WIDE)
 		ck_assert_uint_eq(o.base, (uintptr_t)rt_base(p));
 	return found;
 }
@@ -70,7 +70,7 @@ static uint64_t counted(void)
 	uint64_t n = 0;
 
 	for (int i = 0; i < MARKERS; i++)
-		for (unsigned c = 0; c < GCGREY_COUNTS; c++)
+		for (unsigned c = 0; c < GREY_COUNTS; c++)
 			n += marker[i].objects[c];
 	return n;
 }
@@ -78,7 +78,7 @@ static uint64_t counted(void)
 static void publish(void)
 {
 	for (int i = 0; i < MARKERS; i++)
-		gcgrey_publish_all(&marker[i]);
+		grey_publish_all(&marker[i]);
 }
 
 START_TEST(who_is_alone_stores_at_once)
@@ -86,10 +86,10 @@ START_TEST(who_is_alone_stores_at_once)
 	const void *p = make(32, RT_WORDS);
 
 	marker[0].work.alone = true;
-	ck_assert_int_eq(mark(0, p), GCGREY_SMALL);
+	ck_assert_int_eq(mark(0, p), GREY_SMALL);
 	ck_assert(is_marked(p));
-	ck_assert_int_eq(mark(0, p), GCGREY_NOTHING);
-	ck_assert_int_eq(mark(1, p), GCGREY_NOTHING);
+	ck_assert_int_eq(mark(0, p), GREY_NOTHING);
+	ck_assert_int_eq(mark(1, p), GREY_NOTHING);
 	publish();
 	ck_assert_uint_eq(counted(), 1);
 }
@@ -99,13 +99,13 @@ START_TEST(a_mark_kept_back_is_seen_by_its_marker)
 {
 	const void *p = make(32, RT_WORDS);
 
-	ck_assert_int_eq(mark(0, p), GCGREY_SMALL);
+	ck_assert_int_eq(mark(0, p), GREY_SMALL);
 	ck_assert(!is_marked(p));
-	ck_assert_int_eq(mark(0, p), GCGREY_NOTHING);
-	gcgrey_publish_all(&marker[0]);
+	ck_assert_int_eq(mark(0, p), GREY_NOTHING);
+	grey_publish_all(&marker[0]);
 	ck_assert(is_marked(p));
-	ck_assert_int_eq(mark(0, p), GCGREY_NOTHING);
-	ck_assert_int_eq(mark(1, p), GCGREY_NOTHING);
+	ck_assert_int_eq(mark(0, p), GREY_NOTHING);
+	ck_assert_int_eq(mark(1, p), GREY_NOTHING);
 	publish();
 	ck_assert_uint_eq(counted(), 1);
 }
@@ -117,8 +117,8 @@ START_TEST(what_two_scan_is_counted_once)
 	const void *leaf = make(48, RT_NOSCAN);
 
 	for (int i = 0; i < MARKERS; i++) {
-		ck_assert_int_eq(mark(i, p), GCGREY_SMALL);
-		ck_assert_int_eq(mark(i, leaf), GCGREY_LEAF);
+		ck_assert_int_eq(mark(i, p), GREY_SMALL);
+		ck_assert_int_eq(mark(i, leaf), GREY_LEAF);
 	}
 	ck_assert_uint_eq(counted(), 2 * MARKERS);
 	publish();
@@ -132,9 +132,9 @@ START_TEST(alone_after_keeping_counts_once)
 {
 	const void *p = make(64, RT_WORDS);
 
-	ck_assert_int_eq(mark(0, p), GCGREY_SMALL);
+	ck_assert_int_eq(mark(0, p), GREY_SMALL);
 	marker[0].work.alone = true;
-	ck_assert_int_eq(mark(0, p), GCGREY_SMALL);
+	ck_assert_int_eq(mark(0, p), GREY_SMALL);
 	ck_assert(is_marked(p));
 	publish();
 	ck_assert(is_marked(p));
@@ -147,10 +147,10 @@ START_TEST(large_objects_are_marked_at_once)
 {
 	const char *p = make(100000, RT_WORDS);
 
-	ck_assert_int_eq(mark(0, p + 5000), GCGREY_WIDE);
+	ck_assert_int_eq(mark(0, p + 5000), GREY_WIDE);
 	ck_assert(is_marked(p));
-	ck_assert_int_eq(mark(1, p), GCGREY_NOTHING);
-	ck_assert_int_eq(mark(1, p + 99999), GCGREY_NOTHING);
+	ck_assert_int_eq(mark(1, p), GREY_NOTHING);
+	ck_assert_int_eq(mark(1, p + 99999), GREY_NOTHING);
 	publish();
 	ck_assert_uint_eq(counted(), 1);
 	ck_assert_uint_eq(marker[0].large_bytes, rt_size(p));
@@ -182,14 +182,13 @@ static void things_make(struct thing *t, size_t n, struct rng *r)
 }
 
 // result_fits tells whether a thing may be found so.
-static bool result_fits(const struct thing *t, enum gcgrey_result found)
+static bool result_fits(const struct thing *t, enum grey_result found)
 {
-	if (found == GCGREY_NOTHING)
+	if (found == GREY_NOTHING)
 		return t->marked;
 	if (t->kind == RT_NOSCAN)
-		return found == GCGREY_LEAF;
-	return found ==
-	       (t->size <= GCGREY_SMALL_BYTES ? GCGREY_SMALL : GCGREY_WIDE);
+		return found == GREY_LEAF;
+	return found == (t->size <= GREY_SMALL_BYTES ? GREY_SMALL : GREY_WIDE);
 }
 
 START_TEST(each_object_counts_once_in_any_order)
@@ -204,15 +203,15 @@ START_TEST(each_object_counts_once_in_any_order)
 	for (int i = 0; i < STEPS; i++) {
 		struct thing *t = &thing[rng_below(&r, OBJECTS / 2)];
 		int who = (int)rng_below(&r, MARKERS);
-		enum gcgrey_result found =
+		enum grey_result found =
 		    mark(who, t->p + rng_below(&r, t->size));
 
 		wrong += !result_fits(t, found);
-		twice += t->marked && found != GCGREY_NOTHING;
-		t->large += t->size > 32760 && found != GCGREY_NOTHING;
+		twice += t->marked && found != GREY_NOTHING;
+		t->large += t->size > 32760 && found != GREY_NOTHING;
 		t->marked = true;
 		if (rng_below(&r, 500) == 0)
-			gcgrey_publish_all(&marker[who]);
+			grey_publish_all(&marker[who]);
 	}
 	publish();
 	for (size_t i = 0; i < OBJECTS; i++) {
@@ -242,17 +241,17 @@ static void setup_align8(void)
 START_TEST(objects_that_share_granules_count_once)
 {
 	static const size_t odd[] = {8, 24, 16};
-	static const enum gcgrey_result found[] = {GCGREY_WIDE, GCGREY_WIDE,
-						   GCGREY_SMALL};
+	static const enum grey_result found[] = {GREY_WIDE, GREY_WIDE,
+						 GREY_SMALL};
 
 	for (int i = 0; i < 3; i++) {
 		const char *a = make(odd[i], RT_WORDS);
 		const char *b = make(odd[i], RT_WORDS);
 
 		ck_assert_int_eq(mark(0, a + 7), found[i]);
-		ck_assert_int_eq(mark(0, a), GCGREY_NOTHING);
+		ck_assert_int_eq(mark(0, a), GREY_NOTHING);
 		ck_assert_int_eq(mark(1, b), found[i]);
-		ck_assert_int_eq(mark(1, b + 3), GCGREY_NOTHING);
+		ck_assert_int_eq(mark(1, b + 3), GREY_NOTHING);
 		mark(1, a);
 		publish();
 		ck_assert(is_marked(a) && is_marked(b));

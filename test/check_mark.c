@@ -57,7 +57,7 @@ static void start(const struct crew *crew, uint8_t align8)
 	c.align8 = align8;
 	heap_start_exact(c);
 	// Helpers are called in every marking: none is tried without them.
-	gcgain = (struct gcgain){.interval = UINT32_MAX};
+	gain = (struct gain){.interval = UINT32_MAX};
 }
 
 // is_helper looks at the name of a thread of this process.
@@ -295,7 +295,7 @@ static void shape_wide(struct graph *g, struct rng *r)
 	}
 }
 
-// One object of several pieces (GCWORK_PIECE) that points to all others.
+// One object of several pieces (WORK_PIECE) that points to all others.
 static void shape_array(struct graph *g, struct rng *r)
 {
 	uint32_t e = 0;
@@ -410,7 +410,7 @@ START_TEST(limited_work_buffers_mark_the_same)
 	const struct shape *shape = &shapes[_i / 3];
 	uint32_t limit = limits[_i % 3];
 
-	gcwork_limit(limit);
+	work_limit(limit);
 	start(&crews[1], 0);
 	mark_shape(shape, &crews[1], shape->helps && limit != 0);
 }
@@ -648,7 +648,7 @@ END_TEST
 // in both ways.
 START_TEST(helpers_are_called_as_long_as_they_pay)
 {
-	static const struct gcgain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};
+	static const struct gain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};
 	struct graph g;
 
 	start(&crews[0], 0);
@@ -656,19 +656,19 @@ START_TEST(helpers_are_called_as_long_as_they_pay)
 	await_helpers(crews[0].helpers);
 	shape_make(&shapes[0], &g);
 	graph_reach(&g);
-	gcgain = (struct gcgain){
+	gain = (struct gain){
 	    .cost[true] = dear, .off = true, .interval = UINT32_MAX};
 	for (int round = 0; round < ROUNDS; round++) {
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		expect_graph(&g);
 	}
 	ck_assert_uint_eq(helped(), 0);
-	ck_assert_uint_ne(gcgain.cost[false].wall, 0);
-	ck_assert_uint_eq(gcgain.cost[true].wall, dear.wall);
-	gcgain = (struct gcgain){.interval = UINT32_MAX};
+	ck_assert_uint_ne(gain.cost[false].wall, 0);
+	ck_assert_uint_eq(gain.cost[true].wall, dear.wall);
+	gain = (struct gain){.interval = UINT32_MAX};
 	collect_until_helped(&g);
-	ck_assert_uint_ne(gcgain.cost[true].wall, 0);
-	ck_assert_uint_eq(gcgain.cost[false].wall, 0);
+	ck_assert_uint_ne(gain.cost[true].wall, 0);
+	ck_assert_uint_eq(gain.cost[false].wall, 0);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
@@ -680,13 +680,12 @@ START_TEST(a_marking_is_judged_by_what_could_be_shared)
 {
 	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/mark.c
 	bool few = _i == 0;
-	unsigned n = TAKEN + GCGAIN_WORDS + (few ? -1000 : 1000);
+	unsigned n = TAKEN + GAIN_WORDS + (few ? -1000 : 1000);
 	void **all;
 
 	start(&crews[0], 0);
 	worker_provide(proc_self(), true);
-	gcgain =
-	    (struct gcgain){.off = true, .few = !few, .interval = UINT32_MAX};
+	gain = (struct gain){.off = true, .few = !few, .interval = UINT32_MAX};
 	roots_begin();
 	all = rt_alloc(n * sizeof *all);
 	ck_assert_ptr_nonnull(all);
@@ -694,7 +693,7 @@ START_TEST(a_marking_is_judged_by_what_could_be_shared)
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(gcgain.few, few);
+	ck_assert_int_eq(gain.few, few);
 	roots_end();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
@@ -705,7 +704,7 @@ static atomic_u32 no_more_markings;
 // join_at_any_time is a helper that nobody calls: it comes when it likes.
 static void *join_at_any_time(void *arg)
 {
-	struct gcmarker *m = aligned_alloc(RT_CACHE_LINE, sizeof *m);
+	struct marker *m = aligned_alloc(RT_CACHE_LINE, sizeof *m);
 	struct rt_proc *p = proc_attach(PROC_HELPER);
 	struct rng r = {*(uint64_t *)arg};
 
@@ -718,7 +717,7 @@ static void *join_at_any_time(void *arg)
 	while (atomic_u32_load_acquire(&no_more_markings) == 0) {
 		for (uint64_t n = rng_below(&r, 1000); n != 0; n--)
 			atomic_pause();
-		gcmark_help(m, p);
+		mark_help(m, p);
 	}
 	proc_unblock(p);
 	proc_detach(p);
@@ -924,11 +923,11 @@ static atomic_u32 no_more_calls;
 // come_late does for ever what a helper does that a call reaches too late.
 static void *come_late(void *arg)
 {
-	static struct gcwork late;
+	static struct work late;
 
 	(void)arg;
 	while (atomic_u32_load_acquire(&no_more_calls) == 0) {
-		if (gcwork_join(&late, NULL) || gcsweep_chunk(NULL))
+		if (work_join(&late, NULL) || sweep_chunk(NULL))
 			abort(); // nobody collects
 		atomic_u32_store_release(&came_late, 1);
 	}

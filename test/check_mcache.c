@@ -383,7 +383,7 @@ START_TEST(uninit_skips_clearing)
 	if (!mcentral_top(sc))
 		mcentral_push(s);
 	mc->slots[sc].run_log2 = MCACHE_RUN_LAST;
-	ck_assert_ptr_eq(gcrefill_small(mc, self, sc, true), p);
+	ck_assert_ptr_eq(refill_small(mc, self, sc, true), p);
 	ck_assert_int_eq(
 	    p[0], size > RT_INLINE_MAX && 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
 	ck_assert_int_eq(p[size - 1], p[0]);

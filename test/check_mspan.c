@@ -108,12 +108,12 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A);
 
-	gcsweep_ensure(self, s);
+	sweep_ensure(self, s);
 	expect(s, first, 0, A, 0);
 	ck_assert_uint_eq(mspan_counted(s), 1);
 	ck_assert_uint_eq(allocated(s), A);
 
-	gcsweep_all(self);
+	sweep_all(self);
 	ck_assert_ptr_eq(inside_take(sc), a - 2048); // c
 	mcache_flush(mc, self);
 	expect(s, first, 0, A | C, 0);
@@ -126,7 +126,7 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	ck_assert_uint_eq(mspan_counted(s), 2);
 	ck_assert_uint_eq(allocated(s), A);
 	ck_assert_uint_eq(verify_errors(), 0);
-	gcsweep_all(self);
+	sweep_all(self);
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 END_TEST
@@ -560,7 +560,7 @@ START_TEST(a_guarded_span_of_the_wrong_shape_is_found)
 
 	inside_boot(false);
 	guard_init(true);
-	s = gcrefill_guarded(mc, self, KIND_WORDS, 1000);
+	s = refill_guarded(mc, self, KIND_WORDS, 1000);
 	ck_assert_ptr_nonnull(s);
 	mheap_publish_large(s);
 	memcpy(&sound, s, sizeof sound);
@@ -631,7 +631,7 @@ static struct sim {
 	size_t most;	  // objects at a time
 	uint64_t mallocs; // all since the beginning
 	uint64_t frees;
-	struct gcmarker marker;
+	struct marker marker;
 } sim;
 
 static uint8_t *entry(uintptr_t p)
@@ -839,12 +839,12 @@ static void mark_in_ledger(uintptr_t p)
 // words that point anywhere in the heap.
 static void mark_some(unsigned percent)
 {
-	struct gcmarker *m = &sim.marker;
+	struct marker *m = &sim.marker;
 	size_t size = sizeclass_table[spanclass_size(sim.sc)].size;
-	struct gcgrey o;
+	struct grey o;
 
-	*m = (struct gcmarker){.work.alone = rng_below(&sim.rng, 2)};
-	gcgrey_look(m);
+	*m = (struct marker){.work.alone = rng_below(&sim.rng, 2)};
+	grey_look(m);
 	for (size_t i = 0; i < sim.nlive; i++) {
 		uintptr_t p = sim.live[i];
 		const struct mspan *s = inside_span((void *)p);
@@ -855,17 +855,17 @@ static void mark_some(unsigned percent)
 			put_bit(s, m->mark_line,
 				(uint32_t)((p - s->base) / size), true);
 		else
-			gcgrey_word(m, p + rng_below(&sim.rng, size), &o);
+			grey_word(m, p + rng_below(&sim.rng, size), &o);
 		*entry(p) |= MARKED;
 	}
 	for (int i = 0; percent != 0 && i < 20; i++) {
 		uintptr_t w = arena.base +
 			      rng_below(&sim.rng, base_min(m->used, 1 << 20));
 
-		gcgrey_word(m, w, &o);
+		grey_word(m, w, &o);
 		mark_in_ledger(w);
 	}
-	gcgrey_publish_all(m);
+	grey_publish_all(m);
 }
 
 // sim_flip moves what was not marked to the dead.
@@ -935,7 +935,7 @@ static void sweep_one(uintptr_t p)
 	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
 		old[w] =
 		    atomic_u64_load_relaxed(mspan_word(s, heap_line() ^ 1, w));
-	gcsweep_ensure(self, s);
+	sweep_ensure(self, s);
 	note_swept(base, limit);
 	restore_line(page, s, old);
 }
@@ -1003,7 +1003,7 @@ static const char *one_cycle(unsigned percent)
 		wrong = "verify found an error";
 	if (wrong)
 		return wrong;
-	gcsweep_all(self);
+	sweep_all(self);
 	note_swept(0, UINTPTR_MAX);
 	mcache_flush(mc, self);
 	wrong = sim_check(false);
@@ -1304,7 +1304,7 @@ static void populate(struct rng *r, uintptr_t *known)
 	mcache_flush(mc, self);
 	ck_assert_uint_le(arena_used(), KNOWN_BYTES);
 	inside_flip();
-	gcsweep_all(self);
+	sweep_all(self);
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 

@@ -416,8 +416,7 @@ START_TEST(next_gc_is_the_goal)
 	many(1000, 20000, true);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	read_into(&after);
-	ck_assert_uint_eq(after.next_gc,
-			  atomic_u64_load_relaxed(&gcpacer.goal));
+	ck_assert_uint_eq(after.next_gc, atomic_u64_load_relaxed(&pacer.goal));
 	ck_assert_uint_gt(after.next_gc, after.alloc);
 	ck_assert_int_eq(rt_set_gc_percent(-1, &old), RT_OK);
 	ck_assert_int_eq(old, 100);

@@ -12,10 +12,10 @@
 
 static uint64_t goal(int percent, uint64_t headroom, uint64_t marked)
 {
-	struct gcpacer_rule rule = {percent, 4 * MIB, headroom};
-	struct gcpacer_found found = {.heap_marked = marked};
+	struct pacer_rule rule = {percent, 4 * MIB, headroom};
+	struct pacer_found found = {.heap_marked = marked};
 
-	return gcpacer_goal(&rule, &found);
+	return pacer_goal(&rule, &found);
 }
 
 // Go's rule: live x (1 + percent / 100), at least 4 MiB x percent / 100.
@@ -57,40 +57,39 @@ END_TEST
 // Stacks and root ranges count for the growth, not for what lives.
 START_TEST(roots_count_for_growth)
 {
-	struct gcpacer_rule rule = {100, 4 * MIB, 0};
-	struct gcpacer_found found = {.heap_marked = 100 * MIB,
-				      .stack_scan = 10 * MIB,
-				      .globals_scan = 5 * MIB};
+	struct pacer_rule rule = {100, 4 * MIB, 0};
+	struct pacer_found found = {.heap_marked = 100 * MIB,
+				    .stack_scan = 10 * MIB,
+				    .globals_scan = 5 * MIB};
 
-	ck_assert_uint_eq(gcpacer_goal(&rule, &found), 215 * MIB);
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 215 * MIB);
 	rule.percent = 50;
-	ck_assert_uint_eq(gcpacer_goal(&rule, &found),
-			  100 * MIB + 115 * MIB / 2);
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 100 * MIB + 115 * MIB / 2);
 	rule.percent = 0;
-	ck_assert_uint_eq(gcpacer_goal(&rule, &found), 100 * MIB);
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 100 * MIB);
 }
 END_TEST
 
 START_TEST(off_is_never)
 {
-	ck_assert_uint_eq(goal(-1, 0, 0), GCPACER_NEVER);
-	ck_assert_uint_eq(goal(INT_MIN, 24 * MIB, 100 * MIB), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(-1, 0, 0), PACER_NEVER);
+	ck_assert_uint_eq(goal(INT_MIN, 24 * MIB, 100 * MIB), PACER_NEVER);
 }
 END_TEST
 
 START_TEST(sums_saturate)
 {
-	struct gcpacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
-	struct gcpacer_found found = {.heap_marked = UINT64_MAX,
-				      .stack_scan = UINT64_MAX,
-				      .globals_scan = UINT64_MAX};
+	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
+	struct pacer_found found = {.heap_marked = UINT64_MAX,
+				    .stack_scan = UINT64_MAX,
+				    .globals_scan = UINT64_MAX};
 
-	ck_assert_uint_eq(gcpacer_goal(&rule, &found), GCPACER_NEVER);
-	ck_assert_uint_eq(goal(INT_MAX, 0, UINT64_MAX), GCPACER_NEVER);
-	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2 + 1), GCPACER_NEVER);
+	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
+	ck_assert_uint_eq(goal(INT_MAX, 0, UINT64_MAX), PACER_NEVER);
+	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2 + 1), PACER_NEVER);
 	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2), UINT64_MAX - 1);
-	ck_assert_uint_eq(goal(1, 0, UINT64_MAX), GCPACER_NEVER);
-	ck_assert_uint_eq(goal(0, UINT64_MAX, UINT64_MAX), GCPACER_NEVER);
+	ck_assert_uint_eq(goal(1, 0, UINT64_MAX), PACER_NEVER);
+	ck_assert_uint_eq(goal(0, UINT64_MAX, UINT64_MAX), PACER_NEVER);
 	ck_assert_uint_eq(goal(0, UINT64_MAX, MIB), 13 * MIB);
 	// The product does not wrap on the way.
 	ck_assert_uint_eq(
@@ -103,13 +102,13 @@ END_TEST
 
 // ---- what is held ----
 
-static const struct gcpacer_rule usual = {100, 4 * MIB, 20 * MIB};
+static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB};
 
 static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
 {
-	struct gcpacer_found found = {.heap_marked = marked, .held = held};
+	struct pacer_found found = {.heap_marked = marked, .held = held};
 
-	return gcpacer_next(&usual, &found, before);
+	return pacer_next(&usual, &found, before);
 }
 
 // Seven eighths of what the goal is too high stay, as far as memory is held.
@@ -120,8 +119,7 @@ START_TEST(goal_falls_in_steps_while_memory_is_held)
 	ck_assert_uint_eq(next_goal(10 * MIB, 20 * MIB, 110 * MIB), 30 * MIB);
 	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 30 * MIB), 30 * MIB);
 	ck_assert_uint_eq(next_goal(50 * MIB, 900 * MIB, 30 * MIB), 100 * MIB);
-	ck_assert_uint_eq(next_goal(10 * MIB, 50 * MIB, GCPACER_NEVER),
-			  50 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 50 * MIB, PACER_NEVER), 50 * MIB);
 	// The last bytes do not stay.
 	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 30 * MIB + 7),
 			  30 * MIB);
@@ -132,18 +130,17 @@ END_TEST
 
 START_TEST(goal_falls_at_once_when_told)
 {
-	struct gcpacer_rule rule = usual;
-	struct gcpacer_found found = {
+	struct pacer_rule rule = usual;
+	struct pacer_found found = {
 	    .heap_marked = 10 * MIB, .held = 200 * MIB, .forced = true};
 
-	ck_assert_uint_eq(gcpacer_next(&rule, &found, 110 * MIB), 30 * MIB);
+	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), 30 * MIB);
 	found.forced = false;
 	rule.headroom = 0;
-	ck_assert_uint_eq(gcpacer_next(&rule, &found, 110 * MIB), 20 * MIB);
+	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), 20 * MIB);
 	rule = usual;
 	rule.percent = -1;
-	ck_assert_uint_eq(gcpacer_next(&rule, &found, 110 * MIB),
-			  GCPACER_NEVER);
+	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), PACER_NEVER);
 }
 END_TEST
 
@@ -211,10 +208,10 @@ END_TEST
 // 2^60 bytes times 1600 / 100 are 2^64: no growth, if they wrapped.
 START_TEST(a_growth_that_would_wrap_is_never_reached)
 {
-	const struct gcpacer_rule rule = {.percent = 1600};
-	const struct gcpacer_found found = {.heap_marked = UINT64_C(1) << 60};
+	const struct pacer_rule rule = {.percent = 1600};
+	const struct pacer_found found = {.heap_marked = UINT64_C(1) << 60};
 
-	ck_assert_uint_eq(gcpacer_goal(&rule, &found), GCPACER_NEVER);
+	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
 }
 END_TEST
 
@@ -297,8 +294,8 @@ START_TEST(next_gc_follows_live_heap)
 	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
 	ck_assert(within(heap_stats().next_gc, 4 * n));
 	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
-	ck_assert_uint_eq(heap_stats().next_gc, GCPACER_NEVER);
-	ck_assert_uint_eq(heap_metric("/gc/heap/goal:bytes"), GCPACER_NEVER);
+	ck_assert_uint_eq(heap_stats().next_gc, PACER_NEVER);
+	ck_assert_uint_eq(heap_metric("/gc/heap/goal:bytes"), PACER_NEVER);
 	// What was set is kept over a collection.
 	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
 	root[0] = NULL;

@@ -44,7 +44,7 @@ START_TEST(ten_thousand_ranges_are_roots)
 
 	for (unsigned i = 0; i < MANY; i++)
 		add(&slot[i], 1);
-	ck_assert_uint_eq(gcroots_ranges(), MANY);
+	ck_assert_uint_eq(roots_ranges(), MANY);
 	fill_slots();
 	ck_assert_uint_eq(heap_live_after_gc(), MANY);
 	for (unsigned i = 0; i < MANY; i++)
@@ -60,7 +60,7 @@ START_TEST(ten_thousand_ranges_are_roots)
 	for (unsigned i = MANY - 1; i < MANY; i -= 2)
 		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 }
 END_TEST
 
@@ -130,7 +130,7 @@ START_TEST(only_the_same_pair_removes)
 	ck_assert_int_eq(take(slot + 5, 3), RT_ENOENT);
 	ck_assert_int_eq(take(slot + 3, 5), RT_ENOENT);
 	ck_assert_int_eq(rt_roots_remove(NULL, NULL), RT_ENOENT);
-	ck_assert_uint_eq(gcroots_ranges(), 1);
+	ck_assert_uint_eq(roots_ranges(), 1);
 	ck_assert_int_eq(take(slot + 4, 4), RT_OK);
 }
 END_TEST
@@ -147,7 +147,7 @@ START_TEST(wrong_ranges_are_refused)
 	ck_assert_int_eq(rt_roots_add(base, base + 12, 0), RT_EINVAL);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 2), RT_EINVAL);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, -1), RT_EINVAL);
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 }
 END_TEST
 
@@ -170,7 +170,7 @@ START_TEST(refused_growth_loses_nothing)
 	}
 	ck_assert_int_eq(error, RT_ENOMEM);
 	ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
-	ck_assert_uint_eq(gcroots_ranges(), n);
+	ck_assert_uint_eq(roots_ranges(), n);
 	ck_assert_int_eq(rt_roots_add(&slot[n], &slot[n + 1], 0), RT_ENOMEM);
 	ck_assert_int_eq(take(&slot[n], 1), RT_ENOENT);
 	ck_assert_uint_eq(heap_stats().other_sys, other_sys);
@@ -191,7 +191,7 @@ START_TEST(refused_first_range_is_no_memory)
 	oscall_fail(OSCALL_MAP, 1, 1, ENOMEM);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_ENOMEM);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_OK);
-	ck_assert_uint_eq(gcroots_ranges(), 1);
+	ck_assert_uint_eq(roots_ranges(), 1);
 }
 END_TEST
 
@@ -239,7 +239,7 @@ END_TEST
 // A long range is read in pieces, none of which leaves a word out.
 START_TEST(every_word_of_a_long_range_is_read)
 {
-	enum { WORDS = 3 * GCWORK_PIECE / sizeof(void *) + 5 };
+	enum { WORDS = 3 * WORK_PIECE / sizeof(void *) + 5 };
 	static void *word[WORDS];
 
 	ck_assert_int_eq(rt_roots_add(word, word + WORDS,
@@ -371,11 +371,11 @@ START_TEST(lots_of_ranges_are_removed_oldest_first)
 	ck_assert_ptr_nonnull(lots);
 	for (unsigned i = 0; i < LOTS; i++)
 		wrong += rt_roots_add(&lots[i], &lots[i] + 1, 0) != RT_OK;
-	ck_assert_uint_eq(gcroots_ranges(), LOTS);
+	ck_assert_uint_eq(roots_ranges(), LOTS);
 	for (unsigned i = 0; i < LOTS; i++)
 		wrong += take(&lots[i], 1) != RT_OK;
 	ck_assert_uint_eq(wrong, 0);
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 	free(lots);
 }
 END_TEST
@@ -385,11 +385,11 @@ START_TEST(a_range_may_be_added_lots_of_times)
 	for (unsigned i = 0; i < LOTS; i++)
 		add(slot, 3);
 	add(slot + 1, 3);
-	ck_assert_uint_eq(gcroots_ranges(), 2);
+	ck_assert_uint_eq(roots_ranges(), 2);
 	for (unsigned i = 0; i < LOTS; i++)
 		ck_assert_int_eq(take(slot, 3), RT_OK);
 	ck_assert_int_eq(take(slot, 3), RT_ENOENT);
-	ck_assert_uint_eq(gcroots_ranges(), 1);
+	ck_assert_uint_eq(roots_ranges(), 1);
 }
 END_TEST
 
@@ -447,12 +447,12 @@ START_TEST(removing_waits_for_the_end_of_a_stop)
 	thread = start_thread(remove_unattached, NULL);
 	await_at_least(&beside.began, 1);
 	ck_assert(stays(&beside.ended, 0));
-	ck_assert_uint_eq(gcroots_ranges(), 1);
+	ck_assert_uint_eq(roots_ranges(), 1);
 	ck_assert_int_eq(take(slot, 4), RT_EBUSY);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	join_thread(thread);
 	ck_assert_int_eq(beside.removed, RT_OK);
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 }
 END_TEST
 
@@ -497,7 +497,7 @@ START_TEST(ranges_are_handed_over_beside_collections)
 	ck_assert_int_eq(pthread_join(thread, &done), 0);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_ptr_nonnull(done);
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 END_TEST
@@ -554,14 +554,14 @@ START_TEST(threads_change_the_table_at_once)
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&lost), 0);
 	// Of a hundred additions the last fifty were removed again; the others
 	// are there once a round.
-	ck_assert_uint_eq(gcroots_ranges(), THREADS * 50);
+	ck_assert_uint_eq(roots_ranges(), THREADS * 50);
 	ck_assert_uint_eq(heap_live_after_gc(), THREADS * 50);
 	for (unsigned i = 0; i < THREADS * (ROUNDS / 100) * 50; i++)
 		ck_assert_int_eq(take(slot + i / (ROUNDS / 100) / 50 * 200 +
 					  i / (ROUNDS / 100) % 50,
 				      1),
 				 RT_OK);
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 }
 END_TEST
 

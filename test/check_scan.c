@@ -8,7 +8,7 @@
 
 enum { WORDS = 240, PART = 150, ROUNDS = 20000 };
 
-static struct gcmarker marker;
+static struct marker marker;
 static uintptr_t block[WORDS];
 
 static void marker_make(uintptr_t base, uint64_t used)
@@ -17,9 +17,9 @@ static void marker_make(uintptr_t base, uint64_t used)
 	marker.base = base;
 	marker.used = used;
 	marker.work.bottom = marker.work.top = marker.work.first.entry;
-	marker.work.limit = marker.work.first.entry + GCWORK_ENTRIES;
-	marker.work.high = marker.work.limit - GCWORK_FEW;
-	gcwork_limit(0); // no buffer but its own
+	marker.work.limit = marker.work.first.entry + WORK_ENTRIES;
+	marker.work.high = marker.work.limit - WORK_FEW;
+	work_limit(0); // no buffer but its own
 }
 
 // word_near is a word at or near the borders of the heap, or anywhere.
@@ -76,12 +76,12 @@ START_TEST(words_inside_the_heap_are_pushed_in_order)
 		for (size_t i = 0; i < WORDS; i++)
 			block[i] = word_near(&r);
 		n = expected(from, to, want);
-		wrong += gcscan_words(&marker, at(from), at(to)) != at(to);
+		wrong += scan_words(&marker, at(from), at(to)) != at(to);
 		wrong += (size_t)(marker.work.top - marker.work.bottom) != n;
 		wrong +=
 		    memcmp(marker.work.bottom, want, n * sizeof *want) != 0;
 		marker.work.top = marker.work.bottom;
-		gcscan_block(&marker, at(from), at(to));
+		scan_block(&marker, at(from), at(to));
 		wrong += (size_t)(marker.work.top - marker.work.bottom) != n;
 		wrong +=
 		    memcmp(marker.work.bottom, want, n * sizeof *want) != 0;
@@ -100,7 +100,7 @@ START_TEST(scanning_stops_where_room_is_refused)
 
 	rng_init(&r, "scanning_stops_where_room_is_refused");
 	for (int round = 0; round < ROUNDS; round++) {
-		size_t before = rng_below(&r, GCWORK_ENTRIES + 1);
+		size_t before = rng_below(&r, WORK_ENTRIES + 1);
 		uintptr_t end;
 		size_t n;
 
@@ -108,7 +108,7 @@ START_TEST(scanning_stops_where_room_is_refused)
 		for (size_t i = 0; i < WORDS; i++)
 			block[i] = marker.base + i * 16;
 		marker.work.top += before;
-		end = gcscan_words(&marker, at(0), at(PART));
+		end = scan_words(&marker, at(0), at(PART));
 		stopped += end != at(PART);
 		n = expected(0, (end - at(0)) / sizeof *block, want);
 		wrong += (size_t)(marker.work.top - marker.work.bottom) !=
@@ -131,9 +131,9 @@ START_TEST(small_objects_push_the_same_words)
 
 	rng_init(&r, "small_objects_push_the_same_words");
 	for (int round = 0; round < ROUNDS; round++) {
-		size_t words = 2 * (1 + rng_below(&r, GCGREY_SMALL_BYTES / 16));
-		size_t before = rng_below(&r, GCWORK_ENTRIES - GCWORK_FEW + 1);
-		struct gcgrey o = {at(0), words * sizeof *block};
+		size_t words = 2 * (1 + rng_below(&r, GREY_SMALL_BYTES / 16));
+		size_t before = rng_below(&r, WORK_ENTRIES - WORK_FEW + 1);
+		struct grey o = {at(0), words * sizeof *block};
 		size_t n;
 
 		marker_make(rng_next(&r) << 26, (1 + rng_below(&r, 9)) << 22);
@@ -141,7 +141,7 @@ START_TEST(small_objects_push_the_same_words)
 			block[i] = word_near(&r);
 		n = expected(0, words, want);
 		marker.work.top += before;
-		gcscan_grey(&marker, GCGREY_SMALL, &o);
+		scan_grey(&marker, GREY_SMALL, &o);
 		wrong += (size_t)(marker.work.top - marker.work.bottom) !=
 			 before + n;
 		wrong += memcmp(marker.work.bottom + before, want,

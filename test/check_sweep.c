@@ -21,7 +21,7 @@ static char *take(unsigned c)
 
 static struct mspan *take_large(size_t n)
 {
-	struct mspan *s = gcrefill_large(mc, self, KIND_NOSCAN, n);
+	struct mspan *s = refill_large(mc, self, KIND_NOSCAN, n);
 
 	if (!s)
 		ck_abort_msg("no memory");
@@ -91,7 +91,7 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	mark(s, 7);
 	flip_heap();
 	ck_assert(!is_swept(s));
-	gcsweep_ensure(self, s);
+	sweep_ensure(self, s);
 	ck_assert(is_swept(s));
 	ck_assert_uint_eq(s->alloc_count, 2);
 	ck_assert_uint_eq(s->needzero, 1);
@@ -99,10 +99,10 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	heapstats_unsafe_read(&t);
 	ck_assert_uint_eq(t.small_free_count[32], 6);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), 6 * 1024);
-	gcsweep_ensure(self, s); // again: nothing
+	sweep_ensure(self, s); // again: nothing
 	heapstats_unsafe_read(&t);
 	ck_assert_uint_eq(t.small_free_count[32], 6);
-	gcsweep_all(self);
+	sweep_all(self);
 	p = (char *)s->base;
 	ck_assert_ptr_eq(take(32), p + 6 * 1024); // a brief run
 	ck_assert_int_eq(p[6 * 1024 - 1], 0x11);
@@ -127,7 +127,7 @@ START_TEST(a_full_span_is_in_no_set)
 		mark(s, i);
 	}
 	flip_heap();
-	gcsweep_all(self);
+	sweep_all(self);
 	ck_assert(is_swept(s));
 	ck_assert_uint_eq(s->alloc_count, 8);
 	ck_assert_uint_eq(s->needzero, 0); // nothing of it was freed
@@ -151,7 +151,7 @@ START_TEST(a_span_without_survivors_is_freed)
 	size = s->elemsize;
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), npages);
 	flip_heap();
-	gcsweep_ensure(c % 2 ? self : NULL, s); // also without a P
+	sweep_ensure(c % 2 ? self : NULL, s); // also without a P
 	for (uint64_t i = page; i < page + npages; i++) {
 		ck_assert_uint_eq(arena_word(i), 0);
 		ck_assert_ptr_null(arena_span(i));
@@ -165,7 +165,7 @@ START_TEST(a_span_without_survivors_is_freed)
 	ck_assert_uint_eq(t.large_free_count, c == 0);
 	ck_assert_uint_eq(t.large_free, c == 0 ? size : 0);
 	ck_assert_ptr_null(mcentral_top(spanclass_make(c, KIND_NOSCAN)));
-	gcsweep_all(self);
+	sweep_all(self);
 	expect_verified();
 }
 END_TEST
@@ -194,15 +194,15 @@ START_TEST(chunks_are_swept_from_the_highest_down)
 	ck_assert_uint_eq(chunk_of(a), 0);
 	ck_assert_uint_lt(chunk_of(b), chunk_of(c));
 	flip_heap();
-	ck_assert(!gcsweep_done());
+	ck_assert(!sweep_done());
 	while (!is_swept(c))
-		ck_assert(gcsweep_chunk(self));
+		ck_assert(sweep_chunk(self));
 	ck_assert_int_eq(is_swept(b), chunk_of(b) == chunk_of(c));
 	ck_assert(!is_swept(a) || chunk_of(c) == 0);
-	gcsweep_all(self);
+	sweep_all(self);
 	ck_assert(is_swept(a) && is_swept(b));
-	ck_assert(gcsweep_done());
-	ck_assert(!gcsweep_chunk(self));
+	ck_assert(sweep_done());
+	ck_assert(!sweep_chunk(self));
 	expect_verified();
 }
 END_TEST
@@ -221,13 +221,13 @@ START_TEST(a_span_belongs_to_the_chunk_of_its_first_page)
 		mark_object((void *)s[i]->base);
 	flip_heap();
 	for (uint32_t chunk = nchunks; chunk-- > 0;) {
-		ck_assert(gcsweep_chunk(self));
+		ck_assert(sweep_chunk(self));
 		for (int i = 0; i < 2; i++)
 			ck_assert_int_eq(is_swept(s[i]),
 					 chunk_of(s[i]) >= chunk);
 	}
-	ck_assert(!gcsweep_chunk(self));
-	ck_assert(gcsweep_done());
+	ck_assert(!sweep_chunk(self));
+	ck_assert(sweep_done());
 	expect_verified();
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(chunks_made_after_the_flip_are_not_swept)
 	s = take_large(5 * RT_CHUNK_SIZE);
 	ck_assert(is_swept(s));
 	ck_assert_uint_gt(arena_used() >> RT_CHUNK_SHIFT, before);
-	while (gcsweep_chunk(self))
+	while (sweep_chunk(self))
 		calls++;
 	ck_assert_uint_eq(calls, before);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
@@ -404,7 +404,7 @@ START_TEST(sets_are_in_order_of_address_after_a_full_sweep)
 		plan_all(&r);
 		flip_heap();
 		before = counts_now();
-		gcsweep_all(self);
+		sweep_all(self);
 		expect_plan(&before);
 		n += ascending_sets();
 	}
@@ -419,7 +419,7 @@ enum { SWEEPERS = 2, ROUNDS = RT_TSAN ? 6 : 12 };
 static struct {
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
-	atomic_u64 chunks; // swept by gcsweep_chunk, this round
+	atomic_u64 chunks; // swept by sweep_chunk, this round
 	atomic_u32 ensure; // next survivor to be ensured
 } race;
 
@@ -433,7 +433,7 @@ static void meet(pthread_barrier_t *b)
 
 static void sweep_chunks(void)
 {
-	while (gcsweep_chunk(proc_self()))
+	while (sweep_chunk(proc_self()))
 		atomic_u64_add_relaxed(&race.chunks, 1);
 }
 
@@ -444,7 +444,7 @@ static void ensure_all(bool backwards)
 		struct mspan *s =
 		    plan.survivors[backwards ? plan.nsurvivors - 1 - i : i];
 
-		gcsweep_ensure(proc_self(), s);
+		sweep_ensure(proc_self(), s);
 		if (!is_swept(s))
 			abort();
 	}
@@ -483,9 +483,9 @@ static void race_round(struct rng *r, int round)
 	if (round % 2)
 		ensure_all(round % 4 == 1);
 	sweep_chunks();
-	gcsweep_all(self);
+	sweep_all(self);
 	meet(&race.end);
-	ck_assert(gcsweep_done()); // nobody asks for a chunk any more
+	ck_assert(sweep_done()); // nobody asks for a chunk any more
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&race.chunks), nchunks);
 	expect_plan(&before);
 }
@@ -518,8 +518,8 @@ END_TEST
 static void *late_sweeper(void *span)
 {
 	if (span)
-		gcsweep_ensure(NULL, span);
-	else if (!gcsweep_chunk(NULL))
+		sweep_ensure(NULL, span);
+	else if (!sweep_chunk(NULL))
 		abort();
 	return NULL;
 }
@@ -555,14 +555,14 @@ START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
 	pthread_create(&t, NULL, late_sweeper, ensure ? s : NULL);
 	await_at_least(&s->sweepgen, epoch_sweepgen());
 	sleep_ns(AWAIT_STANDSTILL_NS);
-	while (gcsweep_chunk(self)) // the chunks that are left
+	while (sweep_chunk(self)) // the chunks that are left
 		;
-	ck_assert(!gcsweep_done());
+	ck_assert(!sweep_done());
 	ck_assert_ptr_null(mcentral_top(s->spanclass));
 	atomic_u32_store_release(&counting, 2);
 	pthread_join(counts, NULL);
 	pthread_join(t, NULL);
-	ck_assert(gcsweep_done());
+	ck_assert(sweep_done());
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
 	expect_verified();
 }
@@ -581,10 +581,10 @@ START_TEST(a_collection_finishes_the_sweep_before)
 	plan_all(&r);
 	flip_heap();
 	before = counts_now();
-	gcsweep_chunk(self);
-	ck_assert(!gcsweep_done());
+	sweep_chunk(self);
+	ck_assert(!sweep_done());
 	ck_assert_int_eq(rt_gc(), RT_OK); // nothing is a root
-	ck_assert(gcsweep_done());
+	ck_assert(sweep_done());
 	ck_assert_uint_ge(counts_now().total_free - before.total_free,
 			  plan.bytes_freed);
 	expect_verified();
@@ -604,7 +604,7 @@ START_TEST(a_marked_free_slot_throws)
 	mark(s, _i == 0 ? 1 : s->nelems - 1);
 	flip_heap();
 	death_expect("found pointer to free object");
-	gcsweep_all(self);
+	sweep_all(self);
 }
 END_TEST
 
@@ -617,9 +617,9 @@ START_TEST(a_cached_span_throws)
 	mark(s, 7);
 	mcentral_reset();
 	epoch_flip();
-	gcsweep_begin();
+	sweep_begin();
 	death_expect("bad span state");
-	gcsweep_all(self);
+	sweep_all(self);
 }
 END_TEST
 
@@ -635,7 +635,7 @@ START_TEST(a_wrong_count_throws)
 	flip_heap();
 	s->alloc_count++;
 	death_expect("bad span state");
-	gcsweep_ensure(self, s);
+	sweep_ensure(self, s);
 }
 END_TEST
 

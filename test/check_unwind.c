@@ -54,7 +54,7 @@ static void *end_on_stack(pthread_t thread)
 
 static void nothing_is_left(void)
 {
-	ck_assert_uint_eq(gcroots_ranges(), 0);
+	ck_assert_uint_eq(roots_ranges(), 0);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	heap_live();
 	ck_assert_int_eq(rt_fini(), RT_OK); // or it were RT_EBUSY

@@ -1032,7 +1032,7 @@ END_TEST
 // rt_heap_verify flushes before it looks, so this asks below it.
 static bool is_flushed(void)
 {
-	gcverify_heap(&verified);
+	verify_heap(&verified);
 	if (verified.errors == 0)
 		return true;
 	ck_assert_ptr_nonnull(strstr(verified.first, "mcache that was not"));

@@ -19,7 +19,7 @@
 #include "test/suite.h"
 
 static struct rt_proc *self;
-static struct gcwork first, second, third;
+static struct work first, second, third;
 
 static void setup(void)
 {
@@ -30,7 +30,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	gcwork_limit(UINT32_MAX);
+	work_limit(UINT32_MAX);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
@@ -45,89 +45,89 @@ static int64_t work_bufs(void)
 }
 
 // push_range pushes the entries 8 * lo, ..., 8 * (hi - 1).
-static void push_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
+static void push_range(struct work *w, uintptr_t lo, uintptr_t hi)
 {
 	for (uintptr_t i = lo; i < hi; i++)
-		ck_assert(gcwork_push(w, 8 * i));
+		ck_assert(work_push(w, 8 * i));
 }
 
 // pop_range expects them back, the newest first.
-static void pop_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
+static void pop_range(struct work *w, uintptr_t lo, uintptr_t hi)
 {
 	for (uintptr_t i = hi; i-- > lo;) {
-		if (!gcwork_any(w))
-			ck_assert(gcwork_more(w));
-		ck_assert_uint_eq(gcwork_pop(w), 8 * i);
+		if (!work_any(w))
+			ck_assert(work_more(w));
+		ck_assert_uint_eq(work_pop(w), 8 * i);
 	}
 }
 
-static bool is_empty(struct gcwork *w)
+static bool is_empty(struct work *w)
 {
-	return !gcwork_any(w) && !gcwork_more(w);
+	return !work_any(w) && !work_more(w);
 }
 
-static void expect_next(struct gcwork *w, enum gcwork_next want)
+static void expect_next(struct work *w, enum work_next want)
 {
-	ck_assert_int_eq(gcwork_get(w), want);
+	ck_assert_int_eq(work_get(w), want);
 }
 
-static void expect_job(struct gcwork *w, uint32_t want)
+static void expect_job(struct work *w, uint32_t want)
 {
-	expect_next(w, GCWORK_JOB);
+	expect_next(w, WORK_JOB);
 	ck_assert_uint_eq(w->job, want);
 }
 
-static void end(struct gcwork *w)
+static void end(struct work *w)
 {
 	ck_assert(is_empty(w));
-	expect_next(w, GCWORK_OVER);
-	gcwork_close(w);
+	expect_next(w, WORK_OVER);
+	work_close(w);
 }
 
-// A marker that waits in gcwork_get on a thread of its own.
+// A marker that waits in work_get on a thread of its own.
 struct waiter {
-	struct gcwork *w;
+	struct work *w;
 	pthread_t thread;
 	atomic_u32 back;
-	enum gcwork_next next;
+	enum work_next next;
 };
 
 static void *wait_for_work(void *arg)
 {
 	struct waiter *waiter = arg;
 
-	waiter->next = gcwork_get(waiter->w);
+	waiter->next = work_get(waiter->w);
 	atomic_u32_store_release(&waiter->back, 1);
 	return NULL;
 }
 
-static void wait_starts(struct waiter *waiter, struct gcwork *w)
+static void wait_starts(struct waiter *waiter, struct work *w)
 {
 	*waiter = (struct waiter){.w = w};
 	waiter->thread = start_thread(wait_for_work, waiter);
 }
 
 // wait_begins returns when w, the only one, waits.
-static void wait_begins(struct waiter *waiter, struct gcwork *w)
+static void wait_begins(struct waiter *waiter, struct work *w)
 {
 	wait_starts(waiter, w);
-	while (gcwork_waiting() != 1)
+	while (work_waiting() != 1)
 		oscall_yield();
 }
 
-static enum gcwork_next wait_ends(struct waiter *waiter)
+static enum work_next wait_ends(struct waiter *waiter)
 {
 	join_thread(waiter->thread);
 	return waiter->next;
 }
 
 // give makes one marker, the only one that waits, take from another.
-static enum gcwork_next give(struct gcwork *from, struct gcwork *to)
+static enum work_next give(struct work *from, struct work *to)
 {
 	struct waiter waiter;
 
 	wait_begins(&waiter, to);
-	gcwork_share(from);
+	work_share(from);
 	return wait_ends(&waiter);
 }
 
@@ -139,21 +139,21 @@ static void end_both(void)
 	ck_assert(is_empty(&first));
 	ck_assert(is_empty(&second));
 	wait_begins(&waiter, &second);
-	expect_next(&first, GCWORK_OVER);
-	gcwork_close(&first);
-	ck_assert_int_eq(wait_ends(&waiter), GCWORK_OVER);
+	expect_next(&first, WORK_OVER);
+	work_close(&first);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_OVER);
 }
 
 // ---- one marker ----
 
-static const uintptr_t heights[] = {1, GCWORK_ENTRIES, GCWORK_ENTRIES + 1,
-				    3 * GCWORK_ENTRIES, 10000};
+static const uintptr_t heights[] = {1, WORK_ENTRIES, WORK_ENTRIES + 1,
+				    3 * WORK_ENTRIES, 10000};
 
 START_TEST(the_newest_comes_first)
 {
 	uintptr_t n = heights[_i];
 
-	gcwork_open(&first, self, 0);
+	work_open(&first, self, 0);
 	ck_assert(is_empty(&first));
 	push_range(&first, 0, n);
 	pop_range(&first, n / 2, n);
@@ -165,15 +165,15 @@ END_TEST
 
 START_TEST(up_and_down_at_a_border_keeps_all)
 {
-	gcwork_open(&first, self, 0);
-	push_range(&first, 0, GCWORK_ENTRIES);
+	work_open(&first, self, 0);
+	push_range(&first, 0, WORK_ENTRIES);
 	for (int i = 0; i < 100; i++) {
-		push_range(&first, GCWORK_ENTRIES, GCWORK_ENTRIES + 3);
-		pop_range(&first, GCWORK_ENTRIES - 1, GCWORK_ENTRIES + 3);
-		push_range(&first, GCWORK_ENTRIES - 1, GCWORK_ENTRIES);
+		push_range(&first, WORK_ENTRIES, WORK_ENTRIES + 3);
+		pop_range(&first, WORK_ENTRIES - 1, WORK_ENTRIES + 3);
+		push_range(&first, WORK_ENTRIES - 1, WORK_ENTRIES);
 	}
-	ck_assert_uint_eq(work_bufs(), GCWORK_SPAN_PAGES * RT_PAGE_SIZE);
-	pop_range(&first, 0, GCWORK_ENTRIES);
+	ck_assert_uint_eq(work_bufs(), WORK_SPAN_PAGES * RT_PAGE_SIZE);
+	pop_range(&first, 0, WORK_ENTRIES);
 	end(&first);
 	ck_assert_uint_eq(work_bufs(), 0);
 }
@@ -182,16 +182,16 @@ END_TEST
 // The first buffer is the marker's own; spans hold the others.
 START_TEST(a_limit_refuses_the_entry_behind_the_last_place)
 {
-	uintptr_t places = (1 + (uintptr_t)_i * GCWORK_BATCH) * GCWORK_ENTRIES;
+	uintptr_t places = (1 + (uintptr_t)_i * WORK_BATCH) * WORK_ENTRIES;
 
-	gcwork_limit((uint32_t)_i);
-	gcwork_open(&first, self, 0);
+	work_limit((uint32_t)_i);
+	work_open(&first, self, 0);
 	push_range(&first, 0, places);
 	for (int i = 0; i < 3; i++)
-		ck_assert(!gcwork_push(&first, 8));
+		ck_assert(!work_push(&first, 8));
 	pop_range(&first, places / 2, places);
 	push_range(&first, places / 2, places);
-	ck_assert(!gcwork_push(&first, 8));
+	ck_assert(!work_push(&first, 8));
 	pop_range(&first, 0, places);
 	end(&first);
 }
@@ -199,14 +199,14 @@ END_TEST
 
 START_TEST(jobs_come_in_order_and_once)
 {
-	gcwork_open(&first, self, 3);
-	ck_assert(gcwork_plenty(&first)); // others may have them
+	work_open(&first, self, 3);
+	ck_assert(work_plenty(&first)); // others may have them
 	expect_job(&first, 0);
 	expect_job(&first, 1);
 	push_range(&first, 0, 5);
 	pop_range(&first, 0, 5);
 	expect_job(&first, 2);
-	ck_assert(!gcwork_plenty(&first));
+	ck_assert(!work_plenty(&first));
 	end(&first);
 }
 END_TEST
@@ -214,37 +214,37 @@ END_TEST
 // ---- ranges ----
 
 // A range of so many pieces, which nothing reads here.
-static struct gcwork_range piece(uintptr_t lo, uintptr_t n)
+static struct work_range piece(uintptr_t lo, uintptr_t n)
 {
-	return (struct gcwork_range){lo * GCWORK_PIECE, (lo + n) * GCWORK_PIECE,
-				     GCWORK_ANY};
+	return (struct work_range){lo * WORK_PIECE, (lo + n) * WORK_PIECE,
+				   WORK_ANY};
 }
 
-static void expect_range(struct gcwork *w, uintptr_t lo, uintptr_t hi)
+static void expect_range(struct work *w, uintptr_t lo, uintptr_t hi)
 {
-	expect_next(w, GCWORK_RANGE);
+	expect_next(w, WORK_RANGE);
 	ck_assert_uint_eq(w->range.lo, lo);
 	ck_assert_uint_eq(w->range.hi, hi);
 }
 
 START_TEST(a_range_is_taken_in_pieces_and_before_jobs)
 {
-	struct gcwork_range range = piece(1, 2);
+	struct work_range range = piece(1, 2);
 
 	range.hi += 24;
-	range.words = GCWORK_ENDS;
-	gcwork_open(&first, self, 2);
+	range.words = WORK_ENDS;
+	work_open(&first, self, 2);
 	expect_job(&first, 0);
-	ck_assert(gcwork_add_range(&first, range));
-	ck_assert(gcwork_plenty(&first));
-	expect_range(&first, 1 * GCWORK_PIECE, 2 * GCWORK_PIECE);
-	ck_assert_int_eq(first.range.words, GCWORK_ENDS);
-	expect_range(&first, 2 * GCWORK_PIECE, 3 * GCWORK_PIECE);
-	ck_assert(gcwork_add_range(&first, piece(7, 1))); // comes first
-	expect_range(&first, 7 * GCWORK_PIECE, 8 * GCWORK_PIECE);
-	ck_assert_int_eq(first.range.words, GCWORK_ANY);
-	expect_range(&first, 3 * GCWORK_PIECE, 3 * GCWORK_PIECE + 24);
-	ck_assert_int_eq(first.range.words, GCWORK_ENDS);
+	ck_assert(work_add_range(&first, range));
+	ck_assert(work_plenty(&first));
+	expect_range(&first, 1 * WORK_PIECE, 2 * WORK_PIECE);
+	ck_assert_int_eq(first.range.words, WORK_ENDS);
+	expect_range(&first, 2 * WORK_PIECE, 3 * WORK_PIECE);
+	ck_assert(work_add_range(&first, piece(7, 1))); // comes first
+	expect_range(&first, 7 * WORK_PIECE, 8 * WORK_PIECE);
+	ck_assert_int_eq(first.range.words, WORK_ANY);
+	expect_range(&first, 3 * WORK_PIECE, 3 * WORK_PIECE + 24);
+	ck_assert_int_eq(first.range.words, WORK_ENDS);
 	expect_job(&first, 1);
 	end(&first);
 }
@@ -255,20 +255,20 @@ START_TEST(many_ranges_are_kept)
 {
 	enum { RANGES = 1000 };
 
-	gcwork_open(&first, self, 0);
+	work_open(&first, self, 0);
 	for (uintptr_t i = 0; i < RANGES; i++)
-		ck_assert(gcwork_add_range(&first, piece(i, 1)));
+		ck_assert(work_add_range(&first, piece(i, 1)));
 	for (uintptr_t i = RANGES; i-- > 0;)
-		expect_range(&first, i * GCWORK_PIECE, (i + 1) * GCWORK_PIECE);
+		expect_range(&first, i * WORK_PIECE, (i + 1) * WORK_PIECE);
 	end(&first);
 }
 END_TEST
 
 START_TEST(a_range_without_memory_is_refused)
 {
-	gcwork_limit(0);
-	gcwork_open(&first, self, 0);
-	ck_assert(!gcwork_add_range(&first, piece(0, 2)));
+	work_limit(0);
+	work_open(&first, self, 0);
+	ck_assert(!work_add_range(&first, piece(0, 2)));
 	end(&first);
 }
 END_TEST
@@ -276,34 +276,34 @@ END_TEST
 // Of a large array all but the first piece is left to any marker.
 START_TEST(the_rest_of_an_array_is_left)
 {
-	enum { WORDS = GCWORK_PIECE / sizeof(uintptr_t), HEAP = 1 << 30 };
+	enum { WORDS = WORK_PIECE / sizeof(uintptr_t), HEAP = 1 << 30 };
 	static uintptr_t array[2 * WORDS + 3] = {HEAP, [WORDS] = HEAP + 16};
-	static struct gcmarker marker = {.base = HEAP, .used = 32};
-	struct gcgrey o = {.base = (uintptr_t)array, .size = sizeof array};
+	static struct marker marker = {.base = HEAP, .used = 32};
+	struct grey o = {.base = (uintptr_t)array, .size = sizeof array};
 
-	gcwork_open(&marker.work, self, 0);
-	gcscan_wide(&marker, &o);
-	ck_assert_uint_eq(gcwork_pop(&marker.work), HEAP);
+	work_open(&marker.work, self, 0);
+	scan_wide(&marker, &o);
+	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
 	ck_assert(is_empty(&marker.work));
-	expect_range(&marker.work, o.base + GCWORK_PIECE,
-		     o.base + 2 * GCWORK_PIECE);
-	expect_range(&marker.work, o.base + 2 * GCWORK_PIECE, o.base + o.size);
+	expect_range(&marker.work, o.base + WORK_PIECE,
+		     o.base + 2 * WORK_PIECE);
+	expect_range(&marker.work, o.base + 2 * WORK_PIECE, o.base + o.size);
 	end(&marker.work);
-	o.size = GCWORK_PIECE;
-	gcwork_open(&marker.work, self, 0);
-	gcscan_wide(&marker, &o);
-	ck_assert_uint_eq(gcwork_pop(&marker.work), HEAP);
+	o.size = WORK_PIECE;
+	work_open(&marker.work, self, 0);
+	scan_wide(&marker, &o);
+	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
 	end(&marker.work);
 }
 END_TEST
 
 START_TEST(jobs_can_come_again)
 {
-	gcwork_open(&first, self, 1);
+	work_open(&first, self, 1);
 	expect_job(&first, 0);
-	expect_next(&first, GCWORK_OVER);
-	gcwork_add_jobs(&first, 2);
-	ck_assert(first.alone && gcwork_plenty(&first));
+	expect_next(&first, WORK_OVER);
+	work_add_jobs(&first, 2);
+	ck_assert(first.alone && work_plenty(&first));
 	expect_job(&first, 0);
 	expect_job(&first, 1);
 	end(&first);
@@ -312,28 +312,28 @@ END_TEST
 
 START_TEST(closing_with_a_job_left_throws)
 {
-	gcwork_open(&first, self, 1);
+	work_open(&first, self, 1);
 	death_expect("non-empty mark queue");
-	gcwork_close(&first);
+	work_close(&first);
 }
 END_TEST
 
 START_TEST(closing_with_a_range_left_throws)
 {
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_add_range(&first, piece(0, 1)));
+	work_open(&first, self, 0);
+	ck_assert(work_add_range(&first, piece(0, 1)));
 	death_expect("non-empty mark queue");
-	gcwork_close(&first);
+	work_close(&first);
 }
 END_TEST
 
 START_TEST(closing_beside_a_busy_marker_throws)
 {
-	gcwork_open(&first, self, 1);
-	ck_assert(gcwork_join(&second, self));
-	ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
+	work_open(&first, self, 1);
+	ck_assert(work_join(&second, self));
+	ck_assert_int_eq(give(&first, &second), WORK_JOB);
 	death_expect("non-empty mark queue");
-	gcwork_close(&first);
+	work_close(&first);
 }
 END_TEST
 
@@ -341,18 +341,18 @@ END_TEST
 
 START_TEST(a_marker_joins_a_marking_once)
 {
-	ck_assert(!gcwork_join(&second, self)); // none is open
+	ck_assert(!work_join(&second, self)); // none is open
 	for (int round = 0; round < 3; round++) {
-		gcwork_open(&first, self, 0);
-		ck_assert_ptr_eq(gcwork_joined(), &first);
-		ck_assert(gcwork_join(&second, self));
-		ck_assert(!gcwork_join(&second, self));
-		ck_assert(!gcwork_join(&first, self));
-		ck_assert_ptr_eq(gcwork_joined(), &second);
+		work_open(&first, self, 0);
+		ck_assert_ptr_eq(work_joined(), &first);
+		ck_assert(work_join(&second, self));
+		ck_assert(!work_join(&second, self));
+		ck_assert(!work_join(&first, self));
+		ck_assert_ptr_eq(work_joined(), &second);
 		ck_assert_ptr_eq(second.next, &first);
 		ck_assert_ptr_null(first.next);
 		end(&first);
-		ck_assert(!gcwork_join(&second, self));
+		ck_assert(!work_join(&second, self));
 	}
 }
 END_TEST
@@ -361,22 +361,22 @@ END_TEST
 // or when another one has work for everybody.
 START_TEST(a_late_marker_takes_nothing)
 {
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
 	end(&first);
 	if (_i == 1) {
-		gcwork_open(&first, self, 2);
-		push_range(&first, 0, GCWORK_SHARE);
+		work_open(&first, self, 2);
+		push_range(&first, 0, WORK_SHARE);
 	}
-	expect_next(&second, GCWORK_OVER);
+	expect_next(&second, WORK_OVER);
 	ck_assert(is_empty(&second));
 	if (_i == 1) {
-		ck_assert(gcwork_join(&second, self)); // now the new one
-		ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
+		ck_assert(work_join(&second, self)); // now the new one
+		ck_assert_int_eq(give(&first, &second), WORK_JOB);
 		expect_job(&second, 1);
-		ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
-		pop_range(&second, 0, GCWORK_SHARE / 2);
-		pop_range(&first, GCWORK_SHARE / 2, GCWORK_SHARE);
+		ck_assert_int_eq(give(&first, &second), WORK_WORDS);
+		pop_range(&second, 0, WORK_SHARE / 2);
+		pop_range(&first, WORK_SHARE / 2, WORK_SHARE);
 		end_both();
 	}
 }
@@ -384,19 +384,19 @@ END_TEST
 
 // ---- giving ----
 
-static const uintptr_t shares[] = {GCWORK_SHARE, GCWORK_SHARE + 1, 100,
-				   GCWORK_ENTRIES};
+static const uintptr_t shares[] = {WORK_SHARE, WORK_SHARE + 1, 100,
+				   WORK_ENTRIES};
 
 START_TEST(the_oldest_half_of_a_buffer_is_given)
 {
 	uintptr_t n = shares[_i];
 
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
 	push_range(&first, 0, n);
-	ck_assert(gcwork_plenty(&first));
+	ck_assert(work_plenty(&first));
 	ck_assert(first.alone);
-	ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
+	ck_assert_int_eq(give(&first, &second), WORK_WORDS);
 	ck_assert(!first.alone && !second.alone);
 	pop_range(&second, 0, n / 2);
 	pop_range(&first, n / 2, n);
@@ -407,13 +407,13 @@ END_TEST
 START_TEST(the_oldest_half_of_the_full_buffers_is_given)
 {
 	uintptr_t full = (uintptr_t)_i; // buffers
-	uintptr_t given = (full - full / 2) * GCWORK_ENTRIES;
-	uintptr_t n = full * GCWORK_ENTRIES + 1;
+	uintptr_t given = (full - full / 2) * WORK_ENTRIES;
+	uintptr_t n = full * WORK_ENTRIES + 1;
 
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
 	push_range(&first, 0, n);
-	ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
+	ck_assert_int_eq(give(&first, &second), WORK_WORDS);
 	pop_range(&first, given, n);
 	pop_range(&second, 0, given);
 	end_both();
@@ -424,39 +424,39 @@ START_TEST(few_words_are_not_given)
 {
 	struct waiter waiter;
 
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
 	wait_begins(&waiter, &second);
-	push_range(&first, 0, GCWORK_SHARE - 1);
-	ck_assert(!gcwork_plenty(&first) && !gcwork_wanted(&first));
-	gcwork_share(&first);
+	push_range(&first, 0, WORK_SHARE - 1);
+	ck_assert(!work_plenty(&first) && !work_wanted(&first));
+	work_share(&first);
 	ck_assert(first.alone);
-	pop_range(&first, 0, GCWORK_SHARE - 1);
+	pop_range(&first, 0, WORK_SHARE - 1);
 	end(&first);
-	ck_assert_int_eq(wait_ends(&waiter), GCWORK_OVER);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_OVER);
 }
 END_TEST
 
 // Words are moved from one marker's buffer to another's.
 START_TEST(words_are_given_without_memory)
 {
-	gcwork_limit(0);
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
-	push_range(&first, 0, GCWORK_ENTRIES);
-	ck_assert_int_eq(give(&first, &second), GCWORK_WORDS);
-	pop_range(&second, 0, GCWORK_ENTRIES / 2);
-	pop_range(&first, GCWORK_ENTRIES / 2, GCWORK_ENTRIES);
+	work_limit(0);
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	push_range(&first, 0, WORK_ENTRIES);
+	ck_assert_int_eq(give(&first, &second), WORK_WORDS);
+	pop_range(&second, 0, WORK_ENTRIES / 2);
+	pop_range(&first, WORK_ENTRIES / 2, WORK_ENTRIES);
 	end_both();
 }
 END_TEST
 
 START_TEST(without_a_marker_that_waits_nothing_is_given)
 {
-	gcwork_open(&first, self, 1);
+	work_open(&first, self, 1);
 	push_range(&first, 0, 64);
-	ck_assert(!gcwork_wanted(&first));
-	gcwork_share(&first);
+	ck_assert(!work_wanted(&first));
+	work_share(&first);
 	ck_assert(first.alone);
 	pop_range(&first, 0, 64);
 	expect_job(&first, 0);
@@ -470,17 +470,17 @@ START_TEST(nobody_takes_a_job_while_one_is_alone)
 {
 	struct waiter waiter;
 
-	gcwork_open(&first, self, 2);
+	work_open(&first, self, 2);
 	ck_assert(first.alone);
 	expect_job(&first, 0);
 	ck_assert(first.alone);
-	ck_assert(gcwork_join(&second, self));
+	ck_assert(work_join(&second, self));
 	wait_begins(&waiter, &second);
 	ck_assert(stays(&waiter.back, 0));
-	ck_assert(gcwork_plenty(&first));
-	gcwork_share(&first);
+	ck_assert(work_plenty(&first));
+	work_share(&first);
 	ck_assert(!first.alone);
-	ck_assert_int_eq(wait_ends(&waiter), GCWORK_JOB);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_JOB);
 	ck_assert_uint_eq(second.job, 1);
 	ck_assert(!second.alone);
 	end_both();
@@ -491,14 +491,14 @@ START_TEST(words_wake_a_marker_that_waits)
 {
 	struct waiter waiter;
 
-	gcwork_open(&first, self, 0);
-	ck_assert(gcwork_join(&second, self));
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
 	wait_begins(&waiter, &second);
 	push_range(&first, 0, 100);
 	ck_assert(stays(&waiter.back, 0));
-	gcwork_share(&first);
-	ck_assert_int_eq(wait_ends(&waiter), GCWORK_WORDS);
-	ck_assert_uint_eq(gcwork_waiting(), 0);
+	work_share(&first);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_WORDS);
+	ck_assert_uint_eq(work_waiting(), 0);
 	pop_range(&second, 0, 50);
 	pop_range(&first, 50, 100);
 	end_both();
@@ -510,21 +510,21 @@ START_TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 {
 	struct waiter opener, helper;
 
-	gcwork_open(&first, self, 1);
-	ck_assert(gcwork_join(&second, self));
-	ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
-	gcwork_share(&second);
+	work_open(&first, self, 1);
+	ck_assert(work_join(&second, self));
+	ck_assert_int_eq(give(&first, &second), WORK_JOB);
+	work_share(&second);
 	ck_assert(!second.alone); // the first one is busy
 	wait_begins(&opener, &first);
 	ck_assert(!second.alone);
-	gcwork_share(&second);
+	work_share(&second);
 	ck_assert(second.alone);
-	ck_assert(!gcwork_plenty(&second)); // no job either
+	ck_assert(!work_plenty(&second)); // no job either
 	ck_assert(stays(&opener.back, 0));
 	wait_starts(&helper, &second);
-	ck_assert_int_eq(wait_ends(&opener), GCWORK_OVER);
-	gcwork_close(&first);
-	ck_assert_int_eq(wait_ends(&helper), GCWORK_OVER);
+	ck_assert_int_eq(wait_ends(&opener), WORK_OVER);
+	work_close(&first);
+	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
 }
 END_TEST
 
@@ -533,32 +533,32 @@ START_TEST(over_comes_to_the_opener_first)
 {
 	struct waiter opener, helper;
 
-	gcwork_open(&first, self, 1);
-	ck_assert(gcwork_join(&second, self));
-	ck_assert(gcwork_join(&third, self));
-	ck_assert_int_eq(give(&first, &second), GCWORK_JOB);
+	work_open(&first, self, 1);
+	ck_assert(work_join(&second, self));
+	ck_assert(work_join(&third, self));
+	ck_assert_int_eq(give(&first, &second), WORK_JOB);
 	wait_begins(&opener, &first);
 	wait_starts(&helper, &second);
-	ck_assert_int_eq(wait_ends(&opener), GCWORK_OVER);
+	ck_assert_int_eq(wait_ends(&opener), WORK_OVER);
 	ck_assert(first.alone);
 	ck_assert(stays(&helper.back, 0));
 	push_range(&first, 0, 40);
-	gcwork_share(&first); // a second round, as after an overflow
-	ck_assert_int_eq(wait_ends(&helper), GCWORK_WORDS);
+	work_share(&first); // a second round, as after an overflow
+	ck_assert_int_eq(wait_ends(&helper), WORK_WORDS);
 	pop_range(&second, 0, 20);
 	pop_range(&first, 20, 40);
 	wait_starts(&helper, &second);
-	expect_next(&first, GCWORK_OVER);
-	gcwork_close(&first);
-	ck_assert_int_eq(wait_ends(&helper), GCWORK_OVER);
-	expect_next(&third, GCWORK_OVER);
+	expect_next(&first, WORK_OVER);
+	work_close(&first);
+	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
+	expect_next(&third, WORK_OVER);
 }
 END_TEST
 
 // ---- many that wait ----
 
 enum { CROWD = 12 };
-static struct gcwork crowd[CROWD];
+static struct work crowd[CROWD];
 static struct waiter crowd_waits[CROWD];
 
 // crowd_comes returns when all wait, and most likely sleep.
@@ -566,10 +566,10 @@ static void crowd_comes(void)
 {
 	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
 	for (unsigned i = 0; i < CROWD; i++) {
-		ck_assert(gcwork_join(&crowd[i], self));
+		ck_assert(work_join(&crowd[i], self));
 		wait_starts(&crowd_waits[i], &crowd[i]);
 	}
-	while (gcwork_waiting() != CROWD ||
+	while (work_waiting() != CROWD ||
 	       oscall_count(OSCALL_FUTEX_WAIT) < CROWD)
 		oscall_yield();
 }
@@ -586,25 +586,25 @@ static unsigned crowd_back(void)
 // The one that comes back gives to the next, and only that one.
 START_TEST(a_gift_wakes_one_marker)
 {
-	struct gcwork *giver = &first;
+	struct work *giver = &first;
 
-	gcwork_open(&first, self, 0);
+	work_open(&first, self, 0);
 	crowd_comes();
-	push_range(&first, 0, GCWORK_SHARE << CROWD);
+	push_range(&first, 0, WORK_SHARE << CROWD);
 	for (unsigned n = 1; n <= CROWD; n++) {
-		gcwork_share(giver);
+		work_share(giver);
 		while (crowd_back() != n)
 			oscall_yield();
-		ck_assert_uint_eq(gcwork_waiting(), CROWD - n);
+		ck_assert_uint_eq(work_waiting(), CROWD - n);
 		for (unsigned i = 0; i < CROWD; i++)
 			if (atomic_u32_load_acquire(&crowd_waits[i].back) &&
-			    gcwork_plenty(&crowd[i]))
+			    work_plenty(&crowd[i]))
 				giver = &crowd[i];
 	}
 	for (unsigned i = 0; i < CROWD; i++) {
-		ck_assert_int_eq(wait_ends(&crowd_waits[i]), GCWORK_WORDS);
-		while (gcwork_any(&crowd[i]) || gcwork_more(&crowd[i]))
-			gcwork_pop(&crowd[i]);
+		ck_assert_int_eq(wait_ends(&crowd_waits[i]), WORK_WORDS);
+		while (work_any(&crowd[i]) || work_more(&crowd[i]))
+			work_pop(&crowd[i]);
 	}
 }
 END_TEST
@@ -612,14 +612,14 @@ END_TEST
 // Closing wakes one of them, which wakes the next.
 START_TEST(closing_wakes_all)
 {
-	gcwork_open(&first, self, 0);
+	work_open(&first, self, 0);
 	crowd_comes();
-	expect_next(&first, GCWORK_OVER);
+	expect_next(&first, WORK_OVER);
 	ck_assert_uint_eq(crowd_back(), 0);
-	gcwork_close(&first);
+	work_close(&first);
 	for (unsigned i = 0; i < CROWD; i++)
-		ck_assert_int_eq(wait_ends(&crowd_waits[i]), GCWORK_OVER);
-	ck_assert_uint_eq(gcwork_waiting(), 0);
+		ck_assert_int_eq(wait_ends(&crowd_waits[i]), WORK_OVER);
+	ck_assert_uint_eq(work_waiting(), 0);
 }
 END_TEST
 

@@ -41,11 +41,11 @@ runtime/os/lock sema_acquire
 runtime/os/lock sema_release
 runtime/os/lock note_clear
 runtime/os/lock note_wake
-gc/cycle/sweep gcsweep_chunk
-gc/cycle/sweep gcsweep_ensure
+gc/cycle/sweep sweep_chunk
+gc/cycle/sweep sweep_ensure
 '
 # What the document names besides: these only read.
-readers='wait_even proc_first proc_next gcsweep_done'
+readers='wait_even proc_first proc_next sweep_done'
 
 # Source, function, and how many of its writes have release, at least.
 publishers='
@@ -68,7 +68,7 @@ runtime/spans/mspan set_lines 1
 runtime/spans/mspan set_extent 2
 runtime/spans/mspan mspan_free 1
 runtime/spans/mheap mheap_alloc_large 1
-gc/cycle/sweep gcsweep_begin 1
+gc/cycle/sweep sweep_begin 1
 gc/cycle/sweep sweep_lines 1
 gc/cycle/sweep sweep_span 1
 gc/cycle/cycle flip 1
@@ -98,8 +98,8 @@ runtime/spans/object lines_of_eight 3
 runtime/spans/object extent_at 3
 runtime/spans/object look_up 3
 gc/cycle/sweep claim 1
-gc/cycle/sweep gcsweep_done 2
-gc/cycle/sweep gcsweep_ensure 2
+gc/cycle/sweep sweep_done 2
+gc/cycle/sweep sweep_ensure 2
 gc/mark/crew spun 1
 gc/cycle/worker make_missing 1
 '

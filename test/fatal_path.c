@@ -448,9 +448,9 @@ static void child_not_marked(void)
 
 static void marking_not_over(void)
 {
-	static struct gcwork w;
+	static struct work w;
 
-	gcwork_close(&w);
+	work_close(&w);
 }
 
 static struct mutex inner = RT_MUTEX_INIT(LOCKRANK_MHEAP);

@@ -33,7 +33,7 @@ static inline char *inside_take(spanclass sc)
 {
 	char *obj = mcache_bump(&mc->slots[sc]);
 
-	return obj ? obj : gcrefill_small(mc, self, sc, false);
+	return obj ? obj : refill_small(mc, self, sc, false);
 }
 
 static inline struct mspan *inside_span(const void *p)
@@ -60,7 +60,7 @@ static inline void inside_flip(void)
 	atomic_u64_store_relaxed(&gauges.heap_live, inside_marked_bytes());
 	mcentral_reset();
 	epoch_flip();
-	gcsweep_begin();
+	sweep_begin();
 }
 
 #endif

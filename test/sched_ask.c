@@ -56,8 +56,8 @@ static void lead_waits(void)
 // asks starts a hand and returns when it has asked, and sleeps or will.
 static void asks(struct hand *h, void (*fn)(void))
 {
-	hold_at(SCHED_GCASK_WAIT, h, fn);
-	schedpoint_let_go(SCHED_GCASK_WAIT);
+	hold_at(SCHED_ASK_WAIT, h, fn);
+	schedpoint_let_go(SCHED_ASK_WAIT);
 }
 
 static void await_passed(enum schedpoint at, uint64_t n)
@@ -93,12 +93,12 @@ END_TEST
 // collection.  It is woken before it sleeps, and leads the next.
 START_TEST(a_thread_that_asks_late_leads_next)
 {
-	hold_at(SCHED_GCASK_DONE, &first, collect);
+	hold_at(SCHED_ASK_DONE, &first, collect);
 	ck_assert_uint_eq(collections(), 1);
-	hold_at(SCHED_GCASK_WAIT, &second, collect);
-	let_end(SCHED_GCASK_DONE, &first);
+	hold_at(SCHED_ASK_WAIT, &second, collect);
+	let_end(SCHED_ASK_DONE, &first);
 	ck_assert_uint_eq(collections(), 1);
-	let_end(SCHED_GCASK_WAIT, &second);
+	let_end(SCHED_ASK_WAIT, &second);
 	ck_assert_uint_eq(collections(), 2);
 }
 END_TEST
@@ -111,14 +111,14 @@ START_TEST(a_woken_thread_wakes_others_in_a_stop)
 	asks(&second, collect);
 	asks(&third, collect);
 	asks(&fourth, collect);
-	schedpoint_hold(SCHED_GCASK_DONE);
+	schedpoint_hold(SCHED_ASK_DONE);
 	stw_admit();
-	await_held(SCHED_GCASK_DONE);
+	await_held(SCHED_ASK_DONE);
 	hand_start(&stopper, stop);
 	await_passed(SCHED_PROC_STOP_ALL_ASKED, 2);
-	schedpoint_let_go(SCHED_GCASK_DONE);
+	schedpoint_let_go(SCHED_ASK_DONE);
 	hand_end(&stopper);
-	await_passed(SCHED_GCASK_WAIT_WOKEN, 3);
+	await_passed(SCHED_ASK_WAIT_WOKEN, 3);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&collected), 0);
 	start();
 	hand_end(&first);
@@ -205,10 +205,10 @@ START_TEST(a_stack_that_was_given_is_free_in_a_child)
 	fill_but_sixteen_pages();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	lead_waits();
-	schedpoint_hold(SCHED_GCASK_WAIT_WOKEN);
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
 	asks(&second, take_stacks);
 	stw_admit();
-	await_held(SCHED_GCASK_WAIT_WOKEN);
+	await_held(SCHED_ASK_WAIT_WOKEN);
 	hand_end(&first);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	child = fork();
@@ -218,7 +218,7 @@ START_TEST(a_stack_that_was_given_is_free_in_a_child)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	let_end(SCHED_GCASK_WAIT_WOKEN, &second);
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert(no_stack_is_left());
 }
@@ -235,10 +235,10 @@ START_TEST(what_was_given_outlasts_the_next_collection)
 	fill_but_sixteen_pages();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	lead_waits();
-	schedpoint_hold(SCHED_GCASK_WAIT_WOKEN);
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
 	asks(&second, make);
 	stw_admit();
-	await_held(SCHED_GCASK_WAIT_WOKEN);
+	await_held(SCHED_ASK_WAIT_WOKEN);
 	hand_end(&first);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	for (unsigned i = 0; i < 3; i++) {
@@ -248,7 +248,7 @@ START_TEST(what_was_given_outlasts_the_next_collection)
 	}
 	heap_live();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	let_end(SCHED_GCASK_WAIT_WOKEN, &second);
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
 }
 END_TEST
 

@@ -46,7 +46,7 @@ static void collects_unasked(void)
 	rt_memstats before, after;
 
 	expect(rt_read_memstats(&before) == RT_OK);
-	supply_collect(proc_self(), GCASK_DUE);
+	supply_collect(proc_self(), ASK_DUE);
 	expect(rt_read_memstats(&after) == RT_OK);
 	expect(after.num_gc == before.num_gc + 1);
 	expect(after.num_forced_gc == before.num_forced_gc);
@@ -112,8 +112,8 @@ START_TEST(a_child_collects_though_the_leader_is_gone)
 	stw_exclude(NULL);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, fork_and_wait);
 	hold_at(SCHED_SEMA_ACQUIRE, &other, collect);
-	hold_at(SCHED_GCASK_WAIT, &third, collect);
-	schedpoint_let_go(SCHED_GCASK_WAIT);
+	hold_at(SCHED_ASK_WAIT, &third, collect);
+	schedpoint_let_go(SCHED_ASK_WAIT);
 	stw_admit();
 	hand_end(&forker);
 	let_end(SCHED_SEMA_ACQUIRE, &other);
@@ -148,7 +148,7 @@ static const struct {
 	void (*hold)(void);
 	void (*let_go)(void);
 } locks[] = {
-    {hold_procs, let_go_procs},		{gcwork_hold, gcwork_let_go},
+    {hold_procs, let_go_procs},		{work_fork_lock, work_fork_unlock},
     {heapstats_hold, heapstats_let_go}, // of readers
     {hold_stats, let_go_stats},		{door_hold, door_let_go},
 };
@@ -297,7 +297,7 @@ END_TEST
 
 static void sweep_a_chunk(void)
 {
-	gcsweep_chunk(NULL);
+	sweep_chunk(NULL);
 }
 
 // fork ACTIVE_KEPT: a helper that comes too late to a sweep looks whether
@@ -306,10 +306,10 @@ START_TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	hold_at(SCHED_GCSWEEP_CHUNK, &other, sweep_a_chunk);
+	hold_at(SCHED_SWEEP_CHUNK, &other, sweep_a_chunk);
 	hand_start(&forker, fork_and_wait);
 	hand_end(&forker);
-	let_end(SCHED_GCSWEEP_CHUNK, &other);
+	let_end(SCHED_SWEEP_CHUNK, &other);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
 END_TEST

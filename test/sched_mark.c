@@ -8,10 +8,10 @@
 #include "test/sched.h"
 
 static struct rt_proc *self;
-static struct gcmarker first; // the opener
-static struct gcwork second, third;
-static struct gcmarker beside; // another marker
-static char *objects[2];       // with marks in one word
+static struct marker first; // the opener
+static struct work second, third;
+static struct marker beside; // another marker
+static char *objects[2];     // with marks in one word
 static struct hand opener, helper, late, giver;
 
 static void begin(void)
@@ -21,62 +21,62 @@ static void begin(void)
 	for (unsigned i = 0; i < RT_ARRAY_LEN(objects); i++)
 		objects[i] = rt_alloc(32);
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	gcgrey_look(&first);
+	grey_look(&first);
 }
 
 static void open_marking(uint32_t njobs)
 {
-	gcwork_open(&first.work, self, njobs);
+	work_open(&first.work, self, njobs);
 }
 
-static void push(struct gcwork *w, uintptr_t n)
+static void push(struct work *w, uintptr_t n)
 {
 	for (uintptr_t i = 1; i <= n; i++)
-		ck_assert(gcwork_push(w, 8 * i));
+		ck_assert(work_push(w, 8 * i));
 }
 
 // drain empties a marker's stack and tells how much was on it.
-static uintptr_t drain(struct gcwork *w)
+static uintptr_t drain(struct work *w)
 {
 	uintptr_t n = 0;
 
-	for (; gcwork_any(w) || gcwork_more(w); n++)
-		gcwork_pop(w);
+	for (; work_any(w) || work_more(w); n++)
+		work_pop(w);
 	return n;
 }
 
-static enum gcwork_next opener_got, helper_got, third_got;
+static enum work_next opener_got, helper_got, third_got;
 
 static void opener_gets(void)
 {
-	opener_got = gcwork_get(&first.work);
+	opener_got = work_get(&first.work);
 }
 
 static void helper_gets(void)
 {
-	helper_got = gcwork_get(&second);
+	helper_got = work_get(&second);
 }
 
 static void third_gets(void)
 {
-	third_got = gcwork_get(&third);
+	third_got = work_get(&third);
 }
 
 static void helper_gives(void)
 {
-	gcwork_share(&second);
+	work_share(&second);
 }
 
 static void close_marking(void)
 {
-	gcwork_close(&first.work);
+	work_close(&first.work);
 }
 
 // over ends the marking when all markers but the opener wait or are gone.
 static void over(void)
 {
 	drain(&first.work);
-	ck_assert_int_eq(gcwork_get(&first.work), GCWORK_OVER);
+	ck_assert_int_eq(work_get(&first.work), WORK_OVER);
 	close_marking();
 }
 
@@ -92,10 +92,10 @@ static void helper_ends(void)
 }
 
 // give makes the second marker take from the first.
-static void give(enum gcwork_next what)
+static void give(enum work_next what)
 {
 	helper_waits();
-	gcwork_share(&first.work);
+	work_share(&first.work);
 	helper_ends();
 	ck_assert_int_eq(helper_got, what);
 }
@@ -106,7 +106,7 @@ static atomic_u64 mark_word;
 
 static void set_bit(void)
 {
-	gcgrey_set(&first, &mark_word, 0, 1, 0);
+	grey_set(&first, &mark_word, 0, 1, 0);
 }
 
 // marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
@@ -115,18 +115,18 @@ static void set_bit(void)
 START_TEST(who_stores_plainly_is_alone)
 {
 	open_marking(_i == 0 ? 0 : 1);
-	ck_assert(gcwork_join(&second, self));
-	push(&first.work, GCWORK_SHARE);
-	hold_at(SCHED_GCGREY_SET, &opener, set_bit);
+	ck_assert(work_join(&second, self));
+	push(&first.work, WORK_SHARE);
+	hold_at(SCHED_GREY_SET, &opener, set_bit);
 	helper_waits();
-	let_end(SCHED_GCGREY_SET, &opener);
-	gcwork_share(&first.work);
+	let_end(SCHED_GREY_SET, &opener);
+	work_share(&first.work);
 	ck_assert(!first.work.alone);
-	gcgrey_set(&first, &mark_word, 1, 2, 0);
-	ck_assert_uint_eq(schedpoint_passed(SCHED_GCGREY_SET), 1);
+	grey_set(&first, &mark_word, 1, 2, 0);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_GREY_SET), 1);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&mark_word), 3);
 	helper_ends();
-	ck_assert_int_eq(helper_got, _i == 0 ? GCWORK_WORDS : GCWORK_JOB);
+	ck_assert_int_eq(helper_got, _i == 0 ? WORK_WORDS : WORK_JOB);
 	ck_assert(!second.alone);
 }
 END_TEST
@@ -135,14 +135,14 @@ END_TEST
 
 static void publish(void)
 {
-	gcgrey_publish_all(&first);
+	grey_publish_all(&first);
 }
 
-static uint64_t counted(const struct gcmarker *m)
+static uint64_t counted(const struct marker *m)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < GCGREY_COUNTS; i++)
+	for (unsigned i = 0; i < GREY_COUNTS; i++)
 		n += m->objects[i];
 	return n;
 }
@@ -151,20 +151,20 @@ static uint64_t counted(const struct gcmarker *m)
 // one word, and publish: no mark is lost, and each object counts once.
 START_TEST(marks_that_were_kept_back_meet)
 {
-	struct gcgrey o;
+	struct grey o;
 
-	gcgrey_look(&beside);
+	grey_look(&beside);
 	ck_assert(!first.work.alone && !beside.work.alone);
-	ck_assert_int_ne(gcgrey_word(&first, (uintptr_t)objects[0], &o),
-			 GCGREY_NOTHING);
-	ck_assert_int_ne(gcgrey_word(&beside, (uintptr_t)objects[_i], &o),
-			 GCGREY_NOTHING);
-	hold_at(SCHED_GCGREY_PUBLISH, &opener, publish);
-	gcgrey_publish_all(&beside);
-	let_end(SCHED_GCGREY_PUBLISH, &opener);
+	ck_assert_int_ne(grey_word(&first, (uintptr_t)objects[0], &o),
+			 GREY_NOTHING);
+	ck_assert_int_ne(grey_word(&beside, (uintptr_t)objects[_i], &o),
+			 GREY_NOTHING);
+	hold_at(SCHED_GREY_PUBLISH, &opener, publish);
+	grey_publish_all(&beside);
+	let_end(SCHED_GREY_PUBLISH, &opener);
 	ck_assert_uint_eq(counted(&first) + counted(&beside), 1 + _i);
 	for (int i = 0; i <= _i; i++)
-		ck_assert(gcgrey_marked(&first, (uintptr_t)objects[i]));
+		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
 END_TEST
 
@@ -172,20 +172,20 @@ END_TEST
 START_TEST(beside_a_busy_one_nobody_is_alone)
 {
 	open_marking(1);
-	ck_assert(gcwork_join(&second, self));
-	give(GCWORK_JOB);
+	ck_assert(work_join(&second, self));
+	give(WORK_JOB);
 	ck_assert(!first.work.alone && !second.alone);
-	hold_at(SCHED_GCWORK_GET, &helper, helper_gets);
-	gcwork_share(&first.work);
+	hold_at(SCHED_WORK_GET, &helper, helper_gets);
+	work_share(&first.work);
 	ck_assert(!first.work.alone);
-	schedpoint_let_go(SCHED_GCWORK_GET);
-	while (gcwork_waiting() != 1)
+	schedpoint_let_go(SCHED_WORK_GET);
+	while (work_waiting() != 1)
 		oscall_yield();
-	gcwork_share(&first.work);
+	work_share(&first.work);
 	ck_assert(first.work.alone);
 	over();
 	hand_end(&helper);
-	ck_assert_int_eq(helper_got, GCWORK_OVER);
+	ck_assert_int_eq(helper_got, WORK_OVER);
 }
 END_TEST
 
@@ -195,8 +195,8 @@ END_TEST
 static void open_two_busy(void)
 {
 	open_marking(1);
-	ck_assert(gcwork_join(&second, self));
-	give(GCWORK_JOB);
+	ck_assert(work_join(&second, self));
+	give(WORK_JOB);
 }
 
 // marking OVER_BUSY: the opener is about to find nothing left when
@@ -204,30 +204,30 @@ static void open_two_busy(void)
 START_TEST(marking_is_not_over_while_somebody_gives)
 {
 	open_two_busy();
-	hold_at(SCHED_GCWORK_GET, &opener, opener_gets);
-	push(&second, 2 * GCWORK_SHARE);
+	hold_at(SCHED_WORK_GET, &opener, opener_gets);
+	push(&second, 2 * WORK_SHARE);
 	if (_i == 0)
-		gcwork_share(&second); // finds no marker that waits
-	move_on(SCHED_GCWORK_GET, SCHED_NOTE_WAIT);
-	gcwork_share(&second);
+		work_share(&second); // finds no marker that waits
+	move_on(SCHED_WORK_GET, SCHED_NOTE_WAIT);
+	work_share(&second);
 	let_end(SCHED_NOTE_WAIT, &opener);
-	ck_assert_int_eq(opener_got, GCWORK_WORDS);
-	ck_assert_uint_eq(drain(&first.work), GCWORK_SHARE);
+	ck_assert_int_eq(opener_got, WORK_WORDS);
+	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
 END_TEST
 
 // marking OVER_LEFT: a job, or a range.
 START_TEST(marking_is_not_over_while_something_is_left)
 {
-	struct gcwork_range range = {0, GCWORK_PIECE, GCWORK_ANY};
+	struct work_range range = {0, WORK_PIECE, WORK_ANY};
 
 	open_marking(_i == 0 ? 1 : 0);
-	ck_assert(gcwork_join(&second, self));
+	ck_assert(work_join(&second, self));
 	if (_i == 1)
-		ck_assert(gcwork_add_range(&first.work, range));
-	hold_at(SCHED_GCWORK_GET, &opener, opener_gets);
-	let_end(SCHED_GCWORK_GET, &opener);
-	ck_assert_int_eq(opener_got, _i == 0 ? GCWORK_JOB : GCWORK_RANGE);
+		ck_assert(work_add_range(&first.work, range));
+	hold_at(SCHED_WORK_GET, &opener, opener_gets);
+	let_end(SCHED_WORK_GET, &opener);
+	ck_assert_int_eq(opener_got, _i == 0 ? WORK_JOB : WORK_RANGE);
 	over();
 }
 END_TEST
@@ -237,17 +237,17 @@ END_TEST
 START_TEST(words_on_their_way_are_not_forgotten)
 {
 	open_two_busy();
-	push(&second, 2 * GCWORK_SHARE);
+	push(&second, 2 * WORK_SHARE);
 	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
 	hold_at(SCHED_GIVE_WORDS, &giver, helper_gives);
 	ck_assert(first.work.busy && !second.alone);
 	schedpoint_let_go(SCHED_NOTE_WAIT);
 	move_on(SCHED_GIVE_WORDS, SCHED_WAKE);
-	ck_assert_uint_eq(drain(&second), GCWORK_SHARE);
+	ck_assert_uint_eq(drain(&second), WORK_SHARE);
 	let_end(SCHED_WAKE, &giver);
 	hand_end(&opener);
-	ck_assert_int_eq(opener_got, GCWORK_WORDS);
-	ck_assert_uint_eq(drain(&first.work), GCWORK_SHARE);
+	ck_assert_int_eq(opener_got, WORK_WORDS);
+	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
 END_TEST
 
@@ -258,10 +258,10 @@ START_TEST(the_opener_hears_that_nothing_is_left)
 	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
 	hand_start(&helper, helper_gets);
 	let_end(SCHED_NOTE_WAIT, &opener);
-	ck_assert_int_eq(opener_got, GCWORK_OVER);
+	ck_assert_int_eq(opener_got, WORK_OVER);
 	close_marking();
 	hand_end(&helper);
-	ck_assert_int_eq(helper_got, GCWORK_OVER);
+	ck_assert_int_eq(helper_got, WORK_OVER);
 }
 END_TEST
 
@@ -272,10 +272,10 @@ END_TEST
 START_TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 {
 	open_marking(0);
-	ck_assert(gcwork_join(&second, self));
-	push(&first.work, GCWORK_SHARE);
-	give(GCWORK_WORDS);
-	ck_assert_uint_eq(drain(&second), GCWORK_SHARE / 2);
+	ck_assert(work_join(&second, self));
+	push(&first.work, WORK_SHARE);
+	give(WORK_WORDS);
+	ck_assert_uint_eq(drain(&second), WORK_SHARE / 2);
 }
 END_TEST
 
@@ -285,22 +285,22 @@ END_TEST
 START_TEST(who_is_given_words_gets_them_once)
 {
 	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
-					     SCHED_GCWORK_SHARE};
+					     SCHED_WORK_SHARE};
 
 	open_two_busy();
-	ck_assert(gcwork_join(&third, self));
-	push(&first.work, 2 * GCWORK_SHARE);
-	push(&second, 2 * GCWORK_SHARE);
+	ck_assert(work_join(&third, self));
+	push(&first.work, 2 * WORK_SHARE);
+	push(&second, 2 * WORK_SHARE);
 	hold_at(SCHED_NOTE_WAIT, &late, third_gets);
 	hold_at(at[_i], &giver, helper_gives);
-	gcwork_share(&first.work);
+	work_share(&first.work);
 	let_end(at[_i], &giver);
 	let_end(SCHED_NOTE_WAIT, &late);
-	ck_assert_int_eq(third_got, GCWORK_WORDS);
-	ck_assert_uint_eq(drain(&third), GCWORK_SHARE);
-	ck_assert_uint_eq(drain(_i == 0 ? &second : &first.work), GCWORK_SHARE);
+	ck_assert_int_eq(third_got, WORK_WORDS);
+	ck_assert_uint_eq(drain(&third), WORK_SHARE);
+	ck_assert_uint_eq(drain(_i == 0 ? &second : &first.work), WORK_SHARE);
 	ck_assert_uint_eq(drain(_i == 0 ? &first.work : &second),
-			  2 * GCWORK_SHARE);
+			  2 * WORK_SHARE);
 }
 END_TEST
 
@@ -310,7 +310,7 @@ static bool joined;
 
 static void join(void)
 {
-	joined = gcwork_join(&second, self);
+	joined = work_join(&second, self);
 }
 
 static void open_none(void)
@@ -323,23 +323,23 @@ static void open_none(void)
 START_TEST(who_comes_late_joins_what_is_open)
 {
 	open_marking(0);
-	hold_at(SCHED_GCWORK_JOIN, &helper, join);
+	hold_at(SCHED_WORK_JOIN, &helper, join);
 	over();
 	if (_i == 1)
 		open_marking(1);
-	let_end(SCHED_GCWORK_JOIN, &helper);
+	let_end(SCHED_WORK_JOIN, &helper);
 	ck_assert_int_eq(joined, _i);
 	if (_i == 1)
-		give(GCWORK_JOB);
+		give(WORK_JOB);
 }
 END_TEST
 
 START_TEST(who_comes_early_joins_nothing)
 {
-	hold_at(SCHED_GCWORK_OPEN, &opener, open_none);
-	ck_assert(!gcwork_join(&second, self));
-	let_end(SCHED_GCWORK_OPEN, &opener);
-	ck_assert(gcwork_join(&second, self));
+	hold_at(SCHED_WORK_OPEN, &opener, open_none);
+	ck_assert(!work_join(&second, self));
+	let_end(SCHED_WORK_OPEN, &opener);
+	ck_assert(work_join(&second, self));
 }
 END_TEST
 
@@ -348,16 +348,16 @@ END_TEST
 START_TEST(who_sleeps_hears_that_marking_was_closed)
 {
 	open_marking(0);
-	ck_assert(gcwork_join(&second, self));
-	ck_assert(gcwork_join(&third, self));
-	hold_at(SCHED_GCWORK_CLOSE, &opener, close_marking);
+	ck_assert(work_join(&second, self));
+	ck_assert(work_join(&third, self));
+	hold_at(SCHED_WORK_CLOSE, &opener, close_marking);
 	helper_waits();
 	hold_at(SCHED_NOTE_WAIT, &late, third_gets);
-	let_end(SCHED_GCWORK_CLOSE, &opener);
+	let_end(SCHED_WORK_CLOSE, &opener);
 	let_end(SCHED_NOTE_WAIT, &late);
 	helper_ends();
-	ck_assert_int_eq(helper_got, GCWORK_OVER);
-	ck_assert_int_eq(third_got, GCWORK_OVER);
+	ck_assert_int_eq(helper_got, WORK_OVER);
+	ck_assert_int_eq(third_got, WORK_OVER);
 }
 END_TEST
 
@@ -367,21 +367,21 @@ END_TEST
 START_TEST(who_sleeps_into_the_next_marking_leaves)
 {
 	open_marking(0);
-	ck_assert(gcwork_join(&second, self));
+	ck_assert(work_join(&second, self));
 	if (_i == 0)
 		helper_waits();
 	else
-		hold_at(SCHED_GCWORK_GET, &helper, helper_gets);
+		hold_at(SCHED_WORK_GET, &helper, helper_gets);
 	over();
 	open_marking(1);
-	gcwork_share(&first.work);
-	ck_assert_uint_eq(gcwork_waiting(), 0);
-	let_end(_i == 0 ? SCHED_NOTE_WAIT : SCHED_GCWORK_GET, &helper);
-	ck_assert_int_eq(helper_got, GCWORK_OVER);
-	ck_assert_uint_eq(gcwork_waiting(), 0);
-	ck_assert(gcwork_join(&second, self));
-	ck_assert(!gcwork_join(&second, self));
-	give(GCWORK_JOB);
+	work_share(&first.work);
+	ck_assert_uint_eq(work_waiting(), 0);
+	let_end(_i == 0 ? SCHED_NOTE_WAIT : SCHED_WORK_GET, &helper);
+	ck_assert_int_eq(helper_got, WORK_OVER);
+	ck_assert_uint_eq(work_waiting(), 0);
+	ck_assert(work_join(&second, self));
+	ck_assert(!work_join(&second, self));
+	give(WORK_JOB);
 }
 END_TEST
 
@@ -477,12 +477,12 @@ END_TEST
 // Of many markers that wait, one is given words: nothing but the giver takes
 // the lock, and only that marker comes back.
 enum { CROWD = 10 };
-static struct gcwork crowd[CROWD];
+static struct work crowd[CROWD];
 static atomic_u32 coming, back;
 
 static void crowd_gets(void)
 {
-	gcwork_get(&crowd[atomic_u32_add_relaxed(&coming, 1) - 1]);
+	work_get(&crowd[atomic_u32_add_relaxed(&coming, 1) - 1]);
 	atomic_u32_add_release(&back, 1);
 }
 
@@ -492,16 +492,16 @@ START_TEST(a_gift_takes_one_lock)
 	uint64_t before;
 
 	open_marking(0);
-	push(&first.work, 2 * GCWORK_SHARE);
+	push(&first.work, 2 * WORK_SHARE);
 	for (unsigned i = 0; i < CROWD; i++) {
-		ck_assert(gcwork_join(&crowd[i], self));
+		ck_assert(work_join(&crowd[i], self));
 		hand_start(&hands[i], crowd_gets);
 	}
-	while (gcwork_waiting() != CROWD)
+	while (work_waiting() != CROWD)
 		oscall_yield();
 	before = schedpoint_passed(SCHED_MUTEX_LOCK);
 	for (uint32_t n = 1; n <= 2; n++) {
-		gcwork_share(&first.work);
+		work_share(&first.work);
 		await_at_least(&back, n);
 		ck_assert(stays(&back, n));
 		ck_assert_uint_eq(schedpoint_passed(SCHED_MUTEX_LOCK) - before,

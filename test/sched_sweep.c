@@ -93,17 +93,17 @@ static uint64_t mallocs(unsigned c)
 // Sweepers here have no P.
 static void sweep_chunks(void)
 {
-	gcsweep_help(NULL);
+	sweep_help(NULL);
 }
 
 static void sweep_the_rest(void)
 {
-	gcsweep_all(NULL);
+	sweep_all(NULL);
 }
 
 static void ensure(void)
 {
-	gcsweep_ensure(NULL, span);
+	sweep_ensure(NULL, span);
 	ck_assert(is_swept(span));
 	ck_assert_uint_eq(span->alloc_count, TAKEN - FREED);
 	ck_assert_uint_eq(mspan_count(span, epoch_mark_line(epoch_sweepgen())),
@@ -114,12 +114,12 @@ static bool all_done;
 
 static void ask_done(void)
 {
-	all_done = gcsweep_done();
+	all_done = sweep_done();
 }
 
 static void expect_swept(void)
 {
-	ck_assert(gcsweep_done());
+	ck_assert(sweep_done());
 	ck_assert(is_swept(span));
 	ck_assert_uint_eq(span->alloc_count, TAKEN - FREED);
 	ck_assert_uint_eq(frees(CLASS), FREED);
@@ -136,7 +136,7 @@ START_TEST(a_span_is_swept_by_one_of_two)
 	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
 	ensure();
 	let_end(SCHED_SWEEP_CLAIM, &sweeper);
-	gcsweep_all(self);
+	sweep_all(self);
 	expect_swept();
 }
 END_TEST
@@ -152,9 +152,9 @@ START_TEST(who_needs_a_span_waits_for_its_sweeper)
 	ck_assert(!is_swept(span));
 	ck_assert_uint_eq(mspan_count(span, epoch_mark_line(epoch_sweepgen())),
 			  0);
-	hold_at(SCHED_GCSWEEP_ENSURE_WAIT, &other, ensure);
+	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
 	let_end(SCHED_SWEEP_SPAN, &sweeper);
-	let_end(SCHED_GCSWEEP_ENSURE_WAIT, &other);
+	let_end(SCHED_SWEEP_ENSURE_WAIT, &other);
 	expect_swept();
 }
 END_TEST
@@ -163,12 +163,12 @@ END_TEST
 // tells the other.
 START_TEST(who_needs_a_span_sees_what_its_sweeper_did)
 {
-	hold_at(SCHED_GCSWEEP_ENSURE_CLAIMED, &sweeper, ensure);
-	hold_at(SCHED_GCSWEEP_ENSURE_WAIT, &other, ensure);
-	schedpoint_let_go(SCHED_GCSWEEP_ENSURE_WAIT);
-	let_end(SCHED_GCSWEEP_ENSURE_CLAIMED, &sweeper);
+	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
+	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
+	schedpoint_let_go(SCHED_SWEEP_ENSURE_WAIT);
+	let_end(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper);
 	hand_end(&other);
-	gcsweep_all(self);
+	sweep_all(self);
 	expect_swept();
 }
 END_TEST
@@ -176,31 +176,31 @@ END_TEST
 // ---- when all is swept ----
 
 static const enum schedpoint active_points[] = {
-    SCHED_GCSWEEP_CHUNK, SCHED_GCSWEEP_CHUNK_TAKEN, SCHED_SWEEP_SPAN,
+    SCHED_SWEEP_CHUNK, SCHED_SWEEP_CHUNK_TAKEN, SCHED_SWEEP_SPAN,
     SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED};
 
 // bits ACTIVE_LATE: wherever a sweeper is, all is not swept before it is done.
 START_TEST(all_is_swept_when_the_last_sweeper_is_done)
 {
 	hold_at(active_points[_i], &sweeper, sweep_chunks);
-	hold_at(SCHED_GCSWEEP_ALL_WAIT, &other, sweep_the_rest);
-	ck_assert(!gcsweep_done());
+	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
+	ck_assert(!sweep_done());
 	let_end(active_points[_i], &sweeper);
-	let_end(SCHED_GCSWEEP_ALL_WAIT, &other);
+	let_end(SCHED_SWEEP_ALL_WAIT, &other);
 	expect_swept();
 }
 END_TEST
 
-static const enum schedpoint ensure_points[] = {SCHED_GCSWEEP_ENSURE,
-						SCHED_GCSWEEP_ENSURE_CLAIMED};
+static const enum schedpoint ensure_points[] = {SCHED_SWEEP_ENSURE,
+						SCHED_SWEEP_ENSURE_CLAIMED};
 
 // bits ENSURE_INACTIVE: who passes the claimed span by waits for it.
 START_TEST(all_is_swept_when_who_needed_a_span_is_done)
 {
 	hold_at(ensure_points[_i], &sweeper, ensure);
-	hold_at(SCHED_GCSWEEP_ALL_WAIT, &other, sweep_the_rest);
+	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
 	let_end(ensure_points[_i], &sweeper);
-	let_end(SCHED_GCSWEEP_ALL_WAIT, &other);
+	let_end(SCHED_SWEEP_ALL_WAIT, &other);
 	expect_swept();
 }
 END_TEST
@@ -210,9 +210,9 @@ END_TEST
 START_TEST(who_asks_looks_at_what_is_left_first)
 {
 	all_done = true;
-	hold_at(SCHED_GCSWEEP_DONE, &other, ask_done);
+	hold_at(SCHED_SWEEP_DONE, &other, ask_done);
 	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
-	let_end(SCHED_GCSWEEP_DONE, &other);
+	let_end(SCHED_SWEEP_DONE, &other);
 	ck_assert(!all_done);
 	let_end(SCHED_SWEEP_CLAIM, &sweeper);
 	expect_swept();
@@ -302,7 +302,7 @@ START_TEST(a_run_is_clear_before_it_is_allocated)
 	take(run_class);
 	mark(s, last - 1);
 	flip();
-	gcsweep_all(self);
+	sweep_all(self);
 	hold_at(points[_i], &other, take_one);
 	ck_assert(heap_is_zero(p, s->elemsize));
 	ck_assert(!mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
@@ -360,7 +360,7 @@ START_TEST(a_flip_finds_everything_in_order)
 	hold_at(SCHED_CYCLE_FLIP, &other, collect);
 	ck_assert(caches_nothing());
 	ck_assert_ptr_null(mcentral_top(s->spanclass));
-	ck_assert(gcsweep_done());
+	ck_assert(sweep_done());
 	ck_assert_uint_eq(s->alloc_count, 3);
 	ck_assert_uint_eq(marks(s), 1);
 	ck_assert(object_find((uintptr_t)kept[0], &o));

@@ -125,7 +125,7 @@ static void begin_numbers(void)
 	atomic_u64_store_relaxed(&gcstats.pauses.total_ns, last_pause_ns);
 	gcstats_count_from(last_cycle);
 	stw_count_from(-(uint32_t)STOPS);
-	gcwork_count_from(last_cycle);
+	work_count_from(last_cycle);
 	crew_count_from(last_call);
 	begin_totals();
 }
@@ -188,7 +188,7 @@ static bool tickets_wrapped(void)
 
 static bool markings_wrapped(void)
 {
-	return gcwork_count_from(0) < last_cycle;
+	return work_count_from(0) < last_cycle;
 }
 
 static bool calls_wrapped(void)
@@ -218,7 +218,7 @@ static const struct number {
     {"heapgauge totals",
      "a sum of 2^63 bytes throws: after 292 years of 1 GB/s", NULL},
     {"worldsema", "tickets are compared for being equal", tickets_wrapped},
-    {"gcwork.marking",
+    {"work.marking",
      "compared for being equal: a marker that "
      "slept through 2^32 leaves one marking to others",
      markings_wrapped},

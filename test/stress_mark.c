@@ -159,13 +159,13 @@ static void collect_all(struct rng *rng)
 	static const uint32_t limits[] = {0, 1, 2, 4, UINT32_MAX, UINT32_MAX};
 
 	for (unsigned n = 0; !enough(n); n++) {
-		gcwork_limit(limits[rng_below(rng, RT_ARRAY_LEN(limits))]);
+		work_limit(limits[rng_below(rng, RT_ARRAY_LEN(limits))]);
 		check(rt_gc() == RT_OK, "collect", n);
 		if (n % 4 == 0)
 			verify();
 		nap(rng);
 	}
-	gcwork_limit(UINT32_MAX);
+	work_limit(UINT32_MAX);
 }
 
 // ---- a heap ----

@@ -19,7 +19,7 @@ int rt_gc(void)
 
 	if (error)
 		return error;
-	supply_collect(p, GCASK_FORCED);
+	supply_collect(p, ASK_FORCED);
 	door_warn_mappings();
 	return RT_OK;
 }
@@ -31,7 +31,7 @@ int rt_set_gc_percent(int percent, int *old)
 
 	if (error)
 		return error;
-	before = gcpacer_set_percent(percent < 0 ? -1 : percent);
+	before = pacer_set_percent(percent < 0 ? -1 : percent);
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -77,7 +77,7 @@ int rt_roots_add(void *lo, void *hi, int flags)
 	error = door_attached(false);
 	if (error)
 		return error;
-	if (!gcroots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags))
+	if (!roots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags))
 		error = RT_ENOMEM;
 	door_warn_mappings();
 	return error;
@@ -85,7 +85,7 @@ int rt_roots_add(void *lo, void *hi, int flags)
 
 static int remove_range(void *lo, void *hi)
 {
-	return gcroots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
+	return roots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
 }
 
 // remove_beside_stops is for a thread that no stop waits for.  With the right

@@ -33,7 +33,7 @@ static bool unprepared;
 static void locks_hold(void)
 {
 	mutex_lock(&procs.lock);
-	gcwork_hold();
+	work_fork_lock();
 	hugepages_hold();
 	heapstats_hold();
 	door_hold();
@@ -44,7 +44,7 @@ static void locks_let_go(void)
 	door_let_go();
 	heapstats_let_go();
 	hugepages_let_go();
-	gcwork_let_go();
+	work_fork_unlock();
 	mutex_unlock(&procs.lock);
 }
 
@@ -77,8 +77,8 @@ static void forget_threads(void)
 
 	throw_forked();
 	sysmem_forked();
-	gcask_forked();
-	gcsweep_forked();
+	ask_fork_child();
+	sweep_fork_child();
 	hugepages_forked();
 	worker_forked();
 	take_back(self, forking.visit.p);

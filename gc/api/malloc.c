@@ -47,7 +47,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
 	if (door_warn_mappings() && !door_may_go_on(t))
 		return NULL;
 	if (stress_due())
-		supply_collect(t->p, GCASK_DUE);
+		supply_collect(t->p, ASK_DUE);
 	else
 		supply_collect_due(t->p);
 	obj =
@@ -161,7 +161,7 @@ void *rt_alloc_noscan_uninit(size_t n)
 
 void *rt_alloc_kind(int kind, size_t n)
 {
-	if (!gckind_valid(kind))
+	if (!kind_valid(kind))
 		return NULL;
 	return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN + (unsigned)kind, n);
 }

@@ -52,7 +52,7 @@ static bool memory_init(const rt_config *c)
 // list of Ps also when there is no heap.
 static void heap_fini(void)
 {
-	gcroots_fini();
+	roots_fini();
 	mcache_fini();
 	mheap_fini();
 	arena_fini();
@@ -62,7 +62,7 @@ static void heap_fini(void)
 
 static void pacer_init(const rt_config *c)
 {
-	gcpacer = (struct gcpacer){
+	pacer = (struct pacer){
 	    .rule =
 		{
 		    .percent = c->gc_percent,
@@ -70,7 +70,7 @@ static void pacer_init(const rt_config *c)
 		    .headroom = c->heap_headroom,
 		},
 	};
-	gcpacer_commit();
+	pacer_commit();
 }
 
 // start is rt_init with a resolved configuration, by one thread at a time.
@@ -87,10 +87,10 @@ static int start(const rt_config *c)
 	mcache_set_calls_only(c->gcstress != 0 || c->poison != 0 ||
 			      c->guard_small != 0);
 	poison_init(c->poison != 0);
-	gcsweep_set_clobber(c->clobberfree != 0);
+	sweep_set_clobber(c->clobberfree != 0);
 	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
-	gccycle_set_past_end(c->past_end != 0);
-	gccycle_set_checkmark(c->checkmark != 0);
+	cycle_set_past_end(c->past_end != 0);
+	cycle_set_checkmark(c->checkmark != 0);
 	worker_init((uint32_t)base_min((size_t)c->gc_threads,
 				       (size_t)c->max_procs - 1));
 	pacer_init(c);

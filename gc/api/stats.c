@@ -86,9 +86,9 @@ static void take_snapshot(struct metrics_snapshot *s)
 	s->other_sys = gauge_load(&gauges.other_sys);
 	s->mappings = gauge_load(&gauges.mappings);
 	s->max_mappings = sysmem_max_mappings();
-	s->heap_goal = atomic_u64_load_relaxed(&gcpacer.goal);
-	s->heap_marked = atomic_u64_load_relaxed(&gcpacer.heap_marked);
-	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&gcpacer.percent);
+	s->heap_goal = atomic_u64_load_relaxed(&pacer.goal);
+	s->heap_marked = atomic_u64_load_relaxed(&pacer.heap_marked);
+	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&pacer.percent);
 	s->memory_limit = (uint64_t)door.config.memory_limit;
 	s->max_procs = (uint64_t)door.config.max_procs;
 	s->nthreads = atomic_u32_load_relaxed(&procs.attached);

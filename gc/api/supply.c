@@ -104,7 +104,7 @@ static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 
 	if (!wanted)
 		return NULL;
-	return set_up(mc, gcrefill_guarded(mc, p, w->kind, w->n));
+	return set_up(mc, refill_guarded(mc, p, w->kind, w->n));
 }
 
 // ---- small objects ----
@@ -114,7 +114,7 @@ static void *take_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 {
 	void *obj = mcache_bump(&mc->slots[mcache_slot_of(sc, uninit)]);
 
-	return obj ? obj : gcrefill_small(mc, p, sc, uninit);
+	return obj ? obj : refill_small(mc, p, sc, uninit);
 }
 
 static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
@@ -152,7 +152,7 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 			return obj;
 	}
 	if (w->n > SIZECLASS_MAX_REQUEST)
-		return set_up(mc, gcrefill_large(mc, p, w->kind, w->n));
+		return set_up(mc, refill_large(mc, p, w->kind, w->n));
 	if (is_tiny(w))
 		return take_tiny(mc, p, w->n);
 	return take_slot(mc, p,
@@ -164,7 +164,7 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 
 // A thread without memory, and what it gets.
 struct request {
-	struct gcask ask; // first: the leader gets a list of these
+	struct ask ask; // first: the leader gets a list of these
 	struct rt_mcache *mc;
 	const struct want *want;
 	void *result;
@@ -202,39 +202,39 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 	}
 }
 
-static void serve_all(struct rt_proc *p, struct gcask *asked)
+static void serve_all(struct rt_proc *p, struct ask *asked)
 {
 	bool taken = false;
 
-	for (struct gcask *a = asked; a; a = a->next)
-		if (a->cause == GCASK_MEMORY)
+	for (struct ask *a = asked; a; a = a->next)
+		if (a->cause == ASK_MEMORY)
 			serve(p, (struct request *)a, &taken);
 }
 
 // collect returns when an ask was answered, by this thread or by another.
-static void collect(struct rt_proc *p, struct gcask *a)
+static void collect(struct rt_proc *p, struct ask *a)
 {
-	struct gcask *asked;
+	struct ask *asked;
 
-	if (!gcask_wait(p, a))
+	if (!ask_wait(p, a))
 		return;
-	asked = gccycle_begin(p);
+	asked = cycle_begin(p);
 	serve_all(p, asked);
-	worker_provide(p, gccycle_end(p, asked));
+	worker_provide(p, cycle_end(p, asked));
 }
 
-void supply_collect(struct rt_proc *p, enum gcask_cause cause)
+void supply_collect(struct rt_proc *p, enum ask_cause cause)
 {
-	struct gcask a = {.cause = cause};
+	struct ask a = {.cause = cause};
 
 	collect(p, &a);
 }
 
 void supply_collect_due(struct rt_proc *p)
 {
-	if (gcpacer_due(gauge_load(&gauges.heap_live),
-			gauge_load(&gauges.stack_inuse)))
-		supply_collect(p, GCASK_DUE);
+	if (pacer_due(gauge_load(&gauges.heap_live),
+		      gauge_load(&gauges.stack_inuse)))
+		supply_collect(p, ASK_DUE);
 }
 
 // ---- when memory runs out ----
@@ -242,7 +242,7 @@ void supply_collect_due(struct rt_proc *p)
 // take_collected takes memory from a collection.
 static void *take_collected(struct rt_mcache *mc, const struct want *w)
 {
-	struct request r = {.ask.cause = GCASK_MEMORY, .mc = mc, .want = w};
+	struct request r = {.ask.cause = ASK_MEMORY, .mc = mc, .want = w};
 
 	collect(mc->thread.p, &r.ask);
 	mc->granted = mc->granted_stack = NULL;

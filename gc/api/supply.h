@@ -35,7 +35,7 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 
 // supply_collect returns when a collection that began after the call is over.
 // p is the calling thread's.
-void supply_collect(struct rt_proc *p, enum gcask_cause cause);
+void supply_collect(struct rt_proc *p, enum ask_cause cause);
 
 // supply_collect_due does so if one is due.
 void supply_collect_due(struct rt_proc *p);

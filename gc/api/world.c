@@ -132,7 +132,7 @@ int rt_heap_walk(rt_walk_fn *fn, void *arg)
 	if (error)
 		return error;
 	walk_begin(&w);
-	gcverify_walk(fn, arg);
+	verify_walk(fn, arg);
 	return RT_OK;
 }
 
@@ -149,7 +149,7 @@ int rt_heap_verify(struct rt_verify *out)
 		return error;
 	v = world_enter(RT_STOP_HEAP_VERIFY);
 	mcache_flush_all(v.p);
-	gcverify_heap(&result);
+	verify_heap(&result);
 	world_leave(&v);
 	*out = result;
 	return RT_OK;

@@ -6,12 +6,12 @@
 static struct {
 	struct mutex lock;
 	bool led; // a thread leads
-	struct gcask *first;
-	struct gcask *last; // valid while there is a first
+	struct ask *first;
+	struct ask *last; // valid while there is a first
 } asks = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
 
 // enqueue tells whether the thread that asks leads.
-static bool enqueue(struct gcask *a)
+static bool enqueue(struct ask *a)
 {
 	bool leads;
 
@@ -28,7 +28,7 @@ static bool enqueue(struct gcask *a)
 }
 
 // wake_two wakes threads that then return: their asks are gone.
-static void wake_two(const struct gcask *a)
+static void wake_two(const struct ask *a)
 {
 	if (a->wakes[0])
 		note_wake(&a->wakes[0]->note);
@@ -36,7 +36,7 @@ static void wake_two(const struct gcask *a)
 		note_wake(&a->wakes[1]->note);
 }
 
-bool gcask_wait(struct rt_proc *p, struct gcask *a)
+bool ask_wait(struct rt_proc *p, struct ask *a)
 {
 	a->leads = false;
 	a->next = a->wakes[0] = a->wakes[1] = NULL;
@@ -44,10 +44,10 @@ bool gcask_wait(struct rt_proc *p, struct gcask *a)
 	if (enqueue(a))
 		return true;
 	context_save(&p->context.frame);
-	schedpoint(SCHED_GCASK_WAIT);
+	schedpoint(SCHED_ASK_WAIT);
 	proc_block(p);
 	note_sleep(&a->note, UINT64_MAX);
-	schedpoint(SCHED_GCASK_WAIT_WOKEN);
+	schedpoint(SCHED_ASK_WAIT_WOKEN);
 	// First of all: a stop may be next, and others sleep on.
 	wake_two(a);
 	proc_unblock(p);
@@ -55,9 +55,9 @@ bool gcask_wait(struct rt_proc *p, struct gcask *a)
 	return a->leads;
 }
 
-struct gcask *gcask_take(void)
+struct ask *ask_take(void)
 {
-	struct gcask *first;
+	struct ask *first;
 
 	mutex_lock(&asks.lock);
 	first = asks.first;
@@ -67,12 +67,12 @@ struct gcask *gcask_take(void)
 }
 
 // chain has each thread wake two of those that asked after the leader.
-static void chain(struct gcask *leader)
+static void chain(struct ask *leader)
 {
-	struct gcask *waker = leader;
+	struct ask *waker = leader;
 	unsigned n = 0;
 
-	for (struct gcask *a = leader->next; a; a = a->next) {
+	for (struct ask *a = leader->next; a; a = a->next) {
 		waker->wakes[n++] = a;
 		if (n == 2) {
 			waker = waker->next;
@@ -84,7 +84,7 @@ static void chain(struct gcask *leader)
 // pass_lead lets the thread lead that asked first since the queue was taken.
 static void pass_lead(void)
 {
-	struct gcask *a;
+	struct ask *a;
 
 	mutex_lock(&asks.lock);
 	a = asks.first;
@@ -96,15 +96,15 @@ static void pass_lead(void)
 	note_wake(&a->note);
 }
 
-void gcask_done(struct gcask *leader)
+void ask_done(struct ask *leader)
 {
 	chain(leader);
-	schedpoint(SCHED_GCASK_DONE);
+	schedpoint(SCHED_ASK_DONE);
 	pass_lead();
 	wake_two(leader);
 }
 
-void gcask_forked(void)
+void ask_fork_child(void)
 {
 	asks.led = false;
 	asks.first = NULL;

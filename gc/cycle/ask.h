@@ -26,36 +26,36 @@
 
 #include "runtime/world/proc.h"
 
-enum gcask_cause {
-	GCASK_DUE,    // heap_live has reached the goal
-	GCASK_FORCED, // the host said so, and the collection counts as forced
-	GCASK_MEMORY, // the thread found no memory, and is to get some
+enum ask_cause {
+	ASK_DUE,    // heap_live has reached the goal
+	ASK_FORCED, // the host said so, and the collection counts as forced
+	ASK_MEMORY, // the thread found no memory, and is to get some
 };
 
 // The caller sets cause; the rest belongs to this module.
-struct gcask {
-	enum gcask_cause cause;
-	bool leads;		// written before note is woken
-	struct gcask *next;	// asked later; ASK lock, then the leader's
-	struct gcask *wakes[2]; // those that its thread wakes, or NULL
+struct ask {
+	enum ask_cause cause;
+	bool leads;	      // written before note is woken
+	struct ask *next;     // asked later; ASK lock, then the leader's
+	struct ask *wakes[2]; // those that its thread wakes, or NULL
 	struct note note;
 };
 
-// gcask_wait asks, for the attached caller.  True: the caller leads.  It must
-// stop the world, call gcask_take, collect, start the world, and call
-// gcask_done.  False: another thread has done all that since the call.  Sleeps
+// ask_wait asks, for the attached caller.  True: the caller leads.  It must
+// stop the world, call ask_take, collect, start the world, and call
+// ask_done.  False: another thread has done all that since the call.  Sleeps
 // as blocked; no lock is held.
-bool gcask_wait(struct rt_proc *p, struct gcask *a);
+bool ask_wait(struct rt_proc *p, struct ask *a);
 
-// gcask_take returns all that have asked, the earliest first, which is the
+// ask_take returns all that have asked, the earliest first, which is the
 // leader's own.  The leader calls it with the world stopped.
-struct gcask *gcask_take(void);
+struct ask *ask_take(void);
 
-// gcask_done ends the lead and wakes the threads of all asks that were taken;
+// ask_done ends the lead and wakes the threads of all asks that were taken;
 // when it returns, only the leader's is still there.  The world runs.
-void gcask_done(struct gcask *leader);
+void ask_done(struct ask *leader);
 
-// gcask_forked is for the child of a fork: no thread that asked is there.
-void gcask_forked(void);
+// ask_fork_child is for the child of a fork: no thread that asked is there.
+void ask_fork_child(void);
 
 #endif

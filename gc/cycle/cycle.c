@@ -20,15 +20,15 @@ static bool checkmark;
 // The collection of the stop that lasts; the stopper's.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
-	struct gcmark_result found;
+	struct mark_result found;
 } cycle;
 
-void gccycle_set_past_end(bool on)
+void cycle_set_past_end(bool on)
 {
 	past_end_rule = on;
 }
 
-void gccycle_set_checkmark(bool on)
+void cycle_set_checkmark(bool on)
 {
 	checkmark = on;
 }
@@ -39,12 +39,12 @@ static void flip(void)
 	mcentral_reset();
 	schedpoint(SCHED_CYCLE_FLIP);
 	epoch_flip();
-	gcsweep_begin();
+	sweep_begin();
 }
 
-static bool any_forced(const struct gcask *asked)
+static bool any_forced(const struct ask *asked)
 {
-	while (asked && asked->cause != GCASK_FORCED)
+	while (asked && asked->cause != ASK_FORCED)
 		asked = asked->next;
 	return asked != NULL;
 }
@@ -53,8 +53,8 @@ static bool any_forced(const struct gcask *asked)
 // that count as held.
 static void pace(bool forced)
 {
-	const struct gcmark_result *found = &cycle.found;
-	struct gcpacer_found f = {
+	const struct mark_result *found = &cycle.found;
+	struct pacer_found f = {
 	    .heap_marked = found->marked_bytes,
 	    .stack_scan = found->scan_stack,
 	    .globals_scan = found->scan_globals,
@@ -63,12 +63,12 @@ static void pace(bool forced)
 	    .forced = forced,
 	};
 
-	gcpacer_collected(&f);
+	pacer_collected(&f);
 }
 
 static void record(bool forced)
 {
-	const struct gcmark_result *found = &cycle.found;
+	const struct mark_result *found = &cycle.found;
 	struct stw_begin begin = stw_begun();
 	uint64_t now = nanotime();
 	struct gcstats_cycle c = {
@@ -95,16 +95,16 @@ static void record(bool forced)
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
 	cycle.cpu = gcstats_cpu();
-	gcsweep_all(p);
+	sweep_all(p);
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();
-	cycle.found = gcmark_all(p, past_end_rule);
+	cycle.found = mark_all(p, past_end_rule);
 	if (RT_UNLIKELY(checkmark))
-		gccheckmark_all(past_end_rule);
+		checkmark_all(past_end_rule);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
 	flip();
-	gcsweep_all(p);
+	sweep_all(p);
 	pace(forced);
 	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
@@ -113,13 +113,13 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 		crew_call(CREW_ADVISE);
 }
 
-struct gcask *gccycle_begin(struct rt_proc *p)
+struct ask *cycle_begin(struct rt_proc *p)
 {
-	struct gcask *asked;
+	struct ask *asked;
 
 	stw_exclude(p);
 	stw_halt(p, RT_STOP_GC_MARK_TERM);
-	asked = gcask_take();
+	asked = ask_take();
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.
 	context_save(&p->context.frame);
@@ -128,7 +128,7 @@ struct gcask *gccycle_begin(struct rt_proc *p)
 	return asked;
 }
 
-bool gccycle_end(struct rt_proc *p, struct gcask *asked)
+bool cycle_end(struct rt_proc *p, struct ask *asked)
 {
 	bool want_helpers = cycle.found.want_helpers;
 	struct rt_stop_times times;
@@ -137,6 +137,6 @@ bool gccycle_end(struct rt_proc *p, struct gcask *asked)
 	stw_run(p, &times);
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	stw_admit();
-	gcask_done(asked);
+	ask_done(asked);
 	return want_helpers;
 }

@@ -10,19 +10,19 @@
 
 #include "gc/cycle/ask.h"
 
-// gccycle_begin stops the world and collects.  The caller, an attached thread,
+// cycle_begin stops the world and collects.  The caller, an attached thread,
 // leads (ask.h).  Returns the asks that this collection answers, with the world
 // stopped.  Waits for threads to stand, as blocked; no lock is held.
-struct gcask *gccycle_begin(struct rt_proc *p);
+struct ask *cycle_begin(struct rt_proc *p);
 
-// gccycle_end records the collection, starts the world, and wakes the threads
+// cycle_end records the collection, starts the world, and wakes the threads
 // that asked.  True: there was enough to do for helpers.
-bool gccycle_end(struct rt_proc *p, struct gcask *asked);
+bool cycle_end(struct rt_proc *p, struct ask *asked);
 
-// gccycle_set_past_end configures the rule of mark.h, before the first cycle.
-void gccycle_set_past_end(bool on);
+// cycle_set_past_end configures the rule of mark.h, before the first cycle.
+void cycle_set_past_end(bool on);
 
-// gccycle_set_checkmark has every marking checked (checkmark.h), likewise.
-void gccycle_set_checkmark(bool on);
+// cycle_set_checkmark has every marking checked (checkmark.h), likewise.
+void cycle_set_checkmark(bool on);
 
 #endif

@@ -1,6 +1,6 @@
 #include "gc/cycle/pacer.h"
 
-struct gcpacer gcpacer;
+struct pacer pacer;
 
 // Of rule, against other attached threads; a cycle needs no lock, since nobody
 // stands while holding one.
@@ -12,7 +12,7 @@ static uint64_t add_sat(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
 
-	return __builtin_add_overflow(a, b, &sum) ? GCPACER_NEVER : sum;
+	return __builtin_add_overflow(a, b, &sum) ? PACER_NEVER : sum;
 }
 
 // percent_of is n x percent / 100 without overflow in between.
@@ -20,7 +20,7 @@ static uint64_t percent_of(uint64_t n, int percent)
 {
 	unsigned __int128 x = (unsigned __int128)n * (unsigned)percent / 100;
 
-	return x > GCPACER_NEVER ? GCPACER_NEVER : (uint64_t)x;
+	return x > PACER_NEVER ? PACER_NEVER : (uint64_t)x;
 }
 
 static uint64_t headroom(uint64_t most, uint64_t marked)
@@ -32,14 +32,14 @@ static uint64_t headroom(uint64_t most, uint64_t marked)
 	return base_min(most, add_sat(room, HEADROOM_BASE));
 }
 
-uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
-		      const struct gcpacer_found *found)
+uint64_t pacer_goal(const struct pacer_rule *rule,
+		    const struct pacer_found *found)
 {
 	uint64_t roots = add_sat(found->stack_scan, found->globals_scan);
 	uint64_t growth;
 
 	if (rule->percent < 0)
-		return GCPACER_NEVER;
+		return PACER_NEVER;
 	growth = base_max(
 	    percent_of(add_sat(found->heap_marked, roots), rule->percent),
 	    headroom(rule->headroom, found->heap_marked));
@@ -47,10 +47,10 @@ uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
 			percent_of(rule->heap_min, rule->percent));
 }
 
-uint64_t gcpacer_next(const struct gcpacer_rule *rule,
-		      const struct gcpacer_found *found, uint64_t before)
+uint64_t pacer_next(const struct pacer_rule *rule,
+		    const struct pacer_found *found, uint64_t before)
 {
-	uint64_t goal = gcpacer_goal(rule, found);
+	uint64_t goal = pacer_goal(rule, found);
 
 	if (found->forced || rule->headroom == 0 || before <= goal)
 		return goal;
@@ -61,36 +61,34 @@ uint64_t gcpacer_next(const struct gcpacer_rule *rule,
 
 static void publish(uint64_t goal)
 {
-	atomic_u64_store_relaxed(&gcpacer.heap_marked,
-				 gcpacer.found.heap_marked);
-	atomic_u64_store_relaxed(&gcpacer.stack_inuse,
-				 gcpacer.found.stack_inuse);
-	atomic_u64_store_relaxed(&gcpacer.percent,
-				 (uint64_t)(int64_t)gcpacer.rule.percent);
-	atomic_u64_store_relaxed(&gcpacer.goal, goal);
+	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
+	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
+	atomic_u64_store_relaxed(&pacer.percent,
+				 (uint64_t)(int64_t)pacer.rule.percent);
+	atomic_u64_store_relaxed(&pacer.goal, goal);
 }
 
-void gcpacer_commit(void)
+void pacer_commit(void)
 {
-	publish(gcpacer_goal(&gcpacer.rule, &gcpacer.found));
+	publish(pacer_goal(&pacer.rule, &pacer.found));
 }
 
-void gcpacer_collected(const struct gcpacer_found *found)
+void pacer_collected(const struct pacer_found *found)
 {
-	uint64_t before = atomic_u64_load_relaxed(&gcpacer.goal);
+	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
 
-	gcpacer.found = *found;
-	publish(gcpacer_next(&gcpacer.rule, found, before));
+	pacer.found = *found;
+	publish(pacer_next(&pacer.rule, found, before));
 }
 
-int gcpacer_set_percent(int percent)
+int pacer_set_percent(int percent)
 {
 	int old;
 
 	mutex_lock(&rule_lock);
-	old = gcpacer.rule.percent;
-	gcpacer.rule.percent = percent;
-	gcpacer_commit();
+	old = pacer.rule.percent;
+	pacer.rule.percent = percent;
+	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;
 }

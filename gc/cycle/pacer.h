@@ -8,16 +8,16 @@
 
 #include "runtime/os/lock.h"
 
-#define GCPACER_NEVER (~UINT64_C(0))
+#define PACER_NEVER (~UINT64_C(0))
 
-struct gcpacer_rule {
+struct pacer_rule {
 	int percent;	   // below 0: never
 	uint64_t heap_min; // bytes: least goal at 100 percent
 	uint64_t headroom; // bytes; 0: Go's rule
 };
 
 // What the last collection found.
-struct gcpacer_found {
+struct pacer_found {
 	uint64_t heap_marked;  // bytes
 	uint64_t stack_scan;   // bytes of threads' stacks
 	uint64_t globals_scan; // bytes of root ranges
@@ -26,60 +26,60 @@ struct gcpacer_found {
 	bool forced;	       // the host asked for the collection
 };
 
-// gcpacer_goal is the heap size at which the next collection begins:
+// pacer_goal is the heap size at which the next collection begins:
 //   marked + max((marked + stacks + globals) x percent / 100,
 //                min(headroom, 8 x marked + 4 MiB))
 // and at least heap_min x percent / 100, as rt_config.heap_headroom says.
 // Sums saturate.
-uint64_t gcpacer_goal(const struct gcpacer_rule *rule,
-		      const struct gcpacer_found *found);
+uint64_t pacer_goal(const struct pacer_rule *rule,
+		    const struct pacer_found *found);
 
-// gcpacer_next is the goal after a collection that had the goal before.  If
-// that is more than gcpacer_goal says now, less lives than did, but the pages
+// pacer_next is the goal after a collection that had the goal before.  If
+// that is more than pacer_goal says now, less lives than did, but the pages
 // of what died are still there.  The goal then keeps 7/8 of the difference, but
-// is at most found->held, and at least gcpacer_goal.
+// is at most found->held, and at least pacer_goal.
 //
 // So what is held never raises the goal, and a goal that follows it cannot
 // drive it up, however free pages are scattered.  And the goal falls at each
 // collection, which leaves pages unused, for rt_free_os_memory or a scavenger.
-// A forced collection, and headroom 0, give gcpacer_goal.
-uint64_t gcpacer_next(const struct gcpacer_rule *rule,
-		      const struct gcpacer_found *found, uint64_t before);
+// A forced collection, and headroom 0, give pacer_goal.
+uint64_t pacer_next(const struct pacer_rule *rule,
+		    const struct pacer_found *found, uint64_t before);
 
 // The pacer of the heap.  Written by a collection, with the world stopped, and
-// by gcpacer_set_percent, whose lock nobody stands with; the atomics are read
+// by pacer_set_percent, whose lock nobody stands with; the atomics are read
 // by anyone.
-struct gcpacer {
-	struct gcpacer_rule rule;
-	struct gcpacer_found found;
+struct pacer {
+	struct pacer_rule rule;
+	struct pacer_found found;
 	atomic_u64 goal;
 	atomic_u64 stack_inuse; // of the last collection
 	atomic_u64 heap_marked; // of the last collection, for readers
 	atomic_u64 percent;	// of the rule, for readers; as int64_t
 };
 
-RT_GLOBAL struct gcpacer gcpacer;
+RT_GLOBAL struct pacer pacer;
 
-// gcpacer_commit computes the goal anew after the rule has changed.
-void gcpacer_commit(void);
+// pacer_commit computes the goal anew after the rule has changed.
+void pacer_commit(void);
 
-// gcpacer_collected computes the goal after a collection.  World stopped.
-void gcpacer_collected(const struct gcpacer_found *found);
+// pacer_collected computes the goal after a collection.  World stopped.
+void pacer_collected(const struct pacer_found *found);
 
-// gcpacer_set_percent changes the percentage and returns the one before.
+// pacer_set_percent changes the percentage and returns the one before.
 // Attached threads; the world runs.
-int gcpacer_set_percent(int percent);
+int pacer_set_percent(int percent);
 
-// gcpacer_due tells whether this much live memory, and these bytes of
+// pacer_due tells whether this much live memory, and these bytes of
 // interpreter stacks, are reason to collect.  Stacks count as far as they grew
 // since the last collection, as new objects do; what was there then is not what
 // a collection frees.
-RT_INLINE bool gcpacer_due(uint64_t heap_live, uint64_t stack_inuse)
+RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
 {
-	uint64_t before = atomic_u64_load_relaxed(&gcpacer.stack_inuse);
+	uint64_t before = atomic_u64_load_relaxed(&pacer.stack_inuse);
 	uint64_t used = heap_live + base_sub_sat(stack_inuse, before);
 
-	return used >= atomic_u64_load_relaxed(&gcpacer.goal);
+	return used >= atomic_u64_load_relaxed(&pacer.goal);
 }
 
 #endif

@@ -3,8 +3,8 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/os/throw.h"
 
-void *gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		     bool uninit)
+void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		   bool uninit)
 {
 	unsigned i = mcache_slot_of(sc, uninit);
 	void *obj = mcache_next(mc, &mc->slots[i], uninit);
@@ -36,8 +36,8 @@ RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 	atomic_u64_add_relaxed(&gauges.heap_live, s->elemsize);
 }
 
-struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
-			     unsigned kind, size_t n)
+struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
+			   unsigned kind, size_t n)
 {
 	struct mspan *s = mheap_alloc_large(p, &mc->heap, kind, n);
 
@@ -46,8 +46,8 @@ struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
 	return s;
 }
 
-struct mspan *gcrefill_guarded(struct rt_mcache *mc, struct rt_proc *p,
-			       unsigned kind, size_t n)
+struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
+			     unsigned kind, size_t n)
 {
 	struct mspan *s = mheap_alloc_guarded(p, &mc->heap, kind, n);
 

@@ -9,17 +9,17 @@
 
 #include "runtime/spans/mcache.h"
 
-// gcrefill_small takes a slot from a new run: the next one of the span that is
+// refill_small takes a slot from a new run: the next one of the span that is
 // cached, or one of another span.  NULL: no memory.
-void *gcrefill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		     bool uninit);
+void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
+		   bool uninit);
 
-// gcrefill_large returns a span with one object of n bytes, counted, in the
-// state setting up, not cleared; NULL: no memory.  gcrefill_guarded does so
+// refill_large returns a span with one object of n bytes, counted, in the
+// state setting up, not cleared; NULL: no memory.  refill_guarded does so
 // with a guard behind the object.
-struct mspan *gcrefill_large(struct rt_mcache *mc, struct rt_proc *p,
+struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
+			   unsigned kind, size_t n);
+struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n);
-struct mspan *gcrefill_guarded(struct rt_mcache *mc, struct rt_proc *p,
-			       unsigned kind, size_t n);
 
 #endif

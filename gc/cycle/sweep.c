@@ -30,17 +30,17 @@ struct found {
 	struct mspan **partial_end;
 };
 
-void gcsweep_begin(void)
+void sweep_begin(void)
 {
 	atomic_u32_store_release(&sweep.left,
 				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
 }
 
-bool gcsweep_done(void)
+bool sweep_done(void)
 {
 	uint32_t left = atomic_u32_load_acquire(&sweep.left);
 
-	schedpoint(SCHED_GCSWEEP_DONE);
+	schedpoint(SCHED_SWEEP_DONE);
 	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
 }
 
@@ -111,7 +111,7 @@ static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
 }
 #endif
 
-void gcsweep_set_clobber(bool on)
+void sweep_set_clobber(bool on)
 {
 	sweep.clobber = on;
 }
@@ -119,7 +119,7 @@ void gcsweep_set_clobber(bool on)
 // clobber overwrites whole words; small guarded objects begin anywhere.
 static void clobber(char *p, uint64_t bytes)
 {
-	const uint64_t word = GCSWEEP_CLOBBER;
+	const uint64_t word = SWEEP_CLOBBER;
 
 	for (uint64_t i = 0; i + sizeof word <= bytes; i += sizeof word)
 		memcpy(p + i, &word, sizeof word);
@@ -275,32 +275,32 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 		publish(p, &f);
 }
 
-bool gcsweep_chunk(struct rt_proc *p)
+bool sweep_chunk(struct rt_proc *p)
 {
 	uint32_t left;
 
 	// Active before it is taken: nobody sees all taken and none active
 	// while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint(SCHED_GCSWEEP_CHUNK);
+	schedpoint(SCHED_SWEEP_CHUNK);
 	do
 		left = atomic_u32_load_relaxed(&sweep.left);
 	while (left != 0 &&
 	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
-	schedpoint(SCHED_GCSWEEP_CHUNK_TAKEN);
+	schedpoint(SCHED_SWEEP_CHUNK_TAKEN);
 	if (left != 0)
 		chunk_sweep(p, left - 1);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	return left != 0;
 }
 
-void gcsweep_help(struct rt_proc *p)
+void sweep_help(struct rt_proc *p)
 {
 	while (atomic_u32_load_acquire(&sweep.left) != 0)
-		gcsweep_chunk(p);
+		sweep_chunk(p);
 }
 
-void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
+void sweep_ensure(struct rt_proc *p, struct mspan *s)
 {
 	uint32_t gen = epoch_sweepgen();
 	struct found f = {.partial_end = &f.partial};
@@ -310,33 +310,33 @@ void gcsweep_ensure(struct rt_proc *p, struct mspan *s)
 	// Active before it is claimed: who finds the span claimed and passes
 	// it by must not find the sweep done.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint(SCHED_GCSWEEP_ENSURE);
+	schedpoint(SCHED_SWEEP_ENSURE);
 	if (claim(s, gen)) {
-		schedpoint(SCHED_GCSWEEP_ENSURE_CLAIMED);
+		schedpoint(SCHED_SWEEP_ENSURE_CLAIMED);
 		sweep_span(s, gen, &f);
 		publish(p, &f);
 	}
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	while (atomic_u32_load_acquire(&s->sweepgen) != gen) {
-		schedpoint(SCHED_GCSWEEP_ENSURE_WAIT);
+		schedpoint(SCHED_SWEEP_ENSURE_WAIT);
 		oscall_yield();
 	}
 }
 
-void gcsweep_all(struct rt_proc *p)
+void sweep_all(struct rt_proc *p)
 {
 	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (gcsweep_chunk(p))
+	while (sweep_chunk(p))
 		;
-	while (!gcsweep_done()) {
-		schedpoint(SCHED_GCSWEEP_ALL_WAIT);
+	while (!sweep_done()) {
+		schedpoint(SCHED_SWEEP_ALL_WAIT);
 		oscall_yield();
 	}
 }
 
-void gcsweep_forked(void)
+void sweep_fork_child(void)
 {
 	atomic_u32_store_relaxed(&sweep.active, 0);
 }

@@ -17,33 +17,33 @@
 #include "runtime/spans/mheap.h"
 
 // What freed objects are overwritten with, if that is wanted: no address.
-#define GCSWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
+#define SWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
 
-// gcsweep_set_clobber says whether it is; before a thread attaches.
-void gcsweep_set_clobber(bool on);
+// sweep_set_clobber says whether it is; before a thread attaches.
+void sweep_set_clobber(bool on);
 
-// gcsweep_begin makes all chunks unswept; after the flip, world stopped.
-void gcsweep_begin(void);
+// sweep_begin makes all chunks unswept; after the flip, world stopped.
+void sweep_begin(void);
 
-// gcsweep_chunk sweeps one chunk; false: none is left to take.  p: whose
+// sweep_chunk sweeps one chunk; false: none is left to take.  p: whose
 // statistics count.
-bool gcsweep_chunk(struct rt_proc *p);
+bool sweep_chunk(struct rt_proc *p);
 
-// gcsweep_help sweeps chunks beside the thread that sweeps all, for as long as
+// sweep_help sweeps chunks beside the thread that sweeps all, for as long as
 // there are any.
-void gcsweep_help(struct rt_proc *p);
+void sweep_help(struct rt_proc *p);
 
-// gcsweep_ensure returns when s, a span in use, is swept.
-void gcsweep_ensure(struct rt_proc *p, struct mspan *s);
+// sweep_ensure returns when s, a span in use, is swept.
+void sweep_ensure(struct rt_proc *p, struct mspan *s);
 
-// gcsweep_all sweeps to the end and returns when no sweeper is active.
-void gcsweep_all(struct rt_proc *p);
+// sweep_all sweeps to the end and returns when no sweeper is active.
+void sweep_all(struct rt_proc *p);
 
-// gcsweep_done tells whether every span is swept.
-bool gcsweep_done(void);
+// sweep_done tells whether every span is swept.
+bool sweep_done(void);
 
-// gcsweep_forked is for the child of a fork: helpers that looked for a chunk
+// sweep_fork_child is for the child of a fork: helpers that looked for a chunk
 // are gone.  The parent was not sweeping.
-void gcsweep_forked(void);
+void sweep_fork_child(void);
 
 #endif

@@ -16,7 +16,7 @@ enum { PROVIDE_LEAST = 2 };
 enum { ADVISE_MOST = 64 };
 
 struct worker {
-	struct gcmarker marker; // first: cache lines of its own
+	struct marker marker; // first: cache lines of its own
 	struct worker *next;
 	uint64_t thread;
 	struct note begun; // attached, or not; woken by the helper
@@ -54,9 +54,9 @@ static void serve(struct worker *w, struct rt_proc *p)
 
 	while ((task = crew_wait(&seen)) != CREW_QUIT) {
 		if (task == CREW_MARK)
-			gcmark_help(&w->marker, p);
+			mark_help(&w->marker, p);
 		else if (task == CREW_SWEEP)
-			gcsweep_help(p);
+			sweep_help(p);
 		else if (task == CREW_ADVISE)
 			provide_huge_pages(seen);
 	}

@@ -65,8 +65,8 @@ static void check_region(const struct region *r)
 
 static void check_ranges(void)
 {
-	for (size_t i = 0; i < gcroots_ranges(); i++) {
-		struct gcroots_range range = gcroots_range(i);
+	for (size_t i = 0; i < roots_ranges(); i++) {
+		struct roots_range range = roots_range(i);
 		struct region r = {
 		    .lo = range.lo,
 		    .hi = range.hi,
@@ -81,10 +81,10 @@ static void check_ranges(void)
 static void check_threads(bool past_end)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
-		struct gcroots_range stack, registers;
+		struct roots_range stack, registers;
 		struct region r = {.past_end = past_end};
 
-		if (!gcroots_stack(p, &stack, &registers))
+		if (!roots_stack(p, &stack, &registers))
 			continue;
 		r.name = "a stack";
 		r.lo = stack.lo;
@@ -120,11 +120,11 @@ static void check_objects(void)
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (pageword_state(arena_word(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
-		    gckind_scanned(spanclass_kind(s->spanclass)))
+		    kind_scanned(spanclass_kind(s->spanclass)))
 			check_span(s);
 }
 
-void gccheckmark_all(bool past_end)
+void checkmark_all(bool past_end)
 {
 	check_ranges();
 	check_threads(past_end);

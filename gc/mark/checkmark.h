@@ -11,8 +11,8 @@
 
 #include "runtime/base/base.h"
 
-// gccheckmark_all throws if a word leads to an object that is not marked, and
-// names both.  World stopped, after gcmark_all with the same past_end.
-void gccheckmark_all(bool past_end);
+// checkmark_all throws if a word leads to an object that is not marked, and
+// names both.  World stopped, after mark_all with the same past_end.
+void checkmark_all(bool past_end);
 
 #endif

@@ -1,7 +1,7 @@
 // gain.c - compares marking with helpers and without.
 #include "gc/mark/gain.h"
 
-struct gcgain gcgain;
+struct gain gain;
 
 static uint64_t ps_a_word(uint64_t ns, uint64_t words)
 {
@@ -14,10 +14,10 @@ static uint64_t average(uint64_t known, uint64_t now)
 	return known == 0 ? now : (known + now) / 2;
 }
 
-static bool pays(const struct gcgain *g)
+static bool pays(const struct gain *g)
 {
-	const struct gcgain_cost *alone = &g->cost[false];
-	const struct gcgain_cost *beside = &g->cost[true];
+	const struct gain_cost *alone = &g->cost[false];
+	const struct gain_cost *beside = &g->cost[true];
 
 	if (alone->wall == 0 || beside->wall == 0)
 		return true;
@@ -26,7 +26,7 @@ static bool pays(const struct gcgain *g)
 		beside->cpu <= alone->cpu + alone->cpu / 10);
 }
 
-bool gcgain_call(struct gcgain *g)
+bool gain_call(struct gain *g)
 {
 	bool other = ++g->since > g->interval;
 
@@ -35,13 +35,13 @@ bool gcgain_call(struct gcgain *g)
 	return g->off == other;
 }
 
-void gcgain_note(struct gcgain *g, const struct gcgain_marking *marking)
+void gain_note(struct gain *g, const struct gain_marking *marking)
 {
-	struct gcgain_cost *cost = &g->cost[marking->called];
+	struct gain_cost *cost = &g->cost[marking->called];
 	bool was_off = g->off;
 	bool tried = marking->called == g->off;
 
-	g->few = marking->words < GCGAIN_WORDS;
+	g->few = marking->words < GAIN_WORDS;
 	if (g->few)
 		return;
 	cost->wall =
@@ -50,11 +50,10 @@ void gcgain_note(struct gcgain *g, const struct gcgain_marking *marking)
 	    average(cost->cpu, ps_a_word(marking->cpu_ns, marking->words));
 	g->off = !pays(g);
 	if (g->off != was_off)
-		g->interval = GCGAIN_TRY_FIRST;
+		g->interval = GAIN_TRY_FIRST;
 	else if (tried)
 		g->interval = (uint32_t)base_min(
-		    base_max(2 * g->interval, GCGAIN_TRY_FIRST),
-		    GCGAIN_TRY_MOST);
+		    base_max(2 * g->interval, GAIN_TRY_FIRST), GAIN_TRY_MOST);
 	if (tried || g->off != was_off)
 		g->since = 0;
 }

@@ -17,39 +17,39 @@
 #include "runtime/base/base.h"
 
 enum {
-	GCGAIN_TRY_FIRST = 2, // markings until the other way is tried
-	GCGAIN_TRY_MOST = 32,
-	GCGAIN_WORDS = 8192, // fewest that a marking is judged by
+	GAIN_TRY_FIRST = 2, // markings until the other way is tried
+	GAIN_TRY_MOST = 32,
+	GAIN_WORDS = 8192, // fewest that a marking is judged by
 };
 
 // Picoseconds a word.
-struct gcgain_cost {
+struct gain_cost {
 	uint64_t wall; // 0: not known
 	uint64_t cpu;
 };
 
-struct gcgain {
-	struct gcgain_cost cost[2]; // without helpers, with them
-	bool off;		    // helpers do not pay
-	bool few;		    // words that the last marking shared
-	uint32_t interval;	    // markings until the other way is tried
-	uint32_t since;		    // it was, or helpers began or ceased to pay
+struct gain {
+	struct gain_cost cost[2]; // without helpers, with them
+	bool off;		  // helpers do not pay
+	bool few;		  // words that the last marking shared
+	uint32_t interval;	  // markings until the other way is tried
+	uint32_t since;		  // it was, or helpers began or ceased to pay
 };
 
-RT_GLOBAL struct gcgain gcgain; // of this process
+RT_GLOBAL struct gain gain; // of this process
 
 // What a marking did from where helpers were called, or would have been.
-struct gcgain_marking {
+struct gain_marking {
 	bool called;
 	uint64_t words;
 	uint64_t wall_ns;
 	uint64_t cpu_ns; // of all markers
 };
 
-// gcgain_call tells whether to call helpers in this marking.
-bool gcgain_call(struct gcgain *g);
+// gain_call tells whether to call helpers in this marking.
+bool gain_call(struct gain *g);
 
-// gcgain_note learns from a marking.
-void gcgain_note(struct gcgain *g, const struct gcgain_marking *marking);
+// gain_note learns from a marking.
+void gain_note(struct gain *g, const struct gain_marking *marking);
 
 #endif

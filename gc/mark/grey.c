@@ -2,7 +2,7 @@
 
 #include "runtime/os/poison.h"
 
-uint8_t gcgrey_granules[GCGREY_COUNTS];
+uint8_t grey_granules[GREY_COUNTS];
 
 // set_granules: under memcheck no object counts as small, because a scanner
 // of small ones would report what it reads (poison.h).
@@ -10,18 +10,18 @@ static void set_granules(void)
 {
 	if (poison_memcheck)
 		return;
-	for (unsigned i = 0; i < GCGREY_COUNTS; i++) {
+	for (unsigned i = 0; i < GREY_COUNTS; i++) {
 		unsigned class = pageword_class(i);
 		uint32_t size =
 		    class < SIZECLASS_COUNT ? sizeclass_table[class].size : 0;
 
-		if (size <= GCGREY_SMALL_BYTES && size % RT_GRANULE == 0 &&
-		    gckind_scanned(pageword_kind(i)))
-			gcgrey_granules[i] = (uint8_t)(size / RT_GRANULE);
+		if (size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0 &&
+		    kind_scanned(pageword_kind(i)))
+			grey_granules[i] = (uint8_t)(size / RT_GRANULE);
 	}
 }
 
-void gcgrey_look(struct gcmarker *m)
+void grey_look(struct marker *m)
 {
 	uint32_t gen = epoch_sweepgen();
 
@@ -31,12 +31,12 @@ void gcgrey_look(struct gcmarker *m)
 	m->mark_line = epoch_mark_line(gen);
 	m->mark = &arena.lines->line[m->mark_line];
 	m->one = !arena.align8;
-	if (gcgrey_granules[GCGREY_COUNTS / KIND_COUNT * KIND_WORDS + 2] == 0)
+	if (grey_granules[GREY_COUNTS / KIND_COUNT * KIND_WORDS + 2] == 0)
 		set_granules();
 }
 
-static enum gcgrey_result grey_large(struct gcmarker *m, uint32_t word,
-				     struct gcgrey *o)
+static enum grey_result grey_large(struct marker *m, uint32_t word,
+				   struct grey *o)
 {
 	const struct mspan *s =
 	    arena_span((uint64_t)(o->base - m->base) >> RT_PAGE_SHIFT);
@@ -44,78 +44,76 @@ static enum gcgrey_result grey_large(struct gcmarker *m, uint32_t word,
 	m->large_bytes += s->elemsize;
 	// One that is being set up holds no pointers yet.
 	if (pageword_state(word) != PAGEWORD_HEAP ||
-	    !gckind_scanned(pageword_kind(word)))
-		return GCGREY_LEAF;
+	    !kind_scanned(pageword_kind(word)))
+		return GREY_LEAF;
 	o->base = mspan_object(s, 0);
 	o->size = mspan_limit(s) - o->base;
 	m->large_scanned += o->size;
-	return GCGREY_WIDE;
+	return GREY_WIDE;
 }
 
-enum gcgrey_result gcgrey_wide(struct gcmarker *m, uint32_t word,
-			       struct gcgrey *o)
+enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o)
 {
 	if (pageword_class(word) == 0)
 		return grey_large(m, word, o);
 	o->size = sizeclass_table[pageword_class(word)].size;
-	return GCGREY_WIDE;
+	return GREY_WIDE;
 }
 
 // ---- marks beside other markers ----
 
-bool gcgrey_set_once(atomic_u64 *word, uint64_t bit)
+bool grey_set_once(atomic_u64 *word, uint64_t bit)
 {
 	return !(atomic_u64_or_relaxed(word, bit) & bit);
 }
 
 // uncount takes back that objects of a mark word were counted, which another
 // marker has marked and counted as well.
-static RT_NOINLINE void uncount(struct gcmarker *m, const atomic_u64 *word,
+static RT_NOINLINE void uncount(struct marker *m, const atomic_u64 *word,
 				uint64_t twice)
 {
 	uint64_t i =
 	    ((uintptr_t)word - (uintptr_t)m->mark) / sizeof(struct linewords);
 
-	m->objects[gcgrey_index(arena_word(i / RT_PAGE_WORDS))] -=
+	m->objects[grey_index(arena_word(i / RT_PAGE_WORDS))] -=
 	    bits_count(twice);
 	m->uncounted += bits_count(twice);
 }
 
-void gcgrey_publish(struct gcmarker *m, struct gcgrey_kept *e, atomic_u64 *word)
+void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *word)
 {
 	if (e->word) {
 		uint64_t bits = e->bits;
 		uint64_t twice;
 
-		schedpoint(SCHED_GCGREY_PUBLISH);
+		schedpoint(SCHED_GREY_PUBLISH);
 		twice = atomic_u64_or_relaxed(e->word, bits) & bits;
 		if (RT_UNLIKELY(twice != 0))
 			uncount(m, e->word, twice);
 	}
-	*e = (struct gcgrey_kept){word, 0};
+	*e = (struct grey_kept){word, 0};
 	m->keeps = true;
 }
 
-void gcgrey_publish_all(struct gcmarker *m)
+void grey_publish_all(struct marker *m)
 {
 	if (!m->keeps)
 		return;
-	for (unsigned i = 0; i < GCGREY_KEPT; i++)
-		gcgrey_publish(m, &m->kept[i], NULL);
+	for (unsigned i = 0; i < GREY_KEPT; i++)
+		grey_publish(m, &m->kept[i], NULL);
 	m->keeps = false;
 }
 
 // ---- words that point inside ----
 
-static bool set(struct gcmarker *m, atomic_u64 *word, uint64_t bit,
-		uint32_t page)
+static bool set(struct marker *m, atomic_u64 *word, uint64_t bit, uint32_t page)
 {
-	return gcgrey_set(m, word, atomic_u64_load_relaxed(word), bit, page);
+	return grey_set(m, word, atomic_u64_load_relaxed(word), bit, page);
 }
 
-static enum gcgrey_result interior_large(struct gcmarker *m, uintptr_t w,
-					 uint64_t page, uint32_t word,
-					 struct gcgrey *o)
+static enum grey_result interior_large(struct marker *m, uintptr_t w,
+				       uint64_t page, uint32_t word,
+				       struct grey *o)
 {
 	uint64_t first = arena_first_page(page, word);
 	struct linewords *lines = arena_lines(first);
@@ -126,12 +124,12 @@ static enum gcgrey_result interior_large(struct gcmarker *m, uintptr_t w,
 	w = base_align_down(w, sizeof w);
 	if (w < base_align_down(mspan_object(s, 0), sizeof w) ||
 	    w >= mspan_limit(s))
-		return GCGREY_NOTHING;
+		return GREY_NOTHING;
 	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & 1))
-		return GCGREY_NOTHING;
+		return GREY_NOTHING;
 	if (!set(m, &lines->line[m->mark_line], 1, word))
-		return GCGREY_NOTHING;
-	return gcgrey_count(m, m->base + (first << RT_PAGE_SHIFT), word, o);
+		return GREY_NOTHING;
+	return grey_count(m, m->base + (first << RT_PAGE_SHIFT), word, o);
 }
 
 // lines_of_span: only the 8-byte class keeps its bits elsewhere.
@@ -140,8 +138,7 @@ static struct linewords *lines_of_span(uint64_t first, unsigned class)
 	return class == 1 ? mspan_lines(arena_span(first)) : arena_lines(first);
 }
 
-enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
-				   struct gcgrey *o)
+enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
 {
 	uint64_t offset = (uint64_t)(w - m->base);
 	uint64_t page = offset >> RT_PAGE_SHIFT;
@@ -154,7 +151,7 @@ enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
 	struct linewords *lines;
 
 	if (state != PAGEWORD_HEAP && state != PAGEWORD_SETTING_UP)
-		return GCGREY_NOTHING;
+		return GREY_NOTHING;
 	if (class == 0)
 		return interior_large(m, w, page, word, o);
 	first = arena_first_page(page, word);
@@ -166,10 +163,10 @@ enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
 	// The rest of a span behind its last slot divides to a slot whose bit
 	// is never set.
 	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & bit))
-		return GCGREY_NOTHING;
+		return GREY_NOTHING;
 	if (!set(m, &lines->line[m->mark_line], bit, word))
-		return GCGREY_NOTHING;
-	return gcgrey_count(
+		return GREY_NOTHING;
+	return grey_count(
 	    m, m->base + (first << RT_PAGE_SHIFT) + (uint64_t)slot * c->size,
 	    word, o);
 }

@@ -28,77 +28,77 @@
 #include "runtime/os/schedpoint.h"
 
 // Objects are counted by class and kind: one addition an object.
-enum { GCGREY_COUNTS = KIND_COUNT << PAGEWORD_CLASS_BITS };
+enum { GREY_COUNTS = KIND_COUNT << PAGEWORD_CLASS_BITS };
 
-RT_INLINE unsigned gcgrey_index(uint32_t word)
+RT_INLINE unsigned grey_index(uint32_t word)
 {
-	return word % GCGREY_COUNTS;
+	return word % GREY_COUNTS;
 }
-static_assert((GCGREY_COUNTS & (GCGREY_COUNTS - 1)) == 0 &&
+static_assert((GREY_COUNTS & (GREY_COUNTS - 1)) == 0 &&
 		  (int)PAGEWORD_KIND_SHIFT == (int)PAGEWORD_CLASS_BITS,
 	      "class and kind are the lowest bits of a page word");
 
 // What marking a word found.
-enum gcgrey_result {
-	GCGREY_NOTHING, // no object, or marked before
-	GCGREY_LEAF,	// newly marked, has no pointers
-	GCGREY_SMALL,	// newly marked, some granules to be scanned
-	GCGREY_WIDE,	// newly marked, to be scanned, any size
+enum grey_result {
+	GREY_NOTHING, // no object, or marked before
+	GREY_LEAF,    // newly marked, has no pointers
+	GREY_SMALL,   // newly marked, some granules to be scanned
+	GREY_WIDE,    // newly marked, to be scanned, any size
 };
 
 // Bytes of objects that are small here: scanned by a loop of a few steps.
-enum { GCGREY_SMALL_BYTES = 96 };
+enum { GREY_SMALL_BYTES = 96 };
 
 // Marks of one word that only their marker sees.
-struct gcgrey_kept {
+struct grey_kept {
 	atomic_u64 *word; // NULL: none
 	uint64_t bits;
 };
 
 // Words of which a marker keeps marks back: enough for the subtrees that a
 // queue of eight words is busy with at a time.
-enum { GCGREY_KEPT_LOG2 = 7, GCGREY_KEPT = 1 << GCGREY_KEPT_LOG2 };
+enum { GREY_KEPT_LOG2 = 7, GREY_KEPT = 1 << GREY_KEPT_LOG2 };
 
 // One marker.  Markers stand on cache lines of their own.
-struct gcmarker {
+struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of it
 	atomic_u64 *mark;		 // word of its first granules
 	uint64_t one; // 0 with align8: no bit says more than the division
 	unsigned alloc_line;
 	unsigned mark_line;
-	bool overflowed;		 // some page waits to be scanned again
-	bool keeps;			 // marks, in some of kept
-	uint64_t taken;			 // entries, in this marking
-	uint32_t tid;			 // kernel's id of its thread
-	uint64_t cpu_before;		 // ns of its thread, before it joined
-	uint64_t large_bytes;		 // marked
-	uint64_t large_scanned;		 // bytes of those scanned
-	uint64_t stack_bytes;		 // of stacks scanned
-	uint64_t globals_bytes;		 // of root ranges scanned
-	uint64_t past_end_objects;	 // kept by a word equal to their end
-	uint64_t uncounted;		 // objects that another marker counts
-	uint64_t objects[GCGREY_COUNTS]; // marked, by gcgrey_index
-	struct gcgrey_kept kept[GCGREY_KEPT];
-	struct gcwork work;
+	bool overflowed;	       // some page waits to be scanned again
+	bool keeps;		       // marks, in some of kept
+	uint64_t taken;		       // entries, in this marking
+	uint32_t tid;		       // kernel's id of its thread
+	uint64_t cpu_before;	       // ns of its thread, before it joined
+	uint64_t large_bytes;	       // marked
+	uint64_t large_scanned;	       // bytes of those scanned
+	uint64_t stack_bytes;	       // of stacks scanned
+	uint64_t globals_bytes;	       // of root ranges scanned
+	uint64_t past_end_objects;     // kept by a word equal to their end
+	uint64_t uncounted;	       // objects that another marker counts
+	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
+	struct grey_kept kept[GREY_KEPT];
+	struct work work;
 };
 
 // An object that was just marked and has to be scanned.
-struct gcgrey {
+struct grey {
 	uintptr_t base;
 	uint64_t size; // bytes to scan
 };
 
-// gcgrey_look lets m find the heap as it is in this stop.
-void gcgrey_look(struct gcmarker *m);
+// grey_look lets m find the heap as it is in this stop.
+void grey_look(struct marker *m);
 
-RT_INLINE bool gcgrey_in_heap(const struct gcmarker *m, uintptr_t w)
+RT_INLINE bool grey_in_heap(const struct marker *m, uintptr_t w)
 {
 	return (uint64_t)(w - m->base) < m->used;
 }
 
-// gcgrey_mark_word is where the mark bit of w's granule is.
-RT_INLINE atomic_u64 *gcgrey_mark_word(const struct gcmarker *m, uintptr_t w)
+// grey_mark_word is where the mark bit of w's granule is.
+RT_INLINE atomic_u64 *grey_mark_word(const struct marker *m, uintptr_t w)
 {
 	enum { PAIR = sizeof(struct linewords) };
 
@@ -109,24 +109,24 @@ RT_INLINE atomic_u64 *gcgrey_mark_word(const struct gcmarker *m, uintptr_t w)
 	return (atomic_u64 *)((char *)m->mark + (offset & ~(PAIR - 1ull)));
 }
 
-// gcgrey_alloc_word is the word beside a mark word.
-RT_INLINE atomic_u64 *gcgrey_alloc_word(atomic_u64 *mark)
+// grey_alloc_word is the word beside a mark word.
+RT_INLINE atomic_u64 *grey_alloc_word(atomic_u64 *mark)
 {
 	return (atomic_u64 *)((uintptr_t)mark ^ sizeof(atomic_u64));
 }
 
-RT_INLINE uint64_t gcgrey_bit(const struct gcmarker *m, uintptr_t w)
+RT_INLINE uint64_t grey_bit(const struct marker *m, uintptr_t w)
 {
 	return m->one << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
-// gcgrey_prefetch asks for everything that marking and scanning w will touch:
+// grey_prefetch asks for everything that marking and scanning w will touch:
 // page word, both words of bits, and two lines of the object.
-RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
+RT_INLINE void grey_prefetch(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 
-	const atomic_u64 *mark = gcgrey_mark_word(m, w);
+	const atomic_u64 *mark = grey_mark_word(m, w);
 
 	__builtin_prefetch(mark);
 	__builtin_prefetch(&arena.words[page]);
@@ -134,112 +134,108 @@ RT_INLINE void gcgrey_prefetch(const struct gcmarker *m, uintptr_t w)
 	__builtin_prefetch((const void *)(w + 32));
 }
 
-// gcgrey_interior marks the object that w points into, by division.
-enum gcgrey_result gcgrey_interior(struct gcmarker *m, uintptr_t w,
-				   struct gcgrey *o);
+// grey_interior marks the object that w points into, by division.
+enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o);
 
-// gcgrey_wide finds what to scan of an object that is large, or has pointers
+// grey_wide finds what to scan of an object that is large, or has pointers
 // and is not small.
-enum gcgrey_result gcgrey_wide(struct gcmarker *m, uint32_t word,
-			       struct gcgrey *o);
+enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o);
 
-// gcgrey_publish lets others see the marks kept back in e, which is for
+// grey_publish lets others see the marks kept back in e, which is for
 // another word then.
-void gcgrey_publish(struct gcmarker *m, struct gcgrey_kept *e,
-		    atomic_u64 *word);
+void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *word);
 
-// gcgrey_publish_all is due before a marker waits.
-void gcgrey_publish_all(struct gcmarker *m);
+// grey_publish_all is due before a marker waits.
+void grey_publish_all(struct marker *m);
 
-// gcgrey_set_once sets a bit beside other markers; false: it was set.
-bool gcgrey_set_once(atomic_u64 *word, uint64_t bit);
+// grey_set_once sets a bit beside other markers; false: it was set.
+bool grey_set_once(atomic_u64 *word, uint64_t bit);
 
-// gcgrey_keep sets a bit of a mark word, which others see later.
-RT_INLINE bool gcgrey_keep(struct gcmarker *m, atomic_u64 *word, uint64_t bit)
+// grey_keep sets a bit of a mark word, which others see later.
+RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *word, uint64_t bit)
 {
 	uint64_t hash = (uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
-	struct gcgrey_kept *e = &m->kept[hash >> (64 - GCGREY_KEPT_LOG2)];
+	struct grey_kept *e = &m->kept[hash >> (64 - GREY_KEPT_LOG2)];
 
 	if (RT_UNLIKELY(e->word != word))
-		gcgrey_publish(m, e, word);
+		grey_publish(m, e, word);
 	if (e->bits & bit)
 		return false;
 	e->bits |= bit;
 	return true;
 }
 
-// gcgrey_set sets a bit of a mark word that was read as old, on a page with
+// grey_set sets a bit of a mark word that was read as old, on a page with
 // word page; false: the marker has found the object before.
-RT_INLINE bool gcgrey_set(struct gcmarker *m, atomic_u64 *word, uint64_t old,
-			  uint64_t bit, uint32_t page)
+RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
+			uint64_t bit, uint32_t page)
 {
 	if (old & bit)
 		return false;
 	if (RT_LIKELY(m->work.alone)) {
-		schedpoint(SCHED_GCGREY_SET);
+		schedpoint(SCHED_GREY_SET);
 		atomic_u64_store_relaxed(word, old | bit);
 		return true;
 	}
-	return pageword_class(page) > 1 ? gcgrey_keep(m, word, bit)
-					: gcgrey_set_once(word, bit);
+	return pageword_class(page) > 1 ? grey_keep(m, word, bit)
+					: grey_set_once(word, bit);
 }
 
-// Granules to scan of a small object, by gcgrey_index; 0: of any other.
-RT_GLOBAL uint8_t gcgrey_granules[GCGREY_COUNTS];
+// Granules to scan of a small object, by grey_index; 0: of any other.
+RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
-// gcgrey_count counts an object that was just marked, on a page with that
+// grey_count counts an object that was just marked, on a page with that
 // word, and tells what to scan.
-RT_INLINE enum gcgrey_result gcgrey_count(struct gcmarker *m, uintptr_t base,
-					  uint32_t word, struct gcgrey *o)
+RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
+				      uint32_t word, struct grey *o)
 {
-	unsigned i = gcgrey_index(word);
+	unsigned i = grey_index(word);
 
 	m->objects[i]++;
 	o->base = base;
-	o->size = gcgrey_granules[i] * (uint64_t)RT_GRANULE;
+	o->size = grey_granules[i] * (uint64_t)RT_GRANULE;
 	if (RT_LIKELY(o->size != 0))
-		return GCGREY_SMALL;
-	if (pageword_class(word) != 0 && !gckind_scanned(pageword_kind(word)))
-		return GCGREY_LEAF;
-	return gcgrey_wide(m, word, o);
+		return GREY_SMALL;
+	if (pageword_class(word) != 0 && !kind_scanned(pageword_kind(word)))
+		return GREY_LEAF;
+	return grey_wide(m, word, o);
 }
 
-// gcgrey_word marks the allocated object that w, a word inside the heap,
+// grey_word marks the allocated object that w, a word inside the heap,
 // points into.
-RT_INLINE enum gcgrey_result gcgrey_word(struct gcmarker *m, uintptr_t w,
-					 struct gcgrey *o)
+RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
+				     struct grey *o)
 {
-	atomic_u64 *mark = gcgrey_mark_word(m, w);
+	atomic_u64 *mark = grey_mark_word(m, w);
 	uint64_t old = atomic_u64_load_relaxed(mark);
-	uint64_t bit = gcgrey_bit(m, w);
+	uint64_t bit = grey_bit(m, w);
 	uint32_t word;
 
 	if (old & bit)
-		return GCGREY_NOTHING;
-	if (!(atomic_u64_load_relaxed(gcgrey_alloc_word(mark)) & bit))
-		return gcgrey_interior(m, w, o);
+		return GREY_NOTHING;
+	if (!(atomic_u64_load_relaxed(grey_alloc_word(mark)) & bit))
+		return grey_interior(m, w, o);
 	word = arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
-	if (!gcgrey_set(m, mark, old, bit, word))
-		return GCGREY_NOTHING;
-	return gcgrey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
+	if (!grey_set(m, mark, old, bit, word))
+		return GREY_NOTHING;
+	return grey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
 }
 
-// gcgrey_white tells whether an object that is not marked begins in the granule
+// grey_white tells whether an object that is not marked begins in the granule
 // of w; of no use with align8.
-RT_INLINE bool gcgrey_white(const struct gcmarker *m, uintptr_t w)
+RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 {
-	atomic_u64 *mark = gcgrey_mark_word(m, w);
+	atomic_u64 *mark = grey_mark_word(m, w);
 
-	return atomic_u64_load_relaxed(gcgrey_alloc_word(mark)) &
-	       ~atomic_u64_load_relaxed(mark) & gcgrey_bit(m, w);
+	return atomic_u64_load_relaxed(grey_alloc_word(mark)) &
+	       ~atomic_u64_load_relaxed(mark) & grey_bit(m, w);
 }
 
-// gcgrey_marked tells whether w is known to need nothing more; a cheap test
+// grey_marked tells whether w is known to need nothing more; a cheap test
 // that may say no of an interior word.
-RT_INLINE bool gcgrey_marked(const struct gcmarker *m, uintptr_t w)
+RT_INLINE bool grey_marked(const struct marker *m, uintptr_t w)
 {
-	return atomic_u64_load_relaxed(gcgrey_mark_word(m, w)) &
-	       gcgrey_bit(m, w);
+	return atomic_u64_load_relaxed(grey_mark_word(m, w)) & grey_bit(m, w);
 }
 
 #endif

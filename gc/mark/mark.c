@@ -23,8 +23,8 @@ enum {
 };
 
 static struct {
-	struct gcmarker first; // of the thread that stopped the world
-	uint32_t range_jobs;   // the jobs after these are stacks
+	struct marker first; // of the thread that stopped the world
+	uint32_t range_jobs; // the jobs after these are stacks
 	uint32_t stack_jobs;
 	bool past_end;	    // stacks are looked at for ends of objects
 	uint32_t job_procs; // Ps of one of those
@@ -42,27 +42,27 @@ static struct {
 
 // ---- draining ----
 
-static void take(struct gcmarker *m, uintptr_t w)
+static void take(struct marker *m, uintptr_t w)
 {
-	struct gcgrey o;
+	struct grey o;
 
-	gcscan_grey(m, gcgrey_word(m, w, &o), &o);
+	scan_grey(m, grey_word(m, w, &o), &o);
 }
 
-static uint64_t thread_cpu(const struct gcmarker *m)
+static uint64_t thread_cpu(const struct marker *m)
 {
 	return oscall_thread_cpu(m->tid);
 }
 
 // call_helpers is for the first marker, when it has been at work for a while
 // and there is something to share.
-static void call_helpers(struct gcmarker *m)
+static void call_helpers(struct marker *m)
 {
 	mark.worth = true;
 	if (crew_size() == 0)
 		return;
 	mark.measured = true;
-	mark.called = gcgain_call(&gcgain);
+	mark.called = gain_call(&gain);
 	mark.since = nanotime();
 	mark.before = m->taken;
 	m->cpu_before = thread_cpu(m);
@@ -71,33 +71,33 @@ static void call_helpers(struct gcmarker *m)
 }
 
 // look_around serves markers that wait, and sees to it that there are some.
-static void look_around(struct gcmarker *m)
+static void look_around(struct marker *m)
 {
-	if (gcwork_wanted(&m->work))
-		gcwork_share(&m->work);
+	if (work_wanted(&m->work))
+		work_share(&m->work);
 	else if (m == &mark.first && !mark.worth && m->taken >= CALL_AFTER &&
-		 gcwork_plenty(&m->work))
+		 work_plenty(&m->work))
 		call_helpers(m);
 }
 
 // drain works until the marker's own stack is empty.  Looks are counted over
 // many of these, since each may be short.
-static void drain(struct gcmarker *m)
+static void drain(struct marker *m)
 {
-	uintptr_t queue[GCMARK_QUEUE];
+	uintptr_t queue[MARK_QUEUE];
 	uint64_t head = m->taken; // number of the oldest word
 	unsigned n = 0;
 
 	for (;;) {
-		uintptr_t *oldest = &queue[head % GCMARK_QUEUE];
+		uintptr_t *oldest = &queue[head % MARK_QUEUE];
 		uintptr_t entry;
 
-		if (RT_LIKELY(gcwork_any(&m->work))) {
-			uintptr_t w = gcwork_pop(&m->work);
+		if (RT_LIKELY(work_any(&m->work))) {
+			uintptr_t w = work_pop(&m->work);
 
-			gcgrey_prefetch(m, w);
-			if (n < GCMARK_QUEUE) {
-				queue[(head + n++) % GCMARK_QUEUE] = w;
+			grey_prefetch(m, w);
+			if (n < MARK_QUEUE) {
+				queue[(head + n++) % MARK_QUEUE] = w;
 				continue;
 			}
 			entry = *oldest;
@@ -105,7 +105,7 @@ static void drain(struct gcmarker *m)
 		} else if (n != 0) {
 			n--;
 			entry = *oldest;
-		} else if (gcwork_more(&m->work)) {
+		} else if (work_more(&m->work)) {
 			continue;
 		} else {
 			break;
@@ -121,16 +121,16 @@ static void drain(struct gcmarker *m)
 }
 
 // push_all pushes the words of [lo, hi), draining whenever they do not fit.
-static void push_all(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+static void push_all(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
-	while ((lo = gcscan_words(m, lo, hi)) != hi)
+	while ((lo = scan_words(m, lo, hi)) != hi)
 		drain(m);
 }
 
 // push_references does the same for those words alone that are references.
-static void push_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
-	while ((lo = gcscan_references(m, lo, hi)) != hi)
+	while ((lo = scan_references(m, lo, hi)) != hi)
 		drain(m);
 }
 
@@ -139,22 +139,22 @@ static void push_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 // rescan_words pushes the words of a marked object that may still lead to
 // something new.
 RT_NO_SANITIZE
-static void rescan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 
-		if (!gcgrey_in_heap(m, w) || gcgrey_marked(m, w))
+		if (!grey_in_heap(m, w) || grey_marked(m, w))
 			continue;
-		if (!gcwork_push(&m->work, w)) {
+		if (!work_push(&m->work, w)) {
 			drain(m);
-			gcwork_push(&m->work, w);
+			work_push(&m->work, w);
 		}
 	}
 }
 
 // rescan_page scans the marked objects again that begin in a page.
-static void rescan_page(struct gcmarker *m, uint64_t page)
+static void rescan_page(struct marker *m, uint64_t page)
 {
 	const struct mspan *s = arena_span(page);
 	uintptr_t lo = arena_page_address(page);
@@ -172,85 +172,83 @@ static void rescan_page(struct gcmarker *m, uint64_t page)
 
 // scan_range scans a range, or a piece of it, if other markers can take the
 // rest.
-static void scan_range(struct gcmarker *m, struct gcwork_range range)
+static void scan_range(struct marker *m, struct work_range range)
 {
-	struct gcwork_range rest = range;
+	struct work_range rest = range;
 
-	rest.lo += GCWORK_PIECE;
-	if (range.hi - range.lo > GCWORK_PIECE &&
-	    gcwork_add_range(&m->work, rest))
+	rest.lo += WORK_PIECE;
+	if (range.hi - range.lo > WORK_PIECE && work_add_range(&m->work, rest))
 		range.hi = rest.lo;
 	switch (range.words) {
-	case GCWORK_ANY:
+	case WORK_ANY:
 		push_all(m, range.lo, range.hi);
 		break;
-	case GCWORK_REFERENCES:
+	case WORK_REFERENCES:
 		push_references(m, range.lo, range.hi);
 		break;
-	case GCWORK_ENDS:
-		gcpastend_scan(m, range.lo, range.hi);
+	case WORK_ENDS:
+		pastend_scan(m, range.lo, range.hi);
 		break;
 	}
 	drain(m);
 }
 
-static void mark_ranges(struct gcmarker *m, size_t begin)
+static void mark_ranges(struct marker *m, size_t begin)
 {
-	size_t end = base_min(begin + JOB_ROOTS, gcroots_ranges());
+	size_t end = base_min(begin + JOB_ROOTS, roots_ranges());
 
 	for (size_t i = begin; i < end; i++) {
-		struct gcroots_range range = gcroots_range(i);
-		enum gcwork_words words = range.flags == RT_ROOT_EXACT
-					      ? GCWORK_REFERENCES
-					      : GCWORK_ANY;
+		struct roots_range range = roots_range(i);
+		enum work_words words =
+		    range.flags == RT_ROOT_EXACT ? WORK_REFERENCES : WORK_ANY;
 
 		m->globals_bytes += range.hi - range.lo;
-		scan_range(m, (struct gcwork_range){range.lo, range.hi, words});
+		scan_range(m, (struct work_range){range.lo, range.hi, words});
 	}
 }
 
 // keep_unfinished marks what a thread has but its host does not: the large
 // object that it is still clearing, and the one that a stopper took for it.
 // Neither holds a pointer yet.
-static void keep_unfinished(struct gcmarker *m, struct rt_proc *p)
+static void keep_unfinished(struct marker *m, struct rt_proc *p)
 {
 	const struct rt_mcache *mc = mcache_of(p);
-	struct gcgrey o;
+	struct grey o;
 
 	if (mc && mc->setting_up)
-		gcgrey_word(m, mc->setting_up->base, &o);
+		grey_word(m, mc->setting_up->base, &o);
 	if (mc && mc->granted)
-		gcgrey_word(m, (uintptr_t)mc->granted, &o);
+		grey_word(m, (uintptr_t)mc->granted, &o);
 }
 
 // scan_fake_frames scans the frames that words of a stack, or registers, lead
 // to where the address sanitizer puts frames elsewhere.
-static void scan_fake_frames(struct gcmarker *m, const struct rt_proc *p,
-			     struct gcroots_range rest, enum gcwork_words words)
+static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
+			     struct roots_range rest, enum work_words words)
 {
-	struct gcroots_range frame;
+	struct roots_range frame;
 
-	while (gcroots_fake_frame(p, &rest, &frame))
-		scan_range(m, (struct gcwork_range){frame.lo, frame.hi, words});
+	while (roots_fake_frame(p, &rest, &frame))
+		scan_range(m, (struct work_range){frame.lo, frame.hi, words});
 }
 
-static void mark_thread(struct gcmarker *m, struct rt_proc *p)
+static void mark_thread(struct marker *m, struct rt_proc *p)
 {
-	struct gcroots_range stack, registers;
-	enum gcwork_words words = mark.past_end ? GCWORK_ENDS : GCWORK_ANY;
+	struct roots_range stack, registers;
+	enum work_words words = mark.past_end ? WORK_ENDS : WORK_ANY;
 
 	keep_unfinished(m, p);
-	if (!gcroots_stack(p, &stack, &registers))
+	if (!roots_stack(p, &stack, &registers))
 		return;
 	if (!mark.past_end)
 		m->stack_bytes += stack.hi - stack.lo;
-	scan_range(m, (struct gcwork_range){registers.lo, registers.hi, words});
-	scan_range(m, (struct gcwork_range){stack.lo, stack.hi, words});
+	scan_range(m, (struct work_range){registers.lo, registers.hi, words});
+	scan_range(m, (struct work_range){stack.lo, stack.hi, words});
 	scan_fake_frames(m, p, registers, words);
 	scan_fake_frames(m, p, stack, words);
 }
 
-static void mark_threads(struct gcmarker *m, uint32_t job)
+static void mark_threads(struct marker *m, uint32_t job)
 {
 	struct rt_proc *p = mark.job_proc[job];
 
@@ -283,7 +281,7 @@ static uint32_t cut_procs(void)
 	return n;
 }
 
-static void do_job(struct gcmarker *m, uint32_t job)
+static void do_job(struct marker *m, uint32_t job)
 {
 	if (job < mark.range_jobs)
 		mark_ranges(m, (size_t)job * JOB_ROOTS);
@@ -294,16 +292,16 @@ static void do_job(struct gcmarker *m, uint32_t job)
 // ---- together ----
 
 // take_more waits for something to mark from; false: there is nothing left.
-static bool take_more(struct gcmarker *m)
+static bool take_more(struct marker *m)
 {
-	switch (gcwork_get(&m->work)) {
-	case GCWORK_JOB:
+	switch (work_get(&m->work)) {
+	case WORK_JOB:
 		do_job(m, m->work.job);
 		return true;
-	case GCWORK_RANGE:
+	case WORK_RANGE:
 		scan_range(m, m->work.range);
 		return true;
-	case GCWORK_WORDS:
+	case WORK_WORDS:
 		return true;
 	default:
 		return false;
@@ -311,17 +309,17 @@ static bool take_more(struct gcmarker *m)
 }
 
 // finish works until there is nothing left, with m or any other marker.
-static void finish(struct gcmarker *m)
+static void finish(struct marker *m)
 {
 	do {
 		drain(m);
-		gcgrey_publish_all(m);
+		grey_publish_all(m);
 	} while (take_more(m));
 }
 
-static struct gcmarker *marker_of(struct gcwork *w)
+static struct marker *marker_of(struct work *w)
 {
-	return (struct gcmarker *)((char *)w - offsetof(struct gcmarker, work));
+	return (struct marker *)((char *)w - offsetof(struct marker, work));
 }
 
 // any_overflowed tells whether some page waits to be scanned again.  Nobody
@@ -330,7 +328,7 @@ static bool any_overflowed(void)
 {
 	bool any = false;
 
-	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
+	for (struct work *w = work_joined(); w; w = w->next) {
 		any |= marker_of(w)->overflowed;
 		marker_of(w)->overflowed = false;
 	}
@@ -339,7 +337,7 @@ static bool any_overflowed(void)
 
 // finish_overflow scans again until no page has overflowed.  Each round marks
 // something new or ends.
-static void finish_overflow(struct gcmarker *m)
+static void finish_overflow(struct marker *m)
 {
 	uint64_t words = (m->used >> RT_PAGE_SHIFT) / 64;
 
@@ -360,18 +358,18 @@ static void finish_overflow(struct gcmarker *m)
 
 // mark_past_end looks at stacks and registers a second time, when all else is
 // marked, so that it can tell what is kept by this rule alone.
-static void mark_past_end(struct gcmarker *m)
+static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
 	mark.range_jobs = 0;
-	gcwork_add_jobs(&m->work, mark.stack_jobs);
+	work_add_jobs(&m->work, mark.stack_jobs);
 	finish(m);
 	finish_overflow(m);
 }
 
 // ---- one marking ----
 
-static void marker_clear(struct gcmarker *m)
+static void marker_clear(struct marker *m)
 {
 	m->overflowed = m->keeps = false;
 	m->large_bytes = m->large_scanned = 0;
@@ -386,17 +384,17 @@ static void open_marking(struct rt_proc *p)
 {
 	marker_clear(&mark.first);
 	mark.first.tid = oscall_gettid();
-	gcgrey_look(&mark.first);
+	grey_look(&mark.first);
 	mark.worth = mark.measured = mark.called = false;
 	mark.past_end = false;
-	mark.range_jobs = divide_up(gcroots_ranges(), JOB_ROOTS);
+	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.stack_jobs = cut_procs();
-	gcwork_open(&mark.first.work, p, mark.range_jobs + mark.stack_jobs);
+	work_open(&mark.first.work, p, mark.range_jobs + mark.stack_jobs);
 }
 
-static void sum_objects(struct gcmark_result *r, const struct gcmarker *m)
+static void sum_objects(struct mark_result *r, const struct marker *m)
 {
-	for (unsigned i = 0; i < GCGREY_COUNTS; i++) {
+	for (unsigned i = 0; i < GREY_COUNTS; i++) {
 		uint64_t n = m->objects[i];
 		uint64_t bytes;
 
@@ -406,15 +404,15 @@ static void sum_objects(struct gcmark_result *r, const struct gcmarker *m)
 		bytes = n * sizeclass_table[pageword_class(i)].size;
 		r->marked_objects += n;
 		r->marked_bytes += bytes;
-		if (gckind_scanned(pageword_kind(i)))
+		if (kind_scanned(pageword_kind(i)))
 			r->scan_heap += bytes;
 	}
 }
 
-static void sum_up(struct gcmark_result *r)
+static void sum_up(struct mark_result *r)
 {
-	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
-		const struct gcmarker *m = marker_of(w);
+	for (struct work *w = work_joined(); w; w = w->next) {
+		const struct marker *m = marker_of(w);
 
 		uint64_t before = r->marked_objects;
 
@@ -433,29 +431,29 @@ static void sum_up(struct gcmark_result *r)
 // note_gain is due when all markers but the first wait.
 static void note_gain(void)
 {
-	struct gcgain_marking marking = {
+	struct gain_marking marking = {
 	    .called = mark.called,
 	    .wall_ns = base_sub_sat(nanotime(), mark.since),
 	};
 
 	// Helpers may have been busy elsewhere: then they cost and gain
 	// nothing.
-	if (mark.called && gcwork_joined() == &mark.first.work)
+	if (mark.called && work_joined() == &mark.first.work)
 		return;
-	for (struct gcwork *w = gcwork_joined(); w; w = w->next) {
-		const struct gcmarker *m = marker_of(w);
+	for (struct work *w = work_joined(); w; w = w->next) {
+		const struct marker *m = marker_of(w);
 
 		marking.words += m->taken;
 		marking.cpu_ns += base_sub_sat(thread_cpu(m), m->cpu_before);
 	}
 	marking.words -= mark.before;
-	gcgain_note(&gcgain, &marking);
+	gain_note(&gain, &marking);
 }
 
-struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
+struct mark_result mark_all(struct rt_proc *p, bool past_end)
 {
-	struct gcmarker *m = &mark.first;
-	struct gcmark_result r = {0};
+	struct marker *m = &mark.first;
+	struct mark_result r = {0};
 
 	RT_ASSERT(stw_stopped());
 	open_marking(p);
@@ -466,20 +464,20 @@ struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end)
 	if (mark.measured)
 		note_gain();
 	sum_up(&r);
-	gcwork_close(&m->work);
+	work_close(&m->work);
 	return r;
 }
 
-void gcmark_help(struct gcmarker *m, struct rt_proc *p)
+void mark_help(struct marker *m, struct rt_proc *p)
 {
 	// Cleared before the one who sums can find it; looked only when the
 	// world is known to stand.
 	marker_clear(m);
 	m->tid = oscall_gettid();
 	m->cpu_before = thread_cpu(m);
-	if (!gcwork_join(&m->work, p))
+	if (!work_join(&m->work, p))
 		return;
-	gcgrey_look(m);
+	grey_look(m);
 	// One that comes when all is marked may not write what is being summed.
 	if (take_more(m))
 		finish(m);

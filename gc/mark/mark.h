@@ -18,10 +18,10 @@
 #include "gc/mark/roots.h"
 #include "gc/mark/scan.h"
 
-enum { GCMARK_QUEUE = 8 }; // 8 to 16 in flight reach the memory's floor
+enum { MARK_QUEUE = 8 }; // 8 to 16 in flight reach the memory's floor
 
 // What a mark found.
-struct gcmark_result {
+struct mark_result {
 	uint64_t marked_bytes;
 	uint64_t marked_objects;
 	uint64_t scan_heap;    // bytes of scanned objects
@@ -32,14 +32,14 @@ struct gcmark_result {
 	bool want_helpers;	 // there was enough to do for several
 };
 
-// gcmark_all marks all that is reachable.  World stopped, every run retired.
+// mark_all marks all that is reachable.  World stopped, every run retired.
 // past_end: a word on a stack or in a register that equals an object's end
 // keeps that object.
-struct gcmark_result gcmark_all(struct rt_proc *p, bool past_end);
+struct mark_result mark_all(struct rt_proc *p, bool past_end);
 
-// gcmark_help marks with m, zeroed at first, beside the thread that has
+// mark_help marks with m, zeroed at first, beside the thread that has
 // stopped the world, for as long as that one does; or not at all when it comes
 // late.  p: whose statistics count work buffers.
-void gcmark_help(struct gcmarker *m, struct rt_proc *p);
+void mark_help(struct marker *m, struct rt_proc *p);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "runtime/os/poison.h"
 
-static unsigned class_at(const struct gcmarker *m, uintptr_t w)
+static unsigned class_at(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 
@@ -11,20 +11,20 @@ static unsigned class_at(const struct gcmarker *m, uintptr_t w)
 }
 
 // keep marks the object that w points into.
-static void keep(struct gcmarker *m, uintptr_t w)
+static void keep(struct marker *m, uintptr_t w)
 {
-	struct gcgrey o;
-	enum gcgrey_result found = gcgrey_word(m, w, &o);
+	struct grey o;
+	enum grey_result found = grey_word(m, w, &o);
 
-	if (found == GCGREY_NOTHING)
+	if (found == GREY_NOTHING)
 		return;
-	gcscan_grey(m, found, &o);
+	scan_grey(m, found, &o);
 	m->past_end_objects++;
 }
 
 // misses tells whether the byte before w is in the pages of a large object that
 // does not end at w.
-static bool misses(const struct gcmarker *m, uintptr_t w)
+static bool misses(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - 1 - m->base) >> RT_PAGE_SHIFT;
 	uint32_t word = arena_word(page);
@@ -37,7 +37,7 @@ static bool misses(const struct gcmarker *m, uintptr_t w)
 // keep_any is for large objects, and for classes whose objects share granules.
 // The byte before w is in the object that ends at w.  A small object that the
 // byte is in, and that does not end at w, has w in it as well: it is marked.
-static RT_NOINLINE void keep_any(struct gcmarker *m, uintptr_t w)
+static RT_NOINLINE void keep_any(struct marker *m, uintptr_t w)
 {
 	if (!misses(m, w))
 		keep(m, w - 1);
@@ -46,28 +46,28 @@ static RT_NOINLINE void keep_any(struct gcmarker *m, uintptr_t w)
 // keep_small: no other object of a class than the one that begins its size
 // before w can end there.  A bit at base says that an object begins there; if
 // that one is of another class, its end is elsewhere.
-RT_INLINE void keep_small(struct gcmarker *m, uintptr_t w, unsigned class)
+RT_INLINE void keep_small(struct marker *m, uintptr_t w, unsigned class)
 {
 	uintptr_t base = w - sizeclass_table[class].size;
 
-	if (w % RT_GRANULE == 0 && gcgrey_in_heap(m, base) &&
-	    RT_UNLIKELY(gcgrey_white(m, base)) && class_at(m, base) == class)
+	if (w % RT_GRANULE == 0 && grey_in_heap(m, base) &&
+	    RT_UNLIKELY(grey_white(m, base)) && class_at(m, base) == class)
 		keep(m, base);
 }
 
 RT_NO_SANITIZE
-void gcpastend_scan(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+void pastend_scan(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	uint64_t uncounted;
 
 	// What was marked before has been counted elsewhere.
-	gcgrey_publish_all(m);
+	grey_publish_all(m);
 	uncounted = m->uncounted;
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 		unsigned class;
 
-		if (!gcgrey_in_heap(m, w - 1))
+		if (!grey_in_heap(m, w - 1))
 			continue;
 		class = class_at(m, w - 1);
 		if (RT_LIKELY(class > 1 && m->one != 0))
@@ -76,6 +76,6 @@ void gcpastend_scan(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 			keep_any(m, w);
 	}
 	// Another marker may have found the same objects, and counted them.
-	gcgrey_publish_all(m);
+	grey_publish_all(m);
 	m->past_end_objects -= m->uncounted - uncounted;
 }

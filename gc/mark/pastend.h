@@ -12,8 +12,8 @@
 
 #include "gc/mark/scan.h"
 
-// gcpastend_scan marks the objects that end where words of [lo, hi), both
+// pastend_scan marks the objects that end where words of [lo, hi), both
 // 8-aligned, point, and pushes their words.  It publishes its marks.
-void gcpastend_scan(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
+void pastend_scan(struct marker *m, uintptr_t lo, uintptr_t hi);
 
 #endif

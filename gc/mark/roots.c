@@ -109,7 +109,7 @@ static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
 	return true;
 }
 
-bool gcroots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
+bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
 	uint32_t i;
 	bool ok = true;
@@ -151,7 +151,7 @@ static void take_once(uint32_t *link)
 		entry_delete(link);
 }
 
-bool gcroots_remove(uintptr_t lo, uintptr_t hi)
+bool roots_remove(uintptr_t lo, uintptr_t hi)
 {
 	uint32_t *link;
 	bool found;
@@ -165,7 +165,7 @@ bool gcroots_remove(uintptr_t lo, uintptr_t hi)
 	return found;
 }
 
-void gcroots_fini(void)
+void roots_fini(void)
 {
 	if (roots.entry)
 		sysmem_free(roots.entry, table_bytes(roots.room),
@@ -175,24 +175,24 @@ void gcroots_fini(void)
 	roots.n = roots.room = 0;
 }
 
-size_t gcroots_ranges(void)
+size_t roots_ranges(void)
 {
 	return roots.n;
 }
 
-struct gcroots_range gcroots_range(size_t i)
+struct roots_range roots_range(size_t i)
 {
 	const struct entry *e = &roots.entry[i];
 
-	return (struct gcroots_range){
+	return (struct roots_range){
 	    .lo = e->lo,
 	    .hi = e->hi,
 	    .flags = e->times[RT_ROOT_WORDS] ? RT_ROOT_WORDS : RT_ROOT_EXACT,
 	};
 }
 
-bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
-		   struct gcroots_range *registers)
+bool roots_stack(struct rt_proc *p, struct roots_range *stack,
+		 struct roots_range *registers)
 {
 	struct context *c = &p->context;
 
@@ -208,8 +208,8 @@ bool gcroots_stack(struct rt_proc *p, struct gcroots_range *stack,
 }
 
 RT_NO_SANITIZE
-bool gcroots_fake_frame(const struct rt_proc *p, struct gcroots_range *rest,
-			struct gcroots_range *frame)
+bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
+		      struct roots_range *frame)
 {
 	bool found = false;
 

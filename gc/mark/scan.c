@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-void gcscan_overflow(struct gcmarker *m, uintptr_t base)
+void scan_overflow(struct marker *m, uintptr_t base)
 {
 	uint64_t page = (uint64_t)(base - m->base) >> RT_PAGE_SHIFT;
 
@@ -19,10 +19,10 @@ void gcscan_overflow(struct gcmarker *m, uintptr_t base)
 // ---- blocks ----
 
 #if defined(__x86_64__)
-// vector_block is gcscan_block, eight words at a time.  It stores eight each
+// vector_block is scan_block, eight words at a time.  It stores eight each
 // time; those behind the pushed ones are rubbish, but there is room for them.
 RT_NO_SANITIZE __attribute__((target("avx512f,popcnt"))) static void
-vector_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+vector_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	const __m512i base = _mm512_set1_epi64((long long)m->base);
 	const __m512i used = _mm512_set1_epi64((long long)m->used);
@@ -47,37 +47,37 @@ static bool have_vectors(void)
 	       __builtin_cpu_supports("popcnt");
 }
 #else
-#define vector_block gcscan_block
+#define vector_block scan_block
 static bool have_vectors(void)
 {
 	return false;
 }
 #endif
 
-// defined_block is gcscan_block under valgrind.
-static void defined_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+// defined_block is scan_block under valgrind.
+static void defined_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 
-		if (gcgrey_in_heap(m, w))
+		if (grey_in_heap(m, w))
 			*m->work.top++ = w;
 	}
 }
 
-uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
-		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
+		uintptr_t end = base_min(hi, lo + SCAN_BLOCK);
 
-		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
+		if (!work_room(&m->work, SCAN_BLOCK / sizeof(uintptr_t)))
 			return lo;
 		if (RT_UNLIKELY(poison_memcheck))
 			defined_block(m, lo, end);
 		else if (have_vectors())
 			vector_block(m, lo, end);
 		else
-			gcscan_block(m, lo, end);
+			scan_block(m, lo, end);
 		lo = end;
 	}
 	return hi;
@@ -86,33 +86,33 @@ uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 // is_reference: an alloc bit belongs to the first granule of an object, so in
 // nearly all cases no division is needed.  A guarded object need not begin with
 // its granule.
-static bool is_reference(const struct gcmarker *m, uintptr_t w)
+static bool is_reference(const struct marker *m, uintptr_t w)
 {
-	const atomic_u64 *alloc = gcgrey_alloc_word(gcgrey_mark_word(m, w));
+	const atomic_u64 *alloc = grey_alloc_word(grey_mark_word(m, w));
 
 	if (w % RT_GRANULE == 0 && !guard_on &&
-	    (atomic_u64_load_relaxed(alloc) & gcgrey_bit(m, w)))
+	    (atomic_u64_load_relaxed(alloc) & grey_bit(m, w)))
 		return true;
 	return object_is_reference(w);
 }
 
 RT_NO_SANITIZE
-static void reference_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+static void reference_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 
-		if (gcgrey_in_heap(m, w) && is_reference(m, w))
+		if (grey_in_heap(m, w) && is_reference(m, w))
 			*m->work.top++ = w;
 	}
 }
 
-uintptr_t gcscan_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while (lo < hi) {
-		uintptr_t end = base_min(hi, lo + GCSCAN_BLOCK);
+		uintptr_t end = base_min(hi, lo + SCAN_BLOCK);
 
-		if (!gcwork_room(&m->work, GCSCAN_BLOCK / sizeof(uintptr_t)))
+		if (!work_room(&m->work, SCAN_BLOCK / sizeof(uintptr_t)))
 			return lo;
 		reference_block(m, lo, end);
 		lo = end;
@@ -122,23 +122,23 @@ uintptr_t gcscan_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 
 // leave_rest lets any marker take what is more than a piece of the large object
 // at base; false: refused, and remembered.
-static bool leave_rest(struct gcmarker *m, uintptr_t base, uintptr_t hi)
+static bool leave_rest(struct marker *m, uintptr_t base, uintptr_t hi)
 {
-	struct gcwork_range rest = {base + GCWORK_PIECE, hi, GCWORK_ANY};
+	struct work_range rest = {base + WORK_PIECE, hi, WORK_ANY};
 
-	if (hi - base <= GCWORK_PIECE || gcwork_add_range(&m->work, rest))
+	if (hi - base <= WORK_PIECE || work_add_range(&m->work, rest))
 		return true;
-	gcscan_overflow(m, base);
+	scan_overflow(m, base);
 	return false;
 }
 
-void gcscan_wide(struct gcmarker *m, const struct gcgrey *o)
+void scan_wide(struct marker *m, const struct grey *o)
 {
 	uintptr_t hi = o->base + base_align_down(o->size, sizeof(uintptr_t));
 
 	if (!leave_rest(m, o->base, hi))
 		return;
-	hi = base_min(hi, o->base + GCWORK_PIECE);
-	if (gcscan_words(m, o->base, hi) != hi)
-		gcscan_overflow(m, o->base);
+	hi = base_min(hi, o->base + WORK_PIECE);
+	if (scan_words(m, o->base, hi) != hi)
+		scan_overflow(m, o->base);
 }

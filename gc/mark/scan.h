@@ -12,16 +12,16 @@
 #include "gc/mark/grey.h"
 
 enum {
-	GCSCAN_BLOCK = 512, // bytes for which room is made at once
+	SCAN_BLOCK = 512, // bytes for which room is made at once
 };
 
-// gcscan_block pushes the words of [lo, hi), both 8-aligned, for which there is
+// scan_block pushes the words of [lo, hi), both 8-aligned, for which there is
 // room.
 //
 // Words are read as they are: the mutators stand, or the object is private;
 // a sanitizer may have poisoned part of it.
 RT_NO_SANITIZE
-static inline void gcscan_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
+static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t base = m->base;
 	uint64_t used = m->used;
@@ -36,29 +36,29 @@ static inline void gcscan_block(struct gcmarker *m, uintptr_t lo, uintptr_t hi)
 	m->work.top = top;
 }
 
-// gcscan_words pushes the words of [lo, hi), both 8-aligned.  It stops where
+// scan_words pushes the words of [lo, hi), both 8-aligned.  It stops where
 // room is refused and returns that address; hi: all are pushed.
-uintptr_t gcscan_words(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
+uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// gcscan_references does the same for those words alone that are references: no
+// scan_references does the same for those words alone that are references: no
 // address inside an object, and none with a tag.
-uintptr_t gcscan_references(struct gcmarker *m, uintptr_t lo, uintptr_t hi);
+uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// gcscan_overflow remembers that the marked object at base has to be scanned
+// scan_overflow remembers that the marked object at base has to be scanned
 // again.
-void gcscan_overflow(struct gcmarker *m, uintptr_t base);
+void scan_overflow(struct marker *m, uintptr_t base);
 
-// gcscan_wide pushes the words of an object that was just marked, of a large
+// scan_wide pushes the words of an object that was just marked, of a large
 // one those of its first piece.  What does not fit is remembered: its page
 // overflows.
-void gcscan_wide(struct gcmarker *m, const struct gcgrey *o);
+void scan_wide(struct marker *m, const struct grey *o);
 
-static_assert(GCGREY_SMALL_BYTES <= GCWORK_FEW * sizeof(uintptr_t),
+static_assert(GREY_SMALL_BYTES <= WORK_FEW * sizeof(uintptr_t),
 	      "a small object fits");
 
-// gcscan_small is gcscan_wide for an object of a few whole granules.
+// scan_small is scan_wide for an object of a few whole granules.
 RT_NO_SANITIZE
-static inline void gcscan_small(struct gcmarker *m, const struct gcgrey *o)
+static inline void scan_small(struct marker *m, const struct grey *o)
 {
 	const uintptr_t *word = (const uintptr_t *)o->base;
 	const uintptr_t *end = (const uintptr_t *)(o->base + o->size);
@@ -67,7 +67,7 @@ static inline void gcscan_small(struct gcmarker *m, const struct gcgrey *o)
 	uintptr_t *top = m->work.top;
 
 	if (RT_UNLIKELY(top > m->work.high)) {
-		gcscan_wide(m, o);
+		scan_wide(m, o);
 		return;
 	}
 	do {
@@ -80,14 +80,14 @@ static inline void gcscan_small(struct gcmarker *m, const struct gcgrey *o)
 	m->work.top = top;
 }
 
-// gcscan_grey scans what marking found.
-RT_INLINE void gcscan_grey(struct gcmarker *m, enum gcgrey_result found,
-			   const struct gcgrey *o)
+// scan_grey scans what marking found.
+RT_INLINE void scan_grey(struct marker *m, enum grey_result found,
+			 const struct grey *o)
 {
-	if (RT_LIKELY(found == GCGREY_SMALL))
-		gcscan_small(m, o);
-	else if (found == GCGREY_WIDE)
-		gcscan_wide(m, o);
+	if (RT_LIKELY(found == GREY_SMALL))
+		scan_small(m, o);
+	else if (found == GREY_WIDE)
+		scan_wide(m, o);
 }
 
 #endif

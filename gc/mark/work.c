@@ -7,10 +7,10 @@
 
 // What the markers agree on; busy markers read the hints all the time.
 static struct {
-	struct mutex lock;	  // of what follows
-	struct gcwork *waiters;	  // newest first
-	struct gcwork *joined;	  // this marking, newest first
-	struct gcworkbuf *ranges; // that have not been taken whole
+	struct mutex lock;	// of what follows
+	struct work *waiters;	// newest first
+	struct work *joined;	// this marking, newest first
+	struct workbuf *ranges; // that have not been taken whole
 	uint32_t next_job;
 	uint32_t njobs;
 	uint32_t marking; // numbers them, so that no marker joins two
@@ -21,16 +21,16 @@ static struct {
 } work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
 static struct {
-	struct mutex lock;	 // of what follows
-	struct gcworkbuf *empty; // buffers without an owner
-	struct mspan *spans;	 // all that are in use
+	struct mutex lock;     // of what follows
+	struct workbuf *empty; // buffers without an owner
+	struct mspan *spans;   // all that are in use
 	uint32_t nspans;
 	uint32_t limit;
 } pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF), .limit = UINT32_MAX};
 
 // ---- buffers ----
 
-static void pool_put(struct gcworkbuf *b)
+static void pool_put(struct workbuf *b)
 {
 	b->next = pool.empty;
 	pool.empty = b;
@@ -43,27 +43,27 @@ static void pool_grow(struct rt_proc *p)
 	char *base;
 
 	if (pool.nspans < pool.limit)
-		s = mheap_alloc_manual(p, GCWORK_SPAN_PAGES, MSPAN_WORK);
+		s = mheap_alloc_manual(p, WORK_SPAN_PAGES, MSPAN_WORK);
 	if (!s)
 		return;
 	s->next = pool.spans;
 	pool.spans = s;
 	pool.nspans++;
 	base = (char *)s->base;
-	for (size_t i = 0; i < GCWORK_SPAN_PAGES * RT_PAGE_SIZE;
-	     i += GCWORK_BUF_BYTES)
-		pool_put((struct gcworkbuf *)(base + i));
+	for (size_t i = 0; i < WORK_SPAN_PAGES * RT_PAGE_SIZE;
+	     i += WORK_BUF_BYTES)
+		pool_put((struct workbuf *)(base + i));
 }
 
 // pool_take moves a batch of empty buffers to a marker that has none, or fewer
 // where the system refuses more.
-static void pool_take(struct gcwork *w)
+static void pool_take(struct work *w)
 {
 	mutex_lock(&pool.lock);
 	if (!pool.empty)
 		pool_grow(w->p);
-	for (; pool.empty && w->nspare < GCWORK_BATCH; w->nspare++) {
-		struct gcworkbuf *b = pool.empty;
+	for (; pool.empty && w->nspare < WORK_BATCH; w->nspare++) {
+		struct workbuf *b = pool.empty;
 
 		pool.empty = b->next;
 		b->next = w->spare;
@@ -73,17 +73,17 @@ static void pool_take(struct gcwork *w)
 }
 
 // pool_put_batch takes a batch of empty buffers from a marker that has more.
-static void pool_put_batch(struct gcwork *w)
+static void pool_put_batch(struct work *w)
 {
 	mutex_lock(&pool.lock);
-	for (unsigned i = 0; i < GCWORK_BATCH; i++) {
-		struct gcworkbuf *b = w->spare;
+	for (unsigned i = 0; i < WORK_BATCH; i++) {
+		struct workbuf *b = w->spare;
 
 		w->spare = b->next;
 		pool_put(b);
 	}
 	mutex_unlock(&pool.lock);
-	w->nspare -= GCWORK_BATCH;
+	w->nspare -= WORK_BATCH;
 }
 
 // pool_release gives all buffers back to the heap.
@@ -102,7 +102,7 @@ static void pool_release(struct rt_proc *p)
 	mutex_unlock(&pool.lock);
 }
 
-void gcwork_limit(uint32_t nspans)
+void work_limit(uint32_t nspans)
 {
 	mutex_lock(&pool.lock);
 	pool.limit = nspans;
@@ -112,24 +112,24 @@ void gcwork_limit(uint32_t nspans)
 // ---- one marker's stack ----
 
 // use makes b, with its first n entries, the current buffer.
-static void use(struct gcwork *w, struct gcworkbuf *b, uint64_t n)
+static void use(struct work *w, struct workbuf *b, uint64_t n)
 {
 	w->bottom = b->entry;
 	w->top = b->entry + n;
-	w->limit = b->entry + GCWORK_ENTRIES;
-	w->high = w->limit - GCWORK_FEW;
+	w->limit = b->entry + WORK_ENTRIES;
+	w->high = w->limit - WORK_FEW;
 }
 
-static struct gcworkbuf *current(const struct gcwork *w)
+static struct workbuf *current(const struct work *w)
 {
-	return (struct gcworkbuf *)((char *)w->bottom -
-				    offsetof(struct gcworkbuf, entry));
+	return (struct workbuf *)((char *)w->bottom -
+				  offsetof(struct workbuf, entry));
 }
 
 // empty_buffer is an empty one to use or to give; NULL: refused.
-static struct gcworkbuf *empty_buffer(struct gcwork *w)
+static struct workbuf *empty_buffer(struct work *w)
 {
-	struct gcworkbuf *b;
+	struct workbuf *b;
 
 	if (!w->spare)
 		pool_take(w);
@@ -141,19 +141,19 @@ static struct gcworkbuf *empty_buffer(struct gcwork *w)
 	return b;
 }
 
-static void keep_empty(struct gcwork *w, struct gcworkbuf *b)
+static void keep_empty(struct work *w, struct workbuf *b)
 {
-	if (w->nspare == GCWORK_SPARES)
+	if (w->nspare == WORK_SPARES)
 		pool_put_batch(w);
 	b->next = w->spare;
 	w->spare = b;
 	w->nspare++;
 }
 
-bool gcwork_spill(struct gcwork *w)
+bool work_spill(struct work *w)
 {
-	struct gcworkbuf *empty = empty_buffer(w);
-	struct gcworkbuf *full = current(w);
+	struct workbuf *empty = empty_buffer(w);
+	struct workbuf *full = current(w);
 
 	if (!empty)
 		return false;
@@ -165,10 +165,10 @@ bool gcwork_spill(struct gcwork *w)
 	return true;
 }
 
-bool gcwork_more(struct gcwork *w)
+bool work_more(struct work *w)
 {
-	struct gcworkbuf *b = w->full;
-	struct gcworkbuf *empty = current(w);
+	struct workbuf *b = w->full;
+	struct workbuf *empty = current(w);
 
 	if (!b)
 		return false;
@@ -187,9 +187,9 @@ static bool any_left(void)
 }
 
 // ranges_room has a buffer with room for one more range; false: refused.
-static bool ranges_room(struct gcwork *w)
+static bool ranges_room(struct work *w)
 {
-	struct gcworkbuf *b = work.ranges;
+	struct workbuf *b = work.ranges;
 
 	if (b && b->n < RT_ARRAY_LEN(b->range))
 		return true;
@@ -202,7 +202,7 @@ static bool ranges_room(struct gcwork *w)
 	return true;
 }
 
-bool gcwork_add_range(struct gcwork *w, struct gcwork_range range)
+bool work_add_range(struct work *w, struct work_range range)
 {
 	bool ok;
 
@@ -217,14 +217,14 @@ bool gcwork_add_range(struct gcwork *w, struct gcwork_range range)
 
 // cut_piece cuts a piece off the newest range.  The buffer that becomes empty
 // is kept by the marker that calls.
-static struct gcwork_range cut_piece(struct gcwork *caller)
+static struct work_range cut_piece(struct work *caller)
 {
-	struct gcworkbuf *b = work.ranges;
-	struct gcwork_range *range = &b->range[b->n - 1];
-	struct gcwork_range piece = *range;
+	struct workbuf *b = work.ranges;
+	struct work_range *range = &b->range[b->n - 1];
+	struct work_range piece = *range;
 
-	if (piece.hi - piece.lo > GCWORK_PIECE) {
-		range->lo += GCWORK_PIECE;
+	if (piece.hi - piece.lo > WORK_PIECE) {
+		range->lo += WORK_PIECE;
 		piece.hi = range->lo;
 	} else if (--b->n == 0) {
 		work.ranges = b->next;
@@ -234,14 +234,14 @@ static struct gcwork_range cut_piece(struct gcwork *caller)
 }
 
 // assign gives w a piece or a job, if any is left.
-static bool assign(struct gcwork *w, struct gcwork *caller)
+static bool assign(struct work *w, struct work *caller)
 {
 	if (work.ranges) {
 		w->range = cut_piece(caller);
-		w->got = GCWORK_RANGE;
+		w->got = WORK_RANGE;
 	} else if (work.next_job < work.njobs) {
 		w->job = work.next_job++;
-		w->got = GCWORK_JOB;
+		w->got = WORK_JOB;
 	} else {
 		return false;
 	}
@@ -272,7 +272,7 @@ static bool any_busy(void)
 }
 
 // set_busy is for a marker that was given something, or all is over for.
-static void set_busy(struct gcwork *w)
+static void set_busy(struct work *w)
 {
 	w->busy = true;
 	w->alone = work.alone = count_busy(1) == 1;
@@ -280,7 +280,7 @@ static void set_busy(struct gcwork *w)
 }
 
 // set_idle is for a busy marker whose stack is empty.
-static void set_idle(struct gcwork *w)
+static void set_idle(struct work *w)
 {
 	if (w->alone)
 		w->alone = work.alone = false;
@@ -290,18 +290,18 @@ static void set_idle(struct gcwork *w)
 
 // add_waiter: a wake that comes before w sleeps is not lost, since the note is
 // cleared before any other marker can find w.
-static void add_waiter(struct gcwork *w)
+static void add_waiter(struct work *w)
 {
 	note_clear(&w->note);
-	w->got = GCWORK_WAIT;
+	w->got = WORK_WAIT;
 	w->waits = work.waiters;
 	work.waiters = w;
 	count_waiting(1);
 }
 
-static void remove_waiter(struct gcwork *w)
+static void remove_waiter(struct work *w)
 {
-	struct gcwork **link = &work.waiters;
+	struct work **link = &work.waiters;
 
 	while (*link != w)
 		link = &(*link)->waits;
@@ -313,9 +313,9 @@ static void remove_waiter(struct gcwork *w)
 // take_waiter takes off the list the marker that waits since last, which most
 // likely does not sleep yet, and makes it busy; w, which is busy, is not alone
 // any more.  NULL: none waits.
-static struct gcwork *take_waiter(struct gcwork *w)
+static struct work *take_waiter(struct work *w)
 {
-	struct gcwork *to = work.waiters;
+	struct work *to = work.waiters;
 
 	if (!to)
 		return NULL;
@@ -327,9 +327,9 @@ static struct gcwork *take_waiter(struct gcwork *w)
 
 // give_left gives a marker that waits what is left beside w's own, if both are
 // there; returns the marker, to be woken.
-static struct gcwork *give_left(struct gcwork *w)
+static struct work *give_left(struct work *w)
 {
-	struct gcwork *to = any_left() ? take_waiter(w) : NULL;
+	struct work *to = any_left() ? take_waiter(w) : NULL;
 
 	if (to)
 		assign(to, w);
@@ -337,7 +337,7 @@ static struct gcwork *give_left(struct gcwork *w)
 	return to;
 }
 
-static void wake(struct gcwork *w)
+static void wake(struct work *w)
 {
 	if (!w)
 		return;
@@ -345,7 +345,7 @@ static void wake(struct gcwork *w)
 	note_wake(&w->note);
 }
 
-static void begin(struct gcwork *w, struct rt_proc *p)
+static void begin(struct work *w, struct rt_proc *p)
 {
 	w->p = p;
 	w->full = w->spare = NULL;
@@ -358,9 +358,9 @@ static void begin(struct gcwork *w, struct rt_proc *p)
 	use(w, &w->first, 0);
 }
 
-void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
+void work_open(struct work *w, struct rt_proc *p, uint32_t njobs)
 {
-	schedpoint(SCHED_GCWORK_OPEN);
+	schedpoint(SCHED_WORK_OPEN);
 	mutex_lock(&work.lock);
 	RT_ASSERT(!work.open && !any_busy() && !any_left());
 	RT_ASSERT(!work.waiters);
@@ -375,7 +375,7 @@ void gcwork_open(struct gcwork *w, struct rt_proc *p, uint32_t njobs)
 	mutex_unlock(&work.lock);
 }
 
-void gcwork_add_jobs(struct gcwork *w, uint32_t njobs)
+void work_add_jobs(struct work *w, uint32_t njobs)
 {
 	mutex_lock(&work.lock);
 	work.next_job = 0;
@@ -384,11 +384,11 @@ void gcwork_add_jobs(struct gcwork *w, uint32_t njobs)
 	mutex_unlock(&work.lock);
 }
 
-bool gcwork_join(struct gcwork *w, struct rt_proc *p)
+bool work_join(struct work *w, struct rt_proc *p)
 {
 	bool open;
 
-	schedpoint(SCHED_GCWORK_JOIN);
+	schedpoint(SCHED_WORK_JOIN);
 	mutex_lock(&work.lock);
 	// Once a marking only: its first buffer may be another's by now.
 	open = work.open && w->marking != work.marking;
@@ -398,9 +398,9 @@ bool gcwork_join(struct gcwork *w, struct rt_proc *p)
 	return open;
 }
 
-struct gcwork *gcwork_joined(void)
+struct work *work_joined(void)
 {
-	struct gcwork *w;
+	struct work *w;
 
 	mutex_lock(&work.lock);
 	w = work.joined;
@@ -408,16 +408,16 @@ struct gcwork *gcwork_joined(void)
 	return w;
 }
 
-static void take_over(struct gcwork *opener)
+static void take_over(struct work *opener)
 {
-	opener->got = GCWORK_OVER;
+	opener->got = WORK_OVER;
 	set_busy(opener);
 }
 
 // tell_opener: w was the last marker that was busy.
-static struct gcwork *tell_opener(void)
+static struct work *tell_opener(void)
 {
-	struct gcwork *w = work.waiters;
+	struct work *w = work.waiters;
 
 	while (w && !w->opener)
 		w = w->waits;
@@ -431,12 +431,12 @@ static struct gcwork *tell_opener(void)
 // take_or_wait finds something for w, whose stack is empty, or makes it wait;
 // returns another marker that has to be woken, if any.  When no marker is busy,
 // none is alone: so nothing is left, or w has just been assigned it.
-static struct gcwork *take_or_wait(struct gcwork *w)
+static struct work *take_or_wait(struct work *w)
 {
-	struct gcwork *to = NULL;
+	struct work *to = NULL;
 
 	if (!work.open || w->marking != work.marking) {
-		w->got = GCWORK_OVER;
+		w->got = WORK_OVER;
 	} else if (!work.alone && assign(w, w)) {
 		set_busy(w);
 		to = give_left(w);
@@ -452,24 +452,24 @@ static struct gcwork *take_or_wait(struct gcwork *w)
 
 // wait_turn returns when another marker has given w something, or marking was
 // closed: then w wakes the next one that waits for that.
-static void wait_turn(struct gcwork *w)
+static void wait_turn(struct work *w)
 {
 	note_sleep(&w->note, UINT64_MAX);
-	if (w->got == GCWORK_OVER)
+	if (w->got == WORK_OVER)
 		wake(w->waits);
 }
 
-enum gcwork_next gcwork_get(struct gcwork *w)
+enum work_next work_get(struct work *w)
 {
-	struct gcwork *to;
+	struct work *to;
 	bool waits;
 
-	schedpoint(SCHED_GCWORK_GET);
+	schedpoint(SCHED_WORK_GET);
 	mutex_lock(&work.lock);
 	if (w->busy)
 		set_idle(w);
 	to = take_or_wait(w);
-	waits = w->got == GCWORK_WAIT;
+	waits = w->got == WORK_WAIT;
 	mutex_unlock(&work.lock);
 	wake(to);
 	if (waits)
@@ -478,22 +478,22 @@ enum gcwork_next gcwork_get(struct gcwork *w)
 }
 
 // close_waiters leaves the list to its first marker, which will wake the next.
-static struct gcwork *close_waiters(void)
+static struct work *close_waiters(void)
 {
-	struct gcwork *first = work.waiters;
+	struct work *first = work.waiters;
 
-	for (struct gcwork *w = first; w; w = w->waits)
-		w->got = GCWORK_OVER;
+	for (struct work *w = first; w; w = w->waits)
+		w->got = WORK_OVER;
 	work.waiters = NULL;
 	atomic_u32_store_relaxed(&work.waiting, 0);
 	return first;
 }
 
-void gcwork_close(struct gcwork *w)
+void work_close(struct work *w)
 {
-	struct gcwork *to;
+	struct work *to;
 
-	schedpoint(SCHED_GCWORK_CLOSE);
+	schedpoint(SCHED_WORK_CLOSE);
 	mutex_lock(&work.lock);
 	if (atomic_u32_load_relaxed(&work.busy) != 1 || !w->busy || any_left())
 		throw_fatal("non-empty mark queue after mark");
@@ -505,34 +505,34 @@ void gcwork_close(struct gcwork *w)
 	pool_release(w->p);
 }
 
-void gcwork_hold(void)
+void work_fork_lock(void)
 {
 	mutex_lock(&work.lock);
 }
 
-void gcwork_let_go(void)
+void work_fork_unlock(void)
 {
 	mutex_unlock(&work.lock);
 }
 
 // ---- sharing ----
 
-uint32_t gcwork_waiting(void)
+uint32_t work_waiting(void)
 {
 	return atomic_u32_load_relaxed(&work.waiting);
 }
 
-bool gcwork_wanted(const struct gcwork *w)
+bool work_wanted(const struct work *w)
 {
-	return gcwork_waiting() != 0 &&
-	       (gcwork_plenty(w) ||
+	return work_waiting() != 0 &&
+	       (work_plenty(w) ||
 		(!w->alone && atomic_u32_load_relaxed(&work.busy) == 1));
 }
 
 // move_full moves the oldest half of the full buffers, at least one.
-static void move_full(struct gcwork *w, struct gcwork *to)
+static void move_full(struct work *w, struct work *to)
 {
-	struct gcworkbuf **link = &w->full;
+	struct workbuf **link = &w->full;
 	uint32_t kept = w->nfull / 2;
 
 	for (uint32_t i = 0; i < kept; i++)
@@ -545,7 +545,7 @@ static void move_full(struct gcwork *w, struct gcwork *to)
 
 // move_words moves the oldest half of the current buffer into the empty one of
 // another marker.
-static void move_words(struct gcwork *w, struct gcwork *to)
+static void move_words(struct work *w, struct work *to)
 {
 	size_t n = (size_t)(w->top - w->bottom);
 	size_t given = n / 2;
@@ -557,22 +557,22 @@ static void move_words(struct gcwork *w, struct gcwork *to)
 }
 
 // give_words: to is w's alone until it is woken, so this needs no lock.
-static void give_words(struct gcwork *w, struct gcwork *to)
+static void give_words(struct work *w, struct work *to)
 {
 	schedpoint(SCHED_GIVE_WORDS);
 	if (w->full)
 		move_full(w, to);
 	else
 		move_words(w, to);
-	to->got = GCWORK_WORDS;
+	to->got = WORK_WORDS;
 }
 
-void gcwork_share(struct gcwork *w)
+void work_share(struct work *w)
 {
-	bool words = w->full || w->top - w->bottom >= GCWORK_SHARE;
-	struct gcwork *to;
+	bool words = w->full || w->top - w->bottom >= WORK_SHARE;
+	struct work *to;
 
-	schedpoint(SCHED_GCWORK_SHARE);
+	schedpoint(SCHED_WORK_SHARE);
 	mutex_lock(&work.lock);
 	to = give_left(w);
 	if (!to && words)
@@ -580,12 +580,12 @@ void gcwork_share(struct gcwork *w)
 	if (!to && atomic_u32_load_relaxed(&work.busy) == 1)
 		w->alone = work.alone = true;
 	mutex_unlock(&work.lock);
-	if (to && to->got == GCWORK_WAIT)
+	if (to && to->got == WORK_WAIT)
 		give_words(w, to);
 	wake(to);
 }
 
-uint32_t gcwork_count_from(uint32_t n)
+uint32_t work_count_from(uint32_t n)
 {
 	uint32_t last;
 

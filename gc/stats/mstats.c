@@ -200,7 +200,7 @@ static void fill_gc(rt_memstats *m)
 	struct pausering_copy pauses;
 
 	gcstats_read(&cycles, &pauses);
-	m->next_gc = atomic_u64_load_relaxed(&gcpacer.goal);
+	m->next_gc = atomic_u64_load_relaxed(&pacer.goal);
 	m->last_gc = cycles.last_gc_unix;
 	m->pause_total_ns = pauses.total_ns;
 	memcpy(m->pause_ns, pauses.ns, sizeof m->pause_ns);

@@ -259,7 +259,7 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums)
 	      heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
 		  heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 	      v->bytes);
-	if (gcsweep_done())
+	if (sweep_done())
 		equal(v, "heap_live is not the bytes of objects",
 		      gauge_load(&gauges.heap_live), v->bytes);
 	equal(v, "mspan_inuse is not the spans",
@@ -300,7 +300,7 @@ static void verify_heapstats(struct rt_verify *v, const struct sums *sums)
 		      sums->small[c]);
 }
 
-void gcverify_heap(struct rt_verify *v)
+void verify_heap(struct rt_verify *v)
 {
 	struct sums sums = {0};
 
@@ -334,7 +334,7 @@ static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
 	return true;
 }
 
-void gcverify_walk(rt_walk_fn *fn, void *arg)
+void verify_walk(rt_walk_fn *fn, void *arg)
 {
 	uint64_t page = 0;
 	const struct mspan *s;

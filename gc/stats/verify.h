@@ -11,12 +11,12 @@
 
 #include "runtime/spans/mcache.h"
 
-// gcverify_heap counts what is wrong and says the first thing in words.
+// verify_heap counts what is wrong and says the first thing in words.
 // World stopped, every mcache flushed.
-void gcverify_heap(struct rt_verify *v);
+void verify_heap(struct rt_verify *v);
 
-// gcverify_walk calls fn for every allocated object, in ascending order of
+// verify_walk calls fn for every allocated object, in ascending order of
 // address, until it returns RT_WALK_STOP.  World stopped, mcaches flushed.
-void gcverify_walk(rt_walk_fn *fn, void *arg);
+void verify_walk(rt_walk_fn *fn, void *arg);
 
 #endif

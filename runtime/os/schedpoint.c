@@ -83,7 +83,7 @@ static void come(enum schedpoint at)
 // a choice each time would cost more than all else.
 static bool is_busy(enum schedpoint at)
 {
-	return at == SCHED_GCGREY_SET || at == SCHED_LOOK_UP;
+	return at == SCHED_GREY_SET || at == SCHED_LOOK_UP;
 }
 
 void schedpoint_pass(enum schedpoint at)

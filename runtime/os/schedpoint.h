@@ -65,34 +65,34 @@
 	X(MCACHE_RETIRE_SLOT_REST) /* has given back, will count */            \
 	X(MCACHE_RETIRE_SLOT)	   /* has counted, will push the span */       \
                                                                                \
-	X(GCASK_WAIT)	    /* has asked, will be BLOCKED */                   \
-	X(GCASK_WAIT_WOKEN) /* was woken, will wake others */                  \
-	X(GCASK_DONE)	    /* has started the world, will end its lead */     \
+	X(ASK_WAIT)	  /* has asked, will be BLOCKED */                     \
+	X(ASK_WAIT_WOKEN) /* was woken, will wake others */                    \
+	X(ASK_DONE)	  /* has started the world, will end its lead */       \
                                                                                \
 	X(CREW_CALL) /* has made the call, will wake */                        \
 	X(CREW_WAIT) /* has seen that there is a call, will read it */         \
                                                                                \
-	X(WAKE)		  /* has given a marker work, will wake it */          \
-	X(GCWORK_OPEN)	  /* will open a marking */                            \
-	X(GCWORK_JOIN)	  /* will join */                                      \
-	X(GCWORK_GET)	  /* has nothing left, will say so */                  \
-	X(GCWORK_SHARE)	  /* will look for a marker that waits */              \
-	X(GIVE_WORDS)	  /* has found one, will move words to it */           \
-	X(GCWORK_CLOSE)	  /* will close the marking */                         \
-	X(GCGREY_SET)	  /* is alone: has loaded what it will store */        \
-	X(GCGREY_PUBLISH) /* will show marks that it kept back */              \
+	X(WAKE)		/* has given a marker work, will wake it */            \
+	X(WORK_OPEN)	/* will open a marking */                              \
+	X(WORK_JOIN)	/* will join */                                        \
+	X(WORK_GET)	/* has nothing left, will say so */                    \
+	X(WORK_SHARE)	/* will look for a marker that waits */                \
+	X(GIVE_WORDS)	/* has found one, will move words to it */             \
+	X(WORK_CLOSE)	/* will close the marking */                           \
+	X(GREY_SET)	/* is alone: has loaded what it will store */          \
+	X(GREY_PUBLISH) /* will show marks that it kept back */                \
                                                                                \
 	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
 	X(SWEEP_SPAN)		 /* has swept the lines, will say so */        \
 	X(SWEEP_PUBLISH)	 /* has swept spans, will count their frees */ \
 	X(SWEEP_PUBLISH_COUNTED) /* has counted, will push and free */         \
-	X(GCSWEEP_DONE)		 /* has loaded left, will load active */       \
-	X(GCSWEEP_CHUNK)	 /* is active, will take a chunk */            \
-	X(GCSWEEP_CHUNK_TAKEN)	 /* has taken it */                            \
-	X(GCSWEEP_ENSURE)	 /* is active, will claim the span */          \
-	X(GCSWEEP_ENSURE_CLAIMED) /* has claimed it */                         \
-	X(GCSWEEP_ENSURE_WAIT)	  /* another one sweeps it */                  \
-	X(GCSWEEP_ALL_WAIT)	  /* has found sweepers that are active */     \
+	X(SWEEP_DONE)		 /* has loaded left, will load active */       \
+	X(SWEEP_CHUNK)		 /* is active, will take a chunk */            \
+	X(SWEEP_CHUNK_TAKEN)	 /* has taken it */                            \
+	X(SWEEP_ENSURE)		 /* is active, will claim the span */          \
+	X(SWEEP_ENSURE_CLAIMED)	 /* has claimed it */                          \
+	X(SWEEP_ENSURE_WAIT)	 /* another one sweeps it */                   \
+	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \

@@ -1,6 +1,6 @@
 // ask.pml - threads that ask for a collection, and share one.
 //
-// Stands for gc/cycle/ask.c, with gccycle_begin and gccycle_end of gc/cycle/cycle.c and
+// Stands for gc/cycle/ask.c, with cycle_begin and cycle_end of gc/cycle/cycle.c and
 // collect of gc/api/supply.c.  Four hosts ask, one of them twice, at any time;
 // another thread stops the world for other reasons.  A stop is a few words here
 // (stw.pml shows the real one): it waits until no host but the stopper's runs.
@@ -28,7 +28,7 @@ bool led;
 byte queue[HOSTS]; // the earliest first
 byte queued;
 
-// struct gcask of each host.
+// struct ask of each host.
 bool leads[HOSTS];
 byte wakes0[HOSTS] = NONE;
 byte wakes1[HOSTS] = NONE;
@@ -55,7 +55,7 @@ inline wake(h)
 }
 
 // C: wake_two
-// at: GCASK_WAIT_WOKEN, NOTE_WAKE
+// at: ASK_WAIT_WOKEN, NOTE_WAKE
 inline wake_two(me)
 {
 	wake(wakes0[me]);
@@ -70,8 +70,8 @@ inline unblock(me)
 }
 
 // enqueue, under its lock: one step.
-// C: gcask_wait, enqueue
-// at: MUTEX_LOCK, GCASK_WAIT
+// C: ask_wait, enqueue
+// at: MUTEX_LOCK, ASK_WAIT
 inline ask(me, first)
 {
 	atomic {
@@ -104,7 +104,7 @@ inline ask(me, first)
 #endif
 }
 
-// C: gcask_take
+// C: ask_take
 // at: MUTEX_LOCK
 inline take_queue(i)
 {
@@ -119,9 +119,9 @@ inline take_queue(i)
 	}
 }
 
-// The leader's part: gccycle_begin, gccycle_end, gcask_done.
-// C: gccycle_begin, gccycle_end, gcask_done, chain, pass_lead
-// at: SEMA_ACQUIRE, GCASK_DONE, MUTEX_LOCK
+// The leader's part: cycle_begin, cycle_end, ask_done.
+// C: cycle_begin, cycle_end, ask_done, chain, pass_lead
+// at: SEMA_ACQUIRE, ASK_DONE, MUTEX_LOCK
 inline lead(me, i)
 {
 	leaders++;

@@ -228,8 +228,8 @@ inline bump(p)
 	}
 }
 
-// gcrefill_small.
-// C: gcrefill_small, mcentral_pop
+// refill_small.
+// C: refill_small, mcentral_pop
 // at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline refill(p, word)
 {
@@ -368,9 +368,9 @@ inline sweep_span(s, freed)
 #endif
 }
 
-// gcsweep_chunk; took tells whether there was one.
-// C: gcsweep_chunk, chunk_sweep
-// at: GCSWEEP_CHUNK, GCSWEEP_CHUNK_TAKEN
+// sweep_chunk; took tells whether there was one.
+// C: sweep_chunk, chunk_sweep
+// at: SWEEP_CHUNK, SWEEP_CHUNK_TAKEN
 inline sweep_chunk(s, ours, took)
 {
 #ifndef ACTIVE_LATE
@@ -398,9 +398,9 @@ inline sweep_chunk(s, ours, took)
 	atomic { sweepers--; s = 0; ours = 0 }
 }
 
-// gcsweep_ensure.
-// C: gcsweep_ensure
-// at: GCSWEEP_ENSURE, GCSWEEP_ENSURE_CLAIMED, GCSWEEP_ENSURE_WAIT
+// sweep_ensure.
+// C: sweep_ensure
+// at: SWEEP_ENSURE, SWEEP_ENSURE_CLAIMED, SWEEP_ENSURE_WAIT
 inline sweep_ensure(s, ours)
 {
 	if
@@ -425,10 +425,10 @@ inline sweep_ensure(s, ours)
 	assert(sweepgen[s] == gen && LINE(MARK_LINE(gen), s) == 0)
 }
 
-// gcsweep_all: sweeps, then waits until gcsweep_done; or only the latter, while
+// sweep_all: sweeps, then waits until sweep_done; or only the latter, while
 // the other sweeper works.
-// C: gcsweep_all, gcsweep_done
-// at: GCSWEEP_ALL_WAIT, GCSWEEP_DONE
+// C: sweep_all, sweep_done
+// at: SWEEP_ALL_WAIT, SWEEP_DONE
 inline sweep_all(s, ours, took)
 {
 	if
@@ -471,7 +471,7 @@ inline stop_hosts()
 	stands[0] && stands[1]
 }
 
-// C: mcache_bump, gcrefill_small, gcsweep_ensure, attach_undo
+// C: mcache_bump, refill_small, sweep_ensure, attach_undo
 // in: refill
 proctype Host(byte p)
 {
@@ -502,8 +502,8 @@ proctype Host(byte p)
 	stands[p] = true
 }
 
-// mspan_check, gcverify_heap with the runs given back; recount.
-// C: mspan_check, gcverify_heap
+// mspan_check, verify_heap with the runs given back; recount.
+// C: mspan_check, verify_heap
 // in: Cycle
 inline check_heap(s)
 {
@@ -530,8 +530,8 @@ inline check_heap(s)
 	assert(counted == COUNT(object[0]) + COUNT(object[1]))
 }
 
-// gcgrey_word of every slot: each root is some word, other words are stale.
-// C: gcgrey_word
+// grey_word of every slot: each root is some word, other words are stale.
+// C: grey_word
 // in: Cycle
 inline mark(s, slot)
 {
@@ -593,9 +593,9 @@ inline flip()
 	assert(!(root[0] & ~object[0]) && !(root[1] & ~object[1]))
 }
 
-// gccycle_begin: collect_stopped in a stop.  rt_gc may sweep what is left of
+// cycle_begin: collect_stopped in a stop.  rt_gc may sweep what is left of
 // the cycle before while the hosts run; then the stop finds nothing to sweep.
-// C: gccycle_begin, collect_stopped
+// C: cycle_begin, collect_stopped
 // at: CYCLE_FLIP
 proctype Cycle()
 {
@@ -653,7 +653,7 @@ sweep_rest:
 	fi
 }
 
-// C: gcsweep_help
+// C: sweep_help
 // in: sweep_chunk
 proctype Sweeper()
 {

@@ -214,9 +214,9 @@ proctype Host()
 	fi
 }
 
-// C: worker_main, proc_attach, proc_detach, gcwork_join, gcsweep_chunk
+// C: worker_main, proc_attach, proc_detach, work_join, sweep_chunk
 // at: WORKER_MAIN, WORKER_MAIN_RUNS, WORKER_MAIN_LEFT
-// at: GCWORK_JOIN, GCSWEEP_CHUNK
+// at: WORK_JOIN, SWEEP_CHUNK
 proctype Helper()
 {
 end:
@@ -230,9 +230,9 @@ end:
 end_serving:
 	do
 	:: atomic { call == LATE -> call = 0 };
-		take(work, HELPER); // gcwork_join: closed
+		take(work, HELPER); // work_join: closed
 		work = 0;
-		sweepers++; // gcsweep_help: nothing is left
+		sweepers++; // sweep_help: nothing is left
 		sweepers--
 	:: call == QUIT -> break
 	od;
@@ -260,7 +260,7 @@ proctype Reader()
 }
 
 // Collects with a helper that comes late.
-// C: gcask_wait, stw_halt, stw_run, crew_call, gcask_done
+// C: ask_wait, stw_halt, stw_run, crew_call, ask_done
 // in: stop
 proctype Stopper()
 {
@@ -277,7 +277,7 @@ proctype Stopper()
 	led = false
 }
 
-// C: locks_hold, gcwork_hold, heapstats_hold, door_hold
+// C: locks_hold, work_fork_lock, heapstats_hold, door_hold
 // at: FORK_PREPARE, MUTEX_SLEEP
 inline locks_hold()
 {
@@ -305,7 +305,7 @@ inline locks_hold()
 
 #define LET_GO(lock) lock == FORKER -> lock = 0
 
-// C: locks_let_go, gcwork_let_go, heapstats_let_go, door_let_go
+// C: locks_let_go, work_fork_unlock, heapstats_let_go, door_let_go
 // at: FORK_RESUME
 inline locks_let_go()
 {
@@ -332,8 +332,8 @@ inline check_thrower(c_thrower)
 }
 
 // The child's first stop, collection and helper.
-// C: forget_threads, proc_forked, gcsweep_forked, worker_forked, stw_forked
-// C: gcask_forked
+// C: forget_threads, proc_forked, sweep_fork_child, worker_forked, stw_forked
+// C: ask_fork_child
 // in: locks_let_go
 inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 {
@@ -377,7 +377,7 @@ inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 #endif
 	assert(c_next == serving + 1); // the next stop has its turn
 	assert(!c_led);		       // rt_gc leads
-	assert(c_active == 0);	       // gcsweep_all ends
+	assert(c_active == 0);	       // sweep_all ends
 	assert(c_crew == 0);
 	assert(!c_making && !c_runs); // worker_provide makes a helper
 	assert(!c_others);	      // rt_fini is for the last thread

@@ -1,7 +1,7 @@
 // marking.pml - how several markers share their work, and find its end.
 //
-// Stands for gc/mark/work.c, for gcgrey_set, gcgrey_keep and gcgrey_publish of
-// gc/mark/grey.h, and for gcmark_all, gcmark_help, finish, drain and look_around of
+// Stands for gc/mark/work.c, for grey_set, grey_keep and grey_publish of
+// gc/mark/grey.h, and for mark_all, mark_help, finish, drain and look_around of
 // gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as after
 // an overflow.  Two helpers come when they like, or not at all: late in a
 // marking, in the next one, or between the two.
@@ -53,7 +53,7 @@
 	 ((s) & 8 -> 8 : ((s) & 4 -> 4 : ((s) & 2 -> 2 : 1))))
 #define OLDEST(s) ((s) & -(s))
 
-// enum gcwork_next.
+// enum work_next.
 #define WAIT 0
 #define JOB 1
 #define WORDS 2
@@ -68,7 +68,7 @@ byte marking; // number
 bool open;
 bool alone;
 
-// struct gcwork.
+// struct work.
 bool w_alone[MARKERS];
 bool w_busy[MARKERS];
 byte w_marking[MARKERS];
@@ -107,7 +107,7 @@ inline wake(to)
 }
 
 // C: set_busy
-// in: gcwork_get
+// in: work_get
 inline set_busy(me)
 {
 	busy++;
@@ -117,7 +117,7 @@ inline set_busy(me)
 }
 
 // C: set_idle
-// in: gcwork_get
+// in: work_get
 inline set_idle(me)
 {
 	assert(stack[me] == 0);
@@ -141,7 +141,7 @@ inline set_idle(me)
 #endif
 
 // C: take_waiter, remove_waiter
-// in: gcwork_share
+// in: work_share
 inline take_waiter(me, to)
 {
 	if
@@ -161,7 +161,7 @@ inline take_waiter(me, to)
 }
 
 // C: assign, cut_piece
-// in: gcwork_get
+// in: work_get
 inline assign(to)
 {
 	assert(joined[to] && stack[to] == 0);
@@ -177,7 +177,7 @@ inline assign(to)
 }
 
 // C: give_left
-// in: gcwork_share
+// in: work_share
 inline give_left(me, to)
 {
 	if
@@ -201,7 +201,7 @@ inline give_left(me, to)
 }
 
 // C: take_over, tell_opener
-// in: gcwork_get
+// in: work_get
 inline take_over()
 {
 	got[OPENER] = OVER;
@@ -217,7 +217,7 @@ inline take_over()
 #endif
 
 // C: add_waiter
-// in: gcwork_get
+// in: work_get
 inline add_waiter(me)
 {
 	CLEAR_BEFORE(me);
@@ -226,7 +226,7 @@ inline add_waiter(me)
 }
 
 // C: take_or_wait
-// in: gcwork_get
+// in: work_get
 inline take_or_wait(me, to)
 {
 	if
@@ -275,10 +275,10 @@ inline take_or_wait(me, to)
 	fi
 }
 
-// gcwork_get: until there is something for the marker.
-// C: gcwork_get, wait_turn
-// at: GCWORK_GET, WAKE
-inline gcwork_get(me, to)
+// work_get: until there is something for the marker.
+// C: work_get, wait_turn
+// at: WORK_GET, WAKE
+inline work_get(me, to)
 {
 	atomic {
 		to = 0;
@@ -317,10 +317,10 @@ inline gcwork_get(me, to)
 	atomic { sleeps = false }
 }
 
-// gcwork_share.  Half of a stack is its oldest word.
-// C: gcwork_share, give_words, move_full, move_words
-// at: GCWORK_SHARE, GIVE_WORDS, WAKE
-inline gcwork_share(me, to)
+// work_share.  Half of a stack is its oldest word.
+// C: work_share, give_words, move_full, move_words
+// at: WORK_SHARE, GIVE_WORDS, WAKE
+inline work_share(me, to)
 {
 	atomic {
 		give_left(me, to);
@@ -368,7 +368,7 @@ inline gcwork_share(me, to)
 
 // What follows for an object that is new: it is counted, and its words are
 // pushed, or become a range.
-// C: gcgrey_count, gcwork_add_range
+// C: grey_count, work_add_range
 // in: set
 inline claim(me, x)
 {
@@ -376,15 +376,15 @@ inline claim(me, x)
 	again = again ^ (counted & x);
 	counted = counted ^ x;
 	if
-	:: x & LARGE -> // gcwork_add_range
+	:: x & LARGE -> // work_add_range
 		ranges = ranges | CHILDREN(x)
 	:: else -> stack[me] = stack[me] | CHILDREN(x)
 	fi
 }
 
-// gcgrey_set, by a plain store or one that nobody comes between.
-// C: gcgrey_set, gcgrey_set_once
-// at: GCGREY_SET
+// grey_set, by a plain store or one that nobody comes between.
+// C: grey_set, grey_set_once
+// at: GREY_SET
 inline set(me, x, old)
 {
 	mark = old | x;
@@ -396,9 +396,9 @@ inline set(me, x, old)
 	old = 0
 }
 
-// gcgrey_publish, and uncount.
-// C: gcgrey_publish, gcgrey_publish_all, uncount
-// at: GCGREY_PUBLISH
+// grey_publish, and uncount.
+// C: grey_publish, grey_publish_all, uncount
+// at: GREY_PUBLISH
 inline publish(me, old)
 {
 	atomic {
@@ -426,7 +426,7 @@ inline publish(me, old)
 #define STORES(me) w_alone[me]
 #endif
 
-// C: gcgrey_word, gcgrey_keep
+// C: grey_word, grey_keep
 // in: set
 inline mark_one(me, x, old)
 {
@@ -438,14 +438,14 @@ inline mark_one(me, x, old)
 			old = mark
 		}
 		atomic { set(me, x, old) }
-	:: !STORES(me) && !(NEWEST(stack[me]) & SMALL) -> // gcgrey_set_once
+	:: !STORES(me) && !(NEWEST(stack[me]) & SMALL) -> // grey_set_once
 		atomic {
 			x = NEWEST(stack[me]);
 			stack[me] = stack[me] & ~x;
 			old = mark;
 			set(me, x, old)
 		}
-	:: !STORES(me) && (NEWEST(stack[me]) & SMALL) -> // gcgrey_keep
+	:: !STORES(me) && (NEWEST(stack[me]) & SMALL) -> // grey_keep
 		if
 		:: kept[me] != 0 -> publish(me, old) // as for another word
 		:: true
@@ -464,23 +464,23 @@ inline mark_one(me, x, old)
 	fi
 }
 
-// finish: drain, look_around at times, gcwork_get.
-// C: finish, drain, look_around, gcwork_wanted
-// at: GCWORK_GET, GCWORK_SHARE
+// finish: drain, look_around at times, work_get.
+// C: finish, drain, look_around, work_wanted
+// at: WORK_GET, WORK_SHARE
 inline finish(me, to, x, old)
 {
 	do
 	:: stack[me] != 0 -> mark_one(me, x, old)
 	:: w_busy[me] && waiters != 0 &&
 	   (stack[me] != 0 || LEFT || !w_alone[me]) ->
-		gcwork_share(me, to)
+		work_share(me, to)
 	:: stack[me] == 0 && kept[me] != 0 -> publish(me, old)
 #ifdef KEPT_WAITING
 	:: stack[me] == 0 ->
 #else
 	:: stack[me] == 0 && kept[me] == 0 ->
 #endif
-		gcwork_get(me, to);
+		work_get(me, to);
 		if
 		:: got[me] == OVER -> break
 		:: else
@@ -488,7 +488,7 @@ inline finish(me, to, x, old)
 	od
 }
 
-// What has to hold when gcwork_get returns over to the opener.
+// What has to hold when work_get returns over to the opener.
 // C: none
 inline check_over(what)
 {
@@ -500,7 +500,7 @@ inline check_over(what)
 	assert(w_alone[OPENER] && !(waiters & BIT(OPENER)))
 }
 
-// gcwork_close: the markers that wait are a chain, whose first is woken.
+// work_close: the markers that wait are a chain, whose first is woken.
 // C: close_waiters
 // in: Opener
 inline close_waiters(to)
@@ -530,9 +530,9 @@ inline begin(me)
 	got[me] = WAIT
 }
 
-// gcmark_all.
-// C: gcmark_all, gcwork_open, gcwork_close
-// at: GCWORK_OPEN, GCWORK_CLOSE
+// mark_all.
+// C: mark_all, work_open, work_close
+// at: WORK_OPEN, WORK_CLOSE
 proctype Opener()
 {
 	byte to, x, old;
@@ -541,7 +541,7 @@ proctype Opener()
 	do
 	:: marking == MARKINGS -> break
 	:: marking < MARKINGS ->
-		// gcwork_open.
+		// work_open.
 		atomic {
 			assert(!open && busy == 0 && waiters == 0 && !LEFT);
 			mark = 0; // as after a flip
@@ -565,7 +565,7 @@ proctype Opener()
 			atomic { check_over(ALL + SECOND) }
 		:: else
 		fi;
-		// gcwork_close.
+		// work_close.
 		atomic {
 			assert(busy == 1 && w_busy[OPENER]);
 			set_idle(OPENER);
@@ -580,9 +580,9 @@ proctype Opener()
 	od
 }
 
-// gcmark_help, as often as there are markings.
-// C: gcmark_help, gcwork_join
-// at: GCWORK_JOIN, CREW_CALL, CREW_WAIT
+// mark_help, as often as there are markings.
+// C: mark_help, work_join
+// at: WORK_JOIN, CREW_CALL, CREW_WAIT
 proctype Helper(byte me)
 {
 	byte to, x, old, tries;
@@ -591,7 +591,7 @@ proctype Helper(byte me)
 	do
 	:: tries < MARKINGS ->
 		tries++;
-		// gcwork_join.
+		// work_join.
 		atomic {
 #ifdef JOIN_TWICE
 			if
