@@ -539,8 +539,8 @@ static void *hold_all_and_stay(void *arg)
 	(void)arg;
 	mutex_lock(&procs.lock);
 	mutex_lock(&mheap.lock);
-	heapstats_hold();
-	door_hold();
+	heapstats_fork_lock();
+	door_fork_lock();
 	stay();
 }
 

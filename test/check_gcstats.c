@@ -116,7 +116,7 @@ static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 START_TEST(what_was_used_before_the_heap_is_not_counted)
 {
 	gcstats_reset();
-	gcstats_forked(HOURS(1000));
+	gcstats_fork_child(HOURS(1000));
 	gcstats_init(1);
 	ck_assert_uint_gt(idle_after(nanotime() + HOURS(2), gcstats_cpu()),
 			  HOURS(1));
@@ -131,7 +131,7 @@ START_TEST(what_a_collection_uses_is_not_the_hosts)
 	gcstats_reset();
 	gcstats_init(1);
 	cpu = gcstats_cpu();
-	gcstats_forked(HOURS(1000));
+	gcstats_fork_child(HOURS(1000));
 	idle = idle_after(now, cpu);
 	ck_assert_uint_gt(idle, HOURS(1));
 	ck_assert_uint_gt(idle_after(now + HOURS(2), gcstats_cpu()),

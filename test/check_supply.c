@@ -237,10 +237,10 @@ START_TEST(threads_that_fail_together_share_a_collection)
 		ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
 	ck_assert_uint_eq(collections(), 0);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	stw_exclude(NULL); // the collection does not begin before stw_admit
+	stw_acquire(NULL); // the collection does not begin before stw_release
 	atomic_u32_store_release(&stop, 1);
 	await_no_runner();
-	stw_admit();
+	stw_release();
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	end_threads(N);
 	ck_assert_uint_eq(collections(), 1);
@@ -333,10 +333,10 @@ START_TEST(threads_that_fail_together_share_stacks)
 	ck_assert_uint_eq(n, LIMIT / STACKALLOC_SPAN);
 	kept[n / 2] = NULL;
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	stw_exclude(NULL); // the collection does not begin before stw_admit
+	stw_acquire(NULL); // the collection does not begin before stw_release
 	atomic_u32_store_release(&stop, 1);
 	await_no_runner();
-	stw_admit();
+	stw_release();
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	end_threads(N);
 	heap_live();

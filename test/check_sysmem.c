@@ -325,7 +325,7 @@ START_TEST(memory_goes_through_its_states)
 	ck_assert(sysmem_small_pages(p, 2 * page));
 	expect_no_move();
 
-	ck_assert(sysmem_unused(p + page, page));
+	ck_assert(sysmem_release(p + page, page));
 	expect_move(0, -page);
 	ck_assert_int_eq(p[page - 1], 1);
 	ck_assert(is_zero(p + page, page));
@@ -359,11 +359,11 @@ START_TEST(a_refused_release_stays_ready)
 	memset(p, 1, page);
 	expect_move(page, page);
 	refuse(OSCALL_RELEASE, 1);
-	ck_assert(!sysmem_unused(p, page));
+	ck_assert(!sysmem_release(p, page));
 	expect_no_move();
 	ck_assert_int_eq(p[0], 1);
 	allow(OSCALL_RELEASE);
-	ck_assert(sysmem_unused(p, page));
+	ck_assert(sysmem_release(p, page));
 	ck_assert_int_eq(p[0], 0);
 	expect_move(0, -page);
 }
@@ -435,18 +435,18 @@ START_TEST(memory_is_forbidden_and_permitted)
 	ck_assert(sysmem_map(p, 3 * page, stat));
 	memset(p, 1, 3 * page);
 	expect_move(3 * page, 0);
-	ck_assert(sysmem_forbid(p + page, page));
+	ck_assert(sysmem_protect(p + page, page));
 	ck_assert_str_eq(access_at(p), "rw-p");
 	ck_assert_str_eq(access_at(p + page), "---p");
 	ck_assert_str_eq(access_at(p + 2 * page), "rw-p");
 	refuse(OSCALL_COMMIT, 1);
-	ck_assert(!sysmem_permit(p + page, page));
+	ck_assert(!sysmem_unprotect(p + page, page));
 	allow(OSCALL_COMMIT);
 	// What it is asked for is a part of the physical page.
-	ck_assert(sysmem_permit(p + page + 1024, 1024));
+	ck_assert(sysmem_unprotect(p + page + 1024, 1024));
 	ck_assert_mem_eq(p, p + 1, 3 * page - 1);
 	refuse(OSCALL_UNCOMMIT, 1);
-	ck_assert(!sysmem_forbid(p, page));
+	ck_assert(!sysmem_protect(p, page));
 	ck_assert_int_eq(p[0], 1);
 	expect_no_move();
 }
@@ -487,9 +487,9 @@ START_TEST(releasing_a_part_of_a_page_throws)
 	ck_assert_ptr_nonnull(p);
 	death_expect("not whole pages");
 	if (_i % 2)
-		sysmem_unused(p, page - 1024);
+		sysmem_release(p, page - 1024);
 	else
-		sysmem_unused(p + 1024, page);
+		sysmem_release(p + 1024, page);
 }
 END_TEST
 

@@ -244,7 +244,7 @@ static void persistent_align(void)
 
 static void sysmem_part(void)
 {
-	sysmem_unused(NULL, 1);
+	sysmem_release(NULL, 1);
 }
 
 static void lfstack_odd(void)
@@ -275,8 +275,8 @@ static void stopped_early(void)
 
 static void started_twice(void)
 {
-	stw_run(proc_self(), NULL);
-	stw_admit();
+	stw_start(proc_self(), NULL);
+	stw_release();
 }
 
 static void read_while_running(void)
@@ -553,7 +553,7 @@ static const struct fatal_case {
     {NULL, persistent_align, ANY, "rtheap: align=24\n",
      "persistent_alloc: bad alignment"},
     {with_pages, sysmem_part, ANY, "rtheap: n=1\n",
-     "sysmem_unused: not whole pages"},
+     "sysmem_release: not whole pages"},
     {NULL, lfstack_odd, ANY, "rtheap: node=1\n",
      "lfstack_push: address does not pack"},
     {with_heap, acquired_twice, ANY, "rtheap: seq=#\n", "bad sequence number"},

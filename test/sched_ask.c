@@ -35,20 +35,20 @@ static uint64_t collections(void)
 
 static void stop(void)
 {
-	stw_exclude(NULL);
-	stw_halt(NULL, RT_STOP_HOST);
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
 }
 
 static void start(void)
 {
-	stw_run(NULL, NULL);
-	stw_admit();
+	stw_start(NULL, NULL);
+	stw_release();
 }
 
-// lead_waits has the first hand lead, and wait until stw_admit.
+// lead_waits has the first hand lead, and wait until stw_release.
 static void lead_waits(void)
 {
-	stw_exclude(NULL);
+	stw_acquire(NULL);
 	hold_at(SCHED_SEMA_ACQUIRE, &first, collect);
 	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
 }
@@ -79,7 +79,7 @@ START_TEST(threads_that_ask_before_the_stop_share_it)
 	lead_waits();
 	asks(&second, collect);
 	asks(&third, collect);
-	stw_admit();
+	stw_release();
 	hand_end(&first);
 	hand_end(&second);
 	hand_end(&third);
@@ -112,7 +112,7 @@ START_TEST(a_woken_thread_wakes_others_in_a_stop)
 	asks(&third, collect);
 	asks(&fourth, collect);
 	schedpoint_hold(SCHED_ASK_DONE);
-	stw_admit();
+	stw_release();
 	await_held(SCHED_ASK_DONE);
 	hand_start(&stopper, stop);
 	await_passed(SCHED_PROC_STOP_ALL_ASKED, 2);
@@ -207,7 +207,7 @@ START_TEST(a_stack_that_was_given_is_free_in_a_child)
 	lead_waits();
 	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
 	asks(&second, take_stacks);
-	stw_admit();
+	stw_release();
 	await_held(SCHED_ASK_WAIT_WOKEN);
 	hand_end(&first);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
@@ -237,7 +237,7 @@ START_TEST(what_was_given_outlasts_the_next_collection)
 	lead_waits();
 	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
 	asks(&second, make);
-	stw_admit();
+	stw_release();
 	await_held(SCHED_ASK_WAIT_WOKEN);
 	hand_end(&first);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);

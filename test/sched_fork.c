@@ -109,12 +109,12 @@ static void collect(void)
 START_TEST(a_child_collects_though_the_leader_is_gone)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	stw_exclude(NULL);
+	stw_acquire(NULL);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, fork_and_wait);
 	hold_at(SCHED_SEMA_ACQUIRE, &other, collect);
 	hold_at(SCHED_ASK_WAIT, &third, collect);
 	schedpoint_let_go(SCHED_ASK_WAIT);
-	stw_admit();
+	stw_release();
 	hand_end(&forker);
 	let_end(SCHED_SEMA_ACQUIRE, &other);
 	hand_end(&third);
@@ -148,9 +148,11 @@ static const struct {
 	void (*hold)(void);
 	void (*let_go)(void);
 } locks[] = {
-    {hold_procs, let_go_procs},		{work_fork_lock, work_fork_unlock},
-    {heapstats_hold, heapstats_let_go}, // of readers
-    {hold_stats, let_go_stats},		{door_hold, door_let_go},
+    {hold_procs, let_go_procs},
+    {work_fork_lock, work_fork_unlock},
+    {heapstats_fork_lock, heapstats_fork_unlock}, // of readers
+    {hold_stats, let_go_stats},
+    {door_fork_lock, door_fork_unlock},
 };
 
 // fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread
@@ -318,10 +320,10 @@ END_TEST
 
 static void stop_and_start(void)
 {
-	stw_exclude(NULL);
-	stw_halt(NULL, RT_STOP_HOST);
-	stw_run(NULL, NULL);
-	stw_admit();
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
+	stw_start(NULL, NULL);
+	stw_release();
 }
 
 // fork SEMA_KEPT: two threads wait for their turn to stop the world, and the

@@ -147,13 +147,13 @@ static void stop(void)
 {
 	struct rt_stop_times times;
 
-	stw_exclude(NULL);
-	stw_halt(NULL, RT_STOP_HOST);
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
 	ck_assert(!mheap.releasing);
 	ck_assert(all_is_free());
 	atomic_u32_store_release(&stopped, 1);
-	stw_run(NULL, &times);
-	stw_admit();
+	stw_start(NULL, &times);
+	stw_release();
 }
 
 // release POLL_INSIDE.

@@ -383,7 +383,7 @@ START_TEST(the_hosts_cpu_is_read_before_the_collection)
 	gcstats_init(1024);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_CYCLE_FLIP, &other, collect);
-	gcstats_forked(1000 * hour);
+	gcstats_fork_child(1000 * hour);
 	let_end(SCHED_CYCLE_FLIP, &other);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	gcstats_read_cycles(&c);

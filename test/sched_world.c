@@ -44,20 +44,20 @@ static uint32_t awaited(void)
 
 static void stop(void)
 {
-	stw_exclude(NULL);
-	stw_halt(NULL, RT_STOP_HOST);
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
 }
 
 static void start(void)
 {
-	stw_run(NULL, NULL);
-	stw_admit();
+	stw_start(NULL, NULL);
+	stw_release();
 }
 
 static void stop_as_q(void)
 {
-	stw_exclude(q);
-	stw_halt(q, RT_STOP_HOST);
+	stw_acquire(q);
+	stw_stop(q, RT_STOP_HOST);
 }
 
 static void block(void)
@@ -444,8 +444,8 @@ START_TEST(a_stopper_waits_for_its_turn_as_blocked)
 	let_end(SCHED_SEMA_ACQUIRE, &stopper);
 	ck_assert_uint_eq(state(q), PROC_RUNNING);
 	ck_assert(q->stopper);
-	stw_run(q, NULL);
-	stw_admit();
+	stw_start(q, NULL);
+	stw_release();
 }
 END_TEST
 

@@ -94,10 +94,10 @@ static int remove_beside_stops(void *lo, void *hi)
 {
 	int error = RT_ESTATE;
 
-	stw_exclude(NULL);
+	stw_acquire(NULL);
 	if (door_ready())
 		error = remove_range(lo, hi);
-	stw_admit();
+	stw_release();
 	return error;
 }
 

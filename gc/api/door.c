@@ -132,12 +132,12 @@ bool door_warn_mappings(void)
 	return true;
 }
 
-void door_hold(void)
+void door_fork_lock(void)
 {
 	mutex_lock(&handlers.lock);
 }
 
-void door_let_go(void)
+void door_fork_unlock(void)
 {
 	mutex_unlock(&handlers.lock);
 }

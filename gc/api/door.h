@@ -13,7 +13,7 @@
 #include "runtime/spans/mcache.h"
 
 struct door {
-	atomic_u32 ready;	 // 1: there is a heap; under stw_exclude
+	atomic_u32 ready;	 // 1: there is a heap; under stw_acquire
 	atomic_u32 double_check; // enum rt_double_check
 	atomic_u64 stress_count; // allocations under gcstress
 	atomic_u64 guard_draws;	 // random numbers drawn for guard_small
@@ -77,8 +77,9 @@ void door_warn(const char *text);
 // may be anything.
 bool door_warn_mappings(void);
 
-// door_hold takes the handlers' lock for a fork, door_let_go releases it.
-void door_hold(void);
-void door_let_go(void);
+// door_fork_lock takes the handlers' lock for a fork, door_fork_unlock releases
+// it.
+void door_fork_lock(void);
+void door_fork_unlock(void);
 
 #endif

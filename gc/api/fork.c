@@ -34,16 +34,16 @@ static void locks_hold(void)
 {
 	mutex_lock(&procs.lock);
 	work_fork_lock();
-	hugepages_hold();
-	heapstats_hold();
-	door_hold();
+	hugepages_fork_lock();
+	heapstats_fork_lock();
+	door_fork_lock();
 }
 
 static void locks_let_go(void)
 {
-	door_let_go();
-	heapstats_let_go();
-	hugepages_let_go();
+	door_fork_unlock();
+	heapstats_fork_unlock();
+	hugepages_fork_unlock();
 	work_fork_unlock();
 	mutex_unlock(&procs.lock);
 }
@@ -75,16 +75,16 @@ static void forget_threads(void)
 {
 	struct rt_proc *self = proc_self();
 
-	throw_forked();
-	sysmem_forked();
+	throw_fork_child();
+	sysmem_fork_child();
 	ask_fork_child();
 	sweep_fork_child();
-	hugepages_forked();
-	worker_forked();
+	hugepages_fork_child();
+	worker_fork_child();
 	take_back(self, forking.visit.p);
-	proc_forked(self);
-	gcstats_forked(forking.cpu);
-	stw_forked();
+	proc_fork_child(self);
+	gcstats_fork_child(forking.cpu);
+	stw_fork_child();
 }
 
 // ---- at a fork ----
@@ -170,7 +170,7 @@ static void at_child(void)
 	if (rt_fork_child() == RT_OK)
 		return;
 	unprepared = true;
-	throw_forked();
+	throw_fork_child();
 }
 
 bool fork_init(void)

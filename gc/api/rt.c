@@ -125,9 +125,9 @@ int rt_init(const rt_config *c)
 	// Who has the world stopped must not wait for its start.
 	if (door_ready())
 		return RT_ESTATE;
-	stw_exclude(NULL);
+	stw_acquire(NULL);
 	error = door_ready() ? RT_ESTATE : start(&config);
-	stw_admit();
+	stw_release();
 	if (error == RT_ENOMEM && sysmem_locking())
 		return answer_locked();
 	return attach_answer(error);
@@ -148,13 +148,13 @@ int rt_fini(void)
 
 	if (error)
 		return error;
-	stw_exclude(proc_self());
+	stw_acquire(proc_self());
 	// Before the heap is gone: a thread that exits meanwhile must still be
 	// able to detach.
 	if (atomic_u32_load_acquire(&procs.attached) == 1)
 		end();
 	else
 		error = RT_EBUSY;
-	stw_admit();
+	stw_release();
 	return error;
 }

@@ -20,10 +20,10 @@ static void start(struct rt_proc *p, int reason, struct rt_stop_times *times)
 	struct text report = held_report;
 
 	text_init(&held_report);
-	stw_run(p, times);
+	stw_start(p, times);
 	// p may be NULL: then only this keeps the heap from ending.
 	gcstats_record_stop(reason, times);
-	stw_admit();
+	stw_release();
 	if (report.len != 0)
 		door_warn(report.buf);
 }
@@ -38,8 +38,8 @@ struct world_visit world_enter(int reason)
 	};
 
 	if (!v.own) {
-		stw_exclude(v.p);
-		stw_halt(v.p, reason);
+		stw_acquire(v.p);
+		stw_stop(v.p, reason);
 	}
 	return v;
 }
@@ -68,8 +68,8 @@ int rt_stop_the_world(int reason)
 	error = door_attached(false);
 	if (error)
 		return error;
-	stw_exclude(proc_self());
-	stw_halt(proc_self(), reason);
+	stw_acquire(proc_self());
+	stw_stop(proc_self(), reason);
 	mcache_disable_runs(rt_thread_tls->mc);
 	return RT_OK;
 }

@@ -117,8 +117,8 @@ struct ask *cycle_begin(struct rt_proc *p)
 {
 	struct ask *asked;
 
-	stw_exclude(p);
-	stw_halt(p, RT_STOP_GC_MARK_TERM);
+	stw_acquire(p);
+	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.
@@ -134,9 +134,9 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	struct rt_stop_times times;
 
 	record(any_forced(asked));
-	stw_run(p, &times);
+	stw_start(p, &times);
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
-	stw_admit();
+	stw_release();
 	ask_done(asked);
 	return want_helpers;
 }

@@ -149,7 +149,7 @@ static bool enough(void)
 	return atomic_u32_load_relaxed(&workers.running) >= workers.most;
 }
 
-void worker_forked(void)
+void worker_fork_child(void)
 {
 	for (struct worker *w = workers.all; w; w = w->next)
 		w->runs = false;

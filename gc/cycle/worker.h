@@ -21,8 +21,8 @@ void worker_fini(void);
 // only while its mover runs.
 size_t worker_bytes(void);
 
-// worker_forked is for the child of a fork: the helpers are the parent's.
-void worker_forked(void);
+// worker_fork_child is for the child of a fork: the helpers are the parent's.
+void worker_fork_child(void);
 
 // worker_provide comes after a collection.  It makes the helpers that are
 // missing, if they are wanted: what the collection returned.  If one is

@@ -147,7 +147,7 @@ static void verify_free_page(struct rt_verify *v, uint64_t page)
 	if (bits != 0)
 		wrong(v, "bit on a free page", arena_page_address(page));
 	if (arena_word(page) != 0 &&
-	    pageword_state(arena_word(page)) != PAGEWORD_SHUT)
+	    pageword_state(arena_word(page)) != PAGEWORD_PROTECTED)
 		wrong(v, "page word of a free page", arena_page_address(page));
 }
 

@@ -101,7 +101,7 @@ bool slab_free(struct slab *s, void *block)
 	struct slab_region *r = region_of(s, block);
 	size_t i = (size_t)((char *)block - r->base) / block_size(s);
 
-	if (!sysmem_unused(block, block_size(s)))
+	if (!sysmem_release(block, block_size(s)))
 		return false;
 	gauge_add(s->stat, -(int64_t)block_size(s));
 	r->free[i / 64] |= UINT64_C(1) << (i % 64);

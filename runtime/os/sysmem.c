@@ -76,7 +76,7 @@ void sysmem_init(void)
 	locking = oscall_locking(page_size);
 }
 
-void sysmem_forked(void)
+void sysmem_fork_child(void)
 {
 	locking = OSCALL_LOCK_NONE;
 }
@@ -127,12 +127,12 @@ static bool unmap(void *p, size_t n)
 	return oscall_unmap((char *)p - page_size, around_size(n)) == 0;
 }
 
-bool sysmem_forbid(void *p, size_t n)
+bool sysmem_protect(void *p, size_t n)
 {
 	return oscall_uncommit(p, n) == 0;
 }
 
-bool sysmem_permit(void *p, size_t n)
+bool sysmem_unprotect(void *p, size_t n)
 {
 	uintptr_t base = base_align_down((uintptr_t)p, page_size);
 	uintptr_t limit = sysmem_round((uintptr_t)p + n);
@@ -153,8 +153,8 @@ void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name)
 	if (!around)
 		return NULL;
 	char *p = around + page_size;
-	sysmem_forbid(around, page_size);
-	sysmem_forbid(p + n, page_size);
+	sysmem_protect(around, page_size);
+	sysmem_protect(p + n, page_size);
 	oscall_set_name(around, around_size(n), name);
 	gauge_add(stat, (int64_t)n);
 	ready_add((int64_t)n);
@@ -286,10 +286,10 @@ bool sysmem_populate(void *p, size_t n)
 	return oscall_populate((void *)base, limit - base) == 0;
 }
 
-bool sysmem_unused(void *p, size_t n)
+bool sysmem_release(void *p, size_t n)
 {
 	if (!is_aligned(p, page_size) || n % page_size != 0)
-		throw_value("sysmem_unused: not whole pages", "n", n);
+		throw_value("sysmem_release: not whole pages", "n", n);
 	if (oscall_release(p, n) != 0)
 		return false;
 	ready_add(-(int64_t)n);

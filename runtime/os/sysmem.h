@@ -10,7 +10,7 @@
 //   sysmem_prepare  likewise, not counted before the caller does
 //   sysmem_unprepare  Prepared -> Reserved, of what is not counted
 //   sysmem_used     Prepared -> Ready     mapped_ready += n
-//   sysmem_unused   Ready -> Prepared     mapped_ready -= n
+//   sysmem_release   Ready -> Prepared     mapped_ready -= n
 //
 // Every gauge moves after the call succeeded, and not at all when the system
 // refuses.  Sizes are rounded up to physical pages by the functions that say
@@ -35,12 +35,12 @@ size_t sysmem_page_size(void);
 // sysmem_locking tells whether the process had locked, at sysmem_init, all that
 // it maps from then on (mlockall with MCL_FUTURE); then what becomes usable of
 // a reservation is locked, and no more.  The child of a fork locks nothing:
-// sysmem_forked.  sysmem_locked tells whether memory that becomes usable at p,
-// the page behind what is usable of a reservation, will be locked: also where
-// the host has locked the reservation later.
+// sysmem_fork_child.  sysmem_locked tells whether memory that becomes usable at
+// p, the page behind what is usable of a reservation, will be locked: also
+// where the host has locked the reservation later.
 bool sysmem_locking(void);
 bool sysmem_locked(void *p);
-void sysmem_forked(void);
+void sysmem_fork_child(void);
 
 // sysmem_max_mappings is the number of mappings that the system allows the
 // process; 65530, Linux's own choice, where it does not tell.
@@ -94,21 +94,21 @@ void sysmem_used(size_t n);
 // False: refused, as by Linux before 5.14.
 bool sysmem_populate(void *p, size_t n);
 
-// sysmem_unused gives the memory behind [p, p+n) back to the system, whole
+// sysmem_release gives the memory behind [p, p+n) back to the system, whole
 // physical pages; false, and nothing counted, when refused.
-bool sysmem_unused(void *p, size_t n);
+bool sysmem_release(void *p, size_t n);
 
 // sysmem_forget gives back the memory behind those physical pages that lie
 // wholly in [p, p+n), all zero.  They stay Ready and read as zero; what the
 // system refuses keeps its memory.
 void sysmem_forget(void *p, size_t n);
 
-// sysmem_forbid lets nobody touch a part of what is mapped, whole physical
-// pages; their contents stay.  sysmem_permit ends that for [p, p+n) and the
+// sysmem_protect lets nobody touch a part of what is mapped, whole physical
+// pages; their contents stay.  sysmem_unprotect ends that for [p, p+n) and the
 // rest of the physical pages there.  They count nothing.  False: refused, and
 // all is as before.
-bool sysmem_forbid(void *p, size_t n);
-bool sysmem_permit(void *p, size_t n);
+bool sysmem_protect(void *p, size_t n);
+bool sysmem_unprotect(void *p, size_t n);
 
 // sysmem_huge_pages advises the system to use huge pages for a part of a
 // reservation, sysmem_small_pages not to, whatever its own setting is.  False:

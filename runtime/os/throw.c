@@ -135,7 +135,7 @@ static void claim(void)
 	abort();
 }
 
-void throw_forked(void)
+void throw_fork_child(void)
 {
 	uint32_t version = atomic_u32_load_relaxed(&handler.version);
 

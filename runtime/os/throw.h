@@ -48,9 +48,10 @@ RT_NORETURN void throw_text(const struct text *t, const char *what);
 // throw_begun tells whether a thread of this process has thrown.
 bool throw_begun(void);
 
-// throw_forked is for the child of a fork, whose parent may have had threads
-// that were setting the handler, or throwing: only the calling one still is.
-void throw_forked(void);
+// throw_fork_child is for the child of a fork, whose parent may have had
+// threads that were setting the handler, or throwing: only the calling one
+// still is.
+void throw_fork_child(void);
 
 // RT_ASSERT is for checks too costly for a release build.
 #define RT_ASSERT(cond)                                                        \

@@ -34,7 +34,7 @@ enum pageword_state {
 	PAGEWORD_HEAP,	     // part of a span of objects
 	PAGEWORD_MANUAL,     // part of a stack or work buffer span
 	PAGEWORD_SETTING_UP, // a large object that is not zeroed yet
-	PAGEWORD_SHUT,	     // free, but may not be touched (guard.h)
+	PAGEWORD_PROTECTED,  // free, but may not be touched (guard.h)
 };
 
 enum {

@@ -81,17 +81,17 @@ size_t hugepages_bytes(void)
 	return systable_ready(&hugepages.states);
 }
 
-void hugepages_hold(void)
+void hugepages_fork_lock(void)
 {
 	mutex_lock(&hugepages.lock);
 }
 
-void hugepages_let_go(void)
+void hugepages_fork_unlock(void)
 {
 	mutex_unlock(&hugepages.lock);
 }
 
-void hugepages_forked(void)
+void hugepages_fork_child(void)
 {
 	atomic_u32_store_relaxed(&hugepages.busy, 0);
 }

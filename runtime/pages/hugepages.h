@@ -55,10 +55,10 @@ void hugepages_withdraw_tables(uint32_t chunk);
 // hugepages_bytes is what the states take of gc_misc_sys.
 size_t hugepages_bytes(void);
 
-// hugepages_hold takes the lock for a fork, hugepages_let_go releases it.
-// hugepages_forked is for the child, which has no helpers.
-void hugepages_hold(void);
-void hugepages_let_go(void);
-void hugepages_forked(void);
+// hugepages_fork_lock takes the lock for a fork, hugepages_fork_unlock releases
+// it. hugepages_fork_child is for the child, which has no helpers.
+void hugepages_fork_lock(void);
+void hugepages_fork_unlock(void);
+void hugepages_fork_child(void);
 
 #endif

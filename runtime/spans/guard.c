@@ -48,12 +48,12 @@ uintptr_t guard_begin(uintptr_t base, uint64_t npages)
 
 // ---- forbidden pages ----
 
-bool guard_shut(uintptr_t base, uint64_t npages)
+bool guard_protect(uintptr_t base, uint64_t npages)
 {
 	uintptr_t guard = guard_begin(base, npages);
 
 	if (atomic_u32_add_relaxed(&count, 1) <= GUARD_MAX &&
-	    sysmem_forbid((void *)guard, guard_size())) {
+	    sysmem_protect((void *)guard, guard_size())) {
 		sysmem_count_mappings(GUARD_MAPPINGS);
 		return true;
 	}
@@ -70,7 +70,7 @@ static void note_shut(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 	for (uintptr_t at = lo; at < hi; at += RT_PAGE_SIZE)
 		atomic_u32_store_release(
 		    &arena.words[page++],
-		    pageword_make(0, 0, PAGEWORD_SHUT, at == guard));
+		    pageword_make(0, 0, PAGEWORD_PROTECTED, at == guard));
 }
 
 void guard_leave(uintptr_t base, uint64_t npages)
@@ -78,14 +78,14 @@ void guard_leave(uintptr_t base, uint64_t npages)
 	uintptr_t lo = base_align_up(base, guard_size());
 	uintptr_t guard = guard_begin(base, npages);
 
-	if (lo < guard && !sysmem_forbid((void *)lo, guard - lo))
+	if (lo < guard && !sysmem_protect((void *)lo, guard - lo))
 		lo = guard;
 	note_shut(lo, guard + guard_size(), guard);
 }
 
 static bool is_shut(uint64_t page)
 {
-	return pageword_state(arena_word(page)) == PAGEWORD_SHUT;
+	return pageword_state(arena_word(page)) == PAGEWORD_PROTECTED;
 }
 
 // note_open makes pages free ones like any other.
@@ -100,7 +100,7 @@ static void note_open(uint64_t page, uint64_t npages)
 	}
 }
 
-bool guard_open(uint64_t page, uint64_t npages)
+bool guard_unprotect(uint64_t page, uint64_t npages)
 {
 	uint64_t limit = page + npages;
 
@@ -112,7 +112,7 @@ bool guard_open(uint64_t page, uint64_t npages)
 		if (n != 0) {
 			void *p = (void *)arena_page_address(page);
 
-			if (!sysmem_permit(p, n << RT_PAGE_SHIFT))
+			if (!sysmem_unprotect(p, n << RT_PAGE_SHIFT))
 				return false;
 			note_open(page, n);
 		}

@@ -11,8 +11,8 @@
 //   | pages before | canary | object | canary | guard |
 //
 // A guarded object that was freed leaves all of its pages forbidden, as long
-// as they are free: their page words say PAGEWORD_SHUT.  Whoever takes such
-// pages next has them permitted again.
+// as they are free: their page words say PAGEWORD_PROTECTED.  Whoever takes
+// such pages next has them permitted again.
 //
 // The guard is made of whole physical pages of one span.  So permitting the
 // physical pages around any others never opens it.
@@ -46,18 +46,18 @@ uint64_t guard_pages(size_t request);
 // guard_begin is where the guard of a span begins.
 uintptr_t guard_begin(uintptr_t base, uint64_t npages);
 
-// guard_shut forbids the guard of a new span; false: the system refuses, or
+// guard_protect forbids the guard of a new span; false: the system refuses, or
 // there are GUARD_MAX.
-bool guard_shut(uintptr_t base, uint64_t npages);
+bool guard_protect(uintptr_t base, uint64_t npages);
 
 // guard_leave forbids, as far as the system lets it, the other pages of a span
 // whose guard is forbidden, and notes in the page words what is.  The span is
 // withdrawn and its pages are not free yet.
 void guard_leave(uintptr_t base, uint64_t npages);
 
-// guard_open permits what is forbidden of pages that were just taken; false:
-// the system refuses, and some still are.
-bool guard_open(uint64_t page, uint64_t npages);
+// guard_unprotect permits what is forbidden of pages that were just taken;
+// false: the system refuses, and some still are.
+bool guard_unprotect(uint64_t page, uint64_t npages);
 
 // guard_fill writes canaries into [lo, hi); guard_find is where the first one
 // is that was overwritten, or 0.

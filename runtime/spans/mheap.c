@@ -50,7 +50,7 @@ static struct mspan *spans_take(void)
 	return s;
 }
 
-static void spans_give(struct mspan *s)
+static void spans_free(struct mspan *s)
 {
 	RT_ASSERT(mutex_held(&mheap.lock));
 	mspan_free(s);
@@ -91,7 +91,7 @@ void mheap_cache_flush(struct mheap_cache *cache)
 	mutex_lock(&mheap.lock);
 	pagecache_flush(&cache->pages, &mheap.pages);
 	while (cache->nspans > 0)
-		spans_give(cache->spans[--cache->nspans]);
+		spans_free(cache->spans[--cache->nspans]);
 	mutex_unlock(&mheap.lock);
 }
 
@@ -262,7 +262,7 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 			    "grew heap, but no adequate free space found");
 	}
 	if (g->page == PAGEALLOC_NONE) {
-		spans_give(g->span);
+		spans_free(g->span);
 		return false;
 	}
 	// Fresh memory and memory that was given back reads as zero.
@@ -393,7 +393,7 @@ static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
 	count_free(p, use, s->npages);
 	mutex_lock(&mheap.lock);
 	pagealloc_free(&mheap.pages, mspan_page(s), s->npages);
-	spans_give(s);
+	spans_free(s);
 	mutex_unlock(&mheap.lock);
 }
 
@@ -410,7 +410,7 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	if (RT_UNLIKELY(poison_on)) // shut by what was here before
 		poison_open((void *)g.span->base, npages << RT_PAGE_SHIFT);
 	count_alloc(p, use, npages, g.nscav);
-	if (RT_UNLIKELY(guard_on) && !guard_open(g.page, npages)) {
+	if (RT_UNLIKELY(guard_on) && !guard_unprotect(g.page, npages)) {
 		untake(p, g.span, use);
 		return NULL;
 	}
@@ -429,7 +429,7 @@ static struct linewords *block_take(void)
 	return block;
 }
 
-static void block_give(struct linewords *block)
+static void block_free(struct linewords *block)
 {
 	mutex_lock(&mheap.lock);
 	fixalloc_free(&mheap.blocks, block);
@@ -451,7 +451,7 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 	s = span_alloc(p, cache, sizeclass_table[c].npages, MSPAN_HEAP);
 	if (!s) {
 		if (block)
-			block_give(block);
+			block_free(block);
 		return NULL;
 	}
 	mspan_init_small(s, sc, block);

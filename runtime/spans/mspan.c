@@ -77,7 +77,7 @@ void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request)
 	set_extent(s, object + request, (uint32_t)(object - s->base) + 1);
 	guard_fill(canary_begin(s), object);
 	guard_fill(object + request, guard);
-	s->guard_shut = guard_shut(s->base, s->npages);
+	s->guard_protect = guard_protect(s->base, s->npages);
 }
 
 void mspan_free(struct mspan *s)
@@ -85,9 +85,9 @@ void mspan_free(struct mspan *s)
 	s->use = MSPAN_FREE;
 	if (RT_LIKELY(!mspan_is_guarded(s)))
 		return;
-	if (s->guard_shut)
+	if (s->guard_protect)
 		guard_leave(s->base, s->npages);
-	s->guard_shut = 0;
+	s->guard_protect = 0;
 	atomic_u32_store_release(&s->guarded, 0); // see extent_at
 }
 

@@ -51,7 +51,7 @@ struct mspan {
 	uint32_t stack_used; // bit i: stack i is handed out; stackalloc.c
 	// 0, but of a guarded object: 1 + bytes of the span before it.
 	atomic_u32 guarded;
-	uint8_t guard_shut; // the guard may not be touched; owner
+	uint8_t guard_protect; // the guard may not be touched; owner
 };
 static_assert(sizeof(struct mspan) == 128, "two lines");
 

@@ -58,7 +58,7 @@ static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 	bool released;
 
 	hugepages_withdraw((uint32_t)(page / RT_CHUNK_PAGES));
-	released = sysmem_unused((void *)arena_page_address(page), bytes);
+	released = sysmem_release((void *)arena_page_address(page), bytes);
 
 	if (released)
 		count(p, bytes);

@@ -100,9 +100,9 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 	return (void *)(s->base + i * s->elemsize);
 }
 
-// pool_give takes a stack that a P kept, and its span with the last one; pool
+// pool_free takes a stack that a P kept, and its span with the last one; pool
 // lock held.
-static void pool_give(struct rt_proc *p, void *v)
+static void pool_free(struct rt_proc *p, void *v)
 {
 	struct mspan *s = span_of(v);
 	uint64_t i = ((uintptr_t)v - s->base) / s->elemsize;
@@ -139,7 +139,7 @@ static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 {
 	mutex_lock(&pool.lock);
 	while (c->n[order] * order_size(order) > limit)
-		pool_give(p, c->stack[order][--c->n[order]]);
+		pool_free(p, c->stack[order][--c->n[order]]);
 	mutex_unlock(&pool.lock);
 }
 

@@ -62,7 +62,7 @@ uint64_t gcstats_cpu(void)
 	return state.parent_cpu + oscall_process_cpu();
 }
 
-void gcstats_forked(uint64_t cpu)
+void gcstats_fork_child(uint64_t cpu)
 {
 	// The child's clock has begun at 0.
 	state.parent_cpu = cpu;

@@ -80,8 +80,9 @@ void gcstats_reset(void);
 // stopped.
 uint64_t gcstats_cpu(void);
 
-// gcstats_forked is for the child of a fork; cpu: what gcstats_cpu was before.
-void gcstats_forked(uint64_t cpu);
+// gcstats_fork_child is for the child of a fork; cpu: what gcstats_cpu was
+// before.
+void gcstats_fork_child(uint64_t cpu);
 
 // What a collection hands in at its end, world stopped.
 struct gcstats_cycle {

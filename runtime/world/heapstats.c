@@ -135,13 +135,13 @@ void heapstats_unsafe_clear(void)
 			atomic_u64_store_relaxed(&slot_words(slot)[i], 0);
 }
 
-void heapstats_hold(void)
+void heapstats_fork_lock(void)
 {
 	mutex_lock(&stats.reader);
 	mutex_lock(&stats.no_p);
 }
 
-void heapstats_let_go(void)
+void heapstats_fork_unlock(void)
 {
 	mutex_unlock(&stats.no_p);
 	mutex_unlock(&stats.reader);

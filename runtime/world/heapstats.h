@@ -77,9 +77,9 @@ void heapstats_unsafe_read(struct heapstats_totals *out);
 // heapstats_unsafe_clear forgets everything; world stopped or not yet begun.
 void heapstats_unsafe_clear(void);
 
-// heapstats_hold keeps readers and writers without a P out for a fork,
-// heapstats_let_go lets them in again.
-void heapstats_hold(void);
-void heapstats_let_go(void);
+// heapstats_fork_lock keeps readers and writers without a P out for a fork,
+// heapstats_fork_unlock lets them in again.
+void heapstats_fork_lock(void);
+void heapstats_fork_unlock(void);
 
 #endif

@@ -348,7 +348,7 @@ static void forked_lost(struct rt_proc *p)
 	procs.free = p;
 }
 
-void proc_forked(struct rt_proc *self)
+void proc_fork_child(struct rt_proc *self)
 {
 	atomic_u32_store_relaxed(&procs.attached, 0);
 	atomic_u32_store_relaxed(&procs.gate_waiters, 0);

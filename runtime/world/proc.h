@@ -55,11 +55,11 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	     // 0, 1, ...; for good
-	uint32_t flags;	     // of the attach
-	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
-			     // not run when the stop was asked for
+	uint32_t id;	      // 0, 1, ...; for good
+	uint32_t flags;	      // of the attach
+	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
+			      // not run when the stop was asked for
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	atomic_ptr next;      // attached before it; procs.lock, live readers
@@ -127,10 +127,10 @@ void proc_init(uint32_t nprocs);
 // proc_reset forgets all records, before their memory goes or comes.
 void proc_reset(void);
 
-// proc_forked is for the child of a fork, in the stop that the fork was made
-// in: every P but self, that of the forking thread or NULL, is without a
+// proc_fork_child is for the child of a fork, in the stop that the fork was
+// made in: every P but self, that of the forking thread or NULL, is without a
 // thread.
-void proc_forked(struct rt_proc *self);
+void proc_fork_child(struct rt_proc *self);
 
 // proc_set_thread publishes the thread block of an attached P; with NULL, no
 // stopper writes to the old block any more.

@@ -29,7 +29,7 @@ struct stw_begin stw_begun(void)
 }
 
 // A collection of another thread may read this one's stack while it waits.
-void stw_exclude(struct rt_proc *self)
+void stw_acquire(struct rt_proc *self)
 {
 	if (sema_try_acquire(&world.sema))
 		return;
@@ -43,12 +43,12 @@ void stw_exclude(struct rt_proc *self)
 	context_keep();
 }
 
-void stw_admit(void)
+void stw_release(void)
 {
 	sema_release(&world.sema);
 }
 
-void stw_forked(void)
+void stw_fork_child(void)
 {
 	sema_fork_child(&world.sema);
 }
@@ -80,7 +80,7 @@ static void measure_waits(const struct rt_proc *self)
 
 // A clock that the system refuses reads 0; the times of a stop are in order all
 // the same, and one that began at no known time began when all stood.
-void stw_halt(struct rt_proc *self, int reason)
+void stw_stop(struct rt_proc *self, int reason)
 {
 	world.reason = reason;
 	world.begin.asked = nanotime();
@@ -96,7 +96,7 @@ void stw_halt(struct rt_proc *self, int reason)
 	atomic_u32_store_release(&world.stopped, 1);
 }
 
-void stw_run(struct rt_proc *self, struct rt_stop_times *times)
+void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 {
 	struct rt_stop_times t = {
 	    .stopping_cpu_ns = world.begin.stopping_cpu_ns,

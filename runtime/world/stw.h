@@ -14,22 +14,22 @@
 
 #include "runtime/world/proc.h"
 
-// stw_exclude acquires the right to stop the world, stw_admit releases it.  No
+// stw_acquire acquires the right to stop the world, stw_release releases it. No
 // other stop, and no beginning or end of a heap, comes between the two.  self
 // is the caller's P, NULL when the thread is not attached; an attached caller
 // waits for its turn as blocked.  The caller must hold no lock, and not have
 // the right already.  The world runs meanwhile, and threads attach and detach.
-void stw_exclude(struct rt_proc *self);
-void stw_admit(void);
+void stw_acquire(struct rt_proc *self);
+void stw_release(void);
 
-// stw_halt stops the world and stw_run starts it again; the caller must have
+// stw_stop stops the world and stw_start starts it again; the caller must have
 // the right to.  *times may be NULL.
-void stw_halt(struct rt_proc *self, int reason);
-void stw_run(struct rt_proc *self, struct rt_stop_times *times);
+void stw_stop(struct rt_proc *self, int reason);
+void stw_start(struct rt_proc *self, struct rt_stop_times *times);
 
-// stw_forked is for the child of a fork, in the stop that the fork was made
+// stw_fork_child is for the child of a fork, in the stop that the fork was made
 // in: nobody waits for a turn any more.
-void stw_forked(void);
+void stw_fork_child(void);
 
 // stw_stopped tells whether the world is stopped, by whomever.
 bool stw_stopped(void);

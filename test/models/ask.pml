@@ -126,7 +126,7 @@ inline lead(me, i)
 {
 	leaders++;
 	assert(leaders == 1);
-	// stw_exclude, as blocked; stw_halt.
+	// stw_acquire, as blocked; stw_stop.
 	running[me] = false;
 	atomic { !sema -> sema = true }
 	unblock(me);
@@ -239,7 +239,7 @@ proctype Host(byte me, asks)
 
 // Stops the world once, and has something to do as long as hosts sleep that
 // are answered: they wake each other in a stop.
-// C: stw_halt, stw_run
+// C: stw_stop, stw_start
 // at: SEMA_ACQUIRE
 proctype Stopper()
 {

@@ -463,7 +463,7 @@ inline poll(p)
 	fi
 }
 
-// C: stw_halt
+// C: stw_stop
 // at: NOTE_WAIT
 inline stop_hosts()
 {

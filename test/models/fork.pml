@@ -104,7 +104,7 @@ inline acquire_sema(ticket)
 	serving == ticket
 }
 
-// C: stw_halt, proc_stop_all, proc_wait_all
+// C: stw_stop, proc_stop_all, proc_wait_all
 // at: NOTE_WAIT, PROC_STOP_ALL
 inline stop(who)
 {
@@ -114,7 +114,7 @@ inline stop(who)
 	state[HOST] != RUNNING && state[HELPER] != RUNNING
 }
 
-// C: stw_run, stw_admit
+// C: stw_start, stw_release
 // at: PROC_START_ALL_GATE, SEMA_RELEASE
 inline start()
 {
@@ -260,7 +260,7 @@ proctype Reader()
 }
 
 // Collects with a helper that comes late.
-// C: ask_wait, stw_halt, stw_run, crew_call, ask_done
+// C: ask_wait, stw_stop, stw_start, crew_call, ask_done
 // in: stop
 proctype Stopper()
 {
@@ -277,7 +277,7 @@ proctype Stopper()
 	led = false
 }
 
-// C: locks_hold, work_fork_lock, heapstats_hold, door_hold
+// C: locks_hold, work_fork_lock, heapstats_fork_lock, door_fork_lock
 // at: FORK_PREPARE, MUTEX_SLEEP
 inline locks_hold()
 {
@@ -305,7 +305,7 @@ inline locks_hold()
 
 #define LET_GO(lock) lock == FORKER -> lock = 0
 
-// C: locks_let_go, work_fork_unlock, heapstats_let_go, door_let_go
+// C: locks_let_go, work_fork_unlock, heapstats_fork_unlock, door_fork_unlock
 // at: FORK_RESUME
 inline locks_let_go()
 {
@@ -319,7 +319,7 @@ inline locks_let_go()
 #define MINE(lock) (lock == 0 || lock == FORKER)
 
 // The child's first throw.
-// C: throw_forked, claim
+// C: throw_fork_child, claim
 // at: THROW_CLAIM
 inline check_thrower(c_thrower)
 {
@@ -332,7 +332,7 @@ inline check_thrower(c_thrower)
 }
 
 // The child's first stop, collection and helper.
-// C: forget_threads, proc_forked, sweep_fork_child, worker_forked, stw_forked
+// C: forget_threads, proc_fork_child, sweep_fork_child, worker_fork_child, stw_fork_child
 // C: ask_fork_child
 // in: locks_let_go
 inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)

@@ -212,7 +212,7 @@ proctype Writer(byte p)
 	finished++
 }
 
-// An unattached thread counts, stops the world (stw_halt waits for every P to
+// An unattached thread counts, stops the world (stw_stop waits for every P to
 // stand, which none does inside a change), counts what it flushes
 // (mcache_flush_all) and calls heapstats_unsafe_read.
 // C: heapstats_unsafe_read, mcache_flush_all

@@ -213,7 +213,7 @@ proctype Taker()
 }
 
 // A stop, in which the stopper takes pages and gives them back.
-// C: stw_halt, mheap_alloc_manual
+// C: stw_stop, mheap_alloc_manual
 // at: PROC_STOP_ALL_ASKED
 proctype Stopper()
 {

@@ -384,7 +384,7 @@ inline proc_start_all(self, p, t, waiters)
 // sema_try_acquire, else sema_acquire as blocked, runtime/world/stw.c:
 // worldsema_acquire.  Who sleeps for a ticket has another word and kernel
 // queue; its handshake is the gate's.
-// C: stw_exclude, sema_try_acquire, sema_acquire
+// C: stw_acquire, sema_try_acquire, sema_acquire
 // at: SEMA_TRY_ACQUIRE, SEMA_ACQUIRE
 inline worldsema_acquire(self, ticket)
 {
@@ -422,8 +422,8 @@ inline worldsema_release()
 	atomic { !gate_buffer -> serving++ }
 }
 
-// stw_halt, what the stop promises, stw_run.
-// C: stw_halt, proc_wait_all, note_sleep, stw_run
+// stw_stop, what the stop promises, stw_start.
+// C: stw_stop, proc_wait_all, note_sleep, stw_start
 // at: NOTE_WAIT
 inline stop_and_start(self, p, t, n)
 {
@@ -544,7 +544,7 @@ leave:
 }
 
 // Attached all the time; stops, and detaches like a host.
-// C: stw_halt, stw_run
+// C: stw_stop, stw_start
 // in: stop_and_start
 proctype StopperWithP()
 {
@@ -555,7 +555,7 @@ proctype StopperWithP()
 	proc_block(0) // for good, in a region
 }
 
-// C: stw_halt, stw_run
+// C: stw_stop, stw_start
 // in: stop_and_start
 proctype StopperWithoutP()
 {
