@@ -1,8 +1,11 @@
+#define _GNU_SOURCE 1
+
 // Forks: whatever the threads of the parent were doing, the child has a heap
 // that is in order, its statistics, and the forking thread as it was.
 #include "test/heap.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -980,6 +983,57 @@ static void *begin_and_end(void *arg)
 	return arg;
 }
 
+static int hold_modules(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info, (void)size, (void)arg;
+	atomic_u32_add_release(&run.ready, 1);
+	while (!ended())
+		oscall_yield();
+	return 1;
+}
+
+static void *walk_modules(void *arg)
+{
+	expect(dl_iterate_phdr(hold_modules, NULL) == 1);
+	return arg;
+}
+
+static void attach_allocate_and_end(void)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(rt_alloc(100));
+	collect();
+	expect(rt_fini() == RT_OK);
+}
+
+static void *fork_and_attach(void *arg)
+{
+	atomic_u32_add_release(&run.ready, 1);
+	await_at_least(&run.ready, 2);
+	fork_and(attach_allocate_and_end);
+	return arg;
+}
+
+// No thread of the child can release the C library's lock of its list of
+// modules.  Sanitizers take it, too, when a thread begins: so all have.
+START_TEST(a_fork_while_another_thread_walks_the_modules)
+{
+	pthread_t forks, walker;
+
+	begin();
+	end_thread(run_thread(attach_and_allocate));
+	forks = run_thread(fork_and_attach);
+	await_at_least(&run.ready, 1);
+	walker = run_thread(walk_modules);
+	rt_blocking_enter();
+	end_thread(forks);
+	rt_blocking_leave();
+	atomic_u32_store_release(&run.end, 1);
+	end_thread(walker);
+	works_and_ends();
+}
+END_TEST
+
 // The child finds a whole heap without threads, or none.
 static void a_heap_or_none(void)
 {
@@ -1042,6 +1096,7 @@ static Suite *suite_fork(void)
 	tcase_add_test(tc, a_child_takes_no_stack_back_that_was_freed);
 	tcase_add_test(tc, forks_among_busy_threads);
 	tcase_add_test(tc, several_threads_fork_at_once);
+	tcase_add_test(tc, a_fork_while_another_thread_walks_the_modules);
 	tcase_add_test(tc, forks_while_heaps_begin_and_end);
 	suite_add_tcase(s, tc);
 	return s;

@@ -76,6 +76,7 @@ static void forget_threads(void)
 	struct rt_proc *self = proc_self();
 
 	throw_fork_child();
+	oscall_fork_child();
 	sysmem_fork_child();
 	ask_fork_child();
 	sweep_fork_child();
@@ -171,6 +172,7 @@ static void at_child(void)
 		return;
 	unprepared = true;
 	throw_fork_child();
+	oscall_fork_child();
 }
 
 bool fork_init(void)

@@ -596,14 +596,35 @@ static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
 	return 0;
 }
 
+// The list of modules has a lock of the C library's.  At a fork another thread
+// may hold it, which the child does not have, so the child asks no more.
+static struct {
+	bool lost;
+	atomic_u64 bytes; // of thread-local variables below a thread's block
+} modules;
+
+void oscall_fork_child(void)
+{
+	modules.lost = true;
+}
+
 // end_of_frames: glibc puts a thread's own block and the thread-local variables
-// of all modules above its first frame, in the same mapping.
+// of all modules above its first frame, in the same mapping, and at the same
+// distances on each thread.
 static uintptr_t end_of_frames(uintptr_t hi)
 {
 	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
+	uintptr_t self;
 
 	end_below(&f, (const void *)pthread_self());
+	self = f.hi;
+	if (modules.lost)
+		return self == hi
+			   ? hi
+			   : self - atomic_u64_load_relaxed(&modules.bytes);
 	dl_iterate_phdr(end_below_module, &f);
+	if (self != hi)
+		atomic_u64_store_relaxed(&modules.bytes, self - f.hi);
 	return f.hi;
 }
 
