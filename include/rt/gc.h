@@ -73,10 +73,9 @@ RT_API int rt_free_os_memory(void);
  * or leave by longjmp or an exception.  It is not called for its own
  * allocations: they return NULL when a collection does not find the memory.
  * Several threads may run it at once, so what it frees has a lock of the
- * host's, which no thread holds while it polls.  If the
- * handler returns 1, the allocation collects and tries again, and calls the
- * handler again each time that fails.  If it returns anything else, the
- * allocation returns NULL.
+ * host's, which no thread holds while it polls.  If the handler returns 1, the
+ * allocation collects and tries again, and calls the handler again each time
+ * that fails.  If it returns anything else, the allocation returns NULL.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 

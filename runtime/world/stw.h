@@ -14,16 +14,16 @@
 
 #include "runtime/world/proc.h"
 
-// stw_acquire acquires the right to stop the world, stw_release releases it. No
-// other stop, and no beginning or end of a heap, comes between the two.  self
-// is the caller's P, NULL when the thread is not attached; an attached caller
-// waits for its turn as blocked.  The caller must hold no lock, and not have
-// the right already.  The world runs meanwhile, and threads attach and detach.
+// stw_acquire acquires the right to stop the world, and stw_release releases
+// it.  No other stop, and no beginning or end of a heap, comes between the two.
+// self is the caller's P, NULL when the thread is not attached; an attached
+// caller waits for its turn as blocked.  The caller must hold no lock, and not
+// have the right already.  The world runs meanwhile: threads attach and detach.
 void stw_acquire(struct rt_proc *self);
 void stw_release(void);
 
 // stw_stop stops the world and stw_start starts it again; the caller must have
-// the right to.  *times may be NULL.
+// the right to.  times may be NULL.
 void stw_stop(struct rt_proc *self, int reason);
 void stw_start(struct rt_proc *self, struct rt_stop_times *times);
 
