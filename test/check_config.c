@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/api/config.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/oscall.h"
 
 static rt_config config, resolved;

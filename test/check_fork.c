@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/os/oscall.h"
 #include "runtime/world/stw.h"

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "gc/mark/crew.h"
-#include "gc/api/door.h"
-#include "gc/api/supply.h"
+#include "gc/host/door.h"
+#include "gc/host/supply.h"
 #include "gc/cycle/sweep.h"
 #include "gc/mark/work.h"
 #include "gc/cycle/worker.h"

@@ -1,6 +1,6 @@
 // Stops of the world: who attaches, detaches, enters or leaves a region at
 // every step of a stop and of a start.
-#include "gc/api/attach.h"
+#include "gc/host/attach.h"
 #include "runtime/world/stw.h"
 #include "test/sched.h"
 

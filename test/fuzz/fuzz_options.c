@@ -7,7 +7,7 @@
 
 #include <rt/rt.h>
 
-#include "gc/api/config.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/options.h"
 
 // The values as a host may have set them.

@@ -1,7 +1,7 @@
 // ask.pml - threads that ask for a collection, and share one.
 //
 // Stands for gc/cycle/ask.c, with cycle_begin and cycle_end of gc/cycle/cycle.c and
-// collect of gc/api/supply.c.  Four hosts ask, one of them twice, at any time;
+// collect of gc/host/supply.c.  Four hosts ask, one of them twice, at any time;
 // another thread stops the world for other reasons.  A stop is a few words here
 // (stw.pml shows the real one): it waits until no host but the stopper's runs.
 //

@@ -1,6 +1,6 @@
 // fork.pml - a process that forks while its threads do anything.
 //
-// Stands for gc/api/fork.c, and for what it meets: a host that allocates, makes a
+// Stands for gc/host/atfork.c, and for what it meets: a host that allocates, makes a
 // helper and ends the heap, the helper that begins, serves late calls and
 // leaves (gc/cycle/worker.c), a reader that no stop concerns and that may find a bug
 // of ours (runtime/os/throw.c), another stopper, and itself.  The child has one

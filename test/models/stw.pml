@@ -1,7 +1,7 @@
 // stw.pml - stop the world, the gate, blocking regions, attach and detach.
 //
 // Stands for runtime/world/proc.c and runtime/world/stw.c, with attach_thread and
-// attach_undo of gc/api/attach.c.  Two hosts attach, touch the heap, poll, enter
+// attach_undo of gc/host/attach.c.  Two hosts attach, touch the heap, poll, enter
 // regions and detach; records are used again.  Two threads stop the world:
 // one with P 0, one without.
 //

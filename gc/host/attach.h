@@ -1,8 +1,8 @@
 // attach.h - a thread comes and goes.
 //
 // Go: acquirep, releasep, needm (proc.go).
-#ifndef GC_API_ATTACH_H
-#define GC_API_ATTACH_H
+#ifndef GC_HOST_ATTACH_H
+#define GC_HOST_ATTACH_H
 
 #include "runtime/spans/mcache.h"
 

@@ -2,11 +2,11 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/alloc.h>
 
-#include "gc/api/config.h"
-#include "gc/api/door.h"
+#include "runtime/os/settings.h"
+#include "gc/host/door.h"
 #include "gc/mark/kind.h"
-#include "gc/api/safepoint.h"
-#include "gc/api/supply.h"
+#include "runtime/world/safepoint.h"
+#include "gc/host/supply.h"
 #include "runtime/spans/object.h"
 #include "runtime/os/poison.h"
 #include "runtime/spans/stackalloc.h"

@@ -1,9 +1,9 @@
 // The beginning and the end of the heap.
-#include "gc/api/attach.h"
-#include "gc/api/config.h"
+#include "gc/host/attach.h"
+#include "runtime/os/settings.h"
 #include "gc/cycle/cycle.h"
-#include "gc/api/door.h"
-#include "gc/api/fork.h"
+#include "gc/host/door.h"
+#include "gc/host/atfork.h"
 #include "gc/cycle/pacer.h"
 #include "gc/mark/roots.h"
 #include "gc/cycle/sweep.h"

@@ -1,6 +1,6 @@
-#include "gc/api/world.h"
+#include "gc/host/visit.h"
 
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 #include "gc/stats/verify.h"
 #include "runtime/world/gcstats.h"
 

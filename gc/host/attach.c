@@ -1,11 +1,11 @@
-#include "gc/api/attach.h"
+#include "gc/host/attach.h"
 
 #include <errno.h>
 
 #include <rt/thread.h>
 
-#include "gc/api/door.h"
-#include "gc/api/world.h"
+#include "gc/host/door.h"
+#include "gc/host/visit.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/spans/stackalloc.h"

@@ -4,8 +4,8 @@
 // asks of its caller, in one place and one order: is there a heap, is the
 // thread attached, is it outside a blocking region, has it not stopped the
 // world.
-#ifndef GC_API_DOOR_H
-#define GC_API_DOOR_H
+#ifndef GC_HOST_DOOR_H
+#define GC_HOST_DOOR_H
 
 #include <rt/config.h>
 #include <rt/gc.h>

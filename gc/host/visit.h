@@ -1,6 +1,6 @@
 // world.h - stops that readers of the stopped heap make.
-#ifndef GC_API_WORLD_H
-#define GC_API_WORLD_H
+#ifndef GC_HOST_VISIT_H
+#define GC_HOST_VISIT_H
 
 #include "runtime/world/stw.h"
 #include "runtime/os/throw.h"

@@ -4,8 +4,8 @@
 // may hold which no stop concerns.  So the child, which has one thread, finds
 // nothing half done: it takes back what the threads that it lacks had, and
 // starts its world.
-#ifndef GC_API_FORK_H
-#define GC_API_FORK_H
+#ifndef GC_HOST_ATFORK_H
+#define GC_HOST_ATFORK_H
 
 #include <rt/fork.h>
 #include <stdbool.h>

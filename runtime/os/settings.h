@@ -4,8 +4,8 @@
 //
 // One table knows the fields of rt_config: place, range, and the name under
 // which the environment may set them.
-#ifndef GC_API_CONFIG_H
-#define GC_API_CONFIG_H
+#ifndef RUNTIME_OS_SETTINGS_H
+#define RUNTIME_OS_SETTINGS_H
 
 #include <rt/config.h>
 

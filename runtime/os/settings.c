@@ -1,4 +1,4 @@
-#include "gc/api/config.h"
+#include "runtime/os/settings.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -3,11 +3,11 @@
 #include <rt/metrics.h>
 #include <string.h>
 
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 #include "gc/stats/metrics.h"
 #include "gc/stats/mstats.h"
 #include "gc/cycle/pacer.h"
-#include "gc/api/world.h"
+#include "gc/host/visit.h"
 
 int rt_read_memstats(rt_memstats *m)
 {

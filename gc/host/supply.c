@@ -1,10 +1,10 @@
 // One object or stack: from caches, from spans, or after a collection.
-#include "gc/api/supply.h"
+#include "gc/host/supply.h"
 
 #include <string.h>
 
 #include "gc/cycle/cycle.h"
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 #include "gc/mark/kind.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/refill.h"

@@ -1,8 +1,8 @@
 // safepoint.h - where threads stand, and blocking regions.
 //
 // Go: gopark for a stop, entersyscall, exitsyscall (proc.go).
-#ifndef GC_API_SAFEPOINT_H
-#define GC_API_SAFEPOINT_H
+#ifndef RUNTIME_WORLD_SAFEPOINT_H
+#define RUNTIME_WORLD_SAFEPOINT_H
 
 #include "runtime/world/proc.h"
 

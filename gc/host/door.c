@@ -1,4 +1,4 @@
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 
 #include "runtime/os/throw.h"
 

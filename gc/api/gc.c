@@ -2,12 +2,12 @@
 #include <rt/gc.h>
 #include <rt/roots.h>
 
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 #include "gc/cycle/pacer.h"
 #include "gc/mark/roots.h"
-#include "gc/api/safepoint.h"
-#include "gc/api/supply.h"
-#include "gc/api/world.h"
+#include "runtime/world/safepoint.h"
+#include "gc/host/supply.h"
+#include "gc/host/visit.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/stw.h"

@@ -9,8 +9,8 @@
 // request for good, and NULL means that it found no room, even in what other
 // threads keep for themselves.  Nothing is tried twice unless the host's
 // handler says so, and no thread can be outrun by others.
-#ifndef GC_API_SUPPLY_H
-#define GC_API_SUPPLY_H
+#ifndef GC_HOST_SUPPLY_H
+#define GC_HOST_SUPPLY_H
 
 #include "gc/cycle/ask.h"
 #include "runtime/spans/mcache.h"

@@ -1,8 +1,8 @@
-#include "gc/api/safepoint.h"
+#include "runtime/world/safepoint.h"
 
 #include <rt/thread.h>
 
-#include "gc/api/door.h"
+#include "gc/host/door.h"
 
 rt_thread *rt_thread_self(void)
 {
