@@ -100,8 +100,8 @@ START_TEST(null_resolves_to_defaults)
 {
 	rt_config other;
 
-	ck_assert_int_eq(config_resolve(NULL, &resolved), RT_OK);
-	ck_assert_int_eq(config_resolve(&config, &other), RT_OK);
+	ck_assert_int_eq(settings_resolve(NULL, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&config, &other), RT_OK);
 	ck_assert(same(&resolved, &other));
 	ck_assert_uint_eq(resolved.struct_size, sizeof resolved);
 	ck_assert_uint_eq(resolved.max_heap, 0);
@@ -114,12 +114,12 @@ END_TEST
 
 START_TEST(values_in_range_are_kept)
 {
-	config.max_heap = (size_t)CONFIG_MAX_HEAP;
-	config.heap_min = (size_t)CONFIG_MAX_HEAP;
+	config.max_heap = (size_t)SETTINGS_MAX_HEAP;
+	config.heap_min = (size_t)SETTINGS_MAX_HEAP;
 	config.heap_headroom = 0;
 	config.memory_limit = 0;
 	config.gc_percent = INT_MAX;
-	config.max_procs = CONFIG_MAX_PROCS;
+	config.max_procs = SETTINGS_MAX_PROCS;
 	config.gc_threads = 0;
 	config.double_check = RT_CHECK_REPORT;
 	config.stop_signal = -1;
@@ -135,7 +135,7 @@ START_TEST(values_in_range_are_kept)
 	config.poison = 1;
 	config.guard_large = 1;
 	config.guard_small = UINT16_MAX;
-	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
 END_TEST
@@ -143,7 +143,7 @@ END_TEST
 START_TEST(every_percent_below_zero_is_off)
 {
 	config.gc_percent = INT_MIN;
-	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert_int_eq(resolved.gc_percent, -1);
 }
 END_TEST
@@ -152,13 +152,13 @@ END_TEST
 	do {                                                                   \
 		rt_config changed = config;                                    \
 		changed.field = (value);                                       \
-		ck_assert_int_eq(config_resolve(&changed, &resolved),          \
+		ck_assert_int_eq(settings_resolve(&changed, &resolved),          \
 				 RT_EINVAL);                                   \
 	} while (0)
 
 START_TEST(values_out_of_range_are_refused)
 {
-	const size_t above = (size_t)CONFIG_MAX_HEAP + 1;
+	const size_t above = (size_t)SETTINGS_MAX_HEAP + 1;
 
 	REFUSED(max_heap, above);
 	REFUSED(max_heap, SIZE_MAX);
@@ -169,9 +169,9 @@ START_TEST(values_out_of_range_are_refused)
 	REFUSED(memory_limit, -1);
 	REFUSED(memory_limit, INT64_MIN);
 	REFUSED(max_procs, -1);
-	REFUSED(max_procs, CONFIG_MAX_PROCS + 1);
+	REFUSED(max_procs, SETTINGS_MAX_PROCS + 1);
 	REFUSED(gc_threads, -2);
-	REFUSED(gc_threads, CONFIG_MAX_PROCS + 1);
+	REFUSED(gc_threads, SETTINGS_MAX_PROCS + 1);
 	REFUSED(double_check, -1);
 	REFUSED(double_check, RT_CHECK_REPORT + 1);
 	REFUSED(past_end, 2);
@@ -203,7 +203,7 @@ START_TEST(stop_signal_can_be_caught_and_is_no_fault)
 
 	for (size_t i = 0; i < RT_ARRAY_LEN(right); i++) {
 		config.stop_signal = right[i];
-		ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+		ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 		ck_assert_int_eq(resolved.stop_signal, right[i]);
 	}
 }
@@ -212,7 +212,7 @@ END_TEST
 START_TEST(processors_default_to_one_when_the_system_does_not_tell)
 {
 	oscall_fail(OSCALL_AFFINITY, 1, 1, 1);
-	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert_int_eq(resolved.max_procs, 1);
 	ck_assert_int_eq(resolved.gc_threads, 1);
 }
@@ -224,7 +224,7 @@ START_TEST(shorter_struct_keeps_the_other_defaults)
 	config.heap_min = 123456;
 	config.gc_percent = 7;	   // beyond the host's struct
 	config.double_check = 999; // and wrong, if it were read
-	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert_uint_eq(resolved.struct_size, sizeof resolved);
 	ck_assert_uint_eq(resolved.heap_min, 123456);
 	ck_assert_int_eq(resolved.gc_percent, 100);
@@ -239,7 +239,7 @@ START_TEST(half_a_field_is_not_read)
 	for (size_t n = 0; n <= sizeof config.heap_min; n++) {
 		rt_config_init_sized(&config, offset + n);
 		config.heap_min = 123456;
-		ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+		ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 		ck_assert_uint_eq(resolved.heap_min, n < sizeof config.heap_min
 							 ? 4 << 20
 							 : 123456);
@@ -253,12 +253,12 @@ START_TEST(longer_struct_is_taken_if_the_rest_is_zero)
 
 	rt_config_init_sized(&c.known, sizeof c);
 	c.known.gc_percent = 55;
-	ck_assert_int_eq(config_resolve(&c.known, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&c.known, &resolved), RT_OK);
 	ck_assert_uint_eq(resolved.struct_size, sizeof resolved);
 	ck_assert_int_eq(resolved.gc_percent, 55);
 
 	c.later[1] = UINT64_C(1) << 63;
-	ck_assert_int_eq(config_resolve(&c.known, &resolved), RT_EINVAL);
+	ck_assert_int_eq(settings_resolve(&c.known, &resolved), RT_EINVAL);
 	ck_assert_int_eq(rt_config_from_env(&c.known), RT_EINVAL);
 }
 END_TEST
@@ -271,23 +271,23 @@ START_TEST(each_byte_that_is_not_known_must_be_zero)
 	rt_config_init_sized(&c.known, sizeof c);
 	for (size_t i = sizeof c.known; i < sizeof c; i++) {
 		bytes[i] = 1;
-		ck_assert_int_eq(config_resolve(&c.known, &resolved),
+		ck_assert_int_eq(settings_resolve(&c.known, &resolved),
 				 RT_EINVAL);
 		bytes[i] = 0;
-		ck_assert_int_eq(config_resolve(&c.known, &resolved), RT_OK);
+		ck_assert_int_eq(settings_resolve(&c.known, &resolved), RT_OK);
 	}
 }
 END_TEST
 
 START_TEST(struct_that_was_not_initialised_is_refused)
 {
-	static const size_t wrong[] = {0, 1, 7, CONFIG_MAX_STRUCT + 1,
+	static const size_t wrong[] = {0, 1, 7, SETTINGS_MAX_STRUCT + 1,
 				       SIZE_MAX};
 
 	setenv("RTGC", "50", 1);
 	for (size_t i = 0; i < RT_ARRAY_LEN(wrong); i++) {
 		config.struct_size = wrong[i];
-		ck_assert_int_eq(config_resolve(&config, &resolved), RT_EINVAL);
+		ck_assert_int_eq(settings_resolve(&config, &resolved), RT_EINVAL);
 		ck_assert_int_eq(rt_config_from_env(&config), RT_EINVAL);
 		ck_assert_int_eq(config.gc_percent, 100);
 	}
@@ -334,7 +334,7 @@ START_TEST(environment_sets_every_debug_name)
 	       "guard_large=1,guard_small=1000",
 	       1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
-	ck_assert_uint_eq(config.max_heap, (size_t)CONFIG_MAX_HEAP);
+	ck_assert_uint_eq(config.max_heap, (size_t)SETTINGS_MAX_HEAP);
 	ck_assert_uint_eq(config.heap_min, 8 << 20);
 	ck_assert_uint_eq(config.heap_headroom, 0);
 	ck_assert_int_eq(config.max_procs, 3);
@@ -352,7 +352,7 @@ START_TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.poison, 1);
 	ck_assert_uint_eq(config.guard_large, 1);
 	ck_assert_uint_eq(config.guard_small, 1000);
-	ck_assert_int_eq(config_resolve(&config, &resolved), RT_OK);
+	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 }
 END_TEST
 
@@ -583,7 +583,7 @@ START_TEST(random_environment_resolves)
 		setenv("RTDEBUG", text, 1);
 		rt_config_init(&config);
 		taken += rt_config_from_env(&config) == RT_OK;
-		bad += config_resolve(&config, &resolved) != RT_OK;
+		bad += settings_resolve(&config, &resolved) != RT_OK;
 	}
 	ck_assert_uint_eq(bad, 0);
 	ck_assert_uint_gt(taken, 0);

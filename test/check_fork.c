@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "runtime/spans/mcache.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/os/oscall.h"
 #include "runtime/world/stw.h"
@@ -543,7 +544,7 @@ static void *hold_all_and_stay(void *arg)
 	mutex_lock(&procs.lock);
 	mutex_lock(&mheap.lock);
 	heapstats_fork_lock();
-	door_fork_lock();
+	handlers_fork_lock();
 	stay();
 }
 

@@ -73,8 +73,8 @@ gc/cycle/sweep sweep_lines 1
 gc/cycle/sweep sweep_span 1
 gc/cycle/cycle flip 1
 gc/cycle/worker make_missing 1
-gc/host/lifetime start 1
-gc/host/lifetime end 1
+gc/host/lifetime lifetime_begin 1
+gc/host/lifetime lifetime_end 1
 '
 # The same for reads with acquire.
 followers='

@@ -6,6 +6,7 @@
 
 #include "gc/mark/crew.h"
 #include "gc/host/door.h"
+#include "gc/host/handlers.h"
 #include "gc/host/supply.h"
 #include "gc/cycle/sweep.h"
 #include "gc/mark/work.h"
@@ -152,7 +153,7 @@ static const struct {
     {work_fork_lock, work_fork_unlock},
     {heapstats_fork_lock, heapstats_fork_unlock}, // of readers
     {hold_stats, let_go_stats},
-    {door_fork_lock, door_fork_unlock},
+    {handlers_fork_lock, handlers_fork_unlock},
 };
 
 // fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread

@@ -35,7 +35,8 @@ runtime/world/heapstats statistics
 runtime/world/gcstats   statistics
 gc/stats/mstats         statistics
 gc/stats/metrics        statistics
-gc/api/memstats          statistics
+gc/api/memstats         statistics
+gc/api/metrics          statistics
 runtime/os/oscall    the system may refuse any call
 runtime/os/sysmem    what it refuses is not counted
 '

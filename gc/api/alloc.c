@@ -4,6 +4,7 @@
 
 #include "runtime/os/settings.h"
 #include "gc/host/door.h"
+#include "gc/host/handlers.h"
 #include "gc/mark/kind.h"
 #include "runtime/world/safepoint.h"
 #include "gc/host/supply.h"
@@ -23,15 +24,6 @@ static void open_object(const void *obj)
 		poison_open((const void *)o.base, o.size);
 }
 
-// stress_due tells whether this allocation is one of those that collect.
-static bool stress_due(void)
-{
-	uint32_t n = door.config.gcstress;
-
-	return RT_UNLIKELY(n != 0) &&
-	       atomic_u64_add_relaxed(&door.stress_count, 1) % n == 0;
-}
-
 // alloc_checked is for whatever the current run does not hold: the place where
 // arguments are looked at, threads stand, and collections begin.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
@@ -44,12 +36,9 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
 	if (n == 0)
 		return &zerobase;
 	safepoint_poll(t);
-	if (door_warn_mappings() && !door_may_go_on(t))
+	if (handlers_warn_mappings() && !door_may_go_on(t))
 		return NULL;
-	if (stress_due())
-		supply_collect(t->p, ASK_DUE);
-	else
-		supply_collect_due(t->p);
+	supply_collect_before_object(t->p);
 	obj =
 	    supply_object(t->mc, row == RT_ROW_WORDS, n, row == RT_ROW_UNINIT);
 	if (RT_UNLIKELY(poison_on))
@@ -190,7 +179,7 @@ int rt_is_heap(const void *p)
 
 size_t rt_good_size(size_t n)
 {
-	if (n == 0 || n > CONFIG_MAX_HEAP)
+	if (n == 0 || n > SETTINGS_MAX_HEAP)
 		return 0;
 	if (n > SIZECLASS_MAX_REQUEST)
 		return base_pages(n) << RT_PAGE_SHIFT;
@@ -207,7 +196,7 @@ void *rt_stack_alloc(size_t n)
 	    !door_allocating(t))
 		return NULL;
 	safepoint_poll(t);
-	if (door_warn_mappings() && !door_may_go_on(t))
+	if (handlers_warn_mappings() && !door_may_go_on(t))
 		return NULL;
 	supply_collect_due(t->p);
 	return supply_stack(t->mc, n);

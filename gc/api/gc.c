@@ -1,16 +1,14 @@
-// What the host can tell the collector.
+// Collections, memory that goes back, and the host's handlers.
 #include <rt/gc.h>
-#include <rt/roots.h>
 
 #include "gc/host/door.h"
+#include "gc/host/handlers.h"
 #include "gc/cycle/pacer.h"
-#include "gc/mark/roots.h"
 #include "runtime/world/safepoint.h"
 #include "gc/host/supply.h"
 #include "gc/host/visit.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
-#include "runtime/world/stw.h"
 
 int rt_gc(void)
 {
@@ -20,7 +18,7 @@ int rt_gc(void)
 	if (error)
 		return error;
 	supply_collect(p, ASK_FORCED);
-	door_warn_mappings();
+	handlers_warn_mappings();
 	return RT_OK;
 }
 
@@ -41,11 +39,11 @@ int rt_set_gc_percent(int percent, int *old)
 // released: pages, spans and stacks.
 static void give_back_caches(void)
 {
-	struct world_visit v = world_enter(RT_STOP_UNKNOWN);
+	struct visit v = visit_enter(RT_STOP_UNKNOWN);
 
 	stackalloc_flush_all(v.p);
 	mcache_flush_pages_all();
-	world_leave(&v);
+	visit_leave(&v);
 	mcache_trim();
 }
 
@@ -66,48 +64,28 @@ int rt_free_os_memory(void)
 	return RT_OK;
 }
 
-int rt_roots_add(void *lo, void *hi, int flags)
-{
-	int error;
+// ---- handlers ----
 
-	if (!lo || !hi || lo >= hi || (uintptr_t)lo % 8 != 0 ||
-	    (uintptr_t)hi % 8 != 0 ||
-	    (flags != RT_ROOT_EXACT && flags != RT_ROOT_WORDS))
-		return RT_EINVAL;
-	error = door_attached(false);
-	if (error)
-		return error;
-	if (!roots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags))
-		error = RT_ENOMEM;
-	door_warn_mappings();
-	return error;
+int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
+{
+	if (door_stopper())
+		return RT_EBUSY;
+	handlers_set_oom(fn, arg);
+	return RT_OK;
 }
 
-static int remove_range(void *lo, void *hi)
+int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 {
-	return roots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
+	if (door_stopper())
+		return RT_EBUSY;
+	handlers_set_warn(fn, arg);
+	return RT_OK;
 }
 
-// remove_beside_stops is for a thread that no stop waits for.  With the right
-// to stop the world it keeps every stop, and the end of the heap, away.
-static int remove_beside_stops(void *lo, void *hi)
+int rt_set_fatal_handler(rt_text_fn *fn, void *arg)
 {
-	int error = RT_ESTATE;
-
-	stw_acquire(NULL);
-	if (door_ready())
-		error = remove_range(lo, hi);
-	stw_release();
-	return error;
-}
-
-int rt_roots_remove(void *lo, void *hi)
-{
-	const struct rt_proc *p = proc_self();
-	int error;
-
-	if (door_ready() && (!p || p->in_region))
-		return remove_beside_stops(lo, hi);
-	error = door_attached(false);
-	return error ? error : remove_range(lo, hi);
+	if (door_stopper())
+		return RT_EBUSY;
+	throw_set_handler(fn, arg);
+	return RT_OK;
 }

@@ -1,7 +1,7 @@
 #include "gc/host/atfork.h"
 
 #include "gc/cycle/ask.h"
-#include "gc/host/door.h"
+#include "gc/host/handlers.h"
 #include "gc/cycle/sweep.h"
 #include "gc/mark/work.h"
 #include "gc/cycle/worker.h"
@@ -14,11 +14,11 @@
 
 // Written by the thread that prepared a fork, in its stop.
 static struct {
-	struct world_visit visit;
+	struct visit visit;
 	uint64_t cpu; // ns
 } forking;
 
-// Calls of rt_fork_prepare that are not yet answered, of this thread: the host
+// Calls of atfork_prepare that are not yet answered, of this thread: the host
 // may prepare by itself what fork() then prepares again.
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
@@ -36,12 +36,12 @@ static void locks_hold(void)
 	work_fork_lock();
 	hugepages_fork_lock();
 	heapstats_fork_lock();
-	door_fork_lock();
+	handlers_fork_lock();
 }
 
 static void locks_let_go(void)
 {
-	door_fork_unlock();
+	handlers_fork_unlock();
 	heapstats_fork_unlock();
 	hugepages_fork_unlock();
 	work_fork_unlock();
@@ -105,7 +105,7 @@ static void set_runs(bool on)
 static void prepare(void)
 {
 	// The stopper alone may write to forking.
-	struct world_visit v = world_enter(RT_STOP_FORK);
+	struct visit v = visit_enter(RT_STOP_FORK);
 
 	forking.visit = v;
 	set_runs(false);
@@ -116,18 +116,17 @@ static void prepare(void)
 
 static void resume(bool child)
 {
-	struct world_visit v = forking.visit;
+	struct visit v = forking.visit;
 
 	locks_let_go();
 	if (child)
 		forget_threads();
 	set_runs(true);
 	schedpoint(SCHED_FORK_RESUME);
-	world_leave(&v);
+	visit_leave(&v);
 }
 
-// answer is one answer to rt_fork_prepare; the last one counts.
-static int answer(bool child)
+int atfork_resume(bool child)
 {
 	if (depth == 0)
 		return RT_EPERM;
@@ -136,9 +135,9 @@ static int answer(bool child)
 	return RT_OK;
 }
 
-int rt_fork_prepare(void)
+int atfork_prepare(void)
 {
-	// Who reports a bug of ours may hold any lock, or the world.
+	// A thread that reports a bug of ours may hold any lock, or the world.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
 	if (depth++ == 0)
@@ -146,36 +145,26 @@ int rt_fork_prepare(void)
 	return RT_OK;
 }
 
-int rt_fork_parent(void)
-{
-	return answer(false);
-}
-
-int rt_fork_child(void)
-{
-	return answer(true);
-}
-
 static void at_prepare(void)
 {
-	rt_fork_prepare();
+	atfork_prepare();
 }
 
 static void at_parent(void)
 {
-	rt_fork_parent();
+	atfork_resume(false);
 }
 
 static void at_child(void)
 {
-	if (rt_fork_child() == RT_OK)
+	if (atfork_resume(true) == RT_OK)
 		return;
 	unprepared = true;
 	throw_fork_child();
 	oscall_fork_child();
 }
 
-bool fork_init(void)
+bool atfork_init(void)
 {
 	static bool done;
 

@@ -1,4 +1,4 @@
-// fork.h - a process that forks.
+// atfork.h - a process that forks.
 //
 // A fork is made in a stop of the world, with every lock held that a thread
 // may hold which no stop concerns.  So the child, which has one thread, finds
@@ -7,11 +7,20 @@
 #ifndef GC_HOST_ATFORK_H
 #define GC_HOST_ATFORK_H
 
-#include <rt/fork.h>
 #include <stdbool.h>
 
-// fork_init has every fork from now on prepared, once a process; false: the
+// atfork_init has every fork from now on prepared, once a process; false: the
 // system refuses.  One caller at a time.
-bool fork_init(void);
+bool atfork_init(void);
+
+// atfork_prepare prepares a fork: it stops the world and holds every lock.
+// Calls nest.  Returns RT_OK, or RT_ESTATE while a thread reports a fatal
+// error, and in the child of a fork that was made meanwhile.
+int atfork_prepare(void);
+
+// atfork_resume undoes one atfork_prepare; the last one starts the world, in
+// the child with the calling thread alone.  Returns RT_OK, or RT_EPERM if this
+// thread has prepared no fork.
+int atfork_resume(bool child);
 
 #endif

@@ -5,13 +5,13 @@
 #include <rt/thread.h>
 
 #include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "gc/host/region.h"
 #include "gc/host/visit.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/threadstack.h"
-
-enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
 
 static struct {
 	bool ready;
@@ -26,11 +26,13 @@ static void at_exit(void *value)
 	struct rt_stop_times times;
 
 	(void)value;
-	rt_blocking_leave();
-	// The host's warn handler may run then.
+	if (proc_self()->in_region)
+		region_leave();
+	// The host's warn handler may run then, and even detach the thread.
 	while (door_stopper())
-		world_end(&times);
-	rt_thread_detach();
+		visit_end(&times);
+	if (door_attached(false) == RT_OK)
+		attach_undo();
 }
 
 bool attach_init(void)
@@ -136,7 +138,7 @@ int attach_answer(int error)
 	struct text t;
 
 	if (error <= 0) {
-		door_warn_mappings();
+		handlers_warn_mappings();
 		return error;
 	}
 	text_init(&t);
@@ -144,38 +146,6 @@ int attach_answer(int error)
 		     "the system refused pthread_getattr_np with errno ");
 	text_u64(&t, (uint64_t)error);
 	text_str(&t, "; rt_thread_attach_stack can name them");
-	door_warn(t.buf);
+	handlers_warn(t.buf);
 	return RT_ENOTSUP;
-}
-
-int rt_thread_attach(unsigned flags)
-{
-	if (flags & ~(unsigned)ATTACH_FLAGS)
-		return RT_EINVAL;
-	if (!door_ready())
-		return RT_ESTATE;
-	return attach_answer(attach_thread(0, 0, flags));
-}
-
-int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
-{
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-	if ((flags & ~(unsigned)ATTACH_FLAGS) || !lo || !hi || lo >= hi ||
-	    here < (uintptr_t)lo || here >= (uintptr_t)hi)
-		return RT_EINVAL;
-	if (!door_ready())
-		return RT_ESTATE;
-	return attach_answer(
-	    attach_thread((uintptr_t)lo, (uintptr_t)hi, flags));
-}
-
-int rt_thread_detach(void)
-{
-	int error = door_attached(false);
-
-	if (error)
-		return error;
-	attach_undo();
-	return RT_OK;
 }

@@ -7,18 +7,12 @@
 #ifndef GC_HOST_DOOR_H
 #define GC_HOST_DOOR_H
 
-#include <rt/config.h>
-#include <rt/gc.h>
+#include <rt/version.h>
 
-#include "runtime/spans/mcache.h"
+#include "runtime/world/proc.h"
 
 struct door {
-	atomic_u32 ready;	 // 1: there is a heap; under stw_acquire
-	atomic_u32 double_check; // enum rt_double_check
-	atomic_u64 stress_count; // allocations under gcstress
-	atomic_u64 guard_draws;	 // random numbers drawn for guard_small
-	rt_config config;	 // as resolved; read only while ready
-	bool walking; // the stopper is inside rt_heap_walk; the stopper's
+	atomic_u32 ready; // 1: there is a heap; under stw_acquire
 };
 
 RT_GLOBAL struct door door;
@@ -60,26 +54,5 @@ RT_INLINE bool door_may_go_on(const struct rt_thread *t)
 {
 	return rt_thread_tls == t && door_allocating(t);
 }
-
-// ---- the host's handlers ----
-
-// door_ask_oom tells whether the out-of-memory handler wants n bytes to be
-// tried again.  frame is of the caller, which must not be inlined.  False as
-// well without a handler, and in an allocation that the handler itself makes.
-bool door_ask_oom(size_t n, const void *frame);
-
-// door_warn calls the warn handler, if there is one.
-void door_warn(const char *text);
-
-// door_warn_mappings does so where mappings are running out, once in the life
-// of the process; true: it has.  Called from functions of the host that may
-// have made some, with no lock held and the world started: what its handler did
-// may be anything.
-bool door_warn_mappings(void);
-
-// door_fork_lock takes the handlers' lock for a fork, door_fork_unlock releases
-// it.
-void door_fork_lock(void);
-void door_fork_unlock(void);
 
 #endif

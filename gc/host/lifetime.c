@@ -1,9 +1,11 @@
-// The beginning and the end of the heap.
+#include "gc/host/lifetime.h"
+
 #include "gc/host/attach.h"
-#include "runtime/os/settings.h"
 #include "gc/cycle/cycle.h"
 #include "gc/host/door.h"
 #include "gc/host/atfork.h"
+#include "gc/host/supply.h"
+#include "gc/stats/mstats.h"
 #include "gc/cycle/pacer.h"
 #include "gc/mark/roots.h"
 #include "gc/cycle/sweep.h"
@@ -12,6 +14,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/os/persistent.h"
 #include "runtime/os/poison.h"
+#include "runtime/os/settings.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/stw.h"
 
@@ -73,22 +76,20 @@ static void pacer_init(const rt_config *c)
 	pacer_commit();
 }
 
-// start is rt_init with a resolved configuration, by one thread at a time.
-static int start(const rt_config *c)
+int lifetime_begin(const rt_config *c)
 {
 	int error = RT_OK;
 
 	state_reset();
-	if (!fork_init() || !attach_init() || !memory_init(c))
+	if (!atfork_init() || !attach_init() || !memory_init(c))
 		return RT_ENOMEM;
-	door.config = *c;
-	atomic_u64_store_relaxed(&door.stress_count, 0);
-	atomic_u64_store_relaxed(&door.guard_draws, 0);
+	settings = *c;
+	supply_reset();
 	mcache_set_calls_only(c->gcstress != 0 || c->poison != 0 ||
 			      c->guard_small != 0);
 	poison_init(c->poison != 0);
 	sweep_set_clobber(c->clobberfree != 0);
-	atomic_u32_store_relaxed(&door.double_check, (uint32_t)c->double_check);
+	mstats_set_double_check(c->double_check);
 	cycle_set_past_end(c->past_end != 0);
 	cycle_set_checkmark(c->checkmark != 0);
 	worker_init((uint32_t)base_min((size_t)c->gc_threads,
@@ -105,56 +106,10 @@ static int start(const rt_config *c)
 	return error;
 }
 
-// answer_locked is for a heap that was refused memory in a process that locks
-// what it maps: mostly there is memory, and none may be locked.
-static int answer_locked(void)
-{
-	door_warn("rtheap: the process locks the memory that it maps "
-		  "(mlockall), and the system refused to lock what a heap "
-		  "needs (RLIMIT_MEMLOCK)");
-	return RT_ENOTSUP;
-}
-
-int rt_init(const rt_config *c)
-{
-	rt_config config;
-	int error = config_resolve(c, &config);
-
-	if (error)
-		return error;
-	// Who has the world stopped must not wait for its start.
-	if (door_ready())
-		return RT_ESTATE;
-	stw_acquire(NULL);
-	error = door_ready() ? RT_ESTATE : start(&config);
-	stw_release();
-	if (error == RT_ENOMEM && sysmem_locking())
-		return answer_locked();
-	return attach_answer(error);
-}
-
-// end is rt_fini for the last attached thread.
-static void end(void)
+void lifetime_end(void)
 {
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();
 	worker_fini();
 	heap_fini();
-}
-
-int rt_fini(void)
-{
-	int error = door_attached(false);
-
-	if (error)
-		return error;
-	stw_acquire(proc_self());
-	// Before the heap is gone: a thread that exits meanwhile must still be
-	// able to detach.
-	if (atomic_u32_load_acquire(&procs.attached) == 1)
-		end();
-	else
-		error = RT_EBUSY;
-	stw_release();
-	return error;
 }

@@ -1,124 +1,22 @@
-#include "runtime/world/safepoint.h"
+#include "gc/host/region.h"
 
-#include <rt/thread.h>
+#include "runtime/spans/mcache.h"
 
-#include "gc/host/door.h"
-
-rt_thread *rt_thread_self(void)
+void region_enter(const struct context_frame *frame)
 {
-	rt_thread *t = rt_thread_tls;
-
-	return t->mc ? t : NULL;
-}
-
-void rt_safepoint(void)
-{
-	rt_thread *t = rt_thread_tls;
-
-	if (t->p && !t->p->in_region && !t->p->stopper)
-		safepoint_poll(t);
-}
-
-// safepoint_enter_region is rt_blocking_enter behind the assembly below,
-// which hands in the caller's registers and stack pointer.
-int safepoint_enter_region(const struct context_frame *frame);
-
-RT_CALLED_BY_ASM int safepoint_enter_region(const struct context_frame *frame)
-{
-	int error = door_attached(false);
 	struct rt_proc *p = proc_self();
 
-	if (error)
-		return error;
 	mcache_disable_runs(rt_thread_tls->mc);
 	p->context.frame = *frame;
 	p->in_region = true;
 	proc_block(p);
-	return RT_OK;
 }
 
-// rt_blocking_enter returns to a caller whose preserved registers may hold
-// the only pointer to an object.  A C function could not save them: what it
-// pushes is gone when it returns.
-#if defined(__x86_64__)
-__asm__(".pushsection .text\n"
-	".globl rt_blocking_enter\n"
-	".type rt_blocking_enter, @function\n"
-	".hidden safepoint_enter_region\n"
-	"rt_blocking_enter:\n"
-	"	.cfi_startproc\n"
-	"	endbr64\n"
-	"	subq $56, %rsp\n"
-	"	.cfi_adjust_cfa_offset 56\n"
-	"	movq %rsp, %rdi\n"
-	"	call context_save\n"
-	"	leaq 64(%rsp), %rax\n"
-	"	movq %rax, 48(%rsp)\n" // the stack pointer after the return
-	"	movq %rsp, %rdi\n"
-	"	call safepoint_enter_region\n"
-	"	addq $56, %rsp\n"
-	"	.cfi_adjust_cfa_offset -56\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	".size rt_blocking_enter, . - rt_blocking_enter\n"
-	".popsection\n");
-#else
-__asm__(".pushsection .text\n"
-	".globl rt_blocking_enter\n"
-	".type rt_blocking_enter, %function\n"
-	".hidden safepoint_enter_region\n"
-	"rt_blocking_enter:\n"
-	"	.cfi_startproc\n"
-	"	hint #25\n" // paciasp
-	"	stp x29, x30, [sp, #-176]!\n"
-	"	.cfi_def_cfa_offset 176\n"
-	"	.cfi_offset 29, -176\n"
-	"	.cfi_offset 30, -168\n"
-	"	add x0, sp, #16\n"
-	"	bl context_save\n"
-	"	add x1, sp, #176\n" // the stack pointer after the return
-	"	str x1, [sp, #168]\n"
-	"	add x0, sp, #16\n"
-	"	bl safepoint_enter_region\n"
-	"	ldp x29, x30, [sp], #176\n"
-	"	.cfi_def_cfa_offset 0\n"
-	"	hint #29\n" // autiasp
-	"	ret\n"
-	"	.cfi_endproc\n"
-	".size rt_blocking_enter, . - rt_blocking_enter\n"
-	".popsection\n");
-#endif
-
-int rt_blocking_leave(void)
+void region_leave(void)
 {
 	struct rt_proc *p = proc_self();
 
-	if (!door_ready())
-		return RT_ESTATE;
-	if (!p)
-		return RT_EPERM;
-	if (!p->in_region)
-		return RT_ESTATE;
 	proc_unblock(p);
 	p->in_region = false;
 	mcache_enable_runs(rt_thread_tls->mc);
-	return RT_OK;
-}
-
-// leave_entered also runs when the host's function is left by unwinding: an
-// exception of C++, pthread_exit, or a cancellation.
-static void leave_entered(const bool *entered)
-{
-	if (*entered)
-		rt_blocking_leave();
-}
-
-void *rt_call_blocking(void *(*fn)(void *), void *arg)
-{
-	__attribute__((cleanup(leave_entered))) bool entered = false;
-
-	if (!fn)
-		return NULL;
-	entered = rt_blocking_enter() == RT_OK;
-	return fn(arg);
 }

@@ -5,6 +5,8 @@
 
 #include "gc/cycle/cycle.h"
 #include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "runtime/os/settings.h"
 #include "gc/mark/kind.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/refill.h"
@@ -16,6 +18,13 @@ enum {
 	// that a stop does not wait for it (about 10 us of clearing).
 	CLEAR_BLOCKED = 256 << 10,
 };
+
+static atomic_u64 stress_count; // allocations under gcstress
+
+void supply_reset(void)
+{
+	atomic_u64_store_relaxed(&stress_count, 0);
+}
 
 // What is asked for.
 struct want {
@@ -69,27 +78,16 @@ RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 
 // ---- guarded objects ----
 
-// random_below is a number below n, the next of a sequence that every heap
-// begins anew.  n is not 0.
-static uint64_t random_below(uint64_t n)
-{
-	uint64_t x = atomic_u64_add_relaxed(&door.guard_draws, 1);
-
-	x *= UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	return (x >> 32) % n;
-}
-
 // sampled tells whether a small object is one of those that are guarded: in
 // the mean one of n, at distances that no loop of the host keeps step with.
 static bool sampled(struct rt_mcache *mc)
 {
-	uint64_t n = door.config.guard_small;
+	uint64_t n = settings.guard_small;
 
 	if (n == 0)
 		return false;
 	if (mc->until_guarded == 0)
-		mc->until_guarded = 1 + random_below(2 * n - 1);
+		mc->until_guarded = 1 + guard_draw(2 * n - 1);
 	return --mc->until_guarded == 0;
 }
 
@@ -98,9 +96,8 @@ static bool sampled(struct rt_mcache *mc)
 static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 				      const struct want *w)
 {
-	bool wanted = w->n > SIZECLASS_MAX_REQUEST
-			  ? door.config.guard_large != 0
-			  : sampled(mc);
+	bool wanted = w->n > SIZECLASS_MAX_REQUEST ? settings.guard_large != 0
+						   : sampled(mc);
 
 	if (!wanted)
 		return NULL;
@@ -237,6 +234,23 @@ void supply_collect_due(struct rt_proc *p)
 		supply_collect(p, ASK_DUE);
 }
 
+// stress_due tells whether this allocation is one of those that collect.
+static bool stress_due(void)
+{
+	uint32_t n = settings.gcstress;
+
+	return RT_UNLIKELY(n != 0) &&
+	       atomic_u64_add_relaxed(&stress_count, 1) % n == 0;
+}
+
+void supply_collect_before_object(struct rt_proc *p)
+{
+	if (stress_due())
+		supply_collect(p, ASK_DUE);
+	else
+		supply_collect_due(p);
+}
+
 // ---- when memory runs out ----
 
 // take_collected takes memory from a collection.
@@ -258,7 +272,7 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 
 	do
 		v = take_collected(mc, w);
-	while (!v && door_ask_oom(w->n, __builtin_frame_address(0)) &&
+	while (!v && handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
 	       door_may_go_on(&mc->thread));
 	return v;
 }

@@ -37,7 +37,12 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 // p is the calling thread's.
 void supply_collect(struct rt_proc *p, enum ask_cause cause);
 
-// supply_collect_due does so if one is due.
+// supply_collect_due does so if one is due, supply_collect_before_object also
+// if gcstress says that this object's allocation collects.
 void supply_collect_due(struct rt_proc *p);
+void supply_collect_before_object(struct rt_proc *p);
+
+// supply_reset begins to count allocations for gcstress anew.
+void supply_reset(void);
 
 #endif

@@ -275,19 +275,17 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 	LEVEL("/sched/threads/attached:threads", "Threads that are attached."),
 };
 
-size_t rt_metrics_count(void)
+size_t metrics_count(void)
 {
 	return METRIC_COUNT;
 }
 
-int rt_metrics_describe(size_t i, rt_metric_desc *d)
+bool metrics_describe(size_t i, rt_metric_desc *d)
 {
-	if (!d)
-		return RT_EINVAL;
 	if (i >= METRIC_COUNT)
-		return RT_ENOENT;
+		return false;
 	*d = metrics[i];
-	return RT_OK;
+	return true;
 }
 
 // find_metric is METRIC_COUNT for a name that is null or unknown.

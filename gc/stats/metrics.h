@@ -42,6 +42,13 @@ struct metrics_snapshot {
 	const struct histogram *total[2];
 };
 
+// metrics_count is the number of metrics.
+size_t metrics_count(void);
+
+// metrics_describe writes the description of metric i to *d.  Returns false if
+// there is none.  Any thread.
+bool metrics_describe(size_t i, rt_metric_desc *d);
+
 // metrics_fill fills n samples as rt_metrics_read says; s and the samples are
 // not null.  Any thread.
 void metrics_fill(const struct metrics_snapshot *s, rt_metric_sample *samples,

@@ -112,6 +112,13 @@ static uint64_t sum_sys(const struct loads *l)
 
 // ---- double check ----
 
+static atomic_u32 check_mode; // enum rt_double_check
+
+void mstats_set_double_check(int mode)
+{
+	atomic_u32_store_relaxed(&check_mode, (uint32_t)mode);
+}
+
 static void add_line(struct text *t, const char *name, uint64_t value)
 {
 	if (t->len != 0)
@@ -176,8 +183,9 @@ static const char *double_check(const struct loads *l, const struct sums *s,
 }
 
 static void check_or_report(const struct loads *l, const struct sums *s,
-			    uint64_t sys, int mode, struct text *report)
+			    uint64_t sys, struct text *report)
 {
+	uint32_t mode = atomic_u32_load_relaxed(&check_mode);
 	const char *message;
 
 	text_init(report);
@@ -237,8 +245,7 @@ static void fill_heap(rt_memstats *m, const struct loads *l,
 	m->other_sys = l->other_sys;
 }
 
-void mstats_read(struct rt_proc *p, rt_memstats *m, int check,
-		 struct text *report)
+void mstats_read(struct rt_proc *p, rt_memstats *m, struct text *report)
 {
 	struct loads l;
 	struct sums s;
@@ -253,7 +260,7 @@ void mstats_read(struct rt_proc *p, rt_memstats *m, int check,
 	memset(m, 0, sizeof *m);
 	s = sum_classes(&l.heap, m->by_size);
 	sys = sum_sys(&l);
-	check_or_report(&l, &s, sys, check, report);
+	check_or_report(&l, &s, sys, report);
 	fill_heap(m, &l, &s, sys);
 	fill_gc(m);
 }

@@ -9,12 +9,15 @@
 #include "runtime/spans/mcache.h"
 #include "runtime/os/throw.h"
 
-// mstats_read flushes every mcache, adds everything up and fills *m.  World
-// stopped; p: the stopper's P, NULL if it has none.  check is an enum
-// rt_double_check: with FATAL a contradiction throws, with REPORT it is
-// written to *report (else that stays empty).
-void mstats_read(struct rt_proc *p, rt_memstats *m, int check,
-		 struct text *report);
+// mstats_read flushes every mcache, adds everything up and fills *m.  The
+// world must be stopped; p is the stopper's P, NULL if it has none.  If the
+// double check is on and finds a contradiction, it throws with FATAL, and with
+// REPORT writes it to *report, which stays empty otherwise.
+void mstats_read(struct rt_proc *p, rt_memstats *m, struct text *report);
+
+// mstats_set_double_check sets what mstats_read does about contradictions, an
+// enum rt_double_check.  Any thread.
+void mstats_set_double_check(int mode);
 
 // mstats_read_live fills *m without a stop: all fields of the heap from one
 // consistent snapshot, every other field loaded once.

@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include <rt/version.h>
-
 #include "runtime/os/options.h"
 #include "runtime/os/oscall.h"
+
+rt_config settings;
 
 static const rt_config defaults = {
     .struct_size = sizeof(rt_config),
@@ -33,8 +33,6 @@ static_assert(offsetof(rt_config, guard_small) + 2 == sizeof(rt_config),
 
 enum {
 	HEAP_MIN = 4 << 20, // Go's heapMinimum
-	// What a host may hold that was compiled with any version.
-	SMALLEST_STRUCT = sizeof(((rt_config *)0)->struct_size),
 };
 
 enum field_type {
@@ -62,13 +60,13 @@ struct field {
 	}
 
 static const struct field fields[] = {
-    FIELD(max_heap, FIELD_BYTES, true, 0, CONFIG_MAX_HEAP),
-    FIELD(heap_min, FIELD_BYTES, true, 0, CONFIG_MAX_HEAP),
-    FIELD(heap_headroom, FIELD_BYTES, true, 0, CONFIG_MAX_HEAP),
+    FIELD(max_heap, FIELD_BYTES, true, 0, SETTINGS_MAX_HEAP),
+    FIELD(heap_min, FIELD_BYTES, true, 0, SETTINGS_MAX_HEAP),
+    FIELD(heap_headroom, FIELD_BYTES, true, 0, SETTINGS_MAX_HEAP),
     FIELD(memory_limit, FIELD_I64, false, 0, INT64_MAX),
     FIELD(gc_percent, FIELD_INT, false, INT_MIN, INT_MAX),
-    FIELD(max_procs, FIELD_INT, true, 0, CONFIG_MAX_PROCS),
-    FIELD(gc_threads, FIELD_INT, true, -1, CONFIG_MAX_PROCS),
+    FIELD(max_procs, FIELD_INT, true, 0, SETTINGS_MAX_PROCS),
+    FIELD(gc_threads, FIELD_INT, true, -1, SETTINGS_MAX_PROCS),
     FIELD(double_check, FIELD_INT, true, RT_CHECK_OFF, RT_CHECK_REPORT),
     FIELD(stop_signal, FIELD_INT, true, -1, INT_MAX),
     FIELD(stop_grace_us, FIELD_U32, true, 0, UINT32_MAX),
@@ -185,14 +183,12 @@ static bool field_allows(const struct field *f, int64_t v)
 	       signal_usable(v);
 }
 
-// initialised tells whether struct_size can be true and the host set nothing
-// that this version does not know.
-static bool initialised(const rt_config *c)
+bool settings_initialised(const rt_config *c)
 {
 	const char *bytes = (const char *)c;
 
-	if (c->struct_size < SMALLEST_STRUCT ||
-	    c->struct_size > CONFIG_MAX_STRUCT)
+	if (c->struct_size < SETTINGS_MIN_STRUCT ||
+	    c->struct_size > SETTINGS_MAX_STRUCT)
 		return false;
 	for (size_t i = sizeof *c; i < c->struct_size; i++) {
 		if (bytes[i] != 0)
@@ -201,19 +197,17 @@ static bool initialised(const rt_config *c)
 	return true;
 }
 
-void rt_config_init_sized(rt_config *c, size_t size)
+void settings_default(rt_config *c, size_t size)
 {
-	if (!c || size < SMALLEST_STRUCT)
-		return;
 	memset(c, 0, size);
 	memcpy(c, &defaults, base_min(size, sizeof defaults));
 	c->struct_size = size;
 }
 
-// config_copy takes what the host's struct has over the defaults.
-static bool config_copy(const rt_config *in, rt_config *out)
+// copy_known takes what the host's struct has over the defaults.
+static bool copy_known(const rt_config *in, rt_config *out)
 {
-	if (!initialised(in))
+	if (!settings_initialised(in))
 		return false;
 	for (size_t i = 0; i < RT_ARRAY_LEN(fields); i++) {
 		const struct field *f = &fields[i];
@@ -231,13 +225,13 @@ static int default_procs(void)
 {
 	uint64_t n = base_max(oscall_nprocs(), 1); // 0: refused
 
-	return (int)base_min(n, CONFIG_MAX_PROCS);
+	return (int)base_min(n, SETTINGS_MAX_PROCS);
 }
 
-int config_resolve(const rt_config *in, rt_config *out)
+int settings_resolve(const rt_config *in, rt_config *out)
 {
 	*out = defaults;
-	if (in && !config_copy(in, out))
+	if (in && !copy_known(in, out))
 		return RT_EINVAL;
 	if (out->heap_min == 0)
 		out->heap_min = HEAP_MIN;
@@ -343,46 +337,12 @@ static bool take_rtdebug(rt_config *c)
 	return all;
 }
 
-int rt_config_from_env(rt_config *c)
+bool settings_from_env(rt_config *c)
 {
 	bool all = true;
 
-	if (!c || !initialised(c))
-		return RT_EINVAL;
 	all &= take_rtgc(c);
 	all &= take_rtmemlimit(c);
 	all &= take_rtdebug(c);
-	return all ? RT_OK : RT_EINVAL;
-}
-
-// ---- errors and version ----
-
-const char *rt_strerror(int error)
-{
-	switch (error) {
-	case RT_OK:
-		return "success";
-	case RT_EINVAL:
-		return "invalid argument";
-	case RT_ENOMEM:
-		return "out of memory";
-	case RT_EPERM:
-		return "thread not attached, or not the one that stopped the "
-		       "world";
-	case RT_EBUSY:
-		return "world stopped by the caller, or threads attached";
-	case RT_ESTATE:
-		return "not possible in this state";
-	case RT_ENOENT:
-		return "no such thing";
-	case RT_ENOTSUP:
-		return "the system lacks or refuses what is needed";
-	default:
-		return "unknown error";
-	}
-}
-
-int rt_version(void)
-{
-	return RT_VERSION_NUMBER;
+	return all;
 }

@@ -11,11 +11,22 @@ enum { GUARD_MAPPINGS = 2 };
 bool guard_on;
 
 static atomic_u32 count;
+static atomic_u64 draws; // random numbers drawn
 
 void guard_init(bool on)
 {
 	guard_on = on;
 	atomic_u32_store_relaxed(&count, 0);
+	atomic_u64_store_relaxed(&draws, 0);
+}
+
+uint64_t guard_draw(uint64_t n)
+{
+	uint64_t x = atomic_u64_add_relaxed(&draws, 1);
+
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (x >> 32) % n;
 }
 
 uint32_t guard_count(void)

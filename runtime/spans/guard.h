@@ -35,6 +35,10 @@ RT_GLOBAL bool guard_on; // objects may be guarded; set before a thread attaches
 // guard_init is for a heap without guards so far.
 void guard_init(bool on);
 
+// guard_draw is a random number below n, which is not 0: the next of a sequence
+// that every heap begins anew.
+uint64_t guard_draw(uint64_t n);
+
 // guard_count is the number of guards that are forbidden, those of freed
 // objects whose first page was not used again included.
 uint32_t guard_count(void);

@@ -27,7 +27,7 @@ static bool usable(const rt_config *c)
 {
 	rt_config resolved;
 
-	return config_resolve(c, &resolved) == RT_OK;
+	return settings_resolve(c, &resolved) == RT_OK;
 }
 
 // equal compares all fields; what is behind the last one is padding.

@@ -277,7 +277,7 @@ proctype Stopper()
 	led = false
 }
 
-// C: locks_hold, work_fork_lock, heapstats_fork_lock, door_fork_lock
+// C: locks_hold, work_fork_lock, heapstats_fork_lock, handlers_fork_lock
 // at: FORK_PREPARE, MUTEX_SLEEP
 inline locks_hold()
 {
@@ -305,7 +305,7 @@ inline locks_hold()
 
 #define LET_GO(lock) lock == FORKER -> lock = 0
 
-// C: locks_let_go, work_fork_unlock, heapstats_fork_unlock, door_fork_unlock
+// C: locks_let_go, work_fork_unlock, heapstats_fork_unlock, handlers_fork_unlock
 // at: FORK_RESUME
 inline locks_let_go()
 {
@@ -384,7 +384,7 @@ inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 	assert(!c_cached)	      // the span can be used, and swept
 }
 
-// C: rt_fork_prepare, prepare, world_enter, resume, world_leave, at_child
+// C: atfork_prepare, prepare, visit_enter, resume, visit_leave, at_child
 // at: FORK_PREPARE, FORK_RESUME
 proctype Forker()
 {

@@ -1,0 +1,77 @@
+// Stops that the host makes, and what it may do in them.
+#include <rt/world.h>
+
+#include "gc/host/door.h"
+#include "gc/host/visit.h"
+#include "gc/stats/verify.h"
+
+int rt_stop_the_world(int reason)
+{
+	int error;
+
+	if (reason < RT_STOP_HOST)
+		return RT_EINVAL;
+	error = door_attached(false);
+	if (error)
+		return error;
+	stw_acquire(proc_self());
+	stw_stop(proc_self(), reason);
+	mcache_disable_runs(rt_thread_tls->mc);
+	return RT_OK;
+}
+
+int rt_start_the_world(rt_stop_times *times)
+{
+	struct rt_stop_times t;
+
+	if (!door_ready())
+		return RT_ESTATE;
+	if (!door_stopper() || visit_walking())
+		return RT_EPERM;
+	mcache_enable_runs(rt_thread_tls->mc);
+	visit_end(&t);
+	if (times)
+		*times = t;
+	return RT_OK;
+}
+
+int rt_world_stopped(void)
+{
+	return stw_stopped();
+}
+
+int rt_heap_walk(rt_walk_fn *fn, void *arg)
+{
+	// Also when the host's function is left by unwinding.
+	__attribute__((cleanup(visit_end_walk))) struct walk w = {.began =
+								      false};
+	int error;
+
+	if (!fn)
+		return RT_EINVAL;
+	error = door_attached(true);
+	if (error)
+		return error;
+	visit_begin_walk(&w);
+	verify_walk(fn, arg);
+	return RT_OK;
+}
+
+int rt_heap_verify(struct rt_verify *out)
+{
+	struct rt_verify result;
+	struct visit v;
+	int error;
+
+	if (!out)
+		return RT_EINVAL;
+	error = door_attached(true);
+	if (error)
+		return error;
+	v = visit_enter(RT_STOP_HEAP_VERIFY);
+	mcache_flush_all(v.p);
+	verify_heap(&result);
+	visit_leave(&v);
+	*out = result;
+	return RT_OK;
+}

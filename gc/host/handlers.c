@@ -1,0 +1,147 @@
+#include "gc/host/handlers.h"
+
+#include "runtime/os/sysmem.h"
+#include "runtime/os/throw.h"
+#include "runtime/world/proc.h"
+
+struct oom_handler {
+	rt_oom_fn *fn; // NULL: none
+	void *arg;
+};
+
+static struct {
+	struct mutex lock;
+	struct oom_handler oom;
+	rt_text_fn *warn;
+	void *warn_arg;
+} handlers = {.lock = RT_MUTEX_INIT(LOCKRANK_HANDLERS)};
+
+// ---- out of memory ----
+
+enum { MARK_WORDS = 64 };
+
+// A call of the handler, in the frame that makes it.
+struct oom_call {
+	uintptr_t mark[MARK_WORDS]; // of mark_word
+};
+
+// The thread's newest call that did not return: under way, or left.
+static __thread const struct oom_call *oom_call
+    __attribute__((tls_model("initial-exec")));
+
+static uintptr_t mark_word(const uintptr_t *at)
+{
+	return (uintptr_t)at ^ (uintptr_t)UINT64_C(0x9e3779b97f4a7c15);
+}
+
+// in_oom_handler tells whether an allocation, whose frame is handed in, is one
+// that the handler makes.  A handler may leave by longjmp or by an exception,
+// and no code of ours runs then.  But the stack tells: the handler's frames are
+// below the call.  Where frames that came later are, they have overwritten the
+// mark, all of which only a larger array could leave alone that its function
+// does not write to.  On a stack that is not the one which was attached the
+// position alone decides, since that memory may be gone.
+RT_NO_SANITIZE static bool in_oom_handler(const void *frame)
+{
+	const struct context *c = &proc_self()->context;
+	const struct oom_call *call = oom_call;
+
+	if (!call || (uintptr_t)frame >= (uintptr_t)call)
+		return false;
+	if ((uintptr_t)frame < c->lo || (uintptr_t)(call + 1) > c->hi)
+		return true;
+	for (unsigned i = 0; i < MARK_WORDS; i++)
+		if (call->mark[i] != mark_word(&call->mark[i]))
+			return false;
+	return true;
+}
+
+// call_oom leaves its mark on the real stack, which a sanitizer's copy of the
+// frame would not be.
+RT_NOINLINE RT_NO_SANITIZE static bool call_oom(const struct oom_handler *oom,
+						size_t n)
+{
+	const struct oom_call *before = oom_call;
+	struct oom_call call;
+	bool again;
+
+	for (unsigned i = 0; i < MARK_WORDS; i++)
+		call.mark[i] = mark_word(&call.mark[i]);
+	oom_call = &call;
+	again = oom->fn(n, oom->arg) == 1;
+	oom_call = before;
+	return again;
+}
+
+bool handlers_ask_oom(size_t n, const void *frame)
+{
+	struct oom_handler oom;
+
+	mutex_lock(&handlers.lock);
+	oom = handlers.oom;
+	mutex_unlock(&handlers.lock);
+	return oom.fn && !in_oom_handler(frame) && call_oom(&oom, n);
+}
+
+void handlers_set_oom(rt_oom_fn *fn, void *arg)
+{
+	mutex_lock(&handlers.lock);
+	handlers.oom = (struct oom_handler){fn, arg};
+	mutex_unlock(&handlers.lock);
+}
+
+// ---- warnings ----
+
+void handlers_warn(const char *text)
+{
+	rt_text_fn *fn;
+	void *arg;
+
+	mutex_lock(&handlers.lock);
+	fn = handlers.warn;
+	arg = handlers.warn_arg;
+	mutex_unlock(&handlers.lock);
+	if (fn)
+		fn(text, arg);
+}
+
+static RT_NOINLINE void tell_mappings(void)
+{
+	struct text t;
+
+	text_init(&t);
+	text_str(&t, "rtheap: ");
+	text_u64(&t, gauge_load(&gauges.mappings));
+	text_str(&t, " mappings in use; the system allows ");
+	text_u64(&t, sysmem_max_mappings());
+	text_str(&t, " (vm.max_map_count)");
+	handlers_warn(t.buf);
+}
+
+bool handlers_warn_mappings(void)
+{
+	if (RT_LIKELY(!sysmem_take_warning()))
+		return false;
+	tell_mappings();
+	return true;
+}
+
+void handlers_set_warn(rt_text_fn *fn, void *arg)
+{
+	mutex_lock(&handlers.lock);
+	handlers.warn = fn;
+	handlers.warn_arg = arg;
+	mutex_unlock(&handlers.lock);
+}
+
+// ---- forks ----
+
+void handlers_fork_lock(void)
+{
+	mutex_lock(&handlers.lock);
+}
+
+void handlers_fork_unlock(void)
+{
+	mutex_unlock(&handlers.lock);
+}

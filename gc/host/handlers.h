@@ -1,0 +1,36 @@
+// handlers.h - the functions of the host that the heap calls.
+//
+// Go: none.  The handler of fatal errors is in runtime/os/throw.h.
+//
+// A handler is called with no lock held and the world started: what it does may
+// be anything that its header allows.
+#ifndef GC_HOST_HANDLERS_H
+#define GC_HOST_HANDLERS_H
+
+#include <rt/gc.h>
+#include <stdbool.h>
+
+// handlers_set_oom and handlers_set_warn replace a handler; a null fn removes
+// it.
+void handlers_set_oom(rt_oom_fn *fn, void *arg);
+void handlers_set_warn(rt_text_fn *fn, void *arg);
+
+// handlers_ask_oom tells whether the out-of-memory handler wants n bytes to be
+// tried again.  frame is of the caller, which must not be inlined.  Returns
+// false without a handler, and in an allocation that the handler itself makes.
+bool handlers_ask_oom(size_t n, const void *frame);
+
+// handlers_warn calls the warn handler, if there is one.
+void handlers_warn(const char *text);
+
+// handlers_warn_mappings does so where mappings are running out, once in the
+// life of the process.  Returns true if it has.  Called from functions of the
+// host that may have made mappings.
+bool handlers_warn_mappings(void);
+
+// handlers_fork_lock takes the handlers' lock for a fork, handlers_fork_unlock
+// releases it.
+void handlers_fork_lock(void);
+void handlers_fork_unlock(void);
+
+#endif

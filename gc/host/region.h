@@ -1,0 +1,18 @@
+// region.h - blocking regions.
+//
+// Go: entersyscall, exitsyscall (proc.go).
+#ifndef GC_HOST_REGION_H
+#define GC_HOST_REGION_H
+
+#include "runtime/world/context.h"
+
+// region_enter makes the calling thread, which must be attached, outside a
+// region and not the stopper, one that no stop waits for.  *frame holds the
+// registers and the stack pointer that a collection scans meanwhile.
+void region_enter(const struct context_frame *frame);
+
+// region_leave ends the region that the calling thread is in.  It waits while
+// the world is stopped.
+void region_leave(void);
+
+#endif

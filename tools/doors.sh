@@ -1,0 +1,85 @@
+#!/bin/sh
+# doors.sh - each public function is where its header says: what include/rt/X.h
+# declares is defined in gc/api/X.c, which defines nothing else that is shared.
+#
+# usage: srcdir=DIR CC=... NM=... tools/doors.sh (where the objects were built)
+set -u
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+passed=0
+failed=0
+declared=$(mktemp) && defined=$(mktemp) && found=$(mktemp) || exit 99
+trap 'rm -f "$declared" "$defined" "$found"' EXIT
+
+# rule NAME: the rule holds when nothing was found.
+rule() {
+	if [ -s "$found" ]; then
+		failed=$((failed + 1))
+		echo "doors: broken: $1"
+		sed 's/^/  /' "$found"
+	else
+		passed=$((passed + 1))
+	fi
+	: >"$found"
+}
+
+# "header function" of all that the headers declare with RT_API: after the
+# preprocessor these are the declarations with default visibility.  Its lines
+# "# 12 "include/rt/X.h"" say in which header it is.
+# shellcheck disable=SC2086 # CC may carry options
+echo '#include <rt/rt.h>' | ${CC:-cc} -E -I"$srcdir/include" -x c - | awk '
+/^#/ {
+	header = ""
+	if ($3 ~ /\/rt\/[a-z]+\.h"$/) {
+		header = $3
+		gsub(/^.*\/|\.h"$/, "", header)
+	}
+	next
+}
+header == "" { next }
+{
+	n = split($0, part, /[;{}]/)
+	for (i = 1; i < n; i++) {
+		declare(text " " part[i])
+		text = ""
+	}
+	text = text " " part[n]
+}
+function declare(s) {
+	if (s !~ /visibility *\( *"default" *\)/)
+		return
+	gsub(/__attribute__ *\(\(([^()]|\([^()]*\))*\)\)/, "", s)
+	if (!sub(/ *\(.*/, "", s)) # parameters; without them it is a variable
+		return
+	sub(/^.*[ *]/, "", s)
+	print header, s
+}' | sort -u >"$declared"
+
+# "source function" of all that the objects of gc/api define.
+for source in "$srcdir"/gc/api/*.c; do
+	name=$(basename "$source" .c)
+	object=gc/api/.libs/$name.o
+	[ -f "$object" ] || object=gc/api/$name.o
+	[ -f "$object" ] || {
+		echo "gc/api/$name.c: no object" >&2
+		exit 99
+	}
+	# shellcheck disable=SC2086 # NM may carry options
+	${NM:-nm} -P --defined-only "$object" |
+		awk -v name="$name" '$2 == "T" { print name, $1 }'
+done | sort -u >"$defined"
+
+[ "$(wc -l <"$declared")" -gt 40 ] || echo "few declarations" >"$found"
+rule "the headers were read"
+comm -23 "$declared" "$defined" |
+	sed 's,\(.*\) \(.*\),rt/\1.h declares \2; gc/api/\1.c lacks it,' >"$found"
+rule "what a header declares is in its file"
+# What only assembly calls must be seen by the linker.
+comm -13 "$declared" "$defined" | grep -v '^thread thread_enter_region$' |
+	sed 's,\(.*\) \(.*\),gc/api/\1.c defines \2; rt/\1.h does not know it,' \
+		>"$found"
+rule "what a file defines is in its header"
+
+echo "doors: $passed passed, $failed failed"
+[ $failed = 0 ]
