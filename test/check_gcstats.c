@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "runtime/os/settings.h"
 #include "test/await.h"
 #include "test/heap.h"
 
@@ -117,7 +118,8 @@ START_TEST(what_was_used_before_the_heap_is_not_counted)
 {
 	gcstats_reset();
 	gcstats_fork_child(HOURS(1000));
-	gcstats_init(1);
+	settings.max_procs = 1;
+	gcstats_init();
 	ck_assert_uint_gt(idle_after(nanotime() + HOURS(2), gcstats_cpu()),
 			  HOURS(1));
 }
@@ -129,7 +131,8 @@ START_TEST(what_a_collection_uses_is_not_the_hosts)
 	uint64_t now = nanotime() + HOURS(2), cpu, idle;
 
 	gcstats_reset();
-	gcstats_init(1);
+	settings.max_procs = 1;
+	gcstats_init();
 	cpu = gcstats_cpu();
 	gcstats_fork_child(HOURS(1000));
 	idle = idle_after(now, cpu);

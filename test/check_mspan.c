@@ -6,6 +6,7 @@
 
 #include "gc/mark/grey.h"
 #include "runtime/spans/object.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/throw.h"
 #include "test/inside.h"
 
@@ -559,7 +560,8 @@ START_TEST(a_guarded_span_of_the_wrong_shape_is_found)
 	const char *says;
 
 	inside_boot(false);
-	guard_init(true);
+	settings.guard_large = 1;
+	guard_init();
 	s = refill_guarded(mc, self, KIND_WORDS, 1000);
 	ck_assert_ptr_nonnull(s);
 	mheap_publish_large(s);

@@ -33,7 +33,7 @@ static void begin(int i)
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
 	ck_assert(arena_init(RT_ARENA_SIZE));
-	ck_assert(mheap_init(false));
+	ck_assert(mheap_init());
 	for (unsigned page = 0; page < PAGES; page++) {
 		struct mspan *s = mheap_alloc_manual(NULL, 1, MSPAN_WORK);
 

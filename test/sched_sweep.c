@@ -4,6 +4,7 @@
 #include <rt/rt.h>
 #include <string.h>
 
+#include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/object.h"
 #include "test/heap.h"
@@ -380,7 +381,8 @@ START_TEST(the_hosts_cpu_is_read_before_the_collection)
 	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
 	struct gcstats_cycles c;
 
-	gcstats_init(1024);
+	settings.max_procs = 1024;
+	gcstats_init();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_CYCLE_FLIP, &other, collect);
 	gcstats_fork_child(1000 * hour);
@@ -440,7 +442,8 @@ START_TEST(no_answer_mixes_two_large_objects)
 	size_t n = large[_i].request;
 	struct mspan *s;
 
-	guard_init(true);
+	settings.guard_large = 1;
+	guard_init();
 	s = take_large(n, large[_i].guarded);
 	base = s->base;
 	asked = (char *)mspan_object(s, 0) + n - 1;

@@ -13,25 +13,13 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/os/throw.h"
-
-static bool past_end_rule;
-static bool checkmark;
+#include "runtime/os/settings.h"
 
 // The collection of the stop that lasts; the stopper's.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
 } cycle;
-
-void cycle_set_past_end(bool on)
-{
-	past_end_rule = on;
-}
-
-void cycle_set_checkmark(bool on)
-{
-	checkmark = on;
-}
 
 // flip makes what is marked the allocated; every span is unswept after it.
 static void flip(void)
@@ -99,9 +87,9 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();
-	cycle.found = mark_all(p, past_end_rule);
-	if (RT_UNLIKELY(checkmark))
-		checkmark_all(past_end_rule);
+	cycle.found = mark_all(p, settings.past_end != 0);
+	if (RT_UNLIKELY(settings.checkmark != 0))
+		checkmark_all(settings.past_end != 0);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
 	flip();
 	sweep_all(p);

@@ -19,10 +19,4 @@ struct ask *cycle_begin(struct rt_proc *p);
 // that asked.  True: there was enough to do for helpers.
 bool cycle_end(struct rt_proc *p, struct ask *asked);
 
-// cycle_set_past_end configures the rule of mark.h, before the first cycle.
-void cycle_set_past_end(bool on);
-
-// cycle_set_checkmark has every marking checked (checkmark.h), likewise.
-void cycle_set_checkmark(bool on);
-
 #endif

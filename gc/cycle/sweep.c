@@ -9,6 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 // Chunks from which on helpers are called: some hundred microseconds of
 // sweeping, against the tens that it takes to wake a thread.
@@ -17,7 +18,6 @@ enum { CALL_FROM = 32 };
 static struct {
 	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
-	bool clobber; // what is freed; set before a thread attaches
 } sweep;
 
 // What was found in some spans, published at once.
@@ -111,11 +111,6 @@ static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
 }
 #endif
 
-void sweep_set_clobber(bool on)
-{
-	sweep.clobber = on;
-}
-
 // clobber overwrites whole words; small guarded objects begin anywhere.
 static void clobber(char *p, uint64_t bytes)
 {
@@ -155,7 +150,7 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 
 		if (!mspan_test(s, now ^ 1, slot) || mspan_test(s, now, slot))
 			continue;
-		if (sweep.clobber)
+		if (settings.clobberfree != 0)
 			clobber(p, mspan_usable(s));
 		if (poison_on)
 			poison_shut(p, mspan_usable(s));
@@ -165,7 +160,7 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 // sweep_span sweeps a span that the caller has claimed.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
-	if (RT_UNLIKELY(sweep.clobber || poison_on))
+	if (RT_UNLIKELY(settings.clobberfree != 0 || poison_on))
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;

@@ -16,11 +16,8 @@
 
 #include "runtime/spans/mheap.h"
 
-// What freed objects are overwritten with, if that is wanted: no address.
+// What freed objects are overwritten with, with clobberfree: no address.
 #define SWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
-
-// sweep_set_clobber says whether it is; before a thread attaches.
-void sweep_set_clobber(bool on);
 
 // sweep_begin makes all chunks unswept; after the flip, world stopped.
 void sweep_begin(void);

@@ -6,6 +6,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/settings.h"
 
 // Units of huge pages for which a helper lets another call wait: about a
 // millisecond each.
@@ -29,8 +30,14 @@ static struct {
 	atomic_u32 running; // helpers
 	struct worker *all;
 	uint32_t records; // in all
-	uint32_t most;
 } workers;
+
+// most is the largest number of helpers: the thread that collects marks, too.
+static uint32_t most(void)
+{
+	return (uint32_t)base_min((size_t)settings.gc_threads,
+				  (size_t)settings.max_procs - 1);
+}
 
 // ---- a helper ----
 
@@ -95,7 +102,7 @@ static void *worker_main(void *arg)
 // memory.  The caller runs, since this moves a statistic.
 static void make_records(void)
 {
-	while (workers.records < workers.most) {
+	while (workers.records < most()) {
 		struct worker *w = persistent_alloc(sizeof *w, RT_CACHE_LINE,
 						    &gauges.gc_misc_sys);
 
@@ -146,7 +153,7 @@ static bool start_one(void)
 
 static bool enough(void)
 {
-	return atomic_u32_load_relaxed(&workers.running) >= workers.most;
+	return atomic_u32_load_relaxed(&workers.running) >= most();
 }
 
 void worker_fork_child(void)
@@ -195,11 +202,6 @@ void worker_provide(struct rt_proc *p, bool wanted)
 		make_missing(p);
 	if (crew_size() == 0)
 		advise();
-}
-
-void worker_init(uint32_t most)
-{
-	workers.most = most;
 }
 
 void worker_fini(void)

@@ -12,9 +12,7 @@
 
 #include "runtime/world/proc.h"
 
-// worker_init allows so many helpers; worker_fini ends those there are.  The
-// caller of worker_fini is not attached.
-void worker_init(uint32_t most);
+// worker_fini ends all helpers.  The caller must not be attached.
 void worker_fini(void);
 
 // worker_bytes is what the helpers' records take of gc_misc_sys, which moves

@@ -29,22 +29,20 @@ static void state_reset(void)
 	gcstats_reset();
 	gauge_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
+	settings = (rt_config){0};
 }
 
 // memory_init makes an empty heap; false: refused, and nothing is left.
-static bool memory_init(const rt_config *c)
+static bool memory_init(void)
 {
 	sysmem_init();
-	if (!arena_init(c->max_heap))
+	if (!arena_init(settings.max_heap))
 		return false;
 	// Spans of a page each and bitmaps for objects of 8 bytes everywhere
 	// would need a twentieth.
 	persistent_init(arena.reserved / 16);
-	arena.align8 = c->align8 != 0;
-	arena.huge_pages = c->huge_pages != 0;
-	guard_init(c->guard_large != 0 || c->guard_small != 0);
-	// What is populated ahead must not be forbidden.
-	if (!mheap_init(c->populate != 0 && !guard_on)) {
+	guard_init();
+	if (!mheap_init()) {
 		arena_fini();
 		return false;
 	}
@@ -63,14 +61,14 @@ static void heap_fini(void)
 	state_reset();
 }
 
-static void pacer_init(const rt_config *c)
+static void pacer_init(void)
 {
 	pacer = (struct pacer){
 	    .rule =
 		{
-		    .percent = c->gc_percent,
-		    .heap_min = c->heap_min,
-		    .headroom = c->heap_headroom,
+		    .percent = settings.gc_percent,
+		    .heap_min = settings.heap_min,
+		    .headroom = settings.heap_headroom,
 		},
 	};
 	pacer_commit();
@@ -81,23 +79,15 @@ int lifetime_begin(const rt_config *c)
 	int error = RT_OK;
 
 	state_reset();
-	if (!atfork_init() || !attach_init() || !memory_init(c))
-		return RT_ENOMEM;
 	settings = *c;
+	if (!atfork_init() || !attach_init() || !memory_init())
+		return RT_ENOMEM;
 	supply_reset();
-	mcache_set_calls_only(c->gcstress != 0 || c->poison != 0 ||
-			      c->guard_small != 0);
-	poison_init(c->poison != 0);
-	sweep_set_clobber(c->clobberfree != 0);
-	mstats_set_double_check(c->double_check);
-	cycle_set_past_end(c->past_end != 0);
-	cycle_set_checkmark(c->checkmark != 0);
-	worker_init((uint32_t)base_min((size_t)c->gc_threads,
-				       (size_t)c->max_procs - 1));
-	pacer_init(c);
-	proc_init((uint32_t)c->max_procs);
-	gcstats_init((uint32_t)c->max_procs);
-	if (!c->no_attach)
+	poison_init();
+	mstats_set_double_check(settings.double_check);
+	pacer_init();
+	gcstats_init();
+	if (!settings.no_attach)
 		error = attach_thread(0, 0, 0);
 	if (error)
 		heap_fini();

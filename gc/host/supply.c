@@ -131,7 +131,7 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 static bool is_tiny(const struct want *w)
 {
 	return w->kind == KIND_NOSCAN &&
-	       w->n < (arena.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
+	       w->n < (settings.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
 }
 
 // ---- anything ----

@@ -13,6 +13,7 @@
 #define GC_HOST_SUPPLY_H
 
 #include "gc/cycle/ask.h"
+#include "runtime/os/settings.h"
 #include "runtime/spans/mcache.h"
 
 // supply_object returns an object of n bytes, 1 up to the heap's range, for the
@@ -28,7 +29,7 @@ void *supply_stack(struct rt_mcache *mc, size_t n);
 // alignment than their size.
 RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
-	if (arena.align8 || (kind == KIND_NOSCAN && n <= 8))
+	if (settings.align8 || (kind == KIND_NOSCAN && n <= 8))
 		return sizeclass_of(n);
 	return sizeclass_of16(n);
 }

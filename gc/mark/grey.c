@@ -1,6 +1,7 @@
 #include "gc/mark/grey.h"
 
 #include "runtime/os/poison.h"
+#include "runtime/os/settings.h"
 
 uint8_t grey_granules[GREY_COUNTS];
 
@@ -30,7 +31,7 @@ void grey_look(struct marker *m)
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
 	m->mark = &arena.lines->line[m->mark_line];
-	m->one = !arena.align8;
+	m->one = !settings.align8;
 	if (grey_granules[GREY_COUNTS / KIND_COUNT * KIND_WORDS + 2] == 0)
 		set_granules();
 }

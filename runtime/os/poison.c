@@ -8,6 +8,8 @@
 #endif
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
+
+#include "runtime/os/settings.h"
 #else
 #define VALGRIND_MAKE_MEM_NOACCESS(p, n) ((void)(p), (void)(n))
 #define VALGRIND_MAKE_MEM_DEFINED(p, n) ((void)(p), (void)(n), 0)
@@ -16,9 +18,9 @@
 bool poison_on;
 bool poison_memcheck;
 
-void poison_init(bool on)
+void poison_init(void)
 {
-	poison_on = on;
+	poison_on = settings.poison != 0;
 	// Only memcheck answers; other tools count the instructions of users.
 	poison_memcheck = VALGRIND_MAKE_MEM_DEFINED(&poison_on, 1) != 0;
 }

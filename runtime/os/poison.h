@@ -17,7 +17,7 @@
 RT_GLOBAL bool poison_on;
 RT_GLOBAL bool poison_memcheck; // it runs under valgrind's memcheck
 
-void poison_init(bool on);
+void poison_init(void);
 
 // poison_shut and poison_open forbid and allow to touch [p, p + n).  Calls
 // while poison_on is false are no error, but cost what they cost.

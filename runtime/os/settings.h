@@ -19,8 +19,10 @@ enum {
 };
 #define SETTINGS_MAX_HEAP (INT64_C(1) << 40)
 
-// The settings of the heap that there is, as settings_resolve made them.
-// Written by rt_init alone, before the heap is ready.
+// The settings of the heap that there is, as settings_resolve made them; all 0
+// without one.  Written before the heap is ready and after it has ended.  What
+// a function of the host may change later is with its module, which begins with
+// what is here: the percent, the double check.
 RT_GLOBAL rt_config settings;
 
 // settings_default writes the defaults to the size bytes at c, at least
@@ -38,7 +40,7 @@ bool settings_from_env(rt_config *c);
 
 // settings_resolve checks *in (NULL: all defaults) and writes what it means to
 // *out: a whole struct of this version, in which no number stands for a
-// default but max_heap == 0, which arena_init knows.  gc_percent is -1 when
+// default but max_heap == 0, for which see arena_init.  gc_percent is -1 when
 // off, gc_threads is a number of threads, stop_signal a signal or -1.
 //
 // Returns RT_OK, or RT_EINVAL with *out undefined.

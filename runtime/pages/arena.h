@@ -102,8 +102,6 @@ struct arena {
 	atomic_u32 *words;
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
-	bool align8;	 // the classes of 8 and 24 bytes are in use
-	bool huge_pages; // may be advised
 	struct systable table[ARENA_TABLES]; // lines, words, spans, overflow
 };
 

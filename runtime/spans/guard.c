@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/os/settings.h"
+
 // No part of an address of the heap, and no small number.
 enum { CANARY = 0xcb };
 
@@ -13,9 +15,9 @@ bool guard_on;
 static atomic_u32 count;
 static atomic_u64 draws; // random numbers drawn
 
-void guard_init(bool on)
+void guard_init(void)
 {
-	guard_on = on;
+	guard_on = settings.guard_large != 0 || settings.guard_small != 0;
 	atomic_u32_store_relaxed(&count, 0);
 	atomic_u64_store_relaxed(&draws, 0);
 }

@@ -32,8 +32,9 @@ enum {
 
 RT_GLOBAL bool guard_on; // objects may be guarded; set before a thread attaches
 
-// guard_init is for a heap without guards so far.
-void guard_init(bool on);
+// guard_init is for a heap without guards so far; the settings say whether
+// there will be some.
+void guard_init(void);
 
 // guard_draw is a random number below n, which is not 0: the next of a sequence
 // that every heap begins anew.

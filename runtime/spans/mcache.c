@@ -7,6 +7,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 // Blocks, and those of them that are kept without a thread.
 static struct {
@@ -45,20 +46,13 @@ static struct rt_mcache *kept_pop(void)
 	return mc;
 }
 
-// Set before a thread attaches.
-static bool calls_only;
-
-void mcache_set_calls_only(bool on)
-{
-	calls_only = on;
-}
-
 // inline_allowed: with Go's classes for every size the table of the inline
-// path would be wrong; a sanitizer or a debug build wants to see every
-// allocation.
+// path would be wrong; a sanitizer, a debug build and some settings want to see
+// every allocation.
 static bool inline_allowed(void)
 {
-	return !arena.align8 && !calls_only && !RT_ASAN && !RT_DEBUG_BUILD;
+	return !settings.align8 && settings.gcstress == 0 && !settings.poison &&
+	       settings.guard_small == 0 && !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
 // run_of is where inline code looks for the runs of a slot.

@@ -65,7 +65,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after the rest of a run came back
+		      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
@@ -100,10 +100,6 @@ void mcache_fini(void);
 // sends every allocation to the slow path, which knows why.
 void mcache_enable_runs(struct rt_mcache *mc);
 void mcache_disable_runs(struct rt_mcache *mc);
-
-// mcache_set_calls_only makes every allocation a call, for all threads that
-// attach from then on.
-void mcache_set_calls_only(bool on);
 
 // mcache_slot_of is the number of the slot that an object comes from; uninit
 // only without pointers.

@@ -5,6 +5,7 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/world/stw.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 // Runs of pages that go back in one locked operation: a chunk in which half
 // of the pages are dead, every second one, takes four.
@@ -12,16 +13,18 @@ enum { BATCH_RUNS = RT_CHUNK_PAGES / 8 };
 
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
-bool mheap_init(bool populate)
+bool mheap_init(void)
 {
-	atomic_u32_store_relaxed(&mheap.populate, populate);
+	// What is populated ahead must not be protected.
+	atomic_u32_store_relaxed(&mheap.populate,
+				 settings.populate != 0 && !guard_on);
 	// Not zeroed: a late popper of mcentral may read a freed span's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
 	fixalloc_init(&mheap.blocks,
 		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
 		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
-	if (!hugepages_init(arena.huge_pages))
+	if (!hugepages_init(settings.huge_pages != 0))
 		return false;
 	if (pagealloc_init(&mheap.pages,
 			   (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT)))

@@ -60,8 +60,7 @@ struct mheap {
 RT_GLOBAL struct mheap mheap;
 
 // mheap_init makes an empty heap in the range that arena_init reserved.
-// populate: pages may be populated ahead of use.
-bool mheap_init(bool populate);
+bool mheap_init(void);
 void mheap_fini(void);
 
 // mheap_alloc_small returns a span of a class, swept, with no object in it,

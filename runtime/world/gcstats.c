@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
 
 struct gcstats gcstats;
 
@@ -43,9 +44,8 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 	c->user = c->total - (c->gc_total + c->scavenge_total + c->idle);
 }
 
-void gcstats_init(uint32_t nprocs)
+void gcstats_init(void)
 {
-	state.nprocs = nprocs;
 	state.last_now = nanotime();
 	state.last_cpu = gcstats_cpu();
 }
@@ -93,7 +93,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 {
 	struct gcstats_cycles *r = &state.cycles;
 	struct cpustats_interval interval = {
-	    .nprocs = state.nprocs,
+	    .nprocs = (uint32_t)settings.max_procs,
 	    .wall = base_sub_sat(c->now, state.last_now),
 	    .stopped = c->stopped,
 	    .stopping_cpu = c->stopping_cpu,

@@ -70,7 +70,7 @@ struct gcstats {
 RT_GLOBAL struct gcstats gcstats;
 
 // gcstats_init notes the time at which CPU accounting begins.
-void gcstats_init(uint32_t nprocs);
+void gcstats_init(void);
 
 // gcstats_reset forgets everything; before gcstats_init.
 void gcstats_reset(void);

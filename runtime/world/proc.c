@@ -4,6 +4,7 @@
 #include "runtime/os/persistent.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 
@@ -294,7 +295,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 		}
 	}
 	atomic_u32_store_relaxed(&procs.crowded,
-				 running + (self != NULL) > procs.nprocs);
+				 running + (self != NULL) >
+				     (uint32_t)settings.max_procs);
 	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
 	if (atomic_u32_add_seqcst(&procs.stop_wait,
@@ -325,11 +327,6 @@ void proc_start_all(struct rt_proc *self)
 	atomic_u32_store_seqcst(&procs.gate, gate + 1);
 	if (atomic_u32_load_seqcst(&procs.gate_spinner) != gate)
 		gate_wake(1);
-}
-
-void proc_init(uint32_t nprocs)
-{
-	procs.nprocs = nprocs;
 }
 
 void proc_reset(void)

@@ -55,11 +55,11 @@ struct rt_proc {
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	      // 0, 1, ...; for good
-	uint32_t flags;	      // of the attach
-	atomic_ptr thread;    // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at;  // nanotime when it stood for this stop; 0: it did
-			      // not run when the stop was asked for
+	uint32_t id;	     // 0, 1, ...; for good
+	uint32_t flags;	     // of the attach
+	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
+	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
+			     // not run when the stop was asked for
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	atomic_ptr next;      // attached before it; procs.lock, live readers
@@ -76,7 +76,6 @@ struct procs {
 	struct rt_proc *free; // records without a thread; lock
 	uint32_t count;	      // Ps in the list; lock
 	uint32_t made;	      // records ever made; lock
-	uint32_t nprocs;      // processors that may be used
 	atomic_u32 attached;  // records with a thread of the host; lock
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
 	atomic_u32 gate_waiters;	  // threads asleep on gate
@@ -120,9 +119,6 @@ RT_INLINE bool proc_is_free(const struct rt_proc *p)
 // proc_attach gives the calling thread a P, RUNNING; waits while a stop
 // lasts.  NULL: no memory for a record.
 struct rt_proc *proc_attach(uint32_t flags);
-
-// proc_init tells how many processors may be used.
-void proc_init(uint32_t nprocs);
 
 // proc_reset forgets all records, before their memory goes or comes.
 void proc_reset(void);
