@@ -1106,6 +1106,7 @@ static const struct {
     {"oscall_unlock", NULL, true, "see check_locked"},
     {"oscall_reserve_unlocked", NULL, true, "see check_locked"},
     {"oscall_main_stack_end", NULL, true, "asks no system"},
+    {"oscall_fork_prepare", NULL, true, "asks no system"},
     {"oscall_fork_child", NULL, true, "asks no system"},
     {"oscall_thread_join", NULL, true, "cannot fail"},
     {"oscall_futex_wait", "runtime/os/schedpoint.c", true,

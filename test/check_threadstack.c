@@ -3,7 +3,9 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "gc/mark/crew.h"
 #include "gc/mark/roots.h"
@@ -473,6 +475,15 @@ static void *hold_in_local(void *arg)
 	return arg;
 }
 
+static void hold_in_thread(void)
+{
+	int attach;
+
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(start_thread(hold_in_local, &attach));
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+
 // On the main thread and on others.
 START_TEST(thread_local_variables_are_no_roots)
 {
@@ -485,9 +496,28 @@ START_TEST(thread_local_variables_are_no_roots)
 		hold_in_local(NULL);
 		return;
 	}
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(start_thread(hold_in_local, &c));
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	hold_in_thread();
+}
+END_TEST
+
+// The same on a thread of a child, when no thread of its parent was asked.
+START_TEST(thread_local_variables_are_no_roots_after_a_fork)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pid_t child;
+	int status;
+
+	c.past_end = 0;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(pthread_key_create(&key, NULL), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		hold_in_thread();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -584,6 +614,7 @@ static Suite *suite_threadstack(void)
 	if (RT_TSAN || RT_ASAN)
 		return s;
 	tcase_add_loop_test(tc, thread_local_variables_are_no_roots, 0, 2);
+	tcase_add_test(tc, thread_local_variables_are_no_roots_after_a_fork);
 	tcase_add_test(tc, the_main_stack_grows_beyond_the_limit_at_attach);
 	tcase_add_test(tc, the_main_stack_is_longer_than_the_limit_at_attach);
 	tcase_add_loop_test(

@@ -113,26 +113,51 @@ static void take_one_more(void)
 	span = mheap_alloc_manual(NULL, PAGES + 1, MSPAN_WORK);
 }
 
-// A heap that grows counts the free pages at its end.  Those that are being
-// released when it has been prepared are waited for, or it would be twice as
-// long.
+// release GROW_UNASKED: a heap that grows counts the free pages at its end.
+// Those that are being released when it has been prepared are waited for, or it
+// would be twice as long.
 START_TEST(pages_that_are_being_released_are_grown_from)
 {
-	uint64_t prepared;
-
 	begin_most(3);
-	prepared = arena_prepared();
-	hold_at(SCHED_MUTEX_LOCK, &other, take_one_more);
-	while (arena_prepared() == prepared)
-		move_on(SCHED_MUTEX_LOCK, SCHED_MUTEX_LOCK);
+	hold_at(SCHED_GROW, &other, take_one_more);
 	ck_assert(!mutex_held(&mheap.lock));
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
-	move_on(SCHED_MUTEX_LOCK, SCHED_AWAIT_RELEASE);
+	move_on(SCHED_GROW, SCHED_AWAIT_RELEASE);
 	schedpoint_let_go(SCHED_AWAIT_RELEASE);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
 	ck_assert_uint_eq(arena_used(), RT_ARENA_SIZE + RT_CHUNK_SIZE);
+}
+END_TEST
+
+static void take_two_arenas(uint64_t more)
+{
+	struct mspan *s =
+	    mheap_alloc_manual(NULL, 2 * PAGES + more, MSPAN_WORK);
+
+	ck_assert_ptr_nonnull(s);
+	mheap_free_manual(NULL, s);
+}
+
+static void take_two_arenas_and_one_page(void)
+{
+	take_two_arenas(1);
+}
+
+// Of threads that wanted the heap to grow, one prepares chunks ahead.
+START_TEST(chunks_are_prepared_ahead_once)
+{
+	uint64_t prepared;
+
+	begin_most(4);
+	take_two_arenas(0);
+	hold_at(SCHED_GROW, &other, take_two_arenas_and_one_page);
+	take_two_arenas(1);
+	prepared = arena_prepared();
+	ck_assert_uint_eq(prepared, 2 * RT_ARENA_SIZE + RT_CHUNK_SIZE);
+	let_end(SCHED_GROW, &other);
+	ck_assert_uint_eq(arena_prepared(), prepared);
 }
 END_TEST
 
@@ -182,6 +207,7 @@ TCase *sched_release(void)
 	tcase_add_test(tc, a_thread_that_waited_looks_before_the_next_step);
 	tcase_add_test(tc, a_heap_in_use_is_not_waited_for);
 	tcase_add_test(tc, pages_that_are_being_released_are_grown_from);
+	tcase_add_test(tc, chunks_are_prepared_ahead_once);
 	tcase_add_test(tc, a_stop_waits_for_the_step);
 	return tc;
 }

@@ -137,6 +137,7 @@ int atfork_resume(bool child)
 
 int atfork_prepare(void)
 {
+	oscall_fork_prepare();
 	// A thread that reports a bug of ours may hold any lock, or the world.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;

@@ -26,7 +26,10 @@
  * rt_heap_walk.  All other threads are detached; what only their stacks
  * referred to is garbage, their interpreter stacks stay allocated, and ranges
  * of theirs stay registered: remove those that lie on their stacks.
- * Statistics go on from what they were.
+ * Statistics go on from what they were.  With glibc on x86-64, thread-local
+ * variables may be roots on threads that the child makes, if the parent had
+ * several threads and none but the first had attached, or if modules were
+ * loaded since one had.
  *
  * Not handled: a fork in a signal handler that interrupted the library; the
  * child of a fork that another thread makes during the first rt_init, which

@@ -596,35 +596,51 @@ static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
 	return 0;
 }
 
-// The list of modules has a lock of the C library's.  At a fork another thread
-// may hold it, which the child does not have, so the child asks no more.
+// glibc's list of modules has a lock.  At a fork another thread may hold it,
+// which the child does not have: then the child does not ask for the list, and
+// takes what was found last.
 static struct {
+	atomic_u32 alone; // 1 at the newest fork: no other thread could hold it
 	bool lost;
 	atomic_u64 bytes; // of thread-local variables below a thread's block
 } modules;
 
+// glibc since 2.32: true while the process has had one thread only.
+extern const char __libc_single_threaded __attribute__((weak));
+
+void oscall_fork_prepare(void)
+{
+	atomic_u32_store_relaxed(&modules.alone, &__libc_single_threaded &&
+						     __libc_single_threaded);
+}
+
 void oscall_fork_child(void)
 {
-	modules.lost = true;
+#ifdef __GLIBC__ // others prepare their locks for a fork
+	if (!atomic_u32_load_relaxed(&modules.alone))
+		modules.lost = true;
+#endif
 }
 
 // end_of_frames: glibc puts a thread's own block and the thread-local variables
-// of all modules above its first frame, in the same mapping, and at the same
-// distances on each thread.
-static uintptr_t end_of_frames(uintptr_t hi)
+// of all modules above its first frame, in the same mapping [lo, hi), and at
+// the same distances on each thread but the main one.  Nothing is known of a
+// stack that the thread is not on.
+static uintptr_t end_of_frames(uintptr_t lo, uintptr_t hi)
 {
 	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
 	uintptr_t self;
 
+	if (f.newest < lo || f.newest >= hi)
+		return hi;
 	end_below(&f, (const void *)pthread_self());
 	self = f.hi;
+	if (self == hi) // the main thread
+		return hi;
 	if (modules.lost)
-		return self == hi
-			   ? hi
-			   : self - atomic_u64_load_relaxed(&modules.bytes);
+		return self - atomic_u64_load_relaxed(&modules.bytes);
 	dl_iterate_phdr(end_below_module, &f);
-	if (self != hi)
-		atomic_u64_store_relaxed(&modules.bytes, self - f.hi);
+	atomic_u64_store_relaxed(&modules.bytes, self - f.hi);
 	return f.hi;
 }
 
@@ -656,7 +672,7 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 	if (error)
 		return error;
 	*lo = (uintptr_t)base;
-	*hi = end_of_frames((uintptr_t)base + size);
+	*hi = end_of_frames(*lo, (uintptr_t)base + size);
 	return 0;
 }
 

@@ -139,9 +139,11 @@ bool oscall_readable(const void *p);
 // whether the caller is the process's first thread.  oscall_main_stack_end is
 // an address in that thread's stack above all its frames, which asks the system
 // nothing; 0 where it is not known.
-// oscall_fork_child is for the child of a fork, where the answer comes from
-// what threads of the parent were told.
+// oscall_fork_prepare comes before a fork, oscall_fork_child in its child: if
+// the parent had several threads, the answer there comes from what the last of
+// them was told.  If none was, the thread-local variables count as frames.
 int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi);
+void oscall_fork_prepare(void);
 void oscall_fork_child(void);
 uintptr_t oscall_main_stack_end(void);
 bool oscall_main_thread(void);

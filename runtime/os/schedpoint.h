@@ -57,6 +57,7 @@
 	X(LOOK_UP)	/* has read the page word */                           \
 	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \
                                                                                \
+	X(GROW) /* has let go of the heap lock, will prepare chunks */         \
 	X(AWAIT_RELEASE) /* has let go of the heap lock, will wait its turn */ \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
                                                                                \

@@ -157,16 +157,29 @@ static uint32_t chunks_ahead(void)
 	return (uint32_t)base_min(ahead, mheap.pages.max_chunks);
 }
 
-// prepare makes it possible to have total chunks, and some ahead where the
-// system grants them.
+static bool prepared(uint64_t total)
+{
+	return total << RT_CHUNK_SHIFT <= arena_prepared();
+}
+
+// prepare_ahead makes it possible to have total chunks, and some ahead where
+// the system grants them.
+static bool prepare_ahead(uint32_t total)
+{
+	uint32_t ahead = chunks_ahead();
+
+	return (ahead > total && prepare_chunks(ahead)) ||
+	       prepare_chunks(total);
+}
+
+// prepare makes it possible to have total chunks, unless another thread has
+// done so meanwhile.
 static bool prepare(uint32_t total)
 {
-	uint32_t ahead;
 	bool ok;
 
 	mutex_lock(&growth);
-	ahead = chunks_ahead();
-	ok = (ahead > total && prepare_chunks(ahead)) || prepare_chunks(total);
+	ok = prepared(total) || prepare_ahead(total);
 	mutex_unlock(&growth);
 	return ok;
 }
@@ -207,11 +220,12 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 
 		if (total > mheap.pages.max_chunks)
 			return false;
-		if (total << RT_CHUNK_SHIFT <= arena_prepared()) {
+		if (prepared(total)) {
 			enlarge(p, (uint32_t)total);
 			return true;
 		}
 		mutex_unlock(&mheap.lock);
+		schedpoint(SCHED_GROW);
 		ok = prepare((uint32_t)total);
 		mutex_lock(&mheap.lock);
 		// Else the free pages at the end would not count.

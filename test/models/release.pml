@@ -1,10 +1,12 @@
 // release.pml - pages look allocated while the memory behind them is released.
 //
-// Stands for runtime/spans/scavenge.c, and for take_locked in runtime/spans/mheap.c.  Two
-// threads release pages, a page at a time.  Two others want all the pages there
-// are, and free them again.  A thread that finds no room while pages are being
+// Stands for runtime/spans/scavenge.c, and for take_locked and grow in
+// runtime/spans/mheap.c.  Two threads release pages, a page at a time.  Two
+// others want all the pages there are, and free them again.  A thread that finds no room while pages are being
 // released waits for its turn, and looks again under the heap lock that it took
-// in its turn.  What is not free then is in use.
+// in its turn.  What is not free then is in use.  A thread that still finds no
+// room lets go of the lock while the system prepares memory, and then asks once
+// more: the heap grows by what is missing behind its free pages.
 //
 // A stop waits for all four threads.  They poll between two steps, and not
 // while they wait for a turn.  The stopper, too, finds all pages that no thread
@@ -17,6 +19,7 @@
 // mutant LOCK_KEPT: it keeps the heap lock while it waits for its turn
 // mutant TURN_EARLY: a releaser ends its turn before its page is free
 // mutant LOOK_LATE: a waiter ends its turn before it has the heap lock
+// mutant GROW_UNASKED: a heap that grows does not ask about them again
 // mutant POLL_INSIDE: a releaser polls while its page looks allocated
 
 #define RELEASERS 2
@@ -131,7 +134,7 @@ inline step(page, ticket)
 
 // pagealloc_alloc of all pages; heap lock held.
 // C: pagealloc_alloc
-// in: take
+// in: await
 inline try(got)
 {
 	atomic {
@@ -147,14 +150,10 @@ inline try(got)
 	}
 }
 
-// take_locked: try, await_release, try.
-// C: take_locked, grow, await_release
+// C: await_release
 // at: AWAIT_RELEASE, SEMA_ACQUIRE, SEMA_RELEASE
-inline take(got, ticket)
+inline await(got, ticket)
 {
-	lock();
-	try(got);
-#ifndef UNASKED
 	if
 	:: !got && releasing ->
 #ifndef LOCK_KEPT
@@ -172,9 +171,40 @@ inline take(got, ticket)
 #endif
 		try(got)
 	:: else
-	fi;
+	fi
+}
+
+// grow: the heap's end is looked at, again if the system had to prepare memory.
+// C: grow, prepare, enlarge
+// at: GROW
+inline grow(got, ticket)
+{
+	if
+	:: !got ->
+		unlock();
+		// Here the system prepares memory.
+		lock();
+		try(got);
+#ifndef GROW_UNASKED
+		await(got, ticket);
+#endif
+	:: else
+	fi
+}
+
+// take_locked: try, await_release, try, grow.
+// C: take_locked
+// in: Taker
+inline take(got, ticket)
+{
+	lock();
+	try(got);
+#ifndef UNASKED
+	await(got, ticket);
 #endif
 	// No memory, or a heap that grows: only when the pages are in use.
+	assert(got || owned != 0);
+	grow(got, ticket);
 	assert(got || owned != 0);
 	unlock()
 }
