@@ -1,0 +1,303 @@
+#!/bin/sh
+# names.sh - every name in back quotes exists: in the documents, and in the
+# comments of sources and scripts.
+#
+# What counts, of the text between two back quotes:
+#
+#   a path into the tree        a file, a folder, or a program's source;
+#                               <what> and * stand for any name
+#   a file's name               some file has it
+#   /gc/heap/live:bytes         a metric, or the beginning of several
+#   anything else               each of its words is a word of the sources
+#                               outside comments; <what> is left out, and *
+#                               or an ellipsis stands for the rest of a word
+#
+# Words of other systems are known if they are in a comment that names Go's
+# counterpart ("Go: ..."), or in the list below.  The left column of the section
+# "What moved" in HACKING.md may have old names.
+#
+# The same run looks at names that are misspelt: it must find each of them.
+#
+# usage: [srcdir=DIR] tools/names.sh
+set -u
+LC_ALL=C
+export LC_ALL
+top=$(cd "${srcdir:-.}" && pwd) || exit 99
+# shellcheck source=test/verdict.sh
+. "$top/test/verdict.sh"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$top" || exit 99
+
+# Of Check; of the system; of Go's runtime.
+foreign=$(echo "
+CK_RUN_CASE CK_FORK
+SCHED_FIFO SCHED_RR _Fork clone ldconfig
+allocBits allocCache flushGen freeIndexForScan freeindex gcMarkTinyAllocs
+heapScan prepareForSweep procresize spanSet" | tr '\n' ' ')
+
+# What is in the tree, but for what was built in it.
+find runtime gc include test bench examples tools doc m4 .ci \
+	\( -name '.libs' -o -name '.deps' -o -name '*.build' -o \
+	-name '*.unpacked' \) -prune -o -print >"$dir/tree"
+ls -d Makefile.am NEWS README.md HACKING.md SECURITY.md COPYING bootstrap \
+	configure.ac rtheap.pc.in .clang-format >>"$dir/tree"
+
+# sources: the files whose words are known; not this one, which has wrong ones.
+sources() {
+	grep -E '\.([ch]|cc|go|sh|awk|pml|scm|am|ac|in|gp|rows)$|/rt_.*\.m4$' \
+		"$dir/tree" | grep -v -e callsite_calls -e '^tools/names.sh$'
+	echo bench/cases test/mutants/list .ci/run bootstrap | tr ' ' '\n'
+}
+
+# documents: those that people write; programs write doc/peers.
+documents() {
+	grep -E '(\.md|/README)$' "$dir/tree" | grep -v '^doc/peers/'
+}
+
+cat >"$dir/names.awk" <<'PROGRAM'
+# usage: awk -f names.awk foreign=... treefile pass=words FILE... pass=names FILE...
+
+BEGIN { ELLIPSIS = "\342\200\246" }
+
+FNR == 1 { begin_file() }
+pass == "" { tree[$0]; sub(/.*\//, ""); names[$0]; next }
+{
+	split_comment()
+	if (pass == "words")
+		learn(code)
+	else if (text != "")
+		quote(text)
+	else
+		quote_end()
+}
+pass == "words" && comment ~ /Go:/ { go = 1 }
+pass == "words" && go { learn(comment); go = comment != "" }
+END { quote_end(); exit wrong != 0 }
+
+function begin_file() {
+	quote_end()
+	inside = fenced = moved = indented = blank = go = 0
+	language = "other"
+	if (FILENAME ~ /\.([ch]|cc|go|pml)$/)
+		language = "c"
+	else if (FILENAME ~ /(\.(sh|awk|am|ac|m4|in|gp)|cases|list|run|bootstrap)$/)
+		language = "hash"
+	else if (FILENAME ~ /(\.md|README)$/)
+		language = "markdown"
+	if (pass == "" && foreign != "")
+		learn(foreign)
+}
+
+# split_comment sets code, comment and text: what a document's reader sees.
+function split_comment() {
+	code = $0
+	comment = ""
+	if (language == "c") {
+		split_c()
+	} else if (language == "hash" && $0 ~ /^[ \t]*#/) {
+		code = ""
+		comment = $0
+		sub(/^[ \t]*#+/, "", comment)
+	}
+	text = comment
+	if (language == "markdown")
+		text = markdown($0)
+	gsub(/```+[a-z]*/, "", text)
+}
+
+function split_c(   i, rest) {
+	rest = $0
+	code = ""
+	while (rest != "") {
+		if (inside) {
+			i = index(rest, "*/")
+			comment = comment (i ? substr(rest, 1, i - 1) : rest)
+			rest = i ? substr(rest, i + 2) : ""
+			inside = i == 0
+		} else if (match(rest, /\/[*\/]/)) {
+			code = code substr(rest, 1, RSTART - 1)
+			inside = substr(rest, RSTART, 2) == "/*"
+			rest = substr(rest, RSTART + 2)
+			if (!inside) {
+				comment = rest
+				rest = ""
+			}
+		} else {
+			code = code rest
+			rest = ""
+		}
+	}
+	sub(/^[ \t]*\*?/, "", comment)
+}
+
+# markdown is a line without code blocks, and without the old names.
+function markdown(line) {
+	if (line ~ /^```/)
+		fenced = !fenced
+	if (line ~ /^## /)
+		moved = line == "## What moved"
+	indented = line ~ /^(    |\t)/ && (indented || blank)
+	blank = line == ""
+	if (fenced || indented)
+		return ""
+	if (moved)
+		sub(/^\|[^|]*\|/, "", line)
+	return line
+}
+
+function learn(s,   n, i, word) {
+	gsub(/[^A-Za-z0-9_]+/, " ", s)
+	n = split(s, word, " ")
+	for (i = 1; i <= n; i++)
+		known[word[i]]
+}
+
+# ---- back quotes ----
+
+# quote looks at what is quoted in a line; a quotation may end in the next one.
+function quote(s,   i) {
+	if (language == "markdown" && s ~ /^(\||#|- )/)
+		quote_end()
+	if (open != "")
+		s = open " " s
+	open = ""
+	while ((i = index(s, "`")) != 0) {
+		s = substr(s, i + 1)
+		if ((i = index(s, "`")) == 0) {
+			open = "`" s
+			where = FILENAME ":" FNR
+			return
+		}
+		judge(substr(s, 1, i - 1))
+		s = substr(s, i + 1)
+	}
+}
+
+function quote_end() {
+	if (open != "")
+		complain(substr(open, 2) " (no end)")
+	open = ""
+}
+
+function complain(what) {
+	wrong++
+	print where ": " what
+}
+
+function judge(s) {
+	where = FILENAME ":" FNR
+	if (s ~ /^\/[a-z]/)
+		exists = metric(s)
+	else if (s ~ /^(runtime|gc|include|rt|test|bench|examples|tools|doc|m4|\.ci)\/[^ ]*$/)
+		exists = path(s)
+	else if (s ~ /^[A-Za-z0-9_*-]+\.(c|h|sh|awk|pml|go|md|am|ac)$/)
+		exists = file(s)
+	else
+		exists = s in tree || words(s)
+	if (!exists)
+		complain(s)
+}
+
+function pattern(s) {
+	gsub(/\./, "\\.", s)
+	gsub(/<[a-z]*>|\*/, "[^/]*", s)
+	return s
+}
+
+function path(s,   p, f) {
+	sub(/\/$/, "", s)
+	sub(/^rt\//, "include/rt/", s)
+	sub(/\.log$/, "", s)
+	if (s ~ /\.(build|unpacked)/)
+		return 1
+	if (s in tree || s ".c" in tree || s ".sh" in tree)
+		return 1
+	p = "^" pattern(s) "$"
+	if (s ~ /[<*]/)
+		for (f in tree)
+			if (f ~ p)
+				return 1
+	return 0
+}
+
+function file(s,   p, f) {
+	if (s ~ /^bench-/ || s in names)
+		return 1
+	p = "^" pattern(s) "$"
+	if (s ~ /\*/)
+		for (f in names)
+			if (f ~ p)
+				return 1
+	return 0
+}
+
+# metric: gc/stats/metrics.c has the names of all.
+function metric(s,   line, found) {
+	while ((getline line < "gc/stats/metrics.c") > 0)
+		if (index(line, "\"" s "\"") || index(line, "\"" s "/"))
+			found = 1
+	close("gc/stats/metrics.c")
+	return found
+}
+
+function words(s,   n, i, word) {
+	gsub(/<[a-z]*>/, " ", s)
+	gsub(ELLIPSIS "|\\*", "~", s)
+	gsub(/[^A-Za-z0-9_~]+/, " ", s)
+	n = split(s, word, " ")
+	for (i = 1; i <= n; i++)
+		if (!known_word(word[i]))
+			return 0
+	return 1
+}
+
+function known_word(w,   part, k) {
+	if (w ~ /^[0-9~]*$/ || w in known)
+		return 1
+	if (w !~ /~/)
+		return 0
+	part = w
+	sub(/^~/, "", part)
+	sub(/~$/, "$", part)
+	part = w ~ /^~/ ? part "$" : "^" substr(part, 1, length(part) - 1)
+	for (k in known)
+		if (k ~ part)
+			return 1
+	return 0
+}
+PROGRAM
+
+# What the check must find, a name a line.
+cat >"$dir/wrong.md" <<'WRONG'
+`rt_aloc`
+`procs.frist`
+`mcahce_...`
+`gc/mark/gray.h`
+`test/fuzz/fuz_<what>.c`
+`pagaloc.c`
+`/gc/heap/life:bytes`
+`make chekc`
+the call of `rt_alloc` and then `rt_loc`,
+| `rt_init` | `a quotation
+without
+`an_end_or_a_name`
+WRONG
+cat >"$dir/wrong.c" <<'WRONG'
+// of `counts`, and of `mcache_flsh`
+int rt_alloc; /* the
+	       * second `line_of_a_comment` */
+WRONG
+sed -i "s/\.\.\.\`/$(printf '\342\200\246')\`/" "$dir/wrong.md"
+
+# shellcheck disable=SC2046 # lists of files without blanks
+${AWK:-awk} -f "$dir/names.awk" foreign="$foreign" "$dir/tree" \
+	pass=words $(sources) pass=names $(documents) $(sources) \
+	"$dir/wrong.md" "$dir/wrong.c" >"$dir/found"
+! grep -v "^$dir/" "$dir/found"
+verdict $? "every name in back quotes exists"
+[ "$(grep -c "^$dir/wrong.md" "$dir/found")" = 11 ]
+verdict $? "misspelt names are found in documents"
+[ "$(grep -c "^$dir/wrong.c" "$dir/found")" = 2 ]
+verdict $? "misspelt names are found in comments"
+verdict_sum
