@@ -1,3 +1,4 @@
+// checkmark.c - looks for a word that leads to an unmarked object.
 #include "gc/mark/checkmark.h"
 
 #include "gc/mark/kind.h"
@@ -6,7 +7,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/throw.h"
 
-// Words to look at, and what they are in the report.
+// Words to look at, and what the report calls them.
 struct region {
 	uintptr_t lo;
 	uintptr_t hi;
@@ -42,7 +43,7 @@ static RT_NORETURN void missed(const struct object *o, const char *name,
 	throw_text(&t, "checkmark: found unmarked object");
 }
 
-// Words are read as they are, like those that are marked from.
+// Words are read without a sanitizer's checks, as in marking.
 RT_NO_SANITIZE
 static void check_region(const struct region *r)
 {
@@ -111,7 +112,7 @@ static void check_span(const struct mspan *s)
 	}
 }
 
-// check_objects passes by what is still being set up: it has no pointers yet.
+// check_objects skips objects that are being set up: they have no pointers yet.
 static void check_objects(void)
 {
 	uint64_t page = 0;

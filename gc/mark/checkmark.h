@@ -12,7 +12,8 @@
 #include "runtime/base/base.h"
 
 // checkmark_all throws if a word leads to an object that is not marked, and
-// names both.  World stopped, after mark_all with the same past_end.
+// names both.  The world must be stopped, after mark_all with the same
+// past_end.
 void checkmark_all(bool past_end);
 
 #endif

@@ -1,3 +1,4 @@
+// crew.c - a futex word that helpers wait on, and their number.
 #include "gc/mark/crew.h"
 
 #include "runtime/os/oscall.h"
@@ -11,7 +12,7 @@ enum {
 };
 
 static struct {
-	RT_CACHE_ALIGNED atomic_u32 call; // number of the call, task
+	RT_CACHE_ALIGNED atomic_u32 call; // number of the call, then its task
 	atomic_u32 size;
 } crew;
 

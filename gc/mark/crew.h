@@ -1,8 +1,8 @@
-// crew.h - calls for threads that help the one who stopped the world.
+// crew.h - calls for threads that help the one that stopped the world.
 //
-// A call is a hint: who calls does not wait for helpers to come, and one that
-// comes late finds nothing to do.  So a helper that lost its processor, or
-// does not exist in the child of a fork, delays nobody.
+// A call is a hint: the caller does not wait for helpers, and a helper that
+// comes late finds nothing to do.  So a helper that has lost its processor, or
+// does not exist in the child of a fork, delays no thread.
 #ifndef GC_MARK_CREW_H
 #define GC_MARK_CREW_H
 
@@ -19,8 +19,8 @@ enum crew_task {
 // crew_call wakes the helpers for a task.  One caller at a time.
 void crew_call(enum crew_task task);
 
-// crew_wait sleeps until there is a call other than *seen, and sets *seen.  It
-// begins with 0.
+// crew_wait waits until there is a call other than *seen, sets *seen to it, and
+// returns its task.  *seen must be 0 at first.
 enum crew_task crew_wait(uint32_t *seen);
 
 // crew_called tells whether there is a call other than seen.
@@ -34,9 +34,9 @@ void crew_leave(void);
 // crew_reset forgets all helpers: they have ended, or are another process's.
 void crew_reset(void);
 
-// crew_count_from lets the numbers of calls, of 29 bits, go on from n, and
-// returns the last one.  For tests, which begin near the end of the numbers;
-// there are no helpers.
+// crew_count_from makes the numbers of calls, which have 29 bits, continue from
+// n, and returns the last one.  For tests, which begin near the end of the
+// numbers.  There must be no helpers.
 uint32_t crew_count_from(uint32_t n);
 
 #endif

@@ -8,7 +8,7 @@ static uint64_t ps_a_word(uint64_t ns, uint64_t words)
 	return base_max(ns * 1000 / words, 1);
 }
 
-// average halves the weight of what was known with every marking.
+// average halves, with every marking, the weight of what was known before.
 static uint64_t average(uint64_t known, uint64_t now)
 {
 	return known == 0 ? now : (known + now) / 2;

@@ -3,14 +3,14 @@
 // Go: none; its dedicated workers are a quarter of the processors.
 //
 // A second marker has costs that depend on the machine, on what else runs, and
-// on the shape of the graph: lines of marks travel, threads wake.  So each way
-// is measured: nanoseconds of wall and processor time for each word that a
-// marking takes from its stack.  Helpers pay if the wall time falls by more
-// than a quarter, or if it falls and they cost at most a tenth more processor
-// time. The other way is tried again after 2, 4, 8, ... and at most 32
-// markings.
+// on the shape of the graph.  Cache lines of marks move between processors, and
+// threads wake.  So each way is measured: wall and processor time for each word
+// that a marking takes from its stack.  Helpers pay if the wall time falls by
+// more than a quarter, or if it falls and they cost at most a tenth more
+// processor time.  The other way is tried again after 2, 4, 8, ... and at most
+// 32 markings.
 //
-// Written by the thread that marks first, with the world stopped.
+// The first marker writes, with the world stopped.
 #ifndef GC_MARK_GAIN_H
 #define GC_MARK_GAIN_H
 
@@ -19,7 +19,7 @@
 enum {
 	GAIN_TRY_FIRST = 2, // markings until the other way is tried
 	GAIN_TRY_MOST = 32,
-	GAIN_WORDS = 8192, // fewest that a marking is judged by
+	GAIN_WORDS = 8192, // a marking with fewer is not judged
 };
 
 // Picoseconds a word.
@@ -31,14 +31,14 @@ struct gain_cost {
 struct gain {
 	struct gain_cost cost[2]; // without helpers, with them
 	bool off;		  // helpers do not pay
-	bool few;		  // words that the last marking shared
+	bool few;		  // the last marking had < GAIN_WORDS words
 	uint32_t interval;	  // markings until the other way is tried
-	uint32_t since;		  // it was, or helpers began or ceased to pay
+	uint32_t since;		  // markings since then, or since off changed
 };
 
 RT_GLOBAL struct gain gain; // of this process
 
-// What a marking did from where helpers were called, or would have been.
+// What a marking did after helpers were called, or would have been.
 struct gain_marking {
 	bool called;
 	uint64_t words;

@@ -1,3 +1,4 @@
+// grey.c - marking that one pair of bits does not decide.
 #include "gc/mark/grey.h"
 
 #include "runtime/os/poison.h"
@@ -5,8 +6,8 @@
 
 uint8_t grey_granules[GREY_COUNTS];
 
-// set_granules: under memcheck no object counts as small, because a scanner
-// of small ones would report what it reads (poison.h).
+// set_granules fills grey_granules.  Under memcheck no object counts as small,
+// because memcheck would report what scan_small reads (poison.h).
 static void set_granules(void)
 {
 	if (poison_memcheck)
@@ -43,7 +44,7 @@ static enum grey_result grey_large(struct marker *m, uint32_t word,
 	    arena_span((uint64_t)(o->base - m->base) >> RT_PAGE_SHIFT);
 
 	m->large_bytes += s->elemsize;
-	// One that is being set up holds no pointers yet.
+	// An object that is being set up holds no pointers yet.
 	if (pageword_state(word) != PAGEWORD_HEAP ||
 	    !kind_scanned(pageword_kind(word)))
 		return GREY_LEAF;
@@ -68,8 +69,8 @@ bool grey_set_once(atomic_u64 *word, uint64_t bit)
 	return !(atomic_u64_or_relaxed(word, bit) & bit);
 }
 
-// uncount takes back that objects of a mark word were counted, which another
-// marker has marked and counted as well.
+// uncount subtracts objects of a markword that another marker has marked and
+// counted as well.  twice has their bits.
 static RT_NOINLINE void uncount(struct marker *m, const atomic_u64 *word,
 				uint64_t twice)
 {
@@ -120,8 +121,8 @@ static enum grey_result interior_large(struct marker *m, uintptr_t w,
 	struct linewords *lines = arena_lines(first);
 	const struct mspan *s = arena_span(first);
 
-	// A word with a tag in its low bits counts as without it, so one to a
-	// small guarded object at an odd address points before it.
+	// A tag in the low bits of w is ignored.  A small guarded object may
+	// begin at an odd address, so its base is rounded down as w is.
 	w = base_align_down(w, sizeof w);
 	if (w < base_align_down(mspan_object(s, 0), sizeof w) ||
 	    w >= mspan_limit(s))
@@ -133,7 +134,8 @@ static enum grey_result interior_large(struct marker *m, uintptr_t w,
 	return grey_count(m, m->base + (first << RT_PAGE_SHIFT), word, o);
 }
 
-// lines_of_span: only the 8-byte class keeps its bits elsewhere.
+// lines_of_span returns the lines of the span that begins at page first.  Only
+// the 8-byte class keeps its bits elsewhere.
 static struct linewords *lines_of_span(uint64_t first, unsigned class)
 {
 	return class == 1 ? mspan_lines(arena_span(first)) : arena_lines(first);
@@ -161,7 +163,7 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
 	bit = (uint64_t)slot * c->size >> sizeclass_bit_shift(class);
 	lines = lines_of_span(first, class) + bit / 64;
 	bit = UINT64_C(1) << (bit % 64);
-	// The rest of a span behind its last slot divides to a slot whose bit
+	// An address past the last slot of a span divides to a slot whose bit
 	// is never set.
 	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & bit))
 		return GREY_NOTHING;

@@ -2,24 +2,25 @@
 //
 // Go: greyobject, findObject (mgcmark.go, mbitmap.go).
 //
-// A word's granule has a bit in the mark line and one in the alloc line of
-// its page.  Mark bit set: done, nothing else is read.  Alloc bit set: the
-// word points into the first granule of an allocated object, whose base is
-// the word rounded down; only a new object costs a look at the page word.
-// Else the word is interior, stale or no pointer at all: the page word and a
-// division find the slot, and its alloc bit decides.  So a free slot is never
-// marked, whatever the word.
+// A word's granule has a bit in the mark line and one in the alloc line of its
+// page.  If the mark bit is set, nothing else is read.  If the alloc bit is
+// set, the word points into the first granule of an allocated object, whose
+// base is the word rounded down; only an unmarked object costs a look at the
+// pageword.  Otherwise the word is interior, stale or no pointer at all.  Then
+// the pageword and a division find the slot, and its alloc bit decides.  So a
+// free slot is never marked, whatever the word.
 //
-// With the classes of 8 and 24 bytes (align8) two objects can share a
-// granule or begin in the middle of one: then every word is divided.
+// With the classes of 8 and 24 bytes (align8) two objects can share a granule
+// or begin in the middle of one: then every word is divided.
 //
-// A marker that is alone stores marks at once.  Beside others it keeps those
-// of the words it used last to itself, and sets all of a word's by one locked
-// instruction when it needs the place or is about to wait: such an instruction
-// costs as much as all else for a small object.  So two markers may find one
-// object new, and scan it; who publishes its mark later takes back that it
-// was counted.  Large objects are never scanned twice: their marks, and those
-// of the 8-byte class, whose words lie elsewhere, are set at once.
+// A marker that is alone stores marks at once.  Beside others it keeps back the
+// marks of the markwords it used last.  One locked instruction sets all marks
+// of a markword, when the marker needs the entry or is about to wait.  Such an
+// instruction costs as much as all other work for a small object.  So two
+// markers may both find an object unmarked and scan it.  The one that publishes
+// its mark later subtracts the object from its count.  Large objects are never
+// scanned twice: their marks are set at once.  So are those of the 8-byte
+// class, whose markwords are elsewhere.
 #ifndef GC_MARK_GREY_H
 #define GC_MARK_GREY_H
 
@@ -49,35 +50,35 @@ enum grey_result {
 // Bytes of objects that are small here: scanned by a loop of a few steps.
 enum { GREY_SMALL_BYTES = 96 };
 
-// Marks of one word that only their marker sees.
+// Marks of one markword that only their marker sees.
 struct grey_kept {
 	atomic_u64 *word; // NULL: none
 	uint64_t bits;
 };
 
-// Words of which a marker keeps marks back: enough for the subtrees that a
+// Markwords whose marks a marker keeps back: enough for the subtrees that a
 // queue of eight words is busy with at a time.
 enum { GREY_KEPT_LOG2 = 7, GREY_KEPT = 1 << GREY_KEPT_LOG2 };
 
-// One marker.  Markers stand on cache lines of their own.
+// One marker, on cache lines of its own.
 struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
-	uint64_t used;			 // bytes of it
-	atomic_u64 *mark;		 // word of its first granules
-	uint64_t one; // 0 with align8: no bit says more than the division
+	uint64_t used;			 // bytes of the heap
+	atomic_u64 *mark;		 // markword of its first granules
+	uint64_t one; // 0 with align8, where no bit says enough; else 1
 	unsigned alloc_line;
 	unsigned mark_line;
-	bool overflowed;	       // some page waits to be scanned again
+	bool overflowed;	       // some page must be scanned again
 	bool keeps;		       // marks, in some of kept
 	uint64_t taken;		       // entries, in this marking
 	uint32_t tid;		       // kernel's id of its thread
-	uint64_t cpu_before;	       // ns of its thread, before it joined
+	uint64_t cpu_before;	       // CPU ns before it joined or called
 	uint64_t large_bytes;	       // marked
 	uint64_t large_scanned;	       // bytes of those scanned
 	uint64_t stack_bytes;	       // of stacks scanned
 	uint64_t globals_bytes;	       // of root ranges scanned
 	uint64_t past_end_objects;     // kept by a word equal to their end
-	uint64_t uncounted;	       // objects that another marker counts
+	uint64_t uncounted;	       // objects that another marker counted
 	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
 	struct grey_kept kept[GREY_KEPT];
 	struct work work;
@@ -89,7 +90,7 @@ struct grey {
 	uint64_t size; // bytes to scan
 };
 
-// grey_look lets m find the heap as it is in this stop.
+// grey_look sets what m knows of the heap to what holds in this stop.
 void grey_look(struct marker *m);
 
 RT_INLINE bool grey_in_heap(const struct marker *m, uintptr_t w)
@@ -97,19 +98,19 @@ RT_INLINE bool grey_in_heap(const struct marker *m, uintptr_t w)
 	return (uint64_t)(w - m->base) < m->used;
 }
 
-// grey_mark_word is where the mark bit of w's granule is.
+// grey_mark_word returns the markword that has the bit of w's granule.
 RT_INLINE atomic_u64 *grey_mark_word(const struct marker *m, uintptr_t w)
 {
 	enum { PAIR = sizeof(struct linewords) };
 
-	// 64 granules have a pair of words: one shift does for the division
-	// and the multiplication.
+	// 64 granules have a pair of linewords, so one shift serves for the
+	// division and the multiplication.
 	uint64_t offset = (uint64_t)(w - m->base) / (64 * RT_GRANULE / PAIR);
 
 	return (atomic_u64 *)((char *)m->mark + (offset & ~(PAIR - 1ull)));
 }
 
-// grey_alloc_word is the word beside a mark word.
+// grey_alloc_word returns the allocword beside a markword.
 RT_INLINE atomic_u64 *grey_alloc_word(atomic_u64 *mark)
 {
 	return (atomic_u64 *)((uintptr_t)mark ^ sizeof(atomic_u64));
@@ -120,8 +121,8 @@ RT_INLINE uint64_t grey_bit(const struct marker *m, uintptr_t w)
 	return m->one << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
-// grey_prefetch asks for everything that marking and scanning w will touch:
-// page word, both words of bits, and two lines of the object.
+// grey_prefetch prefetches what marking and scanning w will touch: the
+// pageword, the pair of linewords, and the object at w and 32 bytes on.
 RT_INLINE void grey_prefetch(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
@@ -134,24 +135,27 @@ RT_INLINE void grey_prefetch(const struct marker *m, uintptr_t w)
 	__builtin_prefetch((const void *)(w + 32));
 }
 
-// grey_interior marks the object that w points into, by division.
+// grey_interior marks the object that w points into, which it finds by
+// division.
 enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o);
 
 // grey_wide finds what to scan of an object that is large, or has pointers
 // and is not small.
 enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o);
 
-// grey_publish lets others see the marks kept back in e, which is for
-// another word then.
+// grey_publish sets the marks kept back in e, so that other markers see them.
+// From then on e is for the markword word, or for none if that is NULL.
 void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *word);
 
-// grey_publish_all is due before a marker waits.
+// grey_publish_all sets all marks that m keeps back.  A marker must call it
+// before it waits.
 void grey_publish_all(struct marker *m);
 
-// grey_set_once sets a bit beside other markers; false: it was set.
+// grey_set_once sets a bit beside other markers.  Returns false if it was set.
 bool grey_set_once(atomic_u64 *word, uint64_t bit);
 
-// grey_keep sets a bit of a mark word, which others see later.
+// grey_keep sets a bit of a markword that others see later.  Returns false if m
+// keeps that bit already.
 RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *word, uint64_t bit)
 {
 	uint64_t hash = (uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
@@ -165,8 +169,8 @@ RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *word, uint64_t bit)
 	return true;
 }
 
-// grey_set sets a bit of a mark word that was read as old, on a page with
-// word page; false: the marker has found the object before.
+// grey_set sets a bit of a markword that was read as old.  page is the
+// pageword.  Returns false if the object was found before, as far as m can see.
 RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
 			uint64_t bit, uint32_t page)
 {
@@ -181,11 +185,11 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
 					: grey_set_once(word, bit);
 }
 
-// Granules to scan of a small object, by grey_index; 0: of any other.
+// Granules to scan of a small object, by grey_index; 0 for all others.
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
-// grey_count counts an object that was just marked, on a page with that
-// word, and tells what to scan.
+// grey_count counts an object that was just marked, begins at base and has this
+// pageword.  It sets *o to what must be scanned.
 RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
 				      uint32_t word, struct grey *o)
 {
@@ -201,8 +205,8 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
 	return grey_wide(m, word, o);
 }
 
-// grey_word marks the allocated object that w, a word inside the heap,
-// points into.
+// grey_word marks the allocated object that w points into.  w must be inside
+// the heap.
 RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 				     struct grey *o)
 {
@@ -221,8 +225,8 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 	return grey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
 }
 
-// grey_white tells whether an object that is not marked begins in the granule
-// of w; of no use with align8.
+// grey_white tells whether an unmarked object begins in the granule of w.  With
+// align8 it is always false.
 RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 {
 	atomic_u64 *mark = grey_mark_word(m, w);
@@ -231,8 +235,8 @@ RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 	       ~atomic_u64_load_relaxed(mark) & grey_bit(m, w);
 }
 
-// grey_marked tells whether w is known to need nothing more; a cheap test
-// that may say no of an interior word.
+// grey_marked tells whether the object of w is known to be marked.  The test is
+// cheap: for an interior word it may return false though the object is marked.
 RT_INLINE bool grey_marked(const struct marker *m, uintptr_t w)
 {
 	return atomic_u64_load_relaxed(grey_mark_word(m, w)) & grey_bit(m, w);

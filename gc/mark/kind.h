@@ -1,7 +1,7 @@
 // kind.h - how the collector finds pointers in an object.
 //
-// Public: enum rt_kind (kind.h).  Kinds that are not built yet are refused
-// where they come in, so that below only these two exist.
+// Public: enum rt_kind (kind.h).  Public functions refuse the kinds that are
+// not built yet, so below them only these two exist.
 #ifndef GC_MARK_KIND_H
 #define GC_MARK_KIND_H
 

@@ -1,3 +1,4 @@
+// mark.c - one marking: roots, draining, overflow and the end.
 #include "gc/mark/mark.h"
 
 #include <string.h>
@@ -13,12 +14,12 @@
 enum {
 	// Entries between two looks at what other markers need.
 	LOOK_EVERY = 64,
-	// Entries that the first marker takes before it calls others, so that
-	// a small heap wakes nobody: some hundred microseconds.
+	// Entries that the first marker takes before it calls others, some
+	// hundred microseconds, so that a small heap wakes no thread.
 	CALL_AFTER = 8192,
-	// Ranges, and Ps, of one job.
+	// Ranges, and usually Ps, of one job.
 	JOB_ROOTS = 64,
-	// Most jobs of stacks; where they do not hold all Ps, each has more.
+	// The most jobs of stacks.  If they do not hold all Ps, each has more.
 	STACK_JOBS = 256,
 };
 
@@ -26,17 +27,17 @@ static struct {
 	struct marker first; // of the thread that stopped the world
 	uint32_t range_jobs; // the jobs after these are stacks
 	uint32_t stack_jobs;
-	bool past_end;	    // stacks are looked at for ends of objects
-	uint32_t job_procs; // Ps of one of those
-	// Whether helpers were worth a thought, and from then on, what marking
-	// costs with them or without.
-	bool worth;	 // there was enough to do for several
+	bool past_end;	    // stacks are scanned for ends of objects
+	uint32_t job_procs; // Ps of one job of stacks
+	// From the moment when helpers are worth calling, what marking costs
+	// with them or without.
+	bool worth;	 // there was enough work for several
 	bool measured;	 // there are helpers
 	bool called;	 // they were called
-	uint64_t since;	 // ns
-	uint64_t before; // words taken until then
-	// The first P of each job of stacks.  Written before the marking is
-	// open; the list of Ps does not change in a stop.
+	uint64_t since;	 // nanotime of that moment
+	uint64_t before; // words that first had taken by then
+	// The first P of each job of stacks.  Written before work_open; the
+	// list of Ps does not change in a stop.
 	struct rt_proc *job_proc[STACK_JOBS];
 } mark;
 
@@ -54,8 +55,8 @@ static uint64_t thread_cpu(const struct marker *m)
 	return oscall_thread_cpu(m->tid);
 }
 
-// call_helpers is for the first marker, when it has been at work for a while
-// and there is something to share.
+// call_helpers calls the helpers, if there are any and they pay, and begins to
+// measure.  Only the first marker calls it, once in a marking.
 static void call_helpers(struct marker *m)
 {
 	mark.worth = true;
@@ -70,7 +71,8 @@ static void call_helpers(struct marker *m)
 		crew_call(CREW_MARK);
 }
 
-// look_around serves markers that wait, and sees to it that there are some.
+// look_around shares work with a marker that waits.  The first marker calls
+// helpers once it has worked for a while and has work to share.
 static void look_around(struct marker *m)
 {
 	if (work_wanted(&m->work))
@@ -80,8 +82,8 @@ static void look_around(struct marker *m)
 		call_helpers(m);
 }
 
-// drain works until the marker's own stack is empty.  Looks are counted over
-// many of these, since each may be short.
+// drain works until the marker's own stack is empty.  LOOK_EVERY counts over
+// many drains, since each may be short.
 static void drain(struct marker *m)
 {
 	uintptr_t queue[MARK_QUEUE];
@@ -127,7 +129,8 @@ static void push_all(struct marker *m, uintptr_t lo, uintptr_t hi)
 		drain(m);
 }
 
-// push_references does the same for those words alone that are references.
+// push_references pushes those words of [lo, hi) that are references, draining
+// whenever they do not fit.
 static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while ((lo = scan_references(m, lo, hi)) != hi)
@@ -136,8 +139,8 @@ static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 
 // ---- overflow ----
 
-// rescan_words pushes the words of a marked object that may still lead to
-// something new.
+// rescan_words pushes the words of a marked object that may lead to an unmarked
+// one.
 RT_NO_SANITIZE
 static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
@@ -153,7 +156,7 @@ static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 	}
 }
 
-// rescan_page scans the marked objects again that begin in a page.
+// rescan_page scans again the marked objects that begin in a page.
 static void rescan_page(struct marker *m, uint64_t page)
 {
 	const struct mspan *s = arena_span(page);
@@ -170,8 +173,8 @@ static void rescan_page(struct marker *m, uint64_t page)
 
 // ---- roots ----
 
-// scan_range scans a range, or a piece of it, if other markers can take the
-// rest.
+// scan_range scans a range.  Of a long one it scans the first piece and adds
+// the rest for any marker; if the rest is refused, it scans all.
 static void scan_range(struct marker *m, struct work_range range)
 {
 	struct work_range rest = range;
@@ -207,9 +210,9 @@ static void mark_ranges(struct marker *m, size_t begin)
 	}
 }
 
-// keep_unfinished marks what a thread has but its host does not: the large
-// object that it is still clearing, and the one that a stopper took for it.
-// Neither holds a pointer yet.
+// keep_unfinished marks what a thread has allocated but not yet returned to its
+// host: the large object that it is clearing, and the one that a stopper took
+// for it.  Neither holds a pointer yet.
 static void keep_unfinished(struct marker *m, struct rt_proc *p)
 {
 	const struct rt_mcache *mc = mcache_of(p);
@@ -221,8 +224,8 @@ static void keep_unfinished(struct marker *m, struct rt_proc *p)
 		grey_word(m, (uintptr_t)mc->granted, &o);
 }
 
-// scan_fake_frames scans the frames that words of a stack, or registers, lead
-// to where the address sanitizer puts frames elsewhere.
+// scan_fake_frames scans the frames that the address sanitizer has moved off
+// p's stack and that words of rest, a stack or registers, point to.
 static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 			     struct roots_range rest, enum work_words words)
 {
@@ -262,13 +265,13 @@ static uint32_t divide_up(size_t n, uint32_t d)
 	return (uint32_t)((n + d - 1) / d);
 }
 
-// cut_procs cuts the list of Ps into jobs, so that nobody has to look for the
-// beginning of one, and returns their number.
+// cut_procs cuts the list of Ps into jobs and returns their number, so that no
+// marker has to search for the beginning of a job.
 static uint32_t cut_procs(void)
 {
 	uint32_t n = 0, left = 0; // Ps that the newest job still lacks
 
-	// The count is that of the list: nobody attaches in a stop.
+	// The count is that of the list: no thread attaches in a stop.
 	mark.job_procs =
 	    (uint32_t)base_max(JOB_ROOTS, divide_up(procs.count, STACK_JOBS));
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
@@ -291,7 +294,8 @@ static void do_job(struct marker *m, uint32_t job)
 
 // ---- together ----
 
-// take_more waits for something to mark from; false: there is nothing left.
+// take_more waits for something to mark from, and begins with it.  Returns
+// false if marking is over.
 static bool take_more(struct marker *m)
 {
 	switch (work_get(&m->work)) {
@@ -308,7 +312,8 @@ static bool take_more(struct marker *m)
 	}
 }
 
-// finish works until there is nothing left, with m or any other marker.
+// finish works until no marker has anything left, or for a helper until the
+// marking is closed.
 static void finish(struct marker *m)
 {
 	do {
@@ -322,8 +327,8 @@ static struct marker *marker_of(struct work *w)
 	return (struct marker *)((char *)w - offsetof(struct marker, work));
 }
 
-// any_overflowed tells whether some page waits to be scanned again.  Nobody
-// marks.
+// any_overflowed tells whether some page must be scanned again, and clears the
+// flags that say so.  No marker may be marking.
 static bool any_overflowed(void)
 {
 	bool any = false;
@@ -356,8 +361,8 @@ static void finish_overflow(struct marker *m)
 	}
 }
 
-// mark_past_end looks at stacks and registers a second time, when all else is
-// marked, so that it can tell what is kept by this rule alone.
+// mark_past_end scans stacks and registers a second time, when all else is
+// marked.  So what it marks is kept by this rule alone.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
@@ -398,9 +403,9 @@ static void sum_objects(struct mark_result *r, const struct marker *m)
 		uint64_t n = m->objects[i];
 		uint64_t bytes;
 
-		if (n == 0) // so it is for numbers that are no size class
+		if (n == 0) // always, for numbers that are no size class
 			continue;
-		// The size of class 0 is 0.
+		// Class 0 has size 0: large_bytes has its bytes.
 		bytes = n * sizeclass_table[pageword_class(i)].size;
 		r->marked_objects += n;
 		r->marked_bytes += bytes;
@@ -428,7 +433,8 @@ static void sum_up(struct mark_result *r)
 	r->want_helpers = mark.worth;
 }
 
-// note_gain is due when all markers but the first wait.
+// note_gain tells gain what this marking cost.  All markers but the first must
+// be waiting.
 static void note_gain(void)
 {
 	struct gain_marking marking = {
@@ -436,8 +442,8 @@ static void note_gain(void)
 	    .wall_ns = base_sub_sat(nanotime(), mark.since),
 	};
 
-	// Helpers may have been busy elsewhere: then they cost and gain
-	// nothing.
+	// If no helper came, perhaps busy elsewhere, the call has cost and
+	// gained nothing.
 	if (mark.called && work_joined() == &mark.first.work)
 		return;
 	for (struct work *w = work_joined(); w; w = w->next) {
@@ -470,15 +476,16 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 
 void mark_help(struct marker *m, struct rt_proc *p)
 {
-	// Cleared before the one who sums can find it; looked only when the
-	// world is known to stand.
+	// Clear m before the thread that sums up can find it.  Look at the heap
+	// only when the world is known to be stopped.
 	marker_clear(m);
 	m->tid = oscall_gettid();
 	m->cpu_before = thread_cpu(m);
 	if (!work_join(&m->work, p))
 		return;
 	grey_look(m);
-	// One that comes when all is marked may not write what is being summed.
+	// A marker that comes when all is marked must not write what is being
+	// summed up.
 	if (take_more(m))
 		finish(m);
 }

@@ -10,7 +10,7 @@ static unsigned class_at(const struct marker *m, uintptr_t w)
 	return pageword_class(arena_word(page));
 }
 
-// keep marks the object that w points into.
+// keep marks the object that w points into, scans it and counts it.
 static void keep(struct marker *m, uintptr_t w)
 {
 	struct grey o;
@@ -35,17 +35,18 @@ static bool misses(const struct marker *m, uintptr_t w)
 }
 
 // keep_any is for large objects, and for classes whose objects share granules.
-// The byte before w is in the object that ends at w.  A small object that the
-// byte is in, and that does not end at w, has w in it as well: it is marked.
+// The byte before w is in the object that ends at w.  If the byte is in a small
+// object that does not end at w, then w points into that object too, so it is
+// marked already.
 static RT_NOINLINE void keep_any(struct marker *m, uintptr_t w)
 {
 	if (!misses(m, w))
 		keep(m, w - 1);
 }
 
-// keep_small: no other object of a class than the one that begins its size
-// before w can end there.  A bit at base says that an object begins there; if
-// that one is of another class, its end is elsewhere.
+// keep_small keeps the object of a class that ends at w.  It can only be the
+// one that begins its size before w.  A bit at base says that an object begins
+// there; if that object is of another class, it ends elsewhere.
 RT_INLINE void keep_small(struct marker *m, uintptr_t w, unsigned class)
 {
 	uintptr_t base = w - sizeclass_table[class].size;
@@ -60,7 +61,7 @@ void pastend_scan(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	uint64_t uncounted;
 
-	// What was marked before has been counted elsewhere.
+	// Marks from before were counted elsewhere, so publish them first.
 	grey_publish_all(m);
 	uncounted = m->uncounted;
 	for (; lo < hi; lo += sizeof(uintptr_t)) {

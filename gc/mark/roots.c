@@ -1,3 +1,4 @@
+// roots.c - the table of ranges, and what of a thread is scanned.
 #include "gc/mark/roots.h"
 
 #include <rt/thread.h>
@@ -15,7 +16,7 @@ enum { NONE = UINT32_MAX }; // the end of a chain
 struct entry {
 	uintptr_t lo;
 	uintptr_t hi;
-	size_t times[2]; // it was added, by enum rt_root_flags
+	size_t times[2]; // additions, by enum rt_root_flags
 	uint32_t next;	 // entry of the same bucket, or NONE
 };
 
@@ -24,7 +25,7 @@ struct entry {
 static struct {
 	struct mutex lock;
 	struct entry *entry;
-	uint32_t *bucket; // behind the entries: the first of each chain
+	uint32_t *bucket; // after the entries: the first of each chain
 	size_t n;
 	size_t room; // of entries, and of buckets; a power of two, or 0
 } roots = {.lock = RT_MUTEX_INIT(LOCKRANK_ROOTS)};
@@ -43,9 +44,9 @@ static uint32_t *bucket_of(uintptr_t lo, uintptr_t hi)
 	return &roots.bucket[(x >> 32) & (roots.room - 1)];
 }
 
-// link_to is what leads to the entry of exactly this range: a bucket, or the
-// entry before it.  It holds NONE if there is no such entry.  The caller must
-// hold roots.lock, and there must be a table.
+// link_to returns the link to the entry of exactly this range, which is in a
+// bucket or in another entry.  The link is NONE if there is no such entry.  The
+// caller must hold roots.lock, and there must be a table.
 static uint32_t *link_to(uintptr_t lo, uintptr_t hi)
 {
 	uint32_t *link = bucket_of(lo, hi);
@@ -70,7 +71,8 @@ static void table_index(void)
 }
 static_assert(NONE == 0xffffffff, "a byte at a time");
 
-// table_grow doubles the table.  The caller must hold roots.lock.
+// table_grow doubles the table.  Returns false if there is no memory.  The
+// caller must hold roots.lock.
 static bool table_grow(void)
 {
 	size_t room = roots.room == 0 ? ROOM_MIN : 2 * roots.room;
@@ -93,7 +95,8 @@ static bool table_grow(void)
 	return true;
 }
 
-// add_new makes an entry of a range that has none.
+// add_new makes an entry of a range that has none.  Returns false if there is
+// no memory.
 static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
 	struct entry *e;
@@ -124,7 +127,7 @@ bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 	return ok;
 }
 
-// entry_delete takes the entry out that link leads to, and moves the last one
+// entry_delete removes the entry that link leads to, and moves the last one
 // into its place.
 static void entry_delete(uint32_t *link)
 {
@@ -138,7 +141,7 @@ static void entry_delete(uint32_t *link)
 	roots.entry[i] = *last;
 }
 
-// take_once takes back one adding of the entry that link leads to.
+// take_once undoes one addition of the entry that link leads to.
 static void take_once(uint32_t *link)
 {
 	struct entry *e = &roots.entry[*link];

@@ -1,3 +1,4 @@
+// scan.c - pushes words, a block at a time.
 #include "gc/mark/scan.h"
 
 #include "runtime/spans/object.h"
@@ -19,8 +20,8 @@ void scan_overflow(struct marker *m, uintptr_t base)
 // ---- blocks ----
 
 #if defined(__x86_64__)
-// vector_block is scan_block, eight words at a time.  It stores eight each
-// time; those behind the pushed ones are rubbish, but there is room for them.
+// vector_block is scan_block, eight words at a time.  Each step stores eight;
+// those past the pushed ones are rubbish, but there is room for them.
 RT_NO_SANITIZE __attribute__((target("avx512f,popcnt"))) static void
 vector_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
@@ -54,7 +55,7 @@ static bool have_vectors(void)
 }
 #endif
 
-// defined_block is scan_block under valgrind.
+// defined_block is scan_block under memcheck.
 static void defined_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
@@ -83,9 +84,9 @@ uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
-// is_reference: an alloc bit belongs to the first granule of an object, so in
-// nearly all cases no division is needed.  A guarded object need not begin with
-// its granule.
+// is_reference tells whether w is a reference.  An alloc bit belongs to the
+// first granule of an object, so in nearly all cases no division is needed.  A
+// guarded object need not begin where its granule does.
 static bool is_reference(const struct marker *m, uintptr_t w)
 {
 	const atomic_u64 *alloc = grey_alloc_word(grey_mark_word(m, w));
@@ -120,8 +121,8 @@ uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
-// leave_rest lets any marker take what is more than a piece of the large object
-// at base; false: refused, and remembered.
+// leave_rest adds what exceeds a piece of the large object at base as a range.
+// Returns false if that is refused, after noting the overflow.
 static bool leave_rest(struct marker *m, uintptr_t base, uintptr_t hi)
 {
 	struct work_range rest = {base + WORK_PIECE, hi, WORK_ANY};

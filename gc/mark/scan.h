@@ -1,4 +1,4 @@
-// scan.h - the words of one object become work.
+// scan.h - pushes the words of one object.
 //
 // Go: scanobject (mgcmark.go).
 //
@@ -15,11 +15,11 @@ enum {
 	SCAN_BLOCK = 512, // bytes for which room is made at once
 };
 
-// scan_block pushes the words of [lo, hi), both 8-aligned, for which there is
-// room.
+// scan_block pushes the words of [lo, hi) that lie in the heap's range.  lo and
+// hi must be 8-aligned, and there must be room for every word.
 //
-// Words are read as they are: the mutators stand, or the object is private;
-// a sanitizer may have poisoned part of it.
+// Words are read without a sanitizer's checks: the threads that write them are
+// stopped, and a sanitizer may have poisoned part of the object.
 RT_NO_SANITIZE
 static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
@@ -36,21 +36,19 @@ static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 	m->work.top = top;
 }
 
-// scan_words pushes the words of [lo, hi), both 8-aligned.  It stops where
-// room is refused and returns that address; hi: all are pushed.
+// scan_words pushes the words of [lo, hi), both 8-aligned.  Returns hi, or the
+// address from which on room was refused.
 uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// scan_references does the same for those words alone that are references: no
-// address inside an object, and none with a tag.
+// scan_references does the same, but pushes only references: no address inside
+// an object, and none with a tag.
 uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// scan_overflow remembers that the marked object at base has to be scanned
-// again.
+// scan_overflow notes that the marked object at base must be scanned again.
 void scan_overflow(struct marker *m, uintptr_t base);
 
-// scan_wide pushes the words of an object that was just marked, of a large
-// one those of its first piece.  What does not fit is remembered: its page
-// overflows.
+// scan_wide pushes the words of an object that was just marked; of a large one
+// only those of the first piece.  If they do not fit, it notes the overflow.
 void scan_wide(struct marker *m, const struct grey *o);
 
 static_assert(GREY_SMALL_BYTES <= WORK_FEW * sizeof(uintptr_t),

@@ -1,3 +1,4 @@
+// work.c - buffers of words, jobs and ranges, and what markers agree on.
 #include "gc/mark/work.h"
 
 #include <string.h>
@@ -5,23 +6,24 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 
-// What the markers agree on; busy markers read the hints all the time.
+// What the markers agree on.  Busy markers read the atomics, as hints, all the
+// time.
 static struct {
-	struct mutex lock;	// of what follows
+	struct mutex lock;	// protects what follows
 	struct work *waiters;	// newest first
 	struct work *joined;	// this marking, newest first
-	struct workbuf *ranges; // that have not been taken whole
+	struct workbuf *ranges; // buffers of ranges that are left
 	uint32_t next_job;
 	uint32_t njobs;
-	uint32_t marking; // numbers them, so that no marker joins two
+	uint32_t marking; // its number, so that no marker joins it twice
 	bool open;	  // a marking is under way
-	bool alone;	  // the one busy marker is
-	RT_CACHE_ALIGNED atomic_u32 waiting; // length of waiters
-	atomic_u32 busy;		     // markers
+	bool alone;	  // the one busy marker is alone
+	RT_CACHE_ALIGNED atomic_u32 waiting; // length of the list waiters
+	atomic_u32 busy;		     // number of busy markers
 } work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
 static struct {
-	struct mutex lock;     // of what follows
+	struct mutex lock;     // protects what follows
 	struct workbuf *empty; // buffers without an owner
 	struct mspan *spans;   // all that are in use
 	uint32_t nspans;
@@ -36,7 +38,7 @@ static void pool_put(struct workbuf *b)
 	pool.empty = b;
 }
 
-// pool_grow cuts a new span into empty buffers, if the system grants one.
+// pool_grow cuts a new span into empty buffers, if there is memory for one.
 static void pool_grow(struct rt_proc *p)
 {
 	struct mspan *s = NULL;
@@ -56,7 +58,7 @@ static void pool_grow(struct rt_proc *p)
 }
 
 // pool_take moves a batch of empty buffers to a marker that has none, or fewer
-// where the system refuses more.
+// if there is no memory for more.
 static void pool_take(struct work *w)
 {
 	mutex_lock(&pool.lock);
@@ -86,7 +88,7 @@ static void pool_put_batch(struct work *w)
 	w->nspare -= WORK_BATCH;
 }
 
-// pool_release gives all buffers back to the heap.
+// pool_release frees the spans of all buffers.
 static void pool_release(struct rt_proc *p)
 {
 	struct mspan *next;
@@ -126,7 +128,8 @@ static struct workbuf *current(const struct work *w)
 				  offsetof(struct workbuf, entry));
 }
 
-// empty_buffer is an empty one to use or to give; NULL: refused.
+// empty_buffer takes an empty buffer, to use or to give.  Returns NULL if it is
+// refused.
 static struct workbuf *empty_buffer(struct work *w)
 {
 	struct workbuf *b;
@@ -186,7 +189,8 @@ static bool any_left(void)
 	return work.next_job < work.njobs || work.ranges;
 }
 
-// ranges_room has a buffer with room for one more range; false: refused.
+// ranges_room makes sure that the first buffer of ranges has room for one more.
+// Returns false if a buffer is refused.
 static bool ranges_room(struct work *w)
 {
 	struct workbuf *b = work.ranges;
@@ -215,8 +219,8 @@ bool work_add_range(struct work *w, struct work_range range)
 	return ok;
 }
 
-// cut_piece cuts a piece off the newest range.  The buffer that becomes empty
-// is kept by the marker that calls.
+// cut_piece cuts a piece off the newest range.  A buffer that becomes empty
+// goes to the calling marker.
 static struct work_range cut_piece(struct work *caller)
 {
 	struct workbuf *b = work.ranges;
@@ -233,7 +237,7 @@ static struct work_range cut_piece(struct work *caller)
 	return piece;
 }
 
-// assign gives w a piece or a job, if any is left.
+// assign gives w a piece or a job.  Returns false if none is left.
 static bool assign(struct work *w, struct work *caller)
 {
 	if (work.ranges) {
@@ -250,7 +254,8 @@ static bool assign(struct work *w, struct work *caller)
 
 // ---- agreement ----
 
-// count_busy: only the holder of the lock writes.
+// count_busy adds by to the number of busy markers, and returns the sum.  Only
+// the holder of the lock writes, so a load and a store suffice.
 static uint32_t count_busy(int by)
 {
 	uint32_t n = atomic_u32_load_relaxed(&work.busy) + (uint32_t)by;
@@ -271,7 +276,7 @@ static bool any_busy(void)
 	return atomic_u32_load_relaxed(&work.busy) != 0;
 }
 
-// set_busy is for a marker that was given something, or all is over for.
+// set_busy makes w busy: it was given something, or all is over for it.
 static void set_busy(struct work *w)
 {
 	w->busy = true;
@@ -279,7 +284,7 @@ static void set_busy(struct work *w)
 	w->more = any_left();
 }
 
-// set_idle is for a busy marker whose stack is empty.
+// set_idle makes w idle.  It must be busy, and its stack empty.
 static void set_idle(struct work *w)
 {
 	if (w->alone)
@@ -288,8 +293,8 @@ static void set_idle(struct work *w)
 	count_busy(-1);
 }
 
-// add_waiter: a wake that comes before w sleeps is not lost, since the note is
-// cleared before any other marker can find w.
+// add_waiter adds w to the list of those that wait.  A wake that comes before w
+// sleeps is not lost: the note is cleared before any other marker can find w.
 static void add_waiter(struct work *w)
 {
 	note_clear(&w->note);
@@ -310,9 +315,9 @@ static void remove_waiter(struct work *w)
 	count_waiting(-1);
 }
 
-// take_waiter takes off the list the marker that waits since last, which most
-// likely does not sleep yet, and makes it busy; w, which is busy, is not alone
-// any more.  NULL: none waits.
+// take_waiter takes the newest waiter off the list, which most likely does not
+// sleep yet, and makes it busy.  w must be busy; it is not alone any more.
+// Returns NULL if no marker waits.
 static struct work *take_waiter(struct work *w)
 {
 	struct work *to = work.waiters;
@@ -325,8 +330,8 @@ static struct work *take_waiter(struct work *w)
 	return to;
 }
 
-// give_left gives a marker that waits what is left beside w's own, if both are
-// there; returns the marker, to be woken.
+// give_left gives a marker that waits a piece or a job.  Returns that marker,
+// which the caller must wake, or NULL if none waits or nothing is left.
 static struct work *give_left(struct work *w)
 {
 	struct work *to = any_left() ? take_waiter(w) : NULL;
@@ -390,7 +395,7 @@ bool work_join(struct work *w, struct rt_proc *p)
 
 	schedpoint(SCHED_WORK_JOIN);
 	mutex_lock(&work.lock);
-	// Once a marking only: its first buffer may be another's by now.
+	// Only once in a marking: its first buffer may be another's by now.
 	open = work.open && w->marking != work.marking;
 	if (open)
 		begin(w, p);
@@ -414,7 +419,8 @@ static void take_over(struct work *opener)
 	set_busy(opener);
 }
 
-// tell_opener: w was the last marker that was busy.
+// tell_opener tells the opener, if it waits, that nothing is left.  Returns it,
+// or NULL.  No marker may be busy.
 static struct work *tell_opener(void)
 {
 	struct work *w = work.waiters;
@@ -428,9 +434,9 @@ static struct work *tell_opener(void)
 	return w;
 }
 
-// take_or_wait finds something for w, whose stack is empty, or makes it wait;
-// returns another marker that has to be woken, if any.  When no marker is busy,
-// none is alone: so nothing is left, or w has just been assigned it.
+// take_or_wait finds something for w, whose stack is empty, or makes it wait.
+// Returns another marker that the caller must wake, or NULL.  When no marker is
+// busy none is alone, so nothing is left, or w has just been assigned it.
 static struct work *take_or_wait(struct work *w)
 {
 	struct work *to = NULL;
@@ -450,8 +456,8 @@ static struct work *take_or_wait(struct work *w)
 	return to;
 }
 
-// wait_turn returns when another marker has given w something, or marking was
-// closed: then w wakes the next one that waits for that.
+// wait_turn returns when another marker has given w something, or marking is
+// over.  If it was closed, w wakes the next one that waits for that.
 static void wait_turn(struct work *w)
 {
 	note_sleep(&w->note, UINT64_MAX);
@@ -477,7 +483,8 @@ enum work_next work_get(struct work *w)
 	return w->got;
 }
 
-// close_waiters leaves the list to its first marker, which will wake the next.
+// close_waiters tells all waiters that marking is over, and returns the first.
+// The caller must wake it, and each of them wakes the next.
 static struct work *close_waiters(void)
 {
 	struct work *first = work.waiters;
@@ -529,7 +536,8 @@ bool work_wanted(const struct work *w)
 		(!w->alone && atomic_u32_load_relaxed(&work.busy) == 1));
 }
 
-// move_full moves the oldest half of the full buffers, at least one.
+// move_full moves the oldest half of the full buffers, at least one, to another
+// marker.
 static void move_full(struct work *w, struct work *to)
 {
 	struct workbuf **link = &w->full;
@@ -556,7 +564,8 @@ static void move_words(struct work *w, struct work *to)
 	w->top -= given;
 }
 
-// give_words: to is w's alone until it is woken, so this needs no lock.
+// give_words gives a marker half of w's words.  Only w knows that marker until
+// it wakes it, so this needs no lock.
 static void give_words(struct work *w, struct work *to)
 {
 	schedpoint(SCHED_GIVE_WORDS);

@@ -1,30 +1,30 @@
-// work.h - words that still have to be looked at, and who holds them.
+// work.h - words still to be marked from, and the markers that have them.
 //
 // Go: workbuf, gcWork (mgcwork.go).
 //
 // A marker pushes words and pops the newest first.  Its stack is a chain of
-// buffers and its own alone: nothing is shared until another marker has
-// nothing to do.  Then a busy marker hands that one the oldest half of what it
-// has, which leads to the most work.  Buffers are cut from spans of the heap
-// (in_work_bufs), and all go back when marking is over.  A marker takes empty
-// ones from the pool, and gives them back, a batch at a time: the stack of a
-// random graph crosses a border every few dozen objects.  When the system
-// refuses more, a push fails, and the marker remembers what to scan again; so
-// nothing can fail here.
+// buffers, which it shares with no other marker until one has nothing to do.
+// Then a busy marker gives that one the oldest half of its words, which lead to
+// the most work.  Buffers are cut from spans of the heap (in_work_bufs), which
+// are freed when marking is over.  A marker takes empty buffers from the pool,
+// and puts them back, a batch at a time: the stack of a random graph crosses
+// from one buffer to the next every few dozen objects.  If the system refuses
+// more, a push fails and the marker notes what to scan again, so marking cannot
+// fail.
 //
-// Memory that is scanned word by word is shared before it becomes words: jobs,
-// numbered from the beginning, and ranges, which a marker adds when it meets a
-// large array or a deep stack, and which are taken a piece at a time.
+// Memory that is scanned word by word is shared before it becomes words: as
+// jobs, numbered from the beginning, and as ranges.  A marker adds a range when
+// it meets a large array or a deep stack; ranges are taken a piece at a time.
 //
-// What the markers agree on is under one lock, taken only by a marker that has
-// nothing left, and by one that gives:
+// What the markers agree on is under one lock.  A marker takes it when it has
+// nothing left, to give work, and to add a range.  They agree on this:
 //   - a marker is busy while it may hold words, else it waits in work_get;
-//   - a marker that gives takes one off the list of those that wait, puts the
-//     work into that marker's own record, and wakes it: no other marker wakes,
-//     and the one that does needs no lock to find its work;
+//   - a marker that gives takes one that waits off the list, puts the work into
+//     that one's record, and wakes it.  No other marker wakes, and the one that
+//     does needs no lock to find its work;
 //   - a marker is alone when it was the only busy one.  Until it ends that
-//     itself, by giving, no other marker can take anything, so plain stores do
-//     for its marks;
+//     itself, by giving, no other marker can take anything, so plain stores
+//     suffice for its marks;
 //   - marking is over when no marker is busy and no job and no range is left.
 #ifndef GC_MARK_WORK_H
 #define GC_MARK_WORK_H
@@ -38,7 +38,7 @@ enum {
 	WORK_SPAN_PAGES = 4,
 	WORK_BATCH = WORK_SPAN_PAGES * RT_PAGE_SIZE / WORK_BUF_BYTES,
 	WORK_SPARES = 2 * WORK_BATCH, // most empty buffers of a marker
-	WORK_SHARE = 16,	      // fewest entries of which half are given
+	WORK_SHARE = 16,	      // fewest entries that are halved
 	WORK_FEW = 12,		      // entries that fit where top <= high
 	WORK_PIECE = 128 << 10,	      // bytes of a range taken at once; Go:
 				      // maxObletBytes
@@ -76,65 +76,69 @@ enum work_next {
 	WORK_OVER,
 };
 
-// One marker's end of the work.  The pointers have a type of their own, so
-// that storing an entry does not make the compiler load them again.
+// One marker's part of the work.  Its pointers have another type than the
+// entries, so storing an entry does not make the compiler load them again.
 struct work {
-	uintptr_t *top;	       // behind the newest entry of the current buffer
+	uintptr_t *top;	       // past the newest entry of the current buffer
 	uintptr_t *bottom;     // its first entry
-	uintptr_t *limit;      // behind its last place
+	uintptr_t *limit;      // past its last place
 	uintptr_t *high;       // WORK_FEW places before limit
-	struct workbuf *full;  // under the current one, newest first
-	struct workbuf *spare; // empty ones at hand
+	struct workbuf *full;  // full buffers below it, newest first
+	struct workbuf *spare; // empty buffers at hand
 	uint32_t nfull;
 	uint32_t nspare;
-	uint32_t marking; // which marking it has joined
+	uint32_t marking; // number of the marking it has joined
 	bool alone;	  // see above; changed under the lock
 	bool more;	  // a hint: there are jobs or ranges to take
 	bool busy;
 	bool opener;
-	// What it was given, by itself or by the marker that wakes it.
+	// What it has taken itself, or was given by the marker that wakes it.
 	enum work_next got;
 	uint32_t job;
 	struct work_range range;
-	struct note note;     // woken when it was given something
-	struct work *waits;   // that waits longer
-	struct work *next;    // that has joined before
+	struct note note;     // woken when got was set by another marker
+	struct work *waits;   // next in the list waiters
+	struct work *next;    // the marker that joined before it
 	struct rt_proc *p;    // whose statistics count new spans
-	struct workbuf first; // never runs out
+	struct workbuf first; // a marker always has one buffer
 };
 
-// work_open begins marking with jobs 0 to njobs - 1 and the caller as its
-// first marker.  One marking at a time; world stopped.
+// work_open begins marking with jobs 0 to njobs - 1 and the caller as its first
+// marker.  The world must be stopped, and no other marking open.
 void work_open(struct work *w, struct rt_proc *p, uint32_t njobs);
 
-// work_join makes w a marker that waits; false: no marking is open, or w has
-// joined it before.
+// work_join makes w a marker that has nothing yet.  Returns false if no marking
+// is open, or if w has joined it before.
 bool work_join(struct work *w, struct rt_proc *p);
 
-// work_joined is the first of those that have joined this marking, linked by
-// next, the opener last; for the opener when nothing is left.
+// work_joined returns the newest of the markers that have joined this marking,
+// linked by next, the opener last.  Only the opener may call it, when nothing
+// is left.
 struct work *work_joined(void);
 
-// work_get waits until there is something for a marker whose stack is empty:
-// WORK_JOB in w->job, WORK_RANGE in w->range, or words on its stack; or
-// until marking is over.  For the marker that opened the marking, it is over
-// when nothing is left; that marker is then busy and alone, and may continue.
-// For all others it is over once work_close was called.
+// work_get waits until there is something for a marker whose stack is empty, or
+// until marking is over.  It returns WORK_JOB with w->job, WORK_RANGE with
+// w->range, WORK_WORDS with words on the stack, or WORK_OVER.  For the marker
+// that opened the marking, it is over when nothing is left; that marker is then
+// busy and alone, and may continue.  For all others it is over once work_close
+// was called.
 enum work_next work_get(struct work *w);
 
-// work_add_jobs is for the opener when marking is over for it: there are jobs
-// 0 to njobs - 1 again.
+// work_add_jobs adds jobs 0 to njobs - 1 again.  Only the opener may call it,
+// when marking is over for it.
 void work_add_jobs(struct work *w, uint32_t njobs);
 
-// work_add_range lets any marker take pieces of a range; false: refused.
+// work_add_range adds a range, of which any marker may take pieces.  Returns
+// false if a buffer for it is refused.
 bool work_add_range(struct work *w, struct work_range range);
 
-// work_close ends marking, which is over, by its opener; the buffers go back
-// to the heap.
+// work_close ends the marking and frees the buffers.  The opener must call it,
+// when marking is over for it.
 void work_close(struct work *w);
 
 // work_share gives a marker that waits a job, a piece of a range, or half of
-// the words; where w has nothing to give, it finds out whether it is alone.
+// w's words.  If none was given anything and w is the only busy marker, w is
+// alone from then on.
 void work_share(struct work *w);
 
 // work_plenty tells whether w has something to give.
@@ -149,15 +153,16 @@ bool work_wanted(const struct work *w);
 // work_waiting is the number of markers that wait; a hint.
 uint32_t work_waiting(void);
 
-// work_spill makes an empty buffer the current one; false: refused.
+// work_spill makes an empty buffer the current one.  Returns false if it is
+// refused.
 bool work_spill(struct work *w);
 
-// work_more makes the buffer under the current one, which is empty, the
-// current one; false: there is none.
+// work_more replaces the current buffer, which must be empty, by the one below
+// it.  Returns false if there is none.
 bool work_more(struct work *w);
 
-// work_room sees to it that n entries fit into the current buffer, at most
-// WORK_ENTRIES; false: refused.
+// work_room makes room for n entries, at most WORK_ENTRIES, in the current
+// buffer.  Returns false if a buffer is refused.
 RT_INLINE bool work_room(struct work *w, size_t n)
 {
 	return RT_LIKELY((size_t)(w->limit - w->top) >= n) || work_spill(w);
@@ -171,8 +176,8 @@ RT_INLINE bool work_push(struct work *w, uintptr_t entry)
 	return true;
 }
 
-// work_any tells whether the current buffer has an entry; work_pop takes
-// the newest.
+// work_any tells whether the current buffer has an entry.  work_pop takes the
+// newest; there must be one.
 RT_INLINE bool work_any(const struct work *w)
 {
 	return w->top != w->bottom;
@@ -183,16 +188,18 @@ RT_INLINE uintptr_t work_pop(struct work *w)
 	return *--w->top;
 }
 
-// work_fork_lock takes the lock for a fork, while no marking runs: a helper
-// that comes too late may hold it.  work_fork_unlock releases it.
+// work_fork_lock takes the lock for a fork, since a helper that comes too late
+// for a marking may hold it.  No marking may be open.  work_fork_unlock
+// releases it.
 void work_fork_lock(void);
 void work_fork_unlock(void);
 
-// work_limit lets at most nspans spans be used (tests); UINT32_MAX: all.
+// work_limit limits the pool to nspans spans, for tests.  UINT32_MAX means no
+// limit.
 void work_limit(uint32_t nspans);
 
 // work_count_from makes the numbers of markings continue from n, and returns
-// the last one.  For tests, while nothing is marked.
+// the last one.  For tests; no marking may be open.
 uint32_t work_count_from(uint32_t n);
 
 #endif
