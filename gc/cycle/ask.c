@@ -10,7 +10,7 @@ static struct {
 	struct ask *last; // valid while there is a first
 } asks = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
 
-// enqueue tells whether the thread that asks leads.
+// enqueue adds an ask to the queue.  Returns true if its thread leads.
 static bool enqueue(struct ask *a)
 {
 	bool leads;
@@ -27,7 +27,8 @@ static bool enqueue(struct ask *a)
 	return leads;
 }
 
-// wake_two wakes threads that then return: their asks are gone.
+// wake_two wakes up to two threads.  Each may return at once, and then its ask
+// is gone.
 static void wake_two(const struct ask *a)
 {
 	if (a->wakes[0])
@@ -48,7 +49,7 @@ bool ask_wait(struct rt_proc *p, struct ask *a)
 	proc_block(p);
 	note_sleep(&a->note, UINT64_MAX);
 	schedpoint(SCHED_ASK_WAIT_WOKEN);
-	// First of all: a stop may be next, and others sleep on.
+	// First of all: a stop may be next, while others sleep on.
 	wake_two(a);
 	proc_unblock(p);
 	context_keep();
@@ -66,7 +67,7 @@ struct ask *ask_take(void)
 	return first;
 }
 
-// chain has each thread wake two of those that asked after the leader.
+// chain makes each thread wake two of those that asked after the leader.
 static void chain(struct ask *leader)
 {
 	struct ask *waker = leader;
@@ -81,7 +82,8 @@ static void chain(struct ask *leader)
 	}
 }
 
-// pass_lead lets the thread lead that asked first since the queue was taken.
+// pass_lead makes the thread lead that asked first since the queue was taken,
+// if there is one.
 static void pass_lead(void)
 {
 	struct ask *a;

@@ -5,22 +5,22 @@
 // due.
 //
 // A thread that needs a collection puts its ask, which lies on its stack, into
-// a queue.  A thread that finds no leader becomes it: it stops the world, takes
-// the queue, collects, and starts the world.  The others sleep, as blocked,
-// until it has done so.
+// a queue.  A thread that finds no leader becomes the leader: it stops the
+// world, takes the queue, collects, and starts the world.  The others sleep, as
+// blocked, until then.
 //
-// A thread asks while it runs.  So it asks either before a stop, and the
-// collection of that stop begins after it asked, or after the start, and then
-// a later collection answers.  What it asks for holds until the next one:
-// heap_live only grows, and memory that was not found is not there.  So no
-// collection is run for nothing, and a thread waits for the rest of the one
-// under way and for one more, whatever the others do.
+// A thread asks while it runs.  If it asks before a stop, the collection of
+// that stop begins after it asked.  If it asks after the start, a later
+// collection answers.  What it asks for holds until the next one: heap_live
+// only grows, and memory that was not found is not there.  So no collection is
+// run for nothing, and a thread waits for the rest of the one under way and for
+// one more, whatever the others do.
 //
 // An ask that comes after the queue was taken finds a leader at work.  When
-// that one is done it hands the lead to the thread that asked first.
+// that leader is done, it passes the lead to the thread that asked first.
 //
 // The leader wakes two threads, and each of them two more before it does
-// anything else.  So the leader goes on at once, however many slept.
+// anything else.  So the leader continues at once, however many slept.
 #ifndef GC_CYCLE_ASK_H
 #define GC_CYCLE_ASK_H
 
@@ -28,8 +28,8 @@
 
 enum ask_cause {
 	ASK_DUE,    // heap_live has reached the goal
-	ASK_FORCED, // the host said so, and the collection counts as forced
-	ASK_MEMORY, // the thread found no memory, and is to get some
+	ASK_FORCED, // the host asked, and the collection counts as forced
+	ASK_MEMORY, // the thread found no memory; the leader takes some
 };
 
 // The caller sets cause; the rest belongs to this module.
@@ -41,21 +41,22 @@ struct ask {
 	struct note note;
 };
 
-// ask_wait asks, for the attached caller.  True: the caller leads.  It must
-// stop the world, call ask_take, collect, start the world, and call
-// ask_done.  False: another thread has done all that since the call.  Sleeps
-// as blocked; no lock is held.
+// ask_wait asks for a collection.  The caller must be attached and hold no
+// lock.  Returns true if the caller leads: it must then stop the world, call
+// ask_take, collect, start the world, and call ask_done.  Returns false if
+// another thread has done all that since the call.  Sleeps as blocked.
 bool ask_wait(struct rt_proc *p, struct ask *a);
 
-// ask_take returns all that have asked, the earliest first, which is the
+// ask_take returns all asks in the queue, the earliest first, which is the
 // leader's own.  The leader calls it with the world stopped.
 struct ask *ask_take(void);
 
-// ask_done ends the lead and wakes the threads of all asks that were taken;
-// when it returns, only the leader's is still there.  The world runs.
+// ask_done ends the lead and wakes the threads of all asks that were taken.
+// After the call only the leader's ask may be used.  The world must run.
 void ask_done(struct ask *leader);
 
-// ask_fork_child is for the child of a fork: no thread that asked is there.
+// ask_fork_child empties the queue in the child of a fork, which has no thread
+// that asked.
 void ask_fork_child(void);
 
 #endif

@@ -1,3 +1,4 @@
+// cycle.c - one collection, step by step.
 #include "gc/cycle/cycle.h"
 
 #include "gc/mark/checkmark.h"
@@ -15,13 +16,13 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 
-// The collection of the stop that lasts; the stopper's.
+// The collection of the present stop.  Only the stopper uses it.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
 } cycle;
 
-// flip makes what is marked the allocated; every span is unswept after it.
+// flip turns mark bits into alloc bits.  After it every span is unswept.
 static void flip(void)
 {
 	mcentral_reset();
@@ -37,8 +38,8 @@ static bool any_forced(const struct ask *asked)
 	return asked != NULL;
 }
 
-// pace hands the pacer what was found.  After sweeping, which frees the pages
-// that count as held.
+// pace tells the pacer what was found.  It must come after sweeping, which
+// frees the pages that count as held.
 static void pace(bool forced)
 {
 	const struct mark_result *found = &cycle.found;
@@ -77,9 +78,9 @@ static void record(bool forced)
 	gcstats_end_cycle(&c);
 }
 
-// collect_stopped is the collection itself; world stopped.  Never inline: what
-// it writes to its frame is no root, and would not be the same for marking and
-// for the check of marks.
+// collect_stopped is the collection itself.  The world must be stopped.  Never
+// inline: what it writes to its frame is no root, and would differ between
+// marking and the check of marks.
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
 	cycle.cpu = gcstats_cpu();

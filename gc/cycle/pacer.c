@@ -1,9 +1,10 @@
+// pacer.c - computes the heap's goal.
 #include "gc/cycle/pacer.h"
 
 struct pacer pacer;
 
-// Of rule, against other attached threads; a cycle needs no lock, since nobody
-// stands while holding one.
+// Protects pacer.rule between attached threads.  A collection needs no lock,
+// since no thread is stopped while it holds one.
 static struct mutex rule_lock = RT_MUTEX_INIT(LOCKRANK_PACER);
 
 enum { HEADROOM_BASE = 4 << 20, HEADROOM_FACTOR = 8 };
@@ -54,7 +55,7 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 
 	if (found->forced || rule->headroom == 0 || before <= goal)
 		return goal;
-	// Divided first: below 8 nothing is left, so the goal arrives.
+	// Divide first: a difference below 8 becomes 0, so the goal arrives.
 	before = goal + (before - goal) / 8 * 7;
 	return base_max(goal, base_min(before, found->held));
 }

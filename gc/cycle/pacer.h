@@ -1,8 +1,8 @@
 // pacer.h - when to collect.
 //
 // Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
-// Arithmetic only; what it needs is handed in.  With the world stopped while
-// marking there is no runway: the trigger is the goal.
+// Arithmetic only: the callers pass in all that it needs.  Marking runs with
+// the world stopped, so there is no runway: the trigger is the goal.
 #ifndef GC_CYCLE_PACER_H
 #define GC_CYCLE_PACER_H
 
@@ -22,7 +22,7 @@ struct pacer_found {
 	uint64_t stack_scan;   // bytes of threads' stacks
 	uint64_t globals_scan; // bytes of root ranges
 	uint64_t stack_inuse;  // bytes of interpreter stacks
-	uint64_t held;	       // bytes marked, and of free pages not given back
+	uint64_t held;	       // bytes marked, and of free pages not released
 	bool forced;	       // the host asked for the collection
 };
 
@@ -34,21 +34,21 @@ struct pacer_found {
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
 
-// pacer_next is the goal after a collection that had the goal before.  If
-// that is more than pacer_goal says now, less lives than did, but the pages
-// of what died are still there.  The goal then keeps 7/8 of the difference, but
-// is at most found->held, and at least pacer_goal.
+// pacer_next is the goal after a collection that had the goal before.  If that
+// is more than pacer_goal now, less lives than did, but the pages of what died
+// are still there.  The goal then keeps 7/8 of the difference, but is at most
+// found->held, and at least pacer_goal.
 //
 // So what is held never raises the goal, and a goal that follows it cannot
-// drive it up, however free pages are scattered.  And the goal falls at each
-// collection, which leaves pages unused, for rt_free_os_memory or a scavenger.
-// A forced collection, and headroom 0, give pacer_goal.
+// raise what is held, however free pages are scattered.  The goal falls at each
+// collection, which leaves pages unused for rt_free_os_memory or a scavenger.
+// After a forced collection, and with headroom 0, the goal is pacer_goal.
 uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before);
 
-// The pacer of the heap.  Written by a collection, with the world stopped, and
-// by pacer_set_percent, whose lock nobody stands with; the atomics are read
-// by anyone.
+// The pacer of the heap.  A collection writes it with the world stopped;
+// pacer_set_percent writes it under a lock that no thread holds while it is
+// stopped.  Any thread may read the atomics.
 struct pacer {
 	struct pacer_rule rule;
 	struct pacer_found found;
@@ -63,17 +63,18 @@ RT_GLOBAL struct pacer pacer;
 // pacer_commit computes the goal anew after the rule has changed.
 void pacer_commit(void);
 
-// pacer_collected computes the goal after a collection.  World stopped.
+// pacer_collected computes the goal after a collection.  The world must be
+// stopped.
 void pacer_collected(const struct pacer_found *found);
 
-// pacer_set_percent changes the percentage and returns the one before.
-// Attached threads; the world runs.
+// pacer_set_percent changes the percentage and returns the one before.  The
+// caller must be attached, and the world must run.
 int pacer_set_percent(int percent);
 
-// pacer_due tells whether this much live memory, and these bytes of
-// interpreter stacks, are reason to collect.  Stacks count as far as they grew
-// since the last collection, as new objects do; what was there then is not what
-// a collection frees.
+// pacer_due tells whether so much live memory, and so many bytes of interpreter
+// stacks, are reason to collect.  Of stacks only the growth since the last
+// collection counts, as new objects do: a collection does not free those that
+// were there then.
 RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.stack_inuse);

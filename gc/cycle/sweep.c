@@ -1,3 +1,4 @@
+// sweep.c - sweeps spans, a chunk at a time.
 #include "gc/cycle/sweep.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 
-// Chunks from which on helpers are called: some hundred microseconds of
+// The fewest chunks that helpers are called for: some hundred microseconds of
 // sweeping, against the tens that it takes to wake a thread.
 enum { CALL_FROM = 32 };
 
@@ -25,7 +26,7 @@ struct found {
 	uint32_t small_freed[SIZECLASS_COUNT];
 	uint64_t large_freed_bytes;
 	uint64_t large_freed;
-	struct mspan *dead;    // linked by next, as the others
+	struct mspan *dead;    // linked by next, like partial
 	struct mspan *partial; // in the order in which they are pushed
 	struct mspan **partial_end;
 };
@@ -55,8 +56,8 @@ RT_INLINE unsigned count(uint64_t x, bool counter)
 	return counter ? (unsigned)__builtin_popcountll(x) : bits_count(x);
 }
 
-// sweep_words makes the new words of one page the only ones.  counter: the
-// processor counts bits in one instruction.
+// sweep_words clears the old linewords of one page, and counts the bits of the
+// old and the new ones.  counter: the processor counts bits in one instruction.
 RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
 			   unsigned words, bool counter, struct counts *c)
 {
@@ -98,7 +99,7 @@ sweep_lines_counter(const struct mspan *s, uint32_t gen)
 	return sweep_pages(s, gen, true);
 }
 
-// sweep_lines makes the mark lines of a span its only ones.
+// sweep_lines clears the old alloc line of a span, and counts both lines.
 static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
 {
 	return __builtin_cpu_supports("popcnt") ? sweep_lines_counter(s, gen)
@@ -111,7 +112,7 @@ static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
 }
 #endif
 
-// clobber overwrites whole words; small guarded objects begin anywhere.
+// clobber overwrites whole words; small guarded objects begin at any address.
 static void clobber(char *p, uint64_t bytes)
 {
 	const uint64_t word = SWEEP_CLOBBER;
@@ -120,7 +121,8 @@ static void clobber(char *p, uint64_t bytes)
 		memcpy(p + i, &word, sizeof word);
 }
 
-// check_guarded looks around a guarded object that was found dead.
+// check_guarded throws if the memory beside a dead guarded object was
+// overwritten.
 static void check_guarded(const struct mspan *s)
 {
 	uintptr_t object = mspan_object(s, 0);
@@ -139,8 +141,8 @@ static void check_guarded(const struct mspan *s)
 	throw_text(&t, "guarded object was written outside");
 }
 
-// spoil_freed overwrites and forbids the slots that sweep_lines will make free,
-// as far as that is wanted.
+// spoil_freed overwrites and poisons the slots that sweep_lines will free, as
+// far as the settings want that.
 static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);
@@ -157,7 +159,8 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 	}
 }
 
-// sweep_span sweeps a span that the caller has claimed.
+// sweep_span sweeps a span that the caller has claimed, and adds to *f what it
+// found.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
 	if (RT_UNLIKELY(settings.clobberfree != 0 || poison_on))
@@ -192,17 +195,17 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	}
 }
 
-// push_partial lets other Ps have the spans with free slots.
+// push_partial makes the spans with free slots available to all Ps.
 static void push_partial(struct mspan *list)
 {
 	for (struct mspan *s = list, *next; s; s = next) {
-		next = s->next; // s is anybody's once it is pushed
+		next = s->next; // a pushed span may be another P's
 		mcentral_push(s);
 	}
 }
 
-// publish counts the frees; only then may slots and pages be used again, so
-// that no reader finds more objects than fit.
+// publish counts the frees, and only then makes slots and pages usable again,
+// so that no reader finds more objects than fit.
 static void publish(struct rt_proc *p, const struct found *f)
 {
 	uint64_t bytes = f->large_freed_bytes;
@@ -234,7 +237,7 @@ static bool claim(struct mspan *s, uint32_t gen)
 	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
 }
 
-// sweep_page sweeps the span whose first page it is, if it is one.
+// sweep_page sweeps the span that begins at a page, if one does.
 static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
 {
 	uint32_t w = arena_word(page);
@@ -274,8 +277,8 @@ bool sweep_chunk(struct rt_proc *p)
 {
 	uint32_t left;
 
-	// Active before it is taken: nobody sees all taken and none active
-	// while this chunk is not swept.
+	// Active before it is taken: no thread may see all taken and none
+	// active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_CHUNK);
 	do
@@ -302,8 +305,8 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 
 	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
 		return;
-	// Active before it is claimed: who finds the span claimed and passes
-	// it by must not find the sweep done.
+	// Active before it is claimed: a thread that finds the span claimed and
+	// skips it must not find the sweep done.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_ENSURE);
 	if (claim(s, gen)) {

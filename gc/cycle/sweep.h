@@ -3,34 +3,36 @@
 // Go: mgcsweep.go.
 //
 // After the flip every span waits to be swept.  Sweeping goes by address, a
-// chunk of 512 pages at a time: a cursor hands out the chunks that existed at
+// chunk of 512 pages at a time.  A cursor hands out the chunks that existed at
 // the flip, from the highest down, so that the sets of spans with free slots
-// end up in ascending order.  A span belongs to the chunk of its first page.
-// Who sweeps a span claims it by a compare and swap of its sweepgen.
+// end up in ascending order.  A span belongs to the chunk of its first page.  A
+// sweeper claims a span by a compare and swap of its sweepgen.
 //
-// Sweeping a span: its old alloc bits minus the new ones are free; the old
-// line is cleared and becomes the mark line.  Frees are published before the
-// span or its pages can be used again.
+// Sweeping a span frees the slots that have a bit in the old alloc line but not
+// in the new one.  The old line is cleared and becomes the mark line.  Frees
+// are published before the span or its pages can be used again.
 #ifndef GC_CYCLE_SWEEP_H
 #define GC_CYCLE_SWEEP_H
 
 #include "runtime/spans/mheap.h"
 
-// What freed objects are overwritten with, with clobberfree: no address.
+// What clobberfree overwrites freed objects with; it is no address.
 #define SWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
 
-// sweep_begin makes all chunks unswept; after the flip, world stopped.
+// sweep_begin makes all chunks unswept.  It must come after the flip, with the
+// world stopped.
 void sweep_begin(void);
 
-// sweep_chunk sweeps one chunk; false: none is left to take.  p: whose
-// statistics count.
+// sweep_chunk sweeps one chunk.  Returns false if none is left to take.  p is
+// the P whose statistics count, here and below.
 bool sweep_chunk(struct rt_proc *p);
 
 // sweep_help sweeps chunks beside the thread that sweeps all, for as long as
 // there are any.
 void sweep_help(struct rt_proc *p);
 
-// sweep_ensure returns when s, a span in use, is swept.
+// sweep_ensure returns when s, a span in use, is swept, by the caller or by
+// another thread.
 void sweep_ensure(struct rt_proc *p, struct mspan *s);
 
 // sweep_all sweeps to the end and returns when no sweeper is active.
@@ -39,8 +41,8 @@ void sweep_all(struct rt_proc *p);
 // sweep_done tells whether every span is swept.
 bool sweep_done(void);
 
-// sweep_fork_child is for the child of a fork: helpers that looked for a chunk
-// are gone.  The parent was not sweeping.
+// sweep_fork_child is for the child of a fork, which lacks the helpers that
+// were looking for a chunk.  The parent was not sweeping.
 void sweep_fork_child(void);
 
 #endif

@@ -1,3 +1,4 @@
+// worker.c - starts and ends helper threads, which serve calls.
 #include "gc/cycle/worker.h"
 
 #include "gc/mark/mark.h"
@@ -8,12 +9,12 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/settings.h"
 
-// Units of huge pages for which a helper lets another call wait: about a
-// millisecond each.
+// Units of huge pages that a helper provides even if another call waits: about
+// a millisecond each.
 enum { PROVIDE_LEAST = 2 };
 
-// Most units that are advised after a collection where there is no helper: each
-// is a call to the system, and a stop may be wanted meanwhile.
+// The most units that are advised after a collection without helpers: each is a
+// call to the system, and a stop may be wanted meanwhile.
 enum { ADVISE_MOST = 64 };
 
 struct worker {
@@ -27,12 +28,13 @@ struct worker {
 
 static struct {
 	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
-	atomic_u32 running; // helpers
+	atomic_u32 running; // number of helpers
 	struct worker *all;
-	uint32_t records; // in all
+	uint32_t records; // records ever made
 } workers;
 
-// most is the largest number of helpers: the thread that collects marks, too.
+// most is the largest number of helpers; the thread that collects marks as
+// well.
 static uint32_t most(void)
 {
 	return (uint32_t)base_min((size_t)settings.gc_threads,
@@ -41,9 +43,10 @@ static uint32_t most(void)
 
 // ---- a helper ----
 
-// provide_huge_pages ends early for another call, but not before it has done
-// something: else a program that collects without a break would never get a
-// huge page.  What it leaves is wanted still after the next collection.
+// provide_huge_pages provides what is wanted.  It ends early for another call,
+// but not before it has done something: otherwise a program that collects
+// without a break would never get a huge page.  What it leaves is still wanted
+// after the next collection.
 static void provide_huge_pages(uint32_t seen)
 {
 	unsigned done = 0;
@@ -53,7 +56,7 @@ static void provide_huge_pages(uint32_t seen)
 		done++;
 }
 
-// serve answers calls until it is told to end.
+// serve answers calls until one tells it to end.
 static void serve(struct worker *w, struct rt_proc *p)
 {
 	uint32_t seen = 0;
@@ -82,7 +85,7 @@ static void *worker_main(void *arg)
 		note_wake(&w->begun);
 		return NULL;
 	}
-	p->context.hi = 0; // no stack to look at
+	p->context.hi = 0; // no stack to scan
 	p->in_region = p->stopper = false;
 	schedpoint(SCHED_WORKER_MAIN_RUNS);
 	proc_block(p);
@@ -99,7 +102,7 @@ static void *worker_main(void *arg)
 // ---- all helpers ----
 
 // make_records makes a record for each helper there may be, as far as there is
-// memory.  The caller runs, since this moves a statistic.
+// memory.  The caller must be running, since this changes a statistic.
 static void make_records(void)
 {
 	while (workers.records < most()) {
@@ -114,7 +117,7 @@ static void make_records(void)
 	}
 }
 
-// idle_record finds a record without a thread; NULL: there is none.
+// idle_record finds a record without a thread.  Returns NULL if there is none.
 static struct worker *idle_record(void)
 {
 	struct worker *w = workers.all;
@@ -129,8 +132,8 @@ size_t worker_bytes(void)
 	return workers.records * sizeof(struct worker);
 }
 
-// start_one returns when the helper is blocked and waits for calls; false:
-// refused.
+// start_one starts a helper, and returns when it is blocked and waits for
+// calls.  Returns false if the thread or its memory is refused.
 static bool start_one(void)
 {
 	struct worker *w = idle_record();
@@ -171,15 +174,16 @@ static void make_all(void)
 		;
 }
 
-// make_missing makes the helpers that are missing, one thread at a time.
+// make_missing starts the helpers that are missing, unless another thread is
+// doing that.
 static void make_missing(struct rt_proc *p)
 {
 	// Pairs with the release below.
 	if (enough() || !atomic_u32_cas_acquire(&workers.making, 0, 1))
 		return;
 	make_records();
-	// A helper that attaches waits for the end of a stop, and a stop must
-	// not wait for us then.
+	// A helper that attaches waits for the end of a stop, so a stop must
+	// not wait for this thread meanwhile.
 	context_save(&p->context.frame);
 	proc_block(p);
 	schedpoint(SCHED_MAKE_MISSING);
@@ -189,7 +193,7 @@ static void make_missing(struct rt_proc *p)
 	atomic_u32_store_release(&workers.making, 0);
 }
 
-// advise has the system bring huge pages in, in its own time.
+// advise has the system provide huge pages, in its own time.
 static void advise(void)
 {
 	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
@@ -210,7 +214,7 @@ void worker_fini(void)
 	for (struct worker *w = workers.all; w; w = w->next)
 		if (w->runs)
 			oscall_thread_join(w->thread);
-	workers.all = NULL; // memory of the heap that ends
+	workers.all = NULL; // their memory ends with the heap
 	workers.records = 0;
 	atomic_u32_store_relaxed(&workers.running, 0);
 	crew_reset();
