@@ -1,3 +1,4 @@
+// atfork.c - stops the world for a fork, and mends the heap of the child.
 #include "gc/host/atfork.h"
 
 #include "gc/cycle/ask.h"
@@ -18,8 +19,8 @@ static struct {
 	uint64_t cpu; // ns
 } forking;
 
-// Calls of atfork_prepare that are not yet answered, of this thread: the host
-// may prepare by itself what fork() then prepares again.
+// This thread's calls of atfork_prepare without their atfork_resume: the host
+// may prepare a fork itself, which fork() then prepares again.
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
 // This process comes from a fork that was not prepared, since a thread was
@@ -28,8 +29,8 @@ static bool unprepared;
 
 // ---- locks ----
 
-// Those that a thread may hold while the world stands: one that is not
-// attached, that is in a region, or a helper.  In order.
+// locks_hold takes, in their order, the locks that a thread may hold while the
+// world is stopped: one that is not attached or is in a region, or a helper.
 static void locks_hold(void)
 {
 	mutex_lock(&procs.lock);
@@ -50,9 +51,9 @@ static void locks_let_go(void)
 
 // ---- the child ----
 
-// take_back ends the caches of threads that only the parent has.  What one of
-// them was clearing is garbage; a stack that a stopper took for one of them,
-// but that it has not returned yet, is free again.
+// take_back flushes and deletes the caches of threads that only the parent has.
+// An object that one of them was clearing is garbage.  A stack that a stopper
+// took for one of them, and that it has not returned yet, is freed.
 static void take_back(struct rt_proc *self, struct rt_proc *counts)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
@@ -90,8 +91,8 @@ static void forget_threads(void)
 
 // ---- at a fork ----
 
-// set_runs lets the forking thread allocate inline, or not, unless its region
-// or its own stop decides that.
+// set_runs turns inline allocation of the forking thread on or off.  In a
+// region or in its own stop it is off already and stays off.
 static void set_runs(bool on)
 {
 	if (forking.visit.own || !forking.visit.p)

@@ -1,16 +1,16 @@
 // atfork.h - a process that forks.
 //
-// A fork is made in a stop of the world, with every lock held that a thread
-// may hold which no stop concerns.  So the child, which has one thread, finds
-// nothing half done: it takes back what the threads that it lacks had, and
-// starts its world.
+// A fork is made with the world stopped, and with every lock held that a thread
+// may hold for which no stop waits.  So the child, which has one thread, finds
+// nothing half done.  It flushes and frees the caches of the threads that it
+// lacks, and starts its world.
 #ifndef GC_HOST_ATFORK_H
 #define GC_HOST_ATFORK_H
 
 #include <stdbool.h>
 
-// atfork_init has every fork from now on prepared, once a process; false: the
-// system refuses.  One caller at a time.
+// atfork_init has every later fork prepared.  It does so once in a process.
+// Returns false if the system refuses.  One caller at a time.
 bool atfork_init(void);
 
 // atfork_prepare prepares a fork: it stops the world and holds every lock.

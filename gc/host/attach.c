@@ -1,3 +1,4 @@
+// attach.c - gives a thread a P and an mcache, and takes them back.
 #include "gc/host/attach.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static void at_exit(void *value)
 	(void)value;
 	if (proc_self()->in_region)
 		region_leave();
-	// The host's warn handler may run then, and even detach the thread.
+	// visit_end may run the host's warn handler, which may even detach.
 	while (door_stopper())
 		visit_end(&times);
 	if (door_attached(false) == RT_OK)
@@ -44,7 +45,8 @@ bool attach_init(void)
 	return exits.ready;
 }
 
-// attach_block gives a P its mcache and makes the thread known.
+// attach_block gives a P its mcache and makes the thread known.  Returns false
+// if memory or thread-specific data is refused.
 static bool attach_block(struct rt_proc *p)
 {
 	struct rt_mcache *mc = mcache_new(p);
@@ -75,7 +77,8 @@ static int find_stack(struct context *stack)
 	return threadstack_holds(stack, here) ? RT_OK : RT_EINVAL;
 }
 
-// check_stack looks at a stack that the host has named, unless there is none.
+// check_stack checks the stack that the host has named, or finds one if the
+// host has named none.
 static int check_stack(struct context *stack)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -95,7 +98,7 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 	if (proc_self())
 		return RT_ESTATE;
 	error = check_stack(&stack);
-	// A stack that is not scanned may be any.
+	// With this flag the stack is not scanned, so it may be any.
 	if ((error > 0 || error == RT_EINVAL) && (flags & RT_THREAD_EXACT))
 		error = RT_OK;
 	if (error)
@@ -110,8 +113,8 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 		proc_detach(p);
 		return RT_ENOMEM;
 	}
-	// A stopper that came before the block was known could not leave its
-	// hint there.
+	// A stopper that came before the block was known could not set its hint
+	// there.
 	if (proc_wanted(p))
 		proc_park(p);
 	return RT_OK;

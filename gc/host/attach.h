@@ -1,4 +1,4 @@
-// attach.h - a thread comes and goes.
+// attach.h - a thread attaches and detaches.
 //
 // Go: acquirep, releasep, needm (proc.go).
 #ifndef GC_HOST_ATTACH_H
@@ -6,23 +6,25 @@
 
 #include "runtime/spans/mcache.h"
 
-// attach_init prepares the detaching of threads that exit, once a process;
-// false: the system refuses.
+// attach_init makes threads detach when they exit.  It does so once in a
+// process.  Returns false if the system refuses.
 bool attach_init(void);
 
-// attach_thread attaches the calling thread, whose stack is [lo, hi) (0, 0:
-// ask the system).  Returns RT_OK, RT_ESTATE, RT_ENOMEM, RT_EINVAL if the
-// system does not know the stack that the caller runs on, or the errno, which
-// is positive, with which it refused to tell the bounds.
+// attach_thread attaches the calling thread, whose stack is [lo, hi), or if
+// both are 0 the one that the system names.  It waits while the world is
+// stopped.  Returns RT_OK, RT_ESTATE if the thread is attached, or RT_ENOMEM.
+// Without RT_THREAD_EXACT, returns RT_EINVAL if the caller does not run on that
+// stack, or if the host's stack cannot be read.  If the system refuses to tell
+// the bounds, returns its errno, which is positive.
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 
-// attach_answer makes the answer of a public function from that, and tells the
+// attach_answer turns that into the result of a public function.  It tells the
 // host's warn handler what was refused, or that mappings are running out.  The
 // caller must hold no lock.
 int attach_answer(int error);
 
-// attach_undo detaches the calling thread, which is not in a region and has
-// not stopped the world.
+// attach_undo detaches the calling thread, which must not be in a region or
+// have stopped the world.  It waits while the world is stopped.
 void attach_undo(void);
 
 #endif

@@ -1,3 +1,4 @@
+// door.c - the answer for functions of attached threads.
 #include "gc/host/door.h"
 
 struct door door;

@@ -1,8 +1,7 @@
-// door.h - may this caller come in?
+// door.h - what public functions ask of their caller.
 //
-// Whether there is a heap, and the four questions that every public function
-// asks of its caller, in one place and one order: is there a heap, is the
-// thread attached, is it outside a blocking region, has it not stopped the
+// There are four questions, asked here and in this order: is there a heap, is
+// the thread attached, is it outside a blocking region, has it not stopped the
 // world.
 #ifndef GC_HOST_DOOR_H
 #define GC_HOST_DOOR_H
@@ -12,7 +11,7 @@
 #include "runtime/world/proc.h"
 
 struct door {
-	atomic_u32 ready; // 1: there is a heap; under stw_acquire
+	atomic_u32 ready; // 1: there is a heap; written after stw_acquire
 };
 
 RT_GLOBAL struct door door;
@@ -22,7 +21,7 @@ RT_INLINE bool door_ready(void)
 	return atomic_u32_load_acquire(&door.ready) != 0;
 }
 
-// door_any answers for a function that any thread may call: RT_OK or
+// door_any answers for a function that any thread may call.  Returns RT_OK or
 // RT_ESTATE.
 RT_INLINE int door_any(void)
 {
@@ -30,7 +29,8 @@ RT_INLINE int door_any(void)
 }
 
 // door_attached answers for a function of attached threads outside a blocking
-// region; also in the own stop if stopper says so.
+// region; with stopper, even in the caller's own stop.  Returns RT_OK,
+// RT_ESTATE, RT_EPERM or RT_EBUSY.
 int door_attached(bool stopper);
 
 // door_allocating tells whether t may allocate: attached, outside a region,

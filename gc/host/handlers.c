@@ -1,3 +1,4 @@
+// handlers.c - keeps the handlers of the host, and calls them.
 #include "gc/host/handlers.h"
 
 #include "runtime/os/sysmem.h"
@@ -25,7 +26,7 @@ struct oom_call {
 	uintptr_t mark[MARK_WORDS]; // of mark_word
 };
 
-// The thread's newest call that did not return: under way, or left.
+// The thread's newest call that did not return: under way, or jumped out of.
 static __thread const struct oom_call *oom_call
     __attribute__((tls_model("initial-exec")));
 
@@ -34,13 +35,14 @@ static uintptr_t mark_word(const uintptr_t *at)
 	return (uintptr_t)at ^ (uintptr_t)UINT64_C(0x9e3779b97f4a7c15);
 }
 
-// in_oom_handler tells whether an allocation, whose frame is handed in, is one
-// that the handler makes.  A handler may leave by longjmp or by an exception,
-// and no code of ours runs then.  But the stack tells: the handler's frames are
-// below the call.  Where frames that came later are, they have overwritten the
-// mark, all of which only a larger array could leave alone that its function
-// does not write to.  On a stack that is not the one which was attached the
-// position alone decides, since that memory may be gone.
+// in_oom_handler tells whether the allocation with this frame is one that the
+// handler makes.  A handler may leave by longjmp or by an exception, and no
+// code of ours runs then.  But the stack shows it.  While the handler runs, its
+// frames are below the call.  After it was left, frames that reach as far down
+// overwrite the mark.  Only an array larger than the mark, to which its
+// function does not write, could leave all of it.  On another stack than the
+// attached one the position alone decides, since the memory of the call may be
+// gone.
 RT_NO_SANITIZE static bool in_oom_handler(const void *frame)
 {
 	const struct context *c = &proc_self()->context;
@@ -56,8 +58,9 @@ RT_NO_SANITIZE static bool in_oom_handler(const void *frame)
 	return true;
 }
 
-// call_oom leaves its mark on the real stack, which a sanitizer's copy of the
-// frame would not be.
+// call_oom calls the handler.  Returns true if the handler returns 1.  The mark
+// must be on the real stack, where a sanitizer's copy of the frame would not
+// be.
 RT_NOINLINE RT_NO_SANITIZE static bool call_oom(const struct oom_handler *oom,
 						size_t n)
 {

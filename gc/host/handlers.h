@@ -2,8 +2,8 @@
 //
 // Go: none.  The handler of fatal errors is in runtime/os/throw.h.
 //
-// A handler is called with no lock held and the world started: what it does may
-// be anything that its header allows.
+// A handler is called with no lock held and the world started, so it may do
+// all that its header allows.
 #ifndef GC_HOST_HANDLERS_H
 #define GC_HOST_HANDLERS_H
 
@@ -15,17 +15,18 @@
 void handlers_set_oom(rt_oom_fn *fn, void *arg);
 void handlers_set_warn(rt_text_fn *fn, void *arg);
 
-// handlers_ask_oom tells whether the out-of-memory handler wants n bytes to be
-// tried again.  frame is of the caller, which must not be inlined.  Returns
-// false without a handler, and in an allocation that the handler itself makes.
+// handlers_ask_oom calls the out-of-memory handler, and returns true if it
+// wants n bytes to be tried again.  frame is the frame address of the caller,
+// which must not be inlined.  Returns false without a handler, and in an
+// allocation that the handler itself makes.
 bool handlers_ask_oom(size_t n, const void *frame);
 
 // handlers_warn calls the warn handler, if there is one.
 void handlers_warn(const char *text);
 
-// handlers_warn_mappings does so where mappings are running out, once in the
-// life of the process.  Returns true if it has.  Called from functions of the
-// host that may have made mappings.
+// handlers_warn_mappings warns that mappings are running out, once in the life
+// of the process.  Returns true if it has.  Public functions that may have made
+// mappings call it; they must hold no lock.
 bool handlers_warn_mappings(void);
 
 // handlers_fork_lock takes the handlers' lock for a fork, handlers_fork_unlock

@@ -1,3 +1,4 @@
+// lifetime.c - makes and ends a heap, module by module.
 #include "gc/host/lifetime.h"
 
 #include "gc/host/attach.h"
@@ -18,8 +19,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/stw.h"
 
-// state_reset makes everything that is not memory as it was at the beginning
-// of the process.
+// state_reset makes all state but memory what it was when the process began.
 static void state_reset(void)
 {
 	proc_reset();
@@ -32,14 +32,15 @@ static void state_reset(void)
 	settings = (rt_config){0};
 }
 
-// memory_init makes an empty heap; false: refused, and nothing is left.
+// memory_init makes an empty heap.  Returns false if the system refuses; then
+// nothing is left.
 static bool memory_init(void)
 {
 	sysmem_init();
 	if (!arena_init(settings.max_heap))
 		return false;
-	// Spans of a page each and bitmaps for objects of 8 bytes everywhere
-	// would need a twentieth.
+	// A twentieth would suffice for spans of one page each and a bitmap8
+	// for every page.
 	persistent_init(arena.reserved / 16);
 	guard_init();
 	if (!mheap_init()) {
@@ -49,8 +50,8 @@ static bool memory_init(void)
 	return true;
 }
 
-// heap_fini leaves nothing that leads to memory that is gone: a fork walks the
-// list of Ps also when there is no heap.
+// heap_fini ends the heap and leaves no pointer to memory that is gone: a fork
+// walks the list of Ps even when there is no heap.
 static void heap_fini(void)
 {
 	roots_fini();

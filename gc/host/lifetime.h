@@ -16,8 +16,8 @@
 int lifetime_begin(const rt_config *c);
 
 // lifetime_end closes the doors, detaches the calling thread, which must be the
-// only attached one, and returns all memory.  The caller must hold the right to
-// stop the world.
+// only attached one, and releases all memory.  The caller must hold the right
+// to stop the world.
 void lifetime_end(void);
 
 #endif

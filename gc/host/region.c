@@ -1,3 +1,4 @@
+// region.c - enters and leaves a blocking region.
 #include "gc/host/region.h"
 
 #include "runtime/spans/mcache.h"

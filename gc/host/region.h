@@ -6,8 +6,8 @@
 
 #include "runtime/world/context.h"
 
-// region_enter makes the calling thread, which must be attached, outside a
-// region and not the stopper, one that no stop waits for.  *frame holds the
+// region_enter makes the calling thread one that no stop waits for.  The thread
+// must be attached, outside a region and not the stopper.  *frame holds the
 // registers and the stack pointer that a collection scans meanwhile.
 void region_enter(const struct context_frame *frame);
 

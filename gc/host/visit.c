@@ -1,12 +1,13 @@
+// visit.c - makes stops, records them, and reports after them.
 #include "gc/host/visit.h"
 
 #include "gc/host/handlers.h"
 #include "runtime/world/gcstats.h"
 
-// What the warn handler is told when the stop that lasts has ended.
+// What the warn handler is told after the present stop.
 static struct text held_report;
 
-// The stopper is inside a walk; the stopper's.
+// Whether the stopper is inside a walk.  Only the stopper uses it.
 static bool walking;
 
 void visit_report(const struct text *t)
@@ -15,15 +16,16 @@ void visit_report(const struct text *t)
 		held_report = *t;
 }
 
-// start ends the stop and records it.  The host's handler runs with the world
-// started, and the stop may be another thread's by then.
+// start ends the stop and records it.  The host's handler runs after that; by
+// then another thread may have stopped the world.
 static void start(struct rt_proc *p, int reason, struct rt_stop_times *times)
 {
 	struct text report = held_report;
 
 	text_init(&held_report);
 	stw_start(p, times);
-	// p may be NULL: then only this keeps the heap from ending.
+	// Record first: if p is NULL, only the right to stop the world keeps
+	// the heap from ending.
 	gcstats_record_stop(reason, times);
 	stw_release();
 	if (report.len != 0)

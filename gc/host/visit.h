@@ -1,4 +1,4 @@
-// visit.h - stops that readers of the stopped heap make.
+// visit.h - stops for the length of one function or one walk.
 #ifndef GC_HOST_VISIT_H
 #define GC_HOST_VISIT_H
 
@@ -13,19 +13,20 @@ struct visit {
 	bool own; // the caller had stopped the world before
 };
 
-// visit_enter stops the world unless the caller has; visit_leave undoes that,
-// records the stop, and hands what was reported in it to the warn handler.
-// Any thread, also in a blocking region, where it counts as unattached: what
-// its region saved must stay as it is.
+// visit_enter stops the world unless the caller already has.  visit_leave ends
+// a stop that visit_enter made, records it, and passes what was reported in it
+// to the warn handler.  Any thread may call them.  Inside a blocking region it
+// counts as unattached, because what its region saved must stay as it is.
 struct visit visit_enter(int reason);
 void visit_leave(const struct visit *v);
 
-// visit_end ends the stop that the calling thread made, wherever in it that
-// is, as visit_leave does, and fills *times.
+// visit_end ends the calling thread's own stop as visit_leave does, even inside
+// a walk, and fills *times.
 void visit_end(struct rt_stop_times *times);
 
-// visit_report keeps a text that is not empty until the stop has ended; of
-// several in one stop the first.  The stopper.
+// visit_report keeps a text for the warn handler until the stop has ended; of
+// several in one stop, the first that is not empty.  Only the stopper may call
+// it.
 void visit_report(const struct text *t);
 
 // visit_walking tells whether the stopper is inside a walk.
@@ -38,9 +39,9 @@ struct walk {
 	bool began;
 };
 
-// visit_begin_walk stops the world for an attached thread and empties the
-// mcaches, so that each allocated object is marked as such.  visit_end_walk
-// undoes that; if the walk has not begun it does nothing.
+// visit_begin_walk stops the world for an attached thread and flushes the
+// mcaches, so that only allocated objects have alloc bits.  visit_end_walk ends
+// the walk and its stop; if the walk has not begun it does nothing.
 void visit_begin_walk(struct walk *w);
 void visit_end_walk(const struct walk *w);
 
