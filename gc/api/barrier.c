@@ -1,8 +1,8 @@
 // The slow half of RT_STORE.
 #include <rt/barrier.h>
 
-// While nothing is marked beside the mutators no thread's barrier byte is
-// set, and what comes here by other ways is a plain store.
+// While nothing is marked beside the threads of the host, no thread's barrier
+// byte is set, and a direct call is a plain store.
 void rt_store_slow_(rt_thread *t, void *obj, rt_word *slot, void *value)
 {
 	(void)t;

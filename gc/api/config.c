@@ -21,8 +21,9 @@ int rt_config_from_env(rt_config *c)
 	return settings_from_env(c) ? RT_OK : RT_EINVAL;
 }
 
-// answer_locked is for a heap that was refused memory in a process that locks
-// what it maps: mostly there is memory, and none may be locked.
+// answer_locked warns and answers for a heap that was refused memory in a
+// process that locks what it maps.  Mostly there is memory, but no more may be
+// locked.
 static int answer_locked(void)
 {
 	handlers_warn("rtheap: the process locks the memory that it maps "
@@ -56,8 +57,8 @@ int rt_fini(void)
 	if (error)
 		return error;
 	stw_acquire(proc_self());
-	// Before the heap is gone: a thread that exits meanwhile must still be
-	// able to detach.
+	// Test while the heap is there: a thread that exits meanwhile must
+	// still be able to detach.
 	if (atomic_u32_load_acquire(&procs.attached) == 1)
 		lifetime_end();
 	else

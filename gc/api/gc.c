@@ -1,4 +1,4 @@
-// Collections, memory that goes back, and the host's handlers.
+// Collections, memory released to the system, and the host's handlers.
 #include <rt/gc.h>
 
 #include "gc/host/door.h"
@@ -35,8 +35,8 @@ int rt_set_gc_percent(int percent, int *old)
 	return RT_OK;
 }
 
-// give_back_caches returns what threads keep for themselves, so that it can be
-// released: pages, spans and stacks.
+// give_back_caches flushes the pages, spans and stacks that threads keep for
+// themselves, so that they can be released.
 static void give_back_caches(void)
 {
 	struct visit v = visit_enter(RT_STOP_UNKNOWN);

@@ -58,7 +58,7 @@ void rt_safepoint(void)
 // ---- blocking regions ----
 
 // thread_enter_region is rt_blocking_enter behind the assembly below, which
-// hands in the caller's registers and stack pointer.
+// passes the caller's registers and stack pointer.
 int thread_enter_region(const struct context_frame *frame);
 
 RT_CALLED_BY_ASM int thread_enter_region(const struct context_frame *frame)
@@ -137,7 +137,7 @@ int rt_blocking_leave(void)
 	return RT_OK;
 }
 
-// leave_entered also runs when the host's function is left by unwinding: an
+// leave_entered runs even when the host's function is left by unwinding: an
 // exception of C++, pthread_exit, or a cancellation.
 static void leave_entered(const bool *entered)
 {

@@ -42,7 +42,7 @@ int rt_world_stopped(void)
 
 int rt_heap_walk(rt_walk_fn *fn, void *arg)
 {
-	// Also when the host's function is left by unwinding.
+	// Even when the host's function is left by unwinding.
 	__attribute__((cleanup(visit_end_walk))) struct walk w = {.began =
 								      false};
 	int error;
