@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gc/cycle/refill.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
 #include "test/recount.h"
@@ -692,6 +693,34 @@ START_TEST(sizes_beyond_the_range_are_refused)
 }
 END_TEST
 
+// A guarded object that its thread is still clearing is kept by its own
+// address: in its span's first bytes there is none.
+START_TEST(an_object_that_is_being_made_is_kept)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	struct mspan *s;
+	void *obj;
+
+	c.guard_large = 1;
+	c.align8 = (uint8_t)_i;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	s = refill_guarded(rt_thread_tls->mc, proc_self(), KIND_NOSCAN, 100000);
+	ck_assert_ptr_nonnull(s);
+	obj = (void *)mspan_object(s, 0);
+	ck_assert_uint_ge((uintptr_t)obj, s->base + sizeof(uintptr_t));
+	rt_thread_tls->mc->setting_up = s;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(heap_stats().heap_objects, 1);
+	mheap_publish_large(s);
+	rt_thread_tls->mc->setting_up = NULL;
+	ck_assert_ptr_eq(rt_base(obj), obj);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(heap_stats().heap_objects, 0);
+}
+END_TEST
+
 static TCase *tcase_objects(void)
 {
 	TCase *t = tcase_create("objects");
@@ -704,6 +733,7 @@ static TCase *tcase_objects(void)
 	tcase_add_test(t, walk_finds_the_object);
 	tcase_add_loop_test(t, what_they_lead_to_lives, 0, NPAGE_SIZES);
 	tcase_add_test(t, objects_at_odd_addresses_live);
+	tcase_add_loop_test(t, an_object_that_is_being_made_is_kept, 0, 2);
 	tcase_add_loop_test(t, freed_objects_may_not_be_touched, 0,
 			    NSIZES * NPAGE_SIZES);
 	tcase_add_loop_test(t, pages_of_freed_objects_are_used_again, 0,

@@ -219,7 +219,7 @@ static void keep_unfinished(struct marker *m, struct rt_proc *p)
 	struct grey o;
 
 	if (mc && mc->setting_up)
-		grey_word(m, mc->setting_up->base, &o);
+		grey_word(m, mspan_object(mc->setting_up, 0), &o);
 	if (mc && mc->granted)
 		grey_word(m, (uintptr_t)mc->granted, &o);
 }
