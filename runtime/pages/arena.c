@@ -1,3 +1,4 @@
+// Reserves the range, grows the heap, and enters spans into the tables.
 #include "runtime/pages/arena.h"
 
 #include "runtime/os/oscall.h"
@@ -86,7 +87,7 @@ bool arena_init(uint64_t max_heap)
 
 void arena_fini(void)
 {
-	// What is mapped here next is not ours.
+	// The next mapping here may not be ours.
 	if (poison_on)
 		poison_open((void *)arena.base, arena_used());
 	tables_fini(TABLES);
@@ -113,15 +114,16 @@ bool arena_prepare(uint32_t nchunks)
 		return true;
 	if (bytes > arena.reserved)
 		return false;
-	// The memory first: it is sixty times as much, so what is too large
-	// is refused before there are tables for it, which would stay.
+	// Memory before tables: it is sixty times as much, so too large a
+	// request is refused before the tables grow, which would stay so.
 	if (!sysmem_prepare(end, bytes - ready))
 		return false;
 	if (!tables_grow(nchunks)) {
 		sysmem_unprepare(end, bytes - ready);
 		return false;
 	}
-	atomic_u64_store_release(&arena.prepared, bytes); // to arena_prepared
+	// Pairs with the acquire in arena_prepared.
+	atomic_u64_store_release(&arena.prepared, bytes);
 	return true;
 }
 
@@ -133,6 +135,7 @@ void arena_grow(uint32_t nchunks)
 	if (bytes > arena_prepared())
 		throw_value("arena_grow: not prepared", "nchunks", nchunks);
 	gauge_add(&gauges.heap_mapped, (int64_t)(bytes - used));
+	// Pairs with the acquire in arena_used.
 	atomic_u64_store_release(&arena.used, bytes);
 }
 
@@ -168,7 +171,7 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 
 void arena_forget(uint32_t chunk)
 {
-	// Not the words: those of pages that are shut say so.
+	// Not the words: those of protected pages are not zero.
 	static const unsigned zero[] = {TABLE_LINES, TABLE_SPANS};
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(zero); i++)

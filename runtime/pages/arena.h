@@ -1,12 +1,13 @@
-// arena.h - from an address to what is known of it.
+// arena.h - the range of the heap, and the tables that describe its pages.
 //
-// Go: heapArena, spanOf (mheap.go).  One range of addresses is reserved for
-// objects; the heap is a growing prefix of it.  Beside it stand tables with
-// an entry a page, at computed places:
+// Go: heapArena, spanOf (mheap.go).
+//
+// One range of addresses is reserved for objects; the heap is a growing prefix
+// of it.  Tables outside the range have an entry for each page:
 //
 //   lines   two bitmaps of 64 bytes; which is alloc and which is mark
 //           follows from the sweepgen (epoch.h)
-//   words   the page word: size class, kind, state, place in the span
+//   words   the pageword: size class, kind, state, place in the span
 //   spans   the mspan
 //   overflow  one bit: marked objects of this page must be scanned again
 //
@@ -21,10 +22,9 @@
 
 struct mspan;
 
-// Two words of bits, one of each line: bit i stands for granule i of 64, an
-// object's bit is that of its first granule.  They stand side by side, so
-// that who asks of an object whether it is marked and whether it is allocated
-// touches one place.
+// A markword and an allocword, one of each line.  Bit i is for granule i of
+// 64; an object's bit is that of its first granule.  The two are side by side,
+// so testing both bits of an object touches one cache line.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];
 };
@@ -34,7 +34,7 @@ enum pageword_state {
 	PAGEWORD_HEAP,	     // part of a span of objects
 	PAGEWORD_MANUAL,     // part of a stack or work buffer span
 	PAGEWORD_SETTING_UP, // a large object that is not zeroed yet
-	PAGEWORD_PROTECTED,  // free, but may not be touched (guard.h)
+	PAGEWORD_PROTECTED,  // free and protected (guard.h)
 };
 
 enum {
@@ -44,7 +44,7 @@ enum {
 	PAGEWORD_KIND_SHIFT = PAGEWORD_CLASS_BITS,
 	PAGEWORD_STATE_SHIFT = PAGEWORD_KIND_SHIFT + PAGEWORD_KIND_BITS,
 	PAGEWORD_PLACE_SHIFT = PAGEWORD_STATE_SHIFT + PAGEWORD_STATE_BITS,
-	// A place of this much or more: the first page is further away.
+	// The largest place: the first page is this far away or further.
 	PAGEWORD_PLACE_MAX = (1 << (32 - PAGEWORD_PLACE_SHIFT)) - 1,
 };
 
@@ -74,9 +74,9 @@ RT_INLINE enum pageword_state pageword_state(uint32_t w)
 				     ((1u << PAGEWORD_STATE_BITS) - 1));
 }
 
-// pageword_stack is the bit that tells, in the word of a page of interpreter
-// stacks, whether the host has the stack that begins in part i of the page.
-// It is one of the kind's, which such a page does not have.
+// pageword_stack returns the bit, in the pageword of a page of interpreter
+// stacks, that is set while the host has the stack that begins in part i of the
+// page.  It is a bit of the kind, which such a page does not have.
 RT_INLINE uint32_t pageword_stack(unsigned i)
 {
 	return 1u << (PAGEWORD_KIND_SHIFT + i);
@@ -96,8 +96,8 @@ enum {
 struct arena {
 	uintptr_t base;	     // 64 MiB aligned
 	uint64_t reserved;   // bytes of address space for objects
-	atomic_u64 used;     // bytes of the prefix that is the heap; grows
-	atomic_u64 prepared; // bytes of the prefix that could be, at once
+	atomic_u64 used;     // bytes of the heap; grows under the heap lock
+	atomic_u64 prepared; // bytes of the prefix that is usable memory
 	struct linewords *lines;
 	atomic_u32 *words;
 	atomic_ptr *spans;
@@ -108,32 +108,35 @@ struct arena {
 RT_GLOBAL struct arena arena;
 
 // arena_init reserves address space for max_heap bytes (0: 1 TiB, or 16 GiB
-// under a sanitizer) and its tables: at most half of RLIMIT_AS, halved until
-// granted, at least 64 MiB.  False: not even that.
+// under a sanitizer) and for the tables.  The range is at least 64 MiB and
+// otherwise at most half of RLIMIT_AS.  It is halved until the system grants
+// it.  Returns false if the system refuses even 64 MiB.
 bool arena_init(uint64_t max_heap);
 void arena_fini(void);
 
-// arena_prepare makes memory and tables of the first nchunks chunks usable,
-// not yet a part of the heap.  One thread at a time.  False: refused or beyond
-// the range; nothing that is counted changed but what tables gained.
+// arena_prepare makes memory and tables of the first nchunks chunks usable.
+// They are not part of the heap yet.  One thread at a time may call it.
+// Returns false if the system refuses or the range is too short; then no gauge
+// has changed, except for what tables gained.
 bool arena_prepare(uint32_t nchunks);
 
-// arena_grow makes the heap nchunks chunks long, which are prepared, and counts
-// them in heap_mapped; it does not call the system.  Heap lock held.
+// arena_grow makes the heap nchunks chunks long and counts the new ones in
+// heap_mapped.  The chunks must be prepared, so it does not call the system.
+// The caller must hold the heap lock.
 void arena_grow(uint32_t nchunks);
 
-// arena_table_bytes is what the table with number i needs for nchunks chunks.
+// arena_table_bytes returns the bytes that table i needs for nchunks chunks.
 size_t arena_table_bytes(unsigned i, uint64_t nchunks);
 
-// arena_offset is how far p lies from the base; beyond arena_used() p is no
-// heap address.  One subtraction filters every word.
+// arena_offset returns the distance of p from the base.  p is a heap address if
+// that is below arena_used(), so one comparison filters every word.
 RT_INLINE uint64_t arena_offset(uintptr_t p)
 {
 	return (uint64_t)(p - arena.base);
 }
 
-// arena_prepared: the acquire pairs with the release in arena_prepare, so what
-// is below it is usable.
+// arena_prepared: the acquire pairs with the release in arena_prepare, so
+// memory and tables below it are usable.
 RT_INLINE uint64_t arena_prepared(void)
 {
 	return atomic_u64_load_acquire(&arena.prepared);
@@ -146,7 +149,7 @@ RT_INLINE uint64_t arena_used(void)
 	return atomic_u64_load_acquire(&arena.used);
 }
 
-// arena_lines is the first of the RT_PAGE_WORDS pairs of words of a page.
+// arena_lines returns the first of the RT_PAGE_WORDS linewords of a page.
 RT_INLINE struct linewords *arena_lines(uint64_t page)
 {
 	return arena.lines + page * RT_PAGE_WORDS;
@@ -168,8 +171,8 @@ RT_INLINE struct mspan *arena_span(uint64_t page)
 	return atomic_ptr_load_acquire(&arena.spans[page]);
 }
 
-// arena_first_page is the first page of the span that an in-use page with
-// this word belongs to; each step goes back by what a place can say.
+// arena_first_page returns the first page of the span of an in-use page with
+// this pageword.  Each step but the last goes back by the largest place.
 RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t word)
 {
 	while (RT_UNLIKELY(pageword_place(word) == PAGEWORD_PLACE_MAX)) {
@@ -179,21 +182,21 @@ RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t word)
 	return page - pageword_place(word);
 }
 
-// arena_publish enters a span of npages pages: spans, then words.  What they
-// lead to is ready.
+// arena_publish enters a span of npages pages into spans, then into words.  All
+// that these lead to must be ready.
 void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind,
 		   enum pageword_state state);
 
-// arena_set_state changes the state in all words of a published span.
+// arena_set_state changes the state in all pagewords of a published span.
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 
-// arena_withdraw makes the pages of a span free pages again: words, then
-// spans.
+// arena_withdraw clears the entries of a span's pages in words, then in spans.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
-// arena_forget gives back the memory behind lines and spans of a chunk without
-// a page in use: all zero.  Heap lock held.
+// arena_forget releases the memory behind lines and spans of a chunk, which
+// must have no page in use, so that both are zero.  The caller must hold the
+// heap lock.
 void arena_forget(uint32_t chunk);
 
 #endif

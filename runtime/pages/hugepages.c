@@ -17,22 +17,22 @@ static_assert(RANGES * STATE_BITS <= 8, "a byte holds a state for each range");
 
 struct range_state {
 	char *base;
-	uint32_t chunks;  // that a unit describes or is
+	uint32_t chunks;  // chunks that a unit is or describes
 	size_t unit;	  // bytes
-	uint32_t nwanted; // units that are WANTED
-	uint32_t nruns;	  // runs of units that are HUGE
+	uint32_t nwanted; // WANTED units
+	uint32_t nruns;	  // runs of HUGE units
 };
 
 static struct {
 	struct mutex lock;
 	bool on;
-	// A byte a chunk.  The state of a unit is in the byte of the first
-	// chunk that it describes, STATE_BITS for each range.
+	// A byte for each chunk.  The state of a unit is in the byte of its
+	// first chunk, where each range has STATE_BITS.
 	struct systable states;
-	uint32_t nchunks; // looked at by the last choice
-	uint32_t cursor;  // no unit below is WANTED
+	uint32_t nchunks; // length of the heap at the last choice
+	uint32_t cursor;  // chunk; hugepages_provide starts here
 	struct range_state range[RANGES];
-	atomic_u32 busy; // 1: a thread provides
+	atomic_u32 busy; // 1: a thread is in hugepages_provide
 } hugepages = {.lock = RT_MUTEX_INIT(LOCKRANK_HUGEPAGES)};
 
 // ---- beginning and end ----
@@ -123,7 +123,7 @@ static void state_set(enum range r, uint32_t unit, enum state state)
 			  (unsigned)state << (r * STATE_BITS));
 }
 
-// limit_of is the number of units that have a state.
+// limit_of returns the number of units that have a state.
 static uint32_t limit_of(enum range r)
 {
 	return hugepages.nchunks / hugepages.range[r].chunks;
@@ -134,7 +134,7 @@ static bool is_huge(enum range r, uint32_t unit)
 	return unit < limit_of(r) && state_get(r, unit) == HUGE;
 }
 
-// neighbours is how many of a unit's two neighbours are HUGE.
+// neighbours returns how many of a unit's two neighbours are HUGE.
 static unsigned neighbours(enum range r, uint32_t unit)
 {
 	return (unit > 0 && is_huge(r, unit - 1)) + is_huge(r, unit + 1);
@@ -162,8 +162,9 @@ static char *address(enum range r, uint32_t unit)
 
 // ---- wanting ----
 
-// choose_tables looks at the tables of chunks that end before a chunk; full
-// is the number of chunks just below it that are not SMALL.
+// choose_tables makes units of tables WANTED: those whose last chunk is the one
+// below chunk.  full is the number of chunks in a row, just below chunk, that
+// are not SMALL.
 static void choose_tables(uint32_t chunk, uint32_t full)
 {
 	for (unsigned i = 1; i < RANGES; i++) {
@@ -200,9 +201,9 @@ bool hugepages_choose(const struct pagealloc *pa)
 
 // ---- providing ----
 
-// advise makes a wanted unit a huge one; false: it stays small, until a
-// collection wants it again.  What the system refuses once it is not asked for
-// again before that.
+// advise makes a WANTED unit HUGE.  Otherwise it makes it SMALL and returns
+// false.  After a refusal the system is not asked again, for any unit, before
+// the next collection.
 static bool advise(enum range r, uint32_t unit)
 {
 	unsigned n = neighbours(r, unit);
@@ -222,8 +223,8 @@ static bool advise(enum range r, uint32_t unit)
 	return true;
 }
 
-// next_wanted moves the cursor to the next chunk at which a wanted unit begins,
-// and tells of which range; RANGES: there is none.
+// next_wanted moves the cursor to the next chunk at which a WANTED unit begins
+// and returns the range of that unit.  Returns RANGES if there is none.
 static enum range next_wanted(void)
 {
 	for (; hugepages.cursor < hugepages.nchunks; hugepages.cursor++)
@@ -239,7 +240,8 @@ static enum range next_wanted(void)
 	return RANGES;
 }
 
-// provide_next returns what was advised, *unit of a range; RANGES: none.
+// provide_next makes the next WANTED unit HUGE, as far as advice does.  It sets
+// *unit and returns its range.  Returns RANGES if there is none.
 static enum range provide_next(uint32_t *unit)
 {
 	enum range r;
@@ -255,8 +257,9 @@ static enum range provide_next(uint32_t *unit)
 	return r;
 }
 
-// A unit that is withdrawn while it is collapsed is small for the system
-// before its memory is released, so what collapsing brought in goes with it.
+// A unit may be withdrawn while it is collapsed.  The system is told to use
+// small pages before memory of the unit is released, so the release takes what
+// collapsing brought in.
 bool hugepages_provide(bool collapse)
 {
 	uint32_t unit = 0;
@@ -267,7 +270,7 @@ bool hugepages_provide(bool collapse)
 	r = provide_next(&unit);
 	if (r != RANGES && collapse)
 		sysmem_collapse(address(r, unit), hugepages.range[r].unit);
-	// Pairs with the acquire above: one thread at a time.
+	// Pairs with the acquire above, so one thread at a time provides.
 	atomic_u32_store_release(&hugepages.busy, 0);
 	return r != RANGES;
 }
@@ -278,7 +281,7 @@ struct part {
 	uint32_t lo, hi; // units
 };
 
-// shorter_side is the part of a run from a unit to the nearer end.
+// shorter_side returns the part of a run from a unit to the nearer end.
 static struct part shorter_side(enum range r, uint32_t unit)
 {
 	struct part left = {unit, unit + 1}, right = {unit, unit + 1};
@@ -298,7 +301,9 @@ static bool make_small(enum range r, struct part part)
 				  n * hugepages.range[r].unit);
 }
 
-// withdraw makes a huge unit small, with others if there may be no more runs.
+// withdraw makes a HUGE unit SMALL.  The shorter side of its run becomes SMALL
+// with it if there may be no more runs, or the system refuses to split this
+// one.
 static void withdraw(enum range r, uint32_t unit)
 {
 	struct part part = {unit, unit + 1};

@@ -2,24 +2,28 @@
 //
 // Go: sysHugePage, sysNoHugePage, sysHugePageCollapse (mem_linux.go).
 //
-// Everything begins with small pages, whatever the system's own setting is
+// All memory begins with small pages, whatever the system's own setting is
 // (sysmem_reserve).  So no allocation waits for a huge page to be cleared, and
-// what is given back does not come back as a part of one.
+// released memory does not come back as a part of one.
 //
 //   SMALL  -> WANTED  a collection found that live spans fill the chunk
-//   WANTED -> HUGE    a helper advises the system, and has it put huge pages
-//                     behind what has memory
+//   WANTED -> HUGE    a thread advises the system; a helper also has it put
+//                     huge pages behind pages that have memory
+//   WANTED -> SMALL   there may be no more runs, or the system refuses
 //   any    -> SMALL   a part of the chunk is about to be released
 //
-// A table has units of a huge page.  One is wanted when all chunks that it
-// describes are WANTED or HUGE, and SMALL again when a part is given back.
+// A unit of the heap is a chunk, a unit of a table a huge page.  A table's unit
+// is WANTED when all chunks that it describes are WANTED or HUGE.  It is SMALL
+// again when a part of it is released.
 //
-// Each run of units that are HUGE takes two mappings of the system more.  Runs
-// are few: beyond HUGEPAGES_RUNS and one for each GiB of the heap, or when
-// mappings run out, none begins, and a unit within a run takes the shorter
-// side of the run with it when it becomes SMALL.
+// A run is HUGE units in a row.  Each costs the process two more mappings, so
+// runs are few.  In the heap, as in each table, there may be HUGEPAGES_RUNS and
+// one for each GiB of the heap, and none begins when mappings run out.  Where
+// none may begin, a unit inside a run that becomes SMALL takes the shorter side
+// of the run with it.
 //
-// The lock protects all.  It is held over advice, not while pages are copied.
+// The lock protects the states.  It is held over advice, but not while the
+// system copies pages.
 #ifndef RUNTIME_PAGES_HUGEPAGES_H
 #define RUNTIME_PAGES_HUGEPAGES_H
 
@@ -28,35 +32,38 @@
 
 enum { HUGEPAGES_RUNS = 8 };
 
-// hugepages_init is for a range that arena_init reserved; on: huge pages may
-// be used.  False: refused.
+// hugepages_init makes all of the range that arena_init reserved SMALL.  Unless
+// on, it stays so.  Returns false if the system refuses memory for the states.
 bool hugepages_init(bool on);
 void hugepages_fini(void);
 
-// hugepages_reserve makes room for the state of nchunks chunks, one thread at
-// a time; false: refused.
+// hugepages_reserve makes room for the states of nchunks chunks.  One thread at
+// a time may call it.  Returns false if the system refuses.
 bool hugepages_reserve(uint32_t nchunks);
 
-// hugepages_choose looks for chunks that live spans fill, after a collection
-// has swept, and tells whether any unit is wanted.  World stopped.
+// hugepages_choose makes chunks that live spans fill WANTED, after a collection
+// has swept, and tells whether any unit is WANTED.  The world must be stopped.
 bool hugepages_choose(const struct pagealloc *pa);
 
-// hugepages_provide makes the next wanted unit a huge one; false: there is
-// none, or another thread is at it.  collapse: the caller has time to wait for
-// huge pages, about a millisecond; else the system may bring them in later.
-// Any thread, also while the world is stopped.
+// hugepages_provide makes the next WANTED unit HUGE.  With collapse it waits
+// for the huge pages, about a millisecond; otherwise the system may bring them
+// in later.  Returns false if there is no such unit, or if another thread is
+// inside this function.  Any thread may call it, even while the world is
+// stopped.
 bool hugepages_provide(bool collapse);
 
-// hugepages_withdraw comes before a part of a chunk is released,
-// hugepages_withdraw_tables before its tables are.
+// hugepages_withdraw makes a chunk SMALL, hugepages_withdraw_tables the units
+// of tables that describe it.  They must be called before a part of the chunk,
+// or of its tables, is released.  A unit stays HUGE if the system refuses.
 void hugepages_withdraw(uint32_t chunk);
 void hugepages_withdraw_tables(uint32_t chunk);
 
-// hugepages_bytes is what the states take of gc_misc_sys.
+// hugepages_bytes returns the part of gc_misc_sys that the states use.
 size_t hugepages_bytes(void);
 
 // hugepages_fork_lock takes the lock for a fork, hugepages_fork_unlock releases
-// it. hugepages_fork_child is for the child, which has no helpers.
+// it.  hugepages_fork_child must be called in the child, where the thread that
+// was inside hugepages_provide does not exist.
 void hugepages_fork_lock(void);
 void hugepages_fork_unlock(void);
 void hugepages_fork_child(void);

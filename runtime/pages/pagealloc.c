@@ -1,14 +1,15 @@
+// Keeps the tree of summaries up to date, and searches it.
 #include "runtime/pages/pagealloc.h"
 
 #include "runtime/os/throw.h"
 
-// An entry of level l covers 2^log_pages(l) pages.  Its children are the
-// block of 8 entries from entry * 8 on in level l + 1; those of the last
-// level, the leaves, cover one chunk each.
+// An entry of level l covers 2^log_pages(l) pages.  Its children are 8 entries
+// of level l + 1, from entry * 8 on.  Entries of the last level, the leaves,
+// cover one chunk each.
 //
-// The last block of a level may reach beyond the chunks that exist.  Its
-// entries there are zero, "no page is free", so no search and no merge has to
-// ask how far the heap goes.
+// The last 8 entries of a level may reach beyond the chunks that exist.  There
+// they are zero, "no page is free", so no search and no merge has to ask where
+// the heap ends.
 enum {
 	LEAF = PAGEALLOC_LEVELS - 1,
 	FANOUT = 1 << PAGEALLOC_FANOUT_LOG,
@@ -26,8 +27,8 @@ static unsigned log_pages(unsigned level)
 	return CHUNK_LOG + (LEAF - level) * PAGEALLOC_FANOUT_LOG;
 }
 
-// level_entries is the number of entries of a level that nchunks chunks
-// need, whole blocks except in the root.
+// level_entries returns the number of entries of a level that nchunks chunks
+// need: a multiple of 8, except in the root.
 static uint64_t level_entries(unsigned level, uint32_t nchunks)
 {
 	unsigned log = log_pages(level) - CHUNK_LOG;
@@ -112,7 +113,7 @@ static bool tables_hold(const struct pagealloc *pa, uint32_t nchunks)
 	       systable_ready(&pa->chunks);
 }
 
-// merged is what the children of an entry say about it.
+// merged returns the summary of an entry that follows from its children.
 static pallocsum merged(const struct pagealloc *pa, unsigned level,
 			uint64_t entry)
 {
@@ -120,8 +121,8 @@ static pallocsum merged(const struct pagealloc *pa, unsigned level,
 			       FANOUT, log_pages(level + 1));
 }
 
-// walk_up brings the summaries above leaves lo to hi (inclusive) up to date,
-// as far as something changes.
+// walk_up brings the summaries above leaves lo to hi (inclusive) up to date, up
+// to the first level where none changes.
 static void walk_up(struct pagealloc *pa, uint64_t lo, uint64_t hi)
 {
 	bool changed = true;
@@ -160,23 +161,23 @@ void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks)
 	walk_up(pa, old, nchunks - 1);
 }
 
-// A search descends from the root to the lowest run of npages free pages.
+// A search descends from the root to the lowest npages free pages in a row.
 struct search {
 	uint64_t npages;
-	uint64_t page;	     // result: the run's first page
+	uint64_t page;	     // result: the first of these pages
 	uint64_t first_free; // result: no free page below it
-	uint64_t entry;	     // whose children are looked at next
-	bool leftmost;	     // entry holds the lowest free page of all
+	uint64_t entry;	     // its children are searched next
+	bool leftmost;	     // entry has the lowest free page of the heap
 };
 
 enum scan {
-	SCAN_NOTHING, // no run that is long enough
-	SCAN_RUN,     // s->page is known
-	SCAN_INSIDE,  // the run is inside of s->entry
+	SCAN_NOTHING, // no range is long enough
+	SCAN_RUN,     // the range begins at s->page
+	SCAN_INSIDE,  // the range is inside s->entry
 };
 
-// scan_block looks at the children of s->entry, which are of this level, for
-// a run across their borders or for the child that has one inside.
+// scan_block searches the children of s->entry, which are of this level, for a
+// range across their borders or for a child that has one inside.
 static enum scan scan_block(const struct pagealloc *pa, unsigned level,
 			    struct search *s)
 {
@@ -214,7 +215,7 @@ static enum scan scan_block(const struct pagealloc *pa, unsigned level,
 	return SCAN_NOTHING;
 }
 
-// search_chunk finds the run inside of a chunk whose summary promises it.
+// search_chunk finds the range inside a chunk, whose summary must promise it.
 static void search_chunk(const struct pagealloc *pa, uint32_t chunk,
 			 struct search *s)
 {
@@ -251,8 +252,8 @@ static bool search_tree(const struct pagealloc *pa, struct search *s)
 	return true;
 }
 
-// search tells the lowest run of s->npages pages, and in any case what the
-// search learned about the lowest free page.
+// search sets s->page to the lowest s->npages free pages in a row, and returns
+// false if there are none.  It sets s->first_free in any case.
 static bool search(const struct pagealloc *pa, struct search *s)
 {
 	uint32_t chunk = (uint32_t)(pa->search_page / RT_CHUNK_PAGES);
@@ -260,8 +261,8 @@ static bool search(const struct pagealloc *pa, struct search *s)
 	s->first_free = end_page(pa);
 	s->entry = 0;
 	s->leftmost = true;
-	// Most often the run is in the chunk of search_page.  A run that
-	// leaves this chunk begins above every run inside of it.
+	// Most often the range is in the chunk of search_page.  A range that
+	// leaves this chunk begins above every range inside it.
 	if (chunk < pa->nchunks &&
 	    pallocsum_max(level_sums(pa, LEAF)[chunk]) >= s->npages) {
 		search_chunk(pa, chunk, s);
@@ -277,7 +278,7 @@ struct part {
 	unsigned n;
 };
 
-// part_at is the part that begins at page of a range that ends at limit.
+// part_at returns the first part of the range [page, limit).
 static struct part part_at(uint64_t page, uint64_t limit)
 {
 	unsigned i = page % RT_CHUNK_PAGES;
@@ -314,8 +315,8 @@ static void require_alloc(const struct pagealloc *pa, struct part part,
 			    (uint64_t)part.chunk * RT_CHUNK_PAGES + part.i);
 }
 
-// update_leaf brings the summary of a part's chunk up to date and tells
-// whether it changed; whole is what it is if the part is the whole chunk.
+// update_leaf brings the summary of a part's chunk up to date and tells whether
+// it changed.  If the part is the whole chunk, the summary becomes whole.
 static bool update_leaf(struct pagealloc *pa, struct part part, pallocsum whole)
 {
 	const struct pallocdata *d = pagealloc_chunk(pa, part.chunk);
@@ -363,7 +364,7 @@ uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages, uint64_t *nscav)
 	return found ? s.page : PAGEALLOC_NONE;
 }
 
-// free_bits frees the pages of a run; their summaries are not true after it.
+// free_bits frees the pages of a range, and leaves summaries out of date.
 static void free_bits(struct pagealloc *pa, struct pagealloc_run run)
 {
 	uint64_t limit = range_limit(pa, run.page, run.npages);
@@ -379,7 +380,7 @@ static void free_bits(struct pagealloc *pa, struct pagealloc_run run)
 	pa->search_page = base_min(pa->search_page, run.page);
 }
 
-// update_chunks makes the summaries of chunks lo to hi (inclusive) true.
+// update_chunks brings the summaries of chunks lo to hi (inclusive) up to date.
 static void update_chunks(struct pagealloc *pa, uint64_t lo, uint64_t hi)
 {
 	pallocsum *leaf = level_sums(pa, LEAF);
@@ -399,7 +400,7 @@ static void update_chunks(struct pagealloc *pa, uint64_t lo, uint64_t hi)
 void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
 			 unsigned nruns)
 {
-	uint64_t lo = 0, hi = 0; // chunks whose summaries wait
+	uint64_t lo = 0, hi = 0; // chunks with summaries out of date
 
 	for (unsigned i = 0; i < nruns; i++) {
 		uint64_t first = run[i].page / RT_CHUNK_PAGES;
@@ -424,7 +425,7 @@ void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages)
 	pagealloc_free_runs(pa, &run, 1);
 }
 
-// block_at is the block that begins with page base.
+// block_at returns the block that begins with page base.
 static struct part block_at(const struct pagealloc *pa, uint64_t base)
 {
 	uint64_t limit = range_limit(pa, base, PAGEALLOC_BLOCK_PAGES);
@@ -551,8 +552,8 @@ static bool check_chunk(const struct pagealloc *pa, uint32_t chunk)
 	       scavindex_in_use(&pa->scav, chunk) == chunk_count(&d->alloc);
 }
 
-// check_level checks the entries of a level above the leaves, and that those
-// children that stand for no chunk are zero.
+// check_level checks the entries of a level above the leaves, and that children
+// beyond the last chunk are zero.
 static bool check_level(const struct pagealloc *pa, unsigned level)
 {
 	const pallocsum *sums = level_sums(pa, level);

@@ -1,11 +1,14 @@
 // pagealloc.h - the page allocator: first fit by address.
 //
-// Go: mpagealloc.go.  A radix tree of summaries over the bitmaps of all
-// chunks.  Pages are numbered from the start of the heap's range; the heap is
-// a prefix of that range, so there are no holes and no address hints.
+// Go: mpagealloc.go.
 //
-// All under the heap lock.  Nothing here touches heap memory or statistics;
-// the tables' own memory counts in gc_misc_sys.
+// A radix tree of summaries lies over the bitmaps of all chunks.  Pages are
+// numbered from the start of the heap's range.  The heap is a prefix of that
+// range, so there are no holes and no address hints.
+//
+// The heap lock protects everything here but the growth of the tables
+// (pagealloc_reserve).  No function touches heap memory or statistics; the
+// tables' own memory counts in gc_misc_sys.
 #ifndef RUNTIME_PAGES_PAGEALLOC_H
 #define RUNTIME_PAGES_PAGEALLOC_H
 
@@ -24,36 +27,40 @@ struct pagealloc {
 	struct systable sums[PAGEALLOC_LEVELS]; // pallocsum; [0] is the root
 	struct scavindex scav;
 	uint32_t nchunks;     // chunks that exist
-	uint32_t max_chunks;  // chunks that the reservations hold
+	uint32_t max_chunks;  // chunks that the tables have room for
 	uint64_t search_page; // no free page below it
 };
 
-// pagealloc_init reserves tables for max_chunks chunks; false when refused.
+// pagealloc_init reserves tables for max_chunks chunks.  Returns false if the
+// system refuses.
 bool pagealloc_init(struct pagealloc *pa, uint32_t max_chunks);
 void pagealloc_fini(struct pagealloc *pa);
 
-// pagealloc_reserve makes the tables of the first nchunks chunks usable;
-// false when refused (what was gained stays, for the next try).
+// pagealloc_reserve makes the tables of the first nchunks chunks usable.  One
+// thread at a time may call it; it needs no heap lock.  Returns false if the
+// system refuses; what the tables gained stays, for the next attempt.
 bool pagealloc_reserve(struct pagealloc *pa, uint32_t nchunks);
 
-// pagealloc_grow adds chunks up to nchunks, whose tables are reserved: all
+// pagealloc_grow adds chunks up to nchunks, whose tables must be usable.  All
 // their pages are free and scavenged.
 void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks);
 
-// pagealloc_alloc takes npages pages in a row at the lowest address that
-// fits and tells how many of them were scavenged; PAGEALLOC_NONE: no room.
+// pagealloc_alloc takes npages pages in a row at the lowest address that fits,
+// and sets *nscav to the number of them that were scavenged.  Returns the first
+// page, or PAGEALLOC_NONE if there is no room.
 uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages,
 			 uint64_t *nscav);
 
-// pagealloc_alloc_range takes pages that are known to be free.
+// pagealloc_alloc_range takes npages pages, which must be free.  Returns how
+// many of them were scavenged.
 uint64_t pagealloc_alloc_range(struct pagealloc *pa, uint64_t page,
-			       uint64_t npages); // returns nscav
+			       uint64_t npages);
 
-// pagealloc_free gives pages back; they are not scavenged.
+// pagealloc_free frees pages; they are not scavenged.
 void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages);
 
-// pagealloc_free_runs does so for several runs.  Summaries follow once for
-// neighbours in the array that lie in one chunk.
+// pagealloc_free_runs frees several ranges of pages.  Ranges that follow each
+// other in the array and lie in one chunk share one update of the summaries.
 struct pagealloc_run {
 	uint64_t page;
 	uint64_t npages;
@@ -61,27 +68,28 @@ struct pagealloc_run {
 void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
 			 unsigned nruns);
 
-// A block is 64 pages whose first page is a multiple of 64; bit i stands for
-// its page i.
+// A block is 64 pages, the first of which is a multiple of 64.  Bit i is for
+// page base + i.
 struct pagealloc_block {
 	uint64_t base;	// first page
 	uint64_t taken; // pages that were free
-	uint64_t scav;	// those of them that were scavenged
+	uint64_t scav;	// taken pages that were scavenged
 };
 
 // pagealloc_take_block takes every free page of the block in which the lowest
-// npages (1 to 64) free pages in a row lie.  False, and nothing taken, if there
-// are none, or if they lie in two blocks.
+// npages (1 to 64) free pages in a row lie.  Returns false, and takes nothing,
+// if there are none, or if they lie in two blocks.
 bool pagealloc_take_block(struct pagealloc *pa, unsigned npages,
 			  struct pagealloc_block *b);
 
-// pagealloc_retake_block does so with the block at page base; false, and
-// nothing taken, if it has no npages free pages in a row, or none of its free
-// pages has memory behind it.
+// pagealloc_retake_block takes every free page of the block at page base.
+// Returns false, and takes nothing, if the block has no npages free pages in a
+// row, or if all its free pages are scavenged.
 bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
 			    unsigned npages, struct pagealloc_block *b);
 
-// pagealloc_put_block gives pages of a block, at least one, back as they were.
+// pagealloc_put_block frees the pages taken, at least one, of the block at page
+// base; those in scav are scavenged.
 void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
 			 uint64_t scav);
 
@@ -91,13 +99,13 @@ void pagealloc_set_scavenged(struct pagealloc *pa, uint64_t page,
 
 struct pallocdata *pagealloc_chunk(const struct pagealloc *pa, uint32_t chunk);
 
-// pagealloc_count_free and _scavenged count bits over all chunks, for checks.
+// pagealloc_count_free and _scavenged count pages of all chunks, for checks.
 uint64_t pagealloc_count_free(const struct pagealloc *pa);
 uint64_t pagealloc_count_scavenged(const struct pagealloc *pa);
 
-// pagealloc_check tells whether every summary equals what its children say,
-// no page is both allocated and scavenged, no free page lies below
-// search_page, and the scavenge index knows how full every chunk is.
+// pagealloc_check tells whether every summary follows from its children, no
+// page is both allocated and scavenged, no free page lies below search_page,
+// and the scavenge index has the right count of every chunk.
 bool pagealloc_check(const struct pagealloc *pa);
 
 #endif

@@ -1,8 +1,10 @@
+// Takes pages from a cache, and fills and flushes it.
 #include "runtime/pages/pagecache.h"
 
 static_assert(PAGECACHE_PAGES == 64, "one bit a page in one word");
 
-// find is the first of npages pages in a row, as a bit number.
+// find returns the bit of the first of npages pages in a row, or
+// PAGECACHE_PAGES.
 static unsigned find(const struct pagecache *c, unsigned npages)
 {
 	if (npages > PAGECACHE_PAGES)
@@ -45,7 +47,7 @@ void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages)
 	c->scav &= ~bits_mask(i, i + npages);
 }
 
-// put_rest gives back what is left.
+// put_rest frees the rest of the cache.
 static void put_rest(struct pagecache *c, struct pagealloc *pa)
 {
 	if (!pagecache_empty(c))
@@ -53,7 +55,8 @@ static void put_rest(struct pagecache *c, struct pagealloc *pa)
 	c->cache = c->scav = 0;
 }
 
-// remember makes a block the latest; the oldest is forgotten.
+// remember makes a block the latest.  If there is no room, the oldest is
+// forgotten.
 static void remember(struct pagecache *c, uint64_t base)
 {
 	uint64_t latest = base;

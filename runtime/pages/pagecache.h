@@ -1,15 +1,16 @@
 // pagecache.h - up to 64 free pages that one P owns.
 //
-// Go: pageCache (mpagecache.go).  A 64-page aligned block whose free pages
-// are marked allocated in the page allocator; they still count as free or
-// released.  Allocation and freeing here need no lock; filling and flushing
-// need the heap lock.
+// Go: pageCache (mpagecache.go).
+//
+// The pages are free pages of one block.  They are marked allocated in the page
+// allocator, but still count as free or released.  Allocation here needs no
+// lock.  Functions that take a pagealloc need the heap lock.
 //
 // Memory is cheapest for the core that last wrote to it.  So a cache remembers
-// the blocks that it was filled from, and asks for the latest of them first:
-// what a collection frees of them comes back to the P that dirtied it, and
-// the part that it dirtied last is still near.  The blocks are not held; any
-// P whose lowest free page is there takes them.
+// the blocks that it was filled from and tries the latest first.  The pages
+// that a collection frees there return to the P that wrote to them, and those
+// written last may still be in its core's cache.  A remembered block is not
+// reserved: any P that finds the lowest free pages in it takes it.
 #ifndef RUNTIME_PAGES_PAGECACHE_H
 #define RUNTIME_PAGES_PAGECACHE_H
 
@@ -17,16 +18,16 @@
 
 enum {
 	PAGECACHE_PAGES = PAGEALLOC_BLOCK_PAGES,
-	PAGECACHE_MAX_NPAGES = PAGECACHE_PAGES / 4, // used below this
+	PAGECACHE_MAX_NPAGES = PAGECACHE_PAGES / 4, // for fewer pages only
 	PAGECACHE_LOW_NPAGES = 5, // from here on the lowest pages are taken
 	PAGECACHE_RECENT = 8, // blocks: 4 MiB, as large as a core's own cache
 };
 
 struct pagecache {
 	uint64_t base;	// first page of the block
-	uint64_t cache; // bit i: page base + i is ours and free
-	uint64_t scav;	// bit i: and it is scavenged
-	uint64_t zero;	// bit i: it was zero when it came; 1 where scav is
+	uint64_t cache; // bit i: page base + i is in the cache
+	uint64_t scav;	// bit i: it is in the cache and scavenged
+	uint64_t zero;	// bit i: it was scavenged, thus zero, at the filling
 	unsigned nrecent;
 	uint64_t recent[PAGECACHE_RECENT]; // bases of blocks, the latest first
 };
@@ -36,14 +37,15 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 	return c->cache == 0;
 }
 
-// pagecache_alloc takes npages (at least 1) pages in a row; PAGEALLOC_NONE:
-// there are none.  *nscav tells how many of them were scavenged.
+// pagecache_alloc takes npages (at least 1) pages in a row and sets *nscav to
+// the number of them that were scavenged.  Returns the first page, or
+// PAGEALLOC_NONE if there are none.
 //
-// Few pages are the highest there are, since a run is used from its end
-// (rt_run): so the addresses that a thread writes to fall within a block, which
-// processors foresee.  Of PAGECACHE_LOW_NPAGES and more they are the lowest:
-// what is then left at the end of a block is too short, but with the first
-// pages of the next block it is long enough for the page allocator.
+// Fewer than PAGECACHE_LOW_NPAGES pages are the highest that fit.  A run is
+// used from its end (rt_run), so a thread's writes then go down through the
+// whole block, which processors foresee.  More pages are the lowest that fit.
+// What is left at the end of the block may be too short, but the page allocator
+// can join it with the first pages of the next block.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_is_zero tells whether pages that were just taken read as zero.
@@ -56,9 +58,9 @@ RT_INLINE bool pagecache_is_zero(const struct pagecache *c, uint64_t page,
 	return (c->zero & mask) == mask;
 }
 
-// pagecache_scavenged is the number of scavenged pages in a row just below
-// page, which is in the block; at most max.  pagecache_populated notes
-// that they have memory behind them now, which reads as zero.
+// pagecache_scavenged returns the number of scavenged pages in a row just below
+// page, which must be in the block; at most max.  pagecache_populated notes
+// that these now have memory behind them, which reads as zero.
 unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 			     unsigned max);
 void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages);
@@ -69,21 +71,22 @@ RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
 	return bits_find_run(c->cache, npages) != PAGECACHE_PAGES;
 }
 
-// pagecache_fill gives back what is left and takes all free pages of a block
-// with npages free pages in a row: of the latest one that has some with memory
-// behind them, else of that with the lowest.  The cache is empty after it if
-// there are none, or the lowest lie in two blocks.
+// pagecache_fill frees what is left and takes all free pages of a block that
+// has npages free pages in a row.  It tries the remembered blocks first, except
+// those with scavenged pages only, and then the block with the lowest such
+// pages.  The cache is empty afterwards if there are none, or if the lowest lie
+// in two blocks.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
-// pagecache_keep gives all back but most pages, at least npages: the lowest
-// npages pages in a row, which the cache has unless it is empty, and the lowest
-// of the others.
+// pagecache_keep frees pages until the cache has no more than most, which must
+// be at least npages.  It keeps the lowest npages pages in a row and the lowest
+// of the others.  The cache must have npages pages in a row, or be empty.
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 		    unsigned most);
 
-// pagecache_flush gives every page back, scavenged ones as such, and leaves the
-// cache empty.  Its blocks are remembered: a collection flushes every cache,
-// and the next filling is to come from where the last one did.
+// pagecache_flush frees every page; scavenged ones stay scavenged.  The cache
+// still remembers its blocks: a collection flushes every cache, and the next
+// filling should come from the same place as the last one.
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
 #endif

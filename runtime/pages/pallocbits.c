@@ -1,3 +1,4 @@
+// Counts, searches and summarises the bits of a chunk.
 #include "runtime/pages/pallocbits.h"
 
 static_assert(sizeof(struct pallocdata) == 128, "two cache lines a chunk");
@@ -29,8 +30,7 @@ pallocsum pallocsum_merge(const pallocsum *s, unsigned n, unsigned log_pages)
 	return pallocsum_make(start, max, end);
 }
 
-// word_mask has the bits of word w that lie in [i, limit); the word and the
-// range touch.
+// word_mask returns the bits of word w that lie in [i, limit), at least one.
 static uint64_t word_mask(unsigned w, unsigned i, unsigned limit)
 {
 	unsigned base = w * 64;
@@ -67,12 +67,12 @@ bool pallocbits_get(const struct pallocbits *b, unsigned i)
 	return b->word[i / 64] >> i % 64 & 1;
 }
 
-// runs_longer has a bit set at the lowest bits of every run of more than n
-// set bits of x: a run of n + k keeps k bits.  n < 64.
+// runs_longer shortens every run of set bits of x by n at its high end: a run
+// of n + k bits keeps the lowest k.  n must be below 64.
 static uint64_t runs_longer(uint64_t x, unsigned n)
 {
-	// Each step shortens all runs by as much as they were shortened
-	// before, so that n steps take log n.
+	// The first step shortens all runs by 1, each further one by twice as
+	// much as the one before, so about log n steps suffice.
 	for (unsigned step = 1; n > 0 && x; step *= 2) {
 		unsigned by = step < n ? step : n;
 
@@ -82,12 +82,12 @@ static uint64_t runs_longer(uint64_t x, unsigned n)
 	return x;
 }
 
-// inner_max is the longest run of clear bits within one word, if longer than
-// max, else max.
+// inner_max returns the length of the longest run of clear bits within one word
+// if that is longer than max, otherwise max.
 static unsigned inner_max(const struct pallocbits *b, unsigned max)
 {
-	// Runs at a border are in max already; 62 bits are the longest that
-	// have a set bit on either side.
+	// max includes the runs at borders of words already.  The longest run
+	// with a set bit on either side has 62 bits.
 	for (unsigned w = 0; w < PALLOCBITS_WORDS && max < 62; w++)
 		for (uint64_t x = runs_longer(~b->word[w], max); x; x &= x >> 1)
 			max++;
@@ -167,15 +167,15 @@ unsigned pallocdata_alloc_range(struct pallocdata *d, unsigned i, unsigned n)
 	return nscav;
 }
 
-// busy_word has a bit clear for each page of word w whose whole physical page
-// is free and not scavenged.
+// busy_word returns word w with a bit clear for each page whose whole physical
+// page is free and not scavenged.
 static uint64_t busy_word(const struct pallocdata *d, unsigned w, unsigned min)
 {
 	return bits_fill_aligned(d->alloc.word[w] | d->scavenged.word[w], min);
 }
 
-// idle_limit is the end of the highest run of pages below limit that may be
-// scavenged, or 0.
+// idle_limit returns the end of the highest range of pages below limit that may
+// be scavenged, or 0.
 static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 			   unsigned min)
 {
@@ -191,7 +191,7 @@ static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 	return 0;
 }
 
-// idle_run is the length of the run that ends at limit.
+// idle_run returns the length of the range that ends at limit.
 static unsigned idle_run(const struct pallocdata *d, unsigned limit,
 			 unsigned min)
 {
@@ -225,8 +225,8 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 	if (huge > 0) {
 		unsigned lower = (unsigned)base_align_down(start, huge);
 
-		// The rest of the huge page above start must be in the run,
-		// else the page is broken already.
+		// The whole huge page must be in the range, otherwise it is
+		// broken already.
 		if (start > lower && lower + huge <= limit &&
 		    lower >= limit - run)
 			start = lower;

@@ -1,12 +1,13 @@
 // pallocbits.h - the bitmaps of one chunk of 512 pages.
 //
-// Go: mpallocbits.go.  Two bitmaps: alloc (1: allocated) and scavenged (1:
-// given back to the system or never touched).  No page has both bits set: a
-// page's scavenged bit is cleared in the step that allocates it.  The heap
-// lock protects both.
+// Go: mpallocbits.go.
 //
-// A summary of a chunk is the free run at its low end, the longest free run,
-// and the free run at its high end, 21 bits each.
+// There are two bitmaps: alloc (1: allocated) and scavenged (1: released to the
+// system, or never touched).  No page has both bits set, because the step that
+// allocates a page clears its scavenged bit.  The heap lock protects both.
+//
+// A summary of a chunk has the lengths of three free ranges, 21 bits each: at
+// its low end, the longest, and at its high end.
 #ifndef RUNTIME_PAGES_PALLOCBITS_H
 #define RUNTIME_PAGES_PALLOCBITS_H
 
@@ -30,8 +31,8 @@ enum {
 	PALLOCSUM_FIELD = (1 << PALLOCSUM_LOG_MAX) - 1,
 };
 
-// pallocsum_make packs a summary.  A run of 2^21 pages does not fit a field:
-// then all three are that, and only bit 63 is set.
+// pallocsum_make packs a summary.  2^21 does not fit a field, but if one length
+// is 2^21, all are: bit 63 alone says so.
 RT_INLINE pallocsum pallocsum_make(uint32_t start, uint32_t max, uint32_t end)
 {
 	if (max > PALLOCSUM_FIELD)
@@ -76,23 +77,24 @@ pallocsum pallocbits_summarize(const struct pallocbits *b);
 
 enum { PALLOCBITS_NONE = ~0U };
 
-// pallocbits_find is the first of the lowest n (at least 1) clear bits in a
-// row, at or above bit from, or PALLOCBITS_NONE.  *first_free becomes the
-// lowest clear bit at or above from (PALLOCBITS_NONE: none).
+// pallocbits_find returns the first of the lowest n (at least 1) clear bits in
+// a row, at or above bit from, or PALLOCBITS_NONE.  It sets *first_free to the
+// lowest clear bit at or above from, or to PALLOCBITS_NONE.
 unsigned pallocbits_find(const struct pallocbits *b, unsigned n, unsigned from,
 			 unsigned *first_free);
 
 // pallocdata_alloc_range marks n pages from page i allocated and no longer
-// scavenged; it returns how many of them were scavenged.
+// scavenged.  Returns how many of them were scavenged.
 unsigned pallocdata_alloc_range(struct pallocdata *d, unsigned i, unsigned n);
 
-// pallocdata_find_scavenge looks for free pages that are not scavenged, at
-// page from and below, highest first.  min (a power of two up to 64) is the
-// number of pages of a physical page, at least 1: the run is aligned to it
+// pallocdata_find_scavenge finds the highest range, at page from and below, of
+// free pages that are not scavenged.  min (a power of two up to 64) is the
+// number of pages of a physical page, at least 1.  The range is aligned to min
 // and a multiple of it, at most max rounded up to min.  huge is the number of
-// pages of a huge page (0: none): a run that would leave the lower part of a
-// huge page behind takes the whole one when all of it is free and unscavenged.
-// Returns the run's first page and *n, or PALLOCBITS_NONE and 0.
+// pages of a huge page (0: none).  A range that would leave the lower part of a
+// huge page behind takes the whole one if all of it is free and not scavenged.
+// Returns the first page of the range and sets *n to its length, or returns
+// PALLOCBITS_NONE and sets *n to 0.
 unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 				  unsigned min, unsigned max, unsigned huge,
 				  unsigned *n);

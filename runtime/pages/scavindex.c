@@ -1,9 +1,10 @@
+// Keeps one word a chunk, and searches the chunks with two cursors.
 #include "runtime/pages/scavindex.h"
 
 #include "runtime/os/throw.h"
 
-// A chunk that was never touched is a word of zeros: nothing in use, nothing
-// to scavenge.
+// The word of a chunk that was never used is zero: no page is in use, and none
+// is to be scavenged.
 struct scavchunk {
 	uint32_t gen;		   // cycle in which last_in_use was noted
 	uint32_t in_use : 15;	   // pages allocated
@@ -46,8 +47,8 @@ unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk)
 	return chunk_at(s, chunk)->in_use;
 }
 
-// note_cycle keeps how full the chunk was when the cycle began, at its first
-// change in the cycle.
+// note_cycle notes how full the chunk was when the cycle began.  The first
+// change of the chunk in a cycle does that.
 static void note_cycle(const struct scavindex *s, struct scavchunk *c)
 {
 	if (c->gen == s->gen)
@@ -100,11 +101,12 @@ static bool eligible(const struct scavindex *s, const struct scavchunk *c,
 uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force)
 {
 	uint32_t *cursor = force ? &s->cursor_force : &s->cursor_bg;
-	// Who begins below the cursor does not know what it would pass over.
+	// A search that begins below the cursor has not looked at the chunks in
+	// between, so it must not move the cursor.
 	uint32_t *from = below < *cursor ? &below : cursor;
 
-	// The chunk that is found stays below the cursor: there may be more
-	// in it than the caller takes at once.
+	// The chunk found stays below the cursor, because it may have more
+	// pages than the caller takes at once.
 	while (*from > 0) {
 		if (eligible(s, chunk_at(s, *from - 1), force))
 			return *from - 1;
@@ -136,8 +138,8 @@ bool scavindex_check(const struct scavindex *s)
 	for (uint32_t i = 0; i < s->nchunks; i++) {
 		const struct scavchunk *c = chunk_at(s, i);
 
-		// gen may be anything: a chunk that nobody touches for 2^32
-		// cycles meets its own number again.
+		// gen may be anything: after 2^32 cycles without a change of
+		// the chunk the numbers meet again.
 		if (c->in_use > RT_CHUNK_PAGES ||
 		    c->last_in_use > RT_CHUNK_PAGES)
 			return false;

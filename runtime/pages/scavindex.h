@@ -1,14 +1,19 @@
 // scavindex.h - which chunks are worth scavenging.
 //
-// Go: scavengeIndex (mgcscavenge.go).  One word a chunk: pages in use, pages
-// in use at the end of the last cycle, the cycle in which that was noted, and
-// whether the chunk has free pages that are not scavenged.
+// Go: scavengeIndex (mgcscavenge.go).
 //
-// A chunk is eligible if it has such pages and either all memory is wanted
-// (force) or less than 96.875 % of it (496 pages) is in use, now and, if the
-// note is of this cycle, at the end of the last.  Two cursors, which only
-// fall between resets, save looking at chunks that have nothing.  Search goes
-// from high addresses down, allocation goes up.  The heap lock protects all.
+// Each chunk has one word.  It holds the pages in use now, those in use when a
+// cycle began (the note), the number of that cycle, and whether the chunk has
+// free pages that are not scavenged.
+//
+// A chunk is eligible if it has such pages and the search is forced.  In an
+// unforced search it must also have fewer than 496 pages (96.875 %) in use: now
+// and, if the note is of this cycle, when the cycle began.
+//
+// Two cursors, which only move down between resets, make a search skip chunks
+// that it has seen.  The search goes down from high addresses, whereas
+// allocation prefers low ones.  The heap lock protects everything here but the
+// growth of the table (scavindex_reserve).
 #ifndef RUNTIME_PAGES_SCAVINDEX_H
 #define RUNTIME_PAGES_SCAVINDEX_H
 
@@ -22,19 +27,22 @@ enum {
 struct scavindex {
 	struct systable table; // one uint64_t a chunk
 	uint32_t nchunks;
-	uint32_t gen;	       // cycles
-	uint32_t cursor_bg;    // no eligible chunk at or above, unforced
-	uint32_t cursor_force; // no eligible chunk at or above, forced
+	uint32_t gen;	       // number of the cycle
+	uint32_t cursor_bg;    // an unforced search begins below it
+	uint32_t cursor_force; // no chunk at or above is eligible if forced
 	uint32_t
 	    free_high; // highest chunk freed into since the last cycle, + 1
 };
 
+// scavindex_init and scavindex_reserve return false if the system refuses.
+// scavindex_reserve makes the table of nchunks chunks usable; one thread at a
+// time may call it.
 bool scavindex_init(struct scavindex *s, uint32_t max_chunks);
-bool scavindex_reserve(struct scavindex *s, uint32_t nchunks); // commit table
+bool scavindex_reserve(struct scavindex *s, uint32_t nchunks);
 void scavindex_grow(struct scavindex *s, uint32_t nchunks);
 void scavindex_fini(struct scavindex *s);
 
-// scavindex_in_use is the number of pages of a chunk in use.
+// scavindex_in_use returns the number of allocated pages of a chunk.
 unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk);
 
 // scavindex_check tells whether every word and cursor is within its bounds.
@@ -45,15 +53,15 @@ bool scavindex_check(const struct scavindex *s);
 void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages);
 void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages);
 
-// scavindex_find is the highest eligible chunk below the cursor and below the
-// chunk given (SCAVINDEX_NONE: any), or SCAVINDEX_NONE.
+// scavindex_find returns the highest eligible chunk below the cursor and below
+// the given chunk (SCAVINDEX_NONE: any), or SCAVINDEX_NONE.
 uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force);
 
-// scavindex_empty notes that a chunk has nothing left to scavenge.
+// scavindex_empty notes that a chunk has no pages left to scavenge.
 void scavindex_empty(struct scavindex *s, uint32_t chunk);
 
-// scavindex_next_cycle begins a new cycle: what was freed in the last one
-// becomes eligible to the unforced search.
+// scavindex_next_cycle begins a new cycle.  An unforced search then includes
+// all chunks with pages that were freed in the last one.
 void scavindex_next_cycle(struct scavindex *s);
 
 #endif
