@@ -149,7 +149,8 @@ RT_INLINE uint64_t arena_used(void)
 	return atomic_u64_load_acquire(&arena.used);
 }
 
-// arena_lines returns the first of the RT_PAGE_WORDS linewords of a page.
+// arena_lines returns the first of the RT_PAGE_WORDS pairs of linewords of a
+// page.
 RT_INLINE struct linewords *arena_lines(uint64_t page)
 {
 	return arena.lines + page * RT_PAGE_WORDS;

@@ -1,13 +1,14 @@
+// Protects guards, counts them, and writes and checks canaries.
 #include "runtime/spans/guard.h"
 
 #include <string.h>
 
 #include "runtime/os/settings.h"
 
-// No part of an address of the heap, and no small number.
+// A word of these bytes is no heap address and no small number.
 enum { CANARY = 0xcb };
 
-// A guard, and what lies behind it.
+// The guard's own mapping, and the one that begins behind it.
 enum { GUARD_MAPPINGS = 2 };
 
 bool guard_on;
@@ -38,13 +39,14 @@ uint32_t guard_count(void)
 
 // ---- layout ----
 
-// guard_size is whole pages and whole physical pages.
+// guard_size returns the larger of a page and a physical page.
 static uint64_t guard_size(void)
 {
 	return base_max(sysmem_page_size(), RT_PAGE_SIZE);
 }
 
-// Where a physical page is larger, a span may begin anywhere inside one.
+// If a physical page is larger than a page, a span may begin and end anywhere
+// inside one.
 uint64_t guard_pages(size_t request)
 {
 	uint64_t guard = guard_size() >> RT_PAGE_SHIFT;
@@ -59,7 +61,7 @@ uintptr_t guard_begin(uintptr_t base, uint64_t npages)
 	return base_align_down(end - guard_size(), guard_size());
 }
 
-// ---- forbidden pages ----
+// ---- protected pages ----
 
 bool guard_protect(uintptr_t base, uint64_t npages)
 {
@@ -74,8 +76,8 @@ bool guard_protect(uintptr_t base, uint64_t npages)
 	return false;
 }
 
-// note_shut notes that the pages of [lo, hi) are forbidden.  The first page of
-// a guard has place 1, and is counted.
+// note_shut notes that the pages of [lo, hi) are protected.  The first page of
+// the guard gets place 1, so that note_open can count guards.
 static void note_shut(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 {
 	uint64_t page = arena_offset(lo) >> RT_PAGE_SHIFT;
@@ -101,7 +103,8 @@ static bool is_shut(uint64_t page)
 	return pageword_state(arena_word(page)) == PAGEWORD_PROTECTED;
 }
 
-// note_open makes pages free ones like any other.
+// note_open notes that pages are unprotected, and that guards which begin among
+// them are gone.
 static void note_open(uint64_t page, uint64_t npages)
 {
 	for (uint64_t i = 0; i < npages; i++) {

@@ -1,3 +1,4 @@
+// A stack of spans for each span class.
 #include "runtime/spans/mcentral.h"
 
 static struct {

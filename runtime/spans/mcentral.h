@@ -1,25 +1,30 @@
 // mcentral.h - swept spans with free slots, by span class.
 //
-// Go: mcentral (mcentral.go).  One lock-free stack a class.  A span is in it
-// if it is in use, swept, not cached, and has a free slot; full spans and
-// spans that wait to be swept are in no set.  Passive: who fills it and who
-// sweeps is decided above.
+// Go: mcentral (mcentral.go).
+//
+// Each class has one lock-free stack.  A span is in it if it is in use, swept,
+// not cached, and has a free slot.  Full spans, and spans that wait to be
+// swept, are in no stack.  The callers decide when spans are pushed, popped and
+// swept.
 #ifndef RUNTIME_SPANS_MCENTRAL_H
 #define RUNTIME_SPANS_MCENTRAL_H
 
 #include "runtime/spans/mspan.h"
 
-// mcentral_push adds a span that its caller owns.
+// mcentral_push adds a span, which the caller must own, and no longer owns
+// afterwards.
 void mcentral_push(struct mspan *s);
 
-// mcentral_pop hands out the span pushed last; NULL: none.
+// mcentral_pop removes and returns the span that was pushed last.  Returns NULL
+// if there is none.
 struct mspan *mcentral_pop(spanclass sc);
 
-// mcentral_reset empties every set: at the flip, when all spans become
-// unswept.  World stopped.
+// mcentral_reset empties all stacks: a flip makes all spans unswept.  The world
+// must be stopped.
 void mcentral_reset(void);
 
-// mcentral_top and mcentral_below walk a set with the world stopped.
+// mcentral_top and mcentral_below walk a stack, from the span pushed last.  The
+// world must be stopped.
 struct mspan *mcentral_top(spanclass sc);
 struct mspan *mcentral_below(const struct mspan *s);
 

@@ -1,3 +1,4 @@
+// Takes pages for spans, grows the heap, counts both, and frees spans.
 #include "runtime/spans/mheap.h"
 
 #include "runtime/pages/hugepages.h"
@@ -7,18 +8,18 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 
-// Runs of pages that go back in one locked operation: a chunk in which half
-// of the pages are dead, every second one, takes four.
+// Ranges of pages that are freed under one acquisition of the lock.  A chunk in
+// which every second page is dead takes four.
 enum { BATCH_RUNS = RT_CHUNK_PAGES / 8 };
 
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
 bool mheap_init(void)
 {
-	// What is populated ahead must not be protected.
+	// Pages populated ahead must not be protected.
 	atomic_u32_store_relaxed(&mheap.populate,
 				 settings.populate != 0 && !guard_on);
-	// Not zeroed: a late popper of mcentral may read a freed span's node.
+	// Not zeroed: a late popper of mcentral may read a freed mspan's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
 	fixalloc_init(&mheap.blocks,
@@ -41,7 +42,7 @@ void mheap_fini(void)
 
 // ---- mspan structures ----
 
-// spans_take gets one mspan; heap lock held.
+// spans_take returns an mspan, or NULL if the system refuses memory for one.
 static struct mspan *spans_take(void)
 {
 	struct mspan *s;
@@ -61,8 +62,9 @@ static void spans_free(struct mspan *s)
 	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
 }
 
-// cache_fill gives a P npages pages in a row and those around them, if its own
-// have gaps only, and spans for them; heap lock held.
+// cache_fill fills a P's cache with pages, unless it has npages pages in a row,
+// and with mspans for them.  It may find no such pages, or not enough mspans.
+// The caller must hold the heap lock.
 static void cache_fill(struct mheap_cache *cache, unsigned npages)
 {
 	if (!pagecache_fits(&cache->pages, npages)) {
@@ -83,9 +85,9 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 	}
 }
 
-// A P that fills its cache once from one collection to the next, or less often,
-// so comes down to the first filling; one that fills it often is back at whole
-// blocks with the second.
+// A P that fills its cache at most once between two collections comes down to
+// the first filling.  A P that fills it often is back at whole blocks with the
+// second filling after a flush.
 void mheap_cache_flush(struct mheap_cache *cache)
 {
 	cache->filling /= 4;
@@ -100,8 +102,9 @@ void mheap_cache_flush(struct mheap_cache *cache)
 
 // ---- pages ----
 
-// free_tail is the number of free pages at the heap's end, at least.  No more
-// chunks are looked at than npages would fill.
+// free_tail returns the number of free pages at the heap's end, or at least
+// npages if there are so many.  It visits only the chunks that npages would
+// fill.
 static uint64_t free_tail(uint64_t npages)
 {
 	uint64_t n = 0;
@@ -117,7 +120,8 @@ static uint64_t free_tail(uint64_t npages)
 	return n;
 }
 
-// enlarge makes the heap total chunks long, which are prepared; heap lock held.
+// enlarge makes the heap total chunks long.  They must be prepared, and the
+// caller must hold the heap lock.
 static void enlarge(struct rt_proc *p, uint32_t total)
 {
 	uint64_t more = (uint64_t)(total - mheap.pages.nchunks)
@@ -133,8 +137,8 @@ static void enlarge(struct rt_proc *p, uint32_t total)
 	pagealloc_grow(&mheap.pages, total);
 }
 
-// Held while address space is prepared, by a thread that does not hold the heap
-// lock: the system may keep it waiting for another thread's page fault.
+// Held while memory is prepared.  The heap lock is not, because the system may
+// make the thread wait for another thread's page fault.
 static struct mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
 
 static bool prepare_chunks(uint32_t nchunks)
@@ -143,9 +147,9 @@ static bool prepare_chunks(uint32_t nchunks)
 	       hugepages_reserve(nchunks) && arena_prepare(nchunks);
 }
 
-// chunks_ahead is how many chunks there may be when some are prepared ahead: a
-// thirty-second of the heap.  Where they would be locked they would take
-// memory at once, so there are none.
+// chunks_ahead returns how many chunks to prepare if some are prepared ahead: a
+// thirty-second more than now.  If the system would lock these, they would take
+// memory at once, so there are no more than now.
 static uint32_t chunks_ahead(void)
 {
 	uint64_t bytes = arena_prepared();
@@ -162,8 +166,8 @@ static bool prepared(uint64_t total)
 	return total << RT_CHUNK_SHIFT <= arena_prepared();
 }
 
-// prepare_ahead makes it possible to have total chunks, and some ahead where
-// the system grants them.
+// prepare_ahead makes total chunks usable, and some ahead if the system grants
+// them.  Returns false if it refuses total.
 static bool prepare_ahead(uint32_t total)
 {
 	uint32_t ahead = chunks_ahead();
@@ -172,8 +176,8 @@ static bool prepare_ahead(uint32_t total)
 	       prepare_chunks(total);
 }
 
-// prepare makes it possible to have total chunks, unless another thread has
-// done so meanwhile.
+// prepare makes total chunks usable, unless another thread has done so
+// meanwhile.  Returns false if the system refuses them.
 static bool prepare(uint32_t total)
 {
 	bool ok;
@@ -184,10 +188,11 @@ static bool prepare(uint32_t total)
 	return ok;
 }
 
-// await_release returns when the pages that a thread was releasing are free
-// again; false: none were.  The heap lock is let go of meanwhile.  The other
-// thread runs and needs that lock alone, so the wait is as long as one call to
-// the system, and a stop can wait for it.  In a stop no page is being released.
+// await_release waits until the pages that another thread is releasing are free
+// again.  Returns false if there are none.  The caller must hold the heap lock,
+// which is released meanwhile.  The other thread is running and needs only this
+// lock and that of hugepages.  So the wait is as long as its system calls, and
+// a stop can wait for it.  In a stop no page is being released.
 static bool await_release(void)
 {
 	if (!mheap.releasing)
@@ -197,13 +202,14 @@ static bool await_release(void)
 	schedpoint(SCHED_AWAIT_RELEASE);
 	sema_acquire(&mheap.turn);
 	mutex_lock(&mheap.lock);
-	// The next turn begins with the heap lock.
+	// The next turn begins with the heap lock, which the caller holds.
 	sema_release(&mheap.turn);
 	return true;
 }
 
 // grow makes the heap longer, by whole chunks, until npages pages fit at its
-// end.  The heap lock is held, and may be released meanwhile.
+// end.  Returns false if the system refuses or the range is too short.  The
+// caller must hold the heap lock, which may be released meanwhile.
 static bool grow(struct rt_proc *p, uint64_t npages)
 {
 	uint64_t most = (uint64_t)mheap.pages.max_chunks * RT_CHUNK_PAGES;
@@ -228,7 +234,8 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 		schedpoint(SCHED_GROW);
 		ok = prepare((uint32_t)total);
 		mutex_lock(&mheap.lock);
-		// Else the free pages at the end would not count.
+		// Otherwise pages at the end that are being released would
+		// not count as free.
 		await_release();
 		if (!ok)
 			return false;
@@ -239,12 +246,12 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 struct grant {
 	struct mspan *span;
 	uint64_t page;
-	uint64_t nscav; // of its pages, those that were given back or fresh
-	bool zero;	// they read as zero
-	bool cached;	// they come from the block of the P's cache
+	uint64_t nscav; // its pages that were scavenged
+	bool zero;	// all its pages read as zero
+	bool cached;	// its pages come from the P's cache
 };
 
-// take_cached takes a span and pages from a P's cache, without a lock.
+// take_cached takes an mspan and pages from a P's cache, without a lock.
 static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 			struct grant *g)
 {
@@ -259,8 +266,8 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	return true;
 }
 
-// take_locked takes a span and pages under the heap lock.  The span comes
-// first, so that pages never have to be put back.
+// take_locked takes an mspan and pages.  The mspan comes first, so no pages
+// have to be freed for want of one.  The caller must hold the heap lock.
 static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 {
 	g->span = spans_take();
@@ -272,7 +279,8 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 	if (g->page == PAGEALLOC_NONE) {
 		bool grown = grow(p, npages);
 
-		// Even if it has not: pages may have been freed meanwhile.
+		// Even if it has not grown, pages may have been freed
+		// meanwhile.
 		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
 		if (g->page == PAGEALLOC_NONE && grown)
 			throw_fatal(
@@ -282,7 +290,7 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 		spans_free(g->span);
 		return false;
 	}
-	// Fresh memory and memory that was given back reads as zero.
+	// Scavenged pages read as zero.
 	g->zero = g->nscav == npages;
 	g->cached = false;
 	return true;
@@ -301,12 +309,12 @@ static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 		cache_fill(cache, (unsigned)npages);
 	ok = (small && take_cached(cache, npages, g)) ||
 	     take_locked(p, npages, g);
-	// Its own cache may hold the pages that are missing in a row.
+	// The P's own cache may hold the pages that are missing in a row.
 	if (!ok && cache && !pagecache_empty(&cache->pages)) {
 		pagecache_flush(&cache->pages, &mheap.pages);
 		ok = take_locked(p, npages, g);
 	}
-	// They lay in two blocks, or the heap has grown.
+	// The pages lay in two blocks, or the heap has grown.
 	if (ok && small && !g->cached)
 		cache_fill(cache, (unsigned)npages);
 	mutex_unlock(&mheap.lock);
@@ -366,7 +374,7 @@ static void count_free(struct rt_proc *p, enum mspan_use use, uint64_t npages)
 	heapstats_release(p);
 }
 
-// count_populated counts free pages that have memory behind them again.
+// count_populated counts npages free pages that have just been populated.
 static void count_populated(struct rt_proc *p, uint64_t npages)
 {
 	uint64_t bytes = npages << RT_PAGE_SHIFT;
@@ -383,9 +391,9 @@ static void count_populated(struct rt_proc *p, uint64_t npages)
 
 // ---- spans ----
 
-// populate has the system bring in fresh pages that a P has just taken, and
-// those in its cache that come next.  It may take as long as the clearing of
-// a huge page, so no lock is held.
+// populate makes the system bring in pages that a P has just taken, and the
+// scavenged ones in its cache that come next.  This may take as long as
+// clearing a huge page, so the caller must hold no lock.
 static void populate(struct rt_proc *p, struct mheap_cache *cache,
 		     uint64_t page, uint64_t npages)
 {
@@ -404,7 +412,7 @@ static void populate(struct rt_proc *p, struct mheap_cache *cache,
 	count_populated(p, ahead);
 }
 
-// untake gives a new span back, whose pages were counted.
+// untake frees a new span whose pages have been counted.
 static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
 {
 	count_free(p, use, s->npages);
@@ -424,7 +432,7 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	g.span->base = arena_page_address(g.page);
 	g.span->npages = npages;
 	g.span->needzero = !g.zero;
-	if (RT_UNLIKELY(poison_on)) // shut by what was here before
+	if (RT_UNLIKELY(poison_on)) // poisoned by their last use
 		poison_open((void *)g.span->base, npages << RT_PAGE_SHIFT);
 	count_alloc(p, use, npages, g.nscav);
 	if (RT_UNLIKELY(guard_on) && !guard_unprotect(g.page, npages)) {
@@ -479,11 +487,12 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 	return s;
 }
 
-// set_up enters the span of one object.
+// set_up sets the alloc bit of a span of one object and publishes the span.
 RT_INLINE void set_up(struct mspan *s, unsigned kind)
 {
-	// Release: who sees the bit also sees that these pages were withdrawn
-	// from their last use (look_up in object.c).
+	// Pairs with the acquire in object_test: a thread that sees the bit
+	// also sees that these pages were withdrawn from their last use
+	// (look_up).
 	atomic_u64_store_release(
 	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
 	arena_publish(mspan_page(s), s->npages, s, 0, kind,
@@ -532,8 +541,8 @@ struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 	return s;
 }
 
-// Spans on their way back.  Neighbours in the list that are neighbours in the
-// heap, as most are after a sweep, go back as one run.
+// Spans to be freed together.  Neighbours in the list that are neighbours in
+// the heap, as most are after a sweep, are freed as one range.
 struct batch {
 	unsigned nruns;
 	uint64_t npages;
@@ -542,7 +551,8 @@ struct batch {
 	struct fixalloc_list blocks;
 };
 
-// batch_run adds pages to the last run or as a new one; false: no room.
+// batch_run adds pages to the last range, or as a new one.  Returns false if
+// there is no room.
 static bool batch_run(struct batch *b, uint64_t page, uint64_t npages)
 {
 	struct pagealloc_run *next = &b->run[b->nruns];
@@ -559,8 +569,8 @@ static bool batch_run(struct batch *b, uint64_t page, uint64_t npages)
 	return true;
 }
 
-// batch_pages takes the pages of the first spans of a list, all of one use,
-// and returns the span that had no room.
+// batch_pages adds the pages of the first spans of a list, all of one use.
+// Returns the first span that had no room, or NULL.
 static struct mspan *batch_pages(struct batch *b, struct mspan *list,
 				 enum mspan_use use)
 {
@@ -580,8 +590,8 @@ static struct mspan *batch_pages(struct batch *b, struct mspan *list,
 	return s;
 }
 
-// batch_structures takes what describes the spans up to end.  No look-up
-// leads to them any more.
+// batch_structures adds the mspans and bitmap8s of the spans up to end.  No
+// look-up must lead to them any more.
 static void batch_structures(struct batch *b, struct mspan *list,
 			     const struct mspan *end)
 {
@@ -596,7 +606,7 @@ static void batch_structures(struct batch *b, struct mspan *list,
 	}
 }
 
-// batch_release lets others have what a batch holds.
+// batch_release frees the pages and structures of a batch.
 static void batch_release(const struct batch *b)
 {
 	mutex_lock(&mheap.lock);

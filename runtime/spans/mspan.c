@@ -1,3 +1,4 @@
+// Sets up spans, finds and takes runs of slots, and checks spans.
 #include "runtime/spans/mspan.h"
 
 const uint64_t mspan_large_mask = 1;
@@ -51,9 +52,9 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
 }
 
-// guarded_place is where an object that ends at or before limit begins: at a
-// multiple of 16, or, if it is smaller and without pointers, of the largest
-// power of two that divides its size.
+// guarded_place returns the address of an object that ends at or before limit.
+// It is a multiple of 16, or, for a smaller object without pointers, of the
+// largest power of two that divides its size.
 static uintptr_t guarded_place(uintptr_t limit, unsigned kind, size_t request)
 {
 	if (kind == KIND_NOSCAN && request < RT_GRANULE)
@@ -61,7 +62,7 @@ static uintptr_t guarded_place(uintptr_t limit, unsigned kind, size_t request)
 	return limit - base_align_up(request, RT_GRANULE);
 }
 
-// canary_begin is where the canaries before a guarded object begin.
+// canary_begin returns the address of the first canary before a guarded object.
 static uintptr_t canary_begin(const struct mspan *s)
 {
 	return base_max(s->base, mspan_object(s, 0) - GUARD_BEFORE);
@@ -88,7 +89,8 @@ void mspan_free(struct mspan *s)
 	if (s->guard_protect)
 		guard_leave(s->base, s->npages);
 	s->guard_protect = 0;
-	atomic_u32_store_release(&s->guarded, 0); // see extent_at
+	// Pairs with the acquire in extent_at.
+	atomic_u32_store_release(&s->guarded, 0);
 }
 
 uintptr_t mspan_overwritten(const struct mspan *s)
@@ -137,7 +139,7 @@ uint32_t mspan_counted(const struct mspan *s)
 	    s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
 }
 
-// slot_of_bit is the first slot that begins at or after a bit.
+// slot_of_bit returns the first slot that begins at or after a bit.
 static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 {
 	uint64_t offset = (uint64_t)bit << sizeclass_bit_shift(s->sizeclass);
@@ -146,8 +148,8 @@ static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 	return mspan_slot(s, offset + s->elemsize - 1);
 }
 
-// run_cap is the lowest bit at which a run may start whose last slot begins at
-// last, so that it covers at most a page, or one slot.
+// run_cap returns the lowest bit at which a run may start whose last slot
+// begins at last, so that it covers at most a page, or one slot.
 static unsigned run_cap(const struct mspan *s, unsigned last)
 {
 	unsigned shift = sizeclass_bit_shift(s->sizeclass);
@@ -158,8 +160,8 @@ static unsigned run_cap(const struct mspan *s, unsigned last)
 	return last > before ? last - (unsigned)before : 0;
 }
 
-// behind_allocated is the bit behind the last alloc bit below word w, or limit
-// if that is higher.
+// behind_allocated returns the bit behind the last alloc bit below word w, or
+// limit if that is higher.
 static unsigned behind_allocated(const struct mspan *s, unsigned w,
 				 unsigned limit)
 {
@@ -176,8 +178,8 @@ static unsigned behind_allocated(const struct mspan *s, unsigned w,
 	return limit;
 }
 
-// run_first is the lowest bit of the run whose last slot begins at bit last, in
-// the cursor's word.
+// run_first returns the lowest bit of the run whose last slot begins at bit
+// last, in the cursor's word.
 static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
 			  unsigned last, unsigned block)
 {
@@ -189,7 +191,8 @@ static unsigned run_first(const struct mspan *s, const struct mspan_cursor *c,
 	// A span of one page needs no cap.
 	if (s->npages > 1)
 		limit = (unsigned)base_max(limit, run_cap(s, last));
-	// Nothing was allocated here when it was cached.
+	// No slot was allocated when the span was cached, and only slots above
+	// last were taken since.
 	if (s->alloc_count == 0)
 		return limit;
 	return behind_allocated(s, c->w, limit);
@@ -200,8 +203,8 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 {
 	unsigned last = c->w * 64 + 63 - bits_clz(c->free);
 	unsigned first = run_first(s, c, last, block);
-	// All slots that begin in [first, last] are free, and no other bit is:
-	// the slot before them begins before first.
+	// All slots that begin in [first, last] are free.  lo is the first of
+	// them: the slot before it begins below first.
 	uint32_t lo = slot_of_bit(s, first);
 	uint32_t hi = slot_of_bit(s, last) + 1;
 
@@ -211,9 +214,9 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 	run->stop = last + 1;
 }
 
-// change_word sets or clears bits of one word.  Only the owner of a cached span
-// writes these words outside a stop, so a plain store does; readers elsewhere
-// see old or new.
+// change_word sets or clears bits of an allocword.  No locked instruction is
+// needed: outside a stop only the P that caches the span writes it.  The
+// release pairs with the acquire in object_test.
 RT_INLINE void change_word(atomic_u64 *word, uint64_t bits, bool set)
 {
 	uint64_t old = atomic_u64_load_relaxed(word);
@@ -221,8 +224,8 @@ RT_INLINE void change_word(atomic_u64 *word, uint64_t bits, bool set)
 	atomic_u64_store_release(word, set ? old | bits : old & ~bits);
 }
 
-// change_bits sets or clears the slots that begin in [first, stop), which is
-// not empty.
+// change_bits sets or clears the bits of the slots that begin in [first, stop),
+// which must not be empty.
 RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
 			   bool set)
 {
@@ -270,7 +273,7 @@ uint32_t mspan_give_back(struct mspan *s, const char *start, const char *end)
 	return hi - lo;
 }
 
-// check_small compares what never changes with the span's class.
+// check_small compares the constant fields with the span's class.
 static const char *check_small(const struct mspan *s)
 {
 	unsigned class = spanclass_size(s->spanclass);
@@ -312,8 +315,8 @@ static const char *check_large(const struct mspan *s)
 	return NULL;
 }
 
-// check_fields looks at what must be right before anything that the span
-// leads to can be read.
+// check_fields checks the fields that must be right before anything else that
+// the span leads to can be read.
 static const char *check_fields(const struct mspan *s)
 {
 	uint64_t offset = arena_offset(s->base);
@@ -342,7 +345,7 @@ static bool state_fits(const struct mspan *s, enum pageword_state state)
 	       (state == PAGEWORD_SETTING_UP && mspan_is_large(s));
 }
 
-// check_words compares the page words and the span table with the span.
+// check_words compares the pagewords and the span table with the span.
 static const char *check_words(const struct mspan *s)
 {
 	uint64_t page = mspan_page(s);
@@ -364,8 +367,8 @@ static const char *check_words(const struct mspan *s)
 	return NULL;
 }
 
-// check_page_lines: the lines of the pages behind the words that the span's
-// slots use are empty.
+// check_page_lines checks that the pages' linewords behind those that the
+// span's slots use are zero.
 static const char *check_page_lines(const struct mspan *s)
 {
 	const struct linewords *lines = arena_lines(mspan_page(s));
@@ -378,8 +381,8 @@ static const char *check_page_lines(const struct mspan *s)
 	return NULL;
 }
 
-// check_lines looks at the words that slots use: bits only where slots begin,
-// a mark line of a swept span empty.
+// check_lines checks the linewords that slots use: bits are set only where
+// slots begin, and the mark line of a swept span is zero.
 static const char *check_lines(const struct mspan *s)
 {
 	uint32_t own = atomic_u32_load_relaxed(&s->sweepgen);

@@ -1,12 +1,14 @@
+// Looks an address up in the tables, without locks, while they change.
 #include "runtime/spans/object.h"
 
 #include "runtime/os/schedpoint.h"
 
-// lines_of_eight is the block of a span of the 8-byte class, the only one that
-// keeps its bits elsewhere; NULL: the span was freed since its page word was
-// read.  Its mspan may be free or in other use by then.  The acquire of its
-// lines pairs with the releases in set_lines and in fixalloc, whose link lies
-// there in a free one: who sees either also sees that the page was withdrawn.
+// lines_of_eight returns the bitmap8 of a span of the 8-byte class, the only
+// class whose bits are not in its pages' lines.  Returns NULL if the span was
+// freed since its pageword was read.  By then its mspan may be free or in other
+// use.  The acquire of its lines pairs with the releases in set_lines and in
+// fixalloc, whose link is in this place in a free mspan.  A thread that sees
+// either also sees that the page was withdrawn.
 static const struct linewords *lines_of_eight(uint64_t page, uint32_t word)
 {
 	const struct mspan *s = arena_span(page);
@@ -16,7 +18,8 @@ static const struct linewords *lines_of_eight(uint64_t page, uint32_t word)
 	return arena_word(page) == word && arena_span(page) == s ? lines : NULL;
 }
 
-// object_test reads an alloc bit.
+// object_test reads an alloc bit.  The acquire pairs with the releases in
+// set_up (mheap.c), change_word, mspan_take_near and sweep_lines.
 static bool object_test(const struct linewords *lines, unsigned bit)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
@@ -25,16 +28,16 @@ static bool object_test(const struct linewords *lines, unsigned bit)
 	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
 }
 
-// What the span at a page says of its one object.
+// Where the one object of a large span is, by its mspan.
 struct extent {
 	const struct mspan *s; // NULL: there is no span
 	uint64_t limit;
 	uint32_t guarded;
 };
 
-// extent_at: the acquires pair with the releases in set_extent and mspan_free:
-// who sees what a later use of an mspan has stored also sees that the earlier
-// one was withdrawn.
+// extent_at: the acquires pair with the releases in set_extent and mspan_free.
+// A thread that sees what a later use of an mspan has stored also sees that the
+// earlier use was withdrawn.
 static struct extent extent_at(uint64_t first)
 {
 	struct extent e = {.s = arena_span(first)};
@@ -54,9 +57,10 @@ static bool extent_is_still(uint64_t first, const struct extent *e)
 	       now.guarded == e->guarded;
 }
 
-// object_large: p points into the pages of a large span.  When that is freed
-// and its pages used for another large one meanwhile, the extent may be the
-// dead one's and the bit the new one's: so the extent is read again.
+// object_large looks for the object of a large span, which has p in its pages.
+// Meanwhile that span may be freed, and its pages used for another large one.
+// Then the extent may be the old span's and the bit the new one's, so the
+// extent is read again.
 static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
 			 struct object *o)
 {
@@ -98,7 +102,7 @@ static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
 	return true;
 }
 
-// look_up is one look, by the line that is the alloc line now.
+// look_up looks p up once, by the present alloc line.
 static bool look_up(uintptr_t p, struct object *o)
 {
 	uint64_t offset = arena_offset(p);
@@ -115,8 +119,8 @@ static bool look_up(uintptr_t p, struct object *o)
 	o->kind = pageword_kind(word);
 	found = pageword_class(word) == 0 ? object_large(p, page, word, o)
 					  : object_small(p, page, word, o);
-	// The bit may be that of a later use of the page; who sees that one's
-	// also sees its page word, or none.
+	// The bit may be of a later use of the page.  A thread that sees such a
+	// bit also sees the pageword of that use, or 0.
 	return found && arena_word(page) == word;
 }
 
@@ -125,10 +129,10 @@ bool object_find(uintptr_t p, struct object *o)
 	uint32_t gen;
 	bool found;
 
-	// No stop waits for a thread without a P: the heap may flip during its
-	// look, and sweeping clear the line that it reads.  The acquires of
-	// the bits pair with the release in sweep_lines: who sees a bit that
-	// was cleared also sees that the sweepgen moved, and looks again.
+	// No stop waits for a thread without a P.  During its look the heap may
+	// flip, and sweeping may clear the line that it reads.  The acquire of
+	// a bit pairs with the release in sweep_lines, so a thread that sees a
+	// cleared bit also sees that the sweepgen has moved, and looks again.
 	do {
 		gen = atomic_u32_load_acquire(&epoch.sweepgen);
 		found = look_up(p, o);

@@ -2,10 +2,10 @@
 //
 // Go: findObject (mbitmap.go), spanOf (mheap.go).
 //
-// Asked of any 64-bit value by any thread at any time, also by threads that no
+// Any thread may ask about any 64-bit value at any time, even a thread that no
 // stop waits for, while spans are flipped, swept, freed and used again.  So
-// only atomic words are read, and an answer is checked against the sweepgen
-// that it was found under.
+// only atomic fields are read, and an answer is checked against the sweepgen
+// under which it was found.
 #ifndef RUNTIME_SPANS_OBJECT_H
 #define RUNTIME_SPANS_OBJECT_H
 
@@ -13,20 +13,19 @@
 
 struct object {
 	uintptr_t base;
-	uint64_t size; // bytes of the slot; large: of its pages, but
-		       // guarded: those asked for
+	uint64_t size; // bytes of the slot; large: of its pages; guarded:
+		       // request
 	unsigned kind;
-	uint64_t request; // large: bytes asked for; small: size
+	uint64_t request; // bytes requested; small: size
 };
 
-// object_find finds the allocated object that p points into.  p may be any
-// value; any thread, any time: only atomic words are read, and for a small
-// object nothing of its mspan.  False: none.
+// object_find finds the allocated object that p, which may be any value, points
+// into.  Returns false if there is none.
 bool object_find(uintptr_t p, struct object *o);
 
-// object_is_reference tells whether p is what an allocation has returned: the
-// base of an allocated object.  Any address in 16 bytes without pointers is
-// one, since several small requests may share them.  As object_find otherwise.
+// object_is_reference tells whether an allocation may have returned p: whether
+// p is the base of an allocated object.  Any address in an object of 16 bytes
+// without pointers may be one, because several small requests may share it.
 bool object_is_reference(uintptr_t p);
 
 #endif

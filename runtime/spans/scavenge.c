@@ -1,3 +1,4 @@
+// The steps of a pass, and the release of tables.
 #include "runtime/spans/scavenge.h"
 
 #include "runtime/base/bits.h"
@@ -6,14 +7,15 @@
 
 enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
 
-// phys_pages is the number of pages that a physical page covers, at least 1.
+// phys_pages returns the number of pages in a physical page, at least 1.
 static unsigned phys_pages(void)
 {
 	return (unsigned)base_max(sysmem_page_size() >> RT_PAGE_SHIFT, 1);
 }
 
-// find takes the next run of free pages that still have memory behind them and
-// marks them allocated; PAGEALLOC_NONE: there is none.  Heap lock held.
+// find takes the next range of free pages that are not scavenged: it marks them
+// allocated.  Returns the first page and sets *n to the length, or returns
+// PAGEALLOC_NONE if there is none.  The caller must hold the heap lock.
 static uint64_t find(struct scavenge_pass *pass, uint64_t max_pages,
 		     unsigned *n)
 {
@@ -50,8 +52,8 @@ static void count(struct rt_proc *p, uint64_t bytes)
 	heapstats_release(p);
 }
 
-// release gives the memory behind a run that find took back, and frees the run
-// in any case; false: refused.
+// release releases the memory behind the range that find took, and frees the
+// range in any case.  Returns false if the system refuses.
 static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 {
 	uint64_t bytes = (uint64_t)n << RT_PAGE_SHIFT;
@@ -71,8 +73,9 @@ static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 	return released;
 }
 
-// step takes a turn to find and release the next run of a pass; *released of
-// its bytes.  False: there is none.
+// step takes the turn, and finds and releases the next range of a pass.  It
+// sets *released to the bytes released, 0 if the system refuses.  Returns false
+// if there is no range.
 static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 		 uint64_t max_pages, uint64_t *released)
 {
@@ -90,7 +93,7 @@ static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 	schedpoint(SCHED_SCAVENGE_STEP);
 	if (found && release(p, page, n))
 		*released = (uint64_t)n << RT_PAGE_SHIFT;
-	else if (found) // passes over the rest of the chunk
+	else if (found) // skips the rest of the chunk
 		pass->below = (uint32_t)(page / RT_CHUNK_PAGES);
 	sema_release(&mheap.turn);
 	return found;
@@ -117,9 +120,9 @@ static bool is_released(uint32_t chunk)
 	       RT_CHUNK_PAGES;
 }
 
-// The heap lock is held over the system call, which takes microseconds: nobody
-// takes the chunk's pages meanwhile, and nobody who looks for free pages misses
-// them.
+// The heap lock is held over the system call, which takes microseconds.  So no
+// thread takes the chunk's pages meanwhile, and none that looks for free pages
+// misses them.
 bool scavenge_tables(uint32_t *chunk)
 {
 	bool found;

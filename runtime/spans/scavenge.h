@@ -1,28 +1,28 @@
-// scavenge.h - give free pages back to the system.
+// scavenge.h - release free pages to the system.
 //
 // Go: pageAlloc.scavenge, scavengeOne (mgcscavenge.go).
 //
-// One run of pages at a time: found and marked allocated under the heap lock,
-// released without it, then free again and marked scavenged.  So no thread can
-// get pages that are being released, and the heap lock is not held over the
-// system call: it takes 5 to 10 us for 64 KiB and up to 0.2 ms for 2 MiB of
-// small pages, and threads that have room elsewhere should not wait for it.  A
-// thread that has not waits for its turn (mheap.turn) and looks again.
-// Tables go afterwards, in little pieces, under the lock.
+// A step finds one range of pages and marks it allocated under the heap lock,
+// releases it without the lock, and then frees it and marks it scavenged.  So
+// no thread can take pages that are being released.  The system call takes 5 to
+// 10 us for 64 KiB and up to 0.2 ms for 2 MiB of small pages, and threads that
+// find room elsewhere should not wait for it.  A thread that finds none waits
+// for the turn (mheap.turn) and looks again.
+// The memory of tables is released afterwards, chunk by chunk, under the lock.
 #ifndef RUNTIME_SPANS_SCAVENGE_H
 #define RUNTIME_SPANS_SCAVENGE_H
 
 #include "runtime/spans/mheap.h"
 
-// A pass over the heap, from its end down.  What is freed above the chunk that
-// it has reached is left to the next.
+// A pass over the heap, from its end down.  Pages that are freed above the
+// chunk that it has reached are left to the next pass.
 struct scavenge_pass {
-	bool force;	// any chunk, else only those that are mostly free
-	uint32_t below; // chunks from this on are done with
+	bool force;	// all chunks; otherwise as scavindex.h says
+	uint32_t below; // chunks from here on are done
 };
 
-// Bytes that a pass releases at a time.  A thread that needs them waits for so
-// long; steps of whole chunks take a third of the time in all.
+// Bytes that a step releases.  A thread that needs pages may wait for a step.
+// Steps of whole chunks would take a third of the time in all.
 enum { SCAVENGE_STEP = 64 << 10 };
 
 RT_INLINE struct scavenge_pass scavenge_begin(bool force)
@@ -30,18 +30,19 @@ RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 	return (struct scavenge_pass){force, SCAVINDEX_NONE};
 }
 
-// scavenge_run releases the next run of a pass, at most max bytes (rounded up
-// to physical pages; a whole huge page rather than a part of one).  Where the
-// system refuses, as it does memory that the host has locked, the rest of that
-// chunk is passed over.  Returns the bytes released; 0: the pass is over.
-// Waits for the steps of other passes.  An attached caller runs, and the world
-// is not stopped.
+// scavenge_run releases the next range of a pass, at most max bytes (rounded up
+// to physical pages; a whole huge page rather than a part of one).  If the
+// system refuses, as for memory that the host has locked, it skips the rest of
+// that chunk.  Returns the bytes released, or 0 if the pass is over.  It waits
+// for the steps of other passes.  The world must not be stopped, and an
+// attached caller must not be in a blocking region.
 uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
 		      uint64_t max);
 
-// scavenge_tables gives back the memory behind the arena's tables for the next
-// chunk, from *chunk on, that is free and released as a whole, and moves *chunk
-// on; false: there is none.  The tables count in gc_misc_sys as before.
+// scavenge_tables releases the memory behind the arena's tables of a chunk: the
+// next from *chunk on that is wholly free and scavenged.  It moves *chunk
+// behind that chunk.  Returns false if there is none.  The tables count in
+// gc_misc_sys as before.
 bool scavenge_tables(uint32_t *chunk);
 
 #endif

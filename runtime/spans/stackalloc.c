@@ -1,18 +1,19 @@
+// A pool of small stacks for all Ps, and the bits of those that the host has.
 #include "runtime/spans/stackalloc.h"
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 
-// Spans with a stack to hand out, by order, linked by next.
+// Spans with a stack to hand out to a P, by order, linked by next.
 static struct {
 	struct mutex lock;
 	struct mspan *partial[MCACHE_STACK_ORDERS];
 } pool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
-// stack_used of a span is which of its stacks the pool has handed out to Ps; it
-// changes under the pool lock.  Which of these the hosts have is in the page
-// words (pageword_stack), where it changes without a lock.  A free looks there
-// first: nothing else of a stack may be read by a thread that does not have it,
+// The stack_used of a span says which of its stacks Ps or the host have; it
+// changes under the pool lock.  The pagewords (pageword_stack) say which of
+// these the host has; they change without a lock.  A free checks the pageword
+// first: a thread that does not have a stack may read nothing else of it,
 // because another thread may be freeing its span.
 static_assert(STACKALLOC_SPAN / STACKALLOC_MIN <= 32, "bits of stack_used");
 static_assert(RT_PAGE_SIZE / STACKALLOC_MIN <= PAGEWORD_KIND_BITS,
@@ -54,8 +55,8 @@ static struct mspan *span_of(const void *v)
 	return arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
 }
 
-// held_word is the page word that tells whether the host has the stack at v;
-// held_bit is its bit there.
+// held_word returns the pageword that says whether the host has the stack at v.
+// held_bit returns the stack's bit there.
 static atomic_u32 *held_word(const void *v)
 {
 	return &arena.words[arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT];
@@ -71,13 +72,14 @@ static uint32_t held_bit(const void *v)
 // hand_out notes that the host has a stack.
 static void *hand_out(void *v)
 {
-	// The release, and the acquire of a thread that takes it back, make the
-	// span's fields known to that thread.
+	// Pairs with the acquire in take_back, so the thread that frees the
+	// stack sees the span's fields.
 	atomic_u32_add_release(held_word(v), held_bit(v));
 	return v;
 }
 
-// pool_take hands out one stack, which a P will keep; pool lock held.
+// pool_take returns one stack, which a P will keep, or NULL if there is no
+// memory.  The caller must hold the pool lock.
 static void *pool_take(struct rt_proc *p, unsigned order)
 {
 	struct mspan *s = pool.partial[order];
@@ -100,8 +102,8 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 	return (void *)(s->base + i * s->elemsize);
 }
 
-// pool_free takes a stack that a P kept, and its span with the last one; pool
-// lock held.
+// pool_free frees a stack that a P kept, and with the last one its span.  The
+// caller must hold the pool lock.
 static void pool_free(struct rt_proc *p, void *v)
 {
 	struct mspan *s = span_of(v);
@@ -119,6 +121,7 @@ static void pool_free(struct rt_proc *p, void *v)
 }
 
 // kept_refill moves stacks from the pool to a P that has none of this order.
+// It moves fewer, or none, if there is no memory.
 static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			unsigned order)
 {
@@ -133,7 +136,8 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 	mutex_unlock(&pool.lock);
 }
 
-// kept_release moves stacks back until at most limit bytes are kept.
+// kept_release moves stacks from a P to the pool until the P keeps at most
+// limit bytes.
 static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 			 unsigned order, size_t limit)
 {
@@ -168,8 +172,9 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 	return hand_out(c->stack[order][--c->n[order]]);
 }
 
-// take_back notes that the host no longer has a stack at v; false: it has none
-// there.  Of two threads that free one stack, one is told so.
+// take_back notes that the host no longer has the stack at v.  Returns false if
+// it has none there.  If two threads free the same stack, one of them gets
+// false.
 static bool take_back(const void *v)
 {
 	uint32_t bit, word;

@@ -2,12 +2,12 @@
 //
 // Go: stackalloc, stackfree, stackpool, stackcache (stack.go).
 //
-// Sizes are powers of two.  2, 4, 8 and 16 KiB are cut from spans of 32 KiB
-// under the pool lock, and each P keeps up to 32 KiB of each; larger ones are
-// spans of their own.  What a P keeps is allocated and freed without a lock.
-// A span goes back to the heap with its last stack.  Which stacks are handed
-// out is kept outside of them, so that a foreign, wrong or doubled free is
-// found.
+// Sizes are powers of two.  Stacks of 2, 4, 8 and 16 KiB are cut from spans of
+// 32 KiB under the pool lock; larger ones are spans of their own.  Each P keeps
+// up to 32 KiB of stacks of each of the four sizes, and allocates and frees
+// them without a lock.  A span is freed with its last stack.  The record of
+// which stacks the host has is outside of them.  So a free of a foreign
+// address, of a wrong size, or for the second time is found.
 #ifndef RUNTIME_SPANS_STACKALLOC_H
 #define RUNTIME_SPANS_STACKALLOC_H
 
@@ -20,21 +20,25 @@ enum {
 	STACKALLOC_REFILL = 16 << 10, // bytes moved at once
 };
 
-// stackalloc returns n bytes, a power of two of at least STACKALLOC_MIN, not
-// zeroed; NULL: no memory.
+// stackalloc returns a stack of n bytes, not zeroed.  n must be a power of two
+// and at least STACKALLOC_MIN.  Returns NULL if there is no memory.  Here and
+// below, p is the calling thread's P, or NULL if it has none.
 void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n);
 
-// stackfree takes a stack back; false: [v, v+n) is not one that is handed out.
+// stackfree frees a stack.  Returns false if [v, v+n) is no stack that the host
+// has.
 bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n);
 
-// stackalloc_flush gives back what the P keeps.  The mcache's owner is the
-// caller or stands; p: whose statistics count.
+// stackalloc_flush frees the stacks that mc keeps.  mc must be the caller's
+// own, or its owner must be stopped.
 void stackalloc_flush(struct rt_mcache *mc, struct rt_proc *p);
 
-// stackalloc_flush_all does so for every P; world stopped.
+// stackalloc_flush_all flushes the stacks of every P.  The world must be
+// stopped.
 void stackalloc_flush_all(struct rt_proc *p);
 
-// stackalloc_reset forgets all stacks, before the heap goes or comes.
+// stackalloc_reset forgets all spans of stacks, before a heap begins and after
+// it has ended.
 void stackalloc_reset(void);
 
 #endif
