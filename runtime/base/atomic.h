@@ -1,9 +1,9 @@
-// atomic.h - every shared word, its order in the name.
+// atomic.h - shared words, with the memory order in the name.
 //
 // A thin typed layer over libatomic_ops: the type says that a word is shared,
 // the suffix says the order, and there is no default order.
 //
-//   relaxed  counters that nobody orders by
+//   relaxed  counters that no thread orders by
 //   acquire  a load that follows what a release published
 //   release  a store (or add) that publishes
 //   seqcst   one total order with every other seqcst operation
@@ -23,7 +23,7 @@
 static_assert(sizeof(AO_t) == 8, "one word is 64 bits");
 static_assert(sizeof(unsigned) == 4, "AO_int is 32 bits");
 
-// The field of each is touched only in this file.
+// Only this file touches the field of each type.
 typedef struct {
 	AO_t word;
 } atomic_u64;
@@ -40,11 +40,10 @@ typedef struct {
 	AO_t word;
 } atomic_ptr;
 
-// Every seqcst store and read-modify-write ends in a full barrier, so a seqcst
-// load that comes after it in its thread needs none of its own: AO_load_full
-// would spend 20 ns on a second one.  On x86-64 a locked instruction is that
-// barrier; elsewhere a read-modify-write of AO lets a later plain load pass,
-// and this closes the gap.
+// Every seqcst store and read-modify-write ends in a full barrier, so a later
+// seqcst load of the same thread needs none.  AO_load_full would spend 20 ns on
+// a second one.  On x86-64 a locked instruction is that barrier.  Elsewhere a
+// later plain load may pass a read-modify-write of AO; this fence prevents it.
 #if defined(__x86_64__)
 #define ATOMIC_SEQCST_FENCE() ((void)0)
 #else
@@ -135,7 +134,7 @@ RT_INLINE bool atomic_u64_cas_seqcst(atomic_u64 *a, uint64_t old, uint64_t v)
 	return done;
 }
 
-// atomic_u64_swap_seqcst stores v and returns what was there.
+// atomic_u64_swap_seqcst stores v and returns the word as it was.
 RT_INLINE uint64_t atomic_u64_swap_seqcst(atomic_u64 *a, uint64_t v)
 {
 	uint64_t old;
@@ -263,7 +262,7 @@ RT_INLINE bool atomic_u32_cas_seqcst(atomic_u32 *a, uint32_t old, uint32_t v)
 	return done;
 }
 
-// atomic_u32_swap_seqcst stores v and returns what was there.
+// atomic_u32_swap_seqcst stores v and returns the word as it was.
 RT_INLINE uint32_t atomic_u32_swap_seqcst(atomic_u32 *a, uint32_t v)
 {
 	uint32_t old;

@@ -1,7 +1,8 @@
 // base.h - what every file may assume.
 //
-// Compiler vocabulary, the geometry of the heap, and checked arithmetic on
-// sizes.  The constants are Go's (malloc.go, mpagealloc.go).
+// Go: malloc.go, mpagealloc.go (pages, chunks, arenas).
+//
+// Compiler vocabulary, the geometry of the heap, and arithmetic on sizes.
 #ifndef RUNTIME_BASE_BASE_H
 #define RUNTIME_BASE_BASE_H
 
@@ -14,8 +15,8 @@
 #define RT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RT_NORETURN __attribute__((noreturn))
 #define RT_NOINLINE __attribute__((noinline))
-// A function that only assembly calls stays what it is, also for an optimiser
-// that sees the whole library (-flto).
+// An optimiser, even one that sees the whole library (-flto), must keep a
+// function that only assembly calls, and must not change its parameters.
 #if __has_attribute(externally_visible)
 #define RT_CALLED_BY_ASM __attribute__((used, externally_visible))
 #else
@@ -23,15 +24,15 @@
 #endif
 #define RT_INLINE static inline __attribute__((always_inline))
 
-// Counters that different threads write stand on lines of their own.
+// Counters that different threads write are on different cache lines.
 enum { RT_CACHE_LINE = 64 };
 #define RT_CACHE_ALIGNED __attribute__((aligned(64)))
 
 #define RT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-// RT_GLOBAL declares a variable of the library.  Hidden, so that it is reached
-// at a known distance and not through the table of what other objects may
-// replace.
+// RT_GLOBAL declares a variable of the library.  It is hidden, so code reaches
+// it at a known distance, not through the table of symbols that other objects
+// may replace.
 #define RT_GLOBAL extern __attribute__((visibility("hidden")))
 
 // Conservative scanning reads words that were written without atomics, or
@@ -46,7 +47,7 @@ enum { RT_CACHE_LINE = 64 };
 #define RT_HAS_FEATURE(x) 0
 #endif
 
-// What this build runs under.
+// The sanitizers of this build.
 enum {
 #if defined(__SANITIZE_ADDRESS__) || RT_HAS_FEATURE(address_sanitizer)
 	RT_ASAN = 1,
@@ -60,7 +61,7 @@ enum {
 #endif
 };
 
-// Places where a thread may lose its processor (schedpoint.h).
+// Whether this build has schedule points (schedpoint.h).
 #ifdef RT_SCHED_POINTS
 enum { RT_SCHED_BUILD = 1 };
 #else
@@ -73,9 +74,9 @@ enum { RT_DEBUG_BUILD = 1 };
 enum { RT_DEBUG_BUILD = 0 };
 #endif
 
-// Geometry.  A page is the unit of spans, a chunk that of the page
-// allocator's bitmaps, of growth and of sweeping, an arena the alignment of
-// the whole range.
+// Geometry.  A page is the unit of spans.  A chunk is the unit of the page
+// allocator's bitmaps, of growth and of sweeping.  The whole range is aligned
+// to an arena.
 enum {
 	RT_PAGE_SHIFT = 13,
 	RT_PAGE_SIZE = 1 << RT_PAGE_SHIFT, // 8 KiB
@@ -83,15 +84,15 @@ enum {
 	RT_CHUNK_SIZE = 1 << RT_CHUNK_SHIFT, // 4 MiB
 	RT_CHUNK_PAGES = RT_CHUNK_SIZE / RT_PAGE_SIZE,
 	RT_ARENA_SIZE = 64 << 20,
-	RT_GRANULE_SHIFT = 4, // one bit stands for 16 bytes
+	RT_GRANULE_SHIFT = 4, // one bit for 16 bytes
 	RT_GRANULE = 1 << RT_GRANULE_SHIFT,
-	RT_PAGE_WORDS = RT_PAGE_SIZE / RT_GRANULE / 64, // bitmap words a page
+	RT_PAGE_WORDS = RT_PAGE_SIZE / RT_GRANULE / 64, // linewords a page
 };
 static_assert(RT_CHUNK_PAGES == 512, "one chunk is 512 pages");
 static_assert(RT_PAGE_WORDS == 8, "one bitmap line a page");
 
-// base_align_up rounds n up to a multiple of align, a power of two.  The
-// caller knows that the sum does not wrap.
+// base_align_up rounds n up to a multiple of align, which must be a power of
+// two.  n + align - 1 must not wrap.
 RT_INLINE uint64_t base_align_up(uint64_t n, uint64_t align)
 {
 	return (n + align - 1) & ~(align - 1);
@@ -107,7 +108,7 @@ RT_INLINE bool base_is_pow2(uint64_t n)
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-// base_pages is the number of pages that hold n bytes, whatever n is.
+// base_pages returns the number of pages that hold n bytes, for any n.
 RT_INLINE uint64_t base_pages(uint64_t n)
 {
 	return (n >> RT_PAGE_SHIFT) + (n % RT_PAGE_SIZE != 0);
@@ -123,7 +124,7 @@ RT_INLINE uint64_t base_max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-// base_sub_sat is a - b, or 0 where that would be negative.
+// base_sub_sat returns a - b, or 0 if that is negative.
 RT_INLINE uint64_t base_sub_sat(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;

@@ -1,11 +1,12 @@
+// Searching and filling 64-bit words.
 #include "runtime/base/bits.h"
 
-// runs has bit i set where bits i .. i+n-1 of c are.  After step j bit i says
-// so of bits i .. i+k-1, with k doubling until it would pass n: log2(n) steps
-// instead of n.
+// runs returns a word whose bit i is set if bits i .. i+n-1 of c are all set.
+// After each step, bit i of c is set if a run of k bits begins there.  k
+// doubles until it would pass n, so there are log2(n) steps instead of n.
 static uint64_t runs(uint64_t c, unsigned n)
 {
-	unsigned left = n - 1; // bits that c does not yet speak for
+	unsigned left = n - 1; // bits of a run that are not tested yet
 
 	for (unsigned k = 1; left > 0; k *= 2) {
 		unsigned step = left < k ? left : k;

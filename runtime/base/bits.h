@@ -6,25 +6,25 @@
 
 #include "runtime/base/base.h"
 
-RT_INLINE unsigned bits_ctz(uint64_t x) // x is not 0
+RT_INLINE unsigned bits_ctz(uint64_t x) // x must not be 0
 {
 	return (unsigned)__builtin_ctzll(x);
 }
 
-RT_INLINE unsigned bits_clz(uint64_t x) // x is not 0
+RT_INLINE unsigned bits_clz(uint64_t x) // x must not be 0
 {
 	return (unsigned)__builtin_clzll(x);
 }
 
-// bits_last is the highest set bit.
-RT_INLINE unsigned bits_last(uint64_t x) // x is not 0
+// bits_last returns the number of the highest set bit.
+RT_INLINE unsigned bits_last(uint64_t x) // x must not be 0
 {
 	return 63 ^ bits_clz(x);
 }
 
-// bits_count is the number of set bits.  Where the processor may lack the
-// instruction, the compiler's own answer is a call; adding neighbours in
-// parallel is not.
+// bits_count returns the number of set bits.  If the processor may lack the
+// instruction, the compiler's built-in is a call.  Then neighbouring bits are
+// added in parallel, without a call.
 RT_INLINE unsigned bits_count(uint64_t x)
 {
 #if defined(__POPCNT__) || defined(__aarch64__)
@@ -38,13 +38,14 @@ RT_INLINE unsigned bits_count(uint64_t x)
 #endif
 }
 
-// bits_len is the number of bits needed for x; 0 for 0.
+// bits_len returns the number of bits that x needs, 0 if x is 0.
 RT_INLINE unsigned bits_len(uint64_t x)
 {
 	return x ? 64 - bits_clz(x) : 0;
 }
 
-// bits_mask has bits [lo, hi) set; lo <= hi <= 64.
+// bits_mask returns a word with bits [lo, hi) set.  lo must not be above hi,
+// nor hi above 64.
 RT_INLINE uint64_t bits_mask(unsigned lo, unsigned hi)
 {
 	uint64_t below_hi = hi == 64 ? ~UINT64_C(0) : (UINT64_C(1) << hi) - 1;
@@ -53,13 +54,14 @@ RT_INLINE uint64_t bits_mask(unsigned lo, unsigned hi)
 	return below_hi & from_lo;
 }
 
-// bits_find_run is the lowest i such that bits i .. i+n-1 of c are all set,
-// bits_find_last_run the highest; 64 if there is none.  1 <= n <= 64.
+// bits_find_run returns the lowest i such that bits i .. i+n-1 of c are all
+// set, bits_find_last_run the highest.  Both return 64 if there is none.  n
+// must be 1 to 64.
 unsigned bits_find_run(uint64_t c, unsigned n);
 unsigned bits_find_last_run(uint64_t c, unsigned n);
 
 // bits_fill_aligned sets every bit of each m-aligned group of m bits in which
-// any bit of x is set.  m is a power of two up to 64.
+// any bit of x is set.  m must be a power of two up to 64.
 uint64_t bits_fill_aligned(uint64_t x, unsigned m);
 
 #endif

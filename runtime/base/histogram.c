@@ -1,12 +1,13 @@
+// Durations counted in buckets.
 #include "runtime/base/histogram.h"
 
 #include <math.h>
 
 #include "runtime/base/bits.h"
 
-// The top bit of a duration names its bucket and the HISTOGRAM_SUB_BITS after
-// it the counter.  Shorter durations than HISTOGRAM_MIN_BITS share bucket 0,
-// where the top bit may be 0: it is as wide as bucket 1.
+// The top bit of a duration selects its bucket, and the HISTOGRAM_SUB_BITS bits
+// after it select the counter.  Durations of fewer than HISTOGRAM_MIN_BITS bits
+// share bucket 0.  It is as wide as bucket 1, so its top bit may be 0.
 void histogram_record(struct histogram *h, int64_t ns)
 {
 	unsigned len, bucket, sub;
@@ -35,8 +36,9 @@ void histogram_read(const struct histogram *h, uint64_t *counts)
 	counts[1 + HISTOGRAM_COUNTERS] = atomic_u64_load_relaxed(&h->overflow);
 }
 
-// A constant, so that any thread may read it at any time.  OCTAVE lists the
-// lower edges of the four counters of the bucket for durations of len bits.
+// The edges are constant, so any thread may read them at any time.  OCTAVE
+// lists the lower edges of the four counters of the bucket for durations of len
+// bits.
 #define EDGE(ns) ((double)(ns) / 1e9)
 #define OCTAVE(len)                                                            \
 	EDGE(UINT64_C(4) << (len - 3)), EDGE(UINT64_C(5) << (len - 3)),        \

@@ -1,10 +1,13 @@
 // histogram.h - Go's timeHistogram: durations in buckets.
 //
-// Go: timeHistogram (histogram.go).  40 buckets, each cut in 4, from 0 ns to
-// 2^47 ns: [0, 256), [256, 512), and from there each twice as wide as the one
-// before.  160 counters, and one below and one above.
-// Any thread may record; a reader sees each counter whole and never falling,
-// but not all counters of one moment.
+// Go: timeHistogram (histogram.go).
+//
+// 40 buckets of 4 counters each cover 0 ns to 2^47 ns.  The first two are
+// [0, 256) and [256, 512); each further one is twice as wide as the one before.
+// There is one more counter below these 160, and one above.
+//
+// Any thread may record at any time.  A reader sees each counter whole and
+// never falling, but not all counters as of one moment.
 #ifndef RUNTIME_BASE_HISTOGRAM_H
 #define RUNTIME_BASE_HISTOGRAM_H
 

@@ -1,12 +1,14 @@
 // sizeclass.h - Go's 67 size classes.
 //
-// Go: sizeclasses.go.  The tables are made by tools/mksizeclass.c; a test
-// compares both.  Class 0 stands for large objects, one span each.
+// Go: sizeclasses.go.
 //
-// Rules on sizes: a request of up to SIZECLASS_MAX_REQUEST bytes is small,
-// whatever its kind.  Unless the heap is configured with align8, requests of
-// 16 bytes and more skip the classes that are not multiples of 16 (8 and 24),
-// so that they are aligned as C expects, and smaller ones take 16 bytes.
+// The tables are made by tools/mksizeclass.c; a test compares both.  Class 0 is
+// for large objects, which have one span each.
+//
+// A request of up to SIZECLASS_MAX_REQUEST bytes is small, whatever its kind.
+// Unless the heap is configured with align8, requests skip the classes that are
+// not multiples of 16 (8 and 24), so objects are aligned as C expects.  Only
+// requests of up to 8 bytes without pointers take the 8-byte class.
 #ifndef RUNTIME_BASE_SIZECLASS_H
 #define RUNTIME_BASE_SIZECLASS_H
 
@@ -24,8 +26,8 @@ enum {
 	SIZECLASS_LARGE_DIV = 128,
 };
 
-// One line of a class: everything that the allocator and the marker need,
-// in a quarter of a cache line.
+// A row of the table of classes: all that the allocator and the marker need, in
+// a quarter of a cache line.
 struct sizeclass {
 	uint32_t size;	    // bytes an object; 0 for class 0
 	uint32_t divmagic;  // (offset * divmagic) >> 32 is offset / size
@@ -36,9 +38,9 @@ struct sizeclass {
 
 RT_GLOBAL const struct sizeclass sizeclass_table[SIZECLASS_COUNT];
 
-// sizeclass_masks + mask_word: npages * 8 words, one bit a granule of 16
-// bytes, set where a slot begins.  The 8-byte class has 16 words, one bit a
-// slot.
+// The slot mask of a class is npages * 8 words at sizeclass_masks + mask_word.
+// It has one bit for each granule of 16 bytes, set where a slot begins.  The
+// mask of the 8-byte class has 16 words, one bit for each slot.
 RT_GLOBAL const uint64_t sizeclass_masks[];
 
 RT_GLOBAL const uint8_t
@@ -46,9 +48,8 @@ RT_GLOBAL const uint8_t
 RT_GLOBAL const uint8_t sizeclass_of128
     [(SIZECLASS_MAX_SIZE - SIZECLASS_SMALL_MAX) / SIZECLASS_LARGE_DIV + 1];
 
-// sizeclass_of is the first class with n bytes or more, n <= 32768; Go's
-// class for every size.  It is 0 for 0: who asks for nothing is given 1 byte
-// before.
+// sizeclass_of returns the first class of n bytes or more, which is Go's class
+// for every size.  n must be at most 32768.  Returns 0 if n is 0.
 RT_INLINE unsigned sizeclass_of(size_t n)
 {
 	if (n <= SIZECLASS_SMALL_MAX - 8)
@@ -59,7 +60,7 @@ RT_INLINE unsigned sizeclass_of(size_t n)
 			       SIZECLASS_LARGE_DIV];
 }
 
-// sizeclass_of16 is the same with classes 1 and 3 skipped.
+// sizeclass_of16 does the same but skips classes 1 and 3.
 RT_INLINE unsigned sizeclass_of16(size_t n)
 {
 	unsigned c = sizeclass_of(n);
@@ -67,15 +68,15 @@ RT_INLINE unsigned sizeclass_of16(size_t n)
 	return c == 1 || c == 3 ? c + 1 : c;
 }
 
-// sizeclass_bit_shift: an object's bit number is its offset in the span
-// shifted right by this (granules of 16 bytes; the 8-byte class has a bit
-// every 8).
+// sizeclass_bit_shift returns by how much an object's offset in its span is
+// shifted right to give its bit number.  There is a bit every 16 bytes, in the
+// 8-byte class every 8.
 RT_INLINE unsigned sizeclass_bit_shift(unsigned c)
 {
 	return c == 1 ? 3 : RT_GRANULE_SHIFT;
 }
 
-// sizeclass_words is the number of bitmap words of a span.
+// sizeclass_words returns the number of words in the bitmap of a span.
 RT_INLINE unsigned sizeclass_words(unsigned c)
 {
 	return c == 1 ? 2 * RT_PAGE_WORDS

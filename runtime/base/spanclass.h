@@ -1,7 +1,7 @@
 // spanclass.h - size class and kind of a span in one number.
 //
-// Go: spanClass (mheap.go), whose noscan bit is widened to a kind: how the
-// collector finds pointers in an object.
+// Go: spanClass (mheap.go).  Its noscan bit is widened to a kind, which says
+// how the collector finds pointers in an object.
 #ifndef RUNTIME_BASE_SPANCLASS_H
 #define RUNTIME_BASE_SPANCLASS_H
 
@@ -9,7 +9,7 @@
 
 enum {
 	KIND_NOSCAN = 0, // RT_NOSCAN: no pointers
-	KIND_WORDS = 1,	 // RT_WORDS: every aligned word may be one
+	KIND_WORDS = 1,	 // RT_WORDS: every aligned word may be a pointer
 	KIND_COUNT = 2,	 // kinds that exist now
 	KIND_BITS = 5,	 // room for 32
 };
