@@ -1,7 +1,8 @@
 // epoch.h - which collection cycle it is.
 //
-// Go: mheap.sweepgen, gcphase.  Written with the world stopped, by the cycle;
-// read by anyone.
+// Go: mheap.sweepgen, gcphase.
+//
+// The cycle writes it with the world stopped; any thread may read it.
 //
 // sweepgen is even and grows by 2 at each flip.  A span whose own sweepgen is
 //   h - 2  needs sweeping
@@ -25,8 +26,8 @@ RT_INLINE uint32_t epoch_sweepgen(void)
 	return atomic_u32_load_relaxed(&epoch.sweepgen);
 }
 
-// epoch_alloc_line is the index (0, 1) of the alloc line under a sweepgen;
-// epoch_mark_line that of the other one.
+// epoch_alloc_line returns the index (0, 1) of the alloc line under a sweepgen,
+// epoch_mark_line the index of the other line.
 RT_INLINE unsigned epoch_alloc_line(uint32_t sweepgen)
 {
 	return (sweepgen >> 1) & 1;
@@ -37,7 +38,8 @@ RT_INLINE unsigned epoch_mark_line(uint32_t sweepgen)
 	return epoch_alloc_line(sweepgen) ^ 1;
 }
 
-// epoch_flip makes mark bits alloc bits.  World stopped, nothing unswept.
+// epoch_flip turns mark bits into alloc bits.  The world must be stopped, and
+// every span swept.  The release pairs with the acquire in object_find.
 RT_INLINE void epoch_flip(void)
 {
 	atomic_u32_store_release(&epoch.sweepgen, epoch_sweepgen() + 2);

@@ -1,3 +1,4 @@
+// Objects of one size, cut from persistent memory.
 #include "runtime/os/fixalloc.h"
 
 #include <string.h>
@@ -28,8 +29,8 @@ static void *take_freed(struct fixalloc *f)
 	return p;
 }
 
-// take_fresh cuts the next object off the chunk, which persistent memory
-// gave zeroed; NULL when a new one is refused.
+// take_fresh cuts the next object off the chunk, which is zeroed.  Returns NULL
+// if the system refuses a new chunk.
 static void *take_fresh(struct fixalloc *f)
 {
 	// A chunk is a multiple of the size, so nothing is left over.

@@ -1,7 +1,10 @@
 // fixalloc.h - objects of one size outside the heap.
 //
-// Go: mfixalloc.go.  Chunks of 16 KiB come from persistent memory; freed
-// objects are kept in a list and never go back.  The owner locks.
+// Go: mfixalloc.go.
+//
+// Chunks of up to 16 KiB come from persistent memory.  Freed objects are kept
+// in a list for reuse; their memory is never released.  The owner of a fixalloc
+// serialises all calls.
 #ifndef RUNTIME_OS_FIXALLOC_H
 #define RUNTIME_OS_FIXALLOC_H
 
@@ -9,10 +12,10 @@
 
 enum { FIXALLOC_CHUNK = 16 << 10 };
 
-// The first word of an object that is free.  Somebody who came late may still
-// read it as what it was, so it is atomic, and stored with a release: whoever
-// sees the link (lines_of_eight, with acquire) sees what was done before the
-// object was freed.
+// The first word of a free object.  A late thread may still read it as what it
+// was, so it is atomic.  It is stored with release, which pairs with the
+// acquire in lines_of_eight: a thread that sees the link also sees all that was
+// done before the object was freed.
 struct fixalloc_free {
 	atomic_ptr next;
 };
@@ -20,25 +23,26 @@ struct fixalloc_free {
 struct fixalloc {
 	size_t size;  // bytes an object
 	size_t align; // power of two
-	bool zero;    // objects come zeroed; else only their first use is
+	bool zero;    // every object comes zeroed; else only fresh ones
 	struct fixalloc_free *list;
-	char *chunk;	// rest of the current chunk
-	size_t nchunk;	// bytes of it
-	uint64_t inuse; // bytes handed out
-	atomic_u64 *stat;
+	char *chunk;	  // rest of the current chunk
+	size_t nchunk;	  // bytes of it
+	uint64_t inuse;	  // bytes handed out
+	atomic_u64 *stat; // bytes of chunks
 };
 
-// fixalloc_init: size is at least 8 and at most FIXALLOC_CHUNK, a multiple of
-// align.
+// fixalloc_init makes f empty.  size must be 8 to FIXALLOC_CHUNK and a multiple
+// of align, which must be a power of two of at least 8.
 void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 		   atomic_u64 *stat);
 
-// fixalloc_alloc returns NULL when the system refuses a chunk.
+// fixalloc_alloc returns an object, or NULL if the system refuses a chunk.
 void *fixalloc_alloc(struct fixalloc *f);
 void fixalloc_free(struct fixalloc *f, void *p);
 
-// Objects on their way back, in the order in which they are handed out again.
-// Who fills the list owns it and needs no lock for that; it begins as zeros.
+// Objects to be freed, in the order in which they will be handed out again.
+// The thread that fills a list owns it and needs no lock.  An empty list is all
+// zeros.
 struct fixalloc_list {
 	struct fixalloc_free *first;
 	struct fixalloc_free *last;

@@ -1,3 +1,4 @@
+// Byte counters that must not become negative.
 #include "runtime/os/gauge.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ RT_NORETURN RT_NOINLINE static void throw_overflow(uint64_t old, uint64_t sum)
 	throw_text(&t, "sysMemStat overflow");
 }
 
-// check throws when a gauge was or is below zero.
+// check throws if a gauge was or is negative.
 RT_INLINE void check(uint64_t old, uint64_t sum)
 {
 	// One test for both: a negative number has the highest bit set.

@@ -1,12 +1,12 @@
 // gauge.h - global byte counters, each exact by itself.
 //
 // Go: sysMemStat (mstats.go) and the byte counters of gcController
-// (mgcpacer.go); go-facts of this project call them groups G, S and L.
+// (mgcpacer.go).  doc/statistics.md calls the first five heapgauges G and the
+// gauges of mappings S.
 //
 // A gauge moves only after the system call that it counts has succeeded.
-// Each is one atomic word; only with the world stopped do several of them
-// belong to one moment.  Those that every span moves are kept in parts, one a P
-// (heapgauge.h).
+// Several gauges belong to one moment only while the world is stopped.  Those
+// that every span moves are kept in parts, one for each P (heapgauge.h).
 #ifndef RUNTIME_OS_GAUGE_H
 #define RUNTIME_OS_GAUGE_H
 
@@ -16,7 +16,7 @@
 enum heapgauge {
 	HEAPGAUGE_IN_USE,	// bytes in heap spans
 	HEAPGAUGE_FREE,		// bytes of free pages, not released
-	HEAPGAUGE_RELEASED,	// bytes of free pages given back, or fresh
+	HEAPGAUGE_RELEASED,	// bytes of free pages released, or never used
 	HEAPGAUGE_TOTAL_ALLOC,	// bytes of objects ever allocated
 	HEAPGAUGE_TOTAL_FREE,	// bytes of objects ever freed
 	HEAPGAUGE_PAGES_IN_USE, // pages of heap spans
@@ -24,10 +24,9 @@ enum heapgauge {
 };
 
 struct gauges {
-	// The parts of those who have no P, and what was collected of the
-	// others.
+	// The part of all threads without a P, and sums collected from Ps.
 	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
-	atomic_ptr counted; // Ps whose parts are to be collected; a list
+	atomic_ptr counted; // list of Ps that moved a part since the last sum
 	// Moved with every 32 KiB allocated; the trigger tests them.
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
@@ -47,12 +46,12 @@ struct gauges {
 
 RT_GLOBAL struct gauges gauges;
 
-// gauge_add adds n, which may be negative, and throws "sysMemStat overflow"
-// when the sum is or was below zero.
+// gauge_add adds n, which may be negative.  It throws "sysMemStat overflow" if
+// the gauge was or becomes negative.
 void gauge_add(atomic_u64 *gauge, int64_t n);
 
-// gauge_add_locked is the same for a gauge whose writers all hold one lock, and
-// so needs no locked instruction.
+// gauge_add_locked does the same without a locked instruction.  All writers of
+// the gauge must hold one lock.
 void gauge_add_locked(atomic_u64 *gauge, int64_t n);
 
 // gauge_reset sets all gauges to 0, before a heap begins.

@@ -1,19 +1,20 @@
+// A lock-free stack.
 #include "runtime/os/lfstack.h"
 
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 
-// A packed word: the node's address without its low 6 bits, which are zero,
-// and above it the tag.
+// A packed word has the node's address without its low 6 bits, which are zero,
+// and the tag above it.
 enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS, ALIGN_SHIFT = 6 };
 #define ADDR_MASK ((UINT64_C(1) << ADDR_WIDTH) - 1)
 
 static_assert(1 << ALIGN_SHIFT == LFSTACK_ALIGN, "");
 static_assert(ADDR_WIDTH + ALIGN_SHIFT == LFSTACK_ADDR_BITS, "");
 
-// next_head packs the head that follows old.  Its tag wraps: to be fooled, a
-// popper must sleep over exactly a multiple of 2^22 changes of this stack and
-// find the same node on top.
+// next_head packs the head that follows old.  The tag wraps, so a popper errs
+// if it sleeps over exactly a multiple of 2^22 changes of this stack and finds
+// the same node on top.
 static uint64_t next_head(uint64_t old, const struct lfnode *node)
 {
 	uint64_t tag = (old >> ADDR_WIDTH) + 1;
@@ -38,23 +39,24 @@ void lfstack_push(struct lfstack *s, struct lfnode *node)
 		old = atomic_u64_load_relaxed(&s->head);
 		atomic_u64_store_relaxed(&node->next, old);
 		schedpoint(SCHED_LFSTACK_PUSH);
-		// Pairs with the acquire in lfstack_pop: the node's contents.
+		// Publishes the node's contents; pairs with the acquires in
+		// lfstack_pop and lfstack_top.
 	} while (!atomic_u64_cas_release(&s->head, old, next_head(old, node)));
 }
 
 struct lfnode *lfstack_pop(struct lfstack *s)
 {
 	for (;;) {
-		// Pairs with the release in lfstack_push, also of a node that
-		// lay below others: every change between is a compare and
-		// swap and so continues what that push released.
+		// Pairs with the release in lfstack_push, even of a node that
+		// was below others: every change in between is a compare and
+		// swap, and so carries that release on.
 		uint64_t old = atomic_u64_load_acquire(&s->head);
 		struct lfnode *node = unpack(old);
 
 		if (!node)
 			return NULL;
-		// If the node is no longer on top, this link is garbage; then
-		// the tag has moved on and the exchange fails.
+		// If the node is no longer on top, this link is garbage.  Then
+		// the tag has changed, and the exchange fails.
 		struct lfnode *below = lfstack_below(node);
 		schedpoint(SCHED_LFSTACK_POP);
 		if (atomic_u64_cas_relaxed(&s->head, old,
@@ -72,7 +74,7 @@ void lfstack_reset(struct lfstack *s)
 {
 	uint64_t old = atomic_u64_load_relaxed(&s->head);
 
-	// Nothing is published: the stop of the world orders this store.
+	// This publishes nothing: the stop of the world orders the store.
 	atomic_u64_store_relaxed(&s->head, next_head(old, NULL));
 }
 

@@ -1,9 +1,11 @@
 // lfstack.h - a lock-free stack.
 //
-// Go: lfstack.go.  The head packs the top node's address with a counter that
-// every change raises, so that a pop whose node was popped and pushed again
-// meanwhile fails (ABA).  Nodes are 64-byte aligned and stay mapped for
-// good: a late popper may read the link of a node that is long gone.
+// Go: lfstack.go.
+//
+// The head packs the top node's address with a counter that every change
+// raises.  So a pop fails if its node was popped and pushed again meanwhile
+// (ABA).  Nodes must be 64-byte aligned and stay mapped, because a late popper
+// may read the link of a node that is no longer on the stack.
 #ifndef RUNTIME_OS_LFSTACK_H
 #define RUNTIME_OS_LFSTACK_H
 
@@ -16,7 +18,7 @@ enum {
 };
 
 struct lfnode {
-	atomic_u64 next; // packed as the head is
+	atomic_u64 next; // packed like the head
 };
 
 struct lfstack {
@@ -24,15 +26,16 @@ struct lfstack {
 };
 
 void lfstack_push(struct lfstack *s, struct lfnode *node);
-struct lfnode *lfstack_pop(struct lfstack *s); // NULL: empty
+struct lfnode *lfstack_pop(struct lfstack *s); // NULL if it is empty
 bool lfstack_empty(const struct lfstack *s);
 
-// lfstack_reset forgets all nodes; the counter goes on.  No pusher or popper
-// may be under way (the world is stopped), but poppers of before may wake up
-// later and fail.
+// lfstack_reset empties the stack and keeps the counter, so a popper that read
+// the head before fails at its exchange.  The world must be stopped: no other
+// thread may change the stack meanwhile.
 void lfstack_reset(struct lfstack *s);
 
-// lfstack_top and lfstack_below walk a stack that nobody changes.
+// lfstack_top and lfstack_below walk a stack, which no thread may change
+// meanwhile.  Both return NULL at its end.
 struct lfnode *lfstack_top(const struct lfstack *s);
 struct lfnode *lfstack_below(const struct lfnode *node);
 

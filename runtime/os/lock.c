@@ -1,3 +1,4 @@
+// Mutexes, notes and semaphores, which sleep on futexes.
 #include "runtime/os/lock.h"
 
 #include "runtime/os/nanotime.h"
@@ -14,8 +15,8 @@ enum {
 	NOTE_SLEPT = 2, // clear; its wake makes a system call
 };
 
-// Rounds of spinning before a sleep.  A pause takes 40 to 140 cycles, so this
-// is one to four microseconds: what a sleep and a wake would cost.
+// Rounds of spinning before a sleep.  A pause takes 40 to 140 cycles, so they
+// take one to four microseconds, about as long as a sleep and a wake.
 enum { LOCK_SPINS = 100 };
 
 // ---- mutex ----
@@ -37,9 +38,9 @@ static bool mutex_spin(struct mutex *m)
 	return false;
 }
 
-// mutex_sleep takes m as MUTEX_WAITED: who slept cannot know whether others
-// still do.  A wake with nobody asleep costs a system call, a missing one a
-// sleeper.
+// mutex_sleep acquires m as MUTEX_WAITED, because a thread that has slept
+// cannot know whether others still sleep.  A wake too many costs a system call;
+// a missing one would leave a thread asleep.
 static void mutex_sleep(struct mutex *m)
 {
 	while (!mutex_try(m, MUTEX_WAITED)) {
@@ -63,13 +64,13 @@ void mutex_lock(struct mutex *m)
 void mutex_unlock(struct mutex *m)
 {
 	lockrank_release(m->rank);
-	// Both releases pair with the acquire of the next mutex_lock.
+	// Both releases pair with the acquires in mutex_lock and mutex_try.
 	if (RT_LIKELY(
 		atomic_u32_cas_release(&m->state, MUTEX_HELD, MUTEX_FREE)))
 		return;
 	if (!mutex_held(m))
 		throw_fatal("mutex_unlock: not held");
-	// Only the holder leaves MUTEX_WAITED, so a store is enough.
+	// Only the holder changes MUTEX_WAITED, so a store is enough.
 	atomic_u32_store_release(&m->state, MUTEX_FREE);
 	schedpoint(SCHED_MUTEX_UNLOCK);
 	oscall_futex_wake(&m->state, 1);
@@ -82,10 +83,10 @@ bool mutex_held(const struct mutex *m)
 
 // ---- note ----
 
-// note_clear and note_wake are seqcst exchanges of one word: a sleeper
-// that clears, then looks for work, then sleeps either sees the work of a
-// wake that came before the clear, or finds the note woken.  With a plain
-// store its look for work could pass the clear.
+// note_clear and note_wake are seqcst exchanges of one word.  A sleeper clears,
+// then looks for work, then sleeps.  It sees the work of a wake that came
+// before the clear; after a later wake it finds the note woken.  With a plain
+// store, its look for work could pass the clear.
 void note_clear(struct note *n)
 {
 	atomic_u32_swap_seqcst(&n->woken, NOTE_CLEAR);
@@ -94,8 +95,8 @@ void note_clear(struct note *n)
 void note_wake(struct note *n)
 {
 	schedpoint(SCHED_NOTE_WAKE);
-	// After the exchange the sleeper may be gone, and the note with it; a
-	// wake on memory that is no longer a futex does nothing.
+	// After the exchange the sleeper may be gone, and the note with it.  A
+	// wake on memory that is no longer a futex has no effect.
 	if (atomic_u32_swap_seqcst(&n->woken, NOTE_WOKEN) == NOTE_SLEPT)
 		oscall_futex_wake(&n->woken, UINT32_MAX);
 }
@@ -134,7 +135,7 @@ static bool note_sleep_until(struct note *n, uint64_t timeout_ns)
 		if (note_wait(n, timeout_ns - passed))
 			return true;
 		// A refused clock reads 0 and ends the sleep: a caller with a
-		// timeout looks again by itself, but must not hang.
+		// timeout tests its condition again, but must not hang.
 		uint64_t now = nanotime();
 		if (now == 0)
 			return false;
@@ -156,8 +157,8 @@ bool note_sleep(struct note *n, uint64_t timeout_ns)
 
 // ---- semaphore ----
 
-// sema_serves tells whether it is the ticket's turn; *serving is what was
-// read.
+// sema_serves tells whether it is the ticket's turn, and sets *serving to the
+// ticket that is served.
 static bool sema_serves(const struct sema *s, uint32_t ticket,
 			uint32_t *serving)
 {
@@ -168,8 +169,9 @@ static bool sema_serves(const struct sema *s, uint32_t ticket,
 
 void sema_acquire(struct sema *s)
 {
-	// Seqcst, as is the release: either the holder sees this ticket and
-	// wakes, or its step of serving is seen here or in the futex call.
+	// Seqcst, like the add in sema_release: either the holder sees this
+	// ticket and wakes, or this thread or the futex call sees the new
+	// serving.
 	uint32_t ticket = atomic_u32_add_seqcst(&s->next, 1) - 1;
 	uint32_t serving;
 
@@ -188,8 +190,9 @@ bool sema_try_acquire(struct sema *s)
 	uint32_t serving = atomic_u32_load_acquire(&s->serving);
 
 	schedpoint(SCHED_SEMA_TRY_ACQUIRE);
-	// next never falls behind serving, so when next is what serving was,
-	// serving still is that, and the ticket is served when taken.
+	// serving never falls, and next is never below it.  So if next equals
+	// the value read, serving does so too, and the ticket is served at
+	// once.  Pairs with the add in sema_release.
 	return atomic_u32_cas_acquire(&s->next, serving, serving + 1);
 }
 
@@ -198,8 +201,8 @@ void sema_release(struct sema *s)
 	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
 
 	schedpoint(SCHED_SEMA_RELEASE);
-	// Sleepers wait for different tickets on one word: all are woken.
-	// They are the few threads that want to stop the world.
+	// Sleepers wait for different tickets on one word, so all are woken.
+	// They are few, such as threads that want to stop the world.
 	if (atomic_u32_load_seqcst(&s->next) != serving)
 		oscall_futex_wake(&s->serving, UINT32_MAX);
 }

@@ -2,10 +2,10 @@
 //
 // Go: lock_futex.go, semaphores of proc.go.
 //
-// A mutex is held for a short time and never over a stop of the world.  A
-// note is a one-shot event.  A semaphore serves in order of arrival and may
-// be held for long; worldsema is one.  All are usable when zeroed, but for
-// the rank of a mutex.
+// A mutex is held for a short time, and a thread that holds one never parks.
+// A note is a one-shot event.  A semaphore serves in order of arrival and may
+// be held for long; worldsema is one.  Zeroed memory is a valid note or
+// semaphore; a mutex also needs its rank.
 #ifndef RUNTIME_OS_LOCK_H
 #define RUNTIME_OS_LOCK_H
 
@@ -22,39 +22,40 @@ struct mutex {
 		.rank = (r)                                                    \
 	}
 
-// mutex_lock takes a mutex: spins for a moment, then sleeps.  It does not nest.
+// mutex_lock acquires m: it spins for a moment, then sleeps.  The caller must
+// not hold m already.
 void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 
-// mutex_held tells whether anybody holds m, for assertions.
+// mutex_held tells whether any thread holds m.  It is for assertions.
 bool mutex_held(const struct mutex *m);
 
 struct note {
 	atomic_u32 woken;
 };
 
-// note_clear is for who sleeps on the note, while nobody else does.  Look
-// for work after clearing: no wake is lost then.  note_wake may be called
-// more than once and wakes all sleepers.
+// The thread that sleeps on a note calls note_clear, while no other thread
+// sleeps on it.  It must look for work afterwards, or a wake may be lost.
+// note_wake wakes all sleepers and may be called more than once.
 void note_clear(struct note *n);
 void note_wake(struct note *n);
 
-// note_sleep returns when the note was woken (true), or after timeout_ns
-// (false; UINT64_MAX: never).  It spins first.  A clock that is refused ends
-// a sleep with timeout early.
+// note_sleep spins, then sleeps.  Returns true when the note was woken, false
+// after timeout_ns (UINT64_MAX: without limit).  If the clock is refused, a
+// sleep with a limit ends early.
 bool note_sleep(struct note *n, uint64_t timeout_ns);
 
 struct sema {
-	atomic_u32 next;    // the ticket of who comes next
-	atomic_u32 serving; // the ticket of who holds it
+	atomic_u32 next;    // ticket of the next thread that arrives
+	atomic_u32 serving; // ticket of the holder; equals next if it is free
 };
 
 void sema_acquire(struct sema *s);
 bool sema_try_acquire(struct sema *s);
 void sema_release(struct sema *s);
 
-// sema_fork_child is for the child of a fork whose one thread holds s: tickets
-// of other threads are gone.
+// The child of a fork calls sema_fork_child, which drops the tickets of threads
+// that wait.  Its one thread must hold s.
 void sema_fork_child(struct sema *s);
 
 #endif

@@ -1,11 +1,12 @@
+// The order of locks, checked in debug builds.
 #include "runtime/os/lockrank.h"
 
 #include "runtime/os/throw.h"
 
-// Locks the calling thread holds, one bit a rank.  Because ranks rise
-// strictly, a thread holds each at most once, so a set remembers as much as a
-// stack would, and locks may be released in any order.  Only debug builds
-// touch it.  Initial-exec: reaching it never allocates.
+// The locks that the calling thread holds, one bit a rank.  Ranks rise
+// strictly, so a thread holds each at most once, and a set is enough.  Locks
+// may be released in any order.  Only debug builds touch the set.  With the
+// initial-exec model an access never allocates.
 static _Thread_local uint32_t held_mask
     __attribute__((tls_model("initial-exec")));
 static_assert(LOCKRANK_COUNT <= 32, "one bit a rank");
@@ -38,7 +39,7 @@ const char *lockrank_name(enum lockrank rank)
 	return name ? name : "unknown";
 }
 
-// innermost_held is the highest rank held; the set is not empty.
+// innermost_held returns the highest rank held.  The set must not be empty.
 static enum lockrank innermost_held(void)
 {
 	return (enum lockrank)(31 - __builtin_clz(held_mask));

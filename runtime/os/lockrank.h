@@ -1,7 +1,9 @@
 // lockrank.h - the order of locks.
 //
-// Go: lockrank.go.  Ranks rise inwards: while holding a lock, take only locks
-// further down.  Debug builds check every acquisition.
+// Go: lockrank.go.
+//
+// Ranks rise inwards: a thread that holds a lock may only take locks further
+// down.  Debug builds check every acquisition.
 #ifndef RUNTIME_OS_LOCKRANK_H
 #define RUNTIME_OS_LOCKRANK_H
 
@@ -9,19 +11,19 @@
 
 enum lockrank {
 	LOCKRANK_NONE,	     // never taken
-	LOCKRANK_ASK,	     // who asked for a collection, and who leads
+	LOCKRANK_ASK,	     // threads that asked for a collection; the lead
 	LOCKRANK_ROOTS,	     // registered roots
 	LOCKRANK_PACER,	     // the pacer's rule
-	LOCKRANK_ALLP,	     // closing of the attach gate, list of free Ps
+	LOCKRANK_ALLP,	     // lists of Ps, their threads, closing of the gate
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
 	LOCKRANK_WORK,	     // what markers agree on
 	LOCKRANK_WORKBUF,    // spans cut into work buffers
-	LOCKRANK_GROWTH,     // address space that is being prepared
+	LOCKRANK_GROWTH,     // memory and tables being prepared for growth
 	LOCKRANK_MHEAP,	     // page allocator, all spans
-	LOCKRANK_HUGEPAGES,  // what is advised for huge pages
-	LOCKRANK_MCACHE,     // kept mcache blocks
-	LOCKRANK_READER,     // one live reader folds heapstats
-	LOCKRANK_HEAPSTATS,  // noPLock: writers without a P
+	LOCKRANK_HUGEPAGES,  // states of units for huge pages
+	LOCKRANK_MCACHE,     // slab of mcaches, and mcaches that are kept
+	LOCKRANK_READER,     // one reader folds or sums heapstats
+	LOCKRANK_HEAPSTATS,  // Go: noPLock; writers without a P, move of gen
 	LOCKRANK_PERSISTENT, // the persistent chunk
 	LOCKRANK_HANDLERS,   // the host's handlers
 	LOCKRANK_COUNT,
@@ -29,14 +31,14 @@ enum lockrank {
 
 const char *lockrank_name(enum lockrank rank);
 
-// lockrank_acquire notes that the calling thread takes a lock of this rank,
-// lockrank_release that it lets go.  In debug builds a wrong order throws and
-// names both locks; in others these do nothing.
+// lockrank_acquire records that the calling thread takes a lock of this rank,
+// lockrank_release that it releases it.  In debug builds a wrong order throws
+// and names both locks.  In other builds both do nothing.
 void lockrank_acquire(enum lockrank rank);
 void lockrank_release(enum lockrank rank);
 
-// lockrank_none throws in debug builds if the calling thread holds any lock:
-// asked before parking.
+// lockrank_none throws in debug builds if the calling thread holds any lock.  A
+// thread calls it before it parks or blocks.
 void lockrank_none(void);
 
 #endif

@@ -1,19 +1,21 @@
 // nanotime.h - clocks in nanoseconds.
 //
-// Go: nanotime, unixnano (time_nofake.go).  A clock that the system refuses
-// reads 0; nobody divides by a time or indexes with one unchecked.
+// Go: nanotime, unixnano (time_nofake.go).
+//
+// A clock that the system refuses reads 0, so no code divides by a time, or
+// indexes with one, unchecked.
 #ifndef RUNTIME_OS_NANOTIME_H
 #define RUNTIME_OS_NANOTIME_H
 
 #include "runtime/os/oscall.h"
 
-// nanotime is monotonic time.
+// nanotime returns monotonic time.
 RT_INLINE uint64_t nanotime(void)
 {
 	return oscall_monotonic();
 }
 
-// nanotime_unix is time since 1970.
+// nanotime_unix returns the time since 1970.
 RT_INLINE uint64_t nanotime_unix(void)
 {
 	return oscall_realtime();

@@ -1,3 +1,4 @@
+// Cutting option text into items, and reading numbers.
 #include "runtime/os/options.h"
 
 #include <string.h>
@@ -17,8 +18,8 @@ bool options_is(struct options_text t, const char *word)
 	return t.len == strlen(word) && memcmp(t.s, word, t.len) == 0;
 }
 
-// take_until cuts *t at the first c: what is before it is returned, what is
-// after it stays in *t.  Without a c all is returned.
+// take_until cuts *t at the first c.  It returns the text before c, and leaves
+// the text after it in *t.  If there is no c, it returns all.
 static struct options_text take_until(struct options_text *t, char c)
 {
 	const char *at = memchr(t->s, c, t->len);
@@ -45,8 +46,8 @@ bool options_next(struct options_text *rest, struct options_item *item)
 	return false;
 }
 
-// take_digits reads the decimal digits at the front of *t, at least one, and
-// takes them off; false when there is none or the number is above max.
+// take_digits reads the decimal digits at the front of *t and takes them off.
+// Returns false if there is none, or the number is above max.
 static bool take_digits(struct options_text *t, uint64_t max, uint64_t *v)
 {
 	uint64_t n = 0;
@@ -55,7 +56,7 @@ static bool take_digits(struct options_text *t, uint64_t max, uint64_t *v)
 	for (i = 0; i < t->len && t->s[i] >= '0' && t->s[i] <= '9'; i++) {
 		uint64_t digit = (uint64_t)(t->s[i] - '0');
 
-		if (n > (max - digit) / 10) // digit is at most 9, max more
+		if (n > (max - digit) / 10) // max is above 9, so no wrap
 			return false;
 		n = n * 10 + digit;
 	}
@@ -76,14 +77,14 @@ bool options_integer(struct options_text t, int64_t *v)
 		t.s++;
 		t.len--;
 	}
-	// The smallest number has no positive counterpart: it is 2^63 here.
+	// The smallest number has no positive counterpart, so n may be 2^63.
 	if (!take_digits(&t, (uint64_t)INT64_MAX + negative, &n) || t.len > 0)
 		return false;
 	*v = negative ? (int64_t)(0 - n) : (int64_t)n;
 	return true;
 }
 
-// unit_shift is log2 of what a suffix stands for, -1 for no suffix.
+// unit_shift returns log2 of the unit that a suffix names, -1 if it names none.
 static int unit_shift(struct options_text suffix)
 {
 	static const struct {

@@ -1,3 +1,4 @@
+// Calls to the operating system, each of which a test can make fail.
 #define _GNU_SOURCE 1
 
 #include "runtime/os/oscall.h"
@@ -65,7 +66,7 @@ const char *oscall_name(enum oscall kind)
 
 // ---- faults ----
 
-// Written by oscall_fail, in which ncalls comes last and arms the rest.
+// Written by oscall_fail, which stores ncalls last: that arms the rest.
 struct fault {
 	atomic_u64 calls;  // since oscall_fail
 	atomic_u64 failed; // of those
@@ -76,11 +77,11 @@ struct fault {
 
 static struct fault faults[OSCALL_KINDS];
 
-// 1 from the first oscall_fail on: the price of all this in a product is the
-// test of this word.
+// 1 after the first oscall_fail.  In a product all this costs a call the test
+// of this word.
 static atomic_u32 watched;
 
-// Who makes the thread's next call; NULL: not told.
+// The counter of the place of the thread's next call; NULL: not registered.
 static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
 
 void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
@@ -92,7 +93,8 @@ void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
 	atomic_u64_store_relaxed(&f->failed, 0);
 	atomic_u64_store_relaxed(&f->first, nth);
 	atomic_u32_store_relaxed(&f->error, (uint32_t)error);
-	atomic_u64_store_release(&f->ncalls, ncalls); // to refused_watched
+	// Pairs with the acquire in refused_watched.
+	atomic_u64_store_release(&f->ncalls, ncalls);
 	atomic_u32_store_relaxed(&watched, 1);
 }
 
@@ -130,8 +132,8 @@ static RT_NOINLINE int refused_watched(enum oscall kind)
 	return errno;
 }
 
-// refused counts a call about to be made.  It returns 0, or the errno with
-// which the call is to fail unmade; errno is that too.
+// refused counts a call that is about to be made.  Returns 0, or the errno with
+// which the call must fail without being made; errno is set to that, too.
 RT_INLINE int refused(enum oscall kind)
 {
 	if (RT_LIKELY(atomic_u32_load_relaxed(&watched) == 0))
@@ -139,8 +141,8 @@ RT_INLINE int refused(enum oscall kind)
 	return refused_watched(kind);
 }
 
-// result turns the usual 0 or -1 of a call into 0 or the errno, and gives the
-// host back the errno that it had before.
+// result turns the usual 0 or -1 of a call into 0 or the errno, and restores
+// the host's errno.
 RT_INLINE int result(long r, int before)
 {
 	int error = r < 0 ? errno : 0;
@@ -149,8 +151,8 @@ RT_INLINE int result(long r, int before)
 	return error;
 }
 
-// told is the same for functions of libc that return the error; what they call
-// themselves may have left an errno.
+// told does the same for functions of libc that return the error, and may
+// change errno on their way.
 RT_INLINE int told(int error, int before)
 {
 	errno = before;
@@ -158,7 +160,7 @@ RT_INLINE int told(int error, int before)
 }
 
 // Functions of libc at which a cancelled thread may end are called between
-// these two: the library may hold a lock then.
+// these two, since the thread may hold a lock of the library.
 static int cancel_disable(void)
 {
 	int state;
@@ -172,7 +174,7 @@ static void cancel_restore(int state)
 	pthread_setcancelstate(state, NULL);
 }
 
-// What oscall_page_size answers; 0: what the system does.
+// The answer of oscall_page_size; 0: the system's.
 static size_t page_size;
 
 void oscall_set_page_size(size_t bytes)
@@ -281,7 +283,8 @@ int oscall_dump(void *p, size_t n, bool on)
 	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP), before);
 }
 
-// is_locked: of locked memory alone the system says that it cannot be released.
+// is_locked tells whether memory is locked: for locked memory alone the system
+// answers EINVAL when it is to be released.
 static bool is_locked(void *p, size_t n)
 {
 	return madvise(p, n, MADV_DONTNEED) != 0 && errno == EINVAL;
@@ -294,7 +297,7 @@ static enum oscall_locking ask_locking(size_t page)
 	enum oscall_locking answer = OSCALL_LOCK_NONE;
 	unsigned char resident = 1;
 
-	if (p == MAP_FAILED) // EAGAIN: as much is locked as may be
+	if (p == MAP_FAILED) // EAGAIN: no more memory may be locked
 		return errno == EAGAIN ? OSCALL_LOCK_AT_ONCE : answer;
 	if (is_locked(p, page)) {
 		mincore(p, page, &resident);
@@ -316,7 +319,8 @@ enum oscall_locking oscall_locking(size_t page)
 	return answer;
 }
 
-// A mapping becomes longer as what it is; so one page is mapped and unlocked.
+// A mapping that grows keeps its attributes, so one page is mapped and unlocked
+// before it grows.
 void *oscall_reserve_unlocked(size_t n, size_t page)
 {
 	int before = errno;
@@ -368,7 +372,7 @@ bool oscall_locked(void *p, size_t n)
 int oscall_set_name(void *p, size_t n, const char *name)
 {
 	static const char prefix[] = "rtheap: ";
-	char full[80]; // what the kernel takes, with the null byte
+	char full[80]; // the most the kernel takes, with the null byte
 	size_t len = sizeof(prefix) - 1;
 	int before = errno;
 	int error = refused(OSCALL_NAME);
@@ -424,8 +428,8 @@ void oscall_yield(void)
 
 // ---- clocks ----
 
-// clock_ns reads a clock.  Time before the epoch counts as refused, so that
-// no reader meets a negative number.
+// clock_ns returns a clock's time in ns, 0 if refused.  A time before the epoch
+// counts as refused, so no caller meets a negative number.
 static uint64_t clock_ns(clockid_t id)
 {
 	int before = errno;
@@ -476,7 +480,7 @@ uint32_t oscall_nprocs(void)
 
 	if (refused(OSCALL_AFFINITY))
 		return 0;
-	// Where the system refuses, the mask stays empty.
+	// If the system refuses, the mask stays empty.
 	syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
 	errno = before;
 	for (unsigned i = 0; i < RT_ARRAY_LEN(mask); i++)
@@ -496,7 +500,8 @@ uint64_t oscall_address_limit(void)
 	return limit.rlim_cur;
 }
 
-// read_number reads a file that holds a decimal number and a line end.
+// read_number reads a file that holds a decimal number and a line end.  Returns
+// 0 if it cannot.
 static uint64_t read_number(const char *name)
 {
 	int file = open(name, O_RDONLY | O_CLOEXEC);
@@ -540,8 +545,8 @@ size_t oscall_page_size(void)
 	return n > 0 ? (size_t)n : 0;
 }
 
-// mincore looks for holes from the beginning on and then for memory, of which
-// it writes a byte a page; a part at a time fits a stack.
+// mincore works from the beginning of a range and writes a byte for each page.
+// For a part of the range at a time these bytes fit on any stack.
 int oscall_mapped(const void *p, size_t n)
 {
 	enum { PART = 64 << 10, PAGE_MIN = 4 << 10 };
@@ -564,7 +569,7 @@ int oscall_mapped(const void *p, size_t n)
 }
 
 // The kernel copies the set before it looks at the first argument, which is
-// none that it knows: so nothing changes, and it says whether it could read.
+// invalid.  So nothing changes, and EFAULT says that it could not read.
 bool oscall_readable(const void *p)
 {
 	enum { NO_SUCH_HOW = -1, SET_BYTES = 8 };
@@ -581,8 +586,8 @@ struct frames {
 	uintptr_t hi;	  // above all of them
 };
 
-// end_below: what the C library keeps at address p is above all frames, if it
-// lies in the stack at all.
+// end_below lowers the end of the frames to p, where the C library keeps
+// something, if p is in the stack above the newest frame.
 static void end_below(struct frames *f, const void *p)
 {
 	if ((uintptr_t)p > f->newest && (uintptr_t)p < f->hi)
@@ -596,9 +601,9 @@ static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
 	return 0;
 }
 
-// glibc's list of modules has a lock.  At a fork another thread may hold it,
-// which the child does not have: then the child does not ask for the list, and
-// takes what was found last.
+// glibc protects the list of modules by a lock.  At a fork another thread may
+// hold it, which the child does not have.  Then the child does not ask for the
+// list, and takes what was found last.
 static struct {
 	atomic_u32 alone; // 1 at the newest fork: no other thread could hold it
 	bool lost;
@@ -622,10 +627,11 @@ void oscall_fork_child(void)
 #endif
 }
 
-// end_of_frames: glibc puts a thread's own block and the thread-local variables
-// of all modules above its first frame, in the same mapping [lo, hi), and at
-// the same distances on each thread but the main one.  Nothing is known of a
-// stack that the thread is not on.
+// end_of_frames returns the end of the part of the stack [lo, hi) that holds
+// frames.  glibc puts a thread's own block and the thread-local variables of all
+// modules above the first frame, in the same mapping, and at the same distances
+// on each thread but the main one.  Nothing is known of a stack that the thread
+// is not on.
 static uintptr_t end_of_frames(uintptr_t lo, uintptr_t hi)
 {
 	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
@@ -676,7 +682,7 @@ int oscall_stack_bounds(uintptr_t *lo, uintptr_t *hi)
 	return 0;
 }
 
-// The kernel puts these bytes above the arguments, before the process begins.
+// The kernel puts these bytes above argc and argv, before the process begins.
 uintptr_t oscall_main_stack_end(void)
 {
 	return (uintptr_t)getauxval(AT_RANDOM);
@@ -710,8 +716,8 @@ static_assert(sizeof(pthread_t) <= sizeof(uint64_t), "a thread fits");
 
 enum { THREAD_STACK = 256 << 10 };
 
-// thread_create makes a thread with a small stack, or one of the usual size
-// where the program's thread-local variables leave no room in it.
+// thread_create makes a thread with a small stack, or a stack of the default
+// size if the program's thread-local variables leave no room in a small one.
 static int thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
@@ -727,8 +733,8 @@ static int thread_create(pthread_t *thread, void *(*fn)(void *), void *arg)
 
 int oscall_thread_start(uint64_t *thread, void *(*fn)(void *), void *arg)
 {
-	// Faults of the thread itself: blocked, they would end the process
-	// before a handler of the host is asked.
+	// Faults of the thread itself.  If these were blocked, a fault would
+	// end the process without a call of the host's handler.
 	static const int faults_of_thread[] = {SIGSEGV, SIGBUS,	 SIGFPE,
 					       SIGILL,	SIGTRAP, SIGSYS};
 	sigset_t blocked, old;
@@ -783,7 +789,7 @@ const char *oscall_getenv(const char *name)
 }
 
 // A write may be cut short or interrupted; the rest is tried again.  What the
-// system refuses is lost: there is nobody to tell.
+// system refuses is lost, because there is no way to report it.
 void oscall_write(int fd, const char *text, size_t n)
 {
 	int before = errno;

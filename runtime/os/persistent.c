@@ -10,13 +10,13 @@ struct region {
 	size_t size; // bytes of address space
 };
 
-// More than any address space has, and no sum with it wraps.
+// More than any address space has.  Sums with it do not wrap.
 #define SIZE_LIMIT (UINT64_C(1) << 48)
 
 static struct {
 	struct mutex lock;	// protects the rest
 	struct region *regions; // newest first; the newest is carved
-	size_t wish;		// bytes of the first region; 0: as usual
+	size_t wish;		// bytes of the next region; 0: the default
 	size_t usable;		// bytes of all prefixes
 	uintptr_t next;		// first free byte
 	uintptr_t ready;	// end of the usable prefix
@@ -41,8 +41,8 @@ static bool make_usable(size_t n)
 	return true;
 }
 
-// extend makes memory up to end usable, which lies in the region, and some
-// ahead where the system grants it.
+// extend makes memory up to end usable, and some beyond it if the system grants
+// that.  end must be in the region.
 static bool extend(uintptr_t end)
 {
 	size_t need = sysmem_round(end - persistent.ready);
@@ -53,8 +53,8 @@ static bool extend(uintptr_t end)
 	return (step > need && make_usable(step)) || make_usable(need);
 }
 
-// reserve asks for as much address space as wished, or for less, down to n
-// bytes.
+// reserve reserves as much address space as wished, or less if the system
+// refuses, down to n bytes.  It sets *size to the bytes reserved.
 static char *reserve(size_t n, size_t *size)
 {
 	size_t wish =
@@ -70,8 +70,8 @@ static char *reserve(size_t n, size_t *size)
 	}
 }
 
-// new_region replaces the current region by one that holds n bytes.  What was
-// left of the old one stays unused and in other_sys, as the records do.
+// new_region replaces the current region by one that holds n bytes.  The rest
+// of the old one stays unused, and counted in other_sys as its record is.
 static bool new_region(size_t n)
 {
 	uintptr_t next = persistent.next, ready = persistent.ready,
@@ -95,12 +95,12 @@ static bool new_region(size_t n)
 	*r = (struct region){persistent.regions, size};
 	persistent.regions = r;
 	persistent.next = (uintptr_t)(r + 1);
-	persistent.wish = 0; // the next ones are as usual
+	persistent.wish = 0; // later ones have the default size
 	return true;
 }
 
-// carve returns n bytes that are still counted in other_sys; NULL when memory
-// for them is needed and refused.
+// carve returns n bytes that are still counted in other_sys.  Returns NULL if
+// the system refuses memory for them.
 static void *carve(size_t n, size_t align)
 {
 	uintptr_t p = base_align_up(persistent.next, align);
@@ -118,8 +118,8 @@ static void *carve(size_t n, size_t align)
 
 // ---- the public functions ----
 
-// The system is called with the lock held: it is a leaf, calls are rare, and
-// no thread can find that another extended the prefix in the meantime.
+// The lock is held during system calls, so no other thread extends the prefix
+// in the meantime.  The calls are rare, and no other lock is taken inside it.
 void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 {
 	void *p;
@@ -133,7 +133,7 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 	mutex_lock(&persistent.lock);
 	p = carve(n, align);
 	mutex_unlock(&persistent.lock);
-	if (p) { // the two cancel where the user is other_sys itself
+	if (p) { // the two cancel out if stat is other_sys
 		gauge_add(stat, (int64_t)n);
 		gauge_add(&gauges.other_sys, -(int64_t)n);
 	}

@@ -1,3 +1,4 @@
+// Poisoning, by the address sanitizer and by memcheck.
 #include "runtime/os/poison.h"
 
 #if defined(__SANITIZE_ADDRESS__) || RT_HAS_FEATURE(address_sanitizer)
@@ -21,7 +22,8 @@ bool poison_memcheck;
 void poison_init(void)
 {
 	poison_on = settings.poison != 0;
-	// Only memcheck answers; other tools count the instructions of users.
+	// Only memcheck answers.  Under other tools users count instructions,
+	// so nothing may change there.
 	poison_memcheck = VALGRIND_MAKE_MEM_DEFINED(&poison_on, 1) != 0;
 }
 
@@ -31,7 +33,8 @@ void poison_shut(const void *p, size_t n)
 	VALGRIND_MAKE_MEM_NOACCESS(p, n);
 }
 
-// What is opened was cleared, or its user wants it as it is.
+// The memory counts as defined: it was cleared before, or its user accepts what
+// it holds.
 void poison_open(const void *p, size_t n)
 {
 	ASAN_UNPOISON_MEMORY_REGION(p, n);

@@ -1,30 +1,31 @@
-// poison.h - memory that nobody may touch.
+// poison.h - memory that no code may touch, as sanitizers are told.
 //
-// The address sanitizer, or valgrind, is told which cells hold no object, so
-// that a read of one is reported where it happens.  In a build without the
-// sanitizer, and not under valgrind, nothing happens.
+// The address sanitizer or valgrind is told which memory holds no object, so it
+// reports an access where it happens.  In a build without the sanitizer, and
+// not under valgrind, these functions have no effect.
 //
-// The collector reads objects that are open, and stacks by functions that are
-// not instrumented.  valgrind's memcheck instruments everything and follows
-// what was never written; who reads a word whatever it holds passes it through
-// poison_word, so that memcheck does not follow it into bitmaps and counts.
+// The collector reads only objects that are unpoisoned, and reads stacks by
+// functions that are not instrumented.  Valgrind's memcheck instruments all
+// code and tracks words that were never written.  Code that reads a word
+// whatever it holds must pass it through poison_word, so that memcheck does not
+// track it into bitmaps and counts.
 #ifndef RUNTIME_OS_POISON_H
 #define RUNTIME_OS_POISON_H
 
 #include "runtime/base/base.h"
 
-// Set before a thread attaches.
+// poison_init sets both before any thread attaches.
 RT_GLOBAL bool poison_on;
-RT_GLOBAL bool poison_memcheck; // it runs under valgrind's memcheck
+RT_GLOBAL bool poison_memcheck; // the process runs under memcheck
 
 void poison_init(void);
 
-// poison_shut and poison_open forbid and allow to touch [p, p + n).  Calls
-// while poison_on is false are no error, but cost what they cost.
+// poison_shut poisons [p, p + n), poison_open unpoisons it.  Callers test
+// poison_on first to save the call; without the test a call does no harm.
 void poison_shut(const void *p, size_t n);
 void poison_open(const void *p, size_t n);
 
-// poison_word is w, defined.
+// poison_word returns w, which memcheck then takes as defined.
 uintptr_t poison_defined(uintptr_t w);
 RT_INLINE uintptr_t poison_word(uintptr_t w)
 {

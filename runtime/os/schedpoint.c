@@ -1,13 +1,14 @@
+// Random delays of threads at schedule points, and tests that hold them there.
 #include "runtime/os/schedpoint.h"
 
 #include "runtime/os/oscall.h"
 
 enum {
-	// Of 64 passes so many give the processor away, and so many spin.
+	// Of PASSES passes YIELDS give the processor away, and SPINS spin.
 	PASSES = 64,
 	YIELDS = 3,
 	SPINS = 6,
-	SPINS_MOST = 400, // rounds: what a sleep and a wake take
+	SPINS_MOST = 400, // rounds; as long as a sleep and a wake take
 };
 
 static atomic_u64 seed;
@@ -50,9 +51,9 @@ static void choose(void)
 // ---- holding ----
 
 enum {
-	OPEN, // nobody is held
-	SHUT, // who comes next will be
-	HELD, // and above: a thread is; each time another number
+	OPEN, // no thread is held
+	SHUT, // the next thread will be
+	HELD, // and above: a thread is held; each time another number
 };
 
 static struct {
@@ -79,8 +80,8 @@ static void come(enum schedpoint at)
 		oscall_futex_wait(gate, held, UINT64_MAX);
 }
 
-// is_busy: threads pass it once an object, or once a word that is looked up;
-// a choice each time would cost more than all else.
+// is_busy tells whether threads pass a point once for each object, or for each
+// word that is looked up.  A choice each time would cost more than all else.
 static bool is_busy(enum schedpoint at)
 {
 	return at == SCHED_GREY_SET || at == SCHED_LOOK_UP;

@@ -1,19 +1,19 @@
 // schedpoint.h - places where a thread may lose its processor.
 //
-// A build with -DRT_SCHED_POINTS makes the steps of a protocol take longer now
-// and then, so that orders come up in seconds which a scheduler shows once in
-// a year; and a test can hold a thread at a point until others have done what
-// the test wants (test/check_sched.c).  Points stand between the two steps
-// that a model in test/models names, where another thread may come between;
-// not where nobody can.  In every other build a point is nothing.
+// A build with -DRT_SCHED_POINTS delays the steps of a protocol now and then,
+// so orders that a scheduler shows once in a year come up in seconds.  A test
+// can also hold a thread at a point until others have taken their steps
+// (test/check_sched.c).  A point is between two steps that a model in
+// test/models names, if another thread may come between them.  In every other
+// build a point is no code.
 #ifndef RUNTIME_OS_SCHEDPOINT_H
 #define RUNTIME_OS_SCHEDPOINT_H
 
 #include "runtime/base/base.h"
 
-// Every point: the C function that it stands in, after the name of the file
-// where that alone says too little, and what tells it from others in there.
-// The comment says what the thread has done, or is about to do.
+// A point has the name of its C function, after the name of the file if the
+// function's alone says too little.  A suffix distinguishes the points of one
+// function.  The comment says what the thread has done, or is about to do.
 #define SCHEDPOINTS(X)                                                         \
 	X(THROW_CLAIM) /* is the one that throws, will report */               \
                                                                                \
@@ -22,12 +22,12 @@
                                                                                \
 	X(MUTEX_LOCK)	    /* will try to take the mutex */                   \
 	X(MUTEX_SLEEP)	    /* has said that it waits, will sleep */           \
-	X(MUTEX_UNLOCK)	    /* has let go, will wake a sleeper */              \
+	X(MUTEX_UNLOCK)	    /* has released it, will wake a sleeper */         \
 	X(NOTE_WAKE)	    /* will wake */                                    \
 	X(NOTE_WAIT)	    /* has said that it sleeps, will sleep */          \
-	X(SEMA_ACQUIRE)	    /* has a ticket, will look who is served */        \
-	X(SEMA_TRY_ACQUIRE) /* has read who is served */                       \
-	X(SEMA_RELEASE)	    /* serves the next, will look who waits */         \
+	X(SEMA_ACQUIRE)	    /* has a ticket, will read which is served */      \
+	X(SEMA_TRY_ACQUIRE) /* has read which ticket is served */              \
+	X(SEMA_RELEASE)	    /* serves the next, will see if any wait */        \
                                                                                \
 	X(GATE_WAIT)	       /* has promised to wake others, will spin */    \
 	X(GATE_WAIT_IN_VAIN)   /* has spun, will take back its promise */      \
@@ -42,8 +42,8 @@
 	X(PROC_BLOCK_DONE)     /* is BLOCKED, and knows whether to tell */     \
 	X(PROC_UNBLOCK)	       /* is BLOCKED, will be RUNNING */               \
 	X(PROC_UNBLOCK_STOP)   /* has found STOP, and read the gate */         \
-	X(PROC_STOP_ALL)       /* will ask a P to stand */                     \
-	X(PROC_STOP_ALL_ASKED) /* has asked all, will count who ran */         \
+	X(PROC_STOP_ALL)       /* will ask a P to stop */                      \
+	X(PROC_STOP_ALL_ASKED) /* has asked all, will count those that ran */  \
 	X(PROC_START_ALL)      /* has lowered the hint, will clear STOP */     \
 	X(PROC_START_ALL_GATE) /* has cleared all STOPs, will open the gate */ \
                                                                                \
@@ -54,16 +54,16 @@
 	X(WAIT_EVEN)	       /* has found a writer in the middle */          \
 	X(HEAPSTATS_FOLD)      /* has read what it will add and clear */       \
                                                                                \
-	X(LOOK_UP)	/* has read the page word */                           \
+	X(LOOK_UP)	/* has read the pageword */                            \
 	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \
                                                                                \
-	X(GROW) /* has let go of the heap lock, will prepare chunks */         \
-	X(AWAIT_RELEASE) /* has let go of the heap lock, will wait its turn */ \
+	X(GROW) /* has released the heap lock, will prepare chunks */          \
+	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
                                                                                \
 	X(MCACHE_NEXT_RUN)	   /* has cleared memory, will set bits */     \
-	X(MCACHE_NEXT_NEAR)	   /* the same, within one word */             \
-	X(MCACHE_RETIRE_SLOT_REST) /* has given back, will count */            \
+	X(MCACHE_NEXT_NEAR)	   /* the same, within one allocword */        \
+	X(MCACHE_RETIRE_SLOT_REST) /* has freed the rest, will count */        \
 	X(MCACHE_RETIRE_SLOT)	   /* has counted, will push the span */       \
                                                                                \
 	X(ASK_WAIT)	  /* has asked, will be BLOCKED */                     \
@@ -92,7 +92,7 @@
 	X(SWEEP_CHUNK_TAKEN)	 /* has taken it */                            \
 	X(SWEEP_ENSURE)		 /* is active, will claim the span */          \
 	X(SWEEP_ENSURE_CLAIMED)	 /* has claimed it */                          \
-	X(SWEEP_ENSURE_WAIT)	 /* another one sweeps it */                   \
+	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
                                                                                \
@@ -115,9 +115,9 @@ enum schedpoint {
 	    SCHEDPOINT_COUNT,
 };
 
-// schedpoint_seed sets what threads draw their choices from that come to their
-// first point later.  A seed replays the choices of each thread, and so a
-// failure more often than not; the machine adds its own.
+// schedpoint_seed sets the seed of threads that come to their first point
+// later.  A seed replays the choices of each thread, so it reproduces a failure
+// more often than not; the machine adds chances of its own.
 void schedpoint_seed(uint64_t seed);
 
 void schedpoint_pass(enum schedpoint at);
@@ -131,18 +131,18 @@ RT_INLINE void schedpoint(enum schedpoint at)
 
 // ---- for tests ----
 
-// schedpoint_watch ends the choices: from now on who comes to a point is
-// counted, and held if the test wants it so.
+// schedpoint_watch ends the random delays.  From now on threads that come to a
+// point are counted, and held if the test wants it.
 void schedpoint_watch(void);
 
-// schedpoint_passed is how often threads came to a point.
+// schedpoint_passed returns how often threads came to a point.
 uint64_t schedpoint_passed(enum schedpoint at);
 
-// schedpoint_hold lets the next thread that comes to a point stand there until
-// schedpoint_let_go; who follows it is not held.  A thread that stands there
-// already goes on.
+// schedpoint_hold makes the next thread that comes to a point wait there until
+// schedpoint_let_go.  Threads that come after it are not held.  A thread that
+// is held there already continues.
 void schedpoint_hold(enum schedpoint at);
-bool schedpoint_held(enum schedpoint at); // a thread stands there
+bool schedpoint_held(enum schedpoint at); // a thread is held there
 void schedpoint_let_go(enum schedpoint at);
 
 const char *schedpoint_name(enum schedpoint at);

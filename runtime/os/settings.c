@@ -1,3 +1,4 @@
+// Checking an rt_config, completing it, and setting it from the environment.
 #include "runtime/os/settings.h"
 
 #include <limits.h>
@@ -44,8 +45,8 @@ enum field_type {
 	FIELD_U8,
 };
 
-// A field of rt_config.  Every value that is allowed fits int64_t; a size_t
-// that does not reads as negative, which none allows.
+// A field of rt_config.  Every allowed value fits in int64_t.  A size_t that
+// does not fit reads as negative, which no field of bytes allows.
 struct field {
 	const char *name;
 	size_t offset;
@@ -101,7 +102,8 @@ static size_t field_width(const struct field *f)
 	return 1;
 }
 
-// field_exists: the host's struct may be shorter than ours.
+// field_exists tells whether the host's struct, which may be shorter than ours,
+// has the field.
 static bool field_exists(const struct field *f, const rt_config *c)
 {
 	return f->offset + field_width(f) <= c->struct_size;
@@ -153,9 +155,9 @@ static void field_put(const struct field *f, rt_config *c, int64_t v)
 	}
 }
 
-// signal_usable: one that can be caught and that neither a fault, nor abort,
-// nor a system call filter raises.  The real-time signals below SIGRTMIN
-// belong to libc.
+// signal_usable tells whether a signal can be caught and is raised by no fault,
+// no abort and no system call filter.  The real-time signals below SIGRTMIN
+// belong to libc.  It is true for 0 and -1, which are no signals.
 static bool signal_usable(int64_t signal)
 {
 	switch (signal) {
@@ -204,7 +206,8 @@ void settings_default(rt_config *c, size_t size)
 	c->struct_size = size;
 }
 
-// copy_known takes what the host's struct has over the defaults.
+// copy_known copies the fields that the host's struct has over the defaults.
+// Returns false if one of them is not allowed.
 static bool copy_known(const rt_config *in, rt_config *out)
 {
 	if (!settings_initialised(in))
@@ -257,8 +260,8 @@ static const struct field *field_find(struct options_text name)
 	return NULL;
 }
 
-// set_field sets a field if there is one, the host's struct has it and the
-// value is allowed.
+// set_field sets a field.  Returns false if f is NULL, the host's struct does
+// not have the field, or the value is not allowed.
 static bool set_field(rt_config *c, const struct field *f, int64_t v)
 {
 	if (!f || !field_exists(f, c) || !field_allows(f, v))
@@ -275,8 +278,8 @@ static bool set_named(rt_config *c, const char *name, int64_t v)
 	       set_field(c, field_find(text), v);
 }
 
-// read_variable reads one variable; unset and empty are the same.  False: it
-// is too long to be meant.
+// read_variable reads one variable; an unset one reads as empty.  Returns false
+// if it is too long to be meant.
 static bool read_variable(const char *name, struct options_text *value)
 {
 	const char *s = oscall_getenv(name);

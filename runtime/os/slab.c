@@ -8,7 +8,7 @@ struct slab_region {
 	struct slab_region *next;
 	char *base;
 	size_t nblocks;	 // a multiple of 64
-	size_t ready;	 // blocks, from the first on, that were ever taken
+	size_t ready;	 // blocks that were ever taken: the first ones
 	uint64_t free[]; // a bit a block
 };
 
@@ -41,7 +41,8 @@ static struct slab_region *region_new(struct slab *s)
 	return r;
 }
 
-// first_free is the number of the first free block; nblocks: there is none.
+// first_free returns the index of the first free block, nblocks if there is
+// none.
 static size_t first_free(const struct slab_region *r)
 {
 	for (size_t w = 0; w < r->nblocks / 64; w++)
@@ -50,8 +51,9 @@ static size_t first_free(const struct slab_region *r)
 	return r->nblocks;
 }
 
-// make_usable counts block i.  Free blocks that were taken before are mapped
-// still; blocks are taken in order, so any other is the first after those.
+// make_usable makes block i usable and counts it.  A block that was taken
+// before is still mapped.  The first free block is taken, so any other is the
+// first one after those.
 static bool make_usable(struct slab *s, struct slab_region *r, size_t i)
 {
 	size_t size = block_size(s);

@@ -1,13 +1,14 @@
-// slab.h - blocks of one size, apart from the heap, whose memory goes back.
+// slab.h - blocks of one size outside the heap; a free one has no memory.
 //
-// Go: none; persistent memory and fixalloc never give anything back.
+// Go: none; persistent memory and fixalloc never release memory.
 //
 // A region is one piece of address space between two guards, cut into blocks.
 // The first has SLAB_FIRST blocks, each further one as many as all before it,
-// so the number of mappings follows the logarithm of the number of blocks.  A
-// block is usable, and counted, while it is taken.  A free one has no memory.
+// so the number of mappings grows with the logarithm of the number of blocks.
+// A block is usable, and counted, while it is taken.  When it is freed, its
+// memory is released.
 //
-// The owner locks.
+// The owner of a slab serialises all calls.
 #ifndef RUNTIME_OS_SLAB_H
 #define RUNTIME_OS_SLAB_H
 
@@ -23,16 +24,16 @@ struct slab {
 	size_t nblocks;		     // of all regions
 };
 
-// slab_alloc takes a block of zeros, counted in stat; NULL when the system
-// refuses.
+// slab_alloc returns a block of zeros, counted in stat.  Returns NULL if the
+// system refuses memory.
 void *slab_alloc(struct slab *s);
 
-// slab_free gives a block back, and its memory to the system; false: that is
-// refused, and the block is taken as before.
+// slab_free frees a block and releases its memory.  Returns false if the system
+// refuses that; the block is then still taken.
 bool slab_free(struct slab *s, void *block);
 
-// slab_fini unmaps everything, at the end of the heap's life; no block is
-// taken.  It comes before persistent_fini.
+// slab_fini unmaps everything, at the end of the heap's life.  No block may be
+// taken.  It must be called before persistent_fini.
 void slab_fini(struct slab *s);
 
 #endif

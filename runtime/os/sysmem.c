@@ -1,3 +1,4 @@
+// Address space: mappings, their guards, and the gauges that count them.
 #include "runtime/os/sysmem.h"
 
 #include "runtime/os/oscall.h"
@@ -6,28 +7,29 @@
 enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
 
 // More than any address space has.  Sizes and alignments are compared with it
-// first: then no sum of a few of them wraps.
+// first, so no sum of a few of them wraps.
 #define SIZE_LIMIT (UINT64_C(1) << 56)
 
-// The physical page size; written before there is a second thread.
+// The physical page size; written before the heap is ready.
 static size_t page_size = SYSMEM_PAGE_MIN;
 
-// How the process locks memory; written as page_size is, and in the child of a
-// fork.  Then address space is reserved unlocked, since all that is locked
-// counts towards RLIMIT_MEMLOCK, and what becomes usable of it is locked.
+// How the process locks memory; written like page_size, and in the child of a
+// fork.  If it does, address space is reserved unlocked, since all that is
+// locked counts towards RLIMIT_MEMLOCK; each part is locked when it becomes
+// usable.
 static enum oscall_locking locking;
 
 // ---- counting mappings ----
 
 enum {
-	MAX_MAPPINGS = 65530, // Linux's own choice
+	MAX_MAPPINGS = 65530, // Linux's default
 	// Guard, memory, guard.
 	MAPPINGS_ALLOC = 3,
 	// Guard, usable part, the page behind it (sysmem_prepare), rest.
 	MAPPINGS_RESERVE = 4,
 };
 
-static uint64_t max_mappings = MAX_MAPPINGS; // written as page_size is
+static uint64_t max_mappings = MAX_MAPPINGS; // written like page_size
 static atomic_u32 warning; // enum warning_state; never goes back
 
 enum warning_state { WARNING_NONE, WARNING_DUE, WARNING_TAKEN };
@@ -106,7 +108,7 @@ static bool is_aligned(const void *p, size_t align)
 	return ((uintptr_t)p & (align - 1)) == 0;
 }
 
-// ready_add counts n bytes of memory that became usable, or no longer are.
+// ready_add adds n, which may be negative, to the bytes that are usable.
 static void ready_add(int64_t n)
 {
 	gauge_add(&gauges.mapped_ready, n);
@@ -114,14 +116,14 @@ static void ready_add(int64_t n)
 
 // ---- guards ----
 
-// Every mapping has a guard on either side, a physical page that may not be
-// touched.  around_size is what n bytes take with both.
+// Every mapping has a guard on either side, a protected physical page.
+// around_size returns the size of n bytes with both.
 static size_t around_size(size_t n)
 {
 	return n + 2 * page_size;
 }
 
-// unmap takes back [p, p+n) and its guards; false: refused.
+// unmap unmaps [p, p+n) and its guards.  Returns false if the system refuses.
 static bool unmap(void *p, size_t n)
 {
 	return oscall_unmap((char *)p - page_size, around_size(n)) == 0;
@@ -142,7 +144,8 @@ bool sysmem_unprotect(void *p, size_t n)
 
 // ---- alloc, free ----
 
-// A guard that the system refuses is a page of zeros that nobody uses.
+// If the system refuses to protect a guard, it is a page of zeros that no code
+// uses.
 void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name)
 {
 	if (n > SIZE_LIMIT)
@@ -174,9 +177,8 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat)
 
 // ---- reserve ----
 
-// trim takes [from, to) off a reservation.  Where the system refuses, those
-// addresses are lost: they hold no memory, and the rest is as good.  It also
-// refuses to take off nothing.
+// trim unmaps [from, to), an end of a reservation.  If the system refuses, only
+// these addresses are lost: they hold no memory.  It refuses an empty range.
 static void trim(char *from, char *to)
 {
 	oscall_unmap(from, (size_t)(to - from));
@@ -188,9 +190,9 @@ static char *reserve(size_t n)
 				: oscall_reserve(n);
 }
 
-// reserve_aligned returns n bytes between guards.  It first asks for no more:
-// that often is aligned already, and fits where an address limit has no room
-// for the surplus.
+// reserve_aligned returns n bytes between guards, or NULL.  It first reserves
+// no more than these, which often are aligned already, and fit even if an
+// address limit has no room for the surplus.
 static char *reserve_aligned(size_t n, size_t align)
 {
 	size_t around = around_size(n);
@@ -214,7 +216,7 @@ static char *reserve_aligned(size_t n, size_t align)
 
 void *sysmem_reserve(size_t n, size_t align, const char *name)
 {
-	// Memory that is given back page by page has to begin with a page.
+	// Memory that is released page by page must begin at a page.
 	align = base_max(align, page_size);
 	if (n > SIZE_LIMIT || align > SIZE_LIMIT)
 		return NULL;
@@ -238,11 +240,11 @@ bool sysmem_unreserve(void *p, size_t n)
 	return true;
 }
 
-// sysmem_prepare makes a page more part of core dumps, which has nothing in it.
-// Where a usable part grows in place, each of the two calls then moves a
-// border between mappings that exist already.  Without that page one call
-// would cut a mapping off that the other joins, which the system refuses when
-// there are as many as it allows.
+// sysmem_prepare makes one page more part of core dumps, which holds nothing.
+// When a usable part grows in place, each of the two calls then moves a border
+// between mappings that exist already.  Without that page the first call would
+// split a mapping, and the second would join the part to another.  The system
+// refuses that if there are as many mappings as it allows.
 bool sysmem_prepare(void *p, size_t n)
 {
 	oscall_dump(p, n + page_size, true);
@@ -257,7 +259,7 @@ bool sysmem_prepare(void *p, size_t n)
 
 void sysmem_unprepare(void *p, size_t n)
 {
-	if (sysmem_locking()) { // which has brought it in
+	if (sysmem_locking()) { // locking has brought it in
 		oscall_unlock(p, n);
 		sysmem_forget(p, n);
 	}

@@ -1,25 +1,24 @@
 // sysmem.h - address space and its accounting.
 //
-// Go: mem.go.  Memory is None, Reserved (may not be touched), Prepared
-// (mapped, counted, but not meant to be in use) or Ready.
+// Go: mem.go.  Memory is None, Reserved (protected), Prepared (mapped, counted,
+// but not meant to be in use) or Ready.
 //
-//   sysmem_alloc    None -> Ready         stat += n, mapped_ready += n
-//   sysmem_free     Ready -> None         stat -= n, mapped_ready -= n
-//   sysmem_reserve  None -> Reserved      nothing
-//   sysmem_map      Reserved -> Prepared  stat += n
-//   sysmem_prepare  likewise, not counted before the caller does
-//   sysmem_unprepare  Prepared -> Reserved, of what is not counted
-//   sysmem_used     Prepared -> Ready     mapped_ready += n
-//   sysmem_release   Ready -> Prepared     mapped_ready -= n
+//   sysmem_alloc      None -> Ready         stat += n, mapped_ready += n
+//   sysmem_free       Ready -> None         stat -= n, mapped_ready -= n
+//   sysmem_reserve    None -> Reserved      nothing
+//   sysmem_map        Reserved -> Prepared  stat += n
+//   sysmem_prepare    Reserved -> Prepared  nothing; the caller counts it later
+//   sysmem_unprepare  Prepared -> Reserved  nothing; it must not be counted yet
+//   sysmem_used       Prepared -> Ready     mapped_ready += n
+//   sysmem_release    Ready -> Prepared     mapped_ready -= n
 //
-// Every gauge moves after the call succeeded, and not at all when the system
-// refuses.  Sizes are rounded up to physical pages by the functions that say
-// so; the others want multiples.
+// A gauge moves after the call has succeeded, and not at all if the system
+// refuses.  Functions that say so round sizes up to physical pages; the others
+// need multiples of them.
 //
-// What sysmem_alloc and sysmem_reserve return stands between two guards: a
-// physical page on either side that may not be touched, so that whoever writes
-// on beyond an end faults instead of reaching other memory.  Guards are in no
-// gauge.
+// The memory that sysmem_alloc and sysmem_reserve return lies between two
+// guards, which are protected physical pages.  A write past an end faults
+// instead of reaching other memory.  No gauge of bytes includes guards.
 #ifndef RUNTIME_OS_SYSMEM_H
 #define RUNTIME_OS_SYSMEM_H
 
@@ -27,102 +26,108 @@
 
 enum { SYSMEM_HUGE_PAGE = 2 << 20 };
 
-// sysmem_init learns the physical page size: 4 KiB to 64 KiB, 4 KiB where the
-// system does not tell.
+// sysmem_init asks the system for the physical page size, for how the process
+// locks memory, and for the number of mappings it may have.  The page size is
+// 4 KiB to 64 KiB, and 4 KiB if the system does not tell.
 void sysmem_init(void);
 size_t sysmem_page_size(void);
 
-// sysmem_locking tells whether the process had locked, at sysmem_init, all that
-// it maps from then on (mlockall with MCL_FUTURE); then what becomes usable of
-// a reservation is locked, and no more.  The child of a fork locks nothing:
-// sysmem_fork_child.  sysmem_locked tells whether memory that becomes usable at
-// p, the page behind what is usable of a reservation, will be locked: also
-// where the host has locked the reservation later.
+// sysmem_locking tells whether, at sysmem_init, the process locked all that it
+// maps (mlockall with MCL_FUTURE).  Then the usable parts of reservations are
+// locked, and no more.  The child of a fork locks nothing, so it calls
+// sysmem_fork_child.
+//
+// sysmem_locked tells whether memory that becomes usable at p will be locked,
+// even if the host locked the reservation later.  p must be the page behind the
+// usable part of a reservation.
 bool sysmem_locking(void);
 bool sysmem_locked(void *p);
 void sysmem_fork_child(void);
 
-// sysmem_max_mappings is the number of mappings that the system allows the
-// process; 65530, Linux's own choice, where it does not tell.
+// sysmem_max_mappings returns the number of mappings that the system allows the
+// process, or 65530, Linux's default, if it does not tell.
 //
-// gauges.mappings counts those of the heap: three for memory from
-// sysmem_alloc, four for a reservation of which a part is usable, and what
-// sysmem_count_mappings is told of, which are the pieces into which a caller
-// divides such a mapping.  The system may have fewer: it joins neighbours that
-// are alike.
+// gauges.mappings counts the mappings of the heap.  Memory from sysmem_alloc
+// counts as three, a reservation as four, as if a part were usable.  Callers
+// that divide one of these add the pieces by sysmem_count_mappings.  The system
+// may have fewer, because it joins neighbours that are alike.
 uint64_t sysmem_max_mappings(void);
 void sysmem_count_mappings(int64_t n);
 
-// sysmem_many_mappings tells whether there are four fifths of them.
-// sysmem_take_warning tells one caller in the life of the process that this has
-// become true.
+// sysmem_many_mappings tells whether the heap has four fifths of them or more.
+// sysmem_take_warning returns true once in the life of the process, after this
+// has become true.
 bool sysmem_many_mappings(void);
 bool sysmem_take_warning(void);
 
 // sysmem_round rounds n up to physical pages.
 size_t sysmem_round(size_t n);
 
-// sysmem_alloc returns n bytes of zeros (rounded up to physical pages), NULL
-// when refused; name shows in /proc/self/maps.  sysmem_free wants the same n;
-// what the system refuses to unmap stays counted.
+// sysmem_alloc returns n bytes of zeros (rounded up to physical pages), or NULL
+// if the system refuses.  name shows in /proc/self/maps.  sysmem_free needs the
+// same n.  Memory that the system refuses to unmap stays counted.
 void *sysmem_alloc(size_t n, atomic_u64 *stat, const char *name);
 void sysmem_free(void *p, size_t n, atomic_u64 *stat);
 
 // sysmem_reserve returns n bytes of address space (rounded up to physical
-// pages) aligned to align (a power of two), excluded from core dumps, and
-// with small pages whatever the system's setting is; NULL when refused.
-// sysmem_unreserve takes back all of a reservation, or of memory from
-// sysmem_alloc whose gauges somebody else sets right; false: refused.
+// pages) aligned to align, which must be a power of two.  They are not in core
+// dumps, and have small pages whatever the system's setting is.  Returns NULL
+// if the system refuses.
+//
+// sysmem_unreserve unmaps a whole reservation; the caller corrects gauges of
+// what was usable.  Returns false if the system refuses.
 void *sysmem_reserve(size_t n, size_t align, const char *name);
 bool sysmem_unreserve(void *p, size_t n);
 
-// sysmem_map makes a part of a reservation usable; false when refused.  It
-// reads as zero.
+// sysmem_map makes a part of a reservation usable, which then reads as zero.
+// Returns false if the system refuses.
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat);
 
-// sysmem_prepare does so and counts nothing: the caller does, when the memory
-// comes to be part of something.  sysmem_unprepare takes it back before that.
-// What the system refuses to take back stays usable.
+// sysmem_prepare does the same and counts nothing; the caller counts the memory
+// when it puts it to use.  sysmem_unprepare undoes it before that.  What the
+// system refuses to protect stays usable.
 bool sysmem_prepare(void *p, size_t n);
 void sysmem_unprepare(void *p, size_t n);
 
 void sysmem_used(size_t n);
 
-// sysmem_populate has the system put memory behind [p, p+n), and the rest of
-// the physical pages there, at once: that costs less than a fault for each.
-// What has memory keeps it; the rest reads as zero.  It counts nothing.
-// False: refused, as by Linux before 5.14.
+// sysmem_populate brings in all physical pages that [p, p+n) touches, which
+// costs less than a fault for each.  Pages that have memory keep it; the others
+// read as zero.  It counts nothing.  Returns false if the system refuses, as
+// Linux before 5.14 does.
 bool sysmem_populate(void *p, size_t n);
 
-// sysmem_release gives the memory behind [p, p+n) back to the system, whole
-// physical pages; false, and nothing counted, when refused.
+// sysmem_release releases the memory of [p, p+n), which must be whole physical
+// pages.  Returns false, with nothing counted, if the system refuses.
 bool sysmem_release(void *p, size_t n);
 
-// sysmem_forget gives back the memory behind those physical pages that lie
-// wholly in [p, p+n), all zero.  They stay Ready and read as zero; what the
-// system refuses keeps its memory.
+// sysmem_forget releases the memory of the physical pages that lie wholly in
+// [p, p+n), which must be all zero.  They stay Ready and read as zero.  If the
+// system refuses, they keep their memory.
 void sysmem_forget(void *p, size_t n);
 
-// sysmem_protect lets nobody touch a part of what is mapped, whole physical
-// pages; their contents stay.  sysmem_unprotect ends that for [p, p+n) and the
-// rest of the physical pages there.  They count nothing.  False: refused, and
-// all is as before.
+// sysmem_protect protects a part of a mapping, whole physical pages; their
+// contents stay.  sysmem_unprotect unprotects all physical pages that [p, p+n)
+// touches.  Both count nothing.  Both return false, with nothing changed, if
+// the system refuses.
 bool sysmem_protect(void *p, size_t n);
 bool sysmem_unprotect(void *p, size_t n);
 
 // sysmem_huge_pages advises the system to use huge pages for a part of a
-// reservation, sysmem_small_pages not to, whatever its own setting is.  False:
-// refused, as for want of a mapping, or by a system without huge pages.
+// reservation, sysmem_small_pages not to, whatever its own setting is.  Both
+// return false if the system refuses: there is no mapping left, or it has no
+// huge pages.
 bool sysmem_huge_pages(void *p, size_t n);
 bool sysmem_small_pages(void *p, size_t n);
 
-// sysmem_collapse has the system put huge pages behind what is advised and has
-// memory, by copying it.  False: refused, as by Linux before 6.1.
+// sysmem_collapse makes the system copy a part, which must be advised and have
+// memory, into huge pages.  Returns false if the system refuses, as Linux
+// before 6.1 does.
 bool sysmem_collapse(void *p, size_t n);
 
-// A table that grows in place: a reservation of which a prefix is Ready.
-// Elements beyond the prefix may not be touched.  Growth is the owner's to
-// serialise; readers know from elsewhere how far they may go.
+// A table that grows in place: a reservation with a prefix that is Ready.
+// Elements beyond the prefix are protected.  The owner serialises growth;
+// readers know from elsewhere how far they may go.
 struct systable {
 	char *base;
 	size_t reserved;  // bytes
@@ -135,16 +140,17 @@ RT_INLINE size_t systable_ready(const struct systable *t)
 	return atomic_u64_load_relaxed(&t->ready);
 }
 
-// systable_init reserves room for n bytes, at a place for huge pages if one
-// fits; false when refused.
+// systable_init reserves room for n bytes, aligned for huge pages if n has room
+// for one.  Returns false if the system refuses.
 bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
 		   const char *name);
 
-// systable_grow makes at least the first n bytes usable (zeros where new);
-// false, with nothing changed, when refused or beyond the reservation.
+// systable_grow makes at least the first n bytes usable; new ones are zero.
+// Returns false, with nothing changed, if n is beyond the reservation or the
+// system refuses.
 bool systable_grow(struct systable *t, size_t n);
 
-// systable_fini takes the whole table back, counted out of its gauge.
+// systable_fini unmaps the whole table and subtracts it from its gauge.
 void systable_fini(struct systable *t);
 
 #endif

@@ -1,3 +1,4 @@
+// Fatal reports: their text, the host's handler, and the end.
 #include "runtime/os/throw.h"
 
 #include <stdlib.h>
@@ -77,16 +78,16 @@ void throw_set_handler(throw_handler *fn, void *arg)
 			break;
 		oscall_yield(); // another thread is setting it
 	}
-	// These releases pair with the acquires in handler_load: who sees a
-	// new fn or arg also sees that the version moved.
+	// These releases pair with the acquires in handler_load: a thread that
+	// sees a new fn or arg also sees that the version changed.
 	atomic_ptr_store_release(&handler.fn, (const void *)(uintptr_t)fn);
 	atomic_ptr_store_release(&handler.arg, arg);
 	atomic_u32_store_release(&handler.version, version + 2);
 }
 
-// handler_load is the handler with its argument.  The thread that was setting
-// one may never go on (this may be a signal handler on top of it), so after
-// some tries the answer is none.
+// handler_load returns the handler and sets *arg.  A thread that is setting one
+// may never continue, since this may be a signal handler on top of it.  So it
+// returns NULL after some tries.
 static throw_handler *handler_load(void **arg)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {
@@ -104,10 +105,10 @@ static throw_handler *handler_load(void **arg)
 
 // ---- the end ----
 
-// The address of a thread's own is who it is, also in the child of a fork.
+// Its address identifies a thread, even in the child of a fork.
 static __thread char self __attribute__((tls_model("initial-exec")));
 
-// The thread that throws; NULL until one does.
+// The address of self of the thread that throws; NULL until one does.
 static atomic_ptr thrower;
 
 bool throw_begun(void)
@@ -117,11 +118,11 @@ bool throw_begun(void)
 
 // claim returns once, to the first thread that throws.  A handler that throws
 // itself ends the process here, without a second report.  Other threads would
-// cut the first report short if they aborted now; they wait, but not without
-// limit: the handler may need a lock that one of them holds.
+// cut the first report short if they aborted now, so they wait.  The wait has a
+// limit, because the handler may need a lock that one of them holds.
 static void claim(void)
 {
-	static atomic_u32 never; // changes: a sleep
+	static atomic_u32 never; // stays 0, so waiting for it is a sleep
 
 	for (unsigned i = 0; i < 100; i++) {
 		if (atomic_ptr_cas_relaxed(&thrower, NULL, &self)) {

@@ -1,11 +1,11 @@
-// throw.h - the end: our own bug was found.
+// throw.h - reporting a bug of our own, which ends the process.
 //
 // Go: throw, print (panic.go, print.go).
 //
-// throw_fatal is for states that only a bug of the library can produce; what
-// the host did wrong or the system refused is a result instead.  Neither
-// allocation nor stdio is used, the text goes to the host's fatal handler or
-// to stderr, and the process aborts.
+// throw_fatal is for states that only a bug of the library, or overwritten
+// memory, can produce.  Other mistakes of the host, and refusals of the system,
+// are results instead.  Neither allocation nor stdio is used.  The text goes to
+// the host's fatal handler or to stderr, and the process aborts.
 #ifndef RUNTIME_OS_THROW_H
 #define RUNTIME_OS_THROW_H
 
@@ -25,12 +25,13 @@ void text_hex(struct text *t, uint64_t n); // 0x...
 
 typedef void throw_handler(const char *text, void *arg);
 
-// throw_set_handler sets the host's fatal handler; NULL restores stderr.  Any
-// thread, any time, but not from a signal handler: fn and arg change as one.
+// throw_set_handler sets the host's fatal handler; NULL restores stderr.  fn
+// and arg change as one.  Any thread may call it at any time, but not from a
+// signal handler.
 //
-// The handler gets the text as it would stand on stderr, without the last
-// newline.  It lives until the handler returns; then the process aborts.  It
-// also aborts, without a further report, if the handler throws; other threads
+// The handler gets the text that stderr would get, without the last newline.
+// The text is valid until the handler returns; then the process aborts.  If the
+// handler throws, the process aborts without a further report.  Other threads
 // that throw meanwhile wait for the end of the first, about 10 s at most.
 void throw_set_handler(throw_handler *fn, void *arg);
 
@@ -38,19 +39,19 @@ void throw_set_handler(throw_handler *fn, void *arg);
 // write of at most 1023 bytes; `what` is cut to what fits, 503 bytes at least.
 RT_NORETURN void throw_fatal(const char *what);
 
-// throw_value has a line "rtheap: <name>=<value>" first.
+// throw_value reports a line "rtheap: <name>=<value>" first.
 RT_NORETURN void throw_value(const char *what, const char *name,
 			     uint64_t value);
 
-// throw_text has the lines collected in t first; the last needs no newline.
+// throw_text reports the lines in t first; the last needs no newline.
 RT_NORETURN void throw_text(const struct text *t, const char *what);
 
 // throw_begun tells whether a thread of this process has thrown.
 bool throw_begun(void);
 
-// throw_fork_child is for the child of a fork, whose parent may have had
-// threads that were setting the handler, or throwing: only the calling one
-// still is.
+// The child of a fork calls throw_fork_child.  It forgets threads of the parent
+// that were setting the handler or throwing.  Only if the calling thread was
+// throwing, it still is.
 void throw_fork_child(void);
 
 // RT_ASSERT is for checks too costly for a release build.
