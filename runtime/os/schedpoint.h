@@ -57,7 +57,7 @@
 	X(LOOK_UP)	/* has read the pageword */                            \
 	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \
                                                                                \
-	X(GROW) /* has released the heap lock, will prepare chunks */          \
+	X(GROW)		 /* has released the heap lock, will prepare chunks */ \
 	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
                                                                                \

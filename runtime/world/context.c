@@ -1,3 +1,4 @@
+// context_save, for x86-64 and for aarch64.
 #include "runtime/world/context.h"
 
 static_assert(offsetof(struct context_frame, regs) == 0, "known to assembly");

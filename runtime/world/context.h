@@ -1,8 +1,8 @@
-// context.h - registers and stack bounds of a thread that stands.
+// context.h - registers and stack bounds of a stopped thread.
 //
 // A collector that reads other threads' stacks needs each stack pointer and
-// the registers that a call preserves; everything else a caller has spilled
-// to its frame by itself.  context_save is written in assembly, because only
+// the registers that a call preserves.  The caller itself has spilled all other
+// registers to its frame.  context_save is written in assembly, because only
 // there do the registers hold exactly what the caller had in them.
 #ifndef RUNTIME_WORLD_CONTEXT_H
 #define RUNTIME_WORLD_CONTEXT_H
@@ -24,19 +24,19 @@ struct context_frame {
 };
 
 struct context {
-	struct context_frame frame; // valid while the thread stands
+	struct context_frame frame; // valid while the thread is stopped
 	uintptr_t lo;		    // lowest address of the stack
 	uintptr_t hi;		    // first address above it; 0: no stack
 	bool grows;		    // the system may lower lo
-	void *fake;		    // the address sanitizer's, or NULL
+	void *fake;		    // the sanitizer's fake stack, or NULL
 };
 
 // context_save records the caller's preserved registers and stack pointer.
 void context_save(struct context_frame *frame);
 
-// context_keep comes after the last call during which what context_save
-// recorded has to stay true.  That call could be made as a jump otherwise,
-// and then the frame is gone that the caller's registers were spilled to.
+// Call context_keep after the last call during which the saved context must
+// stay valid.  Without it the compiler may turn that call into a tail call,
+// which pops the frame that the caller's registers were spilled to.
 RT_INLINE void context_keep(void)
 {
 	__asm__ volatile("" : : : "memory");

@@ -1,3 +1,4 @@
+// Accounting of collections: their record, and the CPU time that they take.
 #include "runtime/world/gcstats.h"
 
 #include <string.h>
@@ -9,15 +10,16 @@ struct gcstats gcstats;
 
 enum { WORDS = sizeof(struct gcstats_cycles) / sizeof(uint64_t) };
 
-// The record as readers see it: begun is raised before a word changes, done
-// after; a reader that finds them apart, or moved, reads again.
+// The record as readers see it.  The writer raises begun before it changes a
+// word and done afterwards.  A reader that finds the two apart, or finds that
+// they changed, reads again.
 static struct {
 	atomic_u64 begun;
 	atomic_u64 word[WORDS];
 	atomic_u64 done;
 } record;
 
-// The writer's own; world stopped.
+// Only the writer uses this, with the world stopped.
 static struct {
 	struct gcstats_cycles cycles;
 	uint32_t nprocs;
@@ -28,10 +30,10 @@ static struct {
 
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 {
-	// Processor time is dealt out once: stopped, then waiting for the
-	// stop, then used by the process, and what is left was idle.  Each part
-	// takes at most what there is, because more threads may wait than
-	// there are processors, and clocks differ by a little.
+	// Processor time is shared out once: to the stop, to waiting for it, to
+	// the process; the rest was idle.  Each part takes at most what is
+	// left, because more threads may wait than there are processors, and
+	// clocks differ by a little.
 	uint64_t stopped = base_min(i->stopped, i->wall);
 	uint64_t between = (i->wall - stopped) * i->nprocs;
 	uint64_t waits = base_min(i->stopping_cpu, between);
@@ -64,7 +66,7 @@ uint64_t gcstats_cpu(void)
 
 void gcstats_fork_child(uint64_t cpu)
 {
-	// The child's clock has begun at 0.
+	// The child's clock began at 0.
 	state.parent_cpu = cpu;
 }
 
@@ -74,8 +76,8 @@ static void record_publish(void)
 	uint64_t n = atomic_u64_load_relaxed(&record.done) + 1;
 
 	memcpy(copy, &state.cycles, sizeof copy);
-	// A reader that sees any word below (its acquire loads pair with
-	// these releases) also sees begun, and reads again.
+	// These releases pair with the acquires in gcstats_read_cycles: a
+	// reader that sees any word below also sees begun, and reads again.
 	atomic_u64_store_relaxed(&record.begun, n);
 	for (unsigned i = 0; i < WORDS; i++)
 		atomic_u64_store_release(&record.word[i], copy[i]);
@@ -103,8 +105,8 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 
 	cpustats_add(&r->cpu, &interval);
 	state.last_now = base_max(state.last_now, c->now);
-	// The collector's own CPU time inside the stop is pause, not mutator.
-	// A refused clock reads 0.
+	// The collector's own CPU time inside the stop counts as pause, not as
+	// the mutators'.  A refused clock reads 0.
 	state.last_cpu = base_max(state.last_cpu, gcstats_cpu());
 	fraction = cpu_fraction(&r->cpu);
 	memcpy(&r->gc_cpu_fraction, &fraction, sizeof fraction);
@@ -138,6 +140,7 @@ void gcstats_read_cycles(struct gcstats_cycles *cycles)
 	uint64_t done;
 
 	for (;;) {
+		// The acquires pair with the releases in record_publish.
 		done = atomic_u64_load_acquire(&record.done);
 		for (unsigned i = 0; i < WORDS; i++)
 			copy[i] = atomic_u64_load_acquire(&record.word[i]);

@@ -3,9 +3,9 @@
 // Go: memstats.numgc, last_gc_unix, gc_cpu_fraction, cpuStats (mstats.go),
 // the pause histograms of sched (proc.go).
 //
-// One writer: who has the world stopped.  Readers need no lock: the cycle
-// record is copied whole or again, pauses and histograms as their modules
-// say.
+// Only the thread that has the right to stop the world writes.  Readers need no
+// lock.  They copy the cycle record until the copy is of one moment;
+// pausering.h and histogram.h say how the rest is read.
 #ifndef RUNTIME_WORLD_GCSTATS_H
 #define RUNTIME_WORLD_GCSTATS_H
 
@@ -13,7 +13,7 @@
 #include "runtime/world/pausering.h"
 #include "runtime/world/stw.h"
 
-// CPU time in ns since the heap began, as of the last collection's end.
+// CPU time in ns since the heap began, as of the end of the last collection.
 // Identities, exact: gc_total = assist + dedicated + idle + pause;
 // scavenge_total = its two parts; total = gc_total + scavenge_total + idle +
 // user.
@@ -21,7 +21,7 @@ struct cpustats {
 	uint64_t gc_assist;    // 0: allocating threads do not mark
 	uint64_t gc_dedicated; // 0: no concurrent marking
 	uint64_t gc_idle;      // 0
-	uint64_t gc_pause;     // stopped time x processors, stopping waits
+	uint64_t gc_pause;     // stopped time x processors, plus stopping waits
 	uint64_t gc_total;
 	uint64_t scavenge_assist;
 	uint64_t scavenge_background;
@@ -31,22 +31,23 @@ struct cpustats {
 	uint64_t total; // processors x wall time
 };
 
-// What is known of one interval, from the end of one collection to the end
-// of the next.
+// One interval, from the end of one collection to the end of the next.
 struct cpustats_interval {
 	uint64_t nprocs;       // processors that may be used
 	uint64_t wall;	       // ns, all of it
-	uint64_t stopped;      // ns of it in collections' stops
-	uint64_t stopping_cpu; // ns that threads waited for others to stand
+	uint64_t stopped;      // ns of it stopped by the collection
+	uint64_t stopping_cpu; // ns that threads waited for others to stop
 	uint64_t cpu;	       // ns CPU of the process outside the stops
 };
 
-// cpustats_add accounts one interval.  Pure arithmetic, never negative.
+// cpustats_add adds one interval to *c.  It is pure arithmetic, and nothing in
+// it becomes negative.
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i);
 
-// The record of finished collections.  Words only: it is copied as such.
+// The record of finished collections.  It has words only, because it is copied
+// word by word.
 struct gcstats_cycles {
-	uint64_t num_gc; // counts on in 64 bits
+	uint64_t num_gc; // 64 bits, so it does not wrap
 	uint64_t num_forced_gc;
 	uint64_t last_gc_unix;	   // ns since 1970; 0: none yet
 	uint64_t last_gc_nanotime; // ns
@@ -63,53 +64,54 @@ enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
 struct gcstats {
 	struct pausering pauses;
-	struct histogram stopping[2]; // from request to standing
-	struct histogram total[2];    // from request to start
+	struct histogram stopping[2]; // from the request until all are stopped
+	struct histogram total[2];    // from the request to the start
 };
 
 RT_GLOBAL struct gcstats gcstats;
 
-// gcstats_init notes the time at which CPU accounting begins.
+// gcstats_init begins the accounting of CPU time.
 void gcstats_init(void);
 
-// gcstats_reset forgets everything; before gcstats_init.
+// gcstats_reset sets everything to 0.  It must be called before gcstats_init.
 void gcstats_reset(void);
 
-// gcstats_cpu is the CPU time of the process, of threads that were never
-// attached too, in ns; the child of a fork goes on from its parent's.  World
-// stopped.
+// gcstats_cpu returns the CPU time of the process in ns, including threads that
+// were never attached.  In the child of a fork it includes the parent's time
+// before the fork.  The world must be stopped, or the heap not ready yet.
 uint64_t gcstats_cpu(void);
 
-// gcstats_fork_child is for the child of a fork; cpu: what gcstats_cpu was
-// before.
+// The child of a fork calls gcstats_fork_child.  cpu is what gcstats_cpu
+// returned before the fork.
 void gcstats_fork_child(uint64_t cpu);
 
-// What a collection hands in at its end, world stopped.
+// What a collection passes to gcstats_end_cycle.
 struct gcstats_cycle {
 	bool forced;
 	uint64_t now;	       // nanotime
 	uint64_t unix_now;     // ns since 1970
-	uint64_t pause;	       // ns since the stop was asked for
-	uint64_t stopped;      // ns since the last thread stood
+	uint64_t pause;	       // ns since the stop was requested
+	uint64_t stopped;      // ns since the last thread stopped
 	uint64_t stopping_cpu; // ns
-	uint64_t cpu_begin;    // gcstats_cpu when all stood
+	uint64_t cpu_begin;    // gcstats_cpu when all were stopped
 	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
 	uint64_t helped_objects;
 };
 
+// gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);
 
 // gcstats_record_stop counts a stop in the histograms.
 void gcstats_record_stop(int reason, const struct rt_stop_times *times);
 
-// gcstats_read copies the record and the pauses of one moment.
+// gcstats_read copies the record and the pauses as of one moment.
 void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses);
 
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
 
-// gcstats_count_from lets the number of collections go on from n.  For tests;
-// nobody collects.
+// gcstats_count_from sets the number of collections to n.  It is for tests; no
+// collection may be running.
 void gcstats_count_from(uint64_t n);
 
 #endif

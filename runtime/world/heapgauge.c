@@ -1,3 +1,4 @@
+// Summing the parts of gauges that Ps move.
 #include "runtime/world/heapgauge.h"
 
 #include "runtime/os/throw.h"
@@ -7,11 +8,11 @@ void heapgauge_enter(struct rt_proc *p)
 	p->counted = true;
 	do
 		p->next_counted = atomic_ptr_load_relaxed(&gauges.counted);
-	// The list is taken in a stop, which orders what is in it.
+	// The list is read in a stop, which orders what is in it.
 	while (!atomic_ptr_cas_relaxed(&gauges.counted, p->next_counted, p));
 }
 
-// collect moves the parts of a P, which stands, to the shared ones.
+// collect moves the parts of p, which must be stopped, to the shared ones.
 static void collect(struct rt_proc *p)
 {
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
@@ -32,7 +33,7 @@ void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT])
 		collect(p);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
 		sums[i] = gauge_load(&gauges.no_p[i]);
-	// What growth maps is released from the beginning.
+	// Memory that growth maps counts as released from the beginning.
 	sums[HEAPGAUGE_RELEASED] += gauge_load(&gauges.heap_mapped);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
 		any |= sums[i];

@@ -3,14 +3,14 @@
 // Go: heapInUse, heapFree, heapReleased, totalAlloc, totalFree of
 // gcController (mgcpacer.go), pagesInUse of mheap (mheap.go).
 //
-// Each is the sum of its parts: one in every P's record, which only the P's
-// thread moves, so that no locked instruction and no line of another thread is
-// needed; and one of all who have no P.  A part may be negative.  The record
-// of a detached P keeps its parts; the next thread goes on with them.
+// Each is the sum of its parts.  The record of every P has one, which only its
+// thread moves, so it needs no locked instruction and no cache line of another
+// thread.  All threads without a P share one more.  A part may be negative.
+// The record of a detached P keeps its parts; its next thread continues them.
 //
-// Summing collects the parts of all Ps in the shared one.  A P whose part moves
-// for the first time after that enters a list (gauges.counted), so a reader
-// looks at those who did something since the last time, and at no others.
+// Summing collects the parts of all Ps in the shared one.  A P that moves a
+// part for the first time after that enters a list (gauges.counted), so the
+// next sum visits only Ps that moved one.
 //
 // Only the stopper sums: a live read takes the same numbers from heapstats,
 // where they are of one moment.
@@ -22,8 +22,8 @@
 // heapgauge_enter puts a P that is about to move a part into the list.
 void heapgauge_enter(struct rt_proc *p);
 
-// heapgauge_add adds n, which may be negative, to the part of p, the calling
-// thread's P; NULL: it has none.
+// heapgauge_add adds n, which may be negative, to the part of p, which must be
+// the calling thread's P, or NULL if it has none.
 RT_INLINE void heapgauge_add(struct rt_proc *p, enum heapgauge which, int64_t n)
 {
 	atomic_u64 *part;
@@ -39,11 +39,11 @@ RT_INLINE void heapgauge_add(struct rt_proc *p, enum heapgauge which, int64_t n)
 				 atomic_u64_load_relaxed(part) + (uint64_t)n);
 }
 
-// heapgauge_read sums all of them; throws "sysMemStat overflow" when one is
-// below zero.  World stopped, or no other thread moves them.
+// heapgauge_read sums all of them.  It throws "sysMemStat overflow" if one is
+// negative.  The world must be stopped, or no other thread may move them.
 void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT]);
 
-// heapgauge_sum is one of them.
+// heapgauge_sum returns one of them, under the same conditions.
 uint64_t heapgauge_sum(enum heapgauge which);
 
 #endif

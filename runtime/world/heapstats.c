@@ -1,3 +1,4 @@
+// Three slots of statistics: writers change one while a reader sums the others.
 #include "runtime/world/heapstats.h"
 
 #include "runtime/os/oscall.h"
@@ -53,15 +54,16 @@ void heapstats_release(struct rt_proc *p)
 		if (RT_UNLIKELY(seq % 2 != 0))
 			bad_sequence(seq);
 		schedpoint(SCHED_HEAPSTATS_RELEASE);
-		// Nobody else writes it.  Pairs with the acquire in
-		// wait_even: the changes are seen.
+		// No other thread writes it.  Pairs with the load in wait_even,
+		// whose thread then sees the changes.
 		atomic_u32_store_release(&p->stats_seq, seq);
 	} else {
 		mutex_unlock(&stats.no_p);
 	}
 }
 
-// wait_even returns when p was seen outside a change since gen moved.
+// wait_even returns when p was seen outside a change since gen moved.  Its load
+// pairs with the release in heapstats_release.
 static void wait_even(const struct rt_proc *p)
 {
 	for (unsigned spins = 0; atomic_u32_load_seqcst(&p->stats_seq) % 2 != 0;
@@ -74,8 +76,8 @@ static void wait_even(const struct rt_proc *p)
 	}
 }
 
-// fold adds the history to the slot that was current and clears its place.
-// Nobody writes to either.
+// fold adds the slot history to the slot that was current, clears it, and
+// writes the sums to out.  No thread writes to either slot meanwhile.
 static void fold(unsigned history, unsigned current, uint64_t *out)
 {
 	atomic_u64 *from = slot_words(history);

@@ -4,8 +4,8 @@
 //
 // Every writer adds its changes to slot gen of three.  A reader moves gen on,
 // waits until each P was seen outside a change (its stats_seq even), and may
-// then read the slot that was current: whoever writes later writes to the
-// next one.  It folds the older slot into that one and clears it.
+// then read the slot that was current: later changes go to the next one.  It
+// folds the older slot into the one that was current, and clears the older.
 //
 // Why three slots: one takes new changes the moment gen has moved, one is
 // being read while late writers still finish in it, and one holds the history
@@ -13,26 +13,26 @@
 // into the slot that the reader is about to clear.
 //
 // Order (Dekker): a writer raises its stats_seq, then loads gen; the reader
-// stores gen, then loads every stats_seq.  All four are seqcst.  A P that
-// attaches meanwhile enters the list before its first change; the reader moves
-// gen before it walks the list, so a P that it does not find, because it came
-// later, writes to the new slot.  One that it does not find because it has left
-// has made its last change before (proc.h says what a walk meets).
+// stores gen, then loads every stats_seq.  All four are seqcst.  A P enters the
+// list before its first change, and the reader moves gen before it walks the
+// list.  So a P that it misses because the P came later writes to the new slot.
+// A P that it misses because the P has left has made its last change before
+// (proc.h says what a walk meets).
 //
 // Writers without a P exclude each other, and the moving of gen, by a lock.
-// One reader at a time holds the reader lock, for the fold only; readers
-// never wait for a collection, and are as fast as writers are short.
+// One thread at a time reads, under the reader lock.  Readers never wait for a
+// collection, only for other readers and for writers, whose changes are short.
 #ifndef RUNTIME_WORLD_HEAPSTATS_H
 #define RUNTIME_WORLD_HEAPSTATS_H
 
 #include "runtime/world/proc.h"
 #include "runtime/base/sizeclass.h"
 
-// Changes since the beginning, when summed over the slots.  Byte counts may
-// be negative in one slot.  Go's field names.
+// The sum over the slots is the change since the heap began.  Byte counts may
+// be negative in one slot.  The field names are Go's.
 #define HEAPSTATS_FIELDS(T)                                                    \
 	T committed;	      /* bytes of the heap's range in use or free */   \
-	T released;	      /* bytes given back, or never touched */         \
+	T released;	      /* bytes released, or never used */              \
 	T in_heap;	      /* bytes in heap spans */                        \
 	T in_stacks;	      /* bytes in stack spans */                       \
 	T in_work_bufs;	      /* bytes in work buffer spans */                 \
@@ -56,9 +56,10 @@ struct heapstats_totals {
 static_assert(sizeof(struct heapstats_delta) == sizeof(struct heapstats_totals),
 	      "summed word by word");
 
-// heapstats_acquire begins a change: p is the calling thread's P, NULL when
-// it has none.  The delta is changed with heapstats_add only, at once, and
-// not after heapstats_release.  Changes do not nest.
+// heapstats_acquire begins a change and returns the delta to change;
+// heapstats_release ends it.  p must be the calling thread's P, or NULL if it
+// has none.  Between the two the caller must call only heapstats_add, and must
+// not wait.  Changes do not nest.
 struct heapstats_delta *heapstats_acquire(struct rt_proc *p);
 void heapstats_release(struct rt_proc *p);
 
@@ -67,18 +68,19 @@ RT_INLINE void heapstats_add(atomic_u64 *field, uint64_t n)
 	atomic_u64_add_relaxed(field, n);
 }
 
-// heapstats_read takes a snapshot of one moment.  Any thread, attached or
-// not, also inside a blocking region.
+// heapstats_read takes a snapshot as of one moment.  Any thread may call it,
+// attached or not, even inside a blocking region.
 void heapstats_read(struct heapstats_totals *out);
 
-// heapstats_unsafe_read sums the slots; world stopped.
+// heapstats_unsafe_read sums the slots.  The world must be stopped.
 void heapstats_unsafe_read(struct heapstats_totals *out);
 
-// heapstats_unsafe_clear forgets everything; world stopped or not yet begun.
+// heapstats_unsafe_clear sets everything to 0.  There must be no heap, or the
+// world must be stopped.
 void heapstats_unsafe_clear(void);
 
-// heapstats_fork_lock keeps readers and writers without a P out for a fork,
-// heapstats_fork_unlock lets them in again.
+// heapstats_fork_lock takes the locks of readers and of writers without a P for
+// a fork; heapstats_fork_unlock releases them.
 void heapstats_fork_lock(void);
 void heapstats_fork_unlock(void);
 

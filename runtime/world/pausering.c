@@ -1,9 +1,10 @@
+// The ring of the last collection pauses.
 #include "runtime/world/pausering.h"
 
 #include "runtime/os/oscall.h"
 
-// The slot of a pause is its number modulo the length, also after the number
-// wraps.
+// The slot of a pause is its number modulo the length, even after the number
+// has wrapped.
 static_assert((PAUSERING_LEN & (PAUSERING_LEN - 1)) == 0, "power of two");
 
 void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
@@ -12,8 +13,8 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 	uint64_t total_ns = atomic_u64_load_relaxed(&r->total_ns);
 	uint64_t slot = n % PAUSERING_LEN;
 
-	// These releases pair with the acquires in pausering_read: who sees
-	// one of the stores below also sees that the pause has begun.
+	// These releases pair with the acquires in read_once: a reader that
+	// sees one of the stores below also sees that the pause has begun.
 	atomic_u64_store_relaxed(&r->begun, n + 1);
 	atomic_u64_store_release(&r->ns[slot], ns);
 	atomic_u64_store_release(&r->end[slot], end);
@@ -21,10 +22,10 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 	atomic_u64_store_release(&r->count, n + 1);
 }
 
-// read_once copies the ring and says whether the copy is of one moment.  The
-// acquire of count shows every store of the pauses counted.  Had any load
-// after it seen a store of a later pause, begun, which is read last, would
-// count that one too.
+// read_once copies the ring and tells whether the copy is of one moment.  The
+// acquires pair with the releases in pausering_add.  That of count shows every
+// store of the pauses counted.  Had any load after it seen a store of a later
+// pause, begun, which is read last, would count that one too.
 static bool read_once(const struct pausering *r, struct pausering_copy *out)
 {
 	out->count = atomic_u64_load_acquire(&r->count);

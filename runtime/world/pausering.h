@@ -2,9 +2,10 @@
 //
 // Go: memstats.pause_ns, pause_end, pause_total_ns, numgc (mstats.go).
 //
-// One writer: the collector, with the world stopped.  Readers need no stop
-// and no lock: begun is raised before a slot changes, count after; a reader
-// that finds them apart, or moved, reads again.
+// The collector writes with the world stopped, so there is one writer.
+// Readers need neither a stop nor a lock: the writer raises begun before it
+// changes a slot and count afterwards.  A reader that finds the two apart, or
+// finds that they moved, reads again.
 #ifndef RUNTIME_WORLD_PAUSERING_H
 #define RUNTIME_WORLD_PAUSERING_H
 
@@ -13,9 +14,9 @@
 enum { PAUSERING_LEN = 256 };
 
 struct pausering {
-	atomic_u64 ns[PAUSERING_LEN];  // pause number n is in slot n % 256
+	atomic_u64 ns[PAUSERING_LEN];  // ns; pause number n is in slot n % 256
 	atomic_u64 end[PAUSERING_LEN]; // ns since 1970, same slots
-	atomic_u64 total_ns; // sum over all pauses, also those overwritten
+	atomic_u64 total_ns; // sum over all pauses, including overwritten ones
 	atomic_u64 begun;    // pauses whose recording has begun
 	atomic_u64 count;    // pauses recorded
 };
@@ -28,11 +29,11 @@ struct pausering_copy {
 };
 
 // pausering_add records a pause of ns nanoseconds that ended at end
-// (nanoseconds since 1970).  World stopped.
+// (nanoseconds since 1970).  The world must be stopped.
 void pausering_add(struct pausering *r, uint64_t ns, uint64_t end);
 
-// pausering_read copies a whole ring: all slots, total and count of one
-// moment.  Any thread, any time; repeats while a pause is being recorded.
+// pausering_read copies all slots, the total and the count as of one moment.
+// Any thread may call it at any time; it retries while a pause is recorded.
 void pausering_read(const struct pausering *r, struct pausering_copy *out);
 
 #endif

@@ -1,3 +1,4 @@
+// Ps: attach and detach, blocking, and what a stop does to each of them.
 #include "runtime/world/proc.h"
 
 #include "runtime/os/nanotime.h"
@@ -8,9 +9,9 @@
 
 struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 
-// What rt_thread_tls points to in a thread that is not attached: no P, no
-// cache, and no run, so that every inline allocation takes the slow path.
-// Several threads store nostop here; nobody reads it.
+// rt_thread_tls points to this in a thread that is not attached.  It has no P,
+// no cache and no run, so every inline allocation takes the slow path.  Several
+// threads store nostop here; no thread reads it.
 struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
 static struct rt_thread unattached = {.run = proc_no_runs};
 
@@ -18,11 +19,11 @@ __thread struct rt_thread *rt_thread_tls
     __attribute__((tls_model("initial-exec"))) = &unattached;
 
 enum {
-	// Between two looks at a word that changes within a few
-	// microseconds, such as the end of a short stop.  A stopper that slept
-	// needs most of them to get its processor back.
+	// Rounds of waiting for a word that changes within a few microseconds,
+	// such as the gate at the end of a short stop.  A stopper that slept
+	// needs most of that time to get its processor back.
 	GATE_SPINS = 1000,
-	GATE_LINKS = 2, // threads that each woken one wakes
+	GATE_LINKS = 2, // threads that each woken thread wakes
 };
 
 static bool gate_moved(uint32_t seen)
@@ -37,22 +38,22 @@ static void gate_wake(uint32_t n)
 		oscall_futex_wake(&procs.gate, n);
 }
 
-// The chain.  Threads that are all woken at once take the processor from the
-// starter, which has only to return.  So it wakes one, and each woken thread
-// wakes two more before it does anything else.  While the gate is open and some
-// thread sleeps on it, another thread has opened the gate, or has been woken,
-// and has not yet done its part.
+// The chain.  If all threads were woken at once, they would take the processor
+// from the starter, which only has to return.  So it wakes one, and each woken
+// thread wakes two more before it does anything else.  While the gate is open
+// and a thread sleeps on it, another thread has opened it or has been woken,
+// and has yet to do its part.
 static void gate_pass_on(uint32_t seen)
 {
 	schedpoint(SCHED_GATE_PASS_ON);
-	// Where the gate has not moved, a signal or the chain of an earlier
-	// start ended the sleep; the end of this stop will begin another chain.
+	// If the gate has not moved, a signal or the chain of an earlier start
+	// ended the sleep.  The end of this stop will begin another chain.
 	if (gate_moved(seen))
 		gate_wake(GATE_LINKS);
 }
 
-// gate_spin looks for a while whether the gate moves.  It gives up at once if
-// threads that the stop waits for need the processor.
+// gate_spin waits a while for the gate to move.  It gives up at once if threads
+// that the stop waits for need the processor.
 static void gate_spin(uint32_t seen)
 {
 	for (int i = 0; i < GATE_SPINS && !gate_moved(seen); i++) {
@@ -65,8 +66,8 @@ static void gate_spin(uint32_t seen)
 
 static void gate_sleep(uint32_t seen)
 {
-	// Dekker with proc_start_all: it stores gate, then loads waiters; the
-	// kernel compares gate after we raised waiters.
+	// Dekker with proc_start_all: it stores gate, then loads waiters.  Here
+	// the kernel compares gate after waiters was raised.
 	atomic_u32_add_seqcst(&procs.gate_waiters, 1);
 	schedpoint(SCHED_GATE_SLEEP);
 	oscall_futex_wait(&procs.gate, seen, UINT64_MAX);
@@ -76,23 +77,23 @@ static void gate_sleep(uint32_t seen)
 // gate_wait returns when the gate may have changed from the odd value seen.
 static void gate_wait(uint32_t seen)
 {
-	// The promise to do the starter's part, which then need not wake
-	// anybody.  It names the stop, so one that a lost thread left behind
-	// means nothing to the next.
+	// This promises to do the part of the starter, which then need not wake
+	// any thread.  A promise names its stop, so one that a thread lost in a
+	// fork left behind means nothing to the next stop.
 	atomic_u32_store_seqcst(&procs.gate_spinner, seen);
 	schedpoint(SCHED_GATE_WAIT);
 	gate_spin(seen);
 	if (!gate_moved(seen)) {
 		schedpoint(SCHED_GATE_WAIT_IN_VAIN);
 		// Dekker with proc_start_all: it stores gate, then loads
-		// spinner; the kernel compares gate after this.
+		// spinner.  Here the kernel compares gate after this store.
 		atomic_u32_store_seqcst(&procs.gate_spinner, 0);
 		gate_sleep(seen);
 	}
 	gate_pass_on(seen);
 }
 
-// lock_open_gate takes procs.lock at a moment when no stop lasts.
+// lock_open_gate returns with procs.lock held, at a moment when no stop lasts.
 static void lock_open_gate(void)
 {
 	for (;;) {
@@ -110,7 +111,8 @@ static void lock_open_gate(void)
 	}
 }
 
-// proc_new makes a record.  procs.lock is held.
+// proc_new makes a record, or returns NULL if there is no memory.  The caller
+// must hold procs.lock.
 static struct rt_proc *proc_new(void)
 {
 	struct rt_proc *p =
@@ -122,7 +124,8 @@ static struct rt_proc *proc_new(void)
 	return p;
 }
 
-// proc_enlist puts p at the front of the list.  procs.lock is held.
+// proc_enlist puts p at the front of the list.  The caller must hold procs.lock
+// or be in the child of a fork.
 static void proc_enlist(struct rt_proc *p)
 {
 	struct rt_proc *first = atomic_ptr_load_relaxed(&procs.first);
@@ -131,18 +134,18 @@ static void proc_enlist(struct rt_proc *p)
 	if (first)
 		first->prev = p;
 	procs.count++;
-	// A live reader may look at p, which was in the list before: it begins
-	// again with what is older than p is now.
+	// A live reader may still be at p if p was in the list before.  It then
+	// begins again with the Ps that are older than p is now.
 	atomic_ptr_store_seqcst(&p->next, first);
-	// Before its first statistic: heapstats_read moves the generation,
-	// then walks the list, so a P that it misses writes to the new
-	// generation.
+	// This precedes p's first statistic.  heapstats_read moves the
+	// generation, then walks the list, so a P that it misses writes to the
+	// new generation.
 	atomic_ptr_store_seqcst(&procs.first, p);
 	schedpoint(SCHED_PROC_ENLIST);
 }
 
-// proc_delist takes p out, but leaves its next to live readers that look at it.
-// procs.lock is held.
+// proc_delist takes p out of the list, but leaves its next to live readers that
+// are at it.  The caller must hold procs.lock.
 static void proc_delist(struct rt_proc *p)
 {
 	struct rt_proc *next = atomic_ptr_load_relaxed(&p->next);
@@ -150,12 +153,14 @@ static void proc_delist(struct rt_proc *p)
 
 	if (next)
 		next->prev = p->prev;
-	// A reader that does not find p sees its last statistic.
+	// Pairs with the loads in proc_first and proc_next: a reader that does
+	// not find p sees its last statistic.
 	atomic_ptr_store_release(from, next);
 	procs.count--;
 }
 
-// count_attached counts the host's threads.
+// count_attached adds n to the number of attached threads if p has one of the
+// host's.
 static void count_attached(const struct rt_proc *p, uint32_t n)
 {
 	if (!(p->flags & PROC_HELPER))
@@ -204,7 +209,8 @@ void proc_detach(struct rt_proc *p)
 	mutex_unlock(&procs.lock);
 }
 
-// proc_stand tells the stopper that p, which ran when the stop began, stands.
+// proc_stand tells the stopper that p, which ran when the stop was requested,
+// has stopped.
 static void proc_stand(struct rt_proc *p)
 {
 	atomic_u64_store_relaxed(&p->stood_at, nanotime());
@@ -260,7 +266,8 @@ void proc_park(struct rt_proc *p)
 	context_keep();
 }
 
-// thread_set_pending sets the byte that slow paths look at.
+// thread_set_pending sets the byte that polls read.  The acquire pairs with the
+// release in proc_set_thread.
 static void thread_set_pending(struct rt_proc *p, uint8_t value)
 {
 	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);
@@ -277,8 +284,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	mutex_lock(&procs.lock);
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
-	// Held above zero until every P was asked, so that an early one does
-	// not report the end.
+	// Kept above zero until every P was asked, so that an early one does
+	// not wake the stopper.
 	atomic_u32_store_seqcst(&procs.stop_wait, procs.count + 1);
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		uint32_t old;

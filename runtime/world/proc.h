@@ -1,22 +1,23 @@
 // proc.h - the P: what an attached thread allocates and counts with.
 //
-// Go: p, allp, entersyscall, gopark for a stop (proc.go, runtime2.go).  Here
-// one P belongs to one attached thread.  A detached P's record is kept for
+// Go: p, allp, entersyscall, gopark for a stop (proc.go, runtime2.go).
+//
+// Here one P belongs to one attached thread.  A detached P's record is kept for
 // the next thread: records never move and are never freed.
 //
 // The list of attached Ps, the newest first, changes under procs.lock while the
-// gate is open, so a stopper walks it as it likes, and pays for the threads
-// that there are.  Live readers walk it at any time without a lock.  A walk
-// meets every P that is attached all the while: a P comes in at the front
-// only, and one that leaves keeps its next, which is attached or has left later
-// than it came.  So from any record that came after a P, also from one that
-// left and came again, the way leads to that P.
+// gate is open.  So a stopper may walk it freely, and visits only threads that
+// are attached.  Live readers walk it at any time without a lock.  A walk meets
+// every P that is attached all the while.  A P comes in at the front only, and
+// one that leaves keeps its next, which is attached or left after this P came.
+// So the links lead to a P from any record that came after it, even from one
+// that left and came again.
 //
-// Standing still.  A P's state word holds what its thread does and, while a
-// stop is wanted, the bit PROC_STOP.  The stopper sets the bit; a thread can
-// leave RUNNING at any time, but becomes RUNNING again only by a compare and
-// swap that finds the bit clear.  So once the stopper has seen a P that does
-// not run, that P will not run until the bit is cleared.
+// Stops.  A P's state word holds what its thread does and, while a stop is
+// wanted, the bit PROC_STOP, which the stopper sets.  A thread can leave
+// RUNNING at any time, but becomes RUNNING again only by a compare and swap
+// that finds the bit clear.  So once the stopper has seen that a P does not
+// run, that P will not run until the bit is cleared.
 //
 //                 by its thread                      by the stopper
 //   RUNNING  -> BLOCKED    proc_block
@@ -26,10 +27,11 @@
 //   FREE     -> RUNNING    proc_attach, under procs.lock, gate open
 //   BLOCKED  -> FREE       proc_detach, likewise
 //
-// The gate: attach and detach wait while a stop lasts, one without a P, the
-// other as blocked.  Threads that wait for the end of a stop sleep on the
-// gate's word, are woken one by one, and wake each other (gate_pass_on in
-// proc.c). Parking in a stop happens only in proc_unblock.
+// The gate: attach and detach wait while a stop lasts.  A thread that attaches
+// waits without a P, one that detaches waits as blocked.  Threads that wait for
+// the end of a stop sleep on the gate's word.  The starter wakes one, and each
+// woken thread wakes others (gate_pass_on in proc.c).  A thread parks only in
+// proc_unblock.
 #ifndef RUNTIME_WORLD_PROC_H
 #define RUNTIME_WORLD_PROC_H
 
@@ -42,24 +44,25 @@
 enum {
 	PROC_FREE = 0,	  // no thread
 	PROC_RUNNING = 1, // its thread may touch the heap
-	PROC_BLOCKED = 2, // its thread promised not to
+	PROC_BLOCKED = 2, // its thread has promised not to
 	PROC_STATE = 3,	  // mask
 	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
 
-	PROC_HELPER = 1 << 30, // flag: of a helper thread, not of the host's
+	PROC_HELPER = 1 << 30, // flag: a helper thread's, not the host's
 };
 
 struct rt_proc {
 	// Written by its thread at every statistic.
-	RT_CACHE_ALIGNED atomic_u32 stats_seq; // readers wait for even
+	RT_CACHE_ALIGNED atomic_u32 stats_seq; // odd during a change
 	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
-	uint32_t id;	     // 0, 1, ...; for good
-	uint32_t flags;	     // of the attach
-	atomic_ptr thread;   // struct rt_thread; NULL while (at|de)taching
-	atomic_u64 stood_at; // nanotime when it stood for this stop; 0: it did
-			     // not run when the stop was asked for
+	uint32_t id;	   // 0, 1, ...; for good
+	uint32_t flags;	   // of the attach
+	atomic_ptr thread; // struct rt_thread; NULL in attach and detach
+	// nanotime when it stopped for this stop; 0: it did not run when the
+	// stop was requested
+	atomic_u64 stood_at;
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	atomic_ptr next;      // attached before it; procs.lock, live readers
@@ -67,11 +70,11 @@ struct rt_proc {
 	struct rt_proc *next_free; // procs.lock
 	bool counted;		   // in gauges.counted; own thread, or stopped
 	struct rt_proc *next_counted;
-	struct context context; // valid while it stands
+	struct context context; // valid while it is stopped
 };
 
 struct procs {
-	struct mutex lock;    // attach, detach, opening and closing the gate
+	struct mutex lock;    // attach, detach, threads, closing of the gate
 	atomic_ptr first;     // newest attached P; lock, live readers
 	struct rt_proc *free; // records without a thread; lock
 	uint32_t count;	      // Ps in the list; lock
@@ -79,11 +82,11 @@ struct procs {
 	atomic_u32 attached;  // records with a thread of the host; lock
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
 	atomic_u32 gate_waiters;	  // threads asleep on gate
-	atomic_u32 gate_spinner; // the closed gate that a thread spins on; it
-				 // wakes sleepers when that opens.  Else: none
+	atomic_u32 gate_spinner; // the closed gate that a thread spins on, to
+				 // wake a sleeper when it opens; else: none
 	atomic_u32 crowded;	 // 1: more threads ran than there are
-				 // processors, when a stop was last asked for
-	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stand
+				 // processors, when a stop was last requested
+	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stop
 	struct note stood;		       // woken when stop_wait reaches 0
 };
 
@@ -92,7 +95,7 @@ RT_GLOBAL struct procs procs;
 // The table of a thread that may not allocate inline: every run is empty.
 RT_GLOBAL struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
 
-// proc_self is the calling thread's P, NULL when it is not attached.
+// proc_self returns the calling thread's P, NULL if it is not attached.
 RT_INLINE struct rt_proc *proc_self(void)
 {
 	return rt_thread_tls->p;
@@ -116,28 +119,28 @@ RT_INLINE bool proc_is_free(const struct rt_proc *p)
 	return (atomic_u32_load_acquire(&p->state) & PROC_STATE) == PROC_FREE;
 }
 
-// proc_attach gives the calling thread a P, RUNNING; waits while a stop
-// lasts.  NULL: no memory for a record.
+// proc_attach gives the calling thread a P, which is RUNNING.  It waits while a
+// stop lasts.  Returns NULL if there is no memory for a record.
 struct rt_proc *proc_attach(uint32_t flags);
 
-// proc_reset forgets all records, before their memory goes or comes.
+// proc_reset forgets all records.  It is called before a heap begins, and when
+// their memory is unmapped.
 void proc_reset(void);
 
-// proc_fork_child is for the child of a fork, in the stop that the fork was
-// made in: every P but self, that of the forking thread or NULL, is without a
-// thread.
+// The child of a fork calls proc_fork_child, in the stop of the fork.  It frees
+// every P but self, the forking thread's P or NULL.
 void proc_fork_child(struct rt_proc *self);
 
-// proc_set_thread publishes the thread block of an attached P; with NULL, no
-// stopper writes to the old block any more.
+// proc_set_thread publishes the thread block of an attached P.  After a call
+// with NULL no stopper writes to the old block.
 void proc_set_thread(struct rt_proc *p, struct rt_thread *t);
 
-// proc_detach takes the P back; it held nothing any more.  Waits, as
-// blocked, while a stop lasts.
+// proc_detach takes p from the calling thread.  p must hold nothing any more.
+// It waits, as blocked, while a stop lasts.
 void proc_detach(struct rt_proc *p);
 
 // proc_block promises that the calling thread leaves the heap alone until
-// proc_unblock.  Its context must have been saved.  No lock is held.
+// proc_unblock.  Its context must have been saved, and it must hold no lock.
 void proc_block(struct rt_proc *p);
 
 // proc_unblock returns when the thread may run: at once, or after the stop.
@@ -149,17 +152,17 @@ RT_INLINE bool proc_wanted(const struct rt_proc *p)
 	return atomic_u32_load_acquire(&p->state) & PROC_STOP;
 }
 
-// proc_park stands still as long as a stop is wanted; saves the context.
+// proc_park saves the context and parks while a stop is wanted.
 void proc_park(struct rt_proc *p);
 
 // ---- for the stopper (stw) ----
 
-// proc_stop_all closes the gate, asks every P but self to stand, and returns
-// how many ran.  proc_wait_all waits until they all stand.
+// proc_stop_all closes the gate, asks every P but self to stop, and returns how
+// many ran.  proc_wait_all waits until all of them are stopped.
 uint32_t proc_stop_all(struct rt_proc *self);
 void proc_wait_all(void);
 
-// proc_start_all lets every P go and opens the gate.
+// proc_start_all allows every P to run and opens the gate.
 void proc_start_all(struct rt_proc *self);
 
 #endif

@@ -1,3 +1,4 @@
+// Stopping the world: the right to do it, and the times of a stop.
 #include "runtime/world/stw.h"
 
 #include "runtime/os/nanotime.h"
@@ -28,7 +29,7 @@ struct stw_begin stw_begun(void)
 	return world.begin;
 }
 
-// A collection of another thread may read this one's stack while it waits.
+// A collection by another thread may read this one's stack while it waits.
 void stw_acquire(struct rt_proc *self)
 {
 	if (sema_try_acquire(&world.sema))
@@ -39,7 +40,7 @@ void stw_acquire(struct rt_proc *self)
 	}
 	sema_acquire(&world.sema);
 	if (self)
-		proc_unblock(self); // at once: only we may stop anybody now
+		proc_unblock(self); // at once: no other may stop it now
 	context_keep();
 }
 
@@ -53,9 +54,9 @@ void stw_fork_child(void)
 	sema_fork_child(&world.sema);
 }
 
-// measure_waits adds how long each P that ran when the stop was asked for had
-// to stand until the last one did, and notes which one that was.  The stopper
-// itself waited all the time; it is the slowest when no other P ran.
+// measure_waits sums how long each P that ran when the stop was requested
+// waited for the last one, and records which one that was.  The stopper itself
+// waited all the time; it is the slowest if no other P ran.
 static void measure_waits(const struct rt_proc *self)
 {
 	uint64_t latest = 0;
@@ -78,8 +79,9 @@ static void measure_waits(const struct rt_proc *self)
 	}
 }
 
-// A clock that the system refuses reads 0; the times of a stop are in order all
-// the same, and one that began at no known time began when all stood.
+// A clock that the system refuses reads 0.  The times of a stop are in order
+// all the same.  If the time of the request is not known, the stop counts from
+// when all threads were stopped.
 void stw_stop(struct rt_proc *self, int reason)
 {
 	world.reason = reason;

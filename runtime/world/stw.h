@@ -1,12 +1,14 @@
-// stw.h - stop the world and start it.
+// stw.h - stop the world and start it again.
 //
 // Go: stopTheWorldWithSema, startTheWorldWithSema, worldsema (proc.go).
 //
-// Stops are cooperative: a thread stands at its next poll, or already stands
-// in a blocking region.  One stop at a time, in order of arrival.  While the
-// world is stopped no P but the stopper's runs, none attaches or detaches,
-// and no statistic changes but by the stopper.  A stop makes no decision:
-// what it measured is returned, and the caller records it.
+// Stops are cooperative: a running thread parks at its next poll, and a thread
+// in a blocking region counts as stopped.  While the world is stopped, only the
+// stopper's P runs, and no thread attaches or detaches.  Only the stopper, and
+// helpers that it waits for, change statistics.
+//
+// One thread at a time has the right to stop the world, in order of request.
+// This module records nothing: the caller records the times that it returns.
 #ifndef RUNTIME_WORLD_STW_H
 #define RUNTIME_WORLD_STW_H
 
@@ -14,39 +16,47 @@
 
 #include "runtime/world/proc.h"
 
-// stw_acquire acquires the right to stop the world, and stw_release releases
-// it.  No other stop, and no beginning or end of a heap, comes between the two.
-// self is the caller's P, NULL when the thread is not attached; an attached
-// caller waits for its turn as blocked.  The caller must hold no lock, and not
-// have the right already.  The world runs meanwhile: threads attach and detach.
+// stw_acquire waits for the right to stop the world; stw_release passes it to
+// the thread that has waited longest.  Between the two no other thread stops
+// the world, and no heap begins or ends.  Until the caller stops it, the world
+// runs: threads attach and detach.
+//
+// self is the caller's P, NULL if it has none or is inside a blocking region.
+// While it waits, self is blocked.  The caller must hold no lock, and must not
+// have the right already.
 void stw_acquire(struct rt_proc *self);
 void stw_release(void);
 
-// stw_stop stops the world and stw_start starts it again; the caller must have
-// the right to.  times may be NULL.
+// stw_stop stops the world and returns when all other Ps are stopped.
+// stw_start starts it and sets *times to how long the stop took; times may be
+// NULL.  The caller must have the right; self is as for stw_acquire.
 void stw_stop(struct rt_proc *self, int reason);
 void stw_start(struct rt_proc *self, struct rt_stop_times *times);
 
-// stw_fork_child is for the child of a fork, in the stop that the fork was made
-// in: nobody waits for a turn any more.
+// The child of a fork calls stw_fork_child, in the stop of the fork.  It drops
+// the places of waiting threads, which the child does not have.
 void stw_fork_child(void);
 
-// stw_stopped tells whether the world is stopped, by whomever.
+// stw_stopped tells whether any thread has the world stopped.  Only for the
+// stopper does the answer stay true.
 bool stw_stopped(void);
 
-// stw_reason is the reason of the stop that lasts.
+// stw_reason returns the reason of the present stop.  The caller must be the
+// stopper.
 int stw_reason(void);
 
-// stw_begun tells, inside a stop, what is known of it.
+// stw_begun returns what is known of the present stop.  The caller must be the
+// stopper.
 struct stw_begin {
-	uint64_t asked;		  // nanotime when the stop was asked for
-	uint64_t finished;	  // nanotime when the last thread stood
+	uint64_t asked;		  // nanotime of the request
+	uint64_t finished;	  // nanotime when the last thread stopped
 	uint64_t stopping_cpu_ns; // rt_stop_times
 };
 struct stw_begin stw_begun(void);
 
-// stw_count_from lets the tickets of those who stop the world go on from n,
-// and returns the next one.  For tests; nobody has the world stopped or waits.
+// stw_count_from makes n the next ticket for the right, and returns what would
+// have been next.  It is for tests; no thread may have the right or wait for
+// it.
 uint32_t stw_count_from(uint32_t n);
 
 #endif

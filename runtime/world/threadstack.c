@@ -1,4 +1,4 @@
-// The bounds of stacks, and what of them can be read.
+// The bounds of stacks, and the parts of stacks that can be read.
 #include "runtime/world/threadstack.h"
 
 #include <errno.h>
@@ -7,13 +7,13 @@
 #include "runtime/os/poison.h"
 #include "runtime/os/sysmem.h"
 
-// Bytes of a stack that are asked for at once.
+// Bytes of a stack that one system call asks about.
 enum { STACK_STEP = 1 << 20 };
 
-// mapped_from returns the lowest address from which all memory up to hi is
-// mapped, at least lo.  What is not mapped of a stack that grows was never
-// written; to read there would make it grow, or fail.  Where the system does
-// not say, unknown tells whether memory counts as mapped.
+// mapped_from returns the lowest address, at least lo, from which all memory up
+// to hi is mapped.  The unmapped part of a stack that grows was never written;
+// a read there would make it grow, or fail.  unknown tells whether memory
+// counts as mapped if the system does not say.
 static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi, bool unknown)
 {
 	size_t page = sysmem_page_size();
@@ -34,7 +34,8 @@ static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi, bool unknown)
 }
 
 // readable_from does the same for memory that can be read, a page at a time.
-// memcheck knows words of a stack that were never written, and would report us.
+// Memcheck would report the call for words that were never written, so under it
+// all counts as readable.
 static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 {
 	size_t page = sysmem_page_size();
@@ -53,9 +54,9 @@ static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 }
 
 // probe_main finds the main thread's stack without what the C library asks for:
-// a file below /proc, for which a file descriptor has to be free, and limits.
-// The stack is what is mapped below its upper end, since the system keeps a gap
-// below a stack that grows.  False: not known.
+// a file below /proc, which needs a free file descriptor, and limits.  The
+// stack is what is mapped below its upper end, since the system keeps a gap
+// below a stack that grows.  Returns false if the stack cannot be found.
 static bool probe_main(struct context *c)
 {
 	uintptr_t end = oscall_main_stack_end();
@@ -79,8 +80,8 @@ int threadstack_ask(struct context *c)
 	return error;
 }
 
-// look_for_growth lowers the bound to the end of what is mapped.  Below a stack
-// that grows the system keeps a gap.
+// look_for_growth lowers c->lo as far as memory is mapped and can be read.  The
+// system keeps a gap below a stack that grows.
 static void look_for_growth(struct context *c)
 {
 	uintptr_t mapped = mapped_from(0, c->hi, false);
@@ -115,15 +116,14 @@ bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp)
 	return mapped <= sp && readable_from(mapped, hi) == mapped;
 }
 
-// The sanitizer's run-time has these, also where only the host is built with
-// it.
+// The sanitizer's run-time has these, even if only the host is built with it.
 void *__asan_get_current_fake_stack(void) __attribute__((weak));
 void *__asan_addr_is_in_fake_stack(void *fake, void *p, void **lo, void **hi)
     __attribute__((weak));
 uintptr_t __asan_stack_malloc_0(uintptr_t n) __attribute__((weak));
 void __asan_stack_free_0(uintptr_t frame, uintptr_t n) __attribute__((weak));
 
-// A thread has none before its first fake frame, so we make one.
+// A thread has no fake stack before its first fake frame, so we make one.
 void threadstack_find_fake(struct context *c)
 {
 	enum { FRAME = 64 }; // the smallest
@@ -140,7 +140,8 @@ void threadstack_find_fake(struct context *c)
 	__asan_stack_free_0(frame, FRAME);
 }
 
-// The answer is computed from addresses and one word of the frame: no lock.
+// The run-time computes the answer from addresses and one word of the frame,
+// without a lock.
 bool threadstack_fake_frame(const struct context *c, uintptr_t p, uintptr_t *lo,
 			    uintptr_t *hi)
 {

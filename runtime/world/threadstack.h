@@ -6,18 +6,18 @@
 // block and thread-local variables, which it may keep at the upper end, are not
 // part of it, so they are no roots on any thread.
 //
-// Two things can change after the bounds were found.  The system lets the main
-// thread's stack grow, by a limit that the host may raise: so a stack pointer
-// outside the bounds makes us ask again.  And a host can move a thread to
-// another stack: then all of the attached one counts as in use, as far down as
-// it can be read.
+// Two things can change after the bounds were found.  The main thread's stack
+// can grow, up to a limit that the host may raise, so a stack pointer outside
+// the bounds makes us look again.  A host can also move a thread to another
+// stack.  Then all of the attached one counts as in use, as far down as it can
+// be read.
 //
 // In a build with the address sanitizer, local variables of a function may lie
 // in a frame elsewhere, a fake one, so that their use after its return is
-// found. The function keeps the address of its fake frame on the real stack.
+// found.  The function keeps the address of its fake frame on the real stack.
 //
-// All but threadstack_ask and threadstack_find_fake may be called in a stop:
-// they make system calls that allocate nothing and take no lock.
+// In a stop all functions may be called except threadstack_ask and
+// threadstack_find_fake: the others allocate nothing and take no lock.
 #ifndef RUNTIME_WORLD_THREADSTACK_H
 #define RUNTIME_WORLD_THREADSTACK_H
 
@@ -25,8 +25,8 @@
 
 // threadstack_ask sets the bounds of c to those of the calling thread's stack.
 // Returns 0 or the errno with which the system refused.  For the main thread
-// that is only where mincore is refused as well: then its bounds are found
-// from what is mapped.
+// the bounds are then found from what is mapped, so it fails only if mincore is
+// refused as well.
 int threadstack_ask(struct context *c);
 
 // threadstack_holds tells whether sp lies in the stack, which may have grown.
@@ -37,14 +37,16 @@ bool threadstack_holds(struct context *c, uintptr_t sp);
 uintptr_t threadstack_begin(struct context *c);
 
 // threadstack_readable tells whether [lo, hi) can be read from hi down to where
-// it is mapped, and sp lies there.  Of a stack that grows the rest comes later.
+// it is mapped, and sp lies in that part.  The rest of a stack that grows is
+// mapped later.
 bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp);
 
-// threadstack_find_fake makes c know the calling thread's fake frames.
+// threadstack_find_fake records in c where the calling thread's fake frames
+// are.
 void threadstack_find_fake(struct context *c);
 
 // threadstack_fake_frame tells whether p lies in a fake frame that is in use,
-// and sets [*lo, *hi) to that.
+// and sets [*lo, *hi) to that frame.
 bool threadstack_fake_frame(const struct context *c, uintptr_t p, uintptr_t *lo,
 			    uintptr_t *hi);
 
