@@ -81,8 +81,10 @@ int lifetime_begin(const rt_config *c)
 
 	state_reset();
 	settings = *c;
-	if (!atfork_init() || !attach_init() || !memory_init())
+	if (!atfork_init() || !attach_init() || !memory_init()) {
+		state_reset();
 		return RT_ENOMEM;
+	}
 	supply_reset();
 	poison_init();
 	mstats_set_double_check(settings.double_check);
