@@ -152,7 +152,7 @@ END_TEST
 	do {                                                                   \
 		rt_config changed = config;                                    \
 		changed.field = (value);                                       \
-		ck_assert_int_eq(settings_resolve(&changed, &resolved),          \
+		ck_assert_int_eq(settings_resolve(&changed, &resolved),        \
 				 RT_EINVAL);                                   \
 	} while (0)
 
@@ -287,7 +287,8 @@ START_TEST(struct_that_was_not_initialised_is_refused)
 	setenv("RTGC", "50", 1);
 	for (size_t i = 0; i < RT_ARRAY_LEN(wrong); i++) {
 		config.struct_size = wrong[i];
-		ck_assert_int_eq(settings_resolve(&config, &resolved), RT_EINVAL);
+		ck_assert_int_eq(settings_resolve(&config, &resolved),
+				 RT_EINVAL);
 		ck_assert_int_eq(rt_config_from_env(&config), RT_EINVAL);
 		ck_assert_int_eq(config.gc_percent, 100);
 	}

@@ -65,7 +65,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			     // ones; 0: none
+			  // ones; 0: none
 };
 
 // The run that goes on.
@@ -415,7 +415,7 @@ static unsigned act_attach(void)
 {
 	uintptr_t failed = 0;
 
-	mcache_trim(); // so that memory is needed
+	mcache_release_kept(); // so that memory is needed
 	require(rt_blocking_enter() == RT_OK, "enter");
 	for (uintptr_t i = 0; i < 2; i++) {
 		pthread_t thread;

@@ -377,7 +377,7 @@ START_TEST(uninit_skips_clearing)
 	s = inside_span(p);
 	mcache_retire_slot(mc, self, sc);
 	// As sweep leaves a span of which an object was freed.
-	mspan_give_back(s, p, p + size);
+	mspan_free_slots(s, p, p + size);
 	s->alloc_count = 0;
 	s->needzero = 1;
 	if (!mcentral_top(sc))
@@ -587,7 +587,7 @@ START_TEST(blocks_of_gone_threads_are_kept_for_four)
 		ck_assert_uint_eq(m.by_size[5].mallocs, round * THREADS * 100);
 		ck_assert_uint_eq(m.by_size[2].mallocs, round * THREADS * 20);
 	}
-	mcache_trim();
+	mcache_release_kept();
 	expect_blocks(1, 1);
 	expect_verified();
 }

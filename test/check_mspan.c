@@ -260,10 +260,10 @@ static bool take_and_give_back(struct rng *r, struct mspan *s,
 	take_next(s, &again, rng_next(r) % 2);
 	if (!changed_exactly(s, before, lo, lo + n))
 		return false;
-	if (mspan_give_back(s, run->start, used) != rest ||
+	if (mspan_free_slots(s, run->start, used) != rest ||
 	    !changed_exactly(s, before, lo + rest, lo + n))
 		return false;
-	mspan_give_back(s, used, run->end);
+	mspan_free_slots(s, used, run->end);
 	take_next(s, c, rng_next(r) % 2);
 	return changed_exactly(s, before, lo, lo + n);
 }

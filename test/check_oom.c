@@ -1144,7 +1144,7 @@ static bool attach_with(unsigned kind, uint64_t nth)
 	bool failed;
 	int error;
 
-	mcache_trim(); // so that memory is needed
+	mcache_release_kept(); // so that memory is needed
 	oscall_fail(kind, nth, 1, ENOMEM);
 	error = rt_thread_attach(0);
 	failed = oscall_failed(kind) != 0;
@@ -1172,12 +1172,12 @@ static void *attach_refused(void *arg)
 	// Whatever libc keeps for a thread it keeps from here on.
 	if (attach_with(OSCALL_NAME, 1000))
 		return NULL;
-	mcache_trim();
+	mcache_release_kept();
 	maps_before = read_maps();
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 		for (uint64_t nth = 1; attach_with(kind, nth); nth++)
 			check_attach(nth < 1000, "end", kind, nth);
-	mcache_trim();
+	mcache_release_kept();
 	maps_after = read_maps();
 	return NULL;
 }
@@ -1188,7 +1188,7 @@ START_TEST(attach_leaves_nothing_behind)
 	pthread_t thread;
 
 	heap_begin();
-	mcache_trim();
+	mcache_release_kept();
 	before = gauges;
 	rt_blocking_enter();
 	ck_assert_int_eq(pthread_create(&thread, NULL, attach_refused, NULL),

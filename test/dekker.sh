@@ -58,7 +58,7 @@ runtime/os/lfstack lfstack_push 1
 runtime/world/proc proc_enlist 2
 runtime/world/proc proc_delist 1
 runtime/world/proc proc_set_thread 1
-runtime/world/proc proc_stand 1
+runtime/world/proc proc_stopped 1
 runtime/world/proc proc_block 1
 runtime/pages/arena arena_grow 1
 runtime/pages/arena arena_publish 2

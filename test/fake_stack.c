@@ -125,7 +125,8 @@ int main(int argc, char **argv)
 	rt_config c;
 
 	if (!RT_ASAN) {
-		printf("skipped: 6 of fake stacks: no address sanitizer is built in\n");
+		printf("skipped: 6 of fake stacks: no address sanitizer is "
+		       "built in\n");
 		return SKIPPED;
 	}
 	if (argc == 1) {

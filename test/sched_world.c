@@ -339,10 +339,10 @@ START_TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
 	for (int i = 0; i < 2; i++) {
 		hold_at(SCHED_PROC_BLOCK, &host, block);
 		hold_at(SCHED_NOTE_WAIT, &stopper, stop);
-		move_on(SCHED_PROC_BLOCK, SCHED_PROC_STAND);
+		move_on(SCHED_PROC_BLOCK, SCHED_PROC_STOPPED);
 		ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
 		ck_assert_uint_eq(awaited(), 1);
-		let_end(SCHED_PROC_STAND, &host);
+		let_end(SCHED_PROC_STOPPED, &host);
 		let_end(SCHED_NOTE_WAIT, &stopper);
 		ck_assert_uint_eq(awaited(), 0);
 		start();
@@ -360,7 +360,7 @@ START_TEST(who_blocks_before_it_is_asked_does_not_count)
 	stop();
 	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
 	let_end(SCHED_PROC_BLOCK_DONE, &host);
-	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STAND), 0);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
 	ck_assert_uint_eq(awaited(), 0);
 	start();
 	ck_assert_uint_eq(state(p), PROC_BLOCKED);
@@ -378,7 +378,7 @@ START_TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
 	proc_block(p);
 	let_end(SCHED_PROC_STOP_ALL, &stopper);
 	ck_assert_uint_eq(awaited(), 0);
-	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STAND), 0);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
 }
 END_TEST
 
@@ -388,7 +388,7 @@ START_TEST(an_early_one_does_not_report_the_end)
 	hold_at(SCHED_PROC_STOP_ALL, &stopper, stop);
 	move_on(SCHED_PROC_STOP_ALL, SCHED_PROC_STOP_ALL);
 	proc_block(q);
-	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STAND), 1);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 1);
 	ck_assert_uint_ne(awaited(), 0);
 	move_on(SCHED_PROC_STOP_ALL, SCHED_NOTE_WAIT);
 	ck_assert_uint_eq(awaited(), 1);
@@ -491,8 +491,8 @@ START_TEST(who_attaches_unknown_to_a_stop_stands)
 	hold_at(SCHED_ATTACH_BLOCK, &host, attach_host);
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
 	ck_assert_ptr_null(atomic_ptr_load_acquire(&proc_first()->thread));
-	move_on(SCHED_ATTACH_BLOCK, SCHED_PROC_STAND);
-	schedpoint_let_go(SCHED_PROC_STAND);
+	move_on(SCHED_ATTACH_BLOCK, SCHED_PROC_STOPPED);
+	schedpoint_let_go(SCHED_PROC_STOPPED);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	ck_assert(stw_stopped());
 	start();
@@ -510,8 +510,8 @@ START_TEST(a_hint_is_lowered_before_the_thread_may_go)
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
 	t = atomic_ptr_load_acquire(&proc_first()->thread);
 	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 1);
-	move_on(SCHED_ATTACH_BLOCK_KNOWN, SCHED_PROC_STAND);
-	schedpoint_let_go(SCHED_PROC_STAND);
+	move_on(SCHED_ATTACH_BLOCK_KNOWN, SCHED_PROC_STOPPED);
+	schedpoint_let_go(SCHED_PROC_STOPPED);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	hold_at(SCHED_PROC_START_ALL, &starter, start);
 	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 0);
@@ -532,9 +532,9 @@ START_TEST(a_thread_block_outlasts_the_stopper_that_asks)
 	move_on(SCHED_ATTACH_UNDO, SCHED_MUTEX_SLEEP);
 	ck_assert_ptr_nonnull(atomic_ptr_load_acquire(&of->thread));
 	move_on(SCHED_PROC_STOP_ALL, SCHED_NOTE_WAIT);
-	move_on(SCHED_MUTEX_SLEEP, SCHED_PROC_STAND);
+	move_on(SCHED_MUTEX_SLEEP, SCHED_PROC_STOPPED);
 	ck_assert_ptr_null(atomic_ptr_load_acquire(&of->thread));
-	schedpoint_let_go(SCHED_PROC_STAND);
+	schedpoint_let_go(SCHED_PROC_STOPPED);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	start();
 	hand_end(&host);

@@ -21,7 +21,7 @@ static void open_object(const void *obj)
 	struct object o;
 
 	if (object_find((uintptr_t)obj, &o))
-		poison_open((const void *)o.base, o.size);
+		poison_unpoison((const void *)o.base, o.size);
 }
 
 // alloc_checked is for whatever the current run does not hold: the place where

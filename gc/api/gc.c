@@ -35,16 +35,16 @@ int rt_set_gc_percent(int percent, int *old)
 	return RT_OK;
 }
 
-// give_back_caches flushes the pages, spans and stacks that threads keep for
+// flush_caches flushes the pages, spans and stacks that threads keep for
 // themselves, so that they can be released.
-static void give_back_caches(void)
+static void flush_caches(void)
 {
 	struct visit v = visit_enter(RT_STOP_UNKNOWN);
 
 	stackalloc_flush_all(v.p);
 	mcache_flush_pages_all();
 	visit_leave(&v);
-	mcache_trim();
+	mcache_release_kept();
 }
 
 int rt_free_os_memory(void)
@@ -56,7 +56,7 @@ int rt_free_os_memory(void)
 
 	if (error)
 		return error;
-	give_back_caches();
+	flush_caches();
 	while (scavenge_run(p, &pass, SCAVENGE_STEP) != 0)
 		safepoint_poll(rt_thread_tls);
 	while (scavenge_tables(&chunk))

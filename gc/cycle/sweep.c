@@ -155,7 +155,7 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 		if (settings.clobberfree != 0)
 			clobber(p, mspan_usable(s));
 		if (poison_on)
-			poison_shut(p, mspan_usable(s));
+			poison_poison(p, mspan_usable(s));
 	}
 }
 

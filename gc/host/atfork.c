@@ -29,9 +29,9 @@ static bool unprepared;
 
 // ---- locks ----
 
-// locks_hold takes, in their order, the locks that a thread may hold while the
+// locks_take takes, in their order, the locks that a thread may hold while the
 // world is stopped: one that is not attached or is in a region, or a helper.
-static void locks_hold(void)
+static void locks_take(void)
 {
 	mutex_lock(&procs.lock);
 	work_fork_lock();
@@ -40,7 +40,7 @@ static void locks_hold(void)
 	handlers_fork_lock();
 }
 
-static void locks_let_go(void)
+static void locks_release(void)
 {
 	handlers_fork_unlock();
 	heapstats_fork_unlock();
@@ -72,7 +72,7 @@ static void take_back(struct rt_proc *self, struct rt_proc *counts)
 	}
 }
 
-static void forget_threads(void)
+static void drop_threads(void)
 {
 	struct rt_proc *self = proc_self();
 
@@ -112,16 +112,16 @@ static void prepare(void)
 	set_runs(false);
 	forking.cpu = gcstats_cpu();
 	schedpoint(SCHED_FORK_PREPARE);
-	locks_hold();
+	locks_take();
 }
 
 static void resume(bool child)
 {
 	struct visit v = forking.visit;
 
-	locks_let_go();
+	locks_release();
 	if (child)
-		forget_threads();
+		drop_threads();
 	set_runs(true);
 	schedpoint(SCHED_FORK_RESUME);
 	visit_leave(&v);

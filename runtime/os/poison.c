@@ -27,7 +27,7 @@ void poison_init(void)
 	poison_memcheck = VALGRIND_MAKE_MEM_DEFINED(&poison_on, 1) != 0;
 }
 
-void poison_shut(const void *p, size_t n)
+void poison_poison(const void *p, size_t n)
 {
 	ASAN_POISON_MEMORY_REGION(p, n);
 	VALGRIND_MAKE_MEM_NOACCESS(p, n);
@@ -35,7 +35,7 @@ void poison_shut(const void *p, size_t n)
 
 // The memory counts as defined: it was cleared before, or its user accepts what
 // it holds.
-void poison_open(const void *p, size_t n)
+void poison_unpoison(const void *p, size_t n)
 {
 	ASAN_UNPOISON_MEMORY_REGION(p, n);
 	(void)VALGRIND_MAKE_MEM_DEFINED(p, n);

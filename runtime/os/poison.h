@@ -20,10 +20,10 @@ RT_GLOBAL bool poison_memcheck; // the process runs under memcheck
 
 void poison_init(void);
 
-// poison_shut poisons [p, p + n), poison_open unpoisons it.  Callers test
+// poison_poison poisons [p, p + n), poison_unpoison unpoisons it.  Callers test
 // poison_on first to save the call; without the test a call does no harm.
-void poison_shut(const void *p, size_t n);
-void poison_open(const void *p, size_t n);
+void poison_poison(const void *p, size_t n);
+void poison_unpoison(const void *p, size_t n);
 
 // poison_word returns w, which memcheck then takes as defined.
 uintptr_t poison_defined(uintptr_t w);

@@ -37,7 +37,7 @@
 	X(PROC_ENLIST)	       /* is in the list of attached Ps */             \
 	X(PROC_ATTACH)	       /* is RUNNING */                                \
 	X(PROC_DETACH)	       /* is BLOCKED, will wait for the gate */        \
-	X(PROC_STAND)	       /* is BLOCKED, will tell the stopper */         \
+	X(PROC_STOPPED)	       /* is BLOCKED, will tell the stopper */         \
 	X(PROC_BLOCK)	       /* is RUNNING, will be BLOCKED */               \
 	X(PROC_BLOCK_DONE)     /* is BLOCKED, and knows whether to tell */     \
 	X(PROC_UNBLOCK)	       /* is BLOCKED, will be RUNNING */               \

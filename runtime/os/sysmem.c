@@ -261,7 +261,7 @@ void sysmem_unprepare(void *p, size_t n)
 {
 	if (sysmem_locking()) { // locking has brought it in
 		oscall_unlock(p, n);
-		sysmem_forget(p, n);
+		sysmem_release_inside(p, n);
 	}
 	oscall_uncommit(p, n);
 	oscall_dump((char *)p + page_size, n, false);
@@ -298,7 +298,7 @@ bool sysmem_release(void *p, size_t n)
 	return true;
 }
 
-void sysmem_forget(void *p, size_t n)
+void sysmem_release_inside(void *p, size_t n)
 {
 	uintptr_t base = sysmem_round((uintptr_t)p);
 	uintptr_t limit = base_align_down((uintptr_t)p + n, page_size);

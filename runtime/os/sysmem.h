@@ -101,10 +101,10 @@ bool sysmem_populate(void *p, size_t n);
 // pages.  Returns false, with nothing counted, if the system refuses.
 bool sysmem_release(void *p, size_t n);
 
-// sysmem_forget releases the memory of the physical pages that lie wholly in
-// [p, p+n), which must be all zero.  They stay Ready and read as zero.  If the
-// system refuses, they keep their memory.
-void sysmem_forget(void *p, size_t n);
+// sysmem_release_inside releases the memory of the physical pages that lie
+// wholly in [p, p+n), which must be all zero.  They stay Ready and read as
+// zero.  If the system refuses, they keep their memory.
+void sysmem_release_inside(void *p, size_t n);
 
 // sysmem_protect protects a part of a mapping, whole physical pages; their
 // contents stay.  sysmem_unprotect unprotects all physical pages that [p, p+n)

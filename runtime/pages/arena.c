@@ -89,7 +89,7 @@ void arena_fini(void)
 {
 	// The next mapping here may not be ours.
 	if (poison_on)
-		poison_open((void *)arena.base, arena_used());
+		poison_unpoison((void *)arena.base, arena_used());
 	tables_fini(TABLES);
 	sysmem_unreserve((void *)arena.base, arena.reserved);
 	arena = (struct arena){0};
@@ -169,13 +169,13 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 		atomic_ptr_store_release(&arena.spans[page + i], NULL);
 }
 
-void arena_forget(uint32_t chunk)
+void arena_release_tables(uint32_t chunk)
 {
 	// Not the words: those of protected pages are not zero.
 	static const unsigned zero[] = {TABLE_LINES, TABLE_SPANS};
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(zero); i++)
-		sysmem_forget(arena.table[zero[i]].base +
-				  arena_table_bytes(zero[i], chunk),
-			      arena_table_bytes(zero[i], 1));
+		sysmem_release_inside(arena.table[zero[i]].base +
+					  arena_table_bytes(zero[i], chunk),
+				      arena_table_bytes(zero[i], 1));
 }

@@ -195,9 +195,9 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 // arena_withdraw clears the entries of a span's pages in words, then in spans.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
-// arena_forget releases the memory behind lines and spans of a chunk, which
-// must have no page in use, so that both are zero.  The caller must hold the
-// heap lock.
-void arena_forget(uint32_t chunk);
+// arena_release_tables releases the memory behind lines and spans of a chunk,
+// which must have no page in use, so that both are zero.  The caller must hold
+// the heap lock.
+void arena_release_tables(uint32_t chunk);
 
 #endif

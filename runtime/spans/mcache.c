@@ -122,7 +122,7 @@ void mcache_delete(struct rt_mcache *mc)
 	mutex_unlock(&blocks.lock);
 }
 
-void mcache_trim(void)
+void mcache_release_kept(void)
 {
 	struct rt_mcache *mc;
 
@@ -196,12 +196,12 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 	bytes = (size_t)(run.end - run.start);
 	uninit = slot->uninit || (uninit && bytes == slot->size);
 	if (RT_UNLIKELY(poison_on))
-		poison_open(run.start, bytes);
+		poison_unpoison(run.start, bytes);
 	if (slot->needzero && !uninit)
 		memset(run.start, 0, bytes);
 	// Each object is opened when it is allocated.
 	if (RT_UNLIKELY(poison_on))
-		poison_shut(run.start, bytes);
+		poison_poison(run.start, bytes);
 	schedpoint(SCHED_MCACHE_NEXT_RUN);
 	mspan_take_run(s, &slot->cursor, &run);
 	if (slot->run_log2 < MCACHE_RUN_LAST)
@@ -280,13 +280,13 @@ void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size)
 
 // ---- retiring ----
 
-// give_back_rest ends a slot's run; what was not used is free again.
-static void give_back_rest(struct rt_mcache *mc, struct mcache_slot *slot)
+// free_rest ends a slot's run; what was not used is free again.
+static void free_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	struct rt_run *run = slot->run;
 	uint32_t bytes = (uint32_t)(run->cur - run->start);
 
-	mspan_give_back(slot->span, run->start, run->cur);
+	mspan_free_slots(slot->span, run->start, run->cur);
 	slot->taken -= bytes;
 	mc->live -= bytes;
 	run->cur = run->start = NULL;
@@ -328,7 +328,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i)
 
 	if (!slot->span)
 		return;
-	give_back_rest(mc, slot);
+	free_rest(mc, slot);
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT_REST);
 	d = heapstats_acquire(p);
 	bytes = count_slot(slot, d);
@@ -365,7 +365,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 		return;
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
-			give_back_rest(mc, &mc->slots[w * 64 + bits_ctz(x)]);
+			free_rest(mc, &mc->slots[w * 64 + bits_ctz(x)]);
 	d = heapstats_acquire(p);
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)

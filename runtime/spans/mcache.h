@@ -65,7 +65,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-		      // after the rest of a run came back
+			      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
@@ -89,8 +89,9 @@ static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 struct rt_mcache *mcache_new(struct rt_proc *p);
 void mcache_delete(struct rt_mcache *mc);
 
-// mcache_trim gives the memory of the blocks that are kept back to the system.
-void mcache_trim(void);
+// mcache_release_kept gives the memory of the blocks that are kept back to the
+// system.
+void mcache_release_kept(void);
 
 // mcache_fini unmaps all blocks at the end of the heap; no thread has one.
 void mcache_fini(void);

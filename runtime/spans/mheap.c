@@ -433,7 +433,7 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	g.span->npages = npages;
 	g.span->needzero = !g.zero;
 	if (RT_UNLIKELY(poison_on)) // poisoned by their last use
-		poison_open((void *)g.span->base, npages << RT_PAGE_SHIFT);
+		poison_unpoison((void *)g.span->base, npages << RT_PAGE_SHIFT);
 	count_alloc(p, use, npages, g.nscav);
 	if (RT_UNLIKELY(guard_on) && !guard_unprotect(g.page, npages)) {
 		untake(p, g.span, use);
@@ -481,7 +481,7 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 	}
 	mspan_init_small(s, sc, block);
 	if (RT_UNLIKELY(poison_on))
-		poison_shut((void *)s->base, s->npages << RT_PAGE_SHIFT);
+		poison_poison((void *)s->base, s->npages << RT_PAGE_SHIFT);
 	arena_publish(mspan_page(s), s->npages, s, c, spanclass_kind(sc),
 		      PAGEWORD_HEAP);
 	return s;

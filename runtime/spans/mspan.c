@@ -261,7 +261,7 @@ void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 	}
 }
 
-uint32_t mspan_give_back(struct mspan *s, const char *start, const char *end)
+uint32_t mspan_free_slots(struct mspan *s, const char *start, const char *end)
 {
 	uint32_t lo, hi;
 

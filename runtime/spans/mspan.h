@@ -297,9 +297,9 @@ RT_INLINE void mspan_take_near(struct mspan_cursor *c,
 				 atomic_u64_load_relaxed(word) | run->bits);
 }
 
-// mspan_give_back frees the slots of [start, end) and returns their number.
+// mspan_free_slots frees the slots of [start, end) and returns their number.
 // The caller must own the cached span.
-uint32_t mspan_give_back(struct mspan *s, const char *start, const char *end);
+uint32_t mspan_free_slots(struct mspan *s, const char *start, const char *end);
 
 // mspan_check returns NULL if all invariants of a span hold that involve only
 // the mspan, its lines and its table entries, otherwise what does not.  The

@@ -133,7 +133,7 @@ bool scavenge_tables(uint32_t *chunk)
 	found = *chunk < mheap.pages.nchunks;
 	if (found) {
 		hugepages_withdraw_tables(*chunk);
-		arena_forget((*chunk)++);
+		arena_release_tables((*chunk)++);
 	}
 	mutex_unlock(&mheap.lock);
 	return found;

@@ -209,12 +209,12 @@ void proc_detach(struct rt_proc *p)
 	mutex_unlock(&procs.lock);
 }
 
-// proc_stand tells the stopper that p, which ran when the stop was requested,
+// proc_stopped tells the stopper that p, which ran when the stop was requested,
 // has stopped.
-static void proc_stand(struct rt_proc *p)
+static void proc_stopped(struct rt_proc *p)
 {
-	atomic_u64_store_relaxed(&p->stood_at, nanotime());
-	schedpoint(SCHED_PROC_STAND);
+	atomic_u64_store_relaxed(&p->stopped_at, nanotime());
+	schedpoint(SCHED_PROC_STOPPED);
 	// The release half pairs with the acquire in proc_wait_all: all that
 	// this thread did is visible to the stopper.
 	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
@@ -235,7 +235,7 @@ void proc_block(struct rt_proc *p)
 		throw_fatal("proc_block: not running");
 	schedpoint(SCHED_PROC_BLOCK_DONE);
 	if (old & PROC_STOP)
-		proc_stand(p);
+		proc_stopped(p);
 }
 
 void proc_unblock(struct rt_proc *p)
@@ -298,7 +298,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 			thread_set_pending(p, 1);
 			running++;
 		} else {
-			atomic_u64_store_relaxed(&p->stood_at, 0);
+			atomic_u64_store_relaxed(&p->stopped_at, 0);
 		}
 	}
 	atomic_u32_store_relaxed(&procs.crowded,

@@ -62,7 +62,7 @@ struct rt_proc {
 	atomic_ptr thread; // struct rt_thread; NULL in attach and detach
 	// nanotime when it stopped for this stop; 0: it did not run when the
 	// stop was requested
-	atomic_u64 stood_at;
+	atomic_u64 stopped_at;
 	bool stopper;	      // its thread has the world stopped; own thread
 	bool in_region;	      // inside a blocking region; own thread
 	atomic_ptr next;      // attached before it; procs.lock, live readers

@@ -66,7 +66,7 @@ static void measure_waits(const struct rt_proc *self)
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		uint64_t since = p == self
 				     ? world.begin.asked
-				     : atomic_u64_load_relaxed(&p->stood_at);
+				     : atomic_u64_load_relaxed(&p->stopped_at);
 
 		if (since == 0)
 			continue;

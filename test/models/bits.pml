@@ -78,10 +78,10 @@ byte dirty[SPANS]; // slots whose memory is not zero
 
 // ---- runtime/spans/mspan.c, runtime/spans/mcache.c ----
 
-// give_back_rest, mspan_give_back: change_bits loads the word and stores it.
-// C: give_back_rest, mspan_give_back, change_bits
+// free_rest, mspan_free_slots: change_bits loads the word and stores it.
+// C: free_rest, mspan_free_slots, change_bits
 // at: MCACHE_RETIRE_SLOT_REST
-inline give_back_rest(p, word)
+inline free_rest(p, word)
 {
 #ifndef REST_KEPT
 	word = LINE(ALLOC_LINE(gen), span[p]);
@@ -141,7 +141,7 @@ inline let_go(p)
 // at: MCACHE_RETIRE_SLOT_REST, MCACHE_RETIRE_SLOT
 inline retire(p, word)
 {
-	give_back_rest(p, word);
+	free_rest(p, word);
 #ifdef PUSH_UNCOUNTED
 	let_go(p);
 	count_slot(p, word);

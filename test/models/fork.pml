@@ -277,9 +277,9 @@ proctype Stopper()
 	led = false
 }
 
-// C: locks_hold, work_fork_lock, heapstats_fork_lock, handlers_fork_lock
+// C: locks_take, work_fork_lock, heapstats_fork_lock, handlers_fork_lock
 // at: FORK_PREPARE, MUTEX_SLEEP
-inline locks_hold()
+inline locks_take()
 {
 #ifndef PROCS_FREE
 	take(procs, FORKER);
@@ -305,9 +305,9 @@ inline locks_hold()
 
 #define LET_GO(lock) lock == FORKER -> lock = 0
 
-// C: locks_let_go, work_fork_unlock, heapstats_fork_unlock, handlers_fork_unlock
+// C: locks_release, work_fork_unlock, heapstats_fork_unlock, handlers_fork_unlock
 // at: FORK_RESUME
-inline locks_let_go()
+inline locks_release()
 {
 	atomic { if :: LET_GO(handlers) :: else fi }
 	atomic { if :: LET_GO(stats) :: else fi }
@@ -332,12 +332,12 @@ inline check_thrower(c_thrower)
 }
 
 // The child's first stop, collection and helper.
-// C: forget_threads, proc_fork_child, sweep_fork_child, worker_fork_child, stw_fork_child
+// C: drop_threads, proc_fork_child, sweep_fork_child, worker_fork_child, stw_fork_child
 // C: ask_fork_child
-// in: locks_let_go
+// in: locks_release
 inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 {
-	// After locks_let_go it takes each of them.
+	// After locks_release it takes each of them.
 	assert(MINE(procs) && MINE(work) && MINE(reader) && MINE(stats) &&
 	       MINE(handlers));
 	// Nobody was in the middle of what a stop excludes.
@@ -404,7 +404,7 @@ proctype Forker()
 #ifdef LOCKS_FIRST
 		acquire_sema(ticket);
 		gate = true;
-		locks_hold();
+		locks_take();
 		state[HOST] != RUNNING && state[HELPER] != RUNNING;
 #else
 #ifdef UNSTOPPED
@@ -413,7 +413,7 @@ proctype Forker()
 		acquire_sema(ticket);
 		stop(FORKER);
 #endif
-		locks_hold();
+		locks_take();
 #endif
 		d_step {
 			check_thrower(c_thrower);
@@ -428,7 +428,7 @@ proctype Forker()
 			c_cached = false;
 			c_led = false
 		}
-		locks_let_go();
+		locks_release();
 		start()
 	od
 }

@@ -186,9 +186,9 @@ inline lock_open_gate(tid, seen)
 	od
 }
 
-// proc_block: a compare and swap that keeps STOP; then proc_stand.
-// C: proc_block, proc_stand
-// at: PROC_BLOCK, PROC_BLOCK_DONE, PROC_STAND
+// proc_block: a compare and swap that keeps STOP; then proc_stopped.
+// C: proc_block, proc_stopped
+// at: PROC_BLOCK, PROC_BLOCK_DONE, PROC_STOPPED
 inline proc_block(p)
 {
 	atomic {
