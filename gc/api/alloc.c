@@ -3,14 +3,14 @@
 #include <rt/alloc.h>
 
 #include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
+#include "runtime/world/safepoint.h"
+#include "runtime/spans/object.h"
+#include "runtime/spans/stackalloc.h"
+#include "gc/mark/kind.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
-#include "gc/mark/kind.h"
-#include "runtime/world/safepoint.h"
 #include "gc/host/supply.h"
-#include "runtime/spans/object.h"
-#include "runtime/os/poison.h"
-#include "runtime/spans/stackalloc.h"
 
 // The address of every object of no bytes.
 static uint64_t zerobase;

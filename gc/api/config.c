@@ -1,12 +1,12 @@
 // The configuration, and the beginning and the end of the heap.
 #include <rt/config.h>
 
-#include "gc/host/attach.h"
-#include "gc/host/door.h"
-#include "gc/host/handlers.h"
-#include "gc/host/lifetime.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/stw.h"
+#include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "gc/host/attach.h"
+#include "gc/host/lifetime.h"
 
 void rt_config_init_sized(rt_config *c, size_t size)
 {

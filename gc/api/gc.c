@@ -1,14 +1,14 @@
 // Collections, memory released to the system, and the host's handlers.
 #include <rt/gc.h>
 
-#include "gc/host/door.h"
-#include "gc/host/handlers.h"
-#include "gc/cycle/pacer.h"
 #include "runtime/world/safepoint.h"
-#include "gc/host/supply.h"
-#include "gc/host/visit.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/cycle/pacer.h"
+#include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "gc/host/visit.h"
+#include "gc/host/supply.h"
 
 int rt_gc(void)
 {

@@ -3,8 +3,8 @@
 #include <rt/memstats.h>
 #include <string.h>
 
-#include "gc/host/door.h"
 #include "gc/stats/mstats.h"
+#include "gc/host/door.h"
 #include "gc/host/visit.h"
 
 int rt_read_memstats(rt_memstats *m)

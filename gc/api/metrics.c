@@ -1,12 +1,12 @@
 // Statistics by name.
 #include <rt/metrics.h>
 
-#include "gc/cycle/pacer.h"
-#include "gc/host/door.h"
-#include "gc/stats/metrics.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/sysmem.h"
 #include "runtime/world/proc.h"
+#include "gc/cycle/pacer.h"
+#include "gc/stats/metrics.h"
+#include "gc/host/door.h"
 
 size_t rt_metrics_count(void)
 {

@@ -1,10 +1,10 @@
 // Ranges of memory that the host registers as roots.
 #include <rt/roots.h>
 
+#include "runtime/world/stw.h"
+#include "gc/mark/roots.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
-#include "gc/mark/roots.h"
-#include "runtime/world/stw.h"
 
 int rt_roots_add(void *lo, void *hi, int flags)
 {

@@ -1,10 +1,10 @@
 // Threads come, go, poll, and wait in blocking regions.
 #include <rt/thread.h>
 
-#include "gc/host/attach.h"
+#include "runtime/world/safepoint.h"
 #include "gc/host/door.h"
 #include "gc/host/region.h"
-#include "runtime/world/safepoint.h"
+#include "gc/host/attach.h"
 
 enum { ATTACH_FLAGS = RT_THREAD_EXACT | RT_THREAD_COOPERATIVE };
 

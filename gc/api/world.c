@@ -1,9 +1,9 @@
 // Stops that the host makes, and what it may do in them.
 #include <rt/world.h>
 
+#include "gc/stats/verify.h"
 #include "gc/host/door.h"
 #include "gc/host/visit.h"
-#include "gc/stats/verify.h"
 
 int rt_stop_the_world(int reason)
 {

@@ -1,20 +1,20 @@
 // cycle.c - one collection, step by step.
 #include "gc/cycle/cycle.h"
 
-#include "gc/mark/checkmark.h"
-#include "gc/mark/crew.h"
-#include "gc/mark/mark.h"
-#include "gc/cycle/pacer.h"
-#include "gc/cycle/sweep.h"
-#include "runtime/world/gcstats.h"
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
 #include "runtime/world/heapgauge.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcentral.h"
-#include "runtime/os/nanotime.h"
-#include "runtime/os/schedpoint.h"
 #include "runtime/spans/stackalloc.h"
-#include "runtime/os/throw.h"
-#include "runtime/os/settings.h"
+#include "gc/mark/crew.h"
+#include "gc/mark/mark.h"
+#include "gc/mark/checkmark.h"
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/sweep.h"
 
 // The collection of the present stop.  Only the stopper uses it.
 static struct {

@@ -1,7 +1,7 @@
 #include "gc/cycle/refill.h"
 
-#include "runtime/spans/mcentral.h"
 #include "runtime/os/throw.h"
+#include "runtime/spans/mcentral.h"
 
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		   bool uninit)

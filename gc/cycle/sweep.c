@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "gc/mark/crew.h"
 #include "runtime/base/bits.h"
-#include "runtime/spans/mcentral.h"
 #include "runtime/os/oscall.h"
-#include "runtime/os/poison.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
+#include "runtime/spans/mcentral.h"
+#include "gc/mark/crew.h"
 
 // The fewest chunks that helpers are called for: some hundred microseconds of
 // sweeping, against the tens that it takes to wake a thread.

@@ -1,13 +1,13 @@
 // worker.c - starts and ends helper threads, which serve calls.
 #include "gc/cycle/worker.h"
 
-#include "gc/mark/mark.h"
-#include "gc/cycle/sweep.h"
-#include "runtime/pages/hugepages.h"
 #include "runtime/os/oscall.h"
-#include "runtime/os/persistent.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/persistent.h"
+#include "runtime/pages/hugepages.h"
+#include "gc/mark/mark.h"
+#include "gc/cycle/sweep.h"
 
 // Units of huge pages that a helper provides even if another call waits: about
 // a millisecond each.

@@ -1,17 +1,17 @@
 // atfork.c - stops the world for a fork, and mends the heap of the child.
 #include "gc/host/atfork.h"
 
-#include "gc/cycle/ask.h"
-#include "gc/host/handlers.h"
-#include "gc/cycle/sweep.h"
-#include "gc/mark/work.h"
-#include "gc/cycle/worker.h"
-#include "gc/host/visit.h"
-#include "runtime/world/gcstats.h"
-#include "runtime/pages/hugepages.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/pages/hugepages.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/mark/work.h"
+#include "gc/cycle/ask.h"
+#include "gc/cycle/sweep.h"
+#include "gc/cycle/worker.h"
+#include "gc/host/handlers.h"
+#include "gc/host/visit.h"
 
 // Written by the thread that prepared a fork, in its stop.
 static struct {

@@ -5,14 +5,14 @@
 
 #include <rt/thread.h>
 
-#include "gc/host/door.h"
-#include "gc/host/handlers.h"
-#include "gc/host/region.h"
-#include "gc/host/visit.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
-#include "runtime/spans/stackalloc.h"
 #include "runtime/world/threadstack.h"
+#include "runtime/spans/stackalloc.h"
+#include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "gc/host/visit.h"
+#include "gc/host/region.h"
 
 static struct {
 	bool ready;

@@ -1,8 +1,8 @@
 // handlers.c - keeps the handlers of the host, and calls them.
 #include "gc/host/handlers.h"
 
-#include "runtime/os/sysmem.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/sysmem.h"
 #include "runtime/world/proc.h"
 
 struct oom_handler {

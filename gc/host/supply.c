@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include "gc/cycle/cycle.h"
-#include "gc/host/door.h"
-#include "gc/host/handlers.h"
 #include "runtime/os/settings.h"
+#include "runtime/spans/stackalloc.h"
 #include "gc/mark/kind.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/refill.h"
+#include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
-#include "runtime/spans/stackalloc.h"
+#include "gc/host/door.h"
+#include "gc/host/handlers.h"
 
 enum {
 	// From here on a large object is cleared as in a blocking region, so

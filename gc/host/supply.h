@@ -12,9 +12,9 @@
 #ifndef GC_HOST_SUPPLY_H
 #define GC_HOST_SUPPLY_H
 
-#include "gc/cycle/ask.h"
 #include "runtime/os/settings.h"
 #include "runtime/spans/mcache.h"
+#include "gc/cycle/ask.h"
 
 // supply_object returns an object of n bytes, 1 up to the heap's range, for the
 // calling thread, which may allocate; NULL: a collection, and the host's

@@ -1,8 +1,8 @@
 // visit.c - makes stops, records them, and reports after them.
 #include "gc/host/visit.h"
 
-#include "gc/host/handlers.h"
 #include "runtime/world/gcstats.h"
+#include "gc/host/handlers.h"
 
 // What the warn handler is told after the present stop.
 static struct text held_report;

@@ -3,8 +3,8 @@
 #define GC_HOST_VISIT_H
 
 #include "runtime/os/throw.h"
-#include "runtime/spans/mcache.h"
 #include "runtime/world/stw.h"
+#include "runtime/spans/mcache.h"
 
 // A stop for the length of one function, or the caller's own, reused.
 struct visit {

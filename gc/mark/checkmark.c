@@ -1,11 +1,11 @@
 // checkmark.c - looks for a word that leads to an unmarked object.
 #include "gc/mark/checkmark.h"
 
+#include "runtime/os/throw.h"
+#include "runtime/os/poison.h"
+#include "runtime/spans/object.h"
 #include "gc/mark/kind.h"
 #include "gc/mark/roots.h"
-#include "runtime/spans/object.h"
-#include "runtime/os/poison.h"
-#include "runtime/os/throw.h"
 
 // Words to look at, and what the report calls them.
 struct region {

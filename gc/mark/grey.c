@@ -1,8 +1,8 @@
 // grey.c - marking that one pair of bits does not decide.
 #include "gc/mark/grey.h"
 
-#include "runtime/os/poison.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
 
 uint8_t grey_granules[GREY_COUNTS];
 

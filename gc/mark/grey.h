@@ -24,9 +24,9 @@
 #ifndef GC_MARK_GREY_H
 #define GC_MARK_GREY_H
 
+#include "runtime/os/schedpoint.h"
 #include "gc/mark/kind.h"
 #include "gc/mark/work.h"
-#include "runtime/os/schedpoint.h"
 
 // Objects are counted by class and kind: one addition an object.
 enum { GREY_COUNTS = KIND_COUNT << PAGEWORD_CLASS_BITS };

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "gc/mark/gain.h"
-#include "gc/mark/pastend.h"
 #include "runtime/base/bits.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/stw.h"
-#include "runtime/os/throw.h"
+#include "gc/mark/gain.h"
+#include "gc/mark/pastend.h"
 
 enum {
 	// Entries between two looks at what other markers need.

@@ -15,8 +15,8 @@
 #define GC_MARK_MARK_H
 
 #include "gc/mark/crew.h"
-#include "gc/mark/roots.h"
 #include "gc/mark/scan.h"
+#include "gc/mark/roots.h"
 
 enum { MARK_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory
 

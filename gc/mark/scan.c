@@ -1,8 +1,8 @@
 // scan.c - pushes words, a block at a time.
 #include "gc/mark/scan.h"
 
-#include "runtime/spans/object.h"
 #include "runtime/os/poison.h"
+#include "runtime/spans/object.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

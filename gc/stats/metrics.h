@@ -10,8 +10,8 @@
 
 #include <rt/metrics.h>
 
-#include "runtime/world/gcstats.h"
 #include "runtime/world/heapstats.h"
+#include "runtime/world/gcstats.h"
 
 // Everything that a metric is made of.  All fields count since the heap
 // began, or are of the moment of the snapshot; bytes where nothing is said.

@@ -3,9 +3,9 @@
 #include <rt/config.h>
 #include <string.h>
 
-#include "gc/cycle/pacer.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/cycle/pacer.h"
 
 static_assert((int)RT_PAUSES == (int)PAUSERING_LEN, "copied whole");
 static_assert((int)RT_BY_SIZE <= (int)SIZECLASS_COUNT, "a prefix of classes");

@@ -6,8 +6,8 @@
 
 #include <rt/memstats.h>
 
-#include "runtime/spans/mcache.h"
 #include "runtime/os/throw.h"
+#include "runtime/spans/mcache.h"
 
 // mstats_read flushes every mcache, adds everything up and fills *m.  The
 // world must be stopped; p is the stopper's P, NULL if it has none.  If the

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "gc/cycle/sweep.h"
 #include "runtime/base/bits.h"
-#include "runtime/spans/mcentral.h"
 #include "runtime/os/throw.h"
+#include "runtime/spans/mcentral.h"
+#include "gc/cycle/sweep.h"
 
 // What a walk over all spans adds up.
 struct sums {

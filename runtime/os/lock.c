@@ -1,9 +1,9 @@
 // Mutexes, notes and semaphores, which sleep on futexes.
 #include "runtime/os/lock.h"
 
-#include "runtime/os/nanotime.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 
 enum {
 	MUTEX_FREE = 0,

@@ -1,8 +1,8 @@
 // Permanent memory, cut from regions of address space.
 #include "runtime/os/persistent.h"
 
-#include "runtime/os/lock.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/lock.h"
 
 // A region's record is its first words.
 struct region {

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "runtime/os/options.h"
 #include "runtime/os/oscall.h"
+#include "runtime/os/options.h"
 
 rt_config settings;
 

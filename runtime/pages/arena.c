@@ -2,8 +2,8 @@
 #include "runtime/pages/arena.h"
 
 #include "runtime/os/oscall.h"
-#include "runtime/os/poison.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/poison.h"
 
 struct arena arena;
 

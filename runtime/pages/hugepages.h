@@ -27,8 +27,8 @@
 #ifndef RUNTIME_PAGES_HUGEPAGES_H
 #define RUNTIME_PAGES_HUGEPAGES_H
 
-#include "runtime/pages/arena.h"
 #include "runtime/pages/pagealloc.h"
+#include "runtime/pages/arena.h"
 
 enum { HUGEPAGES_RUNS = 8 };
 

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "runtime/base/bits.h"
-#include "runtime/spans/mcentral.h"
-#include "runtime/os/poison.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
+#include "runtime/spans/mcentral.h"
 
 // Blocks, and those of them that are kept without a thread.
 static struct {

@@ -17,8 +17,8 @@
 #ifndef RUNTIME_SPANS_MCACHE_H
 #define RUNTIME_SPANS_MCACHE_H
 
-#include "runtime/spans/mheap.h"
 #include "runtime/os/slab.h"
+#include "runtime/spans/mheap.h"
 
 struct mcache_slot {
 	struct mspan *span; // cached here, or NULL

@@ -1,12 +1,12 @@
 // Takes pages for spans, grows the heap, counts both, and frees spans.
 #include "runtime/spans/mheap.h"
 
-#include "runtime/pages/hugepages.h"
-#include "runtime/os/poison.h"
 #include "runtime/os/schedpoint.h"
-#include "runtime/world/stw.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
+#include "runtime/pages/hugepages.h"
 
 // Ranges of pages that are freed under one acquisition of the lock.  A chunk in
 // which every second page is dead takes four.

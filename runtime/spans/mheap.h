@@ -11,12 +11,12 @@
 #ifndef RUNTIME_SPANS_MHEAP_H
 #define RUNTIME_SPANS_MHEAP_H
 
+#include "runtime/os/lock.h"
 #include "runtime/os/fixalloc.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/world/heapstats.h"
-#include "runtime/os/lock.h"
-#include "runtime/spans/mspan.h"
 #include "runtime/pages/pagecache.h"
+#include "runtime/spans/mspan.h"
 
 enum {
 	MHEAP_CACHE_SPANS = 16,

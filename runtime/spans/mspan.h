@@ -13,11 +13,11 @@
 #ifndef RUNTIME_SPANS_MSPAN_H
 #define RUNTIME_SPANS_MSPAN_H
 
-#include "runtime/pages/arena.h"
 #include "runtime/base/bits.h"
-#include "runtime/spans/guard.h"
-#include "runtime/os/lfstack.h"
 #include "runtime/base/spanclass.h"
+#include "runtime/os/lfstack.h"
+#include "runtime/pages/arena.h"
+#include "runtime/spans/guard.h"
 
 enum mspan_use {
 	MSPAN_FREE,  // no pages

@@ -2,8 +2,8 @@
 #include "runtime/spans/scavenge.h"
 
 #include "runtime/base/bits.h"
-#include "runtime/pages/hugepages.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/pages/hugepages.h"
 
 enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
 

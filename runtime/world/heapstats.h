@@ -25,8 +25,8 @@
 #ifndef RUNTIME_WORLD_HEAPSTATS_H
 #define RUNTIME_WORLD_HEAPSTATS_H
 
-#include "runtime/world/proc.h"
 #include "runtime/base/sizeclass.h"
+#include "runtime/world/proc.h"
 
 // The sum over the slots is the change since the heap began.  Byte counts may
 // be negative in one slot.  The field names are Go's.

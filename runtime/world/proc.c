@@ -1,11 +1,11 @@
 // Ps: attach and detach, blocking, and what a stop does to each of them.
 #include "runtime/world/proc.h"
 
-#include "runtime/os/nanotime.h"
-#include "runtime/os/persistent.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/persistent.h"
 
 struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 

@@ -37,9 +37,9 @@
 
 #include <rt/alloc.h>
 
-#include "runtime/world/context.h"
-#include "runtime/os/gauge.h"
 #include "runtime/os/lock.h"
+#include "runtime/os/gauge.h"
+#include "runtime/world/context.h"
 
 enum {
 	PROC_FREE = 0,	  // no thread

@@ -1,8 +1,8 @@
 // Stopping the world: the right to do it, and the times of a stop.
 #include "runtime/world/stw.h"
 
-#include "runtime/os/nanotime.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 
 // Written by the thread that holds sema.
 static struct {
