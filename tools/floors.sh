@@ -3,8 +3,9 @@
 #
 # Makefile.am lists the sources of the library, ground first.  Rules: every file
 # is listed, once, beside the others of its module and of its folder; includes
-# go down; every source has been compiled; what an object needs is defined in
-# its own module or below.  And no test is forgotten in Makefile.am.
+# go down, and are in the same order; every source has been compiled; what an
+# object needs is defined in its own module or below.  And no test is forgotten
+# in Makefile.am.
 #
 # usage: srcdir=DIR NM=... tools/floors.sh      (where the objects were built)
 set -u
@@ -95,6 +96,32 @@ files=$(files)
 	}' $files
 ) >"$found"
 rule "includes go down"
+
+# A source includes its own header first, then others, ground first.
+(
+	cd "$srcdir" || exit
+	# shellcheck disable=SC2086 # a list of files
+	awk -v modules="$modules" '
+	BEGIN {
+		n = split(modules, list, "\n")
+		for (i = 1; i <= n; i++)
+			rank[list[i]] = i
+	}
+	FNR == 1 { last = 0 }
+	!/^#include "/ { next }
+	{
+		me = FILENAME
+		sub(/\.[ch]$/, "", me)
+		you = $0
+		gsub(/^#include "|\.h".*$/, "", you)
+		if (you == me && last == 0)
+			next
+		if (rank[you] < last)
+			print FILENAME ":" FNR ": " you " is below the one before"
+		last = rank[you]
+	}' $files
+) >"$found"
+rule "includes are in order"
 
 for module in $(modules); do
 	[ -f "$srcdir/$module.c" ] || continue
