@@ -21,13 +21,15 @@ static struct {
 } exits;
 
 // at_exit detaches a thread that exits attached; it may be in a region, or in
-// its own stop, perhaps in the callback of a walk.
+// its own stop, perhaps in the callback of a walk.  If the system refused to
+// forget its key when it detached, it is not attached.
 static void at_exit(void *value)
 {
+	const struct rt_proc *p = proc_self();
 	struct rt_stop_times times;
 
 	(void)value;
-	if (proc_self()->in_region)
+	if (p && p->in_region)
 		region_leave();
 	// visit_end may run the host's warn handler, which may even detach.
 	while (door_stopper())
