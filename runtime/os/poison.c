@@ -1,6 +1,8 @@
 // Poisoning, by the address sanitizer and by memcheck.
 #include "runtime/os/poison.h"
 
+#include "runtime/os/settings.h"
+
 #if defined(__SANITIZE_ADDRESS__) || RT_HAS_FEATURE(address_sanitizer)
 #include <sanitizer/asan_interface.h>
 #else
@@ -9,8 +11,6 @@
 #endif
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
-
-#include "runtime/os/settings.h"
 #else
 #define VALGRIND_MAKE_MEM_NOACCESS(p, n) ((void)(p), (void)(n))
 #define VALGRIND_MAKE_MEM_DEFINED(p, n) ((void)(p), (void)(n), 0)
