@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "runtime/os/gauge.h"
 #include "runtime/world/heapgauge.h"
 #include "test/death.h"
 #include "test/suite.h"
@@ -84,13 +85,27 @@ START_TEST(parts_are_collected_when_summed)
 	for (int i = 1; i <= 5; i++) {
 		heapgauge_add(p, HEAPGAUGE_FREE, 3);
 		heapgauge_add(p, HEAPGAUGE_FREE, 4);
-		ck_assert_ptr_eq(atomic_ptr_load_relaxed(&gauges.counted), p);
+		ck_assert_ptr_eq(atomic_ptr_load_relaxed(&heapgauges.counted),
+				 p);
 		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 7 * i);
 		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 7 * i);
-		ck_assert_ptr_null(atomic_ptr_load_relaxed(&gauges.counted));
+		ck_assert_ptr_null(
+		    atomic_ptr_load_relaxed(&heapgauges.counted));
 		ck_assert_uint_eq(gauge_load(&p->gauges[HEAPGAUGE_FREE]), 0);
 	}
 	ck_assert(!idle->counted);
+}
+END_TEST
+
+START_TEST(reset_forgets_what_was_counted)
+{
+	struct rt_proc *p = proc_attach(0);
+
+	heapgauge_add(NULL, HEAPGAUGE_TOTAL_FREE, 16);
+	heapgauge_add(p, HEAPGAUGE_IN_USE, 8192);
+	heapgauge_reset();
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
+		ck_assert_uint_eq(heapgauge_sum((enum heapgauge)i), 0);
 }
 END_TEST
 
@@ -201,6 +216,7 @@ static Suite *suite_heapgauge(void)
 	tcase_add_test(tc, mapped_memory_begins_as_released);
 	tcase_add_test(tc, parts_outlast_their_thread);
 	tcase_add_test(tc, parts_are_collected_when_summed);
+	tcase_add_test(tc, reset_forgets_what_was_counted);
 	tcase_add_test(tc, no_move_is_lost);
 	tcase_add_test(tc, who_enters_in_between_is_found);
 	tcase_add_loop_exit_test(tc, a_sum_below_zero_throws, DEATH_EXPECTED, 0,

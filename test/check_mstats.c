@@ -642,7 +642,10 @@ struct corruption {
 		&gauges.f, 0, i                                                \
 	}
 
-#define HEAPGAUGE(f, i) GAUGE(no_p[HEAPGAUGE_##f], i)
+#define HEAPGAUGE(f, i)                                                        \
+	{                                                                      \
+		&heapgauges.no_p[HEAPGAUGE_##f], 0, i                          \
+	}
 
 static const struct corruption corruptions[] = {
     HEAPGAUGE(IN_USE, 0),

@@ -869,7 +869,7 @@ static struct patch overflow_bit(void)
 #define HEAPGAUGE(name)                                                        \
 	static struct patch heapgauge_##name(void)                             \
 	{                                                                      \
-		atomic_u64 *part = &gauges.no_p[HEAPGAUGE_##name];             \
+		atomic_u64 *part = &heapgauges.no_p[HEAPGAUGE_##name];         \
 		return PATCH(*part, gauge_load(part) + 8192);                  \
 	}
 HEAPGAUGE(IN_USE)

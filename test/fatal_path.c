@@ -209,8 +209,8 @@ static void gauge_below_zero(void)
 
 static void sum_below_zero(void)
 {
-	atomic_u64_add_relaxed(&gauges.no_p[HEAPGAUGE_TOTAL_FREE], UINT64_C(1)
-								       << 63);
+	atomic_u64_add_relaxed(&heapgauges.no_p[HEAPGAUGE_TOTAL_FREE],
+			       UINT64_C(1) << 63);
 	heapgauge_sum(HEAPGAUGE_TOTAL_FREE);
 }
 

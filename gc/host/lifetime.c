@@ -28,6 +28,7 @@ static void state_reset(void)
 	heapstats_unsafe_clear();
 	gcstats_reset();
 	gauge_reset();
+	heapgauge_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
 	settings = (rt_config){0};
 }

@@ -7,10 +7,8 @@
 
 struct gauges gauges;
 
-static_assert(offsetof(struct gauges, heap_live) == RT_CACHE_LINE,
-	      "the trigger's gauge has a line of its own");
-static_assert(offsetof(struct gauges, mapped_ready) == 2 * RT_CACHE_LINE,
-	      "gauges of mappings begin a line");
+static_assert(offsetof(struct gauges, mapped_ready) == RT_CACHE_LINE,
+	      "the trigger's gauges have a line of their own");
 
 RT_NORETURN RT_NOINLINE static void throw_overflow(uint64_t old, uint64_t sum)
 {

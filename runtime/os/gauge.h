@@ -6,27 +6,13 @@
 //
 // A gauge moves only after the system call that it counts has succeeded.
 // Several gauges belong to one moment only while the world is stopped.  Those
-// that every span moves are kept in parts, one for each P (heapgauge.h).
+// that every span moves are in heapgauge.h.
 #ifndef RUNTIME_OS_GAUGE_H
 #define RUNTIME_OS_GAUGE_H
 
 #include "runtime/base/atomic.h"
 
-// Moved with every span, and kept in parts.
-enum heapgauge {
-	HEAPGAUGE_IN_USE,	// bytes in heap spans
-	HEAPGAUGE_FREE,		// bytes of free pages, not released
-	HEAPGAUGE_RELEASED,	// bytes of free pages released, or never used
-	HEAPGAUGE_TOTAL_ALLOC,	// bytes of objects ever allocated
-	HEAPGAUGE_TOTAL_FREE,	// bytes of objects ever freed
-	HEAPGAUGE_PAGES_IN_USE, // pages of heap spans
-	HEAPGAUGE_COUNT,
-};
-
 struct gauges {
-	// The part of all threads without a P, and sums collected from Ps.
-	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
-	atomic_ptr counted; // list of Ps that moved a part since the last sum
 	// Moved with every 32 KiB allocated; the trigger tests them.
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks

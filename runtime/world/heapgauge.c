@@ -1,22 +1,34 @@
 // Summing the parts of gauges that Ps move.
 #include "runtime/world/heapgauge.h"
 
+#include <string.h>
+
 #include "runtime/os/throw.h"
+#include "runtime/os/gauge.h"
+
+struct heapgauges heapgauges;
+
+void heapgauge_reset(void)
+{
+	memset(&heapgauges, 0, sizeof heapgauges);
+}
 
 void heapgauge_enter(struct rt_proc *p)
 {
+	atomic_ptr *list = &heapgauges.counted;
+
 	p->counted = true;
 	do
-		p->next_counted = atomic_ptr_load_relaxed(&gauges.counted);
+		p->next_counted = atomic_ptr_load_relaxed(list);
 	// The list is read in a stop, which orders what is in it.
-	while (!atomic_ptr_cas_relaxed(&gauges.counted, p->next_counted, p));
+	while (!atomic_ptr_cas_relaxed(list, p->next_counted, p));
 }
 
 // collect moves the parts of p, which must be stopped, to the shared ones.
 static void collect(struct rt_proc *p)
 {
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
-		atomic_u64_add_relaxed(&gauges.no_p[i],
+		atomic_u64_add_relaxed(&heapgauges.no_p[i],
 				       atomic_u64_load_relaxed(&p->gauges[i]));
 		atomic_u64_store_relaxed(&p->gauges[i], 0);
 	}
@@ -25,14 +37,14 @@ static void collect(struct rt_proc *p)
 
 void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT])
 {
-	struct rt_proc *p = atomic_ptr_load_relaxed(&gauges.counted);
+	struct rt_proc *p = atomic_ptr_load_relaxed(&heapgauges.counted);
 	uint64_t any = 0;
 
-	atomic_ptr_store_relaxed(&gauges.counted, NULL);
+	atomic_ptr_store_relaxed(&heapgauges.counted, NULL);
 	for (; p; p = p->next_counted)
 		collect(p);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
-		sums[i] = gauge_load(&gauges.no_p[i]);
+		sums[i] = gauge_load(&heapgauges.no_p[i]);
 	// Memory that growth maps counts as released from the beginning.
 	sums[HEAPGAUGE_RELEASED] += gauge_load(&gauges.heap_mapped);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)

@@ -9,7 +9,7 @@
 // The record of a detached P keeps its parts; its next thread continues them.
 //
 // Summing collects the parts of all Ps in the shared one.  A P that moves a
-// part for the first time after that enters a list (gauges.counted), so the
+// part for the first time after that enters a list (heapgauges.counted), so the
 // next sum visits only Ps that moved one.
 //
 // Only the stopper sums: a live read takes the same numbers from heapstats,
@@ -18,6 +18,30 @@
 #define RUNTIME_WORLD_HEAPGAUGE_H
 
 #include "runtime/world/proc.h"
+
+enum heapgauge {
+	HEAPGAUGE_IN_USE,	// bytes in heap spans
+	HEAPGAUGE_FREE,		// bytes of free pages, not released
+	HEAPGAUGE_RELEASED,	// bytes of free pages given back, or fresh
+	HEAPGAUGE_TOTAL_ALLOC,	// bytes of objects ever allocated
+	HEAPGAUGE_TOTAL_FREE,	// bytes of objects ever freed
+	HEAPGAUGE_PAGES_IN_USE, // pages of heap spans
+	HEAPGAUGE_COUNT,
+};
+
+static_assert((int)HEAPGAUGE_COUNT == (int)PROC_GAUGES, "a P has one of each");
+
+struct heapgauges {
+	// The parts of threads without a P, and what was collected from Ps.
+	RT_CACHE_ALIGNED atomic_u64 no_p[HEAPGAUGE_COUNT];
+	atomic_ptr counted; // Ps whose parts are to be collected; a list
+};
+
+RT_GLOBAL struct heapgauges heapgauges;
+
+// heapgauge_reset sets the shared parts to 0 and empties the list, before a
+// heap begins.
+void heapgauge_reset(void);
 
 // heapgauge_enter puts a P that is about to move a part into the list.
 void heapgauge_enter(struct rt_proc *p);
@@ -29,7 +53,7 @@ RT_INLINE void heapgauge_add(struct rt_proc *p, enum heapgauge which, int64_t n)
 	atomic_u64 *part;
 
 	if (!p) {
-		atomic_u64_add_relaxed(&gauges.no_p[which], (uint64_t)n);
+		atomic_u64_add_relaxed(&heapgauges.no_p[which], (uint64_t)n);
 		return;
 	}
 	if (RT_UNLIKELY(!p->counted))

@@ -5,6 +5,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/gauge.h"
 #include "runtime/os/persistent.h"
 
 struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};

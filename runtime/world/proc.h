@@ -38,7 +38,6 @@
 #include <rt/alloc.h>
 
 #include "runtime/os/lock.h"
-#include "runtime/os/gauge.h"
 #include "runtime/world/context.h"
 
 enum {
@@ -49,12 +48,14 @@ enum {
 	PROC_STOP = 4,	  // a stopper waits for it, or has stopped it
 
 	PROC_HELPER = 1 << 30, // flag: a helper thread's, not the host's
+
+	PROC_GAUGES = 6, // as many as heapgauge.h declares
 };
 
 struct rt_proc {
 	// Written by its thread at every statistic.
 	RT_CACHE_ALIGNED atomic_u32 stats_seq; // odd during a change
-	atomic_u64 gauges[HEAPGAUGE_COUNT];    // its parts (heapgauge.h)
+	atomic_u64 gauges[PROC_GAUGES];	       // its parts (heapgauge.h)
 	// Written by its thread and by stoppers.
 	RT_CACHE_ALIGNED atomic_u32 state;
 	uint32_t id;	   // 0, 1, ...; for good
@@ -68,7 +69,7 @@ struct rt_proc {
 	atomic_ptr next;      // attached before it; procs.lock, live readers
 	struct rt_proc *prev; // attached after it; procs.lock
 	struct rt_proc *next_free; // procs.lock
-	bool counted;		   // in gauges.counted; own thread, or stopped
+	bool counted;		   // listed (heapgauge); own thread, or stopped
 	struct rt_proc *next_counted;
 	struct context context; // valid while it is stopped
 };
