@@ -6,7 +6,7 @@
 #include "gc/stats/metrics.h"
 #include "runtime/base/sizeclass.h"
 
-static struct metrics_snapshot snapshot;
+static struct snapshot snapshot;
 static struct histogram stopping[2], total[2];
 static uint64_t counts[HISTOGRAM_COUNTS];
 
@@ -32,6 +32,11 @@ static void setup(void)
 	h->in_ptr_scalar_bits = UINT64_C(1) << 35;
 	h->committed = UINT64_C(1) << 41;
 	h->released = UINT64_C(1) << 36;
+	snapshot.heapgauges[HEAPGAUGE_IN_USE] = h->in_heap;
+	snapshot.heapgauges[HEAPGAUGE_RELEASED] = h->released;
+	snapshot.heapgauges[HEAPGAUGE_FREE] = h->committed - h->in_heap -
+					      h->in_stacks - h->in_work_bufs -
+					      h->in_ptr_scalar_bits;
 	snapshot.cycles = (struct gcstats_cycles){
 	    .num_gc = (UINT64_C(1) << 32) + 12,
 	    .num_forced_gc = 5,
@@ -56,10 +61,8 @@ static void setup(void)
 	snapshot.memory_limit = INT64_MAX;
 	snapshot.max_procs = 8;
 	snapshot.nthreads = 3;
-	for (int i = 0; i < 2; i++) {
-		snapshot.stopping[i] = &stopping[i];
-		snapshot.total[i] = &total[i];
-	}
+	snapshot.stopping = stopping;
+	snapshot.total = total;
 }
 
 static rt_metric_sample read_one(const char *name)

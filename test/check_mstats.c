@@ -11,6 +11,7 @@
 #include "gc/cycle/pacer.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/os/oscall.h"
+#include "runtime/spans/mcache.h"
 #include "test/ledger.h"
 #include "test/suite.h"
 
@@ -338,6 +339,39 @@ START_TEST(reading_twice_changes_nothing)
 END_TEST
 
 // ---- fields ----
+
+// rt_read_memstats itself clears what it is given.
+static void read_stopped(rt_memstats *m)
+{
+	struct text report;
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	mstats_read(m, &report);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+}
+
+static void read_live(rt_memstats *m)
+{
+	ck_assert_int_eq(rt_read_memstats_live(m), RT_OK);
+}
+
+static void (*const readers[])(rt_memstats *) = {read_stopped, read_live};
+
+// Whatever was in the struct before is gone, even from its spare bytes.
+START_TEST(every_byte_is_written)
+{
+	many(100, 50, false);
+	rt_gc();
+	memset(&before, 0, sizeof before);
+	memset(&after, 0xff, sizeof after);
+	readers[_i](&before);
+	readers[_i](&after);
+	ck_assert_mem_eq(&before, &after, sizeof before);
+	ck_assert_mem_eq(after.spare, "\0\0\0\0\0", sizeof after.spare);
+	ck_assert_uint_eq(after.lookups, 0);
+	ck_assert_uint_eq(after.debug_gc, 0);
+}
+END_TEST
 
 START_TEST(a_new_heap_is_all_but_empty)
 {
@@ -1148,6 +1182,7 @@ static void add_identities(TCase *t)
 
 static void add_fields(TCase *t)
 {
+	tcase_add_loop_test(t, every_byte_is_written, 0, RT_ARRAY_LEN(readers));
 	tcase_add_test(t, a_new_heap_is_all_but_empty);
 	tcase_add_test(t, a_collection_shows_in_its_fields);
 	tcase_add_test(t, a_collection_by_the_pacer_is_not_forced);

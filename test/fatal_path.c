@@ -284,7 +284,7 @@ static void read_while_running(void)
 	static rt_memstats m;
 	static struct text t;
 
-	mstats_read(proc_self(), &m, &t);
+	mstats_read(&m, &t);
 }
 
 static void statistics_differ(void)

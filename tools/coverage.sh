@@ -33,6 +33,7 @@ runtime/os/gauge     statistics: bytes are counted here
 runtime/world/heapgauge statistics
 runtime/world/heapstats statistics
 runtime/world/gcstats   statistics
+gc/stats/snapshot       statistics
 gc/stats/mstats         statistics
 gc/stats/metrics        statistics
 gc/api/memstats         statistics

@@ -3,6 +3,7 @@
 #include <rt/memstats.h>
 #include <string.h>
 
+#include "runtime/spans/stackalloc.h"
 #include "gc/stats/mstats.h"
 #include "gc/host/door.h"
 #include "gc/host/visit.h"
@@ -22,7 +23,9 @@ int rt_read_memstats(rt_memstats *m)
 	// of our own would not fit on the smallest stacks.
 	memset(m, 0, sizeof *m);
 	v = visit_enter(RT_STOP_READ_MEMSTATS);
-	mstats_read(v.p, m, &report);
+	mcache_flush_all(v.p);
+	stackalloc_flush_all(v.p);
+	mstats_read(m, &report);
 	visit_report(&report);
 	visit_leave(&v);
 	return RT_OK;

@@ -314,30 +314,33 @@ struct numbers {
 	uint64_t of[METRIC_COUNT];
 };
 
-// sum_classes adds up objects of every size class, and their bytes.
-static void sum_classes(const uint64_t *count, uint64_t *objects,
-			uint64_t *bytes)
+// number_objects adds up objects of every size class, and large ones.
+static void number_objects(const struct heapstats_totals *h, uint64_t *of)
 {
+	uint64_t allocs = h->large_alloc_count, alloc_bytes = h->large_alloc;
+	uint64_t frees = h->large_free_count, free_bytes = h->large_free;
+
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
-		*objects += count[c];
-		*bytes += count[c] * sizeclass_table[c].size;
+		uint64_t size = sizeclass_table[c].size;
+
+		allocs += h->small_alloc_count[c];
+		alloc_bytes += h->small_alloc_count[c] * size;
+		frees += h->small_free_count[c];
+		free_bytes += h->small_free_count[c] * size;
 	}
+	of[GC_HEAP_ALLOCS_OBJECTS] = allocs;
+	of[GC_HEAP_ALLOCS_BYTES] = alloc_bytes;
+	of[GC_HEAP_FREES_OBJECTS] = frees;
+	of[GC_HEAP_FREES_BYTES] = free_bytes;
 }
 
-static void number_heap(const struct metrics_snapshot *s, struct numbers *n)
+static void number_heap(const struct snapshot *s, struct numbers *n)
 {
 	const struct heapstats_totals *h = &s->heap;
 	// cppcheck-suppress ctuuninitvar ; every word is set, then read
 	uint64_t *of = n->of;
 
-	of[GC_HEAP_ALLOCS_OBJECTS] = h->large_alloc_count;
-	of[GC_HEAP_ALLOCS_BYTES] = h->large_alloc;
-	sum_classes(h->small_alloc_count, &of[GC_HEAP_ALLOCS_OBJECTS],
-		    &of[GC_HEAP_ALLOCS_BYTES]);
-	of[GC_HEAP_FREES_OBJECTS] = h->large_free_count;
-	of[GC_HEAP_FREES_BYTES] = h->large_free;
-	sum_classes(h->small_free_count, &of[GC_HEAP_FREES_OBJECTS],
-		    &of[GC_HEAP_FREES_BYTES]);
+	number_objects(h, of);
 	of[GC_HEAP_OBJECTS] =
 	    of[GC_HEAP_ALLOCS_OBJECTS] - of[GC_HEAP_FREES_OBJECTS];
 	of[GC_HEAP_TINY_ALLOCS] = h->tiny_alloc_count;
@@ -355,7 +358,7 @@ static void number_pool(uint64_t sys, uint64_t inuse, uint64_t *free_bytes,
 }
 
 // number_memory comes after number_heap: objects are counted there.
-static void number_memory(const struct metrics_snapshot *s, struct numbers *n)
+static void number_memory(const struct snapshot *s, struct numbers *n)
 {
 	const struct heapstats_totals *h = &s->heap;
 	uint64_t *of = n->of;
@@ -363,11 +366,11 @@ static void number_memory(const struct metrics_snapshot *s, struct numbers *n)
 
 	of[MEMORY_HEAP_OBJECTS] =
 	    of[GC_HEAP_ALLOCS_BYTES] - of[GC_HEAP_FREES_BYTES];
-	of[MEMORY_HEAP_UNUSED] = h->in_heap - of[MEMORY_HEAP_OBJECTS];
+	of[MEMORY_HEAP_UNUSED] =
+	    s->heapgauges[HEAPGAUGE_IN_USE] - of[MEMORY_HEAP_OBJECTS];
 	of[MEMORY_HEAP_STACKS] = h->in_stacks;
-	of[MEMORY_HEAP_FREE] =
-	    h->committed - h->in_heap - h->in_stacks - metadata;
-	of[MEMORY_HEAP_RELEASED] = h->released;
+	of[MEMORY_HEAP_FREE] = s->heapgauges[HEAPGAUGE_FREE];
+	of[MEMORY_HEAP_RELEASED] = s->heapgauges[HEAPGAUGE_RELEASED];
 	number_pool(s->mcache_sys, s->mcache_inuse, &of[MEMORY_MCACHE_FREE],
 		    &of[MEMORY_MCACHE_INUSE]);
 	number_pool(s->mspan_sys, s->mspan_inuse, &of[MEMORY_MSPAN_FREE],
@@ -378,12 +381,10 @@ static void number_memory(const struct metrics_snapshot *s, struct numbers *n)
 	of[MEMORY_PROFILING_BUCKETS] = s->buckhash_sys;
 	of[MEMORY_MAPPINGS] = s->mappings;
 	of[MEMORY_MAPPINGS_LIMIT] = s->max_mappings;
-	of[MEMORY_TOTAL] = h->committed + h->released + s->stacks_sys +
-			   s->mcache_sys + s->mspan_sys + s->buckhash_sys +
-			   s->gc_misc_sys + s->other_sys;
+	of[MEMORY_TOTAL] = snapshot_sys(s);
 }
 
-static void number_cycles(const struct metrics_snapshot *s, struct numbers *n)
+static void number_cycles(const struct snapshot *s, struct numbers *n)
 {
 	const struct gcstats_cycles *c = &s->cycles;
 	uint64_t *of = n->of;
@@ -403,7 +404,7 @@ static void number_cycles(const struct metrics_snapshot *s, struct numbers *n)
 	of[SCHED_THREADS_ATTACHED] = s->nthreads;
 }
 
-static void number_cpu(const struct metrics_snapshot *s, struct numbers *n)
+static void number_cpu(const struct snapshot *s, struct numbers *n)
 {
 	const struct cpustats *c = &s->cycles.cpu;
 	uint64_t *of = n->of;
@@ -432,8 +433,8 @@ static void read_by_size(const uint64_t *small, uint64_t large,
 }
 
 // read_counts writes the counts of histogram m and returns its edges.
-static const double *read_counts(const struct metrics_snapshot *s,
-				 enum metric m, uint64_t *counts)
+static const double *read_counts(const struct snapshot *s, enum metric m,
+				 uint64_t *counts)
 {
 	const struct heapstats_totals *h = &s->heap;
 
@@ -446,23 +447,23 @@ static const double *read_counts(const struct metrics_snapshot *s,
 		read_by_size(h->small_free_count, h->large_free_count, counts);
 		return by_size_edges;
 	case SCHED_STOPPING_GC:
-		histogram_read(s->stopping[GCSTATS_GC], counts);
+		histogram_read(&s->stopping[GCSTATS_GC], counts);
 		break;
 	case SCHED_STOPPING_OTHER:
-		histogram_read(s->stopping[GCSTATS_OTHER], counts);
+		histogram_read(&s->stopping[GCSTATS_OTHER], counts);
 		break;
 	case SCHED_TOTAL_OTHER:
-		histogram_read(s->total[GCSTATS_OTHER], counts);
+		histogram_read(&s->total[GCSTATS_OTHER], counts);
 		break;
 	default: // SCHED_TOTAL_GC and its other name
-		histogram_read(s->total[GCSTATS_GC], counts);
+		histogram_read(&s->total[GCSTATS_GC], counts);
 	}
 	return histogram_edges();
 }
 
 // fill_histogram leaves the sample BAD, and ncounts what is needed, when there
 // is no room.
-static void fill_histogram(const struct metrics_snapshot *s, enum metric m,
+static void fill_histogram(const struct snapshot *s, enum metric m,
 			   rt_metric_sample *sample)
 {
 	size_t room = sample->counts ? sample->ncounts : 0;
@@ -474,8 +475,8 @@ static void fill_histogram(const struct metrics_snapshot *s, enum metric m,
 	sample->kind = RT_METRIC_HISTOGRAM;
 }
 
-static void fill_sample(const struct metrics_snapshot *s,
-			const struct numbers *n, rt_metric_sample *sample)
+static void fill_sample(const struct snapshot *s, const struct numbers *n,
+			rt_metric_sample *sample)
 {
 	enum metric m = find_metric(sample->name);
 
@@ -498,8 +499,7 @@ static void fill_sample(const struct metrics_snapshot *s,
 	}
 }
 
-void metrics_fill(const struct metrics_snapshot *s, rt_metric_sample *samples,
-		  size_t n)
+void metrics_fill(const struct snapshot *s, rt_metric_sample *samples, size_t n)
 {
 	struct numbers numbers;
 

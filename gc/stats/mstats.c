@@ -3,73 +3,16 @@
 #include <rt/config.h>
 #include <string.h>
 
-#include "runtime/world/gcstats.h"
-#include "runtime/spans/stackalloc.h"
-#include "gc/cycle/pacer.h"
+#include "gc/stats/snapshot.h"
 
 static_assert((int)RT_PAUSES == (int)PAUSERING_LEN, "copied whole");
 static_assert((int)RT_BY_SIZE <= (int)SIZECLASS_COUNT, "a prefix of classes");
-
-// Every input of one reading, each loaded once: Sys and its parts come from
-// the same loads.
-struct loads {
-	struct heapstats_totals heap;
-	uint64_t heap_in_use, heap_free, heap_released;
-	uint64_t total_alloc, total_free;
-	uint64_t mapped_ready;
-	uint64_t stacks_sys, mspan_sys, mcache_sys;
-	uint64_t buckhash_sys, gc_misc_sys, other_sys;
-	uint64_t mspan_inuse, mcache_inuse;
-};
 
 // Sums over size classes.
 struct sums {
 	uint64_t total_alloc, total_free;
 	uint64_t mallocs, frees;
 };
-
-static void load_sys(struct loads *l)
-{
-	// What is in use before what is mapped, as it comes to be; a mapping
-	// that goes in between must not make the first the larger.
-	l->mspan_inuse = gauge_load(&gauges.mspan_inuse);
-	l->mcache_inuse = gauge_load(&gauges.mcache_inuse);
-	l->stacks_sys = gauge_load(&gauges.stacks_sys);
-	l->mspan_sys = gauge_load(&gauges.mspan_sys);
-	l->mcache_sys = gauge_load(&gauges.mcache_sys);
-	l->buckhash_sys = gauge_load(&gauges.buckhash_sys);
-	l->gc_misc_sys = gauge_load(&gauges.gc_misc_sys);
-	l->other_sys = gauge_load(&gauges.other_sys);
-	l->mspan_inuse = base_min(l->mspan_inuse, l->mspan_sys);
-	l->mcache_inuse = base_min(l->mcache_inuse, l->mcache_sys);
-}
-
-static void load_gauges(struct loads *l)
-{
-	uint64_t sums[HEAPGAUGE_COUNT];
-
-	heapgauge_read(sums);
-	l->heap_in_use = sums[HEAPGAUGE_IN_USE];
-	l->heap_free = sums[HEAPGAUGE_FREE];
-	l->heap_released = sums[HEAPGAUGE_RELEASED];
-	l->total_alloc = sums[HEAPGAUGE_TOTAL_ALLOC];
-	l->total_free = sums[HEAPGAUGE_TOTAL_FREE];
-	l->mapped_ready = gauge_load(&gauges.mapped_ready);
-	load_sys(l);
-}
-
-// loads_from_snapshot takes the heap's gauges from the consistent snapshot,
-// where all of them are of one moment.
-static void loads_from_snapshot(struct loads *l)
-{
-	const struct heapstats_totals *h = &l->heap;
-
-	l->heap_in_use = h->in_heap;
-	l->heap_released = h->released;
-	l->heap_free = h->committed - h->in_heap - h->in_stacks -
-		       h->in_work_bufs - h->in_ptr_scalar_bits;
-	load_sys(l);
-}
 
 // sum_classes adds up small and large objects, and fills by_size.
 static struct sums sum_classes(const struct heapstats_totals *h,
@@ -102,14 +45,6 @@ static struct sums sum_classes(const struct heapstats_totals *h,
 	return s;
 }
 
-static uint64_t sum_sys(const struct loads *l)
-{
-	return l->heap_in_use + l->heap_free + l->heap_released +
-	       l->stacks_sys + l->mspan_sys + l->mcache_sys + l->buckhash_sys +
-	       l->gc_misc_sys + l->other_sys + l->heap.in_stacks +
-	       l->heap.in_work_bufs + l->heap.in_ptr_scalar_bits;
-}
-
 // ---- double check ----
 
 static atomic_u32 check_mode; // enum rt_double_check
@@ -139,37 +74,41 @@ struct pair {
 };
 
 // check_mapped is the sixth comparison, which prints two more values.
-static const char *check_mapped(const struct loads *l, uint64_t sys,
+static const char *check_mapped(const struct snapshot *s, uint64_t sys,
 				struct text *t)
 {
-	if (l->mapped_ready == sys - l->heap.released)
+	if (s->mapped_ready == sys - s->heap.released)
 		return NULL;
-	add_line(t, "mappedReady", l->mapped_ready);
+	add_line(t, "mappedReady", s->mapped_ready);
 	add_line(t, "totalMapped", sys);
-	add_line(t, "released", l->heap.released);
-	add_line(t, "totalMapped-released", sys - l->heap.released);
+	add_line(t, "released", s->heap.released);
+	add_line(t, "totalMapped-released", sys - s->heap.released);
 	return "mappedReady and other memstats are not equal";
 }
 
 // double_check makes Go's six comparisons in Go's order; NULL: all hold, else
 // the message of the first that does not, with its values in *t.
-static const char *double_check(const struct loads *l, const struct sums *s,
-				uint64_t sys, struct text *t)
+static const char *double_check(const struct snapshot *s,
+				const struct sums *sums, uint64_t sys,
+				struct text *t)
 {
-	const struct heapstats_totals *h = &l->heap;
+	const struct heapstats_totals *h = &s->heap;
+	const uint64_t *g = s->heapgauges;
 	const struct pair pairs[] = {
-	    {"heapInUse", l->heap_in_use, "consistent value", h->in_heap,
+	    {"heapInUse", g[HEAPGAUGE_IN_USE], "consistent value", h->in_heap,
 	     "heapInUse and consistent stats are not equal"},
-	    {"heapReleased", l->heap_released, "consistent value", h->released,
-	     "heapReleased and consistent stats are not equal"},
-	    {"global value", l->heap_in_use + l->heap_free, "consistent value",
+	    {"heapReleased", g[HEAPGAUGE_RELEASED], "consistent value",
+	     h->released, "heapReleased and consistent stats are not equal"},
+	    {"global value", g[HEAPGAUGE_IN_USE] + g[HEAPGAUGE_FREE],
+	     "consistent value",
 	     h->committed - h->in_stacks - h->in_work_bufs -
 		 h->in_ptr_scalar_bits,
 	     "measures of the retained heap are not equal"},
-	    {"totalAlloc", l->total_alloc, "consistent value", s->total_alloc,
+	    {"totalAlloc", g[HEAPGAUGE_TOTAL_ALLOC], "consistent value",
+	     sums->total_alloc,
 	     "totalAlloc and consistent stats are not equal"},
-	    {"totalFree", l->total_free, "consistent value", s->total_free,
-	     "totalFree and consistent stats are not equal"},
+	    {"totalFree", g[HEAPGAUGE_TOTAL_FREE], "consistent value",
+	     sums->total_free, "totalFree and consistent stats are not equal"},
 	};
 
 	text_init(t);
@@ -179,10 +118,10 @@ static const char *double_check(const struct loads *l, const struct sums *s,
 			add_line(t, pairs[i].other_name, pairs[i].other);
 			return pairs[i].message;
 		}
-	return check_mapped(l, sys, t);
+	return check_mapped(s, sys, t);
 }
 
-static void check_or_report(const struct loads *l, const struct sums *s,
+static void check_or_report(const struct snapshot *s, const struct sums *sums,
 			    uint64_t sys, struct text *report)
 {
 	uint32_t mode = atomic_u32_load_relaxed(&check_mode);
@@ -191,7 +130,7 @@ static void check_or_report(const struct loads *l, const struct sums *s,
 	text_init(report);
 	if (mode == RT_CHECK_OFF)
 		return;
-	message = double_check(l, s, sys, report);
+	message = double_check(s, sums, sys, report);
 	if (!message)
 		return;
 	if (mode == RT_CHECK_FATAL)
@@ -202,80 +141,76 @@ static void check_or_report(const struct loads *l, const struct sums *s,
 
 // ---- filling ----
 
-static void fill_gc(rt_memstats *m)
+static void fill_heap(rt_memstats *m, const struct snapshot *s,
+		      const struct sums *sums, uint64_t sys)
 {
-	struct gcstats_cycles cycles;
-	struct pausering_copy pauses;
+	const uint64_t *g = s->heapgauges;
 
-	gcstats_read(&cycles, &pauses);
-	m->next_gc = atomic_u64_load_relaxed(&pacer.goal);
-	m->last_gc = cycles.last_gc_unix;
-	m->pause_total_ns = pauses.total_ns;
-	memcpy(m->pause_ns, pauses.ns, sizeof m->pause_ns);
-	memcpy(m->pause_end, pauses.end, sizeof m->pause_end);
-	m->num_gc = (uint32_t)cycles.num_gc;
-	m->num_forced_gc = (uint32_t)cycles.num_forced_gc;
-	memcpy(&m->gc_cpu_fraction, &cycles.gc_cpu_fraction,
+	m->alloc = m->heap_alloc = sums->total_alloc - sums->total_free;
+	m->total_alloc = sums->total_alloc;
+	m->sys = sys;
+	m->lookups = 0;
+	m->mallocs = sums->mallocs;
+	m->frees = sums->frees;
+	m->heap_objects = sums->mallocs - sums->frees;
+	m->heap_idle = g[HEAPGAUGE_FREE] + g[HEAPGAUGE_RELEASED];
+	m->heap_inuse = g[HEAPGAUGE_IN_USE];
+	m->heap_sys = m->heap_idle + m->heap_inuse;
+	m->heap_released = g[HEAPGAUGE_RELEASED];
+	m->stack_inuse = s->heap.in_stacks;
+	m->stack_sys = s->heap.in_stacks + s->stacks_sys;
+	m->mspan_inuse = base_min(s->mspan_inuse, s->mspan_sys);
+	m->mspan_sys = s->mspan_sys;
+	m->mcache_inuse = base_min(s->mcache_inuse, s->mcache_sys);
+	m->mcache_sys = s->mcache_sys;
+	m->buckhash_sys = s->buckhash_sys;
+	m->gc_sys =
+	    s->gc_misc_sys + s->heap.in_work_bufs + s->heap.in_ptr_scalar_bits;
+	m->other_sys = s->other_sys;
+}
+
+static void fill_gc(rt_memstats *m, const struct snapshot *s,
+		    const struct pausering_copy *pauses)
+{
+	m->next_gc = s->heap_goal;
+	m->last_gc = s->cycles.last_gc_unix;
+	m->pause_total_ns = pauses->total_ns;
+	memcpy(m->pause_ns, pauses->ns, sizeof m->pause_ns);
+	memcpy(m->pause_end, pauses->end, sizeof m->pause_end);
+	m->num_gc = (uint32_t)s->cycles.num_gc;
+	m->num_forced_gc = (uint32_t)s->cycles.num_forced_gc;
+	memcpy(&m->gc_cpu_fraction, &s->cycles.gc_cpu_fraction,
 	       sizeof m->gc_cpu_fraction);
 	m->enable_gc = 1;
+	m->debug_gc = 0;
+	memset(m->spare, 0, sizeof m->spare);
 }
 
-static void fill_heap(rt_memstats *m, const struct loads *l,
-		      const struct sums *s, uint64_t sys)
+void mstats_read(rt_memstats *m, struct text *report)
 {
-	m->alloc = m->heap_alloc = s->total_alloc - s->total_free;
-	m->total_alloc = s->total_alloc;
-	m->sys = sys;
-	m->mallocs = s->mallocs;
-	m->frees = s->frees;
-	m->heap_objects = s->mallocs - s->frees;
-	m->heap_sys = l->heap_in_use + l->heap_free + l->heap_released;
-	m->heap_idle = l->heap_free + l->heap_released;
-	m->heap_inuse = l->heap_in_use;
-	m->heap_released = l->heap_released;
-	m->stack_inuse = l->heap.in_stacks;
-	m->stack_sys = l->heap.in_stacks + l->stacks_sys;
-	m->mspan_inuse = l->mspan_inuse;
-	m->mspan_sys = l->mspan_sys;
-	m->mcache_inuse = l->mcache_inuse;
-	m->mcache_sys = l->mcache_sys;
-	m->buckhash_sys = l->buckhash_sys;
-	m->gc_sys =
-	    l->gc_misc_sys + l->heap.in_work_bufs + l->heap.in_ptr_scalar_bits;
-	m->other_sys = l->other_sys;
-}
-
-void mstats_read(struct rt_proc *p, rt_memstats *m, struct text *report)
-{
-	struct loads l;
-	struct sums s;
+	struct pausering_copy pauses;
+	struct snapshot s;
+	struct sums sums;
 	uint64_t sys;
 
-	if (!stw_stopped())
-		throw_fatal("world not stopped");
-	mcache_flush_all(p);
-	stackalloc_flush_all(p);
-	heapstats_unsafe_read(&l.heap);
-	load_gauges(&l);
-	memset(m, 0, sizeof *m);
-	s = sum_classes(&l.heap, m->by_size);
-	sys = sum_sys(&l);
-	check_or_report(&l, &s, sys, report);
-	fill_heap(m, &l, &s, sys);
-	fill_gc(m);
+	snapshot_stopped(&s, &pauses);
+	sums = sum_classes(&s.heap, m->by_size);
+	sys = snapshot_sys(&s);
+	check_or_report(&s, &sums, sys, report);
+	fill_heap(m, &s, &sums, sys);
+	fill_gc(m, &s, &pauses);
 }
 
 void mstats_read_live(rt_memstats *m)
 {
-	struct loads l;
-	struct sums s;
+	struct pausering_copy pauses;
+	struct snapshot s;
+	struct sums sums;
 
-	heapstats_read(&l.heap);
-	loads_from_snapshot(&l);
-	memset(m, 0, sizeof *m);
-	s = sum_classes(&l.heap, m->by_size);
-	fill_heap(m, &l, &s, sum_sys(&l));
-	fill_gc(m);
+	snapshot_live(&s, &pauses);
+	sums = sum_classes(&s.heap, m->by_size);
+	fill_heap(m, &s, &sums, snapshot_sys(&s));
+	fill_gc(m, &s, &pauses);
 }
 
 size_t mstats_read_gc(uint64_t *buf)

@@ -9,18 +9,17 @@
 #include "runtime/os/throw.h"
 #include "runtime/spans/mcache.h"
 
-// mstats_read flushes every mcache, adds everything up and fills *m.  The
-// world must be stopped; p is the stopper's P, NULL if it has none.  If the
-// double check is on and finds a contradiction, it throws with FATAL, and with
-// REPORT writes it to *report, which stays empty otherwise.
-void mstats_read(struct rt_proc *p, rt_memstats *m, struct text *report);
+// mstats_read fills *m, every byte, from a snapshot_stopped.  The world must be
+// stopped and every cache flushed.  If the double check is on and finds a
+// contradiction, it throws with FATAL, and with REPORT writes it to *report,
+// which stays empty otherwise.
+void mstats_read(rt_memstats *m, struct text *report);
 
 // mstats_set_double_check sets what mstats_read does about contradictions, an
 // enum rt_double_check.  Any thread.
 void mstats_set_double_check(int mode);
 
-// mstats_read_live fills *m without a stop: all fields of the heap from one
-// consistent snapshot, every other field loaded once.
+// mstats_read_live fills *m, every byte, from a snapshot_live.  Any thread.
 void mstats_read_live(rt_memstats *m);
 
 // mstats_read_gc writes the pauses as rt_read_gcstats says and returns how

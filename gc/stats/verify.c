@@ -6,6 +6,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/spans/mcentral.h"
 #include "gc/cycle/sweep.h"
+#include "gc/stats/snapshot.h"
 
 // What a walk over all spans adds up.
 struct sums {
@@ -218,8 +219,10 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 	}
 }
 
-static void verify_pages(struct rt_verify *v, const struct sums *sums)
+static void verify_pages(struct rt_verify *v, const struct sums *sums,
+			 const struct snapshot *s)
 {
+	const uint64_t *g = s->heapgauges;
 	uint64_t nfree = pagealloc_count_free(&mheap.pages) + sums->cached_free;
 	uint64_t nscav =
 	    pagealloc_count_scavenged(&mheap.pages) + sums->cached_scavenged;
@@ -231,13 +234,12 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums)
 	equal(v, "free pages and spans do not add up", nfree + taken,
 	      arena_used() >> RT_PAGE_SHIFT);
 	equal(v, "heap_released is not the scavenged pages",
-	      heapgauge_sum(HEAPGAUGE_RELEASED), nscav << RT_PAGE_SHIFT);
-	equal(v, "heap_free is not the free pages",
-	      heapgauge_sum(HEAPGAUGE_FREE), (nfree - nscav) << RT_PAGE_SHIFT);
+	      g[HEAPGAUGE_RELEASED], nscav << RT_PAGE_SHIFT);
+	equal(v, "heap_free is not the free pages", g[HEAPGAUGE_FREE],
+	      (nfree - nscav) << RT_PAGE_SHIFT);
 	equal(v, "pages_in_use is not the heap spans",
-	      heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), sums->heap_pages);
-	equal(v, "heap_in_use is not the heap spans",
-	      heapgauge_sum(HEAPGAUGE_IN_USE),
+	      g[HEAPGAUGE_PAGES_IN_USE], sums->heap_pages);
+	equal(v, "heap_in_use is not the heap spans", g[HEAPGAUGE_IN_USE],
 	      sums->heap_pages << RT_PAGE_SHIFT);
 	for (uint64_t i = 0; i < arena_used() >> RT_PAGE_SHIFT; i += 64)
 		if (atomic_u64_load_relaxed(&arena.overflow[i / 64]) != 0)
@@ -245,64 +247,54 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums)
 			      arena_page_address(i));
 }
 
-static uint64_t mapped_beside_heap(void)
+static void verify_gauges(struct rt_verify *v, const struct sums *sums,
+			  const struct snapshot *s)
 {
-	return gauge_load(&gauges.stacks_sys) + gauge_load(&gauges.mspan_sys) +
-	       gauge_load(&gauges.mcache_sys) +
-	       gauge_load(&gauges.buckhash_sys) +
-	       gauge_load(&gauges.gc_misc_sys) + gauge_load(&gauges.other_sys);
-}
+	const uint64_t *g = s->heapgauges;
 
-static void verify_gauges(struct rt_verify *v, const struct sums *sums)
-{
 	equal(v, "total_alloc - total_free is not the bytes of objects",
-	      heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
-		  heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
-	      v->bytes);
+	      g[HEAPGAUGE_TOTAL_ALLOC] - g[HEAPGAUGE_TOTAL_FREE], v->bytes);
 	if (sweep_done())
-		equal(v, "heap_live is not the bytes of objects",
-		      gauge_load(&gauges.heap_live), v->bytes);
-	equal(v, "mspan_inuse is not the spans",
-	      gauge_load(&gauges.mspan_inuse),
+		equal(v, "heap_live is not the bytes of objects", s->heap_live,
+		      v->bytes);
+	equal(v, "mspan_inuse is not the spans", s->mspan_inuse,
 	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
-	equal(v, "mcache_inuse is not the mcaches",
-	      gauge_load(&gauges.mcache_inuse),
+	equal(v, "mcache_inuse is not the mcaches", s->mcache_inuse,
 	      sums->mcaches * sizeof(struct rt_mcache));
-	equal(v, "mapped_ready is not what is mapped",
-	      gauge_load(&gauges.mapped_ready),
-	      arena_used() - heapgauge_sum(HEAPGAUGE_RELEASED) +
-		  mapped_beside_heap());
+	equal(v, "mapped_ready is not what is mapped", s->mapped_ready,
+	      arena_used() - g[HEAPGAUGE_RELEASED] + snapshot_beside_heap(s));
 }
 
 // verify_heapstats compares the statistics that are counted per P.
-static void verify_heapstats(struct rt_verify *v, const struct sums *sums)
+static void verify_heapstats(struct rt_verify *v, const struct sums *sums,
+			     const struct snapshot *s)
 {
-	struct heapstats_totals h;
+	const struct heapstats_totals *h = &s->heap;
 
-	heapstats_unsafe_read(&h);
-	equal(v, "released statistics", h.released,
-	      heapgauge_sum(HEAPGAUGE_RELEASED));
-	equal(v, "committed statistics", h.committed + h.released,
+	equal(v, "released statistics", h->released,
+	      s->heapgauges[HEAPGAUGE_RELEASED]);
+	equal(v, "committed statistics", h->committed + h->released,
 	      arena_used());
-	equal(v, "in_heap statistics", h.in_heap,
+	equal(v, "in_heap statistics", h->in_heap,
 	      sums->heap_pages << RT_PAGE_SHIFT);
-	equal(v, "in_stacks statistics", h.in_stacks,
+	equal(v, "in_stacks statistics", h->in_stacks,
 	      sums->stack_pages << RT_PAGE_SHIFT);
-	equal(v, "in_work_bufs statistics", h.in_work_bufs,
+	equal(v, "in_work_bufs statistics", h->in_work_bufs,
 	      sums->work_pages << RT_PAGE_SHIFT);
 	equal(v, "large object statistics",
-	      h.large_alloc_count - h.large_free_count, sums->large);
-	equal(v, "large byte statistics", h.large_alloc - h.large_free,
+	      h->large_alloc_count - h->large_free_count, sums->large);
+	equal(v, "large byte statistics", h->large_alloc - h->large_free,
 	      sums->large_bytes);
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
 		equal(v, "statistics of a size class",
-		      h.small_alloc_count[c] - h.small_free_count[c],
+		      h->small_alloc_count[c] - h->small_free_count[c],
 		      sums->small[c]);
 }
 
 void verify_heap(struct rt_verify *v)
 {
 	struct sums sums = {0};
+	struct snapshot s;
 
 	*v = (struct rt_verify){0};
 	// Nothing can be looked at without knowing how long the heap is.
@@ -313,9 +305,10 @@ void verify_heap(struct rt_verify *v)
 	verify_spans(v, &sums);
 	verify_sets(v, &sums);
 	verify_caches(v, &sums);
-	verify_pages(v, &sums);
-	verify_gauges(v, &sums);
-	verify_heapstats(v, &sums);
+	snapshot_stopped(&s, NULL);
+	verify_pages(v, &sums, &s);
+	verify_gauges(v, &sums, &s);
+	verify_heapstats(v, &sums, &s);
 }
 
 // walk_span calls fn for the allocated objects of a span; false: enough.

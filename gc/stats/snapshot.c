@@ -1,0 +1,81 @@
+// Taking a snapshot.
+#include "gc/stats/snapshot.h"
+
+#include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
+#include "runtime/os/gauge.h"
+#include "runtime/os/sysmem.h"
+#include "gc/cycle/pacer.h"
+
+static void load_gauges(struct snapshot *s)
+{
+	// What is in use comes before what is mapped for it: a mapping that is
+	// made and used in between must not make the first the larger.
+	s->mspan_inuse = gauge_load(&gauges.mspan_inuse);
+	s->mcache_inuse = gauge_load(&gauges.mcache_inuse);
+	s->mspan_sys = gauge_load(&gauges.mspan_sys);
+	s->mcache_sys = gauge_load(&gauges.mcache_sys);
+	s->stacks_sys = gauge_load(&gauges.stacks_sys);
+	s->buckhash_sys = gauge_load(&gauges.buckhash_sys);
+	s->gc_misc_sys = gauge_load(&gauges.gc_misc_sys);
+	s->other_sys = gauge_load(&gauges.other_sys);
+	s->heap_live = gauge_load(&gauges.heap_live);
+	s->mapped_ready = gauge_load(&gauges.mapped_ready);
+	s->mappings = gauge_load(&gauges.mappings);
+}
+
+// load_common fills in what is loaded in the same way with the world stopped
+// and live.
+static void load_common(struct snapshot *s, struct pausering_copy *pauses)
+{
+	load_gauges(s);
+	s->max_mappings = sysmem_max_mappings();
+	s->heap_goal = atomic_u64_load_relaxed(&pacer.goal);
+	s->heap_marked = atomic_u64_load_relaxed(&pacer.heap_marked);
+	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&pacer.percent);
+	s->max_procs = (uint64_t)settings.max_procs;
+	s->memory_limit = (uint64_t)settings.memory_limit;
+	s->nthreads = atomic_u32_load_relaxed(&procs.attached);
+	s->stopping = gcstats.stopping;
+	s->total = gcstats.total;
+	if (pauses)
+		gcstats_read(&s->cycles, pauses);
+	else
+		gcstats_read_cycles(&s->cycles);
+}
+
+void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses)
+{
+	if (!stw_stopped())
+		throw_fatal("world not stopped");
+	heapstats_unsafe_read(&s->heap);
+	heapgauge_read(s->heapgauges);
+	load_common(s, pauses);
+}
+
+void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
+{
+	const struct heapstats_totals *h = &s->heap;
+
+	heapstats_read(&s->heap);
+	s->heapgauges[HEAPGAUGE_IN_USE] = h->in_heap;
+	s->heapgauges[HEAPGAUGE_FREE] = h->committed - h->in_heap -
+					h->in_stacks - h->in_work_bufs -
+					h->in_ptr_scalar_bits;
+	s->heapgauges[HEAPGAUGE_RELEASED] = h->released;
+	load_common(s, pauses);
+}
+
+uint64_t snapshot_beside_heap(const struct snapshot *s)
+{
+	return s->stacks_sys + s->mspan_sys + s->mcache_sys + s->buckhash_sys +
+	       s->gc_misc_sys + s->other_sys;
+}
+
+uint64_t snapshot_sys(const struct snapshot *s)
+{
+	return s->heapgauges[HEAPGAUGE_IN_USE] + s->heapgauges[HEAPGAUGE_FREE] +
+	       s->heapgauges[HEAPGAUGE_RELEASED] + s->heap.in_stacks +
+	       s->heap.in_work_bufs + s->heap.in_ptr_scalar_bits +
+	       snapshot_beside_heap(s);
+}

@@ -1,0 +1,68 @@
+// snapshot.h - every input of the statistics, loaded once.
+//
+// Go: readmemstats_m (mstats.go), statAggregate (runtime/metrics.go).
+//
+// The public struct, the metrics and the proof that the heap is what it should
+// be are made of the same numbers.  Each is loaded once, so that a sum and its
+// parts come from the same loads.
+//
+// With the world stopped all of a snapshot is of one moment; it is exact if the
+// caches were flushed before.  A live snapshot stops nothing: heap is of one
+// moment, the record of collections is of another, and every other field is of
+// its own.
+#ifndef GC_STATS_SNAPSHOT_H
+#define GC_STATS_SNAPSHOT_H
+
+#include "runtime/world/heapgauge.h"
+#include "runtime/world/heapstats.h"
+#include "runtime/world/gcstats.h"
+
+// All fields count since the heap began, or are of the moment; bytes where
+// nothing is said.
+struct snapshot {
+	struct heapstats_totals heap;
+	struct gcstats_cycles cycles;
+
+	// The sums, by enum heapgauge.  Live: what heap says, and that is
+	// IN_USE, FREE and RELEASED only.
+	uint64_t heapgauges[HEAPGAUGE_COUNT];
+
+	// Gauges (gauge.h).  In a live snapshot more may be in use than mapped.
+	uint64_t heap_live;
+	uint64_t mapped_ready;
+	uint64_t mspan_inuse, mspan_sys;
+	uint64_t mcache_inuse, mcache_sys;
+	uint64_t stacks_sys;
+	uint64_t buckhash_sys;
+	uint64_t gc_misc_sys;
+	uint64_t other_sys;
+	uint64_t mappings; // number
+
+	uint64_t max_mappings; // number
+	uint64_t heap_goal;    // UINT64_MAX: off
+	uint64_t heap_marked;  // found alive by the last collection
+	int gc_percent;	       // -1: off
+	uint64_t memory_limit; // INT64_MAX: none
+	uint64_t max_procs;
+	uint64_t nthreads; // attached
+
+	// Live histograms, [GCSTATS_GC] and [GCSTATS_OTHER]; few readers want
+	// the counts, so these are not copied.
+	const struct histogram *stopping, *total;
+};
+
+// snapshot_stopped fills *s, and *pauses unless that is NULL.  The world must
+// be stopped.
+void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses);
+
+// snapshot_live does so at any time, for any thread.  Pauses and cycles are of
+// the same moment.
+void snapshot_live(struct snapshot *s, struct pausering_copy *pauses);
+
+// snapshot_beside_heap is what is mapped for anything but the heap's range.
+uint64_t snapshot_beside_heap(const struct snapshot *s);
+
+// snapshot_sys is all memory obtained from the system.
+uint64_t snapshot_sys(const struct snapshot *s);
+
+#endif
