@@ -3,7 +3,7 @@
 // Every number is from rt_read_memstats, one from the metrics, and one,
 // for comparison, from the kernel.  The sums are checked here and the last
 // lines say so.  The report's own records are malloc's: not in what it shows.
-#include "scheme.h"
+#include "scheme/scheme.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
