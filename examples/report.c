@@ -1,43 +1,25 @@
-// report.c - what the programs did to the memory, for a person to read.
+// report.c - what a host did to the memory, for a person to read.
 //
-// Every number is from rt_read_memstats, one from the metrics, and one,
-// for comparison, from the kernel.  The sums are checked here and the last
-// lines say so.  The report's own records are malloc's: not in what it shows.
-#include "scheme/scheme.h"
+// Every number is from rt_read_memstats but three: a metric, a walk over the
+// heap, and the kernel's count of resident pages, each for comparison.
+#define _POSIX_C_SOURCE 200809L // fileno
+#include "report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-struct program {
-	struct program *next;
-	char name[24];
-	double seconds;
-	uint64_t bytes, objects, pause_ns;
-	uint32_t collections;
-};
-
-static struct {
-	struct program *first, **end;
-	double began; // of the program that runs
-	rt_memstats before;
-} records = {.end = &records.first};
+#include <rt/rt.h>
 
 enum { BAR = 24, TOP_SIZES = 6, NCLASSES = 68 };
 
 // ---- numbers as text
 
-struct text {
-	char s[32];
-};
-
-static struct text bytes_text(uint64_t n)
+struct report_text report_bytes(uint64_t n)
 {
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double d = (double)n;
-	struct text t;
+	struct report_text t;
 	int u = 0;
 
 	for (; d >= 1024 && u < 4; u++)
@@ -46,9 +28,9 @@ static struct text bytes_text(uint64_t n)
 	return t;
 }
 
-static struct text time_text(uint64_t ns)
+struct report_text report_time(uint64_t ns)
 {
-	struct text t;
+	struct report_text t;
 
 	if (ns < 1000)
 		snprintf(t.s, sizeof t.s, "%" PRIu64 " ns", ns);
@@ -61,9 +43,9 @@ static struct text time_text(uint64_t ns)
 	return t;
 }
 
-static struct text count_text(uint64_t n)
+struct report_text report_count(uint64_t n)
 {
-	struct text t;
+	struct report_text t;
 	char digits[24];
 	int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
 	char *to = t.s;
@@ -77,10 +59,11 @@ static struct text count_text(uint64_t n)
 	return t;
 }
 
-// A bar of part out of whole, if there is one; something is never nothing.
-static struct text bar_text(uint64_t part, uint64_t whole)
+// bar_text is a bar of part out of whole, empty if whole is 0.  A part that is
+// not 0 shows.
+static struct report_text bar_text(uint64_t part, uint64_t whole)
 {
-	struct text t;
+	struct report_text t;
 	int n = whole ? (int)((double)part / (double)whole * BAR + 0.5) : 0;
 
 	if (n == 0 && part && whole)
@@ -90,75 +73,15 @@ static struct text bar_text(uint64_t part, uint64_t whole)
 	return t;
 }
 
-static void heading(const char *text)
+void report_heading(FILE *out, const char *text)
 {
-	if (isatty(STDOUT_FILENO))
-		printf("\033[1m%s\033[0m\n", text);
-	else
-		puts(text);
+	fprintf(out, isatty(fileno(out)) ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
-// ---- the programs
-
-static double now(void)
+static void section(FILE *out, const char *text)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-void report_begin(const char *name)
-{
-	if (records.first)
-		putchar('\n');
-	heading(name);
-	rt_read_memstats(&records.before);
-	records.began = now();
-}
-
-void report_end(const char *name)
-{
-	struct program *p = calloc(1, sizeof *p);
-	rt_memstats m;
-
-	if (!p || rt_read_memstats(&m) != RT_OK) {
-		free(p);
-		return;
-	}
-	snprintf(p->name, sizeof p->name, "%s", name);
-	p->seconds = now() - records.began;
-	p->bytes = m.total_alloc - records.before.total_alloc;
-	p->objects = m.mallocs - records.before.mallocs;
-	p->pause_ns = m.pause_total_ns - records.before.pause_total_ns;
-	p->collections = m.num_gc - records.before.num_gc;
-	*records.end = p;
-	records.end = &p->next;
-}
-
-static void show_program(const struct program *p)
-{
-	printf("  %-16s %8.3f s %12s %14s %12" PRIu32 " %11s\n", p->name,
-	       p->seconds, bytes_text(p->bytes).s, count_text(p->objects).s,
-	       p->collections, time_text(p->pause_ns).s);
-}
-
-static void show_programs(void)
-{
-	struct program all = {.name = "together"};
-
-	putchar('\n');
-	heading("programs               time    allocated        objects  "
-		"collections      pauses");
-	for (struct program *p = records.first; p; p = p->next) {
-		show_program(p);
-		all.seconds += p->seconds;
-		all.bytes += p->bytes;
-		all.objects += p->objects;
-		all.pause_ns += p->pause_ns;
-		all.collections += p->collections;
-	}
-	show_program(&all);
+	putc('\n', out);
+	report_heading(out, text);
 }
 
 // ---- what was allocated
@@ -171,37 +94,37 @@ static int by_bytes(const void *a, const void *b)
 	return m < n ? 1 : m > n ? -1 : 0;
 }
 
-static void show_size(const char *name, uint64_t objects, uint64_t bytes,
-		      uint64_t whole)
+static void show_size(FILE *out, const char *name, uint64_t objects,
+		      uint64_t bytes, const char *bar)
 {
 	if (objects)
-		printf("  %-16s %14s %12s%s%s\n", name, count_text(objects).s,
-		       bytes_text(bytes).s, whole ? "  " : "",
-		       bar_text(bytes, whole).s);
+		fprintf(out, "  %-16s %14s %12s%s%s\n", name,
+			report_count(objects).s, report_bytes(bytes).s,
+			*bar ? "  " : "", bar);
 }
 
-static void show_allocated(const rt_memstats *m)
+static void show_allocated(FILE *out, const rt_memstats *m)
 {
 	struct rt_memstats_size size[RT_BY_SIZE];
 	uint64_t objects = m->mallocs, bytes = m->total_alloc;
 
 	memcpy(size, m->by_size, sizeof size);
 	qsort(size, RT_BY_SIZE, sizeof *size, by_bytes);
-	putchar('\n');
-	heading("allocated               objects        bytes");
+	section(out, "allocated               objects        bytes");
 	for (int i = 0; i < TOP_SIZES; i++) {
 		uint64_t n = size[i].mallocs, b = n * size[i].size;
-		char name[16];
+		char name[24];
 
 		snprintf(name, sizeof name, "%" PRIu32 " bytes", size[i].size);
-		show_size(name, n, b, m->total_alloc);
+		show_size(out, name, n, b, bar_text(b, m->total_alloc).s);
 		objects -= n;
 		bytes -= b;
 	}
-	show_size("other sizes", objects, bytes, m->total_alloc);
-	show_size("together", m->mallocs, m->total_alloc, 0);
-	show_size("freed again", m->frees, m->total_alloc - m->alloc, 0);
-	show_size("in the heap", m->heap_objects, m->alloc, 0);
+	show_size(out, "other sizes", objects, bytes,
+		  bar_text(bytes, m->total_alloc).s);
+	show_size(out, "together", m->mallocs, m->total_alloc, "");
+	show_size(out, "freed again", m->frees, m->total_alloc - m->alloc, "");
+	show_size(out, "in the heap", m->heap_objects, m->alloc, "");
 }
 
 // ---- collections
@@ -213,30 +136,30 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void show_collections(const rt_memstats *m)
+static void show_collections(FILE *out, const rt_memstats *m)
 {
 	uint64_t pause[RT_PAUSES];
 	size_t n = m->num_gc < RT_PAUSES ? m->num_gc : RT_PAUSES;
 
-	putchar('\n');
-	heading("collections");
-	printf("  %" PRIu32 " in all, %" PRIu32 " on request, %.1f %% of the "
-	       "CPU time\n",
-	       m->num_gc, m->num_forced_gc, 100 * m->gc_cpu_fraction);
+	section(out, "collections");
+	fprintf(out,
+		"  %" PRIu32 " in all, %" PRIu32
+		" on request, %.1f %% of the CPU time\n",
+		m->num_gc, m->num_forced_gc, 100 * m->gc_cpu_fraction);
 	if (!n)
 		return;
 	memcpy(pause, m->pause_ns, n * sizeof *pause);
 	qsort(pause, n, sizeof *pause, by_value);
-	printf("  pauses: %s in all; ", time_text(m->pause_total_ns).s);
+	fprintf(out, "  pauses: %s in all; ", report_time(m->pause_total_ns).s);
 	if (n < m->num_gc)
-		printf("of the last %zu ", n);
-	printf("median %s, longest %s\n", time_text(pause[n / 2]).s,
-	       time_text(pause[n - 1]).s);
+		fprintf(out, "of the last %zu ", n);
+	fprintf(out, "median %s, longest %s\n", report_time(pause[n / 2]).s,
+		report_time(pause[n - 1]).s);
 }
 
 // ---- memory
 
-// The resident set as the kernel counts it, code and libraries included.
+// resident is what the kernel counts, code and libraries included, or 0.
 static uint64_t resident(void)
 {
 	uint64_t pages = 0;
@@ -255,10 +178,10 @@ struct moment {
 	uint64_t resident;
 };
 
-static void take(struct moment *at)
+static bool take(struct moment *at)
 {
 	at->resident = resident();
-	rt_read_memstats(&at->m);
+	return rt_read_memstats(&at->m) == RT_OK;
 }
 
 // The parts of Sys, as the rows of the table.
@@ -270,11 +193,10 @@ struct part {
 
 static void split(const rt_memstats *m, struct part part[NPARTS])
 {
-	uint64_t idle = m->heap_idle - m->heap_released;
-	struct part parts[NPARTS] = {
+	const struct part parts[NPARTS] = {
 	    {"objects", m->heap_alloc},
 	    {"room between them", m->heap_inuse - m->heap_alloc},
-	    {"free pages", idle},
+	    {"free pages", m->heap_idle - m->heap_released},
 	    {"given back", m->heap_released},
 	    {"stacks", m->stack_sys},
 	    {"spans, caches", m->mspan_sys + m->mcache_sys},
@@ -284,6 +206,37 @@ static void split(const rt_memstats *m, struct part part[NPARTS])
 
 	memcpy(part, parts, sizeof parts);
 }
+
+static void show_row(FILE *out, const char *name, uint64_t then, uint64_t after,
+		     const char *bar)
+{
+	fprintf(out, "  %-20s %12s %12s%s%s\n", name, report_bytes(then).s,
+		report_bytes(after).s, *bar ? "  " : "", bar);
+}
+
+static void show_memory(FILE *out, const struct moment *end,
+			const struct moment *after)
+{
+	struct part then[NPARTS], later[NPARTS];
+
+	section(out, "memory from the system    at the end     after rt_free_"
+		     "os_memory");
+	split(&end->m, then);
+	split(&after->m, later);
+	for (int i = 0; i < NPARTS; i++)
+		if (then[i].bytes || later[i].bytes)
+			show_row(out, then[i].name, then[i].bytes,
+				 later[i].bytes,
+				 bar_text(later[i].bytes, after->m.sys).s);
+	show_row(out, "together (Sys)", end->m.sys, after->m.sys, "");
+	show_row(out, "held (Sys - given)", end->m.sys - end->m.heap_released,
+		 after->m.sys - after->m.heap_released, "");
+	if (end->resident && after->resident)
+		show_row(out, "resident (kernel)", end->resident,
+			 after->resident, "");
+}
+
+// ---- checks
 
 static bool parts_add_up(const rt_memstats *m)
 {
@@ -296,42 +249,11 @@ static bool parts_add_up(const rt_memstats *m)
 	return sum == m->sys;
 }
 
-static void show_row(const char *name, uint64_t then, uint64_t after,
-		     const char *bar)
-{
-	printf("  %-20s %12s %12s%s%s\n", name, bytes_text(then).s,
-	       bytes_text(after).s, *bar ? "  " : "", bar);
-}
-
-static void show_memory(const struct moment *end, const struct moment *after)
-{
-	struct part then[NPARTS], later[NPARTS];
-
-	putchar('\n');
-	heading("memory from the system    at the end     after rt_free_os_"
-		"memory");
-	split(&end->m, then);
-	split(&after->m, later);
-	for (int i = 0; i < NPARTS; i++)
-		if (then[i].bytes || later[i].bytes)
-			show_row(then[i].name, then[i].bytes, later[i].bytes,
-				 bar_text(later[i].bytes, after->m.sys).s);
-	show_row("together (Sys)", end->m.sys, after->m.sys, "");
-	show_row("held (Sys - given)", end->m.sys - end->m.heap_released,
-		 after->m.sys - after->m.heap_released, "");
-	if (end->resident && after->resident)
-		show_row("resident (kernel)", end->resident, after->resident,
-			 "");
-}
-
-// ---- checks
-
-// The objects of every size, from the metrics, and tiny ones, must be those
-// of the memory statistics, which count them elsewhere.
-static bool sizes_add_up(void)
+// sizes_add_up compares the objects of every size, from the metrics, and tiny
+// ones with those of the memory statistics, which count them elsewhere.
+static bool sizes_add_up(const rt_memstats *m)
 {
 	uint64_t counts[NCLASSES], sum = 0;
-	rt_memstats m;
 	rt_metric_sample sample[] = {
 	    {.name = "/gc/heap/allocs-by-size:bytes",
 	     .counts = counts,
@@ -340,13 +262,12 @@ static bool sizes_add_up(void)
 	};
 
 	if (rt_metrics_read(sample, 2) != RT_OK ||
-	    rt_read_memstats(&m) != RT_OK ||
 	    sample[0].kind != RT_METRIC_HISTOGRAM ||
 	    sample[1].kind != RT_METRIC_U64)
 		return false;
 	for (size_t i = 0; i < sample[0].ncounts; i++)
 		sum += counts[i];
-	return sum + sample[1].u64 == m.mallocs;
+	return sum + sample[1].u64 == m->mallocs;
 }
 
 struct there {
@@ -364,21 +285,28 @@ static int add_object(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// What was allocated less what was freed must be what a walk over the heap
-// finds, object by object.
-static bool objects_add_up(void)
+// objects_add_up compares what was allocated less what was freed with what a
+// walk over the heap finds, object by object.
+static bool objects_add_up(const rt_memstats *m)
 {
 	struct there t = {0};
+
+	return rt_heap_walk(add_object, &t) == RT_OK &&
+	       m->mallocs - m->frees == t.objects && m->heap_alloc == t.bytes;
+}
+
+// compare_counts stops the world, so that no thread allocates between two of
+// the counts.
+static bool compare_counts(bool *sizes, bool *objects)
+{
 	rt_memstats m;
-	bool right;
 
 	if (rt_stop_the_world(RT_STOP_HOST) != RT_OK)
 		return false;
-	right = rt_read_memstats(&m) == RT_OK &&
-		rt_heap_walk(add_object, &t) == RT_OK &&
-		m.mallocs - m.frees == t.objects && m.heap_alloc == t.bytes;
-	rt_start_the_world(NULL);
-	return right;
+	bool read = rt_read_memstats(&m) == RT_OK;
+	*sizes = read && sizes_add_up(&m);
+	*objects = read && objects_add_up(&m);
+	return rt_start_the_world(NULL) == RT_OK;
 }
 
 static const char *verdict(bool right)
@@ -386,26 +314,32 @@ static const char *verdict(bool right)
 	return right ? "yes" : "NO";
 }
 
-bool report(void)
+static bool show_checks(FILE *out, const struct moment *end,
+			const struct moment *after)
+{
+	bool parts = parts_add_up(&end->m) && parts_add_up(&after->m);
+	bool sizes, objects;
+
+	if (!compare_counts(&sizes, &objects))
+		return false;
+	section(out, "checked");
+	fprintf(out, "  the parts of Sys add up to Sys: %s\n", verdict(parts));
+	fprintf(out, "  objects of all sizes are all objects: %s\n",
+		verdict(sizes));
+	fprintf(out, "  allocated less freed is what is there: %s\n",
+		verdict(objects));
+	return parts && sizes && objects;
+}
+
+bool report_print(FILE *out)
 {
 	struct moment end, after;
 
-	take(&end);
-	rt_free_os_memory();
-	take(&after);
-	show_programs();
-	show_allocated(&end.m);
-	show_collections(&end.m);
-	show_memory(&end, &after);
-
-	bool parts = parts_add_up(&end.m) && parts_add_up(&after.m);
-	bool sizes = sizes_add_up();
-	bool objects = objects_add_up();
-	putchar('\n');
-	heading("checked");
-	printf("  the parts of Sys add up to Sys: %s\n", verdict(parts));
-	printf("  objects of all sizes are all objects: %s\n", verdict(sizes));
-	printf("  allocated less freed is what is there: %s\n",
-	       verdict(objects));
-	return parts && sizes && objects;
+	if (!take(&end) || rt_free_os_memory() != RT_OK || !take(&after))
+		return false;
+	show_allocated(out, &end.m);
+	show_collections(out, &end.m);
+	show_memory(out, &end, &after);
+	return show_checks(out, &end, &after) && fflush(out) == 0 &&
+	       !ferror(out);
 }

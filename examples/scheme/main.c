@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../report.h"
+
 enum {
 	STACK_SIZE = 64 << 20,	// address space; pages come as they are used
 	STACK_RESERVE = 8 << 20 // for the collector and one deep nest of forms
@@ -201,23 +203,36 @@ static int run_file(const char *path)
 	return why;
 }
 
+static int no_memory(void)
+{
+	fputs("scheme: no memory\n", stderr);
+	return 1;
+}
+
 static int run_files(const struct options *o)
 {
 	for (int i = 0; i < o->nfiles; i++) {
 		const char *name = base_name(o->files[i]);
 
-		if (o->report)
-			report_begin(name);
+		if (o->report && !records_begin(name))
+			return no_memory();
 		int why = run_file(o->files[i]);
 
 		if (why == TOP_ERROR)
 			return 1;
-		if (o->report)
-			report_end(name);
+		if (o->report && !records_end(name))
+			return no_memory();
 		if (why == TOP_EXIT)
 			break;
 	}
 	return vm.status;
+}
+
+// report returns whether its sums are right.
+static bool report(void)
+{
+	records_print();
+	return report_print(stdout);
 }
 
 static void *interpreter(void *arg)
@@ -226,8 +241,7 @@ static void *interpreter(void *arg)
 
 	if (rt_thread_attach(0) != RT_OK ||
 	    rt_roots_add(&vm, &vm + 1, RT_ROOT_WORDS) != RT_OK) {
-		fputs("scheme: no memory\n", stderr);
-		vm.status = 1;
+		vm.status = no_memory();
 		return NULL;
 	}
 	if (setjmp(vm.top) == 0) {

@@ -391,14 +391,14 @@ prim3 prim_string_set;
 prim_any prim_make_string, prim_string_append, prim_substring, prim_error,
     prim_exit;
 
-// ---- report.c
+// ---- records.c
 
-// report_begin and report_end stand around a program: a title, and a record
-// of what it did.
-void report_begin(const char *name);
-void report_end(const char *name);
-// report prints what all programs did to the memory and what is left, and
-// returns whether its sums are right.
-bool report(void);
+// records_begin and records_end come before and after a program: a title, and
+// a record of what it did, for which the name stays.  They return false if
+// there is no memory.
+bool records_begin(const char *name);
+bool records_end(const char *name);
+// records_print prints the records.
+void records_print(void);
 
 #endif
