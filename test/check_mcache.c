@@ -314,6 +314,27 @@ START_TEST(live_bytes_are_published_in_batches)
 }
 END_TEST
 
+// Of every class that has no inline path, and with Go's classes of all: a call
+// looks into the cache before it takes another span, which would count the one
+// that is cached.
+START_TEST(a_call_takes_what_is_cached)
+{
+	size_t size = sizeclass_table[_i].size;
+	size_t n = base_min(size, SIZECLASS_MAX_REQUEST);
+	uint32_t held = sizeclass_table[_i].nelems;
+	struct mspan *s;
+
+	inside_boot(true);
+	s = inside_span(rt_alloc(n));
+	for (uint32_t i = 1; i < held; i++)
+		ck_assert_ptr_eq(inside_span(rt_alloc(n)), s);
+	ck_assert_uint_eq(totals().small_alloc_count[_i], 0);
+	ck_assert_ptr_ne(inside_span(rt_alloc(n)), s);
+	ck_assert_uint_eq(totals().small_alloc_count[_i], held);
+	expect_verified();
+}
+END_TEST
+
 // use_run uses up a whole run of a class and returns its bytes.
 static size_t use_run(spanclass sc)
 {
@@ -611,6 +632,8 @@ static Suite *suite_mcache(void)
 	tcase_add_test(tc, a_span_is_filled_over_many_flushes);
 	tcase_add_test(tc, a_flush_retires_every_class_and_the_tiny_block);
 	tcase_add_test(tc, live_bytes_are_published_in_batches);
+	tcase_add_loop_test(tc, a_call_takes_what_is_cached, 1,
+			    SIZECLASS_COUNT);
 	tcase_add_test(tc, runs_double_from_a_flush_on);
 	tcase_add_test(tc, a_large_object_is_counted_at_once);
 	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);

@@ -31,7 +31,7 @@ static inline void inside_boot(bool align8)
 // inside_take allocates one object as the front door does; NULL: no memory.
 static inline char *inside_take(spanclass sc)
 {
-	char *obj = mcache_bump(&mc->slots[sc]);
+	char *obj = mcache_take(mc, &mc->slots[sc], false);
 
 	return obj ? obj : refill_small(mc, self, sc, false);
 }

@@ -26,8 +26,15 @@ static void open_object(const void *obj)
 
 // alloc_checked is for whatever the current run does not hold: the place where
 // arguments are looked at, threads stand, and collections begin.
-static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
+// i is of rt_alloc_slow_; dry is for struct want.
+static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
+				       bool dry)
 {
+	unsigned row = i / RT_RUN_CLASSES;
+	struct want w = {.n = n,
+			 .kind = row == RT_ROW_WORDS,
+			 .uninit = row == RT_ROW_UNINIT,
+			 .dry = dry};
 	void *obj;
 
 	// What the range can never hold is refused before anything is tried.
@@ -36,11 +43,13 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n)
 	if (n == 0)
 		return &zerobase;
 	safepoint_poll(t);
-	if (handlers_warn_mappings() && !door_may_go_on(t))
-		return NULL;
+	if (handlers_warn_mappings()) {
+		if (!door_may_go_on(t))
+			return NULL;
+		w.dry = false; // the handler may have allocated
+	}
 	supply_collect_before_object(t->p);
-	obj =
-	    supply_object(t->mc, row == RT_ROW_WORDS, n, row == RT_ROW_UNINIT);
+	obj = supply_object(t->mc, &w);
 	if (RT_UNLIKELY(poison_on))
 		open_object(obj);
 	return obj;
@@ -69,56 +78,60 @@ RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
 	return &mc->slots[i];
 }
 
-// take_tiny combines a request with others; NULL: alloc_checked knows more.
-static void *take_tiny(const rt_thread *t, size_t n)
+// may_take tells whether t may take from run i, and from what its cache has for
+// that run, without a question: the run is its own, and no stop waits for it.
+RT_INLINE bool may_take(const rt_thread *t, unsigned i)
 {
-	struct rt_mcache *mc = t->mc;
-	struct mcache_slot *slot;
-	void *obj;
-
-	// Of a thread that is not attached mc is NULL.
-	if (!t->run[TINY_RUN].start)
-		return NULL;
-	slot = &mc->slots[SPANCLASS_TINY];
-	obj = mcache_tiny(mc, n);
-	if (obj)
-		return obj;
-	obj = mcache_bump(slot);
-	if (!obj)
-		obj = mcache_next(mc, slot, false);
-	if (obj)
-		mcache_set_tiny(mc, obj, n);
-	return obj;
+	return t->run[i].start &&
+	       !__atomic_load_n(&t->pending, __ATOMIC_RELAXED);
 }
 
-// alloc_tiny_first is for a request that may be tiny, or nothing at all.
-static RT_NOINLINE void *alloc_tiny_first(rt_thread *t, unsigned i, size_t n)
+// slot_for is the slot that t may take n bytes for run i from.  Returns NULL if
+// alloc_checked knows more.
+RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 {
-	void *obj = NULL;
+	struct mcache_slot *slot;
 
-	if (n != 0 && i < RT_ROW_WORDS * RT_RUN_CLASSES &&
-	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED))
-		obj = take_tiny(t, n);
-	return obj ? obj : alloc_checked(t, i / RT_RUN_CLASSES, n);
+	if (i >= RT_ROWS * RT_RUN_CLASSES || !may_take(t, i))
+		return NULL;
+	slot = slot_of(t->mc, i);
+	return n <= slot->size ? slot : NULL;
+}
+
+// alloc_dry is for what the cache does not have, either.  Not inline, or each
+// next run would cost an instruction for it.
+static RT_NOINLINE void *alloc_dry(rt_thread *t, unsigned i, size_t n)
+{
+	return alloc_checked(t, i, n, true);
+}
+
+// alloc_tiny is for a request that may be tiny, or nothing at all.
+static RT_NOINLINE void *alloc_tiny(rt_thread *t, unsigned i, size_t n)
+{
+	void *obj;
+
+	if (n == 0 || i >= RT_ROW_WORDS * RT_RUN_CLASSES ||
+	    !may_take(t, TINY_RUN))
+		return alloc_checked(t, i, n, false);
+	obj = mcache_take_tiny(t->mc, n);
+	return obj ? obj : alloc_dry(t, i, n);
 }
 
 void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 {
+	struct mcache_slot *slot;
+	void *obj;
+
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 	if (n > RT_INLINE_MAX)
-		return alloc_checked(t, i / RT_RUN_CLASSES, n);
-	if (i < RT_ROWS * RT_RUN_CLASSES && t->run[i].start &&
-	    !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) {
-		struct mcache_slot *slot = slot_of(t->mc, i);
-		void *obj =
-		    n <= slot->size ? mcache_next(t->mc, slot, false) : NULL;
-
-		if (obj)
-			return obj;
+		return alloc_checked(t, i, n, false);
+	slot = slot_for(t, i, n);
+	if (slot) {
+		obj = mcache_next(t->mc, slot, false);
+		return obj ? obj : alloc_dry(t, i, n);
 	}
-	if (n < RT_NOSCAN_MIN)
-		return alloc_tiny_first(t, i, n);
-	return alloc_checked(t, i / RT_RUN_CLASSES, n);
+	return n < RT_NOSCAN_MIN ? alloc_tiny(t, i, n)
+				 : alloc_checked(t, i, n, false);
 }
 
 // ---- the public functions ----

@@ -7,11 +7,8 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		   bool uninit)
 {
 	unsigned i = mcache_slot_of(sc, uninit);
-	void *obj = mcache_next(mc, &mc->slots[i], uninit);
 	struct mspan *s;
 
-	if (obj)
-		return obj;
 	mcache_retire_slot(mc, p, i);
 	s = mcentral_pop(sc);
 	if (!s)

@@ -1,4 +1,4 @@
-// refill.h - where the next free slot comes from.
+// refill.h - another span, when the cached one is used up.
 //
 // Go: mcache.refill, mcache.allocLarge, mcentral.cacheSpan.
 //
@@ -9,8 +9,9 @@
 
 #include "runtime/spans/mcache.h"
 
-// refill_small takes a slot from a new run: the next one of the span that is
-// cached, or one of another span.  NULL: no memory.
+// refill_small takes an object from another span than the cached one, which is
+// retired, and caches that span.  The slot is the one for sc and uninit, from
+// which mcache_take gets nothing.  Returns NULL if there is no memory.
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 		   bool uninit);
 

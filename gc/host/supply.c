@@ -26,14 +26,6 @@ void supply_reset(void)
 	atomic_u64_store_relaxed(&stress_count, 0);
 }
 
-// What is asked for.
-struct want {
-	size_t n;
-	unsigned kind;
-	bool uninit;
-	bool stack; // and no object
-};
-
 // ---- large objects ----
 
 // clear_large zeroes an object that no other thread can reach.  A collection
@@ -106,23 +98,28 @@ static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 
 // ---- small objects ----
 
-static void *take_slot(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		       bool uninit)
+// take_small takes an object from the cache, or else from another span.
+static void *take_small(struct rt_mcache *mc, struct rt_proc *p,
+			const struct want *w)
 {
-	void *obj = mcache_bump(&mc->slots[mcache_slot_of(sc, uninit)]);
+	spanclass sc = spanclass_make(supply_class(w->kind, w->n), w->kind);
+	struct mcache_slot *slot = &mc->slots[mcache_slot_of(sc, w->uninit)];
+	void *obj = w->dry ? NULL : mcache_take(mc, slot, w->uninit);
 
-	return obj ? obj : refill_small(mc, p, sc, uninit);
+	return obj ? obj : refill_small(mc, p, sc, w->uninit);
 }
 
-static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p, size_t n)
+// take_tiny does the same for a part of a tiny block.
+static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
+		       const struct want *w)
 {
-	void *obj = mcache_tiny(mc, n);
+	void *obj = w->dry ? NULL : mcache_take_tiny(mc, w->n);
 
 	if (obj)
 		return obj;
-	obj = take_slot(mc, p, SPANCLASS_TINY, false);
+	obj = refill_small(mc, p, SPANCLASS_TINY, false);
 	if (obj)
-		mcache_set_tiny(mc, obj, n);
+		mcache_set_tiny(mc, obj, w->n);
 	return obj;
 }
 
@@ -150,11 +147,7 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 	}
 	if (w->n > SIZECLASS_MAX_REQUEST)
 		return set_up(mc, refill_large(mc, p, w->kind, w->n));
-	if (is_tiny(w))
-		return take_tiny(mc, p, w->n);
-	return take_slot(mc, p,
-			 spanclass_make(supply_class(w->kind, w->n), w->kind),
-			 w->uninit);
+	return is_tiny(w) ? take_tiny(mc, p, w) : take_small(mc, p, w);
 }
 
 // ---- collections ----
@@ -277,16 +270,18 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 	return v;
 }
 
-void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit)
+void *supply_object(struct rt_mcache *mc, struct want *w)
 {
-	struct want w = {.n = n, .kind = kind, .uninit = uninit};
-	void *obj = take(mc, mc->thread.p, &w);
+	void *obj = take(mc, mc->thread.p, w);
 
-	if (!obj)
-		obj = take_short(mc, &w);
+	if (!obj) {
+		// A collection leaves nothing in a cache.
+		w->dry = true;
+		obj = take_short(mc, w);
+	}
 	// Without an object mc may be gone: the handler may have detached.
 	if (obj && mc->setting_up)
-		finish_large(mc, &w);
+		finish_large(mc, w);
 	return obj;
 }
 

@@ -16,10 +16,19 @@
 #include "runtime/spans/mcache.h"
 #include "gc/cycle/ask.h"
 
-// supply_object returns an object of n bytes, 1 up to the heap's range, for the
-// calling thread, which may allocate; NULL: a collection, and the host's
-// handler, did not find the memory.
-void *supply_object(struct rt_mcache *mc, unsigned kind, size_t n, bool uninit);
+// What is asked for.
+struct want {
+	size_t n;
+	unsigned kind;
+	bool uninit;
+	bool stack; // and no object
+	bool dry;   // the cache need not be asked: it has nothing
+};
+
+// supply_object returns an object of w->n bytes, 1 up to the heap's range, for
+// the calling thread, which may allocate.  Returns NULL if a collection, and
+// the host's handler, did not find the memory.  It changes w->dry.
+void *supply_object(struct rt_mcache *mc, struct want *w);
 
 // supply_stack does the same for a stack; n as for stackalloc.
 void *supply_stack(struct rt_mcache *mc, size_t n);

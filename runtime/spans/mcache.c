@@ -252,7 +252,8 @@ void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 
 // ---- tiny ----
 
-void *mcache_tiny(struct rt_mcache *mc, size_t size)
+// combine takes size bytes of the current tiny block; NULL: it has no room.
+static void *combine(struct rt_mcache *mc, size_t size)
 {
 	uint32_t offset = mc->tiny_offset;
 
@@ -276,6 +277,18 @@ void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size)
 		mc->tiny = (uintptr_t)block;
 		mc->tiny_offset = (uint32_t)size;
 	}
+}
+
+void *mcache_take_tiny(struct rt_mcache *mc, size_t size)
+{
+	void *obj = combine(mc, size);
+
+	if (obj)
+		return obj;
+	obj = mcache_take(mc, &mc->slots[SPANCLASS_TINY], false);
+	if (obj)
+		mcache_set_tiny(mc, obj, size);
+	return obj;
 }
 
 // ---- retiring ----

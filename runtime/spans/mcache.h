@@ -109,31 +109,41 @@ RT_INLINE unsigned mcache_slot_of(spanclass sc, bool uninit)
 	return uninit && sc < RT_RUN_CLASSES ? SPANCLASS_COUNT + sc : sc;
 }
 
-// mcache_next takes the next run of a slot's cached span, and the last slot of
-// it, which it returns; NULL: there is no span, or it has no free slot left.
-// The run's memory is cleared, unless its contents do not matter: with uninit
-// those of a single object, and all that a slot for uninit takes.
+// An object comes from the first of three places that has room: the current
+// run, the next run of the cached span, another span.  The cache knows the
+// first two, refill.h has the third.
+
+// mcache_next takes the next run of a slot's cached span, and returns the run's
+// last slot.  Returns NULL if there is no span, or if it has no free slot left.
+// The current run must be used up.  The new one's memory is cleared, unless its
+// contents do not matter: with uninit those of a single object, and all that a
+// slot for uninit takes.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit);
 
-// mcache_set_span caches a span with free slots in slot number i, which has
-// none.
-void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s);
-
-// mcache_bump takes an object of the current run; NULL: it is used up.
-RT_INLINE void *mcache_bump(const struct mcache_slot *slot)
+// mcache_take takes an object from the current run, or else from the next one.
+// Returns NULL as mcache_next does; uninit is as there.
+RT_INLINE void *mcache_take(struct rt_mcache *mc, struct mcache_slot *slot,
+			    bool uninit)
 {
 	struct rt_run *run = slot->run;
 
 	if ((size_t)(run->cur - run->start) < slot->size)
-		return NULL;
+		return mcache_next(mc, slot, uninit);
 	return run->cur -= slot->size;
 }
 
-// mcache_tiny combines a small pointer-free request with others in the
-// current block; NULL: it does not fit.  mcache_set_tiny makes a new block,
-// of which size bytes are taken, the current one if it has more room left.
-void *mcache_tiny(struct rt_mcache *mc, size_t size);
+// mcache_take_tiny combines a pointer-free request of size bytes, 1 up to 15,
+// with others in the current tiny block, or else in a new one from mcache_take.
+// Returns NULL if there is neither.
+void *mcache_take_tiny(struct rt_mcache *mc, size_t size);
+
+// mcache_set_tiny makes block, of which size bytes are taken, the current tiny
+// block, unless the present one has at least as much room left.
 void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
+
+// mcache_set_span caches a span with free slots in slot number i, which has
+// none.
+void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s);
 
 // mcache_retire_slot counts slot number i, whose span is exhausted, and lets go
 // of the span.

@@ -212,9 +212,9 @@ inline fresh_span(p, s)
 	set_span(p, s)
 }
 
-// mcache_bump, and what the program does with an object: it writes to it.  Up
+// mcache_take, and what the program does with an object: it writes to it.  Up
 // here, down in C: no rule depends on it.
-// C: mcache_bump
+// C: mcache_take
 // in: refill
 inline bump(p)
 {
@@ -228,8 +228,8 @@ inline bump(p)
 	}
 }
 
-// refill_small.
-// C: refill_small, mcentral_pop
+// mcache_next, and refill_small if that gets nothing.
+// C: mcache_next, refill_small, mcentral_pop
 // at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline refill(p, word)
 {
@@ -471,7 +471,7 @@ inline stop_hosts()
 	stands[0] && stands[1]
 }
 
-// C: mcache_bump, refill_small, sweep_ensure, attach_undo
+// C: mcache_take, refill_small, sweep_ensure, attach_undo
 // in: refill
 proctype Host(byte p)
 {

@@ -191,7 +191,7 @@ inline end_heap(ticket)
 #endif
 }
 
-// C: attach_thread, mcache_bump, rt_thread_detach
+// C: attach_thread, mcache_take, rt_thread_detach
 // in: allocate
 proctype Host()
 {
