@@ -7,7 +7,6 @@
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
-#include "gc/mark/kind.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/supply.h"
@@ -64,7 +63,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
 enum { TINY_RUN = RT_ROW_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY };
 
 static_assert(RT_ROW_UNINIT == 0 && RT_ROW_NOSCAN == 1 && RT_ROW_WORDS == 2,
-	      "slot_of and rt_alloc_kind know the rows");
+	      "slot_of knows the rows");
 
 // slot_of is the slot that run i is taken from.
 RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
@@ -163,9 +162,14 @@ void *rt_alloc_noscan_uninit(size_t n)
 
 void *rt_alloc_kind(int kind, size_t n)
 {
-	if (!kind_valid(kind))
+	switch (kind) {
+	case RT_NOSCAN:
+		return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, n);
+	case RT_WORDS:
+		return rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, n);
+	default:
 		return NULL;
-	return rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN + (unsigned)kind, n);
+	}
 }
 
 // ---- questions ----

@@ -13,11 +13,6 @@ static_assert((int)KIND_NOSCAN == (int)RT_NOSCAN, "one numbering");
 static_assert((int)KIND_WORDS == (int)RT_WORDS, "one numbering");
 static_assert(RT_KIND_MAX < 1 << KIND_BITS, "fits the page word");
 
-RT_INLINE bool kind_valid(int kind)
-{
-	return kind >= 0 && kind < KIND_COUNT;
-}
-
 RT_INLINE bool kind_scanned(unsigned kind)
 {
 	return kind != KIND_NOSCAN;
