@@ -364,6 +364,27 @@ START_TEST(runs_double_from_a_flush_on)
 }
 END_TEST
 
+// A slot that gets no span begins anew, as after a flush.
+START_TEST(a_refused_span_is_the_end_of_long_runs)
+{
+	const spanclass sc = spanclass_make(sizeclass_of(1024), KIND_NOSCAN);
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.max_heap = RT_ARENA_SIZE;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+	mc = rt_thread_tls->mc;
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_ptr_nonnull(inside_take(sc));
+	ck_assert_uint_eq(mc->slots[sc].run_log2, MCACHE_RUN_LAST);
+	while (inside_take(sc))
+		;
+	ck_assert_uint_eq(mc->slots[sc].run_log2, MCACHE_RUN_FIRST);
+}
+END_TEST
+
 START_TEST(a_large_object_is_counted_at_once)
 {
 	inside_boot(false);
@@ -635,6 +656,7 @@ static Suite *suite_mcache(void)
 	tcase_add_loop_test(tc, a_call_takes_what_is_cached, 1,
 			    SIZECLASS_COUNT);
 	tcase_add_test(tc, runs_double_from_a_flush_on);
+	tcase_add_test(tc, a_refused_span_is_the_end_of_long_runs);
 	tcase_add_test(tc, a_large_object_is_counted_at_once);
 	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
 	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);

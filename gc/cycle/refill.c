@@ -13,8 +13,11 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 	s = mcentral_pop(sc);
 	if (!s)
 		s = mheap_alloc_small(p, &mc->heap, sc);
-	if (!s)
+	if (!s) {
+		// A flush will not come by a slot without a span.
+		mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
 		return NULL;
+	}
 	RT_ASSERT(mspan_check(s) == NULL);
 	mcache_set_span(mc, i, s);
 	return mcache_next(mc, &mc->slots[i], uninit);
