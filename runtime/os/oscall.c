@@ -16,6 +16,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#if __has_include(<sys/single_threaded.h>) // glibc since 2.32
+#include <sys/single_threaded.h>
+#define SINGLE_THREADED __libc_single_threaded
+#else
+#define SINGLE_THREADED 0
+#endif
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -610,13 +616,10 @@ static struct {
 	atomic_u64 bytes; // of thread-local variables below a thread's block
 } modules;
 
-// glibc since 2.32: true while the process has had one thread only.
-extern const char __libc_single_threaded __attribute__((weak));
-
+// The C library tells whether the process has had one thread only.
 void oscall_fork_prepare(void)
 {
-	atomic_u32_store_relaxed(&modules.alone, &__libc_single_threaded &&
-						     __libc_single_threaded);
+	atomic_u32_store_relaxed(&modules.alone, SINGLE_THREADED);
 }
 
 void oscall_fork_child(void)
@@ -637,7 +640,7 @@ static uintptr_t end_of_frames(uintptr_t lo, uintptr_t hi)
 	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};
 	uintptr_t self;
 
-	if (f.newest < lo || f.newest >= hi)
+	if (f.newest - lo >= hi - lo)
 		return hi;
 	end_below(&f, (const void *)pthread_self());
 	self = f.hi;
