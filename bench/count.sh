@@ -1,51 +1,102 @@
 #!/bin/sh
 # count.sh - instructions of the library's work, counted by callgrind.
 #
-# usage: bench/count.sh bench/bench_count
+# usage: srcdir=DIR CC=... CXX=... bench/count.sh
 #
 # A count, not a time: it is the same on every run of the same build, however
 # busy the machine.  Memory that is slow to come does not show in it.
 #
-# Prints "instructions title" for each item of bench_count.c; exits with 77 when
-# there is no valgrind, or the program cannot run under it.
+# Prints the inline sequences (inline.sh), and then what workloads execute
+# between peer_start and peer_stop for each unit of work: their own loop, and
+# all that the library does for it, in a heap that collects only when it is
+# told and has no helper threads.  Good: no more than before the change.
+#
+# Runs in the directory of the build; exits with 77 when there is no valgrind,
+# or the library cannot run under it.
 set -eu
 LC_ALL=C
 export LC_ALL
-program=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+srcdir=${srcdir:-.}
+CC=${CC:-cc}
+work=bench/count.build
+# shellcheck source=bench/common.sh
+. "$srcdir/bench/common.sh"
 
-skip() {
-	echo "count: skipped: $1"
-	exit 77
+# What is counted: units of work in all, and the command; the workloads are
+# compiled to do a hundredth of what they usually do.
+items() {
+	cat <<-'END'
+		80000 alloc 16 scan 1
+		60000 alloc 64 scan 1
+		30000 alloc 256 scan 1
+		10000 alloc 1024 scan 1
+		80000 alloc 8 noscan 1
+		60000 alloc 64 noscan 1
+		3000 alloc 4096 noscan 1
+		500 alloc 32768 noscan 1
+		60000 alloc 64 any 1
+		30000 alloc 256 any 1
+		80000 alloc 8 call 1
+		80000 alloc 16 call 1
+		60000 alloc 64 call 1
+		30000 alloc 256 call 1
+		10000 alloc 1024 call 1
+		3000 alloc 4096 call 1
+		500 alloc 32768 call 1
+		80000 alloc 4 call-noscan 1
+		80000 alloc 8 call-noscan 1
+		80000 alloc 16 call-noscan 1
+		20000 holes scan
+		20000 holes noscan
+		2000 stats exact 0
+		32000 stats live 0
+		100 stats collect 0 0
+		262143 mark random 4
+		393216 mark tree 4
+		786432 mark list 4
+	END
 }
 
-command -v valgrind >/dev/null 2>&1 || skip "valgrind is not installed"
-! nm "$program" 2>/dev/null | grep -q ' __[at]san_init' ||
-	skip "a sanitizer is built in"
-
-# profile NUMBER: instructions of the item's work.
+# profile PROGRAM ARGUMENT...: instructions of all measured parts.  callgrind
+# writes a profile whenever one ends.
 profile() {
-	valgrind --tool=callgrind --toggle-collect=count_work \
-		--callgrind-out-file="$work/profile" "$program" "$1" \
+	program=$work/$1
+	shift
+	rm -f "$work"/profile*
+	RTGC=off RTDEBUG=gc_threads=0 valgrind --tool=callgrind \
+		--zero-before='peer_start*' --dump-before='peer_stop*' \
+		--callgrind-out-file="$work/profile" "$program" "$@" \
 		>"$work/log" 2>&1 || {
 		cat "$work/log" >&2
 		return 1
 	}
-	awk '/^(summary|totals):/ { count = $2 }
-		END {
-			if (!count)
-				exit 1
-			print count
-		}' "$work/profile"
+	awk '/^totals:/ { count += $2 } END { print count }' \
+		"$work"/profile.*
 }
 
-"$program" >"$work/items"
-while read -r number times title; do
-	count=$(profile "$number")
-	echo "$count $times $title" | awk '{
-		title = $0
-		sub(/^[^ ]* [^ ]* /, "", title)
-		printf "%.1f %s\n", $1 / $2, title
-	}'
-done <"$work/items"
+count() {
+	items | while read -r units program arguments; do
+		[ -x "$work/$program" ] || bench_cflags=-DPEER_DIVISOR=100 \
+			compile rtheap-count \
+			"$srcdir/bench/workloads/$program.c" "$work/$program"
+		# shellcheck disable=SC2086 # a list of arguments
+		profile "$program" $arguments | awk -v units="$units" \
+			-v title="$program $arguments" '
+			{ printf "%-38s %12.1f\n", title, $1 / units }'
+	done
+}
+
+main() {
+	rm -rf "$work"
+	mkdir -p "$work"
+	"${SHELL:-/bin/sh}" "$srcdir/bench/inline.sh" >"$work/inline" || {
+		cat "$work/inline"
+		exit 77
+	}
+	printf '%-38s %12s\n' "one inline allocation" instructions
+	awk '{ printf "%-38s %12s\n", $1 ", " $2, $3 }' "$work/inline"
+	printf '\n%-38s %12s\n' "a unit of a workload" instructions
+	count
+}
+
+main

@@ -43,8 +43,8 @@ function aim_text(part, text)
 	if (part["whose"] == "gc")
 		text = text " x the best collector"
 	else if (part["whose"] != "")
-		text = text " x " (part["whose"] ~ /^@/ ? "1 thread" : \
-			part["whose"])
+		text = text " x " substr(part["whose"], \
+			part["whose"] ~ /^@/ ? 2 : 1)
 	if (part["what"] == "mib")
 		text = text (part["whose"] == "" ? " MiB" : " in MiB")
 	else if (part["what"] != "")

@@ -67,7 +67,10 @@ collectors="rtheap rtheap-plain"
 smoke "$all" alloc 16 scan 1
 smoke "$all" alloc 64 any 2
 smoke "$all" alloc 1024 noscan 2
+smoke "$all" alloc 64 call 1
+smoke "$all" alloc 4 call-noscan 1
 smoke "$all" arrays 64
+smoke "$all" begin
 smoke "$all" drop contiguous 2
 smoke "$all" drop random 2
 smoke "$all" fade told 4 0
@@ -75,6 +78,8 @@ smoke "$all" fade untold 4 0
 smoke "$all" gcbench 4
 smoke "$all" grow 64 2
 smoke "$all" hash 1000
+smoke "$all" holes scan
+smoke "$all" holes noscan
 smoke "$collectors" interp 10
 smoke "$all" larson 2 100 264 264
 smoke "$all" larson 1 1000 16 512
@@ -94,7 +99,11 @@ smoke rtheap stats exact 1
 smoke rtheap stats exact-alloc 1
 smoke rtheap stats live-alloc 1
 smoke rtheap stats cached 2
+smoke rtheap stats exact-wait 2
+smoke rtheap stats metrics 0
+smoke rtheap stats history 0
 smoke "$collectors" stats collect 2
+smoke "$collectors" stats collect 0 0
 smoke rtheap stats collect-alloc 2
 smoke "$all" steady 2
 smoke "$all" trees 8 1 bottom

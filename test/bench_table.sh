@@ -18,7 +18,7 @@ as_tabs() {
 }
 
 as_tabs >"$work/cases" <<'END'
-time all 0 full prog less <=12~<=2*go~max_us<=4 takes~time how~long;the~longest=max_us
+time all 0 full prog less <=12~<=2*go~max_us<=4~<=1*@rate takes~time how~long;the~longest=max_us
 rate all 0 full prog more >=30~>=3*gc has~a~rate -
 END
 
@@ -73,7 +73,7 @@ refuses() {
 shows "the median, the spread, the best collector and the ratios" aims \
 	"| takes time, ns | 11.0 (2) | ±9% | 22.0 (4) go | 0.500 2.00 0.500 |"
 shows "what was reached of the aims" aims \
-	"| <= 12, <= 2 x go, max us <= 4 | yes, yes, yes |"
+	"| <= 12, <= 2 x go, max us <= 4, <= 1 x rate | yes, yes, yes, yes |"
 shows "a ratio below 1 where more is better and more was had" aims \
 	"| has a rate, Mops | 20.0 (1) | ±0% | 10.0 (1) go | 0.500 equal equal |"
 shows "an aim that was missed" aims "| >= 30, >= 3 x the best collector | no, no |"
@@ -90,7 +90,7 @@ shows "where, when and how often below a table" ratios \
 shows "the same below the figures of one case" figures \
 	"a machine; a day; medians of 3 runs in turn; other processes had"
 shows "the aims that were missed" missed ">= 3 x the best collector |"
-shows "how many aims were reached" missed "Aims reached: 3, missed: 2."
+shows "how many aims were reached" missed "Aims reached: 4, missed: 2."
 shows "the rows of the README" readme "| how long | **11.0** | 22.0 |"
 shows "the spread of the README's rows" readme "their range is 5 % in the"
 shows "a figure in the README" readme "| the longest | **4.00** | 9.00 |"

@@ -19,6 +19,7 @@
 
 #define HEAP_FREES 0
 #define HEAP_HAS_LIVE 1
+#define HEAP_HAS_HELD 1
 
 // boehm_threads is how many threads this process has.
 static inline int boehm_threads(void)
@@ -96,4 +97,9 @@ static inline uint64_t heap_stats_live(void)
 
 	GC_get_prof_stats(&s, sizeof s);
 	return s.heapsize_full - s.free_bytes_full;
+}
+
+static inline uint64_t heap_held(void)
+{
+	return GC_get_heap_size();
 }

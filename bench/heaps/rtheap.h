@@ -2,13 +2,18 @@
 // RT_STORE for every pointer that is stored into an older object.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rt/rt.h>
 
 #define HEAP_FREES 0
 #define HEAP_HAS_EXACT 1
 #define HEAP_HAS_LIVE 1
+#define HEAP_HAS_HISTORY 1
 #define HEAP_HAS_STOP 1
+#define HEAP_HAS_HELD 1
+#define HEAP_CALL(n) rt_alloc_kind(RT_WORDS, n)
+#define HEAP_CALL_NOSCAN(n) rt_alloc_kind(RT_NOSCAN, n)
 #ifndef HEAP_PLAIN
 #define HEAP_STORE RT_STORE
 #endif
@@ -126,4 +131,73 @@ static inline uint64_t heap_stats_live(void)
 
 	heap_must(rt_read_memstats_live(&m), "rt_read_memstats_live");
 	return m.heap_inuse;
+}
+
+static inline uint64_t heap_held(void)
+{
+	static rt_memstats m;
+
+	heap_must(rt_read_memstats(&m), "rt_read_memstats");
+	return m.sys - m.heap_released;
+}
+
+// heap_history reads the pauses; pause[0] is that of the last collection.
+static inline uint64_t heap_history(uint64_t pause[RT_GCSTATS_WORDS])
+{
+	size_t used;
+
+	heap_must(rt_read_gcstats(pause, RT_GCSTATS_WORDS, &used),
+		  "rt_read_gcstats");
+	return pause[used - 2];
+}
+
+static inline uint64_t heap_stats_history(void)
+{
+	static uint64_t words[RT_GCSTATS_WORDS];
+
+	return heap_history(words);
+}
+
+static inline double heap_pause_ms(void)
+{
+	static uint64_t words[RT_GCSTATS_WORDS];
+
+	return heap_history(words) ? (double)words[0] / 1e6 : 0;
+}
+
+enum { HEAP_METRICS = 256, HEAP_COUNTS = 16384 };
+
+static inline size_t heap_metrics_prepare(rt_metric_sample *metric,
+					  uint64_t *counts)
+{
+	size_t n = rt_metrics_count(), used = 0;
+
+	heap_must(n <= HEAP_METRICS ? 0 : RT_EINVAL, "HEAP_METRICS");
+	for (size_t i = 0; i < n; i++) {
+		rt_metric_desc d;
+
+		heap_must(rt_metrics_describe(i, &d), "rt_metrics_describe");
+		metric[i].name = d.name;
+		metric[i].counts = counts + used;
+		metric[i].ncounts = d.ncounts;
+		used += d.ncounts;
+		heap_must(used <= HEAP_COUNTS ? 0 : RT_EINVAL, "HEAP_COUNTS");
+	}
+	return n;
+}
+
+static inline uint64_t heap_stats_metrics(void)
+{
+	static rt_metric_sample metric[HEAP_METRICS];
+	static uint64_t counts[HEAP_COUNTS];
+	static size_t n, total;
+
+	if (!n) {
+		n = heap_metrics_prepare(metric, counts);
+		while (
+		    strcmp(metric[total].name, "/memory/classes/total:bytes"))
+			total++;
+	}
+	heap_must(rt_metrics_read(metric, n), "rt_metrics_read");
+	return metric[total].u64;
 }

@@ -7,7 +7,12 @@
 // told to collect and to give memory back.  untold: it finds out by itself.
 // Then the program makes a little garbage ten times a second.  The value is
 // what is resident after SECONDS, in MiB; the figures are that after as many
-// seconds as they are named for.  The checksum is of what lives.
+// seconds as they are named for, and in the end without the program's own
+// memory over what the heap says that it holds.  The checksum is of what lives.
+//
+// Good: what is resident falls at once and stays.  The kernel puts huge pages
+// behind all that is advised for them, even if a single small page is in use;
+// once that made 234 MiB of 9.5 in three minutes.
 #include "harness.h"
 
 enum { LEAST = 64, STEPS = 103, MEAN = 472, EVERY = (2 << 20) / MEAN };
@@ -81,6 +86,7 @@ int main(int argc, char **argv)
 	unsigned wait = (unsigned)peer_number(argc, argv, 3, seconds);
 	struct peer_time t = {0};
 	uint64_t **table, sum = 0;
+	double own = peer_resident_mib();
 
 	heap_begin();
 	table = peer_alloc(n * sizeof *table);
@@ -94,6 +100,12 @@ int main(int argc, char **argv)
 	}
 	watch(wait);
 	peer_stop(&t);
+#ifdef HEAP_HAS_HELD
+	peer_figure("held_x", (peer_resident_mib() - own) * (1 << 20) /
+				  (double)heap_held());
+#else
+	(void)own;
+#endif
 	for (size_t i = 0; i < n; i++)
 		sum = sum * 31 + (table[i] ? table[i][0] : 0);
 	peer_keep(table);

@@ -56,7 +56,7 @@ func watch(seconds uint64) {
 func main() {
 	told, n, seconds := word(1) == "told", number(2, 1, 65536)<<20/mean, number(3, 0, 600)
 	table := make([]*uint64, n)
-	seed, sum := uint64(1), uint64(0)
+	seed, sum, own := uint64(1), uint64(0), residentMiB()
 	var s span
 
 	for i := range table {
@@ -74,6 +74,9 @@ func main() {
 	}
 	watch(seconds)
 	s.stop()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	figure("held_x", (residentMiB()-own)*(1<<20)/float64(m.Sys-m.HeapReleased))
 	for _, p := range table {
 		sum *= 31
 		if p != nil {

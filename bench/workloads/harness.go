@@ -128,6 +128,14 @@ func median(sample []float64) float64 {
 	return (sample[(n-1)/2] + sample[n/2]) / 2
 }
 
+// pauseFigure is peer_pause_figure.
+func pauseFigure() {
+	var m runtime.MemStats
+
+	runtime.ReadMemStats(&m)
+	figure("stopped_ms", float64(m.PauseNs[(m.NumGC+255)%256])/1e6)
+}
+
 func residentMiB() float64 { return float64(statusKiB("VmRSS")) / 1024 }
 
 // figures is what report prints after the checksum.

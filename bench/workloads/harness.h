@@ -19,9 +19,18 @@
 //   heap_poll()                where a thread that does not allocate can stop
 //   heap_block() _unblock()    around a wait; the thread touches no object
 //   heap_stats_exact(), _live  bytes in use (HEAP_HAS_EXACT, HEAP_HAS_LIVE)
-//   heap_collections()         since heap_begin (collectors that pairs.sh runs)
+//   heap_stats_metrics()       bytes of memory, read with all other metrics
+//   heap_stats_history()       number of collections, read with the pauses of
+//                              the last ones (both HEAP_HAS_HISTORY)
 //   heap_stats_stop(t)         the exact ones; microseconds until the world
-//                              stood, and for which it did (HEAP_HAS_STOP)
+//                              stopped, and for which it did (HEAP_HAS_STOP)
+//   heap_pause_ms()            how long the last collection stopped the world
+//                              (HEAP_HAS_HISTORY)
+//   heap_held()                bytes from the system, without those that went
+//                              back (HEAP_HAS_HELD)
+//   heap_collections()         since heap_begin (collectors that pairs.sh runs)
+//   HEAP_CALL(n) _NOSCAN(n)    allocation by a function call, for programs that
+//                              cannot inline it; heap_alloc if undefined
 //
 // Objects are held by stacks, which every collector here scans; a structure
 // that lives on hangs off main's stack.
@@ -50,6 +59,10 @@
 #ifndef HEAP_STORE
 #define HEAP_STORE(object, slot, value) ((void)(object), *(slot) = (value))
 #endif
+#ifndef HEAP_CALL
+#define HEAP_CALL(n) heap_alloc(n)
+#define HEAP_CALL_NOSCAN(n) heap_alloc_noscan(n)
+#endif
 
 // A test compiles the workloads with a divisor, to run each once and briefly.
 #ifndef PEER_DIVISOR
@@ -74,13 +87,16 @@ PEER_INLINE double peer_clock(clockid_t id)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-PEER_UNUSED void peer_start(struct peer_time *t)
+// peer_start and peer_stop enclose what is measured.  They are functions by
+// themselves, because count.sh counts from a call of the one to a call of the
+// other.
+static __attribute__((noinline, unused)) void peer_start(struct peer_time *t)
 {
 	t->wall -= peer_clock(CLOCK_MONOTONIC);
 	t->cpu -= peer_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-PEER_UNUSED void peer_stop(struct peer_time *t)
+static __attribute__((noinline, unused)) void peer_stop(struct peer_time *t)
 {
 	t->wall += peer_clock(CLOCK_MONOTONIC);
 	t->cpu += peer_clock(CLOCK_PROCESS_CPUTIME_ID);
@@ -94,22 +110,21 @@ PEER_UNUSED _Noreturn void peer_die(const char *what)
 
 // ---- Allocation that never fails ----
 
-PEER_INLINE void *peer_alloc(size_t n)
+PEER_INLINE void *peer_need(void *p)
 {
-	void *p = heap_alloc(n);
-
 	if (__builtin_expect(!p, 0))
 		peer_die("no memory");
 	return p;
 }
 
+PEER_INLINE void *peer_alloc(size_t n)
+{
+	return peer_need(heap_alloc(n));
+}
+
 PEER_INLINE void *peer_alloc_noscan(size_t n)
 {
-	void *p = heap_alloc_noscan(n);
-
-	if (__builtin_expect(!p, 0))
-		peer_die("no memory");
-	return p;
+	return peer_need(heap_alloc_noscan(n));
 }
 
 // peer_keep makes the compiler believe that p and all it points to is read.
@@ -274,6 +289,14 @@ PEER_UNUSED void peer_figure(const char *name, double value)
 
 	snprintf(peer_figures + used, sizeof peer_figures - used, " %s=%.4g",
 		 name, value);
+}
+
+// peer_pause_figure adds how long the last collection stopped the world.
+PEER_UNUSED void peer_pause_figure(void)
+{
+#ifdef HEAP_HAS_HISTORY
+	peer_figure("stopped_ms", heap_pause_ms());
+#endif
 }
 
 // peer_cpu is the processor time in seconds of this process and of those that

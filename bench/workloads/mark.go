@@ -164,5 +164,6 @@ func main() {
 	seconds := median(sample)
 	figure("cpu_ns", s.cpu*1e9/float64(most)/float64(n))
 	figure("resident_MiB", residentMiB())
+	pauseFigure()
 	report(seconds*1e9/float64(n), "ns", &s, walk())
 }

@@ -45,5 +45,6 @@ func main() {
 
 	figure("collection_ms", seconds*1e3)
 	figure("cpu_ns", s.cpu*1e9/collections/float64(frames))
+	pauseFigure()
 	report(seconds*1e9/float64(frames), "ns", &s, sum)
 }

@@ -1,31 +1,39 @@
-// stats.c - microseconds to read the statistics of a heap with 10 MB live.
+// stats.c - microseconds to read the statistics of a heap.
 //
-// usage: stats exact|live|cached|collect|exact-alloc|live-alloc|collect-alloc
-//              THREADS
+// usage: stats WHAT[-alloc|-wait] THREADS [MB]
 //
-// exact: of one moment, for which the world may have to stand still; live:
-// all that the heap counts, without stopping anything.  THREADS other threads
-// run and poll meanwhile.  Before each exact sample the reader sleeps until all
-// of them have run since the last, so that none stands already; where they
-// are more than the processors, the stop waits until each had its turn.
+// MB live in cells of 32 bytes, 10 unless it is given.  WHAT is
 //
-// collect: a full collection instead, beside threads that run.
+// exact: statistics of one moment, for which the world may have to stop;
+// live: all that the heap counts, without stopping anything;
+// metrics: every metric that has a name, read the same way;
+// history: the pauses of the last collections;
+// collect: a full collection instead of a read;
+// cached: exact, see below.
 //
-// exact-alloc, live-alloc, collect-alloc: the same, but the others allocate
-// objects of 64 bytes as fast as they can, and collections come.
+// THREADS other threads run and poll meanwhile.  Before each sample that stops
+// the world the reader sleeps until all of them have run since the last, so
+// that none has stopped already.  If they are more than the processors, the
+// stop waits until each had its turn.  -alloc: the others allocate objects of
+// 64 bytes as fast as they can, and collections come.  -wait: they wait in a
+// blocking region.
 //
-// cached: exact, while the THREADS others stand, each with an object newly
+// Good: a live read below 1 us and an exact one of some us, neither of which
+// grows with MB; an exact read beside threads that wait or run takes what the
+// machine needs to stop them, and the world stays stopped for some us.
+//
+// cached: exact, while the THREADS others wait, each with an object newly
 // allocated in each of 20 sizes, so that each one's cache holds 20 spans.
 //
 // The value is the median of the reads, and a figure is what nine of ten do not
-// exceed; live reads are so short that each sample is the mean of 16.  Beside
-// threads that run, every third sample is what the machine needs for a stop
-// without any heap: the others are told to stand by a flag, and each that goes
-// on wakes the next; machine_us is the median, machine_p90_us what nine of ten
-// do not exceed.  Where the heap says how long a stop took, another third of
+// exceed.  Reads that stop nothing are so short that each sample is the mean of
+// 16.  Beside threads that run, every third sample is what the machine needs
+// for a stop without any heap: a flag tells the others to stop, and each that
+// goes on wakes the next; machine_us is the median, machine_p90_us what nine of
+// ten do not exceed.  If the heap says how long a stop took, another third of
 // the exact samples is of that, and the figures are the medians of how long the
-// world took to stand, and stood.  The checksum is how many samples of the heap
-// found the objects that live.
+// world took to stop, and was stopped.  The checksum is how many samples of the
+// heap found the objects that live.
 #include "harness.h"
 
 #include <sched.h>
@@ -34,7 +42,6 @@
 enum {
 	SAMPLES = 2000, // at most
 	BATCH = 16,
-	CELLS = 10000000 / 32,
 	SPANS = 20,
 	GROUP = 16 // objects that are allocated from lap to lap
 };
@@ -44,7 +51,12 @@ struct cell {
 	uint64_t words[3];
 };
 
-enum mode { EXACT, LIVE, CACHED, COLLECT };
+enum mode { EXACT, CACHED, COLLECT, LIVE, METRICS, HISTORY };
+
+static bool stops(enum mode mode)
+{
+	return mode <= COLLECT;
+}
 
 // How often a thread that runs has polled, and had when the reader began to
 // wait for it.
@@ -55,7 +67,8 @@ struct lap {
 
 struct job {
 	enum mode mode;
-	bool allocate; // the others do
+	bool allocate, wait; // the others do
+	uint64_t live;	     // bytes of cells
 	int samples, others;
 	int nreads, nstops, nbare;
 	double read[SAMPLES], stopping[SAMPLES], stopped[SAMPLES]; // us
@@ -141,13 +154,27 @@ static uint64_t bytes_exact(void)
 #endif
 }
 
+// bytes_named is for METRICS and HISTORY.  The latter has no bytes: it finds
+// all of them if it finds a collection.
+static uint64_t bytes_named(enum mode mode)
+{
+#ifdef HEAP_HAS_HISTORY
+	if (mode == METRICS)
+		return heap_stats_metrics();
+	return heap_stats_history() ? UINT64_MAX : 0;
+#else
+	(void)mode;
+	peer_die("has no such statistics");
+#endif
+}
+
 // stop_times takes the times of one stop, if the heap knows them.
 static bool stop_times(struct job *job)
 {
 #ifdef HEAP_HAS_STOP
 	double us[2];
 
-	job->found += heap_stats_stop(us) >= CELLS * sizeof(struct cell);
+	job->found += heap_stats_stop(us) >= job->live;
 	job->stopping[job->nstops] = us[0];
 	job->stopped[job->nstops++] = us[1];
 	return true;
@@ -161,15 +188,17 @@ static uint64_t read_once(enum mode mode)
 {
 	if (mode == LIVE)
 		return heap_stats_live();
+	if (!stops(mode))
+		return bytes_named(mode);
 	if (mode != COLLECT)
 		return bytes_exact();
 	heap_collect();
-	return CELLS * sizeof(struct cell);
+	return UINT64_MAX;
 }
 
 static void read_time(struct job *job)
 {
-	int batch = job->mode == LIVE ? BATCH : 1;
+	int batch = stops(job->mode) ? 1 : BATCH;
 	double began = peer_clock(CLOCK_MONOTONIC);
 	uint64_t bytes = 0;
 
@@ -177,18 +206,18 @@ static void read_time(struct job *job)
 		bytes = read_once(job->mode);
 	job->read[job->nreads++] =
 	    (peer_clock(CLOCK_MONOTONIC) - began) * 1e6 / batch;
-	job->found += bytes >= CELLS * sizeof(struct cell);
+	job->found += bytes >= job->live;
 }
 
 static void sample(struct job *job, int i)
 {
 	bool runs = job->mode == EXACT || job->mode == COLLECT;
+	bool exact = job->mode == EXACT || job->mode == CACHED;
 
-	if (runs && job->others && i % 3 == 1) {
+	if (runs && job->others && !job->wait && i % 3 == 1) {
 		bare_stop(job);
 		bare_over();
-	} else if (job->mode == LIVE || job->mode == COLLECT || i % 3 != 2 ||
-		   !stop_times(job)) {
+	} else if (!exact || i % 3 != 2 || !stop_times(job)) {
 		read_time(job);
 	}
 }
@@ -263,13 +292,15 @@ static void read_often(struct job *job)
 	for (int i = 0; i < job->samples; i++) {
 		if (job->mode == CACHED)
 			others_stand(job, i);
-		else if (job->mode != LIVE)
+		else if (stops(job->mode) && !job->wait)
 			others_run(job);
 		sample(job, i);
 		if (job->mode == CACHED)
 			peer_wait(&job->next);
 	}
 	atomic_store(&job->done, true);
+	if (job->wait)
+		peer_wait(&job->next);
 }
 
 // Thread 0 reads.
@@ -281,30 +312,32 @@ static void work(int who, void *arg)
 		read_often(job);
 	else if (job->mode == CACHED)
 		stand_with_cache(job);
+	else if (job->wait)
+		peer_wait(&job->next);
 	else
 		run_and_poll(job, who);
 }
 
 // samples_of is such that no heap needs more than some seconds: the reader
 // waits long for its turn, and for that of the others.
-static int samples_of(enum mode mode, int others)
+static int samples_of(const struct job *job)
 {
-	if (others == 0 || (mode == LIVE && others <= 2))
-		return mode == COLLECT ? SAMPLES / 20 : SAMPLES;
+	int others = job->wait ? 0 : job->others;
+
+	if (others == 0 || (!stops(job->mode) && others <= 2))
+		return job->mode == COLLECT ? SAMPLES / 20 : SAMPLES;
 	return others <= 2 ? 150 : others <= 16 ? 60 : 30;
 }
 
 static enum mode mode_of(const char *name)
 {
-	if (!strncmp(name, "exact", 5))
-		return EXACT;
-	if (!strncmp(name, "live", 4))
-		return LIVE;
-	if (!strcmp(name, "cached"))
-		return CACHED;
-	if (!strncmp(name, "collect", 7))
-		return COLLECT;
-	peer_die("exact, live, cached or collect is wanted");
+	static const char *const names[] = {"exact", "cached",	"collect",
+					    "live",  "metrics", "history"};
+
+	for (enum mode mode = EXACT; mode <= HISTORY; mode++)
+		if (!strncmp(name, names[mode], strcspn(name, "-")))
+			return mode;
+	peer_die("no such statistics");
 }
 
 static void report(struct job *job, const struct peer_time *t)
@@ -327,25 +360,37 @@ static void report(struct job *job, const struct peer_time *t)
 	peer_report(median, "us", t, job->found);
 }
 
-int main(int argc, char **argv)
+static struct cell *cells_make(uint64_t bytes)
 {
-	static const uint64_t threads[2] = {0, PEER_THREADS - 1};
-	static struct job job;
 	struct cell *first = NULL;
-	struct peer_time t = {0};
 
-	job.mode = mode_of(peer_word(argc, argv, 1));
-	job.allocate = strstr(peer_word(argc, argv, 1), "-alloc");
-	job.others = (int)peer_number(argc, argv, 2, threads);
-	job.samples = samples_of(job.mode, job.others);
-	pthread_barrier_init(&job.next, NULL, (unsigned)job.others + 1);
-	heap_begin();
-	for (int i = 0; i < CELLS; i++) {
+	for (uint64_t i = 0; i < bytes / sizeof *first; i++) {
 		struct cell *c = peer_alloc(sizeof *c);
 
 		c->next = first;
 		first = c;
 	}
+	return first;
+}
+
+int main(int argc, char **argv)
+{
+	static const uint64_t threads[2] = {0, PEER_THREADS - 1};
+	static const uint64_t megabytes[2] = {0, 100000};
+	static struct job job;
+	uint64_t mb = argc > 3 ? peer_number(argc, argv, 3, megabytes) : 10;
+	struct peer_time t = {0};
+	struct cell *first;
+
+	job.mode = mode_of(peer_word(argc, argv, 1));
+	job.allocate = strstr(argv[1], "-alloc");
+	job.wait = strstr(argv[1], "-wait");
+	job.live = mb * 1000000;
+	job.others = (int)peer_number(argc, argv, 2, threads);
+	job.samples = samples_of(&job);
+	pthread_barrier_init(&job.next, NULL, (unsigned)job.others + 1);
+	heap_begin();
+	first = cells_make(job.live);
 	peer_together(job.others + 1, work, &job, &t);
 	peer_keep(first);
 	report(&job, &t);

@@ -1,9 +1,11 @@
-// stats.go - see stats.c: ReadMemStats, and all of runtime/metrics.  Threads
-// that run are goroutines, which take turns on as many Ps as there are
+// stats.go - see stats.c: ReadMemStats, all of runtime/metrics (live and
+// metrics), and ReadGCStats.  Threads that run or wait are goroutines, which take turns on as many Ps as there are
 // processors; those with a cache have a P each.
 package main
 
 import (
+	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -16,7 +18,6 @@ import (
 const (
 	mostSamples = 2000
 	batch       = 16
-	cells       = 10000000 / 32
 )
 
 var cachedSizes = [20]int{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192,
@@ -31,7 +32,8 @@ type job struct {
 	read            func() uint64
 	each            int // reads a sample
 	cached          bool
-	allocate        bool
+	allocate, wait  bool
+	live            uint64 // bytes of cells
 	samples, others int
 	sample          []float64
 	found           uint64
@@ -51,7 +53,17 @@ func readExact() uint64 {
 // collect is a full collection instead of a read.
 func collect() uint64 {
 	runtime.GC()
-	return cells * 32
+	return math.MaxUint64
+}
+
+var history debug.GCStats
+
+func readHistory() uint64 {
+	debug.ReadGCStats(&history)
+	if history.NumGC == 0 {
+		return 0
+	}
+	return math.MaxUint64
 }
 
 // liveReader is a function that reads every metric.
@@ -114,7 +126,7 @@ func (j *job) readOften() {
 	for i := 0; i < j.samples; i++ {
 		if j.cached {
 			await(&j.ready, int64(i+1)*int64(j.others))
-		} else if j.each == 1 {
+		} else if j.each == 1 && !j.wait {
 			j.othersRun()
 		}
 		bytes, began := uint64(0), wallNow()
@@ -122,10 +134,15 @@ func (j *job) readOften() {
 			bytes = j.read()
 		}
 		j.sample = append(j.sample, (wallNow()-began)*1e6/float64(j.each))
-		if bytes >= cells*32 {
+		if bytes >= j.live {
 			j.found++
 		}
-		close(j.next[i])
+		if j.cached {
+			close(j.next[i])
+		}
+	}
+	if j.wait {
+		close(j.next[0])
 	}
 	atomic.StoreInt64(&j.done, 1)
 }
@@ -136,6 +153,8 @@ func (j *job) work(who int) {
 		j.readOften()
 	case j.cached:
 		j.standWithCache(who)
+	case j.wait:
+		<-j.next[0]
 	default:
 		for atomic.LoadInt64(&j.done) == 0 {
 			for i := 0; j.allocate && i < 16; i++ {
@@ -146,28 +165,42 @@ func (j *job) work(who int) {
 	}
 }
 
+// samplesFor is as many as a heap of C reads, which measures other things too.
+func (j *job) samplesFor() int {
+	stops, n := j.each == 1, 30
+	switch {
+	case j.wait || j.others == 0 || !stops && j.others <= 2:
+		return j.samples
+	case j.others <= 2:
+		n = 150
+	case j.others <= 16:
+		n = 60
+	}
+	if stops && !j.cached {
+		n = n / 3 * 2
+	}
+	return n
+}
+
 func main() {
-	j := job{cached: word(1) == "cached", read: readExact, each: 1,
-		others: int(number(2, 0, 256)), samples: mostSamples}
+	j := job{read: readExact, each: 1, others: int(number(2, 0, 256)),
+		samples: mostSamples, live: 10000000}
 	var s span
 
-	live := strings.HasPrefix(word(1), "live")
-	j.allocate = strings.HasSuffix(word(1), "-alloc")
-	if live {
-		j.read, j.each = liveReader(), batch
+	what, others, _ := strings.Cut(word(1), "-")
+	j.cached, j.allocate, j.wait = what == "cached", others == "alloc", others == "wait"
+	if len(os.Args) > 3 {
+		j.live = number(3, 0, 100000) * 1000000
 	}
-	if strings.HasPrefix(word(1), "collect") {
+	switch what {
+	case "live", "metrics":
+		j.read, j.each = liveReader(), batch
+	case "history":
+		j.read, j.each = readHistory, batch
+	case "collect":
 		j.read, j.samples = collect, mostSamples/20
 	}
-	switch {
-	case j.others == 0 || live && j.others <= 2:
-	case j.others <= 2:
-		j.samples = 100
-	case j.others <= 16:
-		j.samples = 20
-	default:
-		j.samples = 10
-	}
+	j.samples = j.samplesFor()
 	j.lap = make([]int64, j.others)
 	if j.cached {
 		runtime.GOMAXPROCS(j.others + 1)
@@ -177,7 +210,7 @@ func main() {
 		j.next = append(j.next, make(chan bool))
 	}
 	var first *cell
-	for i := 0; i < cells; i++ {
+	for i := uint64(0); i < j.live/32; i++ {
 		first = &cell{next: first}
 	}
 	together(j.others+1, &s, j.work)
