@@ -3,10 +3,11 @@
 #
 # usage: srcdir=DIR CC=... CFLAGS=... RT_HARDENING_CFLAGS=... bench/hardening.sh
 #
-# Compiles the library twice, with the options for hardening that configure has
-# chosen and without, and runs bench_hardening.c on every level.  Instructions
-# are those of the program, not of the system, and the same on every run; where
-# there is no valgrind they are left out.  Times are CPU time, the system's
+# Compiles the workloads alloc and mix with the library inside, with the options
+# for hardening that configure has chosen and without, and runs them on every
+# level.  Instructions are those of alloc 64 scan, for an allocation, and of mix,
+# without the system's, and the same on every run; alloc collects for gcstress
+# only.  Without valgrind they are left out.  Times are CPU time, the system's
 # included, the least of RT_RUNS (9) runs, which take turns: what else the
 # machine does only adds to them.  Takes some minutes.
 set -eu
@@ -14,23 +15,33 @@ LC_ALL=C
 export LC_ALL
 srcdir=${srcdir:-.}
 runs=${RT_RUNS:-9}
-rounds=20
+allocations=60000 # of alloc with this divisor
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset RTGC RTMEMLIMIT RTDEBUG
 
-# build NAME OPTION...: a program with the library inside.
-build() {
-	out=$1
-	shift
-	# Lists of options and files.
-	# shellcheck disable=SC2046,SC2086
+# compile OPTION...: C, with a lot of options and files.
+compile() {
+	# shellcheck disable=SC2086 # lists of options
 	${CC:-cc} -std=gnu11 -pthread -fvisibility=hidden -D_GNU_SOURCE \
-		-I"$srcdir" -I"$srcdir/include" ${CFLAGS:--O2} -gdwarf-4 "$@" \
-		${ATOMIC_OPS_CFLAGS-} -o "$work/$out" \
-		"$srcdir/bench/bench_hardening.c" \
-		$(find "$srcdir/runtime" "$srcdir/gc" -name '*.c') \
-		${ATOMIC_OPS_LIBS--latomic_ops}
+		-I"$srcdir" -I"$srcdir/include" ${CFLAGS:--O2} -gdwarf-4 \
+		${ATOMIC_OPS_CFLAGS-} "$@"
+}
+
+# build LEVEL OPTION...: the programs, with the library inside.
+build() {
+	level=$1
+	shift
+	# shellcheck disable=SC2046 # a list of files
+	compile "$@" -r -nostdlib -o "$work/$level.o" \
+		$(find "$srcdir/runtime" "$srcdir/gc" -name '*.c')
+	for program in alloc mix; do
+		# shellcheck disable=SC2086 # a list of options
+		compile "$@" -I"$srcdir/bench/workloads" -DPEER_DIVISOR=100 \
+			-DHEAP='"../heaps/rtheap.h"' -o "$work/$program-$level" \
+			"$srcdir/bench/workloads/$program.c" \
+			"$work/$level.o" ${ATOMIC_OPS_LIBS--latomic_ops}
+	done
 }
 
 # What is compared: build, RTDEBUG, and its words in the table.
@@ -49,39 +60,39 @@ levels() {
 	EOF
 }
 
-# at RTDEBUG COMMAND...: runs a command on that level.
+# at RTDEBUG COMMAND...: runs a command on that level, without helper threads.
 at() {
-	debug=$1
+	debug=gc_threads=0,$1
 	shift
-	[ "$debug" != - ] || debug=
-	RTDEBUG=$debug "$@"
+	RTDEBUG=${debug%,-} "$@"
 }
 
-# instructions BUILD RTDEBUG [ROUNDS]: those of count_work; "-": no valgrind.
+# instructions BUILD RTDEBUG PROGRAM ARGUMENT...: those of the measured part;
+# "-": no valgrind.
 instructions() {
 	if ! command -v valgrind >/dev/null 2>&1; then
 		echo -
 		return
 	fi
-	program=$work/$1
+	program=$work/$3-$1
 	debug=$2
-	shift 2
-	at "$debug" valgrind --tool=callgrind --toggle-collect=count_work \
+	shift 3
+	at "$debug" valgrind --tool=callgrind --zero-before='peer_start*' \
+		--dump-before='peer_stop*' \
 		--callgrind-out-file="$work/profile" "$program" "$@" \
 		>"$work/log" 2>&1 || {
 		cat "$work/log" >&2
 		return 1
 	}
-	awk '/^(summary|totals):/ { count = $2 } END { print count }' \
-		"$work/profile"
+	awk '/^totals:/ { print $2 }' "$work/profile.1"
 }
 
-# take: one run on every level; a line "level ms KiB" each.
+# take: one run on every level; a line each: level, and what mix prints.
 take() {
 	number=0
 	levels | while read -r build debug _; do
 		number=$((number + 1))
-		echo "$number $(at "$debug" "$work/$build" $rounds)"
+		echo "$number $(at "$debug" "$work/mix-$build" 20)"
 	done
 }
 
@@ -98,8 +109,9 @@ done
 number=0
 levels | while read -r build debug title; do
 	number=$((number + 1))
-	echo "$number $(instructions "$build" "$debug")" \
-		"$(instructions "$build" "$debug" 1) $title"
+	echo "$number $(RTGC=off && export RTGC &&
+		instructions "$build" "$debug" alloc 64 scan 1)" \
+		"$(instructions "$build" "$debug" mix 1) $title"
 done >"$work/counts"
 
 # least LEVEL COLUMN: the smallest number there of the runs of a level.
@@ -110,9 +122,9 @@ least() {
 }
 
 while read -r number one all title; do
-	echo "$one $all $(least "$number" 2) $(least "$number" 3) $title"
-done <"$work/counts" | awk '
-	NR == 1 { base = $2; ms = $3 }
+	echo "$one $all $(least "$number" 7) $(least "$number" 6) $title"
+done <"$work/counts" | awk -v allocations=$allocations '
+	NR == 1 { base = $2; seconds = $3 }
 	function times(x, of) {
 		return x == "-" ? "-" : sprintf("%.2f", x / of)
 	}
@@ -123,6 +135,6 @@ done <"$work/counts" | awk '
 	}
 	{
 		printf "| %s | %s | %s | %s | %.1f MiB |\n", $5,
-			$1 == "-" ? "-" : sprintf("%.1f", $1 / 20000),
-			times($2, base), times($3, ms), $4 / 1024
+			$1 == "-" ? "-" : sprintf("%.1f", $1 / allocations),
+			times($2, base), times($3, seconds), $4 / 1024
 	}'

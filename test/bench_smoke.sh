@@ -89,6 +89,7 @@ smoke "$collectors" mark list 1
 smoke "$collectors" mark array 1
 smoke "$collectors" mark hot 1
 smoke "$all" messages 100 1024
+smoke "$all" mix 1
 smoke "$all" pauses 1
 smoke "$collectors" phases 1 2
 smoke "$all" prodcons
