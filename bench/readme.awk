@@ -76,6 +76,43 @@ function behind_print()
 	print folded(peaks_text())
 }
 
+# behind_worst returns in how many cases a kind of heap is ahead, and the three
+# in which it is farthest ahead.
+function behind_worst(free, i, k, a, r, n, of, text, worst, where)
+{
+	for (i = 1; i <= ncases; i++) {
+		if (!runs[case_name[i], "rtheap"] || best(case_name[i], free) == "")
+			continue
+		of++
+		if ((a = ahead(case_name[i], free)) == "")
+			continue
+		n++
+		r = value_over(case_name[i], best(case_name[i], free)) + 0
+		for (k = n < 3 ? n : 4; k > 1 && worst[k - 1] < r; k--) {
+			worst[k] = worst[k - 1]
+			where[k] = where[k - 1]
+		}
+		worst[k] = r
+		where[k] = a
+	}
+	text = (n ? n : "none") " of " of + 0 " cases"
+	for (k = 1; k <= 3 && k <= n; k++)
+		text = text (k == 1 ? ", farthest in: " : "; ") where[k]
+	return text
+}
+
+function behind_short()
+{
+	print folded("A collector is ahead of rtheap in " behind_worst(0) ".")
+	print ""
+	print folded("A malloc, which is told when an object dies, is ahead in " \
+		behind_worst(1) ".")
+	print ""
+	print folded(peaks_text())
+	print ""
+	print folded("[doc/peers/table.md](doc/peers/table.md) names all cases.")
+}
+
 # ---- The table ----
 
 # row_store copies the values that a row is of to shown[case, heap, row, i].

@@ -12,7 +12,8 @@
 # mode all: every heap's median, spread, CPU time and peak memory.
 # mode ratios: what rtheap has over what every other has, as above.
 # mode figures: the further figures of the cases that have some, a table each.
-# mode readme: the rows that the cases name, and who is ahead.
+# mode readme: the rows that the cases name, and in how many cases others are
+#   ahead.
 # mode plot: medians of the cases that match -v rows=REGEXP, heaps in columns;
 #   the row's name is the title less what matches -v cut=REGEXP.
 # mode plot-figures: the figures in the unit -v cut=UNIT of the case that
@@ -332,7 +333,7 @@ END {
 		behind_print()
 	if (mode == "readme") {
 		print ""
-		behind_print()
+		behind_short()
 	} else if (mode !~ /^(plot|figures)/) {
 		printf "%s%s\n", mode == "missed" ? "" : "\n", caption_all()
 	}

@@ -103,6 +103,8 @@ sed 's/^rate	go	1	10/rate	go	1	60/; s/^time	go	1	22/time	go	1	12/' \
 mv "$work/other" "$work/good"
 shows "that a peer is ahead" behind \
 	"in: has a rate (3.00 x go)."
+shows "in how many cases a peer is ahead" readme \
+	"ahead of rtheap in 1 of 2 cases, farthest in: has a rate (3.00 x"
 shows "equal within the spread" ratios "| takes time | equal 2.00 0.500 |"
 shows "both in bold within the spread" readme "| how long | **11.0** | **12.0** |"
 refuses "another checksum" "time go 2 22 ns 1 2 4096 0 X p50_us=2~max_us=9" \
