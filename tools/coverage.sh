@@ -14,7 +14,7 @@
 # For the same reason nothing is inline, so that a function of a header is
 # counted once and not once a caller (always_inline is defined away).  And every
 # call of C code returns or ends the program: -fexceptions would make each one a
-# branch that no test takes.  test/check_unwind needs it and is left out; what
+# branch that no test takes.  test/whole/check_unwind needs it and is left out; what
 # runs when a frame is left by unwinding runs as well when it returns.
 set -eu
 LC_ALL=C
@@ -64,7 +64,7 @@ copy_sources() {
 
 configure() {
 	cd "$work/build" &&
-		${CC:=gcc} -c "$work/source/test/coverage.c" -o ends.o || return
+		${CC:=gcc} -c "$work/source/test/harness/coverage.c" -o ends.o || return
 	"$work/source/configure" CC="$CC" --disable-shared --disable-hardening \
 		CPPFLAGS='-DRT_COVERAGE -Dalways_inline=unused' \
 		CFLAGS='-O0 --coverage -fprofile-update=atomic -fno-exceptions' \
@@ -75,7 +75,7 @@ configure() {
 # are short: what they find after seconds is another order, not another branch.
 run_suites() {
 	# shellcheck disable=SC2016 # variables of make
-	suites='$(filter-out test/check_unwind,$(unit_tests))'
+	suites='$(filter-out test/whole/check_unwind,$(suites))'
 	# shellcheck disable=SC2016
 	CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10} \
 		RT_LOOKUP_CYCLES=500 RT_STOPS=500 RT_STRESS_OPS=20000 \

@@ -130,9 +130,10 @@ for module in $(modules); do
 done >"$found"
 rule "every source is compiled"
 
-for test in $(cd "$srcdir" && ls test/check_*.c test/stress_*.c test/*.sh); do
-	grep -qw "${test%.c}" "$srcdir/Makefile.am" ||
-		echo "$test: not in Makefile.am"
+for test in $(cd "$srcdir" && ls test/*/check_*.c test/*/stress_*.c test/*/*.sh); do
+	cat "$srcdir/Makefile.am" "$srcdir/test/list.am" |
+		grep -qw "${test%.c}" ||
+		echo "$test: neither in Makefile.am nor in test/list.am"
 done >"$found"
 rule "every test is run"
 

@@ -23,8 +23,8 @@ set -u
 LC_ALL=C
 export LC_ALL
 top=$(cd "${srcdir:-.}" && pwd) || exit 99
-# shellcheck source=test/verdict.sh
-. "$top/test/verdict.sh"
+# shellcheck source=test/scripts/verdict.sh
+. "$top/test/scripts/verdict.sh"
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$top" || exit 99

@@ -12,9 +12,9 @@
 # Rules: every action names functions that exist, and points that exist, or
 # another action that does; every point stands in the function that its name
 # names, and some test holds a thread there (that it comes there is shown by
-# the last test of test/check_sched); every mutant of a model is named by the
+# the last test of test/order/check_sched); every mutant of a model is named by the
 # test that would find its fault in the C code, or in the head of
-# test/check_sched.c with the reason why no order of steps would.
+# test/order/check_sched.c with the reason why no order of steps would.
 #
 # usage: srcdir=DIR tools/schedpoints.sh
 set -u
@@ -123,7 +123,7 @@ named() {
 			} else
 				model = ""
 		}
-	}' test/check_sched.c test/sched_*.c
+	}' test/order/check_sched.c test/order/sched_*.c
 }
 
 points | sort >"$dir/points"
@@ -145,7 +145,7 @@ awk 'FNR == NR { known[$1] = 1; next }
 rule "a point stands in the function that it names"
 
 while read -r point; do
-	grep -Ewq "SCHED_$point" test/sched_*.c ||
+	grep -Ewq "SCHED_$point" test/order/sched_*.c ||
 		echo "$point: no test holds a thread there"
 done <"$dir/points" >"$dir/found"
 rule "every point has a test"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# symbols.sh - what the installed libraries show is what test/symbols.list
+# symbols.sh - what the installed libraries show is what gc/api/symbols.list
 # says, and so do the headers.  A library that was not built is left out.
 #
 # usage: srcdir=DIR CC=... NM=... AR=... tools/symbols.sh
@@ -7,7 +7,7 @@ set -u
 LC_ALL=C
 export LC_ALL
 srcdir=${srcdir:-.}
-list=$srcdir/test/symbols.list
+list=$srcdir/gc/api/symbols.list
 shared=.libs/librtheap.so
 archive=librtheap.a
 passed=0

@@ -3,7 +3,7 @@
 // A build with -DRT_SCHED_POINTS delays the steps of a protocol now and then,
 // so orders that a scheduler shows once in a year come up in seconds.  A test
 // can also hold a thread at a point until others have taken their steps
-// (test/check_sched.c).  A point is between two steps that a model in
+// (test/order/check_sched.c).  A point is between two steps that a model in
 // test/models names, if another thread may come between them.  In every other
 // build a point is no code.
 #ifndef RUNTIME_OS_SCHEDPOINT_H

@@ -7,8 +7,8 @@
 //
 // Linked with the fuzzer (make fuzz) a target looks for new inputs; linked
 // with replay.c (make check) it runs those in test/corpus.
-#ifndef TEST_FUZZ_H
-#define TEST_FUZZ_H
+#ifndef TEST_FUZZ_FUZZ_H
+#define TEST_FUZZ_FUZZ_H
 
 #include <stdio.h>
 #include <stdlib.h>

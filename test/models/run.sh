@@ -70,8 +70,8 @@ if [ "${1-}" = --search ]; then
 	exit 0
 fi
 
-# shellcheck source=test/verdict.sh
-. "$srcdir/test/verdict.sh"
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
 searches=$(find "$models" -name "*.pml" | wc -l)
 searches=$((searches + $(cat "$models"/*.pml | grep -c '^// mutant ')))
 [ -z "${RT_SKIP_MODELS-}" ] || {

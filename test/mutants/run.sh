@@ -14,7 +14,7 @@
 # The processor may order all the same, so a test that passes proves nothing,
 # nor does one that fails.  Such a fault is killed by its judge alone: by the
 # thread sanitizer, which must report a race in one of the suites named, or by
-# test/dekker.sh, which reads the code for aarch64.
+# test/order/dekker.sh, which reads the code for aarch64.
 #
 # Without a fault each suite, and each judge, must find nothing.  NAMES is a
 # regular expression of names.  Prints a line a fault, the survivors with the
@@ -77,10 +77,16 @@ seed() {
 	[ "$(diff "$work/original" "$work/source/$1" | grep -c '^[<>]')" = 2 ]
 }
 
+# program NAME: its path, as test/list.am has it.
+program() {
+	sed -n "s|^[a-z_]* += \\(test/[a-z/]*/${1##*/}\\)\\( #.*\\)\\{0,1\\}\$|\\1|p" \
+		"$srcdir/test/list.am"
+}
+
 # build KIND SUITES
 build() {
 	programs=
-	for suite in $2; do programs="$programs test/$suite"; done
+	for suite in $2; do programs="$programs $(program "$suite")"; done
 	# shellcheck disable=SC2086 # a list
 	make -C "$work/$1" -j2 $programs >"$work/log" 2>&1
 }
@@ -88,7 +94,7 @@ build() {
 # suite KIND NAME: its exit status; 124 or 137 when it does not end.
 suite() {
 	# shellcheck disable=SC2086 # a command
-	(cd "$work/$1" && timeout -k 5 "$limit" $fixed "test/$2") \
+	(cd "$work/$1" && timeout -k 5 "$limit" $fixed "./$(program "$2")") \
 		>"$work/log" 2>&1
 }
 
@@ -98,7 +104,7 @@ all_pass() {
 }
 
 code_passes() {
-	(cd "$work/source" && srcdir=. sh test/dekker.sh) >"$work/log" 2>&1
+	(cd "$work/source" && srcdir=. sh test/order/dekker.sh) >"$work/log" 2>&1
 }
 
 # finds_nothing WHAT: "code", "make check", or a kind and a suite.

@@ -39,7 +39,7 @@
 #define ck_assert_ptr_eq(a, b) ck_assert((a) == (b))
 #define ck_assert_str_eq(a, b) ck_assert(strcmp(a, b) == 0)
 
-// What test/suite.c needs to compile; a suite ends at once.
+// What test/harness/suite.c needs to compile; a suite ends at once.
 typedef struct Suite Suite;
 typedef struct SRunner SRunner;
 #define CK_ENV 0

@@ -1,0 +1,119 @@
+// await.h - a heap for tests with threads, and waits with a deadline.
+#ifndef TEST_HARNESS_AWAIT_H
+#define TEST_HARNESS_AWAIT_H
+
+#include <check.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
+
+enum {
+	AWAIT_SECONDS = 20, // then the test has failed
+	// How long a thread is watched that must not get on.
+	AWAIT_STANDSTILL_NS = 15 * 1000 * 1000,
+};
+
+static inline void sleep_ns(uint64_t ns)
+{
+	const struct timespec t = {(time_t)(ns / 1000000000),
+				   (long)(ns % 1000000000)};
+
+	nanosleep(&t, NULL);
+}
+
+// await_at_least waits until a shared number has reached at least n.
+static inline void await_at_least(const atomic_u32 *a, uint32_t n)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (atomic_u32_load_acquire(a) < n) {
+		if (nanotime() > end)
+			ck_abort_msg("deadline: %u instead of %u",
+				     atomic_u32_load_acquire(a), n);
+		oscall_yield();
+	}
+}
+
+// stays tells whether a shared number keeps its value for a while.
+static inline bool stays(const atomic_u32 *a, uint32_t n)
+{
+	uint64_t end = nanotime() + AWAIT_STANDSTILL_NS;
+
+	while (nanotime() < end) {
+		if (atomic_u32_load_acquire(a) != n)
+			return false;
+		oscall_yield();
+	}
+	return true;
+}
+
+// thread_number is the calling thread's number in the system.
+static inline uint32_t thread_number(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+// thread_sleeps asks the system whether a thread of this process sleeps.
+static inline bool thread_sleeps(uint32_t tid)
+{
+	char path[64], text[128] = "";
+	const char *name_end;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof text, file))
+		text[0] = '\0';
+	fclose(file);
+	name_end = strrchr(text, ')');
+	return name_end && strncmp(name_end, ") S", 3) == 0;
+}
+
+// await_asleep waits until a thread sleeps that will do so for good.
+static inline void await_asleep(const atomic_u32 *tid)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (!thread_sleeps(atomic_u32_load_acquire(tid))) {
+		if (nanotime() > end)
+			ck_abort_msg("deadline: a thread does not sleep");
+		oscall_yield();
+	}
+}
+
+// heap_begin makes a heap that checks its statistics and collects only when
+// asked.
+static inline void heap_begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_FATAL;
+	c.gc_percent = -1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+}
+
+static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, fn, arg), 0);
+	return thread;
+}
+
+static inline void join_thread(pthread_t thread)
+{
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+#endif

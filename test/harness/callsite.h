@@ -1,0 +1,43 @@
+// callsite.h - which places of the library call the system, and which of
+// their calls were refused.
+//
+// The library is compiled once more (test/libcallsites.a) with this file and
+// test/harness/callsite_calls.h before each source.  Then a call of the table
+// of system calls, or of a clock, says where it stands before it is made.  The
+// macros that do it are made from the headers that declare those calls
+// (tools/callsites.awk); each place enters itself in a section, so that the
+// list holds what there is and not what was seen.
+#ifndef TEST_HARNESS_CALLSITE_H
+#define TEST_HARNESS_CALLSITE_H
+
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
+
+struct callsite {
+	const char *call, *file;
+	unsigned line;
+};
+
+// callsite_init makes the counts, which children of the process share.
+bool callsite_init(void);
+
+// callsite_enter says that the calling thread's next call stands there; listed
+// is an entry of the section.
+void callsite_enter(const struct callsite **listed);
+
+// callsite_next visits the places one by one, n from 0: false when there is
+// none left.  *refused is how many of its calls failed.
+bool callsite_next(unsigned n, struct callsite *site, uint64_t *refused);
+
+#define CALLSITE(function, ...)                                                \
+	__extension__({                                                        \
+		static const struct callsite callsite_here = {                 \
+		    #function, __FILE__, __LINE__};                            \
+		static const struct callsite *callsite_listed                  \
+		    __attribute__((used, section("callsites"))) =              \
+			&callsite_here;                                        \
+		callsite_enter(&callsite_listed);                              \
+		function(__VA_ARGS__);                                         \
+	})
+
+#endif

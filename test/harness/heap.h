@@ -1,0 +1,91 @@
+// heap.h - what tests of a whole heap share.
+//
+// A heap here collects only when told to (HEAP_QUIET) and its main thread's
+// stack is no root unless a test wants it so: then what lives is exactly what
+// the registered roots reach, and can be counted.
+#ifndef TEST_HARNESS_HEAP_H
+#define TEST_HARNESS_HEAP_H
+
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/base.h"
+#include "test/harness/suite.h"
+
+enum {
+	HEAP_QUIET = -1, // gc_percent
+	// How much smaller a test is under a sanitizer, or counted.
+	HEAP_CUT = RT_ASAN || RT_TSAN || COVERAGE_BUILD ? 10 : 1,
+};
+
+static inline rt_config heap_config(int gc_percent)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = gc_percent;
+	c.double_check = RT_CHECK_FATAL;
+	return c;
+}
+
+// heap_start_exact makes a heap and attaches the caller with exact roots.
+static inline void heap_start_exact(rt_config c)
+{
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+}
+
+// heap_live is the number of objects, after the heap was found in order.
+static inline uint64_t heap_live(void)
+{
+	struct rt_verify v;
+
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	ck_assert_msg(v.errors == 0, "%s", v.first);
+	return v.objects;
+}
+
+// heap_live_after_gc collects first.
+static inline uint64_t heap_live_after_gc(void)
+{
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return heap_live();
+}
+
+static inline rt_memstats heap_stats(void)
+{
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	return m;
+}
+
+static inline uint64_t heap_metric(const char *name)
+{
+	rt_metric_sample s = {.name = name};
+
+	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
+	ck_assert_uint_eq(s.kind, RT_METRIC_U64);
+	return s.u64;
+}
+
+static inline bool heap_is_zero(const void *p, size_t n)
+{
+	const char *c = p;
+
+	return n == 0 || (c[0] == 0 && memcmp(c, c + 1, n - 1) == 0);
+}
+
+// heap_table makes room for n words outside the heap and registers it.
+static inline uintptr_t *heap_table(size_t n, int flags)
+{
+	uintptr_t *table = calloc(n, sizeof *table);
+
+	ck_assert_ptr_nonnull(table);
+	ck_assert_int_eq(rt_roots_add(table, table + n, flags), RT_OK);
+	return table;
+}
+
+#endif

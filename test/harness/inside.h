@@ -1,0 +1,66 @@
+// inside.h - a heap seen from inside: what tests of spans, marking and
+// the cycle do as the doors would, on the P of the only thread.
+#ifndef TEST_HARNESS_INSIDE_H
+#define TEST_HARNESS_INSIDE_H
+
+#include <rt/rt.h>
+
+#include "gc/cycle/refill.h"
+#include "gc/cycle/sweep.h"
+#include "runtime/spans/mcentral.h"
+#include "test/harness/suite.h"
+
+// The calling thread's, after inside_boot.
+static struct rt_proc *self;
+static struct rt_mcache *mc;
+
+// inside_boot makes a heap that collects only when told to.
+static inline void inside_boot(bool align8)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.align8 = align8;
+	c.double_check = RT_CHECK_FATAL;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+	mc = rt_thread_tls->mc;
+}
+
+// inside_take allocates one object as the front door does; NULL: no memory.
+static inline char *inside_take(spanclass sc)
+{
+	char *obj = mcache_take(mc, &mc->slots[sc], false);
+
+	return obj ? obj : refill_small(mc, self, sc, false);
+}
+
+static inline struct mspan *inside_span(const void *p)
+{
+	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
+}
+
+// inside_marked_bytes are those of the slots that survive a flip.
+static inline uint64_t inside_marked_bytes(void)
+{
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+	uint64_t page = 0, bytes = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (s->use == MSPAN_HEAP)
+			bytes += mspan_count(s, line) * s->elemsize;
+	return bytes;
+}
+
+// inside_flip does what the cycle does between marking and sweeping.
+static inline void inside_flip(void)
+{
+	atomic_u64_store_relaxed(&gauges.heap_live, inside_marked_bytes());
+	mcentral_reset();
+	epoch_flip();
+	sweep_begin();
+}
+
+#endif

@@ -1,0 +1,39 @@
+#include "test/harness/process.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+uint64_t process_status(const char *name)
+{
+	unsigned long long kib = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof line, f))
+		if (strncmp(line, name, strlen(name)) == 0)
+			sscanf(line + strlen(name), ": %llu", &kib);
+	fclose(f);
+	ck_assert_uint_gt(kib, 0);
+	return kib << 10;
+}
+
+void process_limit(int resource, uint64_t n)
+{
+	struct rlimit l;
+
+	ck_assert_int_eq(getrlimit(resource, &l), 0);
+	l.rlim_cur = n;
+	ck_assert_int_eq(setrlimit(resource, &l), 0);
+}
+
+void process_unlimit(int resource)
+{
+	struct rlimit l;
+
+	ck_assert_int_eq(getrlimit(resource, &l), 0);
+	l.rlim_cur = l.rlim_max;
+	ck_assert_int_eq(setrlimit(resource, &l), 0);
+}

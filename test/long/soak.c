@@ -1,0 +1,665 @@
+// soak - does a heap stay as it is, however long it is used?
+//
+// Threads come and go, allocate sizes that shift from round to round, drop
+// what they hold, send each other objects, read statistics, collect and block;
+// the process forks and gives memory back.  After each round the same objects
+// live as after every other one.  Then the heap is counted again, totals have
+// not gone back, and the memory that the system holds for the process is
+// noted.
+//
+// At the end a line is fitted through what was noted (Theil and Sen: the
+// median of all slopes, so that single rounds do not count).  What it rises
+// over all rounds after the first quarter must be little against what lives.
+// Time decides only how many rounds there are: RT_SOAK_SECONDS.
+//
+// All counters that can come to the end of their range begin shortly before
+// it (struct number).
+#include "test/harness/heap.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/mark/crew.h"
+#include "gc/mark/work.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/world/heapgauge.h"
+#include "runtime/world/heapstats.h"
+#include "runtime/spans/mheap.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/poison.h"
+#include "test/harness/constant.h"
+#include "test/harness/process.h"
+#include "test/harness/recount.h"
+
+enum {
+	WORKERS = 4,
+	SLOTS = 256, // of a worker
+	BOX = 32,    // messages that wait for a worker
+	OPERATIONS = 6000 / HEAP_CUT,
+	ROUNDS = 24, // at least
+	NWIDE = 32,  // what lives: arrays,
+	WIDE = 4096, // of objects
+	LEAF = 64,   // bytes
+	SAMPLES = 512,
+	MAX_HEAP = 256 << 20,
+	FAR = 128 << 20, // more than the work needs at once
+	FORK_EVERY = 4,
+	HELPERS = 2,
+};
+
+static const uint64_t live_bytes = NWIDE * WIDE * (uint64_t)(LEAF + 8);
+
+static void **wide[NWIDE]; // a root
+
+struct worker {
+	atomic_ptr box[BOX]; // a root; filled by the one before, emptied here
+	void *slot[SLOTS];   // a root
+	struct rng rng;
+	unsigned id, round;
+	bool exits_attached;
+};
+
+static struct worker workers[WORKERS];
+static atomic_u64 wrong; // objects that were not what they should be
+
+// ---- counters near the end of their range ----
+
+enum {
+	CYCLES = 20, // collections before their numbers end
+	STOPS = 50,
+	CHANGES = 200,	// of statistics by one thread
+	OBJECTS = 1000, // of each class
+	CREW_BITS = 29,
+};
+
+static const uint32_t last_sweepgen = -(uint32_t)(2 * CYCLES);
+static const uint32_t last_gate = -(uint32_t)(2 * STOPS);
+static const uint32_t last_seq = -(uint32_t)(2 * CHANGES);
+static const uint32_t last_cycle = -(uint32_t)CYCLES;
+static const uint32_t last_call = (UINT32_C(1) << CREW_BITS) - CYCLES;
+static const uint64_t last_pause_ns = -(uint64_t)1000;
+static atomic_u32 seqs_wrapped;
+
+// begin_class lets frees and allocations of a class begin n objects before
+// they are 2^bits; it returns the bytes of what was then made and freed, modulo
+// 2^64.
+static uint64_t begin_class(struct heapstats_delta *d, unsigned c,
+			    unsigned bits, uint64_t n)
+{
+	uint64_t first = (bits == 64 ? 0 : UINT64_C(1) << bits) - n;
+
+	heapstats_add(&d->small_alloc_count[c], first);
+	heapstats_add(&d->small_free_count[c], first);
+	return first * sizeclass_table[c].size;
+}
+
+// begin_totals: odd classes come to 2^32, even ones and large objects to 2^64.
+static void begin_totals(void)
+{
+	struct heapstats_delta *d = heapstats_acquire(NULL);
+	const uint64_t large = -(uint64_t)(1 << 20);
+	uint64_t bytes = large;
+
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++)
+		bytes += begin_class(d, c, c % 2 ? 32 : 64, OBJECTS);
+	heapstats_add(&d->large_alloc, large);
+	heapstats_add(&d->large_free, large);
+	heapstats_add(&d->large_alloc_count, large);
+	heapstats_add(&d->large_free_count, large);
+	heapstats_add(&d->tiny_alloc_count, -(uint64_t)OBJECTS);
+	heapstats_release(NULL);
+	heapgauge_add(NULL, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
+	heapgauge_add(NULL, HEAPGAUGE_TOTAL_FREE, (int64_t)bytes);
+}
+
+// begin_numbers is called when there is a heap and no thread is attached.
+static void begin_numbers(void)
+{
+	atomic_u32_store_relaxed(&epoch.sweepgen, last_sweepgen);
+	atomic_u32_store_relaxed(&procs.gate, last_gate);
+	mheap.pages.scav.gen = last_cycle;
+	atomic_u64_store_relaxed(&gcstats.pauses.total_ns, last_pause_ns);
+	gcstats_count_from(last_cycle);
+	stw_count_from(-(uint32_t)STOPS);
+	work_count_from(last_cycle);
+	crew_count_from(last_call);
+	begin_totals();
+}
+
+// begin_seq is called by each thread that attaches: a P that is new.
+static void begin_seq(void)
+{
+	atomic_u32 *seq = &proc_self()->stats_seq;
+	uint32_t now = atomic_u32_load_relaxed(seq);
+
+	if (now < last_seq && now < 2 * CHANGES)
+		atomic_u32_store_release(seq, last_seq);
+}
+
+static bool sweepgen_wrapped(void)
+{
+	return epoch_sweepgen() < last_sweepgen;
+}
+
+static bool gate_wrapped(void)
+{
+	return atomic_u32_load_relaxed(&procs.gate) < last_gate;
+}
+
+static bool seq_wrapped(void)
+{
+	return atomic_u32_load_relaxed(&seqs_wrapped) != 0;
+}
+
+static bool gen_wrapped(void)
+{
+	return mheap.pages.scav.gen < last_cycle;
+}
+
+static bool num_gc_wrapped(void)
+{
+	return heap_stats().num_gc < last_cycle &&
+	       heap_metric("/gc/cycles/total:gc-cycles") > UINT32_MAX;
+}
+
+static bool pauses_wrapped(void)
+{
+	return heap_stats().pause_total_ns < last_pause_ns;
+}
+
+static bool mallocs_wrapped(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_read(&t);
+	return t.small_alloc_count[2] < OBJECTS * 1000000 &&
+	       t.small_alloc_count[5] > UINT32_MAX &&
+	       t.large_alloc < 1ULL << 63;
+}
+
+static bool tickets_wrapped(void)
+{
+	return stw_count_from(0) < -(uint32_t)STOPS;
+}
+
+static bool markings_wrapped(void)
+{
+	return work_count_from(0) < last_cycle;
+}
+
+static bool calls_wrapped(void)
+{
+	return crew_size() == 0 || crew_count_from(1) < last_call;
+}
+
+// What counts up for as long as a heap lives, and what happens at the end of
+// its range.  A null function: it cannot be brought there from here.
+static const struct number {
+	const char *name, *at_the_end;
+	bool (*wrapped)(void);
+} numbers[] = {
+    {"epoch.sweepgen", "differences count; no span is 2^31 cycles behind",
+     sweepgen_wrapped},
+    {"procs.gate", "compared for being equal, and odd", gate_wrapped},
+    {"rt_proc.stats_seq", "looked at for being odd", seq_wrapped},
+    {"scavindex.gen",
+     "compared for being equal: a chunk untouched for 2^32 "
+     "cycles counts as of this one, once",
+     gen_wrapped},
+    {"gcstats num_gc", "64 bits; rt_memstats has the lower 32, as Go's",
+     num_gc_wrapped},
+    {"pausering", "slot: the lower 8 bits; total_ns modulo 2^64",
+     pauses_wrapped},
+    {"heapstats", "modulo 2^64, as are differences and sums", mallocs_wrapped},
+    {"heapgauge totals",
+     "a sum of 2^63 bytes throws: after 292 years of 1 GB/s", NULL},
+    {"worldsema", "tickets are compared for being equal", tickets_wrapped},
+    {"work.marking",
+     "compared for being equal: a marker that "
+     "slept through 2^32 leaves one marking to others",
+     markings_wrapped},
+    {"crew.call", "30 bits, compared for being equal", calls_wrapped},
+    {"lfstack tag", "22 bits; check_lfstack begins near the end", NULL},
+    {"throw's version", "looked at for being odd, and equal", NULL},
+    {"heapstats.gen", "0, 1, 2, 0", NULL},
+    {"records of gcstats", "64 bits, compared for being equal", NULL},
+    {"histograms", "64 bits, one a stop", NULL},
+    {"procs.made", "threads at one time, not ever", NULL},
+    {"clocks", "64 bits of ns: 584 years", NULL},
+};
+
+static void numbers_wrapped(void)
+{
+	for (unsigned i = 0; i < RT_ARRAY_LEN(numbers); i++)
+		if (numbers[i].wrapped)
+			ck_assert_msg(numbers[i].wrapped(),
+				      "%s: not at its end", numbers[i].name);
+}
+
+// ---- one worker ----
+
+// An object begins with a word that is no address and tells its size.
+static uint64_t tag_of(size_t n)
+{
+	return n << 1 | 1;
+}
+
+static void expect(bool ok)
+{
+	if (!ok)
+		atomic_u64_add_relaxed(&wrong, 1);
+}
+
+static void check_object(const void *p)
+{
+	uint64_t tag;
+
+	if (!p)
+		return;
+	memcpy(&tag, p, sizeof tag);
+	expect(tag % 2 == 1 && rt_size((void *)(uintptr_t)p) >= tag >> 1);
+}
+
+// random_size: sizes shift from round to round.
+static size_t random_size(struct worker *w)
+{
+	static const size_t most[] = {128, 2048, 32768, 300000};
+	size_t max = most[(w->round + w->id) % RT_ARRAY_LEN(most)];
+
+	return 8 + rng_below(&w->rng, rng_below(&w->rng, 4) ? 256 : max);
+}
+
+static void *make(struct worker *w)
+{
+	size_t n = random_size(w);
+	uint64_t tag;
+	void *p;
+
+	switch (rng_below(&w->rng, 4)) {
+	case 0:
+		p = constant_alloc((unsigned)rng_below(&w->rng, 8),
+				   rng_below(&w->rng, 2), &n);
+		break;
+	case 1:
+		p = rt_alloc_noscan(n);
+		break;
+	case 2:
+		p = rt_alloc_noscan_uninit(n);
+		break;
+	default:
+		p = rt_alloc(n);
+	}
+	if (!p)
+		return NULL;
+	tag = tag_of(n);
+	memcpy(p, &tag, sizeof tag);
+	return p;
+}
+
+static void replace(struct worker *w)
+{
+	void **slot = &w->slot[rng_below(&w->rng, SLOTS)];
+
+	check_object(*slot);
+	*slot = make(w);
+}
+
+// send gives an object to the next worker, if there is room.
+static void send(struct worker *w)
+{
+	struct worker *to = &workers[(w->id + 1) % WORKERS];
+	atomic_ptr *place = &to->box[rng_below(&w->rng, BOX)];
+
+	// Pairs with the release in receive.
+	if (!atomic_ptr_load_acquire(place))
+		atomic_ptr_store_release(place, make(w));
+}
+
+static void receive(struct worker *w)
+{
+	atomic_ptr *place = &w->box[rng_below(&w->rng, BOX)];
+	void *p = atomic_ptr_load_acquire(place); // from send
+
+	if (!p)
+		return;
+	check_object(p);
+	w->slot[rng_below(&w->rng, SLOTS)] = p;
+	atomic_ptr_store_release(place, NULL);
+}
+
+static void use_stack(struct worker *w)
+{
+	size_t n = (size_t)2048 << rng_below(&w->rng, 6);
+	void *stack = rt_stack_alloc(n);
+
+	expect(stack && rt_stack_free(stack, n) == RT_OK);
+}
+
+static void read_statistics(bool exact)
+{
+	rt_memstats m;
+
+	expect((exact ? rt_read_memstats(&m) : rt_read_memstats_live(&m)) ==
+	       RT_OK);
+	expect(m.heap_inuse + m.heap_idle == m.heap_sys);
+	expect(m.heap_released <= m.heap_idle);
+	expect(m.mallocs - m.frees == m.heap_objects);
+}
+
+static void operate(struct worker *w)
+{
+	uint64_t x = rng_below(&w->rng, 2000);
+
+	if (x == 0)
+		expect(rt_gc() == RT_OK);
+	else if (x < 3)
+		read_statistics(true);
+	else if (x < 20)
+		read_statistics(false);
+	else if (x < 30)
+		use_stack(w);
+	else if (x < 40)
+		expect(rt_blocking_enter() == RT_OK &&
+		       rt_blocking_leave() == RT_OK);
+	else if (x < 100)
+		send(w);
+	else if (x < 160)
+		receive(w);
+	else
+		replace(w);
+	if (x % 16 == 0)
+		rt_safepoint();
+}
+
+static void drop(struct worker *w)
+{
+	memset(w->slot, 0, sizeof w->slot);
+	for (unsigned i = 0; i < BOX; i++)
+		atomic_ptr_store_release(&w->box[i], NULL);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	expect(rt_thread_attach(w->round % 2 ? RT_THREAD_EXACT : 0) == RT_OK);
+	begin_seq();
+	for (unsigned i = 0; i < OPERATIONS; i++)
+		operate(w);
+	if (atomic_u32_load_relaxed(&proc_self()->stats_seq) < 1 << 30)
+		atomic_u32_store_relaxed(&seqs_wrapped, 1);
+	if (!w->exits_attached)
+		expect(rt_thread_detach() == RT_OK);
+	return NULL;
+}
+
+// ---- one round ----
+
+static void work_together(unsigned round)
+{
+	pthread_t thread[WORKERS];
+
+	for (unsigned i = 0; i < WORKERS; i++) {
+		workers[i].round = round;
+		workers[i].exits_attached = (round + i) % 3 == 0;
+		ck_assert_int_eq(
+		    pthread_create(&thread[i], NULL, work, &workers[i]), 0);
+	}
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	for (unsigned i = 0; i < WORKERS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	for (unsigned i = 0; i < WORKERS; i++)
+		drop(&workers[i]);
+}
+
+// A child goes on with the heap.
+static void use_in_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		struct rt_verify v;
+		bool ok = rt_gc() == RT_OK && rt_alloc(1000) &&
+			  rt_heap_verify(&v) == RT_OK && v.errors == 0;
+
+		_exit(ok ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+}
+
+// forward tells whether a counter that may wrap has not gone back.
+static bool forward(uint64_t from, uint64_t to)
+{
+	return to - from < UINT64_C(1) << 63;
+}
+
+static void expect_forward(const rt_memstats *a, const rt_memstats *b)
+{
+	ck_assert(forward(a->total_alloc, b->total_alloc));
+	ck_assert(forward(a->mallocs, b->mallocs));
+	ck_assert(forward(a->frees, b->frees));
+	ck_assert(forward(a->pause_total_ns, b->pause_total_ns));
+	ck_assert_uint_lt(b->num_gc - a->num_gc, UINT32_C(1) << 31);
+	ck_assert_uint_lt(b->num_forced_gc - a->num_forced_gc, UINT32_C(1)
+								   << 31);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(b->by_size); i++) {
+		ck_assert(
+		    forward(a->by_size[i].mallocs, b->by_size[i].mallocs));
+		ck_assert(forward(a->by_size[i].frees, b->by_size[i].frees));
+	}
+}
+
+static void expect_parts(const rt_memstats *m)
+{
+	ck_assert_uint_eq(m->heap_sys + m->stack_sys + m->mspan_sys +
+			      m->mcache_sys + m->buckhash_sys + m->gc_sys +
+			      m->other_sys,
+			  m->sys);
+	ck_assert_uint_eq(m->heap_inuse + m->heap_idle, m->heap_sys);
+	ck_assert_uint_eq(m->mallocs - m->frees, m->heap_objects);
+	ck_assert_uint_eq(m->heap_objects, NWIDE * (WIDE + 1));
+	ck_assert_uint_le(m->heap_released, m->heap_idle);
+	ck_assert_uint_eq(m->alloc, m->heap_alloc);
+}
+
+// ---- what was noted ----
+
+struct sample {
+	uint64_t round;
+	double held;	 // bytes of the heap: sys - heap_released
+	double resident; // bytes of the process
+};
+
+// Every step-th round; when there is no room, every second sample goes.
+static struct sample sample[SAMPLES];
+static unsigned nsamples;
+static uint64_t step = 1;
+
+static void note(uint64_t round, const rt_memstats *m)
+{
+	if (round % step != 0)
+		return;
+	if (nsamples == SAMPLES) {
+		for (unsigned i = 0; i < SAMPLES / 2; i++)
+			sample[i] = sample[2 * i];
+		nsamples = SAMPLES / 2;
+		step *= 2;
+		if (round % step != 0)
+			return;
+	}
+	sample[nsamples++] =
+	    (struct sample){round, (double)(m->sys - m->heap_released),
+			    (double)process_status("VmRSS")};
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double held_of(const struct sample *s)
+{
+	return s->held;
+}
+
+static double resident_of(const struct sample *s)
+{
+	return s->resident;
+}
+
+// rise is how much the line through the samples from the first one on rises.
+static double rise(double (*value)(const struct sample *), unsigned first)
+{
+	static double slope[SAMPLES * (SAMPLES - 1) / 2];
+	unsigned n = 0;
+
+	for (unsigned i = first; i < nsamples; i++)
+		for (unsigned k = i + 1; k < nsamples; k++)
+			slope[n++] =
+			    (value(&sample[k]) - value(&sample[i])) /
+			    (double)(sample[k].round - sample[i].round);
+	qsort(slope, n, sizeof *slope, ascending);
+	return slope[n / 2] *
+	       (double)(sample[nsamples - 1].round - sample[first].round);
+}
+
+// expect_level: an object of a page that is lost in every tenth round shows
+// within an hour.
+static void expect_level(uint64_t cycles)
+{
+	unsigned first = nsamples / 4;
+	double most = (double)live_bytes / 16;
+	double held = rise(held_of, first), resident = rise(resident_of, first);
+
+	fprintf(stderr,
+		"soak: %u samples of %llu rounds, %llu collections; held %+.0f "
+		"KiB, resident %+.0f KiB, of %.0f allowed\n",
+		nsamples, (unsigned long long)sample[nsamples - 1].round + 1,
+		(unsigned long long)cycles, held / 1024, resident / 1024,
+		most / 1024);
+	ck_assert_uint_ge(nsamples - first, ROUNDS / 2);
+	ck_assert_msg(held <= most, "the heap holds more and more");
+	// A sanitizer keeps what is freed, and so does memcheck.
+	if (!RT_ASAN && !RT_TSAN && !poison_memcheck)
+		ck_assert_msg(resident <= most, "the process grows");
+}
+
+// ---- the whole ----
+
+static void make_what_lives(void)
+{
+	for (unsigned i = 0; i < NWIDE; i++) {
+		wide[i] = rt_alloc(WIDE * sizeof(void *));
+		ck_assert_ptr_nonnull(wide[i]);
+		for (unsigned k = 0; k < WIDE; k++) {
+			wide[i][k] = rt_alloc(LEAF);
+			if (!wide[i][k])
+				ck_abort_msg("no memory");
+		}
+	}
+}
+
+// reach_out touches the tables of more heap than the work will need: they stay
+// resident, and would else grow with the largest heap that chance has made.
+static void reach_out(void)
+{
+	enum { OBJECT = 4096, OBJECTS_FAR = FAR / OBJECT };
+
+	rt_set_gc_percent(HEAP_QUIET, NULL);
+	for (unsigned i = 0; i < OBJECTS_FAR; i++)
+		if (!rt_alloc(OBJECT))
+			ck_abort_msg("no memory");
+	rt_set_gc_percent(100, NULL);
+}
+
+static void begin(void)
+{
+	rt_config c = heap_config(100);
+
+	mallopt(M_ARENA_MAX, 1);
+	// Else memory comes and goes by 2 MiB.
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	c.max_heap = MAX_HEAP;
+	c.max_procs = HELPERS + 1;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	begin_numbers();
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	begin_seq();
+	ck_assert_int_eq(rt_roots_add(wide, wide + NWIDE, RT_ROOT_EXACT),
+			 RT_OK);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		struct worker *w = &workers[i];
+
+		w->id = i;
+		rng_init(&w->rng, "soak");
+		ck_assert_int_eq(
+		    rt_roots_add(w->box, w->box + BOX, RT_ROOT_EXACT), RT_OK);
+		ck_assert_int_eq(
+		    rt_roots_add(w->slot, w->slot + SLOTS, RT_ROOT_EXACT),
+		    RT_OK);
+	}
+	make_what_lives();
+	reach_out();
+}
+
+static void round_of_work(uint64_t round, rt_memstats *m)
+{
+	rt_memstats before = *m;
+
+	work_together((unsigned)round);
+	// The sanitizers can make no thread in a child (check_fork).
+	if (!RT_ASAN && !RT_TSAN && round % FORK_EVERY == 0)
+		use_in_child();
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&wrong), 0);
+	ck_assert_uint_eq(heap_live(), NWIDE * (WIDE + 1));
+	heap_recount();
+	*m = heap_stats();
+	expect_forward(&before, m);
+	expect_parts(m);
+	note(round, m);
+}
+
+START_TEST(a_heap_stays_as_it_is)
+{
+	uint64_t end =
+	    nanotime() + env_u64("RT_SOAK_SECONDS", 0) * UINT64_C(1000000000);
+	uint64_t first;
+	rt_memstats m;
+
+	begin();
+	m = heap_stats();
+	first = heap_metric("/gc/cycles/total:gc-cycles");
+	for (uint64_t round = 0; round < ROUNDS || nanotime() < end; round++)
+		round_of_work(round, &m);
+	expect_level(heap_metric("/gc/cycles/total:gc-cycles") - first);
+	numbers_wrapped();
+}
+END_TEST
+
+static Suite *suite_soak(void)
+{
+	Suite *s = suite_create("soak");
+	TCase *tc = tcase_create("soak");
+
+	tcase_set_timeout(tc, 120 + 2 * (double)env_u64("RT_SOAK_SECONDS", 0));
+	tcase_add_test(tc, a_heap_stays_as_it_is);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_soak());
+}

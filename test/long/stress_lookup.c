@@ -1,0 +1,156 @@
+// stress_lookup.c - questions about live objects get the right answer from
+// threads that no stop waits for, while the heap is collected under them.
+//
+// A look-up reads the line that the heap's sweepgen calls alloc; a collection
+// flips the lines and clears the old one.  A look that fell in between said of
+// live objects that they are none.
+//
+// Before that, the same of objects of 8 bytes that die: their spans keep the
+// bits elsewhere, and a look may find the span gone.
+#include <rt/rt.h>
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "runtime/base/atomic.h"
+#include "test/harness/suite.h"
+
+enum { OBJECTS = 64, LOOKERS = 3, ROUNDS = 64 };
+
+static void *object[OBJECTS];
+static atomic_u32 done;
+static atomic_u64 looks;
+static atomic_u64 wrong;
+
+static size_t object_size(unsigned i)
+{
+	// Small ones of many classes, some of several pages, and large ones.
+	return i % 8 == 7 ? 9000 * (size_t)i : 16 + 48 * (size_t)i;
+}
+
+static void look_at(unsigned i)
+{
+	char *base = object[i];
+	char *inside = base + object_size(i) / 2;
+
+	if (rt_base(base) != base || rt_base(inside) != base ||
+	    rt_size(base) != rt_good_size(object_size(i)))
+		atomic_u64_add_relaxed(&wrong, 1);
+}
+
+// look runs unattached until done.
+static void *look(void *arg)
+{
+	(void)arg;
+	while (!atomic_u32_load_acquire(&done)) {
+		for (unsigned round = 0; round < ROUNDS; round++)
+			look_at(round % OBJECTS);
+		atomic_u64_add_relaxed(&looks, ROUNDS);
+	}
+	return NULL;
+}
+
+// ---- objects that die ----
+
+enum { EIGHTS = 60000, PAGES = 64 };
+
+static atomic_u64 eight; // one of the newest
+
+static void *look_at_eights(void *arg)
+{
+	(void)arg;
+	while (!atomic_u32_load_acquire(&done)) {
+		uint64_t p = atomic_u64_load_relaxed(&eight);
+
+		for (unsigned i = 0; i < PAGES; i++)
+			rt_is_heap((void *)(p + i * RT_PAGE_SIZE));
+	}
+	return NULL;
+}
+
+// bury makes and drops spans of the 8-byte class under the lookers' eyes.
+static void bury(uint64_t cycles)
+{
+	for (uint64_t i = 0; i < cycles; i++) {
+		atomic_u64_store_relaxed(&eight, (uintptr_t)rt_alloc(8));
+		for (unsigned n = 0; n < EIGHTS; n++)
+			rt_alloc(8);
+		rt_gc();
+		// Other spans take the place of the dead ones.
+		for (unsigned n = 0; n < PAGES; n++)
+			rt_alloc_noscan(RT_PAGE_SIZE);
+	}
+}
+
+static bool look_at_the_dying(uint64_t cycles)
+{
+	pthread_t thread[LOOKERS];
+	rt_config c;
+
+	rt_config_init(&c);
+	c.align8 = 1;
+	if (rt_init(&c) != RT_OK)
+		return false;
+	for (unsigned i = 0; i < LOOKERS; i++)
+		if (pthread_create(&thread[i], NULL, look_at_eights, NULL))
+			return false;
+	bury(cycles);
+	atomic_u32_store_release(&done, 1);
+	for (unsigned i = 0; i < LOOKERS; i++)
+		pthread_join(thread[i], NULL);
+	atomic_u32_store_relaxed(&done, 0);
+	return rt_fini() == RT_OK;
+}
+
+static bool make_objects(void)
+{
+	if (rt_roots_add(object, object + OBJECTS, RT_ROOT_EXACT) != RT_OK)
+		return false;
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		object[i] = rt_alloc_noscan(object_size(i));
+		if (!object[i])
+			return false;
+	}
+	return true;
+}
+
+static bool begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_FATAL;
+	return rt_init(&c) == RT_OK && make_objects();
+}
+
+int main(void)
+{
+	uint64_t cycles = env_u64("RT_LOOKUP_CYCLES", RT_TSAN ? 1000 : 20000);
+	pthread_t thread[LOOKERS];
+	rt_memstats m;
+	unsigned failed;
+
+	// A block of bits is cleared for its next span while a look at the
+	// dead one may read it: nobody acts on the answer, but it is a race.
+	if (!RT_TSAN && !look_at_the_dying(cycles / 100))
+		return 1;
+	if (!begin())
+		return 1;
+	for (unsigned i = 0; i < LOOKERS; i++)
+		if (pthread_create(&thread[i], NULL, look, NULL) != 0)
+			return 1;
+	for (uint64_t i = 0; i < cycles; i++)
+		rt_gc();
+	atomic_u32_store_release(&done, 1);
+	for (unsigned i = 0; i < LOOKERS; i++)
+		pthread_join(thread[i], NULL);
+	failed = atomic_u64_load_relaxed(&wrong) != 0 ||
+		 rt_read_memstats(&m) != RT_OK || m.num_gc != cycles;
+	printf("%llu looks during %llu collections, %llu wrong\n",
+	       (unsigned long long)atomic_u64_load_relaxed(&looks),
+	       (unsigned long long)cycles,
+	       (unsigned long long)atomic_u64_load_relaxed(&wrong));
+	rt_fini();
+	printf("stress_lookup: %u passed, %u failed\n", 1 - failed, failed);
+	return failed != 0;
+}

@@ -1,0 +1,574 @@
+// stress_matrix: what may happen at once, in every pair of ways.
+//
+// A cell is one choice on each axis below; its threads do a number of steps,
+// however long that takes.  In each cell objects keep what was written to
+// them, nobody runs in a stop, the stopped heap verifies and agrees with a
+// recount, the double check has nothing to report, live statistics add up and
+// never fall, children of forks have a heap that works, and who attached has
+// detached.
+//
+// The default is a set of cells in which every two choices of two axes meet;
+// RT_MATRIX=full: all cells.  RT_SEED replays the choices of threads,
+// RT_STRESS_STEPS changes how many steps a thread makes in a cell of few.
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/os/oscall.h"
+#include "runtime/world/proc.h"
+#include "test/harness/recount.h"
+#include "test/harness/suite.h"
+
+enum axis {
+	THREADS,  // mutators
+	COLLECT,  // never, as the pacer says, and at every fourth step too
+	STOPPERS, // threads that stop the world and look around
+	READERS,  // threads that read live statistics, not attached
+	CHURN,	  // mutators detach and attach
+	FORKS,	  // an unattached thread forks
+	SIGNALS,  // mutators get signals
+	REGIONS,  // mutators enter blocking regions
+	HELPERS,  // of the collector
+	AXES,
+	CHOICES = 5, // at most, of an axis
+};
+
+static const struct {
+	const char *name;
+	unsigned n;
+	unsigned value[CHOICES];
+} axes[AXES] = {
+    [THREADS] = {"threads", 5, {1, 2, 4, 16, 64}},
+    [COLLECT] = {"collect", 3, {0, 1, 2}},
+    [STOPPERS] = {"stoppers", 3, {0, 1, 2}},
+    [READERS] = {"readers", 3, {0, 1, 2}},
+    [CHURN] = {"churn", 2, {0, 1}},
+    [FORKS] = {"forks", 2, {0, 1}},
+    [SIGNALS] = {"signals", 2, {0, 1}},
+    [REGIONS] = {"regions", 2, {0, 1}},
+    [HELPERS] = {"helpers", 3, {0, 1, 3}},
+};
+
+struct cell {
+	unsigned choice[AXES];
+};
+
+enum {
+	STEPS = RT_TSAN || RT_ASAN ? 60 : 300, // of each of few mutators
+	FEW = 4,
+	LEAST_STEPS = 12, // of each of many: enough to come to every deed
+	MOST_MUTATORS = 64,
+	MOST_OTHERS = 4,
+	LIVE = 32,	     // objects that a mutator knows
+	BALLAST = 40000,     // objects that make a collection worth helping
+	CHILD_SECONDS = 120, // a child that takes longer hangs
+	MOST_FORKS = 4,	     // of a cell
+};
+
+static struct {
+	struct cell cell;
+	uint64_t seed;
+	uint32_t wanted;	       // steps, of each of few mutators
+	uint32_t steps;		       // of each in this cell
+	atomic_u32 busy;	       // mutators
+	atomic_u32 left_alone;	       // 1: no more forks and signals
+	atomic_u64 ran[MOST_MUTATORS]; // steps of each, on the heap
+	atomic_u64 passed;
+	atomic_u64 failed;
+	void *ballast[BALLAST];
+} run;
+
+static unsigned chosen(enum axis a)
+{
+	return axes[a].value[run.cell.choice[a]];
+}
+
+// check counts a result, and reports the first failures; without stdio, whose
+// lock a fork may find held.
+static void check(bool ok, const char *what)
+{
+	char text[200];
+	int n;
+
+	if (RT_LIKELY(ok)) {
+		atomic_u64_add_relaxed(&run.passed, 1);
+		return;
+	}
+	if (atomic_u64_add_relaxed(&run.failed, 1) > 20)
+		return;
+	n = snprintf(text, sizeof text, "stress_matrix: %s\n", what);
+	oscall_write(2, text, (size_t)n);
+}
+
+static bool busy(void)
+{
+	return atomic_u32_load_acquire(&run.busy) != 0;
+}
+
+// ---- mutators ----
+
+struct object {
+	uint64_t words;
+	uint64_t first; // the others follow from it
+	uint64_t word[];
+};
+
+struct mutator {
+	struct rng rng;
+	unsigned index;
+	struct object *live[LIVE]; // on its stack alone
+};
+
+static struct object *object_make(struct rng *rng)
+{
+	uint64_t words = rng_below(rng, 200);
+	struct object *o = rt_alloc_noscan(sizeof *o + 8 * words);
+
+	check(o != NULL, "no memory");
+	if (!o)
+		return NULL;
+	o->words = words;
+	o->first = rng_next(rng);
+	for (uint64_t i = 0; i < words; i++)
+		o->word[i] = o->first + i;
+	return o;
+}
+
+static void object_check(const struct object *o)
+{
+	uint64_t wrong = 0;
+
+	if (!o)
+		return;
+	for (uint64_t i = 0; i < o->words; i++)
+		wrong |= o->word[i] ^ (o->first + i);
+	check(wrong == 0, "an object was overwritten");
+}
+
+static void rest(struct mutator *m)
+{
+	check(rt_blocking_enter() == RT_OK, "enter");
+	object_check(m->live[0]);
+	oscall_yield();
+	check(rt_blocking_leave() == RT_OK, "leave");
+}
+
+static void attach_again(struct mutator *m)
+{
+	memset(m->live, 0, sizeof m->live);
+	check(rt_thread_detach() == RT_OK, "detach");
+	check(rt_thread_attach(0) == RT_OK, "attach again");
+}
+
+static void step(struct mutator *m, uint32_t n)
+{
+	unsigned i = (unsigned)rng_below(&m->rng, LIVE);
+
+	atomic_u64_add_relaxed(&run.ran[m->index], 1);
+	object_check(m->live[i]);
+	m->live[i] = object_make(&m->rng);
+	for (unsigned garbage = 0; garbage < 20; garbage++)
+		object_make(&m->rng);
+	if (chosen(COLLECT) == 2 && n % 4 == 0)
+		check(rt_gc() == RT_OK, "collect");
+	if (chosen(REGIONS) && n % 3 == 0)
+		rest(m);
+	if (chosen(CHURN) && n % 10 == 9)
+		attach_again(m);
+	rt_safepoint();
+}
+
+static void *mutate(void *arg)
+{
+	struct mutator m = {.index = (unsigned)(uintptr_t)arg};
+
+	m.rng.state = run.seed + m.index;
+	check(rt_thread_attach(0) == RT_OK, "attach");
+	for (uint32_t n = 0; n < run.steps; n++)
+		step(&m, n);
+	for (unsigned i = 0; i < LIVE; i++)
+		object_check(m.live[i]);
+	check(rt_thread_detach() == RT_OK, "detach");
+	atomic_u32_add_release(&run.busy, (uint32_t)-1);
+	// The thread sanitizer ignores a child only if the parent had other
+	// threads; else it finds those that are not joined, and their reads.
+	while (atomic_u32_load_acquire(&run.left_alone) == 0)
+		oscall_yield();
+	return NULL;
+}
+
+// ---- statistics ----
+
+static void statistics_agree(const rt_memstats *was, const rt_memstats *is)
+{
+	check(is->sys == is->heap_sys + is->stack_sys + is->mspan_sys +
+			     is->mcache_sys + is->buckhash_sys + is->gc_sys +
+			     is->other_sys,
+	      "sys is not its parts");
+	check(is->heap_sys == is->heap_idle + is->heap_inuse, "heap_sys");
+	check(is->heap_objects == is->mallocs - is->frees, "heap_objects");
+	check(is->heap_alloc <= is->heap_inuse, "heap_alloc");
+	check(is->mallocs >= was->mallocs && is->frees >= was->frees &&
+		  is->total_alloc >= was->total_alloc &&
+		  is->num_gc >= was->num_gc &&
+		  is->pause_total_ns >= was->pause_total_ns,
+	      "a counter fell");
+}
+
+static void *read_live(void *arg)
+{
+	rt_memstats was = {0}, is;
+
+	do {
+		check(rt_read_memstats_live(&is) == RT_OK, "live read");
+		statistics_agree(&was, &is);
+		was = is;
+		oscall_yield();
+	} while (busy());
+	return arg;
+}
+
+// ---- stoppers ----
+
+static uint64_t steps_made(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MOST_MUTATORS; i++)
+		sum += atomic_u64_load_relaxed(&run.ran[i]);
+	return sum;
+}
+
+static void look_around(rt_memstats *was)
+{
+	uint64_t made = steps_made();
+	struct comparison c = {0};
+	struct rt_verify v;
+	rt_memstats exact, live;
+
+	check(rt_read_memstats(&exact) == RT_OK, "exact read");
+	statistics_agree(was, &exact);
+	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	check(v.objects == exact.heap_objects && v.bytes == exact.heap_alloc,
+	      "the heap is not what the statistics say");
+	recount_compare(&exact, &c);
+	check(c.differing == 0, c.first);
+	check(rt_read_memstats_live(&live) == RT_OK, "live read");
+	check(memcmp(&exact, &live, sizeof exact) == 0, "moved in a stop");
+	check(steps_made() == made, "somebody ran in a stop");
+	*was = exact;
+}
+
+static void *stop(void *arg)
+{
+	rt_memstats was = {0};
+
+	check(rt_thread_attach(0) == RT_OK, "attach a stopper");
+	do {
+		check(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
+		look_around(&was);
+		check(rt_start_the_world(NULL) == RT_OK, "start");
+		check(rt_blocking_enter() == RT_OK, "enter");
+		oscall_yield();
+		check(rt_blocking_leave() == RT_OK, "leave");
+	} while (busy());
+	check(rt_thread_detach() == RT_OK, "detach a stopper");
+	return arg;
+}
+
+// ---- forks and signals, by the main thread, which is not attached ----
+
+static struct {
+	uintptr_t lo, hi;
+} main_stack;
+
+// attach_main needs no memory of malloc, as the question for the bounds of a
+// stack does.
+static void attach_main(unsigned flags)
+{
+	check(rt_thread_attach_stack((void *)main_stack.lo,
+				     (void *)main_stack.hi, flags) == RT_OK,
+	      "attach main");
+}
+
+static void in_child(void)
+{
+	struct rng rng = {run.seed};
+	struct rt_verify v;
+	rt_memstats m;
+
+	atomic_u64_store_relaxed(&run.failed, 0);
+	// gcc's thread sanitizer makes no thread in a child.  The address
+	// sanitizer's allocator, which each thread needs when it begins, stays
+	// locked there if another thread held it at the fork.
+	if (RT_TSAN || RT_ASAN)
+		oscall_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
+	attach_main(0);
+	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	for (unsigned i = 0; i < 500; i++)
+		object_check(object_make(&rng));
+	check(rt_gc() == RT_OK, "collect in a child");
+	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	check(rt_read_memstats(&m) == RT_OK, "read in a child");
+	check(rt_fini() == RT_OK, "end of a child");
+	_exit(atomic_u64_load_relaxed(&run.failed) != 0);
+}
+
+static void fork_once(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		in_child();
+	}
+	check(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+	      "a child failed");
+}
+
+static atomic_u64 signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	rt_thread_self();
+	rt_world_stopped();
+	atomic_u64_add_relaxed(&signals, 1);
+}
+
+static void signal_all(const pthread_t *mutators)
+{
+	for (unsigned i = 0; i < chosen(THREADS); i++)
+		pthread_kill(mutators[i], SIGUSR1);
+}
+
+static void disturb(const pthread_t *mutators)
+{
+	unsigned forks = 0;
+
+	do {
+		if (chosen(FORKS) && forks++ < MOST_FORKS)
+			fork_once();
+		if (chosen(SIGNALS))
+			signal_all(mutators);
+		oscall_yield();
+	} while (busy());
+}
+
+// ---- a cell ----
+
+static void on_report(const char *text, void *arg)
+{
+	(void)arg;
+	check(false, text);
+}
+
+static void begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.no_attach = 1;
+	c.double_check = RT_CHECK_REPORT;
+	c.heap_min = c.heap_headroom = 256 << 10;
+	c.gc_percent = chosen(COLLECT) == 0 ? -1 : 50;
+	c.max_procs = 4;
+	c.gc_threads = (int)chosen(HELPERS);
+	check(rt_init(&c) == RT_OK, "init");
+	rt_set_warn_handler(on_report, NULL);
+}
+
+// make_ballast leaves what makes collections long enough for helpers.
+static void make_ballast(void)
+{
+	attach_main(RT_THREAD_EXACT);
+	check(rt_roots_add(run.ballast, run.ballast + BALLAST, RT_ROOT_EXACT) ==
+		  RT_OK,
+	      "roots");
+	for (unsigned i = 0; i < BALLAST; i++)
+		run.ballast[i] = chosen(HELPERS) ? rt_alloc(64) : NULL;
+	check(rt_thread_detach() == RT_OK, "detach main");
+}
+
+static pthread_t start_thread(void *(*fn)(void *), uintptr_t arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, fn, (void *)arg) != 0)
+		abort();
+	return thread;
+}
+
+// steps_of_each: many mutators make about as many steps as four do.
+static uint32_t steps_of_each(void)
+{
+	uint32_t steps = run.wanted;
+
+	if (chosen(THREADS) > FEW)
+		steps = steps * FEW / chosen(THREADS);
+	return (uint32_t)base_max(steps, base_min(run.wanted, LEAST_STEPS));
+}
+
+static void run_threads(void)
+{
+	pthread_t mutators[MOST_MUTATORS], others[MOST_OTHERS];
+	unsigned n = 0;
+
+	atomic_u32_store_release(&run.busy, chosen(THREADS));
+	atomic_u32_store_release(&run.left_alone, 0);
+	for (unsigned i = 0; i < chosen(THREADS); i++)
+		mutators[i] = start_thread(mutate, i);
+	for (unsigned i = 0; i < chosen(STOPPERS); i++)
+		others[n++] = start_thread(stop, 0);
+	for (unsigned i = 0; i < chosen(READERS); i++)
+		others[n++] = start_thread(read_live, 0);
+	disturb(mutators);
+	atomic_u32_store_release(&run.left_alone, 1);
+	for (unsigned i = 0; i < chosen(THREADS); i++)
+		pthread_join(mutators[i], NULL);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(others[i], NULL);
+}
+
+static void describe(void)
+{
+	char text[200];
+	int n = 0;
+
+	for (unsigned a = 0; a < AXES; a++)
+		n += snprintf(text + n, sizeof text - (size_t)n, " %s %u",
+			      axes[a].name, chosen((enum axis)a));
+	fprintf(stderr, "stress_matrix: failed with%s\n", text);
+}
+
+static void run_cell(const struct cell *c)
+{
+	uint64_t failed = atomic_u64_load_relaxed(&run.failed);
+	struct rt_verify v;
+
+	run.cell = *c;
+	run.steps = steps_of_each();
+	begin();
+	make_ballast();
+	run_threads();
+	check(atomic_u32_load_acquire(&procs.attached) == 0,
+	      "somebody is still attached");
+	attach_main(0);
+	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	check(rt_fini() == RT_OK, "fini");
+	if (atomic_u64_load_relaxed(&run.failed) != failed)
+		describe();
+}
+
+// ---- the cells ----
+
+// Pairs of choices that no cell has had yet.
+static bool missing[AXES][CHOICES][AXES][CHOICES];
+
+// pairs_new counts the pairs that a cell would be the first to have; taken: it
+// is, from now on.
+static unsigned pairs_new(const struct cell *c, bool taken)
+{
+	unsigned n = 0;
+
+	for (unsigned a = 0; a < AXES; a++)
+		for (unsigned b = a + 1; b < AXES; b++) {
+			bool *pair = &missing[a][c->choice[a]][b][c->choice[b]];
+
+			n += *pair;
+			if (taken)
+				*pair = false;
+		}
+	return n;
+}
+
+static unsigned pairs_begin(void)
+{
+	unsigned n = 0;
+
+	for (unsigned a = 0; a < AXES; a++)
+		for (unsigned b = a + 1; b < AXES; b++)
+			for (unsigned i = 0; i < axes[a].n * axes[b].n; i++) {
+				missing[a][i % axes[a].n][b][i / axes[a].n] =
+				    true;
+				n++;
+			}
+	return n;
+}
+
+// best_cell is the one of some that brings most new pairs.
+static struct cell best_cell(struct rng *rng)
+{
+	struct cell best = {0}, c;
+
+	for (unsigned tries = 0; tries < 500; tries++) {
+		for (unsigned a = 0; a < AXES; a++)
+			c.choice[a] = (unsigned)rng_below(rng, axes[a].n);
+		if (pairs_new(&c, false) > pairs_new(&best, false))
+			best = c;
+	}
+	return best;
+}
+
+static unsigned run_pairs(void)
+{
+	struct rng rng = {1}; // always the same cells
+	unsigned left = pairs_begin(), cells = 0;
+
+	while (left > 0) {
+		struct cell c = best_cell(&rng);
+
+		left -= pairs_new(&c, true);
+		run_cell(&c);
+		cells++;
+	}
+	return cells;
+}
+
+static unsigned run_all(void)
+{
+	struct cell c = {0};
+	unsigned cells = 0, a;
+
+	do {
+		run_cell(&c);
+		cells++;
+		for (a = 0; a < AXES && ++c.choice[a] == axes[a].n; a++)
+			c.choice[a] = 0;
+	} while (a < AXES);
+	return cells;
+}
+
+int main(void)
+{
+	const char *which = getenv("RT_MATRIX");
+	struct sigaction action = {.sa_handler = on_signal,
+				   .sa_flags = SA_RESTART};
+	unsigned cells;
+	struct rng rng;
+	bool failed;
+
+	rng_init(&rng, "stress_matrix");
+	run.seed = rng.state;
+	run.wanted = (uint32_t)env_u64("RT_STRESS_STEPS", STEPS);
+	sigaction(SIGUSR1, &action, NULL);
+	if (oscall_stack_bounds(&main_stack.lo, &main_stack.hi) != 0)
+		abort();
+	cells = which && strcmp(which, "full") == 0 ? run_all() : run_pairs();
+	check(atomic_u64_load_relaxed(&signals) > 0, "no signal came");
+	failed = atomic_u64_load_relaxed(&run.failed) != 0;
+	printf("stress_matrix: %u cells, %" PRIu64 " checks held, %" PRIu64
+	       " did not\n",
+	       cells, atomic_u64_load_relaxed(&run.passed),
+	       atomic_u64_load_relaxed(&run.failed));
+	printf("stress_matrix: %d passed, %d failed\n", !failed, failed);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

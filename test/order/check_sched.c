@@ -1,0 +1,64 @@
+// Every step of every protocol that a model names, in the order that the
+// model's mutants are about: threads are held at schedule points (sched.h).
+//
+// The comment above a test names the model and those of its mutants whose
+// fault, made in the C code, the test would find; tools/schedpoints.sh looks
+// that none is forgotten.  Three are about the order of memory, which no order
+// of steps shows, and test/order/dekker.sh reads the code: heapstats
+// SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  One is about a
+// single thread, and test/unit/check_mark counts what it would lose: marking
+// KEPT_WAITING.
+#include "test/order/sched.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+atomic_u32 *sched_reached;
+
+// Comes last: a point that no test reaches would be a step that no test is
+// about.
+START_TEST(every_point_was_reached)
+{
+	for (unsigned at = 0; at < SCHEDPOINT_COUNT; at++)
+		if (!atomic_u32_load_relaxed(&sched_reached[at]))
+			ck_abort_msg("no test holds a thread at %s",
+				     schedpoint_name(at));
+}
+END_TEST
+
+static TCase *sched_points(void)
+{
+	TCase *tc = tcase_create("points");
+
+	tcase_add_test(tc, every_point_was_reached);
+	return tc;
+}
+
+static Suite *suite_sched(void)
+{
+	Suite *s = suite_create("sched");
+	TCase *(*const cases[])(void) = {
+	    sched_locks, sched_lfstack, sched_attaching, sched_world,
+	    sched_stats, sched_bits,	sched_sweep,	 sched_mark,
+	    sched_ask,	 sched_fork,	sched_release,	 sched_counts,
+	    sched_points};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(cases); i++) {
+		TCase *tc = cases[i]();
+
+		tcase_set_timeout(tc, 2 * AWAIT_SECONDS);
+		suite_add_tcase(s, tc);
+	}
+	return s;
+}
+
+int main(void)
+{
+	sched_reached =
+	    mmap(NULL, SCHEDPOINT_COUNT * sizeof *sched_reached,
+		 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (sched_reached == MAP_FAILED)
+		return EXIT_FAILURE;
+	schedpoint_watch();
+	return suite_main(suite_sched());
+}

@@ -1,0 +1,91 @@
+#!/bin/sh
+# one_store.sh - RT_STORE is one predictable branch and one store, in C and in
+# C++, as gcc and as clang compile it.
+#
+# What is read is the code of a function that does nothing else, from its
+# beginning to its first return: one branch to the slow path, which lies behind,
+# one store to memory, no call, nothing that orders memory, and at most ten
+# instructions.  Only for x86-64, where an instruction shows all of this.
+#
+# usage: [srcdir=DIR] [CC=...] [CXX=...] test/order/one_store.sh
+set -u
+srcdir=${srcdir:-${top_srcdir:-.}}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+cat >"$dir/store.c" <<'end'
+#include <rt/rt.h>
+#ifdef __cplusplus
+extern "C"
+#endif
+void store(void *obj, void **slot, void *value);
+void store(void *obj, void **slot, void *value)
+{
+	RT_STORE(obj, slot, value);
+}
+end
+
+# path ASSEMBLY: the instructions of store() up to its first return.
+path() {
+	awk '
+	/^store:/ { inside = 1; next }
+	!inside || /^[.#_A-Za-z0-9]+:/ || /^[ \t]*([.#]|$)/ { next }
+	{ print }
+	/^[ \t]*ret/ { exit }' "$1"
+}
+
+# An instruction whose last operand is memory, but no comparison.
+write='^[[:space:]]*[^ct][a-z]*[[:space:]].*,[^%,$]*\(%[a-z0-9]+\)$'
+
+# count PATTERN: of the path.
+count() {
+	grep -Ec "$1" "$dir/path"
+}
+
+# check NAME COMPILER...: hardening is not asked for, so marks of branch targets
+# are not counted.
+check() {
+	name=$1
+	shift
+	if ! "$@" -O2 -S -fcf-protection=none -fno-stack-protector \
+		-I"$srcdir/include" -o "$dir/store.s" 2>"$dir/log"; then
+		cat "$dir/log"
+		verdict 1 "$name compiles it"
+		return
+	fi
+	path "$dir/store.s" >"$dir/path"
+	[ "$(count '^[[:space:]]*ret')" -eq 1 ] &&
+		[ "$(count '^[[:space:]]*j')" -eq 1 ] &&
+		[ "$(count "$write")" -eq 1 ] &&
+		[ "$(count 'call|lock|xchg|fence|push')" -eq 0 ] &&
+		[ "$(wc -l <"$dir/path")" -le 10 ]
+	status=$?
+	[ $status -eq 0 ] || cat "$dir/path"
+	verdict $status "$name: one branch and one store"
+}
+
+# The compiler of the library, with its way to find thread-local words, and
+# another one if there is one.
+compilers() {
+	# shellcheck disable=SC2086 # they may have arguments
+	check "${CC:-cc}" ${CC:-cc} "$dir/store.c"
+	# shellcheck disable=SC2086
+	check "${CXX:-c++}" ${CXX:-c++} -x c++ "$dir/store.c"
+	for other in gcc clang; do
+		if command -v $other >/dev/null; then
+			check $other $other "$dir/store.c"
+		else
+			skip 1 one_store "no $other" $other
+		fi
+	done
+}
+
+if echo __x86_64__ | ${CC:-cc} -E -P - 2>/dev/null | grep -qx 1; then
+	compilers
+	verdict_sum
+else
+	skip 4 one_store "the code is read on x86-64 only"
+	exit 77
+fi

@@ -1,0 +1,97 @@
+// sched.h - threads that a test holds at schedule points.
+//
+// For programs of a build with RT_SCHED_POINTS.  A test lets one thread stand
+// between two steps of a protocol, makes another take its own steps, and lets
+// go.  Who has to wait for somebody is awaited at the point where it waits, so
+// nothing here passes because a time is over.
+#ifndef TEST_ORDER_SCHED_H
+#define TEST_ORDER_SCHED_H
+
+#include "runtime/os/schedpoint.h"
+#include "test/harness/await.h"
+#include "test/harness/suite.h"
+
+// Points at which a thread of any test was held; shared by the processes of
+// all tests.
+extern atomic_u32 *sched_reached;
+
+// A thread that does one thing.
+struct hand {
+	pthread_t thread;
+	atomic_u32 tid; // the system's number, when it has begun
+	void (*fn)(void);
+};
+
+static inline void *hand_main(void *arg)
+{
+	struct hand *h = arg;
+
+	atomic_u32_store_release(&h->tid, thread_number());
+	h->fn();
+	return NULL;
+}
+
+static inline void hand_start(struct hand *h, void (*fn)(void))
+{
+	h->fn = fn;
+	atomic_u32_store_relaxed(&h->tid, 0);
+	h->thread = start_thread(hand_main, h);
+}
+
+static inline void hand_end(struct hand *h)
+{
+	join_thread(h->thread);
+}
+
+// await_held waits until a thread stands at a point.
+static inline void await_held(enum schedpoint at)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (!schedpoint_held(at)) {
+		if (nanotime() > end)
+			ck_abort_msg("nobody came to %s", schedpoint_name(at));
+		oscall_yield();
+	}
+	atomic_u32_store_relaxed(&sched_reached[at], 1);
+}
+
+// hold_at starts a hand and returns when it stands at a point.
+static inline void hold_at(enum schedpoint at, struct hand *h, void (*fn)(void))
+{
+	schedpoint_hold(at);
+	hand_start(h, fn);
+	await_held(at);
+}
+
+// move_on lets the thread at one point go on to the next.
+static inline void move_on(enum schedpoint from, enum schedpoint to)
+{
+	schedpoint_hold(to);
+	if (from != to)
+		schedpoint_let_go(from);
+	await_held(to);
+}
+
+// let_end lets the thread at a point go on to its end.
+static inline void let_end(enum schedpoint at, struct hand *h)
+{
+	schedpoint_let_go(at);
+	hand_end(h);
+}
+
+// The tests, by what they are about.
+TCase *sched_locks(void);
+TCase *sched_attaching(void);
+TCase *sched_world(void);
+TCase *sched_stats(void);
+TCase *sched_lfstack(void);
+TCase *sched_bits(void);
+TCase *sched_sweep(void);
+TCase *sched_mark(void);
+TCase *sched_fork(void);
+TCase *sched_release(void);
+TCase *sched_counts(void);
+TCase *sched_ask(void);
+
+#endif

@@ -1,0 +1,150 @@
+// How often a lock is taken, or helpers are made: counted at a schedule point,
+// so the same on every machine.  One thread works in a heap that does not
+// collect by itself.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include "gc/cycle/worker.h"
+#include "runtime/spans/stackalloc.h"
+#include "test/harness/inside.h"
+#include "test/order/sched.h"
+
+enum { TIMES = 960 };
+
+static void begin(void)
+{
+	inside_boot(false);
+	schedpoint_watch();
+}
+
+// locks_of is how often locks were taken while TIMES steps were done, after
+// as many that are not counted.
+static uint64_t locks_of(void (*step)(int), int arg)
+{
+	uint64_t before = 0;
+
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES)
+			before = schedpoint_passed(SCHED_MUTEX_LOCK);
+		step(arg);
+	}
+	return schedpoint_passed(SCHED_MUTEX_LOCK) - before;
+}
+
+// ---- interpreter stacks ----
+
+static void one_stack(int order)
+{
+	size_t n = (size_t)STACKALLOC_MIN << order;
+	void *v = rt_stack_alloc(n);
+
+	ck_assert_int_eq(rt_stack_free(v, n), RT_OK);
+}
+
+// As many as a P keeps.
+static void some_stacks(int order)
+{
+	size_t n = (size_t)STACKALLOC_MIN << order;
+	void *v[MCACHE_STACKS];
+	size_t some = STACKALLOC_REFILL / n;
+
+	for (size_t i = 0; i < some; i++)
+		v[i] = rt_stack_alloc(n);
+	for (size_t i = 0; i < some; i++)
+		ck_assert_int_eq(rt_stack_free(v[i], n), RT_OK);
+}
+
+START_TEST(stacks_that_a_p_keeps_take_no_lock)
+{
+	begin();
+	ck_assert_uint_eq(locks_of(one_stack, _i), 0);
+	ck_assert_uint_eq(locks_of(some_stacks, _i), 0);
+}
+END_TEST
+
+// ---- objects of some pages ----
+
+static void one_object(int npages)
+{
+	ck_assert_ptr_nonnull(rt_alloc_noscan((size_t)npages * RT_PAGE_SIZE));
+}
+
+// Beside a small span of one page: objects of more than half a page.
+static void one_object_and_one_page(int npages)
+{
+	one_object(npages);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(RT_PAGE_SIZE));
+}
+
+START_TEST(objects_of_some_pages_take_a_lock_in_five)
+{
+	begin();
+	ck_assert_uint_le(locks_of(one_object, _i), TIMES / 5);
+	ck_assert_uint_le(locks_of(one_object_and_one_page, _i), TIMES / 3);
+}
+END_TEST
+
+// take_half leaves a heap in which every second object of npages pages is
+// gone, so that what is free lies in gaps.
+static void take_half(int npages)
+{
+	static void *live[TIMES];
+
+	ck_assert_int_eq(rt_roots_add(live, live + TIMES, RT_ROOT_WORDS),
+			 RT_OK);
+	for (int i = 0; i < TIMES; i++) {
+		void *v = rt_alloc_noscan((size_t)npages * RT_PAGE_SIZE);
+
+		live[i] = i % 2 ? v : NULL;
+	}
+	ck_assert_int_eq(rt_gc(), RT_OK);
+}
+
+START_TEST(in_gaps_they_take_less_than_one_in_two)
+{
+	uint64_t before;
+
+	begin();
+	take_half(_i);
+	before = schedpoint_passed(SCHED_MUTEX_LOCK);
+	for (int i = 0; i < TIMES / 2; i++)
+		one_object(_i);
+	ck_assert_uint_le(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
+			  TIMES / 4);
+}
+END_TEST
+
+// ---- helpers ----
+
+// A thread that wants helpers blocks, to make them, only while some are
+// missing.
+START_TEST(helpers_that_are_there_are_not_made)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	schedpoint_watch();
+	for (int i = 0; i < 3; i++) {
+		worker_provide(proc_self(), true);
+		ck_assert_uint_eq(schedpoint_passed(SCHED_MAKE_MISSING), 1);
+	}
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+TCase *sched_counts(void)
+{
+	TCase *tc = tcase_create("counts");
+
+	tcase_add_loop_test(tc, stacks_that_a_p_keeps_take_no_lock, 0,
+			    MCACHE_STACK_ORDERS);
+	tcase_add_loop_test(tc, objects_of_some_pages_take_a_lock_in_five, 5,
+			    9);
+	tcase_add_loop_test(tc, in_gaps_they_take_less_than_one_in_two, 5, 9);
+	tcase_add_test(tc, helpers_that_are_there_are_not_made);
+	return tc;
+}

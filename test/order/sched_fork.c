@@ -1,0 +1,430 @@
+// Forks: another thread holds a lock, makes a helper, is one, waits, or throws.
+#include <rt/fork.h>
+#include <rt/rt.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/mark/crew.h"
+#include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "gc/host/supply.h"
+#include "gc/cycle/sweep.h"
+#include "gc/mark/work.h"
+#include "gc/cycle/worker.h"
+#include "runtime/world/heapstats.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
+#include "test/harness/death.h"
+#include "test/harness/heap.h"
+#include "test/order/sched.h"
+
+enum { CHILD_SECONDS = 60 }; // one that takes longer hangs
+
+static struct hand forker, other, third;
+
+static void begin(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert(rt_alloc(100));
+}
+
+// Of the child only the exit status comes back: Check has locks of its own,
+// which the fork may have found held.
+static void expect(bool ok)
+{
+	if (!ok)
+		_exit(EXIT_FAILURE);
+}
+
+// collects_unasked expects that no thread which only the parent has asks for a
+// collection: one that was forced would count as such.
+static void collects_unasked(void)
+{
+	rt_memstats before, after;
+
+	expect(rt_read_memstats(&before) == RT_OK);
+	supply_collect(proc_self(), ASK_DUE);
+	expect(rt_read_memstats(&after) == RT_OK);
+	expect(after.num_gc == before.num_gc + 1);
+	expect(after.num_forced_gc == before.num_forced_gc);
+}
+
+// works_alone does what no other thread of the child will ever help with.
+static void works_alone(void)
+{
+	struct rt_verify v;
+	rt_memstats m;
+
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(atomic_u32_load_relaxed(&procs.attached) == 1);
+	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		expect(p == proc_self() || proc_is_free(p));
+	expect(crew_size() == 0);
+	expect(rt_read_memstats_live(&m) == RT_OK);
+	expect(rt_set_warn_handler(NULL, NULL) == RT_OK);
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	expect(rt_start_the_world(NULL) == RT_OK);
+	collects_unasked();
+	expect(rt_alloc(100) && rt_gc() == RT_OK);
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	// The sanitizers can make no thread in a child.
+	if (!RT_TSAN && !RT_ASAN) {
+		worker_provide(proc_self(), true);
+		expect(crew_size() == 1);
+	}
+	expect(rt_gc() == RT_OK);
+	expect(rt_fini() == RT_OK);
+}
+
+// fork_and_wait is for a thread that is not attached.
+static void fork_and_wait(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		works_alone();
+		_exit(0);
+	}
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
+// ---- collections ----
+
+static void collect(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// fork LEAD_KEPT: the thread that leads (ask.h) waits for its turn to stop the
+// world, and another for its collection.  The child has neither.
+START_TEST(a_child_collects_though_the_leader_is_gone)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_acquire(NULL);
+	hold_at(SCHED_SEMA_ACQUIRE, &forker, fork_and_wait);
+	hold_at(SCHED_SEMA_ACQUIRE, &other, collect);
+	hold_at(SCHED_ASK_WAIT, &third, collect);
+	schedpoint_let_go(SCHED_ASK_WAIT);
+	stw_release();
+	hand_end(&forker);
+	let_end(SCHED_SEMA_ACQUIRE, &other);
+	hand_end(&third);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// ---- locks ----
+
+static void hold_procs(void)
+{
+	mutex_lock(&procs.lock);
+}
+
+static void let_go_procs(void)
+{
+	mutex_unlock(&procs.lock);
+}
+
+static void hold_stats(void)
+{
+	heapstats_acquire(NULL);
+}
+
+static void let_go_stats(void)
+{
+	heapstats_release(NULL);
+}
+
+static const struct {
+	void (*hold)(void);
+	void (*let_go)(void);
+} locks[] = {
+    {hold_procs, let_go_procs},
+    {work_fork_lock, work_fork_unlock},
+    {heapstats_fork_lock, heapstats_fork_unlock}, // of readers
+    {hold_stats, let_go_stats},
+    {handlers_fork_lock, handlers_fork_unlock},
+};
+
+// fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread
+// that no stop concerns holds a lock: the fork waits for it.
+START_TEST(a_fork_waits_for_who_holds_a_lock)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
+	locks[_i].hold();
+	move_on(SCHED_FORK_PREPARE, SCHED_MUTEX_SLEEP);
+	locks[_i].let_go();
+	let_end(SCHED_MUTEX_SLEEP, &forker);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+static void read_live(void)
+{
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+}
+
+// fork OUT_OF_ORDER: a reader has the first lock of the statistics and will
+// take the second: the fork waits for the first.
+START_TEST(a_fork_takes_locks_in_order)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
+	hold_at(SCHED_MUTEX_LOCK, &other, read_live);
+	move_on(SCHED_MUTEX_LOCK, SCHED_MUTEX_LOCK);
+	move_on(SCHED_FORK_PREPARE, SCHED_MUTEX_SLEEP);
+	let_end(SCHED_MUTEX_LOCK, &other);
+	let_end(SCHED_MUTEX_SLEEP, &forker);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+static void prepare_and_answer(void)
+{
+	ck_assert_int_eq(rt_fork_prepare(), RT_OK);
+	ck_assert_int_eq(rt_fork_parent(), RT_OK);
+}
+
+static void attach_and_detach(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// fork UNSTOPPED, LOCKS_FIRST: a fork that waits for a thread to stand keeps
+// nobody from a lock.
+START_TEST(a_fork_stops_the_world_before_it_takes_locks)
+{
+	rt_memstats m;
+
+	hold_at(SCHED_NOTE_WAIT, &forker, prepare_and_answer);
+	ck_assert(!stw_stopped());
+	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
+	ck_assert(!mutex_held(&procs.lock));
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	let_end(SCHED_NOTE_WAIT, &forker);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// The world starts after the locks were let go: nobody attaches before.
+START_TEST(who_attaches_waits_for_the_end_of_a_fork)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_FORK_RESUME, &forker, prepare_and_answer);
+	hold_at(SCHED_LOCK_OPEN_GATE, &other, attach_and_detach);
+	let_end(SCHED_FORK_RESUME, &forker);
+	let_end(SCHED_LOCK_OPEN_GATE, &other);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// ---- helpers ----
+
+static void provide(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	worker_provide(proc_self(), true);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
+					 SCHED_START_ONE};
+
+// fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: who makes
+// a helper, or the helper, is lost on the way; the child makes its own, and
+// sweeps what the lost threads cached.
+START_TEST(a_fork_while_a_helper_is_made)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(making[_i], &other, provide);
+	hand_start(&forker, fork_and_wait);
+	hand_end(&forker);
+	let_end(making[_i], &other);
+	ck_assert_uint_eq(crew_size(), 1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// A helper that has a P and runs is waited for like any thread.
+START_TEST(a_fork_waits_for_a_helper_that_comes)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_WORKER_MAIN_RUNS, &other, provide);
+	hold_at(SCHED_NOTE_WAIT, &forker, fork_and_wait);
+	schedpoint_let_go(SCHED_WORKER_MAIN_RUNS);
+	let_end(SCHED_NOTE_WAIT, &forker);
+	hand_end(&other);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+static void end_heap(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+static void prepare_without_heap(void)
+{
+	prepare_and_answer();
+	ck_assert(!door_ready());
+}
+
+// fork FINI_ADMITS: the end of a heap keeps forks out, so no helper is on its
+// way out in one.
+START_TEST(a_fork_waits_for_helpers_that_go)
+{
+	worker_provide(proc_self(), true);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	hold_at(SCHED_WORKER_MAIN_LEFT, &other, end_heap);
+	hold_at(SCHED_SEMA_ACQUIRE, &forker, prepare_without_heap);
+	let_end(SCHED_WORKER_MAIN_LEFT, &other);
+	let_end(SCHED_SEMA_ACQUIRE, &forker);
+}
+END_TEST
+
+static void sweep_a_chunk(void)
+{
+	sweep_chunk(NULL);
+}
+
+// fork ACTIVE_KEPT: a helper that comes too late to a sweep looks whether
+// there is a chunk.
+START_TEST(a_fork_forgets_a_sweeper_that_came_late)
+{
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_SWEEP_CHUNK, &other, sweep_a_chunk);
+	hand_start(&forker, fork_and_wait);
+	hand_end(&forker);
+	let_end(SCHED_SWEEP_CHUNK, &other);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// ---- waiting ----
+
+static void stop_and_start(void)
+{
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
+	stw_start(NULL, NULL);
+	stw_release();
+}
+
+// fork SEMA_KEPT: two threads wait for their turn to stop the world, and the
+// child would wait for them.
+START_TEST(a_fork_forgets_who_waits_for_a_turn)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
+	hold_at(SCHED_SEMA_ACQUIRE, &other, stop_and_start);
+	hold_at(SCHED_SEMA_ACQUIRE, &third, stop_and_start);
+	let_end(SCHED_FORK_PREPARE, &forker);
+	hand_end(&other);
+	let_end(SCHED_SEMA_ACQUIRE, &third);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// ---- throwing ----
+
+static void throw_first(void)
+{
+	throw_fatal("first");
+}
+
+static void throw_second(void)
+{
+	death_expect("second");
+	throw_fatal("second");
+}
+
+static void work_and_throw(void)
+{
+	works_alone();
+	throw_second();
+}
+
+static void (*in_child)(void);
+
+static void fork_that_throws(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		in_child();
+		_exit(0);
+	}
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), DEATH_EXPECTED);
+}
+
+// fork THROWER_KEPT: another thread throws after the fork was prepared: the
+// child has a heap, and can throw.  The thread stays at its point.
+START_TEST(a_fork_forgets_who_throws)
+{
+	in_child = work_and_throw;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_FORK_PREPARE, &forker, fork_that_throws);
+	hold_at(SCHED_THROW_CLAIM, &other, throw_first);
+	let_end(SCHED_FORK_PREPARE, &forker);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// Or before, so that nothing is prepared.
+START_TEST(a_fork_beside_who_throws_is_not_prepared)
+{
+	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);
+
+	in_child = throw_second;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_THROW_CLAIM, &other, throw_first);
+	hand_start(&forker, fork_that_throws);
+	hand_end(&forker);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_FORK_PREPARE), before);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+TCase *sched_fork(void)
+{
+	TCase *tc = tcase_create("fork");
+
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_test(tc, a_child_collects_though_the_leader_is_gone);
+	tcase_add_loop_test(tc, a_fork_waits_for_who_holds_a_lock, 0,
+			    RT_ARRAY_LEN(locks));
+	tcase_add_test(tc, a_fork_takes_locks_in_order);
+	tcase_add_test(tc, a_fork_stops_the_world_before_it_takes_locks);
+	tcase_add_test(tc, who_attaches_waits_for_the_end_of_a_fork);
+	tcase_add_loop_test(tc, a_fork_while_a_helper_is_made, 0,
+			    RT_ARRAY_LEN(making));
+	tcase_add_test(tc, a_fork_waits_for_a_helper_that_comes);
+	tcase_add_test(tc, a_fork_waits_for_helpers_that_go);
+	tcase_add_test(tc, a_fork_forgets_a_sweeper_that_came_late);
+	tcase_add_test(tc, a_fork_forgets_who_waits_for_a_turn);
+	tcase_add_test(tc, a_fork_forgets_who_throws);
+	tcase_add_test(tc, a_fork_beside_who_throws_is_not_prepared);
+	return tc;
+}

@@ -1,0 +1,541 @@
+// Markers that share their work, and the calls for helpers.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include "gc/mark/crew.h"
+#include "gc/mark/grey.h"
+#include "gc/mark/work.h"
+#include "test/order/sched.h"
+
+static struct rt_proc *self;
+static struct marker first; // the opener
+static struct work second, third;
+static struct marker beside; // another marker
+static char *objects[2];     // with marks in one word
+static struct hand opener, helper, late, giver;
+
+static void begin(void)
+{
+	heap_begin();
+	self = proc_self();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(objects); i++)
+		objects[i] = rt_alloc(32);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	grey_look(&first);
+}
+
+static void open_marking(uint32_t njobs)
+{
+	work_open(&first.work, self, njobs);
+}
+
+static void push(struct work *w, uintptr_t n)
+{
+	for (uintptr_t i = 1; i <= n; i++)
+		ck_assert(work_push(w, 8 * i));
+}
+
+// drain empties a marker's stack and tells how much was on it.
+static uintptr_t drain(struct work *w)
+{
+	uintptr_t n = 0;
+
+	for (; work_any(w) || work_more(w); n++)
+		work_pop(w);
+	return n;
+}
+
+static enum work_next opener_got, helper_got, third_got;
+
+static void opener_gets(void)
+{
+	opener_got = work_get(&first.work);
+}
+
+static void helper_gets(void)
+{
+	helper_got = work_get(&second);
+}
+
+static void third_gets(void)
+{
+	third_got = work_get(&third);
+}
+
+static void helper_gives(void)
+{
+	work_share(&second);
+}
+
+static void close_marking(void)
+{
+	work_close(&first.work);
+}
+
+// over ends the marking when all markers but the opener wait or are gone.
+static void over(void)
+{
+	drain(&first.work);
+	ck_assert_int_eq(work_get(&first.work), WORK_OVER);
+	close_marking();
+}
+
+// helper_waits returns when the second marker waits, and will sleep.
+static void helper_waits(void)
+{
+	hold_at(SCHED_NOTE_WAIT, &helper, helper_gets);
+}
+
+static void helper_ends(void)
+{
+	let_end(SCHED_NOTE_WAIT, &helper);
+}
+
+// give makes the second marker take from the first.
+static void give(enum work_next what)
+{
+	helper_waits();
+	work_share(&first.work);
+	helper_ends();
+	ck_assert_int_eq(helper_got, what);
+}
+
+// ---- alone ----
+
+static atomic_u64 mark_word;
+
+static void set_bit(void)
+{
+	grey_set(&first, &mark_word, 0, 1, 0);
+}
+
+// marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
+// stores plainly is alone until it gives, words or jobs; no other marker takes
+// before, and it stores plainly no more.
+START_TEST(who_stores_plainly_is_alone)
+{
+	open_marking(_i == 0 ? 0 : 1);
+	ck_assert(work_join(&second, self));
+	push(&first.work, WORK_SHARE);
+	hold_at(SCHED_GREY_SET, &opener, set_bit);
+	helper_waits();
+	let_end(SCHED_GREY_SET, &opener);
+	work_share(&first.work);
+	ck_assert(!first.work.alone);
+	grey_set(&first, &mark_word, 1, 2, 0);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_GREY_SET), 1);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&mark_word), 3);
+	helper_ends();
+	ck_assert_int_eq(helper_got, _i == 0 ? WORK_WORDS : WORK_JOB);
+	ck_assert(!second.alone);
+}
+END_TEST
+
+// ---- marks that are kept back ----
+
+static void publish(void)
+{
+	grey_publish_all(&first);
+}
+
+static uint64_t counted(const struct marker *m)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < GREY_COUNTS; i++)
+		n += m->objects[i];
+	return n;
+}
+
+// marking KEPT_TWICE, KEPT_PLAIN: two markers found the same object, or two of
+// one word, and publish: no mark is lost, and each object counts once.
+START_TEST(marks_that_were_kept_back_meet)
+{
+	struct grey o;
+
+	grey_look(&beside);
+	ck_assert(!first.work.alone && !beside.work.alone);
+	ck_assert_int_ne(grey_word(&first, (uintptr_t)objects[0], &o),
+			 GREY_NOTHING);
+	ck_assert_int_ne(grey_word(&beside, (uintptr_t)objects[_i], &o),
+			 GREY_NOTHING);
+	hold_at(SCHED_GREY_PUBLISH, &opener, publish);
+	grey_publish_all(&beside);
+	let_end(SCHED_GREY_PUBLISH, &opener);
+	ck_assert_uint_eq(counted(&first) + counted(&beside), 1 + _i);
+	for (int i = 0; i <= _i; i++)
+		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
+}
+END_TEST
+
+// marking ALONE_BUSY: there is nothing to give, but another one is busy.
+START_TEST(beside_a_busy_one_nobody_is_alone)
+{
+	open_marking(1);
+	ck_assert(work_join(&second, self));
+	give(WORK_JOB);
+	ck_assert(!first.work.alone && !second.alone);
+	hold_at(SCHED_WORK_GET, &helper, helper_gets);
+	work_share(&first.work);
+	ck_assert(!first.work.alone);
+	schedpoint_let_go(SCHED_WORK_GET);
+	while (work_waiting() != 1)
+		oscall_yield();
+	work_share(&first.work);
+	ck_assert(first.work.alone);
+	over();
+	hand_end(&helper);
+	ck_assert_int_eq(helper_got, WORK_OVER);
+}
+END_TEST
+
+// ---- the end of marking ----
+
+// Two busy markers with nothing on their stacks.
+static void open_two_busy(void)
+{
+	open_marking(1);
+	ck_assert(work_join(&second, self));
+	give(WORK_JOB);
+}
+
+// marking OVER_BUSY: the opener is about to find nothing left when
+// another one gives: before it looks, or when it waits already.
+START_TEST(marking_is_not_over_while_somebody_gives)
+{
+	open_two_busy();
+	hold_at(SCHED_WORK_GET, &opener, opener_gets);
+	push(&second, 2 * WORK_SHARE);
+	if (_i == 0)
+		work_share(&second); // finds no marker that waits
+	move_on(SCHED_WORK_GET, SCHED_NOTE_WAIT);
+	work_share(&second);
+	let_end(SCHED_NOTE_WAIT, &opener);
+	ck_assert_int_eq(opener_got, WORK_WORDS);
+	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
+}
+END_TEST
+
+// marking OVER_LEFT: a job, or a range.
+START_TEST(marking_is_not_over_while_something_is_left)
+{
+	struct work_range range = {0, WORK_PIECE, WORK_ANY};
+
+	open_marking(_i == 0 ? 1 : 0);
+	ck_assert(work_join(&second, self));
+	if (_i == 1)
+		ck_assert(work_add_range(&first.work, range));
+	hold_at(SCHED_WORK_GET, &opener, opener_gets);
+	let_end(SCHED_WORK_GET, &opener);
+	ck_assert_int_eq(opener_got, _i == 0 ? WORK_JOB : WORK_RANGE);
+	over();
+}
+END_TEST
+
+// marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker, which is
+// busy before they are cut off, and does not wake before they have come.
+START_TEST(words_on_their_way_are_not_forgotten)
+{
+	open_two_busy();
+	push(&second, 2 * WORK_SHARE);
+	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
+	hold_at(SCHED_GIVE_WORDS, &giver, helper_gives);
+	ck_assert(first.work.busy && !second.alone);
+	schedpoint_let_go(SCHED_NOTE_WAIT);
+	move_on(SCHED_GIVE_WORDS, SCHED_WAKE);
+	ck_assert_uint_eq(drain(&second), WORK_SHARE);
+	let_end(SCHED_WAKE, &giver);
+	hand_end(&opener);
+	ck_assert_int_eq(opener_got, WORK_WORDS);
+	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
+}
+END_TEST
+
+// marking OVER_SILENT: the marker that waits last tells the opener.
+START_TEST(the_opener_hears_that_nothing_is_left)
+{
+	open_two_busy();
+	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
+	hand_start(&helper, helper_gets);
+	let_end(SCHED_NOTE_WAIT, &opener);
+	ck_assert_int_eq(opener_got, WORK_OVER);
+	close_marking();
+	hand_end(&helper);
+	ck_assert_int_eq(helper_got, WORK_OVER);
+}
+END_TEST
+
+// ---- sleeping ----
+
+// marking NOTE_LATE: words are given when a marker can be found, and does not
+// sleep yet.
+START_TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
+{
+	open_marking(0);
+	ck_assert(work_join(&second, self));
+	push(&first.work, WORK_SHARE);
+	give(WORK_WORDS);
+	ck_assert_uint_eq(drain(&second), WORK_SHARE / 2);
+}
+END_TEST
+
+// marking GIVE_TWICE: two markers give when one waits: it gets the words of
+// one, and the other keeps its own; whether that one comes too late, or is
+// about to give as well.
+START_TEST(who_is_given_words_gets_them_once)
+{
+	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
+					     SCHED_WORK_SHARE};
+
+	open_two_busy();
+	ck_assert(work_join(&third, self));
+	push(&first.work, 2 * WORK_SHARE);
+	push(&second, 2 * WORK_SHARE);
+	hold_at(SCHED_NOTE_WAIT, &late, third_gets);
+	hold_at(at[_i], &giver, helper_gives);
+	work_share(&first.work);
+	let_end(at[_i], &giver);
+	let_end(SCHED_NOTE_WAIT, &late);
+	ck_assert_int_eq(third_got, WORK_WORDS);
+	ck_assert_uint_eq(drain(&third), WORK_SHARE);
+	ck_assert_uint_eq(drain(_i == 0 ? &second : &first.work), WORK_SHARE);
+	ck_assert_uint_eq(drain(_i == 0 ? &first.work : &second),
+			  2 * WORK_SHARE);
+}
+END_TEST
+
+// ---- coming late ----
+
+static bool joined;
+
+static void join(void)
+{
+	joined = work_join(&second, self);
+}
+
+static void open_none(void)
+{
+	open_marking(0);
+}
+
+// marking CLOSE_OPEN: the marking is closed, and perhaps the next one open,
+// when a helper is about to join.
+START_TEST(who_comes_late_joins_what_is_open)
+{
+	open_marking(0);
+	hold_at(SCHED_WORK_JOIN, &helper, join);
+	over();
+	if (_i == 1)
+		open_marking(1);
+	let_end(SCHED_WORK_JOIN, &helper);
+	ck_assert_int_eq(joined, _i);
+	if (_i == 1)
+		give(WORK_JOB);
+}
+END_TEST
+
+START_TEST(who_comes_early_joins_nothing)
+{
+	hold_at(SCHED_WORK_OPEN, &opener, open_none);
+	ck_assert(!work_join(&second, self));
+	let_end(SCHED_WORK_OPEN, &opener);
+	ck_assert(work_join(&second, self));
+}
+END_TEST
+
+// marking CLOSE_SILENT, CLOSE_CHAIN: two helpers join, and go to sleep, when
+// the marking is about to be closed: one hears of it from the other.
+START_TEST(who_sleeps_hears_that_marking_was_closed)
+{
+	open_marking(0);
+	ck_assert(work_join(&second, self));
+	ck_assert(work_join(&third, self));
+	hold_at(SCHED_WORK_CLOSE, &opener, close_marking);
+	helper_waits();
+	hold_at(SCHED_NOTE_WAIT, &late, third_gets);
+	let_end(SCHED_WORK_CLOSE, &opener);
+	let_end(SCHED_NOTE_WAIT, &late);
+	helper_ends();
+	ck_assert_int_eq(helper_got, WORK_OVER);
+	ck_assert_int_eq(third_got, WORK_OVER);
+}
+END_TEST
+
+// marking LATE_TAKES, JOIN_TWICE: a helper sleeps over the end of its marking,
+// or has only joined, and goes on in the next one: it takes nothing there, and
+// does not count as one that waits.
+START_TEST(who_sleeps_into_the_next_marking_leaves)
+{
+	open_marking(0);
+	ck_assert(work_join(&second, self));
+	if (_i == 0)
+		helper_waits();
+	else
+		hold_at(SCHED_WORK_GET, &helper, helper_gets);
+	over();
+	open_marking(1);
+	work_share(&first.work);
+	ck_assert_uint_eq(work_waiting(), 0);
+	let_end(_i == 0 ? SCHED_NOTE_WAIT : SCHED_WORK_GET, &helper);
+	ck_assert_int_eq(helper_got, WORK_OVER);
+	ck_assert_uint_eq(work_waiting(), 0);
+	ck_assert(work_join(&second, self));
+	ck_assert(!work_join(&second, self));
+	give(WORK_JOB);
+}
+END_TEST
+
+// ---- calls ----
+
+static enum crew_task called;
+
+static void call_mark(void)
+{
+	crew_call(CREW_MARK);
+}
+
+static void wait_for_call(void)
+{
+	uint32_t seen = 0;
+
+	called = crew_wait(&seen);
+}
+
+// Who is awake sees the call before anybody is woken.
+START_TEST(a_call_needs_no_wake)
+{
+	hold_at(SCHED_CREW_CALL, &opener, call_mark);
+	hand_start(&helper, wait_for_call);
+	hand_end(&helper);
+	ck_assert_int_eq(called, CREW_MARK);
+	let_end(SCHED_CREW_CALL, &opener);
+}
+END_TEST
+
+// Of two calls the helper takes the second, and not both.
+START_TEST(who_is_late_takes_the_last_call)
+{
+	crew_call(CREW_MARK);
+	hold_at(SCHED_CREW_WAIT, &helper, wait_for_call);
+	crew_call(CREW_SWEEP);
+	let_end(SCHED_CREW_WAIT, &helper);
+	ck_assert_int_eq(called, CREW_SWEEP);
+}
+END_TEST
+
+// ---- locks ----
+
+enum { NODES = 50000 };
+
+struct node {
+	struct node *to[3];
+};
+
+// make_graph makes nodes that point to any others, one circle through all.
+static struct node **make_graph(void)
+{
+	struct node **node = rt_alloc(NODES * sizeof *node);
+	uint64_t seed = 1;
+
+	for (int i = 0; i < NODES; i++)
+		node[i] = rt_alloc(sizeof **node);
+	for (int i = 0; i < NODES; i++) {
+		node[i]->to[0] = node[(i + 1) % NODES];
+		for (int k = 1; k < 3; k++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1;
+			node[i]->to[k] = node[(seed >> 33) % NODES];
+		}
+	}
+	return node;
+}
+
+// The stack of a random graph goes up and down at borders of buffers all the
+// time; the lock of the pool is taken for batches of them.  With one spare
+// buffer there were 27 locks for 1000 objects.
+START_TEST(a_graph_takes_few_locks)
+{
+	static struct node *root[1];
+	rt_config c;
+	uint64_t before;
+
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.gc_threads = 0;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
+	root[0] = make_graph()[0];
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	before = schedpoint_passed(SCHED_MUTEX_LOCK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_le(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
+			  NODES / 1000 * 2);
+}
+END_TEST
+
+// Of many markers that wait, one is given words: nothing but the giver takes
+// the lock, and only that marker comes back.
+enum { CROWD = 10 };
+static struct work crowd[CROWD];
+static atomic_u32 coming, back;
+
+static void crowd_gets(void)
+{
+	work_get(&crowd[atomic_u32_add_relaxed(&coming, 1) - 1]);
+	atomic_u32_add_release(&back, 1);
+}
+
+START_TEST(a_gift_takes_one_lock)
+{
+	struct hand hands[CROWD];
+	uint64_t before;
+
+	open_marking(0);
+	push(&first.work, 2 * WORK_SHARE);
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert(work_join(&crowd[i], self));
+		hand_start(&hands[i], crowd_gets);
+	}
+	while (work_waiting() != CROWD)
+		oscall_yield();
+	before = schedpoint_passed(SCHED_MUTEX_LOCK);
+	for (uint32_t n = 1; n <= 2; n++) {
+		work_share(&first.work);
+		await_at_least(&back, n);
+		ck_assert(stays(&back, n));
+		ck_assert_uint_eq(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
+				  n);
+	}
+	// They wait until the process ends.
+	for (unsigned i = 0; i < CROWD; i++)
+		pthread_detach(hands[i].thread);
+}
+END_TEST
+
+TCase *sched_mark(void)
+{
+	TCase *tc = tcase_create("mark");
+
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_loop_test(tc, who_stores_plainly_is_alone, 0, 2);
+	tcase_add_loop_test(tc, marks_that_were_kept_back_meet, 0, 2);
+	tcase_add_test(tc, beside_a_busy_one_nobody_is_alone);
+	tcase_add_loop_test(tc, marking_is_not_over_while_somebody_gives, 0, 2);
+	tcase_add_loop_test(tc, marking_is_not_over_while_something_is_left, 0,
+			    2);
+	tcase_add_test(tc, words_on_their_way_are_not_forgotten);
+	tcase_add_test(tc, the_opener_hears_that_nothing_is_left);
+	tcase_add_test(tc,
+		       words_that_are_given_before_the_sleep_are_not_slept_on);
+	tcase_add_loop_test(tc, who_is_given_words_gets_them_once, 0, 2);
+	tcase_add_loop_test(tc, who_comes_late_joins_what_is_open, 0, 2);
+	tcase_add_test(tc, who_comes_early_joins_nothing);
+	tcase_add_test(tc, who_sleeps_hears_that_marking_was_closed);
+	tcase_add_loop_test(tc, who_sleeps_into_the_next_marking_leaves, 0, 2);
+	tcase_add_test(tc, a_call_needs_no_wake);
+	tcase_add_test(tc, who_is_late_takes_the_last_call);
+	tcase_add_test(tc, a_graph_takes_few_locks);
+	tcase_add_test(tc, a_gift_takes_one_lock);
+	return tc;
+}

@@ -1,0 +1,213 @@
+// Releasing memory: a thread that finds no room while pages only look
+// allocated.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include "runtime/spans/scavenge.h"
+#include "runtime/world/stw.h"
+#include "test/harness/inside.h"
+#include "test/order/sched.h"
+
+enum { PAGES = RT_ARENA_SIZE / RT_PAGE_SIZE };
+
+static struct hand releaser, other;
+static struct mspan *span;
+static atomic_u32 stopped;
+
+// begin makes a heap of one arena, all of it free, with memory behind it, that
+// may have narenas.
+static void begin_most(unsigned narenas)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.max_heap = narenas * (uint64_t)RT_ARENA_SIZE;
+	c.double_check = RT_CHECK_FATAL;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	span = mheap_alloc_manual(NULL, PAGES, MSPAN_WORK);
+	ck_assert_ptr_nonnull(span);
+	mheap_free_manual(NULL, span);
+	span = NULL;
+}
+
+static void begin(void)
+{
+	begin_most(1);
+}
+
+static void release_a_step(void)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+
+	ck_assert_uint_ge(scavenge_run(NULL, &pass, SCAVENGE_STEP),
+			  SCAVENGE_STEP);
+}
+
+static void take_all(void)
+{
+	span = mheap_alloc_manual(NULL, PAGES, MSPAN_WORK);
+}
+
+static bool all_is_free(void)
+{
+	return pagealloc_count_free(&mheap.pages) == PAGES;
+}
+
+// release UNASKED, LOCK_KEPT.
+START_TEST(pages_that_are_being_released_are_waited_for)
+{
+	begin();
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	ck_assert(!all_is_free());
+	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
+	ck_assert(!mutex_held(&mheap.lock));
+	schedpoint_let_go(SCHED_AWAIT_RELEASE);
+	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	hand_end(&other);
+	ck_assert_ptr_nonnull(span);
+	ck_assert_uint_eq(span->npages, PAGES);
+}
+END_TEST
+
+// release TURN_EARLY.
+START_TEST(a_turn_ends_when_the_pages_are_free)
+{
+	begin();
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	move_on(SCHED_SCAVENGE_STEP, SCHED_SEMA_RELEASE);
+	ck_assert(!mheap.releasing);
+	ck_assert(all_is_free());
+	let_end(SCHED_SEMA_RELEASE, &releaser);
+}
+END_TEST
+
+// release LOOK_LATE: the next step cannot begin before the look.
+START_TEST(a_thread_that_waited_looks_before_the_next_step)
+{
+	begin();
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
+	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	move_on(SCHED_AWAIT_RELEASE, SCHED_SEMA_RELEASE);
+	ck_assert(mutex_held(&mheap.lock));
+	let_end(SCHED_SEMA_RELEASE, &other);
+	ck_assert_ptr_nonnull(span);
+}
+END_TEST
+
+// Pages that another thread has are no reason to wait.
+START_TEST(a_heap_in_use_is_not_waited_for)
+{
+	begin();
+	ck_assert_ptr_nonnull(mheap_alloc_manual(NULL, 1, MSPAN_WORK));
+	schedpoint_watch();
+	take_all();
+	ck_assert_ptr_null(span);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_RELEASE), 0);
+}
+END_TEST
+
+static void take_one_more(void)
+{
+	span = mheap_alloc_manual(NULL, PAGES + 1, MSPAN_WORK);
+}
+
+// release GROW_UNASKED: a heap that grows counts the free pages at its end.
+// Those that are being released when it has been prepared are waited for, or it
+// would be twice as long.
+START_TEST(pages_that_are_being_released_are_grown_from)
+{
+	begin_most(3);
+	hold_at(SCHED_GROW, &other, take_one_more);
+	ck_assert(!mutex_held(&mheap.lock));
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
+	move_on(SCHED_GROW, SCHED_AWAIT_RELEASE);
+	schedpoint_let_go(SCHED_AWAIT_RELEASE);
+	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	hand_end(&other);
+	ck_assert_ptr_nonnull(span);
+	ck_assert_uint_eq(arena_used(), RT_ARENA_SIZE + RT_CHUNK_SIZE);
+}
+END_TEST
+
+static void take_two_arenas(uint64_t more)
+{
+	struct mspan *s =
+	    mheap_alloc_manual(NULL, 2 * PAGES + more, MSPAN_WORK);
+
+	ck_assert_ptr_nonnull(s);
+	mheap_free_manual(NULL, s);
+}
+
+static void take_two_arenas_and_one_page(void)
+{
+	take_two_arenas(1);
+}
+
+// Of threads that wanted the heap to grow, one prepares chunks ahead.
+START_TEST(chunks_are_prepared_ahead_once)
+{
+	uint64_t prepared;
+
+	begin_most(4);
+	take_two_arenas(0);
+	hold_at(SCHED_GROW, &other, take_two_arenas_and_one_page);
+	take_two_arenas(1);
+	prepared = arena_prepared();
+	ck_assert_uint_eq(prepared, 2 * RT_ARENA_SIZE + RT_CHUNK_SIZE);
+	let_end(SCHED_GROW, &other);
+	ck_assert_uint_eq(arena_prepared(), prepared);
+}
+END_TEST
+
+static void free_os_memory(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static void stop(void)
+{
+	struct rt_stop_times times;
+
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
+	ck_assert(!mheap.releasing);
+	ck_assert(all_is_free());
+	atomic_u32_store_release(&stopped, 1);
+	stw_start(NULL, &times);
+	stw_release();
+}
+
+// release POLL_INSIDE.
+START_TEST(a_stop_waits_for_the_step)
+{
+	begin();
+	rt_blocking_enter();
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, free_os_memory);
+	hold_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop);
+	schedpoint_let_go(SCHED_PROC_STOP_ALL_ASKED);
+	ck_assert(stays(&stopped, 0));
+	schedpoint_let_go(SCHED_SCAVENGE_STEP);
+	hand_end(&other);
+	hand_end(&releaser);
+	rt_blocking_leave();
+	ck_assert_uint_eq(atomic_u32_load_acquire(&stopped), 1);
+}
+END_TEST
+
+TCase *sched_release(void)
+{
+	TCase *tc = tcase_create("release");
+
+	tcase_add_test(tc, pages_that_are_being_released_are_waited_for);
+	tcase_add_test(tc, a_turn_ends_when_the_pages_are_free);
+	tcase_add_test(tc, a_thread_that_waited_looks_before_the_next_step);
+	tcase_add_test(tc, a_heap_in_use_is_not_waited_for);
+	tcase_add_test(tc, pages_that_are_being_released_are_grown_from);
+	tcase_add_test(tc, chunks_are_prepared_ahead_once);
+	tcase_add_test(tc, a_stop_waits_for_the_step);
+	return tc;
+}

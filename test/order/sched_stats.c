@@ -1,0 +1,257 @@
+// Statistics: a reader meets writers at every step of a change.
+#include "runtime/world/heapstats.h"
+#include "test/order/sched.h"
+
+// Two fields that nothing else here changes: a snapshot in which they differ
+// is torn.
+#define ONE(d) (&(d)->small_alloc_count[9])
+#define OTHER(d) (&(d)->small_free_count[66])
+
+static struct rt_proc *p, *q;
+static struct hand writer, reader, newcomer;
+static uint64_t found;
+
+static void begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	p = proc_attach(0);
+	ck_assert_ptr_nonnull(p);
+}
+
+// change adds 1 to both, and tells the slot.
+static struct heapstats_delta *change(struct rt_proc *of)
+{
+	struct heapstats_delta *d = heapstats_acquire(of);
+
+	heapstats_add(ONE(d), 1);
+	heapstats_add(OTHER(d), 1);
+	heapstats_release(of);
+	return d;
+}
+
+static void change_p(void)
+{
+	change(p);
+}
+
+static void change_without(void)
+{
+	change(NULL);
+}
+
+static void attach_and_change(void)
+{
+	q = proc_attach(0);
+	change(q);
+}
+
+static uint64_t whole(const struct heapstats_totals *t)
+{
+	ck_assert_uint_eq(t->small_alloc_count[9], t->small_free_count[66]);
+	return t->small_alloc_count[9];
+}
+
+static uint64_t read_live(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_read(&t);
+	return whole(&t);
+}
+
+static uint64_t read_exact(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	return whole(&t);
+}
+
+static void read_and_tell(void)
+{
+	found = read_live();
+}
+
+static void read_exact_and_tell(void)
+{
+	found = read_exact();
+}
+
+// heapstats GEN_FIRST: whoever raised its seq is waited for, wherever it will
+// write.
+START_TEST(a_reader_waits_for_who_has_not_loaded_the_generation)
+{
+	change(p);
+	hold_at(SCHED_HEAPSTATS_ACQUIRE, &writer, change_p);
+	hold_at(SCHED_WAIT_EVEN, &reader, read_and_tell);
+	move_on(SCHED_HEAPSTATS_ACQUIRE, SCHED_HEAPSTATS_RELEASE);
+	// It has loaded the moved generation, and writes to no slot that is
+	// read.
+	let_end(SCHED_HEAPSTATS_RELEASE, &writer);
+	let_end(SCHED_WAIT_EVEN, &reader);
+	ck_assert_uint_eq(found, 1);
+	ck_assert_uint_eq(read_live(), 2);
+	ck_assert_uint_eq(read_exact(), 2);
+}
+END_TEST
+
+// heapstats NO_WAIT, RELEASE_EARLY: a change that began before the generation
+// moved is in the snapshot.
+START_TEST(a_reader_waits_for_a_change_to_end)
+{
+	hold_at(SCHED_HEAPSTATS_RELEASE, &writer, change_p);
+	hold_at(SCHED_WAIT_EVEN, &reader, read_and_tell);
+	let_end(SCHED_HEAPSTATS_RELEASE, &writer);
+	let_end(SCHED_WAIT_EVEN, &reader);
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+// heapstats LIST_FIRST: a record that is published when the generation has
+// moved, and writes before the reader walks the list.
+START_TEST(who_attaches_before_the_walk_is_waited_for)
+{
+	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
+	hold_at(SCHED_HEAPSTATS_RELEASE, &newcomer, attach_and_change);
+	move_on(SCHED_HEAPSTATS_READ, SCHED_WAIT_EVEN);
+	let_end(SCHED_HEAPSTATS_RELEASE, &newcomer);
+	let_end(SCHED_WAIT_EVEN, &reader);
+	ck_assert_uint_eq(found, 0); // it was written to the next slot
+	ck_assert_uint_eq(read_live(), 1);
+}
+END_TEST
+
+static void detach_q(void)
+{
+	proc_detach(q);
+}
+
+static void detach_q_and_attach(void)
+{
+	struct rt_proc *before = q;
+
+	proc_detach(q);
+	q = proc_attach(0);
+	ck_assert_ptr_eq(q, before);
+}
+
+static void (*const leavings[])(void) = {detach_q, detach_q_and_attach};
+
+// heapstats NEXT_CLEARED, NEXT_FIRST: the P that a reader looks at leaves, and
+// comes again: the reader goes on to those that were there before it.
+START_TEST(a_reader_on_a_p_that_leaves_finds_the_others)
+{
+	q = proc_attach(0);
+	ck_assert_ptr_eq(proc_first(), q);
+	hold_at(SCHED_HEAPSTATS_RELEASE, &writer, change_p);
+	hold_at(SCHED_HEAPSTATS_READ_NEXT, &reader, read_and_tell);
+	leavings[_i]();
+	ck_assert_uint_eq(procs.count, 1 + _i);
+	move_on(SCHED_HEAPSTATS_READ_NEXT, SCHED_WAIT_EVEN);
+	let_end(SCHED_HEAPSTATS_RELEASE, &writer);
+	let_end(SCHED_WAIT_EVEN, &reader);
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+// heapstats LEAVE_EARLY: a P that is in the list no more has counted all.
+START_TEST(who_has_left_has_counted)
+{
+	q = proc_attach(0);
+	change(q);
+	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
+	proc_detach(q);
+	let_end(SCHED_HEAPSTATS_READ, &reader);
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+// heapstats PUBLISH_LATE: whoever can write is in the list.
+START_TEST(a_record_is_published_before_it_is_used)
+{
+	hold_at(SCHED_PROC_ENLIST, &newcomer, attach_and_change);
+	ck_assert_ptr_ne(proc_first(), p);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&proc_first()->stats_seq), 0);
+	ck_assert_uint_eq(read_live(), 0);
+	let_end(SCHED_PROC_ENLIST, &newcomer);
+	ck_assert_ptr_eq(proc_first(), q);
+	ck_assert_uint_eq(read_live(), 1);
+}
+END_TEST
+
+// heapstats TWO_SLOTS, HISTORY_KEPT: while slots are folded, writers are in a
+// third one; what was folded is not folded again.
+START_TEST(nobody_writes_to_what_is_folded)
+{
+	struct heapstats_delta *first = change(p), *second, *third;
+
+	ck_assert_uint_eq(read_live(), 1);
+	second = change(p);
+	hold_at(SCHED_HEAPSTATS_FOLD, &reader, read_and_tell);
+	third = change(p);
+	ck_assert(first != second && second != third && third != first);
+	ck_assert_ptr_eq(change(NULL), third);
+	schedpoint_let_go(SCHED_HEAPSTATS_FOLD);
+	hand_end(&reader);
+	ck_assert_uint_eq(found, 2);
+	for (int i = 0; i < 4; i++)
+		ck_assert_uint_eq(read_live(), 4);
+}
+END_TEST
+
+// heapstats READER_UNLOCKED: an exact reader waits for one that folds.
+START_TEST(two_readers_take_turns)
+{
+	struct hand exact;
+
+	change(p);
+	read_live();
+	hold_at(SCHED_HEAPSTATS_FOLD, &reader, read_and_tell);
+	hold_at(SCHED_MUTEX_SLEEP, &exact, read_exact_and_tell);
+	let_end(SCHED_HEAPSTATS_FOLD, &reader);
+	ck_assert_uint_eq(found, 1);
+	found = 0;
+	let_end(SCHED_MUTEX_SLEEP, &exact);
+	ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
+// heapstats NO_P_UNLOCKED, MOVE_UNLOCKED: a writer without a P keeps out the
+// others, and the reader that would move the generation.
+START_TEST(a_writer_without_a_p_is_alone)
+{
+	struct heapstats_delta *d = heapstats_acquire(NULL);
+
+	heapstats_add(ONE(d), 1);
+	hold_at(SCHED_MUTEX_SLEEP, &writer,
+		_i == 0 ? change_without : read_and_tell);
+	heapstats_add(OTHER(d), 1);
+	heapstats_release(NULL);
+	let_end(SCHED_MUTEX_SLEEP, &writer);
+	ck_assert_uint_eq(found, _i);
+	ck_assert_uint_eq(read_live(), _i == 0 ? 2 : 1);
+}
+END_TEST
+
+TCase *sched_stats(void)
+{
+	TCase *tc = tcase_create("stats");
+
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_test(tc,
+		       a_reader_waits_for_who_has_not_loaded_the_generation);
+	tcase_add_test(tc, a_reader_waits_for_a_change_to_end);
+	tcase_add_test(tc, who_attaches_before_the_walk_is_waited_for);
+	tcase_add_loop_test(tc, a_reader_on_a_p_that_leaves_finds_the_others, 0,
+			    RT_ARRAY_LEN(leavings));
+	tcase_add_test(tc, who_has_left_has_counted);
+	tcase_add_test(tc, a_record_is_published_before_it_is_used);
+	tcase_add_test(tc, nobody_writes_to_what_is_folded);
+	tcase_add_test(tc, two_readers_take_turns);
+	tcase_add_loop_test(tc, a_writer_without_a_p_is_alone, 0, 2);
+	return tc;
+}

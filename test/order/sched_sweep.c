@@ -1,0 +1,513 @@
+// Bits, runs and sweeping: two sweepers, who needs a span while another one
+// sweeps it, and what is published when.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+#include <string.h>
+
+#include "runtime/os/settings.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/spans/object.h"
+#include "test/harness/heap.h"
+#include "test/harness/inside.h"
+#include "test/order/sched.h"
+
+enum {
+	CLASS = 32, // 1024 bytes: 8 a page, one a bitmap word
+	TAKEN = 8,
+	FREED = 6,
+	DEAD_CLASS = 20,
+	NEAR_CLASS = 5, // several objects a bitmap word
+};
+
+static struct mspan *span; // of CLASS; after a flip slots 3 and 7 live
+static struct mspan *dead; // of DEAD_CLASS; nothing of it lives
+static struct hand sweeper, other;
+
+static char *take(unsigned c)
+{
+	char *obj = inside_take(spanclass_make(c, KIND_NOSCAN));
+
+	if (!obj)
+		ck_abort_msg("no memory");
+	return obj;
+}
+
+static void mark(const struct mspan *s, uint32_t slot)
+{
+	unsigned bit = mspan_bit(s, slot);
+
+	atomic_u64_or_relaxed(
+	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), bit / 64),
+	    UINT64_C(1) << (bit % 64));
+}
+
+static void begin(void)
+{
+	inside_boot(false);
+}
+
+// flip is what the cycle does between marking and sweeping.
+static void flip(void)
+{
+	mcache_flush(mc, self);
+	inside_flip();
+}
+
+static void begin_unswept(void)
+{
+	begin();
+	for (int i = 0; i < TAKEN; i++)
+		span = inside_span(take(CLASS));
+	memset((void *)span->base, 0x11, RT_PAGE_SIZE);
+	dead = inside_span(take(DEAD_CLASS));
+	mark(span, 3);
+	mark(span, 7);
+	flip();
+}
+
+static bool is_swept(const struct mspan *s)
+{
+	return atomic_u32_load_acquire(&s->sweepgen) == epoch_sweepgen();
+}
+
+static struct mspan *top(unsigned c)
+{
+	return mcentral_top(spanclass_make(c, KIND_NOSCAN));
+}
+
+static uint64_t frees(unsigned c)
+{
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	return t.small_free_count[c];
+}
+
+static uint64_t mallocs(unsigned c)
+{
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	return t.small_alloc_count[c];
+}
+
+// Sweepers here have no P.
+static void sweep_chunks(void)
+{
+	sweep_help(NULL);
+}
+
+static void sweep_the_rest(void)
+{
+	sweep_all(NULL);
+}
+
+static void ensure(void)
+{
+	sweep_ensure(NULL, span);
+	ck_assert(is_swept(span));
+	ck_assert_uint_eq(span->alloc_count, TAKEN - FREED);
+	ck_assert_uint_eq(mspan_count(span, epoch_mark_line(epoch_sweepgen())),
+			  0);
+}
+
+static bool all_done;
+
+static void ask_done(void)
+{
+	all_done = sweep_done();
+}
+
+static void expect_swept(void)
+{
+	ck_assert(sweep_done());
+	ck_assert(is_swept(span));
+	ck_assert_uint_eq(span->alloc_count, TAKEN - FREED);
+	ck_assert_uint_eq(frees(CLASS), FREED);
+	ck_assert_uint_eq(frees(DEAD_CLASS), 1);
+	ck_assert_ptr_eq(top(CLASS), span);
+	ck_assert_ptr_null(mcentral_below(span));
+}
+
+// ---- two sweepers ----
+
+// bits CLAIM_IN_TWO: both have found the span unswept.
+START_TEST(a_span_is_swept_by_one_of_two)
+{
+	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
+	ensure();
+	let_end(SCHED_SWEEP_CLAIM, &sweeper);
+	sweep_all(self);
+	expect_swept();
+}
+END_TEST
+
+// bits ENSURE_UNWAITED, SWEPT_EARLY, OLD_LINE_KEPT: the span is anybody's when
+// its old line is clear and its count is right.
+START_TEST(who_needs_a_span_waits_for_its_sweeper)
+{
+	hold_at(SCHED_SWEEP_SPAN, &sweeper, sweep_chunks);
+	// Of the two spans of the chunk the higher one comes first.
+	while (span->alloc_count == TAKEN)
+		move_on(SCHED_SWEEP_SPAN, SCHED_SWEEP_SPAN);
+	ck_assert(!is_swept(span));
+	ck_assert_uint_eq(mspan_count(span, epoch_mark_line(epoch_sweepgen())),
+			  0);
+	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
+	let_end(SCHED_SWEEP_SPAN, &sweeper);
+	let_end(SCHED_SWEEP_ENSURE_WAIT, &other);
+	expect_swept();
+}
+END_TEST
+
+// Two need the same span, and one of them sweeps it: nothing but its sweepgen
+// tells the other.
+START_TEST(who_needs_a_span_sees_what_its_sweeper_did)
+{
+	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
+	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
+	schedpoint_let_go(SCHED_SWEEP_ENSURE_WAIT);
+	let_end(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper);
+	hand_end(&other);
+	sweep_all(self);
+	expect_swept();
+}
+END_TEST
+
+// ---- when all is swept ----
+
+static const enum schedpoint active_points[] = {
+    SCHED_SWEEP_CHUNK, SCHED_SWEEP_CHUNK_TAKEN, SCHED_SWEEP_SPAN,
+    SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED};
+
+// bits ACTIVE_LATE: wherever a sweeper is, all is not swept before it is done.
+START_TEST(all_is_swept_when_the_last_sweeper_is_done)
+{
+	hold_at(active_points[_i], &sweeper, sweep_chunks);
+	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
+	ck_assert(!sweep_done());
+	let_end(active_points[_i], &sweeper);
+	let_end(SCHED_SWEEP_ALL_WAIT, &other);
+	expect_swept();
+}
+END_TEST
+
+static const enum schedpoint ensure_points[] = {SCHED_SWEEP_ENSURE,
+						SCHED_SWEEP_ENSURE_CLAIMED};
+
+// bits ENSURE_INACTIVE: who passes the claimed span by waits for it.
+START_TEST(all_is_swept_when_who_needed_a_span_is_done)
+{
+	hold_at(ensure_points[_i], &sweeper, ensure);
+	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
+	let_end(ensure_points[_i], &sweeper);
+	let_end(SCHED_SWEEP_ALL_WAIT, &other);
+	expect_swept();
+}
+END_TEST
+
+// bits ACTIVE_FIRST: between its two looks a sweeper becomes active and takes
+// the last chunk.
+START_TEST(who_asks_looks_at_what_is_left_first)
+{
+	all_done = true;
+	hold_at(SCHED_SWEEP_DONE, &other, ask_done);
+	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
+	let_end(SCHED_SWEEP_DONE, &other);
+	ck_assert(!all_done);
+	let_end(SCHED_SWEEP_CLAIM, &sweeper);
+	expect_swept();
+}
+END_TEST
+
+// ---- publishing ----
+
+static bool dead_is_there(uint64_t page)
+{
+	return arena_word(page) != 0 && arena_span(page) == dead;
+}
+
+// bits PUSH_UNPUBLISHED, FREE_UNPUBLISHED: frees count before slots and pages
+// can be used again.
+START_TEST(frees_count_before_reuse)
+{
+	uint64_t page = mspan_page(dead);
+
+	hold_at(SCHED_SWEEP_PUBLISH, &sweeper, sweep_chunks);
+	ck_assert(is_swept(span));
+	ck_assert_uint_eq(frees(CLASS) + frees(DEAD_CLASS), 0);
+	ck_assert_ptr_null(top(CLASS));
+	ck_assert(dead_is_there(page));
+	move_on(SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED);
+	ck_assert_uint_eq(frees(CLASS), FREED);
+	ck_assert_uint_eq(frees(DEAD_CLASS), 1);
+	ck_assert_ptr_null(top(CLASS));
+	ck_assert(dead_is_there(page));
+	let_end(SCHED_SWEEP_PUBLISH_COUNTED, &sweeper);
+	ck_assert_uint_eq(arena_word(page), 0);
+	expect_swept();
+}
+END_TEST
+
+// Main's mcache, while main stands.
+static void retire(void)
+{
+	mcache_retire_slot(mc, self, spanclass_make(CLASS, KIND_NOSCAN));
+}
+
+// bits REST_KEPT, PUSH_UNCOUNTED: a span is pushed when the rest of its run is
+// free and what was used has been counted.
+START_TEST(mallocs_count_before_the_span_is_pushed)
+{
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	for (int i = 0; i < 3; i++)
+		span = inside_span(take(CLASS));
+	hold_at(SCHED_MCACHE_RETIRE_SLOT_REST, &other, retire);
+	ck_assert_uint_eq(mspan_count(span, line), 3);
+	ck_assert_uint_eq(mallocs(CLASS), 0);
+	ck_assert_ptr_null(top(CLASS));
+	move_on(SCHED_MCACHE_RETIRE_SLOT_REST, SCHED_MCACHE_RETIRE_SLOT);
+	ck_assert_uint_eq(mallocs(CLASS), 3);
+	ck_assert_uint_eq(span->alloc_count, 3);
+	ck_assert_ptr_null(top(CLASS));
+	let_end(SCHED_MCACHE_RETIRE_SLOT, &other);
+	ck_assert_ptr_eq(top(CLASS), span);
+}
+END_TEST
+
+// ---- runs ----
+
+static unsigned run_class;
+
+static void take_one(void)
+{
+	take(run_class);
+}
+
+// bits DIRTY_REUSE: memory is clear before its bits say that it is allocated.
+START_TEST(a_run_is_clear_before_it_is_allocated)
+{
+	static const enum schedpoint points[] = {SCHED_MCACHE_NEXT_RUN,
+						 SCHED_MCACHE_NEXT_NEAR};
+	uint32_t last;
+	struct mspan *s;
+	char *p;
+
+	run_class = _i == 0 ? CLASS : NEAR_CLASS;
+	p = take(run_class);
+	s = inside_span(p);
+	last = s->nelems - 1;
+	ck_assert_uint_eq((uintptr_t)p, mspan_object(s, last));
+	memset(p, 0x11, s->elemsize);
+	take(run_class);
+	mark(s, last - 1);
+	flip();
+	sweep_all(self);
+	hold_at(points[_i], &other, take_one);
+	ck_assert(heap_is_zero(p, s->elemsize));
+	ck_assert(!mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
+	let_end(points[_i], &other);
+	ck_assert(mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
+}
+END_TEST
+
+// ---- the flip ----
+
+static void *kept[2]; // roots: an object, and a free slot
+
+static void collect(void)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static uint32_t marks(const struct mspan *s)
+{
+	return mspan_count(s, epoch_mark_line(epoch_sweepgen()));
+}
+
+static bool caches_nothing(void)
+{
+	uint64_t any = 0;
+
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		any |= mc->nonempty[w];
+	return any == 0;
+}
+
+// bits SETS_KEPT, UNFLUSHED, FLIP_UNSWEPT, MARK_FREE, MARK_OTHER_LINE: before
+// the flip no set and no cache has a span, all is swept, and the mark line has
+// what lives alone, though a root points to a free slot.  Who looks an object
+// up finds it before and after.
+START_TEST(a_flip_finds_everything_in_order)
+{
+	struct mspan *s;
+	struct object o;
+
+	ck_assert_int_eq(
+	    rt_roots_add(kept, kept + RT_ARRAY_LEN(kept), RT_ROOT_EXACT),
+	    RT_OK);
+	kept[0] = rt_alloc(1000);
+	s = inside_span(kept[0]);
+	kept[1] = (char *)s->base + (s->nelems - 1) * s->elemsize;
+	ck_assert(rt_alloc(1000));
+	mcache_flush(mc, self);
+	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
+	ck_assert(rt_alloc(1000));
+	ck_assert(!caches_nothing());
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_CYCLE_FLIP, &other, collect);
+	ck_assert(caches_nothing());
+	ck_assert_ptr_null(mcentral_top(s->spanclass));
+	ck_assert(sweep_done());
+	ck_assert_uint_eq(s->alloc_count, 3);
+	ck_assert_uint_eq(marks(s), 1);
+	ck_assert(object_find((uintptr_t)kept[0], &o));
+	let_end(SCHED_CYCLE_FLIP, &other);
+	ck_assert(object_find((uintptr_t)kept[0], &o));
+	ck_assert_uint_eq(s->alloc_count, 1);
+	ck_assert_uint_eq(marks(s), 0);
+	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// What the process uses while a collection runs is not the host's.  There are
+// more processors than it could keep busy, so that some time is idle.
+START_TEST(the_hosts_cpu_is_read_before_the_collection)
+{
+	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
+	struct gcstats_cycles c;
+
+	settings.max_procs = 1024;
+	gcstats_init();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_CYCLE_FLIP, &other, collect);
+	gcstats_fork_child(1000 * hour);
+	let_end(SCHED_CYCLE_FLIP, &other);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	gcstats_read_cycles(&c);
+	ck_assert_uint_gt(c.cpu.idle, 0);
+}
+END_TEST
+
+// ---- look-ups by threads that no stop waits for ----
+
+static const char *asked;
+static struct object answer;
+static bool found;
+
+static void ask(void)
+{
+	found = object_find((uintptr_t)asked, &answer);
+}
+
+static struct mspan *take_large(size_t request, bool guarded)
+{
+	struct mspan *s =
+	    guarded ? mheap_alloc_guarded(self, NULL, KIND_NOSCAN, request)
+		    : mheap_alloc_large(self, NULL, KIND_NOSCAN, request);
+
+	ck_assert_ptr_nonnull(s);
+	mheap_publish_large(s);
+	return s;
+}
+
+// drop_large does what sweeping does with a dead one.
+static void drop_large(struct mspan *s)
+{
+	atomic_u64_store_release(
+	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
+	s->alloc_count = 0;
+	s->next = NULL;
+	mheap_free(self, s);
+}
+
+// The first object dies, the next one gets its pages, and perhaps its mspan.
+static const struct {
+	size_t request, next;
+	bool guarded, next_guarded;
+} large[] = {
+    {60000, 40000, false, false},
+    {40000, 60000, false, false},
+    {40000, 40001, true, false},
+    {40001, 48000, false, true},
+};
+
+START_TEST(no_answer_mixes_two_large_objects)
+{
+	uintptr_t base;
+	size_t n = large[_i].request;
+	struct mspan *s;
+
+	settings.guard_large = 1;
+	guard_init();
+	s = take_large(n, large[_i].guarded);
+	base = s->base;
+	asked = (char *)mspan_object(s, 0) + n - 1;
+	ask();
+	ck_assert(found);
+	hold_at(SCHED_OBJECT_LARGE, &other, ask);
+	drop_large(s);
+	s = take_large(large[_i].next, large[_i].next_guarded);
+	ck_assert_uint_eq(s->base, base);
+	let_end(SCHED_OBJECT_LARGE, &other);
+	if (found) {
+		ck_assert_uint_eq(answer.base, mspan_object(s, 0));
+		ck_assert_uint_eq(answer.request, large[_i].next);
+	}
+}
+END_TEST
+
+// The page of a dead span becomes another's that has an object at the place.
+START_TEST(no_answer_mixes_two_classes)
+{
+	struct mspan *s = mheap_alloc_small(self, NULL, spanclass_make(5, 0));
+	uintptr_t base = s->base;
+
+	asked = (char *)base;
+	hold_at(SCHED_LOOK_UP, &other, ask);
+	s->next = NULL;
+	mheap_free(self, s);
+	do
+		s = inside_span(take(CLASS));
+	while (s->base != base);
+	let_end(SCHED_LOOK_UP, &other);
+	if (found)
+		ck_assert_uint_eq(answer.size, s->elemsize);
+}
+END_TEST
+
+TCase *sched_bits(void)
+{
+	TCase *tc = tcase_create("bits");
+
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_test(tc, mallocs_count_before_the_span_is_pushed);
+	tcase_add_loop_test(tc, a_run_is_clear_before_it_is_allocated, 0, 2);
+	tcase_add_test(tc, a_flip_finds_everything_in_order);
+	tcase_add_test(tc, the_hosts_cpu_is_read_before_the_collection);
+	tcase_add_loop_test(tc, no_answer_mixes_two_large_objects, 0,
+			    RT_ARRAY_LEN(large));
+	tcase_add_test(tc, no_answer_mixes_two_classes);
+	return tc;
+}
+
+TCase *sched_sweep(void)
+{
+	TCase *tc = tcase_create("sweep");
+
+	tcase_add_checked_fixture(tc, begin_unswept, NULL);
+	tcase_add_test(tc, a_span_is_swept_by_one_of_two);
+	tcase_add_test(tc, who_needs_a_span_waits_for_its_sweeper);
+	tcase_add_test(tc, who_needs_a_span_sees_what_its_sweeper_did);
+	tcase_add_loop_test(tc, all_is_swept_when_the_last_sweeper_is_done, 0,
+			    RT_ARRAY_LEN(active_points));
+	tcase_add_loop_test(tc, all_is_swept_when_who_needed_a_span_is_done, 0,
+			    RT_ARRAY_LEN(ensure_points));
+	tcase_add_test(tc, who_asks_looks_at_what_is_left_first);
+	tcase_add_test(tc, frees_count_before_reuse);
+	return tc;
+}

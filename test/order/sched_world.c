@@ -1,0 +1,584 @@
+// Stops of the world: who attaches, detaches, enters or leaves a region at
+// every step of a stop and of a start.
+#include "gc/host/attach.h"
+#include "runtime/world/stw.h"
+#include "test/order/sched.h"
+
+static struct rt_proc *p, *q;
+static struct hand host, newcomer, stopper, starter;
+
+// A heap without attached threads.  Main plays the threads of p and q where
+// they need not wait.
+static void begin(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+}
+
+// One whose main thread has p, and q is another.
+static void begin_attached(void)
+{
+	begin();
+	p = proc_attach(0);
+	q = proc_attach(0);
+	ck_assert(p && q);
+}
+
+static uint32_t state(const struct rt_proc *of)
+{
+	return atomic_u32_load_acquire(&of->state);
+}
+
+static bool gate_closed(void)
+{
+	return atomic_u32_load_acquire(&procs.gate) % 2 != 0;
+}
+
+static uint32_t awaited(void)
+{
+	return atomic_u32_load_acquire(&procs.stop_wait);
+}
+
+static void stop(void)
+{
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
+}
+
+static void start(void)
+{
+	stw_start(NULL, NULL);
+	stw_release();
+}
+
+static void stop_as_q(void)
+{
+	stw_acquire(q);
+	stw_stop(q, RT_STOP_HOST);
+}
+
+static void block(void)
+{
+	proc_block(p);
+}
+
+static void unblock(void)
+{
+	proc_unblock(p);
+}
+
+static void attach(void)
+{
+	p = proc_attach(0);
+}
+
+static void detach(void)
+{
+	proc_detach(p);
+}
+
+// ---- regions ----
+
+// stw UNBLOCK_UNCHECKED: it stays BLOCKED until the stop is over.
+START_TEST(who_leaves_a_region_in_a_stop_stays_there)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	hold_at(SCHED_PROC_UNBLOCK_STOP, &host, unblock);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	start();
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
+	ck_assert_uint_eq(state(p), PROC_RUNNING);
+}
+END_TEST
+
+// stw UNBLOCK_IN_TWO: the stop is asked for when the thread is about to run.
+START_TEST(who_leaves_a_region_late_finds_the_stop)
+{
+	proc_block(p);
+	proc_block(q);
+	hold_at(SCHED_PROC_UNBLOCK, &host, unblock);
+	stop(); // waits for nobody
+	move_on(SCHED_PROC_UNBLOCK, SCHED_PROC_UNBLOCK_STOP);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	start();
+	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
+}
+END_TEST
+
+// ---- the gate ----
+
+// stw SLEEP_UNCOMPARED, WAITERS_LATE: the gate opens between a waiter's word
+// that it waits and its sleep.
+START_TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	hold_at(SCHED_GATE_SLEEP, &host, unblock);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_waiters), 1);
+	start();
+	let_end(SCHED_GATE_SLEEP, &host);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_waiters), 0);
+}
+END_TEST
+
+// stw WAITERS_FIRST: a waiter that goes to sleep when all Ps were let go, and
+// the gate is still closed, is woken.
+START_TEST(a_late_sleeper_at_the_gate_is_woken)
+{
+	stop();
+	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
+	ck_assert(gate_closed());
+	hold_at(SCHED_GATE_SLEEP, &newcomer, attach);
+	schedpoint_let_go(SCHED_GATE_SLEEP);
+	sleep_ns(1000000); // it should be asleep, so that the wake matters
+	let_end(SCHED_PROC_START_ALL_GATE, &starter);
+	hand_end(&newcomer);
+	ck_assert_uint_eq(state(p), PROC_RUNNING);
+}
+END_TEST
+
+static struct rt_proc *r;
+static struct hand second, third;
+
+static void unblock_q(void)
+{
+	proc_unblock(q);
+}
+
+static void attach_r(void)
+{
+	r = proc_attach(0);
+}
+
+// asleep starts a hand and returns when it sleeps on the gate.
+static void asleep(struct hand *h, void (*fn)(void))
+{
+	uint32_t n = atomic_u32_load_acquire(&procs.gate_waiters);
+
+	hand_start(h, fn);
+	await_at_least(&procs.gate_waiters, n + 1);
+	await_asleep(&h->tid);
+}
+
+// stw LINK_FORGOTTEN, LINK_LATE: of three sleepers the starter wakes one.  That
+// one wakes the others while it is BLOCKED, so before it parks or runs.
+START_TEST(a_woken_thread_wakes_others_before_it_runs)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	asleep(&host, unblock);
+	asleep(&second, unblock_q);
+	asleep(&third, attach_r);
+	schedpoint_hold(SCHED_GATE_PASS_ON);
+	start();
+	await_held(SCHED_GATE_PASS_ON);
+	ck_assert(stays(&procs.gate_waiters, 2));
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	ck_assert_uint_eq(state(q), PROC_BLOCKED);
+	schedpoint_let_go(SCHED_GATE_PASS_ON);
+	hand_end(&host);
+	hand_end(&second);
+	hand_end(&third);
+	ck_assert_uint_eq(state(r), PROC_RUNNING);
+}
+END_TEST
+
+static uint64_t wakes(void)
+{
+	return oscall_count(OSCALL_FUTEX_WAKE);
+}
+
+// stw SPINNER_IDLE: the starter leaves the wake to a thread that spins.
+START_TEST(who_spins_at_the_gate_does_the_starters_part)
+{
+	uint64_t before;
+
+	proc_block(p);
+	proc_block(q);
+	stop();
+	asleep(&host, unblock);
+	hold_at(SCHED_GATE_WAIT, &second, unblock_q);
+	oscall_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
+	before = wakes();
+	start();
+	ck_assert_uint_eq(wakes(), before);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	let_end(SCHED_GATE_WAIT, &second);
+	hand_end(&host);
+}
+END_TEST
+
+// stw LINK_BROKEN: so does one that goes to sleep when the gate has opened.
+START_TEST(who_spun_in_vain_does_the_starters_part)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	asleep(&host, unblock);
+	hold_at(SCHED_GATE_WAIT_IN_VAIN, &second, unblock_q);
+	start();
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	let_end(SCHED_GATE_WAIT_IN_VAIN, &second);
+	hand_end(&host);
+}
+END_TEST
+
+// stw SPINNER_KEPT: the promise of a thread that goes to sleep is taken back.
+START_TEST(who_sleeps_at_the_gate_promises_nothing)
+{
+	uint32_t gate;
+
+	proc_block(p);
+	proc_block(q);
+	stop();
+	gate = atomic_u32_load_relaxed(&procs.gate);
+	hold_at(SCHED_GATE_WAIT_IN_VAIN, &host, unblock);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_spinner), gate);
+	move_on(SCHED_GATE_WAIT_IN_VAIN, SCHED_GATE_SLEEP);
+	ck_assert_uint_ne(atomic_u32_load_relaxed(&procs.gate_spinner), gate);
+	schedpoint_let_go(SCHED_GATE_SLEEP);
+	start();
+	hand_end(&host);
+}
+END_TEST
+
+// A link that comes late, in the next stop, wakes a sleeper of that stop, which
+// sleeps again until the start.
+START_TEST(a_late_link_does_no_harm)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	schedpoint_hold(SCHED_GATE_PASS_ON);
+	asleep(&host, unblock);
+	start();
+	await_held(SCHED_GATE_PASS_ON);
+	stop();
+	asleep(&second, unblock_q);
+	schedpoint_hold(SCHED_GATE_SLEEP);
+	schedpoint_let_go(SCHED_GATE_PASS_ON);
+	await_held(SCHED_GATE_SLEEP);
+	schedpoint_let_go(SCHED_GATE_SLEEP);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	ck_assert_uint_eq(state(q), PROC_BLOCKED | PROC_STOP);
+	start();
+	hand_end(&host);
+	hand_end(&second);
+}
+END_TEST
+
+// stw ATTACH_UNGATED.
+START_TEST(who_attaches_in_a_stop_waits_for_its_end)
+{
+	stop();
+	hold_at(SCHED_LOCK_OPEN_GATE, &newcomer, attach);
+	ck_assert_ptr_null(proc_first());
+	start();
+	let_end(SCHED_LOCK_OPEN_GATE, &newcomer);
+	ck_assert_uint_eq(state(p), PROC_RUNNING);
+}
+END_TEST
+
+// stw DETACH_UNGATED: the stopper may look at its record.
+START_TEST(who_detaches_in_a_stop_waits_for_its_end)
+{
+	proc_block(q);
+	hold_at(SCHED_PROC_DETACH, &host, detach);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+	stop();
+	move_on(SCHED_PROC_DETACH, SCHED_LOCK_OPEN_GATE);
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	start();
+	let_end(SCHED_LOCK_OPEN_GATE, &host);
+	ck_assert_uint_eq(state(p), PROC_FREE);
+}
+END_TEST
+
+// stw GATE_UNLOCKED: a stop and an attach take turns, so the newcomer is
+// asked to stand.
+START_TEST(the_gate_is_not_closed_while_somebody_passes)
+{
+	hold_at(SCHED_PROC_ENLIST, &newcomer, attach);
+	hold_at(SCHED_MUTEX_SLEEP, &stopper, stop);
+	ck_assert(!gate_closed());
+	let_end(SCHED_PROC_ENLIST, &newcomer);
+	move_on(SCHED_MUTEX_SLEEP, SCHED_NOTE_WAIT);
+	ck_assert_uint_eq(state(p), PROC_RUNNING | PROC_STOP);
+	proc_block(p);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	ck_assert(stw_stopped());
+}
+END_TEST
+
+START_TEST(a_stop_waits_for_who_has_just_attached)
+{
+	hold_at(SCHED_PROC_ATTACH, &newcomer, attach);
+	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
+	ck_assert_uint_eq(awaited(), 1);
+	let_end(SCHED_PROC_ATTACH, &newcomer);
+	proc_block(p);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	ck_assert(stw_stopped());
+}
+END_TEST
+
+// ---- counting who stands ----
+
+// stw NOTE_KEPT: each stop waits by itself, until the thread has told.
+START_TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
+{
+	proc_block(q);
+	for (int i = 0; i < 2; i++) {
+		hold_at(SCHED_PROC_BLOCK, &host, block);
+		hold_at(SCHED_NOTE_WAIT, &stopper, stop);
+		move_on(SCHED_PROC_BLOCK, SCHED_PROC_STOPPED);
+		ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+		ck_assert_uint_eq(awaited(), 1);
+		let_end(SCHED_PROC_STOPPED, &host);
+		let_end(SCHED_NOTE_WAIT, &stopper);
+		ck_assert_uint_eq(awaited(), 0);
+		start();
+		proc_unblock(p);
+	}
+}
+END_TEST
+
+// It has left the heap before it was asked: nobody waits for it, and it tells
+// nobody.
+START_TEST(who_blocks_before_it_is_asked_does_not_count)
+{
+	proc_block(q);
+	hold_at(SCHED_PROC_BLOCK_DONE, &host, block);
+	stop();
+	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
+	let_end(SCHED_PROC_BLOCK_DONE, &host);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
+	ck_assert_uint_eq(awaited(), 0);
+	start();
+	ck_assert_uint_eq(state(p), PROC_BLOCKED);
+}
+END_TEST
+
+// stw BIT_AFTER_COUNT: whether it is counted is decided by the step that asks.
+START_TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
+{
+	proc_block(q);
+	schedpoint_hold(SCHED_PROC_STOP_ALL);
+	hand_start(&stopper, stop);
+	await_held(SCHED_PROC_STOP_ALL); // q, the newest, is asked first
+	move_on(SCHED_PROC_STOP_ALL, SCHED_PROC_STOP_ALL);
+	proc_block(p);
+	let_end(SCHED_PROC_STOP_ALL, &stopper);
+	ck_assert_uint_eq(awaited(), 0);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
+}
+END_TEST
+
+// stw UNBIASED: the first one stands before the second is asked.
+START_TEST(an_early_one_does_not_report_the_end)
+{
+	hold_at(SCHED_PROC_STOP_ALL, &stopper, stop);
+	move_on(SCHED_PROC_STOP_ALL, SCHED_PROC_STOP_ALL);
+	proc_block(q);
+	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 1);
+	ck_assert_uint_ne(awaited(), 0);
+	move_on(SCHED_PROC_STOP_ALL, SCHED_NOTE_WAIT);
+	ck_assert_uint_eq(awaited(), 1);
+	proc_block(p);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+}
+END_TEST
+
+// All stand before the stopper has counted who ran: it ends the wait itself.
+START_TEST(a_stopper_that_counts_last_does_not_wait)
+{
+	hold_at(SCHED_PROC_STOP_ALL_ASKED, &stopper, stop);
+	proc_block(p);
+	proc_block(q);
+	ck_assert_uint_ne(awaited(), 0);
+	let_end(SCHED_PROC_STOP_ALL_ASKED, &stopper);
+	ck_assert_uint_eq(awaited(), 0);
+}
+END_TEST
+
+// ---- starting ----
+
+// stw GATE_FIRST: nobody attaches before every P was let go.
+START_TEST(the_gate_opens_when_all_were_let_go)
+{
+	proc_block(p);
+	proc_block(q);
+	stop();
+	hold_at(SCHED_PROC_START_ALL, &starter, start);
+	hold_at(SCHED_PROC_UNBLOCK_STOP, &host, unblock);
+	ck_assert(gate_closed());
+	ck_assert(proc_wanted(p));
+	move_on(SCHED_PROC_START_ALL, SCHED_PROC_START_ALL_GATE);
+	proc_unblock(q); // at once: its bit is clear
+	ck_assert(gate_closed());
+	hold_at(SCHED_LOCK_OPEN_GATE, &newcomer, attach);
+	let_end(SCHED_PROC_START_ALL_GATE, &starter);
+	let_end(SCHED_LOCK_OPEN_GATE, &newcomer);
+	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
+}
+END_TEST
+
+// stw SEMA_RUNNING: who waits for its turn to stop the world stands for others.
+START_TEST(a_stopper_waits_for_its_turn_as_blocked)
+{
+	proc_block(p);
+	hold_at(SCHED_SEMA_TRY_ACQUIRE, &stopper, stop_as_q);
+	hold_at(SCHED_NOTE_WAIT, &starter, stop);
+	move_on(SCHED_SEMA_TRY_ACQUIRE, SCHED_SEMA_ACQUIRE);
+	ck_assert_uint_eq(state(q), PROC_BLOCKED | PROC_STOP);
+	let_end(SCHED_NOTE_WAIT, &starter);
+	start();
+	let_end(SCHED_SEMA_ACQUIRE, &stopper);
+	ck_assert_uint_eq(state(q), PROC_RUNNING);
+	ck_assert(q->stopper);
+	stw_start(q, NULL);
+	stw_release();
+}
+END_TEST
+
+// stw NO_SEMA, SEMA_FIRST: the next stop begins when the world has started.
+START_TEST(the_next_stop_waits_for_the_start)
+{
+	uint32_t gate;
+
+	proc_block(p);
+	proc_block(q);
+	stop();
+	gate = atomic_u32_load_acquire(&procs.gate);
+	hold_at(SCHED_SEMA_ACQUIRE, &stopper, stop);
+	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
+	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
+	ck_assert(stays(&procs.gate, gate));
+	let_end(SCHED_PROC_START_ALL_GATE, &starter);
+	hand_end(&stopper);
+	ck_assert_uint_eq(atomic_u32_load_acquire(&procs.gate), gate + 2);
+}
+END_TEST
+
+// ---- thread blocks ----
+
+static struct rt_proc *mine; // of the host that attaches below
+
+static void attach_host(void)
+{
+	if (attach_thread(0, 0, 0) == RT_OK)
+		mine = proc_self();
+}
+
+static void attach_and_detach(void)
+{
+	attach_host();
+	attach_undo();
+}
+
+// stw ATTACH_UNPOLLED: the stopper cannot leave a hint in a block that it does
+// not know, so the newcomer looks at its state.
+START_TEST(who_attaches_unknown_to_a_stop_stands)
+{
+	hold_at(SCHED_ATTACH_BLOCK, &host, attach_host);
+	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
+	ck_assert_ptr_null(atomic_ptr_load_acquire(&proc_first()->thread));
+	move_on(SCHED_ATTACH_BLOCK, SCHED_PROC_STOPPED);
+	schedpoint_let_go(SCHED_PROC_STOPPED);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	ck_assert(stw_stopped());
+	start();
+	hand_end(&host);
+	ck_assert_ptr_nonnull(mine);
+}
+END_TEST
+
+// stw HINT_LATE: the hint is there with the bit, and is lowered before it.
+START_TEST(a_hint_is_lowered_before_the_thread_may_go)
+{
+	const struct rt_thread *t;
+
+	hold_at(SCHED_ATTACH_BLOCK_KNOWN, &host, attach_and_detach);
+	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
+	t = atomic_ptr_load_acquire(&proc_first()->thread);
+	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 1);
+	move_on(SCHED_ATTACH_BLOCK_KNOWN, SCHED_PROC_STOPPED);
+	schedpoint_let_go(SCHED_PROC_STOPPED);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	hold_at(SCHED_PROC_START_ALL, &starter, start);
+	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 0);
+	ck_assert(proc_wanted(proc_first()));
+	let_end(SCHED_PROC_START_ALL, &starter);
+	hand_end(&host);
+}
+END_TEST
+
+// stw THREAD_UNLOCKED: a block stays while a stopper may write to it.
+START_TEST(a_thread_block_outlasts_the_stopper_that_asks)
+{
+	const struct rt_proc *of;
+
+	hold_at(SCHED_ATTACH_UNDO, &host, attach_and_detach);
+	of = proc_first();
+	hold_at(SCHED_PROC_STOP_ALL, &stopper, stop);
+	move_on(SCHED_ATTACH_UNDO, SCHED_MUTEX_SLEEP);
+	ck_assert_ptr_nonnull(atomic_ptr_load_acquire(&of->thread));
+	move_on(SCHED_PROC_STOP_ALL, SCHED_NOTE_WAIT);
+	move_on(SCHED_MUTEX_SLEEP, SCHED_PROC_STOPPED);
+	ck_assert_ptr_null(atomic_ptr_load_acquire(&of->thread));
+	schedpoint_let_go(SCHED_PROC_STOPPED);
+	let_end(SCHED_NOTE_WAIT, &stopper);
+	start();
+	hand_end(&host);
+	ck_assert(proc_is_free(of));
+}
+END_TEST
+
+TCase *sched_attaching(void)
+{
+	TCase *tc = tcase_create("attaching");
+
+	tcase_add_checked_fixture(tc, begin, NULL);
+	tcase_add_test(tc, a_late_sleeper_at_the_gate_is_woken);
+	tcase_add_test(tc, who_attaches_in_a_stop_waits_for_its_end);
+	tcase_add_test(tc, the_gate_is_not_closed_while_somebody_passes);
+	tcase_add_test(tc, a_stop_waits_for_who_has_just_attached);
+	tcase_add_test(tc, who_attaches_unknown_to_a_stop_stands);
+	tcase_add_test(tc, a_hint_is_lowered_before_the_thread_may_go);
+	tcase_add_test(tc, a_thread_block_outlasts_the_stopper_that_asks);
+	return tc;
+}
+
+TCase *sched_world(void)
+{
+	TCase *tc = tcase_create("world");
+
+	tcase_add_checked_fixture(tc, begin_attached, NULL);
+	tcase_add_test(tc, who_leaves_a_region_in_a_stop_stays_there);
+	tcase_add_test(tc, who_leaves_a_region_late_finds_the_stop);
+	tcase_add_test(tc, a_gate_that_opens_before_the_sleep_is_not_slept_on);
+	tcase_add_test(tc, a_woken_thread_wakes_others_before_it_runs);
+	tcase_add_test(tc, who_spins_at_the_gate_does_the_starters_part);
+	tcase_add_test(tc, who_spun_in_vain_does_the_starters_part);
+	tcase_add_test(tc, who_sleeps_at_the_gate_promises_nothing);
+	tcase_add_test(tc, a_late_link_does_no_harm);
+	tcase_add_test(tc, who_detaches_in_a_stop_waits_for_its_end);
+	tcase_add_test(tc, a_stop_waits_until_a_thread_has_told_that_it_stands);
+	tcase_add_test(tc, who_blocks_before_it_is_asked_does_not_count);
+	tcase_add_test(tc,
+		       who_blocks_when_it_is_about_to_be_asked_does_not_count);
+	tcase_add_test(tc, an_early_one_does_not_report_the_end);
+	tcase_add_test(tc, a_stopper_that_counts_last_does_not_wait);
+	tcase_add_test(tc, the_gate_opens_when_all_were_let_go);
+	tcase_add_test(tc, a_stopper_waits_for_its_turn_as_blocked);
+	tcase_add_test(tc, the_next_stop_waits_for_the_start);
+	return tc;
+}

@@ -1,0 +1,128 @@
+#!/bin/sh
+# bench_smoke.sh - every workload of the benches compiles without a warning, and
+# does the same on rtheap, with RT_STORE and plain stores, and on the C library's
+# malloc: small and brief, no time is looked at.
+#
+# Also: every case of bench/cases names a workload, and one of each program is
+# run here.
+#
+# usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/bench_smoke.sh
+set -u
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+builddir=${top_builddir:-.}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# options HEAP: of the compiler, and libraries.
+options() {
+	case $1 in
+	rtheap*) echo "-I$srcdir/include ${RT_SANITIZER_CFLAGS-}" \
+		"$builddir/librtheap.a ${ATOMIC_OPS_LIBS:--latomic_ops}" ;;
+	esac
+}
+
+# build PROGRAM HEAP: with a hundredth of the usual work.
+build() {
+	adapter=../heaps/$(echo "$2" | tr - _).h
+	# shellcheck disable=SC2046 # a list of options
+	${CC:-cc} -std=gnu11 -O1 -pthread -Wall -Wextra -Werror \
+		-I"$srcdir/bench/workloads" -DHEAP="\"$adapter\"" \
+		-DPEER_DIVISOR=100 "$srcdir/bench/workloads/$1.c" \
+		-o "$dir/$1-$2" $(options "$2")
+}
+
+# run PROGRAM HEAP ARGUMENT...: seven fields or more; the checksum in $sum.
+run() {
+	path=$dir/$1-$2
+	shift 2
+	sum=$("$path" "$@" </dev/null | awk 'NF >= 7 { print $7 }')
+	[ -n "$sum" ]
+}
+
+# smoke HEAPS PROGRAM ARGUMENT...: the heaps agree about the checksum.
+smoke() {
+	heaps=$1
+	program=$2
+	shift 2
+	first=
+	for heap in $heaps; do
+		[ -x "$dir/$program-$heap" ] || {
+			build "$program" "$heap"
+			verdict $? "$program compiles for $heap"
+		}
+		run "$program" "$heap" "$@"
+		verdict $? "$program $* runs on $heap"
+		[ -z "$first" ] || [ "$sum" = "$first" ]
+		verdict $? "$program $* does the same on $heap"
+		first=$sum
+	done
+}
+
+all="rtheap rtheap-plain glibc"
+collectors="rtheap rtheap-plain"
+smoke "$all" alloc 16 scan 1
+smoke "$all" alloc 64 any 2
+smoke "$all" alloc 1024 noscan 2
+smoke "$all" alloc 64 call 1
+smoke "$all" alloc 4 call-noscan 1
+smoke "$all" arrays 64
+smoke "$all" begin
+smoke "$all" drop contiguous 2
+smoke "$all" drop random 2
+smoke "$all" fade told 4 0
+smoke "$all" fade untold 4 0
+smoke "$all" gcbench 4
+smoke "$all" grow 64 2
+smoke "$all" hash 1000
+smoke "$all" holes scan
+smoke "$all" holes noscan
+smoke "$collectors" interp 10
+smoke "$all" larson 2 100 264 264
+smoke "$all" larson 1 1000 16 512
+smoke "$collectors" mark random 1
+smoke "$collectors" mark tree 1
+smoke "$collectors" mark list 1
+smoke "$collectors" mark array 1
+smoke "$collectors" mark hot 1
+smoke "$all" messages 100 1024
+smoke "$all" mix 1
+smoke "$all" pauses 1
+smoke "$collectors" phases 1 2
+smoke "$all" prodcons
+smoke "$all" scaling 16 2
+smoke "$all" shift 2
+smoke "$collectors" stack 1000
+smoke rtheap stats exact 1
+smoke rtheap stats exact-alloc 1
+smoke rtheap stats live-alloc 1
+smoke rtheap stats cached 2
+smoke rtheap stats exact-wait 2
+smoke rtheap stats metrics 0
+smoke rtheap stats history 0
+smoke "$collectors" stats collect 2
+smoke "$collectors" stats collect 0 0
+smoke rtheap stats collect-alloc 2
+smoke "$all" steady 2
+smoke "$all" trees 8 1 bottom
+smoke "$all" trees 8 2 top
+
+# Programs that cases and pairs name and that were not built above.
+{
+	awk -F '\t' '!/^#/ { sub(/ .*/, "", $5); print $5 }' \
+		"$srcdir/bench/cases"
+	awk -F '\t' '!/^#/ { sub(/ .*/, "", $2); print $2 }' \
+		"$srcdir/bench/pairs.rows"
+} | sort -u >"$dir/named"
+while read -r program; do
+	[ -x "$dir/$program-rtheap" ]
+	verdict $? "$program, which has a case or a row, is run here"
+done <"$dir/named"
+for source in "$srcdir"/bench/workloads/*.c; do
+	grep -qx "$(basename "$source" .c)" "$dir/named"
+	verdict $? "a case or a row names $source"
+done
+verdict_sum

@@ -1,0 +1,115 @@
+#!/bin/sh
+# bench_table.sh - bench/table.awk computes what doc/bench.md says, and
+# fails where a run did.
+#
+# usage: srcdir=DIR test/scripts/bench_table.sh
+set -u
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+passed=0
+failed=0
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+
+# Columns are separated by single blanks here, by tabs in the files.
+as_tabs() {
+	sed 's/ /	/g; s/~/ /g'
+}
+
+as_tabs >"$work/cases" <<'END'
+time all 0 full prog less <=12~<=2*go~max_us<=4~<=1*@rate takes~time how~long;the~longest=max_us
+rate all 0 full prog more >=30~>=3*gc has~a~rate -
+END
+
+# case heap repetition value unit wall cpu peak others checksum figures
+as_tabs >"$work/good" <<'END'
+case heap repetition value unit wall_s cpu_s peak_kib others_% checksum figures
+time rtheap 1 10 ns 1 4 2048 0 c p50_us=1~max_us=5
+time rtheap 2 12 ns 1 4 2048 0 c p50_us=1~max_us=3
+time rtheap 3 11 ns 1 4 2048 0 c p50_us=1~max_us=4
+time go 1 22 ns 1 2 4096 0 c p50_us=2~max_us=9
+time glibc 1 timeout
+rate rtheap 1 20 Mops 1 3 1024 0 d 
+rate go 1 10 Mops 1 3 1024 0 d 
+rate glibc 1 5 Mops 1 0 1024 0 d 
+END
+
+# run MODE FILE: the table, all in one line.
+run() {
+	awk -f "$srcdir/bench/medians.awk" -f "$srcdir/bench/readme.awk" \
+		-f "$srcdir/bench/table.awk" -v mode="$1" -v limit=60 \
+		-v place="a machine; a day" -v heaps="rtheap go glibc" -v rows="^time$" -v cut=us \
+		"$work/cases" "$2" 2>"$work/error"
+}
+
+# shows WHAT MODE TEXT: the text is in the table.
+shows() {
+	if run "$2" "$work/good" >"$work/table" &&
+		grep -F -e "$3" "$work/table" >/dev/null; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "bench_table: $1: '$3' is not in:"
+		cat "$work/table" "$work/error"
+	fi
+}
+
+# refuses WHAT LINE ERROR: with the line there is that error.
+refuses() {
+	{
+		cat "$work/good"
+		echo "$2" | as_tabs
+	} >"$work/bad"
+	if ! run aims "$work/bad" >/dev/null &&
+		grep -F -e "$3" "$work/error" >/dev/null; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "bench_table: $1: not refused"
+	fi
+}
+
+shows "the median, the spread, the best collector and the ratios" aims \
+	"| takes time, ns | 11.0 (2) | ±9% | 22.0 (4) go | 0.500 2.00 0.500 |"
+shows "what was reached of the aims" aims \
+	"| <= 12, <= 2 x go, max us <= 4, <= 1 x rate | yes, yes, yes, yes |"
+shows "a ratio below 1 where more is better and more was had" aims \
+	"| has a rate, Mops | 20.0 (1) | ±0% | 10.0 (1) go | 0.500 equal equal |"
+shows "an aim that was missed" aims "| >= 30, >= 3 x the best collector | no, no |"
+shows "CPU time and peak of every heap" all \
+	"| 11.0 ±9% 4.00s 2M | 22.0 ±0% 2.00s 4M |"
+shows "a heap that was too slow" all "| > 60 s |"
+shows "the ratios to every heap" ratios "| takes time | 0.500 2.00 0.500 |"
+shows "no ratio where the clock saw nothing" ratios \
+	"| has a rate | 0.500 equal equal | 0.250 - equal |"
+shows "the medians of figures" figures "| rtheap | 11.0 ±9% | 1.00 ±0% | 4.00 ±25% |"
+shows "the figures to be plotted" plot-figures '"max"	4	9	?'
+shows "where, when and how often below a table" ratios \
+	"a machine; a day; medians of 3 runs in turn (7 in all); other processes"
+shows "the same below the figures of one case" figures \
+	"a machine; a day; medians of 3 runs in turn; other processes had"
+shows "the aims that were missed" missed ">= 3 x the best collector |"
+shows "how many aims were reached" missed "Aims reached: 4, missed: 2."
+shows "the rows of the README" readme "| how long | **11.0** | 22.0 |"
+shows "the spread of the README's rows" readme "their range is 5 % in the"
+shows "a figure in the README" readme "| the longest | **4.00** | 9.00 |"
+shows "that no peer is ahead" behind \
+	"A collector is ahead of rtheap in: none."
+shows "in how many cases the peak is low" behind \
+	"least of any other collector in 2 of 2"
+sed 's/^rate	go	1	10/rate	go	1	60/; s/^time	go	1	22/time	go	1	12/' \
+	"$work/good" >"$work/other"
+mv "$work/other" "$work/good"
+shows "that a peer is ahead" behind \
+	"in: has a rate (3.00 x go)."
+shows "in how many cases a peer is ahead" readme \
+	"ahead of rtheap in 1 of 2 cases, farthest in: has a rate (3.00 x"
+shows "equal within the spread" ratios "| takes time | equal 2.00 0.500 |"
+shows "both in bold within the spread" readme "| how long | **11.0** | **12.0** |"
+refuses "another checksum" "time go 2 22 ns 1 2 4096 0 X p50_us=2~max_us=9" \
+	"time, go: checksum X, not c"
+refuses "a run that failed" "time go 2 failed" "time, go: failed"
+refuses "rtheap too slow" "rate rtheap 2 timeout" "rate, rtheap: not done"
+echo "bench_table: $passed passed, $failed failed"
+[ $failed = 0 ]

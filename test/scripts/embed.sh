@@ -1,0 +1,126 @@
+#!/bin/sh
+# embed.sh - the examples compile as C11 and as C++11 without a warning, and
+# print what they should, with the static and with the shared library; and
+# README.md shows one of them.
+#
+# In README.md a line "<!-- example -->" comes before a block that is
+# examples/hello.c, and "<!-- output -->" before one that is what it prints.
+#
+# usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/embed.sh [README]
+set -u
+srcdir=${srcdir:-${top_srcdir:-.}}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+# shellcheck source=test/scripts/example.sh
+. "$srcdir/test/scripts/example.sh"
+builddir=${top_builddir:-.}
+readme=${1:-$srcdir/README.md}
+examples=$srcdir/examples
+warnings='-Wall -Wextra -pedantic -Wshadow -Werror'
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+LD_LIBRARY_PATH=$builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+# block MARK: the lines of the fenced block after the line <!-- MARK -->.
+block() {
+	awk -v mark="<!-- $1 -->" '
+		$0 == mark { marked = 1; next }
+		inside && /^```/ { exit }
+		inside { print; next }
+		marked && /^```/ { inside = 1 }
+	' "$readme"
+}
+
+# shows MARK FILE
+shows() {
+	block "$1" >"$dir/block"
+	diff "$examples/$2" "$dir/block"
+	verdict $? "$readme shows $2"
+}
+
+# build NAME PROGRAM ARGUMENT...: false if there is a warning.
+build() {
+	source=$examples/$1.c
+	program=$2
+	[ "$1" != threads ] || set -- "$@" "$examples/report.c"
+	shift 2
+	# shellcheck disable=SC2086 # lists of options
+	${CC:-cc} ${RT_SANITIZER_CFLAGS-} -std=c11 $warnings \
+		-I"$srcdir/include" "$source" -o "$program" "$@" -lpthread
+}
+
+# check NAME LIBRARY KIND: compiles and runs, if the library was built.
+check() {
+	[ -e "$2" ] || return 0
+	build "$1" "$dir/$1-$3" "$2"
+	verdict $? "$1 compiles with the $3 library"
+	example_run "$1" "$dir/$1-$3"
+	verdict $? "$1 prints $1.expected with the $3 library"
+	tried=$((tried + 1))
+}
+
+# check_stressed NAME: it holds no pointer where the collector does not look.
+check_stressed() {
+	build "$1" "$dir/$1-stressed" -Drt_init=stressed_init "$dir/stressed.o" \
+		"$builddir/librtheap.a"
+	verdict $? "$1 compiles with another rt_init"
+	RTDEBUG=gcstress=1009,clobberfree=1 example_run "$1" "$dir/$1-stressed"
+	verdict $? "$1 prints $1.expected while its heap is collected often"
+}
+
+# check_samples FILE: in each the parts add up, and no counter falls.
+check_samples() {
+	awk '
+		/_total / && $2 < last[$1] { wrong = 1 }
+		!/^#/ { last[$1] = $2 }
+		/^heap_(used|room|idle|other)_bytes / { sum += $2 }
+		/^# EOF/ {
+			samples++
+			if (sum != last["heap_sys_bytes"])
+				wrong = 1
+			sum = 0
+		}
+		END { exit wrong || !samples }
+	' "$1"
+}
+
+# check_cxx COMPILER PACKAGE: all examples and report.h are C++ as well.
+check_cxx() {
+	command -v "$1" >/dev/null 2>&1 || {
+		skip 3 "examples as C++" "there is no $1" "$2"
+		return
+	}
+	for name in $example_names; do
+		# shellcheck disable=SC2086 # a list of options
+		"$1" -x c++ -std=c++11 $warnings -I"$srcdir/include" \
+			-fsyntax-only "$examples/$name.c"
+		verdict $? "$name compiles with $1"
+	done
+}
+
+shows example hello.c
+shows output hello.expected
+tried=0
+for name in $example_names; do
+	check "$name" "$builddir/librtheap.a" static
+	check "$name" "$builddir/.libs/librtheap.so" shared
+done
+[ $tried -gt 0 ]
+verdict $? "there is a library"
+for samples in "$dir"/monitor-*.out; do
+	check_samples "$samples"
+	verdict $? "the numbers in $samples agree"
+done
+
+# shellcheck disable=SC2086 # a list of options
+${CC:-cc} ${RT_SANITIZER_CFLAGS-} -std=c11 $warnings -I"$srcdir/include" \
+	-c "$srcdir/test/scripts/stressed.c" -o "$dir/stressed.o"
+verdict $? "stressed.c compiles"
+for name in $example_names; do
+	check_stressed "$name"
+done
+check_cxx g++ g++
+check_cxx clang++ clang
+
+verdict_sum

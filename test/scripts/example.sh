@@ -1,0 +1,24 @@
+# shellcheck shell=sh
+# example.sh - what embed.sh and install.sh know of the examples.
+#
+# usage: . "$srcdir/test/scripts/example.sh"
+
+# shellcheck disable=SC2034 # for the scripts that read this one
+example_names='hello threads monitor'
+
+# example_fixed NAME: of the output read, what is the same in every run.
+example_fixed() {
+	case $1 in
+	threads) sed '/^$/,/^checked$/d' ;;
+	monitor) sed '/^#/!s/ [0-9]*$/ N/' ;;
+	*) cat ;;
+	esac
+}
+
+# example_run NAME PROGRAM: true if it ends well and prints what it should.
+# What it printed is left in PROGRAM.out.
+example_run() {
+	"$2" >"$2.out" &&
+		example_fixed "$1" <"$2.out" |
+		diff "${srcdir:?}/examples/$1.expected" -
+}

@@ -1,0 +1,98 @@
+#!/bin/sh
+# headers.sh - every public header compiles alone, and twice, as C99 and as
+# C++11, without a warning, with every compiler that is there; and so does a
+# host that uses what is inline.
+#
+# usage: srcdir=DIR CC=... test/scripts/headers.sh
+set -u
+srcdir=${srcdir:-.}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+
+# compile HEADER COMPILER OPTION...
+compile() {
+	header=$1
+	shift
+	printf '#include <rt/%s>\n#include <rt/%s>\nextern int rt_alone;\n' \
+		"$header" "$header" |
+		"$@" -I"$srcdir/include" -fsyntax-only -Wall -Wextra -Wpedantic \
+			-Wshadow -Wundef -Werror -
+	verdict $? "rt/$header: $*"
+}
+
+# package_of COMPILER
+package_of() {
+	case $1 in
+	clang*) echo clang ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# compile_all COMPILER OPTION...
+compile_all() {
+	command -v "$1" >/dev/null 2>&1 || {
+		skip "$(find "$srcdir/include/rt" -name "*.h" | wc -l)" "headers with $1" \
+			"there is no $1" "$(package_of "$1")"
+		return
+	}
+	for path in "$srcdir"/include/rt/*.h; do
+		compile "$(basename "$path")" "$@"
+	done
+}
+
+# use COMPILER OPTION...: a host that uses all that the headers define inline.
+use() {
+	command -v "$1" >/dev/null 2>&1 || return 0
+	if "$@" -I"$srcdir/include" -fsyntax-only -O2 -Wall -Wextra \
+		-Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion \
+		-Wcast-qual -Werror - <<'END'; then
+#include <rt/rt.h>
+
+struct node {
+	struct node *next;
+	uintptr_t word;
+};
+
+void use(rt_thread *t, struct node *n, size_t size);
+
+void use(rt_thread *t, struct node *n, size_t size)
+{
+	rt_keep_alive(rt_alloc(size));
+	rt_keep_alive(rt_alloc(24));
+	rt_keep_alive(rt_alloc_noscan(size));
+	rt_keep_alive(rt_alloc_noscan(8));
+	rt_keep_alive(rt_alloc_noscan_uninit(size));
+	rt_keep_alive(rt_alloc_in(t, size));
+	rt_keep_alive(rt_alloc_noscan_in(t, size));
+	rt_keep_alive(rt_alloc_kind_in(t, RT_WORDS, size));
+	RT_STORE(n, &n->next, n);
+	RT_STORE(n, &n->next, NULL);
+	RT_STORE(n, &n->next, &n->word);
+	RT_STORE(n, &n->word, 3);
+	RT_STORE(n, &n->word, size);
+}
+END
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "headers: a host: $*"
+	fi
+}
+
+# shellcheck disable=SC2086 # CC may carry options
+use ${CC:-cc} -x c -std=c99
+# shellcheck disable=SC2086 # CC may carry options
+compile_all ${CC:-cc} -x c -std=c99 -Wstrict-prototypes -Wmissing-prototypes
+for compiler in gcc clang; do
+	compile_all $compiler -x c -std=c99
+	compile_all $compiler -x c -std=c11
+	use $compiler -x c -std=c99
+done
+for compiler in g++ clang++; do
+	compile_all $compiler -x c++ -std=c++11
+	compile_all $compiler -x c++ -std=c++17
+	use $compiler -x c++ -std=c++11 -Wold-style-cast
+	use $compiler -x c++ -std=c++17 -Wold-style-cast
+done
+
+verdict_sum

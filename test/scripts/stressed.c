@@ -1,0 +1,18 @@
+// stressed.c - rt_init for an example that test/scripts/embed.sh compiles with
+// -Drt_init=stressed_init: RTDEBUG says how the heap is tried.
+//
+// A pointer in a place that the collector does not look at shows there: what it
+// leads to is freed early, and overwritten.
+#include <rt/rt.h>
+
+int stressed_init(const rt_config *config);
+
+int stressed_init(const rt_config *config)
+{
+	rt_config c;
+
+	if (config)
+		return RT_EINVAL; // the examples take the defaults
+	rt_config_init(&c);
+	return rt_config_from_env(&c) ? RT_EINVAL : rt_init(&c);
+}

@@ -1,0 +1,854 @@
+#include "runtime/world/gcstats.h"
+
+#include <errno.h>
+
+#include "runtime/os/settings.h"
+#include "test/harness/await.h"
+#include "test/harness/heap.h"
+
+// ---- CPU accounting ----
+
+static bool identities_hold(const struct cpustats *c)
+{
+	return c->gc_total ==
+		   c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause &&
+	       c->scavenge_total ==
+		   c->scavenge_assist + c->scavenge_background &&
+	       c->total == c->gc_total + c->scavenge_total + c->idle + c->user;
+}
+
+// falls tells whether some sum is less than it was.
+static bool falls(const struct cpustats *was, const struct cpustats *is)
+{
+	return is->gc_pause < was->gc_pause || is->gc_total < was->gc_total ||
+	       is->idle < was->idle || is->user < was->user ||
+	       is->total < was->total ||
+	       is->scavenge_total < was->scavenge_total;
+}
+
+// Times of real size in no proportion: threads that use or wait more than
+// there is, stops longer than the interval.  No sum is ever negative, which
+// would make it huge, and none falls.
+START_TEST(cpu_time_adds_up_and_never_falls)
+{
+	struct cpustats c = {0};
+	struct rng r;
+
+	rng_init(&r, "cpu_time");
+	for (int n = 0; n < 200000; n++) {
+		struct cpustats was = c;
+		uint64_t bound = UINT64_C(1) << rng_below(&r, 36);
+		struct cpustats_interval i = {
+		    .nprocs = 1 + rng_below(&r, 256),
+		    .wall = rng_below(&r, bound),
+		    .stopped = rng_below(&r, bound),
+		    .stopping_cpu = rng_below(&r, 64 * bound),
+		    .cpu = rng_below(&r, 300 * bound),
+		};
+
+		cpustats_add(&c, &i);
+		if (!identities_hold(&c) || falls(&was, &c) ||
+		    c.total != was.total + i.wall * i.nprocs)
+			ck_abort_msg("interval %d", n);
+	}
+}
+END_TEST
+
+// Numbers that wrap still add up, as numbers modulo 2^64 do.
+START_TEST(identities_are_exact_for_any_numbers)
+{
+	static const uint64_t extreme[] = {0, 1, INT64_MAX, UINT64_MAX - 1,
+					   UINT64_MAX};
+	enum { N = RT_ARRAY_LEN(extreme) };
+	struct cpustats c = {0};
+
+	for (unsigned n = 0; n < N * N * N * N * N; n++) {
+		struct cpustats_interval i = {
+		    .nprocs = extreme[n % N],
+		    .wall = extreme[n / N % N],
+		    .stopped = extreme[n / (N * N) % N],
+		    .stopping_cpu = extreme[n / (N * N * N) % N],
+		    .cpu = extreme[n / (N * N * N * N)],
+		};
+
+		cpustats_add(&c, &i);
+		if (!identities_hold(&c))
+			ck_abort_msg("numbers %u", n);
+	}
+}
+END_TEST
+
+// An interval by hand: two processors, 100 ms, of which 10 stopped; one
+// thread ran 60 ms, another waited 5 ms for it to stand.
+START_TEST(each_part_of_an_interval_is_counted_once)
+{
+	const struct cpustats_interval i = {
+	    .nprocs = 2,
+	    .wall = 100,
+	    .stopped = 10,
+	    .stopping_cpu = 5,
+	    .cpu = 60,
+	};
+	struct cpustats c = {0};
+
+	cpustats_add(&c, &i);
+	ck_assert_uint_eq(c.total, 200);
+	ck_assert_uint_eq(c.gc_pause, 2 * 10 + 5);
+	ck_assert_uint_eq(c.gc_total, 25);
+	ck_assert_uint_eq(c.user, 60);
+	ck_assert_uint_eq(c.idle, 200 - 25 - 60);
+}
+END_TEST
+
+// Hours that the process has used by its own account, one way to let it use
+// CPU without waiting.
+#define HOURS(n) ((n)*UINT64_C(3600) * 1000 * 1000 * 1000)
+
+static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
+{
+	const struct gcstats_cycle c = {.now = now, .cpu_begin = cpu_begin};
+	struct gcstats_cycles r;
+
+	gcstats_end_cycle(&c);
+	gcstats_read_cycles(&r);
+	return r.cpu.idle;
+}
+
+START_TEST(what_was_used_before_the_heap_is_not_counted)
+{
+	gcstats_reset();
+	gcstats_fork_child(HOURS(1000));
+	settings.max_procs = 1;
+	gcstats_init();
+	ck_assert_uint_gt(idle_after(nanotime() + HOURS(2), gcstats_cpu()),
+			  HOURS(1));
+}
+END_TEST
+
+// A collection that uses a thousand hours from its begin to its end.
+START_TEST(what_a_collection_uses_is_not_the_hosts)
+{
+	uint64_t now = nanotime() + HOURS(2), cpu, idle;
+
+	gcstats_reset();
+	settings.max_procs = 1;
+	gcstats_init();
+	cpu = gcstats_cpu();
+	gcstats_fork_child(HOURS(1000));
+	idle = idle_after(now, cpu);
+	ck_assert_uint_gt(idle, HOURS(1));
+	ck_assert_uint_gt(idle_after(now + HOURS(2), gcstats_cpu()),
+			  idle + HOURS(1));
+}
+END_TEST
+
+// ---- the record ----
+
+static struct {
+	atomic_u32 end;
+	atomic_u32 begun;
+	atomic_u32 torn;
+} readers;
+
+// Every word of collection n is a function of n.
+static void end_cycle(uint64_t n)
+{
+	const struct gcstats_cycle c = {
+	    .forced = true,
+	    .now = n,
+	    .unix_now = 1000 * n,
+	    .pause = n,
+	    .scan_heap = 2 * n,
+	    .scan_stack = 3 * n,
+	    .scan_globals = 4 * n,
+	    .past_end_objects = 5,
+	    .helped_objects = 6,
+	};
+
+	gcstats_end_cycle(&c);
+}
+
+static bool cycles_whole(const struct gcstats_cycles *c)
+{
+	uint64_t n = c->num_gc;
+
+	return c->num_forced_gc == n && c->last_gc_unix == 1000 * n &&
+	       c->last_gc_nanotime == n && c->scan_heap == 2 * n &&
+	       c->scan_stack == 3 * n && c->scan_globals == 4 * n &&
+	       c->past_end_objects == 5 * n && c->helped_objects == 6 * n &&
+	       identities_hold(&c->cpu);
+}
+
+static bool pauses_whole(const struct pausering_copy *p)
+{
+	uint64_t n = p->count;
+
+	if (p->total_ns != n * (n + 1) / 2)
+		return false;
+	for (uint64_t i = 0; i < base_min(n, PAUSERING_LEN); i++) {
+		uint64_t slot = (n - 1 - i) % PAUSERING_LEN;
+
+		if (p->ns[slot] != n - i || p->end[slot] != 1000 * (n - i))
+			return false;
+	}
+	return true;
+}
+
+static void *read_records(void *arg)
+{
+	uint64_t last = 0;
+
+	while (!atomic_u32_load_acquire(&readers.end)) {
+		struct gcstats_cycles both, alone;
+		struct pausering_copy pauses;
+
+		gcstats_read(&both, &pauses);
+		gcstats_read_cycles(&alone);
+		if (!cycles_whole(&both) || !cycles_whole(&alone) ||
+		    !pauses_whole(&pauses) || pauses.count != both.num_gc ||
+		    both.num_gc < last || alone.num_gc < both.num_gc)
+			atomic_u32_add_relaxed(&readers.torn, 1);
+		last = alone.num_gc;
+		atomic_u32_add_relaxed(&readers.begun, 1);
+	}
+	return arg;
+}
+
+enum { RECORDS = RT_TSAN ? 20000 : 200000 };
+
+START_TEST(no_reader_sees_a_torn_record)
+{
+	pthread_t threads[3];
+	struct gcstats_cycles c;
+
+	heap_begin(); // with its CPU accounting, which starts at nanotime
+	for (int i = 0; i < 3; i++)
+		threads[i] = start_thread(read_records, NULL);
+	await_at_least(&readers.begun, 3);
+	for (uint64_t n = 1; n <= RECORDS; n++)
+		end_cycle(n);
+	atomic_u32_store_release(&readers.end, 1);
+	for (int i = 0; i < 3; i++)
+		join_thread(threads[i]);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.torn), 0);
+	gcstats_read_cycles(&c);
+	ck_assert_uint_eq(c.num_gc, RECORDS);
+	ck_assert(cycles_whole(&c));
+}
+END_TEST
+
+// Whoever asked for a stop finds it in one pair of histograms, once.
+START_TEST(stops_are_counted_by_who_asked)
+{
+	static const struct {
+		int reason, who;
+	} stops[] = {
+	    {RT_STOP_GC_MARK_TERM, GCSTATS_GC},
+	    {RT_STOP_GC_SWEEP_TERM, GCSTATS_GC},
+	    {RT_STOP_READ_MEMSTATS, GCSTATS_OTHER},
+	    {RT_STOP_HOST, GCSTATS_OTHER},
+	    {RT_STOP_HOST + 7, GCSTATS_OTHER},
+	};
+	const struct rt_stop_times times = {.stopping_ns = 100,
+					    .total_ns = 1000};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(stops); i++) {
+		uint64_t counts[HISTOGRAM_COUNTS];
+		int who = stops[i].who;
+
+		gcstats_reset();
+		gcstats_record_stop(stops[i].reason, &times);
+		for (int k = 0; k < 2; k++) {
+			uint64_t sum = 0;
+
+			histogram_read(&gcstats.stopping[k], counts);
+			sum += counts[1 + 100 / 64];
+			histogram_read(&gcstats.total[k], counts);
+			// [896, 1024) is the last counter of bucket 2.
+			sum += counts[1 + 2 * HISTOGRAM_SUBS + 3];
+			ck_assert_uint_eq(sum, k == who ? 2 : 0);
+		}
+	}
+}
+END_TEST
+
+// ---- collections ----
+
+enum { HISTORY = 600 }; // more than the ring holds
+
+// What the only collecting thread read of each collection when it had ended.
+// An entry is written once, before its number is in done.
+static struct {
+	uint64_t ns[HISTORY], end[HISTORY];
+	atomic_u32 done;
+} noted;
+
+static void note_collection(uint32_t n)
+{
+	uint32_t slot = n % RT_PAUSES;
+	rt_memstats m;
+
+	if (rt_gc() != RT_OK || rt_read_memstats(&m) != RT_OK)
+		ck_abort();
+	ck_assert_uint_eq(m.num_gc, n + 1);
+	noted.ns[n] = m.pause_ns[slot];
+	noted.end[n] = m.pause_end[slot];
+	// Pairs with the acquire in as_noted.
+	atomic_u32_store_release(&noted.done, n + 1);
+}
+
+// as_noted tells whether a history of num collections, n of which it holds,
+// has each that was noted so far in its place, newest first.
+static bool as_noted(const uint64_t *ns, const uint64_t *end, size_t n,
+		     uint64_t num)
+{
+	uint32_t done = atomic_u32_load_acquire(&noted.done);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t which = num - 1 - i;
+
+		if (which < done &&
+		    (ns[i] != noted.ns[which] || end[i] != noted.end[which]))
+			return false;
+	}
+	return true;
+}
+
+// What holds in any result of rt_read_gcstats.  The times between two ends are
+// not compared with pauses: the two are read from clocks that may drift apart.
+static bool history_whole(const uint64_t *words, size_t used)
+{
+	size_t n = (used - 3) / 2;
+	uint64_t last = words[2 * n], num = words[2 * n + 1];
+	uint64_t sum = 0;
+
+	if (used % 2 == 0 || n != base_min(num, RT_PAUSES))
+		return false;
+	if (n == 0)
+		return last == 0;
+	for (size_t i = 0; i < n; i++)
+		sum += words[i];
+	return words[n] == last && as_noted(words, words + n, n, num) &&
+	       (num > RT_PAUSES ? sum < words[2 * n + 2]
+				: sum == words[2 * n + 2]);
+}
+
+static void *read_history(void *arg)
+{
+	uint64_t words[RT_GCSTATS_WORDS];
+	uint64_t last = 0;
+	rt_memstats m;
+	size_t used;
+
+	while (!atomic_u32_load_acquire(&readers.end)) {
+		uint32_t newest;
+
+		if (rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) != RT_OK ||
+		    !history_whole(words, used) || words[used - 2] < last)
+			atomic_u32_add_relaxed(&readers.torn, 1);
+		last = words[used - 2];
+		rt_read_memstats_live(&m);
+		newest = (m.num_gc + RT_PAUSES - 1) % RT_PAUSES;
+		if (m.num_gc < last || m.pause_end[newest] != m.last_gc ||
+		    m.num_forced_gc != m.num_gc)
+			atomic_u32_add_relaxed(&readers.torn, 1);
+		last = m.num_gc;
+		atomic_u32_add_relaxed(&readers.begun, 1);
+	}
+	return arg;
+}
+
+START_TEST(the_history_is_whole_while_it_is_written)
+{
+	pthread_t threads[2];
+	uint64_t words[RT_GCSTATS_WORDS];
+	size_t used;
+
+	heap_begin();
+	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used),
+			 RT_OK);
+	ck_assert_uint_eq(used, 3);
+	ck_assert(history_whole(words, used));
+	for (int i = 0; i < 2; i++)
+		threads[i] = start_thread(read_history, NULL);
+	await_at_least(&readers.begun, 2);
+	for (uint32_t n = 0; n < HISTORY; n++)
+		note_collection(n);
+	atomic_u32_store_release(&readers.end, 1);
+	for (int i = 0; i < 2; i++)
+		join_thread(threads[i]);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.torn), 0);
+	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used),
+			 RT_OK);
+	ck_assert_uint_eq(used, RT_GCSTATS_WORDS);
+	ck_assert_uint_eq(words[used - 2], HISTORY);
+	ck_assert(history_whole(words, used));
+	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS - 1, &used),
+			 RT_EINVAL);
+}
+END_TEST
+
+START_TEST(last_gc_is_the_end_of_the_last_pause)
+{
+	rt_memstats m;
+
+	heap_begin();
+	for (uint32_t n = 1; n <= RT_PAUSES + 3; n++) {
+		uint64_t before = nanotime_unix(), sum = 0;
+		uint32_t slot = (n - 1) % RT_PAUSES;
+
+		rt_gc();
+		ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+		ck_assert_uint_eq(m.num_gc, n);
+		ck_assert_uint_eq(m.num_forced_gc, n);
+		ck_assert_uint_eq(m.pause_end[slot], m.last_gc);
+		ck_assert_uint_ge(m.last_gc, before);
+		ck_assert_uint_le(m.last_gc, nanotime_unix());
+		ck_assert_uint_gt(m.pause_ns[slot], 0);
+		for (uint32_t i = 0; i < base_min(n, RT_PAUSES); i++)
+			sum += m.pause_ns[i];
+		if (n <= RT_PAUSES)
+			ck_assert_uint_eq(sum, m.pause_total_ns);
+		else
+			ck_assert_uint_lt(sum, m.pause_total_ns);
+	}
+}
+END_TEST
+
+// ---- CPU of collections ----
+
+enum cpu_class {
+	GC_ASSIST,
+	GC_DEDICATED,
+	GC_IDLE,
+	GC_PAUSE,
+	GC_TOTAL,
+	IDLE,
+	SCAVENGE_ASSIST,
+	SCAVENGE_BACKGROUND,
+	SCAVENGE_TOTAL,
+	TOTAL,
+	USER,
+	CPU_CLASSES,
+};
+
+static const char *const cpu_names[CPU_CLASSES] = {
+    "/cpu/classes/gc/mark/assist:cpu-seconds",
+    "/cpu/classes/gc/mark/dedicated:cpu-seconds",
+    "/cpu/classes/gc/mark/idle:cpu-seconds",
+    "/cpu/classes/gc/pause:cpu-seconds",
+    "/cpu/classes/gc/total:cpu-seconds",
+    "/cpu/classes/idle:cpu-seconds",
+    "/cpu/classes/scavenge/assist:cpu-seconds",
+    "/cpu/classes/scavenge/background:cpu-seconds",
+    "/cpu/classes/scavenge/total:cpu-seconds",
+    "/cpu/classes/total:cpu-seconds",
+    "/cpu/classes/user:cpu-seconds",
+};
+
+static void read_cpu(double *seconds)
+{
+	rt_metric_sample s[CPU_CLASSES] = {{0}};
+
+	for (int i = 0; i < CPU_CLASSES; i++)
+		s[i].name = cpu_names[i];
+	ck_assert_int_eq(rt_metrics_read(s, CPU_CLASSES), RT_OK);
+	for (int i = 0; i < CPU_CLASSES; i++) {
+		ck_assert_uint_eq(s[i].kind, RT_METRIC_F64);
+		seconds[i] = s[i].f64;
+	}
+}
+
+static bool near(double a, double b)
+{
+	double d = a > b ? a - b : b - a;
+
+	return d < 1e-9 + 1e-9 * (a > b ? a : b);
+}
+
+// A collection's own time is no user time; the fraction is what the classes
+// say; nothing falls.
+START_TEST(the_cpu_of_collections_adds_up)
+{
+	double was[CPU_CLASSES] = {0}, is[CPU_CLASSES];
+	rt_memstats m;
+
+	heap_begin();
+	for (int n = 0; n < 50; n++) {
+		uint64_t end = nanotime() + 1000000;
+
+		while (nanotime() < end)
+			rt_alloc(200);
+		rt_gc();
+		rt_read_memstats(&m);
+		read_cpu(is);
+		for (int i = 0; i < CPU_CLASSES; i++) {
+			ck_assert(is[i] >= was[i]);
+			was[i] = is[i];
+		}
+		ck_assert(near(is[GC_TOTAL], is[GC_ASSIST] + is[GC_DEDICATED] +
+						 is[GC_IDLE] + is[GC_PAUSE]));
+		ck_assert(near(is[TOTAL], is[GC_TOTAL] + is[SCAVENGE_TOTAL] +
+					      is[IDLE] + is[USER]));
+		ck_assert(near(m.gc_cpu_fraction,
+			       (is[GC_TOTAL] - is[GC_IDLE]) / is[TOTAL]));
+		ck_assert(m.gc_cpu_fraction > 0 && m.gc_cpu_fraction < 1);
+		// Every pause held up every processor.
+		ck_assert(is[GC_PAUSE] <= is[TOTAL]);
+		ck_assert(is[USER] > 0);
+	}
+}
+END_TEST
+
+// ---- histograms ----
+
+enum { STOPPING_GC, STOPPING_OTHER, TOTAL_GC, TOTAL_OTHER, GC_ALIAS, NHISTS };
+
+static const char *const hist_names[NHISTS] = {
+    "/sched/pauses/stopping/gc:seconds",
+    "/sched/pauses/stopping/other:seconds",
+    "/sched/pauses/total/gc:seconds",
+    "/sched/pauses/total/other:seconds",
+    "/gc/pauses:seconds",
+};
+
+struct stops {
+	uint64_t n[NHISTS]; // samples in each histogram
+};
+
+static struct stops count_stops(void)
+{
+	static uint64_t counts[NHISTS][HISTOGRAM_COUNTS];
+	rt_metric_sample s[NHISTS] = {{0}};
+	struct stops stops = {{0}};
+
+	for (int i = 0; i < NHISTS; i++) {
+		s[i].name = hist_names[i];
+		s[i].counts = counts[i];
+		s[i].ncounts = HISTOGRAM_COUNTS;
+	}
+	ck_assert_int_eq(rt_metrics_read(s, NHISTS), RT_OK);
+	for (int i = 0; i < NHISTS; i++) {
+		ck_assert_uint_eq(s[i].kind, RT_METRIC_HISTOGRAM);
+		ck_assert_uint_eq(s[i].ncounts, HISTOGRAM_COUNTS);
+		for (int k = 0; k < HISTOGRAM_COUNTS; k++)
+			stops.n[i] += counts[i][k];
+	}
+	return stops;
+}
+
+static void op_gc(void)
+{
+	rt_gc();
+}
+
+static void op_allocate(void)
+{
+	rt_memstats m;
+	uint32_t n;
+
+	rt_set_gc_percent(100, NULL);
+	rt_read_memstats_live(&m);
+	n = m.num_gc;
+	while (m.num_gc == n) {
+		rt_alloc_noscan(60000);
+		rt_read_memstats_live(&m);
+	}
+	rt_set_gc_percent(-1, NULL);
+}
+
+static void op_memstats(void)
+{
+	rt_memstats m;
+
+	rt_read_memstats(&m);
+}
+
+static void *read_once(void *arg)
+{
+	op_memstats();
+	return arg;
+}
+
+static void op_memstats_unattached(void)
+{
+	rt_blocking_enter();
+	join_thread(start_thread(read_once, NULL));
+	rt_blocking_leave();
+}
+
+static void op_host(void)
+{
+	rt_stop_the_world(RT_STOP_HOST + 5);
+	rt_start_the_world(NULL);
+}
+
+// All that is done in one stop is one stop.
+static void op_host_reading(void)
+{
+	struct rt_verify v;
+
+	rt_stop_the_world(RT_STOP_HOST);
+	op_memstats();
+	rt_heap_verify(&v);
+	op_memstats();
+	rt_start_the_world(NULL);
+}
+
+static int end_walk(void *obj, size_t size, int kind, void *arg)
+{
+	(void)obj, (void)size, (void)kind, (void)arg;
+	return RT_WALK_STOP;
+}
+
+static void op_walk(void)
+{
+	rt_heap_walk(end_walk, NULL);
+}
+
+static void op_verify(void)
+{
+	struct rt_verify v;
+
+	rt_heap_verify(&v);
+}
+
+static void op_live(void)
+{
+	uint64_t words[RT_GCSTATS_WORDS];
+	rt_memstats m;
+	size_t used;
+
+	rt_read_memstats_live(&m);
+	rt_read_gcstats(words, RT_GCSTATS_WORDS, &used);
+	count_stops();
+	rt_safepoint();
+	rt_blocking_enter();
+	rt_blocking_leave();
+}
+
+static const struct {
+	void (*op)(void);
+	uint64_t gc, other; // samples that one call adds
+} stop_ops[] = {
+    {op_gc, 1, 0},	 {op_allocate, 1, 0},
+    {op_memstats, 0, 1}, {op_memstats_unattached, 0, 1},
+    {op_host, 0, 1},	 {op_host_reading, 0, 1},
+    {op_walk, 0, 1},	 {op_verify, 0, 1},
+    {op_live, 0, 0},
+};
+
+START_TEST(each_stop_is_in_the_histograms_of_its_reason)
+{
+	struct stops was, is;
+
+	heap_begin();
+	was = count_stops();
+	for (uint64_t i = 1; i <= 20; i++) {
+		uint64_t gc = stop_ops[_i].gc * i;
+		uint64_t other = stop_ops[_i].other * i;
+
+		stop_ops[_i].op();
+		is = count_stops();
+		ck_assert_uint_eq(is.n[STOPPING_GC] - was.n[STOPPING_GC], gc);
+		ck_assert_uint_eq(is.n[TOTAL_GC] - was.n[TOTAL_GC], gc);
+		ck_assert_uint_eq(is.n[GC_ALIAS], is.n[TOTAL_GC]);
+		ck_assert_uint_eq(is.n[STOPPING_OTHER] - was.n[STOPPING_OTHER],
+				  other);
+		ck_assert_uint_eq(is.n[TOTAL_OTHER] - was.n[TOTAL_OTHER],
+				  other);
+	}
+}
+END_TEST
+
+// counter_of is the index of the counter that a duration belongs to.
+static int counter_of(uint64_t ns)
+{
+	const double *edges = histogram_edges();
+	int i = 0;
+
+	// An edge is a whole number of ns, but for its rounding.
+	while (edges[i + 1] * 1e9 <= (double)ns + 0.5)
+		i++;
+	return i;
+}
+
+static void read_counts(const char *name, uint64_t *counts)
+{
+	rt_metric_sample s = {
+	    .name = name, .counts = counts, .ncounts = HISTOGRAM_COUNTS};
+
+	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
+	ck_assert_uint_eq(s.kind, RT_METRIC_HISTOGRAM);
+}
+
+// Time in which the world is stopped belongs to the total, and not to the
+// stopping, however long that took; each is counted where its length belongs.
+START_TEST(a_long_stop_is_a_long_total)
+{
+	static uint64_t stopping[HISTOGRAM_COUNTS], total[HISTOGRAM_COUNTS];
+	rt_stop_times times;
+	uint64_t begin, end;
+
+	heap_begin();
+	rt_stop_the_world(RT_STOP_HOST);
+	begin = nanotime();
+	sleep_ns(5000000);
+	end = nanotime();
+	rt_start_the_world(&times);
+	ck_assert_uint_ge(times.stopped_ns, end - begin);
+	ck_assert_uint_eq(times.total_ns, times.stopping_ns + times.stopped_ns);
+	read_counts("/sched/pauses/stopping/other:seconds", stopping);
+	read_counts("/sched/pauses/total/other:seconds", total);
+	for (int i = 0; i < HISTOGRAM_COUNTS; i++) {
+		ck_assert_uint_eq(stopping[i],
+				  i == counter_of(times.stopping_ns));
+		ck_assert_uint_eq(total[i], i == counter_of(times.total_ns));
+	}
+}
+END_TEST
+
+static void *collect_once(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// A collection waits for a thread that runs on for some ms.  That is part of
+// its pause, but keeps only those from running that wait: the collecting thread
+// all the time, and the other for what is left when it has stood.
+START_TEST(a_pause_begins_when_the_stop_is_asked_for)
+{
+	uint64_t begin = nanotime(), since, ran_on, all;
+	rt_config c = heap_config(HEAP_QUIET);
+	double cpu[CPU_CLASSES];
+	pthread_t thread;
+	rt_memstats m;
+
+	c.max_procs = 64;
+	heap_start_exact(c);
+	thread = start_thread(collect_once, NULL);
+	while (!proc_wanted(proc_self()))
+		oscall_yield();
+	since = nanotime();
+	sleep_ns(20000000);
+	ran_on = nanotime() - since;
+	rt_safepoint();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	all = nanotime() - begin;
+	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+	ck_assert_uint_eq(m.num_gc, 1);
+	ck_assert_uint_ge(m.pause_ns[0], ran_on);
+	read_cpu(cpu);
+	ck_assert_double_le(cpu[GC_PAUSE] * 1e9,
+			    (double)(64 * (all - ran_on) + 2 * all + 1));
+}
+END_TEST
+
+// ---- a clock that is refused ----
+
+// check_pauses looks that all pauses are the total, and none is negative.
+static void check_pauses(const rt_memstats *m)
+{
+	uint64_t sum = 0;
+
+	ck_assert_uint_le(m->num_gc, PAUSERING_LEN);
+	for (unsigned i = 0; i < PAUSERING_LEN; i++) {
+		ck_assert_int_ge((int64_t)m->pause_ns[i], 0);
+		sum += m->pause_ns[i];
+	}
+	ck_assert_uint_eq(sum, m->pause_total_ns);
+	ck_assert_double_ge(m->gc_cpu_fraction, 0);
+	ck_assert_double_le(m->gc_cpu_fraction, 1);
+}
+
+static void check_times(const rt_stop_times *t)
+{
+	ck_assert_int_ge((int64_t)t->stopping_ns, 0);
+	ck_assert_int_ge((int64_t)t->stopped_ns, 0);
+	ck_assert_int_ge((int64_t)t->stopping_cpu_ns, 0);
+	ck_assert_uint_eq(t->stopping_ns + t->stopped_ns, t->total_ns);
+}
+
+// check_cpu looks that no more processor time is dealt out than there was since
+// a heap was begun by a time.
+static void check_cpu(uint64_t begun)
+{
+	uint64_t nprocs = heap_metric("/sched/gomaxprocs:threads");
+	double there_was = 1e-9 * (double)(nprocs * (nanotime() - begun));
+	double cpu[CPU_CLASSES];
+
+	read_cpu(cpu);
+	ck_assert_double_le(cpu[TOTAL], there_was);
+}
+
+// A clock that the system refuses reads 0, and so goes back and forth: once at
+// each call of a stop and a collection, or from then on.
+START_TEST(no_time_is_negative)
+{
+	uint64_t begun = nanotime(), nth = 0, refused;
+
+	heap_begin();
+	do {
+		struct stops was = count_stops(), is;
+		rt_stop_times t;
+		rt_memstats m;
+
+		oscall_fail(OSCALL_CLOCK, ++nth, _i ? UINT64_MAX : 1, EINVAL);
+		rt_stop_the_world(RT_STOP_HOST);
+		rt_start_the_world(&t);
+		rt_gc();
+		refused = oscall_failed(OSCALL_CLOCK);
+		oscall_fail(OSCALL_CLOCK, 1, 0, 0);
+		is = count_stops();
+		check_times(&t);
+		ck_assert_uint_le(t.total_ns, nanotime() - begun);
+		rt_read_memstats_live(&m);
+		check_pauses(&m);
+		ck_assert_uint_le(m.pause_total_ns, nanotime() - begun);
+		check_cpu(begun);
+		ck_assert_uint_eq(is.n[TOTAL_GC], was.n[TOTAL_GC] + 1);
+		ck_assert_uint_eq(is.n[TOTAL_OTHER], was.n[TOTAL_OTHER] + 1);
+	} while (refused > 0);
+	ck_assert_uint_gt(nth, 6);
+}
+END_TEST
+
+// ---- the suite ----
+
+static Suite *suite_gcstats(void)
+{
+	Suite *s = suite_create("gcstats");
+	TCase *cpu = tcase_create("cpu");
+	TCase *tc = tcase_create("record");
+
+	tcase_set_timeout(cpu, 60);
+	tcase_add_test(cpu, cpu_time_adds_up_and_never_falls);
+	tcase_add_test(cpu, identities_are_exact_for_any_numbers);
+	tcase_add_test(cpu, each_part_of_an_interval_is_counted_once);
+	tcase_add_test(cpu, what_was_used_before_the_heap_is_not_counted);
+	tcase_add_test(cpu, what_a_collection_uses_is_not_the_hosts);
+	suite_add_tcase(s, cpu);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, stops_are_counted_by_who_asked);
+	tcase_add_test(tc, no_reader_sees_a_torn_record);
+	tcase_add_test(tc, the_history_is_whole_while_it_is_written);
+	tcase_add_test(tc, last_gc_is_the_end_of_the_last_pause);
+	tcase_add_test(tc, the_cpu_of_collections_adds_up);
+	tcase_add_loop_test(tc, each_stop_is_in_the_histograms_of_its_reason, 0,
+			    RT_ARRAY_LEN(stop_ops));
+	tcase_add_test(tc, a_long_stop_is_a_long_total);
+	tcase_add_test(tc, a_pause_begins_when_the_stop_is_asked_for);
+	tcase_add_loop_test(tc, no_time_is_negative, 0, 2);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_gcstats());
+}

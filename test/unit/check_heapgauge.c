@@ -1,0 +1,231 @@
+// Gauges in parts: what each P and those without one have moved is the sum.
+#define RT_NO_INLINE_ALLOC
+#include <pthread.h>
+#include <rt/rt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "runtime/os/gauge.h"
+#include "runtime/world/heapgauge.h"
+#include "test/harness/death.h"
+#include "test/harness/suite.h"
+
+enum { THREADS = 4, MOVES = 20000 };
+
+// A heap for the memory of P records, with nobody attached and no page taken.
+static void begin_unattached(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+}
+
+START_TEST(sums_begin_at_zero)
+{
+	uint64_t sums[HEAPGAUGE_COUNT];
+
+	memset(sums, 1, sizeof sums);
+	heapgauge_read(sums);
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
+		ck_assert_uint_eq(sums[i], 0);
+}
+END_TEST
+
+// What one P takes another may give back.
+START_TEST(a_part_may_be_negative)
+{
+	struct rt_proc *p = proc_attach(0);
+	struct rt_proc *q = proc_attach(0);
+
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
+		heapgauge_add(p, (enum heapgauge)i, 1000 + i);
+		heapgauge_add(q, (enum heapgauge)i, -600);
+		heapgauge_add(NULL, (enum heapgauge)i, -300);
+		ck_assert_uint_eq(heapgauge_sum((enum heapgauge)i), 100 + i);
+	}
+}
+END_TEST
+
+START_TEST(mapped_memory_begins_as_released)
+{
+	gauge_add(&gauges.heap_mapped, 8192);
+	heapgauge_add(NULL, HEAPGAUGE_RELEASED, -4096);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), 4096);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+}
+END_TEST
+
+// The record of a detached P is still summed, and its next thread goes on
+// with what it finds.
+START_TEST(parts_outlast_their_thread)
+{
+	struct rt_proc *p = proc_attach(0);
+
+	for (int i = 1; i <= 3; i++) {
+		heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, 10);
+		proc_detach(p);
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 10 * i);
+		ck_assert_ptr_eq(proc_attach(0), p);
+	}
+}
+END_TEST
+
+// Parts are collected once: reading again finds the same, and a P that goes on
+// enters the list again, once.
+START_TEST(parts_are_collected_when_summed)
+{
+	struct rt_proc *p = proc_attach(0);
+	struct rt_proc *idle = proc_attach(0);
+
+	for (int i = 1; i <= 5; i++) {
+		heapgauge_add(p, HEAPGAUGE_FREE, 3);
+		heapgauge_add(p, HEAPGAUGE_FREE, 4);
+		ck_assert_ptr_eq(atomic_ptr_load_relaxed(&heapgauges.counted),
+				 p);
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 7 * i);
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 7 * i);
+		ck_assert_ptr_null(
+		    atomic_ptr_load_relaxed(&heapgauges.counted));
+		ck_assert_uint_eq(gauge_load(&p->gauges[HEAPGAUGE_FREE]), 0);
+	}
+	ck_assert(!idle->counted);
+}
+END_TEST
+
+START_TEST(reset_forgets_what_was_counted)
+{
+	struct rt_proc *p = proc_attach(0);
+
+	heapgauge_add(NULL, HEAPGAUGE_TOTAL_FREE, 16);
+	heapgauge_add(p, HEAPGAUGE_IN_USE, 8192);
+	heapgauge_reset();
+	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
+		ck_assert_uint_eq(heapgauge_sum((enum heapgauge)i), 0);
+}
+END_TEST
+
+// ---- threads ----
+
+static void *move(void *arg)
+{
+	struct rt_proc *p = arg ? proc_attach(0) : NULL;
+
+	for (int i = 0; i < MOVES; i++) {
+		heapgauge_add(p, HEAPGAUGE_FREE, 3);
+		heapgauge_add(p, HEAPGAUGE_FREE, -2);
+		heapgauge_add(p, HEAPGAUGE_IN_USE, 5);
+	}
+	if (p)
+		proc_detach(p);
+	return NULL;
+}
+
+START_TEST(no_move_is_lost)
+{
+	pthread_t tid[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&tid[i], NULL, move, i < 2 ? tid : NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_join(tid[i], NULL), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), THREADS * MOVES);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), THREADS * MOVES * 5);
+}
+END_TEST
+
+// ---- entering the list ----
+
+enum { CROWD = 512, BATCHES = RT_TSAN ? 50 : 200, INTERVAL_US = 30 };
+
+static struct rt_proc *crowd[CROWD];  // the test enters them one by one
+static struct rt_proc *others[CROWD]; // entered in between
+static volatile sig_atomic_t nothers; // of this batch
+
+static void enter_another(int sig)
+{
+	(void)sig;
+	if (nothers < CROWD)
+		heapgauge_add(others[nothers++], HEAPGAUGE_FREE, 1);
+}
+
+static void allow_alarm(bool on)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(on ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
+}
+
+// Ps that enter while another is about to: all are in the list, each once.  A
+// signal comes between any two instructions, as another thread may.
+START_TEST(who_enters_in_between_is_found)
+{
+	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};
+	const struct itimerval never = {{0, 0}, {0, 0}};
+	uint64_t sum = 0;
+
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i] = proc_attach(0);
+		others[i] = proc_attach(0);
+	}
+	allow_alarm(false);
+	signal(SIGALRM, enter_another);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int batch = 0; batch < BATCHES; batch++) {
+		nothers = 0;
+		allow_alarm(true);
+		for (int i = 0; i < CROWD; i++)
+			heapgauge_add(crowd[i], HEAPGAUGE_FREE, 1);
+		allow_alarm(false);
+		sum += CROWD + (uint64_t)nothers;
+		ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), sum);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+END_TEST
+
+// ---- sums below zero ----
+
+START_TEST(a_sum_below_zero_throws)
+{
+	struct rt_proc *p = proc_attach(0);
+
+	death_expect("sysMemStat overflow");
+	heapgauge_add(p, (enum heapgauge)_i, 7);
+	heapgauge_add(NULL, (enum heapgauge)_i, -8);
+	heapgauge_sum(HEAPGAUGE_IN_USE);
+}
+END_TEST
+
+static Suite *suite_heapgauge(void)
+{
+	Suite *s = suite_create("heapgauge");
+	TCase *tc = tcase_create("heapgauge");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, begin_unattached, NULL);
+	tcase_add_test(tc, sums_begin_at_zero);
+	tcase_add_test(tc, a_part_may_be_negative);
+	tcase_add_test(tc, mapped_memory_begins_as_released);
+	tcase_add_test(tc, parts_outlast_their_thread);
+	tcase_add_test(tc, parts_are_collected_when_summed);
+	tcase_add_test(tc, reset_forgets_what_was_counted);
+	tcase_add_test(tc, no_move_is_lost);
+	tcase_add_test(tc, who_enters_in_between_is_found);
+	tcase_add_loop_exit_test(tc, a_sum_below_zero_throws, DEATH_EXPECTED, 0,
+				 HEAPGAUGE_COUNT);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_heapgauge());
+}

@@ -1,0 +1,419 @@
+#include "runtime/world/heapstats.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/os/throw.h"
+#include "test/harness/await.h"
+#include "test/harness/suite.h"
+
+// Fields that only the tests below change: nobody allocates here.
+#define ONE(d) (&(d)->small_alloc_count[9])
+#define OTHER(d) (&(d)->small_free_count[66])
+
+// A heap for the memory of P records, with nobody attached.
+static void begin_unattached(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_FATAL;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+}
+
+// change makes one change of both fields by n.
+static void change(struct rt_proc *p, uint64_t n)
+{
+	struct heapstats_delta *d = heapstats_acquire(p);
+
+	heapstats_add(ONE(d), n);
+	heapstats_add(OTHER(d), n);
+	heapstats_release(p);
+}
+
+static uint64_t read_one(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_read(&t);
+	return t.small_free_count[66] == t.small_alloc_count[9]
+		   ? t.small_alloc_count[9]
+		   : UINT64_MAX;
+}
+
+// ---- alone ----
+
+// However many readings lie between changes, each change is in one slot and
+// stays in the total.
+START_TEST(folding_loses_nothing_and_doubles_nothing)
+{
+	struct rt_proc *p = proc_attach(0);
+	struct rng r;
+	uint64_t sum = 0;
+
+	rng_init(&r, "folding");
+	for (int i = 0; i < 20000; i++) {
+		uint64_t n = rng_below(&r, 1000);
+		unsigned what = (unsigned)rng_below(&r, 4);
+
+		if (what < 3) {
+			change(what == 0 ? NULL : p, n);
+			sum += n;
+		} else if (read_one() != sum) {
+			ck_abort_msg("after %d", i);
+		}
+	}
+	ck_assert_uint_eq(read_one(), sum);
+}
+END_TEST
+
+// Every field by its own amount, the last word like the first.
+START_TEST(every_field_is_folded)
+{
+	struct heapstats_totals before, t, u;
+	enum { WORDS = sizeof t / sizeof(uint64_t) };
+	const uint64_t *old = (uint64_t *)&before, *new = (uint64_t *)&t;
+
+	heapstats_read(&before);
+	for (unsigned round = 1; round <= 7; round++) {
+		struct heapstats_delta *d = heapstats_acquire(NULL);
+
+		for (unsigned i = 0; i < WORDS; i++)
+			heapstats_add((atomic_u64 *)d + i, i + 1);
+		heapstats_release(NULL);
+		heapstats_unsafe_read(&u);
+		heapstats_read(&t);
+		ck_assert_mem_eq(&t, &u, sizeof t);
+		for (unsigned i = 0; i < WORDS; i++)
+			ck_assert_uint_eq(new[i] - old[i], round * (i + 1));
+	}
+	heapstats_unsafe_clear();
+	heapstats_unsafe_read(&u);
+	heapstats_read(&t);
+	for (unsigned i = 0; i < WORDS; i++)
+		ck_assert_uint_eq(new[i], 0);
+	ck_assert_mem_eq(&t, &u, sizeof t);
+}
+END_TEST
+
+// Bytes move from one field to another: slots may be negative, sums are not.
+START_TEST(a_slot_may_be_negative)
+{
+	uint64_t base = read_one();
+
+	change(NULL, 10);
+	ck_assert_uint_eq(read_one(), base + 10);
+	change(NULL, (uint64_t)-4);
+	ck_assert_uint_eq(read_one(), base + 6);
+	change(NULL, (uint64_t)-6);
+	ck_assert_uint_eq(read_one(), base);
+}
+END_TEST
+
+// ---- a writer in the middle of a change ----
+
+static struct {
+	atomic_u32 reading;
+	atomic_u32 read;
+	uint64_t found;
+} late;
+
+static void *read_late(void *arg)
+{
+	atomic_u32_store_release(&late.reading, 1);
+	late.found = read_one();
+	atomic_u32_store_release(&late.read, 1);
+	return arg;
+}
+
+// await_next_slot waits until the reader has moved the generation: p's
+// changes go to another slot than before.
+static void await_next_slot(struct rt_proc *p,
+			    const struct heapstats_delta *before)
+{
+	const struct heapstats_delta *now;
+
+	do {
+		now = heapstats_acquire(p);
+		heapstats_release(p);
+	} while (now == before);
+}
+
+// The reader waits for who is in the middle, includes that change whole, and
+// leaves out what began after it moved the generation.
+START_TEST(a_reader_waits_for_the_middle_and_not_for_what_is_later)
+{
+	struct rt_proc *middle = proc_attach(0), *later = proc_attach(0);
+	struct heapstats_delta *d = heapstats_acquire(middle);
+	pthread_t thread;
+
+	heapstats_add(ONE(d), 5);
+	thread = start_thread(read_late, NULL);
+	await_next_slot(later, d);
+	change(later, 1000);
+	ck_assert(stays(&late.read, 0));
+	heapstats_add(OTHER(d), 5);
+	heapstats_release(middle);
+	join_thread(thread);
+	ck_assert_uint_eq(late.found, 5);
+	ck_assert_uint_eq(read_one(), 1005);
+	ck_assert_uint_eq(read_one(), 1005);
+}
+END_TEST
+
+START_TEST(a_reader_waits_for_a_writer_without_a_p)
+{
+	struct heapstats_delta *d = heapstats_acquire(NULL);
+	pthread_t thread;
+
+	heapstats_add(ONE(d), 5);
+	thread = start_thread(read_late, NULL);
+	await_at_least(&late.reading, 1);
+	ck_assert(stays(&late.read, 0));
+	heapstats_add(OTHER(d), 5);
+	heapstats_release(NULL);
+	join_thread(thread);
+	ck_assert_uint_eq(late.found, 5);
+}
+END_TEST
+
+// A record made while a reader waits is not lost.  Whether the reader comes by
+// it is open, until it has read where the list begins.
+START_TEST(who_attaches_during_a_reading_is_in_the_next)
+{
+	struct rt_proc *middle = proc_attach(0), *newcomer;
+	struct heapstats_delta *d = heapstats_acquire(middle);
+	pthread_t thread = start_thread(read_late, NULL);
+	struct rt_proc *witness = proc_attach(0);
+
+	await_next_slot(witness, d);
+	newcomer = proc_attach(0);
+	change(newcomer, 7);
+	heapstats_release(middle);
+	join_thread(thread);
+	ck_assert_uint_eq(late.found, 0);
+	ck_assert_uint_eq(read_one(), 7);
+}
+END_TEST
+
+// ---- many ----
+
+enum {
+	WRITERS = 4, // one without a P, one that attaches and detaches
+	READERS = 3,
+	// Where threads give their processors away, a reading waits for many.
+	READS = RT_SCHED_BUILD ? 5000
+		: RT_TSAN      ? 5000
+		: RT_ASAN      ? 20000
+			       : 60000,
+};
+
+// Each writer tells around each change how far it is: a reading contains all
+// that had ended when it began, and nothing that began after it had ended.
+struct teller {
+	RT_CACHE_ALIGNED atomic_u64 begun;
+	atomic_u64 ended;
+};
+
+static struct {
+	struct teller tellers[WRITERS];
+	atomic_u32 end;
+	atomic_u32 torn;     // fields of one change differ
+	atomic_u32 back;     // less than in an earlier reading
+	atomic_u32 missing;  // less than had ended
+	atomic_u32 invented; // more than had begun
+} many;
+
+static uint64_t sum_ended(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < WRITERS; i++)
+		sum += atomic_u64_load_seqcst(&many.tellers[i].ended);
+	return sum;
+}
+
+static uint64_t sum_begun(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < WRITERS; i++)
+		sum += atomic_u64_load_seqcst(&many.tellers[i].begun);
+	return sum;
+}
+
+static void tell_and_change(struct teller *t, struct rt_proc *p, uint64_t n)
+{
+	atomic_u64_add_seqcst(&t->begun, n);
+	change(p, n);
+	atomic_u64_add_seqcst(&t->ended, n);
+}
+
+static void *write_many(void *arg)
+{
+	struct teller *t = arg;
+	int kind = (int)(t - many.tellers);
+	struct rt_proc *p = kind != 1 ? proc_attach(0) : NULL;
+
+	for (uint64_t i = 1; !atomic_u32_load_acquire(&many.end); i++) {
+		tell_and_change(t, p, i % 5);
+		if (kind == 2) {
+			proc_detach(p);
+			p = proc_attach(0);
+		}
+		if (i % 1024 == 0)
+			oscall_yield();
+	}
+	if (p)
+		proc_detach(p);
+	return NULL;
+}
+
+static void *read_many(void *arg)
+{
+	uint64_t last = 0;
+
+	for (int i = 0; i < READS; i++) {
+		uint64_t ended = sum_ended();
+		uint64_t found = read_one();
+		uint64_t begun = sum_begun();
+
+		if (found == UINT64_MAX) {
+			atomic_u32_add_relaxed(&many.torn, 1);
+			continue;
+		}
+		if (found < last)
+			atomic_u32_add_relaxed(&many.back, 1);
+		if (found < ended)
+			atomic_u32_add_relaxed(&many.missing, 1);
+		if (found > begun)
+			atomic_u32_add_relaxed(&many.invented, 1);
+		last = found;
+	}
+	return arg;
+}
+
+// More and more records while readers walk their list: many threads attach at
+// once, so that none finds a free record.
+static void *attach_all_at_once(void *arg)
+{
+	struct rt_proc *p[16];
+
+	for (int i = 0; i < 16; i++)
+		p[i] = proc_attach(0);
+	for (int i = 0; i < 16; i++)
+		tell_and_change(&many.tellers[WRITERS - 1], p[i], 1);
+	for (int i = 0; i < 16; i++)
+		proc_detach(p[i]);
+	return arg;
+}
+
+START_TEST(every_snapshot_is_of_one_moment)
+{
+	pthread_t writers[WRITERS - 1], readers[READERS];
+	struct heapstats_totals t;
+
+	for (int i = 0; i < WRITERS - 1; i++)
+		writers[i] = start_thread(write_many, &many.tellers[i]);
+	for (int i = 0; i < READERS; i++)
+		readers[i] = start_thread(read_many, NULL);
+	for (int i = 0; i < 12; i++) {
+		pthread_t crowd[8];
+
+		for (int k = 0; k < 8; k++)
+			crowd[k] = start_thread(attach_all_at_once, NULL);
+		for (int k = 0; k < 8; k++)
+			join_thread(crowd[k]);
+	}
+	for (int i = 0; i < READERS; i++)
+		join_thread(readers[i]);
+	atomic_u32_store_release(&many.end, 1);
+	for (int i = 0; i < WRITERS - 1; i++)
+		join_thread(writers[i]);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.torn), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.back), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.missing), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.invented), 0);
+	// At rest everybody agrees.
+	ck_assert_uint_gt(sum_ended(), 0);
+	ck_assert_uint_eq(read_one(), sum_ended());
+	heapstats_unsafe_read(&t);
+	ck_assert_uint_eq(*(uint64_t *)ONE(&t), sum_ended());
+	ck_assert_uint_eq(*(uint64_t *)OTHER(&t), sum_ended());
+}
+END_TEST
+
+// ---- bad sequences ----
+
+enum { DIED_AS_EXPECTED = 42 };
+
+static void exit_on_bad_sequence(const char *text, void *arg)
+{
+	(void)arg;
+	_exit(strstr(text, "bad sequence number") ? DIED_AS_EXPECTED : 1);
+}
+
+static struct rt_proc *begin_bad(void)
+{
+	begin_unattached();
+	throw_set_handler(exit_on_bad_sequence, NULL);
+	return proc_attach(0);
+}
+
+START_TEST(acquiring_twice_throws)
+{
+	struct rt_proc *p = begin_bad();
+
+	heapstats_acquire(p);
+	heapstats_acquire(p);
+}
+END_TEST
+
+START_TEST(releasing_what_is_not_acquired_throws)
+{
+	heapstats_release(begin_bad());
+}
+END_TEST
+
+START_TEST(releasing_twice_throws)
+{
+	struct rt_proc *p = begin_bad();
+
+	heapstats_acquire(p);
+	heapstats_release(p);
+	heapstats_release(p);
+}
+END_TEST
+
+// ---- the suite ----
+
+static Suite *suite_heapstats(void)
+{
+	Suite *s = suite_create("heapstats");
+	TCase *tc = tcase_create("heapstats");
+	TCase *bad = tcase_create("bad");
+
+	tcase_set_timeout(tc, 100);
+	tcase_add_checked_fixture(tc, begin_unattached, NULL);
+	tcase_add_test(tc, folding_loses_nothing_and_doubles_nothing);
+	tcase_add_test(tc, every_field_is_folded);
+	tcase_add_test(tc, a_slot_may_be_negative);
+	tcase_add_test(tc,
+		       a_reader_waits_for_the_middle_and_not_for_what_is_later);
+	tcase_add_test(tc, a_reader_waits_for_a_writer_without_a_p);
+	tcase_add_test(tc, who_attaches_during_a_reading_is_in_the_next);
+	tcase_add_test(tc, every_snapshot_is_of_one_moment);
+	suite_add_tcase(s, tc);
+	tcase_add_exit_test(bad, acquiring_twice_throws, DIED_AS_EXPECTED);
+	tcase_add_exit_test(bad, releasing_what_is_not_acquired_throws,
+			    DIED_AS_EXPECTED);
+	tcase_add_exit_test(bad, releasing_twice_throws, DIED_AS_EXPECTED);
+	suite_add_tcase(s, bad);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_heapstats());
+}

@@ -1,0 +1,506 @@
+// Huge pages come to what lives, and never to what was given back.
+#define _GNU_SOURCE 1
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/pages/hugepages.h"
+#include "runtime/spans/mheap.h"
+#include "runtime/os/oscall.h"
+#include "test/harness/heap.h"
+#include "test/harness/suite.h"
+
+enum {
+	MIB = 1 << 20,
+	COLLAPSE = 25, // MADV_COLLAPSE, which older headers lack
+	CHUNK = RT_CHUNK_SIZE,
+	NROOTS = 1 << 14,
+};
+
+static void *roots[NROOTS];
+
+// ---- what the system says ----
+
+enum advice { NONE, SMALL, HUGE };
+
+// advice_at is what the system was told of the mapping at p.
+static enum advice advice_at(const void *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long long lo, hi;
+	enum advice advice = NONE;
+	bool inside = false, done = false;
+	char line[512];
+
+	ck_assert_ptr_nonnull(f);
+	while (!done && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%llx-%llx ", &lo, &hi) == 2)
+			inside = lo <= (uintptr_t)p && (uintptr_t)p < hi;
+		else if (inside && strncmp(line, "VmFlags:", 8) == 0) {
+			done = true;
+			advice = strstr(line, " hg")   ? HUGE
+				 : strstr(line, " nh") ? SMALL
+						       : NONE;
+		}
+	}
+	fclose(f);
+	return advice;
+}
+
+static bool is_advised(const void *p)
+{
+	return advice_at(p) == HUGE;
+}
+
+static bool is_small(const void *p)
+{
+	return advice_at(p) == SMALL;
+}
+
+static char *chunk_at(uint32_t i)
+{
+	return (char *)arena.base + (size_t)i * CHUNK;
+}
+
+static uint32_t nchunks(void)
+{
+	return (uint32_t)(arena_used() / CHUNK);
+}
+
+// count_advised is the number of chunks that are advised; the others must be
+// small.
+static uint32_t count_advised(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < nchunks(); i++) {
+		enum advice advice = advice_at(chunk_at(i));
+
+		ck_assert_msg(advice != NONE, "chunk %u", i);
+		n += advice == HUGE;
+	}
+	return n;
+}
+
+// resident is how many bytes of the heap's range have memory behind them.
+static uint64_t resident(void)
+{
+	static unsigned char in_core[CHUNK / 4096];
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), n = 0;
+
+	for (uint32_t i = 0; i < nchunks(); i++) {
+		ck_assert_int_eq(mincore(chunk_at(i), CHUNK, in_core), 0);
+		for (size_t k = 0; k < CHUNK / page; k++)
+			n += in_core[k] & 1;
+	}
+	return n * page;
+}
+
+// collapses tells whether this system makes huge pages when it is asked to.
+static bool collapses(void)
+{
+	size_t n = 4 * MIB;
+	char *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *huge;
+	bool ok;
+
+	ck_assert(p != MAP_FAILED);
+	huge = (char *)base_align_up((uintptr_t)p, 2 * MIB);
+	madvise(p, n, MADV_HUGEPAGE);
+	*huge = 1;
+	ok = madvise(huge, 2 * MIB, COLLAPSE) == 0;
+	munmap(p, n);
+	if (!ok)
+		fprintf(stderr, "MADV_COLLAPSE: refused\n");
+	return ok;
+}
+
+// ---- a heap ----
+
+static void start(int helpers)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.max_procs = 2;
+	c.gc_threads = helpers;
+	memset(roots, 0, sizeof roots);
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
+			 RT_OK);
+}
+
+// hold allocates n objects of some bytes, written to if touch says so.
+static void hold(unsigned n, size_t bytes, bool touch)
+{
+	for (unsigned i = 0; i < n; i++) {
+		roots[i] = rt_alloc_noscan_uninit(bytes);
+		ck_assert_ptr_nonnull(roots[i]);
+		if (touch)
+			memset(roots[i], 1, bytes);
+	}
+}
+
+static void drop_but_every(unsigned nth)
+{
+	for (unsigned i = 0; i < NROOTS; i++)
+		if (nth == 0 || i % nth != 0)
+			roots[i] = NULL;
+}
+
+static void gc(void)
+{
+	ck_assert_int_eq(rt_gc(), RT_OK);
+}
+
+static void in_order(void)
+{
+	struct rt_verify v;
+
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	ck_assert_msg(v.errors == 0, "%s", v.first);
+}
+
+// ---- what lives ----
+
+START_TEST(fresh_memory_has_small_pages)
+{
+	start(0);
+	hold(64, MIB, false);
+	ck_assert_uint_eq(count_advised(), 0);
+	ck_assert(is_small(arena.table[0].base));
+}
+END_TEST
+
+// Whether there may be helpers or not: objects without pointers need none.
+START_TEST(what_survives_a_collection_is_advised)
+{
+	start(_i);
+	hold(64, MIB, false);
+	gc();
+	// All but the last chunk are full, and perhaps that.
+	ck_assert_uint_ge(count_advised(), nchunks() - 1);
+	in_order();
+}
+END_TEST
+
+START_TEST(what_does_not_fill_a_chunk_is_not)
+{
+	start(0);
+	hold(4096, 8192, false);
+	drop_but_every(2);
+	gc();
+	ck_assert_uint_eq(count_advised(), 0);
+}
+END_TEST
+
+// One page less than what counts as full is not.
+START_TEST(a_chunk_is_full_from_some_pages_on)
+{
+	start(0);
+	hold(SCAVINDEX_HIGH - !_i, RT_PAGE_SIZE, false);
+	gc();
+	ck_assert_uint_eq(nchunks(), 1);
+	ck_assert_uint_eq(scavindex_in_use(&mheap.pages.scav, 0),
+			  SCAVINDEX_HIGH - !_i);
+	ck_assert_uint_eq(count_advised(), _i);
+}
+END_TEST
+
+// A thread of the host asks for huge pages and goes on: one call for each
+// chunk, and none that waits until they are there.
+START_TEST(without_helpers_advice_is_all)
+{
+	start(0);
+	hold(16, CHUNK, false);
+	oscall_fail(OSCALL_ADVISE, 1, 0, 0); // counts
+	gc();
+	ck_assert_uint_ge(count_advised(), 15);
+	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), count_advised());
+}
+END_TEST
+
+START_TEST(without_huge_pages_nothing_is_advised)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.huge_pages = 0;
+	c.gc_threads = 0;
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
+			 RT_OK);
+	hold(64, MIB, false);
+	gc();
+	ck_assert_uint_eq(count_advised(), 0);
+}
+END_TEST
+
+static bool all_advised(void)
+{
+	gc();
+	return count_advised() >= nchunks() - 1;
+}
+
+// A helper does it, a few chunks for each collection that it can.
+START_TEST(helpers_advise_when_there_are_some)
+{
+	start(1);
+	hold(64, MIB, true);
+	// Something to mark, so that a helper is made.
+	void **list = NULL;
+	for (int i = 0; i < 200000; i++) {
+		void **p = rt_alloc(64);
+
+		ck_assert_ptr_nonnull(p);
+		*p = list;
+		roots[64] = list = p;
+	}
+	for (int i = 0; i < 10000 && !all_advised(); i++)
+		usleep(1000);
+	ck_assert(all_advised());
+	for (unsigned i = 0; i < 64; i++)
+		ck_assert_int_eq(((char *)roots[i])[MIB - 1], 1);
+	in_order();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- what is given back ----
+
+// One object of 8 KiB in 2 MiB stays, and the system is asked for the rest.
+START_TEST(released_memory_stays_released)
+{
+	uint64_t held;
+	rt_memstats m;
+
+	start(0);
+	hold(128 * 128, 8192, true);
+	gc();
+	ck_assert_uint_ge(count_advised(), 30);
+	drop_but_every(256);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(count_advised(), 0);
+	if (!collapses()) {
+		suite_skip("this kernel does not collapse pages", NULL);
+		return;
+	}
+	for (char *p = chunk_at(0); p < chunk_at(nchunks()); p += 2 * MIB)
+		madvise(p, 2 * MIB, COLLAPSE);
+	m = heap_stats();
+	held = m.heap_sys - m.heap_released;
+	ck_assert_uint_le(resident(), held + held / 5);
+	in_order();
+}
+END_TEST
+
+START_TEST(a_chunk_that_fills_again_is_advised_again)
+{
+	start(0);
+	hold(8192, 8192, false);
+	gc();
+	uint32_t full = count_advised();
+	ck_assert_uint_ge(full, nchunks() - 1);
+	drop_but_every(256);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(count_advised(), 0);
+	hold(8192, 8192, false);
+	gc();
+	gc(); // the first held what was there before as well
+	ck_assert_uint_ge(count_advised(), full - 1);
+	in_order();
+}
+END_TEST
+
+// holds_and_advises tells whether what a child holds is advised as well.
+static bool holds_and_advises(void)
+{
+	for (unsigned i = 0; i < 8; i++)
+		roots[i] = rt_alloc_noscan_uninit(CHUNK);
+	return rt_gc() == RT_OK && is_advised(roots[0]);
+}
+
+START_TEST(a_child_is_given_huge_pages)
+{
+	int status;
+	pid_t child;
+
+	start(0);
+	child = fork();
+	if (child == 0)
+		_exit(holds_and_advises() ? EXIT_SUCCESS : EXIT_FAILURE);
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+// A chunk that is released before its advice came stays without.
+START_TEST(a_released_chunk_no_longer_waits_for_advice)
+{
+	enum { CHUNKS = 8, RELEASED = 3 };
+
+	start(0);
+	hold(CHUNKS, CHUNK, false);
+	ck_assert(hugepages_choose(&mheap.pages));
+	hugepages_withdraw(RELEASED);
+	while (hugepages_provide(false))
+		;
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		ck_assert_int_eq(is_advised(chunk_at(i)), i != RELEASED);
+}
+END_TEST
+
+// ---- how many mappings ----
+
+static uint64_t mappings(void)
+{
+	return heap_metric("/memory/mappings:count");
+}
+
+// Every second chunk is given back: as many runs as there may be, and then
+// longer parts become small.
+START_TEST(runs_are_few)
+{
+	uint64_t before;
+
+	start(0);
+	before = mappings();
+	hold(100, CHUNK, false);
+	gc();
+	ck_assert_uint_le(mappings(), before + 2 * 2);
+	drop_but_every(2);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_RUNS + 2));
+	for (unsigned i = 0; i < 100; i += 2)
+		ck_assert(is_small((char *)roots[i] + CHUNK));
+	ck_assert_uint_ge(count_advised(), HUGEPAGES_RUNS);
+	gc();
+	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_RUNS + 2));
+	in_order();
+	drop_but_every(0);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(count_advised(), 0);
+	ck_assert_uint_eq(mappings(), before);
+}
+END_TEST
+
+// Where mappings run out no run begins, and none is cut in two.
+START_TEST(near_the_limit_parts_are_coarser)
+{
+	int64_t many = (int64_t)(sysmem_max_mappings() / 5 * 4);
+	uint64_t before;
+
+	start(0);
+	hold(21, CHUNK, false);
+	gc();
+	ck_assert_uint_ge(count_advised(), 20);
+	sysmem_count_mappings(many);
+	before = mappings();
+	roots[5] = NULL;
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_le(mappings(), before);
+	ck_assert_uint_ge(count_advised(), 10);
+	roots[5] = rt_alloc_noscan_uninit(CHUNK);
+	ck_assert_ptr_nonnull(roots[5]);
+	gc();
+	ck_assert_uint_le(mappings(), before);
+	drop_but_every(0);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(count_advised(), 0);
+	hold(21, CHUNK, false);
+	gc();
+	ck_assert_uint_eq(count_advised(), 0);
+	sysmem_count_mappings(-many);
+	gc();
+	ck_assert_uint_ge(count_advised(), 20);
+	in_order();
+}
+END_TEST
+
+// ---- tables ----
+
+START_TEST(tables_follow_the_heap)
+{
+	enum { CHUNKS = 34 }; // 2 MiB of bitmaps are for 32
+	const char *lines;
+
+	start(0);
+	lines = arena.table[0].base;
+	ck_assert_uint_eq((uintptr_t)lines % SYSMEM_HUGE_PAGE, 0);
+	hold(CHUNKS, CHUNK, false);
+	ck_assert(is_small(lines));
+	gc();
+	ck_assert(is_advised(lines));
+	ck_assert(is_small(lines + SYSMEM_HUGE_PAGE));
+	// The tables of a chunk go with the chunk.
+	roots[3] = NULL;
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert(is_small(lines));
+	roots[3] = rt_alloc_noscan_uninit(CHUNK);
+	gc();
+	ck_assert(is_advised(lines));
+	in_order();
+}
+END_TEST
+
+// ---- refusals ----
+
+START_TEST(refused_advice_changes_nothing)
+{
+	start(0);
+	hold(16, CHUNK, false);
+	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
+	gc();
+	// One question a collection, not one a chunk.
+	ck_assert_uint_le(oscall_count(OSCALL_ADVISE), 2);
+	oscall_fail(OSCALL_ADVISE, 1, 0, 0);
+	ck_assert_uint_eq(count_advised(), 0);
+	gc();
+	ck_assert_uint_ge(count_advised(), 15);
+	// A run that may not be cut is made shorter instead.
+	roots[8] = NULL;
+	gc();
+	oscall_fail(OSCALL_ADVISE, 1, 1, ENOMEM);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 1);
+	oscall_fail(OSCALL_ADVISE, 1, 0, 0);
+	ck_assert_uint_ge(count_advised(), 7);
+	ck_assert_uint_le(count_advised(), 9);
+	in_order();
+}
+END_TEST
+
+static Suite *suite_hugepages(void)
+{
+	Suite *s = suite_create("hugepages");
+	TCase *tc = tcase_create("hugepages");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, fresh_memory_has_small_pages);
+	tcase_add_loop_test(tc, what_survives_a_collection_is_advised, 0, 2);
+	tcase_add_test(tc, what_does_not_fill_a_chunk_is_not);
+	tcase_add_loop_test(tc, a_chunk_is_full_from_some_pages_on, 0, 2);
+	tcase_add_test(tc, without_helpers_advice_is_all);
+	tcase_add_test(tc, without_huge_pages_nothing_is_advised);
+	tcase_add_test(tc, helpers_advise_when_there_are_some);
+	tcase_add_test(tc, released_memory_stays_released);
+	tcase_add_test(tc, a_chunk_that_fills_again_is_advised_again);
+	tcase_add_test(tc, a_child_is_given_huge_pages);
+	tcase_add_test(tc, a_released_chunk_no_longer_waits_for_advice);
+	tcase_add_test(tc, runs_are_few);
+	tcase_add_test(tc, near_the_limit_parts_are_coarser);
+	tcase_add_test(tc, tables_follow_the_heap);
+	tcase_add_test(tc, refused_advice_changes_nothing);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_hugepages());
+}

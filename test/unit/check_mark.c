@@ -1,0 +1,1014 @@
+// Marking by several threads: whoever marks, the same objects live.
+//
+// A graph is made twice: of heap objects, and as a list of edges outside the
+// heap.  What has to live is found from the edges, so every shape has an
+// answer that no collector was asked for.
+#define RT_NO_INLINE_ALLOC
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/mark/gain.h"
+#include "gc/mark/mark.h"
+#include "gc/cycle/sweep.h"
+#include "gc/mark/work.h"
+#include "gc/cycle/worker.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
+#include "test/harness/await.h"
+#include "test/harness/heap.h"
+
+enum {
+	NODES = RT_TSAN || COVERAGE_BUILD
+		    ? 20000
+		    : 60000, // many times CALL_AFTER of gc/mark/mark.c
+	ROOTS = 256,	     // ranges: several jobs
+	USED = 5,	     // of the roots, one here and one there
+	ROUNDS = 3,
+	SWEPT_BYTES =
+	    256 << 20, // twice what CALL_FROM of gc/cycle/sweep.c asks for
+};
+
+// ---- processors and helpers ----
+
+struct crew {
+	int procs, threads;
+	uint64_t helpers; // threads that it comes to
+};
+
+static const struct crew crews[] = {
+    {2, 1, 1}, {4, 3, 3}, {8, 7, 7}, {2, -1, 1}, {4, 7, 3},
+};
+
+static void start(const struct crew *crew, uint8_t align8)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.max_procs = crew->procs;
+	c.gc_threads = crew->threads;
+	c.align8 = align8;
+	heap_start_exact(c);
+	// Helpers are called in every marking: none is tried without them.
+	gain = (struct gain){.interval = UINT32_MAX};
+}
+
+// is_helper looks at the name of a thread of this process.
+static bool is_helper(const char *tid)
+{
+	char path[64], name[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", tid);
+	file = fopen(path, "r");
+	if (!file) // has ended, or is no thread
+		return false;
+	if (!fgets(name, sizeof name, file))
+		name[0] = '\0';
+	fclose(file);
+	return strcmp(name, "rtheap helper\n") == 0;
+}
+
+static uint64_t helper_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	uint64_t n = 0;
+
+	ck_assert_ptr_nonnull(tasks);
+	for (const struct dirent *e; (e = readdir(tasks)) != NULL;)
+		n += is_helper(e->d_name);
+	closedir(tasks);
+	return n;
+}
+
+// await_helpers returns when there are so many: the system lists a thread for a
+// moment after it was joined.
+static void await_helpers(uint64_t n)
+{
+	while (helper_threads() != n)
+		sched_yield();
+}
+
+static uint64_t helped(void)
+{
+	return heap_metric("/gc/mark/helpers:objects");
+}
+
+// ---- graphs ----
+
+// An object of the heap; its words are the addresses of others, some with a
+// tag, some pointing inside.
+struct node {
+	uint64_t id;
+	uintptr_t word[];
+};
+
+struct graph {
+	uint32_t n;
+	uint32_t *first; // n + 1: where the edges of a node begin
+	uint32_t *edge;
+	struct node **node;
+	uint8_t *reached;
+	uint64_t nreached;
+};
+
+// Each root is a range of its own.
+static struct {
+	uintptr_t word;
+	uintptr_t gap;
+} root[ROOTS];
+static uint32_t root_node[USED]; // UINT32_MAX: none
+
+static void roots_begin(void)
+{
+	memset(root, 0, sizeof root);
+	memset(root_node, 0xff, sizeof root_node);
+	for (unsigned i = 0; i < ROOTS; i++)
+		ck_assert_int_eq(
+		    rt_roots_add(&root[i].word, &root[i].gap, RT_ROOT_EXACT),
+		    RT_OK);
+}
+
+static void roots_end(void)
+{
+	for (unsigned i = 0; i < ROOTS; i++)
+		ck_assert_int_eq(rt_roots_remove(&root[i].word, &root[i].gap),
+				 RT_OK);
+}
+
+static void set_root(const struct graph *g, unsigned i, uint32_t node)
+{
+	root_node[i] = node;
+	root[i * (ROOTS / USED)].word =
+	    node == UINT32_MAX ? 0 : (uintptr_t)g->node[node];
+}
+
+static uint32_t degree(const struct graph *g, uint32_t i)
+{
+	return g->first[i + 1] - g->first[i];
+}
+
+// word_to is a word that keeps a node alive.
+static uintptr_t word_to(const struct graph *g, uint32_t from, uint32_t to)
+{
+	return (uintptr_t)g->node[to] + (from + to) % 3 * 3;
+}
+
+static void graph_begin(struct graph *g, uint32_t n, uint32_t nedges)
+{
+	*g = (struct graph){.n = n};
+	g->first = calloc(n + 1, sizeof *g->first);
+	g->edge = calloc(nedges + 1, sizeof *g->edge);
+	g->node = calloc(n, sizeof(void *));
+	g->reached = calloc(n, 1);
+	ck_assert(g->first && g->edge && g->node && g->reached);
+}
+
+static void graph_end(struct graph *g)
+{
+	free(g->first);
+	free(g->edge);
+	free(g->node);
+	free(g->reached);
+}
+
+// graph_make makes the objects of a graph whose edges are known.
+static void graph_make(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->n; i++) {
+		g->node[i] = rt_alloc(sizeof(struct node) +
+				      degree(g, i) * sizeof(uintptr_t));
+		ck_assert_ptr_nonnull(g->node[i]);
+		g->node[i]->id = i;
+	}
+	for (uint32_t i = 0; i < g->n; i++)
+		for (uint32_t k = 0; k < degree(g, i); k++)
+			g->node[i]->word[k] =
+			    word_to(g, i, g->edge[g->first[i] + k]);
+}
+
+// graph_reach finds what the roots reach, by the edges alone.
+static void graph_reach(struct graph *g)
+{
+	uint32_t *todo = calloc(g->n, sizeof *todo);
+	uint32_t n = 0;
+
+	ck_assert_ptr_nonnull(todo);
+	memset(g->reached, 0, g->n);
+	g->nreached = 0;
+	for (unsigned i = 0; i < USED; i++)
+		if (root_node[i] < g->n && !g->reached[root_node[i]]) {
+			g->reached[root_node[i]] = 1;
+			todo[n++] = root_node[i];
+		}
+	while (n != 0) {
+		uint32_t i = todo[--n];
+
+		g->nreached++;
+		for (uint32_t e = g->first[i]; e < g->first[i + 1]; e++)
+			if (!g->reached[g->edge[e]]) {
+				g->reached[g->edge[e]] = 1;
+				todo[n++] = g->edge[e];
+			}
+	}
+	free(todo);
+}
+
+// graph_wrong counts the reached objects that are not as they were made.
+static uint64_t graph_wrong(const struct graph *g)
+{
+	uint64_t wrong = 0;
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		if (!g->reached[i])
+			continue;
+		wrong += g->node[i]->id != i;
+		for (uint32_t k = 0; k < degree(g, i); k++)
+			wrong += g->node[i]->word[k] !=
+				 word_to(g, i, g->edge[g->first[i] + k]);
+	}
+	return wrong;
+}
+
+// ---- shapes ----
+
+typedef void shape_fn(struct graph *g, struct rng *r);
+
+// Every object leads on, so that each root reaches nearly all.
+static void shape_random(struct graph *g, struct rng *r)
+{
+	uint32_t e = 0;
+
+	graph_begin(g, NODES, 5 * NODES);
+	for (uint32_t i = 0; i < g->n; i++) {
+		for (uint64_t k = 1 + rng_below(r, 5); k != 0; k--)
+			g->edge[e++] = (uint32_t)rng_below(r, g->n);
+		g->first[i + 1] = e;
+	}
+}
+
+static void shape_tree(struct graph *g, struct rng *r)
+{
+	uint32_t e = 0;
+
+	(void)r;
+	graph_begin(g, NODES, NODES);
+	for (uint32_t i = 0; i < g->n; i++) {
+		for (uint32_t k = 2 * i + 1; k <= 2 * i + 2 && k < g->n; k++)
+			g->edge[e++] = k;
+		g->first[i + 1] = e;
+	}
+}
+
+static void shape_list(struct graph *g, struct rng *r)
+{
+	(void)r;
+	graph_begin(g, NODES, NODES);
+	for (uint32_t i = 0; i < g->n; i++) {
+		if (i + 1 < g->n)
+			g->edge[i] = i + 1;
+		g->first[i + 1] = base_min(i + 1, g->n - 1);
+	}
+}
+
+// Several objects of hundreds of words, each of which leads to a short list.
+static void shape_wide(struct graph *g, struct rng *r)
+{
+	enum { FAN = 500 };
+	uint32_t e = 0;
+
+	(void)r;
+	graph_begin(g, NODES, 2 * NODES);
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t fan = i % FAN == 0 ? FAN : i % 4 != 3;
+
+		for (uint32_t k = 1; k <= fan && i + k < g->n; k++)
+			g->edge[e++] = i + k;
+		g->first[i + 1] = e;
+	}
+}
+
+// One object of several pieces (WORK_PIECE) that points to all others.
+static void shape_array(struct graph *g, struct rng *r)
+{
+	uint32_t e = 0;
+
+	(void)r;
+	graph_begin(g, NODES, NODES);
+	for (uint32_t i = 1; i < g->n; i++)
+		g->edge[e++] = i;
+	for (uint32_t i = 1; i <= g->n; i++)
+		g->first[i] = e;
+}
+
+static const struct shape {
+	const char *name;
+	shape_fn *fn;
+	bool helps; // there are words to spare
+} shapes[] = {
+    {"random", shape_random, true}, {"tree", shape_tree, true},
+    {"list", shape_list, false},    {"wide", shape_wide, true},
+    {"array", shape_array, true},
+};
+
+enum { SHAPES = RT_ARRAY_LEN(shapes), CREWS = RT_ARRAY_LEN(crews) };
+
+static void shape_make(const struct shape *shape, struct graph *g)
+{
+	struct rng r;
+
+	rng_init(&r, shape->name);
+	shape->fn(g, &r);
+	graph_make(g);
+	roots_begin();
+	for (unsigned i = 0; i < USED; i++)
+		set_root(g, i, i == 0 ? 0 : (uint32_t)rng_below(&r, g->n));
+}
+
+// ---- collecting ----
+
+static void expect_graph(const struct graph *g)
+{
+	ck_assert_uint_eq(heap_live(), g->nreached);
+	ck_assert_uint_eq(graph_wrong(g), 0);
+}
+
+// collect_until_helped collects until helpers have marked more than before;
+// they may come late to each single one.
+static void collect_until_helped(const struct graph *g)
+{
+	uint64_t before = helped();
+
+	do {
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		expect_graph(g);
+	} while (helped() == before);
+}
+
+// collect_shrinking collects while roots go one by one.
+static void collect_shrinking(struct graph *g, bool helps)
+{
+	for (unsigned i = USED; i != 0; i--) {
+		graph_reach(g);
+		for (int round = 0; round < ROUNDS; round++) {
+			ck_assert_int_eq(rt_gc(), RT_OK);
+			expect_graph(g);
+		}
+		if (helps && i == USED)
+			collect_until_helped(g);
+		set_root(g, i - 1, UINT32_MAX);
+	}
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+// mark_shape: helps tells whether helpers are sure to get something.
+static void mark_shape(const struct shape *shape, const struct crew *crew,
+		       bool helps)
+{
+	struct graph g;
+
+	shape_make(shape, &g);
+	await_helpers(0);
+	collect_shrinking(&g, helps);
+	if (helps)
+		await_helpers(crew->helpers);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	await_helpers(0);
+}
+
+START_TEST(helpers_mark_the_same)
+{
+	const struct shape *shape = &shapes[_i % SHAPES];
+	const struct crew *crew = &crews[_i / SHAPES];
+
+	start(crew, 0);
+	mark_shape(shape, crew, shape->helps);
+}
+END_TEST
+
+// Two objects can share a granule, and every word is divided.
+START_TEST(helpers_mark_the_same_align8)
+{
+	start(&crews[2], 1);
+	mark_shape(&shapes[_i], &crews[2], shapes[_i].helps);
+}
+END_TEST
+
+// However little memory the markers get together.  Without any, words cannot
+// be given, and a job may lead to nothing new.
+START_TEST(limited_work_buffers_mark_the_same)
+{
+	static const uint32_t limits[] = {0, 1, 2};
+	const struct shape *shape = &shapes[_i / 3];
+	uint32_t limit = limits[_i % 3];
+
+	work_limit(limit);
+	start(&crews[1], 0);
+	mark_shape(shape, &crews[1], shape->helps && limit != 0);
+}
+END_TEST
+
+// ---- roots ----
+
+// Registered ranges are jobs that helpers take, however little each leads to.
+START_TEST(many_root_ranges_are_marked)
+{
+	enum { RANGES = RT_TSAN ? 1000 : 2000, EACH = 40 };
+	static uintptr_t ranges[RANGES][EACH + 1]; // a gap between two
+
+	start(&crews[1], 0);
+	for (unsigned i = 0; i < RANGES; i++) {
+		for (unsigned k = 0; k < EACH; k++) {
+			uint64_t *kept = rt_alloc_noscan(64 + k);
+
+			kept[0] = i * EACH + k;
+			ranges[i][k] = (uintptr_t)kept;
+		}
+		ck_assert_int_eq(
+		    rt_roots_add(ranges[i], ranges[i] + EACH, RT_ROOT_EXACT),
+		    RT_OK);
+	}
+	do {
+		ck_assert_uint_eq(heap_live_after_gc(), RANGES * EACH);
+		for (unsigned i = 0; i < RANGES; i++)
+			for (unsigned k = 0; k < EACH; k++)
+				ck_assert_uint_eq(*(uint64_t *)ranges[i][k],
+						  i * EACH + k);
+	} while (helped() == 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+enum { STANDING = RT_TSAN ? 80 : 150, LENGTH = 300 }; // threads, of a list
+
+static sem_t stands, may_leave;
+static atomic_u32 too_short;
+
+struct link {
+	struct link *next;
+	uint64_t n;
+};
+
+// stand makes a list that only this stack knows, and waits.
+static void *stand(void *arg)
+{
+	struct link *volatile list = NULL;
+	uint32_t n = 0;
+
+	(void)arg;
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	for (uint64_t i = 0; i < LENGTH; i++) {
+		struct link *l = rt_alloc(sizeof *l);
+
+		l->next = list;
+		l->n = i;
+		list = l;
+	}
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	sem_post(&stands);
+	while (sem_wait(&may_leave) != 0)
+		;
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	for (struct link *l = list; l && l->n == LENGTH - 1 - n; l = l->next)
+		n++;
+	if (n != LENGTH)
+		atomic_u32_add_relaxed(&too_short, 1);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return NULL;
+}
+
+// So are stacks, 64 to a job.
+START_TEST(many_stacks_are_marked)
+{
+	pthread_t threads[STANDING];
+
+	start(&crews[1], 0);
+	sem_init(&stands, 0, 0);
+	sem_init(&may_leave, 0, 0);
+	for (int i = 0; i < STANDING; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, stand, NULL),
+				 0);
+	for (int i = 0; i < STANDING; i++)
+		while (sem_wait(&stands) != 0)
+			;
+	do
+		ck_assert_uint_eq(heap_live_after_gc(), STANDING * LENGTH);
+	while (helped() == 0);
+	for (int i = 0; i < STANDING; i++)
+		sem_post(&may_leave);
+	for (int i = 0; i < STANDING; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&too_short), 0);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// Ps whose stack is one word that leads to an object, as of threads in a
+// region.
+static struct one_word {
+	struct rt_proc *p;
+	uintptr_t word;
+} * one_words;
+
+static void one_words_begin(uint32_t n)
+{
+	one_words = calloc(n, sizeof *one_words);
+	ck_assert_ptr_nonnull(one_words);
+	for (struct one_word *w = one_words; w < one_words + n; w++) {
+		w->word = (uintptr_t)rt_alloc_noscan(16);
+		w->p = proc_attach(0);
+		ck_assert_ptr_nonnull(w->p);
+		w->p->context.lo = w->p->context.frame.sp = (uintptr_t)&w->word;
+		w->p->context.hi = (uintptr_t)(&w->word + 1);
+		proc_block(w->p);
+	}
+}
+
+static void one_words_end(uint32_t n)
+{
+	for (struct one_word *w = one_words; w < one_words + n; w++) {
+		proc_unblock(w->p);
+		proc_detach(w->p);
+	}
+	free(one_words);
+}
+
+// The main thread has one more.  The last are more than 256 jobs of 64 hold.
+static const uint32_t many_ps[] = {
+    62, 63, 64, 127, 128, 16382, 16383, 16384, 20000, 40000,
+};
+
+// However many Ps there are, each stack is marked, and once.
+START_TEST(every_stack_is_one_job_s)
+{
+	static const struct crew alone = {1, 0, 0};
+	uint32_t n = many_ps[_i / 2];
+
+	start(_i % 2 ? &crews[1] : &alone, 0);
+	worker_provide(proc_self(), true);
+	one_words_begin(n);
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_uint_eq(heap_live_after_gc(), n);
+		ck_assert_uint_eq(heap_metric("/gc/scan/stack:bytes"),
+				  n * sizeof(uintptr_t));
+	}
+	one_words_end(n);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- sweeping ----
+
+// counted_by_helpers grows when a helper changes a statistic.
+static uint64_t counted_by_helpers(void)
+{
+	uint64_t n = 0;
+
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		if (p->flags & PROC_HELPER)
+			n += atomic_u32_load_relaxed(&p->stats_seq);
+	return n;
+}
+
+// make_garbage fills a large heap with pages that nothing touches, and with
+// small objects that die.
+static void make_garbage(void)
+{
+	enum { SMALL = 64 };
+
+	for (uint64_t bytes = 0; bytes < SWEPT_BYTES; bytes += RT_CHUNK_SIZE) {
+		for (int i = 0; i < SMALL; i++)
+			ck_assert_ptr_nonnull(rt_alloc_noscan(4096));
+		ck_assert_ptr_nonnull(
+		    rt_alloc_noscan_uninit(RT_CHUNK_SIZE - SMALL * 4096));
+	}
+}
+
+// Sweeping is shared, too: of many collections there is one in which a helper
+// frees something.
+START_TEST(helpers_sweep)
+{
+	uint64_t before;
+
+	start(&crews[2], 0);
+	worker_provide(proc_self(), true);
+	await_helpers(crews[2].helpers);
+	do {
+		before = counted_by_helpers();
+		make_garbage();
+		ck_assert_int_eq(rt_gc(), RT_OK);
+	} while (counted_by_helpers() == before);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- when helpers are made, and when not ----
+
+START_TEST(without_helpers_no_thread_is_made)
+{
+	static const struct crew none[] = {{8, 0, 0}, {1, -1, 0}, {1, 7, 0}};
+	struct graph g;
+
+	oscall_fail(OSCALL_THREAD, 1, 0, 0); // counts from now on
+	start(&none[_i], 0);
+	shape_make(&shapes[0], &g);
+	collect_shrinking(&g, false);
+	ck_assert_uint_eq(oscall_count(OSCALL_THREAD), 0);
+	await_helpers(0);
+	ck_assert_uint_eq(helped(), 0);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+START_TEST(a_small_heap_makes_no_thread)
+{
+	start(&crews[2], 0);
+	roots_begin();
+	for (unsigned i = 0; i < ROOTS; i++)
+		root[i].word = (uintptr_t)rt_alloc(64);
+	for (int round = 0; round < 20; round++)
+		ck_assert_uint_eq(heap_live_after_gc(), ROOTS);
+	await_helpers(0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// What markings have cost decides whether helpers are called, and is measured
+// in both ways.
+START_TEST(helpers_are_called_as_long_as_they_pay)
+{
+	static const struct gain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};
+	struct graph g;
+
+	start(&crews[0], 0);
+	worker_provide(proc_self(), true);
+	await_helpers(crews[0].helpers);
+	shape_make(&shapes[0], &g);
+	graph_reach(&g);
+	gain = (struct gain){
+	    .cost[true] = dear, .off = true, .interval = UINT32_MAX};
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		expect_graph(&g);
+	}
+	ck_assert_uint_eq(helped(), 0);
+	ck_assert_uint_ne(gain.cost[false].wall, 0);
+	ck_assert_uint_eq(gain.cost[true].wall, dear.wall);
+	gain = (struct gain){.interval = UINT32_MAX};
+	collect_until_helped(&g);
+	ck_assert_uint_ne(gain.cost[true].wall, 0);
+	ck_assert_uint_eq(gain.cost[false].wall, 0);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// Helpers could have shared the words after those that the first marker takes
+// before it calls them, and are judged by these.
+START_TEST(a_marking_is_judged_by_what_could_be_shared)
+{
+	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/mark.c
+	bool few = _i == 0;
+	unsigned n = TAKEN + GAIN_WORDS + (few ? -1000 : 1000);
+	void **all;
+
+	start(&crews[0], 0);
+	worker_provide(proc_self(), true);
+	gain = (struct gain){.off = true, .few = !few, .interval = UINT32_MAX};
+	roots_begin();
+	all = rt_alloc(n * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(gain.few, few);
+	roots_end();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static atomic_u32 no_more_markings;
+
+// join_at_any_time is a helper that nobody calls: it comes when it likes.
+static void *join_at_any_time(void *arg)
+{
+	struct marker *m = aligned_alloc(RT_CACHE_LINE, sizeof *m);
+	struct rt_proc *p = proc_attach(PROC_HELPER);
+	struct rng r = {*(uint64_t *)arg};
+
+	if (!m || !p)
+		abort();
+	memset(m, 0, sizeof *m);
+	p->context.hi = 0; // no stack to look at
+	p->in_region = p->stopper = false;
+	proc_block(p);
+	while (atomic_u32_load_acquire(&no_more_markings) == 0) {
+		for (uint64_t n = rng_below(&r, 1000); n != 0; n--)
+			atomic_pause();
+		mark_help(m, p);
+	}
+	proc_unblock(p);
+	proc_detach(p);
+	free(m);
+	return NULL;
+}
+
+// Markers that join when all is marked, while the first one sums up, change no
+// sum.
+START_TEST(helpers_that_come_late_change_no_sum)
+{
+	enum {
+		OBJECTS = 10000, // more than CALL_AFTER of gc/mark/mark.c
+		MARKINGS = 500,
+		LATE = 2,
+	};
+	uint64_t seed[LATE];
+	pthread_t late[LATE];
+	struct rng r;
+	void **all;
+
+	start(&crews[0], 0);
+	roots_begin();
+	rng_init(&r, "late");
+	all = rt_alloc(OBJECTS * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (int i = 0; i < OBJECTS; i++) {
+		all[i] = rt_alloc(16);
+		ck_assert_ptr_nonnull(all[i]);
+	}
+	for (int i = 0; i < LATE; i++) {
+		seed[i] = rng_next(&r);
+		late[i] = start_thread(join_at_any_time, &seed[i]);
+	}
+	for (int i = 0; i < MARKINGS; i++)
+		if (heap_live_after_gc() != OBJECTS + 1)
+			ck_abort_msg("marking %d", i);
+	atomic_u32_store_release(&no_more_markings, 1);
+	for (int i = 0; i < LATE; i++)
+		join_thread(late[i]);
+	roots_end();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// What a helper needs, and the call at which it is refused.
+static const struct refusal {
+	enum oscall kind;
+	uint64_t nth;
+	uint64_t made; // helpers, nevertheless
+} refusals[] = {
+    {OSCALL_THREAD, 1, 0},
+    {OSCALL_THREAD, 2, 1},
+};
+
+// The collection works without them, and the next one asks again.
+START_TEST(refused_helpers_are_asked_for_again)
+{
+	const struct refusal *refused = &refusals[_i];
+	struct graph g;
+
+	start(&crews[1], 0);
+	shape_make(&shapes[0], &g);
+	graph_reach(&g);
+	oscall_fail(refused->kind, refused->nth, UINT64_MAX, EAGAIN);
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		expect_graph(&g);
+		ck_assert_uint_ge(oscall_failed(refused->kind),
+				  (uint64_t)round + 1);
+		await_helpers(refused->made);
+	}
+	oscall_fail(refused->kind, 1, 0, 0);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	expect_graph(&g);
+	await_helpers(crews[1].helpers);
+	collect_until_helped(&g);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// No memory for the record of its P: the thread goes again.
+START_TEST(a_helper_that_cannot_attach_is_made_again)
+{
+	struct graph g;
+
+	start(&crews[0], 0);
+	shape_make(&shapes[0], &g);
+	graph_reach(&g);
+	// Records are cut from persistent memory; use up what is usable of it.
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	while (persistent_alloc(sizeof(struct rt_proc), RT_CACHE_LINE,
+				&gauges.other_sys))
+		;
+	for (int round = 0; round < ROUNDS; round++) {
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		await_helpers(0);
+		ck_assert_uint_eq(graph_wrong(&g), 0);
+	}
+	ck_assert_uint_ge(oscall_failed(OSCALL_COMMIT), ROUNDS);
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	collect_until_helped(&g);
+	await_helpers(1);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// A refused sleep is a short one.
+START_TEST(refused_sleeps_mark_the_same)
+{
+	struct graph g;
+
+	start(&crews[_i], 0);
+	shape_make(&shapes[0], &g);
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	collect_shrinking(&g, true);
+	ck_assert_uint_gt(oscall_failed(OSCALL_FUTEX_WAIT), 0);
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+START_TEST(heaps_come_and_go_with_helpers)
+{
+	enum { HEAPS = RT_TSAN ? 10 : 50 };
+
+	for (int i = 0; i < HEAPS; i++) {
+		const struct crew *crew = &crews[i % 3];
+		struct graph g;
+
+		start(crew, 0);
+		shape_make(&shapes[0], &g);
+		graph_reach(&g);
+		ck_assert_int_eq(rt_gc(), RT_OK); // makes them
+		await_helpers(crew->helpers);
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		expect_graph(&g);
+		graph_end(&g);
+		roots_end();
+		ck_assert_int_eq(rt_fini(), RT_OK);
+		await_helpers(0);
+	}
+}
+END_TEST
+
+// ---- fork ----
+
+// In the child: no helper is left, others are made, and the heap ends.
+static void child_collects(struct graph *g, const struct crew *crew)
+{
+	await_helpers(0);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	expect_graph(g);
+	await_helpers(crew->helpers);
+	collect_until_helped(g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	await_helpers(0);
+}
+
+static void expect_child(pid_t child)
+{
+	int status;
+
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
+// Forks come at once after a collection, or after helpers were made: while
+// they are on their way out or in.
+START_TEST(a_child_has_helpers_of_its_own)
+{
+	enum { FORKS = 40 };
+	struct graph g;
+
+	start(&crews[_i], 0);
+	shape_make(&shapes[0], &g);
+	graph_reach(&g);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child;
+
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		child = fork();
+		if (child == 0) {
+			child_collects(&g, &crews[_i]);
+			_exit(0);
+		}
+		expect_child(child);
+	}
+	collect_until_helped(&g);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static atomic_u32 came_late;
+static atomic_u32 no_more_calls;
+
+// come_late does for ever what a helper does that a call reaches too late.
+static void *come_late(void *arg)
+{
+	static struct work late;
+
+	(void)arg;
+	while (atomic_u32_load_acquire(&no_more_calls) == 0) {
+		if (work_join(&late, NULL) || sweep_chunk(NULL))
+			abort(); // nobody collects
+		atomic_u32_store_release(&came_late, 1);
+	}
+	return NULL;
+}
+
+// The thread that holds the lock of the markers, or counts as a sweeper, is
+// not there in the child.
+START_TEST(a_late_helper_does_not_stop_a_child)
+{
+	enum { FORKS = 100 };
+	pthread_t late;
+	struct graph g;
+
+	start(&crews[0], 0);
+	shape_make(&shapes[0], &g);
+	graph_reach(&g);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(pthread_create(&late, NULL, come_late, NULL), 0);
+	// The address sanitizer's allocator, which each thread needs when it
+	// begins, stays locked in a child if this one holds it at the fork.
+	await_at_least(&came_late, 1);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			ck_assert_int_eq(rt_gc(), RT_OK);
+			expect_graph(&g);
+			_exit(0);
+		}
+		expect_child(child);
+	}
+	atomic_u32_store_release(&no_more_calls, 1);
+	pthread_join(late, NULL);
+	graph_end(&g);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static Suite *suite_mark(void)
+{
+	Suite *s = suite_create("mark");
+	TCase *tc = tcase_create("shapes");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, helpers_mark_the_same, 0, SHAPES * CREWS);
+	tcase_add_loop_test(tc, helpers_mark_the_same_align8, 0, SHAPES);
+	tcase_add_loop_test(tc, limited_work_buffers_mark_the_same, 0,
+			    3 * SHAPES);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("roots");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, many_root_ranges_are_marked);
+	tcase_add_test(tc, many_stacks_are_marked);
+	tcase_add_loop_test(tc, every_stack_is_one_job_s, 0,
+			    2 * RT_ARRAY_LEN(many_ps));
+	tcase_add_test(tc, helpers_sweep);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("helpers");
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, without_helpers_no_thread_is_made, 0, 3);
+	tcase_add_test(tc, a_small_heap_makes_no_thread);
+	tcase_add_test(tc, helpers_are_called_as_long_as_they_pay);
+	tcase_add_loop_test(tc, a_marking_is_judged_by_what_could_be_shared, 0,
+			    2);
+	tcase_add_test(tc, helpers_that_come_late_change_no_sum);
+	tcase_add_loop_test(tc, refused_helpers_are_asked_for_again, 0,
+			    RT_ARRAY_LEN(refusals));
+	tcase_add_test(tc, a_helper_that_cannot_attach_is_made_again);
+	tcase_add_loop_test(tc, refused_sleeps_mark_the_same, 0, 3);
+	tcase_add_test(tc, heaps_come_and_go_with_helpers);
+	// The thread sanitizer makes no thread in a child.
+	if (!RT_TSAN) {
+		tcase_add_loop_test(tc, a_child_has_helpers_of_its_own, 0, 3);
+		tcase_add_test(tc, a_late_helper_does_not_stop_a_child);
+	}
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_mark());
+}

@@ -1,0 +1,677 @@
+// What one P allocates from: runs, the tiny block, and the sets behind them.
+#define RT_NO_INLINE_ALLOC
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/harness/death.h"
+#include "test/harness/inside.h"
+
+static struct heapstats_totals totals(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	return t;
+}
+
+static void expect_verified(void)
+{
+	struct rt_verify v;
+
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	if (v.errors != 0)
+		ck_abort_msg("%s", v.first);
+}
+
+// ---- tiny ----
+
+// The rules of Go's tiny allocator once more, in plain words.
+struct model {
+	uintptr_t block; // current, or 0
+	size_t used;	 // bytes of it
+	uint64_t combined;
+	uint64_t blocks;
+};
+
+static size_t aligned(size_t used, size_t n)
+{
+	size_t align = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;
+
+	return (used + align - 1) / align * align;
+}
+
+// model_follows tells whether p is where n bytes belong, and takes note.
+static bool model_follows(struct model *m, uintptr_t p, size_t n)
+{
+	size_t at = aligned(m->used, n);
+
+	if (m->block != 0 && at + n <= 16) {
+		m->combined++;
+		m->used = at + n;
+		return p == m->block + at;
+	}
+	m->blocks++;
+	if (p % 16 != 0 || p == m->block)
+		return false;
+	// The old block stays if it has more room left.
+	if (m->block == 0 || n < m->used) {
+		m->block = p;
+		m->used = n;
+	}
+	return true;
+}
+
+static bool model_agrees(const struct model *m)
+{
+	struct heapstats_totals t;
+
+	mcache_flush(mc, self);
+	t = totals();
+	return t.tiny_alloc_count == m->combined &&
+	       t.small_alloc_count[SIZECLASS_TINY] == m->blocks &&
+	       heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) == m->blocks * 16;
+}
+
+START_TEST(tiny_requests_follow_the_rules)
+{
+	struct model m = {0};
+	struct rng r;
+
+	inside_boot(_i);
+	rng_init(&r, __func__);
+	for (int i = 0; i < 200000; i++) {
+		size_t n = 1 + rng_below(&r, _i ? 15 : 5);
+		char *p = rt_alloc_noscan(n);
+
+		if (!p || !model_follows(&m, (uintptr_t)p, n))
+			ck_abort_msg("request %d of %zu bytes", i, n);
+		for (size_t k = 0; k < n; k++)
+			if (p[k] != 0)
+				ck_abort_msg("request %d is not zero", i);
+		memset(p, 0x5a, n);
+		if (rng_below(&r, 1000) == 0) {
+			if (!model_agrees(&m))
+				ck_abort_msg("counts after %d", i);
+			m.block = m.used = 0; // forgotten by the flush
+		}
+	}
+	ck_assert(model_agrees(&m));
+	ck_assert_uint_gt(m.combined, 50000);
+	expect_verified();
+}
+END_TEST
+
+// Offsets in one fresh block, request by request; 16 and more: a new block.
+// With Go's classes, where all below 16 bytes are combined.
+START_TEST(tiny_requests_are_aligned_by_their_size)
+{
+	static const struct {
+		size_t n[5];
+		size_t at[5];
+	} t[] = {
+	    {{1, 1, 1, 1, 1}, {0, 1, 2, 3, 4}},
+	    {{1, 2, 4, 8}, {0, 2, 4, 8}},
+	    {{1, 8, 1}, {0, 8, 16}},
+	    {{3, 6, 3}, {0, 4, 10}},
+	    {{1, 12}, {0, 4}},
+	    {{5, 12}, {0, 16}},
+	    {{7, 9}, {0, 7}},
+	    {{1, 15}, {0, 1}},
+	    {{2, 14}, {0, 2}},
+	    {{2, 15}, {0, 16}},
+	    {{8, 8}, {0, 8}},
+	};
+
+	inside_boot(true);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(t); i++) {
+		char *block = NULL;
+
+		mcache_flush(mc, self);
+		for (unsigned k = 0; k < 5 && t[i].n[k] != 0; k++) {
+			char *p = rt_alloc_noscan(t[i].n[k]);
+
+			if (k == 0)
+				block = p;
+			if (t[i].at[k] < 16)
+				ck_assert_ptr_eq(p, block + t[i].at[k]);
+			else
+				ck_assert_uint_eq((uintptr_t)p % 16, 0);
+			ck_assert_int_eq(p >= block && p < block + 16,
+					 t[i].at[k] < 16);
+		}
+	}
+}
+END_TEST
+
+START_TEST(the_tiny_block_with_more_room_stays)
+{
+	char *a, *b, *c;
+
+	inside_boot(true);
+	a = rt_alloc_noscan(4);
+	b = rt_alloc_noscan(15); // a's block has 12 left, b's 1
+	ck_assert_ptr_ne((void *)((uintptr_t)b & ~(uintptr_t)15), a);
+	ck_assert_ptr_eq(rt_alloc_noscan(4), a + 4);
+	c = rt_alloc_noscan(9); // a's block has 8 left, c's 7
+	ck_assert_uint_eq((uintptr_t)c % 16, 0);
+	ck_assert_ptr_eq(rt_alloc_noscan(2), a + 8);
+	c = rt_alloc_noscan(7); // a's has 6 left, c's 9: it is replaced
+	ck_assert_ptr_eq(rt_alloc_noscan(1), c + 7);
+}
+END_TEST
+
+START_TEST(what_is_not_tiny_has_a_slot_of_its_own)
+{
+	char *p;
+
+	inside_boot(false);
+	p = rt_alloc_noscan(1);
+	ck_assert_ptr_ne(rt_alloc_noscan(16), p);
+	ck_assert_uint_eq(rt_size(rt_alloc(1)), 16); // pointers: not tiny
+	ck_assert_uint_eq(rt_size(rt_alloc(15)), 16);
+	ck_assert_uint_eq(rt_size(rt_alloc_noscan(6)), 8);
+	ck_assert_uint_eq(rt_size(rt_alloc_noscan(8)), 8);
+	mcache_flush(mc, self);
+	ck_assert_uint_eq(totals().tiny_alloc_count, 0);
+	ck_assert_uint_eq(totals().small_alloc_count[1], 2);
+	ck_assert_uint_eq(totals().small_alloc_count[SIZECLASS_TINY], 4);
+}
+END_TEST
+
+// ---- accounting ----
+
+// Nothing shows before the slot is retired; then exactly what was used.
+START_TEST(retiring_counts_what_was_used)
+{
+	unsigned c = (unsigned)_i;
+	spanclass sc = spanclass_make(c, KIND_WORDS);
+	const struct sizeclass *class = &sizeclass_table[c];
+	uint32_t n = class->nelems / 2 + 1;
+	uint64_t bytes = (uint64_t)n * class->size;
+	struct mspan *s = NULL;
+
+	inside_boot(true);
+	for (uint32_t i = 0; i < n; i++)
+		s = inside_span(inside_take(sc));
+	ck_assert_uint_eq(totals().small_alloc_count[c], 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 0);
+	ck_assert_uint_eq(s->cached, 1);
+	ck_assert_ptr_null(mspan_check(s)); // lags, but is not wrong
+	mcache_retire_slot(mc, self, sc);
+	ck_assert_uint_eq(totals().small_alloc_count[c], n);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), bytes);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live) + (uint64_t)mc->live,
+			  bytes);
+	ck_assert_uint_eq(s->alloc_count, n);
+	ck_assert_uint_eq(s->cached, 0);
+	ck_assert_ptr_null(mspan_check(s));
+	ck_assert_ptr_null(mc->slots[sc].span);
+	ck_assert_ptr_eq(mcentral_top(sc), n < class->nelems ? s : NULL);
+	mcache_retire_slot(mc, self, sc); // nothing there: nothing happens
+	ck_assert_uint_eq(totals().small_alloc_count[c], n);
+	expect_verified();
+}
+END_TEST
+
+// A span that comes back is counted from where it was, and used up before
+// pages are taken.
+START_TEST(a_span_is_filled_over_many_flushes)
+{
+	spanclass sc = spanclass_make(4, KIND_NOSCAN); // 256 of 32 bytes
+	struct mspan *s = NULL;
+
+	inside_boot(false);
+	for (uint32_t i = 0; i < 256; i++) {
+		char *p = inside_take(sc);
+
+		if (i == 0)
+			s = inside_span(p);
+		if (p != (char *)s->base + 32 * (255 - i))
+			ck_abort_msg("object %u", i);
+		mcache_flush(mc, self);
+		if (s->alloc_count != i + 1 ||
+		    totals().small_alloc_count[4] != i + 1)
+			ck_abort_msg("count of %u", i);
+	}
+	ck_assert_ptr_null(mcentral_top(sc));
+	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
+	expect_verified();
+}
+END_TEST
+
+START_TEST(a_flush_retires_every_class_and_the_tiny_block)
+{
+	uint64_t bytes = 0;
+	struct heapstats_totals t;
+
+	inside_boot(true);
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+		unsigned c = spanclass_size((spanclass)sc);
+
+		if (c == 0)
+			continue;
+		for (unsigned i = 0; i <= sc % 3; i++)
+			ck_assert_ptr_nonnull(inside_take((spanclass)sc));
+		bytes += (sc % 3 + 1) * sizeclass_table[c].size;
+	}
+	rt_alloc_noscan(3);
+	rt_alloc_noscan(3);
+	bytes += 16;
+	mcache_flush(mc, self);
+	t = totals();
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		unsigned words = spanclass_make(c, KIND_WORDS) % 3 + 1;
+
+		if (t.small_alloc_count[c] !=
+		    c % 3 + 1 + words + (c == SIZECLASS_TINY))
+			ck_abort_msg("class %u", c);
+	}
+	ck_assert_uint_eq(t.tiny_alloc_count, 1);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), bytes);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live), bytes);
+	ck_assert_uint_eq(mc->tiny, 0);
+	for (unsigned w = 0; w < MCACHE_WORDS; w++)
+		ck_assert_uint_eq(mc->nonempty[w], 0);
+	expect_verified();
+}
+END_TEST
+
+// heap_live is never more than one batch and one run behind, and together
+// with what waits in the mcache it is every byte of every run.
+START_TEST(live_bytes_are_published_in_batches)
+{
+	uint64_t runs = 0, published, moves = 0, last = 0;
+	struct rng r;
+
+	inside_boot(false);
+	rng_init(&r, __func__);
+	for (int i = 0; i < 20000; i++) {
+		unsigned c = 1 + (unsigned)rng_below(&r, 40);
+		spanclass sc = spanclass_make(c, KIND_NOSCAN);
+		const struct rt_run *run = mc->slots[sc].run;
+		bool empty = run->cur == run->start;
+
+		if (!inside_take(sc))
+			ck_abort_msg("no memory");
+		if (empty)
+			runs += (uint64_t)(run->cur - run->start) +
+				sizeclass_table[c].size;
+		published = gauge_load(&gauges.heap_live);
+		if (published + (uint64_t)mc->live != runs)
+			ck_abort_msg("live after %d", i);
+		if (mc->live >= MCACHE_LIVE_BATCH)
+			ck_abort_msg("a batch waits after %d", i);
+		moves += published != last;
+		last = published;
+	}
+	ck_assert_uint_gt(moves, 10);
+	mcache_flush(mc, self);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live),
+			  heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC));
+	ck_assert_int_eq(mc->live, 0);
+}
+END_TEST
+
+// Of every class that has no inline path, and with Go's classes of all: a call
+// looks into the cache before it takes another span, which would count the one
+// that is cached.
+START_TEST(a_call_takes_what_is_cached)
+{
+	size_t size = sizeclass_table[_i].size;
+	size_t n = base_min(size, SIZECLASS_MAX_REQUEST);
+	uint32_t held = sizeclass_table[_i].nelems;
+	struct mspan *s;
+
+	inside_boot(true);
+	s = inside_span(rt_alloc(n));
+	for (uint32_t i = 1; i < held; i++)
+		ck_assert_ptr_eq(inside_span(rt_alloc(n)), s);
+	ck_assert_uint_eq(totals().small_alloc_count[_i], 0);
+	ck_assert_ptr_ne(inside_span(rt_alloc(n)), s);
+	ck_assert_uint_eq(totals().small_alloc_count[_i], held);
+	expect_verified();
+}
+END_TEST
+
+// use_run uses up a whole run of a class and returns its bytes.
+static size_t use_run(spanclass sc)
+{
+	const struct mcache_slot *slot = &mc->slots[sc];
+	size_t bytes;
+
+	ck_assert_ptr_nonnull(inside_take(sc));
+	bytes = (size_t)(slot->run->cur - slot->run->start) + slot->size;
+	while (slot->run->cur != slot->run->start)
+		ck_assert_ptr_nonnull(inside_take(sc));
+	return bytes;
+}
+
+// The second run is what the first one left of its bitmap word.  Of what lies
+// in fresh pages, a thread is never charged for much more than it has used.
+START_TEST(runs_double_from_a_flush_on)
+{
+	static const size_t bytes[] = {512, 512, 1024, 2048, 4096, 8192, 8192};
+	spanclass sc = spanclass_make(6, KIND_WORDS); // of 64 bytes
+
+	inside_boot(true);
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < RT_ARRAY_LEN(bytes); i++)
+			ck_assert_uint_eq(use_run(sc), bytes[i]);
+		mcache_flush(mc, self);
+	}
+}
+END_TEST
+
+// A slot that gets no span begins anew, as after a flush.
+START_TEST(a_refused_span_is_the_end_of_long_runs)
+{
+	const spanclass sc = spanclass_make(sizeclass_of(1024), KIND_NOSCAN);
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.max_heap = RT_ARENA_SIZE;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+	mc = rt_thread_tls->mc;
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_ptr_nonnull(inside_take(sc));
+	ck_assert_uint_eq(mc->slots[sc].run_log2, MCACHE_RUN_LAST);
+	while (inside_take(sc))
+		;
+	ck_assert_uint_eq(mc->slots[sc].run_log2, MCACHE_RUN_FIRST);
+}
+END_TEST
+
+START_TEST(a_large_object_is_counted_at_once)
+{
+	inside_boot(false);
+	ck_assert_ptr_nonnull(rt_alloc(40000));
+	ck_assert_uint_eq(totals().large_alloc, 40960);
+	ck_assert_uint_eq(totals().large_alloc_count, 1);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 40960);
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live), 40960);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(32761));
+	ck_assert_uint_eq(totals().large_alloc, 40960 + 32768);
+	ck_assert_ptr_nonnull(rt_alloc_noscan(32760)); // small
+	ck_assert_uint_eq(totals().large_alloc_count, 2);
+	expect_verified();
+}
+END_TEST
+
+// ---- runs and clearing ----
+
+// A run of several objects is cleared as a whole above RT_INLINE_MAX; one of a
+// single object, and all runs of smaller ones, only if the caller wants it.
+START_TEST(uninit_skips_clearing)
+{
+	static const unsigned classes[] = {1, 2, 32, 38, 44, 51, 59, 67};
+	spanclass sc = spanclass_make(classes[_i], KIND_NOSCAN);
+	size_t size = sizeclass_table[classes[_i]].size;
+	struct mspan *s;
+	char *p;
+
+	inside_boot(false);
+	p = inside_take(sc);
+	memset(p, 0x77, size);
+	s = inside_span(p);
+	mcache_retire_slot(mc, self, sc);
+	// As sweep leaves a span of which an object was freed.
+	mspan_free_slots(s, p, p + size);
+	s->alloc_count = 0;
+	s->needzero = 1;
+	if (!mcentral_top(sc))
+		mcentral_push(s);
+	mc->slots[sc].run_log2 = MCACHE_RUN_LAST;
+	ck_assert_ptr_eq(refill_small(mc, self, sc, true), p);
+	ck_assert_int_eq(
+	    p[0], size > RT_INLINE_MAX && 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
+	ck_assert_int_eq(p[size - 1], p[0]);
+}
+END_TEST
+
+START_TEST(runs_can_be_taken_away_from_inline_code)
+{
+	const struct rt_run *runs;
+
+	inside_boot(false);
+	runs = rt_thread_tls->run;
+	ck_assert_int_eq(runs == mc->runs, !RT_ASAN && !RT_DEBUG_BUILD);
+	mcache_disable_runs(mc);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(proc_no_runs); i++)
+		ck_assert_ptr_eq(proc_no_runs[i].cur, proc_no_runs[i].start);
+	ck_assert_ptr_nonnull(rt_alloc(16));
+	mcache_enable_runs(mc);
+	ck_assert_ptr_eq(rt_thread_tls->run, runs);
+}
+END_TEST
+
+static int end_walk(void *obj, size_t size, int kind, void *arg)
+{
+	(void)obj, (void)size, (void)kind, (void)arg;
+	return RT_WALK_STOP;
+}
+
+// A walk takes them away while it lasts; in a stop of the thread's own they
+// stay away.
+START_TEST(a_walk_leaves_the_runs_as_they_were)
+{
+	const struct rt_run *runs;
+
+	inside_boot(false);
+	ck_assert_ptr_nonnull(rt_alloc(16));
+	runs = rt_thread_tls->run;
+	ck_assert_int_eq(rt_heap_walk(end_walk, NULL), RT_OK);
+	ck_assert_ptr_eq(rt_thread_tls->run, runs);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_heap_walk(end_walk, NULL), RT_OK);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_ptr_eq(rt_thread_tls->run, runs);
+}
+END_TEST
+
+START_TEST(align8_has_no_inline_runs)
+{
+	inside_boot(true);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
+	ck_assert_uint_eq(rt_size(rt_alloc(8)), 8);
+	ck_assert_uint_eq(rt_size(rt_alloc(17)), 24);
+	ck_assert_uint_eq(rt_size(rt_alloc_noscan(20)), 24);
+}
+END_TEST
+
+// ---- misuse from above is our own bug ----
+
+START_TEST(a_second_span_in_a_slot_throws)
+{
+	spanclass sc = spanclass_make(10, KIND_WORDS);
+
+	inside_boot(false);
+	inside_take(sc);
+	death_expect("refill of span with free space remaining");
+	mcache_set_span(mc, sc, mheap_alloc_small(self, NULL, sc));
+}
+END_TEST
+
+START_TEST(a_full_span_in_a_slot_throws)
+{
+	spanclass sc = spanclass_make(10, KIND_WORDS);
+	struct mspan *s;
+
+	inside_boot(false);
+	s = mheap_alloc_small(self, NULL, sc);
+	s->alloc_count = s->nelems;
+	death_expect("span has no free space");
+	mcache_set_span(mc, sc, s);
+}
+END_TEST
+
+// ---- the sets ----
+
+START_TEST(the_span_pushed_last_comes_first)
+{
+	spanclass a = spanclass_make(7, KIND_NOSCAN);
+	spanclass b = spanclass_make(7, KIND_WORDS);
+	struct mspan *s[3], *other;
+
+	inside_boot(false);
+	for (unsigned i = 0; i < 3; i++) {
+		s[i] = mheap_alloc_small(self, NULL, a);
+		mcentral_push(s[i]);
+	}
+	other = mheap_alloc_small(self, NULL, b);
+	mcentral_push(other);
+	ck_assert_ptr_eq(mcentral_top(a), s[2]);
+	ck_assert_ptr_eq(mcentral_below(s[2]), s[1]);
+	ck_assert_ptr_eq(mcentral_below(s[1]), s[0]);
+	ck_assert_ptr_null(mcentral_below(s[0]));
+	ck_assert_ptr_eq(mcentral_pop(a), s[2]);
+	ck_assert_ptr_eq(mcentral_pop(a), s[1]);
+	ck_assert_ptr_eq(mcentral_pop(b), other);
+	ck_assert_ptr_null(mcentral_pop(b));
+	mcentral_push(s[2]);
+	mcentral_reset();
+	ck_assert_ptr_null(mcentral_top(a));
+	ck_assert_ptr_null(mcentral_pop(a));
+	mcentral_push(s[1]);
+	ck_assert_ptr_eq(mcentral_pop(a), s[1]);
+	ck_assert_ptr_null(mcentral_pop(a));
+}
+END_TEST
+
+START_TEST(refill_takes_a_partial_span_before_new_pages)
+{
+	spanclass sc = spanclass_make(20, KIND_WORDS);
+	uint64_t in_use;
+	struct mspan *s;
+
+	inside_boot(false);
+	s = inside_span(inside_take(sc));
+	mcache_flush(mc, self);
+	in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
+	for (uint32_t i = 1; i < s->nelems; i++)
+		ck_assert_ptr_eq(inside_span(inside_take(sc)), s);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), in_use);
+	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE),
+			  in_use + RT_PAGE_SIZE);
+}
+END_TEST
+
+// ---- blocks ----
+
+enum { THREADS = 7 };
+
+static struct {
+	pthread_barrier_t all_in;
+	pthread_barrier_t may_go;
+} gate;
+
+static void *attached_thread(void *arg)
+{
+	(void)arg;
+	if (rt_thread_attach(0) != RT_OK)
+		abort();
+	for (int i = 0; i < 100; i++)
+		if (!rt_alloc(48) || !rt_alloc_noscan(3))
+			abort();
+	rt_blocking_enter();
+	pthread_barrier_wait(&gate.all_in);
+	pthread_barrier_wait(&gate.may_go);
+	rt_blocking_leave();
+	if (rt_thread_detach() != RT_OK)
+		abort();
+	return NULL;
+}
+
+static void expect_blocks(uint64_t mapped, uint64_t used)
+{
+	ck_assert_uint_eq(gauge_load(&gauges.mcache_sys),
+			  mapped * sysmem_round(sizeof(struct rt_mcache)));
+	ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse),
+			  used * sizeof(struct rt_mcache));
+}
+
+// Seven threads come and go: their blocks are mapped, four of them kept, and
+// taken again by the next threads.
+START_TEST(blocks_of_gone_threads_are_kept_for_four)
+{
+	pthread_t t[THREADS];
+	rt_memstats m;
+
+	inside_boot(false);
+	expect_blocks(1, 1);
+	for (uint64_t round = 1; round <= 3; round++) {
+		pthread_barrier_init(&gate.all_in, NULL, THREADS + 1);
+		pthread_barrier_init(&gate.may_go, NULL, THREADS + 1);
+		for (int i = 0; i < THREADS; i++)
+			pthread_create(&t[i], NULL, attached_thread, NULL);
+		rt_blocking_enter();
+		pthread_barrier_wait(&gate.all_in);
+		rt_blocking_leave();
+		expect_blocks(1 + THREADS, 1 + THREADS);
+		ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+		ck_assert_uint_eq(m.mcache_inuse,
+				  (1 + THREADS) * sizeof(struct rt_mcache));
+		rt_blocking_enter();
+		pthread_barrier_wait(&gate.may_go);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(t[i], NULL);
+		rt_blocking_leave();
+		expect_blocks(1 + MCACHE_KEPT, 1);
+		ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+		// A tiny block holds 5 requests of 3 bytes; all are mallocs.
+		ck_assert_uint_eq(m.mallocs, round * THREADS * 200);
+		ck_assert_uint_eq(m.by_size[5].mallocs, round * THREADS * 100);
+		ck_assert_uint_eq(m.by_size[2].mallocs, round * THREADS * 20);
+	}
+	mcache_release_kept();
+	expect_blocks(1, 1);
+	expect_verified();
+}
+END_TEST
+
+static Suite *suite_mcache(void)
+{
+	Suite *s = suite_create("mcache");
+	TCase *tiny = tcase_create("tiny");
+	TCase *tc = tcase_create("mcache");
+
+	tcase_set_timeout(tiny, 60);
+	tcase_add_loop_test(tiny, tiny_requests_follow_the_rules, 0, 2);
+	tcase_add_test(tiny, tiny_requests_are_aligned_by_their_size);
+	tcase_add_test(tiny, the_tiny_block_with_more_room_stays);
+	tcase_add_test(tiny, what_is_not_tiny_has_a_slot_of_its_own);
+	suite_add_tcase(s, tiny);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, retiring_counts_what_was_used, 1,
+			    SIZECLASS_COUNT);
+	tcase_add_test(tc, a_span_is_filled_over_many_flushes);
+	tcase_add_test(tc, a_flush_retires_every_class_and_the_tiny_block);
+	tcase_add_test(tc, live_bytes_are_published_in_batches);
+	tcase_add_loop_test(tc, a_call_takes_what_is_cached, 1,
+			    SIZECLASS_COUNT);
+	tcase_add_test(tc, runs_double_from_a_flush_on);
+	tcase_add_test(tc, a_refused_span_is_the_end_of_long_runs);
+	tcase_add_test(tc, a_large_object_is_counted_at_once);
+	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
+	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
+	tcase_add_test(tc, a_walk_leaves_the_runs_as_they_were);
+	tcase_add_test(tc, align8_has_no_inline_runs);
+	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws, DEATH_EXPECTED);
+	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws, DEATH_EXPECTED);
+	tcase_add_test(tc, the_span_pushed_last_comes_first);
+	tcase_add_test(tc, refill_takes_a_partial_span_before_new_pages);
+	tcase_add_test(tc, blocks_of_gone_threads_are_kept_for_four);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_mcache());
+}

@@ -1,0 +1,1167 @@
+#include "runtime/spans/mheap.h"
+
+#include <rt/rt.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "runtime/base/bits.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
+#include "runtime/spans/scavenge.h"
+#include "test/harness/suite.h"
+
+enum {
+	CHUNK = RT_CHUNK_SIZE,
+	PAGE = RT_PAGE_SIZE,
+	RANGE = RT_ARENA_SIZE, // the smallest heap range
+	RANGE_PAGES = RANGE / PAGE,
+	PAGE_CLASS = 51, // one object of a page
+};
+
+static struct rt_proc *self;
+
+// What moves with pages.
+struct row {
+	uint64_t released, committed;
+	uint64_t in_heap, in_stacks, in_work;
+	uint64_t heap_released, heap_free, heap_in_use;
+	uint64_t mapped, sys; // beyond what metadata took
+};
+
+// scavenge_once is the first run of a pass.
+static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
+{
+	struct scavenge_pass pass = scavenge_begin(force);
+
+	return scavenge_run(p, &pass, max);
+}
+
+static uint64_t metadata(void)
+{
+	return gauge_load(&gauges.stacks_sys) + gauge_load(&gauges.mspan_sys) +
+	       gauge_load(&gauges.mcache_sys) +
+	       gauge_load(&gauges.buckhash_sys) +
+	       gauge_load(&gauges.gc_misc_sys) + gauge_load(&gauges.other_sys);
+}
+
+static struct row now(void)
+{
+	struct heapstats_totals h;
+	struct row r;
+
+	heapstats_read(&h);
+	r = (struct row){
+	    .released = h.released,
+	    .committed = h.committed,
+	    .in_heap = h.in_heap,
+	    .in_stacks = h.in_stacks,
+	    .in_work = h.in_work_bufs,
+	    .heap_released = heapgauge_sum(HEAPGAUGE_RELEASED),
+	    .heap_free = heapgauge_sum(HEAPGAUGE_FREE),
+	    .heap_in_use = heapgauge_sum(HEAPGAUGE_IN_USE),
+	    .mapped = gauge_load(&gauges.mapped_ready) - metadata(),
+	};
+	r.sys = r.heap_in_use + r.heap_free + r.heap_released + r.in_stacks +
+		r.in_work;
+	ck_assert_uint_eq(r.heap_in_use, r.in_heap);
+	ck_assert_uint_eq(r.heap_released, r.released);
+	ck_assert_uint_eq(r.heap_in_use + r.heap_free,
+			  r.committed - r.in_stacks - r.in_work);
+	ck_assert_uint_eq(r.mapped, r.sys - r.released);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE) * PAGE,
+			  r.heap_in_use);
+	ck_assert_uint_eq(r.sys, arena_used());
+	return r;
+}
+
+static void expect(struct row want)
+{
+	struct row got = now();
+
+	ck_assert_uint_eq(got.released, want.released);
+	ck_assert_uint_eq(got.committed, want.committed);
+	ck_assert_uint_eq(got.in_heap, want.in_heap);
+	ck_assert_uint_eq(got.in_stacks, want.in_stacks);
+	ck_assert_uint_eq(got.in_work, want.in_work);
+	ck_assert_uint_eq(got.heap_released, want.heap_released);
+	ck_assert_uint_eq(got.heap_free, want.heap_free);
+	ck_assert_uint_eq(got.heap_in_use, want.heap_in_use);
+	ck_assert_uint_eq(got.mapped, want.mapped);
+	ck_assert_uint_eq(got.sys, want.sys);
+}
+
+static bool same_row(struct row a, struct row b)
+{
+	return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static void begin_with(bool populate)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = RANGE;
+	c.align8 = 1; // the class of 8 bytes is in use
+	c.double_check = RT_CHECK_FATAL;
+	c.populate = populate;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+}
+
+// begin makes a heap in which nothing is resident that is not in use.
+static void begin(void)
+{
+	begin_with(false);
+}
+
+static void begin_populating(void)
+{
+	begin_with(true);
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// check_heap asks for the identities of a heap at rest: everything that is
+// counted adds up, and the page allocator believes in itself.
+static void check_heap(void)
+{
+	rt_memstats m;
+
+	now();
+	ck_assert(pagealloc_check(&mheap.pages));
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+}
+
+static struct mspan *alloc_page(struct mheap_cache *cache)
+{
+	return mheap_alloc_small(self, cache,
+				 spanclass_make(PAGE_CLASS, KIND_NOSCAN));
+}
+
+static struct mspan *alloc_class(unsigned c, unsigned kind)
+{
+	return mheap_alloc_small(self, NULL, spanclass_make(c, kind));
+}
+
+// free_span frees a span that holds no object; the object of a large one dies
+// here.
+static void free_span(struct mspan *s)
+{
+	if (mspan_is_large(s)) {
+		s->alloc_count = 0;
+		atomic_u64_store_relaxed(
+		    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
+	}
+	s->next = NULL;
+	mheap_free(self, s);
+}
+
+// ---- the worked ledger ----
+
+START_TEST(every_step_of_the_ledger_adds_up)
+{
+	struct mspan *heap, *stack;
+	uintptr_t base;
+
+	// 0: nothing but metadata.
+	expect((struct row){0});
+	// 1, 2: the heap grows by a chunk, of which one page is taken.
+	heap = alloc_page(NULL);
+	expect((struct row){.released = 4186112,
+			    .committed = 8192,
+			    .in_heap = 8192,
+			    .heap_released = 4186112,
+			    .heap_in_use = 8192,
+			    .mapped = 8192,
+			    .sys = 4194304});
+	// 3: four pages for stacks.
+	stack = mheap_alloc_manual(self, 4, MSPAN_STACK);
+	expect((struct row){.released = 4153344,
+			    .committed = 40960,
+			    .in_heap = 8192,
+			    .in_stacks = 32768,
+			    .heap_released = 4153344,
+			    .heap_in_use = 8192,
+			    .mapped = 40960,
+			    .sys = 4194304});
+	// 4: a free page keeps its memory.
+	base = heap->base;
+	free_span(heap);
+	expect((struct row){.released = 4153344,
+			    .committed = 40960,
+			    .in_stacks = 32768,
+			    .heap_released = 4153344,
+			    .heap_free = 8192,
+			    .mapped = 40960,
+			    .sys = 4194304});
+	// 5: the same page again.
+	heap = alloc_page(NULL);
+	ck_assert_uint_eq(heap->base, base);
+	expect((struct row){.released = 4153344,
+			    .committed = 40960,
+			    .in_heap = 8192,
+			    .in_stacks = 32768,
+			    .heap_released = 4153344,
+			    .heap_in_use = 8192,
+			    .mapped = 40960,
+			    .sys = 4194304});
+	// 6: freed, and given back.
+	free_span(heap);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
+	expect((struct row){.released = 4161536,
+			    .committed = 32768,
+			    .in_stacks = 32768,
+			    .heap_released = 4161536,
+			    .mapped = 32768,
+			    .sys = 4194304});
+	// 7: the stacks, too.
+	mheap_free_manual(self, stack);
+	expect((struct row){.released = 4161536,
+			    .committed = 32768,
+			    .heap_released = 4161536,
+			    .heap_free = 32768,
+			    .mapped = 32768,
+			    .sys = 4194304});
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+}
+END_TEST
+
+START_TEST(work_buffers_count_apart)
+{
+	struct mspan *s = mheap_alloc_manual(self, 3, MSPAN_WORK);
+
+	expect((struct row){.released = CHUNK - 3 * PAGE,
+			    .committed = 3 * PAGE,
+			    .in_work = 3 * PAGE,
+			    .heap_released = CHUNK - 3 * PAGE,
+			    .mapped = 3 * PAGE,
+			    .sys = CHUNK});
+	mheap_free_manual(self, s);
+	expect((struct row){.released = CHUNK - 3 * PAGE,
+			    .committed = 3 * PAGE,
+			    .heap_released = CHUNK - 3 * PAGE,
+			    .heap_free = 3 * PAGE,
+			    .mapped = 3 * PAGE,
+			    .sys = CHUNK});
+}
+END_TEST
+
+START_TEST(scavenging_gives_everything_back_once)
+{
+	struct mspan *s = mheap_alloc_large(self, NULL, KIND_NOSCAN, CHUNK);
+	uint64_t bytes = 0, n;
+
+	free_span(s);
+	while ((n = scavenge_once(self, CHUNK, true)) != 0)
+		bytes += n;
+	ck_assert_uint_eq(bytes, CHUNK);
+	expect((struct row){
+	    .released = CHUNK, .heap_released = CHUNK, .sys = CHUNK});
+	ck_assert_uint_eq(pagealloc_count_scavenged(&mheap.pages) * PAGE,
+			  CHUNK);
+	ck_assert(pagealloc_check(&mheap.pages));
+}
+END_TEST
+
+// ---- refusals ----
+
+enum want { WANT_SMALL, WANT_EIGHT, WANT_LARGE, WANT_MANUAL, WANTS };
+
+static struct mspan *want(unsigned what)
+{
+	switch (what) {
+	case WANT_SMALL:
+		return alloc_page(NULL);
+	case WANT_EIGHT:
+		return alloc_class(1, KIND_NOSCAN);
+	case WANT_LARGE:
+		return mheap_alloc_large(self, NULL, KIND_WORDS, 9 << 20);
+	default:
+		return mheap_alloc_manual(self, 4, MSPAN_STACK);
+	}
+}
+
+// fill_persistent uses up the memory that small metadata is carved from, so
+// that the next mspan needs more.
+static void fill_persistent(void)
+{
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);
+	while (persistent_alloc(64, 64, &gauges.other_sys))
+		;
+	oscall_fail(OSCALL_COMMIT, 1, 0, 12);
+}
+
+// refused_at tells whether a growth of which the nth call for memory and all
+// later ones fail is refused; then only tables may have grown.
+static bool refused_at(uint64_t nth, unsigned what)
+{
+	uint64_t mspans;
+	struct mspan *s;
+	struct row before;
+
+	begin();
+	fill_persistent();
+	before = now();
+	mspans = gauge_load(&gauges.mspan_inuse);
+	oscall_fail(OSCALL_COMMIT, nth, UINT64_MAX, 12);
+	s = want(what);
+	oscall_fail(OSCALL_COMMIT, 1, 0, 12);
+	if (!s) {
+		ck_assert(same_row(now(), before));
+		ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), mspans);
+		ck_assert_uint_eq(mheap.spans.inuse, mspans);
+		ck_assert_uint_eq(mheap.blocks.inuse, 0);
+		ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), 0);
+		check_heap();
+		// What was gained for nothing is used by the next try.
+		ck_assert_ptr_nonnull(want(what));
+	}
+	now();
+	ck_assert(pagealloc_check(&mheap.pages));
+	end();
+	return !s;
+}
+
+START_TEST(refused_growth_moves_nothing_but_tables)
+{
+	enum { LEAST = 9 }; // calls whose refusal refuses the growth
+	uint64_t nth = 1;
+
+	while (refused_at(nth, (unsigned)_i))
+		nth++;
+	ck_assert_uint_gt(nth, LEAST);
+}
+END_TEST
+
+START_TEST(refused_advice_and_names_do_not_matter)
+{
+	begin();
+	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, 12);
+	oscall_fail(OSCALL_NAME, 1, UINT64_MAX, 12);
+	ck_assert_ptr_nonnull(want(WANT_LARGE));
+	ck_assert_uint_ge(oscall_failed(OSCALL_ADVISE), 1);
+	check_heap();
+	end();
+}
+END_TEST
+
+START_TEST(refused_reservation_leaves_nothing_behind)
+{
+	static const struct gauges zero;
+	uint64_t nth;
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = RANGE;
+	for (nth = 1;; nth++) {
+		int error;
+
+		oscall_fail(OSCALL_RESERVE, nth, UINT64_MAX, 12);
+		error = rt_init(&c);
+		oscall_fail(OSCALL_RESERVE, 1, 0, 12);
+		if (error == RT_OK)
+			break;
+		ck_assert_int_eq(error, RT_ENOMEM);
+		ck_assert_mem_eq(&gauges, &zero, sizeof zero);
+	}
+	// The range, its four tables, seven of the page allocator.
+	ck_assert_uint_ge(nth, 12);
+	end();
+}
+END_TEST
+
+START_TEST(refused_release_keeps_pages_free_and_retained)
+{
+	struct row before;
+
+	free_span(alloc_page(NULL));
+	before = now();
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, 12);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), 0);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert(same_row(now(), before));
+	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), RT_CHUNK_PAGES);
+	oscall_fail(OSCALL_RELEASE, 1, 0, 12);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
+	check_heap();
+}
+END_TEST
+
+// ---- what a span is like ----
+
+START_TEST(only_used_memory_needs_zeroing)
+{
+	struct mspan *s = alloc_page(NULL);
+
+	ck_assert(!s->needzero); // fresh
+	memset((void *)s->base, 0xff, PAGE);
+	free_span(s);
+	s = alloc_page(NULL);
+	ck_assert(s->needzero); // used
+	free_span(s);
+	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
+	s = alloc_page(NULL);
+	ck_assert(!s->needzero); // given back
+	for (unsigned i = 0; i < PAGE; i++)
+		if (((char *)s->base)[i] != 0)
+			ck_abort_msg("byte %u is not zero", i);
+	free_span(s);
+	// One used page among fresh ones is enough.
+	s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 4 * PAGE);
+	ck_assert(s->needzero);
+}
+END_TEST
+
+START_TEST(spans_of_every_class_fit_their_class)
+{
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		struct mspan *s = alloc_class(c, c % KIND_COUNT);
+		const struct sizeclass *class = &sizeclass_table[c];
+
+		ck_assert_ptr_null(mspan_check(s));
+		ck_assert_uint_eq(s->npages, class->npages);
+		ck_assert_uint_eq(mspan_limit(s) - s->base,
+				  (uint64_t) class->nelems * class->size);
+		ck_assert_uint_eq(spanclass_kind(s->spanclass), c % KIND_COUNT);
+		ck_assert_uint_eq(mspan_counted(s), 0);
+		ck_assert_uint_eq(s->base % PAGE, 0);
+	}
+	check_heap();
+}
+END_TEST
+
+START_TEST(large_spans_hold_one_object_of_whole_pages)
+{
+	static const size_t request[] = {32761,	    PAGE * 5,  PAGE * 5 + 1,
+					 CHUNK - 1, CHUNK + 1, 20 << 20};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(request); i++) {
+		size_t n = request[i];
+		struct mspan *s = mheap_alloc_large(self, NULL, KIND_WORDS, n);
+
+		ck_assert_uint_eq(s->npages, (n + PAGE - 1) / PAGE);
+		ck_assert_uint_eq(s->elemsize, s->npages * PAGE);
+		ck_assert_uint_eq(mspan_limit(s), s->base + n);
+		ck_assert_uint_eq(mspan_counted(s), 1);
+		ck_assert_ptr_null(mspan_check(s));
+		now();
+	}
+}
+END_TEST
+
+START_TEST(a_large_object_is_found_when_it_is_published)
+{
+	struct mspan *s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 10 * PAGE);
+
+	ck_assert_ptr_null(rt_base((void *)(s->base + 9 * PAGE)));
+	mheap_publish_large(s);
+	ck_assert_uint_eq((uintptr_t)rt_base((void *)(s->base + 9 * PAGE)),
+			  s->base);
+	ck_assert_ptr_null(mspan_check(s));
+}
+END_TEST
+
+START_TEST(the_lowest_pages_that_fit_are_taken)
+{
+	struct mspan *s[8];
+	uintptr_t base;
+
+	for (unsigned i = 0; i < 8; i++)
+		s[i] = alloc_page(NULL);
+	for (unsigned i = 1; i < 8; i++)
+		ck_assert_uint_eq(s[i]->base, s[i - 1]->base + PAGE);
+	base = s[2]->base;
+	free_span(s[2]);
+	free_span(s[5]);
+	free_span(s[6]);
+	ck_assert_uint_eq(alloc_page(NULL)->base, base);
+	ck_assert_uint_eq(mheap_alloc_manual(self, 2, MSPAN_STACK)->base,
+			  base + 3 * PAGE);
+}
+END_TEST
+
+START_TEST(a_list_of_spans_is_freed_at_once)
+{
+	struct mspan *list = NULL;
+
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		struct mspan *s = alloc_class(c, KIND_WORDS);
+
+		s->next = list;
+		list = s;
+	}
+	mheap_free(self, list);
+	mheap_free(self, NULL);
+	ck_assert_uint_eq(now().heap_in_use, 0);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), RT_CHUNK_PAGES);
+	check_heap();
+}
+END_TEST
+
+// Of 3000 spans two thirds go, in any order: no two runs of pages are one.
+START_TEST(a_list_without_neighbours_is_freed_at_once)
+{
+	enum { SPANS = 3000 };
+	struct mspan *s[SPANS], *list = NULL;
+
+	for (unsigned i = 0; i < SPANS; i++)
+		s[i] = alloc_class(1 + i % 8, KIND_WORDS);
+	for (unsigned k = 0; k < SPANS; k++) {
+		unsigned i = k * 1009 % SPANS; // each once: 1009 is prime
+
+		if (i % 3 == 0)
+			continue;
+		s[i]->next = list;
+		list = s[i];
+	}
+	mheap_free(self, list);
+	check_heap();
+	ck_assert_uint_eq(now().heap_in_use, SPANS / 3 * PAGE);
+	for (unsigned i = 0; i < SPANS; i++)
+		ck_assert_ptr_eq(arena_span(i), i % 3 == 0 ? s[i] : NULL);
+	for (unsigned i = 0; i < SPANS; i += 3)
+		free_span(s[i]);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+	ck_assert_uint_eq(now().heap_in_use, 0);
+	check_heap();
+}
+END_TEST
+
+START_TEST(spans_are_walked_by_address)
+{
+	struct mspan *s[3] = {
+	    alloc_page(NULL),
+	    mheap_alloc_large(self, NULL, KIND_NOSCAN, 5 * CHUNK),
+	    mheap_alloc_manual(self, 3, MSPAN_WORK),
+	};
+	unsigned seen[3] = {0};
+	uintptr_t last = 0;
+	uint64_t page = 0;
+	struct mspan *at;
+
+	while ((at = mheap_next_span(&page)) != NULL) {
+		ck_assert_uint_gt(at->base, last);
+		ck_assert_uint_eq(page, mspan_page(at) + at->npages);
+		last = at->base;
+		for (unsigned i = 0; i < 3; i++)
+			seen[i] += at == s[i];
+	}
+	ck_assert(seen[0] == 1 && seen[1] == 1 && seen[2] == 1);
+	ck_assert_uint_eq(page, arena_used() / PAGE);
+}
+END_TEST
+
+// ---- what a P keeps ----
+
+START_TEST(cached_pages_count_as_free)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+	struct mspan *first = alloc_page(NULL);
+	struct mspan *s = alloc_page(&cache);
+
+	// Of the 63 pages that the P took, one is in use.
+	ck_assert_uint_eq(bits_count(cache.pages.cache), 62);
+	ck_assert_uint_eq(bits_count(cache.pages.scav), 62);
+	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages),
+			  RT_CHUNK_PAGES - 64);
+	expect((struct row){.released = CHUNK - 2 * PAGE,
+			    .committed = 2 * PAGE,
+			    .in_heap = 2 * PAGE,
+			    .heap_released = CHUNK - 2 * PAGE,
+			    .heap_in_use = 2 * PAGE,
+			    .mapped = 2 * PAGE,
+			    .sys = CHUNK});
+	mheap_cache_flush(&cache);
+	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages),
+			  RT_CHUNK_PAGES - 2);
+	ck_assert_uint_eq(pagealloc_count_scavenged(&mheap.pages),
+			  RT_CHUNK_PAGES - 2);
+	free_span(first);
+	free_span(s);
+	check_heap();
+}
+END_TEST
+
+// A P that allocates little takes few pages from the others.
+START_TEST(fillings_of_a_cache_double)
+{
+	struct mheap_cache cache = {0};
+	unsigned most = MHEAP_CACHE_FIRST;
+
+	alloc_page(NULL); // so that there are free pages to cache
+	for (unsigned filling = 0; filling < 6; filling++) {
+		ck_assert_ptr_nonnull(alloc_page(&cache));
+		ck_assert_uint_lt(bits_count(cache.pages.cache), most);
+		ck_assert_uint_eq(cache.filling, most);
+		while (!pagecache_empty(&cache.pages))
+			ck_assert_ptr_nonnull(alloc_page(&cache));
+		most = (unsigned)base_min(2 * most, PAGECACHE_PAGES);
+	}
+	ck_assert_uint_eq(most, PAGECACHE_PAGES);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+// One that has allocated much and then allocates little does so again.
+START_TEST(a_flush_makes_fillings_smaller)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	alloc_page(NULL); // so that there are free pages to cache
+	for (unsigned i = 0; i < 8; i++) {
+		mheap_cache_flush(&cache);
+		ck_assert_ptr_nonnull(alloc_page(&cache));
+	}
+	ck_assert_uint_eq(cache.filling, MHEAP_CACHE_FIRST);
+	mheap_cache_flush(&cache);
+	mheap_cache_flush(&cache); // of an empty one
+	ck_assert_uint_eq(cache.filling, 0);
+	check_heap();
+}
+END_TEST
+
+START_TEST(pages_from_a_cache_know_whether_they_need_zeroing)
+{
+	// 1 and 3 were used, 4 and 5 never were.
+	static const unsigned pages[MHEAP_CACHE_FIRST] = {5, 4, 3, 1};
+	struct mheap_cache cache = {0};
+	struct mspan *s[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		s[i] = alloc_page(NULL);
+	free_span(s[1]);
+	free_span(s[3]);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(pages); i++) {
+		struct mspan *again = alloc_page(&cache);
+
+		ck_assert_uint_eq(mspan_page(again), pages[i]);
+		ck_assert_uint_eq(again->needzero, pages[i] < 4);
+	}
+	ck_assert_uint_eq(now().heap_free, 0);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+START_TEST(big_requests_go_past_the_page_cache)
+{
+	struct mheap_cache cache = {0};
+
+	alloc_page(NULL); // so that there are free pages to cache
+	mheap_alloc_large(self, &cache, KIND_NOSCAN, 16 * PAGE);
+	ck_assert_uint_eq(cache.filling, 0);
+	mheap_alloc_large(self, &cache, KIND_NOSCAN, 15 * PAGE);
+	ck_assert_uint_eq(cache.filling, 15);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+static uint64_t alloc_pages(struct mheap_cache *cache, uint64_t npages)
+{
+	struct mspan *s =
+	    mheap_alloc_large(self, cache, KIND_NOSCAN, npages * PAGE);
+
+	ck_assert_ptr_nonnull(s);
+	return mspan_page(s);
+}
+
+START_TEST(pages_that_the_cache_cannot_serve_are_exchanged)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	for (unsigned i = 0; i < 55; i++)
+		ck_assert_ptr_nonnull(alloc_page(&cache));
+	ck_assert_uint_eq(cache.pages.cache, 0x1ff << 1);
+	ck_assert_uint_eq(alloc_pages(&cache, 10), 64);
+	ck_assert_uint_eq(cache.pages.cache, ~UINT64_C(0) << 10);
+	ck_assert_uint_eq(alloc_pages(&cache, 9), 74);
+	ck_assert_uint_eq(alloc_pages(NULL, 9), 1); // what was given back
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+// No page is left over between objects of any number of pages, though a P
+// takes blocks of 64.
+START_TEST(objects_of_many_pages_lie_side_by_side)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+	uint64_t npages = (uint64_t)_i;
+
+	for (uint64_t i = 0; i < 500 / npages; i++)
+		ck_assert_uint_eq(alloc_pages(&cache, npages), i * npages);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+START_TEST(spans_in_a_stock_count_as_in_use)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+	uint64_t mspan = sizeof(struct mspan);
+
+	alloc_page(NULL);
+	alloc_page(&cache);
+	ck_assert_uint_eq(cache.nspans, MHEAP_CACHE_SPANS - 1);
+	for (unsigned i = 3; i <= 20; i++) {
+		alloc_page(&cache);
+		ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse),
+				  (i + cache.nspans) * mspan);
+		ck_assert_uint_le(cache.nspans, MHEAP_CACHE_SPANS);
+	}
+	mheap_cache_flush(&cache);
+	ck_assert_uint_eq(cache.nspans, 0);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 20 * mspan);
+}
+END_TEST
+
+// ---- the end of the range ----
+
+// ---- populating ----
+
+// resident is the number of pages from base on, up to n, that have memory.
+static unsigned resident(uintptr_t base, unsigned n)
+{
+	unsigned char vec[RT_PAGE_SIZE / 4096];
+	unsigned i = 0;
+
+	while (i < n && mincore((void *)(base + i * PAGE), PAGE, vec) == 0 &&
+	       vec[0] & 1)
+		i++;
+	return i;
+}
+
+// The first page of a run that is not resident is taken, and those that come
+// next are brought in with it: free, zero, and no longer released.
+START_TEST(fresh_pages_are_populated_ahead)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+	uint64_t ahead = MHEAP_POPULATE;
+	struct mspan *s;
+
+	alloc_page(NULL); // so that there are free pages to cache
+	s = alloc_page(&cache);
+	if (!atomic_u32_load_relaxed(&mheap.populate)) {
+		suite_skip("this kernel has no MADV_POPULATE_WRITE", NULL);
+		return;
+	}
+	for (uint64_t used = 2; used <= 2 + MHEAP_POPULATE; used++) {
+		ck_assert_uint_ge(resident(s->base - ahead * PAGE, 64),
+				  ahead + 1);
+		expect((struct row){.released = CHUNK - (ahead + 2) * PAGE,
+				    .committed = (ahead + 2) * PAGE,
+				    .in_heap = used * PAGE,
+				    .heap_released = CHUNK - (ahead + 2) * PAGE,
+				    .heap_free = (ahead + 2 - used) * PAGE,
+				    .heap_in_use = used * PAGE,
+				    .mapped = (ahead + 2) * PAGE,
+				    .sys = CHUNK});
+		ck_assert(!alloc_page(&cache)->needzero);
+	}
+	ck_assert_uint_eq(now().heap_free, ahead * PAGE);
+	mheap_cache_flush(&cache);
+	ck_assert_uint_eq(now().heap_free, ahead * PAGE);
+	ck_assert_uint_eq(scavenge_once(self, CHUNK, true), ahead * PAGE);
+	check_heap();
+}
+END_TEST
+
+START_TEST(what_may_not_be_used_is_not_populated)
+{
+	struct mheap_cache cache = {0};
+	struct mspan *large;
+
+	alloc_page(NULL); // so that there are free pages to cache
+	for (;;) {
+		alloc_page(&cache);
+		if (cache.filling >= MHEAP_POPULATE)
+			break;
+		ck_assert_uint_eq(now().heap_free, 0);
+	}
+	large = mheap_alloc_large(self, &cache, KIND_NOSCAN, 2 * CHUNK);
+	ck_assert_uint_eq(resident(large->base + 2 * CHUNK - PAGE, 1), 0);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+// A refusal counts nothing, and is the last question.
+START_TEST(refused_populating_is_not_tried_again)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	alloc_page(NULL);
+	oscall_fail(OSCALL_ADVISE, 1, 1, 22);
+	for (unsigned i = 2; i < 50; i++) {
+		ck_assert(!alloc_page(&cache)->needzero);
+		ck_assert_uint_eq(now().heap_free, 0);
+		ck_assert_uint_eq(now().committed, i * PAGE);
+	}
+	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), 1);
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+START_TEST(what_exceeds_the_range_is_refused)
+{
+	static const size_t request[] = {
+	    RANGE + 1,
+	    (size_t)1 << 40,
+	    PTRDIFF_MAX,
+	    SIZE_MAX - RT_PAGE_SIZE,
+	    SIZE_MAX - RT_PAGE_SIZE + 2,
+	    SIZE_MAX,
+	};
+	static const uint64_t npages[] = {RANGE_PAGES + 1, UINT64_C(1) << 51,
+					  UINT64_MAX - RT_CHUNK_PAGES,
+					  UINT64_MAX};
+	struct row before = now();
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(request); i++)
+		ck_assert_ptr_null(
+		    mheap_alloc_large(self, NULL, KIND_NOSCAN, request[i]));
+	for (unsigned i = 0; i < RT_ARRAY_LEN(npages); i++)
+		ck_assert_ptr_null(
+		    mheap_alloc_manual(self, npages[i], MSPAN_STACK));
+	ck_assert(same_row(now(), before));
+	ck_assert_uint_eq(arena_used(), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_large(self, NULL, KIND_NOSCAN, RANGE));
+	check_heap();
+}
+END_TEST
+
+START_TEST(a_full_range_recovers)
+{
+	static struct mspan *span[RANGE_PAGES + 1];
+	struct mheap_cache cache = {0};
+	unsigned n = 0;
+	struct row full;
+	uintptr_t base;
+
+	while ((span[n] = alloc_page(&cache)) != NULL)
+		n++;
+	ck_assert_uint_eq(n, RANGE_PAGES);
+	full = now();
+	ck_assert_uint_eq(full.heap_in_use, RANGE);
+	ck_assert_uint_eq(full.heap_released, 0);
+	ck_assert_ptr_null(alloc_page(NULL));
+	ck_assert_ptr_null(mheap_alloc_manual(self, 1, MSPAN_WORK));
+	ck_assert(same_row(now(), full));
+	// One page free: it is the next one.
+	base = span[4321]->base;
+	free_span(span[4321]);
+	ck_assert_ptr_null(
+	    mheap_alloc_large(self, &cache, KIND_NOSCAN, 2 * PAGE));
+	span[4321] = alloc_page(&cache);
+	ck_assert_uint_eq(span[4321]->base, base);
+	ck_assert(same_row(now(), full));
+	for (unsigned i = 0; i < n; i++)
+		free_span(span[i]);
+	mheap_cache_flush(&cache);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_large(self, NULL, KIND_NOSCAN, RANGE));
+	check_heap();
+}
+END_TEST
+
+// Free pages at the heap's end count for what it has to grow by.
+START_TEST(the_last_pages_of_the_range_are_used)
+{
+	struct mspan *s;
+
+	alloc_page(NULL);
+	s = mheap_alloc_large(self, NULL, KIND_NOSCAN,
+			      (RANGE_PAGES - 1) * PAGE);
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(now().heap_in_use, RANGE);
+}
+END_TEST
+
+// Only pages at the very end count: the last chunk has 12, and 8 more lie
+// before what was allocated last.
+START_TEST(free_pages_inside_are_not_the_end)
+{
+	struct mspan *gap;
+
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(self, RT_CHUNK_PAGES - 8, MSPAN_WORK));
+	gap = mheap_alloc_manual(self, 8, MSPAN_WORK);
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(self, RT_CHUNK_PAGES - 12, MSPAN_WORK));
+	mheap_free_manual(self, gap);
+	ck_assert_uint_eq(mheap.pages.nchunks, 2);
+	ck_assert_ptr_nonnull(mheap_alloc_manual(self, 18, MSPAN_WORK));
+	ck_assert_uint_eq(mheap.pages.nchunks, 3);
+	check_heap();
+}
+END_TEST
+
+// Two chunks that are free are most of what three take.
+START_TEST(free_chunks_at_the_end_count_together)
+{
+	struct mspan *s =
+	    mheap_alloc_manual(self, 2 * RT_CHUNK_PAGES, MSPAN_WORK);
+
+	mheap_free_manual(self, s);
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_manual(self, 3 * RT_CHUNK_PAGES, MSPAN_WORK));
+	ck_assert_uint_eq(mheap.pages.nchunks, 3);
+	check_heap();
+}
+END_TEST
+
+// The first chunks are prepared as they are needed.
+START_TEST(a_small_heap_prepares_nothing_ahead)
+{
+	for (unsigned n = 1; n <= RANGE / CHUNK; n++) {
+		ck_assert_ptr_nonnull(
+		    mheap_alloc_manual(self, RT_CHUNK_PAGES, MSPAN_WORK));
+		ck_assert_uint_eq(arena_prepared(), (uint64_t)n * CHUNK);
+	}
+}
+END_TEST
+
+// In a full range the pages in a row that a P's cache holds serve a request
+// that caches do not serve.
+START_TEST(a_large_request_takes_the_pages_of_its_own_cache)
+{
+	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
+
+	ck_assert_ptr_nonnull(mheap_alloc_manual(
+	    self, RANGE_PAGES - PAGECACHE_PAGES, MSPAN_WORK));
+	ck_assert_ptr_nonnull(alloc_page(&cache));
+	ck_assert_uint_eq(bits_count(cache.pages.cache), PAGECACHE_PAGES - 1);
+	ck_assert_ptr_null(
+	    mheap_alloc_large(self, NULL, KIND_NOSCAN, 16 * PAGE));
+	ck_assert_ptr_nonnull(
+	    mheap_alloc_large(self, &cache, KIND_NOSCAN, 16 * PAGE));
+	mheap_cache_flush(&cache);
+	check_heap();
+}
+END_TEST
+
+// ---- misuse by our own code ----
+
+START_TEST(a_span_with_objects_is_not_freed)
+{
+	mheap_free(self, mheap_alloc_large(self, NULL, KIND_NOSCAN, CHUNK));
+}
+END_TEST
+
+START_TEST(a_cached_span_is_not_freed)
+{
+	struct mspan *s = alloc_page(NULL);
+
+	s->cached = 1;
+	mheap_free(self, s);
+}
+END_TEST
+
+START_TEST(an_unswept_span_is_not_freed)
+{
+	struct mspan *s = alloc_page(NULL);
+
+	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen() - 2);
+	mheap_free(self, s);
+}
+END_TEST
+
+START_TEST(a_stack_span_is_not_freed_as_objects)
+{
+	mheap_free(self, mheap_alloc_manual(self, 1, MSPAN_STACK));
+}
+END_TEST
+
+START_TEST(a_heap_span_is_not_freed_as_stacks)
+{
+	mheap_free_manual(self, alloc_page(NULL));
+}
+END_TEST
+
+// ---- at random ----
+
+enum { HELD = 300 };
+
+static struct mspan *random_span(struct rng *r, struct mheap_cache *cache)
+{
+	unsigned c = 1 + (unsigned)rng_below(r, SIZECLASS_COUNT - 1);
+
+	switch (rng_below(r, 4)) {
+	case 0:
+		return mheap_alloc_manual(self, 1 + rng_below(r, 20),
+					  rng_below(r, 2) ? MSPAN_STACK
+							  : MSPAN_WORK);
+	case 1:
+		return mheap_alloc_large(self, cache, KIND_WORDS,
+					 1 + rng_below(r, 400000));
+	default:
+		return mheap_alloc_small(
+		    self, cache,
+		    spanclass_make(c, (unsigned)rng_below(r, KIND_COUNT)));
+	}
+}
+
+// Pages by use, as the test knows them.
+struct model {
+	uint64_t heap, stacks, work;
+};
+
+static void model_add(struct model *m, const struct mspan *s, uint64_t sign)
+{
+	uint64_t bytes = s->npages * PAGE * sign;
+
+	*(s->use == MSPAN_HEAP	  ? &m->heap
+	  : s->use == MSPAN_STACK ? &m->stacks
+				  : &m->work) += bytes;
+}
+
+static void random_free(struct model *m, struct mspan *s)
+{
+	model_add(m, s, (uint64_t)-1);
+	if (s->use == MSPAN_HEAP)
+		free_span(s);
+	else
+		mheap_free_manual(self, s);
+}
+
+START_TEST(any_order_of_requests_adds_up)
+{
+	static struct mspan *held[HELD];
+	struct mheap_cache cache = {0};
+	struct model m = {0};
+	struct rng r;
+
+	rng_init(&r, "any_order_of_requests_adds_up");
+	for (unsigned step = 0; step < 20000; step++) {
+		struct mspan **s = &held[rng_below(&r, HELD)];
+
+		if (*s) {
+			random_free(&m, *s);
+			*s = NULL;
+		} else {
+			*s = random_span(&r, &cache);
+			if (*s)
+				model_add(&m, *s, 1);
+		}
+		if (rng_below(&r, 20) == 0)
+			scavenge_once(self, rng_below(&r, 1 << 20),
+				      rng_below(&r, 2));
+		if (rng_below(&r, 50) == 0)
+			mheap_cache_flush(&cache);
+		if (step % 100 == 0) {
+			struct row row = now();
+
+			ck_assert_uint_eq(row.in_heap, m.heap);
+			ck_assert_uint_eq(row.in_stacks, m.stacks);
+			ck_assert_uint_eq(row.in_work, m.work);
+			ck_assert(pagealloc_check(&mheap.pages));
+		}
+	}
+	for (unsigned i = 0; i < HELD; i++)
+		if (held[i])
+			random_free(&m, held[i]);
+	mheap_cache_flush(&cache);
+	ck_assert_uint_eq(now().heap_free + now().heap_released, arena_used());
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+}
+END_TEST
+
+static void add_throws(TCase *t)
+{
+	tcase_add_checked_fixture(t, begin, NULL);
+	tcase_add_test_raise_signal(t, a_span_with_objects_is_not_freed,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, a_cached_span_is_not_freed, SIGABRT);
+	tcase_add_test_raise_signal(t, an_unswept_span_is_not_freed, SIGABRT);
+	tcase_add_test_raise_signal(t, a_stack_span_is_not_freed_as_objects,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, a_heap_span_is_not_freed_as_stacks,
+				    SIGABRT);
+}
+
+static void add_populating(TCase *t)
+{
+	tcase_add_checked_fixture(t, begin_populating, NULL);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, fresh_pages_are_populated_ahead);
+	tcase_add_test(t, what_may_not_be_used_is_not_populated);
+	tcase_add_test(t, refused_populating_is_not_tried_again);
+	tcase_add_test(t, any_order_of_requests_adds_up);
+}
+
+static void add_spans(TCase *t)
+{
+	tcase_add_checked_fixture(t, begin, NULL);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, every_step_of_the_ledger_adds_up);
+	tcase_add_test(t, work_buffers_count_apart);
+	tcase_add_test(t, scavenging_gives_everything_back_once);
+	tcase_add_test(t, refused_release_keeps_pages_free_and_retained);
+	tcase_add_test(t, only_used_memory_needs_zeroing);
+	tcase_add_test(t, spans_of_every_class_fit_their_class);
+	tcase_add_test(t, large_spans_hold_one_object_of_whole_pages);
+	tcase_add_test(t, a_large_object_is_found_when_it_is_published);
+	tcase_add_test(t, the_lowest_pages_that_fit_are_taken);
+	tcase_add_test(t, a_list_of_spans_is_freed_at_once);
+	tcase_add_test(t, a_list_without_neighbours_is_freed_at_once);
+	tcase_add_test(t, spans_are_walked_by_address);
+	tcase_add_test(t, cached_pages_count_as_free);
+	tcase_add_test(t, fillings_of_a_cache_double);
+	tcase_add_test(t, a_flush_makes_fillings_smaller);
+	tcase_add_test(t, pages_from_a_cache_know_whether_they_need_zeroing);
+	tcase_add_test(t, big_requests_go_past_the_page_cache);
+	tcase_add_test(t, pages_that_the_cache_cannot_serve_are_exchanged);
+	tcase_add_loop_test(t, objects_of_many_pages_lie_side_by_side,
+			    PAGECACHE_LOW_NPAGES, PAGECACHE_MAX_NPAGES);
+	tcase_add_test(t, spans_in_a_stock_count_as_in_use);
+	tcase_add_test(t, what_exceeds_the_range_is_refused);
+	tcase_add_test(t, a_full_range_recovers);
+	tcase_add_test(t, the_last_pages_of_the_range_are_used);
+	tcase_add_test(t, free_pages_inside_are_not_the_end);
+	tcase_add_test(t, free_chunks_at_the_end_count_together);
+	tcase_add_test(t, a_small_heap_prepares_nothing_ahead);
+	tcase_add_test(t, a_large_request_takes_the_pages_of_its_own_cache);
+	tcase_add_test(t, any_order_of_requests_adds_up);
+}
+
+static Suite *suite_mheap(void)
+{
+	Suite *s = suite_create("mheap");
+	TCase *spans = tcase_create("spans");
+	TCase *populating = tcase_create("populating");
+	TCase *refusals = tcase_create("refusals");
+	TCase *throws = tcase_create("throws");
+
+	add_spans(spans);
+	add_populating(populating);
+	tcase_set_timeout(refusals, 60);
+	tcase_add_loop_test(refusals, refused_growth_moves_nothing_but_tables,
+			    0, WANTS);
+	tcase_add_test(refusals, refused_advice_and_names_do_not_matter);
+	tcase_add_test(refusals, refused_reservation_leaves_nothing_behind);
+	add_throws(throws);
+	suite_add_tcase(s, spans);
+	suite_add_tcase(s, populating);
+	suite_add_tcase(s, refusals);
+	suite_add_tcase(s, throws);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_mheap());
+}

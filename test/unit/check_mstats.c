@@ -1,0 +1,1244 @@
+#include "gc/stats/mstats.h"
+
+#include <pthread.h>
+#include <rt/rt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gc/cycle/pacer.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/os/oscall.h"
+#include "runtime/spans/mcache.h"
+#include "test/harness/ledger.h"
+#include "test/harness/suite.h"
+
+enum { PAGE = RT_PAGE_SIZE, HELD = 64 };
+
+static void *held[HELD]; // a root
+static rt_memstats before, after;
+
+// The test's own thread has exact roots, so that what dies is certain.
+static void begin_with(bool align8, int check)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.align8 = align8;
+	c.double_check = check;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_roots_add(held, held + HELD, RT_ROOT_EXACT), RT_OK);
+}
+
+static void begin(void)
+{
+	begin_with(true, RT_CHECK_FATAL);
+}
+
+static void read_into(rt_memstats *m)
+{
+	memset(m, 0xaa, sizeof *m);
+	ck_assert_int_eq(rt_read_memstats(m), RT_OK);
+}
+
+static void live_into(rt_memstats *m)
+{
+	memset(m, 0xaa, sizeof *m);
+	ck_assert_int_eq(rt_read_memstats_live(m), RT_OK);
+}
+
+static void compared(const struct comparison *c)
+{
+	ck_assert_msg(c->differing == 0, "%s", c->first);
+	ck_assert_uint_gt(c->compared, 0);
+}
+
+// ---- histories ----
+
+static void many(size_t n, unsigned count, bool noscan)
+{
+	for (unsigned i = 0; i < count; i++)
+		held[i % HELD] = noscan ? rt_alloc_noscan(n) : rt_alloc(n);
+}
+
+static void *attach_and_allocate(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	many(100, 3000, arg != NULL);
+	many(7, 100, true);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return NULL;
+}
+
+static void *attach_and_exit(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	many(5000, 200, arg != NULL);
+	return NULL;
+}
+
+static void run_thread(void *(*fn)(void *))
+{
+	pthread_t t;
+
+	ck_assert_int_eq(pthread_create(&t, NULL, fn, NULL), 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+
+static void history_none(void)
+{
+}
+
+static void history_small(void)
+{
+	for (size_t n = 1; n <= 32760; n += n / 7 + 1) {
+		many(n, 150, n % 2);
+		many(n, 20, n % 3);
+	}
+}
+
+static void history_tiny(void)
+{
+	for (unsigned i = 0; i < 5000; i++)
+		held[i % HELD] = rt_alloc_noscan(1 + i * i % 15);
+}
+
+static void history_large(void)
+{
+	for (unsigned i = 0; i < 60; i++)
+		held[i % 8] = rt_alloc_noscan_uninit(32761 + i * 40000);
+}
+
+static void history_collected(void)
+{
+	history_small();
+	memset(held, 0, sizeof held);
+	rt_gc();
+	history_small();
+	history_large();
+	rt_gc();
+}
+
+static void history_stacks(void)
+{
+	void *v[12];
+
+	for (unsigned i = 0; i < 12; i++)
+		v[i] = rt_stack_alloc((size_t)2048 << (i % 6));
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_int_eq(rt_stack_free(v[i], (size_t)2048 << i), RT_OK);
+}
+
+static void history_threads(void)
+{
+	for (unsigned i = 0; i < 6; i++)
+		run_thread(i % 2 ? attach_and_exit : attach_and_allocate);
+}
+
+static void history_released(void)
+{
+	history_collected();
+	memset(held, 0, sizeof held);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	many(300, 5000, false);
+}
+
+static void history_roots(void)
+{
+	static void *more[4096];
+
+	for (unsigned i = 0; i < 4096; i++)
+		ck_assert_int_eq(
+		    rt_roots_add(more + i, more + i + 1, RT_ROOT_WORDS), RT_OK);
+	history_tiny();
+}
+
+// A request that no memory is left for.
+static void history_refused(void)
+{
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);
+	ck_assert_ptr_null(rt_alloc_noscan(256 << 20));
+	oscall_fail(OSCALL_COMMIT, 1, 0, 12);
+	ck_assert_ptr_null(rt_alloc(PTRDIFF_MAX));
+	history_small();
+}
+
+static void (*const histories[])(void) = {
+    history_none,      history_small,	history_tiny,	 history_large,
+    history_collected, history_stacks,	history_threads, history_released,
+    history_roots,     history_refused,
+};
+
+// ---- identities: each after every history ----
+
+static struct heapstats_totals totals;
+
+// moment runs a history and takes everything of one moment.
+static void moment(int history)
+{
+	histories[history]();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	read_into(&after);
+	heapstats_unsafe_read(&totals);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+}
+
+START_TEST(heap_in_use_is_the_consistent_one)
+{
+	moment(_i);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), totals.in_heap);
+}
+END_TEST
+
+START_TEST(heap_released_is_the_consistent_one)
+{
+	moment(_i);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), totals.released);
+}
+END_TEST
+
+START_TEST(the_retained_heap_is_what_is_committed_to_it)
+{
+	moment(_i);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE) +
+			      heapgauge_sum(HEAPGAUGE_FREE),
+			  totals.committed - totals.in_stacks -
+			      totals.in_work_bufs - totals.in_ptr_scalar_bits);
+}
+END_TEST
+
+START_TEST(total_alloc_is_the_sum_over_classes)
+{
+	uint64_t sum;
+
+	moment(_i);
+	sum = totals.large_alloc;
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		sum += totals.small_alloc_count[c] * sizeclass_table[c].size;
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), sum);
+	ck_assert_uint_eq(after.total_alloc, sum);
+}
+END_TEST
+
+START_TEST(total_free_is_the_sum_over_classes)
+{
+	uint64_t sum;
+
+	moment(_i);
+	sum = totals.large_free;
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		sum += totals.small_free_count[c] * sizeclass_table[c].size;
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), sum);
+	ck_assert_uint_eq(after.total_alloc - after.alloc, sum);
+}
+END_TEST
+
+START_TEST(what_is_mapped_is_sys_without_what_is_released)
+{
+	moment(_i);
+	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
+			  after.sys - after.heap_released);
+}
+END_TEST
+
+static void check_sums(const rt_memstats *m)
+{
+	ck_assert_uint_eq(m->sys, m->heap_sys + m->stack_sys + m->mspan_sys +
+				      m->mcache_sys + m->buckhash_sys +
+				      m->gc_sys + m->other_sys);
+	ck_assert_uint_eq(m->heap_sys, m->heap_inuse + m->heap_idle);
+	ck_assert_uint_eq(m->heap_objects, m->mallocs - m->frees);
+	ck_assert_uint_eq(m->alloc, m->heap_alloc);
+	ck_assert_uint_le(m->heap_alloc, m->heap_inuse);
+	ck_assert_uint_le(m->heap_released, m->heap_idle);
+	ck_assert_uint_le(m->frees, m->mallocs);
+	ck_assert_uint_le(m->alloc, m->total_alloc);
+	ck_assert_uint_le(m->stack_inuse, m->stack_sys);
+	ck_assert_uint_le(m->mspan_inuse, m->mspan_sys);
+	ck_assert_uint_le(m->mcache_inuse, m->mcache_sys);
+}
+
+static void check_pauses(const rt_memstats *m)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < RT_PAUSES; i++) {
+		sum += m->pause_ns[i];
+		if (i >= m->num_gc)
+			ck_assert(m->pause_ns[i] == 0 && m->pause_end[i] == 0);
+	}
+	if (m->num_gc <= RT_PAUSES)
+		ck_assert_uint_eq(sum, m->pause_total_ns);
+	else
+		ck_assert_uint_lt(sum, m->pause_total_ns);
+	ck_assert_uint_le(m->num_forced_gc, m->num_gc);
+	ck_assert_uint_eq(
+	    m->last_gc, m->pause_end[(m->num_gc + RT_PAUSES - 1) % RT_PAUSES]);
+}
+
+START_TEST(sums_of_parts_are_the_whole)
+{
+	moment(_i);
+	check_sums(&after);
+	check_pauses(&after);
+}
+END_TEST
+
+START_TEST(a_recount_finds_the_same)
+{
+	struct comparison c = {0};
+
+	histories[_i]();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	read_into(&after);
+	recount_compare(&after, &c);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	compared(&c);
+	ck_assert_uint_ge(c.compared, 250);
+}
+END_TEST
+
+START_TEST(a_flushed_heap_reads_the_same_live)
+{
+	struct comparison c = {0};
+
+	histories[_i]();
+	read_into(&before);
+	live_into(&after);
+	compare_memstats(&c, &after, &before);
+	ck_assert_mem_eq(after.pause_ns, before.pause_ns,
+			 sizeof after.pause_ns);
+	ck_assert_mem_eq(after.pause_end, before.pause_end,
+			 sizeof after.pause_end);
+	ck_assert_uint_eq(after.pause_total_ns, before.pause_total_ns);
+	ck_assert_uint_eq(after.last_gc, before.last_gc);
+	ck_assert_uint_eq(after.num_gc, before.num_gc);
+	ck_assert_uint_eq(after.num_forced_gc, before.num_forced_gc);
+	ck_assert_double_eq(after.gc_cpu_fraction, before.gc_cpu_fraction);
+	ck_assert_uint_eq(after.enable_gc, before.enable_gc);
+	compared(&c);
+}
+END_TEST
+
+START_TEST(reading_twice_changes_nothing)
+{
+	struct comparison c = {0};
+
+	histories[_i]();
+	read_into(&before);
+	read_into(&after);
+	compare_memstats(&c, &after, &before);
+	compared(&c);
+}
+END_TEST
+
+// ---- fields ----
+
+// rt_read_memstats itself clears what it is given.
+static void read_stopped(rt_memstats *m)
+{
+	struct text report;
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	mstats_read(m, &report);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+}
+
+static void read_live(rt_memstats *m)
+{
+	ck_assert_int_eq(rt_read_memstats_live(m), RT_OK);
+}
+
+static void (*const readers[])(rt_memstats *) = {read_stopped, read_live};
+
+// Whatever was in the struct before is gone, even from its spare bytes.
+START_TEST(every_byte_is_written)
+{
+	many(100, 50, false);
+	rt_gc();
+	memset(&before, 0, sizeof before);
+	memset(&after, 0xff, sizeof after);
+	readers[_i](&before);
+	readers[_i](&after);
+	ck_assert_mem_eq(&before, &after, sizeof before);
+	ck_assert_mem_eq(after.spare, "\0\0\0\0\0", sizeof after.spare);
+	ck_assert_uint_eq(after.lookups, 0);
+	ck_assert_uint_eq(after.debug_gc, 0);
+}
+END_TEST
+
+START_TEST(a_new_heap_is_all_but_empty)
+{
+	read_into(&after);
+	ck_assert_uint_eq(after.alloc, 0);
+	ck_assert_uint_eq(after.total_alloc, 0);
+	ck_assert_uint_eq(after.mallocs, 0);
+	ck_assert_uint_eq(after.frees, 0);
+	ck_assert_uint_eq(after.heap_sys, 0);
+	ck_assert_uint_eq(after.stack_sys, 0);
+	ck_assert_uint_eq(after.lookups, 0);
+	ck_assert_uint_eq(after.buckhash_sys, 0);
+	ck_assert_uint_eq(after.mcache_inuse, sizeof(struct rt_mcache));
+	ck_assert_uint_eq(after.mcache_sys,
+			  sysmem_round(sizeof(struct rt_mcache)));
+	ck_assert_uint_gt(after.other_sys, 0);
+	ck_assert_uint_lt(after.sys, 1 << 20);
+	ck_assert_uint_eq(after.last_gc, 0);
+	ck_assert_uint_eq(after.num_gc, 0);
+	ck_assert_uint_eq(after.num_forced_gc, 0);
+	ck_assert_double_eq(after.gc_cpu_fraction, 0);
+	ck_assert_uint_eq(after.enable_gc, 1);
+	ck_assert_uint_eq(after.debug_gc, 0);
+	for (unsigned i = 0; i < RT_BY_SIZE; i++) {
+		ck_assert_uint_eq(after.by_size[i].size,
+				  sizeclass_table[i].size);
+		ck_assert_uint_eq(after.by_size[i].pad, 0);
+	}
+}
+END_TEST
+
+START_TEST(a_collection_shows_in_its_fields)
+{
+	struct timespec t;
+	uint64_t at;
+
+	many(1000, 20000, true);
+	clock_gettime(CLOCK_REALTIME, &t);
+	at = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	read_into(&before);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.num_gc, before.num_gc + 1);
+	ck_assert_uint_eq(after.num_forced_gc, before.num_forced_gc + 1);
+	ck_assert_uint_ge(after.last_gc, at);
+	ck_assert_uint_lt(after.last_gc, at + UINT64_C(60000000000));
+	ck_assert_uint_eq(after.pause_end[before.num_gc % RT_PAUSES],
+			  after.last_gc);
+	ck_assert_uint_gt(after.pause_ns[before.num_gc % RT_PAUSES], 0);
+	ck_assert_uint_eq(after.pause_total_ns - before.pause_total_ns,
+			  after.pause_ns[before.num_gc % RT_PAUSES]);
+	ck_assert_double_gt(after.gc_cpu_fraction, 0);
+	ck_assert_double_le(after.gc_cpu_fraction, 1);
+	ck_assert_uint_gt(after.frees, before.frees);
+	ck_assert_uint_eq(after.mallocs, before.mallocs);
+	ck_assert_uint_eq(after.total_alloc, before.total_alloc);
+	ck_assert_uint_lt(after.alloc, before.alloc);
+}
+END_TEST
+
+START_TEST(a_collection_by_the_pacer_is_not_forced)
+{
+	for (unsigned i = 0; i < 3000; i++)
+		held[0] = rt_alloc_noscan(65536);
+	read_into(&after);
+	ck_assert_uint_gt(after.num_gc, 0);
+	ck_assert_uint_eq(after.num_forced_gc, 0);
+	ck_assert_uint_lt(after.heap_sys, UINT64_C(3000) * 65536);
+}
+END_TEST
+
+START_TEST(next_gc_is_the_goal)
+{
+	int old;
+
+	many(1000, 20000, true);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.next_gc, atomic_u64_load_relaxed(&pacer.goal));
+	ck_assert_uint_gt(after.next_gc, after.alloc);
+	ck_assert_int_eq(rt_set_gc_percent(-1, &old), RT_OK);
+	ck_assert_int_eq(old, 100);
+	read_into(&after);
+	ck_assert_uint_eq(after.next_gc, UINT64_MAX);
+	ck_assert_uint_eq(after.enable_gc, 1);
+}
+END_TEST
+
+START_TEST(stacks_show_and_vanish)
+{
+	void *small, *large;
+
+	read_into(&before);
+	small = rt_stack_alloc(2048);
+	large = rt_stack_alloc(1 << 20);
+	read_into(&after);
+	ck_assert_uint_eq(after.stack_inuse, (32 << 10) + (1 << 20));
+	ck_assert_uint_eq(after.stack_sys, after.stack_inuse);
+	ck_assert_uint_eq(after.alloc, before.alloc);
+	ck_assert_int_eq(rt_stack_free(small, 2048), RT_OK);
+	ck_assert_int_eq(rt_stack_free(large, 1 << 20), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.stack_inuse, 0);
+	ck_assert_uint_eq(after.heap_inuse, before.heap_inuse);
+}
+END_TEST
+
+static void *stay_attached(void *arg)
+{
+	pthread_barrier_t *b = arg;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	pthread_barrier_wait(b);
+	pthread_barrier_wait(b);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return NULL;
+}
+
+static void *wait_at(void *arg)
+{
+	pthread_barrier_wait(arg);
+	return NULL;
+}
+
+START_TEST(every_attached_thread_has_a_cache)
+{
+	uint64_t mc = sizeof(struct rt_mcache);
+	pthread_barrier_t b;
+	pthread_t t[6];
+
+	pthread_barrier_init(&b, NULL, 7);
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, stay_attached, &b),
+				 0);
+	rt_call_blocking(wait_at, &b);
+	read_into(&after);
+	ck_assert_uint_eq(after.mcache_inuse, 7 * mc);
+	ck_assert_uint_eq(after.mcache_sys, 7 * sysmem_round(mc));
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	pthread_barrier_wait(&b);
+	for (unsigned i = 0; i < 6; i++)
+		pthread_join(t[i], NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.mcache_inuse, mc);
+	// Some are kept for the next threads, until memory is wanted.
+	ck_assert_uint_eq(after.mcache_sys,
+			  (1 + MCACHE_KEPT) * sysmem_round(mc));
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.mcache_sys, sysmem_round(mc));
+}
+END_TEST
+
+START_TEST(released_memory_shows_as_released)
+{
+	held[0] = rt_alloc_noscan(20 << 20);
+	memset(held[0], 1, 20 << 20);
+	read_into(&before);
+	held[0] = NULL;
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+	ck_assert_uint_eq(after.heap_released, after.heap_idle);
+	ck_assert_uint_ge(after.heap_released,
+			  before.heap_released + (20 << 20));
+}
+END_TEST
+
+// ---- scripts ----
+
+static void script(size_t n, unsigned count)
+{
+	read_into(&before);
+	for (unsigned i = 0; i < count; i++)
+		held[0] = rt_alloc_noscan(n);
+	read_into(&after);
+}
+
+START_TEST(a_thousand_bytes_share_blocks)
+{
+	script(1, 1000);
+	ck_assert_uint_eq(after.mallocs - before.mallocs, 1000);
+	ck_assert_uint_eq(after.frees - before.frees, 937);
+	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 1008);
+	ck_assert_uint_eq(after.by_size[2].mallocs - before.by_size[2].mallocs,
+			  63);
+	ck_assert_uint_eq(after.heap_objects - before.heap_objects, 63);
+}
+END_TEST
+
+START_TEST(a_read_ends_the_tiny_block)
+{
+	for (unsigned i = 0; i < 10; i++)
+		script(1, 1);
+	ck_assert_uint_eq(after.mallocs, 10);
+	ck_assert_uint_eq(after.frees, 0);
+	ck_assert_uint_eq(after.total_alloc, 160);
+}
+END_TEST
+
+START_TEST(a_large_object_counts_in_pages)
+{
+	script(40000, 1);
+	ck_assert_uint_eq(after.mallocs - before.mallocs, 1);
+	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 40960);
+	ck_assert_uint_eq(after.heap_inuse - before.heap_inuse, 40960);
+	ck_assert_uint_eq(after.alloc - before.alloc, 40960);
+	ck_assert_mem_eq(after.by_size, before.by_size, sizeof after.by_size);
+}
+END_TEST
+
+START_TEST(a_million_objects_are_a_million_mallocs)
+{
+	const unsigned million = 1048576;
+
+	script(64, million);
+	ck_assert_uint_eq(after.mallocs - before.mallocs, million);
+	ck_assert_uint_eq(after.by_size[6].mallocs - before.by_size[6].mallocs,
+			  million);
+	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 64 << 20);
+	ck_assert_uint_eq(after.by_size[6].size, 64);
+	ck_assert_uint_eq(after.heap_objects * 64, after.alloc);
+	ck_assert_uint_lt(after.alloc, 64 << 20); // most of them died
+}
+END_TEST
+
+START_TEST(no_bytes_count_nothing)
+{
+	script(0, 100);
+	ck_assert_uint_eq(after.mallocs, before.mallocs);
+	ck_assert_uint_eq(after.total_alloc, before.total_alloc);
+}
+END_TEST
+
+START_TEST(the_largest_class_is_for_requests_of_few_bytes_less)
+{
+	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
+	script(32760, 3);
+	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 3 * 32768);
+	moment(0);
+	ck_assert_uint_eq(totals.small_alloc_count[67], 3);
+	ck_assert_uint_eq(totals.large_alloc_count, 0);
+	script(32761, 3);
+	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 3 * 32768);
+	moment(0);
+	ck_assert_uint_eq(totals.small_alloc_count[67], 3);
+	ck_assert_uint_eq(totals.large_alloc_count, 3);
+}
+END_TEST
+
+START_TEST(any_script_is_predicted)
+{
+	struct comparison c = {0};
+	struct ledger l;
+	struct rng r;
+
+	begin_with(_i, RT_CHECK_FATAL);
+	rng_init(&r, "any_script_is_predicted");
+	ledger_init(&l, _i);
+	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < 3000; i++) {
+			size_t n = rng_below(&r, 2) ? rng_below(&r, 40)
+						    : rng_below(&r, 2000);
+			bool noscan = rng_below(&r, 2);
+
+			held[i % HELD] =
+			    noscan ? rt_alloc_noscan(n) : rt_alloc(n);
+			ledger_alloc(&l, n, noscan);
+		}
+		ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+		read_into(&after);
+		ledger_compare(&l, &after, &c);
+		recount_compare(&after, &c);
+		ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+		ledger_flushed(&l);
+		if (round % 3 == 0)
+			rt_gc();
+	}
+	compared(&c);
+}
+END_TEST
+
+// ---- the double check ----
+
+// A corruption, and which of the six comparisons finds it.
+struct corruption {
+	atomic_u64 *gauge;   // NULL: a consistent statistic
+	size_t field;	     // in struct heapstats_delta
+	unsigned comparison; // 0 .. 5
+};
+
+#define CONSISTENT(f, i)                                                       \
+	{                                                                      \
+		NULL, offsetof(struct heapstats_delta, f), i                   \
+	}
+#define GAUGE(f, i)                                                            \
+	{                                                                      \
+		&gauges.f, 0, i                                                \
+	}
+
+#define HEAPGAUGE(f, i)                                                        \
+	{                                                                      \
+		&heapgauges.no_p[HEAPGAUGE_##f], 0, i                          \
+	}
+
+static const struct corruption corruptions[] = {
+    HEAPGAUGE(IN_USE, 0),
+    CONSISTENT(in_heap, 0),
+    HEAPGAUGE(RELEASED, 1),
+    CONSISTENT(released, 1),
+    HEAPGAUGE(FREE, 2),
+    CONSISTENT(committed, 2),
+    CONSISTENT(in_stacks, 2),
+    CONSISTENT(in_work_bufs, 2),
+    HEAPGAUGE(TOTAL_ALLOC, 3),
+    CONSISTENT(large_alloc, 3),
+    CONSISTENT(small_alloc_count[9], 3),
+    HEAPGAUGE(TOTAL_FREE, 4),
+    CONSISTENT(large_free, 4),
+    CONSISTENT(small_free_count[67], 4),
+    GAUGE(mapped_ready, 5),
+    GAUGE(other_sys, 5),
+    GAUGE(gc_misc_sys, 5),
+    GAUGE(mcache_sys, 5),
+    GAUGE(mspan_sys, 5),
+    GAUGE(stacks_sys, 5),
+    GAUGE(buckhash_sys, 5),
+};
+enum { CORRUPTIONS = RT_ARRAY_LEN(corruptions) };
+
+static char expected_lines[400]; // what is printed about the values
+static const char *expected_message;
+
+static void corrupt(const struct corruption *c)
+{
+	struct heapstats_delta *d;
+
+	if (c->gauge) {
+		atomic_u64_add_relaxed(c->gauge, 1); // a part may be negative
+		return;
+	}
+	d = heapstats_acquire(proc_self());
+	heapstats_add((atomic_u64 *)((char *)d + c->field), 1);
+	heapstats_release(proc_self());
+}
+
+static uint64_t class_bytes(const uint64_t *count, uint64_t large)
+{
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		large += count[c] * sizeclass_table[c].size;
+	return large;
+}
+
+static void expect_pair(const char *name, uint64_t value, uint64_t other)
+{
+	snprintf(expected_lines, sizeof expected_lines,
+		 "runtime: %s=%llu\nruntime: consistent value=%llu\n", name,
+		 (unsigned long long)value, (unsigned long long)other);
+}
+
+// expect_text notes Go's lines and its message for a comparison, with the
+// values that the counters have now.
+static void expect_text(unsigned comparison)
+{
+	static const char *const message[] = {
+	    "heapInUse and consistent stats are not equal",
+	    "heapReleased and consistent stats are not equal",
+	    "measures of the retained heap are not equal",
+	    "totalAlloc and consistent stats are not equal",
+	    "totalFree and consistent stats are not equal",
+	    "mappedReady and other memstats are not equal",
+	};
+	const struct heapstats_totals *h = &totals;
+	uint64_t sys, ready;
+
+	heapstats_read(&totals);
+	expected_message = message[comparison];
+	switch (comparison) {
+	case 0:
+		expect_pair("heapInUse", heapgauge_sum(HEAPGAUGE_IN_USE),
+			    h->in_heap);
+		break;
+	case 1:
+		expect_pair("heapReleased", heapgauge_sum(HEAPGAUGE_RELEASED),
+			    h->released);
+		break;
+	case 2:
+		expect_pair("global value",
+			    heapgauge_sum(HEAPGAUGE_IN_USE) +
+				heapgauge_sum(HEAPGAUGE_FREE),
+			    h->committed - h->in_stacks - h->in_work_bufs);
+		break;
+	case 3:
+		expect_pair("totalAlloc", heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC),
+			    class_bytes(h->small_alloc_count, h->large_alloc));
+		break;
+	case 4:
+		expect_pair("totalFree", heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+			    class_bytes(h->small_free_count, h->large_free));
+		break;
+	default:
+		live_into(&after); // the sum of Sys is the same
+		sys = after.sys;
+		ready = gauge_load(&gauges.mapped_ready);
+		snprintf(expected_lines, sizeof expected_lines,
+			 "runtime: mappedReady=%llu\n"
+			 "runtime: totalMapped=%llu\n"
+			 "runtime: released=%llu\n"
+			 "runtime: totalMapped-released=%llu\n",
+			 (unsigned long long)ready, (unsigned long long)sys,
+			 (unsigned long long)h->released,
+			 (unsigned long long)(sys - h->released));
+	}
+}
+
+// prepare makes a heap with some past, flushed, and one counter wrong.
+static void prepare(int i)
+{
+	history_large();
+	rt_gc();
+	many(100, 2000, false);
+	read_into(&before);
+	corrupt(&corruptions[i]);
+	expect_text(corruptions[i].comparison);
+}
+
+// on_fatal lets the process abort if the text is right, else it ends it in
+// another way.
+static void on_fatal(const char *text, void *arg)
+{
+	char want[600];
+
+	snprintf(want, sizeof want, "%srtheap: fatal: %s", expected_lines,
+		 expected_message);
+	if (arg == &expected_message && strcmp(text, want) == 0)
+		return;
+	fprintf(stderr, "got:\n%s\nwanted:\n%s\n", text, want);
+	_exit(EXIT_FAILURE);
+}
+
+START_TEST(fatal_throws_what_go_throws)
+{
+	begin();
+	prepare(_i);
+	rt_set_fatal_handler(on_fatal, &expected_message);
+	rt_read_memstats(&after);
+}
+END_TEST
+
+static unsigned warnings;
+static char warned[600];
+
+static void on_warn(const char *text, void *arg)
+{
+	ck_assert_ptr_eq(arg, &warnings);
+	ck_assert_int_eq(rt_world_stopped(), 0);
+	ck_assert_ptr_nonnull(rt_alloc(16)); // anything is allowed
+	warnings++;
+	snprintf(warned, sizeof warned, "%s", text);
+}
+
+static void check_warning(unsigned n)
+{
+	char want[600];
+
+	snprintf(want, sizeof want, "%s%s", expected_lines, expected_message);
+	ck_assert_uint_eq(warnings, n);
+	ck_assert_str_eq(warned, want);
+}
+
+START_TEST(report_says_it_and_goes_on)
+{
+	begin();
+	prepare(_i);
+	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	read_into(&after);
+	check_warning(1);
+	ck_assert_uint_gt(after.mallocs, 0);
+	ck_assert_uint_eq(after.enable_gc, 1);
+	read_into(&after);
+	ck_assert_uint_eq(warnings, 2);
+}
+END_TEST
+
+START_TEST(report_of_an_own_stop_comes_when_it_has_ended)
+{
+	begin();
+	prepare(0);
+	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	read_into(&after);
+	read_into(&after);
+	ck_assert_uint_eq(warnings, 0);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	check_warning(1);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_uint_eq(warnings, 1);
+}
+END_TEST
+
+static void *read_and_exit_stopped(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	read_into(&after);
+	return arg;
+}
+
+// A thread that exits in its own stop ends it like any other.
+START_TEST(report_of_a_thread_that_exits_comes_from_it)
+{
+	pthread_t thread;
+
+	begin();
+	prepare(0);
+	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, read_and_exit_stopped, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	check_warning(1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+START_TEST(report_needs_no_handler)
+{
+	begin();
+	prepare(0);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.enable_gc, 1);
+}
+END_TEST
+
+START_TEST(off_says_nothing)
+{
+	begin();
+	prepare(_i);
+	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_OFF), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(warnings, 0);
+	ck_assert_uint_eq(after.enable_gc, 1);
+}
+END_TEST
+
+START_TEST(a_sound_heap_is_not_reported)
+{
+	begin_with(false, RT_CHECK_REPORT);
+	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
+	history_released();
+	read_into(&after);
+	ck_assert_uint_eq(warnings, 0);
+}
+END_TEST
+
+// ---- who may ask ----
+
+START_TEST(wrong_questions_are_refused)
+{
+	uint64_t buf[RT_GCSTATS_WORDS];
+	size_t used = 77;
+
+	ck_assert_int_eq(rt_read_memstats(&after), RT_ESTATE);
+	ck_assert_int_eq(rt_read_memstats_live(&after), RT_ESTATE);
+	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS, &used),
+			 RT_ESTATE);
+	ck_assert_int_eq(rt_set_memstats_double_check(0), RT_ESTATE);
+	begin();
+	ck_assert_int_eq(rt_read_memstats(NULL), RT_EINVAL);
+	ck_assert_int_eq(rt_read_memstats_live(NULL), RT_EINVAL);
+	ck_assert_int_eq(rt_read_gcstats(NULL, RT_GCSTATS_WORDS, &used),
+			 RT_EINVAL);
+	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS, NULL),
+			 RT_EINVAL);
+	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS - 1, &used),
+			 RT_EINVAL);
+	ck_assert_uint_eq(used, 77);
+	ck_assert_int_eq(rt_set_memstats_double_check(-1), RT_EINVAL);
+	ck_assert_int_eq(rt_set_memstats_double_check(3), RT_EINVAL);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(0), RT_EBUSY);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&after), RT_ESTATE);
+}
+END_TEST
+
+static void *read_here(void *arg)
+{
+	read_into(arg);
+	return NULL;
+}
+
+// An unattached reader flushes what attached threads hold.
+START_TEST(a_foreign_thread_reads_everything)
+{
+	pthread_t t;
+
+	many(64, 100, false);
+	many(1, 10, true);
+	ck_assert_int_eq(pthread_create(&t, NULL, read_here, &after), 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(after.mallocs, 110);
+	ck_assert_uint_eq(after.total_alloc, 6416);
+	check_sums(&after);
+}
+END_TEST
+
+START_TEST(a_thread_in_a_region_reads_everything)
+{
+	many(64, 100, false);
+	rt_call_blocking(read_here, &after);
+	ck_assert_uint_eq(after.mallocs, 100);
+	ck_assert_uint_eq(after.total_alloc, 6400);
+	check_sums(&after);
+}
+END_TEST
+
+// ---- the live read ----
+
+START_TEST(live_lags_by_what_caches_hold)
+{
+	read_into(&before);
+	many(64, 3, false);
+	many(1, 5, true);
+	live_into(&after);
+	ck_assert_uint_eq(after.mallocs, before.mallocs);
+	ck_assert_uint_eq(after.alloc, before.alloc);
+	// Pages are never late.
+	ck_assert_uint_eq(after.heap_inuse, 2 * PAGE);
+	check_sums(&after);
+	// Large objects neither.
+	held[0] = rt_alloc(40000);
+	live_into(&after);
+	ck_assert_uint_eq(after.mallocs, before.mallocs + 1);
+	ck_assert_uint_eq(after.alloc, 40960);
+	read_into(&after);
+	ck_assert_uint_eq(after.mallocs, before.mallocs + 9);
+	ck_assert_uint_eq(after.alloc, 40960 + 3 * 64 + 16);
+}
+END_TEST
+
+// A mapping that ends between two words of a live read leaves less than what
+// the read found in use before.
+START_TEST(live_in_use_is_never_more_than_mapped)
+{
+	const int64_t late = 1 << 30;
+
+	gauge_add(&gauges.mspan_inuse, late);
+	gauge_add(&gauges.mcache_inuse, late);
+	live_into(&after);
+	gauge_add(&gauges.mspan_inuse, -late);
+	gauge_add(&gauges.mcache_inuse, -late);
+	ck_assert_uint_eq(after.mspan_inuse, after.mspan_sys);
+	ck_assert_uint_eq(after.mcache_inuse, after.mcache_sys);
+	check_sums(&after);
+}
+END_TEST
+
+static atomic_u32 stop_mutators;
+
+static void *mutate(void *arg)
+{
+	struct rng r = {.state = (uint64_t)(uintptr_t)arg};
+	void *mine[32] = {0};
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	while (!atomic_u32_load_relaxed(&stop_mutators)) {
+		size_t n = rng_below(&r, 100) ? 1 + rng_below(&r, 3000)
+					      : 1 + rng_below(&r, 200000);
+
+		mine[rng_below(&r, 32)] =
+		    rng_below(&r, 2) ? rt_alloc(n) : rt_alloc_noscan(n);
+		rt_keep_alive(mine[0]);
+		if (rng_below(&r, 3000) == 0)
+			rt_gc();
+		if (rng_below(&r, 5000) == 0) {
+			rt_thread_detach();
+			rt_thread_attach(0);
+		}
+	}
+	rt_thread_detach();
+	return NULL;
+}
+
+// grows tells whether nothing that only grows has shrunk.
+static bool grows(const rt_memstats *old, const rt_memstats *new)
+{
+	bool ok = old->mallocs <= new->mallocs && old->frees <= new->frees &&
+		  old->total_alloc <= new->total_alloc &&
+		  old->heap_sys + old->stack_sys + old->gc_sys <=
+		      new->heap_sys + new->stack_sys + new->gc_sys &&
+		  old->num_gc <= new->num_gc;
+
+	for (unsigned i = 0; i < RT_BY_SIZE; i++)
+		ok &= old->by_size[i].mallocs <= new->by_size[i].mallocs &&
+		      old->by_size[i].frees <=
+			  new->by_size[i].frees &&new->by_size[i].frees <=
+			  new->by_size[i].mallocs;
+	return ok;
+}
+
+START_TEST(live_reads_are_consistent_beside_mutators)
+{
+	const unsigned reads = RT_TSAN || RT_ASAN ? 2000 : 20000;
+	pthread_t t[3];
+	unsigned collections;
+
+	for (uintptr_t i = 0; i < 3; i++)
+		ck_assert_int_eq(
+		    pthread_create(&t[i], NULL, mutate, (void *)(i + 1)), 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	live_into(&before);
+	collections = before.num_gc;
+	for (unsigned i = 0; i < reads || after.num_gc < collections + 10;
+	     i++) {
+		live_into(&after);
+		check_sums(&after);
+		ck_assert(grows(&before, &after));
+		before = after;
+		if (i % 64 == 0) {
+			read_into(&after);
+			check_sums(&after);
+			ck_assert(grows(&before, &after));
+			before = after;
+		}
+	}
+	atomic_u32_store_relaxed(&stop_mutators, 1);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+END_TEST
+
+// ---- rt_read_gcstats ----
+
+START_TEST(gcstats_are_the_pauses_newest_first)
+{
+	static const unsigned collections[] = {0, 1, 255, 256, 257, 300};
+	uint64_t buf[RT_GCSTATS_WORDS + 1];
+	unsigned num_gc = collections[_i];
+	unsigned n = num_gc < RT_PAUSES ? num_gc : RT_PAUSES;
+	size_t used;
+
+	for (unsigned i = 0; i < num_gc; i++)
+		ck_assert_int_eq(rt_gc(), RT_OK);
+	memset(buf, 0xaa, sizeof buf);
+	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS, &used), RT_OK);
+	read_into(&after);
+	ck_assert_uint_eq(after.num_gc, num_gc);
+	ck_assert_uint_eq(after.num_forced_gc, num_gc);
+	ck_assert_uint_eq(used, 2 * n + 3);
+	for (unsigned i = 0; i < n; i++) {
+		unsigned slot = (num_gc - 1 - i) % RT_PAUSES;
+
+		ck_assert_uint_gt(buf[i], 0);
+		ck_assert_uint_eq(buf[i], after.pause_ns[slot]);
+		ck_assert_uint_eq(buf[n + i], after.pause_end[slot]);
+	}
+	ck_assert_uint_eq(buf[2 * n], after.last_gc);
+	ck_assert_uint_eq(buf[2 * n + 1], num_gc);
+	ck_assert_uint_eq(buf[2 * n + 2], after.pause_total_ns);
+	ck_assert_uint_eq(buf[2 * n + 3], UINT64_C(0xaaaaaaaaaaaaaaaa));
+	check_pauses(&after);
+}
+END_TEST
+
+static TCase *new_case(Suite *s, const char *name, void (*setup)(void))
+{
+	TCase *t = tcase_create(name);
+
+	if (setup)
+		tcase_add_checked_fixture(t, setup, NULL);
+	tcase_set_timeout(t, 120);
+	suite_add_tcase(s, t);
+	return t;
+}
+
+static void add_identities(TCase *t)
+{
+	const int n = RT_ARRAY_LEN(histories);
+
+	tcase_add_loop_test(t, heap_in_use_is_the_consistent_one, 0, n);
+	tcase_add_loop_test(t, heap_released_is_the_consistent_one, 0, n);
+	tcase_add_loop_test(t, the_retained_heap_is_what_is_committed_to_it, 0,
+			    n);
+	tcase_add_loop_test(t, total_alloc_is_the_sum_over_classes, 0, n);
+	tcase_add_loop_test(t, total_free_is_the_sum_over_classes, 0, n);
+	tcase_add_loop_test(t, what_is_mapped_is_sys_without_what_is_released,
+			    0, n);
+	tcase_add_loop_test(t, sums_of_parts_are_the_whole, 0, n);
+	tcase_add_loop_test(t, a_recount_finds_the_same, 0, n);
+	tcase_add_loop_test(t, a_flushed_heap_reads_the_same_live, 0, n);
+	tcase_add_loop_test(t, reading_twice_changes_nothing, 0, n);
+}
+
+static void add_fields(TCase *t)
+{
+	tcase_add_loop_test(t, every_byte_is_written, 0, RT_ARRAY_LEN(readers));
+	tcase_add_test(t, a_new_heap_is_all_but_empty);
+	tcase_add_test(t, a_collection_shows_in_its_fields);
+	tcase_add_test(t, a_collection_by_the_pacer_is_not_forced);
+	tcase_add_test(t, next_gc_is_the_goal);
+	tcase_add_test(t, stacks_show_and_vanish);
+	tcase_add_test(t, every_attached_thread_has_a_cache);
+	tcase_add_test(t, released_memory_shows_as_released);
+	tcase_add_loop_test(t, gcstats_are_the_pauses_newest_first, 0, 6);
+}
+
+static void add_scripts(TCase *t)
+{
+	tcase_add_test(t, a_thousand_bytes_share_blocks);
+	tcase_add_test(t, a_read_ends_the_tiny_block);
+	tcase_add_test(t, a_large_object_counts_in_pages);
+	tcase_add_test(t, a_million_objects_are_a_million_mallocs);
+	tcase_add_test(t, no_bytes_count_nothing);
+	tcase_add_test(t, the_largest_class_is_for_requests_of_few_bytes_less);
+}
+
+static void add_double_check(TCase *t)
+{
+	tcase_add_loop_test_raise_signal(t, fatal_throws_what_go_throws,
+					 SIGABRT, 0, CORRUPTIONS);
+	tcase_add_loop_test(t, report_says_it_and_goes_on, 0, CORRUPTIONS);
+	tcase_add_test(t, report_of_an_own_stop_comes_when_it_has_ended);
+	tcase_add_test(t, report_of_a_thread_that_exits_comes_from_it);
+	tcase_add_test(t, report_needs_no_handler);
+	tcase_add_loop_test(t, off_says_nothing, 0, CORRUPTIONS);
+	tcase_add_test(t, a_sound_heap_is_not_reported);
+	tcase_add_test(t, wrong_questions_are_refused);
+	tcase_add_loop_test(t, any_script_is_predicted, 0, 2);
+}
+
+static void add_readers(TCase *t)
+{
+	tcase_add_test(t, a_foreign_thread_reads_everything);
+	tcase_add_test(t, a_thread_in_a_region_reads_everything);
+	tcase_add_test(t, live_lags_by_what_caches_hold);
+	tcase_add_test(t, live_in_use_is_never_more_than_mapped);
+	tcase_add_test(t, live_reads_are_consistent_beside_mutators);
+}
+
+static Suite *suite_mstats(void)
+{
+	Suite *s = suite_create("mstats");
+
+	add_identities(new_case(s, "identities", begin));
+	add_fields(new_case(s, "fields", begin));
+	add_scripts(new_case(s, "scripts", begin));
+	add_double_check(new_case(s, "double check", NULL));
+	add_readers(new_case(s, "readers", begin));
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_mstats());
+}

@@ -1,0 +1,1331 @@
+#define _GNU_SOURCE 1
+
+#include "test/harness/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/os/nanotime.h"
+#include "runtime/os/oscall.h"
+
+// ---- what the system says of a mapping ----
+
+// find_mapping copies the line of /proc/self/maps that holds p; "" if none.
+static void find_mapping(const void *p, char *line, size_t len)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long lo, hi, at = (unsigned long)p;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, (int)len, maps)) {
+		ck_assert_int_eq(sscanf(line, "%lx-%lx", &lo, &hi), 2);
+		if (at >= lo && at < hi) {
+			fclose(maps);
+			return;
+		}
+	}
+	fclose(maps);
+	line[0] = '\0';
+}
+
+static bool mapping_has(const void *p, const char *what)
+{
+	char line[512];
+
+	find_mapping(p, line, sizeof(line));
+	return strstr(line, what) != NULL;
+}
+
+// has_flag says whether the mapping at p has a flag of two letters, from the
+// VmFlags of /proc/self/smaps.
+static bool has_flag(const void *p, const char *flag)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "r");
+	char line[512];
+	unsigned long lo, hi, at = (unsigned long)p;
+	bool here = false, found = false;
+
+	ck_assert_ptr_nonnull(smaps);
+	while (fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%lx-%lx ", &lo, &hi) == 2)
+			here = at >= lo && at < hi;
+		else if (here && strncmp(line, "VmFlags:", 8) == 0)
+			found = strstr(line + 8, flag) != NULL;
+	}
+	fclose(smaps);
+	return found;
+}
+
+static size_t page;
+static char *block; // of 4 pages, mapped
+
+static void setup_block(void)
+{
+	page = oscall_page_size();
+	block = oscall_map(4 * page);
+	ck_assert_ptr_nonnull(block);
+}
+
+static void teardown_block(void)
+{
+	ck_assert_int_eq(oscall_unmap(block, 4 * page), 0);
+}
+
+// ---- memory ----
+
+START_TEST(page_size_is_that_of_the_system)
+{
+	ck_assert_uint_eq(page, (size_t)sysconf(_SC_PAGESIZE));
+	ck_assert(base_is_pow2(page));
+}
+END_TEST
+
+START_TEST(reserved_memory_is_usable_once_committed)
+{
+	char *p = oscall_reserve(8 * page);
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert(mapping_has(p, "---p"));
+	ck_assert(has_flag(p, " nr"));
+	ck_assert_int_eq(oscall_commit(p + page, 2 * page), 0);
+	ck_assert(mapping_has(p, "---p"));
+	ck_assert(mapping_has(p + page, "rw-p"));
+	ck_assert(mapping_has(p + 2 * page, "rw-p"));
+	ck_assert(mapping_has(p + 3 * page, "---p"));
+	p[page] = 1;
+	p[3 * page - 1] = 2;
+	ck_assert_int_eq(p[page] + p[3 * page - 1], 3);
+	ck_assert_int_eq(oscall_unmap(p, 8 * page), 0);
+	ck_assert(!mapping_has(p, "-"));
+}
+END_TEST
+
+START_TEST(mapped_memory_is_zero_and_writable)
+{
+	unsigned nonzero = 0;
+
+	ck_assert(mapping_has(block, "rw-p"));
+	for (size_t i = 0; i < 4 * page; i++) {
+		nonzero += block[i] != 0;
+		block[i] = (char)i;
+	}
+	ck_assert_uint_eq(nonzero, 0);
+}
+END_TEST
+
+START_TEST(released_memory_reads_as_zero)
+{
+	unsigned nonzero = 0;
+
+	memset(block, 0x55, 4 * page);
+	ck_assert_int_eq(oscall_release(block + page, 2 * page), 0);
+	for (size_t i = page; i < 3 * page; i++)
+		nonzero += block[i] != 0;
+	ck_assert_uint_eq(nonzero, 0);
+	ck_assert_int_eq(block[page - 1], 0x55);
+	ck_assert_int_eq(block[3 * page], 0x55);
+	block[page] = 1;
+	ck_assert_int_eq(block[page], 1);
+}
+END_TEST
+
+START_TEST(refusals_of_the_system_are_told)
+{
+	ck_assert_ptr_null(oscall_reserve(0));
+	ck_assert_ptr_null(oscall_reserve(SIZE_MAX / 2));
+	ck_assert_ptr_null(oscall_map(SIZE_MAX / 2));
+	ck_assert_int_eq(oscall_unmap(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_commit(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_release(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_dump(block + 1, page, true), EINVAL);
+	ck_assert_int_eq(oscall_huge_pages(block + 1, page), EINVAL);
+	ck_assert_int_eq(oscall_populate(block + 1, page), EINVAL);
+	ck_assert_int_ne(oscall_set_name(block + 1, page, "x"), 0);
+}
+END_TEST
+
+START_TEST(dump_advice_is_taken_and_taken_back)
+{
+	ck_assert(!has_flag(block, " dd"));
+	ck_assert_int_eq(oscall_dump(block, 4 * page, false), 0);
+	ck_assert(has_flag(block, " dd"));
+	ck_assert_int_eq(oscall_dump(block, 4 * page, true), 0);
+	ck_assert(!has_flag(block, " dd"));
+}
+END_TEST
+
+// A kernel may be built without huge pages.
+START_TEST(huge_page_advice_is_taken)
+{
+	int error = oscall_huge_pages(block, 4 * page);
+
+	if (error == 0)
+		ck_assert(has_flag(block, " hg"));
+	else
+		ck_assert_int_eq(error, EINVAL);
+}
+END_TEST
+
+// A kernel may be too old for it.
+START_TEST(populated_pages_are_resident)
+{
+	unsigned char resident[4];
+	int error = oscall_populate(block, 3 * page);
+
+	ck_assert(error == 0 || error == EINVAL);
+	ck_assert_int_eq(mincore(block, 4 * page, resident), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(resident[i] & 1, error == 0);
+	for (size_t i = 0; i < 4 * page; i++)
+		ck_assert_int_eq(block[i], 0);
+}
+END_TEST
+
+// A kernel may be built without names.
+START_TEST(mapping_gets_its_name)
+{
+	char name[200]; // longer than the kernel takes: it is cut
+	int error;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	error = oscall_set_name(block, 4 * page, name);
+	ck_assert(error == 0 || error == EINVAL);
+	ck_assert(mapping_has(block, "[anon:rtheap: nnn") == (error == 0));
+	ck_assert_int_eq(oscall_set_name(block, 4 * page, "heap of check"),
+			 error);
+	ck_assert(mapping_has(block, "[anon:rtheap: heap of check]") ==
+		  (error == 0));
+}
+END_TEST
+
+// ---- waiting ----
+
+static atomic_u32 word;
+
+START_TEST(wait_returns_when_the_word_differs)
+{
+	ck_assert_int_eq(oscall_futex_wait(&word, 1, UINT64_MAX), EAGAIN);
+	ck_assert_int_eq(oscall_futex_wake(&word, 1), 0);
+}
+END_TEST
+
+START_TEST(wait_ends_after_its_time)
+{
+	static const uint64_t times_ns[] = {0, 1, 20000000, 1100000000};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(times_ns); i++) {
+		uint64_t start = nanotime(), ns;
+		int error = oscall_futex_wait(&word, 0, times_ns[i]);
+
+		ns = nanotime() - start;
+		ck_assert_int_eq(error, ETIMEDOUT);
+		ck_assert_uint_ge(ns, times_ns[i]);
+		ck_assert_uint_lt(ns, times_ns[i] + 10000000000);
+	}
+}
+END_TEST
+
+enum { SLEEPERS = 3 };
+
+static atomic_u32 nwaiting, nwoken;
+
+static void *sleep_on_word(void *arg)
+{
+	(void)arg;
+	atomic_u32_add_relaxed(&nwaiting, 1);
+	while (atomic_u32_load_acquire(&word) == 0)
+		oscall_futex_wait(&word, 0, UINT64_MAX);
+	atomic_u32_add_relaxed(&nwoken, 1);
+	return NULL;
+}
+
+static void join_sleepers(uint32_t nwake)
+{
+	pthread_t threads[SLEEPERS];
+
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, sleep_on_word, NULL), 0);
+	while (atomic_u32_load_relaxed(&nwaiting) < SLEEPERS)
+		oscall_yield();
+	usleep(20000); // most are asleep now; the test holds if not
+	atomic_u32_store_release(&word, 1);
+	ck_assert_int_eq(oscall_futex_wake(&word, nwake), 0);
+	for (unsigned i = 0; i < SLEEPERS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&nwoken), SLEEPERS);
+}
+
+START_TEST(wake_ends_the_wait_of_as_many_as_asked)
+{
+	join_sleepers(SLEEPERS);
+}
+END_TEST
+
+START_TEST(wake_of_the_largest_number_wakes_all)
+{
+	join_sleepers(UINT32_MAX);
+}
+END_TEST
+
+// ---- clocks ----
+
+START_TEST(clocks_advance)
+{
+	uint64_t mono = nanotime(), real = nanotime_unix();
+
+	ck_assert_uint_gt(mono, 0);
+	ck_assert_uint_gt(real, UINT64_C(1577836800) * 1000000000); // 2020
+	usleep(2000);
+	ck_assert_uint_ge(nanotime() - mono, 2000000);
+	ck_assert_uint_gt(nanotime_unix(), real);
+}
+END_TEST
+
+static void burn(uint64_t ns)
+{
+	uint64_t start = oscall_process_cpu();
+
+	while (oscall_process_cpu() - start < ns)
+		continue;
+}
+
+START_TEST(process_clock_counts_work_not_sleep)
+{
+	uint64_t start = oscall_process_cpu(), asleep;
+
+	ck_assert_uint_gt(start, 0);
+	burn(5000000);
+	asleep = oscall_process_cpu();
+	ck_assert_uint_ge(asleep - start, 5000000);
+	usleep(200000);
+	ck_assert_uint_lt(oscall_process_cpu() - asleep, 100000000);
+}
+END_TEST
+
+static void *work(void *arg)
+{
+	(void)arg;
+	burn(5000000);
+	return NULL;
+}
+
+START_TEST(process_clock_counts_threads_that_have_ended)
+{
+	uint64_t start = oscall_process_cpu();
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, work, NULL), 0);
+	pthread_join(thread, NULL);
+	ck_assert_uint_ge(oscall_process_cpu() - start, 5000000);
+}
+END_TEST
+
+static atomic_u32 worker_tid;
+static atomic_u32 worker_may_end;
+
+static void *burn_and_wait(void *arg)
+{
+	uint32_t tid = oscall_gettid();
+
+	(void)arg;
+	while (oscall_thread_cpu(tid) < 5000000)
+		continue;
+	atomic_u32_store_release(&worker_tid, tid);
+	while (atomic_u32_load_acquire(&worker_may_end) == 0)
+		oscall_yield();
+	return NULL;
+}
+
+START_TEST(thread_clock_of_another_thread_reads_until_it_ends)
+{
+	pthread_t thread;
+	uint64_t deadline;
+	uint32_t tid;
+
+	ck_assert_uint_eq(oscall_gettid(), (uint32_t)gettid());
+	ck_assert_int_eq(pthread_create(&thread, NULL, burn_and_wait, NULL), 0);
+	while ((tid = atomic_u32_load_acquire(&worker_tid)) == 0)
+		oscall_yield();
+	ck_assert_uint_ne(tid, oscall_gettid());
+	ck_assert_uint_ge(oscall_thread_cpu(tid), 5000000);
+	atomic_u32_store_release(&worker_may_end, 1);
+	pthread_join(thread, NULL);
+	// The kernel lets go of a thread a little after its join.
+	deadline = nanotime() + UINT64_C(10000000000);
+	while (oscall_thread_cpu(tid) != 0)
+		ck_assert_uint_lt(nanotime(), deadline);
+}
+END_TEST
+
+// ---- process and threads ----
+
+START_TEST(processors_are_those_of_the_affinity_mask)
+{
+	cpu_set_t set, one;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	ck_assert_uint_eq(oscall_nprocs(), (unsigned)CPU_COUNT(&set));
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		if (!CPU_ISSET(i, &set))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(i, &one);
+		ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+		ck_assert_uint_eq(oscall_nprocs(), 1);
+	}
+}
+END_TEST
+
+START_TEST(address_limit_is_read)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		ck_assert_uint_eq(oscall_address_limit(), UINT64_MAX);
+	// Below an unlimited one, and above what sanitizers map.
+	limit.rlim_cur = base_min(limit.rlim_cur, UINT64_C(1) << 60);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);
+}
+END_TEST
+
+// in_stack is 0 if the bounds of the calling thread's stack hold a variable
+// and are size bytes apart, more or less; 0: any size.
+static int in_stack(size_t size)
+{
+	uintptr_t lo = 0, hi = 0;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (oscall_stack_bounds(&lo, &hi) != 0)
+		return 1;
+	if (here < lo || here >= hi)
+		return 2;
+	return size != 0 && (hi - lo < size / 2 || hi - lo > size * 2) ? 3 : 0;
+}
+
+static void *check_stack(void *arg)
+{
+	return (void *)(uintptr_t)in_stack(*(size_t *)arg);
+}
+
+START_TEST(holes_in_memory_are_found)
+{
+	size_t n = 100 * page;
+	char *p = oscall_map(n);
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(oscall_mapped(p, n), 0); // none of it was touched
+	for (size_t hole = 0; hole < n; hole += 33 * page) {
+		ck_assert_int_eq(oscall_unmap(p + hole, page), 0);
+		ck_assert_int_eq(oscall_mapped(p, hole + page), ENOMEM);
+		ck_assert_int_eq(oscall_mapped(p + hole + page, 32 * page), 0);
+	}
+}
+END_TEST
+
+// "Not mapped" would be an answer, so a question that is refused with that
+// errno says another one.
+START_TEST(a_refused_question_for_holes_is_no_answer)
+{
+	errno = 77;
+	oscall_fail(OSCALL_MAPPED, 1, 1, ENOMEM);
+	ck_assert_int_eq(oscall_mapped(block, page), EAGAIN);
+	oscall_fail(OSCALL_MAPPED, 1, 1, EFAULT);
+	ck_assert_int_eq(oscall_mapped(block, page), EFAULT);
+	ck_assert_int_eq(oscall_mapped(block, page), 0);
+	ck_assert_int_eq(errno, 77);
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_found)
+{
+	char *p = oscall_map(3 * page);
+	sigset_t before, after;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(oscall_uncommit(p + page, page), 0);
+	ck_assert_int_eq(oscall_unmap(p + 2 * page, page), 0);
+	memset(p, 0xff, page); // were this a set of signals, all
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	ck_assert(oscall_readable(p));
+	ck_assert(!oscall_readable(p + page));
+	ck_assert(!oscall_readable(p + 2 * page));
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int sig = 1; sig < 65; sig++)
+		ck_assert_int_eq(sigismember(&after, sig),
+				 sigismember(&before, sig));
+	ck_assert_int_eq(*p, -1);
+}
+END_TEST
+
+static void *ask_for_main(void *arg)
+{
+	*(bool *)arg = oscall_main_thread();
+	return NULL;
+}
+
+START_TEST(the_first_thread_is_the_main_one)
+{
+	bool other = true;
+	pthread_t thread;
+
+	ck_assert(oscall_main_thread());
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_main, &other),
+			 0);
+	pthread_join(thread, NULL);
+	ck_assert(!other);
+}
+END_TEST
+
+START_TEST(stack_bounds_hold_the_stack)
+{
+	size_t size = 4 << 20; // most of it beside large_local
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *result;
+
+	ck_assert_int_eq(in_stack(0), 0);
+	pthread_attr_init(&attr);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attr, size), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attr, check_stack, &size), 0);
+	pthread_join(thread, &result);
+	ck_assert_ptr_null(result);
+	pthread_attr_destroy(&attr);
+}
+END_TEST
+
+static unsigned key;
+static void *destroyed;
+
+static void destroy(void *value)
+{
+	destroyed = value;
+}
+
+static void *set_key(void *arg)
+{
+	return (void *)(uintptr_t)oscall_tls_set(key, arg);
+}
+
+START_TEST(destructor_runs_when_a_thread_exits)
+{
+	pthread_t thread;
+	void *result;
+	int value;
+
+	ck_assert_int_eq(oscall_tls_key(&key, destroy), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, set_key, &value), 0);
+	pthread_join(thread, &result);
+	ck_assert_ptr_null(result);
+	ck_assert_ptr_eq(destroyed, &value);
+}
+END_TEST
+
+START_TEST(destructor_does_not_run_for_null)
+{
+	pthread_t thread;
+
+	destroyed = &key;
+	ck_assert_int_eq(oscall_tls_key(&key, destroy), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, set_key, NULL), 0);
+	pthread_join(thread, NULL);
+	ck_assert_ptr_eq(destroyed, &key);
+}
+END_TEST
+
+START_TEST(environment_is_read)
+{
+	setenv("OSCALL_CHECK", "here", 1);
+	ck_assert_str_eq(oscall_getenv("OSCALL_CHECK"), "here");
+	unsetenv("OSCALL_CHECK");
+	ck_assert_ptr_null(oscall_getenv("OSCALL_CHECK"));
+}
+END_TEST
+
+static void *read_slowly(void *arg)
+{
+	int fd = *(int *)arg;
+	char buf[1000];
+	uintptr_t sum = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			sum += (unsigned char)buf[i];
+	return (void *)sum;
+}
+
+// More than a pipe holds, so that the writer has to wait for the reader.
+START_TEST(all_of_a_text_is_written)
+{
+	enum { LEN = 1 << 20 };
+	char *text = malloc(LEN);
+	uintptr_t sum = 0;
+	pthread_t thread;
+	void *result;
+	int fds[2];
+
+	for (size_t i = 0; i < LEN; i++)
+		sum += (unsigned char)(text[i] = (char)(i % 251));
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_slowly, &fds[0]),
+			 0);
+	oscall_write(fds[1], text, LEN);
+	close(fds[1]);
+	pthread_join(thread, &result);
+	ck_assert_uint_eq((uintptr_t)result, sum);
+	free(text);
+}
+END_TEST
+
+START_TEST(write_that_is_refused_returns)
+{
+	int fds[2];
+	char text[4096] = {0};
+
+	oscall_write(-1, text, sizeof(text));
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	for (unsigned i = 0; i < 1000; i++) // far more than the pipe holds
+		oscall_write(fds[1], text, sizeof(text));
+	ck_assert_int_eq(read(fds[0], text, 1), 1);
+}
+END_TEST
+
+// ---- threads ----
+
+static void *set_word(void *arg)
+{
+	*(bool *)arg = true;
+	return NULL;
+}
+
+struct seen {
+	sigset_t mask;
+	char name[16];
+};
+
+static void *look_at_thread(void *arg)
+{
+	struct seen *seen = arg;
+
+	oscall_thread_name("somebody");
+	pthread_sigmask(SIG_SETMASK, NULL, &seen->mask);
+	pthread_getname_np(pthread_self(), seen->name, sizeof(seen->name));
+	return NULL;
+}
+
+// reports_a_fault tells of a signal that a thread sends itself by what it does.
+static bool reports_a_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGTRAP || sig == SIGSYS;
+}
+
+// A helper takes no signal that is meant for the host, and the host's mask
+// stays as it was.
+START_TEST(a_thread_blocks_signals_and_has_a_name)
+{
+	sigset_t before, after;
+	struct seen seen;
+	uint64_t thread;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	ck_assert_int_eq(oscall_thread_start(&thread, look_at_thread, &seen),
+			 0);
+	oscall_thread_join(thread);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int sig = 1; sig < 32; sig++) {
+		if (sig != SIGKILL && sig != SIGSTOP)
+			ck_assert_int_eq(sigismember(&seen.mask, sig),
+					 !reports_a_fault(sig));
+		ck_assert_int_eq(sigismember(&after, sig),
+				 sigismember(&before, sig));
+	}
+	ck_assert_str_eq(seen.name, "somebody");
+}
+END_TEST
+
+static char *forbidden; // a page
+
+static void permit(int sig)
+{
+	(void)sig;
+	mprotect(forbidden, page, PROT_READ | PROT_WRITE);
+}
+
+static void *touch_forbidden(void *arg)
+{
+	(void)arg;
+	*(volatile char *)forbidden = 1;
+	return NULL;
+}
+
+// A host may map what its roots hold when it is touched.
+START_TEST(a_fault_in_a_thread_is_the_host_s)
+{
+	uint64_t thread;
+
+	forbidden = oscall_reserve(page);
+	ck_assert_ptr_nonnull(forbidden);
+	ck_assert_ptr_ne(signal(SIGSEGV, permit), SIG_ERR);
+	ck_assert_int_eq(oscall_thread_start(&thread, touch_forbidden, NULL),
+			 0);
+	oscall_thread_join(thread);
+	ck_assert_int_eq(*forbidden, 1);
+}
+END_TEST
+
+static void *write_cancelled(void *arg)
+{
+	static const char text[] = "not cancelled\n";
+
+	pthread_cancel(pthread_self());
+	oscall_write(*(int *)arg, text, sizeof text);
+	*(int *)arg = -1;
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(no_call_is_a_cancellation_point)
+{
+	int fd = open("/dev/null", O_WRONLY), written = fd;
+	pthread_t thread;
+	void *answer;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, write_cancelled, &written), 0);
+	ck_assert_int_eq(pthread_join(thread, &answer), 0);
+	ck_assert_ptr_eq(answer, PTHREAD_CANCELED);
+	ck_assert_int_eq(written, -1);
+	close(fd);
+}
+END_TEST
+
+// More than a small stack holds.
+static _Thread_local char large_local[512 << 10];
+
+static void *touch_large_local(void *arg)
+{
+	memset(large_local, 1, sizeof(large_local));
+	return set_word(arg);
+}
+
+START_TEST(a_thread_starts_beside_large_thread_local_variables)
+{
+	uint64_t thread;
+	bool ran = false;
+
+	ck_assert_int_eq(oscall_thread_start(&thread, touch_large_local, &ran),
+			 0);
+	oscall_thread_join(thread);
+	ck_assert(ran);
+}
+END_TEST
+
+static unsigned forks_prepared, forks_made, forks_seen;
+
+static void before_fork(void)
+{
+	forks_prepared++;
+}
+
+static void after_fork(void)
+{
+	forks_made++;
+}
+
+static void in_fork(void)
+{
+	forks_seen++;
+}
+
+START_TEST(both_sides_of_a_fork_are_told)
+{
+	int status;
+	pid_t child;
+
+	ck_assert_int_eq(oscall_at_fork(before_fork, after_fork, in_fork), 0);
+	child = fork();
+	if (child == 0)
+		_exit(forks_prepared == 1 && forks_seen == 1 && !forks_made
+			  ? 0
+			  : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert(forks_prepared == 1 && forks_made == 1 && !forks_seen);
+}
+END_TEST
+
+// ---- errno ----
+
+// Calls that the system refuses, with what that looks like.
+static char *gone; // a page that is not mapped
+
+static bool reserve_too_much(void)
+{
+	return !oscall_reserve(SIZE_MAX / 2);
+}
+
+static bool map_too_much(void)
+{
+	return !oscall_map(SIZE_MAX / 2);
+}
+
+static bool commit_nothing(void)
+{
+	return oscall_commit(gone, page) == ENOMEM;
+}
+
+static bool uncommit_nothing(void)
+{
+	return oscall_uncommit(gone, page) == ENOMEM;
+}
+
+static bool unmap_the_middle_of_a_page(void)
+{
+	return oscall_unmap(block + 1, page) == EINVAL;
+}
+
+static bool release_nothing(void)
+{
+	return oscall_release(gone, page) == ENOMEM;
+}
+
+static bool advise_nothing(void)
+{
+	return oscall_huge_pages(gone, page) != 0 &&
+	       oscall_populate(gone, page) != 0 &&
+	       oscall_dump(gone, page, true) == ENOMEM;
+}
+
+static bool name_nothing(void)
+{
+	return oscall_set_name(gone, page, "nothing") != 0;
+}
+
+static bool wait_for_another_word(void)
+{
+	return oscall_futex_wait(&word, 1 + atomic_u32_load_relaxed(&word),
+				 UINT64_MAX) == EAGAIN;
+}
+
+static bool wake_at_no_address(void)
+{
+	return oscall_futex_wake((const atomic_u32 *)(UINTPTR_MAX - 4095), 1) ==
+	       EFAULT;
+}
+
+static bool look_at_nothing(void)
+{
+	return oscall_mapped(gone, page) == ENOMEM;
+}
+
+static bool write_to_nobody(void)
+{
+	oscall_write(-1, "x", 1);
+	return true;
+}
+
+static bool ask_libc(void)
+{
+	uintptr_t lo, hi;
+
+	return oscall_stack_bounds(&lo, &hi) == 0;
+}
+
+static bool (*const refusals[])(void) = {
+    reserve_too_much,	map_too_much,
+    commit_nothing,	uncommit_nothing,
+    release_nothing,	unmap_the_middle_of_a_page,
+    advise_nothing,	name_nothing,
+    wake_at_no_address, wait_for_another_word,
+    look_at_nothing,	write_to_nobody,
+    ask_libc,
+};
+
+START_TEST(errno_stays_the_hosts)
+{
+	bool refused;
+	int after;
+
+	gone = oscall_map(page);
+	ck_assert_ptr_nonnull(gone);
+	ck_assert_int_eq(oscall_unmap(gone, page), 0);
+	errno = EXDEV;
+	refused = refusals[_i]();
+	after = errno;
+	ck_assert(refused);
+	ck_assert_int_eq(after, EXDEV);
+}
+END_TEST
+
+// ---- faults ----
+
+// One call of each kind.  INJECTED is an error that the system gives none of
+// them; where the call was made, the result is anything else.
+enum { INJECTED = EXDEV };
+
+static int try_reserve(void)
+{
+	void *p = oscall_reserve(page);
+	int error = errno;
+
+	return p ? oscall_unmap(p, page) : error;
+}
+
+static int try_commit(void)
+{
+	return oscall_commit(block, page);
+}
+
+static int try_uncommit(void)
+{
+	return oscall_uncommit(block, page);
+}
+
+static int try_map(void)
+{
+	void *p = oscall_map(page);
+	int error = errno;
+
+	return p ? oscall_unmap(p, page) : error;
+}
+
+static int try_unmap(void)
+{
+	char *p = oscall_map(page);
+	int error = oscall_unmap(p, page);
+
+	ck_assert(mapping_has(p, "rw-p") == (error != 0));
+	return error;
+}
+
+static int try_release(void)
+{
+	int error;
+
+	block[0] = 1;
+	error = oscall_release(block, page);
+	ck_assert(block[0] == (error ? 1 : 0));
+	return error;
+}
+
+static unsigned advice_turn;
+
+static int try_advise(void)
+{
+	switch (advice_turn++ % 3) {
+	case 0:
+		return oscall_huge_pages(block, page);
+	case 1:
+		return oscall_populate(block, page);
+	default:
+		return oscall_dump(block, page, true);
+	}
+}
+
+static unsigned lock_turn;
+
+static int try_lock(void)
+{
+	return lock_turn++ % 2 == 0 ? oscall_lock(block, page, false)
+				    : oscall_unlock(block, page);
+}
+
+static unsigned name_turn;
+
+static int try_name(void)
+{
+	char name[16], found[16];
+
+	if (name_turn++ % 2 == 0)
+		return oscall_set_name(block, page, "fault");
+	snprintf(name, sizeof(name), "name %u", name_turn);
+	oscall_thread_name(name);
+	pthread_getname_np(pthread_self(), found, sizeof(found));
+	return strcmp(name, found) == 0 ? 0 : errno;
+}
+
+static int try_futex_wait(void)
+{
+	return oscall_futex_wait(&word, 1, UINT64_MAX);
+}
+
+static int try_futex_wake(void)
+{
+	return oscall_futex_wake(&word, 1);
+}
+
+static unsigned clock_turn;
+
+static int try_clock(void)
+{
+	uint64_t ns;
+
+	switch (clock_turn++ % 3) {
+	case 0:
+		ns = oscall_monotonic();
+		break;
+	case 1:
+		ns = oscall_realtime();
+		break;
+	default:
+		ns = oscall_process_cpu();
+	}
+	return ns == 0 ? errno : 0;
+}
+
+static int try_affinity(void)
+{
+	return oscall_nprocs() == 0 ? errno : 0;
+}
+
+static int try_rlimit(void)
+{
+	struct rlimit limit = {UINT64_C(1) << 60, RLIM_INFINITY};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	return oscall_address_limit() == UINT64_MAX ? errno : 0;
+}
+
+static int try_pagesize(void)
+{
+	return oscall_page_size() == 0 ? errno : 0;
+}
+
+static int try_mapped(void)
+{
+	char *p = oscall_map(2 * page);
+	int error;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(oscall_unmap(p + page, page), 0);
+	error = oscall_mapped(p + page, page);
+	oscall_unmap(p, page);
+	return error == ENOMEM ? 0 : error;
+}
+
+static int try_stackbounds(void)
+{
+	uintptr_t lo, hi;
+
+	return oscall_stack_bounds(&lo, &hi);
+}
+
+static bool have_key;
+
+static int try_tlskey(void)
+{
+	if (have_key)
+		return oscall_tls_set(key, NULL);
+	have_key = oscall_tls_key(&key, destroy) == 0;
+	return have_key ? 0 : errno;
+}
+
+static int try_thread(void)
+{
+	uint64_t thread;
+	bool ran = false;
+	int error = oscall_thread_start(&thread, set_word, &ran);
+
+	if (error == 0)
+		oscall_thread_join(thread);
+	ck_assert(ran == (error == 0));
+	return error;
+}
+
+static int try_atfork(void)
+{
+	return oscall_at_fork(before_fork, after_fork, in_fork);
+}
+
+static int try_getenv(void)
+{
+	setenv("OSCALL_CHECK", "here", 1);
+	return oscall_getenv("OSCALL_CHECK") ? 0 : errno;
+}
+
+static int try_file(void)
+{
+	errno = 0;
+	return oscall_max_mappings() != 0 ? 0 : errno;
+}
+
+static int try_write(void)
+{
+	int fds[2], error;
+	char c;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	oscall_write(fds[1], "x", 1);
+	error = errno;
+	close(fds[1]);
+	if (read(fds[0], &c, 1) == 1)
+		error = 0;
+	close(fds[0]);
+	return error;
+}
+
+static int try_yield(void)
+{
+	errno = 0;
+	oscall_yield();
+	return errno;
+}
+
+static int (*const tries[])(void) = {
+    [OSCALL_RESERVE] = try_reserve,
+    [OSCALL_COMMIT] = try_commit,
+    [OSCALL_UNCOMMIT] = try_uncommit,
+    [OSCALL_MAP] = try_map,
+    [OSCALL_UNMAP] = try_unmap,
+    [OSCALL_RELEASE] = try_release,
+    [OSCALL_ADVISE] = try_advise,
+    [OSCALL_LOCK] = try_lock,
+    [OSCALL_NAME] = try_name,
+    [OSCALL_FUTEX_WAIT] = try_futex_wait,
+    [OSCALL_FUTEX_WAKE] = try_futex_wake,
+    [OSCALL_CLOCK] = try_clock,
+    [OSCALL_AFFINITY] = try_affinity,
+    [OSCALL_RLIMIT] = try_rlimit,
+    [OSCALL_PAGESIZE] = try_pagesize,
+    [OSCALL_MAPPED] = try_mapped,
+    [OSCALL_STACKBOUNDS] = try_stackbounds,
+    [OSCALL_TLSKEY] = try_tlskey,
+    [OSCALL_THREAD] = try_thread,
+    [OSCALL_ATFORK] = try_atfork,
+    [OSCALL_GETENV] = try_getenv,
+    [OSCALL_FILE] = try_file,
+    [OSCALL_WRITE] = try_write,
+    [OSCALL_YIELD] = try_yield,
+};
+static_assert(RT_ARRAY_LEN(tries) == OSCALL_KINDS, "a try a kind");
+
+// pattern makes n calls of a kind and writes one character for each: F where
+// it failed as ordered, else a point.
+static void pattern(enum oscall kind, unsigned n, char *out)
+{
+	for (unsigned i = 0; i < n; i++)
+		out[i] = tries[kind]() == INJECTED ? 'F' : '.';
+	out[n] = '\0';
+}
+
+static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
+{
+	ck_assert_uint_eq(oscall_count(kind), count);
+	ck_assert_uint_eq(oscall_failed(kind), failed);
+}
+
+START_TEST(nth_call_fails)
+{
+	enum oscall kind = (enum oscall)_i;
+	char calls[10];
+
+	oscall_fail(kind, 3, 1, INJECTED);
+	check_counts(kind, 0, 0);
+	pattern(kind, 5, calls);
+	ck_assert_msg(strcmp(calls, "..F..") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 5, 1);
+}
+END_TEST
+
+START_TEST(several_calls_fail)
+{
+	enum oscall kind = (enum oscall)_i;
+	char calls[10];
+
+	oscall_fail(kind, 1, 2, INJECTED);
+	pattern(kind, 4, calls);
+	ck_assert_msg(strcmp(calls, "FF..") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 4, 2);
+}
+END_TEST
+
+START_TEST(calls_fail_until_disarmed)
+{
+	enum oscall kind = (enum oscall)_i;
+	char calls[10];
+
+	oscall_fail(kind, 3, UINT64_MAX, INJECTED);
+	pattern(kind, 5, calls);
+	ck_assert_msg(strcmp(calls, "..FFF") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 5, 3);
+	oscall_fail(kind, 1, 0, 0);
+	pattern(kind, 3, calls);
+	ck_assert_msg(strcmp(calls, "...") == 0, "%s: %s", oscall_name(kind),
+		      calls);
+	check_counts(kind, 3, 0);
+}
+END_TEST
+
+START_TEST(nothing_is_counted_before_the_first_oscall_fail)
+{
+	enum oscall kind = (enum oscall)_i;
+
+	tries[kind]();
+	check_counts(kind, 0, 0);
+	oscall_fail(kind, 1, 0, 0);
+	tries[kind]();
+	check_counts(kind, 1, 0);
+}
+END_TEST
+
+START_TEST(kinds_fail_each_by_itself)
+{
+	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	ck_assert_int_eq(try_reserve(), 0);
+	ck_assert_ptr_null(oscall_map(page));
+	ck_assert_int_eq(errno, ENOMEM);
+	check_counts(OSCALL_RESERVE, 1, 0);
+	check_counts(OSCALL_MAP, 1, 1);
+	oscall_fail(OSCALL_MAP, 1, 0, 0);
+}
+END_TEST
+
+START_TEST(kinds_have_names)
+{
+	for (unsigned i = 0; i < OSCALL_KINDS; i++) {
+		ck_assert_ptr_nonnull(oscall_name((enum oscall)i));
+		for (unsigned j = 0; j < i; j++)
+			ck_assert_str_ne(oscall_name((enum oscall)i),
+					 oscall_name((enum oscall)j));
+	}
+}
+END_TEST
+
+enum { CALLERS = 4, CALLS = 5000, FAIL_FIRST = 7000, FAIL_CALLS = 1234 };
+
+static void *call_clock(void *arg)
+{
+	uintptr_t nfailed = 0;
+
+	(void)arg;
+	for (unsigned i = 0; i < CALLS; i++)
+		nfailed += oscall_monotonic() == 0;
+	return (void *)nfailed;
+}
+
+START_TEST(calls_of_threads_are_numbered_together)
+{
+	pthread_t threads[CALLERS];
+	uintptr_t nfailed = 0;
+	void *result;
+
+	oscall_fail(OSCALL_CLOCK, FAIL_FIRST, FAIL_CALLS, EIO);
+	for (unsigned i = 0; i < CALLERS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, call_clock, NULL), 0);
+	for (unsigned i = 0; i < CALLERS; i++) {
+		pthread_join(threads[i], &result);
+		nfailed += (uintptr_t)result;
+	}
+	ck_assert_uint_eq(nfailed, FAIL_CALLS);
+	check_counts(OSCALL_CLOCK, (uint64_t)CALLERS * CALLS, FAIL_CALLS);
+}
+END_TEST
+
+// ---- the suite ----
+
+static TCase *add_case(Suite *s, const char *name)
+{
+	TCase *t = tcase_create(name);
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup_block, teardown_block);
+	suite_add_tcase(s, t);
+	return t;
+}
+
+static void add_memory(TCase *t)
+{
+	tcase_add_test(t, page_size_is_that_of_the_system);
+	tcase_add_test(t, reserved_memory_is_usable_once_committed);
+	tcase_add_test(t, mapped_memory_is_zero_and_writable);
+	tcase_add_test(t, released_memory_reads_as_zero);
+	tcase_add_test(t, refusals_of_the_system_are_told);
+	tcase_add_test(t, dump_advice_is_taken_and_taken_back);
+	tcase_add_test(t, huge_page_advice_is_taken);
+	tcase_add_test(t, populated_pages_are_resident);
+	tcase_add_test(t, mapping_gets_its_name);
+}
+
+static void add_time(TCase *t)
+{
+	tcase_add_test(t, wait_returns_when_the_word_differs);
+	tcase_add_test(t, wait_ends_after_its_time);
+	tcase_add_test(t, wake_ends_the_wait_of_as_many_as_asked);
+	tcase_add_test(t, wake_of_the_largest_number_wakes_all);
+	tcase_add_test(t, clocks_advance);
+	tcase_add_test(t, process_clock_counts_work_not_sleep);
+	tcase_add_test(t, process_clock_counts_threads_that_have_ended);
+	tcase_add_test(t, thread_clock_of_another_thread_reads_until_it_ends);
+}
+
+static void add_process(TCase *t)
+{
+	tcase_add_test(t, processors_are_those_of_the_affinity_mask);
+	tcase_add_test(t, address_limit_is_read);
+	tcase_add_test(t, holes_in_memory_are_found);
+	tcase_add_test(t, a_refused_question_for_holes_is_no_answer);
+	tcase_add_test(t, what_cannot_be_read_is_found);
+	tcase_add_test(t, the_first_thread_is_the_main_one);
+	tcase_add_test(t, stack_bounds_hold_the_stack);
+	tcase_add_test(t, destructor_runs_when_a_thread_exits);
+	tcase_add_test(t, destructor_does_not_run_for_null);
+	tcase_add_test(t, environment_is_read);
+	tcase_add_test(t, all_of_a_text_is_written);
+	tcase_add_test(t, write_that_is_refused_returns);
+	tcase_add_test(t, a_thread_blocks_signals_and_has_a_name);
+	tcase_add_test(t, a_fault_in_a_thread_is_the_host_s);
+	tcase_add_test(t, no_call_is_a_cancellation_point);
+	tcase_add_test(t, a_thread_starts_beside_large_thread_local_variables);
+	tcase_add_test(t, both_sides_of_a_fork_are_told);
+	tcase_add_loop_test(t, errno_stays_the_hosts, 0,
+			    RT_ARRAY_LEN(refusals));
+}
+
+static void add_faults(TCase *t)
+{
+	tcase_add_loop_test(t, nth_call_fails, 0, OSCALL_KINDS);
+	tcase_add_loop_test(t, several_calls_fail, 0, OSCALL_KINDS);
+	tcase_add_loop_test(t, calls_fail_until_disarmed, 0, OSCALL_KINDS);
+	tcase_add_loop_test(t, nothing_is_counted_before_the_first_oscall_fail,
+			    0, OSCALL_KINDS);
+	tcase_add_test(t, kinds_fail_each_by_itself);
+	tcase_add_test(t, kinds_have_names);
+	tcase_add_test(t, calls_of_threads_are_numbered_together);
+}
+
+static Suite *suite_oscall(void)
+{
+	Suite *s = suite_create("oscall");
+
+	add_memory(add_case(s, "memory"));
+	add_time(add_case(s, "time"));
+	add_process(add_case(s, "process"));
+	add_faults(add_case(s, "faults"));
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_oscall());
+}

@@ -1,0 +1,636 @@
+// When a collection is due.
+#include "test/harness/heap.h"
+
+#include <limits.h>
+
+#include "gc/cycle/pacer.h"
+#include "runtime/os/gauge.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+// ---- arithmetic ----
+
+static uint64_t goal(int percent, uint64_t headroom, uint64_t marked)
+{
+	struct pacer_rule rule = {percent, 4 * MIB, headroom};
+	struct pacer_found found = {.heap_marked = marked};
+
+	return pacer_goal(&rule, &found);
+}
+
+// Go's rule: live x (1 + percent / 100), at least 4 MiB x percent / 100.
+START_TEST(goal_without_headroom_is_gos)
+{
+	ck_assert_uint_eq(goal(100, 0, 100 * MIB), 200 * MIB);
+	ck_assert_uint_eq(goal(50, 0, 100 * MIB), 150 * MIB);
+	ck_assert_uint_eq(goal(400, 0, 100 * MIB), 500 * MIB);
+	ck_assert_uint_eq(goal(1, 0, 100 * MIB), 101 * MIB);
+	ck_assert_uint_eq(goal(0, 0, 100 * MIB), 100 * MIB);
+	ck_assert_uint_eq(goal(100, 0, 2 * MIB), 4 * MIB);
+	ck_assert_uint_eq(goal(100, 0, 2 * MIB - 1), 4 * MIB);
+	ck_assert_uint_eq(goal(100, 0, 2 * MIB + 1), 4 * MIB + 2);
+	ck_assert_uint_eq(goal(100, 0, 0), 4 * MIB);
+	ck_assert_uint_eq(goal(50, 0, 0), 2 * MIB);
+	ck_assert_uint_eq(goal(300, 0, 0), 12 * MIB);
+	ck_assert_uint_eq(goal(0, 0, 0), 0);
+}
+END_TEST
+
+// live + max(live x percent / 100, min(headroom, 8 x live + 4 MiB))
+START_TEST(headroom_gives_small_heaps_room)
+{
+	ck_assert_uint_eq(goal(100, 24 * MIB, 0), 4 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, MIB), 13 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, MIB * 5 / 2), 26 * MIB + MIB / 2);
+	ck_assert_uint_eq(goal(100, 24 * MIB, 3 * MIB), 27 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, 24 * MIB), 48 * MIB);
+	ck_assert_uint_eq(goal(100, 24 * MIB, 25 * MIB), 50 * MIB);
+	ck_assert_uint_eq(goal(10, 24 * MIB, 100 * MIB), 124 * MIB);
+	ck_assert_uint_eq(goal(0, 24 * MIB, 100 * MIB), 124 * MIB);
+	ck_assert_uint_eq(goal(300, 24 * MIB, 0), 12 * MIB);
+	ck_assert_uint_eq(goal(100, MIB, 0), 4 * MIB);
+	ck_assert_uint_eq(goal(100, MIB, 10 * MIB), 20 * MIB);
+	ck_assert_uint_eq(goal(5, MIB, 10 * MIB), 11 * MIB);
+}
+END_TEST
+
+// Stacks and root ranges count for the growth, not for what lives.
+START_TEST(roots_count_for_growth)
+{
+	struct pacer_rule rule = {100, 4 * MIB, 0};
+	struct pacer_found found = {.heap_marked = 100 * MIB,
+				    .stack_scan = 10 * MIB,
+				    .globals_scan = 5 * MIB};
+
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 215 * MIB);
+	rule.percent = 50;
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 100 * MIB + 115 * MIB / 2);
+	rule.percent = 0;
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 100 * MIB);
+}
+END_TEST
+
+START_TEST(off_is_never)
+{
+	ck_assert_uint_eq(goal(-1, 0, 0), PACER_NEVER);
+	ck_assert_uint_eq(goal(INT_MIN, 24 * MIB, 100 * MIB), PACER_NEVER);
+}
+END_TEST
+
+START_TEST(sums_saturate)
+{
+	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
+	struct pacer_found found = {.heap_marked = UINT64_MAX,
+				    .stack_scan = UINT64_MAX,
+				    .globals_scan = UINT64_MAX};
+
+	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
+	ck_assert_uint_eq(goal(INT_MAX, 0, UINT64_MAX), PACER_NEVER);
+	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2 + 1), PACER_NEVER);
+	ck_assert_uint_eq(goal(100, 0, UINT64_MAX / 2), UINT64_MAX - 1);
+	ck_assert_uint_eq(goal(1, 0, UINT64_MAX), PACER_NEVER);
+	ck_assert_uint_eq(goal(0, UINT64_MAX, UINT64_MAX), PACER_NEVER);
+	ck_assert_uint_eq(goal(0, UINT64_MAX, MIB), 13 * MIB);
+	// The product does not wrap on the way.
+	ck_assert_uint_eq(
+	    goal(1000, 0, UINT64_MAX / 100),
+	    UINT64_MAX / 100 +
+		(uint64_t)((unsigned __int128)(UINT64_MAX / 100) * 10));
+	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
+}
+END_TEST
+
+// ---- what is held ----
+
+static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB};
+
+static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
+{
+	struct pacer_found found = {.heap_marked = marked, .held = held};
+
+	return pacer_next(&usual, &found, before);
+}
+
+// Seven eighths of what the goal is too high stay, as far as memory is held.
+START_TEST(goal_falls_in_steps_while_memory_is_held)
+{
+	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 110 * MIB), 100 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 110 * MIB), 60 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 20 * MIB, 110 * MIB), 30 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 30 * MIB), 30 * MIB);
+	ck_assert_uint_eq(next_goal(50 * MIB, 900 * MIB, 30 * MIB), 100 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 50 * MIB, PACER_NEVER), 50 * MIB);
+	// The last bytes do not stay.
+	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 30 * MIB + 7),
+			  30 * MIB);
+	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 30 * MIB + 8),
+			  30 * MIB + 7);
+}
+END_TEST
+
+START_TEST(goal_falls_at_once_when_told)
+{
+	struct pacer_rule rule = usual;
+	struct pacer_found found = {
+	    .heap_marked = 10 * MIB, .held = 200 * MIB, .forced = true};
+
+	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), 30 * MIB);
+	found.forced = false;
+	rule.headroom = 0;
+	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), 20 * MIB);
+	rule = usual;
+	rule.percent = -1;
+	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), PACER_NEVER);
+}
+END_TEST
+
+// A heap that uses no page twice, the worst there can be: each cycle holds
+// more. Whatever lives, the goal is never above the highest that the formula
+// gave.
+START_TEST(held_memory_never_raises_the_goal)
+{
+	uint64_t seed = 1, before = 4 * MIB, held = 4 * MIB, highest = before;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t marked;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		marked = ((seed >> 40) * MIB >> 18) >> (seed >> 33 & 7);
+		highest = base_max(highest, goal(100, 20 * MIB, marked));
+		before = next_goal(marked, held, before);
+		ck_assert_uint_le(before, highest);
+		ck_assert_uint_ge(before, goal(100, 20 * MIB, marked));
+		held += before - marked;
+	}
+}
+END_TEST
+
+// Live memory that rises to 1 GiB and falls to 1 MiB, on a heap that gives
+// nothing back: the goal comes down to the formula, to the byte, and all that
+// is allocated on the way is at most eight times what it was too high.
+START_TEST(goal_converges_after_a_drop)
+{
+	uint64_t least = goal(100, 20 * MIB, MIB);
+	uint64_t before = next_goal(1024 * MIB, 0, 0);
+	uint64_t excess = before - least, sum = 0;
+	unsigned cycles = 0;
+
+	ck_assert_uint_eq(before, 2048 * MIB);
+	for (; before > least; cycles++) {
+		uint64_t after = next_goal(MIB, 1 << 30, before);
+
+		ck_assert_uint_lt(after, before);
+		before = after;
+		sum += after - least;
+		ck_assert_uint_lt(cycles, 200);
+	}
+	ck_assert_uint_eq(before, least);
+	ck_assert_uint_le(sum, 8 * excess);
+}
+END_TEST
+
+// A scavenger that gives back what a cycle did not use has less to hold after
+// each: resident memory falls with the goal.
+START_TEST(a_scavenger_lowers_what_is_held)
+{
+	uint64_t least = goal(100, 20 * MIB, MIB);
+	uint64_t before = 2048 * MIB, resident = before;
+
+	for (unsigned i = 0; i < 60; i++) {
+		before = next_goal(MIB, resident, before);
+		ck_assert_uint_lt(before, resident);
+		resident = before; // the rest was not touched
+	}
+	ck_assert_uint_lt(resident, least + MIB);
+}
+END_TEST
+
+// 2^60 bytes times 1600 / 100 are 2^64: no growth, if they wrapped.
+START_TEST(a_growth_that_would_wrap_is_never_reached)
+{
+	const struct pacer_rule rule = {.percent = 1600};
+	const struct pacer_found found = {.heap_marked = UINT64_C(1) << 60};
+
+	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
+}
+END_TEST
+
+// ---- a heap ----
+
+static void *root[4];
+
+static void start(int percent, size_t headroom)
+{
+	rt_config c = heap_config(percent);
+
+	c.heap_headroom = headroom;
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(root, root + 4, RT_ROOT_EXACT), RT_OK);
+}
+
+static uint64_t collections(void)
+{
+	return heap_stats().num_gc;
+}
+
+// live makes n bytes live: one array and objects of 1 KiB.
+static void live(uint64_t n)
+{
+	void **array = rt_alloc(n / 1024 * sizeof *array);
+
+	root[0] = array;
+	for (uint64_t i = 0; i < n / 1024; i++)
+		array[i] = rt_alloc_noscan(1024);
+}
+
+// collections_of allocates n bytes of garbage and returns how often that was
+// reason to collect.
+static uint64_t collections_of(uint64_t n)
+{
+	uint64_t before = collections();
+
+	for (uint64_t i = 0; i < n / 1024; i++)
+		rt_alloc_noscan(1024);
+	return collections() - before;
+}
+
+START_TEST(percent_is_read_back)
+{
+	int old = 7;
+
+	start(100, 0);
+	ck_assert_int_eq(rt_set_gc_percent(50, &old), RT_OK);
+	ck_assert_int_eq(old, 100);
+	ck_assert_int_eq(rt_set_gc_percent(-5, &old), RT_OK);
+	ck_assert_int_eq(old, 50);
+	ck_assert_uint_eq(heap_metric("/gc/gogc:percent"), UINT64_MAX);
+	ck_assert_int_eq(rt_set_gc_percent(0, &old), RT_OK);
+	ck_assert_int_eq(old, -1);
+	ck_assert_int_eq(rt_set_gc_percent(200, NULL), RT_OK);
+	ck_assert_uint_eq(heap_metric("/gc/gogc:percent"), 200);
+	ck_assert_int_eq(rt_set_gc_percent(100, &old), RT_OK);
+	ck_assert_int_eq(old, 200);
+}
+END_TEST
+
+// within tells whether n is within a tenth of what is expected.
+static bool within(uint64_t n, uint64_t expected)
+{
+	return n > expected - expected / 10 && n < expected + expected / 10;
+}
+
+// The goal follows the percentage at once, and is what memstats shows.
+START_TEST(next_gc_follows_live_heap)
+{
+	uint64_t n = 100 * MIB / HEAP_CUT;
+
+	start(100, 0);
+	live(n);
+	rt_gc();
+	ck_assert_msg(within(heap_stats().next_gc, 2 * n), "%llu",
+		      (unsigned long long)heap_stats().next_gc);
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	ck_assert(within(heap_stats().next_gc, n + n / 2));
+	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
+	ck_assert(within(heap_stats().next_gc, 4 * n));
+	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
+	ck_assert_uint_eq(heap_stats().next_gc, PACER_NEVER);
+	ck_assert_uint_eq(heap_metric("/gc/heap/goal:bytes"), PACER_NEVER);
+	// What was set is kept over a collection.
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	root[0] = NULL;
+	live(n / 2);
+	rt_gc();
+	ck_assert(within(heap_stats().next_gc, n / 2 + n / 4));
+	ck_assert_uint_eq(heap_stats().next_gc,
+			  heap_metric("/gc/heap/goal:bytes"));
+}
+END_TEST
+
+// Garbage as large as the room between live heap and goal is one collection.
+START_TEST(collections_come_at_the_goal)
+{
+	uint64_t n = 40 * MIB / HEAP_CUT;
+
+	start(100, 0);
+	live(n);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(n * 9 / 10), 0);
+	ck_assert_uint_eq(collections_of(n * 2 / 10), 1);
+	// Each comes up to a batch of a thread late.
+	ck_assert_uint_ge(collections_of(n * 10), 9);
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(n / 2 * 9 / 10), 0);
+	ck_assert_uint_eq(collections_of(n / 2 * 2 / 10), 1);
+}
+END_TEST
+
+START_TEST(lowering_the_percentage_collects_at_the_next_slow_allocation)
+{
+	uint64_t n = 40 * MIB / HEAP_CUT;
+
+	start(400, 0);
+	live(n);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(n), 0);
+	ck_assert_int_eq(rt_set_gc_percent(50, NULL), RT_OK);
+	ck_assert_uint_eq(collections_of(64 << 10), 1);
+	ck_assert_uint_eq(collections_of(64 << 10), 0);
+}
+END_TEST
+
+START_TEST(off_collects_only_when_told)
+{
+	start(-1, 0);
+	live(4 * MIB);
+	ck_assert_uint_eq(collections_of(100 * MIB), 0);
+	ck_assert_uint_ge(heap_stats().heap_alloc, 104 * MIB);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(collections(), 1);
+	ck_assert_uint_lt(heap_stats().heap_alloc, 5 * MIB);
+	ck_assert_uint_eq(collections_of(100 * MIB), 0);
+	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
+	ck_assert_uint_eq(collections_of(MIB), 1);
+}
+END_TEST
+
+// Nothing live: every 4 MiB, whatever the headroom.
+START_TEST(garbage_alone_collects_every_four_mib)
+{
+	rt_config c;
+	uint64_t n;
+
+	rt_config_init(&c);
+	start(100, c.heap_headroom);
+	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
+	n = collections_of(400 * MIB);
+	ck_assert_msg(n >= 90 && n <= 102, "%llu collections",
+		      (unsigned long long)n);
+	ck_assert_uint_lt(heap_stats().heap_sys, 9 * MIB);
+}
+END_TEST
+
+// With a headroom a small live heap collects less often than by Go's rule.
+START_TEST(headroom_spares_collections)
+{
+	start(100, 24 * MIB);
+	live(4 * MIB);
+	rt_gc();
+	ck_assert_uint_eq(collections_of(22 * MIB), 0);
+	ck_assert_uint_eq(collections_of(4 * MIB), 1);
+}
+END_TEST
+
+#define HELD (20 * MIB / HEAP_CUT)
+
+// drop_live makes n bytes live and collects, then lets go of them, and makes
+// garbage until the pacer has noticed.
+static void drop_live(uint64_t n)
+{
+	uint64_t before;
+
+	live(n);
+	rt_gc();
+	before = collections();
+	root[0] = NULL;
+	while (collections() == before)
+		for (unsigned i = 0; i < 256; i++)
+			rt_alloc_noscan(1024);
+}
+
+// Memory that is held is used: after a drop fewer collections, in no more
+// memory, until the goal is the formula's.
+START_TEST(held_memory_spares_collections)
+{
+	uint64_t n = HELD;
+	uint64_t goal_before, sys;
+	unsigned cycles = 0;
+
+	start(100, 20 * MIB);
+	drop_live(n);
+	goal_before = heap_stats().next_gc;
+	sys = heap_stats().heap_sys;
+	ck_assert_uint_ge(goal_before, n);
+	ck_assert_uint_le(goal_before, 2 * n + 20 * MIB);
+	ck_assert_uint_eq(collections_of(n / 2), 0);
+	while (heap_stats().next_gc > 5 * MIB) {
+		goal_before = heap_stats().next_gc;
+		ck_assert_uint_ge(collections_of(goal_before), 1);
+		ck_assert_uint_lt(heap_stats().next_gc, goal_before);
+		ck_assert_uint_lt(++cycles, 100);
+	}
+	ck_assert_uint_le(heap_stats().heap_sys, sys + 4 * MIB);
+}
+END_TEST
+
+// What the host says comes first.
+START_TEST(free_os_memory_gives_back_what_is_held)
+{
+	start(100, 20 * MIB);
+	drop_live(HELD);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
+	ck_assert_uint_lt(heap_stats().heap_sys - heap_stats().heap_released,
+			  4 * MIB);
+	ck_assert_uint_ge(collections_of(20 * MIB), 3);
+	ck_assert_uint_lt(heap_stats().heap_sys - heap_stats().heap_released,
+			  10 * MIB);
+}
+END_TEST
+
+START_TEST(percent_counts_at_once_beside_held_memory)
+{
+	start(100, 20 * MIB);
+	drop_live(HELD);
+	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
+	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
+}
+END_TEST
+
+// Objects of every size drive the pacer, also a few large ones.
+START_TEST(large_objects_count)
+{
+	uint64_t before;
+
+	start(100, 0);
+	before = collections();
+	for (unsigned i = 0; i < 100; i++)
+		rt_alloc_noscan(1 << 20);
+	ck_assert_uint_ge(collections() - before, 20);
+	ck_assert_uint_le(collections() - before, 34);
+}
+END_TEST
+
+// What the pacer calls live is what the collection marked, and then what was
+// allocated, also after caches were flushed.
+START_TEST(heap_live_is_marked_plus_allocated)
+{
+	uint64_t marked;
+
+	start(-1, 0);
+	live(4 * MIB);
+	rt_gc();
+	marked = heap_stats().heap_alloc;
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live), marked);
+	ck_assert_uint_eq(heap_metric("/gc/heap/live:bytes"), marked);
+	for (unsigned i = 0; i < 1000; i++)
+		rt_alloc(i % 500 + 1);
+	heap_stats(); // flushes
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live),
+			  heap_stats().heap_alloc);
+	for (unsigned i = 0; i < 10; i++) {
+		rt_alloc_noscan(100000);
+		heap_stats();
+	}
+	ck_assert_uint_eq(gauge_load(&gauges.heap_live),
+			  heap_stats().heap_alloc);
+	ck_assert_uint_eq(heap_metric("/gc/heap/live:bytes"), marked);
+}
+END_TEST
+
+// ---- what the goal counts ----
+
+enum { RANGE = 16 << 20, FRAME = 2 << 20 };
+
+static char range[RANGE] __attribute__((aligned(8)));
+
+// formula is the goal as rt_config.heap_headroom says it, without a headroom,
+// of what the last collection found.
+static uint64_t formula(uint64_t percent)
+{
+	uint64_t live = heap_metric("/gc/heap/live:bytes");
+	uint64_t roots = heap_metric("/gc/scan/stack:bytes") +
+			 heap_metric("/gc/scan/globals:bytes");
+
+	return live + (live + roots) * percent / 100;
+}
+
+// collect_deep collects below a frame of FRAME bytes.
+static RT_NOINLINE void collect_deep(void)
+{
+	volatile char frame[FRAME];
+
+	// A compiler keeps of a frame what code elsewhere may look at.
+	__asm__ volatile("" : : "r"(frame) : "memory");
+	rt_gc();
+	__asm__ volatile("" : : "r"(frame) : "memory");
+}
+
+// The stacks of threads and the registered ranges that a collection scanned are
+// in the goal, each to the byte.
+START_TEST(stacks_and_ranges_are_in_the_goal)
+{
+	rt_config c = heap_config(100);
+	uint64_t before;
+
+	c.heap_headroom = 0;
+	c.heap_min = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	rt_gc();
+	before = heap_stats().next_gc;
+	ck_assert_uint_eq(before, formula(100));
+	collect_deep();
+	ck_assert_uint_eq(heap_stats().next_gc, formula(100));
+	ck_assert_uint_ge(heap_stats().next_gc, before + FRAME);
+	rt_gc();
+	before = heap_stats().next_gc;
+	ck_assert_int_eq(rt_roots_add(range, range + RANGE, RT_ROOT_WORDS),
+			 RT_OK);
+	rt_gc();
+	ck_assert_uint_eq(heap_stats().next_gc, formula(100));
+	ck_assert_uint_ge(heap_stats().next_gc, before + RANGE / 2);
+	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
+	ck_assert_uint_eq(heap_stats().next_gc, formula(300));
+}
+END_TEST
+
+// ---- stacks of interpreters ----
+
+enum { STACK = 64 << 10 };
+
+// collections_of_stacks allocates stacks of n bytes in all.
+static uint64_t collections_of_stacks(uint64_t n)
+{
+	uint64_t before = collections();
+
+	for (uint64_t i = 0; i < n / STACK; i++)
+		ck_assert_ptr_nonnull(rt_stack_alloc(STACK));
+	return collections() - before;
+}
+
+// They bring the next collection nearer, as objects do.  What was there at the
+// last one does not.
+START_TEST(interpreter_stacks_count_towards_the_next_collection)
+{
+	start(100, 0);
+	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
+	ck_assert_uint_eq(collections_of_stacks(4 * MIB), 0);
+	ck_assert_uint_eq(collections_of_stacks(MIB), 1);
+	ck_assert_uint_eq(collections_of(2 * MIB), 0);
+	ck_assert_uint_eq(collections_of_stacks(MIB), 0);
+	ck_assert_uint_eq(collections_of(2 * MIB), 1);
+}
+END_TEST
+
+// One that is freed counts no longer.
+START_TEST(freed_interpreter_stacks_do_not_count)
+{
+	uint64_t before;
+
+	start(100, 0);
+	before = collections();
+	for (unsigned i = 0; i < 16 * MIB / STACK; i++) {
+		void *stack = rt_stack_alloc(STACK);
+
+		ck_assert_int_eq(rt_stack_free(stack, STACK), RT_OK);
+	}
+	ck_assert_uint_eq(collections(), before);
+}
+END_TEST
+
+static Suite *suite_pacer(void)
+{
+	Suite *s = suite_create("pacer");
+	TCase *tc = tcase_create("arithmetic");
+	TCase *heap = tcase_create("heap");
+
+	tcase_add_test(tc, goal_without_headroom_is_gos);
+	tcase_add_test(tc, headroom_gives_small_heaps_room);
+	tcase_add_test(tc, roots_count_for_growth);
+	tcase_add_test(tc, off_is_never);
+	tcase_add_test(tc, sums_saturate);
+	tcase_add_test(tc, goal_falls_in_steps_while_memory_is_held);
+	tcase_add_test(tc, goal_falls_at_once_when_told);
+	tcase_add_test(tc, held_memory_never_raises_the_goal);
+	tcase_add_test(tc, goal_converges_after_a_drop);
+	tcase_add_test(tc, a_scavenger_lowers_what_is_held);
+	tcase_add_test(tc, a_growth_that_would_wrap_is_never_reached);
+	suite_add_tcase(s, tc);
+
+	tcase_set_timeout(heap, 20);
+	tcase_add_test(heap, percent_is_read_back);
+	tcase_add_test(heap, next_gc_follows_live_heap);
+	tcase_add_test(heap, collections_come_at_the_goal);
+	tcase_add_test(
+	    heap, lowering_the_percentage_collects_at_the_next_slow_allocation);
+	tcase_add_test(heap, off_collects_only_when_told);
+	tcase_add_test(heap, garbage_alone_collects_every_four_mib);
+	tcase_add_test(heap, headroom_spares_collections);
+	tcase_add_test(heap, held_memory_spares_collections);
+	tcase_add_test(heap, free_os_memory_gives_back_what_is_held);
+	tcase_add_test(heap, percent_counts_at_once_beside_held_memory);
+	tcase_add_test(heap, large_objects_count);
+	tcase_add_test(heap, heap_live_is_marked_plus_allocated);
+	tcase_add_test(heap, stacks_and_ranges_are_in_the_goal);
+	tcase_add_test(heap,
+		       interpreter_stacks_count_towards_the_next_collection);
+	tcase_add_test(heap, freed_interpreter_stacks_do_not_count);
+	suite_add_tcase(s, heap);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_pacer());
+}

@@ -1,0 +1,1116 @@
+#include "runtime/pages/pagealloc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/os/oscall.h"
+#include "test/harness/suite.h"
+
+enum {
+	CP = RT_CHUNK_PAGES,
+	TABLES = PAGEALLOC_LEVELS + 2, // summaries, bitmaps, scavenge index
+};
+
+// Page i of a chunk.
+#define AT(chunk, i) ((uint64_t)(chunk)*CP + (i))
+
+static struct pagealloc pa;
+
+static void grow(uint32_t nchunks)
+{
+	ck_assert(pagealloc_reserve(&pa, nchunks));
+	pagealloc_grow(&pa, nchunks);
+}
+
+static void start(uint32_t nchunks, uint32_t max_chunks)
+{
+	sysmem_init();
+	ck_assert(pagealloc_init(&pa, max_chunks));
+	grow(nchunks);
+}
+
+static void finish(void)
+{
+	ck_assert(pagealloc_check(&pa));
+	pagealloc_fini(&pa);
+	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
+	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
+}
+
+static void expect_alloc(uint64_t npages, uint64_t page)
+{
+	uint64_t nscav;
+
+	ck_assert_uint_eq(pagealloc_alloc(&pa, npages, &nscav), page);
+}
+
+// ---- the tables of mpagealloc_test.go ----
+//
+// Go's heap has holes; ours has none, so what is a hole there is allocated
+// here.  A range of pages of the heap:
+struct range {
+	uint64_t page, npages;
+};
+
+struct take {
+	uint64_t npages;
+	uint64_t page; // PAGEALLOC_NONE: no room
+	uint64_t nscav;
+};
+
+struct alloc_case {
+	const char *name;
+	uint32_t nchunks;
+	struct range alloc[4]; // before
+	struct range scav[5];  // before; everything else was used already
+	struct take takes[7];
+	struct range after[3];
+};
+
+#define NONE PAGEALLOC_NONE
+
+static const struct alloc_case alloc_cases[] = {
+    {"AllFree1",
+     1,
+     {{0}},
+     {{0, 1}, {2, 2}},
+     {{1, 0, 1}, {1, 1, 0}, {1, 2, 1}, {1, 3, 1}, {1, 4, 0}},
+     {{0, 5}}},
+    {"ManyArena1",
+     3,
+     {{0, AT(2, 511)}},
+     {{AT(2, 511), 1}},
+     {{1, AT(2, 511), 1}, {1, NONE, 0}},
+     {{0, AT(3, 0)}}},
+    {"NotContiguous1",
+     256,
+     {{0, AT(255, 0)}},
+     {{AT(255, 0), CP}},
+     {{1, AT(255, 0), 1}},
+     {{0, AT(255, 1)}}},
+    {"AllFree2",
+     1,
+     {{0}},
+     {{0, 3}, {7, 1}},
+     {{2, 0, 2}, {2, 2, 1}, {2, 4, 0}, {2, 6, 1}, {2, 8, 0}},
+     {{0, 10}}},
+    {"Straddle2",
+     2,
+     {{0, 511}, {AT(1, 1), 511}},
+     {{511, 1}},
+     {{2, 511, 1}, {1, NONE, 0}},
+     {{0, AT(2, 0)}}},
+    {"AllFree5",
+     1,
+     {{0}},
+     {{0, 8}, {9, 1}, {17, 5}},
+     {{5, 0, 5}, {5, 5, 4}, {5, 10, 0}, {5, 15, 3}, {5, 20, 2}},
+     {{0, 25}}},
+    {"AllFree64",
+     1,
+     {{0}},
+     {{21, 1}, {63, 65}},
+     {{64, 0, 2}, {64, 64, 64}, {64, 128, 0}},
+     {{0, 192}}},
+    {"AllFree65",
+     1,
+     {{0}},
+     {{129, 1}},
+     {{65, 0, 0}, {65, 65, 1}, {65, 130, 0}},
+     {{0, 195}}},
+    {"ExhaustPallocChunkPages-3",
+     1,
+     {{0}},
+     {{10, 1}},
+     {{509, 0, 1},
+      {509, NONE, 0},
+      {4, NONE, 0},
+      {1, 509, 0},
+      {2, 510, 0},
+      {1, NONE, 0}},
+     {{0, 512}}},
+    {"AllFreePallocChunkPages",
+     1,
+     {{0}},
+     {{0, 1}, {511, 1}},
+     {{512, 0, 2}, {512, NONE, 0}, {1, NONE, 0}},
+     {{0, 512}}},
+    {"StraddlePallocChunkPages",
+     2,
+     {{0, 256}, {AT(1, 256), 256}},
+     {{AT(1, 3), 100}},
+     {{512, 256, 100}, {512, NONE, 0}, {1, NONE, 0}},
+     {{0, AT(2, 0)}}},
+    {"StraddlePallocChunkPages+1",
+     2,
+     {{0, 256}},
+     {{0}},
+     {{513, 256, 0}, {513, NONE, 0}, {255, AT(1, 257), 0}, {1, NONE, 0}},
+     {{0, AT(2, 0)}}},
+    {"AllFreePallocChunkPages*2",
+     2,
+     {{0}},
+     {{0}},
+     {{1024, 0, 0}, {1024, NONE, 0}, {1, NONE, 0}},
+     {{0, AT(2, 0)}}},
+    {"NotContiguousPallocChunkPages*2",
+     66,
+     {{AT(1, 0), AT(63, 0)}},
+     {{0}},
+     {{1024, AT(64, 0), 0}, {1024, NONE, 0}, {512, 0, 0}, {1, NONE, 0}},
+     {{0, AT(66, 0)}}},
+    {"a full chunk between two runs",
+     4,
+     {{0, 500}, {AT(1, 0), 512}, {AT(2, 12), 500}, {AT(3, 24), 488}},
+     {{0}},
+     {{24, AT(3, 0), 0},
+      {13, NONE, 0},
+      {12, 500, 0},
+      {12, AT(2, 0), 0},
+      {1, NONE, 0}},
+     {{0, AT(4, 0)}}},
+    {"StraddlePallocChunkPages*2",
+     3,
+     {{0, 256}, {AT(2, 256), 256}},
+     {{256, 7}, {AT(1, 3), 5}, {AT(1, 121), 10}, {AT(2, 12), 2}},
+     {{1024, 256, 24}, {1024, NONE, 0}, {1, NONE, 0}},
+     {{0, AT(3, 0)}}},
+    {"StraddlePallocChunkPages*5/4",
+     4,
+     {{0, AT(1, 384)}, {AT(3, 256), 256}},
+     {{AT(2, 0), 256}},
+     {{640, AT(1, 384), 256}, {640, NONE, 0}, {256, AT(3, 0), 0}, {1, NONE, 0}},
+     {{0, AT(4, 0)}}},
+    {"AllFreePallocChunkPages*7+5",
+     8,
+     {{0}},
+     {{0, 8}, {AT(1, 1), 2}, {AT(7, 4), 2}},
+     {{7 * CP + 5, 0, 11}, {7 * CP + 5, NONE, 0}, {1, AT(7, 5), 1}},
+     {{0, AT(7, 6)}}},
+};
+
+// set_up makes a heap whose pages are free and used before, but for the
+// ranges given.
+static void set_up(uint32_t nchunks, const struct range *alloc, size_t nalloc,
+		   const struct range *scav, size_t nscav)
+{
+	start(nchunks, nchunks);
+	ck_assert_uint_eq(pagealloc_alloc_range(&pa, 0, AT(nchunks, 0)),
+			  AT(nchunks, 0));
+	pagealloc_free(&pa, 0, AT(nchunks, 0));
+	for (size_t i = 0; i < nscav; i++)
+		if (scav[i].npages)
+			pagealloc_set_scavenged(&pa, scav[i].page,
+						scav[i].npages);
+	for (size_t i = 0; i < nalloc; i++)
+		if (alloc[i].npages)
+			pagealloc_alloc_range(&pa, alloc[i].page,
+					      alloc[i].npages);
+	ck_assert(pagealloc_check(&pa));
+}
+
+static bool page_is_alloc(uint64_t page)
+{
+	return pallocbits_get(&pagealloc_chunk(&pa, page / CP)->alloc,
+			      page % CP);
+}
+
+static bool page_is_scav(uint64_t page)
+{
+	return pallocbits_get(&pagealloc_chunk(&pa, page / CP)->scavenged,
+			      page % CP);
+}
+
+// expect_pages wants exactly the pages of the ranges allocated.
+static void expect_pages(const struct range *ranges, size_t n)
+{
+	unsigned wrong = 0;
+
+	for (uint64_t p = 0; p < AT(pa.nchunks, 0); p++) {
+		bool alloc = false;
+
+		for (size_t i = 0; i < n; i++)
+			alloc |= p - ranges[i].page < ranges[i].npages;
+		wrong += page_is_alloc(p) != alloc;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+
+START_TEST(table_of_allocations)
+{
+	const struct alloc_case *c = &alloc_cases[_i];
+
+	set_up(c->nchunks, c->alloc, RT_ARRAY_LEN(c->alloc), c->scav,
+	       RT_ARRAY_LEN(c->scav));
+	for (unsigned i = 0; i < RT_ARRAY_LEN(c->takes); i++) {
+		struct take t = c->takes[i];
+		uint64_t nscav = 99, page;
+
+		if (t.npages == 0)
+			break;
+		page = pagealloc_alloc(&pa, t.npages, &nscav);
+		ck_assert_msg(page == t.page, "%s: take %u at %llu", c->name, i,
+			      (unsigned long long)page);
+		ck_assert_msg(nscav == t.nscav, "%s: take %u scav %llu",
+			      c->name, i, (unsigned long long)nscav);
+		ck_assert_msg(pagealloc_check(&pa), "%s: take %u", c->name, i);
+	}
+	expect_pages(c->after, RT_ARRAY_LEN(c->after));
+	finish();
+}
+END_TEST
+
+struct free_case {
+	const char *name;
+	uint32_t nchunks;
+	uint64_t npages;    // of each piece that is freed
+	uint64_t pieces[5]; // their first pages + 1
+	struct range after[3];
+};
+
+static const struct free_case free_cases[] = {
+    {"Free1", 1, 1, {1, 2, 3, 4, 5}, {{5, 507}}},
+    {"ManyArena1",
+     3,
+     1,
+     {AT(0, 256) + 1, AT(1, 0) + 1, AT(2, 511) + 1},
+     {{0, 256}, {257, 255}, {AT(1, 1), AT(1, 510)}}},
+    {"Free2", 1, 2, {1, 3, 5, 7, 9}, {{10, 502}}},
+    {"Straddle2", 2, 2, {511 + 1}, {{0, 511}, {AT(1, 1), 511}}},
+    {"Free5", 1, 5, {1, 6, 11, 16, 21}, {{25, 487}}},
+    {"Free64", 1, 64, {1, 65, 129}, {{192, 320}}},
+    {"Free65", 1, 65, {1, 66, 131}, {{195, 317}}},
+    {"FreePallocChunkPages", 1, 512, {1}, {{0, 0}}},
+    {"StraddlePallocChunkPages",
+     2,
+     512,
+     {256 + 1},
+     {{0, 256}, {AT(1, 256), 256}}},
+    {"StraddlePallocChunkPages+1",
+     2,
+     513,
+     {256 + 1},
+     {{0, 256}, {AT(1, 257), 255}}},
+    {"FreePallocChunkPages*2", 2, 1024, {1}, {{0, 0}}},
+    {"StraddlePallocChunkPages*2",
+     3,
+     1024,
+     {256 + 1},
+     {{0, 256}, {AT(2, 256), 256}}},
+    {"AllFreePallocChunkPages*7+5", 8, 7 * CP + 5, {1}, {{AT(7, 5), 507}}},
+};
+
+START_TEST(table_of_frees)
+{
+	const struct free_case *c = &free_cases[_i];
+
+	start(c->nchunks, c->nchunks);
+	expect_alloc(AT(c->nchunks, 0), 0);
+	for (unsigned i = 0; i < 5 && c->pieces[i]; i++) {
+		pagealloc_free(&pa, c->pieces[i] - 1, c->npages);
+		ck_assert_msg(pagealloc_check(&pa), "%s: free %u", c->name, i);
+	}
+	expect_pages(c->after, RT_ARRAY_LEN(c->after));
+	// Freed pages are not scavenged, and the first one is found first.
+	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
+	expect_alloc(c->npages, c->pieces[0] - 1);
+	finish();
+}
+END_TEST
+
+static const uint64_t exhaust_npages[] = {
+    1, 2, 3, 4, 5, 8, 16, 64, 65, 511, 512, 513, 1024, 1025, 2048, 2049,
+};
+
+// Pages are taken until there is no room; then exactly the remainder is left.
+START_TEST(heap_is_exhausted_to_the_last_run)
+{
+	enum { NCHUNKS = 4 };
+	uint64_t n = exhaust_npages[_i], count = 0, nscav, page, next = 0;
+
+	start(NCHUNKS, NCHUNKS);
+	while ((page = pagealloc_alloc(&pa, n, &nscav)) != NONE) {
+		count += page == next && nscav == n;
+		next += n;
+	}
+	ck_assert_uint_eq(next, AT(NCHUNKS, 0) / n * n);
+	ck_assert_uint_eq(count, AT(NCHUNKS, 0) / n);
+	ck_assert_uint_eq(pagealloc_count_free(&pa), AT(NCHUNKS, 0) % n);
+	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), AT(NCHUNKS, 0) % n);
+	finish();
+}
+END_TEST
+
+// What is freed is found again: an exhausted heap has forgotten no page.
+START_TEST(allocation_follows_frees)
+{
+	start(8, 8);
+	for (unsigned round = 0; round < 3; round++) { // Chunks8
+		expect_alloc(AT(8, 0), 0);
+		expect_alloc(1, NONE);
+		pagealloc_free(&pa, 0, AT(8, 0));
+	}
+	for (unsigned round = 0; round < 5; round++) { // One
+		expect_alloc(1, 0);
+		pagealloc_free(&pa, 0, 1);
+	}
+	expect_alloc(AT(8, 0), 0); // Many
+	pagealloc_free(&pa, 77, 8);
+	pagealloc_free(&pa, 30, 4);
+	pagealloc_free(&pa, AT(7, 500), 12);
+	expect_alloc(1, 30);
+	expect_alloc(4, 77);
+	expect_alloc(4, 81);
+	expect_alloc(5, AT(7, 500));
+	expect_alloc(3, 31);
+	expect_alloc(8, NONE);
+	expect_alloc(7, AT(7, 505));
+	expect_alloc(1, NONE);
+	finish();
+}
+END_TEST
+
+// Runs in any order, of one chunk or of several, are free after one call.
+START_TEST(runs_are_freed_at_once)
+{
+	enum { CHUNKS = 70, RUNS = 200 };
+	struct pagealloc_run run[RUNS];
+	uint64_t at = 0;
+	struct rng r;
+
+	rng_init(&r, "runs_are_freed_at_once");
+	start(CHUNKS, CHUNKS);
+	for (unsigned round = 0; round < 50; round++) {
+		uint64_t npages = 0, nscav;
+		unsigned n = 0;
+
+		expect_alloc(AT(CHUNKS, 0), 0);
+		at = rng_below(&r, 600);
+		while (n < RUNS && at < AT(CHUNKS, 0)) {
+			uint64_t most = rng_below(&r, 8) ? 9 : 4 * CP;
+
+			run[n].page = at;
+			run[n].npages = base_min(1 + rng_below(&r, most),
+						 AT(CHUNKS, 0) - at);
+			npages += run[n].npages;
+			at += run[n++].npages + 1 + rng_below(&r, most);
+		}
+		for (unsigned i = 0; i < n && round % 2; i++) {
+			unsigned k = (unsigned)rng_below(&r, n);
+			struct pagealloc_run other = run[k];
+
+			run[k] = run[i];
+			run[i] = other;
+		}
+		pagealloc_free_runs(&pa, run, n);
+		pagealloc_free_runs(&pa, run, 0);
+		ck_assert(pagealloc_check(&pa));
+		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
+		while (n-- > 0)
+			pagealloc_alloc_range(&pa, run[n].page, run[n].npages);
+		ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), NONE);
+		pagealloc_free(&pa, 0, AT(CHUNKS, 0));
+	}
+	finish();
+}
+END_TEST
+
+// ---- growth ----
+
+static const uint32_t grow_steps[][6] = {
+    {1},
+    {1, 2},
+    {1, 5},
+    {1, 2, 3, 4, 5},
+    {7, 8, 9},
+    {8, 64, 65},
+    {1, 511, 512, 513},
+    {63, 4095, 4096, 4097},
+    {5000},
+};
+
+// After each step, the heap is one free run that was never touched.
+START_TEST(growth_extends_one_free_run)
+{
+	const uint32_t *steps = grow_steps[_i];
+
+	start(0, 5000);
+	expect_alloc(1, NONE);
+	for (unsigned i = 0; i < 6 && steps[i]; i++) {
+		uint64_t npages = AT(steps[i], 0), nscav;
+
+		grow(steps[i]);
+		ck_assert(pagealloc_check(&pa));
+		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
+		ck_assert_uint_eq(pagealloc_count_scavenged(&pa), npages);
+		expect_alloc(npages + 1, NONE);
+		ck_assert_uint_eq(pagealloc_alloc(&pa, npages, &nscav), 0);
+		ck_assert_uint_eq(nscav, npages);
+		pagealloc_free(&pa, 0, npages);
+		pagealloc_set_scavenged(&pa, 0, npages);
+	}
+	finish();
+}
+END_TEST
+
+// New pages join a run that ended where the heap ended, and are found though
+// the heap was exhausted.
+START_TEST(growth_joins_the_run_below)
+{
+	start(2, 10);
+	expect_alloc(AT(2, 0), 0);
+	expect_alloc(1, NONE);
+	pagealloc_free(&pa, AT(1, 500), 12);
+	expect_alloc(13, NONE);
+	grow(3);
+	expect_alloc(13, AT(1, 500));
+	expect_alloc(511, AT(2, 1));
+	expect_alloc(1, NONE);
+	grow(10);
+	expect_alloc(1, AT(3, 0));
+	finish();
+}
+END_TEST
+
+// A chunk costs 128 bytes of bitmaps, 8 of scavenge index, and 9.15 of
+// summaries; each table is rounded up to a physical page.
+START_TEST(tables_are_counted_in_gc_misc_sys)
+{
+	uint64_t small, big;
+
+	start(1, 1 << 18);
+	small = gauge_load(&gauges.gc_misc_sys);
+	ck_assert_uint_eq(small, TABLES * sysmem_page_size());
+	ck_assert(pagealloc_reserve(&pa, 4096));
+	big = gauge_load(&gauges.gc_misc_sys);
+	ck_assert_uint_ge(big, 4096 * sizeof(struct pallocdata));
+	ck_assert_uint_le(big, 4096 * 146 + TABLES * sysmem_page_size());
+	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), big);
+	ck_assert_uint_eq(pa.nchunks, 1);
+	finish();
+}
+END_TEST
+
+// ---- large heaps ----
+
+enum { HUGE_CHUNKS = 1 << 18 }; // 1 TiB
+
+// Requests beyond 2^21 pages, the most that one summary can tell, are put
+// together from root entries, and they may begin anywhere.
+START_TEST(runs_longer_than_a_root_entry_are_found)
+{
+	const uint64_t root = UINT64_C(1) << PALLOCSUM_LOG_MAX;
+	const uint64_t all = AT(HUGE_CHUNKS, 0);
+
+	start(HUGE_CHUNKS, HUGE_CHUNKS);
+	expect_alloc(all + 1, NONE);
+	expect_alloc(all, 0);
+	expect_alloc(1, NONE);
+	pagealloc_free(&pa, 0, all);
+	expect_alloc(7, 0);
+	expect_alloc(root, 7);
+	expect_alloc(3 * root + 1, root + 7);
+	pagealloc_free(&pa, 7, root);
+	expect_alloc(root + 1, 4 * root + 8);
+	expect_alloc(root - 1, 7);
+	expect_alloc(2, 5 * root + 9);
+	expect_alloc(1, root + 6);
+	ck_assert(pagealloc_check(&pa));
+	// What remains is one run up to the end.
+	expect_alloc(all - 5 * root - 11, 5 * root + 11);
+	expect_alloc(1, NONE);
+	pagealloc_free(&pa, 2 * root - 5, 2 * root + 10);
+	expect_alloc(2 * root + 11, NONE);
+	expect_alloc(2 * root + 10, 2 * root - 5);
+	finish();
+}
+END_TEST
+
+// Runs across the borders of the entries of every level.
+START_TEST(runs_across_every_border_are_found)
+{
+	static const uint32_t borders[] = {1, 8, 64, 512, 4096, 4160, 8191};
+	static const uint64_t lengths[] = {2, 3, 64, 65, 600, 5000};
+	const uint64_t all = AT(8192, 0);
+	unsigned wrong = 0;
+
+	start(8192, 8192);
+	expect_alloc(all, 0);
+	for (unsigned b = 0; b < RT_ARRAY_LEN(borders); b++) {
+		for (unsigned k = 0; k < RT_ARRAY_LEN(lengths); k++) {
+			uint64_t n = lengths[k], nscav;
+			uint64_t page = AT(borders[b], 0) -
+					base_min(n / 2 + 1, AT(borders[b], 0));
+
+			n = base_min(n, all - page);
+			pagealloc_free(&pa, page, n);
+			wrong += pagealloc_alloc(&pa, n + 1, &nscav) != NONE;
+			wrong += pagealloc_alloc(&pa, n, &nscav) != page;
+			wrong += pagealloc_alloc(&pa, 1, &nscav) != NONE;
+		}
+	}
+	ck_assert_uint_eq(wrong, 0);
+	finish();
+}
+END_TEST
+
+// One page of a full 1 TiB heap, wherever it is, is found and given back in
+// a time that does not follow the heap.  A round takes about 1 us, three walks
+// over 2^18 leaves would take at least 200.
+START_TEST(single_pages_of_a_huge_heap_cost_little)
+{
+	enum { ROUNDS = 20000, LIMIT_NS = 100000 };
+	const uint64_t all = AT(HUGE_CHUNKS, 0);
+	struct timespec begin, end;
+	struct rng r;
+	unsigned wrong = 0;
+
+	rng_init(&r, "single_pages_of_a_huge_heap_cost_little");
+	start(HUGE_CHUNKS, HUGE_CHUNKS);
+	expect_alloc(all, 0);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint64_t low = rng_below(&r, all / 2), nscav;
+		uint64_t high = all / 2 + rng_below(&r, all / 2);
+
+		pagealloc_free(&pa, high, 1);
+		pagealloc_free(&pa, low, 1);
+		wrong += pagealloc_alloc(&pa, 2, &nscav) != NONE;
+		wrong += pagealloc_alloc(&pa, 1, &nscav) != low;
+		wrong += pagealloc_alloc(&pa, 1, &nscav) != high;
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_int_lt((end.tv_sec - begin.tv_sec) * 1000000000 +
+			     end.tv_nsec - begin.tv_nsec,
+			 (int64_t)ROUNDS * LIMIT_NS);
+	finish();
+}
+END_TEST
+
+// ---- against a naive allocator ----
+
+enum { MAX_CHUNKS = 130, MAX_PAGES = MAX_CHUNKS * CP, MAX_LIVE = 4096 };
+
+struct workload {
+	unsigned rounds, ops; // heaps, and operations on each
+	uint32_t min_chunks;  // at the beginning
+	uint32_t max_chunks;
+	unsigned size_bits; // requests are below 2^size_bits pages
+	unsigned small;	    // per cent of requests below 8 pages
+};
+
+// A million operations on heaps of pages, then whole chunks and more.
+static const struct workload workloads[] = {
+    {100, 10000, 1, 4, 10, 50},
+    {10, 2000, 9, 24, 13, 10},
+    {10, 1000, 20, MAX_CHUNKS, 15, 2},
+};
+
+static struct {
+	char state[MAX_PAGES]; // FREE, SCAV or USED
+	uint64_t npages;
+	struct range live[MAX_LIVE]; // of USED pages
+	unsigned nlive;
+	unsigned wrong;
+} naive;
+
+enum { FREE, SCAV, USED };
+
+static uint64_t naive_find(uint64_t npages)
+{
+	uint64_t run = 0;
+
+	for (uint64_t p = 0; p < naive.npages; p++) {
+		run = naive.state[p] == USED ? 0 : run + 1;
+		if (run == npages)
+			return p + 1 - npages;
+	}
+	return NONE;
+}
+
+// naive_take marks pages used and counts those that were scavenged.
+static uint64_t naive_take(uint64_t page, uint64_t npages)
+{
+	uint64_t nscav = 0;
+
+	for (uint64_t p = page; p < page + npages; p++) {
+		nscav += naive.state[p] == SCAV;
+		naive.state[p] = USED;
+	}
+	return nscav;
+}
+
+static void naive_grow(uint32_t nchunks)
+{
+	grow(nchunks);
+	while (naive.npages < AT(nchunks, 0))
+		naive.state[naive.npages++] = SCAV;
+}
+
+static void random_alloc(struct rng *r, const struct workload *w)
+{
+	uint64_t n =
+	    1 + rng_below(r, UINT64_C(1) << rng_below(r, w->size_bits + 1));
+	uint64_t nscav, page;
+
+	if (rng_below(r, 100) < w->small)
+		n = 1 + rng_below(r, 8);
+	page = pagealloc_alloc(&pa, n, &nscav);
+	naive.wrong += page != naive_find(n);
+	if (page == NONE) {
+		naive.wrong += nscav != 0;
+		return;
+	}
+	naive.wrong += nscav != naive_take(page, n);
+	naive.live[naive.nlive++] = (struct range){page, n};
+}
+
+// random_free gives back a live range or a part of it.
+static void random_free(struct rng *r)
+{
+	struct range *l = &naive.live[rng_below(r, naive.nlive)];
+	struct range part = *l;
+
+	if (rng_below(r, 4) == 0) {
+		part.npages = 1 + rng_below(r, l->npages);
+		if (rng_below(r, 2))
+			part.page += l->npages - part.npages;
+	}
+	pagealloc_free(&pa, part.page, part.npages);
+	memset(naive.state + part.page, FREE, part.npages);
+	if (part.page == l->page)
+		l->page += part.npages;
+	l->npages -= part.npages;
+	if (l->npages == 0)
+		*l = naive.live[--naive.nlive];
+}
+
+// random_scavenge does what a scavenger does with free pages: take them by
+// address, give them back, mark them.
+static void random_scavenge(struct rng *r)
+{
+	uint64_t page = rng_below(r, naive.npages), n = 0;
+	uint64_t most = 1 + rng_below(r, 1024);
+	uint64_t nscav;
+
+	while (page + n < naive.npages && n < most &&
+	       naive.state[page + n] != USED)
+		n++;
+	if (n == 0)
+		return;
+	nscav = pagealloc_alloc_range(&pa, page, n);
+	naive.wrong += nscav != naive_take(page, n);
+	pagealloc_free(&pa, page, n);
+	pagealloc_set_scavenged(&pa, page, n);
+	memset(naive.state + page, SCAV, n);
+}
+
+// random_block takes a block with some free pages in a row, and gives it back
+// now or never.
+static void random_block(struct rng *r)
+{
+	unsigned n = rng_below(r, 2) ? 1 : 1 + (unsigned)rng_below(r, 64);
+	uint64_t lowest = naive_find(n);
+	bool inside = lowest != NONE && lowest % 64 + n <= 64;
+	struct pagealloc_block b;
+
+	naive.wrong += pagealloc_take_block(&pa, n, &b) != inside;
+	if (!inside) {
+		naive.wrong += (b.taken | b.scav) != 0;
+		return;
+	}
+	naive.wrong += b.base != lowest / 64 * 64;
+	for (unsigned i = 0; i < 64; i++) {
+		char was = naive.state[b.base + i];
+
+		naive.wrong += (b.taken >> i & 1) != (was != USED);
+		naive.wrong += (b.scav >> i & 1) != (was == SCAV);
+	}
+	if (rng_below(r, 4) || naive.nlive + 64 > MAX_LIVE) {
+		pagealloc_put_block(&pa, b.base, b.taken, b.scav);
+		return;
+	}
+	for (unsigned i = 0; i < 64; i++)
+		if (b.taken >> i & 1) {
+			naive_take(b.base + i, 1);
+			naive.live[naive.nlive++] =
+			    (struct range){b.base + i, 1};
+		}
+}
+
+static void random_op(struct rng *r, const struct workload *w, unsigned fill)
+{
+	uint64_t what = rng_below(r, 100);
+
+	if (what == 0 && rng_below(r, 10) == 0 && pa.nchunks < w->max_chunks)
+		naive_grow(pa.nchunks + 1);
+	else if (what < 4)
+		random_block(r);
+	else if (what < 10)
+		random_scavenge(r);
+	else if (what == 10)
+		scavindex_next_cycle(&pa.scav);
+	else if (naive.nlive > 0 &&
+		 (rng_below(r, 100) >= fill || naive.nlive == MAX_LIVE))
+		random_free(r);
+	else
+		random_alloc(r, w);
+}
+
+static void compare_pages(void)
+{
+	for (uint64_t p = 0; p < naive.npages; p++) {
+		naive.wrong += page_is_alloc(p) != (naive.state[p] == USED);
+		naive.wrong += page_is_scav(p) != (naive.state[p] == SCAV);
+	}
+	naive.wrong += !pagealloc_check(&pa);
+}
+
+// Full and empty phases take turns.
+START_TEST(random_operations_agree_with_first_fit)
+{
+	const struct workload *w = &workloads[_i];
+	struct rng r;
+
+	rng_init(&r, "random_operations_agree_with_first_fit");
+	for (unsigned round = 0; round < w->rounds; round++) {
+		memset(&naive, 0, sizeof(naive));
+		start(0, w->max_chunks);
+		naive_grow(
+		    w->min_chunks +
+		    (uint32_t)rng_below(&r, w->max_chunks - w->min_chunks + 1));
+		for (unsigned op = 0; op < w->ops; op++) {
+			random_op(&r, w, op * 5 / w->ops % 2 ? 35 : 70);
+			if (op % 1000 == 0)
+				compare_pages();
+		}
+		compare_pages();
+		ck_assert_uint_eq(naive.wrong, 0);
+		finish();
+	}
+}
+END_TEST
+
+// ---- scavenging ----
+
+// scavenge_one gives back one run as a scavenger does, and returns its
+// length; 0: there is none in any chunk.
+static unsigned scavenge_one(unsigned min, unsigned max, uint64_t *page)
+{
+	uint32_t c;
+
+	while ((c = scavindex_find(&pa.scav, SCAVINDEX_NONE, true)) !=
+	       SCAVINDEX_NONE) {
+		unsigned n;
+		unsigned i = pallocdata_find_scavenge(pagealloc_chunk(&pa, c),
+						      CP - 1, min, max, 0, &n);
+
+		if (i == PALLOCBITS_NONE) {
+			scavindex_empty(&pa.scav, c);
+			continue;
+		}
+		*page = AT(c, i);
+		ck_assert_uint_eq(pagealloc_alloc_range(&pa, *page, n), 0);
+		pagealloc_free(&pa, *page, n);
+		pagealloc_set_scavenged(&pa, *page, n);
+		return n;
+	}
+	return 0;
+}
+
+struct scav_case {
+	const char *name;
+	uint32_t nchunks;
+	struct range alloc[4], scav[5];
+	unsigned min, max;
+	struct range found[5]; // in order; what follows is not looked at
+	uint64_t left;	       // free unscavenged pages in the end
+};
+
+static const struct scav_case scav_cases[] = {
+    {"AllFreeUnscavExhaust",
+     3,
+     {{0}},
+     {{0}},
+     1,
+     512,
+     {{AT(2, 0), 512}, {AT(1, 0), 512}, {0, 512}},
+     0},
+    {"NoneFreeUnscavExhaust", 2, {{0, CP}}, {{AT(1, 0), CP}}, 1, 512, {{0}}, 0},
+    {"ScavHighestPageFirst", 1, {{0}}, {{1, 510}}, 1, 1, {{511, 1}, {0, 1}}, 0},
+    {"ScavMultiple", 1, {{0}}, {{2, 508}}, 1, 2, {{510, 2}, {0, 2}}, 0},
+    {"ScavMultiple2",
+     2,
+     {{0}},
+     {{0, 510}, {AT(1, 2), 510}},
+     1,
+     2,
+     {{AT(1, 0), 2}, {510, 2}},
+     0},
+    {"ScavDiscontiguous",
+     15,
+     {{AT(1, 0), AT(13, 0)}},
+     {{0, 510}, {AT(14, 2), 510}},
+     1,
+     2,
+     {{AT(14, 0), 2}, {510, 2}},
+     0},
+    {"Broken physical pages stay",
+     2,
+     {{0, 3}, {AT(1, 9), 503}},
+     {{0}},
+     8,
+     512,
+     {{AT(1, 0), 8}, {8, 504}},
+     5 + 1},
+};
+
+START_TEST(table_of_scavenging)
+{
+	const struct scav_case *c = &scav_cases[_i];
+	uint64_t page;
+	unsigned n;
+
+	set_up(c->nchunks, c->alloc, RT_ARRAY_LEN(c->alloc), c->scav,
+	       RT_ARRAY_LEN(c->scav));
+	for (unsigned i = 0; i < 5 && c->found[i].npages; i++) {
+		n = scavenge_one(c->min, c->max, &page);
+		ck_assert_msg(
+		    n == c->found[i].npages && page == c->found[i].page,
+		    "%s: %u at %llu", c->name, n, (unsigned long long)page);
+	}
+	ck_assert_uint_eq(scavenge_one(c->min, c->max, &page), 0);
+	ck_assert_uint_eq(pagealloc_count_free(&pa) -
+			      pagealloc_count_scavenged(&pa),
+			  c->left);
+	finish();
+}
+END_TEST
+
+// ---- refusals ----
+
+// Whichever table cannot grow, the heap goes on as it was, and grows when the
+// system gives again.
+START_TEST(refused_tables_leave_a_valid_heap)
+{
+	enum { MANY = 1 << 16 };
+	unsigned refused = 0;
+	bool grown = false;
+
+	for (unsigned nth = 1; !grown; nth++) {
+		start(2, MANY);
+		expect_alloc(700, 0);
+		oscall_fail(OSCALL_COMMIT, nth, 1, ENOMEM);
+		grown = pagealloc_reserve(&pa, MANY);
+		ck_assert_int_eq(grown, oscall_failed(OSCALL_COMMIT) == 0);
+		refused += !grown;
+		ck_assert(pagealloc_check(&pa));
+		ck_assert_uint_eq(pa.nchunks, 2);
+		expect_alloc(324, 700);
+		expect_alloc(1, NONE);
+		pagealloc_free(&pa, 100, 50);
+		oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+		grow(MANY);
+		expect_alloc(51, AT(2, 0));
+		expect_alloc(50, 100);
+		finish();
+	}
+	// At least bitmaps, leaves and scavenge index; the upper levels may
+	// fit the physical page that they have.
+	ck_assert_uint_ge(refused, 3);
+	ck_assert_uint_le(refused, TABLES);
+}
+END_TEST
+
+START_TEST(refused_reservations_are_a_result)
+{
+	uint64_t reserved, unmapped;
+
+	sysmem_init();
+	for (unsigned nth = 1; nth <= TABLES; nth++) {
+		oscall_fail(OSCALL_UNMAP, 1, 0, 0);
+		oscall_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
+		ck_assert(!pagealloc_init(&pa, 1024));
+		reserved = oscall_count(OSCALL_RESERVE) - 1;
+		unmapped = oscall_count(OSCALL_UNMAP);
+		ck_assert_uint_eq(reserved, unmapped);
+		ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
+	}
+	oscall_fail(OSCALL_RESERVE, 1, 0, 0);
+	start(1, 1024);
+	finish();
+}
+END_TEST
+
+START_TEST(more_than_the_most_is_refused)
+{
+	start(3, 3);
+	ck_assert(!pagealloc_reserve(&pa, 4));
+	ck_assert(pagealloc_check(&pa));
+	expect_alloc(AT(3, 0), 0);
+	finish();
+}
+END_TEST
+
+// ---- our own bugs ----
+
+START_TEST(pages_freed_twice_are_found_out)
+{
+	start(2, 2);
+	expect_alloc(600, 0);
+	pagealloc_free(&pa, 590, 10);
+	pagealloc_free(&pa, 500, 91);
+}
+END_TEST
+
+START_TEST(pages_allocated_twice_are_found_out)
+{
+	start(2, 2);
+	expect_alloc(600, 0);
+	pagealloc_alloc_range(&pa, 599, 2);
+}
+END_TEST
+
+START_TEST(scavenging_used_pages_is_found_out)
+{
+	start(2, 2);
+	expect_alloc(600, 0);
+	pagealloc_set_scavenged(&pa, 599, 2);
+}
+END_TEST
+
+START_TEST(pages_beyond_the_heap_are_found_out)
+{
+	start(2, 3);
+	expect_alloc(AT(2, 0), 0);
+	pagealloc_free(&pa, AT(2, 0) - 1, 2);
+}
+END_TEST
+
+START_TEST(growth_without_tables_is_found_out)
+{
+	start(2, 1 << 16);
+	pagealloc_grow(&pa, 1 << 16);
+}
+END_TEST
+
+// The check sees each kind of damage.
+START_TEST(check_finds_damage)
+{
+	uint64_t *root, *leaf;
+	size_t ready;
+
+	start(9, 9);
+	ready = systable_ready(&pa.chunks);
+	expect_alloc(600, 0);
+	root = (uint64_t *)pa.sums[0].base;
+	leaf = (uint64_t *)pa.sums[PAGEALLOC_LEVELS - 1].base;
+	ck_assert(pagealloc_check(&pa));
+	*root ^= 1;
+	ck_assert(!pagealloc_check(&pa));
+	*root ^= 1;
+	leaf[3] ^= 1;
+	ck_assert(!pagealloc_check(&pa));
+	leaf[3] ^= 1;
+	leaf[9] = 1; // no such chunk
+	ck_assert(!pagealloc_check(&pa));
+	leaf[9] = 0;
+	((uint64_t *)pa.sums[1].base)[2] = 1; // of no chunk either
+	ck_assert(!pagealloc_check(&pa));
+	((uint64_t *)pa.sums[1].base)[2] = 0;
+	pa.max_chunks = 8;
+	ck_assert(!pagealloc_check(&pa));
+	pa.max_chunks = 9;
+	atomic_u64_store_relaxed(&pa.chunks.ready,
+				 0); // as if the bitmaps were missing
+	ck_assert(!pagealloc_check(&pa));
+	atomic_u64_store_relaxed(&pa.chunks.ready, ready);
+	pa.scav.nchunks--;
+	ck_assert(!pagealloc_check(&pa));
+	pa.scav.nchunks++;
+	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
+	ck_assert(!pagealloc_check(&pa));
+	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
+	pa.search_page++;
+	ck_assert(!pagealloc_check(&pa));
+	pa.search_page--;
+	scavindex_free(&pa.scav, 0, 1);
+	ck_assert(!pagealloc_check(&pa));
+	scavindex_alloc(&pa.scav, 0, 1);
+	finish();
+}
+END_TEST
+
+static TCase *tcase_tables(void)
+{
+	TCase *t = tcase_create("tables");
+
+	tcase_add_loop_test(t, table_of_allocations, 0,
+			    RT_ARRAY_LEN(alloc_cases));
+	tcase_add_loop_test(t, table_of_frees, 0, RT_ARRAY_LEN(free_cases));
+	tcase_add_loop_test(t, heap_is_exhausted_to_the_last_run, 0,
+			    RT_ARRAY_LEN(exhaust_npages));
+	tcase_add_test(t, allocation_follows_frees);
+	tcase_add_test(t, runs_are_freed_at_once);
+	tcase_add_loop_test(t, growth_extends_one_free_run, 0,
+			    RT_ARRAY_LEN(grow_steps));
+	tcase_add_test(t, growth_joins_the_run_below);
+	tcase_add_test(t, tables_are_counted_in_gc_misc_sys);
+	tcase_add_loop_test(t, table_of_scavenging, 0,
+			    RT_ARRAY_LEN(scav_cases));
+	tcase_set_timeout(t, 30);
+	return t;
+}
+
+static TCase *tcase_large(void)
+{
+	TCase *t = tcase_create("large");
+
+	tcase_add_test(t, runs_longer_than_a_root_entry_are_found);
+	tcase_add_test(t, runs_across_every_border_are_found);
+	tcase_add_test(t, single_pages_of_a_huge_heap_cost_little);
+	tcase_add_loop_test(t, random_operations_agree_with_first_fit, 0,
+			    RT_ARRAY_LEN(workloads));
+	tcase_set_timeout(t, 120);
+	return t;
+}
+
+static TCase *tcase_faults(void)
+{
+	TCase *t = tcase_create("faults");
+
+	tcase_add_test(t, refused_tables_leave_a_valid_heap);
+	tcase_add_test(t, refused_reservations_are_a_result);
+	tcase_add_test(t, more_than_the_most_is_refused);
+	tcase_add_test(t, check_finds_damage);
+	tcase_add_test_raise_signal(t, pages_freed_twice_are_found_out,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, pages_allocated_twice_are_found_out,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, scavenging_used_pages_is_found_out,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, pages_beyond_the_heap_are_found_out,
+				    SIGABRT);
+	tcase_add_test_raise_signal(t, growth_without_tables_is_found_out,
+				    SIGABRT);
+	tcase_set_timeout(t, 30);
+	return t;
+}
+
+static Suite *suite_pagealloc(void)
+{
+	Suite *s = suite_create("pagealloc");
+
+	suite_add_tcase(s, tcase_tables());
+	suite_add_tcase(s, tcase_large());
+	suite_add_tcase(s, tcase_faults());
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_pagealloc());
+}

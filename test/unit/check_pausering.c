@@ -1,0 +1,242 @@
+#include "test/harness/suite.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "runtime/os/oscall.h"
+#include "runtime/world/pausering.h"
+
+static struct pausering ring;
+static struct pausering_copy copy;
+
+// What pause number n (from 0) is recorded with: both numbers tell n.
+static uint64_t pause_ns(uint64_t n)
+{
+	return 2 * n + 1;
+}
+
+static uint64_t pause_end(uint64_t n)
+{
+	return ~n;
+}
+
+// pause_total is the sum of pause_ns over numbers [0, n).  It stays so, modulo
+// 2^64, when n wraps.
+static uint64_t pause_total(uint64_t n)
+{
+	return n * n;
+}
+
+static void add(uint64_t first, uint64_t limit)
+{
+	for (uint64_t n = first; n != limit; n++)
+		pausering_add(&ring, pause_ns(n), pause_end(n));
+}
+
+// wrong_slots is the number of slots of a copy that do not hold the last
+// pause with that slot, where nfilled pauses (at most 256) were recorded, the
+// last as number c->count - 1.
+static unsigned wrong_slots(const struct pausering_copy *c, unsigned nfilled)
+{
+	unsigned wrong = 0;
+
+	for (unsigned back = 1; back <= PAUSERING_LEN; back++) {
+		uint64_t n = c->count - back;
+		unsigned slot = n % PAUSERING_LEN;
+		uint64_t ns = back <= nfilled ? pause_ns(n) : 0;
+		uint64_t end = back <= nfilled ? pause_end(n) : 0;
+
+		wrong += c->ns[slot] != ns || c->end[slot] != end;
+	}
+	return wrong;
+}
+
+// start_at makes a ring that has recorded n pauses, all forgotten.
+static void start_at(uint64_t n)
+{
+	memset(&ring, 0, sizeof(ring));
+	atomic_u64_store_relaxed(&ring.begun, n);
+	atomic_u64_store_relaxed(&ring.count, n);
+	atomic_u64_store_relaxed(&ring.total_ns, pause_total(n));
+}
+
+START_TEST(slots_hold_the_last_pauses)
+{
+	static const unsigned counts[] = {0, 1, 2, 255, 256, 257, 511, 512};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(counts); i++) {
+		unsigned n = counts[i];
+
+		start_at(0);
+		memset(&copy, 0xff, sizeof(copy));
+		add(0, n);
+		pausering_read(&ring, &copy);
+		ck_assert_uint_eq(copy.count, n);
+		ck_assert_uint_eq(copy.total_ns, pause_total(n));
+		ck_assert_uint_eq(wrong_slots(&copy, n < 256 ? n : 256), 0);
+	}
+}
+END_TEST
+
+// After 257 pauses the first is gone from the ring but stays in the total.
+START_TEST(oldest_pause_is_overwritten)
+{
+	for (uint64_t i = 1; i <= PAUSERING_LEN + 1; i++)
+		pausering_add(&ring, i, 1000 + i);
+	pausering_read(&ring, &copy);
+	ck_assert_uint_eq(copy.ns[0], 257);
+	ck_assert_uint_eq(copy.end[0], 1257);
+	ck_assert_uint_eq(copy.ns[1], 2);
+	ck_assert_uint_eq(copy.total_ns, 257 * 258 / 2);
+}
+END_TEST
+
+static void check_across(uint64_t border)
+{
+	start_at(border - 300);
+	for (uint64_t n = border - 300; n != border + 300; n++) {
+		uint64_t made = n - (border - 300) + 1;
+
+		pausering_add(&ring, pause_ns(n), pause_end(n));
+		pausering_read(&ring, &copy);
+		ck_assert_uint_eq(copy.count, n + 1);
+		ck_assert_uint_eq(copy.total_ns, pause_total(n + 1));
+		ck_assert_uint_eq(
+		    wrong_slots(&copy, made < 256 ? (unsigned)made : 256), 0);
+	}
+}
+
+START_TEST(count_passes_32_bits)
+{
+	check_across(UINT64_C(1) << 32);
+}
+END_TEST
+
+START_TEST(count_wraps_at_64_bits)
+{
+	check_across(0);
+}
+END_TEST
+
+// ---- readers beside the writer ----
+
+enum { READERS = 3, PAUSES = 4000, BURST = 8 };
+
+static atomic_u32 writer_done;
+static atomic_u64 nreads;
+
+struct reader {
+	pthread_t thread;
+	unsigned wrong; // copies that were not of one moment
+	unsigned moves; // copies that had more pauses than the one before
+};
+
+// read_all checks copies until the writer is done.  The count tells what
+// every other number of the copy must be.
+static void *read_all(void *arg)
+{
+	struct reader *r = arg;
+	struct pausering_copy c;
+	uint64_t last = 0;
+	bool done;
+
+	do {
+		unsigned nfilled;
+
+		done = atomic_u32_load_acquire(&writer_done);
+		pausering_read(&ring, &c);
+		nfilled = c.count < 256 ? (unsigned)c.count : 256;
+		r->wrong += wrong_slots(&c, nfilled) != 0;
+		r->wrong += c.total_ns != pause_total(c.count);
+		r->wrong += c.count < last;
+		r->moves += c.count > last;
+		last = c.count;
+		atomic_u64_add_relaxed(&nreads, 1);
+	} while (!done);
+	r->wrong += last != PAUSES;
+	return NULL;
+}
+
+// After each burst the writer waits until some reader got a copy, else the
+// readers of a busy machine would see a still ring only at the end.
+static void write_bursts(void)
+{
+	for (uint64_t n = 0; n < PAUSES; n += BURST) {
+		uint64_t seen = atomic_u64_load_relaxed(&nreads);
+
+		add(n, n + BURST);
+		while (atomic_u64_load_relaxed(&nreads) == seen)
+			oscall_yield();
+	}
+	atomic_u32_store_release(&writer_done, 1);
+}
+
+START_TEST(copies_beside_a_writer_are_of_one_moment)
+{
+	static struct reader readers[READERS];
+	unsigned moves = 0;
+
+	for (unsigned i = 0; i < READERS; i++)
+		ck_assert_int_eq(pthread_create(&readers[i].thread, NULL,
+						read_all, &readers[i]),
+				 0);
+	write_bursts();
+	for (unsigned i = 0; i < READERS; i++) {
+		pthread_join(readers[i].thread, NULL);
+		ck_assert_uint_eq(readers[i].wrong, 0);
+		moves += readers[i].moves;
+	}
+	// One copy may be the first to show two bursts, hardly more.
+	ck_assert_uint_ge(moves, PAUSES / BURST / 4);
+}
+END_TEST
+
+static atomic_u32 reader_done;
+
+// A reader that comes while a pause is being recorded waits for its end.
+static void *read_one(void *arg)
+{
+	pausering_read(&ring, arg);
+	atomic_u32_store_release(&reader_done, 1);
+	return NULL;
+}
+
+START_TEST(reader_waits_for_a_recording_to_end)
+{
+	pthread_t thread;
+
+	add(0, 10);
+	atomic_u64_store_relaxed(&ring.begun, 11);
+	atomic_u64_store_release(&ring.ns[10], 77);
+	oscall_fail(OSCALL_YIELD, 1, 0, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_one, &copy), 0);
+	while (oscall_count(OSCALL_YIELD) < 10)
+		atomic_pause();
+	ck_assert_uint_eq(atomic_u32_load_acquire(&reader_done), 0);
+	atomic_u64_store_release(&ring.count, 11);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(copy.count, 11);
+	ck_assert_uint_eq(copy.ns[10], 77);
+}
+END_TEST
+
+static Suite *suite_pausering(void)
+{
+	Suite *s = suite_create("pausering");
+	TCase *t = tcase_create("ring");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, slots_hold_the_last_pauses);
+	tcase_add_test(t, oldest_pause_is_overwritten);
+	tcase_add_test(t, count_passes_32_bits);
+	tcase_add_test(t, count_wraps_at_64_bits);
+	tcase_add_test(t, copies_beside_a_writer_are_of_one_moment);
+	tcase_add_test(t, reader_waits_for_a_recording_to_end);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_pausering());
+}

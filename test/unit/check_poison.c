@@ -1,0 +1,140 @@
+// Whoever watches, the address sanitizer or valgrind, knows which memory holds
+// an object.
+#include "test/harness/heap.h"
+
+#include <stdio.h>
+
+#include "runtime/os/poison.h"
+#include "test/harness/death.h"
+
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#define VALGRIND_GET_VBITS(p, bits, n) ((void)(p), (void)(bits), (void)(n), 0)
+#endif
+
+enum { ROOTS = 64 };
+
+static void *root[ROOTS];
+
+static void start(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.poison = 1;
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
+			 RT_OK);
+}
+
+// ---- what is watched ----
+
+enum victim { FREED, FREED_LARGE, NEVER_ALLOCATED, LIVE, VICTIMS };
+
+// make_victim is the address of the first byte of one.
+static uintptr_t make_victim(enum victim victim)
+{
+	size_t n = victim == FREED_LARGE ? 100000 : 64;
+	volatile uintptr_t at;
+
+	start();
+	root[0] = rt_alloc(n);
+	at = (uintptr_t)rt_alloc(n);
+	if (victim == LIVE)
+		root[1] = (void *)at;
+	if (victim == NEVER_ALLOCATED)
+		return (uintptr_t)root[0] - 50 * n; // of the same run
+	rt_gc();
+	return at;
+}
+
+static enum victim victim; // whose first byte read_victim reads
+
+static void read_victim(void)
+{
+	if (*(volatile char *)make_victim(victim) != 0)
+		fputs("not zero\n", stderr);
+}
+
+START_TEST(reading_no_object_is_reported)
+{
+	int status;
+
+	victim = (enum victim)_i;
+	status = death_status(read_victim);
+	if (victim == LIVE) {
+		ck_assert_msg(status == 0 && death_output[0] == '\0', "%s",
+			      death_output);
+		return;
+	}
+	ck_assert_int_ne(status, 0);
+	ck_assert_msg(strstr(death_output, "use-after-poison") != NULL, "%s",
+		      death_output);
+	ck_assert_msg(strstr(death_output, "read_victim") != NULL, "%s",
+		      death_output);
+}
+END_TEST
+
+// A report of memcheck would be one of this test, so it is only asked what it
+// would report: it has no bits of a byte that may not be touched.
+START_TEST(memcheck_would_report_it)
+{
+	enum { GIVEN = 1, NOT_ADDRESSABLE = 3 };
+	uintptr_t at = make_victim((enum victim)_i);
+	unsigned char bits;
+	unsigned answer = VALGRIND_GET_VBITS(at, &bits, 1);
+
+	ck_assert(poison_memcheck);
+	ck_assert_uint_eq(answer, _i == LIVE ? GIVEN : NOT_ADDRESSABLE);
+}
+END_TEST
+
+// Stacks and later heaps get memory that was forbidden before.
+START_TEST(memory_in_other_use_may_be_touched)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		char *stack;
+
+		start();
+		for (unsigned k = 0; k < 2000; k++) {
+			void *p = rt_alloc(500);
+
+			ck_assert_ptr_nonnull(p);
+			ck_assert(heap_is_zero(p, 500));
+		}
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		stack = rt_stack_alloc(1 << 18);
+		ck_assert_ptr_nonnull(stack);
+		memset(stack, 0x55, 1 << 18);
+		ck_assert_int_eq(rt_stack_free(stack, 1 << 18), RT_OK);
+		for (unsigned k = 0; k < 1000; k++) {
+			root[k % ROOTS] = rt_alloc(16 << k % 12);
+			memset(root[k % ROOTS], 0x55, 16 << k % 12);
+		}
+		memset(root, 0, sizeof root);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+}
+END_TEST
+
+static Suite *suite_poison(void)
+{
+	Suite *s = suite_create("poison");
+	TCase *tc = tcase_create("poison");
+
+	tcase_set_timeout(tc, 60);
+	if (RT_ASAN)
+		tcase_add_loop_test(tc, reading_no_object_is_reported, 0,
+				    VICTIMS);
+	if (RUNNING_ON_VALGRIND)
+		tcase_add_loop_test(tc, memcheck_would_report_it, 0, VICTIMS);
+	tcase_add_test(tc, memory_in_other_use_may_be_touched);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_poison());
+}

@@ -1,0 +1,984 @@
+#include "runtime/world/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+
+#include "runtime/world/gcstats.h"
+#include "runtime/spans/mcache.h"
+#include "test/harness/await.h"
+#include "test/harness/suite.h"
+
+enum { THREADS = 6 };
+
+static uint32_t attached(void)
+{
+	return atomic_u32_load_acquire(&procs.attached);
+}
+
+// ---- records ----
+
+static struct {
+	atomic_u32 here;
+	atomic_u32 go;
+	uint32_t ids[THREADS];
+	pthread_t threads[THREADS];
+} crowd;
+
+static void *attach_and_stay(void *arg)
+{
+	uint32_t *id = arg;
+
+	if (rt_thread_attach(0) != RT_OK)
+		return NULL;
+	*id = proc_self()->id;
+	rt_blocking_enter();
+	atomic_u32_add_release(&crowd.here, 1);
+	while (!atomic_u32_load_acquire(&crowd.go))
+		oscall_yield();
+	rt_blocking_leave();
+	rt_thread_detach();
+	return NULL;
+}
+
+static void crowd_come(void)
+{
+	atomic_u32_store_relaxed(&crowd.here, 0);
+	atomic_u32_store_relaxed(&crowd.go, 0);
+	for (int i = 0; i < THREADS; i++)
+		crowd.threads[i] = start_thread(attach_and_stay, &crowd.ids[i]);
+	await_at_least(&crowd.here, THREADS);
+}
+
+static void crowd_leave(void)
+{
+	atomic_u32_store_release(&crowd.go, 1);
+	for (int i = 0; i < THREADS; i++)
+		join_thread(crowd.threads[i]);
+}
+
+// Ids are dense, and a record serves the next thread: six at a time never
+// need more than six records beside the main thread's.
+START_TEST(records_are_numbered_and_used_again)
+{
+	for (int round = 0; round < 5; round++) {
+		uint32_t seen = 0;
+
+		crowd_come();
+		ck_assert_uint_eq(attached(), THREADS + 1);
+		for (int i = 0; i < THREADS; i++)
+			seen |= 1u << crowd.ids[i];
+		ck_assert_uint_eq(seen, (1u << (THREADS + 1)) - 2);
+		crowd_leave();
+		ck_assert_uint_eq(attached(), 1);
+	}
+	ck_assert_uint_eq(procs.made, THREADS + 1);
+}
+END_TEST
+
+// A detached thread gives back its cache; the record stays, in no state.
+START_TEST(detaching_leaves_nothing_but_the_record)
+{
+	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
+	unsigned nfree = 0;
+
+	crowd_come();
+	ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse),
+			  (THREADS + 1) * inuse);
+	crowd_leave();
+	ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse), inuse);
+	ck_assert_ptr_eq(proc_first(), proc_self());
+	ck_assert_ptr_null(proc_next(proc_self()));
+	ck_assert_uint_eq(procs.count, 1);
+	for (struct rt_proc *p = procs.free; p; p = p->next_free) {
+		nfree++;
+		ck_assert_ptr_null(atomic_ptr_load_relaxed(&p->thread));
+		ck_assert_uint_eq(atomic_u32_load_relaxed(&p->state),
+				  PROC_FREE);
+		ck_assert_uint_eq(atomic_u32_load_relaxed(&p->stats_seq) % 2,
+				  0);
+	}
+	ck_assert_uint_eq(nfree, THREADS);
+}
+END_TEST
+
+// in_list counts the walk that a stop makes, and looks at the way back.
+static uint32_t in_list(void)
+{
+	const struct rt_proc *before = NULL;
+	uint32_t n = 0;
+
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		ck_assert_ptr_eq(p->prev, before);
+		ck_assert(!proc_is_free(p));
+		before = p;
+		n++;
+	}
+	ck_assert_uint_eq(n, procs.count);
+	return n;
+}
+
+static void *attach_until_told(void *arg)
+{
+	struct {
+		atomic_u32 here, go;
+	} *turn = arg;
+
+	rt_thread_attach(0);
+	rt_blocking_enter();
+	atomic_u32_store_release(&turn->here, 1);
+	await_at_least(&turn->go, 1);
+	rt_blocking_leave();
+	rt_thread_detach();
+	return NULL;
+}
+
+// A stop walks over the threads that there are, whichever have left: the
+// newest, the oldest, or one between others.
+START_TEST(a_stop_looks_at_attached_threads_only)
+{
+	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+	static struct {
+		atomic_u32 here, go;
+	} turns[3];
+	pthread_t threads[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		threads[i] = start_thread(attach_until_told, &turns[i]);
+		await_at_least(&turns[i].here, 1);
+		ck_assert_uint_eq(in_list(), i + 2);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		int leaver = orders[_i][i];
+
+		atomic_u32_store_release(&turns[leaver].go, 1);
+		rt_blocking_enter();
+		join_thread(threads[leaver]);
+		rt_blocking_leave();
+		ck_assert_uint_eq(in_list(), 3 - i);
+	}
+}
+END_TEST
+
+// ---- what is refused ----
+
+static void *unattached_calls(void *arg)
+{
+	rt_stop_times times = {.nthreads = 77};
+	struct rt_verify v;
+
+	(void)arg;
+	ck_assert_ptr_null(rt_thread_self());
+	ck_assert_int_eq(rt_thread_detach(), RT_EPERM);
+	ck_assert_int_eq(rt_blocking_enter(), RT_EPERM);
+	ck_assert_int_eq(rt_blocking_leave(), RT_EPERM);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_EPERM);
+	ck_assert_int_eq(rt_start_the_world(&times), RT_EPERM);
+	ck_assert_uint_eq(times.nthreads, 77);
+	ck_assert_int_eq(rt_gc(), RT_EPERM);
+	ck_assert_int_eq(rt_heap_verify(&v), RT_EPERM);
+	ck_assert_int_eq(rt_fini(), RT_EPERM);
+	ck_assert_ptr_null(rt_alloc(64));
+	ck_assert_ptr_null(rt_alloc(0));
+	ck_assert_ptr_null(rt_alloc_noscan(1 << 20));
+	ck_assert_ptr_null(rt_stack_alloc(2048));
+	rt_safepoint();
+	return NULL;
+}
+
+START_TEST(an_unattached_thread_is_refused)
+{
+	join_thread(start_thread(unattached_calls, NULL));
+}
+END_TEST
+
+START_TEST(attaching_is_refused_twice_and_with_unknown_flags)
+{
+	char here;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_ESTATE);
+	ck_assert_int_eq(rt_thread_attach(4), RT_EINVAL);
+	ck_assert_int_eq(rt_thread_attach_stack(NULL, &here, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_thread_attach_stack(&here, &here, 0), RT_EINVAL);
+	ck_assert_int_eq(rt_thread_attach_stack(&procs, &procs + 1, 0),
+			 RT_EINVAL);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_EPERM);
+	ck_assert_ptr_null(rt_thread_self());
+	ck_assert_uint_eq(attached(), 0);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_COOPERATIVE), RT_OK);
+	ck_assert_ptr_nonnull(rt_alloc(64));
+}
+END_TEST
+
+static void *inside_region(void *arg)
+{
+	struct rt_verify v;
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_blocking_enter(), RT_ESTATE);
+	ck_assert_int_eq(rt_thread_detach(), RT_ESTATE);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_ESTATE);
+	ck_assert_int_eq(rt_gc(), RT_ESTATE);
+	ck_assert_int_eq(rt_heap_verify(&v), RT_ESTATE);
+	ck_assert_int_eq(rt_fini(), RT_ESTATE);
+	ck_assert_ptr_null(rt_alloc(64));
+	ck_assert_ptr_null(rt_alloc_noscan(8));
+	rt_safepoint();
+	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	return arg;
+}
+
+// Each call comes back by itself: nothing in a region waits for the region.
+START_TEST(a_region_refuses_what_touches_the_heap)
+{
+	int x;
+
+	ck_assert_int_eq(rt_blocking_leave(), RT_ESTATE);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_ptr_eq(inside_region(&x), &x);
+	// Inside one, a call is just a call.
+	ck_assert_ptr_eq(rt_call_blocking(inside_region, &x), &x);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_blocking_leave(), RT_ESTATE);
+	ck_assert_ptr_nonnull(rt_alloc(64));
+	ck_assert_ptr_eq(rt_call_blocking(inside_region, &x), &x);
+	ck_assert_ptr_nonnull(rt_alloc(64));
+	ck_assert_ptr_null(rt_call_blocking(NULL, &x));
+}
+END_TEST
+
+START_TEST(blocking_twice_throws)
+{
+	proc_block(proc_self());
+	proc_block(proc_self());
+}
+END_TEST
+
+// ---- exits ----
+
+static struct {
+	atomic_u32 reached;
+	atomic_u32 go;
+} exits;
+
+static void *exit_attached(void *arg)
+{
+	(void)arg;
+	if (rt_thread_attach(0) == RT_OK && rt_alloc(100))
+		atomic_u32_add_release(&exits.reached, 1);
+	return NULL;
+}
+
+static void *exit_in_region(void *arg)
+{
+	exit_attached(arg);
+	rt_blocking_enter();
+	pthread_exit(NULL);
+}
+
+static void *exit_as_stopper(void *arg)
+{
+	exit_attached(arg);
+	rt_stop_the_world(RT_STOP_HOST);
+	return NULL;
+}
+
+static void *(*const exit_ways[])(void *) = {exit_attached, exit_in_region,
+					     exit_as_stopper};
+
+// Without the detach the next stop would wait for a thread that is gone.
+START_TEST(a_thread_that_exits_is_detached)
+{
+	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
+	rt_memstats m;
+
+	for (unsigned i = 1; i <= 20; i++) {
+		rt_blocking_enter();
+		join_thread(start_thread(exit_ways[_i], NULL));
+		rt_blocking_leave();
+		ck_assert_uint_eq(atomic_u32_load_acquire(&exits.reached), i);
+		ck_assert_uint_eq(attached(), 1);
+		ck_assert_int_eq(rt_world_stopped(), 0);
+		ck_assert_uint_eq(gauge_load(&gauges.mcache_inuse), inuse);
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	}
+}
+END_TEST
+
+static void *attach_wait_exit(void *arg)
+{
+	exit_attached(arg);
+	rt_blocking_enter();
+	while (!atomic_u32_load_acquire(&exits.go))
+		oscall_yield();
+	return NULL;
+}
+
+// A refused rt_fini does nothing, not even for a moment: a thread that exits
+// meanwhile finds the heap and detaches.
+START_TEST(a_refused_end_disturbs_nobody)
+{
+	pthread_t threads[16];
+	rt_memstats m;
+
+	crowd_come(); // and stays, so that each end is refused
+	for (int i = 0; i < 16; i++)
+		threads[i] = start_thread(attach_wait_exit, NULL);
+	await_at_least(&exits.reached, 16);
+	atomic_u32_store_release(&exits.go, 1);
+	while (attached() > THREADS + 1)
+		if (rt_fini() != RT_EBUSY)
+			ck_abort_msg("the heap ended under a thread");
+	for (int i = 0; i < 16; i++)
+		join_thread(threads[i]);
+	crowd_leave();
+	ck_assert_uint_eq(attached(), 1);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+}
+END_TEST
+
+// ---- errno ----
+
+// What the system said to the host, read when the thread runs again.
+enum { OF_THE_HOST = 4711 };
+
+static atomic_u32 world_stands, world_starts;
+
+static void poll_until_started(void)
+{
+	while (!atomic_u32_load_acquire(&world_starts))
+		rt_safepoint();
+}
+
+static void leave_while_stopped(void)
+{
+	await_at_least(&world_stands, 1);
+	rt_blocking_leave();
+}
+
+static void (*const waits[])(void) = {leave_while_stopped, poll_until_started};
+
+// stop_until_somebody_waits: sleeps are refused, so each is counted.
+static void *stop_until_somebody_waits(void *arg)
+{
+	uint64_t before;
+
+	rt_thread_attach(0);
+	rt_stop_the_world(RT_STOP_HOST);
+	before = oscall_failed(OSCALL_FUTEX_WAIT);
+	atomic_u32_store_release(&world_stands, 1);
+	while (oscall_failed(OSCALL_FUTEX_WAIT) == before)
+		oscall_yield();
+	atomic_u32_store_release(&world_starts, 1);
+	rt_start_the_world(NULL);
+	rt_thread_detach();
+	return arg;
+}
+
+START_TEST(waiting_for_a_start_keeps_errno)
+{
+	pthread_t thread;
+	int after;
+
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	if (waits[_i] == leave_while_stopped)
+		rt_blocking_enter();
+	thread = start_thread(stop_until_somebody_waits, NULL);
+	errno = OF_THE_HOST;
+	waits[_i]();
+	after = errno;
+	ck_assert_int_eq(after, OF_THE_HOST);
+	rt_blocking_enter();
+	join_thread(thread);
+	rt_blocking_leave();
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+}
+END_TEST
+
+// ---- CPU time ----
+
+enum { BURN_NS = 10 * 1000 * 1000 };
+
+static void *burn(void *attached)
+{
+	uint64_t end = oscall_process_cpu() + BURN_NS;
+
+	if (attached)
+		rt_thread_attach(0);
+	while (oscall_process_cpu() < end)
+		rt_safepoint();
+	if (attached)
+		rt_thread_detach();
+	return NULL;
+}
+
+static uint64_t stopped_cpu(void)
+{
+	uint64_t cpu;
+
+	rt_stop_the_world(RT_STOP_HOST);
+	cpu = gcstats_cpu();
+	rt_start_the_world(NULL);
+	return cpu;
+}
+
+// What threads used that are gone is not lost, whether they were attached or
+// not.
+START_TEST(the_time_of_gone_threads_counts)
+{
+	uint64_t before = stopped_cpu();
+
+	rt_blocking_enter();
+	join_thread(start_thread(burn, _i ? &procs : NULL));
+	rt_blocking_leave();
+	ck_assert_uint_ge(stopped_cpu(), before + BURN_NS);
+}
+END_TEST
+
+static void *wait_in_region(void *arg)
+{
+	atomic_u32 *want = arg;
+
+	rt_thread_attach(0);
+	rt_blocking_enter();
+	atomic_u32_add_release(&crowd.here, 1);
+	while (!atomic_u32_load_acquire(want)) // reads no clock
+		oscall_yield();
+	rt_blocking_leave();
+	rt_thread_detach();
+	return NULL;
+}
+
+static uint64_t clocks_of_a_collection(void)
+{
+	oscall_fail(OSCALL_CLOCK, 1, 0, 0); // counts from now on
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return oscall_count(OSCALL_CLOCK);
+}
+
+// A pause asks for the time as often with a crowd as without one.
+START_TEST(a_collection_reads_as_many_clocks_for_any_crowd)
+{
+	static atomic_u32 want;
+	uint64_t alone = clocks_of_a_collection();
+	pthread_t threads[THREADS];
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		threads[i] = start_thread(wait_in_region, &want);
+		await_at_least(&crowd.here, i + 1);
+	}
+	ck_assert_uint_eq(clocks_of_a_collection(), alone);
+	atomic_u32_store_release(&want, 1);
+	rt_blocking_enter();
+	for (int i = 0; i < THREADS; i++)
+		join_thread(threads[i]);
+	rt_blocking_leave();
+}
+END_TEST
+
+// ---- a new heap ----
+
+static void *use_and_detach(void *arg)
+{
+	rt_thread_attach(0);
+	for (int i = 0; i < 1000; i++)
+		rt_alloc_noscan((size_t)(i % 700) + 1);
+	rt_gc();
+	rt_thread_detach();
+	return arg;
+}
+
+START_TEST(a_heap_can_end_and_begin_again)
+{
+	for (int i = 0; i < 20; i++) {
+		struct rt_verify v;
+		rt_memstats m;
+
+		heap_begin();
+		ck_assert_int_eq(rt_init(NULL), RT_ESTATE);
+		ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+		ck_assert_uint_eq(m.mallocs, 0);
+		ck_assert_uint_eq(m.num_gc, 0);
+		ck_assert_uint_eq(m.pause_total_ns, 0);
+		ck_assert_uint_eq(m.heap_sys, 0);
+		ck_assert_uint_eq(proc_self()->id, 0);
+		rt_blocking_enter();
+		join_thread(start_thread(use_and_detach, NULL));
+		rt_blocking_leave();
+		ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+		ck_assert_msg(v.errors == 0, "%s", v.first);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+		ck_assert_int_eq(rt_fini(), RT_ESTATE);
+		ck_assert_int_eq(rt_gc(), RT_ESTATE);
+		ck_assert_int_eq(rt_thread_attach(0), RT_ESTATE);
+		ck_assert_ptr_null(rt_thread_self());
+		ck_assert_ptr_null(rt_alloc(16));
+	}
+}
+END_TEST
+
+// ---- pointers in registers and on the stack ----
+
+#if defined(__x86_64__)
+// hold_<place>(hidden) brings the pointer whose complement is hidden into one
+// register that calls preserve, or into one word of the stack, and nowhere
+// else; calls the three functions of hold_calls; and returns the complement
+// of what is there then.
+typedef uintptr_t hold_fn(uintptr_t hidden);
+typedef void hold_step(void);
+
+hold_step *hold_calls[3] __attribute__((visibility("hidden")));
+
+// Three calls with a stack aligned to 16.
+#define HOLD_CALLS                                                             \
+	"	call *hold_calls(%rip)\n"                                            \
+	"	call *8+hold_calls(%rip)\n"                                          \
+	"	call *16+hold_calls(%rip)\n"
+
+#define HOLD_IN_REGISTER(reg)                                                  \
+	hold_fn hold_##reg __attribute__((visibility("hidden")));              \
+	__asm__(".pushsection .text\n"                                         \
+		".globl hold_" #reg "\n"                                       \
+		".hidden hold_" #reg "\n"                                      \
+		"hold_" #reg ":\n"                                             \
+		"	push %" #reg "\n"                                      \
+		"	mov %rdi, %" #reg "\n"                                 \
+		"	not %" #reg "\n" HOLD_CALLS "	mov %" #reg ", %rax\n" \
+		"	not %rax\n"                                                  \
+		"	pop %" #reg "\n"                                       \
+		"	ret\n"                                                       \
+		".popsection\n")
+
+HOLD_IN_REGISTER(rbx);
+HOLD_IN_REGISTER(rbp);
+HOLD_IN_REGISTER(r12);
+HOLD_IN_REGISTER(r13);
+HOLD_IN_REGISTER(r14);
+HOLD_IN_REGISTER(r15);
+
+hold_fn hold_stack __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n"
+	".globl hold_stack\n"
+	".hidden hold_stack\n"
+	"hold_stack:\n"
+	"	push %rdi\n"
+	"	notq (%rsp)\n" HOLD_CALLS "	notq (%rsp)\n"
+	"	pop %rax\n"
+	"	ret\n"
+	".popsection\n");
+
+static hold_fn *const hold_places[] = {hold_rbx, hold_rbp, hold_r12,  hold_r13,
+				       hold_r14, hold_r15, hold_stack};
+
+enum { HOLD_SIZE = 1700, HOLD_MAGIC = 0x6c697665 };
+
+static struct {
+	uintptr_t hidden;     // complement of the object's address
+	atomic_u32 wanted;    // collections by the other thread
+	atomic_u32 collected; // so far
+	atomic_u32 end;
+	pthread_t collector;
+} hold;
+
+// The object is made by a thread that is gone before the first collection,
+// so that no stack has a copy of its address.
+static void *make_object(void *arg)
+{
+	rt_thread_attach(0);
+	hold.hidden = ~(uintptr_t)rt_alloc_noscan(HOLD_SIZE);
+	*(uint64_t *)~hold.hidden = HOLD_MAGIC;
+	rt_thread_detach();
+	return arg;
+}
+
+// alive tells whether the object still is what it was made: its memory may be
+// part of another by now.
+RT_NOINLINE
+static bool alive(void)
+{
+	uint64_t *obj = (uint64_t *)~hold.hidden;
+
+	return rt_base(obj) == obj && rt_size(obj) == rt_good_size(HOLD_SIZE) &&
+	       *obj == HOLD_MAGIC;
+}
+
+static void *collect_when_wanted(void *arg)
+{
+	uint32_t done = 0;
+
+	rt_thread_attach(RT_THREAD_EXACT);
+	while (!atomic_u32_load_acquire(&hold.end)) {
+		if (atomic_u32_load_acquire(&hold.wanted) == done) {
+			rt_safepoint();
+			continue;
+		}
+		rt_gc();
+		atomic_u32_store_release(&hold.collected, ++done);
+	}
+	rt_thread_detach();
+	return arg;
+}
+
+static void hold_begin(void)
+{
+	heap_begin();
+	rt_blocking_enter();
+	join_thread(start_thread(make_object, NULL));
+	rt_blocking_leave();
+	hold.collector = start_thread(collect_when_wanted, NULL);
+}
+
+static void hold_end(void)
+{
+	atomic_u32_store_release(&hold.end, 1);
+	rt_blocking_enter();
+	join_thread(hold.collector);
+	rt_blocking_leave();
+}
+
+static void nothing(void)
+{
+}
+
+static void enter(void)
+{
+	if (rt_blocking_enter() != RT_OK)
+		ck_abort();
+}
+
+static void leave(void)
+{
+	if (rt_blocking_leave() != RT_OK)
+		ck_abort();
+}
+
+// Work with values of its own in every preserved register, so that the
+// caller's are pushed below the point where they were saved, if at all.
+static void stir(void)
+{
+	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\t"
+			 "xor %%r13d, %%r13d\n\txor %%r14d, %%r14d\n\t"
+			 "xor %%r15d, %%r15d"
+			 :
+			 :
+			 : "rbx", "r12", "r13", "r14", "r15", "memory");
+}
+
+static void other_collects(void)
+{
+	atomic_u32_add_release(&hold.wanted, 1);
+	stir();
+	await_at_least(&hold.collected, 1);
+}
+
+static void *other_collects_called(void *arg)
+{
+	other_collects();
+	return arg;
+}
+
+static void call_blocking(void)
+{
+	rt_call_blocking(other_collects_called, NULL);
+}
+
+static void poll_meanwhile(void)
+{
+	atomic_u32_add_release(&hold.wanted, 1);
+	while (atomic_u32_load_acquire(&hold.collected) == 0)
+		rt_safepoint();
+}
+
+// Returns when the other thread waits for this one to stand.
+static void want_to_stand(void)
+{
+	atomic_u32_add_release(&hold.wanted, 1);
+	while (!__atomic_load_n(&rt_thread_self()->pending, __ATOMIC_RELAXED))
+		oscall_yield();
+}
+
+static void collect_here(void)
+{
+	if (rt_gc() != RT_OK)
+		ck_abort();
+}
+
+// An allocation that finds a collection due.
+static void allocate_until_collected(void)
+{
+	rt_memstats m;
+
+	if (rt_set_gc_percent(1, NULL) != RT_OK)
+		ck_abort();
+	do {
+		for (int i = 0; i < 64; i++)
+			rt_alloc_noscan(40000);
+		rt_read_memstats_live(&m);
+	} while (m.num_gc == 0);
+}
+
+// Allocations while another thread collects.
+static void allocate_meanwhile(void)
+{
+	atomic_u32_add_release(&hold.wanted, 1);
+	while (atomic_u32_load_acquire(&hold.collected) == 0)
+		rt_alloc_noscan(48);
+}
+
+// The other thread's collection comes first; this one waits for its turn to
+// stop the world.
+static void stop_behind_a_collection(void)
+{
+	atomic_u32_add_release(&hold.wanted, 1);
+	while (atomic_u32_load_acquire(&hold.collected) == 0) {
+		rt_stop_the_world(RT_STOP_HOST);
+		rt_start_the_world(NULL);
+	}
+}
+
+static void read_meanwhile(void)
+{
+	rt_memstats m;
+
+	atomic_u32_add_release(&hold.wanted, 1);
+	while (atomic_u32_load_acquire(&hold.collected) == 0)
+		rt_read_memstats(&m);
+}
+
+static hold_step *const hold_scripts[][3] = {
+    {enter, other_collects, leave},
+    {call_blocking, nothing, nothing},
+    {poll_meanwhile, nothing, nothing},
+    {want_to_stand, rt_safepoint, nothing},
+    {collect_here, nothing, nothing},
+    {allocate_until_collected, nothing, nothing},
+    {allocate_meanwhile, nothing, nothing},
+    {stop_behind_a_collection, nothing, nothing},
+    {read_meanwhile, nothing, nothing},
+};
+
+enum {
+	PLACES = RT_ARRAY_LEN(hold_places),
+	HOLDS = PLACES * RT_ARRAY_LEN(hold_scripts),
+};
+
+// The functions of a script are C, so a caller's register may be pushed by
+// any of them; enter is the library's own entry, which nothing stands before,
+// and so is rt_safepoint.
+static uintptr_t hold_run(int i, uintptr_t hidden)
+{
+	memcpy(hold_calls, hold_scripts[i / PLACES], sizeof hold_calls);
+	if (hold_calls[0] == enter) {
+		hold_calls[0] = (hold_step *)(void *)rt_blocking_enter;
+		hold_calls[2] = (hold_step *)(void *)rt_blocking_leave;
+	}
+	return hold_places[i % PLACES](hidden);
+}
+
+START_TEST(an_object_held_in_one_place_lives)
+{
+	hold_begin();
+	ck_assert(alive());
+	ck_assert_uint_eq(hold_run(_i, hold.hidden), hold.hidden);
+	ck_assert_msg(alive(), "place %d script %d", _i % PLACES, _i / PLACES);
+	hold_end();
+}
+END_TEST
+
+// The same without the pointer, or the test above would show nothing.
+START_TEST(an_object_held_nowhere_dies)
+{
+	hold_begin();
+	hold_run(_i, ~(uintptr_t)0);
+	ck_assert_msg(!alive(), "place %d script %d", _i % PLACES, _i / PLACES);
+	hold_end();
+}
+END_TEST
+
+static void *hold_attached(void *arg)
+{
+	const int *i = arg;
+
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		ck_abort();
+	hold_run(*i, hold.hidden);
+	rt_thread_detach();
+	return NULL;
+}
+
+START_TEST(an_exact_thread_holds_nothing)
+{
+	hold_begin();
+	rt_blocking_enter();
+	join_thread(start_thread(hold_attached, &_i));
+	rt_blocking_leave();
+	ck_assert(!alive());
+	hold_end();
+}
+END_TEST
+
+// ---- a stack that the system does not know ----
+
+enum { OWN_STACK = 256 << 10 };
+
+static struct {
+	ucontext_t home, away;
+	char *stack;
+	int attach; // result
+	int script;
+	uintptr_t hidden;
+	uintptr_t found;
+} own;
+
+static void run_on_own_stack(void)
+{
+	own.attach =
+	    rt_thread_attach_stack(own.stack, own.stack + OWN_STACK, 0);
+	own.found = hold_run(own.script, own.hidden);
+	rt_thread_detach();
+}
+
+static void *switch_stacks(void *arg)
+{
+	own.stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (own.stack == MAP_FAILED || getcontext(&own.away) != 0)
+		ck_abort();
+	own.away.uc_stack.ss_sp = own.stack;
+	own.away.uc_stack.ss_size = OWN_STACK;
+	own.away.uc_link = &own.home;
+	makecontext(&own.away, run_on_own_stack, 0);
+	swapcontext(&own.home, &own.away);
+	return arg;
+}
+
+static void hold_on_own_stack(int script, uintptr_t hidden)
+{
+	own.script = script;
+	own.hidden = hidden;
+	rt_blocking_enter();
+	join_thread(start_thread(switch_stacks, NULL));
+	rt_blocking_leave();
+	ck_assert_int_eq(own.attach, RT_OK);
+	ck_assert_uint_eq(own.found, hidden);
+}
+
+START_TEST(an_own_stack_is_scanned)
+{
+	hold_begin();
+	hold_on_own_stack(_i, hold.hidden);
+	ck_assert(alive());
+	hold_end();
+}
+END_TEST
+
+START_TEST(an_own_stack_holds_nothing_else)
+{
+	hold_begin();
+	hold_on_own_stack(_i, ~(uintptr_t)0);
+	ck_assert(!alive());
+	hold_end();
+}
+END_TEST
+
+static char away_stack[OWN_STACK];
+
+static void collect_away(void)
+{
+	own.attach = rt_gc();
+}
+
+// A thread that runs on another stack than it attached with.  The main
+// thread's may become longer than it is now: that part holds nothing, and
+// where it ends without a limit, reading it is a fault.
+START_TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped)
+{
+	struct rlimit limit;
+	void *volatile kept;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_STACK, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
+	heap_begin();
+	kept = rt_alloc_noscan(HOLD_SIZE);
+	ck_assert_int_eq(getcontext(&own.away), 0);
+	own.away.uc_stack.ss_sp = away_stack;
+	own.away.uc_stack.ss_size = sizeof away_stack;
+	own.away.uc_link = &own.home;
+	makecontext(&own.away, collect_away, 0);
+	own.attach = RT_ESTATE;
+	ck_assert_int_eq(swapcontext(&own.home, &own.away), 0);
+	ck_assert_int_eq(own.attach, RT_OK);
+	ck_assert_int_eq(rt_is_heap(kept), 1);
+}
+END_TEST
+
+static TCase *tcase_hold(void)
+{
+	TCase *tc = tcase_create("hold");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, an_object_held_in_one_place_lives, 0, HOLDS);
+	tcase_add_loop_test(tc, an_object_held_nowhere_dies, 0, HOLDS);
+	tcase_add_loop_test(tc, an_exact_thread_holds_nothing, 0, HOLDS);
+	// The sanitizers have to be told of every change of stacks.
+	if (RT_TSAN || RT_ASAN)
+		return tc;
+	tcase_add_loop_test(tc, an_own_stack_is_scanned, 0, HOLDS);
+	tcase_add_loop_test(tc, an_own_stack_holds_nothing_else, 0, HOLDS);
+	tcase_add_test(tc,
+		       a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped);
+	return tc;
+}
+#endif
+
+// ---- the suite ----
+
+static TCase *tcase_proc(void)
+{
+	TCase *tc = tcase_create("proc");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, heap_begin, NULL);
+	tcase_add_test(tc, records_are_numbered_and_used_again);
+	tcase_add_loop_test(tc, a_stop_looks_at_attached_threads_only, 0, 3);
+	tcase_add_test(tc, detaching_leaves_nothing_but_the_record);
+	tcase_add_test(tc, an_unattached_thread_is_refused);
+	tcase_add_test(tc, attaching_is_refused_twice_and_with_unknown_flags);
+	tcase_add_test(tc, a_region_refuses_what_touches_the_heap);
+	tcase_add_test_raise_signal(tc, blocking_twice_throws, SIGABRT);
+	tcase_add_loop_test(tc, waiting_for_a_start_keeps_errno, 0,
+			    RT_ARRAY_LEN(waits));
+	tcase_add_loop_test(tc, a_thread_that_exits_is_detached, 0,
+			    RT_ARRAY_LEN(exit_ways));
+	tcase_add_test(tc, a_refused_end_disturbs_nobody);
+	tcase_add_loop_test(tc, the_time_of_gone_threads_counts, 0, 2);
+	tcase_add_test(tc, a_collection_reads_as_many_clocks_for_any_crowd);
+	return tc;
+}
+
+static Suite *suite_proc(void)
+{
+	Suite *s = suite_create("proc");
+	TCase *tc = tcase_create("again");
+
+	suite_add_tcase(s, tcase_proc());
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_heap_can_end_and_begin_again);
+	suite_add_tcase(s, tc);
+#if defined(__x86_64__)
+	suite_add_tcase(s, tcase_hold());
+#endif
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_proc());
+}

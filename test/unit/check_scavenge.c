@@ -1,0 +1,876 @@
+// Giving free pages back to the system.
+#define RT_NO_INLINE_ALLOC
+#include <errno.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/os/oscall.h"
+#include "runtime/spans/scavenge.h"
+#include "test/harness/recount.h"
+#include "test/harness/suite.h"
+
+enum { ROUNDS = RT_TSAN ? 15 : 60 }; // of random work
+
+enum { CHUNKS = 4, PAGES = CHUNKS * RT_CHUNK_PAGES, HUGE_BYTES = 2 << 20 };
+
+// Most tests run with every physical page size: the loop number chooses.
+static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
+static uint64_t phys; // pages of the heap in a physical page, at least 1
+
+// span_at is the span of one page, NULL for a free one.
+static struct mspan *span_at[PAGES];
+
+// begin makes a heap of four chunks without a collector, all pages handed out
+// one by one and written to.
+static void begin(int i)
+{
+	oscall_set_page_size(page_sizes[i]);
+	sysmem_init();
+	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
+	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
+	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(mheap_init());
+	for (unsigned page = 0; page < PAGES; page++) {
+		struct mspan *s = mheap_alloc_manual(NULL, 1, MSPAN_WORK);
+
+		if (!s || mspan_page(s) != page)
+			ck_abort_msg("page %u", page);
+		memset((void *)s->base, 0x5c, RT_PAGE_SIZE);
+		span_at[page] = s;
+	}
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), 0);
+}
+
+static void free_page(unsigned page)
+{
+	mheap_free_manual(NULL, span_at[page]);
+	span_at[page] = NULL;
+}
+
+static void free_pages(unsigned lo, unsigned hi)
+{
+	for (unsigned page = lo; page < hi; page++)
+		free_page(page);
+}
+
+static bool is_scavenged(unsigned page)
+{
+	const struct pallocdata *d =
+	    pagealloc_chunk(&mheap.pages, page / RT_CHUNK_PAGES);
+
+	return pallocbits_get(&d->scavenged, page % RT_CHUNK_PAGES);
+}
+
+// expect_sums checks statistics against each other and the page bitmaps, as
+// the double check does.
+static void expect_sums(void)
+{
+	struct heapstats_totals t;
+	uint64_t nfree = pagealloc_count_free(&mheap.pages);
+	uint64_t nscav = pagealloc_count_scavenged(&mheap.pages);
+
+	heapstats_unsafe_read(&t);
+	ck_assert_uint_eq(t.released, heapgauge_sum(HEAPGAUGE_RELEASED));
+	ck_assert_uint_eq(t.released, nscav << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), (nfree - nscav)
+							     << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE),
+			  t.committed - t.in_work_bufs - t.in_heap -
+			      t.in_stacks);
+	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
+			  t.committed + gauge_load(&gauges.gc_misc_sys) +
+			      gauge_load(&gauges.mspan_sys) +
+			      gauge_load(&gauges.other_sys));
+	ck_assert(pagealloc_check(&mheap.pages));
+}
+
+static bool page_reads(unsigned page, char value)
+{
+	const char *p = (char *)arena_page_address(page);
+
+	return p[0] == value && memcmp(p, p + 1, RT_PAGE_SIZE - 1) == 0;
+}
+
+// expect_contents: pages that are in use are as they were; scavenged ones read
+// as zero.
+static void expect_contents(void)
+{
+	for (unsigned page = 0; page < PAGES; page++) {
+		if (span_at[page] && !page_reads(page, 0x5c))
+			ck_abort_msg("page %u was changed", page);
+		if (is_scavenged(page) &&
+		    (span_at[page] || !page_reads(page, 0)))
+			ck_abort_msg("page %u is scavenged", page);
+	}
+}
+
+// can_be_released: all of its physical page is free.
+static bool can_be_released(unsigned page)
+{
+	unsigned lo = (unsigned)base_align_down(page, phys);
+
+	for (unsigned k = lo; k < lo + phys; k++)
+		if (span_at[k])
+			return false;
+	return true;
+}
+
+// scavenge_once is the first run of a pass.
+static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
+{
+	struct scavenge_pass pass = scavenge_begin(force);
+
+	return scavenge_run(p, &pass, max);
+}
+
+// release_one makes one call and checks the run that it took.
+static uint64_t release_one(uint64_t max, bool force)
+{
+	static bool before[PAGES];
+	unsigned first = PAGES, n = 0;
+	uint64_t bytes;
+
+	for (unsigned page = 0; page < PAGES; page++)
+		before[page] = is_scavenged(page);
+	bytes = scavenge_once(NULL, max, force);
+	for (unsigned page = 0; page < PAGES; page++) {
+		if (is_scavenged(page) == before[page])
+			continue;
+		first = n++ == 0 ? page : first;
+		if (page != first + n - 1 || before[page] ||
+		    !can_be_released(page))
+			ck_abort_msg("page %u of a run from %u", page, first);
+	}
+	ck_assert_uint_eq(bytes, (uint64_t)n << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(first % phys, 0);
+	ck_assert_uint_eq(n % phys, 0);
+	// One more than asked for only for the sake of a huge page.
+	if (max <= RT_CHUNK_SIZE &&
+	    bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
+		ck_assert_uint_eq((uint64_t)first * RT_PAGE_SIZE % HUGE_BYTES,
+				  0);
+		ck_assert_uint_ge(bytes, HUGE_BYTES);
+	}
+	expect_sums();
+	return bytes;
+}
+
+START_TEST(a_run_is_whole_physical_pages_from_the_top)
+{
+	begin(_i);
+	ck_assert_uint_eq(release_one(1 << 20, true), 0); // nothing is free
+	free_pages(100, 137);
+	ck_assert_uint_eq(release_one(RT_PAGE_SIZE, true),
+			  phys << RT_PAGE_SHIFT);
+	ck_assert(is_scavenged((unsigned)base_align_down(137, phys) - 1));
+	ck_assert(!is_scavenged((unsigned)base_align_down(137, phys)));
+	ck_assert_uint_eq(
+	    release_one(RT_CHUNK_SIZE, true),
+	    (base_align_down(137, phys) - base_align_up(100, phys) - phys)
+		<< RT_PAGE_SHIFT);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
+	expect_contents();
+}
+END_TEST
+
+START_TEST(chunks_are_released_from_the_highest_down)
+{
+	uint64_t all = 0, n;
+	unsigned top = PAGES;
+
+	begin(_i);
+	free_pages(64, 128);
+	free_pages(RT_CHUNK_PAGES + 64, RT_CHUNK_PAGES + 128);
+	free_pages(3 * RT_CHUNK_PAGES, 3 * RT_CHUNK_PAGES + 64);
+	while ((n = release_one(64 << 10, true)) != 0) {
+		unsigned low = 0;
+
+		all += n;
+		while (!is_scavenged(low))
+			low++;
+		ck_assert_uint_lt(low, top);
+		top = low;
+	}
+	ck_assert_uint_eq(all, 3 * 64 << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+	expect_contents();
+}
+END_TEST
+
+// A run that would break a huge page takes all of it, if all of it is free.
+START_TEST(a_huge_page_is_released_whole)
+{
+	begin(_i);
+	free_pages(RT_CHUNK_PAGES, 2 * RT_CHUNK_PAGES);
+	ck_assert_uint_eq(release_one(64 << 10, true), HUGE_BYTES);
+	ck_assert_uint_eq(release_one(64 << 10, true), HUGE_BYTES);
+	ck_assert_uint_eq(release_one(64 << 10, true), 0);
+}
+END_TEST
+
+START_TEST(a_broken_huge_page_is_released_by_the_piece)
+{
+	begin(_i);
+	free_pages(RT_CHUNK_PAGES + 256, RT_CHUNK_PAGES + 300);
+	free_pages(RT_CHUNK_PAGES + 304, 2 * RT_CHUNK_PAGES);
+	ck_assert_uint_eq(release_one(64 << 10, true), 64 << 10);
+	ck_assert_uint_eq(release_one(128 << 10, true), 128 << 10);
+	expect_contents();
+}
+END_TEST
+
+// A big enough wish takes a whole chunk at once and no more.
+START_TEST(a_run_stays_in_its_chunk)
+{
+	begin(_i);
+	free_pages(0, PAGES);
+	for (int chunk = 0; chunk < CHUNKS; chunk++)
+		ck_assert_uint_eq(release_one(UINT64_MAX, true), RT_CHUNK_SIZE);
+	ck_assert_uint_eq(release_one(UINT64_MAX, true), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED),
+			  (uint64_t)PAGES << RT_PAGE_SHIFT);
+}
+END_TEST
+
+// Unforced, a chunk gives nothing while it is nearly full, nor before the
+// cycle in which it was freed has ended.
+START_TEST(nearly_full_chunks_are_left_alone_unless_forced)
+{
+	begin(_i);
+	free_pages(0, 16);				 // 496 in use
+	free_pages(RT_CHUNK_PAGES, RT_CHUNK_PAGES + 17); // 495
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, false), 0);
+	scavindex_next_cycle(&mheap.pages.scav);
+	scavindex_next_cycle(&mheap.pages.scav);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, false),
+			  base_align_down(17, phys) << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, false), 0);
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true),
+			  16 << RT_PAGE_SHIFT);
+}
+END_TEST
+
+START_TEST(released_pages_come_back_zero_and_need_no_clearing)
+{
+	struct mspan *s;
+
+	begin(_i);
+	free_pages(0, 64);
+	while (release_one(RT_CHUNK_SIZE, true) != 0)
+		;
+	// All scavenged; half; none.
+	s = mheap_alloc_large(NULL, NULL, KIND_NOSCAN, 32 << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(s->base, arena.base);
+	ck_assert_uint_eq(s->needzero, 0);
+	for (unsigned page = 0; page < 32; page++)
+		ck_assert(page_reads(page, 0));
+	expect_sums();
+	free_pages(64, 80); // not released
+	s = mheap_alloc_large(NULL, NULL, KIND_NOSCAN, 48 << RT_PAGE_SHIFT);
+	ck_assert_uint_eq(s->base, arena_page_address(32));
+	ck_assert_uint_eq(s->needzero, 1);
+	expect_sums();
+	free_pages(80, 96);
+	s = mheap_alloc_small(NULL, NULL, spanclass_make(5, KIND_WORDS));
+	ck_assert_uint_eq(s->base, arena_page_address(80));
+	ck_assert_uint_eq(s->needzero, 1);
+	expect_sums();
+}
+END_TEST
+
+START_TEST(a_refused_release_changes_nothing_and_ends)
+{
+	struct heapstats_totals before, after;
+	struct gauges gauges_before;
+
+	begin(_i);
+	free_pages(0, 256);
+	heapstats_unsafe_read(&before);
+	gauges_before = gauges;
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(release_one(1 << 20, true), 0);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 3);
+	heapstats_unsafe_read(&after);
+	ck_assert_mem_eq(&after, &before, sizeof before);
+	ck_assert_mem_eq(&gauges, &gauges_before, sizeof gauges);
+	for (unsigned page = 0; page < 256; page++)
+		ck_assert(page_reads(page, 0x5c));
+	// Later it works, and everything is found again.
+	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
+	while (release_one(1 << 20, true) != 0)
+		;
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+	expect_contents();
+}
+END_TEST
+
+// pass_all releases what a pass finds, of four empty chunks, when the first
+// nrefused calls are refused.
+static uint64_t pass_all(uint64_t nrefused)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+	uint64_t bytes, sum = 0;
+
+	oscall_fail(OSCALL_RELEASE, 1, nrefused, EINVAL);
+	while ((bytes = scavenge_run(NULL, &pass, 1 << 20)) != 0)
+		sum += bytes;
+	expect_sums();
+	return sum;
+}
+
+// Memory that the host has locked keeps its chunk, and no other.
+START_TEST(what_is_refused_does_not_keep_the_rest)
+{
+	begin(_i);
+	free_pages(0, PAGES);
+	ck_assert_uint_eq(pass_all(1), (CHUNKS - 1) * RT_CHUNK_SIZE);
+	ck_assert(!is_scavenged(PAGES - 1) && is_scavenged(0));
+	// The next pass asks again.
+	ck_assert_uint_eq(pass_all(UINT64_MAX), 0);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_uint_eq(pass_all(0), RT_CHUNK_SIZE);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+}
+END_TEST
+
+// is_resident asks the system whether memory is behind a page.
+static bool is_resident(unsigned page)
+{
+	unsigned char vec[RT_PAGE_SIZE / 4096] = {0};
+
+	ck_assert_int_eq(
+	    mincore((void *)arena_page_address(page), RT_PAGE_SIZE, vec), 0);
+	return vec[0] & 1;
+}
+
+START_TEST(the_memory_is_really_gone)
+{
+	begin(0);
+	free_pages(512, 700);
+	ck_assert(is_resident(600));
+	while (release_one(1 << 20, true) != 0)
+		;
+	for (unsigned page = 0; page < PAGES; page++)
+		ck_assert_int_eq(is_resident(page), span_at[page] != NULL);
+}
+END_TEST
+
+// resident counts the system's pages with memory that lie wholly in n bytes
+// from p on.
+static unsigned resident(const void *p, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t lo = base_align_up((uintptr_t)p, page);
+	uintptr_t hi = base_align_down((uintptr_t)p + n, page);
+	unsigned sum = 0;
+
+	for (; lo < hi; lo += page) {
+		unsigned char here = 0;
+
+		ck_assert_int_eq(mincore((void *)lo, page, &here), 0);
+		sum += here & 1;
+	}
+	return sum;
+}
+
+enum {
+	LINES_BYTES = RT_CHUNK_PAGES * RT_PAGE_WORDS * sizeof(struct linewords),
+	SPANS_BYTES = RT_CHUNK_PAGES * sizeof(atomic_ptr),
+};
+
+static unsigned lines_resident(uint32_t chunk)
+{
+	return resident(arena_lines(chunk * RT_CHUNK_PAGES), LINES_BYTES);
+}
+
+static unsigned spans_resident(uint32_t chunk)
+{
+	return resident(&arena.spans[chunk * RT_CHUNK_PAGES], SPANS_BYTES);
+}
+
+static void expect_tables(bool kept)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (uint32_t chunk = 0; chunk < CHUNKS; chunk++) {
+		bool is_kept = kept || chunk != 1;
+
+		ck_assert_uint_eq(lines_resident(chunk),
+				  is_kept ? LINES_BYTES / page : 0);
+		// Not whole pages where those are large.
+		if (base_max(page, sysmem_page_size()) <= SPANS_BYTES)
+			ck_assert_uint_eq(spans_resident(chunk),
+					  is_kept ? SPANS_BYTES / page : 0);
+	}
+}
+
+// As if every page had had objects.
+static void touch_tables(void)
+{
+	memset(arena_lines(0), 0, CHUNKS * LINES_BYTES);
+}
+
+// Chunk 1 is free as a whole, of chunk 2 one page is in use.
+START_TEST(so_are_the_tables_of_free_chunks)
+{
+	uint32_t chunk = 0;
+
+	begin(_i);
+	touch_tables();
+	free_pages(RT_CHUNK_PAGES, 3 * RT_CHUNK_PAGES - 1);
+	ck_assert(!scavenge_tables(&chunk)); // nothing is released yet
+	while (release_one(RT_CHUNK_SIZE, true) != 0)
+		;
+	chunk = 0;
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
+	ck_assert(scavenge_tables(&chunk));
+	ck_assert_uint_eq(chunk, 2);
+	ck_assert(!scavenge_tables(&chunk));
+	expect_tables(true);
+	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
+	chunk = 0;
+	ck_assert(scavenge_tables(&chunk));
+	ck_assert(!scavenge_tables(&chunk));
+	expect_tables(false);
+	expect_sums();
+	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
+}
+END_TEST
+
+// is_left: a whole physical page is free and has memory behind it.  One that
+// is released in part, and was in use in part since, is left as it is (as in
+// Go): its scavenged part would be counted twice.
+static bool is_left(unsigned page)
+{
+	unsigned lo = (unsigned)base_align_down(page, phys);
+
+	for (unsigned k = lo; k < lo + phys; k++)
+		if (is_scavenged(k))
+			return false;
+	return can_be_released(page);
+}
+
+// Random frees, releases and reuse: forced to the end, what is left is parts
+// of physical pages.
+START_TEST(random_work_adds_up_and_forced_leaves_no_whole_page)
+{
+	struct rng r;
+
+	begin(_i);
+	rng_init(&r, __func__);
+	for (int round = 0; round < ROUNDS; round++) {
+		unsigned lo = (unsigned)rng_below(&r, PAGES);
+		unsigned hi = (unsigned)base_min(PAGES, lo + rng_below(&r, 90));
+
+		for (unsigned page = lo; page < hi; page++)
+			if (span_at[page] && rng_below(&r, 8) != 0)
+				free_page(page);
+		if (rng_next(&r) % 2)
+			scavindex_next_cycle(&mheap.pages.scav);
+		release_one(1 + rng_below(&r, 1 << 19), rng_next(&r) % 2);
+		for (uint64_t i = rng_below(&r, 40); i > 0; i--) {
+			struct mspan *s =
+			    mheap_alloc_manual(NULL, 1, MSPAN_WORK);
+
+			if (!s || mspan_page(s) >= PAGES)
+				break;
+			memset((void *)s->base, 0x5c, RT_PAGE_SIZE);
+			span_at[mspan_page(s)] = s;
+		}
+		expect_contents();
+	}
+	while (release_one(1 << 20, true) != 0)
+		;
+	for (unsigned page = 0; page < PAGES; page++)
+		if (is_left(page))
+			ck_abort_msg("page %u is left", page);
+	expect_contents();
+}
+END_TEST
+
+// ---- with the collector ----
+
+static void boot(void)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = 4 * (size_t)RT_ARENA_SIZE;
+	c.double_check = RT_CHECK_FATAL;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+}
+
+START_TEST(free_os_memory_leaves_no_idle_page)
+{
+	rt_memstats m;
+	void *stack;
+
+	oscall_set_page_size(page_sizes[_i]);
+	boot();
+	for (int i = 0; i < 20000; i++)
+		memset(rt_alloc_noscan(1 + (size_t)i % 5000), 1,
+		       1 + (size_t)i % 5000);
+	stack = rt_stack_alloc(8192);
+	ck_assert_int_eq(rt_stack_free(stack, 8192), RT_OK);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
+	ck_assert_uint_eq(m.heap_idle, m.heap_released);
+	ck_assert_uint_eq(m.heap_inuse, 0);
+	ck_assert_uint_eq(m.alloc, 0);
+	ck_assert_uint_eq(m.stack_inuse, 0);
+}
+END_TEST
+
+START_TEST(free_os_memory_ends_when_the_system_refuses)
+{
+	rt_memstats m;
+
+	oscall_set_page_size(page_sizes[_i]);
+	boot();
+	memset(rt_alloc_noscan(1 << 20), 1, 1 << 20);
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_ge(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_eq(m.heap_idle - m.heap_released, 1 << 20);
+}
+END_TEST
+
+START_TEST(free_os_memory_goes_on_after_a_refusal)
+{
+	enum { BYTES = 16 << 20 };
+	rt_memstats m;
+
+	oscall_set_page_size(page_sizes[_i]);
+	boot();
+	memset(rt_alloc_noscan(BYTES), 1, BYTES);
+	oscall_fail(OSCALL_RELEASE, 1, 1, EINVAL);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_gt(m.heap_idle, m.heap_released);
+	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
+}
+END_TEST
+
+// Objects of one page each; which of them live is drawn.
+enum { OBJECTS = 4096 };
+static unsigned char *objects[OBJECTS];
+static bool dead[PAGES * 16]; // by page of the heap
+
+static void make_objects(void)
+{
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		objects[i] = rt_alloc_noscan(RT_PAGE_SIZE);
+		ck_assert_ptr_nonnull(objects[i]);
+		memset(objects[i], (int)(i % 251) + 1, RT_PAGE_SIZE);
+	}
+}
+
+static void drop_objects(struct rng *r)
+{
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		uint64_t offset = arena_offset((uintptr_t)objects[i]);
+
+		if (rng_below(r, 20) == 0)
+			continue;
+		ck_assert_uint_lt(offset >> RT_PAGE_SHIFT, RT_ARRAY_LEN(dead));
+		dead[offset >> RT_PAGE_SHIFT] = true;
+		objects[i] = NULL;
+	}
+}
+
+// split_pages is the number of dead pages that share a physical page with
+// others.
+static uint64_t split_pages(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(dead); i += (unsigned)phys) {
+		uint64_t k = 0;
+
+		for (unsigned j = 0; j < phys; j++)
+			k += dead[i + j];
+		n += k == phys ? 0 : k;
+	}
+	return n;
+}
+
+static void check_objects(void)
+{
+	for (unsigned i = 0; i < OBJECTS; i++)
+		if (objects[i] &&
+		    (objects[i][0] != i % 251 + 1 ||
+		     memcmp(objects[i], objects[i] + 1, RT_PAGE_SIZE - 1) != 0))
+			ck_abort_msg("object %u", i);
+}
+
+static void check_statistics(void)
+{
+	struct comparison c = {0};
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	recount_compare(&m, &c);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_msg(c.differing == 0, "%s", c.first);
+}
+
+START_TEST(free_os_memory_releases_whole_physical_pages)
+{
+	rt_memstats m;
+	struct rng r;
+	uint64_t npages;
+
+	oscall_set_page_size(page_sizes[_i]);
+	phys = base_max(page_sizes[_i] / RT_PAGE_SIZE, 1);
+	rng_init(&r, "free_os_memory_releases_whole_physical_pages");
+	boot();
+	ck_assert_int_eq(
+	    rt_roots_add(objects, objects + OBJECTS, RT_ROOT_WORDS), RT_OK);
+	make_objects();
+	drop_objects(&r);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_gt(m.heap_released, RT_PAGE_SIZE * OBJECTS / 4);
+	// At both ends other pages may be in a physical page with dead ones.
+	npages = (m.heap_idle - m.heap_released) / RT_PAGE_SIZE;
+	ck_assert_uint_le(npages, split_pages() + 2 * phys);
+	ck_assert_uint_ge(npages + 2 * phys, split_pages());
+	check_objects();
+	check_statistics();
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		static const unsigned char zeros[RT_PAGE_SIZE];
+
+		if (objects[i])
+			continue;
+		objects[i] = rt_alloc_noscan(RT_PAGE_SIZE);
+		ck_assert_ptr_nonnull(objects[i]);
+		if (memcmp(objects[i], zeros, sizeof zeros) != 0)
+			ck_abort_msg("object %u is not zero", i);
+		memset(objects[i], (int)(i % 251) + 1, RT_PAGE_SIZE);
+	}
+	check_objects();
+	check_statistics();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+enum { WORKERS = 2, STEPS = RT_TSAN ? 2000 : 20000, HELD = 64 };
+
+static atomic_u32 working;
+static char *held[WORKERS][HELD];
+
+// worker allocates zeroed objects, writes them, and drops them; each is
+// reached from its own roots only.
+static void *worker(void *arg)
+{
+	struct rng r = {*(uint64_t *)arg};
+	char **mine = held[r.state % WORKERS];
+
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK ||
+	    rt_roots_add(mine, mine + HELD, RT_ROOT_WORDS) != RT_OK)
+		abort();
+	for (int i = 0; i < STEPS; i++) {
+		size_t n = 16 + rng_below(&r, rng_below(&r, 50) ? 4000 : 60000);
+		char **slot = &mine[rng_below(&r, HELD)];
+		char *p = rt_alloc_noscan(n);
+
+		if (!p || p[0] != 0 || memcmp(p, p + 1, n - 1) != 0)
+			abort();
+		memset(p, 0x3d, n);
+		if (*slot && (*slot)[15] != 0x3d)
+			abort();
+		*slot = p;
+	}
+	rt_thread_detach();
+	atomic_u32_add_seqcst(&working, (uint32_t)-1);
+	return NULL;
+}
+
+START_TEST(pages_are_released_beside_allocation)
+{
+	uint64_t seeds[WORKERS], released = 0;
+	pthread_t t[WORKERS];
+	struct rt_verify v;
+	rt_memstats m;
+	struct rng r;
+
+	oscall_set_page_size(page_sizes[_i]);
+	boot();
+	rng_init(&r, __func__);
+	atomic_u32_store_seqcst(&working, WORKERS);
+	for (uint64_t i = 0; i < WORKERS; i++) {
+		seeds[i] = rng_next(&r) * WORKERS + i;
+		pthread_create(&t[i], NULL, worker, &seeds[i]);
+	}
+	while (atomic_u32_load_seqcst(&working) != 0) {
+		released += scavenge_once(proc_self(), 64 << 10, true);
+		rt_safepoint();
+	}
+	rt_blocking_enter();
+	for (int i = 0; i < WORKERS; i++)
+		pthread_join(t[i], NULL);
+	rt_blocking_leave();
+	// Large pages may have found no moment when all of one was free.
+	memset(held, 0, sizeof held);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	released += scavenge_once(proc_self(), 64 << 10, true);
+	ck_assert_uint_gt(released, 0);
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	if (v.errors != 0)
+		ck_abort_msg("%s", v.first);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_gt(m.num_gc, 0);
+}
+END_TEST
+
+// ---- room beside a thread that releases ----
+
+enum {
+	ROOM = 40 << 20, // an object's bytes
+	ROOM_ROUNDS = RT_TSAN || RT_ASAN ? 10 : 60,
+};
+
+static char *room; // the object, a root
+
+// releaser releases what is free until all is done.
+static void *releaser(void *arg)
+{
+	(void)arg;
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		abort();
+	while (atomic_u32_load_seqcst(&working) != 0)
+		if (rt_free_os_memory() != RT_OK)
+			abort();
+	rt_thread_detach();
+	return NULL;
+}
+
+// let_release waits now longer, now shorter, so that the other thread comes to
+// all its steps.
+static void let_release(int i)
+{
+	rt_blocking_enter();
+	for (int k = i % 10; k > 0; k--)
+		oscall_yield();
+	rt_blocking_leave();
+}
+
+// make_rooms makes objects one after another, each when the one before is
+// dropped, and returns how many times there was no memory.  collect: the one
+// before is free for certain.
+static unsigned make_rooms(bool collect)
+{
+	unsigned nulls = 0;
+	pthread_t t;
+
+	atomic_u32_store_seqcst(&working, 1);
+	pthread_create(&t, NULL, releaser, NULL);
+	for (int i = 0; i < ROOM_ROUNDS; i++) {
+		if (collect)
+			ck_assert_int_eq(rt_gc(), RT_OK);
+		let_release(i);
+		room = rt_alloc_noscan(ROOM);
+		nulls += room == NULL;
+		for (size_t at = 0; room && at < ROOM; at += 4096)
+			room[at] = 1;
+		room = NULL;
+	}
+	atomic_u32_store_seqcst(&working, 0);
+	rt_blocking_enter();
+	pthread_join(t, NULL);
+	rt_blocking_leave();
+	return nulls;
+}
+
+static void begin_rooms(size_t max_heap)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = max_heap;
+	c.gc_percent = -1;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_roots_add(&room, &room + 1, RT_ROOT_WORDS), RT_OK);
+}
+
+// The range has room for one object.
+START_TEST(memory_that_is_being_released_is_no_reason_for_null)
+{
+	begin_rooms(RT_ARENA_SIZE);
+	ck_assert_uint_eq(make_rooms(false), 0);
+}
+END_TEST
+
+// The range has room for many.
+START_TEST(nor_for_a_larger_heap)
+{
+	rt_memstats m;
+
+	begin_rooms(16 * (size_t)RT_ARENA_SIZE);
+	ck_assert_uint_eq(make_rooms(true), 0);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_le(m.heap_sys, ROOM + 2 * RT_CHUNK_SIZE);
+}
+END_TEST
+
+static Suite *suite_scavenge(void)
+{
+	Suite *s = suite_create("scavenge");
+	TCase *tc = tcase_create("runs");
+	TCase *heap = tcase_create("heap");
+	int n = RT_ARRAY_LEN(page_sizes);
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, a_run_is_whole_physical_pages_from_the_top, 0,
+			    n);
+	tcase_add_loop_test(tc, chunks_are_released_from_the_highest_down, 0,
+			    n);
+	tcase_add_loop_test(tc, a_huge_page_is_released_whole, 0, n);
+	tcase_add_loop_test(tc, a_broken_huge_page_is_released_by_the_piece, 0,
+			    n);
+	tcase_add_loop_test(tc, a_run_stays_in_its_chunk, 0, n);
+	tcase_add_loop_test(tc, nearly_full_chunks_are_left_alone_unless_forced,
+			    0, n);
+	tcase_add_loop_test(
+	    tc, released_pages_come_back_zero_and_need_no_clearing, 0, n);
+	tcase_add_loop_test(tc, a_refused_release_changes_nothing_and_ends, 0,
+			    n);
+	tcase_add_loop_test(tc, what_is_refused_does_not_keep_the_rest, 0, n);
+	tcase_add_test(tc, the_memory_is_really_gone);
+	tcase_add_loop_test(tc, so_are_the_tables_of_free_chunks, 0, n);
+	tcase_add_loop_test(
+	    tc, random_work_adds_up_and_forced_leaves_no_whole_page, 0, n);
+	suite_add_tcase(s, tc);
+	tcase_set_timeout(heap, 120);
+	tcase_add_loop_test(heap, free_os_memory_leaves_no_idle_page, 0, n);
+	tcase_add_loop_test(heap, free_os_memory_ends_when_the_system_refuses,
+			    0, n);
+	tcase_add_loop_test(heap, free_os_memory_goes_on_after_a_refusal, 0, n);
+	tcase_add_loop_test(heap, free_os_memory_releases_whole_physical_pages,
+			    0, n);
+	tcase_add_loop_test(heap, pages_are_released_beside_allocation, 0, n);
+	tcase_add_test(heap,
+		       memory_that_is_being_released_is_no_reason_for_null);
+	tcase_add_test(heap, nor_for_a_larger_heap);
+	suite_add_tcase(s, heap);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_scavenge());
+}

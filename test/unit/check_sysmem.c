@@ -1,0 +1,680 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/sysmem.h"
+#include "test/harness/death.h"
+#include "test/harness/suite.h"
+
+// Each test runs with every physical page size: its loop number chooses.
+static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
+static size_t page;
+
+static atomic_u64 *const stat = &gauges.gc_misc_sys;
+
+// The gauges as they ought to be.
+static struct gauges expected;
+
+static void begin(int i)
+{
+	page = page_sizes[i];
+	oscall_set_page_size(page);
+	sysmem_init();
+	expected = gauges;
+}
+
+static void expect_move(uint64_t in_stat, uint64_t in_ready)
+{
+	atomic_u64_add_relaxed(&expected.gc_misc_sys, in_stat);
+	atomic_u64_add_relaxed(&expected.mapped_ready, in_ready);
+	// Mappings have tests of their own.
+	expected.mappings = gauges.mappings;
+	ck_assert_mem_eq(&gauges, &expected, sizeof(gauges));
+}
+
+static void expect_no_move(void)
+{
+	expect_move(0, 0);
+}
+
+// refuse lets the nth and all later calls of a kind fail; allow ends that.
+static void refuse(enum oscall kind, uint64_t nth)
+{
+	oscall_fail(kind, nth, UINT64_MAX, ENOMEM);
+}
+
+static void allow(enum oscall kind)
+{
+	oscall_fail(kind, 1, 0, 0);
+}
+
+static bool is_zero(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p[i] == 0)
+		i++;
+	return i == n;
+}
+
+// is_mapped asks the system: advice on what is not mapped is refused.
+static bool is_mapped(void *p, size_t n)
+{
+	return oscall_dump(p, n, true) == 0;
+}
+
+// mapped_bytes is the size of the process, read without allocating; the
+// system counts in its own pages.
+static uint64_t mapped_bytes(void)
+{
+	char buf[128] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_gt(read(fd, buf, sizeof(buf) - 1), 0);
+	close(fd);
+	return strtoull(buf, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// access_at is how the system lets p be touched, as in "rw-p"; "" where
+// nothing is mapped.
+static const char *access_at(const void *p)
+{
+	static char access[8];
+	unsigned long long lo, hi;
+	FILE *f = fopen("/proc/self/maps", "r");
+	bool found = false;
+	char line[512];
+
+	ck_assert_ptr_nonnull(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%llx-%llx %7s", &lo, &hi, access) == 3 &&
+			lo <= (uintptr_t)p && (uintptr_t)p < hi;
+	fclose(f);
+	return found ? access : "";
+}
+
+// expect_guards: all of a physical page on either side of [p, p+n) may not be
+// touched, all between them may.
+static void expect_guards(char *p, size_t n)
+{
+	ck_assert_str_eq(access_at(p - page), "---p");
+	ck_assert_str_eq(access_at(p - 1), "---p");
+	ck_assert_str_eq(access_at(p), "rw-p");
+	ck_assert_str_eq(access_at(p + n - 1), "rw-p");
+	ck_assert_str_eq(access_at(p + n), "---p");
+	ck_assert_str_eq(access_at(p + n + page - 1), "---p");
+}
+
+// is_dumped tells whether a core dump would hold the mapping at p; -1 where
+// the system does not say.
+static int is_dumped(const void *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long long lo, hi;
+	bool inside = false;
+	int dumped = -1;
+	char line[512];
+
+	while (f && dumped < 0 && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx-%llx ", &lo, &hi) == 2)
+			inside = lo <= (uintptr_t)p && (uintptr_t)p < hi;
+		else if (inside && strncmp(line, "VmFlags:", 8) == 0)
+			dumped = strstr(line, " dd") == NULL;
+	}
+	if (f)
+		fclose(f);
+	return dumped;
+}
+
+// ---- page size ----
+
+START_TEST(the_page_size_is_the_systems)
+{
+	sysmem_init();
+	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
+	oscall_fail(OSCALL_PAGESIZE, 1, 1, EINVAL);
+	sysmem_init();
+	ck_assert_uint_eq(sysmem_page_size(), 4096);
+	ck_assert_uint_eq(oscall_failed(OSCALL_PAGESIZE), 1);
+	for (size_t n = 1 << 10; n <= 1 << 20; n *= 2) {
+		oscall_set_page_size(n);
+		sysmem_init();
+		ck_assert_uint_eq(sysmem_page_size(),
+				  n < 4 << 10 || n > 64 << 10 ? 4096 : n);
+	}
+	oscall_set_page_size(0);
+	sysmem_init();
+	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
+}
+END_TEST
+
+START_TEST(rounding_goes_up_to_pages)
+{
+	begin(_i);
+	ck_assert_uint_eq(sysmem_page_size(), page);
+	ck_assert_uint_eq(sysmem_round(0), 0);
+	ck_assert_uint_eq(sysmem_round(1), page);
+	ck_assert_uint_eq(sysmem_round(page), page);
+	ck_assert_uint_eq(sysmem_round(page + 1), 2 * page);
+}
+END_TEST
+
+// ---- alloc, free ----
+
+START_TEST(alloc_counts_whole_pages_of_zeros)
+{
+	begin(_i);
+	char *p = sysmem_alloc(page + 1, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(is_zero(p, 2 * page));
+	memset(p, 1, 2 * page);
+	expect_move(2 * page, 2 * page);
+	sysmem_free(p, page + 1, stat);
+	expect_move(-2 * page, -2 * page);
+	ck_assert(!is_mapped(p, 2 * page));
+}
+END_TEST
+
+START_TEST(a_refused_alloc_counts_nothing)
+{
+	begin(_i);
+	refuse(OSCALL_MAP, 1);
+	ck_assert_ptr_null(sysmem_alloc(page, stat, "test"));
+	ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
+	allow(OSCALL_MAP);
+	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc(PTRDIFF_MAX, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX - page, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX - 2 * page, stat, "test"));
+	ck_assert_ptr_null(sysmem_alloc((size_t)1 << 56, stat, "test"));
+	expect_no_move();
+
+	void *p = sysmem_alloc(page, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_move(page, page);
+}
+END_TEST
+
+START_TEST(a_refused_free_stays_counted)
+{
+	begin(_i);
+	char *p = sysmem_alloc(page, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_move(page, page);
+	refuse(OSCALL_UNMAP, 1);
+	sysmem_free(p, page, stat);
+	expect_no_move();
+	ck_assert(is_mapped(p, page));
+	allow(OSCALL_UNMAP);
+	sysmem_free(p, page, stat);
+	expect_move(-page, -page);
+}
+END_TEST
+
+// ---- reserve ----
+
+static const size_t aligns[] = {1, 8 << 10, 64 << 10, 2 << 20, 64 << 20};
+
+START_TEST(a_reservation_is_aligned_and_takes_no_more)
+{
+	size_t n = 16 * page_sizes[_i];
+	uint64_t mapped;
+
+	begin(_i);
+	mapped = mapped_bytes();
+	for (size_t i = 0; i < RT_ARRAY_LEN(aligns); i++) {
+		char *p = sysmem_reserve(n, aligns[i], "test");
+		uint64_t reserved = mapped_bytes() - mapped;
+
+		ck_assert_ptr_nonnull(p);
+		ck_assert_uint_eq((uintptr_t)p % aligns[i], 0);
+		ck_assert_uint_eq((uintptr_t)p % page, 0);
+		ck_assert_uint_eq(reserved, n + 2 * page); // its guards
+		sysmem_unreserve(p, n);
+		ck_assert_uint_eq(mapped_bytes(), mapped);
+	}
+	expect_no_move();
+}
+END_TEST
+
+START_TEST(a_refused_reservation_leaves_nothing_mapped)
+{
+	uint64_t mapped;
+
+	begin(_i);
+	mapped = mapped_bytes();
+	// The first call asks for the size alone, the second for the surplus
+	// that aligns it.
+	for (uint64_t nth = 1; nth <= 2; nth++) {
+		refuse(OSCALL_RESERVE, nth);
+		ck_assert_ptr_null(
+		    sysmem_reserve(page, UINT64_C(1) << 40, "test"));
+		ck_assert_uint_eq(oscall_count(OSCALL_RESERVE), nth);
+		ck_assert_uint_eq(mapped_bytes(), mapped);
+	}
+	allow(OSCALL_RESERVE);
+	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX, page, "test"));
+	ck_assert_ptr_null(sysmem_reserve(PTRDIFF_MAX, 64 << 20, "test"));
+	ck_assert_ptr_null(sysmem_reserve(page, UINT64_C(1) << 63, "test"));
+	ck_assert_ptr_null(sysmem_reserve(page, UINT64_C(1) << 56, "test"));
+	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX - 2 * page, page, "test"));
+	ck_assert_ptr_null(sysmem_reserve(SIZE_MAX - 3 * page, page, "test"));
+	ck_assert_ptr_null(
+	    sysmem_reserve(UINT64_C(1) << 56, UINT64_C(1) << 56, "test"));
+	ck_assert_uint_eq(mapped_bytes(), mapped);
+	expect_no_move();
+	ck_assert_ptr_nonnull(sysmem_reserve(page, 64 << 20, "test"));
+}
+END_TEST
+
+// Where trimming is refused, addresses are lost, but not the reservation.
+START_TEST(an_untrimmed_reservation_is_still_good)
+{
+	begin(_i);
+	refuse(OSCALL_UNMAP, 1);
+	char *p = sysmem_reserve(page, 64 << 20, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq((uintptr_t)p % (64 << 20), 0);
+	ck_assert(sysmem_map(p, page, stat));
+	p[page - 1] = 1;
+	expect_move(page, 0);
+}
+END_TEST
+
+START_TEST(only_the_mapped_part_is_dumped)
+{
+	begin(_i);
+	char *p = sysmem_reserve(4 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	if (is_dumped(p) < 0) {
+		suite_skip("this kernel does not tell what is dumped", NULL);
+		return;
+	}
+	ck_assert_int_eq(is_dumped(p), 0);
+	ck_assert(sysmem_map(p + page, page, stat));
+	ck_assert_int_eq(is_dumped(p), 0);
+	ck_assert_int_eq(is_dumped(p + page), 1);
+	// A page without memory, of which a dump has nothing.
+	ck_assert_int_eq(is_dumped(p + 2 * page), 1);
+	ck_assert_str_eq(access_at(p + 2 * page), "---p");
+	ck_assert_int_eq(is_dumped(p + 3 * page), 0);
+}
+END_TEST
+
+// ---- map, used, unused ----
+
+START_TEST(memory_goes_through_its_states)
+{
+	begin(_i);
+	char *p = sysmem_reserve(4 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_no_move();
+
+	ck_assert(sysmem_map(p, 2 * page, stat));
+	expect_move(2 * page, 0);
+	ck_assert(is_zero(p, 2 * page));
+	sysmem_used(2 * page);
+	expect_move(0, 2 * page);
+	memset(p, 1, 2 * page);
+	ck_assert(sysmem_huge_pages(p, 2 * page));
+	ck_assert(sysmem_small_pages(p, 2 * page));
+	expect_no_move();
+
+	ck_assert(sysmem_release(p + page, page));
+	expect_move(0, -page);
+	ck_assert_int_eq(p[page - 1], 1);
+	ck_assert(is_zero(p + page, page));
+	sysmem_unreserve(p, 4 * page);
+	ck_assert(!is_mapped(p, 4 * page));
+}
+END_TEST
+
+START_TEST(a_refused_map_counts_nothing)
+{
+	begin(_i);
+	char *p = sysmem_reserve(page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!sysmem_map(p, page, stat));
+	expect_no_move();
+	allow(OSCALL_COMMIT);
+	ck_assert(sysmem_map(p, page, stat));
+	p[page - 1] = 1;
+	expect_move(page, 0);
+}
+END_TEST
+
+START_TEST(a_refused_release_stays_ready)
+{
+	begin(_i);
+	char *p = sysmem_reserve(page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_map(p, page, stat));
+	sysmem_used(page);
+	memset(p, 1, page);
+	expect_move(page, page);
+	refuse(OSCALL_RELEASE, 1);
+	ck_assert(!sysmem_release(p, page));
+	expect_no_move();
+	ck_assert_int_eq(p[0], 1);
+	allow(OSCALL_RELEASE);
+	ck_assert(sysmem_release(p, page));
+	ck_assert_int_eq(p[0], 0);
+	expect_move(0, -page);
+}
+END_TEST
+
+// ---- guards ----
+
+START_TEST(every_mapping_has_guards)
+{
+	struct systable t;
+	char *p, *r;
+
+	begin(_i);
+	p = sysmem_alloc(page + 1, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	expect_guards(p, 2 * page);
+	r = sysmem_reserve(3 * page, 64 << 20, "test");
+	ck_assert_ptr_nonnull(r);
+	ck_assert(sysmem_map(r, 3 * page, stat));
+	expect_guards(r, 3 * page);
+	ck_assert(systable_init(&t, 2 * page, stat, "test"));
+	ck_assert(systable_grow(&t, 2 * page));
+	expect_guards(t.base, 2 * page);
+}
+END_TEST
+
+START_TEST(guards_go_with_their_mapping)
+{
+	uint64_t mapped;
+	struct systable t;
+	char *p;
+
+	begin(_i);
+	mapped = mapped_bytes();
+	p = sysmem_alloc(page, stat, "test");
+	ck_assert_uint_eq(mapped_bytes(), mapped + 3 * page);
+	sysmem_free(p, page, stat);
+	ck_assert(systable_init(&t, page, stat, "test"));
+	systable_fini(&t);
+	p = sysmem_reserve(page, 1 << 20, "test");
+	ck_assert(sysmem_unreserve(p, page));
+	ck_assert_uint_eq(mapped_bytes(), mapped);
+	expect_no_move();
+}
+END_TEST
+
+// The memory is as good without, and nothing else is behind its end.
+START_TEST(guards_may_be_refused)
+{
+	begin(_i);
+	refuse(OSCALL_UNCOMMIT, 1);
+	char *p = sysmem_alloc(page, stat, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq(oscall_failed(OSCALL_UNCOMMIT), 2);
+	memset(p, 1, page);
+	ck_assert(is_zero(p + page, page));
+	expect_move(page, page);
+	sysmem_free(p, page, stat);
+	expect_move(-page, -page);
+	ck_assert(!is_mapped(p + page, page));
+}
+END_TEST
+
+START_TEST(memory_is_forbidden_and_permitted)
+{
+	begin(_i);
+	char *p = sysmem_reserve(3 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_map(p, 3 * page, stat));
+	memset(p, 1, 3 * page);
+	expect_move(3 * page, 0);
+	ck_assert(sysmem_protect(p + page, page));
+	ck_assert_str_eq(access_at(p), "rw-p");
+	ck_assert_str_eq(access_at(p + page), "---p");
+	ck_assert_str_eq(access_at(p + 2 * page), "rw-p");
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!sysmem_unprotect(p + page, page));
+	allow(OSCALL_COMMIT);
+	// What it is asked for is a part of the physical page.
+	ck_assert(sysmem_unprotect(p + page + 1024, 1024));
+	ck_assert_mem_eq(p, p + 1, 3 * page - 1);
+	refuse(OSCALL_UNCOMMIT, 1);
+	ck_assert(!sysmem_protect(p, page));
+	ck_assert_int_eq(p[0], 1);
+	expect_no_move();
+}
+END_TEST
+
+// Advice and names are refused by older and smaller kernels.
+START_TEST(nothing_depends_on_advice_and_names)
+{
+	struct systable t;
+
+	begin(_i);
+	refuse(OSCALL_ADVISE, 1);
+	refuse(OSCALL_NAME, 1);
+	ck_assert_ptr_nonnull(sysmem_alloc(page, stat, "test"));
+	expect_move(page, page);
+	char *p = sysmem_reserve(page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_map(p, page, stat));
+	ck_assert(!sysmem_huge_pages(p, page));
+	ck_assert(!sysmem_small_pages(p, page));
+	ck_assert(!sysmem_collapse(p, page));
+	ck_assert(!sysmem_populate(p, page));
+	expect_move(page, 0);
+	ck_assert(systable_init(&t, page, stat, "test"));
+	ck_assert(systable_grow(&t, page));
+	expect_move(page, page);
+	systable_fini(&t);
+	expect_move(-page, -page);
+	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 10);
+	ck_assert_uint_eq(oscall_failed(OSCALL_NAME), 3);
+}
+END_TEST
+
+START_TEST(releasing_a_part_of_a_page_throws)
+{
+	begin(_i / 2);
+	char *p = sysmem_reserve(2 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	death_expect("not whole pages");
+	if (_i % 2)
+		sysmem_release(p, page - 1024);
+	else
+		sysmem_release(p + 1024, page);
+}
+END_TEST
+
+// ---- systable ----
+
+START_TEST(a_table_grows_by_whole_pages)
+{
+	struct systable t;
+
+	begin(_i);
+	ck_assert(systable_init(&t, 3 * page - 1, stat, "test"));
+	ck_assert_uint_eq(t.reserved, 3 * page);
+	ck_assert_uint_eq(systable_ready(&t), 0);
+	ck_assert(systable_grow(&t, 0));
+	expect_no_move();
+
+	ck_assert(systable_grow(&t, 1));
+	ck_assert_uint_eq(systable_ready(&t), page);
+	expect_move(page, page);
+	memset(t.base, 1, page);
+	ck_assert(systable_grow(&t, page));
+	expect_no_move();
+	ck_assert(systable_grow(&t, page + 1));
+	expect_move(page, page);
+	ck_assert_int_eq(t.base[page - 1], 1);
+	ck_assert(is_zero(t.base + page, page));
+	ck_assert(systable_grow(&t, 1)); // never shrinks
+	ck_assert(systable_grow(&t, 3 * page));
+	ck_assert_uint_eq(systable_ready(&t), 3 * page);
+	t.base[3 * page - 1] = 1;
+	expect_move(page, page);
+
+	char *base = t.base;
+	systable_fini(&t);
+	expect_move(-3 * page, -3 * page);
+	ck_assert(!is_mapped(base, 3 * page));
+	ck_assert_ptr_null(t.base);
+}
+END_TEST
+
+START_TEST(a_table_ends_with_its_reservation)
+{
+	struct systable t;
+
+	begin(_i);
+	ck_assert(!systable_init(&t, SIZE_MAX, stat, "test"));
+	ck_assert(systable_init(&t, 2 * page, stat, "test"));
+	ck_assert(!systable_grow(&t, 2 * page + 1));
+	ck_assert(!systable_grow(&t, SIZE_MAX));
+	ck_assert_uint_eq(systable_ready(&t), 0);
+	expect_no_move();
+	ck_assert(systable_grow(&t, 2 * page));
+	expect_move(2 * page, 2 * page);
+}
+END_TEST
+
+START_TEST(a_refused_table_changes_nothing)
+{
+	struct systable t;
+
+	begin(_i);
+	refuse(OSCALL_RESERVE, 1);
+	ck_assert(!systable_init(&t, page, stat, "test"));
+	allow(OSCALL_RESERVE);
+	ck_assert(systable_init(&t, 4 * page, stat, "test"));
+	ck_assert(systable_grow(&t, page));
+	expect_move(page, page);
+
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!systable_grow(&t, 2 * page));
+	ck_assert(systable_grow(&t, page)); // is ready
+	ck_assert_uint_eq(systable_ready(&t), page);
+	expect_no_move();
+	allow(OSCALL_COMMIT);
+	ck_assert(systable_grow(&t, 2 * page));
+	t.base[2 * page - 1] = 1;
+	expect_move(page, page);
+}
+END_TEST
+
+START_TEST(a_table_that_stays_mapped_stays_counted)
+{
+	struct systable t;
+
+	begin(_i);
+	ck_assert(systable_init(&t, page, stat, "test"));
+	ck_assert(systable_grow(&t, page));
+	expect_move(page, page);
+	refuse(OSCALL_UNMAP, 1);
+	systable_fini(&t);
+	expect_no_move();
+}
+END_TEST
+
+// Prepared memory is usable, and counted by its owner.
+START_TEST(what_is_prepared_is_not_counted)
+{
+	begin(_i);
+	char *p = sysmem_reserve(4 * page, page, "test");
+	ck_assert_ptr_nonnull(p);
+	ck_assert(sysmem_prepare(p, 2 * page));
+	memset(p, 1, 2 * page);
+	ck_assert_str_eq(access_at(p + 2 * page), "---p");
+	ck_assert(sysmem_prepare(p + 2 * page, page));
+	sysmem_unprepare(p + 2 * page, page);
+	ck_assert_str_eq(access_at(p + 2 * page), "---p");
+	refuse(OSCALL_COMMIT, 1);
+	ck_assert(!sysmem_prepare(p + 2 * page, page));
+	expect_no_move();
+}
+END_TEST
+
+START_TEST(mappings_are_counted)
+{
+	uint64_t before;
+
+	begin(_i);
+	before = gauge_load(&gauges.mappings);
+	char *p = sysmem_alloc(page, stat, "test");
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before + 3);
+	sysmem_free(p, page, stat);
+	p = sysmem_reserve(page, page, "test");
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before + 4);
+	refuse(OSCALL_UNMAP, 1);
+	ck_assert(!sysmem_unreserve(p, page));
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before + 4);
+	allow(OSCALL_UNMAP);
+	ck_assert(sysmem_unreserve(p, page));
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), before);
+}
+END_TEST
+
+static TCase *tcase_mapping(int npages)
+{
+	TCase *tc = tcase_create("mapping");
+
+	tcase_add_test(tc, the_page_size_is_the_systems);
+	tcase_add_loop_test(tc, rounding_goes_up_to_pages, 0, npages);
+	tcase_add_loop_test(tc, alloc_counts_whole_pages_of_zeros, 0, npages);
+	tcase_add_loop_test(tc, a_refused_alloc_counts_nothing, 0, npages);
+	tcase_add_loop_test(tc, a_refused_free_stays_counted, 0, npages);
+	tcase_add_loop_test(tc, a_reservation_is_aligned_and_takes_no_more, 0,
+			    npages);
+	tcase_add_loop_test(tc, a_refused_reservation_leaves_nothing_mapped, 0,
+			    npages);
+	tcase_add_loop_test(tc, an_untrimmed_reservation_is_still_good, 0,
+			    npages);
+	tcase_add_loop_test(tc, only_the_mapped_part_is_dumped, 0, npages);
+	tcase_add_loop_test(tc, memory_goes_through_its_states, 0, npages);
+	tcase_add_loop_test(tc, what_is_prepared_is_not_counted, 0, npages);
+	tcase_add_loop_test(tc, mappings_are_counted, 0, npages);
+	tcase_add_loop_test(tc, a_refused_map_counts_nothing, 0, npages);
+	tcase_add_loop_test(tc, a_refused_release_stays_ready, 0, npages);
+	tcase_add_loop_test(tc, every_mapping_has_guards, 0, npages);
+	tcase_add_loop_test(tc, guards_go_with_their_mapping, 0, npages);
+	tcase_add_loop_test(tc, guards_may_be_refused, 0, npages);
+	tcase_add_loop_test(tc, memory_is_forbidden_and_permitted, 0, npages);
+	tcase_add_loop_test(tc, nothing_depends_on_advice_and_names, 0, npages);
+	tcase_add_loop_exit_test(tc, releasing_a_part_of_a_page_throws,
+				 DEATH_EXPECTED, 0, 2 * npages);
+	return tc;
+}
+
+static TCase *tcase_table(int npages)
+{
+	TCase *tc = tcase_create("table");
+
+	tcase_add_loop_test(tc, a_table_grows_by_whole_pages, 0, npages);
+	tcase_add_loop_test(tc, a_table_ends_with_its_reservation, 0, npages);
+	tcase_add_loop_test(tc, a_refused_table_changes_nothing, 0, npages);
+	tcase_add_loop_test(tc, a_table_that_stays_mapped_stays_counted, 0,
+			    npages);
+	return tc;
+}
+
+static Suite *suite_sysmem(void)
+{
+	Suite *s = suite_create("sysmem");
+
+	suite_add_tcase(s, tcase_mapping(RT_ARRAY_LEN(page_sizes)));
+	suite_add_tcase(s, tcase_table(RT_ARRAY_LEN(page_sizes)));
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_sysmem());
+}

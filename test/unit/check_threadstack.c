@@ -1,0 +1,630 @@
+// The bounds of stacks: what of them is in use, and what is no part of them.
+#include "runtime/world/threadstack.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "gc/mark/crew.h"
+#include "gc/mark/roots.h"
+#include "gc/cycle/worker.h"
+#include "runtime/os/sysmem.h"
+#include "test/harness/await.h"
+#include "test/harness/heap.h"
+
+// ---- the module ----
+
+enum { PAGES = 40 };
+
+static size_t page;
+static char *area;
+
+static void map_area(void)
+{
+	sysmem_init();
+	page = sysmem_page_size();
+	area = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(area, MAP_FAILED);
+}
+
+static uintptr_t at(size_t n)
+{
+	return (uintptr_t)area + n * page;
+}
+
+// stack is pages lo to hi of the area, with the stack pointer at sp.
+static struct context stack(size_t lo, size_t hi, uintptr_t sp)
+{
+	return (struct context){.frame.sp = sp, .lo = at(lo), .hi = at(hi)};
+}
+
+static void forbid(size_t n)
+{
+	ck_assert_int_eq(mprotect(area + n * page, page, PROT_NONE), 0);
+}
+
+static void unmap(size_t n)
+{
+	ck_assert_int_eq(munmap(area + n * page, page), 0);
+}
+
+// On its own stack a thread uses what is above the stack pointer, and nothing
+// else is looked at.
+START_TEST(a_stack_is_used_from_its_pointer_on)
+{
+	uintptr_t sp[] = {at(10), at(10) + 8, at(15) - 8, at(20) - 8, at(20)};
+
+	forbid(12);
+	unmap(5);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
+		struct context c = stack(10, 20, sp[i]);
+
+		ck_assert_uint_eq(threadstack_begin(&c), sp[i]);
+		ck_assert_uint_eq(c.lo, at(10));
+	}
+}
+END_TEST
+
+// With the stack pointer below or above, all of it is in use.
+START_TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
+{
+	uintptr_t sp[] = {8, at(0), at(10) - 8, at(20) + 8, ~(uintptr_t)7};
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
+		struct context c = stack(10, 20, sp[i]);
+
+		ck_assert_uint_eq(threadstack_begin(&c), at(10));
+	}
+	forbid(14);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
+		struct context c = stack(10, 20, sp[i]);
+
+		ck_assert_uint_eq(threadstack_begin(&c), at(15));
+	}
+	unmap(16);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
+		struct context c = stack(10, 20, sp[i]);
+
+		ck_assert_uint_eq(threadstack_begin(&c), at(17));
+		ck_assert(!threadstack_holds(&c, sp[i]));
+	}
+	forbid(19);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sp); i++) {
+		struct context c = stack(10, 20, sp[i]);
+
+		ck_assert_uint_eq(threadstack_begin(&c), at(20));
+	}
+}
+END_TEST
+
+// Bounds need not be those of pages.
+START_TEST(odd_bounds_are_kept)
+{
+	struct context c = stack(10, 20, 8);
+
+	c.lo += 24;
+	c.hi -= 24;
+	ck_assert_uint_eq(threadstack_begin(&c), at(10) + 24);
+	forbid(10);
+	ck_assert_uint_eq(threadstack_begin(&c), at(11));
+	forbid(19);
+	ck_assert_uint_eq(threadstack_begin(&c), c.hi);
+}
+END_TEST
+
+// A stack that grows is as long as it is mapped by now.
+START_TEST(a_stack_may_have_grown)
+{
+	struct context c = stack(30, 40, at(25) + 8);
+
+	unmap(20);
+	c.grows = true;
+	ck_assert_uint_eq(threadstack_begin(&c), at(25) + 8);
+	ck_assert_uint_eq(c.lo, at(21));
+	c.frame.sp = at(15);
+	ck_assert_uint_eq(threadstack_begin(&c), at(21));
+	// What cannot be read is no stack.
+	forbid(28);
+	c = stack(30, 40, at(25));
+	c.grows = true;
+	ck_assert_uint_eq(threadstack_begin(&c), at(29));
+	ck_assert_uint_eq(c.lo, at(29));
+	// Others keep their bounds.
+	c = stack(30, 40, at(29));
+	ck_assert(!threadstack_holds(&c, at(29)));
+	ck_assert_uint_eq(c.lo, at(30));
+}
+END_TEST
+
+START_TEST(what_can_be_read_is_known)
+{
+	ck_assert(threadstack_readable(at(0), at(PAGES), at(30)));
+	ck_assert(threadstack_readable(at(0) + 1, at(PAGES) - 1, at(0) + 1));
+	unmap(10);
+	ck_assert(threadstack_readable(at(0), at(PAGES), at(11)));
+	ck_assert(!threadstack_readable(at(0), at(PAGES), at(11) - 8));
+	ck_assert(!threadstack_readable(at(9), at(10) + 1, at(9)));
+	ck_assert(threadstack_readable(at(9), at(10), at(9)));
+	forbid(20);
+	ck_assert(!threadstack_readable(at(19), at(22), at(21)));
+	ck_assert(threadstack_readable(at(11), at(20), at(15)));
+	ck_assert(threadstack_readable(at(21), at(22), at(21)));
+}
+END_TEST
+
+static void *ask(void *arg)
+{
+	struct context *c = arg;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	ck_assert_int_eq(threadstack_ask(c), 0);
+	ck_assert(threadstack_holds(c, here));
+	return arg;
+}
+
+START_TEST(the_first_thread_s_stack_grows)
+{
+	struct context c;
+
+	ask(&c);
+	ck_assert(c.grows);
+	join_thread(start_thread(ask, &c));
+	ck_assert(!c.grows);
+}
+END_TEST
+
+// ---- in a heap ----
+
+enum { OBJECT = 1736, OWN_STACK = 8 << 20 };
+
+static RT_NOINLINE void wipe(void)
+{
+	volatile char bytes[32 << 10];
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = 0;
+}
+
+// collected tells whether an object is gone after a collection; hidden is the
+// complement of its address, so that no other word leads to it.
+static RT_NOINLINE bool collected(uintptr_t hidden)
+{
+	wipe();
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return !rt_is_heap((void *)~hidden);
+}
+
+static uint64_t frames_lost;
+
+// go_down holds an object in each frame and collects in the deepest.
+static RT_NOINLINE void go_down(unsigned n)
+{
+	volatile char bytes[64 << 10];
+	void *volatile held = rt_alloc_noscan(OBJECT);
+
+	bytes[1] = 0;
+	if (n != 0)
+		go_down(n - 1);
+	else
+		ck_assert_int_eq(rt_gc(), RT_OK);
+	frames_lost += !rt_is_heap(held) + bytes[1];
+}
+
+static void set_stack_limit(size_t n)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_STACK, &limit), 0);
+	limit.rlim_cur = n;
+	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
+}
+
+// The host raises the limit after it has made the heap.
+START_TEST(the_main_stack_grows_beyond_the_limit_at_attach)
+{
+	enum { FRAMES = 200 }; // more than 12 MiB
+
+	set_stack_limit(8 << 20);
+	heap_begin();
+	set_stack_limit(64 << 20);
+	go_down(FRAMES);
+	ck_assert_uint_eq(frames_lost, 0);
+	go_down(FRAMES); // the bounds are known by now
+	ck_assert_uint_eq(frames_lost, 0);
+}
+END_TEST
+
+static RT_NOINLINE void touch_stack(void)
+{
+	volatile char bytes[2 << 20];
+
+	for (size_t i = 0; i < sizeof bytes; i += 1024)
+		bytes[i] = 0;
+	frames_lost += bytes[0];
+}
+
+// It may have grown, and the limit been lowered, before.
+static RT_NOINLINE void attach_below_the_limit(unsigned n)
+{
+	volatile char bytes[64 << 10];
+
+	bytes[1] = 0;
+	if (n != 0) {
+		attach_below_the_limit(n - 1);
+	} else {
+		touch_stack(); // it cannot grow any more
+		set_stack_limit(1 << 20);
+		heap_begin();
+		go_down(10);
+	}
+	frames_lost += bytes[1];
+}
+
+START_TEST(the_main_stack_is_longer_than_the_limit_at_attach)
+{
+	set_stack_limit(8 << 20);
+	attach_below_the_limit(60);
+	ck_assert_uint_eq(frames_lost, 0);
+}
+END_TEST
+
+// ---- on a coroutine ----
+
+static struct {
+	ucontext_t home, away;
+	int init, attached, exact, stack;
+} co;
+
+static void run_away(void (*fn)(void), void *at_stack)
+{
+	ck_assert_int_eq(getcontext(&co.away), 0);
+	co.away.uc_stack.ss_sp = at_stack;
+	co.away.uc_stack.ss_size = OWN_STACK;
+	co.away.uc_link = &co.home;
+	makecontext(&co.away, fn, 0);
+	ck_assert_int_eq(swapcontext(&co.home, &co.away), 0);
+}
+
+static char *own_stack;
+
+static void attach_away(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	co.init = rt_init(&c);
+	c.no_attach = 1;
+	if (rt_init(&c) != RT_OK)
+		return;
+	co.attached = rt_thread_attach(0);
+	co.exact = rt_thread_attach(RT_THREAD_EXACT);
+	if (co.exact == RT_OK)
+		rt_thread_detach();
+	co.stack = rt_thread_attach_stack(own_stack, own_stack + OWN_STACK, 0);
+	if (co.stack == RT_OK)
+		rt_fini();
+}
+
+static void *attach_away_from(void *arg)
+{
+	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+	run_away(attach_away, own_stack);
+	return arg;
+}
+
+// The system knows another stack than the one that the caller runs on: of the
+// main thread, and of another.
+START_TEST(a_stack_that_the_system_does_not_know_is_refused)
+{
+	if (_i == 0)
+		attach_away_from(NULL);
+	else
+		join_thread(start_thread(attach_away_from, NULL));
+	ck_assert_int_eq(co.init, RT_EINVAL);
+	ck_assert_int_eq(co.attached, RT_EINVAL);
+	ck_assert_int_eq(co.exact, RT_OK);
+	ck_assert_int_eq(co.stack, RT_OK);
+}
+END_TEST
+
+// collect_away is for a thread that is attached with another stack.
+static int away_result;
+static void collect_away(void)
+{
+	away_result = rt_gc();
+}
+
+// The host protects a page of its stack, and collects on another.
+static void *collect_beside_a_guard(void *arg)
+{
+	static char away[OWN_STACK];
+	void *volatile held;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	held = rt_alloc_noscan(OBJECT);
+	away_result = RT_ESTATE;
+	run_away(collect_away, away);
+	ck_assert_int_eq(away_result, RT_OK);
+	ck_assert_int_eq(rt_is_heap(held), 1);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+START_TEST(a_guard_in_a_stack_that_is_left_is_not_touched)
+{
+	size_t n = oscall_page_size();
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	heap_begin();
+	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+	ck_assert_int_eq(mprotect(own_stack + _i * n, n, PROT_NONE), 0);
+	ck_assert_int_eq(pthread_attr_init(&attr), 0);
+	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
+	ck_assert_int_eq(
+	    pthread_create(&thread, &attr, collect_beside_a_guard, NULL), 0);
+	rt_blocking_enter();
+	join_thread(thread);
+	rt_blocking_leave();
+}
+END_TEST
+
+static int named[4];
+
+static void *name_stacks(void *arg)
+{
+	char *here = __builtin_frame_address(0);
+	size_t n = oscall_page_size();
+
+	named[0] = rt_thread_attach_stack(own_stack, here + 64, 0);
+	named[1] = rt_thread_attach_stack(own_stack + n, here + 64, 0);
+	named[2] = rt_thread_attach_stack(own_stack + 2 * n, here + 64, 0);
+	if (named[2] == RT_OK)
+		rt_thread_detach();
+	named[3] =
+	    rt_thread_attach_stack(own_stack, here + 64, RT_THREAD_EXACT);
+	if (named[3] == RT_OK)
+		rt_thread_detach();
+	return arg;
+}
+
+// Bounds that hold a page that cannot be read are refused.
+START_TEST(named_bounds_must_be_readable)
+{
+	size_t n = oscall_page_size();
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	heap_begin();
+	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+	ck_assert_int_eq(mprotect(own_stack + n, n, PROT_NONE), 0);
+	ck_assert_int_eq(pthread_attr_init(&attr), 0);
+	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attr, name_stacks, NULL), 0);
+	rt_blocking_enter();
+	join_thread(thread);
+	rt_blocking_leave();
+	ck_assert_int_eq(named[0], RT_EINVAL);
+	ck_assert_int_eq(named[1], RT_EINVAL);
+	ck_assert_int_eq(named[2], RT_OK);
+	ck_assert_int_eq(named[3], RT_OK);
+}
+END_TEST
+
+// ---- what the C library keeps in a stack's mapping ----
+
+static __thread void *local_first;
+static __thread char local_large[100000];
+static __thread void *local_last;
+static pthread_key_t key;
+
+// hide returns the complement of a new object's address, which is stored in one
+// place.
+static RT_NOINLINE uintptr_t hide(int place)
+{
+	void *p = rt_alloc_noscan(OBJECT);
+
+	ck_assert_ptr_nonnull(p);
+	switch (place) {
+	case 0:
+		local_first = p;
+		break;
+	case 1:
+		local_last = p;
+		break;
+	case 2:
+		memcpy(local_large + 50000 / 8 * 8, &p, sizeof p);
+		break;
+	default:
+		pthread_setspecific(key, p);
+	}
+	return ~(uintptr_t)p;
+}
+
+// hide_below does so in frames that wipe overwrites.
+static RT_NOINLINE uintptr_t hide_below(int place)
+{
+	volatile char bytes[4096];
+	uintptr_t hidden;
+
+	bytes[0] = (char)place;
+	hidden = hide(bytes[0]);
+	bytes[1] = 0;
+	return hidden + (uintptr_t)bytes[1];
+}
+
+static void *hold_in_local(void *arg)
+{
+	bool attach = arg != NULL;
+
+	if (attach)
+		ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	for (int place = 0; place < 4; place++)
+		ck_assert_msg(collected(hide_below(place)), "place %d", place);
+	pthread_setspecific(key, NULL);
+	if (attach)
+		ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+static void hold_in_thread(void)
+{
+	int attach;
+
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(start_thread(hold_in_local, &attach));
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+
+// On the main thread and on others.
+START_TEST(thread_local_variables_are_no_roots)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.past_end = 0;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(pthread_key_create(&key, NULL), 0);
+	if (_i == 0) {
+		hold_in_local(NULL);
+		return;
+	}
+	hold_in_thread();
+}
+END_TEST
+
+// The same on a thread of a child, when no thread of its parent was asked.
+START_TEST(thread_local_variables_are_no_roots_after_a_fork)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pid_t child;
+	int status;
+
+	c.past_end = 0;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(pthread_key_create(&key, NULL), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		hold_in_thread();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+// The first frame of a thread is part of its stack.
+static void *hold_in_first_frame(void *arg)
+{
+	void *volatile held;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	held = rt_alloc_noscan(OBJECT);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_is_heap(held), 1);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+START_TEST(the_first_frame_is_a_root)
+{
+	heap_begin();
+	rt_blocking_enter();
+	join_thread(start_thread(hold_in_first_frame, NULL));
+	rt_blocking_leave();
+}
+END_TEST
+
+// ---- a record that is used again ----
+
+static void *attach_and_go(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	return arg;
+}
+
+// A helper takes the record of a thread that is gone, and whose stack is: it
+// has none itself.
+START_TEST(a_helper_has_no_stack)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pthread_attr_t attr;
+	pthread_t thread;
+	uint32_t records;
+
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+	ck_assert_int_eq(pthread_attr_init(&attr), 0);
+	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attr, attach_and_go, NULL),
+			 0);
+	rt_blocking_enter();
+	join_thread(thread);
+	rt_blocking_leave();
+	ck_assert_int_eq(munmap(own_stack, OWN_STACK), 0);
+	records = procs.made;
+	worker_provide(proc_self(), true);
+	ck_assert_uint_eq(crew_size(), 1);
+	ck_assert_uint_eq(procs.made, records);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static TCase *tcase_module(void)
+{
+	TCase *tc = tcase_create("module");
+
+	tcase_add_checked_fixture(tc, map_area, NULL);
+	tcase_add_test(tc, a_stack_is_used_from_its_pointer_on);
+	tcase_add_test(tc,
+		       a_stack_that_is_left_is_used_as_far_as_it_can_be_read);
+	tcase_add_test(tc, odd_bounds_are_kept);
+	tcase_add_test(tc, a_stack_may_have_grown);
+	tcase_add_test(tc, what_can_be_read_is_known);
+	tcase_add_test(tc, the_first_thread_s_stack_grows);
+	return tc;
+}
+
+static Suite *suite_threadstack(void)
+{
+	Suite *s = suite_create("threadstack");
+	TCase *tc = tcase_create("heap");
+
+	suite_add_tcase(s, tcase_module());
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, the_first_frame_is_a_root);
+	tcase_add_test(tc, a_helper_has_no_stack);
+	tcase_add_test(tc, named_bounds_must_be_readable);
+	suite_add_tcase(s, tc);
+	// The sanitizers use stacks of their own, or have to be told of
+	// changes.
+	if (RT_TSAN || RT_ASAN)
+		return s;
+	tcase_add_loop_test(tc, thread_local_variables_are_no_roots, 0, 2);
+	tcase_add_test(tc, thread_local_variables_are_no_roots_after_a_fork);
+	tcase_add_test(tc, the_main_stack_grows_beyond_the_limit_at_attach);
+	tcase_add_test(tc, the_main_stack_is_longer_than_the_limit_at_attach);
+	tcase_add_loop_test(
+	    tc, a_stack_that_the_system_does_not_know_is_refused, 0, 2);
+	tcase_add_loop_test(tc, a_guard_in_a_stack_that_is_left_is_not_touched,
+			    0, 3);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_threadstack());
+}

@@ -1,0 +1,736 @@
+// What markers share: the stack of one, what is given, jobs, who is alone.
+//
+// A marker here is a thread that plays by hand what drain and finish do, so
+// each order of events is the one that the test wants.
+#define RT_NO_INLINE_ALLOC
+#include <errno.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gc/mark/crew.h"
+#include "gc/mark/scan.h"
+#include "gc/mark/work.h"
+#include "runtime/world/heapstats.h"
+#include "test/harness/await.h"
+#include "test/harness/death.h"
+#include "test/harness/suite.h"
+
+static struct rt_proc *self;
+static struct work first, second, third;
+
+static void setup(void)
+{
+	heap_begin();
+	self = proc_self();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+}
+
+static void teardown(void)
+{
+	work_limit(UINT32_MAX);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// work_bufs are the bytes of spans cut into buffers.
+static int64_t work_bufs(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_unsafe_read(&t);
+	return (int64_t)t.in_work_bufs;
+}
+
+// push_range pushes the entries 8 * lo, ..., 8 * (hi - 1).
+static void push_range(struct work *w, uintptr_t lo, uintptr_t hi)
+{
+	for (uintptr_t i = lo; i < hi; i++)
+		ck_assert(work_push(w, 8 * i));
+}
+
+// pop_range expects them back, the newest first.
+static void pop_range(struct work *w, uintptr_t lo, uintptr_t hi)
+{
+	for (uintptr_t i = hi; i-- > lo;) {
+		if (!work_any(w))
+			ck_assert(work_more(w));
+		ck_assert_uint_eq(work_pop(w), 8 * i);
+	}
+}
+
+static bool is_empty(struct work *w)
+{
+	return !work_any(w) && !work_more(w);
+}
+
+static void expect_next(struct work *w, enum work_next want)
+{
+	ck_assert_int_eq(work_get(w), want);
+}
+
+static void expect_job(struct work *w, uint32_t want)
+{
+	expect_next(w, WORK_JOB);
+	ck_assert_uint_eq(w->job, want);
+}
+
+static void end(struct work *w)
+{
+	ck_assert(is_empty(w));
+	expect_next(w, WORK_OVER);
+	work_close(w);
+}
+
+// A marker that waits in work_get on a thread of its own.
+struct waiter {
+	struct work *w;
+	pthread_t thread;
+	atomic_u32 back;
+	enum work_next next;
+};
+
+static void *wait_for_work(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->next = work_get(waiter->w);
+	atomic_u32_store_release(&waiter->back, 1);
+	return NULL;
+}
+
+static void wait_starts(struct waiter *waiter, struct work *w)
+{
+	*waiter = (struct waiter){.w = w};
+	waiter->thread = start_thread(wait_for_work, waiter);
+}
+
+// wait_begins returns when w, the only one, waits.
+static void wait_begins(struct waiter *waiter, struct work *w)
+{
+	wait_starts(waiter, w);
+	while (work_waiting() != 1)
+		oscall_yield();
+}
+
+static enum work_next wait_ends(struct waiter *waiter)
+{
+	join_thread(waiter->thread);
+	return waiter->next;
+}
+
+// give makes one marker, the only one that waits, take from another.
+static enum work_next give(struct work *from, struct work *to)
+{
+	struct waiter waiter;
+
+	wait_begins(&waiter, to);
+	work_share(from);
+	return wait_ends(&waiter);
+}
+
+// end_both ends the marking of first when second is busy, too.
+static void end_both(void)
+{
+	struct waiter waiter;
+
+	ck_assert(is_empty(&first));
+	ck_assert(is_empty(&second));
+	wait_begins(&waiter, &second);
+	expect_next(&first, WORK_OVER);
+	work_close(&first);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_OVER);
+}
+
+// ---- one marker ----
+
+static const uintptr_t heights[] = {1, WORK_ENTRIES, WORK_ENTRIES + 1,
+				    3 * WORK_ENTRIES, 10000};
+
+START_TEST(the_newest_comes_first)
+{
+	uintptr_t n = heights[_i];
+
+	work_open(&first, self, 0);
+	ck_assert(is_empty(&first));
+	push_range(&first, 0, n);
+	pop_range(&first, n / 2, n);
+	push_range(&first, n / 2, 2 * n);
+	pop_range(&first, 0, 2 * n);
+	end(&first);
+}
+END_TEST
+
+START_TEST(up_and_down_at_a_border_keeps_all)
+{
+	work_open(&first, self, 0);
+	push_range(&first, 0, WORK_ENTRIES);
+	for (int i = 0; i < 100; i++) {
+		push_range(&first, WORK_ENTRIES, WORK_ENTRIES + 3);
+		pop_range(&first, WORK_ENTRIES - 1, WORK_ENTRIES + 3);
+		push_range(&first, WORK_ENTRIES - 1, WORK_ENTRIES);
+	}
+	ck_assert_uint_eq(work_bufs(), WORK_SPAN_PAGES * RT_PAGE_SIZE);
+	pop_range(&first, 0, WORK_ENTRIES);
+	end(&first);
+	ck_assert_uint_eq(work_bufs(), 0);
+}
+END_TEST
+
+// The first buffer is the marker's own; spans hold the others.
+START_TEST(a_limit_refuses_the_entry_behind_the_last_place)
+{
+	uintptr_t places = (1 + (uintptr_t)_i * WORK_BATCH) * WORK_ENTRIES;
+
+	work_limit((uint32_t)_i);
+	work_open(&first, self, 0);
+	push_range(&first, 0, places);
+	for (int i = 0; i < 3; i++)
+		ck_assert(!work_push(&first, 8));
+	pop_range(&first, places / 2, places);
+	push_range(&first, places / 2, places);
+	ck_assert(!work_push(&first, 8));
+	pop_range(&first, 0, places);
+	end(&first);
+}
+END_TEST
+
+START_TEST(jobs_come_in_order_and_once)
+{
+	work_open(&first, self, 3);
+	ck_assert(work_plenty(&first)); // others may have them
+	expect_job(&first, 0);
+	expect_job(&first, 1);
+	push_range(&first, 0, 5);
+	pop_range(&first, 0, 5);
+	expect_job(&first, 2);
+	ck_assert(!work_plenty(&first));
+	end(&first);
+}
+END_TEST
+
+// ---- ranges ----
+
+// A range of so many pieces, which nothing reads here.
+static struct work_range piece(uintptr_t lo, uintptr_t n)
+{
+	return (struct work_range){lo * WORK_PIECE, (lo + n) * WORK_PIECE,
+				   WORK_ANY};
+}
+
+static void expect_range(struct work *w, uintptr_t lo, uintptr_t hi)
+{
+	expect_next(w, WORK_RANGE);
+	ck_assert_uint_eq(w->range.lo, lo);
+	ck_assert_uint_eq(w->range.hi, hi);
+}
+
+START_TEST(a_range_is_taken_in_pieces_and_before_jobs)
+{
+	struct work_range range = piece(1, 2);
+
+	range.hi += 24;
+	range.words = WORK_ENDS;
+	work_open(&first, self, 2);
+	expect_job(&first, 0);
+	ck_assert(work_add_range(&first, range));
+	ck_assert(work_plenty(&first));
+	expect_range(&first, 1 * WORK_PIECE, 2 * WORK_PIECE);
+	ck_assert_int_eq(first.range.words, WORK_ENDS);
+	expect_range(&first, 2 * WORK_PIECE, 3 * WORK_PIECE);
+	ck_assert(work_add_range(&first, piece(7, 1))); // comes first
+	expect_range(&first, 7 * WORK_PIECE, 8 * WORK_PIECE);
+	ck_assert_int_eq(first.range.words, WORK_ANY);
+	expect_range(&first, 3 * WORK_PIECE, 3 * WORK_PIECE + 24);
+	ck_assert_int_eq(first.range.words, WORK_ENDS);
+	expect_job(&first, 1);
+	end(&first);
+}
+END_TEST
+
+// More than a buffer holds: each comes once.
+START_TEST(many_ranges_are_kept)
+{
+	enum { RANGES = 1000 };
+
+	work_open(&first, self, 0);
+	for (uintptr_t i = 0; i < RANGES; i++)
+		ck_assert(work_add_range(&first, piece(i, 1)));
+	for (uintptr_t i = RANGES; i-- > 0;)
+		expect_range(&first, i * WORK_PIECE, (i + 1) * WORK_PIECE);
+	end(&first);
+}
+END_TEST
+
+START_TEST(a_range_without_memory_is_refused)
+{
+	work_limit(0);
+	work_open(&first, self, 0);
+	ck_assert(!work_add_range(&first, piece(0, 2)));
+	end(&first);
+}
+END_TEST
+
+// Of a large array all but the first piece is left to any marker.
+START_TEST(the_rest_of_an_array_is_left)
+{
+	enum { WORDS = WORK_PIECE / sizeof(uintptr_t), HEAP = 1 << 30 };
+	static uintptr_t array[2 * WORDS + 3] = {HEAP, [WORDS] = HEAP + 16};
+	static struct marker marker = {.base = HEAP, .used = 32};
+	struct grey o = {.base = (uintptr_t)array, .size = sizeof array};
+
+	work_open(&marker.work, self, 0);
+	scan_wide(&marker, &o);
+	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
+	ck_assert(is_empty(&marker.work));
+	expect_range(&marker.work, o.base + WORK_PIECE,
+		     o.base + 2 * WORK_PIECE);
+	expect_range(&marker.work, o.base + 2 * WORK_PIECE, o.base + o.size);
+	end(&marker.work);
+	o.size = WORK_PIECE;
+	work_open(&marker.work, self, 0);
+	scan_wide(&marker, &o);
+	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
+	end(&marker.work);
+}
+END_TEST
+
+START_TEST(jobs_can_come_again)
+{
+	work_open(&first, self, 1);
+	expect_job(&first, 0);
+	expect_next(&first, WORK_OVER);
+	work_add_jobs(&first, 2);
+	ck_assert(first.alone && work_plenty(&first));
+	expect_job(&first, 0);
+	expect_job(&first, 1);
+	end(&first);
+}
+END_TEST
+
+START_TEST(closing_with_a_job_left_throws)
+{
+	work_open(&first, self, 1);
+	death_expect("non-empty mark queue");
+	work_close(&first);
+}
+END_TEST
+
+START_TEST(closing_with_a_range_left_throws)
+{
+	work_open(&first, self, 0);
+	ck_assert(work_add_range(&first, piece(0, 1)));
+	death_expect("non-empty mark queue");
+	work_close(&first);
+}
+END_TEST
+
+START_TEST(closing_beside_a_busy_marker_throws)
+{
+	work_open(&first, self, 1);
+	ck_assert(work_join(&second, self));
+	ck_assert_int_eq(give(&first, &second), WORK_JOB);
+	death_expect("non-empty mark queue");
+	work_close(&first);
+}
+END_TEST
+
+// ---- joining ----
+
+START_TEST(a_marker_joins_a_marking_once)
+{
+	ck_assert(!work_join(&second, self)); // none is open
+	for (int round = 0; round < 3; round++) {
+		work_open(&first, self, 0);
+		ck_assert_ptr_eq(work_joined(), &first);
+		ck_assert(work_join(&second, self));
+		ck_assert(!work_join(&second, self));
+		ck_assert(!work_join(&first, self));
+		ck_assert_ptr_eq(work_joined(), &second);
+		ck_assert_ptr_eq(second.next, &first);
+		ck_assert_ptr_null(first.next);
+		end(&first);
+		ck_assert(!work_join(&second, self));
+	}
+}
+END_TEST
+
+// A marker that lost its processor learns that its marking is over: at once,
+// or when another one has work for everybody.
+START_TEST(a_late_marker_takes_nothing)
+{
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	end(&first);
+	if (_i == 1) {
+		work_open(&first, self, 2);
+		push_range(&first, 0, WORK_SHARE);
+	}
+	expect_next(&second, WORK_OVER);
+	ck_assert(is_empty(&second));
+	if (_i == 1) {
+		ck_assert(work_join(&second, self)); // now the new one
+		ck_assert_int_eq(give(&first, &second), WORK_JOB);
+		expect_job(&second, 1);
+		ck_assert_int_eq(give(&first, &second), WORK_WORDS);
+		pop_range(&second, 0, WORK_SHARE / 2);
+		pop_range(&first, WORK_SHARE / 2, WORK_SHARE);
+		end_both();
+	}
+}
+END_TEST
+
+// ---- giving ----
+
+static const uintptr_t shares[] = {WORK_SHARE, WORK_SHARE + 1, 100,
+				   WORK_ENTRIES};
+
+START_TEST(the_oldest_half_of_a_buffer_is_given)
+{
+	uintptr_t n = shares[_i];
+
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	push_range(&first, 0, n);
+	ck_assert(work_plenty(&first));
+	ck_assert(first.alone);
+	ck_assert_int_eq(give(&first, &second), WORK_WORDS);
+	ck_assert(!first.alone && !second.alone);
+	pop_range(&second, 0, n / 2);
+	pop_range(&first, n / 2, n);
+	end_both();
+}
+END_TEST
+
+START_TEST(the_oldest_half_of_the_full_buffers_is_given)
+{
+	uintptr_t full = (uintptr_t)_i; // buffers
+	uintptr_t given = (full - full / 2) * WORK_ENTRIES;
+	uintptr_t n = full * WORK_ENTRIES + 1;
+
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	push_range(&first, 0, n);
+	ck_assert_int_eq(give(&first, &second), WORK_WORDS);
+	pop_range(&first, given, n);
+	pop_range(&second, 0, given);
+	end_both();
+}
+END_TEST
+
+START_TEST(few_words_are_not_given)
+{
+	struct waiter waiter;
+
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	wait_begins(&waiter, &second);
+	push_range(&first, 0, WORK_SHARE - 1);
+	ck_assert(!work_plenty(&first) && !work_wanted(&first));
+	work_share(&first);
+	ck_assert(first.alone);
+	pop_range(&first, 0, WORK_SHARE - 1);
+	end(&first);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_OVER);
+}
+END_TEST
+
+// Words are moved from one marker's buffer to another's.
+START_TEST(words_are_given_without_memory)
+{
+	work_limit(0);
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	push_range(&first, 0, WORK_ENTRIES);
+	ck_assert_int_eq(give(&first, &second), WORK_WORDS);
+	pop_range(&second, 0, WORK_ENTRIES / 2);
+	pop_range(&first, WORK_ENTRIES / 2, WORK_ENTRIES);
+	end_both();
+}
+END_TEST
+
+START_TEST(without_a_marker_that_waits_nothing_is_given)
+{
+	work_open(&first, self, 1);
+	push_range(&first, 0, 64);
+	ck_assert(!work_wanted(&first));
+	work_share(&first);
+	ck_assert(first.alone);
+	pop_range(&first, 0, 64);
+	expect_job(&first, 0);
+	end(&first);
+}
+END_TEST
+
+// ---- alone, and not ----
+
+START_TEST(nobody_takes_a_job_while_one_is_alone)
+{
+	struct waiter waiter;
+
+	work_open(&first, self, 2);
+	ck_assert(first.alone);
+	expect_job(&first, 0);
+	ck_assert(first.alone);
+	ck_assert(work_join(&second, self));
+	wait_begins(&waiter, &second);
+	ck_assert(stays(&waiter.back, 0));
+	ck_assert(work_plenty(&first));
+	work_share(&first);
+	ck_assert(!first.alone);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_JOB);
+	ck_assert_uint_eq(second.job, 1);
+	ck_assert(!second.alone);
+	end_both();
+}
+END_TEST
+
+START_TEST(words_wake_a_marker_that_waits)
+{
+	struct waiter waiter;
+
+	work_open(&first, self, 0);
+	ck_assert(work_join(&second, self));
+	wait_begins(&waiter, &second);
+	push_range(&first, 0, 100);
+	ck_assert(stays(&waiter.back, 0));
+	work_share(&first);
+	ck_assert_int_eq(wait_ends(&waiter), WORK_WORDS);
+	ck_assert_uint_eq(work_waiting(), 0);
+	pop_range(&second, 0, 50);
+	pop_range(&first, 50, 100);
+	end_both();
+}
+END_TEST
+
+// The last busy marker is alone only from when it has seen that.
+START_TEST(the_last_busy_marker_finds_out_that_it_is_alone)
+{
+	struct waiter opener, helper;
+
+	work_open(&first, self, 1);
+	ck_assert(work_join(&second, self));
+	ck_assert_int_eq(give(&first, &second), WORK_JOB);
+	work_share(&second);
+	ck_assert(!second.alone); // the first one is busy
+	wait_begins(&opener, &first);
+	ck_assert(!second.alone);
+	work_share(&second);
+	ck_assert(second.alone);
+	ck_assert(!work_plenty(&second)); // no job either
+	ck_assert(stays(&opener.back, 0));
+	wait_starts(&helper, &second);
+	ck_assert_int_eq(wait_ends(&opener), WORK_OVER);
+	work_close(&first);
+	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
+}
+END_TEST
+
+// Over for who opened it: it goes on alone.  For others: when it is closed.
+START_TEST(over_comes_to_the_opener_first)
+{
+	struct waiter opener, helper;
+
+	work_open(&first, self, 1);
+	ck_assert(work_join(&second, self));
+	ck_assert(work_join(&third, self));
+	ck_assert_int_eq(give(&first, &second), WORK_JOB);
+	wait_begins(&opener, &first);
+	wait_starts(&helper, &second);
+	ck_assert_int_eq(wait_ends(&opener), WORK_OVER);
+	ck_assert(first.alone);
+	ck_assert(stays(&helper.back, 0));
+	push_range(&first, 0, 40);
+	work_share(&first); // a second round, as after an overflow
+	ck_assert_int_eq(wait_ends(&helper), WORK_WORDS);
+	pop_range(&second, 0, 20);
+	pop_range(&first, 20, 40);
+	wait_starts(&helper, &second);
+	expect_next(&first, WORK_OVER);
+	work_close(&first);
+	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
+	expect_next(&third, WORK_OVER);
+}
+END_TEST
+
+// ---- many that wait ----
+
+enum { CROWD = 12 };
+static struct work crowd[CROWD];
+static struct waiter crowd_waits[CROWD];
+
+// crowd_comes returns when all wait, and most likely sleep.
+static void crowd_comes(void)
+{
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert(work_join(&crowd[i], self));
+		wait_starts(&crowd_waits[i], &crowd[i]);
+	}
+	while (work_waiting() != CROWD ||
+	       oscall_count(OSCALL_FUTEX_WAIT) < CROWD)
+		oscall_yield();
+}
+
+static unsigned crowd_back(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		n += atomic_u32_load_acquire(&crowd_waits[i].back);
+	return n;
+}
+
+// The one that comes back gives to the next, and only that one.
+START_TEST(a_gift_wakes_one_marker)
+{
+	struct work *giver = &first;
+
+	work_open(&first, self, 0);
+	crowd_comes();
+	push_range(&first, 0, WORK_SHARE << CROWD);
+	for (unsigned n = 1; n <= CROWD; n++) {
+		work_share(giver);
+		while (crowd_back() != n)
+			oscall_yield();
+		ck_assert_uint_eq(work_waiting(), CROWD - n);
+		for (unsigned i = 0; i < CROWD; i++)
+			if (atomic_u32_load_acquire(&crowd_waits[i].back) &&
+			    work_plenty(&crowd[i]))
+				giver = &crowd[i];
+	}
+	for (unsigned i = 0; i < CROWD; i++) {
+		ck_assert_int_eq(wait_ends(&crowd_waits[i]), WORK_WORDS);
+		while (work_any(&crowd[i]) || work_more(&crowd[i]))
+			work_pop(&crowd[i]);
+	}
+}
+END_TEST
+
+// Closing wakes one of them, which wakes the next.
+START_TEST(closing_wakes_all)
+{
+	work_open(&first, self, 0);
+	crowd_comes();
+	expect_next(&first, WORK_OVER);
+	ck_assert_uint_eq(crowd_back(), 0);
+	work_close(&first);
+	for (unsigned i = 0; i < CROWD; i++)
+		ck_assert_int_eq(wait_ends(&crowd_waits[i]), WORK_OVER);
+	ck_assert_uint_eq(work_waiting(), 0);
+}
+END_TEST
+
+// ---- calls ----
+
+START_TEST(a_call_is_seen_once)
+{
+	uint32_t seen = 0;
+
+	crew_call(CREW_MARK);
+	ck_assert_int_eq(crew_wait(&seen), CREW_MARK);
+	crew_call(CREW_MARK);
+	crew_call(CREW_SWEEP); // who comes late sees the last
+	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
+	crew_call(CREW_SWEEP);
+	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
+	crew_reset();
+}
+END_TEST
+
+static atomic_u32 answered; // calls
+
+static void *answer(void *arg)
+{
+	uint32_t seen = 0;
+
+	(void)arg;
+	crew_enter();
+	while (crew_wait(&seen) != CREW_QUIT)
+		atomic_u32_add_release(&answered, 1);
+	crew_leave();
+	return NULL;
+}
+
+// A refused sleep is a look at the call without one.
+START_TEST(a_call_wakes_whoever_waits)
+{
+	enum { HELPERS = 3, CALLS = 100 };
+	pthread_t threads[HELPERS];
+
+	if (_i == 1)
+		oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	for (int i = 0; i < HELPERS; i++)
+		threads[i] = start_thread(answer, NULL);
+	while (crew_size() != HELPERS)
+		oscall_yield();
+	for (uint32_t call = 1; call <= CALLS; call++) {
+		crew_call(CREW_MARK);
+		await_at_least(&answered, HELPERS * call);
+	}
+	crew_call(CREW_QUIT);
+	for (int i = 0; i < HELPERS; i++)
+		join_thread(threads[i]);
+	ck_assert_uint_eq(crew_size(), 0);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&answered), HELPERS * CALLS);
+	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+	crew_reset();
+}
+END_TEST
+
+static Suite *suite_work(void)
+{
+	Suite *s = suite_create("work");
+	TCase *tc = tcase_create("marker");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, the_newest_comes_first, 0,
+			    RT_ARRAY_LEN(heights));
+	tcase_add_test(tc, up_and_down_at_a_border_keeps_all);
+	tcase_add_loop_test(tc, a_limit_refuses_the_entry_behind_the_last_place,
+			    0, 3);
+	tcase_add_test(tc, jobs_come_in_order_and_once);
+	tcase_add_test(tc, a_range_is_taken_in_pieces_and_before_jobs);
+	tcase_add_test(tc, many_ranges_are_kept);
+	tcase_add_test(tc, a_range_without_memory_is_refused);
+	tcase_add_test(tc, the_rest_of_an_array_is_left);
+	tcase_add_test(tc, jobs_can_come_again);
+	tcase_add_exit_test(tc, closing_with_a_job_left_throws, DEATH_EXPECTED);
+	tcase_add_exit_test(tc, closing_with_a_range_left_throws,
+			    DEATH_EXPECTED);
+	tcase_add_exit_test(tc, closing_beside_a_busy_marker_throws,
+			    DEATH_EXPECTED);
+	tcase_add_test(tc, a_marker_joins_a_marking_once);
+	tcase_add_loop_test(tc, a_late_marker_takes_nothing, 0, 2);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("several");
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, the_oldest_half_of_a_buffer_is_given, 0,
+			    RT_ARRAY_LEN(shares));
+	tcase_add_loop_test(tc, the_oldest_half_of_the_full_buffers_is_given, 1,
+			    6);
+	tcase_add_test(tc, few_words_are_not_given);
+	tcase_add_test(tc, words_are_given_without_memory);
+	tcase_add_test(tc, without_a_marker_that_waits_nothing_is_given);
+	tcase_add_test(tc, nobody_takes_a_job_while_one_is_alone);
+	tcase_add_test(tc, words_wake_a_marker_that_waits);
+	tcase_add_test(tc, the_last_busy_marker_finds_out_that_it_is_alone);
+	tcase_add_test(tc, over_comes_to_the_opener_first);
+	tcase_add_test(tc, a_gift_wakes_one_marker);
+	tcase_add_test(tc, closing_wakes_all);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("crew");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_call_is_seen_once);
+	tcase_add_loop_test(tc, a_call_wakes_whoever_waits, 0, 2);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_work());
+}

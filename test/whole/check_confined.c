@@ -1,0 +1,262 @@
+// A heap where the process may not do what others may: no /proc, no file
+// descriptor, system calls that a filter refuses.
+#define _GNU_SOURCE 1
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "test/harness/await.h"
+#include "test/harness/heap.h"
+#include "test/harness/suite.h"
+
+// ---- what is refused ----
+
+static void take_rights(void)
+{
+	const struct rlimit none = {0, 0};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_lt(open("/proc/self/maps", O_RDONLY), 0);
+}
+
+static void take_descriptors(void)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 256;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	while (dup(STDERR_FILENO) >= 0)
+		;
+	ck_assert_int_eq(errno, EMFILE);
+}
+
+// take_proc makes an empty directory the root; false: that needs rights.
+static bool take_proc(void)
+{
+	char dir[] = "check_confined-XXXXXX";
+	bool done;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	done = chroot(dir) == 0 ||
+	       (unshare(CLONE_NEWUSER) == 0 && chroot(dir) == 0);
+	// The working directory is still the one outside.
+	ck_assert_int_eq(rmdir(dir), 0);
+	if (done)
+		ck_assert_int_lt(open("/proc/self/maps", O_RDONLY), 0);
+	return done;
+}
+
+// refuse has the kernel answer EPERM to a system call from now on; false: it
+// has no filters.
+static bool refuse(long number)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		     (unsigned)offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {RT_ARRAY_LEN(code), code};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&
+	       prctl(PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// ---- a heap all the same ----
+
+enum { OBJECT = 1736, FRAMES = 60 }; // of 64 KiB, so that the stack grows
+
+static uint64_t frames_lost;
+
+// go_down holds an object in each frame and collects in the deepest.
+static RT_NOINLINE void go_down(unsigned n)
+{
+	volatile char bytes[64 << 10];
+	void *volatile held = rt_alloc_noscan(OBJECT);
+
+	bytes[1] = 0;
+	if (n != 0)
+		go_down(n - 1);
+	else
+		ck_assert_int_eq(rt_gc(), RT_OK);
+	frames_lost += !rt_is_heap(held) + bytes[1];
+}
+
+static unsigned warnings;
+static char warning[512];
+
+static void warned(const char *text, void *arg)
+{
+	(void)arg;
+	warnings++;
+	strncpy(warning, text, sizeof warning - 1);
+}
+
+static rt_config quiet(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	ck_assert_int_eq(rt_set_warn_handler(warned, NULL), RT_OK);
+	return c;
+}
+
+// works: a heap comes, and all frames of the main thread keep objects alive,
+// those above the call of rt_init and those below.
+static void works(void)
+{
+	rt_config c = quiet();
+	void *volatile above;
+
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	above = rt_alloc_noscan(OBJECT);
+	go_down(FRAMES);
+	go_down(FRAMES / 2);
+	ck_assert_uint_eq(frames_lost, 0);
+	ck_assert_int_eq(rt_is_heap(above), 1);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	ck_assert_uint_eq(warnings, 0);
+}
+
+START_TEST(a_heap_needs_no_file_descriptor)
+{
+	if (_i == 0)
+		take_rights();
+	else
+		take_descriptors();
+	works();
+}
+END_TEST
+
+START_TEST(a_heap_needs_no_proc)
+{
+	if (!take_proc()) {
+		suite_skip("chroot is refused", NULL);
+		return;
+	}
+	works();
+}
+END_TEST
+
+static const long calls[] = {
+    SYS_openat,	 SYS_prlimit64, SYS_sched_getaffinity,
+    SYS_mincore, SYS_madvise,	SYS_prctl,
+};
+
+START_TEST(a_heap_needs_no_single_one_of_these_calls)
+{
+	if (!refuse(calls[_i])) {
+		suite_skip("the kernel has no filters", NULL);
+		return;
+	}
+	works();
+}
+END_TEST
+
+// ---- what cannot be done without ----
+
+// expect_told: the answer, and one warning more that says the same.
+static void expect_told(int error, unsigned nwarnings)
+{
+	ck_assert_int_eq(error, RT_ENOTSUP);
+	ck_assert_uint_eq(warnings, nwarnings);
+	ck_assert_ptr_nonnull(strstr(warning, "pthread_getattr_np"));
+	ck_assert_ptr_nonnull(strstr(warning, "errno"));
+}
+
+// attach_named attaches with bounds that the system was not asked for.
+static RT_NOINLINE void attach_named(void)
+{
+	char *here = __builtin_frame_address(0);
+
+	ck_assert_int_eq(rt_thread_attach_stack(here - 4096, here + 64, 0),
+			 RT_OK);
+	ck_assert_ptr_nonnull(rt_alloc(OBJECT));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// Neither the C library nor we can find the main thread's stack.
+START_TEST(a_stack_that_cannot_be_found_is_told)
+{
+	rt_config c = quiet();
+
+	if (!refuse(SYS_mincore)) {
+		suite_skip("the kernel has no filters", NULL);
+		return;
+	}
+	take_rights();
+	expect_told(rt_init(&c), 1);
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	expect_told(rt_thread_attach(0), 2);
+	attach_named();
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_ptr_nonnull(rt_alloc(OBJECT));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	ck_assert_uint_eq(warnings, 2);
+}
+END_TEST
+
+// A filter is its thread's own.  A sanitizer asks for the bounds before this.
+static void *attach_beside(void *arg)
+{
+	bool *filtered = arg;
+
+	*filtered = refuse(SYS_sched_getaffinity);
+	if (!*filtered)
+		return arg;
+	expect_told(rt_thread_attach(0), 1);
+	attach_named();
+	return arg;
+}
+
+START_TEST(a_thread_whose_stack_is_not_told_is_told_so)
+{
+	rt_config c = quiet();
+	bool filtered = false;
+
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(start_thread(attach_beside, &filtered));
+	if (!filtered)
+		suite_skip("the kernel has no filters", NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static Suite *suite_confined(void)
+{
+	Suite *s = suite_create("confined");
+	TCase *tc = tcase_create("confined");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, a_heap_needs_no_file_descriptor, 0, 2);
+	tcase_add_test(tc, a_heap_needs_no_proc);
+	tcase_add_loop_test(tc, a_heap_needs_no_single_one_of_these_calls, 0,
+			    RT_ARRAY_LEN(calls));
+	tcase_add_test(tc, a_stack_that_cannot_be_found_is_told);
+	tcase_add_test(tc, a_thread_whose_stack_is_not_told_is_told_so);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_confined());
+}

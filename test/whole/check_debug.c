@@ -1,0 +1,415 @@
+// The debugging modes of rt_config: each finds the error it is for (guards:
+// check_guard, poison: check_poison), and leaves a program without errors
+// alone.
+#include "test/harness/heap.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/mark/checkmark.h"
+#include "gc/cycle/sweep.h"
+#include "runtime/spans/mspan.h"
+#include "runtime/world/proc.h"
+#include "test/harness/await.h"
+#include "test/harness/death.h"
+
+enum { ROOTS = 64 };
+
+static void *root[ROOTS];
+static rt_config config; // quiet; a test sets its mode
+
+static void setup(void)
+{
+	config = heap_config(HEAP_QUIET);
+}
+
+static void start(void)
+{
+	heap_start_exact(config);
+	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
+			 RT_OK);
+}
+
+// churn is a program without errors: it builds lists of objects of many
+// sizes, drops most, and returns how many objects it found changed.
+static unsigned churn(unsigned rounds)
+{
+	static const size_t size[] = {16, 24, 40, 100, 1024, 5000, 40000};
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < rounds; i++) {
+		void **slot = &root[i % ROOTS];
+		size_t n = size[i % RT_ARRAY_LEN(size)];
+		uintptr_t *p = rt_alloc(n);
+
+		ck_assert_ptr_nonnull(p);
+		wrong += !heap_is_zero(p, n);
+		if (i % 5 != 0)
+			p[0] = (uintptr_t)*slot;
+		p[n / sizeof *p - 1] = n;
+		*slot = p;
+		if (*slot && p[0])
+			wrong += rt_size((void *)p[0]) == 0;
+		ck_assert_ptr_nonnull(rt_alloc_noscan(1 + i % 30));
+	}
+	return wrong;
+}
+
+// ---- gcstress ----
+
+static uint64_t collections(void)
+{
+	return heap_stats().num_gc;
+}
+
+START_TEST(every_nth_allocation_collects)
+{
+	config.gcstress = 3;
+	start();
+	for (unsigned i = 1; i <= 30; i++) {
+		void *p = i % 2 ? rt_alloc(32) : rt_alloc_noscan(3);
+
+		ck_assert_ptr_nonnull(p);
+		ck_assert_uint_eq(collections(), i / 3);
+	}
+	ck_assert_uint_eq(heap_stats().num_forced_gc, 0);
+	ck_assert_ptr_nonnull(rt_alloc(0));
+	ck_assert_ptr_nonnull(rt_alloc(0));
+	ck_assert_ptr_nonnull(rt_alloc(0));
+	ck_assert_uint_eq(collections(), 10);
+}
+END_TEST
+
+// The count begins anew with each heap, so that a run can be repeated.
+START_TEST(stress_begins_anew_with_the_heap)
+{
+	config.gcstress = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		start();
+		ck_assert_ptr_nonnull(rt_alloc(32));
+		ck_assert_uint_eq(collections(), 0);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+	config.gcstress = 0;
+	start();
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_ptr_nonnull(rt_alloc(32));
+	ck_assert_uint_eq(collections(), 0);
+}
+END_TEST
+
+// ---- clobberfree ----
+
+static bool is_clobbered(const void *p, size_t n)
+{
+	const uint64_t *word = p;
+
+	for (size_t i = 0; i < n / sizeof *word; i++)
+		if (word[i] != SWEEP_CLOBBER)
+			return false;
+	return true;
+}
+
+static const size_t clobber_sizes[] = {8, 16, 24, 512, 1024, 8192, 200000};
+
+// An object in a place that no root knows is overwritten, one beside it is
+// not, and memory that is used again is zero.
+START_TEST(freed_objects_are_overwritten)
+{
+	size_t n = clobber_sizes[_i];
+	volatile uintptr_t hidden; // exact roots: the stack is none
+	void *p;
+
+	config.clobberfree = 1;
+	start();
+	root[0] = rt_alloc(n);
+	p = rt_alloc(n);
+	memset(root[0], 0x55, n);
+	memset(p, 0x55, n);
+	hidden = (uintptr_t)p;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert(is_clobbered((void *)hidden, n));
+	ck_assert_uint_eq(*(unsigned char *)root[0], 0x55);
+	ck_assert_mem_eq(root[0], (char *)root[0] + 1, n - 1);
+	for (unsigned i = 0; i < 2000; i++) {
+		p = rt_alloc(n);
+		ck_assert(heap_is_zero(p, n));
+	}
+}
+END_TEST
+
+// Without the mode what was freed stays as it was.
+START_TEST(without_it_nothing_is_overwritten)
+{
+	volatile uintptr_t hidden;
+
+	start();
+	root[0] = rt_alloc(64);
+	hidden = (uintptr_t)rt_alloc(64);
+	memset((void *)hidden, 0x55, 64);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(*(unsigned char *)hidden, 0x55);
+}
+END_TEST
+
+// ---- checkmark ----
+
+// mark_early sets an object's mark bit before marking, so that the marker
+// takes it for done and does not look inside: a marker with a bug.
+static void mark_early(void *obj)
+{
+	uintptr_t at = (uintptr_t)obj;
+	struct mspan *s = arena_span(arena_offset(at) >> RT_PAGE_SHIFT);
+	unsigned bit = mspan_bit(s, mspan_slot(s, at - s->base));
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+
+	atomic_u64_or_relaxed(mspan_word(s, line, bit / 64), UINT64_C(1)
+								 << (bit % 64));
+}
+
+static size_t parent_size;
+
+static void miss_a_child(void)
+{
+	uintptr_t *parent, *child;
+	char names[100];
+
+	start();
+	parent = root[1] = rt_alloc(parent_size);
+	child = rt_alloc(48);
+	parent[2] = (uintptr_t)child | 3;
+	snprintf(names, sizeof names, "missed %#lx from %#lx\n",
+		 (unsigned long)child, (unsigned long)&parent[2]);
+	fputs(names, stderr);
+	rt_gc(); // also retires the runs, so that the bit is the object's
+	mark_early(parent);
+	rt_gc();
+	fputs(rt_is_heap(child) ? "kept\n" : "freed\n", stderr);
+}
+
+static void expect_child_missed(size_t size)
+{
+	unsigned long child, from;
+	char report[200];
+	int status;
+
+	parent_size = size;
+	config.checkmark = 1;
+	status = death_status(miss_a_child);
+	ck_assert_int_eq(
+	    sscanf(death_output, "missed %lx from %lx", &child, &from), 2);
+	ck_assert_msg(death_aborted(status), "%s", death_output);
+	snprintf(report, sizeof report,
+		 "rtheap: object=%#lx size=48, found in an object at %#lx\n"
+		 "rtheap: fatal: checkmark: found unmarked object",
+		 child, from);
+	ck_assert_msg(strstr(death_output, report) != NULL, "%s", death_output);
+}
+
+START_TEST(object_that_marking_missed_is_named)
+{
+	expect_child_missed(64);
+	expect_child_missed(100000);
+}
+END_TEST
+
+START_TEST(without_the_check_it_is_freed)
+{
+	int status;
+
+	parent_size = 64;
+	status = death_status(miss_a_child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_msg(strstr(death_output, "freed\n") != NULL, "%s",
+		      death_output);
+}
+END_TEST
+
+// Outside of a collection nothing is marked, so that the check names whatever a
+// root leads to.  One thread may hold the object, and another came after it.
+enum look {
+	LOOK_STACK,
+	LOOK_REGISTERS,
+	LOOK_END,
+	LOOK_NO_END,
+	LOOK_WORDS,
+	LOOK_EXACT,
+	LOOKS
+};
+
+static const struct look_case {
+	bool past_end;
+	const char *report;
+} look_cases[LOOKS] = {
+    [LOOK_STACK] = {false, "found in a stack at "},
+    [LOOK_REGISTERS] = {false, "found in registers at "},
+    [LOOK_END] = {true, "found in registers at "},
+    [LOOK_NO_END] = {false, "passed\n"},
+    [LOOK_WORDS] = {false, "found in a root range at "},
+    [LOOK_EXACT] = {false, "passed\n"},
+};
+
+static enum look look;
+static atomic_u32 staying;
+
+// stay attaches a thread that stays, with a word on its stack.
+static void stay(int flags, void *word)
+{
+	void *volatile held = word;
+
+	ck_assert_int_eq(rt_thread_attach(flags), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	atomic_u32_add_release(&staying, 1);
+	for (;;)
+		pause();
+	(void)held;
+}
+
+static void *stay_with_word(void *word)
+{
+	stay(0, word);
+	return NULL;
+}
+
+static void *stay_exact(void *arg)
+{
+	stay(RT_THREAD_EXACT, arg);
+	return NULL;
+}
+
+// hide puts the object where the case wants it.
+static void hide(char *obj, size_t size, struct rt_proc *holder)
+{
+	static char *inner[1];
+	uintptr_t *reg = (uintptr_t *)holder->context.frame.regs;
+
+	inner[0] = obj + 64;
+	if (look == LOOK_WORDS || look == LOOK_EXACT)
+		rt_roots_add(inner, inner + 1,
+			     look == LOOK_WORDS ? RT_ROOT_WORDS
+						: RT_ROOT_EXACT);
+	rt_stop_the_world(RT_STOP_HOST);
+	if (look == LOOK_REGISTERS)
+		*reg = (uintptr_t)obj;
+	if (look == LOOK_END || look == LOOK_NO_END)
+		*reg = (uintptr_t)obj + size;
+}
+
+static void look_around(void)
+{
+	enum { SIZE = 100000 };
+	struct rt_proc *holder;
+	char *obj;
+
+	start();
+	obj = rt_alloc(SIZE);
+	start_thread(stay_with_word, look == LOOK_STACK ? obj : NULL);
+	await_at_least(&staying, 1);
+	holder = proc_first();
+	start_thread(stay_exact, NULL);
+	await_at_least(&staying, 2);
+	ck_assert_ptr_ne(proc_first(), holder);
+	hide(obj, SIZE, holder);
+	checkmark_all(look_cases[look].past_end);
+	fputs("passed\n", stderr);
+}
+
+START_TEST(every_place_is_looked_at)
+{
+	look = (enum look)_i;
+	death_status(look_around);
+	ck_assert_msg(strstr(death_output, look_cases[look].report) != NULL,
+		      "%s", death_output);
+}
+END_TEST
+
+// Marking does not follow such a word either.
+START_TEST(what_points_into_an_object_is_no_reference)
+{
+	config.checkmark = 1;
+	start();
+	root[0] = (char *)rt_alloc(16) + 8;
+	root[1] = (char *)rt_alloc(64) + 8;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// ---- programs without errors ----
+
+enum {
+	MODES = 32,
+	// Each of the seven sizes comes to each root twice, and each list was
+	// dropped before.
+	ROUNDS = COVERAGE_BUILD ? 100 : 2 * 7 * ROOTS / HEAP_CUT,
+};
+
+static void set_modes(unsigned modes)
+{
+	config.checkmark = modes & 1;
+	config.clobberfree = modes >> 1 & 1;
+	config.gcstress = modes & 4 ? 2 : 0;
+	config.poison = modes >> 3 & 1;
+	config.guard_large = modes >> 4 & 1;
+	config.guard_small = modes & 16 ? 3 : 0;
+	config.gc_percent = 1;
+	config.heap_min = 1 << 16;
+	config.heap_headroom = 0;
+}
+
+START_TEST(healthy_program_passes)
+{
+	set_modes((unsigned)_i % MODES);
+	config.align8 = _i >= MODES;
+	start();
+	ck_assert_uint_eq(churn(ROUNDS), 0);
+	ck_assert_uint_gt(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// The same with a stack and registers as roots, and the rule of past_end.
+START_TEST(healthy_program_with_stacks_passes)
+{
+	set_modes((unsigned)_i % MODES);
+	config.past_end = _i >= MODES;
+	ck_assert_int_eq(rt_init(&config), RT_OK);
+	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_WORDS),
+			 RT_OK);
+	ck_assert_uint_eq(churn(ROUNDS), 0);
+	ck_assert_uint_gt(heap_live_after_gc(), 0);
+}
+END_TEST
+
+static Suite *suite_debug(void)
+{
+	Suite *s = suite_create("debug");
+	TCase *t = tcase_create("modes");
+	TCase *looks = tcase_create("looks");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, every_nth_allocation_collects);
+	tcase_add_test(t, stress_begins_anew_with_the_heap);
+	tcase_add_loop_test(t, freed_objects_are_overwritten, 0,
+			    RT_ARRAY_LEN(clobber_sizes));
+	tcase_add_test(t, without_it_nothing_is_overwritten);
+	tcase_add_test(t, object_that_marking_missed_is_named);
+	tcase_add_test(t, without_the_check_it_is_freed);
+	tcase_add_loop_test(t, healthy_program_passes, 0, 2 * MODES);
+	tcase_add_loop_test(t, healthy_program_with_stacks_passes, 0,
+			    2 * MODES);
+	suite_add_tcase(s, t);
+
+	tcase_add_checked_fixture(looks, setup, NULL);
+	tcase_set_timeout(looks, 60);
+	tcase_add_loop_test(looks, every_place_is_looked_at, 0, LOOKS);
+	tcase_add_test(looks, what_points_into_an_object_is_no_reference);
+	suite_add_tcase(s, looks);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_debug());
+}

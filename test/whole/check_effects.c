@@ -1,0 +1,609 @@
+// What every field of rt_config does to a heap, seen through the public
+// interface: one table of field, value and effect.  Fields with an effect that
+// needs more than one line have suites of their own: gc_threads in check_mark,
+// checkmark and poison in check_debug.  stop_signal and stop_grace_us have none
+// in this version.
+#define _GNU_SOURCE 1
+
+#include <dirent.h>
+#include <pthread.h>
+#include <rt/rt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "gc/cycle/worker.h"
+#include "runtime/world/heapgauge.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/world/proc.h"
+#include "runtime/os/throw.h"
+#include "test/harness/await.h"
+#include "test/harness/death.h"
+#include "test/harness/heap.h"
+
+enum { MIB = 1 << 20 };
+
+static uintptr_t root[1];
+static uint64_t began; // nanotime before rt_init
+static uint64_t ready; // and after it
+
+// ---- effects ----
+
+// What is read is compared with a row's number.
+
+static uint64_t fits_100_mib(void)
+{
+	return rt_alloc_noscan_uninit(100 * MIB) != NULL;
+}
+
+// The goal in MiB while 2 MiB live, rounded down.
+static uint64_t goal(void)
+{
+	root[0] = (uintptr_t)rt_alloc_noscan(2 * MIB);
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return heap_stats().next_gc / MIB;
+}
+
+static uint64_t memory_limit(void)
+{
+	return heap_metric("/gc/gomemlimit:bytes");
+}
+
+static uint64_t percent(void)
+{
+	return heap_metric("/gc/gogc:percent");
+}
+
+static uint64_t processors(void)
+{
+	return heap_metric("/sched/gomaxprocs:threads");
+}
+
+static uint64_t wanted; // of the row
+
+// The CPU accounts hold as many seconds a second as there are processors.  The
+// time of the heap is known within two bounds.
+static uint64_t processors_accounted(void)
+{
+	rt_metric_sample s = {.name = "/cpu/classes/total:cpu-seconds"};
+	double longest, shortest;
+
+	while (nanotime() < ready + 1000000)
+		;
+	shortest = (double)(nanotime() - ready) / 1e9;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	longest = (double)(nanotime() - began) / 1e9;
+	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
+	ck_assert_uint_eq(s.kind, RT_METRIC_F64);
+	return s.f64 >= (double)wanted * shortest &&
+		       s.f64 <= (double)wanted * longest
+		   ? wanted
+		   : 0;
+}
+
+static unsigned nreports;
+
+static void count_report(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	nreports++;
+}
+
+// A gauge that is wrong by a page is reported.
+static uint64_t contradictions_reported(void)
+{
+	rt_memstats m;
+
+	ck_assert_int_eq(rt_set_warn_handler(count_report, NULL), RT_OK);
+	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, RT_PAGE_SIZE);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, -RT_PAGE_SIZE);
+	return nreports != 0;
+}
+
+// attach_anew makes the calling thread's stack a root, or not.
+static void attach_anew(unsigned flags)
+{
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(flags), RT_OK);
+}
+
+// Objects to which only their ends lead.
+static uint64_t kept_by_their_ends(void)
+{
+	volatile uintptr_t ends[64];
+
+	attach_anew(0);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(ends); i++)
+		ends[i] = (uintptr_t)rt_alloc(4096) + 4096;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_ne(ends[0], 0);
+	return heap_metric("/gc/scan/past-end:objects") != 0;
+}
+
+static uint64_t size_of_17(void)
+{
+	return rt_good_size(17);
+}
+
+static uint64_t is_attached(void)
+{
+	uint64_t attached = rt_thread_self() != NULL;
+
+	// The table's own end needs a thread that is.
+	if (!attached)
+		ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	return attached;
+}
+
+// advised_mappings is the number of mappings of this process that were advised
+// to use huge pages.
+static unsigned advised_mappings(void)
+{
+	static char line[1024];
+	unsigned n = 0;
+	FILE *f = fopen("/proc/self/smaps", "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof line, f))
+		if (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg"))
+			n++;
+	fclose(f);
+	return n;
+}
+
+// Huge pages are wanted for a large object.  The heap advises them after the
+// collection, maybe in a helper's time: a row that expects them waits.
+static uint64_t huge_pages_advised(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
+	root[0] = (uintptr_t)rt_alloc(64 * MIB);
+	ck_assert_uint_ne(root[0], 0);
+	memset((void *)root[0], 0, 64 * MIB);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	while (advised_mappings() < wanted && nanotime() < end)
+		sleep_ns(1000000);
+	return advised_mappings() != 0;
+}
+
+// lacks tells what the system must know for a row; NULL: nothing that it lacks.
+static const char *lacks(const char *row)
+{
+	size_t n = 4 << 20;
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const char *what = NULL;
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	if (strcmp(row, "huge_pages = 1") == 0 &&
+	    madvise(p, n, MADV_HUGEPAGE) != 0)
+		what = "this kernel has no huge pages";
+	if (strcmp(row, "populate = 1") == 0 && oscall_populate(p, n) != 0)
+		what = "this kernel does not populate pages";
+	ck_assert_int_eq(munmap(p, n), 0);
+	return what;
+}
+
+// Fresh objects that are in memory though nothing has touched them.
+static uint64_t brought_in_ahead(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 512; i++) {
+		char *p = rt_alloc_noscan_uninit(8192);
+		unsigned char resident[2];
+
+		ck_assert_ptr_nonnull(p);
+		ck_assert_int_eq(mincore(p, 8192, resident), 0);
+		n += resident[0] & 1;
+	}
+	return n != 0;
+}
+
+// What an object reads as when it is gone.
+static uint64_t freed_is_overwritten(void)
+{
+	uint64_t *p, old;
+
+	attach_anew(RT_THREAD_EXACT);
+	p = rt_alloc(1024);
+	*p = 1;
+	root[0] = (uintptr_t)p;
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
+	// A neighbour keeps the page.
+	root[0] = (uintptr_t)rt_alloc(1024);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	memcpy(&old, p, sizeof old);
+	return old == UINT64_C(0xdeadbeefdeadbeef);
+}
+
+static uint64_t collections_of_10_objects(void)
+{
+	uint64_t before = heap_stats().num_gc;
+
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_ptr_nonnull(rt_alloc(32));
+	return heap_stats().num_gc - before;
+}
+
+static uint64_t size_of_40001(void)
+{
+	return rt_size(rt_alloc(40001));
+}
+
+static uint64_t size_of_100(void)
+{
+	return rt_size(rt_alloc(100));
+}
+
+// ---- the table ----
+
+static const struct row {
+	const char *name; // the field and its value
+	rt_config set;	  // other fields are 0, and taken from the defaults
+	uint64_t (*effect)(void);
+	uint64_t seen;
+} rows[] = {
+#define ROW(field, value, effect, seen)                                        \
+	{                                                                      \
+#field " = " #value, {.field = (value) }, effect, seen         \
+	}
+    ROW(max_heap, 64 * MIB, fits_100_mib, 0),
+    ROW(max_heap, 256 * MIB, fits_100_mib, 1),
+    ROW(heap_min, 64 * MIB, goal, 64),
+    ROW(heap_min, 32 * MIB, goal, 32),
+    ROW(heap_headroom, 0, goal, 4),
+    ROW(heap_headroom, 16 * MIB, goal, 18),
+    ROW(memory_limit, INT64_C(1) << 33, memory_limit, UINT64_C(1) << 33),
+    ROW(memory_limit, INT64_MAX, memory_limit, INT64_MAX),
+    ROW(gc_percent, 50, percent, 50),
+    ROW(gc_percent, 200, percent, 200),
+    ROW(max_procs, 3, processors, 3),
+    ROW(max_procs, 7, processors, 7),
+    ROW(max_procs, 3, processors_accounted, 3),
+    ROW(max_procs, 3000, processors_accounted, 3000),
+    ROW(double_check, RT_CHECK_OFF, contradictions_reported, 0),
+    ROW(double_check, RT_CHECK_REPORT, contradictions_reported, 1),
+    ROW(past_end, 0, kept_by_their_ends, 0),
+    ROW(past_end, 1, kept_by_their_ends, 1),
+    ROW(align8, 0, size_of_17, 32),
+    ROW(align8, 1, size_of_17, 24),
+    ROW(no_attach, 0, is_attached, 1),
+    ROW(no_attach, 1, is_attached, 0),
+    ROW(huge_pages, 0, huge_pages_advised, 0),
+    ROW(huge_pages, 1, huge_pages_advised, 1),
+    ROW(populate, 0, brought_in_ahead, 0),
+    ROW(populate, 1, brought_in_ahead, 1),
+    ROW(clobberfree, 0, freed_is_overwritten, 0),
+    ROW(clobberfree, 1, freed_is_overwritten, 1),
+    ROW(gcstress, 0, collections_of_10_objects, 0),
+    ROW(gcstress, 1, collections_of_10_objects, 10),
+    ROW(gcstress, 5, collections_of_10_objects, 2),
+    ROW(guard_large, 0, size_of_40001, 40960),
+    ROW(guard_large, 1, size_of_40001, 40001),
+    ROW(guard_small, 0, size_of_100, 112),
+    ROW(guard_small, 1, size_of_100, 100),
+};
+
+// configure copies the one field that a row names.
+static void configure(rt_config *c, const struct row *r)
+{
+#define COPY(field)                                                            \
+	if (strncmp(r->name, #field " ", sizeof #field) == 0)                  \
+	c->field = r->set.field
+	COPY(max_heap);
+	COPY(heap_min);
+	COPY(heap_headroom);
+	COPY(memory_limit);
+	COPY(gc_percent);
+	COPY(max_procs);
+	COPY(double_check);
+	COPY(past_end);
+	COPY(align8);
+	COPY(no_attach);
+	COPY(huge_pages);
+	COPY(populate);
+	COPY(clobberfree);
+	COPY(gcstress);
+	COPY(guard_large);
+	COPY(guard_small);
+}
+
+START_TEST(field_has_its_effect)
+{
+	const struct row *r = &rows[_i];
+	const char *lacking = lacks(r->name);
+	rt_config c;
+	uint64_t seen;
+
+	if (lacking) {
+		suite_skip(lacking, NULL);
+		return;
+	}
+	rt_config_init(&c);
+	// Garbage, and a stack that leads to it, would move the goal.
+	c.heap_headroom = 0;
+	configure(&c, r);
+	began = nanotime();
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ready = nanotime();
+	wanted = r->seen;
+	seen = r->effect();
+	ck_assert_msg(seen == r->seen, "%s: %llu, not %llu", r->name,
+		      (unsigned long long)seen, (unsigned long long)r->seen);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// A signal that comes after an allocation finds the thread outside it.
+START_TEST(slow_path_ends_the_inline_allocation)
+{
+	rt_thread *t;
+
+	ck_assert_int_eq(rt_init(NULL), RT_OK);
+	t = rt_thread_self();
+	for (size_t n = 16; n <= 4096; n *= 2) {
+		t->nostop = 1;
+		ck_assert_ptr_nonnull(rt_alloc_slow_(t, RT_WORDS, n));
+		ck_assert_uint_eq(t->nostop, 0);
+	}
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// Only rt_config_from_env reads the environment.
+START_TEST(init_reads_no_environment)
+{
+	ck_assert_int_eq(setenv("RTGC", "7", 1), 0);
+	ck_assert_int_eq(setenv("RTMEMLIMIT", "77MiB", 1), 0);
+	ck_assert_int_eq(
+	    setenv("RTDEBUG", "gcstress=1,align8=1,gc_threads=0", 1), 0);
+	ck_assert_int_eq(rt_init(NULL), RT_OK);
+	ck_assert_uint_eq(percent(), 100);
+	ck_assert_uint_eq(memory_limit(), INT64_MAX);
+	ck_assert_uint_eq(size_of_17(), 32);
+	ck_assert_uint_eq(collections_of_10_objects(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static unsigned ncalls[2];
+
+static int count_oom(size_t n, void *arg)
+{
+	(void)n;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+// What the range cannot hold beside what lives.
+static void run_out(void)
+{
+	void *most = rt_alloc_noscan_uninit(40 * MIB);
+
+	ck_assert_ptr_nonnull(most);
+	ck_assert_ptr_null(rt_alloc_noscan_uninit(40 * MIB));
+	rt_keep_alive(most);
+}
+
+// ---- helpers ----
+
+enum { HELPERS = 2, MOST_THREADS = 64 };
+
+static uint32_t list_threads(pid_t *tids)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	uint32_t n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.') {
+			ck_assert_uint_lt(n, MOST_THREADS);
+			tids[n++] = (pid_t)strtol(entry->d_name, NULL, 10);
+		}
+	closedir(dir);
+	return n;
+}
+
+static bool lists(const pid_t *tids, uint32_t n, pid_t tid)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (tids[i] == tid)
+			return true;
+	return false;
+}
+
+// stand_apart gives the calling thread one of its processors, and a priority
+// and a class that other threads do not have.
+static void stand_apart(void)
+{
+	const struct sched_param param = {0};
+	int nice_now = getpriority(PRIO_PROCESS, 0), last = CPU_SETSIZE - 1;
+	cpu_set_t all, one;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+	while (!CPU_ISSET(last, &all))
+		last--;
+	CPU_ZERO(&one);
+	CPU_SET(last, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
+	ck_assert_int_eq(
+	    setpriority(PRIO_PROCESS, 0, nice_now < 17 ? nice_now + 3 : 19), 0);
+}
+
+static void check_like_self(pid_t tid)
+{
+	cpu_set_t mine, its;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
+	ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
+	ck_assert(CPU_EQUAL(&mine, &its));
+	ck_assert_int_eq(sched_getscheduler(tid), sched_getscheduler(0));
+	ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)tid),
+			 getpriority(PRIO_PROCESS, 0));
+}
+
+static void *make_helpers(void *arg)
+{
+	pid_t before[MOST_THREADS], after[MOST_THREADS];
+	uint32_t nbefore, nafter, nhelpers = 0;
+
+	stand_apart();
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	nbefore = list_threads(before);
+	worker_provide(proc_self(), true);
+	nafter = list_threads(after);
+	for (uint32_t i = 0; i < nafter; i++)
+		if (!lists(before, nbefore, after[i])) {
+			check_like_self(after[i]);
+			nhelpers++;
+		}
+	ck_assert_uint_eq(nhelpers, HELPERS);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// Of the thread that makes them, not of the process.
+START_TEST(helpers_inherit_processors_and_priority)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pthread_t thread;
+
+	c.max_procs = HELPERS + 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(pthread_create(&thread, NULL, make_helpers, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- handlers ----
+
+static void end_as_expected(const char *text, void *arg)
+{
+	(void)arg;
+	_exit(strcmp(text, "rtheap: fatal: on purpose") == 0 ? DEATH_EXPECTED
+							     : EXIT_FAILURE);
+}
+
+START_TEST(a_fatal_handler_outlives_a_heap)
+{
+	ck_assert_int_eq(rt_init(NULL), RT_OK);
+	ck_assert_int_eq(rt_set_fatal_handler(end_as_expected, NULL), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	if (_i == 1)
+		ck_assert_int_eq(rt_init(NULL), RT_OK);
+	throw_fatal("on purpose");
+}
+END_TEST
+
+// Handlers belong to the process: the next heap has them, too.
+START_TEST(handlers_outlive_a_heap)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = 64 * MIB;
+	c.double_check = RT_CHECK_REPORT;
+	ck_assert_int_eq(rt_set_oom_handler(count_oom, &ncalls[0]), RT_OK);
+	ck_assert_int_eq(rt_set_warn_handler(count_report, NULL), RT_OK);
+	for (unsigned heap = 1; heap <= 2; heap++) {
+		ck_assert_int_eq(rt_init(&c), RT_OK);
+		run_out();
+		ck_assert_uint_eq(ncalls[0], heap);
+		heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, RT_PAGE_SIZE);
+		heap_stats();
+		heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, -RT_PAGE_SIZE);
+		ck_assert_uint_eq(nreports, heap);
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+}
+END_TEST
+
+static int replace_and_go_on(size_t n, void *arg)
+{
+	(void)n;
+	++*(unsigned *)arg;
+	ck_assert_int_eq(rt_set_oom_handler(count_oom, &ncalls[1]), RT_OK);
+	return 1;
+}
+
+// The handler that replaces another one while that runs is asked next.
+START_TEST(a_handler_may_be_replaced_while_it_is_called)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = 64 * MIB;
+	ck_assert_int_eq(rt_set_oom_handler(replace_and_go_on, &ncalls[0]),
+			 RT_OK);
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	run_out();
+	ck_assert_uint_eq(ncalls[0], 1);
+	ck_assert_uint_eq(ncalls[1], 1);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static void replace_and_report(const char *text, void *arg)
+{
+	ck_assert_ptr_nonnull(text);
+	++*(unsigned *)arg;
+	ck_assert_int_eq(rt_set_warn_handler(count_report, NULL), RT_OK);
+	ck_assert_uint_eq(contradictions_reported(), 1);
+}
+
+// A handler that replaces itself, and brings about the next report, has that
+// told to the other one before it returns.
+START_TEST(a_warning_may_replace_its_handler)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_REPORT;
+	ck_assert_int_eq(rt_set_warn_handler(replace_and_report, &ncalls[0]),
+			 RT_OK);
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, RT_PAGE_SIZE);
+	heap_stats();
+	heapgauge_add(proc_self(), HEAPGAUGE_IN_USE, -RT_PAGE_SIZE);
+	ck_assert_uint_eq(ncalls[0], 1);
+	ck_assert_uint_eq(nreports, 1);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static Suite *suite_effects(void)
+{
+	Suite *s = suite_create("effects");
+	TCase *tc = tcase_create("effects");
+
+	tcase_add_loop_test(tc, field_has_its_effect, 0, RT_ARRAY_LEN(rows));
+	tcase_add_test(tc, slow_path_ends_the_inline_allocation);
+	tcase_add_test(tc, init_reads_no_environment);
+	tcase_add_test(tc, helpers_inherit_processors_and_priority);
+	tcase_add_test(tc, handlers_outlive_a_heap);
+	tcase_add_loop_exit_test(tc, a_fatal_handler_outlives_a_heap,
+				 DEATH_EXPECTED, 0, 2);
+	tcase_add_test(tc, a_handler_may_be_replaced_while_it_is_called);
+	tcase_add_test(tc, a_warning_may_replace_its_handler);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_effects());
+}

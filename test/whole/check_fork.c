@@ -1,0 +1,1109 @@
+#define _GNU_SOURCE 1
+
+// Forks: whatever the threads of the parent were doing, the child has a heap
+// that is in order, its statistics, and the forking thread as it was.
+#include "test/harness/heap.h"
+
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/host/handlers.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/world/gcstats.h"
+#include "runtime/os/oscall.h"
+#include "runtime/world/stw.h"
+#include "runtime/os/throw.h"
+#include "test/harness/await.h"
+#include "test/harness/death.h"
+
+enum {
+	CELLS = 1000,
+	// A child that takes longer hangs.
+	CHILD_SECONDS = 60,
+};
+
+// Check has locks of its own, which a fork may find held: children, and
+// threads that are busy at a fork, end the test by themselves.
+static void expect_at(bool ok, int line)
+{
+	char text[64];
+
+	if (ok)
+		return;
+	oscall_write(2, text,
+		     (size_t)snprintf(text, sizeof text,
+				      "check_fork.c:%d: failed\n", line));
+	abort();
+}
+#define expect(cond) expect_at((cond), __LINE__)
+
+static pthread_t run_thread(void *(*fn)(void *))
+{
+	pthread_t thread;
+
+	expect(pthread_create(&thread, NULL, fn, NULL) == 0);
+	return thread;
+}
+
+static void end_thread(pthread_t thread)
+{
+	expect(pthread_join(thread, NULL) == 0);
+}
+
+static void verify(void)
+{
+	struct rt_verify v;
+
+	expect(rt_heap_verify(&v) == RT_OK);
+	expect(v.errors == 0);
+}
+
+static void collect(void)
+{
+	expect(rt_gc() == RT_OK);
+	verify();
+}
+
+static rt_memstats stats(void)
+{
+	rt_memstats m;
+
+	expect(rt_read_memstats(&m) == RT_OK);
+	return m;
+}
+
+struct cell {
+	uint64_t n;
+	struct cell *next;
+};
+
+static struct cell *list;
+
+static void list_make(void)
+{
+	expect(rt_roots_add(&list, &list + 1, RT_ROOT_EXACT) == RT_OK);
+	list = NULL;
+	for (uint64_t n = 1; n <= CELLS; n++) {
+		struct cell *c = rt_alloc(sizeof *c);
+
+		expect(c);
+		c->n = n;
+		c->next = list;
+		list = c;
+	}
+}
+
+static void list_check(void)
+{
+	uint64_t n = CELLS;
+
+	for (const struct cell *c = list; c; c = c->next)
+		expect(c->n == n--);
+	expect(n == 0);
+}
+
+static void begin(void)
+{
+	rt_config c = heap_config(100);
+
+	c.heap_min = c.heap_headroom = 1 << 20;
+	// The sanitizers can make no thread in a child: gcc's thread sanitizer
+	// says so, the address sanitizer waits for its own allocator for ever.
+	c.gc_threads = RT_TSAN || RT_ASAN ? 0 : 1;
+	expect(rt_init(&c) == RT_OK);
+	list_make();
+}
+
+static void *attach_and_allocate(void *arg)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(rt_alloc(100));
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+// works uses the heap of a process whose one attached thread is the caller.
+static void works(void)
+{
+	rt_memstats live;
+
+	list_check();
+	verify();
+	for (unsigned i = 0; i < 20000; i++)
+		expect(rt_alloc(1 + i % 3000));
+	collect();
+	stats();
+	expect(rt_read_memstats_live(&live) == RT_OK);
+	expect(atomic_u32_load_relaxed(&procs.attached) == 1);
+	list_check();
+	if (!RT_TSAN && !RT_ASAN)
+		end_thread(run_thread(attach_and_allocate));
+}
+
+static void works_and_ends(void)
+{
+	works();
+	expect(rt_fini() == RT_OK);
+}
+
+static void expect_child(pid_t child)
+{
+	int status;
+
+	expect(child > 0);
+	expect(waitpid(child, &status, 0) == child);
+	expect(status == 0);
+}
+
+// fork_and runs fn in a child.
+static void fork_and(void (*fn)(void))
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		fn();
+		_exit(0);
+	}
+	expect_child(child);
+}
+
+// ---- what the forking thread is doing ----
+
+START_TEST(an_attached_thread_forks)
+{
+	begin();
+	fork_and(works_and_ends);
+	works_and_ends();
+}
+END_TEST
+
+static const struct rt_run *runs; // that the forking thread had before
+
+static void runs_are_as_before(void)
+{
+	expect(rt_thread_tls->run == runs);
+}
+
+// Inline allocation goes on after a fork, but not in a region.
+START_TEST(a_fork_leaves_the_runs_as_they_were)
+{
+	begin();
+	runs = rt_thread_tls->run;
+	fork_and(runs_are_as_before);
+	runs_are_as_before();
+	expect(rt_blocking_enter() == RT_OK);
+	runs = rt_thread_tls->run;
+	fork_and(runs_are_as_before);
+	runs_are_as_before();
+	expect(rt_blocking_leave() == RT_OK);
+}
+END_TEST
+
+static void attach_works_and_ends(void)
+{
+	expect(!rt_thread_self());
+	expect(rt_thread_attach(0) == RT_OK);
+	works_and_ends();
+}
+
+static void *fork_unattached(void *arg)
+{
+	fork_and(attach_works_and_ends);
+	return arg;
+}
+
+// The thread that the heap was made by is not there.
+START_TEST(an_unattached_thread_forks)
+{
+	pthread_t thread;
+
+	begin();
+	thread = run_thread(fork_unattached);
+	rt_blocking_enter();
+	end_thread(thread);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+static void leave_region_and_work(void)
+{
+	expect(rt_blocking_enter() == RT_ESTATE);
+	expect(rt_blocking_leave() == RT_OK);
+	works_and_ends();
+}
+
+START_TEST(a_thread_in_a_region_forks)
+{
+	begin();
+	expect(rt_blocking_enter() == RT_OK);
+	fork_and(leave_region_and_work);
+	leave_region_and_work();
+}
+END_TEST
+
+static void start_world_and_work(void)
+{
+	expect(rt_world_stopped() == 1);
+	expect(!rt_alloc(16));
+	verify();
+	stats();
+	expect(rt_start_the_world(NULL) == RT_OK);
+	works_and_ends();
+}
+
+START_TEST(a_stopper_forks_in_its_stop)
+{
+	begin();
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	fork_and(start_world_and_work);
+	start_world_and_work();
+}
+END_TEST
+
+static pid_t walk_child = -1;
+
+static int fork_in_walk(void *obj, size_t size, int kind, void *arg)
+{
+	(void)obj;
+	(void)size;
+	(void)kind;
+	(void)arg;
+	if (walk_child < 0)
+		walk_child = fork();
+	expect(rt_start_the_world(NULL) == RT_EPERM);
+	return 0;
+}
+
+// Both processes go on with the walk.
+START_TEST(a_callback_of_a_walk_forks)
+{
+	begin();
+	expect(rt_heap_walk(fork_in_walk, NULL) == RT_OK);
+	expect(rt_world_stopped() == 0);
+	if (walk_child > 0)
+		expect_child(walk_child);
+	works_and_ends();
+	if (walk_child == 0)
+		_exit(0);
+}
+END_TEST
+
+static int fork_when_short(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fork_and(works);
+	return 0;
+}
+
+START_TEST(a_handler_for_out_of_memory_forks)
+{
+	begin();
+	rt_set_oom_handler(fork_when_short, NULL);
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	expect(!rt_alloc((size_t)64 << 20));
+	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	works_and_ends();
+}
+END_TEST
+
+// ---- the functions ----
+
+START_TEST(answers_without_a_question_are_refused)
+{
+	expect(rt_fork_parent() == RT_EPERM);
+	expect(rt_fork_child() == RT_EPERM);
+	begin();
+	expect(rt_fork_parent() == RT_EPERM);
+	expect(rt_fork_prepare() == RT_OK);
+	expect(rt_fork_parent() == RT_OK);
+	expect(rt_fork_parent() == RT_EPERM);
+	works_and_ends();
+}
+END_TEST
+
+// A host that prepares a fork itself is not done before its own answer.
+START_TEST(preparations_nest)
+{
+	pid_t child;
+
+	begin();
+	expect(rt_fork_prepare() == RT_OK);
+	child = fork();
+	expect(rt_world_stopped() == 1);
+	if (child == 0) {
+		expect(rt_fork_child() == RT_OK);
+		works_and_ends();
+		_exit(0);
+	}
+	expect(rt_fork_parent() == RT_OK);
+	expect(rt_world_stopped() == 0);
+	expect_child(child);
+	works_and_ends();
+}
+END_TEST
+
+START_TEST(a_prepared_thread_cannot_allocate)
+{
+	begin();
+	expect(rt_alloc(16));
+	expect(rt_fork_prepare() == RT_OK);
+	expect(!rt_alloc(16));
+	expect(rt_fork_parent() == RT_OK);
+	expect(rt_alloc(16));
+	expect(rt_fini() == RT_OK);
+}
+END_TEST
+
+static void begin_work_and_end(void)
+{
+	begin();
+	works_and_ends();
+}
+
+START_TEST(forks_without_a_heap_change_nothing)
+{
+	fork_and(begin_work_and_end);
+	expect(rt_fork_prepare() == RT_OK);
+	expect(rt_fork_parent() == RT_OK);
+	begin_work_and_end();
+	fork_and(begin_work_and_end);
+	begin_work_and_end();
+}
+END_TEST
+
+// What a heap that was never finished had made is not looked at.
+START_TEST(a_fork_after_a_heap_was_refused)
+{
+	// The block of the first thread; the first call is for its P.
+	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
+	expect(rt_init(NULL) == RT_ENOMEM);
+	expect(oscall_failed(OSCALL_COMMIT) == 1);
+	fork_and(begin_work_and_end);
+	begin_work_and_end();
+}
+END_TEST
+
+static void fork_again(void)
+{
+	fork_and(works_and_ends);
+	works_and_ends();
+}
+
+START_TEST(a_child_forks)
+{
+	begin();
+	fork_and(fork_again);
+	works_and_ends();
+}
+END_TEST
+
+static void fatal(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	expect(rt_fork_prepare() == RT_ESTATE);
+	if (fork() == 0)
+		_exit(0);
+	_exit(42);
+}
+
+// The thread that found our bug holds a lock that a fork would take.
+START_TEST(a_fatal_handler_forks)
+{
+	begin();
+	rt_set_fatal_handler(fatal, NULL);
+	mutex_lock(&procs.lock);
+	throw_fatal("on purpose");
+}
+END_TEST
+
+static unsigned told; // reports
+
+// on_abort is for a throw that was to wait for nobody.
+static void on_abort(int sig)
+{
+	(void)sig;
+	_exit(told == 1 && oscall_count(OSCALL_FUTEX_WAIT) == 0 ? 0 : 1);
+}
+
+static void fork_and_throw(const char *text, void *arg)
+{
+	pid_t child;
+
+	(void)text;
+	(void)arg;
+	told++;
+	child = fork();
+	if (child == 0) {
+		signal(SIGABRT, on_abort);
+		oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+		throw_fatal("again");
+	}
+	expect_child(child);
+	_exit(42);
+}
+
+// The child is in the handler, too: a throw there ends it without a report.
+START_TEST(a_fatal_handler_s_child_throws)
+{
+	begin();
+	rt_set_fatal_handler(fork_and_throw, NULL);
+	throw_fatal("on purpose");
+}
+END_TEST
+
+// ---- what the other threads are doing ----
+
+static struct {
+	atomic_u32 ready; // threads
+	atomic_u32 end;
+} run;
+
+static RT_NORETURN void stay(void)
+{
+	atomic_u32_add_release(&run.ready, 1);
+	for (;;)
+		pause();
+}
+
+static void stay_in_handler(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+	stay();
+}
+
+// ---- a program that a fatal handler starts ----
+
+static unsigned nforks; // that ran handlers of pthread_atfork
+
+static void count_fork(void)
+{
+	nforks++;
+}
+
+extern char **environ;
+static char *const reporter[] = {"/bin/sh", "-c", "exit 7", NULL};
+
+static pid_t report_by_vfork(void)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execve(reporter[0], reporter, environ);
+		_exit(EXIT_FAILURE);
+	}
+	return child;
+}
+
+static pid_t report_by_spawn(void)
+{
+	pid_t child;
+
+	expect(posix_spawn(&child, reporter[0], NULL, NULL, reporter,
+			   environ) == 0);
+	return child;
+}
+
+static const struct way {
+	pid_t (*start)(void);
+	bool forks; // the thread sanitizer turns a vfork into a fork
+} ways[] = {{report_by_vfork, RT_TSAN}, {report_by_spawn, false}};
+
+// start_reporter waits for a program that it starts, and then ends with 42.
+static void start_reporter(const char *text, void *arg)
+{
+	const struct way *way = arg;
+	pid_t child;
+	int status;
+
+	expect(strcmp(text, "rtheap: fatal: on purpose") == 0);
+	child = way->start();
+	expect(child > 0);
+	expect(waitpid(child, &status, 0) == child);
+	expect(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	expect(nforks == way->forks);
+	_exit(42);
+}
+
+static void *hold_all_and_stay(void *arg)
+{
+	(void)arg;
+	mutex_lock(&procs.lock);
+	mutex_lock(&mheap.lock);
+	heapstats_fork_lock();
+	handlers_fork_lock();
+	stay();
+}
+
+static void *stop_and_stay(void *arg)
+{
+	(void)arg;
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	stay();
+}
+
+static void *(*const others[])(void *) = {hold_all_and_stay, stop_and_stay};
+
+// What another thread holds, or has stopped, no program waits for that is
+// started without a fork: locks of the heap, or the world.
+START_TEST(a_fatal_handler_starts_a_program)
+{
+	begin();
+	expect(pthread_atfork(count_fork, NULL, NULL) == 0);
+	rt_set_fatal_handler(start_reporter, (void *)(uintptr_t)&ways[_i / 2]);
+	expect(rt_blocking_enter() == RT_OK);
+	run_thread(others[_i % 2]);
+	await_at_least(&run.ready, 1);
+	throw_fatal("on purpose");
+}
+END_TEST
+
+static void *throw_and_stay(void *arg)
+{
+	(void)arg;
+	throw_fatal("first");
+}
+
+// stay_throwing returns when another thread is in the host's fatal handler,
+// for good.
+static void stay_throwing(void)
+{
+	run_thread(throw_and_stay);
+	await_at_least(&run.ready, 1);
+}
+
+static void throw_second(void)
+{
+	rt_set_fatal_handler(NULL, NULL);
+	throw_fatal("second");
+}
+
+// expect_second: a child that runs fn reports what it has found itself.
+static void expect_second(void (*fn)(void))
+{
+	expect(death_aborted(death_status(fn)));
+	expect(strcmp(death_output, "rtheap: fatal: second\n") == 0);
+}
+
+// The heap may be in the middle of anything, so its forks are not prepared.
+static void fork_and_throw_second(void)
+{
+	expect(rt_fork_prepare() == RT_ESTATE);
+	expect_second(throw_second);
+	throw_second();
+}
+
+START_TEST(a_child_throws_while_its_parent_does)
+{
+	begin();
+	rt_set_fatal_handler(stay_in_handler, NULL);
+	stay_throwing();
+	expect_second(fork_and_throw_second);
+}
+END_TEST
+
+static void answer_work_and_throw(void)
+{
+	expect(rt_world_stopped() == 1);
+	expect(rt_fork_child() == RT_OK);
+	fork_and(works);
+	works();
+	throw_second();
+}
+
+// What was prepared before is the child's heap, and stays prepared until the
+// host's own answer.
+START_TEST(a_thread_throws_in_a_prepared_fork)
+{
+	begin();
+	rt_set_fatal_handler(stay_in_handler, NULL);
+	expect(rt_fork_prepare() == RT_OK);
+	stay_throwing();
+	expect_second(answer_work_and_throw);
+	expect(rt_world_stopped() == 1);
+	expect(rt_fork_parent() == RT_OK);
+	works_and_ends();
+}
+END_TEST
+
+static bool ended(void)
+{
+	return atomic_u32_load_acquire(&run.end) != 0;
+}
+
+// hold_everything leaves something of each kind in its caches, then sleeps.
+static void *hold_everything(void *arg)
+{
+	void *stack;
+
+	expect(rt_thread_attach(0) == RT_OK);
+	for (size_t n = 1; n < 3000; n += 50) {
+		expect(rt_alloc(n));
+		expect(rt_alloc_noscan(n));
+	}
+	stack = rt_stack_alloc(4096);
+	expect(rt_stack_free(stack, 4096) == RT_OK);
+	rt_blocking_enter();
+	atomic_u32_add_release(&run.ready, 1);
+	while (!ended())
+		sleep_ns(1000000);
+	rt_blocking_leave();
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+// What a child has found, for its parent.
+static struct found {
+	rt_memstats live;
+	rt_memstats exact;
+	uint64_t cpu;
+	uint32_t waiters;
+} * found;
+
+static void find(void)
+{
+	expect(rt_read_memstats_live(&found->live) == RT_OK);
+	found->exact = stats();
+	found->cpu = gcstats_cpu();
+	found->waiters = atomic_u32_load_relaxed(&procs.gate_waiters);
+	expect(procs.count == 1);
+	expect(rt_start_the_world(NULL) == RT_OK);
+	works_and_ends();
+}
+
+// The child has flushed the caches that the parent has not.
+static void compare_with_child(void)
+{
+	uint64_t cpu = gcstats_cpu();
+	rt_memstats m;
+
+	expect(rt_read_memstats_live(&m) == RT_OK);
+	expect(m.stack_inuse > 0);
+	fork_and(find);
+	expect(found->cpu >= cpu);
+	expect(found->waiters == 0);
+	expect(found->live.stack_inuse == 0);
+	expect(found->live.mcache_inuse == sizeof(struct rt_mcache));
+	m = stats();
+	expect(found->exact.mallocs == m.mallocs);
+	expect(found->exact.frees == m.frees);
+	expect(found->exact.total_alloc == m.total_alloc);
+	expect(found->exact.heap_alloc == m.heap_alloc);
+	expect(found->exact.num_gc == m.num_gc);
+}
+
+START_TEST(what_lost_threads_held_is_taken_back)
+{
+	enum { THREADS = 8 };
+	pthread_t threads[THREADS];
+
+	found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	expect(found != MAP_FAILED);
+	begin();
+	expect(rt_set_gc_percent(HEAP_QUIET, NULL) == RT_OK);
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = run_thread(hold_everything);
+	rt_blocking_enter();
+	await_at_least(&run.ready, THREADS);
+	rt_blocking_leave();
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+	compare_with_child();
+	expect(rt_start_the_world(NULL) == RT_OK);
+	atomic_u32_store_release(&run.end, 1);
+	rt_blocking_enter();
+	for (int i = 0; i < THREADS; i++)
+		end_thread(threads[i]);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+// ---- a stack from a collection ----
+
+enum { LIMIT = 64 << 20, LONG_STACK = 16 << 20 };
+
+static void *given; // a stack
+
+// take_from_a_collection uses up what the heap has left, and has its next stack
+// from the first collection; it frees it, and sleeps.
+static void *take_from_a_collection(void *arg)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	while (stats().heap_alloc < LIMIT - (2 << 20))
+		expect(rt_alloc_noscan(1 << 20));
+	given = rt_stack_alloc(LONG_STACK);
+	expect(given);
+	expect(stats().num_gc == 1);
+	expect(rt_stack_free(given, LONG_STACK) == RT_OK);
+	expect(rt_blocking_enter() == RT_OK);
+	atomic_u32_add_release(&run.ready, 1);
+	while (!ended())
+		sleep_ns(1000000);
+	expect(rt_blocking_leave() == RT_OK);
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void free_given(void)
+{
+	expect(rt_stack_free(given, LONG_STACK) == RT_OK);
+	works_and_ends();
+}
+
+// The stack is the forking thread's by now.
+START_TEST(a_child_takes_no_stack_back_that_was_freed)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pthread_t thread;
+
+	c.max_heap = LIMIT;
+	c.gc_threads = 0;
+	expect(rt_init(&c) == RT_OK);
+	list_make();
+	thread = run_thread(take_from_a_collection);
+	expect(rt_blocking_enter() == RT_OK);
+	await_at_least(&run.ready, 1);
+	expect(rt_blocking_leave() == RT_OK);
+	expect(rt_stack_alloc(LONG_STACK) == given);
+	fork_and(free_given);
+	atomic_u32_store_release(&run.end, 1);
+	expect(rt_blocking_enter() == RT_OK);
+	end_thread(thread);
+	expect(rt_blocking_leave() == RT_OK);
+	free_given();
+}
+END_TEST
+
+static void *come_and_go(void *arg)
+{
+	while (!ended()) {
+		expect(rt_thread_attach(0) == RT_OK);
+		for (unsigned i = 0; i < 2000 && !ended(); i++)
+			expect(rt_alloc(1 + i % 500));
+		expect(rt_thread_detach() == RT_OK);
+	}
+	return arg;
+}
+
+static void *collect_and_stop(void *arg)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	while (!ended()) {
+		expect(rt_gc() == RT_OK);
+		expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+		expect(rt_start_the_world(NULL) == RT_OK);
+		verify();
+	}
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void on_warning(const char *text, void *arg)
+{
+	(void)text;
+	(void)arg;
+}
+
+static int no_memory(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	return 0;
+}
+
+// Of threads that no stop concerns: they take locks at any time.
+static void *read_and_set(void *arg)
+{
+	rt_memstats m;
+
+	while (!ended()) {
+		expect(rt_read_memstats_live(&m) == RT_OK);
+		expect(rt_set_warn_handler(on_warning, NULL) == RT_OK);
+		expect(rt_set_oom_handler(no_memory, NULL) == RT_OK);
+		expect(rt_set_fatal_handler(on_warning, NULL) == RT_OK);
+		expect(rt_set_fatal_handler(NULL, NULL) == RT_OK);
+	}
+	return arg;
+}
+
+static void *read_exactly(void *arg)
+{
+	rt_memstats m;
+
+	while (!ended())
+		expect(rt_read_memstats(&m) == RT_OK);
+	return arg;
+}
+
+static void *read_in_region(void *arg)
+{
+	rt_memstats m;
+
+	expect(rt_thread_attach(0) == RT_OK);
+	while (!ended()) {
+		expect(rt_alloc((size_t)400 << 10));
+		expect(rt_blocking_enter() == RT_OK);
+		expect(rt_read_memstats_live(&m) == RT_OK);
+		expect(rt_blocking_leave() == RT_OK);
+	}
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void *(*const busy[])(void *) = {
+    come_and_go,  come_and_go,	  collect_and_stop,
+    read_and_set, read_in_region, read_exactly,
+};
+
+// Also what no other thread of the child will let go again.
+static void everything_works(void)
+{
+	expect(rt_set_warn_handler(NULL, NULL) == RT_OK);
+	expect(rt_set_oom_handler(NULL, NULL) == RT_OK);
+	expect(rt_set_fatal_handler(NULL, NULL) == RT_OK);
+	works_and_ends();
+}
+
+static void attach_everything_works(void)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	everything_works();
+}
+
+static void *fork_unattached_busy(void *arg)
+{
+	fork_and(attach_everything_works);
+	return arg;
+}
+
+static void leave_everything_works(void)
+{
+	expect(rt_blocking_leave() == RT_OK);
+	everything_works();
+}
+
+static void fork_once(unsigned how)
+{
+	pthread_t thread;
+
+	if (how % 3 == 0) {
+		fork_and(everything_works);
+		return;
+	}
+	rt_blocking_enter();
+	if (how % 3 == 1) {
+		fork_and(leave_everything_works);
+	} else {
+		thread = run_thread(fork_unattached_busy);
+		end_thread(thread);
+	}
+	rt_blocking_leave();
+}
+
+START_TEST(forks_among_busy_threads)
+{
+	enum { FORKS = RT_TSAN || RT_ASAN ? 60 : 300 };
+	pthread_t threads[RT_ARRAY_LEN(busy)];
+
+	begin();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(busy); i++)
+		threads[i] = run_thread(busy[i]);
+	for (unsigned i = 0; i < FORKS; i++)
+		fork_once(i);
+	atomic_u32_store_release(&run.end, 1);
+	rt_blocking_enter();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(busy); i++)
+		end_thread(threads[i]);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+enum { FORKS_EACH = RT_TSAN || RT_ASAN ? 10 : 40 };
+
+static void *fork_in_region(void *arg)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	for (unsigned i = 0; i < FORKS_EACH; i++) {
+		expect(rt_alloc(100 + i));
+		rt_blocking_enter();
+		fork_and(leave_everything_works);
+		rt_blocking_leave();
+	}
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+static void *fork_outside(void *arg)
+{
+	for (unsigned i = 0; i < FORKS_EACH; i++)
+		fork_and(attach_everything_works);
+	return arg;
+}
+
+// Also where the C library lets only one of them run its handlers.
+START_TEST(several_threads_fork_at_once)
+{
+	static void *(*const forks[])(void *) = {fork_in_region, fork_in_region,
+						 fork_outside, fork_outside};
+	pthread_t threads[RT_ARRAY_LEN(forks)];
+
+	begin();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(forks); i++)
+		threads[i] = run_thread(forks[i]);
+	rt_blocking_enter();
+	for (unsigned i = 0; i < RT_ARRAY_LEN(forks); i++)
+		end_thread(threads[i]);
+	rt_blocking_leave();
+	works_and_ends();
+}
+END_TEST
+
+static void *begin_and_end(void *arg)
+{
+	while (!ended()) {
+		expect(rt_init(NULL) == RT_OK);
+		atomic_u32_add_release(&run.ready, 1);
+		expect(rt_fini() == RT_OK);
+	}
+	return arg;
+}
+
+static int hold_modules(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info, (void)size, (void)arg;
+	atomic_u32_add_release(&run.ready, 1);
+	while (!ended())
+		oscall_yield();
+	return 1;
+}
+
+static void *walk_modules(void *arg)
+{
+	expect(dl_iterate_phdr(hold_modules, NULL) == 1);
+	return arg;
+}
+
+static void attach_allocate_and_end(void)
+{
+	expect(rt_thread_attach(0) == RT_OK);
+	expect(rt_alloc(100));
+	collect();
+	expect(rt_fini() == RT_OK);
+}
+
+static void *fork_and_attach(void *arg)
+{
+	atomic_u32_add_release(&run.ready, 1);
+	await_at_least(&run.ready, 2);
+	fork_and(attach_allocate_and_end);
+	return arg;
+}
+
+// No thread of the child can release the C library's lock of its list of
+// modules.  Sanitizers take it, too, when a thread begins: so all have.
+START_TEST(a_fork_while_another_thread_walks_the_modules)
+{
+	pthread_t forks, walker;
+
+	begin();
+	end_thread(run_thread(attach_and_allocate));
+	forks = run_thread(fork_and_attach);
+	await_at_least(&run.ready, 1);
+	walker = run_thread(walk_modules);
+	rt_blocking_enter();
+	end_thread(forks);
+	rt_blocking_leave();
+	atomic_u32_store_release(&run.end, 1);
+	end_thread(walker);
+	works_and_ends();
+}
+END_TEST
+
+// The child finds a whole heap without threads, or none.
+static void a_heap_or_none(void)
+{
+	int error = rt_thread_attach(0);
+
+	if (error == RT_ESTATE)
+		expect(rt_init(NULL) == RT_OK);
+	else
+		expect(error == RT_OK);
+	expect(rt_alloc(100));
+	collect();
+	expect(rt_fini() == RT_OK);
+}
+
+START_TEST(forks_while_heaps_begin_and_end)
+{
+	enum { FORKS = RT_TSAN || RT_ASAN ? 40 : 200 };
+	pthread_t thread = run_thread(begin_and_end);
+
+	await_at_least(&run.ready, 1); // not during the first rt_init
+	for (int i = 0; i < FORKS; i++)
+		fork_and(a_heap_or_none);
+	atomic_u32_store_release(&run.end, 1);
+	end_thread(thread);
+}
+END_TEST
+
+static Suite *suite_fork(void)
+{
+	Suite *s = suite_create("fork");
+	TCase *tc = tcase_create("states");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, an_attached_thread_forks);
+	tcase_add_test(tc, a_fork_leaves_the_runs_as_they_were);
+	tcase_add_test(tc, an_unattached_thread_forks);
+	tcase_add_test(tc, a_thread_in_a_region_forks);
+	tcase_add_test(tc, a_stopper_forks_in_its_stop);
+	tcase_add_test(tc, a_callback_of_a_walk_forks);
+	tcase_add_test(tc, a_handler_for_out_of_memory_forks);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("functions");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, answers_without_a_question_are_refused);
+	tcase_add_test(tc, preparations_nest);
+	tcase_add_test(tc, a_prepared_thread_cannot_allocate);
+	tcase_add_test(tc, forks_without_a_heap_change_nothing);
+	tcase_add_test(tc, a_fork_after_a_heap_was_refused);
+	tcase_add_test(tc, a_child_forks);
+	tcase_add_exit_test(tc, a_fatal_handler_forks, 42);
+	tcase_add_exit_test(tc, a_fatal_handler_s_child_throws, 42);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("threads");
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_exit_test(tc, a_fatal_handler_starts_a_program, 42, 0,
+				 RT_ARRAY_LEN(ways) * RT_ARRAY_LEN(others));
+	tcase_add_test(tc, a_child_throws_while_its_parent_does);
+	tcase_add_test(tc, a_thread_throws_in_a_prepared_fork);
+	tcase_add_test(tc, what_lost_threads_held_is_taken_back);
+	tcase_add_test(tc, a_child_takes_no_stack_back_that_was_freed);
+	tcase_add_test(tc, forks_among_busy_threads);
+	tcase_add_test(tc, several_threads_fork_at_once);
+	tcase_add_test(tc, a_fork_while_another_thread_walks_the_modules);
+	tcase_add_test(tc, forks_while_heaps_begin_and_end);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_fork());
+}

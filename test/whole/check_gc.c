@@ -1,0 +1,1313 @@
+// What a collection keeps and what it frees.
+#include "test/harness/heap.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "gc/mark/work.h"
+#include "runtime/spans/mspan.h"
+#include "runtime/world/proc.h"
+
+enum { ROOTS = 64 };
+
+static void *root[ROOTS];
+
+static void start(rt_config c)
+{
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT),
+			 RT_OK);
+}
+
+static void setup(void)
+{
+	start(heap_config(HEAP_QUIET));
+}
+
+static void teardown(void)
+{
+	memset(root, 0, sizeof root);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// ---- shapes ----
+
+struct cell {
+	struct cell *next;
+	struct cell *other;
+};
+
+// A node whose value can be checked.
+struct node {
+	struct node *left;
+	struct node *right;
+	uint64_t value;
+	uint64_t spare;
+};
+
+static struct cell *make_list(uint64_t n)
+{
+	struct cell *head = NULL;
+
+	for (uint64_t i = 0; i < n; i++) {
+		struct cell *c = rt_alloc(sizeof *c);
+
+		c->next = head;
+		head = c;
+	}
+	return head;
+}
+
+static uint64_t list_length(const struct cell *c)
+{
+	uint64_t n = 0;
+
+	for (; c; c = c->next)
+		n++;
+	return n;
+}
+
+// Neither the depth of a list nor its length costs stack.
+START_TEST(list_of_ten_million_survives)
+{
+	uint64_t n = 10000000 / HEAP_CUT;
+
+	root[0] = make_list(n);
+	ck_assert_uint_eq(heap_live_after_gc(), n);
+	ck_assert_uint_eq(list_length(root[0]), n);
+	// Its second half.
+	for (uint64_t i = 0; i < n / 2; i++)
+		root[0] = ((struct cell *)root[0])->next;
+	ck_assert_uint_eq(heap_live_after_gc(), n - n / 2);
+	ck_assert_uint_eq(list_length(root[0]), n - n / 2);
+}
+END_TEST
+
+// make_array is an array of pointers to n objects that hold their index.
+static uint64_t **make_array(uint64_t n)
+{
+	uint64_t **array = rt_alloc(n * sizeof *array);
+
+	for (uint64_t i = 0; i < n; i++) {
+		array[i] = rt_alloc_noscan(sizeof **array * 2);
+		*array[i] = i;
+	}
+	return array;
+}
+
+static uint64_t array_wrong(uint64_t **array, uint64_t n, uint64_t step)
+{
+	uint64_t wrong = 0;
+
+	for (uint64_t i = 0; i < n; i += step)
+		wrong += *array[i] != i;
+	return wrong;
+}
+
+START_TEST(array_of_ten_million_survives)
+{
+	uint64_t n = 10000000 / HEAP_CUT;
+	uint64_t **array = make_array(n);
+
+	root[0] = array;
+	ck_assert_uint_eq(heap_live_after_gc(), n + 1);
+	ck_assert_uint_eq(array_wrong(array, n, 1), 0);
+	for (uint64_t i = 0; i < n; i++)
+		if (i % 4 != 0)
+			array[i] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), (n + 3) / 4 + 1);
+	ck_assert_uint_eq(array_wrong(array, n, 4), 0);
+}
+END_TEST
+
+static struct node *make_tree(unsigned depth, uint64_t value)
+{
+	struct node *t = rt_alloc(sizeof *t);
+
+	t->value = value;
+	if (depth > 1) {
+		t->left = make_tree(depth - 1, 2 * value);
+		t->right = make_tree(depth - 1, 2 * value + 1);
+	}
+	return t;
+}
+
+// tree_count counts the nodes that have the right value.
+static uint64_t tree_count(const struct node *t, uint64_t value)
+{
+	if (!t || t->value != value)
+		return 0;
+	return 1 + tree_count(t->left, 2 * value) +
+	       tree_count(t->right, 2 * value + 1);
+}
+
+START_TEST(tree_survives)
+{
+	enum { DEPTH = RT_ASAN || RT_TSAN ? 16 : 20 };
+	uint64_t n = (UINT64_C(1) << DEPTH) - 1;
+
+	root[0] = make_tree(DEPTH, 1);
+	ck_assert_uint_eq(heap_live_after_gc(), n);
+	ck_assert_uint_eq(tree_count(root[0], 1), n);
+	((struct node *)root[0])->left = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), n / 2 + 1);
+	ck_assert_uint_eq(tree_count(((struct node *)root[0])->right, 3),
+			  n / 2);
+}
+END_TEST
+
+// make_wide is a tree of fan-out n and depth 3.
+static void **make_wide(unsigned n, unsigned depth)
+{
+	void **t = rt_alloc(n * sizeof *t);
+
+	for (unsigned i = 0; depth > 1 && i < n; i++)
+		t[i] = make_wide(n, depth - 1);
+	return t;
+}
+
+START_TEST(wide_tree_survives)
+{
+	root[0] = make_wide(100, 3);
+	ck_assert_uint_eq(heap_live_after_gc(), 1 + 100 + 100 * 100);
+	((void **)root[0])[99] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 1 + 99 + 99 * 100);
+}
+END_TEST
+
+START_TEST(rings_and_self_loops_live_and_die)
+{
+	struct cell *last, *self;
+
+	root[0] = make_list(1000);
+	for (last = root[0]; last->next; last = last->next)
+		last->other = root[0];
+	last->next = root[0];
+	self = rt_alloc(sizeof *self);
+	self->next = self->other = self;
+	root[1] = self;
+	ck_assert_uint_eq(heap_live_after_gc(), 1001);
+	root[0] = last; // any entry keeps all of a ring
+	ck_assert_uint_eq(heap_live_after_gc(), 1001);
+	root[0] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	root[1] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// ---- work buffers that cannot grow ----
+
+enum { GRAPH = 100000 / HEAP_CUT, GRAPH_EDGES = 8 };
+
+struct vertex {
+	struct vertex *edge[GRAPH_EDGES];
+};
+
+// make_graph returns the first of GRAPH vertices with random edges, and how
+// many can be reached from it.
+static struct vertex *make_graph(struct rng *r, uint64_t *reachable)
+{
+	struct vertex **all = calloc(GRAPH, sizeof(struct vertex *));
+	uint32_t(*edges)[GRAPH_EDGES] = calloc(GRAPH, sizeof *edges);
+	uint32_t *todo = calloc(GRAPH, sizeof *todo);
+	bool *seen = calloc(GRAPH, sizeof *seen);
+	struct vertex *first;
+	uint64_t n = 1;
+
+	for (uint32_t i = 0; i < GRAPH; i++)
+		all[i] = rt_alloc(sizeof(struct vertex));
+	for (uint32_t i = 0; i < GRAPH; i++)
+		for (unsigned k = 0; k < GRAPH_EDGES; k += 1 + i % 4) {
+			edges[i][k] = (uint32_t)rng_below(r, GRAPH);
+			all[i]->edge[k] = all[edges[i][k]];
+		}
+	seen[0] = true;
+	for (uint64_t done = 0; done < n; done++)
+		for (unsigned k = 0; k < GRAPH_EDGES; k += 1 + todo[done] % 4) {
+			uint32_t to = edges[todo[done]][k];
+
+			if (!seen[to]) {
+				seen[to] = true;
+				todo[n++] = to;
+			}
+		}
+	*reachable = n;
+	first = all[0];
+	free(all);
+	free(edges);
+	free(todo);
+	free(seen);
+	return first;
+}
+
+static const uint32_t limits[] = {0, 1, 2, UINT32_MAX};
+
+// However little memory marking gets, it reaches the same.
+START_TEST(limited_work_buffers_mark_the_same)
+{
+	uint64_t list = 100000 / HEAP_CUT, array = 200000 / HEAP_CUT;
+	unsigned fan = HEAP_CUT > 1 ? 60 : 300;
+	uint64_t wide = 1 + fan + fan * fan;
+	uint64_t tree = (1 << 14) - 1;
+	uint64_t graph;
+	struct rng r;
+
+	work_limit(limits[_i]);
+	rng_init(&r, "limited_work_buffers_mark_the_same");
+	root[0] = make_list(list);
+	root[1] = make_array(array);
+	root[2] = make_wide(fan, 3);
+	root[3] = make_tree(14, 1);
+	root[4] = make_graph(&r, &graph);
+	for (int round = 0; round < 3; round++) {
+		ck_assert_uint_eq(heap_live_after_gc(),
+				  list + array + 1 + wide + tree + graph);
+		ck_assert_uint_eq(list_length(root[0]), list);
+		ck_assert_uint_eq(array_wrong(root[1], array, 1), 0);
+		ck_assert_uint_eq(tree_count(root[3], 1), tree);
+	}
+	root[2] = root[4] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), list + array + 1 + tree);
+}
+END_TEST
+
+// A table of roots larger than a buffer is marked in portions.
+START_TEST(many_roots_do_not_need_buffers)
+{
+	enum { N = 100000 };
+	uintptr_t *table;
+
+	work_limit(limits[_i]);
+	table = heap_table(N, RT_ROOT_WORDS);
+	for (unsigned i = 0; i < N; i++)
+		table[i] = (uintptr_t)make_list(1 + i % 3);
+	ck_assert_uint_eq(heap_live_after_gc(), N / 3 * 6 + 1);
+	ck_assert_int_eq(rt_roots_remove(table, table + N), RT_OK);
+	free(table);
+}
+END_TEST
+
+// Work buffers are given back when marking ends.
+START_TEST(work_buffers_are_given_back)
+{
+	rt_memstats m;
+	uint64_t before = heap_stats().gc_sys;
+
+	root[0] = make_array(100000);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	m = heap_stats();
+	// in_work_bufs counts in gc_sys; bit lines of a few MiB do as well.
+	ck_assert_uint_lt(m.gc_sys, before + (1 << 20));
+}
+END_TEST
+
+// ---- large objects, scanned in pieces ----
+
+static const size_t large_sizes[] = {
+    32768,	     40001,	      (128 << 10) - 8,	128 << 10,
+    (128 << 10) + 8, (128 << 10) + 1, (128 << 10) + 15, 200001,
+    (256 << 10) - 8, (256 << 10) + 8, 1 << 20,		(1 << 20) + 8,
+    (3 << 20) - 4,
+};
+
+// The words of a large object that are easily missed: the first, the last,
+// and those beside the borders of pieces.
+static unsigned edge_words(size_t size, size_t *word)
+{
+	size_t words = size / sizeof(void *);
+	unsigned n = 0;
+
+	word[n++] = 0;
+	for (size_t piece = (128 << 10) / sizeof(void *); piece < words;
+	     piece += (128 << 10) / sizeof(void *)) {
+		word[n++] = piece - 1;
+		word[n++] = piece;
+	}
+	if (word[n - 1] != words - 1)
+		word[n++] = words - 1;
+	return n;
+}
+
+START_TEST(every_piece_of_a_large_object_is_scanned)
+{
+	size_t size = large_sizes[_i % (int)RT_ARRAY_LEN(large_sizes)];
+	void **large = rt_alloc(size);
+	size_t word[64];
+	unsigned n = edge_words(size, word);
+
+	work_limit(_i < (int)RT_ARRAY_LEN(large_sizes) ? UINT32_MAX : 0);
+	root[0] = large;
+	for (unsigned i = 0; i < n; i++)
+		large[word[i]] = make_list(2);
+	ck_assert_uint_eq(heap_live_after_gc(), 1 + 2 * n);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(list_length(large[word[i]]), 2);
+	large[word[n - 1]] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 1 + 2 * (n - 1));
+}
+END_TEST
+
+// Only what was asked for is looked at.
+START_TEST(slack_of_a_large_object_is_not_scanned)
+{
+	size_t size = 40000;
+	void **large = rt_alloc(size);
+
+	ck_assert_uint_eq(rt_size(large), 40960);
+	root[0] = large;
+	large[size / sizeof(void *)] = make_list(1);
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+}
+END_TEST
+
+// ---- pointers into objects ----
+
+// class_request is the largest request that a class serves.
+static size_t class_request(unsigned c)
+{
+	size_t size = sizeclass_table[c].size;
+
+	return size > SIZECLASS_MAX_REQUEST ? SIZECLASS_MAX_REQUEST : size;
+}
+
+enum { OFFSETS = 600 };
+
+// some_offsets lists all offsets of a small object, of others those at the
+// borders of words, granules and pages, and random ones.
+static unsigned some_offsets(struct rng *r, size_t size, size_t *offset)
+{
+	unsigned n = 0;
+
+	if (size <= OFFSETS) {
+		for (size_t i = 0; i < size; i++)
+			offset[n++] = i;
+		return n;
+	}
+	for (size_t i = 0; i < 64; i++) {
+		offset[n++] = i;
+		offset[n++] = size - 1 - i;
+	}
+	for (size_t page = 8192; page < size; page += 8192)
+		for (size_t i = page - 2; i < page + 2 && i < size; i++)
+			offset[n++] = i;
+	while (n < 256)
+		offset[n++] = rng_below(r, size);
+	return n;
+}
+
+// check_offsets makes pairs of neighbours, of which one is pointed into, and
+// expects that it lives and the other does not.
+static void check_offsets(struct rng *r, int kind, size_t request)
+{
+	uintptr_t *table = heap_table(OFFSETS, RT_ROOT_WORDS);
+	uintptr_t **heap_words = rt_alloc(OFFSETS * sizeof(uintptr_t *));
+	size_t offset[OFFSETS];
+	unsigned n = some_offsets(r, request, offset);
+	uint64_t wrong = 0;
+
+	root[0] = heap_words;
+	for (unsigned i = 0; i < n; i++) {
+		uintptr_t p = (uintptr_t)rt_alloc_kind(kind, request);
+		uintptr_t q = (uintptr_t)rt_alloc_kind(kind, request);
+
+		p = (i % 3 == 0 ? p : q) + offset[i];
+		if (i % 2 == 0)
+			table[i] = p;
+		else
+			heap_words[i] = (uintptr_t *)p;
+	}
+	ck_assert_uint_eq(heap_live_after_gc(), n + 1);
+	for (unsigned i = 0; i < n; i++) {
+		uintptr_t p = i % 2 == 0 ? table[i] : (uintptr_t)heap_words[i];
+
+		wrong += (uintptr_t)rt_base((void *)p) != p - offset[i];
+	}
+	ck_assert_uint_eq(wrong, 0);
+	root[0] = NULL;
+	ck_assert_int_eq(rt_roots_remove(table, table + OFFSETS), RT_OK);
+	free(table);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+static void check_all_classes(const char *name)
+{
+	struct rng r;
+
+	rng_init(&r, name);
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		size_t request = class_request(c);
+		bool tiny = request < SIZECLASS_TINY_SIZE;
+
+		check_offsets(&r, RT_WORDS, request);
+		if (!tiny)
+			check_offsets(&r, RT_NOSCAN, request);
+	}
+}
+
+START_TEST(interior_pointers_keep_objects)
+{
+	check_all_classes("interior_pointers_keep_objects");
+}
+END_TEST
+
+START_TEST(interior_pointers_keep_objects_align8)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.align8 = 1;
+	start(c);
+	check_all_classes("interior_pointers_keep_objects_align8");
+}
+END_TEST
+
+START_TEST(interior_pointers_keep_large_objects)
+{
+	struct rng r;
+
+	rng_init(&r, "interior_pointers_keep_large_objects");
+	check_offsets(&r, RT_WORDS, 32761);
+	check_offsets(&r, RT_NOSCAN, 40001);
+	check_offsets(&r, RT_WORDS, 131072);
+}
+END_TEST
+
+// A span with more pages than a page word can count.
+START_TEST(interior_pointers_find_the_base_of_a_huge_object)
+{
+	size_t size = ((size_t)PAGEWORD_PLACE_MAX + 10) << RT_PAGE_SHIFT;
+	uintptr_t *table = heap_table(1, RT_ROOT_WORDS);
+	char *huge = rt_alloc_noscan(size);
+
+	ck_assert_ptr_nonnull(huge);
+	for (unsigned i = 0; i < 3; i++) {
+		table[0] =
+		    (uintptr_t)huge + size - 1 - i * 5 * (size_t)RT_PAGE_SIZE;
+		ck_assert_uint_eq(heap_live_after_gc(), 1);
+		ck_assert_ptr_eq(rt_base((void *)table[0]), huge);
+	}
+	table[0] = (uintptr_t)huge + size;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_roots_remove(table, table + 1), RT_OK);
+	free(table);
+}
+END_TEST
+
+// Words into free slots, tails of spans, free pages and pages of other use
+// are no pointers.
+START_TEST(words_to_free_memory_mark_nothing)
+{
+	uintptr_t lo = arena.base, hi;
+	size_t n;
+	uintptr_t *table;
+
+	for (unsigned c = 2; c < SIZECLASS_COUNT; c++)
+		for (unsigned i = 0; i < 3; i++)
+			rt_alloc(class_request(c));
+	rt_alloc(100000);
+	ck_assert_ptr_nonnull(rt_stack_alloc(4096));
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	hi = lo + arena_used();
+	n = (hi - lo) / 8 + 2;
+	table = heap_table(n, RT_ROOT_WORDS);
+	for (size_t i = 0; i < n; i++)
+		table[i] = lo + 8 * (i - 1);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	// With one object in each class, each is found once.
+	for (unsigned c = 2; c < SIZECLASS_COUNT; c++)
+		rt_alloc(class_request(c));
+	ck_assert_uint_eq(heap_live_after_gc(), SIZECLASS_COUNT - 2);
+	ck_assert_int_eq(rt_roots_remove(table, table + n), RT_OK);
+	free(table);
+}
+END_TEST
+
+// ---- past the end ----
+
+// A thread that stands in a blocking region and whose stack holds the words
+// that the test puts there, and nothing that was ever a pointer into the
+// heap.
+static struct holder {
+	pthread_t thread;
+	sem_t ready, leave;
+	volatile uintptr_t *word; // on its stack
+	struct rt_proc *p;
+} holder;
+
+enum { HELD = 16 };
+
+static void *hold(void *arg)
+{
+	volatile uintptr_t word[HELD] = {0};
+
+	(void)arg;
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	holder.word = word;
+	holder.p = proc_self();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	sem_post(&holder.ready);
+	while (sem_wait(&holder.leave) != 0)
+		;
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return NULL;
+}
+
+static void holder_start(void)
+{
+	sem_init(&holder.ready, 0, 0);
+	sem_init(&holder.leave, 0, 0);
+	ck_assert_int_eq(pthread_create(&holder.thread, NULL, hold, NULL), 0);
+	while (sem_wait(&holder.ready) != 0)
+		;
+}
+
+static void holder_stop(void)
+{
+	sem_post(&holder.leave);
+	ck_assert_int_eq(pthread_join(holder.thread, NULL), 0);
+}
+
+static void held_setup(void)
+{
+	setup();
+	holder_start();
+}
+
+static void held_teardown(void)
+{
+	holder_stop();
+	teardown();
+}
+
+static uint64_t past_end_count(void)
+{
+	return heap_metric("/gc/scan/past-end:objects");
+}
+
+// fill_span allocates objects of a class until one span holds only them;
+// slot[i] is its object number i.
+static unsigned fill_span(int kind, unsigned c, uintptr_t *slot)
+{
+	const struct mspan *s = NULL;
+	unsigned n = 0;
+
+	do {
+		uintptr_t p = (uintptr_t)rt_alloc_kind(kind, class_request(c));
+		uint64_t page = arena_offset(p) >> RT_PAGE_SHIFT;
+
+		if (arena_span(page) != s) {
+			s = arena_span(page);
+			n = 0;
+		}
+		slot[mspan_slot(s, p - s->base)] = p;
+	} while (++n < s->nelems);
+	return n;
+}
+
+// ends_keep expects that the word at the end of slot i keeps it, and the
+// object that begins there, if there is one in this span.
+static void ends_keep(unsigned c, const uintptr_t *slot, unsigned nelems,
+		      unsigned i)
+{
+	uint64_t before = past_end_count();
+	size_t size = sizeclass_table[c].size;
+	uint64_t live;
+
+	holder.word[3] = slot[i] + size;
+	live = heap_live_after_gc();
+	ck_assert_msg(rt_base((void *)slot[i]) == (void *)slot[i],
+		      "class %u slot %u of %u", c, i, nelems);
+	ck_assert_uint_eq(live, i + 1 < nelems ? 2 : 1);
+	ck_assert_uint_eq(past_end_count(), before + 1);
+	holder.word[3] = 0;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(past_end_count(), before + 1);
+}
+
+START_TEST(end_on_a_stack_keeps_an_object)
+{
+	static uintptr_t slot[8192 / 8];
+
+	for (unsigned c = 2; c < SIZECLASS_COUNT; c++) {
+		int kind = c % 2 ? RT_WORDS : RT_NOSCAN;
+		unsigned n;
+
+		if (c == 3) // 24 bytes: align8 only
+			continue;
+		n = fill_span(kind, c, slot);
+		ends_keep(c, slot, n, n - 1); // at the limit of the span
+		n = fill_span(kind, c, slot);
+		ends_keep(c, slot, n, 0);
+		n = fill_span(kind, c, slot);
+		ends_keep(c, slot, n, n / 2);
+	}
+}
+END_TEST
+
+START_TEST(end_on_a_stack_keeps_an_object_align8)
+{
+	static uintptr_t slot[8192 / 8];
+	rt_config config = heap_config(HEAP_QUIET);
+
+	config.align8 = 1;
+	start(config);
+	holder_start();
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		unsigned n = fill_span(RT_WORDS, c, slot);
+
+		ends_keep(c, slot, n, n - 1);
+		n = fill_span(RT_WORDS, c, slot);
+		ends_keep(c, slot, n, n / 2);
+	}
+}
+END_TEST
+
+// One step back only: what lies before the object that ends there dies, and
+// so does the object when the word is one further.
+START_TEST(only_the_exact_end_keeps)
+{
+	static uintptr_t slot[8192 / 8];
+	unsigned n = fill_span(RT_WORDS, 9, slot);
+
+	holder.word[0] = slot[n - 1] + sizeclass_table[9].size + 1;
+	holder.word[1] = slot[n - 1] + sizeclass_table[9].size + 8;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(past_end_count(), 0);
+}
+END_TEST
+
+// A pointer to an object is the end of the one below it.  That is not the one
+// allocated before, which may be the root of much that is dead.
+START_TEST(an_object_keeps_no_older_one)
+{
+	make_list(1000);
+	holder.word[0] = (uintptr_t)rt_alloc(sizeof(struct cell));
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 0);
+}
+END_TEST
+
+// span_above is the base of a span of one class that lies on one of another
+// class; 0: there is none.
+static uintptr_t span_above(unsigned upper, unsigned lower)
+{
+	for (uint64_t page = 1; page < arena_used() >> RT_PAGE_SHIFT; page++) {
+		const struct mspan *s = arena_span(page);
+		const struct mspan *below = arena_span(page - 1);
+
+		if (s && below && s->base == arena_page_address(page) &&
+		    s->sizeclass == upper && below->sizeclass == lower)
+			return s->base;
+	}
+	return 0;
+}
+
+// 48 bytes before the second granule of a span of 48-byte objects begins an
+// object of the span below, which does not end there.
+START_TEST(an_object_of_another_class_does_not_end_there)
+{
+	static uintptr_t slot[8192 / 8];
+	uintptr_t base;
+
+	for (int i = 0; (base = span_above(5, 2)) == 0; i++)
+		fill_span(RT_NOSCAN, i % 2 ? 2 : 5, slot);
+	holder.word[0] = base + 16;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 0);
+}
+END_TEST
+
+static const size_t large_requests[] = {32768, 40008, 40960, 65536, 100008};
+
+// What lies behind a request, to the end of its last page, is no object.
+START_TEST(a_large_object_ends_where_its_request_does)
+{
+	size_t n = large_requests[_i];
+	char *p = rt_alloc(n);
+
+	ck_assert_ptr_eq(rt_base(p + n - 1), p);
+	ck_assert_ptr_ne(rt_base(p + n), p);
+	if (rt_good_size(n) != n)
+		ck_assert_ptr_null(rt_base(p + rt_good_size(n) - 1));
+}
+END_TEST
+
+START_TEST(requested_end_keeps_a_large_object)
+{
+	size_t n = large_requests[_i];
+	uintptr_t p = (uintptr_t)rt_alloc(n);
+
+	holder.word[0] = p + n;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(rt_size((void *)p), rt_good_size(n));
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.word[0] = p + n - 1; // interior: not counted
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.word[0] = p + n + 1;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(past_end_count(), 1);
+	p = (uintptr_t)rt_alloc(n);
+	if (rt_good_size(n) != n) {
+		holder.word[0] = p + rt_good_size(n);
+		ck_assert_uint_eq(heap_live_after_gc(), 0);
+	}
+	ck_assert_uint_eq(past_end_count(), 1);
+}
+END_TEST
+
+// The end of the last object is outside the heap.
+START_TEST(end_of_the_heap_keeps_an_object)
+{
+	uintptr_t p;
+
+	do
+		p = (uintptr_t)rt_alloc(RT_CHUNK_SIZE);
+	while (arena_offset(p) + RT_CHUNK_SIZE != arena_used());
+	holder.word[0] = p + RT_CHUNK_SIZE;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.word[0] = 0;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// Without its low bits such a word points to the last, broken, word: it is
+// kept as one that is tagged.
+START_TEST(odd_end_keeps_a_large_object)
+{
+	uintptr_t p = (uintptr_t)rt_alloc(40001);
+
+	holder.word[0] = p + 40001;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 0);
+	holder.word[0] = p + 40008;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+START_TEST(end_in_a_register_keeps_an_object)
+{
+	static uintptr_t slot[8192 / 8];
+	unsigned n = fill_span(RT_WORDS, 20, slot);
+
+	holder.p->context.frame.regs[CONTEXT_REGS - 1] =
+	    slot[n - 1] + sizeclass_table[20].size;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.p->context.frame.regs[CONTEXT_REGS - 1] = slot[n - 1] + 1;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.p->context.frame.regs[CONTEXT_REGS - 1] = 0;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// What such an object points to lives as well, and is not counted; nor is
+// one that is alive for another reason.
+START_TEST(past_end_counts_what_is_kept_only_so)
+{
+	static uintptr_t slot[8192 / 8];
+	size_t size = sizeclass_table[20].size;
+	unsigned n = fill_span(RT_WORDS, 20, slot);
+
+	*(void **)slot[n - 1] = make_list(1000);
+	holder.word[0] = slot[n - 1] + size;
+	ck_assert_uint_eq(heap_live_after_gc(), 1001);
+	ck_assert_uint_eq(past_end_count(), 1);
+	root[0] = (void *)slot[n - 1];
+	ck_assert_uint_eq(heap_live_after_gc(), 1001);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.word[1] = slot[n - 1] + 5;
+	root[0] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 1001);
+	ck_assert_uint_eq(past_end_count(), 1);
+	holder.word[1] = 0;
+	holder.word[2] = slot[n - 1] + size; // twice is once
+	ck_assert_uint_eq(heap_live_after_gc(), 1001);
+	ck_assert_uint_eq(past_end_count(), 2);
+}
+END_TEST
+
+START_TEST(past_end_works_without_work_buffers)
+{
+	static uintptr_t slot[8192 / 8];
+	unsigned n = fill_span(RT_WORDS, 20, slot);
+
+	work_limit(0);
+	*(void **)slot[n - 1] = make_wide(100, 3);
+	holder.word[0] = slot[n - 1] + sizeclass_table[20].size;
+	ck_assert_uint_eq(heap_live_after_gc(), 1 + 1 + 100 + 100 * 100);
+}
+END_TEST
+
+// The rule is for stacks and registers.  A span of this class has a rest
+// behind its last object, so that nothing else begins there.
+START_TEST(end_in_the_heap_or_a_range_keeps_nothing)
+{
+	static uintptr_t slot[8192 / 8];
+	uintptr_t *words = heap_table(2, RT_ROOT_WORDS);
+	uintptr_t *exact = heap_table(2, RT_ROOT_EXACT);
+	uintptr_t *object = rt_alloc(256);
+	size_t size = sizeclass_table[9].size;
+	unsigned n = fill_span(RT_WORDS, 9, slot);
+
+	root[0] = object;
+	for (unsigned i = 0; i < 2; i++) {
+		uintptr_t end = i == 0 ? slot[n - 1] + size
+				       : (uintptr_t)rt_alloc(40008) + 40008;
+
+		words[i] = exact[i] = object[i] = end;
+	}
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(past_end_count(), 0);
+	ck_assert_int_eq(rt_roots_remove(words, words + 2), RT_OK);
+	ck_assert_int_eq(rt_roots_remove(exact, exact + 2), RT_OK);
+	free(words);
+	free(exact);
+}
+END_TEST
+
+START_TEST(past_end_can_be_turned_off)
+{
+	static uintptr_t slot[8192 / 8];
+	rt_config c = heap_config(HEAP_QUIET);
+	unsigned n;
+
+	c.past_end = 0;
+	start(c);
+	holder_start();
+	n = fill_span(RT_WORDS, 9, slot);
+	holder.word[0] = slot[n - 1] + sizeclass_table[9].size;
+	holder.word[1] = (uintptr_t)rt_alloc(40008) + 40008;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_uint_eq(past_end_count(), 0);
+}
+END_TEST
+
+// ---- what is dead is gone ----
+
+// litter allocates objects of every class and kind, tiny and large ones, with
+// pointers between them.
+static void litter(unsigned each)
+{
+	void **before = NULL;
+
+	for (unsigned i = 0; i < each; i++) {
+		for (unsigned c = 2; c < SIZECLASS_COUNT; c++) {
+			void **p = rt_alloc(class_request(c));
+
+			*p = before;
+			before = p;
+			rt_alloc_noscan(class_request(c));
+		}
+		for (size_t n = 1; n < SIZECLASS_TINY_SIZE; n++)
+			rt_alloc_noscan(n);
+		rt_alloc(100000);
+		rt_alloc_noscan_uninit(300000);
+	}
+}
+
+START_TEST(nothing_dead_stays)
+{
+	rt_memstats m;
+
+	litter(10);
+	ck_assert_uint_gt(heap_live(), 1300);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	m = heap_stats();
+	ck_assert_uint_eq(m.heap_alloc, 0);
+	ck_assert_uint_eq(m.heap_objects, 0);
+	ck_assert_uint_eq(m.heap_inuse, 0);
+	ck_assert_uint_eq(m.mallocs, m.frees);
+}
+END_TEST
+
+static void *litter_thread(void *arg)
+{
+	(void)arg;
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	litter(10);
+	return NULL; // the exit detaches
+}
+
+// What a thread allocated that is gone: the collecting thread's stack is
+// scanned, but it never held a word of it.
+START_TEST(nothing_of_a_gone_thread_stays)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	pthread_t t;
+
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(pthread_create(&t, NULL, litter_thread, NULL), 0);
+	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// A word on a stack keeps one object and its reach, not its neighbours.
+START_TEST(a_stack_word_keeps_one_object)
+{
+	uintptr_t *p = calloc(1000, sizeof *p);
+	uint64_t alive = 0;
+
+	for (unsigned i = 0; i < 1000; i++)
+		p[i] = (uintptr_t)rt_alloc(64);
+	for (unsigned i = 0; i < HELD; i++)
+		holder.word[i] = p[50 * i + 5] + 1 + i;
+	ck_assert_uint_eq(heap_live_after_gc(), HELD);
+	for (unsigned i = 0; i < HELD; i++)
+		alive += rt_is_heap((void *)p[50 * i + 5]) == 1;
+	ck_assert_uint_eq(alive, HELD);
+	free(p);
+}
+END_TEST
+
+static RT_NOINLINE void fill_own_stack(unsigned n)
+{
+	volatile uintptr_t word[64];
+
+	for (unsigned i = 0; i < 64; i++)
+		word[i] = (uintptr_t)rt_alloc(64);
+	if (n != 0)
+		fill_own_stack(n - 1);
+	rt_keep_alive((void *)word[0]);
+}
+
+static RT_NOINLINE void clear_own_stack(void)
+{
+	volatile char bytes[64 << 10];
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = 0;
+}
+
+// The part of a stack that is not in use is not looked at, and library
+// frames add nothing.
+START_TEST(returned_frames_keep_nothing)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	fill_own_stack(20);
+	clear_own_stack();
+	// Of 1344 objects, registers that a call preserves may hold one each;
+	// frames of a sanitizer have gaps that nobody clears.
+	ck_assert_uint_le(heap_live_after_gc(), RT_ASAN ? 64 : CONTEXT_REGS);
+}
+END_TEST
+
+// Registers and stack of the collecting thread itself are roots.
+START_TEST(own_stack_and_registers_keep)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	struct cell *list;
+	void *volatile array[100];
+	uint64_t alive = 0;
+
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	list = make_list(1000);
+	for (unsigned i = 0; i < 100; i++)
+		array[i] = rt_alloc(48);
+	ck_assert_uint_ge(heap_live_after_gc(), 1100);
+	ck_assert_uint_eq(list_length(list), 1000);
+	for (unsigned i = 0; i < 100; i++)
+		alive += rt_is_heap(array[i]) == 1;
+	ck_assert_uint_eq(alive, 100);
+}
+END_TEST
+
+START_TEST(noscan_objects_keep_nothing)
+{
+	for (unsigned c = 2; c < SIZECLASS_COUNT; c++) {
+		void **p = rt_alloc_noscan(class_request(c));
+
+		p[0] = p[1] = make_list(2);
+		((void **)p)[class_request(c) / sizeof *p - 1] = make_list(1);
+		root[c % ROOTS] = p;
+		if (c % ROOTS == ROOTS - 1)
+			ck_assert_uint_eq(heap_live_after_gc(), ROOTS - 2);
+	}
+	root[0] = rt_alloc_noscan(100000);
+	((void **)root[0])[7] = make_list(5);
+	memset(root + 1, 0, sizeof root - sizeof *root);
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+}
+END_TEST
+
+// ---- a random graph and its shadow ----
+
+enum {
+	SHADOWS = 4000 / (RT_ASAN || RT_TSAN ? 4 : 1),
+	SHADOW_EDGES = 4,
+	SHADOW_ROOTS = 40,
+	SHADOW_ROUNDS = 30,
+};
+
+// What the test knows of a node, outside the heap.
+struct shadow {
+	uint64_t *obj; // NULL: unused entry
+	size_t words;
+	int kind;
+	uint32_t edge[SHADOW_EDGES]; // index + 1; 0: none
+	bool reachable;
+};
+
+static struct shadow *shadow; // SHADOWS of them
+static uint32_t shadow_root[SHADOW_ROOTS];
+static uintptr_t *shadow_table;
+
+// filler never looks like an address.
+static uint64_t filler(uint32_t node, size_t i)
+{
+	struct rng r = {.state = (uint64_t)node << 32 | i};
+
+	return rng_next(&r) | UINT64_C(1) << 63;
+}
+
+// edge_word is an edge as it stands in the object: into the other at any
+// place, also tagged.
+static uint64_t edge_word(uint32_t to, uint64_t random)
+{
+	const struct shadow *s = &shadow[to - 1];
+	uint64_t bytes = s->words * sizeof(uint64_t);
+
+	return (uintptr_t)s->obj + (random % 2 ? random / 2 % bytes : 0);
+}
+
+static size_t random_words(struct rng *r)
+{
+	uint64_t shape = rng_below(r, 100);
+
+	if (shape < 60)
+		return SHADOW_EDGES + rng_below(r, 16);
+	if (shape < 90)
+		return SHADOW_EDGES + rng_below(r, 300);
+	if (shape < 99)
+		return SHADOW_EDGES + rng_below(r, 4000);
+	return SHADOW_EDGES + rng_below(r, 30000);
+}
+
+static void set_edge(struct rng *r, struct shadow *s, unsigned k, uint32_t to)
+{
+	s->edge[k] = to;
+	if (s->kind == RT_WORDS)
+		s->obj[k] = to ? edge_word(to, rng_next(r)) : 0;
+}
+
+static void shadow_make(struct rng *r, uint32_t i)
+{
+	struct shadow *s = &shadow[i];
+
+	s->kind = rng_below(r, 4) == 0 ? RT_NOSCAN : RT_WORDS;
+	s->words = random_words(r);
+	s->obj = rt_alloc_kind(s->kind, s->words * sizeof(uint64_t));
+	ck_assert_msg(s->obj && heap_is_zero(s->obj, 8 * s->words),
+		      "an object is not zero");
+	memset(s->edge, 0, sizeof s->edge);
+	for (size_t w = s->kind == RT_WORDS ? SHADOW_EDGES : 0; w < s->words;
+	     w++)
+		s->obj[w] = filler(i, w);
+}
+
+static uint32_t random_shadow(struct rng *r)
+{
+	uint32_t i = (uint32_t)rng_below(r, SHADOWS);
+
+	return shadow[i].obj ? i + 1 : 0;
+}
+
+static void shadow_mutate(struct rng *r)
+{
+	for (uint32_t i = 0; i < SHADOWS; i++)
+		if (!shadow[i].obj && rng_below(r, 2))
+			shadow_make(r, i);
+	for (unsigned n = 0; n < SHADOWS; n++) {
+		uint32_t from = random_shadow(r);
+
+		if (from && shadow[from - 1].kind == RT_WORDS)
+			set_edge(r, &shadow[from - 1],
+				 (unsigned)rng_below(r, SHADOW_EDGES),
+				 random_shadow(r));
+	}
+	for (unsigned i = 0; i < SHADOW_ROOTS; i++)
+		if (rng_below(r, 3) == 0) {
+			uint32_t to = random_shadow(r);
+
+			shadow_root[i] = to;
+			shadow_table[i] = to ? edge_word(to, rng_next(r)) : 0;
+		}
+}
+
+static uint64_t shadow_reach(void)
+{
+	uint32_t *todo = calloc(SHADOWS, sizeof *todo);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < SHADOWS; i++)
+		shadow[i].reachable = false;
+	for (unsigned i = 0; i < SHADOW_ROOTS; i++)
+		if (shadow_root[i] && !shadow[shadow_root[i] - 1].reachable) {
+			shadow[shadow_root[i] - 1].reachable = true;
+			todo[n++] = shadow_root[i] - 1;
+		}
+	for (uint64_t done = 0; done < n; done++)
+		for (unsigned k = 0; k < SHADOW_EDGES; k++) {
+			uint32_t to = shadow[todo[done]].edge[k];
+
+			if (to && !shadow[to - 1].reachable) {
+				shadow[to - 1].reachable = true;
+				todo[n++] = to - 1;
+			}
+		}
+	free(todo);
+	return n;
+}
+
+static bool shadow_intact(uint32_t i)
+{
+	const struct shadow *s = &shadow[i];
+	size_t first = s->kind == RT_WORDS ? SHADOW_EDGES : 0;
+
+	if (rt_base(s->obj) != s->obj ||
+	    rt_size(s->obj) != rt_good_size(s->words * sizeof(uint64_t)))
+		return false;
+	for (unsigned k = 0; k < first; k++)
+		if (s->edge[k] ? rt_base((void *)s->obj[k]) !=
+				     shadow[s->edge[k] - 1].obj
+			       : s->obj[k] != 0)
+			return false;
+	for (size_t w = first; w < s->words; w++)
+		if (s->obj[w] != filler(i, w))
+			return false;
+	return true;
+}
+
+// After each collection there is what the shadow reaches, unchanged, and
+// nothing else.
+START_TEST(random_graph_is_its_shadow)
+{
+	struct rng r;
+
+	rng_init(&r, "random_graph_is_its_shadow");
+	r.state += (uint64_t)_i * UINT64_C(0x1234567);
+	work_limit(_i == 2 ? 0 : UINT32_MAX);
+	shadow = calloc(SHADOWS, sizeof *shadow);
+	shadow_table = heap_table(SHADOW_ROOTS, RT_ROOT_WORDS);
+	for (unsigned round = 0; round < SHADOW_ROUNDS; round++) {
+		uint64_t broken = 0;
+
+		shadow_mutate(&r);
+		ck_assert_uint_eq(heap_live_after_gc(), shadow_reach());
+		for (uint32_t i = 0; i < SHADOWS; i++) {
+			if (!shadow[i].reachable)
+				shadow[i].obj = NULL;
+			else
+				broken += !shadow_intact(i);
+		}
+		ck_assert_uint_eq(broken, 0);
+	}
+	ck_assert_int_eq(
+	    rt_roots_remove(shadow_table, shadow_table + SHADOW_ROOTS), RT_OK);
+	free(shadow_table);
+	free(shadow);
+}
+END_TEST
+
+// Trees that come and go while the heap collects by itself, held by nothing
+// but the stack that builds them.
+START_TEST(contents_survive_automatic_collections)
+{
+	enum { DEPTH = 10, TREES = 3000 / (RT_ASAN || RT_TSAN ? 20 : 1) };
+	rt_config c = heap_config(20);
+	struct node *kept[16] = {0};
+	uint64_t wrong = 0;
+
+	c.heap_headroom = 0;
+	c.heap_min = 1 << 20;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	for (unsigned i = 0; i < TREES; i++) {
+		kept[i * 7 % 16] = make_tree(DEPTH, 1);
+		wrong += kept[i * 5 % 16] &&
+			 tree_count(kept[i * 5 % 16], 1) != (1 << DEPTH) - 1;
+	}
+	for (unsigned i = 0; i < 16; i++)
+		wrong += tree_count(kept[i], 1) != (1 << DEPTH) - 1;
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_ge(heap_stats().num_gc, TREES / 100);
+	ck_assert_uint_eq(heap_stats().num_forced_gc, 0);
+	heap_live();
+}
+END_TEST
+
+static Suite *suite_gc(void)
+{
+	Suite *s = suite_create("gc");
+	TCase *tc = tcase_create("exact");
+	TCase *held = tcase_create("held");
+	TCase *own = tcase_create("own");
+	enum { LARGES = RT_ARRAY_LEN(large_sizes) };
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, list_of_ten_million_survives);
+	tcase_add_test(tc, array_of_ten_million_survives);
+	tcase_add_test(tc, tree_survives);
+	tcase_add_test(tc, wide_tree_survives);
+	tcase_add_test(tc, rings_and_self_loops_live_and_die);
+	tcase_add_loop_test(tc, limited_work_buffers_mark_the_same, 0,
+			    RT_ARRAY_LEN(limits));
+	tcase_add_loop_test(tc, many_roots_do_not_need_buffers, 0,
+			    RT_ARRAY_LEN(limits));
+	tcase_add_test(tc, work_buffers_are_given_back);
+	tcase_add_loop_test(tc, every_piece_of_a_large_object_is_scanned, 0,
+			    2 * LARGES);
+	tcase_add_test(tc, slack_of_a_large_object_is_not_scanned);
+	tcase_add_test(tc, interior_pointers_keep_objects);
+	tcase_add_test(tc, interior_pointers_keep_large_objects);
+	tcase_add_test(tc, interior_pointers_find_the_base_of_a_huge_object);
+	tcase_add_test(tc, words_to_free_memory_mark_nothing);
+	tcase_add_test(tc, nothing_dead_stays);
+	tcase_add_test(tc, noscan_objects_keep_nothing);
+	tcase_add_loop_test(tc, random_graph_is_its_shadow, 0, 3);
+	suite_add_tcase(s, tc);
+
+	tcase_add_checked_fixture(held, held_setup, held_teardown);
+	tcase_set_timeout(held, 30);
+	tcase_add_test(held, end_on_a_stack_keeps_an_object);
+	tcase_add_test(held, only_the_exact_end_keeps);
+	tcase_add_test(held, an_object_of_another_class_does_not_end_there);
+	tcase_add_test(held, an_object_keeps_no_older_one);
+	tcase_add_loop_test(held, a_large_object_ends_where_its_request_does, 0,
+			    RT_ARRAY_LEN(large_requests));
+	tcase_add_loop_test(held, requested_end_keeps_a_large_object, 0,
+			    RT_ARRAY_LEN(large_requests));
+	tcase_add_test(held, end_of_the_heap_keeps_an_object);
+	tcase_add_test(held, odd_end_keeps_a_large_object);
+	tcase_add_test(held, end_in_a_register_keeps_an_object);
+	tcase_add_test(held, past_end_counts_what_is_kept_only_so);
+	tcase_add_test(held, past_end_works_without_work_buffers);
+	tcase_add_test(held, end_in_the_heap_or_a_range_keeps_nothing);
+	tcase_add_test(held, a_stack_word_keeps_one_object);
+	suite_add_tcase(s, held);
+
+	tcase_set_timeout(own, 30);
+	tcase_add_test(own, interior_pointers_keep_objects_align8);
+	tcase_add_test(own, end_on_a_stack_keeps_an_object_align8);
+	tcase_add_test(own, past_end_can_be_turned_off);
+	tcase_add_test(own, nothing_of_a_gone_thread_stays);
+	tcase_add_test(own, returned_frames_keep_nothing);
+	tcase_add_test(own, own_stack_and_registers_keep);
+	tcase_add_test(own, contents_survive_automatic_collections);
+	suite_add_tcase(s, own);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_gc());
+}

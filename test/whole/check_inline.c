@@ -1,0 +1,328 @@
+// Inline allocation: every size in every form gets the slot that the library's
+// own table says, and slots that are not cleared are nobody else's.
+#include "runtime/base/sizeclass.h"
+#include "test/harness/heap.h"
+
+enum {
+	LARGEST = RT_INLINE_MAX + 80, // some that are not inline
+	EACH = 3,		      // of a size: the last are taken inline
+	OBJECTS = 3000,
+};
+
+static void *root[OBJECTS];
+
+static void setup(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(root, root + OBJECTS, RT_ROOT_EXACT),
+			 RT_OK);
+}
+
+// ---- sizes ----
+
+// slot_size is the size of the slot that holds n bytes, in plain words.
+static size_t slot_size(bool noscan, size_t n)
+{
+	unsigned c = 1;
+
+	if (noscan && n < RT_NOSCAN_MIN)
+		return 16;
+	if (noscan && n <= 8)
+		return 8;
+	while (sizeclass_table[c].size < n || sizeclass_table[c].size % 16)
+		c++;
+	return sizeclass_table[c].size;
+}
+
+// prime makes runs for the classes beside that of n bytes.  Where these had
+// none, an object of a wrong class would come from the library, and be right.
+static void prime(void *(*alloc)(size_t n), bool noscan, size_t n)
+{
+	size_t size = slot_size(noscan, n);
+	size_t step = size > 768 ? 128 : size > 512 ? 64 : size > 256 ? 32 : 16;
+
+	for (int i = 0; i < 2; i++) {
+		rt_keep_alive(alloc(size + 1));
+		rt_keep_alive(alloc(size > step ? size - step : 1));
+	}
+}
+
+// expect_slot looks at an object of which all bytes are written, too.
+static void expect_slot(const char *form, bool noscan, size_t n, char *p)
+{
+	size_t size = slot_size(noscan, n);
+
+	if (!p || rt_size(p) != size)
+		ck_abort_msg("%s(%zu): size %zu, not %zu", form, n, rt_size(p),
+			     size);
+	if (n >= RT_NOSCAN_MIN && rt_base(p) != p)
+		ck_abort_msg("%s(%zu): not where a slot begins", form, n);
+	memset(p, 0xff, n);
+}
+
+static void *call_words(size_t n)
+{
+	return (rt_alloc)(n);
+}
+
+static void *call_noscan(size_t n)
+{
+	return (rt_alloc_noscan)(n);
+}
+
+static void *call_uninit(size_t n)
+{
+	return (rt_alloc_noscan_uninit)(n);
+}
+
+static void *call_in(size_t n)
+{
+	return (rt_alloc_in)(rt_thread_self(), n);
+}
+
+static void *call_noscan_in(size_t n)
+{
+	return (rt_alloc_noscan_in)(rt_thread_self(), n);
+}
+
+static void *call_kind_words(size_t n)
+{
+	return rt_alloc_kind(RT_WORDS, n);
+}
+
+static void *call_kind_noscan(size_t n)
+{
+	return rt_alloc_kind(RT_NOSCAN, n);
+}
+
+static void *inline_words(size_t n)
+{
+	return rt_alloc(n);
+}
+
+static void *inline_noscan(size_t n)
+{
+	return rt_alloc_noscan(n);
+}
+
+static void *inline_uninit(size_t n)
+{
+	return rt_alloc_noscan_uninit(n);
+}
+
+static void *inline_in(size_t n)
+{
+	return rt_alloc_in(rt_thread_self(), n);
+}
+
+static void *inline_noscan_in(size_t n)
+{
+	return rt_alloc_noscan_in(rt_thread_self(), n);
+}
+
+static void *inline_kind_words(size_t n)
+{
+	return rt_alloc_kind_in(rt_thread_self(), RT_WORDS, n);
+}
+
+static void *inline_kind_noscan(size_t n)
+{
+	return rt_alloc_kind_in(rt_thread_self(), RT_NOSCAN, n);
+}
+
+static const struct {
+	const char *name;
+	void *(*alloc)(size_t n);
+	bool noscan;
+} forms[] = {
+    {"rt_alloc", call_words, false},
+    {"rt_alloc_noscan", call_noscan, true},
+    {"rt_alloc_noscan_uninit", call_uninit, true},
+    {"rt_alloc_in", call_in, false},
+    {"rt_alloc_noscan_in", call_noscan_in, true},
+    {"rt_alloc_kind(RT_WORDS)", call_kind_words, false},
+    {"rt_alloc_kind(RT_NOSCAN)", call_kind_noscan, true},
+    {"rt_alloc inline", inline_words, false},
+    {"rt_alloc_noscan inline", inline_noscan, true},
+    {"rt_alloc_noscan_uninit inline", inline_uninit, true},
+    {"rt_alloc_in inline", inline_in, false},
+    {"rt_alloc_noscan_in inline", inline_noscan_in, true},
+    {"rt_alloc_kind_in(RT_WORDS)", inline_kind_words, false},
+    {"rt_alloc_kind_in(RT_NOSCAN)", inline_kind_noscan, true},
+};
+
+START_TEST(every_size_has_the_slot_of_its_class)
+{
+	for (size_t n = 1; n <= LARGEST; n++) {
+		prime(forms[_i].alloc, forms[_i].noscan, n);
+		for (int i = 0; i < EACH; i++)
+			expect_slot(forms[_i].name, forms[_i].noscan, n,
+				    forms[_i].alloc(n));
+	}
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// A constant size is looked up by the compiler.
+#define ONE(n)                                                                 \
+	prime(inline_words, false, (n));                                       \
+	prime(inline_noscan, true, (n));                                       \
+	prime(inline_uninit, true, (n));                                       \
+	expect_slot("constant rt_alloc", false, (n), rt_alloc(n));             \
+	expect_slot("constant rt_alloc_noscan", true, (n),                     \
+		    rt_alloc_noscan(n));                                       \
+	expect_slot("constant rt_alloc_noscan_uninit", true, (n),              \
+		    rt_alloc_noscan_uninit(n));
+// A class and its neighbours.
+#define EDGE(n) ONE((n)-1) ONE(n) ONE((n) + 1)
+
+static void constants_to_128(void)
+{
+	ONE(1)
+	ONE(2)
+	ONE(3)
+	ONE(4) ONE(5) ONE(6) ONE(7) ONE(8) EDGE(10) EDGE(13) EDGE(16) EDGE(24)
+	    EDGE(32) EDGE(48) EDGE(64) EDGE(80) EDGE(96) EDGE(112) EDGE(128)
+}
+
+static void constants_to_320(void)
+{
+	EDGE(144)
+	EDGE(160)
+	EDGE(176)
+	EDGE(192) EDGE(208) EDGE(224) EDGE(240) EDGE(256) EDGE(288) EDGE(320)
+}
+
+static void constants_to_1024(void){
+    EDGE(352) EDGE(384) EDGE(416) EDGE(448) EDGE(480) EDGE(512) EDGE(576)
+	EDGE(640) EDGE(704) EDGE(768) EDGE(896) ONE(1023) ONE(1024)}
+
+// All in one function would take a compiler minutes.
+START_TEST(a_constant_size_has_the_slot_of_its_class)
+{
+	for (int i = 0; i < EACH; i++) {
+		constants_to_128();
+		constants_to_320();
+		constants_to_1024();
+	}
+}
+END_TEST
+
+// ---- slots that are not cleared ----
+
+// mixed allocates objects of n bytes, in turn cleared and not, fills them all,
+// and keeps every third.  Returns how many of the cleared were not zero.
+static unsigned mixed(size_t n)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		bool uninit = i % 2;
+		char *p =
+		    uninit ? rt_alloc_noscan_uninit(n) : rt_alloc_noscan(n);
+
+		wrong += !uninit && !heap_is_zero(p, n);
+		memset(p, 0x77, n);
+		root[i] = i % 3 == 0 ? p : NULL;
+	}
+	return wrong;
+}
+
+START_TEST(cleared_slots_are_zero_beside_others)
+{
+	for (size_t n = RT_NOSCAN_MIN; n <= RT_INLINE_MAX + 256; n += 61)
+		for (int round = 0; round < 4; round++) {
+			ck_assert_uint_eq(mixed(n), 0);
+			ck_assert_uint_eq(heap_live_after_gc(), OBJECTS / 3);
+		}
+}
+END_TEST
+
+// Contents of what died are seen, so nothing was spent on clearing it.
+START_TEST(slots_that_need_not_be_zero_are_not_cleared)
+{
+	static const size_t sizes[] = {8, 16, 64, 100, 256, 1024};
+
+	for (size_t k = 0; k < RT_ARRAY_LEN(sizes); k++) {
+		unsigned old = 0;
+
+		mixed(sizes[k]);
+		ck_assert_uint_eq(heap_live_after_gc(), OBJECTS / 3);
+		for (int i = 0; i < OBJECTS / 3; i++) {
+			const char *p = rt_alloc_noscan_uninit(sizes[k]);
+
+			old += p[sizes[k] - 1] == 0x77;
+		}
+		ck_assert_uint_ge(old, OBJECTS / 4);
+	}
+}
+END_TEST
+
+// Both runs of a class are counted and given back when the caches are flushed.
+START_TEST(both_runs_of_a_class_are_counted)
+{
+	for (size_t n = 16; n <= RT_INLINE_MAX; n *= 2)
+		for (unsigned i = 0; i < 40; i++) {
+			rt_memstats before = heap_stats(), after;
+
+			for (unsigned k = 0; k < i; k++)
+				rt_keep_alive(rt_alloc_noscan_uninit(n));
+			for (unsigned k = 0; k < 40 - i; k++)
+				rt_keep_alive(rt_alloc_noscan(n));
+			after = heap_stats();
+			ck_assert_uint_eq(after.mallocs - before.mallocs, 40);
+			ck_assert_uint_eq(
+			    after.total_alloc - before.total_alloc, 40 * n);
+			ck_assert_uint_eq(after.heap_objects,
+					  before.heap_objects + 40);
+		}
+	heap_live();
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+// Where one run ends while the other one lasts, that goes on.
+START_TEST(neither_run_of_a_class_ends_the_other)
+{
+	enum { N = 5000 };
+
+	for (size_t n = 8; n <= RT_INLINE_MAX; n *= 2) {
+		rt_memstats before = heap_stats(), after;
+
+		for (unsigned i = 0; i < N; i++) {
+			rt_keep_alive(rt_alloc_noscan_uninit(n));
+			if (i % 3 != 0)
+				rt_keep_alive(rt_alloc_noscan(n));
+		}
+		after = heap_stats();
+		ck_assert_uint_eq(after.mallocs - before.mallocs,
+				  N + N - (N + 2) / 3);
+	}
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+END_TEST
+
+static Suite *suite_inline(void)
+{
+	Suite *s = suite_create("inline");
+	TCase *tc = tcase_create("inline");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, every_size_has_the_slot_of_its_class, 0,
+			    RT_ARRAY_LEN(forms));
+	tcase_add_test(tc, a_constant_size_has_the_slot_of_its_class);
+	tcase_add_test(tc, cleared_slots_are_zero_beside_others);
+	tcase_add_test(tc, slots_that_need_not_be_zero_are_not_cleared);
+	tcase_add_test(tc, both_runs_of_a_class_are_counted);
+	tcase_add_test(tc, neither_run_of_a_class_ends_the_other);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_inline());
+}

@@ -1,0 +1,356 @@
+// A heap in a process that locks its memory (mlockall), as audio and real-time
+// hosts do, where little may be locked: what is usable is locked and counted,
+// address space is not, and nothing is prepared ahead.
+#define _GNU_SOURCE 1
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <rt/fork.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/pages/arena.h"
+#include "runtime/os/oscall.h"
+#include "test/harness/heap.h"
+#include "test/harness/suite.h"
+
+enum { MIB = 1 << 20, LITTLE = 8 * MIB };
+
+// ---- locking ----
+
+// lock_memory has the process lock what it maps from now on; false: the system
+// does not let it.
+static bool lock_memory(int flags)
+{
+	return mlockall(flags) == 0;
+}
+
+// drop_capability takes the right to lock more than the limit from the process,
+// which else keeps what root has: it writes what gcov counts.
+static bool drop_capability(void)
+{
+	struct __user_cap_header_struct header = {
+	    .version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data) != 0)
+		return false;
+	data[0].effective &= ~(1U << CAP_IPC_LOCK);
+	return syscall(SYS_capset, &header, data) == 0;
+}
+
+// lock_little locks memory without the right to lock more than LITTLE.
+static bool lock_little(int flags)
+{
+	const struct rlimit limit = {LITTLE, LITTLE};
+
+	return setrlimit(RLIMIT_MEMLOCK, &limit) == 0 && drop_capability() &&
+	       lock_memory(flags);
+}
+
+// may_lock tells whether bytes may be locked; what is mapped so takes none.
+static bool may_lock(size_t bytes)
+{
+	void *p =
+	    mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p != MAP_FAILED && munmap(p, bytes) == 0;
+}
+
+static void skip(const char *test)
+{
+	suite_skipped(test, "mlockall is refused", NULL);
+}
+
+// locked is what the process has locked, in bytes.
+static uint64_t locked(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	unsigned long kib = 0;
+
+	if (!f)
+		return UINT64_MAX;
+	while (fgets(line, sizeof line, f))
+		if (sscanf(line, "VmLck: %lu", &kib) == 1)
+			break;
+	fclose(f);
+	return (uint64_t)kib << 10;
+}
+
+static unsigned warnings;
+static char warning[512];
+
+static void warned(const char *text, void *arg)
+{
+	(void)arg;
+	warnings++;
+	strncpy(warning, text, sizeof warning - 1);
+}
+
+static rt_config quiet(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	ck_assert_int_eq(rt_set_warn_handler(warned, NULL), RT_OK);
+	return c;
+}
+
+static void healthy(void)
+{
+	struct rt_verify v;
+
+	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
+	ck_assert_uint_eq(v.errors, 0);
+}
+
+// ---- little may be locked ----
+
+enum { PIECE = 64 << 10, MOST = LITTLE / PIECE };
+
+static void *kept[MOST];
+
+// fill keeps objects until there is no memory; it returns how many.
+static unsigned fill(void)
+{
+	unsigned n = 0;
+
+	while (n < MOST && (kept[n] = rt_alloc_noscan_uninit(PIECE)) != NULL)
+		n++;
+	return n;
+}
+
+// The defaults reserve 1 TiB.  The heap uses half of what may be locked, a
+// chunk of 4 MiB, says NULL at the end of it, and goes on with what is free.
+START_TEST(a_heap_lives_within_what_may_be_locked)
+{
+	rt_config c = quiet();
+	uint64_t before;
+	unsigned n;
+
+	if (!lock_little(MCL_FUTURE)) {
+		skip(__func__);
+		return;
+	}
+	before = locked();
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_uint_lt(locked(), before + LITTLE / 2);
+	ck_assert_int_eq(rt_roots_add(kept, kept + MOST, 0), RT_OK);
+	n = fill();
+	ck_assert_uint_ge(n, MOST / 2 - 4);
+	ck_assert_uint_lt(n, MOST);
+	ck_assert_uint_ge(locked(), (uint64_t)n * PIECE);
+	memset(kept, 0, sizeof kept);
+	ck_assert_uint_ge(fill(), n - 4);
+	healthy();
+	memset(kept, 0, sizeof kept);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	healthy();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	ck_assert_uint_eq(locked(), before);
+	ck_assert_uint_eq(warnings, 0);
+}
+END_TEST
+
+// A lock that is refused later leaves nothing usable that is not locked.
+START_TEST(a_lock_may_be_refused_at_any_time)
+{
+	rt_config c = quiet();
+
+	if (!lock_little(MCL_FUTURE)) {
+		skip(__func__);
+		return;
+	}
+	for (uint64_t nth = 2;; nth++) {
+		uint64_t before = locked();
+		uint64_t failed;
+		int error;
+
+		oscall_fail(OSCALL_LOCK, nth, 1, EAGAIN);
+		error = rt_init(&c);
+		if (error == RT_OK) {
+			rt_alloc(100);
+			rt_alloc(2 * MIB);
+		}
+		failed = oscall_failed(OSCALL_LOCK);
+		oscall_fail(OSCALL_LOCK, 1, 0, 0);
+		if (error == RT_OK) {
+			ck_assert_ptr_nonnull(rt_alloc(100));
+			ck_assert_ptr_nonnull(rt_alloc(2 * MIB));
+			healthy();
+			ck_assert_int_eq(rt_fini(), RT_OK);
+		} else {
+			ck_assert_int_eq(error, RT_ENOTSUP);
+		}
+		ck_assert_uint_eq(locked(), before);
+		if (!failed)
+			break;
+		ck_assert_uint_lt(nth, 1000);
+	}
+}
+END_TEST
+
+START_TEST(what_may_not_be_locked_is_told)
+{
+	const struct rlimit none = {0, 0};
+	rt_config c = quiet();
+
+	if (!lock_little(MCL_FUTURE)) {
+		skip(__func__);
+		return;
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+	ck_assert_int_eq(rt_init(&c), RT_ENOTSUP);
+	ck_assert_uint_eq(warnings, 1);
+	ck_assert_ptr_nonnull(strstr(warning, "RLIMIT_MEMLOCK"));
+}
+END_TEST
+
+// ---- ahead ----
+
+enum { GROWN = 272 * MIB, RANGE = 512 * MIB };
+
+// From 256 MiB on, growth would prepare 4 MiB more than it needs.
+static void grow(void)
+{
+	uint64_t before = locked();
+
+	while (arena_used() < GROWN) {
+		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(MIB - 4096));
+		ck_assert_uint_eq(arena_prepared(), arena_used());
+	}
+	ck_assert_uint_lt(locked(), before + GROWN + GROWN / 8);
+}
+
+START_TEST(nothing_is_prepared_ahead_that_would_be_locked)
+{
+	rt_config c = quiet();
+	bool let;
+
+	c.max_heap = RANGE;
+	c.gc_percent = -1;
+	c.populate = 0;
+	let = _i != 0 || lock_memory(MCL_FUTURE | MCL_ONFAULT);
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	if (_i != 0) // locked later, as it is
+		let = lock_memory(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+	if (let && may_lock(RANGE))
+		grow();
+	else
+		skip(__func__);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- on faults, and in a child ----
+
+static bool resident(const void *p)
+{
+	size_t page = oscall_page_size();
+	unsigned char answer = 0;
+
+	ck_assert_int_eq(
+	    mincore((void *)base_align_down((uintptr_t)p, page), page, &answer),
+	    0);
+	return answer & 1;
+}
+
+START_TEST(memory_comes_in_as_the_host_has_asked)
+{
+	int flags = _i == 0 ? MCL_FUTURE : MCL_FUTURE | MCL_ONFAULT;
+	rt_config c = quiet();
+	uint64_t before;
+	char *p;
+
+	c.populate = 0;
+	if (!lock_little(flags)) {
+		skip(__func__);
+		return;
+	}
+	before = locked();
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	p = rt_alloc_noscan_uninit(2 * MIB);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_ge(locked(), before + 4 * MIB);
+	ck_assert_int_eq(resident(p + MIB), _i == 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// Where there is no address space, nothing is reserved, and nothing is known of
+// locking.
+START_TEST(address_space_may_be_refused)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	enum oscall_locking answer;
+	struct rlimit before, none;
+
+	ck_assert_ptr_null(oscall_reserve_unlocked((size_t)1 << 60, page));
+	oscall_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
+	ck_assert_ptr_null(oscall_reserve_unlocked(page, page));
+	oscall_fail(OSCALL_RESERVE, 1, 0, 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
+	none = (struct rlimit){0, before.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	answer = oscall_locking(page);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
+	ck_assert_int_eq(answer, OSCALL_LOCK_NONE);
+}
+END_TEST
+
+// The child of a fork inherits no locks.
+START_TEST(a_child_locks_nothing)
+{
+	rt_config c = quiet();
+	pid_t child;
+	int status;
+
+	if (!lock_little(MCL_FUTURE)) {
+		skip(__func__);
+		return;
+	}
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	child = fork();
+	if (child == 0) {
+		bool ok = rt_alloc_noscan_uninit(2 * LITTLE) != NULL;
+
+		_exit(ok && locked() == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+static Suite *suite_locked(void)
+{
+	Suite *s = suite_create("locked");
+	TCase *tc = tcase_create("locked");
+
+	tcase_set_timeout(tc, 120);
+	if (!RT_ASAN && !RT_TSAN) { // whose shadow would be locked
+		tcase_add_test(tc, a_heap_lives_within_what_may_be_locked);
+		tcase_add_test(tc, a_lock_may_be_refused_at_any_time);
+		tcase_add_test(tc, what_may_not_be_locked_is_told);
+		tcase_add_loop_test(
+		    tc, nothing_is_prepared_ahead_that_would_be_locked, 0, 2);
+		tcase_add_loop_test(tc, memory_comes_in_as_the_host_has_asked,
+				    0, 2);
+		tcase_add_test(tc, address_space_may_be_refused);
+		tcase_add_test(tc, a_child_locks_nothing);
+	}
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_locked());
+}

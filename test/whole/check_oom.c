@@ -1,0 +1,1321 @@
+// When there is no memory: NULL or RT_ENOMEM, nothing lost, nothing leaked,
+// and all works again when there is some.
+#include "test/harness/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <rt/rt.h>
+
+#include "runtime/os/gauge.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/os/oscall.h"
+#include "test/harness/process.h"
+
+enum {
+	MAX_HEAP = 64 << 20,
+	NROOTS = MAX_HEAP / 4096,
+	SANITIZED = RT_ASAN || RT_TSAN,
+};
+
+static void *roots[NROOTS]; // the only ones: threads are exact
+static unsigned nroots;
+
+// A list fills the heap with objects of any size from 16 bytes.
+struct node {
+	struct node *next;
+	uint64_t id;
+};
+static struct node *list;
+static uint64_t list_len;
+
+static struct rt_verify verified;
+
+static void heap_begin_with(size_t max_heap, int percent)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.max_heap = max_heap;
+	c.gc_percent = percent;
+	c.double_check = RT_CHECK_FATAL;
+	c.no_attach = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
+			 RT_OK);
+	ck_assert_int_eq(rt_roots_add(&list, &list + 1, RT_ROOT_EXACT), RT_OK);
+}
+
+static void heap_begin(void)
+{
+	heap_begin_with(MAX_HEAP, 100);
+}
+
+// too_much asks for more than is left: the whole range, of which a page is in
+// use.
+static void *too_much(void)
+{
+	roots[0] = rt_alloc(16);
+	return rt_alloc(MAX_HEAP);
+}
+
+// healthy: every structure and every statistic is right.
+static rt_memstats healthy(void)
+{
+	static rt_memstats m;
+
+	ck_assert_int_eq(rt_heap_verify(&verified), RT_OK);
+	ck_assert_msg(verified.errors == 0, "%s", verified.first);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	ck_assert_uint_eq(m.heap_objects, verified.objects);
+	ck_assert_uint_eq(m.heap_alloc, verified.bytes);
+	return m;
+}
+
+static void drop_all(void)
+{
+	memset(roots, 0, sizeof roots);
+	nroots = 0;
+	list = NULL;
+	list_len = 0;
+}
+
+// fill_list allocates list nodes of size bytes until there is no memory.
+static void fill_list(size_t size)
+{
+	struct node *n;
+
+	while ((n = rt_alloc(size)) != NULL) {
+		n->next = list;
+		n->id = list_len++;
+		list = n;
+	}
+}
+
+// list_whole tells whether no node was lost.
+static bool list_whole(void)
+{
+	uint64_t expected = list_len;
+
+	for (const struct node *n = list; n; n = n->next)
+		if (n->id != --expected)
+			return false;
+	return expected == 0;
+}
+
+// fill_roots is fill_list for objects without pointers, at least 4096 bytes.
+static void fill_roots(size_t size)
+{
+	void *p;
+
+	while (nroots < NROOTS && (p = rt_alloc_noscan_uninit(size)) != NULL)
+		roots[nroots++] = p;
+}
+
+// ---- the limit of the heap ----
+
+static const struct {
+	size_t size;
+	uint64_t least; // objects that fit in 64 MiB
+} limits[] = {
+    // Work buffers may take a span of 32 KiB at the wrong moment, small
+    // classes leave a page or so.
+    {16, (MAX_HEAP - (1 << 20)) / 16},
+    {48, (MAX_HEAP - (2 << 20)) / 48},
+    {1024, (MAX_HEAP - (1 << 20)) / 1024},
+    {8192, (MAX_HEAP - (1 << 20)) / 8192},
+    {32760, (MAX_HEAP - (1 << 20)) / 32768},
+    {40000, (MAX_HEAP - (1 << 20)) / 40960},
+    {1 << 20, 63},
+    {5 << 20, 12},
+    {17 << 20, 3},
+    {33 << 20, 1},
+    {MAX_HEAP, 1},
+};
+
+static void at_the_limit(size_t size)
+{
+	rt_memstats before = healthy(), after;
+
+	ck_assert_uint_le(before.heap_sys, MAX_HEAP);
+	for (int i = 0; i < 3; i++)
+		ck_assert_ptr_null(rt_alloc(size));
+	ck_assert_ptr_null(rt_alloc_noscan(size));
+	ck_assert_ptr_null(rt_alloc_noscan_uninit((size_t)MAX_HEAP * 2));
+	after = healthy();
+	ck_assert_uint_eq(after.mallocs, before.mallocs);
+	ck_assert_uint_eq(after.total_alloc, before.total_alloc);
+	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+	ck_assert_uint_eq(after.heap_objects, list_len);
+}
+
+START_TEST(the_heap_fills_to_its_limit_and_empties_again)
+{
+	size_t size = limits[_i].size;
+
+	heap_begin_with(MAX_HEAP, size < 1024 ? -1 : 100);
+	// Millions of objects are marked at each collection.
+	for (int round = 0; round < (size < 1024 ? 1 : 3); round++) {
+		fill_list(size);
+		ck_assert_uint_ge(list_len, limits[_i].least);
+		ck_assert(list_whole());
+		at_the_limit(size);
+		ck_assert(list_whole());
+		drop_all();
+		ck_assert_ptr_nonnull(rt_alloc(size));
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		ck_assert_uint_eq(healthy().heap_objects, 0);
+	}
+	fill_list(64);
+	healthy();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// With collections switched off memory that is needed is still found.
+START_TEST(the_limit_collects_though_the_percentage_is_off)
+{
+	uint64_t n = 0;
+
+	heap_begin_with(MAX_HEAP, -1);
+	for (; n < 5 * (MAX_HEAP / 40960); n++)
+		if (!rt_alloc_noscan(40000))
+			break;
+	ck_assert_uint_eq(n, 5 * (MAX_HEAP / 40960));
+	ck_assert_uint_ge(healthy().num_gc, 3);
+	ck_assert_uint_eq(healthy().num_forced_gc, 0);
+}
+END_TEST
+
+// What a thread keeps for itself is given up when memory is short.
+START_TEST(all_of_an_empty_heap_is_one_object)
+{
+	heap_begin();
+	for (int round = 0; round < 4; round++) {
+		// At first only a few pages that the thread keeps.
+		ck_assert_ptr_nonnull(rt_alloc(64));
+		if (round >= 2)
+			fill_list(round % 2 ? 512 : 2048);
+		drop_all();
+		roots[0] = rt_alloc_noscan_uninit(MAX_HEAP);
+		ck_assert_ptr_nonnull(roots[0]);
+		ck_assert_uint_eq(healthy().heap_alloc, MAX_HEAP);
+		ck_assert_ptr_null(rt_alloc(16));
+		drop_all();
+	}
+}
+END_TEST
+
+// Marking finds no memory for its work buffers: nothing is lost.  Every object
+// leads to the one before it and to others at random.
+static void fill_graph(struct rng *r)
+{
+	enum { WORDS = 4096 / 8 };
+	void **p;
+
+	while (nroots < NROOTS && (p = rt_alloc(WORDS * 8)) != NULL) {
+		for (unsigned i = 8; i < WORDS && nroots > 0; i += 8)
+			p[i] = roots[rng_below(r, nroots)];
+		p[0] = (void *)(uintptr_t)(nroots * 2 + 1);
+		p[1] = nroots > 0 ? roots[nroots - 1] : NULL;
+		roots[nroots++] = p;
+	}
+	fill_list(16);
+}
+
+START_TEST(a_full_heap_is_marked_without_work_buffers)
+{
+	static void *objects[NROOTS];
+	struct rng r;
+	unsigned wrong = 0;
+	unsigned n;
+
+	rng_init(&r, "a_full_heap_is_marked_without_work_buffers");
+	heap_begin_with(MAX_HEAP, -1);
+	fill_graph(&r);
+	n = nroots;
+	memcpy(objects, roots, sizeof objects);
+	memset(roots, 0, sizeof roots);
+	roots[0] = objects[n - 1];
+	for (int round = 0; round < 3; round++) {
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		ck_assert_uint_eq(healthy().heap_objects, n + list_len);
+		for (unsigned i = 0; i < n; i++)
+			wrong += *(uintptr_t *)objects[i] != i * 2 + 1;
+		ck_assert_uint_eq(wrong, 0);
+		ck_assert(list_whole());
+	}
+}
+END_TEST
+
+// Half of the rounds in objects without, half in objects with pointers; every
+// tenth in small ones.
+START_TEST(a_thousand_rounds_to_the_limit)
+{
+	enum { ROUNDS = SANITIZED ? 200 : 1000 };
+	struct rng r;
+	uint64_t sys = 0;
+
+	rng_init(&r, "a_thousand_rounds_to_the_limit");
+	heap_begin();
+	// So much to mark that all helper threads are made now: their records
+	// count in sys, once.
+	fill_graph(&r);
+	rt_gc();
+	drop_all();
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t size = (32 << 10) + rng_below(&r, 4 << 20);
+		rt_memstats m;
+
+		if (round % 10 == 0)
+			size = 4096 + rng_below(&r, 12000);
+		if (round == 0)
+			size = 4096; // so many that helpers are made now
+		fill_roots(size);
+		ck_assert_uint_ge(nroots, 1);
+		rt_read_memstats(&m);
+		ck_assert_uint_le(m.heap_sys, MAX_HEAP);
+		ck_assert_uint_ge(m.heap_alloc, MAX_HEAP / 2);
+		if (round == 20)
+			sys = m.sys - m.mspan_sys - m.other_sys;
+		if (round > 20)
+			ck_assert_uint_le(m.sys - m.mspan_sys - m.other_sys,
+					  sys);
+		if (round % 50 == 0)
+			healthy();
+		drop_all();
+	}
+	rt_gc();
+	ck_assert_uint_eq(healthy().heap_objects, 0);
+}
+END_TEST
+
+START_TEST(stacks_end_at_the_limit_too)
+{
+	static void *stacks[MAX_HEAP / 2048 + 1]; // NULL ends them
+	static const size_t sizes[] = {2048, 16384, 32768, 1 << 20};
+
+	heap_begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+		unsigned n = 0;
+		rt_memstats m;
+
+		while ((stacks[n] = rt_stack_alloc(sizes[i])) != NULL)
+			n++;
+		ck_assert_uint_ge(n, (MAX_HEAP - (1 << 20)) / sizes[i]);
+		m = healthy();
+		ck_assert_uint_ge(m.stack_inuse, n * sizes[i]);
+		ck_assert_uint_le(m.stack_inuse, MAX_HEAP);
+		ck_assert_ptr_null(rt_alloc(2 << 20));
+		while (n > 0)
+			ck_assert_int_eq(rt_stack_free(stacks[--n], sizes[i]),
+					 RT_OK);
+		ck_assert_uint_eq(healthy().stack_inuse, 0);
+		ck_assert_ptr_nonnull(rt_alloc(1 << 20));
+	}
+}
+END_TEST
+
+// ---- threads at the limit ----
+
+enum { NTHREADS = 4, THREAD_ROOTS = NROOTS / NTHREADS };
+
+static void *fill_and_drop(void *arg)
+{
+	uintptr_t who = (uintptr_t)arg;
+	void **own = roots + who * THREAD_ROOTS;
+	struct rng r = {.state = who + 1};
+	uintptr_t failed = 0;
+
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		return (void *)1;
+	for (int round = 0; round < (SANITIZED ? 5 : 30); round++) {
+		unsigned n = 0;
+		uint64_t *p;
+
+		while (n < THREAD_ROOTS &&
+		       (p = rt_alloc_noscan(4096 + rng_below(&r, 40000)))) {
+			own[n++] = p;
+			p[0] = p[100] = who << 32 | n;
+		}
+		for (unsigned i = 0; i < n; i++) {
+			p = own[i];
+			failed +=
+			    p[0] != (who << 32 | (i + 1)) || p[100] != p[0];
+			own[i] = NULL;
+		}
+	}
+	rt_thread_detach();
+	return (void *)failed;
+}
+
+START_TEST(threads_share_what_there_is)
+{
+	pthread_t threads[NTHREADS];
+	void *failed;
+
+	heap_begin();
+	rt_blocking_enter();
+	for (uintptr_t i = 0; i < NTHREADS; i++)
+		ck_assert_int_eq(
+		    pthread_create(&threads[i], NULL, fill_and_drop, (void *)i),
+		    0);
+	for (int i = 0; i < NTHREADS; i++) {
+		pthread_join(threads[i], &failed);
+		ck_assert_ptr_null(failed);
+	}
+	rt_blocking_leave();
+	rt_gc();
+	ck_assert_uint_eq(healthy().heap_objects, 0);
+}
+END_TEST
+
+// ---- the handler ----
+
+static struct {
+	unsigned calls;
+	size_t n;	  // of the last call
+	unsigned retries; // answers 1 that are left
+	bool drops;	  // frees the roots
+	int other;	  // answer when no retry is left
+	jmp_buf out;
+	bool jumps;
+	unsigned inner; // allocations in the handler that failed
+} oom;
+
+static int on_oom(size_t n, void *arg)
+{
+	if (arg != &oom)
+		abort();
+	oom.calls++;
+	oom.n = n;
+	if (oom.drops)
+		drop_all();
+	if (oom.jumps)
+		longjmp(oom.out, 1);
+	if (oom.retries == 0)
+		return oom.other;
+	oom.retries--;
+	return 1;
+}
+
+static void handler_begin(void)
+{
+	heap_begin();
+	memset(&oom, 0, sizeof oom);
+	ck_assert_int_eq(rt_set_oom_handler(on_oom, &oom), RT_OK);
+	fill_roots(1 << 20);
+	ck_assert_uint_eq(oom.calls, 1);
+	oom.calls = 0;
+}
+
+START_TEST(handler_that_gives_up)
+{
+	rt_memstats before, after;
+
+	handler_begin();
+	before = healthy();
+	for (int answer = -2; answer <= 3; answer++) {
+		if (answer == 1)
+			continue;
+		oom.other = answer;
+		oom.calls = 0;
+		ck_assert_ptr_null(rt_alloc(2000000));
+		ck_assert_uint_eq(oom.calls, 1);
+		ck_assert_uint_eq(oom.n, 2000000);
+	}
+	after = healthy();
+	ck_assert_uint_eq(after.mallocs, before.mallocs);
+	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+	rt_set_oom_handler(NULL, NULL);
+	oom.calls = 0;
+	ck_assert_ptr_null(rt_alloc(2000000));
+	ck_assert_uint_eq(oom.calls, 0);
+}
+END_TEST
+
+START_TEST(handler_that_frees)
+{
+	handler_begin();
+	oom.drops = true;
+	oom.retries = 1;
+	// The handler freed roots; the object comes from a later collection.
+	while (oom.retries)
+		ck_assert_ptr_nonnull(rt_alloc(2000000));
+	ck_assert_uint_eq(oom.calls, 1);
+	healthy();
+}
+END_TEST
+
+START_TEST(handler_is_asked_until_it_gives_up)
+{
+	handler_begin();
+	oom.retries = 10;
+	ck_assert_ptr_null(rt_alloc_noscan(3000000));
+	ck_assert_uint_eq(oom.calls, 11);
+	ck_assert_uint_eq(oom.n, 3000000);
+	healthy();
+}
+END_TEST
+
+static void *by_words(void)
+{
+	return (rt_alloc)(MAX_HEAP);
+}
+
+static void *by_noscan(void)
+{
+	return (rt_alloc_noscan)(MAX_HEAP);
+}
+
+static void *by_uninit(void)
+{
+	return rt_alloc_noscan_uninit(MAX_HEAP);
+}
+
+static void *by_kind(void)
+{
+	return rt_alloc_kind(RT_WORDS, MAX_HEAP);
+}
+
+static void *by_in(void)
+{
+	return rt_alloc_in(rt_thread_self(), MAX_HEAP);
+}
+
+static void *by_stack(void)
+{
+	return rt_stack_alloc(MAX_HEAP);
+}
+
+static void *by_slow(void)
+{
+	return rt_alloc_slow_(rt_thread_self(), RT_RUN_CLASSES, MAX_HEAP);
+}
+
+START_TEST(handler_is_asked_by_every_allocation)
+{
+	void *(*const calls[])(void) = {by_words, by_noscan, by_uninit, by_kind,
+					by_in,	  by_slow,   by_stack};
+
+	handler_begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(calls); i++) {
+		oom.calls = 0;
+		ck_assert_ptr_null(calls[i]());
+		ck_assert_uint_eq(oom.calls, 1);
+		ck_assert_uint_eq(oom.n, MAX_HEAP);
+	}
+	oom.calls = 0;
+	ck_assert_ptr_null(rt_stack_alloc((size_t)MAX_HEAP * 2));
+	ck_assert_ptr_null(rt_alloc((size_t)PTRDIFF_MAX + 1));
+	ck_assert_ptr_null(rt_alloc_kind(77, MAX_HEAP));
+	ck_assert_uint_eq(oom.calls, 0);
+	// What the range can never hold is refused without a collection.
+	ck_assert_ptr_null(rt_alloc(PTRDIFF_MAX));
+	ck_assert_ptr_null(rt_alloc((size_t)MAX_HEAP + 1));
+	ck_assert_uint_eq(oom.calls, 0);
+}
+END_TEST
+
+// Small objects end at the handler as well, also those of the inline path.
+START_TEST(handler_is_asked_for_small_objects)
+{
+	heap_begin();
+	fill_roots(1 << 20);
+	memset(&oom, 0, sizeof oom);
+	rt_set_oom_handler(on_oom, &oom);
+	fill_list(16);
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.n, 16);
+	oom.calls = 0;
+	fill_list(48);
+	ck_assert_ptr_null(rt_alloc_noscan(5));
+	ck_assert_uint_eq(oom.calls, 2);
+	ck_assert_uint_eq(oom.n, 5);
+	ck_assert(list_whole());
+	healthy();
+}
+END_TEST
+
+START_TEST(handler_that_jumps_away)
+{
+	volatile unsigned jumps = 0;
+	volatile unsigned allocated = 0;
+
+	handler_begin();
+	oom.jumps = true;
+	for (volatile int i = 0; i < 200; i++) {
+		if (setjmp(oom.out)) {
+			jumps++;
+			healthy();
+			// Half of the time memory is there again.
+			if (i % 2)
+				drop_all();
+			continue;
+		}
+		fill_roots((1 << 20) + (size_t)i * 1000);
+		allocated++;
+	}
+	ck_assert_uint_eq(jumps, 200);
+	ck_assert_uint_eq(allocated, 0);
+	oom.jumps = false;
+	drop_all();
+	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	healthy();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// A handler may call whatever its thread may call.
+static int busy_handler(size_t n, void *arg)
+{
+	rt_memstats m;
+	void *stack;
+
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	oom.inner += !rt_alloc(16) || !rt_alloc_noscan(3);
+	oom.inner += !rt_alloc_noscan(1000);
+	stack = rt_stack_alloc(2048);
+	oom.inner += !stack || rt_stack_free(stack, 2048) != RT_OK;
+	oom.inner += rt_gc() != RT_OK;
+	oom.inner += rt_read_memstats(&m) != RT_OK;
+	oom.inner += rt_heap_verify(&verified) != RT_OK || verified.errors;
+	oom.inner += rt_stop_the_world(RT_STOP_HOST) != RT_OK;
+	oom.inner += rt_start_the_world(NULL) != RT_OK;
+	oom.inner += rt_blocking_enter() != RT_OK;
+	oom.inner += rt_blocking_leave() != RT_OK;
+	oom.inner += rt_set_oom_handler(busy_handler, NULL) != RT_OK;
+	return oom.calls < 3;
+}
+
+START_TEST(handler_that_allocates_and_more)
+{
+	heap_begin();
+	memset(&oom, 0, sizeof oom);
+	rt_set_oom_handler(busy_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_uint_eq(oom.calls, 3);
+	ck_assert_uint_eq(oom.inner, 0);
+	healthy();
+}
+END_TEST
+
+// ---- a handler that allocates when there is nothing ----
+
+static unsigned nested, deepest;
+
+// A handler that wants memory to say what happened.
+static int wanting_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	nested++;
+	deepest = nested > deepest ? nested : deepest;
+	oom.inner += rt_alloc_noscan(1 << 20) == NULL;
+	oom.inner += rt_stack_alloc(1 << 20) == NULL;
+	oom.inner += rt_alloc(1 << 20) == NULL;
+	nested--;
+	if (oom.jumps)
+		longjmp(oom.out, 1);
+	return 0;
+}
+
+static void wanting_begin(void)
+{
+	heap_begin();
+	fill_roots(1 << 20);
+	memset(&oom, 0, sizeof oom);
+	ck_assert_int_eq(rt_set_oom_handler(wanting_handler, NULL), RT_OK);
+}
+
+// It is not called for its own allocations, and each time for those of others.
+START_TEST(a_handler_is_not_nested)
+{
+	wanting_begin();
+	for (unsigned i = 1; i <= 5; i++) {
+		ck_assert_ptr_null(rt_alloc(1 << 20));
+		ck_assert_uint_eq(oom.calls, i);
+		ck_assert_uint_eq(oom.inner, 3 * i);
+	}
+	ck_assert_uint_eq(deepest, 1);
+	drop_all();
+	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
+	healthy();
+}
+END_TEST
+
+// What the frames of a later call leave unwritten.
+enum { UNWRITTEN = 200 };
+
+// fails_deep asks for memory depth frames below its caller.
+static RT_NOINLINE void *fails_deep(unsigned depth)
+{
+	volatile char frame[UNWRITTEN];
+	void *p;
+
+	frame[0] = 1;
+	p = depth == 0 ? rt_alloc(1 << 20) : fails_deep(depth - 1);
+	frame[UNWRITTEN - 1] = frame[0];
+	return p;
+}
+
+// A handler that was left is not taken for one that is still under way, however
+// deep the stack is afterwards.
+START_TEST(a_handler_that_was_left_is_called_again)
+{
+	static const unsigned depths[] = {5, 5, 0, 20, 1, 400, 3, 60, 4};
+	volatile unsigned jumps = 0;
+
+	wanting_begin();
+	oom.jumps = true;
+	for (volatile unsigned i = 0; i < RT_ARRAY_LEN(depths); i++)
+		if (setjmp(oom.out) == 0)
+			fails_deep(depths[i]);
+		else
+			jumps++;
+	ck_assert_uint_eq(jumps, RT_ARRAY_LEN(depths));
+	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths));
+	ck_assert_uint_eq(oom.inner, 3 * oom.calls);
+	ck_assert_uint_eq(deepest, 1);
+	oom.jumps = false;
+	ck_assert_ptr_null(fails_deep(7));
+	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths) + 1);
+}
+END_TEST
+
+static RT_NOINLINE void *fails_far_below(void)
+{
+	volatile char frame[64 << 10];
+	void *p;
+
+	frame[0] = 1;
+	p = rt_alloc(1 << 20);
+	frame[sizeof frame - 1] = frame[0];
+	return p;
+}
+
+// Nor is one that has returned, though nothing was written where it ran.
+START_TEST(a_handler_that_returned_is_called_again)
+{
+	void *first, *second;
+
+	wanting_begin();
+	first = fails_deep(20);
+	second = fails_far_below();
+	ck_assert(!first && !second);
+	ck_assert_uint_eq(oom.calls, 2);
+}
+END_TEST
+
+static int detaching_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	if (rt_thread_detach() != RT_OK)
+		abort();
+	return 1;
+}
+
+static int attaching_handler(size_t n, void *arg)
+{
+	detaching_handler(n, arg);
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		abort();
+	return oom.calls < 5;
+}
+
+static int entering_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	if (rt_blocking_enter() != RT_OK)
+		abort();
+	return 1;
+}
+
+static int stopping_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	if (rt_stop_the_world(RT_STOP_HOST) != RT_OK)
+		abort();
+	return 1;
+}
+
+// Bad manners of a handler are no reason to crash.
+START_TEST(handlers_that_leave_the_thread_elsewhere)
+{
+	heap_begin();
+	memset(&oom, 0, sizeof oom);
+	rt_set_oom_handler(detaching_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	rt_set_oom_handler(entering_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	rt_set_oom_handler(stopping_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_uint_eq(oom.calls, 3);
+	rt_set_oom_handler(attaching_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	healthy();
+	ck_assert_ptr_nonnull(rt_alloc(16));
+}
+END_TEST
+
+static void *allocate_meanwhile(void *arg)
+{
+	uintptr_t ok = rt_thread_attach(RT_THREAD_EXACT) == RT_OK;
+
+	(void)arg;
+	ok = ok && rt_alloc(16) && rt_gc() == RT_OK;
+	ok = ok && rt_thread_detach() == RT_OK;
+	return (void *)ok;
+}
+
+static int waiting_handler(size_t n, void *arg)
+{
+	pthread_t thread;
+	void *ok = NULL;
+
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	if (pthread_create(&thread, NULL, allocate_meanwhile, NULL) != 0)
+		abort();
+	rt_blocking_enter();
+	pthread_join(thread, &ok);
+	rt_blocking_leave();
+	oom.inner += !ok;
+	return 0;
+}
+
+START_TEST(the_world_runs_while_the_handler_does)
+{
+	heap_begin();
+	memset(&oom, 0, sizeof oom);
+	rt_set_oom_handler(waiting_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.inner, 0);
+	healthy();
+}
+END_TEST
+
+// ---- what the system refuses ----
+
+static void disarm_all(void)
+{
+	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+		oscall_fail(kind, 1, 0, 0);
+}
+
+// grow_some allocates in many classes and kinds, 24 MiB, keeping it; returns
+// how many allocations failed.
+static unsigned grow_some(void)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < 400; i++) {
+		size_t size = 16 + i * 331 % 120000;
+		void *p = rt_alloc_kind(i % 2, size);
+
+		failed += p == NULL;
+		if (p && nroots < NROOTS)
+			roots[nroots++] = p;
+	}
+	return failed;
+}
+
+// One refusal is not noticed: the collection that follows tries again.
+START_TEST(growth_refused_once)
+{
+	for (uint64_t nth = 1;; nth++) {
+		bool hit;
+
+		heap_begin();
+		oscall_fail(_i, nth, 1, ENOMEM);
+		ck_assert_uint_eq(grow_some(), 0);
+		hit = oscall_failed(_i) != 0;
+		disarm_all();
+		healthy();
+		ck_assert_uint_eq(grow_some(), 0);
+		healthy();
+		drop_all();
+		ck_assert_int_eq(rt_fini(), RT_OK);
+		if (!hit)
+			break;
+		ck_assert_uint_lt(nth, 1000);
+	}
+}
+END_TEST
+
+START_TEST(growth_refused_for_good)
+{
+	unsigned most = 0;
+
+	for (uint64_t nth = 1;; nth++) {
+		rt_memstats before, after;
+		unsigned failed;
+		bool hit;
+
+		heap_begin();
+		oscall_fail(_i, nth, UINT64_MAX, ENOMEM);
+		failed = grow_some();
+		most += failed;
+		hit = oscall_failed(_i) != 0;
+		before = healthy();
+		if (failed) {
+			ck_assert_ptr_null(rt_alloc(30 << 20));
+			after = healthy();
+			ck_assert_uint_eq(after.mallocs, before.mallocs);
+			ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+		}
+		ck_assert_uint_eq(before.mallocs, 400 - failed);
+		disarm_all();
+		ck_assert_uint_eq(grow_some(), 0);
+		healthy();
+		drop_all();
+		ck_assert_int_eq(rt_fini(), RT_OK);
+		if (!hit)
+			break;
+		ck_assert_uint_lt(nth, 1000);
+	}
+	if (_i == OSCALL_COMMIT)
+		ck_assert_uint_gt(most, 0);
+}
+END_TEST
+
+// Memory for span records runs out long before that for objects.
+START_TEST(span_records_refused)
+{
+	rt_memstats before, after;
+
+	heap_begin();
+	fill_roots(1 << 20); // so that objects need no memory
+	drop_all();
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fill_roots(8192);
+	ck_assert_uint_gt(oscall_failed(OSCALL_COMMIT), 0);
+	ck_assert_uint_lt(nroots, MAX_HEAP / 8192 - 200);
+	before = healthy();
+	for (int i = 0; i < 10; i++)
+		ck_assert_ptr_null(rt_alloc(50000));
+	ck_assert_ptr_null(rt_stack_alloc(1 << 16));
+	after = healthy();
+	ck_assert_uint_eq(after.mallocs, before.mallocs);
+	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+	disarm_all();
+	fill_roots(8192);
+	ck_assert_uint_ge(nroots, MAX_HEAP / 8192 - 200);
+	healthy();
+}
+END_TEST
+
+START_TEST(release_refused)
+{
+	rt_memstats m;
+
+	heap_begin();
+	fill_roots(1 << 20);
+	drop_all();
+	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_gt(oscall_failed(OSCALL_RELEASE), 0);
+	m = healthy();
+	ck_assert_uint_ge(m.heap_idle - m.heap_released, MAX_HEAP / 2);
+	disarm_all();
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	m = healthy();
+	ck_assert_uint_eq(m.heap_idle, m.heap_released);
+	fill_roots(1 << 20);
+	ck_assert_uint_ge(nroots, 63);
+}
+END_TEST
+
+START_TEST(roots_refused)
+{
+	static uint64_t words[4096];
+	size_t added = 0;
+	rt_memstats before;
+
+	heap_begin();
+	before = healthy();
+	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	while (added < 4096 && rt_roots_add(words + added, words + added + 1,
+					    RT_ROOT_EXACT) == RT_OK)
+		added++;
+	ck_assert_uint_lt(added, 4096);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(rt_roots_add(words, words + 2, 0), RT_ENOMEM);
+	ck_assert_int_eq(rt_roots_remove(words, words + 2), RT_ENOENT);
+	ck_assert_uint_eq(healthy().other_sys, before.other_sys);
+	disarm_all();
+	ck_assert_int_eq(rt_roots_add(words, words + 2, 0), RT_OK);
+	words[added - 1] = (uintptr_t)rt_alloc(64);
+	rt_gc();
+	ck_assert_uint_eq(healthy().heap_objects, 1);
+	for (size_t i = 0; i < added; i++)
+		ck_assert_int_eq(rt_roots_remove(words + i, words + i + 1),
+				 RT_OK);
+}
+END_TEST
+
+// ---- mappings ----
+
+static struct maps {
+	unsigned n;	// mappings of memory without a file
+	uint64_t bytes; // in them
+	unsigned named; // of this library
+} maps_before, maps_after;
+
+// read_maps uses no malloc, which would add mappings of its own.
+static struct maps read_maps(void)
+{
+	static char text[1 << 20];
+	struct maps maps = {0};
+	size_t len = 0;
+	ssize_t n;
+	int fd = open("/proc/self/maps", O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	while ((n = read(fd, text + len, sizeof text - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	text[len] = '\0';
+	for (char *line = text; *line;) {
+		char *end = strchr(line, '\n');
+		char *minus, *path;
+
+		*end = '\0';
+		path = strchr(line, '/');
+		maps.named += strstr(line, "rtheap") && !path;
+		if (!path && !strstr(line, "[heap]") &&
+		    !strstr(line, "[stack]")) {
+			uint64_t lo = strtoull(line, &minus, 16);
+
+			maps.n++;
+			maps.bytes += strtoull(minus + 1, NULL, 16) - lo;
+		}
+		line = end + 1;
+	}
+	return maps;
+}
+
+static bool same_maps(struct maps a, struct maps b)
+{
+	// A sanitizer maps shadow as it goes.
+	return SANITIZED || (a.n == b.n && a.bytes == b.bytes);
+}
+
+static void init_and_fini(void)
+{
+	heap_begin();
+	ck_assert_ptr_nonnull(rt_alloc(64));
+	ck_assert_uint_eq(grow_some(), 0);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	healthy();
+	drop_all();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// needed: without these no heap and no thread can be had.  A thread but the
+// main one needs the bounds of its stack as well.
+static bool needed(unsigned kind)
+{
+	return kind == OSCALL_TLSKEY || kind == OSCALL_ATFORK;
+}
+
+// init_with makes a heap while calls fail; true: one did.
+static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
+{
+	rt_config c;
+	uint64_t failed;
+	int error;
+
+	rt_config_init(&c);
+	c.double_check = RT_CHECK_FATAL;
+	oscall_fail(kind, nth, ncalls, ENOMEM);
+	error = rt_init(&c);
+	failed = oscall_failed(kind);
+	disarm_all();
+	if (failed && needed(kind))
+		ck_assert_int_eq(error, RT_ENOMEM);
+	if (!failed)
+		ck_assert_int_eq(error, RT_OK);
+	if (error == RT_OK) {
+		ck_assert_ptr_nonnull(rt_alloc(100));
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		healthy();
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	} else {
+		ck_assert_int_eq(error, RT_ENOMEM);
+		ck_assert_ptr_null(rt_thread_self());
+		ck_assert_ptr_null(rt_alloc(16));
+		ck_assert_int_eq(rt_gc(), RT_ESTATE);
+		ck_assert_int_eq(rt_fini(), RT_ESTATE);
+	}
+	return failed != 0;
+}
+
+static void each_init(unsigned kind, uint64_t ncalls)
+{
+	init_and_fini();
+	maps_before = read_maps();
+	ck_assert_uint_eq(maps_before.named, 0);
+	for (uint64_t nth = 1; init_with(kind, nth, ncalls); nth++) {
+		ck_assert_uint_lt(nth, 1000);
+		maps_after = read_maps();
+		// What the system does not unmap stays mapped.
+		if (kind != OSCALL_UNMAP) {
+			ck_assert_uint_eq(maps_after.named, 0);
+			ck_assert(same_maps(maps_before, maps_after));
+		}
+		init_and_fini();
+	}
+}
+
+START_TEST(init_with_one_call_refused)
+{
+	each_init((unsigned)_i, 1);
+}
+END_TEST
+
+START_TEST(init_with_all_calls_refused)
+{
+	each_init((unsigned)_i, UINT64_MAX);
+}
+END_TEST
+
+// The very first rt_init of a process also makes its key, and prepares forks.
+START_TEST(first_init_refused)
+{
+	ck_assert(init_with(OSCALL_ATFORK, 1, 1));
+	for (uint64_t nth = 1; init_with(OSCALL_TLSKEY, nth, 1); nth++)
+		ck_assert_uint_lt(nth, 100);
+	init_and_fini();
+}
+END_TEST
+
+START_TEST(no_address_space_at_all)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	oscall_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
+	ck_assert_int_eq(rt_init(&c), RT_ENOMEM);
+	disarm_all();
+	init_and_fini();
+}
+END_TEST
+
+// ---- attaching ----
+
+static unsigned attach_failures;
+
+static void check_attach(bool ok, const char *what, unsigned kind, uint64_t nth)
+{
+	if (ok)
+		return;
+	attach_failures++;
+	fprintf(stderr, "%s, %s call %u: wrong\n", what, oscall_name(kind),
+		(unsigned)nth);
+}
+
+static bool attach_with(unsigned kind, uint64_t nth)
+{
+	bool failed;
+	int error;
+
+	mcache_release_kept(); // so that memory is needed
+	oscall_fail(kind, nth, 1, ENOMEM);
+	error = rt_thread_attach(0);
+	failed = oscall_failed(kind) != 0;
+	oscall_fail(kind, 1, 0, 0);
+	check_attach(error ==
+			 (failed && (needed(kind) || kind == OSCALL_STACKBOUNDS)
+			      ? RT_ENOMEM
+			      : RT_OK),
+		     "answer", kind, nth);
+	check_attach((rt_thread_self() != NULL) == (error == RT_OK), "self",
+		     kind, nth);
+	check_attach((rt_alloc(16) != NULL) == (error == RT_OK), "alloc", kind,
+		     nth);
+	if (error == RT_OK)
+		check_attach(rt_thread_detach() == RT_OK, "detach", kind, nth);
+	else
+		check_attach(rt_thread_detach() == RT_EPERM, "no detach", kind,
+			     nth);
+	return failed;
+}
+
+static void *attach_refused(void *arg)
+{
+	(void)arg;
+	// Whatever libc keeps for a thread it keeps from here on.
+	if (attach_with(OSCALL_NAME, 1000))
+		return NULL;
+	mcache_release_kept();
+	maps_before = read_maps();
+	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+		for (uint64_t nth = 1; attach_with(kind, nth); nth++)
+			check_attach(nth < 1000, "end", kind, nth);
+	mcache_release_kept();
+	maps_after = read_maps();
+	return NULL;
+}
+
+START_TEST(attach_leaves_nothing_behind)
+{
+	struct gauges before;
+	pthread_t thread;
+
+	heap_begin();
+	mcache_release_kept();
+	before = gauges;
+	rt_blocking_enter();
+	ck_assert_int_eq(pthread_create(&thread, NULL, attach_refused, NULL),
+			 0);
+	pthread_join(thread, NULL);
+	rt_blocking_leave();
+	ck_assert_uint_eq(attach_failures, 0);
+	ck_assert(same_maps(maps_before, maps_after));
+	ck_assert_uint_eq(gauge_load(&before.mcache_sys),
+			  gauge_load(&gauges.mcache_sys));
+	ck_assert_uint_eq(gauge_load(&before.mcache_inuse),
+			  gauge_load(&gauges.mcache_inuse));
+	// Span records are cut from memory that was counted in other_sys.
+	ck_assert_uint_eq(
+	    gauge_load(&before.other_sys) + gauge_load(&before.mspan_sys),
+	    gauge_load(&gauges.other_sys) + gauge_load(&gauges.mspan_sys));
+	healthy();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+END_TEST
+
+// ---- limits of the process ----
+
+START_TEST(data_limit)
+{
+	unsigned first;
+
+	heap_begin();
+	process_limit(RLIMIT_DATA, process_status("VmData") + (32 << 20));
+	for (int round = 0; round < 3; round++) {
+		drop_all();
+		fill_roots(100000);
+		first = nroots;
+		ck_assert_uint_ge(first, (24 << 20) / 106496);
+		ck_assert_uint_le(first, (36 << 20) / 106496);
+		healthy();
+		fill_list(16);
+		ck_assert(list_whole());
+		healthy();
+	}
+	process_unlimit(RLIMIT_DATA);
+	fill_roots(100000);
+	ck_assert_uint_gt(nroots, first);
+	healthy();
+}
+END_TEST
+
+START_TEST(address_space_limit)
+{
+	uint64_t before = process_status("VmSize");
+	rt_memstats m;
+
+	process_limit(RLIMIT_AS, before + (320 << 20));
+	heap_begin_with(0, 100);
+	fill_list(1 << 20);
+	ck_assert_uint_ge(list_len, 64);
+	ck_assert_uint_le(list_len, 160);
+	ck_assert(list_whole());
+	m = healthy();
+	ck_assert_uint_le(m.heap_sys, 160 << 20);
+	drop_all();
+	ck_assert_ptr_nonnull(rt_alloc(50 << 20));
+	healthy();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	process_limit(RLIMIT_AS, before + (64 << 20));
+	ck_assert_int_eq(rt_init(NULL), RT_ENOMEM);
+	ck_assert_uint_eq(read_maps().named, 0);
+	process_unlimit(RLIMIT_AS);
+	init_and_fini();
+}
+END_TEST
+
+static Suite *suite_oom(void)
+{
+	Suite *s = suite_create("oom");
+	TCase *full = tcase_create("limit");
+	TCase *handler = tcase_create("handler");
+	TCase *refused = tcase_create("refused");
+	TCase *begin = tcase_create("begin");
+
+	tcase_set_timeout(full, 60);
+	tcase_add_loop_test(full, the_heap_fills_to_its_limit_and_empties_again,
+			    RT_TSAN ? 2 : 0, RT_ARRAY_LEN(limits));
+	tcase_add_test(full, the_limit_collects_though_the_percentage_is_off);
+	tcase_add_test(full, all_of_an_empty_heap_is_one_object);
+	tcase_add_test(full, a_full_heap_is_marked_without_work_buffers);
+	tcase_add_test(full, a_thousand_rounds_to_the_limit);
+	tcase_add_test(full, stacks_end_at_the_limit_too);
+	tcase_add_test(full, threads_share_what_there_is);
+	suite_add_tcase(s, full);
+	tcase_set_timeout(handler, 60);
+	tcase_add_test(handler, handler_that_gives_up);
+	tcase_add_test(handler, handler_that_frees);
+	tcase_add_test(handler, handler_is_asked_until_it_gives_up);
+	tcase_add_test(handler, handler_is_asked_by_every_allocation);
+	tcase_add_test(handler, handler_is_asked_for_small_objects);
+	tcase_add_test(handler, handler_that_jumps_away);
+	tcase_add_test(handler, a_handler_is_not_nested);
+	tcase_add_test(handler, a_handler_that_was_left_is_called_again);
+	tcase_add_test(handler, a_handler_that_returned_is_called_again);
+	tcase_add_test(handler, handler_that_allocates_and_more);
+	tcase_add_test(handler, handlers_that_leave_the_thread_elsewhere);
+	tcase_add_test(handler, the_world_runs_while_the_handler_does);
+	suite_add_tcase(s, handler);
+	tcase_set_timeout(refused, 60);
+	tcase_add_loop_test(refused, growth_refused_once, 0, OSCALL_KINDS);
+	tcase_add_loop_test(refused, growth_refused_for_good, 0, OSCALL_KINDS);
+	tcase_add_test(refused, span_records_refused);
+	tcase_add_test(refused, release_refused);
+	tcase_add_test(refused, roots_refused);
+	if (!SANITIZED) {
+		tcase_add_test(refused, data_limit);
+		tcase_add_test(refused, address_space_limit);
+	}
+	suite_add_tcase(s, refused);
+	tcase_set_timeout(begin, 60);
+	tcase_add_loop_test(begin, init_with_one_call_refused, 0, OSCALL_KINDS);
+	tcase_add_loop_test(begin, init_with_all_calls_refused, 0,
+			    OSCALL_KINDS);
+	tcase_add_test(begin, first_init_refused);
+	tcase_add_test(begin, no_address_space_at_all);
+	tcase_add_test(begin, attach_leaves_nothing_behind);
+	suite_add_tcase(s, begin);
+	return s;
+}
+
+int main(void)
+{
+	return suite_main(suite_oom());
+}
