@@ -118,8 +118,8 @@ static enum grey_result interior_large(struct marker *m, uintptr_t w,
 				       struct grey *o)
 {
 	uint64_t first = arena_first_page(page, word);
-	struct linewords *lines = arena_lines(first);
 	const struct mspan *s = arena_span(first);
+	uint64_t bit = *mspan_masks(s);
 
 	// A tag in the low bits of w is ignored.  A small guarded object may
 	// begin at an odd address, so its base is rounded down as w is.
@@ -127,9 +127,9 @@ static enum grey_result interior_large(struct marker *m, uintptr_t w,
 	if (w < base_align_down(mspan_object(s, 0), sizeof w) ||
 	    w >= mspan_limit(s))
 		return GREY_NOTHING;
-	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & 1))
+	if (!(atomic_u64_load_relaxed(mspan_word(s, m->alloc_line, 0)) & bit))
 		return GREY_NOTHING;
-	if (!set(m, &lines->line[m->mark_line], 1, word))
+	if (!set(m, mspan_word(s, m->mark_line, 0), bit, word))
 		return GREY_NOTHING;
 	return grey_count(m, m->base + (first << RT_PAGE_SHIFT), word, o);
 }

@@ -488,13 +488,13 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 }
 
 // set_up sets the alloc bit of a span of one object and publishes the span.
-RT_INLINE void set_up(struct mspan *s, unsigned kind)
+RT_INLINE void set_up(struct mspan *s, unsigned kind, uint64_t bit)
 {
 	// Pairs with the acquire in object_test: a thread that sees the bit
 	// also sees that these pages were withdrawn from their last use
 	// (look_up).
 	atomic_u64_store_release(
-	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 1);
+	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), bit);
 	arena_publish(mspan_page(s), s->npages, s, 0, kind,
 		      PAGEWORD_SETTING_UP);
 }
@@ -507,7 +507,7 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 	if (!s)
 		return NULL;
 	mspan_init_large(s, kind, request);
-	set_up(s, kind);
+	set_up(s, kind, 1);
 	return s;
 }
 
@@ -520,7 +520,7 @@ struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
 	if (!s)
 		return NULL;
 	mspan_init_guarded(s, kind, request);
-	set_up(s, kind);
+	set_up(s, kind, *mspan_masks(s));
 	return s;
 }
 
@@ -598,8 +598,7 @@ static void batch_structures(struct batch *b, struct mspan *list,
 	b->spans = b->blocks = (struct fixalloc_list){0};
 	for (struct mspan *s = list, *next; s != end; s = next) {
 		next = s->next;
-		if (s->use == MSPAN_HEAP &&
-		    mspan_lines(s) != arena_lines(mspan_page(s)))
+		if (s->use == MSPAN_HEAP && s->sizeclass == 1)
 			fixalloc_list_add(&b->blocks, mspan_lines(s));
 		mspan_free(s);
 		fixalloc_list_add(&b->spans, s);

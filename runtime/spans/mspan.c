@@ -1,7 +1,13 @@
 // Sets up spans, finds and takes runs of slots, and checks spans.
 #include "runtime/spans/mspan.h"
 
-const uint64_t mspan_large_mask = 1;
+#define BIT(i) UINT64_C(1) << (i)
+#define BITS8(i)                                                               \
+	BIT(i), BIT(i + 1), BIT(i + 2), BIT(i + 3), BIT(i + 4), BIT(i + 5),    \
+	    BIT(i + 6), BIT(i + 7)
+const uint64_t mspan_large_masks[64] = {BITS8(0),  BITS8(8),  BITS8(16),
+					BITS8(24), BITS8(32), BITS8(40),
+					BITS8(48), BITS8(56)};
 
 // set_lines: the release pairs with the acquire in lines_of_eight.
 static void set_lines(struct mspan *s, const struct linewords *lines)
@@ -68,6 +74,15 @@ static uintptr_t canary_begin(const struct mspan *s)
 	return base_max(s->base, mspan_object(s, 0) - GUARD_BEFORE);
 }
 
+// granule_lines returns the linewords of the granule of an address.
+static struct linewords *granule_lines(uintptr_t p)
+{
+	uint64_t offset = arena_offset(p);
+
+	return arena_lines(offset >> RT_PAGE_SHIFT) +
+	       offset / RT_GRANULE / 64 % RT_PAGE_WORDS;
+}
+
 void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request)
 {
 	uintptr_t guard = guard_begin(s->base, s->npages);
@@ -75,6 +90,7 @@ void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request)
 
 	mspan_init_large(s, kind, request);
 	s->elemsize = base_pages(request) << RT_PAGE_SHIFT;
+	set_lines(s, granule_lines(object));
 	set_extent(s, object + request, (uint32_t)(object - s->base) + 1);
 	guard_fill(canary_begin(s), object);
 	guard_fill(object + request, guard);
@@ -297,8 +313,6 @@ static const char *check_large(const struct mspan *s)
 	bool guarded = mspan_is_guarded(s);
 	uint64_t request = mspan_limit(s) - mspan_object(s, 0);
 
-	if (mspan_lines(s) != arena_lines(mspan_page(s)))
-		return "span has the wrong bits";
 	if (request > PTRDIFF_MAX ||
 	    (guarded ? guard_pages(request) : base_pages(request)) != s->npages)
 		return "limit of a large object outside of its last page";
@@ -309,6 +323,8 @@ static const char *check_large(const struct mspan *s)
 			   guarded_place(guard_begin(s->base, s->npages),
 					 spanclass_kind(s->spanclass), request))
 		return "guarded object in another place";
+	if (mspan_lines(s) != granule_lines(mspan_object(s, 0)))
+		return "span has the wrong bits";
 	if (s->alloc_count == 0 &&
 	    atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
 		return "large span without its object";
@@ -367,17 +383,19 @@ static const char *check_words(const struct mspan *s)
 	return NULL;
 }
 
-// check_page_lines checks that the pages' linewords behind those that the
-// span's slots use are zero.
+// check_page_lines checks that the pages' linewords are zero but for those that
+// the span's slots use.
 static const char *check_page_lines(const struct mspan *s)
 {
-	const struct linewords *lines = arena_lines(mspan_page(s));
-	uint64_t from = mspan_lines(s) == lines ? s->nwords : 0;
+	const struct linewords *own = mspan_lines(s);
+	const struct linewords *l = arena_lines(mspan_page(s));
+	const struct linewords *end = l + s->npages * RT_PAGE_WORDS;
 
-	for (uint64_t w = from; w < s->npages * RT_PAGE_WORDS; w++)
-		for (unsigned line = 0; line < 2; line++)
-			if (atomic_u64_load_relaxed(&lines[w].line[line]))
-				return "bit on a page without slots";
+	for (; l < end; l++)
+		if ((l < own || l >= own + s->nwords) &&
+		    (atomic_u64_load_relaxed(&l->line[0]) |
+		     atomic_u64_load_relaxed(&l->line[1])) != 0)
+			return "bit on a page without slots";
 	return NULL;
 }
 

@@ -27,8 +27,9 @@ enum mspan_use {
 };
 
 struct mspan {
-	RT_CACHE_ALIGNED atomic_ptr lines; // of the first page; the
-					   // 8-byte class: its bitmap8
+	// Linewords of the first page; the 8-byte class: its bitmap8; a large
+	// span: those of the granule in which its object begins.
+	RT_CACHE_ALIGNED atomic_ptr lines;
 	uintptr_t base;
 	atomic_u64 limit; // end of objects; a large one's as requested
 	uint64_t npages;
@@ -133,15 +134,22 @@ RT_INLINE atomic_u64 *mspan_word(const struct mspan *s, unsigned line,
 	return &mspan_lines(s)[w].line[line];
 }
 
-// The slot mask of a large span.
-RT_GLOBAL const uint64_t mspan_large_mask;
+// mspan_large_bit returns the bit, in its one lineword, of a large span's
+// object. Only a guarded object may begin elsewhere than its span.
+RT_INLINE unsigned mspan_large_bit(const struct mspan *s)
+{
+	return mspan_object(s, 0) / RT_GRANULE % 64;
+}
+
+// The slot masks of large spans, by mspan_large_bit.
+RT_GLOBAL const uint64_t mspan_large_masks[64];
 
 // mspan_masks returns the slot mask: nwords words with a bit where each slot
 // begins.
 RT_INLINE const uint64_t *mspan_masks(const struct mspan *s)
 {
 	return mspan_is_large(s)
-		   ? &mspan_large_mask
+		   ? &mspan_large_masks[mspan_large_bit(s)]
 		   : &sizeclass_masks[sizeclass_table[s->sizeclass].mask_word];
 }
 
@@ -151,7 +159,7 @@ RT_INLINE uint32_t mspan_slot(const struct mspan *s, uint64_t offset)
 	return s->divmagic ? (uint32_t)(offset * s->divmagic >> 32) : 0;
 }
 
-// mspan_bit returns the bit number of a slot.
+// mspan_bit returns the bit number of a slot of a small span.
 RT_INLINE unsigned mspan_bit(const struct mspan *s, uint32_t slot)
 {
 	return (unsigned)(slot * s->elemsize >>
@@ -161,7 +169,8 @@ RT_INLINE unsigned mspan_bit(const struct mspan *s, uint32_t slot)
 // mspan_test reads a slot's bit in a line.
 RT_INLINE bool mspan_test(const struct mspan *s, unsigned line, uint32_t slot)
 {
-	unsigned bit = mspan_bit(s, slot);
+	unsigned bit =
+	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
 
 	return atomic_u64_load_relaxed(mspan_word(s, line, bit / 64)) >>
 		   (bit % 64) &

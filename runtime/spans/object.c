@@ -28,6 +28,15 @@ static bool object_test(const struct linewords *lines, unsigned bit)
 	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
 }
 
+// test_granule reads the alloc bit of an address in the heap.
+static bool test_granule(uintptr_t p)
+{
+	uint64_t offset = arena_offset(p);
+
+	return object_test(arena_lines(offset >> RT_PAGE_SHIFT),
+			   offset % RT_PAGE_SIZE / RT_GRANULE);
+}
+
 // Where the one object of a large span is, by its mspan.
 struct extent {
 	const struct mspan *s; // NULL: there is no span
@@ -73,8 +82,8 @@ static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
 		base += e.guarded - 1;
 	if (p < base || p >= e.limit ||
 	    pageword_state(arena_word(first)) != PAGEWORD_HEAP ||
-	    pageword_class(arena_word(first)) != 0 ||
-	    !object_test(arena_lines(first), 0) || !extent_is_still(first, &e))
+	    pageword_class(arena_word(first)) != 0 || !test_granule(base) ||
+	    !extent_is_still(first, &e))
 		return false;
 	o->base = base;
 	o->request = e.limit - base;

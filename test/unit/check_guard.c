@@ -301,6 +301,32 @@ START_TEST(objects_at_odd_addresses_live)
 }
 END_TEST
 
+// Words that point into an object's pages, but not into the object.
+START_TEST(words_beside_an_object_do_not_keep_it)
+{
+	oscall_set_page_size(page_sizes[_i]);
+	start_all();
+	for (unsigned i = 0; i < NSIZES; i++) {
+		char *p = root[0] = rt_alloc(sizes[i]);
+		const struct mspan *s =
+		    arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
+		uintptr_t beside[] = {s->base, s->base + 8, (uintptr_t)p - 8,
+				      guard_begin(s->base, s->npages) + 8,
+				      s->base + (s->npages << RT_PAGE_SHIFT) -
+					  8};
+
+		ck_assert_uint_eq(heap_live_after_gc(), 1);
+		for (unsigned k = 0; k < RT_ARRAY_LEN(beside); k++)
+			root[k] = beside[k] < s->base ||
+					  rt_base((void *)beside[k]) == p
+				      ? NULL
+				      : (void *)beside[k];
+		ck_assert_uint_eq(heap_live_after_gc(), 0);
+		memset(root, 0, sizeof root);
+	}
+}
+END_TEST
+
 // ---- what is freed ----
 
 START_TEST(freed_objects_may_not_be_touched)
@@ -733,6 +759,8 @@ static TCase *tcase_objects(void)
 	tcase_add_test(t, walk_finds_the_object);
 	tcase_add_loop_test(t, what_they_lead_to_lives, 0, NPAGE_SIZES);
 	tcase_add_test(t, objects_at_odd_addresses_live);
+	tcase_add_loop_test(t, words_beside_an_object_do_not_keep_it, 0,
+			    NPAGE_SIZES);
 	tcase_add_loop_test(t, an_object_that_is_being_made_is_kept, 0, 2);
 	tcase_add_loop_test(t, freed_objects_may_not_be_touched, 0,
 			    NSIZES * NPAGE_SIZES);
