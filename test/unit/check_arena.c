@@ -319,6 +319,7 @@ static void limit_address_space(uint64_t bytes)
 	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);
 }
 
+// The sanitizers have taken the address space already.
 START_TEST(the_range_is_at_most_half_of_the_address_limit)
 {
 	uint64_t arenas = address_space() / RT_ARENA_SIZE + 16;
@@ -336,6 +337,8 @@ START_TEST(the_range_is_at_most_half_of_the_address_limit)
 END_TEST
 
 // Room for the range itself but not for its tables, and for less than that.
+//
+// The sanitizers have taken the address space already.
 START_TEST(a_limit_that_is_too_low_is_a_refusal)
 {
 	begin();
@@ -604,7 +607,7 @@ static Suite *suite_arena(void)
 	tcase_add_loop_test(tc, a_refused_range_is_halved_down_to_one_arena, 0,
 			    4);
 	tcase_add_test(tc, a_refusal_at_any_step_leaves_nothing_mapped);
-	if (!RT_ASAN && !RT_TSAN) { // they have the address space already
+	if (!RT_ASAN && !RT_TSAN) {
 		tcase_add_loop_test(
 		    tc, the_range_is_at_most_half_of_the_address_limit, 0, 2);
 		tcase_add_loop_test(tc, a_limit_that_is_too_low_is_a_refusal, 0,

@@ -146,6 +146,7 @@ START_TEST(every_sleeper_of_a_mutex_gets_it)
 }
 END_TEST
 
+// A debug build finds first that the lock has no rank.
 START_TEST(unlocking_a_free_mutex_throws)
 {
 	static struct told told = {"", "not held"};
@@ -531,7 +532,7 @@ static TCase *tcase_mutex(void)
 	tcase_add_test(tc, a_mutex_survives_sleeps_that_return_early);
 	tcase_add_test(tc, an_uncontended_mutex_makes_no_system_call);
 	tcase_add_test(tc, every_sleeper_of_a_mutex_gets_it);
-	if (!RT_DEBUG_BUILD) // there the rank is found missing first
+	if (!RT_DEBUG_BUILD)
 		tcase_add_exit_test(tc, unlocking_a_free_mutex_throws,
 				    DIED_AS_EXPECTED);
 	return tc;

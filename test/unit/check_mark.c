@@ -892,6 +892,8 @@ static void expect_child(pid_t child)
 
 // Forks come at once after a collection, or after helpers were made: while
 // they are on their way out or in.
+//
+// The thread sanitizer makes no thread in a child.
 START_TEST(a_child_has_helpers_of_its_own)
 {
 	enum { FORKS = 40 };
@@ -999,7 +1001,6 @@ static Suite *suite_mark(void)
 	tcase_add_test(tc, a_helper_that_cannot_attach_is_made_again);
 	tcase_add_loop_test(tc, refused_sleeps_mark_the_same, 0, 3);
 	tcase_add_test(tc, heaps_come_and_go_with_helpers);
-	// The thread sanitizer makes no thread in a child.
 	if (!RT_TSAN) {
 		tcase_add_loop_test(tc, a_child_has_helpers_of_its_own, 0, 3);
 		tcase_add_test(tc, a_late_helper_does_not_stop_a_child);

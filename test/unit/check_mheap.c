@@ -1037,7 +1037,7 @@ static void random_free(struct model *m, struct mspan *s)
 		mheap_free_manual(self, s);
 }
 
-START_TEST(any_order_of_requests_adds_up)
+static void request_in_any_order(void)
 {
 	static struct mspan *held[HELD];
 	struct mheap_cache cache = {0};
@@ -1078,6 +1078,17 @@ START_TEST(any_order_of_requests_adds_up)
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
 	ck_assert_uint_eq(mheap.blocks.inuse, 0);
 }
+
+START_TEST(any_order_of_requests_adds_up)
+{
+	request_in_any_order();
+}
+END_TEST
+
+START_TEST(any_order_adds_up_while_pages_are_populated)
+{
+	request_in_any_order();
+}
 END_TEST
 
 static void add_throws(TCase *t)
@@ -1100,7 +1111,7 @@ static void add_populating(TCase *t)
 	tcase_add_test(t, fresh_pages_are_populated_ahead);
 	tcase_add_test(t, what_may_not_be_used_is_not_populated);
 	tcase_add_test(t, refused_populating_is_not_tried_again);
-	tcase_add_test(t, any_order_of_requests_adds_up);
+	tcase_add_test(t, any_order_adds_up_while_pages_are_populated);
 }
 
 static void add_spans(TCase *t)

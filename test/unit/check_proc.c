@@ -869,6 +869,7 @@ static void hold_on_own_stack(int script, uintptr_t hidden)
 	ck_assert_uint_eq(own.found, hidden);
 }
 
+// The sanitizers would have to be told of every change of stacks.
 START_TEST(an_own_stack_is_scanned)
 {
 	hold_begin();
@@ -878,6 +879,7 @@ START_TEST(an_own_stack_is_scanned)
 }
 END_TEST
 
+// The sanitizers would have to be told of every change of stacks.
 START_TEST(an_own_stack_holds_nothing_else)
 {
 	hold_begin();
@@ -897,6 +899,8 @@ static void collect_away(void)
 // A thread that runs on another stack than it attached with.  The main
 // thread's may become longer than it is now: that part holds nothing, and
 // where it ends without a limit, reading it is a fault.
+//
+// The sanitizers would have to be told of every change of stacks.
 START_TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped)
 {
 	struct rlimit limit;
@@ -927,7 +931,6 @@ static TCase *tcase_hold(void)
 	tcase_add_loop_test(tc, an_object_held_in_one_place_lives, 0, HOLDS);
 	tcase_add_loop_test(tc, an_object_held_nowhere_dies, 0, HOLDS);
 	tcase_add_loop_test(tc, an_exact_thread_holds_nothing, 0, HOLDS);
-	// The sanitizers have to be told of every change of stacks.
 	if (RT_TSAN || RT_ASAN)
 		return tc;
 	tcase_add_loop_test(tc, an_own_stack_is_scanned, 0, HOLDS);

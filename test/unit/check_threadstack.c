@@ -1,4 +1,7 @@
 // The bounds of stacks: what of them is in use, and what is no part of them.
+//
+// Some tests are left out of builds with a sanitizer.  A sanitizer uses stacks
+// of its own, or would have to be told of changes of stacks.
 #include "runtime/world/threadstack.h"
 
 #include <sys/mman.h>
@@ -609,8 +612,6 @@ static Suite *suite_threadstack(void)
 	tcase_add_test(tc, a_helper_has_no_stack);
 	tcase_add_test(tc, named_bounds_must_be_readable);
 	suite_add_tcase(s, tc);
-	// The sanitizers use stacks of their own, or have to be told of
-	// changes.
 	if (RT_TSAN || RT_ASAN)
 		return s;
 	tcase_add_loop_test(tc, thread_local_variables_are_no_roots, 0, 2);

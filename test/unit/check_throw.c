@@ -413,6 +413,8 @@ static void throw_on_top_of_a_setter(void)
 
 // A signal handler may throw while its thread is setting the handler; then
 // no pair ever becomes whole.
+//
+// The thread sanitizer hands signals over only at calls that it knows.
 START_TEST(throw_on_top_of_a_setter_ends)
 {
 	for (unsigned i = 0; i < 30; i++) {
@@ -449,7 +451,6 @@ static Suite *suite_throw(void)
 	tcase_add_test(h, other_throwing_threads_wait_for_the_first);
 	tcase_add_test(h, handler_that_hangs_is_not_waited_for_without_limit);
 	tcase_add_test(h, handler_and_argument_are_one_pair);
-	// The tool hands signals over only at calls that it knows.
 	if (!RT_TSAN)
 		tcase_add_test(h, throw_on_top_of_a_setter_ends);
 	suite_add_tcase(s, h);

@@ -1082,6 +1082,7 @@ static bool left_out(enum oscall kind)
 	       (SANITIZED && kind == OSCALL_MAPPED); // by another stack only
 }
 
+// This test and the next one come last: they count what the others refused.
 START_TEST(each_kind_was_refused)
 {
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
@@ -1162,7 +1163,7 @@ static Suite *suite_faults(void)
 	tcase_add_test(tc, a_helper_may_find_no_memory);
 	tcase_add_loop_test(tc, a_report_may_be_refused, 0,
 			    RT_ARRAY_LEN(reports));
-	tcase_add_test(tc, each_kind_was_refused); // these two come last
+	tcase_add_test(tc, each_kind_was_refused);
 	tcase_add_test(tc, each_call_site_was_refused);
 	suite_add_tcase(s, tc);
 	return s;

@@ -1,6 +1,7 @@
 // The real limits of a process: address space, data, threads, mappings,
 // stacks.  Where one is met the answer is NULL or RT_ENOMEM, the heap is in
-// order, and it goes on when there is room again.
+// order, and it goes on when there is room again.  Most tests are left out of
+// builds with a sanitizer, because they would limit the sanitizer.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -470,7 +471,6 @@ static Suite *suite_limits(void)
 	suite_add_tcase(s, tc);
 	tcase_add_test(tc, threads);
 	tcase_add_test(tc, stack_without_a_limit);
-	// The others would limit the sanitizer.
 	if (RT_ASAN || RT_TSAN)
 		return s;
 	tcase_add_loop_test(tc, address_space, 0, RT_ARRAY_LEN(spaces));

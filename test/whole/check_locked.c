@@ -1,6 +1,7 @@
 // A heap in a process that locks its memory (mlockall), as audio and real-time
 // hosts do, where little may be locked: what is usable is locked and counted,
-// address space is not, and nothing is prepared ahead.
+// address space is not, and nothing is prepared ahead.  Most tests are left out
+// of builds with a sanitizer, whose shadow would be locked.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -335,7 +336,7 @@ static Suite *suite_locked(void)
 	TCase *tc = tcase_create("locked");
 
 	tcase_set_timeout(tc, 120);
-	if (!RT_ASAN && !RT_TSAN) { // whose shadow would be locked
+	if (!RT_ASAN && !RT_TSAN) {
 		tcase_add_test(tc, a_heap_lives_within_what_may_be_locked);
 		tcase_add_test(tc, a_lock_may_be_refused_at_any_time);
 		tcase_add_test(tc, what_may_not_be_locked_is_told);

@@ -372,6 +372,7 @@ static bool keep(uint64_t bytes)
 
 static const unsigned left[] = {0, 2, 130};
 
+// The sanitizers want mappings of their own.
 START_TEST(the_heap_grows_without_a_mapping_left)
 {
 	start();
@@ -398,7 +399,7 @@ static Suite *suite_mappings(void)
 	tcase_add_test(tc, four_fifths_are_told_once_in_a_process);
 	tcase_add_loop_test(tc, each_function_that_makes_mappings_tells, 0,
 			    RT_ARRAY_LEN(makers));
-	if (!RT_ASAN && !RT_TSAN) // which want mappings of their own
+	if (!RT_ASAN && !RT_TSAN)
 		tcase_add_loop_test(tc, the_heap_grows_without_a_mapping_left,
 				    0, RT_ARRAY_LEN(left));
 	suite_add_tcase(s, tc);

@@ -261,6 +261,8 @@ static void *cancelled(void *arg)
 }
 
 // Where the thread ended inside, the next heap would wait for it for ever.
+//
+// The address sanitizer reports itself when a cancelled thread has ended.
 START_TEST(a_cancelled_thread_begins_and_ends_a_heap)
 {
 	pthread_t thread = start_thread(cancelled, NULL);
@@ -331,8 +333,6 @@ static Suite *suite_unwind(void)
 			    RT_ARRAY_LEN(ways));
 	tcase_add_loop_test(
 	    tc, destructors_remove_roots_before_and_after_the_detaching, 0, 2);
-	// The address sanitizer reports itself when a cancelled thread has
-	// ended.
 	if (!RT_ASAN)
 		tcase_add_test(tc, a_cancelled_thread_begins_and_ends_a_heap);
 	tcase_add_test(tc, a_walk_that_is_left_starts_the_world);
