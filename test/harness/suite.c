@@ -1,5 +1,7 @@
+#define _GNU_SOURCE // program_invocation_short_name
 #include "test/harness/suite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,134 @@
 
 #include "runtime/os/schedpoint.h"
 
-int suite_main(Suite *s)
+static const char *suite_name(void)
+{
+	static const char prefix[] = "check_";
+	const char *name = program_invocation_short_name;
+
+	if (strncmp(name, prefix, sizeof prefix - 1) == 0)
+		name += sizeof prefix - 1;
+	return name;
+}
+
+static struct suite_item *tests, *groups; // by file and line
+
+static bool is_before(const struct suite_item *a, const struct suite_item *b)
+{
+	int order = strcmp(a->file, b->file);
+
+	return order ? order < 0 : a->line < b->line;
+}
+
+static void insert(struct suite_item **list, struct suite_item *item)
+{
+	while (*list && is_before(*list, item))
+		list = &(*list)->next;
+	item->next = *list;
+	*list = item;
+}
+
+void suite_add_test(struct suite_test *t)
+{
+	insert(&tests, &t->at);
+}
+
+void suite_add_group(struct suite_group *g)
+{
+	insert(&groups, &g->at);
+}
+
+// first_of_name is the first item of a list that has the name of another one.
+static struct suite_item *first_of_name(struct suite_item *list,
+					const struct suite_item *item)
+{
+	while (list && strcmp(list->name, item->name) != 0)
+		list = list->next;
+	return list;
+}
+
+// group_of is the group that a test belongs to, or NULL.
+static struct suite_group *group_of(const struct suite_test *t)
+{
+	struct suite_item *last = NULL;
+
+	for (struct suite_item *g = groups; g; g = g->next)
+		if (strcmp(g->file, t->at.file) == 0 && g->line < t->at.line)
+			last = g;
+	return last ? (struct suite_group *)first_of_name(groups, last) : NULL;
+}
+
+static bool has_options(const struct suite_group *g)
+{
+	return g->setup || g->teardown || g->timeout != 0 || g->last;
+}
+
+static bool complain(const struct suite_item *item, const char *what)
+{
+	fprintf(stderr, "%s:%d: %s %s\n", item->file, item->line, item->name,
+		what);
+	return false;
+}
+
+// is_sound tells whether what is registered can be run, and says what cannot.
+static bool is_sound(void)
+{
+	bool ok = tests;
+
+	if (!tests)
+		fprintf(stderr, "%s: there is no test\n", suite_name());
+	for (struct suite_item *t = tests; t; t = t->next)
+		if (first_of_name(tests, t) != t)
+			ok = complain(t, "is the name of two tests");
+	for (struct suite_item *g = groups; g; g = g->next)
+		if (first_of_name(groups, g) != g &&
+		    has_options((struct suite_group *)g))
+			ok = complain(g, "goes on and has options");
+	return ok;
+}
+
+// add_tests adds the tests of a group to a case of Check.
+static void add_tests(TCase *tc, const struct suite_group *group)
+{
+	for (struct suite_item *i = tests; i; i = i->next) {
+		const struct suite_test *t = (const struct suite_test *)i;
+		int limit = t->limit ? t->limit : t->n ? t->n : 1;
+		TTest *check;
+
+		if (group_of(t) != group || t->unless)
+			continue;
+		check = malloc(sizeof *check); // Check keeps it
+		if (!check)
+			abort();
+		*check = (TTest){i->name, t->fn, i->file, i->line};
+		_tcase_add_test(tc, check, t->signal, t->exit, t->base, limit);
+	}
+}
+
+static void add_group(Suite *s, const char *name, const struct suite_group *g)
+{
+	TCase *tc = tcase_create(name);
+
+	if (g && g->timeout != 0)
+		tcase_set_timeout(tc, g->timeout);
+	if (g && (g->setup || g->teardown))
+		tcase_add_checked_fixture(tc, g->setup, g->teardown);
+	add_tests(tc, g);
+	suite_add_tcase(s, tc);
+}
+
+// add_groups adds the groups that are to run last, or the others.
+static void add_groups(Suite *s, bool last)
+{
+	for (struct suite_item *i = groups; i; i = i->next) {
+		const struct suite_group *g = (const struct suite_group *)i;
+
+		if (first_of_name(groups, i) == i && g->last == last)
+			add_group(s, i->name, g);
+	}
+}
+
+static int run(Suite *s)
 {
 	SRunner *runner = srunner_create(s);
 	int failed;
@@ -16,6 +145,23 @@ int suite_main(Suite *s)
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int suite_run(void)
+{
+	Suite *s = suite_create(suite_name());
+
+	if (!is_sound())
+		return EXIT_FAILURE;
+	add_group(s, suite_name(), NULL);
+	add_groups(s, false);
+	add_groups(s, true);
+	return run(s);
+}
+
+int suite_main(Suite *s)
+{
+	return run(s);
 }
 
 void suite_skipped(const char *test, const char *why, const char *package)

@@ -3,10 +3,96 @@
 #define TEST_HARNESS_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-// suite_main runs a suite, each test in a process of its own, and returns
-// the exit status for main.  Tests start with nothing initialised.
+// TEST begins a test, which registers itself:
+//
+//	TEST(a_sum_below_zero_throws, .n = 2, .exit = DEATH_EXPECTED)
+//	{
+//		...
+//	}
+//
+// Each test runs in a process of its own, with nothing initialised.  It may
+// read _i, which is 0 unless the test is run several times.  The options are
+// fields of struct suite_test; any expression will do, since a constructor
+// evaluates them.
+//
+// Tests run in the order of their files' names, and then of their lines.  A
+// program fails if two of its tests have one name, or if it has none.
+#define TEST(test, ...)                                                        \
+	static void test(int);                                                 \
+	__attribute__((constructor)) static void suite_add_##test(void)        \
+	{                                                                      \
+		static struct suite_test suite_this;                           \
+		suite_this = (struct suite_test){                              \
+		    .at = {#test, __FILE__, __LINE__, NULL},                   \
+		    .fn = test,                                                \
+		    __VA_ARGS__};                                              \
+		suite_add_test(&suite_this);                                   \
+	}                                                                      \
+	static void test(int _i __attribute__((unused)))
+
+// GROUP begins a group: the tests after it in its file, up to the next one.
+// CK_RUN_CASE chooses a group by its name.
+//
+//	GROUP(pages, .setup = begin, .timeout = 60);
+//
+// Tests before the first GROUP are in a group without options that has the name
+// of the suite.  A second GROUP of one name has no options and goes on with the
+// first.
+#define GROUP(group, ...) SUITE_GROUP(#group, __LINE__, __VA_ARGS__)
+#define SUITE_GROUP(group, line, ...) SUITE_GROUP_AT(group, line, __VA_ARGS__)
+#define SUITE_GROUP_AT(group, line, ...)                                       \
+	__attribute__((constructor)) static void suite_group_##line(void)      \
+	{                                                                      \
+		static struct suite_group suite_this;                          \
+		suite_this = (struct suite_group){                             \
+		    .at = {group, __FILE__, line, NULL}, __VA_ARGS__};         \
+		suite_add_group(&suite_this);                                  \
+	}                                                                      \
+	struct suite_group
+
+// Where something was registered.
+struct suite_item {
+	const char *name, *file;
+	int line;
+	struct suite_item *next; // in order
+};
+
+struct suite_test {
+	struct suite_item at;
+	void (*fn)(int);
+
+	// Options.
+	int n;	     // runs, with _i = 0 .. n-1; 0 is one run
+	int base;    // instead of n: runs with _i = base .. limit-1
+	int limit;   // 0: there is no range
+	int signal;  // the signal that must end the test
+	int exit;    // the status with which the test must end
+	bool unless; // true: the test is left out of this build
+};
+
+struct suite_group {
+	struct suite_item at;
+
+	// Options.
+	void (*setup)(void);	// runs in each test's process before the test
+	void (*teardown)(void); // and after it
+	double timeout; // seconds for each test; 0: as long as Check allows
+	bool last;	// the group runs after those without this option
+};
+
+void suite_add_test(struct suite_test *t);
+void suite_add_group(struct suite_group *g);
+
+// suite_run runs what is registered and returns the exit status for main.  The
+// suite has the name of the program, without check_.  A program that has more
+// to do first has a main of its own that calls suite_run; others have that of
+// test/harness/main.c.
+int suite_run(void);
+
+// suite_main runs a suite that was made by hand.
 int suite_main(Suite *s);
 
 // suite_skip says that the calling test cannot run here, and why; the test then

@@ -42,7 +42,22 @@
 // What test/harness/suite.c needs to compile; a suite ends at once.
 typedef struct Suite Suite;
 typedef struct SRunner SRunner;
+typedef struct TCase TCase;
+typedef struct TTest {
+	const char *name;
+	void (*fn)(int);
+	const char *file;
+	int line;
+} TTest;
 #define CK_ENV 0
+#define suite_create(name) ((void)(name), (Suite *)NULL)
+#define suite_add_tcase(s, tc) ((void)(s), (void)(tc))
+#define tcase_create(name) ((void)(name), (TCase *)NULL)
+#define tcase_set_timeout(tc, seconds) ((void)(tc), (void)(seconds))
+#define tcase_add_checked_fixture(tc, setup, teardown)                         \
+	((void)(tc), (void)(setup), (void)(teardown))
+#define _tcase_add_test(tc, test, signal, exit, base, limit)                   \
+	((void)(tc), (void)(test), (void)(limit))
 #define srunner_create(s) ((void)(s), abort(), (SRunner *)NULL)
 #define srunner_run_all(r, mode) ((void)(r))
 #define srunner_ntests_failed(r) ((void)(r), 1)
