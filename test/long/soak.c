@@ -631,7 +631,9 @@ static void round_of_work(uint64_t round, rt_memstats *m)
 	note(round, m);
 }
 
-START_TEST(a_heap_stays_as_it_is)
+GROUP(soak, .timeout = 120 + 2 * (double)env_u64("RT_SOAK_SECONDS", 0));
+
+TEST(a_heap_stays_as_it_is)
 {
 	uint64_t end =
 	    nanotime() + env_u64("RT_SOAK_SECONDS", 0) * UINT64_C(1000000000);
@@ -645,21 +647,4 @@ START_TEST(a_heap_stays_as_it_is)
 		round_of_work(round, &m);
 	expect_level(heap_metric("/gc/cycles/total:gc-cycles") - first);
 	numbers_wrapped();
-}
-END_TEST
-
-static Suite *suite_soak(void)
-{
-	Suite *s = suite_create("soak");
-	TCase *tc = tcase_create("soak");
-
-	tcase_set_timeout(tc, 120 + 2 * (double)env_u64("RT_SOAK_SECONDS", 0));
-	tcase_add_test(tc, a_heap_stays_as_it_is);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_soak());
 }

@@ -15,41 +15,16 @@
 
 atomic_u32 *sched_reached;
 
+GROUP(points, .timeout = 2 * AWAIT_SECONDS, .last = true);
+
 // Comes last: a point that no test reaches would be a step that no test is
 // about.
-START_TEST(every_point_was_reached)
+TEST(every_point_was_reached)
 {
 	for (unsigned at = 0; at < SCHEDPOINT_COUNT; at++)
 		if (!atomic_u32_load_relaxed(&sched_reached[at]))
 			ck_abort_msg("no test holds a thread at %s",
 				     schedpoint_name(at));
-}
-END_TEST
-
-static TCase *sched_points(void)
-{
-	TCase *tc = tcase_create("points");
-
-	tcase_add_test(tc, every_point_was_reached);
-	return tc;
-}
-
-static Suite *suite_sched(void)
-{
-	Suite *s = suite_create("sched");
-	TCase *(*const cases[])(void) = {
-	    sched_locks, sched_lfstack, sched_attaching, sched_world,
-	    sched_stats, sched_bits,	sched_sweep,	 sched_mark,
-	    sched_ask,	 sched_fork,	sched_release,	 sched_counts,
-	    sched_points};
-
-	for (unsigned i = 0; i < RT_ARRAY_LEN(cases); i++) {
-		TCase *tc = cases[i]();
-
-		tcase_set_timeout(tc, 2 * AWAIT_SECONDS);
-		suite_add_tcase(s, tc);
-	}
-	return s;
 }
 
 int main(void)
@@ -60,5 +35,5 @@ int main(void)
 	if (sched_reached == MAP_FAILED)
 		return EXIT_FAILURE;
 	schedpoint_watch();
-	return suite_main(suite_sched());
+	return suite_run();
 }

@@ -80,18 +80,4 @@ static inline void let_end(enum schedpoint at, struct hand *h)
 	hand_end(h);
 }
 
-// The tests, by what they are about.
-TCase *sched_locks(void);
-TCase *sched_attaching(void);
-TCase *sched_world(void);
-TCase *sched_stats(void);
-TCase *sched_lfstack(void);
-TCase *sched_bits(void);
-TCase *sched_sweep(void);
-TCase *sched_mark(void);
-TCase *sched_fork(void);
-TCase *sched_release(void);
-TCase *sched_counts(void);
-TCase *sched_ask(void);
-
 #endif

@@ -71,9 +71,11 @@ static void await_passed(enum schedpoint at, uint64_t n)
 	}
 }
 
+GROUP(ask, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
 // ask TWO_LEAD, NOT_QUEUED: those that ask before the stop share its
 // collection, and the leader alone takes the right to stop.
-START_TEST(threads_that_ask_before_the_stop_share_it)
+TEST(threads_that_ask_before_the_stop_share_it)
 {
 	stw_count_from(0);
 	lead_waits();
@@ -86,12 +88,11 @@ START_TEST(threads_that_ask_before_the_stop_share_it)
 	ck_assert_uint_eq(collections(), 1);
 	ck_assert_uint_eq(stw_count_from(0), 2); // lead_waits, and the leader
 }
-END_TEST
 
 // ask LEAD_DROPPED, NOT_PASSED, TAKEN_LATE, CLEARED_LATE: a thread that asks
 // when the world has started, but the lead is not over, is not answered by that
 // collection.  It is woken before it sleeps, and leads the next.
-START_TEST(a_thread_that_asks_late_leads_next)
+TEST(a_thread_that_asks_late_leads_next)
 {
 	hold_at(SCHED_ASK_DONE, &first, collect);
 	ck_assert_uint_eq(collections(), 1);
@@ -101,11 +102,10 @@ START_TEST(a_thread_that_asks_late_leads_next)
 	let_end(SCHED_ASK_WAIT, &second);
 	ck_assert_uint_eq(collections(), 2);
 }
-END_TEST
 
 // ask CHAIN_LATE, CHAIN_CUT: threads that were woken wake others though the
 // next stop has begun and they must not run themselves.
-START_TEST(a_woken_thread_wakes_others_in_a_stop)
+TEST(a_woken_thread_wakes_others_in_a_stop)
 {
 	lead_waits();
 	asks(&second, collect);
@@ -127,7 +127,6 @@ START_TEST(a_woken_thread_wakes_others_in_a_stop)
 	hand_end(&fourth);
 	ck_assert_uint_eq(collections(), 1);
 }
-END_TEST
 
 // ---- what a thread was given ----
 
@@ -195,7 +194,7 @@ static const size_t stack_sizes[] = {8192, 64 << 10};
 
 // A stack that the leader took for a thread that does not run again before a
 // fork: the child has no such thread, and the stack is free there.
-START_TEST(a_stack_that_was_given_is_free_in_a_child)
+TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
 {
 	pid_t child;
 	int status;
@@ -222,13 +221,12 @@ START_TEST(a_stack_that_was_given_is_free_in_a_child)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert(no_stack_is_left());
 }
-END_TEST
 
 static const size_t sizes[] = {48, 5, 6000, 40000, 1 << 20};
 
 // Memory that the leader took for a thread outlasts collections that come
 // before the thread runs again, and is not given to another.
-START_TEST(what_was_given_outlasts_the_next_collection)
+TEST(what_was_given_outlasts_the_next_collection, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
@@ -249,20 +247,4 @@ START_TEST(what_was_given_outlasts_the_next_collection)
 	heap_live();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-}
-END_TEST
-
-TCase *sched_ask(void)
-{
-	TCase *tc = tcase_create("ask");
-
-	tcase_add_checked_fixture(tc, begin, NULL);
-	tcase_add_test(tc, threads_that_ask_before_the_stop_share_it);
-	tcase_add_test(tc, a_thread_that_asks_late_leads_next);
-	tcase_add_test(tc, a_woken_thread_wakes_others_in_a_stop);
-	tcase_add_loop_test(tc, a_stack_that_was_given_is_free_in_a_child, 0,
-			    RT_ARRAY_LEN(stack_sizes));
-	tcase_add_loop_test(tc, what_was_given_outlasts_the_next_collection, 0,
-			    RT_ARRAY_LEN(sizes));
-	return tc;
 }

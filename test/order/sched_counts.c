@@ -54,13 +54,14 @@ static void some_stacks(int order)
 		ck_assert_int_eq(rt_stack_free(v[i], n), RT_OK);
 }
 
-START_TEST(stacks_that_a_p_keeps_take_no_lock)
+GROUP(counts, .timeout = 2 * AWAIT_SECONDS);
+
+TEST(stacks_that_a_p_keeps_take_no_lock, .n = MCACHE_STACK_ORDERS)
 {
 	begin();
 	ck_assert_uint_eq(locks_of(one_stack, _i), 0);
 	ck_assert_uint_eq(locks_of(some_stacks, _i), 0);
 }
-END_TEST
 
 // ---- objects of some pages ----
 
@@ -76,13 +77,12 @@ static void one_object_and_one_page(int npages)
 	ck_assert_ptr_nonnull(rt_alloc_noscan(RT_PAGE_SIZE));
 }
 
-START_TEST(objects_of_some_pages_take_a_lock_in_five)
+TEST(objects_of_some_pages_take_a_lock_in_five, .base = 5, .limit = 9)
 {
 	begin();
 	ck_assert_uint_le(locks_of(one_object, _i), TIMES / 5);
 	ck_assert_uint_le(locks_of(one_object_and_one_page, _i), TIMES / 3);
 }
-END_TEST
 
 // take_half leaves a heap in which every second object of npages pages is
 // gone, so that what is free lies in gaps.
@@ -100,7 +100,7 @@ static void take_half(int npages)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 }
 
-START_TEST(in_gaps_they_take_less_than_one_in_two)
+TEST(in_gaps_they_take_less_than_one_in_two, .base = 5, .limit = 9)
 {
 	uint64_t before;
 
@@ -112,13 +112,12 @@ START_TEST(in_gaps_they_take_less_than_one_in_two)
 	ck_assert_uint_le(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
 			  TIMES / 4);
 }
-END_TEST
 
 // ---- helpers ----
 
 // A thread that wants helpers blocks, to make them, only while some are
 // missing.
-START_TEST(helpers_that_are_there_are_not_made)
+TEST(helpers_that_are_there_are_not_made)
 {
 	rt_config c;
 
@@ -133,18 +132,4 @@ START_TEST(helpers_that_are_there_are_not_made)
 		ck_assert_uint_eq(schedpoint_passed(SCHED_MAKE_MISSING), 1);
 	}
 	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-END_TEST
-
-TCase *sched_counts(void)
-{
-	TCase *tc = tcase_create("counts");
-
-	tcase_add_loop_test(tc, stacks_that_a_p_keeps_take_no_lock, 0,
-			    MCACHE_STACK_ORDERS);
-	tcase_add_loop_test(tc, objects_of_some_pages_take_a_lock_in_five, 5,
-			    9);
-	tcase_add_loop_test(tc, in_gaps_they_take_less_than_one_in_two, 5, 9);
-	tcase_add_test(tc, helpers_that_are_there_are_not_made);
-	return tc;
 }

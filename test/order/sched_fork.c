@@ -105,9 +105,11 @@ static void collect(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
+GROUP(fork, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
 // fork LEAD_KEPT: the thread that leads (ask.h) waits for its turn to stop the
 // world, and another for its collection.  The child has neither.
-START_TEST(a_child_collects_though_the_leader_is_gone)
+TEST(a_child_collects_though_the_leader_is_gone)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	stw_acquire(NULL);
@@ -121,7 +123,6 @@ START_TEST(a_child_collects_though_the_leader_is_gone)
 	hand_end(&third);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // ---- locks ----
 
@@ -158,7 +159,7 @@ static const struct {
 
 // fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread
 // that no stop concerns holds a lock: the fork waits for it.
-START_TEST(a_fork_waits_for_who_holds_a_lock)
+TEST(a_fork_waits_for_who_holds_a_lock, .n = RT_ARRAY_LEN(locks))
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
@@ -168,7 +169,6 @@ START_TEST(a_fork_waits_for_who_holds_a_lock)
 	let_end(SCHED_MUTEX_SLEEP, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 static void read_live(void)
 {
@@ -179,7 +179,7 @@ static void read_live(void)
 
 // fork OUT_OF_ORDER: a reader has the first lock of the statistics and will
 // take the second: the fork waits for the first.
-START_TEST(a_fork_takes_locks_in_order)
+TEST(a_fork_takes_locks_in_order)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
@@ -190,7 +190,6 @@ START_TEST(a_fork_takes_locks_in_order)
 	let_end(SCHED_MUTEX_SLEEP, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 static void prepare_and_answer(void)
 {
@@ -206,7 +205,7 @@ static void attach_and_detach(void)
 
 // fork UNSTOPPED, LOCKS_FIRST: a fork that waits for a thread to stand keeps
 // nobody from a lock.
-START_TEST(a_fork_stops_the_world_before_it_takes_locks)
+TEST(a_fork_stops_the_world_before_it_takes_locks)
 {
 	rt_memstats m;
 
@@ -219,10 +218,9 @@ START_TEST(a_fork_stops_the_world_before_it_takes_locks)
 	let_end(SCHED_NOTE_WAIT, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // The world starts after the locks were let go: nobody attaches before.
-START_TEST(who_attaches_waits_for_the_end_of_a_fork)
+TEST(who_attaches_waits_for_the_end_of_a_fork)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_RESUME, &forker, prepare_and_answer);
@@ -231,7 +229,6 @@ START_TEST(who_attaches_waits_for_the_end_of_a_fork)
 	let_end(SCHED_LOCK_OPEN_GATE, &other);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // ---- helpers ----
 
@@ -248,7 +245,7 @@ static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
 // fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: who makes
 // a helper, or the helper, is lost on the way; the child makes its own, and
 // sweeps what the lost threads cached.
-START_TEST(a_fork_while_a_helper_is_made)
+TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(making[_i], &other, provide);
@@ -258,10 +255,9 @@ START_TEST(a_fork_while_a_helper_is_made)
 	ck_assert_uint_eq(crew_size(), 1);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // A helper that has a P and runs is waited for like any thread.
-START_TEST(a_fork_waits_for_a_helper_that_comes)
+TEST(a_fork_waits_for_a_helper_that_comes)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_WORKER_MAIN_RUNS, &other, provide);
@@ -271,7 +267,6 @@ START_TEST(a_fork_waits_for_a_helper_that_comes)
 	hand_end(&other);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 static void end_heap(void)
 {
@@ -287,7 +282,7 @@ static void prepare_without_heap(void)
 
 // fork FINI_ADMITS: the end of a heap keeps forks out, so no helper is on its
 // way out in one.
-START_TEST(a_fork_waits_for_helpers_that_go)
+TEST(a_fork_waits_for_helpers_that_go)
 {
 	worker_provide(proc_self(), true);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
@@ -296,7 +291,6 @@ START_TEST(a_fork_waits_for_helpers_that_go)
 	let_end(SCHED_WORKER_MAIN_LEFT, &other);
 	let_end(SCHED_SEMA_ACQUIRE, &forker);
 }
-END_TEST
 
 static void sweep_a_chunk(void)
 {
@@ -305,7 +299,7 @@ static void sweep_a_chunk(void)
 
 // fork ACTIVE_KEPT: a helper that comes too late to a sweep looks whether
 // there is a chunk.
-START_TEST(a_fork_forgets_a_sweeper_that_came_late)
+TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -315,7 +309,6 @@ START_TEST(a_fork_forgets_a_sweeper_that_came_late)
 	let_end(SCHED_SWEEP_CHUNK, &other);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // ---- waiting ----
 
@@ -329,7 +322,7 @@ static void stop_and_start(void)
 
 // fork SEMA_KEPT: two threads wait for their turn to stop the world, and the
 // child would wait for them.
-START_TEST(a_fork_forgets_who_waits_for_a_turn)
+TEST(a_fork_forgets_who_waits_for_a_turn)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
@@ -340,7 +333,6 @@ START_TEST(a_fork_forgets_who_waits_for_a_turn)
 	let_end(SCHED_SEMA_ACQUIRE, &third);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // ---- throwing ----
 
@@ -381,7 +373,7 @@ static void fork_that_throws(void)
 
 // fork THROWER_KEPT: another thread throws after the fork was prepared: the
 // child has a heap, and can throw.  The thread stays at its point.
-START_TEST(a_fork_forgets_who_throws)
+TEST(a_fork_forgets_who_throws)
 {
 	in_child = work_and_throw;
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -390,10 +382,9 @@ START_TEST(a_fork_forgets_who_throws)
 	let_end(SCHED_FORK_PREPARE, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // Or before, so that nothing is prepared.
-START_TEST(a_fork_beside_who_throws_is_not_prepared)
+TEST(a_fork_beside_who_throws_is_not_prepared)
 {
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);
 
@@ -404,27 +395,4 @@ START_TEST(a_fork_beside_who_throws_is_not_prepared)
 	hand_end(&forker);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_FORK_PREPARE), before);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-}
-END_TEST
-
-TCase *sched_fork(void)
-{
-	TCase *tc = tcase_create("fork");
-
-	tcase_add_checked_fixture(tc, begin, NULL);
-	tcase_add_test(tc, a_child_collects_though_the_leader_is_gone);
-	tcase_add_loop_test(tc, a_fork_waits_for_who_holds_a_lock, 0,
-			    RT_ARRAY_LEN(locks));
-	tcase_add_test(tc, a_fork_takes_locks_in_order);
-	tcase_add_test(tc, a_fork_stops_the_world_before_it_takes_locks);
-	tcase_add_test(tc, who_attaches_waits_for_the_end_of_a_fork);
-	tcase_add_loop_test(tc, a_fork_while_a_helper_is_made, 0,
-			    RT_ARRAY_LEN(making));
-	tcase_add_test(tc, a_fork_waits_for_a_helper_that_comes);
-	tcase_add_test(tc, a_fork_waits_for_helpers_that_go);
-	tcase_add_test(tc, a_fork_forgets_a_sweeper_that_came_late);
-	tcase_add_test(tc, a_fork_forgets_who_waits_for_a_turn);
-	tcase_add_test(tc, a_fork_forgets_who_throws);
-	tcase_add_test(tc, a_fork_beside_who_throws_is_not_prepared);
-	return tc;
 }

@@ -38,9 +38,11 @@ static void expect_pops(struct lfnode *first, struct lfnode *second)
 	ck_assert(lfstack_empty(&stack));
 }
 
+GROUP(lfstack, .timeout = 2 * AWAIT_SECONDS);
+
 // lfstack NO_TAG, NARROW_TAG: the node is on top again, after three changes or
 // four, and what was below it is not on the stack.
-START_TEST(a_pop_whose_node_came_back_starts_again)
+TEST(a_pop_whose_node_came_back_starts_again, .n = 2)
 {
 	fill();
 	hold_at(SCHED_LFSTACK_POP, &popper, pop);
@@ -55,11 +57,10 @@ START_TEST(a_pop_whose_node_came_back_starts_again)
 	ck_assert_ptr_eq(lfstack_pop(&stack), _i == 1 ? NULL : c);
 	ck_assert(lfstack_empty(&stack));
 }
-END_TEST
 
 // lfstack RESET_FORGETS_TAG: about as many changes after the reset as led to
 // the head that the popper saw.
-START_TEST(a_pop_from_before_a_reset_starts_again)
+TEST(a_pop_from_before_a_reset_starts_again, .n = 4)
 {
 	fill();
 	hold_at(SCHED_LFSTACK_POP, &popper, pop);
@@ -73,10 +74,9 @@ START_TEST(a_pop_from_before_a_reset_starts_again)
 		ck_assert_ptr_eq(lfstack_pop(&stack), &nodes[3 - i].node);
 	ck_assert(lfstack_empty(&stack));
 }
-END_TEST
 
 // lfstack POP_IN_TWO.
-START_TEST(two_poppers_never_take_the_same_node)
+TEST(two_poppers_never_take_the_same_node)
 {
 	fill();
 	hold_at(SCHED_LFSTACK_POP, &popper, pop);
@@ -86,10 +86,9 @@ START_TEST(two_poppers_never_take_the_same_node)
 	ck_assert_ptr_eq(lfstack_pop(&stack), c);
 	ck_assert(lfstack_empty(&stack));
 }
-END_TEST
 
 // lfstack LINK_LATE: who finds the node finds its link.
-START_TEST(a_node_is_linked_before_it_is_found)
+TEST(a_node_is_linked_before_it_is_found)
 {
 	fill();
 	hold_at(SCHED_LFSTACK_PUSH, &pusher, push_d);
@@ -98,11 +97,10 @@ START_TEST(a_node_is_linked_before_it_is_found)
 	let_end(SCHED_LFSTACK_PUSH, &pusher);
 	ck_assert_ptr_eq(lfstack_top(&stack), d);
 }
-END_TEST
 
 // lfstack PUSH_IN_TWO: neither the other push is lost, nor is the node that
 // was popped back.
-START_TEST(a_push_that_was_overtaken_starts_again)
+TEST(a_push_that_was_overtaken_starts_again, .n = 2)
 {
 	lfstack_push(&stack, b);
 	hold_at(SCHED_LFSTACK_PUSH, &pusher, push_d);
@@ -115,17 +113,4 @@ START_TEST(a_push_that_was_overtaken_starts_again)
 	if (_i == 0)
 		expect_pops(a, b);
 	ck_assert(lfstack_empty(&stack));
-}
-END_TEST
-
-TCase *sched_lfstack(void)
-{
-	TCase *tc = tcase_create("lfstack");
-
-	tcase_add_loop_test(tc, a_pop_whose_node_came_back_starts_again, 0, 2);
-	tcase_add_loop_test(tc, a_pop_from_before_a_reset_starts_again, 0, 4);
-	tcase_add_test(tc, two_poppers_never_take_the_same_node);
-	tcase_add_test(tc, a_node_is_linked_before_it_is_found);
-	tcase_add_loop_test(tc, a_push_that_was_overtaken_starts_again, 0, 2);
-	return tc;
 }

@@ -44,7 +44,9 @@ static void release(void)
 
 // ---- mutex ----
 
-START_TEST(who_comes_to_a_lock_that_was_taken_and_freed_takes_it)
+GROUP(locks, .timeout = 2 * AWAIT_SECONDS);
+
+TEST(who_comes_to_a_lock_that_was_taken_and_freed_takes_it)
 {
 	hold_at(SCHED_MUTEX_LOCK, &first, lock_and_unlock);
 	mutex_lock(&mutex);
@@ -52,10 +54,9 @@ START_TEST(who_comes_to_a_lock_that_was_taken_and_freed_takes_it)
 	let_end(SCHED_MUTEX_LOCK, &first);
 	ck_assert(!mutex_held(&mutex));
 }
-END_TEST
 
 // The kernel compares: the release came before the sleep.
-START_TEST(a_lock_that_is_freed_before_the_sleep_is_not_slept_on)
+TEST(a_lock_that_is_freed_before_the_sleep_is_not_slept_on)
 {
 	mutex_lock(&mutex);
 	hold_at(SCHED_MUTEX_SLEEP, &first, lock_and_unlock);
@@ -63,10 +64,9 @@ START_TEST(a_lock_that_is_freed_before_the_sleep_is_not_slept_on)
 	let_end(SCHED_MUTEX_SLEEP, &first);
 	ck_assert(!mutex_held(&mutex));
 }
-END_TEST
 
 // Between the release and the wake the lock is anybody's.
-START_TEST(a_lock_is_free_before_its_sleepers_are_woken)
+TEST(a_lock_is_free_before_its_sleepers_are_woken)
 {
 	hand_start(&second, lock_until_told);
 	while (!mutex_held(&mutex))
@@ -81,19 +81,17 @@ START_TEST(a_lock_is_free_before_its_sleepers_are_woken)
 	let_end(SCHED_MUTEX_UNLOCK, &second);
 	ck_assert(!mutex_held(&mutex));
 }
-END_TEST
 
 // ---- note ----
 
-START_TEST(a_note_that_is_woken_before_the_sleep_is_not_slept_on)
+TEST(a_note_that_is_woken_before_the_sleep_is_not_slept_on)
 {
 	hold_at(SCHED_NOTE_WAIT, &first, sleep_on_note);
 	note_wake(&note);
 	let_end(SCHED_NOTE_WAIT, &first);
 }
-END_TEST
 
-START_TEST(a_late_wake_finds_its_sleeper)
+TEST(a_late_wake_finds_its_sleeper)
 {
 	hold_at(SCHED_NOTE_WAKE, &second, wake_note);
 	hold_at(SCHED_NOTE_WAIT, &first, sleep_on_note);
@@ -101,11 +99,10 @@ START_TEST(a_late_wake_finds_its_sleeper)
 	let_end(SCHED_NOTE_WAKE, &second);
 	hand_end(&first);
 }
-END_TEST
 
 // ---- semaphore ----
 
-START_TEST(a_ticket_that_is_served_before_its_look_is_not_slept_on)
+TEST(a_ticket_that_is_served_before_its_look_is_not_slept_on)
 {
 	acquire();
 	hold_at(SCHED_SEMA_ACQUIRE, &first, acquire);
@@ -113,11 +110,10 @@ START_TEST(a_ticket_that_is_served_before_its_look_is_not_slept_on)
 	let_end(SCHED_SEMA_ACQUIRE, &first);
 	ck_assert(!sema_try_acquire(&sema)); // it is held
 }
-END_TEST
 
 // Others took and left it since its look: it takes no ticket that is not
 // served.
-START_TEST(a_try_that_was_overtaken_takes_nothing)
+TEST(a_try_that_was_overtaken_takes_nothing)
 {
 	hold_at(SCHED_SEMA_TRY_ACQUIRE, &first, acquire);
 	acquire();
@@ -126,10 +122,9 @@ START_TEST(a_try_that_was_overtaken_takes_nothing)
 	let_end(SCHED_SEMA_ACQUIRE, &first);
 	ck_assert(!sema_try_acquire(&sema));
 }
-END_TEST
 
 // Who is served at once ends before the one that served it wakes sleepers.
-START_TEST(who_is_served_needs_no_wake)
+TEST(who_is_served_needs_no_wake)
 {
 	acquire();
 	hold_at(SCHED_SEMA_ACQUIRE, &first, acquire);
@@ -138,24 +133,4 @@ START_TEST(who_is_served_needs_no_wake)
 	let_end(SCHED_SEMA_RELEASE, &second);
 	release();
 	ck_assert(sema_try_acquire(&sema));
-}
-END_TEST
-
-TCase *sched_locks(void)
-{
-	TCase *tc = tcase_create("locks");
-
-	tcase_add_test(tc,
-		       who_comes_to_a_lock_that_was_taken_and_freed_takes_it);
-	tcase_add_test(tc,
-		       a_lock_that_is_freed_before_the_sleep_is_not_slept_on);
-	tcase_add_test(tc, a_lock_is_free_before_its_sleepers_are_woken);
-	tcase_add_test(tc,
-		       a_note_that_is_woken_before_the_sleep_is_not_slept_on);
-	tcase_add_test(tc, a_late_wake_finds_its_sleeper);
-	tcase_add_test(tc,
-		       a_ticket_that_is_served_before_its_look_is_not_slept_on);
-	tcase_add_test(tc, a_try_that_was_overtaken_takes_nothing);
-	tcase_add_test(tc, who_is_served_needs_no_wake);
-	return tc;
 }

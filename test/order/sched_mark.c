@@ -109,10 +109,12 @@ static void set_bit(void)
 	grey_set(&first, &mark_word, 0, 1, 0);
 }
 
+GROUP(mark, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
 // marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
 // stores plainly is alone until it gives, words or jobs; no other marker takes
 // before, and it stores plainly no more.
-START_TEST(who_stores_plainly_is_alone)
+TEST(who_stores_plainly_is_alone, .n = 2)
 {
 	open_marking(_i == 0 ? 0 : 1);
 	ck_assert(work_join(&second, self));
@@ -129,7 +131,6 @@ START_TEST(who_stores_plainly_is_alone)
 	ck_assert_int_eq(helper_got, _i == 0 ? WORK_WORDS : WORK_JOB);
 	ck_assert(!second.alone);
 }
-END_TEST
 
 // ---- marks that are kept back ----
 
@@ -149,7 +150,7 @@ static uint64_t counted(const struct marker *m)
 
 // marking KEPT_TWICE, KEPT_PLAIN: two markers found the same object, or two of
 // one word, and publish: no mark is lost, and each object counts once.
-START_TEST(marks_that_were_kept_back_meet)
+TEST(marks_that_were_kept_back_meet, .n = 2)
 {
 	struct grey o;
 
@@ -166,10 +167,9 @@ START_TEST(marks_that_were_kept_back_meet)
 	for (int i = 0; i <= _i; i++)
 		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
-END_TEST
 
 // marking ALONE_BUSY: there is nothing to give, but another one is busy.
-START_TEST(beside_a_busy_one_nobody_is_alone)
+TEST(beside_a_busy_one_nobody_is_alone)
 {
 	open_marking(1);
 	ck_assert(work_join(&second, self));
@@ -187,7 +187,6 @@ START_TEST(beside_a_busy_one_nobody_is_alone)
 	hand_end(&helper);
 	ck_assert_int_eq(helper_got, WORK_OVER);
 }
-END_TEST
 
 // ---- the end of marking ----
 
@@ -201,7 +200,7 @@ static void open_two_busy(void)
 
 // marking OVER_BUSY: the opener is about to find nothing left when
 // another one gives: before it looks, or when it waits already.
-START_TEST(marking_is_not_over_while_somebody_gives)
+TEST(marking_is_not_over_while_somebody_gives, .n = 2)
 {
 	open_two_busy();
 	hold_at(SCHED_WORK_GET, &opener, opener_gets);
@@ -214,10 +213,9 @@ START_TEST(marking_is_not_over_while_somebody_gives)
 	ck_assert_int_eq(opener_got, WORK_WORDS);
 	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
-END_TEST
 
 // marking OVER_LEFT: a job, or a range.
-START_TEST(marking_is_not_over_while_something_is_left)
+TEST(marking_is_not_over_while_something_is_left, .n = 2)
 {
 	struct work_range range = {0, WORK_PIECE, WORK_ANY};
 
@@ -230,11 +228,10 @@ START_TEST(marking_is_not_over_while_something_is_left)
 	ck_assert_int_eq(opener_got, _i == 0 ? WORK_JOB : WORK_RANGE);
 	over();
 }
-END_TEST
 
 // marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker, which is
 // busy before they are cut off, and does not wake before they have come.
-START_TEST(words_on_their_way_are_not_forgotten)
+TEST(words_on_their_way_are_not_forgotten)
 {
 	open_two_busy();
 	push(&second, 2 * WORK_SHARE);
@@ -249,10 +246,9 @@ START_TEST(words_on_their_way_are_not_forgotten)
 	ck_assert_int_eq(opener_got, WORK_WORDS);
 	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
-END_TEST
 
 // marking OVER_SILENT: the marker that waits last tells the opener.
-START_TEST(the_opener_hears_that_nothing_is_left)
+TEST(the_opener_hears_that_nothing_is_left)
 {
 	open_two_busy();
 	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
@@ -263,13 +259,12 @@ START_TEST(the_opener_hears_that_nothing_is_left)
 	hand_end(&helper);
 	ck_assert_int_eq(helper_got, WORK_OVER);
 }
-END_TEST
 
 // ---- sleeping ----
 
 // marking NOTE_LATE: words are given when a marker can be found, and does not
 // sleep yet.
-START_TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
+TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 {
 	open_marking(0);
 	ck_assert(work_join(&second, self));
@@ -277,12 +272,11 @@ START_TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 	give(WORK_WORDS);
 	ck_assert_uint_eq(drain(&second), WORK_SHARE / 2);
 }
-END_TEST
 
 // marking GIVE_TWICE: two markers give when one waits: it gets the words of
 // one, and the other keeps its own; whether that one comes too late, or is
 // about to give as well.
-START_TEST(who_is_given_words_gets_them_once)
+TEST(who_is_given_words_gets_them_once, .n = 2)
 {
 	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
 					     SCHED_WORK_SHARE};
@@ -302,7 +296,6 @@ START_TEST(who_is_given_words_gets_them_once)
 	ck_assert_uint_eq(drain(_i == 0 ? &first.work : &second),
 			  2 * WORK_SHARE);
 }
-END_TEST
 
 // ---- coming late ----
 
@@ -320,7 +313,7 @@ static void open_none(void)
 
 // marking CLOSE_OPEN: the marking is closed, and perhaps the next one open,
 // when a helper is about to join.
-START_TEST(who_comes_late_joins_what_is_open)
+TEST(who_comes_late_joins_what_is_open, .n = 2)
 {
 	open_marking(0);
 	hold_at(SCHED_WORK_JOIN, &helper, join);
@@ -332,20 +325,18 @@ START_TEST(who_comes_late_joins_what_is_open)
 	if (_i == 1)
 		give(WORK_JOB);
 }
-END_TEST
 
-START_TEST(who_comes_early_joins_nothing)
+TEST(who_comes_early_joins_nothing)
 {
 	hold_at(SCHED_WORK_OPEN, &opener, open_none);
 	ck_assert(!work_join(&second, self));
 	let_end(SCHED_WORK_OPEN, &opener);
 	ck_assert(work_join(&second, self));
 }
-END_TEST
 
 // marking CLOSE_SILENT, CLOSE_CHAIN: two helpers join, and go to sleep, when
 // the marking is about to be closed: one hears of it from the other.
-START_TEST(who_sleeps_hears_that_marking_was_closed)
+TEST(who_sleeps_hears_that_marking_was_closed)
 {
 	open_marking(0);
 	ck_assert(work_join(&second, self));
@@ -359,12 +350,11 @@ START_TEST(who_sleeps_hears_that_marking_was_closed)
 	ck_assert_int_eq(helper_got, WORK_OVER);
 	ck_assert_int_eq(third_got, WORK_OVER);
 }
-END_TEST
 
 // marking LATE_TAKES, JOIN_TWICE: a helper sleeps over the end of its marking,
 // or has only joined, and goes on in the next one: it takes nothing there, and
 // does not count as one that waits.
-START_TEST(who_sleeps_into_the_next_marking_leaves)
+TEST(who_sleeps_into_the_next_marking_leaves, .n = 2)
 {
 	open_marking(0);
 	ck_assert(work_join(&second, self));
@@ -383,7 +373,6 @@ START_TEST(who_sleeps_into_the_next_marking_leaves)
 	ck_assert(!work_join(&second, self));
 	give(WORK_JOB);
 }
-END_TEST
 
 // ---- calls ----
 
@@ -402,7 +391,7 @@ static void wait_for_call(void)
 }
 
 // Who is awake sees the call before anybody is woken.
-START_TEST(a_call_needs_no_wake)
+TEST(a_call_needs_no_wake)
 {
 	hold_at(SCHED_CREW_CALL, &opener, call_mark);
 	hand_start(&helper, wait_for_call);
@@ -410,10 +399,9 @@ START_TEST(a_call_needs_no_wake)
 	ck_assert_int_eq(called, CREW_MARK);
 	let_end(SCHED_CREW_CALL, &opener);
 }
-END_TEST
 
 // Of two calls the helper takes the second, and not both.
-START_TEST(who_is_late_takes_the_last_call)
+TEST(who_is_late_takes_the_last_call)
 {
 	crew_call(CREW_MARK);
 	hold_at(SCHED_CREW_WAIT, &helper, wait_for_call);
@@ -421,7 +409,6 @@ START_TEST(who_is_late_takes_the_last_call)
 	let_end(SCHED_CREW_WAIT, &helper);
 	ck_assert_int_eq(called, CREW_SWEEP);
 }
-END_TEST
 
 // ---- locks ----
 
@@ -452,7 +439,7 @@ static struct node **make_graph(void)
 // The stack of a random graph goes up and down at borders of buffers all the
 // time; the lock of the pool is taken for batches of them.  With one spare
 // buffer there were 27 locks for 1000 objects.
-START_TEST(a_graph_takes_few_locks)
+TEST(a_graph_takes_few_locks)
 {
 	static struct node *root[1];
 	rt_config c;
@@ -472,7 +459,6 @@ START_TEST(a_graph_takes_few_locks)
 	ck_assert_uint_le(schedpoint_passed(SCHED_MUTEX_LOCK) - before,
 			  NODES / 1000 * 2);
 }
-END_TEST
 
 // Of many markers that wait, one is given words: nothing but the giver takes
 // the lock, and only that marker comes back.
@@ -486,7 +472,7 @@ static void crowd_gets(void)
 	atomic_u32_add_release(&back, 1);
 }
 
-START_TEST(a_gift_takes_one_lock)
+TEST(a_gift_takes_one_lock)
 {
 	struct hand hands[CROWD];
 	uint64_t before;
@@ -510,32 +496,4 @@ START_TEST(a_gift_takes_one_lock)
 	// They wait until the process ends.
 	for (unsigned i = 0; i < CROWD; i++)
 		pthread_detach(hands[i].thread);
-}
-END_TEST
-
-TCase *sched_mark(void)
-{
-	TCase *tc = tcase_create("mark");
-
-	tcase_add_checked_fixture(tc, begin, NULL);
-	tcase_add_loop_test(tc, who_stores_plainly_is_alone, 0, 2);
-	tcase_add_loop_test(tc, marks_that_were_kept_back_meet, 0, 2);
-	tcase_add_test(tc, beside_a_busy_one_nobody_is_alone);
-	tcase_add_loop_test(tc, marking_is_not_over_while_somebody_gives, 0, 2);
-	tcase_add_loop_test(tc, marking_is_not_over_while_something_is_left, 0,
-			    2);
-	tcase_add_test(tc, words_on_their_way_are_not_forgotten);
-	tcase_add_test(tc, the_opener_hears_that_nothing_is_left);
-	tcase_add_test(tc,
-		       words_that_are_given_before_the_sleep_are_not_slept_on);
-	tcase_add_loop_test(tc, who_is_given_words_gets_them_once, 0, 2);
-	tcase_add_loop_test(tc, who_comes_late_joins_what_is_open, 0, 2);
-	tcase_add_test(tc, who_comes_early_joins_nothing);
-	tcase_add_test(tc, who_sleeps_hears_that_marking_was_closed);
-	tcase_add_loop_test(tc, who_sleeps_into_the_next_marking_leaves, 0, 2);
-	tcase_add_test(tc, a_call_needs_no_wake);
-	tcase_add_test(tc, who_is_late_takes_the_last_call);
-	tcase_add_test(tc, a_graph_takes_few_locks);
-	tcase_add_test(tc, a_gift_takes_one_lock);
-	return tc;
 }

@@ -54,8 +54,10 @@ static bool all_is_free(void)
 	return pagealloc_count_free(&mheap.pages) == PAGES;
 }
 
+GROUP(release, .timeout = 2 * AWAIT_SECONDS);
+
 // release UNASKED, LOCK_KEPT.
-START_TEST(pages_that_are_being_released_are_waited_for)
+TEST(pages_that_are_being_released_are_waited_for)
 {
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
@@ -68,10 +70,9 @@ START_TEST(pages_that_are_being_released_are_waited_for)
 	ck_assert_ptr_nonnull(span);
 	ck_assert_uint_eq(span->npages, PAGES);
 }
-END_TEST
 
 // release TURN_EARLY.
-START_TEST(a_turn_ends_when_the_pages_are_free)
+TEST(a_turn_ends_when_the_pages_are_free)
 {
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
@@ -80,10 +81,9 @@ START_TEST(a_turn_ends_when_the_pages_are_free)
 	ck_assert(all_is_free());
 	let_end(SCHED_SEMA_RELEASE, &releaser);
 }
-END_TEST
 
 // release LOOK_LATE: the next step cannot begin before the look.
-START_TEST(a_thread_that_waited_looks_before_the_next_step)
+TEST(a_thread_that_waited_looks_before_the_next_step)
 {
 	begin();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
@@ -94,10 +94,9 @@ START_TEST(a_thread_that_waited_looks_before_the_next_step)
 	let_end(SCHED_SEMA_RELEASE, &other);
 	ck_assert_ptr_nonnull(span);
 }
-END_TEST
 
 // Pages that another thread has are no reason to wait.
-START_TEST(a_heap_in_use_is_not_waited_for)
+TEST(a_heap_in_use_is_not_waited_for)
 {
 	begin();
 	ck_assert_ptr_nonnull(mheap_alloc_manual(NULL, 1, MSPAN_WORK));
@@ -106,7 +105,6 @@ START_TEST(a_heap_in_use_is_not_waited_for)
 	ck_assert_ptr_null(span);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_RELEASE), 0);
 }
-END_TEST
 
 static void take_one_more(void)
 {
@@ -116,7 +114,7 @@ static void take_one_more(void)
 // release GROW_UNASKED: a heap that grows counts the free pages at its end.
 // Those that are being released when it has been prepared are waited for, or it
 // would be twice as long.
-START_TEST(pages_that_are_being_released_are_grown_from)
+TEST(pages_that_are_being_released_are_grown_from)
 {
 	begin_most(3);
 	hold_at(SCHED_GROW, &other, take_one_more);
@@ -129,7 +127,6 @@ START_TEST(pages_that_are_being_released_are_grown_from)
 	ck_assert_ptr_nonnull(span);
 	ck_assert_uint_eq(arena_used(), RT_ARENA_SIZE + RT_CHUNK_SIZE);
 }
-END_TEST
 
 static void take_two_arenas(uint64_t more)
 {
@@ -146,7 +143,7 @@ static void take_two_arenas_and_one_page(void)
 }
 
 // Of threads that wanted the heap to grow, one prepares chunks ahead.
-START_TEST(chunks_are_prepared_ahead_once)
+TEST(chunks_are_prepared_ahead_once)
 {
 	uint64_t prepared;
 
@@ -159,7 +156,6 @@ START_TEST(chunks_are_prepared_ahead_once)
 	let_end(SCHED_GROW, &other);
 	ck_assert_uint_eq(arena_prepared(), prepared);
 }
-END_TEST
 
 static void free_os_memory(void)
 {
@@ -182,7 +178,7 @@ static void stop(void)
 }
 
 // release POLL_INSIDE.
-START_TEST(a_stop_waits_for_the_step)
+TEST(a_stop_waits_for_the_step)
 {
 	begin();
 	rt_blocking_enter();
@@ -195,19 +191,4 @@ START_TEST(a_stop_waits_for_the_step)
 	hand_end(&releaser);
 	rt_blocking_leave();
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stopped), 1);
-}
-END_TEST
-
-TCase *sched_release(void)
-{
-	TCase *tc = tcase_create("release");
-
-	tcase_add_test(tc, pages_that_are_being_released_are_waited_for);
-	tcase_add_test(tc, a_turn_ends_when_the_pages_are_free);
-	tcase_add_test(tc, a_thread_that_waited_looks_before_the_next_step);
-	tcase_add_test(tc, a_heap_in_use_is_not_waited_for);
-	tcase_add_test(tc, pages_that_are_being_released_are_grown_from);
-	tcase_add_test(tc, chunks_are_prepared_ahead_once);
-	tcase_add_test(tc, a_stop_waits_for_the_step);
-	return tc;
 }

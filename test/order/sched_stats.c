@@ -81,9 +81,11 @@ static void read_exact_and_tell(void)
 	found = read_exact();
 }
 
+GROUP(stats, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
 // heapstats GEN_FIRST: whoever raised its seq is waited for, wherever it will
 // write.
-START_TEST(a_reader_waits_for_who_has_not_loaded_the_generation)
+TEST(a_reader_waits_for_who_has_not_loaded_the_generation)
 {
 	change(p);
 	hold_at(SCHED_HEAPSTATS_ACQUIRE, &writer, change_p);
@@ -97,11 +99,10 @@ START_TEST(a_reader_waits_for_who_has_not_loaded_the_generation)
 	ck_assert_uint_eq(read_live(), 2);
 	ck_assert_uint_eq(read_exact(), 2);
 }
-END_TEST
 
 // heapstats NO_WAIT, RELEASE_EARLY: a change that began before the generation
 // moved is in the snapshot.
-START_TEST(a_reader_waits_for_a_change_to_end)
+TEST(a_reader_waits_for_a_change_to_end)
 {
 	hold_at(SCHED_HEAPSTATS_RELEASE, &writer, change_p);
 	hold_at(SCHED_WAIT_EVEN, &reader, read_and_tell);
@@ -109,11 +110,10 @@ START_TEST(a_reader_waits_for_a_change_to_end)
 	let_end(SCHED_WAIT_EVEN, &reader);
 	ck_assert_uint_eq(found, 1);
 }
-END_TEST
 
 // heapstats LIST_FIRST: a record that is published when the generation has
 // moved, and writes before the reader walks the list.
-START_TEST(who_attaches_before_the_walk_is_waited_for)
+TEST(who_attaches_before_the_walk_is_waited_for)
 {
 	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
 	hold_at(SCHED_HEAPSTATS_RELEASE, &newcomer, attach_and_change);
@@ -123,7 +123,6 @@ START_TEST(who_attaches_before_the_walk_is_waited_for)
 	ck_assert_uint_eq(found, 0); // it was written to the next slot
 	ck_assert_uint_eq(read_live(), 1);
 }
-END_TEST
 
 static void detach_q(void)
 {
@@ -143,7 +142,7 @@ static void (*const leavings[])(void) = {detach_q, detach_q_and_attach};
 
 // heapstats NEXT_CLEARED, NEXT_FIRST: the P that a reader looks at leaves, and
 // comes again: the reader goes on to those that were there before it.
-START_TEST(a_reader_on_a_p_that_leaves_finds_the_others)
+TEST(a_reader_on_a_p_that_leaves_finds_the_others, .n = RT_ARRAY_LEN(leavings))
 {
 	q = proc_attach(0);
 	ck_assert_ptr_eq(proc_first(), q);
@@ -156,10 +155,9 @@ START_TEST(a_reader_on_a_p_that_leaves_finds_the_others)
 	let_end(SCHED_WAIT_EVEN, &reader);
 	ck_assert_uint_eq(found, 1);
 }
-END_TEST
 
 // heapstats LEAVE_EARLY: a P that is in the list no more has counted all.
-START_TEST(who_has_left_has_counted)
+TEST(who_has_left_has_counted)
 {
 	q = proc_attach(0);
 	change(q);
@@ -168,10 +166,9 @@ START_TEST(who_has_left_has_counted)
 	let_end(SCHED_HEAPSTATS_READ, &reader);
 	ck_assert_uint_eq(found, 1);
 }
-END_TEST
 
 // heapstats PUBLISH_LATE: whoever can write is in the list.
-START_TEST(a_record_is_published_before_it_is_used)
+TEST(a_record_is_published_before_it_is_used)
 {
 	hold_at(SCHED_PROC_ENLIST, &newcomer, attach_and_change);
 	ck_assert_ptr_ne(proc_first(), p);
@@ -181,11 +178,10 @@ START_TEST(a_record_is_published_before_it_is_used)
 	ck_assert_ptr_eq(proc_first(), q);
 	ck_assert_uint_eq(read_live(), 1);
 }
-END_TEST
 
 // heapstats TWO_SLOTS, HISTORY_KEPT: while slots are folded, writers are in a
 // third one; what was folded is not folded again.
-START_TEST(nobody_writes_to_what_is_folded)
+TEST(nobody_writes_to_what_is_folded)
 {
 	struct heapstats_delta *first = change(p), *second, *third;
 
@@ -201,10 +197,9 @@ START_TEST(nobody_writes_to_what_is_folded)
 	for (int i = 0; i < 4; i++)
 		ck_assert_uint_eq(read_live(), 4);
 }
-END_TEST
 
 // heapstats READER_UNLOCKED: an exact reader waits for one that folds.
-START_TEST(two_readers_take_turns)
+TEST(two_readers_take_turns)
 {
 	struct hand exact;
 
@@ -218,11 +213,10 @@ START_TEST(two_readers_take_turns)
 	let_end(SCHED_MUTEX_SLEEP, &exact);
 	ck_assert_uint_eq(found, 1);
 }
-END_TEST
 
 // heapstats NO_P_UNLOCKED, MOVE_UNLOCKED: a writer without a P keeps out the
 // others, and the reader that would move the generation.
-START_TEST(a_writer_without_a_p_is_alone)
+TEST(a_writer_without_a_p_is_alone, .n = 2)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);
 
@@ -234,24 +228,4 @@ START_TEST(a_writer_without_a_p_is_alone)
 	let_end(SCHED_MUTEX_SLEEP, &writer);
 	ck_assert_uint_eq(found, _i);
 	ck_assert_uint_eq(read_live(), _i == 0 ? 2 : 1);
-}
-END_TEST
-
-TCase *sched_stats(void)
-{
-	TCase *tc = tcase_create("stats");
-
-	tcase_add_checked_fixture(tc, begin, NULL);
-	tcase_add_test(tc,
-		       a_reader_waits_for_who_has_not_loaded_the_generation);
-	tcase_add_test(tc, a_reader_waits_for_a_change_to_end);
-	tcase_add_test(tc, who_attaches_before_the_walk_is_waited_for);
-	tcase_add_loop_test(tc, a_reader_on_a_p_that_leaves_finds_the_others, 0,
-			    RT_ARRAY_LEN(leavings));
-	tcase_add_test(tc, who_has_left_has_counted);
-	tcase_add_test(tc, a_record_is_published_before_it_is_used);
-	tcase_add_test(tc, nobody_writes_to_what_is_folded);
-	tcase_add_test(tc, two_readers_take_turns);
-	tcase_add_loop_test(tc, a_writer_without_a_p_is_alone, 0, 2);
-	return tc;
 }

@@ -131,8 +131,10 @@ static void expect_swept(void)
 
 // ---- two sweepers ----
 
+GROUP(sweep, .setup = begin_unswept, .timeout = 2 * AWAIT_SECONDS);
+
 // bits CLAIM_IN_TWO: both have found the span unswept.
-START_TEST(a_span_is_swept_by_one_of_two)
+TEST(a_span_is_swept_by_one_of_two)
 {
 	hold_at(SCHED_SWEEP_CLAIM, &sweeper, sweep_chunks);
 	ensure();
@@ -140,11 +142,10 @@ START_TEST(a_span_is_swept_by_one_of_two)
 	sweep_all(self);
 	expect_swept();
 }
-END_TEST
 
 // bits ENSURE_UNWAITED, SWEPT_EARLY, OLD_LINE_KEPT: the span is anybody's when
 // its old line is clear and its count is right.
-START_TEST(who_needs_a_span_waits_for_its_sweeper)
+TEST(who_needs_a_span_waits_for_its_sweeper)
 {
 	hold_at(SCHED_SWEEP_SPAN, &sweeper, sweep_chunks);
 	// Of the two spans of the chunk the higher one comes first.
@@ -158,11 +159,10 @@ START_TEST(who_needs_a_span_waits_for_its_sweeper)
 	let_end(SCHED_SWEEP_ENSURE_WAIT, &other);
 	expect_swept();
 }
-END_TEST
 
 // Two need the same span, and one of them sweeps it: nothing but its sweepgen
 // tells the other.
-START_TEST(who_needs_a_span_sees_what_its_sweeper_did)
+TEST(who_needs_a_span_sees_what_its_sweeper_did)
 {
 	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
 	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
@@ -172,7 +172,6 @@ START_TEST(who_needs_a_span_sees_what_its_sweeper_did)
 	sweep_all(self);
 	expect_swept();
 }
-END_TEST
 
 // ---- when all is swept ----
 
@@ -181,7 +180,8 @@ static const enum schedpoint active_points[] = {
     SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED};
 
 // bits ACTIVE_LATE: wherever a sweeper is, all is not swept before it is done.
-START_TEST(all_is_swept_when_the_last_sweeper_is_done)
+TEST(all_is_swept_when_the_last_sweeper_is_done,
+     .n = RT_ARRAY_LEN(active_points))
 {
 	hold_at(active_points[_i], &sweeper, sweep_chunks);
 	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
@@ -190,13 +190,13 @@ START_TEST(all_is_swept_when_the_last_sweeper_is_done)
 	let_end(SCHED_SWEEP_ALL_WAIT, &other);
 	expect_swept();
 }
-END_TEST
 
 static const enum schedpoint ensure_points[] = {SCHED_SWEEP_ENSURE,
 						SCHED_SWEEP_ENSURE_CLAIMED};
 
 // bits ENSURE_INACTIVE: who passes the claimed span by waits for it.
-START_TEST(all_is_swept_when_who_needed_a_span_is_done)
+TEST(all_is_swept_when_who_needed_a_span_is_done,
+     .n = RT_ARRAY_LEN(ensure_points))
 {
 	hold_at(ensure_points[_i], &sweeper, ensure);
 	hold_at(SCHED_SWEEP_ALL_WAIT, &other, sweep_the_rest);
@@ -204,11 +204,10 @@ START_TEST(all_is_swept_when_who_needed_a_span_is_done)
 	let_end(SCHED_SWEEP_ALL_WAIT, &other);
 	expect_swept();
 }
-END_TEST
 
 // bits ACTIVE_FIRST: between its two looks a sweeper becomes active and takes
 // the last chunk.
-START_TEST(who_asks_looks_at_what_is_left_first)
+TEST(who_asks_looks_at_what_is_left_first)
 {
 	all_done = true;
 	hold_at(SCHED_SWEEP_DONE, &other, ask_done);
@@ -218,7 +217,6 @@ START_TEST(who_asks_looks_at_what_is_left_first)
 	let_end(SCHED_SWEEP_CLAIM, &sweeper);
 	expect_swept();
 }
-END_TEST
 
 // ---- publishing ----
 
@@ -229,7 +227,7 @@ static bool dead_is_there(uint64_t page)
 
 // bits PUSH_UNPUBLISHED, FREE_UNPUBLISHED: frees count before slots and pages
 // can be used again.
-START_TEST(frees_count_before_reuse)
+TEST(frees_count_before_reuse)
 {
 	uint64_t page = mspan_page(dead);
 
@@ -247,7 +245,6 @@ START_TEST(frees_count_before_reuse)
 	ck_assert_uint_eq(arena_word(page), 0);
 	expect_swept();
 }
-END_TEST
 
 // Main's mcache, while main stands.
 static void retire(void)
@@ -255,9 +252,11 @@ static void retire(void)
 	mcache_retire_slot(mc, self, spanclass_make(CLASS, KIND_NOSCAN));
 }
 
+GROUP(bits, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
 // bits REST_KEPT, PUSH_UNCOUNTED: a span is pushed when the rest of its run is
 // free and what was used has been counted.
-START_TEST(mallocs_count_before_the_span_is_pushed)
+TEST(mallocs_count_before_the_span_is_pushed)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 
@@ -274,7 +273,6 @@ START_TEST(mallocs_count_before_the_span_is_pushed)
 	let_end(SCHED_MCACHE_RETIRE_SLOT, &other);
 	ck_assert_ptr_eq(top(CLASS), span);
 }
-END_TEST
 
 // ---- runs ----
 
@@ -286,7 +284,7 @@ static void take_one(void)
 }
 
 // bits DIRTY_REUSE: memory is clear before its bits say that it is allocated.
-START_TEST(a_run_is_clear_before_it_is_allocated)
+TEST(a_run_is_clear_before_it_is_allocated, .n = 2)
 {
 	static const enum schedpoint points[] = {SCHED_MCACHE_NEXT_RUN,
 						 SCHED_MCACHE_NEXT_NEAR};
@@ -310,7 +308,6 @@ START_TEST(a_run_is_clear_before_it_is_allocated)
 	let_end(points[_i], &other);
 	ck_assert(mspan_test(s, epoch_alloc_line(epoch_sweepgen()), last));
 }
-END_TEST
 
 // ---- the flip ----
 
@@ -341,7 +338,7 @@ static bool caches_nothing(void)
 // the flip no set and no cache has a span, all is swept, and the mark line has
 // what lives alone, though a root points to a free slot.  Who looks an object
 // up finds it before and after.
-START_TEST(a_flip_finds_everything_in_order)
+TEST(a_flip_finds_everything_in_order)
 {
 	struct mspan *s;
 	struct object o;
@@ -372,11 +369,10 @@ START_TEST(a_flip_finds_everything_in_order)
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // What the process uses while a collection runs is not the host's.  There are
 // more processors than it could keep busy, so that some time is idle.
-START_TEST(the_hosts_cpu_is_read_before_the_collection)
+TEST(the_hosts_cpu_is_read_before_the_collection)
 {
 	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
 	struct gcstats_cycles c;
@@ -391,7 +387,6 @@ START_TEST(the_hosts_cpu_is_read_before_the_collection)
 	gcstats_read_cycles(&c);
 	ck_assert_uint_gt(c.cpu.idle, 0);
 }
-END_TEST
 
 // ---- look-ups by threads that no stop waits for ----
 
@@ -436,7 +431,7 @@ static const struct {
     {40001, 48000, false, true},
 };
 
-START_TEST(no_answer_mixes_two_large_objects)
+TEST(no_answer_mixes_two_large_objects, .n = RT_ARRAY_LEN(large))
 {
 	uintptr_t base;
 	size_t n = large[_i].request;
@@ -459,10 +454,9 @@ START_TEST(no_answer_mixes_two_large_objects)
 		ck_assert_uint_eq(answer.request, large[_i].next);
 	}
 }
-END_TEST
 
 // The page of a dead span becomes another's that has an object at the place.
-START_TEST(no_answer_mixes_two_classes)
+TEST(no_answer_mixes_two_classes)
 {
 	struct mspan *s = mheap_alloc_small(self, NULL, spanclass_make(5, 0));
 	uintptr_t base = s->base;
@@ -477,37 +471,4 @@ START_TEST(no_answer_mixes_two_classes)
 	let_end(SCHED_LOOK_UP, &other);
 	if (found)
 		ck_assert_uint_eq(answer.size, s->elemsize);
-}
-END_TEST
-
-TCase *sched_bits(void)
-{
-	TCase *tc = tcase_create("bits");
-
-	tcase_add_checked_fixture(tc, begin, NULL);
-	tcase_add_test(tc, mallocs_count_before_the_span_is_pushed);
-	tcase_add_loop_test(tc, a_run_is_clear_before_it_is_allocated, 0, 2);
-	tcase_add_test(tc, a_flip_finds_everything_in_order);
-	tcase_add_test(tc, the_hosts_cpu_is_read_before_the_collection);
-	tcase_add_loop_test(tc, no_answer_mixes_two_large_objects, 0,
-			    RT_ARRAY_LEN(large));
-	tcase_add_test(tc, no_answer_mixes_two_classes);
-	return tc;
-}
-
-TCase *sched_sweep(void)
-{
-	TCase *tc = tcase_create("sweep");
-
-	tcase_add_checked_fixture(tc, begin_unswept, NULL);
-	tcase_add_test(tc, a_span_is_swept_by_one_of_two);
-	tcase_add_test(tc, who_needs_a_span_waits_for_its_sweeper);
-	tcase_add_test(tc, who_needs_a_span_sees_what_its_sweeper_did);
-	tcase_add_loop_test(tc, all_is_swept_when_the_last_sweeper_is_done, 0,
-			    RT_ARRAY_LEN(active_points));
-	tcase_add_loop_test(tc, all_is_swept_when_who_needed_a_span_is_done, 0,
-			    RT_ARRAY_LEN(ensure_points));
-	tcase_add_test(tc, who_asks_looks_at_what_is_left_first);
-	tcase_add_test(tc, frees_count_before_reuse);
-	return tc;
 }

@@ -82,8 +82,10 @@ static void detach(void)
 
 // ---- regions ----
 
+GROUP(world, .setup = begin_attached, .timeout = 2 * AWAIT_SECONDS);
+
 // stw UNBLOCK_UNCHECKED: it stays BLOCKED until the stop is over.
-START_TEST(who_leaves_a_region_in_a_stop_stays_there)
+TEST(who_leaves_a_region_in_a_stop_stays_there)
 {
 	proc_block(p);
 	proc_block(q);
@@ -95,10 +97,9 @@ START_TEST(who_leaves_a_region_in_a_stop_stays_there)
 	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
 	ck_assert_uint_eq(state(p), PROC_RUNNING);
 }
-END_TEST
 
 // stw UNBLOCK_IN_TWO: the stop is asked for when the thread is about to run.
-START_TEST(who_leaves_a_region_late_finds_the_stop)
+TEST(who_leaves_a_region_late_finds_the_stop)
 {
 	proc_block(p);
 	proc_block(q);
@@ -109,13 +110,12 @@ START_TEST(who_leaves_a_region_late_finds_the_stop)
 	start();
 	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
 }
-END_TEST
 
 // ---- the gate ----
 
 // stw SLEEP_UNCOMPARED, WAITERS_LATE: the gate opens between a waiter's word
 // that it waits and its sleep.
-START_TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
+TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
 {
 	proc_block(p);
 	proc_block(q);
@@ -126,11 +126,12 @@ START_TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
 	let_end(SCHED_GATE_SLEEP, &host);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_waiters), 0);
 }
-END_TEST
+
+GROUP(attaching, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // stw WAITERS_FIRST: a waiter that goes to sleep when all Ps were let go, and
 // the gate is still closed, is woken.
-START_TEST(a_late_sleeper_at_the_gate_is_woken)
+TEST(a_late_sleeper_at_the_gate_is_woken)
 {
 	stop();
 	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
@@ -142,7 +143,6 @@ START_TEST(a_late_sleeper_at_the_gate_is_woken)
 	hand_end(&newcomer);
 	ck_assert_uint_eq(state(p), PROC_RUNNING);
 }
-END_TEST
 
 static struct rt_proc *r;
 static struct hand second, third;
@@ -167,9 +167,11 @@ static void asleep(struct hand *h, void (*fn)(void))
 	await_asleep(&h->tid);
 }
 
+GROUP(world);
+
 // stw LINK_FORGOTTEN, LINK_LATE: of three sleepers the starter wakes one.  That
 // one wakes the others while it is BLOCKED, so before it parks or runs.
-START_TEST(a_woken_thread_wakes_others_before_it_runs)
+TEST(a_woken_thread_wakes_others_before_it_runs)
 {
 	proc_block(p);
 	proc_block(q);
@@ -189,7 +191,6 @@ START_TEST(a_woken_thread_wakes_others_before_it_runs)
 	hand_end(&third);
 	ck_assert_uint_eq(state(r), PROC_RUNNING);
 }
-END_TEST
 
 static uint64_t wakes(void)
 {
@@ -197,7 +198,7 @@ static uint64_t wakes(void)
 }
 
 // stw SPINNER_IDLE: the starter leaves the wake to a thread that spins.
-START_TEST(who_spins_at_the_gate_does_the_starters_part)
+TEST(who_spins_at_the_gate_does_the_starters_part)
 {
 	uint64_t before;
 
@@ -214,10 +215,9 @@ START_TEST(who_spins_at_the_gate_does_the_starters_part)
 	let_end(SCHED_GATE_WAIT, &second);
 	hand_end(&host);
 }
-END_TEST
 
 // stw LINK_BROKEN: so does one that goes to sleep when the gate has opened.
-START_TEST(who_spun_in_vain_does_the_starters_part)
+TEST(who_spun_in_vain_does_the_starters_part)
 {
 	proc_block(p);
 	proc_block(q);
@@ -229,10 +229,9 @@ START_TEST(who_spun_in_vain_does_the_starters_part)
 	let_end(SCHED_GATE_WAIT_IN_VAIN, &second);
 	hand_end(&host);
 }
-END_TEST
 
 // stw SPINNER_KEPT: the promise of a thread that goes to sleep is taken back.
-START_TEST(who_sleeps_at_the_gate_promises_nothing)
+TEST(who_sleeps_at_the_gate_promises_nothing)
 {
 	uint32_t gate;
 
@@ -248,11 +247,10 @@ START_TEST(who_sleeps_at_the_gate_promises_nothing)
 	start();
 	hand_end(&host);
 }
-END_TEST
 
 // A link that comes late, in the next stop, wakes a sleeper of that stop, which
 // sleeps again until the start.
-START_TEST(a_late_link_does_no_harm)
+TEST(a_late_link_does_no_harm)
 {
 	proc_block(p);
 	proc_block(q);
@@ -273,10 +271,11 @@ START_TEST(a_late_link_does_no_harm)
 	hand_end(&host);
 	hand_end(&second);
 }
-END_TEST
+
+GROUP(attaching);
 
 // stw ATTACH_UNGATED.
-START_TEST(who_attaches_in_a_stop_waits_for_its_end)
+TEST(who_attaches_in_a_stop_waits_for_its_end)
 {
 	stop();
 	hold_at(SCHED_LOCK_OPEN_GATE, &newcomer, attach);
@@ -285,10 +284,11 @@ START_TEST(who_attaches_in_a_stop_waits_for_its_end)
 	let_end(SCHED_LOCK_OPEN_GATE, &newcomer);
 	ck_assert_uint_eq(state(p), PROC_RUNNING);
 }
-END_TEST
+
+GROUP(world);
 
 // stw DETACH_UNGATED: the stopper may look at its record.
-START_TEST(who_detaches_in_a_stop_waits_for_its_end)
+TEST(who_detaches_in_a_stop_waits_for_its_end)
 {
 	proc_block(q);
 	hold_at(SCHED_PROC_DETACH, &host, detach);
@@ -300,11 +300,12 @@ START_TEST(who_detaches_in_a_stop_waits_for_its_end)
 	let_end(SCHED_LOCK_OPEN_GATE, &host);
 	ck_assert_uint_eq(state(p), PROC_FREE);
 }
-END_TEST
+
+GROUP(attaching);
 
 // stw GATE_UNLOCKED: a stop and an attach take turns, so the newcomer is
 // asked to stand.
-START_TEST(the_gate_is_not_closed_while_somebody_passes)
+TEST(the_gate_is_not_closed_while_somebody_passes)
 {
 	hold_at(SCHED_PROC_ENLIST, &newcomer, attach);
 	hold_at(SCHED_MUTEX_SLEEP, &stopper, stop);
@@ -316,9 +317,8 @@ START_TEST(the_gate_is_not_closed_while_somebody_passes)
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	ck_assert(stw_stopped());
 }
-END_TEST
 
-START_TEST(a_stop_waits_for_who_has_just_attached)
+TEST(a_stop_waits_for_who_has_just_attached)
 {
 	hold_at(SCHED_PROC_ATTACH, &newcomer, attach);
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
@@ -328,12 +328,13 @@ START_TEST(a_stop_waits_for_who_has_just_attached)
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	ck_assert(stw_stopped());
 }
-END_TEST
 
 // ---- counting who stands ----
 
+GROUP(world);
+
 // stw NOTE_KEPT: each stop waits by itself, until the thread has told.
-START_TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
+TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
 {
 	proc_block(q);
 	for (int i = 0; i < 2; i++) {
@@ -349,11 +350,10 @@ START_TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
 		proc_unblock(p);
 	}
 }
-END_TEST
 
 // It has left the heap before it was asked: nobody waits for it, and it tells
 // nobody.
-START_TEST(who_blocks_before_it_is_asked_does_not_count)
+TEST(who_blocks_before_it_is_asked_does_not_count)
 {
 	proc_block(q);
 	hold_at(SCHED_PROC_BLOCK_DONE, &host, block);
@@ -365,10 +365,9 @@ START_TEST(who_blocks_before_it_is_asked_does_not_count)
 	start();
 	ck_assert_uint_eq(state(p), PROC_BLOCKED);
 }
-END_TEST
 
 // stw BIT_AFTER_COUNT: whether it is counted is decided by the step that asks.
-START_TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
+TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
 {
 	proc_block(q);
 	schedpoint_hold(SCHED_PROC_STOP_ALL);
@@ -380,10 +379,9 @@ START_TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
 	ck_assert_uint_eq(awaited(), 0);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
 }
-END_TEST
 
 // stw UNBIASED: the first one stands before the second is asked.
-START_TEST(an_early_one_does_not_report_the_end)
+TEST(an_early_one_does_not_report_the_end)
 {
 	hold_at(SCHED_PROC_STOP_ALL, &stopper, stop);
 	move_on(SCHED_PROC_STOP_ALL, SCHED_PROC_STOP_ALL);
@@ -395,10 +393,9 @@ START_TEST(an_early_one_does_not_report_the_end)
 	proc_block(p);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 }
-END_TEST
 
 // All stand before the stopper has counted who ran: it ends the wait itself.
-START_TEST(a_stopper_that_counts_last_does_not_wait)
+TEST(a_stopper_that_counts_last_does_not_wait)
 {
 	hold_at(SCHED_PROC_STOP_ALL_ASKED, &stopper, stop);
 	proc_block(p);
@@ -407,12 +404,11 @@ START_TEST(a_stopper_that_counts_last_does_not_wait)
 	let_end(SCHED_PROC_STOP_ALL_ASKED, &stopper);
 	ck_assert_uint_eq(awaited(), 0);
 }
-END_TEST
 
 // ---- starting ----
 
 // stw GATE_FIRST: nobody attaches before every P was let go.
-START_TEST(the_gate_opens_when_all_were_let_go)
+TEST(the_gate_opens_when_all_were_let_go)
 {
 	proc_block(p);
 	proc_block(q);
@@ -429,10 +425,9 @@ START_TEST(the_gate_opens_when_all_were_let_go)
 	let_end(SCHED_LOCK_OPEN_GATE, &newcomer);
 	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
 }
-END_TEST
 
 // stw SEMA_RUNNING: who waits for its turn to stop the world stands for others.
-START_TEST(a_stopper_waits_for_its_turn_as_blocked)
+TEST(a_stopper_waits_for_its_turn_as_blocked)
 {
 	proc_block(p);
 	hold_at(SCHED_SEMA_TRY_ACQUIRE, &stopper, stop_as_q);
@@ -447,10 +442,9 @@ START_TEST(a_stopper_waits_for_its_turn_as_blocked)
 	stw_start(q, NULL);
 	stw_release();
 }
-END_TEST
 
 // stw NO_SEMA, SEMA_FIRST: the next stop begins when the world has started.
-START_TEST(the_next_stop_waits_for_the_start)
+TEST(the_next_stop_waits_for_the_start)
 {
 	uint32_t gate;
 
@@ -466,7 +460,6 @@ START_TEST(the_next_stop_waits_for_the_start)
 	hand_end(&stopper);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&procs.gate), gate + 2);
 }
-END_TEST
 
 // ---- thread blocks ----
 
@@ -484,9 +477,11 @@ static void attach_and_detach(void)
 	attach_undo();
 }
 
+GROUP(attaching);
+
 // stw ATTACH_UNPOLLED: the stopper cannot leave a hint in a block that it does
 // not know, so the newcomer looks at its state.
-START_TEST(who_attaches_unknown_to_a_stop_stands)
+TEST(who_attaches_unknown_to_a_stop_stands)
 {
 	hold_at(SCHED_ATTACH_BLOCK, &host, attach_host);
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
@@ -499,10 +494,9 @@ START_TEST(who_attaches_unknown_to_a_stop_stands)
 	hand_end(&host);
 	ck_assert_ptr_nonnull(mine);
 }
-END_TEST
 
 // stw HINT_LATE: the hint is there with the bit, and is lowered before it.
-START_TEST(a_hint_is_lowered_before_the_thread_may_go)
+TEST(a_hint_is_lowered_before_the_thread_may_go)
 {
 	const struct rt_thread *t;
 
@@ -519,10 +513,9 @@ START_TEST(a_hint_is_lowered_before_the_thread_may_go)
 	let_end(SCHED_PROC_START_ALL, &starter);
 	hand_end(&host);
 }
-END_TEST
 
 // stw THREAD_UNLOCKED: a block stays while a stopper may write to it.
-START_TEST(a_thread_block_outlasts_the_stopper_that_asks)
+TEST(a_thread_block_outlasts_the_stopper_that_asks)
 {
 	const struct rt_proc *of;
 
@@ -539,46 +532,4 @@ START_TEST(a_thread_block_outlasts_the_stopper_that_asks)
 	start();
 	hand_end(&host);
 	ck_assert(proc_is_free(of));
-}
-END_TEST
-
-TCase *sched_attaching(void)
-{
-	TCase *tc = tcase_create("attaching");
-
-	tcase_add_checked_fixture(tc, begin, NULL);
-	tcase_add_test(tc, a_late_sleeper_at_the_gate_is_woken);
-	tcase_add_test(tc, who_attaches_in_a_stop_waits_for_its_end);
-	tcase_add_test(tc, the_gate_is_not_closed_while_somebody_passes);
-	tcase_add_test(tc, a_stop_waits_for_who_has_just_attached);
-	tcase_add_test(tc, who_attaches_unknown_to_a_stop_stands);
-	tcase_add_test(tc, a_hint_is_lowered_before_the_thread_may_go);
-	tcase_add_test(tc, a_thread_block_outlasts_the_stopper_that_asks);
-	return tc;
-}
-
-TCase *sched_world(void)
-{
-	TCase *tc = tcase_create("world");
-
-	tcase_add_checked_fixture(tc, begin_attached, NULL);
-	tcase_add_test(tc, who_leaves_a_region_in_a_stop_stays_there);
-	tcase_add_test(tc, who_leaves_a_region_late_finds_the_stop);
-	tcase_add_test(tc, a_gate_that_opens_before_the_sleep_is_not_slept_on);
-	tcase_add_test(tc, a_woken_thread_wakes_others_before_it_runs);
-	tcase_add_test(tc, who_spins_at_the_gate_does_the_starters_part);
-	tcase_add_test(tc, who_spun_in_vain_does_the_starters_part);
-	tcase_add_test(tc, who_sleeps_at_the_gate_promises_nothing);
-	tcase_add_test(tc, a_late_link_does_no_harm);
-	tcase_add_test(tc, who_detaches_in_a_stop_waits_for_its_end);
-	tcase_add_test(tc, a_stop_waits_until_a_thread_has_told_that_it_stands);
-	tcase_add_test(tc, who_blocks_before_it_is_asked_does_not_count);
-	tcase_add_test(tc,
-		       who_blocks_when_it_is_about_to_be_asked_does_not_count);
-	tcase_add_test(tc, an_early_one_does_not_report_the_end);
-	tcase_add_test(tc, a_stopper_that_counts_last_does_not_wait);
-	tcase_add_test(tc, the_gate_opens_when_all_were_let_go);
-	tcase_add_test(tc, a_stopper_waits_for_its_turn_as_blocked);
-	tcase_add_test(tc, the_next_stop_waits_for_the_start);
-	return tc;
 }

@@ -8,6 +8,6 @@ srcdir=${srcdir:-.}
 # shellcheck source=test/scripts/verdict.sh
 . "$srcdir/test/scripts/verdict.sh"
 
-skip "$(cat "$srcdir"/test/*/*.c | grep -c '^START_TEST(')" "unit tests" \
+skip "$(cat "$srcdir"/test/*/*.c | grep -c '^TEST(')" "unit tests" \
 	"there is no Check" check
 exit 77

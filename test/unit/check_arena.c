@@ -80,7 +80,9 @@ static void expect_nothing(void)
 
 // ---- the page word ----
 
-START_TEST(a_page_word_gives_back_what_was_put_in)
+GROUP(arena, .timeout = 60);
+
+TEST(a_page_word_gives_back_what_was_put_in)
 {
 	static const uint64_t places[] = {
 	    0,
@@ -114,7 +116,6 @@ START_TEST(a_page_word_gives_back_what_was_put_in)
 						     kind, i);
 			}
 }
-END_TEST
 
 // 1 GiB and more in one span: no page word can hold the place any more.
 enum { HUGE_FIRST = 3, HUGE_PAGES = PAGEWORD_PLACE_MAX + 1000 };
@@ -134,7 +135,7 @@ static bool huge_is(struct mspan *s, enum pageword_state state)
 	return true;
 }
 
-START_TEST(places_saturate_in_a_span_above_1_gib)
+TEST(places_saturate_in_a_span_above_1_gib)
 {
 	static struct mspan s;
 	uint32_t nchunks = (HUGE_FIRST + HUGE_PAGES) / RT_CHUNK_PAGES + 1;
@@ -157,13 +158,12 @@ START_TEST(places_saturate_in_a_span_above_1_gib)
 	ck_assert(huge_is(NULL, PAGEWORD_NONE));
 	arena_fini();
 }
-END_TEST
 
 static uintptr_t root[1];
 
 // A pointer near the end of such an object, where places are saturated, finds
 // it and keeps it.
-START_TEST(the_last_byte_of_1_gib_leads_to_its_object)
+TEST(the_last_byte_of_1_gib_leads_to_its_object)
 {
 	size_t n = ((size_t)HUGE_PAGES << RT_PAGE_SHIFT) - 77;
 	rt_memstats m;
@@ -197,7 +197,6 @@ START_TEST(the_last_byte_of_1_gib_leads_to_its_object)
 	ck_assert_uint_eq(m.frees, 1);
 	ck_assert_ptr_null(rt_base(p));
 }
-END_TEST
 
 // ---- the range ----
 
@@ -209,7 +208,7 @@ static void expect_range(uint64_t bytes)
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
 }
 
-START_TEST(the_range_is_whole_arenas_between_its_bounds)
+TEST(the_range_is_whole_arenas_between_its_bounds)
 {
 	static const struct {
 		uint64_t asked, given;
@@ -231,9 +230,8 @@ START_TEST(the_range_is_whole_arenas_between_its_bounds)
 		expect_nothing();
 	}
 }
-END_TEST
 
-START_TEST(no_range_is_larger_than_1_tib)
+TEST(no_range_is_larger_than_1_tib)
 {
 	begin();
 	if (RT_ASAN || RT_TSAN) {
@@ -245,10 +243,9 @@ START_TEST(no_range_is_larger_than_1_tib)
 	arena_fini();
 	expect_nothing();
 }
-END_TEST
 
 // From 5 arenas: 2, then 1 when the system refuses again and again.
-START_TEST(a_refused_range_is_halved_down_to_one_arena)
+TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 {
 	static const unsigned arenas[] = {5, 2, 1, 0};
 	unsigned refusals = (unsigned)_i;
@@ -264,7 +261,6 @@ START_TEST(a_refused_range_is_halved_down_to_one_arena)
 	}
 	expect_nothing();
 }
-END_TEST
 
 // reserve_calls is how many reservations one success takes.
 static uint64_t reserve_calls(void)
@@ -278,7 +274,7 @@ static uint64_t reserve_calls(void)
 	return n;
 }
 
-START_TEST(a_refusal_at_any_step_leaves_nothing_mapped)
+TEST(a_refusal_at_any_step_leaves_nothing_mapped)
 {
 	uint64_t ncalls;
 
@@ -298,7 +294,6 @@ START_TEST(a_refusal_at_any_step_leaves_nothing_mapped)
 		expect_nothing();
 	}
 }
-END_TEST
 
 // address_space is the bytes that the process has mapped.
 static uint64_t address_space(void)
@@ -320,7 +315,8 @@ static void limit_address_space(uint64_t bytes)
 }
 
 // The sanitizers have taken the address space already.
-START_TEST(the_range_is_at_most_half_of_the_address_limit)
+TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
+     .unless = RT_ASAN || RT_TSAN)
 {
 	uint64_t arenas = address_space() / RT_ARENA_SIZE + 16;
 	// Everything; and what would fit whole, but is more than half.
@@ -334,12 +330,11 @@ START_TEST(the_range_is_at_most_half_of_the_address_limit)
 	arena_fini();
 	expect_maps_as_before();
 }
-END_TEST
 
 // Room for the range itself but not for its tables, and for less than that.
 //
 // The sanitizers have taken the address space already.
-START_TEST(a_limit_that_is_too_low_is_a_refusal)
+TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = RT_ASAN || RT_TSAN)
 {
 	begin();
 	limit_address_space(address_space() +
@@ -347,7 +342,6 @@ START_TEST(a_limit_that_is_too_low_is_a_refusal)
 	ck_assert(!arena_init(0));
 	expect_nothing();
 }
-END_TEST
 
 // ---- growth ----
 
@@ -378,7 +372,7 @@ static void tables_work(void)
 	}
 }
 
-START_TEST(growth_is_counted_as_released_and_tables_follow)
+TEST(growth_is_counted_as_released_and_tables_follow)
 {
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
@@ -397,11 +391,10 @@ START_TEST(growth_is_counted_as_released_and_tables_follow)
 	arena_fini();
 	expect_maps_as_before();
 }
-END_TEST
 
 // What is prepared is not yet a part of the heap, which reaches it without a
 // call to the system.
-START_TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
+TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 {
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
@@ -424,11 +417,10 @@ START_TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 	arena_fini();
 	expect_nothing();
 }
-END_TEST
 
 // What the heap gains for a request that cannot be met stays with it, counted;
 // tables for all of it would be a sixtieth.
-START_TEST(memory_is_refused_before_there_are_tables_for_it)
+TEST(memory_is_refused_before_there_are_tables_for_it)
 {
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
@@ -439,11 +431,10 @@ START_TEST(memory_is_refused_before_there_are_tables_for_it)
 	arena_fini();
 	expect_nothing();
 }
-END_TEST
 
 // Where tables are refused, the memory is given back; where that is refused
 // too, nothing is counted, and the next growth finds it.
-START_TEST(memory_without_tables_is_not_counted)
+TEST(memory_without_tables_is_not_counted, .n = 2)
 {
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
@@ -459,9 +450,8 @@ START_TEST(memory_without_tables_is_not_counted)
 	arena_fini();
 	expect_nothing();
 }
-END_TEST
 
-START_TEST(refused_growth_can_be_tried_again)
+TEST(refused_growth_can_be_tried_again)
 {
 	begin();
 	for (uint64_t nth = 1; nth <= 5; nth++) { // the heap, four tables
@@ -481,12 +471,11 @@ START_TEST(refused_growth_can_be_tried_again)
 		expect_nothing();
 	}
 }
-END_TEST
 
 // ---- the whole heap ----
 
 // rt_init leaves nothing behind, whichever call the system refuses.
-START_TEST(a_refused_heap_leaves_nothing_mapped)
+TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 {
 	static const enum oscall kinds[] = {OSCALL_RESERVE, OSCALL_COMMIT,
 					    OSCALL_TLSKEY};
@@ -518,7 +507,6 @@ START_TEST(a_refused_heap_leaves_nothing_mapped)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	expect_maps_as_before();
 }
-END_TEST
 
 // expect_sums: nmallocs objects, all numbers add up, nothing contradicts.
 static void expect_sums(uint64_t nmallocs)
@@ -535,7 +523,7 @@ static void expect_sums(uint64_t nmallocs)
 
 // The first allocation needs tables, chunks, memory: each may be refused, and
 // then the numbers still add up and the next one succeeds.
-START_TEST(refused_memory_is_null_and_everything_adds_up)
+TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 {
 	size_t n = _i ? 5 << 20 : 24;
 	uint64_t nth = 0;
@@ -560,10 +548,9 @@ START_TEST(refused_memory_is_null_and_everything_adds_up)
 	ck_assert_uint_gt(nth, 5);
 	expect_maps_as_before();
 }
-END_TEST
 
 // Pages are there, but no memory for the structures that describe them.
-START_TEST(spans_that_cannot_be_described_are_null)
+TEST(spans_that_cannot_be_described_are_null)
 {
 	uint64_t n = 0;
 	rt_config c;
@@ -590,44 +577,4 @@ START_TEST(spans_that_cannot_be_described_are_null)
 	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 	ck_assert_ptr_nonnull(rt_alloc(RT_PAGE_SIZE));
 	expect_sums(n + 2);
-}
-END_TEST
-
-static Suite *suite_arena(void)
-{
-	Suite *s = suite_create("arena");
-	TCase *tc = tcase_create("arena");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_page_word_gives_back_what_was_put_in);
-	tcase_add_test(tc, places_saturate_in_a_span_above_1_gib);
-	tcase_add_test(tc, the_last_byte_of_1_gib_leads_to_its_object);
-	tcase_add_test(tc, the_range_is_whole_arenas_between_its_bounds);
-	tcase_add_test(tc, no_range_is_larger_than_1_tib);
-	tcase_add_loop_test(tc, a_refused_range_is_halved_down_to_one_arena, 0,
-			    4);
-	tcase_add_test(tc, a_refusal_at_any_step_leaves_nothing_mapped);
-	if (!RT_ASAN && !RT_TSAN) {
-		tcase_add_loop_test(
-		    tc, the_range_is_at_most_half_of_the_address_limit, 0, 2);
-		tcase_add_loop_test(tc, a_limit_that_is_too_low_is_a_refusal, 0,
-				    2);
-	}
-	tcase_add_test(tc, growth_is_counted_as_released_and_tables_follow);
-	tcase_add_test(tc,
-		       what_is_prepared_is_counted_when_the_heap_reaches_it);
-	tcase_add_test(tc, memory_is_refused_before_there_are_tables_for_it);
-	tcase_add_loop_test(tc, memory_without_tables_is_not_counted, 0, 2);
-	tcase_add_test(tc, refused_growth_can_be_tried_again);
-	tcase_add_loop_test(tc, a_refused_heap_leaves_nothing_mapped, 0, 3);
-	tcase_add_loop_test(tc, refused_memory_is_null_and_everything_adds_up,
-			    0, 2);
-	tcase_add_test(tc, spans_that_cannot_be_described_are_null);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_arena());
 }

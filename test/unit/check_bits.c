@@ -42,8 +42,10 @@ static uint64_t naive_fill_aligned(uint64_t x, unsigned m)
 	return filled;
 }
 
+GROUP(words, .timeout = 60);
+
 // No number of bytes is too large to be counted in pages.
-START_TEST(pages_hold_any_number_of_bytes)
+TEST(pages_hold_any_number_of_bytes)
 {
 	ck_assert_uint_eq(base_pages(0), 0);
 	for (uint64_t n = 1; n <= UINT64_C(1) << 50; n *= 2) {
@@ -57,7 +59,6 @@ START_TEST(pages_hold_any_number_of_bytes)
 	ck_assert_uint_eq(base_pages(UINT64_MAX - RT_PAGE_SIZE + 1),
 			  (UINT64_C(1) << 51) - 1);
 }
-END_TEST
 
 // ---- words that are worth a try ----
 
@@ -104,7 +105,7 @@ static unsigned wrong_fills(uint64_t x)
 
 // ---- tests ----
 
-START_TEST(counts_and_lengths)
+TEST(counts_and_lengths)
 {
 	ck_assert_uint_eq(bits_len(0), 0);
 	ck_assert_uint_eq(bits_count(0), 0);
@@ -120,9 +121,8 @@ START_TEST(counts_and_lengths)
 		ck_assert_uint_eq(bits_count(bit - 1), i);
 	}
 }
-END_TEST
 
-START_TEST(mask_has_the_bits_of_every_range)
+TEST(mask_has_the_bits_of_every_range)
 {
 	unsigned wrong = 0;
 
@@ -137,9 +137,8 @@ START_TEST(mask_has_the_bits_of_every_range)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
-START_TEST(run_is_found_in_known_words)
+TEST(run_is_found_in_known_words)
 {
 	ck_assert_uint_eq(bits_find_run(0, 1), 64);
 	ck_assert_uint_eq(bits_find_run(0, 64), 64);
@@ -157,10 +156,9 @@ START_TEST(run_is_found_in_known_words)
 	ck_assert_uint_eq(bits_find_run(0x76, 3), 4); // 0111 0110
 	ck_assert_uint_eq(bits_find_run(0x76, 2), 1);
 }
-END_TEST
 
 // Every single stretch of set bits, and its complement.
-START_TEST(run_is_found_in_every_stretch)
+TEST(run_is_found_in_every_stretch)
 {
 	unsigned wrong = 0;
 
@@ -173,9 +171,8 @@ START_TEST(run_is_found_in_every_stretch)
 		}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
-START_TEST(run_is_found_in_random_words)
+TEST(run_is_found_in_random_words)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -185,9 +182,8 @@ START_TEST(run_is_found_in_random_words)
 		wrong += wrong_runs(random_word(&r));
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
-START_TEST(fill_covers_known_groups)
+TEST(fill_covers_known_groups)
 {
 	ck_assert_uint_eq(bits_fill_aligned(0, 1), 0);
 	ck_assert_uint_eq(bits_fill_aligned(0, 64), 0);
@@ -199,9 +195,8 @@ START_TEST(fill_covers_known_groups)
 	ck_assert_uint_eq(bits_fill_aligned(0x12, 2), 0x33);
 	ck_assert_uint_eq(bits_fill_aligned(0x12, 1), 0x12);
 }
-END_TEST
 
-START_TEST(fill_covers_every_pair_of_bits)
+TEST(fill_covers_every_pair_of_bits)
 {
 	unsigned wrong = 0;
 
@@ -211,9 +206,8 @@ START_TEST(fill_covers_every_pair_of_bits)
 			    wrong_fills(UINT64_C(1) << i | UINT64_C(1) << j);
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
-START_TEST(fill_covers_groups_of_random_words)
+TEST(fill_covers_groups_of_random_words)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -222,29 +216,4 @@ START_TEST(fill_covers_groups_of_random_words)
 	for (unsigned i = 0; i < 20000; i++)
 		wrong += wrong_fills(random_word(&r));
 	ck_assert_uint_eq(wrong, 0);
-}
-END_TEST
-
-static Suite *suite_bits(void)
-{
-	Suite *s = suite_create("bits");
-	TCase *t = tcase_create("words");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, pages_hold_any_number_of_bytes);
-	tcase_add_test(t, counts_and_lengths);
-	tcase_add_test(t, mask_has_the_bits_of_every_range);
-	tcase_add_test(t, run_is_found_in_known_words);
-	tcase_add_test(t, run_is_found_in_every_stretch);
-	tcase_add_test(t, run_is_found_in_random_words);
-	tcase_add_test(t, fill_covers_known_groups);
-	tcase_add_test(t, fill_covers_every_pair_of_bits);
-	tcase_add_test(t, fill_covers_groups_of_random_words);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_bits());
 }

@@ -102,20 +102,24 @@ static void zero_all_classes(enum maker how)
 			   4 * sizeclass_table[c].nelems + 1);
 }
 
-START_TEST(recycled_slots_are_zero)
+GROUP(cycle, .setup = setup, .timeout = 30);
+
+TEST(recycled_slots_are_zero, .n = MAKERS)
 {
 	zero_all_classes((enum maker)_i);
 }
-END_TEST
 
-START_TEST(recycled_slots_are_zero_align8)
+GROUP(own, .timeout = 30);
+
+TEST(recycled_slots_are_zero_align8, .n = MAKERS)
 {
 	start(1);
 	zero_all_classes((enum maker)_i);
 }
-END_TEST
 
-START_TEST(recycled_large_objects_are_zero)
+GROUP(cycle);
+
+TEST(recycled_large_objects_are_zero, .n = UNINIT)
 {
 	zero_again((enum maker)_i, 32761, 20);
 	zero_again((enum maker)_i, 100001, 20);
@@ -123,18 +127,16 @@ START_TEST(recycled_large_objects_are_zero)
 	zero_again((enum maker)_i, 256 << 10, 10);
 	zero_again((enum maker)_i, 3 << 20, 5);
 }
-END_TEST
 
 // Combined objects share slots; what is new in one is zero.
-START_TEST(recycled_tiny_objects_are_zero)
+TEST(recycled_tiny_objects_are_zero)
 {
 	for (size_t n = 1; n < SIZECLASS_TINY_SIZE; n++)
 		zero_again(NOSCAN, n, 3000);
 }
-END_TEST
 
 // What was given back to the system reads as zero.
-START_TEST(released_memory_is_zero)
+TEST(released_memory_is_zero)
 {
 	for (unsigned round = 0; round < 3; round++) {
 		ck_assert_uint_eq(dirty(WORDS, 64, 10000), 0);
@@ -145,7 +147,6 @@ START_TEST(released_memory_is_zero)
 		ck_assert_uint_eq(heap_live(), 0);
 	}
 }
-END_TEST
 
 // ---- sizes and alignment ----
 
@@ -157,7 +158,9 @@ static size_t natural(size_t n)
 	return align > 8 ? 8 : align;
 }
 
-START_TEST(objects_are_aligned)
+GROUP(own);
+
+TEST(objects_are_aligned, .n = 2)
 {
 	bool align8 = _i != 0;
 	uint64_t wrong = 0;
@@ -178,10 +181,11 @@ START_TEST(objects_are_aligned)
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_eq((uintptr_t)rt_alloc(100000) % RT_PAGE_SIZE, 0);
 }
-END_TEST
+
+GROUP(cycle);
 
 // The class of a constant size is the same inline and in a call.
-START_TEST(inline_and_called_sizes_agree)
+TEST(inline_and_called_sizes_agree)
 {
 #define SAME(n)                                                                \
 	ck_assert_uint_eq(rt_size(rt_alloc(n)), rt_good_size(n));              \
@@ -205,7 +209,6 @@ START_TEST(inline_and_called_sizes_agree)
 	SAME(1025);
 #undef SAME
 }
-END_TEST
 
 static uint64_t sizes_wrong(int kind, size_t n, bool align8)
 {
@@ -223,7 +226,9 @@ static uint64_t sizes_wrong(int kind, size_t n, bool align8)
 	       rt_base(p) != p || rt_good_size(good) != good;
 }
 
-START_TEST(size_is_good_size)
+GROUP(own);
+
+TEST(size_is_good_size, .n = 2)
 {
 	bool align8 = _i != 0;
 	uint64_t wrong = 0;
@@ -245,7 +250,6 @@ START_TEST(size_is_good_size)
 	ck_assert_uint_eq(rt_good_size(SIZE_MAX), 0);
 	ck_assert_uint_eq(rt_good_size((size_t)PTRDIFF_MAX + 1), 0);
 }
-END_TEST
 
 // ---- memory goes back ----
 
@@ -281,8 +285,10 @@ static void touch(int64_t n, size_t size)
 
 static const size_t touched_sizes[] = {64, 2048, 20000, 1 << 20};
 
+GROUP(cycle);
+
 // What is dead goes back when the host says so, and no sooner.
-START_TEST(dead_memory_goes_back_to_the_system)
+TEST(dead_memory_goes_back_to_the_system, .n = RT_ARRAY_LEN(touched_sizes))
 {
 	int64_t mib = env_u64("RT_BIG_TESTS", 0) != 0 ? 1024 : 64;
 	int64_t n = mib << 20, most, least;
@@ -311,10 +317,9 @@ START_TEST(dead_memory_goes_back_to_the_system)
 	ck_assert_uint_lt(heap_stats().heap_released, after.heap_released);
 	heap_live();
 }
-END_TEST
 
 // Free pages between survivors go back, those of survivors stay.
-START_TEST(pages_between_survivors_go_back)
+TEST(pages_between_survivors_go_back)
 {
 	size_t n = 4000;
 	uint64_t wrong = 0;
@@ -335,7 +340,6 @@ START_TEST(pages_between_survivors_go_back)
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_eq(heap_live(), n / 4 + 1);
 }
-END_TEST
 
 // ---- a collection while a large object is being cleared ----
 
@@ -368,8 +372,10 @@ static uint64_t allocate_under_collection(size_t size, uint64_t *wrong)
 	return passed;
 }
 
+GROUP(own);
+
 // Whether its stack is scanned or not, a thread gets what it asked for.
-START_TEST(object_that_is_being_cleared_is_kept)
+TEST(object_that_is_being_cleared_is_kept, .n = 2)
 {
 	size_t size = (16 << 20) - 100;
 	rt_config c = heap_config(HEAP_QUIET);
@@ -395,10 +401,11 @@ START_TEST(object_that_is_being_cleared_is_kept)
 	ck_assert_uint_ge(overlaps, 1);
 	heap_live();
 }
-END_TEST
+
+GROUP(cycle);
 
 // Allocations and frees balance over many collections.
-START_TEST(fifty_collections_leave_the_statistics_in_order)
+TEST(fifty_collections_leave_the_statistics_in_order)
 {
 	struct rng r;
 	rt_memstats m;
@@ -426,7 +433,6 @@ START_TEST(fifty_collections_leave_the_statistics_in_order)
 	ck_assert_uint_eq(m.heap_inuse, 0);
 	ck_assert_uint_eq(m.mallocs, m.frees);
 }
-END_TEST
 
 // ---- stops ----
 
@@ -459,7 +465,9 @@ static uint64_t gc_stops(void)
 	return sum;
 }
 
-START_TEST(every_stop_for_a_collection_collects)
+GROUP(own);
+
+TEST(every_stop_for_a_collection_collects)
 {
 	pthread_t thread[ALLOCATORS];
 
@@ -474,7 +482,6 @@ START_TEST(every_stop_for_a_collection_collects)
 	ck_assert_uint_ge(heap_stats().num_gc, 10);
 	ck_assert_uint_eq(gc_stops(), heap_stats().num_gc);
 }
-END_TEST
 
 // ---- many threads that allocate little ----
 
@@ -508,7 +515,7 @@ static void *allocate_a_little(void *arg)
 
 // What a thread was handed out and has not used is small.  At 4 MiB of garbage
 // for each collection there would be 25 for 100 MB.
-START_TEST(many_small_threads_do_not_make_a_large_heap)
+TEST(many_small_threads_do_not_make_a_large_heap)
 {
 	rt_config c = heap_config(100);
 	pthread_t t[MANY];
@@ -532,40 +539,4 @@ START_TEST(many_small_threads_do_not_make_a_large_heap)
 	ck_assert_uint_le(m.num_gc, 5 + 50 * m.total_alloc / 100000000);
 	// Nor are they forgotten.
 	ck_assert_uint_ge(m.num_gc, 3);
-}
-END_TEST
-
-static Suite *suite_cycle(void)
-{
-	Suite *s = suite_create("cycle");
-	TCase *tc = tcase_create("cycle");
-	TCase *own = tcase_create("own");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_set_timeout(tc, 30);
-	tcase_add_loop_test(tc, recycled_slots_are_zero, 0, MAKERS);
-	tcase_add_loop_test(tc, recycled_large_objects_are_zero, 0, UNINIT);
-	tcase_add_test(tc, recycled_tiny_objects_are_zero);
-	tcase_add_test(tc, released_memory_is_zero);
-	tcase_add_test(tc, inline_and_called_sizes_agree);
-	tcase_add_loop_test(tc, dead_memory_goes_back_to_the_system, 0,
-			    RT_ARRAY_LEN(touched_sizes));
-	tcase_add_test(tc, pages_between_survivors_go_back);
-	tcase_add_test(tc, fifty_collections_leave_the_statistics_in_order);
-	suite_add_tcase(s, tc);
-
-	tcase_set_timeout(own, 30);
-	tcase_add_loop_test(own, recycled_slots_are_zero_align8, 0, MAKERS);
-	tcase_add_loop_test(own, objects_are_aligned, 0, 2);
-	tcase_add_loop_test(own, size_is_good_size, 0, 2);
-	tcase_add_loop_test(own, object_that_is_being_cleared_is_kept, 0, 2);
-	tcase_add_test(own, every_stop_for_a_collection_collects);
-	tcase_add_test(own, many_small_threads_do_not_make_a_large_heap);
-	suite_add_tcase(s, own);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_cycle());
 }

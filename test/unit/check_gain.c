@@ -54,17 +54,18 @@ static const struct machine does_not[] = {
     {1000000, 5000000, 5000000},
 };
 
-START_TEST(helpers_that_pay_are_called)
+GROUP(arithmetic);
+
+TEST(helpers_that_pay_are_called, .n = RT_ARRAY_LEN(pays))
 {
 	forget();
 	mark_many(&pays[_i], MANY);
 	ck_assert_uint_ge(called, MANY - MANY / GAIN_TRY_MOST - 10);
 }
-END_TEST
 
 // No more processor time than a tenth above that of one marker, tries included,
 // as long as a try costs no more than three times one marking.
-START_TEST(helpers_that_do_not_pay_are_tried_at_times)
+TEST(helpers_that_do_not_pay_are_tried_at_times, .n = RT_ARRAY_LEN(does_not))
 {
 	const struct machine *m = &does_not[_i];
 
@@ -75,10 +76,9 @@ START_TEST(helpers_that_do_not_pay_are_tried_at_times)
 	if (m->cpu <= 3 * m->alone)
 		ck_assert_uint_le(cpu_ns, MANY * (m->alone + m->alone / 10));
 }
-END_TEST
 
 // What has changed is noticed after a try.
-START_TEST(the_other_way_is_found_again)
+TEST(the_other_way_is_found_again)
 {
 	forget();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(pays); i++) {
@@ -90,11 +90,10 @@ START_TEST(the_other_way_is_found_again)
 		ck_assert_uint_ge(called, MANY - MANY / GAIN_TRY_MOST - 10);
 	}
 }
-END_TEST
 
 // Nothing is learnt of a marking that is over soon; helpers are not called
 // until there is one that is longer.
-START_TEST(short_markings_call_none)
+TEST(short_markings_call_none)
 {
 	struct gain_marking marking = {.words = GAIN_WORDS - 1};
 
@@ -109,10 +108,9 @@ START_TEST(short_markings_call_none)
 	gain_note(&sample, &marking);
 	ck_assert(!gain_call(&sample));
 }
-END_TEST
 
 // A refused clock reads 0.
-START_TEST(no_clock_is_no_error)
+TEST(no_clock_is_no_error)
 {
 	static const struct machine none = {0, 0, 0};
 
@@ -120,11 +118,10 @@ START_TEST(no_clock_is_no_error)
 	mark_many(&none, MANY);
 	ck_assert_uint_gt(called, 0);
 }
-END_TEST
 
 // A word's cost is the mean of the last and what was known, and never nothing,
 // which would mean that it is not known.
-START_TEST(costs_are_means)
+TEST(costs_are_means)
 {
 	struct gain_marking m = {.words = WORDS};
 
@@ -140,27 +137,4 @@ START_TEST(costs_are_means)
 	ck_assert_uint_eq(sample.cost[false].wall, 2000);
 	ck_assert_uint_eq(sample.cost[false].cpu, 2000);
 	ck_assert_uint_eq(sample.cost[true].wall, 0);
-}
-END_TEST
-
-static Suite *suite_gain(void)
-{
-	Suite *s = suite_create("gain");
-	TCase *tc = tcase_create("arithmetic");
-
-	tcase_add_loop_test(tc, helpers_that_pay_are_called, 0,
-			    RT_ARRAY_LEN(pays));
-	tcase_add_loop_test(tc, helpers_that_do_not_pay_are_tried_at_times, 0,
-			    RT_ARRAY_LEN(does_not));
-	tcase_add_test(tc, the_other_way_is_found_again);
-	tcase_add_test(tc, short_markings_call_none);
-	tcase_add_test(tc, no_clock_is_no_error);
-	tcase_add_test(tc, costs_are_means);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_gain());
 }

@@ -7,15 +7,14 @@
 #include "test/harness/death.h"
 #include "test/harness/suite.h"
 
-START_TEST(gauges_begin_at_zero)
+TEST(gauges_begin_at_zero)
 {
 	static const struct gauges zero;
 
 	ck_assert_mem_eq(&gauges, &zero, sizeof(zero));
 }
-END_TEST
 
-START_TEST(a_gauge_is_the_sum_of_its_moves)
+TEST(a_gauge_is_the_sum_of_its_moves)
 {
 	struct rng r;
 	uint64_t sum = 0;
@@ -34,9 +33,8 @@ START_TEST(a_gauge_is_the_sum_of_its_moves)
 	ck_assert_uint_eq(gauge_load(&gauges.other_sys), sum);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 }
-END_TEST
 
-START_TEST(a_gauge_reaches_both_ends)
+TEST(a_gauge_reaches_both_ends)
 {
 	gauge_add(&gauges.mapped_ready, INT64_MAX);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), INT64_MAX);
@@ -45,7 +43,6 @@ START_TEST(a_gauge_reaches_both_ends)
 	gauge_add(&gauges.mapped_ready, 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
 }
-END_TEST
 
 // What was there, and the move that must throw.
 static const struct {
@@ -56,47 +53,23 @@ static const struct {
     {1, INT64_MAX}, {INT64_MAX, INT64_MAX},
 };
 
-START_TEST(a_gauge_beyond_its_ends_throws)
+TEST(a_gauge_beyond_its_ends_throws, .n = RT_ARRAY_LEN(overflows),
+     .exit = DEATH_EXPECTED)
 {
 	gauge_add(&gauges.mspan_sys, overflows[_i].before);
 	death_expect("sysMemStat overflow");
 	gauge_add(&gauges.mspan_sys, overflows[_i].move);
 }
-END_TEST
 
 // What was negative before is found, even when the move makes it positive.
-START_TEST(a_negative_gauge_throws_on_the_way_up)
+TEST(a_negative_gauge_throws_on_the_way_up, .exit = DEATH_EXPECTED)
 {
 	death_expect("sysMemStat overflow");
 	atomic_u64_store_relaxed(&gauges.mspan_sys, (uint64_t)-1);
 	gauge_add(&gauges.mspan_sys, 2);
 }
-END_TEST
 
-START_TEST(an_overflow_aborts)
+TEST(an_overflow_aborts, .signal = SIGABRT)
 {
 	gauge_add(&gauges.mspan_sys, -1);
-}
-END_TEST
-
-static Suite *suite_gauge(void)
-{
-	Suite *s = suite_create("gauge");
-	TCase *tc = tcase_create("gauge");
-
-	tcase_add_test(tc, gauges_begin_at_zero);
-	tcase_add_test(tc, a_gauge_is_the_sum_of_its_moves);
-	tcase_add_test(tc, a_gauge_reaches_both_ends);
-	tcase_add_loop_exit_test(tc, a_gauge_beyond_its_ends_throws,
-				 DEATH_EXPECTED, 0, RT_ARRAY_LEN(overflows));
-	tcase_add_exit_test(tc, a_negative_gauge_throws_on_the_way_up,
-			    DEATH_EXPECTED);
-	tcase_add_test_raise_signal(tc, an_overflow_aborts, SIGABRT);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_gauge());
 }

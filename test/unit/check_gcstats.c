@@ -26,10 +26,12 @@ static bool falls(const struct cpustats *was, const struct cpustats *is)
 	       is->scavenge_total < was->scavenge_total;
 }
 
+GROUP(cpu, .timeout = 60);
+
 // Times of real size in no proportion: threads that use or wait more than
 // there is, stops longer than the interval.  No sum is ever negative, which
 // would make it huge, and none falls.
-START_TEST(cpu_time_adds_up_and_never_falls)
+TEST(cpu_time_adds_up_and_never_falls)
 {
 	struct cpustats c = {0};
 	struct rng r;
@@ -52,10 +54,9 @@ START_TEST(cpu_time_adds_up_and_never_falls)
 			ck_abort_msg("interval %d", n);
 	}
 }
-END_TEST
 
 // Numbers that wrap still add up, as numbers modulo 2^64 do.
-START_TEST(identities_are_exact_for_any_numbers)
+TEST(identities_are_exact_for_any_numbers)
 {
 	static const uint64_t extreme[] = {0, 1, INT64_MAX, UINT64_MAX - 1,
 					   UINT64_MAX};
@@ -76,11 +77,10 @@ START_TEST(identities_are_exact_for_any_numbers)
 			ck_abort_msg("numbers %u", n);
 	}
 }
-END_TEST
 
 // An interval by hand: two processors, 100 ms, of which 10 stopped; one
 // thread ran 60 ms, another waited 5 ms for it to stand.
-START_TEST(each_part_of_an_interval_is_counted_once)
+TEST(each_part_of_an_interval_is_counted_once)
 {
 	const struct cpustats_interval i = {
 	    .nprocs = 2,
@@ -98,7 +98,6 @@ START_TEST(each_part_of_an_interval_is_counted_once)
 	ck_assert_uint_eq(c.user, 60);
 	ck_assert_uint_eq(c.idle, 200 - 25 - 60);
 }
-END_TEST
 
 // Hours that the process has used by its own account, one way to let it use
 // CPU without waiting.
@@ -114,7 +113,7 @@ static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 	return r.cpu.idle;
 }
 
-START_TEST(what_was_used_before_the_heap_is_not_counted)
+TEST(what_was_used_before_the_heap_is_not_counted)
 {
 	gcstats_reset();
 	gcstats_fork_child(HOURS(1000));
@@ -123,10 +122,9 @@ START_TEST(what_was_used_before_the_heap_is_not_counted)
 	ck_assert_uint_gt(idle_after(nanotime() + HOURS(2), gcstats_cpu()),
 			  HOURS(1));
 }
-END_TEST
 
 // A collection that uses a thousand hours from its begin to its end.
-START_TEST(what_a_collection_uses_is_not_the_hosts)
+TEST(what_a_collection_uses_is_not_the_hosts)
 {
 	uint64_t now = nanotime() + HOURS(2), cpu, idle;
 
@@ -140,7 +138,6 @@ START_TEST(what_a_collection_uses_is_not_the_hosts)
 	ck_assert_uint_gt(idle_after(now + HOURS(2), gcstats_cpu()),
 			  idle + HOURS(1));
 }
-END_TEST
 
 // ---- the record ----
 
@@ -216,7 +213,9 @@ static void *read_records(void *arg)
 
 enum { RECORDS = RT_TSAN ? 20000 : 200000 };
 
-START_TEST(no_reader_sees_a_torn_record)
+GROUP(record, .timeout = 60);
+
+TEST(no_reader_sees_a_torn_record)
 {
 	pthread_t threads[3];
 	struct gcstats_cycles c;
@@ -235,10 +234,9 @@ START_TEST(no_reader_sees_a_torn_record)
 	ck_assert_uint_eq(c.num_gc, RECORDS);
 	ck_assert(cycles_whole(&c));
 }
-END_TEST
 
 // Whoever asked for a stop finds it in one pair of histograms, once.
-START_TEST(stops_are_counted_by_who_asked)
+TEST(stops_are_counted_by_who_asked)
 {
 	static const struct {
 		int reason, who;
@@ -270,7 +268,6 @@ START_TEST(stops_are_counted_by_who_asked)
 		}
 	}
 }
-END_TEST
 
 // ---- collections ----
 
@@ -358,7 +355,7 @@ static void *read_history(void *arg)
 	return arg;
 }
 
-START_TEST(the_history_is_whole_while_it_is_written)
+TEST(the_history_is_whole_while_it_is_written)
 {
 	pthread_t threads[2];
 	uint64_t words[RT_GCSTATS_WORDS];
@@ -386,9 +383,8 @@ START_TEST(the_history_is_whole_while_it_is_written)
 	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS - 1, &used),
 			 RT_EINVAL);
 }
-END_TEST
 
-START_TEST(last_gc_is_the_end_of_the_last_pause)
+TEST(last_gc_is_the_end_of_the_last_pause)
 {
 	rt_memstats m;
 
@@ -413,7 +409,6 @@ START_TEST(last_gc_is_the_end_of_the_last_pause)
 			ck_assert_uint_lt(sum, m.pause_total_ns);
 	}
 }
-END_TEST
 
 // ---- CPU of collections ----
 
@@ -468,7 +463,7 @@ static bool near(double a, double b)
 
 // A collection's own time is no user time; the fraction is what the classes
 // say; nothing falls.
-START_TEST(the_cpu_of_collections_adds_up)
+TEST(the_cpu_of_collections_adds_up)
 {
 	double was[CPU_CLASSES] = {0}, is[CPU_CLASSES];
 	rt_memstats m;
@@ -498,7 +493,6 @@ START_TEST(the_cpu_of_collections_adds_up)
 		ck_assert(is[USER] > 0);
 	}
 }
-END_TEST
 
 // ---- histograms ----
 
@@ -638,7 +632,7 @@ static const struct {
     {op_live, 0, 0},
 };
 
-START_TEST(each_stop_is_in_the_histograms_of_its_reason)
+TEST(each_stop_is_in_the_histograms_of_its_reason, .n = RT_ARRAY_LEN(stop_ops))
 {
 	struct stops was, is;
 
@@ -659,7 +653,6 @@ START_TEST(each_stop_is_in_the_histograms_of_its_reason)
 				  other);
 	}
 }
-END_TEST
 
 // counter_of is the index of the counter that a duration belongs to.
 static int counter_of(uint64_t ns)
@@ -684,7 +677,7 @@ static void read_counts(const char *name, uint64_t *counts)
 
 // Time in which the world is stopped belongs to the total, and not to the
 // stopping, however long that took; each is counted where its length belongs.
-START_TEST(a_long_stop_is_a_long_total)
+TEST(a_long_stop_is_a_long_total)
 {
 	static uint64_t stopping[HISTOGRAM_COUNTS], total[HISTOGRAM_COUNTS];
 	rt_stop_times times;
@@ -706,7 +699,6 @@ START_TEST(a_long_stop_is_a_long_total)
 		ck_assert_uint_eq(total[i], i == counter_of(times.total_ns));
 	}
 }
-END_TEST
 
 static void *collect_once(void *arg)
 {
@@ -719,7 +711,7 @@ static void *collect_once(void *arg)
 // A collection waits for a thread that runs on for some ms.  That is part of
 // its pause, but keeps only those from running that wait: the collecting thread
 // all the time, and the other for what is left when it has stood.
-START_TEST(a_pause_begins_when_the_stop_is_asked_for)
+TEST(a_pause_begins_when_the_stop_is_asked_for)
 {
 	uint64_t begin = nanotime(), since, ran_on, all;
 	rt_config c = heap_config(HEAP_QUIET);
@@ -747,7 +739,6 @@ START_TEST(a_pause_begins_when_the_stop_is_asked_for)
 	ck_assert_double_le(cpu[GC_PAUSE] * 1e9,
 			    (double)(64 * (all - ran_on) + 2 * all + 1));
 }
-END_TEST
 
 // ---- a clock that is refused ----
 
@@ -788,7 +779,7 @@ static void check_cpu(uint64_t begun)
 
 // A clock that the system refuses reads 0, and so goes back and forth: once at
 // each call of a stop and a collection, or from then on.
-START_TEST(no_time_is_negative)
+TEST(no_time_is_negative, .n = 2)
 {
 	uint64_t begun = nanotime(), nth = 0, refused;
 
@@ -816,39 +807,5 @@ START_TEST(no_time_is_negative)
 	} while (refused > 0);
 	ck_assert_uint_gt(nth, 6);
 }
-END_TEST
 
 // ---- the suite ----
-
-static Suite *suite_gcstats(void)
-{
-	Suite *s = suite_create("gcstats");
-	TCase *cpu = tcase_create("cpu");
-	TCase *tc = tcase_create("record");
-
-	tcase_set_timeout(cpu, 60);
-	tcase_add_test(cpu, cpu_time_adds_up_and_never_falls);
-	tcase_add_test(cpu, identities_are_exact_for_any_numbers);
-	tcase_add_test(cpu, each_part_of_an_interval_is_counted_once);
-	tcase_add_test(cpu, what_was_used_before_the_heap_is_not_counted);
-	tcase_add_test(cpu, what_a_collection_uses_is_not_the_hosts);
-	suite_add_tcase(s, cpu);
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, stops_are_counted_by_who_asked);
-	tcase_add_test(tc, no_reader_sees_a_torn_record);
-	tcase_add_test(tc, the_history_is_whole_while_it_is_written);
-	tcase_add_test(tc, last_gc_is_the_end_of_the_last_pause);
-	tcase_add_test(tc, the_cpu_of_collections_adds_up);
-	tcase_add_loop_test(tc, each_stop_is_in_the_histograms_of_its_reason, 0,
-			    RT_ARRAY_LEN(stop_ops));
-	tcase_add_test(tc, a_long_stop_is_a_long_total);
-	tcase_add_test(tc, a_pause_begins_when_the_stop_is_asked_for);
-	tcase_add_loop_test(tc, no_time_is_negative, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_gcstats());
-}

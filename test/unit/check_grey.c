@@ -81,7 +81,9 @@ static void publish(void)
 		grey_publish_all(&marker[i]);
 }
 
-START_TEST(who_is_alone_stores_at_once)
+GROUP(marks, .setup = setup, .teardown = teardown);
+
+TEST(who_is_alone_stores_at_once)
 {
 	const void *p = make(32, RT_WORDS);
 
@@ -93,9 +95,8 @@ START_TEST(who_is_alone_stores_at_once)
 	publish();
 	ck_assert_uint_eq(counted(), 1);
 }
-END_TEST
 
-START_TEST(a_mark_kept_back_is_seen_by_its_marker)
+TEST(a_mark_kept_back_is_seen_by_its_marker)
 {
 	const void *p = make(32, RT_WORDS);
 
@@ -109,9 +110,8 @@ START_TEST(a_mark_kept_back_is_seen_by_its_marker)
 	publish();
 	ck_assert_uint_eq(counted(), 1);
 }
-END_TEST
 
-START_TEST(what_two_scan_is_counted_once)
+TEST(what_two_scan_is_counted_once)
 {
 	const void *p = make(48, RT_WORDS);
 	const void *leaf = make(48, RT_NOSCAN);
@@ -125,10 +125,9 @@ START_TEST(what_two_scan_is_counted_once)
 	ck_assert(is_marked(p) && is_marked(leaf));
 	ck_assert_uint_eq(counted(), 2);
 }
-END_TEST
 
 // A marker that finds itself alone still has marks that it has kept back.
-START_TEST(alone_after_keeping_counts_once)
+TEST(alone_after_keeping_counts_once)
 {
 	const void *p = make(64, RT_WORDS);
 
@@ -140,10 +139,9 @@ START_TEST(alone_after_keeping_counts_once)
 	ck_assert(is_marked(p));
 	ck_assert_uint_eq(counted(), 1);
 }
-END_TEST
 
 // Nobody may scan a large object twice.
-START_TEST(large_objects_are_marked_at_once)
+TEST(large_objects_are_marked_at_once)
 {
 	const char *p = make(100000, RT_WORDS);
 
@@ -156,7 +154,6 @@ START_TEST(large_objects_are_marked_at_once)
 	ck_assert_uint_eq(marker[0].large_bytes, rt_size(p));
 	ck_assert_uint_eq(marker[1].large_bytes, 0);
 }
-END_TEST
 
 static const size_t sizes[] = {16,  32,	 48,   64,   80,    96,	   112,
 			       256, 768, 1024, 5376, 16384, 32760, 70000};
@@ -191,7 +188,7 @@ static bool result_fits(const struct thing *t, enum grey_result found)
 	return found == (t->size <= GREY_SMALL_BYTES ? GREY_SMALL : GREY_WIDE);
 }
 
-START_TEST(each_object_counts_once_in_any_order)
+TEST(each_object_counts_once_in_any_order)
 {
 	static struct thing thing[OBJECTS];
 	unsigned wrong = 0, twice = 0;
@@ -223,7 +220,6 @@ START_TEST(each_object_counts_once_in_any_order)
 	ck_assert_uint_gt(twice, 100); // else nothing was tested
 	ck_assert_uint_eq(counted(), marked);
 }
-END_TEST
 
 static void setup_align8(void)
 {
@@ -236,9 +232,11 @@ static void setup_align8(void)
 	markers_make();
 }
 
+GROUP(align8, .setup = setup_align8, .teardown = teardown);
+
 // Objects of 8 and 24 bytes: every word is divided, those of 8 bytes keep
 // their bits elsewhere.
-START_TEST(objects_that_share_granules_count_once)
+TEST(objects_that_share_granules_count_once)
 {
 	static const size_t odd[] = {8, 24, 16};
 	static const enum grey_result found[] = {GREY_WIDE, GREY_WIDE,
@@ -257,30 +255,4 @@ START_TEST(objects_that_share_granules_count_once)
 		ck_assert(is_marked(a) && is_marked(b));
 		ck_assert_uint_eq(counted(), 2 * ((uint64_t)i + 1));
 	}
-}
-END_TEST
-
-static Suite *suite_grey(void)
-{
-	Suite *s = suite_create("grey");
-	TCase *tc = tcase_create("marks");
-	TCase *tc8 = tcase_create("align8");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, who_is_alone_stores_at_once);
-	tcase_add_test(tc, a_mark_kept_back_is_seen_by_its_marker);
-	tcase_add_test(tc, what_two_scan_is_counted_once);
-	tcase_add_test(tc, alone_after_keeping_counts_once);
-	tcase_add_test(tc, large_objects_are_marked_at_once);
-	tcase_add_test(tc, each_object_counts_once_in_any_order);
-	suite_add_tcase(s, tc);
-	tcase_add_checked_fixture(tc8, setup_align8, teardown);
-	tcase_add_test(tc8, objects_that_share_granules_count_once);
-	suite_add_tcase(s, tc8);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_grey());
 }

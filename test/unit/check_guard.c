@@ -77,7 +77,9 @@ static void expect_table_guarded(const struct systable *t)
 // The heap is as long as its range, and then a part of it.
 static const size_t heaps[] = {64 << 20, 1 << 30};
 
-START_TEST(every_mapping_stands_between_guards)
+GROUP(mappings, .timeout = 60);
+
+TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	void *root[1];
@@ -98,10 +100,9 @@ START_TEST(every_mapping_stands_between_guards)
 	for (unsigned l = 0; l < PAGEALLOC_LEVELS; l++)
 		expect_table_guarded(&mheap.pages.sums[l]);
 }
-END_TEST
 
 // Where records of spans are cut from: the usable part of a region.
-START_TEST(permanent_memory_stands_between_guards)
+TEST(permanent_memory_stands_between_guards)
 {
 	char *p;
 
@@ -114,10 +115,9 @@ START_TEST(permanent_memory_stands_between_guards)
 	expect_between_guards(p - PERSISTENT_MAX_ALIGN, PERSISTENT_STEP_MIN);
 	persistent_fini();
 }
-END_TEST
 
 // Statistics know nothing of guards: what is in them is what may be used.
-START_TEST(guards_are_in_no_statistic)
+TEST(guards_are_in_no_statistic)
 {
 	rt_memstats before, after;
 	void *root[1];
@@ -132,7 +132,6 @@ START_TEST(guards_are_in_no_statistic)
 	ck_assert_uint_eq(after.mcache_sys,
 			  sysmem_round(sizeof(struct rt_mcache)));
 }
-END_TEST
 
 // ---- guarded objects ----
 
@@ -189,9 +188,11 @@ static void expect_guarded(char *p, size_t n, int kind)
 	ck_assert_int_eq(signal_of(write_at, p + n + 4096), SIGSEGV);
 }
 
+GROUP(objects, .timeout = 60);
+
 // Each kind, with and without a collection at each allocation, for physical
 // pages of every size.
-START_TEST(who_writes_on_behind_an_object_faults)
+TEST(who_writes_on_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -210,10 +211,9 @@ START_TEST(who_writes_on_behind_an_object_faults)
 	}
 	in_order();
 }
-END_TEST
 
 // An object is what was asked for, in all answers about it.
-START_TEST(answers_end_where_the_object_does)
+TEST(answers_end_where_the_object_does, .n = NPAGE_SIZES)
 {
 	oscall_set_page_size(page_sizes[_i]);
 	start_all();
@@ -230,7 +230,6 @@ START_TEST(answers_end_where_the_object_does)
 		ck_assert(!rt_is_heap(p + n + slack(n, RT_WORDS)));
 	}
 }
-END_TEST
 
 static size_t walked_size;
 static void *walked;
@@ -244,7 +243,7 @@ static int on_walk(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-START_TEST(walk_finds_the_object)
+TEST(walk_finds_the_object)
 {
 	start_all();
 	root[0] = rt_alloc(100);
@@ -254,10 +253,9 @@ START_TEST(walk_finds_the_object)
 	ck_assert_ptr_eq(walked, root[0]);
 	ck_assert_uint_eq(walked_size, 100);
 }
-END_TEST
 
 // Chains lead on through guarded objects, also by pointers to their insides.
-START_TEST(what_they_lead_to_lives)
+TEST(what_they_lead_to_lives, .n = NPAGE_SIZES)
 {
 	unsigned i;
 
@@ -284,10 +282,9 @@ START_TEST(what_they_lead_to_lives)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	in_order();
 }
-END_TEST
 
 // Marking takes the low bits of a word for a tag; such objects may begin there.
-START_TEST(objects_at_odd_addresses_live)
+TEST(objects_at_odd_addresses_live)
 {
 	start_all();
 	for (size_t n = 1; n <= 16; n++)
@@ -299,10 +296,9 @@ START_TEST(objects_at_odd_addresses_live)
 	root[0] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // Words that point into an object's pages, but not into the object.
-START_TEST(words_beside_an_object_do_not_keep_it)
+TEST(words_beside_an_object_do_not_keep_it, .n = NPAGE_SIZES)
 {
 	oscall_set_page_size(page_sizes[_i]);
 	start_all();
@@ -325,11 +321,10 @@ START_TEST(words_beside_an_object_do_not_keep_it)
 		memset(root, 0, sizeof root);
 	}
 }
-END_TEST
 
 // ---- what is freed ----
 
-START_TEST(freed_objects_may_not_be_touched)
+TEST(freed_objects_may_not_be_touched, .n = NSIZES * NPAGE_SIZES)
 {
 	volatile uintptr_t hidden;
 	size_t n = sizes[_i / NPAGE_SIZES];
@@ -358,7 +353,6 @@ START_TEST(freed_objects_may_not_be_touched)
 		in_order();
 	}
 }
-END_TEST
 
 // use_everything uses the heap's pages for all that they can be used for, and
 // touches them.
@@ -382,7 +376,7 @@ static void use_everything(void)
 }
 
 // Pages that were forbidden are as good as others, given back or not.
-START_TEST(pages_of_freed_objects_are_used_again)
+TEST(pages_of_freed_objects_are_used_again, .n = 2 * NPAGE_SIZES)
 {
 	oscall_set_page_size(page_sizes[_i / 2]);
 	start(heap_config(HEAP_QUIET), 20);
@@ -405,7 +399,6 @@ START_TEST(pages_of_freed_objects_are_used_again)
 	ck_assert_uint_eq(guard_count(), 0);
 	use_everything();
 }
-END_TEST
 
 // ---- what was written outside ----
 
@@ -459,7 +452,7 @@ static void leave_stray_alone(volatile char *p)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 }
 
-START_TEST(overwritten_canaries_are_reported)
+TEST(overwritten_canaries_are_reported, .n = RT_ARRAY_LEN(strays))
 {
 	struct rt_verify v;
 	char *p;
@@ -484,7 +477,6 @@ START_TEST(overwritten_canaries_are_reported)
 	ck_assert_msg(strstr(v.first, "guarded object was written outside"),
 		      "%s", v.first);
 }
-END_TEST
 
 // ---- statistics ----
 
@@ -507,7 +499,7 @@ static rt_memstats allocate_large(uint8_t guard_large)
 
 // A large object counts the same with a guard and without; its guard is a page
 // of a span, no more.
-START_TEST(guards_count_as_pages_only)
+TEST(guards_count_as_pages_only)
 {
 	rt_memstats without = allocate_large(0);
 	rt_memstats with = allocate_large(1);
@@ -518,7 +510,6 @@ START_TEST(guards_count_as_pages_only)
 	ck_assert_uint_eq(with.heap_inuse,
 			  without.heap_inuse + UINT64_C(100) * RT_PAGE_SIZE);
 }
-END_TEST
 
 // ---- samples ----
 
@@ -536,7 +527,7 @@ static uint64_t samples(uint32_t one_in, unsigned n)
 	return found;
 }
 
-START_TEST(one_in_n_small_objects_is_guarded)
+TEST(one_in_n_small_objects_is_guarded)
 {
 	uint64_t some;
 
@@ -549,10 +540,9 @@ START_TEST(one_in_n_small_objects_is_guarded)
 	ck_assert_uint_eq(samples(10, 20000), some);
 	ck_assert_uint_le(samples(UINT32_MAX, 1000), 1);
 }
-END_TEST
 
 // Distances differ, so that no place of a loop is left out.
-START_TEST(every_place_of_a_loop_is_guarded)
+TEST(every_place_of_a_loop_is_guarded)
 {
 	enum { PLACES = 10 };
 	unsigned found[PLACES] = {0};
@@ -563,11 +553,10 @@ START_TEST(every_place_of_a_loop_is_guarded)
 	for (unsigned i = 0; i < PLACES; i++)
 		ck_assert_uint_ge(found[i], 50);
 }
-END_TEST
 
 // ---- when the system refuses ----
 
-START_TEST(no_guard_is_an_object_all_the_same)
+TEST(no_guard_is_an_object_all_the_same)
 {
 	char *p;
 
@@ -596,10 +585,9 @@ START_TEST(no_guard_is_an_object_all_the_same)
 	snprintf(report, sizeof report, ", offset=40");
 	ck_assert_int_eq(signal_of(drop_stray, p), 0);
 }
-END_TEST
 
 // Freed pages that the system does not permit are no memory, until it does.
-START_TEST(refused_permission_is_no_memory)
+TEST(refused_permission_is_no_memory)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	unsigned refused = 0;
@@ -623,7 +611,6 @@ START_TEST(refused_permission_is_no_memory)
 		ck_assert_ptr_nonnull(rt_alloc(20000));
 	use_everything();
 }
-END_TEST
 
 // nmaps is the number of mappings of this process.
 static unsigned nmaps(void)
@@ -640,7 +627,7 @@ static unsigned nmaps(void)
 }
 
 // So many that the system would run out of mappings are not made.
-START_TEST(there_is_a_limit_of_guards)
+TEST(there_is_a_limit_of_guards)
 {
 	enum { OBJECTS = GUARD_MAX + 2000 };
 	unsigned guarded = 0;
@@ -665,10 +652,9 @@ START_TEST(there_is_a_limit_of_guards)
 		ck_assert_uint_eq(heap_live_after_gc(), 0);
 	}
 }
-END_TEST
 
 // An object that fits into the range, but not with a guard, has none.
-START_TEST(the_last_page_of_the_range_may_be_an_objects)
+TEST(the_last_page_of_the_range_may_be_an_objects)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -684,10 +670,9 @@ START_TEST(the_last_page_of_the_range_may_be_an_objects)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
-END_TEST
 
 // No room for a guard is added to what is too large already.
-START_TEST(sizes_beyond_the_range_are_refused)
+TEST(sizes_beyond_the_range_are_refused, .n = NPAGE_SIZES)
 {
 	static const size_t beyond[] = {
 	    ((size_t)64 << 20) + 1,
@@ -717,11 +702,10 @@ START_TEST(sizes_beyond_the_range_are_refused)
 	ck_assert_uint_eq(heap_stats().sys, sys);
 	ck_assert_uint_eq(heap_live(), 0);
 }
-END_TEST
 
 // A guarded object that its thread is still clearing is kept by its own
 // address: in its span's first bytes there is none.
-START_TEST(an_object_that_is_being_made_is_kept)
+TEST(an_object_that_is_being_made_is_kept, .n = 2)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	struct mspan *s;
@@ -744,58 +728,4 @@ START_TEST(an_object_that_is_being_made_is_kept)
 	ck_assert_ptr_eq(rt_base(obj), obj);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_uint_eq(heap_stats().heap_objects, 0);
-}
-END_TEST
-
-static TCase *tcase_objects(void)
-{
-	TCase *t = tcase_create("objects");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, who_writes_on_behind_an_object_faults, 0,
-			    2 * NPAGE_SIZES);
-	tcase_add_loop_test(t, answers_end_where_the_object_does, 0,
-			    NPAGE_SIZES);
-	tcase_add_test(t, walk_finds_the_object);
-	tcase_add_loop_test(t, what_they_lead_to_lives, 0, NPAGE_SIZES);
-	tcase_add_test(t, objects_at_odd_addresses_live);
-	tcase_add_loop_test(t, words_beside_an_object_do_not_keep_it, 0,
-			    NPAGE_SIZES);
-	tcase_add_loop_test(t, an_object_that_is_being_made_is_kept, 0, 2);
-	tcase_add_loop_test(t, freed_objects_may_not_be_touched, 0,
-			    NSIZES * NPAGE_SIZES);
-	tcase_add_loop_test(t, pages_of_freed_objects_are_used_again, 0,
-			    2 * NPAGE_SIZES);
-	tcase_add_loop_test(t, overwritten_canaries_are_reported, 0,
-			    RT_ARRAY_LEN(strays));
-	tcase_add_test(t, guards_count_as_pages_only);
-	tcase_add_test(t, one_in_n_small_objects_is_guarded);
-	tcase_add_test(t, every_place_of_a_loop_is_guarded);
-	tcase_add_test(t, no_guard_is_an_object_all_the_same);
-	tcase_add_test(t, refused_permission_is_no_memory);
-	tcase_add_test(t, there_is_a_limit_of_guards);
-	tcase_add_test(t, the_last_page_of_the_range_may_be_an_objects);
-	tcase_add_loop_test(t, sizes_beyond_the_range_are_refused, 0,
-			    NPAGE_SIZES);
-	return t;
-}
-
-static Suite *suite_guard(void)
-{
-	Suite *s = suite_create("guard");
-	TCase *t = tcase_create("mappings");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, every_mapping_stands_between_guards, 0,
-			    RT_ARRAY_LEN(heaps));
-	tcase_add_test(t, permanent_memory_stands_between_guards);
-	tcase_add_test(t, guards_are_in_no_statistic);
-	suite_add_tcase(s, t);
-	suite_add_tcase(s, tcase_objects());
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_guard());
 }

@@ -25,7 +25,9 @@ static void begin_unattached(void)
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 }
 
-START_TEST(sums_begin_at_zero)
+GROUP(heapgauge, .setup = begin_unattached, .timeout = 60);
+
+TEST(sums_begin_at_zero)
 {
 	uint64_t sums[HEAPGAUGE_COUNT];
 
@@ -34,10 +36,9 @@ START_TEST(sums_begin_at_zero)
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
 		ck_assert_uint_eq(sums[i], 0);
 }
-END_TEST
 
 // What one P takes another may give back.
-START_TEST(a_part_may_be_negative)
+TEST(a_part_may_be_negative)
 {
 	struct rt_proc *p = proc_attach(0);
 	struct rt_proc *q = proc_attach(0);
@@ -49,20 +50,18 @@ START_TEST(a_part_may_be_negative)
 		ck_assert_uint_eq(heapgauge_sum((enum heapgauge)i), 100 + i);
 	}
 }
-END_TEST
 
-START_TEST(mapped_memory_begins_as_released)
+TEST(mapped_memory_begins_as_released)
 {
 	gauge_add(&gauges.heap_mapped, 8192);
 	heapgauge_add(NULL, HEAPGAUGE_RELEASED, -4096);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), 4096);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
-END_TEST
 
 // The record of a detached P is still summed, and its next thread goes on
 // with what it finds.
-START_TEST(parts_outlast_their_thread)
+TEST(parts_outlast_their_thread)
 {
 	struct rt_proc *p = proc_attach(0);
 
@@ -73,11 +72,10 @@ START_TEST(parts_outlast_their_thread)
 		ck_assert_ptr_eq(proc_attach(0), p);
 	}
 }
-END_TEST
 
 // Parts are collected once: reading again finds the same, and a P that goes on
 // enters the list again, once.
-START_TEST(parts_are_collected_when_summed)
+TEST(parts_are_collected_when_summed)
 {
 	struct rt_proc *p = proc_attach(0);
 	struct rt_proc *idle = proc_attach(0);
@@ -95,9 +93,8 @@ START_TEST(parts_are_collected_when_summed)
 	}
 	ck_assert(!idle->counted);
 }
-END_TEST
 
-START_TEST(reset_forgets_what_was_counted)
+TEST(reset_forgets_what_was_counted)
 {
 	struct rt_proc *p = proc_attach(0);
 
@@ -107,7 +104,6 @@ START_TEST(reset_forgets_what_was_counted)
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++)
 		ck_assert_uint_eq(heapgauge_sum((enum heapgauge)i), 0);
 }
-END_TEST
 
 // ---- threads ----
 
@@ -125,7 +121,7 @@ static void *move(void *arg)
 	return NULL;
 }
 
-START_TEST(no_move_is_lost)
+TEST(no_move_is_lost)
 {
 	pthread_t tid[THREADS];
 
@@ -137,7 +133,6 @@ START_TEST(no_move_is_lost)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), THREADS * MOVES);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), THREADS * MOVES * 5);
 }
-END_TEST
 
 // ---- entering the list ----
 
@@ -165,7 +160,7 @@ static void allow_alarm(bool on)
 
 // Ps that enter while another is about to: all are in the list, each once.  A
 // signal comes between any two instructions, as another thread may.
-START_TEST(who_enters_in_between_is_found)
+TEST(who_enters_in_between_is_found)
 {
 	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};
 	const struct itimerval never = {{0, 0}, {0, 0}};
@@ -189,11 +184,10 @@ START_TEST(who_enters_in_between_is_found)
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 }
-END_TEST
 
 // ---- sums below zero ----
 
-START_TEST(a_sum_below_zero_throws)
+TEST(a_sum_below_zero_throws, .n = HEAPGAUGE_COUNT, .exit = DEATH_EXPECTED)
 {
 	struct rt_proc *p = proc_attach(0);
 
@@ -201,31 +195,4 @@ START_TEST(a_sum_below_zero_throws)
 	heapgauge_add(p, (enum heapgauge)_i, 7);
 	heapgauge_add(NULL, (enum heapgauge)_i, -8);
 	heapgauge_sum(HEAPGAUGE_IN_USE);
-}
-END_TEST
-
-static Suite *suite_heapgauge(void)
-{
-	Suite *s = suite_create("heapgauge");
-	TCase *tc = tcase_create("heapgauge");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, begin_unattached, NULL);
-	tcase_add_test(tc, sums_begin_at_zero);
-	tcase_add_test(tc, a_part_may_be_negative);
-	tcase_add_test(tc, mapped_memory_begins_as_released);
-	tcase_add_test(tc, parts_outlast_their_thread);
-	tcase_add_test(tc, parts_are_collected_when_summed);
-	tcase_add_test(tc, reset_forgets_what_was_counted);
-	tcase_add_test(tc, no_move_is_lost);
-	tcase_add_test(tc, who_enters_in_between_is_found);
-	tcase_add_loop_exit_test(tc, a_sum_below_zero_throws, DEATH_EXPECTED, 0,
-				 HEAPGAUGE_COUNT);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_heapgauge());
 }

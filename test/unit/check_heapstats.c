@@ -44,9 +44,11 @@ static uint64_t read_one(void)
 
 // ---- alone ----
 
+GROUP(heapstats, .setup = begin_unattached, .timeout = 100);
+
 // However many readings lie between changes, each change is in one slot and
 // stays in the total.
-START_TEST(folding_loses_nothing_and_doubles_nothing)
+TEST(folding_loses_nothing_and_doubles_nothing)
 {
 	struct rt_proc *p = proc_attach(0);
 	struct rng r;
@@ -66,10 +68,9 @@ START_TEST(folding_loses_nothing_and_doubles_nothing)
 	}
 	ck_assert_uint_eq(read_one(), sum);
 }
-END_TEST
 
 // Every field by its own amount, the last word like the first.
-START_TEST(every_field_is_folded)
+TEST(every_field_is_folded)
 {
 	struct heapstats_totals before, t, u;
 	enum { WORDS = sizeof t / sizeof(uint64_t) };
@@ -95,10 +96,9 @@ START_TEST(every_field_is_folded)
 		ck_assert_uint_eq(new[i], 0);
 	ck_assert_mem_eq(&t, &u, sizeof t);
 }
-END_TEST
 
 // Bytes move from one field to another: slots may be negative, sums are not.
-START_TEST(a_slot_may_be_negative)
+TEST(a_slot_may_be_negative)
 {
 	uint64_t base = read_one();
 
@@ -109,7 +109,6 @@ START_TEST(a_slot_may_be_negative)
 	change(NULL, (uint64_t)-6);
 	ck_assert_uint_eq(read_one(), base);
 }
-END_TEST
 
 // ---- a writer in the middle of a change ----
 
@@ -142,7 +141,7 @@ static void await_next_slot(struct rt_proc *p,
 
 // The reader waits for who is in the middle, includes that change whole, and
 // leaves out what began after it moved the generation.
-START_TEST(a_reader_waits_for_the_middle_and_not_for_what_is_later)
+TEST(a_reader_waits_for_the_middle_and_not_for_what_is_later)
 {
 	struct rt_proc *middle = proc_attach(0), *later = proc_attach(0);
 	struct heapstats_delta *d = heapstats_acquire(middle);
@@ -160,9 +159,8 @@ START_TEST(a_reader_waits_for_the_middle_and_not_for_what_is_later)
 	ck_assert_uint_eq(read_one(), 1005);
 	ck_assert_uint_eq(read_one(), 1005);
 }
-END_TEST
 
-START_TEST(a_reader_waits_for_a_writer_without_a_p)
+TEST(a_reader_waits_for_a_writer_without_a_p)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);
 	pthread_t thread;
@@ -176,11 +174,10 @@ START_TEST(a_reader_waits_for_a_writer_without_a_p)
 	join_thread(thread);
 	ck_assert_uint_eq(late.found, 5);
 }
-END_TEST
 
 // A record made while a reader waits is not lost.  Whether the reader comes by
 // it is open, until it has read where the list begins.
-START_TEST(who_attaches_during_a_reading_is_in_the_next)
+TEST(who_attaches_during_a_reading_is_in_the_next)
 {
 	struct rt_proc *middle = proc_attach(0), *newcomer;
 	struct heapstats_delta *d = heapstats_acquire(middle);
@@ -195,7 +192,6 @@ START_TEST(who_attaches_during_a_reading_is_in_the_next)
 	ck_assert_uint_eq(late.found, 0);
 	ck_assert_uint_eq(read_one(), 7);
 }
-END_TEST
 
 // ---- many ----
 
@@ -309,7 +305,7 @@ static void *attach_all_at_once(void *arg)
 	return arg;
 }
 
-START_TEST(every_snapshot_is_of_one_moment)
+TEST(every_snapshot_is_of_one_moment)
 {
 	pthread_t writers[WRITERS - 1], readers[READERS];
 	struct heapstats_totals t;
@@ -342,7 +338,6 @@ START_TEST(every_snapshot_is_of_one_moment)
 	ck_assert_uint_eq(*(uint64_t *)ONE(&t), sum_ended());
 	ck_assert_uint_eq(*(uint64_t *)OTHER(&t), sum_ended());
 }
-END_TEST
 
 // ---- bad sequences ----
 
@@ -361,22 +356,22 @@ static struct rt_proc *begin_bad(void)
 	return proc_attach(0);
 }
 
-START_TEST(acquiring_twice_throws)
+GROUP(bad);
+
+TEST(acquiring_twice_throws, .exit = DIED_AS_EXPECTED)
 {
 	struct rt_proc *p = begin_bad();
 
 	heapstats_acquire(p);
 	heapstats_acquire(p);
 }
-END_TEST
 
-START_TEST(releasing_what_is_not_acquired_throws)
+TEST(releasing_what_is_not_acquired_throws, .exit = DIED_AS_EXPECTED)
 {
 	heapstats_release(begin_bad());
 }
-END_TEST
 
-START_TEST(releasing_twice_throws)
+TEST(releasing_twice_throws, .exit = DIED_AS_EXPECTED)
 {
 	struct rt_proc *p = begin_bad();
 
@@ -384,36 +379,5 @@ START_TEST(releasing_twice_throws)
 	heapstats_release(p);
 	heapstats_release(p);
 }
-END_TEST
 
 // ---- the suite ----
-
-static Suite *suite_heapstats(void)
-{
-	Suite *s = suite_create("heapstats");
-	TCase *tc = tcase_create("heapstats");
-	TCase *bad = tcase_create("bad");
-
-	tcase_set_timeout(tc, 100);
-	tcase_add_checked_fixture(tc, begin_unattached, NULL);
-	tcase_add_test(tc, folding_loses_nothing_and_doubles_nothing);
-	tcase_add_test(tc, every_field_is_folded);
-	tcase_add_test(tc, a_slot_may_be_negative);
-	tcase_add_test(tc,
-		       a_reader_waits_for_the_middle_and_not_for_what_is_later);
-	tcase_add_test(tc, a_reader_waits_for_a_writer_without_a_p);
-	tcase_add_test(tc, who_attaches_during_a_reading_is_in_the_next);
-	tcase_add_test(tc, every_snapshot_is_of_one_moment);
-	suite_add_tcase(s, tc);
-	tcase_add_exit_test(bad, acquiring_twice_throws, DIED_AS_EXPECTED);
-	tcase_add_exit_test(bad, releasing_what_is_not_acquired_throws,
-			    DIED_AS_EXPECTED);
-	tcase_add_exit_test(bad, releasing_twice_throws, DIED_AS_EXPECTED);
-	suite_add_tcase(s, bad);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_heapstats());
-}

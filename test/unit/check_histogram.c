@@ -40,7 +40,9 @@ static int64_t lower_edge(unsigned i)
 	       (int64_t)sub * (INT64_C(64) << (bucket - 1));
 }
 
-START_TEST(edges_are_known)
+GROUP(durations, .timeout = 60);
+
+TEST(edges_are_known)
 {
 	static const struct {
 		unsigned index;
@@ -66,9 +68,8 @@ START_TEST(edges_are_known)
 	ck_assert(edges[HISTOGRAM_EDGES - 1] == INFINITY);
 	ck_assert_uint_eq(HISTOGRAM_EDGES, 163);
 }
-END_TEST
 
-START_TEST(edges_ascend_and_follow_the_definition)
+TEST(edges_ascend_and_follow_the_definition)
 {
 	const double *edges = histogram_edges();
 
@@ -77,9 +78,8 @@ START_TEST(edges_ascend_and_follow_the_definition)
 	for (unsigned i = 1; i < HISTOGRAM_EDGES - 1; i++)
 		ck_assert(edges[i] == (double)lower_edge(i) / 1e9);
 }
-END_TEST
 
-START_TEST(each_counter_begins_at_its_lower_edge)
+TEST(each_counter_begins_at_its_lower_edge)
 {
 	for (unsigned i = 1; i < HISTOGRAM_COUNTS; i++) {
 		int64_t ns = lower_edge(i);
@@ -89,17 +89,15 @@ START_TEST(each_counter_begins_at_its_lower_edge)
 		ck_assert_uint_eq(counted_in(ns - 1), i - 1);
 	}
 }
-END_TEST
 
-START_TEST(negative_durations_underflow)
+TEST(negative_durations_underflow)
 {
 	ck_assert_uint_eq(counted_in(-1), 0);
 	ck_assert_uint_eq(counted_in(INT64_MIN), 0);
 	ck_assert_uint_eq(counted_in(0), 1);
 }
-END_TEST
 
-START_TEST(long_durations_overflow)
+TEST(long_durations_overflow)
 {
 	ck_assert_uint_eq(counted_in((INT64_C(1) << 47) - 1),
 			  HISTOGRAM_COUNTS - 2);
@@ -107,9 +105,8 @@ START_TEST(long_durations_overflow)
 	ck_assert_uint_eq(counted_in(INT64_C(1) << 48), HISTOGRAM_COUNTS - 1);
 	ck_assert_uint_eq(counted_in(INT64_MAX), HISTOGRAM_COUNTS - 1);
 }
-END_TEST
 
-START_TEST(random_durations_lie_between_their_edges)
+TEST(random_durations_lie_between_their_edges)
 {
 	const double *edges = histogram_edges();
 	struct rng r;
@@ -126,7 +123,6 @@ START_TEST(random_durations_lie_between_their_edges)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // ---- several writers and a reader ----
 
@@ -155,7 +151,7 @@ static unsigned falls(const uint64_t *before, const uint64_t *after)
 	return n;
 }
 
-START_TEST(concurrent_records_are_all_counted)
+TEST(concurrent_records_are_all_counted)
 {
 	pthread_t threads[WRITERS];
 	uint64_t last[HISTOGRAM_COUNTS] = {0};
@@ -175,27 +171,4 @@ START_TEST(concurrent_records_are_all_counted)
 	histogram_read(&hist, counts);
 	for (unsigned i = 0; i < HISTOGRAM_COUNTS; i++)
 		ck_assert_uint_eq(counts[i], WRITERS * ROUNDS);
-}
-END_TEST
-
-static Suite *suite_histogram(void)
-{
-	Suite *s = suite_create("histogram");
-	TCase *t = tcase_create("durations");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, edges_are_known);
-	tcase_add_test(t, edges_ascend_and_follow_the_definition);
-	tcase_add_test(t, each_counter_begins_at_its_lower_edge);
-	tcase_add_test(t, negative_durations_underflow);
-	tcase_add_test(t, long_durations_overflow);
-	tcase_add_test(t, random_durations_lie_between_their_edges);
-	tcase_add_test(t, concurrent_records_are_all_counted);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_histogram());
 }

@@ -168,17 +168,18 @@ static void in_order(void)
 
 // ---- what lives ----
 
-START_TEST(fresh_memory_has_small_pages)
+GROUP(hugepages, .timeout = 120);
+
+TEST(fresh_memory_has_small_pages)
 {
 	start(0);
 	hold(64, MIB, false);
 	ck_assert_uint_eq(count_advised(), 0);
 	ck_assert(is_small(arena.table[0].base));
 }
-END_TEST
 
 // Whether there may be helpers or not: objects without pointers need none.
-START_TEST(what_survives_a_collection_is_advised)
+TEST(what_survives_a_collection_is_advised, .n = 2)
 {
 	start(_i);
 	hold(64, MIB, false);
@@ -187,9 +188,8 @@ START_TEST(what_survives_a_collection_is_advised)
 	ck_assert_uint_ge(count_advised(), nchunks() - 1);
 	in_order();
 }
-END_TEST
 
-START_TEST(what_does_not_fill_a_chunk_is_not)
+TEST(what_does_not_fill_a_chunk_is_not)
 {
 	start(0);
 	hold(4096, 8192, false);
@@ -197,10 +197,9 @@ START_TEST(what_does_not_fill_a_chunk_is_not)
 	gc();
 	ck_assert_uint_eq(count_advised(), 0);
 }
-END_TEST
 
 // One page less than what counts as full is not.
-START_TEST(a_chunk_is_full_from_some_pages_on)
+TEST(a_chunk_is_full_from_some_pages_on, .n = 2)
 {
 	start(0);
 	hold(SCAVINDEX_HIGH - !_i, RT_PAGE_SIZE, false);
@@ -210,11 +209,10 @@ START_TEST(a_chunk_is_full_from_some_pages_on)
 			  SCAVINDEX_HIGH - !_i);
 	ck_assert_uint_eq(count_advised(), _i);
 }
-END_TEST
 
 // A thread of the host asks for huge pages and goes on: one call for each
 // chunk, and none that waits until they are there.
-START_TEST(without_helpers_advice_is_all)
+TEST(without_helpers_advice_is_all)
 {
 	start(0);
 	hold(16, CHUNK, false);
@@ -223,9 +221,8 @@ START_TEST(without_helpers_advice_is_all)
 	ck_assert_uint_ge(count_advised(), 15);
 	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), count_advised());
 }
-END_TEST
 
-START_TEST(without_huge_pages_nothing_is_advised)
+TEST(without_huge_pages_nothing_is_advised)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -238,7 +235,6 @@ START_TEST(without_huge_pages_nothing_is_advised)
 	gc();
 	ck_assert_uint_eq(count_advised(), 0);
 }
-END_TEST
 
 static bool all_advised(void)
 {
@@ -247,7 +243,7 @@ static bool all_advised(void)
 }
 
 // A helper does it, a few chunks for each collection that it can.
-START_TEST(helpers_advise_when_there_are_some)
+TEST(helpers_advise_when_there_are_some)
 {
 	start(1);
 	hold(64, MIB, true);
@@ -268,12 +264,11 @@ START_TEST(helpers_advise_when_there_are_some)
 	in_order();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- what is given back ----
 
 // One object of 8 KiB in 2 MiB stays, and the system is asked for the rest.
-START_TEST(released_memory_stays_released)
+TEST(released_memory_stays_released)
 {
 	uint64_t held;
 	rt_memstats m;
@@ -296,9 +291,8 @@ START_TEST(released_memory_stays_released)
 	ck_assert_uint_le(resident(), held + held / 5);
 	in_order();
 }
-END_TEST
 
-START_TEST(a_chunk_that_fills_again_is_advised_again)
+TEST(a_chunk_that_fills_again_is_advised_again)
 {
 	start(0);
 	hold(8192, 8192, false);
@@ -314,7 +308,6 @@ START_TEST(a_chunk_that_fills_again_is_advised_again)
 	ck_assert_uint_ge(count_advised(), full - 1);
 	in_order();
 }
-END_TEST
 
 // holds_and_advises tells whether what a child holds is advised as well.
 static bool holds_and_advises(void)
@@ -324,7 +317,7 @@ static bool holds_and_advises(void)
 	return rt_gc() == RT_OK && is_advised(roots[0]);
 }
 
-START_TEST(a_child_is_given_huge_pages)
+TEST(a_child_is_given_huge_pages)
 {
 	int status;
 	pid_t child;
@@ -337,10 +330,9 @@ START_TEST(a_child_is_given_huge_pages)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 // A chunk that is released before its advice came stays without.
-START_TEST(a_released_chunk_no_longer_waits_for_advice)
+TEST(a_released_chunk_no_longer_waits_for_advice)
 {
 	enum { CHUNKS = 8, RELEASED = 3 };
 
@@ -353,7 +345,6 @@ START_TEST(a_released_chunk_no_longer_waits_for_advice)
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		ck_assert_int_eq(is_advised(chunk_at(i)), i != RELEASED);
 }
-END_TEST
 
 // ---- how many mappings ----
 
@@ -364,7 +355,7 @@ static uint64_t mappings(void)
 
 // Every second chunk is given back: as many runs as there may be, and then
 // longer parts become small.
-START_TEST(runs_are_few)
+TEST(runs_are_few)
 {
 	uint64_t before;
 
@@ -387,10 +378,9 @@ START_TEST(runs_are_few)
 	ck_assert_uint_eq(count_advised(), 0);
 	ck_assert_uint_eq(mappings(), before);
 }
-END_TEST
 
 // Where mappings run out no run begins, and none is cut in two.
-START_TEST(near_the_limit_parts_are_coarser)
+TEST(near_the_limit_parts_are_coarser)
 {
 	int64_t many = (int64_t)(sysmem_max_mappings() / 5 * 4);
 	uint64_t before;
@@ -420,11 +410,10 @@ START_TEST(near_the_limit_parts_are_coarser)
 	ck_assert_uint_ge(count_advised(), 20);
 	in_order();
 }
-END_TEST
 
 // ---- tables ----
 
-START_TEST(tables_follow_the_heap)
+TEST(tables_follow_the_heap)
 {
 	enum { CHUNKS = 34 }; // 2 MiB of bitmaps are for 32
 	const char *lines;
@@ -446,11 +435,10 @@ START_TEST(tables_follow_the_heap)
 	ck_assert(is_advised(lines));
 	in_order();
 }
-END_TEST
 
 // ---- refusals ----
 
-START_TEST(refused_advice_changes_nothing)
+TEST(refused_advice_changes_nothing)
 {
 	start(0);
 	hold(16, CHUNK, false);
@@ -472,35 +460,4 @@ START_TEST(refused_advice_changes_nothing)
 	ck_assert_uint_ge(count_advised(), 7);
 	ck_assert_uint_le(count_advised(), 9);
 	in_order();
-}
-END_TEST
-
-static Suite *suite_hugepages(void)
-{
-	Suite *s = suite_create("hugepages");
-	TCase *tc = tcase_create("hugepages");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, fresh_memory_has_small_pages);
-	tcase_add_loop_test(tc, what_survives_a_collection_is_advised, 0, 2);
-	tcase_add_test(tc, what_does_not_fill_a_chunk_is_not);
-	tcase_add_loop_test(tc, a_chunk_is_full_from_some_pages_on, 0, 2);
-	tcase_add_test(tc, without_helpers_advice_is_all);
-	tcase_add_test(tc, without_huge_pages_nothing_is_advised);
-	tcase_add_test(tc, helpers_advise_when_there_are_some);
-	tcase_add_test(tc, released_memory_stays_released);
-	tcase_add_test(tc, a_chunk_that_fills_again_is_advised_again);
-	tcase_add_test(tc, a_child_is_given_huge_pages);
-	tcase_add_test(tc, a_released_chunk_no_longer_waits_for_advice);
-	tcase_add_test(tc, runs_are_few);
-	tcase_add_test(tc, near_the_limit_parts_are_coarser);
-	tcase_add_test(tc, tables_follow_the_heap);
-	tcase_add_test(tc, refused_advice_changes_nothing);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_hugepages());
 }

@@ -36,7 +36,9 @@ static void set_tag(uint64_t tag)
 	atomic_u64_store_relaxed(&stack.head, tag << ADDR_WIDTH);
 }
 
-START_TEST(the_last_pushed_comes_first)
+GROUP(lfstack, .timeout = 120);
+
+TEST(the_last_pushed_comes_first)
 {
 	ck_assert(lfstack_empty(&stack));
 	ck_assert_ptr_null(lfstack_pop(&stack));
@@ -49,9 +51,8 @@ START_TEST(the_last_pushed_comes_first)
 	ck_assert(lfstack_empty(&stack));
 	ck_assert_ptr_null(lfstack_pop(&stack));
 }
-END_TEST
 
-START_TEST(a_walk_sees_every_node_from_the_top)
+TEST(a_walk_sees_every_node_from_the_top)
 {
 	int n = NNODES;
 
@@ -63,9 +64,8 @@ START_TEST(a_walk_sees_every_node_from_the_top)
 	ck_assert_int_eq(n, 0);
 	ck_assert_ptr_eq(lfstack_pop(&stack), &items[NNODES - 1].node);
 }
-END_TEST
 
-START_TEST(every_change_raises_the_tag)
+TEST(every_change_raises_the_tag)
 {
 	uint64_t tag = head_tag();
 
@@ -83,9 +83,8 @@ START_TEST(every_change_raises_the_tag)
 	ck_assert_ptr_null(lfstack_pop(&stack));
 	ck_assert_uint_eq(head_tag(), tag);
 }
-END_TEST
 
-START_TEST(a_wrapping_tag_harms_no_address)
+TEST(a_wrapping_tag_harms_no_address)
 {
 	set_tag(TAG_COUNT - 2);
 	lfstack_push(&stack, &items[0].node);
@@ -99,12 +98,11 @@ START_TEST(a_wrapping_tag_harms_no_address)
 	ck_assert_ptr_null(lfstack_pop(&stack));
 	ck_assert_uint_eq(head_tag(), 2);
 }
-END_TEST
 
 // The highest user addresses differ from each other only in bits beside the
 // tag; packing must neither lose nor spill one.  Nodes there are not touched
 // by the test, so the head is made by hand.
-START_TEST(the_highest_address_packs)
+TEST(the_highest_address_packs)
 {
 	uintptr_t highest = (UINT64_C(1) << LFSTACK_ADDR_BITS) - LFSTACK_ALIGN;
 
@@ -119,7 +117,6 @@ START_TEST(the_highest_address_packs)
 	ck_assert_uint_eq((uintptr_t)lfstack_top(&stack), highest);
 	ck_assert_uint_eq(head_tag(), 7);
 }
-END_TEST
 
 // late_pop is the second half of a pop that began when the head was seen and
 // the node below its top was below.
@@ -134,7 +131,7 @@ static bool late_pop(uint64_t seen, const struct lfnode *below)
 // C, B, A are on the stack.  A popper sees A above B and is held up; others
 // pop A and B and push A.  Were the popper to succeed, B, which is in use,
 // would be on the stack.
-START_TEST(a_pop_that_was_overtaken_fails)
+TEST(a_pop_that_was_overtaken_fails)
 {
 	struct lfnode *a = &items[0].node, *b = &items[1].node;
 	struct lfnode *c = &items[2].node;
@@ -162,10 +159,9 @@ START_TEST(a_pop_that_was_overtaken_fails)
 	ck_assert(late_pop(head_word(), b));
 	ck_assert_ptr_eq(lfstack_pop(&stack), b);
 }
-END_TEST
 
 // A popper from before a reset fails, also when its node is on top again.
-START_TEST(a_pop_from_before_a_reset_fails)
+TEST(a_pop_from_before_a_reset_fails)
 {
 	struct lfnode *a = &items[0].node, *b = &items[1].node;
 
@@ -183,9 +179,8 @@ START_TEST(a_pop_from_before_a_reset_fails)
 	ck_assert_ptr_eq(lfstack_pop(&stack), b);
 	ck_assert(lfstack_empty(&stack));
 }
-END_TEST
 
-START_TEST(the_stack_outlives_all_tags)
+TEST(the_stack_outlives_all_tags)
 {
 	uint64_t wrong = 0;
 
@@ -199,7 +194,6 @@ START_TEST(the_stack_outlives_all_tags)
 	ck_assert_ptr_eq(lfstack_pop(&stack), &items[0].node);
 	ck_assert(lfstack_empty(&stack));
 }
-END_TEST
 
 // ---- threads ----
 
@@ -262,7 +256,7 @@ static void *push_and_pop(void *arg)
 // popped and pushed again all the time.
 static const int nodes_at_once[] = {2, 5, NNODES};
 
-START_TEST(threads_lose_and_double_nothing)
+TEST(threads_lose_and_double_nothing, .n = RT_ARRAY_LEN(nodes_at_once))
 {
 	int nnodes = nodes_at_once[_i];
 	struct worker workers[THREADS];
@@ -294,43 +288,15 @@ START_TEST(threads_lose_and_double_nothing)
 	ck_assert_uint_eq(found, (uint64_t)nnodes);
 	ck_assert_uint_eq(npops, 0);
 }
-END_TEST
 
 // ---- misuse ----
 
 static const uintptr_t bad_offsets[] = {8, UINT64_C(1) << LFSTACK_ADDR_BITS};
 
-START_TEST(a_node_that_does_not_pack_throws)
+TEST(a_node_that_does_not_pack_throws, .n = RT_ARRAY_LEN(bad_offsets),
+     .exit = DEATH_EXPECTED)
 {
 	death_expect("does not pack");
 	lfstack_push(&stack, (struct lfnode *)((uintptr_t)&items[0].node +
 					       bad_offsets[_i]));
-}
-END_TEST
-
-static Suite *suite_lfstack(void)
-{
-	Suite *s = suite_create("lfstack");
-	TCase *tc = tcase_create("lfstack");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, the_last_pushed_comes_first);
-	tcase_add_test(tc, a_walk_sees_every_node_from_the_top);
-	tcase_add_test(tc, every_change_raises_the_tag);
-	tcase_add_test(tc, a_wrapping_tag_harms_no_address);
-	tcase_add_test(tc, the_highest_address_packs);
-	tcase_add_test(tc, a_pop_that_was_overtaken_fails);
-	tcase_add_test(tc, a_pop_from_before_a_reset_fails);
-	tcase_add_test(tc, the_stack_outlives_all_tags);
-	tcase_add_loop_test(tc, threads_lose_and_double_nothing, 0,
-			    RT_ARRAY_LEN(nodes_at_once));
-	tcase_add_loop_exit_test(tc, a_node_that_does_not_pack_throws,
-				 DEATH_EXPECTED, 0, RT_ARRAY_LEN(bad_offsets));
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_lfstack());
 }

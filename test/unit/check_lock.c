@@ -78,7 +78,9 @@ static void *add_under_mutex(void *arg)
 	return NULL;
 }
 
-START_TEST(one_thread_at_a_time_holds_a_mutex)
+GROUP(mutex, .timeout = 60);
+
+TEST(one_thread_at_a_time_holds_a_mutex)
 {
 	pthread_t threads[THREADS];
 
@@ -87,10 +89,9 @@ START_TEST(one_thread_at_a_time_holds_a_mutex)
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
 	ck_assert(!mutex_held(&mutex));
 }
-END_TEST
 
 // Every sleep that returns at once, as on a signal, is slept again.
-START_TEST(a_mutex_survives_sleeps_that_return_early)
+TEST(a_mutex_survives_sleeps_that_return_early)
 {
 	pthread_t threads[THREADS];
 
@@ -99,9 +100,8 @@ START_TEST(a_mutex_survives_sleeps_that_return_early)
 	join_all(threads);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
 }
-END_TEST
 
-START_TEST(an_uncontended_mutex_makes_no_system_call)
+TEST(an_uncontended_mutex_makes_no_system_call)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
@@ -113,7 +113,6 @@ START_TEST(an_uncontended_mutex_makes_no_system_call)
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
 }
-END_TEST
 
 static void *lock_once(void *arg)
 {
@@ -126,7 +125,7 @@ static void *lock_once(void *arg)
 
 // State 2 is reached only by a thread about to sleep.  All of them get the
 // lock in the end, though a release wakes one.
-START_TEST(every_sleeper_of_a_mutex_gets_it)
+TEST(every_sleeper_of_a_mutex_gets_it)
 {
 	pthread_t threads[THREADS];
 
@@ -144,24 +143,25 @@ START_TEST(every_sleeper_of_a_mutex_gets_it)
 	ck_assert_uint_ge(oscall_count(OSCALL_FUTEX_WAKE), 1);
 	ck_assert(!mutex_held(&mutex));
 }
-END_TEST
 
 // A debug build finds first that the lock has no rank.
-START_TEST(unlocking_a_free_mutex_throws)
+TEST(unlocking_a_free_mutex_throws, .exit = DIED_AS_EXPECTED,
+     .unless = RT_DEBUG_BUILD)
 {
 	static struct told told = {"", "not held"};
 
 	expect_throw(&told);
 	mutex_unlock(&mutex);
 }
-END_TEST
 
 // ---- ranks, in debug builds ----
 
 static struct mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
 static struct mutex inner = RT_MUTEX_INIT(LOCKRANK_PERSISTENT);
 
-START_TEST(every_rank_has_a_name_of_its_own)
+GROUP(rank);
+
+TEST(every_rank_has_a_name_of_its_own)
 {
 	for (int i = 0; i < LOCKRANK_COUNT; i++) {
 		const char *name = lockrank_name((enum lockrank)i);
@@ -172,9 +172,8 @@ START_TEST(every_rank_has_a_name_of_its_own)
 	}
 	ck_assert_str_eq(lockrank_name(LOCKRANK_COUNT), "unknown");
 }
-END_TEST
 
-START_TEST(locks_nest_inwards_and_open_in_any_order)
+TEST(locks_nest_inwards_and_open_in_any_order)
 {
 	mutex_lock(&outer);
 	mutex_lock(&mutex);
@@ -187,9 +186,9 @@ START_TEST(locks_nest_inwards_and_open_in_any_order)
 	mutex_unlock(&outer);
 	lockrank_none();
 }
-END_TEST
 
-START_TEST(wrong_order_throws_and_names_both_locks)
+TEST(wrong_order_throws_and_names_both_locks, .exit = DIED_AS_EXPECTED,
+     .unless = !RT_DEBUG_BUILD)
 {
 	static struct told told = {
 	    "lock roots wanted while holding lock persistent", "wrong order"};
@@ -199,9 +198,9 @@ START_TEST(wrong_order_throws_and_names_both_locks)
 	mutex_lock(&inner);
 	mutex_lock(&outer);
 }
-END_TEST
 
-START_TEST(taking_a_held_lock_throws)
+TEST(taking_a_held_lock_throws, .exit = DIED_AS_EXPECTED,
+     .unless = !RT_DEBUG_BUILD)
 {
 	static struct told told = {"lock mheap wanted while holding lock mheap",
 				   "wrong order"};
@@ -210,9 +209,9 @@ START_TEST(taking_a_held_lock_throws)
 	mutex_lock(&mutex);
 	mutex_lock(&mutex);
 }
-END_TEST
 
-START_TEST(a_lock_without_rank_throws)
+TEST(a_lock_without_rank_throws, .exit = DIED_AS_EXPECTED,
+     .unless = !RT_DEBUG_BUILD)
 {
 	static struct told told = {"rank=0", "without a rank"};
 	static struct mutex zeroed;
@@ -220,7 +219,6 @@ START_TEST(a_lock_without_rank_throws)
 	expect_throw(&told);
 	mutex_lock(&zeroed);
 }
-END_TEST
 
 static void *unlock_for_another(void *arg)
 {
@@ -228,7 +226,8 @@ static void *unlock_for_another(void *arg)
 	return arg;
 }
 
-START_TEST(releasing_the_lock_of_another_thread_throws)
+TEST(releasing_the_lock_of_another_thread_throws, .exit = DIED_AS_EXPECTED,
+     .unless = !RT_DEBUG_BUILD)
 {
 	static struct told told = {"lock mheap", "released but not held"};
 	pthread_t thread;
@@ -238,9 +237,9 @@ START_TEST(releasing_the_lock_of_another_thread_throws)
 	start(&thread, unlock_for_another, NULL);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
-START_TEST(parking_with_a_lock_throws)
+TEST(parking_with_a_lock_throws, .exit = DIED_AS_EXPECTED,
+     .unless = !RT_DEBUG_BUILD)
 {
 	static struct told told = {"lock mheap", "held while parking"};
 
@@ -248,14 +247,15 @@ START_TEST(parking_with_a_lock_throws)
 	mutex_lock(&mutex);
 	lockrank_none();
 }
-END_TEST
 
 // ---- note ----
 
 static struct note note;
 static struct note reply;
 
-START_TEST(a_note_woken_before_does_not_sleep)
+GROUP(note, .timeout = 60);
+
+TEST(a_note_woken_before_does_not_sleep)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
@@ -268,9 +268,8 @@ START_TEST(a_note_woken_before_does_not_sleep)
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
 }
-END_TEST
 
-START_TEST(a_note_nobody_wakes_times_out)
+TEST(a_note_nobody_wakes_times_out)
 {
 	uint64_t begun = nanotime();
 
@@ -279,9 +278,8 @@ START_TEST(a_note_nobody_wakes_times_out)
 	note_wake(&note);
 	ck_assert(note_sleep(&note, 20 * MS));
 }
-END_TEST
 
-START_TEST(sleeps_that_return_early_are_slept_to_the_end)
+TEST(sleeps_that_return_early_are_slept_to_the_end)
 {
 	uint64_t begun = nanotime();
 
@@ -291,15 +289,13 @@ START_TEST(sleeps_that_return_early_are_slept_to_the_end)
 	// As many as the time was long enough for.
 	ck_assert_uint_gt(oscall_failed(OSCALL_FUTEX_WAIT), 0);
 }
-END_TEST
 
-START_TEST(a_refused_clock_ends_a_timed_sleep)
+TEST(a_refused_clock_ends_a_timed_sleep)
 {
 	oscall_fail(OSCALL_CLOCK, 1, UINT64_MAX, EINVAL);
 	ck_assert(!note_sleep(&note, 1 * MS));
 	ck_assert_uint_ge(oscall_failed(OSCALL_CLOCK), 1);
 }
-END_TEST
 
 static uint64_t handed_over; // what is published by waking
 
@@ -311,7 +307,7 @@ static void *sleep_on_note(void *arg)
 	return NULL;
 }
 
-START_TEST(a_wake_reaches_every_sleeper_and_publishes)
+TEST(a_wake_reaches_every_sleeper_and_publishes)
 {
 	pthread_t threads[THREADS];
 
@@ -328,7 +324,6 @@ START_TEST(a_wake_reaches_every_sleeper_and_publishes)
 		ck_assert_ptr_null(result);
 	}
 }
-END_TEST
 
 // answer sleeps for each number and gives it back plus one.
 static void *answer(void *arg)
@@ -343,7 +338,7 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-START_TEST(notes_hand_over_and_lose_no_wake)
+TEST(notes_hand_over_and_lose_no_wake)
 {
 	pthread_t thread;
 	uint64_t wrong = 0;
@@ -360,7 +355,6 @@ START_TEST(notes_hand_over_and_lose_no_wake)
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // Work is announced by counting, then waking; a wake between the sleeper's
 // look and its sleep must not be lost.
@@ -376,7 +370,7 @@ static void *announce(void *arg)
 	return NULL;
 }
 
-START_TEST(clearing_before_looking_misses_nothing)
+TEST(clearing_before_looking_misses_nothing)
 {
 	pthread_t threads[THREADS];
 
@@ -390,7 +384,6 @@ START_TEST(clearing_before_looking_misses_nothing)
 	}
 	join_all(threads);
 }
-END_TEST
 
 // ---- semaphore ----
 
@@ -409,7 +402,9 @@ static void *add_under_sema(void *arg)
 	return NULL;
 }
 
-START_TEST(one_thread_at_a_time_holds_a_semaphore)
+GROUP(sema, .timeout = 60);
+
+TEST(one_thread_at_a_time_holds_a_semaphore)
 {
 	pthread_t threads[THREADS];
 
@@ -418,7 +413,6 @@ START_TEST(one_thread_at_a_time_holds_a_semaphore)
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * (ROUNDS / 10));
 	ck_assert(sema_try_acquire(&sema));
 }
-END_TEST
 
 static void *try_under_sema(void *arg)
 {
@@ -435,7 +429,7 @@ static void *try_under_sema(void *arg)
 	return NULL;
 }
 
-START_TEST(tries_exclude_each_other_and_waiters)
+TEST(tries_exclude_each_other_and_waiters)
 {
 	pthread_t threads[THREADS];
 	uint64_t n = ROUNDS / 10;
@@ -446,9 +440,8 @@ START_TEST(tries_exclude_each_other_and_waiters)
 	join_all(threads);
 	ck_assert_uint_eq(guarded, n * THREADS);
 }
-END_TEST
 
-START_TEST(a_free_semaphore_makes_no_system_call)
+TEST(a_free_semaphore_makes_no_system_call)
 {
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
@@ -461,7 +454,6 @@ START_TEST(a_free_semaphore_makes_no_system_call)
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
 }
-END_TEST
 
 static void *note_turn(void *arg)
 {
@@ -474,7 +466,7 @@ static void *note_turn(void *arg)
 // Tickets from the first, and tickets that wrap round while waited for.
 static const uint32_t first_tickets[] = {0, UINT32_MAX - 2, UINT32_MAX};
 
-START_TEST(a_semaphore_serves_in_order_of_arrival)
+TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 {
 	uint32_t first = first_tickets[_i];
 	pthread_t threads[THREADS];
@@ -499,11 +491,10 @@ START_TEST(a_semaphore_serves_in_order_of_arrival)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&sema.serving),
 			  first + 1 + THREADS);
 }
-END_TEST
 
 // Sleepers whose sleeps returned early lie in the kernel's queue in any order;
 // a release that woke only the first would often wake the wrong one.
-START_TEST(a_release_finds_the_right_sleeper)
+TEST(a_release_finds_the_right_sleeper)
 {
 	enum { EARLY = 20000 }; // long enough for all to have come
 
@@ -520,83 +511,4 @@ START_TEST(a_release_finds_the_right_sleeper)
 		join_all(threads);
 		ck_assert_int_eq(nserved, THREADS);
 	}
-}
-END_TEST
-
-static TCase *tcase_mutex(void)
-{
-	TCase *tc = tcase_create("mutex");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, one_thread_at_a_time_holds_a_mutex);
-	tcase_add_test(tc, a_mutex_survives_sleeps_that_return_early);
-	tcase_add_test(tc, an_uncontended_mutex_makes_no_system_call);
-	tcase_add_test(tc, every_sleeper_of_a_mutex_gets_it);
-	if (!RT_DEBUG_BUILD)
-		tcase_add_exit_test(tc, unlocking_a_free_mutex_throws,
-				    DIED_AS_EXPECTED);
-	return tc;
-}
-
-static TCase *tcase_rank(void)
-{
-	TCase *tc = tcase_create("rank");
-
-	tcase_add_test(tc, every_rank_has_a_name_of_its_own);
-	tcase_add_test(tc, locks_nest_inwards_and_open_in_any_order);
-	if (!RT_DEBUG_BUILD)
-		return tc;
-	tcase_add_exit_test(tc, wrong_order_throws_and_names_both_locks,
-			    DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, taking_a_held_lock_throws, DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, a_lock_without_rank_throws, DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, releasing_the_lock_of_another_thread_throws,
-			    DIED_AS_EXPECTED);
-	tcase_add_exit_test(tc, parking_with_a_lock_throws, DIED_AS_EXPECTED);
-	return tc;
-}
-
-static TCase *tcase_note(void)
-{
-	TCase *tc = tcase_create("note");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_note_woken_before_does_not_sleep);
-	tcase_add_test(tc, a_note_nobody_wakes_times_out);
-	tcase_add_test(tc, sleeps_that_return_early_are_slept_to_the_end);
-	tcase_add_test(tc, a_refused_clock_ends_a_timed_sleep);
-	tcase_add_test(tc, a_wake_reaches_every_sleeper_and_publishes);
-	tcase_add_test(tc, notes_hand_over_and_lose_no_wake);
-	tcase_add_test(tc, clearing_before_looking_misses_nothing);
-	return tc;
-}
-
-static TCase *tcase_sema(void)
-{
-	TCase *tc = tcase_create("sema");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, one_thread_at_a_time_holds_a_semaphore);
-	tcase_add_test(tc, tries_exclude_each_other_and_waiters);
-	tcase_add_test(tc, a_free_semaphore_makes_no_system_call);
-	tcase_add_test(tc, a_release_finds_the_right_sleeper);
-	tcase_add_loop_test(tc, a_semaphore_serves_in_order_of_arrival, 0,
-			    RT_ARRAY_LEN(first_tickets));
-	return tc;
-}
-
-static Suite *suite_lock(void)
-{
-	Suite *s = suite_create("lock");
-
-	suite_add_tcase(s, tcase_mutex());
-	suite_add_tcase(s, tcase_rank());
-	suite_add_tcase(s, tcase_note());
-	suite_add_tcase(s, tcase_sema());
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_lock());
 }

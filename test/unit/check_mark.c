@@ -384,7 +384,9 @@ static void mark_shape(const struct shape *shape, const struct crew *crew,
 	await_helpers(0);
 }
 
-START_TEST(helpers_mark_the_same)
+GROUP(shapes, .timeout = 60);
+
+TEST(helpers_mark_the_same, .n = SHAPES * CREWS)
 {
 	const struct shape *shape = &shapes[_i % SHAPES];
 	const struct crew *crew = &crews[_i / SHAPES];
@@ -392,19 +394,17 @@ START_TEST(helpers_mark_the_same)
 	start(crew, 0);
 	mark_shape(shape, crew, shape->helps);
 }
-END_TEST
 
 // Two objects can share a granule, and every word is divided.
-START_TEST(helpers_mark_the_same_align8)
+TEST(helpers_mark_the_same_align8, .n = SHAPES)
 {
 	start(&crews[2], 1);
 	mark_shape(&shapes[_i], &crews[2], shapes[_i].helps);
 }
-END_TEST
 
 // However little memory the markers get together.  Without any, words cannot
 // be given, and a job may lead to nothing new.
-START_TEST(limited_work_buffers_mark_the_same)
+TEST(limited_work_buffers_mark_the_same, .n = 3 * SHAPES)
 {
 	static const uint32_t limits[] = {0, 1, 2};
 	const struct shape *shape = &shapes[_i / 3];
@@ -414,12 +414,13 @@ START_TEST(limited_work_buffers_mark_the_same)
 	start(&crews[1], 0);
 	mark_shape(shape, &crews[1], shape->helps && limit != 0);
 }
-END_TEST
 
 // ---- roots ----
 
+GROUP(roots, .timeout = 60);
+
 // Registered ranges are jobs that helpers take, however little each leads to.
-START_TEST(many_root_ranges_are_marked)
+TEST(many_root_ranges_are_marked)
 {
 	enum { RANGES = RT_TSAN ? 1000 : 2000, EACH = 40 };
 	static uintptr_t ranges[RANGES][EACH + 1]; // a gap between two
@@ -445,7 +446,6 @@ START_TEST(many_root_ranges_are_marked)
 	} while (helped() == 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 enum { STANDING = RT_TSAN ? 80 : 150, LENGTH = 300 }; // threads, of a list
 
@@ -486,7 +486,7 @@ static void *stand(void *arg)
 }
 
 // So are stacks, 64 to a job.
-START_TEST(many_stacks_are_marked)
+TEST(many_stacks_are_marked)
 {
 	pthread_t threads[STANDING];
 
@@ -510,7 +510,6 @@ START_TEST(many_stacks_are_marked)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // Ps whose stack is one word that leads to an object, as of threads in a
 // region.
@@ -548,7 +547,7 @@ static const uint32_t many_ps[] = {
 };
 
 // However many Ps there are, each stack is marked, and once.
-START_TEST(every_stack_is_one_job_s)
+TEST(every_stack_is_one_job_s, .n = 2 * RT_ARRAY_LEN(many_ps))
 {
 	static const struct crew alone = {1, 0, 0};
 	uint32_t n = many_ps[_i / 2];
@@ -565,7 +564,6 @@ START_TEST(every_stack_is_one_job_s)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- sweeping ----
 
@@ -596,7 +594,7 @@ static void make_garbage(void)
 
 // Sweeping is shared, too: of many collections there is one in which a helper
 // frees something.
-START_TEST(helpers_sweep)
+TEST(helpers_sweep)
 {
 	uint64_t before;
 
@@ -610,11 +608,12 @@ START_TEST(helpers_sweep)
 	} while (counted_by_helpers() == before);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- when helpers are made, and when not ----
 
-START_TEST(without_helpers_no_thread_is_made)
+GROUP(helpers, .timeout = 60);
+
+TEST(without_helpers_no_thread_is_made, .n = 3)
 {
 	static const struct crew none[] = {{8, 0, 0}, {1, -1, 0}, {1, 7, 0}};
 	struct graph g;
@@ -629,9 +628,8 @@ START_TEST(without_helpers_no_thread_is_made)
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
-START_TEST(a_small_heap_makes_no_thread)
+TEST(a_small_heap_makes_no_thread)
 {
 	start(&crews[2], 0);
 	roots_begin();
@@ -642,11 +640,10 @@ START_TEST(a_small_heap_makes_no_thread)
 	await_helpers(0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // What markings have cost decides whether helpers are called, and is measured
 // in both ways.
-START_TEST(helpers_are_called_as_long_as_they_pay)
+TEST(helpers_are_called_as_long_as_they_pay)
 {
 	static const struct gain_cost dear = {UINT64_MAX / 4, UINT64_MAX / 4};
 	struct graph g;
@@ -672,11 +669,10 @@ START_TEST(helpers_are_called_as_long_as_they_pay)
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // Helpers could have shared the words after those that the first marker takes
 // before it calls them, and are judged by these.
-START_TEST(a_marking_is_judged_by_what_could_be_shared)
+TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 {
 	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/mark.c
 	bool few = _i == 0;
@@ -697,7 +693,6 @@ START_TEST(a_marking_is_judged_by_what_could_be_shared)
 	roots_end();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 static atomic_u32 no_more_markings;
 
@@ -727,7 +722,7 @@ static void *join_at_any_time(void *arg)
 
 // Markers that join when all is marked, while the first one sums up, change no
 // sum.
-START_TEST(helpers_that_come_late_change_no_sum)
+TEST(helpers_that_come_late_change_no_sum)
 {
 	enum {
 		OBJECTS = 10000, // more than CALL_AFTER of gc/mark/mark.c
@@ -762,7 +757,6 @@ START_TEST(helpers_that_come_late_change_no_sum)
 	roots_end();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // What a helper needs, and the call at which it is refused.
 static const struct refusal {
@@ -775,7 +769,7 @@ static const struct refusal {
 };
 
 // The collection works without them, and the next one asks again.
-START_TEST(refused_helpers_are_asked_for_again)
+TEST(refused_helpers_are_asked_for_again, .n = RT_ARRAY_LEN(refusals))
 {
 	const struct refusal *refused = &refusals[_i];
 	struct graph g;
@@ -799,10 +793,9 @@ START_TEST(refused_helpers_are_asked_for_again)
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // No memory for the record of its P: the thread goes again.
-START_TEST(a_helper_that_cannot_attach_is_made_again)
+TEST(a_helper_that_cannot_attach_is_made_again)
 {
 	struct graph g;
 
@@ -826,10 +819,9 @@ START_TEST(a_helper_that_cannot_attach_is_made_again)
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // A refused sleep is a short one.
-START_TEST(refused_sleeps_mark_the_same)
+TEST(refused_sleeps_mark_the_same, .n = 3)
 {
 	struct graph g;
 
@@ -842,9 +834,8 @@ START_TEST(refused_sleeps_mark_the_same)
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
-START_TEST(heaps_come_and_go_with_helpers)
+TEST(heaps_come_and_go_with_helpers)
 {
 	enum { HEAPS = RT_TSAN ? 10 : 50 };
 
@@ -865,7 +856,6 @@ START_TEST(heaps_come_and_go_with_helpers)
 		await_helpers(0);
 	}
 }
-END_TEST
 
 // ---- fork ----
 
@@ -894,7 +884,7 @@ static void expect_child(pid_t child)
 // they are on their way out or in.
 //
 // The thread sanitizer makes no thread in a child.
-START_TEST(a_child_has_helpers_of_its_own)
+TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = RT_TSAN)
 {
 	enum { FORKS = 40 };
 	struct graph g;
@@ -917,7 +907,6 @@ START_TEST(a_child_has_helpers_of_its_own)
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 static atomic_u32 came_late;
 static atomic_u32 no_more_calls;
@@ -938,7 +927,7 @@ static void *come_late(void *arg)
 
 // The thread that holds the lock of the markers, or counts as a sweeper, is
 // not there in the child.
-START_TEST(a_late_helper_does_not_stop_a_child)
+TEST(a_late_helper_does_not_stop_a_child, .unless = RT_TSAN)
 {
 	enum { FORKS = 100 };
 	pthread_t late;
@@ -966,50 +955,4 @@ START_TEST(a_late_helper_does_not_stop_a_child)
 	pthread_join(late, NULL);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-END_TEST
-
-static Suite *suite_mark(void)
-{
-	Suite *s = suite_create("mark");
-	TCase *tc = tcase_create("shapes");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, helpers_mark_the_same, 0, SHAPES * CREWS);
-	tcase_add_loop_test(tc, helpers_mark_the_same_align8, 0, SHAPES);
-	tcase_add_loop_test(tc, limited_work_buffers_mark_the_same, 0,
-			    3 * SHAPES);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("roots");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, many_root_ranges_are_marked);
-	tcase_add_test(tc, many_stacks_are_marked);
-	tcase_add_loop_test(tc, every_stack_is_one_job_s, 0,
-			    2 * RT_ARRAY_LEN(many_ps));
-	tcase_add_test(tc, helpers_sweep);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("helpers");
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, without_helpers_no_thread_is_made, 0, 3);
-	tcase_add_test(tc, a_small_heap_makes_no_thread);
-	tcase_add_test(tc, helpers_are_called_as_long_as_they_pay);
-	tcase_add_loop_test(tc, a_marking_is_judged_by_what_could_be_shared, 0,
-			    2);
-	tcase_add_test(tc, helpers_that_come_late_change_no_sum);
-	tcase_add_loop_test(tc, refused_helpers_are_asked_for_again, 0,
-			    RT_ARRAY_LEN(refusals));
-	tcase_add_test(tc, a_helper_that_cannot_attach_is_made_again);
-	tcase_add_loop_test(tc, refused_sleeps_mark_the_same, 0, 3);
-	tcase_add_test(tc, heaps_come_and_go_with_helpers);
-	if (!RT_TSAN) {
-		tcase_add_loop_test(tc, a_child_has_helpers_of_its_own, 0, 3);
-		tcase_add_test(tc, a_late_helper_does_not_stop_a_child);
-	}
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_mark());
 }

@@ -74,7 +74,9 @@ static bool model_agrees(const struct model *m)
 	       heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) == m->blocks * 16;
 }
 
-START_TEST(tiny_requests_follow_the_rules)
+GROUP(tiny, .timeout = 60);
+
+TEST(tiny_requests_follow_the_rules, .n = 2)
 {
 	struct model m = {0};
 	struct rng r;
@@ -101,11 +103,10 @@ START_TEST(tiny_requests_follow_the_rules)
 	ck_assert_uint_gt(m.combined, 50000);
 	expect_verified();
 }
-END_TEST
 
 // Offsets in one fresh block, request by request; 16 and more: a new block.
 // With Go's classes, where all below 16 bytes are combined.
-START_TEST(tiny_requests_are_aligned_by_their_size)
+TEST(tiny_requests_are_aligned_by_their_size)
 {
 	static const struct {
 		size_t n[5];
@@ -143,9 +144,8 @@ START_TEST(tiny_requests_are_aligned_by_their_size)
 		}
 	}
 }
-END_TEST
 
-START_TEST(the_tiny_block_with_more_room_stays)
+TEST(the_tiny_block_with_more_room_stays)
 {
 	char *a, *b, *c;
 
@@ -160,9 +160,8 @@ START_TEST(the_tiny_block_with_more_room_stays)
 	c = rt_alloc_noscan(7); // a's has 6 left, c's 9: it is replaced
 	ck_assert_ptr_eq(rt_alloc_noscan(1), c + 7);
 }
-END_TEST
 
-START_TEST(what_is_not_tiny_has_a_slot_of_its_own)
+TEST(what_is_not_tiny_has_a_slot_of_its_own)
 {
 	char *p;
 
@@ -178,12 +177,13 @@ START_TEST(what_is_not_tiny_has_a_slot_of_its_own)
 	ck_assert_uint_eq(totals().small_alloc_count[1], 2);
 	ck_assert_uint_eq(totals().small_alloc_count[SIZECLASS_TINY], 4);
 }
-END_TEST
 
 // ---- accounting ----
 
+GROUP(mcache, .timeout = 60);
+
 // Nothing shows before the slot is retired; then exactly what was used.
-START_TEST(retiring_counts_what_was_used)
+TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	unsigned c = (unsigned)_i;
 	spanclass sc = spanclass_make(c, KIND_WORDS);
@@ -213,11 +213,10 @@ START_TEST(retiring_counts_what_was_used)
 	ck_assert_uint_eq(totals().small_alloc_count[c], n);
 	expect_verified();
 }
-END_TEST
 
 // A span that comes back is counted from where it was, and used up before
 // pages are taken.
-START_TEST(a_span_is_filled_over_many_flushes)
+TEST(a_span_is_filled_over_many_flushes)
 {
 	spanclass sc = spanclass_make(4, KIND_NOSCAN); // 256 of 32 bytes
 	struct mspan *s = NULL;
@@ -239,9 +238,8 @@ START_TEST(a_span_is_filled_over_many_flushes)
 	ck_assert_ptr_ne(inside_span(inside_take(sc)), s);
 	expect_verified();
 }
-END_TEST
 
-START_TEST(a_flush_retires_every_class_and_the_tiny_block)
+TEST(a_flush_retires_every_class_and_the_tiny_block)
 {
 	uint64_t bytes = 0;
 	struct heapstats_totals t;
@@ -276,11 +274,10 @@ START_TEST(a_flush_retires_every_class_and_the_tiny_block)
 		ck_assert_uint_eq(mc->nonempty[w], 0);
 	expect_verified();
 }
-END_TEST
 
 // heap_live is never more than one batch and one run behind, and together
 // with what waits in the mcache it is every byte of every run.
-START_TEST(live_bytes_are_published_in_batches)
+TEST(live_bytes_are_published_in_batches)
 {
 	uint64_t runs = 0, published, moves = 0, last = 0;
 	struct rng r;
@@ -312,12 +309,11 @@ START_TEST(live_bytes_are_published_in_batches)
 			  heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC));
 	ck_assert_int_eq(mc->live, 0);
 }
-END_TEST
 
 // Of every class that has no inline path, and with Go's classes of all: a call
 // looks into the cache before it takes another span, which would count the one
 // that is cached.
-START_TEST(a_call_takes_what_is_cached)
+TEST(a_call_takes_what_is_cached, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	size_t size = sizeclass_table[_i].size;
 	size_t n = base_min(size, SIZECLASS_MAX_REQUEST);
@@ -333,7 +329,6 @@ START_TEST(a_call_takes_what_is_cached)
 	ck_assert_uint_eq(totals().small_alloc_count[_i], held);
 	expect_verified();
 }
-END_TEST
 
 // use_run uses up a whole run of a class and returns its bytes.
 static size_t use_run(spanclass sc)
@@ -350,7 +345,7 @@ static size_t use_run(spanclass sc)
 
 // The second run is what the first one left of its bitmap word.  Of what lies
 // in fresh pages, a thread is never charged for much more than it has used.
-START_TEST(runs_double_from_a_flush_on)
+TEST(runs_double_from_a_flush_on)
 {
 	static const size_t bytes[] = {512, 512, 1024, 2048, 4096, 8192, 8192};
 	spanclass sc = spanclass_make(6, KIND_WORDS); // of 64 bytes
@@ -362,10 +357,9 @@ START_TEST(runs_double_from_a_flush_on)
 		mcache_flush(mc, self);
 	}
 }
-END_TEST
 
 // A slot that gets no span begins anew, as after a flush.
-START_TEST(a_refused_span_is_the_end_of_long_runs)
+TEST(a_refused_span_is_the_end_of_long_runs)
 {
 	const spanclass sc = spanclass_make(sizeclass_of(1024), KIND_NOSCAN);
 	rt_config c;
@@ -383,9 +377,8 @@ START_TEST(a_refused_span_is_the_end_of_long_runs)
 		;
 	ck_assert_uint_eq(mc->slots[sc].run_log2, MCACHE_RUN_FIRST);
 }
-END_TEST
 
-START_TEST(a_large_object_is_counted_at_once)
+TEST(a_large_object_is_counted_at_once)
 {
 	inside_boot(false);
 	ck_assert_ptr_nonnull(rt_alloc(40000));
@@ -399,13 +392,12 @@ START_TEST(a_large_object_is_counted_at_once)
 	ck_assert_uint_eq(totals().large_alloc_count, 2);
 	expect_verified();
 }
-END_TEST
 
 // ---- runs and clearing ----
 
 // A run of several objects is cleared as a whole above RT_INLINE_MAX; one of a
 // single object, and all runs of smaller ones, only if the caller wants it.
-START_TEST(uninit_skips_clearing)
+TEST(uninit_skips_clearing, .n = 8)
 {
 	static const unsigned classes[] = {1, 2, 32, 38, 44, 51, 59, 67};
 	spanclass sc = spanclass_make(classes[_i], KIND_NOSCAN);
@@ -430,9 +422,8 @@ START_TEST(uninit_skips_clearing)
 	    p[0], size > RT_INLINE_MAX && 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
 	ck_assert_int_eq(p[size - 1], p[0]);
 }
-END_TEST
 
-START_TEST(runs_can_be_taken_away_from_inline_code)
+TEST(runs_can_be_taken_away_from_inline_code)
 {
 	const struct rt_run *runs;
 
@@ -447,7 +438,6 @@ START_TEST(runs_can_be_taken_away_from_inline_code)
 	mcache_enable_runs(mc);
 	ck_assert_ptr_eq(rt_thread_tls->run, runs);
 }
-END_TEST
 
 static int end_walk(void *obj, size_t size, int kind, void *arg)
 {
@@ -457,7 +447,7 @@ static int end_walk(void *obj, size_t size, int kind, void *arg)
 
 // A walk takes them away while it lasts; in a stop of the thread's own they
 // stay away.
-START_TEST(a_walk_leaves_the_runs_as_they_were)
+TEST(a_walk_leaves_the_runs_as_they_were)
 {
 	const struct rt_run *runs;
 
@@ -472,9 +462,8 @@ START_TEST(a_walk_leaves_the_runs_as_they_were)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_ptr_eq(rt_thread_tls->run, runs);
 }
-END_TEST
 
-START_TEST(align8_has_no_inline_runs)
+TEST(align8_has_no_inline_runs)
 {
 	inside_boot(true);
 	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
@@ -482,11 +471,10 @@ START_TEST(align8_has_no_inline_runs)
 	ck_assert_uint_eq(rt_size(rt_alloc(17)), 24);
 	ck_assert_uint_eq(rt_size(rt_alloc_noscan(20)), 24);
 }
-END_TEST
 
 // ---- misuse from above is our own bug ----
 
-START_TEST(a_second_span_in_a_slot_throws)
+TEST(a_second_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
 {
 	spanclass sc = spanclass_make(10, KIND_WORDS);
 
@@ -495,9 +483,8 @@ START_TEST(a_second_span_in_a_slot_throws)
 	death_expect("refill of span with free space remaining");
 	mcache_set_span(mc, sc, mheap_alloc_small(self, NULL, sc));
 }
-END_TEST
 
-START_TEST(a_full_span_in_a_slot_throws)
+TEST(a_full_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
 {
 	spanclass sc = spanclass_make(10, KIND_WORDS);
 	struct mspan *s;
@@ -508,11 +495,10 @@ START_TEST(a_full_span_in_a_slot_throws)
 	death_expect("span has no free space");
 	mcache_set_span(mc, sc, s);
 }
-END_TEST
 
 // ---- the sets ----
 
-START_TEST(the_span_pushed_last_comes_first)
+TEST(the_span_pushed_last_comes_first)
 {
 	spanclass a = spanclass_make(7, KIND_NOSCAN);
 	spanclass b = spanclass_make(7, KIND_WORDS);
@@ -541,9 +527,8 @@ START_TEST(the_span_pushed_last_comes_first)
 	ck_assert_ptr_eq(mcentral_pop(a), s[1]);
 	ck_assert_ptr_null(mcentral_pop(a));
 }
-END_TEST
 
-START_TEST(refill_takes_a_partial_span_before_new_pages)
+TEST(refill_takes_a_partial_span_before_new_pages)
 {
 	spanclass sc = spanclass_make(20, KIND_WORDS);
 	uint64_t in_use;
@@ -560,7 +545,6 @@ START_TEST(refill_takes_a_partial_span_before_new_pages)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE),
 			  in_use + RT_PAGE_SIZE);
 }
-END_TEST
 
 // ---- blocks ----
 
@@ -598,7 +582,7 @@ static void expect_blocks(uint64_t mapped, uint64_t used)
 
 // Seven threads come and go: their blocks are mapped, four of them kept, and
 // taken again by the next threads.
-START_TEST(blocks_of_gone_threads_are_kept_for_four)
+TEST(blocks_of_gone_threads_are_kept_for_four)
 {
 	pthread_t t[THREADS];
 	rt_memstats m;
@@ -632,46 +616,4 @@ START_TEST(blocks_of_gone_threads_are_kept_for_four)
 	mcache_release_kept();
 	expect_blocks(1, 1);
 	expect_verified();
-}
-END_TEST
-
-static Suite *suite_mcache(void)
-{
-	Suite *s = suite_create("mcache");
-	TCase *tiny = tcase_create("tiny");
-	TCase *tc = tcase_create("mcache");
-
-	tcase_set_timeout(tiny, 60);
-	tcase_add_loop_test(tiny, tiny_requests_follow_the_rules, 0, 2);
-	tcase_add_test(tiny, tiny_requests_are_aligned_by_their_size);
-	tcase_add_test(tiny, the_tiny_block_with_more_room_stays);
-	tcase_add_test(tiny, what_is_not_tiny_has_a_slot_of_its_own);
-	suite_add_tcase(s, tiny);
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, retiring_counts_what_was_used, 1,
-			    SIZECLASS_COUNT);
-	tcase_add_test(tc, a_span_is_filled_over_many_flushes);
-	tcase_add_test(tc, a_flush_retires_every_class_and_the_tiny_block);
-	tcase_add_test(tc, live_bytes_are_published_in_batches);
-	tcase_add_loop_test(tc, a_call_takes_what_is_cached, 1,
-			    SIZECLASS_COUNT);
-	tcase_add_test(tc, runs_double_from_a_flush_on);
-	tcase_add_test(tc, a_refused_span_is_the_end_of_long_runs);
-	tcase_add_test(tc, a_large_object_is_counted_at_once);
-	tcase_add_loop_test(tc, uninit_skips_clearing, 0, 8);
-	tcase_add_test(tc, runs_can_be_taken_away_from_inline_code);
-	tcase_add_test(tc, a_walk_leaves_the_runs_as_they_were);
-	tcase_add_test(tc, align8_has_no_inline_runs);
-	tcase_add_exit_test(tc, a_second_span_in_a_slot_throws, DEATH_EXPECTED);
-	tcase_add_exit_test(tc, a_full_span_in_a_slot_throws, DEATH_EXPECTED);
-	tcase_add_test(tc, the_span_pushed_last_comes_first);
-	tcase_add_test(tc, refill_takes_a_partial_span_before_new_pages);
-	tcase_add_test(tc, blocks_of_gone_threads_are_kept_for_four);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_mcache());
 }

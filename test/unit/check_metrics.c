@@ -104,15 +104,16 @@ static rt_metric_desc desc_of(size_t i)
 	return d;
 }
 
-START_TEST(names_are_sorted_and_distinct)
+GROUP(metrics, .setup = setup);
+
+TEST(names_are_sorted_and_distinct)
 {
 	for (size_t i = 1; i < rt_metrics_count(); i++)
 		ck_assert_int_lt(strcmp(desc_of(i - 1).name, desc_of(i).name),
 				 0);
 }
-END_TEST
 
-START_TEST(every_metric_is_described)
+TEST(every_metric_is_described)
 {
 	for (size_t i = 0; i < rt_metrics_count(); i++) {
 		rt_metric_desc d = desc_of(i);
@@ -131,9 +132,8 @@ START_TEST(every_metric_is_described)
 		ck_assert_int_eq(d.ncounts > 0, d.kind == RT_METRIC_HISTOGRAM);
 	}
 }
-END_TEST
 
-START_TEST(wrong_questions_are_refused)
+TEST(wrong_questions_are_refused)
 {
 	rt_metric_desc d;
 
@@ -142,9 +142,8 @@ START_TEST(wrong_questions_are_refused)
 	ck_assert_int_eq(rt_metrics_describe(SIZE_MAX, &d), RT_ENOENT);
 	ck_assert_int_eq(rt_metrics_describe(0, NULL), RT_EINVAL);
 }
-END_TEST
 
-START_TEST(every_described_name_is_read_with_its_kind)
+TEST(every_described_name_is_read_with_its_kind)
 {
 	for (size_t i = 0; i < rt_metrics_count(); i++) {
 		rt_metric_desc d = desc_of(i);
@@ -155,9 +154,8 @@ START_TEST(every_described_name_is_read_with_its_kind)
 			ck_assert_uint_eq(sample.ncounts, d.ncounts);
 	}
 }
-END_TEST
 
-START_TEST(unknown_names_are_bad)
+TEST(unknown_names_are_bad)
 {
 	static const char *const wrong[] = {
 	    NULL,
@@ -179,7 +177,6 @@ START_TEST(unknown_names_are_bad)
 		ck_assert_uint_eq(sample.ncounts, 0);
 	}
 }
-END_TEST
 
 // All metrics of a prefix but one, added up.
 static uint64_t sum_of_others(const char *prefix, const char *but)
@@ -196,7 +193,7 @@ static uint64_t sum_of_others(const char *prefix, const char *but)
 	return sum;
 }
 
-START_TEST(memory_classes_add_up_to_their_total)
+TEST(memory_classes_add_up_to_their_total)
 {
 	const char *name = "/memory/classes/total:bytes";
 	uint64_t want = (UINT64_C(1) << 41) + (UINT64_C(1) << 36) + (1 << 10) +
@@ -206,10 +203,9 @@ START_TEST(memory_classes_add_up_to_their_total)
 	ck_assert_uint_eq(u64_of(name), want);
 	ck_assert_uint_eq(sum_of_others("/memory/classes/", name), want);
 }
-END_TEST
 
 // Gauges are loaded one after the other: more may be in use than was mapped.
-START_TEST(memory_classes_add_up_when_gauges_move)
+TEST(memory_classes_add_up_when_gauges_move)
 {
 	const char *name = "/memory/classes/total:bytes";
 
@@ -220,9 +216,8 @@ START_TEST(memory_classes_add_up_when_gauges_move)
 	ck_assert_uint_eq(sum_of_others("/memory/classes/", name),
 			  u64_of(name));
 }
-END_TEST
 
-START_TEST(memory_classes_are_their_counters)
+TEST(memory_classes_are_their_counters)
 {
 	const struct heapstats_totals *h = &snapshot.heap;
 	uint64_t objects =
@@ -254,9 +249,8 @@ START_TEST(memory_classes_are_their_counters)
 	ck_assert_uint_eq(u64_of("/memory/classes/profiling/buckets:bytes"),
 			  1 << 16);
 }
-END_TEST
 
-START_TEST(heap_counts_are_sums_over_classes)
+TEST(heap_counts_are_sums_over_classes)
 {
 	uint64_t allocs = 77, alloc_bytes = 9 << 20;
 	uint64_t frees = 33, free_bytes = 4 << 20;
@@ -276,9 +270,8 @@ START_TEST(heap_counts_are_sums_over_classes)
 	ck_assert_uint_eq(u64_of("/gc/heap/goal:bytes"), 12345);
 	ck_assert_uint_eq(u64_of("/gc/heap/live:bytes"), 6789);
 }
-END_TEST
 
-START_TEST(class_zero_is_no_size)
+TEST(class_zero_is_no_size)
 {
 	uint64_t allocs = u64_of("/gc/heap/allocs:objects");
 
@@ -286,9 +279,8 @@ START_TEST(class_zero_is_no_size)
 	snapshot.heap.small_free_count[0] = 1000000;
 	ck_assert_uint_eq(u64_of("/gc/heap/allocs:objects"), allocs);
 }
-END_TEST
 
-START_TEST(cycles_limits_and_scans_are_as_recorded)
+TEST(cycles_limits_and_scans_are_as_recorded)
 {
 	uint64_t cycles = (UINT64_C(1) << 32) + 12;
 
@@ -308,9 +300,8 @@ START_TEST(cycles_limits_and_scans_are_as_recorded)
 	snapshot.gc_percent = -1;
 	ck_assert_uint_eq(u64_of("/gc/gogc:percent"), UINT64_MAX);
 }
-END_TEST
 
-START_TEST(cpu_classes_are_seconds)
+TEST(cpu_classes_are_seconds)
 {
 	ck_assert_uint_eq(ns_of("/cpu/classes/gc/mark/assist:cpu-seconds"), 1);
 	ck_assert_uint_eq(ns_of("/cpu/classes/gc/mark/dedicated:cpu-seconds"),
@@ -327,7 +318,6 @@ START_TEST(cpu_classes_are_seconds)
 	ck_assert_uint_eq(ns_of("/cpu/classes/user:cpu-seconds"), 128);
 	ck_assert_uint_eq(ns_of("/cpu/classes/total:cpu-seconds"), 255);
 }
-END_TEST
 
 // What each count holds: class i + 1, and at the end large objects.
 static void check_by_size(const char *name, const uint64_t *small,
@@ -343,16 +333,15 @@ static void check_by_size(const char *name, const uint64_t *small,
 			  UINT64_C(0xaaaaaaaaaaaaaaaa));
 }
 
-START_TEST(objects_by_size_are_those_of_the_classes)
+TEST(objects_by_size_are_those_of_the_classes)
 {
 	check_by_size("/gc/heap/allocs-by-size:bytes",
 		      snapshot.heap.small_alloc_count, 77);
 	check_by_size("/gc/heap/frees-by-size:bytes",
 		      snapshot.heap.small_free_count, 33);
 }
-END_TEST
 
-START_TEST(edges_by_size_are_one_above_the_classes)
+TEST(edges_by_size_are_one_above_the_classes)
 {
 	const double *edges = read_one("/gc/heap/allocs-by-size:bytes").edges;
 
@@ -363,7 +352,6 @@ START_TEST(edges_by_size_are_one_above_the_classes)
 	ck_assert(isinf(edges[68]) && edges[68] > 0);
 	ck_assert_ptr_eq(edges, read_one("/gc/heap/frees-by-size:bytes").edges);
 }
-END_TEST
 
 static void record(struct histogram *h, int times)
 {
@@ -372,7 +360,7 @@ static void record(struct histogram *h, int times)
 }
 
 // The count of a bucket tells which histogram a metric reads.
-START_TEST(pauses_come_from_their_histograms)
+TEST(pauses_come_from_their_histograms)
 {
 	static const struct {
 		const char *name;
@@ -398,9 +386,8 @@ START_TEST(pauses_come_from_their_histograms)
 		ck_assert(sample.edges[2] < 70e-9 && sample.edges[3] > 70e-9);
 	}
 }
-END_TEST
 
-START_TEST(too_little_room_tells_what_is_needed)
+TEST(too_little_room_tells_what_is_needed)
 {
 	for (size_t i = 0; i < rt_metrics_count(); i++) {
 		rt_metric_desc d = desc_of(i);
@@ -426,10 +413,9 @@ START_TEST(too_little_room_tells_what_is_needed)
 		ck_assert_uint_eq(sample.ncounts, d.ncounts);
 	}
 }
-END_TEST
 
 // Repeated names, unknown ones between known ones, and none at all.
-START_TEST(samples_are_independent)
+TEST(samples_are_independent)
 {
 	rt_metric_sample samples[] = {
 	    {.name = "/gc/heap/goal:bytes"},
@@ -446,10 +432,9 @@ START_TEST(samples_are_independent)
 	ck_assert_uint_eq(samples[2].u64, 12345);
 	ck_assert_uint_eq(samples[3].kind, RT_METRIC_F64);
 }
-END_TEST
 
 // Go's table says which may fall.
-START_TEST(cumulative_metrics_are_those_that_never_fall)
+TEST(cumulative_metrics_are_those_that_never_fall)
 {
 	static const char *const levels[] = {
 	    "/gc/gogc:percent",		"/gc/gomemlimit:bytes",
@@ -471,38 +456,4 @@ START_TEST(cumulative_metrics_are_those_that_never_fall)
 		ck_assert_msg(d.cumulative == !level, "%s", d.name);
 	}
 	ck_assert_uint_eq(nlevels, RT_ARRAY_LEN(levels) + 16 + 2);
-}
-END_TEST
-
-static Suite *suite_metrics(void)
-{
-	Suite *s = suite_create("metrics");
-	TCase *tc = tcase_create("metrics");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, names_are_sorted_and_distinct);
-	tcase_add_test(tc, every_metric_is_described);
-	tcase_add_test(tc, wrong_questions_are_refused);
-	tcase_add_test(tc, every_described_name_is_read_with_its_kind);
-	tcase_add_test(tc, unknown_names_are_bad);
-	tcase_add_test(tc, memory_classes_add_up_to_their_total);
-	tcase_add_test(tc, memory_classes_add_up_when_gauges_move);
-	tcase_add_test(tc, memory_classes_are_their_counters);
-	tcase_add_test(tc, heap_counts_are_sums_over_classes);
-	tcase_add_test(tc, class_zero_is_no_size);
-	tcase_add_test(tc, cycles_limits_and_scans_are_as_recorded);
-	tcase_add_test(tc, cpu_classes_are_seconds);
-	tcase_add_test(tc, objects_by_size_are_those_of_the_classes);
-	tcase_add_test(tc, edges_by_size_are_one_above_the_classes);
-	tcase_add_test(tc, pauses_come_from_their_histograms);
-	tcase_add_test(tc, too_little_room_tells_what_is_needed);
-	tcase_add_test(tc, samples_are_independent);
-	tcase_add_test(tc, cumulative_metrics_are_those_that_never_fall);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_metrics());
 }

@@ -162,7 +162,9 @@ static void free_span(struct mspan *s)
 
 // ---- the worked ledger ----
 
-START_TEST(every_step_of_the_ledger_adds_up)
+GROUP(spans, .setup = begin, .timeout = 60);
+
+TEST(every_step_of_the_ledger_adds_up)
 {
 	struct mspan *heap, *stack;
 	uintptr_t base;
@@ -228,9 +230,8 @@ START_TEST(every_step_of_the_ledger_adds_up)
 			    .sys = 4194304});
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
 }
-END_TEST
 
-START_TEST(work_buffers_count_apart)
+TEST(work_buffers_count_apart)
 {
 	struct mspan *s = mheap_alloc_manual(self, 3, MSPAN_WORK);
 
@@ -248,9 +249,8 @@ START_TEST(work_buffers_count_apart)
 			    .mapped = 3 * PAGE,
 			    .sys = CHUNK});
 }
-END_TEST
 
-START_TEST(scavenging_gives_everything_back_once)
+TEST(scavenging_gives_everything_back_once)
 {
 	struct mspan *s = mheap_alloc_large(self, NULL, KIND_NOSCAN, CHUNK);
 	uint64_t bytes = 0, n;
@@ -265,7 +265,6 @@ START_TEST(scavenging_gives_everything_back_once)
 			  CHUNK);
 	ck_assert(pagealloc_check(&mheap.pages));
 }
-END_TEST
 
 // ---- refusals ----
 
@@ -326,7 +325,9 @@ static bool refused_at(uint64_t nth, unsigned what)
 	return !s;
 }
 
-START_TEST(refused_growth_moves_nothing_but_tables)
+GROUP(refusals, .timeout = 60);
+
+TEST(refused_growth_moves_nothing_but_tables, .n = WANTS)
 {
 	enum { LEAST = 9 }; // calls whose refusal refuses the growth
 	uint64_t nth = 1;
@@ -335,9 +336,8 @@ START_TEST(refused_growth_moves_nothing_but_tables)
 		nth++;
 	ck_assert_uint_gt(nth, LEAST);
 }
-END_TEST
 
-START_TEST(refused_advice_and_names_do_not_matter)
+TEST(refused_advice_and_names_do_not_matter)
 {
 	begin();
 	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, 12);
@@ -347,9 +347,8 @@ START_TEST(refused_advice_and_names_do_not_matter)
 	check_heap();
 	end();
 }
-END_TEST
 
-START_TEST(refused_reservation_leaves_nothing_behind)
+TEST(refused_reservation_leaves_nothing_behind)
 {
 	static const struct gauges zero;
 	uint64_t nth;
@@ -372,9 +371,10 @@ START_TEST(refused_reservation_leaves_nothing_behind)
 	ck_assert_uint_ge(nth, 12);
 	end();
 }
-END_TEST
 
-START_TEST(refused_release_keeps_pages_free_and_retained)
+GROUP(spans);
+
+TEST(refused_release_keeps_pages_free_and_retained)
 {
 	struct row before;
 
@@ -389,11 +389,10 @@ START_TEST(refused_release_keeps_pages_free_and_retained)
 	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	check_heap();
 }
-END_TEST
 
 // ---- what a span is like ----
 
-START_TEST(only_used_memory_needs_zeroing)
+TEST(only_used_memory_needs_zeroing)
 {
 	struct mspan *s = alloc_page(NULL);
 
@@ -414,9 +413,8 @@ START_TEST(only_used_memory_needs_zeroing)
 	s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 4 * PAGE);
 	ck_assert(s->needzero);
 }
-END_TEST
 
-START_TEST(spans_of_every_class_fit_their_class)
+TEST(spans_of_every_class_fit_their_class)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
 		struct mspan *s = alloc_class(c, c % KIND_COUNT);
@@ -432,9 +430,8 @@ START_TEST(spans_of_every_class_fit_their_class)
 	}
 	check_heap();
 }
-END_TEST
 
-START_TEST(large_spans_hold_one_object_of_whole_pages)
+TEST(large_spans_hold_one_object_of_whole_pages)
 {
 	static const size_t request[] = {32761,	    PAGE * 5,  PAGE * 5 + 1,
 					 CHUNK - 1, CHUNK + 1, 20 << 20};
@@ -451,9 +448,8 @@ START_TEST(large_spans_hold_one_object_of_whole_pages)
 		now();
 	}
 }
-END_TEST
 
-START_TEST(a_large_object_is_found_when_it_is_published)
+TEST(a_large_object_is_found_when_it_is_published)
 {
 	struct mspan *s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 10 * PAGE);
 
@@ -463,9 +459,8 @@ START_TEST(a_large_object_is_found_when_it_is_published)
 			  s->base);
 	ck_assert_ptr_null(mspan_check(s));
 }
-END_TEST
 
-START_TEST(the_lowest_pages_that_fit_are_taken)
+TEST(the_lowest_pages_that_fit_are_taken)
 {
 	struct mspan *s[8];
 	uintptr_t base;
@@ -482,9 +477,8 @@ START_TEST(the_lowest_pages_that_fit_are_taken)
 	ck_assert_uint_eq(mheap_alloc_manual(self, 2, MSPAN_STACK)->base,
 			  base + 3 * PAGE);
 }
-END_TEST
 
-START_TEST(a_list_of_spans_is_freed_at_once)
+TEST(a_list_of_spans_is_freed_at_once)
 {
 	struct mspan *list = NULL;
 
@@ -502,10 +496,9 @@ START_TEST(a_list_of_spans_is_freed_at_once)
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), RT_CHUNK_PAGES);
 	check_heap();
 }
-END_TEST
 
 // Of 3000 spans two thirds go, in any order: no two runs of pages are one.
-START_TEST(a_list_without_neighbours_is_freed_at_once)
+TEST(a_list_without_neighbours_is_freed_at_once)
 {
 	enum { SPANS = 3000 };
 	struct mspan *s[SPANS], *list = NULL;
@@ -532,9 +525,8 @@ START_TEST(a_list_without_neighbours_is_freed_at_once)
 	ck_assert_uint_eq(now().heap_in_use, 0);
 	check_heap();
 }
-END_TEST
 
-START_TEST(spans_are_walked_by_address)
+TEST(spans_are_walked_by_address)
 {
 	struct mspan *s[3] = {
 	    alloc_page(NULL),
@@ -556,11 +548,10 @@ START_TEST(spans_are_walked_by_address)
 	ck_assert(seen[0] == 1 && seen[1] == 1 && seen[2] == 1);
 	ck_assert_uint_eq(page, arena_used() / PAGE);
 }
-END_TEST
 
 // ---- what a P keeps ----
 
-START_TEST(cached_pages_count_as_free)
+TEST(cached_pages_count_as_free)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 	struct mspan *first = alloc_page(NULL);
@@ -587,10 +578,9 @@ START_TEST(cached_pages_count_as_free)
 	free_span(s);
 	check_heap();
 }
-END_TEST
 
 // A P that allocates little takes few pages from the others.
-START_TEST(fillings_of_a_cache_double)
+TEST(fillings_of_a_cache_double)
 {
 	struct mheap_cache cache = {0};
 	unsigned most = MHEAP_CACHE_FIRST;
@@ -608,10 +598,9 @@ START_TEST(fillings_of_a_cache_double)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
 // One that has allocated much and then allocates little does so again.
-START_TEST(a_flush_makes_fillings_smaller)
+TEST(a_flush_makes_fillings_smaller)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 
@@ -626,9 +615,8 @@ START_TEST(a_flush_makes_fillings_smaller)
 	ck_assert_uint_eq(cache.filling, 0);
 	check_heap();
 }
-END_TEST
 
-START_TEST(pages_from_a_cache_know_whether_they_need_zeroing)
+TEST(pages_from_a_cache_know_whether_they_need_zeroing)
 {
 	// 1 and 3 were used, 4 and 5 never were.
 	static const unsigned pages[MHEAP_CACHE_FIRST] = {5, 4, 3, 1};
@@ -649,9 +637,8 @@ START_TEST(pages_from_a_cache_know_whether_they_need_zeroing)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
-START_TEST(big_requests_go_past_the_page_cache)
+TEST(big_requests_go_past_the_page_cache)
 {
 	struct mheap_cache cache = {0};
 
@@ -663,7 +650,6 @@ START_TEST(big_requests_go_past_the_page_cache)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
 static uint64_t alloc_pages(struct mheap_cache *cache, uint64_t npages)
 {
@@ -674,7 +660,7 @@ static uint64_t alloc_pages(struct mheap_cache *cache, uint64_t npages)
 	return mspan_page(s);
 }
 
-START_TEST(pages_that_the_cache_cannot_serve_are_exchanged)
+TEST(pages_that_the_cache_cannot_serve_are_exchanged)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 
@@ -688,11 +674,11 @@ START_TEST(pages_that_the_cache_cannot_serve_are_exchanged)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
 // No page is left over between objects of any number of pages, though a P
 // takes blocks of 64.
-START_TEST(objects_of_many_pages_lie_side_by_side)
+TEST(objects_of_many_pages_lie_side_by_side, .base = PAGECACHE_LOW_NPAGES,
+     .limit = PAGECACHE_MAX_NPAGES)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 	uint64_t npages = (uint64_t)_i;
@@ -702,9 +688,8 @@ START_TEST(objects_of_many_pages_lie_side_by_side)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
-START_TEST(spans_in_a_stock_count_as_in_use)
+TEST(spans_in_a_stock_count_as_in_use)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 	uint64_t mspan = sizeof(struct mspan);
@@ -722,7 +707,6 @@ START_TEST(spans_in_a_stock_count_as_in_use)
 	ck_assert_uint_eq(cache.nspans, 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 20 * mspan);
 }
-END_TEST
 
 // ---- the end of the range ----
 
@@ -740,9 +724,11 @@ static unsigned resident(uintptr_t base, unsigned n)
 	return i;
 }
 
+GROUP(populating, .setup = begin_populating, .timeout = 60);
+
 // The first page of a run that is not resident is taken, and those that come
 // next are brought in with it: free, zero, and no longer released.
-START_TEST(fresh_pages_are_populated_ahead)
+TEST(fresh_pages_are_populated_ahead)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 	uint64_t ahead = MHEAP_POPULATE;
@@ -773,9 +759,8 @@ START_TEST(fresh_pages_are_populated_ahead)
 	ck_assert_uint_eq(scavenge_once(self, CHUNK, true), ahead * PAGE);
 	check_heap();
 }
-END_TEST
 
-START_TEST(what_may_not_be_used_is_not_populated)
+TEST(what_may_not_be_used_is_not_populated)
 {
 	struct mheap_cache cache = {0};
 	struct mspan *large;
@@ -792,10 +777,9 @@ START_TEST(what_may_not_be_used_is_not_populated)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
 // A refusal counts nothing, and is the last question.
-START_TEST(refused_populating_is_not_tried_again)
+TEST(refused_populating_is_not_tried_again)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 
@@ -810,9 +794,10 @@ START_TEST(refused_populating_is_not_tried_again)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
-START_TEST(what_exceeds_the_range_is_refused)
+GROUP(spans);
+
+TEST(what_exceeds_the_range_is_refused)
 {
 	static const size_t request[] = {
 	    RANGE + 1,
@@ -840,9 +825,8 @@ START_TEST(what_exceeds_the_range_is_refused)
 	    mheap_alloc_large(self, NULL, KIND_NOSCAN, RANGE));
 	check_heap();
 }
-END_TEST
 
-START_TEST(a_full_range_recovers)
+TEST(a_full_range_recovers)
 {
 	static struct mspan *span[RANGE_PAGES + 1];
 	struct mheap_cache cache = {0};
@@ -875,10 +859,9 @@ START_TEST(a_full_range_recovers)
 	    mheap_alloc_large(self, NULL, KIND_NOSCAN, RANGE));
 	check_heap();
 }
-END_TEST
 
 // Free pages at the heap's end count for what it has to grow by.
-START_TEST(the_last_pages_of_the_range_are_used)
+TEST(the_last_pages_of_the_range_are_used)
 {
 	struct mspan *s;
 
@@ -888,11 +871,10 @@ START_TEST(the_last_pages_of_the_range_are_used)
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(now().heap_in_use, RANGE);
 }
-END_TEST
 
 // Only pages at the very end count: the last chunk has 12, and 8 more lie
 // before what was allocated last.
-START_TEST(free_pages_inside_are_not_the_end)
+TEST(free_pages_inside_are_not_the_end)
 {
 	struct mspan *gap;
 
@@ -907,10 +889,9 @@ START_TEST(free_pages_inside_are_not_the_end)
 	ck_assert_uint_eq(mheap.pages.nchunks, 3);
 	check_heap();
 }
-END_TEST
 
 // Two chunks that are free are most of what three take.
-START_TEST(free_chunks_at_the_end_count_together)
+TEST(free_chunks_at_the_end_count_together)
 {
 	struct mspan *s =
 	    mheap_alloc_manual(self, 2 * RT_CHUNK_PAGES, MSPAN_WORK);
@@ -921,10 +902,9 @@ START_TEST(free_chunks_at_the_end_count_together)
 	ck_assert_uint_eq(mheap.pages.nchunks, 3);
 	check_heap();
 }
-END_TEST
 
 // The first chunks are prepared as they are needed.
-START_TEST(a_small_heap_prepares_nothing_ahead)
+TEST(a_small_heap_prepares_nothing_ahead)
 {
 	for (unsigned n = 1; n <= RANGE / CHUNK; n++) {
 		ck_assert_ptr_nonnull(
@@ -932,11 +912,10 @@ START_TEST(a_small_heap_prepares_nothing_ahead)
 		ck_assert_uint_eq(arena_prepared(), (uint64_t)n * CHUNK);
 	}
 }
-END_TEST
 
 // In a full range the pages in a row that a P's cache holds serve a request
 // that caches do not serve.
-START_TEST(a_large_request_takes_the_pages_of_its_own_cache)
+TEST(a_large_request_takes_the_pages_of_its_own_cache)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 
@@ -951,45 +930,41 @@ START_TEST(a_large_request_takes_the_pages_of_its_own_cache)
 	mheap_cache_flush(&cache);
 	check_heap();
 }
-END_TEST
 
 // ---- misuse by our own code ----
 
-START_TEST(a_span_with_objects_is_not_freed)
+GROUP(throws, .setup = begin);
+
+TEST(a_span_with_objects_is_not_freed, .signal = SIGABRT)
 {
 	mheap_free(self, mheap_alloc_large(self, NULL, KIND_NOSCAN, CHUNK));
 }
-END_TEST
 
-START_TEST(a_cached_span_is_not_freed)
+TEST(a_cached_span_is_not_freed, .signal = SIGABRT)
 {
 	struct mspan *s = alloc_page(NULL);
 
 	s->cached = 1;
 	mheap_free(self, s);
 }
-END_TEST
 
-START_TEST(an_unswept_span_is_not_freed)
+TEST(an_unswept_span_is_not_freed, .signal = SIGABRT)
 {
 	struct mspan *s = alloc_page(NULL);
 
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen() - 2);
 	mheap_free(self, s);
 }
-END_TEST
 
-START_TEST(a_stack_span_is_not_freed_as_objects)
+TEST(a_stack_span_is_not_freed_as_objects, .signal = SIGABRT)
 {
 	mheap_free(self, mheap_alloc_manual(self, 1, MSPAN_STACK));
 }
-END_TEST
 
-START_TEST(a_heap_span_is_not_freed_as_stacks)
+TEST(a_heap_span_is_not_freed_as_stacks, .signal = SIGABRT)
 {
 	mheap_free_manual(self, alloc_page(NULL));
 }
-END_TEST
 
 // ---- at random ----
 
@@ -1079,100 +1054,16 @@ static void request_in_any_order(void)
 	ck_assert_uint_eq(mheap.blocks.inuse, 0);
 }
 
-START_TEST(any_order_of_requests_adds_up)
+GROUP(spans);
+
+TEST(any_order_of_requests_adds_up)
 {
 	request_in_any_order();
 }
-END_TEST
 
-START_TEST(any_order_adds_up_while_pages_are_populated)
+GROUP(populating);
+
+TEST(any_order_adds_up_while_pages_are_populated)
 {
 	request_in_any_order();
-}
-END_TEST
-
-static void add_throws(TCase *t)
-{
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_add_test_raise_signal(t, a_span_with_objects_is_not_freed,
-				    SIGABRT);
-	tcase_add_test_raise_signal(t, a_cached_span_is_not_freed, SIGABRT);
-	tcase_add_test_raise_signal(t, an_unswept_span_is_not_freed, SIGABRT);
-	tcase_add_test_raise_signal(t, a_stack_span_is_not_freed_as_objects,
-				    SIGABRT);
-	tcase_add_test_raise_signal(t, a_heap_span_is_not_freed_as_stacks,
-				    SIGABRT);
-}
-
-static void add_populating(TCase *t)
-{
-	tcase_add_checked_fixture(t, begin_populating, NULL);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, fresh_pages_are_populated_ahead);
-	tcase_add_test(t, what_may_not_be_used_is_not_populated);
-	tcase_add_test(t, refused_populating_is_not_tried_again);
-	tcase_add_test(t, any_order_adds_up_while_pages_are_populated);
-}
-
-static void add_spans(TCase *t)
-{
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, every_step_of_the_ledger_adds_up);
-	tcase_add_test(t, work_buffers_count_apart);
-	tcase_add_test(t, scavenging_gives_everything_back_once);
-	tcase_add_test(t, refused_release_keeps_pages_free_and_retained);
-	tcase_add_test(t, only_used_memory_needs_zeroing);
-	tcase_add_test(t, spans_of_every_class_fit_their_class);
-	tcase_add_test(t, large_spans_hold_one_object_of_whole_pages);
-	tcase_add_test(t, a_large_object_is_found_when_it_is_published);
-	tcase_add_test(t, the_lowest_pages_that_fit_are_taken);
-	tcase_add_test(t, a_list_of_spans_is_freed_at_once);
-	tcase_add_test(t, a_list_without_neighbours_is_freed_at_once);
-	tcase_add_test(t, spans_are_walked_by_address);
-	tcase_add_test(t, cached_pages_count_as_free);
-	tcase_add_test(t, fillings_of_a_cache_double);
-	tcase_add_test(t, a_flush_makes_fillings_smaller);
-	tcase_add_test(t, pages_from_a_cache_know_whether_they_need_zeroing);
-	tcase_add_test(t, big_requests_go_past_the_page_cache);
-	tcase_add_test(t, pages_that_the_cache_cannot_serve_are_exchanged);
-	tcase_add_loop_test(t, objects_of_many_pages_lie_side_by_side,
-			    PAGECACHE_LOW_NPAGES, PAGECACHE_MAX_NPAGES);
-	tcase_add_test(t, spans_in_a_stock_count_as_in_use);
-	tcase_add_test(t, what_exceeds_the_range_is_refused);
-	tcase_add_test(t, a_full_range_recovers);
-	tcase_add_test(t, the_last_pages_of_the_range_are_used);
-	tcase_add_test(t, free_pages_inside_are_not_the_end);
-	tcase_add_test(t, free_chunks_at_the_end_count_together);
-	tcase_add_test(t, a_small_heap_prepares_nothing_ahead);
-	tcase_add_test(t, a_large_request_takes_the_pages_of_its_own_cache);
-	tcase_add_test(t, any_order_of_requests_adds_up);
-}
-
-static Suite *suite_mheap(void)
-{
-	Suite *s = suite_create("mheap");
-	TCase *spans = tcase_create("spans");
-	TCase *populating = tcase_create("populating");
-	TCase *refusals = tcase_create("refusals");
-	TCase *throws = tcase_create("throws");
-
-	add_spans(spans);
-	add_populating(populating);
-	tcase_set_timeout(refusals, 60);
-	tcase_add_loop_test(refusals, refused_growth_moves_nothing_but_tables,
-			    0, WANTS);
-	tcase_add_test(refusals, refused_advice_and_names_do_not_matter);
-	tcase_add_test(refusals, refused_reservation_leaves_nothing_behind);
-	add_throws(throws);
-	suite_add_tcase(s, spans);
-	suite_add_tcase(s, populating);
-	suite_add_tcase(s, refusals);
-	suite_add_tcase(s, throws);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_mheap());
 }

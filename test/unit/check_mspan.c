@@ -79,7 +79,9 @@ static void expect(const struct mspan *s, unsigned first, unsigned b0,
 	ck_assert_ptr_null(mspan_check(s));
 }
 
-START_TEST(a_span_lives_through_the_table_of_the_design)
+GROUP(bits, .timeout = 120);
+
+TEST(a_span_lives_through_the_table_of_the_design)
 {
 	spanclass sc = spanclass_make(38, KIND_WORDS); // 4 of 2048 bytes
 	unsigned first;
@@ -130,7 +132,6 @@ START_TEST(a_span_lives_through_the_table_of_the_design)
 	sweep_all(self);
 	ck_assert_uint_eq(verify_errors(), 0);
 }
-END_TEST
 
 // ---- runs ----
 
@@ -290,7 +291,7 @@ static bool runs_agree(struct rng *r, struct mspan *s)
 	}
 }
 
-START_TEST(runs_are_what_a_slot_loop_finds)
+TEST(runs_are_what_a_slot_loop_finds, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	unsigned c = (unsigned)_i;
 	struct mspan *s;
@@ -310,7 +311,6 @@ START_TEST(runs_are_what_a_slot_loop_finds)
 			ck_abort_msg("class %u, round %d", c, round);
 	}
 }
-END_TEST
 
 // ---- the check of one span ----
 
@@ -402,7 +402,7 @@ static void damage_span(struct mspan *s, enum damage d)
 }
 
 // Class 35: 11 objects of 1408 bytes in two pages, and a tail.
-START_TEST(a_damaged_span_is_found)
+TEST(a_damaged_span_is_found, .n = DAMAGE_COUNT)
 {
 	spanclass sc = spanclass_make(35, KIND_WORDS);
 	struct mspan *s;
@@ -419,7 +419,6 @@ START_TEST(a_damaged_span_is_found)
 	ck_assert_ptr_nonnull(mspan_check(s));
 	ck_assert_uint_ne(verify_errors(), 0);
 }
-END_TEST
 
 // damage_shape changes what does not fit a span of a class, or a large one,
 // and returns what the check has to say; NULL: number i is past the last.
@@ -502,8 +501,10 @@ static void repaired(struct mspan *s, const struct mspan *sound)
 	ck_assert_ptr_null(mspan_check(s));
 }
 
+GROUP(shape);
+
 // A class that there is not is no place to count at.
-START_TEST(a_span_of_no_class_is_not_counted)
+TEST(a_span_of_no_class_is_not_counted)
 {
 	struct mspan sound, *s;
 	struct rt_verify v;
@@ -521,7 +522,6 @@ START_TEST(a_span_of_no_class_is_not_counted)
 	}
 	ck_assert_uint_eq(verify_errors(), 0);
 }
-END_TEST
 
 // damage_guarded is what can be wrong with a guarded object only.
 static const char *damage_guarded(struct mspan *s, int i)
@@ -554,7 +554,7 @@ enum { GUARDED_SHAPES = 5 };
 
 // A heap that is asked about a damaged guarded object says so, and does not
 // fault on its way around it.
-START_TEST(a_guarded_span_of_the_wrong_shape_is_found)
+TEST(a_guarded_span_of_the_wrong_shape_is_found, .n = GUARDED_SHAPES)
 {
 	struct mspan sound, *s;
 	const char *says;
@@ -572,9 +572,8 @@ START_TEST(a_guarded_span_of_the_wrong_shape_is_found)
 	repaired(s, &sound);
 	ck_assert_uint_eq(verify_errors(), 0);
 }
-END_TEST
 
-START_TEST(a_span_of_the_wrong_shape_is_found)
+TEST(a_span_of_the_wrong_shape_is_found, .n = 2)
 {
 	struct mspan sound, *s;
 
@@ -601,7 +600,6 @@ START_TEST(a_span_of_the_wrong_shape_is_found)
 		repaired(s, &sound);
 	}
 }
-END_TEST
 
 // ---- many flips against a ledger ----
 
@@ -1029,7 +1027,10 @@ static const char *simulate(unsigned c, enum mutant mutant)
 	return wrong;
 }
 
-START_TEST(bits_follow_the_ledger_over_many_flips)
+GROUP(bits);
+
+TEST(bits_follow_the_ledger_over_many_flips, .base = 1,
+     .limit = SIZECLASS_COUNT)
 {
 	const char *wrong;
 	rt_memstats m;
@@ -1043,7 +1044,6 @@ START_TEST(bits_follow_the_ledger_over_many_flips)
 	ck_assert_uint_eq(m.frees, sim.frees);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // can_be_seen: a run of one slot has no rest, and the lines of the 8-byte
 // class go with the block they are in.
@@ -1086,7 +1086,7 @@ static unsigned visible(int i, enum mutant *mutant)
 	ck_abort_msg("no such pair");
 }
 
-START_TEST(every_mutant_of_the_rules_is_noticed)
+TEST(every_mutant_of_the_rules_is_noticed, .n = nvisible(), .exit = NOTICED)
 {
 	enum mutant mutant;
 	unsigned c = visible(_i, &mutant);
@@ -1098,7 +1098,6 @@ START_TEST(every_mutant_of_the_rules_is_noticed)
 		ck_abort_msg("class %u: mutant %d lives", c, (int)mutant);
 	_exit(NOTICED);
 }
-END_TEST
 
 // ---- look-up ----
 
@@ -1135,7 +1134,9 @@ static bool small_agrees(const struct mspan *s)
 	return true;
 }
 
-START_TEST(every_byte_of_a_span_leads_to_its_object)
+GROUP(lookup, .timeout = 120);
+
+TEST(every_byte_of_a_span_leads_to_its_object)
 {
 	struct rng r;
 
@@ -1157,9 +1158,8 @@ START_TEST(every_byte_of_a_span_leads_to_its_object)
 			ck_abort_msg("class %u, first and last", c);
 	}
 }
-END_TEST
 
-START_TEST(every_byte_of_a_large_object_leads_to_it)
+TEST(every_byte_of_a_large_object_leads_to_it, .n = 2)
 {
 	static const size_t requests[] = {32761,  32768,	 32769,
 					  40959,  40960,	 40961,
@@ -1187,7 +1187,6 @@ START_TEST(every_byte_of_a_large_object_leads_to_it)
 		ck_assert(object_agrees(end, NULL));
 	}
 }
-END_TEST
 
 // set_word gives a page another word, for a moment in the life of its span.
 static void set_word(uint64_t page, unsigned class, enum pageword_state state)
@@ -1198,7 +1197,7 @@ static void set_word(uint64_t page, unsigned class, enum pageword_state state)
 
 // No stop waits for a thread without a P: its look may fall between any two
 // steps of a span that is freed, or used anew, on another processor.
-START_TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
+TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
 {
 	struct mspan *s;
 	uintptr_t last;
@@ -1223,10 +1222,9 @@ START_TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
 	put_bit(s, heap_line(), 0, true);
 	ck_assert(!object_agrees(last, NULL));
 }
-END_TEST
 
 // The 8-byte class has its bits in a block that the span leads to.
-START_TEST(an_object_of_8_bytes_whose_span_goes_is_not_found)
+TEST(an_object_of_8_bytes_whose_span_goes_is_not_found)
 {
 	struct mspan *s;
 	uintptr_t p;
@@ -1243,9 +1241,8 @@ START_TEST(an_object_of_8_bytes_whose_span_goes_is_not_found)
 	atomic_ptr_store_release(&arena.spans[page], s);
 	ck_assert(!object_agrees(p, NULL));
 }
-END_TEST
 
-START_TEST(stacks_and_free_pages_hold_no_object)
+TEST(stacks_and_free_pages_hold_no_object)
 {
 	struct mspan *s;
 	char *stack;
@@ -1260,7 +1257,6 @@ START_TEST(stacks_and_free_pages_hold_no_object)
 		if (!object_agrees(p, NULL))
 			ck_abort_msg("offset %zu", p - arena.base);
 }
-END_TEST
 
 // The heap of the tests with random words: objects of many sizes, half of
 // them freed.  known[] is every object that is left, by granule of 8 bytes.
@@ -1310,7 +1306,7 @@ static void populate(struct rng *r, uintptr_t *known)
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 
-START_TEST(random_words_lead_to_objects_that_exist_or_nowhere)
+TEST(random_words_lead_to_objects_that_exist_or_nowhere)
 {
 	uintptr_t *known = calloc(KNOWN_BYTES / 8, sizeof *known);
 	uint64_t hits = 0;
@@ -1334,9 +1330,8 @@ START_TEST(random_words_lead_to_objects_that_exist_or_nowhere)
 	ck_assert_uint_gt(hits, 10000 / CUT);
 	free(known);
 }
-END_TEST
 
-START_TEST(foreign_addresses_hold_no_object)
+TEST(foreign_addresses_hold_no_object)
 {
 	int here;
 	const uintptr_t words[] = {
@@ -1359,50 +1354,4 @@ START_TEST(foreign_addresses_hold_no_object)
 	ck_assert(object_agrees(arena.base + arena.reserved - 1, NULL));
 	ck_assert(object_agrees(arena.base + arena.reserved, NULL));
 	ck_assert(object_agrees(arena.base ^ UINT64_C(1) << 63, NULL));
-}
-END_TEST
-
-static Suite *suite_mspan(void)
-{
-	Suite *s = suite_create("mspan");
-	TCase *bits = tcase_create("bits");
-	TCase *shape = tcase_create("shape");
-	TCase *lookup = tcase_create("look-up");
-
-	tcase_set_timeout(bits, 120);
-	tcase_add_test(bits, a_span_lives_through_the_table_of_the_design);
-	tcase_add_loop_test(bits, runs_are_what_a_slot_loop_finds, 1,
-			    SIZECLASS_COUNT);
-	tcase_add_loop_test(bits, a_damaged_span_is_found, DAMAGE_NONE,
-			    DAMAGE_COUNT);
-	tcase_add_loop_test(bits, bits_follow_the_ledger_over_many_flips, 1,
-			    SIZECLASS_COUNT);
-	tcase_add_loop_exit_test(bits, every_mutant_of_the_rules_is_noticed,
-				 NOTICED, 0, nvisible());
-	suite_add_tcase(s, bits);
-	tcase_add_loop_test(shape, a_span_of_the_wrong_shape_is_found, 0, 2);
-	tcase_add_test(shape, a_span_of_no_class_is_not_counted);
-	tcase_add_loop_test(shape, a_guarded_span_of_the_wrong_shape_is_found,
-			    0, GUARDED_SHAPES);
-	suite_add_tcase(s, shape);
-	tcase_set_timeout(lookup, 120);
-	tcase_add_test(lookup, every_byte_of_a_span_leads_to_its_object);
-	tcase_add_loop_test(lookup, every_byte_of_a_large_object_leads_to_it, 0,
-			    2);
-	tcase_add_test(
-	    lookup,
-	    a_large_object_that_goes_while_it_is_looked_up_is_not_found);
-	tcase_add_test(lookup,
-		       an_object_of_8_bytes_whose_span_goes_is_not_found);
-	tcase_add_test(lookup, stacks_and_free_pages_hold_no_object);
-	tcase_add_test(lookup,
-		       random_words_lead_to_objects_that_exist_or_nowhere);
-	tcase_add_test(lookup, foreign_addresses_hold_no_object);
-	suite_add_tcase(s, lookup);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_mspan());
 }

@@ -189,21 +189,21 @@ static void moment(int history)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 }
 
-START_TEST(heap_in_use_is_the_consistent_one)
+GROUP(identities, .setup = begin, .timeout = 120);
+
+TEST(heap_in_use_is_the_consistent_one, .n = RT_ARRAY_LEN(histories))
 {
 	moment(_i);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), totals.in_heap);
 }
-END_TEST
 
-START_TEST(heap_released_is_the_consistent_one)
+TEST(heap_released_is_the_consistent_one, .n = RT_ARRAY_LEN(histories))
 {
 	moment(_i);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), totals.released);
 }
-END_TEST
 
-START_TEST(the_retained_heap_is_what_is_committed_to_it)
+TEST(the_retained_heap_is_what_is_committed_to_it, .n = RT_ARRAY_LEN(histories))
 {
 	moment(_i);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE) +
@@ -211,9 +211,8 @@ START_TEST(the_retained_heap_is_what_is_committed_to_it)
 			  totals.committed - totals.in_stacks -
 			      totals.in_work_bufs - totals.in_ptr_scalar_bits);
 }
-END_TEST
 
-START_TEST(total_alloc_is_the_sum_over_classes)
+TEST(total_alloc_is_the_sum_over_classes, .n = RT_ARRAY_LEN(histories))
 {
 	uint64_t sum;
 
@@ -224,9 +223,8 @@ START_TEST(total_alloc_is_the_sum_over_classes)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), sum);
 	ck_assert_uint_eq(after.total_alloc, sum);
 }
-END_TEST
 
-START_TEST(total_free_is_the_sum_over_classes)
+TEST(total_free_is_the_sum_over_classes, .n = RT_ARRAY_LEN(histories))
 {
 	uint64_t sum;
 
@@ -237,15 +235,14 @@ START_TEST(total_free_is_the_sum_over_classes)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), sum);
 	ck_assert_uint_eq(after.total_alloc - after.alloc, sum);
 }
-END_TEST
 
-START_TEST(what_is_mapped_is_sys_without_what_is_released)
+TEST(what_is_mapped_is_sys_without_what_is_released,
+     .n = RT_ARRAY_LEN(histories))
 {
 	moment(_i);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
 			  after.sys - after.heap_released);
 }
-END_TEST
 
 static void check_sums(const rt_memstats *m)
 {
@@ -282,15 +279,14 @@ static void check_pauses(const rt_memstats *m)
 	    m->last_gc, m->pause_end[(m->num_gc + RT_PAUSES - 1) % RT_PAUSES]);
 }
 
-START_TEST(sums_of_parts_are_the_whole)
+TEST(sums_of_parts_are_the_whole, .n = RT_ARRAY_LEN(histories))
 {
 	moment(_i);
 	check_sums(&after);
 	check_pauses(&after);
 }
-END_TEST
 
-START_TEST(a_recount_finds_the_same)
+TEST(a_recount_finds_the_same, .n = RT_ARRAY_LEN(histories))
 {
 	struct comparison c = {0};
 
@@ -302,9 +298,8 @@ START_TEST(a_recount_finds_the_same)
 	compared(&c);
 	ck_assert_uint_ge(c.compared, 250);
 }
-END_TEST
 
-START_TEST(a_flushed_heap_reads_the_same_live)
+TEST(a_flushed_heap_reads_the_same_live, .n = RT_ARRAY_LEN(histories))
 {
 	struct comparison c = {0};
 
@@ -324,9 +319,8 @@ START_TEST(a_flushed_heap_reads_the_same_live)
 	ck_assert_uint_eq(after.enable_gc, before.enable_gc);
 	compared(&c);
 }
-END_TEST
 
-START_TEST(reading_twice_changes_nothing)
+TEST(reading_twice_changes_nothing, .n = RT_ARRAY_LEN(histories))
 {
 	struct comparison c = {0};
 
@@ -336,7 +330,6 @@ START_TEST(reading_twice_changes_nothing)
 	compare_memstats(&c, &after, &before);
 	compared(&c);
 }
-END_TEST
 
 // ---- fields ----
 
@@ -357,8 +350,10 @@ static void read_live(rt_memstats *m)
 
 static void (*const readers[])(rt_memstats *) = {read_stopped, read_live};
 
+GROUP(fields, .setup = begin, .timeout = 120);
+
 // Whatever was in the struct before is gone, even from its spare bytes.
-START_TEST(every_byte_is_written)
+TEST(every_byte_is_written, .n = RT_ARRAY_LEN(readers))
 {
 	many(100, 50, false);
 	rt_gc();
@@ -371,9 +366,8 @@ START_TEST(every_byte_is_written)
 	ck_assert_uint_eq(after.lookups, 0);
 	ck_assert_uint_eq(after.debug_gc, 0);
 }
-END_TEST
 
-START_TEST(a_new_heap_is_all_but_empty)
+TEST(a_new_heap_is_all_but_empty)
 {
 	read_into(&after);
 	ck_assert_uint_eq(after.alloc, 0);
@@ -401,9 +395,8 @@ START_TEST(a_new_heap_is_all_but_empty)
 		ck_assert_uint_eq(after.by_size[i].pad, 0);
 	}
 }
-END_TEST
 
-START_TEST(a_collection_shows_in_its_fields)
+TEST(a_collection_shows_in_its_fields)
 {
 	struct timespec t;
 	uint64_t at;
@@ -430,9 +423,8 @@ START_TEST(a_collection_shows_in_its_fields)
 	ck_assert_uint_eq(after.total_alloc, before.total_alloc);
 	ck_assert_uint_lt(after.alloc, before.alloc);
 }
-END_TEST
 
-START_TEST(a_collection_by_the_pacer_is_not_forced)
+TEST(a_collection_by_the_pacer_is_not_forced)
 {
 	for (unsigned i = 0; i < 3000; i++)
 		held[0] = rt_alloc_noscan(65536);
@@ -441,9 +433,8 @@ START_TEST(a_collection_by_the_pacer_is_not_forced)
 	ck_assert_uint_eq(after.num_forced_gc, 0);
 	ck_assert_uint_lt(after.heap_sys, UINT64_C(3000) * 65536);
 }
-END_TEST
 
-START_TEST(next_gc_is_the_goal)
+TEST(next_gc_is_the_goal)
 {
 	int old;
 
@@ -458,9 +449,8 @@ START_TEST(next_gc_is_the_goal)
 	ck_assert_uint_eq(after.next_gc, UINT64_MAX);
 	ck_assert_uint_eq(after.enable_gc, 1);
 }
-END_TEST
 
-START_TEST(stacks_show_and_vanish)
+TEST(stacks_show_and_vanish)
 {
 	void *small, *large;
 
@@ -477,7 +467,6 @@ START_TEST(stacks_show_and_vanish)
 	ck_assert_uint_eq(after.stack_inuse, 0);
 	ck_assert_uint_eq(after.heap_inuse, before.heap_inuse);
 }
-END_TEST
 
 static void *stay_attached(void *arg)
 {
@@ -498,7 +487,7 @@ static void *wait_at(void *arg)
 	return NULL;
 }
 
-START_TEST(every_attached_thread_has_a_cache)
+TEST(every_attached_thread_has_a_cache)
 {
 	uint64_t mc = sizeof(struct rt_mcache);
 	pthread_barrier_t b;
@@ -526,9 +515,8 @@ START_TEST(every_attached_thread_has_a_cache)
 	read_into(&after);
 	ck_assert_uint_eq(after.mcache_sys, sysmem_round(mc));
 }
-END_TEST
 
-START_TEST(released_memory_shows_as_released)
+TEST(released_memory_shows_as_released)
 {
 	held[0] = rt_alloc_noscan(20 << 20);
 	memset(held[0], 1, 20 << 20);
@@ -541,7 +529,6 @@ START_TEST(released_memory_shows_as_released)
 	ck_assert_uint_ge(after.heap_released,
 			  before.heap_released + (20 << 20));
 }
-END_TEST
 
 // ---- scripts ----
 
@@ -553,7 +540,9 @@ static void script(size_t n, unsigned count)
 	read_into(&after);
 }
 
-START_TEST(a_thousand_bytes_share_blocks)
+GROUP(scripts, .setup = begin, .timeout = 120);
+
+TEST(a_thousand_bytes_share_blocks)
 {
 	script(1, 1000);
 	ck_assert_uint_eq(after.mallocs - before.mallocs, 1000);
@@ -563,9 +552,8 @@ START_TEST(a_thousand_bytes_share_blocks)
 			  63);
 	ck_assert_uint_eq(after.heap_objects - before.heap_objects, 63);
 }
-END_TEST
 
-START_TEST(a_read_ends_the_tiny_block)
+TEST(a_read_ends_the_tiny_block)
 {
 	for (unsigned i = 0; i < 10; i++)
 		script(1, 1);
@@ -573,9 +561,8 @@ START_TEST(a_read_ends_the_tiny_block)
 	ck_assert_uint_eq(after.frees, 0);
 	ck_assert_uint_eq(after.total_alloc, 160);
 }
-END_TEST
 
-START_TEST(a_large_object_counts_in_pages)
+TEST(a_large_object_counts_in_pages)
 {
 	script(40000, 1);
 	ck_assert_uint_eq(after.mallocs - before.mallocs, 1);
@@ -584,9 +571,8 @@ START_TEST(a_large_object_counts_in_pages)
 	ck_assert_uint_eq(after.alloc - before.alloc, 40960);
 	ck_assert_mem_eq(after.by_size, before.by_size, sizeof after.by_size);
 }
-END_TEST
 
-START_TEST(a_million_objects_are_a_million_mallocs)
+TEST(a_million_objects_are_a_million_mallocs)
 {
 	const unsigned million = 1048576;
 
@@ -599,17 +585,15 @@ START_TEST(a_million_objects_are_a_million_mallocs)
 	ck_assert_uint_eq(after.heap_objects * 64, after.alloc);
 	ck_assert_uint_lt(after.alloc, 64 << 20); // most of them died
 }
-END_TEST
 
-START_TEST(no_bytes_count_nothing)
+TEST(no_bytes_count_nothing)
 {
 	script(0, 100);
 	ck_assert_uint_eq(after.mallocs, before.mallocs);
 	ck_assert_uint_eq(after.total_alloc, before.total_alloc);
 }
-END_TEST
 
-START_TEST(the_largest_class_is_for_requests_of_few_bytes_less)
+TEST(the_largest_class_is_for_requests_of_few_bytes_less)
 {
 	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
 	script(32760, 3);
@@ -623,9 +607,10 @@ START_TEST(the_largest_class_is_for_requests_of_few_bytes_less)
 	ck_assert_uint_eq(totals.small_alloc_count[67], 3);
 	ck_assert_uint_eq(totals.large_alloc_count, 3);
 }
-END_TEST
 
-START_TEST(any_script_is_predicted)
+GROUP(double_check, .timeout = 120);
+
+TEST(any_script_is_predicted, .n = 2)
 {
 	struct comparison c = {0};
 	struct ledger l;
@@ -656,7 +641,6 @@ START_TEST(any_script_is_predicted)
 	}
 	compared(&c);
 }
-END_TEST
 
 // ---- the double check ----
 
@@ -816,14 +800,13 @@ static void on_fatal(const char *text, void *arg)
 	_exit(EXIT_FAILURE);
 }
 
-START_TEST(fatal_throws_what_go_throws)
+TEST(fatal_throws_what_go_throws, .n = CORRUPTIONS, .signal = SIGABRT)
 {
 	begin();
 	prepare(_i);
 	rt_set_fatal_handler(on_fatal, &expected_message);
 	rt_read_memstats(&after);
 }
-END_TEST
 
 static unsigned warnings;
 static char warned[600];
@@ -846,7 +829,7 @@ static void check_warning(unsigned n)
 	ck_assert_str_eq(warned, want);
 }
 
-START_TEST(report_says_it_and_goes_on)
+TEST(report_says_it_and_goes_on, .n = CORRUPTIONS)
 {
 	begin();
 	prepare(_i);
@@ -859,9 +842,8 @@ START_TEST(report_says_it_and_goes_on)
 	read_into(&after);
 	ck_assert_uint_eq(warnings, 2);
 }
-END_TEST
 
-START_TEST(report_of_an_own_stop_comes_when_it_has_ended)
+TEST(report_of_an_own_stop_comes_when_it_has_ended)
 {
 	begin();
 	prepare(0);
@@ -877,7 +859,6 @@ START_TEST(report_of_an_own_stop_comes_when_it_has_ended)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_uint_eq(warnings, 1);
 }
-END_TEST
 
 static void *read_and_exit_stopped(void *arg)
 {
@@ -888,7 +869,7 @@ static void *read_and_exit_stopped(void *arg)
 }
 
 // A thread that exits in its own stop ends it like any other.
-START_TEST(report_of_a_thread_that_exits_comes_from_it)
+TEST(report_of_a_thread_that_exits_comes_from_it)
 {
 	pthread_t thread;
 
@@ -903,9 +884,8 @@ START_TEST(report_of_a_thread_that_exits_comes_from_it)
 	check_warning(1);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
-START_TEST(report_needs_no_handler)
+TEST(report_needs_no_handler)
 {
 	begin();
 	prepare(0);
@@ -913,9 +893,8 @@ START_TEST(report_needs_no_handler)
 	read_into(&after);
 	ck_assert_uint_eq(after.enable_gc, 1);
 }
-END_TEST
 
-START_TEST(off_says_nothing)
+TEST(off_says_nothing, .n = CORRUPTIONS)
 {
 	begin();
 	prepare(_i);
@@ -925,9 +904,8 @@ START_TEST(off_says_nothing)
 	ck_assert_uint_eq(warnings, 0);
 	ck_assert_uint_eq(after.enable_gc, 1);
 }
-END_TEST
 
-START_TEST(a_sound_heap_is_not_reported)
+TEST(a_sound_heap_is_not_reported)
 {
 	begin_with(false, RT_CHECK_REPORT);
 	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
@@ -935,11 +913,10 @@ START_TEST(a_sound_heap_is_not_reported)
 	read_into(&after);
 	ck_assert_uint_eq(warnings, 0);
 }
-END_TEST
 
 // ---- who may ask ----
 
-START_TEST(wrong_questions_are_refused)
+TEST(wrong_questions_are_refused)
 {
 	uint64_t buf[RT_GCSTATS_WORDS];
 	size_t used = 77;
@@ -967,7 +944,6 @@ START_TEST(wrong_questions_are_refused)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_int_eq(rt_read_memstats(&after), RT_ESTATE);
 }
-END_TEST
 
 static void *read_here(void *arg)
 {
@@ -975,8 +951,10 @@ static void *read_here(void *arg)
 	return NULL;
 }
 
+GROUP(readers, .setup = begin, .timeout = 120);
+
 // An unattached reader flushes what attached threads hold.
-START_TEST(a_foreign_thread_reads_everything)
+TEST(a_foreign_thread_reads_everything)
 {
 	pthread_t t;
 
@@ -990,9 +968,8 @@ START_TEST(a_foreign_thread_reads_everything)
 	ck_assert_uint_eq(after.total_alloc, 6416);
 	check_sums(&after);
 }
-END_TEST
 
-START_TEST(a_thread_in_a_region_reads_everything)
+TEST(a_thread_in_a_region_reads_everything)
 {
 	many(64, 100, false);
 	rt_call_blocking(read_here, &after);
@@ -1000,11 +977,10 @@ START_TEST(a_thread_in_a_region_reads_everything)
 	ck_assert_uint_eq(after.total_alloc, 6400);
 	check_sums(&after);
 }
-END_TEST
 
 // ---- the live read ----
 
-START_TEST(live_lags_by_what_caches_hold)
+TEST(live_lags_by_what_caches_hold)
 {
 	read_into(&before);
 	many(64, 3, false);
@@ -1024,11 +1000,10 @@ START_TEST(live_lags_by_what_caches_hold)
 	ck_assert_uint_eq(after.mallocs, before.mallocs + 9);
 	ck_assert_uint_eq(after.alloc, 40960 + 3 * 64 + 16);
 }
-END_TEST
 
 // A mapping that ends between two words of a live read leaves less than what
 // the read found in use before.
-START_TEST(live_in_use_is_never_more_than_mapped)
+TEST(live_in_use_is_never_more_than_mapped)
 {
 	const int64_t late = 1 << 30;
 
@@ -1041,7 +1016,6 @@ START_TEST(live_in_use_is_never_more_than_mapped)
 	ck_assert_uint_eq(after.mcache_inuse, after.mcache_sys);
 	check_sums(&after);
 }
-END_TEST
 
 static atomic_u32 stop_mutators;
 
@@ -1086,7 +1060,7 @@ static bool grows(const rt_memstats *old, const rt_memstats *new)
 	return ok;
 }
 
-START_TEST(live_reads_are_consistent_beside_mutators)
+TEST(live_reads_are_consistent_beside_mutators)
 {
 	const unsigned reads = RT_TSAN || RT_ASAN ? 2000 : 20000;
 	pthread_t t[3];
@@ -1116,11 +1090,12 @@ START_TEST(live_reads_are_consistent_beside_mutators)
 		pthread_join(t[i], NULL);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
-END_TEST
 
 // ---- rt_read_gcstats ----
 
-START_TEST(gcstats_are_the_pauses_newest_first)
+GROUP(fields);
+
+TEST(gcstats_are_the_pauses_newest_first, .n = 6)
 {
 	static const unsigned collections[] = {0, 1, 255, 256, 257, 300};
 	uint64_t buf[RT_GCSTATS_WORDS + 1];
@@ -1148,97 +1123,4 @@ START_TEST(gcstats_are_the_pauses_newest_first)
 	ck_assert_uint_eq(buf[2 * n + 2], after.pause_total_ns);
 	ck_assert_uint_eq(buf[2 * n + 3], UINT64_C(0xaaaaaaaaaaaaaaaa));
 	check_pauses(&after);
-}
-END_TEST
-
-static TCase *new_case(Suite *s, const char *name, void (*setup)(void))
-{
-	TCase *t = tcase_create(name);
-
-	if (setup)
-		tcase_add_checked_fixture(t, setup, NULL);
-	tcase_set_timeout(t, 120);
-	suite_add_tcase(s, t);
-	return t;
-}
-
-static void add_identities(TCase *t)
-{
-	const int n = RT_ARRAY_LEN(histories);
-
-	tcase_add_loop_test(t, heap_in_use_is_the_consistent_one, 0, n);
-	tcase_add_loop_test(t, heap_released_is_the_consistent_one, 0, n);
-	tcase_add_loop_test(t, the_retained_heap_is_what_is_committed_to_it, 0,
-			    n);
-	tcase_add_loop_test(t, total_alloc_is_the_sum_over_classes, 0, n);
-	tcase_add_loop_test(t, total_free_is_the_sum_over_classes, 0, n);
-	tcase_add_loop_test(t, what_is_mapped_is_sys_without_what_is_released,
-			    0, n);
-	tcase_add_loop_test(t, sums_of_parts_are_the_whole, 0, n);
-	tcase_add_loop_test(t, a_recount_finds_the_same, 0, n);
-	tcase_add_loop_test(t, a_flushed_heap_reads_the_same_live, 0, n);
-	tcase_add_loop_test(t, reading_twice_changes_nothing, 0, n);
-}
-
-static void add_fields(TCase *t)
-{
-	tcase_add_loop_test(t, every_byte_is_written, 0, RT_ARRAY_LEN(readers));
-	tcase_add_test(t, a_new_heap_is_all_but_empty);
-	tcase_add_test(t, a_collection_shows_in_its_fields);
-	tcase_add_test(t, a_collection_by_the_pacer_is_not_forced);
-	tcase_add_test(t, next_gc_is_the_goal);
-	tcase_add_test(t, stacks_show_and_vanish);
-	tcase_add_test(t, every_attached_thread_has_a_cache);
-	tcase_add_test(t, released_memory_shows_as_released);
-	tcase_add_loop_test(t, gcstats_are_the_pauses_newest_first, 0, 6);
-}
-
-static void add_scripts(TCase *t)
-{
-	tcase_add_test(t, a_thousand_bytes_share_blocks);
-	tcase_add_test(t, a_read_ends_the_tiny_block);
-	tcase_add_test(t, a_large_object_counts_in_pages);
-	tcase_add_test(t, a_million_objects_are_a_million_mallocs);
-	tcase_add_test(t, no_bytes_count_nothing);
-	tcase_add_test(t, the_largest_class_is_for_requests_of_few_bytes_less);
-}
-
-static void add_double_check(TCase *t)
-{
-	tcase_add_loop_test_raise_signal(t, fatal_throws_what_go_throws,
-					 SIGABRT, 0, CORRUPTIONS);
-	tcase_add_loop_test(t, report_says_it_and_goes_on, 0, CORRUPTIONS);
-	tcase_add_test(t, report_of_an_own_stop_comes_when_it_has_ended);
-	tcase_add_test(t, report_of_a_thread_that_exits_comes_from_it);
-	tcase_add_test(t, report_needs_no_handler);
-	tcase_add_loop_test(t, off_says_nothing, 0, CORRUPTIONS);
-	tcase_add_test(t, a_sound_heap_is_not_reported);
-	tcase_add_test(t, wrong_questions_are_refused);
-	tcase_add_loop_test(t, any_script_is_predicted, 0, 2);
-}
-
-static void add_readers(TCase *t)
-{
-	tcase_add_test(t, a_foreign_thread_reads_everything);
-	tcase_add_test(t, a_thread_in_a_region_reads_everything);
-	tcase_add_test(t, live_lags_by_what_caches_hold);
-	tcase_add_test(t, live_in_use_is_never_more_than_mapped);
-	tcase_add_test(t, live_reads_are_consistent_beside_mutators);
-}
-
-static Suite *suite_mstats(void)
-{
-	Suite *s = suite_create("mstats");
-
-	add_identities(new_case(s, "identities", begin));
-	add_fields(new_case(s, "fields", begin));
-	add_scripts(new_case(s, "scripts", begin));
-	add_double_check(new_case(s, "double check", NULL));
-	add_readers(new_case(s, "readers", begin));
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_mstats());
 }

@@ -60,7 +60,7 @@ static bool percent_refused(const char *s)
 	return !options_percent(text(s), &v) && v == UNTOUCHED;
 }
 
-START_TEST(sizes_have_binary_suffixes)
+TEST(sizes_have_binary_suffixes)
 {
 	ck_assert(size_is("0", 0));
 	ck_assert(size_is("1", 1));
@@ -72,9 +72,8 @@ START_TEST(sizes_have_binary_suffixes)
 	ck_assert(size_is("1TiB", UINT64_C(1) << 40));
 	ck_assert(size_is("0TiB", 0));
 }
-END_TEST
 
-START_TEST(largest_size_is_int64_max)
+TEST(largest_size_is_int64_max)
 {
 	ck_assert(size_is("9223372036854775807", INT64_MAX));
 	ck_assert(size_is("9223372036854775807B", INT64_MAX));
@@ -88,9 +87,8 @@ START_TEST(largest_size_is_int64_max)
 	ck_assert(size_is("8388607TiB", INT64_MAX - (INT64_C(1) << 40) + 1));
 	ck_assert(size_refused("8388608TiB"));
 }
-END_TEST
 
-START_TEST(garbage_is_no_size)
+TEST(garbage_is_no_size)
 {
 	static const char *const garbage[] = {
 	    "",	     "B",    "KiB",  "-1",  "-1KiB", "+1",    " 1",    "1 ",
@@ -101,9 +99,8 @@ START_TEST(garbage_is_no_size)
 	for (size_t i = 0; i < RT_ARRAY_LEN(garbage); i++)
 		ck_assert_msg(size_refused(garbage[i]), "%s", garbage[i]);
 }
-END_TEST
 
-START_TEST(integers_may_be_negative)
+TEST(integers_may_be_negative)
 {
 	ck_assert(integer_is("0", 0));
 	ck_assert(integer_is("-0", 0));
@@ -112,9 +109,8 @@ START_TEST(integers_may_be_negative)
 	ck_assert(integer_is("9223372036854775807", INT64_MAX));
 	ck_assert(integer_is("-9223372036854775808", INT64_MIN));
 }
-END_TEST
 
-START_TEST(garbage_is_no_integer)
+TEST(garbage_is_no_integer)
 {
 	static const char *const garbage[] = {
 	    "",
@@ -137,9 +133,8 @@ START_TEST(garbage_is_no_integer)
 	for (size_t i = 0; i < RT_ARRAY_LEN(garbage); i++)
 		ck_assert_msg(integer_refused(garbage[i]), "%s", garbage[i]);
 }
-END_TEST
 
-START_TEST(percent_is_a_number_or_off)
+TEST(percent_is_a_number_or_off)
 {
 	ck_assert(percent_is("0", 0));
 	ck_assert(percent_is("100", 100));
@@ -154,9 +149,8 @@ START_TEST(percent_is_a_number_or_off)
 	ck_assert(percent_refused("50%"));
 	ck_assert(percent_refused(""));
 }
-END_TEST
 
-START_TEST(items_come_in_order)
+TEST(items_come_in_order)
 {
 	struct options_text rest = text("a=1,,bc=two=2,d,e=,=f,");
 	static const char *const want[][2] = {
@@ -172,9 +166,8 @@ START_TEST(items_come_in_order)
 	ck_assert(!options_next(&rest, &item));
 	ck_assert(!options_next(&rest, &item));
 }
-END_TEST
 
-START_TEST(empty_text_has_no_items)
+TEST(empty_text_has_no_items)
 {
 	struct options_text empty = text("");
 	struct options_text commas = text(",,,");
@@ -183,9 +176,8 @@ START_TEST(empty_text_has_no_items)
 	ck_assert(!options_next(&empty, &item));
 	ck_assert(!options_next(&commas, &item));
 }
-END_TEST
 
-START_TEST(words_match_as_a_whole)
+TEST(words_match_as_a_whole)
 {
 	ck_assert(options_is(text(""), ""));
 	ck_assert(options_is(text("off"), "off"));
@@ -194,11 +186,10 @@ START_TEST(words_match_as_a_whole)
 	ck_assert(!options_is(text("Off"), "off"));
 	ck_assert(!options_is(text(""), "off"));
 }
-END_TEST
 
 // The text is not ended by a null byte, so that one read too many is seen by
 // a sanitizer.
-START_TEST(long_text_is_refused_unread)
+TEST(long_text_is_refused_unread)
 {
 	char *s = malloc(OPTIONS_MAX_TEXT + 1);
 	struct options_text t = {NULL, UNTOUCHED};
@@ -211,11 +202,10 @@ START_TEST(long_text_is_refused_unread)
 	ck_assert_uint_eq(t.len, OPTIONS_MAX_TEXT);
 	free(s);
 }
-END_TEST
 
 // Whatever the bytes are, the pieces lie inside, in order, and cost what is
 // between them: commas and first equal signs.
-START_TEST(random_text_is_cut_not_overrun)
+TEST(random_text_is_cut_not_overrun)
 {
 	static const char bytes[] = "=,=,=,-0123456789BKMGTioff \x01\xff";
 	struct rng rng;
@@ -254,10 +244,9 @@ START_TEST(random_text_is_cut_not_overrun)
 	}
 	ck_assert_uint_eq(bad, 0);
 }
-END_TEST
 
 // What is printed is read back.
-START_TEST(random_numbers_are_read_back)
+TEST(random_numbers_are_read_back)
 {
 	struct rng rng;
 	unsigned bad = 0;
@@ -279,31 +268,4 @@ START_TEST(random_numbers_are_read_back)
 			bad += options_size(t, &size);
 	}
 	ck_assert_uint_eq(bad, 0);
-}
-END_TEST
-
-static Suite *suite_options(void)
-{
-	Suite *s = suite_create("options");
-	TCase *tc = tcase_create("options");
-
-	tcase_add_test(tc, sizes_have_binary_suffixes);
-	tcase_add_test(tc, largest_size_is_int64_max);
-	tcase_add_test(tc, garbage_is_no_size);
-	tcase_add_test(tc, integers_may_be_negative);
-	tcase_add_test(tc, garbage_is_no_integer);
-	tcase_add_test(tc, percent_is_a_number_or_off);
-	tcase_add_test(tc, items_come_in_order);
-	tcase_add_test(tc, empty_text_has_no_items);
-	tcase_add_test(tc, words_match_as_a_whole);
-	tcase_add_test(tc, long_text_is_refused_unread);
-	tcase_add_test(tc, random_text_is_cut_not_overrun);
-	tcase_add_test(tc, random_numbers_are_read_back);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_options());
 }

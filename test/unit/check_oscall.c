@@ -83,14 +83,15 @@ static void teardown_block(void)
 
 // ---- memory ----
 
-START_TEST(page_size_is_that_of_the_system)
+GROUP(memory, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
+
+TEST(page_size_is_that_of_the_system)
 {
 	ck_assert_uint_eq(page, (size_t)sysconf(_SC_PAGESIZE));
 	ck_assert(base_is_pow2(page));
 }
-END_TEST
 
-START_TEST(reserved_memory_is_usable_once_committed)
+TEST(reserved_memory_is_usable_once_committed)
 {
 	char *p = oscall_reserve(8 * page);
 
@@ -108,9 +109,8 @@ START_TEST(reserved_memory_is_usable_once_committed)
 	ck_assert_int_eq(oscall_unmap(p, 8 * page), 0);
 	ck_assert(!mapping_has(p, "-"));
 }
-END_TEST
 
-START_TEST(mapped_memory_is_zero_and_writable)
+TEST(mapped_memory_is_zero_and_writable)
 {
 	unsigned nonzero = 0;
 
@@ -121,9 +121,8 @@ START_TEST(mapped_memory_is_zero_and_writable)
 	}
 	ck_assert_uint_eq(nonzero, 0);
 }
-END_TEST
 
-START_TEST(released_memory_reads_as_zero)
+TEST(released_memory_reads_as_zero)
 {
 	unsigned nonzero = 0;
 
@@ -137,9 +136,8 @@ START_TEST(released_memory_reads_as_zero)
 	block[page] = 1;
 	ck_assert_int_eq(block[page], 1);
 }
-END_TEST
 
-START_TEST(refusals_of_the_system_are_told)
+TEST(refusals_of_the_system_are_told)
 {
 	ck_assert_ptr_null(oscall_reserve(0));
 	ck_assert_ptr_null(oscall_reserve(SIZE_MAX / 2));
@@ -152,9 +150,8 @@ START_TEST(refusals_of_the_system_are_told)
 	ck_assert_int_eq(oscall_populate(block + 1, page), EINVAL);
 	ck_assert_int_ne(oscall_set_name(block + 1, page, "x"), 0);
 }
-END_TEST
 
-START_TEST(dump_advice_is_taken_and_taken_back)
+TEST(dump_advice_is_taken_and_taken_back)
 {
 	ck_assert(!has_flag(block, " dd"));
 	ck_assert_int_eq(oscall_dump(block, 4 * page, false), 0);
@@ -162,10 +159,9 @@ START_TEST(dump_advice_is_taken_and_taken_back)
 	ck_assert_int_eq(oscall_dump(block, 4 * page, true), 0);
 	ck_assert(!has_flag(block, " dd"));
 }
-END_TEST
 
 // A kernel may be built without huge pages.
-START_TEST(huge_page_advice_is_taken)
+TEST(huge_page_advice_is_taken)
 {
 	int error = oscall_huge_pages(block, 4 * page);
 
@@ -174,10 +170,9 @@ START_TEST(huge_page_advice_is_taken)
 	else
 		ck_assert_int_eq(error, EINVAL);
 }
-END_TEST
 
 // A kernel may be too old for it.
-START_TEST(populated_pages_are_resident)
+TEST(populated_pages_are_resident)
 {
 	unsigned char resident[4];
 	int error = oscall_populate(block, 3 * page);
@@ -189,10 +184,9 @@ START_TEST(populated_pages_are_resident)
 	for (size_t i = 0; i < 4 * page; i++)
 		ck_assert_int_eq(block[i], 0);
 }
-END_TEST
 
 // A kernel may be built without names.
-START_TEST(mapping_gets_its_name)
+TEST(mapping_gets_its_name)
 {
 	char name[200]; // longer than the kernel takes: it is cut
 	int error;
@@ -207,20 +201,20 @@ START_TEST(mapping_gets_its_name)
 	ck_assert(mapping_has(block, "[anon:rtheap: heap of check]") ==
 		  (error == 0));
 }
-END_TEST
 
 // ---- waiting ----
 
 static atomic_u32 word;
 
-START_TEST(wait_returns_when_the_word_differs)
+GROUP(time, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
+
+TEST(wait_returns_when_the_word_differs)
 {
 	ck_assert_int_eq(oscall_futex_wait(&word, 1, UINT64_MAX), EAGAIN);
 	ck_assert_int_eq(oscall_futex_wake(&word, 1), 0);
 }
-END_TEST
 
-START_TEST(wait_ends_after_its_time)
+TEST(wait_ends_after_its_time)
 {
 	static const uint64_t times_ns[] = {0, 1, 20000000, 1100000000};
 
@@ -234,7 +228,6 @@ START_TEST(wait_ends_after_its_time)
 		ck_assert_uint_lt(ns, times_ns[i] + 10000000000);
 	}
 }
-END_TEST
 
 enum { SLEEPERS = 3 };
 
@@ -267,21 +260,19 @@ static void join_sleepers(uint32_t nwake)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&nwoken), SLEEPERS);
 }
 
-START_TEST(wake_ends_the_wait_of_as_many_as_asked)
+TEST(wake_ends_the_wait_of_as_many_as_asked)
 {
 	join_sleepers(SLEEPERS);
 }
-END_TEST
 
-START_TEST(wake_of_the_largest_number_wakes_all)
+TEST(wake_of_the_largest_number_wakes_all)
 {
 	join_sleepers(UINT32_MAX);
 }
-END_TEST
 
 // ---- clocks ----
 
-START_TEST(clocks_advance)
+TEST(clocks_advance)
 {
 	uint64_t mono = nanotime(), real = nanotime_unix();
 
@@ -291,7 +282,6 @@ START_TEST(clocks_advance)
 	ck_assert_uint_ge(nanotime() - mono, 2000000);
 	ck_assert_uint_gt(nanotime_unix(), real);
 }
-END_TEST
 
 static void burn(uint64_t ns)
 {
@@ -301,7 +291,7 @@ static void burn(uint64_t ns)
 		continue;
 }
 
-START_TEST(process_clock_counts_work_not_sleep)
+TEST(process_clock_counts_work_not_sleep)
 {
 	uint64_t start = oscall_process_cpu(), asleep;
 
@@ -312,7 +302,6 @@ START_TEST(process_clock_counts_work_not_sleep)
 	usleep(200000);
 	ck_assert_uint_lt(oscall_process_cpu() - asleep, 100000000);
 }
-END_TEST
 
 static void *work(void *arg)
 {
@@ -321,7 +310,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-START_TEST(process_clock_counts_threads_that_have_ended)
+TEST(process_clock_counts_threads_that_have_ended)
 {
 	uint64_t start = oscall_process_cpu();
 	pthread_t thread;
@@ -330,7 +319,6 @@ START_TEST(process_clock_counts_threads_that_have_ended)
 	pthread_join(thread, NULL);
 	ck_assert_uint_ge(oscall_process_cpu() - start, 5000000);
 }
-END_TEST
 
 static atomic_u32 worker_tid;
 static atomic_u32 worker_may_end;
@@ -348,7 +336,7 @@ static void *burn_and_wait(void *arg)
 	return NULL;
 }
 
-START_TEST(thread_clock_of_another_thread_reads_until_it_ends)
+TEST(thread_clock_of_another_thread_reads_until_it_ends)
 {
 	pthread_t thread;
 	uint64_t deadline;
@@ -367,11 +355,12 @@ START_TEST(thread_clock_of_another_thread_reads_until_it_ends)
 	while (oscall_thread_cpu(tid) != 0)
 		ck_assert_uint_lt(nanotime(), deadline);
 }
-END_TEST
 
 // ---- process and threads ----
 
-START_TEST(processors_are_those_of_the_affinity_mask)
+GROUP(process, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
+
+TEST(processors_are_those_of_the_affinity_mask)
 {
 	cpu_set_t set, one;
 
@@ -386,9 +375,8 @@ START_TEST(processors_are_those_of_the_affinity_mask)
 		ck_assert_uint_eq(oscall_nprocs(), 1);
 	}
 }
-END_TEST
 
-START_TEST(address_limit_is_read)
+TEST(address_limit_is_read)
 {
 	struct rlimit limit;
 
@@ -400,7 +388,6 @@ START_TEST(address_limit_is_read)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);
 }
-END_TEST
 
 // in_stack is 0 if the bounds of the calling thread's stack hold a variable
 // and are size bytes apart, more or less; 0: any size.
@@ -421,7 +408,7 @@ static void *check_stack(void *arg)
 	return (void *)(uintptr_t)in_stack(*(size_t *)arg);
 }
 
-START_TEST(holes_in_memory_are_found)
+TEST(holes_in_memory_are_found)
 {
 	size_t n = 100 * page;
 	char *p = oscall_map(n);
@@ -434,11 +421,10 @@ START_TEST(holes_in_memory_are_found)
 		ck_assert_int_eq(oscall_mapped(p + hole + page, 32 * page), 0);
 	}
 }
-END_TEST
 
 // "Not mapped" would be an answer, so a question that is refused with that
 // errno says another one.
-START_TEST(a_refused_question_for_holes_is_no_answer)
+TEST(a_refused_question_for_holes_is_no_answer)
 {
 	errno = 77;
 	oscall_fail(OSCALL_MAPPED, 1, 1, ENOMEM);
@@ -448,9 +434,8 @@ START_TEST(a_refused_question_for_holes_is_no_answer)
 	ck_assert_int_eq(oscall_mapped(block, page), 0);
 	ck_assert_int_eq(errno, 77);
 }
-END_TEST
 
-START_TEST(what_cannot_be_read_is_found)
+TEST(what_cannot_be_read_is_found)
 {
 	char *p = oscall_map(3 * page);
 	sigset_t before, after;
@@ -469,7 +454,6 @@ START_TEST(what_cannot_be_read_is_found)
 				 sigismember(&before, sig));
 	ck_assert_int_eq(*p, -1);
 }
-END_TEST
 
 static void *ask_for_main(void *arg)
 {
@@ -477,7 +461,7 @@ static void *ask_for_main(void *arg)
 	return NULL;
 }
 
-START_TEST(the_first_thread_is_the_main_one)
+TEST(the_first_thread_is_the_main_one)
 {
 	bool other = true;
 	pthread_t thread;
@@ -488,9 +472,8 @@ START_TEST(the_first_thread_is_the_main_one)
 	pthread_join(thread, NULL);
 	ck_assert(!other);
 }
-END_TEST
 
-START_TEST(stack_bounds_hold_the_stack)
+TEST(stack_bounds_hold_the_stack)
 {
 	size_t size = 4 << 20; // most of it beside large_local
 	pthread_attr_t attr;
@@ -505,7 +488,6 @@ START_TEST(stack_bounds_hold_the_stack)
 	ck_assert_ptr_null(result);
 	pthread_attr_destroy(&attr);
 }
-END_TEST
 
 static unsigned key;
 static void *destroyed;
@@ -520,7 +502,7 @@ static void *set_key(void *arg)
 	return (void *)(uintptr_t)oscall_tls_set(key, arg);
 }
 
-START_TEST(destructor_runs_when_a_thread_exits)
+TEST(destructor_runs_when_a_thread_exits)
 {
 	pthread_t thread;
 	void *result;
@@ -532,9 +514,8 @@ START_TEST(destructor_runs_when_a_thread_exits)
 	ck_assert_ptr_null(result);
 	ck_assert_ptr_eq(destroyed, &value);
 }
-END_TEST
 
-START_TEST(destructor_does_not_run_for_null)
+TEST(destructor_does_not_run_for_null)
 {
 	pthread_t thread;
 
@@ -544,16 +525,14 @@ START_TEST(destructor_does_not_run_for_null)
 	pthread_join(thread, NULL);
 	ck_assert_ptr_eq(destroyed, &key);
 }
-END_TEST
 
-START_TEST(environment_is_read)
+TEST(environment_is_read)
 {
 	setenv("OSCALL_CHECK", "here", 1);
 	ck_assert_str_eq(oscall_getenv("OSCALL_CHECK"), "here");
 	unsetenv("OSCALL_CHECK");
 	ck_assert_ptr_null(oscall_getenv("OSCALL_CHECK"));
 }
-END_TEST
 
 static void *read_slowly(void *arg)
 {
@@ -569,7 +548,7 @@ static void *read_slowly(void *arg)
 }
 
 // More than a pipe holds, so that the writer has to wait for the reader.
-START_TEST(all_of_a_text_is_written)
+TEST(all_of_a_text_is_written)
 {
 	enum { LEN = 1 << 20 };
 	char *text = malloc(LEN);
@@ -589,9 +568,8 @@ START_TEST(all_of_a_text_is_written)
 	ck_assert_uint_eq((uintptr_t)result, sum);
 	free(text);
 }
-END_TEST
 
-START_TEST(write_that_is_refused_returns)
+TEST(write_that_is_refused_returns)
 {
 	int fds[2];
 	char text[4096] = {0};
@@ -603,7 +581,6 @@ START_TEST(write_that_is_refused_returns)
 		oscall_write(fds[1], text, sizeof(text));
 	ck_assert_int_eq(read(fds[0], text, 1), 1);
 }
-END_TEST
 
 // ---- threads ----
 
@@ -637,7 +614,7 @@ static bool reports_a_fault(int sig)
 
 // A helper takes no signal that is meant for the host, and the host's mask
 // stays as it was.
-START_TEST(a_thread_blocks_signals_and_has_a_name)
+TEST(a_thread_blocks_signals_and_has_a_name)
 {
 	sigset_t before, after;
 	struct seen seen;
@@ -657,7 +634,6 @@ START_TEST(a_thread_blocks_signals_and_has_a_name)
 	}
 	ck_assert_str_eq(seen.name, "somebody");
 }
-END_TEST
 
 static char *forbidden; // a page
 
@@ -675,7 +651,7 @@ static void *touch_forbidden(void *arg)
 }
 
 // A host may map what its roots hold when it is touched.
-START_TEST(a_fault_in_a_thread_is_the_host_s)
+TEST(a_fault_in_a_thread_is_the_host_s)
 {
 	uint64_t thread;
 
@@ -687,7 +663,6 @@ START_TEST(a_fault_in_a_thread_is_the_host_s)
 	oscall_thread_join(thread);
 	ck_assert_int_eq(*forbidden, 1);
 }
-END_TEST
 
 static void *write_cancelled(void *arg)
 {
@@ -700,7 +675,7 @@ static void *write_cancelled(void *arg)
 	return NULL;
 }
 
-START_TEST(no_call_is_a_cancellation_point)
+TEST(no_call_is_a_cancellation_point)
 {
 	int fd = open("/dev/null", O_WRONLY), written = fd;
 	pthread_t thread;
@@ -714,7 +689,6 @@ START_TEST(no_call_is_a_cancellation_point)
 	ck_assert_int_eq(written, -1);
 	close(fd);
 }
-END_TEST
 
 // More than a small stack holds.
 static _Thread_local char large_local[512 << 10];
@@ -725,7 +699,7 @@ static void *touch_large_local(void *arg)
 	return set_word(arg);
 }
 
-START_TEST(a_thread_starts_beside_large_thread_local_variables)
+TEST(a_thread_starts_beside_large_thread_local_variables)
 {
 	uint64_t thread;
 	bool ran = false;
@@ -735,7 +709,6 @@ START_TEST(a_thread_starts_beside_large_thread_local_variables)
 	oscall_thread_join(thread);
 	ck_assert(ran);
 }
-END_TEST
 
 static unsigned forks_prepared, forks_made, forks_seen;
 
@@ -754,7 +727,7 @@ static void in_fork(void)
 	forks_seen++;
 }
 
-START_TEST(both_sides_of_a_fork_are_told)
+TEST(both_sides_of_a_fork_are_told)
 {
 	int status;
 	pid_t child;
@@ -769,7 +742,6 @@ START_TEST(both_sides_of_a_fork_are_told)
 	ck_assert_int_eq(status, 0);
 	ck_assert(forks_prepared == 1 && forks_made == 1 && !forks_seen);
 }
-END_TEST
 
 // ---- errno ----
 
@@ -858,7 +830,7 @@ static bool (*const refusals[])(void) = {
     ask_libc,
 };
 
-START_TEST(errno_stays_the_hosts)
+TEST(errno_stays_the_hosts, .n = RT_ARRAY_LEN(refusals))
 {
 	bool refused;
 	int after;
@@ -872,7 +844,6 @@ START_TEST(errno_stays_the_hosts)
 	ck_assert(refused);
 	ck_assert_int_eq(after, EXDEV);
 }
-END_TEST
 
 // ---- faults ----
 
@@ -1131,7 +1102,9 @@ static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
 	ck_assert_uint_eq(oscall_failed(kind), failed);
 }
 
-START_TEST(nth_call_fails)
+GROUP(faults, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
+
+TEST(nth_call_fails, .n = OSCALL_KINDS)
 {
 	enum oscall kind = (enum oscall)_i;
 	char calls[10];
@@ -1143,9 +1116,8 @@ START_TEST(nth_call_fails)
 		      calls);
 	check_counts(kind, 5, 1);
 }
-END_TEST
 
-START_TEST(several_calls_fail)
+TEST(several_calls_fail, .n = OSCALL_KINDS)
 {
 	enum oscall kind = (enum oscall)_i;
 	char calls[10];
@@ -1156,9 +1128,8 @@ START_TEST(several_calls_fail)
 		      calls);
 	check_counts(kind, 4, 2);
 }
-END_TEST
 
-START_TEST(calls_fail_until_disarmed)
+TEST(calls_fail_until_disarmed, .n = OSCALL_KINDS)
 {
 	enum oscall kind = (enum oscall)_i;
 	char calls[10];
@@ -1174,9 +1145,8 @@ START_TEST(calls_fail_until_disarmed)
 		      calls);
 	check_counts(kind, 3, 0);
 }
-END_TEST
 
-START_TEST(nothing_is_counted_before_the_first_oscall_fail)
+TEST(nothing_is_counted_before_the_first_oscall_fail, .n = OSCALL_KINDS)
 {
 	enum oscall kind = (enum oscall)_i;
 
@@ -1186,9 +1156,8 @@ START_TEST(nothing_is_counted_before_the_first_oscall_fail)
 	tries[kind]();
 	check_counts(kind, 1, 0);
 }
-END_TEST
 
-START_TEST(kinds_fail_each_by_itself)
+TEST(kinds_fail_each_by_itself)
 {
 	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(try_reserve(), 0);
@@ -1198,9 +1167,8 @@ START_TEST(kinds_fail_each_by_itself)
 	check_counts(OSCALL_MAP, 1, 1);
 	oscall_fail(OSCALL_MAP, 1, 0, 0);
 }
-END_TEST
 
-START_TEST(kinds_have_names)
+TEST(kinds_have_names)
 {
 	for (unsigned i = 0; i < OSCALL_KINDS; i++) {
 		ck_assert_ptr_nonnull(oscall_name((enum oscall)i));
@@ -1209,7 +1177,6 @@ START_TEST(kinds_have_names)
 					 oscall_name((enum oscall)j));
 	}
 }
-END_TEST
 
 enum { CALLERS = 4, CALLS = 5000, FAIL_FIRST = 7000, FAIL_CALLS = 1234 };
 
@@ -1223,7 +1190,7 @@ static void *call_clock(void *arg)
 	return (void *)nfailed;
 }
 
-START_TEST(calls_of_threads_are_numbered_together)
+TEST(calls_of_threads_are_numbered_together)
 {
 	pthread_t threads[CALLERS];
 	uintptr_t nfailed = 0;
@@ -1240,92 +1207,5 @@ START_TEST(calls_of_threads_are_numbered_together)
 	ck_assert_uint_eq(nfailed, FAIL_CALLS);
 	check_counts(OSCALL_CLOCK, (uint64_t)CALLERS * CALLS, FAIL_CALLS);
 }
-END_TEST
 
 // ---- the suite ----
-
-static TCase *add_case(Suite *s, const char *name)
-{
-	TCase *t = tcase_create(name);
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup_block, teardown_block);
-	suite_add_tcase(s, t);
-	return t;
-}
-
-static void add_memory(TCase *t)
-{
-	tcase_add_test(t, page_size_is_that_of_the_system);
-	tcase_add_test(t, reserved_memory_is_usable_once_committed);
-	tcase_add_test(t, mapped_memory_is_zero_and_writable);
-	tcase_add_test(t, released_memory_reads_as_zero);
-	tcase_add_test(t, refusals_of_the_system_are_told);
-	tcase_add_test(t, dump_advice_is_taken_and_taken_back);
-	tcase_add_test(t, huge_page_advice_is_taken);
-	tcase_add_test(t, populated_pages_are_resident);
-	tcase_add_test(t, mapping_gets_its_name);
-}
-
-static void add_time(TCase *t)
-{
-	tcase_add_test(t, wait_returns_when_the_word_differs);
-	tcase_add_test(t, wait_ends_after_its_time);
-	tcase_add_test(t, wake_ends_the_wait_of_as_many_as_asked);
-	tcase_add_test(t, wake_of_the_largest_number_wakes_all);
-	tcase_add_test(t, clocks_advance);
-	tcase_add_test(t, process_clock_counts_work_not_sleep);
-	tcase_add_test(t, process_clock_counts_threads_that_have_ended);
-	tcase_add_test(t, thread_clock_of_another_thread_reads_until_it_ends);
-}
-
-static void add_process(TCase *t)
-{
-	tcase_add_test(t, processors_are_those_of_the_affinity_mask);
-	tcase_add_test(t, address_limit_is_read);
-	tcase_add_test(t, holes_in_memory_are_found);
-	tcase_add_test(t, a_refused_question_for_holes_is_no_answer);
-	tcase_add_test(t, what_cannot_be_read_is_found);
-	tcase_add_test(t, the_first_thread_is_the_main_one);
-	tcase_add_test(t, stack_bounds_hold_the_stack);
-	tcase_add_test(t, destructor_runs_when_a_thread_exits);
-	tcase_add_test(t, destructor_does_not_run_for_null);
-	tcase_add_test(t, environment_is_read);
-	tcase_add_test(t, all_of_a_text_is_written);
-	tcase_add_test(t, write_that_is_refused_returns);
-	tcase_add_test(t, a_thread_blocks_signals_and_has_a_name);
-	tcase_add_test(t, a_fault_in_a_thread_is_the_host_s);
-	tcase_add_test(t, no_call_is_a_cancellation_point);
-	tcase_add_test(t, a_thread_starts_beside_large_thread_local_variables);
-	tcase_add_test(t, both_sides_of_a_fork_are_told);
-	tcase_add_loop_test(t, errno_stays_the_hosts, 0,
-			    RT_ARRAY_LEN(refusals));
-}
-
-static void add_faults(TCase *t)
-{
-	tcase_add_loop_test(t, nth_call_fails, 0, OSCALL_KINDS);
-	tcase_add_loop_test(t, several_calls_fail, 0, OSCALL_KINDS);
-	tcase_add_loop_test(t, calls_fail_until_disarmed, 0, OSCALL_KINDS);
-	tcase_add_loop_test(t, nothing_is_counted_before_the_first_oscall_fail,
-			    0, OSCALL_KINDS);
-	tcase_add_test(t, kinds_fail_each_by_itself);
-	tcase_add_test(t, kinds_have_names);
-	tcase_add_test(t, calls_of_threads_are_numbered_together);
-}
-
-static Suite *suite_oscall(void)
-{
-	Suite *s = suite_create("oscall");
-
-	add_memory(add_case(s, "memory"));
-	add_time(add_case(s, "time"));
-	add_process(add_case(s, "process"));
-	add_faults(add_case(s, "faults"));
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_oscall());
-}

@@ -18,8 +18,10 @@ static uint64_t goal(int percent, uint64_t headroom, uint64_t marked)
 	return pacer_goal(&rule, &found);
 }
 
+GROUP(arithmetic);
+
 // Go's rule: live x (1 + percent / 100), at least 4 MiB x percent / 100.
-START_TEST(goal_without_headroom_is_gos)
+TEST(goal_without_headroom_is_gos)
 {
 	ck_assert_uint_eq(goal(100, 0, 100 * MIB), 200 * MIB);
 	ck_assert_uint_eq(goal(50, 0, 100 * MIB), 150 * MIB);
@@ -34,10 +36,9 @@ START_TEST(goal_without_headroom_is_gos)
 	ck_assert_uint_eq(goal(300, 0, 0), 12 * MIB);
 	ck_assert_uint_eq(goal(0, 0, 0), 0);
 }
-END_TEST
 
 // live + max(live x percent / 100, min(headroom, 8 x live + 4 MiB))
-START_TEST(headroom_gives_small_heaps_room)
+TEST(headroom_gives_small_heaps_room)
 {
 	ck_assert_uint_eq(goal(100, 24 * MIB, 0), 4 * MIB);
 	ck_assert_uint_eq(goal(100, 24 * MIB, MIB), 13 * MIB);
@@ -52,10 +53,9 @@ START_TEST(headroom_gives_small_heaps_room)
 	ck_assert_uint_eq(goal(100, MIB, 10 * MIB), 20 * MIB);
 	ck_assert_uint_eq(goal(5, MIB, 10 * MIB), 11 * MIB);
 }
-END_TEST
 
 // Stacks and root ranges count for the growth, not for what lives.
-START_TEST(roots_count_for_growth)
+TEST(roots_count_for_growth)
 {
 	struct pacer_rule rule = {100, 4 * MIB, 0};
 	struct pacer_found found = {.heap_marked = 100 * MIB,
@@ -68,16 +68,14 @@ START_TEST(roots_count_for_growth)
 	rule.percent = 0;
 	ck_assert_uint_eq(pacer_goal(&rule, &found), 100 * MIB);
 }
-END_TEST
 
-START_TEST(off_is_never)
+TEST(off_is_never)
 {
 	ck_assert_uint_eq(goal(-1, 0, 0), PACER_NEVER);
 	ck_assert_uint_eq(goal(INT_MIN, 24 * MIB, 100 * MIB), PACER_NEVER);
 }
-END_TEST
 
-START_TEST(sums_saturate)
+TEST(sums_saturate)
 {
 	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
 	struct pacer_found found = {.heap_marked = UINT64_MAX,
@@ -98,7 +96,6 @@ START_TEST(sums_saturate)
 		(uint64_t)((unsigned __int128)(UINT64_MAX / 100) * 10));
 	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
 }
-END_TEST
 
 // ---- what is held ----
 
@@ -112,7 +109,7 @@ static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
 }
 
 // Seven eighths of what the goal is too high stay, as far as memory is held.
-START_TEST(goal_falls_in_steps_while_memory_is_held)
+TEST(goal_falls_in_steps_while_memory_is_held)
 {
 	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 110 * MIB), 100 * MIB);
 	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 110 * MIB), 60 * MIB);
@@ -126,9 +123,8 @@ START_TEST(goal_falls_in_steps_while_memory_is_held)
 	ck_assert_uint_eq(next_goal(10 * MIB, 60 * MIB, 30 * MIB + 8),
 			  30 * MIB + 7);
 }
-END_TEST
 
-START_TEST(goal_falls_at_once_when_told)
+TEST(goal_falls_at_once_when_told)
 {
 	struct pacer_rule rule = usual;
 	struct pacer_found found = {
@@ -142,12 +138,11 @@ START_TEST(goal_falls_at_once_when_told)
 	rule.percent = -1;
 	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), PACER_NEVER);
 }
-END_TEST
 
 // A heap that uses no page twice, the worst there can be: each cycle holds
 // more. Whatever lives, the goal is never above the highest that the formula
 // gave.
-START_TEST(held_memory_never_raises_the_goal)
+TEST(held_memory_never_raises_the_goal)
 {
 	uint64_t seed = 1, before = 4 * MIB, held = 4 * MIB, highest = before;
 
@@ -163,12 +158,11 @@ START_TEST(held_memory_never_raises_the_goal)
 		held += before - marked;
 	}
 }
-END_TEST
 
 // Live memory that rises to 1 GiB and falls to 1 MiB, on a heap that gives
 // nothing back: the goal comes down to the formula, to the byte, and all that
 // is allocated on the way is at most eight times what it was too high.
-START_TEST(goal_converges_after_a_drop)
+TEST(goal_converges_after_a_drop)
 {
 	uint64_t least = goal(100, 20 * MIB, MIB);
 	uint64_t before = next_goal(1024 * MIB, 0, 0);
@@ -187,11 +181,10 @@ START_TEST(goal_converges_after_a_drop)
 	ck_assert_uint_eq(before, least);
 	ck_assert_uint_le(sum, 8 * excess);
 }
-END_TEST
 
 // A scavenger that gives back what a cycle did not use has less to hold after
 // each: resident memory falls with the goal.
-START_TEST(a_scavenger_lowers_what_is_held)
+TEST(a_scavenger_lowers_what_is_held)
 {
 	uint64_t least = goal(100, 20 * MIB, MIB);
 	uint64_t before = 2048 * MIB, resident = before;
@@ -203,17 +196,15 @@ START_TEST(a_scavenger_lowers_what_is_held)
 	}
 	ck_assert_uint_lt(resident, least + MIB);
 }
-END_TEST
 
 // 2^60 bytes times 1600 / 100 are 2^64: no growth, if they wrapped.
-START_TEST(a_growth_that_would_wrap_is_never_reached)
+TEST(a_growth_that_would_wrap_is_never_reached)
 {
 	const struct pacer_rule rule = {.percent = 1600};
 	const struct pacer_found found = {.heap_marked = UINT64_C(1) << 60};
 
 	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
 }
-END_TEST
 
 // ---- a heap ----
 
@@ -254,7 +245,9 @@ static uint64_t collections_of(uint64_t n)
 	return collections() - before;
 }
 
-START_TEST(percent_is_read_back)
+GROUP(heap, .timeout = 20);
+
+TEST(percent_is_read_back)
 {
 	int old = 7;
 
@@ -271,7 +264,6 @@ START_TEST(percent_is_read_back)
 	ck_assert_int_eq(rt_set_gc_percent(100, &old), RT_OK);
 	ck_assert_int_eq(old, 200);
 }
-END_TEST
 
 // within tells whether n is within a tenth of what is expected.
 static bool within(uint64_t n, uint64_t expected)
@@ -280,7 +272,7 @@ static bool within(uint64_t n, uint64_t expected)
 }
 
 // The goal follows the percentage at once, and is what memstats shows.
-START_TEST(next_gc_follows_live_heap)
+TEST(next_gc_follows_live_heap)
 {
 	uint64_t n = 100 * MIB / HEAP_CUT;
 
@@ -305,10 +297,9 @@ START_TEST(next_gc_follows_live_heap)
 	ck_assert_uint_eq(heap_stats().next_gc,
 			  heap_metric("/gc/heap/goal:bytes"));
 }
-END_TEST
 
 // Garbage as large as the room between live heap and goal is one collection.
-START_TEST(collections_come_at_the_goal)
+TEST(collections_come_at_the_goal)
 {
 	uint64_t n = 40 * MIB / HEAP_CUT;
 
@@ -324,9 +315,8 @@ START_TEST(collections_come_at_the_goal)
 	ck_assert_uint_eq(collections_of(n / 2 * 9 / 10), 0);
 	ck_assert_uint_eq(collections_of(n / 2 * 2 / 10), 1);
 }
-END_TEST
 
-START_TEST(lowering_the_percentage_collects_at_the_next_slow_allocation)
+TEST(lowering_the_percentage_collects_at_the_next_slow_allocation)
 {
 	uint64_t n = 40 * MIB / HEAP_CUT;
 
@@ -338,9 +328,8 @@ START_TEST(lowering_the_percentage_collects_at_the_next_slow_allocation)
 	ck_assert_uint_eq(collections_of(64 << 10), 1);
 	ck_assert_uint_eq(collections_of(64 << 10), 0);
 }
-END_TEST
 
-START_TEST(off_collects_only_when_told)
+TEST(off_collects_only_when_told)
 {
 	start(-1, 0);
 	live(4 * MIB);
@@ -353,10 +342,9 @@ START_TEST(off_collects_only_when_told)
 	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
 	ck_assert_uint_eq(collections_of(MIB), 1);
 }
-END_TEST
 
 // Nothing live: every 4 MiB, whatever the headroom.
-START_TEST(garbage_alone_collects_every_four_mib)
+TEST(garbage_alone_collects_every_four_mib)
 {
 	rt_config c;
 	uint64_t n;
@@ -369,10 +357,9 @@ START_TEST(garbage_alone_collects_every_four_mib)
 		      (unsigned long long)n);
 	ck_assert_uint_lt(heap_stats().heap_sys, 9 * MIB);
 }
-END_TEST
 
 // With a headroom a small live heap collects less often than by Go's rule.
-START_TEST(headroom_spares_collections)
+TEST(headroom_spares_collections)
 {
 	start(100, 24 * MIB);
 	live(4 * MIB);
@@ -380,7 +367,6 @@ START_TEST(headroom_spares_collections)
 	ck_assert_uint_eq(collections_of(22 * MIB), 0);
 	ck_assert_uint_eq(collections_of(4 * MIB), 1);
 }
-END_TEST
 
 #define HELD (20 * MIB / HEAP_CUT)
 
@@ -401,7 +387,7 @@ static void drop_live(uint64_t n)
 
 // Memory that is held is used: after a drop fewer collections, in no more
 // memory, until the goal is the formula's.
-START_TEST(held_memory_spares_collections)
+TEST(held_memory_spares_collections)
 {
 	uint64_t n = HELD;
 	uint64_t goal_before, sys;
@@ -422,10 +408,9 @@ START_TEST(held_memory_spares_collections)
 	}
 	ck_assert_uint_le(heap_stats().heap_sys, sys + 4 * MIB);
 }
-END_TEST
 
 // What the host says comes first.
-START_TEST(free_os_memory_gives_back_what_is_held)
+TEST(free_os_memory_gives_back_what_is_held)
 {
 	start(100, 20 * MIB);
 	drop_live(HELD);
@@ -437,19 +422,17 @@ START_TEST(free_os_memory_gives_back_what_is_held)
 	ck_assert_uint_lt(heap_stats().heap_sys - heap_stats().heap_released,
 			  10 * MIB);
 }
-END_TEST
 
-START_TEST(percent_counts_at_once_beside_held_memory)
+TEST(percent_counts_at_once_beside_held_memory)
 {
 	start(100, 20 * MIB);
 	drop_live(HELD);
 	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
 	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
 }
-END_TEST
 
 // Objects of every size drive the pacer, also a few large ones.
-START_TEST(large_objects_count)
+TEST(large_objects_count)
 {
 	uint64_t before;
 
@@ -460,11 +443,10 @@ START_TEST(large_objects_count)
 	ck_assert_uint_ge(collections() - before, 20);
 	ck_assert_uint_le(collections() - before, 34);
 }
-END_TEST
 
 // What the pacer calls live is what the collection marked, and then what was
 // allocated, also after caches were flushed.
-START_TEST(heap_live_is_marked_plus_allocated)
+TEST(heap_live_is_marked_plus_allocated)
 {
 	uint64_t marked;
 
@@ -487,7 +469,6 @@ START_TEST(heap_live_is_marked_plus_allocated)
 			  heap_stats().heap_alloc);
 	ck_assert_uint_eq(heap_metric("/gc/heap/live:bytes"), marked);
 }
-END_TEST
 
 // ---- what the goal counts ----
 
@@ -519,7 +500,7 @@ static RT_NOINLINE void collect_deep(void)
 
 // The stacks of threads and the registered ranges that a collection scanned are
 // in the goal, each to the byte.
-START_TEST(stacks_and_ranges_are_in_the_goal)
+TEST(stacks_and_ranges_are_in_the_goal)
 {
 	rt_config c = heap_config(100);
 	uint64_t before;
@@ -543,7 +524,6 @@ START_TEST(stacks_and_ranges_are_in_the_goal)
 	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
 	ck_assert_uint_eq(heap_stats().next_gc, formula(300));
 }
-END_TEST
 
 // ---- stacks of interpreters ----
 
@@ -561,7 +541,7 @@ static uint64_t collections_of_stacks(uint64_t n)
 
 // They bring the next collection nearer, as objects do.  What was there at the
 // last one does not.
-START_TEST(interpreter_stacks_count_towards_the_next_collection)
+TEST(interpreter_stacks_count_towards_the_next_collection)
 {
 	start(100, 0);
 	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
@@ -571,10 +551,9 @@ START_TEST(interpreter_stacks_count_towards_the_next_collection)
 	ck_assert_uint_eq(collections_of_stacks(MIB), 0);
 	ck_assert_uint_eq(collections_of(2 * MIB), 1);
 }
-END_TEST
 
 // One that is freed counts no longer.
-START_TEST(freed_interpreter_stacks_do_not_count)
+TEST(freed_interpreter_stacks_do_not_count)
 {
 	uint64_t before;
 
@@ -586,51 +565,4 @@ START_TEST(freed_interpreter_stacks_do_not_count)
 		ck_assert_int_eq(rt_stack_free(stack, STACK), RT_OK);
 	}
 	ck_assert_uint_eq(collections(), before);
-}
-END_TEST
-
-static Suite *suite_pacer(void)
-{
-	Suite *s = suite_create("pacer");
-	TCase *tc = tcase_create("arithmetic");
-	TCase *heap = tcase_create("heap");
-
-	tcase_add_test(tc, goal_without_headroom_is_gos);
-	tcase_add_test(tc, headroom_gives_small_heaps_room);
-	tcase_add_test(tc, roots_count_for_growth);
-	tcase_add_test(tc, off_is_never);
-	tcase_add_test(tc, sums_saturate);
-	tcase_add_test(tc, goal_falls_in_steps_while_memory_is_held);
-	tcase_add_test(tc, goal_falls_at_once_when_told);
-	tcase_add_test(tc, held_memory_never_raises_the_goal);
-	tcase_add_test(tc, goal_converges_after_a_drop);
-	tcase_add_test(tc, a_scavenger_lowers_what_is_held);
-	tcase_add_test(tc, a_growth_that_would_wrap_is_never_reached);
-	suite_add_tcase(s, tc);
-
-	tcase_set_timeout(heap, 20);
-	tcase_add_test(heap, percent_is_read_back);
-	tcase_add_test(heap, next_gc_follows_live_heap);
-	tcase_add_test(heap, collections_come_at_the_goal);
-	tcase_add_test(
-	    heap, lowering_the_percentage_collects_at_the_next_slow_allocation);
-	tcase_add_test(heap, off_collects_only_when_told);
-	tcase_add_test(heap, garbage_alone_collects_every_four_mib);
-	tcase_add_test(heap, headroom_spares_collections);
-	tcase_add_test(heap, held_memory_spares_collections);
-	tcase_add_test(heap, free_os_memory_gives_back_what_is_held);
-	tcase_add_test(heap, percent_counts_at_once_beside_held_memory);
-	tcase_add_test(heap, large_objects_count);
-	tcase_add_test(heap, heap_live_is_marked_plus_allocated);
-	tcase_add_test(heap, stacks_and_ranges_are_in_the_goal);
-	tcase_add_test(heap,
-		       interpreter_stacks_count_towards_the_next_collection);
-	tcase_add_test(heap, freed_interpreter_stacks_do_not_count);
-	suite_add_tcase(s, heap);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_pacer());
 }

@@ -238,7 +238,9 @@ static void expect_pages(const struct range *ranges, size_t n)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-START_TEST(table_of_allocations)
+GROUP(tables, .timeout = 30);
+
+TEST(table_of_allocations, .n = RT_ARRAY_LEN(alloc_cases))
 {
 	const struct alloc_case *c = &alloc_cases[_i];
 
@@ -260,7 +262,6 @@ START_TEST(table_of_allocations)
 	expect_pages(c->after, RT_ARRAY_LEN(c->after));
 	finish();
 }
-END_TEST
 
 struct free_case {
 	const char *name;
@@ -302,7 +303,7 @@ static const struct free_case free_cases[] = {
     {"AllFreePallocChunkPages*7+5", 8, 7 * CP + 5, {1}, {{AT(7, 5), 507}}},
 };
 
-START_TEST(table_of_frees)
+TEST(table_of_frees, .n = RT_ARRAY_LEN(free_cases))
 {
 	const struct free_case *c = &free_cases[_i];
 
@@ -318,14 +319,13 @@ START_TEST(table_of_frees)
 	expect_alloc(c->npages, c->pieces[0] - 1);
 	finish();
 }
-END_TEST
 
 static const uint64_t exhaust_npages[] = {
     1, 2, 3, 4, 5, 8, 16, 64, 65, 511, 512, 513, 1024, 1025, 2048, 2049,
 };
 
 // Pages are taken until there is no room; then exactly the remainder is left.
-START_TEST(heap_is_exhausted_to_the_last_run)
+TEST(heap_is_exhausted_to_the_last_run, .n = RT_ARRAY_LEN(exhaust_npages))
 {
 	enum { NCHUNKS = 4 };
 	uint64_t n = exhaust_npages[_i], count = 0, nscav, page, next = 0;
@@ -341,10 +341,9 @@ START_TEST(heap_is_exhausted_to_the_last_run)
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), AT(NCHUNKS, 0) % n);
 	finish();
 }
-END_TEST
 
 // What is freed is found again: an exhausted heap has forgotten no page.
-START_TEST(allocation_follows_frees)
+TEST(allocation_follows_frees)
 {
 	start(8, 8);
 	for (unsigned round = 0; round < 3; round++) { // Chunks8
@@ -370,10 +369,9 @@ START_TEST(allocation_follows_frees)
 	expect_alloc(1, NONE);
 	finish();
 }
-END_TEST
 
 // Runs in any order, of one chunk or of several, are free after one call.
-START_TEST(runs_are_freed_at_once)
+TEST(runs_are_freed_at_once)
 {
 	enum { CHUNKS = 70, RUNS = 200 };
 	struct pagealloc_run run[RUNS];
@@ -415,7 +413,6 @@ START_TEST(runs_are_freed_at_once)
 	}
 	finish();
 }
-END_TEST
 
 // ---- growth ----
 
@@ -432,7 +429,7 @@ static const uint32_t grow_steps[][6] = {
 };
 
 // After each step, the heap is one free run that was never touched.
-START_TEST(growth_extends_one_free_run)
+TEST(growth_extends_one_free_run, .n = RT_ARRAY_LEN(grow_steps))
 {
 	const uint32_t *steps = grow_steps[_i];
 
@@ -453,11 +450,10 @@ START_TEST(growth_extends_one_free_run)
 	}
 	finish();
 }
-END_TEST
 
 // New pages join a run that ended where the heap ended, and are found though
 // the heap was exhausted.
-START_TEST(growth_joins_the_run_below)
+TEST(growth_joins_the_run_below)
 {
 	start(2, 10);
 	expect_alloc(AT(2, 0), 0);
@@ -472,11 +468,10 @@ START_TEST(growth_joins_the_run_below)
 	expect_alloc(1, AT(3, 0));
 	finish();
 }
-END_TEST
 
 // A chunk costs 128 bytes of bitmaps, 8 of scavenge index, and 9.15 of
 // summaries; each table is rounded up to a physical page.
-START_TEST(tables_are_counted_in_gc_misc_sys)
+TEST(tables_are_counted_in_gc_misc_sys)
 {
 	uint64_t small, big;
 
@@ -491,15 +486,16 @@ START_TEST(tables_are_counted_in_gc_misc_sys)
 	ck_assert_uint_eq(pa.nchunks, 1);
 	finish();
 }
-END_TEST
 
 // ---- large heaps ----
 
 enum { HUGE_CHUNKS = 1 << 18 }; // 1 TiB
 
+GROUP(large, .timeout = 120);
+
 // Requests beyond 2^21 pages, the most that one summary can tell, are put
 // together from root entries, and they may begin anywhere.
-START_TEST(runs_longer_than_a_root_entry_are_found)
+TEST(runs_longer_than_a_root_entry_are_found)
 {
 	const uint64_t root = UINT64_C(1) << PALLOCSUM_LOG_MAX;
 	const uint64_t all = AT(HUGE_CHUNKS, 0);
@@ -526,10 +522,9 @@ START_TEST(runs_longer_than_a_root_entry_are_found)
 	expect_alloc(2 * root + 10, 2 * root - 5);
 	finish();
 }
-END_TEST
 
 // Runs across the borders of the entries of every level.
-START_TEST(runs_across_every_border_are_found)
+TEST(runs_across_every_border_are_found)
 {
 	static const uint32_t borders[] = {1, 8, 64, 512, 4096, 4160, 8191};
 	static const uint64_t lengths[] = {2, 3, 64, 65, 600, 5000};
@@ -554,12 +549,11 @@ START_TEST(runs_across_every_border_are_found)
 	ck_assert_uint_eq(wrong, 0);
 	finish();
 }
-END_TEST
 
 // One page of a full 1 TiB heap, wherever it is, is found and given back in
 // a time that does not follow the heap.  A round takes about 1 us, three walks
 // over 2^18 leaves would take at least 200.
-START_TEST(single_pages_of_a_huge_heap_cost_little)
+TEST(single_pages_of_a_huge_heap_cost_little)
 {
 	enum { ROUNDS = 20000, LIMIT_NS = 100000 };
 	const uint64_t all = AT(HUGE_CHUNKS, 0);
@@ -588,7 +582,6 @@ START_TEST(single_pages_of_a_huge_heap_cost_little)
 			 (int64_t)ROUNDS * LIMIT_NS);
 	finish();
 }
-END_TEST
 
 // ---- against a naive allocator ----
 
@@ -770,7 +763,7 @@ static void compare_pages(void)
 }
 
 // Full and empty phases take turns.
-START_TEST(random_operations_agree_with_first_fit)
+TEST(random_operations_agree_with_first_fit, .n = RT_ARRAY_LEN(workloads))
 {
 	const struct workload *w = &workloads[_i];
 	struct rng r;
@@ -792,7 +785,6 @@ START_TEST(random_operations_agree_with_first_fit)
 		finish();
 	}
 }
-END_TEST
 
 // ---- scavenging ----
 
@@ -868,7 +860,9 @@ static const struct scav_case scav_cases[] = {
      5 + 1},
 };
 
-START_TEST(table_of_scavenging)
+GROUP(tables);
+
+TEST(table_of_scavenging, .n = RT_ARRAY_LEN(scav_cases))
 {
 	const struct scav_case *c = &scav_cases[_i];
 	uint64_t page;
@@ -888,13 +882,14 @@ START_TEST(table_of_scavenging)
 			  c->left);
 	finish();
 }
-END_TEST
 
 // ---- refusals ----
 
+GROUP(faults, .timeout = 30);
+
 // Whichever table cannot grow, the heap goes on as it was, and grows when the
 // system gives again.
-START_TEST(refused_tables_leave_a_valid_heap)
+TEST(refused_tables_leave_a_valid_heap)
 {
 	enum { MANY = 1 << 16 };
 	unsigned refused = 0;
@@ -923,9 +918,8 @@ START_TEST(refused_tables_leave_a_valid_heap)
 	ck_assert_uint_ge(refused, 3);
 	ck_assert_uint_le(refused, TABLES);
 }
-END_TEST
 
-START_TEST(refused_reservations_are_a_result)
+TEST(refused_reservations_are_a_result)
 {
 	uint64_t reserved, unmapped;
 
@@ -943,9 +937,8 @@ START_TEST(refused_reservations_are_a_result)
 	start(1, 1024);
 	finish();
 }
-END_TEST
 
-START_TEST(more_than_the_most_is_refused)
+TEST(more_than_the_most_is_refused)
 {
 	start(3, 3);
 	ck_assert(!pagealloc_reserve(&pa, 4));
@@ -953,52 +946,46 @@ START_TEST(more_than_the_most_is_refused)
 	expect_alloc(AT(3, 0), 0);
 	finish();
 }
-END_TEST
 
 // ---- our own bugs ----
 
-START_TEST(pages_freed_twice_are_found_out)
+TEST(pages_freed_twice_are_found_out, .signal = SIGABRT)
 {
 	start(2, 2);
 	expect_alloc(600, 0);
 	pagealloc_free(&pa, 590, 10);
 	pagealloc_free(&pa, 500, 91);
 }
-END_TEST
 
-START_TEST(pages_allocated_twice_are_found_out)
+TEST(pages_allocated_twice_are_found_out, .signal = SIGABRT)
 {
 	start(2, 2);
 	expect_alloc(600, 0);
 	pagealloc_alloc_range(&pa, 599, 2);
 }
-END_TEST
 
-START_TEST(scavenging_used_pages_is_found_out)
+TEST(scavenging_used_pages_is_found_out, .signal = SIGABRT)
 {
 	start(2, 2);
 	expect_alloc(600, 0);
 	pagealloc_set_scavenged(&pa, 599, 2);
 }
-END_TEST
 
-START_TEST(pages_beyond_the_heap_are_found_out)
+TEST(pages_beyond_the_heap_are_found_out, .signal = SIGABRT)
 {
 	start(2, 3);
 	expect_alloc(AT(2, 0), 0);
 	pagealloc_free(&pa, AT(2, 0) - 1, 2);
 }
-END_TEST
 
-START_TEST(growth_without_tables_is_found_out)
+TEST(growth_without_tables_is_found_out, .signal = SIGABRT)
 {
 	start(2, 1 << 16);
 	pagealloc_grow(&pa, 1 << 16);
 }
-END_TEST
 
 // The check sees each kind of damage.
-START_TEST(check_finds_damage)
+TEST(check_finds_damage)
 {
 	uint64_t *root, *leaf;
 	size_t ready;
@@ -1041,76 +1028,4 @@ START_TEST(check_finds_damage)
 	ck_assert(!pagealloc_check(&pa));
 	scavindex_alloc(&pa.scav, 0, 1);
 	finish();
-}
-END_TEST
-
-static TCase *tcase_tables(void)
-{
-	TCase *t = tcase_create("tables");
-
-	tcase_add_loop_test(t, table_of_allocations, 0,
-			    RT_ARRAY_LEN(alloc_cases));
-	tcase_add_loop_test(t, table_of_frees, 0, RT_ARRAY_LEN(free_cases));
-	tcase_add_loop_test(t, heap_is_exhausted_to_the_last_run, 0,
-			    RT_ARRAY_LEN(exhaust_npages));
-	tcase_add_test(t, allocation_follows_frees);
-	tcase_add_test(t, runs_are_freed_at_once);
-	tcase_add_loop_test(t, growth_extends_one_free_run, 0,
-			    RT_ARRAY_LEN(grow_steps));
-	tcase_add_test(t, growth_joins_the_run_below);
-	tcase_add_test(t, tables_are_counted_in_gc_misc_sys);
-	tcase_add_loop_test(t, table_of_scavenging, 0,
-			    RT_ARRAY_LEN(scav_cases));
-	tcase_set_timeout(t, 30);
-	return t;
-}
-
-static TCase *tcase_large(void)
-{
-	TCase *t = tcase_create("large");
-
-	tcase_add_test(t, runs_longer_than_a_root_entry_are_found);
-	tcase_add_test(t, runs_across_every_border_are_found);
-	tcase_add_test(t, single_pages_of_a_huge_heap_cost_little);
-	tcase_add_loop_test(t, random_operations_agree_with_first_fit, 0,
-			    RT_ARRAY_LEN(workloads));
-	tcase_set_timeout(t, 120);
-	return t;
-}
-
-static TCase *tcase_faults(void)
-{
-	TCase *t = tcase_create("faults");
-
-	tcase_add_test(t, refused_tables_leave_a_valid_heap);
-	tcase_add_test(t, refused_reservations_are_a_result);
-	tcase_add_test(t, more_than_the_most_is_refused);
-	tcase_add_test(t, check_finds_damage);
-	tcase_add_test_raise_signal(t, pages_freed_twice_are_found_out,
-				    SIGABRT);
-	tcase_add_test_raise_signal(t, pages_allocated_twice_are_found_out,
-				    SIGABRT);
-	tcase_add_test_raise_signal(t, scavenging_used_pages_is_found_out,
-				    SIGABRT);
-	tcase_add_test_raise_signal(t, pages_beyond_the_heap_are_found_out,
-				    SIGABRT);
-	tcase_add_test_raise_signal(t, growth_without_tables_is_found_out,
-				    SIGABRT);
-	tcase_set_timeout(t, 30);
-	return t;
-}
-
-static Suite *suite_pagealloc(void)
-{
-	Suite *s = suite_create("pagealloc");
-
-	suite_add_tcase(s, tcase_tables());
-	suite_add_tcase(s, tcase_large());
-	suite_add_tcase(s, tcase_faults());
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_pagealloc());
 }

@@ -77,7 +77,10 @@ static const struct alloc_case alloc_cases[] = {
       {1, 64, 0}}},
 };
 
-START_TEST(few_pages_are_the_highest_and_many_the_lowest)
+GROUP(all, .timeout = 60);
+
+TEST(few_pages_are_the_highest_and_many_the_lowest,
+     .n = RT_ARRAY_LEN(alloc_cases))
 {
 	const struct alloc_case *c = &alloc_cases[_i];
 	struct pagecache pc = {
@@ -96,7 +99,6 @@ START_TEST(few_pages_are_the_highest_and_many_the_lowest)
 		ck_assert_uint_eq(pc.scav & ~pc.cache, 0);
 	}
 }
-END_TEST
 
 static bool naive_run(const struct pagecache *c, unsigned i, unsigned npages)
 {
@@ -125,7 +127,7 @@ static uint64_t naive_alloc(struct pagecache *c, unsigned npages,
 	return PAGEALLOC_NONE;
 }
 
-START_TEST(random_caches_agree_with_walking)
+TEST(random_caches_agree_with_walking)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -149,7 +151,6 @@ START_TEST(random_caches_agree_with_walking)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 static unsigned naive_scavenged(const struct pagecache *c, uint64_t page,
 				unsigned max)
@@ -162,7 +163,7 @@ static unsigned naive_scavenged(const struct pagecache *c, uint64_t page,
 }
 
 // What lies below a page and was released, page by page.
-START_TEST(scavenged_pages_are_counted_downwards)
+TEST(scavenged_pages_are_counted_downwards)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -182,7 +183,6 @@ START_TEST(scavenged_pages_are_counted_downwards)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // ---- filling and flushing ----
 
@@ -216,7 +216,8 @@ static void free_block(uint32_t block, uint64_t free, uint64_t scav)
 	}
 }
 
-START_TEST(fill_takes_the_block_of_the_lowest_free_page)
+TEST(fill_takes_the_block_of_the_lowest_free_page,
+     .n = RT_ARRAY_LEN(fill_cases))
 {
 	const struct fill_case *c = &fill_cases[_i];
 	struct pagecache pc = {0};
@@ -240,11 +241,10 @@ START_TEST(fill_takes_the_block_of_the_lowest_free_page)
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
 	finish();
 }
-END_TEST
 
 // A flush restores what the fill took, scavenged pages as such, and the next
 // fill finds it again.
-START_TEST(flush_restores_pages_and_scavenged_bits)
+TEST(flush_restores_pages_and_scavenged_bits, .n = RT_ARRAY_LEN(fill_cases))
 {
 	const struct fill_case *c = &fill_cases[_i];
 	struct pagecache pc = {0};
@@ -270,10 +270,9 @@ START_TEST(flush_restores_pages_and_scavenged_bits)
 	}
 	finish();
 }
-END_TEST
 
 // Pages taken from a cache stay allocated over its flush.
-START_TEST(flush_keeps_what_was_allocated)
+TEST(flush_keeps_what_was_allocated)
 {
 	struct pagecache pc = {0};
 	uint64_t nscav;
@@ -292,9 +291,8 @@ START_TEST(flush_keeps_what_was_allocated)
 	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), PAGEALLOC_NONE);
 	finish();
 }
-END_TEST
 
-START_TEST(flush_of_an_empty_cache_changes_nothing)
+TEST(flush_of_an_empty_cache_changes_nothing)
 {
 	struct pagecache pc = {0};
 	uint64_t nscav;
@@ -305,10 +303,9 @@ START_TEST(flush_of_an_empty_cache_changes_nothing)
 	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), PAGEALLOC_NONE);
 	finish();
 }
-END_TEST
 
 // A flush makes the lowest page known again to the search for one page.
-START_TEST(flushed_pages_are_found_by_the_allocator)
+TEST(flushed_pages_are_found_by_the_allocator)
 {
 	struct pagecache pc = {0};
 	uint64_t nscav;
@@ -322,7 +319,6 @@ START_TEST(flushed_pages_are_found_by_the_allocator)
 	ck_assert_uint_eq(pagealloc_alloc(&pa, 64, &nscav), 0);
 	finish();
 }
-END_TEST
 
 // ---- blocks that a cache remembers ----
 
@@ -350,7 +346,7 @@ static void free_blocks(uint32_t from, uint32_t n)
 	pagealloc_free(&pa, from * UINT64_C(64), n * UINT64_C(64));
 }
 
-START_TEST(what_was_filled_from_last_is_asked_first)
+TEST(what_was_filled_from_last_is_asked_first)
 {
 	struct pagecache pc = {0}, other = {0};
 
@@ -378,10 +374,9 @@ START_TEST(what_was_filled_from_last_is_asked_first)
 	drain(&pc);
 	finish();
 }
-END_TEST
 
 // Memory that was given back is no core's: the lowest is taken.
-START_TEST(a_block_that_was_given_back_is_no_reason)
+TEST(a_block_that_was_given_back_is_no_reason)
 {
 	struct pagecache pc = {0};
 
@@ -397,9 +392,8 @@ START_TEST(a_block_that_was_given_back_is_no_reason)
 	expect_fill(&pc, 3); // its first page has memory
 	finish();
 }
-END_TEST
 
-START_TEST(the_oldest_block_is_forgotten)
+TEST(the_oldest_block_is_forgotten)
 {
 	struct pagecache pc = {0};
 
@@ -414,10 +408,9 @@ START_TEST(the_oldest_block_is_forgotten)
 	expect_fill(&pc, 2);
 	finish();
 }
-END_TEST
 
 // Pages alone that lie lower do not displace the run.
-START_TEST(what_is_kept_holds_the_run_that_was_asked_for)
+TEST(what_is_kept_holds_the_run_that_was_asked_for)
 {
 	static const unsigned alone[] = {0, 2, 4, 6, 30};
 	struct pagecache c = {0};
@@ -436,10 +429,9 @@ START_TEST(what_is_kept_holds_the_run_that_was_asked_for)
 	pagecache_flush(&c, &pa);
 	finish();
 }
-END_TEST
 
 // A collection flushes it; the next filling comes from where the last one did.
-START_TEST(a_flushed_cache_remembers)
+TEST(a_flushed_cache_remembers)
 {
 	struct pagecache pc = {0};
 
@@ -452,12 +444,11 @@ START_TEST(a_flushed_cache_remembers)
 	expect_fill(&pc, 4);
 	finish();
 }
-END_TEST
 
 // ---- pages in a row ----
 
 // What is left goes back as it was, and the block has what was asked for.
-START_TEST(a_cache_without_a_fit_is_exchanged)
+TEST(a_cache_without_a_fit_is_exchanged)
 {
 	struct pagecache pc = {0};
 	uint64_t nscav;
@@ -481,10 +472,9 @@ START_TEST(a_cache_without_a_fit_is_exchanged)
 	drain(&pc);
 	finish();
 }
-END_TEST
 
 // The block that the cache had last comes first if it fits.
-START_TEST(a_recent_block_without_a_fit_is_passed_by)
+TEST(a_recent_block_without_a_fit_is_passed_by)
 {
 	struct pagecache pc = {0};
 
@@ -507,10 +497,9 @@ START_TEST(a_recent_block_without_a_fit_is_passed_by)
 	ck_assert(pagecache_empty(&pc));
 	finish();
 }
-END_TEST
 
 // The lowest run lies in two blocks: the page allocator hands it out.
-START_TEST(pages_in_two_blocks_are_not_for_a_cache)
+TEST(pages_in_two_blocks_are_not_for_a_cache)
 {
 	struct pagecache pc = {0};
 	uint64_t nscav;
@@ -532,7 +521,6 @@ START_TEST(pages_in_two_blocks_are_not_for_a_cache)
 	drain(&pc);
 	finish();
 }
-END_TEST
 
 // ---- what a cache keeps, and takes again ----
 
@@ -547,7 +535,7 @@ static void fill_halves(struct pagecache *pc)
 	ck_assert_uint_eq(pc->cache, ALL);
 }
 
-START_TEST(what_was_released_is_zero_and_nothing_else)
+TEST(what_was_released_is_zero_and_nothing_else)
 {
 	struct pagecache pc = {0};
 
@@ -558,9 +546,8 @@ START_TEST(what_was_released_is_zero_and_nothing_else)
 	pagecache_flush(&pc, &pa);
 	finish();
 }
-END_TEST
 
-START_TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
+TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
 {
 	struct pagecache pc = {0};
 
@@ -578,11 +565,10 @@ START_TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
 	pagecache_flush(&pc, &pa);
 	finish();
 }
-END_TEST
 
 // A block of before comes first, as long as not all that is free there was
 // released.
-START_TEST(a_recent_block_is_taken_again)
+TEST(a_recent_block_is_taken_again)
 {
 	struct pagecache pc = {0};
 
@@ -604,7 +590,6 @@ START_TEST(a_recent_block_is_taken_again)
 	pagecache_flush(&pc, &pa);
 	finish();
 }
-END_TEST
 
 // ---- several caches at work ----
 
@@ -677,7 +662,7 @@ static void audit(struct world *w)
 	w->wrong += nfree != 0 || nscav != 0 || !pagealloc_check(&pa);
 }
 
-START_TEST(random_work_leaks_no_page)
+TEST(random_work_leaks_no_page)
 {
 	static struct world w;
 	struct rng r;
@@ -708,9 +693,8 @@ START_TEST(random_work_leaks_no_page)
 	ck_assert_uint_eq(w.wrong, 0);
 	finish();
 }
-END_TEST
 
-START_TEST(flushing_pages_twice_is_found_out)
+TEST(flushing_pages_twice_is_found_out, .signal = SIGABRT)
 {
 	struct pagecache pc = {0}, twin;
 
@@ -720,46 +704,4 @@ START_TEST(flushing_pages_twice_is_found_out)
 	twin = pc;
 	pagecache_flush(&pc, &pa);
 	pagecache_flush(&twin, &pa);
-}
-END_TEST
-
-static Suite *suite_pagecache(void)
-{
-	Suite *s = suite_create("pagecache");
-	TCase *t = tcase_create("all");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, few_pages_are_the_highest_and_many_the_lowest, 0,
-			    RT_ARRAY_LEN(alloc_cases));
-	tcase_add_test(t, random_caches_agree_with_walking);
-	tcase_add_test(t, scavenged_pages_are_counted_downwards);
-	tcase_add_loop_test(t, fill_takes_the_block_of_the_lowest_free_page, 0,
-			    RT_ARRAY_LEN(fill_cases));
-	tcase_add_loop_test(t, flush_restores_pages_and_scavenged_bits, 0,
-			    RT_ARRAY_LEN(fill_cases));
-	tcase_add_test(t, flush_keeps_what_was_allocated);
-	tcase_add_test(t, what_is_kept_holds_the_run_that_was_asked_for);
-	tcase_add_test(t, what_was_released_is_zero_and_nothing_else);
-	tcase_add_test(
-	    t, the_lowest_pages_are_kept_the_others_go_back_as_they_were);
-	tcase_add_test(t, a_recent_block_is_taken_again);
-	tcase_add_test(t, flush_of_an_empty_cache_changes_nothing);
-	tcase_add_test(t, flushed_pages_are_found_by_the_allocator);
-	tcase_add_test(t, what_was_filled_from_last_is_asked_first);
-	tcase_add_test(t, a_block_that_was_given_back_is_no_reason);
-	tcase_add_test(t, the_oldest_block_is_forgotten);
-	tcase_add_test(t, a_cache_without_a_fit_is_exchanged);
-	tcase_add_test(t, a_recent_block_without_a_fit_is_passed_by);
-	tcase_add_test(t, pages_in_two_blocks_are_not_for_a_cache);
-	tcase_add_test(t, a_flushed_cache_remembers);
-	tcase_add_test(t, random_work_leaks_no_page);
-	tcase_add_test_raise_signal(t, flushing_pages_twice_is_found_out,
-				    SIGABRT);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_pagecache());
 }

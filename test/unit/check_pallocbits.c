@@ -74,8 +74,10 @@ static const struct range ranges[] = {
     {0, 511}, {1, 511}, {0, 512}, {300, 0},  {64, 0}, {512, 0},
 };
 
+GROUP(all, .timeout = 60);
+
 // Setting a range sets its pages and no other, clearing it undoes that.
-START_TEST(range_is_set_and_cleared_exactly)
+TEST(range_is_set_and_cleared_exactly, .n = RT_ARRAY_LEN(ranges))
 {
 	struct range r = ranges[_i];
 	struct pallocbits b = {{0}}, none = {{0}};
@@ -90,9 +92,8 @@ START_TEST(range_is_set_and_cleared_exactly)
 	pallocbits_clear_range(&b, r.i, r.n);
 	ck_assert(same(&b, &none));
 }
-END_TEST
 
-START_TEST(random_ranges_agree_with_single_bits)
+TEST(random_ranges_agree_with_single_bits)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -121,7 +122,6 @@ START_TEST(random_ranges_agree_with_single_bits)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // ---- summaries ----
 
@@ -150,7 +150,7 @@ static const struct sum_case sum_cases[] = {
     {{{0, 1}}, {0, 511, 511}},
 };
 
-START_TEST(summary_tells_start_max_and_end)
+TEST(summary_tells_start_max_and_end, .n = RT_ARRAY_LEN(sum_cases))
 {
 	const struct sum_case *c = &sum_cases[_i];
 	struct pallocbits b = {{0}};
@@ -163,7 +163,6 @@ START_TEST(summary_tells_start_max_and_end)
 	ck_assert_uint_eq(pallocsum_max(s), c->sum.max);
 	ck_assert_uint_eq(pallocsum_end(s), c->sum.end);
 }
-END_TEST
 
 // naive_sum summarizes n bytes, of which the set ones are allocated.
 static pallocsum naive_sum(const bool *set, unsigned n)
@@ -179,7 +178,7 @@ static pallocsum naive_sum(const bool *set, unsigned n)
 	return pallocsum_make(start, max, run);
 }
 
-START_TEST(random_summaries_agree_with_counting)
+TEST(random_summaries_agree_with_counting)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -193,10 +192,9 @@ START_TEST(random_summaries_agree_with_counting)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // Each run length at each place, alone in the bitmap.
-START_TEST(every_single_run_is_summarized)
+TEST(every_single_run_is_summarized)
 {
 	unsigned wrong = 0;
 
@@ -214,9 +212,8 @@ START_TEST(every_single_run_is_summarized)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
-START_TEST(summary_of_the_longest_run_is_one_bit)
+TEST(summary_of_the_longest_run_is_one_bit)
 {
 	uint32_t all = UINT32_C(1) << PALLOCSUM_LOG_MAX;
 	pallocsum s = pallocsum_make(all, all, all);
@@ -230,10 +227,9 @@ START_TEST(summary_of_the_longest_run_is_one_bit)
 	ck_assert_uint_eq(pallocsum_max(s), all - 2);
 	ck_assert_uint_eq(pallocsum_end(s), all - 3);
 }
-END_TEST
 
 // Children of 4 pages, so that every pattern of 8 children turns up.
-START_TEST(merged_summaries_agree_with_the_whole)
+TEST(merged_summaries_agree_with_the_whole)
 {
 	enum { LOG = 2, EACH = 1 << LOG, MOST = 8 };
 	struct rng r;
@@ -255,10 +251,9 @@ START_TEST(merged_summaries_agree_with_the_whole)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // Eight free children of 2^18 pages make the run that fits no field.
-START_TEST(merge_reaches_the_longest_run)
+TEST(merge_reaches_the_longest_run)
 {
 	enum { LOG = PALLOCSUM_LOG_MAX - 3 };
 	pallocsum s[8];
@@ -270,7 +265,6 @@ START_TEST(merge_reaches_the_longest_run)
 	ck_assert_uint_eq(pallocsum_merge(s, 8, LOG),
 			  pallocsum_make((8 << LOG) - 1, (8 << LOG) - 1, 0));
 }
-END_TEST
 
 // ---- finding ----
 
@@ -299,7 +293,7 @@ static const struct find_case find_cases[] = {
     {{{0, 10}, {12, 100}}, 11, {{11, 1}, {112, 3}}},
 };
 
-START_TEST(runs_are_found_lowest_first)
+TEST(runs_are_found_lowest_first, .n = RT_ARRAY_LEN(find_cases))
 {
 	const struct find_case *c = &find_cases[_i];
 	struct pallocbits b = {{0}};
@@ -317,7 +311,6 @@ START_TEST(runs_are_found_lowest_first)
 		pallocbits_set_range(&b, hit.i, hit.n);
 	}
 }
-END_TEST
 
 static unsigned naive_find(const struct plain *p, unsigned n, unsigned from)
 {
@@ -331,7 +324,7 @@ static unsigned naive_find(const struct plain *p, unsigned n, unsigned from)
 	return PALLOCBITS_NONE;
 }
 
-START_TEST(random_finds_agree_with_walking)
+TEST(random_finds_agree_with_walking)
 {
 	struct rng r;
 	unsigned wrong = 0, found = 0;
@@ -356,12 +349,11 @@ START_TEST(random_finds_agree_with_walking)
 	ck_assert_uint_gt(found, ROUNDS / 10);
 	ck_assert_uint_lt(found, 2 * ROUNDS - ROUNDS / 10);
 }
-END_TEST
 
 // ---- both bitmaps ----
 
 // A page loses its scavenged bit in the step that allocates it.
-START_TEST(allocation_counts_and_clears_scavenged_pages)
+TEST(allocation_counts_and_clears_scavenged_pages)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -381,7 +373,6 @@ START_TEST(allocation_counts_and_clears_scavenged_pages)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 struct scav_case {
 	struct range busy[3]; // allocated
@@ -426,7 +417,7 @@ static const struct scav_case scav_cases[] = {
     {{{0, 0}}, {{0, 0}}, 511, 1, 256, 256, {256, 256}},
 };
 
-START_TEST(scavenging_finds_the_highest_run)
+TEST(scavenging_finds_the_highest_run, .n = RT_ARRAY_LEN(scav_cases))
 {
 	const struct scav_case *c = &scav_cases[_i];
 	struct pallocdata d = {{{0}}, {{0}}};
@@ -440,7 +431,6 @@ START_TEST(scavenging_finds_the_highest_run)
 	ck_assert_uint_eq(n, c->want.n);
 	ck_assert_uint_eq(i, c->want.n ? c->want.i : PALLOCBITS_NONE);
 }
-END_TEST
 
 // whole tells whether n pages from page i may all be scavenged.
 static bool whole(const bool *idle, unsigned i, unsigned n)
@@ -476,7 +466,7 @@ static struct range naive_scavenge(const struct pallocdata *d, unsigned from,
 	return (struct range){i, limit - i};
 }
 
-START_TEST(random_scavenging_agrees_with_walking)
+TEST(random_scavenging_agrees_with_walking)
 {
 	static const unsigned huges[] = {0, 256, 128, 512, 64};
 	struct rng r;
@@ -506,37 +496,4 @@ START_TEST(random_scavenging_agrees_with_walking)
 	ck_assert_uint_gt(found, rounds / 2);
 	ck_assert_uint_lt(found, rounds);
 	ck_assert_uint_gt(lowered, 0);
-}
-END_TEST
-
-static Suite *suite_pallocbits(void)
-{
-	Suite *s = suite_create("pallocbits");
-	TCase *t = tcase_create("all");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, range_is_set_and_cleared_exactly, 0,
-			    RT_ARRAY_LEN(ranges));
-	tcase_add_test(t, random_ranges_agree_with_single_bits);
-	tcase_add_loop_test(t, summary_tells_start_max_and_end, 0,
-			    RT_ARRAY_LEN(sum_cases));
-	tcase_add_test(t, random_summaries_agree_with_counting);
-	tcase_add_test(t, every_single_run_is_summarized);
-	tcase_add_test(t, summary_of_the_longest_run_is_one_bit);
-	tcase_add_test(t, merged_summaries_agree_with_the_whole);
-	tcase_add_test(t, merge_reaches_the_longest_run);
-	tcase_add_loop_test(t, runs_are_found_lowest_first, 0,
-			    RT_ARRAY_LEN(find_cases));
-	tcase_add_test(t, random_finds_agree_with_walking);
-	tcase_add_test(t, allocation_counts_and_clears_scavenged_pages);
-	tcase_add_loop_test(t, scavenging_finds_the_highest_run, 0,
-			    RT_ARRAY_LEN(scav_cases));
-	tcase_add_test(t, random_scavenging_agrees_with_walking);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_pallocbits());
 }

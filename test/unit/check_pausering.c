@@ -60,7 +60,9 @@ static void start_at(uint64_t n)
 	atomic_u64_store_relaxed(&ring.total_ns, pause_total(n));
 }
 
-START_TEST(slots_hold_the_last_pauses)
+GROUP(ring, .timeout = 60);
+
+TEST(slots_hold_the_last_pauses)
 {
 	static const unsigned counts[] = {0, 1, 2, 255, 256, 257, 511, 512};
 
@@ -76,10 +78,9 @@ START_TEST(slots_hold_the_last_pauses)
 		ck_assert_uint_eq(wrong_slots(&copy, n < 256 ? n : 256), 0);
 	}
 }
-END_TEST
 
 // After 257 pauses the first is gone from the ring but stays in the total.
-START_TEST(oldest_pause_is_overwritten)
+TEST(oldest_pause_is_overwritten)
 {
 	for (uint64_t i = 1; i <= PAUSERING_LEN + 1; i++)
 		pausering_add(&ring, i, 1000 + i);
@@ -89,7 +90,6 @@ START_TEST(oldest_pause_is_overwritten)
 	ck_assert_uint_eq(copy.ns[1], 2);
 	ck_assert_uint_eq(copy.total_ns, 257 * 258 / 2);
 }
-END_TEST
 
 static void check_across(uint64_t border)
 {
@@ -106,17 +106,15 @@ static void check_across(uint64_t border)
 	}
 }
 
-START_TEST(count_passes_32_bits)
+TEST(count_passes_32_bits)
 {
 	check_across(UINT64_C(1) << 32);
 }
-END_TEST
 
-START_TEST(count_wraps_at_64_bits)
+TEST(count_wraps_at_64_bits)
 {
 	check_across(0);
 }
-END_TEST
 
 // ---- readers beside the writer ----
 
@@ -171,7 +169,7 @@ static void write_bursts(void)
 	atomic_u32_store_release(&writer_done, 1);
 }
 
-START_TEST(copies_beside_a_writer_are_of_one_moment)
+TEST(copies_beside_a_writer_are_of_one_moment)
 {
 	static struct reader readers[READERS];
 	unsigned moves = 0;
@@ -189,7 +187,6 @@ START_TEST(copies_beside_a_writer_are_of_one_moment)
 	// One copy may be the first to show two bursts, hardly more.
 	ck_assert_uint_ge(moves, PAUSES / BURST / 4);
 }
-END_TEST
 
 static atomic_u32 reader_done;
 
@@ -201,7 +198,7 @@ static void *read_one(void *arg)
 	return NULL;
 }
 
-START_TEST(reader_waits_for_a_recording_to_end)
+TEST(reader_waits_for_a_recording_to_end)
 {
 	pthread_t thread;
 
@@ -217,26 +214,4 @@ START_TEST(reader_waits_for_a_recording_to_end)
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(copy.count, 11);
 	ck_assert_uint_eq(copy.ns[10], 77);
-}
-END_TEST
-
-static Suite *suite_pausering(void)
-{
-	Suite *s = suite_create("pausering");
-	TCase *t = tcase_create("ring");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, slots_hold_the_last_pauses);
-	tcase_add_test(t, oldest_pause_is_overwritten);
-	tcase_add_test(t, count_passes_32_bits);
-	tcase_add_test(t, count_wraps_at_64_bits);
-	tcase_add_test(t, copies_beside_a_writer_are_of_one_moment);
-	tcase_add_test(t, reader_waits_for_a_recording_to_end);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_pausering());
 }

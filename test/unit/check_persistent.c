@@ -52,7 +52,9 @@ static bool is_mapped(void *p)
 
 // ---- persistent ----
 
-START_TEST(memory_is_other_until_it_is_carved)
+GROUP(persistent, .timeout = 60);
+
+TEST(memory_is_other_until_it_is_carved)
 {
 	char *a = persistent_alloc(1000, 8, stat);
 	ck_assert_ptr_nonnull(a);
@@ -66,9 +68,8 @@ START_TEST(memory_is_other_until_it_is_carved)
 	ck_assert_uint_eq(in_other(), PERSISTENT_STEP_MIN - 1000);
 	ck_assert_uint_eq(in_ready(), PERSISTENT_STEP_MIN);
 }
-END_TEST
 
-START_TEST(memory_is_zero_aligned_and_apart)
+TEST(memory_is_zero_aligned_and_apart)
 {
 	enum { NBLOCKS = 3000 };
 	static struct {
@@ -101,10 +102,9 @@ START_TEST(memory_is_zero_aligned_and_apart)
 		wrong += is_mapped(blocks[i].p);
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // A size that is more than a step, and one that is more than a region.
-START_TEST(large_sizes_are_carved_too)
+TEST(large_sizes_are_carved_too)
 {
 	enum { MUCH = PERSISTENT_STEP_MIN + 1 };
 	uint64_t mappings;
@@ -126,9 +126,8 @@ START_TEST(large_sizes_are_carved_too)
 	persistent_fini();
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
-END_TEST
 
-START_TEST(a_refused_step_changes_nothing)
+TEST(a_refused_step_changes_nothing)
 {
 	static const struct gauges zero;
 
@@ -151,10 +150,9 @@ START_TEST(a_refused_step_changes_nothing)
 	ck_assert_ptr_nonnull(persistent_alloc(32 << 10, 8, stat));
 	ck_assert_uint_eq(in_ready(), 2 * PERSISTENT_STEP_MIN);
 }
-END_TEST
 
 // Where the system refuses a whole step it may grant what is needed.
-START_TEST(less_than_a_step_will_do)
+TEST(less_than_a_step_will_do)
 {
 	sysmem_init();
 	refuse(1);
@@ -164,10 +162,9 @@ START_TEST(less_than_a_step_will_do)
 	ck_assert_ptr_nonnull(persistent_alloc(8000, 8, stat));
 	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
 }
-END_TEST
 
 // As much address space as is wished, or what the system has; and none.
-START_TEST(a_region_may_be_smaller_than_wished)
+TEST(a_region_may_be_smaller_than_wished)
 {
 	persistent_init(1 << 20);
 	oscall_fail(OSCALL_RESERVE, 1, 2, ENOMEM);
@@ -183,10 +180,9 @@ START_TEST(a_region_may_be_smaller_than_wished)
 	ck_assert_ptr_null(persistent_alloc(SIZE_MAX, 8, stat));
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
-END_TEST
 
 // One region, and as few calls as steps that become longer.
-START_TEST(neither_mappings_nor_calls_follow_what_is_taken)
+TEST(neither_mappings_nor_calls_follow_what_is_taken)
 {
 	enum { TOTAL = 48 << 20 };
 
@@ -197,9 +193,8 @@ START_TEST(neither_mappings_nor_calls_follow_what_is_taken)
 	ck_assert_uint_le(oscall_count(OSCALL_COMMIT), 48);
 	ck_assert_uint_le(in_other(), TOTAL / 8 + PERSISTENT_STEP_MIN);
 }
-END_TEST
 
-START_TEST(fini_unmaps_all_and_begins_anew)
+TEST(fini_unmaps_all_and_begins_anew)
 {
 	for (int i = 0; i < 3; i++) {
 		char *small = persistent_alloc(60000, 8, stat);
@@ -217,10 +212,9 @@ START_TEST(fini_unmaps_all_and_begins_anew)
 	persistent_fini();
 	ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 3);
 }
-END_TEST
 
 // What was usable before the end lengthens no step after it.
-START_TEST(after_fini_steps_begin_anew)
+TEST(after_fini_steps_begin_anew)
 {
 	while (in_stat() < 16 * PERSISTENT_STEP_MIN)
 		ck_assert_ptr_nonnull(persistent_alloc(16 << 10, 8, stat));
@@ -229,7 +223,6 @@ START_TEST(after_fini_steps_begin_anew)
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
 	ck_assert_uint_eq(in_ready(), before + PERSISTENT_STEP_MIN);
 }
-END_TEST
 
 // fill takes memory of all sizes and writes its number into every byte.
 static void *fill(void *arg)
@@ -254,7 +247,7 @@ static void *fill(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_share_a_region_and_no_byte)
+TEST(threads_share_a_region_and_no_byte)
 {
 	pthread_t threads[THREADS];
 
@@ -274,7 +267,6 @@ START_TEST(threads_share_a_region_and_no_byte)
 	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
 	persistent_fini();
 }
-END_TEST
 
 static const struct {
 	size_t n;
@@ -287,19 +279,21 @@ static const struct {
     {8, 8192, "bad alignment"},
 };
 
-START_TEST(a_senseless_request_throws)
+TEST(a_senseless_request_throws, .n = RT_ARRAY_LEN(bad_requests),
+     .exit = DEATH_EXPECTED)
 {
 	death_expect(bad_requests[_i].what);
 	persistent_alloc(bad_requests[_i].n, bad_requests[_i].align, stat);
 }
-END_TEST
 
 // ---- fixalloc ----
 
 enum { OBJECT = 96, PER_CHUNK = FIXALLOC_CHUNK / OBJECT };
 static struct fixalloc pool;
 
-START_TEST(objects_come_in_chunks)
+GROUP(fixalloc);
+
+TEST(objects_come_in_chunks)
 {
 	uint64_t wrong = 0;
 	char *last = NULL;
@@ -322,9 +316,8 @@ START_TEST(objects_come_in_chunks)
 	ck_assert_uint_eq(in_stat(), 2 * PER_CHUNK * OBJECT);
 	ck_assert_uint_eq(pool.inuse, (PER_CHUNK + 1) * OBJECT);
 }
-END_TEST
 
-START_TEST(the_last_freed_comes_first)
+TEST(the_last_freed_comes_first)
 {
 	fixalloc_init(&pool, OBJECT, 8, false, stat);
 	char *a = fixalloc_alloc(&pool);
@@ -341,9 +334,8 @@ START_TEST(the_last_freed_comes_first)
 	ck_assert_int_eq(a[sizeof(struct fixalloc_free)], 1);
 	ck_assert_int_eq(a[OBJECT - 1], 1);
 }
-END_TEST
 
-START_TEST(a_freed_list_comes_back_in_its_order)
+TEST(a_freed_list_comes_back_in_its_order)
 {
 	struct fixalloc_list list = {0}, none = {0};
 	char *object[4];
@@ -362,9 +354,8 @@ START_TEST(a_freed_list_comes_back_in_its_order)
 		ck_assert_ptr_eq(fixalloc_alloc(&pool), object[i]);
 	ck_assert_ptr_eq(fixalloc_alloc(&pool), object[3] + OBJECT);
 }
-END_TEST
 
-START_TEST(a_zeroing_pool_zeroes_every_use)
+TEST(a_zeroing_pool_zeroes_every_use)
 {
 	fixalloc_init(&pool, OBJECT, 8, true, stat);
 	char *a = fixalloc_alloc(&pool);
@@ -379,9 +370,8 @@ START_TEST(a_zeroing_pool_zeroes_every_use)
 	ck_assert_ptr_eq(fixalloc_alloc(&pool), b);
 	ck_assert(is_zero(b, OBJECT));
 }
-END_TEST
 
-START_TEST(objects_may_be_as_large_as_a_chunk)
+TEST(objects_may_be_as_large_as_a_chunk)
 {
 	fixalloc_init(&pool, FIXALLOC_CHUNK, 4096, false, stat);
 	char *a = fixalloc_alloc(&pool);
@@ -391,9 +381,8 @@ START_TEST(objects_may_be_as_large_as_a_chunk)
 	ck_assert_uint_eq((uintptr_t)b % 4096, 0);
 	ck_assert_uint_eq(in_stat(), 2 * FIXALLOC_CHUNK);
 }
-END_TEST
 
-START_TEST(a_refused_object_changes_nothing)
+TEST(a_refused_object_changes_nothing)
 {
 	static const struct gauges zero;
 
@@ -408,7 +397,6 @@ START_TEST(a_refused_object_changes_nothing)
 	ck_assert_uint_eq(pool.inuse, OBJECT);
 	ck_assert_uint_eq(in_stat(), PER_CHUNK * OBJECT);
 }
-END_TEST
 
 static const struct {
 	size_t size;
@@ -420,15 +408,15 @@ static const struct {
     {24, 16, "bad alignment"},
 };
 
-START_TEST(a_senseless_pool_throws)
+TEST(a_senseless_pool_throws, .n = RT_ARRAY_LEN(bad_pools),
+     .exit = DEATH_EXPECTED)
 {
 	death_expect(bad_pools[_i].what);
 	fixalloc_init(&pool, bad_pools[_i].size, bad_pools[_i].align, false,
 		      stat);
 }
-END_TEST
 
-START_TEST(freeing_more_than_was_taken_throws)
+TEST(freeing_more_than_was_taken_throws, .exit = DEATH_EXPECTED)
 {
 	static uint64_t object[OBJECT / 8];
 	static char what[] = "more than is in use";
@@ -437,9 +425,8 @@ START_TEST(freeing_more_than_was_taken_throws)
 	death_expect(what);
 	fixalloc_free(&pool, object);
 }
-END_TEST
 
-START_TEST(freeing_a_list_of_more_than_was_taken_throws)
+TEST(freeing_a_list_of_more_than_was_taken_throws, .exit = DEATH_EXPECTED)
 {
 	static uint64_t object[OBJECT / 8];
 	static char what[] = "more than is in use";
@@ -450,58 +437,4 @@ START_TEST(freeing_a_list_of_more_than_was_taken_throws)
 	fixalloc_list_add(&list, object);
 	death_expect(what);
 	fixalloc_free_list(&pool, &list);
-}
-END_TEST
-
-static TCase *tcase_persistent(void)
-{
-	TCase *tc = tcase_create("persistent");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, memory_is_other_until_it_is_carved);
-	tcase_add_test(tc, memory_is_zero_aligned_and_apart);
-	tcase_add_test(tc, large_sizes_are_carved_too);
-	tcase_add_test(tc, a_refused_step_changes_nothing);
-	tcase_add_test(tc, less_than_a_step_will_do);
-	tcase_add_test(tc, a_region_may_be_smaller_than_wished);
-	tcase_add_test(tc, neither_mappings_nor_calls_follow_what_is_taken);
-	tcase_add_test(tc, fini_unmaps_all_and_begins_anew);
-	tcase_add_test(tc, after_fini_steps_begin_anew);
-	tcase_add_test(tc, threads_share_a_region_and_no_byte);
-	tcase_add_loop_exit_test(tc, a_senseless_request_throws, DEATH_EXPECTED,
-				 0, RT_ARRAY_LEN(bad_requests));
-	return tc;
-}
-
-static TCase *tcase_fixalloc(void)
-{
-	TCase *tc = tcase_create("fixalloc");
-
-	tcase_add_test(tc, objects_come_in_chunks);
-	tcase_add_test(tc, the_last_freed_comes_first);
-	tcase_add_test(tc, a_freed_list_comes_back_in_its_order);
-	tcase_add_test(tc, a_zeroing_pool_zeroes_every_use);
-	tcase_add_test(tc, objects_may_be_as_large_as_a_chunk);
-	tcase_add_test(tc, a_refused_object_changes_nothing);
-	tcase_add_loop_exit_test(tc, a_senseless_pool_throws, DEATH_EXPECTED, 0,
-				 RT_ARRAY_LEN(bad_pools));
-	tcase_add_exit_test(tc, freeing_a_list_of_more_than_was_taken_throws,
-			    DEATH_EXPECTED);
-	tcase_add_exit_test(tc, freeing_more_than_was_taken_throws,
-			    DEATH_EXPECTED);
-	return tc;
-}
-
-static Suite *suite_persistent(void)
-{
-	Suite *s = suite_create("persistent");
-
-	suite_add_tcase(s, tcase_persistent());
-	suite_add_tcase(s, tcase_fixalloc());
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_persistent());
 }

@@ -57,7 +57,9 @@ static void read_victim(void)
 		fputs("not zero\n", stderr);
 }
 
-START_TEST(reading_no_object_is_reported)
+GROUP(poison, .timeout = 60);
+
+TEST(reading_no_object_is_reported, .n = VICTIMS, .unless = !RT_ASAN)
 {
 	int status;
 
@@ -74,11 +76,10 @@ START_TEST(reading_no_object_is_reported)
 	ck_assert_msg(strstr(death_output, "read_victim") != NULL, "%s",
 		      death_output);
 }
-END_TEST
 
 // A report of memcheck would be one of this test, so it is only asked what it
 // would report: it has no bits of a byte that may not be touched.
-START_TEST(memcheck_would_report_it)
+TEST(memcheck_would_report_it, .n = VICTIMS, .unless = !RUNNING_ON_VALGRIND)
 {
 	enum { GIVEN = 1, NOT_ADDRESSABLE = 3 };
 	uintptr_t at = make_victim((enum victim)_i);
@@ -88,10 +89,9 @@ START_TEST(memcheck_would_report_it)
 	ck_assert(poison_memcheck);
 	ck_assert_uint_eq(answer, _i == LIVE ? GIVEN : NOT_ADDRESSABLE);
 }
-END_TEST
 
 // Stacks and later heaps get memory that was forbidden before.
-START_TEST(memory_in_other_use_may_be_touched)
+TEST(memory_in_other_use_may_be_touched)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		char *stack;
@@ -115,26 +115,4 @@ START_TEST(memory_in_other_use_may_be_touched)
 		memset(root, 0, sizeof root);
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	}
-}
-END_TEST
-
-static Suite *suite_poison(void)
-{
-	Suite *s = suite_create("poison");
-	TCase *tc = tcase_create("poison");
-
-	tcase_set_timeout(tc, 60);
-	if (RT_ASAN)
-		tcase_add_loop_test(tc, reading_no_object_is_reported, 0,
-				    VICTIMS);
-	if (RUNNING_ON_VALGRIND)
-		tcase_add_loop_test(tc, memcheck_would_report_it, 0, VICTIMS);
-	tcase_add_test(tc, memory_in_other_use_may_be_touched);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_poison());
 }

@@ -60,9 +60,11 @@ static void crowd_leave(void)
 		join_thread(crowd.threads[i]);
 }
 
+GROUP(proc, .setup = heap_begin, .timeout = 60);
+
 // Ids are dense, and a record serves the next thread: six at a time never
 // need more than six records beside the main thread's.
-START_TEST(records_are_numbered_and_used_again)
+TEST(records_are_numbered_and_used_again)
 {
 	for (int round = 0; round < 5; round++) {
 		uint32_t seen = 0;
@@ -77,10 +79,9 @@ START_TEST(records_are_numbered_and_used_again)
 	}
 	ck_assert_uint_eq(procs.made, THREADS + 1);
 }
-END_TEST
 
 // A detached thread gives back its cache; the record stays, in no state.
-START_TEST(detaching_leaves_nothing_but_the_record)
+TEST(detaching_leaves_nothing_but_the_record)
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
 	unsigned nfree = 0;
@@ -103,7 +104,6 @@ START_TEST(detaching_leaves_nothing_but_the_record)
 	}
 	ck_assert_uint_eq(nfree, THREADS);
 }
-END_TEST
 
 // in_list counts the walk that a stop makes, and looks at the way back.
 static uint32_t in_list(void)
@@ -138,7 +138,7 @@ static void *attach_until_told(void *arg)
 
 // A stop walks over the threads that there are, whichever have left: the
 // newest, the oldest, or one between others.
-START_TEST(a_stop_looks_at_attached_threads_only)
+TEST(a_stop_looks_at_attached_threads_only, .n = 3)
 {
 	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
 	static struct {
@@ -161,7 +161,6 @@ START_TEST(a_stop_looks_at_attached_threads_only)
 		ck_assert_uint_eq(in_list(), 3 - i);
 	}
 }
-END_TEST
 
 // ---- what is refused ----
 
@@ -189,13 +188,12 @@ static void *unattached_calls(void *arg)
 	return NULL;
 }
 
-START_TEST(an_unattached_thread_is_refused)
+TEST(an_unattached_thread_is_refused)
 {
 	join_thread(start_thread(unattached_calls, NULL));
 }
-END_TEST
 
-START_TEST(attaching_is_refused_twice_and_with_unknown_flags)
+TEST(attaching_is_refused_twice_and_with_unknown_flags)
 {
 	char here;
 
@@ -212,7 +210,6 @@ START_TEST(attaching_is_refused_twice_and_with_unknown_flags)
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_COOPERATIVE), RT_OK);
 	ck_assert_ptr_nonnull(rt_alloc(64));
 }
-END_TEST
 
 static void *inside_region(void *arg)
 {
@@ -234,7 +231,7 @@ static void *inside_region(void *arg)
 }
 
 // Each call comes back by itself: nothing in a region waits for the region.
-START_TEST(a_region_refuses_what_touches_the_heap)
+TEST(a_region_refuses_what_touches_the_heap)
 {
 	int x;
 
@@ -250,14 +247,12 @@ START_TEST(a_region_refuses_what_touches_the_heap)
 	ck_assert_ptr_nonnull(rt_alloc(64));
 	ck_assert_ptr_null(rt_call_blocking(NULL, &x));
 }
-END_TEST
 
-START_TEST(blocking_twice_throws)
+TEST(blocking_twice_throws, .signal = SIGABRT)
 {
 	proc_block(proc_self());
 	proc_block(proc_self());
 }
-END_TEST
 
 // ---- exits ----
 
@@ -292,7 +287,7 @@ static void *(*const exit_ways[])(void *) = {exit_attached, exit_in_region,
 					     exit_as_stopper};
 
 // Without the detach the next stop would wait for a thread that is gone.
-START_TEST(a_thread_that_exits_is_detached)
+TEST(a_thread_that_exits_is_detached, .n = RT_ARRAY_LEN(exit_ways))
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
 	rt_memstats m;
@@ -309,7 +304,6 @@ START_TEST(a_thread_that_exits_is_detached)
 		ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	}
 }
-END_TEST
 
 static void *attach_wait_exit(void *arg)
 {
@@ -322,7 +316,7 @@ static void *attach_wait_exit(void *arg)
 
 // A refused rt_fini does nothing, not even for a moment: a thread that exits
 // meanwhile finds the heap and detaches.
-START_TEST(a_refused_end_disturbs_nobody)
+TEST(a_refused_end_disturbs_nobody)
 {
 	pthread_t threads[16];
 	rt_memstats m;
@@ -341,7 +335,6 @@ START_TEST(a_refused_end_disturbs_nobody)
 	ck_assert_uint_eq(attached(), 1);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 }
-END_TEST
 
 // ---- errno ----
 
@@ -381,7 +374,7 @@ static void *stop_until_somebody_waits(void *arg)
 	return arg;
 }
 
-START_TEST(waiting_for_a_start_keeps_errno)
+TEST(waiting_for_a_start_keeps_errno, .n = RT_ARRAY_LEN(waits))
 {
 	pthread_t thread;
 	int after;
@@ -399,7 +392,6 @@ START_TEST(waiting_for_a_start_keeps_errno)
 	rt_blocking_leave();
 	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 }
-END_TEST
 
 // ---- CPU time ----
 
@@ -430,7 +422,7 @@ static uint64_t stopped_cpu(void)
 
 // What threads used that are gone is not lost, whether they were attached or
 // not.
-START_TEST(the_time_of_gone_threads_counts)
+TEST(the_time_of_gone_threads_counts, .n = 2)
 {
 	uint64_t before = stopped_cpu();
 
@@ -439,7 +431,6 @@ START_TEST(the_time_of_gone_threads_counts)
 	rt_blocking_leave();
 	ck_assert_uint_ge(stopped_cpu(), before + BURN_NS);
 }
-END_TEST
 
 static void *wait_in_region(void *arg)
 {
@@ -463,7 +454,7 @@ static uint64_t clocks_of_a_collection(void)
 }
 
 // A pause asks for the time as often with a crowd as without one.
-START_TEST(a_collection_reads_as_many_clocks_for_any_crowd)
+TEST(a_collection_reads_as_many_clocks_for_any_crowd)
 {
 	static atomic_u32 want;
 	uint64_t alone = clocks_of_a_collection();
@@ -480,7 +471,6 @@ START_TEST(a_collection_reads_as_many_clocks_for_any_crowd)
 		join_thread(threads[i]);
 	rt_blocking_leave();
 }
-END_TEST
 
 // ---- a new heap ----
 
@@ -494,7 +484,9 @@ static void *use_and_detach(void *arg)
 	return arg;
 }
 
-START_TEST(a_heap_can_end_and_begin_again)
+GROUP(again, .timeout = 60);
+
+TEST(a_heap_can_end_and_begin_again)
 {
 	for (int i = 0; i < 20; i++) {
 		struct rt_verify v;
@@ -521,7 +513,6 @@ START_TEST(a_heap_can_end_and_begin_again)
 		ck_assert_ptr_null(rt_alloc(16));
 	}
 }
-END_TEST
 
 // ---- pointers in registers and on the stack ----
 
@@ -781,7 +772,9 @@ static uintptr_t hold_run(int i, uintptr_t hidden)
 	return hold_places[i % PLACES](hidden);
 }
 
-START_TEST(an_object_held_in_one_place_lives)
+GROUP(hold, .timeout = 60);
+
+TEST(an_object_held_in_one_place_lives, .n = HOLDS)
 {
 	hold_begin();
 	ck_assert(alive());
@@ -789,17 +782,15 @@ START_TEST(an_object_held_in_one_place_lives)
 	ck_assert_msg(alive(), "place %d script %d", _i % PLACES, _i / PLACES);
 	hold_end();
 }
-END_TEST
 
 // The same without the pointer, or the test above would show nothing.
-START_TEST(an_object_held_nowhere_dies)
+TEST(an_object_held_nowhere_dies, .n = HOLDS)
 {
 	hold_begin();
 	hold_run(_i, ~(uintptr_t)0);
 	ck_assert_msg(!alive(), "place %d script %d", _i % PLACES, _i / PLACES);
 	hold_end();
 }
-END_TEST
 
 static void *hold_attached(void *arg)
 {
@@ -812,7 +803,7 @@ static void *hold_attached(void *arg)
 	return NULL;
 }
 
-START_TEST(an_exact_thread_holds_nothing)
+TEST(an_exact_thread_holds_nothing, .n = HOLDS)
 {
 	hold_begin();
 	rt_blocking_enter();
@@ -821,7 +812,6 @@ START_TEST(an_exact_thread_holds_nothing)
 	ck_assert(!alive());
 	hold_end();
 }
-END_TEST
 
 // ---- a stack that the system does not know ----
 
@@ -870,24 +860,22 @@ static void hold_on_own_stack(int script, uintptr_t hidden)
 }
 
 // The sanitizers would have to be told of every change of stacks.
-START_TEST(an_own_stack_is_scanned)
+TEST(an_own_stack_is_scanned, .n = HOLDS, .unless = RT_TSAN || RT_ASAN)
 {
 	hold_begin();
 	hold_on_own_stack(_i, hold.hidden);
 	ck_assert(alive());
 	hold_end();
 }
-END_TEST
 
 // The sanitizers would have to be told of every change of stacks.
-START_TEST(an_own_stack_holds_nothing_else)
+TEST(an_own_stack_holds_nothing_else, .n = HOLDS, .unless = RT_TSAN || RT_ASAN)
 {
 	hold_begin();
 	hold_on_own_stack(_i, ~(uintptr_t)0);
 	ck_assert(!alive());
 	hold_end();
 }
-END_TEST
 
 static char away_stack[OWN_STACK];
 
@@ -901,7 +889,8 @@ static void collect_away(void)
 // where it ends without a limit, reading it is a fault.
 //
 // The sanitizers would have to be told of every change of stacks.
-START_TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped)
+TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped,
+     .unless = RT_TSAN || RT_ASAN)
 {
 	struct rlimit limit;
 	void *volatile kept;
@@ -921,67 +910,6 @@ START_TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped)
 	ck_assert_int_eq(own.attach, RT_OK);
 	ck_assert_int_eq(rt_is_heap(kept), 1);
 }
-END_TEST
-
-static TCase *tcase_hold(void)
-{
-	TCase *tc = tcase_create("hold");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, an_object_held_in_one_place_lives, 0, HOLDS);
-	tcase_add_loop_test(tc, an_object_held_nowhere_dies, 0, HOLDS);
-	tcase_add_loop_test(tc, an_exact_thread_holds_nothing, 0, HOLDS);
-	if (RT_TSAN || RT_ASAN)
-		return tc;
-	tcase_add_loop_test(tc, an_own_stack_is_scanned, 0, HOLDS);
-	tcase_add_loop_test(tc, an_own_stack_holds_nothing_else, 0, HOLDS);
-	tcase_add_test(tc,
-		       a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped);
-	return tc;
-}
 #endif
 
 // ---- the suite ----
-
-static TCase *tcase_proc(void)
-{
-	TCase *tc = tcase_create("proc");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, heap_begin, NULL);
-	tcase_add_test(tc, records_are_numbered_and_used_again);
-	tcase_add_loop_test(tc, a_stop_looks_at_attached_threads_only, 0, 3);
-	tcase_add_test(tc, detaching_leaves_nothing_but_the_record);
-	tcase_add_test(tc, an_unattached_thread_is_refused);
-	tcase_add_test(tc, attaching_is_refused_twice_and_with_unknown_flags);
-	tcase_add_test(tc, a_region_refuses_what_touches_the_heap);
-	tcase_add_test_raise_signal(tc, blocking_twice_throws, SIGABRT);
-	tcase_add_loop_test(tc, waiting_for_a_start_keeps_errno, 0,
-			    RT_ARRAY_LEN(waits));
-	tcase_add_loop_test(tc, a_thread_that_exits_is_detached, 0,
-			    RT_ARRAY_LEN(exit_ways));
-	tcase_add_test(tc, a_refused_end_disturbs_nobody);
-	tcase_add_loop_test(tc, the_time_of_gone_threads_counts, 0, 2);
-	tcase_add_test(tc, a_collection_reads_as_many_clocks_for_any_crowd);
-	return tc;
-}
-
-static Suite *suite_proc(void)
-{
-	Suite *s = suite_create("proc");
-	TCase *tc = tcase_create("again");
-
-	suite_add_tcase(s, tcase_proc());
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_heap_can_end_and_begin_again);
-	suite_add_tcase(s, tc);
-#if defined(__x86_64__)
-	suite_add_tcase(s, tcase_hold());
-#endif
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_proc());
-}

@@ -38,7 +38,9 @@ static void fill_slots(void)
 		slot[i] = rt_alloc(16 + i % 100);
 }
 
-START_TEST(ten_thousand_ranges_are_roots)
+GROUP(ranges, .setup = setup, .teardown = teardown);
+
+TEST(ten_thousand_ranges_are_roots)
 {
 	uint64_t alive = 0;
 
@@ -62,9 +64,8 @@ START_TEST(ten_thousand_ranges_are_roots)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_uint_eq(roots_ranges(), 0);
 }
-END_TEST
 
-START_TEST(ranges_may_be_removed_in_any_order)
+TEST(ranges_may_be_removed_in_any_order)
 {
 	uint32_t order[MANY];
 	uint64_t wrong = 0;
@@ -91,9 +92,8 @@ START_TEST(ranges_may_be_removed_in_any_order)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
-START_TEST(overlapping_ranges_are_independent)
+TEST(overlapping_ranges_are_independent)
 {
 	add(slot, 10);
 	add(slot + 5, 10);
@@ -107,9 +107,8 @@ START_TEST(overlapping_ranges_are_independent)
 	ck_assert_int_eq(take(slot + 2, 4), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
-START_TEST(range_added_twice_is_removed_twice)
+TEST(range_added_twice_is_removed_twice)
 {
 	add(slot, 3);
 	add(slot, 3);
@@ -121,9 +120,8 @@ START_TEST(range_added_twice_is_removed_twice)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_int_eq(take(slot, 3), RT_ENOENT);
 }
-END_TEST
 
-START_TEST(only_the_same_pair_removes)
+TEST(only_the_same_pair_removes)
 {
 	add(slot + 4, 4);
 	ck_assert_int_eq(take(slot + 4, 3), RT_ENOENT);
@@ -133,9 +131,8 @@ START_TEST(only_the_same_pair_removes)
 	ck_assert_uint_eq(roots_ranges(), 1);
 	ck_assert_int_eq(take(slot + 4, 4), RT_OK);
 }
-END_TEST
 
-START_TEST(wrong_ranges_are_refused)
+TEST(wrong_ranges_are_refused)
 {
 	char *base = (char *)slot;
 
@@ -149,10 +146,9 @@ START_TEST(wrong_ranges_are_refused)
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, -1), RT_EINVAL);
 	ck_assert_uint_eq(roots_ranges(), 0);
 }
-END_TEST
 
 // A table that cannot grow refuses, keeps what it has, and grows later.
-START_TEST(refused_growth_loses_nothing)
+TEST(refused_growth_loses_nothing)
 {
 	uint64_t other_sys;
 	unsigned n = 0;
@@ -183,17 +179,15 @@ START_TEST(refused_growth_loses_nothing)
 		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // The very first range may be refused as well.
-START_TEST(refused_first_range_is_no_memory)
+TEST(refused_first_range_is_no_memory)
 {
 	oscall_fail(OSCALL_MAP, 1, 1, ENOMEM);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_ENOMEM);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_OK);
 	ck_assert_uint_eq(roots_ranges(), 1);
 }
-END_TEST
 
 // Pointers in the middle of static data, of any type, and not of 8 bytes.
 static struct mixed {
@@ -207,7 +201,7 @@ static struct mixed {
 	} sub[3];
 } mixed = {.ratio = 1e300, .count = 77};
 
-START_TEST(interior_of_static_data_is_scanned)
+TEST(interior_of_static_data_is_scanned)
 {
 	memset(mixed.name, 0xaa, sizeof mixed.name);
 	ck_assert_int_eq(rt_roots_add(&mixed, &mixed + 1, RT_ROOT_WORDS),
@@ -221,10 +215,9 @@ START_TEST(interior_of_static_data_is_scanned)
 	memset(&mixed, 0xff, sizeof mixed);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // A range is read when the collection comes, up to its limit and no further.
-START_TEST(range_ends_at_its_limit)
+TEST(range_ends_at_its_limit)
 {
 	add(slot + 10, 5);
 	fill_slots();
@@ -234,10 +227,9 @@ START_TEST(range_ends_at_its_limit)
 	slot[12] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 4);
 }
-END_TEST
 
 // A long range is read in pieces, none of which leaves a word out.
-START_TEST(every_word_of_a_long_range_is_read)
+TEST(every_word_of_a_long_range_is_read, .n = 2)
 {
 	enum { WORDS = 3 * WORK_PIECE / sizeof(void *) + 5 };
 	static void *word[WORDS];
@@ -249,17 +241,15 @@ START_TEST(every_word_of_a_long_range_is_read)
 		ck_assert_ptr_nonnull(word[i] = rt_alloc_noscan(16));
 	ck_assert_uint_eq(heap_live_after_gc(), WORDS);
 }
-END_TEST
 
 // scan_globals is the size of all ranges, overlaps counted twice.
-START_TEST(scanned_bytes_of_ranges_are_reported)
+TEST(scanned_bytes_of_ranges_are_reported)
 {
 	add(slot, 100);
 	add(slot + 50, 100);
 	rt_gc();
 	ck_assert_uint_eq(heap_metric("/gc/scan/globals:bytes"), 200 * 8);
 }
-END_TEST
 
 // ---- what exact ranges hold ----
 
@@ -309,8 +299,10 @@ static void references_alone_keep(int kind, size_t n)
 	}
 }
 
+GROUP(heaps, .timeout = 60);
+
 // With Go's classes and without, guarded objects and not.
-START_TEST(exact_ranges_hold_references_alone)
+TEST(exact_ranges_hold_references_alone, .n = 4)
 {
 	static const size_t size[] = {24, 32, 96, 1000, 5000, 40000, 300000};
 
@@ -322,10 +314,11 @@ START_TEST(exact_ranges_hold_references_alone)
 	}
 	teardown();
 }
-END_TEST
+
+GROUP(ranges);
 
 // Several small requests share 16 bytes: each of them is a reference.
-START_TEST(exact_ranges_hold_small_requests)
+TEST(exact_ranges_hold_small_requests)
 {
 	add(slot, 1);
 	for (size_t n = 1; n < 16; n++) {
@@ -339,10 +332,9 @@ START_TEST(exact_ranges_hold_small_requests)
 		ck_assert_uint_ne(first, second);
 	}
 }
-END_TEST
 
 // Added with both flags, a range holds words for as long as it was added so.
-START_TEST(a_range_with_both_flags_holds_words)
+TEST(a_range_with_both_flags_holds_words)
 {
 	uintptr_t p;
 
@@ -356,14 +348,15 @@ START_TEST(a_range_with_both_flags_holds_words)
 	ck_assert(!exact_keeps(p + 24));
 	ck_assert_int_eq(take(slot, 1), RT_ENOENT);
 }
-END_TEST
 
 // ---- how long it takes ----
 
 enum { LOTS = 1000000 / (RT_ASAN || RT_TSAN ? 10 : 1) };
 
+GROUP(threads, .setup = setup, .teardown = teardown, .timeout = 60);
+
 // Looking through the table for each range would take minutes.
-START_TEST(lots_of_ranges_are_removed_oldest_first)
+TEST(lots_of_ranges_are_removed_oldest_first)
 {
 	void **lots = calloc(LOTS, sizeof *lots);
 	uint64_t wrong = 0;
@@ -378,9 +371,8 @@ START_TEST(lots_of_ranges_are_removed_oldest_first)
 	ck_assert_uint_eq(roots_ranges(), 0);
 	free(lots);
 }
-END_TEST
 
-START_TEST(a_range_may_be_added_lots_of_times)
+TEST(a_range_may_be_added_lots_of_times)
 {
 	for (unsigned i = 0; i < LOTS; i++)
 		add(slot, 3);
@@ -391,7 +383,6 @@ START_TEST(a_range_may_be_added_lots_of_times)
 	ck_assert_int_eq(take(slot, 3), RT_ENOENT);
 	ck_assert_uint_eq(roots_ranges(), 1);
 }
-END_TEST
 
 // ---- threads ----
 
@@ -412,7 +403,7 @@ static void *remove_unattached(void *arg)
 	return NULL;
 }
 
-START_TEST(an_unattached_thread_removes)
+TEST(an_unattached_thread_removes)
 {
 	add(slot, 4);
 	fill_slots();
@@ -422,9 +413,10 @@ START_TEST(an_unattached_thread_removes)
 	ck_assert_int_eq(beside.added, RT_EPERM);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
-START_TEST(a_thread_in_a_region_removes)
+GROUP(ranges);
+
+TEST(a_thread_in_a_region_removes)
 {
 	add(slot, 4);
 	fill_slots();
@@ -435,10 +427,11 @@ START_TEST(a_thread_in_a_region_removes)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
+
+GROUP(threads);
 
 // A marker may be reading the table.
-START_TEST(removing_waits_for_the_end_of_a_stop)
+TEST(removing_waits_for_the_end_of_a_stop)
 {
 	pthread_t thread;
 
@@ -454,9 +447,10 @@ START_TEST(removing_waits_for_the_end_of_a_stop)
 	ck_assert_int_eq(beside.removed, RT_OK);
 	ck_assert_uint_eq(roots_ranges(), 0);
 }
-END_TEST
 
-START_TEST(removing_without_a_heap_is_refused)
+GROUP(heaps);
+
+TEST(removing_without_a_heap_is_refused)
 {
 	ck_assert_int_eq(take(slot, 4), RT_ESTATE);
 	setup();
@@ -464,7 +458,6 @@ START_TEST(removing_without_a_heap_is_refused)
 	teardown();
 	ck_assert_int_eq(take(slot, 4), RT_ESTATE);
 }
-END_TEST
 
 // The ranges of threads that attach and go, taken back by those that never
 // attach, while collections pass.
@@ -481,7 +474,9 @@ static void *remove_handed(void *arg)
 	return arg;
 }
 
-START_TEST(ranges_are_handed_over_beside_collections)
+GROUP(threads);
+
+TEST(ranges_are_handed_over_beside_collections)
 {
 	pthread_t thread = start_thread(remove_handed, slot);
 	void *done;
@@ -500,7 +495,6 @@ START_TEST(ranges_are_handed_over_beside_collections)
 	ck_assert_uint_eq(roots_ranges(), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 enum { THREADS = 4, ROUNDS = 3000 / (RT_ASAN || RT_TSAN ? 10 : 1) };
 
@@ -536,7 +530,7 @@ static void *churn(void *arg)
 	return mine;
 }
 
-START_TEST(threads_change_the_table_at_once)
+TEST(threads_change_the_table_at_once)
 {
 	pthread_t t[THREADS];
 
@@ -562,52 +556,4 @@ START_TEST(threads_change_the_table_at_once)
 				      1),
 				 RT_OK);
 	ck_assert_uint_eq(roots_ranges(), 0);
-}
-END_TEST
-
-static Suite *suite_roots(void)
-{
-	Suite *s = suite_create("roots");
-	TCase *tc = tcase_create("ranges");
-	TCase *threads = tcase_create("threads");
-	TCase *heaps = tcase_create("heaps");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, ten_thousand_ranges_are_roots);
-	tcase_add_test(tc, ranges_may_be_removed_in_any_order);
-	tcase_add_test(tc, overlapping_ranges_are_independent);
-	tcase_add_test(tc, range_added_twice_is_removed_twice);
-	tcase_add_test(tc, only_the_same_pair_removes);
-	tcase_add_test(tc, wrong_ranges_are_refused);
-	tcase_add_test(tc, refused_growth_loses_nothing);
-	tcase_add_test(tc, refused_first_range_is_no_memory);
-	tcase_add_test(tc, interior_of_static_data_is_scanned);
-	tcase_add_test(tc, range_ends_at_its_limit);
-	tcase_add_loop_test(tc, every_word_of_a_long_range_is_read, 0, 2);
-	tcase_add_test(tc, scanned_bytes_of_ranges_are_reported);
-	tcase_add_test(tc, exact_ranges_hold_small_requests);
-	tcase_add_test(tc, a_range_with_both_flags_holds_words);
-	tcase_add_test(tc, a_thread_in_a_region_removes);
-	suite_add_tcase(s, tc);
-
-	tcase_add_checked_fixture(threads, setup, teardown);
-	tcase_set_timeout(threads, 60);
-	tcase_add_test(threads, lots_of_ranges_are_removed_oldest_first);
-	tcase_add_test(threads, a_range_may_be_added_lots_of_times);
-	tcase_add_test(threads, an_unattached_thread_removes);
-	tcase_add_test(threads, removing_waits_for_the_end_of_a_stop);
-	tcase_add_test(threads, ranges_are_handed_over_beside_collections);
-	tcase_add_test(threads, threads_change_the_table_at_once);
-	suite_add_tcase(s, threads);
-
-	tcase_set_timeout(heaps, 60);
-	tcase_add_loop_test(heaps, exact_ranges_hold_references_alone, 0, 4);
-	tcase_add_test(heaps, removing_without_a_heap_is_refused);
-	suite_add_tcase(s, heaps);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_roots());
 }

@@ -59,7 +59,9 @@ static uintptr_t at(size_t i)
 	return (uintptr_t)&block[i];
 }
 
-START_TEST(words_inside_the_heap_are_pushed_in_order)
+GROUP(blocks);
+
+TEST(words_inside_the_heap_are_pushed_in_order)
 {
 	uintptr_t want[WORDS];
 	unsigned wrong = 0;
@@ -88,11 +90,10 @@ START_TEST(words_inside_the_heap_are_pushed_in_order)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // The words up to the address that is returned are pushed, no others, and
 // nothing is written behind the buffer.
-START_TEST(scanning_stops_where_room_is_refused)
+TEST(scanning_stops_where_room_is_refused)
 {
 	uintptr_t want[WORDS];
 	unsigned wrong = 0, stopped = 0;
@@ -121,9 +122,8 @@ START_TEST(scanning_stops_where_room_is_refused)
 	ck_assert_uint_gt(stopped, ROUNDS / 4);
 	ck_assert_uint_lt(stopped, ROUNDS);
 }
-END_TEST
 
-START_TEST(small_objects_push_the_same_words)
+TEST(small_objects_push_the_same_words)
 {
 	uintptr_t want[WORDS];
 	unsigned wrong = 0;
@@ -148,22 +148,4 @@ START_TEST(small_objects_push_the_same_words)
 				n * sizeof *want) != 0;
 	}
 	ck_assert_uint_eq(wrong, 0);
-}
-END_TEST
-
-static Suite *suite_scan(void)
-{
-	Suite *s = suite_create("scan");
-	TCase *tc = tcase_create("blocks");
-
-	tcase_add_test(tc, words_inside_the_heap_are_pushed_in_order);
-	tcase_add_test(tc, scanning_stops_where_room_is_refused);
-	tcase_add_test(tc, small_objects_push_the_same_words);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_scan());
 }

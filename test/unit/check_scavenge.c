@@ -159,7 +159,9 @@ static uint64_t release_one(uint64_t max, bool force)
 	return bytes;
 }
 
-START_TEST(a_run_is_whole_physical_pages_from_the_top)
+GROUP(runs, .timeout = 120);
+
+TEST(a_run_is_whole_physical_pages_from_the_top, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	ck_assert_uint_eq(release_one(1 << 20, true), 0); // nothing is free
@@ -175,9 +177,8 @@ START_TEST(a_run_is_whole_physical_pages_from_the_top)
 	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
 	expect_contents();
 }
-END_TEST
 
-START_TEST(chunks_are_released_from_the_highest_down)
+TEST(chunks_are_released_from_the_highest_down, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint64_t all = 0, n;
 	unsigned top = PAGES;
@@ -199,10 +200,9 @@ START_TEST(chunks_are_released_from_the_highest_down)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	expect_contents();
 }
-END_TEST
 
 // A run that would break a huge page takes all of it, if all of it is free.
-START_TEST(a_huge_page_is_released_whole)
+TEST(a_huge_page_is_released_whole, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	free_pages(RT_CHUNK_PAGES, 2 * RT_CHUNK_PAGES);
@@ -210,9 +210,8 @@ START_TEST(a_huge_page_is_released_whole)
 	ck_assert_uint_eq(release_one(64 << 10, true), HUGE_BYTES);
 	ck_assert_uint_eq(release_one(64 << 10, true), 0);
 }
-END_TEST
 
-START_TEST(a_broken_huge_page_is_released_by_the_piece)
+TEST(a_broken_huge_page_is_released_by_the_piece, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	free_pages(RT_CHUNK_PAGES + 256, RT_CHUNK_PAGES + 300);
@@ -221,10 +220,9 @@ START_TEST(a_broken_huge_page_is_released_by_the_piece)
 	ck_assert_uint_eq(release_one(128 << 10, true), 128 << 10);
 	expect_contents();
 }
-END_TEST
 
 // A big enough wish takes a whole chunk at once and no more.
-START_TEST(a_run_stays_in_its_chunk)
+TEST(a_run_stays_in_its_chunk, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	free_pages(0, PAGES);
@@ -235,11 +233,11 @@ START_TEST(a_run_stays_in_its_chunk)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED),
 			  (uint64_t)PAGES << RT_PAGE_SHIFT);
 }
-END_TEST
 
 // Unforced, a chunk gives nothing while it is nearly full, nor before the
 // cycle in which it was freed has ended.
-START_TEST(nearly_full_chunks_are_left_alone_unless_forced)
+TEST(nearly_full_chunks_are_left_alone_unless_forced,
+     .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	free_pages(0, 16);				 // 496 in use
@@ -253,9 +251,9 @@ START_TEST(nearly_full_chunks_are_left_alone_unless_forced)
 	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true),
 			  16 << RT_PAGE_SHIFT);
 }
-END_TEST
 
-START_TEST(released_pages_come_back_zero_and_need_no_clearing)
+TEST(released_pages_come_back_zero_and_need_no_clearing,
+     .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct mspan *s;
 
@@ -281,9 +279,8 @@ START_TEST(released_pages_come_back_zero_and_need_no_clearing)
 	ck_assert_uint_eq(s->needzero, 1);
 	expect_sums();
 }
-END_TEST
 
-START_TEST(a_refused_release_changes_nothing_and_ends)
+TEST(a_refused_release_changes_nothing_and_ends, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct heapstats_totals before, after;
 	struct gauges gauges_before;
@@ -308,7 +305,6 @@ START_TEST(a_refused_release_changes_nothing_and_ends)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 	expect_contents();
 }
-END_TEST
 
 // pass_all releases what a pass finds, of four empty chunks, when the first
 // nrefused calls are refused.
@@ -325,7 +321,7 @@ static uint64_t pass_all(uint64_t nrefused)
 }
 
 // Memory that the host has locked keeps its chunk, and no other.
-START_TEST(what_is_refused_does_not_keep_the_rest)
+TEST(what_is_refused_does_not_keep_the_rest, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	free_pages(0, PAGES);
@@ -337,7 +333,6 @@ START_TEST(what_is_refused_does_not_keep_the_rest)
 	ck_assert_uint_eq(pass_all(0), RT_CHUNK_SIZE);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
-END_TEST
 
 // is_resident asks the system whether memory is behind a page.
 static bool is_resident(unsigned page)
@@ -349,7 +344,7 @@ static bool is_resident(unsigned page)
 	return vec[0] & 1;
 }
 
-START_TEST(the_memory_is_really_gone)
+TEST(the_memory_is_really_gone)
 {
 	begin(0);
 	free_pages(512, 700);
@@ -359,7 +354,6 @@ START_TEST(the_memory_is_really_gone)
 	for (unsigned page = 0; page < PAGES; page++)
 		ck_assert_int_eq(is_resident(page), span_at[page] != NULL);
 }
-END_TEST
 
 // resident counts the system's pages with memory that lie wholly in n bytes
 // from p on.
@@ -417,7 +411,7 @@ static void touch_tables(void)
 }
 
 // Chunk 1 is free as a whole, of chunk 2 one page is in use.
-START_TEST(so_are_the_tables_of_free_chunks)
+TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint32_t chunk = 0;
 
@@ -441,7 +435,6 @@ START_TEST(so_are_the_tables_of_free_chunks)
 	expect_sums();
 	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
 }
-END_TEST
 
 // is_left: a whole physical page is free and has memory behind it.  One that
 // is released in part, and was in use in part since, is left as it is (as in
@@ -458,7 +451,8 @@ static bool is_left(unsigned page)
 
 // Random frees, releases and reuse: forced to the end, what is left is parts
 // of physical pages.
-START_TEST(random_work_adds_up_and_forced_leaves_no_whole_page)
+TEST(random_work_adds_up_and_forced_leaves_no_whole_page,
+     .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct rng r;
 
@@ -492,7 +486,6 @@ START_TEST(random_work_adds_up_and_forced_leaves_no_whole_page)
 			ck_abort_msg("page %u is left", page);
 	expect_contents();
 }
-END_TEST
 
 // ---- with the collector ----
 
@@ -508,7 +501,9 @@ static void boot(void)
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 }
 
-START_TEST(free_os_memory_leaves_no_idle_page)
+GROUP(heap, .timeout = 120);
+
+TEST(free_os_memory_leaves_no_idle_page, .n = RT_ARRAY_LEN(page_sizes))
 {
 	rt_memstats m;
 	void *stack;
@@ -528,9 +523,8 @@ START_TEST(free_os_memory_leaves_no_idle_page)
 	ck_assert_uint_eq(m.alloc, 0);
 	ck_assert_uint_eq(m.stack_inuse, 0);
 }
-END_TEST
 
-START_TEST(free_os_memory_ends_when_the_system_refuses)
+TEST(free_os_memory_ends_when_the_system_refuses, .n = RT_ARRAY_LEN(page_sizes))
 {
 	rt_memstats m;
 
@@ -543,9 +537,8 @@ START_TEST(free_os_memory_ends_when_the_system_refuses)
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_eq(m.heap_idle - m.heap_released, 1 << 20);
 }
-END_TEST
 
-START_TEST(free_os_memory_goes_on_after_a_refusal)
+TEST(free_os_memory_goes_on_after_a_refusal, .n = RT_ARRAY_LEN(page_sizes))
 {
 	enum { BYTES = 16 << 20 };
 	rt_memstats m;
@@ -560,7 +553,6 @@ START_TEST(free_os_memory_goes_on_after_a_refusal)
 	ck_assert_uint_gt(m.heap_idle, m.heap_released);
 	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
 }
-END_TEST
 
 // Objects of one page each; which of them live is drawn.
 enum { OBJECTS = 4096 };
@@ -626,7 +618,8 @@ static void check_statistics(void)
 	ck_assert_msg(c.differing == 0, "%s", c.first);
 }
 
-START_TEST(free_os_memory_releases_whole_physical_pages)
+TEST(free_os_memory_releases_whole_physical_pages,
+     .n = RT_ARRAY_LEN(page_sizes))
 {
 	rt_memstats m;
 	struct rng r;
@@ -664,7 +657,6 @@ START_TEST(free_os_memory_releases_whole_physical_pages)
 	check_statistics();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 enum { WORKERS = 2, STEPS = RT_TSAN ? 2000 : 20000, HELD = 64 };
 
@@ -698,7 +690,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-START_TEST(pages_are_released_beside_allocation)
+TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint64_t seeds[WORKERS], released = 0;
 	pthread_t t[WORKERS];
@@ -733,7 +725,6 @@ START_TEST(pages_are_released_beside_allocation)
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_gt(m.num_gc, 0);
 }
-END_TEST
 
 // ---- room beside a thread that releases ----
 
@@ -808,15 +799,14 @@ static void begin_rooms(size_t max_heap)
 }
 
 // The range has room for one object.
-START_TEST(memory_that_is_being_released_is_no_reason_for_null)
+TEST(memory_that_is_being_released_is_no_reason_for_null)
 {
 	begin_rooms(RT_ARENA_SIZE);
 	ck_assert_uint_eq(make_rooms(false), 0);
 }
-END_TEST
 
 // The range has room for many.
-START_TEST(nor_for_a_larger_heap)
+TEST(nor_for_a_larger_heap)
 {
 	rt_memstats m;
 
@@ -824,53 +814,4 @@ START_TEST(nor_for_a_larger_heap)
 	ck_assert_uint_eq(make_rooms(true), 0);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_le(m.heap_sys, ROOM + 2 * RT_CHUNK_SIZE);
-}
-END_TEST
-
-static Suite *suite_scavenge(void)
-{
-	Suite *s = suite_create("scavenge");
-	TCase *tc = tcase_create("runs");
-	TCase *heap = tcase_create("heap");
-	int n = RT_ARRAY_LEN(page_sizes);
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, a_run_is_whole_physical_pages_from_the_top, 0,
-			    n);
-	tcase_add_loop_test(tc, chunks_are_released_from_the_highest_down, 0,
-			    n);
-	tcase_add_loop_test(tc, a_huge_page_is_released_whole, 0, n);
-	tcase_add_loop_test(tc, a_broken_huge_page_is_released_by_the_piece, 0,
-			    n);
-	tcase_add_loop_test(tc, a_run_stays_in_its_chunk, 0, n);
-	tcase_add_loop_test(tc, nearly_full_chunks_are_left_alone_unless_forced,
-			    0, n);
-	tcase_add_loop_test(
-	    tc, released_pages_come_back_zero_and_need_no_clearing, 0, n);
-	tcase_add_loop_test(tc, a_refused_release_changes_nothing_and_ends, 0,
-			    n);
-	tcase_add_loop_test(tc, what_is_refused_does_not_keep_the_rest, 0, n);
-	tcase_add_test(tc, the_memory_is_really_gone);
-	tcase_add_loop_test(tc, so_are_the_tables_of_free_chunks, 0, n);
-	tcase_add_loop_test(
-	    tc, random_work_adds_up_and_forced_leaves_no_whole_page, 0, n);
-	suite_add_tcase(s, tc);
-	tcase_set_timeout(heap, 120);
-	tcase_add_loop_test(heap, free_os_memory_leaves_no_idle_page, 0, n);
-	tcase_add_loop_test(heap, free_os_memory_ends_when_the_system_refuses,
-			    0, n);
-	tcase_add_loop_test(heap, free_os_memory_goes_on_after_a_refusal, 0, n);
-	tcase_add_loop_test(heap, free_os_memory_releases_whole_physical_pages,
-			    0, n);
-	tcase_add_loop_test(heap, pages_are_released_beside_allocation, 0, n);
-	tcase_add_test(heap,
-		       memory_that_is_being_released_is_no_reason_for_null);
-	tcase_add_test(heap, nor_for_a_larger_heap);
-	suite_add_tcase(s, heap);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_scavenge());
 }

@@ -43,7 +43,9 @@ static void expect_nothing(bool force)
 			  SCAVINDEX_NONE);
 }
 
-START_TEST(empty_index_finds_nothing)
+GROUP(all, .timeout = 60);
+
+TEST(empty_index_finds_nothing, .n = 2)
 {
 	bool force = _i;
 
@@ -53,10 +55,9 @@ START_TEST(empty_index_finds_nothing)
 	expect_nothing(force);
 	finish();
 }
-END_TEST
 
 // Fresh chunks have nothing to give back: they were never touched.
-START_TEST(fresh_chunks_are_not_eligible)
+TEST(fresh_chunks_are_not_eligible, .n = 2)
 {
 	bool force = _i;
 
@@ -71,7 +72,6 @@ START_TEST(fresh_chunks_are_not_eligible)
 	ck_assert_uint_eq(scavindex_in_use(&idx, 31), 20);
 	finish();
 }
-END_TEST
 
 struct mark_case {
 	uint32_t nchunks;
@@ -92,7 +92,8 @@ static const struct mark_case mark_cases[] = {
 };
 
 // Chunks are found from high addresses down, whatever the order of freeing.
-START_TEST(forced_search_finds_freed_chunks_highest_first)
+TEST(forced_search_finds_freed_chunks_highest_first,
+     .n = RT_ARRAY_LEN(mark_cases))
 {
 	const struct mark_case *c = &mark_cases[_i];
 
@@ -104,10 +105,9 @@ START_TEST(forced_search_finds_freed_chunks_highest_first)
 	expect_nothing(true);
 	finish();
 }
-END_TEST
 
 // What is freed in a cycle is the background's only when the next begins.
-START_TEST(background_search_waits_for_the_next_cycle)
+TEST(background_search_waits_for_the_next_cycle, .n = RT_ARRAY_LEN(mark_cases))
 {
 	const struct mark_case *c = &mark_cases[_i];
 
@@ -125,11 +125,10 @@ START_TEST(background_search_waits_for_the_next_cycle)
 	ck_assert_uint_eq(idx.cursor_bg, 0);
 	finish();
 }
-END_TEST
 
 // Who looks below a chunk finds what is there, and whoever looks everywhere
 // still finds what is above.
-START_TEST(search_may_begin_lower)
+TEST(search_may_begin_lower)
 {
 	start(8);
 	scavindex_free(&idx, 2, 100);
@@ -143,10 +142,9 @@ START_TEST(search_may_begin_lower)
 	expect_nothing(true);
 	finish();
 }
-END_TEST
 
 // A chunk is found again and again until it is said to be empty.
-START_TEST(chunk_stays_until_it_is_emptied)
+TEST(chunk_stays_until_it_is_emptied)
 {
 	start(4);
 	scavindex_free(&idx, 2, 100);
@@ -159,10 +157,9 @@ START_TEST(chunk_stays_until_it_is_emptied)
 	expect_chunk(true, 2);
 	finish();
 }
-END_TEST
 
 // A free above the forced cursor is seen at once.
-START_TEST(forced_cursor_rises_with_a_free)
+TEST(forced_cursor_rises_with_a_free)
 {
 	start(16);
 	scavindex_free(&idx, 3, 1);
@@ -175,10 +172,9 @@ START_TEST(forced_cursor_rises_with_a_free)
 	expect_nothing(true);
 	finish();
 }
-END_TEST
 
 // 496 pages in use are too many for the background, 495 are not.
-START_TEST(dense_chunks_are_left_to_the_forced_search)
+TEST(dense_chunks_are_left_to_the_forced_search)
 {
 	start(3);
 	scavindex_free(&idx, 2, FULL - SCAVINDEX_HIGH);
@@ -190,11 +186,10 @@ START_TEST(dense_chunks_are_left_to_the_forced_search)
 	expect_nothing(true);
 	finish();
 }
-END_TEST
 
 // A chunk that was dense when the cycle began is spared for this cycle, even
 // if it no longer is; one that becomes dense is spared at once.
-START_TEST(density_of_the_last_cycle_counts_too)
+TEST(density_of_the_last_cycle_counts_too)
 {
 	start(8);
 	scavindex_free(&idx, 7, 100);
@@ -210,10 +205,9 @@ START_TEST(density_of_the_last_cycle_counts_too)
 	expect_nothing(false);
 	finish();
 }
-END_TEST
 
 // A chunk that fills up has nothing left, without being told.
-START_TEST(full_chunk_is_not_eligible)
+TEST(full_chunk_is_not_eligible)
 {
 	start(2);
 	scavindex_free(&idx, 1, 7);
@@ -221,9 +215,8 @@ START_TEST(full_chunk_is_not_eligible)
 	expect_nothing(true);
 	finish();
 }
-END_TEST
 
-START_TEST(counts_survive_growth)
+TEST(counts_survive_growth)
 {
 	start(1);
 	scavindex_free(&idx, 0, 200);
@@ -234,9 +227,8 @@ START_TEST(counts_survive_growth)
 	expect_chunk(true, 0);
 	finish();
 }
-END_TEST
 
-START_TEST(refused_table_leaves_the_index_as_it_was)
+TEST(refused_table_leaves_the_index_as_it_was)
 {
 	start(1);
 	scavindex_free(&idx, 0, 3);
@@ -248,16 +240,14 @@ START_TEST(refused_table_leaves_the_index_as_it_was)
 	ck_assert(scavindex_reserve(&idx, MAX_CHUNKS));
 	finish();
 }
-END_TEST
 
-START_TEST(refused_reservation_is_a_result)
+TEST(refused_reservation_is_a_result)
 {
 	sysmem_init();
 	oscall_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
 	ck_assert(!scavindex_init(&idx, MAX_CHUNKS));
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 }
-END_TEST
 
 // The index without cursors, as its header describes it.
 struct model {
@@ -331,7 +321,7 @@ static unsigned drain(struct model *m, uint32_t gen, bool force,
 
 // The forced search misses nothing at any time, the background search
 // nothing at the beginning of a cycle.
-START_TEST(cursors_lose_no_eligible_chunk)
+TEST(cursors_lose_no_eligible_chunk)
 {
 	struct model m[NMODEL];
 	struct rng r;
@@ -366,32 +356,28 @@ START_TEST(cursors_lose_no_eligible_chunk)
 		ck_assert_uint_eq(scavindex_in_use(&idx, c), m[c].in_use);
 	finish();
 }
-END_TEST
 
-START_TEST(too_many_pages_are_found_out)
+TEST(too_many_pages_are_found_out, .signal = SIGABRT)
 {
 	start(1);
 	scavindex_alloc(&idx, 0, 1);
 }
-END_TEST
 
-START_TEST(too_few_pages_are_found_out)
+TEST(too_few_pages_are_found_out, .signal = SIGABRT)
 {
 	start(1);
 	scavindex_free(&idx, 0, FULL);
 	scavindex_free(&idx, 0, 1);
 }
-END_TEST
 
-START_TEST(growth_without_a_table_is_found_out)
+TEST(growth_without_a_table_is_found_out, .signal = SIGABRT)
 {
 	start(1);
 	scavindex_grow(&idx, MAX_CHUNKS);
 }
-END_TEST
 
 // The check sees each kind of damage.
-START_TEST(check_finds_damage)
+TEST(check_finds_damage)
 {
 	enum { IN_USE = 32, LAST_IN_USE = 47, HAS_IDLE = 63 }; // first bits
 	uint32_t *const cursors[] = {&idx.cursor_bg, &idx.cursor_force,
@@ -425,41 +411,4 @@ START_TEST(check_finds_damage)
 	ck_assert(!scavindex_check(&idx));
 	idx.cursor_force = 2;
 	finish();
-}
-END_TEST
-
-static Suite *suite_scavindex(void)
-{
-	Suite *s = suite_create("scavindex");
-	TCase *t = tcase_create("all");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, empty_index_finds_nothing, 0, 2);
-	tcase_add_loop_test(t, fresh_chunks_are_not_eligible, 0, 2);
-	tcase_add_loop_test(t, forced_search_finds_freed_chunks_highest_first,
-			    0, RT_ARRAY_LEN(mark_cases));
-	tcase_add_loop_test(t, background_search_waits_for_the_next_cycle, 0,
-			    RT_ARRAY_LEN(mark_cases));
-	tcase_add_test(t, search_may_begin_lower);
-	tcase_add_test(t, chunk_stays_until_it_is_emptied);
-	tcase_add_test(t, forced_cursor_rises_with_a_free);
-	tcase_add_test(t, dense_chunks_are_left_to_the_forced_search);
-	tcase_add_test(t, density_of_the_last_cycle_counts_too);
-	tcase_add_test(t, full_chunk_is_not_eligible);
-	tcase_add_test(t, counts_survive_growth);
-	tcase_add_test(t, refused_table_leaves_the_index_as_it_was);
-	tcase_add_test(t, refused_reservation_is_a_result);
-	tcase_add_test(t, cursors_lose_no_eligible_chunk);
-	tcase_add_test(t, check_finds_damage);
-	tcase_add_test_raise_signal(t, too_many_pages_are_found_out, SIGABRT);
-	tcase_add_test_raise_signal(t, too_few_pages_are_found_out, SIGABRT);
-	tcase_add_test_raise_signal(t, growth_without_a_table_is_found_out,
-				    SIGABRT);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_scavindex());
 }

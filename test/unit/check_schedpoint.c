@@ -76,7 +76,9 @@ static void count_yields(void)
 	oscall_fail(OSCALL_YIELD, 1, UINT64_MAX, EAGAIN);
 }
 
-START_TEST(a_seed_replays_the_choices)
+GROUP(schedpoint, .setup = count_yields);
+
+TEST(a_seed_replays_the_choices)
 {
 	static const uint64_t seeds[] = {0, 1, UINT64_MAX};
 
@@ -88,10 +90,9 @@ START_TEST(a_seed_replays_the_choices)
 		ck_assert_mem_ne(&first, &second, sizeof first);
 	}
 }
-END_TEST
 
 // 3 of 64 passes; chance moves that by a tenth at most.
-START_TEST(a_part_of_the_passes_yields)
+TEST(a_part_of_the_passes_yields)
 {
 	unsigned expected = STEPS * 3 / 64;
 
@@ -100,9 +101,8 @@ START_TEST(a_part_of_the_passes_yields)
 	ck_assert_uint_ge(nyields(&first), expected * 9 / 10);
 	ck_assert_uint_le(nyields(&first), expected * 11 / 10);
 }
-END_TEST
 
-START_TEST(threads_choose_for_themselves)
+TEST(threads_choose_for_themselves)
 {
 	pthread_t thread;
 
@@ -112,23 +112,4 @@ START_TEST(threads_choose_for_themselves)
 	pthread_join(thread, NULL);
 	ck_assert_uint_gt(nyields(&second), 0);
 	ck_assert_mem_ne(&first, &second, sizeof first);
-}
-END_TEST
-
-static Suite *suite_schedpoint(void)
-{
-	Suite *s = suite_create("schedpoint");
-	TCase *tc = tcase_create("schedpoint");
-
-	tcase_add_checked_fixture(tc, count_yields, NULL);
-	tcase_add_test(tc, a_seed_replays_the_choices);
-	tcase_add_test(tc, a_part_of_the_passes_yields);
-	tcase_add_test(tc, threads_choose_for_themselves);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_schedpoint());
 }

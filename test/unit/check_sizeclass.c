@@ -97,7 +97,9 @@ static unsigned span_size(unsigned c)
 	return sizeclass_table[c].npages * RT_PAGE_SIZE;
 }
 
-START_TEST(table_is_that_of_go)
+GROUP(table, .timeout = 60);
+
+TEST(table_is_that_of_go)
 {
 	ck_assert_uint_eq(RT_ARRAY_LEN(expected), SIZECLASS_COUNT);
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++) {
@@ -114,11 +116,10 @@ START_TEST(table_is_that_of_go)
 	ck_assert_uint_eq(sizeclass_table[SIZECLASS_COUNT - 1].size,
 			  SIZECLASS_MAX_SIZE);
 }
-END_TEST
 
 // At most an eighth of a span is left over at its end, and what is lost in
 // all, with objects of the least size that take the class, is as in Go.
-START_TEST(waste_is_bounded)
+TEST(waste_is_bounded)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
 		const struct sizeclass *s = &sizeclass_table[c];
@@ -136,10 +137,9 @@ START_TEST(waste_is_bounded)
 			ck_assert_uint_lt(worst, span / 3);
 	}
 }
-END_TEST
 
 // Every object of a class has this alignment, and some object no more.
-START_TEST(alignment_is_as_listed)
+TEST(alignment_is_as_listed)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
 		unsigned common = RT_PAGE_SIZE; // where a span may begin
@@ -149,9 +149,8 @@ START_TEST(alignment_is_as_listed)
 		ck_assert_uint_eq(common & -common, expected[c].align);
 	}
 }
-END_TEST
 
-START_TEST(class_is_the_first_that_fits)
+TEST(class_is_the_first_that_fits)
 {
 	unsigned wrong = 0, c = 0;
 
@@ -163,11 +162,10 @@ START_TEST(class_is_the_first_that_fits)
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_eq(c, SIZECLASS_COUNT - 1);
 }
-END_TEST
 
 // The first class that fits and is a multiple of 16: of all classes, only 8
 // and 24 bytes are not.
-START_TEST(class16_is_the_first_aligned_that_fits)
+TEST(class16_is_the_first_aligned_that_fits)
 {
 	unsigned wrong = 0, c = 2;
 
@@ -182,10 +180,9 @@ START_TEST(class16_is_the_first_aligned_that_fits)
 	ck_assert_uint_eq(sizeclass_of16(17), 4);
 	ck_assert_uint_eq(sizeclass_of16(24), 4);
 }
-END_TEST
 
 // Every entry of both tables, also those that sizeclass_of does not read.
-START_TEST(lookup_tables_agree)
+TEST(lookup_tables_agree)
 {
 	for (unsigned i = 0; i < sizeof(sizeclass_of8); i++)
 		ck_assert_uint_eq(sizeclass_of8[i], sizeclass_of(i * 8));
@@ -197,9 +194,8 @@ START_TEST(lookup_tables_agree)
 	ck_assert_uint_eq(sizeclass_of8[128], 32);
 	ck_assert_uint_eq(sizeclass_of128[0], 32);
 }
-END_TEST
 
-START_TEST(divmagic_divides_every_offset)
+TEST(divmagic_divides_every_offset)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
 		uint64_t magic = sizeclass_table[c].divmagic;
@@ -211,11 +207,10 @@ START_TEST(divmagic_divides_every_offset)
 		ck_assert_uint_eq(wrong, 0);
 	}
 }
-END_TEST
 
 // The masks of all classes follow each other, and in each exactly the bits of
 // the slots are set, each by one slot.
-START_TEST(masks_show_where_slots_begin)
+TEST(masks_show_where_slots_begin)
 {
 	unsigned next_word = 0;
 
@@ -237,9 +232,8 @@ START_TEST(masks_show_where_slots_begin)
 		next_word += nwords;
 	}
 }
-END_TEST
 
-START_TEST(words_cover_a_span)
+TEST(words_cover_a_span)
 {
 	ck_assert_uint_eq(sizeclass_words(0), 0);
 	ck_assert_uint_eq(sizeclass_words(1), 16);
@@ -247,7 +241,6 @@ START_TEST(words_cover_a_span)
 		ck_assert_uint_eq(sizeclass_words(c) * 64,
 				  span_size(c) >> sizeclass_bit_shift(c));
 }
-END_TEST
 
 // ---- the generator ----
 
@@ -267,7 +260,7 @@ static char *checked_in(void)
 	return text;
 }
 
-START_TEST(file_in_git_is_what_the_generator_prints)
+TEST(file_in_git_is_what_the_generator_prints)
 {
 	char *made = NULL, *text = checked_in();
 	size_t len = 0;
@@ -280,30 +273,4 @@ START_TEST(file_in_git_is_what_the_generator_prints)
 		      "prints");
 	free(made);
 	free(text);
-}
-END_TEST
-
-static Suite *suite_sizeclass(void)
-{
-	Suite *s = suite_create("sizeclass");
-	TCase *t = tcase_create("table");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, table_is_that_of_go);
-	tcase_add_test(t, waste_is_bounded);
-	tcase_add_test(t, alignment_is_as_listed);
-	tcase_add_test(t, class_is_the_first_that_fits);
-	tcase_add_test(t, class16_is_the_first_aligned_that_fits);
-	tcase_add_test(t, lookup_tables_agree);
-	tcase_add_test(t, divmagic_divides_every_offset);
-	tcase_add_test(t, masks_show_where_slots_begin);
-	tcase_add_test(t, words_cover_a_span);
-	tcase_add_test(t, file_in_git_is_what_the_generator_prints);
-	suite_add_tcase(s, t);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_sizeclass());
 }

@@ -50,7 +50,9 @@ static void take(unsigned n)
 	}
 }
 
-START_TEST(blocks_are_counted_while_they_are_taken)
+GROUP(slab, .setup = setup, .teardown = teardown, .timeout = 60);
+
+TEST(blocks_are_counted_while_they_are_taken)
 {
 	take(3);
 	ck_assert_uint_eq(counted(), 3 * size);
@@ -66,10 +68,9 @@ START_TEST(blocks_are_counted_while_they_are_taken)
 	ck_assert_int_eq(block[1][0], 0);
 	ck_assert_uint_eq(counted(), 3 * size);
 }
-END_TEST
 
 // A block that was taken before is mapped still, the newest one as well.
-START_TEST(a_block_is_mapped_once)
+TEST(a_block_is_mapped_once)
 {
 	take(3);
 	oscall_fail(OSCALL_COMMIT, 1, 0, 0); // counts
@@ -80,9 +81,8 @@ START_TEST(a_block_is_mapped_once)
 	ck_assert_uint_eq(oscall_count(OSCALL_COMMIT), 0);
 	ck_assert_uint_eq(counted(), 3 * size);
 }
-END_TEST
 
-START_TEST(the_first_region_after_the_end_is_a_small_one)
+TEST(the_first_region_after_the_end_is_a_small_one)
 {
 	take(MANY);
 	slab_fini(&slab);
@@ -90,9 +90,8 @@ START_TEST(the_first_region_after_the_end_is_a_small_one)
 	take(1);
 	ck_assert_uint_eq(slab.nblocks, SLAB_FIRST);
 }
-END_TEST
 
-START_TEST(mappings_do_not_follow_the_number_of_blocks)
+TEST(mappings_do_not_follow_the_number_of_blocks)
 {
 	take(SLAB_FIRST);
 	uint64_t mappings = gauge_load(&gauges.mappings);
@@ -101,9 +100,8 @@ START_TEST(mappings_do_not_follow_the_number_of_blocks)
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), mappings + 3 * 4);
 	ck_assert_uint_eq(counted(), MANY * size);
 }
-END_TEST
 
-START_TEST(a_refusal_changes_nothing)
+TEST(a_refusal_changes_nothing)
 {
 	static const enum oscall kinds[] = {OSCALL_RESERVE, OSCALL_COMMIT};
 	struct gauges before;
@@ -124,9 +122,8 @@ START_TEST(a_refusal_changes_nothing)
 					  gauge_load(&before.mcache_sys));
 		}
 }
-END_TEST
 
-START_TEST(a_block_whose_memory_stays_is_still_taken)
+TEST(a_block_whose_memory_stays_is_still_taken)
 {
 	take(2);
 	oscall_fail(OSCALL_RELEASE, 1, 1, EINVAL);
@@ -136,35 +133,10 @@ START_TEST(a_block_whose_memory_stays_is_still_taken)
 	ck_assert(slab_free(&slab, block[0]));
 	ck_assert_uint_eq(counted(), size);
 }
-END_TEST
 
-START_TEST(what_is_no_block_throws)
+TEST(what_is_no_block_throws, .exit = DEATH_EXPECTED)
 {
 	take(1);
 	death_expect("no block");
 	slab_free(&slab, &slab);
-}
-END_TEST
-
-static Suite *suite_slab(void)
-{
-	Suite *s = suite_create("slab");
-	TCase *tc = tcase_create("slab");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, blocks_are_counted_while_they_are_taken);
-	tcase_add_test(tc, a_block_is_mapped_once);
-	tcase_add_test(tc, the_first_region_after_the_end_is_a_small_one);
-	tcase_add_test(tc, mappings_do_not_follow_the_number_of_blocks);
-	tcase_add_test(tc, a_refusal_changes_nothing);
-	tcase_add_test(tc, a_block_whose_memory_stays_is_still_taken);
-	tcase_add_exit_test(tc, what_is_no_block_throws, DEATH_EXPECTED);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_slab());
 }

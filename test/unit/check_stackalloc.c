@@ -53,7 +53,9 @@ static struct mspan *span_of(const void *p)
 
 // ---- sizes ----
 
-START_TEST(stacks_are_aligned_and_do_not_overlap)
+GROUP(stackalloc, .timeout = 120);
+
+TEST(stacks_are_aligned_and_do_not_overlap, .n = 10)
 {
 	size_t n = (size_t)STACKALLOC_MIN << _i;
 	enum { COUNT = 20 };
@@ -78,9 +80,8 @@ START_TEST(stacks_are_aligned_and_do_not_overlap)
 	expect_verified();
 	ck_assert_uint_eq(in_stacks(), 0);
 }
-END_TEST
 
-START_TEST(only_powers_of_two_from_2_kib_are_stacks)
+TEST(only_powers_of_two_from_2_kib_are_stacks)
 {
 	static const size_t sizes[] = {0,
 				       1,
@@ -101,7 +102,6 @@ START_TEST(only_powers_of_two_from_2_kib_are_stacks)
 	ck_assert_uint_eq(in_stacks(), 0);
 	expect_verified();
 }
-END_TEST
 
 // ---- what a P keeps ----
 
@@ -187,7 +187,7 @@ static void free_one(struct model *m, size_t i)
 	out.order[i] = out.order[out.n];
 }
 
-START_TEST(caches_follow_their_limits_and_the_statistic_is_exact)
+TEST(caches_follow_their_limits_and_the_statistic_is_exact)
 {
 	struct model m = {0};
 	struct rng r;
@@ -218,9 +218,8 @@ START_TEST(caches_follow_their_limits_and_the_statistic_is_exact)
 	ck_assert_uint_eq(in_stacks(), 0);
 	expect_verified();
 }
-END_TEST
 
-START_TEST(a_span_goes_back_with_its_last_stack)
+TEST(a_span_goes_back_with_its_last_stack)
 {
 	char *v[16];
 	uint64_t page;
@@ -241,9 +240,8 @@ START_TEST(a_span_goes_back_with_its_last_stack)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), STACKALLOC_SPAN);
 	expect_verified();
 }
-END_TEST
 
-START_TEST(a_large_stack_goes_back_at_once)
+TEST(a_large_stack_goes_back_at_once)
 {
 	char *v;
 
@@ -255,7 +253,6 @@ START_TEST(a_large_stack_goes_back_at_once)
 	ck_assert(!stackfree(mc, self, v, 64 << 10));
 	expect_verified();
 }
-END_TEST
 
 // ---- wrong frees ----
 
@@ -268,7 +265,7 @@ static void expect_refused(void *p, size_t n)
 	ck_assert_mem_eq(&mc->stacks, &before, sizeof before);
 }
 
-START_TEST(what_is_no_stack_is_refused)
+TEST(what_is_no_stack_is_refused)
 {
 	static char outside[4096];
 	char *v, *large, *object;
@@ -305,10 +302,9 @@ START_TEST(what_is_no_stack_is_refused)
 	expect_verified();
 	ck_assert_uint_eq(in_stacks(), 0);
 }
-END_TEST
 
 // While the P keeps the stack, and after it went back.
-START_TEST(a_second_free_is_refused)
+TEST(a_second_free_is_refused, .n = 6)
 {
 	size_t n = (size_t)STACKALLOC_MIN << _i;
 	char *v, *other;
@@ -327,11 +323,10 @@ START_TEST(a_second_free_is_refused)
 	expect_verified();
 	ck_assert_uint_eq(in_stacks(), 0);
 }
-END_TEST
 
 // ---- no memory ----
 
-START_TEST(refused_memory_is_null)
+TEST(refused_memory_is_null, .n = 6)
 {
 	size_t n = (size_t)STACKALLOC_MIN << _i;
 
@@ -344,11 +339,10 @@ START_TEST(refused_memory_is_null)
 	ck_assert_ptr_nonnull(rt_stack_alloc(n));
 	expect_verified();
 }
-END_TEST
 
 // The range ends in the middle of a refill: what there is is handed out, each
 // stack once.
-START_TEST(the_last_stacks_of_the_range_are_handed_out)
+TEST(the_last_stacks_of_the_range_are_handed_out, .n = MCACHE_STACK_ORDERS)
 {
 	size_t n = (size_t)STACKALLOC_MIN << _i;
 	uint64_t count = 0;
@@ -368,7 +362,6 @@ START_TEST(the_last_stacks_of_the_range_are_handed_out)
 	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
 		ck_assert_uint_eq(mc->stacks.n[order], 0);
 }
-END_TEST
 
 // ---- threads ----
 
@@ -422,7 +415,7 @@ static void *poster(void *arg)
 	return NULL;
 }
 
-START_TEST(stacks_are_freed_by_any_thread)
+TEST(stacks_are_freed_by_any_thread)
 {
 	uint64_t seeds[THREADS];
 	pthread_t t[THREADS];
@@ -448,7 +441,6 @@ START_TEST(stacks_are_freed_by_any_thread)
 	ck_assert_uint_eq(in_stacks(), 0);
 	expect_verified();
 }
-END_TEST
 
 enum { FREES = 500 };
 
@@ -479,7 +471,7 @@ static void *second_freer(void *arg)
 	return NULL;
 }
 
-START_TEST(of_two_threads_one_frees_a_stack)
+TEST(of_two_threads_one_frees_a_stack, .n = 5)
 {
 	pthread_t t;
 
@@ -501,9 +493,8 @@ START_TEST(of_two_threads_one_frees_a_stack)
 	ck_assert_uint_eq(in_stacks(), 0);
 	expect_verified();
 }
-END_TEST
 
-START_TEST(stacks_end_with_the_heap)
+TEST(stacks_end_with_the_heap)
 {
 	char *v = NULL;
 
@@ -516,34 +507,4 @@ START_TEST(stacks_end_with_the_heap)
 		memset(v, 1, 4096);
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	}
-}
-END_TEST
-
-static Suite *suite_stackalloc(void)
-{
-	Suite *s = suite_create("stackalloc");
-	TCase *tc = tcase_create("stackalloc");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, stacks_are_aligned_and_do_not_overlap, 0, 10);
-	tcase_add_test(tc, only_powers_of_two_from_2_kib_are_stacks);
-	tcase_add_test(tc,
-		       caches_follow_their_limits_and_the_statistic_is_exact);
-	tcase_add_test(tc, a_span_goes_back_with_its_last_stack);
-	tcase_add_test(tc, a_large_stack_goes_back_at_once);
-	tcase_add_test(tc, what_is_no_stack_is_refused);
-	tcase_add_loop_test(tc, a_second_free_is_refused, 0, 6);
-	tcase_add_loop_test(tc, refused_memory_is_null, 0, 6);
-	tcase_add_loop_test(tc, the_last_stacks_of_the_range_are_handed_out, 0,
-			    MCACHE_STACK_ORDERS);
-	tcase_add_test(tc, stacks_are_freed_by_any_thread);
-	tcase_add_loop_test(tc, of_two_threads_one_frees_a_stack, 0, 5);
-	tcase_add_test(tc, stacks_end_with_the_heap);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_stackalloc());
 }

@@ -162,8 +162,10 @@ enum {
 	STANDINGS = RT_ARRAY_LEN(standing_ops),
 };
 
+GROUP(waits, .setup = heap_begin, .timeout = 60);
+
 // Whatever stops the world, and wherever the running thread comes to stand.
-START_TEST(a_stop_waits_for_a_running_thread)
+TEST(a_stop_waits_for_a_running_thread, .n = STOPPINGS * STANDINGS)
 {
 	static struct actor runner, stopper;
 
@@ -184,7 +186,6 @@ START_TEST(a_stop_waits_for_a_running_thread)
 	actor_end(&runner);
 	actor_end(&stopper);
 }
-END_TEST
 
 static uint8_t pending(const struct actor *a)
 {
@@ -194,7 +195,7 @@ static uint8_t pending(const struct actor *a)
 }
 
 // The byte that inline code may test says the same as the P's state.
-START_TEST(pending_is_raised_as_long_as_a_stop_is_wanted)
+TEST(pending_is_raised_as_long_as_a_stop_is_wanted)
 {
 	static struct actor runner, stopper;
 
@@ -217,9 +218,8 @@ START_TEST(pending_is_raised_as_long_as_a_stop_is_wanted)
 	rt_blocking_leave();
 	actor_end(&runner);
 }
-END_TEST
 
-START_TEST(a_stop_does_not_wait_for_a_blocked_thread)
+TEST(a_stop_does_not_wait_for_a_blocked_thread)
 {
 	static struct actor sleeper;
 
@@ -234,9 +234,8 @@ START_TEST(a_stop_does_not_wait_for_a_blocked_thread)
 	ck_assert_int_eq(sleeper.result, RT_OK);
 	actor_end(&sleeper);
 }
-END_TEST
 
-START_TEST(leaving_a_region_waits_for_the_end_of_a_stop)
+TEST(leaving_a_region_waits_for_the_end_of_a_stop)
 {
 	static struct actor sleeper;
 
@@ -251,9 +250,8 @@ START_TEST(leaving_a_region_waits_for_the_end_of_a_stop)
 	ck_assert_int_eq(sleeper.result, RT_OK);
 	actor_end(&sleeper);
 }
-END_TEST
 
-START_TEST(attaching_waits_for_the_end_of_a_stop)
+TEST(attaching_waits_for_the_end_of_a_stop)
 {
 	static struct actor newcomer;
 	rt_stop_times times;
@@ -277,11 +275,10 @@ START_TEST(attaching_waits_for_the_end_of_a_stop)
 	actor_end(&newcomer);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.attached), 1);
 }
-END_TEST
 
 // The thread that detaches while a stop is wanted stands at the gate, still
 // attached.
-START_TEST(detaching_waits_for_the_end_of_a_stop)
+TEST(detaching_waits_for_the_end_of_a_stop)
 {
 	static struct actor leaver, stopper;
 
@@ -304,7 +301,6 @@ START_TEST(detaching_waits_for_the_end_of_a_stop)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.attached), 1);
 	actor_end(&leaver);
 }
-END_TEST
 
 // ---- waking ----
 
@@ -390,7 +386,7 @@ static const struct {
 // A start wakes one thread, and each woken thread two: so of nine sleepers at
 // least five are woken by different calls.  All go on, whatever has happened to
 // them in their sleep.
-START_TEST(a_start_wakes_one_thread_and_that_one_two)
+TEST(a_start_wakes_one_thread_and_that_one_two, .n = RT_ARRAY_LEN(sleeps))
 {
 	for (int i = 0; i < SLEEPERS; i++) {
 		asleep[i].thread = start_thread(sleeps[_i].sleeper, &asleep[i]);
@@ -414,7 +410,6 @@ START_TEST(a_start_wakes_one_thread_and_that_one_two)
 		join_thread(asleep[i].thread);
 	rt_blocking_leave();
 }
-END_TEST
 
 // ---- order ----
 
@@ -443,7 +438,7 @@ static void await_sleepers(uint64_t n)
 
 // The first waits for the runner, the others for the first, each asleep
 // before the next one comes.
-START_TEST(stops_are_taken_in_order_of_request)
+TEST(stops_are_taken_in_order_of_request, .n = STOPPERS)
 {
 	static struct actor runner, stoppers[STOPPERS];
 
@@ -468,7 +463,6 @@ START_TEST(stops_are_taken_in_order_of_request)
 		actor_end(&stoppers[i]);
 	actor_end(&runner);
 }
-END_TEST
 
 // ---- the stopper ----
 
@@ -511,7 +505,9 @@ static void *return_argument(void *arg)
 	return arg;
 }
 
-START_TEST(the_stopper_reads_and_changes_nothing)
+GROUP(stop, .setup = heap_begin, .timeout = 60);
+
+TEST(the_stopper_reads_and_changes_nothing)
 {
 	int stack;
 
@@ -544,14 +540,13 @@ START_TEST(the_stopper_reads_and_changes_nothing)
 	ck_assert_ptr_nonnull(rt_alloc(48));
 	read_everything(1001);
 }
-END_TEST
 
 static int start(void)
 {
 	return rt_start_the_world(NULL);
 }
 
-START_TEST(nobody_else_starts_the_world)
+TEST(nobody_else_starts_the_world)
 {
 	static struct actor other, unattached;
 
@@ -569,7 +564,6 @@ START_TEST(nobody_else_starts_the_world)
 	actor_end(&other);
 	actor_end(&unattached);
 }
-END_TEST
 
 // ---- exclusivity ----
 
@@ -642,7 +636,7 @@ static void *stop_and_look(void *arg)
 	return arg;
 }
 
-START_TEST(in_a_stop_nobody_else_runs)
+TEST(in_a_stop_nobody_else_runs)
 {
 	pthread_t mutators[MUTATORS], stoppers[2];
 
@@ -662,7 +656,6 @@ START_TEST(in_a_stop_nobody_else_runs)
 		ck_assert_uint_eq(plain.count[i].n % 100,
 				  2 * EXCLUSIVE_STOPS % 100);
 }
-END_TEST
 
 // ---- times ----
 
@@ -693,7 +686,7 @@ static void polling(struct actor *a)
 		rt_safepoint();
 }
 
-START_TEST(times_tell_who_was_late)
+TEST(times_tell_who_was_late, .n = 3)
 {
 	static struct actor actors[3], sleeper;
 	uint64_t before, after;
@@ -732,10 +725,9 @@ START_TEST(times_tell_who_was_late)
 	actor_tell(&sleeper);
 	actor_end(&sleeper);
 }
-END_TEST
 
 // A blocked thread gives its processor to nobody's stop.
-START_TEST(a_blocked_thread_waits_for_no_stop)
+TEST(a_blocked_thread_waits_for_no_stop)
 {
 	static struct actor slow, sleepers[4];
 	rt_stop_times t;
@@ -754,7 +746,6 @@ START_TEST(a_blocked_thread_waits_for_no_stop)
 		actor_end(&sleepers[i]);
 	actor_end(&slow);
 }
-END_TEST
 
 // ---- readers without a P ----
 
@@ -783,7 +774,7 @@ static void *read_unattached(void *arg)
 
 // Exact readings stop the world without a P; they and the host's stops
 // exclude each other.
-START_TEST(unattached_readers_stop_the_world_between_other_stops)
+TEST(unattached_readers_stop_the_world_between_other_stops)
 {
 	pthread_t threads[3];
 	rt_memstats m;
@@ -811,7 +802,6 @@ START_TEST(unattached_readers_stop_the_world_between_other_stops)
 	for (int i = 0; i < 3; i++)
 		join_thread(threads[i]);
 }
-END_TEST
 
 static void *read_live(void *arg)
 {
@@ -830,7 +820,7 @@ static void *read_live(void *arg)
 
 // Large objects of whole pages leave no slack: a span that is counted after
 // its object, or gone before it, shows at once.
-START_TEST(a_live_reader_never_finds_more_objects_than_heap)
+TEST(a_live_reader_never_finds_more_objects_than_heap)
 {
 	pthread_t threads[2];
 
@@ -848,57 +838,5 @@ START_TEST(a_live_reader_never_finds_more_objects_than_heap)
 		join_thread(threads[i]);
 	ck_assert_uint_gt(atomic_u32_load_relaxed(&reader.reads), 50);
 }
-END_TEST
 
 // ---- the suite ----
-
-static TCase *tcase_waits(void)
-{
-	TCase *tc = tcase_create("waits");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, heap_begin, NULL);
-	tcase_add_loop_test(tc, a_stop_waits_for_a_running_thread, 0,
-			    STOPPINGS * STANDINGS);
-	tcase_add_test(tc, pending_is_raised_as_long_as_a_stop_is_wanted);
-	tcase_add_test(tc, a_stop_does_not_wait_for_a_blocked_thread);
-	tcase_add_test(tc, leaving_a_region_waits_for_the_end_of_a_stop);
-	tcase_add_test(tc, attaching_waits_for_the_end_of_a_stop);
-	tcase_add_loop_test(tc, a_start_wakes_one_thread_and_that_one_two, 0,
-			    RT_ARRAY_LEN(sleeps));
-	tcase_add_test(tc, detaching_waits_for_the_end_of_a_stop);
-	tcase_add_loop_test(tc, stops_are_taken_in_order_of_request, 0,
-			    STOPPERS);
-	return tc;
-}
-
-static TCase *tcase_stop(void)
-{
-	TCase *tc = tcase_create("stop");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, heap_begin, NULL);
-	tcase_add_test(tc, the_stopper_reads_and_changes_nothing);
-	tcase_add_test(tc, nobody_else_starts_the_world);
-	tcase_add_test(tc, in_a_stop_nobody_else_runs);
-	tcase_add_loop_test(tc, times_tell_who_was_late, 0, 3);
-	tcase_add_test(tc, a_blocked_thread_waits_for_no_stop);
-	tcase_add_test(tc,
-		       unattached_readers_stop_the_world_between_other_stops);
-	tcase_add_test(tc, a_live_reader_never_finds_more_objects_than_heap);
-	return tc;
-}
-
-static Suite *suite_stw(void)
-{
-	Suite *s = suite_create("stw");
-
-	suite_add_tcase(s, tcase_waits());
-	suite_add_tcase(s, tcase_stop());
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_stw());
-}

@@ -93,9 +93,11 @@ static void *make_garbage(void *arg)
 	return arg;
 }
 
+GROUP(supply, .timeout = 60);
+
 // A third of the heap is garbage at any time, and no thread holds more than a
 // few hundred KiB: no NULL would be true.
-START_TEST(garbage_beside_others_is_never_refused)
+TEST(garbage_beside_others_is_never_refused, .n = RT_ARRAY_LEN(nthreads))
 {
 	running = nthreads[_i];
 	start(100);
@@ -105,7 +107,6 @@ START_TEST(garbage_beside_others_is_never_refused)
 	ck_assert_uint_ge(collections(), 300 / HEAP_CUT / 20);
 	heap_live();
 }
-END_TEST
 
 static void *make_large(void *arg)
 {
@@ -130,7 +131,7 @@ static void *eat(void *arg)
 // that has freed.  Of the 14 MiB that do not live for good, each of the four
 // threads may keep one object alive, in any place.  So some 2.8 MiB are free in
 // a row after each collection, and no NULL would be true.
-START_TEST(large_objects_are_not_outrun)
+TEST(large_objects_are_not_outrun)
 {
 	start(-1);
 	keep(50 << 20);
@@ -141,7 +142,6 @@ START_TEST(large_objects_are_not_outrun)
 	end_threads(running);
 	heap_live();
 }
-END_TEST
 
 enum { PIECE = 2048, FILLERS = 4 }; // of a class whose spans have one page
 
@@ -182,7 +182,7 @@ static void *fill(void *arg)
 	return arg;
 }
 
-START_TEST(threads_use_the_heap_up_together)
+TEST(threads_use_the_heap_up_together)
 {
 	for (unsigned round = 0; round < 20 / HEAP_CUT; round++) {
 		if (round == 0)
@@ -195,7 +195,6 @@ START_TEST(threads_use_the_heap_up_together)
 	}
 	heap_live();
 }
-END_TEST
 
 // ---- collections are shared ----
 
@@ -225,7 +224,7 @@ static void await_no_runner(void)
 
 // All of the heap is garbage, and each thread wants a part of it.  All that
 // find no memory get theirs from the same collection.
-START_TEST(threads_that_fail_together_share_a_collection)
+TEST(threads_that_fail_together_share_a_collection)
 {
 	enum { N = RT_TSAN ? 16 : MOST_THREADS };
 
@@ -245,7 +244,6 @@ START_TEST(threads_that_fail_together_share_a_collection)
 	end_threads(N);
 	ck_assert_uint_eq(collections(), 1);
 }
-END_TEST
 
 static void *make_small_garbage(void *arg)
 {
@@ -257,7 +255,7 @@ static void *make_small_garbage(void *arg)
 }
 
 // A thread takes the right to stop the world only to collect.
-START_TEST(the_right_to_stop_is_taken_once_a_collection)
+TEST(the_right_to_stop_is_taken_once_a_collection)
 {
 	uint32_t tickets;
 	uint64_t before;
@@ -271,7 +269,6 @@ START_TEST(the_right_to_stop_is_taken_once_a_collection)
 	ck_assert_uint_ge(collections() - before, 20 / HEAP_CUT);
 	ck_assert_uint_eq(tickets, collections() - before);
 }
-END_TEST
 
 static void *collect_often(void *arg)
 {
@@ -287,7 +284,7 @@ static void *collect_often(void *arg)
 }
 
 // Each rt_gc ends after a collection; calls that wait together may share one.
-START_TEST(forced_collections_are_shared_or_made)
+TEST(forced_collections_are_shared_or_made)
 {
 	enum { N = 8 };
 	rt_memstats m;
@@ -300,7 +297,6 @@ START_TEST(forced_collections_are_shared_or_made)
 	ck_assert_uint_le(m.num_gc, N * 100);
 	ck_assert_uint_ge(m.num_gc, 100 / HEAP_CUT);
 }
-END_TEST
 
 static void *take_a_stack(void *arg)
 {
@@ -319,7 +315,7 @@ static void *take_a_stack(void *arg)
 
 // There is room for one span of stacks.  The first threads that a collection
 // serves get more of them than they asked for, and the others get these.
-START_TEST(threads_that_fail_together_share_stacks)
+TEST(threads_that_fail_together_share_stacks)
 {
 	enum { N = 6 };
 	unsigned n = 0;
@@ -341,10 +337,9 @@ START_TEST(threads_that_fail_together_share_stacks)
 	end_threads(N);
 	heap_live();
 }
-END_TEST
 
 // What a collection gave a thread is kept alive for it until the thread has it.
-START_TEST(what_a_collection_gave_dies_as_any_object)
+TEST(what_a_collection_gave_dies_as_any_object)
 {
 	start(-1);
 	for (unsigned i = 0; i < LIMIT / (1 << 20); i++)
@@ -354,7 +349,6 @@ START_TEST(what_a_collection_gave_dies_as_any_object)
 	ck_assert_uint_eq(collections(), 1);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // ---- threads that wait hold nothing ----
 
@@ -373,7 +367,7 @@ static void *allocate_and_wait(void *arg)
 	return arg;
 }
 
-START_TEST(threads_that_wait_hold_no_pages)
+TEST(threads_that_wait_hold_no_pages)
 {
 	enum { N = 48 };
 
@@ -393,11 +387,10 @@ START_TEST(threads_that_wait_hold_no_pages)
 	atomic_u32_store_release(&stop, 1);
 	end_threads(N);
 }
-END_TEST
 
 // ---- stacks of interpreters ----
 
-START_TEST(a_stack_collects_before_it_is_refused)
+TEST(a_stack_collects_before_it_is_refused)
 {
 	start(-1);
 	for (unsigned round = 0; round < 3; round++) {
@@ -414,31 +407,4 @@ START_TEST(a_stack_collects_before_it_is_refused)
 		ck_assert_int_eq(rt_stack_free(small, 2048), RT_OK);
 	}
 	heap_live();
-}
-END_TEST
-
-static Suite *suite_supply(void)
-{
-	Suite *s = suite_create("supply");
-	TCase *tc = tcase_create("supply");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, garbage_beside_others_is_never_refused, 0,
-			    RT_ARRAY_LEN(nthreads));
-	tcase_add_test(tc, large_objects_are_not_outrun);
-	tcase_add_test(tc, threads_use_the_heap_up_together);
-	tcase_add_test(tc, threads_that_fail_together_share_a_collection);
-	tcase_add_test(tc, threads_that_fail_together_share_stacks);
-	tcase_add_test(tc, what_a_collection_gave_dies_as_any_object);
-	tcase_add_test(tc, the_right_to_stop_is_taken_once_a_collection);
-	tcase_add_test(tc, forced_collections_are_shared_or_made);
-	tcase_add_test(tc, threads_that_wait_hold_no_pages);
-	tcase_add_test(tc, a_stack_collects_before_it_is_refused);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_supply());
 }

@@ -77,7 +77,9 @@ static void expect_verified(void)
 
 // ---- one span ----
 
-START_TEST(a_span_with_survivors_keeps_them_alone)
+GROUP(sweep, .timeout = 120);
+
+TEST(a_span_with_survivors_keeps_them_alone)
 {
 	struct heapstats_totals t;
 	struct mspan *s = NULL;
@@ -115,9 +117,8 @@ START_TEST(a_span_with_survivors_keeps_them_alone)
 	ck_assert_int_eq(p[7 * 1024], 0x11);
 	expect_verified();
 }
-END_TEST
 
-START_TEST(a_full_span_is_in_no_set)
+TEST(a_full_span_is_in_no_set)
 {
 	struct mspan *s = NULL;
 
@@ -134,10 +135,9 @@ START_TEST(a_full_span_is_in_no_set)
 	ck_assert_ptr_null(mcentral_top(s->spanclass));
 	expect_verified();
 }
-END_TEST
 
 // Every class, and a large object: the pages are free pages again.
-START_TEST(a_span_without_survivors_is_freed)
+TEST(a_span_without_survivors_is_freed, .n = SIZECLASS_COUNT)
 {
 	unsigned c = (unsigned)_i;
 	struct heapstats_totals t;
@@ -168,13 +168,12 @@ START_TEST(a_span_without_survivors_is_freed)
 	sweep_all(self);
 	expect_verified();
 }
-END_TEST
 
 // ---- chunks ----
 
 // One span in each of three chunks, the second large and reaching into the
 // third.
-START_TEST(chunks_are_swept_from_the_highest_down)
+TEST(chunks_are_swept_from_the_highest_down)
 {
 	struct mspan *a, *b, *c;
 
@@ -205,9 +204,8 @@ START_TEST(chunks_are_swept_from_the_highest_down)
 	ck_assert(!sweep_chunk(self));
 	expect_verified();
 }
-END_TEST
 
-START_TEST(a_span_belongs_to_the_chunk_of_its_first_page)
+TEST(a_span_belongs_to_the_chunk_of_its_first_page)
 {
 	struct mspan *s[3];
 	uint32_t nchunks;
@@ -230,9 +228,8 @@ START_TEST(a_span_belongs_to_the_chunk_of_its_first_page)
 	ck_assert(sweep_done());
 	expect_verified();
 }
-END_TEST
 
-START_TEST(chunks_made_after_the_flip_are_not_swept)
+TEST(chunks_made_after_the_flip_are_not_swept)
 {
 	uint32_t before, calls = 0;
 	struct mspan *s;
@@ -251,7 +248,6 @@ START_TEST(chunks_made_after_the_flip_are_not_swept)
 			  sizeclass_table[20].size);
 	expect_verified();
 }
-END_TEST
 
 // ---- a heap of many spans ----
 
@@ -391,7 +387,7 @@ static size_t ascending_sets(void)
 	return n;
 }
 
-START_TEST(sets_are_in_order_of_address_after_a_full_sweep)
+TEST(sets_are_in_order_of_address_after_a_full_sweep)
 {
 	struct counts before;
 	struct rng r;
@@ -410,7 +406,6 @@ START_TEST(sets_are_in_order_of_address_after_a_full_sweep)
 	}
 	ck_assert_uint_gt(n, 30);
 }
-END_TEST
 
 // ---- several sweepers ----
 
@@ -490,7 +485,7 @@ static void race_round(struct rng *r, int round)
 	expect_plan(&before);
 }
 
-START_TEST(two_sweepers_and_a_third_sweep_everything_once)
+TEST(two_sweepers_and_a_third_sweep_everything_once)
 {
 	static int ids[SWEEPERS] = {0, 1};
 	pthread_t t[SWEEPERS];
@@ -510,7 +505,6 @@ START_TEST(two_sweepers_and_a_third_sweep_everything_once)
 	rt_blocking_leave();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- frees are counted before anything is used again ----
 
@@ -537,7 +531,7 @@ static void *count_long(void *arg)
 
 // A sweeper that cannot count what it has freed, since another thread without
 // a P is counting, keeps the span to itself and is not done.
-START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
+TEST(a_swept_span_is_not_used_before_its_frees_are_counted, .n = 2)
 {
 	bool ensure = _i == 1;
 	struct mspan *s;
@@ -566,11 +560,10 @@ START_TEST(a_swept_span_is_not_used_before_its_frees_are_counted)
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
 	expect_verified();
 }
-END_TEST
 
 // ---- a whole cycle before the last sweep is over ----
 
-START_TEST(a_collection_finishes_the_sweep_before)
+TEST(a_collection_finishes_the_sweep_before)
 {
 	struct counts before;
 	struct rng r;
@@ -589,11 +582,10 @@ START_TEST(a_collection_finishes_the_sweep_before)
 			  plan.bytes_freed);
 	expect_verified();
 }
-END_TEST
 
 // ---- our own bugs ----
 
-START_TEST(a_marked_free_slot_throws)
+TEST(a_marked_free_slot_throws, .n = 2, .exit = DEATH_EXPECTED)
 {
 	struct mspan *s;
 
@@ -606,9 +598,8 @@ START_TEST(a_marked_free_slot_throws)
 	death_expect("found pointer to free object");
 	sweep_all(self);
 }
-END_TEST
 
-START_TEST(a_cached_span_throws)
+TEST(a_cached_span_throws, .exit = DEATH_EXPECTED)
 {
 	struct mspan *s;
 
@@ -621,9 +612,8 @@ START_TEST(a_cached_span_throws)
 	death_expect("bad span state");
 	sweep_all(self);
 }
-END_TEST
 
-START_TEST(a_wrong_count_throws)
+TEST(a_wrong_count_throws, .exit = DEATH_EXPECTED)
 {
 	struct mspan *s;
 	char *p;
@@ -636,36 +626,4 @@ START_TEST(a_wrong_count_throws)
 	s->alloc_count++;
 	death_expect("bad span state");
 	sweep_ensure(self, s);
-}
-END_TEST
-
-static Suite *suite_sweep(void)
-{
-	Suite *s = suite_create("sweep");
-	TCase *tc = tcase_create("sweep");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, a_span_with_survivors_keeps_them_alone);
-	tcase_add_test(tc, a_full_span_is_in_no_set);
-	tcase_add_loop_test(tc, a_span_without_survivors_is_freed, 0,
-			    SIZECLASS_COUNT);
-	tcase_add_test(tc, chunks_are_swept_from_the_highest_down);
-	tcase_add_test(tc, a_span_belongs_to_the_chunk_of_its_first_page);
-	tcase_add_test(tc, chunks_made_after_the_flip_are_not_swept);
-	tcase_add_test(tc, sets_are_in_order_of_address_after_a_full_sweep);
-	tcase_add_test(tc, two_sweepers_and_a_third_sweep_everything_once);
-	tcase_add_loop_test(
-	    tc, a_swept_span_is_not_used_before_its_frees_are_counted, 0, 2);
-	tcase_add_test(tc, a_collection_finishes_the_sweep_before);
-	tcase_add_loop_exit_test(tc, a_marked_free_slot_throws, DEATH_EXPECTED,
-				 0, 2);
-	tcase_add_exit_test(tc, a_cached_span_throws, DEATH_EXPECTED);
-	tcase_add_exit_test(tc, a_wrong_count_throws, DEATH_EXPECTED);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_sweep());
 }

@@ -133,7 +133,9 @@ static int is_dumped(const void *p)
 
 // ---- page size ----
 
-START_TEST(the_page_size_is_the_systems)
+GROUP(mapping);
+
+TEST(the_page_size_is_the_systems)
 {
 	sysmem_init();
 	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
@@ -151,9 +153,8 @@ START_TEST(the_page_size_is_the_systems)
 	sysmem_init();
 	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
 }
-END_TEST
 
-START_TEST(rounding_goes_up_to_pages)
+TEST(rounding_goes_up_to_pages, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	ck_assert_uint_eq(sysmem_page_size(), page);
@@ -162,11 +163,10 @@ START_TEST(rounding_goes_up_to_pages)
 	ck_assert_uint_eq(sysmem_round(page), page);
 	ck_assert_uint_eq(sysmem_round(page + 1), 2 * page);
 }
-END_TEST
 
 // ---- alloc, free ----
 
-START_TEST(alloc_counts_whole_pages_of_zeros)
+TEST(alloc_counts_whole_pages_of_zeros, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_alloc(page + 1, stat, "test");
@@ -178,9 +178,8 @@ START_TEST(alloc_counts_whole_pages_of_zeros)
 	expect_move(-2 * page, -2 * page);
 	ck_assert(!is_mapped(p, 2 * page));
 }
-END_TEST
 
-START_TEST(a_refused_alloc_counts_nothing)
+TEST(a_refused_alloc_counts_nothing, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	refuse(OSCALL_MAP, 1);
@@ -198,9 +197,8 @@ START_TEST(a_refused_alloc_counts_nothing)
 	ck_assert_ptr_nonnull(p);
 	expect_move(page, page);
 }
-END_TEST
 
-START_TEST(a_refused_free_stays_counted)
+TEST(a_refused_free_stays_counted, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_alloc(page, stat, "test");
@@ -214,13 +212,12 @@ START_TEST(a_refused_free_stays_counted)
 	sysmem_free(p, page, stat);
 	expect_move(-page, -page);
 }
-END_TEST
 
 // ---- reserve ----
 
 static const size_t aligns[] = {1, 8 << 10, 64 << 10, 2 << 20, 64 << 20};
 
-START_TEST(a_reservation_is_aligned_and_takes_no_more)
+TEST(a_reservation_is_aligned_and_takes_no_more, .n = RT_ARRAY_LEN(page_sizes))
 {
 	size_t n = 16 * page_sizes[_i];
 	uint64_t mapped;
@@ -240,9 +237,8 @@ START_TEST(a_reservation_is_aligned_and_takes_no_more)
 	}
 	expect_no_move();
 }
-END_TEST
 
-START_TEST(a_refused_reservation_leaves_nothing_mapped)
+TEST(a_refused_reservation_leaves_nothing_mapped, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint64_t mapped;
 
@@ -270,10 +266,9 @@ START_TEST(a_refused_reservation_leaves_nothing_mapped)
 	expect_no_move();
 	ck_assert_ptr_nonnull(sysmem_reserve(page, 64 << 20, "test"));
 }
-END_TEST
 
 // Where trimming is refused, addresses are lost, but not the reservation.
-START_TEST(an_untrimmed_reservation_is_still_good)
+TEST(an_untrimmed_reservation_is_still_good, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	refuse(OSCALL_UNMAP, 1);
@@ -284,9 +279,8 @@ START_TEST(an_untrimmed_reservation_is_still_good)
 	p[page - 1] = 1;
 	expect_move(page, 0);
 }
-END_TEST
 
-START_TEST(only_the_mapped_part_is_dumped)
+TEST(only_the_mapped_part_is_dumped, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(4 * page, page, "test");
@@ -304,11 +298,10 @@ START_TEST(only_the_mapped_part_is_dumped)
 	ck_assert_str_eq(access_at(p + 2 * page), "---p");
 	ck_assert_int_eq(is_dumped(p + 3 * page), 0);
 }
-END_TEST
 
 // ---- map, used, unused ----
 
-START_TEST(memory_goes_through_its_states)
+TEST(memory_goes_through_its_states, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(4 * page, page, "test");
@@ -332,9 +325,8 @@ START_TEST(memory_goes_through_its_states)
 	sysmem_unreserve(p, 4 * page);
 	ck_assert(!is_mapped(p, 4 * page));
 }
-END_TEST
 
-START_TEST(a_refused_map_counts_nothing)
+TEST(a_refused_map_counts_nothing, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(page, page, "test");
@@ -347,9 +339,8 @@ START_TEST(a_refused_map_counts_nothing)
 	p[page - 1] = 1;
 	expect_move(page, 0);
 }
-END_TEST
 
-START_TEST(a_refused_release_stays_ready)
+TEST(a_refused_release_stays_ready, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(page, page, "test");
@@ -367,11 +358,10 @@ START_TEST(a_refused_release_stays_ready)
 	ck_assert_int_eq(p[0], 0);
 	expect_move(0, -page);
 }
-END_TEST
 
 // ---- guards ----
 
-START_TEST(every_mapping_has_guards)
+TEST(every_mapping_has_guards, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;
 	char *p, *r;
@@ -388,9 +378,8 @@ START_TEST(every_mapping_has_guards)
 	ck_assert(systable_grow(&t, 2 * page));
 	expect_guards(t.base, 2 * page);
 }
-END_TEST
 
-START_TEST(guards_go_with_their_mapping)
+TEST(guards_go_with_their_mapping, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint64_t mapped;
 	struct systable t;
@@ -408,10 +397,9 @@ START_TEST(guards_go_with_their_mapping)
 	ck_assert_uint_eq(mapped_bytes(), mapped);
 	expect_no_move();
 }
-END_TEST
 
 // The memory is as good without, and nothing else is behind its end.
-START_TEST(guards_may_be_refused)
+TEST(guards_may_be_refused, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	refuse(OSCALL_UNCOMMIT, 1);
@@ -425,9 +413,8 @@ START_TEST(guards_may_be_refused)
 	expect_move(-page, -page);
 	ck_assert(!is_mapped(p + page, page));
 }
-END_TEST
 
-START_TEST(memory_is_forbidden_and_permitted)
+TEST(memory_is_forbidden_and_permitted, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(3 * page, page, "test");
@@ -450,10 +437,9 @@ START_TEST(memory_is_forbidden_and_permitted)
 	ck_assert_int_eq(p[0], 1);
 	expect_no_move();
 }
-END_TEST
 
 // Advice and names are refused by older and smaller kernels.
-START_TEST(nothing_depends_on_advice_and_names)
+TEST(nothing_depends_on_advice_and_names, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;
 
@@ -478,9 +464,9 @@ START_TEST(nothing_depends_on_advice_and_names)
 	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 10);
 	ck_assert_uint_eq(oscall_failed(OSCALL_NAME), 3);
 }
-END_TEST
 
-START_TEST(releasing_a_part_of_a_page_throws)
+TEST(releasing_a_part_of_a_page_throws, .n = 2 * RT_ARRAY_LEN(page_sizes),
+     .exit = DEATH_EXPECTED)
 {
 	begin(_i / 2);
 	char *p = sysmem_reserve(2 * page, page, "test");
@@ -491,11 +477,12 @@ START_TEST(releasing_a_part_of_a_page_throws)
 	else
 		sysmem_release(p + 1024, page);
 }
-END_TEST
 
 // ---- systable ----
 
-START_TEST(a_table_grows_by_whole_pages)
+GROUP(table);
+
+TEST(a_table_grows_by_whole_pages, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;
 
@@ -528,9 +515,8 @@ START_TEST(a_table_grows_by_whole_pages)
 	ck_assert(!is_mapped(base, 3 * page));
 	ck_assert_ptr_null(t.base);
 }
-END_TEST
 
-START_TEST(a_table_ends_with_its_reservation)
+TEST(a_table_ends_with_its_reservation, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;
 
@@ -544,9 +530,8 @@ START_TEST(a_table_ends_with_its_reservation)
 	ck_assert(systable_grow(&t, 2 * page));
 	expect_move(2 * page, 2 * page);
 }
-END_TEST
 
-START_TEST(a_refused_table_changes_nothing)
+TEST(a_refused_table_changes_nothing, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;
 
@@ -568,9 +553,8 @@ START_TEST(a_refused_table_changes_nothing)
 	t.base[2 * page - 1] = 1;
 	expect_move(page, page);
 }
-END_TEST
 
-START_TEST(a_table_that_stays_mapped_stays_counted)
+TEST(a_table_that_stays_mapped_stays_counted, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;
 
@@ -582,10 +566,11 @@ START_TEST(a_table_that_stays_mapped_stays_counted)
 	systable_fini(&t);
 	expect_no_move();
 }
-END_TEST
+
+GROUP(mapping);
 
 // Prepared memory is usable, and counted by its owner.
-START_TEST(what_is_prepared_is_not_counted)
+TEST(what_is_prepared_is_not_counted, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(4 * page, page, "test");
@@ -600,9 +585,8 @@ START_TEST(what_is_prepared_is_not_counted)
 	ck_assert(!sysmem_prepare(p + 2 * page, page));
 	expect_no_move();
 }
-END_TEST
 
-START_TEST(mappings_are_counted)
+TEST(mappings_are_counted, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint64_t before;
 
@@ -619,62 +603,4 @@ START_TEST(mappings_are_counted)
 	allow(OSCALL_UNMAP);
 	ck_assert(sysmem_unreserve(p, page));
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), before);
-}
-END_TEST
-
-static TCase *tcase_mapping(int npages)
-{
-	TCase *tc = tcase_create("mapping");
-
-	tcase_add_test(tc, the_page_size_is_the_systems);
-	tcase_add_loop_test(tc, rounding_goes_up_to_pages, 0, npages);
-	tcase_add_loop_test(tc, alloc_counts_whole_pages_of_zeros, 0, npages);
-	tcase_add_loop_test(tc, a_refused_alloc_counts_nothing, 0, npages);
-	tcase_add_loop_test(tc, a_refused_free_stays_counted, 0, npages);
-	tcase_add_loop_test(tc, a_reservation_is_aligned_and_takes_no_more, 0,
-			    npages);
-	tcase_add_loop_test(tc, a_refused_reservation_leaves_nothing_mapped, 0,
-			    npages);
-	tcase_add_loop_test(tc, an_untrimmed_reservation_is_still_good, 0,
-			    npages);
-	tcase_add_loop_test(tc, only_the_mapped_part_is_dumped, 0, npages);
-	tcase_add_loop_test(tc, memory_goes_through_its_states, 0, npages);
-	tcase_add_loop_test(tc, what_is_prepared_is_not_counted, 0, npages);
-	tcase_add_loop_test(tc, mappings_are_counted, 0, npages);
-	tcase_add_loop_test(tc, a_refused_map_counts_nothing, 0, npages);
-	tcase_add_loop_test(tc, a_refused_release_stays_ready, 0, npages);
-	tcase_add_loop_test(tc, every_mapping_has_guards, 0, npages);
-	tcase_add_loop_test(tc, guards_go_with_their_mapping, 0, npages);
-	tcase_add_loop_test(tc, guards_may_be_refused, 0, npages);
-	tcase_add_loop_test(tc, memory_is_forbidden_and_permitted, 0, npages);
-	tcase_add_loop_test(tc, nothing_depends_on_advice_and_names, 0, npages);
-	tcase_add_loop_exit_test(tc, releasing_a_part_of_a_page_throws,
-				 DEATH_EXPECTED, 0, 2 * npages);
-	return tc;
-}
-
-static TCase *tcase_table(int npages)
-{
-	TCase *tc = tcase_create("table");
-
-	tcase_add_loop_test(tc, a_table_grows_by_whole_pages, 0, npages);
-	tcase_add_loop_test(tc, a_table_ends_with_its_reservation, 0, npages);
-	tcase_add_loop_test(tc, a_refused_table_changes_nothing, 0, npages);
-	tcase_add_loop_test(tc, a_table_that_stays_mapped_stays_counted, 0,
-			    npages);
-	return tc;
-}
-
-static Suite *suite_sysmem(void)
-{
-	Suite *s = suite_create("sysmem");
-
-	suite_add_tcase(s, tcase_mapping(RT_ARRAY_LEN(page_sizes)));
-	suite_add_tcase(s, tcase_table(RT_ARRAY_LEN(page_sizes)));
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_sysmem());
 }

@@ -54,9 +54,11 @@ static void unmap(size_t n)
 	ck_assert_int_eq(munmap(area + n * page, page), 0);
 }
 
+GROUP(module, .setup = map_area);
+
 // On its own stack a thread uses what is above the stack pointer, and nothing
 // else is looked at.
-START_TEST(a_stack_is_used_from_its_pointer_on)
+TEST(a_stack_is_used_from_its_pointer_on)
 {
 	uintptr_t sp[] = {at(10), at(10) + 8, at(15) - 8, at(20) - 8, at(20)};
 
@@ -69,10 +71,9 @@ START_TEST(a_stack_is_used_from_its_pointer_on)
 		ck_assert_uint_eq(c.lo, at(10));
 	}
 }
-END_TEST
 
 // With the stack pointer below or above, all of it is in use.
-START_TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
+TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
 {
 	uintptr_t sp[] = {8, at(0), at(10) - 8, at(20) + 8, ~(uintptr_t)7};
 
@@ -101,10 +102,9 @@ START_TEST(a_stack_that_is_left_is_used_as_far_as_it_can_be_read)
 		ck_assert_uint_eq(threadstack_begin(&c), at(20));
 	}
 }
-END_TEST
 
 // Bounds need not be those of pages.
-START_TEST(odd_bounds_are_kept)
+TEST(odd_bounds_are_kept)
 {
 	struct context c = stack(10, 20, 8);
 
@@ -116,10 +116,9 @@ START_TEST(odd_bounds_are_kept)
 	forbid(19);
 	ck_assert_uint_eq(threadstack_begin(&c), c.hi);
 }
-END_TEST
 
 // A stack that grows is as long as it is mapped by now.
-START_TEST(a_stack_may_have_grown)
+TEST(a_stack_may_have_grown)
 {
 	struct context c = stack(30, 40, at(25) + 8);
 
@@ -140,9 +139,8 @@ START_TEST(a_stack_may_have_grown)
 	ck_assert(!threadstack_holds(&c, at(29)));
 	ck_assert_uint_eq(c.lo, at(30));
 }
-END_TEST
 
-START_TEST(what_can_be_read_is_known)
+TEST(what_can_be_read_is_known)
 {
 	ck_assert(threadstack_readable(at(0), at(PAGES), at(30)));
 	ck_assert(threadstack_readable(at(0) + 1, at(PAGES) - 1, at(0) + 1));
@@ -156,7 +154,6 @@ START_TEST(what_can_be_read_is_known)
 	ck_assert(threadstack_readable(at(11), at(20), at(15)));
 	ck_assert(threadstack_readable(at(21), at(22), at(21)));
 }
-END_TEST
 
 static void *ask(void *arg)
 {
@@ -168,7 +165,7 @@ static void *ask(void *arg)
 	return arg;
 }
 
-START_TEST(the_first_thread_s_stack_grows)
+TEST(the_first_thread_s_stack_grows)
 {
 	struct context c;
 
@@ -177,7 +174,6 @@ START_TEST(the_first_thread_s_stack_grows)
 	join_thread(start_thread(ask, &c));
 	ck_assert(!c.grows);
 }
-END_TEST
 
 // ---- in a heap ----
 
@@ -225,8 +221,11 @@ static void set_stack_limit(size_t n)
 	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
 }
 
+GROUP(heap, .timeout = 60);
+
 // The host raises the limit after it has made the heap.
-START_TEST(the_main_stack_grows_beyond_the_limit_at_attach)
+TEST(the_main_stack_grows_beyond_the_limit_at_attach,
+     .unless = RT_TSAN || RT_ASAN)
 {
 	enum { FRAMES = 200 }; // more than 12 MiB
 
@@ -238,7 +237,6 @@ START_TEST(the_main_stack_grows_beyond_the_limit_at_attach)
 	go_down(FRAMES); // the bounds are known by now
 	ck_assert_uint_eq(frames_lost, 0);
 }
-END_TEST
 
 static RT_NOINLINE void touch_stack(void)
 {
@@ -266,13 +264,13 @@ static RT_NOINLINE void attach_below_the_limit(unsigned n)
 	frames_lost += bytes[1];
 }
 
-START_TEST(the_main_stack_is_longer_than_the_limit_at_attach)
+TEST(the_main_stack_is_longer_than_the_limit_at_attach,
+     .unless = RT_TSAN || RT_ASAN)
 {
 	set_stack_limit(8 << 20);
 	attach_below_the_limit(60);
 	ck_assert_uint_eq(frames_lost, 0);
 }
-END_TEST
 
 // ---- on a coroutine ----
 
@@ -321,7 +319,8 @@ static void *attach_away_from(void *arg)
 
 // The system knows another stack than the one that the caller runs on: of the
 // main thread, and of another.
-START_TEST(a_stack_that_the_system_does_not_know_is_refused)
+TEST(a_stack_that_the_system_does_not_know_is_refused, .n = 2,
+     .unless = RT_TSAN || RT_ASAN)
 {
 	if (_i == 0)
 		attach_away_from(NULL);
@@ -332,7 +331,6 @@ START_TEST(a_stack_that_the_system_does_not_know_is_refused)
 	ck_assert_int_eq(co.exact, RT_OK);
 	ck_assert_int_eq(co.stack, RT_OK);
 }
-END_TEST
 
 // collect_away is for a thread that is attached with another stack.
 static int away_result;
@@ -357,7 +355,8 @@ static void *collect_beside_a_guard(void *arg)
 	return arg;
 }
 
-START_TEST(a_guard_in_a_stack_that_is_left_is_not_touched)
+TEST(a_guard_in_a_stack_that_is_left_is_not_touched, .n = 3,
+     .unless = RT_TSAN || RT_ASAN)
 {
 	size_t n = oscall_page_size();
 	pthread_attr_t attr;
@@ -376,7 +375,6 @@ START_TEST(a_guard_in_a_stack_that_is_left_is_not_touched)
 	join_thread(thread);
 	rt_blocking_leave();
 }
-END_TEST
 
 static int named[4];
 
@@ -398,7 +396,7 @@ static void *name_stacks(void *arg)
 }
 
 // Bounds that hold a page that cannot be read are refused.
-START_TEST(named_bounds_must_be_readable)
+TEST(named_bounds_must_be_readable)
 {
 	size_t n = oscall_page_size();
 	pthread_attr_t attr;
@@ -420,7 +418,6 @@ START_TEST(named_bounds_must_be_readable)
 	ck_assert_int_eq(named[2], RT_OK);
 	ck_assert_int_eq(named[3], RT_OK);
 }
-END_TEST
 
 // ---- what the C library keeps in a stack's mapping ----
 
@@ -488,7 +485,7 @@ static void hold_in_thread(void)
 }
 
 // On the main thread and on others.
-START_TEST(thread_local_variables_are_no_roots)
+TEST(thread_local_variables_are_no_roots, .n = 2, .unless = RT_TSAN || RT_ASAN)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -501,10 +498,10 @@ START_TEST(thread_local_variables_are_no_roots)
 	}
 	hold_in_thread();
 }
-END_TEST
 
 // The same on a thread of a child, when no thread of its parent was asked.
-START_TEST(thread_local_variables_are_no_roots_after_a_fork)
+TEST(thread_local_variables_are_no_roots_after_a_fork,
+     .unless = RT_TSAN || RT_ASAN)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pid_t child;
@@ -522,7 +519,6 @@ START_TEST(thread_local_variables_are_no_roots_after_a_fork)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 // The first frame of a thread is part of its stack.
 static void *hold_in_first_frame(void *arg)
@@ -537,14 +533,13 @@ static void *hold_in_first_frame(void *arg)
 	return arg;
 }
 
-START_TEST(the_first_frame_is_a_root)
+TEST(the_first_frame_is_a_root)
 {
 	heap_begin();
 	rt_blocking_enter();
 	join_thread(start_thread(hold_in_first_frame, NULL));
 	rt_blocking_leave();
 }
-END_TEST
 
 // ---- a record that is used again ----
 
@@ -556,7 +551,7 @@ static void *attach_and_go(void *arg)
 
 // A helper takes the record of a thread that is gone, and whose stack is: it
 // has none itself.
-START_TEST(a_helper_has_no_stack)
+TEST(a_helper_has_no_stack)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pthread_attr_t attr;
@@ -583,49 +578,4 @@ START_TEST(a_helper_has_no_stack)
 	ck_assert_uint_eq(procs.made, records);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-END_TEST
-
-static TCase *tcase_module(void)
-{
-	TCase *tc = tcase_create("module");
-
-	tcase_add_checked_fixture(tc, map_area, NULL);
-	tcase_add_test(tc, a_stack_is_used_from_its_pointer_on);
-	tcase_add_test(tc,
-		       a_stack_that_is_left_is_used_as_far_as_it_can_be_read);
-	tcase_add_test(tc, odd_bounds_are_kept);
-	tcase_add_test(tc, a_stack_may_have_grown);
-	tcase_add_test(tc, what_can_be_read_is_known);
-	tcase_add_test(tc, the_first_thread_s_stack_grows);
-	return tc;
-}
-
-static Suite *suite_threadstack(void)
-{
-	Suite *s = suite_create("threadstack");
-	TCase *tc = tcase_create("heap");
-
-	suite_add_tcase(s, tcase_module());
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, the_first_frame_is_a_root);
-	tcase_add_test(tc, a_helper_has_no_stack);
-	tcase_add_test(tc, named_bounds_must_be_readable);
-	suite_add_tcase(s, tc);
-	if (RT_TSAN || RT_ASAN)
-		return s;
-	tcase_add_loop_test(tc, thread_local_variables_are_no_roots, 0, 2);
-	tcase_add_test(tc, thread_local_variables_are_no_roots_after_a_fork);
-	tcase_add_test(tc, the_main_stack_grows_beyond_the_limit_at_attach);
-	tcase_add_test(tc, the_main_stack_is_longer_than_the_limit_at_attach);
-	tcase_add_loop_test(
-	    tc, a_stack_that_the_system_does_not_know_is_refused, 0, 2);
-	tcase_add_loop_test(tc, a_guard_in_a_stack_that_is_left_is_not_touched,
-			    0, 3);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_threadstack());
 }

@@ -44,7 +44,9 @@ static void print_between(const char *text, void *arg)
 
 // ---- text ----
 
-START_TEST(text_collects_strings_and_numbers)
+GROUP(report, .timeout = 60);
+
+TEST(text_collects_strings_and_numbers)
 {
 	struct text t;
 
@@ -63,9 +65,8 @@ START_TEST(text_collects_strings_and_numbers)
 				"d=0x1234567890abcdef");
 	ck_assert_uint_eq(t.len, strlen(t.buf));
 }
-END_TEST
 
-START_TEST(text_that_does_not_fit_is_cut)
+TEST(text_that_does_not_fit_is_cut)
 {
 	struct {
 		struct text t;
@@ -88,46 +89,41 @@ START_TEST(text_that_does_not_fit_is_cut)
 	for (size_t i = 0; i < sizeof(s.guard); i++)
 		ck_assert_int_eq(s.guard[i], 'x');
 }
-END_TEST
 
 // ---- stderr ----
 
-START_TEST(throw_aborts)
+TEST(throw_aborts, .signal = SIGABRT)
 {
 	throw_fatal("throw_aborts");
 }
-END_TEST
 
-START_TEST(throw_value_aborts)
+TEST(throw_value_aborts, .signal = SIGABRT)
 {
 	throw_value("throw_value_aborts", "n", 1);
 }
-END_TEST
 
 static void throw_plain(void)
 {
 	throw_fatal("mheap: no span");
 }
 
-START_TEST(throw_writes_one_line)
+TEST(throw_writes_one_line)
 {
 	ck_assert(dies(throw_plain));
 	ck_assert_str_eq(death_output, "rtheap: fatal: mheap: no span\n");
 }
-END_TEST
 
 static void throws_a_value(void)
 {
 	throw_value("mspan: bad state", "state", UINT64_MAX);
 }
 
-START_TEST(throw_value_writes_the_value_first)
+TEST(throw_value_writes_the_value_first)
 {
 	ck_assert(dies(throws_a_value));
 	ck_assert_str_eq(death_output, "rtheap: state=18446744073709551615\n"
 				       "rtheap: fatal: mspan: bad state\n");
 }
-END_TEST
 
 static void throw_lines(void)
 {
@@ -155,7 +151,7 @@ static void throw_no_lines(void)
 	throw_text(&t, "three");
 }
 
-START_TEST(throw_text_writes_its_lines_first)
+TEST(throw_text_writes_its_lines_first)
 {
 	ck_assert(dies(throw_lines));
 	ck_assert_str_eq(death_output, "one\ntwo\nrtheap: fatal: three\n");
@@ -164,7 +160,6 @@ START_TEST(throw_text_writes_its_lines_first)
 	ck_assert(dies(throw_no_lines));
 	ck_assert_str_eq(death_output, "rtheap: fatal: three\n");
 }
-END_TEST
 
 static void throw_long(void)
 {
@@ -180,7 +175,7 @@ static void throw_long(void)
 }
 
 // Whatever was collected, 503 bytes of what was found and the newline fit.
-START_TEST(long_report_is_cut_and_ends_its_line)
+TEST(long_report_is_cut_and_ends_its_line)
 {
 	static const char fatal[] = "\nrtheap: fatal: ";
 	const size_t lines = 503, found = 503;
@@ -195,14 +190,13 @@ START_TEST(long_report_is_cut_and_ends_its_line)
 			  found);
 	ck_assert_str_eq(death_output + strlen(death_output) - 1, "\n");
 }
-END_TEST
 
 static void assert_false(void)
 {
 	RT_ASSERT(1 + 1 == 3);
 }
 
-START_TEST(assertion_throws_in_debug_builds_only)
+TEST(assertion_throws_in_debug_builds_only)
 {
 	if (RT_DEBUG_BUILD) {
 		ck_assert(dies(assert_false));
@@ -213,7 +207,6 @@ START_TEST(assertion_throws_in_debug_builds_only)
 		ck_assert_str_eq(death_output, "");
 	}
 }
-END_TEST
 
 static void throw_without_stderr(void)
 {
@@ -221,12 +214,11 @@ static void throw_without_stderr(void)
 	throw_fatal("nobody reads this");
 }
 
-START_TEST(throw_aborts_also_when_it_cannot_write)
+TEST(throw_aborts_also_when_it_cannot_write)
 {
 	ck_assert(dies(throw_without_stderr));
 	ck_assert_str_eq(death_output, "");
 }
-END_TEST
 
 // ---- the handler ----
 
@@ -236,12 +228,13 @@ static void throw_to_handler(void)
 	throw_value("w", "n", 7);
 }
 
-START_TEST(handler_gets_the_text_and_its_argument)
+GROUP(handler, .timeout = 240);
+
+TEST(handler_gets_the_text_and_its_argument)
 {
 	ck_assert(dies(throw_to_handler));
 	ck_assert_str_eq(death_output, "[rtheap: n=7\nrtheap: fatal: w]arg");
 }
-END_TEST
 
 static void throw_after_reset(void)
 {
@@ -250,12 +243,11 @@ static void throw_after_reset(void)
 	throw_fatal("w");
 }
 
-START_TEST(null_handler_restores_stderr)
+TEST(null_handler_restores_stderr)
 {
 	ck_assert(dies(throw_after_reset));
 	ck_assert_str_eq(death_output, "rtheap: fatal: w\n");
 }
-END_TEST
 
 static void throw_again(const char *text, void *arg)
 {
@@ -269,7 +261,7 @@ static void throw_in_handler(void)
 	throw_fatal("first");
 }
 
-START_TEST(throw_in_the_handler_aborts_at_once)
+TEST(throw_in_the_handler_aborts_at_once)
 {
 	uint64_t start = nanotime();
 
@@ -278,7 +270,6 @@ START_TEST(throw_in_the_handler_aborts_at_once)
 	// Another thread would have waited for 10 s.
 	ck_assert_uint_lt(nanotime() - start, UINT64_C(8000000000));
 }
-END_TEST
 
 static void *throw_second(void *arg)
 {
@@ -309,12 +300,11 @@ static void throw_in_two_threads(void)
 	throw_fatal("first");
 }
 
-START_TEST(other_throwing_threads_wait_for_the_first)
+TEST(other_throwing_threads_wait_for_the_first)
 {
 	ck_assert(dies(throw_in_two_threads));
 	ck_assert_str_eq(death_output, "[rtheap: fatal: first]");
 }
-END_TEST
 
 // hang waits for a thread that throws, as a handler may that needs a lock.
 static void hang(const char *text, void *arg)
@@ -333,12 +323,11 @@ static void throw_and_hang(void)
 	throw_fatal("first");
 }
 
-START_TEST(handler_that_hangs_is_not_waited_for_without_limit)
+TEST(handler_that_hangs_is_not_waited_for_without_limit)
 {
 	ck_assert(dies(throw_and_hang));
 	ck_assert_str_eq(death_output, "[rtheap: fatal: first]");
 }
-END_TEST
 
 // ---- the handler is set meanwhile ----
 
@@ -381,7 +370,7 @@ static void throw_beside_setters(void)
 
 // Two threads change the handler all the time: it is called with its own
 // argument or, when they leave no gap, not at all.
-START_TEST(handler_and_argument_are_one_pair)
+TEST(handler_and_argument_are_one_pair)
 {
 	unsigned npairs = 0;
 
@@ -394,7 +383,6 @@ START_TEST(handler_and_argument_are_one_pair)
 	}
 	ck_assert_uint_gt(npairs, 0);
 }
-END_TEST
 
 static void throw_in_signal(int sig)
 {
@@ -415,49 +403,11 @@ static void throw_on_top_of_a_setter(void)
 // no pair ever becomes whole.
 //
 // The thread sanitizer hands signals over only at calls that it knows.
-START_TEST(throw_on_top_of_a_setter_ends)
+TEST(throw_on_top_of_a_setter_ends, .unless = RT_TSAN)
 {
 	for (unsigned i = 0; i < 30; i++) {
 		ck_assert(dies(throw_on_top_of_a_setter));
 		if (strcmp(death_output, "pair") != 0)
 			ck_assert_str_eq(death_output, "rtheap: fatal: w\n");
 	}
-}
-END_TEST
-
-static Suite *suite_throw(void)
-{
-	Suite *s = suite_create("throw");
-	TCase *t = tcase_create("report");
-	TCase *h = tcase_create("handler");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, text_collects_strings_and_numbers);
-	tcase_add_test(t, text_that_does_not_fit_is_cut);
-	tcase_add_test_raise_signal(t, throw_aborts, SIGABRT);
-	tcase_add_test_raise_signal(t, throw_value_aborts, SIGABRT);
-	tcase_add_test(t, throw_writes_one_line);
-	tcase_add_test(t, throw_value_writes_the_value_first);
-	tcase_add_test(t, throw_text_writes_its_lines_first);
-	tcase_add_test(t, long_report_is_cut_and_ends_its_line);
-	tcase_add_test(t, assertion_throws_in_debug_builds_only);
-	tcase_add_test(t, throw_aborts_also_when_it_cannot_write);
-	suite_add_tcase(s, t);
-
-	tcase_set_timeout(h, 240);
-	tcase_add_test(h, handler_gets_the_text_and_its_argument);
-	tcase_add_test(h, null_handler_restores_stderr);
-	tcase_add_test(h, throw_in_the_handler_aborts_at_once);
-	tcase_add_test(h, other_throwing_threads_wait_for_the_first);
-	tcase_add_test(h, handler_that_hangs_is_not_waited_for_without_limit);
-	tcase_add_test(h, handler_and_argument_are_one_pair);
-	if (!RT_TSAN)
-		tcase_add_test(h, throw_on_top_of_a_setter_ends);
-	suite_add_tcase(s, h);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_throw());
 }

@@ -149,7 +149,9 @@ static void fill_holes(void)
 			allocate(i);
 }
 
-START_TEST(walk_sees_what_the_driver_holds)
+GROUP(walk, .timeout = 60);
+
+TEST(walk_sees_what_the_driver_holds, .n = 2)
 {
 	rt_memstats m;
 
@@ -169,9 +171,8 @@ START_TEST(walk_sees_what_the_driver_holds)
 		ck_assert_uint_eq(verified.bytes, m.heap_alloc);
 	}
 }
-END_TEST
 
-START_TEST(walk_runs_in_the_own_stop)
+TEST(walk_runs_in_the_own_stop)
 {
 	rng_init(&rng, "walk_runs_in_the_own_stop");
 	heap_begin(false);
@@ -184,9 +185,8 @@ START_TEST(walk_runs_in_the_own_stop)
 	walk_equals_driver();
 	ck_assert_int_eq(rt_world_stopped(), 0);
 }
-END_TEST
 
-START_TEST(spans_without_objects_are_passed_by)
+TEST(spans_without_objects_are_passed_by)
 {
 	rng_init(&rng, "spans_without_objects_are_passed_by");
 	heap_begin(false);
@@ -197,9 +197,8 @@ START_TEST(spans_without_objects_are_passed_by)
 	healthy("with spans of every use");
 	ck_assert_uint_eq(verified.objects, nwalked);
 }
-END_TEST
 
-START_TEST(walk_ends_when_told)
+TEST(walk_ends_when_told)
 {
 	static const unsigned stops[] = {1, 2, 3, 100, 1000};
 
@@ -214,7 +213,6 @@ START_TEST(walk_ends_when_told)
 	stop_at = 0;
 	walk_equals_driver();
 }
-END_TEST
 
 static unsigned inside_wrong;
 
@@ -234,7 +232,7 @@ static int refused_inside(void *obj, size_t size, int kind, void *arg)
 	return note(obj, size, kind, arg);
 }
 
-START_TEST(callbacks_of_a_walk_allocate_nothing)
+TEST(callbacks_of_a_walk_allocate_nothing)
 {
 	rng_init(&rng, "callbacks_of_a_walk_allocate_nothing");
 	heap_begin(false);
@@ -248,7 +246,6 @@ START_TEST(callbacks_of_a_walk_allocate_nothing)
 	ck_assert_ptr_nonnull(rt_alloc(64));
 	healthy("after the walk");
 }
-END_TEST
 
 // Read and verified inside a walk, a heap is what it is outside.
 static int verify_inside(void *obj, size_t size, int kind, void *arg)
@@ -266,7 +263,7 @@ static int verify_inside(void *obj, size_t size, int kind, void *arg)
 	return RT_WALK_STOP;
 }
 
-START_TEST(a_walk_may_verify_and_read)
+TEST(a_walk_may_verify_and_read)
 {
 	rng_init(&rng, "a_walk_may_verify_and_read");
 	heap_begin(false);
@@ -275,11 +272,12 @@ START_TEST(a_walk_may_verify_and_read)
 	ck_assert_uint_eq(inside_wrong, 0);
 	walk_equals_driver();
 }
-END_TEST
 
 // ---- a healthy heap ----
 
-START_TEST(nothing_is_wrong_after_any_operation)
+GROUP(healthy, .timeout = 60);
+
+TEST(nothing_is_wrong_after_any_operation, .n = 2)
 {
 	void *stacks[8];
 	rt_memstats m;
@@ -324,7 +322,6 @@ START_TEST(nothing_is_wrong_after_any_operation)
 	ck_assert_int_eq(rt_alloc_kind(RT_WORDS, (size_t)2 << 30) == NULL, 1);
 	healthy("after a refused allocation");
 }
-END_TEST
 
 // ---- corruptions ----
 
@@ -1008,8 +1005,10 @@ static void found(const char *name)
 	fprintf(stderr, "%s: %s\n", name, verified.first);
 }
 
+GROUP(corrupt);
+
 // Repaired, the heap is as before: verify itself changes nothing.
-START_TEST(corruption_is_found)
+TEST(corruption_is_found, .n = RT_ARRAY_LEN(corruptions))
 {
 	struct patch p;
 	uint64_t old = 0;
@@ -1027,7 +1026,6 @@ START_TEST(corruption_is_found)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	healthy("later");
 }
-END_TEST
 
 // rt_heap_verify flushes before it looks, so this asks below it.
 static bool is_flushed(void)
@@ -1039,7 +1037,7 @@ static bool is_flushed(void)
 	return false;
 }
 
-START_TEST(caches_that_were_not_flushed_are_found)
+TEST(caches_that_were_not_flushed_are_found)
 {
 	struct rt_mcache *mc;
 
@@ -1059,9 +1057,8 @@ START_TEST(caches_that_were_not_flushed_are_found)
 	mc->live = 0;
 	ck_assert(is_flushed());
 }
-END_TEST
 
-START_TEST(wrong_spans_in_sets_are_found)
+TEST(wrong_spans_in_sets_are_found)
 {
 	spanclass sc;
 	struct mspan *s;
@@ -1080,10 +1077,9 @@ START_TEST(wrong_spans_in_sets_are_found)
 	mcentral_push(c.wide);
 	found("a span is twice in a set");
 }
-END_TEST
 
 // Each statistic of heapstats that is wrong by one.
-START_TEST(wrong_heapstats_are_found)
+TEST(wrong_heapstats_are_found)
 {
 	struct rt_proc *p;
 	struct heapstats_delta *d;
@@ -1120,37 +1116,4 @@ START_TEST(wrong_heapstats_are_found)
 		heapstats_release(p);
 		healthy("repaired");
 	}
-}
-END_TEST
-
-static Suite *suite_verify(void)
-{
-	Suite *s = suite_create("verify");
-	TCase *walks = tcase_create("walk");
-	TCase *health = tcase_create("healthy");
-	TCase *corrupt = tcase_create("corrupt");
-
-	tcase_set_timeout(walks, 60);
-	tcase_add_loop_test(walks, walk_sees_what_the_driver_holds, 0, 2);
-	tcase_add_test(walks, walk_runs_in_the_own_stop);
-	tcase_add_test(walks, spans_without_objects_are_passed_by);
-	tcase_add_test(walks, walk_ends_when_told);
-	tcase_add_test(walks, callbacks_of_a_walk_allocate_nothing);
-	tcase_add_test(walks, a_walk_may_verify_and_read);
-	suite_add_tcase(s, walks);
-	tcase_set_timeout(health, 60);
-	tcase_add_loop_test(health, nothing_is_wrong_after_any_operation, 0, 2);
-	suite_add_tcase(s, health);
-	tcase_add_loop_test(corrupt, corruption_is_found, 0,
-			    RT_ARRAY_LEN(corruptions));
-	tcase_add_test(corrupt, caches_that_were_not_flushed_are_found);
-	tcase_add_test(corrupt, wrong_spans_in_sets_are_found);
-	tcase_add_test(corrupt, wrong_heapstats_are_found);
-	suite_add_tcase(s, corrupt);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_verify());
 }

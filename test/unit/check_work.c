@@ -149,7 +149,9 @@ static void end_both(void)
 static const uintptr_t heights[] = {1, WORK_ENTRIES, WORK_ENTRIES + 1,
 				    3 * WORK_ENTRIES, 10000};
 
-START_TEST(the_newest_comes_first)
+GROUP(marker, .setup = setup, .teardown = teardown);
+
+TEST(the_newest_comes_first, .n = RT_ARRAY_LEN(heights))
 {
 	uintptr_t n = heights[_i];
 
@@ -161,9 +163,8 @@ START_TEST(the_newest_comes_first)
 	pop_range(&first, 0, 2 * n);
 	end(&first);
 }
-END_TEST
 
-START_TEST(up_and_down_at_a_border_keeps_all)
+TEST(up_and_down_at_a_border_keeps_all)
 {
 	work_open(&first, self, 0);
 	push_range(&first, 0, WORK_ENTRIES);
@@ -177,10 +178,9 @@ START_TEST(up_and_down_at_a_border_keeps_all)
 	end(&first);
 	ck_assert_uint_eq(work_bufs(), 0);
 }
-END_TEST
 
 // The first buffer is the marker's own; spans hold the others.
-START_TEST(a_limit_refuses_the_entry_behind_the_last_place)
+TEST(a_limit_refuses_the_entry_behind_the_last_place, .n = 3)
 {
 	uintptr_t places = (1 + (uintptr_t)_i * WORK_BATCH) * WORK_ENTRIES;
 
@@ -195,9 +195,8 @@ START_TEST(a_limit_refuses_the_entry_behind_the_last_place)
 	pop_range(&first, 0, places);
 	end(&first);
 }
-END_TEST
 
-START_TEST(jobs_come_in_order_and_once)
+TEST(jobs_come_in_order_and_once)
 {
 	work_open(&first, self, 3);
 	ck_assert(work_plenty(&first)); // others may have them
@@ -209,7 +208,6 @@ START_TEST(jobs_come_in_order_and_once)
 	ck_assert(!work_plenty(&first));
 	end(&first);
 }
-END_TEST
 
 // ---- ranges ----
 
@@ -227,7 +225,7 @@ static void expect_range(struct work *w, uintptr_t lo, uintptr_t hi)
 	ck_assert_uint_eq(w->range.hi, hi);
 }
 
-START_TEST(a_range_is_taken_in_pieces_and_before_jobs)
+TEST(a_range_is_taken_in_pieces_and_before_jobs)
 {
 	struct work_range range = piece(1, 2);
 
@@ -248,10 +246,9 @@ START_TEST(a_range_is_taken_in_pieces_and_before_jobs)
 	expect_job(&first, 1);
 	end(&first);
 }
-END_TEST
 
 // More than a buffer holds: each comes once.
-START_TEST(many_ranges_are_kept)
+TEST(many_ranges_are_kept)
 {
 	enum { RANGES = 1000 };
 
@@ -262,19 +259,17 @@ START_TEST(many_ranges_are_kept)
 		expect_range(&first, i * WORK_PIECE, (i + 1) * WORK_PIECE);
 	end(&first);
 }
-END_TEST
 
-START_TEST(a_range_without_memory_is_refused)
+TEST(a_range_without_memory_is_refused)
 {
 	work_limit(0);
 	work_open(&first, self, 0);
 	ck_assert(!work_add_range(&first, piece(0, 2)));
 	end(&first);
 }
-END_TEST
 
 // Of a large array all but the first piece is left to any marker.
-START_TEST(the_rest_of_an_array_is_left)
+TEST(the_rest_of_an_array_is_left)
 {
 	enum { WORDS = WORK_PIECE / sizeof(uintptr_t), HEAP = 1 << 30 };
 	static uintptr_t array[2 * WORDS + 3] = {HEAP, [WORDS] = HEAP + 16};
@@ -295,9 +290,8 @@ START_TEST(the_rest_of_an_array_is_left)
 	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
 	end(&marker.work);
 }
-END_TEST
 
-START_TEST(jobs_can_come_again)
+TEST(jobs_can_come_again)
 {
 	work_open(&first, self, 1);
 	expect_job(&first, 0);
@@ -308,26 +302,23 @@ START_TEST(jobs_can_come_again)
 	expect_job(&first, 1);
 	end(&first);
 }
-END_TEST
 
-START_TEST(closing_with_a_job_left_throws)
+TEST(closing_with_a_job_left_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 1);
 	death_expect("non-empty mark queue");
 	work_close(&first);
 }
-END_TEST
 
-START_TEST(closing_with_a_range_left_throws)
+TEST(closing_with_a_range_left_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 0);
 	ck_assert(work_add_range(&first, piece(0, 1)));
 	death_expect("non-empty mark queue");
 	work_close(&first);
 }
-END_TEST
 
-START_TEST(closing_beside_a_busy_marker_throws)
+TEST(closing_beside_a_busy_marker_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 1);
 	ck_assert(work_join(&second, self));
@@ -335,11 +326,10 @@ START_TEST(closing_beside_a_busy_marker_throws)
 	death_expect("non-empty mark queue");
 	work_close(&first);
 }
-END_TEST
 
 // ---- joining ----
 
-START_TEST(a_marker_joins_a_marking_once)
+TEST(a_marker_joins_a_marking_once)
 {
 	ck_assert(!work_join(&second, self)); // none is open
 	for (int round = 0; round < 3; round++) {
@@ -355,11 +345,10 @@ START_TEST(a_marker_joins_a_marking_once)
 		ck_assert(!work_join(&second, self));
 	}
 }
-END_TEST
 
 // A marker that lost its processor learns that its marking is over: at once,
 // or when another one has work for everybody.
-START_TEST(a_late_marker_takes_nothing)
+TEST(a_late_marker_takes_nothing, .n = 2)
 {
 	work_open(&first, self, 0);
 	ck_assert(work_join(&second, self));
@@ -380,14 +369,15 @@ START_TEST(a_late_marker_takes_nothing)
 		end_both();
 	}
 }
-END_TEST
 
 // ---- giving ----
 
 static const uintptr_t shares[] = {WORK_SHARE, WORK_SHARE + 1, 100,
 				   WORK_ENTRIES};
 
-START_TEST(the_oldest_half_of_a_buffer_is_given)
+GROUP(several, .setup = setup, .teardown = teardown, .timeout = 60);
+
+TEST(the_oldest_half_of_a_buffer_is_given, .n = RT_ARRAY_LEN(shares))
 {
 	uintptr_t n = shares[_i];
 
@@ -402,9 +392,8 @@ START_TEST(the_oldest_half_of_a_buffer_is_given)
 	pop_range(&first, n / 2, n);
 	end_both();
 }
-END_TEST
 
-START_TEST(the_oldest_half_of_the_full_buffers_is_given)
+TEST(the_oldest_half_of_the_full_buffers_is_given, .base = 1, .limit = 6)
 {
 	uintptr_t full = (uintptr_t)_i; // buffers
 	uintptr_t given = (full - full / 2) * WORK_ENTRIES;
@@ -418,9 +407,8 @@ START_TEST(the_oldest_half_of_the_full_buffers_is_given)
 	pop_range(&second, 0, given);
 	end_both();
 }
-END_TEST
 
-START_TEST(few_words_are_not_given)
+TEST(few_words_are_not_given)
 {
 	struct waiter waiter;
 
@@ -435,10 +423,9 @@ START_TEST(few_words_are_not_given)
 	end(&first);
 	ck_assert_int_eq(wait_ends(&waiter), WORK_OVER);
 }
-END_TEST
 
 // Words are moved from one marker's buffer to another's.
-START_TEST(words_are_given_without_memory)
+TEST(words_are_given_without_memory)
 {
 	work_limit(0);
 	work_open(&first, self, 0);
@@ -449,9 +436,8 @@ START_TEST(words_are_given_without_memory)
 	pop_range(&first, WORK_ENTRIES / 2, WORK_ENTRIES);
 	end_both();
 }
-END_TEST
 
-START_TEST(without_a_marker_that_waits_nothing_is_given)
+TEST(without_a_marker_that_waits_nothing_is_given)
 {
 	work_open(&first, self, 1);
 	push_range(&first, 0, 64);
@@ -462,11 +448,10 @@ START_TEST(without_a_marker_that_waits_nothing_is_given)
 	expect_job(&first, 0);
 	end(&first);
 }
-END_TEST
 
 // ---- alone, and not ----
 
-START_TEST(nobody_takes_a_job_while_one_is_alone)
+TEST(nobody_takes_a_job_while_one_is_alone)
 {
 	struct waiter waiter;
 
@@ -485,9 +470,8 @@ START_TEST(nobody_takes_a_job_while_one_is_alone)
 	ck_assert(!second.alone);
 	end_both();
 }
-END_TEST
 
-START_TEST(words_wake_a_marker_that_waits)
+TEST(words_wake_a_marker_that_waits)
 {
 	struct waiter waiter;
 
@@ -503,10 +487,9 @@ START_TEST(words_wake_a_marker_that_waits)
 	pop_range(&first, 50, 100);
 	end_both();
 }
-END_TEST
 
 // The last busy marker is alone only from when it has seen that.
-START_TEST(the_last_busy_marker_finds_out_that_it_is_alone)
+TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 {
 	struct waiter opener, helper;
 
@@ -526,10 +509,9 @@ START_TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 	work_close(&first);
 	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
 }
-END_TEST
 
 // Over for who opened it: it goes on alone.  For others: when it is closed.
-START_TEST(over_comes_to_the_opener_first)
+TEST(over_comes_to_the_opener_first)
 {
 	struct waiter opener, helper;
 
@@ -553,7 +535,6 @@ START_TEST(over_comes_to_the_opener_first)
 	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
 	expect_next(&third, WORK_OVER);
 }
-END_TEST
 
 // ---- many that wait ----
 
@@ -584,7 +565,7 @@ static unsigned crowd_back(void)
 }
 
 // The one that comes back gives to the next, and only that one.
-START_TEST(a_gift_wakes_one_marker)
+TEST(a_gift_wakes_one_marker)
 {
 	struct work *giver = &first;
 
@@ -607,10 +588,9 @@ START_TEST(a_gift_wakes_one_marker)
 			work_pop(&crowd[i]);
 	}
 }
-END_TEST
 
 // Closing wakes one of them, which wakes the next.
-START_TEST(closing_wakes_all)
+TEST(closing_wakes_all)
 {
 	work_open(&first, self, 0);
 	crowd_comes();
@@ -621,11 +601,12 @@ START_TEST(closing_wakes_all)
 		ck_assert_int_eq(wait_ends(&crowd_waits[i]), WORK_OVER);
 	ck_assert_uint_eq(work_waiting(), 0);
 }
-END_TEST
 
 // ---- calls ----
 
-START_TEST(a_call_is_seen_once)
+GROUP(crew, .timeout = 60);
+
+TEST(a_call_is_seen_once)
 {
 	uint32_t seen = 0;
 
@@ -638,7 +619,6 @@ START_TEST(a_call_is_seen_once)
 	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
 	crew_reset();
 }
-END_TEST
 
 static atomic_u32 answered; // calls
 
@@ -655,7 +635,7 @@ static void *answer(void *arg)
 }
 
 // A refused sleep is a look at the call without one.
-START_TEST(a_call_wakes_whoever_waits)
+TEST(a_call_wakes_whoever_waits, .n = 2)
 {
 	enum { HELPERS = 3, CALLS = 100 };
 	pthread_t threads[HELPERS];
@@ -677,60 +657,4 @@ START_TEST(a_call_wakes_whoever_waits)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&answered), HELPERS * CALLS);
 	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 	crew_reset();
-}
-END_TEST
-
-static Suite *suite_work(void)
-{
-	Suite *s = suite_create("work");
-	TCase *tc = tcase_create("marker");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, the_newest_comes_first, 0,
-			    RT_ARRAY_LEN(heights));
-	tcase_add_test(tc, up_and_down_at_a_border_keeps_all);
-	tcase_add_loop_test(tc, a_limit_refuses_the_entry_behind_the_last_place,
-			    0, 3);
-	tcase_add_test(tc, jobs_come_in_order_and_once);
-	tcase_add_test(tc, a_range_is_taken_in_pieces_and_before_jobs);
-	tcase_add_test(tc, many_ranges_are_kept);
-	tcase_add_test(tc, a_range_without_memory_is_refused);
-	tcase_add_test(tc, the_rest_of_an_array_is_left);
-	tcase_add_test(tc, jobs_can_come_again);
-	tcase_add_exit_test(tc, closing_with_a_job_left_throws, DEATH_EXPECTED);
-	tcase_add_exit_test(tc, closing_with_a_range_left_throws,
-			    DEATH_EXPECTED);
-	tcase_add_exit_test(tc, closing_beside_a_busy_marker_throws,
-			    DEATH_EXPECTED);
-	tcase_add_test(tc, a_marker_joins_a_marking_once);
-	tcase_add_loop_test(tc, a_late_marker_takes_nothing, 0, 2);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("several");
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, the_oldest_half_of_a_buffer_is_given, 0,
-			    RT_ARRAY_LEN(shares));
-	tcase_add_loop_test(tc, the_oldest_half_of_the_full_buffers_is_given, 1,
-			    6);
-	tcase_add_test(tc, few_words_are_not_given);
-	tcase_add_test(tc, words_are_given_without_memory);
-	tcase_add_test(tc, without_a_marker_that_waits_nothing_is_given);
-	tcase_add_test(tc, nobody_takes_a_job_while_one_is_alone);
-	tcase_add_test(tc, words_wake_a_marker_that_waits);
-	tcase_add_test(tc, the_last_busy_marker_finds_out_that_it_is_alone);
-	tcase_add_test(tc, over_comes_to_the_opener_first);
-	tcase_add_test(tc, a_gift_wakes_one_marker);
-	tcase_add_test(tc, closing_wakes_all);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("crew");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_call_is_seen_once);
-	tcase_add_loop_test(tc, a_call_wakes_whoever_waits, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_work());
 }

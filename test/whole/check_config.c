@@ -37,7 +37,9 @@ struct longer {
 	uint64_t later[2];
 };
 
-START_TEST(defaults_are_those_of_the_header)
+GROUP(config, .setup = setup);
+
+TEST(defaults_are_those_of_the_header)
 {
 	ck_assert_uint_eq(config.struct_size, sizeof(rt_config));
 	ck_assert_uint_eq(config.max_heap, 0);
@@ -63,9 +65,8 @@ START_TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.guard_large, 0);
 	ck_assert_uint_eq(config.guard_small, 0);
 }
-END_TEST
 
-START_TEST(init_writes_only_the_size_given)
+TEST(init_writes_only_the_size_given)
 {
 	for (size_t size = sizeof(size_t); size <= sizeof(struct longer);
 	     size++) {
@@ -81,9 +82,8 @@ START_TEST(init_writes_only_the_size_given)
 			ck_assert_uint_eq(bytes[i], 0);
 	}
 }
-END_TEST
 
-START_TEST(init_of_nothing_writes_nothing)
+TEST(init_of_nothing_writes_nothing)
 {
 	rt_config before;
 
@@ -94,9 +94,8 @@ START_TEST(init_of_nothing_writes_nothing)
 	rt_config_init_sized(&config, sizeof(size_t) - 1);
 	ck_assert(same(&config, &before));
 }
-END_TEST
 
-START_TEST(null_resolves_to_defaults)
+TEST(null_resolves_to_defaults)
 {
 	rt_config other;
 
@@ -110,9 +109,8 @@ START_TEST(null_resolves_to_defaults)
 	ck_assert_int_eq(resolved.gc_threads, resolved.max_procs);
 	ck_assert_int_eq(resolved.stop_signal, SIGURG);
 }
-END_TEST
 
-START_TEST(values_in_range_are_kept)
+TEST(values_in_range_are_kept)
 {
 	config.max_heap = (size_t)SETTINGS_MAX_HEAP;
 	config.heap_min = (size_t)SETTINGS_MAX_HEAP;
@@ -138,15 +136,13 @@ START_TEST(values_in_range_are_kept)
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
-END_TEST
 
-START_TEST(every_percent_below_zero_is_off)
+TEST(every_percent_below_zero_is_off)
 {
 	config.gc_percent = INT_MIN;
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert_int_eq(resolved.gc_percent, -1);
 }
-END_TEST
 
 #define REFUSED(field, value)                                                  \
 	do {                                                                   \
@@ -156,7 +152,7 @@ END_TEST
 				 RT_EINVAL);                                   \
 	} while (0)
 
-START_TEST(values_out_of_range_are_refused)
+TEST(values_out_of_range_are_refused)
 {
 	const size_t above = (size_t)SETTINGS_MAX_HEAP + 1;
 
@@ -185,9 +181,8 @@ START_TEST(values_out_of_range_are_refused)
 	REFUSED(poison, 2);
 	REFUSED(guard_large, 2);
 }
-END_TEST
 
-START_TEST(stop_signal_can_be_caught_and_is_no_fault)
+TEST(stop_signal_can_be_caught_and_is_no_fault)
 {
 	static const int wrong[] = {
 	    -2,	    SIGKILL, SIGSTOP, SIGSEGV, SIGBUS,	SIGFPE,
@@ -207,18 +202,16 @@ START_TEST(stop_signal_can_be_caught_and_is_no_fault)
 		ck_assert_int_eq(resolved.stop_signal, right[i]);
 	}
 }
-END_TEST
 
-START_TEST(processors_default_to_one_when_the_system_does_not_tell)
+TEST(processors_default_to_one_when_the_system_does_not_tell)
 {
 	oscall_fail(OSCALL_AFFINITY, 1, 1, 1);
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert_int_eq(resolved.max_procs, 1);
 	ck_assert_int_eq(resolved.gc_threads, 1);
 }
-END_TEST
 
-START_TEST(shorter_struct_keeps_the_other_defaults)
+TEST(shorter_struct_keeps_the_other_defaults)
 {
 	rt_config_init_sized(&config, offsetof(rt_config, gc_percent));
 	config.heap_min = 123456;
@@ -230,9 +223,8 @@ START_TEST(shorter_struct_keeps_the_other_defaults)
 	ck_assert_int_eq(resolved.gc_percent, 100);
 	ck_assert_int_eq(resolved.double_check, RT_CHECK_OFF);
 }
-END_TEST
 
-START_TEST(half_a_field_is_not_read)
+TEST(half_a_field_is_not_read)
 {
 	const size_t offset = offsetof(rt_config, heap_min);
 
@@ -245,9 +237,8 @@ START_TEST(half_a_field_is_not_read)
 							 : 123456);
 	}
 }
-END_TEST
 
-START_TEST(longer_struct_is_taken_if_the_rest_is_zero)
+TEST(longer_struct_is_taken_if_the_rest_is_zero)
 {
 	struct longer c;
 
@@ -261,9 +252,8 @@ START_TEST(longer_struct_is_taken_if_the_rest_is_zero)
 	ck_assert_int_eq(settings_resolve(&c.known, &resolved), RT_EINVAL);
 	ck_assert_int_eq(rt_config_from_env(&c.known), RT_EINVAL);
 }
-END_TEST
 
-START_TEST(each_byte_that_is_not_known_must_be_zero)
+TEST(each_byte_that_is_not_known_must_be_zero)
 {
 	struct longer c;
 	unsigned char *bytes = (unsigned char *)&c;
@@ -277,9 +267,8 @@ START_TEST(each_byte_that_is_not_known_must_be_zero)
 		ck_assert_int_eq(settings_resolve(&c.known, &resolved), RT_OK);
 	}
 }
-END_TEST
 
-START_TEST(struct_that_was_not_initialised_is_refused)
+TEST(struct_that_was_not_initialised_is_refused)
 {
 	static const size_t wrong[] = {0, 1, 7, SETTINGS_MAX_STRUCT + 1,
 				       SIZE_MAX};
@@ -294,9 +283,8 @@ START_TEST(struct_that_was_not_initialised_is_refused)
 	}
 	ck_assert_int_eq(rt_config_from_env(NULL), RT_EINVAL);
 }
-END_TEST
 
-START_TEST(empty_environment_changes_nothing)
+TEST(empty_environment_changes_nothing)
 {
 	rt_config before = config;
 
@@ -308,9 +296,8 @@ START_TEST(empty_environment_changes_nothing)
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert(same(&config, &before));
 }
-END_TEST
 
-START_TEST(environment_sets_percent_and_limit)
+TEST(environment_sets_percent_and_limit)
 {
 	setenv("RTGC", "250", 1);
 	setenv("RTMEMLIMIT", "3GiB", 1);
@@ -323,9 +310,8 @@ START_TEST(environment_sets_percent_and_limit)
 	ck_assert_int_eq(config.gc_percent, -1);
 	ck_assert_int_eq(config.memory_limit, INT64_MAX);
 }
-END_TEST
 
-START_TEST(environment_sets_every_debug_name)
+TEST(environment_sets_every_debug_name)
 {
 	setenv("RTDEBUG",
 	       "max_heap=1TiB,heap_min=8MiB,heap_headroom=0,max_procs=3,"
@@ -355,10 +341,9 @@ START_TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.guard_small, 1000);
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 }
-END_TEST
 
 // Each of these is ignored alone, with an item before and after it taken.
-START_TEST(wrong_items_are_ignored_and_the_others_taken)
+TEST(wrong_items_are_ignored_and_the_others_taken)
 {
 	static const char *const wrong[] = {
 	    "nosuch=1",
@@ -409,9 +394,8 @@ START_TEST(wrong_items_are_ignored_and_the_others_taken)
 		ck_assert_msg(same(&config, &expected), "%s", wrong[i]);
 	}
 }
-END_TEST
 
-START_TEST(wrong_variable_leaves_the_others)
+TEST(wrong_variable_leaves_the_others)
 {
 	setenv("RTGC", "-1", 1);
 	setenv("RTMEMLIMIT", "1MiB", 1);
@@ -425,9 +409,8 @@ START_TEST(wrong_variable_leaves_the_others)
 	ck_assert_int_eq(config.gc_percent, 30);
 	ck_assert_int_eq(config.memory_limit, 1 << 20);
 }
-END_TEST
 
-START_TEST(endless_variable_is_ignored)
+TEST(endless_variable_is_ignored)
 {
 	enum { LEN = 1000000 };
 	static char text[LEN + 1];
@@ -441,9 +424,8 @@ START_TEST(endless_variable_is_ignored)
 	ck_assert_int_eq(rt_config_from_env(&config), RT_EINVAL);
 	ck_assert(same(&config, &before));
 }
-END_TEST
 
-START_TEST(environment_does_not_write_beyond_a_short_struct)
+TEST(environment_does_not_write_beyond_a_short_struct)
 {
 	rt_config before;
 
@@ -455,9 +437,8 @@ START_TEST(environment_does_not_write_beyond_a_short_struct)
 	ck_assert_int_eq(rt_config_from_env(&config), RT_EINVAL);
 	ck_assert(same(&config, &before));
 }
-END_TEST
 
-START_TEST(refused_environment_reads_as_unset)
+TEST(refused_environment_reads_as_unset)
 {
 	rt_config before = config;
 
@@ -466,7 +447,6 @@ START_TEST(refused_environment_reads_as_unset)
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert(same(&config, &before));
 }
-END_TEST
 
 // ---- a process that runs setuid ----
 
@@ -523,7 +503,7 @@ static int run_copy(const char *path)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-START_TEST(a_privileged_process_reads_nothing)
+TEST(a_privileged_process_reads_nothing)
 {
 	char path[] = "check_config.copy.XXXXXX";
 	int ordinary, privileged = PRIVILEGED_READ;
@@ -554,10 +534,9 @@ START_TEST(a_privileged_process_reads_nothing)
 	else
 		ck_assert_int_eq(privileged, PRIVILEGED_READ_NOTHING);
 }
-END_TEST
 
 // Whatever stands in the environment, rt_init accepts what comes of it.
-START_TEST(random_environment_resolves)
+TEST(random_environment_resolves)
 {
 	static const char *const names[] = {
 	    "max_heap",	   "heap_min",	   "heap_headroom", "max_procs",
@@ -589,9 +568,8 @@ START_TEST(random_environment_resolves)
 	ck_assert_uint_eq(bad, 0);
 	ck_assert_uint_gt(taken, 0);
 }
-END_TEST
 
-START_TEST(every_error_has_words_of_its_own)
+TEST(every_error_has_words_of_its_own)
 {
 	static const int errors[] = {
 	    RT_OK,     RT_EINVAL, RT_ENOMEM,  RT_EPERM, RT_EBUSY,
@@ -607,52 +585,13 @@ START_TEST(every_error_has_words_of_its_own)
 	ck_assert_str_eq(rt_strerror(RT_ENOTSUP - 1), rt_strerror(1));
 	ck_assert_str_eq(rt_strerror(INT_MIN), rt_strerror(1));
 }
-END_TEST
 
-START_TEST(version_is_that_of_the_headers)
+TEST(version_is_that_of_the_headers)
 {
 	ck_assert_int_eq(rt_version(), RT_VERSION_NUMBER);
 	ck_assert_int_eq(rt_version() / 1000000, RT_VERSION_MAJOR);
 	ck_assert_int_eq(rt_version() / 1000 % 1000, RT_VERSION_MINOR);
 	ck_assert_int_eq(rt_version() % 1000, RT_VERSION_MICRO);
-}
-END_TEST
-
-static Suite *suite_config(void)
-{
-	Suite *s = suite_create("config");
-	TCase *tc = tcase_create("config");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, defaults_are_those_of_the_header);
-	tcase_add_test(tc, init_writes_only_the_size_given);
-	tcase_add_test(tc, init_of_nothing_writes_nothing);
-	tcase_add_test(tc, null_resolves_to_defaults);
-	tcase_add_test(tc, values_in_range_are_kept);
-	tcase_add_test(tc, every_percent_below_zero_is_off);
-	tcase_add_test(tc, values_out_of_range_are_refused);
-	tcase_add_test(tc, stop_signal_can_be_caught_and_is_no_fault);
-	tcase_add_test(tc,
-		       processors_default_to_one_when_the_system_does_not_tell);
-	tcase_add_test(tc, shorter_struct_keeps_the_other_defaults);
-	tcase_add_test(tc, half_a_field_is_not_read);
-	tcase_add_test(tc, longer_struct_is_taken_if_the_rest_is_zero);
-	tcase_add_test(tc, each_byte_that_is_not_known_must_be_zero);
-	tcase_add_test(tc, struct_that_was_not_initialised_is_refused);
-	tcase_add_test(tc, empty_environment_changes_nothing);
-	tcase_add_test(tc, environment_sets_percent_and_limit);
-	tcase_add_test(tc, environment_sets_every_debug_name);
-	tcase_add_test(tc, wrong_items_are_ignored_and_the_others_taken);
-	tcase_add_test(tc, wrong_variable_leaves_the_others);
-	tcase_add_test(tc, endless_variable_is_ignored);
-	tcase_add_test(tc, environment_does_not_write_beyond_a_short_struct);
-	tcase_add_test(tc, refused_environment_reads_as_unset);
-	tcase_add_test(tc, a_privileged_process_reads_nothing);
-	tcase_add_test(tc, random_environment_resolves);
-	tcase_add_test(tc, every_error_has_words_of_its_own);
-	tcase_add_test(tc, version_is_that_of_the_headers);
-	suite_add_tcase(s, tc);
-	return s;
 }
 
 // With an argument: a copy that a_privileged_process_reads_nothing runs.
@@ -661,5 +600,5 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		_exit(read_as_told());
-	return suite_main(suite_config());
+	return suite_run();
 }

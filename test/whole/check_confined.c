@@ -131,7 +131,9 @@ static void works(void)
 	ck_assert_uint_eq(warnings, 0);
 }
 
-START_TEST(a_heap_needs_no_file_descriptor)
+GROUP(confined, .timeout = 120);
+
+TEST(a_heap_needs_no_file_descriptor, .n = 2)
 {
 	if (_i == 0)
 		take_rights();
@@ -139,9 +141,8 @@ START_TEST(a_heap_needs_no_file_descriptor)
 		take_descriptors();
 	works();
 }
-END_TEST
 
-START_TEST(a_heap_needs_no_proc)
+TEST(a_heap_needs_no_proc)
 {
 	if (!take_proc()) {
 		suite_skip("chroot is refused", NULL);
@@ -149,14 +150,13 @@ START_TEST(a_heap_needs_no_proc)
 	}
 	works();
 }
-END_TEST
 
 static const long calls[] = {
     SYS_openat,	 SYS_prlimit64, SYS_sched_getaffinity,
     SYS_mincore, SYS_madvise,	SYS_prctl,
 };
 
-START_TEST(a_heap_needs_no_single_one_of_these_calls)
+TEST(a_heap_needs_no_single_one_of_these_calls, .n = RT_ARRAY_LEN(calls))
 {
 	if (!refuse(calls[_i])) {
 		suite_skip("the kernel has no filters", NULL);
@@ -164,7 +164,6 @@ START_TEST(a_heap_needs_no_single_one_of_these_calls)
 	}
 	works();
 }
-END_TEST
 
 // ---- what cannot be done without ----
 
@@ -190,7 +189,7 @@ static RT_NOINLINE void attach_named(void)
 }
 
 // Neither the C library nor we can find the main thread's stack.
-START_TEST(a_stack_that_cannot_be_found_is_told)
+TEST(a_stack_that_cannot_be_found_is_told)
 {
 	rt_config c = quiet();
 
@@ -210,7 +209,6 @@ START_TEST(a_stack_that_cannot_be_found_is_told)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(warnings, 2);
 }
-END_TEST
 
 // A filter is its thread's own.  A sanitizer asks for the bounds before this.
 static void *attach_beside(void *arg)
@@ -225,7 +223,7 @@ static void *attach_beside(void *arg)
 	return arg;
 }
 
-START_TEST(a_thread_whose_stack_is_not_told_is_told_so)
+TEST(a_thread_whose_stack_is_not_told_is_told_so)
 {
 	rt_config c = quiet();
 	bool filtered = false;
@@ -237,26 +235,4 @@ START_TEST(a_thread_whose_stack_is_not_told_is_told_so)
 		suite_skip("the kernel has no filters", NULL);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-END_TEST
-
-static Suite *suite_confined(void)
-{
-	Suite *s = suite_create("confined");
-	TCase *tc = tcase_create("confined");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, a_heap_needs_no_file_descriptor, 0, 2);
-	tcase_add_test(tc, a_heap_needs_no_proc);
-	tcase_add_loop_test(tc, a_heap_needs_no_single_one_of_these_calls, 0,
-			    RT_ARRAY_LEN(calls));
-	tcase_add_test(tc, a_stack_that_cannot_be_found_is_told);
-	tcase_add_test(tc, a_thread_whose_stack_is_not_told_is_told_so);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_confined());
 }

@@ -64,7 +64,9 @@ static uint64_t collections(void)
 	return heap_stats().num_gc;
 }
 
-START_TEST(every_nth_allocation_collects)
+GROUP(modes, .setup = setup, .timeout = 60);
+
+TEST(every_nth_allocation_collects)
 {
 	config.gcstress = 3;
 	start();
@@ -80,10 +82,9 @@ START_TEST(every_nth_allocation_collects)
 	ck_assert_ptr_nonnull(rt_alloc(0));
 	ck_assert_uint_eq(collections(), 10);
 }
-END_TEST
 
 // The count begins anew with each heap, so that a run can be repeated.
-START_TEST(stress_begins_anew_with_the_heap)
+TEST(stress_begins_anew_with_the_heap)
 {
 	config.gcstress = 2;
 	for (unsigned i = 0; i < 2; i++) {
@@ -98,7 +99,6 @@ START_TEST(stress_begins_anew_with_the_heap)
 		ck_assert_ptr_nonnull(rt_alloc(32));
 	ck_assert_uint_eq(collections(), 0);
 }
-END_TEST
 
 // ---- clobberfree ----
 
@@ -116,7 +116,7 @@ static const size_t clobber_sizes[] = {8, 16, 24, 512, 1024, 8192, 200000};
 
 // An object in a place that no root knows is overwritten, one beside it is
 // not, and memory that is used again is zero.
-START_TEST(freed_objects_are_overwritten)
+TEST(freed_objects_are_overwritten, .n = RT_ARRAY_LEN(clobber_sizes))
 {
 	size_t n = clobber_sizes[_i];
 	volatile uintptr_t hidden; // exact roots: the stack is none
@@ -138,10 +138,9 @@ START_TEST(freed_objects_are_overwritten)
 		ck_assert(heap_is_zero(p, n));
 	}
 }
-END_TEST
 
 // Without the mode what was freed stays as it was.
-START_TEST(without_it_nothing_is_overwritten)
+TEST(without_it_nothing_is_overwritten)
 {
 	volatile uintptr_t hidden;
 
@@ -152,7 +151,6 @@ START_TEST(without_it_nothing_is_overwritten)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_uint_eq(*(unsigned char *)hidden, 0x55);
 }
-END_TEST
 
 // ---- checkmark ----
 
@@ -208,14 +206,13 @@ static void expect_child_missed(size_t size)
 	ck_assert_msg(strstr(death_output, report) != NULL, "%s", death_output);
 }
 
-START_TEST(object_that_marking_missed_is_named)
+TEST(object_that_marking_missed_is_named)
 {
 	expect_child_missed(64);
 	expect_child_missed(100000);
 }
-END_TEST
 
-START_TEST(without_the_check_it_is_freed)
+TEST(without_the_check_it_is_freed)
 {
 	int status;
 
@@ -225,7 +222,6 @@ START_TEST(without_the_check_it_is_freed)
 	ck_assert_msg(strstr(death_output, "freed\n") != NULL, "%s",
 		      death_output);
 }
-END_TEST
 
 // Outside of a collection nothing is marked, so that the check names whatever a
 // root leads to.  One thread may hold the object, and another came after it.
@@ -316,17 +312,18 @@ static void look_around(void)
 	fputs("passed\n", stderr);
 }
 
-START_TEST(every_place_is_looked_at)
+GROUP(looks, .setup = setup, .timeout = 60);
+
+TEST(every_place_is_looked_at, .n = LOOKS)
 {
 	look = (enum look)_i;
 	death_status(look_around);
 	ck_assert_msg(strstr(death_output, look_cases[look].report) != NULL,
 		      "%s", death_output);
 }
-END_TEST
 
 // Marking does not follow such a word either.
-START_TEST(what_points_into_an_object_is_no_reference)
+TEST(what_points_into_an_object_is_no_reference)
 {
 	config.checkmark = 1;
 	start();
@@ -334,7 +331,6 @@ START_TEST(what_points_into_an_object_is_no_reference)
 	root[1] = (char *)rt_alloc(64) + 8;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // ---- programs without errors ----
 
@@ -358,7 +354,9 @@ static void set_modes(unsigned modes)
 	config.heap_headroom = 0;
 }
 
-START_TEST(healthy_program_passes)
+GROUP(modes);
+
+TEST(healthy_program_passes, .n = 2 * MODES)
 {
 	set_modes((unsigned)_i % MODES);
 	config.align8 = _i >= MODES;
@@ -366,10 +364,9 @@ START_TEST(healthy_program_passes)
 	ck_assert_uint_eq(churn(ROUNDS), 0);
 	ck_assert_uint_gt(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // The same with a stack and registers as roots, and the rule of past_end.
-START_TEST(healthy_program_with_stacks_passes)
+TEST(healthy_program_with_stacks_passes, .n = 2 * MODES)
 {
 	set_modes((unsigned)_i % MODES);
 	config.past_end = _i >= MODES;
@@ -378,38 +375,4 @@ START_TEST(healthy_program_with_stacks_passes)
 			 RT_OK);
 	ck_assert_uint_eq(churn(ROUNDS), 0);
 	ck_assert_uint_gt(heap_live_after_gc(), 0);
-}
-END_TEST
-
-static Suite *suite_debug(void)
-{
-	Suite *s = suite_create("debug");
-	TCase *t = tcase_create("modes");
-	TCase *looks = tcase_create("looks");
-
-	tcase_add_checked_fixture(t, setup, NULL);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, every_nth_allocation_collects);
-	tcase_add_test(t, stress_begins_anew_with_the_heap);
-	tcase_add_loop_test(t, freed_objects_are_overwritten, 0,
-			    RT_ARRAY_LEN(clobber_sizes));
-	tcase_add_test(t, without_it_nothing_is_overwritten);
-	tcase_add_test(t, object_that_marking_missed_is_named);
-	tcase_add_test(t, without_the_check_it_is_freed);
-	tcase_add_loop_test(t, healthy_program_passes, 0, 2 * MODES);
-	tcase_add_loop_test(t, healthy_program_with_stacks_passes, 0,
-			    2 * MODES);
-	suite_add_tcase(s, t);
-
-	tcase_add_checked_fixture(looks, setup, NULL);
-	tcase_set_timeout(looks, 60);
-	tcase_add_loop_test(looks, every_place_is_looked_at, 0, LOOKS);
-	tcase_add_test(looks, what_points_into_an_object_is_no_reference);
-	suite_add_tcase(s, looks);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_debug());
 }

@@ -317,7 +317,7 @@ static void configure(rt_config *c, const struct row *r)
 	COPY(guard_small);
 }
 
-START_TEST(field_has_its_effect)
+TEST(field_has_its_effect, .n = RT_ARRAY_LEN(rows))
 {
 	const struct row *r = &rows[_i];
 	const char *lacking = lacks(r->name);
@@ -341,10 +341,9 @@ START_TEST(field_has_its_effect)
 		      (unsigned long long)seen, (unsigned long long)r->seen);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // A signal that comes after an allocation finds the thread outside it.
-START_TEST(slow_path_ends_the_inline_allocation)
+TEST(slow_path_ends_the_inline_allocation)
 {
 	rt_thread *t;
 
@@ -357,10 +356,9 @@ START_TEST(slow_path_ends_the_inline_allocation)
 	}
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // Only rt_config_from_env reads the environment.
-START_TEST(init_reads_no_environment)
+TEST(init_reads_no_environment)
 {
 	ck_assert_int_eq(setenv("RTGC", "7", 1), 0);
 	ck_assert_int_eq(setenv("RTMEMLIMIT", "77MiB", 1), 0);
@@ -373,7 +371,6 @@ START_TEST(init_reads_no_environment)
 	ck_assert_uint_eq(collections_of_10_objects(), 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 static unsigned ncalls[2];
 
@@ -474,7 +471,7 @@ static void *make_helpers(void *arg)
 }
 
 // Of the thread that makes them, not of the process.
-START_TEST(helpers_inherit_processors_and_priority)
+TEST(helpers_inherit_processors_and_priority)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pthread_t thread;
@@ -487,7 +484,6 @@ START_TEST(helpers_inherit_processors_and_priority)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- handlers ----
 
@@ -498,7 +494,7 @@ static void end_as_expected(const char *text, void *arg)
 							     : EXIT_FAILURE);
 }
 
-START_TEST(a_fatal_handler_outlives_a_heap)
+TEST(a_fatal_handler_outlives_a_heap, .n = 2, .exit = DEATH_EXPECTED)
 {
 	ck_assert_int_eq(rt_init(NULL), RT_OK);
 	ck_assert_int_eq(rt_set_fatal_handler(end_as_expected, NULL), RT_OK);
@@ -507,10 +503,9 @@ START_TEST(a_fatal_handler_outlives_a_heap)
 		ck_assert_int_eq(rt_init(NULL), RT_OK);
 	throw_fatal("on purpose");
 }
-END_TEST
 
 // Handlers belong to the process: the next heap has them, too.
-START_TEST(handlers_outlive_a_heap)
+TEST(handlers_outlive_a_heap)
 {
 	rt_config c;
 
@@ -530,7 +525,6 @@ START_TEST(handlers_outlive_a_heap)
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	}
 }
-END_TEST
 
 static int replace_and_go_on(size_t n, void *arg)
 {
@@ -541,7 +535,7 @@ static int replace_and_go_on(size_t n, void *arg)
 }
 
 // The handler that replaces another one while that runs is asked next.
-START_TEST(a_handler_may_be_replaced_while_it_is_called)
+TEST(a_handler_may_be_replaced_while_it_is_called)
 {
 	rt_config c;
 
@@ -555,7 +549,6 @@ START_TEST(a_handler_may_be_replaced_while_it_is_called)
 	ck_assert_uint_eq(ncalls[1], 1);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 static void replace_and_report(const char *text, void *arg)
 {
@@ -567,7 +560,7 @@ static void replace_and_report(const char *text, void *arg)
 
 // A handler that replaces itself, and brings about the next report, has that
 // told to the other one before it returns.
-START_TEST(a_warning_may_replace_its_handler)
+TEST(a_warning_may_replace_its_handler)
 {
 	rt_config c;
 
@@ -582,28 +575,4 @@ START_TEST(a_warning_may_replace_its_handler)
 	ck_assert_uint_eq(ncalls[0], 1);
 	ck_assert_uint_eq(nreports, 1);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-END_TEST
-
-static Suite *suite_effects(void)
-{
-	Suite *s = suite_create("effects");
-	TCase *tc = tcase_create("effects");
-
-	tcase_add_loop_test(tc, field_has_its_effect, 0, RT_ARRAY_LEN(rows));
-	tcase_add_test(tc, slow_path_ends_the_inline_allocation);
-	tcase_add_test(tc, init_reads_no_environment);
-	tcase_add_test(tc, helpers_inherit_processors_and_priority);
-	tcase_add_test(tc, handlers_outlive_a_heap);
-	tcase_add_loop_exit_test(tc, a_fatal_handler_outlives_a_heap,
-				 DEATH_EXPECTED, 0, 2);
-	tcase_add_test(tc, a_handler_may_be_replaced_while_it_is_called);
-	tcase_add_test(tc, a_warning_may_replace_its_handler);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_effects());
 }

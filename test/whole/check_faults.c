@@ -815,7 +815,9 @@ static uint64_t each_call(unsigned variant, uint64_t *pages)
 	}
 }
 
-START_TEST(each_call_may_be_refused)
+GROUP(faults, .setup = setup, .timeout = 600);
+
+TEST(each_call_may_be_refused, .n = RT_ARRAY_LEN(scenarios) - SANITIZED)
 {
 	unsigned variants =
 	    env_u64("RT_STRESS_SECONDS", 0) == 0 ? 1 : RT_ARRAY_LEN(errnos);
@@ -835,12 +837,11 @@ START_TEST(each_call_may_be_refused)
 	fprintf(stderr, "%s: %llu runs\n", run.scenario->name,
 		(unsigned long long)runs);
 }
-END_TEST
 
 // What a process asks for once only, and so no scenario after the first heap.
 static const enum oscall first_calls[] = {OSCALL_ATFORK, OSCALL_TLSKEY};
 
-START_TEST(the_first_heap_may_be_refused)
+TEST(the_first_heap_may_be_refused, .n = RT_ARRAY_LEN(first_calls))
 {
 	run.scenario = &scenarios[0];
 	run.kind = first_calls[_i];
@@ -854,11 +855,10 @@ START_TEST(the_first_heap_may_be_refused)
 	in_order();
 	end();
 }
-END_TEST
 
 // What is mapped where a range should begin makes it ask a second time, unless
 // chance has put it on a border; one page more, and it has not.
-START_TEST(a_second_reservation_may_be_refused)
+TEST(a_second_reservation_may_be_refused)
 {
 	enum { TRIES = 4 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -881,7 +881,6 @@ START_TEST(a_second_reservation_may_be_refused)
 			sysmem_unreserve(p, HEAP);
 	} while (disarm() == 0);
 }
-END_TEST
 
 // ---- sleeping ----
 
@@ -895,7 +894,7 @@ static void *lock_and_unlock(void *arg)
 }
 
 // A thread that may not sleep asks again until it has the lock.
-START_TEST(a_sleep_on_a_lock_may_be_refused)
+TEST(a_sleep_on_a_lock_may_be_refused)
 {
 	pthread_t thread;
 
@@ -910,10 +909,9 @@ START_TEST(a_sleep_on_a_lock_may_be_refused)
 	join_thread(thread);
 	disarm();
 }
-END_TEST
 
 // The clock of a sleep with an end: when it begins, and when it may be over.
-START_TEST(a_clock_of_a_sleep_may_be_refused)
+TEST(a_clock_of_a_sleep_may_be_refused)
 {
 	struct note note = {0};
 
@@ -925,10 +923,9 @@ START_TEST(a_clock_of_a_sleep_may_be_refused)
 		ck_assert_uint_ge(disarm(), 1);
 	}
 }
-END_TEST
 
 // The main thread's stack is looked for where the C library does not find it.
-START_TEST(what_finds_the_main_stack_may_be_refused)
+TEST(what_finds_the_main_stack_may_be_refused)
 {
 	run.scenario = &scenarios[0];
 	run.kind = OSCALL_MAPPED;
@@ -943,13 +940,12 @@ START_TEST(what_finds_the_main_stack_may_be_refused)
 	in_order();
 	end();
 }
-END_TEST
 
 // ---- everything at once ----
 
 // Nothing in a collection needs the system: all calls are refused, and no
 // object is lost.
-START_TEST(a_collection_needs_no_system)
+TEST(a_collection_needs_no_system)
 {
 	run.scenario = &scenarios[_i];
 	for (unsigned round = 0; round < 5; round++) {
@@ -968,7 +964,6 @@ START_TEST(a_collection_needs_no_system)
 		end();
 	}
 }
-END_TEST
 
 // leave_bytes leaves that many bytes of permanent memory, and no more.
 static void leave_bytes(size_t n)
@@ -987,7 +982,7 @@ static void leave_bytes(size_t n)
 
 // Somewhere in between there is room for what a helper's maker needs, and not
 // for what the helper needs: then it ends, and a later collection makes it.
-START_TEST(a_helper_may_find_no_memory)
+TEST(a_helper_may_find_no_memory)
 {
 	run.scenario = &scenarios[_i];
 	run.kind = OSCALL_COMMIT;
@@ -1004,7 +999,6 @@ START_TEST(a_helper_may_find_no_memory)
 		await_alone();
 	}
 }
-END_TEST
 
 // ---- the end of the process ----
 
@@ -1062,7 +1056,7 @@ static void die(void)
 }
 
 // A fatal report that nobody gets ends the process all the same.
-START_TEST(a_report_may_be_refused)
+TEST(a_report_may_be_refused, .n = RT_ARRAY_LEN(reports))
 {
 	uint64_t before = refused[reports[_i].kind];
 
@@ -1070,7 +1064,6 @@ START_TEST(a_report_may_be_refused)
 	ck_assert(death_aborted(death_status(die)));
 	ck_assert_uint_gt(refused[reports[_i].kind], before);
 }
-END_TEST
 
 // ---- all of it ----
 
@@ -1083,14 +1076,13 @@ static bool left_out(enum oscall kind)
 }
 
 // This test and the next one come last: they count what the others refused.
-START_TEST(each_kind_was_refused)
+TEST(each_kind_was_refused)
 {
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 		ck_assert_msg(refused[kind] != 0 || left_out((enum oscall)kind),
 			      "%s was never refused",
 			      oscall_name((enum oscall)kind));
 }
-END_TEST
 
 // Calls that no refusal can reach, or where it means nothing.  A null file
 // stands for all.
@@ -1127,7 +1119,7 @@ static bool is_exempt(const struct callsite *site)
 	return false;
 }
 
-START_TEST(each_call_site_was_refused)
+TEST(each_call_site_was_refused)
 {
 	struct callsite site;
 	unsigned n, missed = 0;
@@ -1142,32 +1134,6 @@ START_TEST(each_call_site_was_refused)
 	ck_assert_uint_gt(n, 40);
 	ck_assert_uint_eq(missed, 0);
 }
-END_TEST
-
-static Suite *suite_faults(void)
-{
-	Suite *s = suite_create("faults");
-	TCase *tc = tcase_create("faults");
-
-	tcase_set_timeout(tc, 600);
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, each_call_may_be_refused, 0,
-			    (int)RT_ARRAY_LEN(scenarios) - SANITIZED);
-	tcase_add_loop_test(tc, the_first_heap_may_be_refused, 0,
-			    RT_ARRAY_LEN(first_calls));
-	tcase_add_test(tc, a_second_reservation_may_be_refused);
-	tcase_add_test(tc, a_sleep_on_a_lock_may_be_refused);
-	tcase_add_test(tc, a_clock_of_a_sleep_may_be_refused);
-	tcase_add_test(tc, what_finds_the_main_stack_may_be_refused);
-	tcase_add_test(tc, a_collection_needs_no_system);
-	tcase_add_test(tc, a_helper_may_find_no_memory);
-	tcase_add_loop_test(tc, a_report_may_be_refused, 0,
-			    RT_ARRAY_LEN(reports));
-	tcase_add_test(tc, each_kind_was_refused);
-	tcase_add_test(tc, each_call_site_was_refused);
-	suite_add_tcase(s, tc);
-	return s;
-}
 
 int main(void)
 {
@@ -1176,5 +1142,5 @@ int main(void)
 		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (refused == MAP_FAILED || !callsite_init())
 		return 1;
-	return suite_main(suite_faults());
+	return suite_run();
 }

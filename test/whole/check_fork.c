@@ -178,13 +178,14 @@ static void fork_and(void (*fn)(void))
 
 // ---- what the forking thread is doing ----
 
-START_TEST(an_attached_thread_forks)
+GROUP(states, .timeout = 60);
+
+TEST(an_attached_thread_forks)
 {
 	begin();
 	fork_and(works_and_ends);
 	works_and_ends();
 }
-END_TEST
 
 static const struct rt_run *runs; // that the forking thread had before
 
@@ -194,7 +195,7 @@ static void runs_are_as_before(void)
 }
 
 // Inline allocation goes on after a fork, but not in a region.
-START_TEST(a_fork_leaves_the_runs_as_they_were)
+TEST(a_fork_leaves_the_runs_as_they_were)
 {
 	begin();
 	runs = rt_thread_tls->run;
@@ -206,7 +207,6 @@ START_TEST(a_fork_leaves_the_runs_as_they_were)
 	runs_are_as_before();
 	expect(rt_blocking_leave() == RT_OK);
 }
-END_TEST
 
 static void attach_works_and_ends(void)
 {
@@ -222,7 +222,7 @@ static void *fork_unattached(void *arg)
 }
 
 // The thread that the heap was made by is not there.
-START_TEST(an_unattached_thread_forks)
+TEST(an_unattached_thread_forks)
 {
 	pthread_t thread;
 
@@ -233,7 +233,6 @@ START_TEST(an_unattached_thread_forks)
 	rt_blocking_leave();
 	works_and_ends();
 }
-END_TEST
 
 static void leave_region_and_work(void)
 {
@@ -242,14 +241,13 @@ static void leave_region_and_work(void)
 	works_and_ends();
 }
 
-START_TEST(a_thread_in_a_region_forks)
+TEST(a_thread_in_a_region_forks)
 {
 	begin();
 	expect(rt_blocking_enter() == RT_OK);
 	fork_and(leave_region_and_work);
 	leave_region_and_work();
 }
-END_TEST
 
 static void start_world_and_work(void)
 {
@@ -261,14 +259,13 @@ static void start_world_and_work(void)
 	works_and_ends();
 }
 
-START_TEST(a_stopper_forks_in_its_stop)
+TEST(a_stopper_forks_in_its_stop)
 {
 	begin();
 	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
 	fork_and(start_world_and_work);
 	start_world_and_work();
 }
-END_TEST
 
 static pid_t walk_child = -1;
 
@@ -285,7 +282,7 @@ static int fork_in_walk(void *obj, size_t size, int kind, void *arg)
 }
 
 // Both processes go on with the walk.
-START_TEST(a_callback_of_a_walk_forks)
+TEST(a_callback_of_a_walk_forks)
 {
 	begin();
 	expect(rt_heap_walk(fork_in_walk, NULL) == RT_OK);
@@ -296,7 +293,6 @@ START_TEST(a_callback_of_a_walk_forks)
 	if (walk_child == 0)
 		_exit(0);
 }
-END_TEST
 
 static int fork_when_short(size_t n, void *arg)
 {
@@ -307,7 +303,7 @@ static int fork_when_short(size_t n, void *arg)
 	return 0;
 }
 
-START_TEST(a_handler_for_out_of_memory_forks)
+TEST(a_handler_for_out_of_memory_forks)
 {
 	begin();
 	rt_set_oom_handler(fork_when_short, NULL);
@@ -316,11 +312,12 @@ START_TEST(a_handler_for_out_of_memory_forks)
 	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
 	works_and_ends();
 }
-END_TEST
 
 // ---- the functions ----
 
-START_TEST(answers_without_a_question_are_refused)
+GROUP(functions, .timeout = 60);
+
+TEST(answers_without_a_question_are_refused)
 {
 	expect(rt_fork_parent() == RT_EPERM);
 	expect(rt_fork_child() == RT_EPERM);
@@ -331,10 +328,9 @@ START_TEST(answers_without_a_question_are_refused)
 	expect(rt_fork_parent() == RT_EPERM);
 	works_and_ends();
 }
-END_TEST
 
 // A host that prepares a fork itself is not done before its own answer.
-START_TEST(preparations_nest)
+TEST(preparations_nest)
 {
 	pid_t child;
 
@@ -352,9 +348,8 @@ START_TEST(preparations_nest)
 	expect_child(child);
 	works_and_ends();
 }
-END_TEST
 
-START_TEST(a_prepared_thread_cannot_allocate)
+TEST(a_prepared_thread_cannot_allocate)
 {
 	begin();
 	expect(rt_alloc(16));
@@ -364,7 +359,6 @@ START_TEST(a_prepared_thread_cannot_allocate)
 	expect(rt_alloc(16));
 	expect(rt_fini() == RT_OK);
 }
-END_TEST
 
 static void begin_work_and_end(void)
 {
@@ -372,7 +366,7 @@ static void begin_work_and_end(void)
 	works_and_ends();
 }
 
-START_TEST(forks_without_a_heap_change_nothing)
+TEST(forks_without_a_heap_change_nothing)
 {
 	fork_and(begin_work_and_end);
 	expect(rt_fork_prepare() == RT_OK);
@@ -381,10 +375,9 @@ START_TEST(forks_without_a_heap_change_nothing)
 	fork_and(begin_work_and_end);
 	begin_work_and_end();
 }
-END_TEST
 
 // What a heap that was never finished had made is not looked at.
-START_TEST(a_fork_after_a_heap_was_refused)
+TEST(a_fork_after_a_heap_was_refused)
 {
 	// The block of the first thread; the first call is for its P.
 	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
@@ -393,7 +386,6 @@ START_TEST(a_fork_after_a_heap_was_refused)
 	fork_and(begin_work_and_end);
 	begin_work_and_end();
 }
-END_TEST
 
 static void fork_again(void)
 {
@@ -401,13 +393,12 @@ static void fork_again(void)
 	works_and_ends();
 }
 
-START_TEST(a_child_forks)
+TEST(a_child_forks)
 {
 	begin();
 	fork_and(fork_again);
 	works_and_ends();
 }
-END_TEST
 
 static void fatal(const char *text, void *arg)
 {
@@ -420,14 +411,13 @@ static void fatal(const char *text, void *arg)
 }
 
 // The thread that found our bug holds a lock that a fork would take.
-START_TEST(a_fatal_handler_forks)
+TEST(a_fatal_handler_forks, .exit = 42)
 {
 	begin();
 	rt_set_fatal_handler(fatal, NULL);
 	mutex_lock(&procs.lock);
 	throw_fatal("on purpose");
 }
-END_TEST
 
 static unsigned told; // reports
 
@@ -456,13 +446,12 @@ static void fork_and_throw(const char *text, void *arg)
 }
 
 // The child is in the handler, too: a throw there ends it without a report.
-START_TEST(a_fatal_handler_s_child_throws)
+TEST(a_fatal_handler_s_child_throws, .exit = 42)
 {
 	begin();
 	rt_set_fatal_handler(fork_and_throw, NULL);
 	throw_fatal("on purpose");
 }
-END_TEST
 
 // ---- what the other threads are doing ----
 
@@ -558,9 +547,12 @@ static void *stop_and_stay(void *arg)
 
 static void *(*const others[])(void *) = {hold_all_and_stay, stop_and_stay};
 
+GROUP(threads, .timeout = 300);
+
 // What another thread holds, or has stopped, no program waits for that is
 // started without a fork: locks of the heap, or the world.
-START_TEST(a_fatal_handler_starts_a_program)
+TEST(a_fatal_handler_starts_a_program,
+     .n = RT_ARRAY_LEN(ways) * RT_ARRAY_LEN(others), .exit = 42)
 {
 	begin();
 	expect(pthread_atfork(count_fork, NULL, NULL) == 0);
@@ -570,7 +562,6 @@ START_TEST(a_fatal_handler_starts_a_program)
 	await_at_least(&run.ready, 1);
 	throw_fatal("on purpose");
 }
-END_TEST
 
 static void *throw_and_stay(void *arg)
 {
@@ -607,14 +598,13 @@ static void fork_and_throw_second(void)
 	throw_second();
 }
 
-START_TEST(a_child_throws_while_its_parent_does)
+TEST(a_child_throws_while_its_parent_does)
 {
 	begin();
 	rt_set_fatal_handler(stay_in_handler, NULL);
 	stay_throwing();
 	expect_second(fork_and_throw_second);
 }
-END_TEST
 
 static void answer_work_and_throw(void)
 {
@@ -627,7 +617,7 @@ static void answer_work_and_throw(void)
 
 // What was prepared before is the child's heap, and stays prepared until the
 // host's own answer.
-START_TEST(a_thread_throws_in_a_prepared_fork)
+TEST(a_thread_throws_in_a_prepared_fork)
 {
 	begin();
 	rt_set_fatal_handler(stay_in_handler, NULL);
@@ -638,7 +628,6 @@ START_TEST(a_thread_throws_in_a_prepared_fork)
 	expect(rt_fork_parent() == RT_OK);
 	works_and_ends();
 }
-END_TEST
 
 static bool ended(void)
 {
@@ -706,7 +695,7 @@ static void compare_with_child(void)
 	expect(found->exact.num_gc == m.num_gc);
 }
 
-START_TEST(what_lost_threads_held_is_taken_back)
+TEST(what_lost_threads_held_is_taken_back)
 {
 	enum { THREADS = 8 };
 	pthread_t threads[THREADS];
@@ -731,7 +720,6 @@ START_TEST(what_lost_threads_held_is_taken_back)
 	rt_blocking_leave();
 	works_and_ends();
 }
-END_TEST
 
 // ---- a stack from a collection ----
 
@@ -766,7 +754,7 @@ static void free_given(void)
 }
 
 // The stack is the forking thread's by now.
-START_TEST(a_child_takes_no_stack_back_that_was_freed)
+TEST(a_child_takes_no_stack_back_that_was_freed)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pthread_t thread;
@@ -787,7 +775,6 @@ START_TEST(a_child_takes_no_stack_back_that_was_freed)
 	expect(rt_blocking_leave() == RT_OK);
 	free_given();
 }
-END_TEST
 
 static void *come_and_go(void *arg)
 {
@@ -915,7 +902,7 @@ static void fork_once(unsigned how)
 	rt_blocking_leave();
 }
 
-START_TEST(forks_among_busy_threads)
+TEST(forks_among_busy_threads)
 {
 	enum { FORKS = RT_TSAN || RT_ASAN ? 60 : 300 };
 	pthread_t threads[RT_ARRAY_LEN(busy)];
@@ -932,7 +919,6 @@ START_TEST(forks_among_busy_threads)
 	rt_blocking_leave();
 	works_and_ends();
 }
-END_TEST
 
 enum { FORKS_EACH = RT_TSAN || RT_ASAN ? 10 : 40 };
 
@@ -957,7 +943,7 @@ static void *fork_outside(void *arg)
 }
 
 // Also where the C library lets only one of them run its handlers.
-START_TEST(several_threads_fork_at_once)
+TEST(several_threads_fork_at_once)
 {
 	static void *(*const forks[])(void *) = {fork_in_region, fork_in_region,
 						 fork_outside, fork_outside};
@@ -972,7 +958,6 @@ START_TEST(several_threads_fork_at_once)
 	rt_blocking_leave();
 	works_and_ends();
 }
-END_TEST
 
 static void *begin_and_end(void *arg)
 {
@@ -1017,7 +1002,7 @@ static void *fork_and_attach(void *arg)
 
 // No thread of the child can release the C library's lock of its list of
 // modules.  Sanitizers take it, too, when a thread begins: so all have.
-START_TEST(a_fork_while_another_thread_walks_the_modules)
+TEST(a_fork_while_another_thread_walks_the_modules)
 {
 	pthread_t forks, walker;
 
@@ -1033,7 +1018,6 @@ START_TEST(a_fork_while_another_thread_walks_the_modules)
 	end_thread(walker);
 	works_and_ends();
 }
-END_TEST
 
 // The child finds a whole heap without threads, or none.
 static void a_heap_or_none(void)
@@ -1049,7 +1033,7 @@ static void a_heap_or_none(void)
 	expect(rt_fini() == RT_OK);
 }
 
-START_TEST(forks_while_heaps_begin_and_end)
+TEST(forks_while_heaps_begin_and_end)
 {
 	enum { FORKS = RT_TSAN || RT_ASAN ? 40 : 200 };
 	pthread_t thread = run_thread(begin_and_end);
@@ -1059,51 +1043,4 @@ START_TEST(forks_while_heaps_begin_and_end)
 		fork_and(a_heap_or_none);
 	atomic_u32_store_release(&run.end, 1);
 	end_thread(thread);
-}
-END_TEST
-
-static Suite *suite_fork(void)
-{
-	Suite *s = suite_create("fork");
-	TCase *tc = tcase_create("states");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, an_attached_thread_forks);
-	tcase_add_test(tc, a_fork_leaves_the_runs_as_they_were);
-	tcase_add_test(tc, an_unattached_thread_forks);
-	tcase_add_test(tc, a_thread_in_a_region_forks);
-	tcase_add_test(tc, a_stopper_forks_in_its_stop);
-	tcase_add_test(tc, a_callback_of_a_walk_forks);
-	tcase_add_test(tc, a_handler_for_out_of_memory_forks);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("functions");
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, answers_without_a_question_are_refused);
-	tcase_add_test(tc, preparations_nest);
-	tcase_add_test(tc, a_prepared_thread_cannot_allocate);
-	tcase_add_test(tc, forks_without_a_heap_change_nothing);
-	tcase_add_test(tc, a_fork_after_a_heap_was_refused);
-	tcase_add_test(tc, a_child_forks);
-	tcase_add_exit_test(tc, a_fatal_handler_forks, 42);
-	tcase_add_exit_test(tc, a_fatal_handler_s_child_throws, 42);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("threads");
-	tcase_set_timeout(tc, 300);
-	tcase_add_loop_exit_test(tc, a_fatal_handler_starts_a_program, 42, 0,
-				 RT_ARRAY_LEN(ways) * RT_ARRAY_LEN(others));
-	tcase_add_test(tc, a_child_throws_while_its_parent_does);
-	tcase_add_test(tc, a_thread_throws_in_a_prepared_fork);
-	tcase_add_test(tc, what_lost_threads_held_is_taken_back);
-	tcase_add_test(tc, a_child_takes_no_stack_back_that_was_freed);
-	tcase_add_test(tc, forks_among_busy_threads);
-	tcase_add_test(tc, several_threads_fork_at_once);
-	tcase_add_test(tc, a_fork_while_another_thread_walks_the_modules);
-	tcase_add_test(tc, forks_while_heaps_begin_and_end);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_fork());
 }

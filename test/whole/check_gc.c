@@ -68,8 +68,10 @@ static uint64_t list_length(const struct cell *c)
 	return n;
 }
 
+GROUP(exact, .setup = setup, .teardown = teardown, .timeout = 30);
+
 // Neither the depth of a list nor its length costs stack.
-START_TEST(list_of_ten_million_survives)
+TEST(list_of_ten_million_survives)
 {
 	uint64_t n = 10000000 / HEAP_CUT;
 
@@ -82,7 +84,6 @@ START_TEST(list_of_ten_million_survives)
 	ck_assert_uint_eq(heap_live_after_gc(), n - n / 2);
 	ck_assert_uint_eq(list_length(root[0]), n - n / 2);
 }
-END_TEST
 
 // make_array is an array of pointers to n objects that hold their index.
 static uint64_t **make_array(uint64_t n)
@@ -105,7 +106,7 @@ static uint64_t array_wrong(uint64_t **array, uint64_t n, uint64_t step)
 	return wrong;
 }
 
-START_TEST(array_of_ten_million_survives)
+TEST(array_of_ten_million_survives)
 {
 	uint64_t n = 10000000 / HEAP_CUT;
 	uint64_t **array = make_array(n);
@@ -119,7 +120,6 @@ START_TEST(array_of_ten_million_survives)
 	ck_assert_uint_eq(heap_live_after_gc(), (n + 3) / 4 + 1);
 	ck_assert_uint_eq(array_wrong(array, n, 4), 0);
 }
-END_TEST
 
 static struct node *make_tree(unsigned depth, uint64_t value)
 {
@@ -142,7 +142,7 @@ static uint64_t tree_count(const struct node *t, uint64_t value)
 	       tree_count(t->right, 2 * value + 1);
 }
 
-START_TEST(tree_survives)
+TEST(tree_survives)
 {
 	enum { DEPTH = RT_ASAN || RT_TSAN ? 16 : 20 };
 	uint64_t n = (UINT64_C(1) << DEPTH) - 1;
@@ -155,7 +155,6 @@ START_TEST(tree_survives)
 	ck_assert_uint_eq(tree_count(((struct node *)root[0])->right, 3),
 			  n / 2);
 }
-END_TEST
 
 // make_wide is a tree of fan-out n and depth 3.
 static void **make_wide(unsigned n, unsigned depth)
@@ -167,16 +166,15 @@ static void **make_wide(unsigned n, unsigned depth)
 	return t;
 }
 
-START_TEST(wide_tree_survives)
+TEST(wide_tree_survives)
 {
 	root[0] = make_wide(100, 3);
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 100 + 100 * 100);
 	((void **)root[0])[99] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 99 + 99 * 100);
 }
-END_TEST
 
-START_TEST(rings_and_self_loops_live_and_die)
+TEST(rings_and_self_loops_live_and_die)
 {
 	struct cell *last, *self;
 
@@ -195,7 +193,6 @@ START_TEST(rings_and_self_loops_live_and_die)
 	root[1] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // ---- work buffers that cannot grow ----
 
@@ -245,7 +242,7 @@ static struct vertex *make_graph(struct rng *r, uint64_t *reachable)
 static const uint32_t limits[] = {0, 1, 2, UINT32_MAX};
 
 // However little memory marking gets, it reaches the same.
-START_TEST(limited_work_buffers_mark_the_same)
+TEST(limited_work_buffers_mark_the_same, .n = RT_ARRAY_LEN(limits))
 {
 	uint64_t list = 100000 / HEAP_CUT, array = 200000 / HEAP_CUT;
 	unsigned fan = HEAP_CUT > 1 ? 60 : 300;
@@ -271,10 +268,9 @@ START_TEST(limited_work_buffers_mark_the_same)
 	root[2] = root[4] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), list + array + 1 + tree);
 }
-END_TEST
 
 // A table of roots larger than a buffer is marked in portions.
-START_TEST(many_roots_do_not_need_buffers)
+TEST(many_roots_do_not_need_buffers, .n = RT_ARRAY_LEN(limits))
 {
 	enum { N = 100000 };
 	uintptr_t *table;
@@ -287,10 +283,9 @@ START_TEST(many_roots_do_not_need_buffers)
 	ck_assert_int_eq(rt_roots_remove(table, table + N), RT_OK);
 	free(table);
 }
-END_TEST
 
 // Work buffers are given back when marking ends.
-START_TEST(work_buffers_are_given_back)
+TEST(work_buffers_are_given_back)
 {
 	rt_memstats m;
 	uint64_t before = heap_stats().gc_sys;
@@ -301,7 +296,6 @@ START_TEST(work_buffers_are_given_back)
 	// in_work_bufs counts in gc_sys; bit lines of a few MiB do as well.
 	ck_assert_uint_lt(m.gc_sys, before + (1 << 20));
 }
-END_TEST
 
 // ---- large objects, scanned in pieces ----
 
@@ -330,7 +324,8 @@ static unsigned edge_words(size_t size, size_t *word)
 	return n;
 }
 
-START_TEST(every_piece_of_a_large_object_is_scanned)
+TEST(every_piece_of_a_large_object_is_scanned,
+     .n = 2 * RT_ARRAY_LEN(large_sizes))
 {
 	size_t size = large_sizes[_i % (int)RT_ARRAY_LEN(large_sizes)];
 	void **large = rt_alloc(size);
@@ -347,10 +342,9 @@ START_TEST(every_piece_of_a_large_object_is_scanned)
 	large[word[n - 1]] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 2 * (n - 1));
 }
-END_TEST
 
 // Only what was asked for is looked at.
-START_TEST(slack_of_a_large_object_is_not_scanned)
+TEST(slack_of_a_large_object_is_not_scanned)
 {
 	size_t size = 40000;
 	void **large = rt_alloc(size);
@@ -360,7 +354,6 @@ START_TEST(slack_of_a_large_object_is_not_scanned)
 	large[size / sizeof(void *)] = make_list(1);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 }
-END_TEST
 
 // ---- pointers into objects ----
 
@@ -446,13 +439,14 @@ static void check_all_classes(const char *name)
 	}
 }
 
-START_TEST(interior_pointers_keep_objects)
+TEST(interior_pointers_keep_objects)
 {
 	check_all_classes("interior_pointers_keep_objects");
 }
-END_TEST
 
-START_TEST(interior_pointers_keep_objects_align8)
+GROUP(own, .timeout = 30);
+
+TEST(interior_pointers_keep_objects_align8)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -460,9 +454,10 @@ START_TEST(interior_pointers_keep_objects_align8)
 	start(c);
 	check_all_classes("interior_pointers_keep_objects_align8");
 }
-END_TEST
 
-START_TEST(interior_pointers_keep_large_objects)
+GROUP(exact);
+
+TEST(interior_pointers_keep_large_objects)
 {
 	struct rng r;
 
@@ -471,10 +466,9 @@ START_TEST(interior_pointers_keep_large_objects)
 	check_offsets(&r, RT_NOSCAN, 40001);
 	check_offsets(&r, RT_WORDS, 131072);
 }
-END_TEST
 
 // A span with more pages than a page word can count.
-START_TEST(interior_pointers_find_the_base_of_a_huge_object)
+TEST(interior_pointers_find_the_base_of_a_huge_object)
 {
 	size_t size = ((size_t)PAGEWORD_PLACE_MAX + 10) << RT_PAGE_SHIFT;
 	uintptr_t *table = heap_table(1, RT_ROOT_WORDS);
@@ -492,11 +486,10 @@ START_TEST(interior_pointers_find_the_base_of_a_huge_object)
 	ck_assert_int_eq(rt_roots_remove(table, table + 1), RT_OK);
 	free(table);
 }
-END_TEST
 
 // Words into free slots, tails of spans, free pages and pages of other use
 // are no pointers.
-START_TEST(words_to_free_memory_mark_nothing)
+TEST(words_to_free_memory_mark_nothing)
 {
 	uintptr_t lo = arena.base, hi;
 	size_t n;
@@ -521,7 +514,6 @@ START_TEST(words_to_free_memory_mark_nothing)
 	ck_assert_int_eq(rt_roots_remove(table, table + n), RT_OK);
 	free(table);
 }
-END_TEST
 
 // ---- past the end ----
 
@@ -626,7 +618,9 @@ static void ends_keep(unsigned c, const uintptr_t *slot, unsigned nelems,
 	ck_assert_uint_eq(past_end_count(), before + 1);
 }
 
-START_TEST(end_on_a_stack_keeps_an_object)
+GROUP(held, .setup = held_setup, .teardown = held_teardown, .timeout = 30);
+
+TEST(end_on_a_stack_keeps_an_object)
 {
 	static uintptr_t slot[8192 / 8];
 
@@ -644,9 +638,10 @@ START_TEST(end_on_a_stack_keeps_an_object)
 		ends_keep(c, slot, n, n / 2);
 	}
 }
-END_TEST
 
-START_TEST(end_on_a_stack_keeps_an_object_align8)
+GROUP(own);
+
+TEST(end_on_a_stack_keeps_an_object_align8)
 {
 	static uintptr_t slot[8192 / 8];
 	rt_config config = heap_config(HEAP_QUIET);
@@ -662,11 +657,12 @@ START_TEST(end_on_a_stack_keeps_an_object_align8)
 		ends_keep(c, slot, n, n / 2);
 	}
 }
-END_TEST
+
+GROUP(held);
 
 // One step back only: what lies before the object that ends there dies, and
 // so does the object when the word is one further.
-START_TEST(only_the_exact_end_keeps)
+TEST(only_the_exact_end_keeps)
 {
 	static uintptr_t slot[8192 / 8];
 	unsigned n = fill_span(RT_WORDS, 9, slot);
@@ -676,18 +672,16 @@ START_TEST(only_the_exact_end_keeps)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_uint_eq(past_end_count(), 0);
 }
-END_TEST
 
 // A pointer to an object is the end of the one below it.  That is not the one
 // allocated before, which may be the root of much that is dead.
-START_TEST(an_object_keeps_no_older_one)
+TEST(an_object_keeps_no_older_one)
 {
 	make_list(1000);
 	holder.word[0] = (uintptr_t)rt_alloc(sizeof(struct cell));
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_uint_eq(past_end_count(), 0);
 }
-END_TEST
 
 // span_above is the base of a span of one class that lies on one of another
 // class; 0: there is none.
@@ -706,7 +700,7 @@ static uintptr_t span_above(unsigned upper, unsigned lower)
 
 // 48 bytes before the second granule of a span of 48-byte objects begins an
 // object of the span below, which does not end there.
-START_TEST(an_object_of_another_class_does_not_end_there)
+TEST(an_object_of_another_class_does_not_end_there)
 {
 	static uintptr_t slot[8192 / 8];
 	uintptr_t base;
@@ -717,12 +711,12 @@ START_TEST(an_object_of_another_class_does_not_end_there)
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_uint_eq(past_end_count(), 0);
 }
-END_TEST
 
 static const size_t large_requests[] = {32768, 40008, 40960, 65536, 100008};
 
 // What lies behind a request, to the end of its last page, is no object.
-START_TEST(a_large_object_ends_where_its_request_does)
+TEST(a_large_object_ends_where_its_request_does,
+     .n = RT_ARRAY_LEN(large_requests))
 {
 	size_t n = large_requests[_i];
 	char *p = rt_alloc(n);
@@ -732,9 +726,8 @@ START_TEST(a_large_object_ends_where_its_request_does)
 	if (rt_good_size(n) != n)
 		ck_assert_ptr_null(rt_base(p + rt_good_size(n) - 1));
 }
-END_TEST
 
-START_TEST(requested_end_keeps_a_large_object)
+TEST(requested_end_keeps_a_large_object, .n = RT_ARRAY_LEN(large_requests))
 {
 	size_t n = large_requests[_i];
 	uintptr_t p = (uintptr_t)rt_alloc(n);
@@ -756,10 +749,9 @@ START_TEST(requested_end_keeps_a_large_object)
 	}
 	ck_assert_uint_eq(past_end_count(), 1);
 }
-END_TEST
 
 // The end of the last object is outside the heap.
-START_TEST(end_of_the_heap_keeps_an_object)
+TEST(end_of_the_heap_keeps_an_object)
 {
 	uintptr_t p;
 
@@ -772,11 +764,10 @@ START_TEST(end_of_the_heap_keeps_an_object)
 	holder.word[0] = 0;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // Without its low bits such a word points to the last, broken, word: it is
 // kept as one that is tagged.
-START_TEST(odd_end_keeps_a_large_object)
+TEST(odd_end_keeps_a_large_object)
 {
 	uintptr_t p = (uintptr_t)rt_alloc(40001);
 
@@ -786,9 +777,8 @@ START_TEST(odd_end_keeps_a_large_object)
 	holder.word[0] = p + 40008;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
-START_TEST(end_in_a_register_keeps_an_object)
+TEST(end_in_a_register_keeps_an_object)
 {
 	static uintptr_t slot[8192 / 8];
 	unsigned n = fill_span(RT_WORDS, 20, slot);
@@ -803,11 +793,10 @@ START_TEST(end_in_a_register_keeps_an_object)
 	holder.p->context.frame.regs[CONTEXT_REGS - 1] = 0;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // What such an object points to lives as well, and is not counted; nor is
 // one that is alive for another reason.
-START_TEST(past_end_counts_what_is_kept_only_so)
+TEST(past_end_counts_what_is_kept_only_so)
 {
 	static uintptr_t slot[8192 / 8];
 	size_t size = sizeclass_table[20].size;
@@ -829,9 +818,8 @@ START_TEST(past_end_counts_what_is_kept_only_so)
 	ck_assert_uint_eq(heap_live_after_gc(), 1001);
 	ck_assert_uint_eq(past_end_count(), 2);
 }
-END_TEST
 
-START_TEST(past_end_works_without_work_buffers)
+TEST(past_end_works_without_work_buffers)
 {
 	static uintptr_t slot[8192 / 8];
 	unsigned n = fill_span(RT_WORDS, 20, slot);
@@ -841,11 +829,10 @@ START_TEST(past_end_works_without_work_buffers)
 	holder.word[0] = slot[n - 1] + sizeclass_table[20].size;
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 1 + 100 + 100 * 100);
 }
-END_TEST
 
 // The rule is for stacks and registers.  A span of this class has a rest
 // behind its last object, so that nothing else begins there.
-START_TEST(end_in_the_heap_or_a_range_keeps_nothing)
+TEST(end_in_the_heap_or_a_range_keeps_nothing)
 {
 	static uintptr_t slot[8192 / 8];
 	uintptr_t *words = heap_table(2, RT_ROOT_WORDS);
@@ -868,9 +855,10 @@ START_TEST(end_in_the_heap_or_a_range_keeps_nothing)
 	free(words);
 	free(exact);
 }
-END_TEST
 
-START_TEST(past_end_can_be_turned_off)
+GROUP(own);
+
+TEST(past_end_can_be_turned_off)
 {
 	static uintptr_t slot[8192 / 8];
 	rt_config c = heap_config(HEAP_QUIET);
@@ -885,7 +873,6 @@ START_TEST(past_end_can_be_turned_off)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_uint_eq(past_end_count(), 0);
 }
-END_TEST
 
 // ---- what is dead is gone ----
 
@@ -910,7 +897,9 @@ static void litter(unsigned each)
 	}
 }
 
-START_TEST(nothing_dead_stays)
+GROUP(exact);
+
+TEST(nothing_dead_stays)
 {
 	rt_memstats m;
 
@@ -924,7 +913,6 @@ START_TEST(nothing_dead_stays)
 	ck_assert_uint_eq(m.heap_inuse, 0);
 	ck_assert_uint_eq(m.mallocs, m.frees);
 }
-END_TEST
 
 static void *litter_thread(void *arg)
 {
@@ -934,9 +922,11 @@ static void *litter_thread(void *arg)
 	return NULL; // the exit detaches
 }
 
+GROUP(own);
+
 // What a thread allocated that is gone: the collecting thread's stack is
 // scanned, but it never held a word of it.
-START_TEST(nothing_of_a_gone_thread_stays)
+TEST(nothing_of_a_gone_thread_stays)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pthread_t t;
@@ -947,10 +937,11 @@ START_TEST(nothing_of_a_gone_thread_stays)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
+
+GROUP(held);
 
 // A word on a stack keeps one object and its reach, not its neighbours.
-START_TEST(a_stack_word_keeps_one_object)
+TEST(a_stack_word_keeps_one_object)
 {
 	uintptr_t *p = calloc(1000, sizeof *p);
 	uint64_t alive = 0;
@@ -965,7 +956,6 @@ START_TEST(a_stack_word_keeps_one_object)
 	ck_assert_uint_eq(alive, HELD);
 	free(p);
 }
-END_TEST
 
 static RT_NOINLINE void fill_own_stack(unsigned n)
 {
@@ -986,9 +976,11 @@ static RT_NOINLINE void clear_own_stack(void)
 		bytes[i] = 0;
 }
 
+GROUP(own);
+
 // The part of a stack that is not in use is not looked at, and library
 // frames add nothing.
-START_TEST(returned_frames_keep_nothing)
+TEST(returned_frames_keep_nothing)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -999,10 +991,9 @@ START_TEST(returned_frames_keep_nothing)
 	// frames of a sanitizer have gaps that nobody clears.
 	ck_assert_uint_le(heap_live_after_gc(), RT_ASAN ? 64 : CONTEXT_REGS);
 }
-END_TEST
 
 // Registers and stack of the collecting thread itself are roots.
-START_TEST(own_stack_and_registers_keep)
+TEST(own_stack_and_registers_keep)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	struct cell *list;
@@ -1019,9 +1010,10 @@ START_TEST(own_stack_and_registers_keep)
 		alive += rt_is_heap(array[i]) == 1;
 	ck_assert_uint_eq(alive, 100);
 }
-END_TEST
 
-START_TEST(noscan_objects_keep_nothing)
+GROUP(exact);
+
+TEST(noscan_objects_keep_nothing)
 {
 	for (unsigned c = 2; c < SIZECLASS_COUNT; c++) {
 		void **p = rt_alloc_noscan(class_request(c));
@@ -1037,7 +1029,6 @@ START_TEST(noscan_objects_keep_nothing)
 	memset(root + 1, 0, sizeof root - sizeof *root);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 }
-END_TEST
 
 // ---- a random graph and its shadow ----
 
@@ -1189,7 +1180,7 @@ static bool shadow_intact(uint32_t i)
 
 // After each collection there is what the shadow reaches, unchanged, and
 // nothing else.
-START_TEST(random_graph_is_its_shadow)
+TEST(random_graph_is_its_shadow, .n = 3)
 {
 	struct rng r;
 
@@ -1216,11 +1207,12 @@ START_TEST(random_graph_is_its_shadow)
 	free(shadow_table);
 	free(shadow);
 }
-END_TEST
+
+GROUP(own);
 
 // Trees that come and go while the heap collects by itself, held by nothing
 // but the stack that builds them.
-START_TEST(contents_survive_automatic_collections)
+TEST(contents_survive_automatic_collections)
 {
 	enum { DEPTH = 10, TREES = 3000 / (RT_ASAN || RT_TSAN ? 20 : 1) };
 	rt_config c = heap_config(20);
@@ -1241,73 +1233,4 @@ START_TEST(contents_survive_automatic_collections)
 	ck_assert_uint_ge(heap_stats().num_gc, TREES / 100);
 	ck_assert_uint_eq(heap_stats().num_forced_gc, 0);
 	heap_live();
-}
-END_TEST
-
-static Suite *suite_gc(void)
-{
-	Suite *s = suite_create("gc");
-	TCase *tc = tcase_create("exact");
-	TCase *held = tcase_create("held");
-	TCase *own = tcase_create("own");
-	enum { LARGES = RT_ARRAY_LEN(large_sizes) };
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 30);
-	tcase_add_test(tc, list_of_ten_million_survives);
-	tcase_add_test(tc, array_of_ten_million_survives);
-	tcase_add_test(tc, tree_survives);
-	tcase_add_test(tc, wide_tree_survives);
-	tcase_add_test(tc, rings_and_self_loops_live_and_die);
-	tcase_add_loop_test(tc, limited_work_buffers_mark_the_same, 0,
-			    RT_ARRAY_LEN(limits));
-	tcase_add_loop_test(tc, many_roots_do_not_need_buffers, 0,
-			    RT_ARRAY_LEN(limits));
-	tcase_add_test(tc, work_buffers_are_given_back);
-	tcase_add_loop_test(tc, every_piece_of_a_large_object_is_scanned, 0,
-			    2 * LARGES);
-	tcase_add_test(tc, slack_of_a_large_object_is_not_scanned);
-	tcase_add_test(tc, interior_pointers_keep_objects);
-	tcase_add_test(tc, interior_pointers_keep_large_objects);
-	tcase_add_test(tc, interior_pointers_find_the_base_of_a_huge_object);
-	tcase_add_test(tc, words_to_free_memory_mark_nothing);
-	tcase_add_test(tc, nothing_dead_stays);
-	tcase_add_test(tc, noscan_objects_keep_nothing);
-	tcase_add_loop_test(tc, random_graph_is_its_shadow, 0, 3);
-	suite_add_tcase(s, tc);
-
-	tcase_add_checked_fixture(held, held_setup, held_teardown);
-	tcase_set_timeout(held, 30);
-	tcase_add_test(held, end_on_a_stack_keeps_an_object);
-	tcase_add_test(held, only_the_exact_end_keeps);
-	tcase_add_test(held, an_object_of_another_class_does_not_end_there);
-	tcase_add_test(held, an_object_keeps_no_older_one);
-	tcase_add_loop_test(held, a_large_object_ends_where_its_request_does, 0,
-			    RT_ARRAY_LEN(large_requests));
-	tcase_add_loop_test(held, requested_end_keeps_a_large_object, 0,
-			    RT_ARRAY_LEN(large_requests));
-	tcase_add_test(held, end_of_the_heap_keeps_an_object);
-	tcase_add_test(held, odd_end_keeps_a_large_object);
-	tcase_add_test(held, end_in_a_register_keeps_an_object);
-	tcase_add_test(held, past_end_counts_what_is_kept_only_so);
-	tcase_add_test(held, past_end_works_without_work_buffers);
-	tcase_add_test(held, end_in_the_heap_or_a_range_keeps_nothing);
-	tcase_add_test(held, a_stack_word_keeps_one_object);
-	suite_add_tcase(s, held);
-
-	tcase_set_timeout(own, 30);
-	tcase_add_test(own, interior_pointers_keep_objects_align8);
-	tcase_add_test(own, end_on_a_stack_keeps_an_object_align8);
-	tcase_add_test(own, past_end_can_be_turned_off);
-	tcase_add_test(own, nothing_of_a_gone_thread_stays);
-	tcase_add_test(own, returned_frames_keep_nothing);
-	tcase_add_test(own, own_stack_and_registers_keep);
-	tcase_add_test(own, contents_survive_automatic_collections);
-	suite_add_tcase(s, own);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_gc());
 }

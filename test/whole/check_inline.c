@@ -153,7 +153,9 @@ static const struct {
     {"rt_alloc_kind_in(RT_NOSCAN)", inline_kind_noscan, true},
 };
 
-START_TEST(every_size_has_the_slot_of_its_class)
+GROUP(inline, .setup = setup, .timeout = 60);
+
+TEST(every_size_has_the_slot_of_its_class, .n = RT_ARRAY_LEN(forms))
 {
 	for (size_t n = 1; n <= LARGEST; n++) {
 		prime(forms[_i].alloc, forms[_i].noscan, n);
@@ -163,7 +165,6 @@ START_TEST(every_size_has_the_slot_of_its_class)
 	}
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // A constant size is looked up by the compiler.
 #define ONE(n)                                                                 \
@@ -200,7 +201,7 @@ static void constants_to_1024(void){
 	EDGE(640) EDGE(704) EDGE(768) EDGE(896) ONE(1023) ONE(1024)}
 
 // All in one function would take a compiler minutes.
-START_TEST(a_constant_size_has_the_slot_of_its_class)
+TEST(a_constant_size_has_the_slot_of_its_class)
 {
 	for (int i = 0; i < EACH; i++) {
 		constants_to_128();
@@ -208,7 +209,6 @@ START_TEST(a_constant_size_has_the_slot_of_its_class)
 		constants_to_1024();
 	}
 }
-END_TEST
 
 // ---- slots that are not cleared ----
 
@@ -230,7 +230,7 @@ static unsigned mixed(size_t n)
 	return wrong;
 }
 
-START_TEST(cleared_slots_are_zero_beside_others)
+TEST(cleared_slots_are_zero_beside_others)
 {
 	for (size_t n = RT_NOSCAN_MIN; n <= RT_INLINE_MAX + 256; n += 61)
 		for (int round = 0; round < 4; round++) {
@@ -238,10 +238,9 @@ START_TEST(cleared_slots_are_zero_beside_others)
 			ck_assert_uint_eq(heap_live_after_gc(), OBJECTS / 3);
 		}
 }
-END_TEST
 
 // Contents of what died are seen, so nothing was spent on clearing it.
-START_TEST(slots_that_need_not_be_zero_are_not_cleared)
+TEST(slots_that_need_not_be_zero_are_not_cleared)
 {
 	static const size_t sizes[] = {8, 16, 64, 100, 256, 1024};
 
@@ -258,10 +257,9 @@ START_TEST(slots_that_need_not_be_zero_are_not_cleared)
 		ck_assert_uint_ge(old, OBJECTS / 4);
 	}
 }
-END_TEST
 
 // Both runs of a class are counted and given back when the caches are flushed.
-START_TEST(both_runs_of_a_class_are_counted)
+TEST(both_runs_of_a_class_are_counted)
 {
 	for (size_t n = 16; n <= RT_INLINE_MAX; n *= 2)
 		for (unsigned i = 0; i < 40; i++) {
@@ -281,10 +279,9 @@ START_TEST(both_runs_of_a_class_are_counted)
 	heap_live();
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
-END_TEST
 
 // Where one run ends while the other one lasts, that goes on.
-START_TEST(neither_run_of_a_class_ends_the_other)
+TEST(neither_run_of_a_class_ends_the_other)
 {
 	enum { N = 5000 };
 
@@ -301,28 +298,4 @@ START_TEST(neither_run_of_a_class_ends_the_other)
 				  N + N - (N + 2) / 3);
 	}
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
-}
-END_TEST
-
-static Suite *suite_inline(void)
-{
-	Suite *s = suite_create("inline");
-	TCase *tc = tcase_create("inline");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, every_size_has_the_slot_of_its_class, 0,
-			    RT_ARRAY_LEN(forms));
-	tcase_add_test(tc, a_constant_size_has_the_slot_of_its_class);
-	tcase_add_test(tc, cleared_slots_are_zero_beside_others);
-	tcase_add_test(tc, slots_that_need_not_be_zero_are_not_cleared);
-	tcase_add_test(tc, both_runs_of_a_class_are_counted);
-	tcase_add_test(tc, neither_run_of_a_class_ends_the_other);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_inline());
 }

@@ -99,7 +99,9 @@ static const struct {
 	unsigned least; // MiB that a heap holds; 0: there is no heap
 } spaces[] = {{64, 0}, {200, 48}, {400, 48}, {1024, 256}, {4096, 1024}};
 
-START_TEST(address_space)
+GROUP(limits, .timeout = 120);
+
+TEST(address_space, .n = RT_ARRAY_LEN(spaces), .unless = RT_ASAN || RT_TSAN)
 {
 	uint64_t before = process_status("VmSize");
 
@@ -126,14 +128,13 @@ START_TEST(address_space)
 	ck_assert_uint_ge(fill(MIB), 60);
 	end();
 }
-END_TEST
 
 // ---- data ----
 
 enum { ROOM = 24 }; // MiB
 
 // What is reserved is not data, so init succeeds and memory is refused later.
-START_TEST(data_of_a_new_heap)
+TEST(data_of_a_new_heap, .unless = RT_ASAN || RT_TSAN)
 {
 	unsigned held = 0;
 
@@ -154,7 +155,6 @@ START_TEST(data_of_a_new_heap)
 	}
 	ck_assert_uint_gt(held, 0);
 }
-END_TEST
 
 // ---- to the limit and back ----
 
@@ -167,7 +167,8 @@ static const struct {
 
 // Objects of many sizes, until they are refused, again and again: nothing gets
 // lost on the way.
-START_TEST(to_the_limit_and_back)
+TEST(to_the_limit_and_back, .n = RT_ARRAY_LEN(limits),
+     .unless = RT_ASAN || RT_TSAN)
 {
 	unsigned rounds = env_u64("RT_STRESS_SECONDS", 0) == 0 ? 300 : 100000;
 	struct rng r;
@@ -200,7 +201,6 @@ START_TEST(to_the_limit_and_back)
 	in_order();
 	end();
 }
-END_TEST
 
 // ---- threads ----
 
@@ -235,7 +235,7 @@ static void make_wide(void)
 }
 
 // The limit is not for root, so the test goes on as nobody.
-START_TEST(threads)
+TEST(threads)
 {
 	begin();
 	make_wide();
@@ -253,7 +253,6 @@ START_TEST(threads)
 	ck_assert_uint_eq(crew_size(), HELPERS);
 	end();
 }
-END_TEST
 
 // ---- stacks ----
 
@@ -302,7 +301,7 @@ static void use_in_thread(size_t stack_size)
 	pthread_attr_destroy(&attr);
 }
 
-START_TEST(smallest_stacks)
+TEST(smallest_stacks, .unless = RT_ASAN || RT_TSAN)
 {
 	begin();
 	make_wide();
@@ -311,7 +310,6 @@ START_TEST(smallest_stacks)
 	ck_assert_uint_eq(heap_live_after_gc(), WIDE + 1);
 	end();
 }
-END_TEST
 
 static RT_NOINLINE void *deep(unsigned depth)
 {
@@ -324,7 +322,7 @@ static RT_NOINLINE void *deep(unsigned depth)
 
 // Without a limit the main thread's stack has no end that is known: it is
 // what the system says all the same.
-START_TEST(stack_without_a_limit)
+TEST(stack_without_a_limit)
 {
 	rt_config c = heap_config(100);
 	void *volatile kept;
@@ -338,7 +336,6 @@ START_TEST(stack_without_a_limit)
 	ck_assert_int_eq(rt_is_heap(kept), 1);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- mappings ----
 
@@ -406,7 +403,7 @@ static void crowd_end(void)
 }
 
 // With no mapping left, or a few, a heap that exists goes on.
-START_TEST(mappings)
+TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = RT_ASAN || RT_TSAN)
 {
 	begin();
 	fill(100000);
@@ -432,10 +429,10 @@ START_TEST(mappings)
 		end();
 	}
 }
-END_TEST
 
 // A heap is made, or it is not.
-START_TEST(mappings_of_a_new_heap)
+TEST(mappings_of_a_new_heap, .n = RT_ARRAY_LEN(crowds),
+     .unless = RT_ASAN || RT_TSAN)
 {
 	unsigned made = 0, refused = 0;
 
@@ -459,31 +456,4 @@ START_TEST(mappings_of_a_new_heap)
 	}
 	ck_assert_uint_gt(made, 0);
 	ck_assert_uint_gt(refused, 0);
-}
-END_TEST
-
-static Suite *suite_limits(void)
-{
-	Suite *s = suite_create("limits");
-	TCase *tc = tcase_create("limits");
-
-	tcase_set_timeout(tc, 120);
-	suite_add_tcase(s, tc);
-	tcase_add_test(tc, threads);
-	tcase_add_test(tc, stack_without_a_limit);
-	if (RT_ASAN || RT_TSAN)
-		return s;
-	tcase_add_loop_test(tc, address_space, 0, RT_ARRAY_LEN(spaces));
-	tcase_add_test(tc, data_of_a_new_heap);
-	tcase_add_loop_test(tc, to_the_limit_and_back, 0, RT_ARRAY_LEN(limits));
-	tcase_add_test(tc, smallest_stacks);
-	tcase_add_loop_test(tc, mappings, 0, RT_ARRAY_LEN(crowds));
-	tcase_add_loop_test(tc, mappings_of_a_new_heap, 0,
-			    RT_ARRAY_LEN(crowds));
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_limits());
 }

@@ -127,9 +127,11 @@ static unsigned fill(void)
 	return n;
 }
 
+GROUP(locked, .timeout = 120);
+
 // The defaults reserve 1 TiB.  The heap uses half of what may be locked, a
 // chunk of 4 MiB, says NULL at the end of it, and goes on with what is free.
-START_TEST(a_heap_lives_within_what_may_be_locked)
+TEST(a_heap_lives_within_what_may_be_locked, .unless = RT_ASAN || RT_TSAN)
 {
 	rt_config c = quiet();
 	uint64_t before;
@@ -157,10 +159,9 @@ START_TEST(a_heap_lives_within_what_may_be_locked)
 	ck_assert_uint_eq(locked(), before);
 	ck_assert_uint_eq(warnings, 0);
 }
-END_TEST
 
 // A lock that is refused later leaves nothing usable that is not locked.
-START_TEST(a_lock_may_be_refused_at_any_time)
+TEST(a_lock_may_be_refused_at_any_time, .unless = RT_ASAN || RT_TSAN)
 {
 	rt_config c = quiet();
 
@@ -195,9 +196,8 @@ START_TEST(a_lock_may_be_refused_at_any_time)
 		ck_assert_uint_lt(nth, 1000);
 	}
 }
-END_TEST
 
-START_TEST(what_may_not_be_locked_is_told)
+TEST(what_may_not_be_locked_is_told, .unless = RT_ASAN || RT_TSAN)
 {
 	const struct rlimit none = {0, 0};
 	rt_config c = quiet();
@@ -211,7 +211,6 @@ START_TEST(what_may_not_be_locked_is_told)
 	ck_assert_uint_eq(warnings, 1);
 	ck_assert_ptr_nonnull(strstr(warning, "RLIMIT_MEMLOCK"));
 }
-END_TEST
 
 // ---- ahead ----
 
@@ -229,7 +228,8 @@ static void grow(void)
 	ck_assert_uint_lt(locked(), before + GROWN + GROWN / 8);
 }
 
-START_TEST(nothing_is_prepared_ahead_that_would_be_locked)
+TEST(nothing_is_prepared_ahead_that_would_be_locked, .n = 2,
+     .unless = RT_ASAN || RT_TSAN)
 {
 	rt_config c = quiet();
 	bool let;
@@ -247,7 +247,6 @@ START_TEST(nothing_is_prepared_ahead_that_would_be_locked)
 		skip(__func__);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- on faults, and in a child ----
 
@@ -262,7 +261,8 @@ static bool resident(const void *p)
 	return answer & 1;
 }
 
-START_TEST(memory_comes_in_as_the_host_has_asked)
+TEST(memory_comes_in_as_the_host_has_asked, .n = 2,
+     .unless = RT_ASAN || RT_TSAN)
 {
 	int flags = _i == 0 ? MCL_FUTURE : MCL_FUTURE | MCL_ONFAULT;
 	rt_config c = quiet();
@@ -282,11 +282,10 @@ START_TEST(memory_comes_in_as_the_host_has_asked)
 	ck_assert_int_eq(resident(p + MIB), _i == 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // Where there is no address space, nothing is reserved, and nothing is known of
 // locking.
-START_TEST(address_space_may_be_refused)
+TEST(address_space_may_be_refused, .unless = RT_ASAN || RT_TSAN)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	enum oscall_locking answer;
@@ -303,10 +302,9 @@ START_TEST(address_space_may_be_refused)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
 	ck_assert_int_eq(answer, OSCALL_LOCK_NONE);
 }
-END_TEST
 
 // The child of a fork inherits no locks.
-START_TEST(a_child_locks_nothing)
+TEST(a_child_locks_nothing, .unless = RT_ASAN || RT_TSAN)
 {
 	rt_config c = quiet();
 	pid_t child;
@@ -327,31 +325,4 @@ START_TEST(a_child_locks_nothing)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
-}
-END_TEST
-
-static Suite *suite_locked(void)
-{
-	Suite *s = suite_create("locked");
-	TCase *tc = tcase_create("locked");
-
-	tcase_set_timeout(tc, 120);
-	if (!RT_ASAN && !RT_TSAN) {
-		tcase_add_test(tc, a_heap_lives_within_what_may_be_locked);
-		tcase_add_test(tc, a_lock_may_be_refused_at_any_time);
-		tcase_add_test(tc, what_may_not_be_locked_is_told);
-		tcase_add_loop_test(
-		    tc, nothing_is_prepared_ahead_that_would_be_locked, 0, 2);
-		tcase_add_loop_test(tc, memory_comes_in_as_the_host_has_asked,
-				    0, 2);
-		tcase_add_test(tc, address_space_may_be_refused);
-		tcase_add_test(tc, a_child_locks_nothing);
-	}
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_locked());
 }

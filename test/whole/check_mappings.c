@@ -88,7 +88,9 @@ static bool allocate(uint64_t bytes)
 
 // ---- the number ----
 
-START_TEST(a_gigabyte_of_small_objects_takes_no_mappings)
+GROUP(mappings, .timeout = 120);
+
+TEST(a_gigabyte_of_small_objects_takes_no_mappings)
 {
 	start();
 	ck_assert(allocate(16 << 20));
@@ -98,7 +100,6 @@ START_TEST(a_gigabyte_of_small_objects_takes_no_mappings)
 	ck_assert_uint_le(ours(), before + 4);
 	ck_assert_uint_le(counted(), before_counted + 4);
 }
-END_TEST
 
 static struct {
 	pthread_barrier_t attached, counted;
@@ -117,7 +118,7 @@ static void *attached(void *arg)
 	return NULL;
 }
 
-START_TEST(a_thread_takes_no_mapping)
+TEST(a_thread_takes_no_mapping)
 {
 	static pthread_t threads[THREADS];
 
@@ -141,11 +142,10 @@ START_TEST(a_thread_takes_no_mapping)
 	ck_assert_uint_le(after, before + 3 * 4);
 	ck_assert_uint_le(after_named, before_named + 3 * 4);
 }
-END_TEST
 
 // What is counted is what there is, but for neighbours that are alike: without
 // names there are more of those.
-START_TEST(what_is_counted_is_what_there_is)
+TEST(what_is_counted_is_what_there_is)
 {
 	start();
 	ck_assert_uint_eq(limit(), systems_limit());
@@ -162,7 +162,6 @@ START_TEST(what_is_counted_is_what_there_is)
 		ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	}
 }
-END_TEST
 
 // ---- calls ----
 
@@ -188,7 +187,7 @@ static uint64_t grow_to(unsigned mib)
 
 // Growth goes in steps of a thirty-second of the heap: from half a GiB to one
 // there are about 22 of them, of 16 to 32 MiB.
-START_TEST(growth_calls_the_system_for_larger_steps)
+TEST(growth_calls_the_system_for_larger_steps)
 {
 	uint64_t n;
 
@@ -200,7 +199,6 @@ START_TEST(growth_calls_the_system_for_larger_steps)
 	ck_assert_uint_ge(n, 22);
 	ck_assert_uint_le(n, 256); // 2 for each 4 MiB
 }
-END_TEST
 
 // Threads that grow the heap at the same time get each its memory.
 static void *grow(void *arg)
@@ -217,7 +215,7 @@ static void *grow(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_grow_the_heap_together)
+TEST(threads_grow_the_heap_together)
 {
 	static unsigned char *kept[GROWERS][GROWN];
 	pthread_t threads[GROWERS];
@@ -240,7 +238,6 @@ START_TEST(threads_grow_the_heap_together)
 	ck_assert_uint_ge(m.heap_objects, GROWERS * GROWN);
 	ck_assert_uint_le(arena_used(), arena_prepared());
 }
-END_TEST
 
 // ---- the warning ----
 
@@ -269,7 +266,7 @@ static void cross(void)
 	sysmem_count_mappings(-missing);
 }
 
-START_TEST(four_fifths_are_told_once_in_a_process)
+TEST(four_fifths_are_told_once_in_a_process)
 {
 	start();
 	ck_assert_int_eq(rt_set_warn_handler(warned, &warnings), RT_OK);
@@ -290,7 +287,6 @@ START_TEST(four_fifths_are_told_once_in_a_process)
 	use_large();
 	ck_assert_uint_eq(warnings, 1);
 }
-END_TEST
 
 static void *words[2];
 
@@ -318,7 +314,7 @@ static void (*const makers[])(void) = {use_large, add_roots, take_stack,
 				       collect, come_back};
 
 // A host that does not allocate is told as well.
-START_TEST(each_function_that_makes_mappings_tells)
+TEST(each_function_that_makes_mappings_tells, .n = RT_ARRAY_LEN(makers))
 {
 	start();
 	ck_assert_int_eq(rt_set_warn_handler(warned, &warnings), RT_OK);
@@ -329,7 +325,6 @@ START_TEST(each_function_that_makes_mappings_tells)
 	makers[_i]();
 	ck_assert_uint_eq(warnings, 1);
 }
-END_TEST
 
 // ---- no more of them ----
 
@@ -373,7 +368,8 @@ static bool keep(uint64_t bytes)
 static const unsigned left[] = {0, 2, 130};
 
 // The sanitizers want mappings of their own.
-START_TEST(the_heap_grows_without_a_mapping_left)
+TEST(the_heap_grows_without_a_mapping_left, .n = RT_ARRAY_LEN(left),
+     .unless = RT_ASAN || RT_TSAN)
 {
 	start();
 	ck_assert(keep(1 << 20));
@@ -382,31 +378,4 @@ START_TEST(the_heap_grows_without_a_mapping_left)
 		ck_assert_msg(keep(4 << 20), "NULL after %d MiB", 4 * i);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	ck_assert(keep(16 << 20));
-}
-END_TEST
-
-static Suite *suite_mappings(void)
-{
-	Suite *s = suite_create("mappings");
-	TCase *tc = tcase_create("mappings");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, a_gigabyte_of_small_objects_takes_no_mappings);
-	tcase_add_test(tc, a_thread_takes_no_mapping);
-	tcase_add_test(tc, what_is_counted_is_what_there_is);
-	tcase_add_test(tc, growth_calls_the_system_for_larger_steps);
-	tcase_add_test(tc, threads_grow_the_heap_together);
-	tcase_add_test(tc, four_fifths_are_told_once_in_a_process);
-	tcase_add_loop_test(tc, each_function_that_makes_mappings_tells, 0,
-			    RT_ARRAY_LEN(makers));
-	if (!RT_ASAN && !RT_TSAN)
-		tcase_add_loop_test(tc, the_heap_grows_without_a_mapping_left,
-				    0, RT_ARRAY_LEN(left));
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_mappings());
 }

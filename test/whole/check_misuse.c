@@ -815,23 +815,23 @@ static void run_doors(enum place place)
 
 enum { DOORS = RT_ARRAY_LEN(door_cases) };
 
-START_TEST(before_the_heap)
+GROUP(doors);
+
+TEST(before_the_heap)
 {
 	run_doors(NO_HEAP);
 	heap_begin();
 	heap_healthy();
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
-START_TEST(after_the_heap)
+TEST(after_the_heap)
 {
 	heap_begin();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	run_doors(NO_HEAP);
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
 static void *unattached_thread(void *arg)
 {
@@ -840,7 +840,7 @@ static void *unattached_thread(void *arg)
 	return NULL;
 }
 
-START_TEST(unattached)
+TEST(unattached)
 {
 	pthread_t thread;
 
@@ -853,9 +853,8 @@ START_TEST(unattached)
 	heap_healthy();
 	finish(2 * (DOORS - 3));
 }
-END_TEST
 
-START_TEST(unattached_after_detach)
+TEST(unattached_after_detach)
 {
 	heap_begin();
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
@@ -864,18 +863,16 @@ START_TEST(unattached_after_detach)
 	heap_healthy();
 	finish(2 * (DOORS - 3));
 }
-END_TEST
 
-START_TEST(attached)
+TEST(attached)
 {
 	heap_begin();
 	run_doors(ATTACHED);
 	heap_healthy();
 	finish(2 * (DOORS - 5));
 }
-END_TEST
 
-START_TEST(in_a_region)
+TEST(in_a_region)
 {
 	heap_begin();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -884,7 +881,6 @@ START_TEST(in_a_region)
 	heap_healthy();
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
 static void *region_doors(void *arg)
 {
@@ -892,16 +888,15 @@ static void *region_doors(void *arg)
 	return arg;
 }
 
-START_TEST(in_rt_call_blocking)
+TEST(in_rt_call_blocking)
 {
 	heap_begin();
 	ck_assert_ptr_eq(rt_call_blocking(region_doors, words), words);
 	heap_healthy();
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
-START_TEST(in_the_own_stop)
+TEST(in_the_own_stop)
 {
 	heap_begin();
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
@@ -910,7 +905,6 @@ START_TEST(in_the_own_stop)
 	heap_healthy();
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
 static int walk_doors(void *obj, size_t size, int kind, void *arg)
 {
@@ -926,7 +920,7 @@ static int walk_doors(void *obj, size_t size, int kind, void *arg)
 	return RT_WALK_STOP;
 }
 
-START_TEST(in_a_walk)
+TEST(in_a_walk)
 {
 	heap_begin();
 	ck_assert_int_eq(rt_heap_walk(walk_doors, NULL), RT_OK);
@@ -934,9 +928,8 @@ START_TEST(in_a_walk)
 	heap_healthy();
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
-START_TEST(in_a_walk_of_the_own_stop)
+TEST(in_a_walk_of_the_own_stop)
 {
 	heap_begin();
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
@@ -947,7 +940,6 @@ START_TEST(in_a_walk_of_the_own_stop)
 	heap_healthy();
 	finish(2 * (DOORS - 1));
 }
-END_TEST
 
 // ---- wrong sizes and kinds ----
 
@@ -1057,7 +1049,9 @@ static const struct {
     {"max_heap + 1", (256 << 20) + 1},
 };
 
-START_TEST(sizes_beyond_ptrdiff_max_do_nothing)
+GROUP(sizes, .timeout = 60);
+
+TEST(sizes_beyond_ptrdiff_max_do_nothing)
 {
 	static rt_memstats before, after;
 
@@ -1075,10 +1069,9 @@ START_TEST(sizes_beyond_ptrdiff_max_do_nothing)
 	heap_healthy();
 	finish(2 * RT_ARRAY_LEN(allocators) * RT_ARRAY_LEN(huge_sizes));
 }
-END_TEST
 
 // A size that might exist somewhere is looked for: a collection passes.
-START_TEST(sizes_beyond_the_heap_get_nothing)
+TEST(sizes_beyond_the_heap_get_nothing)
 {
 	static rt_memstats before, after;
 
@@ -1098,9 +1091,8 @@ START_TEST(sizes_beyond_the_heap_get_nothing)
 	heap_healthy();
 	finish(3 * RT_ARRAY_LEN(allocators) * RT_ARRAY_LEN(too_large));
 }
-END_TEST
 
-START_TEST(no_bytes_are_one_address_outside_of_the_heap)
+TEST(no_bytes_are_one_address_outside_of_the_heap)
 {
 	void *zero;
 
@@ -1117,13 +1109,12 @@ START_TEST(no_bytes_are_one_address_outside_of_the_heap)
 	judge("rt_is_heap", "of no bytes", rt_is_heap(zero), 0);
 	finish(RT_ARRAY_LEN(allocators));
 }
-END_TEST
 
 static const int bad_kinds[] = {
     -1,	 RT_TYPED, RT_KIND_FIRST, RT_KIND_MAX, RT_KIND_MAX + 1, 64,
     128, 256,	   INT_MAX,	  INT_MIN,     1 << 16,		0x10000001};
 
-START_TEST(unknown_kinds_get_nothing)
+TEST(unknown_kinds_get_nothing)
 {
 	static const size_t sizes[] = {0, 1, 16, 64, 1024, 40000};
 	static rt_memstats before, after;
@@ -1158,9 +1149,8 @@ START_TEST(unknown_kinds_get_nothing)
 	heap_healthy();
 	finish((RT_ARRAY_LEN(bad_kinds) + 2) * RT_ARRAY_LEN(sizes));
 }
-END_TEST
 
-START_TEST(good_sizes_of_a_heap_with_go_s_classes)
+TEST(good_sizes_of_a_heap_with_go_s_classes)
 {
 	static const size_t n[] = {0, 1, 8, 9, 16, 17, 24, 25, 32761, SIZE_MAX};
 	static const long want[] = {0, 8, 8, 16, 16, 24, 24, 32, 32768, 0};
@@ -1173,9 +1163,8 @@ START_TEST(good_sizes_of_a_heap_with_go_s_classes)
 		      want[i]);
 	finish(RT_ARRAY_LEN(n));
 }
-END_TEST
 
-START_TEST(good_sizes_at_the_edges)
+TEST(good_sizes_at_the_edges)
 {
 	static const struct {
 		const char *name;
@@ -1211,7 +1200,6 @@ START_TEST(good_sizes_at_the_edges)
 		      (long)c[i].want);
 	finish(RT_ARRAY_LEN(c));
 }
-END_TEST
 
 // ---- pointers to anywhere ----
 
@@ -1300,7 +1288,9 @@ static void collect_foreign(const void *here)
 								  << 63);
 }
 
-START_TEST(foreign_pointers_are_in_no_object)
+GROUP(pointers);
+
+TEST(foreign_pointers_are_in_no_object)
 {
 	static rt_memstats before, after;
 	char here = 0;
@@ -1322,9 +1312,8 @@ START_TEST(foreign_pointers_are_in_no_object)
 	heap_healthy();
 	finish(3 * nforeign);
 }
-END_TEST
 
-START_TEST(any_word_may_be_asked_about)
+TEST(any_word_may_be_asked_about)
 {
 	struct rng r;
 	unsigned wrong = 0;
@@ -1348,11 +1337,10 @@ START_TEST(any_word_may_be_asked_about)
 	}
 	ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 // ---- stacks ----
 
-START_TEST(stack_sizes_are_powers_of_two_from_2048)
+TEST(stack_sizes_are_powers_of_two_from_2048)
 {
 	static const size_t bad[] = {
 	    1,	  2,	8,    1024,  2047,  2049,	   3000,
@@ -1373,9 +1361,8 @@ START_TEST(stack_sizes_are_powers_of_two_from_2048)
 	      0);
 	finish(RT_ARRAY_LEN(bad));
 }
-END_TEST
 
-START_TEST(only_stacks_are_freed)
+TEST(only_stacks_are_freed)
 {
 	static const size_t sizes[] = {
 	    0, 1, 100, 2048, 8192, 16384, 32768, (size_t)1 << 63, (size_t)-1};
@@ -1409,9 +1396,8 @@ START_TEST(only_stacks_are_freed)
 	heap_healthy();
 	finish(nforeign + RT_ARRAY_LEN(sizes));
 }
-END_TEST
 
-START_TEST(a_stack_is_freed_once)
+TEST(a_stack_is_freed_once)
 {
 	static const size_t sizes[] = {2048, 4096, 8192, 16384, 32768, 1 << 20};
 
@@ -1440,10 +1426,9 @@ START_TEST(a_stack_is_freed_once)
 	}
 	finish(8 * RT_ARRAY_LEN(sizes));
 }
-END_TEST
 
 // What is not freed when the heap ends does not show in the next one.
-START_TEST(stacks_die_with_the_heap)
+TEST(stacks_die_with_the_heap)
 {
 	static const size_t sizes[] = {2048, 4096, 8192, 16384, 32768};
 
@@ -1464,11 +1449,10 @@ START_TEST(stacks_die_with_the_heap)
 	}
 	finish(15);
 }
-END_TEST
 
 // ---- roots ----
 
-START_TEST(bad_ranges_are_no_roots)
+TEST(bad_ranges_are_no_roots)
 {
 	static uint64_t w[16];
 	char *lo = (char *)w, *hi = (char *)(w + 8);
@@ -1510,9 +1494,8 @@ START_TEST(bad_ranges_are_no_roots)
 	      0);
 	finish(2 * RT_ARRAY_LEN(c));
 }
-END_TEST
 
-START_TEST(roots_are_removed_as_often_as_added)
+TEST(roots_are_removed_as_often_as_added)
 {
 	static uint64_t w[16];
 
@@ -1532,10 +1515,9 @@ START_TEST(roots_are_removed_as_often_as_added)
 	heap_healthy();
 	finish(11);
 }
-END_TEST
 
 // A host's mistake of another kind: what a root says is no pointer at all.
-START_TEST(roots_may_hold_anything)
+TEST(roots_may_hold_anything)
 {
 	static uint64_t w[4096];
 	struct rng r;
@@ -1559,7 +1541,6 @@ START_TEST(roots_may_hold_anything)
 	}
 	finish(40);
 }
-END_TEST
 
 // ---- threads ----
 
@@ -1616,7 +1597,9 @@ static void *attach_wrongly(void *arg)
 	return arg;
 }
 
-START_TEST(attaching_wrongly)
+GROUP(threads);
+
+TEST(attaching_wrongly)
 {
 	pthread_t thread;
 
@@ -1631,9 +1614,8 @@ START_TEST(attaching_wrongly)
 	judge("rt_fini", "twice", rt_fini(), RT_ESTATE);
 	finish(20);
 }
-END_TEST
 
-START_TEST(every_valid_flag_attaches)
+TEST(every_valid_flag_attaches)
 {
 	heap_begin();
 	for (unsigned flags = 0; flags < 4; flags++) {
@@ -1645,7 +1627,6 @@ START_TEST(every_valid_flag_attaches)
 	heap_healthy();
 	finish(8);
 }
-END_TEST
 
 static void *exit_in_region(void *arg)
 {
@@ -1684,7 +1665,7 @@ static void *exit_in_walk(void *arg)
 }
 
 // A thread that exits attached is detached, wherever it was.
-START_TEST(threads_may_exit_anywhere)
+TEST(threads_may_exit_anywhere)
 {
 	void *(*const fn[])(void *) = {exit_in_region, exit_in_stop,
 				       exit_in_walk};
@@ -1708,7 +1689,6 @@ START_TEST(threads_may_exit_anywhere)
 	judge("rt_fini", "after threads", rt_fini(), RT_OK);
 	finish(20);
 }
-END_TEST
 
 static void *start_of_another(void *arg)
 {
@@ -1718,7 +1698,7 @@ static void *start_of_another(void *arg)
 	return arg;
 }
 
-START_TEST(only_the_stopper_starts_the_world)
+TEST(only_the_stopper_starts_the_world)
 {
 	pthread_t thread;
 
@@ -1733,9 +1713,8 @@ START_TEST(only_the_stopper_starts_the_world)
 	      RT_EPERM);
 	finish(5);
 }
-END_TEST
 
-START_TEST(reasons_below_host_are_the_library_s)
+TEST(reasons_below_host_are_the_library_s)
 {
 	heap_begin();
 	for (int reason = -2; reason < RT_STOP_HOST; reason++) {
@@ -1750,7 +1729,6 @@ START_TEST(reasons_below_host_are_the_library_s)
 	judge("rt_world_stopped", "after all that", rt_world_stopped(), 0);
 	finish(RT_STOP_HOST);
 }
-END_TEST
 
 // ---- functions of the host that do what they should not ----
 
@@ -1789,9 +1767,11 @@ static void *leave_and_end_the_heap(void *arg)
 	return arg;
 }
 
+GROUP(callbacks);
+
 // What rt_call_blocking calls may end the region: it stays ended, and what
 // the function did else stays done.
-START_TEST(calls_that_end_their_region)
+TEST(calls_that_end_their_region)
 {
 	heap_begin();
 	judge("rt_call_blocking", "leaves",
@@ -1818,7 +1798,6 @@ START_TEST(calls_that_end_their_region)
 	heap_healthy();
 	finish(17);
 }
-END_TEST
 
 static void *exit_in_call(void *arg)
 {
@@ -1834,7 +1813,7 @@ static void *thread_that_exits_in_call(void *arg)
 	return arg;
 }
 
-START_TEST(calls_that_end_their_thread)
+TEST(calls_that_end_their_thread)
 {
 	pthread_t thread;
 
@@ -1848,7 +1827,6 @@ START_TEST(calls_that_end_their_thread)
 	judge("rt_fini", "alone", rt_fini(), RT_OK);
 	finish(2);
 }
-END_TEST
 
 static int walk_answer(void *obj, size_t size, int kind, void *arg)
 {
@@ -1862,7 +1840,7 @@ static int walk_answer(void *obj, size_t size, int kind, void *arg)
 }
 
 // Only RT_WALK_STOP ends a walk.
-START_TEST(walks_that_are_answered_wrongly)
+TEST(walks_that_are_answered_wrongly)
 {
 	unsigned n = 0;
 
@@ -1875,7 +1853,6 @@ START_TEST(walks_that_are_answered_wrongly)
 	heap_healthy();
 	finish(2);
 }
-END_TEST
 
 static unsigned oom_calls;
 
@@ -1920,7 +1897,7 @@ static long too_much(void)
 	return some(rt_alloc_noscan_uninit(256 << 20));
 }
 
-START_TEST(handlers_that_answer_wrongly)
+TEST(handlers_that_answer_wrongly)
 {
 	static const int answers[] = {2, -1, INT_MAX, INT_MIN, 256};
 
@@ -1940,9 +1917,8 @@ START_TEST(handlers_that_answer_wrongly)
 	heap_healthy();
 	finish(2 * RT_ARRAY_LEN(answers) + 2);
 }
-END_TEST
 
-START_TEST(handlers_that_end_the_heap)
+TEST(handlers_that_end_the_heap)
 {
 	heap_begin();
 	oom_calls = 0;
@@ -1957,7 +1933,6 @@ START_TEST(handlers_that_end_the_heap)
 	heap_healthy();
 	finish(6);
 }
-END_TEST
 
 static jmp_buf away;
 
@@ -1981,7 +1956,7 @@ static void warn_jumps(const char *text, void *arg)
 }
 
 // A statistic is made wrong, so that each exact read has something to tell.
-START_TEST(warnings_that_are_answered_wrongly)
+TEST(warnings_that_are_answered_wrongly)
 {
 	heap_begin();
 	rt_set_memstats_double_check(RT_CHECK_REPORT);
@@ -2003,11 +1978,12 @@ START_TEST(warnings_that_are_answered_wrongly)
 	heap_healthy();
 	finish(7);
 }
-END_TEST
 
 // ---- numbers and enumerations ----
 
-START_TEST(percentages_of_any_size)
+GROUP(numbers);
+
+TEST(percentages_of_any_size)
 {
 	static const int percent[] = {0,  1,  100,     INT_MAX,
 				      -1, -2, INT_MIN, 1000000};
@@ -2031,9 +2007,8 @@ START_TEST(percentages_of_any_size)
 	heap_healthy();
 	finish(4 * RT_ARRAY_LEN(percent));
 }
-END_TEST
 
-START_TEST(unknown_modes_of_double_check)
+TEST(unknown_modes_of_double_check)
 {
 	static const int modes[] = {-1, 3, 4, 256, INT_MAX, INT_MIN};
 
@@ -2046,9 +2021,8 @@ START_TEST(unknown_modes_of_double_check)
 		      rt_set_memstats_double_check(mode), RT_OK);
 	finish(9);
 }
-END_TEST
 
-START_TEST(rooms_for_gcstats)
+TEST(rooms_for_gcstats)
 {
 	static const size_t short_rooms[] = {0, 1, 3, RT_GCSTATS_WORDS - 1};
 	size_t used = 4711;
@@ -2066,9 +2040,8 @@ START_TEST(rooms_for_gcstats)
 	judge("used", "no collection yet", (long)used, 3);
 	finish(8);
 }
-END_TEST
 
-START_TEST(metrics_asked_wrongly)
+TEST(metrics_asked_wrongly)
 {
 	static const char *const names[] = {
 	    NULL,
@@ -2123,7 +2096,6 @@ START_TEST(metrics_asked_wrongly)
 	}
 	finish(40);
 }
-END_TEST
 
 // ---- configurations ----
 
@@ -2294,7 +2266,9 @@ static const struct config_case {
     {"stop_grace_us 2^32 - 1", STOP_GRACE, UINT32_MAX, RT_OK},
 };
 
-START_TEST(bad_configurations_make_no_heap)
+GROUP(configurations);
+
+TEST(bad_configurations_make_no_heap, .n = RT_ARRAY_LEN(config_cases))
 {
 	const struct config_case *c = &config_cases[_i];
 	// Longer than any struct_size that is believed, zero at the end.
@@ -2317,9 +2291,8 @@ START_TEST(bad_configurations_make_no_heap)
 	heap_healthy();
 	finish(3);
 }
-END_TEST
 
-START_TEST(sizes_of_config_init)
+TEST(sizes_of_config_init)
 {
 	union {
 		rt_config c;
@@ -2350,10 +2323,9 @@ START_TEST(sizes_of_config_init)
 	judge("rt_init", "not initialised", rt_init(&u.c), RT_EINVAL);
 	finish(266);
 }
-END_TEST
 
 // no_attach leaves the caller outside; the heap ends only from inside.
-START_TEST(a_heap_without_its_maker)
+TEST(a_heap_without_its_maker)
 {
 	rt_config c = config_of_test();
 
@@ -2366,76 +2338,4 @@ START_TEST(a_heap_without_its_maker)
 	judge("rt_thread_attach", "no_attach", rt_thread_attach(0), RT_OK);
 	judge("rt_fini", "attached", rt_fini(), RT_OK);
 	finish(7);
-}
-END_TEST
-
-static Suite *suite_misuse(void)
-{
-	Suite *s = suite_create("misuse");
-	TCase *doors = tcase_create("doors");
-	TCase *sizes = tcase_create("sizes");
-	TCase *pointers = tcase_create("pointers");
-	TCase *threads = tcase_create("threads");
-	TCase *callbacks = tcase_create("callbacks");
-	TCase *numbers = tcase_create("numbers");
-	TCase *configs = tcase_create("configurations");
-
-	tcase_add_test(doors, before_the_heap);
-	tcase_add_test(doors, after_the_heap);
-	tcase_add_test(doors, unattached);
-	tcase_add_test(doors, unattached_after_detach);
-	tcase_add_test(doors, attached);
-	tcase_add_test(doors, in_a_region);
-	tcase_add_test(doors, in_rt_call_blocking);
-	tcase_add_test(doors, in_the_own_stop);
-	tcase_add_test(doors, in_a_walk);
-	tcase_add_test(doors, in_a_walk_of_the_own_stop);
-	suite_add_tcase(s, doors);
-	tcase_set_timeout(sizes, 60);
-	tcase_add_test(sizes, sizes_beyond_ptrdiff_max_do_nothing);
-	tcase_add_test(sizes, sizes_beyond_the_heap_get_nothing);
-	tcase_add_test(sizes, no_bytes_are_one_address_outside_of_the_heap);
-	tcase_add_test(sizes, unknown_kinds_get_nothing);
-	tcase_add_test(sizes, good_sizes_of_a_heap_with_go_s_classes);
-	tcase_add_test(sizes, good_sizes_at_the_edges);
-	suite_add_tcase(s, sizes);
-	tcase_add_test(pointers, foreign_pointers_are_in_no_object);
-	tcase_add_test(pointers, any_word_may_be_asked_about);
-	tcase_add_test(pointers, stack_sizes_are_powers_of_two_from_2048);
-	tcase_add_test(pointers, only_stacks_are_freed);
-	tcase_add_test(pointers, a_stack_is_freed_once);
-	tcase_add_test(pointers, stacks_die_with_the_heap);
-	tcase_add_test(pointers, bad_ranges_are_no_roots);
-	tcase_add_test(pointers, roots_are_removed_as_often_as_added);
-	tcase_add_test(pointers, roots_may_hold_anything);
-	suite_add_tcase(s, pointers);
-	tcase_add_test(threads, attaching_wrongly);
-	tcase_add_test(threads, every_valid_flag_attaches);
-	tcase_add_test(threads, threads_may_exit_anywhere);
-	tcase_add_test(threads, only_the_stopper_starts_the_world);
-	tcase_add_test(threads, reasons_below_host_are_the_library_s);
-	suite_add_tcase(s, threads);
-	tcase_add_test(callbacks, calls_that_end_their_region);
-	tcase_add_test(callbacks, calls_that_end_their_thread);
-	tcase_add_test(callbacks, walks_that_are_answered_wrongly);
-	tcase_add_test(callbacks, handlers_that_answer_wrongly);
-	tcase_add_test(callbacks, handlers_that_end_the_heap);
-	tcase_add_test(callbacks, warnings_that_are_answered_wrongly);
-	suite_add_tcase(s, callbacks);
-	tcase_add_test(numbers, percentages_of_any_size);
-	tcase_add_test(numbers, unknown_modes_of_double_check);
-	tcase_add_test(numbers, rooms_for_gcstats);
-	tcase_add_test(numbers, metrics_asked_wrongly);
-	suite_add_tcase(s, numbers);
-	tcase_add_loop_test(configs, bad_configurations_make_no_heap, 0,
-			    RT_ARRAY_LEN(config_cases));
-	tcase_add_test(configs, sizes_of_config_init);
-	tcase_add_test(configs, a_heap_without_its_maker);
-	suite_add_tcase(s, configs);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_misuse());
 }

@@ -157,7 +157,10 @@ static void at_the_limit(size_t size)
 	ck_assert_uint_eq(after.heap_objects, list_len);
 }
 
-START_TEST(the_heap_fills_to_its_limit_and_empties_again)
+GROUP(limit, .timeout = 60);
+
+TEST(the_heap_fills_to_its_limit_and_empties_again, .base = RT_TSAN ? 2 : 0,
+     .limit = RT_ARRAY_LEN(limits))
 {
 	size_t size = limits[_i].size;
 
@@ -178,10 +181,9 @@ START_TEST(the_heap_fills_to_its_limit_and_empties_again)
 	healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // With collections switched off memory that is needed is still found.
-START_TEST(the_limit_collects_though_the_percentage_is_off)
+TEST(the_limit_collects_though_the_percentage_is_off)
 {
 	uint64_t n = 0;
 
@@ -193,10 +195,9 @@ START_TEST(the_limit_collects_though_the_percentage_is_off)
 	ck_assert_uint_ge(healthy().num_gc, 3);
 	ck_assert_uint_eq(healthy().num_forced_gc, 0);
 }
-END_TEST
 
 // What a thread keeps for itself is given up when memory is short.
-START_TEST(all_of_an_empty_heap_is_one_object)
+TEST(all_of_an_empty_heap_is_one_object)
 {
 	heap_begin();
 	for (int round = 0; round < 4; round++) {
@@ -212,7 +213,6 @@ START_TEST(all_of_an_empty_heap_is_one_object)
 		drop_all();
 	}
 }
-END_TEST
 
 // Marking finds no memory for its work buffers: nothing is lost.  Every object
 // leads to the one before it and to others at random.
@@ -231,7 +231,7 @@ static void fill_graph(struct rng *r)
 	fill_list(16);
 }
 
-START_TEST(a_full_heap_is_marked_without_work_buffers)
+TEST(a_full_heap_is_marked_without_work_buffers)
 {
 	static void *objects[NROOTS];
 	struct rng r;
@@ -254,11 +254,10 @@ START_TEST(a_full_heap_is_marked_without_work_buffers)
 		ck_assert(list_whole());
 	}
 }
-END_TEST
 
 // Half of the rounds in objects without, half in objects with pointers; every
 // tenth in small ones.
-START_TEST(a_thousand_rounds_to_the_limit)
+TEST(a_thousand_rounds_to_the_limit)
 {
 	enum { ROUNDS = SANITIZED ? 200 : 1000 };
 	struct rng r;
@@ -296,9 +295,8 @@ START_TEST(a_thousand_rounds_to_the_limit)
 	rt_gc();
 	ck_assert_uint_eq(healthy().heap_objects, 0);
 }
-END_TEST
 
-START_TEST(stacks_end_at_the_limit_too)
+TEST(stacks_end_at_the_limit_too)
 {
 	static void *stacks[MAX_HEAP / 2048 + 1]; // NULL ends them
 	static const size_t sizes[] = {2048, 16384, 32768, 1 << 20};
@@ -322,7 +320,6 @@ START_TEST(stacks_end_at_the_limit_too)
 		ck_assert_ptr_nonnull(rt_alloc(1 << 20));
 	}
 }
-END_TEST
 
 // ---- threads at the limit ----
 
@@ -357,7 +354,7 @@ static void *fill_and_drop(void *arg)
 	return (void *)failed;
 }
 
-START_TEST(threads_share_what_there_is)
+TEST(threads_share_what_there_is)
 {
 	pthread_t threads[NTHREADS];
 	void *failed;
@@ -376,7 +373,6 @@ START_TEST(threads_share_what_there_is)
 	rt_gc();
 	ck_assert_uint_eq(healthy().heap_objects, 0);
 }
-END_TEST
 
 // ---- the handler ----
 
@@ -417,7 +413,9 @@ static void handler_begin(void)
 	oom.calls = 0;
 }
 
-START_TEST(handler_that_gives_up)
+GROUP(handler, .timeout = 60);
+
+TEST(handler_that_gives_up)
 {
 	rt_memstats before, after;
 
@@ -440,9 +438,8 @@ START_TEST(handler_that_gives_up)
 	ck_assert_ptr_null(rt_alloc(2000000));
 	ck_assert_uint_eq(oom.calls, 0);
 }
-END_TEST
 
-START_TEST(handler_that_frees)
+TEST(handler_that_frees)
 {
 	handler_begin();
 	oom.drops = true;
@@ -453,9 +450,8 @@ START_TEST(handler_that_frees)
 	ck_assert_uint_eq(oom.calls, 1);
 	healthy();
 }
-END_TEST
 
-START_TEST(handler_is_asked_until_it_gives_up)
+TEST(handler_is_asked_until_it_gives_up)
 {
 	handler_begin();
 	oom.retries = 10;
@@ -464,7 +460,6 @@ START_TEST(handler_is_asked_until_it_gives_up)
 	ck_assert_uint_eq(oom.n, 3000000);
 	healthy();
 }
-END_TEST
 
 static void *by_words(void)
 {
@@ -501,7 +496,7 @@ static void *by_slow(void)
 	return rt_alloc_slow_(rt_thread_self(), RT_RUN_CLASSES, MAX_HEAP);
 }
 
-START_TEST(handler_is_asked_by_every_allocation)
+TEST(handler_is_asked_by_every_allocation)
 {
 	void *(*const calls[])(void) = {by_words, by_noscan, by_uninit, by_kind,
 					by_in,	  by_slow,   by_stack};
@@ -523,10 +518,9 @@ START_TEST(handler_is_asked_by_every_allocation)
 	ck_assert_ptr_null(rt_alloc((size_t)MAX_HEAP + 1));
 	ck_assert_uint_eq(oom.calls, 0);
 }
-END_TEST
 
 // Small objects end at the handler as well, also those of the inline path.
-START_TEST(handler_is_asked_for_small_objects)
+TEST(handler_is_asked_for_small_objects)
 {
 	heap_begin();
 	fill_roots(1 << 20);
@@ -543,9 +537,8 @@ START_TEST(handler_is_asked_for_small_objects)
 	ck_assert(list_whole());
 	healthy();
 }
-END_TEST
 
-START_TEST(handler_that_jumps_away)
+TEST(handler_that_jumps_away)
 {
 	volatile unsigned jumps = 0;
 	volatile unsigned allocated = 0;
@@ -573,7 +566,6 @@ START_TEST(handler_that_jumps_away)
 	healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // A handler may call whatever its thread may call.
 static int busy_handler(size_t n, void *arg)
@@ -599,7 +591,7 @@ static int busy_handler(size_t n, void *arg)
 	return oom.calls < 3;
 }
 
-START_TEST(handler_that_allocates_and_more)
+TEST(handler_that_allocates_and_more)
 {
 	heap_begin();
 	memset(&oom, 0, sizeof oom);
@@ -609,7 +601,6 @@ START_TEST(handler_that_allocates_and_more)
 	ck_assert_uint_eq(oom.inner, 0);
 	healthy();
 }
-END_TEST
 
 // ---- a handler that allocates when there is nothing ----
 
@@ -641,7 +632,7 @@ static void wanting_begin(void)
 }
 
 // It is not called for its own allocations, and each time for those of others.
-START_TEST(a_handler_is_not_nested)
+TEST(a_handler_is_not_nested)
 {
 	wanting_begin();
 	for (unsigned i = 1; i <= 5; i++) {
@@ -654,7 +645,6 @@ START_TEST(a_handler_is_not_nested)
 	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
 	healthy();
 }
-END_TEST
 
 // What the frames of a later call leave unwritten.
 enum { UNWRITTEN = 200 };
@@ -673,7 +663,7 @@ static RT_NOINLINE void *fails_deep(unsigned depth)
 
 // A handler that was left is not taken for one that is still under way, however
 // deep the stack is afterwards.
-START_TEST(a_handler_that_was_left_is_called_again)
+TEST(a_handler_that_was_left_is_called_again)
 {
 	static const unsigned depths[] = {5, 5, 0, 20, 1, 400, 3, 60, 4};
 	volatile unsigned jumps = 0;
@@ -693,7 +683,6 @@ START_TEST(a_handler_that_was_left_is_called_again)
 	ck_assert_ptr_null(fails_deep(7));
 	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths) + 1);
 }
-END_TEST
 
 static RT_NOINLINE void *fails_far_below(void)
 {
@@ -707,7 +696,7 @@ static RT_NOINLINE void *fails_far_below(void)
 }
 
 // Nor is one that has returned, though nothing was written where it ran.
-START_TEST(a_handler_that_returned_is_called_again)
+TEST(a_handler_that_returned_is_called_again)
 {
 	void *first, *second;
 
@@ -717,7 +706,6 @@ START_TEST(a_handler_that_returned_is_called_again)
 	ck_assert(!first && !second);
 	ck_assert_uint_eq(oom.calls, 2);
 }
-END_TEST
 
 static int detaching_handler(size_t n, void *arg)
 {
@@ -758,7 +746,7 @@ static int stopping_handler(size_t n, void *arg)
 }
 
 // Bad manners of a handler are no reason to crash.
-START_TEST(handlers_that_leave_the_thread_elsewhere)
+TEST(handlers_that_leave_the_thread_elsewhere)
 {
 	heap_begin();
 	memset(&oom, 0, sizeof oom);
@@ -777,7 +765,6 @@ START_TEST(handlers_that_leave_the_thread_elsewhere)
 	healthy();
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
-END_TEST
 
 static void *allocate_meanwhile(void *arg)
 {
@@ -806,7 +793,7 @@ static int waiting_handler(size_t n, void *arg)
 	return 0;
 }
 
-START_TEST(the_world_runs_while_the_handler_does)
+TEST(the_world_runs_while_the_handler_does)
 {
 	heap_begin();
 	memset(&oom, 0, sizeof oom);
@@ -816,7 +803,6 @@ START_TEST(the_world_runs_while_the_handler_does)
 	ck_assert_uint_eq(oom.inner, 0);
 	healthy();
 }
-END_TEST
 
 // ---- what the system refuses ----
 
@@ -843,8 +829,10 @@ static unsigned grow_some(void)
 	return failed;
 }
 
+GROUP(refused, .timeout = 60);
+
 // One refusal is not noticed: the collection that follows tries again.
-START_TEST(growth_refused_once)
+TEST(growth_refused_once, .n = OSCALL_KINDS)
 {
 	for (uint64_t nth = 1;; nth++) {
 		bool hit;
@@ -864,9 +852,8 @@ START_TEST(growth_refused_once)
 		ck_assert_uint_lt(nth, 1000);
 	}
 }
-END_TEST
 
-START_TEST(growth_refused_for_good)
+TEST(growth_refused_for_good, .n = OSCALL_KINDS)
 {
 	unsigned most = 0;
 
@@ -900,10 +887,9 @@ START_TEST(growth_refused_for_good)
 	if (_i == OSCALL_COMMIT)
 		ck_assert_uint_gt(most, 0);
 }
-END_TEST
 
 // Memory for span records runs out long before that for objects.
-START_TEST(span_records_refused)
+TEST(span_records_refused)
 {
 	rt_memstats before, after;
 
@@ -927,9 +913,8 @@ START_TEST(span_records_refused)
 	ck_assert_uint_ge(nroots, MAX_HEAP / 8192 - 200);
 	healthy();
 }
-END_TEST
 
-START_TEST(release_refused)
+TEST(release_refused)
 {
 	rt_memstats m;
 
@@ -948,9 +933,8 @@ START_TEST(release_refused)
 	fill_roots(1 << 20);
 	ck_assert_uint_ge(nroots, 63);
 }
-END_TEST
 
-START_TEST(roots_refused)
+TEST(roots_refused)
 {
 	static uint64_t words[4096];
 	size_t added = 0;
@@ -976,7 +960,6 @@ START_TEST(roots_refused)
 		ck_assert_int_eq(rt_roots_remove(words + i, words + i + 1),
 				 RT_OK);
 }
-END_TEST
 
 // ---- mappings ----
 
@@ -1092,29 +1075,28 @@ static void each_init(unsigned kind, uint64_t ncalls)
 	}
 }
 
-START_TEST(init_with_one_call_refused)
+GROUP(begin, .timeout = 60);
+
+TEST(init_with_one_call_refused, .n = OSCALL_KINDS)
 {
 	each_init((unsigned)_i, 1);
 }
-END_TEST
 
-START_TEST(init_with_all_calls_refused)
+TEST(init_with_all_calls_refused, .n = OSCALL_KINDS)
 {
 	each_init((unsigned)_i, UINT64_MAX);
 }
-END_TEST
 
 // The very first rt_init of a process also makes its key, and prepares forks.
-START_TEST(first_init_refused)
+TEST(first_init_refused)
 {
 	ck_assert(init_with(OSCALL_ATFORK, 1, 1));
 	for (uint64_t nth = 1; init_with(OSCALL_TLSKEY, nth, 1); nth++)
 		ck_assert_uint_lt(nth, 100);
 	init_and_fini();
 }
-END_TEST
 
-START_TEST(no_address_space_at_all)
+TEST(no_address_space_at_all)
 {
 	rt_config c;
 
@@ -1124,7 +1106,6 @@ START_TEST(no_address_space_at_all)
 	disarm_all();
 	init_and_fini();
 }
-END_TEST
 
 // ---- attaching ----
 
@@ -1182,7 +1163,7 @@ static void *attach_refused(void *arg)
 	return NULL;
 }
 
-START_TEST(attach_leaves_nothing_behind)
+TEST(attach_leaves_nothing_behind)
 {
 	struct gauges before;
 	pthread_t thread;
@@ -1208,11 +1189,12 @@ START_TEST(attach_leaves_nothing_behind)
 	healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- limits of the process ----
 
-START_TEST(data_limit)
+GROUP(refused);
+
+TEST(data_limit, .unless = SANITIZED)
 {
 	unsigned first;
 
@@ -1234,9 +1216,8 @@ START_TEST(data_limit)
 	ck_assert_uint_gt(nroots, first);
 	healthy();
 }
-END_TEST
 
-START_TEST(address_space_limit)
+TEST(address_space_limit, .unless = SANITIZED)
 {
 	uint64_t before = process_status("VmSize");
 	rt_memstats m;
@@ -1258,64 +1239,4 @@ START_TEST(address_space_limit)
 	ck_assert_uint_eq(read_maps().named, 0);
 	process_unlimit(RLIMIT_AS);
 	init_and_fini();
-}
-END_TEST
-
-static Suite *suite_oom(void)
-{
-	Suite *s = suite_create("oom");
-	TCase *full = tcase_create("limit");
-	TCase *handler = tcase_create("handler");
-	TCase *refused = tcase_create("refused");
-	TCase *begin = tcase_create("begin");
-
-	tcase_set_timeout(full, 60);
-	tcase_add_loop_test(full, the_heap_fills_to_its_limit_and_empties_again,
-			    RT_TSAN ? 2 : 0, RT_ARRAY_LEN(limits));
-	tcase_add_test(full, the_limit_collects_though_the_percentage_is_off);
-	tcase_add_test(full, all_of_an_empty_heap_is_one_object);
-	tcase_add_test(full, a_full_heap_is_marked_without_work_buffers);
-	tcase_add_test(full, a_thousand_rounds_to_the_limit);
-	tcase_add_test(full, stacks_end_at_the_limit_too);
-	tcase_add_test(full, threads_share_what_there_is);
-	suite_add_tcase(s, full);
-	tcase_set_timeout(handler, 60);
-	tcase_add_test(handler, handler_that_gives_up);
-	tcase_add_test(handler, handler_that_frees);
-	tcase_add_test(handler, handler_is_asked_until_it_gives_up);
-	tcase_add_test(handler, handler_is_asked_by_every_allocation);
-	tcase_add_test(handler, handler_is_asked_for_small_objects);
-	tcase_add_test(handler, handler_that_jumps_away);
-	tcase_add_test(handler, a_handler_is_not_nested);
-	tcase_add_test(handler, a_handler_that_was_left_is_called_again);
-	tcase_add_test(handler, a_handler_that_returned_is_called_again);
-	tcase_add_test(handler, handler_that_allocates_and_more);
-	tcase_add_test(handler, handlers_that_leave_the_thread_elsewhere);
-	tcase_add_test(handler, the_world_runs_while_the_handler_does);
-	suite_add_tcase(s, handler);
-	tcase_set_timeout(refused, 60);
-	tcase_add_loop_test(refused, growth_refused_once, 0, OSCALL_KINDS);
-	tcase_add_loop_test(refused, growth_refused_for_good, 0, OSCALL_KINDS);
-	tcase_add_test(refused, span_records_refused);
-	tcase_add_test(refused, release_refused);
-	tcase_add_test(refused, roots_refused);
-	if (!SANITIZED) {
-		tcase_add_test(refused, data_limit);
-		tcase_add_test(refused, address_space_limit);
-	}
-	suite_add_tcase(s, refused);
-	tcase_set_timeout(begin, 60);
-	tcase_add_loop_test(begin, init_with_one_call_refused, 0, OSCALL_KINDS);
-	tcase_add_loop_test(begin, init_with_all_calls_refused, 0,
-			    OSCALL_KINDS);
-	tcase_add_test(begin, first_init_refused);
-	tcase_add_test(begin, no_address_space_at_all);
-	tcase_add_test(begin, attach_leaves_nothing_behind);
-	suite_add_tcase(s, begin);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_oom());
 }

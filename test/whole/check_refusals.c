@@ -123,17 +123,16 @@ ssize_t write(int fd, const void *text, size_t n)
 
 // ---- what is said of it ----
 
-START_TEST(a_clock_that_is_refused_reads_0)
+TEST(a_clock_that_is_refused_reads_0)
 {
 	refuse("clock_gettime", 2, EPERM);
 	ck_assert_uint_eq(oscall_monotonic(), 0);
 	ck_assert_uint_eq(oscall_realtime(), 0);
 	ck_assert_uint_ne(oscall_monotonic(), 0);
 }
-END_TEST
 
 // A number of nanoseconds before 1970 would be read as one far ahead.
-START_TEST(a_time_before_1970_reads_0)
+TEST(a_time_before_1970_reads_0)
 {
 	odd_time = -1;
 	refuse("clock_gettime", 1, 0);
@@ -142,23 +141,20 @@ START_TEST(a_time_before_1970_reads_0)
 	refuse("clock_gettime", 1, 0);
 	ck_assert_uint_eq(oscall_realtime(), 1000000000);
 }
-END_TEST
 
-START_TEST(an_address_limit_that_is_not_told_is_none)
+TEST(an_address_limit_that_is_not_told_is_none)
 {
 	refuse("getrlimit", 1, EPERM);
 	ck_assert_uint_eq(oscall_address_limit(), UINT64_MAX);
 	ck_assert_uint_eq(refusals, 0);
 }
-END_TEST
 
-START_TEST(a_page_size_that_is_not_told_is_0)
+TEST(a_page_size_that_is_not_told_is_0)
 {
 	refuse("sysconf", 1, EINVAL);
 	ck_assert_uint_eq(oscall_page_size(), 0);
 	ck_assert_uint_ge(oscall_page_size(), 4096);
 }
-END_TEST
 
 // max_mappings_in is what is read where the file holds text.
 static uint64_t max_mappings_in(const char *text)
@@ -173,7 +169,7 @@ static uint64_t max_mappings_in(const char *text)
 	return oscall_max_mappings();
 }
 
-START_TEST(a_number_ends_with_its_digits)
+TEST(a_number_ends_with_its_digits)
 {
 	ck_assert_uint_eq(max_mappings_in("65530\n"), 65530);
 	ck_assert_uint_eq(max_mappings_in("65530"), 65530);
@@ -182,9 +178,8 @@ START_TEST(a_number_ends_with_its_digits)
 	ck_assert_uint_eq(max_mappings_in("x12"), 0);
 	ck_assert_uint_eq(max_mappings_in(""), 0);
 }
-END_TEST
 
-START_TEST(a_number_that_is_not_told_is_0)
+TEST(a_number_that_is_not_told_is_0)
 {
 	int fds[2];
 
@@ -198,10 +193,9 @@ START_TEST(a_number_that_is_not_told_is_0)
 	ck_assert_int_eq(errno, 77);
 	ck_assert_uint_gt(oscall_max_mappings(), 0);
 }
-END_TEST
 
 // Only the answer "not mapped" says that memory is not mapped.
-START_TEST(a_question_for_holes_that_is_refused_finds_none)
+TEST(a_question_for_holes_that_is_refused_finds_none)
 {
 	size_t page = oscall_page_size();
 	char *p = oscall_map(page);
@@ -212,9 +206,8 @@ START_TEST(a_question_for_holes_that_is_refused_finds_none)
 	refuse("mincore", 1, EAGAIN);
 	ck_assert_int_eq(oscall_mapped(p, page), EAGAIN);
 }
-END_TEST
 
-START_TEST(stack_bounds_that_are_not_told_stay_as_they_were)
+TEST(stack_bounds_that_are_not_told_stay_as_they_were)
 {
 	static const char *const names[] = {"pthread_getattr_np",
 					    "pthread_attr_getstack"};
@@ -230,7 +223,6 @@ START_TEST(stack_bounds_that_are_not_told_stay_as_they_were)
 		ck_assert_uint_gt(hi, lo);
 	}
 }
-END_TEST
 
 // bounds_told returns where the stack of the calling thread ends when the
 // system says that it ends with the caller's frame.
@@ -248,7 +240,7 @@ static void *bounds_told(void *arg)
 
 // What the C library keeps of a thread ends its frames where it lies in the
 // stack, and only there.
-START_TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
+TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
 {
 	pthread_t thread;
 	void *end;
@@ -257,14 +249,13 @@ START_TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
 	ck_assert_int_eq(pthread_join(thread, &end), 0);
 	ck_assert_uint_eq((uintptr_t)end, early_end);
 }
-END_TEST
 
 static void *do_nothing(void *arg)
 {
 	return arg;
 }
 
-START_TEST(a_thread_without_attributes_is_not_made)
+TEST(a_thread_without_attributes_is_not_made)
 {
 	uint64_t thread = 77;
 
@@ -275,7 +266,6 @@ START_TEST(a_thread_without_attributes_is_not_made)
 	ck_assert_int_eq(oscall_thread_start(&thread, do_nothing, NULL), 0);
 	oscall_thread_join(thread);
 }
-END_TEST
 
 // written is what arrives of "text" when write refuses n times with error.
 static const char *written(unsigned n, int error)
@@ -293,37 +283,10 @@ static const char *written(unsigned n, int error)
 	return got;
 }
 
-START_TEST(a_write_goes_on_after_a_signal_and_ends_where_it_is_refused)
+TEST(a_write_goes_on_after_a_signal_and_ends_where_it_is_refused)
 {
 	ck_assert_str_eq(written(3, EINTR), "text");
 	ck_assert_str_eq(written(1, EIO), "");
 	ck_assert_str_eq(written(1, 0), "");
 	ck_assert_str_eq(written(0, 0), "text");
-}
-END_TEST
-
-static Suite *suite_refusals(void)
-{
-	Suite *s = suite_create("refusals");
-	TCase *tc = tcase_create("refusals");
-
-	tcase_add_test(tc, a_clock_that_is_refused_reads_0);
-	tcase_add_test(tc, a_time_before_1970_reads_0);
-	tcase_add_test(tc, an_address_limit_that_is_not_told_is_none);
-	tcase_add_test(tc, a_page_size_that_is_not_told_is_0);
-	tcase_add_test(tc, a_number_ends_with_its_digits);
-	tcase_add_test(tc, a_number_that_is_not_told_is_0);
-	tcase_add_test(tc, a_question_for_holes_that_is_refused_finds_none);
-	tcase_add_test(tc, stack_bounds_that_are_not_told_stay_as_they_were);
-	tcase_add_test(tc, a_stack_ends_below_what_the_library_keeps_elsewhere);
-	tcase_add_test(tc, a_thread_without_attributes_is_not_made);
-	tcase_add_test(
-	    tc, a_write_goes_on_after_a_signal_and_ends_where_it_is_refused);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_refusals());
 }

@@ -68,7 +68,9 @@ static void init(void)
 
 // ---- the beginning ----
 
-START_TEST(init_touches_less_than_a_megabyte)
+GROUP(startup, .timeout = 30);
+
+TEST(init_touches_less_than_a_megabyte)
 {
 	rt_config c = heap_config(100);
 	int64_t before, after, began, ns;
@@ -86,10 +88,9 @@ START_TEST(init_touches_less_than_a_megabyte)
 		ck_assert_int_lt(after - before, MIB);
 	ck_assert_uint_lt(heap_stats().sys, MIB);
 }
-END_TEST
 
 // The first objects do not make it large either.
-START_TEST(small_heap_is_small)
+TEST(small_heap_is_small)
 {
 	int64_t before;
 
@@ -103,14 +104,13 @@ START_TEST(small_heap_is_small)
 		ck_assert_int_lt(rss() - before, 3 * MIB);
 	ck_assert_uint_lt(heap_stats().sys, 6 * MIB);
 }
-END_TEST
 
 // A program that allocates 2 MiB in all, of any sizes, stays below 4 MiB more
 // than it would have without a heap, start-up included.
 static const size_t sizes_below[] = {16,    100,    1000,   10000,
 				     32760, 100000, 1000000};
 
-START_TEST(a_small_program_stays_small)
+TEST(a_small_program_stays_small, .n = RT_ARRAY_LEN(sizes_below))
 {
 	size_t left = 2 * MIB;
 	int64_t before;
@@ -134,10 +134,9 @@ START_TEST(a_small_program_stays_small)
 	if (!RT_ASAN && !RT_TSAN)
 		ck_assert_int_lt(rss() - before, 4 * MIB);
 }
-END_TEST
 
 // init makes a number of system calls that is small and always the same.
-START_TEST(init_makes_few_system_calls)
+TEST(init_makes_few_system_calls)
 {
 	static const enum oscall kinds[] = {
 	    OSCALL_RESERVE,    OSCALL_COMMIT,  OSCALL_MAP,
@@ -166,7 +165,6 @@ START_TEST(init_makes_few_system_calls)
 		again += oscall_count(kinds[i]);
 	ck_assert_uint_le(again, sum);
 }
-END_TEST
 
 // ---- threads that are gone ----
 
@@ -224,7 +222,7 @@ static const unsigned batches[] = {1, 50, MOST};
 
 // Threads that are gone leave no memory behind: what the system lent is what
 // it was, but for the records that the next threads use again.
-START_TEST(gone_threads_leave_no_memory)
+TEST(gone_threads_leave_no_memory, .n = RT_ARRAY_LEN(batches))
 {
 	unsigned n = batches[_i];
 	rt_memstats before, after;
@@ -245,10 +243,9 @@ START_TEST(gone_threads_leave_no_memory)
 	ck_assert_uint_eq(heap_metric("/sched/threads/attached:threads"), 1);
 	ck_assert_uint_eq(heap_live(), 0);
 }
-END_TEST
 
 // Also against a heap that never saw another thread.
-START_TEST(first_threads_leave_little_memory)
+TEST(first_threads_leave_little_memory)
 {
 	rt_memstats before, after;
 
@@ -263,10 +260,9 @@ START_TEST(first_threads_leave_little_memory)
 	ck_assert_int_lt(kept(&after) - kept(&before), MIB);
 	ck_assert_uint_eq(after.mcache_sys, before.mcache_sys);
 }
-END_TEST
 
 // Many at once make the heap longer, and its tables stay.
-START_TEST(two_hundred_threads_at_once_leave_little_memory)
+TEST(two_hundred_threads_at_once_leave_little_memory)
 {
 	rt_memstats before, after;
 
@@ -279,7 +275,6 @@ START_TEST(two_hundred_threads_at_once_leave_little_memory)
 	ck_assert_int_lt(kept(&after) - kept(&before), MIB);
 	ck_assert_uint_eq(after.mcache_sys, before.mcache_sys);
 }
-END_TEST
 
 // ---- the end ----
 
@@ -302,7 +297,7 @@ static void use(void)
 	heap_stats();
 }
 
-START_TEST(hundred_heaps_leave_no_mapping)
+TEST(hundred_heaps_leave_no_mapping)
 {
 	const atomic_u64 *gauge = (const atomic_u64 *)&gauges;
 	unsigned before;
@@ -325,7 +320,6 @@ START_TEST(hundred_heaps_leave_no_mapping)
 	for (size_t i = 0; i < sizeof gauges / sizeof *gauge; i++)
 		ck_assert_uint_eq(gauge_load(&gauge[i]), 0);
 }
-END_TEST
 
 static unsigned our_mappings(void)
 {
@@ -340,7 +334,7 @@ static unsigned our_mappings(void)
 
 // Every mapping has a name, where the kernel has names; after the end there
 // is none.
-START_TEST(no_named_mapping_is_left)
+TEST(no_named_mapping_is_left)
 {
 	unsigned before = our_mappings(); // names of files with that word
 
@@ -353,10 +347,9 @@ START_TEST(no_named_mapping_is_left)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(our_mappings(), before);
 }
-END_TEST
 
 // A new heap knows nothing of the old one's stacks.
-START_TEST(stacks_of_the_last_heap_are_forgotten)
+TEST(stacks_of_the_last_heap_are_forgotten)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		void *stack[40];
@@ -376,10 +369,9 @@ START_TEST(stacks_of_the_last_heap_are_forgotten)
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	}
 }
-END_TEST
 
 // A new heap begins as the first one did.
-START_TEST(second_heap_is_like_the_first)
+TEST(second_heap_is_like_the_first)
 {
 	rt_memstats first, second;
 
@@ -399,7 +391,6 @@ START_TEST(second_heap_is_like_the_first)
 	rt_alloc(100);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
-END_TEST
 
 // ---- errno ----
 
@@ -409,7 +400,7 @@ static void check_errno(const char *after)
 	ck_assert_msg(errno == EXDEV, "%s: errno %d", after, errno);
 }
 
-START_TEST(errno_stays_the_hosts)
+TEST(errno_stays_the_hosts)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	rt_memstats m;
@@ -434,34 +425,4 @@ START_TEST(errno_stays_the_hosts)
 	check_errno("rt_free_os_memory");
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	check_errno("rt_fini");
-}
-END_TEST
-
-static Suite *suite_startup(void)
-{
-	Suite *s = suite_create("startup");
-	TCase *tc = tcase_create("startup");
-
-	tcase_set_timeout(tc, 30);
-	tcase_add_test(tc, init_touches_less_than_a_megabyte);
-	tcase_add_test(tc, small_heap_is_small);
-	tcase_add_loop_test(tc, a_small_program_stays_small, 0,
-			    RT_ARRAY_LEN(sizes_below));
-	tcase_add_test(tc, init_makes_few_system_calls);
-	tcase_add_loop_test(tc, gone_threads_leave_no_memory, 0,
-			    RT_ARRAY_LEN(batches));
-	tcase_add_test(tc, first_threads_leave_little_memory);
-	tcase_add_test(tc, two_hundred_threads_at_once_leave_little_memory);
-	tcase_add_test(tc, hundred_heaps_leave_no_mapping);
-	tcase_add_test(tc, no_named_mapping_is_left);
-	tcase_add_test(tc, stacks_of_the_last_heap_are_forgotten);
-	tcase_add_test(tc, second_heap_is_like_the_first);
-	tcase_add_test(tc, errno_stays_the_hosts);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_startup());
 }

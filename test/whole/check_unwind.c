@@ -177,9 +177,11 @@ static void leave(void *(*fn)(void *), int way)
 	ck_assert_int_eq(outer_told.removed, RT_OK);
 }
 
+GROUP(unwind, .timeout = 60);
+
 // Handlers of frames inside the call run inside the region, those of frames
 // around it outside.
-START_TEST(a_call_that_is_left_ends_its_region)
+TEST(a_call_that_is_left_ends_its_region, .n = RT_ARRAY_LEN(ways))
 {
 	leave(leave_a_call, _i);
 	ck_assert(inner_told.ran);
@@ -188,16 +190,14 @@ START_TEST(a_call_that_is_left_ends_its_region)
 	ck_assert(outer_told.allocated == UNWINDS);
 	nothing_is_left();
 }
-END_TEST
 
 // A region that the host entered itself lasts until the thread has ended.
-START_TEST(a_region_that_is_left_ends_with_its_thread)
+TEST(a_region_that_is_left_ends_with_its_thread, .n = RT_ARRAY_LEN(ways))
 {
 	leave(leave_a_region, _i);
 	ck_assert(!outer_told.allocated);
 	nothing_is_left();
 }
-END_TEST
 
 // ---- destructors of the host ----
 
@@ -221,7 +221,7 @@ static void *end_with_roots(void *arg)
 
 // They run in the order in which the keys were made: before the thread is
 // detached, or after.
-START_TEST(destructors_remove_roots_before_and_after_the_detaching)
+TEST(destructors_remove_roots_before_and_after_the_detaching, .n = 2)
 {
 	bool before = _i == 0;
 
@@ -236,7 +236,6 @@ START_TEST(destructors_remove_roots_before_and_after_the_detaching)
 	ck_assert(destroyed.allocated == before);
 	nothing_is_left();
 }
-END_TEST
 
 // ---- cancelled in the library ----
 
@@ -263,7 +262,7 @@ static void *cancelled(void *arg)
 // Where the thread ended inside, the next heap would wait for it for ever.
 //
 // The address sanitizer reports itself when a cancelled thread has ended.
-START_TEST(a_cancelled_thread_begins_and_ends_a_heap)
+TEST(a_cancelled_thread_begins_and_ends_a_heap, .unless = RT_ASAN)
 {
 	pthread_t thread = start_thread(cancelled, NULL);
 	void *answer;
@@ -276,7 +275,6 @@ START_TEST(a_cancelled_thread_begins_and_ends_a_heap)
 	heap_begin();
 	nothing_is_left();
 }
-END_TEST
 
 // ---- a walk ----
 
@@ -310,7 +308,7 @@ static void *leave_a_walk(void *arg)
 	return NULL;
 }
 
-START_TEST(a_walk_that_is_left_starts_the_world)
+TEST(a_walk_that_is_left_starts_the_world)
 {
 	heap_begin();
 	end_on_stack(start_on_stack(leave_a_walk, NULL));
@@ -318,29 +316,4 @@ START_TEST(a_walk_that_is_left_starts_the_world)
 	ck_assert(after_walk.allocated == UNWINDS);
 	ck_assert_int_eq(rt_world_stopped(), 0);
 	nothing_is_left();
-}
-END_TEST
-
-static Suite *suite_unwind(void)
-{
-	Suite *s = suite_create("unwind");
-	TCase *tc = tcase_create("unwind");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_call_that_is_left_ends_its_region, 0,
-			    RT_ARRAY_LEN(ways));
-	tcase_add_loop_test(tc, a_region_that_is_left_ends_with_its_thread, 0,
-			    RT_ARRAY_LEN(ways));
-	tcase_add_loop_test(
-	    tc, destructors_remove_roots_before_and_after_the_detaching, 0, 2);
-	if (!RT_ASAN)
-		tcase_add_test(tc, a_cancelled_thread_begins_and_ends_a_heap);
-	tcase_add_test(tc, a_walk_that_is_left_starts_the_world);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int main(void)
-{
-	return suite_main(suite_unwind());
 }
