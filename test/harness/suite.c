@@ -136,42 +136,27 @@ static void add_groups(Suite *s, bool last)
 	}
 }
 
-static int run(Suite *s)
-{
-	SRunner *runner = srunner_create(s);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
 int suite_run(void)
 {
 	Suite *s = suite_create(suite_name());
+	SRunner *runner;
+	int failed;
 
 	if (!is_sound())
 		return EXIT_FAILURE;
 	add_group(s, suite_name(), NULL);
 	add_groups(s, false);
 	add_groups(s, true);
-	return run(s);
-}
-
-int suite_main(Suite *s)
-{
-	return run(s);
+	runner = srunner_create(s);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 void suite_skipped(const char *test, const char *why, const char *package)
 {
-	int len = (int)strlen(test);
-
-	// Check's START_TEST(x) defines a function x_fn.
-	if (len > 3 && strcmp(test + len - 3, "_fn") == 0)
-		len -= 3;
-	fprintf(stderr, "skipped: 1 of %.*s: %s%s%s\n", len, test, why,
+	fprintf(stderr, "skipped: 1 of %s: %s%s%s\n", test, why,
 		package ? "; install " : "", package ? package : "");
 }
 

@@ -92,9 +92,6 @@ void suite_add_group(struct suite_group *g);
 // test/harness/main.c.
 int suite_run(void);
 
-// suite_main runs a suite that was made by hand.
-int suite_main(Suite *s);
-
 // suite_skip says that the calling test cannot run here, and why; the test then
 // returns.  Check knows no such result, so the closing sum takes the test off
 // those that passed (tools/test-summary.sh).  package: the Debian package that
