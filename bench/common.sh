@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # common.sh - what the scripts of the benches share: the machine, the library,
-# the compiler.  They set srcdir, CC and work, a folder of theirs, and run in
-# the directory of the build.
+# the compiler.  A script must set srcdir, CC and work, a folder of its own.  It
+# must run in the directory of the build.
 : "${srcdir:?}" "${work:?}" "${CC:?}"
 
 cpu() {
@@ -14,7 +14,7 @@ nodes() {
 	[ -e "$1" ] && echo $# || echo 1
 }
 
-# machine: processor, nodes, kernel and its setting for huge pages, in a line.
+# machine prints the processor, nodes, kernel and its setting for huge pages.
 machine() {
 	huge=$(sed 's/.*\[\(.*\)\].*/\1/' \
 		/sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || :)
@@ -26,13 +26,13 @@ now() {
 	date -u '+%Y-%m-%d %H:%M UTC'
 }
 
-# available: MiB that a program can have without others being swapped out.
+# available prints how many MiB a program can have without swapping.
 available() {
 	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# paste_between FILE NAME WITH: the text of FILE from the line <!-- NAME --> to
-# the line <!-- end of NAME --> becomes what is in WITH.
+# paste_between FILE NAME WITH replaces the text of FILE between the lines <!--
+# NAME --> and <!-- end of NAME --> by the file WITH.
 paste_between() {
 	awk -v name="$2" -v with="$3" '
 		$0 == "<!-- end of " name " -->" { inside = 0 }
@@ -44,12 +44,12 @@ paste_between() {
 		}' "$1" >"$work/pasted" && cat "$work/pasted" >"$1"
 }
 
-# module NAME OTHERWISE: the options of a library.
+# module NAME OTHERWISE prints the compiler's options for a library.
 module() {
 	pkg-config --cflags --libs "$1" 2>/dev/null || echo "$2"
 }
 
-# library: the shared library, as programs find it when it is installed.
+# library prints options for the shared library, found as if it were installed.
 library() {
 	if [ -f .libs/librtheap.so ]; then
 		echo ".libs/librtheap.so -Wl,-rpath,$PWD/.libs"
@@ -61,7 +61,7 @@ library() {
 	fi
 }
 
-# mimalloc_options: an unpacked one comes before one that is installed.
+# mimalloc_options prefers an unpacked mimalloc to an installed one.
 mimalloc_options() {
 	if [ -z "${mimalloc_root-}" ]; then
 		module mimalloc -lmimalloc
@@ -72,7 +72,7 @@ mimalloc_options() {
 	done
 }
 
-# whippet_options: RT_WHIPPET has api and libwhippet.a (bench/heaps/whippet.h).
+# RT_WHIPPET must have api and libwhippet.a (bench/heaps/whippet.h).
 whippet_options() {
 	echo "-I$RT_WHIPPET/api -DGC_CONSERVATIVE_ROOTS=1" \
 		"-DGC_CONSERVATIVE_TRACE=1 -DGC_PARALLEL=1" \
@@ -92,8 +92,8 @@ options() {
 	esac
 }
 
-# compile HEAP SOURCE OUTPUT: with the options in bench_cflags.  rtheap-count is
-# rtheap with the static library, whose functions have their names.
+# compile HEAP SOURCE OUTPUT uses the options in bench_cflags.  rtheap-count is
+# rtheap with the static library, in which every function keeps its name.
 compile() {
 	adapter=../heaps/$(echo "${1%-count}" | tr - _).h
 	# shellcheck disable=SC2046,SC2086 # lists of options
@@ -102,7 +102,7 @@ compile() {
 		$(options "$1")
 }
 
-# page_touch MIB: nanoseconds for the first touch of a page of so much memory.
+# page_touch MIB prints the nanoseconds that the first touch of a page takes.
 page_touch() {
 	cat >"$work/touch.c" <<-'END'
 		#include <stdio.h>

@@ -3,16 +3,17 @@
 #
 # usage: srcdir=DIR CC=... CXX=... bench/count.sh
 #
-# A count, not a time: it is the same on every run of the same build, however
-# busy the machine.  Memory that is slow to come does not show in it.
+# A count, unlike a time, is the same on every run of the same build, however
+# busy the machine is.  The cost of slow memory does not show in it.
 #
-# Prints the inline sequences (inline.sh), and then what workloads execute
-# between peer_start and peer_stop for each unit of work: their own loop, and
-# all that the library does for it, in a heap that collects only when it is
-# told and has no helper threads.  Good: no more than before the change.
+# The script prints the inline sequences (inline.sh), and then the instructions
+# of workloads for each unit of work.  It counts between peer_start and
+# peer_stop: the workload's own loop, and everything that the library does for
+# it.  The heap collects only when it is told to, and has no helper threads.  A
+# good result is no more than before the change.
 #
-# Runs in the directory of the build; exits with 77 when there is no valgrind,
-# or the library cannot run under it.
+# Run it in the directory of the build.  It exits with 77 if there is no
+# valgrind, or if the library cannot run under it.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -22,8 +23,8 @@ work=bench/count.build
 # shellcheck source=bench/common.sh
 . "$srcdir/bench/common.sh"
 
-# What is counted: units of work in all, and the command; the workloads are
-# compiled to do a hundredth of what they usually do.
+# items prints what is counted: the number of units of work, and the command.
+# The workloads are compiled to do a hundredth of their usual work.
 items() {
 	cat <<-'END'
 		80000 alloc 16 scan 1
@@ -57,8 +58,8 @@ items() {
 	END
 }
 
-# profile PROGRAM ARGUMENT...: instructions of all measured parts.  callgrind
-# writes a profile whenever one ends.
+# profile PROGRAM ARGUMENT... prints the instructions of all measured parts.
+# callgrind writes a profile whenever a part ends.
 profile() {
 	program=$work/$1
 	shift

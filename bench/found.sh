@@ -1,9 +1,10 @@
 # shellcheck shell=sh
-# found.sh - which heaps there are, and of which version; part of peers.sh.
+# found.sh - which heaps are present, and their versions; part of peers.sh.
 : "${srcdir:?}" "${work:?}" "${unpacked:?}" "${asked:?}"
 
-# find_unpacked sets go_root, or go_missing to the reason why there is none, and
-# mimalloc_root, which is empty where an installed mimalloc has to do.
+# find_unpacked sets go_root, or sets go_missing to the reason why there is no
+# Go.  It also sets mimalloc_root, which is empty if the installed mimalloc is
+# used.
 find_unpacked() {
 	mimalloc_root=
 	go_missing="not asked for"
@@ -34,7 +35,8 @@ find_go() {
 	esac
 }
 
-# probe HEAP: a program that allocates can be made, and runs.
+# probe HEAP compiles and runs a program that allocates; it fails if either
+# fails.
 probe() {
 	cat >"$work/probe.c" <<-'END'
 		#include "harness.h"
@@ -50,7 +52,7 @@ probe() {
 		"$work/probe" >>"$work/probe.log" 2>&1
 }
 
-# installed HEAP: false, and the reason in $why, if there is none.
+# installed HEAP fails if the heap is missing; $why may then have the reason.
 installed() {
 	why=
 	if [ "$1" = go ]; then
@@ -61,7 +63,7 @@ installed() {
 	probe "$1"
 }
 
-# macros HEADER TEXT OPTION...: what the preprocessor makes of TEXT.
+# macros HEADER TEXT OPTION... prints TEXT with its macros expanded.
 macros() {
 	header=$1
 	text=$2
@@ -70,7 +72,7 @@ macros() {
 		$CC "$@" -E -P - 2>/dev/null | tail -n 1 | tr -d ' "'
 }
 
-# dotted: 209 is 2.0.9, and 30503 is 3.5.3.
+# dotted prints 209 as 2.0.9, and 30503 as 3.5.3.
 dotted() {
 	awk '{
 		by = length($1) > 3 ? 100 : 10

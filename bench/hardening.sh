@@ -3,13 +3,16 @@
 #
 # usage: srcdir=DIR CC=... CFLAGS=... RT_HARDENING_CFLAGS=... bench/hardening.sh
 #
-# Compiles the workloads alloc and mix with the library inside, with the options
-# for hardening that configure has chosen and without, and runs them on every
-# level.  Instructions are those of alloc 64 scan, for an allocation, and of mix,
-# without the system's, and the same on every run; alloc collects for gcstress
-# only.  Without valgrind they are left out.  Times are CPU time, the system's
-# included, the least of RT_RUNS (9) runs, which take turns: what else the
-# machine does only adds to them.  Takes some minutes.
+# The script compiles the workloads alloc and mix together with the library:
+# once with the options for hardening that configure has chosen, and once
+# without.  It runs them on every level, which takes some minutes.
+#
+# Instructions are those of alloc 64 scan, for one allocation, and of mix,
+# without the kernel's.  They are the same on every run; alloc collects for
+# gcstress only.  Without valgrind the table has no instructions.
+#
+# A time is CPU time, including the system's: the least of RT_RUNS (9) runs,
+# which take turns.  Other work of the machine can only add to a time.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -20,7 +23,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset RTGC RTMEMLIMIT RTDEBUG
 
-# compile OPTION...: C, with a lot of options and files.
+# compile OPTION... compiles C; the options may be many, and include files.
 compile() {
 	# shellcheck disable=SC2086 # lists of options
 	${CC:-cc} -std=gnu11 -pthread -fvisibility=hidden -D_GNU_SOURCE \
@@ -28,7 +31,7 @@ compile() {
 		${ATOMIC_OPS_CFLAGS-} "$@"
 }
 
-# build LEVEL OPTION...: the programs, with the library inside.
+# build LEVEL OPTION... makes the programs, with the library inside.
 build() {
 	level=$1
 	shift
@@ -44,7 +47,8 @@ build() {
 	done
 }
 
-# What is compared: build, RTDEBUG, and its words in the table.
+# levels prints what is compared: the build, RTDEBUG, and the words of the
+# table.
 levels() {
 	cat <<-EOF
 		hard - default
@@ -60,15 +64,15 @@ levels() {
 	EOF
 }
 
-# at RTDEBUG COMMAND...: runs a command on that level, without helper threads.
+# at RTDEBUG COMMAND... runs a command on that level, without helper threads.
 at() {
 	debug=gc_threads=0,$1
 	shift
 	RTDEBUG=${debug%,-} "$@"
 }
 
-# instructions BUILD RTDEBUG PROGRAM ARGUMENT...: those of the measured part;
-# "-": no valgrind.
+# instructions BUILD RTDEBUG PROGRAM ARGUMENT... prints the instructions of the
+# measured part, or "-" if there is no valgrind.
 instructions() {
 	if ! command -v valgrind >/dev/null 2>&1; then
 		echo -
@@ -87,7 +91,7 @@ instructions() {
 	awk '/^totals:/ { print $2 }' "$work/profile.1"
 }
 
-# take: one run on every level; a line each: level, and what mix prints.
+# take runs every level once; each line has the level, and what mix prints.
 take() {
 	number=0
 	levels | while read -r build debug _; do
@@ -114,7 +118,8 @@ levels | while read -r build debug title; do
 		"$(instructions "$build" "$debug" mix 1) $title"
 done >"$work/counts"
 
-# least LEVEL COLUMN: the smallest number there of the runs of a level.
+# least LEVEL COLUMN prints the smallest number in that column of a level's
+# runs.
 least() {
 	awk -v level="$1" -v column="$2" '
 		$1 == level && (!n++ || $column < min) { min = $column }

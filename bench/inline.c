@@ -1,14 +1,16 @@
 // inline.c - loops of inline allocations whose instructions inline.sh counts.
 //
-// C and C++.  Each loop is a function by itself, so that a profile shows what
-// it executes; no function of the library is called inline_loop_*.
-// inline_loop_nothing is what a loop and its bookkeeping cost.  A run serves
-// every allocation of a loop: the first span of a slot, whose runs begin short
-// and double, is used up before, and the next one of a fresh heap is one run.
-// What would leave the inline sequence shows in the profile as a call.
+// The file is C and C++.  Each loop is a function by itself, so that a profile
+// shows its instructions; no function of the library is called inline_loop_*.
+// inline_loop_nothing has the cost of a loop and its bookkeeping.
 //
-// Argument: allocations in each loop, at most 50.  A span of 8192 bytes has 128
-// objects of 64, and two loops of RT_NOSCAN take theirs from it.
+// One run of free slots serves every allocation of a loop.  The first span of a
+// slot, whose runs begin short and double, is used up before the loop.  In a
+// fresh heap the next span is one run.  An allocation that leaves the inline
+// sequence shows in the profile as a call.
+//
+// The argument is the number of allocations in each loop, at most 50.  A span
+// of 8192 bytes has 128 objects of 64, and two loops of RT_NOSCAN share one.
 #include <stdlib.h>
 
 #include <rt/rt.h>
@@ -34,7 +36,7 @@ __attribute__((noinline)) void inline_loop_nothing(rt_thread *t, long n)
 		rt_keep_alive(t);
 }
 
-// With the handle in a register, as an interpreter has it.
+// The handle is in a register, as in an interpreter.
 
 __attribute__((noinline)) void inline_loop_in_noscan_64(rt_thread *t, long n)
 {
@@ -60,7 +62,7 @@ __attribute__((noinline)) void inline_loop_in_words_8(rt_thread *t, long n)
 		rt_keep_alive(rt_alloc_in(t, 8));
 }
 
-// With the handle from the thread's own variable, as everybody else has it.
+// The handle comes from the thread's own variable, as in most other programs.
 
 __attribute__((noinline)) void inline_loop_own_noscan_64(rt_thread *t, long n)
 {
@@ -83,8 +85,7 @@ __attribute__((noinline)) void inline_loop_own_uninit_64(rt_thread *t, long n)
 	rt_keep_alive(t);
 }
 
-// Of a size that the compiler does not know, and cannot look up before the
-// loop.
+// The compiler does not know the size, and cannot look it up before the loop.
 
 static inline size_t unknown(size_t n)
 {
@@ -108,7 +109,8 @@ __attribute__((noinline)) void inline_loop_any_noscan(rt_thread *t, long n)
 }
 #endif
 
-// warm_up takes the first object of the second span of each slot for n bytes.
+// warm_up uses up the first span of each slot for n bytes, and the first object
+// of the second.
 static void warm_up(rt_thread *t, size_t n)
 {
 	for (size_t i = 0; i <= 8192 / rt_good_size(n); i++) {

@@ -2,16 +2,17 @@
 # inline.sh - counts the instructions of one inline allocation.
 #
 # inline.c runs with N and with 2N allocations a loop, in C and in C++, under
-# callgrind.  What the second run executes more in the function of a loop,
-# less what the empty loop does, over N, is one inline sequence.  A count, not
-# a time: it is the same on every run.  A loop that called anything has left
-# the inline sequence, and counts as broken.
+# callgrind.  The script takes the instructions that the second run executes
+# more in the function of a loop, and subtracts those of the empty loop.
+# Divided by N, that is one inline sequence.  A count, unlike a time, is the
+# same on every run.  A loop that called a function has left the inline
+# sequence, and counts as broken.
 #
 # usage: srcdir=DIR CC=... CXX=... LIBRTHEAP=... bench/inline.sh
 #
-# LIBRTHEAP is what to link; by default the library in the current directory.
-# Prints "language loop instructions" for each; exits with 77 when there is
-# no valgrind, or the library cannot run under it.
+# LIBRTHEAP is the library to link, by default the one in the current
+# directory.  The script prints "language loop instructions" for each loop.  It
+# exits with 77 if there is no valgrind, or if the library cannot run under it.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -20,14 +21,15 @@ n=25
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# skip WHY [PACKAGE]: five loops in each of two languages are not counted.
+# skip WHY [PACKAGE] reports that five loops in each of two languages are
+# skipped.
 skip() {
 	echo "skipped: 18 of inline allocations: $1${2:+; install $2}"
 	exit 77
 }
 
-# The archive is one object; a library that is not built static is linked
-# where it lies.
+# The archive is one object.  If no static library was built, the shared one is
+# linked where it is.
 library() {
 	if [ -f librtheap.a ]; then
 		echo "librtheap.a $(pkg-config --libs atomic_ops 2>/dev/null ||
@@ -40,7 +42,7 @@ library() {
 	fi
 }
 
-# The first of the compilers that is there, or nothing.
+# first_of prints the first of the compilers that is installed, or nothing.
 first_of() {
 	for compiler in "$@"; do
 		if command -v "$compiler" >/dev/null 2>&1; then
@@ -50,8 +52,8 @@ first_of() {
 	done
 }
 
-# build LANGUAGE COMPILER OPTION...  Without debugging information, whose newest
-# forms valgrind may not read.
+# build LANGUAGE COMPILER OPTION... makes the program without debugging
+# information, because valgrind may not read the newest forms of it.
 build() {
 	language=$1
 	shift
@@ -60,9 +62,9 @@ build() {
 		-x none -o "$work/$language" $LIBRTHEAP -lpthread
 }
 
-# profile LANGUAGE COUNT: "loop instructions calls" of every loop.  In a
-# profile, fn= begins the lines of a function, and calls= stands before a line
-# with what the callee cost.
+# profile LANGUAGE COUNT prints "loop instructions calls" of every loop.  In a
+# profile, fn= begins the lines of a function.  A line with calls= comes before
+# the line with the cost of the callee.
 profile() {
 	valgrind --tool=callgrind --compress-strings=no --compress-pos=no \
 		--callgrind-out-file="$work/profile" "$work/$1" "$2" \
@@ -85,7 +87,7 @@ profile() {
 	}' "$work/profile" | sort
 }
 
-# count LANGUAGE: one line for each loop.
+# count LANGUAGE prints one line for each loop.
 count() {
 	profile "$1" $n >"$work/once"
 	profile "$1" $((2 * n)) >"$work/twice"

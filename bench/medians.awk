@@ -1,10 +1,10 @@
 # medians.awk - medians, spreads and ratios of the runs that table.awk has read.
 #
-# The spread of some runs is half their range.  A ratio that differs from 1 by
-# no more than the spreads of both together is "equal".  A value is inverted in
-# a ratio where more is better, so that below 1 is always better for rtheap.
+# The spread of a set of runs is half their range.  A ratio that differs from 1
+# by no more than the sum of both spreads is "equal".  Where a larger value is
+# better, its ratio is inverted, so that below 1 is always better for rtheap.
 
-# number is x with three digits, or all before the point.
+# number returns x with three digits, or with all digits before the point.
 function number(x)
 {
 	if (x >= 99.95)
@@ -34,7 +34,7 @@ function median(store, key)
 	return median_of(store, key, runs[key])
 }
 
-# spread_of is half the range of n values, in percent of their median.
+# spread_of returns half the range of n values, in percent of their median.
 function spread_of(store, key, n, v, m)
 {
 	sorted_into(v, store, key, n)
@@ -52,7 +52,7 @@ function explicit(heap)
 	return heap == "glibc" || heap == "mimalloc" || heap == "jemalloc"
 }
 
-# best is the peer of a kind with the best median, or "".
+# best returns the peer of a sort with the best median, or "".
 function best(c, free, i, heap, m, found, least)
 {
 	found = ""
@@ -71,15 +71,15 @@ function best(c, free, i, heap, m, found, least)
 	return found
 }
 
-# cell is a heap's figure, and the peak MiB.
+# cell returns a heap's figure, and the peak MiB.
 function cell(c, heap)
 {
 	return number(median(value, c SUBSEP heap)) \
 		sprintf(" (%.0f)", median(peak, c SUBSEP heap))
 }
 
-# over is what one heap has over what another has: "-" where the clock saw
-# nothing, "equal" within the spread.
+# over returns one heap's median divided by another's: "-" if the clock measured
+# nothing, "equal" if they differ by no more than the spread.
 function over(store, above, below, a, b, s)
 {
 	a = median(store, above)
@@ -93,7 +93,7 @@ function over(store, above, below, a, b, s)
 	return number(a / b)
 }
 
-# value_over is rtheap's value over a heap's.
+# value_over returns rtheap's value divided by another heap's.
 function value_over(c, heap, mine, other)
 {
 	mine = c SUBSEP "rtheap"
@@ -102,7 +102,8 @@ function value_over(c, heap, mine, other)
 		over(value, mine, other)
 }
 
-# ratios is what rtheap has over what a heap has: value, CPU time, peak MiB.
+# ratios returns rtheap's value, CPU time and peak MiB, divided by another
+# heap's.
 function ratios(c, heap, mine, other)
 {
 	mine = c SUBSEP "rtheap"
@@ -124,14 +125,14 @@ function absent(key)
 	return key in late ? "> " limit " s" : "-"
 }
 
-# ---- Figures: what a program measures beside its value ----
+# ---- Figures that a program measures beside its value ----
 
 function figure_median(key, name)
 {
 	return median_of(figures, key SUBSEP name, figure_runs[key, name])
 }
 
-# figure_text is a name with its unit apart: "max_us" is "max, us".
+# figure_text separates a name from its unit: "max_us" becomes "max, us".
 function figure_text(name, between)
 {
 	sub(/_/, between, name)
@@ -149,7 +150,7 @@ function figures_add(key, text, n, i, part, field)
 	}
 }
 
-# most_figures is the heap that has the most figures in a case, or "".
+# most_figures returns the heap that has the most figures in a case, or "".
 function most_figures(c, i, key, found, most)
 {
 	for (i = 1; i <= nheaps; i++) {
@@ -162,7 +163,7 @@ function most_figures(c, i, key, found, most)
 	return found
 }
 
-# ---- What is said below a table ----
+# ---- The text below a table ----
 
 function others_text()
 {
@@ -176,7 +177,7 @@ function caption_all()
 		"processes had %s.", place, most_runs, rows_read, others_text())
 }
 
-# caption is of the runs of one case.
+# caption returns the line that describes the runs of one case.
 function caption(c)
 {
 	return sprintf("%s; medians of %d runs in turn; other processes had " \

@@ -1,9 +1,9 @@
 # pairs.awk - the table of pairs, from lines of row, setting, processor seconds,
 # KiB, collections and checksum.
 #
-# The processor time of rtheap at another peak is read off the line, in
-# logarithms, between the two settings of rtheap around that peak; above all of
-# them it is that of the largest.
+# The processor time of rtheap at another peak is interpolated, in logarithms,
+# between the two settings of rtheap around that peak.  Above the peaks of all
+# settings it is the time of the setting with the largest one.
 BEGIN {
 	FS = "\t"
 }
@@ -47,7 +47,7 @@ function median(store, key, v, n)
 	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 }
 
-# half the range, in percent of the median
+# spread returns half the range, in percent of the median.
 function spread(store, key, v, n, m)
 {
 	n = sorted(store, key, v)
@@ -60,7 +60,7 @@ function ours(i)
 	return setting[i] ~ /^rtheap/
 }
 
-# least is the smallest peak that rtheap has.
+# least returns the smallest peak of rtheap.
 function least(r, i, x, best)
 {
 	for (i = 1; i <= nsettings; i++) {
@@ -71,8 +71,8 @@ function least(r, i, x, best)
 	return best
 }
 
-# cpu_at is the processor time of rtheap where its peak is p; 0: it is never so
-# low.
+# cpu_at returns the processor time of rtheap where its peak is p, or 0 if its
+# peak is never so low.
 function cpu_at(r, p, i, x, below, above, xb, xa, f)
 {
 	below = above = 0
@@ -106,7 +106,7 @@ function pair(r, s, key)
 		median(collections, key))
 }
 
-# against is the two columns of rtheap over setting i.
+# against returns the two columns of rtheap over setting i.
 function against(r, i, key, c, m, a)
 {
 	key = r SUBSEP setting[i]

@@ -4,10 +4,10 @@
 #
 # usage: srcdir=DIR CC=... bench/pairs.sh
 #
-# Runs in the directory of the build.  A collector buys time with memory, so a
+# Run it in the directory of the build.  A collector buys time with memory, so a
 # time without its peak says little.  Each row of bench/pairs.rows runs at each
-# setting in turn.  doc/bench.md says how to read the table, which goes to
-# bench-pairs.md; every run is a line of bench-pairs.tsv.
+# setting in turn.  The table goes to bench-pairs.md; doc/bench.md says how to
+# read it.  Every run is a line of bench-pairs.tsv.
 #
 # From the environment:
 #   RT_CASES        a regular expression of the names of rows
@@ -34,8 +34,9 @@ case $repetitions in
 	;;
 esac
 
-# settings: a heap, a name and a variable of the environment or two, a line
-# each.  Ours are one family: room in proportion, default in the middle.
+# settings prints a line for each setting: a heap, a name and one or two
+# variables of the environment.  Those of rtheap are one family: the room grows
+# in proportion, and the default is in the middle.
 settings() {
 	cat <<-'END'
 		rtheap rtheap-12 RTGC=12 RTDEBUG=heap_headroom=2500KiB
@@ -62,8 +63,8 @@ build() {
 	done
 }
 
-# run_once ROW SETTING PROGRAM-HEAP ARGUMENTS VARIABLE...: row, setting,
-# processor seconds, KiB, collections, checksum.
+# run_once ROW SETTING PROGRAM-HEAP ARGUMENTS VARIABLE... prints row, setting,
+# processor seconds, KiB, collections and checksum.
 run_once() {
 	row=$1 setting=$2 program=$3 arguments=$4
 	shift 4
@@ -96,7 +97,7 @@ run_all() {
 	done
 }
 
-# A function, so that all of this file is read before the long run begins.
+# This is a function so that the shell reads the whole file before the long run.
 main() {
 	rm -rf "$work"
 	mkdir -p "$work"

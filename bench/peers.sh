@@ -3,13 +3,15 @@
 #
 # usage: srcdir=DIR CC=... bench/peers.sh
 #
-# Runs in the directory of the build.  Builds the workloads of bench/workloads
-# for every heap that there is, runs each case of bench/cases five times, the
-# heaps in turn, and prints medians against the aims.  doc/bench.md says how to
-# read it.  Writes the same to bench-peers.md, every run as a line to
-# bench-peers.tsv, the table of README.md to bench-peers-readme.md, the aims of
-# doc/speed.md to bench-peers-aims.md, and pictures to bench-peers-*.svg where
-# gnuplot is installed.
+# Run it in the directory of the build.  It builds the workloads of
+# bench/workloads for every heap that is present, and runs each case of
+# bench/cases five times, on one heap after the other.  It prints medians
+# against the aims; doc/bench.md says how to read them.
+#
+# It writes the same to bench-peers.md, and every run as a line to
+# bench-peers.tsv.  The table of README.md goes to bench-peers-readme.md, and
+# the aims of doc/speed.md to bench-peers-aims.md.  If gnuplot is installed,
+# pictures go to bench-peers-*.svg.
 #
 # From the environment:
 #   RT_CASES        a regular expression of the names of cases, or quick: the short
@@ -23,8 +25,8 @@
 #   RT_WHIPPET      a build of Whippet (bench/heaps/whippet.h)
 #
 # A run that takes longer than two minutes is ended, and shows as "> 120 s".
-# Exits with 1 when a run failed, two heaps disagree about a checksum, or
-# rtheap took too long.
+# The script exits with 1 if a run failed, if two heaps disagree about a
+# checksum, or if rtheap took too long.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -55,7 +57,7 @@ esac
 
 # ---- building ----
 
-# runs_case HEAPS HEAP: the heaps field of a case includes the heap.
+# runs_case HEAPS HEAP succeeds if the heaps field of a case includes the heap.
 runs_case() {
 	if [ "$2" = rtheap-plain ]; then
 		case $1 in
@@ -71,12 +73,13 @@ runs_case() {
 	esac
 }
 
-# has_room MIB: so much memory can be had.
+# has_room MIB succeeds if so much memory is available.
 has_room() {
 	[ "$1" -le "$(available)" ]
 }
 
-# program HEAP NAME: where the program is; it is built when it is not.
+# program HEAP NAME prints the path of the program, and builds it if it is
+# missing.
 program() {
 	echo "$work/$2-$1"
 	[ ! -x "$work/$2-$1" ] || return 0
@@ -90,7 +93,7 @@ program() {
 	fi
 }
 
-# programs: "heap name" of every program that the cases need, a line each.
+# programs prints a line "heap name" for every program that the cases need.
 programs() {
 	while IFS='	' read -r name which _ _ command _; do
 		for heap in $heaps; do
@@ -118,8 +121,8 @@ build_all() {
 
 # ---- running ----
 
-# Sets busy and total to processor time since the start of the machine, in
-# ticks, of all processes.
+# ticks sets busy and total to the processor time of all processes since the
+# machine started, in ticks.
 ticks() {
 	read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
 	busy=$((user + nice + system + irq + softirq + steal))
@@ -127,8 +130,9 @@ ticks() {
 }
 
 # run_once CASE HEAP REPETITION PROGRAM ARGUMENT... adds a line to the result:
-# what the program printed, and the share of the processors in percent that
-# other processes had meanwhile.  timeout ends with 124 when it ended a program.
+# what the program printed, and the share of the processors, in percent, that
+# other processes used meanwhile.  If timeout ends the program, it exits with
+# 124.
 run_once() {
 	row="$1	$2	$3"
 	shift 3
@@ -162,7 +166,7 @@ run_once() {
 	}' >>"$result"
 }
 
-# run_heaps NAME HEAPS REPETITION COMMAND: every heap once.
+# run_heaps NAME HEAPS REPETITION COMMAND runs every heap once.
 run_heaps() {
 	for heap in $heaps; do
 		runs_case "$2" "$heap" || continue
@@ -213,7 +217,7 @@ table() {
 		-v limit=$limit -v place="$place" "$@" "$work/cases" "$result"
 }
 
-# tables prints what was measured; the first says on standard error what failed.
+# tables prints all results; the first call reports failures on standard error.
 tables() {
 	status=0
 	table aims || status=1
@@ -239,7 +243,7 @@ plot_figures() {
 	table plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
 }
 
-# rtheap-plain is left out: it would lie on rtheap.
+# rtheap-plain is left out, because its line would cover that of rtheap.
 plot() {
 	heaps=$(echo " $heaps " | sed 's/ rtheap-plain / /')
 	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'
@@ -265,7 +269,7 @@ publish() {
 
 # ---- all of it ----
 
-# choose_cases writes those that are wanted to $work/cases.
+# choose_cases writes the chosen cases to $work/cases.
 choose_cases() {
 	if [ "$wanted" = quick ]; then
 		awk -F '\t' '$4 == "quick"' "$srcdir/bench/cases"
@@ -279,9 +283,9 @@ choose_cases() {
 	}
 }
 
-# header touches twice as much memory as most cases use, or half of what there
-# is: a page that was never written costs what the host makes it cost, and only
-# the first time.
+# header touches twice as much memory as most cases use, or half of what is
+# available.  The first touch of a page that was never written takes as long as
+# the host of a virtual machine needs; later ones do not.
 header() {
 	touched=$(($(available) / 2))
 	[ $touched -le 2500 ] || touched=2500
@@ -294,7 +298,7 @@ header() {
 	echo
 }
 
-# show prints and keeps all tables; false if a run failed.
+# show prints and keeps all tables; it fails if a run failed.
 show() {
 	shown=0
 	echo
@@ -311,7 +315,7 @@ show() {
 	return $shown
 }
 
-# A function, so that all of this file is read before the long run begins.
+# This is a function so that the shell reads the whole file before the long run.
 main() {
 	rm -rf "$work"
 	mkdir -p "$work"

@@ -3,7 +3,7 @@
 
 # ---- Where a peer is ahead ----
 
-# ahead is "title (Nx HEAP)" of a kind of heap in a case, or "".
+# ahead returns "title (Nx HEAP)" of a sort of heap in a case, or "".
 function ahead(c, free, heap, r)
 {
 	heap = best(c, free)
@@ -11,7 +11,7 @@ function ahead(c, free, heap, r)
 	return r + 0 > 1 ? title[c] " (" r " x " heap ")" : ""
 }
 
-# behind_text is the cases in which a kind of heap is ahead of rtheap.
+# behind_text returns the cases in which a sort of heap is ahead of rtheap.
 function behind_text(free, i, text, a)
 {
 	for (i = 1; i <= ncases; i++) {
@@ -22,7 +22,7 @@ function behind_text(free, i, text, a)
 	return text == "" ? "none" : text
 }
 
-# folded is text in lines of at most 80 columns.
+# folded returns text in lines of at most 80 columns.
 function folded(text, n, i, word, line, out)
 {
 	n = split(text, word, " ")
@@ -76,7 +76,7 @@ function behind_print()
 	print folded(peaks_text())
 }
 
-# behind_worst returns in how many cases a kind of heap is ahead, and the three
+# behind_worst returns in how many cases a sort of heap is ahead, and the three
 # in which it is farthest ahead.
 function behind_worst(free, i, k, a, r, n, of, text, worst, where)
 {
@@ -115,7 +115,7 @@ function behind_short()
 
 # ---- The table ----
 
-# row_store copies the values that a row is of to shown[case, heap, row, i].
+# row_store copies the values of a row to shown[case, heap, row, i].
 function row_store(c, figure, row, i, h, k, key, n)
 {
 	for (i = 1; i <= nheaps; i++) {
@@ -133,8 +133,8 @@ function shown_median(row, heap)
 	return median_of(shown, row SUBSEP heap, shown_runs[row, heap])
 }
 
-# is_best says whether no heap of the row is ahead of this one by more than the
-# spread.
+# is_best returns whether no heap of the row is ahead of this one by more than
+# the spread.
 function is_best(c, figure, row, heap, i, m, other, s)
 {
 	m = shown_median(row, heap)
@@ -188,7 +188,8 @@ function readme_rows(c, n, i, text)
 		readme_row(c, text[i], c SUBSEP i)
 }
 
-# spread_median is the median of the spreads of rtheap's values, in percent.
+# spread_median returns the median of the spreads of rtheap's values, in
+# percent.
 function spread_median(i, n, v)
 {
 	for (i = 1; i <= ncases; i++)

@@ -4,13 +4,13 @@
 #
 # usage: srcdir=DIR CC=... bench/scale.sh
 #
-# Runs in the directory of the build and writes bench-scale.txt.  N is 1, 2, 4
-# and so on up to the number of processors:
+# Run it in the directory of the build; it writes bench-scale.txt.  N is 1, 2, 4
+# and so on up to the number of processors.  It measures:
 #
-# - N threads of one process allocate, over N processes of one thread each;
+# - N threads of one process that allocate, over N processes of one thread each;
 # - a full collection with N markers;
-# - an exact reading of the statistics beside N threads that run, or allocate;
-# - how often locks are taken, and by what, where there is valgrind; these
+# - an exact read of the statistics beside N threads that run, or allocate;
+# - how often locks are taken, and by which functions, if there is valgrind; these
 #   counts hardly depend on the machine.
 #
 # From the environment:
@@ -40,7 +40,7 @@ for number in "$mib" "$most" "$repetitions"; do
 	esac
 done
 
-# steps: 1, 2, 4 .. and the most, of which the statistics take 256.
+# steps MOST prints 1, 2, 4 and so on, and MOST.
 steps() {
 	n=1
 	while [ $n -lt "$1" ]; do
@@ -74,7 +74,7 @@ describe() {
 
 # ---- Medians ----
 
-# medians of lines "value unit wall cpu peak cpu checksum figure=value...".
+# medians reads lines "value unit wall cpu peak cpu checksum figure=value...".
 medians() {
 	awk '
 	function median(key, n, i, k, x, v) {
@@ -111,7 +111,7 @@ medians() {
 	}'
 }
 
-# often PROGRAM ARGUMENT...: medians of some runs; a failure is told.
+# often PROGRAM ARGUMENT... prints medians of some runs, and reports a failure.
 often() {
 	program=$1
 	shift
@@ -161,7 +161,7 @@ readings() {
 	done
 }
 
-# locks PROGRAM ARGUMENT...: how often each function takes a lock.
+# locks PROGRAM ARGUMENT... prints how often each function takes a lock.
 locks() {
 	program=$1
 	shift
@@ -207,7 +207,7 @@ lock_counts() {
 	locks mark tree 8
 }
 
-# A function, so that all of this file is read before the long run begins.
+# This is a function so that the shell reads the whole file before the long run.
 main() {
 	rm -rf "$work"
 	mkdir -p "$work"

@@ -1,17 +1,17 @@
 # table.awk - the figures of bench/peers.sh: medians, ratios, aims.
 #
 # usage: awk -f medians.awk -f readme.awk -f table.awk -v mode=MODE
-#	-v heaps="A B ..." -v limit=SECONDS -v place="MACHINE; DATE"
-#	cases peers.tsv
+# 	-v heaps="A B ..." -v limit=SECONDS -v place="MACHINE; DATE"
+# 	cases peers.tsv
 #
-# mode aims: a line a case, rtheap beside the best others, in Markdown; the peak
-#   MiB in brackets; what rtheap has over what the other has: value, CPU time,
-#   peak memory.
+# mode aims: a line for each case, rtheap beside the best others, in Markdown; the
+#   peak MiB in brackets; rtheap's value, CPU time and peak memory, divided by the
+#   other's.
 # mode missed: the aims that were missed, and how many were reached.
 # mode behind: the cases in which another heap is ahead beyond the spread.
 # mode all: every heap's median, spread, CPU time and peak memory.
-# mode ratios: what rtheap has over what every other has, as above.
-# mode figures: the further figures of the cases that have some, a table each.
+# mode ratios: rtheap's figures divided by those of every other, as above.
+# mode figures: a table for each case that has further figures.
 # mode readme: the rows that the cases name, and in how many cases others are
 #   ahead.
 # mode plot: medians of the cases that match -v rows=REGEXP, heaps in columns;
@@ -19,13 +19,13 @@
 # mode plot-figures: the figures in the unit -v cut=UNIT of the case that
 #   matches -v rows=REGEXP, heaps in columns.
 #
-# Exits with 1 when a run failed, two heaps differ in the checksum of a case, or
-# rtheap did not end in time.
+# Exits with 1 if a run failed, if two heaps differ in the checksum of a case,
+# or if rtheap did not end in time.
 
 # ---- Aims ----
 
-# An aim is split into: of what (mib, a figure, or "" for the value), more or
-# less, factor, whose.
+# aim_split sets part[1..4]: what the aim is about (mib, a figure, or "" for the
+# value), more or less, a factor, and the heap that it is a factor of.
 function aim_split(aim, part, at)
 {
 	at = match(aim, /[<>]=/)
@@ -53,7 +53,8 @@ function aim_text(part, text)
 	return text
 }
 
-# aim_value is what an aim is about, "" where it was not measured.
+# aim_value returns the value that an aim is about, or "" if it was not
+# measured.
 function aim_value(what, key)
 {
 	if (!runs[key])
@@ -63,7 +64,7 @@ function aim_value(what, key)
 	return (key, what) in figure_runs ? figure_median(key, what) : ""
 }
 
-# aim_reached is "yes", "no", or "?" when the other figure is missing.
+# aim_reached returns "yes", "no", or "?"  if the other figure is missing.
 function aim_reached(c, part, key, bound, mine, other)
 {
 	bound = part["factor"] + 0
@@ -103,7 +104,7 @@ function aims_line(c, n, i, aim, got, text, reached)
 		text == "" ? "-" : text, reached == "" ? "-" : reached
 }
 
-# missed_lines is a line for each aim of the case that was missed.
+# missed_lines returns a line for each missed aim of the case.
 function missed_lines(c, n, i, aim, got)
 {
 	n = aims_read(c, aim, got)

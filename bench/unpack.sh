@@ -4,15 +4,15 @@
 #
 # usage: bench/unpack.sh DIR go|mimalloc
 #
-# Unpacks the newest Go, or the newest mimalloc, below DIR and prints where:
-# the root of Go's tree, or the folder that has usr/include and usr/lib.  What
-# is there already is taken as it is.  Otherwise exits with 1; the last line on
-# standard error says why.
+# The script unpacks the newest Go, or the newest mimalloc, below DIR.  It
+# prints the root of Go's tree, or the folder that has usr/include and usr/lib.
+# If that is there already, it is used as it is.  On failure the script exits
+# with 1, and the last line on standard error says why.
 #
-# Where packages come from is the machine's own apt configuration: the archive
-# that it takes Debian's main from, with the suites for backports of this
-# release and of the current stable one.  apt checks their signatures and the
-# packages' sums, with the machine's keys and in a state folder below DIR.
+# Packages come from the archive from which the machine's own apt takes Debian's
+# main.  The script adds the suites for backports of this release and of the
+# current stable one.  apt checks signatures and sums, with the machine's keys
+# and with a state folder below DIR.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -29,7 +29,8 @@ what=$2
 apt_dir=$dir/apt
 root=$dir/$what
 
-# our_apt COMMAND ARGUMENT...: apt with nothing of the machine's but its keys.
+# our_apt COMMAND ARGUMENT... runs apt with nothing of the machine's but its
+# keys.
 our_apt() {
 	"$@" -o Dir::State="$apt_dir/state" -o Dir::Cache="$apt_dir/cache" \
 		-o Dir::Etc::sourcelist="$apt_dir/sources.list" \
@@ -38,7 +39,7 @@ our_apt() {
 		-o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20
 }
 
-# archive: "address signed-by" of Debian's main in apt's configuration.
+# archive prints "address signed-by" of Debian's main in apt's configuration.
 archive() {
 	# shellcheck disable=SC2016 # apt's own names
 	apt-get indextargets --format \
@@ -63,7 +64,7 @@ write_sources() {
 	done >"$apt_dir/sources.list"
 }
 
-# newest PATTERN: the name of the newest package whose name matches.
+# newest PATTERN prints the name of the newest package whose name matches.
 newest() {
 	our_apt apt-cache search --names-only "$1" | cut -d ' ' -f 1 |
 		sort -V | tail -n 1
@@ -79,7 +80,7 @@ packages() {
 	fi
 }
 
-# fetch takes PACKAGE... to $root, which comes into being as a whole.
+# fetch PACKAGE... fills $root, which appears only when it is complete.
 fetch() {
 	rm -rf "$dir/deb" "$dir/new"
 	mkdir -p "$dir/deb" "$dir/new"
@@ -100,7 +101,7 @@ if [ ! -d "$root" ]; then
 	done
 	mkdir -p "$apt_dir/state/lists/partial" "$apt_dir/cache/archives/partial"
 	write_sources
-	# A suite that is not there is told in the log, and does not matter.
+	# A missing suite is reported in the log, and does no harm.
 	our_apt apt-get -q update >"$apt_dir/log" 2>&1 || true
 	list=$(packages)
 	[ -n "$list" ] || refuse "no $what in $(sed 's/.* \([^ ]*\) main$/\1/' \

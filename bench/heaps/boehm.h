@@ -1,4 +1,4 @@
-// boehm.h - Boehm's collector as it comes.
+// boehm.h - Boehm's collector with its default settings.
 #include "boehm_common.h"
 
 static inline void heap_begin(void)

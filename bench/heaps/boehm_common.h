@@ -1,12 +1,12 @@
 // boehm_common.h - what both ways of using Boehm's collector have in common.
 //
-// Threads made by pthread_create are the collector's (a macro of gc.h), and
-// it stops them by a signal wherever they are: nothing to attach, poll or
-// block for.
+// The collector knows every thread, because a macro of gc.h replaces
+// pthread_create.  It stops threads by a signal wherever they are, so a thread
+// needs neither attach nor poll, and may wait anywhere.
 //
-// The collector starts the threads that mark in parallel when the program
-// makes a thread, or says that it may.  A program of one thread that says
-// nothing marks with one processor.
+// The collector starts the threads that mark in parallel when the program makes
+// a thread, or announces that it may.  In a program of one thread that
+// announces nothing, only one processor marks.
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 #define HEAP_HAS_LIVE 1
 #define HEAP_HAS_HELD 1
 
-// boehm_threads is how many threads this process has.
+// boehm_threads returns how many threads this process has.
 static inline int boehm_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -34,8 +34,8 @@ static inline int boehm_threads(void)
 	return n - 2; // . and ..
 }
 
-// boehm_markers starts the markers and ends the program if they do not come:
-// a comparison with a collector that marks alone would not hold.
+// boehm_markers starts the markers, and ends the program if they do not start:
+// a comparison with a collector that marks on one processor would be unfair.
 static inline void boehm_markers(void)
 {
 	GC_allow_register_threads();
@@ -90,7 +90,7 @@ static inline uint64_t heap_collections(void)
 	return GC_get_gc_no();
 }
 
-// All that the collector counts, under its lock.
+// heap_stats_live reads all that the collector counts, under its lock.
 static inline uint64_t heap_stats_live(void)
 {
 	static struct GC_prof_stats_s s;

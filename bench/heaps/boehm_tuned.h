@@ -6,10 +6,11 @@
 // - Small objects are popped inline from lists of the thread, refilled by
 //   GC_generic_malloc_many with all free objects of a block at once.
 //
-// The collector does not follow the links of lists of its pointer-free kind:
-// they would lose all but their first objects.  So pointer-free objects are of
-// a kind of their own, of which only the first word is scanned.  It is the
-// link while the object is in a list, and cleared when it leaves.
+// The collector does not follow the links between pointer-free objects, so a
+// list of them would lose all but its first object.  So pointer-free objects
+// have a kind of their own, and only their first word is scanned.  That word is
+// the link while the object is in a list; it is cleared when the object leaves
+// the list.
 #include "boehm_common.h"
 
 #include <gc/gc_inline.h>
@@ -25,8 +26,8 @@ enum {
 	BOEHM_THREADS = 32 // ever attached
 };
 
-// Static memory is a root, thread-local memory is not always.  One to a
-// thread, never given back.
+// The lists are in static memory, which is always a root; thread-local memory
+// is not always one.  Each thread has one of these, which is never freed.
 struct boehm_lists {
 	_Alignas(128) void *scanned[BOEHM_LISTS];
 	void *leaf[BOEHM_LISTS];

@@ -1,4 +1,4 @@
-// explicit.h - what a heap without a collector does not do.
+// explicit.h - the operations that a heap without a collector does not have.
 //
 // Such heaps run the workloads that know when each object dies.
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// jemalloc.h - jemalloc, which stands for malloc once it is linked.
+// jemalloc.h - jemalloc, which replaces malloc when it is linked.
 #include "explicit.h"
 
 #include <stdio.h>

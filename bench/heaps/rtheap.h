@@ -26,7 +26,7 @@ static inline void heap_must(int result, const char *what)
 	exit(1);
 }
 
-// RTGC and RTDEBUG count, so that settings can be compared.
+// RTGC and RTDEBUG have an effect, so that settings can be compared.
 static inline void heap_begin(void)
 {
 	rt_config c;

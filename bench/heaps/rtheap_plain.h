@@ -1,3 +1,3 @@
-// rtheap_plain.h - rtheap for a host that stores pointers as C does.
+// rtheap_plain.h - rtheap for a host that stores pointers by plain C stores.
 #define HEAP_PLAIN 1
 #include "rtheap.h"

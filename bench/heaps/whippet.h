@@ -1,9 +1,9 @@
-// whippet.h - Whippet's mostly-marking collector, with conservative stacks and
-// objects and parallel marking; a heap that grows.
+// whippet.h - Whippet's mostly-marking collector: stacks and objects are
+// scanned conservatively, marking is parallel, and the heap grows.
 //
 // Whippet is compiled into its host.  RT_WHIPPET names a folder that has its
-// api and a libwhippet.a, made from its collector
-// heap-conservative-parallel-mmc with whippet_embedder.h for the embedder.
+// api and a libwhippet.a.  That library must be made from Whippet's collector
+// heap-conservative-parallel-mmc, with whippet_embedder.h for the embedder.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static inline void heap_free(void *p)
 	(void)p;
 }
 
-// One range at a time.
+// The workloads hold one range at a time.
 static inline void heap_hold(void *lo, void *hi)
 {
 	whippet_roots.lo = (uintptr_t)lo;

@@ -1,7 +1,7 @@
 // whippet_embedder.h - what Whippet's collector is compiled with for whippet.h.
 //
-// Objects have no headers: those with pointers are scanned conservatively, so
-// the collector asks for no object's layout and moves none.
+// Objects have no headers.  Those with pointers are scanned conservatively, so
+// the collector needs no object's layout and moves no object.
 #include "gc-embedder-api.h"
 
 #include "gc-assert.h"

@@ -1,8 +1,7 @@
 // whippet_roots.h - the roots that a program registers with Whippet's
 // collector.
 //
-// Both the program (whippet.h) and the collector (whippet_embedder.h) know
-// them.
+// Both the program (whippet.h) and the collector (whippet_embedder.h) use them.
 #ifndef BENCH_HEAPS_WHIPPET_ROOTS_H
 #define BENCH_HEAPS_WHIPPET_ROOTS_H
 

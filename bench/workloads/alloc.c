@@ -1,16 +1,16 @@
-// alloc.c - nanoseconds for an allocation, collections included, of objects
+// alloc.c - nanoseconds for an allocation, including collections, of objects
 // that die 64 allocations later.
 //
 // usage: alloc SIZE scan|noscan|any|call|call-noscan THREADS
 //
 // SIZE is 4 (pointer-free only), 8, 16, 64, 256, 1024, 4096 or 32768.  Sizes
-// are constants, as in most programs; any: scanned, and the compiler does not
-// know the size; call, call-noscan: by a function call, for a program that
-// cannot inline the allocation.
+// are constants, as in most programs.  With any, objects are scanned, and the
+// compiler does not know the size.  With call and call-noscan, a function call
+// allocates, as in a program that cannot inline the allocation.
 //
-// Each object's first word is written at birth and read at death;
-// the sum is the checksum.  Before the clock starts, one round of objects is
-// scribbled over and the next looked at: memory that is scanned comes zeroed.
+// Each object's first word is written at birth and read at death; the sum is
+// the checksum.  Before the clock starts, one round of objects is overwritten.
+// The next round is checked: memory that is scanned must be zeroed.
 //
 // Good: a few nanoseconds for small objects, and for large ones little more
 // than it takes to clear them; a call at most twice the inline path.
@@ -44,7 +44,7 @@ PEER_INLINE bool is_scanned(enum kind kind)
 	return kind != NOSCAN && kind != CALL_NOSCAN;
 }
 
-// first_put and first_get are of an object's first word, or of its 4 bytes.
+// first_put and first_get access an object's first word, or its 4 bytes.
 PEER_INLINE void first_put(uint64_t *p, size_t size, uint64_t value)
 {
 	if (__builtin_constant_p(size) && size == 4)
@@ -100,7 +100,7 @@ PEER_INLINE uint64_t churn(size_t size, enum kind kind, uint64_t n)
 	return sum;
 }
 
-// run warms up if n is 0.
+// run only warms up if n is 0.
 PEER_INLINE uint64_t run(size_t size, enum kind kind, uint64_t n)
 {
 	if (n)
@@ -158,7 +158,7 @@ static enum kind kind_of(const char *name)
 	peer_die("no such kind");
 }
 
-// count_for is such that the slowest heap needs about a second.
+// count_for returns a count with which the slowest heap needs about a second.
 static uint64_t count_for(size_t size)
 {
 	static const struct {

@@ -8,8 +8,8 @@ const (
 	warmUp = 8 << 20
 )
 
-// Scanned objects are a number and pointers, the others numbers.  With 8 bytes
-// the number stands where the pointer would: it is below any address.
+// Scanned objects are a number and pointers, the others are numbers.  With 8
+// bytes the number is where the pointer would be: it is below any address.
 type (
 	scan8  [1]*uint64
 	scan16 struct {

@@ -2,8 +2,8 @@
 //
 // usage: arrays KIB
 //
-// 64 arrays of 8 KiB to KIB live; one after another, at random, is replaced by
-// a new one of random size, of which every 64th word gets a leaf of 16 bytes
+// 64 arrays of 8 KiB to KIB live.  One after another, at random, is replaced by
+// a new one of random size.  Every 64th word of it gets a new leaf of 16 bytes,
 // and every other word the last leaf again.  1 GiB is allocated in all.  The
 // checksum is of the dying arrays' ends.
 #include "harness.h"

@@ -1,12 +1,13 @@
-// begin.c - microseconds until a heap has begun and given out its first object.
+// begin.c - microseconds until a heap has begun and its first object is
+// allocated.
 //
 // usage: begin
 //
-// A process is forked a hundred times before the heap begins; each child begins
-// it, allocates one object, and says how long both took.  The value is the
-// median, after one child that is not counted.  Good: less than a process takes
-// to begin, some hundred microseconds.  The checksum is how many children there
-// were.
+// A process forks a hundred times before its heap begins.  Each child begins
+// the heap, allocates one object, and reports how long both took.  The value is
+// the median; one more child, the first, is not counted.  Good: less than a
+// process takes to begin, some hundred microseconds.  The checksum is the
+// number of children.
 #include "harness.h"
 
 #include <sys/wait.h>

@@ -2,14 +2,16 @@
 //
 // usage: drop contiguous|random MIB
 //
-// Objects of 16 to 880 bytes, about nine to a page of 4 KiB, every byte
-// written, MIB in all.  contiguous: those die that were allocated first;
-// random: every object with a chance of nine in ten, so that few pages become
-// free as a whole, and no heap that does not move its objects gets below six
-// tenths of what it had.  The value is what is resident in the end over what
-// lives; the figures are MiB alive, and resident before, after a collection
-// and after the heap was told to give memory back, and how long that took.
-// The checksum is of what lives.
+// The program makes MIB of objects of 16 to 880 bytes, about nine to a page of
+// 4 KiB, and writes every byte.  With contiguous, the objects that were
+// allocated first die.  With random, every object dies with a probability of
+// nine in ten.  Then few pages become free as a whole, and a heap that does not
+// move its objects keeps at least six tenths of what it had.
+//
+// The value is the memory resident in the end, divided by the live bytes.  The
+// figures are MiB alive, and MiB resident at three times: before, after a
+// collection, and after the heap was told to release memory.  One more is how
+// long that took.  The checksum is of the live objects.
 #include "harness.h"
 
 enum { LEAST = 16, STEPS = 109, MEAN = 448, TENTHS = 9 };
@@ -50,7 +52,7 @@ static void table_drop(struct table *t, bool contiguous)
 	}
 }
 
-// table_live is the bytes of what lives; *sum is changed by the contents.
+// table_live returns the live bytes, and adds their contents to *sum.
 static uint64_t table_live(const struct table *t, uint64_t *sum)
 {
 	uint64_t live = t->n * sizeof *t->object;

@@ -45,7 +45,7 @@ func drop(table []*uint64, contiguous bool) {
 	}
 }
 
-// liveBytes is the bytes of what lives, and a sum of the contents.
+// liveBytes returns the bytes of what lives, and a sum of the contents.
 func liveBytes(table []*uint64) (live, sum uint64) {
 	live = 8 * uint64(len(table))
 	for _, p := range table {

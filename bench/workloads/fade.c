@@ -2,17 +2,20 @@
 //
 // usage: fade told|untold MIB SECONDS
 //
-// MIB of objects of 64 to 880 bytes, every byte written; one of each 2 MiB
-// lives on, so that few huge pages become free as a whole.  told: the heap is
-// told to collect and to give memory back.  untold: it finds out by itself.
-// Then the program makes a little garbage ten times a second.  The value is
-// what is resident after SECONDS, in MiB; the figures are that after as many
-// seconds as they are named for, and in the end without the program's own
-// memory over what the heap says that it holds.  The checksum is of what lives.
+// The program makes MIB of objects of 64 to 880 bytes and writes every byte.
+// One of each 2 MiB lives on, so that few huge pages become free as a whole.
+// With told, the heap is told to collect and to release memory; with untold, it
+// gets no such call.  Then the program makes a little garbage ten times a
+// second.
 //
-// Good: what is resident falls at once and stays.  The kernel puts huge pages
-// behind all that is advised for them, even if a single small page is in use;
-// once that made 234 MiB of 9.5 in three minutes.
+// The value is what is resident after SECONDS, in MiB.  A figure named for a
+// number of seconds is the same after that time.  held_x is the resident memory
+// in the end, without the program's own, divided by what the heap says that it
+// holds.  The checksum is of the live objects.
+//
+// Good: resident memory falls at once and stays low.  The kernel puts huge
+// pages behind all memory that is advised for them, even if a single small page
+// is in use.  That once made 234 MiB of 9.5 in three minutes.
 #include "harness.h"
 
 enum { LEAST = 64, STEPS = 103, MEAN = 472, EVERY = (2 << 20) / MEAN };

@@ -3,10 +3,11 @@
 //
 // usage: gcbench DEPTH
 //
-// A tree of DEPTH and an array of doubles live on; a tree one deeper stretches
-// the heap first.  For each depth 4, 6 .. 16, and each of the two ways, so many
-// trees that they have the nodes of two stretching ones.  The checksum is of
-// the counts of all trees and of the array.
+// A tree of DEPTH and an array of doubles live on; a tree one deeper first
+// stretches the heap.  Then trees are built of each depth 4, 6 .. 16, and in
+// each of the two ways.  Their number is such that they have the nodes of two
+// stretching trees.  The checksum is of the counts of all trees and of the
+// array.
 #include "harness.h"
 
 enum { LEAST_DEPTH = 4, MOST_DEPTH = 16, ARRAY = 500000 };
@@ -67,7 +68,7 @@ static void tree_free(struct node *n)
 	heap_free(n);
 }
 
-// tree_drop looks at the left edge only, as the walk is not the subject.
+// tree_drop visits only the left edge, because the walk is not measured.
 static uint64_t tree_drop(struct node *n)
 {
 	uint64_t depth = 0;

@@ -49,7 +49,7 @@ func (n *node) count() uint64 {
 	return 1 + n.left.count() + n.right.count()
 }
 
-// drop looks at the left edge only.
+// drop visits only the left edge.
 func (n *node) drop() uint64 {
 	var depth uint64
 

@@ -3,11 +3,12 @@
 //
 // usage: grow SIZE MIB
 //
-// A list of objects of SIZE bytes, MIB in all, every word written, is made
-// twice; between the two it dies and the heap collects.  The value is the first
-// time, which the system's page faults and, in a virtual machine, the host
-// decide; the figures are the second time, and how many page faults each had
-// for a thousand objects.  The checksum is of both lists.
+// The program makes a list of objects of SIZE bytes, MIB in all, twice, and
+// writes every word.  Between the two the list dies and the heap collects.  The
+// value is the first time; most of it is the system's page faults and, in a
+// virtual machine, the host's work.  The figures are the second time, and how
+// many page faults each had for a thousand objects.  The checksum is of both
+// lists.
 #include "harness.h"
 
 struct cell {
@@ -57,7 +58,7 @@ static long faults(void)
 	return u.ru_minflt;
 }
 
-// A function by itself, so that the list is dead when it has returned.
+// This is a function by itself, so that the list is dead when it has returned.
 static __attribute__((noinline)) void measure(size_t n, size_t words,
 					      struct made *made)
 {

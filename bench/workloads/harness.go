@@ -1,4 +1,5 @@
-// harness.go - what the workloads in Go share; harness.h says what they print.
+// harness.go - what the workloads in Go share; harness.h describes their
+// output.
 package main
 
 import (
@@ -55,7 +56,7 @@ func random(state *uint64) uint64 {
 	return z ^ z>>31
 }
 
-// below is a number below n, which is at most 1<<32.
+// below returns a number below n, which is at most 1<<32.
 func below(state *uint64, n uint64) uint64 { return (random(state) >> 32) * n >> 32 }
 
 func word(i int) string {
@@ -73,8 +74,8 @@ func number(i int, least, most uint64) uint64 {
 	return n
 }
 
-// together runs work on n goroutines at once and adds to s the time from when
-// all stand ready to when the last has ended.  One is the caller itself.
+// together runs work on n goroutines at once.  It adds to s the time from when
+// all are ready to when the last has ended.  One of them is the caller itself.
 func together(n int, s *span, work func(who int)) {
 	if n == 1 {
 		s.start()
@@ -102,7 +103,7 @@ func together(n int, s *span, work func(who int)) {
 	s.stop()
 }
 
-// statusKiB is a line of /proc/self/status; see peer_status_kib.
+// statusKiB returns a line of /proc/self/status; see peer_status_kib.
 func statusKiB(name string) uint64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -120,7 +121,7 @@ func statusKiB(name string) uint64 {
 	return 0
 }
 
-// median sorts the samples, which are not none.
+// median sorts the samples, of which there must be at least one.
 func median(sample []float64) float64 {
 	n := len(sample)
 
@@ -128,7 +129,7 @@ func median(sample []float64) float64 {
 	return (sample[(n-1)/2] + sample[n/2]) / 2
 }
 
-// pauseFigure is peer_pause_figure.
+// pauseFigure does what peer_pause_figure does.
 func pauseFigure() {
 	var m runtime.MemStats
 
@@ -150,7 +151,7 @@ func report(value float64, unit string, s *span, checksum uint64) {
 		s.cpu, statusKiB("VmHWM"), cpuNow(), checksum, figures)
 }
 
-// latency is how long each of many operations took; see latency.h.
+// latency records how long each of many operations took; see latency.h.
 const (
 	partsLog2 = 6
 	parts     = 1 << partsLog2

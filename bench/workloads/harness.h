@@ -1,13 +1,13 @@
 // harness.h - what the workloads share: the heap under test, a clock, random
 // numbers, threads, and the line that a program prints.
 //
-// A workload is one source for all heaps.  The heap comes as an adapter, a
-// header named by HEAP (bench/heaps), which defines, all of them inline:
+// A workload is one source for all heaps.  HEAP names the adapter for a heap, a
+// header in bench/heaps.  It defines the following, all of them inline:
 //
 //   heap_begin()               once, by main's thread, before anything else
 //   heap_attach() _detach()    by every other thread that allocates
-//   heap_alloc(n)              n zeroed bytes whose words are followed;
-//                              NULL: none; fastest if n is a constant
+//   heap_alloc(n)              n zeroed bytes whose words are followed, or
+//                              NULL; fastest if n is a constant
 //   heap_alloc_noscan(n)       n bytes without pointers, contents undefined
 //   HEAP_STORE(obj, slot, v)   stores a pointer into an object that was not
 //                              just allocated; a plain store if undefined
@@ -22,8 +22,9 @@
 //   heap_stats_metrics()       bytes of memory, read with all other metrics
 //   heap_stats_history()       number of collections, read with the pauses of
 //                              the last ones (both HEAP_HAS_HISTORY)
-//   heap_stats_stop(t)         the exact ones; microseconds until the world
-//                              stopped, and for which it did (HEAP_HAS_STOP)
+//   heap_stats_stop(t)         bytes in use, read exactly; t[0]: microseconds
+//                              until the world was stopped, t[1]: how many it
+//                              stayed stopped (HEAP_HAS_STOP)
 //   heap_pause_ms()            how long the last collection stopped the world
 //                              (HEAP_HAS_HISTORY)
 //   heap_held()                bytes from the system, without those that went
@@ -32,8 +33,8 @@
 //   HEAP_CALL(n) _NOSCAN(n)    allocation by a function call, for programs that
 //                              cannot inline it; heap_alloc if undefined
 //
-// Objects are held by stacks, which every collector here scans; a structure
-// that lives on hangs off main's stack.
+// Stacks hold the objects, and every collector here scans them.  A structure
+// that lives on is reached from main's stack.
 //
 // A program prints one line: value, its unit, wall and CPU seconds of the
 // measured part, peak KiB and CPU seconds of the whole process, checksum, and
@@ -87,9 +88,9 @@ PEER_INLINE double peer_clock(clockid_t id)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-// peer_start and peer_stop enclose what is measured.  They are functions by
-// themselves, because count.sh counts from a call of the one to a call of the
-// other.
+// peer_start and peer_stop enclose the measured part.  They are functions by
+// themselves, because count.sh counts from a call of peer_start to a call of
+// peer_stop.
 static __attribute__((noinline, unused)) void peer_start(struct peer_time *t)
 {
 	t->wall -= peer_clock(CLOCK_MONOTONIC);
@@ -127,13 +128,13 @@ PEER_INLINE void *peer_alloc_noscan(size_t n)
 	return peer_need(heap_alloc_noscan(n));
 }
 
-// peer_keep makes the compiler believe that p and all it points to is read.
+// peer_keep makes the compiler believe that p and all it points to are read.
 PEER_INLINE void peer_keep(const void *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
-// ---- Random numbers: splitmix64, the same in Go ----
+// ---- Random numbers: splitmix64, which the Go harness uses as well ----
 
 PEER_INLINE uint64_t peer_random(uint64_t *state)
 {
@@ -144,7 +145,7 @@ PEER_INLINE uint64_t peer_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-// peer_below is a number below n, which is at most 2^32.
+// peer_below returns a number below n, which is at most 2^32.
 PEER_INLINE uint64_t peer_below(uint64_t *state, uint64_t n)
 {
 	return (peer_random(state) >> 32) * n >> 32;
@@ -159,7 +160,7 @@ PEER_UNUSED const char *peer_word(int argc, char **argv, int i)
 	return argv[i];
 }
 
-// peer_number is argument i, a number from least to most.
+// peer_number returns argument i, a number from least to most.
 PEER_UNUSED uint64_t peer_number(int argc, char **argv, int i,
 				 const uint64_t bounds[2])
 {
@@ -206,9 +207,9 @@ PEER_UNUSED void *peer_member_main(void *arg)
 	return NULL;
 }
 
-// peer_together runs work on nthreads threads at once and adds to *t the time
-// from when all stand ready to when the last has ended.  One thread is the
-// caller itself.
+// peer_together runs work on nthreads threads at once.  It adds to *t the time
+// from when all are ready to when the last has ended.  One thread is the caller
+// itself.
 PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 			       struct peer_time *t)
 {
@@ -242,8 +243,8 @@ PEER_UNUSED void peer_together(int nthreads, peer_work *work, void *arg,
 
 // ---- The result ----
 
-// peer_status_kib is a line of /proc/self/status: VmHWM, the most memory that
-// this process ever had resident, or VmRSS, what it has now.
+// peer_status_kib returns a line of /proc/self/status: VmHWM is the most memory
+// that this process ever had resident, VmRSS what it has now.
 PEER_UNUSED unsigned long peer_status_kib(const char *name)
 {
 	unsigned long kib = 0;
@@ -272,17 +273,17 @@ PEER_UNUSED int peer_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// peer_median sorts the n samples, which are not none.
+// peer_median sorts the n samples, of which there must be at least one.
 PEER_UNUSED double peer_median(double *sample, size_t n)
 {
 	qsort(sample, n, sizeof sample[0], peer_compare);
 	return n % 2 ? sample[n / 2] : (sample[n / 2 - 1] + sample[n / 2]) / 2;
 }
 
-// What peer_report prints after the checksum.
+// peer_figures is what peer_report prints after the checksum.
 static char peer_figures[PEER_FIGURES] __attribute__((unused));
 
-// peer_figure adds a figure; the name has no blanks, and its unit at the end.
+// peer_figure adds a figure.  The name has no blanks, and ends with the unit.
 PEER_UNUSED void peer_figure(const char *name, double value)
 {
 	size_t used = strlen(peer_figures);
@@ -299,8 +300,9 @@ PEER_UNUSED void peer_pause_figure(void)
 #endif
 }
 
-// peer_cpu is the processor time in seconds of this process and of those that
-// it has waited for, peer_peak_kib the most that one of them had resident.
+// peer_cpu returns the processor time in seconds of this process and of its
+// children that have ended.  peer_peak_kib returns the most memory that one of
+// them had resident.
 PEER_UNUSED double peer_cpu(void)
 {
 	struct rusage u;

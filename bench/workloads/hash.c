@@ -1,13 +1,13 @@
-// hash.c - nanoseconds for an operation on a hash table, as an interpreter's
-// dictionaries have them.
+// hash.c - nanoseconds for an operation on a hash table like that of an
+// interpreter's dictionary.
 //
 // usage: hash KEYS
 //
-// Chains of entries of 32 bytes, each with a number in an object of 16 bytes of
-// its own; the array of chains doubles when there are more entries than
-// chains.  A random key below twice KEYS is looked for: one that is missing
-// comes in, one that is there gets a new number or, half the time, goes.  The
-// checksum is of the numbers found.
+// A chain has entries of 32 bytes, each with a number in an object of its own,
+// of 16 bytes.  The array of chains doubles when there are more entries than
+// chains.  An operation looks for a random key below twice KEYS.  A missing key
+// is added; one that is found gets a new number or, half the time, is removed.
+// The checksum is of the numbers found.
 #include "harness.h"
 
 enum { OPERATIONS = 4000000 / PEER_DIVISOR, LEAST_LOG2 = 4 };
@@ -78,8 +78,8 @@ static void table_insert(struct table *t, uint64_t key, uint64_t n)
 	t->n++;
 }
 
-// table_remove removes the entry that *place points to; before is the object
-// that place lies in.
+// table_remove removes the entry that *place points to.  before is the object
+// that contains place.
 static void table_remove(struct table *t, void *before, struct entry **place)
 {
 	struct entry *e = *place;

@@ -2,11 +2,11 @@
 //
 // usage: holes scan|noscan
 //
-// A table of objects of 64 bytes is filled, every second one dies, and after a
-// full collection as many are allocated as died, so each takes a place between
-// two that live.  The clock runs for that last part only, ROUNDS times.  Good:
-// no more than some times an allocation in fresh memory.  The checksum is of
-// all objects after each round.
+// A table of objects of 64 bytes is filled.  Every second one dies, and a full
+// collection follows.  Then as many are allocated as died, so each gets a slot
+// between two live ones.  The clock runs for that last part only, ROUNDS
+// times.  Good: no more than some times an allocation in fresh memory.  The
+// checksum is of all objects after each round.
 #include "harness.h"
 
 enum { SIZE = 64, OBJECTS = 200000 / PEER_DIVISOR, ROUNDS = 20 };

@@ -1,16 +1,16 @@
-// interp.c - what an interpreter of a functional language asks of its heap:
-// frames, closures, conses and strings; 4000 rounds make 39 million objects of
-// 49 bytes on average.
+// interp.c - an interpreter of a functional language: it allocates frames,
+// closures, conses and strings.  4000 rounds make 39 million objects of 49
+// bytes on average.
 //
 // usage: interp ROUNDS
 //
 // Calls are frames in the heap, linked to their callers, so that non-tail
-// recursion makes chains as deep as the lists are long; one round in 64 goes
-// 20000 deep.  A round makes a list of numbers, maps three closures over it
-// (one makes strings and closures, of which those keep their frame alive),
-// folds the result, and stores every fourth intermediate value into a list of
-// 100000 cells that lives on.  Who dies when is known to nobody, so this is
-// for collectors only.  The checksum is of the folds.
+// recursion makes chains as deep as the lists are long.  One round in 64 goes
+// 20000 deep.  A round makes a list of numbers and maps three closures over
+// it.  One of them makes strings, and closures that keep their frame alive.
+// The round folds the result, and stores every fourth intermediate value into a
+// list of 100000 cells that lives on.  The program does not know when an object
+// dies, so this case is for collectors only.  The checksum is of the folds.
 #include "harness.h"
 
 enum { TABLE = 100000, DEEP = 20000, MASK = 0xffff };
@@ -38,8 +38,8 @@ struct cons {
 	struct cons *cdr;
 };
 
-// The frame of a call to a closure or of the loop that makes a list is SMALL,
-// that of map LARGE: slots beyond these two stay empty.
+// The frame of a call to a closure, or of the loop that makes a list, is
+// SMALL.  That of map is LARGE.  No frame uses the slots beyond these two.
 struct frame {
 	struct frame *up;
 	struct closure *fn;
@@ -89,7 +89,7 @@ static struct closure *closure_make(enum op op, struct frame *env, value held)
 	return c;
 }
 
-// string_make's is 8 to 64 characters long.
+// string_make returns a string of 8 to 64 characters.
 static value string_make(uint64_t n)
 {
 	uint64_t length = 8 + n % 57;
@@ -101,7 +101,7 @@ static value string_make(uint64_t n)
 	return (value)s;
 }
 
-// mix is a string, a closure over the frame, or the number again.
+// mix returns a string, a closure over the frame, or the number again.
 static value mix(struct frame *f)
 {
 	uint64_t n = number_of(f->slot[0]);
@@ -115,7 +115,7 @@ static value mix(struct frame *f)
 
 static value apply(struct closure *fn, value argument);
 
-// use is a number made of any value.
+// use returns a number made of any value.
 static value use(struct frame *f)
 {
 	value v = f->slot[0];
@@ -129,7 +129,8 @@ static value use(struct frame *f)
 	return apply((struct closure *)v, number(7));
 }
 
-// A closure's frame hangs off the frame it was made in, not off its caller.
+// The parent of a closure's frame is the frame that the closure was made in,
+// not that of its caller.
 static value apply(struct closure *fn, value argument)
 {
 	struct frame *f = frame_make(fn->env, fn, SMALL);
@@ -146,7 +147,7 @@ static value apply(struct closure *fn, value argument)
 	}
 }
 
-// iota is the numbers from first on, made by recursion before the cons.
+// iota returns the numbers from first on, made by recursion before the cons.
 static struct cons *iota(struct frame *up, uint64_t first, uint64_t n)
 {
 	struct cons *list = NULL;

@@ -30,7 +30,7 @@ type num struct{ tag, n uint64 }
 
 var numbers [mask + 1]num
 
-// str's characters lie behind it in the same object.
+// The characters of a str follow it in the same object.
 type str struct{ tag, length uint64 }
 
 type closure struct {

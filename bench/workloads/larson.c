@@ -3,17 +3,17 @@
 //
 // usage: larson THREADS SLOTS LEAST MOST
 //
-// So objects die in an order that no program planned, and where memory is
-// freed, by another thread than the one that allocated them.  An array has
-// SLOTS places; objects have LEAST to MOST bytes, in steps of 8, zeroed, and
-// their sizes are known at run time only.  The value is operations of all
-// threads; the checksum is of what the dying objects held.
+// So objects die in an order that no program planned.  Where memory is freed,
+// another thread frees it than the one that allocated it.  An array has SLOTS
+// places; objects have LEAST to MOST bytes, in steps of 8, zeroed, and their
+// sizes are known at run time only.  The value is operations of all threads;
+// the checksum is of the dying objects' contents.
 #include "harness.h"
 
 enum { ROUNDS = 10, OPERATIONS = 6000000 / PEER_DIVISOR };
 
-// An array with its own random numbers, so that it does not matter which
-// thread has it.
+// An array has its own random numbers, so the result does not depend on which
+// thread has the array.
 struct table {
 	uint64_t seed, sum;
 	uint64_t *slot[];

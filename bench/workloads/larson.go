@@ -32,7 +32,7 @@ func (t *table) churn(n int, least, steps uint64) {
 	t.seed, t.sum = seed, sum
 }
 
-// barrier is passed by all once all n have come.
+// barrier makes all n wait until the last has come.
 type barrier struct {
 	sync.Mutex
 	moved       *sync.Cond

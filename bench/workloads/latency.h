@@ -34,8 +34,8 @@ PEER_INLINE void latency_add(struct latency *l, uint64_t ns)
 	l->count[power][(ns >> power) - PARTS]++;
 }
 
-// latency_rank is the time in microseconds that all but the longest n
-// operations do not exceed.
+// latency_rank returns a time in microseconds that no operation exceeds, except
+// the longest n.
 PEER_UNUSED double latency_rank(const struct latency *l, uint64_t n)
 {
 	uint64_t longer = 0;
@@ -56,7 +56,7 @@ PEER_UNUSED double latency_rank(const struct latency *l, uint64_t n)
 	return 0;
 }
 
-// latency_report is of n operations.
+// latency_report adds the figures of n operations.
 PEER_UNUSED void latency_report(const struct latency *l, uint64_t n)
 {
 	peer_figure("p50_us", latency_rank(l, n / 2));
@@ -66,7 +66,7 @@ PEER_UNUSED void latency_report(const struct latency *l, uint64_t n)
 	peer_figure("max_us", (double)l->longest / 1e3);
 }
 
-// latency_now is a time in nanoseconds.
+// latency_now returns a time in nanoseconds.
 PEER_INLINE uint64_t latency_now(void)
 {
 	struct timespec t;

@@ -2,22 +2,26 @@
 //
 // usage: mark random|tree|list|array|hot MIB
 //
-// random: nodes of 48 bytes with three pointers; the first pointers make one
-// circle through all nodes in random order, the others go anywhere.  tree:
-// binary, nodes of 32 bytes, made in depth-first order.  list: a cell and a
-// leaf of 16 bytes each.  array: one array of pointers to leaves of 16 bytes.
-// hot: the array's leaves have 32 bytes, and each refers to the same object.
+// - random: nodes of 48 bytes with three pointers.  The first pointers make one
+//   circle through all nodes in random order; the others point anywhere.
+// - tree: binary, nodes of 32 bytes, made in depth-first order.
+// - list: cells of 16 bytes, each with a leaf of 16 bytes.
+// - array: one array of pointers to leaves of 16 bytes.
+// - hot: the same with leaves of 32 bytes, each of which refers to one and the
+//   same object.
 //
-// All of it lives.  A first collection clears away what the making left; the
-// value is the median of three more, or the one of a heap of 1 GB and above.
-// The figures are its processor time for an object, which is more where several
-// threads mark, what is resident after it, and how long the last one stopped
-// the world, if the heap says so.  The checksum is of a walk afterwards.
+// All of it lives.  A first collection removes the garbage of building it.  The
+// value is the median of three more, or of just one in a heap of 1 GB and
+// above.  The figures are its processor time for an object, which grows with
+// the number of markers, what is resident after it, and how long the last one
+// stopped the world, if the heap says so.  The checksum is of a walk
+// afterwards.
 //
-// Good: random at no more than some times tree, as every node of random misses
-// the caches; more says that the marker waits for memory.  No prefetching and
-// no second thread helps with list.  Markers share an array in pieces.  hot is
-// as fast as array if markers do not pass the line of one mark around.
+// Good: random takes no more than some times as long as tree, because every
+// node of random misses the caches.  A larger factor means that the marker
+// waits for memory.  Neither prefetching nor a second thread helps with list.
+// Markers share an array in pieces.  hot is as fast as array if markers do not
+// contend for the cache line of one mark.
 #include "harness.h"
 
 enum { COLLECTIONS = 3, ONCE_MIB = 1024, STEPS = 1000000 / PEER_DIVISOR };
@@ -97,7 +101,7 @@ static uint64_t random_walk(const void *root)
 
 // ---- tree ----
 
-// n nodes, numbered as they are made, the left half before the right.
+// branch_make makes n nodes, numbered in order, the left half before the right.
 static struct branch *branch_make(size_t n, uint64_t *id)
 {
 	struct branch *b;
@@ -220,7 +224,7 @@ static size_t shape_index(const char *name)
 	peer_die("no such shape");
 }
 
-// collect_median is the median of n collections, in seconds.
+// collect_median returns the median of n collections, in seconds.
 static double collect_median(struct peer_time *t, int n)
 {
 	double sample[COLLECTIONS];

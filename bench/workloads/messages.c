@@ -1,19 +1,20 @@
-// messages.c - a table of messages of which one after another, at random, is
-// replaced: how long each replacement takes.
+// messages.c - how long it takes to replace a message in a table; messages are
+// replaced one after another, at random.
 //
 // usage: messages COUNT 256|1024
 //
 // A replacement reads the old message's number, allocates a message without
-// pointers, writes all of it and stores it in the table.  From one to the next
-// the clock is read once.  The value is the mean; the figures say what the
-// user feels, which is more than what a collector records as its pauses: the
-// time that the given share of replacements does not exceed, in microseconds,
-// exact to 1/64, and the longest.  The checksum is of the numbers that died.
+// pointers, writes all of it and stores it in the table.  The clock is read
+// once between two replacements.  The value is the mean.  The figures are what
+// a user feels, which is more than the pauses that a collector records: the
+// longest time, and times that the given share of replacements does not
+// exceed.  They are in microseconds, exact to 1/64.  The checksum is of the
+// numbers that died.
 #include "latency.h"
 
 enum { OPERATIONS = 2000000 / PEER_DIVISOR };
 
-// What messages are filled with, but for the number they begin with.
+// The contents of a message, except the number that it begins with.
 static const uint64_t text[128] = {1, 2, 3};
 
 PEER_INLINE uint64_t *message_make(size_t size, uint64_t number)
@@ -45,7 +46,7 @@ PEER_INLINE uint64_t replace_all(uint64_t **table, uint64_t count, size_t size,
 	return sum;
 }
 
-// run's size is a constant at each call.
+// The size is a constant at each call of run.
 PEER_INLINE uint64_t run(uint64_t **table, uint64_t count, size_t size,
 			 struct latency *l, struct peer_time *t)
 {

@@ -1,13 +1,15 @@
-// mix.c - seconds for objects of all sorts and sizes that replace each other.
+// mix.c - seconds for objects of many types and sizes that replace each other.
 //
 // usage: mix ROUNDS
 //
 // 4096 places hold an object each.  In a round 20000 of them, at random, get
-// another: of 100, 62 are lists of one to eight nodes of 32 bytes, 30 strings
-// of up to 200 bytes, 6 arrays of up to 8 KiB, and 2 buffers of 40 to 200 KiB,
-// far more of these than in most programs.  Each is written as a whole.
-// hardening.sh runs it with every level of protection, some of which guard
-// large objects.  Good: as much as clearing takes, and below twice the memory
+// another object.  Of 100 objects, 62 are lists of one to eight nodes of 32
+// bytes, 30 are strings of up to 200 bytes, 6 are arrays of up to 8 KiB, and 2
+// are buffers of 40 to 200 KiB.  Most programs have far fewer such buffers.
+// Every object is written as a whole.
+//
+// hardening.sh runs this with every level of protection; some of them guard
+// large objects.  Good: no more than clearing takes, and below twice the memory
 // that lives.  The checksum is of the objects that were replaced.
 #include "harness.h"
 
@@ -18,7 +20,7 @@ struct node {
 	uint64_t spare[3];
 };
 
-// One of both, or none.
+// At most one of the two is set.
 struct place {
 	struct node *list;
 	unsigned char *block;

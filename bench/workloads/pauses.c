@@ -2,11 +2,11 @@
 //
 // usage: pauses MIB
 //
-// A binary tree of nodes of 64 bytes lives, MIB in all.  Then garbage is made,
-// 16 objects of 64 bytes at a time, two and a half times what lives and at
-// least 1 GiB, which is two collections or more where the heap grows to twice
-// what lives.  From one time to the next the clock is read once.  The value is
-// the longest, in milliseconds; the figures are the times that the given share
+// A binary tree of nodes of 64 bytes lives, MIB in all.  Then the program makes
+// garbage, 16 objects of 64 bytes at a time, two and a half times what lives
+// and at least 1 GiB.  That is two collections or more if the heap grows to
+// twice what lives.  The clock is read once between two such times.  The value
+// is the longest, in milliseconds; the figures are times that the given share
 // of the others does not exceed.  The checksum is of the tree.
 #include "latency.h"
 

@@ -1,10 +1,10 @@
-// phases.c - what a compiler asks of its heap: for one unit of source after
-// another it builds a tree, passes over it, and drops it.
+// phases.c - a compiler: for one unit of source after another it builds a tree,
+// passes over it, and drops it.
 //
 // usage: phases MIB UNITS
 //
 // A unit's tree has up to MIB of nodes; most are several times smaller.  Three
-// of four nodes die at once while it is built, and each of four passes makes
+// of four nodes die at once while the tree is built.  Each of four passes makes
 // two that die for each node of the tree.  So what lives rises and falls once a
 // unit.  The checksum is of the nodes' numbers.
 #include "harness.h"
@@ -54,8 +54,8 @@ static uint64_t pass(const struct node *n)
 	return n->number + pass(n->left) + pass(n->right);
 }
 
-// depth_below is that of a tree of at most so many bytes, halved as often as a
-// coin falls, at most five times.
+// depth_below returns the depth of a tree of at most so many bytes.  A coin
+// decides up to five times whether to halve them.
 static int depth_below(uint64_t *seed, uint64_t bytes)
 {
 	int depth = 0;

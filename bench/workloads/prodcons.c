@@ -2,7 +2,7 @@
 //
 // usage: prodcons
 //
-// Messages of 64 bytes go through a ring of 1024 places without a lock, so
+// Messages of 64 bytes go through a ring of 1024 places without a lock.  So
 // where memory is freed, every free is by the other thread.  The value is
 // messages; the checksum is of their contents in order.
 #include "harness.h"
@@ -16,8 +16,8 @@ struct message {
 	uint64_t number, words[7];
 };
 
-// The places are of the heap; the counters each have a line of their own, and
-// with it what only their writer reads.
+// The places are in the heap.  Each counter has a cache line of its own, which
+// it shares with the variables that only its writer reads.
 struct ring {
 	struct message **place;
 	_Alignas(128) atomic_ullong made;
@@ -27,8 +27,8 @@ struct ring {
 	_Alignas(128) uint64_t sum;
 };
 
-// moved waits until *counter is not old, and returns it.  The wait is for a
-// thread that may have no processor.
+// moved waits until *counter is not old, and returns it.  The thread that it
+// waits for may have no processor.
 static uint64_t moved(atomic_ullong *counter, uint64_t old)
 {
 	for (int spins = 0;; spins++) {

@@ -12,7 +12,7 @@ const (
 	spins    = 1000
 )
 
-// A message has a pointer, so that it is scanned as elsewhere.
+// A message has a pointer, so that it is scanned as on the other heaps.
 type message struct {
 	number uint64
 	words  [5]uint64

@@ -4,10 +4,11 @@
 // usage: scaling SIZE N
 //
 // Each thread allocates objects of SIZE bytes, scanned, that die 64 allocations
-// later.  Both ways run in processes of their own, five times in turn, after
-// all that take part have warmed up.  The value is the median of one way over
-// that of the other; the figures are nanoseconds for an allocation of each
-// thread.  1 is perfect.  The checksum is how many objects were read.
+// later.  Each way has processes of its own.  The two run five times in turn,
+// after all threads have warmed up.  The value is the median with threads,
+// divided by that with processes; 1 is perfect.  The figures are nanoseconds
+// for an allocation of each thread.  The checksum is how many objects were
+// read.
 #include "harness.h"
 
 #include <sys/mman.h>
@@ -21,7 +22,7 @@ enum {
 	MOST = 256 // threads
 };
 
-// What the processes share.
+// The memory that the processes share.
 struct shared {
 	pthread_barrier_t ready;
 	double began[MOST], ended[MOST];
@@ -97,8 +98,8 @@ static pid_t process_start(struct job job, int nthreads)
 	_exit(0);
 }
 
-// run has n threads in nprocesses processes and returns the seconds from the
-// first beginning to the last end.
+// run starts n threads in nprocesses processes.  It returns the seconds from
+// the first beginning to the last end.
 static double run(struct shared *s, size_t size, int n, int nprocesses)
 {
 	struct job job = {.shared = s, .size = size};

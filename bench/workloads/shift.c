@@ -2,18 +2,21 @@
 //
 // usage: shift MIB
 //
-// MIB of objects of 64 bytes, of which nine in ten, at random, die; a
-// collection; then objects of 512 bytes up to the volume that was there.  A
-// heap whose pages each hold one size needs about 1.9 of what lives, one that
-// fills holes of any size less.  The value is what is resident in the end over
-// what lives; the figures are MiB resident before, after the collection, and in
-// the end.  The time is that of all allocations and the collection.  The
-// checksum is of what lives.
+// The program makes MIB of objects of 64 bytes; nine in ten, at random, die,
+// and the heap collects.  Then the program makes objects of 512 bytes up to the
+// volume that was there.  A heap whose pages each hold one size needs about 1.9
+// times what lives; one that fills holes of any size needs less.
+//
+// The value is the memory resident in the end, divided by the live bytes.  The
+// figures are MiB resident before, after the collection, and in the end.  The
+// time is that of all allocations and the collection.  The checksum is of the
+// live objects.
 #include "harness.h"
 
 enum { SMALL = 64, LARGE = 512, TENTHS = 9 };
 
-// Objects by address; NULL: dropped.  The large ones come after the small.
+// Objects by address, or NULL once dropped.  The large ones come after the
+// small.
 struct table {
 	uint64_t **object;
 	size_t nsmall, nlarge;

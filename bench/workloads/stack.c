@@ -2,15 +2,15 @@
 //
 // usage: stack FRAMES
 //
-// Recursion FRAMES deep, on a thread with room for it; every frame holds one
-// object of 32 bytes that nothing else refers to.  At the bottom a first
-// collection clears away what the descent left, and the value is the median of
-// five more.  The figures are the whole collection, its processor time for a
-// frame, and how long the last one stopped the world, if the heap says so.  The
-// checksum is of the objects, read on the way up.
+// The recursion is FRAMES deep, on a thread with room for it.  Every frame
+// holds one object of 32 bytes that nothing else refers to.  At the bottom a
+// first collection removes the garbage of the descent; the value is the median
+// of five more.  The figures are the time of the whole collection, its
+// processor time for a frame, and how long the last one stopped the world, if
+// the heap says so.  The checksum is of the objects, read on the way up.
 //
-// Good: with two processors about half of what one needs, because markers share
-// a stack in pieces.
+// Good: with two processors about half the time of one, because markers share a
+// stack in pieces.
 #include "harness.h"
 
 enum { COLLECTIONS = 5, FRAME = 512 }; // bytes, at most

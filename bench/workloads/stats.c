@@ -2,38 +2,40 @@
 //
 // usage: stats WHAT[-alloc|-wait] THREADS [MB]
 //
-// MB live in cells of 32 bytes, 10 unless it is given.  WHAT is
+// MB live in cells of 32 bytes, by default 10.  WHAT is
 //
 // exact: statistics of one moment, for which the world may have to stop;
-// live: all that the heap counts, without stopping anything;
-// metrics: every metric that has a name, read the same way;
+// live: all that the heap counts, without stopping any thread;
+// metrics: every metric that has a name, read without a stop;
 // history: the pauses of the last collections;
 // collect: a full collection instead of a read;
 // cached: exact, see below.
 //
 // THREADS other threads run and poll meanwhile.  Before each sample that stops
-// the world the reader sleeps until all of them have run since the last, so
-// that none has stopped already.  If they are more than the processors, the
-// stop waits until each had its turn.  -alloc: the others allocate objects of
-// 64 bytes as fast as they can, and collections come.  -wait: they wait in a
-// blocking region.
+// the world the reader sleeps until all of them have run since the last sample,
+// so that none has stopped already.  If they are more than the processors, the
+// stop waits until each has had its turn.  With -alloc, the others allocate
+// objects of 64 bytes as fast as they can, so the heap collects.  With -wait,
+// they wait in a blocking region.
 //
-// Good: a live read below 1 us and an exact one of some us, neither of which
-// grows with MB; an exact read beside threads that wait or run takes what the
-// machine needs to stop them, and the world stays stopped for some us.
+// Good: a live read takes less than 1 us and an exact one some us, and neither
+// grows with MB.  An exact read beside threads that wait or run takes as long
+// as the machine needs to stop them, and the world stays stopped for some us.
 //
-// cached: exact, while the THREADS others wait, each with an object newly
-// allocated in each of 20 sizes, so that each one's cache holds 20 spans.
+// With cached, the reads are exact, while the THREADS others wait.  Each has a
+// newly allocated object in each of 20 sizes, so that its cache holds 20 spans.
 //
-// The value is the median of the reads, and a figure is what nine of ten do not
-// exceed.  Reads that stop nothing are so short that each sample is the mean of
-// 16.  Beside threads that run, every third sample is what the machine needs
-// for a stop without any heap: a flag tells the others to stop, and each that
-// goes on wakes the next; machine_us is the median, machine_p90_us what nine of
-// ten do not exceed.  If the heap says how long a stop took, another third of
-// the exact samples is of that, and the figures are the medians of how long the
-// world took to stop, and was stopped.  The checksum is how many samples of the
-// heap found the objects that live.
+// The value is the median of the reads, and a figure is the time that nine of
+// ten do not exceed.  Reads that stop no thread are so short that each sample
+// is the mean of 16.  Beside threads that run, every third sample is the time
+// that the machine needs for a stop without any heap: a flag tells the others
+// to stop, and each that continues wakes the next.  machine_us is the median of
+// these, machine_p90_us the time that nine of ten do not exceed.
+//
+// If the heap reports the times of a stop, another third of the exact samples
+// takes these.  Their figures are the medians of how long the world took to
+// stop, and stayed stopped.  The checksum is how many samples of the heap found
+// the live objects.
 #include "harness.h"
 
 #include <sched.h>
@@ -58,8 +60,8 @@ static bool stops(enum mode mode)
 	return mode <= COLLECT;
 }
 
-// How often a thread that runs has polled, and had when the reader began to
-// wait for it.
+// How often a running thread has polled: now, and when the reader began to wait
+// for it.
 struct lap {
 	_Alignas(64) atomic_ulong n;
 	unsigned long seen;
@@ -75,7 +77,7 @@ struct job {
 	double bare[SAMPLES];
 	uint64_t found;
 	struct lap lap[PEER_THREADS];
-	atomic_int ready; // others that stand, in all rounds
+	atomic_int ready; // others that wait, in all rounds
 	pthread_barrier_t next;
 	atomic_bool done;
 };
@@ -121,8 +123,8 @@ static void bare_stop(struct job *job)
 	job->bare[job->nbare++] = (peer_clock(CLOCK_MONOTONIC) - began) * 1e6;
 }
 
-// nap is a millisecond.  A thread that gave its processor away instead would
-// have lost its next turn, too.
+// nap sleeps for a millisecond.  A thread that gave its processor away instead
+// would also lose its next turn.
 static void nap(void)
 {
 	heap_block();
@@ -130,7 +132,7 @@ static void nap(void)
 	heap_unblock();
 }
 
-// bare_over waits until all go on.
+// bare_over waits until all others run again.
 static void bare_over(void)
 {
 	bool over = false;
@@ -154,8 +156,8 @@ static uint64_t bytes_exact(void)
 #endif
 }
 
-// bytes_named is for METRICS and HISTORY.  The latter has no bytes: it finds
-// all of them if it finds a collection.
+// bytes_named serves METRICS and HISTORY.  The latter has no bytes: it reports
+// a huge number if it finds a collection.
 static uint64_t bytes_named(enum mode mode)
 {
 #ifdef HEAP_HAS_HISTORY
@@ -168,7 +170,7 @@ static uint64_t bytes_named(enum mode mode)
 #endif
 }
 
-// stop_times takes the times of one stop, if the heap knows them.
+// stop_times records the times of one stop, if the heap knows them.
 static bool stop_times(struct job *job)
 {
 #ifdef HEAP_HAS_STOP
@@ -224,7 +226,8 @@ static void sample(struct job *job, int i)
 
 // ---- The others ----
 
-// A function by itself, so that its objects are dead when it has returned.
+// This is a function by itself, so that its objects are dead when it has
+// returned.
 static __attribute__((noinline)) void fill_cache(void)
 {
 	static const size_t size[SPANS] = {16,	32,  48,  64,  80,  96,	 112,
@@ -266,10 +269,10 @@ static void run_and_poll(struct job *job, int who)
 	}
 }
 
-// ---- Both ----
+// ---- The reader and the others ----
 
-// others_run returns when each of the others has begun a lap and ended it;
-// others_stand when all stand, with caches filled for sample i.
+// others_run returns when each of the others has begun a lap and ended it.
+// others_stand returns when all wait, with caches filled for sample i.
 static void others_run(struct job *job)
 {
 	for (int i = 1; i <= job->others; i++)
@@ -318,8 +321,8 @@ static void work(int who, void *arg)
 		run_and_poll(job, who);
 }
 
-// samples_of is such that no heap needs more than some seconds: the reader
-// waits long for its turn, and for that of the others.
+// samples_of limits the samples so that no heap needs more than some seconds.
+// The reader waits long for its own turn, and for those of the others.
 static int samples_of(const struct job *job)
 {
 	int others = job->wait ? 0 : job->others;

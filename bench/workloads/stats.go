@@ -1,6 +1,7 @@
 // stats.go - see stats.c: ReadMemStats, all of runtime/metrics (live and
-// metrics), and ReadGCStats.  Threads that run or wait are goroutines, which take turns on as many Ps as there are
-// processors; those with a cache have a P each.
+// metrics), and ReadGCStats.  Threads that run or wait are goroutines, which
+// take turns on as many Ps as there are processors; those with a cache have a P
+// each.
 package main
 
 import (
@@ -50,7 +51,7 @@ func readExact() uint64 {
 	return m.HeapInuse
 }
 
-// collect is a full collection instead of a read.
+// collect runs a full collection instead of a read.
 func collect() uint64 {
 	runtime.GC()
 	return math.MaxUint64
@@ -66,7 +67,7 @@ func readHistory() uint64 {
 	return math.MaxUint64
 }
 
-// liveReader is a function that reads every metric.
+// liveReader returns a function that reads every metric.
 func liveReader() func() uint64 {
 	var sample []metrics.Sample
 	objects := 0
@@ -96,7 +97,7 @@ var made [257]*[8]*byte
 
 var kept [257][20][]*byte
 
-// standWithCache fills the cache of its P once all others have a P too.
+// standWithCache fills the cache of its P when all others have a P as well.
 func (j *job) standWithCache(who int) {
 	for i := int64(0); i < int64(j.samples); i++ {
 		atomic.AddInt64(&j.arrived, 1)
@@ -165,7 +166,7 @@ func (j *job) work(who int) {
 	}
 }
 
-// samplesFor is as many as a heap of C reads, which measures other things too.
+// samplesFor returns as many as in C, where a heap measures other things as well.
 func (j *job) samplesFor() int {
 	stops, n := j.each == 1, 30
 	switch {

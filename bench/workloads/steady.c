@@ -3,9 +3,10 @@
 //
 // usage: steady MIB
 //
-// Objects of 16 to 2048 bytes, half of them scanned, every byte written.  The
-// value is the most memory ever resident over the bytes asked for and alive;
-// the table is counted as alive.  The checksum is of the dying objects.
+// Objects have 16 to 2048 bytes, half of them are scanned, and every byte is
+// written.  The value is the most memory ever resident, divided by the bytes
+// requested and alive; the table counts as alive.  The checksum is of the dying
+// objects.
 #include "harness.h"
 
 enum { LEAST = 16, MEAN = 1032, TURNOVERS = 4 };
@@ -21,7 +22,7 @@ struct table {
 	uint64_t seed, sum, live; // live: bytes
 };
 
-// The contents are no addresses: all bytes are alike, and not 0.
+// The contents look like no address: all bytes are the same, and not 0.
 static void entry_fill(struct table *t, struct entry *e, uint64_t r)
 {
 	size_t size = LEAST + 8 * ((r >> 8) % 255);

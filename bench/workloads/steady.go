@@ -1,5 +1,5 @@
 // steady.go - see steady.c.  Scanned objects are full of pointers to static
-// bytes, which say what elsewhere the objects' own bytes do.
+// bytes.  These have the values that the objects' own bytes have in C.
 package main
 
 import "unsafe"

@@ -3,13 +3,14 @@
 //
 // usage: trees DEPTH THREADS bottom|top
 //
-// First a tree one deeper than DEPTH, then one of DEPTH that stays, then of
-// each depth 4, 6 .. DEPTH so many that all depths make the same number of
-// nodes.  Threads share the trees of a depth.  The checksum is the count.
+// First a tree one deeper than DEPTH is built, then one of DEPTH that stays.
+// Then trees of each depth 4, 6 .. DEPTH are built, so many that all depths
+// make the same number of nodes.  Threads share the trees of a depth.  The
+// checksum is the count.
 //
 // bottom: a node is made after its subtrees, so its pointers are stored into a
-// new object.  top: a node comes first and its subtrees are stored into it when
-// they are done, as a host stores that has a write barrier.
+// new object.  top: a node comes first, and its subtrees are stored into it
+// when they are done, as a host with a write barrier stores them.
 #include "harness.h"
 
 enum { LEAST_DEPTH = 4 };
