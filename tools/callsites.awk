@@ -1,5 +1,5 @@
-# callsites.awk - a macro for each function that calls the system, made from
-# the headers that declare them.  test/harness/callsite.h says what they are for.
+# callsites.awk - makes a macro for each function that calls the system, from
+# the headers that declare them.  test/harness/callsite.h says what the macros are for.
 #
 # usage: awk -f tools/callsites.awk runtime/os/oscall.h runtime/os/nanotime.h
 /^\/\/ ---- for tests/ { nextfile }

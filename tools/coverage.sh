@@ -3,26 +3,28 @@
 #
 # usage: srcdir=DIR tools/coverage.sh
 #
-# Builds the library and the suites in coverage.build with gcc's counters, runs
-# the suites, and prints a line for each file of the library: its lines, its
-# branches, and the numbers of the lines with a branch that was never taken.
-# Fails when a suite does, below 95 % of all lines or 85 % of all branches, and
-# when one of the files named below has a branch left.  Page by page with the
-# sources: coverage.build/html/index.html.
+# The script builds the library and the suites in coverage.build with gcc's
+# counters, and runs the suites.  For each file of the library it prints its
+# lines, its branches, and the numbers of the lines with a branch that was never
+# taken.  The sources with their counts are in coverage.build/html/index.html.
 #
-# Not optimised: a condition in the source is a branch, no more and no less.
-# For the same reason nothing is inline, so that a function of a header is
-# counted once and not once a caller (always_inline is defined away).  And every
-# call of C code returns or ends the program: -fexceptions would make each one a
-# branch that no test takes.  test/whole/check_unwind needs it and is left out; what
-# runs when a frame is left by unwinding runs as well when it returns.
+# It fails if a suite fails, below 95 % of all lines or 85 % of all branches,
+# and if one of the files named below has an untaken branch.
+#
+# The build is not optimised, so that every condition in the source is one
+# branch.  For the same reason no function is inline (always_inline is defined
+# away): a function of a header is counted once, not once for each caller.  The
+# build has no -fexceptions either.  With it, every call would have a second
+# branch that no test takes, because calls of C code return or end the program.
+# test/whole/check_unwind needs it and is left out.  The code that runs when a frame
+# is left by unwinding runs as well when the frame returns.
 set -eu
 LC_ALL=C
 export LC_ALL
 min_lines=95
 min_branches=85
 
-# Files without a branch left, and why that is asked of them.
+# Files whose branches must all be taken, each with the reason.
 exact='
 runtime/base/bits      everything is counted with it
 runtime/base/sizeclass a size in the wrong class is memory overwritten
@@ -51,7 +53,8 @@ command -v gcovr >/dev/null || {
 	exit 1
 }
 
-# Configure wants sources without a build of their own.
+# Configure refuses sources that are configured in place, so it gets a clean
+# copy.
 copy_sources() {
 	mkdir "$work/source" "$work/build" "$work/html" || return
 	(cd "$srcdir" && tar -cf - --exclude=.git --exclude='*.build' \
@@ -71,8 +74,9 @@ configure() {
 		LDFLAGS='-Wl,--wrap=abort,--wrap=_exit' LIBS="$PWD/ends.o"
 }
 
-# Without the scripts, which look at programs of their own.  The stress programs
-# are short: what they find after seconds is another order, not another branch.
+# The scripts are left out, because they test programs of their own.  The stress
+# programs run briefly: after seconds they find other orders, not other
+# branches.
 run_suites() {
 	# shellcheck disable=SC2016 # variables of make
 	suites='$(filter-out test/whole/check_unwind,$(suites))'
@@ -83,7 +87,7 @@ run_suites() {
 		TESTS="$suites"' $(fuzz_programs) $(replacing_tests)'
 }
 
-# Cobertura's form has a line of text for every line of the sources.
+# Cobertura's format has a line of text for every line of the sources.
 collect() {
 	cd "$work" &&
 		gcovr --gcov-executable "${GCOV:-gcov}" "$jobs" --root source \
@@ -164,7 +168,7 @@ report() {
 	}' "$work/coverage.xml"
 }
 
-# step NAME runs a function and shows the end of what it said if it fails.
+# step NAME runs a function, and shows the end of its output if it fails.
 step() {
 	("$1") >"$work/$1.log" 2>&1 || {
 		tail -n 200 "$work/$1.log" >&2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# doors.sh - each public function is where its header says: what include/rt/X.h
-# declares is defined in gc/api/X.c, which defines nothing else that is shared.
+# doors.sh - each public function is where its header says.  gc/api/X.c defines
+# what include/rt/X.h declares, and defines nothing else that is shared.
 #
 # usage: srcdir=DIR CC=... NM=... tools/doors.sh (where the objects were built)
 set -u
@@ -12,7 +12,7 @@ failed=0
 declared=$(mktemp) && defined=$(mktemp) && found=$(mktemp) || exit 99
 trap 'rm -f "$declared" "$defined" "$found"' EXIT
 
-# rule NAME: the rule holds when nothing was found.
+# rule NAME reports that the rule holds if nothing was found.
 rule() {
 	if [ -s "$found" ]; then
 		failed=$((failed + 1))
@@ -24,9 +24,9 @@ rule() {
 	: >"$found"
 }
 
-# "header function" of all that the headers declare with RT_API: after the
-# preprocessor these are the declarations with default visibility.  Its lines
-# "# 12 "include/rt/X.h"" say in which header it is.
+# This prints "header function" for all that the headers declare with RT_API.
+# After the preprocessor these are the declarations with default visibility.
+# Its lines "# 12 "include/rt/X.h"" say in which header they are.
 # shellcheck disable=SC2086 # CC may carry options
 echo '#include <rt/rt.h>' | ${CC:-cc} -E -I"$srcdir/include" -x c - | awk '
 /^#/ {
@@ -56,7 +56,7 @@ function declare(s) {
 	print header, s
 }' | sort -u >"$declared"
 
-# "source function" of all that the objects of gc/api define.
+# This prints "source function" for all that the objects of gc/api define.
 for source in "$srcdir"/gc/api/*.c; do
 	name=$(basename "$source" .c)
 	object=gc/api/.libs/$name.o
@@ -75,7 +75,7 @@ rule "the headers were read"
 comm -23 "$declared" "$defined" |
 	sed 's,\(.*\) \(.*\),rt/\1.h declares \2; gc/api/\1.c lacks it,' >"$found"
 rule "what a header declares is in its file"
-# What only assembly calls must be seen by the linker.
+# A function that only assembly calls must be visible to the linker.
 comm -13 "$declared" "$defined" | grep -v '^thread thread_enter_region$' |
 	sed 's,\(.*\) \(.*\),gc/api/\1.c defines \2; rt/\1.h does not know it,' \
 		>"$found"

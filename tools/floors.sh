@@ -1,11 +1,13 @@
 #!/bin/sh
 # floors.sh - proves that includes and calls go down only.
 #
-# Makefile.am lists the sources of the library, ground first.  Rules: every file
-# is listed, once, beside the others of its module and of its folder; includes
-# go down, and are in the same order; every source has been compiled; what an
-# object needs is defined in its own module or below.  And no test is forgotten
-# in Makefile.am.
+# Makefile.am lists the sources of the library, ground first.  The rules are:
+# - every file is listed once, beside the others of its module and of its
+#   folder;
+# - includes go down, and are in the same order;
+# - every source has been compiled;
+# - what an object needs is defined in its own module or below;
+# - Makefile.am lists every test.
 #
 # usage: srcdir=DIR NM=... tools/floors.sh      (where the objects were built)
 set -u
@@ -17,7 +19,7 @@ failed=0
 found=$(mktemp) && listed=$(mktemp) || exit 99
 trap 'rm -f "$found" "$listed"' EXIT
 
-# rule NAME: the rule holds when nothing was found.
+# rule NAME reports that the rule holds if nothing was found.
 rule() {
 	if [ -s "$found" ]; then
 		failed=$((failed + 1))
@@ -36,12 +38,12 @@ listed_files() {
 		grep -oE '(runtime|gc)/[a-z0-9/]+\.[ch]'
 }
 
-# modules prints them without endings: a module is a source and its header.
+# modules prints them without endings.  A module is a source and its header.
 modules() {
 	listed_files | sed 's/\.[ch]$//' | awk '!seen[$0]++'
 }
 
-# The files that there are, named as in an include.
+# files prints the existing files, named as in an include.
 files() {
 	(cd "$srcdir" && find runtime gc -name '*.[ch]')
 }
@@ -56,7 +58,7 @@ object_of() {
 	files | sort | comm -13 "$listed" - | sed 's/$/: not in Makefile.am/'
 	files | sort | comm -23 "$listed" - | sed 's/$/: there is no such file/'
 	uniq -d "$listed" | sed 's/$/: listed twice/'
-	# Of modules, then of folders: each name begins once.
+	# This is checked for modules, then for folders: each name begins once.
 	for part in '\.[ch]$' '/[^/]*$'; do
 		listed_files | sed "s,$part,," | uniq | sort | uniq -d |
 			sed 's/$/: its files are apart/'
@@ -64,8 +66,8 @@ object_of() {
 } >"$found"
 rule "Makefile.am lists what exists"
 
-# Private headers are included from the top.  An include in angle brackets
-# is the system's or the contract's (rt/).
+# Private headers are included by their path from the top.  An include in angle
+# brackets is the system's or a public header (rt/).
 modules=$(modules)
 files=$(files)
 (
@@ -97,7 +99,7 @@ files=$(files)
 ) >"$found"
 rule "includes go down"
 
-# A source includes its own header first, then others, ground first.
+# A source must include its own header first, then others, ground first.
 (
 	cd "$srcdir" || exit
 	# shellcheck disable=SC2086 # a list of files

@@ -5,7 +5,7 @@
 // wastes at most an eighth; and of classes that fill a span with the same
 // number of objects only the largest is kept.
 //
-// Use: mksizeclass > runtime/base/sizeclass.c
+// Usage: mksizeclass > runtime/base/sizeclass.c
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct row {
 	unsigned nelems;
 };
 
-// The classes in order; 0 stands for large objects.
+// The classes in order; class 0 is for large objects.
 static struct row classes[SIZECLASS_COUNT];
 
 static void die(const char *what)
@@ -31,9 +31,9 @@ static void die(const char *what)
 
 // ---- the classes ----
 
-// alignment of the sizes from `size`, a power of two, up to the next power:
-// an eighth of it, so that rounding up loses little, but 16 from 32 bytes on
-// and at most 256.
+// alignment returns the alignment of the sizes from `size`, a power of two, up
+// to the next power.  It is an eighth of `size`, so that rounding up loses
+// little.  From 32 bytes on it is at least 16, and never more than 256.
 static unsigned alignment(unsigned size)
 {
 	if (size >= 2048)
@@ -78,7 +78,7 @@ static void make_classes(void)
 		die("fewer classes than SIZECLASS_COUNT");
 }
 
-// enlarge lets the objects of a span share what they left over.
+// enlarge_classes divides what a span has left over among its objects.
 static void enlarge_classes(void)
 {
 	for (unsigned i = 1; i < SIZECLASS_COUNT; i++) {
@@ -90,7 +90,8 @@ static void enlarge_classes(void)
 	}
 }
 
-// divmagic divides offsets by the size: ceil(2^32 / size).
+// divmagic returns the factor that replaces a division by the size: ceil(2^32 /
+// size).
 static unsigned divmagic(const struct row *c)
 {
 	return UINT32_MAX / c->size + 1;
@@ -103,7 +104,7 @@ static void check_divmagic(const struct row *c)
 			die("divmagic is wrong for an offset");
 }
 
-// first_class is the first with n bytes or more.
+// first_class returns the first class with n bytes or more.
 static unsigned first_class(unsigned n)
 {
 	unsigned i = 0;
@@ -120,8 +121,8 @@ static unsigned tail_bytes(const struct row *c)
 	return span_bytes(c) - c->nelems * c->size;
 }
 
-// worst_percent is what is lost in a span full of the smallest objects that
-// take this class.
+// worst_percent returns how much of a span is lost if it is full of the
+// smallest objects that take this class.
 static double worst_percent(unsigned i)
 {
 	const struct row *c = &classes[i];
@@ -130,7 +131,7 @@ static double worst_percent(unsigned i)
 	return 100.0 * (slack * c->nelems + tail_bytes(c)) / span_bytes(c);
 }
 
-// natural_align is the alignment that every object of a span has.
+// natural_align returns the alignment that every object of a span has.
 static unsigned natural_align(const struct row *c)
 {
 	unsigned lowest = c->size & -c->size;
@@ -149,7 +150,7 @@ static void print_head(FILE *out)
 	      out);
 }
 
-// mask_words is the number of words in the slot mask of a class.
+// mask_words returns the number of words in the slot mask of a class.
 static unsigned mask_words(unsigned i)
 {
 	return classes[i].npages * RT_PAGE_WORDS * (i == 1 ? 2 : 1);
@@ -192,7 +193,7 @@ static void print_lookup(FILE *out, unsigned base, unsigned div, unsigned limit)
 	fputs("};\n", out);
 }
 
-// begins says whether a slot of c begins in the granule that follows offset.
+// begins returns whether a slot of c begins in the granule that follows offset.
 static bool begins(const struct row *c, unsigned granule, unsigned offset)
 {
 	unsigned slot = (offset + c->size - 1) / c->size;

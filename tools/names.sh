@@ -2,10 +2,10 @@
 # names.sh - every name in back quotes exists: in the documents, and in the
 # comments of sources and scripts.
 #
-# What counts, of the text between two back quotes:
+# The text between two back quotes counts as:
 #
 #   a path into the tree        a file, a folder, or a program's source;
-#                               <what> and * stand for any name
+#                               <what> and * match any name
 #   a file's name               some file has it
 #   /gc/heap/live:bytes         a metric, or the beginning of several
 #   anything else               each of its words is a word of the sources
@@ -13,12 +13,11 @@
 #                               or an ellipsis stands for the rest of a word
 #
 # Words of other systems are known if they are in a comment that names Go's
+# Words of other systems are known if they are in a comment that names Go's
 # counterpart ("Go: ..."), or in the list below.  The left column of the section
 # "What moved" in HACKING.md may have old names.
 #
-# The same run looks at names that are misspelt: it must find each of them.
-#
-# usage: [srcdir=DIR] tools/names.sh
+# The same run checks a text with misspelt names, and must find each of them.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -29,28 +28,29 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$top" || exit 99
 
-# Of Check; of the system; of Go's runtime.
+# Names of Check, of the system, and of Go's runtime.
 foreign=$(echo "
 CK_RUN_CASE CK_FORK
 SCHED_FIFO SCHED_RR _Fork clone ldconfig
 allocBits allocCache flushGen freeIndexForScan freeindex gcMarkTinyAllocs
 heapScan prepareForSweep procresize spanSet" | tr '\n' ' ')
 
-# What is in the tree, but for what was built in it.
+# The files of the tree, without those that were built in it.
 find runtime gc include test bench examples tools doc m4 .ci \
 	\( -name '.libs' -o -name '.deps' -o -name '*.build' -o \
 	-name '*.unpacked' \) -prune -o -print >"$dir/tree"
 ls -d Makefile.am NEWS README.md HACKING.md SECURITY.md COPYING bootstrap \
 	configure.ac rtheap.pc.in .clang-format >>"$dir/tree"
 
-# sources: the files whose words are known; not this one, which has wrong ones.
+# sources prints the files whose words are known; this file has wrong ones, so
+# it is left out.
 sources() {
 	grep -E '\.([ch]|cc|go|sh|awk|pml|scm|am|ac|in|gp|rows)$|/rt_.*\.m4$' \
 		"$dir/tree" | grep -v -e callsite_calls -e '^tools/names.sh$'
 	echo bench/cases test/mutants/list .ci/run bootstrap | tr ' ' '\n'
 }
 
-# documents: those that people write; programs write doc/peers.
+# documents prints those that people write; programs write doc/peers.
 documents() {
 	grep -E '(\.md|/README)$' "$dir/tree" | grep -v '^doc/peers/'
 }
@@ -89,7 +89,8 @@ function begin_file() {
 		learn(foreign)
 }
 
-# split_comment sets code, comment and text: what a document's reader sees.
+# split_comment sets code, comment and text, which is what a reader of a
+# document sees.
 function split_comment() {
 	code = $0
 	comment = ""
@@ -131,7 +132,7 @@ function split_c(   i, rest) {
 	sub(/^[ \t]*\*?/, "", comment)
 }
 
-# markdown is a line without code blocks, and without the old names.
+# markdown returns a line without code blocks, and without the old names.
 function markdown(line) {
 	if (line ~ /^```/)
 		fenced = !fenced
@@ -155,7 +156,7 @@ function learn(s,   n, i, word) {
 
 # ---- back quotes ----
 
-# quote looks at what is quoted in a line; a quotation may end in the next one.
+# quote checks the quotations in a line; a quotation may end in the next line.
 function quote(s,   i) {
 	if (language == "markdown" && s ~ /^(\||#|- )/)
 		quote_end()
@@ -232,7 +233,7 @@ function file(s,   p, f) {
 	return 0
 }
 
-# metric: gc/stats/metrics.c has the names of all.
+# metric checks the name of a metric; gc/stats/metrics.c has all names.
 function metric(s,   line, found) {
 	while ((getline line < "gc/stats/metrics.c") > 0)
 		if (index(line, "\"" s "\"") || index(line, "\"" s "/"))
@@ -268,7 +269,7 @@ function known_word(w,   part, k) {
 }
 PROGRAM
 
-# What the check must find, a name a line.
+# The names that the check must find, one on a line.
 cat >"$dir/wrong.md" <<'WRONG'
 `rt_aloc`
 `procs.frist`

@@ -1,20 +1,23 @@
 #!/bin/sh
-# schedpoints.sh - models, schedule points and their tests know each other.
+# schedpoints.sh - models, schedule points and their tests refer to each other.
 #
-# Above every action of a model (inline, proctype) stand lines that a program
-# can read:
+# Above every action of a model (inline, proctype) are lines that a program can
+# read:
 #
-#   // C: function, function      what it stands for; "none": the processor,
-#                                 or what is checked
+#   // C: function, function      what it models; "none": the processor, or what
+#                                 is checked
 #   // at: POINT, POINT           where threads come between its steps in C
 #   // in: action                 or the action that it is a part of
 #
-# Rules: every action names functions that exist, and points that exist, or
-# another action that does; every point stands in the function that its name
-# names, and some test holds a thread there (that it comes there is shown by
-# the last test of test/order/check_sched); every mutant of a model is named by the
-# test that would find its fault in the C code, or in the head of
-# test/order/check_sched.c with the reason why no order of steps would.
+# The rules are:
+# - Every action names functions that exist, and points that exist, or another
+#   action that has points.
+# - Every point is in the function that its name names, and some test holds a
+#   thread there.  The last test of test/order/check_sched shows that a thread reaches
+#   it.
+# - The test that would find the fault of a mutant in the C code names the
+#   mutant.  Otherwise the head of test/order/check_sched.c names it, with the reason
+#   why no order of steps would find it.
 #
 # usage: srcdir=DIR tools/schedpoints.sh
 set -u
@@ -27,7 +30,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$srcdir" || exit 99
 
-# rule NAME: the rule holds when nothing was found.
+# rule NAME reports that the rule holds if nothing was found.
 rule() {
 	if [ -s "$dir/found" ]; then
 		failed=$((failed + 1))
@@ -38,14 +41,14 @@ rule() {
 	fi
 }
 
-# Every list is one name a line, sorted.
+# Every list has one name on a line, and is sorted.
 points() {
 	sed -n 's/^[ \t]*X(\([A-Z_]*\)).*/\1/p' runtime/os/schedpoint.h
 }
 
 sources=$(find runtime gc -name '*.[ch]')
 
-# "point function file" of each place in the sources.
+# places prints "point function file" for each place in the sources.
 places() {
 	# shellcheck disable=SC2086 # a list of files
 	awk '/^[A-Za-z_].*\(/ && !/;$/ {
@@ -61,7 +64,7 @@ places() {
 	}' $sources
 }
 
-# Functions are defined at the beginning of a line.
+# functions finds definitions at the beginning of a line.
 functions() {
 	# shellcheck disable=SC2086 # a list of files
 	awk '/^[A-Za-z_].*\(/ && !/;$/ && !/^#/ {
@@ -72,7 +75,8 @@ functions() {
 	}' $sources
 }
 
-# "model action key value", a line for each value; key is C, at or in.
+# actions prints "model action key value", one value on a line; key is C, at or
+# in.
 actions() {
 	awk '
 	FNR == 1 { file = FILENAME; gsub(/.*\/|\.pml/, "", file) }
@@ -98,7 +102,7 @@ mutants() {
 		test/models/*.pml
 }
 
-# "model mutant" named in the comments of the tests.
+# named prints "model mutant" for each that a comment of the tests names.
 named() {
 	awk -v models="$(cd test/models && ls ./*.pml)" '
 	BEGIN {
@@ -108,7 +112,7 @@ named() {
 			is_model[list[i]] = 1
 		}
 	}
-	# A list that goes on in the next line ends in a comma.
+	# A list that continues in the next line ends in a comma.
 	!/^[ \t]*\/\// { model = ""; next }
 	{
 		for (i = 2; i <= NF; i++) {

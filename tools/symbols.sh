@@ -1,6 +1,6 @@
 #!/bin/sh
-# symbols.sh - what the installed libraries show is what gc/api/symbols.list
-# says, and so do the headers.  A library that was not built is left out.
+# symbols.sh - the symbols that the installed libraries and the headers show are
+# those in gc/api/symbols.list.  A library that was not built is left out.
 #
 # usage: srcdir=DIR CC=... NM=... AR=... tools/symbols.sh
 set -u
@@ -15,7 +15,7 @@ failed=0
 found=$(mktemp) || exit 99
 trap 'rm -f "$found"' EXIT
 
-# rule NAME: the rule holds when nothing was found.
+# rule NAME reports that the rule holds if nothing was found.
 rule() {
 	if [ -s "$found" ]; then
 		failed=$((failed + 1))
@@ -27,12 +27,13 @@ rule() {
 	: >"$found"
 }
 
-# Reads sorted names; prints those on one side only.
+# compare reads sorted names, and prints those on one side only.
 compare() {
 	diff "$list" - | sed -n 's/^</missing:/p; s/^>/not in the list:/p'
 }
 
-# Names from nm, without the version and the version's own symbol.
+# shown prints the names from nm, without versions and the symbol of the
+# version.
 # shellcheck disable=SC2086 # NM may carry options
 shown() {
 	${NM:-nm} -P --defined-only "$@" |
@@ -40,8 +41,8 @@ shown() {
 		sort -u
 }
 
-# Names that headers declare with RT_API: after the preprocessor they are the
-# declarations with default visibility.
+# declared prints the names that headers declare with RT_API.  After the
+# preprocessor they are the declarations with default visibility.
 # shellcheck disable=SC2086 # CC may carry options
 declared() {
 	for header in "$srcdir"/include/rt/*.h; do

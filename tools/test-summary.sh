@@ -1,17 +1,19 @@
 #!/bin/sh
 # test-summary.sh - the sum over the logs of a test run.
 #
-# A suite of Check ends with "NN%: Checks: N, Failures: F, Errors: E", any
-# other program with "name: N passed, M failed".  A suite that automake's .trs
-# file calls failed and that reported no failure itself (it crashed, or never
-# said a number) counts as one failure.
+# A suite of Check ends with "NN%: Checks: N, Failures: F, Errors: E", any other
+# program with "name: N passed, M failed".  A suite counts as one failure if
+# automake's .trs file calls it failed and it reported no failure itself: it
+# crashed, or ended without its numbers.
 #
 # A line "skipped: N of WHAT: WHY" says that N checks did not run; "; install
-# PACKAGE" may follow.  A test of Check that prints one is counted by Check as
-# passed, and not so here.  A suite that automake calls skipped must say so, too.
+# PACKAGE" may follow.  Check counts a test that prints one as passed; this
+# script does not.  A suite that automake calls skipped must also print such a
+# line.
 #
-# Prints what failed, then, if anything was skipped, a line "skipped: N checks:
-# ..." that names it all, and last "N passed, M failed".
+# The script prints what failed.  If anything was skipped, it prints a line
+# "skipped: N checks: ..." that names it all.  The last line is "N passed, M
+# failed".
 #
 # usage: test-summary.sh LOG...
 LC_ALL=C
@@ -22,7 +24,7 @@ for log; do
 	[ -f "$log" ] && [ -f "$trs" ] && sed -n 's/^:test-result: /result /p' "$trs"
 	[ -f "$log" ] && sed 's/^/log /' "$log"
 done | awk '
-# One suite has been read.
+# close_suite adds up the suite that has just been read.
 function close_suite() {
 	if (suite == "")
 		return
@@ -43,7 +45,7 @@ function close_suite() {
 	passed += good - (of_check ? skipped : 0)
 	failed += bad
 }
-# One line about n checks of what.
+# skip records one line about n checks of what.
 function skip(n, what) {
 	skipped += n
 	if (!(what in skips))
@@ -79,7 +81,7 @@ $1 == "result" { result = $2; next }
 	reported = 1
 	next
 }
-# A test of Check that failed: file:line:F:case:test:iteration: why
+# A test of Check that failed, as file:line:F:case:test:iteration: why
 /:[0-9]+:[FE]:.*:.*:[0-9]+: / { print suite ": " $0 }
 END {
 	close_suite()
