@@ -1,19 +1,19 @@
 // ask.pml - threads that ask for a collection, and share one.
 //
-// Stands for gc/cycle/ask.c, with cycle_begin and cycle_end of gc/cycle/cycle.c and
-// collect of gc/host/supply.c.  Four hosts ask, one of them twice, at any time;
-// another thread stops the world for other reasons.  A stop is a few words here
-// (stw.pml shows the real one): it waits until no host but the stopper's runs.
+// Models gc/cycle/ask.c, cycle_begin and cycle_end of gc/cycle/cycle.c, and
+// collect of gc/host/supply.c.  Four hosts ask at any time, one of them twice.
+// Another thread stops the world for other reasons.  A stop is a few words here
+// (stw.pml shows the real one): it waits until no host runs except the stopper.
 //
-// A host that sleeps for ever, and a leader that nobody follows, are states
-// without a way out; spin reports them ("invalid end state").
+// If a host sleeps for ever, or if no host follows a leader, the state has no
+// way out.  Spin reports such a state ("invalid end state").
 //
 // Mutants, each of which must be found:
 // mutant TWO_LEAD: a thread that asks leads though another does
 // mutant NOT_QUEUED: a thread that finds a leader does not join the queue
 // mutant TAKEN_LATE: the queue is taken when the world has started
-// mutant LEAD_DROPPED: the lead ends without a look at the queue
-// mutant NOT_PASSED: a lead that goes on is passed to no thread
+// mutant LEAD_DROPPED: a leader ends without looking at the queue
+// mutant NOT_PASSED: the thread that gets the lead is not woken
 // mutant CLEARED_LATE: the note is cleared after the thread has asked
 // mutant CHAIN_LATE: a woken thread waits for a stop, then wakes others
 // mutant CHAIN_CUT: a woken thread wakes no others
@@ -42,7 +42,7 @@ bool sema; // worldsema
 bool stopping; // a stop is wanted, or lasts
 byte leaders;  // ghost
 bool answered[HOSTS]; // ghost: a stop came after the ask
-byte asleep;   // ghost: hosts that are answered and were not woken
+byte asleep;   // ghost: hosts that are answered but not woken
 
 // C: note_wake
 // in: wake_two
@@ -69,7 +69,7 @@ inline unblock(me)
 	atomic { !stopping -> running[me] = true }
 }
 
-// enqueue, under its lock: one step.
+// enqueue, under its lock, is one step.
 // C: ask_wait, enqueue
 // at: MUTEX_LOCK, ASK_WAIT
 inline ask(me, first)
@@ -126,7 +126,7 @@ inline lead(me, i)
 {
 	leaders++;
 	assert(leaders == 1);
-	// stw_acquire, as blocked; stw_stop.
+	// stw_acquire, while it is blocked; stw_stop.
 	running[me] = false;
 	atomic { !sema -> sema = true }
 	unblock(me);
@@ -201,7 +201,7 @@ proctype Host(byte me, asks)
 	byte i;
 	bool first;
 
-	unblock(me); // it may attach, or come from a region, in a stop
+	unblock(me); // it may attach, or leave a region, in a stop
 	do
 	:: asks == 0 -> break
 	:: asks > 0 ->
@@ -237,8 +237,8 @@ proctype Host(byte me, asks)
 	running[me] = false
 }
 
-// Stops the world once, and has something to do as long as hosts sleep that
-// are answered: they wake each other in a stop.
+// Stops the world once.  As long as answered hosts sleep, it has something to
+// do: hosts wake each other even in a stop.
 // C: stw_stop, stw_start
 // at: SEMA_ACQUIRE
 proctype Stopper()

@@ -1,29 +1,31 @@
 // bits.pml - the two bit lines of a span, runs, marks, the flip, sweeping.
 //
-// Stands for runtime/spans/mspan.c, runtime/spans/mcache.c, gc/cycle/refill.c, gc/mark/grey.h,
-// gc/cycle/cycle.c and gc/cycle/sweep.c.  Two hosts allocate from runs; one ends, and gives
-// its run back itself, one asks for a span to be swept.  The
-// cycle stops both, gives back what they hold, marks, flips, and sweeps in the
-// stop, as gc/cycle/cycle.c does, or leaves that to later.  A second sweeper
-// works beside everybody, also in the stop.  So the rules are shown for more
-// than the library does today: sweeping beside the mutators.
+// Models runtime/spans/mspan.c, runtime/spans/mcache.c, gc/cycle/refill.c,
+// gc/mark/grey.h, gc/cycle/cycle.c and gc/cycle/sweep.c.  Two hosts allocate
+// from runs.  One ends, and retires its run itself; the other asks for a span
+// to be swept.  The cycle stops both, retires their runs, marks and flips.  It
+// sweeps in the stop, as gc/cycle/cycle.c does, or leaves that for later.  A
+// second sweeper works beside all of them, even in the stop.  So the model
+// shows the rules for more than the library does today: for sweeping beside the
+// mutators.
 //
-// A stop is one word here (stw.pml shows the real one), a set of partial
-// spans a bit per span (lfstack.pml).  Each chunk has one span of two slots.
+// A stop is one word here (stw.pml shows the real one).  A set of partial spans
+// is one bit for each span (lfstack.pml).  Each chunk has one span of two
+// slots.
 //
 // Mutants, each of which must be found:
 // mutant REST_KEPT: retiring leaves the rest of a run allocated
 // mutant UNFLUSHED: the stopper marks without retiring the runs
 // mutant MARK_FREE: marking does not look at the alloc bit
-// mutant MARK_OTHER_LINE: marks go to the line of the cycle before
+// mutant MARK_OTHER_LINE: marks go to the line of the previous cycle
 // mutant SETS_KEPT: the flip leaves spans in the sets
 // mutant FLIP_UNSWEPT: the flip does not wait until all is swept
 // mutant OLD_LINE_KEPT: sweeping does not clear the old line
 // mutant CLAIM_IN_TWO: a claim looks, then stores
-// mutant ENSURE_UNWAITED: ensure returns while somebody else sweeps
+// mutant ENSURE_UNWAITED: ensure returns while another thread sweeps
 // mutant ENSURE_INACTIVE: ensure sweeps without being counted as active
 // mutant ACTIVE_LATE: a sweeper is active only after it took a chunk
-// mutant ACTIVE_FIRST: done looks at active, then at what is left
+// mutant ACTIVE_FIRST: done looks at active, then at the chunks left
 // mutant SWEPT_EARLY: sweepgen says swept before the old line is clear
 // mutant DIRTY_REUSE: a freed slot is not cleared again
 // mutant PUSH_UNCOUNTED: a retired span is pushed before it is counted
@@ -49,7 +51,7 @@
 byte gen = 2;
 byte line[2 * SPANS];
 
-// struct mspan; used is its page word.
+// struct mspan; used is its pageword.
 bool used[SPANS];
 byte sweepgen[SPANS];
 byte alloc_count[SPANS];
@@ -78,7 +80,7 @@ byte dirty[SPANS]; // slots whose memory is not zero
 
 // ---- runtime/spans/mspan.c, runtime/spans/mcache.c ----
 
-// free_rest, mspan_free_slots: change_bits loads the word and stores it.
+// free_rest, mspan_free_slots.  change_bits loads the lineword and stores it.
 // C: free_rest, mspan_free_slots, change_bits
 // at: MCACHE_RETIRE_SLOT_REST
 inline free_rest(p, word)
@@ -104,7 +106,7 @@ inline free_rest(p, word)
 #endif
 }
 
-// count_slot; the load and the store of alloc_count, which has one owner.
+// count_slot: the load and the store of alloc_count, which has one owner.
 // C: count_slot
 // at: MCACHE_RETIRE_SLOT
 inline count_slot(p, word)
@@ -152,8 +154,8 @@ inline retire(p, word)
 	span[p] = NONE
 }
 
-// mcache_next: mspan_find_run, clearing, mspan_take_run.  The word that the
-// cursor has read is the word of the line: nobody else changes it meanwhile.
+// mcache_next: mspan_find_run, clearing, mspan_take_run.  The lineword that the
+// cursor has read is that of the line: no other thread changes it meanwhile.
 // C: mcache_next, mspan_find_run, mspan_take_run
 // at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline next_run(p, word)
@@ -199,7 +201,7 @@ inline set_span(p, s)
 	next_bit[p] = 0
 }
 
-// mheap_alloc_small: pages of rule (a), of which no line is cleared.
+// mheap_alloc_small: pages of rule (a); none of their linewords is cleared.
 // C: mheap_alloc_small
 // in: refill
 inline fresh_span(p, s)
@@ -212,8 +214,8 @@ inline fresh_span(p, s)
 	set_span(p, s)
 }
 
-// mcache_take, and what the program does with an object: it writes to it.  Up
-// here, down in C: no rule depends on it.
+// mcache_take, and what the program does with an object: it writes to it.  The
+// run is used upwards here, and downwards in C: no rule depends on that.
 // C: mcache_take
 // in: refill
 inline bump(p)
@@ -228,7 +230,7 @@ inline bump(p)
 	}
 }
 
-// mcache_next, and refill_small if that gets nothing.
+// mcache_next, then refill_small if that gets no run.
 // C: mcache_next, refill_small, mcentral_pop
 // at: MCACHE_NEXT_RUN, MCACHE_NEXT_NEAR
 inline refill(p, word)
@@ -323,7 +325,7 @@ inline count_frees(freed)
 	}
 }
 
-// sweep_lines, sweep_span, publish.  freed counts down what is not published.
+// sweep_lines, sweep_span, publish.  freed counts down the unpublished frees.
 // C: sweep_lines, sweep_span, publish
 // at: SWEEP_SPAN, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
 inline sweep_span(s, freed)
@@ -332,7 +334,7 @@ inline sweep_span(s, freed)
 	sweepgen[s] = gen;
 #endif
 	atomic {
-		// The old alloc line, which nobody else writes.
+		// The old alloc line, which no other thread writes.
 		freed = LINE(MARK_LINE(gen), s);
 		// "found pointer to free object", "bad span state".
 		assert(!(LINE(ALLOC_LINE(gen), s) & ~freed));
@@ -368,7 +370,7 @@ inline sweep_span(s, freed)
 #endif
 }
 
-// sweep_chunk; took tells whether there was one.
+// sweep_chunk; took is set to whether there was one.
 // C: sweep_chunk, chunk_sweep
 // at: SWEEP_CHUNK, SWEEP_CHUNK_TAKEN
 inline sweep_chunk(s, ours, took)
@@ -425,8 +427,8 @@ inline sweep_ensure(s, ours)
 	assert(sweepgen[s] == gen && LINE(MARK_LINE(gen), s) == 0)
 }
 
-// sweep_all: sweeps, then waits until sweep_done; or only the latter, while
-// the other sweeper works.
+// sweep_all sweeps, then waits until sweep_done.  It may do only the latter,
+// while the other sweeper works.
 // C: sweep_all, sweep_done
 // at: SWEEP_ALL_WAIT, SWEEP_DONE
 inline sweep_all(s, ours, took)
@@ -450,7 +452,7 @@ inline sweep_all(s, ours, took)
 
 // ---- processes ----
 
-// Stands as long as a stop is wanted.
+// The host is stopped as long as a stop is wanted.
 // C: proc_park
 // at: PROC_BLOCK, PROC_UNBLOCK
 inline poll(p)
@@ -489,12 +491,12 @@ proctype Host(byte p)
 			:: cur[p] < limit[p] -> bump(p)
 			:: else
 			fi
-		:: p == 0 -> break // with a rest, perhaps
+		:: p == 0 -> break // with the rest of a run, perhaps
 		:: p == 1 && root[0] != 0 -> sweep_ensure(s, word) // s is 0
 		fi
 	}
-	// Host 0 detaches, attach_undo: mcache_flush.  Host 1 stands, as in a
-	// region, and leaves it to the stopper.
+	// Host 0 detaches, attach_undo: mcache_flush.  Host 1 is stopped, as in
+	// a region, and leaves the flush to the stopper.
 	if
 	:: p == 0 && span[p] != NONE -> retire(p, word)
 	:: else
@@ -502,7 +504,7 @@ proctype Host(byte p)
 	stands[p] = true
 }
 
-// mspan_check, verify_heap with the runs given back; recount.
+// mspan_check, verify_heap with the runs retired; recount.
 // C: mspan_check, verify_heap
 // in: Cycle
 inline check_heap(s)
@@ -530,7 +532,7 @@ inline check_heap(s)
 	assert(counted == COUNT(object[0]) + COUNT(object[1]))
 }
 
-// grey_word of every slot: each root is some word, other words are stale.
+// grey_word of every slot: each root is some word; the other words are stale.
 // C: grey_word
 // in: Cycle
 inline mark(s, slot)
@@ -541,7 +543,7 @@ inline mark(s, slot)
 		slot = 0;
 		do
 		:: slot < SLOTS ->
-			if // the program lets go of an object, or not
+			if // the program drops an object, or not
 			:: root[s] = root[s] & ~BIT(slot)
 			:: true
 			fi;
@@ -577,7 +579,7 @@ no_word:
 	od
 }
 
-// flip of gc/cycle/cycle.c; objects without a mark are none any more.
+// flip of gc/cycle/cycle.c; unmarked objects are no objects any more.
 // C: flip
 // at: CYCLE_FLIP
 inline flip()
@@ -593,8 +595,8 @@ inline flip()
 	assert(!(root[0] & ~object[0]) && !(root[1] & ~object[1]))
 }
 
-// cycle_begin: collect_stopped in a stop.  rt_gc may sweep what is left of
-// the cycle before while the hosts run; then the stop finds nothing to sweep.
+// cycle_begin: collect_stopped in a stop.  rt_gc may sweep the rest of the
+// previous cycle while the hosts run; then the stop finds nothing to sweep.
 // C: cycle_begin, collect_stopped
 // at: CYCLE_FLIP
 proctype Cycle()
@@ -624,7 +626,7 @@ sweep_rest:
 #endif
 	fi;
 #ifndef UNFLUSHED
-	// mcache_flush_all; hosts stand and sweepers are done.
+	// mcache_flush_all: hosts are stopped, and sweepers are done.
 	do
 	:: p < HOSTS ->
 		if
@@ -645,7 +647,7 @@ sweep_rest:
 		}
 		if
 		:: sweep_all(s, word, took)
-		:: true // the hosts go on beside the sweepers
+		:: true // the hosts run on beside the sweepers
 		fi;
 		stopping = false;
 		goto next_cycle

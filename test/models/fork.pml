@@ -1,43 +1,48 @@
 // fork.pml - a process that forks while its threads do anything.
 //
-// Stands for gc/host/atfork.c, and for what it meets: a host that allocates, makes a
-// helper and ends the heap, the helper that begins, serves late calls and
-// leaves (gc/cycle/worker.c), a reader that no stop concerns and that may find a bug
-// of ours (runtime/os/throw.c), another stopper, and itself.  The child has one
-// thread and so nothing to interleave with: what it does is one step, on copies,
-// in which everything that it would wait for must be there.  Then the parent
-// goes on.
+// Models gc/host/atfork.c, and the threads that a fork meets:
 //
-// A lock is who holds it.  A stop is one word here (stw.pml shows the real
-// one); marking and sweeping are what a helper does that comes too late to
-// find anything (marking.pml, bits.pml).
+// - a host that allocates, makes a helper and ends the heap;
+// - the helper, which begins, serves late calls and leaves (gc/cycle/worker.c);
+// - a reader that no stop affects, and that may find a bug of ours
+//   (runtime/os/throw.c);
+// - another stopper;
+// - the thread that forks.
+//
+// The child has one thread, and so no steps to interleave.  All that it does is
+// one step, on copies.  In that step everything that it would wait for must be
+// there.  Then the parent continues.
+//
+// The value of a lock is the thread that holds it.  A stop is one word here
+// (stw.pml shows the real one).  Marking and sweeping are what a helper does
+// that comes too late to find anything (marking.pml, bits.pml).
 //
 // Mutants, each of which must be found:
 // mutant UNSTOPPED: a fork does not stop the world
 // mutant LOCKS_FIRST: a fork takes the locks, then stops the world
-// mutant PROCS_FREE: it does not take the lock of the Ps
-// mutant WORK_FREE: nor that of the markers
-// mutant READER_FREE: nor that of the live readers
-// mutant STATS_FREE: nor that of those who count without a P
-// mutant HANDLERS_FREE: nor that of the handlers
-// mutant OUT_OF_ORDER: it takes the locks of the statistics the other way round
+// mutant PROCS_FREE: a fork does not take the lock of the Ps
+// mutant WORK_FREE: a fork does not take the lock of the markers
+// mutant READER_FREE: a fork does not take the lock of the live readers
+// mutant STATS_FREE: a fork does not take the lock for counts without a P
+// mutant HANDLERS_FREE: a fork does not take the lock of the handlers
+// mutant OUT_OF_ORDER: a fork takes the locks of statistics in reverse order
 // mutant SEMA_KEPT: tickets of lost threads stay
-// mutant MAKING_KEPT: a lost thread goes on making helpers
+// mutant MAKING_KEPT: a lost thread still counts as making helpers
 // mutant RECORDS_KEPT: a lost helper keeps its record
 // mutant CREW_KEPT: a lost helper still hears calls
 // mutant ACTIVE_KEPT: a lost helper still looks for chunks
 // mutant PROCS_KEPT: lost threads keep their Ps
-// mutant CACHES_KEPT: what they cached is not taken back
-// mutant LEAD_KEPT: a lost thread goes on leading a collection
-// mutant THROWER_KEPT: a lost thread goes on throwing
-// mutant FINI_ADMITS: the end of a heap keeps nobody from stopping the world
+// mutant CACHES_KEPT: the spans that lost threads cached are not retired
+// mutant LEAD_KEPT: a lost thread still leads a collection
+// mutant THROWER_KEPT: a lost thread still counts as throwing
+// mutant FINI_ADMITS: other threads can stop the world while a heap ends
 
 #define FORKS 2
 #define FREE 0
 #define RUNNING 1
 #define BLOCKED 2
 
-// Threads, as holders of locks; 0: nobody.
+// The threads, as holders of locks; 0 is no thread.
 #define HOST 1
 #define HELPER 2
 #define READER 3
@@ -53,7 +58,8 @@ bool cached;	 // the host's P has a span
 
 bool gate;	    // closed
 byte next, serving; // worldsema
-byte thrower;	    // who throws, in the host's handler for good; 0: nobody
+byte thrower;	    // the thread that throws, for good in the host's handler;
+		    // or 0
 
 bool led; // asks.led: the stopper leads
 
@@ -88,7 +94,7 @@ inline take_at_open_gate(who)
 	od
 }
 
-// Stands if a stop is wanted, or waits as in a region.
+// The thread is stopped if a stop is wanted, or waits as in a region.
 // C: proc_block, proc_unblock
 // at: PROC_BLOCK, PROC_UNBLOCK_STOP
 inline unblock(who)
@@ -122,8 +128,8 @@ inline start()
 	serving++
 }
 
-// A live read, and a handler that is set: of a thread that runs, is in a
-// region, or is not attached.
+// A live read, and setting a handler, by a thread that runs, is in a region, or
+// is not attached.
 // C: heapstats_read, rt_set_warn_handler
 // at: HEAPSTATS_READ, MUTEX_SLEEP
 inline read_and_set(who)
@@ -171,7 +177,7 @@ inline end_heap(ticket)
 	acquire_sema(ticket);
 	unblock(HOST);
 #endif
-	// attach_undo: nobody else may find the heap now.
+	// attach_undo: no other thread may find the heap from now on.
 	heap = false;
 	cached = false;
 	take(procs, HOST);
@@ -184,7 +190,7 @@ inline end_heap(ticket)
 		running = 0;
 		crew = 0;
 		call = 0;
-		heap = true // none at all is as good as a whole one
+		heap = true // no heap at all is as good as a whole one
 	}
 #ifndef FINI_ADMITS
 	serving++
@@ -250,7 +256,7 @@ end_serving:
 proctype Reader()
 {
 	read_and_set(READER);
-	// Counts without a P.
+	// It counts without a P.
 	take(stats, READER);
 	stats = 0;
 	if
@@ -259,7 +265,7 @@ proctype Reader()
 	fi
 }
 
-// Collects with a helper that comes late.
+// The stopper collects with a helper that comes late.
 // C: ask_wait, stw_stop, stw_start, crew_call, ask_done
 // in: stop
 proctype Stopper()
@@ -318,7 +324,7 @@ inline locks_release()
 
 #define MINE(lock) (lock == 0 || lock == FORKER)
 
-// The child's first throw.
+// The first throw in the child.
 // C: throw_fork_child, claim
 // at: THROW_CLAIM
 inline check_thrower(c_thrower)
@@ -331,16 +337,16 @@ inline check_thrower(c_thrower)
 	c_thrower = 0
 }
 
-// The child's first stop, collection and helper.
+// The first stop, collection and helper in the child.
 // C: drop_threads, proc_fork_child, sweep_fork_child, worker_fork_child, stw_fork_child
 // C: ask_fork_child
 // in: locks_release
 inline check_child(c_next, c_making, c_runs, c_crew, c_active, c_others, c_led)
 {
-	// After locks_release it takes each of them.
+	// The child takes each of them after locks_release.
 	assert(MINE(procs) && MINE(work) && MINE(reader) && MINE(stats) &&
 	       MINE(handlers));
-	// Nobody was in the middle of what a stop excludes.
+	// No thread was in the middle of what a stop excludes.
 	assert(mheap == 0 && !writing[HOST] && !writing[HELPER]);
 	assert(heap);
 	c_next = next;
@@ -394,7 +400,8 @@ proctype Forker()
 	do
 	:: forks == FORKS -> break
 	:: forks < FORKS && thrower != 0 ->
-		// Not prepared: the child leaves the heap alone.
+		// The fork was not prepared, so the child must not use the
+		// heap.
 		d_step {
 			forks++;
 			check_thrower(c_thrower)

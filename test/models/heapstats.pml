@@ -1,14 +1,17 @@
 // heapstats.pml - statistics that are read whole or not at all.
 //
-// Stands for runtime/world/heapstats.c and the list of attached Ps in runtime/world/proc.c:
-// writers with a P, which leave and come again while reads are under way, one
-// of which is not there in the beginning, an unattached stopper that counts without a P
-// and sums exactly, and live readers that rotate three slots.
+// Models runtime/world/heapstats.c and the list of attached Ps in
+// runtime/world/proc.c:
 //
-// Two words of a slot stand for all.  A change adds 1 to both, so a snapshot
-// in which they differ is torn.  The stores of the Dekker pairs go through a
-// store buffer that Memory drains when it likes; a seqcst operation waits
-// until its own buffer is empty.
+// - writers with a P, which detach and attach again while reads run; one of
+//   them is not attached in the beginning;
+// - an unattached stopper, which counts without a P and sums exactly;
+// - live readers, which rotate three slots.
+//
+// The model has two words of a slot, which represent all.  A change adds 1 to
+// both, so a snapshot in which they differ is torn.  The stores of the Dekker
+// pairs go through a store buffer that Memory drains at any time.  A seqcst
+// operation waits until its own buffer is empty.
 //
 // Mutants, each of which must be found:
 // mutant SEQ_UNFENCED: gen is loaded while the raised seq is still buffered
@@ -16,15 +19,15 @@
 // mutant GEN_FIRST: a writer loads gen, then raises its seq
 // mutant NO_WAIT: the reader does not wait for even seqs
 // mutant NO_P_UNLOCKED: a writer without a P takes no lock
-// mutant MOVE_UNLOCKED: gen is moved without the lock of those writers
+// mutant MOVE_UNLOCKED: gen is moved without the lock for counts without a P
 // mutant PUBLISH_LATE: a P enters the list after its first change
-// mutant LEAVE_EARLY: it leaves the list before its last change
-// mutant NEXT_CLEARED: a P that leaves forgets who was there before it
-// mutant NEXT_FIRST: one that comes again does so before it has linked the others
+// mutant LEAVE_EARLY: a P leaves the list before its last change
+// mutant NEXT_CLEARED: a P that leaves clears its link to the next P
+// mutant NEXT_FIRST: a P enters the list before it has linked the others
 // mutant LIST_FIRST: the reader loads the list, then moves gen
 // mutant RELEASE_EARLY: seq is even before the change is visible
-// mutant TWO_SLOTS: no slot of its own for the history
-// mutant READER_UNLOCKED: the exact reader sums while a live one folds
+// mutant TWO_SLOTS: the history has no slot of its own
+// mutant READER_UNLOCKED: the exact reader sums while a live read folds
 // mutant HISTORY_KEPT: the folded slot is not cleared
 
 #define WRITERS 2 // P 0 is attached from the beginning, P 1 comes later
@@ -41,7 +44,7 @@
 byte gen;
 byte seq[WRITERS];
 byte first;	     // of the list of attached Ps
-byte below[WRITERS]; // next: who was attached before
+byte below[WRITERS]; // next: the P attached before it
 bool procs;	     // procs.lock
 byte a[3], b[3];
 bool no_p, reader; // held
@@ -50,7 +53,7 @@ bool no_p, reader; // held
 bool seq_buffer[WRITERS];
 bool gen_buffer;
 
-// Ghosts: what has happened, and who is where.
+// Ghosts: what has happened, and where each thread is.
 bool stopped;
 byte begun, ended; // changes
 byte writing[3];   // changes under way, by slot
@@ -84,7 +87,7 @@ inline raise_seq(p)
 #endif
 }
 
-// heapstats_release: a release store of the only writer, behind its raised seq.
+// heapstats_release: a release store of the only writer, after its raised seq.
 // C: heapstats_release
 // at: HEAPSTATS_RELEASE
 inline lower_seq(p)
@@ -113,7 +116,7 @@ inline count_with(p, slot)
 #endif
 }
 
-// The same of a thread without a P.
+// The same by a thread without a P.
 // C: heapstats_acquire, heapstats_release
 // at: MUTEX_LOCK, MUTEX_SLEEP
 inline count_without(slot)
@@ -128,7 +131,7 @@ inline count_without(slot)
 #endif
 }
 
-// Visible order of buffered stores: any.
+// Buffered stores become visible in any order.
 // C: none
 proctype Memory()
 {
@@ -154,7 +157,7 @@ inline enlist(p)
 #endif
 }
 
-// There are two, so the other one is what stands before, if anything does.
+// There are two Ps, so only the other one can be before this one.
 // C: proc_detach, proc_delist
 // at: PROC_DETACH
 inline delist(p)
@@ -174,8 +177,8 @@ inline delist(p)
 #endif
 }
 
-// P 0 stays.  P 1 comes, leaves, and its record comes again.  (With both coming
-// and going all rules hold in twelve million states.)
+// P 0 stays.  P 1 attaches, detaches, and its record attaches again.  (If both
+// attach and detach, all rules hold in twelve million states.)
 // C: heapstats_acquire, proc_attach, proc_detach
 // in: enlist
 proctype Writer(byte p)
@@ -212,9 +215,9 @@ proctype Writer(byte p)
 	finished++
 }
 
-// An unattached thread counts, stops the world (stw_stop waits for every P to
-// stand, which none does inside a change), counts what it flushes
-// (mcache_flush_all) and calls heapstats_unsafe_read.
+// An unattached thread counts, and stops the world.  stw_stop waits until every
+// P is stopped, and none stops inside a change.  The thread then counts what it
+// flushes (mcache_flush_all) and calls heapstats_unsafe_read.
 // C: heapstats_unsafe_read, mcache_flush_all
 // at: MUTEX_SLEEP
 proctype Stopper()
@@ -266,7 +269,7 @@ proctype Reader()
 #ifndef GEN_UNFENCED
 		!gen_buffer;
 #endif
-		// mutex_unlock is a release; without the fence it would wait in
+		// mutex_unlock is a release: without the fence it would wait in
 		// the buffer, behind gen.
 #if !defined(MOVE_UNLOCKED) && !defined(GEN_UNFENCED)
 		no_p = false;
@@ -282,7 +285,7 @@ proctype Reader()
 		od;
 #endif
 		p = 0;
-		// fold: nobody writes to either slot.
+		// fold: no thread writes to either slot.
 		assert(writing[current] == 0 && writing[history] == 0);
 		suma = a[current] + a[history];
 		a[current] = suma;
@@ -295,8 +298,8 @@ proctype Reader()
 		b[history] = 0;
 #endif
 		assert(writing[current] == 0 && writing[history] == 0);
-		// Whole; nothing missed that had ended, nothing invented; never
-		// less than the read before.
+		// The read is whole, misses nothing that had ended, invents
+		// nothing, and is never less than the read before.
 		assert(suma == sumb);
 		assert(before <= suma && suma <= begun);
 		assert(last <= suma);

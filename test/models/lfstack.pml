@@ -1,20 +1,21 @@
 // lfstack.pml - the lock-free stack, its tags, and heads that are reset.
 //
-// Stands for runtime/os/lfstack.c, and for how runtime/spans/mcentral.c uses it: two
-// threads pop and push, and the cycle of gc/cycle/cycle.c forgets all nodes and
-// pushes some of them again in another order.  The contract of lfstack_reset:
-// no push is under way and nothing changes beside it, but a popper that has
-// read the head may come late and must fail.
+// Models runtime/os/lfstack.c, and how runtime/spans/mcentral.c uses it.  Two
+// threads pop and push.  The cycle of gc/cycle/cycle.c empties the stack and
+// pushes some of the nodes again in another order.  The contract of
+// lfstack_reset: no push is under way, and no other thread changes the stack
+// meanwhile.  But a popper that has read the head may come late; then it must
+// fail.
 //
-// A node is owned by one thread or lies in the stack.  The link of a node that
-// is owned is garbage: its owner scribbles on it.
+// One thread owns a node, or the node is in the stack.  The link of a node that
+// a thread owns is garbage, because its owner overwrites it.
 //
 // Mutants, each of which must be found:
 // mutant NO_TAG: the head is the address alone
-// mutant NARROW_TAG: the tag has one bit and comes round
+// mutant NARROW_TAG: the tag has one bit and wraps
 // mutant RESET_FORGETS_TAG: an emptied head begins at tag 0 again
 // mutant POP_IN_TWO: a pop compares, then stores
-// mutant PUSH_IN_TWO: so does a push
+// mutant PUSH_IN_TWO: a push compares, then stores
 // mutant LINK_LATE: the link is visible after the node
 
 #define NODES 3 // 1 .. NODES
@@ -97,8 +98,8 @@ inline push(node, old, tag, done)
 	atomic { pushing--; old = NONE; tag = 0; done = false }
 }
 
-// lfstack_pop; node is NONE when the stack is empty.  Each access may come
-// after a stop, none in one.
+// lfstack_pop; node is NONE if the stack is empty.  Each access may come after
+// a stop, but none during one.
 // C: lfstack_pop
 // at: LFSTACK_POP
 inline pop(node, link, tag, done)
@@ -157,7 +158,7 @@ proctype User()
 	fi;
 	if
 	:: second != NONE ->
-		below[second] = second; // scribbled on
+		below[second] = second; // overwritten
 		if
 		:: true // kept by its P, or freed
 		:: push(second, word, tag, done)

@@ -1,24 +1,24 @@
 // marking.pml - how several markers share their work, and find its end.
 //
-// Stands for gc/mark/work.c, for grey_set, grey_keep and grey_publish of
-// gc/mark/grey.h, and for mark_all, mark_help, finish, drain and look_around of
-// gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as after
-// an overflow.  Two helpers come when they like, or not at all: late in a
+// Models gc/mark/work.c, grey_set, grey_keep and grey_publish of
+// gc/mark/grey.h, and mark_all, mark_help, finish, drain and look_around of
+// gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as
+// after an overflow.  Two helpers come at any time, or not at all: late in a
 // marking, in the next one, or between the two.
 //
-// All mark bits lie in one word.  A stack, and a range, is a set of objects;
-// the highest is the newest.  What happens under work.lock is one step, since
-// no other marker looks at it meanwhile.  A note is a bit: its clearing, its
-// sleep and its wake are note's.  Any marker that waits may be chosen to be
-// given work, where the C code takes the newest.  A sleep without an end is a
-// state without a way out, which spin reports.
+// All mark bits are in one markword.  A stack, and a range, is a set of
+// objects; the highest is the newest.  What happens under work.lock is one
+// step, because no other marker looks at it meanwhile.  A note is a bit;
+// clearing it, sleeping on it and waking are those of the C code.  Any marker
+// that waits may be given work, whereas the C code chooses the newest.  A sleep
+// without an end is a state without a way out, which spin reports.
 //
 // Mutants, each of which must be found:
 // mutant KEPT_WAITING: a marker waits before it has published its marks
-// mutant KEPT_TWICE: what two markers counted is not taken back
+// mutant KEPT_TWICE: what two markers counted is not subtracted again
 // mutant KEPT_PLAIN: marks are published by a plain store
 // mutant PLAIN_ALWAYS: mark bits are stored by a marker that is not alone
-// mutant ALONE_BUSY: a marker with nothing to give is alone, whoever is busy
+// mutant ALONE_BUSY: a marker with nothing to give is alone, even beside others
 // mutant TAKE_ALONE: others take while one is alone
 // mutant GIVE_ALONE: a marker that gives words goes on with plain stores
 // mutant JOBS_ALONE: a marker that gives a job goes on with plain stores
@@ -29,8 +29,8 @@
 // mutant OVER_LEFT: over does not look at what is left
 // mutant OVER_BUSY: over does not look at which marker is busy
 // mutant OVER_SILENT: the opener is not told that nothing is left
-// mutant CLOSE_SILENT: no marker is told that marking was closed
-// mutant CLOSE_CHAIN: a marker that was told so does not tell the next
+// mutant CLOSE_SILENT: no marker learns that marking was closed
+// mutant CLOSE_CHAIN: a marker that learns it does not wake the next
 // mutant CLOSE_OPEN: closing leaves the marking open
 // mutant LATE_TAKES: a marker takes from a marking that it has not joined
 // mutant JOIN_TWICE: a helper leaves when nothing is left, and joins again
@@ -39,7 +39,7 @@
 #define OPENER 0
 #define MARKINGS 2
 
-// Objects are bits.  The first marking has one job and the object 0; of the
+// Objects are bits.  The first marking has one job, and the object 0.  In the
 // second, the jobs lead to 0 and 1, and to 2, and its second round begins with
 // 3 and 4.  The object 1 is a large one: what it leads to is a range.
 #define ALL (marking == 1 -> 1 : 7)
@@ -76,7 +76,7 @@ byte got[MARKERS];
 byte next_over[MARKERS]; // waits, when marking was closed; 1 + marker
 bool woken[MARKERS];	 // note
 
-byte mark; // the word of mark bits
+byte mark; // the markword
 byte kept[MARKERS]; // marks of it that only the marker sees
 
 // Ghosts.
@@ -95,7 +95,7 @@ bool late[MARKERS];   // BUSY_LATE
 #define NO_BUSY (busy == 0)
 #endif
 
-// note_wake of a marker, if there is one; to is its number and 1.
+// note_wake of a marker, if there is one; to is its number plus 1.
 // C: wake
 // at: WAKE
 inline wake(to)
@@ -275,7 +275,7 @@ inline take_or_wait(me, to)
 	fi
 }
 
-// work_get: until there is something for the marker.
+// work_get returns when there is something for the marker, or marking is over.
 // C: work_get, wait_turn
 // at: WORK_GET, WAKE
 inline work_get(me, to)
@@ -317,7 +317,7 @@ inline work_get(me, to)
 	atomic { sleeps = false }
 }
 
-// work_share.  Half of a stack is its oldest word.
+// work_share.  Half of a stack is its oldest object.
 // C: work_share, give_words, move_full, move_words
 // at: WORK_SHARE, GIVE_WORDS, WAKE
 inline work_share(me, to)
@@ -366,8 +366,8 @@ inline work_share(me, to)
 	wake(to)
 }
 
-// What follows for an object that is new: it is counted, and its words are
-// pushed, or become a range.
+// What follows for a new object: it is counted, and its words are pushed, or
+// become a range.
 // C: grey_count, work_add_range
 // in: set
 inline claim(me, x)
@@ -382,7 +382,7 @@ inline claim(me, x)
 	fi
 }
 
-// grey_set, by a plain store or one that nobody comes between.
+// grey_set, by a plain store or one that no other marker's step divides.
 // C: grey_set, grey_set_once
 // at: GREY_SET
 inline set(me, x, old)
@@ -488,7 +488,7 @@ inline finish(me, to, x, old)
 	od
 }
 
-// What has to hold when work_get returns over to the opener.
+// What must hold when work_get tells the opener that marking is over.
 // C: none
 inline check_over(what)
 {
@@ -500,7 +500,7 @@ inline check_over(what)
 	assert(w_alone[OPENER] && !(waiters & BIT(OPENER)))
 }
 
-// work_close: the markers that wait are a chain, whose first is woken.
+// work_close: the waiting markers form a chain, and its first is woken.
 // C: close_waiters
 // in: Opener
 inline close_waiters(to)

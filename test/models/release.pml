@@ -1,25 +1,27 @@
 // release.pml - pages look allocated while the memory behind them is released.
 //
-// Stands for runtime/spans/scavenge.c, and for take_locked and grow in
-// runtime/spans/mheap.c.  Two threads release pages, a page at a time.  Two
-// others want all the pages there are, and free them again.  A thread that finds no room while pages are being
-// released waits for its turn, and looks again under the heap lock that it took
-// in its turn.  What is not free then is in use.  A thread that still finds no
-// room lets go of the lock while the system prepares memory, and then asks once
-// more: the heap grows by what is missing behind its free pages.
+// Models runtime/spans/scavenge.c, and take_locked and grow of
+// runtime/spans/mheap.c.  Two threads release pages, one page at a time.  Two
+// others want all the pages, and free them again.
+//
+// A thread that finds no room while pages are being released waits for its
+// turn.  It looks again under the heap lock, which it takes in its turn.  Pages
+// that are not free then are in use.  A thread that still finds no room unlocks
+// the heap while the system prepares memory, and then asks once more.  The heap
+// grows by what is missing behind its free pages.
 //
 // A stop waits for all four threads.  They poll between two steps, and not
-// while they wait for a turn.  The stopper, too, finds all pages that no thread
-// uses.
+// while they wait for a turn.  The stopper finds all pages that no thread uses.
 //
-// The heap lock is one bit, the semaphore two tickets (runtime/os/lock.c).
+// The heap lock is one bit, and the semaphore is two tickets
+// (runtime/os/lock.c).
 //
 // Mutants, each of which must be found:
 // mutant UNASKED: a thread without room does not ask about released pages
-// mutant LOCK_KEPT: it keeps the heap lock while it waits for its turn
+// mutant LOCK_KEPT: a thread keeps the heap lock while it waits for its turn
 // mutant TURN_EARLY: a releaser ends its turn before its page is free
 // mutant LOOK_LATE: a waiter ends its turn before it has the heap lock
-// mutant GROW_UNASKED: a heap that grows does not ask about them again
+// mutant GROW_UNASKED: a heap that grows does not ask about released pages
 // mutant POLL_INSIDE: a releaser polls while its page looks allocated
 
 #define RELEASERS 2
@@ -41,7 +43,7 @@ byte scavenged;
 bool stopping;
 byte running = RELEASERS + TAKERS;
 
-// Ghost: pages that a thread was given.
+// Ghost: pages that a thread owns.
 byte owned;
 
 // mutex_lock of the heap lock.
@@ -109,7 +111,7 @@ inline step(page, ticket)
 #ifdef POLL_INSIDE
 	poll();
 #endif
-	// Here the system takes the memory.
+	// Here the system releases the memory.
 #ifdef TURN_EARLY
 	end_turn();
 #endif
@@ -132,7 +134,7 @@ inline step(page, ticket)
 	page = 0
 }
 
-// pagealloc_alloc of all pages; heap lock held.
+// pagealloc_alloc of all pages.  The caller must hold the heap lock.
 // C: pagealloc_alloc
 // in: await
 inline try(got)
@@ -174,7 +176,7 @@ inline await(got, ticket)
 	fi
 }
 
-// grow: the heap's end is looked at, again if the system had to prepare memory.
+// grow looks at the heap's end, and again if the system had to prepare memory.
 // C: grow, prepare, enlarge
 // at: GROW
 inline grow(got, ticket)
@@ -202,7 +204,8 @@ inline take(got, ticket)
 #ifndef UNASKED
 	await(got, ticket);
 #endif
-	// No memory, or a heap that grows: only when the pages are in use.
+	// The thread has no memory, or a heap that grows, only if the pages are
+	// in use.
 	assert(got || owned != 0);
 	grow(got, ticket);
 	assert(got || owned != 0);
@@ -242,7 +245,7 @@ proctype Taker()
 	running--
 }
 
-// A stop, in which the stopper takes pages and gives them back.
+// A stop, in which the stopper takes pages and frees them.
 // C: stw_stop, mheap_alloc_manual
 // at: PROC_STOP_ALL_ASKED
 proctype Stopper()

@@ -1,12 +1,14 @@
 #!/bin/sh
-# run.sh - every model holds in all its states, every mutant of it is found.
+# run.sh - every model holds in all its states, and every mutant of it is found.
 #
-# A mutant is the model with one rule broken (spin -D).  Its line in the head
-# of the model, "// mutant NAME: what is broken", is what makes it run.  A
-# model counts as passed if its search was complete and met no error, a mutant
-# if an assertion failed or a process was stuck.  Skipped (77) without spin.
+# A mutant is the model with one rule broken (spin -D).  It is run if the head
+# of the model has a line "// mutant NAME: what is broken".  A model counts as
+# passed if its search was complete and met no error.  A mutant counts as passed
+# if an assertion failed or a process was stuck.  Without spin all are skipped
+# (77).
 #
-# RT_SKIP_MODELS=1 leaves them out, where they were run before.
+# RT_SKIP_MODELS=1 leaves the models out, for builds after one that has run
+# them.
 #
 # usage: [srcdir=DIR] [CC=...] test/models/run.sh [MODEL...]
 set -u
@@ -14,8 +16,8 @@ srcdir=${srcdir:-${top_srcdir:-.}}
 models=$srcdir/test/models
 memory=1024 # MiB that one search may take; the largest needs 600
 
-# side_by_side: how many searches may run at once: one a processor, as long as
-# there is memory for each.
+# side_by_side prints how many searches may run at once: one on each processor,
+# as long as there is memory for each.
 side_by_side() {
 	processors=$(nproc 2>/dev/null || echo 1)
 	fit=$(awk -v each=$memory '/^MemAvailable:/ {
@@ -25,14 +27,15 @@ side_by_side() {
 	echo "${fit:-1}"
 }
 
-# search MODEL [MUTANT]: prints "verdict MODEL MUTANT STATES".  Works in the
+# search MODEL [MUTANT] prints "verdict MODEL MUTANT STATES".  It works in the
 # current directory.
 search() {
 	model=$1
 	mutant=${2-}
 	options='-O1 -DCOLLAPSE' # half the memory, for a third more time
 	if [ -n "$mutant" ]; then
-		# Most are found before the search is warm.
+		# Most mutants are found before an optimised search would be
+		# compiled.
 		options='-O0 -DREVERSE'
 	fi
 	{
@@ -89,7 +92,7 @@ self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 cd "$dir" || exit 99
 [ $# -gt 0 ] || set -- *.pml
 
-# The long searches first.
+# The long searches come first.
 for model; do
 	echo "${model%.pml}"
 done >list

@@ -1,40 +1,40 @@
 // stw.pml - stop the world, the gate, blocking regions, attach and detach.
 //
-// Stands for runtime/world/proc.c and runtime/world/stw.c, with attach_thread and
-// attach_undo of gc/host/attach.c.  Two hosts attach, touch the heap, poll, enter
-// regions and detach; records are used again.  Two threads stop the world:
-// one with P 0, one without.
+// Models runtime/world/proc.c and runtime/world/stw.c, with attach_thread and
+// attach_undo of gc/host/attach.c.  Two hosts attach, touch the heap, poll,
+// enter regions and detach; their records are used again.  Two threads stop the
+// world, one with P 0, one without a P.
 //
-// A host may at last compute for ever and only poll, so a stop that nobody
-// hints at, and a sleep that nobody ends, are states without a way out; spin
-// reports them ("invalid end state").  Busy waits stand as guards for the
-// same reason.
+// A host may in the end compute for ever and only poll.  So a stop without a
+// hint, and a sleep that no thread ends, are states without a way out, which
+// spin reports ("invalid end state").  Busy waits are modelled as guards for
+// the same reason.
 //
 // Mutants, each of which must be found:
 // mutant GATE_UNFENCED: waiters are loaded while the gate is still buffered
 // mutant WAITERS_FIRST: waiters are loaded before the gate opens
 // mutant WAITERS_LATE: a thread counts itself a waiter after it slept
 // mutant LINK_FORGOTTEN: a woken thread wakes no other
-// mutant LINK_LATE: it does so when it stands again
-// mutant LINK_BROKEN: one whose sleep the opened gate refused wakes no other
-// mutant SPINNER_IDLE: nor does one that saw the gate open while it spun
+// mutant LINK_LATE: a woken thread wakes another only when it blocks again
+// mutant LINK_BROKEN: a thread whose sleep the open gate refused wakes no other
+// mutant SPINNER_IDLE: a thread that saw the gate open while it spun wakes none
 // mutant SPINNER_KEPT: a thread that spun goes to sleep and keeps its promise
 // mutant SLEEP_UNCOMPARED: a sleep without a second look at the gate
 // mutant UNBLOCK_UNCHECKED: leaving a region does not look at STOP
-// mutant UNBLOCK_IN_TWO: it looks at STOP, then becomes RUNNING
+// mutant UNBLOCK_IN_TWO: leaving a region looks at STOP, then becomes RUNNING
 // mutant UNBIASED: stop_wait is raised P by P, from zero
 // mutant BIT_AFTER_COUNT: a P is counted as running, then gets STOP
 // mutant ATTACH_UNGATED: attach does not look at the gate
-// mutant DETACH_UNGATED: nor does detach
+// mutant DETACH_UNGATED: detach does not look at the gate
 // mutant GATE_UNLOCKED: the gate is closed without procs.lock
-// mutant NO_SEMA: two stops at a time
+// mutant NO_SEMA: two threads stop the world at a time
 // mutant SEMA_FIRST: worldsema is released before the world starts
 // mutant SEMA_RUNNING: worldsema is awaited as RUNNING
 // mutant ATTACH_UNPOLLED: attach does not look for a stop that it missed
 // mutant HINT_LATE: pending is lowered after STOP
 // mutant GATE_FIRST: the gate opens before STOP is cleared
-// mutant THREAD_UNLOCKED: a thread block goes without procs.lock
-// mutant NOTE_KEPT: the note stays woken from the stop before
+// mutant THREAD_UNLOCKED: a thread block is freed without procs.lock
+// mutant NOTE_KEPT: the note stays woken from the previous stop
 
 #define HOSTS 2   // threads 0, 1
 #define RECORDS 3
@@ -84,8 +84,8 @@ inline take_lock()
 
 // ---- by a thread, runtime/world/proc.c ----
 
-// oscall_futex_wake of one: any that sleeps, as the kernel likes.  Each link
-// wakes one here, two in C: with two hosts that is the chain.
+// oscall_futex_wake of one: the kernel chooses which.  A woken thread wakes one
+// other here, and two in C.  With two hosts that is the whole chain.
 // C: gate_wake
 // in: gate_pass_on
 inline gate_wake()
@@ -101,7 +101,7 @@ inline gate_wake()
 // at: GATE_PASS_ON
 inline gate_pass_on(seen)
 {
-	// Whatever comes between the two looks could have come before them.
+	// A step that comes between the two looks could have come before them.
 	atomic {
 		if
 		:: gate != seen -> gate_wake()
@@ -111,12 +111,12 @@ inline gate_pass_on(seen)
 	}
 }
 
-// gate_wait(seen): it may spin long enough, or sleep.
+// gate_wait(seen) may spin long enough, or sleep.
 // C: gate_wait, gate_spin, gate_sleep
 // at: GATE_WAIT, GATE_WAIT_IN_VAIN, GATE_SLEEP
 inline gate_wait(tid, seen)
 {
-	// One host that spins is enough; with both, all rules hold in
+	// It is enough that one host spins; with both, all rules hold in
 	// fifteen million states.
 	if
 	:: tid != 0 -> gate_spinner = seen // seqcst
@@ -258,8 +258,8 @@ inline set_pending(p, t, value)
 
 // ---- by the stopper ----
 
-// proc_stop_all(self); self is NONE without a P.  Busy with thread blocks only
-// of Ps that run.
+// proc_stop_all(self); self is NONE without a P.  It sets pending only in the
+// thread blocks of Ps that run.
 // C: proc_stop_all, note_clear, note_wake
 // at: PROC_STOP_ALL, PROC_STOP_ALL_ASKED, NOTE_WAKE
 inline proc_stop_all(self, p, t, ran)
@@ -381,9 +381,9 @@ inline proc_start_all(self, p, t, waiters)
 	closed = 0
 }
 
-// sema_try_acquire, else sema_acquire as blocked, runtime/world/stw.c:
-// worldsema_acquire.  Who sleeps for a ticket has another word and kernel
-// queue; its handshake is the gate's.
+// sema_try_acquire, else sema_acquire as blocked; runtime/world/stw.c:
+// worldsema_acquire.  A thread that sleeps for a ticket uses another word and
+// kernel queue.  Its handshake is like the gate's.
 // C: stw_acquire, sema_try_acquire, sema_acquire
 // at: SEMA_TRY_ACQUIRE, SEMA_ACQUIRE
 inline worldsema_acquire(self, ticket)
@@ -405,7 +405,8 @@ inline worldsema_acquire(self, ticket)
 		if
 #ifndef SEMA_RUNNING
 		:: self != NONE ->
-			// proc_unblock, at once: only we may stop anybody.
+			// proc_unblock, at once: only this thread may stop
+			// others.
 			atomic { assert(!stop[self]); state[self] = RUNNING }
 #endif
 		:: else
@@ -422,7 +423,7 @@ inline worldsema_release()
 	atomic { !gate_buffer -> serving++ }
 }
 
-// stw_stop, what the stop promises, stw_start.
+// stw_stop, the promises of a stop, stw_start.
 // C: stw_stop, proc_wait_all, note_sleep, stw_start
 // at: NOTE_WAIT
 inline stop_and_start(self, p, t, n)
@@ -438,7 +439,7 @@ inline stop_and_start(self, p, t, n)
 			assert(p == self || state[p] != RUNNING)
 		}
 	}
-	// What a stop is for happens here.
+	// The work that the stop is for happens here.
 	atomic {
 		for (p : 0 .. RECORDS - 1) {
 			assert(p == self || state[p] != RUNNING)
@@ -465,7 +466,7 @@ end:
 	od
 }
 
-// A host's thread: attach_thread, work, attach_undo.
+// The thread of a host: attach_thread, work, attach_undo.
 // C: attach_thread, attach_block, attach_undo, proc_attach, proc_detach
 // at: ATTACH_BLOCK, ATTACH_BLOCK_KNOWN, ATTACH_UNDO, PROC_ATTACH, PROC_DETACH
 proctype Host(byte tid)
@@ -478,7 +479,8 @@ proctype Host(byte tid)
 #else
 	lock_open_gate(tid, seen);
 #endif
-	// Under procs.lock with the gate open nobody looks: one step.
+	// No thread looks under procs.lock while the gate is open, so this is
+	// one step.
 	atomic {
 		if
 		:: nfree > 0 -> nfree--; p = free[nfree]
@@ -543,7 +545,7 @@ leave:
 	}
 }
 
-// Attached all the time; stops, and detaches like a host.
+// It is attached all the time.  It stops the world, and detaches like a host.
 // C: stw_stop, stw_start
 // in: stop_and_start
 proctype StopperWithP()

@@ -3,24 +3,24 @@
 #
 # usage: srcdir=DIR test/mutants/run.sh [-s] [NAMES]
 #
-# Works on a copy of the sources, with ccache where there is one.  With -s it
-# builds nothing and says which faults can no longer be seeded.  There are two
-# kinds of fault.
+# The script works on a copy of the sources, with ccache if it is installed.
+# With -s it builds nothing and says which faults can no longer be seeded.
+# NAMES is a regular expression of names.  There are two kinds of fault.
 #
-# logic: noticed ("killed") when one of its suites fails, or does not end in
-# time; if they all pass, the whole of `make check` gets its turn.
+# logic: such a fault is noticed ("killed") if one of its suites fails, or does
+# not end in time.  If they all pass, the whole of `make check` runs.
 #
-# order: a word is written or read with less order than its protocol needs.
-# The processor may order all the same, so a test that passes proves nothing,
-# nor does one that fails.  Such a fault is killed by its judge alone: by the
-# thread sanitizer, which must report a race in one of the suites named, or by
-# test/order/dekker.sh, which reads the code for aarch64.
+# order: a word is written or read with less order than its protocol needs.  The
+# processor may keep the order all the same, so neither a test that passes nor
+# one that fails proves anything.  Only its judge kills such a fault.  The judge
+# is the thread sanitizer, which must report a race in one of the suites named,
+# or test/order/dekker.sh, which reads the code for aarch64.
 #
-# Without a fault each suite, and each judge, must find nothing.  NAMES is a
-# regular expression of names.  Prints a line a fault, the survivors with the
-# reason that the list gives, and the sums; fails when fewer than 95 in 100 of a
-# kind were noticed, or one could not be seeded, built or judged.  The mutants
-# of models are another matter: test/models/run.sh.
+# Without a fault, no suite and no judge may find anything.  The script prints a
+# line for each fault, then the survivors with the reason that the list gives,
+# and the sums.  It fails if fewer than 95 in 100 of a kind were noticed, or if
+# one could not be seeded, built or judged.  test/models/run.sh runs the mutants
+# of the models.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -39,13 +39,13 @@ tab=$(printf '\t')
 : >"$work/clean"     # suites and judges that find nothing without a fault
 : >"$work/survivors"
 
-# The sanitizer wants its shadow memory at fixed addresses.
+# The sanitizer needs its shadow memory at fixed addresses.
 fixed=
 if setarch "$(uname -m)" -R true 2>/dev/null; then
 	fixed="setarch $(uname -m) -R"
 fi
 
-# A build of its own, from the sources as they are.
+# The builds have sources of their own, copied as they are.
 mkdir "$work/source" "$work/logic" "$work/order"
 (cd "$srcdir" && tar -cf - --exclude=.git --exclude='*.o' --exclude='*.lo' \
 	--exclude=.libs --exclude='*.la' --exclude='*.a' .) |
@@ -69,7 +69,7 @@ configured() {
 		{ tail "$work/log" >&2 && exit 2; }
 }
 
-# seed FILE SCRIPT: one line is other than it was.
+# seed FILE SCRIPT succeeds if the script changed exactly one line.
 seed() {
 	[ -f "$work/source/$1" ] || return 1
 	cp "$work/source/$1" "$work/original"
@@ -77,7 +77,7 @@ seed() {
 	[ "$(diff "$work/original" "$work/source/$1" | grep -c '^[<>]')" = 2 ]
 }
 
-# program NAME: its path, as test/list.am has it.
+# program NAME prints the path of the program, as test/list.am has it.
 program() {
 	sed -n "s|^[a-z_]* += \\(test/[a-z/]*/${1##*/}\\)\\( #.*\\)\\{0,1\\}\$|\\1|p" \
 		"$srcdir/test/list.am"
@@ -91,7 +91,8 @@ build() {
 	make -C "$work/$1" -j2 $programs >"$work/log" 2>&1
 }
 
-# suite KIND NAME: its exit status; 124 or 137 when it does not end.
+# suite KIND NAME returns the suite's exit status; 124 or 137 if it does not
+# end.
 suite() {
 	# shellcheck disable=SC2086 # a command
 	(cd "$work/$1" && timeout -k 5 "$limit" $fixed "./$(program "$2")") \
@@ -107,7 +108,7 @@ code_passes() {
 	(cd "$work/source" && srcdir=. sh test/order/dekker.sh) >"$work/log" 2>&1
 }
 
-# finds_nothing WHAT: "code", "make check", or a kind and a suite.
+# finds_nothing WHAT runs WHAT: "code", "make check", or a kind and a suite.
 finds_nothing() {
 	case $1 in
 	code) code_passes ;;
@@ -116,7 +117,7 @@ finds_nothing() {
 	esac
 }
 
-# clean WHAT: it finds nothing without a fault, or we stop here; asked once.
+# clean WHAT exits unless WHAT finds nothing without a fault; it runs WHAT once.
 clean() {
 	grep -qxF "$1" "$work/clean" && return
 	if ! finds_nothing "$1"; then
@@ -127,7 +128,7 @@ clean() {
 	echo "$1" >>"$work/clean"
 }
 
-# prepare KIND JUDGES: what will judge finds nothing now.
+# prepare KIND JUDGES checks that the judges find nothing without the fault.
 prepare() {
 	case $1:$2 in
 	order:code)
@@ -151,7 +152,7 @@ prepare() {
 	done
 }
 
-# noticed_logic SUITES: prints by what.
+# noticed_logic SUITES prints what noticed the fault, if anything did.
 noticed_logic() {
 	for suite in $1; do
 		status=0
@@ -165,7 +166,7 @@ noticed_logic() {
 	all_pass || echo "make check"
 }
 
-# noticed_order JUDGES: prints by what.
+# noticed_order JUDGES prints what noticed the fault, if anything did.
 noticed_order() {
 	if [ "$1" = code ]; then
 		code_passes || echo "code"
@@ -177,7 +178,8 @@ noticed_order() {
 	done
 }
 
-# seeds_all: each fault changes one line of its file, and has a name of its own.
+# seeds_all checks that each fault changes one line of its file, and has a name
+# of its own.
 seeds_all() {
 	ok=0
 	grep -v '^#' "$list" | cut -f1 | grep . | sort | uniq -d >"$work/twice"
@@ -215,14 +217,14 @@ while IFS=$tab read -r name kind file script judges why; do
 	*) by=$(noticed_logic "$judges" </dev/null) ;;
 	esac
 	cp "$work/original" "$work/source/$file"
-	# Was it the fault?
+	# A failure counts only if make check passes without the fault.
 	[ "$by" != "make check" ] || clean "make check" </dev/null
 	if [ -n "$by" ]; then
 		printf '%-20s killed by %s\n' "$name" "$by"
 		echo "$kind killed ${by%% *}" >>"$work/results"
 	else
 		printf '%-20s SURVIVED\n' "$name"
-		echo "$name: ${why:-nobody knows why}" >>"$work/survivors"
+		echo "$name: ${why:-the list gives no reason}" >>"$work/survivors"
 		echo "$kind survived" >>"$work/results"
 	fi
 done <"$list"
