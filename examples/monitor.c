@@ -58,7 +58,7 @@ static void *monitor(void *arg)
 	return NULL;
 }
 
-// work stands for the program: it replaces texts in a table.
+// work is the task of the program: it replaces texts in a table.
 static void work(void)
 {
 	char **table = (char **)rt_alloc(SLOTS * sizeof *table);

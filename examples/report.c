@@ -1,7 +1,7 @@
 // report.c - what a host did to the memory, for a person to read.
 //
-// Every number is from rt_read_memstats but three: a metric, a walk over the
-// heap, and the kernel's count of resident pages, each for comparison.
+// Every number is from rt_read_memstats, with three exceptions for comparison:
+// a metric, a walk over the heap, and the kernel's count of resident pages.
 #define _POSIX_C_SOURCE 200809L // fileno
 #include "report.h"
 
@@ -59,8 +59,8 @@ struct report_text report_count(uint64_t n)
 	return t;
 }
 
-// bar_text is a bar of part out of whole, empty if whole is 0.  A part that is
-// not 0 shows.
+// bar_text returns a bar of part out of whole, empty if whole is 0.  A part
+// above 0 always shows.
 static struct report_text bar_text(uint64_t part, uint64_t whole)
 {
 	struct report_text t;
@@ -159,7 +159,7 @@ static void show_collections(FILE *out, const rt_memstats *m)
 
 // ---- memory
 
-// resident is what the kernel counts, code and libraries included, or 0.
+// resident returns what the kernel counts, including code and libraries, or 0.
 static uint64_t resident(void)
 {
 	uint64_t pages = 0;
@@ -249,8 +249,8 @@ static bool parts_add_up(const rt_memstats *m)
 	return sum == m->sys;
 }
 
-// sizes_add_up compares the objects of every size, from the metrics, and tiny
-// ones with those of the memory statistics, which count them elsewhere.
+// sizes_add_up compares the objects of every size and the tiny ones, both from
+// the metrics, with the memory statistics, which are counted elsewhere.
 static bool sizes_add_up(const rt_memstats *m)
 {
 	uint64_t counts[NCLASSES], sum = 0;
@@ -285,8 +285,8 @@ static int add_object(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// objects_add_up compares what was allocated less what was freed with what a
-// walk over the heap finds, object by object.
+// objects_add_up compares the objects allocated and not freed with those that a
+// walk over the heap finds one by one.
 static bool objects_add_up(const rt_memstats *m)
 {
 	struct there t = {0};

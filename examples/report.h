@@ -1,6 +1,6 @@
 // report.h - what a host did to the memory, for a person to read.
 //
-// For any host: copy report.h and report.c.
+// Any host can use it: copy report.h and report.c.
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -12,14 +12,15 @@
 extern "C" {
 #endif
 
-// report_print writes to out what was allocated and collected, where the
-// memory is, now and after rt_free_os_memory, and whether the statistics agree
-// with each other.  Returns whether they do and all was written.
+// report_print writes to out what was allocated and collected, and where the
+// memory is, now and after rt_free_os_memory.  It also writes whether the
+// statistics agree with each other.  Returns true if they agree and all was
+// written.
 //
 // The caller must be attached and outside a blocking region.  report_print
-// collects, and stops the world for a walk over the whole heap.  Where there
-// are guarded objects (guard_large and guard_small of rt_config) the sum of a
-// walk is smaller than heap_alloc, and the result is false.
+// collects, and stops the world for a walk over the whole heap.  If there are
+// guarded objects (guard_large and guard_small of rt_config), the sum of a walk
+// is smaller than heap_alloc, and the result is false.
 bool report_print(FILE *out);
 
 // report_heading writes text as a line, bold on a terminal.

@@ -1,4 +1,5 @@
-// threads.c - interpreters, a thread each, that share a cache of texts.
+// threads.c - interpreters, each on its own thread, that share a cache of
+// texts.
 //
 // A collection waits until every attached thread is stopped where it polls, or
 // is inside a blocking region.  So a thread must not run for long without a
@@ -30,7 +31,7 @@ static void *lock(void *m)
 	return NULL;
 }
 
-// text_of returns the text of i, and makes it when it is first wanted.  The
+// text_of returns the text of i, and makes it when it is first needed.  The
 // allocation may collect, with the mutex locked.  A collection would wait for
 // ever for a thread that waits for the mutex outside a region.
 static char *text_of(int i)

@@ -25,8 +25,8 @@ static struct node *constant(value v)
 
 // ---- variables
 
-// lookup returns the scope of a local variable and where its value is, or
-// NULL: it is global.
+// lookup returns the scope of a local variable and sets where its value is.
+// Returns NULL if the variable is global.
 static const struct scope *lookup(const struct scope *sc, value name,
 				  uint32_t *depth, uint32_t *slot)
 {
@@ -126,7 +126,8 @@ static value defined_name(value form)
 	return target;
 }
 
-// A body with definitions has a frame for them: all are visible in all of it.
+// A body with definitions has a frame for them, so all are visible in all of
+// it.
 static struct node *compile_body(value forms, const struct scope *outer,
 				 bool tail)
 {
@@ -286,8 +287,8 @@ static struct node *compile_call(value form, const struct scope *sc, bool tail)
 	return n;
 }
 
-// Running a nest of forms recurses without a look at the stack, which only
-// calls take: main.c reserves stack for this many.
+// Running a nest of forms recurses without a check of the stack; only calls
+// check it.  main.c reserves enough stack for this many.
 enum { MAX_NESTING = 10000 };
 static int nesting;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# demo.sh SCHEME PROGRAMS_DIR - the example programs, one after the other in
-# one garbage-collected heap, and what they did to the memory.
+# demo.sh SCHEME PROGRAMS_DIR - runs the example programs one after the other in
+# one garbage-collected heap, and reports what they did to the memory.
 set -eu
 
 if [ $# -ne 2 ]; then

@@ -1,11 +1,12 @@
 // eval.c - running compiled code.
 //
-// A node returns its value.  In tail position a call of a closure returns
-// TAIL instead, with the call in vm, and apply goes on with it: tail calls
-// use no C stack.
+// A node returns its value.  In tail position a call of a closure returns TAIL
+// instead, with the call in vm; apply then makes the call.  So tail calls use
+// no C stack.
 #include "node.h"
 
-// Every second node is a variable of the frame: no call for those.
+// Every second node is a variable of the frame, so this evaluates it without a
+// call.
 static inline value eval(struct node *n, value *frame)
 {
 	return n->run == run_local ? frame[n->slot] : n->run(n, frame);
@@ -176,8 +177,8 @@ static value call_primitive(value fn, int argc, value *a)
 	return b->fn(argc, a);
 }
 
-// bind_rest returns a frame in which the arguments beyond the required ones
-// are a list.
+// bind_rest returns a frame in which the arguments after the required ones are
+// a list.
 static value *bind_rest(struct lambda *l, int argc, value *s)
 {
 	if (argc < l->nreq || !l->rest)
@@ -241,7 +242,7 @@ static value tail_call(value fn, int argc, value *s)
 	return TAIL;
 }
 
-// call makes the call of a node: s[1] and up are its arguments.
+// call makes the call of a node, whose arguments are s[1] and up.
 static value call(struct node *n, value fn, value *s)
 {
 	int argc = (int)n->nkids - 1;
@@ -253,8 +254,8 @@ static value call(struct node *n, value fn, value *s)
 				      : tail_call(fn, argc, s);
 }
 
-// The arguments of a primitive need no frame: few of them stand on the C
-// stack, which the collector scans.
+// The arguments of a primitive need no frame: a few of them fit on the C stack,
+// which the collector scans.
 enum { NEAR = 5 };
 
 value run_call(struct node *n, value *frame)
@@ -270,8 +271,8 @@ value run_call(struct node *n, value *frame)
 	return call(n, fn, s);
 }
 
-// Most calls have one or two arguments, most of them of a primitive, and those
-// go the short way.  begin_primitive returns what is called, or NULL.
+// Most calls have one or two arguments, and most of them call a primitive.
+// They take a short path.  begin_primitive returns the primitive, or NULL.
 static inline const struct builtin *begin_primitive(struct node *n, value fn)
 {
 	if (!is_type(fn, PRIMITIVE))

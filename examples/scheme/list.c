@@ -22,8 +22,8 @@ value prim_cdr(value v)
 	return need_pair(v)->cdr;
 }
 
-// prim_cxr is caar, cadr and so on: from its right end, the name it was
-// called by says which way to go.
+// prim_cxr is caar, cadr and so on.  The name it was called by, read from its
+// right end, tells it which parts to take.
 value prim_cxr(value v)
 {
 	const char *name = vm.callee->name;
@@ -142,8 +142,8 @@ bool eq(value a, value b)
 	return a == b;
 }
 
-// eq?, eqv? and equal?, and below memq, assoc and the like, are told apart by
-// the table.
+// The table tells eq?, eqv?  and equal?  apart, and below memq, assoc and the
+// like.
 value prim_same(value a, value b)
 {
 	return boolean(vm.callee->same(a, b));
@@ -169,8 +169,8 @@ value prim_assoc(value x, value list)
 
 // ---- procedures over lists
 
-// heads returns a frame with the heads of n lists as arguments and moves the
-// lists on, or NULL: one has ended.
+// heads returns a frame with the heads of n lists as arguments, and advances
+// the lists.  Returns NULL if one of them has ended.
 static value *heads(int n, value *lists)
 {
 	value *s = new_frame((size_t)n + 1);

@@ -1,8 +1,8 @@
 // main.c - scheme [--report] [--gc-percent N] FILE...
 //
-// Programs run one after the other in one heap; without a file, a prompt.
-// The interpreter has its own thread, because recursion in Scheme is
-// recursion in C and wants more stack than the main thread is sure to have.
+// Programs run one after the other in one heap; without a file, there is a
+// prompt.  The interpreter has its own thread, because recursion in Scheme is
+// recursion in C and needs more stack than the main thread is sure to have.
 #include "scheme.h"
 
 #include <errno.h>
@@ -146,7 +146,7 @@ static void make_vm(void)
 	define_syntax();
 }
 
-// read_and_run runs forms to the end and returns 0, or why it was left.
+// read_and_run runs all forms.  It returns 0, or the reason why it stopped.
 static int read_and_run(struct reader *r, bool prompt, bool show)
 {
 	int why = setjmp(vm.top);
@@ -187,7 +187,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-// run_file returns 0, or why the file was left.
+// run_file returns 0, or the reason why it stopped.
 static int run_file(const char *path)
 {
 	struct reader r;

@@ -28,7 +28,7 @@ run_fn run_if, run_begin, run_and, run_or, run_lambda, run_let, run_scope;
 // Calls: kid 0 is the procedure.
 run_fn run_call, run_call1, run_call2;
 
-// The variables of one frame; a null pointer stands for the global ones.
+// The variables of one frame.  A null pointer means the global ones.
 struct scope {
 	const struct scope *outer;
 	value vars; // list of symbols, the first in slot 1
@@ -40,8 +40,8 @@ struct scope {
 typedef struct node *syntax_fn(value form, const struct scope *sc, bool tail);
 
 // A keyword is a global variable with one of these as its value, so programs
-// redefine it like any other.  A form may also begin with the object itself:
-// what derived forms expand to is out of reach of any redefinition.
+// redefine it like any other.  A form may also begin with the object itself, so
+// no redefinition affects what derived forms expand to.
 struct syntax {
 	struct object head;
 	const char *name;
@@ -55,7 +55,7 @@ _Noreturn void bad_syntax(value form);
 void check_bindings(value form, value bindings);
 
 // syntax.c
-// named_let is what (let name bindings body ...) stands for.
+// named_let expands (let name bindings body ...).
 value named_let(value name, value bindings, value body);
 
 #endif

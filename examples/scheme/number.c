@@ -1,4 +1,4 @@
-// number.c - fixnums of 63 bits and doubles; what overflows becomes a double.
+// number.c - fixnums of 63 bits, and doubles; an overflow becomes a double.
 #include "scheme.h"
 
 #include <math.h>
@@ -56,7 +56,8 @@ value prim_mul(value a, value b)
 	return flonum(to_double(a) * to_double(b));
 }
 
-// Exact when the division leaves no remainder: there are no fractions.
+// The result is exact if the division leaves no remainder: there are no
+// fractions.
 value prim_div(value a, value b)
 {
 	if (b == fixnum(0))
@@ -96,7 +97,7 @@ value prim_modulo(value a, value b)
 
 enum { LESS = 1, EQUAL = 2, GREATER = 4 };
 
-// compare returns none of them when one is not a number.
+// compare returns none of them if one is not a number.
 static int compare(value a, value b)
 {
 	if (both_fixnums(a, b))
@@ -142,9 +143,9 @@ value prim_min(value a, value b)
 	return compare(a, b) == LESS ? a : b;
 }
 
-// ---- other than two arguments: the procedure for two, again and again
+// ---- more or fewer than two arguments: the procedure for two, repeated
 
-// One argument stands to the right of the unit: (- x) is (- 0 x).
+// A single argument is the right operand of the unit: (- x) is (- 0 x).
 value prim_fold(int argc, value *a)
 {
 	const struct builtin *b = vm.callee;

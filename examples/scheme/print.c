@@ -150,7 +150,7 @@ static void print_object(FILE *out, value v, bool quoted)
 	}
 }
 
-// Printing never fails: it is what an error message is made with.
+// Printing must never fail, because it makes error messages.
 void put(FILE *out, value v, bool quoted)
 {
 	char text[NUMBER_TEXT];

@@ -1,7 +1,7 @@
-// read.c - the reader: bytes to data, and where each list stood.
+// read.c - the reader: bytes to data, and the place of each list.
 //
-// The input is read in a blocking region: a thread that waits for a person
-// to type holds up no collection.
+// It reads the input in a blocking region, so a thread that waits for a person
+// to type delays no collection.
 #include "scheme.h"
 
 #include <errno.h>
@@ -161,7 +161,7 @@ static value read_character(struct reader *r)
 
 static value read_datum(struct reader *r);
 
-// read_item is read_datum in a list that began at that place, or after its
+// read_item is read_datum inside a list that began at that place, or after its
 // quote.
 static value read_item(struct reader *r, struct place at)
 {
@@ -172,7 +172,7 @@ static value read_item(struct reader *r, struct place at)
 	return v;
 }
 
-// read_inner is read_item where no dot may stand.
+// read_inner is read_item where a dot is not allowed.
 static value read_inner(struct reader *r, struct place at)
 {
 	value v = read_item(r, at);
@@ -225,7 +225,7 @@ static value read_list(struct reader *r, struct place at)
 	return cons_at(at.line, first, read_rest(r, at));
 }
 
-// What follows a #.
+// read_hash reads what follows a #.
 static value read_hash(struct reader *r, struct place at)
 {
 	int c = peek(r);

@@ -1,6 +1,6 @@
 // records.c - what each program did to the memory, for --report.
 //
-// The records are malloc's memory, so that they do not show in the report.
+// The records are in malloc's memory, so that they do not show in the report.
 #include "scheme.h"
 
 #include <inttypes.h>

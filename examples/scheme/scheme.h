@@ -1,8 +1,8 @@
 // scheme.h - values, objects and the machine of the Scheme example.
 //
-// All data of the interpreted program, its compiled code and the tables of
-// the interpreter live on the rtheap heap.  C locals hold values freely: the
-// collector reads this thread's stack and registers, and nothing ever moves.
+// All data of the interpreted program, its compiled code and the tables of the
+// interpreter are on the rtheap heap.  C locals hold values freely: the
+// collector scans this thread's stack and registers, and no object ever moves.
 // struct vm is the only registered root.
 #ifndef SCHEME_SCHEME_H
 #define SCHEME_SCHEME_H
@@ -116,7 +116,7 @@ struct primitive {
 	const struct builtin *b;
 };
 
-// Where a form stands in its source.
+// The place of a form in its source.
 struct place {
 	value file; // string
 	uint32_t line;
@@ -150,7 +150,7 @@ enum { TOP_ERROR = 1, TOP_EXIT = 2 }; // why vm.top was reached
 void fail_begin(void); // prints the place
 _Noreturn void fail_end(void);
 _Noreturn void fail(const char *who, const char *what, value irritant);
-// wrong is fail for an argument of the primitive being called.
+// wrong does what fail does, for an argument of the primitive being called.
 _Noreturn void wrong(const char *what, value irritant);
 _Noreturn void out_of_memory(void);
 
@@ -276,8 +276,9 @@ static inline struct vector *vector_of(value v)
 	return (struct vector *)v;
 }
 
-// new_frame returns a frame: slot 0 is the frame outside, then come variables.
-// The stores that fill it are plain: nothing else refers to it yet.
+// new_frame returns a frame: slot 0 is the outer frame, and the variables
+// follow.  The stores that fill it are plain, because nothing else refers to it
+// yet.
 static inline value *new_frame(size_t nslots)
 {
 	if (nslots <= 2) // sizes known here are taken inline
@@ -310,7 +311,8 @@ struct builder {
 #define EMPTY ((struct builder){NIL, NULL})
 
 void builder_add(struct builder *b, value v);
-// builder_end makes tail what follows the last pair: of a fresh EMPTY, all.
+// builder_end makes tail what follows the last pair, or the whole list if it is
+// EMPTY.
 void builder_end(struct builder *b, value tail);
 
 // ---- read.c
@@ -327,7 +329,7 @@ void reader_init(struct reader *r, int fd, const char *name);
 // reader_datum returns the next datum or END_OF_FILE, and leaves its place
 // in vm.at.
 value reader_datum(struct reader *r);
-// read_number parses a whole text; NONE: it is not a number.
+// read_number parses a whole text.  Returns NONE if it is not a number.
 value read_number(const char *text);
 extern struct reader standard_input;
 
@@ -351,8 +353,9 @@ void number_text(value v, char text[NUMBER_TEXT]);
 void define_syntax(void);
 struct node *compile_top(value form);
 value eval_top(value form);
-// call_back calls fn with s[1] .. s[argc] for a primitive, which errors name
-// again afterwards.  s is from new_frame and becomes the callee's.
+// call_back calls fn with s[1] .. s[argc] for a primitive; errors name the
+// primitive again afterwards.  s must come from new_frame, and becomes the
+// callee's.
 value call_back(value fn, int argc, value *s);
 
 // ---- the primitives: the table in main.c has them all
@@ -393,9 +396,9 @@ prim_any prim_make_string, prim_string_append, prim_substring, prim_error,
 
 // ---- records.c
 
-// records_begin and records_end come before and after a program: a title, and
-// a record of what it did, for which the name stays.  They return false if
-// there is no memory.
+// records_begin must be called before a program, and records_end after it.  The
+// first prints a title; the second adds a record of what the program did, which
+// keeps name.  They return false if there is no memory.
 bool records_begin(const char *name);
 bool records_end(const char *name);
 // records_print prints the records.

@@ -1,7 +1,7 @@
 // syntax.c - derived forms: source to simpler source; the table of syntax.
 //
-// What they expand to begins with syntax objects, which no program can name,
-// so a program may redefine anything.
+// Derived forms expand to forms that begin with syntax objects.  No program can
+// name these, so a program may redefine anything.
 #include "node.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static value fresh(const char *name)
 
 // ---- cond, when, unless
 
-// (test), or (test => receiver), with the other clauses behind it.
+// cond_value expands (test), or (test => receiver), before the other clauses.
 static value cond_value(value clause, value rest)
 {
 	value t = fresh("cond-value"), then = t;

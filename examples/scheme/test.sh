@@ -1,8 +1,9 @@
 #!/bin/sh
 # test.sh [SCHEME [DIR]] - tests of the Scheme example.
 #
-# Without arguments: the interpreter of the build in the current directory
-# and the files beside this script.  Ends with "scheme: N passed, M failed".
+# Without arguments it tests the interpreter of the build in the current
+# directory, with the files beside this script.  It ends with "scheme: N passed,
+# M failed".
 set -u
 
 scheme=${1:-./examples/scheme/scheme}
@@ -18,7 +19,7 @@ if ! [ -x "$scheme" ]; then
 	echo "scheme: no interpreter at $scheme" >&2
 	exit 1
 fi
-# ThreadSanitizer's own stack of calls holds 65536 and is not checked.
+# ThreadSanitizer's own stack of calls holds 65536, and it does not check that.
 deep=yes
 if grep -q __tsan_init "$scheme"; then
 	deep=no
@@ -27,7 +28,7 @@ fi
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
-# expect NAME: counts; $tmp/got must be $tmp/want, and $status $expected.
+# expect NAME counts a test: $tmp/got must be $tmp/want, and $status $expected.
 expect() {
 	if cmp -s "$tmp/want" "$tmp/got" && [ "$status" -eq "$expected" ]; then
 		passed=$((passed + 1))
@@ -38,7 +39,7 @@ expect() {
 	diff "$tmp/want" "$tmp/got" | head -n 20
 }
 
-# error CODE MESSAGE: a script of CODE prints MESSAGE to stderr and fails.
+# error CODE MESSAGE checks that CODE prints MESSAGE to stderr and fails.
 error() {
 	printf '%s' "$1" >"$tmp/t.scm"
 	printf '%s\n' "$2" >"$tmp/want"
@@ -48,8 +49,8 @@ error() {
 	expect "$1"
 }
 
-# stdin INPUT OUTPUT [FILE...]: what the interpreter makes of its input; both
-# go through printf.  Errors are part of the output.  $ends is its status.
+# stdin INPUT OUTPUT [FILE...] checks what the interpreter prints for an input;
+# both go through printf.  Errors are part of the output.  $ends is its status.
 ends=0
 stdin() {
 	# shellcheck disable=SC2059
@@ -83,7 +84,7 @@ mode() {
 	cp "$dir/programs/$2.out" "$tmp/want"
 	expect "$2 with $1"
 }
-# Primes: so collections come to every point of a loop.
+# The numbers are primes, so collections come to every point of a loop.
 mode gcstress=4001 life
 mode checkmark=1 meta
 mode clobberfree=1 meta
@@ -217,8 +218,8 @@ endless() {
 
 # ---- memory that is not there
 
-# ulimit -v is not in POSIX, but in every sh of Linux.  300 MB are enough for
-# the list to be collected some dozen times before there is no more.
+# ulimit -v is not in POSIX, but in every sh of Linux.  With 300 MB the list is
+# collected some dozen times before memory runs out.
 # shellcheck disable=SC3045
 if (ulimit -v 300000 && echo | "$scheme") >/dev/null 2>&1; then
 	ulimit_v=$(ulimit -v)

@@ -1,4 +1,5 @@
-// text.c - characters, strings, symbols, and what talks to the outside.
+// text.c - characters, strings, symbols, and what communicates with the
+// outside.
 #include "scheme.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static struct string *need_string(value v)
 	return string_of(v);
 }
 
-// A number from low to limit.
+// need_position returns a number from low to limit.
 static uint32_t need_position(value v, uint32_t low, uint32_t limit)
 {
 	if (!is_fixnum(v) || fixnum_of(v) < low || fixnum_of(v) > limit)
@@ -114,7 +115,7 @@ value prim_substring(int argc, value *a)
 	return make_string(s->text + from, to - from);
 }
 
-// Less than, equal to or greater than zero.
+// order returns less than, equal to or more than zero.
 static int order(value a, value b)
 {
 	struct string *s = need_string(a), *t = need_string(b);
@@ -169,7 +170,7 @@ value prim_string_to_symbol(value v)
 	return intern(s->text, s->head.len);
 }
 
-// string?, symbol? and vector? are told apart by the table.
+// The table tells string?, symbol?  and vector?  apart.
 value prim_is_type(value v)
 {
 	return boolean(is_type(v, vm.callee->type));
