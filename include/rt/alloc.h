@@ -18,13 +18,14 @@ extern "C" {
 /*
  * ---- What inline allocation fixes into the ABI ----
  *
- * The inline functions below are compiled into the host.  Everything that
- * they touch is frozen for this soname; a host touches none of it itself.
+ * The inline functions below are compiled into the host.  Everything that they
+ * touch is frozen for this soname.  A host must not touch it itself.
  */
 
 /*
- * Size classes that have runs, 0 to 32; the largest size inline; and the
- * smallest one of RT_NOSCAN: below it several requests share a slot.
+ * The number of size classes that have runs, 0 to 32; the largest size that is
+ * inline; and the smallest inline size of RT_NOSCAN.  Below that one, several
+ * requests share a slot.
  */
 enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 
@@ -35,10 +36,11 @@ enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
 enum { RT_ROW_UNINIT = 0, RT_ROW_NOSCAN = 1, RT_ROW_WORDS = 2, RT_ROWS = 3 };
 
 /*
- * A run: free slots in a row, [start, cur), handed to one thread.  An
- * allocation takes the last one.  Downwards, because a word that points to an
- * object also equals the end of the one below it (rt_config.past_end): within
- * a run that one is younger, and not the root of what was built before.
+ * A run: free slots in a row, [start, cur), that belong to one thread.  An
+ * allocation takes the last one.  A pointer to an object also equals the end of
+ * the object below it, and so may keep that one alive as well
+ * (rt_config.past_end).  Because a run is used downwards, a younger object is
+ * there, not the root of what was built before.
  */
 struct rt_run {
 	char *cur;
@@ -46,18 +48,18 @@ struct rt_run {
 };
 
 /*
- * The part of an attached thread that inline code knows.  Threads that are
- * not attached share a writable one with no runs.
+ * The part of an attached thread that inline code uses.  Threads that are not
+ * attached share a writable one without runs.
  */
 struct rt_thread {
-	/* 1: inside the library, or in the inline sequence, and not to be
-	 * stopped here.  Written by its thread only. */
+	/* 1: the thread is inside the library, or in the inline sequence,
+	 * and must not be stopped here.  Only the thread itself writes it. */
 	uint8_t nostop;
-	/* 1: a stop waits for this thread.  Written by others, atomically;
-	 * read where the library is entered. */
+	/* 1: a stop waits for this thread.  Other threads write it,
+	 * atomically; the thread reads it where it enters the library. */
 	uint8_t pending;
-	/* 1: RT_STORE records the old value.  Written while the thread is
-	 * stopped. */
+	/* 1: RT_STORE records the old value.  It is written while the thread
+	 * is stopped. */
 	uint8_t barrier;
 	uint8_t spare[5];
 	void *reserved;
@@ -79,18 +81,18 @@ RT_ABI_ASSERT_(offsetof(struct rt_thread, p) == 24, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, run) == 32, "rt_thread is ABI");
 RT_ABI_ASSERT_(sizeof(struct rt_thread) == 40, "rt_thread is ABI");
 
-/* The calling thread's; never NULL, attached or not.  The library writes it. */
+/* The handle of the calling thread; never NULL.  Only the library writes it. */
 extern RT_API __thread rt_thread *rt_thread_tls
     __attribute__((tls_model("initial-exec")));
 
 /*
- * rt_alloc_slow_ allocates n bytes for the thread t, of which run i has no
- * room for them; i is row * RT_RUN_CLASSES for what is not inline.  It finds
- * nostop 0 or 1 and leaves 0.
+ * rt_alloc_slow_ allocates n bytes for the thread t, whose run i has no room
+ * for them.  i is row * RT_RUN_CLASSES if the request is not inline.  nostop
+ * may be 0 or 1 on entry; it is 0 on return.
  */
 RT_API void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n);
 
-/* rt_row_inline_ tells whether n bytes of a row have a run. */
+/* rt_row_inline_ returns whether n bytes of a row have a run. */
 static inline __attribute__((always_inline)) int rt_row_inline_(unsigned row,
 								size_t n)
 {
@@ -100,9 +102,9 @@ static inline __attribute__((always_inline)) int rt_row_inline_(unsigned row,
 }
 
 /*
- * rt_class_ is the size class of n bytes, 0 to 1024; for a constant it is one.
- * Class 3 (24 bytes) is left out, so that what has 16 bytes or more is aligned
- * to 16, and class 1 (8 bytes) is for objects without pointers.
+ * rt_class_ returns the size class of n bytes, 0 to 1024; for a constant n, a
+ * constant.  Class 3 (24 bytes) is left out, so that objects of 16 bytes or
+ * more are aligned to 16.  Class 1 (8 bytes) is for objects without pointers.
  */
 static inline __attribute__((always_inline)) unsigned rt_class_(unsigned row,
 								size_t n)
@@ -117,7 +119,7 @@ static inline __attribute__((always_inline)) unsigned rt_class_(unsigned row,
 	return n <= 8 && row != RT_ROW_WORDS ? 1 : c[(n + 15) / 16];
 }
 
-/* rt_class_size_ is the bytes of a slot of class c, 0 to 32. */
+/* rt_class_size_ returns the bytes of a slot of class c, 0 to 32. */
 static inline __attribute__((always_inline)) ptrdiff_t
 rt_class_size_(unsigned c)
 {
@@ -130,12 +132,12 @@ rt_class_size_(unsigned c)
 }
 
 /*
- * rt_alloc_row_ takes the next slot of a run, in about ten instructions if n
- * is constant and in twenty otherwise.  The row is constant.
+ * rt_alloc_row_ takes the next slot of a run, in about ten instructions if n is
+ * constant and in twenty otherwise.  The row must be constant.
  *
- * nostop is for stops by signal, which this version does not make: one that
- * comes between its two stores is put off until the thread enters the library,
- * so that no run is ever seen half changed.
+ * nostop is for stops by signal, which this version does not make.  One that
+ * comes between the two stores of nostop waits until the thread enters the
+ * library, so the stopper never sees a run half changed.
  */
 static inline __attribute__((always_inline)) void *
 rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
@@ -165,53 +167,54 @@ rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
 /*
  * ---- Allocation ----
  *
- * What holds for each of the functions that allocate objects:
+ * This holds for each of the functions that allocate objects:
  *
  * The result is n bytes of zeros (but see rt_alloc_noscan_uninit), aligned to
- * 16 bytes, or, if it is smaller than 16 bytes and has no pointers, to the
- * largest power of two, at most 8, that divides n (rt_config.align8 changes
- * that).  No bytes are added to the request.  The object belongs to the
- * collector; it is not passed to free.
+ * 16 bytes.  An object that is smaller than 16 bytes and has no pointers is
+ * aligned to the largest power of two, at most 8, that divides n
+ * (rt_config.align8 changes that).  No bytes are added to the request.  The
+ * object belongs to the collector; a host must not pass it to free.
  *
- * NULL: there is no memory even after a collection and a call of the host's
- * handler (rt_set_oom_handler).  The collection begins after the request, and
- * what it frees is offered to this request before other threads.  In the cases
- * that follow the handler is not called.  NULL: n is more than the heap's
- * address space (rt_config.max_heap); the thread is not attached, or is inside
- * a blocking region; own stop; no heap.
+ * Returns NULL if there is no memory even after a collection and a call of the
+ * host's handler (rt_set_oom_handler).  The collection begins after the
+ * request, and what it frees is offered to this request before other threads.
+ * Returns NULL without a call of the handler if n is more than the heap's
+ * address space (rt_config.max_heap).  So it does if there is no heap, or if
+ * the thread is not attached, inside a blocking region or in its own stop.
  *
- * Else, for n = 0: the address of one byte outside the heap, always the same,
- * that is neither counted nor freed.
+ * Otherwise, for n = 0, returns the address of one byte outside the heap.  It
+ * is always the same, and is neither counted nor freed.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */
 
 /*
  * rt_alloc allocates an object of kind RT_WORDS, rt_alloc_noscan one of kind
- * RT_NOSCAN.  They exist as functions for bindings and for pointers to them;
- * the macros of the same names hide them.
+ * RT_NOSCAN.  They exist as functions for bindings and for function pointers;
+ * macros of the same names hide them.
  */
 RT_API void *rt_alloc(size_t n);
 RT_API void *rt_alloc_noscan(size_t n);
 
 /*
- * rt_alloc_in and rt_alloc_noscan_in are the same for a thread that has its
- * own handle at hand; t is rt_thread_self() of the calling thread, and so not
- * null: a thread that may be unattached uses rt_alloc and rt_alloc_noscan.
+ * rt_alloc_in and rt_alloc_noscan_in are the same for a thread that has its own
+ * handle at hand.  t must be rt_thread_self() of the calling thread, and must
+ * not be null.  A thread that may be unattached must use rt_alloc and
+ * rt_alloc_noscan.
  */
 RT_API void *rt_alloc_in(rt_thread *t, size_t n);
 RT_API void *rt_alloc_noscan_in(rt_thread *t, size_t n);
 
 /*
- * rt_alloc_noscan_uninit is rt_alloc_noscan for a caller that writes all of
- * the object before it reads any: the contents are undefined, and may be those
- * of objects that were freed.
+ * rt_alloc_noscan_uninit is rt_alloc_noscan for a caller that writes all of the
+ * object before it reads any of it.  The contents are undefined, and may be
+ * those of objects that were freed.
  */
 RT_API void *rt_alloc_noscan_uninit(size_t n);
 
 /*
- * rt_alloc_kind allocates an object of the kind given (enum rt_kind).  A kind
- * that is not RT_NOSCAN or RT_WORDS gets NULL.
+ * rt_alloc_kind allocates an object of the kind given (enum rt_kind).  Returns
+ * NULL if the kind is neither RT_NOSCAN nor RT_WORDS.
  */
 RT_API void *rt_alloc_kind(int kind, size_t n);
 
@@ -231,8 +234,8 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 
 /*
  * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
- * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
- * host that defines RT_NO_INLINE_ALLOC has calls instead of them;
+ * constant or not.  For pointer-free objects they are inline from RT_NOSCAN_MIN
+ * bytes on.  A host that defines RT_NO_INLINE_ALLOC has calls instead of them;
  * rt_alloc_kind_in stays inline.
  */
 #if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
@@ -247,41 +250,41 @@ rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 /*
  * ---- Questions about pointers ----
  *
- * They accept every 64-bit value and read nothing behind it.  An answer holds
- * as long as the caller keeps the object alive.
+ * They accept every 64-bit value, and do not read the memory that it points
+ * to.  An answer holds as long as the caller keeps the object alive.
  *
- * Any thread, at any time, also in the own stop.  They do not block, collect
- * or poll.
+ * Any thread, at any time, even in its own stop.  They do not block, collect or
+ * poll.
  */
 
 /*
- * rt_size is the size of the allocated object that p points to or into: the
- * bytes of its size class, for more than 32760 bytes whole pages of 8192.  At
- * least what was asked for.  All of it, from rt_base on, may be used, unless
- * the object is shared by requests that were combined.  Of an object of more
- * than 32760 bytes, however, only what was asked for is looked at for pointers,
- * and only pointers to that keep it alive.  A pointer to the rest is in no
- * object, for rt_size, rt_base and rt_is_heap as well.  Objects without
- * pointers that were combined because they are smaller than RT_NOSCAN_MIN bytes
- * (with rt_config.align8 than 16) count as one of 16.  Of a guarded object
- * (rt_config.guard_large, guard_small) it is what was asked for.
- * 0: p is in no object.
+ * rt_size returns the size of the allocated object that obj points to or into:
+ * the bytes of its size class or, above 32760 bytes, whole pages of 8192.  It
+ * is at least the size requested.  The caller may use all of it, from rt_base
+ * on, unless requests that were combined share the object.  Of an object of
+ * more than 32760 bytes, however, the collector scans only the bytes requested,
+ * and only pointers to those keep it alive.  A pointer to the rest is in no
+ * object, even for rt_size, rt_base and rt_is_heap.  Objects without pointers
+ * that were combined because they are smaller than RT_NOSCAN_MIN bytes (with
+ * rt_config.align8, than 16) count as one of 16.  For a guarded object
+ * (rt_config.guard_large, guard_small) it is the size requested.  Returns 0 if
+ * obj points into no object.
  */
 RT_API size_t rt_size(const void *obj);
 
 /*
- * rt_base is the beginning of the allocated object that p points to or into;
- * NULL: none.
+ * rt_base returns the beginning of the allocated object that p points to or
+ * into, or NULL if p points into no object.
  */
 RT_API void *rt_base(const void *p);
 
-/* rt_is_heap is 1 if p points to or into an allocated object, else 0. */
+/* rt_is_heap returns 1 if p points to or into an allocated object, else 0. */
 RT_API int rt_is_heap(const void *p);
 
 /*
- * rt_good_size is what rt_size would say of an RT_WORDS object that is
- * allocated with n bytes and not guarded.  0: n is 0, or above 2^40, too large
- * for any object.  It needs no heap: without one it answers for align8 = 0.
+ * rt_good_size returns what rt_size would return for an RT_WORDS object of n
+ * bytes that is not guarded.  Returns 0 if n is 0, or above 2^40, too large for
+ * any object.  It needs no heap: without one it answers for align8 = 0.
  */
 RT_API size_t rt_good_size(size_t n);
 
@@ -299,21 +302,22 @@ static inline void rt_keep_alive(const void *p)
  */
 
 /*
- * rt_stack_alloc returns n bytes for a stack that the host manages; n is a
- * power of two from 2048.  It is no object: the contents are undefined and
- * not scanned, it is freed by rt_stack_free only, and counted in stack_inuse
- * of rt_memstats.  Aligned to n or to 8192, whichever is smaller.
+ * rt_stack_alloc returns n bytes for a stack that the host manages.  n must be
+ * a power of two from 2048.  The stack is no object: its contents are undefined
+ * and not scanned, only rt_stack_free frees it, and it counts in stack_inuse of
+ * rt_memstats.  It is aligned to n or to 8192, whichever is smaller.
  *
  * Pointers in it keep objects alive while it is registered (rt_roots_add).  The
- * host removes that range before it frees the stack.
+ * host must remove that range before it frees the stack.
  *
  * Bytes of stacks that have come into use since the last collection count
  * towards the next one, as new objects do.
  *
- * NULL: n is not such a number, or more than the heap's address space
- * (rt_config.max_heap; the handler is not called then); there is no memory even
- * after a collection and a call of the host's handler (rt_set_oom_handler); the
- * thread is not attached or is inside a blocking region; own stop; no heap.
+ * Returns NULL if there is no memory even after a collection and a call of the
+ * host's handler (rt_set_oom_handler).  Returns NULL without a call of the
+ * handler if n is not such a number, or is more than the heap's address space
+ * (rt_config.max_heap).  So it does if there is no heap, or if the thread is
+ * not attached, inside a blocking region or in its own stop.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

@@ -2,8 +2,8 @@
  * barrier.h - storing a pointer into an object.
  *
  * A host that stores every reference with RT_STORE is ready for a collector
- * that marks beside its threads.  While that does not mark, RT_STORE is one
- * predictable branch and a store.
+ * that marks beside its threads.  While the collector does not mark, RT_STORE
+ * is one predictable branch and a store.
  */
 #ifndef RT_BARRIER_H
 #define RT_BARRIER_H
@@ -19,8 +19,8 @@ extern "C" {
 typedef void *__attribute__((__may_alias__)) rt_word;
 
 /*
- * What RT_STORE turns its arguments into.  In C++ by conversions that are
- * written as calls, of which -Wold-style-cast does not warn.
+ * The types that RT_STORE converts its arguments to.  C++ has conversions
+ * written as calls, because -Wold-style-cast does not warn of those.
  */
 typedef rt_word *rt_slot_;
 typedef void *rt_value_;
@@ -42,15 +42,15 @@ static inline void rt_store_(void *obj, rt_word *slot, void *value)
 }
 
 /*
- * RT_STORE(obj, slot, value) stores value, a pointer or any word that fits
- * one, into *slot, which is 8 bytes, aligned to 8 and lies in the object that
- * begins at obj.  The store is atomic and orders nothing.  Storing into an
- * object that was just allocated and that no other thread knows needs no
- * RT_STORE; neither do objects without pointers.
+ * RT_STORE(obj, slot, value) stores value, a pointer or any word that fits one,
+ * into *slot.  The slot must have 8 bytes, be aligned to 8 and be in the object
+ * that begins at obj.  The store is atomic and orders nothing.  A store into an
+ * object that was just allocated, and that no other thread knows, needs no
+ * RT_STORE; neither does one into an object without pointers.
  *
  * A slot outside its object is not detected.
  *
- * Attached threads, outside a blocking region; also in the own stop.  Does
+ * Attached threads, outside a blocking region, even in their own stop.  Does
  * not collect, block or poll.
  */
 #ifdef __cplusplus

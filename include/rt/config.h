@@ -11,10 +11,10 @@ extern "C" {
 #endif
 
 /*
- * What happens when statistics contradict each other while rt_read_memstats
- * has the world stopped.  FATAL prints both values and aborts; REPORT hands
- * the text to the warn handler after the world was started, and
- * rt_read_memstats succeeds.  See also rt_set_memstats_double_check.
+ * What happens when statistics contradict each other while rt_read_memstats has
+ * the world stopped.  FATAL prints both values and aborts.  REPORT passes the
+ * text to the warn handler after the world was started, and rt_read_memstats
+ * succeeds.  See also rt_set_memstats_double_check.
  */
 enum rt_double_check {
 	RT_CHECK_OFF = 0,
@@ -24,32 +24,32 @@ enum rt_double_check {
 
 /*
  * The configuration of a heap.  This is the only public struct that may grow:
- * fields are added at the end only.  rt_config_init writes struct_size and
- * all defaults; a host then changes what it wants to change.
+ * fields are added at the end only.  rt_config_init writes struct_size and all
+ * defaults; a host then changes the fields that it wants to change.
  *
- * A library that is newer than the host's headers takes the fields the host
- * does not know from its defaults.  An older one accepts a longer struct if
- * everything that it does not know is zero.
+ * A library that is newer than the host's headers uses its defaults for the
+ * fields that the host does not know.  An older library accepts a longer struct
+ * if all fields that it does not know are zero.
  *
  * rt_init refuses a value outside its range with RT_EINVAL.  Sizes are bytes.
  */
 typedef struct rt_config {
-	/* Bytes of the struct the host was compiled with. */
+	/* Bytes of the struct that the host was compiled with. */
 	size_t struct_size;
 
 	/*
 	 * Address space for objects and interpreter stacks (rt_stack_alloc),
-	 * and so the hard limit of the heap; at most 2^40.  Rounded down to a
-	 * multiple of 64 MiB, cut to half of the address space limit
-	 * (RLIMIT_AS), and halved until the system grants it, but never below
-	 * 64 MiB: a smaller value counts as that.  Default 0: 2^40, or 2^34 in
-	 * a library built with a sanitizer.
+	 * and so the hard limit of the heap; at most 2^40.  It is rounded down
+	 * to a multiple of 64 MiB, reduced to half of the limit on address
+	 * space (RLIMIT_AS), and halved until the system grants it.  It is
+	 * never below 64 MiB; a smaller value counts as that.  Default 0: 2^40,
+	 * or 2^34 in a library built with a sanitizer.
 	 */
 	size_t max_heap;
 
 	/*
-	 * The least heap goal at 100 percent; in proportion at others.  At
-	 * most 2^40.  Default 0: 4 MiB.
+	 * The least heap goal at 100 percent; at other percentages it is in
+	 * proportion.  At most 2^40.  Default 0: 4 MiB.
 	 */
 	size_t heap_min;
 
@@ -58,14 +58,14 @@ typedef struct rt_config {
 	 * max((live + roots) * gc_percent / 100, min(heap_headroom, 8 * live +
 	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
 	 * last collection found alive; roots are the bytes of threads' stacks
-	 * and registered ranges that it scanned.  Small programs collect
-	 * several times less often for it.
+	 * and registered ranges that it scanned.  It makes small programs
+	 * collect several times less often.
 	 *
-	 * When less lives than before, the goal falls in steps, as the memory
-	 * is there: each collection that the host did not ask for takes away
-	 * at least an eighth of what it is above the formula, and all that is
-	 * above live + the free pages not given back.  rt_gc,
-	 * rt_free_os_memory and rt_set_gc_percent bring it to the formula at
+	 * When less lives than before, the goal falls in steps, because the
+	 * memory is there.  Each collection that the host did not request
+	 * lowers it by at least an eighth of what it is above the formula, and
+	 * to at most live + the free pages that are not released.  rt_gc,
+	 * rt_free_os_memory and rt_set_gc_percent set it to the formula at
 	 * once.
 	 *
 	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
@@ -74,9 +74,9 @@ typedef struct rt_config {
 	size_t heap_headroom;
 
 	/*
-	 * Soft limit of all memory that the library has mapped and not given
-	 * back (sys - heap_released of rt_memstats).  0 to INT64_MAX; default
-	 * INT64_MAX: none.  Reported by the metric /gc/gomemlimit:bytes; this
+	 * Soft limit of all memory that the library has mapped and not released
+	 * (sys - heap_released of rt_memstats).  0 to INT64_MAX; default
+	 * INT64_MAX: none.  The metric /gc/gomemlimit:bytes reports it; this
 	 * version's pacer does not act on it.
 	 */
 	int64_t memory_limit;
@@ -91,24 +91,23 @@ typedef struct rt_config {
 	int gc_percent;
 
 	/*
-	 * Processors that the host means to use, 1 to 4096: bounds helper
-	 * threads, and multiplies wall time in CPU statistics.  Default 0:
-	 * the number in the affinity mask at rt_init; a limit on processor
-	 * time, as containers have, does not show there.
+	 * Processors that the host means to use, 1 to 4096.  It bounds the
+	 * helper threads, and multiplies wall time in CPU statistics.  Default
+	 * 0: the number in the affinity mask at rt_init, which does not show a
+	 * limit on processor time, such as a container's.
 	 */
 	int max_procs;
 
 	/*
-	 * The most helper threads that the library may make, up to 4096, and
-	 * up to max_procs - 1.  They mark and sweep beside the thread that
-	 * collects, and sleep otherwise.  They are made after the first
-	 * collection that had use for them, by the thread that ran it, of
-	 * which they inherit processors (affinity) and priority; they block
-	 * all signals but those that report a fault of the thread itself
-	 * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's
-	 * handler gets, and end in rt_fini; the child of a fork makes its own.
-	 * 0: never any.
-	 * Default -1: max_procs - 1.
+	 * The most helper threads that the library may make, up to 4096, and up
+	 * to max_procs - 1.  They mark and sweep beside the thread that
+	 * collects, and sleep otherwise.  After the first collection that had
+	 * use for them, the thread that ran it makes them.  They inherit its
+	 * processors (affinity) and priority.  They block all signals except
+	 * those that report a fault of the thread itself (SIGSEGV, SIGBUS,
+	 * SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.
+	 * They end in rt_fini; the child of a fork makes its own.  0: never
+	 * any.  Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -117,9 +116,9 @@ typedef struct rt_config {
 
 	/*
 	 * The signal that stops a thread which does not reach a safepoint in
-	 * time: one that a process may catch and that no fault raises.  0:
-	 * SIGURG.  -1: none.  Default 0.  In this version every stop is
-	 * cooperative: the value is checked and no signal is sent.
+	 * time.  It must be one that a process may catch and that no fault
+	 * raises.  0: SIGURG.  -1: none.  Default 0.  In this version every
+	 * stop is cooperative: the value is checked and no signal is sent.
 	 */
 	int stop_signal;
 
@@ -133,10 +132,10 @@ typedef struct rt_config {
 	uint8_t past_end;
 
 	/*
-	 * 1: the size class of every request is Go's, so that requests of up
-	 * to 8 bytes, and of 17 to 24, are aligned to 8 only; and no
-	 * allocation is inline.  0: everything is aligned to 16, but what is
-	 * smaller than 16 bytes and has no pointers.  Default 0.
+	 * 1: the size class of every request is Go's, so requests of up to 8
+	 * bytes, and of 17 to 24, are aligned to 8 only.  No allocation is
+	 * inline.  0: every object is aligned to 16, except those that are
+	 * smaller than 16 bytes and have no pointers.  Default 0.
 	 */
 	uint8_t align8;
 
@@ -148,87 +147,89 @@ typedef struct rt_config {
 
 	/*
 	 * 1: parts of the heap that are full of live objects after a collection
-	 * are given huge pages (of 2 MiB, usually), by a helper thread, or by
-	 * the system in its own time where there is none.  No allocation
-	 * waits for a huge page, and a part that was given back gets none
-	 * before it is full again.  0: all pages are small.  In both cases this
-	 * holds whatever the system's own setting is.  Default 1.
+	 * get huge pages (usually of 2 MiB).  A helper thread provides them,
+	 * or, without helpers, the system in its own time.  No allocation waits
+	 * for a huge page, and a part that was released gets none before it is
+	 * full again.  0: all pages are small.  Both hold whatever the system's
+	 * own setting is.  Default 1.
 	 */
 	uint8_t huge_pages;
 
 	/*
-	 * 1: when a thread begins to use fresh memory, up to 128 KiB that come
-	 * next are asked of the system in the same call, where Linux can (5.14
-	 * and later), and count as free until they are used.  A thread that
-	 * allocates little gets nothing ahead.  0: every page is brought in by
-	 * its first use.  Default 1.
+	 * 1: when a thread begins to use fresh memory, the same system call
+	 * brings in up to 128 KiB of the pages that come next.  They count as
+	 * free until they are used.  This needs Linux 5.14 or later.  A thread
+	 * that allocates little gets nothing ahead of use.  0: every page is
+	 * brought in by its first use.  Default 1.
 	 */
 	uint8_t populate;
 
 	/*
-	 * For finding errors; each costs nothing while it is 0, the default.
+	 * The following fields help to find errors.  Each costs nothing while
+	 * it is 0, the default.
 	 *
 	 * checkmark 1: after each marking one thread looks at every root and
-	 * every marked object; a word that leads to an object that was not
-	 * marked ends the process with a report that names both.  It finds
-	 * bugs of the collector, and takes about as long as marking.
+	 * every marked object.  If a word there leads to an unmarked object,
+	 * the process ends with a report that names both.  The check finds bugs
+	 * of the collector, and takes about as long as marking.
 	 */
 	uint8_t checkmark;
 
 	/*
 	 * 1: an object that is freed is overwritten with words of
-	 * 0xdeadbeefdeadbeef, which is no address: a pointer that no root
-	 * knew of leads to that, until the memory is used again.
+	 * 0xdeadbeefdeadbeef, which is no address.  A pointer that was in no
+	 * root leads to these words, until the memory is used again.
 	 */
 	uint8_t clobberfree;
 
 	/*
-	 * n: every nth allocation of the process collects first, also where
+	 * n: every nth allocation of the process collects first, even if
 	 * gc_percent is below 0; 1: each does.  No allocation is inline.
 	 */
 	uint32_t gcstress;
 
 	/*
-	 * 1: in a library built with the address sanitizer, and under
-	 * valgrind if the library was built where valgrind/memcheck.h is,
-	 * touching memory that holds no object is reported where it happens:
-	 * freed, or never allocated.  No allocation is inline.
+	 * 1: an access to memory that holds no object, because it was freed or
+	 * never allocated, is reported where it happens.  This needs a library
+	 * built with the address sanitizer, or valgrind and a library built
+	 * where valgrind/memcheck.h is installed.  No allocation is inline.
 	 */
 	uint8_t poison;
 
 	/*
-	 * 1: behind every object of more than 32760 bytes is a guard: protected
-	 * pages.  Writing or reading on behind its end, which is
-	 * at most 15 bytes before the guard, is a fault (SIGSEGV) where it
-	 * happens.  Those bytes, and up to 128 before the object, are looked at
-	 * when it is freed: one that was written ends the process with a report
-	 * that names the object.  rt_heap_verify counts it as an error.  What
-	 * is freed may not be touched either until its pages are used again.
-	 * rt_size of a guarded object is what was asked for.
+	 * 1: after every object of more than 32760 bytes there is a guard:
+	 * protected pages.  The object ends at most 15 bytes before the guard.
+	 * A write or read that goes further faults (SIGSEGV) where it happens.
+	 * Those bytes, and up to 128 before the object, are checked when it is
+	 * freed.  If one was written, the process ends with a report that names
+	 * the object; rt_heap_verify counts it as an error.  A freed object is
+	 * protected until its pages are used again.  rt_size of a guarded
+	 * object is the size requested.
 	 *
-	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.  Where
-	 * memory, or what the system allows, is short, and while there are
-	 * 16384 guards, objects are allocated without.  Nothing is populated
-	 * ahead (populate).
+	 * A guard counts in heap_inuse and heap_sys, not in heap_alloc.
+	 * Objects get no guard while there are 16384 guards, or while memory or
+	 * the system's limits are short.  No pages are brought in ahead of use
+	 * (populate).
 	 */
 	uint8_t guard_large;
 
 	/*
 	 * n: the same for one in n of the smaller objects, chosen at random; 1:
-	 * for all.  Such an object takes pages of its own, 16 KiB at least, and
-	 * counts as a large one of 8 KiB at least; no others are combined with
-	 * it.  No allocation is inline.  0: none.
+	 * for all of them.  Such an object has pages of its own, at least 16
+	 * KiB, and counts as a large one of at least 8 KiB.  No other object is
+	 * combined with it.  No allocation is inline.  0: none.
 	 */
 	uint16_t guard_small;
 } rt_config;
 
 /*
  * rt_config_init_sized writes the defaults into the first size bytes of *c,
- * struct_size = size, and zeros into what this library does not know.  A null
- * pointer, or a size that does not hold struct_size, writes nothing.  Call it
- * through rt_config_init, which hands in the size that the host knows.
+ * sets struct_size to size, and writes zeros into what this library does not
+ * know.  If c is null, or if size has no room for struct_size, it writes
+ * nothing.  Call it through rt_config_init, which passes the size that the host
+ * knows.
  *
- * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * Any thread, at any time, even before rt_init and in its own stop.  Does not
  * block.
  */
 RT_API void rt_config_init_sized(rt_config *c, size_t size);
@@ -244,51 +245,54 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
- * finding errors checkmark clobberfree gcstress poison guard_large guard_small.
- * Values have the ranges of rt_config.  A size is a decimal number of bytes, or
- * one followed by B, KiB, MiB, GiB or TiB; other values are decimal numbers, in
- * RTDEBUG negative ones as well.  An empty variable counts as unset, the last
- * of several items of a name counts.
+ * finding errors checkmark clobberfree gcstress poison guard_large
+ * guard_small.  Values have the ranges of rt_config.  A size is a decimal
+ * number of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
+ * decimal numbers, which may be negative in RTDEBUG.  An empty variable counts
+ * as unset.  Of several items of one name, the last counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
- * range, changes nothing, as does a variable of more than 4095 characters;
- * the others are taken.  A process that runs setuid or setgid reads nothing.
+ * range, changes nothing.  Neither does a variable of more than 4095
+ * characters.  The other items have their effect.  A process that runs setuid
+ * or setgid reads nothing.
  *
- * Returns 0, or RT_EINVAL (something was ignored; c is null or was not
- * initialised: nothing was read).
+ * Returns 0, or RT_EINVAL if something was ignored.  Also returns RT_EINVAL,
+ * and reads nothing, if c is null or was not initialised.
  *
- * Any thread, at any time, also before rt_init and in the own stop, but not
+ * Any thread, at any time, even before rt_init and in its own stop, but not
  * while another thread changes the environment.  Does not block.
  */
 RT_API int rt_config_from_env(rt_config *c);
 
 /*
- * rt_init makes the heap as *c says, NULL for the defaults, and attaches the
- * calling thread (unless no_attach is set).  *c is copied.  The environment is
- * not read.  Less than 1 MB of memory is touched; address space is reserved.
+ * rt_init makes the heap as *c says, with the defaults if c is NULL.  It
+ * attaches the calling thread, unless no_attach is set.  *c is copied.  The
+ * environment is not read.  Less than 1 MB of memory is touched; address space
+ * is reserved.
  *
  * Returns 0, or RT_EINVAL (a value out of range, a struct that was not
  * initialised, fields set that this library does not know, or a caller that
  * runs on a stack that the system does not know for its thread: set no_attach
- * and call rt_thread_attach_stack), RT_ENOMEM (the system grants not even
- * 64 MiB of address space, no memory for the caller's cache, no key for
+ * and call rt_thread_attach_stack), RT_ENOMEM (the system grants not even 64
+ * MiB of address space, no memory for the caller's cache, no key for
  * thread-specific data or no handlers of pthread_atfork), RT_ENOTSUP (the
- * system refuses to tell the bounds of the caller's stack, and no_attach helps
- * as above; or the process locks what it maps, as by mlockall, and the system
- * refuses to lock what a heap needs; the warn handler is told which), RT_ESTATE
- * (there is a heap already).  After a failure nothing is left behind.
+ * system refuses to report the bounds of the caller's stack, and no_attach
+ * helps as above; or the process locks what it maps, as by mlockall, and the
+ * system refuses to lock what a heap needs; the warn handler is told which),
+ * RT_ESTATE (there is a heap already).  After a failure everything is as
+ * before.
  *
  * On the main thread neither /proc nor a free file descriptor is needed, and
  * the process may be refused sched_getaffinity and prlimit.
  *
- * Any thread; one thread calls it before any other thread uses the library.
- * Waits at most for a fork that another thread is making.  Neither rt_init nor
+ * Any thread.  It must return before any other thread uses the library.  It
+ * waits at most for a fork that another thread is making.  Neither rt_init nor
  * rt_fini is a cancellation point.
  */
 RT_API int rt_init(const rt_config *c);
 
 /*
- * rt_fini ends the heap: detaches the caller and unmaps all memory of the
+ * rt_fini ends the heap: it detaches the caller and unmaps all memory of the
  * heap.  Every pointer that was obtained from it is invalid from then on.
  *
  * Returns 0, or RT_EPERM (caller not attached), RT_EBUSY (another thread is

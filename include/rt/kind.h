@@ -15,9 +15,9 @@ extern "C" {
  * frozen.
  *
  * RT_NOSCAN: no pointers; the contents are never read.
- * RT_WORDS: every aligned word may be a pointer, to the beginning or the
- * inside of an object, with anything in the low bits; other words are
- * ignored, whatever they hold.  For tagged values and plain C structs.
+ * RT_WORDS: every aligned word may be a pointer, to the beginning or the inside
+ * of an object, with anything in the low bits; other words are ignored,
+ * whatever they hold.  It is for tagged values and plain C structs.
  * RT_TYPED: described by an rt_type.
  * RT_KIND_FIRST to RT_KIND_MAX: kinds that a host registers.
  *
@@ -33,9 +33,9 @@ enum rt_kind {
 
 /*
  * The layout of one element of a typed object; an array repeats it.  The host
- * owns and fills it, all but internal, and keeps it unchanged for as long as
- * the heap exists.  Frozen for this soname.  No function of this version
- * takes one.
+ * owns it, must fill all of it except internal, and must keep it unchanged for
+ * as long as the heap exists.  Frozen for this soname.  No function of this
+ * version takes one.
  */
 typedef struct rt_type {
 	size_t size;		/* bytes of one element, its sizeof */

@@ -23,13 +23,13 @@ struct rt_memstats_size {
 
 /*
  * The statistics.  The fields are Go's, in Go's order, and frozen for this
- * soname; what Go's lacks is in rt/metrics.h.  Sizes are bytes, counts
- * are of objects.  "Ever" counts since rt_init and never falls.
+ * soname; rt/metrics.h has the numbers that Go's struct lacks.  Sizes are
+ * bytes, counts are of objects.  "Ever" counts since rt_init and never falls.
  *
- * An object counts with the bytes of its slot: of its size class, or whole
- * pages of 8192 if it is large (above 32760 bytes).  A free page is
- * "retained" while the system has not got it back, then "released"; fresh
- * address space of the heap begins as released.
+ * An object counts with the bytes of its slot: those of its size class, or
+ * whole pages of 8192 if it is large (above 32760 bytes).  A free page is
+ * "retained" until it is "released" to the system.  Fresh address space of the
+ * heap begins as released.
  *
  * These hold exactly in one result, of either reader:
  *
@@ -61,8 +61,8 @@ typedef struct rt_memstats {
 	uint64_t mallocs;
 
 	/* Objects ever freed: large ones and slots of every size class, plus
-	 * all combined ones, which are never freed one by one: so they cancel
-	 * in heap_objects. */
+	 * all combined ones.  These are never freed one by one, so they
+	 * cancel in heap_objects. */
 	uint64_t frees;
 
 	/* Bytes of allocated objects: reachable ones and those that the
@@ -73,18 +73,18 @@ typedef struct rt_memstats {
 	uint64_t heap_sys;
 
 	/* Bytes of free pages, retained or released.  heap_idle -
-	 * heap_released is what the heap could give back. */
+	 * heap_released is what the heap could release. */
 	uint64_t heap_idle;
 
-	/* Bytes of spans that hold objects.  heap_inuse - heap_alloc bounds
-	 * what is free in them. */
+	/* Bytes of spans that hold objects.  heap_inuse - heap_alloc is at
+	 * least what is free in them. */
 	uint64_t heap_inuse;
 
 	/* Bytes of free pages that were released; part of heap_idle. */
 	uint64_t heap_released;
 
-	/* Allocated objects: mallocs - frees.  Combined ones do not show, the
-	 * slot they share does. */
+	/* Allocated objects: mallocs - frees.  Combined ones do not count,
+	 * but the slot that they share does. */
 	uint64_t heap_objects;
 
 	/* Bytes of spans for stacks of interpreters (rt_stack_alloc). */
@@ -103,7 +103,7 @@ typedef struct rt_memstats {
 	/* Bytes mapped for profiles; 0 while there are none. */
 	uint64_t buckhash_sys;
 
-	/* Bytes mapped for the collector: bitmaps, page words, span tables,
+	/* Bytes mapped for the collector: bitmaps, pagewords, span tables,
 	 * page summaries, and the spans of work buffers and of unrolled type
 	 * bitmaps. */
 	uint64_t gc_sys;
@@ -112,29 +112,29 @@ typedef struct rt_memstats {
 	uint64_t other_sys;
 
 	/* The size of heap_alloc at which the next collection is meant to
-	 * have ended, as the pacer sees it now; UINT64_MAX when off.  It may
-	 * exceed rt_config.max_heap. */
+	 * have ended, as the pacer plans it now; UINT64_MAX if collections
+	 * are off.  It may exceed rt_config.max_heap. */
 	uint64_t next_gc;
 
-	/* When the last collection ended, in ns since 1970; 0: none yet. */
+	/* When the last collection ended, in ns since 1970; 0 if none has. */
 	uint64_t last_gc;
 
-	/* Nanoseconds the world was stopped for collections, ever. */
+	/* Nanoseconds for which collections have ever stopped the world. */
 	uint64_t pause_total_ns;
 
-	/* The last 256 pauses, in ns, and when each ended, in ns since 1970.
-	 * One entry a collection, its stops added up.  The newest is at
-	 * [(num_gc + 255) % 256]; unused entries are 0. */
+	/* The last 256 pauses, in ns, and when each ended, in ns since
+	 * 1970.  Each collection has one entry, the sum of its stops.  The
+	 * newest is at [(num_gc + 255) % 256]; unused entries are 0. */
 	uint64_t pause_ns[RT_PAUSES];
 	uint64_t pause_end[RT_PAUSES];
 
-	/* Collections that have ended, and those of them that rt_gc asked
-	 * for; both modulo 2^32. */
+	/* Collections that have ended, and those of them that rt_gc
+	 * requested; both modulo 2^32. */
 	uint32_t num_gc, num_forced_gc;
 
-	/* The part of the CPU time of this process's heap, 0 to 1, that went
-	 * into collections since rt_init: (total of gc - gc idle) / total of
-	 * the metrics /cpu/classes/..., as of the end of the last one. */
+	/* The fraction of the available CPU time, 0 to 1, that collections
+	 * have taken since rt_init: (total of gc - gc idle) / total of the
+	 * metrics /cpu/classes/..., as of the end of the last one. */
 	double gc_cpu_fraction;
 
 	/* 1: there is a collector, even if gc_percent is off. */
@@ -162,34 +162,35 @@ RT_ABI_ASSERT_(offsetof(rt_memstats, by_size) == 4312, "rt_memstats is ABI");
 RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
 
 /*
- * rt_read_memstats fills *m with the statistics as of this call: all of one
- * moment, nothing hidden in a thread's cache.  It stops the world for a time
- * that grows with the number of threads, not with the size of the heap, and
- * returns what was not used of the threads' runs.  In double-check mode six
- * comparisons of independent counters are made as well.
+ * rt_read_memstats fills *m with the statistics as of this call.  All are of
+ * one moment, and include what is in the caches of threads.  It stops the world
+ * for a time that grows with the number of threads, not with the size of the
+ * heap.  It frees the unused rest of the threads' runs.  In double-check mode
+ * it also compares six pairs of independent counters.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_ESTATE (no
  * heap).
  *
- * Any thread, also inside a blocking region; an attached one outside counts as
- * stopped while it waits for the stop of another, so a collection may pass.
- * In the own stop it uses that.  Blocks.  Does not collect.
+ * Any thread, even inside a blocking region.  An attached thread outside a
+ * region counts as stopped while it waits for another thread's stop, so a
+ * collection may run meanwhile.  In its own stop it makes no second one.
+ * Blocks.  Does not collect.
  */
 RT_API int rt_read_memstats(rt_memstats *m);
 
 /*
- * rt_read_memstats_live fills *m without stopping anything, in time that
- * grows with the number of threads; for monitoring.  All fields of the heap
- * are of one consistent moment, and everything that is said above holds.  It
- * differs from rt_read_memstats in this: what threads have allocated from
- * the spans they hold now, at most one for each size class and kind, is not
- * counted yet, nor are the small objects they combined meanwhile; and stacks
+ * rt_read_memstats_live fills *m without stopping any thread, in a time that
+ * grows with the number of threads.  It is the one for monitoring.  All fields
+ * of the heap are of one moment, and the equations above hold.  Two things
+ * differ from rt_read_memstats.  It does not count yet what threads have
+ * allocated from the spans that they cache now, at most one for each size class
+ * and kind, nor the small objects that they combined meanwhile.  And stacks
  * that threads keep for the next rt_stack_alloc count in stack_inuse.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
  *
- * Any thread, also inside a blocking region and in the own stop.  Waits at
- * most for another live reader.  Does not collect or poll.
+ * Any thread, even inside a blocking region and in its own stop.  Waits at most
+ * for another live reader.  Does not collect or poll.
  */
 RT_API int rt_read_memstats_live(rt_memstats *m);
 
@@ -197,9 +198,9 @@ RT_API int rt_read_memstats_live(rt_memstats *m);
 enum { RT_GCSTATS_WORDS = 2 * RT_PAUSES + 3 };
 
 /*
- * rt_read_gcstats writes the history of pauses to buf, which has room for
- * nwords words, and to *used how many words were written, 2 * n + 3, where n
- * is the number of collections, at most 256:
+ * rt_read_gcstats writes the history of pauses to buf, which must have room for
+ * nwords words.  It sets *used to how many words it has written: 2 * n + 3,
+ * where n is the number of collections, at most 256:
  *
  *   n pauses in ns, newest first; n times in ns since 1970 at which they
  *   ended, newest first; the end of the last collection (0: none); the number
@@ -210,7 +211,7 @@ enum { RT_GCSTATS_WORDS = 2 * RT_PAUSES + 3 };
  * Returns 0, or RT_EINVAL (buf or used is null, nwords is below
  * RT_GCSTATS_WORDS), RT_ESTATE (no heap).
  *
- * Any thread, also inside a blocking region and in the own stop.  Does not
+ * Any thread, even inside a blocking region and in its own stop.  Does not
  * block, collect or poll.
  */
 RT_API int rt_read_gcstats(uint64_t *buf, size_t nwords, size_t *used);

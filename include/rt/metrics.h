@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* RT_METRIC_BAD is the kind of no metric: a sample that was not filled. */
+/* No metric is RT_METRIC_BAD: it marks a sample that was not filled. */
 enum rt_metric_kind {
 	RT_METRIC_BAD,
 	RT_METRIC_U64,
@@ -35,14 +35,14 @@ typedef struct rt_metric_desc {
 } rt_metric_desc;
 
 /*
- * One value that is asked for; frozen for this soname.  The caller sets name,
- * and for a histogram counts, an array of its own, and ncounts, the length of
- * that.
+ * One value that is requested; frozen for this soname.  The caller must set
+ * name.  For a histogram it must also set counts to an array of its own, and
+ * ncounts to the length of that.
  *
- * kind says which of the results was written: u64; f64; or counts, ncounts
- * (the number of counts) and edges: count i is of values from edges[i] to
- * below edges[i + 1].  The edges are constant, ascending, perhaps infinite at
- * the ends, and live as long as the library.
+ * kind says which result was written: u64; or f64; or counts, ncounts (the
+ * number of counts) and edges.  Count i is of values from edges[i] to below
+ * edges[i + 1].  The edges are constant, ascending, perhaps infinite at the
+ * ends, and live as long as the library.
  *
  * kind is RT_METRIC_BAD if there is no metric of that name (ncounts is 0
  * then), or if counts is null or too short (ncounts is the length needed).
@@ -59,9 +59,9 @@ typedef struct rt_metric_sample {
 } rt_metric_sample;
 
 /*
- * rt_metrics_count is the number of metrics.
+ * rt_metrics_count returns the number of metrics.
  *
- * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * Any thread, at any time, even before rt_init and in its own stop.  Does not
  * block.
  */
 RT_API size_t rt_metrics_count(void);
@@ -71,23 +71,23 @@ RT_API size_t rt_metrics_count(void);
  *
  * Returns 0, or RT_EINVAL (d is null), RT_ENOENT (no metric i).
  *
- * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * Any thread, at any time, even before rt_init and in its own stop.  Does not
  * block.
  */
 RT_API int rt_metrics_describe(size_t i, rt_metric_desc *d);
 
 /*
- * rt_metrics_read fills n samples, all from one snapshot that stops nothing:
- * what belongs together adds up, such as all of /memory/classes/ to its
- * total.  Histograms of pauses may lag by a pause that is being recorded.
- * What threads have allocated from the spans they hold now is not counted yet.
- * A name may be asked for several times.  Nothing is allocated.
+ * rt_metrics_read fills n samples, all from one snapshot that stops no thread.
+ * So parts add up to their totals, for instance under /memory/classes/.
+ * Histograms of pauses may lag by a pause that is being recorded.  What threads
+ * have allocated from the spans that they cache now is not counted yet.  A name
+ * may occur in several samples.  Nothing is allocated.
  *
- * Returns 0, also if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
+ * Returns 0, even if some sample is RT_METRIC_BAD, or RT_EINVAL (samples is
  * null and n is not 0), RT_ESTATE (no heap).
  *
- * Any thread, also inside a blocking region and in the own stop.  Waits at
- * most for another live reader.  Does not collect or poll.
+ * Any thread, even inside a blocking region and in its own stop.  Waits at most
+ * for another live reader.  Does not collect or poll.
  */
 RT_API int rt_metrics_read(rt_metric_sample *samples, size_t n);
 

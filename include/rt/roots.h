@@ -58,11 +58,11 @@ RT_API int rt_roots_add(void *lo, void *hi, int flags);
  * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the
  * caller has stopped the world, or RT_ESTATE if there is no heap.
  *
- * Any thread, also one that is not attached or is inside a blocking region: so
- * cleanup handlers and destructors of thread-specific data can take back what
- * their thread has registered, before and after it is detached.  Where the
- * caller is not attached, or inside a region, it blocks while the world is
- * stopped.  Does not collect or poll.
+ * Any thread, attached or not, even inside a blocking region.  So cleanup
+ * handlers and destructors of thread-specific data can remove what their thread
+ * has registered, before and after it is detached.  If the caller is not
+ * attached, or is inside a region, the call blocks while the world is stopped.
+ * Does not collect or poll.
  */
 RT_API int rt_roots_remove(void *lo, void *hi);
 

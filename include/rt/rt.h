@@ -1,59 +1,60 @@
 /*
  * rt.h - rtheap: a garbage-collected heap for language runtimes.
  *
- * There is one heap in a process.  rt_init makes it, threads attach to it,
- * rt_alloc gives memory that is freed when nothing refers to it any more.
+ * There is one heap in a process.  rt_init makes it, threads attach to it, and
+ * rt_alloc allocates memory that is freed when nothing refers to it any more.
  *
  * A plugin that uses the heap of its program contains no copy of the library.
  * The program exports the library's names: it is linked with the shared
  * library, or with the static one and -rdynamic.  In the plugin rt_init then
  * returns RT_ESTATE.  If the program holds the static library and does not
  * export it, a plugin that is linked with the shared library has a heap of its
- * own: its rt_init returns 0.  Before it is unloaded, a plugin removes its
+ * own: its rt_init returns 0.  Before it is unloaded, a plugin must remove its
  * ranges (rt_roots_remove) and its handlers.
  *
- * A shared object that holds the static library, such as a plugin, is linked
- * with the options that rtheap.pc has as plugin_libs.  It then has a heap of
- * its own.  Without them it exports the library's names.  It uses the program's
- * heap if the program exports them, too: then its rt_init returns RT_ESTATE.
- * Else it has its own, and must not be unloaded: a thread that it attached runs
- * the library's code when it ends.
+ * A shared object that contains the static library, such as a plugin, must be
+ * linked with the options that rtheap.pc has as plugin_libs.  It then has a
+ * heap of its own.  Without them it exports the library's names.  If the
+ * program exports them as well, the shared object uses the program's heap, and
+ * its rt_init returns RT_ESTATE.  Otherwise it has its own heap, and must not
+ * be unloaded: a thread that it attached runs the library's code when it ends.
  *
  * Two heaps know nothing of each other:
  *
- *  - No thread may be attached to both.  A collection of one would wait for a
- *    thread that waits for a collection of the other, for ever; the library
- *    cannot see such a thread.  rt_init attaches its caller, so a plugin calls
- *    it with no_attach, or on a thread of its own.
- *  - A thread that is attached to either of them forks inside a blocking region
- *    (rt_call_blocking): at a fork each heap waits for its own threads.
+ *  - No thread may be attached to both.  A collection of one would wait for
+ *    ever for a thread that waits for a collection of the other; the library
+ *    cannot see such a thread.  rt_init attaches its caller, so a plugin must
+ *    call it with no_attach, or on a thread of its own.
+ *  - A thread that is attached to either of them must fork inside a blocking
+ *    region (rt_call_blocking), because at a fork each heap waits for its own
+ *    threads.
  *
  * How the comments of the functions read:
  *
  *  - "Attached threads" means that a caller that is not attached gets
  *    RT_EPERM, or NULL or 0 where the result is a pointer or a size.  "Any
  *    thread" needs no attachment.
- *  - "Collects": may run a collection.  A pointer that the caller holds in a
- *    place the collector does not look at may then be gone.
+ *  - "Collects": may run a collection.  An object that the caller refers to
+ *    only from a place where the collector does not look may then be gone.
  *  - "Blocks": may wait for another thread, or for the end of a stop of the
- *    world.  The caller holds no lock that another attached thread awaits
+ *    world.  The caller must hold no lock that another attached thread awaits
  *    outside a blocking region.
- *  - "Polls": a stop that is wanted takes place here; the thread is stopped
- *    until the world starts again.
- *  - "Own stop" is between rt_stop_the_world and rt_start_the_world, for the
- *    thread that called them.  What is not said to be allowed there is
- *    refused with RT_EBUSY, NULL or 0, unless the function names another error.
- *  - Before rt_init and after rt_fini functions return RT_ESTATE, NULL or 0
- *    unless they say otherwise.
+ *  - "Polls": if a stop is requested, the thread is stopped here until the
+ *    world starts again.
+ *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
+ *    rt_start_the_world.  There a function returns RT_EBUSY, NULL or 0, unless
+ *    its comment allows the call or names another error.
+ *  - Before rt_init and after rt_fini functions return RT_ESTATE, NULL or 0,
+ *    unless their comments say otherwise.
  *  - In a signal handler only rt_thread_self, rt_world_stopped and rt_version
  *    may be called.
- *  - errno is the caller's: no function changes it, whatever it returns, but a
- *    handler or callback of the host may.
+ *  - No function changes errno, whatever it returns, but a handler or callback
+ *    of the host may.
  *
  * An int result is 0 or a negative enum rt_error, or a truth value where the
- * name asks a question.  The library prints nothing but a report before it
- * aborts: of a bug of its own, of memory that was overwritten, or of statistics
- * that contradict each other under RT_CHECK_FATAL.
+ * name asks a question.  The library prints only a report before it aborts: of
+ * a bug of its own, of memory that was overwritten, or of statistics that
+ * contradict each other under RT_CHECK_FATAL.
  */
 #ifndef RT_RT_H
 #define RT_RT_H

@@ -31,10 +31,10 @@ typedef struct rt_thread rt_thread;
 enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 
 /*
- * rt_thread_attach attaches the calling thread.  flags are 0 or a union of
- * the constants above.  The bounds of the stack are asked of the system.  A
- * thread that exits attached is detached then.  The smallest stack of a
- * thread (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
+ * rt_thread_attach attaches the calling thread.  flags are 0 or a union of the
+ * constants above.  The system reports the bounds of the stack.  An attached
+ * thread that exits is detached then.  The smallest stack of a thread
+ * (PTHREAD_STACK_MIN, 16 KiB) is enough for every function.
  *
  * The thread's frames and registers are roots.  Thread-local variables
  * (__thread, thread_local) and thread-specific data are roots on no thread:
@@ -45,17 +45,17 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * collection finds it there, all of the attached stack is a root, as far down
  * as it can be read; the other stack, and the registers saved on it or in a
  * ucontext_t, are not.  Such a collection asks the system about every page of
- * the attached stack, used or not: milliseconds for one of 8 MiB.  A host that
- * holds pointers there must register the memory of the other stack, and of the
- * saved registers, with RT_ROOT_WORDS, or keep the pointers elsewhere.  The
- * other stack must not lie inside the attached one, as a local array does: then
- * the frames below it would not be found.
+ * the attached stack, used or not.  That takes milliseconds for a stack of 8
+ * MiB.  A host that holds pointers there must register the memory of the other
+ * stack, and of the saved registers, with RT_ROOT_WORDS, or keep the pointers
+ * elsewhere.  The other stack must not be inside the attached one, as a local
+ * array is, because the frames below it would not be found.
  *
  * Returns 0, or RT_EINVAL (unknown flags; or the caller does not run on the
  * stack that the system knows for its thread, and the flags lack
  * RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory),
- * RT_ENOTSUP (the system refuses to tell the bounds of the stack, and the flags
- * lack RT_THREAD_EXACT; the warn handler is told with which errno),
+ * RT_ENOTSUP (the system refuses to report the bounds of the stack, and the
+ * flags lack RT_THREAD_EXACT; the warn handler is told with which errno),
  * RT_ESTATE (attached already; no heap).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
@@ -63,23 +63,23 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
 RT_API int rt_thread_attach(unsigned flags);
 
 /*
- * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a
- * stack the system does not know, [lo, hi).  All of it is scanned.
- * Do not pass the whole area of a thread that pthread_create made: the C
- * library keeps its thread-local variables at the upper end.  It must stay
- * readable until the thread detaches.  If the host protects a page later,
- * nothing at or below that page is scanned while the thread runs on another
- * stack.  Asks the system about each page.
+ * rt_thread_attach_stack is rt_thread_attach for a thread that runs on a stack
+ * that the system does not know, [lo, hi).  All of it is scanned.  Do not pass
+ * the whole area of a thread that pthread_create made: the C library keeps its
+ * thread-local variables at the upper end.  The stack must stay readable until
+ * the thread detaches.  If the host protects a page later, nothing at or below
+ * that page is scanned while the thread runs on another stack.  The call asks
+ * the system about each page.
  *
- * Returns also RT_EINVAL if lo or hi is null, lo is not below hi, the caller's
+ * Also returns RT_EINVAL if lo or hi is null, lo is not below hi, the caller's
  * frame is not between them, or the flags lack RT_THREAD_EXACT and a page
  * cannot be read (a guard page at the low end is not part of the stack).  The
- * low end need not be mapped yet, as that of a stack that grows.
+ * low end of a stack that grows need not be mapped yet.
  */
 RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 
 /*
- * rt_thread_detach takes the calling thread off the heap.  From then on its
+ * rt_thread_detach detaches the calling thread from the heap.  From then on its
  * stack and registers keep nothing alive, and its handle is invalid.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
@@ -90,29 +90,30 @@ RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 RT_API int rt_thread_detach(void);
 
 /*
- * rt_thread_self is the handle of the calling thread, NULL when it is not
- * attached.  An interpreter keeps it in a register for rt_alloc_in; no other
- * thread may use it for that.
+ * rt_thread_self returns the handle of the calling thread, or NULL if that is
+ * not attached.  An interpreter keeps it in a register for rt_alloc_in; no
+ * other thread may use it for that.
  *
- * Any thread, at any time, also before rt_init, inside a blocking region, in
- * the own stop and in a signal handler.  Does not block.
+ * Any thread, at any time, even before rt_init, inside a blocking region, in
+ * its own stop and in a signal handler.  Does not block.
  */
 RT_API rt_thread *rt_thread_self(void);
 
 /*
  * rt_blocking_enter begins a blocking region: the thread counts as stopped
- * until rt_blocking_leave, so it may sleep, wait for a lock or run foreign
- * code for any time without holding up a stop, and is never signalled.
- * Registers and stack pointer are saved: heap pointers held now stay alive, as
- * long as the function that called this does not return: its frame may hold
- * registers of its caller.  The constructor of a C++ guard object is such a
- * function, and must be forced inline.  A pointer that the compiler moves from
- * the stack to a register inside the region is not seen there;
- * rt_call_blocking, under which no frame changes, has neither limit.
+ * until rt_blocking_leave, so it may sleep, wait for a lock or run foreign code
+ * for any time without holding up a stop, and is never signalled.  The function
+ * saves the registers and the stack pointer, so objects that the thread refers
+ * to now stay alive.  The calling function must not return inside the region,
+ * because its frame may hold its caller's registers.  The constructor of a C++
+ * guard object is such a function, and must be forced inline.  A pointer that
+ * the compiler moves from the stack to a register inside the region is not
+ * seen.  rt_call_blocking has neither limit: under it no frame changes.
  *
- * Until leave the thread obtains no heap pointers, stores none into the heap or
- * into roots, and calls no function that only attached threads may call; not
- * every breach of this can be detected.  Leaving by longjmp is an error.
+ * Until rt_blocking_leave the thread must not obtain heap pointers, or store
+ * any into the heap or into roots.  It must not call a function that only
+ * attached threads may call.  Not every breach of this can be detected.
+ * Leaving the region by longjmp is an error.
  *
  * The library cannot see that a function which called this is left by
  * unwinding: a C++ exception, pthread_exit, or a deferred cancellation.  The
@@ -139,10 +140,10 @@ RT_API int rt_blocking_leave(void);
 
 /*
  * rt_call_blocking calls fn(arg) inside a blocking region and returns its
- * result, which may not be a heap pointer that the thread did not hold
- * before.  A thread that is not attached, is inside a region already, or has
- * stopped the world, just calls fn.  If fn is null, nothing is called and the
- * result is NULL.
+ * result, which must not be a heap pointer that the thread did not have
+ * before.  For a thread that is not attached, is inside a region already, or
+ * has stopped the world, it just calls fn.  If fn is null, nothing is called
+ * and the result is NULL.
  *
  * fn may be left by a C++ exception, by pthread_exit or by a deferred
  * cancellation: that ends the region, as returning does.  Destructors and
@@ -155,13 +156,13 @@ RT_API int rt_blocking_leave(void);
 RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
 
 /*
- * rt_safepoint lets a wanted stop take place here.  A thread that computes
- * for long without allocating calls it in its loops, every few microseconds:
- * it costs one test when no stop is wanted.
+ * rt_safepoint stops the thread here if a stop is requested.  A thread that
+ * computes for long without allocating must call it in its loops, every few
+ * microseconds.  It costs one test if no stop is requested.
  *
- * Attached threads; for others, inside a blocking region and in the own stop
- * it does nothing.  Blocks and polls.  Does not collect, but a collection by
- * another thread may pass while it is stopped.
+ * Attached threads; for others, inside a blocking region and in its own stop,
+ * it does nothing.  Blocks and polls.  Does not collect, but another thread may
+ * collect while this one is stopped.
  */
 RT_API void rt_safepoint(void);
 

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The version of these headers; rt_version tells that of the library. */
+/* The version of these headers; rt_version returns that of the library. */
 #define RT_VERSION_MAJOR 0
 #define RT_VERSION_MINOR 1
 #define RT_VERSION_MICRO 0
@@ -26,8 +26,8 @@ extern "C" {
 #define RT_API __attribute__((visibility("default")))
 
 /*
- * Proves what the ABI fixes where the language can; elsewhere it declares
- * nothing that is ever completed.
+ * Proves what the ABI fixes, where the language has a static assertion.
+ * Elsewhere it only declares a struct.
  */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define RT_ABI_ASSERT_(cond, what) static_assert(cond, what)
@@ -40,7 +40,7 @@ extern "C" {
 
 /*
  * Results of functions.  The numbers stay for the life of the soname; later
- * versions may add some, so a caller treats an unknown negative number as a
+ * versions may add some, so a caller must treat an unknown negative number as a
  * failure.
  */
 enum rt_error {
@@ -55,21 +55,21 @@ enum rt_error {
 };
 
 /*
- * rt_strerror is an error number in English words, without a newline; never
- * NULL, also for numbers that are no enum rt_error.  The text is constant and
- * lives as long as the library.
+ * rt_strerror returns an error number in English words, without a newline.  It
+ * never returns NULL, even for numbers that are no enum rt_error.  The text is
+ * constant and lives as long as the library.
  *
- * Any thread, at any time, also before rt_init and in the own stop.  Does not
+ * Any thread, at any time, even before rt_init and in its own stop.  Does not
  * block.
  */
 RT_API const char *rt_strerror(int error);
 
 /*
- * rt_version is RT_VERSION_NUMBER of the library that is in use, which may be
+ * rt_version returns the RT_VERSION_NUMBER of the library in use, which may be
  * newer than these headers.
  *
- * Any thread, at any time, also before rt_init, in the own stop and in a
- * signal handler.
+ * Any thread, at any time, even before rt_init, in its own stop and in a signal
+ * handler.
  */
 RT_API int rt_version(void);
 

@@ -33,31 +33,32 @@ typedef struct rt_stop_times {
 	/* From the request until the last thread was stopped; the metrics
 	 * /sched/pauses/stopping/... */
 	uint64_t stopping_ns;
-	/* From then until the threads were let go. */
+	/* From then until the threads were started. */
 	uint64_t stopped_ns;
 	/* stopping_ns + stopped_ns; the metrics /sched/pauses/total/... */
 	uint64_t total_ns;
-	/* Sum over threads of the time each was stopped before the last one. */
+	/* Sum over threads of the time that each was stopped before the last
+	 * one. */
 	uint64_t stopping_cpu_ns;
 	uint32_t nthreads; /* attached then */
 	uint32_t slowest;  /* id of the P that was stopped last */
 } rt_stop_times;
 
 /*
- * rt_stop_the_world returns when no other attached thread runs: each is
- * stopped at a poll or is inside a blocking region, and none can attach or
- * detach.  The caller, the stopper, may then read and write what the others
- * use, walk, verify and read statistics; it may not allocate or collect.
+ * rt_stop_the_world returns when no other attached thread runs: each is stopped
+ * at a poll or is inside a blocking region, and none can attach or detach.  The
+ * caller, the stopper, may then read and write what the others use, walk,
+ * verify and read statistics.  It may not allocate or collect.
  *
- * Stops are taken in order of request.  reason is RT_STOP_HOST or above.
+ * Stops are made in order of request.  reason must be RT_STOP_HOST or above.
  *
  * Returns 0, or RT_EINVAL (reason below RT_STOP_HOST), RT_EPERM (caller not
  * attached), RT_EBUSY (own stop: stops do not nest), RT_ESTATE (inside a
  * blocking region; no heap).
  *
- * Attached threads.  Blocks until earlier stops have ended and all threads
- * are stopped; the caller counts as stopped while it waits, so a collection by
- * another thread may pass.  Does not collect.
+ * Attached threads.  Blocks until earlier stops have ended and all threads are
+ * stopped; the caller counts as stopped while it waits, so another thread may
+ * collect meanwhile.  Does not collect.
  */
 RT_API int rt_stop_the_world(int reason);
 
@@ -68,28 +69,28 @@ RT_API int rt_stop_the_world(int reason);
  * Returns 0, or RT_EPERM (the caller did not stop the world, or is inside
  * rt_heap_walk), RT_ESTATE (no heap); then *times is untouched.
  *
- * Attached threads, in the own stop.  Does not block or collect.
+ * Attached threads, in their own stop.  Does not block or collect.
  */
 RT_API int rt_start_the_world(rt_stop_times *times);
 
 /*
- * rt_world_stopped is 1 while the world is stopped, by any thread, else 0.
- * Only the stopper can rely on the answer for longer than the call.
+ * rt_world_stopped returns 1 while the world is stopped, by any thread, else
+ * 0.  Only the stopper can rely on the answer for longer than the call.
  *
- * Any thread, at any time, also before rt_init (0), in the own stop and in a
+ * Any thread, at any time, even before rt_init (0), in its own stop and in a
  * signal handler.  Does not block.
  */
 RT_API int rt_world_stopped(void);
 
 /*
- * What a callback of rt_heap_walk returns: 0 to go on, or this: enough.  Any
- * other number counts as 0.
+ * A callback of rt_heap_walk returns 0 to continue, or this to end the walk.
+ * Any other number counts as 0.
  */
 enum { RT_WALK_STOP = 1 };
 
 /*
- * A callback of rt_heap_walk: one object that begins at obj, its size as
- * rt_size says, its kind (enum rt_kind), and the walk's arg.
+ * A callback of rt_heap_walk gets one object that begins at obj, its size as
+ * rt_size returns it, its kind (enum rt_kind), and the walk's arg.
  */
 typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
 
@@ -99,17 +100,17 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * may be unreachable.  Objects that were combined because they are smaller
  * than RT_NOSCAN_MIN bytes (with rt_config.align8 than 16) appear as one of 16.
  *
- * fn runs with the world stopped, so it may call only what is allowed in the
- * own stop, may not start the world, and may not leave by longjmp.  A C++
- * exception may leave it, and so may a thread that ends: the walk is over then.
- * obj is valid during the call; storing it somewhere the collector looks keeps
- * it.
+ * fn runs with the world stopped.  So it may call only what is allowed in the
+ * caller's own stop, and it must not start the world or leave by longjmp.  It
+ * may be left by a C++ exception, or by the end of the thread; the walk is over
+ * then.  obj is valid during the call.  A host that stores it where the
+ * collector looks keeps the object alive.
  *
- * Returns 0, also when fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
+ * Returns 0, even if fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
  * (not attached), RT_ESTATE (inside a blocking region; no heap).
  *
- * Attached threads.  Allowed in the own stop; otherwise it makes a stop of
- * its own, for which it blocks.  Does not collect.  Time grows with the heap.
+ * Attached threads.  Allowed in the caller's own stop; otherwise it makes a
+ * stop, for which it blocks.  Does not collect.  Time grows with the heap.
  */
 RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
 
@@ -124,15 +125,15 @@ struct rt_verify {
 
 /*
  * rt_heap_verify checks every structure of the heap against every other, and
- * fills *out.  It changes nothing and stops at nothing: a contradiction is
- * counted, the first one described.  It means that host code has written
- * outside its objects, or a bug of the library.
+ * fills *out.  It changes nothing, and continues after a contradiction: it
+ * counts all and describes the first one.  A contradiction means that host code
+ * has written outside its objects, or a bug of the library.
  *
  * Returns 0, whether or not out->errors is 0, or RT_EINVAL (out is null),
  * RT_EPERM (not attached), RT_ESTATE (inside a blocking region; no heap).
  *
- * Attached threads.  Allowed in the own stop; otherwise it makes a stop of
- * its own, for which it blocks.  Does not collect.  Time grows with the heap.
+ * Attached threads.  Allowed in the caller's own stop; otherwise it makes a
+ * stop, for which it blocks.  Does not collect.  Time grows with the heap.
  */
 RT_API int rt_heap_verify(struct rt_verify *out);
 
