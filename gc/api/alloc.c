@@ -1,4 +1,4 @@
-// The front door of allocation.
+// Allocation, and questions about objects.
 #define RT_NO_INLINE_ALLOC
 #include <rt/alloc.h>
 
@@ -14,7 +14,7 @@
 // The address of every object of no bytes.
 static uint64_t zerobase;
 
-// open_object lets the host touch all of a new object, of which rt_size tells.
+// open_object unpoisons all bytes of a new object that rt_size counts.
 static void open_object(const void *obj)
 {
 	struct object o;
@@ -23,9 +23,9 @@ static void open_object(const void *obj)
 		poison_unpoison((const void *)o.base, o.size);
 }
 
-// alloc_checked is for whatever the current run does not hold: the place where
-// arguments are looked at, threads stand, and collections begin.
-// i is of rt_alloc_slow_; dry is for struct want.
+// alloc_checked allocates what the current run cannot.  It checks arguments,
+// polls, and begins collections.  i is of rt_alloc_slow_; dry is for struct
+// want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
 				       bool dry)
 {
@@ -36,7 +36,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
 			 .dry = dry};
 	void *obj;
 
-	// What the range can never hold is refused before anything is tried.
+	// A request that the range can never hold is refused at once.
 	if (!door_allocating(t) || row >= RT_ROWS || n > arena.reserved)
 		return NULL;
 	if (n == 0)
@@ -56,16 +56,15 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
 
 // ---- by the table of runs ----
 //
-// The table that a thread may use is empty for one that is not attached, is in
-// a region, has the world stopped, or uses Go's classes; a run that has a start
-// was one of t's own.
+// The table of a thread is empty if it is not attached, is in a region, has the
+// world stopped, or uses Go's classes.  So a run that has a start is t's own.
 
 enum { TINY_RUN = RT_ROW_NOSCAN * RT_RUN_CLASSES + SIZECLASS_TINY };
 
 static_assert(RT_ROW_UNINIT == 0 && RT_ROW_NOSCAN == 1 && RT_ROW_WORDS == 2,
 	      "slot_of knows the rows");
 
-// slot_of is the slot that run i is taken from.
+// slot_of returns the slot that run i is taken from.
 RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
 {
 	if (i >= RT_ROW_WORDS * RT_RUN_CLASSES)
@@ -77,16 +76,16 @@ RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
 	return &mc->slots[i];
 }
 
-// may_take tells whether t may take from run i, and from what its cache has for
-// that run, without a question: the run is its own, and no stop waits for it.
+// may_take tells whether t may take from run i, and from its cache for that
+// run, without further checks: the run is its own, and no stop waits for it.
 RT_INLINE bool may_take(const rt_thread *t, unsigned i)
 {
 	return t->run[i].start &&
 	       !__atomic_load_n(&t->pending, __ATOMIC_RELAXED);
 }
 
-// slot_for is the slot that t may take n bytes for run i from.  Returns NULL if
-// alloc_checked knows more.
+// slot_for returns the slot from which t may take n bytes for run i.  Returns
+// NULL if alloc_checked must decide.
 RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 {
 	struct mcache_slot *slot;
@@ -97,14 +96,14 @@ RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 	return n <= slot->size ? slot : NULL;
 }
 
-// alloc_dry is for what the cache does not have, either.  Not inline, or each
-// next run would cost an instruction for it.
+// alloc_dry allocates what the cache does not have either.  It is not inline,
+// because it would cost each next run an instruction.
 static RT_NOINLINE void *alloc_dry(rt_thread *t, unsigned i, size_t n)
 {
 	return alloc_checked(t, i, n, true);
 }
 
-// alloc_tiny is for a request that may be tiny, or nothing at all.
+// alloc_tiny serves a request that may be tiny, or of no bytes.
 static RT_NOINLINE void *alloc_tiny(rt_thread *t, unsigned i, size_t n)
 {
 	void *obj;

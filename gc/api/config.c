@@ -22,8 +22,8 @@ int rt_config_from_env(rt_config *c)
 }
 
 // answer_locked warns and answers for a heap that was refused memory in a
-// process that locks what it maps.  Mostly there is memory, but no more may be
-// locked.
+// process that locks what it maps.  In most cases there is memory, but no more
+// may be locked.
 static int answer_locked(void)
 {
 	handlers_warn("rtheap: the process locks the memory that it maps "
@@ -57,8 +57,8 @@ int rt_fini(void)
 	if (error)
 		return error;
 	stw_acquire(proc_self());
-	// Test while the heap is there: a thread that exits meanwhile must
-	// still be able to detach.
+	// This test must come while the heap exists: a thread that exits
+	// meanwhile must still be able to detach.
 	if (atomic_u32_load_acquire(&procs.attached) == 1)
 		lifetime_end();
 	else

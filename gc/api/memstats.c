@@ -19,8 +19,8 @@ int rt_read_memstats(rt_memstats *m)
 	error = door_any();
 	if (error)
 		return error;
-	// Before the stop: a fault inside it could not be survived.  A result
-	// of our own would not fit on the smallest stacks.
+	// This must come before the stop: a fault inside it would be fatal.  A
+	// copy of our own would not fit on the smallest stacks.
 	memset(m, 0, sizeof *m);
 	v = visit_enter(RT_STOP_READ_MEMSTATS);
 	mcache_flush_all(v.p);

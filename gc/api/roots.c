@@ -28,9 +28,9 @@ static int remove_range(void *lo, void *hi)
 	return roots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
 }
 
-// remove_beside_stops is for a thread that no stop waits for.  It acquires the
-// right to stop the world, so no stop begins and the heap does not end
-// meanwhile.
+// remove_beside_stops removes a range for a thread that no stop waits for.  It
+// acquires the right to stop the world, so no stop begins and the heap does not
+// end meanwhile.
 static int remove_beside_stops(void *lo, void *hi)
 {
 	int error = RT_ESTATE;

@@ -42,7 +42,8 @@ int rt_world_stopped(void)
 
 int rt_heap_walk(rt_walk_fn *fn, void *arg)
 {
-	// Even when the host's function is left by unwinding.
+	// visit_end_walk runs even when the host's function is left by
+	// unwinding.
 	__attribute__((cleanup(visit_end_walk))) struct walk w = {.began =
 								      false};
 	int error;

@@ -23,14 +23,15 @@ static struct {
 // may prepare a fork itself, which fork() then prepares again.
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 
-// This process comes from a fork that was not prepared, since a thread was
-// throwing.  The heap may be in the middle of anything.
+// This process comes from a fork that was not prepared, because a thread was
+// throwing.  The heap may be in the middle of any change.
 static bool unprepared;
 
 // ---- locks ----
 
 // locks_take takes, in their order, the locks that a thread may hold while the
-// world is stopped: one that is not attached or is in a region, or a helper.
+// world is stopped: a thread that is not attached or is in a region, or a
+// helper.
 static void locks_take(void)
 {
 	mutex_lock(&procs.lock);
@@ -139,7 +140,8 @@ int atfork_resume(bool child)
 int atfork_prepare(void)
 {
 	oscall_fork_prepare();
-	// A thread that reports a bug of ours may hold any lock, or the world.
+	// A thread that reports a bug of ours may hold any lock, or the right
+	// to stop the world.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
 	if (depth++ == 0)

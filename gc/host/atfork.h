@@ -1,16 +1,17 @@
 // atfork.h - a process that forks.
 //
-// A fork is made with the world stopped, and with every lock held that a thread
-// may hold for which no stop waits.  So the child, which has one thread, finds
-// nothing half done.  It flushes and frees the caches of the threads that it
-// lacks, and starts its world.
+// A fork is made with the world stopped.  It also holds every lock that a
+// thread may hold in a stop.  So the child, which has one thread, finds nothing
+// half done.  It flushes and frees the caches of the threads that it lacks, and
+// starts its world.
 #ifndef GC_HOST_ATFORK_H
 #define GC_HOST_ATFORK_H
 
 #include <stdbool.h>
 
-// atfork_init has every later fork prepared.  It does so once in a process.
-// Returns false if the system refuses.  One caller at a time.
+// atfork_init registers the handlers that prepare every later fork, once in a
+// process.  Returns false if the system refuses.  Only one thread may call it
+// at a time.
 bool atfork_init(void);
 
 // atfork_prepare prepares a fork: it stops the world and holds every lock.

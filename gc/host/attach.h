@@ -6,21 +6,21 @@
 
 #include "runtime/spans/mcache.h"
 
-// attach_init makes threads detach when they exit.  It does so once in a
-// process.  Returns false if the system refuses.
+// attach_init arranges, once in a process, that threads detach when they exit.
+// Returns false if the system refuses.
 bool attach_init(void);
 
 // attach_thread attaches the calling thread, whose stack is [lo, hi), or if
 // both are 0 the one that the system names.  It waits while the world is
 // stopped.  Returns RT_OK, RT_ESTATE if the thread is attached, or RT_ENOMEM.
 // Without RT_THREAD_EXACT, returns RT_EINVAL if the caller does not run on that
-// stack, or if the host's stack cannot be read.  If the system refuses to tell
-// the bounds, returns its errno, which is positive.
+// stack, or if the host's stack cannot be read.  If the system refuses to
+// report the bounds, returns its errno, which is positive.
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 
-// attach_answer turns that into the result of a public function.  It tells the
-// host's warn handler what was refused, or that mappings are running out.  The
-// caller must hold no lock.
+// attach_answer turns what attach_thread returned into the result of a public
+// function.  It tells the host's warn handler what was refused, or that
+// mappings are running out.  The caller must hold no lock.
 int attach_answer(int error);
 
 // attach_undo detaches the calling thread, which must not be in a region or

@@ -21,7 +21,7 @@ static struct {
 
 enum { MARK_WORDS = 64 };
 
-// A call of the handler, in the frame that makes it.
+// A call of the handler; the record is in the frame that makes the call.
 struct oom_call {
 	uintptr_t mark[MARK_WORDS]; // of mark_word
 };

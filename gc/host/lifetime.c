@@ -34,13 +34,13 @@ static void state_reset(void)
 }
 
 // memory_init makes an empty heap.  Returns false if the system refuses; then
-// nothing is left.
+// nothing is left mapped.
 static bool memory_init(void)
 {
 	sysmem_init();
 	if (!arena_init(settings.max_heap))
 		return false;
-	// A twentieth would suffice for spans of one page each and a bitmap8
+	// A twentieth would be enough for spans of one page each and a bitmap8
 	// for every page.
 	persistent_init(arena.reserved / 16);
 	guard_init();

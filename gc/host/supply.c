@@ -1,4 +1,4 @@
-// One object or stack: from caches, from spans, or after a collection.
+// Takes one object or stack from caches, from spans, or after a collection.
 #include "gc/host/supply.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "gc/host/handlers.h"
 
 enum {
-	// From here on a large object is cleared as in a blocking region, so
+	// A large object of this size is cleared as in a blocking region, so
 	// that a stop does not wait for it (about 10 us of clearing).
 	CLEAR_BLOCKED = 256 << 10,
 };
@@ -29,8 +29,7 @@ void supply_reset(void)
 // ---- large objects ----
 
 // clear_large zeroes an object that no other thread can reach.  A collection
-// that passes meanwhile finds it in setting_up, and keeps it without scanning
-// it.
+// that runs meanwhile finds it in setting_up, and keeps it without scanning it.
 static void clear_large(struct rt_mcache *mc, struct mspan *s)
 {
 	struct rt_proc *p = mc->thread.p;
@@ -48,8 +47,8 @@ static void clear_large(struct rt_mcache *mc, struct mspan *s)
 	context_keep();
 }
 
-// finish_large makes the large object that is being set up an object.  By its
-// thread, with the world running.
+// finish_large makes the large object that is being set up an object.  Its
+// thread must call it, with the world running.
 static void finish_large(struct rt_mcache *mc, const struct want *w)
 {
 	struct mspan *s = mc->setting_up;
@@ -60,8 +59,8 @@ static void finish_large(struct rt_mcache *mc, const struct want *w)
 	mc->setting_up = NULL;
 }
 
-// set_up notes a span of one object, which finish_large finishes; NULL: there
-// is none.
+// set_up notes a span of one object, which finish_large finishes.  s is NULL if
+// there is none.
 RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 {
 	mc->setting_up = s;
@@ -70,8 +69,9 @@ RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 
 // ---- guarded objects ----
 
-// sampled tells whether a small object is one of those that are guarded: in
-// the mean one of n, at distances that no loop of the host keeps step with.
+// sampled tells whether a small object is one of those that are guarded: in the
+// mean one of n, at random distances, so that no loop of the host keeps step
+// with them.
 static bool sampled(struct rt_mcache *mc)
 {
 	uint64_t n = settings.guard_small;
@@ -83,8 +83,7 @@ static bool sampled(struct rt_mcache *mc)
 	return --mc->until_guarded == 0;
 }
 
-// take_guarded returns NULL for an object that is not to be guarded, or
-// cannot.
+// take_guarded returns NULL for an object that should not or cannot be guarded.
 static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 				      const struct want *w)
 {
@@ -98,7 +97,8 @@ static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 
 // ---- small objects ----
 
-// take_small takes an object from the cache, or else from another span.
+// take_small takes an object from the cache or, if that has none, from another
+// span.
 static void *take_small(struct rt_mcache *mc, struct rt_proc *p,
 			const struct want *w)
 {
@@ -123,8 +123,10 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 	return obj;
 }
 
-// is_tiny: Go combines all that is smaller than a block.  A slot of 8 bytes
-// holds 6 to 8 as densely as a block does, and of what is larger no two fit.
+// is_tiny tells whether an object is combined with others.  Go combines all
+// that are smaller than a block.  Unless classes are Go's, only those below 6
+// bytes are combined here: a slot of 8 bytes holds 6 to 8 as densely as a block
+// does, and of larger ones no two fit into a block.
 static bool is_tiny(const struct want *w)
 {
 	return w->kind == KIND_NOSCAN &&
@@ -133,8 +135,9 @@ static bool is_tiny(const struct want *w)
 
 // ---- anything ----
 
-// take takes memory for the thread of mc, counted by p: the same thread, or the
-// stopper while that thread stands.  A large object is left in setting_up.
+// take takes memory for the thread of mc, counted by p.  That is the same
+// thread's P, or the stopper's while that thread is stopped.  A large object is
+// left in setting_up.
 static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
 	if (w->stack)
@@ -160,8 +163,8 @@ struct request {
 	void *result;
 };
 
-// flush_all empties what threads took while the world is stopped, so that the
-// next request finds all the room there is.
+// flush_all flushes what threads were given in this stop, so that the next
+// request finds all the room.
 static void flush_all(struct rt_proc *p)
 {
 	mcache_flush_all(p);
@@ -169,8 +172,8 @@ static void flush_all(struct rt_proc *p)
 	mcache_flush_pages_all();
 }
 
-// serve answers one request; world stopped.  *taken: the requests before it
-// were given more than they asked for, which lies in caches.
+// serve answers one request.  The world must be stopped.  *taken is true if
+// earlier requests took more than they need, which is now in caches.
 static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
 	void *v = take(r->mc, p, r->want);
@@ -256,9 +259,9 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 	return r.result;
 }
 
-// take_short takes memory from a collection, and from another one as long as
-// the host's handler says so: what the handler let go of is free only after
-// that.
+// take_short takes memory from a collection.  As long as the host's handler
+// says so, it takes it from another one, because what the handler dropped is
+// free only after that.
 static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 {
 	void *v;
@@ -279,7 +282,8 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 		w->dry = true;
 		obj = take_short(mc, w);
 	}
-	// Without an object mc may be gone: the handler may have detached.
+	// Without an object mc may be gone: the handler may have detached the
+	// thread.
 	if (obj && mc->setting_up)
 		finish_large(mc, w);
 	return obj;

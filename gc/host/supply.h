@@ -5,10 +5,10 @@
 //
 // A thread that finds no memory asks for a collection (ask.h).  The leader
 // takes memory for each thread that asked, in order, before it starts the
-// world: no other thread can take it first.  So a collection answers each
-// request for good, and NULL means that it found no room, even in what other
-// threads keep for themselves.  Nothing is tried twice unless the host's
-// handler says so, and no thread can be outrun by others.
+// world: no other thread can take it first.  So one collection answers each
+// request for good.  NULL means that it found no room, even in what other
+// threads keep for themselves.  A request is tried twice only if the host's
+// handler says so, and no other thread can take what was freed for it.
 #ifndef GC_HOST_SUPPLY_H
 #define GC_HOST_SUPPLY_H
 
@@ -16,7 +16,7 @@
 #include "runtime/spans/mcache.h"
 #include "gc/cycle/ask.h"
 
-// What is asked for.
+// What is requested.
 struct want {
 	size_t n;
 	unsigned kind;
@@ -30,12 +30,12 @@ struct want {
 // the host's handler, did not find the memory.  It changes w->dry.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
-// supply_stack does the same for a stack; n as for stackalloc.
+// supply_stack does the same for a stack; n must be as for stackalloc.
 void *supply_stack(struct rt_mcache *mc, size_t n);
 
-// supply_class is the class of a small object of n bytes.  Where classes are
-// not Go's, that of 8 bytes is for objects without pointers, which need no more
-// alignment than their size.
+// supply_class returns the class of a small object of n bytes.  Unless classes
+// are Go's, the class of 8 bytes is only for objects without pointers, which
+// need no more alignment than their size.
 RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
 	if (settings.align8 || (kind == KIND_NOSCAN && n <= 8))
@@ -44,11 +44,12 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 }
 
 // supply_collect returns when a collection that began after the call is over.
-// p is the calling thread's.
+// p must be the calling thread's P.
 void supply_collect(struct rt_proc *p, enum ask_cause cause);
 
-// supply_collect_due does so if one is due, supply_collect_before_object also
-// if gcstress says that this object's allocation collects.
+// supply_collect_due runs a collection if one is due.
+// supply_collect_before_object also does if gcstress says that this object's
+// allocation collects.
 void supply_collect_due(struct rt_proc *p);
 void supply_collect_before_object(struct rt_proc *p);
 

@@ -4,7 +4,7 @@
 #include "runtime/world/gcstats.h"
 #include "gc/host/handlers.h"
 
-// What the warn handler is told after the present stop.
+// The text that the warn handler gets after the present stop.
 static struct text held_report;
 
 // Whether the stopper is inside a walk.  Only the stopper uses it.
@@ -24,8 +24,8 @@ static void start(struct rt_proc *p, int reason, struct rt_stop_times *times)
 
 	text_init(&held_report);
 	stw_start(p, times);
-	// Record first: if p is NULL, only the right to stop the world keeps
-	// the heap from ending.
+	// The record must come first: if p is NULL, only the right to stop the
+	// world keeps the heap from ending.
 	gcstats_record_stop(reason, times);
 	stw_release();
 	if (report.len != 0)
