@@ -5,7 +5,7 @@
 
 #include "runtime/base/sizeclass.h"
 
-// In the order of the names: the table below is searched by halves.
+// In the order of the names, because the table below is searched by halves.
 enum metric {
 	CPU_GC_MARK_ASSIST,
 	CPU_GC_MARK_DEDICATED,
@@ -71,8 +71,8 @@ enum {
 	BY_SIZE_LARGE = BY_SIZE_COUNTS - 1,
 };
 
-// A count is of sizes from its edge to below the next: one more than the
-// class before holds, to one more than the class itself.
+// A count is of sizes from its edge to below the next edge.  An edge is one
+// more than the largest size of the class before.
 static const double by_size_edges[BY_SIZE_COUNTS + 1] = {
     1,	   9,	  17,	 25,	33,    49,    65,    81,    97,	      113,
     129,   145,	  161,	 177,	193,   209,   225,   241,   257,      289,
@@ -288,7 +288,7 @@ bool metrics_describe(size_t i, rt_metric_desc *d)
 	return true;
 }
 
-// find_metric is METRIC_COUNT for a name that is null or unknown.
+// find_metric returns METRIC_COUNT for a name that is null or unknown.
 static enum metric find_metric(const char *name)
 {
 	unsigned lo = 0, hi = METRIC_COUNT;
@@ -348,8 +348,9 @@ static void number_heap(const struct snapshot *s, struct numbers *n)
 	of[GC_HEAP_LIVE] = s->heap_marked;
 }
 
-// number_pool splits what is mapped for records of one type.  The gauges are
-// of two moments: never more is in use than is mapped, so the sum is right.
+// number_pool splits what is mapped for records of one type.  The gauges are of
+// two moments, so what is in use is limited to what is mapped, and the sum is
+// right.
 static void number_pool(uint64_t sys, uint64_t inuse, uint64_t *free_bytes,
 			uint64_t *inuse_bytes)
 {
@@ -357,7 +358,7 @@ static void number_pool(uint64_t sys, uint64_t inuse, uint64_t *free_bytes,
 	*free_bytes = sys - *inuse_bytes;
 }
 
-// number_memory comes after number_heap: objects are counted there.
+// number_memory must come after number_heap, which counts the objects.
 static void number_memory(const struct snapshot *s, struct numbers *n)
 {
 	const struct heapstats_totals *h = &s->heap;
@@ -461,8 +462,8 @@ static const double *read_counts(const struct snapshot *s, enum metric m,
 	return histogram_edges();
 }
 
-// fill_histogram leaves the sample BAD, and ncounts what is needed, when there
-// is no room.
+// If there is no room, fill_histogram leaves the sample BAD, and sets ncounts
+// to the length needed.
 static void fill_histogram(const struct snapshot *s, enum metric m,
 			   rt_metric_sample *sample)
 {

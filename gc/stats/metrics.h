@@ -3,8 +3,8 @@
 // Go: metrics.go (runtime), runtime/metrics.
 //
 // One table, sorted by name, describes every metric.  The caller takes the
-// snapshot, which may wait; here is arithmetic only: no allocation, no lock, no
-// look at the heap.
+// snapshot, which may wait.  This module is arithmetic only: no allocation, no
+// lock, no look at the heap.
 #ifndef GC_STATS_METRICS_H
 #define GC_STATS_METRICS_H
 
@@ -12,15 +12,15 @@
 
 #include "gc/stats/snapshot.h"
 
-// metrics_count is the number of metrics.
+// metrics_count returns the number of metrics.
 size_t metrics_count(void);
 
 // metrics_describe writes the description of metric i to *d.  Returns false if
-// there is none.  Any thread.
+// there is none.  Any thread may call it.
 bool metrics_describe(size_t i, rt_metric_desc *d);
 
-// metrics_fill fills n samples as rt_metrics_read says; s and the samples are
-// not null.  Any thread.
+// metrics_fill fills n samples as rt_metrics_read says; s and samples must not
+// be null.  Any thread may call it.
 void metrics_fill(const struct snapshot *s, rt_metric_sample *samples,
 		  size_t n);
 

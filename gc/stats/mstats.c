@@ -38,8 +38,8 @@ static struct sums sum_classes(const struct heapstats_totals *h,
 			by_size[c] = (struct rt_memstats_size){
 			    (uint32_t)size, 0, mallocs, frees};
 	}
-	// Go counts combined tiny allocations on both sides: they appear and
-	// vanish with their block, one by one nobody follows them.
+	// Like Go, this counts combined tiny allocations on both sides: they
+	// appear and vanish with their block, and are not followed one by one.
 	s.mallocs += h->tiny_alloc_count;
 	s.frees += h->tiny_alloc_count;
 	return s;
@@ -64,7 +64,7 @@ static void add_line(struct text *t, const char *name, uint64_t value)
 	text_u64(t, value);
 }
 
-// Two measures of one thing, and what to say when they differ.
+// Two measures of one thing, and the message if they differ.
 struct pair {
 	const char *name;
 	uint64_t value;
@@ -73,7 +73,7 @@ struct pair {
 	const char *message;
 };
 
-// check_mapped is the sixth comparison, which prints two more values.
+// check_mapped makes the sixth comparison, which prints two more values.
 static const char *check_mapped(const struct snapshot *s, uint64_t sys,
 				struct text *t)
 {
@@ -86,8 +86,9 @@ static const char *check_mapped(const struct snapshot *s, uint64_t sys,
 	return "mappedReady and other memstats are not equal";
 }
 
-// double_check makes Go's six comparisons in Go's order; NULL: all hold, else
-// the message of the first that does not, with its values in *t.
+// double_check makes Go's six comparisons in Go's order.  Returns NULL if all
+// hold.  Otherwise it returns the message of the first that does not, with its
+// values in *t.
 static const char *double_check(const struct snapshot *s,
 				const struct sums *sums, uint64_t sys,
 				struct text *t)

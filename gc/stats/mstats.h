@@ -16,10 +16,11 @@
 void mstats_read(rt_memstats *m, struct text *report);
 
 // mstats_set_double_check sets what mstats_read does about contradictions, an
-// enum rt_double_check.  Any thread.
+// enum rt_double_check.  Any thread may call it.
 void mstats_set_double_check(int mode);
 
-// mstats_read_live fills *m, every byte, from a snapshot_live.  Any thread.
+// mstats_read_live fills *m, every byte, from a snapshot_live.  Any thread may
+// call it.
 void mstats_read_live(rt_memstats *m);
 
 // mstats_read_gc writes the pauses as rt_read_gcstats says and returns how

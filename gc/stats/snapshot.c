@@ -9,8 +9,9 @@
 
 static void load_gauges(struct snapshot *s)
 {
-	// What is in use comes before what is mapped for it: a mapping that is
-	// made and used in between must not make the first the larger.
+	// The bytes in use are loaded before the bytes mapped for them.
+	// Otherwise a mapping that is made and used in between would make the
+	// former larger.
 	s->mspan_inuse = gauge_load(&gauges.mspan_inuse);
 	s->mcache_inuse = gauge_load(&gauges.mcache_inuse);
 	s->mspan_sys = gauge_load(&gauges.mspan_sys);

@@ -7,9 +7,9 @@
 // parts come from the same loads.
 //
 // With the world stopped all of a snapshot is of one moment; it is exact if the
-// caches were flushed before.  A live snapshot stops nothing: heap is of one
-// moment, the record of collections is of another, and every other field is of
-// its own.
+// caches were flushed before.  A live snapshot stops no thread: heap is of one
+// moment, the record of collections is of another, and every other field has a
+// moment of its own.
 #ifndef GC_STATS_SNAPSHOT_H
 #define GC_STATS_SNAPSHOT_H
 
@@ -17,8 +17,8 @@
 #include "runtime/world/heapstats.h"
 #include "runtime/world/gcstats.h"
 
-// All fields count since the heap began, or are of the moment; bytes where
-// nothing is said.
+// All fields count since the heap began, or are of the moment.  Units are bytes
+// unless the field says otherwise.
 struct snapshot {
 	struct heapstats_totals heap;
 	struct gcstats_cycles cycles;
@@ -55,14 +55,15 @@ struct snapshot {
 // be stopped.
 void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses);
 
-// snapshot_live does so at any time, for any thread.  Pauses and cycles are of
-// the same moment.
+// snapshot_live does the same at any time, for any thread.  Pauses and cycles
+// are of the same moment.
 void snapshot_live(struct snapshot *s, struct pausering_copy *pauses);
 
-// snapshot_beside_heap is what is mapped for anything but the heap's range.
+// snapshot_beside_heap returns the bytes mapped for anything but the heap's
+// range.
 uint64_t snapshot_beside_heap(const struct snapshot *s);
 
-// snapshot_sys is all memory obtained from the system.
+// snapshot_sys returns all memory obtained from the system.
 uint64_t snapshot_sys(const struct snapshot *s);
 
 #endif

@@ -8,7 +8,7 @@
 #include "gc/cycle/sweep.h"
 #include "gc/stats/snapshot.h"
 
-// What a walk over all spans adds up.
+// The sums of a walk over all spans.
 struct sums {
 	uint64_t spans;
 	uint64_t heap_pages;
@@ -18,15 +18,15 @@ struct sums {
 	uint64_t small[SIZECLASS_COUNT]; // objects
 	uint64_t large;
 	uint64_t large_bytes;
-	// What Ps keep: pages that are free but marked allocated, and spans.
+	// What Ps keep: free pages that are marked allocated, and spans.
 	uint64_t cached_free;
 	uint64_t cached_scavenged;
 	uint64_t cached_spans;
 	uint64_t mcaches;
 };
 
-// first_error begins the text of the first contradiction; false: it is not
-// the first.
+// first_error begins the text of the first contradiction.  Returns false if
+// this one is not the first.
 static bool first_error(struct rt_verify *v, struct text *t, const char *what)
 {
 	if (v->errors++ != 0)
@@ -53,7 +53,7 @@ static void wrong(struct rt_verify *v, const char *what, uint64_t address)
 	keep(v, &t);
 }
 
-// equal compares one number that was counted in two ways.
+// equal compares one number, counted in two ways.
 static bool equal(struct rt_verify *v, const char *what, uint64_t counted,
 		  uint64_t found)
 {
@@ -97,7 +97,7 @@ static bool page_taken(uint64_t page)
 	return pallocbits_get(&d->alloc, page % RT_CHUNK_PAGES);
 }
 
-// verify_span returns how many pages the walk goes on.
+// verify_span returns how many pages the walk continues by.
 static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 			    struct sums *sums)
 {
@@ -105,8 +105,8 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 
 	if (what)
 		wrong(v, what, s->base);
-	// A span that leaves the heap is not followed, nor one of no class
-	// counted.
+	// A span that extends beyond the heap is not followed, and one of no
+	// class is not counted.
 	if (s->npages > (arena_used() >> RT_PAGE_SHIFT) - mspan_page(s) ||
 	    s->spanclass >= SPANCLASS_COUNT ||
 	    s->sizeclass != spanclass_size(s->spanclass))
@@ -125,7 +125,8 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 		return s->npages;
 	if (s->cached)
 		wrong(v, "span cached by nobody", s->base);
-	// Around an object that is not where it should be nothing may be read.
+	// If an object is not where it should be, the bytes around it must not
+	// be read.
 	if (!what && mspan_overwritten(s))
 		wrong(v, "guarded object was written outside",
 		      mspan_overwritten(s));
@@ -136,7 +137,8 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 	return s->npages;
 }
 
-// verify_free_page: a page outside every span has no bit and no class.
+// verify_free_page checks that a page outside every span has no bit and no
+// class.
 static void verify_free_page(struct rt_verify *v, uint64_t page)
 {
 	const struct linewords *lines = arena_lines(page);
@@ -190,7 +192,7 @@ static void verify_sets(struct rt_verify *v, const struct sums *sums)
 	equal(v, "spans with free slots that are in a set", n, sums->partial);
 }
 
-// verify_caches looks at what Ps keep; they were flushed.
+// verify_caches checks what Ps keep; they must have been flushed.
 static void verify_caches(struct rt_verify *v, struct sums *sums)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
@@ -297,7 +299,7 @@ void verify_heap(struct rt_verify *v)
 	struct snapshot s;
 
 	*v = (struct rt_verify){0};
-	// Nothing can be looked at without knowing how long the heap is.
+	// Nothing else can be checked if the length of the heap is not known.
 	if (!equal(v, "length of the page allocator and of the heap",
 		   (uint64_t)mheap.pages.nchunks << RT_CHUNK_SHIFT,
 		   arena_used()))
@@ -311,7 +313,8 @@ void verify_heap(struct rt_verify *v)
 	verify_heapstats(v, &sums, &s);
 }
 
-// walk_span calls fn for the allocated objects of a span; false: enough.
+// walk_span calls fn for the allocated objects of a span.  Returns false if fn
+// ended the walk.
 static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());

@@ -1,9 +1,9 @@
 // verify.h - is the heap what it should be?
 //
 // Go: the checks that its runtime makes one by one at run time.  Everything
-// that can be seen with the world stopped is compared: bitmaps with page
-// words and spans, spans with the page allocator, sets with spans, gauges
-// with sums.  Nothing is changed.
+// that can be seen with the world stopped is compared: bitmaps with pagewords
+// and spans, spans with the page allocator, sets with spans, gauges with sums.
+// Nothing is changed.
 #ifndef GC_STATS_VERIFY_H
 #define GC_STATS_VERIFY_H
 
@@ -11,12 +11,13 @@
 
 #include "runtime/spans/mcache.h"
 
-// verify_heap counts what is wrong and says the first thing in words.
-// World stopped, every mcache flushed.
+// verify_heap counts the contradictions and describes the first one in words.
+// The world must be stopped, and every mcache flushed.
 void verify_heap(struct rt_verify *v);
 
 // verify_walk calls fn for every allocated object, in ascending order of
-// address, until it returns RT_WALK_STOP.  World stopped, mcaches flushed.
+// address, until it returns RT_WALK_STOP.  The world must be stopped, and every
+// mcache flushed.
 void verify_walk(rt_walk_fn *fn, void *arg);
 
 #endif
