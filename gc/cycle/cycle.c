@@ -38,7 +38,7 @@ static bool any_forced(const struct ask *asked)
 	return asked != NULL;
 }
 
-// pace tells the pacer what was found.  It must come after sweeping, which
+// pace passes what was found to the pacer.  It must come after sweeping, which
 // frees the pages that count as held.
 static void pace(bool forced)
 {
@@ -78,9 +78,9 @@ static void record(bool forced)
 	gcstats_end_cycle(&c);
 }
 
-// collect_stopped is the collection itself.  The world must be stopped.  Never
-// inline: what it writes to its frame is no root, and would differ between
-// marking and the check of marks.
+// collect_stopped is the collection itself.  The world must be stopped.  It
+// must not be inline: what it writes to its frame is no root, and would differ
+// between marking and the check of marks.
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
 	cycle.cpu = gcstats_cpu();

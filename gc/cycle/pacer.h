@@ -26,7 +26,7 @@ struct pacer_found {
 	bool forced;	       // the host asked for the collection
 };
 
-// pacer_goal is the heap size at which the next collection begins:
+// pacer_goal returns the heap size at which the next collection begins:
 //   marked + max((marked + stacks + globals) x percent / 100,
 //                min(headroom, 8 x marked + 4 MiB))
 // and at least heap_min x percent / 100, as rt_config.heap_headroom says.
@@ -34,10 +34,10 @@ struct pacer_found {
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
 
-// pacer_next is the goal after a collection that had the goal before.  If that
-// is more than pacer_goal now, less lives than did, but the pages of what died
-// are still there.  The goal then keeps 7/8 of the difference, but is at most
-// found->held, and at least pacer_goal.
+// pacer_next returns the goal after a collection that had the goal before.  If
+// that is more than pacer_goal now, less lives than did, but the pages of what
+// died are still there.  The goal then keeps 7/8 of the difference, but is at
+// most found->held, and at least pacer_goal.
 //
 // So what is held never raises the goal, and a goal that follows it cannot
 // raise what is held, however free pages are scattered.  The goal falls at each

@@ -14,7 +14,7 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
 	if (!s)
 		s = mheap_alloc_small(p, &mc->heap, sc);
 	if (!s) {
-		// A flush will not come by a slot without a span.
+		// A flush skips a slot without a span.
 		mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
 		return NULL;
 	}
@@ -27,7 +27,8 @@ RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)
 {
 	struct heapstats_delta *d;
 
-	// After in_heap: a reader never finds more objects than heap.
+	// This is after in_heap, so a reader never finds more objects than
+	// heap.
 	d = heapstats_acquire(p);
 	heapstats_add(&d->large_alloc, s->elemsize);
 	heapstats_add(&d->large_alloc_count, 1);

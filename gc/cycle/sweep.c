@@ -17,7 +17,7 @@
 enum { CALL_FROM = 32 };
 
 static struct {
-	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
+	RT_CACHE_ALIGNED atomic_u32 left;   // chunks that no sweeper has taken
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
 } sweep;
 

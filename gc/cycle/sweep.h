@@ -3,8 +3,8 @@
 // Go: mgcsweep.go.
 //
 // After the flip every span waits to be swept.  Sweeping goes by address, a
-// chunk of 512 pages at a time.  A cursor hands out the chunks that existed at
-// the flip, from the highest down, so that the sets of spans with free slots
+// chunk of 512 pages at a time.  A cursor passes over the chunks that existed
+// at the flip, from the highest down, so that the sets of spans with free slots
 // end up in ascending order.  A span belongs to the chunk of its first page.  A
 // sweeper claims a span by a compare and swap of its sweepgen.
 //
@@ -41,8 +41,9 @@ void sweep_all(struct rt_proc *p);
 // sweep_done tells whether every span is swept.
 bool sweep_done(void);
 
-// sweep_fork_child is for the child of a fork, which lacks the helpers that
-// were looking for a chunk.  The parent was not sweeping.
+// sweep_fork_child resets sweeping in the child of a fork, which lacks the
+// helpers that were looking for a chunk.  The parent must not have been
+// sweeping.
 void sweep_fork_child(void);
 
 #endif

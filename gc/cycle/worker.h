@@ -15,8 +15,8 @@
 // worker_fini ends all helpers.  The caller must not be attached.
 void worker_fini(void);
 
-// worker_bytes is the part of gc_misc_sys that the helpers' records use.  It is
-// constant during a stop.
+// worker_bytes returns the part of gc_misc_sys that the helpers' records use.
+// It is constant during a stop.
 size_t worker_bytes(void);
 
 // worker_fork_child forgets the helpers in the child of a fork: they are the

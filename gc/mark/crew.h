@@ -16,7 +16,8 @@ enum crew_task {
 	CREW_QUIT,   // for good
 };
 
-// crew_call wakes the helpers for a task.  One caller at a time.
+// crew_call wakes the helpers for a task.  Only one thread may call it at a
+// time.
 void crew_call(enum crew_task task);
 
 // crew_wait waits until there is a call other than *seen, sets *seen to it, and
@@ -26,7 +27,7 @@ enum crew_task crew_wait(uint32_t *seen);
 // crew_called tells whether there is a call other than seen.
 bool crew_called(uint32_t seen);
 
-// crew_size is the number of helpers that wait for calls or serve one.
+// crew_size returns the number of helpers that wait for calls or serve one.
 uint32_t crew_size(void);
 void crew_enter(void);
 void crew_leave(void);

@@ -4,8 +4,8 @@
 //
 // A word's granule has a bit in the mark line and one in the alloc line of its
 // page.  If the mark bit is set, nothing else is read.  If the alloc bit is
-// set, the word points into the first granule of an allocated object, whose
-// base is the word rounded down; only an unmarked object costs a look at the
+// set, the word points into the first granule of an allocated object, and its
+// base is the word rounded down.  Only an unmarked object costs a look at the
 // pageword.  Otherwise the word is interior, stale or no pointer at all.  Then
 // the pageword and a division find the slot, and its alloc bit decides.  So a
 // free slot is never marked, whatever the word.

@@ -26,9 +26,10 @@ bool roots_remove(uintptr_t lo, uintptr_t hi);
 
 void roots_fini(void);
 
-// roots_ranges is the number of registered ranges, each counted once however
-// often it was added.  roots_range returns one of them, with RT_ROOT_WORDS if
-// it was added with that flag at all.  The world must be stopped.
+// roots_ranges returns the number of registered ranges, each counted once
+// however often it was added.  roots_range returns one of them, with
+// RT_ROOT_WORDS if it was added with that flag at all.  The world must be
+// stopped.
 struct roots_range {
 	uintptr_t lo;
 	uintptr_t hi;

@@ -150,7 +150,7 @@ RT_INLINE bool work_plenty(const struct work *w)
 // work_wanted tells whether work_share would change anything; a hint.
 bool work_wanted(const struct work *w);
 
-// work_waiting is the number of markers that wait; a hint.
+// work_waiting returns the number of markers that wait, which is only a hint.
 uint32_t work_waiting(void);
 
 // work_spill makes an empty buffer the current one.  Returns false if it is
