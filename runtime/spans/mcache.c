@@ -9,7 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/spans/mcentral.h"
 
-// Blocks, and those of them that are kept without a thread.
+// The slab of blocks, and the blocks that are kept without a thread.
 static struct {
 	struct mutex lock;
 	struct slab slab;
@@ -46,16 +46,16 @@ static struct rt_mcache *kept_pop(void)
 	return mc;
 }
 
-// inline_allowed: with Go's classes for every size the table of the inline
-// path would be wrong; a sanitizer, a debug build and some settings want to see
-// every allocation.
+// inline_allowed returns false if Go's classes are used for every size, because
+// the table of the inline path would be wrong.  It also returns false if a
+// sanitizer, a debug build or a setting must see every allocation.
 static bool inline_allowed(void)
 {
 	return !settings.align8 && settings.gcstress == 0 && !settings.poison &&
 	       settings.guard_small == 0 && !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
-// run_of is where inline code looks for the runs of a slot.
+// run_of returns the place where inline code looks for the runs of a slot.
 static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	unsigned c = spanclass_size(slot->sc);
@@ -66,8 +66,8 @@ static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
 				  : &slot->own;
 }
 
-// slots_init lets the slots of inline classes use the table that inline code
-// knows, and all others their own run.
+// slots_init makes the slots of inline classes use the table of the inline
+// path, and all others a run of their own.
 static void slots_init(struct rt_mcache *mc)
 {
 	for (unsigned i = 0; i < MCACHE_SLOTS; i++) {
@@ -151,7 +151,8 @@ static void live_add(struct rt_mcache *mc, uint64_t bytes)
 
 void mcache_publish_live(struct rt_mcache *mc)
 {
-	// Never below zero: bytes that come back were added before.
+	// The sum is never below zero: bytes that are subtracted were added
+	// before.
 	if (mc->live != 0)
 		atomic_u64_add_relaxed(&gauges.heap_live, (uint64_t)mc->live);
 	mc->live = 0;
@@ -163,13 +164,13 @@ RT_INLINE void clear_near(const struct mspan_run *run)
 {
 	for (char *p = run->start; p < run->end; p += RT_GRANULE) {
 		memset(p, 0, RT_GRANULE);
-		// Else the compiler makes a call of this loop.
+		// Without this the compiler turns the loop into a call.
 		__asm__ volatile("" : "+r"(p));
 	}
 }
 
-// hand_out lets the P bump through a run that it has taken, and takes the first
-// slot.
+// hand_out makes a run that the P has taken the current one, and takes its
+// first slot.
 RT_INLINE void *hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
 			 const struct mspan_run *run)
 {
@@ -214,10 +215,10 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 	return obj;
 }
 
-// A run is cleared before its bits are set: nobody sees an allocated object
-// with old contents.  Most runs of a fragmented span are near, and taken here;
-// their objects have less than 1024 bytes, as two begin in a word, and so a
-// slot for uninit.
+// A run is cleared before its bits are set, so no thread sees an allocated
+// object with old contents.  Most runs of a fragmented span are near, and taken
+// here.  Their objects have less than 1024 bytes, because two begin in one
+// allocword.  For these, uninit has a slot of its own.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 {
 	struct mspan_run run;
@@ -252,7 +253,8 @@ void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 
 // ---- tiny ----
 
-// combine takes size bytes of the current tiny block; NULL: it has no room.
+// combine takes size bytes of the current tiny block.  Returns NULL if that has
+// no room.
 static void *combine(struct rt_mcache *mc, size_t size)
 {
 	uint32_t offset = mc->tiny_offset;
@@ -293,7 +295,7 @@ void *mcache_take_tiny(struct rt_mcache *mc, size_t size)
 
 // ---- retiring ----
 
-// free_rest ends a slot's run; what was not used is free again.
+// free_rest ends a slot's run, and frees its unused slots.
 static void free_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	struct rt_run *run = slot->run;
@@ -305,7 +307,8 @@ static void free_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 	run->cur = run->start = NULL;
 }
 
-// let_go returns a counted span to where the next P finds it.
+// let_go takes a counted span out of its slot, and puts it where the next P
+// finds it.
 static void let_go(struct rt_mcache *mc, unsigned i)
 {
 	struct mcache_slot *slot = &mc->slots[i];
@@ -352,12 +355,12 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i)
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT);
-	// Only now: whoever sweeps the span publishes its frees after these
-	// mallocs.
+	// Not before: the thread that sweeps the span must publish its frees
+	// after these mallocs.
 	let_go(mc, i);
 }
 
-// is_empty tells whether there is nothing to count and nothing to let go.
+// is_empty tells whether there is nothing to count and no span to retire.
 static bool is_empty(const struct rt_mcache *mc)
 {
 	uint64_t any = mc->tiny_allocs | (uint64_t)mc->live;

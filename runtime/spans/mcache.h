@@ -1,4 +1,4 @@
-// mcache.h - what one P allocates small objects from.
+// mcache.h - the cache from which one P allocates small objects.
 //
 // Go: mcache (mcache.go), tiny allocator (malloc.go).
 //
@@ -6,14 +6,14 @@
 // it.  A run's slots are marked allocated when the run is taken; the inline
 // path only moves the run's cursor, downwards.  All of a run counts as live
 // when it is taken.  So the first run of a slot after a flush is brief, and
-// each may be twice as long as the one before, up to a page: many threads that
-// allocate little do not make the heap look large.  Retiring gives the rest
-// back, counts what was used, and lets go of the span.  Nothing is counted per
-// object but a combined tiny allocation.
+// each may be twice as long as the one before, up to a page.  Then many threads
+// that allocate little do not make the heap look large.  Retiring frees the
+// rest of a run, counts the used slots, and takes the span out of the slot.
+// Only combined tiny allocations are counted one by one.
 //
-// Only the P's own thread touches its mcache, or the stopper while that
-// thread stands.  Its block of memory is cut from a slab and holds the part
-// that inline allocation knows (struct rt_thread and its table of runs).
+// Only the P's own thread touches its mcache, or the stopper while that thread
+// is stopped.  Its block of memory is cut from a slab.  The block holds the
+// part that inline allocation uses (struct rt_thread and its table of runs).
 #ifndef RUNTIME_SPANS_MCACHE_H
 #define RUNTIME_SPANS_MCACHE_H
 
@@ -45,8 +45,8 @@ enum {
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
 	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
-	// One for each span class, and then one for each class that has runs
-	// which are not cleared.
+	// One slot for each span class, and then one for each class whose runs
+	// are not always cleared.
 	MCACHE_SLOTS = SPANCLASS_COUNT + RT_RUN_CLASSES,
 	MCACHE_WORDS = (MCACHE_SLOTS + 63) / 64,
 	MCACHE_KEPT = 4, // free blocks kept for the next threads
@@ -64,18 +64,18 @@ struct rt_mcache {
 	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
-	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after the rest of a run came back
+	int64_t live;	      // bytes not yet added to heap_live; below 0 after
+		      // the rest of a run was freed
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
 	struct mspan *setting_up; // large object that is being cleared
 	void *granted; // object that a stopper took for the thread, which has
 		       // not returned it yet
-	void *granted_stack; // likewise a stack, of granted_bytes
+	void *granted_stack; // the same for a stack, of granted_bytes
 	size_t granted_bytes;
-	uint64_t until_guarded; // small objects up to the next that is
-				// guarded; 0: not known yet
+	uint64_t until_guarded; // small objects up to the next guarded one; 0:
+				// not chosen yet
 	struct mheap_cache heap;
 	struct rt_mcache *next_kept; // MCACHE lock
 	struct mcache_slot slots[MCACHE_SLOTS];
@@ -84,44 +84,45 @@ static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
 
-// mcache_new takes a block for the calling thread (NULL: refused);
-// mcache_delete takes an empty one back.  p is the calling thread's P.
+// mcache_new returns a block for the calling thread, or NULL if the system
+// refuses memory.  mcache_delete frees an empty one.  p must be the calling
+// thread's P.
 struct rt_mcache *mcache_new(struct rt_proc *p);
 void mcache_delete(struct rt_mcache *mc);
 
-// mcache_release_kept gives the memory of the blocks that are kept back to the
-// system.
+// mcache_release_kept releases the memory of the kept blocks to the system.
 void mcache_release_kept(void);
 
-// mcache_fini unmaps all blocks at the end of the heap; no thread has one.
+// mcache_fini unmaps all blocks at the end of the heap.  No thread may have
+// one.
 void mcache_fini(void);
 
-// mcache_enable_runs lets the inline path allocate (unless this build or
-// configuration wants every allocation to be a call); mcache_disable_runs
-// sends every allocation to the slow path, which knows why.
+// mcache_enable_runs permits the inline path to allocate, unless this build or
+// configuration wants every allocation to be a call.  mcache_disable_runs sends
+// every allocation to the slow path, which finds out why.
 void mcache_enable_runs(struct rt_mcache *mc);
 void mcache_disable_runs(struct rt_mcache *mc);
 
-// mcache_slot_of is the number of the slot that an object comes from; uninit
-// only without pointers.
+// mcache_slot_of returns the number of the slot that an object comes from.
+// uninit is allowed only for objects without pointers.
 RT_INLINE unsigned mcache_slot_of(spanclass sc, bool uninit)
 {
 	return uninit && sc < RT_RUN_CLASSES ? SPANCLASS_COUNT + sc : sc;
 }
 
 // An object comes from the first of three places that has room: the current
-// run, the next run of the cached span, another span.  The cache knows the
-// first two, refill.h has the third.
+// run, the next run of the cached span, another span.  The cache serves the
+// first two, and refill.h the third.
 
 // mcache_next takes the next run of a slot's cached span, and returns the run's
-// last slot.  Returns NULL if there is no span, or if it has no free slot left.
-// The current run must be used up.  The new one's memory is cleared, unless its
-// contents do not matter: with uninit those of a single object, and all that a
-// slot for uninit takes.
+// last slot.  Returns NULL if there is no span, or if it has no free slot
+// left.  The current run must be used up.  The new run's memory is cleared
+// unless its contents do not matter.  They do not matter in a slot for uninit,
+// and, with uninit, in a run of a single object.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit);
 
-// mcache_take takes an object from the current run, or else from the next one.
-// Returns NULL as mcache_next does; uninit is as there.
+// mcache_take takes an object from the current run or, if that is used up, from
+// the next one.  uninit and a result of NULL are as for mcache_next.
 RT_INLINE void *mcache_take(struct rt_mcache *mc, struct mcache_slot *slot,
 			    bool uninit)
 {
@@ -133,7 +134,7 @@ RT_INLINE void *mcache_take(struct rt_mcache *mc, struct mcache_slot *slot,
 }
 
 // mcache_take_tiny combines a pointer-free request of size bytes, 1 up to 15,
-// with others in the current tiny block, or else in a new one from mcache_take.
+// with others in the current tiny block, or in a new one from mcache_take.
 // Returns NULL if there is neither.
 void *mcache_take_tiny(struct rt_mcache *mc, size_t size);
 
@@ -145,23 +146,25 @@ void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
 // none.
 void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s);
 
-// mcache_retire_slot counts slot number i, whose span is exhausted, and lets go
-// of the span.
+// mcache_retire_slot counts slot number i, whose span is exhausted, and retires
+// the span.
 void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i);
 
-// mcache_flush retires every slot and the tiny block.  p: whose statistics
-// count, NULL for none; the mcache's owner is the caller or stands.
+// mcache_flush retires every slot and the tiny block.  p is the calling
+// thread's P, or NULL if it has none.  The mcache must be the caller's own, or
+// its owner must be stopped.
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
 
 // mcache_flush_all flushes the mcaches of all attached threads, in order of
-// their Ps, one acquire each.  World stopped; p: the stopper's P, or NULL.
+// their Ps, with one acquire for each.  The world must be stopped.  p is the
+// stopper's P, or NULL.
 void mcache_flush_all(struct rt_proc *p);
 
-// mcache_flush_pages_all gives back the pages and span records that any P keeps
-// for itself.  World stopped.
+// mcache_flush_pages_all frees the pages and span records that any P keeps for
+// itself.  The world must be stopped.
 void mcache_flush_pages_all(void);
 
-// mcache_of is the mcache of a P's thread; NULL: it has none (yet).
+// mcache_of returns the mcache of a P's thread, or NULL if it has none (yet).
 RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
 {
 	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);

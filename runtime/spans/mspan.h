@@ -198,11 +198,11 @@ struct mspan_run {
 	unsigned stop;
 };
 
-// The place in a cached span down to which runs were handed out.  It is inside
-// an allocword, which was read once.  That is enough, because only the P that
+// The place in a cached span down to which runs were taken.  It is inside an
+// allocword, which was read once.  That is enough, because only the P that
 // caches the span changes the alloc line, and the cursor ends with the caching.
 struct mspan_cursor {
-	uint64_t free;		 // slots of the word that are left to hand out
+	uint64_t free;		 // slots of the word that are left to take
 	uint64_t taken;		 // slots of the word that were allocated when
 				 // read
 	struct linewords *lines; // the word is line[line] of these
@@ -252,7 +252,7 @@ RT_INLINE void mspan_cursor_read(struct mspan_cursor *c)
 	c->taken = mask & alloc;
 }
 
-// mspan_seek moves a cursor to a word with slots to hand out.  Returns false if
+// mspan_seek moves a cursor to an allocword with free slots.  Returns false if
 // there is none.
 RT_INLINE bool mspan_seek(struct mspan_cursor *c)
 {
@@ -284,7 +284,7 @@ RT_INLINE void mspan_find_near(const struct mspan_cursor *c, size_t size,
 			       struct mspan_run *run)
 {
 	unsigned last = bits_last(c->free);
-	// Slots handed out since the word was read lie above last.
+	// Slots taken since the word was read lie above last.
 	uint64_t below = c->taken & ((UINT64_C(1) << last) - 1);
 
 	// If none is below, from bit 0 on: no allocated slot begins there.

@@ -4,7 +4,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 
-// Spans with a stack to hand out to a P, by order, linked by next.
+// Spans with a free stack for a P, by order, linked by next.
 static struct {
 	struct mutex lock;
 	struct mspan *partial[MCACHE_STACK_ORDERS];
