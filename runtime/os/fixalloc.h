@@ -27,7 +27,7 @@ struct fixalloc {
 	struct fixalloc_free *list;
 	char *chunk;	  // rest of the current chunk
 	size_t nchunk;	  // bytes of it
-	uint64_t inuse;	  // bytes handed out
+	uint64_t inuse;	  // bytes of objects in use
 	atomic_u64 *stat; // bytes of chunks
 };
 
@@ -40,8 +40,8 @@ void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 void *fixalloc_alloc(struct fixalloc *f);
 void fixalloc_free(struct fixalloc *f, void *p);
 
-// Objects to be freed, in the order in which they will be handed out again.
-// The thread that fills a list owns it and needs no lock.  An empty list is all
+// Objects to be freed, in the order in which they will be allocated again.  The
+// thread that fills a list owns it and needs no lock.  An empty list is all
 // zeros.
 struct fixalloc_list {
 	struct fixalloc_free *first;

@@ -25,7 +25,7 @@ struct gauges {
 	atomic_u64 buckhash_sys; // bytes mapped for profiles: 0
 	atomic_u64 gc_misc_sys;	 // bytes mapped for bitmaps, tables, summaries
 	atomic_u64 other_sys;	 // bytes mapped for everything else
-	atomic_u64 mspan_inuse;	 // bytes of mspans handed out
+	atomic_u64 mspan_inuse;	 // bytes of mspans in use or in stock
 	atomic_u64 mcache_inuse; // bytes of mcaches of attached threads
 	atomic_u64 mappings;	 // pieces of address space (sysmem.h)
 };

@@ -77,7 +77,7 @@ struct fault {
 	atomic_u64 calls;  // since oscall_fail
 	atomic_u64 failed; // of those
 	atomic_u64 first;  // number of the first call that fails, from 1
-	atomic_u64 ncalls; // how many fail from there; 0: none
+	atomic_u64 ncalls; // how many calls fail from there
 	atomic_u32 error;
 };
 
@@ -87,7 +87,8 @@ static struct fault faults[OSCALL_KINDS];
 // of this word.
 static atomic_u32 watched;
 
-// The counter of the place of the thread's next call; NULL: not registered.
+// The counter of the place of the thread's next call, or NULL if it is not
+// registered.
 static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
 
 void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
@@ -180,7 +181,7 @@ static void cancel_restore(int state)
 	pthread_setcancelstate(state, NULL);
 }
 
-// The answer of oscall_page_size; 0: the system's.
+// The answer of oscall_page_size, or 0 for the system's.
 static size_t page_size;
 
 void oscall_set_page_size(size_t bytes)

@@ -1,9 +1,9 @@
 // oscall.h - the table of calls to the operating system.
 //
 // The library makes every call to the system here and nowhere else, so a test
-// can make the Nth call of a sort fail (oscall_fail) and see how often each
-// sort was made (oscall_count).  The calls count no statistic and take no lock
-// of the library.  A call that may fail returns 0 or the errno, or NULL.
+// can make the Nth call of one sort fail (oscall_fail) and count the calls of
+// each sort (oscall_count).  The calls count no statistic and take no lock of
+// the library.  A call that may fail returns 0 or the errno, or NULL.
 //
 // None changes errno, which is the host's: the host may look at it after the
 // region in which it read a file.  (A call that a test refuses may set it.)

@@ -14,7 +14,7 @@ enum {
 static atomic_u64 seed;
 static atomic_u64 threads; // that have passed a point
 
-// A thread's generator (xorshift); 0: it has passed no point.
+// A thread's generator (xorshift), or 0 if it has passed no point.
 static __thread uint64_t state __attribute__((tls_model("initial-exec")));
 
 void schedpoint_seed(uint64_t s)

@@ -22,7 +22,7 @@
 enum heapgauge {
 	HEAPGAUGE_IN_USE,	// bytes in heap spans
 	HEAPGAUGE_FREE,		// bytes of free pages, not released
-	HEAPGAUGE_RELEASED,	// bytes of free pages given back, or fresh
+	HEAPGAUGE_RELEASED,	// bytes of free pages, released or fresh
 	HEAPGAUGE_TOTAL_ALLOC,	// bytes of objects ever allocated
 	HEAPGAUGE_TOTAL_FREE,	// bytes of objects ever freed
 	HEAPGAUGE_PAGES_IN_USE, // pages of heap spans

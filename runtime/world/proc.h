@@ -84,7 +84,7 @@ struct procs {
 	RT_CACHE_ALIGNED atomic_u32 gate; // odd while a stop lasts
 	atomic_u32 gate_waiters;	  // threads asleep on gate
 	atomic_u32 gate_spinner; // the closed gate that a thread spins on, to
-				 // wake a sleeper when it opens; else: none
+				 // wake a sleeper when it opens, or none
 	atomic_u32 crowded;	 // 1: more threads ran than there are
 				 // processors, when a stop was last requested
 	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stop
