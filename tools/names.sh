@@ -13,11 +13,12 @@
 #                               or an ellipsis stands for the rest of a word
 #
 # Words of other systems are known if they are in a comment that names Go's
-# Words of other systems are known if they are in a comment that names Go's
 # counterpart ("Go: ..."), or in the list below.  The left column of the section
 # "What moved" in HACKING.md may have old names.
 #
 # The same run checks a text with misspelt names, and must find each of them.
+#
+# usage: [srcdir=DIR] tools/names.sh
 set -u
 LC_ALL=C
 export LC_ALL

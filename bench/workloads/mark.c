@@ -13,9 +13,9 @@
 // All of it lives.  A first collection removes the garbage of building it.  The
 // value is the median of three more, or of just one in a heap of 1 GB and
 // above.  The figures are its processor time for an object, which grows with
-// the number of markers, what is resident after it, and how long the last one
-// stopped the world, if the heap says so.  The checksum is of a walk
-// afterwards.
+// the number of markers, and what is resident after it.  If the heap says how
+// long the last collection stopped the world, that is a figure, too.  The
+// checksum is of a walk afterwards.
 //
 // Good: random takes no more than some times as long as tree, because every
 // node of random misses the caches.  A larger factor means that the marker

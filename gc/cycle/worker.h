@@ -4,9 +4,9 @@
 //
 // A helper holds a P for its statistics, and is blocked for as long as it
 // lives: no stop waits for it.  It touches the heap only on a call of the
-// thread that has stopped the world, as part of that stop.  After the start it
-// provides huge pages for what lives (hugepages.h).  It blocks all signals but
-// those of its own faults, and its stack is no root.
+// thread that has stopped the world, as part of that stop.  After the world was
+// started, it provides huge pages for live objects (hugepages.h).  It blocks
+// all signals except those of its own faults, and its stack is no root.
 #ifndef GC_CYCLE_WORKER_H
 #define GC_CYCLE_WORKER_H
 

@@ -69,7 +69,7 @@ struct marker {
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	       // some page must be scanned again
-	bool keeps;		       // marks, in some of kept
+	bool keeps;		       // some entry of kept has marks
 	uint64_t taken;		       // entries, in this marking
 	uint32_t tid;		       // kernel's id of its thread
 	uint64_t cpu_before;	       // CPU ns before it joined or called

@@ -147,7 +147,8 @@ RT_INLINE bool work_plenty(const struct work *w)
 	return w->full || w->top - w->bottom >= WORK_SHARE || w->more;
 }
 
-// work_wanted tells whether work_share would change anything; a hint.
+// work_wanted tells whether work_share would change anything, which is only a
+// hint.
 bool work_wanted(const struct work *w);
 
 // work_waiting returns the number of markers that wait, which is only a hint.

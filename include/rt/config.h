@@ -270,17 +270,19 @@ RT_API int rt_config_from_env(rt_config *c);
  * environment is not read.  Less than 1 MB of memory is touched; address space
  * is reserved.
  *
- * Returns 0, or RT_EINVAL (a value out of range, a struct that was not
- * initialised, fields set that this library does not know, or a caller that
- * runs on a stack that the system does not know for its thread: set no_attach
- * and call rt_thread_attach_stack), RT_ENOMEM (the system grants not even 64
- * MiB of address space, no memory for the caller's cache, no key for
- * thread-specific data or no handlers of pthread_atfork), RT_ENOTSUP (the
- * system refuses to report the bounds of the caller's stack, and no_attach
- * helps as above; or the process locks what it maps, as by mlockall, and the
- * system refuses to lock what a heap needs; the warn handler is told which),
- * RT_ESTATE (there is a heap already).  After a failure everything is as
- * before.
+ * Returns 0, or an error, after which everything is as before:
+ *   RT_EINVAL   a value is out of range, *c was not initialised, or a field is
+ *               set that this library does not know; or the caller runs on a
+ *               stack that the system does not know for its thread: set
+ *               no_attach and call rt_thread_attach_stack
+ *   RT_ENOMEM   the system grants not even 64 MiB of address space, no memory
+ *               for the caller's cache, no key for thread-specific data or no
+ *               handlers of pthread_atfork
+ *   RT_ENOTSUP  the system refuses to report the bounds of the caller's stack,
+ *               and no_attach helps as above; or the process locks what it
+ *               maps, as by mlockall, and the system refuses to lock what a
+ *               heap needs.  The warn handler is told which
+ *   RT_ESTATE   there is a heap already
  *
  * On the main thread neither /proc nor a free file descriptor is needed, and
  * the process may be refused sched_getaffinity and prlimit.

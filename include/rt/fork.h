@@ -29,8 +29,8 @@
  * allocated, and their ranges stay registered; the host must remove those that
  * are on their stacks.  Statistics continue from their old values.  With glibc
  * on x86-64, thread-local variables may be roots on threads that the child
- * makes, if the parent had several threads and only the first had attached, or
- * if modules were loaded since one had.
+ * makes.  This happens if the parent had several threads and only the first had
+ * attached, or if modules were loaded since one had.
  *
  * A fork in a signal handler that interrupted the library is not supported.
  * The child of a fork that another thread makes during the first rt_init must

@@ -25,11 +25,11 @@ RT_API int rt_gc(void);
 
 /*
  * rt_set_gc_percent sets how much may be allocated before the next collection,
- * in percent of what the last one found alive and of the roots that it scanned
- * (rt_config.gc_percent), and the heap's goal at once.  With any number below
- * 0, only rt_gc, rt_free_os_memory, gcstress and an allocation that finds no
- * memory collect.  It sets *old to the previous percentage, -1 if that was off;
- * old may be NULL.
+ * and the heap's goal at once.  The number is in percent of what the last
+ * collection found alive and of the roots that it scanned
+ * (rt_config.gc_percent).  With any number below 0, only rt_gc,
+ * rt_free_os_memory, gcstress and an allocation that finds no memory collect.
+ * It sets *old to the previous percentage, -1 if that was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap); then *old is untouched.

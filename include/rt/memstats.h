@@ -184,8 +184,9 @@ RT_API int rt_read_memstats(rt_memstats *m);
  * of the heap are of one moment, and the equations above hold.  Two things
  * differ from rt_read_memstats.  It does not count yet what threads have
  * allocated from the spans that they cache now, at most one for each size class
- * and kind, nor the small objects that they combined meanwhile.  And stacks
- * that threads keep for the next rt_stack_alloc count in stack_inuse.
+ * and kind.  Nor does it count the small objects that they combined meanwhile.
+ * And stacks that threads keep for the next rt_stack_alloc count in
+ * stack_inuse.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
  *

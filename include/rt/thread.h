@@ -71,10 +71,10 @@ RT_API int rt_thread_attach(unsigned flags);
  * that page is scanned while the thread runs on another stack.  The call asks
  * the system about each page.
  *
- * Also returns RT_EINVAL if lo or hi is null, lo is not below hi, the caller's
- * frame is not between them, or the flags lack RT_THREAD_EXACT and a page
- * cannot be read (a guard page at the low end is not part of the stack).  The
- * low end of a stack that grows need not be mapped yet.
+ * Also returns RT_EINVAL if lo or hi is null, if lo is not below hi, or if the
+ * caller's frame is not between them.  Without RT_THREAD_EXACT it does so too
+ * if a page cannot be read (a guard page at the low end is not part of the
+ * stack).  The low end of a stack that grows need not be mapped yet.
  */
 RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 
@@ -102,7 +102,7 @@ RT_API rt_thread *rt_thread_self(void);
 /*
  * rt_blocking_enter begins a blocking region: the thread counts as stopped
  * until rt_blocking_leave, so it may sleep, wait for a lock or run foreign code
- * for any time without holding up a stop, and is never signalled.  The function
+ * for any time without delaying a stop.  It is never signalled.  The function
  * saves the registers and the stack pointer, so objects that the thread refers
  * to now stay alive.  The calling function must not return inside the region,
  * because its frame may hold its caller's registers.  The constructor of a C++

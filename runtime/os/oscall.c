@@ -633,9 +633,9 @@ void oscall_fork_child(void)
 
 // end_of_frames returns the end of the part of the stack [lo, hi) that holds
 // frames.  glibc puts a thread's own block and the thread-local variables of
-// all modules above the first frame, in the same mapping, and at the same
-// distances on each thread but the main one.  Nothing is known of a stack that
-// the thread is not on.
+// all modules above the first frame, in the same mapping.  The distances are
+// the same on each thread except the main one.  Nothing is known of a stack
+// that the thread is not on.
 static uintptr_t end_of_frames(uintptr_t lo, uintptr_t hi)
 {
 	struct frames f = {(uintptr_t)__builtin_frame_address(0), hi};

@@ -1,6 +1,6 @@
 // oscall.h - the table of calls to the operating system.
 //
-// The library makes every call to the system here and nowhere else, so a test
+// The library makes every call to the system here and nowhere else.  So a test
 // can make the Nth call of one sort fail (oscall_fail) and count the calls of
 // each sort (oscall_count).  The calls count no statistic and take no lock of
 // the library.  A call that may fail returns 0 or the errno, or NULL.
@@ -79,8 +79,8 @@ enum oscall_locking {
 	OSCALL_LOCK_ON_FAULT,
 };
 
-// oscall_locking returns how this process does, OSCALL_LOCK_NONE if refused.
-// page must be the physical page size.
+// oscall_locking returns how this process locks them, or OSCALL_LOCK_NONE if
+// the system refuses to tell.  page must be the physical page size.
 enum oscall_locking oscall_locking(size_t page);
 
 // oscall_reserve_unlocked is oscall_reserve for a process that locks what it
@@ -138,8 +138,8 @@ bool oscall_readable(const void *p);
 // oscall_stack_bounds sets [*lo, *hi) to the calling thread's stack, without
 // what the C library keeps above the first frame.  oscall_fork_prepare must be
 // called before a fork, and oscall_fork_child in its child.  If the parent had
-// several threads, what to leave out is known in the child from what the last
-// of them was told.  If none was told, thread-local variables count as frames.
+// several threads, the child leaves out as much as the last of them that asked
+// for its bounds.  If none had asked, thread-local variables count as frames.
 //
 // oscall_main_thread tells whether the caller is the process's first thread.
 // oscall_main_stack_end makes no system call.  It returns an address in that

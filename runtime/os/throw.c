@@ -157,7 +157,7 @@ static RT_NORETURN void report(const char *lines, const char *what)
 	if (len > 0 && buf[len - 1] != '\n')
 		len = append(buf, len, sizeof(buf), "\n");
 	len = append(buf, len, sizeof(buf), "rtheap: fatal: ");
-	// One byte less, so that the newline always fits.
+	// The text is cut one byte earlier, so that the newline always fits.
 	len = append(buf, len, sizeof(buf) - 1, what);
 
 	fn = handler_load(&arg);

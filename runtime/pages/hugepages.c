@@ -20,7 +20,7 @@ struct range_state {
 	uint32_t chunks;  // chunks that a unit is or describes
 	size_t unit;	  // bytes
 	uint32_t nwanted; // WANTED units
-	uint32_t nruns;	  // runs of HUGE units
+	uint32_t nruns;	  // stretches of HUGE units
 };
 
 static struct {
@@ -140,7 +140,7 @@ static unsigned neighbours(enum range r, uint32_t unit)
 	return (unit > 0 && is_huge(r, unit - 1)) + is_huge(r, unit + 1);
 }
 
-// may_add tells whether there may be one more run.
+// may_add tells whether there may be one more stretch.
 static bool may_add(enum range r)
 {
 	uint32_t gib = hugepages.nchunks >> (30 - RT_CHUNK_SHIFT);
@@ -281,7 +281,7 @@ struct part {
 	uint32_t lo, hi; // units
 };
 
-// shorter_side returns the part of a run from a unit to the nearer end.
+// shorter_side returns the part of a stretch from a unit to the nearer end.
 static struct part shorter_side(enum range r, uint32_t unit)
 {
 	struct part left = {unit, unit + 1}, right = {unit, unit + 1};
@@ -301,9 +301,9 @@ static bool make_small(enum range r, struct part part)
 				  n * hugepages.range[r].unit);
 }
 
-// withdraw makes a HUGE unit SMALL.  The shorter side of its run becomes SMALL
-// with it if there may be no more runs, or the system refuses to split this
-// one.
+// withdraw makes a HUGE unit SMALL.  The shorter side of its stretch becomes
+// SMALL with it if there may be no more stretches, or the system refuses to
+// split this one.
 static void withdraw(enum range r, uint32_t unit)
 {
 	struct part part = {unit, unit + 1};

@@ -9,18 +9,18 @@
 //   SMALL  -> WANTED  a collection found that live spans fill the chunk
 //   WANTED -> HUGE    a thread advises the system; a helper also has it put
 //                     huge pages behind pages that have memory
-//   WANTED -> SMALL   there may be no more runs, or the system refuses
+//   WANTED -> SMALL   there may be no more stretches, or the system refuses
 //   any    -> SMALL   a part of the chunk is about to be released
 //
 // A unit of the heap is a chunk, a unit of a table a huge page.  A table's unit
 // is WANTED when all chunks that it describes are WANTED or HUGE.  It is SMALL
 // again when a part of it is released.
 //
-// A run is HUGE units in a row.  Each costs the process two more mappings, so
-// runs are few.  In the heap, as in each table, there may be HUGEPAGES_RUNS and
-// one for each GiB of the heap, and none begins when mappings run out.  Where
-// none may begin, a unit inside a run that becomes SMALL takes the shorter side
-// of the run with it.
+// A stretch is HUGE units in a row.  Each stretch costs the process two more
+// mappings, so there are few.  In the heap, as in each table, there may be
+// HUGEPAGES_RUNS and one more for each GiB of the heap.  None begins when
+// mappings run out.  Where none may begin, a unit inside a stretch that becomes
+// SMALL takes the shorter side of the stretch with it.
 //
 // The lock protects the states.  It is held over advice, but not while the
 // system copies pages.
@@ -32,8 +32,9 @@
 
 enum { HUGEPAGES_RUNS = 8 };
 
-// hugepages_init makes all of the range that arena_init reserved SMALL.  Unless
-// on, it stays so.  Returns false if the system refuses memory for the states.
+// hugepages_init sets the whole range of arena_init to SMALL.  It stays SMALL
+// unless on is true.  Returns false if the system refuses memory for the
+// states.
 bool hugepages_init(bool on);
 void hugepages_fini(void);
 

@@ -27,7 +27,8 @@ struct pagecache {
 	uint64_t base;	// first page of the block
 	uint64_t cache; // bit i: page base + i is in the cache
 	uint64_t scav;	// bit i: it is in the cache and scavenged
-	uint64_t zero;	// bit i: it was scavenged, thus zero, at the filling
+	uint64_t zero;	// bit i: it was scavenged, and so zero, when the cache
+			// was filled
 	unsigned nrecent;
 	uint64_t recent[PAGECACHE_RECENT]; // bases of blocks, the latest first
 };

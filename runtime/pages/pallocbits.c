@@ -191,7 +191,7 @@ static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 	return 0;
 }
 
-// idle_run returns the length of the range that ends at limit.
+// idle_run returns the number of idle pages in a row that end at limit.
 static unsigned idle_run(const struct pallocdata *d, unsigned limit,
 			 unsigned min)
 {

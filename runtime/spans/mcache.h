@@ -64,8 +64,9 @@ struct rt_mcache {
 	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
-	int64_t live;	      // bytes not yet added to heap_live; below 0 after
-		      // the rest of a run was freed
+	// Bytes not yet added to heap_live; below 0 after the rest of a run was
+	// freed.
+	int64_t live;
 	uint32_t tiny_offset; // first free byte of the tiny block
 	struct mcache_stacks stacks;
 	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];

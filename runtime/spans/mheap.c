@@ -85,9 +85,9 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 	}
 }
 
-// A P that fills its cache at most once between two collections comes down to
-// the first filling.  A P that fills it often is back at whole blocks with the
-// second filling after a flush.
+// A P that fills its cache at most once between two collections ends up with
+// first fillings only.  A P that fills it often takes whole blocks again from
+// the second filling after a flush.
 void mheap_cache_flush(struct mheap_cache *cache)
 {
 	cache->filling /= 4;
@@ -120,8 +120,8 @@ static uint64_t free_tail(uint64_t npages)
 	return n;
 }
 
-// enlarge makes the heap total chunks long.  They must be prepared, and the
-// caller must hold the heap lock.
+// enlarge sets the length of the heap to total chunks.  They must be prepared,
+// and the caller must hold the heap lock.
 static void enlarge(struct rt_proc *p, uint32_t total)
 {
 	uint64_t more = (uint64_t)(total - mheap.pages.nchunks)

@@ -38,8 +38,8 @@ enum {
 // Pages and mspans that one P has taken from the heap in advance.
 struct mheap_cache {
 	struct pagecache pages;
-	unsigned filling; // most pages of the last filling, divided by 4 by
-			  // each flush since
+	unsigned filling; // the most pages that the last filling could take;
+			  // each flush divides it by 4
 	unsigned nspans;
 	struct mspan *spans[MHEAP_CACHE_SPANS];
 };

@@ -5,10 +5,10 @@
 // A step finds one range of pages and marks it allocated under the heap lock,
 // releases it without the lock, and then frees it and marks it scavenged.  So
 // no thread can take pages that are being released.  The system call takes 5 to
-// 10 us for 64 KiB and up to 0.2 ms for 2 MiB of small pages, and threads that
+// 10 us for 64 KiB and up to 0.2 ms for 2 MiB of small pages.  Threads that
 // find room elsewhere should not wait for it.  A thread that finds none waits
-// for the turn (mheap.turn) and looks again.
-// The memory of tables is released afterwards, chunk by chunk, under the lock.
+// for the turn (mheap.turn) and looks again.  The memory of tables is released
+// afterwards, chunk by chunk, under the lock.
 #ifndef RUNTIME_SPANS_SCAVENGE_H
 #define RUNTIME_SPANS_SCAVENGE_H
 

@@ -37,8 +37,8 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times);
 // the places of waiting threads, which the child does not have.
 void stw_fork_child(void);
 
-// stw_stopped tells whether any thread has the world stopped.  Only for the
-// stopper does the answer stay true.
+// stw_stopped tells whether any thread has the world stopped.  The answer stays
+// true only for the stopper.
 bool stw_stopped(void);
 
 // stw_reason returns the reason of the present stop.  The caller must be the

@@ -36,9 +36,8 @@ bool threadstack_holds(struct context *c, uintptr_t sp);
 // pointer is the one in c.
 uintptr_t threadstack_begin(struct context *c);
 
-// threadstack_readable tells whether [lo, hi) can be read from hi down to where
-// it is mapped, and sp lies in that part.  The rest of a stack that grows is
-// mapped later.
+// threadstack_readable tells whether the mapped upper part of [lo, hi) can be
+// read, and contains sp.  The rest of a stack that grows is mapped later.
 bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp);
 
 // threadstack_find_fake records in c where the calling thread's fake frames
