@@ -62,8 +62,8 @@ function peaks_text(i, k, c, heap, least, m, mine, r, met, of, worst, where)
 		}
 	}
 	return of ? "Its peak memory is at most 1.1 times the least of any " \
-		"other collector in " met " of " of " cases; most it is above " \
-		"in: " where "." : ""
+		"other collector in " met " of " of " cases; it is farthest " \
+		"above in: " where "." : ""
 }
 
 function behind_print()
@@ -202,8 +202,8 @@ function readme_heading(i)
 {
 	print folded(place ".  Medians of " most_runs " runs in turn; half " \
 		"their range is " sprintf("%.0f", spread_median()) " % in the " \
-		"median row.  Other processes had " others_text() ".  In bold " \
-		"what is ahead, or not behind by more than the spread.")
+		"median row.  Other processes had " others_text() ".  What is " \
+		"ahead, or not behind by more than the spread, is in bold.")
 	printf "\n| |"
 	for (i = 1; i <= nheaps; i++)
 		if (in_readme(heap_name[i]))
