@@ -2,28 +2,25 @@
 #include "gc/cycle/ask.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 
-static struct {
-	struct mutex lock;
-	bool led; // a thread leads
-	struct ask *first;
-	struct ask *last; // valid while there is a first
-} asks = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
+struct ask_queue ask_queue = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
 
 // enqueue adds an ask to the queue.  Returns true if its thread leads.
 static bool enqueue(struct ask *a)
 {
 	bool leads;
 
-	mutex_lock(&asks.lock);
-	leads = !asks.led;
-	asks.led = true;
-	if (asks.first)
-		asks.last->next = a;
+	mutex_lock(&ask_queue.lock);
+	leads = !ask_queue.led;
+	ask_queue.led = true;
+	if (ask_queue.first)
+		ask_queue.last->next = a;
 	else
-		asks.first = a;
-	asks.last = a;
-	mutex_unlock(&asks.lock);
+		ask_queue.first = a;
+	ask_queue.last = a;
+	RT_ASSERT(ask_queue_check(&ask_queue) == NULL);
+	mutex_unlock(&ask_queue.lock);
 	return leads;
 }
 
@@ -60,10 +57,11 @@ struct ask *ask_take(void)
 {
 	struct ask *first;
 
-	mutex_lock(&asks.lock);
-	first = asks.first;
-	asks.first = NULL;
-	mutex_unlock(&asks.lock);
+	mutex_lock(&ask_queue.lock);
+	RT_ASSERT(ask_queue.led && ask_queue_check(&ask_queue) == NULL);
+	first = ask_queue.first;
+	ask_queue.first = NULL;
+	mutex_unlock(&ask_queue.lock);
 	return first;
 }
 
@@ -88,10 +86,11 @@ static void pass_lead(void)
 {
 	struct ask *a;
 
-	mutex_lock(&asks.lock);
-	a = asks.first;
-	asks.led = a != NULL;
-	mutex_unlock(&asks.lock);
+	mutex_lock(&ask_queue.lock);
+	RT_ASSERT(ask_queue.led && ask_queue_check(&ask_queue) == NULL);
+	a = ask_queue.first;
+	ask_queue.led = a != NULL;
+	mutex_unlock(&ask_queue.lock);
 	if (!a)
 		return;
 	a->leads = true;
@@ -108,6 +107,25 @@ void ask_done(struct ask *leader)
 
 void ask_fork_child(void)
 {
-	asks.led = false;
-	asks.first = NULL;
+	ask_queue.led = false;
+	ask_queue.first = NULL;
+}
+
+const char *ask_queue_check(const struct ask_queue *all)
+{
+	const char *wrong = mutex_check(&all->lock);
+	const struct ask *last = NULL;
+
+	if (wrong)
+		return wrong;
+	if (all->first && !all->led)
+		return "threads ask and none leads";
+	for (const struct ask *a = all->first; a; a = a->next) {
+		if (a->cause > ASK_MEMORY)
+			return "ask of no known cause";
+		last = a;
+	}
+	if (all->first && all->last != last)
+		return "last ask is not the end of the queue";
+	return NULL;
 }

@@ -41,6 +41,16 @@ struct ask {
 	struct note note;
 };
 
+// The threads that ask, in the order in which they came.
+struct ask_queue {
+	struct mutex lock;
+	bool led; // a thread leads
+	struct ask *first;
+	struct ask *last; // valid while there is a first
+};
+
+RT_GLOBAL struct ask_queue ask_queue;
+
 // ask_wait asks for a collection.  The caller must be attached and hold no
 // lock.  Returns true if the caller leads: it must then stop the world, call
 // ask_take, collect, start the world, and call ask_done.  Returns false if
@@ -58,5 +68,9 @@ void ask_done(struct ask *leader);
 // ask_fork_child empties the queue in the child of a fork, which has no thread
 // that asked.
 void ask_fork_child(void);
+
+// ask_queue_check returns NULL if all invariants of the queue hold, otherwise
+// what does not.  The caller must hold ask_queue.lock.
+const char *ask_queue_check(const struct ask_queue *all);
 
 #endif

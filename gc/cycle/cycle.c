@@ -83,6 +83,7 @@ static void record(bool forced)
 // between marking and the check of marks.
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
+	RT_ASSERT(stw_stopped());
 	cycle.cpu = gcstats_cpu();
 	sweep_all(p);
 	mcache_flush_all(p);

@@ -1,6 +1,8 @@
 // pacer.c - computes the heap's goal.
 #include "gc/cycle/pacer.h"
 
+#include "runtime/os/throw.h"
+
 struct pacer pacer;
 
 // Protects pacer.rule between attached threads.  A collection needs no lock,
@@ -67,6 +69,7 @@ static void publish(uint64_t goal)
 	atomic_u64_store_relaxed(&pacer.percent,
 				 (uint64_t)(int64_t)pacer.rule.percent);
 	atomic_u64_store_relaxed(&pacer.goal, goal);
+	RT_ASSERT(pacer_check(&pacer) == NULL);
 }
 
 void pacer_commit(void)
@@ -92,4 +95,18 @@ int pacer_set_percent(int percent)
 	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;
+}
+
+const char *pacer_check(const struct pacer *p)
+{
+	if (atomic_u64_load_relaxed(&p->goal) < pacer_goal(&p->rule, &p->found))
+		return "goal is less than the rule says";
+	if (atomic_u64_load_relaxed(&p->stack_inuse) != p->found.stack_inuse)
+		return "pacer shows other stacks than were found";
+	if (atomic_u64_load_relaxed(&p->heap_marked) != p->found.heap_marked)
+		return "pacer shows another heap than was found";
+	if (atomic_u64_load_relaxed(&p->percent) !=
+	    (uint64_t)(int64_t)p->rule.percent)
+		return "pacer shows another percentage than its rule";
+	return NULL;
 }

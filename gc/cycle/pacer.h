@@ -83,4 +83,8 @@ RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
 	return used >= atomic_u64_load_relaxed(&pacer.goal);
 }
 
+// pacer_check returns NULL if all invariants hold, otherwise what does not. The
+// world must be stopped, or the caller must be the one that may write.
+const char *pacer_check(const struct pacer *p);
+
 #endif

@@ -16,10 +16,7 @@
 // sweeping, against the tens that it takes to wake a thread.
 enum { CALL_FROM = 32 };
 
-static struct {
-	RT_CACHE_ALIGNED atomic_u32 left;   // chunks that no sweeper has taken
-	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
-} sweep;
+struct sweep sweep;
 
 // What was found in some spans, published at once.
 struct found {
@@ -337,4 +334,16 @@ void sweep_all(struct rt_proc *p)
 void sweep_fork_child(void)
 {
 	atomic_u32_store_relaxed(&sweep.active, 0);
+}
+
+const char *sweep_check(const struct sweep *s)
+{
+	uint64_t used = arena_used() >> RT_CHUNK_SHIFT;
+
+	// Helpers that come late may be active for a moment even in a stop.
+	if (atomic_u32_load_relaxed(&s->left) > used)
+		return "more chunks to sweep than the heap has";
+	if (atomic_u32_load_relaxed(&s->active) >> 31 != 0)
+		return "fewer sweepers than none";
+	return NULL;
 }

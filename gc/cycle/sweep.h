@@ -19,6 +19,13 @@
 // What clobberfree overwrites freed objects with; it is no address.
 #define SWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
 
+struct sweep {
+	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
+	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
+};
+
+RT_GLOBAL struct sweep sweep;
+
 // sweep_begin makes all chunks unswept.  It must come after the flip, with the
 // world stopped.
 void sweep_begin(void);
@@ -45,5 +52,9 @@ bool sweep_done(void);
 // helpers that were looking for a chunk.  The parent must not have been
 // sweeping.
 void sweep_fork_child(void);
+
+// sweep_check returns NULL if all invariants hold, otherwise what does not.
+// Sweepers may be under way.
+const char *sweep_check(const struct sweep *s);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/persistent.h"
 #include "runtime/pages/hugepages.h"
-#include "gc/mark/mark.h"
 #include "gc/cycle/sweep.h"
 
 // Units of huge pages that a helper provides even if another call waits: about
@@ -17,21 +17,7 @@ enum { PROVIDE_LEAST = 2 };
 // call to the system, and a stop may be wanted meanwhile.
 enum { ADVISE_MOST = 64 };
 
-struct worker {
-	struct marker marker; // first: cache lines of its own
-	struct worker *next;
-	uint64_t thread;
-	struct note begun; // attached, or not; woken by the helper
-	bool attached;
-	bool runs;
-};
-
-static struct {
-	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
-	atomic_u32 running; // number of helpers
-	struct worker *all;
-	uint32_t records; // records ever made
-} workers;
+struct workers workers;
 
 // most is the largest number of helpers; the thread that collects marks as
 // well.
@@ -105,6 +91,7 @@ static void *worker_main(void *arg)
 // memory.  The caller must be running, since this changes a statistic.
 static void make_records(void)
 {
+	RT_ASSERT(atomic_u32_load_relaxed(&workers.making) == 1);
 	while (workers.records < most()) {
 		struct worker *w = persistent_alloc(sizeof *w, RT_CACHE_LINE,
 						    &gauges.gc_misc_sys);
@@ -138,6 +125,7 @@ static bool start_one(void)
 {
 	struct worker *w = idle_record();
 
+	RT_ASSERT(atomic_u32_load_relaxed(&workers.making) == 1);
 	if (!w)
 		return false;
 	note_clear(&w->begun);
@@ -190,6 +178,7 @@ static void make_missing(struct rt_proc *p)
 	make_all();
 	proc_unblock(p);
 	context_keep();
+	RT_ASSERT(workers_check(&workers) == NULL);
 	atomic_u32_store_release(&workers.making, 0);
 }
 
@@ -218,4 +207,20 @@ void worker_fini(void)
 	workers.records = 0;
 	atomic_u32_store_relaxed(&workers.running, 0);
 	crew_reset();
+}
+
+const char *workers_check(const struct workers *all)
+{
+	uint32_t n = 0;
+
+	if (atomic_u32_load_relaxed(&all->making) > 1)
+		return "helpers made by two threads";
+	for (const struct worker *w = all->all; w; w = w->next)
+		if (n++ == all->records)
+			return "more records of helpers than are counted";
+	if (n != all->records)
+		return "fewer records of helpers than are counted";
+	if (atomic_u32_load_relaxed(&all->running) > n)
+		return "helper without a record";
+	return NULL;
 }

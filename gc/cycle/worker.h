@@ -10,7 +10,25 @@
 #ifndef GC_CYCLE_WORKER_H
 #define GC_CYCLE_WORKER_H
 
-#include "runtime/world/proc.h"
+#include "gc/mark/mark.h"
+
+struct worker {
+	struct marker marker; // first: cache lines of its own
+	struct worker *next;
+	uint64_t thread;
+	struct note begun; // attached, or not; woken by the helper
+	bool attached;
+	bool runs;
+};
+
+struct workers {
+	atomic_u32 making;  // 1 while a thread makes helpers; it owns the rest
+	atomic_u32 running; // number of helpers
+	struct worker *all;
+	uint32_t records; // records ever made
+};
+
+RT_GLOBAL struct workers workers;
 
 // worker_fini ends all helpers.  The caller must not be attached.
 void worker_fini(void);
@@ -30,5 +48,10 @@ void worker_fork_child(void);
 // p is the caller's P, which may be stopped meanwhile.  The caller must hold no
 // lock.
 void worker_provide(struct rt_proc *p, bool wanted);
+
+// workers_check returns NULL if all invariants hold, otherwise what does not.
+// The world must be stopped, or the caller must be the thread that makes
+// helpers.
+const char *workers_check(const struct workers *all);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 enum {
 	TASK_BITS = 3,
@@ -11,30 +13,29 @@ enum {
 	CALL_SPINS = 300,
 };
 
-static struct {
-	RT_CACHE_ALIGNED atomic_u32 call; // number of the call, then its task
-	atomic_u32 size;
-} crew;
+struct crew_calls crew_calls;
 
 void crew_call(enum crew_task task)
 {
-	uint32_t number = atomic_u32_load_relaxed(&crew.call) >> TASK_BITS;
+	uint32_t number =
+	    atomic_u32_load_relaxed(&crew_calls.call) >> TASK_BITS;
 
-	atomic_u32_store_seqcst(&crew.call,
+	atomic_u32_store_seqcst(&crew_calls.call,
 				(number + 1) << TASK_BITS | (uint32_t)task);
+	RT_ASSERT(crew_check(&crew_calls) == NULL);
 	schedpoint(SCHED_CREW_CALL);
-	oscall_futex_wake(&crew.call, UINT32_MAX);
+	oscall_futex_wake(&crew_calls.call, UINT32_MAX);
 }
 
 bool crew_called(uint32_t seen)
 {
-	return atomic_u32_load_acquire(&crew.call) != seen;
+	return atomic_u32_load_acquire(&crew_calls.call) != seen;
 }
 
 static bool spun(uint32_t seen)
 {
 	for (int i = 0; i < CALL_SPINS; i++) {
-		if (atomic_u32_load_acquire(&crew.call) != seen)
+		if (atomic_u32_load_acquire(&crew_calls.call) != seen)
 			return true;
 		atomic_pause();
 	}
@@ -46,39 +47,50 @@ enum crew_task crew_wait(uint32_t *seen)
 	uint32_t call;
 
 	if (!spun(*seen))
-		while (atomic_u32_load_acquire(&crew.call) == *seen)
-			oscall_futex_wait(&crew.call, *seen, UINT64_MAX);
+		while (atomic_u32_load_acquire(&crew_calls.call) == *seen)
+			oscall_futex_wait(&crew_calls.call, *seen, UINT64_MAX);
 	schedpoint(SCHED_CREW_WAIT);
-	call = atomic_u32_load_acquire(&crew.call);
+	call = atomic_u32_load_acquire(&crew_calls.call);
 	*seen = call;
 	return (enum crew_task)(call & ((1 << TASK_BITS) - 1));
 }
 
 uint32_t crew_size(void)
 {
-	return atomic_u32_load_acquire(&crew.size);
+	return atomic_u32_load_acquire(&crew_calls.size);
 }
 
 void crew_enter(void)
 {
-	atomic_u32_add_release(&crew.size, 1);
+	atomic_u32_add_release(&crew_calls.size, 1);
 }
 
 void crew_leave(void)
 {
-	atomic_u32_add_release(&crew.size, (uint32_t)-1);
+	atomic_u32_add_release(&crew_calls.size, (uint32_t)-1);
 }
 
 void crew_reset(void)
 {
-	atomic_u32_store_relaxed(&crew.size, 0);
-	atomic_u32_store_relaxed(&crew.call, 0);
+	atomic_u32_store_relaxed(&crew_calls.size, 0);
+	atomic_u32_store_relaxed(&crew_calls.call, 0);
 }
 
 uint32_t crew_count_from(uint32_t n)
 {
-	uint32_t last = atomic_u32_load_relaxed(&crew.call) >> TASK_BITS;
+	uint32_t last = atomic_u32_load_relaxed(&crew_calls.call) >> TASK_BITS;
 
-	atomic_u32_store_relaxed(&crew.call, n << TASK_BITS);
+	atomic_u32_store_relaxed(&crew_calls.call, n << TASK_BITS);
 	return last;
+}
+
+const char *crew_check(const struct crew_calls *c)
+{
+	uint32_t call = atomic_u32_load_relaxed(&c->call);
+
+	if ((call & ((1 << TASK_BITS) - 1)) > CREW_QUIT)
+		return "call for a task that there is not";
+	if (atomic_u32_load_relaxed(&c->size) > SETTINGS_MAX_PROCS)
+		return "more helpers than there may be";
+	return NULL;
 }

@@ -16,6 +16,13 @@ enum crew_task {
 	CREW_QUIT,   // for good
 };
 
+struct crew_calls {
+	RT_CACHE_ALIGNED atomic_u32 call; // number of the call, then its task
+	atomic_u32 size;
+};
+
+RT_GLOBAL struct crew_calls crew_calls;
+
 // crew_call wakes the helpers for a task.  Only one thread may call it at a
 // time.
 void crew_call(enum crew_task task);
@@ -39,5 +46,9 @@ void crew_reset(void);
 // n, and returns the last one.  For tests, which begin near the end of the
 // numbers.  There must be no helpers.
 uint32_t crew_count_from(uint32_t n);
+
+// crew_check returns NULL if the call is for a task that there is, otherwise
+// what is wrong.
+const char *crew_check(const struct crew_calls *c);
 
 #endif

@@ -1,6 +1,8 @@
 // gain.c - compares marking with helpers and without.
 #include "gc/mark/gain.h"
 
+#include "runtime/os/throw.h"
+
 struct gain gain;
 
 static uint64_t ps_a_word(uint64_t ns, uint64_t words)
@@ -56,4 +58,15 @@ void gain_note(struct gain *g, const struct gain_marking *marking)
 		    base_max(2 * g->interval, GAIN_TRY_FIRST), GAIN_TRY_MOST);
 	if (tried || g->off != was_off)
 		g->since = 0;
+	RT_ASSERT(gain_check(g) == NULL);
+}
+
+const char *gain_check(const struct gain *g)
+{
+	for (unsigned i = 0; i < RT_ARRAY_LEN(g->cost); i++)
+		if ((g->cost[i].wall == 0) != (g->cost[i].cpu == 0))
+			return "cost of marking known in part";
+	if (g->off && (g->cost[false].wall == 0 || g->cost[true].wall == 0))
+		return "helpers are off without a comparison";
+	return NULL;
 }

@@ -52,4 +52,8 @@ bool gain_call(struct gain *g);
 // gain_note learns from a marking.
 void gain_note(struct gain *g, const struct gain_marking *marking);
 
+// gain_check returns NULL if all invariants hold, otherwise what does not.  The
+// world must be stopped.  Any interval is legal: a long one forces one way.
+const char *gain_check(const struct gain *g);
+
 #endif

@@ -4,6 +4,7 @@
 #include <rt/thread.h>
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/world/threadstack.h"
 
 enum {
@@ -12,27 +13,11 @@ enum {
 
 enum { NONE = UINT32_MAX }; // the end of a chain
 
-// A range that was added at least once.
-struct entry {
-	uintptr_t lo;
-	uintptr_t hi;
-	size_t times[2]; // additions, by enum rt_root_flags
-	uint32_t next;	 // entry of the same bucket, or NONE
-};
-
-// The ranges lie side by side, so that jobs can be cut from them; buckets lead
-// from the bounds of a range to its entry.
-static struct {
-	struct mutex lock;
-	struct entry *entry;
-	uint32_t *bucket; // after the entries: the first of each chain
-	size_t n;
-	size_t room; // of entries, and of buckets; a power of two, or 0
-} roots = {.lock = RT_MUTEX_INIT(LOCKRANK_ROOTS)};
+struct roots roots = {.lock = RT_MUTEX_INIT(LOCKRANK_ROOTS)};
 
 static size_t table_bytes(size_t room)
 {
-	return room * (sizeof(struct entry) + sizeof(uint32_t));
+	return room * (sizeof(struct roots_entry) + sizeof(uint32_t));
 }
 
 static uint32_t *bucket_of(uintptr_t lo, uintptr_t hi)
@@ -51,6 +36,7 @@ static uint32_t *link_to(uintptr_t lo, uintptr_t hi)
 {
 	uint32_t *link = bucket_of(lo, hi);
 
+	RT_ASSERT(mutex_held(&roots.lock));
 	while (*link != NONE &&
 	       (roots.entry[*link].lo != lo || roots.entry[*link].hi != hi))
 		link = &roots.entry[*link].next;
@@ -62,7 +48,7 @@ static void table_index(void)
 {
 	memset(roots.bucket, 0xff, roots.room * sizeof *roots.bucket);
 	for (size_t i = 0; i < roots.n; i++) {
-		struct entry *e = &roots.entry[i];
+		struct roots_entry *e = &roots.entry[i];
 		uint32_t *bucket = bucket_of(e->lo, e->hi);
 
 		e->next = *bucket;
@@ -76,9 +62,10 @@ static_assert(NONE == 0xffffffff, "a byte at a time");
 static bool table_grow(void)
 {
 	size_t room = roots.room == 0 ? ROOM_MIN : 2 * roots.room;
-	struct entry *old = roots.entry;
-	struct entry *entry;
+	struct roots_entry *old = roots.entry;
+	struct roots_entry *entry;
 
+	RT_ASSERT(mutex_held(&roots.lock));
 	if (room > NONE)
 		return false;
 	entry = sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
@@ -92,6 +79,7 @@ static bool table_grow(void)
 	roots.bucket = (uint32_t *)(entry + room);
 	roots.room = room;
 	table_index();
+	RT_ASSERT(roots_check(&roots) == NULL);
 	return true;
 }
 
@@ -99,7 +87,7 @@ static bool table_grow(void)
 // no memory.
 static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
-	struct entry *e;
+	struct roots_entry *e;
 	uint32_t *link;
 
 	if (roots.n == roots.room && !table_grow())
@@ -107,7 +95,7 @@ static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
 	link = link_to(lo, hi);
 	*link = (uint32_t)roots.n;
 	e = &roots.entry[roots.n++];
-	*e = (struct entry){.lo = lo, .hi = hi, .next = NONE};
+	*e = (struct roots_entry){.lo = lo, .hi = hi, .next = NONE};
 	e->times[flags] = 1;
 	return true;
 }
@@ -132,7 +120,7 @@ bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 static void entry_delete(uint32_t *link)
 {
 	uint32_t i = *link;
-	const struct entry *last = &roots.entry[--roots.n];
+	const struct roots_entry *last = &roots.entry[--roots.n];
 
 	*link = roots.entry[i].next;
 	if (i == roots.n)
@@ -144,7 +132,7 @@ static void entry_delete(uint32_t *link)
 // take_once undoes one addition of the entry that link leads to.
 static void take_once(uint32_t *link)
 {
-	struct entry *e = &roots.entry[*link];
+	struct roots_entry *e = &roots.entry[*link];
 
 	if (e->times[RT_ROOT_EXACT] != 0)
 		e->times[RT_ROOT_EXACT]--;
@@ -185,7 +173,7 @@ size_t roots_ranges(void)
 
 struct roots_range roots_range(size_t i)
 {
-	const struct entry *e = &roots.entry[i];
+	const struct roots_entry *e = &roots.entry[i];
 
 	return (struct roots_range){
 	    .lo = e->lo,
@@ -226,4 +214,51 @@ bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 		rest->lo += sizeof(uintptr_t);
 	}
 	return found;
+}
+
+// ---- invariants ----
+
+static const char *check_entry(const struct roots_entry *e)
+{
+	if (e->lo > e->hi || e->lo % sizeof(uintptr_t) != 0 ||
+	    e->hi % sizeof(uintptr_t) != 0)
+		return "root that is no range of words";
+	if (e->times[RT_ROOT_WORDS] == 0 && e->times[RT_ROOT_EXACT] == 0)
+		return "root that was not added";
+	return NULL;
+}
+
+// check_chain adds to *n the entries of a bucket.
+static const char *check_chain(const struct roots *r, uint32_t i, size_t *n)
+{
+	for (; i != NONE; i = r->entry[i].next) {
+		if (i >= r->n)
+			return "bucket of roots leads beyond the table";
+		if ((*n)++ == r->n)
+			return "bucket of roots without end";
+	}
+	return NULL;
+}
+
+const char *roots_check(const struct roots *r)
+{
+	const char *wrong = mutex_check(&r->lock);
+	size_t n = 0;
+
+	if (wrong)
+		return wrong;
+	if (r->room != 0 && !base_is_pow2(r->room))
+		return "room for roots is not a power of two";
+	if ((r->room == 0) != (r->entry == NULL) ||
+	    (r->entry && r->bucket != (uint32_t *)(r->entry + r->room)))
+		return "table of roots is elsewhere";
+	if (r->n > r->room)
+		return "more roots than there is room for";
+	for (size_t i = 0; i < r->n && !wrong; i++)
+		wrong = check_entry(&r->entry[i]);
+	for (size_t i = 0; i < r->room && !wrong; i++)
+		wrong = check_chain(r, r->bucket[i], &n);
+	if (!wrong && n != r->n)
+		wrong = "root that no bucket leads to";
+	return wrong;
 }

@@ -14,6 +14,26 @@
 
 #include "runtime/spans/mcache.h"
 
+// A range that was added at least once.
+struct roots_entry {
+	uintptr_t lo;
+	uintptr_t hi;
+	size_t times[2]; // additions, by enum rt_root_flags
+	uint32_t next;	 // entry of the same bucket, or UINT32_MAX
+};
+
+// The ranges lie side by side, so that jobs can be cut from them; buckets lead
+// from the bounds of a range to its entry.
+struct roots {
+	struct mutex lock;
+	struct roots_entry *entry;
+	uint32_t *bucket; // after the entries: the first of each chain
+	size_t n;
+	size_t room; // of entries, and of buckets; a power of two, or 0
+};
+
+RT_GLOBAL struct roots roots;
+
 // roots_add registers [lo, hi), which must be 8-aligned.  The same range may be
 // added more than once.  Returns false if there is no memory for the table.
 bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags);
@@ -50,5 +70,9 @@ bool roots_stack(struct rt_proc *p, struct roots_range *stack,
 // Returns false if no frame is left.
 bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 		      struct roots_range *frame);
+
+// roots_check returns NULL if all invariants hold, otherwise what does not. The
+// caller must hold roots.lock.
+const char *roots_check(const struct roots *r);
 
 #endif

@@ -6,36 +6,18 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 
-// What the markers agree on.  Busy markers read the atomics, as hints, all the
-// time.
-static struct {
-	struct mutex lock;	// protects what follows
-	struct work *waiters;	// newest first
-	struct work *joined;	// this marking, newest first
-	struct workbuf *ranges; // buffers of ranges that are left
-	uint32_t next_job;
-	uint32_t njobs;
-	uint32_t marking; // its number, so that no marker joins it twice
-	bool open;	  // a marking is under way
-	bool alone;	  // the one busy marker is alone
-	RT_CACHE_ALIGNED atomic_u32 waiting; // length of the list waiters
-	atomic_u32 busy;		     // number of busy markers
-} work = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
+struct work_agreed work_agreed = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
-static struct {
-	struct mutex lock;     // protects what follows
-	struct workbuf *empty; // buffers without an owner
-	struct mspan *spans;   // all that are in use
-	uint32_t nspans;
-	uint32_t limit;
-} pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF), .limit = UINT32_MAX};
+struct work_pool work_pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF),
+			      .limit = UINT32_MAX};
 
 // ---- buffers ----
 
 static void pool_put(struct workbuf *b)
 {
-	b->next = pool.empty;
-	pool.empty = b;
+	RT_ASSERT(mutex_held(&work_pool.lock));
+	b->next = work_pool.empty;
+	work_pool.empty = b;
 }
 
 // pool_grow cuts a new span into empty buffers, if there is memory for one.
@@ -44,13 +26,14 @@ static void pool_grow(struct rt_proc *p)
 	struct mspan *s = NULL;
 	char *base;
 
-	if (pool.nspans < pool.limit)
+	RT_ASSERT(mutex_held(&work_pool.lock));
+	if (work_pool.nspans < work_pool.limit)
 		s = mheap_alloc_manual(p, WORK_SPAN_PAGES, MSPAN_WORK);
 	if (!s)
 		return;
-	s->next = pool.spans;
-	pool.spans = s;
-	pool.nspans++;
+	s->next = work_pool.spans;
+	work_pool.spans = s;
+	work_pool.nspans++;
 	base = (char *)s->base;
 	for (size_t i = 0; i < WORK_SPAN_PAGES * RT_PAGE_SIZE;
 	     i += WORK_BUF_BYTES)
@@ -61,30 +44,31 @@ static void pool_grow(struct rt_proc *p)
 // if there is no memory for more.
 static void pool_take(struct work *w)
 {
-	mutex_lock(&pool.lock);
-	if (!pool.empty)
+	mutex_lock(&work_pool.lock);
+	if (!work_pool.empty)
 		pool_grow(w->p);
-	for (; pool.empty && w->nspare < WORK_BATCH; w->nspare++) {
-		struct workbuf *b = pool.empty;
+	for (; work_pool.empty && w->nspare < WORK_BATCH; w->nspare++) {
+		struct workbuf *b = work_pool.empty;
 
-		pool.empty = b->next;
+		work_pool.empty = b->next;
 		b->next = w->spare;
 		w->spare = b;
 	}
-	mutex_unlock(&pool.lock);
+	RT_ASSERT(work_pool_check(&work_pool) == NULL);
+	mutex_unlock(&work_pool.lock);
 }
 
 // pool_put_batch takes a batch of empty buffers from a marker that has more.
 static void pool_put_batch(struct work *w)
 {
-	mutex_lock(&pool.lock);
+	mutex_lock(&work_pool.lock);
 	for (unsigned i = 0; i < WORK_BATCH; i++) {
 		struct workbuf *b = w->spare;
 
 		w->spare = b->next;
 		pool_put(b);
 	}
-	mutex_unlock(&pool.lock);
+	mutex_unlock(&work_pool.lock);
 	w->nspare -= WORK_BATCH;
 }
 
@@ -93,22 +77,23 @@ static void pool_release(struct rt_proc *p)
 {
 	struct mspan *next;
 
-	mutex_lock(&pool.lock);
-	for (struct mspan *s = pool.spans; s; s = next) {
+	mutex_lock(&work_pool.lock);
+	for (struct mspan *s = work_pool.spans; s; s = next) {
 		next = s->next;
 		mheap_free_manual(p, s);
 	}
-	pool.empty = NULL;
-	pool.spans = NULL;
-	pool.nspans = 0;
-	mutex_unlock(&pool.lock);
+	work_pool.empty = NULL;
+	work_pool.spans = NULL;
+	work_pool.nspans = 0;
+	RT_ASSERT(work_pool_check(&work_pool) == NULL);
+	mutex_unlock(&work_pool.lock);
 }
 
 void work_limit(uint32_t nspans)
 {
-	mutex_lock(&pool.lock);
-	pool.limit = nspans;
-	mutex_unlock(&pool.lock);
+	mutex_lock(&work_pool.lock);
+	work_pool.limit = nspans;
+	mutex_unlock(&work_pool.lock);
 }
 
 // ---- one marker's stack ----
@@ -165,6 +150,7 @@ bool work_spill(struct work *w)
 	w->full = full;
 	w->nfull++;
 	use(w, empty, 0);
+	RT_ASSERT(work_check(w) == NULL);
 	return true;
 }
 
@@ -186,14 +172,14 @@ bool work_more(struct work *w)
 
 static bool any_left(void)
 {
-	return work.next_job < work.njobs || work.ranges;
+	return work_agreed.next_job < work_agreed.njobs || work_agreed.ranges;
 }
 
 // ranges_room makes sure that the first buffer of ranges has room for one more.
 // Returns false if a buffer is refused.
 static bool ranges_room(struct work *w)
 {
-	struct workbuf *b = work.ranges;
+	struct workbuf *b = work_agreed.ranges;
 
 	if (b && b->n < RT_ARRAY_LEN(b->range))
 		return true;
@@ -201,8 +187,8 @@ static bool ranges_room(struct work *w)
 	if (!b)
 		return false;
 	b->n = 0;
-	b->next = work.ranges;
-	work.ranges = b;
+	b->next = work_agreed.ranges;
+	work_agreed.ranges = b;
 	return true;
 }
 
@@ -210,12 +196,12 @@ bool work_add_range(struct work *w, struct work_range range)
 {
 	bool ok;
 
-	mutex_lock(&work.lock);
+	mutex_lock(&work_agreed.lock);
 	ok = ranges_room(w);
 	if (ok)
-		work.ranges->range[work.ranges->n++] = range;
+		work_agreed.ranges->range[work_agreed.ranges->n++] = range;
 	w->more = any_left();
-	mutex_unlock(&work.lock);
+	mutex_unlock(&work_agreed.lock);
 	return ok;
 }
 
@@ -223,7 +209,7 @@ bool work_add_range(struct work *w, struct work_range range)
 // goes to the calling marker.
 static struct work_range cut_piece(struct work *caller)
 {
-	struct workbuf *b = work.ranges;
+	struct workbuf *b = work_agreed.ranges;
 	struct work_range *range = &b->range[b->n - 1];
 	struct work_range piece = *range;
 
@@ -231,7 +217,7 @@ static struct work_range cut_piece(struct work *caller)
 		range->lo += WORK_PIECE;
 		piece.hi = range->lo;
 	} else if (--b->n == 0) {
-		work.ranges = b->next;
+		work_agreed.ranges = b->next;
 		keep_empty(caller, b);
 	}
 	return piece;
@@ -240,11 +226,11 @@ static struct work_range cut_piece(struct work *caller)
 // assign gives w a piece or a job.  Returns false if none is left.
 static bool assign(struct work *w, struct work *caller)
 {
-	if (work.ranges) {
+	if (work_agreed.ranges) {
 		w->range = cut_piece(caller);
 		w->got = WORK_RANGE;
-	} else if (work.next_job < work.njobs) {
-		w->job = work.next_job++;
+	} else if (work_agreed.next_job < work_agreed.njobs) {
+		w->job = work_agreed.next_job++;
 		w->got = WORK_JOB;
 	} else {
 		return false;
@@ -258,37 +244,42 @@ static bool assign(struct work *w, struct work *caller)
 // the holder of the lock writes, so a load and a store suffice.
 static uint32_t count_busy(int by)
 {
-	uint32_t n = atomic_u32_load_relaxed(&work.busy) + (uint32_t)by;
+	uint32_t n = atomic_u32_load_relaxed(&work_agreed.busy) + (uint32_t)by;
 
-	atomic_u32_store_relaxed(&work.busy, n);
+	RT_ASSERT(mutex_held(&work_agreed.lock));
+	atomic_u32_store_relaxed(&work_agreed.busy, n);
 	return n;
 }
 
 static void count_waiting(int by)
 {
-	uint32_t n = atomic_u32_load_relaxed(&work.waiting) + (uint32_t)by;
+	uint32_t n =
+	    atomic_u32_load_relaxed(&work_agreed.waiting) + (uint32_t)by;
 
-	atomic_u32_store_relaxed(&work.waiting, n);
+	RT_ASSERT(mutex_held(&work_agreed.lock));
+	atomic_u32_store_relaxed(&work_agreed.waiting, n);
 }
 
 static bool any_busy(void)
 {
-	return atomic_u32_load_relaxed(&work.busy) != 0;
+	return atomic_u32_load_relaxed(&work_agreed.busy) != 0;
 }
 
 // set_busy makes w busy: it was given something, or all is over for it.
 static void set_busy(struct work *w)
 {
+	RT_ASSERT(!w->busy);
 	w->busy = true;
-	w->alone = work.alone = count_busy(1) == 1;
+	w->alone = work_agreed.alone = count_busy(1) == 1;
 	w->more = any_left();
 }
 
 // set_idle makes w idle.  It must be busy, and its stack empty.
 static void set_idle(struct work *w)
 {
+	RT_ASSERT(w->busy && !work_any(w) && !w->full);
 	if (w->alone)
-		w->alone = work.alone = false;
+		w->alone = work_agreed.alone = false;
 	w->busy = false;
 	count_busy(-1);
 }
@@ -299,14 +290,14 @@ static void add_waiter(struct work *w)
 {
 	note_clear(&w->note);
 	w->got = WORK_WAIT;
-	w->waits = work.waiters;
-	work.waiters = w;
+	w->waits = work_agreed.waiters;
+	work_agreed.waiters = w;
 	count_waiting(1);
 }
 
 static void remove_waiter(struct work *w)
 {
-	struct work **link = &work.waiters;
+	struct work **link = &work_agreed.waiters;
 
 	while (*link != w)
 		link = &(*link)->waits;
@@ -320,12 +311,12 @@ static void remove_waiter(struct work *w)
 // Returns NULL if no marker waits.
 static struct work *take_waiter(struct work *w)
 {
-	struct work *to = work.waiters;
+	struct work *to = work_agreed.waiters;
 
 	if (!to)
 		return NULL;
 	remove_waiter(to);
-	w->alone = work.alone = false;
+	w->alone = work_agreed.alone = false;
 	set_busy(to);
 	return to;
 }
@@ -355,38 +346,40 @@ static void begin(struct work *w, struct rt_proc *p)
 	w->p = p;
 	w->full = w->spare = NULL;
 	w->nfull = w->nspare = 0;
-	w->marking = work.marking;
+	w->marking = work_agreed.marking;
 	w->busy = w->alone = w->more = w->opener = false;
 	w->waits = NULL;
-	w->next = work.joined;
-	work.joined = w;
+	w->next = work_agreed.joined;
+	work_agreed.joined = w;
 	use(w, &w->first, 0);
+	RT_ASSERT(work_check(w) == NULL);
 }
 
 void work_open(struct work *w, struct rt_proc *p, uint32_t njobs)
 {
 	schedpoint(SCHED_WORK_OPEN);
-	mutex_lock(&work.lock);
-	RT_ASSERT(!work.open && !any_busy() && !any_left());
-	RT_ASSERT(!work.waiters);
-	work.next_job = 0;
-	work.njobs = njobs;
-	work.marking++;
-	work.joined = NULL;
-	work.open = true;
+	mutex_lock(&work_agreed.lock);
+	RT_ASSERT(!work_agreed.open && !any_busy() && !any_left());
+	RT_ASSERT(!work_agreed.waiters);
+	work_agreed.next_job = 0;
+	work_agreed.njobs = njobs;
+	work_agreed.marking++;
+	work_agreed.joined = NULL;
+	work_agreed.open = true;
 	begin(w, p);
 	w->opener = true;
 	set_busy(w);
-	mutex_unlock(&work.lock);
+	RT_ASSERT(work_agreed_check(&work_agreed) == NULL);
+	mutex_unlock(&work_agreed.lock);
 }
 
 void work_add_jobs(struct work *w, uint32_t njobs)
 {
-	mutex_lock(&work.lock);
-	work.next_job = 0;
-	work.njobs = njobs;
+	mutex_lock(&work_agreed.lock);
+	work_agreed.next_job = 0;
+	work_agreed.njobs = njobs;
 	w->more = any_left();
-	mutex_unlock(&work.lock);
+	mutex_unlock(&work_agreed.lock);
 }
 
 bool work_join(struct work *w, struct rt_proc *p)
@@ -394,12 +387,12 @@ bool work_join(struct work *w, struct rt_proc *p)
 	bool open;
 
 	schedpoint(SCHED_WORK_JOIN);
-	mutex_lock(&work.lock);
+	mutex_lock(&work_agreed.lock);
 	// Only once in a marking: its first buffer may be another's by now.
-	open = work.open && w->marking != work.marking;
+	open = work_agreed.open && w->marking != work_agreed.marking;
 	if (open)
 		begin(w, p);
-	mutex_unlock(&work.lock);
+	mutex_unlock(&work_agreed.lock);
 	return open;
 }
 
@@ -407,9 +400,9 @@ struct work *work_joined(void)
 {
 	struct work *w;
 
-	mutex_lock(&work.lock);
-	w = work.joined;
-	mutex_unlock(&work.lock);
+	mutex_lock(&work_agreed.lock);
+	w = work_agreed.joined;
+	mutex_unlock(&work_agreed.lock);
 	return w;
 }
 
@@ -423,7 +416,7 @@ static void take_over(struct work *opener)
 // or NULL.  No marker may be busy.
 static struct work *tell_opener(void)
 {
-	struct work *w = work.waiters;
+	struct work *w = work_agreed.waiters;
 
 	while (w && !w->opener)
 		w = w->waits;
@@ -441,9 +434,9 @@ static struct work *take_or_wait(struct work *w)
 {
 	struct work *to = NULL;
 
-	if (!work.open || w->marking != work.marking) {
+	if (!work_agreed.open || w->marking != work_agreed.marking) {
 		w->got = WORK_OVER;
-	} else if (!work.alone && assign(w, w)) {
+	} else if (!work_agreed.alone && assign(w, w)) {
 		set_busy(w);
 		to = give_left(w);
 	} else if (w->opener && !any_busy()) {
@@ -471,12 +464,13 @@ enum work_next work_get(struct work *w)
 	bool waits;
 
 	schedpoint(SCHED_WORK_GET);
-	mutex_lock(&work.lock);
+	mutex_lock(&work_agreed.lock);
 	if (w->busy)
 		set_idle(w);
 	to = take_or_wait(w);
 	waits = w->got == WORK_WAIT;
-	mutex_unlock(&work.lock);
+	RT_ASSERT(work_agreed_check(&work_agreed) == NULL);
+	mutex_unlock(&work_agreed.lock);
 	wake(to);
 	if (waits)
 		wait_turn(w);
@@ -487,12 +481,12 @@ enum work_next work_get(struct work *w)
 // The caller must wake it, and each of them wakes the next.
 static struct work *close_waiters(void)
 {
-	struct work *first = work.waiters;
+	struct work *first = work_agreed.waiters;
 
 	for (struct work *w = first; w; w = w->waits)
 		w->got = WORK_OVER;
-	work.waiters = NULL;
-	atomic_u32_store_relaxed(&work.waiting, 0);
+	work_agreed.waiters = NULL;
+	atomic_u32_store_relaxed(&work_agreed.waiting, 0);
 	return first;
 }
 
@@ -501,39 +495,41 @@ void work_close(struct work *w)
 	struct work *to;
 
 	schedpoint(SCHED_WORK_CLOSE);
-	mutex_lock(&work.lock);
-	if (atomic_u32_load_relaxed(&work.busy) != 1 || !w->busy || any_left())
+	mutex_lock(&work_agreed.lock);
+	if (atomic_u32_load_relaxed(&work_agreed.busy) != 1 || !w->busy ||
+	    any_left())
 		throw_fatal("non-empty mark queue after mark");
 	set_idle(w);
-	work.open = false;
+	work_agreed.open = false;
 	to = close_waiters();
-	mutex_unlock(&work.lock);
+	RT_ASSERT(work_agreed_check(&work_agreed) == NULL);
+	mutex_unlock(&work_agreed.lock);
 	wake(to);
 	pool_release(w->p);
 }
 
 void work_fork_lock(void)
 {
-	mutex_lock(&work.lock);
+	mutex_lock(&work_agreed.lock);
 }
 
 void work_fork_unlock(void)
 {
-	mutex_unlock(&work.lock);
+	mutex_unlock(&work_agreed.lock);
 }
 
 // ---- sharing ----
 
 uint32_t work_waiting(void)
 {
-	return atomic_u32_load_relaxed(&work.waiting);
+	return atomic_u32_load_relaxed(&work_agreed.waiting);
 }
 
 bool work_wanted(const struct work *w)
 {
 	return work_waiting() != 0 &&
 	       (work_plenty(w) ||
-		(!w->alone && atomic_u32_load_relaxed(&work.busy) == 1));
+		(!w->alone && atomic_u32_load_relaxed(&work_agreed.busy) == 1));
 }
 
 // move_full moves the oldest half of the full buffers, at least one, to another
@@ -582,13 +578,14 @@ void work_share(struct work *w)
 	struct work *to;
 
 	schedpoint(SCHED_WORK_SHARE);
-	mutex_lock(&work.lock);
+	mutex_lock(&work_agreed.lock);
+	RT_ASSERT(w->busy && work_agreed_check(&work_agreed) == NULL);
 	to = give_left(w);
 	if (!to && words)
 		to = take_waiter(w);
-	if (!to && atomic_u32_load_relaxed(&work.busy) == 1)
-		w->alone = work.alone = true;
-	mutex_unlock(&work.lock);
+	if (!to && atomic_u32_load_relaxed(&work_agreed.busy) == 1)
+		w->alone = work_agreed.alone = true;
+	mutex_unlock(&work_agreed.lock);
 	if (to && to->got == WORK_WAIT)
 		give_words(w, to);
 	wake(to);
@@ -598,9 +595,93 @@ uint32_t work_count_from(uint32_t n)
 {
 	uint32_t last;
 
-	mutex_lock(&work.lock);
-	last = work.marking;
-	work.marking = n;
-	mutex_unlock(&work.lock);
+	mutex_lock(&work_agreed.lock);
+	last = work_agreed.marking;
+	work_agreed.marking = n;
+	mutex_unlock(&work_agreed.lock);
 	return last;
+}
+
+// ---- invariants ----
+
+// check_closed checks what holds while no marking is open.
+static const char *check_closed(const struct work_agreed *a)
+{
+	if (a->waiters)
+		return "marker that waits for no marking";
+	if (a->ranges || a->next_job < a->njobs)
+		return "work is left of a marking that is over";
+	if (a->alone || atomic_u32_load_relaxed(&a->busy) != 0)
+		return "marker is busy without a marking";
+	return NULL;
+}
+
+const char *work_agreed_check(const struct work_agreed *a)
+{
+	const char *wrong = mutex_check(&a->lock);
+	uint32_t n = 0;
+
+	if (wrong)
+		return wrong;
+	if (a->next_job > a->njobs)
+		return "job that there is not was given";
+	if (a->alone && atomic_u32_load_relaxed(&a->busy) != 1)
+		return "marker is alone beside busy ones";
+	for (const struct work *w = a->waiters; w; w = w->waits) {
+		if (w->busy || w->got != WORK_WAIT)
+			return "marker that waits is busy";
+		if (n++ == atomic_u32_load_relaxed(&a->waiting))
+			return "more markers wait than are counted";
+	}
+	if (n != atomic_u32_load_relaxed(&a->waiting))
+		return "fewer markers wait than are counted";
+	return a->open ? NULL : check_closed(a);
+}
+
+const char *work_pool_check(const struct work_pool *pool)
+{
+	const char *wrong = mutex_check(&pool->lock);
+	uint32_t n = 0;
+
+	if (wrong)
+		return wrong;
+	for (const struct mspan *s = pool->spans; s; s = s->next) {
+		if (s->use != MSPAN_WORK)
+			return "span of work buffers of another use";
+		if (n++ == pool->nspans)
+			return "more spans of work buffers than are counted";
+	}
+	if (n != pool->nspans)
+		return "fewer spans of work buffers than are counted";
+	if (pool->empty && n == 0)
+		return "work buffer without a span";
+	return NULL;
+}
+
+// count_buffers counts a chain of buffers, up to one more than most.
+static uint32_t count_buffers(const struct workbuf *b, uint32_t most)
+{
+	uint32_t n = 0;
+
+	for (; b && n <= most; b = b->next)
+		n++;
+	return n;
+}
+
+const char *work_check(const struct work *w)
+{
+	if (w->limit != w->bottom + WORK_ENTRIES ||
+	    w->high != w->limit - WORK_FEW)
+		return "stack of a marker is not a buffer";
+	if (w->top < w->bottom || w->top > w->limit)
+		return "top of a marker outside of its buffer";
+	if (count_buffers(w->full, w->nfull) != w->nfull)
+		return "nfull is not the full buffers of a marker";
+	if (w->nspare > WORK_SPARES)
+		return "marker with too many empty buffers";
+	if (count_buffers(w->spare, w->nspare) != w->nspare)
+		return "nspare is not the empty buffers of a marker";
+	if (w->alone && !w->busy)
+		return "idle marker is alone";
+	return note_check(&w->note);
 }

@@ -103,6 +103,33 @@ struct work {
 	struct workbuf first; // a marker always has one buffer
 };
 
+// What the markers agree on.  Busy markers read the atomics, as hints, all the
+// time.
+struct work_agreed {
+	struct mutex lock;	// protects what follows
+	struct work *waiters;	// newest first
+	struct work *joined;	// this marking, newest first
+	struct workbuf *ranges; // buffers of ranges that are left
+	uint32_t next_job;
+	uint32_t njobs;
+	uint32_t marking; // its number, so that no marker joins it twice
+	bool open;	  // a marking is under way
+	bool alone;	  // the one busy marker is alone
+	RT_CACHE_ALIGNED atomic_u32 waiting; // length of the list waiters
+	atomic_u32 busy;		     // number of busy markers
+};
+
+struct work_pool {
+	struct mutex lock;     // protects what follows
+	struct workbuf *empty; // buffers without an owner
+	struct mspan *spans;   // all that are in use
+	uint32_t nspans;
+	uint32_t limit;
+};
+
+RT_GLOBAL struct work_agreed work_agreed;
+RT_GLOBAL struct work_pool work_pool;
+
 // work_open begins marking with jobs 0 to njobs - 1 and the caller as its first
 // marker.  The world must be stopped, and no other marking open.
 void work_open(struct work *w, struct rt_proc *p, uint32_t njobs);
@@ -202,5 +229,12 @@ void work_limit(uint32_t nspans);
 // work_count_from makes the numbers of markings continue from n, and returns
 // the last one.  For tests; no marking may be open.
 uint32_t work_count_from(uint32_t n);
+
+// work_check returns NULL if all invariants of a marker hold, otherwise what
+// does not.  The marker's own thread must call it.  work_agreed_check and
+// work_pool_check need the lock of what they check.
+const char *work_check(const struct work *w);
+const char *work_agreed_check(const struct work_agreed *a);
+const char *work_pool_check(const struct work_pool *pool);
 
 #endif

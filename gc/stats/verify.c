@@ -4,8 +4,14 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
+#include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcentral.h"
+#include "runtime/spans/stackalloc.h"
+#include "gc/mark/gain.h"
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/worker.h"
 #include "gc/stats/snapshot.h"
 
 // The sums of a walk over all spans.
@@ -69,6 +75,13 @@ static bool equal(struct rt_verify *v, const char *what, uint64_t counted,
 	text_u64(&t, found);
 	keep(v, &t);
 	return false;
+}
+
+// holds takes what the check of a struct has returned.
+static void holds(struct rt_verify *v, const char *what, const void *of)
+{
+	if (what)
+		wrong(v, what, (uintptr_t)of);
 }
 
 static bool swept(const struct mspan *s)
@@ -206,6 +219,7 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 			nonempty |= mc->nonempty[w];
 		if (nonempty != 0 || mc->tiny != 0 || mc->live != 0)
 			wrong(v, "mcache that was not flushed", (uintptr_t)mc);
+		holds(v, mcache_check(mc), mc);
 		c = &mc->heap.pages;
 		for (uint64_t x = c->cache; x; x &= x - 1) {
 			uint64_t page = c->base + bits_ctz(x);
@@ -221,6 +235,66 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 	}
 }
 
+// verify_threads checks the Ps, what they count, and the stop.
+static void verify_threads(struct rt_verify *v)
+{
+	holds(v, stw_check(&world), &world);
+	mutex_lock(&procs.lock); // threads may come to attach
+	holds(v, procs_check(&procs), &procs);
+	mutex_unlock(&procs.lock);
+	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		holds(v, proc_check(p), p);
+	holds(v, heapgauge_check(&heapgauges), &heapgauges);
+	mutex_lock(&heapstats.reader); // a live reader may be folding
+	holds(v, heapstats_check(&heapstats), &heapstats);
+	mutex_unlock(&heapstats.reader);
+	holds(v, gauges_check(&gauges), &gauges);
+	holds(v, gcstats_check(&gcstats), &gcstats);
+}
+
+// verify_memory checks what hands out memory.
+static void verify_memory(struct rt_verify *v)
+{
+	mutex_lock(&persistent.lock); // a thread may add a root
+	holds(v, persistent_check(&persistent), &persistent);
+	mutex_unlock(&persistent.lock);
+	mutex_lock(&hugepages.lock); // a helper may provide some
+	holds(v, hugepages_check(&hugepages), &hugepages);
+	mutex_unlock(&hugepages.lock);
+	mutex_lock(&mheap.lock);
+	holds(v, mheap_check(&mheap), &mheap);
+	mutex_unlock(&mheap.lock);
+	mutex_lock(&mcache_blocks.lock);
+	holds(v, mcache_blocks_check(&mcache_blocks), &mcache_blocks);
+	mutex_unlock(&mcache_blocks.lock);
+	mutex_lock(&stackpool.lock);
+	holds(v, stackpool_check(&stackpool), &stackpool);
+	mutex_unlock(&stackpool.lock);
+}
+
+// verify_cycle checks what a collection uses.  None is under way.
+static void verify_cycle(struct rt_verify *v)
+{
+	holds(v, epoch_check(&epoch), &epoch);
+	holds(v, gain_check(&gain), &gain);
+	holds(v, crew_check(&crew_calls), &crew_calls);
+	mutex_lock(&work_agreed.lock); // a helper may come too late
+	holds(v, work_agreed_check(&work_agreed), &work_agreed);
+	mutex_unlock(&work_agreed.lock);
+	mutex_lock(&work_pool.lock);
+	holds(v, work_pool_check(&work_pool), &work_pool);
+	mutex_unlock(&work_pool.lock);
+	mutex_lock(&roots.lock); // a thread without a P may add one
+	holds(v, roots_check(&roots), &roots);
+	mutex_unlock(&roots.lock);
+	holds(v, pacer_check(&pacer), &pacer);
+	mutex_lock(&ask_queue.lock);
+	holds(v, ask_queue_check(&ask_queue), &ask_queue);
+	mutex_unlock(&ask_queue.lock);
+	holds(v, sweep_check(&sweep), &sweep);
+	holds(v, workers_check(&workers), &workers);
+}
+
 static void verify_pages(struct rt_verify *v, const struct sums *sums,
 			 const struct snapshot *s)
 {
@@ -231,8 +305,7 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums,
 	uint64_t taken =
 	    sums->heap_pages + sums->stack_pages + sums->work_pages;
 
-	if (!pagealloc_check(&mheap.pages))
-		wrong(v, "page summaries", arena.base);
+	holds(v, pagealloc_check(&mheap.pages), &mheap.pages);
 	equal(v, "free pages and spans do not add up", nfree + taken,
 	      arena_used() >> RT_PAGE_SHIFT);
 	equal(v, "heap_released is not the scavenged pages",
@@ -273,6 +346,7 @@ static void verify_heapstats(struct rt_verify *v, const struct sums *sums,
 {
 	const struct heapstats_totals *h = &s->heap;
 
+	holds(v, heapstats_totals_check(h), h);
 	equal(v, "released statistics", h->released,
 	      s->heapgauges[HEAPGAUGE_RELEASED]);
 	equal(v, "committed statistics", h->committed + h->released,
@@ -299,6 +373,7 @@ void verify_heap(struct rt_verify *v)
 	struct snapshot s;
 
 	*v = (struct rt_verify){0};
+	holds(v, arena_check(&arena), &arena);
 	// Nothing else can be checked if the length of the heap is not known.
 	if (!equal(v, "length of the page allocator and of the heap",
 		   (uint64_t)mheap.pages.nchunks << RT_CHUNK_SHIFT,
@@ -307,6 +382,9 @@ void verify_heap(struct rt_verify *v)
 	verify_spans(v, &sums);
 	verify_sets(v, &sums);
 	verify_caches(v, &sums);
+	verify_threads(v);
+	verify_memory(v);
+	verify_cycle(v);
 	snapshot_stopped(&s, NULL);
 	verify_pages(v, &sums, &s);
 	verify_gauges(v, &sums, &s);

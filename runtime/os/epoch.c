@@ -1,4 +1,12 @@
-// The variable that epoch.h declares.
+// The variable that epoch.h declares, and its invariant.
 #include "runtime/os/epoch.h"
 
 struct epoch epoch;
+
+const char *epoch_check(const struct epoch *e)
+{
+	// It wraps, so 0 is possible.
+	if (atomic_u32_load_relaxed(&e->sweepgen) % 2 != 0)
+		return "sweepgen of the heap is odd";
+	return NULL;
+}

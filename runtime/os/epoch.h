@@ -45,4 +45,8 @@ RT_INLINE void epoch_flip(void)
 	atomic_u32_store_release(&epoch.sweepgen, epoch_sweepgen() + 2);
 }
 
+// epoch_check returns NULL if the sweepgen is one that a flip leaves, otherwise
+// what is wrong.
+const char *epoch_check(const struct epoch *e);
+
 #endif

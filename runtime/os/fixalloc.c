@@ -79,3 +79,36 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
 	atomic_ptr_store_release(&l->last->next, f->list);
 	f->list = l->first;
 }
+
+// check_list checks the free objects.  All that were ever made, of which
+// f->stat counts the bytes, bound their number.
+static const char *check_list(const struct fixalloc *f)
+{
+	uint64_t most = gauge_load(f->stat) / f->size;
+	uint64_t n = 0;
+
+	for (const struct fixalloc_free *p = f->list; p;
+	     p = atomic_ptr_load_relaxed(&p->next)) {
+		if ((uintptr_t)p % f->align != 0)
+			return "free object of a fixalloc is not aligned";
+		if (n++ == most)
+			return "list of a fixalloc without end";
+	}
+	return NULL;
+}
+
+const char *fixalloc_check(const struct fixalloc *f)
+{
+	if (f->size < sizeof(struct fixalloc_free) || f->size > FIXALLOC_CHUNK)
+		return "fixalloc of no possible size";
+	if (!base_is_pow2(f->align) || f->size % f->align != 0)
+		return "fixalloc of no possible alignment";
+	if (!f->stat)
+		return "fixalloc without a gauge";
+	if (f->nchunk > FIXALLOC_CHUNK || f->nchunk % f->size != 0 ||
+	    (f->nchunk != 0 && !f->chunk))
+		return "chunk of a fixalloc is not whole objects";
+	if (f->inuse % f->size != 0 || f->inuse > gauge_load(f->stat))
+		return "fixalloc with more in use than there is";
+	return check_list(f);
+}

@@ -64,4 +64,8 @@ RT_INLINE void fixalloc_list_add(struct fixalloc_list *l, void *p)
 // depend on their number.
 void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l);
 
+// fixalloc_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must serialise it with all other calls.
+const char *fixalloc_check(const struct fixalloc *f);
+
 #endif

@@ -51,3 +51,39 @@ void gauge_reset(void)
 {
 	memset(&gauges, 0, sizeof gauges);
 }
+
+// any_negative tells whether a gauge has its highest bit set.
+static bool any_negative(const struct gauges *g)
+{
+	const atomic_u64 *all[] = {
+	    &g->heap_live,   &g->stack_inuse,  &g->mapped_ready,
+	    &g->heap_mapped, &g->stacks_sys,   &g->mspan_sys,
+	    &g->mcache_sys,  &g->buckhash_sys, &g->gc_misc_sys,
+	    &g->other_sys,   &g->mspan_inuse,  &g->mcache_inuse,
+	    &g->mappings,
+	};
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(all); i++)
+		any |= gauge_load(all[i]);
+	return any >> 63 != 0;
+}
+
+const char *gauges_check(const struct gauges *g)
+{
+	if (any_negative(g))
+		return "negative gauge";
+	if (gauge_load(&g->stack_inuse) % RT_PAGE_SIZE != 0)
+		return "stack_inuse is not whole pages";
+	if (gauge_load(&g->heap_mapped) % RT_CHUNK_SIZE != 0)
+		return "heap_mapped is not whole chunks";
+	if (gauge_load(&g->stacks_sys) != 0)
+		return "stacks_sys is not 0";
+	if (gauge_load(&g->buckhash_sys) != 0)
+		return "buckhash_sys is not 0";
+	if (gauge_load(&g->mspan_inuse) > gauge_load(&g->mspan_sys))
+		return "more mspans in use than mapped";
+	if (gauge_load(&g->mcache_inuse) > gauge_load(&g->mcache_sys))
+		return "more mcaches in use than mapped";
+	return NULL;
+}

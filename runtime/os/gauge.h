@@ -48,4 +48,8 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 	return atomic_u64_load_relaxed(gauge);
 }
 
+// gauges_check returns NULL if all invariants hold, otherwise what does not.
+// The world must be stopped.
+const char *gauges_check(const struct gauges *g);
+
 #endif

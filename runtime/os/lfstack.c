@@ -87,3 +87,20 @@ struct lfnode *lfstack_below(const struct lfnode *node)
 {
 	return unpack(atomic_u64_load_relaxed(&node->next));
 }
+
+const char *lfstack_check(const struct lfstack *s)
+{
+	const struct lfnode *mark = NULL;
+	uint64_t n = 0;
+
+	// The mark moves to each node whose number is a power of two, so a loop
+	// comes back to it (Brent).
+	for (const struct lfnode *node = lfstack_top(s); node;
+	     node = lfstack_below(node)) {
+		if (node == mark)
+			return "lock-free stack without end";
+		if (base_is_pow2(++n))
+			mark = node;
+	}
+	return NULL;
+}

@@ -39,4 +39,8 @@ void lfstack_reset(struct lfstack *s);
 struct lfnode *lfstack_top(const struct lfstack *s);
 struct lfnode *lfstack_below(const struct lfnode *node);
 
+// lfstack_check returns NULL if the stack has an end, otherwise what is wrong.
+// No thread may change the stack meanwhile.
+const char *lfstack_check(const struct lfstack *s);
+
 #endif

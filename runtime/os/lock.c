@@ -213,3 +213,32 @@ void sema_fork_child(struct sema *s)
 
 	atomic_u32_store_relaxed(&s->next, serving + 1);
 }
+
+// ---- invariants ----
+
+const char *mutex_check(const struct mutex *m)
+{
+	if (atomic_u32_load_relaxed(&m->state) > MUTEX_WAITED)
+		return "mutex in no known state";
+	if (m->rank <= LOCKRANK_NONE || m->rank >= LOCKRANK_COUNT)
+		return "mutex without a rank";
+	return NULL;
+}
+
+const char *note_check(const struct note *n)
+{
+	if (atomic_u32_load_relaxed(&n->woken) > NOTE_SLEPT)
+		return "note in no known state";
+	return NULL;
+}
+
+const char *sema_check(const struct sema *s)
+{
+	// In this order: serving passes no ticket that was not drawn before.
+	uint32_t serving = atomic_u32_load_acquire(&s->serving);
+	uint32_t next = atomic_u32_load_relaxed(&s->next);
+
+	if ((next - serving) >> 31 != 0)
+		return "semaphore serves a ticket that was not drawn";
+	return NULL;
+}

@@ -2,26 +2,11 @@
 #include "runtime/os/persistent.h"
 
 #include "runtime/os/throw.h"
-#include "runtime/os/lock.h"
-
-// A region's record is its first words.
-struct region {
-	struct region *next;
-	size_t size; // bytes of address space
-};
 
 // More than any address space has.  Sums with it do not wrap.
 #define SIZE_LIMIT (UINT64_C(1) << 48)
 
-static struct {
-	struct mutex lock;	// protects the rest
-	struct region *regions; // newest first; the newest is carved
-	size_t wish;		// bytes of the next region; 0: the default
-	size_t usable;		// bytes of all prefixes
-	uintptr_t next;		// first free byte
-	uintptr_t ready;	// end of the usable prefix
-	uintptr_t limit;	// end of the region
-} persistent = {.lock = RT_MUTEX_INIT(LOCKRANK_PERSISTENT)};
+struct persistent persistent = {.lock = RT_MUTEX_INIT(LOCKRANK_PERSISTENT)};
 
 void persistent_init(size_t region)
 {
@@ -77,7 +62,7 @@ static bool new_region(size_t n)
 	uintptr_t next = persistent.next, ready = persistent.ready,
 		  limit = persistent.limit;
 	size_t size;
-	struct region *r;
+	struct persistent_region *r;
 	char *p = reserve(n, &size);
 
 	if (!p)
@@ -91,8 +76,8 @@ static bool new_region(size_t n)
 		persistent.limit = limit;
 		return false;
 	}
-	r = (struct region *)p;
-	*r = (struct region){persistent.regions, size};
+	r = (struct persistent_region *)p;
+	*r = (struct persistent_region){persistent.regions, size};
 	persistent.regions = r;
 	persistent.next = (uintptr_t)(r + 1);
 	persistent.wish = 0; // later ones have the default size
@@ -106,7 +91,7 @@ static void *carve(size_t n, size_t align)
 	uintptr_t p = base_align_up(persistent.next, align);
 
 	if (p + n > persistent.limit) {
-		if (!new_region(n + sizeof(struct region) + align))
+		if (!new_region(n + sizeof(struct persistent_region) + align))
 			return NULL;
 		p = base_align_up(persistent.next, align);
 	}
@@ -143,7 +128,8 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 void persistent_fini(void)
 {
 	mutex_lock(&persistent.lock);
-	for (struct region *r = persistent.regions, *next; r; r = next) {
+	for (struct persistent_region *r = persistent.regions, *next; r;
+	     r = next) {
 		next = r->next;
 		sysmem_unreserve(r, r->size);
 	}
@@ -152,4 +138,26 @@ void persistent_fini(void)
 	persistent.usable = 0;
 	persistent.next = persistent.ready = persistent.limit = 0;
 	mutex_unlock(&persistent.lock);
+}
+
+// ---- invariants ----
+
+const char *persistent_check(const struct persistent *p)
+{
+	const char *wrong = mutex_check(&p->lock);
+	size_t reserved = 0;
+
+	if (wrong)
+		return wrong;
+	for (const struct persistent_region *r = p->regions; r; r = r->next)
+		reserved += r->size;
+	if (p->regions && p->limit != (uintptr_t)p->regions + p->regions->size)
+		return "permanent memory is not carved from its last region";
+	if (p->usable > reserved)
+		return "permanent memory is more than its regions";
+	if (p->next > p->ready)
+		return "permanent memory handed out before it is usable";
+	if (p->ready > p->limit)
+		return "permanent memory beyond its region";
+	return NULL;
 }

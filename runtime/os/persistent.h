@@ -10,6 +10,7 @@
 #ifndef RUNTIME_OS_PERSISTENT_H
 #define RUNTIME_OS_PERSISTENT_H
 
+#include "runtime/os/lock.h"
 #include "runtime/os/sysmem.h"
 
 enum {
@@ -18,6 +19,24 @@ enum {
 	PERSISTENT_REGION = 64 << 20, // bytes of a region by default
 	PERSISTENT_MAX_ALIGN = 4096,
 };
+
+// A region's record is its first words.
+struct persistent_region {
+	struct persistent_region *next;
+	size_t size; // bytes of address space
+};
+
+struct persistent {
+	struct mutex lock;		   // protects the rest
+	struct persistent_region *regions; // newest first; it is carved
+	size_t wish;	 // bytes of the next region; 0: the default
+	size_t usable;	 // bytes of all prefixes
+	uintptr_t next;	 // first free byte
+	uintptr_t ready; // end of the usable prefix
+	uintptr_t limit; // end of the region
+};
+
+RT_GLOBAL struct persistent persistent;
 
 // persistent_init sets how many bytes of address space the first region should
 // have.  It must be called before the first persistent_alloc.
@@ -30,5 +49,9 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat);
 // persistent_fini unmaps everything, at the end of the heap's life.  The caller
 // must reset the gauges.
 void persistent_fini(void);
+
+// persistent_check returns NULL if all invariants hold, otherwise what does
+// not.  The caller must hold persistent.lock, or no other thread may allocate.
+const char *persistent_check(const struct persistent *p);
 
 #endif

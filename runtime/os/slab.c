@@ -4,14 +4,6 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 
-struct slab_region {
-	struct slab_region *next;
-	char *base;
-	size_t nblocks;	 // a multiple of 64
-	size_t ready;	 // blocks that were ever taken: the first ones
-	uint64_t free[]; // a bit a block
-};
-
 static size_t block_size(const struct slab *s)
 {
 	return sysmem_round(s->size);
@@ -116,4 +108,40 @@ void slab_fini(struct slab *s)
 		sysmem_unreserve(r->base, r->nblocks * block_size(s));
 	s->regions = NULL;
 	s->nblocks = 0;
+}
+
+// check_region checks one region, and that all blocks that were never taken are
+// free.
+static const char *check_region(const struct slab_region *r)
+{
+	if (!r->base)
+		return "region of a slab without blocks";
+	if (r->nblocks == 0 || r->nblocks % 64 != 0)
+		return "region of a slab is not whole words";
+	if (r->ready > r->nblocks)
+		return "region of a slab with more blocks ready than it has";
+	for (size_t i = r->ready; i < r->nblocks; i++)
+		if (!(r->free[i / 64] >> (i % 64) & 1))
+			return "block of a slab taken before it is ready";
+	return NULL;
+}
+
+const char *slab_check(const struct slab *s)
+{
+	size_t left = s->nblocks;
+
+	if (s->size == 0)
+		return "slab of no size";
+	if (!s->stat)
+		return "slab without a gauge";
+	for (const struct slab_region *r = s->regions; r; r = r->next) {
+		const char *wrong = check_region(r);
+
+		if (wrong)
+			return wrong;
+		if (r->nblocks > left)
+			return "regions of a slab have more blocks than it";
+		left -= r->nblocks;
+	}
+	return left != 0 ? "regions of a slab have fewer blocks than it" : NULL;
 }

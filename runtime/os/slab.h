@@ -16,6 +16,14 @@
 
 enum { SLAB_FIRST = 64 };
 
+struct slab_region {
+	struct slab_region *next;
+	char *base;
+	size_t nblocks;	 // a multiple of 64
+	size_t ready;	 // blocks that were ever taken: the first ones
+	uint64_t free[]; // a bit a block
+};
+
 struct slab {
 	size_t size; // bytes a block; rounded up to physical pages
 	const char *name;
@@ -35,5 +43,9 @@ bool slab_free(struct slab *s, void *block);
 // slab_fini unmaps everything, at the end of the heap's life.  No block may be
 // taken.  It must be called before persistent_fini.
 void slab_fini(struct slab *s);
+
+// slab_check returns NULL if all invariants hold, otherwise what does not.  The
+// caller must serialise it with all other calls.
+const char *slab_check(const struct slab *s);
 
 #endif

@@ -153,4 +153,8 @@ bool systable_grow(struct systable *t, size_t n);
 // systable_fini unmaps the whole table and subtracts it from its gauge.
 void systable_fini(struct systable *t);
 
+// systable_check returns NULL if all invariants hold, otherwise what does not.
+// The table may grow meanwhile.
+const char *systable_check(const struct systable *t);
+
 #endif

@@ -179,3 +179,42 @@ void arena_release_tables(uint32_t chunk)
 					  arena_table_bytes(zero[i], chunk),
 				      arena_table_bytes(zero[i], 1));
 }
+
+// check_tables checks that the tables are those of the fields, and as long as
+// the prepared prefix needs.
+static const char *check_tables(const struct arena *a, uint64_t prepared)
+{
+	const void *base[] = {a->lines, a->words, a->spans, a->overflow};
+
+	for (unsigned i = 0; i < TABLES; i++) {
+		const char *wrong = systable_check(&a->table[i]);
+
+		if (wrong)
+			return wrong;
+		if (base[i] != a->table[i].base)
+			return "table of the arena is elsewhere";
+		if (systable_ready(&a->table[i]) <
+		    arena_table_bytes(i, prepared >> RT_CHUNK_SHIFT))
+			return "table of the arena is too short";
+	}
+	return NULL;
+}
+
+const char *arena_check(const struct arena *a)
+{
+	// In this order: used never passes prepared.
+	uint64_t used = atomic_u64_load_acquire(&a->used);
+	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
+
+	if (a->base == 0 || a->base % RT_ARENA_SIZE != 0)
+		return "heap is not aligned";
+	if (a->reserved == 0 || a->reserved % RT_ARENA_SIZE != 0)
+		return "heap reserves a part of an arena";
+	if (used % RT_CHUNK_SIZE != 0)
+		return "heap is not whole chunks";
+	if (used > prepared)
+		return "heap is longer than what was prepared";
+	if (prepared % RT_CHUNK_SIZE != 0 || prepared > a->reserved)
+		return "heap was prepared beyond its range";
+	return check_tables(a, prepared);
+}

@@ -200,4 +200,8 @@ void arena_withdraw(uint64_t page, uint64_t npages);
 // the heap lock.
 void arena_release_tables(uint32_t chunk);
 
+// arena_check returns NULL if all invariants hold, otherwise what does not. The
+// arena may grow meanwhile.
+const char *arena_check(const struct arena *a);
+
 #endif

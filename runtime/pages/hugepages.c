@@ -1,7 +1,7 @@
 // The state of each unit, and the calls that change it.
 #include "runtime/pages/hugepages.h"
 
-#include "runtime/os/lock.h"
+#include "runtime/os/throw.h"
 
 enum state {
 	SMALL,
@@ -12,35 +12,17 @@ enum state {
 };
 
 // Parts of address space that are advised unit by unit.
-enum range { HEAP, RANGES = 1 + ARENA_MARKED_TABLES };
+enum range { HEAP, RANGES = HUGEPAGES_RANGES };
 static_assert(RANGES * STATE_BITS <= 8, "a byte holds a state for each range");
 
-struct range_state {
-	char *base;
-	uint32_t chunks;  // chunks that a unit is or describes
-	size_t unit;	  // bytes
-	uint32_t nwanted; // WANTED units
-	uint32_t nruns;	  // stretches of HUGE units
-};
-
-static struct {
-	struct mutex lock;
-	bool on;
-	// A byte for each chunk.  The state of a unit is in the byte of its
-	// first chunk, where each range has STATE_BITS.
-	struct systable states;
-	uint32_t nchunks; // length of the heap at the last choice
-	uint32_t cursor;  // chunk; hugepages_provide starts here
-	struct range_state range[RANGES];
-	atomic_u32 busy; // 1: a thread is in hugepages_provide
-} hugepages = {.lock = RT_MUTEX_INIT(LOCKRANK_HUGEPAGES)};
+struct hugepages hugepages = {.lock = RT_MUTEX_INIT(LOCKRANK_HUGEPAGES)};
 
 // ---- beginning and end ----
 
 static void range_init(enum range r, char *base, uint32_t chunks, size_t unit)
 {
-	hugepages.range[r] =
-	    (struct range_state){.base = base, .chunks = chunks, .unit = unit};
+	hugepages.range[r] = (struct hugepages_range){
+	    .base = base, .chunks = chunks, .unit = unit};
 }
 
 bool hugepages_init(bool on)
@@ -115,6 +97,7 @@ static void state_set(enum range r, uint32_t unit, enum state state)
 	uint8_t *byte = state_byte(r, unit);
 	enum state old = state_get(r, unit);
 
+	RT_ASSERT(mutex_held(&hugepages.lock));
 	if (old == WANTED)
 		hugepages.range[r].nwanted--;
 	if (state == WANTED)
@@ -151,6 +134,7 @@ static bool may_add(enum range r)
 
 static void count_runs(enum range r, int more)
 {
+	RT_ASSERT(mutex_held(&hugepages.lock));
 	hugepages.range[r].nruns += (uint32_t)more;
 	sysmem_count_mappings(2 * more);
 }
@@ -195,6 +179,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 	}
 	for (unsigned r = 0; r < RANGES; r++)
 		nwanted += hugepages.range[r].nwanted;
+	RT_ASSERT(hugepages_check(&hugepages) == NULL);
 	mutex_unlock(&hugepages.lock);
 	return nwanted != 0;
 }
@@ -339,6 +324,7 @@ void hugepages_withdraw(uint32_t chunk)
 {
 	mutex_lock(&hugepages.lock);
 	withdraw_at(HEAP, chunk);
+	RT_ASSERT(hugepages_check(&hugepages) == NULL);
 	mutex_unlock(&hugepages.lock);
 }
 
@@ -348,4 +334,53 @@ void hugepages_withdraw_tables(uint32_t chunk)
 	for (unsigned r = HEAP + 1; r < RANGES; r++)
 		withdraw_at((enum range)r, chunk);
 	mutex_unlock(&hugepages.lock);
+}
+
+// ---- invariants ----
+
+// check_range counts the units of a range that are WANTED, and the runs.
+static const char *check_range(const struct hugepages *h, enum range r)
+{
+	const struct hugepages_range *range = &h->range[r];
+	const uint8_t *states = (const uint8_t *)h->states.base;
+	uint32_t nwanted = 0, nruns = 0;
+	unsigned before = SMALL;
+
+	if (!range->base || range->chunks == 0 || range->unit == 0)
+		return "range of huge pages is nowhere";
+	for (uint32_t unit = 0; unit < h->nchunks / range->chunks; unit++) {
+		unsigned state =
+		    states[(size_t)unit * range->chunks] >> (r * STATE_BITS) &
+		    STATE_MASK;
+
+		if (state > HUGE)
+			return "unit of huge pages in no known state";
+		nwanted += state == WANTED;
+		nruns += state == HUGE && before != HUGE;
+		before = state;
+	}
+	if (nwanted != range->nwanted)
+		return "nwanted is not the units that are WANTED";
+	if (nruns != range->nruns)
+		return "nruns is not the runs of HUGE units";
+	return NULL;
+}
+
+const char *hugepages_check(const struct hugepages *h)
+{
+	const char *wrong = mutex_check(&h->lock);
+
+	if (!wrong)
+		wrong = systable_check(&h->states);
+	if (!wrong && h->nchunks > systable_ready(&h->states))
+		wrong = "states of huge pages beyond their table";
+	if (!wrong && !h->on && h->nchunks != 0)
+		wrong = "huge pages that were not wanted";
+	if (!wrong && h->cursor > h->nchunks)
+		wrong = "cursor of huge pages beyond the heap";
+	for (unsigned r = 0; r < RANGES && !wrong; r++)
+		wrong = check_range(h, (enum range)r);
+	if (!wrong && atomic_u32_load_relaxed(&h->busy) > 1)
+		wrong = "huge pages provided by two threads";
+	return wrong;
 }

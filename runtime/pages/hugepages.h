@@ -27,10 +27,37 @@
 #ifndef RUNTIME_PAGES_HUGEPAGES_H
 #define RUNTIME_PAGES_HUGEPAGES_H
 
+#include "runtime/os/lock.h"
 #include "runtime/pages/pagealloc.h"
 #include "runtime/pages/arena.h"
 
-enum { HUGEPAGES_RUNS = 8 };
+enum {
+	HUGEPAGES_RUNS = 8,
+	// The heap, and the tables that marking touches at random.
+	HUGEPAGES_RANGES = 1 + ARENA_MARKED_TABLES,
+};
+
+struct hugepages_range {
+	char *base;
+	uint32_t chunks;  // chunks that a unit is or describes
+	size_t unit;	  // bytes
+	uint32_t nwanted; // WANTED units
+	uint32_t nruns;	  // runs of HUGE units
+};
+
+struct hugepages {
+	struct mutex lock;
+	bool on;
+	// A byte for each chunk.  The state of a unit is in the byte of its
+	// first chunk, where each range has two bits.
+	struct systable states;
+	uint32_t nchunks; // length of the heap at the last choice
+	uint32_t cursor;  // chunk; hugepages_provide starts here
+	struct hugepages_range range[HUGEPAGES_RANGES];
+	atomic_u32 busy; // 1: a thread is in hugepages_provide
+};
+
+RT_GLOBAL struct hugepages hugepages;
 
 // hugepages_init sets the whole range of arena_init to SMALL.  It stays SMALL
 // unless on is true.  Returns false if the system refuses memory for the
@@ -68,5 +95,9 @@ size_t hugepages_bytes(void);
 void hugepages_fork_lock(void);
 void hugepages_fork_unlock(void);
 void hugepages_fork_child(void);
+
+// hugepages_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must hold hugepages.lock.
+const char *hugepages_check(const struct hugepages *h);
 
 #endif

@@ -541,20 +541,23 @@ uint64_t pagealloc_count_scavenged(const struct pagealloc *pa)
 }
 
 // check_chunk checks one chunk's bitmaps, leaf and count.
-static bool check_chunk(const struct pagealloc *pa, uint32_t chunk)
+static const char *check_chunk(const struct pagealloc *pa, uint32_t chunk)
 {
 	const struct pallocdata *d = pagealloc_chunk(pa, chunk);
 
 	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++)
 		if (d->alloc.word[w] & d->scavenged.word[w])
-			return false;
-	return level_sums(pa, LEAF)[chunk] == pallocbits_summarize(&d->alloc) &&
-	       scavindex_in_use(&pa->scav, chunk) == chunk_count(&d->alloc);
+			return "page both allocated and scavenged";
+	if (level_sums(pa, LEAF)[chunk] != pallocbits_summarize(&d->alloc))
+		return "summary of a chunk is not that of its pages";
+	if (scavindex_in_use(&pa->scav, chunk) != chunk_count(&d->alloc))
+		return "scavenge index has another count than the chunk";
+	return NULL;
 }
 
 // check_level checks the entries of a level above the leaves, and that children
 // beyond the last chunk are zero.
-static bool check_level(const struct pagealloc *pa, unsigned level)
+static const char *check_level(const struct pagealloc *pa, unsigned level)
 {
 	const pallocsum *sums = level_sums(pa, level);
 	const pallocsum *below = level_sums(pa, level + 1);
@@ -563,41 +566,54 @@ static bool check_level(const struct pagealloc *pa, unsigned level)
 
 	for (e = 0; e << log < pa->nchunks; e++)
 		if (sums[e] != merged(pa, level, e))
-			return false;
+			return "summary does not follow from its children";
 	log -= PAGEALLOC_FANOUT_LOG;
 	for (e = 0; e < level_entries(level + 1, pa->nchunks); e++)
 		if (e << log >= pa->nchunks && below[e] != CHUNK_FULL)
-			return false;
-	return true;
+			return "summary beyond the last chunk";
+	return NULL;
 }
 
 // check_search checks that the pages below search_page are all allocated.
-static bool check_search(const struct pagealloc *pa)
+static const char *check_search(const struct pagealloc *pa)
 {
 	struct part part;
 
 	if (pa->search_page > end_page(pa))
-		return false;
+		return "search_page beyond the heap";
 	for (uint64_t p = 0; p < pa->search_page; p += part.n) {
 		part = part_at(p, pa->search_page);
 		if (pallocbits_count_range(
 			&pagealloc_chunk(pa, part.chunk)->alloc, part.i,
 			part.n) != part.n)
-			return false;
+			return "free page below search_page";
 	}
-	return true;
+	return NULL;
 }
 
-bool pagealloc_check(const struct pagealloc *pa)
+static const char *check_tables(const struct pagealloc *pa)
 {
-	if (pa->nchunks > pa->max_chunks || !tables_hold(pa, pa->nchunks) ||
-	    pa->scav.nchunks != pa->nchunks || !scavindex_check(&pa->scav))
-		return false;
-	for (uint32_t c = 0; c < pa->nchunks; c++)
-		if (!check_chunk(pa, c))
-			return false;
-	for (unsigned l = 0; l < LEAF; l++)
-		if (!check_level(pa, l))
-			return false;
-	return check_search(pa);
+	const char *wrong = systable_check(&pa->chunks);
+
+	for (unsigned l = 0; l < PAGEALLOC_LEVELS && !wrong; l++)
+		wrong = systable_check(&pa->sums[l]);
+	if (!wrong &&
+	    (pa->nchunks > pa->max_chunks || !tables_hold(pa, pa->nchunks)))
+		wrong = "page allocator longer than its tables";
+	if (!wrong)
+		wrong = scavindex_check(&pa->scav);
+	if (!wrong && pa->scav.nchunks != pa->nchunks)
+		wrong = "scavenge index of another length";
+	return wrong;
+}
+
+const char *pagealloc_check(const struct pagealloc *pa)
+{
+	const char *wrong = check_tables(pa);
+
+	for (uint32_t c = 0; !wrong && c < pa->nchunks; c++)
+		wrong = check_chunk(pa, c);
+	for (unsigned l = 0; !wrong && l < LEAF; l++)
+		wrong = check_level(pa, l);
+	return wrong ? wrong : check_search(pa);
 }

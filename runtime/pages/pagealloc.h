@@ -103,9 +103,10 @@ struct pallocdata *pagealloc_chunk(const struct pagealloc *pa, uint32_t chunk);
 uint64_t pagealloc_count_free(const struct pagealloc *pa);
 uint64_t pagealloc_count_scavenged(const struct pagealloc *pa);
 
-// pagealloc_check tells whether the structures agree: every summary follows
-// from its children, no page is both allocated and scavenged, no free page lies
-// below search_page, and the scavenge index has the right count of every chunk.
-bool pagealloc_check(const struct pagealloc *pa);
+// pagealloc_check returns NULL if every summary follows from its children, no
+// page is both allocated and scavenged, no free page lies below search_page,
+// and the scavenge index has the right count of every chunk.  Otherwise it
+// returns what does not hold.
+const char *pagealloc_check(const struct pagealloc *pa);
 
 #endif

@@ -1,6 +1,8 @@
 // Takes pages from a cache, and fills and flushes it.
 #include "runtime/pages/pagecache.h"
 
+#include "runtime/os/throw.h"
+
 static_assert(PAGECACHE_PAGES == 64, "one bit a page in one word");
 
 // find returns the bit of the first of npages pages in a row, or
@@ -94,6 +96,7 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 	c->cache = b.taken;
 	c->scav = c->zero = b.scav;
 	remember(c, b.base);
+	RT_ASSERT(pagecache_check(c) == NULL);
 }
 
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
@@ -118,4 +121,24 @@ void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 {
 	put_rest(c, pa);
 	c->base = c->zero = 0;
+}
+
+const char *pagecache_check(const struct pagecache *c)
+{
+	if (c->base % PAGECACHE_PAGES != 0)
+		return "page cache of no block";
+	if (c->scav & ~c->cache)
+		return "scavenged page that is not in the page cache";
+	if (c->scav & ~c->zero)
+		return "scavenged page in a cache is not zero";
+	if (c->nrecent > PAGECACHE_RECENT)
+		return "page cache remembers too many blocks";
+	for (unsigned i = 0; i < c->nrecent; i++) {
+		if (c->recent[i] % PAGECACHE_PAGES != 0)
+			return "page cache remembers no block";
+		for (unsigned k = 0; k < i; k++)
+			if (c->recent[k] == c->recent[i])
+				return "page cache remembers a block twice";
+	}
+	return NULL;
 }

@@ -90,4 +90,8 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 // filling should come from the same place as the last one.
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
+// pagecache_check returns NULL if all invariants of a cache hold, otherwise
+// what does not.  The caller must be its owner, or the owner must be stopped.
+const char *pagecache_check(const struct pagecache *c);
+
 #endif

@@ -128,24 +128,33 @@ void scavindex_next_cycle(struct scavindex *s)
 	s->free_high = 0;
 }
 
-bool scavindex_check(const struct scavindex *s)
+// check_chunk checks the word of one chunk.  gen may be anything: after 2^32
+// cycles without a change of the chunk the numbers meet again.
+static const char *check_chunk(const struct scavindex *s, uint32_t i)
 {
+	const struct scavchunk *c = chunk_at(s, i);
+
+	if (c->in_use > RT_CHUNK_PAGES || c->last_in_use > RT_CHUNK_PAGES)
+		return "chunk with more pages in use than it has";
+	if (c->has_idle && c->in_use == RT_CHUNK_PAGES)
+		return "full chunk with pages to scavenge";
+	if (c->has_idle && i >= s->cursor_force)
+		return "chunk to scavenge above the cursor";
+	return NULL;
+}
+
+const char *scavindex_check(const struct scavindex *s)
+{
+	const char *wrong = systable_check(&s->table);
+
+	if (wrong)
+		return wrong;
 	if (s->nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
-		return false;
+		return "scavenge index longer than its table";
 	if (s->cursor_bg > s->nchunks || s->cursor_force > s->nchunks ||
 	    s->free_high > s->nchunks)
-		return false;
-	for (uint32_t i = 0; i < s->nchunks; i++) {
-		const struct scavchunk *c = chunk_at(s, i);
-
-		// gen may be anything: after 2^32 cycles without a change of
-		// the chunk the numbers meet again.
-		if (c->in_use > RT_CHUNK_PAGES ||
-		    c->last_in_use > RT_CHUNK_PAGES)
-			return false;
-		if (c->has_idle &&
-		    (c->in_use == RT_CHUNK_PAGES || i >= s->cursor_force))
-			return false;
-	}
-	return true;
+		return "cursor of the scavenge index beyond the heap";
+	for (uint32_t i = 0; i < s->nchunks && !wrong; i++)
+		wrong = check_chunk(s, i);
+	return wrong;
 }

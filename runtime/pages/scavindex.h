@@ -45,8 +45,9 @@ void scavindex_fini(struct scavindex *s);
 // scavindex_in_use returns the number of allocated pages of a chunk.
 unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk);
 
-// scavindex_check tells whether every word and cursor is within its bounds.
-bool scavindex_check(const struct scavindex *s);
+// scavindex_check returns NULL if every word and cursor is within its bounds,
+// otherwise what is not.
+const char *scavindex_check(const struct scavindex *s);
 
 // scavindex_alloc and scavindex_free note that npages of a chunk were
 // allocated or freed.

@@ -9,13 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/spans/mcentral.h"
 
-// The slab of blocks, and the blocks that are kept without a thread.
-static struct {
-	struct mutex lock;
-	struct slab slab;
-	struct rt_mcache *list;
-	unsigned n;
-} blocks = {
+struct mcache_blocks mcache_blocks = {
     .lock = RT_MUTEX_INIT(LOCKRANK_MCACHE),
     .slab = {.size = sizeof(struct rt_mcache),
 	     .name = "mcache",
@@ -28,20 +22,20 @@ static_assert(RT_INLINE_MAX == 1024, "class 32");
 
 static void kept_push(struct rt_mcache *mc)
 {
-	RT_ASSERT(mutex_held(&blocks.lock));
-	mc->next_kept = blocks.list;
-	blocks.list = mc;
-	blocks.n++;
+	RT_ASSERT(mutex_held(&mcache_blocks.lock));
+	mc->next_kept = mcache_blocks.list;
+	mcache_blocks.list = mc;
+	mcache_blocks.n++;
 }
 
 static struct rt_mcache *kept_pop(void)
 {
-	struct rt_mcache *mc = blocks.list;
+	struct rt_mcache *mc = mcache_blocks.list;
 
-	RT_ASSERT(mutex_held(&blocks.lock));
+	RT_ASSERT(mutex_held(&mcache_blocks.lock));
 	if (mc) {
-		blocks.list = mc->next_kept;
-		blocks.n--;
+		mcache_blocks.list = mc->next_kept;
+		mcache_blocks.n--;
 	}
 	return mc;
 }
@@ -96,10 +90,10 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 {
 	struct rt_mcache *mc, *was_kept;
 
-	mutex_lock(&blocks.lock);
+	mutex_lock(&mcache_blocks.lock);
 	was_kept = kept_pop();
-	mc = was_kept ? was_kept : slab_alloc(&blocks.slab);
-	mutex_unlock(&blocks.lock);
+	mc = was_kept ? was_kept : slab_alloc(&mcache_blocks.slab);
+	mutex_unlock(&mcache_blocks.lock);
 	if (was_kept)
 		memset(mc, 0, sizeof *mc);
 	if (!mc)
@@ -109,6 +103,7 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 	mc->thread.p = p;
 	mc->thread.run = proc_no_runs;
 	slots_init(mc);
+	RT_ASSERT(mcache_check(mc) == NULL);
 	return mc;
 }
 
@@ -116,30 +111,32 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 void mcache_delete(struct rt_mcache *mc)
 {
 	gauge_add(&gauges.mcache_inuse, -(int64_t)sizeof *mc);
-	mutex_lock(&blocks.lock);
-	if (blocks.n < MCACHE_KEPT || !slab_free(&blocks.slab, mc))
+	mutex_lock(&mcache_blocks.lock);
+	if (mcache_blocks.n < MCACHE_KEPT ||
+	    !slab_free(&mcache_blocks.slab, mc))
 		kept_push(mc);
-	mutex_unlock(&blocks.lock);
+	RT_ASSERT(mcache_blocks_check(&mcache_blocks) == NULL);
+	mutex_unlock(&mcache_blocks.lock);
 }
 
 void mcache_release_kept(void)
 {
 	struct rt_mcache *mc;
 
-	mutex_lock(&blocks.lock);
+	mutex_lock(&mcache_blocks.lock);
 	while ((mc = kept_pop()) != NULL)
-		if (!slab_free(&blocks.slab, mc)) {
+		if (!slab_free(&mcache_blocks.slab, mc)) {
 			kept_push(mc);
 			break;
 		}
-	mutex_unlock(&blocks.lock);
+	mutex_unlock(&mcache_blocks.lock);
 }
 
 void mcache_fini(void)
 {
-	blocks.list = NULL;
-	blocks.n = 0;
-	slab_fini(&blocks.slab);
+	mcache_blocks.list = NULL;
+	mcache_blocks.n = 0;
+	slab_fini(&mcache_blocks.slab);
 }
 
 static void live_add(struct rt_mcache *mc, uint64_t bytes)
@@ -239,6 +236,7 @@ void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 {
 	struct mcache_slot *slot = &mc->slots[i];
 
+	RT_ASSERT(!s->cached && s->spanclass == slot->sc);
 	if (slot->span)
 		throw_fatal("refill of span with free space remaining");
 	if (s->alloc_count >= s->nelems)
@@ -249,6 +247,7 @@ void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 	slot->taken = 0;
 	mspan_cursor_start(&slot->cursor, s);
 	mc->nonempty[i / 64] |= UINT64_C(1) << (i % 64);
+	RT_ASSERT(mcache_check(mc) == NULL);
 }
 
 // ---- tiny ----
@@ -400,6 +399,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 			mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
 			let_go(mc, i);
 		}
+	RT_ASSERT(mcache_check(mc) == NULL);
 }
 
 void mcache_flush_all(struct rt_proc *p)
@@ -420,4 +420,94 @@ void mcache_flush_pages_all(void)
 		if (mc)
 			mheap_cache_flush(&mc->heap);
 	}
+}
+
+// ---- invariants ----
+
+// check_run checks the run of a slot: inside the cached span, or empty.
+static const char *check_run(const struct mcache_slot *slot)
+{
+	const struct mspan *s = slot->span;
+	uintptr_t start = (uintptr_t)slot->run->start;
+	uintptr_t cur = (uintptr_t)slot->run->cur;
+
+	if (!s)
+		return start != 0 || cur != 0 ? "run without a span" : NULL;
+	if (start > cur)
+		return "run that ends before it begins";
+	if (cur != 0 && (start < s->base || cur > mspan_limit(s)))
+		return "run outside of its span";
+	return NULL;
+}
+
+static const char *check_slot(const struct rt_mcache *mc, unsigned i)
+{
+	const struct mcache_slot *slot = &mc->slots[i];
+	const struct mspan *s = slot->span;
+	bool nonempty = mc->nonempty[i / 64] >> (i % 64) & 1;
+
+	if (nonempty != (s != NULL))
+		return "nonempty is not the slots with a span";
+	if (slot->uninit != (i >= SPANCLASS_COUNT) ||
+	    slot->sc != (slot->uninit ? i - SPANCLASS_COUNT : i) ||
+	    slot->size != sizeclass_table[spanclass_size(slot->sc)].size)
+		return "slot of another class";
+	if (slot->run_log2 < MCACHE_RUN_FIRST ||
+	    slot->run_log2 > MCACHE_RUN_LAST)
+		return "slot with runs of no possible length";
+	if (s && !s->cached)
+		return "slot with a span that is not cached";
+	if (s && s->spanclass != slot->sc)
+		return "slot with a span of another class";
+	if (s && slot->taken > s->npages << RT_PAGE_SHIFT)
+		return "slot that took more than its span";
+	return check_run(slot);
+}
+
+static const char *check_stacks(const struct mcache_stacks *c)
+{
+	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++) {
+		if (c->n[order] > MCACHE_STACKS >> order)
+			return "cache with more stacks than it may keep";
+		for (unsigned i = 0; i < c->n[order]; i++)
+			if (!c->stack[order][i])
+				return "cache without a stack that it counts";
+	}
+	return NULL;
+}
+
+const char *mcache_check(const struct rt_mcache *mc)
+{
+	const char *wrong = NULL;
+
+	if (mc->thread.mc != mc)
+		return "thread of another mcache";
+	if (!mc->thread.p)
+		return "mcache without a P";
+	if (mc->thread.run != mc->runs && mc->thread.run != proc_no_runs)
+		return "thread with runs of another mcache";
+	if (mc->tiny % SIZECLASS_TINY_SIZE != 0 ||
+	    mc->tiny_offset > SIZECLASS_TINY_SIZE)
+		return "tiny block of no possible place or size";
+	wrong = check_stacks(&mc->stacks);
+	if (!wrong)
+		wrong = mheap_cache_check(&mc->heap);
+	for (unsigned i = 0; i < MCACHE_SLOTS && !wrong; i++)
+		wrong = check_slot(mc, i);
+	return wrong;
+}
+
+const char *mcache_blocks_check(const struct mcache_blocks *b)
+{
+	const char *wrong = mutex_check(&b->lock);
+	unsigned n = 0;
+
+	if (!wrong)
+		wrong = slab_check(&b->slab);
+	if (wrong)
+		return wrong;
+	for (const struct rt_mcache *mc = b->list; mc; mc = mc->next_kept)
+		if (n++ == b->n)
+			return "more mcaches kept than are counted";
+	return n != b->n ? "fewer mcaches kept than are counted" : NULL;
 }

@@ -85,6 +85,17 @@ static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
 
+// Blocks of memory for mcaches, and those of them that are kept without a
+// thread.  All under the lock.
+struct mcache_blocks {
+	struct mutex lock;
+	struct slab slab;
+	struct rt_mcache *list;
+	unsigned n; // length of the list
+};
+
+RT_GLOBAL struct mcache_blocks mcache_blocks;
+
 // mcache_new returns a block for the calling thread, or NULL if the system
 // refuses memory.  mcache_delete frees an empty one.  p must be the calling
 // thread's P.
@@ -175,5 +186,13 @@ RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
 
 // mcache_publish_live adds what has gathered to heap_live.
 void mcache_publish_live(struct rt_mcache *mc);
+
+// mcache_check returns NULL if all invariants of an mcache hold, flushed or
+// not; otherwise what does not.  The caller must be its owner, or the owner
+// must be stopped.
+const char *mcache_check(const struct rt_mcache *mc);
+
+// mcache_blocks_check does so for the blocks.  The caller must hold their lock.
+const char *mcache_blocks_check(const struct mcache_blocks *b);
 
 #endif

@@ -67,6 +67,7 @@ static void spans_free(struct mspan *s)
 // The caller must hold the heap lock.
 static void cache_fill(struct mheap_cache *cache, unsigned npages)
 {
+	RT_ASSERT(mutex_held(&mheap.lock));
 	if (!pagecache_fits(&cache->pages, npages)) {
 		uint64_t least = base_max(npages, MHEAP_CACHE_FIRST);
 
@@ -83,6 +84,7 @@ static void cache_fill(struct mheap_cache *cache, unsigned npages)
 			return;
 		cache->spans[cache->nspans++] = s;
 	}
+	RT_ASSERT(mheap_cache_check(cache) == NULL);
 }
 
 // A P that fills its cache at most once between two collections ends up with
@@ -97,6 +99,7 @@ void mheap_cache_flush(struct mheap_cache *cache)
 	pagecache_flush(&cache->pages, &mheap.pages);
 	while (cache->nspans > 0)
 		spans_free(cache->spans[--cache->nspans]);
+	RT_ASSERT(mheap_cache_check(cache) == NULL);
 	mutex_unlock(&mheap.lock);
 }
 
@@ -109,6 +112,7 @@ static uint64_t free_tail(uint64_t npages)
 {
 	uint64_t n = 0;
 
+	RT_ASSERT(mutex_held(&mheap.lock));
 	for (uint32_t i = mheap.pages.nchunks; i-- > 0 && n < npages;) {
 		const struct pallocdata *c = pagealloc_chunk(&mheap.pages, i);
 		uint32_t end = pallocsum_end(pallocbits_summarize(&c->alloc));
@@ -128,6 +132,7 @@ static void enlarge(struct rt_proc *p, uint32_t total)
 			<< RT_CHUNK_SHIFT;
 	struct heapstats_delta *d;
 
+	RT_ASSERT(mutex_held(&mheap.lock));
 	if (more == 0)
 		return;
 	arena_grow(total);
@@ -195,6 +200,7 @@ static bool prepare(uint32_t total)
 // a stop can wait for it.  In a stop no page is being released.
 static bool await_release(void)
 {
+	RT_ASSERT(mutex_held(&mheap.lock));
 	if (!mheap.releasing)
 		return false;
 	RT_ASSERT(!stw_stopped());
@@ -526,6 +532,8 @@ struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
 
 void mheap_publish_large(struct mspan *s)
 {
+	RT_ASSERT(pageword_state(arena_word(mspan_page(s))) ==
+		  PAGEWORD_SETTING_UP);
 	arena_set_state(mspan_page(s), s->npages, PAGEWORD_HEAP);
 }
 
@@ -667,5 +675,46 @@ struct mspan *mheap_next_span(uint64_t *page)
 		}
 	}
 	*page = end;
+	return NULL;
+}
+
+// ---- invariants ----
+
+const char *mheap_check(const struct mheap *h)
+{
+	const char *wrong = mutex_check(&h->lock);
+
+	if (!wrong)
+		wrong = sema_check(&h->turn);
+	// releasing changes under the turn, which no thread keeps into a stop.
+	if (!wrong && h->releasing && stw_stopped())
+		wrong = "pages are being released in a stop";
+	if (!wrong)
+		wrong = fixalloc_check(&h->spans);
+	if (!wrong && h->spans.inuse != gauge_load(&gauges.mspan_inuse))
+		wrong = "mspan_inuse is not the mspans handed out";
+	if (!wrong)
+		wrong = fixalloc_check(&h->blocks);
+	if (!wrong && atomic_u32_load_relaxed(&h->populate) > 1)
+		wrong = "populate is neither on nor off";
+	return wrong;
+}
+
+const char *mheap_cache_check(const struct mheap_cache *cache)
+{
+	const char *wrong = pagecache_check(&cache->pages);
+
+	if (wrong)
+		return wrong;
+	if (cache->filling > PAGECACHE_PAGES)
+		return "cache filled with more than a block";
+	if (cache->nspans > MHEAP_CACHE_SPANS)
+		return "cache with more mspans than it has room for";
+	for (unsigned i = 0; i < cache->nspans; i++) {
+		if (!cache->spans[i])
+			return "cache without an mspan that it counts";
+		if (cache->spans[i]->use != MSPAN_FREE)
+			return "cached mspan in use";
+	}
 	return NULL;
 }

@@ -108,4 +108,13 @@ void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken);
 // behind it.  Returns NULL if there is none.  The world must be stopped.
 struct mspan *mheap_next_span(uint64_t *page);
 
+// mheap_check returns NULL if all invariants of the heap hold but those of
+// pages, which pagealloc_check knows; otherwise what does not.  The caller must
+// hold mheap.lock or have the world stopped.
+const char *mheap_check(const struct mheap *h);
+
+// mheap_cache_check does so for a P's cache.  The caller must be its owner, or
+// the owner must be stopped.
+const char *mheap_cache_check(const struct mheap_cache *cache);
+
 #endif

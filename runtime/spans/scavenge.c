@@ -3,6 +3,7 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/pages/hugepages.h"
 
 enum { HUGE_PAGES = (2 << 20) >> RT_PAGE_SHIFT };
@@ -22,6 +23,7 @@ static uint64_t find(struct scavenge_pass *pass, uint64_t max_pages,
 	struct pagealloc *pa = &mheap.pages;
 	uint32_t chunk;
 
+	RT_ASSERT(mutex_held(&mheap.lock));
 	while ((chunk = scavindex_find(&pa->scav, pass->below, pass->force)) !=
 	       SCAVINDEX_NONE) {
 		unsigned i = pallocdata_find_scavenge(
@@ -88,6 +90,7 @@ static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 	mutex_lock(&mheap.lock);
 	page = find(pass, max_pages, &n);
 	found = page != PAGEALLOC_NONE;
+	RT_ASSERT(!mheap.releasing);
 	mheap.releasing = found;
 	mutex_unlock(&mheap.lock);
 	schedpoint(SCHED_SCAVENGE_STEP);

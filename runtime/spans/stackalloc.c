@@ -4,11 +4,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 
-// Spans with a free stack for a P, by order, linked by next.
-static struct {
-	struct mutex lock;
-	struct mspan *partial[MCACHE_STACK_ORDERS];
-} pool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
+struct stackpool stackpool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
 // The stack_used of a span says which of its stacks Ps or the host have; it
 // changes under the pool lock.  The pagewords (pageword_stack) say which of
@@ -42,7 +38,7 @@ static bool span_full(const struct mspan *s)
 
 static void pool_unlink(struct mspan *s)
 {
-	struct mspan **link = &pool.partial[s->stack_order];
+	struct mspan **link = &stackpool.partial[s->stack_order];
 
 	while (*link != s)
 		link = &(*link)->next;
@@ -82,10 +78,10 @@ static void *hand_out(void *v)
 // memory.  The caller must hold the pool lock.
 static void *pool_take(struct rt_proc *p, unsigned order)
 {
-	struct mspan *s = pool.partial[order];
+	struct mspan *s = stackpool.partial[order];
 	unsigned i;
 
-	RT_ASSERT(mutex_held(&pool.lock));
+	RT_ASSERT(mutex_held(&stackpool.lock));
 	if (!s) {
 		s = mheap_alloc_manual(p, base_pages(STACKALLOC_SPAN),
 				       MSPAN_STACK);
@@ -93,7 +89,7 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 			return NULL;
 		s->stack_order = (uint8_t)order;
 		s->elemsize = order_size(order);
-		pool.partial[order] = s;
+		stackpool.partial[order] = s;
 	}
 	i = bits_ctz(~s->stack_used);
 	s->stack_used |= 1u << i;
@@ -109,9 +105,11 @@ static void pool_free(struct rt_proc *p, void *v)
 	struct mspan *s = span_of(v);
 	uint64_t i = ((uintptr_t)v - s->base) / s->elemsize;
 
+	RT_ASSERT(mutex_held(&stackpool.lock));
+	RT_ASSERT(s->use == MSPAN_STACK && s->stack_used >> i & 1);
 	if (span_full(s)) {
-		s->next = pool.partial[s->stack_order];
-		pool.partial[s->stack_order] = s;
+		s->next = stackpool.partial[s->stack_order];
+		stackpool.partial[s->stack_order] = s;
 	}
 	s->stack_used &= ~(1u << i);
 	if (s->stack_used == 0) {
@@ -125,7 +123,7 @@ static void pool_free(struct rt_proc *p, void *v)
 static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			unsigned order)
 {
-	mutex_lock(&pool.lock);
+	mutex_lock(&stackpool.lock);
 	while (c->n[order] * order_size(order) < STACKALLOC_REFILL) {
 		void *v = pool_take(p, order);
 
@@ -133,7 +131,8 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			break;
 		c->stack[order][c->n[order]++] = v;
 	}
-	mutex_unlock(&pool.lock);
+	RT_ASSERT(stackpool_check(&stackpool) == NULL);
+	mutex_unlock(&stackpool.lock);
 }
 
 // kept_release moves stacks from a P to the pool until the P keeps at most
@@ -141,10 +140,11 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 			 unsigned order, size_t limit)
 {
-	mutex_lock(&pool.lock);
+	mutex_lock(&stackpool.lock);
 	while (c->n[order] * order_size(order) > limit)
 		pool_free(p, c->stack[order][--c->n[order]]);
-	mutex_unlock(&pool.lock);
+	RT_ASSERT(stackpool_check(&stackpool) == NULL);
+	mutex_unlock(&stackpool.lock);
 }
 
 static void *large_alloc(struct rt_proc *p, size_t n)
@@ -230,5 +230,32 @@ void stackalloc_flush_all(struct rt_proc *p)
 void stackalloc_reset(void)
 {
 	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
-		pool.partial[order] = NULL;
+		stackpool.partial[order] = NULL;
+}
+
+// check_span checks a span of which the pool may hand out stacks.
+static const char *check_span(const struct mspan *s, unsigned order)
+{
+	if (s->use != MSPAN_STACK)
+		return "span of stacks of another use";
+	if (s->stack_order != order || s->elemsize != order_size(order))
+		return "span of stacks in the list of another order";
+	if (s->stack_used == 0)
+		return "span of stacks without a stack";
+	if (s->stack_used >> (stacks_per_span(order) - 1) > 1)
+		return "span with more stacks than fit";
+	return span_full(s) ? "full span of stacks in the pool" : NULL;
+}
+
+const char *stackpool_check(const struct stackpool *pool)
+{
+	const char *wrong = mutex_check(&pool->lock);
+	uint64_t left = gauge_load(&gauges.stack_inuse) / STACKALLOC_SPAN;
+
+	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
+		for (const struct mspan *s = pool->partial[order]; s && !wrong;
+		     s = s->next)
+			wrong = left-- == 0 ? "stack pool without end"
+					    : check_span(s, order);
+	return wrong;
 }

@@ -20,6 +20,14 @@ enum {
 	STACKALLOC_REFILL = 16 << 10, // bytes moved at once
 };
 
+// Spans with a stack to hand out to a P, by order, linked by next.
+struct stackpool {
+	struct mutex lock;
+	struct mspan *partial[MCACHE_STACK_ORDERS];
+};
+
+RT_GLOBAL struct stackpool stackpool;
+
 // stackalloc returns a stack of n bytes, not zeroed.  n must be a power of two
 // and at least STACKALLOC_MIN.  Returns NULL if there is no memory.  Here and
 // below, p is the calling thread's P, or NULL if it has none.
@@ -40,5 +48,9 @@ void stackalloc_flush_all(struct rt_proc *p);
 // stackalloc_reset forgets all spans of stacks, before a heap begins and after
 // it has ended.
 void stackalloc_reset(void);
+
+// stackpool_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must hold stackpool.lock.
+const char *stackpool_check(const struct stackpool *pool);
 
 #endif

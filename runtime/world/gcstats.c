@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 
@@ -119,8 +120,10 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	r->last_gc_nanotime = c->now;
 	r->num_forced_gc += c->forced;
 	r->num_gc++;
+	RT_ASSERT(gcstats_cycles_check(r) == NULL);
 	pausering_add(&gcstats.pauses, c->pause, c->unix_now);
 	record_publish();
+	RT_ASSERT(gcstats_check(&gcstats) == NULL);
 }
 
 void gcstats_record_stop(int reason, const struct rt_stop_times *times)
@@ -169,4 +172,39 @@ void gcstats_count_from(uint64_t n)
 	atomic_u64_store_relaxed(&gcstats.pauses.begun, n);
 	atomic_u64_store_relaxed(&gcstats.pauses.count, n);
 	record_publish();
+}
+
+// check_cpu checks the identities of CPU time.  Both sides are sums modulo
+// 2^64, so they are equal even after a wrap.
+static const char *check_cpu(const struct cpustats *c)
+{
+	if (c->gc_assist != 0 || c->gc_dedicated != 0 || c->gc_idle != 0)
+		return "CPU time of a kind of marking that there is not";
+	if (c->gc_total !=
+	    c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause)
+		return "gc_total is not the sum of its parts";
+	if (c->scavenge_total != c->scavenge_assist + c->scavenge_background)
+		return "scavenge_total is not the sum of its parts";
+	if (c->total != c->gc_total + c->scavenge_total + c->idle + c->user)
+		return "total CPU time is not the sum of its parts";
+	return NULL;
+}
+
+const char *gcstats_cycles_check(const struct gcstats_cycles *c)
+{
+	// As a difference, since both may have wrapped.
+	if ((c->num_gc - c->num_forced_gc) >> 63 != 0)
+		return "more forced collections than collections";
+	return check_cpu(&c->cpu);
+}
+
+const char *gcstats_check(const struct gcstats *g)
+{
+	const char *wrong = pausering_check(&g->pauses);
+
+	if (wrong)
+		return wrong;
+	if (atomic_u64_load_relaxed(&g->pauses.count) != state.cycles.num_gc)
+		return "another number of pauses than of collections";
+	return gcstats_cycles_check(&state.cycles);
 }

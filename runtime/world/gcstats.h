@@ -114,4 +114,10 @@ void gcstats_read_cycles(struct gcstats_cycles *cycles);
 // collection may be running.
 void gcstats_count_from(uint64_t n);
 
+// gcstats_cycles_check and gcstats_check return NULL if all invariants hold,
+// otherwise what does not.  gcstats_check needs a stopped world.  Histograms
+// need no check: any number may be in any bucket.
+const char *gcstats_cycles_check(const struct gcstats_cycles *c);
+const char *gcstats_check(const struct gcstats *g);
+
 #endif

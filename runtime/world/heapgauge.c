@@ -61,3 +61,23 @@ uint64_t heapgauge_sum(enum heapgauge which)
 	heapgauge_read(sums);
 	return sums[which];
 }
+
+const char *heapgauge_check(const struct heapgauges *h)
+{
+	uint64_t parts = 0;
+	uint32_t n = 0;
+
+	for (const struct rt_proc *p = atomic_ptr_load_relaxed(&h->counted); p;
+	     p = p->next_counted) {
+		if (!p->counted)
+			return "P in the list of gauges does not know it";
+		if (n++ == procs.made)
+			return "list of gauges without end";
+	}
+	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		for (unsigned i = 0; i < HEAPGAUGE_COUNT && !p->counted; i++)
+			parts |= atomic_u64_load_relaxed(&p->gauges[i]);
+	if (parts != 0)
+		return "P with a part of a gauge is not in the list";
+	return NULL;
+}

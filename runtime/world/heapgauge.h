@@ -70,4 +70,8 @@ void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT]);
 // heapgauge_sum returns one of them, under the same conditions.
 uint64_t heapgauge_sum(enum heapgauge which);
 
+// heapgauge_check returns NULL if all invariants hold, otherwise what does not.
+// The world must be stopped.
+const char *heapgauge_check(const struct heapgauges *h);
+
 #endif

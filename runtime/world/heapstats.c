@@ -6,25 +6,20 @@
 #include "runtime/os/throw.h"
 
 enum {
-	SLOTS = 3, // heapstats_unsafe_read names them one by one
+	SLOTS = HEAPSTATS_SLOTS,
 	WORDS = sizeof(struct heapstats_totals) / sizeof(uint64_t),
 	// A writer is done within a microsecond unless it lost its processor.
 	SPINS_BEFORE_YIELD = 200,
 };
 
-static struct {
-	RT_CACHE_ALIGNED struct heapstats_delta slots[SLOTS];
-	RT_CACHE_ALIGNED atomic_u32 gen;
-	struct mutex no_p;   // writers without a P; the move of gen
-	struct mutex reader; // one reader folds or sums
-} stats = {
+struct heapstats heapstats = {
     .no_p = RT_MUTEX_INIT(LOCKRANK_HEAPSTATS),
     .reader = RT_MUTEX_INIT(LOCKRANK_READER),
 };
 
 static atomic_u64 *slot_words(unsigned slot)
 {
-	return (atomic_u64 *)&stats.slots[slot];
+	return (atomic_u64 *)&heapstats.slots[slot];
 }
 
 static void bad_sequence(uint32_t seq)
@@ -41,9 +36,9 @@ struct heapstats_delta *heapstats_acquire(struct rt_proc *p)
 			bad_sequence(seq);
 		schedpoint(SCHED_HEAPSTATS_ACQUIRE);
 	} else {
-		mutex_lock(&stats.no_p);
+		mutex_lock(&heapstats.no_p);
 	}
-	return &stats.slots[atomic_u32_load_seqcst(&stats.gen)];
+	return &heapstats.slots[atomic_u32_load_seqcst(&heapstats.gen)];
 }
 
 void heapstats_release(struct rt_proc *p)
@@ -58,7 +53,7 @@ void heapstats_release(struct rt_proc *p)
 		// whose thread then sees the changes.
 		atomic_u32_store_release(&p->stats_seq, seq);
 	} else {
-		mutex_unlock(&stats.no_p);
+		mutex_unlock(&heapstats.no_p);
 	}
 }
 
@@ -83,6 +78,7 @@ static void fold(unsigned history, unsigned current, uint64_t *out)
 	atomic_u64 *from = slot_words(history);
 	atomic_u64 *to = slot_words(current);
 
+	RT_ASSERT(mutex_held(&heapstats.reader));
 	for (unsigned i = 0; i < WORDS; i++) {
 		uint64_t old = atomic_u64_load_relaxed(&from[i]);
 		uint64_t sum = atomic_u64_load_relaxed(&to[i]);
@@ -101,19 +97,20 @@ void heapstats_read(struct heapstats_totals *out)
 {
 	unsigned current, history;
 
-	mutex_lock(&stats.reader);
-	current = atomic_u32_load_relaxed(&stats.gen);
+	mutex_lock(&heapstats.reader);
+	current = atomic_u32_load_relaxed(&heapstats.gen);
 	history = (current + SLOTS - 1) % SLOTS;
-	mutex_lock(&stats.no_p);
-	atomic_u32_store_seqcst(&stats.gen, (current + 1) % SLOTS);
-	mutex_unlock(&stats.no_p);
+	mutex_lock(&heapstats.no_p);
+	atomic_u32_store_seqcst(&heapstats.gen, (current + 1) % SLOTS);
+	mutex_unlock(&heapstats.no_p);
 	schedpoint(SCHED_HEAPSTATS_READ);
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		wait_even(p);
 		schedpoint(SCHED_HEAPSTATS_READ_NEXT);
 	}
 	fold(history, current, (uint64_t *)out);
-	mutex_unlock(&stats.reader);
+	RT_ASSERT(heapstats_check(&heapstats) == NULL);
+	mutex_unlock(&heapstats.reader);
 }
 
 void heapstats_unsafe_read(struct heapstats_totals *out)
@@ -122,12 +119,12 @@ void heapstats_unsafe_read(struct heapstats_totals *out)
 			 *c = slot_words(2);
 	uint64_t *sums = (uint64_t *)out;
 
-	mutex_lock(&stats.reader); // a live reader may be folding
+	mutex_lock(&heapstats.reader); // a live reader may be folding
 	for (unsigned i = 0; i < WORDS; i++)
 		sums[i] = atomic_u64_load_relaxed(&a[i]) +
 			  atomic_u64_load_relaxed(&b[i]) +
 			  atomic_u64_load_relaxed(&c[i]);
-	mutex_unlock(&stats.reader);
+	mutex_unlock(&heapstats.reader);
 }
 
 void heapstats_unsafe_clear(void)
@@ -139,12 +136,48 @@ void heapstats_unsafe_clear(void)
 
 void heapstats_fork_lock(void)
 {
-	mutex_lock(&stats.reader);
-	mutex_lock(&stats.no_p);
+	mutex_lock(&heapstats.reader);
+	mutex_lock(&heapstats.no_p);
 }
 
 void heapstats_fork_unlock(void)
 {
-	mutex_unlock(&stats.no_p);
-	mutex_unlock(&stats.reader);
+	mutex_unlock(&heapstats.no_p);
+	mutex_unlock(&heapstats.reader);
+}
+
+const char *heapstats_check(const struct heapstats *h)
+{
+	uint32_t gen = atomic_u32_load_relaxed(&h->gen);
+	const char *wrong;
+	const atomic_u64 *next;
+
+	if (gen >= SLOTS)
+		return "statistics with no such slot";
+	// The next reader moves gen there.
+	next = (const atomic_u64 *)&h->slots[(gen + 1) % SLOTS];
+	for (unsigned i = 0; i < WORDS; i++)
+		if (atomic_u64_load_relaxed(&next[i]) != 0)
+			return "slot of statistics that was not cleared";
+	wrong = mutex_check(&h->no_p);
+	return wrong ? wrong : mutex_check(&h->reader);
+}
+
+const char *heapstats_totals_check(const struct heapstats_totals *t)
+{
+	uint64_t used = t->committed | t->released | t->in_heap | t->in_stacks |
+			t->in_work_bufs;
+	// As differences, since counts may have wrapped.
+	uint64_t live = (t->large_alloc - t->large_free) |
+			(t->large_alloc_count - t->large_free_count);
+
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		live |= t->small_alloc_count[c] - t->small_free_count[c];
+	if (used >> 63 != 0)
+		return "negative bytes in statistics";
+	if (t->in_ptr_scalar_bits != 0)
+		return "in_ptr_scalar_bits is not 0";
+	if (live >> 63 != 0)
+		return "more freed than allocated in statistics";
+	return NULL;
 }

@@ -56,6 +56,17 @@ struct heapstats_totals {
 static_assert(sizeof(struct heapstats_delta) == sizeof(struct heapstats_totals),
 	      "summed word by word");
 
+enum { HEAPSTATS_SLOTS = 3 }; // heapstats_unsafe_read names them one by one
+
+struct heapstats {
+	RT_CACHE_ALIGNED struct heapstats_delta slots[HEAPSTATS_SLOTS];
+	RT_CACHE_ALIGNED atomic_u32 gen; // the slot that takes changes
+	struct mutex no_p;		 // writers without a P; the move of gen
+	struct mutex reader;		 // one reader folds or sums
+};
+
+RT_GLOBAL struct heapstats heapstats;
+
 // heapstats_acquire begins a change and returns the delta to change;
 // heapstats_release ends it.  p must be the calling thread's P, or NULL if it
 // has none.  Between the two the caller must call only heapstats_add, and must
@@ -83,5 +94,13 @@ void heapstats_unsafe_clear(void);
 // a fork; heapstats_fork_unlock releases them.
 void heapstats_fork_lock(void);
 void heapstats_fork_unlock(void);
+
+// heapstats_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must hold heapstats.reader.
+const char *heapstats_check(const struct heapstats *h);
+
+// heapstats_totals_check does so for sums taken as of one moment: no use of
+// memory is negative, and not more was freed than allocated.
+const char *heapstats_totals_check(const struct heapstats_totals *t);
 
 #endif

@@ -2,6 +2,7 @@
 #include "runtime/world/pausering.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
 
 // The slot of a pause is its number modulo the length, even after the number
 // has wrapped.
@@ -13,6 +14,7 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 	uint64_t total_ns = atomic_u64_load_relaxed(&r->total_ns);
 	uint64_t slot = n % PAUSERING_LEN;
 
+	RT_ASSERT(pausering_check(r) == NULL);
 	// These releases pair with the acquires in read_once: a reader that
 	// sees one of the stores below also sees that the pause has begun.
 	atomic_u64_store_relaxed(&r->begun, n + 1);
@@ -42,4 +44,13 @@ void pausering_read(const struct pausering *r, struct pausering_copy *out)
 	// The writer may have lost its processor to this very loop.
 	while (!read_once(r, out))
 		oscall_yield();
+}
+
+const char *pausering_check(const struct pausering *r)
+{
+	// The other fields may hold anything: sums and numbers wrap.
+	if (atomic_u64_load_relaxed(&r->begun) !=
+	    atomic_u64_load_relaxed(&r->count))
+		return "pause that is recorded in part";
+	return NULL;
 }

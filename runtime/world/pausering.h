@@ -36,4 +36,8 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end);
 // Any thread may call it at any time; it retries while a pause is recorded.
 void pausering_read(const struct pausering *r, struct pausering_copy *out);
 
+// pausering_check returns NULL if all invariants hold, otherwise what does not.
+// No pause may be recorded meanwhile.
+const char *pausering_check(const struct pausering *r);
+
 #endif

@@ -152,6 +152,7 @@ static void proc_delist(struct rt_proc *p)
 	struct rt_proc *next = atomic_ptr_load_relaxed(&p->next);
 	atomic_ptr *from = p->prev ? &p->prev->next : &procs.first;
 
+	RT_ASSERT(mutex_held(&procs.lock));
 	if (next)
 		next->prev = p->prev;
 	// Pairs with the loads in proc_first and proc_next: a reader that does
@@ -184,6 +185,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		proc_enlist(p);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
+	RT_ASSERT(procs_check(&procs) == NULL);
 	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_ATTACH);
 	return p;
@@ -207,6 +209,7 @@ void proc_detach(struct rt_proc *p)
 	p->next_free = procs.free;
 	procs.free = p;
 	count_attached(p, (uint32_t)-1);
+	RT_ASSERT(procs_check(&procs) == NULL);
 	mutex_unlock(&procs.lock);
 }
 
@@ -366,4 +369,100 @@ void proc_fork_child(struct rt_proc *self)
 		count_attached(self, 1);
 		proc_enlist(self);
 	}
+}
+
+// ---- invariants ----
+
+static bool state_known(uint32_t state)
+{
+	return (state & PROC_STATE) <= PROC_BLOCKED &&
+	       (state & ~(uint32_t)(PROC_STATE | PROC_STOP)) == 0;
+}
+
+const char *proc_check(const struct rt_proc *p)
+{
+	uint32_t state = atomic_u32_load_relaxed(&p->state);
+
+	if (atomic_u32_load_relaxed(&p->stats_seq) % 2 != 0)
+		return "P stopped inside a change of statistics";
+	if (!state_known(state))
+		return "P in no known state";
+	if ((state & PROC_STATE) == PROC_FREE)
+		return "attached P is free";
+	// Only the stopper's runs, and is not asked to stop.
+	if ((state & PROC_STATE) == PROC_RUNNING && !p->stopper)
+		return "P runs in a stop";
+	if (p->stopper && (state & PROC_STOP))
+		return "P of the stopper was asked to stop";
+	if (p->in_region && (state & PROC_STATE) != PROC_BLOCKED)
+		return "P in a region is not blocked";
+	if (p->context.hi != 0 && p->context.lo > p->context.hi)
+		return "stack that ends before it begins";
+	return NULL;
+}
+
+// check_record checks what is fixed, or changes under procs.lock.
+static const char *check_record(const struct procs *all,
+				const struct rt_proc *p)
+{
+	if (p->id >= all->made)
+		return "P with a number that was not given";
+	if (!state_known(atomic_u32_load_relaxed(&p->state)))
+		return "P in no known state";
+	return NULL;
+}
+
+static const char *check_attached(const struct procs *all)
+{
+	const struct rt_proc *before = NULL;
+	uint32_t n = 0, hosts = 0;
+
+	for (const struct rt_proc *p = atomic_ptr_load_relaxed(&all->first); p;
+	     p = proc_next(p)) {
+		const char *wrong = check_record(all, p);
+
+		if (wrong)
+			return wrong;
+		if (p->prev != before)
+			return "list of Ps does not lead back";
+		if (proc_is_free(p))
+			return "free P in the list of attached ones";
+		if (n++ == all->count)
+			return "list of Ps is longer than count";
+		hosts += !(p->flags & PROC_HELPER);
+		before = p;
+	}
+	if (n != all->count)
+		return "list of Ps is shorter than count";
+	if (hosts != atomic_u32_load_relaxed(&all->attached))
+		return "attached is not the threads of the host";
+	return NULL;
+}
+
+static const char *check_free(const struct procs *all)
+{
+	uint32_t left = all->made - all->count;
+
+	for (const struct rt_proc *p = all->free; p; p = p->next_free) {
+		const char *wrong = check_record(all, p);
+
+		if (wrong)
+			return wrong;
+		if (!proc_is_free(p))
+			return "P of a thread in the list of free ones";
+		if (left-- == 0)
+			return "more Ps than were made";
+	}
+	return left != 0 ? "P that was made is in no list" : NULL;
+}
+
+const char *procs_check(const struct procs *all)
+{
+	const char *wrong = mutex_check(&all->lock);
+
+	if (!wrong)
+		wrong = check_attached(all);
+	if (!wrong)
+		wrong = check_free(all);
+	return wrong ? wrong : note_check(&all->stood);
 }

@@ -166,4 +166,12 @@ void proc_wait_all(void);
 // proc_start_all allows every P to run and opens the gate.
 void proc_start_all(struct rt_proc *self);
 
+// proc_check returns NULL if all invariants of one attached P hold, otherwise
+// what does not.  The world must be stopped.
+const char *proc_check(const struct rt_proc *p);
+
+// procs_check does so for the lists and numbers of all Ps.  The caller must
+// hold procs.lock.
+const char *procs_check(const struct procs *all);
+
 #endif

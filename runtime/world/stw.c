@@ -4,15 +4,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 
-// Written by the thread that holds sema.
-static struct {
-	struct sema sema; // Go: worldsema
-	atomic_u32 stopped;
-	int reason;
-	uint32_t nthreads;
-	uint32_t slowest;
-	struct stw_begin begin;
-} world;
+struct world world;
 
 bool stw_stopped(void)
 {
@@ -84,6 +76,7 @@ static void measure_waits(const struct rt_proc *self)
 // when all threads were stopped.
 void stw_stop(struct rt_proc *self, int reason)
 {
+	RT_ASSERT(!stw_stopped());
 	world.reason = reason;
 	world.begin.asked = nanotime();
 	proc_stop_all(self);
@@ -96,6 +89,7 @@ void stw_stop(struct rt_proc *self, int reason)
 	if (self)
 		self->stopper = true;
 	atomic_u32_store_release(&world.stopped, 1);
+	RT_ASSERT(stw_check(&world) == NULL);
 }
 
 void stw_start(struct rt_proc *self, struct rt_stop_times *times)
@@ -128,4 +122,25 @@ uint32_t stw_count_from(uint32_t n)
 	atomic_u32_store_relaxed(&world.sema.next, n);
 	atomic_u32_store_relaxed(&world.sema.serving, n);
 	return next;
+}
+
+const char *stw_check(const struct world *w)
+{
+	const char *wrong = sema_check(&w->sema);
+
+	if (wrong)
+		return wrong;
+	if (atomic_u32_load_relaxed(&w->sema.next) ==
+	    atomic_u32_load_relaxed(&w->sema.serving))
+		return "stop without the right to it";
+	if (atomic_u32_load_relaxed(&w->stopped) != 1)
+		return "stopper of a world that runs";
+	// Not procs.count: the child of a fork has fewer.
+	if (w->nthreads > procs.made)
+		return "more threads stopped than there were";
+	if (w->slowest != 0 && w->slowest >= procs.made)
+		return "slowest thread has a P that was not made";
+	if (w->begin.finished < w->begin.asked)
+		return "stop that ended before it was asked for";
+	return NULL;
 }

@@ -16,6 +16,25 @@
 
 #include "runtime/world/proc.h"
 
+struct stw_begin {
+	uint64_t asked;		  // nanotime of the request
+	uint64_t finished;	  // nanotime when the last thread stopped
+	uint64_t stopping_cpu_ns; // rt_stop_times
+};
+
+// Written by the thread that has the right; any thread may draw a ticket of
+// sema and read stopped.
+struct world {
+	struct sema sema; // Go: worldsema
+	atomic_u32 stopped;
+	int reason;
+	uint32_t nthreads;
+	uint32_t slowest; // id of a P
+	struct stw_begin begin;
+};
+
+RT_GLOBAL struct world world;
+
 // stw_acquire waits for the right to stop the world; stw_release passes it to
 // the thread that has waited longest.  Between the two no other thread stops
 // the world, and no heap begins or ends.  Until the caller stops it, the world
@@ -47,16 +66,15 @@ int stw_reason(void);
 
 // stw_begun returns what is known of the present stop.  The caller must be the
 // stopper.
-struct stw_begin {
-	uint64_t asked;		  // nanotime of the request
-	uint64_t finished;	  // nanotime when the last thread stopped
-	uint64_t stopping_cpu_ns; // rt_stop_times
-};
 struct stw_begin stw_begun(void);
 
 // stw_count_from makes n the next ticket for the right, and returns what would
 // have been next.  It is for tests; no thread may have the right or wait for
 // it.
 uint32_t stw_count_from(uint32_t n);
+
+// stw_check returns NULL if all invariants of the present stop hold, otherwise
+// what does not.  The caller must be the stopper.
+const char *stw_check(const struct world *w);
 
 #endif

@@ -132,7 +132,7 @@ static void check_heap(void)
 	rt_memstats m;
 
 	now();
-	ck_assert(pagealloc_check(&mheap.pages));
+	ck_assert_ptr_null(pagealloc_check(&mheap.pages));
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 }
 
@@ -263,7 +263,7 @@ TEST(scavenging_gives_everything_back_once)
 	    .released = CHUNK, .heap_released = CHUNK, .sys = CHUNK});
 	ck_assert_uint_eq(pagealloc_count_scavenged(&mheap.pages) * PAGE,
 			  CHUNK);
-	ck_assert(pagealloc_check(&mheap.pages));
+	ck_assert_ptr_null(pagealloc_check(&mheap.pages));
 }
 
 // ---- refusals ----
@@ -320,7 +320,7 @@ static bool refused_at(uint64_t nth, unsigned what)
 		ck_assert_ptr_nonnull(want(what));
 	}
 	now();
-	ck_assert(pagealloc_check(&mheap.pages));
+	ck_assert_ptr_null(pagealloc_check(&mheap.pages));
 	end();
 	return !s;
 }
@@ -1042,7 +1042,7 @@ static void request_in_any_order(void)
 			ck_assert_uint_eq(row.in_heap, m.heap);
 			ck_assert_uint_eq(row.in_stacks, m.stacks);
 			ck_assert_uint_eq(row.in_work, m.work);
-			ck_assert(pagealloc_check(&mheap.pages));
+			ck_assert_ptr_null(pagealloc_check(&mheap.pages));
 		}
 	}
 	for (unsigned i = 0; i < HELD; i++)

@@ -33,7 +33,7 @@ static void start(uint32_t nchunks, uint32_t max_chunks)
 
 static void finish(void)
 {
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 	pagealloc_fini(&pa);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
@@ -208,7 +208,7 @@ static void set_up(uint32_t nchunks, const struct range *alloc, size_t nalloc,
 		if (alloc[i].npages)
 			pagealloc_alloc_range(&pa, alloc[i].page,
 					      alloc[i].npages);
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 }
 
 static bool page_is_alloc(uint64_t page)
@@ -257,7 +257,7 @@ TEST(table_of_allocations, .n = RT_ARRAY_LEN(alloc_cases))
 			      (unsigned long long)page);
 		ck_assert_msg(nscav == t.nscav, "%s: take %u scav %llu",
 			      c->name, i, (unsigned long long)nscav);
-		ck_assert_msg(pagealloc_check(&pa), "%s: take %u", c->name, i);
+		ck_assert_msg(!pagealloc_check(&pa), "%s: take %u", c->name, i);
 	}
 	expect_pages(c->after, RT_ARRAY_LEN(c->after));
 	finish();
@@ -311,7 +311,7 @@ TEST(table_of_frees, .n = RT_ARRAY_LEN(free_cases))
 	expect_alloc(AT(c->nchunks, 0), 0);
 	for (unsigned i = 0; i < 5 && c->pieces[i]; i++) {
 		pagealloc_free(&pa, c->pieces[i] - 1, c->npages);
-		ck_assert_msg(pagealloc_check(&pa), "%s: free %u", c->name, i);
+		ck_assert_msg(!pagealloc_check(&pa), "%s: free %u", c->name, i);
 	}
 	expect_pages(c->after, RT_ARRAY_LEN(c->after));
 	// Freed pages are not scavenged, and the first one is found first.
@@ -404,7 +404,7 @@ TEST(runs_are_freed_at_once)
 		}
 		pagealloc_free_runs(&pa, run, n);
 		pagealloc_free_runs(&pa, run, 0);
-		ck_assert(pagealloc_check(&pa));
+		ck_assert_ptr_null(pagealloc_check(&pa));
 		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
 		while (n-- > 0)
 			pagealloc_alloc_range(&pa, run[n].page, run[n].npages);
@@ -439,7 +439,7 @@ TEST(growth_extends_one_free_run, .n = RT_ARRAY_LEN(grow_steps))
 		uint64_t npages = AT(steps[i], 0), nscav;
 
 		grow(steps[i]);
-		ck_assert(pagealloc_check(&pa));
+		ck_assert_ptr_null(pagealloc_check(&pa));
 		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
 		ck_assert_uint_eq(pagealloc_count_scavenged(&pa), npages);
 		expect_alloc(npages + 1, NONE);
@@ -513,7 +513,7 @@ TEST(runs_longer_than_a_root_entry_are_found)
 	expect_alloc(root - 1, 7);
 	expect_alloc(2, 5 * root + 9);
 	expect_alloc(1, root + 6);
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 	// What remains is one run up to the end.
 	expect_alloc(all - 5 * root - 11, 5 * root + 11);
 	expect_alloc(1, NONE);
@@ -759,7 +759,7 @@ static void compare_pages(void)
 		naive.wrong += page_is_alloc(p) != (naive.state[p] == USED);
 		naive.wrong += page_is_scav(p) != (naive.state[p] == SCAV);
 	}
-	naive.wrong += !pagealloc_check(&pa);
+	naive.wrong += pagealloc_check(&pa) != NULL;
 }
 
 // Full and empty phases take turns.
@@ -902,7 +902,7 @@ TEST(refused_tables_leave_a_valid_heap)
 		grown = pagealloc_reserve(&pa, MANY);
 		ck_assert_int_eq(grown, oscall_failed(OSCALL_COMMIT) == 0);
 		refused += !grown;
-		ck_assert(pagealloc_check(&pa));
+		ck_assert_ptr_null(pagealloc_check(&pa));
 		ck_assert_uint_eq(pa.nchunks, 2);
 		expect_alloc(324, 700);
 		expect_alloc(1, NONE);
@@ -942,7 +942,7 @@ TEST(more_than_the_most_is_refused)
 {
 	start(3, 3);
 	ck_assert(!pagealloc_reserve(&pa, 4));
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 	expect_alloc(AT(3, 0), 0);
 	finish();
 }
@@ -995,37 +995,37 @@ TEST(check_finds_damage)
 	expect_alloc(600, 0);
 	root = (uint64_t *)pa.sums[0].base;
 	leaf = (uint64_t *)pa.sums[PAGEALLOC_LEVELS - 1].base;
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 	*root ^= 1;
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	*root ^= 1;
 	leaf[3] ^= 1;
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	leaf[3] ^= 1;
 	leaf[9] = 1; // no such chunk
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	leaf[9] = 0;
 	((uint64_t *)pa.sums[1].base)[2] = 1; // of no chunk either
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	((uint64_t *)pa.sums[1].base)[2] = 0;
 	pa.max_chunks = 8;
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	pa.max_chunks = 9;
 	atomic_u64_store_relaxed(&pa.chunks.ready,
 				 0); // as if the bitmaps were missing
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	atomic_u64_store_relaxed(&pa.chunks.ready, ready);
 	pa.scav.nchunks--;
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	pa.scav.nchunks++;
 	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	pagealloc_chunk(&pa, 0)->scavenged.word[0] ^= 1;
 	pa.search_page++;
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	pa.search_page--;
 	scavindex_free(&pa.scav, 0, 1);
-	ck_assert(!pagealloc_check(&pa));
+	ck_assert_ptr_nonnull(pagealloc_check(&pa));
 	scavindex_alloc(&pa.scav, 0, 1);
 	finish();
 }

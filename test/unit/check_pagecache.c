@@ -23,7 +23,7 @@ static void start(uint32_t nchunks)
 
 static void finish(void)
 {
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 	pagealloc_fini(&pa);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 }
@@ -232,7 +232,7 @@ TEST(fill_takes_the_block_of_the_lowest_free_page,
 		ck_assert_uint_eq(pc.base, c->blocks[i].block * UINT64_C(64));
 		ck_assert_uint_eq(pc.cache, c->blocks[i].free);
 		ck_assert_uint_eq(pc.scav, c->blocks[i].scav);
-		ck_assert(pagealloc_check(&pa));
+		ck_assert_ptr_null(pagealloc_check(&pa));
 	}
 	pc = (struct pagecache){0};
 	pagecache_fill(&pc, &pa, 1);
@@ -266,7 +266,7 @@ TEST(flush_restores_pages_and_scavenged_bits, .n = RT_ARRAY_LEN(fill_cases))
 		ck_assert_uint_eq(pc.base | pc.scav, 0);
 		ck_assert_uint_eq(pagealloc_count_free(&pa), nfree);
 		ck_assert_uint_eq(pagealloc_count_scavenged(&pa), nscav);
-		ck_assert(pagealloc_check(&pa));
+		ck_assert_ptr_null(pagealloc_check(&pa));
 	}
 	finish();
 }
@@ -338,7 +338,7 @@ static void expect_fill(struct pagecache *pc, uint32_t block)
 	ck_assert_uint_eq(pc->base, block * UINT64_C(64));
 	ck_assert_uint_ne(pc->cache, 0);
 	drain(pc);
-	ck_assert(pagealloc_check(&pa));
+	ck_assert_ptr_null(pagealloc_check(&pa));
 }
 
 static void free_blocks(uint32_t from, uint32_t n)
@@ -659,7 +659,7 @@ static void audit(struct world *w)
 		nfree -= !w->used[p];
 		nscav -= w->was_scav[p];
 	}
-	w->wrong += nfree != 0 || nscav != 0 || !pagealloc_check(&pa);
+	w->wrong += nfree != 0 || nscav != 0 || pagealloc_check(&pa) != NULL;
 }
 
 TEST(random_work_leaks_no_page)

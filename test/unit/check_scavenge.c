@@ -85,7 +85,7 @@ static void expect_sums(void)
 			  t.committed + gauge_load(&gauges.gc_misc_sys) +
 			      gauge_load(&gauges.mspan_sys) +
 			      gauge_load(&gauges.other_sys));
-	ck_assert(pagealloc_check(&mheap.pages));
+	ck_assert_ptr_null(pagealloc_check(&mheap.pages));
 }
 
 static bool page_reads(unsigned page, char value)

@@ -19,12 +19,12 @@ static void start(uint32_t nchunks)
 	scavindex_grow(&idx, nchunks);
 	for (uint32_t c = 0; c < nchunks; c++)
 		scavindex_alloc(&idx, c, FULL);
-	ck_assert(scavindex_check(&idx));
+	ck_assert_ptr_null(scavindex_check(&idx));
 }
 
 static void finish(void)
 {
-	ck_assert(scavindex_check(&idx));
+	ck_assert_ptr_null(scavindex_check(&idx));
 	scavindex_fini(&idx);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
@@ -235,7 +235,7 @@ TEST(refused_table_leaves_the_index_as_it_was)
 	oscall_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
 	ck_assert(!scavindex_reserve(&idx, MAX_CHUNKS));
 	ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
-	ck_assert(scavindex_check(&idx));
+	ck_assert_ptr_null(scavindex_check(&idx));
 	expect_chunk(true, 0);
 	ck_assert(scavindex_reserve(&idx, MAX_CHUNKS));
 	finish();
@@ -343,7 +343,7 @@ TEST(cursors_lose_no_eligible_chunk)
 		}
 		wrong += scavindex_find(&idx, SCAVINDEX_NONE, true) !=
 			 model_find(m, NMODEL, gen, true);
-		wrong += !scavindex_check(&idx);
+		wrong += scavindex_check(&idx) != NULL;
 		scavindex_next_cycle(&idx);
 		gen++;
 		if (rng_below(&r, 3))
@@ -387,28 +387,28 @@ TEST(check_finds_damage)
 	start(4);
 	chunk = (uint64_t *)idx.table.base;
 	scavindex_free(&idx, 1, 10);
-	ck_assert(scavindex_check(&idx));
+	ck_assert_ptr_null(scavindex_check(&idx));
 	for (unsigned i = 0; i < RT_ARRAY_LEN(cursors); i++) {
 		uint32_t old = *cursors[i];
 
 		*cursors[i] = 5;
-		ck_assert(!scavindex_check(&idx));
+		ck_assert_ptr_nonnull(scavindex_check(&idx));
 		*cursors[i] = old;
 	}
 	idx.nchunks = MAX_CHUNKS; // beyond the table
-	ck_assert(!scavindex_check(&idx));
+	ck_assert_ptr_nonnull(scavindex_check(&idx));
 	idx.nchunks = 4;
 	chunk[3] += UINT64_C(1) << IN_USE;
-	ck_assert(!scavindex_check(&idx));
+	ck_assert_ptr_nonnull(scavindex_check(&idx));
 	chunk[3] -= UINT64_C(1) << IN_USE;
 	chunk[3] ^= (FULL + 1) * (UINT64_C(1) << LAST_IN_USE);
-	ck_assert(!scavindex_check(&idx));
+	ck_assert_ptr_nonnull(scavindex_check(&idx));
 	chunk[3] ^= (FULL + 1) * (UINT64_C(1) << LAST_IN_USE);
 	chunk[0] ^= UINT64_C(1) << HAS_IDLE; // but is full
-	ck_assert(!scavindex_check(&idx));
+	ck_assert_ptr_nonnull(scavindex_check(&idx));
 	chunk[0] ^= UINT64_C(1) << HAS_IDLE;
 	idx.cursor_force = 1; // below a chunk that waits for it
-	ck_assert(!scavindex_check(&idx));
+	ck_assert_ptr_nonnull(scavindex_check(&idx));
 	idx.cursor_force = 2;
 	finish();
 }
