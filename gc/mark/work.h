@@ -26,6 +26,26 @@
 //     itself, by giving, no other marker can take anything, so plain stores
 //     suffice for its marks;
 //   - marking is over when no marker is busy and no job and no range is left.
+//
+// Which pairs of operations by different threads need exclusion from outside
+// (X), and which do not (-).  "stack" is what changes a marker's own words
+// (work_push, work_pop, work_room, work_spill, work_more), "give" is work_share
+// and work_add_range, "hint" work_wanted and work_waiting:
+//
+//            open  jobs  close  join  get  give  stack  hint
+//   open      X     X      X     -     -    X      X     -
+//   jobs      X     X      X     -     -    X      X     -
+//   close     X     X      X     -     -    X      X     -
+//   join      -     -      -     -     -    -      -     -
+//   get       -     -      -     -     -    -      -     -
+//   give      X     X      X     -     -    -      -     -
+//   stack     X     X      X     -     -    -      -     -
+//   hint      -     -      -     -     -    -      -     -
+//
+// All operations on one record are its own marker's.  open, jobs
+// (work_add_jobs), close and work_joined are the opener's, and the stop of the
+// world lets only one thread be that.  They come when no other marker is busy,
+// and only a busy marker gives or has words.
 #ifndef GC_MARK_WORK_H
 #define GC_MARK_WORK_H
 

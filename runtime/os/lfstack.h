@@ -6,6 +6,21 @@
 // raises.  So a pop fails if its node was popped and pushed again meanwhile
 // (ABA).  Nodes must be 64-byte aligned and stay mapped, because a late popper
 // may read the link of a node that is no longer on the stack.
+//
+// Which pairs of operations on one stack need exclusion from outside (X), and
+// which do not (-):
+//
+//            push  pop  empty  reset  walk
+//   push      -     -     -      X     -
+//   pop       -     -     -      X     X
+//   empty     -     -     -      -     -
+//   reset     X     X     -      X     X
+//   walk      -     X     -      X     -
+//
+// A reset loads the head and stores it, so it loses a change in between.  A
+// walk (lfstack_top, lfstack_below, lfstack_check) follows links.  The link of
+// a node changes only when the node is pushed, so no node may leave the stack
+// meanwhile.  A node must be on no stack when it is pushed.
 #ifndef RUNTIME_OS_LFSTACK_H
 #define RUNTIME_OS_LFSTACK_H
 
@@ -34,13 +49,13 @@ bool lfstack_empty(const struct lfstack *s);
 // thread may change the stack meanwhile.
 void lfstack_reset(struct lfstack *s);
 
-// lfstack_top and lfstack_below walk a stack, which no thread may change
-// meanwhile.  Both return NULL at its end.
+// lfstack_top and lfstack_below walk a stack, which no node may leave
+// meanwhile. Both return NULL at its end.
 struct lfnode *lfstack_top(const struct lfstack *s);
 struct lfnode *lfstack_below(const struct lfnode *node);
 
 // lfstack_check returns NULL if the stack has an end, otherwise what is wrong.
-// No thread may change the stack meanwhile.
+// No node may leave the stack meanwhile.
 const char *lfstack_check(const struct lfstack *s);
 
 #endif

@@ -6,6 +6,20 @@
 // not cached, and has a free slot.  Full spans, and spans that wait to be
 // swept, are in no stack.  The callers decide when spans are pushed, popped and
 // swept.
+//
+// Which pairs of operations on one class need exclusion from outside (X), and
+// which do not (-):
+//
+//            push  pop  reset  walk
+//   push      -     -     X     -
+//   pop       -     -     X     X
+//   reset     X     X     X     X
+//   walk      -     X     X     -
+//
+// It is the table of lfstack.h: mcentral_top and mcentral_below walk.  A thread
+// must own the span that it pushes, so no two threads push one span.  The stop
+// of the world is the exclusion of a reset, and of a walk: a stopped thread is
+// in none of these functions.
 #ifndef RUNTIME_SPANS_MCENTRAL_H
 #define RUNTIME_SPANS_MCENTRAL_H
 

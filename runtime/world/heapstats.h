@@ -22,6 +22,20 @@
 // Writers without a P exclude each other, and the moving of gen, by a lock.
 // One thread at a time reads, under the reader lock.  Readers never wait for a
 // collection, only for other readers and for writers, whose changes are short.
+//
+// Which pairs of operations need exclusion from outside (X), and which do not
+// (-).  A change is all from heapstats_acquire to heapstats_release:
+//
+//                   change  read  unsafe_read  unsafe_clear
+//   change            -      -         X            X
+//   read              -      -         -            X
+//   unsafe_read       X      -         -            X
+//   unsafe_clear      X      X         X            X
+//
+// Two changes of one P need it as well: only its thread makes them, or the
+// stopper while that thread is stopped.  Between heapstats_fork_lock and
+// heapstats_fork_unlock reads of both kinds wait, and changes without a P;
+// those of Ps do not.
 #ifndef RUNTIME_WORLD_HEAPSTATS_H
 #define RUNTIME_WORLD_HEAPSTATS_H
 
