@@ -32,7 +32,8 @@ enum ask_cause {
 	ASK_MEMORY, // the thread found no memory; the leader takes some
 };
 
-// The caller sets cause; the rest belongs to this module.
+// The caller sets cause; the rest belongs to this module.  ask_queue_check
+// checks those in the queue.
 struct ask {
 	enum ask_cause cause;
 	bool leads;	      // written before note is woken

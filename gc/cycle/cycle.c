@@ -16,7 +16,8 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 
-// The collection of the present stop.  Only the stopper uses it.
+// The collection of the present stop.  Only the stopper uses it.  No check: any
+// times and sums are possible.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;

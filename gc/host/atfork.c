@@ -13,7 +13,8 @@
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
 
-// Written by the thread that prepared a fork, in its stop.
+// Written by the thread that prepared a fork, in its stop.  No check: no thread
+// but that one reads it.
 static struct {
 	struct visit visit;
 	uint64_t cpu; // ns

@@ -14,6 +14,7 @@
 #include "gc/host/visit.h"
 #include "gc/host/region.h"
 
+// Written once in a process.  No check: it does not change afterwards.
 static struct {
 	bool ready;
 	unsigned key;

@@ -10,6 +10,7 @@
 
 #include "runtime/world/proc.h"
 
+// No check: it is one flag.
 struct door {
 	atomic_u32 ready; // 1: there is a heap; written after stw_acquire
 };

@@ -60,7 +60,8 @@ struct grey_kept {
 // queue of eight words is busy with at a time.
 enum { GREY_KEPT_LOG2 = 7, GREY_KEPT = 1 << GREY_KEPT_LOG2 };
 
-// One marker, on cache lines of its own.
+// One marker, on cache lines of its own.  Its thread alone reads and writes it;
+// work_check checks the part that others give work to.
 struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap

@@ -23,6 +23,8 @@ enum {
 	STACK_JOBS = 256,
 };
 
+// Written by the first marker.  No check: it is made anew in each marking, and
+// means nothing in between.
 static struct {
 	struct marker first; // of the thread that stopped the world
 	uint32_t range_jobs; // the jobs after these are stacks

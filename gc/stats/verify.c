@@ -192,7 +192,8 @@ static void verify_sets(struct rt_verify *v, const struct sums *sums)
 {
 	uint64_t n = 0;
 
-	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++)
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+		holds(v, mcentral_check((spanclass)sc), &mheap);
 		for (const struct mspan *s = mcentral_top((spanclass)sc); s;
 		     s = mcentral_below(s)) {
 			if (s->use != MSPAN_HEAP || s->spanclass != sc ||
@@ -202,6 +203,7 @@ static void verify_sets(struct rt_verify *v, const struct sums *sums)
 			if (n++ > sums->partial)
 				return wrong(v, "set without end", s->base);
 		}
+	}
 	equal(v, "spans with free slots that are in a set", n, sums->partial);
 }
 

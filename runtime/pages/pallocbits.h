@@ -19,6 +19,7 @@ struct pallocbits {
 	uint64_t word[PALLOCBITS_WORDS];
 };
 
+// pagealloc_check checks those of all chunks.
 struct pallocdata {
 	struct pallocbits alloc;
 	struct pallocbits scavenged;

@@ -1,6 +1,7 @@
 // A stack of spans for each span class.
 #include "runtime/spans/mcentral.h"
 
+// mcentral_check checks one of them.
 static struct {
 	RT_CACHE_ALIGNED struct lfstack partial;
 } centrals[SPANCLASS_COUNT];
@@ -36,4 +37,9 @@ struct mspan *mcentral_top(spanclass sc)
 struct mspan *mcentral_below(const struct mspan *s)
 {
 	return span_of(lfstack_below(&s->partial));
+}
+
+const char *mcentral_check(spanclass sc)
+{
+	return lfstack_check(&centrals[sc].partial);
 }

@@ -42,4 +42,8 @@ void mcentral_reset(void);
 struct mspan *mcentral_top(spanclass sc);
 struct mspan *mcentral_below(const struct mspan *s);
 
+// mcentral_check returns NULL if the stack of a class has an end, otherwise
+// what is wrong.  The world must be stopped.
+const char *mcentral_check(spanclass sc);
+
 #endif

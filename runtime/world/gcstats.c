@@ -13,14 +13,15 @@ enum { WORDS = sizeof(struct gcstats_cycles) / sizeof(uint64_t) };
 
 // The record as readers see it.  The writer raises begun before it changes a
 // word and done afterwards.  A reader that finds the two apart, or finds that
-// they changed, reads again.
+// they changed, reads again.  No check: it is a copy of cycles, which has one.
 static struct {
 	atomic_u64 begun;
 	atomic_u64 word[WORDS];
 	atomic_u64 done;
 } record;
 
-// Only the writer uses this, with the world stopped.
+// Only the writer uses this, with the world stopped.  cycles has a check;
+// clocks may show any number.
 static struct {
 	struct gcstats_cycles cycles;
 	uint32_t nprocs;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/pages/hugepages.h"
+#include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/gcstats.h"
 #include "gc/cycle/ask.h"
@@ -46,6 +47,7 @@ static struct {
 	struct rt_mcache *mc; // the calling thread's
 	struct rt_proc *self;
 	struct mcache_slot *slot; // one with a span
+	struct mspan *span;
 	unsigned slot_idx;
 	struct mcache_blocks blocks;
 	struct stackpool stackpool;
@@ -116,6 +118,7 @@ static void copy_parts(void)
 	while (!x.mc->slots[x.slot_idx].span)
 		x.slot_idx++;
 	x.slot = &x.mc->slots[x.slot_idx];
+	x.span = x.slot->span;
 }
 
 static void make_procs(void)
@@ -837,12 +840,16 @@ static const char *break_heap(int i)
 	case 22:
 		workers.records++;
 		return "fewer records";
-	default:
+	case 23:
 		mheap.pages.scav.cursor_bg = 1 << 20;
 		return "cursor of the scavenge index";
+	default:
+		mcentral_push(x.span);
+		mcentral_push(x.span);
+		return "lock-free stack without end";
 	}
 }
-enum { HEAP_CASES = 24 };
+enum { HEAP_CASES = 25 };
 
 TEST(verify_reports_what_is_broken, .n = HEAP_CASES)
 {
