@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/base/base.h"
+#include "test/harness/recount.h"
 #include "test/harness/suite.h"
 
 enum {
@@ -86,6 +87,19 @@ static inline uintptr_t *heap_table(size_t n, int flags)
 	ck_assert_ptr_nonnull(table);
 	ck_assert_int_eq(rt_roots_add(table, table + n, flags), RT_OK);
 	return table;
+}
+
+// heap_recount compares the statistics with the heap counted again.
+static inline void heap_recount(void)
+{
+	static rt_memstats m;
+	struct comparison c = {0};
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	recount_compare(&m, &c);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_msg(c.compared != 0 && c.differing == 0, "%s", c.first);
 }
 
 #endif

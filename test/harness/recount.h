@@ -6,7 +6,6 @@
 #ifndef TEST_HARNESS_RECOUNT_H
 #define TEST_HARNESS_RECOUNT_H
 
-#include <check.h>
 #include <rt/rt.h>
 
 #include "runtime/world/heapstats.h"
@@ -56,18 +55,5 @@ void recount_compare(const rt_memstats *m, struct comparison *c);
 // time: all but pauses and what collections cost.
 void compare_memstats(struct comparison *c, const rt_memstats *got,
 		      const rt_memstats *want);
-
-// heap_recount compares the statistics with the heap counted again.
-static inline void heap_recount(void)
-{
-	static rt_memstats m;
-	struct comparison c = {0};
-
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
-	recount_compare(&m, &c);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
-	ck_assert_msg(c.compared != 0 && c.differing == 0, "%s", c.first);
-}
 
 #endif
