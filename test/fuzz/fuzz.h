@@ -56,4 +56,15 @@ static inline uint32_t input_below(struct input *in, uint32_t n)
 	return (uint32_t)input_uint(in, n > 256 ? 2 : 1) % n;
 }
 
+// input_size is a number of bytes for an object, 1 to 256 KiB: small ones
+// most, and such that are scanned in pieces.
+static inline size_t input_size(struct input *in)
+{
+	static const uint32_t most[] = {16, 64, 256, 1100, 9000, 65536};
+	unsigned how = input_u8(in);
+	size_t n = 1 + input_below(in, most[how % RT_ARRAY_LEN(most)]);
+
+	return how >= 250 ? 4 * n : n;
+}
+
 #endif

@@ -1,10 +1,9 @@
 // fuzz_ops.c - any sequence of calls, on a system that refuses nothing.
-#include "test/fuzz/heap_ops.h"
+#include "test/fuzz/fuzz.h"
+#include "test/harness/shadow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input in = {data, size};
-
-	heap_ops(&in, false);
+	shadow_fuzz(SHADOW_FUZZ, data, size);
 	return 0;
 }

@@ -43,7 +43,11 @@ have_fuzzer() {
 build_library() {
 	for source in \
 		$(find "$srcdir/runtime" "$srcdir/gc" -name '*.c') \
-		"$srcdir"/test/fuzz/heap_*.c; do
+		"$srcdir"/test/harness/shadow_[!r]*.c \
+		"$srcdir/test/harness/shadow_run.c" \
+		"$srcdir/test/harness/constant.c" \
+		"$srcdir/test/harness/recount.c" \
+		"$srcdir/test/harness/ledger.c"; do
 		object=$build/$(echo "${source#"$srcdir"/}" | tr / _).o
 		compile "$source" "$object" || return
 	done

@@ -1,83 +1,208 @@
-// shadow.h - programs of heap operations, run against a graph kept outside.
+// shadow.h - programs of heap operations, run against an exact copy.
 //
-// A program is a list of operations of the public interface.  Running it keeps
-// an exact copy of every object's contents and references in memory from
-// malloc; what the copy reaches must be in the heap, whole, and what it does
-// not reach must be gone.  What an operation does follows from the program
-// alone, not from addresses, times or collections: so every run of a program
-// ends with the same hash, and a program with some operations left out is a
-// program too.
+// A program is a list of operations of the public interface.  The drivers
+// choose where it comes from, random numbers or the bytes of a fuzzer, and how
+// many threads, the actors, run it.  Running it keeps an exact copy of the heap
+// (shadow_copy.h): what the copy reaches must be in the heap, whole, and what
+// it does not reach must be gone.  A ledger for each actor (ledger.h) says what
+// the statistics must be.
 //
-// Threads run their own operations.  Only the thread that made an object
-// changes it.  Where a program says sync all meet, gifts are handed over, and
-// the first thread checks everything.
+// What an operation does follows from the program alone, not from times or
+// collections.  So a program with some operations left out is a program too,
+// and can be made shorter.  Only the operations of the fuzzer depend on
+// addresses; every run of another program ends with the same hash.
+//
+// Actors run their own operations.  Only the actor that made an object changes
+// it.  Where a program says sync all meet, gifts are handed over, and the first
+// actor checks everything.
 #ifndef TEST_HARNESS_SHADOW_H
 #define TEST_HARNESS_SHADOW_H
 
-#include <rt/config.h>
-#include <stdbool.h>
 #include <stdio.h>
 
-enum shadow_kind {
-	SHADOW_ALLOC,	  // slot a = n bytes, made in way b
-	SHADOW_STORE,	  // reference b of the object in slot a = slot c
-	SHADOW_LOAD,	  // slot a = reference b of the object in slot c
-	SHADOW_COPY,	  // slot a = slot c, as an inner pointer
-	SHADOW_DROP,	  // slot a = nothing
-	SHADOW_CLEAR,	  // all slots = nothing
-	SHADOW_CHECK,	  // compare the object in slot a
-	SHADOW_GIVE,	  // at the next sync: slot c of thread b = slot a
-	SHADOW_SYNC,	  // all threads meet; everything is checked
-	SHADOW_GC,	  // the rest: the functions of the interface
-	SHADOW_RELEASE,	  // rt_free_os_memory
-	SHADOW_PERCENT,	  // rt_set_gc_percent, there and back
-	SHADOW_STATS,	  // statistics, their history, and metrics
-	SHADOW_VERIFY,	  // rt_heap_verify
-	SHADOW_WALK,	  // rt_heap_walk
-	SHADOW_STOP,	  // rt_stop_the_world
-	SHADOW_STACK,	  // rt_stack_alloc, rt_stack_free
-	SHADOW_DETACH,	  // and attach, odd a: with bounds of the stack
-	SHADOW_FORK,	  // a child has what the thread has
-	SHADOW_REGION,	  // a blocking region
-	SHADOW_SAFEPOINT, // rt_safepoint
-	SHADOW_ROOTS,	  // rt_roots_add, rt_roots_remove
-	SHADOW_REFUSED,	  // requests that get nothing
-	SHADOW_HANDLERS,  // handlers, and the mode of the double check
-	SHADOW_LOSE,	  // fault: a collection without the thread's roots
-	SHADOW_SCRIBBLE,  // fault: a byte of the object in slot a changes
-	SHADOW_LEAK,	  // fault: the object in slot a is never let go
-	SHADOW_KINDS,
+#include "test/harness/ledger.h"
+#include "test/harness/shadow_copy.h"
+
+// Where programs come from.
+enum shadow_driver {
+	SHADOW_RANDOM, // stress_shadow
+	SHADOW_ORACLE, // stress_oracle
+	SHADOW_FUZZ,   // fuzz_ops: one actor, words of any kind
+	SHADOW_FAULTS, // fuzz_faults: and the system refuses calls
+	SHADOW_ROOTS,  // fuzz_roots: any words in roots, objects and stacks
+	SHADOW_LOOKUP, // fuzz_lookup: any words as addresses
+	SHADOW_DRIVERS,
 };
 
-enum { SHADOW_THREADS = 8 };
+// X(name, what it takes of a, b, c and n, how often each driver does it in
+// proportion).  The numbers a, b and c are taken modulo what there is; n is a
+// number of bytes, written w where it is any number.
+//
+// Slots are words of an actor's own that are roots.  Ranges are memory that an
+// operation registers; the first is always registered, as exact.
+// clang-format off
+#define SHADOW_OPS(X)                                                          \
+	/* slot a = n bytes, made in way b with c */                           \
+	X(alloc,     "abcn", 400, 8000, 50, 50,  60,  1)                       \
+	/* word b of the object in slot a = slot c */                          \
+	X(store,     "abc",  220, 1000, 10, 10,  10,  0)                       \
+	/* slot a = word b of the object in slot c */                          \
+	X(load,      "abc",   90,   50, 10, 10,   6,  0)                       \
+	/* slot a = slot c, as an inner pointer */                             \
+	X(copy,      "acn",   60,   50,  6,  6,   4,  0)                       \
+	/* slot a = nothing; b slots from a on, odd b: to the end */           \
+	X(drop,      "a",     50,    0,  8,  8,   4,  4)                       \
+	X(clear,     "ab",     4,   40,  8,  8,   4,  0)                       \
+	/* compare the object in slot a */                                     \
+	X(check,     "a",    124,   50,  4,  4,   0,  0)                       \
+	/* at the next sync: slot c of actor b = slot a */                     \
+	X(give,      "abc",   10,    1,  0,  0,   0,  0)                       \
+	X(sync,      "",       2,    1,  0,  0,   0,  0)                       \
+	/* word b of range a = slot c */                                       \
+	X(put,       "abc",    0,    0, 12, 12,  12,  0)                       \
+	/* word b of a range, slot or object a = a word like c and w */         \
+	X(wild,      "abcw",   0,    0, 24, 24, 100,  0)                       \
+	/* ask about such a word, the one before, and their page */                                            \
+	X(ask,       "bcw",    0,    0, 10, 10,   4, 99)                       \
+	X(gc,        "",       2,    3, 10, 10,   4,  2)                       \
+	X(release,   "",       1,    1,  6,  6,   0,  0)                       \
+	/* the pacer's percentage; there and back where nothing else depends   \
+	   on times */                                                         \
+	X(percent,   "bw",     2,    0,  8,  8,   0,  0)                       \
+	/* statistics, their history, and metrics */                           \
+	X(stats,     "w",      3,    0,  6,  6,   0,  0)                       \
+	X(verify,    "",       1,    0,  4,  4,   0,  0)                       \
+	X(walk,      "w",      2,    0,  2,  2,   0,  0)                       \
+	X(stop,      "b",      2,    0,  8,  8,   0,  0)                       \
+	/* statistics with a recount and the ledgers */                        \
+	X(compare,   "",       1,   50,  8,  8,   0,  0)                       \
+	/* a stack a of size c, made or freed */                               \
+	X(stack,     "ac",     8,   10, 12, 12,   0,  0)                       \
+	/* and attach, odd a: with bounds of the stack */                      \
+	X(detach,    "a",      3,    3,  8,  8,   0,  0)                       \
+	/* a child has what the actor has */                                   \
+	X(fork,      "",       1,    0,  0,  0,   0,  0)                       \
+	/* a blocking region */                                                \
+	X(region,    "",       4,    6,  6,  6,   0,  0)                       \
+	X(safepoint, "",       5,  200,  2,  2,   0,  0)                       \
+	/* the slots once more as roots; range a, flags b */                   \
+	X(roots,     "",       4,    0,  2,  2,   0,  0)                       \
+	X(add,       "ab",     0,    0, 10, 10,  16,  0)                       \
+	X(remove,    "a",      0,    0,  8,  8,   4,  0)                       \
+	/* requests that get nothing */                                        \
+	X(refused,   "bcw",    3,    0,  6,  6,   0,  0)                       \
+	/* collect with words like b, c and w on the stack */                  \
+	X(junk,      "bcw",    0,    0,  0,  0,  12,  0)                       \
+	/* handlers, and the mode of the double check */                       \
+	X(handlers,  "",       1,    0,  1,  1,   0,  0)                       \
+	/* the system refuses calls of sort a: the next but b, c in all */     \
+	X(fault,     "abc",    0,    0,  0,  4,   0,  0)                       \
+	/* errors that must be found: a collection without the actor's roots,  \
+	   a changed byte of the object in slot a, one that is not let go */   \
+	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
+	X(scribble,  "a",      0,    0,  0,  0,   0,  0)                       \
+	X(leak,      "a",      0,    0,  0,  0,   0,  0)
+// clang-format on
+
+enum shadow_kind {
+#define X(name, ...) SHADOW_##name,
+	SHADOW_OPS(X)
+#undef X
+	    SHADOW_KINDS,
+};
 
 struct shadow_op {
 	enum shadow_kind kind;
-	unsigned thread, a, b, c; // any number: taken modulo what there is
-	unsigned n;		  // bytes
+	unsigned actor, a, b, c, n; // any numbers
 };
 
 struct shadow_program {
-	unsigned threads; // 1 to SHADOW_THREADS
+	enum shadow_driver driver;
+	unsigned actors; // 1 to SHADOW_THREADS
 	unsigned align8;
-	unsigned exact; // stacks are no roots, so what is dead is gone
+	unsigned exact;	 // stacks are no roots, so what is dead is gone
+	unsigned config; // bits of the fuzzer's configurations
 	size_t nops;
 	struct shadow_op *op;
+};
+
+// The configurations that programs are run in, each with those of some
+// drivers.
+enum shadow_mode {
+	SHADOW_ASKED,	// collecting only when asked
+	SHADOW_STRESS,	// collecting at every allocation
+	SHADOW_PACED,	// collecting when due
+	SHADOW_GUARDED, // and with guards behind objects
+	SHADOW_PLAIN,	// the defaults
+	SHADOW_BITS,	// as the program says
+	SHADOW_MODES,
 };
 
 struct shadow_result {
 	bool ok;
 	uint64_t hash;
-	char why[300];
+	struct comparison compared; // of statistics
+	uint64_t reads;		    // of statistics, each compared
+	char why[SHADOW_WHY];
 };
 
-// shadow_run makes a heap, runs p, fills *r and ends the process.
-void shadow_run(const struct shadow_program *p, rt_config config,
-		struct shadow_result *r) __attribute__((noreturn));
+// What became of a program.
+struct shadow_verdict {
+	unsigned modes; // bit i: mode i failed; all: they end differently
+	struct shadow_result last;
+};
+
+// ---- running ----
+
+// shadow_run makes a heap, runs p, and ends the heap.  A failure ends the
+// process.
+void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
+		struct shadow_result *r);
+
+// shadow_try runs p in a process for each mode of a mask, until one fails.
+// SHADOW_ALL is all modes of its driver.
+enum { SHADOW_ALL = (1 << SHADOW_MODES) - 1 };
+struct shadow_verdict shadow_try(const struct shadow_program *p,
+				 unsigned modes);
+
+// shadow_shrink leaves a program that fails in the modes given and would not
+// if any one operation were missing, as far as it gets in a minute.
+void shadow_shrink(struct shadow_program *p, unsigned modes);
+
+// shadow_report says how p failed, makes it short, writes it to a file and says
+// how to run it again.
+void shadow_report(struct shadow_program *p, struct shadow_verdict v);
+
+// ---- making programs ----
+
+// shadow_random is a program of nops operations; the last of every sync_every
+// is a sync.  It is freed with shadow_free.
+struct rng;
+struct shadow_program shadow_random(struct rng *r, enum shadow_driver driver,
+				    size_t nops, size_t sync_every);
+void shadow_free(struct shadow_program *p);
+
+// shadow_spell is the program that the input of a fuzzer spells, shadow_fuzz
+// runs it.
+struct shadow_program shadow_spell(enum shadow_driver driver,
+				   const uint8_t *data, size_t size);
+void shadow_fuzz(enum shadow_driver driver, const uint8_t *data, size_t size);
 
 // shadow_write and shadow_read are a program as a text; false: refused, or it
-// is none.  op is from malloc.
+// is none.
 bool shadow_write(FILE *file, const struct shadow_program *p);
 bool shadow_read(FILE *file, struct shadow_program *p);
+
+// The operations, by kind: args, and weight for each driver.
+struct shadow_form {
+	const char *name;
+	const char *args;
+	unsigned weight[SHADOW_DRIVERS];
+};
+extern const struct shadow_form shadow_forms[SHADOW_KINDS];
+
+// shadow_weigh gives the kind of operation that a driver does at x in the sum
+// of its weights, and returns this sum.
+size_t shadow_weigh(enum shadow_driver d, size_t x, enum shadow_kind *kind);
 
 #endif

@@ -1,0 +1,478 @@
+// shadow_copy.c - an exact copy of a heap.
+#include "test/harness/shadow_copy.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/pages/arena.h"
+
+enum {
+	EDGE = 256, // bytes that are looked at, from both ends
+	TINY = 16,  // smaller ones without pointers may share a slot
+};
+
+static struct {
+	struct shadow_node *nodes[SHADOW_THREADS];
+	uint64_t made[SHADOW_THREADS];
+	bool align8, guarded;
+} copy;
+
+// ---- failing ----
+
+char *shadow_why;
+static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+
+void shadow_fail(const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&failing);
+	va_start(args, format);
+	if (shadow_why) {
+		vsnprintf(shadow_why, SHADOW_WHY, format, args);
+		_exit(1);
+	}
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	abort();
+}
+
+void shadow_want(int error, const char *what)
+{
+	if (error != RT_OK)
+		shadow_fail("%s: %s", what, rt_strerror(error));
+}
+
+// ---- contents ----
+
+static uint64_t tag_of(const struct shadow_node *o)
+{
+	return o->id << 1 | 1; // no address
+}
+
+// word_index is where word k is: all behind the tag, or as many as there may
+// be, spread from the second word to the last.
+static size_t word_index(const struct shadow_node *o, size_t k)
+{
+	size_t words = o->n / 8;
+
+	if (words - 1 <= SHADOW_WORDS)
+		return 1 + k;
+	return 1 + k * (words - 2) / (SHADOW_WORDS - 1);
+}
+
+// is_filler tells whether byte i is neither in the tag nor in a word that may
+// change.
+static bool is_filler(const struct shadow_node *o, size_t i)
+{
+	size_t words = o->n / 8, k = i / 8 - 1;
+
+	if (o->nwords == 0)
+		return o->noscan || o->n < 8;
+	if (i < 8 || i / 8 >= words)
+		return i >= 8;
+	if (words - 1 > SHADOW_WORDS)
+		k = (k * (SHADOW_WORDS - 1) + words - 3) / (words - 2);
+	return word_index(o, k) != i / 8;
+}
+
+// Eight fillers are no address.
+static unsigned char filler(const struct shadow_node *o, size_t i)
+{
+	return (unsigned char)(0x41 + (o->id * 7 + i) % 31);
+}
+
+static bool has_tag(const struct shadow_node *o)
+{
+	return o->nwords != 0 || (!o->noscan && o->n >= 8);
+}
+
+// next_byte skips the middle of long objects.
+static size_t next_byte(const struct shadow_node *o, size_t i)
+{
+	return i + 1 == EDGE && o->n > 2 * EDGE ? o->n - EDGE : i + 1;
+}
+
+static void fill(const struct shadow_node *o)
+{
+	unsigned char *p = (unsigned char *)o->at;
+
+	for (size_t i = 0; i < o->n; i = next_byte(o, i))
+		if (is_filler(o, i))
+			p[i] = filler(o, i);
+	if (has_tag(o))
+		*(uint64_t *)o->at = tag_of(o);
+	for (unsigned k = 0; k < o->nwords; k++)
+		*shadow_at(o, k) = 0;
+}
+
+bool shadow_shares(const struct shadow_node *o)
+{
+	return o->noscan && o->n < (copy.align8 ? TINY : RT_NOSCAN_MIN);
+}
+
+uintptr_t *shadow_at(const struct shadow_node *o, unsigned k)
+{
+	return (uintptr_t *)o->at + word_index(o, k);
+}
+
+uintptr_t shadow_value(struct shadow_word w)
+{
+	return w.to ? w.to->at + w.value : w.value;
+}
+
+void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
+{
+	uintptr_t value = shadow_value(w);
+
+	o->word[k] = o->noscan ? (struct shadow_word){NULL, value} : w;
+	RT_STORE((void *)o->at, shadow_at(o, k), value);
+}
+
+void shadow_check(const struct shadow_node *o)
+{
+	const unsigned char *p = (const unsigned char *)o->at;
+	const unsigned char *last = p + o->n - 1;
+	size_t size = rt_size(p);
+	uintptr_t base = (uintptr_t)rt_base(last);
+
+	if (!rt_is_heap(p) || !rt_is_heap(last))
+		shadow_fail("object %#lx of %zu bytes is gone", (long)o->id,
+			    o->n);
+	if (size < o->n || base > o->at || base + size < o->at + o->n ||
+	    base != o->base || (base != o->at && !shadow_shares(o)))
+		shadow_fail("object %#lx of %zu bytes at %p has size %zu, "
+			    "base %#lx",
+			    (long)o->id, o->n, (const void *)p, size,
+			    (long)base);
+	for (size_t i = 0; i < o->n; i = next_byte(o, i))
+		if (is_filler(o, i) && p[i] != filler(o, i))
+			shadow_fail("object %#lx of %zu bytes: byte %zu is %#x",
+				    (long)o->id, o->n, i, p[i]);
+	if (has_tag(o) && *(uint64_t *)o->at != tag_of(o))
+		shadow_fail("object %#lx of %zu bytes has tag %#lx",
+			    (long)o->id, o->n, *(long *)o->at);
+}
+
+void shadow_check_words(const struct shadow_node *o)
+{
+	for (unsigned k = 0; k < o->nwords; k++)
+		if (*shadow_at(o, k) != shadow_value(o->word[k]))
+			shadow_fail("object %#lx of %zu bytes: word %u is %#lx",
+				    (long)o->id, o->n, k,
+				    (long)*shadow_at(o, k));
+}
+
+// ---- making nodes ----
+
+static size_t alignment(const struct shadow_node *o)
+{
+	if (o->noscan && o->n < TINY)
+		return o->n & -o->n & 15;
+	if (copy.align8 && (o->n <= 8 || (o->n > 16 && o->n <= 24)))
+		return 8;
+	return 16;
+}
+
+static bool is_zero(const unsigned char *p, size_t n)
+{
+	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
+}
+
+// check_new looks at an object that nothing was written to.
+static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
+{
+	const unsigned char *p = (const unsigned char *)o->at;
+
+	if (o->at % alignment(o) != 0)
+		shadow_fail("object of %zu bytes at %#lx", o->n, (long)o->at);
+	if (!o->noscan && usable != rt_good_size(o->n) &&
+	    !(copy.guarded && usable == o->n))
+		shadow_fail("object of %zu bytes has %zu, not %zu", o->n,
+			    usable, rt_good_size(o->n));
+	if (!uninit && !is_zero(p, shadow_shares(o) ? o->n : usable))
+		shadow_fail("new object of %zu bytes is not zero", o->n);
+}
+
+struct shadow_node *shadow_add(unsigned owner, void *p, size_t n,
+			       unsigned flags)
+{
+	bool noscan = flags & SHADOW_NOSCAN;
+	size_t usable = rt_size(p), words = noscan && n < TINY ? 0 : n / 8;
+	size_t nwords = words > 1 ? base_min(SHADOW_WORDS, words - 1) : 0;
+	struct shadow_node *o = calloc(1, sizeof *o + nwords * sizeof *o->word);
+
+	SHADOW_TRUE(o != NULL && rt_is_heap(p) && usable >= n);
+	*o = (struct shadow_node){
+	    .id = (uint64_t)(owner + 1) << 32 | ++copy.made[owner],
+	    .at = (uintptr_t)p,
+	    .n = n,
+	    .base = (uintptr_t)rt_base(p),
+	    .size = n > SHADOW_SMALL ? n : usable,
+	    .noscan = noscan,
+	    .owner = owner,
+	    .nwords = (unsigned)nwords,
+	    .next = copy.nodes[owner],
+	};
+	copy.nodes[owner] = o;
+	check_new(o, usable, flags & SHADOW_UNINIT);
+	fill(o);
+	return o;
+}
+
+// ---- all of them ----
+
+void shadow_reset(bool align8, bool guarded)
+{
+	for (unsigned t = 0; t < SHADOW_THREADS; t++)
+		for (struct shadow_node *o = copy.nodes[t], *next; o;
+		     o = next) {
+			next = o->next;
+			free(o);
+		}
+	memset(&copy, 0, sizeof copy);
+	copy.align8 = align8;
+	copy.guarded = guarded;
+}
+
+#define EACH_NODE(o)                                                           \
+	for (unsigned t = 0; t < SHADOW_THREADS; t++)                          \
+		for (struct shadow_node *o = copy.nodes[t]; o; o = o->next)
+
+unsigned shadow_count(void)
+{
+	unsigned n = 0;
+
+	EACH_NODE(o)
+	n++;
+	return n;
+}
+
+struct shadow_node *shadow_nth(unsigned i)
+{
+	EACH_NODE(o)
+	if (i-- == 0)
+		return o;
+	return NULL;
+}
+
+struct shadow_node *shadow_find(uintptr_t p)
+{
+	EACH_NODE(o)
+	if (p - o->base < o->size)
+		return o;
+	return NULL;
+}
+
+uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n)
+{
+	if (how == 0)
+		return n;
+	if (how == 1)
+		return arena.base + n % (arena_used() + RT_PAGE_SIZE);
+	if (!o)
+		return 0;
+	switch (how) {
+	case 2:
+		return o->base + o->size + n % 32;
+	case 3:
+		return o->base + (uintptr_t)(int8_t)n;
+	case 4:
+		return o->base + n % o->size;
+	default:
+		return o->base | (n & 7);
+	}
+}
+
+// ---- what is reachable ----
+
+// push puts a node on the list of those to be looked at, once.
+static void push(struct shadow_node **todo, struct shadow_node *o)
+{
+	if (o->reached)
+		return;
+	o->reached = true;
+	o->todo = *todo;
+	*todo = o;
+}
+
+// push_word does so with what a word leads to.  The low three bits of a word
+// that may hold anything may hold anything.  Requests of up to 16 bytes
+// without pointers may share a slot, where any address is a reference.
+static void push_word(struct shadow_node **todo, struct shadow_word w,
+		      bool exact)
+{
+	uintptr_t p = exact ? w.value : w.value & ~(uintptr_t)7;
+
+	if (w.to) {
+		push(todo, w.to);
+		return;
+	}
+	if (w.value == 0)
+		return;
+	EACH_NODE(o)
+	if (p - o->base < o->size &&
+	    (!exact || p == o->base || (o->noscan && o->size == TINY)))
+		push(todo, o);
+}
+
+static void follow(struct shadow_node *todo)
+{
+	while (todo) {
+		const struct shadow_node *o = todo;
+
+		todo = o->todo;
+		for (unsigned k = 0; !o->noscan && k < o->nwords; k++)
+			push_word(&todo, o->word[k], false);
+	}
+}
+
+void shadow_reach(struct shadow_word w, bool exact)
+{
+	struct shadow_node *todo = NULL;
+
+	push_word(&todo, w, exact);
+	follow(todo);
+}
+
+void shadow_collect(void)
+{
+	for (unsigned t = 0; t < SHADOW_THREADS; t++) {
+		struct shadow_node **link = &copy.nodes[t];
+
+		while (*link) {
+			struct shadow_node *o = *link;
+
+			if (o->reached) {
+				shadow_check(o);
+				shadow_check_words(o);
+				o->reached = false;
+				link = &o->next;
+			} else {
+				*link = o->next;
+				free(o);
+			}
+		}
+	}
+}
+
+// ---- the judge ----
+
+// What a walk compares the heap with: the nodes by address.
+struct judged {
+	struct shadow_node **node;
+	size_t n;
+	size_t found; // nodes whose objects the walk has seen
+	bool exact;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct shadow_node *x = *(struct shadow_node *const *)a;
+	const struct shadow_node *y = *(struct shadow_node *const *)b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+// judge_one counts the nodes in an object of the heap.
+static int judge_one(void *obj, size_t size, int kind, void *arg)
+{
+	struct judged *j = arg;
+	uintptr_t base = (uintptr_t)obj;
+	size_t low = 0, high = j->n;
+
+	(void)kind;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (j->node[mid]->at < base)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (high < j->n && j->node[high]->at - base < size)
+		SHADOW_TRUE(j->node[high++]->base == base);
+	if (high == low && j->exact)
+		shadow_fail("%p is dead and not gone", obj);
+	j->found += high - low;
+	return 0;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t x)
+{
+	hash = (hash ^ x) * UINT64_C(0x100000001b3);
+	return hash ^ hash >> 29;
+}
+
+// hash_object is what the heap holds of an object, less addresses.
+static uint64_t hash_object(const struct shadow_node *o)
+{
+	const unsigned char *p = (const unsigned char *)o->at;
+	uint64_t hash = mix(o->id, o->n);
+
+	for (size_t i = 0; i < o->n; i = next_byte(o, i))
+		if (is_filler(o, i))
+			hash = mix(hash, p[i]);
+	for (unsigned k = 0; k < o->nwords; k++) {
+		const struct shadow_node *to = o->word[k].to;
+
+		if (to)
+			hash =
+			    mix(mix(hash, to->id), *shadow_at(o, k) - to->at);
+	}
+	return hash;
+}
+
+uint64_t shadow_judge(bool exact)
+{
+	size_t n = shadow_count();
+	struct judged j = {malloc((n + 1) * sizeof *j.node), 0, 0, exact};
+	uint64_t hash = 0;
+
+	SHADOW_TRUE(j.node != NULL);
+	EACH_NODE(o)
+	{
+		shadow_check(o);
+		shadow_check_words(o);
+		hash += hash_object(o);
+		j.node[j.n++] = o;
+	}
+	qsort(j.node, n, sizeof *j.node, by_address);
+	for (size_t i = 1; i < n; i++)
+		SHADOW_TRUE(j.node[i]->at - j.node[i - 1]->at >=
+			    j.node[i - 1]->n);
+	SHADOW_OK(rt_heap_walk(judge_one, &j));
+	SHADOW_TRUE(j.found == n);
+	free(j.node);
+	shadow_healthy();
+	return hash;
+}
+
+void shadow_sums(const rt_memstats *m)
+{
+	SHADOW_TRUE(m->heap_sys == m->heap_inuse + m->heap_idle);
+	SHADOW_TRUE(m->heap_objects == m->mallocs - m->frees);
+	SHADOW_TRUE(m->heap_alloc <= m->heap_inuse);
+	SHADOW_TRUE(m->heap_released <= m->heap_idle);
+}
+
+uint64_t shadow_healthy(void)
+{
+	static rt_memstats m;
+	struct rt_verify v;
+
+	SHADOW_OK(rt_heap_verify(&v));
+	if (v.errors != 0)
+		shadow_fail("rt_heap_verify: %s", v.first);
+	SHADOW_OK(rt_read_memstats(&m));
+	shadow_sums(&m);
+	SHADOW_TRUE(m.heap_objects == v.objects && m.heap_alloc == v.bytes);
+	SHADOW_TRUE(m.sys == m.heap_sys + m.stack_sys + m.mspan_sys +
+				 m.mcache_sys + m.buckhash_sys + m.gc_sys +
+				 m.other_sys);
+	return v.objects;
+}

@@ -1,0 +1,136 @@
+// shadow_copy.h - an exact copy of a heap: its objects and what they hold.
+//
+// The copy is in memory from malloc, where the collector does not look.  Each
+// node is an object: where it is, which bytes it holds, which of its words may
+// change and what they are.  The first word of an object that has words is a
+// tag, and every byte that is neither tag nor such a word is filler.  Eight
+// bytes of tag or filler are no address, so they keep nothing alive.
+//
+// A word is either a reference, which names the node it points into, or any
+// number.  A reference is a word that keeps its object alive: it is in a slot
+// of an actor or in an object that is scanned.  What another word keeps alive
+// is found by its value.
+//
+// Each owner has a list of nodes that only it changes.  Functions that say
+// "alone" look at all lists: no other thread may use the copy meanwhile.
+#ifndef TEST_HARNESS_SHADOW_COPY_H
+#define TEST_HARNESS_SHADOW_COPY_H
+
+#include <rt/rt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/base.h"
+
+enum {
+	SHADOW_THREADS = 8,
+	SHADOW_WORDS = 32,    // of an object that may change, at most
+	SHADOW_SMALL = 32760, // bytes of the largest object that is not large
+};
+
+struct shadow_word {
+	struct shadow_node *to; // NULL: no reference
+	uintptr_t value;	// a reference: bytes into the object
+};
+
+struct shadow_node {
+	uint64_t id; // which owner made it, and when
+	uintptr_t at;
+	size_t n;
+	uintptr_t base; // a word into [base, base + size) keeps it
+	size_t size;
+	bool noscan;
+	bool reached;
+	unsigned owner;
+	unsigned nwords;
+	struct shadow_node *next; // of its owner
+	struct shadow_node *todo; // in a list to be looked at
+	struct shadow_word word[];
+};
+
+// ---- failing ----
+
+// Where a failure goes: NULL, the default, prints and aborts; otherwise the
+// text is written there and the process exits with status 1.
+extern char *shadow_why;
+enum { SHADOW_WHY = 300 };
+
+// shadow_fail ends the process.  If several threads fail, the first says why.
+RT_NORETURN void shadow_fail(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+#define SHADOW_TRUE(cond)                                                      \
+	((cond)                                                                \
+	     ? (void)0                                                         \
+	     : shadow_fail("%s:%d: not true: %s", __FILE__, __LINE__, #cond))
+#define SHADOW_OK(call) shadow_want(call, #call)
+void shadow_want(int error, const char *what);
+
+// ---- nodes ----
+
+// shadow_add enters an object of n bytes that was just allocated at p and
+// fills it.  Without SHADOW_UNINIT every byte that can be used must be zero.
+enum { SHADOW_NOSCAN = 1, SHADOW_UNINIT = 2 };
+struct shadow_node *shadow_add(unsigned owner, void *p, size_t n,
+			       unsigned flags);
+
+// shadow_shares tells whether an object may lie in a slot with others.
+bool shadow_shares(const struct shadow_node *o);
+
+// shadow_at is the address of word k of an object, below nwords; shadow_value
+// is what a word should hold.
+uintptr_t *shadow_at(const struct shadow_node *o, unsigned k);
+uintptr_t shadow_value(struct shadow_word w);
+
+// shadow_set changes word k of an object.  In an object that is not scanned
+// it becomes a number.
+void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w);
+
+// shadow_check requires that the heap has an object with its bytes,
+// shadow_check_words that its words are right; only the owner of an object
+// may look at these, or all must wait.
+void shadow_check(const struct shadow_node *o);
+void shadow_check_words(const struct shadow_node *o);
+
+// ---- all objects, alone ----
+
+// shadow_reset begins a copy of an empty heap.  guarded: some objects may have
+// no more bytes than were asked for.
+void shadow_reset(bool align8, bool guarded);
+
+// shadow_count is the number of nodes, shadow_nth one of them.
+unsigned shadow_count(void);
+struct shadow_node *shadow_nth(unsigned i);
+
+// shadow_find is a node that p points to or into, NULL: none.
+struct shadow_node *shadow_find(uintptr_t p);
+
+// shadow_wild is a word that may be a pointer, from any number n.  how, below
+// 8, says what it resembles: any word, an address in the heap, one behind o,
+// near it or in it, or, from 5 on, o with a tag.
+uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n);
+
+// shadow_reach marks what a word leads to: one that may hold anything, or,
+// with exact, one that counts only if an allocation returned it.
+void shadow_reach(struct shadow_word w, bool exact);
+
+// shadow_collect does what a collection does: it forgets the nodes that were
+// not reached since the last time, and requires the others to be whole.
+void shadow_collect(void);
+
+// shadow_judge compares the heap with the copy after a collection: every node
+// is there, whole, apart from the others and found by a walk; with exact there
+// is nothing else.  Returns a hash of everything that does not depend on
+// addresses.
+uint64_t shadow_judge(bool exact);
+
+// shadow_healthy requires that every structure of the heap agrees with every
+// other, and the statistics with these and with each other.  It returns the
+// number of objects.
+uint64_t shadow_healthy(void);
+
+// shadow_sums requires the identities of statistics, which hold at any time.
+void shadow_sums(const rt_memstats *m);
+
+#endif
