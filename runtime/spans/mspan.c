@@ -392,7 +392,7 @@ static const char *check_page_lines(const struct mspan *s)
 	const struct linewords *end = l + s->npages * RT_PAGE_WORDS;
 
 	for (; l < end; l++)
-		if ((l < own || l >= own + s->nwords) &&
+		if ((!own || l < own || l >= own + s->nwords) &&
 		    (atomic_u64_load_relaxed(&l->line[0]) |
 		     atomic_u64_load_relaxed(&l->line[1])) != 0)
 			return "bit on a page without slots";
