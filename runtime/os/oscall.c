@@ -65,16 +65,16 @@ static const char *const names[] = {
 };
 static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
 
-const char *oscall_name(enum oscall kind)
+const char *fault_name(enum oscall kind)
 {
 	return names[kind];
 }
 
 // ---- faults ----
 
-// Written by oscall_fail, which stores ncalls last: that arms the rest.
+// Written by fault_fail, which stores ncalls last: that arms the rest.
 struct fault {
-	atomic_u64 calls;  // since oscall_fail
+	atomic_u64 calls;  // since fault_fail
 	atomic_u64 failed; // of those
 	atomic_u64 first;  // number of the first call that fails, from 1
 	atomic_u64 ncalls; // how many calls fail from there
@@ -83,7 +83,7 @@ struct fault {
 
 static struct fault faults[OSCALL_KINDS];
 
-// 1 after the first oscall_fail.  In a product all this costs a call the test
+// 1 after the first fault_fail.  In a product all this costs a call the test
 // of this word.
 static atomic_u32 watched;
 
@@ -91,7 +91,7 @@ static atomic_u32 watched;
 // registered.
 static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
 
-void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
+void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
 {
 	struct fault *f = &faults[kind];
 
@@ -105,17 +105,17 @@ void oscall_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
 	atomic_u32_store_relaxed(&watched, 1);
 }
 
-uint64_t oscall_count(enum oscall kind)
+uint64_t fault_count(enum oscall kind)
 {
 	return atomic_u64_load_relaxed(&faults[kind].calls);
 }
 
-uint64_t oscall_failed(enum oscall kind)
+uint64_t fault_failed(enum oscall kind)
 {
 	return atomic_u64_load_relaxed(&faults[kind].failed);
 }
 
-void oscall_from(atomic_u64 *failed)
+void fault_from(atomic_u64 *failed)
 {
 	place = failed;
 }
@@ -124,7 +124,7 @@ static RT_NOINLINE int refused_watched(enum oscall kind)
 {
 	struct fault *f = &faults[kind];
 	atomic_u64 *from = place;
-	// Pairs with the release in oscall_fail.
+	// Pairs with the release in fault_fail.
 	uint64_t ncalls = atomic_u64_load_acquire(&f->ncalls);
 	uint64_t first = atomic_u64_load_relaxed(&f->first);
 	uint64_t call = atomic_u64_add_relaxed(&f->calls, 1);
@@ -184,7 +184,7 @@ static void cancel_restore(int state)
 // The answer of oscall_page_size, or 0 for the system's.
 static size_t page_size;
 
-void oscall_set_page_size(size_t bytes)
+void fault_set_page_size(size_t bytes)
 {
 	page_size = bytes;
 }

@@ -26,7 +26,7 @@ bool callsite_init(void)
 
 void callsite_enter(const struct callsite **listed)
 {
-	oscall_from(&counts[listed - __start_callsites]);
+	fault_from(&counts[listed - __start_callsites]);
 }
 
 bool callsite_next(unsigned n, struct callsite *site, uint64_t *refused)

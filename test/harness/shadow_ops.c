@@ -701,14 +701,14 @@ static const enum oscall calls[] = {
 
 void shadow_fault(const struct shadow_op *op)
 {
-	oscall_fail(calls[op->a % RT_ARRAY_LEN(calls)], 1 + op->b % 256,
-		    1 + op->c % 64, ENOMEM);
+	fault_fail(calls[op->a % RT_ARRAY_LEN(calls)], 1 + op->b % 256,
+		   1 + op->c % 64, ENOMEM);
 }
 
 void shadow_no_faults(void)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
-		oscall_fail(calls[i], 1, 0, 0);
+		fault_fail(calls[i], 1, 0, 0);
 }
 
 OP(fault)

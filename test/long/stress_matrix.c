@@ -309,7 +309,7 @@ static void in_child(void)
 	// sanitizer's allocator, which each thread needs when it begins, stays
 	// locked there if another thread held it at the fork.
 	if (RT_TSAN || RT_ASAN)
-		oscall_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
+		fault_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
 	attach_main(0);
 	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
 	for (unsigned i = 0; i < 500; i++)

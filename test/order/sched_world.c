@@ -194,7 +194,7 @@ TEST(a_woken_thread_wakes_others_before_it_runs)
 
 static uint64_t wakes(void)
 {
-	return oscall_count(OSCALL_FUTEX_WAKE);
+	return fault_count(OSCALL_FUTEX_WAKE);
 }
 
 // stw SPINNER_IDLE: the starter leaves the wake to a thread that spins.
@@ -207,7 +207,7 @@ TEST(who_spins_at_the_gate_does_the_starters_part)
 	stop();
 	asleep(&host, unblock);
 	hold_at(SCHED_GATE_WAIT, &second, unblock_q);
-	oscall_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
+	fault_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
 	before = wakes();
 	start();
 	ck_assert_uint_eq(wakes(), before);

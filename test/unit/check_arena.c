@@ -62,7 +62,7 @@ static void expect_maps_as_before(void)
 static void begin(void)
 {
 	sysmem_init();
-	oscall_fail(OSCALL_RESERVE, 1, 0, 0);
+	fault_fail(OSCALL_RESERVE, 1, 0, 0);
 	maps_read(&before);
 	maps_read(&before);
 }
@@ -251,10 +251,10 @@ TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 	unsigned refusals = (unsigned)_i;
 
 	begin();
-	oscall_fail(OSCALL_RESERVE, 1, refusals, ENOMEM);
+	fault_fail(OSCALL_RESERVE, 1, refusals, ENOMEM);
 	ck_assert_int_eq(arena_init(5 * (uint64_t)RT_ARENA_SIZE),
 			 arenas[refusals] != 0);
-	ck_assert_uint_eq(oscall_failed(OSCALL_RESERVE), refusals);
+	ck_assert_uint_eq(fault_failed(OSCALL_RESERVE), refusals);
 	if (arenas[refusals] != 0) {
 		expect_range(arenas[refusals] * (uint64_t)RT_ARENA_SIZE);
 		arena_fini();
@@ -267,9 +267,9 @@ static uint64_t reserve_calls(void)
 {
 	uint64_t n;
 
-	oscall_fail(OSCALL_RESERVE, 1, 0, 0);
+	fault_fail(OSCALL_RESERVE, 1, 0, 0);
 	ck_assert(arena_init(RT_ARENA_SIZE));
-	n = oscall_count(OSCALL_RESERVE);
+	n = fault_count(OSCALL_RESERVE);
 	arena_fini();
 	return n;
 }
@@ -282,12 +282,12 @@ TEST(a_refusal_at_any_step_leaves_nothing_mapped)
 	ncalls = reserve_calls();
 	ck_assert_uint_ge(ncalls, 5); // the heap and four tables
 	for (uint64_t nth = 1; nth <= ncalls; nth++) {
-		oscall_fail(OSCALL_RESERVE, nth, UINT64_MAX, ENOMEM);
+		fault_fail(OSCALL_RESERVE, nth, UINT64_MAX, ENOMEM);
 		ck_assert(!arena_init(RT_ARENA_SIZE));
-		ck_assert_uint_ge(oscall_failed(OSCALL_RESERVE), 1);
+		ck_assert_uint_ge(fault_failed(OSCALL_RESERVE), 1);
 		expect_nothing();
 		// Refused once only: the next smaller range serves.
-		oscall_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
+		fault_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
 		ck_assert(arena_init(4 * (uint64_t)RT_ARENA_SIZE));
 		expect_range(2 * (uint64_t)RT_ARENA_SIZE);
 		arena_fini();
@@ -402,16 +402,16 @@ TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 	ck_assert_uint_eq(arena_prepared(), 8 * RT_CHUNK_SIZE);
 	ck_assert_uint_eq(arena_used(), 0);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
-	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
 	for (uint32_t n = 1; n <= 8; n++) {
 		ck_assert(grow(n));
 		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped),
 				  n * RT_CHUNK_SIZE);
 		tables_work();
 	}
-	ck_assert_uint_eq(oscall_count(OSCALL_COMMIT), 0);
-	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_COMMIT), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_ADVISE), 0);
 	ck_assert(!grow(9));
 	gauge_add(&gauges.heap_mapped, -8 * RT_CHUNK_SIZE);
 	arena_fini();
@@ -424,9 +424,9 @@ TEST(memory_is_refused_before_there_are_tables_for_it)
 {
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
-	oscall_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
 	ck_assert(!grow(RT_ARENA_SIZE / RT_CHUNK_SIZE));
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 	arena_fini();
 	expect_nothing();
@@ -438,10 +438,10 @@ TEST(memory_without_tables_is_not_counted, .n = 2)
 {
 	begin();
 	ck_assert(arena_init(RT_ARENA_SIZE));
-	oscall_fail(OSCALL_UNCOMMIT, 1, _i, ENOMEM);
-	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
+	fault_fail(OSCALL_UNCOMMIT, 1, _i, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	ck_assert(!grow(1));
-	ck_assert_uint_eq(oscall_count(OSCALL_UNCOMMIT), 1);
+	ck_assert_uint_eq(fault_count(OSCALL_UNCOMMIT), 1);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 	ck_assert_uint_eq(arena_used(), 0);
 	ck_assert(grow(1));
@@ -456,14 +456,14 @@ TEST(refused_growth_can_be_tried_again)
 	begin();
 	for (uint64_t nth = 1; nth <= 5; nth++) { // the heap, four tables
 		ck_assert(arena_init(RT_ARENA_SIZE));
-		oscall_fail(OSCALL_COMMIT, nth, UINT64_MAX, ENOMEM);
+		fault_fail(OSCALL_COMMIT, nth, UINT64_MAX, ENOMEM);
 		ck_assert(!grow(3));
-		ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
+		ck_assert_uint_eq(fault_failed(OSCALL_COMMIT), 1);
 		ck_assert_uint_eq(arena_used(), 0);
 		ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 		ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
 				  gauge_load(&gauges.gc_misc_sys));
-		oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+		fault_fail(OSCALL_COMMIT, 1, 0, 0);
 		ck_assert(grow(3));
 		tables_work();
 		gauge_add(&gauges.heap_mapped, -3 * RT_CHUNK_SIZE);
@@ -493,16 +493,16 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	maps_read(&before);
 	do {
-		oscall_fail(kind, ++nth, UINT64_MAX, ENOMEM);
+		fault_fail(kind, ++nth, UINT64_MAX, ENOMEM);
 		error = rt_init(&c);
 		if (error) {
 			ck_assert_int_eq(error, RT_ENOMEM);
-			ck_assert_uint_ge(oscall_failed(kind), 1);
+			ck_assert_uint_ge(fault_failed(kind), 1);
 			expect_maps_as_before();
 		}
 	} while (error);
 	ck_assert_uint_gt(nth, 1);
-	oscall_fail(kind, 1, 0, 0);
+	fault_fail(kind, 1, 0, 0);
 	ck_assert_ptr_nonnull(rt_alloc(100));
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	expect_maps_as_before();
@@ -536,11 +536,11 @@ TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 	c.double_check = RT_CHECK_FATAL;
 	do {
 		ck_assert_int_eq(rt_init(&c), RT_OK);
-		oscall_fail(OSCALL_COMMIT, ++nth, UINT64_MAX, ENOMEM);
+		fault_fail(OSCALL_COMMIT, ++nth, UINT64_MAX, ENOMEM);
 		p = rt_alloc(n);
-		ck_assert(p || oscall_failed(OSCALL_COMMIT) != 0);
+		ck_assert(p || fault_failed(OSCALL_COMMIT) != 0);
 		expect_sums(p != NULL);
-		oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+		fault_fail(OSCALL_COMMIT, 1, 0, 0);
 		ck_assert_ptr_nonnull(rt_alloc(n));
 		expect_sums(1 + (p != NULL));
 		ck_assert_int_eq(rt_fini(), RT_OK);
@@ -565,16 +565,16 @@ TEST(spans_that_cannot_be_described_are_null)
 	// So that pages need no memory.
 	ck_assert_ptr_nonnull(rt_alloc(RT_ARENA_SIZE / 4 * 3));
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	while ((p = rt_alloc(RT_PAGE_SIZE)) != NULL) {
 		*p = (void *)root[0];
 		root[0] = (uintptr_t)p;
 		n++;
 	}
-	ck_assert_uint_ne(oscall_failed(OSCALL_COMMIT), 0);
+	ck_assert_uint_ne(fault_failed(OSCALL_COMMIT), 0);
 	ck_assert_uint_lt(n, RT_ARENA_SIZE / 4 * 3 / RT_PAGE_SIZE);
 	expect_sums(n + 1);
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	ck_assert_ptr_nonnull(rt_alloc(RT_PAGE_SIZE));
 	expect_sums(n + 2);
 }

@@ -789,12 +789,12 @@ TEST(no_time_is_negative, .n = 2)
 		rt_stop_times t;
 		rt_memstats m;
 
-		oscall_fail(OSCALL_CLOCK, ++nth, _i ? UINT64_MAX : 1, EINVAL);
+		fault_fail(OSCALL_CLOCK, ++nth, _i ? UINT64_MAX : 1, EINVAL);
 		rt_stop_the_world(RT_STOP_HOST);
 		rt_start_the_world(&t);
 		rt_gc();
-		refused = oscall_failed(OSCALL_CLOCK);
-		oscall_fail(OSCALL_CLOCK, 1, 0, 0);
+		refused = fault_failed(OSCALL_CLOCK);
+		fault_fail(OSCALL_CLOCK, 1, 0, 0);
 		is = count_stops();
 		check_times(&t);
 		ck_assert_uint_le(t.total_ns, nanotime() - begun);

@@ -196,7 +196,7 @@ TEST(who_writes_on_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
-	oscall_set_page_size(page_sizes[_i / 2]);
+	fault_set_page_size(page_sizes[_i / 2]);
 	c.gcstress = _i % 2;
 	start(c, 1);
 	for (unsigned i = 0; i < NSIZES; i++) {
@@ -215,7 +215,7 @@ TEST(who_writes_on_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 // An object is what was asked for, in all answers about it.
 TEST(answers_end_where_the_object_does, .n = NPAGE_SIZES)
 {
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	start_all();
 	for (unsigned i = 0; i < NSIZES; i++) {
 		size_t n = sizes[i];
@@ -259,7 +259,7 @@ TEST(what_they_lead_to_lives, .n = NPAGE_SIZES)
 {
 	unsigned i;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	start_all();
 	root[1] = NULL;
 	for (i = 0; i < NSIZES; i++)
@@ -300,7 +300,7 @@ TEST(objects_at_odd_addresses_live)
 // Words that point into an object's pages, but not into the object.
 TEST(words_beside_an_object_do_not_keep_it, .n = NPAGE_SIZES)
 {
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	start_all();
 	for (unsigned i = 0; i < NSIZES; i++) {
 		char *p = root[0] = rt_alloc(sizes[i]);
@@ -329,7 +329,7 @@ TEST(freed_objects_may_not_be_touched, .n = NSIZES * NPAGE_SIZES)
 	volatile uintptr_t hidden;
 	size_t n = sizes[_i / NPAGE_SIZES];
 
-	oscall_set_page_size(page_sizes[_i % NPAGE_SIZES]);
+	fault_set_page_size(page_sizes[_i % NPAGE_SIZES]);
 	start_all();
 	for (unsigned round = 0; round < 3; round++) {
 		root[0] = rt_alloc(n);
@@ -378,7 +378,7 @@ static void use_everything(void)
 // Pages that were forbidden are as good as others, given back or not.
 TEST(pages_of_freed_objects_are_used_again, .n = 2 * NPAGE_SIZES)
 {
-	oscall_set_page_size(page_sizes[_i / 2]);
+	fault_set_page_size(page_sizes[_i / 2]);
 	start(heap_config(HEAP_QUIET), 20);
 	for (unsigned round = 0; round < 5; round++) {
 		uint64_t sys;
@@ -561,7 +561,7 @@ TEST(no_guard_is_an_object_all_the_same)
 	char *p;
 
 	start_all();
-	oscall_fail(OSCALL_UNCOMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_UNCOMMIT, 1, UINT64_MAX, ENOMEM);
 	for (unsigned i = 0; i < NSIZES; i++) {
 		p = root[i] = rt_alloc(sizes[i]);
 		ck_assert(heap_is_zero(p, sizes[i]));
@@ -569,7 +569,7 @@ TEST(no_guard_is_an_object_all_the_same)
 		ck_assert_uint_eq(rt_size(p), sizes[i]);
 		ck_assert_int_eq(signal_of(read_at, p + sizes[i] + 15), 0);
 	}
-	ck_assert_uint_ge(oscall_failed(OSCALL_UNCOMMIT), NSIZES);
+	ck_assert_uint_ge(fault_failed(OSCALL_UNCOMMIT), NSIZES);
 	ck_assert_uint_eq(guard_count(), 0);
 	in_order();
 	memset(root, 0, sizeof root);
@@ -577,7 +577,7 @@ TEST(no_guard_is_an_object_all_the_same)
 	in_order();
 	// What the slack holds is looked at without a guard, too.
 	p = root[0] = rt_alloc(40);
-	oscall_fail(OSCALL_UNCOMMIT, 1, 0, 0);
+	fault_fail(OSCALL_UNCOMMIT, 1, 0, 0);
 	stray.n = 40;
 	ck_assert_int_eq(signal_of(leave_stray_alone, p), 0);
 	p[40] = 1;
@@ -597,16 +597,16 @@ TEST(refused_permission_is_no_memory)
 	for (unsigned i = 0; i < 1000; i++)
 		ck_assert_ptr_nonnull(rt_alloc(20000));
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	for (unsigned i = 0; i < 100; i++) {
 		refused += !rt_alloc(100);
 		refused += !rt_alloc(40000);
 		refused += !rt_stack_alloc(1 << 17);
 	}
-	ck_assert_uint_gt(oscall_failed(OSCALL_COMMIT), 0);
+	ck_assert_uint_gt(fault_failed(OSCALL_COMMIT), 0);
 	ck_assert_uint_ge(refused, 200); // pages that were never used are left
 	in_order();
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	for (unsigned i = 0; i < 1000; i++)
 		ck_assert_ptr_nonnull(rt_alloc(20000));
 	use_everything();
@@ -690,7 +690,7 @@ TEST(sizes_beyond_the_range_are_refused, .n = NPAGE_SIZES)
 	rt_config c = heap_config(HEAP_QUIET);
 	uint64_t sys;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	c.max_heap = 64 << 20;
 	start(c, 1);
 	sys = heap_stats().sys;

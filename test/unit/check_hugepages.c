@@ -216,10 +216,10 @@ TEST(without_helpers_advice_is_all)
 {
 	start(0);
 	hold(16, CHUNK, false);
-	oscall_fail(OSCALL_ADVISE, 1, 0, 0); // counts
+	fault_fail(OSCALL_ADVISE, 1, 0, 0); // counts
 	gc();
 	ck_assert_uint_ge(count_advised(), 15);
-	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), count_advised());
+	ck_assert_uint_eq(fault_count(OSCALL_ADVISE), count_advised());
 }
 
 TEST(without_huge_pages_nothing_is_advised)
@@ -442,21 +442,21 @@ TEST(refused_advice_changes_nothing)
 {
 	start(0);
 	hold(16, CHUNK, false);
-	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_ADVISE, 1, UINT64_MAX, ENOMEM);
 	gc();
 	// One question a collection, not one a chunk.
-	ck_assert_uint_le(oscall_count(OSCALL_ADVISE), 2);
-	oscall_fail(OSCALL_ADVISE, 1, 0, 0);
+	ck_assert_uint_le(fault_count(OSCALL_ADVISE), 2);
+	fault_fail(OSCALL_ADVISE, 1, 0, 0);
 	ck_assert_uint_eq(count_advised(), 0);
 	gc();
 	ck_assert_uint_ge(count_advised(), 15);
 	// A run that may not be cut is made shorter instead.
 	roots[8] = NULL;
 	gc();
-	oscall_fail(OSCALL_ADVISE, 1, 1, ENOMEM);
+	fault_fail(OSCALL_ADVISE, 1, 1, ENOMEM);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 1);
-	oscall_fail(OSCALL_ADVISE, 1, 0, 0);
+	ck_assert_uint_eq(fault_failed(OSCALL_ADVISE), 1);
+	fault_fail(OSCALL_ADVISE, 1, 0, 0);
 	ck_assert_uint_ge(count_advised(), 7);
 	ck_assert_uint_le(count_advised(), 9);
 	in_order();

@@ -39,7 +39,7 @@ static void await_u32(const atomic_u32 *word, uint32_t value)
 // count_calls begins to count a kind of call.
 static void count_calls(enum oscall kind)
 {
-	oscall_fail(kind, 1, 0, 0);
+	fault_fail(kind, 1, 0, 0);
 }
 
 // exit_if_told is a fatal handler: the exit status says whether the report
@@ -95,7 +95,7 @@ TEST(a_mutex_survives_sleeps_that_return_early)
 {
 	pthread_t threads[THREADS];
 
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
 	start_all(threads, add_under_mutex);
 	join_all(threads);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
@@ -110,8 +110,8 @@ TEST(an_uncontended_mutex_makes_no_system_call)
 	ck_assert(mutex_held(&mutex));
 	mutex_unlock(&mutex);
 	ck_assert(!mutex_held(&mutex));
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAIT), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAKE), 0);
 }
 
 static void *lock_once(void *arg)
@@ -134,13 +134,13 @@ TEST(every_sleeper_of_a_mutex_gets_it)
 	mutex_lock(&mutex);
 	start_all(threads, lock_once);
 	await_u32(&mutex.state, 2);
-	while (oscall_count(OSCALL_FUTEX_WAIT) < THREADS)
+	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	ck_assert_uint_eq(guarded, 0);
 	mutex_unlock(&mutex);
 	join_all(threads);
 	ck_assert_uint_eq(guarded, THREADS);
-	ck_assert_uint_ge(oscall_count(OSCALL_FUTEX_WAKE), 1);
+	ck_assert_uint_ge(fault_count(OSCALL_FUTEX_WAKE), 1);
 	ck_assert(!mutex_held(&mutex));
 }
 
@@ -265,8 +265,8 @@ TEST(a_note_woken_before_does_not_sleep)
 	ck_assert(note_sleep(&note, 0));
 	note_clear(&note);
 	ck_assert(!note_sleep(&note, 0));
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAIT), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAKE), 0);
 }
 
 TEST(a_note_nobody_wakes_times_out)
@@ -283,18 +283,18 @@ TEST(sleeps_that_return_early_are_slept_to_the_end)
 {
 	uint64_t begun = nanotime();
 
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, 1000, EINTR);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, 1000, EINTR);
 	ck_assert(!note_sleep(&note, 20 * MS));
 	ck_assert_uint_ge(nanotime() - begun, 20 * MS);
 	// As many as the time was long enough for.
-	ck_assert_uint_gt(oscall_failed(OSCALL_FUTEX_WAIT), 0);
+	ck_assert_uint_gt(fault_failed(OSCALL_FUTEX_WAIT), 0);
 }
 
 TEST(a_refused_clock_ends_a_timed_sleep)
 {
-	oscall_fail(OSCALL_CLOCK, 1, UINT64_MAX, EINVAL);
+	fault_fail(OSCALL_CLOCK, 1, UINT64_MAX, EINVAL);
 	ck_assert(!note_sleep(&note, 1 * MS));
-	ck_assert_uint_ge(oscall_failed(OSCALL_CLOCK), 1);
+	ck_assert_uint_ge(fault_failed(OSCALL_CLOCK), 1);
 }
 
 static uint64_t handed_over; // what is published by waking
@@ -313,7 +313,7 @@ TEST(a_wake_reaches_every_sleeper_and_publishes)
 
 	count_calls(OSCALL_FUTEX_WAIT);
 	start_all(threads, sleep_on_note);
-	while (oscall_count(OSCALL_FUTEX_WAIT) < THREADS)
+	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	handed_over = 42;
 	note_wake(&note);
@@ -451,8 +451,8 @@ TEST(a_free_semaphore_makes_no_system_call)
 	ck_assert(sema_try_acquire(&sema));
 	ck_assert(!sema_try_acquire(&sema));
 	sema_release(&sema);
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAKE), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAIT), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAKE), 0);
 }
 
 static void *note_turn(void *arg)
@@ -479,7 +479,7 @@ TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 		start(&threads[i], note_turn, (void *)i);
 		await_u32(&sema.next, first + 2 + (uint32_t)i);
 	}
-	while (oscall_count(OSCALL_FUTEX_WAIT) < THREADS)
+	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	ck_assert(!sema_try_acquire(&sema));
 	ck_assert_int_eq(nserved, 0);
@@ -503,9 +503,9 @@ TEST(a_release_finds_the_right_sleeper)
 	for (int round = 0; round < 20; round++) {
 		nserved = 0;
 		sema_acquire(&sema);
-		oscall_fail(OSCALL_FUTEX_WAIT, 1, EARLY, EINTR);
+		fault_fail(OSCALL_FUTEX_WAIT, 1, EARLY, EINTR);
 		start_all(threads, note_turn);
-		while (oscall_count(OSCALL_FUTEX_WAIT) < EARLY + THREADS)
+		while (fault_count(OSCALL_FUTEX_WAIT) < EARLY + THREADS)
 			oscall_yield();
 		sema_release(&sema);
 		join_all(threads);

@@ -618,11 +618,11 @@ TEST(without_helpers_no_thread_is_made, .n = 3)
 	static const struct crew none[] = {{8, 0, 0}, {1, -1, 0}, {1, 7, 0}};
 	struct graph g;
 
-	oscall_fail(OSCALL_THREAD, 1, 0, 0); // counts from now on
+	fault_fail(OSCALL_THREAD, 1, 0, 0); // counts from now on
 	start(&none[_i], 0);
 	shape_make(&shapes[0], &g);
 	collect_shrinking(&g, false);
-	ck_assert_uint_eq(oscall_count(OSCALL_THREAD), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_THREAD), 0);
 	await_helpers(0);
 	ck_assert_uint_eq(helped(), 0);
 	graph_end(&g);
@@ -777,15 +777,15 @@ TEST(refused_helpers_are_asked_for_again, .n = RT_ARRAY_LEN(refusals))
 	start(&crews[1], 0);
 	shape_make(&shapes[0], &g);
 	graph_reach(&g);
-	oscall_fail(refused->kind, refused->nth, UINT64_MAX, EAGAIN);
+	fault_fail(refused->kind, refused->nth, UINT64_MAX, EAGAIN);
 	for (int round = 0; round < ROUNDS; round++) {
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		expect_graph(&g);
-		ck_assert_uint_ge(oscall_failed(refused->kind),
+		ck_assert_uint_ge(fault_failed(refused->kind),
 				  (uint64_t)round + 1);
 		await_helpers(refused->made);
 	}
-	oscall_fail(refused->kind, 1, 0, 0);
+	fault_fail(refused->kind, 1, 0, 0);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	expect_graph(&g);
 	await_helpers(crews[1].helpers);
@@ -803,7 +803,7 @@ TEST(a_helper_that_cannot_attach_is_made_again)
 	shape_make(&shapes[0], &g);
 	graph_reach(&g);
 	// Records are cut from persistent memory; use up what is usable of it.
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	while (persistent_alloc(sizeof(struct rt_proc), RT_CACHE_LINE,
 				&gauges.other_sys))
 		;
@@ -812,8 +812,8 @@ TEST(a_helper_that_cannot_attach_is_made_again)
 		await_helpers(0);
 		ck_assert_uint_eq(graph_wrong(&g), 0);
 	}
-	ck_assert_uint_ge(oscall_failed(OSCALL_COMMIT), ROUNDS);
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	ck_assert_uint_ge(fault_failed(OSCALL_COMMIT), ROUNDS);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	collect_until_helped(&g);
 	await_helpers(1);
 	graph_end(&g);
@@ -827,10 +827,10 @@ TEST(refused_sleeps_mark_the_same, .n = 3)
 
 	start(&crews[_i], 0);
 	shape_make(&shapes[0], &g);
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
 	collect_shrinking(&g, true);
-	ck_assert_uint_gt(oscall_failed(OSCALL_FUTEX_WAIT), 0);
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+	ck_assert_uint_gt(fault_failed(OSCALL_FUTEX_WAIT), 0);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }

@@ -288,10 +288,10 @@ static struct mspan *want(unsigned what)
 // that the next mspan needs more.
 static void fill_persistent(void)
 {
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);
 	while (persistent_alloc(64, 64, &gauges.other_sys))
 		;
-	oscall_fail(OSCALL_COMMIT, 1, 0, 12);
+	fault_fail(OSCALL_COMMIT, 1, 0, 12);
 }
 
 // refused_at tells whether a growth of which the nth call for memory and all
@@ -306,9 +306,9 @@ static bool refused_at(uint64_t nth, unsigned what)
 	fill_persistent();
 	before = now();
 	mspans = gauge_load(&gauges.mspan_inuse);
-	oscall_fail(OSCALL_COMMIT, nth, UINT64_MAX, 12);
+	fault_fail(OSCALL_COMMIT, nth, UINT64_MAX, 12);
 	s = want(what);
-	oscall_fail(OSCALL_COMMIT, 1, 0, 12);
+	fault_fail(OSCALL_COMMIT, 1, 0, 12);
 	if (!s) {
 		ck_assert(same_row(now(), before));
 		ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), mspans);
@@ -340,10 +340,10 @@ TEST(refused_growth_moves_nothing_but_tables, .n = WANTS)
 TEST(refused_advice_and_names_do_not_matter)
 {
 	begin();
-	oscall_fail(OSCALL_ADVISE, 1, UINT64_MAX, 12);
-	oscall_fail(OSCALL_NAME, 1, UINT64_MAX, 12);
+	fault_fail(OSCALL_ADVISE, 1, UINT64_MAX, 12);
+	fault_fail(OSCALL_NAME, 1, UINT64_MAX, 12);
 	ck_assert_ptr_nonnull(want(WANT_LARGE));
-	ck_assert_uint_ge(oscall_failed(OSCALL_ADVISE), 1);
+	ck_assert_uint_ge(fault_failed(OSCALL_ADVISE), 1);
 	check_heap();
 	end();
 }
@@ -359,9 +359,9 @@ TEST(refused_reservation_leaves_nothing_behind)
 	for (nth = 1;; nth++) {
 		int error;
 
-		oscall_fail(OSCALL_RESERVE, nth, UINT64_MAX, 12);
+		fault_fail(OSCALL_RESERVE, nth, UINT64_MAX, 12);
 		error = rt_init(&c);
-		oscall_fail(OSCALL_RESERVE, 1, 0, 12);
+		fault_fail(OSCALL_RESERVE, 1, 0, 12);
 		if (error == RT_OK)
 			break;
 		ck_assert_int_eq(error, RT_ENOMEM);
@@ -380,12 +380,12 @@ TEST(refused_release_keeps_pages_free_and_retained)
 
 	free_span(alloc_page(NULL));
 	before = now();
-	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, 12);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, 12);
 	ck_assert_uint_eq(scavenge_once(self, PAGE, true), 0);
-	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), 1);
 	ck_assert(same_row(now(), before));
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), RT_CHUNK_PAGES);
-	oscall_fail(OSCALL_RELEASE, 1, 0, 12);
+	fault_fail(OSCALL_RELEASE, 1, 0, 12);
 	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	check_heap();
 }
@@ -784,13 +784,13 @@ TEST(refused_populating_is_not_tried_again)
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 
 	alloc_page(NULL);
-	oscall_fail(OSCALL_ADVISE, 1, 1, 22);
+	fault_fail(OSCALL_ADVISE, 1, 1, 22);
 	for (unsigned i = 2; i < 50; i++) {
 		ck_assert(!alloc_page(&cache)->needzero);
 		ck_assert_uint_eq(now().heap_free, 0);
 		ck_assert_uint_eq(now().committed, i * PAGE);
 	}
-	ck_assert_uint_eq(oscall_count(OSCALL_ADVISE), 1);
+	ck_assert_uint_eq(fault_count(OSCALL_ADVISE), 1);
 	mheap_cache_flush(&cache);
 	check_heap();
 }

@@ -162,9 +162,9 @@ static void history_roots(void)
 // A request that no memory is left for.
 static void history_refused(void)
 {
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);
 	ck_assert_ptr_null(rt_alloc_noscan(256 << 20));
-	oscall_fail(OSCALL_COMMIT, 1, 0, 12);
+	fault_fail(OSCALL_COMMIT, 1, 0, 12);
 	ck_assert_ptr_null(rt_alloc(PTRDIFF_MAX));
 	history_small();
 }

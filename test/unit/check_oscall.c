@@ -427,9 +427,9 @@ TEST(holes_in_memory_are_found)
 TEST(a_refused_question_for_holes_is_no_answer)
 {
 	errno = 77;
-	oscall_fail(OSCALL_MAPPED, 1, 1, ENOMEM);
+	fault_fail(OSCALL_MAPPED, 1, 1, ENOMEM);
 	ck_assert_int_eq(oscall_mapped(block, page), EAGAIN);
-	oscall_fail(OSCALL_MAPPED, 1, 1, EFAULT);
+	fault_fail(OSCALL_MAPPED, 1, 1, EFAULT);
 	ck_assert_int_eq(oscall_mapped(block, page), EFAULT);
 	ck_assert_int_eq(oscall_mapped(block, page), 0);
 	ck_assert_int_eq(errno, 77);
@@ -1098,8 +1098,8 @@ static void pattern(enum oscall kind, unsigned n, char *out)
 
 static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
 {
-	ck_assert_uint_eq(oscall_count(kind), count);
-	ck_assert_uint_eq(oscall_failed(kind), failed);
+	ck_assert_uint_eq(fault_count(kind), count);
+	ck_assert_uint_eq(fault_failed(kind), failed);
 }
 
 GROUP(faults, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
@@ -1109,10 +1109,10 @@ TEST(nth_call_fails, .n = OSCALL_KINDS)
 	enum oscall kind = (enum oscall)_i;
 	char calls[10];
 
-	oscall_fail(kind, 3, 1, INJECTED);
+	fault_fail(kind, 3, 1, INJECTED);
 	check_counts(kind, 0, 0);
 	pattern(kind, 5, calls);
-	ck_assert_msg(strcmp(calls, "..F..") == 0, "%s: %s", oscall_name(kind),
+	ck_assert_msg(strcmp(calls, "..F..") == 0, "%s: %s", fault_name(kind),
 		      calls);
 	check_counts(kind, 5, 1);
 }
@@ -1122,9 +1122,9 @@ TEST(several_calls_fail, .n = OSCALL_KINDS)
 	enum oscall kind = (enum oscall)_i;
 	char calls[10];
 
-	oscall_fail(kind, 1, 2, INJECTED);
+	fault_fail(kind, 1, 2, INJECTED);
 	pattern(kind, 4, calls);
-	ck_assert_msg(strcmp(calls, "FF..") == 0, "%s: %s", oscall_name(kind),
+	ck_assert_msg(strcmp(calls, "FF..") == 0, "%s: %s", fault_name(kind),
 		      calls);
 	check_counts(kind, 4, 2);
 }
@@ -1134,14 +1134,14 @@ TEST(calls_fail_until_disarmed, .n = OSCALL_KINDS)
 	enum oscall kind = (enum oscall)_i;
 	char calls[10];
 
-	oscall_fail(kind, 3, UINT64_MAX, INJECTED);
+	fault_fail(kind, 3, UINT64_MAX, INJECTED);
 	pattern(kind, 5, calls);
-	ck_assert_msg(strcmp(calls, "..FFF") == 0, "%s: %s", oscall_name(kind),
+	ck_assert_msg(strcmp(calls, "..FFF") == 0, "%s: %s", fault_name(kind),
 		      calls);
 	check_counts(kind, 5, 3);
-	oscall_fail(kind, 1, 0, 0);
+	fault_fail(kind, 1, 0, 0);
 	pattern(kind, 3, calls);
-	ck_assert_msg(strcmp(calls, "...") == 0, "%s: %s", oscall_name(kind),
+	ck_assert_msg(strcmp(calls, "...") == 0, "%s: %s", fault_name(kind),
 		      calls);
 	check_counts(kind, 3, 0);
 }
@@ -1152,29 +1152,29 @@ TEST(nothing_is_counted_before_the_first_oscall_fail, .n = OSCALL_KINDS)
 
 	tries[kind]();
 	check_counts(kind, 0, 0);
-	oscall_fail(kind, 1, 0, 0);
+	fault_fail(kind, 1, 0, 0);
 	tries[kind]();
 	check_counts(kind, 1, 0);
 }
 
 TEST(kinds_fail_each_by_itself)
 {
-	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(try_reserve(), 0);
 	ck_assert_ptr_null(oscall_map(page));
 	ck_assert_int_eq(errno, ENOMEM);
 	check_counts(OSCALL_RESERVE, 1, 0);
 	check_counts(OSCALL_MAP, 1, 1);
-	oscall_fail(OSCALL_MAP, 1, 0, 0);
+	fault_fail(OSCALL_MAP, 1, 0, 0);
 }
 
 TEST(kinds_have_names)
 {
 	for (unsigned i = 0; i < OSCALL_KINDS; i++) {
-		ck_assert_ptr_nonnull(oscall_name((enum oscall)i));
+		ck_assert_ptr_nonnull(fault_name((enum oscall)i));
 		for (unsigned j = 0; j < i; j++)
-			ck_assert_str_ne(oscall_name((enum oscall)i),
-					 oscall_name((enum oscall)j));
+			ck_assert_str_ne(fault_name((enum oscall)i),
+					 fault_name((enum oscall)j));
 	}
 }
 
@@ -1196,7 +1196,7 @@ TEST(calls_of_threads_are_numbered_together)
 	uintptr_t nfailed = 0;
 	void *result;
 
-	oscall_fail(OSCALL_CLOCK, FAIL_FIRST, FAIL_CALLS, EIO);
+	fault_fail(OSCALL_CLOCK, FAIL_FIRST, FAIL_CALLS, EIO);
 	for (unsigned i = 0; i < CALLERS; i++)
 		ck_assert_int_eq(
 		    pthread_create(&threads[i], NULL, call_clock, NULL), 0);

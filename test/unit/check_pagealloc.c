@@ -898,16 +898,16 @@ TEST(refused_tables_leave_a_valid_heap)
 	for (unsigned nth = 1; !grown; nth++) {
 		start(2, MANY);
 		expect_alloc(700, 0);
-		oscall_fail(OSCALL_COMMIT, nth, 1, ENOMEM);
+		fault_fail(OSCALL_COMMIT, nth, 1, ENOMEM);
 		grown = pagealloc_reserve(&pa, MANY);
-		ck_assert_int_eq(grown, oscall_failed(OSCALL_COMMIT) == 0);
+		ck_assert_int_eq(grown, fault_failed(OSCALL_COMMIT) == 0);
 		refused += !grown;
 		ck_assert_ptr_null(pagealloc_check(&pa));
 		ck_assert_uint_eq(pa.nchunks, 2);
 		expect_alloc(324, 700);
 		expect_alloc(1, NONE);
 		pagealloc_free(&pa, 100, 50);
-		oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+		fault_fail(OSCALL_COMMIT, 1, 0, 0);
 		grow(MANY);
 		expect_alloc(51, AT(2, 0));
 		expect_alloc(50, 100);
@@ -925,15 +925,15 @@ TEST(refused_reservations_are_a_result)
 
 	sysmem_init();
 	for (unsigned nth = 1; nth <= TABLES; nth++) {
-		oscall_fail(OSCALL_UNMAP, 1, 0, 0);
-		oscall_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
+		fault_fail(OSCALL_UNMAP, 1, 0, 0);
+		fault_fail(OSCALL_RESERVE, nth, 1, ENOMEM);
 		ck_assert(!pagealloc_init(&pa, 1024));
-		reserved = oscall_count(OSCALL_RESERVE) - 1;
-		unmapped = oscall_count(OSCALL_UNMAP);
+		reserved = fault_count(OSCALL_RESERVE) - 1;
+		unmapped = fault_count(OSCALL_UNMAP);
 		ck_assert_uint_eq(reserved, unmapped);
 		ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 	}
-	oscall_fail(OSCALL_RESERVE, 1, 0, 0);
+	fault_fail(OSCALL_RESERVE, 1, 0, 0);
 	start(1, 1024);
 	finish();
 }

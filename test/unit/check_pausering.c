@@ -205,9 +205,9 @@ TEST(reader_waits_for_a_recording_to_end)
 	add(0, 10);
 	atomic_u64_store_relaxed(&ring.begun, 11);
 	atomic_u64_store_release(&ring.ns[10], 77);
-	oscall_fail(OSCALL_YIELD, 1, 0, 0);
+	fault_fail(OSCALL_YIELD, 1, 0, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, read_one, &copy), 0);
-	while (oscall_count(OSCALL_YIELD) < 10)
+	while (fault_count(OSCALL_YIELD) < 10)
 		atomic_pause();
 	ck_assert_uint_eq(atomic_u32_load_acquire(&reader_done), 0);
 	atomic_u64_store_release(&ring.count, 11);

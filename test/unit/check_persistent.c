@@ -31,7 +31,7 @@ static uint64_t in_ready(void)
 // refuse lets the next n calls for memory fail.
 static void refuse(uint64_t n)
 {
-	oscall_fail(OSCALL_COMMIT, 1, n, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, n, ENOMEM);
 }
 
 static bool is_zero(const char *p, size_t n)
@@ -157,7 +157,7 @@ TEST(less_than_a_step_will_do)
 	sysmem_init();
 	refuse(1);
 	ck_assert_ptr_nonnull(persistent_alloc(1000, 8, stat));
-	ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_COMMIT), 1);
 	ck_assert_uint_eq(in_ready(), sysmem_page_size());
 	ck_assert_ptr_nonnull(persistent_alloc(8000, 8, stat));
 	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
@@ -167,15 +167,15 @@ TEST(less_than_a_step_will_do)
 TEST(a_region_may_be_smaller_than_wished)
 {
 	persistent_init(1 << 20);
-	oscall_fail(OSCALL_RESERVE, 1, 2, ENOMEM);
+	fault_fail(OSCALL_RESERVE, 1, 2, ENOMEM);
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
-	ck_assert_uint_eq(oscall_count(OSCALL_RESERVE), 3);
+	ck_assert_uint_eq(fault_count(OSCALL_RESERVE), 3);
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 4);
 	while (in_ready() < 256 << 10 || gauge_load(&gauges.mappings) == 4)
 		ck_assert_ptr_nonnull(persistent_alloc(4096, 8, stat));
 	ck_assert_uint_lt(in_stat(), 512 << 10);
 	persistent_fini();
-	oscall_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
 	ck_assert_ptr_null(persistent_alloc(8, 8, stat));
 	ck_assert_ptr_null(persistent_alloc(SIZE_MAX, 8, stat));
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
@@ -186,11 +186,11 @@ TEST(neither_mappings_nor_calls_follow_what_is_taken)
 {
 	enum { TOTAL = 48 << 20 };
 
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0); // counts
+	fault_fail(OSCALL_COMMIT, 1, 0, 0); // counts
 	while (in_stat() < TOTAL)
 		ck_assert_ptr_nonnull(persistent_alloc(16 << 10, 8, stat));
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 4);
-	ck_assert_uint_le(oscall_count(OSCALL_COMMIT), 48);
+	ck_assert_uint_le(fault_count(OSCALL_COMMIT), 48);
 	ck_assert_uint_le(in_other(), TOTAL / 8 + PERSISTENT_STEP_MIN);
 }
 
@@ -204,13 +204,13 @@ TEST(fini_unmaps_all_and_begins_anew)
 		for (int k = 0; k < 10; k++)
 			ck_assert_ptr_nonnull(persistent_alloc(60000, 8, stat));
 		ck_assert(is_mapped(small) && is_mapped(large));
-		oscall_fail(OSCALL_UNMAP, 1, 0, 0); // counts
+		fault_fail(OSCALL_UNMAP, 1, 0, 0); // counts
 		persistent_fini();
-		ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 3);
+		ck_assert_uint_eq(fault_count(OSCALL_UNMAP), 3);
 		ck_assert(!is_mapped(small) && !is_mapped(large));
 	}
 	persistent_fini();
-	ck_assert_uint_eq(oscall_count(OSCALL_UNMAP), 3);
+	ck_assert_uint_eq(fault_count(OSCALL_UNMAP), 3);
 }
 
 // What was usable before the end lengthens no step after it.

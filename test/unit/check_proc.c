@@ -364,9 +364,9 @@ static void *stop_until_somebody_waits(void *arg)
 
 	rt_thread_attach(0);
 	rt_stop_the_world(RT_STOP_HOST);
-	before = oscall_failed(OSCALL_FUTEX_WAIT);
+	before = fault_failed(OSCALL_FUTEX_WAIT);
 	atomic_u32_store_release(&world_stands, 1);
-	while (oscall_failed(OSCALL_FUTEX_WAIT) == before)
+	while (fault_failed(OSCALL_FUTEX_WAIT) == before)
 		oscall_yield();
 	atomic_u32_store_release(&world_starts, 1);
 	rt_start_the_world(NULL);
@@ -379,7 +379,7 @@ TEST(waiting_for_a_start_keeps_errno, .n = RT_ARRAY_LEN(waits))
 	pthread_t thread;
 	int after;
 
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
 	if (waits[_i] == leave_while_stopped)
 		rt_blocking_enter();
 	thread = start_thread(stop_until_somebody_waits, NULL);
@@ -390,7 +390,7 @@ TEST(waiting_for_a_start_keeps_errno, .n = RT_ARRAY_LEN(waits))
 	rt_blocking_enter();
 	join_thread(thread);
 	rt_blocking_leave();
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 }
 
 // ---- CPU time ----
@@ -448,9 +448,9 @@ static void *wait_in_region(void *arg)
 
 static uint64_t clocks_of_a_collection(void)
 {
-	oscall_fail(OSCALL_CLOCK, 1, 0, 0); // counts from now on
+	fault_fail(OSCALL_CLOCK, 1, 0, 0); // counts from now on
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	return oscall_count(OSCALL_CLOCK);
+	return fault_count(OSCALL_CLOCK);
 }
 
 // A pause asks for the time as often with a crowd as without one.

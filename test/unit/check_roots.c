@@ -156,7 +156,7 @@ TEST(refused_growth_loses_nothing)
 
 	fill_slots();
 	add(&slot[n++], 1);
-	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	other_sys = heap_stats().other_sys;
 	while (n < MANY) {
 		error = rt_roots_add(&slot[n], &slot[n + 1], RT_ROOT_WORDS);
@@ -165,12 +165,12 @@ TEST(refused_growth_loses_nothing)
 		n++;
 	}
 	ck_assert_int_eq(error, RT_ENOMEM);
-	ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_MAP), 1);
 	ck_assert_uint_eq(roots_ranges(), n);
 	ck_assert_int_eq(rt_roots_add(&slot[n], &slot[n + 1], 0), RT_ENOMEM);
 	ck_assert_int_eq(take(&slot[n], 1), RT_ENOENT);
 	ck_assert_uint_eq(heap_stats().other_sys, other_sys);
-	oscall_fail(OSCALL_MAP, 0, 0, 0);
+	fault_fail(OSCALL_MAP, 0, 0, 0);
 	ck_assert_uint_eq(heap_live_after_gc(), n);
 	add(&slot[n], 1);
 	slot[n] = rt_alloc(16);
@@ -183,7 +183,7 @@ TEST(refused_growth_loses_nothing)
 // The very first range may be refused as well.
 TEST(refused_first_range_is_no_memory)
 {
-	oscall_fail(OSCALL_MAP, 1, 1, ENOMEM);
+	fault_fail(OSCALL_MAP, 1, 1, ENOMEM);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_ENOMEM);
 	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 0), RT_OK);
 	ck_assert_uint_eq(roots_ranges(), 1);

@@ -28,7 +28,7 @@ static struct mspan *span_at[PAGES];
 // one by one and written to.
 static void begin(int i)
 {
-	oscall_set_page_size(page_sizes[i]);
+	fault_set_page_size(page_sizes[i]);
 	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
@@ -289,17 +289,17 @@ TEST(a_refused_release_changes_nothing_and_ends, .n = RT_ARRAY_LEN(page_sizes))
 	free_pages(0, 256);
 	heapstats_unsafe_read(&before);
 	gauges_before = gauges;
-	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_eq(release_one(1 << 20, true), 0);
-	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 3);
+	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), 3);
 	heapstats_unsafe_read(&after);
 	ck_assert_mem_eq(&after, &before, sizeof before);
 	ck_assert_mem_eq(&gauges, &gauges_before, sizeof gauges);
 	for (unsigned page = 0; page < 256; page++)
 		ck_assert(page_reads(page, 0x5c));
 	// Later it works, and everything is found again.
-	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
 	while (release_one(1 << 20, true) != 0)
 		;
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
@@ -313,7 +313,7 @@ static uint64_t pass_all(uint64_t nrefused)
 	struct scavenge_pass pass = scavenge_begin(true);
 	uint64_t bytes, sum = 0;
 
-	oscall_fail(OSCALL_RELEASE, 1, nrefused, EINVAL);
+	fault_fail(OSCALL_RELEASE, 1, nrefused, EINVAL);
 	while ((bytes = scavenge_run(NULL, &pass, 1 << 20)) != 0)
 		sum += bytes;
 	expect_sums();
@@ -329,7 +329,7 @@ TEST(what_is_refused_does_not_keep_the_rest, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert(!is_scavenged(PAGES - 1) && is_scavenged(0));
 	// The next pass asks again.
 	ck_assert_uint_eq(pass_all(UINT64_MAX), 0);
-	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), 1);
 	ck_assert_uint_eq(pass_all(0), RT_CHUNK_SIZE);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
@@ -422,12 +422,12 @@ TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 	while (release_one(RT_CHUNK_SIZE, true) != 0)
 		;
 	chunk = 0;
-	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
 	ck_assert(scavenge_tables(&chunk));
 	ck_assert_uint_eq(chunk, 2);
 	ck_assert(!scavenge_tables(&chunk));
 	expect_tables(true);
-	oscall_fail(OSCALL_RELEASE, 1, 0, 0);
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
 	chunk = 0;
 	ck_assert(scavenge_tables(&chunk));
 	ck_assert(!scavenge_tables(&chunk));
@@ -508,7 +508,7 @@ TEST(free_os_memory_leaves_no_idle_page, .n = RT_ARRAY_LEN(page_sizes))
 	rt_memstats m;
 	void *stack;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	boot();
 	for (int i = 0; i < 20000; i++)
 		memset(rt_alloc_noscan(1 + (size_t)i % 5000), 1,
@@ -528,12 +528,12 @@ TEST(free_os_memory_ends_when_the_system_refuses, .n = RT_ARRAY_LEN(page_sizes))
 {
 	rt_memstats m;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	boot();
 	memset(rt_alloc_noscan(1 << 20), 1, 1 << 20);
-	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	ck_assert_uint_ge(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_uint_ge(fault_failed(OSCALL_RELEASE), 1);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_eq(m.heap_idle - m.heap_released, 1 << 20);
 }
@@ -543,12 +543,12 @@ TEST(free_os_memory_goes_on_after_a_refusal, .n = RT_ARRAY_LEN(page_sizes))
 	enum { BYTES = 16 << 20 };
 	rt_memstats m;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	boot();
 	memset(rt_alloc_noscan(BYTES), 1, BYTES);
-	oscall_fail(OSCALL_RELEASE, 1, 1, EINVAL);
+	fault_fail(OSCALL_RELEASE, 1, 1, EINVAL);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	ck_assert_uint_eq(oscall_failed(OSCALL_RELEASE), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), 1);
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 	ck_assert_uint_gt(m.heap_idle, m.heap_released);
 	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
@@ -625,7 +625,7 @@ TEST(free_os_memory_releases_whole_physical_pages,
 	struct rng r;
 	uint64_t npages;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	phys = base_max(page_sizes[_i] / RT_PAGE_SIZE, 1);
 	rng_init(&r, "free_os_memory_releases_whole_physical_pages");
 	boot();
@@ -698,7 +698,7 @@ TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 	rt_memstats m;
 	struct rng r;
 
-	oscall_set_page_size(page_sizes[_i]);
+	fault_set_page_size(page_sizes[_i]);
 	boot();
 	rng_init(&r, __func__);
 	atomic_u32_store_seqcst(&working, WORKERS);

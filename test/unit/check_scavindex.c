@@ -232,9 +232,9 @@ TEST(refused_table_leaves_the_index_as_it_was)
 {
 	start(1);
 	scavindex_free(&idx, 0, 3);
-	oscall_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
 	ck_assert(!scavindex_reserve(&idx, MAX_CHUNKS));
-	ck_assert_uint_eq(oscall_failed(OSCALL_COMMIT), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_COMMIT), 1);
 	ck_assert_ptr_null(scavindex_check(&idx));
 	expect_chunk(true, 0);
 	ck_assert(scavindex_reserve(&idx, MAX_CHUNKS));
@@ -244,7 +244,7 @@ TEST(refused_table_leaves_the_index_as_it_was)
 TEST(refused_reservation_is_a_result)
 {
 	sysmem_init();
-	oscall_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
+	fault_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
 	ck_assert(!scavindex_init(&idx, MAX_CHUNKS));
 	ck_assert_uint_eq(gauge_load(&gauges.gc_misc_sys), 0);
 }

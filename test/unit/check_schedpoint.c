@@ -23,10 +23,10 @@ static void *pass_all(void *arg)
 	struct choices *c = arg;
 
 	for (unsigned i = 0; i < STEPS; i++) {
-		uint64_t before = oscall_count(OSCALL_YIELD);
+		uint64_t before = fault_count(OSCALL_YIELD);
 
 		schedpoint_pass(SCHED_MUTEX_LOCK);
-		c->yielded[i] = oscall_count(OSCALL_YIELD) != before;
+		c->yielded[i] = fault_count(OSCALL_YIELD) != before;
 	}
 	return NULL;
 }
@@ -73,7 +73,7 @@ static struct choices first, second;
 // The processor is asked for, and not given away: that could take long.
 static void count_yields(void)
 {
-	oscall_fail(OSCALL_YIELD, 1, UINT64_MAX, EAGAIN);
+	fault_fail(OSCALL_YIELD, 1, UINT64_MAX, EAGAIN);
 }
 
 GROUP(schedpoint, .setup = count_yields);

@@ -73,12 +73,12 @@ TEST(blocks_are_counted_while_they_are_taken)
 TEST(a_block_is_mapped_once)
 {
 	take(3);
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0); // counts
+	fault_fail(OSCALL_COMMIT, 1, 0, 0); // counts
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(slab_free(&slab, block[i]));
 		ck_assert_ptr_eq(slab_alloc(&slab), block[i]);
 	}
-	ck_assert_uint_eq(oscall_count(OSCALL_COMMIT), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_COMMIT), 0);
 	ck_assert_uint_eq(counted(), 3 * size);
 }
 
@@ -111,9 +111,9 @@ TEST(a_refusal_changes_nothing)
 			slab_fini(&slab);
 			persistent_fini();
 			before = gauges;
-			oscall_fail(kinds[k], nth, UINT64_MAX, ENOMEM);
+			fault_fail(kinds[k], nth, UINT64_MAX, ENOMEM);
 			ck_assert_ptr_null(slab_alloc(&slab));
-			oscall_fail(kinds[k], 1, 0, 0);
+			fault_fail(kinds[k], 1, 0, 0);
 			ck_assert_uint_eq(counted(), 0);
 			ck_assert_uint_eq(ready(), 0);
 			take(1);
@@ -126,7 +126,7 @@ TEST(a_refusal_changes_nothing)
 TEST(a_block_whose_memory_stays_is_still_taken)
 {
 	take(2);
-	oscall_fail(OSCALL_RELEASE, 1, 1, EINVAL);
+	fault_fail(OSCALL_RELEASE, 1, 1, EINVAL);
 	ck_assert(!slab_free(&slab, block[0]));
 	ck_assert_uint_eq(counted(), 2 * size);
 	ck_assert_int_eq(block[0][BLOCK - 1], 1);

@@ -331,11 +331,11 @@ TEST(refused_memory_is_null, .n = 6)
 	size_t n = (size_t)STACKALLOC_MIN << _i;
 
 	boot();
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	ck_assert_ptr_null(rt_stack_alloc(n));
 	ck_assert_uint_eq(in_stacks(), 0);
 	expect_verified();
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	ck_assert_ptr_nonnull(rt_stack_alloc(n));
 	expect_verified();
 }

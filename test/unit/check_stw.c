@@ -353,11 +353,11 @@ static void interrupt(void)
 	struct sigaction action = {.sa_handler = on_signal};
 
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+	fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
 	for (int i = 0; i < SLEEPERS; i++) {
-		sleeps = oscall_count(OSCALL_FUTEX_WAIT);
+		sleeps = fault_count(OSCALL_FUTEX_WAIT);
 		ck_assert_int_eq(pthread_kill(asleep[i].thread, SIGUSR1), 0);
-		while (oscall_count(OSCALL_FUTEX_WAIT) == sleeps)
+		while (fault_count(OSCALL_FUTEX_WAIT) == sleeps)
 			oscall_yield();
 		await_at_least(&procs.gate_waiters, SLEEPERS);
 		await_asleep(&asleep[i].tid);
@@ -399,11 +399,11 @@ TEST(a_start_wakes_one_thread_and_that_one_two, .n = RT_ARRAY_LEN(sleeps))
 	for (int i = 0; i < SLEEPERS; i++)
 		await_asleep(&asleep[i].tid);
 	sleeps[_i].disturb();
-	oscall_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
+	fault_fail(OSCALL_FUTEX_WAKE, 1, 0, 0); // counts from now on
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	for (int i = 0; i < SLEEPERS; i++)
 		await_at_least(&asleep[i].done, 1);
-	ck_assert_uint_ge(oscall_count(OSCALL_FUTEX_WAKE),
+	ck_assert_uint_ge(fault_count(OSCALL_FUTEX_WAKE),
 			  1 + (SLEEPERS - 1) / 2);
 	rt_blocking_enter();
 	for (int i = 0; i < SLEEPERS; i++)
@@ -432,7 +432,7 @@ static int stop_and_sign(void)
 
 static void await_sleepers(uint64_t n)
 {
-	while (oscall_count(OSCALL_FUTEX_WAIT) < n)
+	while (fault_count(OSCALL_FUTEX_WAIT) < n)
 		oscall_yield();
 }
 
@@ -446,7 +446,7 @@ TEST(stops_are_taken_in_order_of_request, .n = STOPPERS)
 	for (int i = 0; i < STOPPERS; i++)
 		actor_begin(&stoppers[i], without_polls, stop_and_sign);
 	rt_blocking_enter();
-	oscall_fail(OSCALL_FUTEX_WAIT, UINT64_MAX, 0, 0); // just counts
+	fault_fail(OSCALL_FUTEX_WAIT, UINT64_MAX, 0, 0); // just counts
 	for (int i = 0; i < STOPPERS; i++) {
 		actor_tell(&stoppers[(i + _i) % STOPPERS]);
 		await_sleepers((uint64_t)i + 1);

@@ -22,7 +22,7 @@ static struct gauges expected;
 static void begin(int i)
 {
 	page = page_sizes[i];
-	oscall_set_page_size(page);
+	fault_set_page_size(page);
 	sysmem_init();
 	expected = gauges;
 }
@@ -44,12 +44,12 @@ static void expect_no_move(void)
 // refuse lets the nth and all later calls of a kind fail; allow ends that.
 static void refuse(enum oscall kind, uint64_t nth)
 {
-	oscall_fail(kind, nth, UINT64_MAX, ENOMEM);
+	fault_fail(kind, nth, UINT64_MAX, ENOMEM);
 }
 
 static void allow(enum oscall kind)
 {
-	oscall_fail(kind, 1, 0, 0);
+	fault_fail(kind, 1, 0, 0);
 }
 
 static bool is_zero(const char *p, size_t n)
@@ -139,17 +139,17 @@ TEST(the_page_size_is_the_systems)
 {
 	sysmem_init();
 	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
-	oscall_fail(OSCALL_PAGESIZE, 1, 1, EINVAL);
+	fault_fail(OSCALL_PAGESIZE, 1, 1, EINVAL);
 	sysmem_init();
 	ck_assert_uint_eq(sysmem_page_size(), 4096);
-	ck_assert_uint_eq(oscall_failed(OSCALL_PAGESIZE), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_PAGESIZE), 1);
 	for (size_t n = 1 << 10; n <= 1 << 20; n *= 2) {
-		oscall_set_page_size(n);
+		fault_set_page_size(n);
 		sysmem_init();
 		ck_assert_uint_eq(sysmem_page_size(),
 				  n < 4 << 10 || n > 64 << 10 ? 4096 : n);
 	}
-	oscall_set_page_size(0);
+	fault_set_page_size(0);
 	sysmem_init();
 	ck_assert_uint_eq(sysmem_page_size(), (size_t)sysconf(_SC_PAGESIZE));
 }
@@ -184,7 +184,7 @@ TEST(a_refused_alloc_counts_nothing, .n = RT_ARRAY_LEN(page_sizes))
 	begin(_i);
 	refuse(OSCALL_MAP, 1);
 	ck_assert_ptr_null(sysmem_alloc(page, stat, "test"));
-	ck_assert_uint_eq(oscall_failed(OSCALL_MAP), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_MAP), 1);
 	allow(OSCALL_MAP);
 	ck_assert_ptr_null(sysmem_alloc(SIZE_MAX, stat, "test"));
 	ck_assert_ptr_null(sysmem_alloc(PTRDIFF_MAX, stat, "test"));
@@ -250,7 +250,7 @@ TEST(a_refused_reservation_leaves_nothing_mapped, .n = RT_ARRAY_LEN(page_sizes))
 		refuse(OSCALL_RESERVE, nth);
 		ck_assert_ptr_null(
 		    sysmem_reserve(page, UINT64_C(1) << 40, "test"));
-		ck_assert_uint_eq(oscall_count(OSCALL_RESERVE), nth);
+		ck_assert_uint_eq(fault_count(OSCALL_RESERVE), nth);
 		ck_assert_uint_eq(mapped_bytes(), mapped);
 	}
 	allow(OSCALL_RESERVE);
@@ -405,7 +405,7 @@ TEST(guards_may_be_refused, .n = RT_ARRAY_LEN(page_sizes))
 	refuse(OSCALL_UNCOMMIT, 1);
 	char *p = sysmem_alloc(page, stat, "test");
 	ck_assert_ptr_nonnull(p);
-	ck_assert_uint_eq(oscall_failed(OSCALL_UNCOMMIT), 2);
+	ck_assert_uint_eq(fault_failed(OSCALL_UNCOMMIT), 2);
 	memset(p, 1, page);
 	ck_assert(is_zero(p + page, page));
 	expect_move(page, page);
@@ -461,8 +461,8 @@ TEST(nothing_depends_on_advice_and_names, .n = RT_ARRAY_LEN(page_sizes))
 	expect_move(page, page);
 	systable_fini(&t);
 	expect_move(-page, -page);
-	ck_assert_uint_eq(oscall_failed(OSCALL_ADVISE), 10);
-	ck_assert_uint_eq(oscall_failed(OSCALL_NAME), 3);
+	ck_assert_uint_eq(fault_failed(OSCALL_ADVISE), 10);
+	ck_assert_uint_eq(fault_failed(OSCALL_NAME), 3);
 }
 
 TEST(releasing_a_part_of_a_page_throws, .n = 2 * RT_ARRAY_LEN(page_sizes),

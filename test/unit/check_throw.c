@@ -210,7 +210,7 @@ TEST(assertion_throws_in_debug_builds_only)
 
 static void throw_without_stderr(void)
 {
-	oscall_fail(OSCALL_WRITE, 1, UINT64_MAX, EBADF);
+	fault_fail(OSCALL_WRITE, 1, UINT64_MAX, EBADF);
 	throw_fatal("nobody reads this");
 }
 
@@ -318,7 +318,7 @@ static void hang(const char *text, void *arg)
 
 static void throw_and_hang(void)
 {
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR); // no 10 s
+	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR); // no 10 s
 	throw_set_handler(hang, "");
 	throw_fatal("first");
 }

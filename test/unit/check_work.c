@@ -545,13 +545,13 @@ static struct waiter crowd_waits[CROWD];
 // crowd_comes returns when all wait, and most likely sleep.
 static void crowd_comes(void)
 {
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+	fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
 	for (unsigned i = 0; i < CROWD; i++) {
 		ck_assert(work_join(&crowd[i], self));
 		wait_starts(&crowd_waits[i], &crowd[i]);
 	}
 	while (work_waiting() != CROWD ||
-	       oscall_count(OSCALL_FUTEX_WAIT) < CROWD)
+	       fault_count(OSCALL_FUTEX_WAIT) < CROWD)
 		oscall_yield();
 }
 
@@ -641,7 +641,7 @@ TEST(a_call_wakes_whoever_waits, .n = 2)
 	pthread_t threads[HELPERS];
 
 	if (_i == 1)
-		oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
+		fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
 	for (int i = 0; i < HELPERS; i++)
 		threads[i] = start_thread(answer, NULL);
 	while (crew_size() != HELPERS)
@@ -655,6 +655,6 @@ TEST(a_call_wakes_whoever_waits, .n = 2)
 		join_thread(threads[i]);
 	ck_assert_uint_eq(crew_size(), 0);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&answered), HELPERS * CALLS);
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0);
 	crew_reset();
 }

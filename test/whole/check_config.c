@@ -205,7 +205,7 @@ TEST(stop_signal_can_be_caught_and_is_no_fault)
 
 TEST(processors_default_to_one_when_the_system_does_not_tell)
 {
-	oscall_fail(OSCALL_AFFINITY, 1, 1, 1);
+	fault_fail(OSCALL_AFFINITY, 1, 1, 1);
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert_int_eq(resolved.max_procs, 1);
 	ck_assert_int_eq(resolved.gc_threads, 1);
@@ -443,7 +443,7 @@ TEST(refused_environment_reads_as_unset)
 	rt_config before = config;
 
 	setenv("RTGC", "50", 1);
-	oscall_fail(OSCALL_GETENV, 1, 3, 1);
+	fault_fail(OSCALL_GETENV, 1, 3, 1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert(same(&config, &before));
 }

@@ -65,7 +65,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			     // ones; 0: none
+			  // ones; 0: none
 };
 
 // The run that goes on.
@@ -93,9 +93,9 @@ static void require(bool ok, const char *what)
 	if (RT_LIKELY(ok))
 		return;
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
-		oscall_fail((enum oscall)kind, 1, 0, 0);
+		fault_fail((enum oscall)kind, 1, 0, 0);
 	ck_abort_msg("%s, %s refused at call %llu %s, errno %d: %s",
-		     run.scenario->name, oscall_name(run.kind),
+		     run.scenario->name, fault_name(run.kind),
 		     (unsigned long long)run.nth, mode_names[run.mode],
 		     run.error, what);
 }
@@ -125,20 +125,20 @@ static void arm(void)
 	if (run.mode == NO_WAY_BACK)
 		for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 			if (undoes((enum oscall)kind))
-				oscall_fail((enum oscall)kind, 1, UINT64_MAX,
-					    run.error);
-	oscall_fail(run.kind, run.nth, run.mode == ONCE ? 1 : UINT64_MAX,
-		    run.error);
+				fault_fail((enum oscall)kind, 1, UINT64_MAX,
+					   run.error);
+	fault_fail(run.kind, run.nth, run.mode == ONCE ? 1 : UINT64_MAX,
+		   run.error);
 }
 
 // disarm tells how many calls of the run's kind were refused.
 static uint64_t disarm(void)
 {
-	uint64_t failed = oscall_failed(run.kind);
+	uint64_t failed = fault_failed(run.kind);
 
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++) {
-		refused[kind] += oscall_failed((enum oscall)kind);
-		oscall_fail((enum oscall)kind, 1, 0, 0);
+		refused[kind] += fault_failed((enum oscall)kind);
+		fault_fail((enum oscall)kind, 1, 0, 0);
 	}
 	return failed;
 }
@@ -320,7 +320,7 @@ static unsigned act_growth_undone(void)
 	unsigned failed = !rt_alloc(16);
 
 	if (run.kind != OSCALL_COMMIT)
-		oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
+		fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	return failed + act_growth();
 }
 
@@ -513,7 +513,7 @@ static void *wait_for_work(void *p)
 static unsigned act_waiting_marker(void)
 {
 	static struct work busy;
-	uint64_t sleeps = oscall_count(OSCALL_FUTEX_WAIT);
+	uint64_t sleeps = fault_count(OSCALL_FUTEX_WAIT);
 	pthread_t thread;
 
 	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
@@ -524,7 +524,7 @@ static unsigned act_waiting_marker(void)
 		sched_yield();
 	// It sleeps soon, but only while some call is watched is that counted.
 	for (unsigned i = 0; i < 500; i++)
-		if (oscall_count(OSCALL_FUTEX_WAIT) == sleeps)
+		if (fault_count(OSCALL_FUTEX_WAIT) == sleeps)
 			sleep_ns(100000);
 	work_close(&busy);
 	pthread_join(thread, NULL);
@@ -874,9 +874,9 @@ TEST(a_second_reservation_may_be_refused)
 		ck_assert(mmap(NULL, page, PROT_NONE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			       0) != MAP_FAILED);
-		oscall_fail(run.kind, 2, 1, ENOMEM);
+		fault_fail(run.kind, 2, 1, ENOMEM);
 		p = sysmem_reserve(HEAP, HEAP, "test");
-		ck_assert((p == NULL) == (oscall_failed(run.kind) == 1));
+		ck_assert((p == NULL) == (fault_failed(run.kind) == 1));
 		if (p)
 			sysmem_unreserve(p, HEAP);
 	} while (disarm() == 0);
@@ -901,9 +901,9 @@ TEST(a_sleep_on_a_lock_may_be_refused)
 	run.scenario = &scenarios[0];
 	run.kind = OSCALL_FUTEX_WAIT;
 	mutex_lock(&mutex);
-	oscall_fail(run.kind, 1, UINT64_MAX, EINTR);
+	fault_fail(run.kind, 1, UINT64_MAX, EINTR);
 	thread = start_thread(lock_and_unlock, NULL);
-	while (oscall_failed(run.kind) < 3)
+	while (fault_failed(run.kind) < 3)
 		sched_yield();
 	mutex_unlock(&mutex);
 	join_thread(thread);
@@ -918,7 +918,7 @@ TEST(a_clock_of_a_sleep_may_be_refused)
 	run.scenario = &scenarios[0];
 	run.kind = OSCALL_CLOCK;
 	for (uint64_t nth = 1; nth <= 2; nth++) {
-		oscall_fail(run.kind, nth, UINT64_MAX, EINVAL);
+		fault_fail(run.kind, nth, UINT64_MAX, EINVAL);
 		ck_assert(!note_sleep(&note, 1000));
 		ck_assert_uint_ge(disarm(), 1);
 	}
@@ -931,10 +931,10 @@ TEST(what_finds_the_main_stack_may_be_refused)
 	run.kind = OSCALL_MAPPED;
 	ck_assert_uint_eq(begin(), 0);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-	oscall_fail(OSCALL_STACKBOUNDS, 1, UINT64_MAX, EACCES);
-	oscall_fail(OSCALL_MAPPED, 1, 1, EPERM);
+	fault_fail(OSCALL_STACKBOUNDS, 1, UINT64_MAX, EACCES);
+	fault_fail(OSCALL_MAPPED, 1, 1, EPERM);
 	ck_assert_int_eq(rt_thread_attach(0), RT_ENOTSUP);
-	ck_assert_uint_eq(oscall_failed(OSCALL_MAPPED), 1);
+	ck_assert_uint_eq(fault_failed(OSCALL_MAPPED), 1);
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
 	disarm();
 	in_order();
@@ -955,8 +955,8 @@ TEST(a_collection_needs_no_system)
 			live_after_gc(); // with helpers from the second on
 		for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 			if (!spared((enum oscall)kind))
-				oscall_fail((enum oscall)kind, 1, UINT64_MAX,
-					    ENOMEM);
+				fault_fail((enum oscall)kind, 1, UINT64_MAX,
+					   ENOMEM);
 		act_gc();
 		disarm();
 		check_mark();
@@ -990,7 +990,7 @@ TEST(a_helper_may_find_no_memory)
 		ck_assert_uint_eq(begin(), 0);
 		make_wide();
 		leave_bytes(n);
-		oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+		fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 		act_gc();
 		disarm();
 		check_helpers();
@@ -1012,7 +1012,7 @@ static void throw_refused(void)
 {
 	run.kind = OSCALL_WRITE;
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
-		oscall_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
+		fault_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
 	throw_fatal("as ordered");
 }
 
@@ -1028,7 +1028,7 @@ static void hold_report(const char *text, void *arg)
 {
 	(void)text;
 	(void)arg;
-	oscall_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
+	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
 	join_thread(start_thread(throw_too, NULL));
 }
 
@@ -1081,7 +1081,7 @@ TEST(each_kind_was_refused)
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
 		ck_assert_msg(refused[kind] != 0 || left_out((enum oscall)kind),
 			      "%s was never refused",
-			      oscall_name((enum oscall)kind));
+			      fault_name((enum oscall)kind));
 }
 
 // Calls that no refusal can reach, or where it means nothing.  A null file

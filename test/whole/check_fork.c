@@ -298,7 +298,7 @@ static int fork_when_short(size_t n, void *arg)
 {
 	(void)n;
 	(void)arg;
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	fork_and(works);
 	return 0;
 }
@@ -307,9 +307,9 @@ TEST(a_handler_for_out_of_memory_forks)
 {
 	begin();
 	rt_set_oom_handler(fork_when_short, NULL);
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	expect(!rt_alloc((size_t)64 << 20));
-	oscall_fail(OSCALL_COMMIT, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	works_and_ends();
 }
 
@@ -380,9 +380,9 @@ TEST(forks_without_a_heap_change_nothing)
 TEST(a_fork_after_a_heap_was_refused)
 {
 	// The block of the first thread; the first call is for its P.
-	oscall_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
 	expect(rt_init(NULL) == RT_ENOMEM);
-	expect(oscall_failed(OSCALL_COMMIT) == 1);
+	expect(fault_failed(OSCALL_COMMIT) == 1);
 	fork_and(begin_work_and_end);
 	begin_work_and_end();
 }
@@ -425,7 +425,7 @@ static unsigned told; // reports
 static void on_abort(int sig)
 {
 	(void)sig;
-	_exit(told == 1 && oscall_count(OSCALL_FUTEX_WAIT) == 0 ? 0 : 1);
+	_exit(told == 1 && fault_count(OSCALL_FUTEX_WAIT) == 0 ? 0 : 1);
 }
 
 static void fork_and_throw(const char *text, void *arg)
@@ -438,7 +438,7 @@ static void fork_and_throw(const char *text, void *arg)
 	child = fork();
 	if (child == 0) {
 		signal(SIGABRT, on_abort);
-		oscall_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
+		fault_fail(OSCALL_FUTEX_WAIT, 1, 0, 0); // counts from now on
 		throw_fatal("again");
 	}
 	expect_child(child);

@@ -362,13 +362,13 @@ static size_t page_size(void)
 static void refuse_mappings(unsigned n)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
-		oscall_fail(splitting[i], n + 1, UINT64_MAX, ENOMEM);
+		fault_fail(splitting[i], n + 1, UINT64_MAX, ENOMEM);
 }
 
 static void grant_mappings(void)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
-		oscall_fail(splitting[i], 1, 0, 0);
+		fault_fail(splitting[i], 1, 0, 0);
 }
 
 // crowd_make makes most mappings at the most, and leaves about n that the

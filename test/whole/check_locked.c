@@ -174,14 +174,14 @@ TEST(a_lock_may_be_refused_at_any_time, .unless = RT_ASAN || RT_TSAN)
 		uint64_t failed;
 		int error;
 
-		oscall_fail(OSCALL_LOCK, nth, 1, EAGAIN);
+		fault_fail(OSCALL_LOCK, nth, 1, EAGAIN);
 		error = rt_init(&c);
 		if (error == RT_OK) {
 			rt_alloc(100);
 			rt_alloc(2 * MIB);
 		}
-		failed = oscall_failed(OSCALL_LOCK);
-		oscall_fail(OSCALL_LOCK, 1, 0, 0);
+		failed = fault_failed(OSCALL_LOCK);
+		fault_fail(OSCALL_LOCK, 1, 0, 0);
 		if (error == RT_OK) {
 			ck_assert_ptr_nonnull(rt_alloc(100));
 			ck_assert_ptr_nonnull(rt_alloc(2 * MIB));
@@ -292,9 +292,9 @@ TEST(address_space_may_be_refused, .unless = RT_ASAN || RT_TSAN)
 	struct rlimit before, none;
 
 	ck_assert_ptr_null(oscall_reserve_unlocked((size_t)1 << 60, page));
-	oscall_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
+	fault_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
 	ck_assert_ptr_null(oscall_reserve_unlocked(page, page));
-	oscall_fail(OSCALL_RESERVE, 1, 0, 0);
+	fault_fail(OSCALL_RESERVE, 1, 0, 0);
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){0, before.rlim_max};
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);

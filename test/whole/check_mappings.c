@@ -177,11 +177,11 @@ static uint64_t grow_to(unsigned mib)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
-		oscall_fail(calls[i], 1, 0, 0);
+		fault_fail(calls[i], 1, 0, 0);
 	while (arena_used() < (uint64_t)mib << 20)
 		ck_assert_ptr_nonnull(rt_alloc_noscan_uninit(1 << 20));
 	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
-		n += oscall_count(calls[i]);
+		n += fault_count(calls[i]);
 	return n;
 }
 

@@ -809,7 +809,7 @@ TEST(the_world_runs_while_the_handler_does)
 static void disarm_all(void)
 {
 	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
-		oscall_fail(kind, 1, 0, 0);
+		fault_fail(kind, 1, 0, 0);
 }
 
 // grow_some allocates in many classes and kinds, 24 MiB, keeping it; returns
@@ -838,9 +838,9 @@ TEST(growth_refused_once, .n = OSCALL_KINDS)
 		bool hit;
 
 		heap_begin();
-		oscall_fail(_i, nth, 1, ENOMEM);
+		fault_fail(_i, nth, 1, ENOMEM);
 		ck_assert_uint_eq(grow_some(), 0);
-		hit = oscall_failed(_i) != 0;
+		hit = fault_failed(_i) != 0;
 		disarm_all();
 		healthy();
 		ck_assert_uint_eq(grow_some(), 0);
@@ -863,10 +863,10 @@ TEST(growth_refused_for_good, .n = OSCALL_KINDS)
 		bool hit;
 
 		heap_begin();
-		oscall_fail(_i, nth, UINT64_MAX, ENOMEM);
+		fault_fail(_i, nth, UINT64_MAX, ENOMEM);
 		failed = grow_some();
 		most += failed;
-		hit = oscall_failed(_i) != 0;
+		hit = fault_failed(_i) != 0;
 		before = healthy();
 		if (failed) {
 			ck_assert_ptr_null(rt_alloc(30 << 20));
@@ -897,9 +897,9 @@ TEST(span_records_refused)
 	fill_roots(1 << 20); // so that objects need no memory
 	drop_all();
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	oscall_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	fill_roots(8192);
-	ck_assert_uint_gt(oscall_failed(OSCALL_COMMIT), 0);
+	ck_assert_uint_gt(fault_failed(OSCALL_COMMIT), 0);
 	ck_assert_uint_lt(nroots, MAX_HEAP / 8192 - 200);
 	before = healthy();
 	for (int i = 0; i < 10; i++)
@@ -921,9 +921,9 @@ TEST(release_refused)
 	heap_begin();
 	fill_roots(1 << 20);
 	drop_all();
-	oscall_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	ck_assert_uint_gt(oscall_failed(OSCALL_RELEASE), 0);
+	ck_assert_uint_gt(fault_failed(OSCALL_RELEASE), 0);
 	m = healthy();
 	ck_assert_uint_ge(m.heap_idle - m.heap_released, MAX_HEAP / 2);
 	disarm_all();
@@ -942,7 +942,7 @@ TEST(roots_refused)
 
 	heap_begin();
 	before = healthy();
-	oscall_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	while (added < 4096 && rt_roots_add(words + added, words + added + 1,
 					    RT_ROOT_EXACT) == RT_OK)
 		added++;
@@ -1035,9 +1035,9 @@ static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 
 	rt_config_init(&c);
 	c.double_check = RT_CHECK_FATAL;
-	oscall_fail(kind, nth, ncalls, ENOMEM);
+	fault_fail(kind, nth, ncalls, ENOMEM);
 	error = rt_init(&c);
-	failed = oscall_failed(kind);
+	failed = fault_failed(kind);
 	disarm_all();
 	if (failed && needed(kind))
 		ck_assert_int_eq(error, RT_ENOMEM);
@@ -1101,7 +1101,7 @@ TEST(no_address_space_at_all)
 	rt_config c;
 
 	rt_config_init(&c);
-	oscall_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
+	fault_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(rt_init(&c), RT_ENOMEM);
 	disarm_all();
 	init_and_fini();
@@ -1116,7 +1116,7 @@ static void check_attach(bool ok, const char *what, unsigned kind, uint64_t nth)
 	if (ok)
 		return;
 	attach_failures++;
-	fprintf(stderr, "%s, %s call %u: wrong\n", what, oscall_name(kind),
+	fprintf(stderr, "%s, %s call %u: wrong\n", what, fault_name(kind),
 		(unsigned)nth);
 }
 
@@ -1126,10 +1126,10 @@ static bool attach_with(unsigned kind, uint64_t nth)
 	int error;
 
 	mcache_release_kept(); // so that memory is needed
-	oscall_fail(kind, nth, 1, ENOMEM);
+	fault_fail(kind, nth, 1, ENOMEM);
 	error = rt_thread_attach(0);
-	failed = oscall_failed(kind) != 0;
-	oscall_fail(kind, 1, 0, 0);
+	failed = fault_failed(kind) != 0;
+	fault_fail(kind, 1, 0, 0);
 	check_attach(error ==
 			 (failed && (needed(kind) || kind == OSCALL_STACKBOUNDS)
 			      ? RT_ENOMEM

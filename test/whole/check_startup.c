@@ -146,23 +146,23 @@ TEST(init_makes_few_system_calls)
 	uint64_t sum = 0, again = 0;
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(kinds); i++)
-		oscall_fail(kinds[i], 0, 0, 0);
+		fault_fail(kinds[i], 0, 0, 0);
 	init();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(kinds); i++) {
-		fprintf(stderr, "rt_init: %s %llu\n", oscall_name(kinds[i]),
-			(unsigned long long)oscall_count(kinds[i]));
-		sum += oscall_count(kinds[i]);
+		fprintf(stderr, "rt_init: %s %llu\n", fault_name(kinds[i]),
+			(unsigned long long)fault_count(kinds[i]));
+		sum += fault_count(kinds[i]);
 	}
 	ck_assert_uint_gt(sum, 3);
 	ck_assert_uint_lt(sum, 100);
-	ck_assert_uint_eq(oscall_count(OSCALL_RELEASE), 0);
-	ck_assert_uint_eq(oscall_count(OSCALL_FUTEX_WAIT), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAIT), 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(kinds); i++)
-		oscall_fail(kinds[i], 0, 0, 0);
+		fault_fail(kinds[i], 0, 0, 0);
 	init();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(kinds); i++)
-		again += oscall_count(kinds[i]);
+		again += fault_count(kinds[i]);
 	ck_assert_uint_le(again, sum);
 }
 
