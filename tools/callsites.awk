@@ -2,7 +2,6 @@
 # the headers that declare them.  test/harness/callsite.h says what the macros are for.
 #
 # usage: awk -f tools/callsites.awk runtime/os/oscall.h runtime/os/nanotime.h
-/^\/\/ ---- for tests/ { nextfile }
 /^\/\// { next }
 match($0, /(oscall|nanotime)[a-z_]*\(/) && !/return/ {
 	name = substr($0, RSTART, RLENGTH - 1)

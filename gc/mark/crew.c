@@ -76,6 +76,7 @@ void crew_reset(void)
 	atomic_u32_store_relaxed(&crew_calls.call, 0);
 }
 
+#ifdef RT_TEST
 uint32_t crew_count_from(uint32_t n)
 {
 	uint32_t last = atomic_u32_load_relaxed(&crew_calls.call) >> TASK_BITS;
@@ -83,6 +84,7 @@ uint32_t crew_count_from(uint32_t n)
 	atomic_u32_store_relaxed(&crew_calls.call, n << TASK_BITS);
 	return last;
 }
+#endif
 
 const char *crew_check(const struct crew_calls *c)
 {

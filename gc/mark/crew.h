@@ -42,10 +42,11 @@ void crew_leave(void);
 // crew_reset forgets all helpers: they have ended, or are another process's.
 void crew_reset(void);
 
+#ifdef RT_TEST
 // crew_count_from makes the numbers of calls, which have 29 bits, continue from
-// n, and returns the last one.  For tests, which begin near the end of the
-// numbers.  There must be no helpers.
+// n, and returns the last one.  There must be no helpers.
 uint32_t crew_count_from(uint32_t n);
+#endif
 
 // crew_check returns NULL if the call is for a task that there is, otherwise
 // what is wrong.

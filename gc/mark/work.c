@@ -8,8 +8,7 @@
 
 struct work_agreed work_agreed = {.lock = RT_MUTEX_INIT(LOCKRANK_WORK)};
 
-struct work_pool work_pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF),
-			      .limit = UINT32_MAX};
+struct work_pool work_pool = {.lock = RT_MUTEX_INIT(LOCKRANK_WORKBUF)};
 
 // ---- buffers ----
 
@@ -20,6 +19,28 @@ static void pool_put(struct workbuf *b)
 	work_pool.empty = b;
 }
 
+#ifdef RT_TEST
+static uint32_t limit = UINT32_MAX; // spans in use; pool lock
+
+void work_limit(uint32_t nspans)
+{
+	mutex_lock(&work_pool.lock);
+	limit = nspans;
+	mutex_unlock(&work_pool.lock);
+}
+#endif
+
+// limited tells whether a test wants no more spans.  The caller must hold the
+// pool lock.
+RT_INLINE bool limited(void)
+{
+#ifdef RT_TEST
+	return work_pool.nspans >= limit;
+#else
+	return false;
+#endif
+}
+
 // pool_grow cuts a new span into empty buffers, if there is memory for one.
 static void pool_grow(struct rt_proc *p)
 {
@@ -27,7 +48,7 @@ static void pool_grow(struct rt_proc *p)
 	char *base;
 
 	RT_ASSERT(mutex_held(&work_pool.lock));
-	if (work_pool.nspans < work_pool.limit)
+	if (!limited())
 		s = mheap_alloc_manual(p, WORK_SPAN_PAGES, MSPAN_WORK);
 	if (!s)
 		return;
@@ -86,13 +107,6 @@ static void pool_release(struct rt_proc *p)
 	work_pool.spans = NULL;
 	work_pool.nspans = 0;
 	RT_ASSERT(work_pool_check(&work_pool) == NULL);
-	mutex_unlock(&work_pool.lock);
-}
-
-void work_limit(uint32_t nspans)
-{
-	mutex_lock(&work_pool.lock);
-	work_pool.limit = nspans;
 	mutex_unlock(&work_pool.lock);
 }
 
@@ -591,6 +605,7 @@ void work_share(struct work *w)
 	wake(to);
 }
 
+#ifdef RT_TEST
 uint32_t work_count_from(uint32_t n)
 {
 	uint32_t last;
@@ -601,6 +616,7 @@ uint32_t work_count_from(uint32_t n)
 	mutex_unlock(&work_agreed.lock);
 	return last;
 }
+#endif
 
 // ---- invariants ----
 

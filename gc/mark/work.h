@@ -144,7 +144,6 @@ struct work_pool {
 	struct workbuf *empty; // buffers without an owner
 	struct mspan *spans;   // all that are in use
 	uint32_t nspans;
-	uint32_t limit;
 };
 
 RT_GLOBAL struct work_agreed work_agreed;
@@ -242,13 +241,14 @@ RT_INLINE uintptr_t work_pop(struct work *w)
 void work_fork_lock(void);
 void work_fork_unlock(void);
 
-// work_limit limits the pool to nspans spans, for tests.  UINT32_MAX means no
-// limit.
+#ifdef RT_TEST
+// work_limit limits the pool to nspans spans.  UINT32_MAX means no limit.
 void work_limit(uint32_t nspans);
 
 // work_count_from makes the numbers of markings continue from n, and returns
-// the last one.  For tests; no marking may be open.
+// the last one.  No marking may be open.
 uint32_t work_count_from(uint32_t n);
+#endif
 
 // work_check returns NULL if all invariants of a marker hold, otherwise what
 // does not.  The marker's own thread must call it.  work_agreed_check and

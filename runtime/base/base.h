@@ -61,13 +61,6 @@ enum {
 #endif
 };
 
-// Whether this build has schedule points (schedpoint.h).
-#ifdef RT_SCHED_POINTS
-enum { RT_SCHED_BUILD = 1 };
-#else
-enum { RT_SCHED_BUILD = 0 };
-#endif
-
 #ifdef RT_DEBUG
 enum { RT_DEBUG_BUILD = 1 };
 #else

@@ -1,4 +1,4 @@
-// Calls to the operating system, each of which a test can make fail.
+// Calls to the operating system.
 #define _GNU_SOURCE 1
 
 #include "runtime/os/oscall.h"
@@ -37,115 +37,31 @@ enum {
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
 
-static const char *const names[] = {
-    [OSCALL_RESERVE] = "reserve",
-    [OSCALL_COMMIT] = "commit",
-    [OSCALL_UNCOMMIT] = "uncommit",
-    [OSCALL_MAP] = "map",
-    [OSCALL_UNMAP] = "unmap",
-    [OSCALL_RELEASE] = "release",
-    [OSCALL_ADVISE] = "advise",
-    [OSCALL_LOCK] = "lock",
-    [OSCALL_NAME] = "name",
-    [OSCALL_FUTEX_WAIT] = "futex wait",
-    [OSCALL_FUTEX_WAKE] = "futex wake",
-    [OSCALL_CLOCK] = "clock",
-    [OSCALL_AFFINITY] = "affinity",
-    [OSCALL_RLIMIT] = "rlimit",
-    [OSCALL_PAGESIZE] = "page size",
-    [OSCALL_MAPPED] = "mapped",
-    [OSCALL_STACKBOUNDS] = "stack bounds",
-    [OSCALL_TLSKEY] = "TLS key",
-    [OSCALL_GETENV] = "getenv",
-    [OSCALL_THREAD] = "thread",
-    [OSCALL_ATFORK] = "atfork",
-    [OSCALL_FILE] = "file",
-    [OSCALL_WRITE] = "write",
-    [OSCALL_YIELD] = "yield",
-};
-static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a kind");
+#ifdef RT_TEST // test/harness/fault.h
+int fault_refused(enum oscall kind);
+long fault_page_size(void);
+#endif
 
-const char *fault_name(enum oscall kind)
-{
-	return names[kind];
-}
-
-// ---- faults ----
-
-// Written by fault_fail, which stores ncalls last: that arms the rest.
-struct fault {
-	atomic_u64 calls;  // since fault_fail
-	atomic_u64 failed; // of those
-	atomic_u64 first;  // number of the first call that fails, from 1
-	atomic_u64 ncalls; // how many calls fail from there
-	atomic_u32 error;
-};
-
-static struct fault faults[OSCALL_KINDS];
-
-// 1 after the first fault_fail.  In a product all this costs a call the test
-// of this word.
-static atomic_u32 watched;
-
-// The counter of the place of the thread's next call, or NULL if it is not
-// registered.
-static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
-
-void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
-{
-	struct fault *f = &faults[kind];
-
-	atomic_u64_store_relaxed(&f->ncalls, 0);
-	atomic_u64_store_relaxed(&f->calls, 0);
-	atomic_u64_store_relaxed(&f->failed, 0);
-	atomic_u64_store_relaxed(&f->first, nth);
-	atomic_u32_store_relaxed(&f->error, (uint32_t)error);
-	// Pairs with the acquire in refused_watched.
-	atomic_u64_store_release(&f->ncalls, ncalls);
-	atomic_u32_store_relaxed(&watched, 1);
-}
-
-uint64_t fault_count(enum oscall kind)
-{
-	return atomic_u64_load_relaxed(&faults[kind].calls);
-}
-
-uint64_t fault_failed(enum oscall kind)
-{
-	return atomic_u64_load_relaxed(&faults[kind].failed);
-}
-
-void fault_from(atomic_u64 *failed)
-{
-	place = failed;
-}
-
-static RT_NOINLINE int refused_watched(enum oscall kind)
-{
-	struct fault *f = &faults[kind];
-	atomic_u64 *from = place;
-	// Pairs with the release in fault_fail.
-	uint64_t ncalls = atomic_u64_load_acquire(&f->ncalls);
-	uint64_t first = atomic_u64_load_relaxed(&f->first);
-	uint64_t call = atomic_u64_add_relaxed(&f->calls, 1);
-
-	place = NULL;
-	if (call < first || call - first >= ncalls)
-		return 0;
-	atomic_u64_add_relaxed(&f->failed, 1);
-	if (from)
-		atomic_u64_add_relaxed(from, 1);
-	errno = (int)atomic_u32_load_relaxed(&f->error);
-	return errno;
-}
-
-// refused counts a call that is about to be made.  Returns 0, or the errno with
-// which the call must fail without being made; errno is set to that, too.
+// refused returns 0, or the errno with which a test wants a call to fail
+// without being made; errno is then set to that, too.
 RT_INLINE int refused(enum oscall kind)
 {
-	if (RT_LIKELY(atomic_u32_load_relaxed(&watched) == 0))
-		return 0;
-	return refused_watched(kind);
+#ifdef RT_TEST
+	return fault_refused(kind);
+#else
+	(void)kind;
+	return 0;
+#endif
+}
+
+// system_page_size returns the physical page size, or what a test wants.
+static long system_page_size(void)
+{
+#ifdef RT_TEST
+	return fault_page_size();
+#else
+	return sysconf(_SC_PAGESIZE);
+#endif
 }
 
 // result turns the usual 0 or -1 of a call into 0 or the errno, and restores
@@ -179,14 +95,6 @@ static int cancel_disable(void)
 static void cancel_restore(int state)
 {
 	pthread_setcancelstate(state, NULL);
-}
-
-// The answer of oscall_page_size, or 0 for the system's.
-static size_t page_size;
-
-void fault_set_page_size(size_t bytes)
-{
-	page_size = bytes;
 }
 
 // ---- memory ----
@@ -546,9 +454,7 @@ size_t oscall_page_size(void)
 
 	if (refused(OSCALL_PAGESIZE))
 		return 0;
-	if (page_size != 0)
-		return page_size;
-	n = sysconf(_SC_PAGESIZE);
+	n = system_page_size();
 	return n > 0 ? (size_t)n : 0;
 }
 

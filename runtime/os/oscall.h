@@ -1,9 +1,9 @@
 // oscall.h - the table of calls to the operating system.
 //
-// The library makes every call to the system here and nowhere else.  So a test
-// can make the Nth call of one sort fail (fault_fail) and count the calls of
-// each sort (fault_count).  The calls count no statistic and take no lock of
-// the library.  A call that may fail returns 0 or the errno, or NULL.
+// The library makes every call to the system here and nowhere else.  So the
+// library that tests link can refuse any of them (test/harness/fault.h).  The
+// calls count no statistic and take no lock of the library.  A call that may
+// fail returns 0 or the errno, or NULL.
 //
 // None changes errno, which is the host's: the host may look at it after the
 // region in which it read a file.  (A call that a test refuses may set it.)
@@ -17,6 +17,7 @@
 
 #include "runtime/base/atomic.h"
 
+// The sorts of calls, as tests refuse them.
 enum oscall {
 	OSCALL_RESERVE,	   // mmap PROT_NONE
 	OSCALL_COMMIT,	   // mprotect to read and write
@@ -44,9 +45,6 @@ enum oscall {
 	OSCALL_YIELD,	    // sched_yield
 	OSCALL_KINDS,
 };
-
-// fault_name returns the name of a sort of call, for messages of tests.
-const char *fault_name(enum oscall kind);
 
 // oscall_reserve maps n protected bytes anywhere.  Returns NULL if refused.
 void *oscall_reserve(size_t n);
@@ -175,29 +173,5 @@ const char *oscall_getenv(const char *name);
 
 void oscall_write(int fd, const char *text, size_t n);
 void oscall_yield(void);
-
-// ---- for tests ----
-//
-// Nothing is counted before the first fault_fail of the process.  Until then
-// all this costs a call one load and one branch.
-
-// fault_fail makes calls of one sort fail with the errno given: the nth from
-// now (1 is the next) and the ncalls - 1 after it (UINT64_MAX: all).  A call
-// that fails so is not made.  ncalls 0 disarms.  If another thread makes a call
-// of that sort meanwhile, it may fall into the old count or the new one.
-void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error);
-
-// fault_count returns the number of calls of a sort since the last fault_fail
-// of that sort (armed or not), fault_failed how many of them were failed.
-uint64_t fault_count(enum oscall kind);
-uint64_t fault_failed(enum oscall kind);
-
-// fault_from registers the counter of the place where the calling thread makes
-// its next call.  If that call is failed, *failed is raised as well.
-void fault_from(atomic_u64 *failed);
-
-// fault_set_page_size makes oscall_page_size return bytes, which must be a
-// multiple of the true size; 0 restores the true size.  There must be no heap.
-void fault_set_page_size(size_t bytes);
 
 #endif

@@ -1,11 +1,10 @@
 // schedpoint.h - places where a thread may lose its processor.
 //
-// A build with -DRT_SCHED_POINTS delays the steps of a protocol now and then,
-// so orders that a scheduler shows once in a year come up in seconds.  A test
-// can also hold a thread at a point until others have taken their steps
-// (test/order/check_sched.c).  A point is between two steps that a model in
-// test/models names, if another thread may come between them.  In every other
-// build a point is no code.
+// A point is between two steps of a protocol that a model in test/models names,
+// if another thread may come between them.  It is code only in the library that
+// tests link (RT_TEST).  There a test can hold a thread at a point until others
+// have taken their steps (test/order/check_sched.c), or delay threads at random
+// (test/harness/schedpoint.h).
 #ifndef RUNTIME_OS_SCHEDPOINT_H
 #define RUNTIME_OS_SCHEDPOINT_H
 
@@ -115,36 +114,18 @@ enum schedpoint {
 	    SCHEDPOINT_COUNT,
 };
 
-// schedpoint_seed sets the seed of threads that come to their first point
-// later.  A seed replays the choices of each thread, so it reproduces a failure
-// more often than not; the machine adds chances of its own.
-void schedpoint_seed(uint64_t seed);
-
-void schedpoint_pass(enum schedpoint at);
+#ifdef RT_TEST
+void schedpoint_pass(enum schedpoint at); // test/harness/schedpoint.c
+#endif
 
 // schedpoint may be called with locks held and takes none.
 RT_INLINE void schedpoint(enum schedpoint at)
 {
-	if (RT_SCHED_BUILD)
-		schedpoint_pass(at);
+#ifdef RT_TEST
+	schedpoint_pass(at);
+#else
+	(void)at;
+#endif
 }
-
-// ---- for tests ----
-
-// schedpoint_watch ends the random delays.  From now on threads that come to a
-// point are counted, and held if the test wants it.
-void schedpoint_watch(void);
-
-// schedpoint_passed returns how often threads came to a point.
-uint64_t schedpoint_passed(enum schedpoint at);
-
-// schedpoint_hold makes the next thread that comes to a point wait there until
-// schedpoint_let_go.  Threads that come after it are not held.  A thread that
-// is held there already continues.
-void schedpoint_hold(enum schedpoint at);
-bool schedpoint_held(enum schedpoint at); // a thread is held there
-void schedpoint_let_go(enum schedpoint at);
-
-const char *schedpoint_name(enum schedpoint at);
 
 #endif

@@ -167,6 +167,7 @@ void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
 	}
 }
 
+#ifdef RT_TEST
 void gcstats_count_from(uint64_t n)
 {
 	state.cycles.num_gc = state.cycles.num_forced_gc = n;
@@ -174,6 +175,7 @@ void gcstats_count_from(uint64_t n)
 	atomic_u64_store_relaxed(&gcstats.pauses.count, n);
 	record_publish();
 }
+#endif
 
 // check_cpu checks the identities of CPU time.  Both sides are sums modulo
 // 2^64, so they are equal even after a wrap.

@@ -110,9 +110,11 @@ void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses);
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
 
-// gcstats_count_from sets the number of collections to n.  It is for tests; no
-// collection may be running.
+#ifdef RT_TEST
+// gcstats_count_from sets the number of collections to n.  No collection may be
+// running.
 void gcstats_count_from(uint64_t n);
+#endif
 
 // gcstats_cycles_check and gcstats_check return NULL if all invariants hold,
 // otherwise what does not.  gcstats_check needs a stopped world.  Histograms

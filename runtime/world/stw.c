@@ -115,6 +115,7 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 		*times = t;
 }
 
+#ifdef RT_TEST
 uint32_t stw_count_from(uint32_t n)
 {
 	uint32_t next = atomic_u32_load_relaxed(&world.sema.next);
@@ -123,6 +124,7 @@ uint32_t stw_count_from(uint32_t n)
 	atomic_u32_store_relaxed(&world.sema.serving, n);
 	return next;
 }
+#endif
 
 const char *stw_check(const struct world *w)
 {

@@ -68,10 +68,11 @@ int stw_reason(void);
 // stopper.
 struct stw_begin stw_begun(void);
 
+#ifdef RT_TEST
 // stw_count_from makes n the next ticket for the right, and returns what would
-// have been next.  It is for tests; no thread may have the right or wait for
-// it.
+// have been next.  No thread may have the right or wait for it.
 uint32_t stw_count_from(uint32_t n);
+#endif
 
 // stw_check returns NULL if all invariants of the present stop hold, otherwise
 // what does not.  The caller must be the stopper.

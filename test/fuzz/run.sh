@@ -18,7 +18,7 @@ build=fuzz.build
 targets=${*:-ops faults pages lookup roots options sizes}
 passed=0
 failed=0
-flags="-std=gnu11 -g -O1 -pthread -fno-sanitize-recover=undefined
+flags="-std=gnu11 -g -O1 -pthread -DRT_TEST -fno-sanitize-recover=undefined
 	-I$srcdir -I$srcdir/include ${ATOMIC_OPS_CFLAGS-}"
 libs="${ATOMIC_OPS_LIBS--latomic_ops} -lpthread"
 ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0:${ASAN_OPTIONS-}
@@ -43,6 +43,8 @@ have_fuzzer() {
 build_library() {
 	for source in \
 		$(find "$srcdir/runtime" "$srcdir/gc" -name '*.c') \
+		"$srcdir/test/harness/fault.c" \
+		"$srcdir/test/harness/schedpoint.c" \
 		"$srcdir"/test/harness/shadow_[!r]*.c \
 		"$srcdir/test/harness/shadow_run.c" \
 		"$srcdir/test/harness/constant.c" \

@@ -1,9 +1,9 @@
 // callsite.h - which places of the library call the system, and which of
 // their calls were refused.
 //
-// The library is compiled once more (test/libcallsites.a) with this file and
+// test/libhooked.a is the library compiled with this file and
 // test/harness/callsite_calls.h before each source.  Then a call of the table
-// of system calls, or of a clock, says where it stands before it is made.  The
+// of system calls, or of a clock, says where it is before it is made.  The
 // macros that do it are made from the headers that declare those calls
 // (tools/callsites.awk); each place enters itself in a section, so that the
 // list holds what there is and not what was seen.

@@ -23,6 +23,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/world/proc.h"
+#include "test/harness/fault.h"
 #include "test/harness/recount.h"
 #include "test/harness/suite.h"
 

@@ -1,14 +1,14 @@
 // sched.h - threads that a test holds at schedule points.
 //
-// For programs of a build with RT_SCHED_POINTS.  A test lets one thread stand
-// between two steps of a protocol, makes another take its own steps, and lets
-// go.  Who has to wait for somebody is awaited at the point where it waits, so
-// nothing here passes because a time is over.
+// For programs that link test/libhooked.a.  A test holds one thread between two
+// steps of a protocol, makes another take its own steps, and lets go.  A test
+// awaits a thread that has to wait at the point where it waits, so nothing here
+// passes because a time is over.
 #ifndef TEST_ORDER_SCHED_H
 #define TEST_ORDER_SCHED_H
 
-#include "runtime/os/schedpoint.h"
 #include "test/harness/await.h"
+#include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
 // Points at which a thread of any test was held; shared by the processes of

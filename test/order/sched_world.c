@@ -3,6 +3,7 @@
 #include "gc/host/attach.h"
 #include "runtime/world/stw.h"
 #include "test/order/sched.h"
+#include "test/harness/fault.h"
 
 static struct rt_proc *p, *q;
 static struct hand host, newcomer, stopper, starter;

@@ -11,6 +11,7 @@
 
 #include "runtime/spans/mheap.h"
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 #define LARGEST_RANGE (UINT64_C(1) << 40)

@@ -4,6 +4,7 @@
 
 #include "runtime/os/settings.h"
 #include "test/harness/await.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 // ---- CPU accounting ----

@@ -1,5 +1,6 @@
 // Who writes on beyond the end of a mapping of the library, or of a guarded
 // object, faults there, and never reaches what the library knows of the heap.
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 #include <errno.h>

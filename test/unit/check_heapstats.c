@@ -5,6 +5,7 @@
 
 #include "runtime/os/throw.h"
 #include "test/harness/await.h"
+#include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
 // Fields that only the tests below change: nobody allocates here.
@@ -198,12 +199,15 @@ TEST(who_attaches_during_a_reading_is_in_the_next)
 enum {
 	WRITERS = 4, // one without a P, one that attaches and detaches
 	READERS = 3,
-	// Where threads give their processors away, a reading waits for many.
-	READS = RT_SCHED_BUILD ? 5000
-		: RT_TSAN      ? 5000
-		: RT_ASAN      ? 20000
-			       : 60000,
+	READS_SLOW = 5000,
+	READS = RT_ASAN ? 20000 : 60000,
 };
+
+// Where threads give their processors away, a reading waits for many.
+static int reads(void)
+{
+	return RT_TSAN || schedpoint_is_random() ? READS_SLOW : READS;
+}
 
 // Each writer tells around each change how far it is: a reading contains all
 // that had ended when it began, and nothing that began after it had ended.
@@ -270,7 +274,7 @@ static void *read_many(void *arg)
 {
 	uint64_t last = 0;
 
-	for (int i = 0; i < READS; i++) {
+	for (int i = reads(); i > 0; i--) {
 		uint64_t ended = sum_ended();
 		uint64_t found = read_one();
 		uint64_t begun = sum_begun();

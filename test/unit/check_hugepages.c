@@ -12,6 +12,7 @@
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mheap.h"
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/os/lock.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/throw.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };

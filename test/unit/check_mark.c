@@ -24,6 +24,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
 #include "test/harness/await.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 enum {

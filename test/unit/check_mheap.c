@@ -9,6 +9,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
 #include "runtime/spans/scavenge.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include "runtime/world/gcstats.h"
 #include "runtime/os/oscall.h"
 #include "runtime/spans/mcache.h"
+#include "test/harness/fault.h"
 #include "test/harness/ledger.h"
 #include "test/harness/suite.h"
 

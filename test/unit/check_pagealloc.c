@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum {

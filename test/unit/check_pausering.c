@@ -1,3 +1,4 @@
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 #include <pthread.h>

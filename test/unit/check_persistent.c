@@ -7,6 +7,7 @@
 #include "runtime/os/fixalloc.h"
 #include "runtime/os/oscall.h"
 #include "test/harness/death.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum { THREADS = 4, ALLOCS = 2000, LARGE = 64 << 10 };

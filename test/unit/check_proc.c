@@ -10,6 +10,7 @@
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum { THREADS = 6 };

@@ -1,4 +1,5 @@
 // Registered ranges of roots.
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 #include <errno.h>

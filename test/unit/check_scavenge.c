@@ -10,6 +10,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/spans/scavenge.h"
+#include "test/harness/fault.h"
 #include "test/harness/recount.h"
 #include "test/harness/suite.h"
 

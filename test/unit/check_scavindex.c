@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum { MAX_CHUNKS = 4096, FULL = RT_CHUNK_PAGES };

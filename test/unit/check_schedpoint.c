@@ -1,6 +1,5 @@
-// The points where threads lose their processors.  They are compiled here in
-// every build; the library passes them in one with -DRT_SCHED_POINTS only.
-#include "runtime/os/schedpoint.h"
+// The points where threads lose their processors.
+#include "test/harness/schedpoint.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum { STEPS = 20000 };
@@ -73,6 +73,7 @@ static struct choices first, second;
 // The processor is asked for, and not given away: that could take long.
 static void count_yields(void)
 {
+	schedpoint_random();
 	fault_fail(OSCALL_YIELD, 1, UINT64_MAX, EAGAIN);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/slab.h"
 #include "test/harness/death.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum { BLOCK = 10000, MANY = 5 * SLAB_FIRST };

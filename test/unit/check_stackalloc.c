@@ -8,6 +8,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/spans/stackalloc.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 static struct rt_proc *self;

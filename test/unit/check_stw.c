@@ -4,6 +4,7 @@
 
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 enum {

@@ -8,6 +8,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/sysmem.h"
 #include "test/harness/death.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 // Each test runs with every physical page size: its loop number chooses.

@@ -1,4 +1,5 @@
 #include "test/harness/death.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 #include <errno.h>

@@ -16,6 +16,7 @@
 #include "runtime/world/heapstats.h"
 #include "test/harness/await.h"
 #include "test/harness/death.h"
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 static struct rt_proc *self;

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE 1
 
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 
 // Forks: whatever the threads of the parent were doing, the child has a heap
 // that is in order, its statistics, and the forking thread as it was.
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 #include <errno.h>

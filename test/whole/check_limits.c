@@ -16,6 +16,7 @@
 
 #include "gc/mark/crew.h"
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/process.h"
 

@@ -10,6 +10,7 @@
 
 #include "runtime/pages/arena.h"
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
 

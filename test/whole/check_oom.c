@@ -1,5 +1,6 @@
 // When there is no memory: NULL or RT_ENOMEM, nothing lost, nothing leaked,
 // and all works again when there is some.
+#include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
 #include <errno.h>

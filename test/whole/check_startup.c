@@ -1,4 +1,5 @@
 // What a heap costs before it holds anything, and what it leaves behind.
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 #include <errno.h>

@@ -1,7 +1,18 @@
 // Random delays of threads at schedule points, and tests that hold them there.
-#include "runtime/os/schedpoint.h"
+#include "test/harness/schedpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "runtime/os/oscall.h"
+
+// What threads do at a point.
+enum {
+	GO_ON,
+	CHOOSE, // delay at random
+	WATCH,	// count, and hold
+};
+static atomic_u32 mode;
 
 enum {
 	// Of PASSES passes YIELDS give the processor away, and SPINS spin.
@@ -57,7 +68,6 @@ enum {
 };
 
 static struct {
-	atomic_u32 on;
 	atomic_u32 holds;
 	struct {
 		atomic_u64 passed;
@@ -89,15 +99,40 @@ static bool is_busy(enum schedpoint at)
 
 void schedpoint_pass(enum schedpoint at)
 {
-	if (atomic_u32_load_acquire(&watch.on))
+	switch (atomic_u32_load_acquire(&mode)) {
+	case CHOOSE:
+		if (!is_busy(at))
+			choose();
+		break;
+	case WATCH:
 		come(at);
-	else if (!is_busy(at))
-		choose();
+		break;
+	}
+}
+
+void schedpoint_random(void)
+{
+	atomic_u32_store_release(&mode, CHOOSE);
+}
+
+bool schedpoint_is_random(void)
+{
+	return atomic_u32_load_relaxed(&mode) == CHOOSE;
 }
 
 void schedpoint_watch(void)
 {
-	atomic_u32_store_release(&watch.on, 1);
+	atomic_u32_store_release(&mode, WATCH);
+}
+
+static __attribute__((constructor)) void begin(void)
+{
+	const char *what = getenv("RT_SCHED"), *number = getenv("RT_SEED");
+
+	if (what && strcmp(what, "random") == 0)
+		schedpoint_random();
+	if (number)
+		schedpoint_seed(strtoull(number, NULL, 0));
 }
 
 uint64_t schedpoint_passed(enum schedpoint at)

@@ -1,0 +1,120 @@
+// Counts system calls, and says which of them fail.
+#include "test/harness/fault.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static const char *const names[] = {
+    [OSCALL_RESERVE] = "reserve",
+    [OSCALL_COMMIT] = "commit",
+    [OSCALL_UNCOMMIT] = "uncommit",
+    [OSCALL_MAP] = "map",
+    [OSCALL_UNMAP] = "unmap",
+    [OSCALL_RELEASE] = "release",
+    [OSCALL_ADVISE] = "advise",
+    [OSCALL_LOCK] = "lock",
+    [OSCALL_NAME] = "name",
+    [OSCALL_FUTEX_WAIT] = "futex wait",
+    [OSCALL_FUTEX_WAKE] = "futex wake",
+    [OSCALL_CLOCK] = "clock",
+    [OSCALL_AFFINITY] = "affinity",
+    [OSCALL_RLIMIT] = "rlimit",
+    [OSCALL_PAGESIZE] = "page size",
+    [OSCALL_MAPPED] = "mapped",
+    [OSCALL_STACKBOUNDS] = "stack bounds",
+    [OSCALL_TLSKEY] = "TLS key",
+    [OSCALL_GETENV] = "getenv",
+    [OSCALL_THREAD] = "thread",
+    [OSCALL_ATFORK] = "atfork",
+    [OSCALL_FILE] = "file",
+    [OSCALL_WRITE] = "write",
+    [OSCALL_YIELD] = "yield",
+};
+static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a sort");
+
+const char *fault_name(enum oscall kind)
+{
+	return names[kind];
+}
+
+// Written by fault_fail, which stores ncalls last: that arms the rest.
+struct fault {
+	atomic_u64 calls;  // since fault_fail
+	atomic_u64 failed; // of those
+	atomic_u64 first;  // number of the first call that fails, from 1
+	atomic_u64 ncalls; // how many calls fail from there
+	atomic_u32 error;
+};
+
+static struct fault faults[OSCALL_KINDS];
+
+// 1 after the first fault_fail.
+static atomic_u32 watched;
+
+// The counter of the place of the thread's next call, or NULL if it is not
+// registered.
+static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
+
+void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
+{
+	struct fault *f = &faults[kind];
+
+	atomic_u64_store_relaxed(&f->ncalls, 0);
+	atomic_u64_store_relaxed(&f->calls, 0);
+	atomic_u64_store_relaxed(&f->failed, 0);
+	atomic_u64_store_relaxed(&f->first, nth);
+	atomic_u32_store_relaxed(&f->error, (uint32_t)error);
+	// Pairs with the acquire in fault_refused.
+	atomic_u64_store_release(&f->ncalls, ncalls);
+	atomic_u32_store_relaxed(&watched, 1);
+}
+
+uint64_t fault_count(enum oscall kind)
+{
+	return atomic_u64_load_relaxed(&faults[kind].calls);
+}
+
+uint64_t fault_failed(enum oscall kind)
+{
+	return atomic_u64_load_relaxed(&faults[kind].failed);
+}
+
+void fault_from(atomic_u64 *failed)
+{
+	place = failed;
+}
+
+int fault_refused(enum oscall kind)
+{
+	struct fault *f = &faults[kind];
+	atomic_u64 *from = place;
+	uint64_t ncalls, first, call;
+
+	if (atomic_u32_load_relaxed(&watched) == 0)
+		return 0;
+	// Pairs with the release in fault_fail.
+	ncalls = atomic_u64_load_acquire(&f->ncalls);
+	first = atomic_u64_load_relaxed(&f->first);
+	call = atomic_u64_add_relaxed(&f->calls, 1);
+	place = NULL;
+	if (call < first || call - first >= ncalls)
+		return 0;
+	atomic_u64_add_relaxed(&f->failed, 1);
+	if (from)
+		atomic_u64_add_relaxed(from, 1);
+	errno = (int)atomic_u32_load_relaxed(&f->error);
+	return errno;
+}
+
+// What fault_page_size returns, or 0 for the system's.
+static size_t page_size;
+
+void fault_set_page_size(size_t bytes)
+{
+	page_size = bytes;
+}
+
+long fault_page_size(void)
+{
+	return page_size != 0 ? (long)page_size : sysconf(_SC_PAGESIZE);
+}

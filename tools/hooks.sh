@@ -1,0 +1,88 @@
+#!/bin/sh
+# hooks.sh - what ships has no hook of tests; prints the tests that link
+# test/libhooked.a, whose code has them.
+#
+# Hooks are the functions that a header of the library declares for tests only
+# (RT_TEST), and those of test/harness: fault.h, schedpoint.h, callsite.h.  No
+# object of the library may define or need one.  The programs that link them are
+# those that test/list.am tags hooks.
+#
+# usage: srcdir=DIR NM=... tools/hooks.sh      (where the tests were built)
+set -u
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# hooks DIR: the names, from the headers below DIR.
+hooks() {
+	(cd "$1" && awk '
+	FNR == 1 { test = FILENAME ~ /^test/; depth = 0 }
+	/^#if/ { depth++ }
+	/^#ifdef RT_TEST/ { test = depth }
+	/^#(else|endif)/ && test == depth && FILENAME !~ /^test/ { test = 0 }
+	/^#endif/ { depth-- }
+	test && /^[a-z].*\(/ && match($0, /[a-z0-9_]+\(/) {
+		print substr($0, RSTART, RLENGTH - 1)
+	}' runtime/*/*.h gc/*/*.h test/harness/fault.h \
+		test/harness/schedpoint.h test/harness/callsite.h) | sort -u
+}
+
+# symbols FILE...: all names that they define or need.
+symbols() {
+	${NM:-nm} -P "$@" | awk 'NF > 1 { print $1 }' | sort -u
+}
+
+# in_program PROGRAM LIST: which names of the list it defines.
+in_program() {
+	${NM:-nm} -P "$1" | awk '$2 ~ /^[TtDdBbRr]$/ { print $1 }' | sort -u |
+		comm -12 - "$2"
+}
+
+# shipped: the objects of libtool's library.
+shipped() {
+	for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
+		object=$(dirname "$source")/.libs/$(basename "$source" .c).o
+		[ -f "$object" ] || object=${source%.c}.o
+		echo "$object"
+	done
+}
+
+hooks "$srcdir" >"$dir/hooks"
+symbols test/libhooked.a >"$dir/hooked"
+# shellcheck disable=SC2046 # a list of objects
+symbols $(shipped) >"$dir/shipped"
+grep '^[a-z]' "$dir/shipped" >"$dir/functions"
+
+! comm -23 "$dir/hooks" "$dir/hooked" | grep .
+verdict $? "test/libhooked.a has each hook"
+[ "$(grep -cxE 'fault_fail|schedpoint_pass|callsite_enter|work_limit|stw_count_from' \
+	"$dir/hooks")" = 5 ]
+verdict $? "hooks of each sort are found in the headers"
+! comm -12 "$dir/hooks" "$dir/shipped" | grep .
+verdict $? "no hook is in what ships"
+
+export srcdir
+tagged=$(sh "$srcdir/tools/tagged.sh" hooks)
+sed -n 's,^[a-z_]* += \(test/[^ .]*\)\( .*\)*$,\1,p' "$srcdir/test/list.am" |
+	while read -r program; do
+		# Without Check, or with sanitizers, some are not built, or do
+		# without the library.
+		[ -f "$program" ] || continue
+		hooked=$(in_program "$program" "$dir/hooks")
+		case " $tagged " in
+		*" $program "*) [ -n "$hooked" ] ||
+			[ -z "$(in_program "$program" "$dir/functions")" ] ||
+			echo "$program is tagged hooks and has none" ;;
+		*) [ -z "$hooked" ] ||
+			echo "$program has hooks and is not tagged" ;;
+		esac
+	done >"$dir/found"
+! grep . "$dir/found"
+verdict $? "tests that have hooks are tagged"
+
+echo "link test/libhooked.a: $tagged" | sed 's,test/[a-z]*/,,g' | fmt -w 78
+verdict_sum
