@@ -33,10 +33,6 @@ typedef struct {
 } atomic_u32;
 
 typedef struct {
-	unsigned char word;
-} atomic_u8;
-
-typedef struct {
 	AO_t word;
 } atomic_ptr;
 
@@ -77,22 +73,11 @@ RT_INLINE uint64_t atomic_u64_load_seqcst(const atomic_u64 *a)
 	return AO_load_acquire(&a->word);
 }
 
-RT_INLINE void atomic_u64_store_seqcst(atomic_u64 *a, uint64_t v)
-{
-	AO_store_release(&a->word, v);
-	AO_nop_full();
-}
-
 // atomic_u64_add_relaxed adds n (which may be a negative number converted) and
 // returns the sum; so do the other adds.
 RT_INLINE uint64_t atomic_u64_add_relaxed(atomic_u64 *a, uint64_t n)
 {
 	return AO_fetch_and_add(&a->word, n) + n;
-}
-
-RT_INLINE uint64_t atomic_u64_add_acquire(atomic_u64 *a, uint64_t n)
-{
-	return AO_fetch_and_add_acquire(&a->word, n) + n;
 }
 
 RT_INLINE uint64_t atomic_u64_add_release(atomic_u64 *a, uint64_t n)
@@ -112,11 +97,6 @@ RT_INLINE uint64_t atomic_u64_add_seqcst(atomic_u64 *a, uint64_t n)
 RT_INLINE bool atomic_u64_cas_relaxed(atomic_u64 *a, uint64_t old, uint64_t v)
 {
 	return AO_compare_and_swap(&a->word, old, v);
-}
-
-RT_INLINE bool atomic_u64_cas_acquire(atomic_u64 *a, uint64_t old, uint64_t v)
-{
-	return AO_compare_and_swap_acquire(&a->word, old, v);
 }
 
 RT_INLINE bool atomic_u64_cas_release(atomic_u64 *a, uint64_t old, uint64_t v)
@@ -142,28 +122,6 @@ RT_INLINE uint64_t atomic_u64_swap_seqcst(atomic_u64 *a, uint64_t v)
 	do
 		old = atomic_u64_load_relaxed(a);
 	while (!atomic_u64_cas_seqcst(a, old, v));
-	return old;
-}
-
-// atomic_u64_or_seqcst and atomic_u64_and_seqcst change bits and return the
-// word as it was.
-RT_INLINE uint64_t atomic_u64_or_seqcst(atomic_u64 *a, uint64_t bits)
-{
-	uint64_t old;
-
-	do
-		old = atomic_u64_load_relaxed(a);
-	while (!atomic_u64_cas_seqcst(a, old, old | bits));
-	return old;
-}
-
-RT_INLINE uint64_t atomic_u64_and_seqcst(atomic_u64 *a, uint64_t bits)
-{
-	uint64_t old;
-
-	do
-		old = atomic_u64_load_relaxed(a);
-	while (!atomic_u64_cas_seqcst(a, old, old & bits));
 	return old;
 }
 
@@ -216,11 +174,6 @@ RT_INLINE void atomic_u32_store_seqcst(atomic_u32 *a, uint32_t v)
 RT_INLINE uint32_t atomic_u32_add_relaxed(atomic_u32 *a, uint32_t n)
 {
 	return AO_int_fetch_and_add(&a->word, n) + n;
-}
-
-RT_INLINE uint32_t atomic_u32_add_acquire(atomic_u32 *a, uint32_t n)
-{
-	return AO_int_fetch_and_add_acquire(&a->word, n) + n;
 }
 
 RT_INLINE uint32_t atomic_u32_add_release(atomic_u32 *a, uint32_t n)
@@ -293,28 +246,6 @@ RT_INLINE uint32_t atomic_u32_and_seqcst(atomic_u32 *a, uint32_t bits)
 		old = atomic_u32_load_relaxed(a);
 	while (!atomic_u32_cas_seqcst(a, old, old & bits));
 	return old;
-}
-
-// ---- 8 bits: flags of one writer, no read-modify-write ----
-
-RT_INLINE uint8_t atomic_u8_load_relaxed(const atomic_u8 *a)
-{
-	return AO_char_load(&a->word);
-}
-
-RT_INLINE uint8_t atomic_u8_load_acquire(const atomic_u8 *a)
-{
-	return AO_char_load_acquire(&a->word);
-}
-
-RT_INLINE void atomic_u8_store_relaxed(atomic_u8 *a, uint8_t v)
-{
-	AO_char_store(&a->word, v);
-}
-
-RT_INLINE void atomic_u8_store_release(atomic_u8 *a, uint8_t v)
-{
-	AO_char_store_release(&a->word, v);
 }
 
 // ---- pointers ----

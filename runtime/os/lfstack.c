@@ -65,11 +65,6 @@ struct lfnode *lfstack_pop(struct lfstack *s)
 	}
 }
 
-bool lfstack_empty(const struct lfstack *s)
-{
-	return lfstack_top(s) == NULL;
-}
-
 void lfstack_reset(struct lfstack *s)
 {
 	uint64_t old = atomic_u64_load_relaxed(&s->head);

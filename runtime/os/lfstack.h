@@ -42,7 +42,6 @@ struct lfstack {
 
 void lfstack_push(struct lfstack *s, struct lfnode *node);
 struct lfnode *lfstack_pop(struct lfstack *s); // NULL if it is empty
-bool lfstack_empty(const struct lfstack *s);
 
 // lfstack_reset empties the stack and keeps the counter, so a popper that read
 // the head before fails at its exchange.  The world must be stopped: no other
