@@ -118,7 +118,6 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	r->past_end_objects += c->past_end_objects;
 	r->helped_objects += c->helped_objects;
 	r->last_gc_unix = c->unix_now;
-	r->last_gc_nanotime = c->now;
 	r->num_forced_gc += c->forced;
 	r->num_gc++;
 	RT_ASSERT(gcstats_cycles_check(r) == NULL);

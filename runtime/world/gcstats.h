@@ -50,7 +50,6 @@ struct gcstats_cycles {
 	uint64_t num_gc; // 64 bits, so it does not wrap
 	uint64_t num_forced_gc;
 	uint64_t last_gc_unix;	   // ns since 1970; 0: none yet
-	uint64_t last_gc_nanotime; // ns
 	uint64_t gc_cpu_fraction;  // bits of a double
 	uint64_t scan_heap;	   // bytes of scanned objects
 	uint64_t scan_stack;	   // bytes of scanned stacks

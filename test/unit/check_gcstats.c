@@ -171,10 +171,9 @@ static bool cycles_whole(const struct gcstats_cycles *c)
 	uint64_t n = c->num_gc;
 
 	return c->num_forced_gc == n && c->last_gc_unix == 1000 * n &&
-	       c->last_gc_nanotime == n && c->scan_heap == 2 * n &&
-	       c->scan_stack == 3 * n && c->scan_globals == 4 * n &&
-	       c->past_end_objects == 5 * n && c->helped_objects == 6 * n &&
-	       identities_hold(&c->cpu);
+	       c->scan_heap == 2 * n && c->scan_stack == 3 * n &&
+	       c->scan_globals == 4 * n && c->past_end_objects == 5 * n &&
+	       c->helped_objects == 6 * n && identities_hold(&c->cpu);
 }
 
 static bool pauses_whole(const struct pausering_copy *p)
