@@ -1,10 +1,8 @@
-// await.h - a heap for tests with threads, and waits with a deadline.
+// await.h - what tests with threads share: waits with a deadline.
 #ifndef TEST_HARNESS_AWAIT_H
 #define TEST_HARNESS_AWAIT_H
 
 #include <check.h>
-#include <pthread.h>
-#include <rt/rt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,6 +12,8 @@
 #include "runtime/base/atomic.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/oscall.h"
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 enum {
 	AWAIT_SECONDS = 20, // then the test has failed
@@ -89,31 +89,6 @@ static inline void await_asleep(const atomic_u32 *tid)
 			ck_abort_msg("deadline: a thread does not sleep");
 		oscall_yield();
 	}
-}
-
-// heap_begin makes a heap that checks its statistics and collects only when
-// asked.
-static inline void heap_begin(void)
-{
-	rt_config c;
-
-	rt_config_init(&c);
-	c.double_check = RT_CHECK_FATAL;
-	c.gc_percent = -1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-}
-
-static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-
-	ck_assert_int_eq(pthread_create(&thread, NULL, fn, arg), 0);
-	return thread;
-}
-
-static inline void join_thread(pthread_t thread)
-{
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
 #endif

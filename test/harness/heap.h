@@ -30,11 +30,22 @@ static inline rt_config heap_config(int gc_percent)
 	return c;
 }
 
+static inline void heap_start(rt_config c)
+{
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+}
+
+// heap_begin makes a heap that collects only when told to.
+static inline void heap_begin(void)
+{
+	heap_start(heap_config(HEAP_QUIET));
+}
+
 // heap_start_exact makes a heap and attaches the caller with exact roots.
 static inline void heap_start_exact(rt_config c)
 {
 	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 }
 
@@ -100,6 +111,18 @@ static inline void heap_recount(void)
 	recount_compare(&m, &c);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_msg(c.compared != 0 && c.differing == 0, "%s", c.first);
+}
+
+// heap_healthy: every structure agrees with every other, and the statistics
+// agree with each other and with the heap.  The world must not be stopped.
+static inline rt_memstats heap_healthy(void)
+{
+	uint64_t live = heap_live();
+	rt_memstats m = heap_stats();
+
+	ck_assert_uint_eq(m.heap_objects, live);
+	heap_recount();
+	return m;
 }
 
 #endif

@@ -8,7 +8,7 @@
 #include "gc/cycle/refill.h"
 #include "gc/cycle/sweep.h"
 #include "runtime/spans/mcentral.h"
-#include "test/harness/suite.h"
+#include "test/harness/heap.h"
 
 // The calling thread's, after inside_boot.
 static struct rt_proc *self;
@@ -17,13 +17,10 @@ static struct rt_mcache *mc;
 // inside_boot makes a heap that collects only when told to.
 static inline void inside_boot(bool align8)
 {
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
-	c.gc_percent = -1;
 	c.align8 = align8;
-	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	self = proc_self();
 	mc = rt_thread_tls->mc;
 }

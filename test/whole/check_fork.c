@@ -46,7 +46,7 @@ static void expect_at(bool ok, int line)
 }
 #define expect(cond) expect_at((cond), __LINE__)
 
-static pthread_t run_thread(void *(*fn)(void *))
+static pthread_t begin_thread(void *(*fn)(void *))
 {
 	pthread_t thread;
 
@@ -146,7 +146,7 @@ static void works(void)
 	expect(atomic_u32_load_relaxed(&procs.attached) == 1);
 	list_check();
 	if (!RT_TSAN && !RT_ASAN)
-		end_thread(run_thread(attach_and_allocate));
+		end_thread(begin_thread(attach_and_allocate));
 }
 
 static void works_and_ends(void)
@@ -228,7 +228,7 @@ TEST(an_unattached_thread_forks)
 	pthread_t thread;
 
 	begin();
-	thread = run_thread(fork_unattached);
+	thread = begin_thread(fork_unattached);
 	rt_blocking_enter();
 	end_thread(thread);
 	rt_blocking_leave();
@@ -559,7 +559,7 @@ TEST(a_fatal_handler_starts_a_program,
 	expect(pthread_atfork(count_fork, NULL, NULL) == 0);
 	rt_set_fatal_handler(start_reporter, (void *)(uintptr_t)&ways[_i / 2]);
 	expect(rt_blocking_enter() == RT_OK);
-	run_thread(others[_i % 2]);
+	begin_thread(others[_i % 2]);
 	await_at_least(&run.ready, 1);
 	throw_fatal("on purpose");
 }
@@ -574,7 +574,7 @@ static void *throw_and_stay(void *arg)
 // for good.
 static void stay_throwing(void)
 {
-	run_thread(throw_and_stay);
+	begin_thread(throw_and_stay);
 	await_at_least(&run.ready, 1);
 }
 
@@ -707,7 +707,7 @@ TEST(what_lost_threads_held_is_taken_back)
 	begin();
 	expect(rt_set_gc_percent(HEAP_QUIET, NULL) == RT_OK);
 	for (int i = 0; i < THREADS; i++)
-		threads[i] = run_thread(hold_everything);
+		threads[i] = begin_thread(hold_everything);
 	rt_blocking_enter();
 	await_at_least(&run.ready, THREADS);
 	rt_blocking_leave();
@@ -764,7 +764,7 @@ TEST(a_child_takes_no_stack_back_that_was_freed)
 	c.gc_threads = 0;
 	expect(rt_init(&c) == RT_OK);
 	list_make();
-	thread = run_thread(take_from_a_collection);
+	thread = begin_thread(take_from_a_collection);
 	expect(rt_blocking_enter() == RT_OK);
 	await_at_least(&run.ready, 1);
 	expect(rt_blocking_leave() == RT_OK);
@@ -897,7 +897,7 @@ static void fork_once(unsigned how)
 	if (how % 3 == 1) {
 		fork_and(leave_everything_works);
 	} else {
-		thread = run_thread(fork_unattached_busy);
+		thread = begin_thread(fork_unattached_busy);
 		end_thread(thread);
 	}
 	rt_blocking_leave();
@@ -910,7 +910,7 @@ TEST(forks_among_busy_threads)
 
 	begin();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(busy); i++)
-		threads[i] = run_thread(busy[i]);
+		threads[i] = begin_thread(busy[i]);
 	for (unsigned i = 0; i < FORKS; i++)
 		fork_once(i);
 	atomic_u32_store_release(&run.end, 1);
@@ -952,7 +952,7 @@ TEST(several_threads_fork_at_once)
 
 	begin();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(forks); i++)
-		threads[i] = run_thread(forks[i]);
+		threads[i] = begin_thread(forks[i]);
 	rt_blocking_enter();
 	for (unsigned i = 0; i < RT_ARRAY_LEN(forks); i++)
 		end_thread(threads[i]);
@@ -1008,10 +1008,10 @@ TEST(a_fork_while_another_thread_walks_the_modules)
 	pthread_t forks, walker;
 
 	begin();
-	end_thread(run_thread(attach_and_allocate));
-	forks = run_thread(fork_and_attach);
+	end_thread(begin_thread(attach_and_allocate));
+	forks = begin_thread(fork_and_attach);
 	await_at_least(&run.ready, 1);
-	walker = run_thread(walk_modules);
+	walker = begin_thread(walk_modules);
 	rt_blocking_enter();
 	end_thread(forks);
 	rt_blocking_leave();
@@ -1037,7 +1037,7 @@ static void a_heap_or_none(void)
 TEST(forks_while_heaps_begin_and_end)
 {
 	enum { FORKS = RT_TSAN || RT_ASAN ? 40 : 200 };
-	pthread_t thread = run_thread(begin_and_end);
+	pthread_t thread = begin_thread(begin_and_end);
 
 	await_at_least(&run.ready, 1); // not during the first rt_init
 	for (int i = 0; i < FORKS; i++)

@@ -1,0 +1,44 @@
+// thread.h - threads of a test.
+#ifndef TEST_HARNESS_THREAD_H
+#define TEST_HARNESS_THREAD_H
+
+#include <check.h>
+#include <pthread.h>
+#include <rt/rt.h>
+
+static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, fn, arg), 0);
+	return thread;
+}
+
+// join_thread returns what the thread's function returned.
+static inline void *join_thread(pthread_t thread)
+{
+	void *result;
+
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	return result;
+}
+
+// run_thread runs fn in another thread and returns its result.
+static inline void *run_thread(void *(*fn)(void *), void *arg)
+{
+	return join_thread(start_thread(fn, arg));
+}
+
+// run_beside does so for a caller that is attached, which waits in a blocking
+// region: the other thread may stop the world.
+static inline void *run_beside(void *(*fn)(void *), void *arg)
+{
+	void *result;
+
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	result = run_thread(fn, arg);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	return result;
+}
+
+#endif
