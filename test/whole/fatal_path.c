@@ -118,6 +118,10 @@ static struct pagealloc pa;
 static struct scavindex scav;
 static struct fixalloc fix;
 
+static void nothing(void)
+{
+}
+
 static void with_heap(void)
 {
 	rt_config c;
@@ -188,11 +192,6 @@ static struct mspan *span_of_object(void)
 	return arena_span(page_of_object());
 }
 
-static void throw_plain(void)
-{
-	throw_fatal("nothing in particular");
-}
-
 static void throws_a_text(void)
 {
 	struct text t;
@@ -202,26 +201,11 @@ static void throws_a_text(void)
 	throw_text(&t, "what was found");
 }
 
-static void gauge_below_zero(void)
-{
-	gauge_add(&gauges.other_sys, -1);
-}
-
 static void sum_below_zero(void)
 {
 	atomic_u64_add_relaxed(&heapgauges.no_p[HEAPGAUGE_TOTAL_FREE],
 			       UINT64_C(1) << 63);
 	heapgauge_sum(HEAPGAUGE_TOTAL_FREE);
-}
-
-static void fixalloc_small(void)
-{
-	fixalloc_init(&fix, 4, 8, false, NULL);
-}
-
-static void fixalloc_align(void)
-{
-	fixalloc_init(&fix, 24, 16, false, NULL);
 }
 
 static void fixalloc_excess(void)
@@ -230,21 +214,6 @@ static void fixalloc_excess(void)
 
 	fixalloc_init(&fix, 64, 8, false, NULL);
 	fixalloc_free_list(&fix, &l);
-}
-
-static void persistent_nothing(void)
-{
-	persistent_alloc(0, 8, &gauges.other_sys);
-}
-
-static void persistent_align(void)
-{
-	persistent_alloc(8, 24, &gauges.other_sys);
-}
-
-static void sysmem_part(void)
-{
-	sysmem_release(NULL, 1);
 }
 
 static void lfstack_odd(void)
@@ -295,30 +264,10 @@ static void statistics_differ(void)
 	rt_read_memstats(&m);
 }
 
-static void pages_outside(void)
-{
-	pagealloc_free(&pa, 1024, 1);
-}
-
-static void pages_none(void)
-{
-	pagealloc_free(&pa, 7, 0);
-}
-
-static void pages_free_twice(void)
-{
-	pagealloc_free(&pa, 7, 1);
-}
-
 static void pages_taken_twice(void)
 {
 	pagealloc_alloc_range(&pa, 512, 3);
 	pagealloc_set_scavenged(&pa, 512, 1);
-}
-
-static void pages_no_room(void)
-{
-	pagealloc_grow(&pa, 4000);
 }
 
 static void pages_no_block(void)
@@ -326,11 +275,6 @@ static void pages_no_block(void)
 	struct pagealloc_block b;
 
 	pagealloc_retake_block(&pa, 3, 1, &b);
-}
-
-static void pages_not_taken(void)
-{
-	pagealloc_put_block(&pa, 64, 1, 0);
 }
 
 // overwrite_bitmap makes a chunk full behind the back of its summary.
@@ -362,31 +306,6 @@ static void overwrite_search(void)
 {
 	mheap.pages.search_page = UINT64_C(1) << 40;
 	rt_alloc_noscan(64 << 20);
-}
-
-static void scavindex_no_room(void)
-{
-	scavindex_grow(&scav, 4000);
-}
-
-static void scavindex_over(void)
-{
-	scavindex_alloc(&scav, 0, 513);
-}
-
-static void scavindex_under(void)
-{
-	scavindex_free(&scav, 0, 1);
-}
-
-static void span_in_use_freed(void)
-{
-	mheap_free(proc_self(), span_of_object());
-}
-
-static void span_of_objects_freed_as_stack(void)
-{
-	mheap_free_manual(proc_self(), span_of_object());
 }
 
 static void cached_twice(void)
@@ -455,11 +374,6 @@ static void marking_not_over(void)
 
 static struct mutex inner = RT_MUTEX_INIT(LOCKRANK_MHEAP);
 static struct mutex outer = RT_MUTEX_INIT(LOCKRANK_ROOTS);
-
-static void unlocked_twice(void)
-{
-	mutex_unlock(&inner);
-}
 
 static void lock_without_a_rank(void)
 {
@@ -532,133 +446,14 @@ static void tell(void)
 
 enum build { ANY, RELEASE, DEBUG }; // in which builds it is found
 
-static const struct fatal_case {
-	void (*before)(void); // what may allocate; NULL: nothing
-	void (*deed)(void);
-	enum build build;
+// What a case has to say.
+struct words {
 	const char *lines; // before the last
-	const char *what;  // NULL: something forbidden was used
-} cases[] = {
-    {NULL, throw_plain, ANY, "", "nothing in particular"},
-    {NULL, throws_a_text, ANY, "a line\n", "what was found"},
-    {NULL, gauge_below_zero, ANY,
-     "rtheap: gauge was 0x0, is 0xffffffffffffffff\n", "sysMemStat overflow"},
-    {with_heap, sum_below_zero, ANY, "", "sysMemStat overflow"},
-    {NULL, fixalloc_small, ANY, "rtheap: size=4\n", "fixalloc_init: bad size"},
-    {NULL, fixalloc_align, ANY, "rtheap: align=16\n",
-     "fixalloc_init: bad alignment"},
-    {NULL, fixalloc_excess, ANY, "rtheap: size=128\n",
-     "fixalloc_free: more than is in use"},
-    {NULL, persistent_nothing, ANY, "", "persistent_alloc: no size"},
-    {NULL, persistent_align, ANY, "rtheap: align=24\n",
-     "persistent_alloc: bad alignment"},
-    {with_pages, sysmem_part, ANY, "rtheap: n=1\n",
-     "sysmem_release: not whole pages"},
-    {NULL, lfstack_odd, ANY, "rtheap: node=1\n",
-     "lfstack_push: address does not pack"},
-    {with_heap, acquired_twice, ANY, "rtheap: seq=#\n", "bad sequence number"},
-    {with_heap, blocked_twice, ANY, "", "proc_block: not running"},
-    {with_heap, stopped_early, ANY, "",
-     "stopTheWorld: not stopped (stopwait != 0)"},
-    {with_heap, started_twice, ANY, "", "startTheWorld: world not stopped"},
-    {with_heap, read_while_running, ANY, "", "world not stopped"},
-    {with_heap, statistics_differ, ANY,
-     "runtime: mappedReady=#\nruntime: totalMapped=#\nruntime: released=#\n"
-     "runtime: totalMapped-released=#\n",
-     "mappedReady and other memstats are not equal"},
-    {with_pages, pages_outside, ANY, "rtheap: page=1024\n",
-     "pagealloc: pages outside of the heap"},
-    {with_pages, pages_none, ANY, "rtheap: page=7\n",
-     "pagealloc: pages outside of the heap"},
-    {with_pages, pages_free_twice, ANY, "rtheap: page=7\n",
-     "pagealloc: freed page is free"},
-    {with_pages, pages_taken_twice, ANY, "rtheap: page=512\n",
-     "pagealloc: page is not free"},
-    {with_pages, pages_no_room, ANY, "rtheap: nchunks=4000\n",
-     "pagealloc_grow: no room"},
-    {with_pages, pages_no_block, ANY, "rtheap: base=3\n",
-     "pagealloc: no block begins here"},
-    {with_pages, pages_not_taken, ANY, "rtheap: base=64\n",
-     "pagealloc_put_block: pages were not taken"},
-    {with_pages, overwrite_bitmap, ANY, "rtheap: chunk=0\n",
-     "pagealloc: chunk lacks what its summary says"},
-    {with_pages, overwrite_summary, ANY, "rtheap: entry=0\n",
-     "pagealloc: children lack what their summary says"},
-    {with_heap, overwrite_search, ANY, "",
-     "grew heap, but no adequate free space found"},
-    {with_pages, scavindex_no_room, ANY, "rtheap: nchunks=4000\n",
-     "scavindex_grow: no room"},
-    {with_pages, scavindex_over, ANY, "rtheap: in_use=0\n",
-     "scavindex_alloc: chunk overflows"},
-    {with_pages, scavindex_under, ANY, "rtheap: in_use=0\n",
-     "scavindex_free: chunk underflows"},
-    {with_heap, span_in_use_freed, ANY, "",
-     "mheap.freeSpanLocked - invalid free"},
-    {with_heap, span_of_objects_freed_as_stack, ANY, "",
-     "mheap.freeSpanLocked - invalid stack free"},
-    {with_heap, cached_twice, ANY, "",
-     "refill of span with free space remaining"},
-    {with_heap, cached_full, ANY, "", "span has no free space"},
-    {with_heap, free_slot_marked, ANY, "rtheap: span=#\n",
-     "found pointer to free object"},
-    {with_heap, span_miscounted, ANY, "rtheap: span=#\n",
-     "mspan.sweep: bad span state"},
-    {with_guards, written_behind, ANY,
-     "rtheap: object=# size=50013, offset=50013\n",
-     "guarded object was written outside"},
-    {with_guards, written_before, ANY,
-     "rtheap: object=# size=50013, written before it by 5\n",
-     "guarded object was written outside"},
-    {with_checkmark, child_not_marked, ANY,
-     "rtheap: object=# size=48, found in an object at #\n",
-     "checkmark: found unmarked object"},
-    {with_heap, marking_not_over, ANY, "", "non-empty mark queue after mark"},
-    {NULL, unlocked_twice, RELEASE, "", "mutex_unlock: not held"},
-    {NULL, unlocked_twice, DEBUG, "rtheap: lock mheap\n",
-     "lockrank: released but not held"},
-    {NULL, lock_without_a_rank, DEBUG, "rtheap: rank=0\n",
-     "lockrank: lock without a rank"},
-    {NULL, locked_outwards, DEBUG,
-     "rtheap: lock roots wanted while holding lock mheap\n",
-     "lockrank: wrong order"},
-    {with_heap, parked_with_lock, DEBUG, "rtheap: lock mheap\n",
-     "lockrank: held while parking"},
-    {NULL, tell, ANY, "(rtheap: n=1\n", "told)"},
-    {NULL, tell_allocating, ANY, "", NULL},
-    {NULL, tell_printing, ANY, "", NULL},
+	const char *what;  // NULL: something forbidden is used
 };
 
 static char output[4096]; // of the last process to stderr
-
-// run_case is the exit status of a case, and fills output.
-static int run_case(const struct fatal_case *c)
-{
-	struct rlimit none = {0, 0};
-	size_t len = 0;
-	ssize_t n;
-	int fds[2], status;
-	pid_t child;
-
-	if (pipe(fds) != 0 || (child = fork()) < 0)
-		_exit(1);
-	if (child == 0) {
-		setrlimit(RLIMIT_CORE, &none);
-		dup2(fds[1], STDERR_FILENO);
-		if (c->before)
-			c->before();
-		forbidden = 1;
-		c->deed();
-		_exit(0);
-	}
-	close(fds[1]);
-	while ((n = read(fds[0], output + len, sizeof output - 1 - len)) > 0)
-		len += (size_t)n;
-	output[len] = '\0';
-	close(fds[0]);
-	if (waitpid(child, &status, 0) != child)
-		_exit(1);
-	return status;
-}
+static uint64_t passed, failed;
 
 // matches compares text with words in which a '#' stands for a number.
 static bool matches(const char *text, const char *words)
@@ -677,25 +472,24 @@ static bool matches(const char *text, const char *words)
 }
 
 // expected is the whole report of a case.
-static void expected(const struct fatal_case *c, struct text *t)
+static void expected(struct words w, struct text *t)
 {
 	text_init(t);
-	text_str(t, c->lines);
+	text_str(t, w.lines);
 	text_str(t, "rtheap: fatal: ");
-	text_str(t, c->what);
-	if (c->deed != tell) // a handler writes its own newline, or none
+	text_str(t, w.what);
+	if (w.lines[0] != '(') // a handler writes its own newline, or none
 		text_str(t, "\n");
 }
 
-static bool passes(const struct fatal_case *c)
+static bool passes(struct words w, int status)
 {
-	int status = run_case(c);
 	struct text want;
 
-	if (!c->what)
+	if (!w.what)
 		return WIFEXITED(status) &&
 		       WEXITSTATUS(status) == USED_FORBIDDEN;
-	expected(c, &want);
+	expected(w, &want);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT &&
 	    matches(output, want.buf))
 		return true;
@@ -707,26 +501,163 @@ static bool passes(const struct fatal_case *c)
 	return false;
 }
 
-static bool in_this_build(const struct fatal_case *c)
+// in_child makes the process of a case, and is true there after what may
+// allocate.  In the parent it judges how the process ended.
+static bool in_child(enum build build, void (*before)(void), struct words w)
 {
-	if (!c->what && !ARE_REPLACED)
+	struct rlimit none = {0, 0};
+	size_t len = 0;
+	ssize_t n;
+	int fds[2], status;
+	pid_t child;
+
+	if (build != ANY && (build == DEBUG) != (RT_DEBUG_BUILD != 0))
 		return false;
-	return c->build == ANY || (c->build == DEBUG) == (RT_DEBUG_BUILD != 0);
+	if (pipe(fds) != 0 || (child = fork()) < 0)
+		_exit(1);
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &none);
+		dup2(fds[1], STDERR_FILENO);
+		before();
+		forbidden = 1;
+		return true;
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], output + len, sizeof output - 1 - len)) > 0)
+		len += (size_t)n;
+	output[len] = '\0';
+	close(fds[0]);
+	if (waitpid(child, &status, 0) != child)
+		_exit(1);
+	if (passes(w, status))
+		passed++;
+	else
+		failed++;
+	return false;
+}
+
+// A deed that is to be found in a build, and what is done and said before.
+#define FATAL_IN(build, before, lines, what, deed)                             \
+	do {                                                                   \
+		if (in_child(build, before, (struct words){lines, what})) {    \
+			deed;                                                  \
+			_exit(0);                                              \
+		}                                                              \
+	} while (0)
+#define FATAL(...) FATAL_IN(ANY, __VA_ARGS__)
+#define FORBIDDEN(deed) FATAL(nothing, "", NULL, deed)
+
+static void run_cases(void)
+{
+	FATAL(nothing, "", "nothing in particular",
+	      throw_fatal("nothing in particular"));
+	FATAL(nothing, "a line\n", "what was found", throws_a_text());
+	FATAL(nothing, "rtheap: gauge was 0x0, is 0xffffffffffffffff\n",
+	      "sysMemStat overflow", gauge_add(&gauges.other_sys, -1));
+	FATAL(with_heap, "", "sysMemStat overflow", sum_below_zero());
+	FATAL(nothing, "rtheap: size=4\n", "fixalloc_init: bad size",
+	      fixalloc_init(&fix, 4, 8, false, NULL));
+	FATAL(nothing, "rtheap: align=16\n", "fixalloc_init: bad alignment",
+	      fixalloc_init(&fix, 24, 16, false, NULL));
+	FATAL(nothing, "rtheap: size=128\n",
+	      "fixalloc_free: more than is in use", fixalloc_excess());
+	FATAL(nothing, "", "persistent_alloc: no size",
+	      persistent_alloc(0, 8, &gauges.other_sys));
+	FATAL(nothing, "rtheap: align=24\n", "persistent_alloc: bad alignment",
+	      persistent_alloc(8, 24, &gauges.other_sys));
+	FATAL(with_pages, "rtheap: n=1\n", "sysmem_release: not whole pages",
+	      sysmem_release(NULL, 1));
+	FATAL(nothing, "rtheap: node=1\n",
+	      "lfstack_push: address does not pack", lfstack_odd());
+	FATAL(with_heap, "rtheap: seq=#\n", "bad sequence number",
+	      acquired_twice());
+	FATAL(with_heap, "", "proc_block: not running", blocked_twice());
+	FATAL(with_heap, "", "stopTheWorld: not stopped (stopwait != 0)",
+	      stopped_early());
+	FATAL(with_heap, "", "startTheWorld: world not stopped",
+	      started_twice());
+	FATAL(with_heap, "", "world not stopped", read_while_running());
+	FATAL(with_heap,
+	      "runtime: mappedReady=#\nruntime: totalMapped=#\n"
+	      "runtime: released=#\nruntime: totalMapped-released=#\n",
+	      "mappedReady and other memstats are not equal",
+	      statistics_differ());
+	FATAL(with_pages, "rtheap: page=1024\n",
+	      "pagealloc: pages outside of the heap",
+	      pagealloc_free(&pa, 1024, 1));
+	FATAL(with_pages, "rtheap: page=7\n",
+	      "pagealloc: pages outside of the heap",
+	      pagealloc_free(&pa, 7, 0));
+	FATAL(with_pages, "rtheap: page=7\n", "pagealloc: freed page is free",
+	      pagealloc_free(&pa, 7, 1));
+	FATAL(with_pages, "rtheap: page=512\n", "pagealloc: page is not free",
+	      pages_taken_twice());
+	FATAL(with_pages, "rtheap: nchunks=4000\n", "pagealloc_grow: no room",
+	      pagealloc_grow(&pa, 4000));
+	FATAL(with_pages, "rtheap: base=3\n", "pagealloc: no block begins here",
+	      pages_no_block());
+	FATAL(with_pages, "rtheap: base=64\n",
+	      "pagealloc_put_block: pages were not taken",
+	      pagealloc_put_block(&pa, 64, 1, 0));
+	FATAL(with_pages, "rtheap: chunk=0\n",
+	      "pagealloc: chunk lacks what its summary says",
+	      overwrite_bitmap());
+	FATAL(with_pages, "rtheap: entry=0\n",
+	      "pagealloc: children lack what their summary says",
+	      overwrite_summary());
+	FATAL(with_heap, "", "grew heap, but no adequate free space found",
+	      overwrite_search());
+	FATAL(with_pages, "rtheap: nchunks=4000\n", "scavindex_grow: no room",
+	      scavindex_grow(&scav, 4000));
+	FATAL(with_pages, "rtheap: in_use=0\n",
+	      "scavindex_alloc: chunk overflows",
+	      scavindex_alloc(&scav, 0, 513));
+	FATAL(with_pages, "rtheap: in_use=0\n",
+	      "scavindex_free: chunk underflows", scavindex_free(&scav, 0, 1));
+	FATAL(with_heap, "", "mheap.freeSpanLocked - invalid free",
+	      mheap_free(proc_self(), span_of_object()));
+	FATAL(with_heap, "", "mheap.freeSpanLocked - invalid stack free",
+	      mheap_free_manual(proc_self(), span_of_object()));
+	FATAL(with_heap, "", "refill of span with free space remaining",
+	      cached_twice());
+	FATAL(with_heap, "", "span has no free space", cached_full());
+	FATAL(with_heap, "rtheap: span=#\n", "found pointer to free object",
+	      free_slot_marked());
+	FATAL(with_heap, "rtheap: span=#\n", "mspan.sweep: bad span state",
+	      span_miscounted());
+	FATAL(with_guards, "rtheap: object=# size=50013, offset=50013\n",
+	      "guarded object was written outside", written_behind());
+	FATAL(with_guards,
+	      "rtheap: object=# size=50013, written before it by 5\n",
+	      "guarded object was written outside", written_before());
+	FATAL(with_checkmark,
+	      "rtheap: object=# size=48, found in an object at #\n",
+	      "checkmark: found unmarked object", child_not_marked());
+	FATAL(with_heap, "", "non-empty mark queue after mark",
+	      marking_not_over());
+	FATAL_IN(RELEASE, nothing, "", "mutex_unlock: not held",
+		 mutex_unlock(&inner));
+	FATAL_IN(DEBUG, nothing, "rtheap: lock mheap\n",
+		 "lockrank: released but not held", mutex_unlock(&inner));
+	FATAL_IN(DEBUG, nothing, "rtheap: rank=0\n",
+		 "lockrank: lock without a rank", lock_without_a_rank());
+	FATAL_IN(DEBUG, nothing,
+		 "rtheap: lock roots wanted while holding lock mheap\n",
+		 "lockrank: wrong order", locked_outwards());
+	FATAL_IN(DEBUG, with_heap, "rtheap: lock mheap\n",
+		 "lockrank: held while parking", parked_with_lock());
+	FATAL(nothing, "(rtheap: n=1\n", "told)", tell());
+	if (!ARE_REPLACED)
+		return;
+	FORBIDDEN(tell_allocating());
+	FORBIDDEN(tell_printing());
 }
 
 int main(void)
 {
-	uint64_t passed = 0, failed = 0;
 	struct text t;
 
-	for (size_t i = 0; i < RT_ARRAY_LEN(cases); i++) {
-		if (!in_this_build(&cases[i]))
-			continue;
-		if (passes(&cases[i]))
-			passed++;
-		else
-			failed++;
-	}
+	run_cases();
 	text_init(&t);
 	text_str(&t, "fatal_path: ");
 	text_u64(&t, passed);
