@@ -547,6 +547,9 @@ static bool in_child(enum build build, void (*before)(void), struct words w)
 #define FATAL(...) FATAL_IN(ANY, __VA_ARGS__)
 #define FORBIDDEN(deed) FATAL(nothing, "", NULL, deed)
 
+// What a debug build finds first of a span that does not belong in its slot.
+#define WRONG_SPAN "assertion: !s->cached && s->spanclass == slot->sc"
+
 static void run_cases(void)
 {
 	FATAL(nothing, "", "nothing in particular",
@@ -618,9 +621,12 @@ static void run_cases(void)
 	      mheap_free(proc_self(), span_of_object()));
 	FATAL(with_heap, "", "mheap.freeSpanLocked - invalid stack free",
 	      mheap_free_manual(proc_self(), span_of_object()));
-	FATAL(with_heap, "", "refill of span with free space remaining",
-	      cached_twice());
-	FATAL(with_heap, "", "span has no free space", cached_full());
+	FATAL_IN(RELEASE, with_heap, "",
+		 "refill of span with free space remaining", cached_twice());
+	FATAL_IN(RELEASE, with_heap, "", "span has no free space",
+		 cached_full());
+	FATAL_IN(DEBUG, with_heap, "", WRONG_SPAN, cached_twice());
+	FATAL_IN(DEBUG, with_heap, "", WRONG_SPAN, cached_full());
 	FATAL(with_heap, "rtheap: span=#\n", "found pointer to free object",
 	      free_slot_marked());
 	FATAL(with_heap, "rtheap: span=#\n", "mspan.sweep: bad span state",
