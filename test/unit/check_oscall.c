@@ -2,10 +2,10 @@
 
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -249,15 +249,14 @@ static void join_sleepers(uint32_t nwake)
 	pthread_t threads[SLEEPERS];
 
 	for (unsigned i = 0; i < SLEEPERS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, sleep_on_word, NULL), 0);
+		threads[i] = start_thread(sleep_on_word, NULL);
 	while (atomic_u32_load_relaxed(&nwaiting) < SLEEPERS)
 		oscall_yield();
 	usleep(20000); // most are asleep now; the test holds if not
 	atomic_u32_store_release(&word, 1);
 	ck_assert_int_eq(oscall_futex_wake(&word, nwake), 0);
 	for (unsigned i = 0; i < SLEEPERS; i++)
-		pthread_join(threads[i], NULL);
+		join_thread(threads[i]);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&nwoken), SLEEPERS);
 }
 
@@ -314,10 +313,8 @@ static void *work(void *arg)
 TEST(process_clock_counts_threads_that_have_ended)
 {
 	uint64_t start = oscall_process_cpu();
-	pthread_t thread;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, work, NULL), 0);
-	pthread_join(thread, NULL);
+	run_thread(work, NULL);
 	ck_assert_uint_ge(oscall_process_cpu() - start, 5000000);
 }
 
@@ -344,13 +341,13 @@ TEST(thread_clock_of_another_thread_reads_until_it_ends)
 	uint32_t tid;
 
 	ck_assert_uint_eq(oscall_gettid(), (uint32_t)gettid());
-	ck_assert_int_eq(pthread_create(&thread, NULL, burn_and_wait, NULL), 0);
+	thread = start_thread(burn_and_wait, NULL);
 	while ((tid = atomic_u32_load_acquire(&worker_tid)) == 0)
 		oscall_yield();
 	ck_assert_uint_ne(tid, oscall_gettid());
 	ck_assert_uint_ge(oscall_thread_cpu(tid), 5000000);
 	atomic_u32_store_release(&worker_may_end, 1);
-	pthread_join(thread, NULL);
+	join_thread(thread);
 	// The kernel lets go of a thread a little after its join.
 	deadline = nanotime() + UINT64_C(10000000000);
 	while (oscall_thread_cpu(tid) != 0)
@@ -465,12 +462,9 @@ static void *ask_for_main(void *arg)
 TEST(the_first_thread_is_the_main_one)
 {
 	bool other = true;
-	pthread_t thread;
 
 	ck_assert(oscall_main_thread());
-	ck_assert_int_eq(pthread_create(&thread, NULL, ask_for_main, &other),
-			 0);
-	pthread_join(thread, NULL);
+	run_thread(ask_for_main, &other);
 	ck_assert(!other);
 }
 
@@ -505,25 +499,18 @@ static void *set_key(void *arg)
 
 TEST(destructor_runs_when_a_thread_exits)
 {
-	pthread_t thread;
-	void *result;
 	int value;
 
 	ck_assert_int_eq(oscall_tls_key(&key, destroy), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, set_key, &value), 0);
-	pthread_join(thread, &result);
-	ck_assert_ptr_null(result);
+	ck_assert_ptr_null(run_thread(set_key, &value));
 	ck_assert_ptr_eq(destroyed, &value);
 }
 
 TEST(destructor_does_not_run_for_null)
 {
-	pthread_t thread;
-
 	destroyed = &key;
 	ck_assert_int_eq(oscall_tls_key(&key, destroy), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, set_key, NULL), 0);
-	pthread_join(thread, NULL);
+	run_thread(set_key, NULL);
 	ck_assert_ptr_eq(destroyed, &key);
 }
 
@@ -555,18 +542,15 @@ TEST(all_of_a_text_is_written)
 	char *text = malloc(LEN);
 	uintptr_t sum = 0;
 	pthread_t thread;
-	void *result;
 	int fds[2];
 
 	for (size_t i = 0; i < LEN; i++)
 		sum += (unsigned char)(text[i] = (char)(i % 251));
 	ck_assert_int_eq(pipe(fds), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, read_slowly, &fds[0]),
-			 0);
+	thread = start_thread(read_slowly, &fds[0]);
 	oscall_write(fds[1], text, LEN);
 	close(fds[1]);
-	pthread_join(thread, &result);
-	ck_assert_uint_eq((uintptr_t)result, sum);
+	ck_assert_uint_eq((uintptr_t)join_thread(thread), sum);
 	free(text);
 }
 
@@ -584,6 +568,17 @@ TEST(write_that_is_refused_returns)
 }
 
 // ---- threads ----
+
+// run_helper runs fn in a helper thread; the result is an error.
+static int run_helper(void *(*fn)(void *), void *arg)
+{
+	uint64_t thread;
+	int error = oscall_thread_start(&thread, fn, arg);
+
+	if (error == 0)
+		oscall_thread_join(thread);
+	return error;
+}
 
 static void *set_word(void *arg)
 {
@@ -619,12 +614,9 @@ TEST(a_thread_blocks_signals_and_has_a_name)
 {
 	sigset_t before, after;
 	struct seen seen;
-	uint64_t thread;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	ck_assert_int_eq(oscall_thread_start(&thread, look_at_thread, &seen),
-			 0);
-	oscall_thread_join(thread);
+	ck_assert_int_eq(run_helper(look_at_thread, &seen), 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	for (int sig = 1; sig < 32; sig++) {
 		if (sig != SIGKILL && sig != SIGSTOP)
@@ -654,14 +646,10 @@ static void *touch_forbidden(void *arg)
 // A host may map what its roots hold when it is touched.
 TEST(a_fault_in_a_thread_is_the_host_s)
 {
-	uint64_t thread;
-
 	forbidden = oscall_reserve(page);
 	ck_assert_ptr_nonnull(forbidden);
 	ck_assert_ptr_ne(signal(SIGSEGV, permit), SIG_ERR);
-	ck_assert_int_eq(oscall_thread_start(&thread, touch_forbidden, NULL),
-			 0);
-	oscall_thread_join(thread);
+	ck_assert_int_eq(run_helper(touch_forbidden, NULL), 0);
 	ck_assert_int_eq(*forbidden, 1);
 }
 
@@ -679,14 +667,10 @@ static void *write_cancelled(void *arg)
 TEST(no_call_is_a_cancellation_point)
 {
 	int fd = open("/dev/null", O_WRONLY), written = fd;
-	pthread_t thread;
-	void *answer;
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(
-	    pthread_create(&thread, NULL, write_cancelled, &written), 0);
-	ck_assert_int_eq(pthread_join(thread, &answer), 0);
-	ck_assert_ptr_eq(answer, PTHREAD_CANCELED);
+	ck_assert_ptr_eq(run_thread(write_cancelled, &written),
+			 PTHREAD_CANCELED);
 	ck_assert_int_eq(written, -1);
 	close(fd);
 }
@@ -702,12 +686,9 @@ static void *touch_large_local(void *arg)
 
 TEST(a_thread_starts_beside_large_thread_local_variables)
 {
-	uint64_t thread;
 	bool ran = false;
 
-	ck_assert_int_eq(oscall_thread_start(&thread, touch_large_local, &ran),
-			 0);
-	oscall_thread_join(thread);
+	ck_assert_int_eq(run_helper(touch_large_local, &ran), 0);
 	ck_assert(ran);
 }
 
@@ -749,102 +730,52 @@ TEST(both_sides_of_a_fork_are_told)
 // Calls that the system refuses, with what that looks like.
 static char *gone; // a page that is not mapped
 
-static bool reserve_too_much(void)
+static uintptr_t lo, hi;
+
+// REFUSAL tests that a refused call leaves errno alone; refused says that it
+// was refused.
+#define REFUSAL(name, refused)                                                 \
+	TEST(name##_leaves_errno_alone)                                        \
+	{                                                                      \
+		find_gone();                                                   \
+		errno = EXDEV;                                                 \
+		told_without_errno(refused);                                   \
+	}
+
+static void find_gone(void)
 {
-	return !oscall_reserve(SIZE_MAX / 2);
-}
-
-static bool map_too_much(void)
-{
-	return !oscall_map(SIZE_MAX / 2);
-}
-
-static bool commit_nothing(void)
-{
-	return oscall_commit(gone, page) == ENOMEM;
-}
-
-static bool uncommit_nothing(void)
-{
-	return oscall_uncommit(gone, page) == ENOMEM;
-}
-
-static bool unmap_the_middle_of_a_page(void)
-{
-	return oscall_unmap(block + 1, page) == EINVAL;
-}
-
-static bool release_nothing(void)
-{
-	return oscall_release(gone, page) == ENOMEM;
-}
-
-static bool advise_nothing(void)
-{
-	return oscall_huge_pages(gone, page) != 0 &&
-	       oscall_populate(gone, page) != 0 &&
-	       oscall_dump(gone, page, true) == ENOMEM;
-}
-
-static bool name_nothing(void)
-{
-	return oscall_set_name(gone, page, "nothing") != 0;
-}
-
-static bool wait_for_another_word(void)
-{
-	return oscall_futex_wait(&word, 1 + atomic_u32_load_relaxed(&word),
-				 UINT64_MAX) == EAGAIN;
-}
-
-static bool wake_at_no_address(void)
-{
-	return oscall_futex_wake((const atomic_u32 *)(UINTPTR_MAX - 4095), 1) ==
-	       EFAULT;
-}
-
-static bool look_at_nothing(void)
-{
-	return oscall_mapped(gone, page) == ENOMEM;
-}
-
-static bool write_to_nobody(void)
-{
-	oscall_write(-1, "x", 1);
-	return true;
-}
-
-static bool ask_libc(void)
-{
-	uintptr_t lo, hi;
-
-	return oscall_stack_bounds(&lo, &hi) == 0;
-}
-
-static bool (*const refusals[])(void) = {
-    reserve_too_much,	map_too_much,
-    commit_nothing,	uncommit_nothing,
-    release_nothing,	unmap_the_middle_of_a_page,
-    advise_nothing,	name_nothing,
-    wake_at_no_address, wait_for_another_word,
-    look_at_nothing,	write_to_nobody,
-    ask_libc,
-};
-
-TEST(errno_stays_the_hosts, .n = RT_ARRAY_LEN(refusals))
-{
-	bool refused;
-	int after;
-
 	gone = oscall_map(page);
 	ck_assert_ptr_nonnull(gone);
 	ck_assert_int_eq(oscall_unmap(gone, page), 0);
-	errno = EXDEV;
-	refused = refusals[_i]();
-	after = errno;
+}
+
+static void told_without_errno(bool refused)
+{
+	int after = errno;
+
 	ck_assert(refused);
 	ck_assert_int_eq(after, EXDEV);
 }
+
+REFUSAL(reserve_too_much, !oscall_reserve(SIZE_MAX / 2))
+REFUSAL(map_too_much, !oscall_map(SIZE_MAX / 2))
+REFUSAL(commit_nothing, oscall_commit(gone, page) == ENOMEM)
+REFUSAL(uncommit_nothing, oscall_uncommit(gone, page) == ENOMEM)
+REFUSAL(unmap_the_middle_of_a_page, oscall_unmap(block + 1, page) == EINVAL)
+REFUSAL(release_nothing, oscall_release(gone, page) == ENOMEM)
+REFUSAL(advise_nothing, oscall_huge_pages(gone, page) != 0 &&
+			    oscall_populate(gone, page) != 0 &&
+			    oscall_dump(gone, page, true) == ENOMEM)
+REFUSAL(name_nothing, oscall_set_name(gone, page, "nothing") != 0)
+REFUSAL(wait_for_another_word,
+	oscall_futex_wait(&word, 1 + atomic_u32_load_relaxed(&word),
+			  UINT64_MAX) == EAGAIN)
+REFUSAL(wake_at_no_address,
+	oscall_futex_wake((const atomic_u32 *)(UINTPTR_MAX - 4095), 1) ==
+	    EFAULT)
+REFUSAL(look_at_nothing, oscall_mapped(gone, page) == ENOMEM)
+REFUSAL(write_to_nobody, (oscall_write(-1, "x", 1), true))
+REFUSAL(ask_libc, oscall_stack_bounds(&lo, &hi) == 0)
 
 // ---- faults ----
 
@@ -858,16 +789,6 @@ static int try_reserve(void)
 	int error = errno;
 
 	return p ? oscall_unmap(p, page) : error;
-}
-
-static int try_commit(void)
-{
-	return oscall_commit(block, page);
-}
-
-static int try_uncommit(void)
-{
-	return oscall_uncommit(block, page);
 }
 
 static int try_map(void)
@@ -911,14 +832,6 @@ static int try_advise(void)
 	}
 }
 
-static unsigned lock_turn;
-
-static int try_lock(void)
-{
-	return lock_turn++ % 2 == 0 ? oscall_lock(block, page, false)
-				    : oscall_unlock(block, page);
-}
-
 static unsigned name_turn;
 
 static int try_name(void)
@@ -931,16 +844,6 @@ static int try_name(void)
 	oscall_thread_name(name);
 	pthread_getname_np(pthread_self(), found, sizeof(found));
 	return strcmp(name, found) == 0 ? 0 : errno;
-}
-
-static int try_futex_wait(void)
-{
-	return oscall_futex_wait(&word, 1, UINT64_MAX);
-}
-
-static int try_futex_wake(void)
-{
-	return oscall_futex_wake(&word, 1);
 }
 
 static unsigned clock_turn;
@@ -962,22 +865,12 @@ static int try_clock(void)
 	return ns == 0 ? errno : 0;
 }
 
-static int try_affinity(void)
-{
-	return oscall_nprocs() == 0 ? errno : 0;
-}
-
 static int try_rlimit(void)
 {
 	struct rlimit limit = {UINT64_C(1) << 60, RLIM_INFINITY};
 
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	return oscall_address_limit() == UINT64_MAX ? errno : 0;
-}
-
-static int try_pagesize(void)
-{
-	return oscall_page_size() == 0 ? errno : 0;
 }
 
 static int try_mapped(void)
@@ -992,13 +885,6 @@ static int try_mapped(void)
 	return error == ENOMEM ? 0 : error;
 }
 
-static int try_stackbounds(void)
-{
-	uintptr_t lo, hi;
-
-	return oscall_stack_bounds(&lo, &hi);
-}
-
 static bool have_key;
 
 static int try_tlskey(void)
@@ -1011,19 +897,11 @@ static int try_tlskey(void)
 
 static int try_thread(void)
 {
-	uint64_t thread;
 	bool ran = false;
-	int error = oscall_thread_start(&thread, set_word, &ran);
+	int error = run_helper(set_word, &ran);
 
-	if (error == 0)
-		oscall_thread_join(thread);
 	ck_assert(ran == (error == 0));
 	return error;
-}
-
-static int try_atfork(void)
-{
-	return oscall_at_fork(before_fork, after_fork, in_fork);
 }
 
 static int try_getenv(void)
@@ -1060,6 +938,25 @@ static int try_yield(void)
 	return errno;
 }
 
+static unsigned lock_turn;
+
+#define TRY(kind, error)                                                       \
+	static int try_##kind(void)                                            \
+	{                                                                      \
+		return error;                                                  \
+	}
+
+TRY(commit, oscall_commit(block, page))
+TRY(uncommit, oscall_uncommit(block, page))
+TRY(lock, lock_turn++ % 2 == 0 ? oscall_lock(block, page, false)
+			       : oscall_unlock(block, page))
+TRY(futex_wait, oscall_futex_wait(&word, 1, UINT64_MAX))
+TRY(futex_wake, oscall_futex_wake(&word, 1))
+TRY(affinity, oscall_nprocs() == 0 ? errno : 0)
+TRY(pagesize, oscall_page_size() == 0 ? errno : 0)
+TRY(atfork, oscall_at_fork(before_fork, after_fork, in_fork))
+TRY(stackbounds, oscall_stack_bounds(&lo, &hi))
+
 static int (*const tries[])(void) = {
     [OSCALL_RESERVE] = try_reserve,
     [OSCALL_COMMIT] = try_commit,
@@ -1088,63 +985,47 @@ static int (*const tries[])(void) = {
 };
 static_assert(RT_ARRAY_LEN(tries) == OSCALL_KINDS, "a try a kind");
 
-// pattern makes n calls of a kind and writes one character for each: F where
-// it failed as ordered, else a point.
-static void pattern(enum oscall kind, unsigned n, char *out)
-{
-	for (unsigned i = 0; i < n; i++)
-		out[i] = tries[kind]() == INJECTED ? 'F' : '.';
-	out[n] = '\0';
-}
-
 static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
 {
 	ck_assert_uint_eq(fault_count(kind), count);
 	ck_assert_uint_eq(fault_failed(kind), failed);
 }
 
+// expect_calls makes a call of a kind for each character of want: F where it
+// has to fail as ordered, else a point.
+static void expect_calls(enum oscall kind, const char *want, unsigned failed)
+{
+	char calls[10] = "";
+	size_t n = strlen(want);
+
+	for (size_t i = 0; i < n; i++)
+		calls[i] = tries[kind]() == INJECTED ? 'F' : '.';
+	ck_assert_msg(strcmp(calls, want) == 0, "%s: %s", fault_name(kind),
+		      calls);
+	check_counts(kind, n, failed);
+}
+
 GROUP(faults, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
 
 TEST(nth_call_fails, .n = OSCALL_KINDS)
 {
-	enum oscall kind = (enum oscall)_i;
-	char calls[10];
-
-	fault_fail(kind, 3, 1, INJECTED);
-	check_counts(kind, 0, 0);
-	pattern(kind, 5, calls);
-	ck_assert_msg(strcmp(calls, "..F..") == 0, "%s: %s", fault_name(kind),
-		      calls);
-	check_counts(kind, 5, 1);
+	fault_fail((enum oscall)_i, 3, 1, INJECTED);
+	check_counts((enum oscall)_i, 0, 0);
+	expect_calls((enum oscall)_i, "..F..", 1);
 }
 
 TEST(several_calls_fail, .n = OSCALL_KINDS)
 {
-	enum oscall kind = (enum oscall)_i;
-	char calls[10];
-
-	fault_fail(kind, 1, 2, INJECTED);
-	pattern(kind, 4, calls);
-	ck_assert_msg(strcmp(calls, "FF..") == 0, "%s: %s", fault_name(kind),
-		      calls);
-	check_counts(kind, 4, 2);
+	fault_fail((enum oscall)_i, 1, 2, INJECTED);
+	expect_calls((enum oscall)_i, "FF..", 2);
 }
 
 TEST(calls_fail_until_disarmed, .n = OSCALL_KINDS)
 {
-	enum oscall kind = (enum oscall)_i;
-	char calls[10];
-
-	fault_fail(kind, 3, UINT64_MAX, INJECTED);
-	pattern(kind, 5, calls);
-	ck_assert_msg(strcmp(calls, "..FFF") == 0, "%s: %s", fault_name(kind),
-		      calls);
-	check_counts(kind, 5, 3);
-	fault_fail(kind, 1, 0, 0);
-	pattern(kind, 3, calls);
-	ck_assert_msg(strcmp(calls, "...") == 0, "%s: %s", fault_name(kind),
-		      calls);
-	check_counts(kind, 3, 0);
+	fault_fail((enum oscall)_i, 3, UINT64_MAX, INJECTED);
+	expect_calls((enum oscall)_i, "..FFF", 3);
+	fault_fail((enum oscall)_i, 1, 0, 0);
+	expect_calls((enum oscall)_i, "...", 0);
 }
 
 TEST(nothing_is_counted_before_the_first_oscall_fail, .n = OSCALL_KINDS)
@@ -1195,18 +1076,12 @@ TEST(calls_of_threads_are_numbered_together)
 {
 	pthread_t threads[CALLERS];
 	uintptr_t nfailed = 0;
-	void *result;
 
 	fault_fail(OSCALL_CLOCK, FAIL_FIRST, FAIL_CALLS, EIO);
 	for (unsigned i = 0; i < CALLERS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, call_clock, NULL), 0);
-	for (unsigned i = 0; i < CALLERS; i++) {
-		pthread_join(threads[i], &result);
-		nfailed += (uintptr_t)result;
-	}
+		threads[i] = start_thread(call_clock, NULL);
+	for (unsigned i = 0; i < CALLERS; i++)
+		nfailed += (uintptr_t)join_thread(threads[i]);
 	ck_assert_uint_eq(nfailed, FAIL_CALLS);
 	check_counts(OSCALL_CLOCK, (uint64_t)CALLERS * CALLS, FAIL_CALLS);
 }
-
-// ---- the suite ----
