@@ -13,25 +13,24 @@
 #include "runtime/os/oscall.h"
 #include "runtime/spans/mcache.h"
 #include "test/harness/fault.h"
+#include "test/harness/heap.h"
 #include "test/harness/ledger.h"
-#include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 enum { PAGE = RT_PAGE_SIZE, HELD = 64 };
 
 static void *held[HELD]; // a root
 static rt_memstats before, after;
+#define MORE(field) (after.field - before.field)
 
 // The test's own thread has exact roots, so that what dies is certain.
 static void begin_with(bool align8, int check)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
 	c.align8 = align8;
 	c.double_check = check;
-	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	heap_start_exact(c);
 	ck_assert_int_eq(rt_roots_add(held, held + HELD, RT_ROOT_EXACT), RT_OK);
 }
 
@@ -82,16 +81,6 @@ static void *attach_and_exit(void *arg)
 	return NULL;
 }
 
-static void run_thread(void *(*fn)(void *))
-{
-	pthread_t t;
-
-	ck_assert_int_eq(pthread_create(&t, NULL, fn, NULL), 0);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	pthread_join(t, NULL);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-}
-
 static void history_none(void)
 {
 }
@@ -139,7 +128,7 @@ static void history_stacks(void)
 static void history_threads(void)
 {
 	for (unsigned i = 0; i < 6; i++)
-		run_thread(i % 2 ? attach_and_exit : attach_and_allocate);
+		run_beside(i % 2 ? attach_and_exit : attach_and_allocate, NULL);
 }
 
 static void history_released(void)
@@ -192,57 +181,55 @@ static void moment(int history)
 
 GROUP(identities, .setup = begin, .timeout = 120);
 
-TEST(heap_in_use_is_the_consistent_one, .n = RT_ARRAY_LEN(histories))
+// IDENTITY tests that two numbers of one moment are the same.
+#define IDENTITY(name, a, b)                                                   \
+	TEST(name, .n = RT_ARRAY_LEN(histories))                               \
+	{                                                                      \
+		moment(_i);                                                    \
+		ck_assert_uint_eq(a, b);                                       \
+	}
+
+static uint64_t class_bytes(const uint64_t *count, uint64_t large)
 {
-	moment(_i);
-	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), totals.in_heap);
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+		large += count[c] * sizeclass_table[c].size;
+	return large;
 }
 
-TEST(heap_released_is_the_consistent_one, .n = RT_ARRAY_LEN(histories))
+static uint64_t bytes_allocated(void)
 {
-	moment(_i);
-	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_RELEASED), totals.released);
+	return class_bytes(totals.small_alloc_count, totals.large_alloc);
 }
 
-TEST(the_retained_heap_is_what_is_committed_to_it, .n = RT_ARRAY_LEN(histories))
+static uint64_t bytes_freed(void)
 {
-	moment(_i);
-	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE) +
-			      heapgauge_sum(HEAPGAUGE_FREE),
-			  totals.committed - totals.in_stacks -
-			      totals.in_work_bufs - totals.in_ptr_scalar_bits);
+	return class_bytes(totals.small_free_count, totals.large_free);
 }
+
+IDENTITY(heap_in_use_is_the_consistent_one, heapgauge_sum(HEAPGAUGE_IN_USE),
+	 totals.in_heap)
+IDENTITY(heap_released_is_the_consistent_one, heapgauge_sum(HEAPGAUGE_RELEASED),
+	 totals.released)
+IDENTITY(the_retained_heap_is_what_is_committed_to_it,
+	 heapgauge_sum(HEAPGAUGE_IN_USE) + heapgauge_sum(HEAPGAUGE_FREE),
+	 totals.committed - totals.in_stacks - totals.in_work_bufs -
+	     totals.in_ptr_scalar_bits)
+IDENTITY(what_is_mapped_is_sys_without_what_is_released,
+	 gauge_load(&gauges.mapped_ready), after.sys - after.heap_released)
 
 TEST(total_alloc_is_the_sum_over_classes, .n = RT_ARRAY_LEN(histories))
 {
-	uint64_t sum;
-
 	moment(_i);
-	sum = totals.large_alloc;
-	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
-		sum += totals.small_alloc_count[c] * sizeclass_table[c].size;
-	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), sum);
-	ck_assert_uint_eq(after.total_alloc, sum);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC),
+			  bytes_allocated());
+	ck_assert_uint_eq(after.total_alloc, bytes_allocated());
 }
 
 TEST(total_free_is_the_sum_over_classes, .n = RT_ARRAY_LEN(histories))
 {
-	uint64_t sum;
-
 	moment(_i);
-	sum = totals.large_free;
-	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
-		sum += totals.small_free_count[c] * sizeclass_table[c].size;
-	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), sum);
-	ck_assert_uint_eq(after.total_alloc - after.alloc, sum);
-}
-
-TEST(what_is_mapped_is_sys_without_what_is_released,
-     .n = RT_ARRAY_LEN(histories))
-{
-	moment(_i);
-	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready),
-			  after.sys - after.heap_released);
+	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_FREE), bytes_freed());
+	ck_assert_uint_eq(after.total_alloc - after.alloc, bytes_freed());
 }
 
 static void check_sums(const rt_memstats *m)
@@ -415,7 +402,7 @@ TEST(a_collection_shows_in_its_fields)
 	ck_assert_uint_eq(after.pause_end[before.num_gc % RT_PAUSES],
 			  after.last_gc);
 	ck_assert_uint_gt(after.pause_ns[before.num_gc % RT_PAUSES], 0);
-	ck_assert_uint_eq(after.pause_total_ns - before.pause_total_ns,
+	ck_assert_uint_eq(MORE(pause_total_ns),
 			  after.pause_ns[before.num_gc % RT_PAUSES]);
 	ck_assert_double_gt(after.gc_cpu_fraction, 0);
 	ck_assert_double_le(after.gc_cpu_fraction, 1);
@@ -496,8 +483,7 @@ TEST(every_attached_thread_has_a_cache)
 
 	pthread_barrier_init(&b, NULL, 7);
 	for (unsigned i = 0; i < 6; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, stay_attached, &b),
-				 0);
+		t[i] = start_thread(stay_attached, &b);
 	rt_call_blocking(wait_at, &b);
 	read_into(&after);
 	ck_assert_uint_eq(after.mcache_inuse, 7 * mc);
@@ -505,7 +491,7 @@ TEST(every_attached_thread_has_a_cache)
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	pthread_barrier_wait(&b);
 	for (unsigned i = 0; i < 6; i++)
-		pthread_join(t[i], NULL);
+		join_thread(t[i]);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	read_into(&after);
 	ck_assert_uint_eq(after.mcache_inuse, mc);
@@ -546,12 +532,11 @@ GROUP(scripts, .setup = begin, .timeout = 120);
 TEST(a_thousand_bytes_share_blocks)
 {
 	script(1, 1000);
-	ck_assert_uint_eq(after.mallocs - before.mallocs, 1000);
-	ck_assert_uint_eq(after.frees - before.frees, 937);
-	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 1008);
-	ck_assert_uint_eq(after.by_size[2].mallocs - before.by_size[2].mallocs,
-			  63);
-	ck_assert_uint_eq(after.heap_objects - before.heap_objects, 63);
+	ck_assert_uint_eq(MORE(mallocs), 1000);
+	ck_assert_uint_eq(MORE(frees), 937);
+	ck_assert_uint_eq(MORE(total_alloc), 1008);
+	ck_assert_uint_eq(MORE(by_size[2].mallocs), 63);
+	ck_assert_uint_eq(MORE(heap_objects), 63);
 }
 
 TEST(a_read_ends_the_tiny_block)
@@ -566,10 +551,10 @@ TEST(a_read_ends_the_tiny_block)
 TEST(a_large_object_counts_in_pages)
 {
 	script(40000, 1);
-	ck_assert_uint_eq(after.mallocs - before.mallocs, 1);
-	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 40960);
-	ck_assert_uint_eq(after.heap_inuse - before.heap_inuse, 40960);
-	ck_assert_uint_eq(after.alloc - before.alloc, 40960);
+	ck_assert_uint_eq(MORE(mallocs), 1);
+	ck_assert_uint_eq(MORE(total_alloc), 40960);
+	ck_assert_uint_eq(MORE(heap_inuse), 40960);
+	ck_assert_uint_eq(MORE(alloc), 40960);
 	ck_assert_mem_eq(after.by_size, before.by_size, sizeof after.by_size);
 }
 
@@ -578,10 +563,9 @@ TEST(a_million_objects_are_a_million_mallocs)
 	const unsigned million = 1048576;
 
 	script(64, million);
-	ck_assert_uint_eq(after.mallocs - before.mallocs, million);
-	ck_assert_uint_eq(after.by_size[6].mallocs - before.by_size[6].mallocs,
-			  million);
-	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 64 << 20);
+	ck_assert_uint_eq(MORE(mallocs), million);
+	ck_assert_uint_eq(MORE(by_size[6].mallocs), million);
+	ck_assert_uint_eq(MORE(total_alloc), 64 << 20);
 	ck_assert_uint_eq(after.by_size[6].size, 64);
 	ck_assert_uint_eq(after.heap_objects * 64, after.alloc);
 	ck_assert_uint_lt(after.alloc, 64 << 20); // most of them died
@@ -598,12 +582,12 @@ TEST(the_largest_class_is_for_requests_of_few_bytes_less)
 {
 	ck_assert_int_eq(rt_set_gc_percent(-1, NULL), RT_OK);
 	script(32760, 3);
-	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 3 * 32768);
+	ck_assert_uint_eq(MORE(total_alloc), 3 * 32768);
 	moment(0);
 	ck_assert_uint_eq(totals.small_alloc_count[67], 3);
 	ck_assert_uint_eq(totals.large_alloc_count, 0);
 	script(32761, 3);
-	ck_assert_uint_eq(after.total_alloc - before.total_alloc, 3 * 32768);
+	ck_assert_uint_eq(MORE(total_alloc), 3 * 32768);
 	moment(0);
 	ck_assert_uint_eq(totals.small_alloc_count[67], 3);
 	ck_assert_uint_eq(totals.large_alloc_count, 3);
@@ -707,13 +691,6 @@ static void corrupt(const struct corruption *c)
 	heapstats_release(proc_self());
 }
 
-static uint64_t class_bytes(const uint64_t *count, uint64_t large)
-{
-	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
-		large += count[c] * sizeclass_table[c].size;
-	return large;
-}
-
 static void expect_pair(const char *name, uint64_t value, uint64_t other)
 {
 	snprintf(expected_lines, sizeof expected_lines,
@@ -755,11 +732,11 @@ static void expect_text(unsigned comparison)
 		break;
 	case 3:
 		expect_pair("totalAlloc", heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC),
-			    class_bytes(h->small_alloc_count, h->large_alloc));
+			    bytes_allocated());
 		break;
 	case 4:
 		expect_pair("totalFree", heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
-			    class_bytes(h->small_free_count, h->large_free));
+			    bytes_freed());
 		break;
 	default:
 		live_into(&after); // the sum of Sys is the same
@@ -830,12 +807,19 @@ static void check_warning(unsigned n)
 	ck_assert_str_eq(warned, want);
 }
 
-TEST(report_says_it_and_goes_on, .n = CORRUPTIONS)
+// begin_wrong makes a heap with a wrong counter that a mode may tell on_warn
+// of.
+static void begin_wrong(int i, int mode)
 {
 	begin();
-	prepare(_i);
+	prepare(i);
 	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
-	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	ck_assert_int_eq(rt_set_memstats_double_check(mode), RT_OK);
+}
+
+TEST(report_says_it_and_goes_on, .n = CORRUPTIONS)
+{
+	begin_wrong(_i, RT_CHECK_REPORT);
 	read_into(&after);
 	check_warning(1);
 	ck_assert_uint_gt(after.mallocs, 0);
@@ -846,10 +830,7 @@ TEST(report_says_it_and_goes_on, .n = CORRUPTIONS)
 
 TEST(report_of_an_own_stop_comes_when_it_has_ended)
 {
-	begin();
-	prepare(0);
-	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
-	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	begin_wrong(0, RT_CHECK_REPORT);
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	read_into(&after);
 	read_into(&after);
@@ -872,16 +853,9 @@ static void *read_and_exit_stopped(void *arg)
 // A thread that exits in its own stop ends it like any other.
 TEST(report_of_a_thread_that_exits_comes_from_it)
 {
-	pthread_t thread;
-
-	begin();
-	prepare(0);
-	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
-	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	begin_wrong(0, RT_CHECK_REPORT);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_int_eq(
-	    pthread_create(&thread, NULL, read_and_exit_stopped, NULL), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	run_thread(read_and_exit_stopped, NULL);
 	check_warning(1);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
@@ -897,10 +871,7 @@ TEST(report_needs_no_handler)
 
 TEST(off_says_nothing, .n = CORRUPTIONS)
 {
-	begin();
-	prepare(_i);
-	ck_assert_int_eq(rt_set_warn_handler(on_warn, &warnings), RT_OK);
-	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_OFF), RT_OK);
+	begin_wrong(_i, RT_CHECK_OFF);
 	read_into(&after);
 	ck_assert_uint_eq(warnings, 0);
 	ck_assert_uint_eq(after.enable_gc, 1);
@@ -917,35 +888,6 @@ TEST(a_sound_heap_is_not_reported)
 
 // ---- who may ask ----
 
-TEST(wrong_questions_are_refused)
-{
-	uint64_t buf[RT_GCSTATS_WORDS];
-	size_t used = 77;
-
-	ck_assert_int_eq(rt_read_memstats(&after), RT_ESTATE);
-	ck_assert_int_eq(rt_read_memstats_live(&after), RT_ESTATE);
-	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS, &used),
-			 RT_ESTATE);
-	ck_assert_int_eq(rt_set_memstats_double_check(0), RT_ESTATE);
-	begin();
-	ck_assert_int_eq(rt_read_memstats(NULL), RT_EINVAL);
-	ck_assert_int_eq(rt_read_memstats_live(NULL), RT_EINVAL);
-	ck_assert_int_eq(rt_read_gcstats(NULL, RT_GCSTATS_WORDS, &used),
-			 RT_EINVAL);
-	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS, NULL),
-			 RT_EINVAL);
-	ck_assert_int_eq(rt_read_gcstats(buf, RT_GCSTATS_WORDS - 1, &used),
-			 RT_EINVAL);
-	ck_assert_uint_eq(used, 77);
-	ck_assert_int_eq(rt_set_memstats_double_check(-1), RT_EINVAL);
-	ck_assert_int_eq(rt_set_memstats_double_check(3), RT_EINVAL);
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
-	ck_assert_int_eq(rt_set_memstats_double_check(0), RT_EBUSY);
-	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-	ck_assert_int_eq(rt_read_memstats(&after), RT_ESTATE);
-}
-
 static void *read_here(void *arg)
 {
 	read_into(arg);
@@ -957,14 +899,9 @@ GROUP(readers, .setup = begin, .timeout = 120);
 // An unattached reader flushes what attached threads hold.
 TEST(a_foreign_thread_reads_everything)
 {
-	pthread_t t;
-
 	many(64, 100, false);
 	many(1, 10, true);
-	ck_assert_int_eq(pthread_create(&t, NULL, read_here, &after), 0);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	pthread_join(t, NULL);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	run_beside(read_here, &after);
 	ck_assert_uint_eq(after.mallocs, 110);
 	ck_assert_uint_eq(after.total_alloc, 6416);
 	check_sums(&after);
@@ -1068,8 +1005,7 @@ TEST(live_reads_are_consistent_beside_mutators)
 	unsigned collections;
 
 	for (uintptr_t i = 0; i < 3; i++)
-		ck_assert_int_eq(
-		    pthread_create(&t[i], NULL, mutate, (void *)(i + 1)), 0);
+		t[i] = start_thread(mutate, (void *)(i + 1));
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	live_into(&before);
 	collections = before.num_gc;
@@ -1088,7 +1024,7 @@ TEST(live_reads_are_consistent_beside_mutators)
 	}
 	atomic_u32_store_relaxed(&stop_mutators, 1);
 	for (unsigned i = 0; i < 3; i++)
-		pthread_join(t[i], NULL);
+		join_thread(t[i]);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
 
