@@ -1,24 +1,21 @@
 // When there is no memory: NULL or RT_ENOMEM, nothing lost, nothing leaked,
 // and all works again when there is some.
 #include "test/harness/fault.h"
+#include "test/harness/heap.h"
 #include "test/harness/suite.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <rt/rt.h>
 
 #include "runtime/os/gauge.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
 #include "test/harness/process.h"
+#include "test/harness/thread.h"
 
 enum {
 	MAX_HEAP = 64 << 20,
@@ -39,25 +36,20 @@ static uint64_t list_len;
 
 static struct rt_verify verified;
 
-static void heap_begin_with(size_t max_heap, int percent)
+static void begin_with(size_t max_heap, int percent)
 {
-	rt_config c;
+	rt_config c = heap_config(percent);
 
-	rt_config_init(&c);
 	c.max_heap = max_heap;
-	c.gc_percent = percent;
-	c.double_check = RT_CHECK_FATAL;
-	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	heap_start_exact(c);
 	ck_assert_int_eq(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT),
 			 RT_OK);
 	ck_assert_int_eq(rt_roots_add(&list, &list + 1, RT_ROOT_EXACT), RT_OK);
 }
 
-static void heap_begin(void)
+static void begin(void)
 {
-	heap_begin_with(MAX_HEAP, 100);
+	begin_with(MAX_HEAP, 100);
 }
 
 // too_much asks for more than is left: the whole range, of which a page is in
@@ -68,25 +60,30 @@ static void *too_much(void)
 	return rt_alloc(MAX_HEAP);
 }
 
-// healthy: every structure and every statistic is right.
-static rt_memstats healthy(void)
-{
-	static rt_memstats m;
-
-	ck_assert_int_eq(rt_heap_verify(&verified), RT_OK);
-	ck_assert_msg(verified.errors == 0, "%s", verified.first);
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
-	ck_assert_uint_eq(m.heap_objects, verified.objects);
-	ck_assert_uint_eq(m.heap_alloc, verified.bytes);
-	return m;
-}
-
 static void drop_all(void)
 {
 	memset(roots, 0, sizeof roots);
 	nroots = 0;
 	list = NULL;
 	list_len = 0;
+}
+
+static void end(void)
+{
+	heap_healthy();
+	drop_all();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// nothing_taken: since before an allocation was refused, and took nothing.
+static rt_memstats nothing_taken(const rt_memstats *before)
+{
+	rt_memstats after = heap_healthy();
+
+	ck_assert_uint_eq(after.mallocs, before->mallocs);
+	ck_assert_uint_eq(after.total_alloc, before->total_alloc);
+	ck_assert_uint_eq(after.heap_sys, before->heap_sys);
+	return after;
 }
 
 // fill_list allocates list nodes of size bytes until there is no memory.
@@ -144,18 +141,14 @@ static const struct {
 
 static void at_the_limit(size_t size)
 {
-	rt_memstats before = healthy(), after;
+	rt_memstats before = heap_healthy();
 
 	ck_assert_uint_le(before.heap_sys, MAX_HEAP);
 	for (int i = 0; i < 3; i++)
 		ck_assert_ptr_null(rt_alloc(size));
 	ck_assert_ptr_null(rt_alloc_noscan(size));
 	ck_assert_ptr_null(rt_alloc_noscan_uninit((size_t)MAX_HEAP * 2));
-	after = healthy();
-	ck_assert_uint_eq(after.mallocs, before.mallocs);
-	ck_assert_uint_eq(after.total_alloc, before.total_alloc);
-	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
-	ck_assert_uint_eq(after.heap_objects, list_len);
+	ck_assert_uint_eq(nothing_taken(&before).heap_objects, list_len);
 }
 
 GROUP(limit, .timeout = 60);
@@ -165,7 +158,7 @@ TEST(the_heap_fills_to_its_limit_and_empties_again, .base = RT_TSAN ? 2 : 0,
 {
 	size_t size = limits[_i].size;
 
-	heap_begin_with(MAX_HEAP, size < 1024 ? -1 : 100);
+	begin_with(MAX_HEAP, size < 1024 ? -1 : 100);
 	// Millions of objects are marked at each collection.
 	for (int round = 0; round < (size < 1024 ? 1 : 3); round++) {
 		fill_list(size);
@@ -176,10 +169,10 @@ TEST(the_heap_fills_to_its_limit_and_empties_again, .base = RT_TSAN ? 2 : 0,
 		drop_all();
 		ck_assert_ptr_nonnull(rt_alloc(size));
 		ck_assert_int_eq(rt_gc(), RT_OK);
-		ck_assert_uint_eq(healthy().heap_objects, 0);
+		ck_assert_uint_eq(heap_healthy().heap_objects, 0);
 	}
 	fill_list(64);
-	healthy();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
@@ -188,19 +181,19 @@ TEST(the_limit_collects_though_the_percentage_is_off)
 {
 	uint64_t n = 0;
 
-	heap_begin_with(MAX_HEAP, -1);
+	begin_with(MAX_HEAP, -1);
 	for (; n < 5 * (MAX_HEAP / 40960); n++)
 		if (!rt_alloc_noscan(40000))
 			break;
 	ck_assert_uint_eq(n, 5 * (MAX_HEAP / 40960));
-	ck_assert_uint_ge(healthy().num_gc, 3);
-	ck_assert_uint_eq(healthy().num_forced_gc, 0);
+	ck_assert_uint_ge(heap_healthy().num_gc, 3);
+	ck_assert_uint_eq(heap_healthy().num_forced_gc, 0);
 }
 
 // What a thread keeps for itself is given up when memory is short.
 TEST(all_of_an_empty_heap_is_one_object)
 {
-	heap_begin();
+	begin();
 	for (int round = 0; round < 4; round++) {
 		// At first only a few pages that the thread keeps.
 		ck_assert_ptr_nonnull(rt_alloc(64));
@@ -209,7 +202,7 @@ TEST(all_of_an_empty_heap_is_one_object)
 		drop_all();
 		roots[0] = rt_alloc_noscan_uninit(MAX_HEAP);
 		ck_assert_ptr_nonnull(roots[0]);
-		ck_assert_uint_eq(healthy().heap_alloc, MAX_HEAP);
+		ck_assert_uint_eq(heap_healthy().heap_alloc, MAX_HEAP);
 		ck_assert_ptr_null(rt_alloc(16));
 		drop_all();
 	}
@@ -240,7 +233,7 @@ TEST(a_full_heap_is_marked_without_work_buffers)
 	unsigned n;
 
 	rng_init(&r, "a_full_heap_is_marked_without_work_buffers");
-	heap_begin_with(MAX_HEAP, -1);
+	begin_with(MAX_HEAP, -1);
 	fill_graph(&r);
 	n = nroots;
 	memcpy(objects, roots, sizeof objects);
@@ -248,7 +241,7 @@ TEST(a_full_heap_is_marked_without_work_buffers)
 	roots[0] = objects[n - 1];
 	for (int round = 0; round < 3; round++) {
 		ck_assert_int_eq(rt_gc(), RT_OK);
-		ck_assert_uint_eq(healthy().heap_objects, n + list_len);
+		ck_assert_uint_eq(heap_healthy().heap_objects, n + list_len);
 		for (unsigned i = 0; i < n; i++)
 			wrong += *(uintptr_t *)objects[i] != i * 2 + 1;
 		ck_assert_uint_eq(wrong, 0);
@@ -265,7 +258,7 @@ TEST(a_thousand_rounds_to_the_limit)
 	uint64_t sys = 0;
 
 	rng_init(&r, "a_thousand_rounds_to_the_limit");
-	heap_begin();
+	begin();
 	// So much to mark that all helper threads are made now: their records
 	// count in sys, once.
 	fill_graph(&r);
@@ -290,11 +283,11 @@ TEST(a_thousand_rounds_to_the_limit)
 			ck_assert_uint_le(m.sys - m.mspan_sys - m.other_sys,
 					  sys);
 		if (round % 50 == 0)
-			healthy();
+			heap_healthy();
 		drop_all();
 	}
 	rt_gc();
-	ck_assert_uint_eq(healthy().heap_objects, 0);
+	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
 }
 
 TEST(stacks_end_at_the_limit_too)
@@ -302,7 +295,7 @@ TEST(stacks_end_at_the_limit_too)
 	static void *stacks[MAX_HEAP / 2048 + 1]; // NULL ends them
 	static const size_t sizes[] = {2048, 16384, 32768, 1 << 20};
 
-	heap_begin();
+	begin();
 	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
 		unsigned n = 0;
 		rt_memstats m;
@@ -310,14 +303,14 @@ TEST(stacks_end_at_the_limit_too)
 		while ((stacks[n] = rt_stack_alloc(sizes[i])) != NULL)
 			n++;
 		ck_assert_uint_ge(n, (MAX_HEAP - (1 << 20)) / sizes[i]);
-		m = healthy();
+		m = heap_healthy();
 		ck_assert_uint_ge(m.stack_inuse, n * sizes[i]);
 		ck_assert_uint_le(m.stack_inuse, MAX_HEAP);
 		ck_assert_ptr_null(rt_alloc(2 << 20));
 		while (n > 0)
 			ck_assert_int_eq(rt_stack_free(stacks[--n], sizes[i]),
 					 RT_OK);
-		ck_assert_uint_eq(healthy().stack_inuse, 0);
+		ck_assert_uint_eq(heap_healthy().stack_inuse, 0);
 		ck_assert_ptr_nonnull(rt_alloc(1 << 20));
 	}
 }
@@ -358,21 +351,16 @@ static void *fill_and_drop(void *arg)
 TEST(threads_share_what_there_is)
 {
 	pthread_t threads[NTHREADS];
-	void *failed;
 
-	heap_begin();
+	begin();
 	rt_blocking_enter();
 	for (uintptr_t i = 0; i < NTHREADS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, fill_and_drop, (void *)i),
-		    0);
-	for (int i = 0; i < NTHREADS; i++) {
-		pthread_join(threads[i], &failed);
-		ck_assert_ptr_null(failed);
-	}
+		threads[i] = start_thread(fill_and_drop, (void *)i);
+	for (int i = 0; i < NTHREADS; i++)
+		ck_assert_ptr_null(join_thread(threads[i]));
 	rt_blocking_leave();
 	rt_gc();
-	ck_assert_uint_eq(healthy().heap_objects, 0);
+	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
 }
 
 // ---- the handler ----
@@ -404,11 +392,17 @@ static int on_oom(size_t n, void *arg)
 	return 1;
 }
 
+// handle_by starts the counts of a handler.
+static void handle_by(int (*handler)(size_t, void *))
+{
+	memset(&oom, 0, sizeof oom);
+	ck_assert_int_eq(rt_set_oom_handler(handler, &oom), RT_OK);
+}
+
 static void handler_begin(void)
 {
-	heap_begin();
-	memset(&oom, 0, sizeof oom);
-	ck_assert_int_eq(rt_set_oom_handler(on_oom, &oom), RT_OK);
+	begin();
+	handle_by(on_oom);
 	fill_roots(1 << 20);
 	ck_assert_uint_eq(oom.calls, 1);
 	oom.calls = 0;
@@ -418,10 +412,10 @@ GROUP(handler, .timeout = 60);
 
 TEST(handler_that_gives_up)
 {
-	rt_memstats before, after;
+	rt_memstats before;
 
 	handler_begin();
-	before = healthy();
+	before = heap_healthy();
 	for (int answer = -2; answer <= 3; answer++) {
 		if (answer == 1)
 			continue;
@@ -431,9 +425,7 @@ TEST(handler_that_gives_up)
 		ck_assert_uint_eq(oom.calls, 1);
 		ck_assert_uint_eq(oom.n, 2000000);
 	}
-	after = healthy();
-	ck_assert_uint_eq(after.mallocs, before.mallocs);
-	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+	nothing_taken(&before);
 	rt_set_oom_handler(NULL, NULL);
 	oom.calls = 0;
 	ck_assert_ptr_null(rt_alloc(2000000));
@@ -449,7 +441,7 @@ TEST(handler_that_frees)
 	while (oom.retries)
 		ck_assert_ptr_nonnull(rt_alloc(2000000));
 	ck_assert_uint_eq(oom.calls, 1);
-	healthy();
+	heap_healthy();
 }
 
 TEST(handler_is_asked_until_it_gives_up)
@@ -459,57 +451,29 @@ TEST(handler_is_asked_until_it_gives_up)
 	ck_assert_ptr_null(rt_alloc_noscan(3000000));
 	ck_assert_uint_eq(oom.calls, 11);
 	ck_assert_uint_eq(oom.n, 3000000);
-	healthy();
+	heap_healthy();
 }
 
-static void *by_words(void)
+// asked: the handler was asked once for n bytes, and got no memory.
+static void asked(const void *p, size_t n)
 {
-	return (rt_alloc)(MAX_HEAP);
-}
-
-static void *by_noscan(void)
-{
-	return (rt_alloc_noscan)(MAX_HEAP);
-}
-
-static void *by_uninit(void)
-{
-	return rt_alloc_noscan_uninit(MAX_HEAP);
-}
-
-static void *by_kind(void)
-{
-	return rt_alloc_kind(RT_WORDS, MAX_HEAP);
-}
-
-static void *by_in(void)
-{
-	return rt_alloc_in(rt_thread_self(), MAX_HEAP);
-}
-
-static void *by_stack(void)
-{
-	return rt_stack_alloc(MAX_HEAP);
-}
-
-static void *by_slow(void)
-{
-	return rt_alloc_slow_(rt_thread_self(), RT_RUN_CLASSES, MAX_HEAP);
+	ck_assert_ptr_null(p);
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.n, n);
+	oom.calls = 0;
 }
 
 TEST(handler_is_asked_by_every_allocation)
 {
-	void *(*const calls[])(void) = {by_words, by_noscan, by_uninit, by_kind,
-					by_in,	  by_slow,   by_stack};
-
 	handler_begin();
-	for (size_t i = 0; i < RT_ARRAY_LEN(calls); i++) {
-		oom.calls = 0;
-		ck_assert_ptr_null(calls[i]());
-		ck_assert_uint_eq(oom.calls, 1);
-		ck_assert_uint_eq(oom.n, MAX_HEAP);
-	}
-	oom.calls = 0;
+	asked((rt_alloc)(MAX_HEAP), MAX_HEAP);
+	asked((rt_alloc_noscan)(MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_noscan_uninit(MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_kind(RT_WORDS, MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_in(rt_thread_self(), MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_slow_(rt_thread_self(), RT_RUN_CLASSES, MAX_HEAP),
+	      MAX_HEAP);
+	asked(rt_stack_alloc(MAX_HEAP), MAX_HEAP);
 	ck_assert_ptr_null(rt_stack_alloc((size_t)MAX_HEAP * 2));
 	ck_assert_ptr_null(rt_alloc((size_t)PTRDIFF_MAX + 1));
 	ck_assert_ptr_null(rt_alloc_kind(77, MAX_HEAP));
@@ -523,10 +487,9 @@ TEST(handler_is_asked_by_every_allocation)
 // Small objects end at the handler as well, also those of the inline path.
 TEST(handler_is_asked_for_small_objects)
 {
-	heap_begin();
+	begin();
 	fill_roots(1 << 20);
-	memset(&oom, 0, sizeof oom);
-	rt_set_oom_handler(on_oom, &oom);
+	handle_by(on_oom);
 	fill_list(16);
 	ck_assert_uint_eq(oom.calls, 1);
 	ck_assert_uint_eq(oom.n, 16);
@@ -536,7 +499,7 @@ TEST(handler_is_asked_for_small_objects)
 	ck_assert_uint_eq(oom.calls, 2);
 	ck_assert_uint_eq(oom.n, 5);
 	ck_assert(list_whole());
-	healthy();
+	heap_healthy();
 }
 
 TEST(handler_that_jumps_away)
@@ -549,7 +512,7 @@ TEST(handler_that_jumps_away)
 	for (volatile int i = 0; i < 200; i++) {
 		if (setjmp(oom.out)) {
 			jumps++;
-			healthy();
+			heap_healthy();
 			// Half of the time memory is there again.
 			if (i % 2)
 				drop_all();
@@ -564,7 +527,7 @@ TEST(handler_that_jumps_away)
 	drop_all();
 	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	healthy();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
@@ -594,13 +557,12 @@ static int busy_handler(size_t n, void *arg)
 
 TEST(handler_that_allocates_and_more)
 {
-	heap_begin();
-	memset(&oom, 0, sizeof oom);
-	rt_set_oom_handler(busy_handler, NULL);
+	begin();
+	handle_by(busy_handler);
 	ck_assert_ptr_null(too_much());
 	ck_assert_uint_eq(oom.calls, 3);
 	ck_assert_uint_eq(oom.inner, 0);
-	healthy();
+	heap_healthy();
 }
 
 // ---- a handler that allocates when there is nothing ----
@@ -626,10 +588,9 @@ static int wanting_handler(size_t n, void *arg)
 
 static void wanting_begin(void)
 {
-	heap_begin();
+	begin();
 	fill_roots(1 << 20);
-	memset(&oom, 0, sizeof oom);
-	ck_assert_int_eq(rt_set_oom_handler(wanting_handler, NULL), RT_OK);
+	handle_by(wanting_handler);
 }
 
 // It is not called for its own allocations, and each time for those of others.
@@ -644,7 +605,7 @@ TEST(a_handler_is_not_nested)
 	ck_assert_uint_eq(deepest, 1);
 	drop_all();
 	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
-	healthy();
+	heap_healthy();
 }
 
 // What the frames of a later call leave unwritten.
@@ -708,15 +669,20 @@ TEST(a_handler_that_returned_is_called_again)
 	ck_assert_uint_eq(oom.calls, 2);
 }
 
-static int detaching_handler(size_t n, void *arg)
-{
-	(void)n;
-	(void)arg;
-	oom.calls++;
-	if (rt_thread_detach() != RT_OK)
-		abort();
-	return 1;
-}
+#define HANDLER(name, error)                                                   \
+	static int name(size_t n, void *arg)                                   \
+	{                                                                      \
+		(void)n;                                                       \
+		(void)arg;                                                     \
+		oom.calls++;                                                   \
+		if ((error) != RT_OK)                                          \
+			abort();                                               \
+		return 1;                                                      \
+	}
+
+HANDLER(detaching_handler, rt_thread_detach())
+HANDLER(entering_handler, rt_blocking_enter())
+HANDLER(stopping_handler, rt_stop_the_world(RT_STOP_HOST))
 
 static int attaching_handler(size_t n, void *arg)
 {
@@ -726,32 +692,11 @@ static int attaching_handler(size_t n, void *arg)
 	return oom.calls < 5;
 }
 
-static int entering_handler(size_t n, void *arg)
-{
-	(void)n;
-	(void)arg;
-	oom.calls++;
-	if (rt_blocking_enter() != RT_OK)
-		abort();
-	return 1;
-}
-
-static int stopping_handler(size_t n, void *arg)
-{
-	(void)n;
-	(void)arg;
-	oom.calls++;
-	if (rt_stop_the_world(RT_STOP_HOST) != RT_OK)
-		abort();
-	return 1;
-}
-
 // Bad manners of a handler are no reason to crash.
 TEST(handlers_that_leave_the_thread_elsewhere)
 {
-	heap_begin();
-	memset(&oom, 0, sizeof oom);
-	rt_set_oom_handler(detaching_handler, NULL);
+	begin();
+	handle_by(detaching_handler);
 	ck_assert_ptr_null(too_much());
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 	rt_set_oom_handler(entering_handler, NULL);
@@ -763,7 +708,7 @@ TEST(handlers_that_leave_the_thread_elsewhere)
 	ck_assert_uint_eq(oom.calls, 3);
 	rt_set_oom_handler(attaching_handler, NULL);
 	ck_assert_ptr_null(too_much());
-	healthy();
+	heap_healthy();
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
@@ -779,30 +724,21 @@ static void *allocate_meanwhile(void *arg)
 
 static int waiting_handler(size_t n, void *arg)
 {
-	pthread_t thread;
-	void *ok = NULL;
-
 	(void)n;
 	(void)arg;
 	oom.calls++;
-	if (pthread_create(&thread, NULL, allocate_meanwhile, NULL) != 0)
-		abort();
-	rt_blocking_enter();
-	pthread_join(thread, &ok);
-	rt_blocking_leave();
-	oom.inner += !ok;
+	oom.inner += !run_beside(allocate_meanwhile, NULL);
 	return 0;
 }
 
 TEST(the_world_runs_while_the_handler_does)
 {
-	heap_begin();
-	memset(&oom, 0, sizeof oom);
-	rt_set_oom_handler(waiting_handler, NULL);
+	begin();
+	handle_by(waiting_handler);
 	ck_assert_ptr_null(too_much());
 	ck_assert_uint_eq(oom.calls, 1);
 	ck_assert_uint_eq(oom.inner, 0);
-	healthy();
+	heap_healthy();
 }
 
 // ---- what the system refuses ----
@@ -838,16 +774,14 @@ TEST(growth_refused_once, .n = OSCALL_KINDS)
 	for (uint64_t nth = 1;; nth++) {
 		bool hit;
 
-		heap_begin();
+		begin();
 		fault_fail(_i, nth, 1, ENOMEM);
 		ck_assert_uint_eq(grow_some(), 0);
 		hit = fault_failed(_i) != 0;
 		disarm_all();
-		healthy();
+		heap_healthy();
 		ck_assert_uint_eq(grow_some(), 0);
-		healthy();
-		drop_all();
-		ck_assert_int_eq(rt_fini(), RT_OK);
+		end();
 		if (!hit)
 			break;
 		ck_assert_uint_lt(nth, 1000);
@@ -859,28 +793,24 @@ TEST(growth_refused_for_good, .n = OSCALL_KINDS)
 	unsigned most = 0;
 
 	for (uint64_t nth = 1;; nth++) {
-		rt_memstats before, after;
+		rt_memstats before;
 		unsigned failed;
 		bool hit;
 
-		heap_begin();
+		begin();
 		fault_fail(_i, nth, UINT64_MAX, ENOMEM);
 		failed = grow_some();
 		most += failed;
 		hit = fault_failed(_i) != 0;
-		before = healthy();
+		before = heap_healthy();
 		if (failed) {
 			ck_assert_ptr_null(rt_alloc(30 << 20));
-			after = healthy();
-			ck_assert_uint_eq(after.mallocs, before.mallocs);
-			ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+			nothing_taken(&before);
 		}
 		ck_assert_uint_eq(before.mallocs, 400 - failed);
 		disarm_all();
 		ck_assert_uint_eq(grow_some(), 0);
-		healthy();
-		drop_all();
-		ck_assert_int_eq(rt_fini(), RT_OK);
+		end();
 		if (!hit)
 			break;
 		ck_assert_uint_lt(nth, 1000);
@@ -892,9 +822,9 @@ TEST(growth_refused_for_good, .n = OSCALL_KINDS)
 // Memory for span records runs out long before that for objects.
 TEST(span_records_refused)
 {
-	rt_memstats before, after;
+	rt_memstats before;
 
-	heap_begin();
+	begin();
 	fill_roots(1 << 20); // so that objects need no memory
 	drop_all();
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -902,34 +832,32 @@ TEST(span_records_refused)
 	fill_roots(8192);
 	ck_assert_uint_gt(fault_failed(OSCALL_COMMIT), 0);
 	ck_assert_uint_lt(nroots, MAX_HEAP / 8192 - 200);
-	before = healthy();
+	before = heap_healthy();
 	for (int i = 0; i < 10; i++)
 		ck_assert_ptr_null(rt_alloc(50000));
 	ck_assert_ptr_null(rt_stack_alloc(1 << 16));
-	after = healthy();
-	ck_assert_uint_eq(after.mallocs, before.mallocs);
-	ck_assert_uint_eq(after.heap_sys, before.heap_sys);
+	nothing_taken(&before);
 	disarm_all();
 	fill_roots(8192);
 	ck_assert_uint_ge(nroots, MAX_HEAP / 8192 - 200);
-	healthy();
+	heap_healthy();
 }
 
 TEST(release_refused)
 {
 	rt_memstats m;
 
-	heap_begin();
+	begin();
 	fill_roots(1 << 20);
 	drop_all();
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	ck_assert_uint_gt(fault_failed(OSCALL_RELEASE), 0);
-	m = healthy();
+	m = heap_healthy();
 	ck_assert_uint_ge(m.heap_idle - m.heap_released, MAX_HEAP / 2);
 	disarm_all();
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	m = healthy();
+	m = heap_healthy();
 	ck_assert_uint_eq(m.heap_idle, m.heap_released);
 	fill_roots(1 << 20);
 	ck_assert_uint_ge(nroots, 63);
@@ -941,8 +869,8 @@ TEST(roots_refused)
 	size_t added = 0;
 	rt_memstats before;
 
-	heap_begin();
-	before = healthy();
+	begin();
+	before = heap_healthy();
 	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	while (added < 4096 && rt_roots_add(words + added, words + added + 1,
 					    RT_ROOT_EXACT) == RT_OK)
@@ -951,12 +879,12 @@ TEST(roots_refused)
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(rt_roots_add(words, words + 2, 0), RT_ENOMEM);
 	ck_assert_int_eq(rt_roots_remove(words, words + 2), RT_ENOENT);
-	ck_assert_uint_eq(healthy().other_sys, before.other_sys);
+	ck_assert_uint_eq(heap_healthy().other_sys, before.other_sys);
 	disarm_all();
 	ck_assert_int_eq(rt_roots_add(words, words + 2, 0), RT_OK);
 	words[added - 1] = (uintptr_t)rt_alloc(64);
 	rt_gc();
-	ck_assert_uint_eq(healthy().heap_objects, 1);
+	ck_assert_uint_eq(heap_healthy().heap_objects, 1);
 	for (size_t i = 0; i < added; i++)
 		ck_assert_int_eq(rt_roots_remove(words + i, words + i + 1),
 				 RT_OK);
@@ -1011,13 +939,11 @@ static bool same_maps(struct maps a, struct maps b)
 
 static void init_and_fini(void)
 {
-	heap_begin();
+	begin();
 	ck_assert_ptr_nonnull(rt_alloc(64));
 	ck_assert_uint_eq(grow_some(), 0);
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	healthy();
-	drop_all();
-	ck_assert_int_eq(rt_fini(), RT_OK);
+	end();
 }
 
 // needed: without these no heap and no thread can be had.  A thread but the
@@ -1030,12 +956,10 @@ static bool needed(unsigned kind)
 // init_with makes a heap while calls fail; true: one did.
 static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 	uint64_t failed;
 	int error;
 
-	rt_config_init(&c);
-	c.double_check = RT_CHECK_FATAL;
 	fault_fail(kind, nth, ncalls, ENOMEM);
 	error = rt_init(&c);
 	failed = fault_failed(kind);
@@ -1047,7 +971,7 @@ static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 	if (error == RT_OK) {
 		ck_assert_ptr_nonnull(rt_alloc(100));
 		ck_assert_int_eq(rt_gc(), RT_OK);
-		healthy();
+		heap_healthy();
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	} else {
 		ck_assert_int_eq(error, RT_ENOMEM);
@@ -1167,16 +1091,11 @@ static void *attach_refused(void *arg)
 TEST(attach_leaves_nothing_behind)
 {
 	struct gauges before;
-	pthread_t thread;
 
-	heap_begin();
+	begin();
 	mcache_release_kept();
 	before = gauges;
-	rt_blocking_enter();
-	ck_assert_int_eq(pthread_create(&thread, NULL, attach_refused, NULL),
-			 0);
-	pthread_join(thread, NULL);
-	rt_blocking_leave();
+	run_beside(attach_refused, NULL);
 	ck_assert_uint_eq(attach_failures, 0);
 	ck_assert(same_maps(maps_before, maps_after));
 	ck_assert_uint_eq(gauge_load(&before.mcache_sys),
@@ -1187,7 +1106,7 @@ TEST(attach_leaves_nothing_behind)
 	ck_assert_uint_eq(
 	    gauge_load(&before.other_sys) + gauge_load(&before.mspan_sys),
 	    gauge_load(&gauges.other_sys) + gauge_load(&gauges.mspan_sys));
-	healthy();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
@@ -1199,7 +1118,7 @@ TEST(data_limit, .unless = SANITIZED)
 {
 	unsigned first;
 
-	heap_begin();
+	begin();
 	process_limit(RLIMIT_DATA, process_status("VmData") + (32 << 20));
 	for (int round = 0; round < 3; round++) {
 		drop_all();
@@ -1207,15 +1126,15 @@ TEST(data_limit, .unless = SANITIZED)
 		first = nroots;
 		ck_assert_uint_ge(first, (24 << 20) / 106496);
 		ck_assert_uint_le(first, (36 << 20) / 106496);
-		healthy();
+		heap_healthy();
 		fill_list(16);
 		ck_assert(list_whole());
-		healthy();
+		heap_healthy();
 	}
 	process_unlimit(RLIMIT_DATA);
 	fill_roots(100000);
 	ck_assert_uint_gt(nroots, first);
-	healthy();
+	heap_healthy();
 }
 
 TEST(address_space_limit, .unless = SANITIZED)
@@ -1224,16 +1143,16 @@ TEST(address_space_limit, .unless = SANITIZED)
 	rt_memstats m;
 
 	process_limit(RLIMIT_AS, before + (320 << 20));
-	heap_begin_with(0, 100);
+	begin_with(0, 100);
 	fill_list(1 << 20);
 	ck_assert_uint_ge(list_len, 64);
 	ck_assert_uint_le(list_len, 160);
 	ck_assert(list_whole());
-	m = healthy();
+	m = heap_healthy();
 	ck_assert_uint_le(m.heap_sys, 160 << 20);
 	drop_all();
 	ck_assert_ptr_nonnull(rt_alloc(50 << 20));
-	healthy();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	process_limit(RLIMIT_AS, before + (64 << 20));
 	ck_assert_int_eq(rt_init(NULL), RT_ENOMEM);
