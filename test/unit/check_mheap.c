@@ -1,8 +1,6 @@
 #include "runtime/spans/mheap.h"
 
-#include <rt/rt.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "runtime/base/bits.h"
@@ -10,6 +8,7 @@
 #include "runtime/os/persistent.h"
 #include "runtime/spans/scavenge.h"
 #include "test/harness/fault.h"
+#include "test/harness/heap.h"
 #include "test/harness/suite.h"
 
 enum {
@@ -76,37 +75,39 @@ static struct row now(void)
 	return r;
 }
 
-static void expect(struct row want)
-{
-	struct row got = now();
-
-	ck_assert_uint_eq(got.released, want.released);
-	ck_assert_uint_eq(got.committed, want.committed);
-	ck_assert_uint_eq(got.in_heap, want.in_heap);
-	ck_assert_uint_eq(got.in_stacks, want.in_stacks);
-	ck_assert_uint_eq(got.in_work, want.in_work);
-	ck_assert_uint_eq(got.heap_released, want.heap_released);
-	ck_assert_uint_eq(got.heap_free, want.heap_free);
-	ck_assert_uint_eq(got.heap_in_use, want.heap_in_use);
-	ck_assert_uint_eq(got.mapped, want.mapped);
-	ck_assert_uint_eq(got.sys, want.sys);
-}
-
 static bool same_row(struct row a, struct row b)
 {
 	return memcmp(&a, &b, sizeof a) == 0;
 }
 
+// Bytes of the heap by what they are used for; the rest is released.
+struct use {
+	uint64_t heap, stacks, work, free;
+	uint64_t sys;
+};
+
+// expect compares with now what now does not find equal to another figure.
+static void expect(struct use want)
+{
+	struct row got = now();
+
+	ck_assert_uint_eq(got.in_heap, want.heap);
+	ck_assert_uint_eq(got.in_stacks, want.stacks);
+	ck_assert_uint_eq(got.in_work, want.work);
+	ck_assert_uint_eq(got.heap_free, want.free);
+	ck_assert_uint_eq(got.sys, want.sys);
+	ck_assert_uint_eq(got.released, want.sys - want.heap - want.stacks -
+					    want.work - want.free);
+}
+
 static void begin_with(bool populate)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
 	c.max_heap = RANGE;
 	c.align8 = 1; // the class of 8 bytes is in use
-	c.double_check = RT_CHECK_FATAL;
 	c.populate = populate;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	self = proc_self();
 }
 
@@ -137,10 +138,33 @@ static void check_heap(void)
 	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
 }
 
+static void nothing_in_use(void)
+{
+	ck_assert_uint_eq(now().heap_in_use, 0);
+	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
+	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+}
+
+static void end_cache(struct mheap_cache *cache)
+{
+	mheap_cache_flush(cache);
+	check_heap();
+}
+
 static struct mspan *alloc_page(struct mheap_cache *cache)
 {
 	return mheap_alloc_small(self, cache,
 				 spanclass_make(PAGE_CLASS, KIND_NOSCAN));
+}
+
+static struct mspan *alloc_large(struct mheap_cache *cache, size_t n)
+{
+	return mheap_alloc_large(self, cache, KIND_NOSCAN, n);
+}
+
+static struct mspan *alloc_work(uint64_t npages)
+{
+	return mheap_alloc_manual(self, npages, MSPAN_WORK);
 }
 
 static struct mspan *alloc_class(unsigned c, unsigned kind)
@@ -171,97 +195,50 @@ TEST(every_step_of_the_ledger_adds_up)
 	uintptr_t base;
 
 	// 0: nothing but metadata.
-	expect((struct row){0});
+	expect((struct use){0});
 	// 1, 2: the heap grows by a chunk, of which one page is taken.
 	heap = alloc_page(NULL);
-	expect((struct row){.released = 4186112,
-			    .committed = 8192,
-			    .in_heap = 8192,
-			    .heap_released = 4186112,
-			    .heap_in_use = 8192,
-			    .mapped = 8192,
-			    .sys = 4194304});
+	expect((struct use){.heap = 8192, .sys = 4194304});
 	// 3: four pages for stacks.
 	stack = mheap_alloc_manual(self, 4, MSPAN_STACK);
-	expect((struct row){.released = 4153344,
-			    .committed = 40960,
-			    .in_heap = 8192,
-			    .in_stacks = 32768,
-			    .heap_released = 4153344,
-			    .heap_in_use = 8192,
-			    .mapped = 40960,
-			    .sys = 4194304});
+	expect((struct use){.heap = 8192, .stacks = 32768, .sys = 4194304});
 	// 4: a free page keeps its memory.
 	base = heap->base;
 	free_span(heap);
-	expect((struct row){.released = 4153344,
-			    .committed = 40960,
-			    .in_stacks = 32768,
-			    .heap_released = 4153344,
-			    .heap_free = 8192,
-			    .mapped = 40960,
-			    .sys = 4194304});
+	expect((struct use){.stacks = 32768, .free = 8192, .sys = 4194304});
 	// 5: the same page again.
 	heap = alloc_page(NULL);
 	ck_assert_uint_eq(heap->base, base);
-	expect((struct row){.released = 4153344,
-			    .committed = 40960,
-			    .in_heap = 8192,
-			    .in_stacks = 32768,
-			    .heap_released = 4153344,
-			    .heap_in_use = 8192,
-			    .mapped = 40960,
-			    .sys = 4194304});
+	expect((struct use){.heap = 8192, .stacks = 32768, .sys = 4194304});
 	// 6: freed, and given back.
 	free_span(heap);
 	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
-	expect((struct row){.released = 4161536,
-			    .committed = 32768,
-			    .in_stacks = 32768,
-			    .heap_released = 4161536,
-			    .mapped = 32768,
-			    .sys = 4194304});
+	expect((struct use){.stacks = 32768, .sys = 4194304});
 	// 7: the stacks, too.
 	mheap_free_manual(self, stack);
-	expect((struct row){.released = 4161536,
-			    .committed = 32768,
-			    .heap_released = 4161536,
-			    .heap_free = 32768,
-			    .mapped = 32768,
-			    .sys = 4194304});
+	expect((struct use){.free = 32768, .sys = 4194304});
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
 }
 
 TEST(work_buffers_count_apart)
 {
-	struct mspan *s = mheap_alloc_manual(self, 3, MSPAN_WORK);
+	struct mspan *s = alloc_work(3);
 
-	expect((struct row){.released = CHUNK - 3 * PAGE,
-			    .committed = 3 * PAGE,
-			    .in_work = 3 * PAGE,
-			    .heap_released = CHUNK - 3 * PAGE,
-			    .mapped = 3 * PAGE,
-			    .sys = CHUNK});
+	expect((struct use){.work = 3 * PAGE, .sys = CHUNK});
 	mheap_free_manual(self, s);
-	expect((struct row){.released = CHUNK - 3 * PAGE,
-			    .committed = 3 * PAGE,
-			    .heap_released = CHUNK - 3 * PAGE,
-			    .heap_free = 3 * PAGE,
-			    .mapped = 3 * PAGE,
-			    .sys = CHUNK});
+	expect((struct use){.free = 3 * PAGE, .sys = CHUNK});
 }
 
 TEST(scavenging_gives_everything_back_once)
 {
-	struct mspan *s = mheap_alloc_large(self, NULL, KIND_NOSCAN, CHUNK);
+	struct mspan *s = alloc_large(NULL, CHUNK);
 	uint64_t bytes = 0, n;
 
 	free_span(s);
 	while ((n = scavenge_once(self, CHUNK, true)) != 0)
 		bytes += n;
 	ck_assert_uint_eq(bytes, CHUNK);
-	expect((struct row){
-	    .released = CHUNK, .heap_released = CHUNK, .sys = CHUNK});
+	expect((struct use){.sys = CHUNK});
 	ck_assert_uint_eq(pagealloc_count_scavenged(&mheap.pages) * PAGE,
 			  CHUNK);
 	ck_assert_ptr_null(pagealloc_check(&mheap.pages));
@@ -353,9 +330,8 @@ TEST(refused_reservation_leaves_nothing_behind)
 {
 	static const struct gauges zero;
 	uint64_t nth;
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
 	c.max_heap = RANGE;
 	for (nth = 1;; nth++) {
 		int error;
@@ -411,7 +387,7 @@ TEST(only_used_memory_needs_zeroing)
 			ck_abort_msg("byte %u is not zero", i);
 	free_span(s);
 	// One used page among fresh ones is enough.
-	s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 4 * PAGE);
+	s = alloc_large(NULL, 4 * PAGE);
 	ck_assert(s->needzero);
 }
 
@@ -452,7 +428,7 @@ TEST(large_spans_hold_one_object_of_whole_pages)
 
 TEST(a_large_object_is_found_when_it_is_published)
 {
-	struct mspan *s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 10 * PAGE);
+	struct mspan *s = alloc_large(NULL, 10 * PAGE);
 
 	ck_assert_ptr_null(rt_base((void *)(s->base + 9 * PAGE)));
 	mheap_publish_large(s);
@@ -491,9 +467,7 @@ TEST(a_list_of_spans_is_freed_at_once)
 	}
 	mheap_free(self, list);
 	mheap_free(self, NULL);
-	ck_assert_uint_eq(now().heap_in_use, 0);
-	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
-	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+	nothing_in_use();
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), RT_CHUNK_PAGES);
 	check_heap();
 }
@@ -521,9 +495,7 @@ TEST(a_list_without_neighbours_is_freed_at_once)
 		ck_assert_ptr_eq(arena_span(i), i % 3 == 0 ? s[i] : NULL);
 	for (unsigned i = 0; i < SPANS; i += 3)
 		free_span(s[i]);
-	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
-	ck_assert_uint_eq(mheap.blocks.inuse, 0);
-	ck_assert_uint_eq(now().heap_in_use, 0);
+	nothing_in_use();
 	check_heap();
 }
 
@@ -531,8 +503,8 @@ TEST(spans_are_walked_by_address)
 {
 	struct mspan *s[3] = {
 	    alloc_page(NULL),
-	    mheap_alloc_large(self, NULL, KIND_NOSCAN, 5 * CHUNK),
-	    mheap_alloc_manual(self, 3, MSPAN_WORK),
+	    alloc_large(NULL, 5 * CHUNK),
+	    alloc_work(3),
 	};
 	unsigned seen[3] = {0};
 	uintptr_t last = 0;
@@ -563,13 +535,7 @@ TEST(cached_pages_count_as_free)
 	ck_assert_uint_eq(bits_count(cache.pages.scav), 62);
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages),
 			  RT_CHUNK_PAGES - 64);
-	expect((struct row){.released = CHUNK - 2 * PAGE,
-			    .committed = 2 * PAGE,
-			    .in_heap = 2 * PAGE,
-			    .heap_released = CHUNK - 2 * PAGE,
-			    .heap_in_use = 2 * PAGE,
-			    .mapped = 2 * PAGE,
-			    .sys = CHUNK});
+	expect((struct use){.heap = 2 * PAGE, .sys = CHUNK});
 	mheap_cache_flush(&cache);
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages),
 			  RT_CHUNK_PAGES - 2);
@@ -596,8 +562,7 @@ TEST(fillings_of_a_cache_double)
 		most = (unsigned)base_min(2 * most, PAGECACHE_PAGES);
 	}
 	ck_assert_uint_eq(most, PAGECACHE_PAGES);
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
 
 // One that has allocated much and then allocates little does so again.
@@ -635,8 +600,7 @@ TEST(pages_from_a_cache_know_whether_they_need_zeroing)
 		ck_assert_uint_eq(again->needzero, pages[i] < 4);
 	}
 	ck_assert_uint_eq(now().heap_free, 0);
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
 
 TEST(big_requests_go_past_the_page_cache)
@@ -644,18 +608,16 @@ TEST(big_requests_go_past_the_page_cache)
 	struct mheap_cache cache = {0};
 
 	alloc_page(NULL); // so that there are free pages to cache
-	mheap_alloc_large(self, &cache, KIND_NOSCAN, 16 * PAGE);
+	alloc_large(&cache, 16 * PAGE);
 	ck_assert_uint_eq(cache.filling, 0);
-	mheap_alloc_large(self, &cache, KIND_NOSCAN, 15 * PAGE);
+	alloc_large(&cache, 15 * PAGE);
 	ck_assert_uint_eq(cache.filling, 15);
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
 
 static uint64_t alloc_pages(struct mheap_cache *cache, uint64_t npages)
 {
-	struct mspan *s =
-	    mheap_alloc_large(self, cache, KIND_NOSCAN, npages * PAGE);
+	struct mspan *s = alloc_large(cache, npages * PAGE);
 
 	ck_assert_ptr_nonnull(s);
 	return mspan_page(s);
@@ -672,8 +634,7 @@ TEST(pages_that_the_cache_cannot_serve_are_exchanged)
 	ck_assert_uint_eq(cache.pages.cache, ~UINT64_C(0) << 10);
 	ck_assert_uint_eq(alloc_pages(&cache, 9), 74);
 	ck_assert_uint_eq(alloc_pages(NULL, 9), 1); // what was given back
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
 
 // No page is left over between objects of any number of pages, though a P
@@ -686,8 +647,7 @@ TEST(objects_of_many_pages_lie_side_by_side, .base = PAGECACHE_LOW_NPAGES,
 
 	for (uint64_t i = 0; i < 500 / npages; i++)
 		ck_assert_uint_eq(alloc_pages(&cache, npages), i * npages);
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
 
 TEST(spans_in_a_stock_count_as_in_use)
@@ -708,8 +668,6 @@ TEST(spans_in_a_stock_count_as_in_use)
 	ck_assert_uint_eq(cache.nspans, 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 20 * mspan);
 }
-
-// ---- the end of the range ----
 
 // ---- populating ----
 
@@ -744,13 +702,8 @@ TEST(fresh_pages_are_populated_ahead)
 	for (uint64_t used = 2; used <= 2 + MHEAP_POPULATE; used++) {
 		ck_assert_uint_ge(resident(s->base - ahead * PAGE, 64),
 				  ahead + 1);
-		expect((struct row){.released = CHUNK - (ahead + 2) * PAGE,
-				    .committed = (ahead + 2) * PAGE,
-				    .in_heap = used * PAGE,
-				    .heap_released = CHUNK - (ahead + 2) * PAGE,
-				    .heap_free = (ahead + 2 - used) * PAGE,
-				    .heap_in_use = used * PAGE,
-				    .mapped = (ahead + 2) * PAGE,
+		expect((struct use){.heap = used * PAGE,
+				    .free = (ahead + 2 - used) * PAGE,
 				    .sys = CHUNK});
 		ck_assert(!alloc_page(&cache)->needzero);
 	}
@@ -773,10 +726,9 @@ TEST(what_may_not_be_used_is_not_populated)
 			break;
 		ck_assert_uint_eq(now().heap_free, 0);
 	}
-	large = mheap_alloc_large(self, &cache, KIND_NOSCAN, 2 * CHUNK);
+	large = alloc_large(&cache, 2 * CHUNK);
 	ck_assert_uint_eq(resident(large->base + 2 * CHUNK - PAGE, 1), 0);
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
 
 // A refusal counts nothing, and is the last question.
@@ -792,9 +744,10 @@ TEST(refused_populating_is_not_tried_again)
 		ck_assert_uint_eq(now().committed, i * PAGE);
 	}
 	ck_assert_uint_eq(fault_count(OSCALL_ADVISE), 1);
-	mheap_cache_flush(&cache);
-	check_heap();
+	end_cache(&cache);
 }
+
+// ---- the end of the range ----
 
 GROUP(spans);
 
@@ -814,16 +767,14 @@ TEST(what_exceeds_the_range_is_refused)
 	struct row before = now();
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(request); i++)
-		ck_assert_ptr_null(
-		    mheap_alloc_large(self, NULL, KIND_NOSCAN, request[i]));
+		ck_assert_ptr_null(alloc_large(NULL, request[i]));
 	for (unsigned i = 0; i < RT_ARRAY_LEN(npages); i++)
 		ck_assert_ptr_null(
 		    mheap_alloc_manual(self, npages[i], MSPAN_STACK));
 	ck_assert(same_row(now(), before));
 	ck_assert_uint_eq(arena_used(), 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_large(self, NULL, KIND_NOSCAN, RANGE));
+	ck_assert_ptr_nonnull(alloc_large(NULL, RANGE));
 	check_heap();
 }
 
@@ -842,13 +793,12 @@ TEST(a_full_range_recovers)
 	ck_assert_uint_eq(full.heap_in_use, RANGE);
 	ck_assert_uint_eq(full.heap_released, 0);
 	ck_assert_ptr_null(alloc_page(NULL));
-	ck_assert_ptr_null(mheap_alloc_manual(self, 1, MSPAN_WORK));
+	ck_assert_ptr_null(alloc_work(1));
 	ck_assert(same_row(now(), full));
 	// One page free: it is the next one.
 	base = span[4321]->base;
 	free_span(span[4321]);
-	ck_assert_ptr_null(
-	    mheap_alloc_large(self, &cache, KIND_NOSCAN, 2 * PAGE));
+	ck_assert_ptr_null(alloc_large(&cache, 2 * PAGE));
 	span[4321] = alloc_page(&cache);
 	ck_assert_uint_eq(span[4321]->base, base);
 	ck_assert(same_row(now(), full));
@@ -856,8 +806,7 @@ TEST(a_full_range_recovers)
 		free_span(span[i]);
 	mheap_cache_flush(&cache);
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_large(self, NULL, KIND_NOSCAN, RANGE));
+	ck_assert_ptr_nonnull(alloc_large(NULL, RANGE));
 	check_heap();
 }
 
@@ -867,8 +816,7 @@ TEST(the_last_pages_of_the_range_are_used)
 	struct mspan *s;
 
 	alloc_page(NULL);
-	s = mheap_alloc_large(self, NULL, KIND_NOSCAN,
-			      (RANGE_PAGES - 1) * PAGE);
+	s = alloc_large(NULL, (RANGE_PAGES - 1) * PAGE);
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(now().heap_in_use, RANGE);
 }
@@ -879,14 +827,12 @@ TEST(free_pages_inside_are_not_the_end)
 {
 	struct mspan *gap;
 
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_manual(self, RT_CHUNK_PAGES - 8, MSPAN_WORK));
-	gap = mheap_alloc_manual(self, 8, MSPAN_WORK);
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_manual(self, RT_CHUNK_PAGES - 12, MSPAN_WORK));
+	ck_assert_ptr_nonnull(alloc_work(RT_CHUNK_PAGES - 8));
+	gap = alloc_work(8);
+	ck_assert_ptr_nonnull(alloc_work(RT_CHUNK_PAGES - 12));
 	mheap_free_manual(self, gap);
 	ck_assert_uint_eq(mheap.pages.nchunks, 2);
-	ck_assert_ptr_nonnull(mheap_alloc_manual(self, 18, MSPAN_WORK));
+	ck_assert_ptr_nonnull(alloc_work(18));
 	ck_assert_uint_eq(mheap.pages.nchunks, 3);
 	check_heap();
 }
@@ -894,12 +840,10 @@ TEST(free_pages_inside_are_not_the_end)
 // Two chunks that are free are most of what three take.
 TEST(free_chunks_at_the_end_count_together)
 {
-	struct mspan *s =
-	    mheap_alloc_manual(self, 2 * RT_CHUNK_PAGES, MSPAN_WORK);
+	struct mspan *s = alloc_work(2 * RT_CHUNK_PAGES);
 
 	mheap_free_manual(self, s);
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_manual(self, 3 * RT_CHUNK_PAGES, MSPAN_WORK));
+	ck_assert_ptr_nonnull(alloc_work(3 * RT_CHUNK_PAGES));
 	ck_assert_uint_eq(mheap.pages.nchunks, 3);
 	check_heap();
 }
@@ -908,8 +852,7 @@ TEST(free_chunks_at_the_end_count_together)
 TEST(a_small_heap_prepares_nothing_ahead)
 {
 	for (unsigned n = 1; n <= RANGE / CHUNK; n++) {
-		ck_assert_ptr_nonnull(
-		    mheap_alloc_manual(self, RT_CHUNK_PAGES, MSPAN_WORK));
+		ck_assert_ptr_nonnull(alloc_work(RT_CHUNK_PAGES));
 		ck_assert_uint_eq(arena_prepared(), (uint64_t)n * CHUNK);
 	}
 }
@@ -920,16 +863,12 @@ TEST(a_large_request_takes_the_pages_of_its_own_cache)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
 
-	ck_assert_ptr_nonnull(mheap_alloc_manual(
-	    self, RANGE_PAGES - PAGECACHE_PAGES, MSPAN_WORK));
+	ck_assert_ptr_nonnull(alloc_work(RANGE_PAGES - PAGECACHE_PAGES));
 	ck_assert_ptr_nonnull(alloc_page(&cache));
 	ck_assert_uint_eq(bits_count(cache.pages.cache), PAGECACHE_PAGES - 1);
-	ck_assert_ptr_null(
-	    mheap_alloc_large(self, NULL, KIND_NOSCAN, 16 * PAGE));
-	ck_assert_ptr_nonnull(
-	    mheap_alloc_large(self, &cache, KIND_NOSCAN, 16 * PAGE));
-	mheap_cache_flush(&cache);
-	check_heap();
+	ck_assert_ptr_null(alloc_large(NULL, 16 * PAGE));
+	ck_assert_ptr_nonnull(alloc_large(&cache, 16 * PAGE));
+	end_cache(&cache);
 }
 
 // ---- misuse by our own code ----
@@ -938,7 +877,7 @@ GROUP(throws, .setup = begin);
 
 TEST(a_span_with_objects_is_not_freed, .signal = SIGABRT)
 {
-	mheap_free(self, mheap_alloc_large(self, NULL, KIND_NOSCAN, CHUNK));
+	mheap_free(self, alloc_large(NULL, CHUNK));
 }
 
 TEST(a_cached_span_is_not_freed, .signal = SIGABRT)
@@ -1051,8 +990,7 @@ static void request_in_any_order(void)
 			random_free(&m, held[i]);
 	mheap_cache_flush(&cache);
 	ck_assert_uint_eq(now().heap_free + now().heap_released, arena_used());
-	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
-	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+	nothing_in_use();
 }
 
 GROUP(spans);
