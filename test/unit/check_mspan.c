@@ -314,38 +314,6 @@ TEST(runs_are_what_a_slot_loop_finds, .base = 1, .limit = SIZECLASS_COUNT)
 
 // ---- the check of one span ----
 
-enum damage {
-	DAMAGE_NONE,
-	DAMAGE_FREED,
-	DAMAGE_COUNT_UP,
-	DAMAGE_COUNT_TOO_BIG,
-	DAMAGE_ALLOC_BIT,
-	DAMAGE_MARK_BIT,
-	DAMAGE_BIT_BETWEEN,
-	DAMAGE_BIT_BEHIND,
-	DAMAGE_BIT_LAST_PAGE,
-	DAMAGE_SWEEPGEN_ODD,
-	DAMAGE_SWEEPGEN_OLD,
-	DAMAGE_SPAN_TABLE,
-	DAMAGE_PLACE,
-	DAMAGE_STATE,
-	DAMAGE_CLASS,
-	DAMAGE_KIND,
-	DAMAGE_COUNT,
-};
-
-static void damage_word(const struct mspan *s, enum damage d)
-{
-	unsigned c = spanclass_size(s->spanclass);
-	unsigned kind = spanclass_kind(s->spanclass);
-
-	atomic_u32_store_relaxed(
-	    &arena.words[mspan_page(s) + 1],
-	    pageword_make(c + (d == DAMAGE_CLASS), kind ^ (d == DAMAGE_KIND),
-			  d == DAMAGE_STATE ? PAGEWORD_MANUAL : PAGEWORD_HEAP,
-			  d == DAMAGE_PLACE ? 2 : 1));
-}
-
 // toggle changes one bit of a word of the first pages' lines.
 static void toggle(const struct mspan *s, unsigned line, unsigned bit)
 {
@@ -355,54 +323,14 @@ static void toggle(const struct mspan *s, unsigned line, unsigned bit)
 					   UINT64_C(1) << (bit % 64));
 }
 
-static void damage_span(struct mspan *s, enum damage d)
+// set_second gives the second page of a span another word.
+static void set_second(const struct mspan *s, uint32_t word)
 {
-	unsigned line = heap_line();
-	uint32_t gen = epoch_sweepgen();
-
-	switch (d) {
-	case DAMAGE_FREED:
-		s->use = MSPAN_FREE;
-		break;
-	case DAMAGE_COUNT_UP:
-		s->alloc_count++;
-		break;
-	case DAMAGE_COUNT_TOO_BIG:
-		s->cached = 1; // so that only the bound can tell
-		s->alloc_count = s->nelems + 1;
-		break;
-	case DAMAGE_ALLOC_BIT:
-		put_bit(s, line, 0, true);
-		break;
-	case DAMAGE_MARK_BIT:
-		put_bit(s, line ^ 1, 0, true);
-		break;
-	case DAMAGE_BIT_BETWEEN:
-		toggle(s, line, mspan_bit(s, 1) + 1);
-		s->alloc_count++;
-		break;
-	case DAMAGE_BIT_BEHIND:
-		toggle(s, line ^ 1, mspan_bit(s, s->nelems - 1) + 1);
-		break;
-	case DAMAGE_BIT_LAST_PAGE:
-		toggle(s, line ^ 1, s->nwords * 64 - 1);
-		break;
-	case DAMAGE_SWEEPGEN_ODD:
-		atomic_u32_store_relaxed(&s->sweepgen, gen - 1);
-		break;
-	case DAMAGE_SWEEPGEN_OLD:
-		atomic_u32_store_relaxed(&s->sweepgen, gen - 4);
-		break;
-	case DAMAGE_SPAN_TABLE:
-		atomic_ptr_store_release(&arena.spans[mspan_page(s) + 1], NULL);
-		break;
-	default:
-		damage_word(s, d);
-	}
+	atomic_u32_store_relaxed(&arena.words[mspan_page(s) + 1], word);
 }
 
 // Class 35: 11 objects of 1408 bytes in two pages, and a tail.
-TEST(a_damaged_span_is_found, .n = DAMAGE_COUNT)
+static struct mspan *sound_span(void)
 {
 	spanclass sc = spanclass_make(35, KIND_WORDS);
 	struct mspan *s;
@@ -413,12 +341,50 @@ TEST(a_damaged_span_is_found, .n = DAMAGE_COUNT)
 	mcache_flush(mc, self);
 	ck_assert_ptr_null(mspan_check(s));
 	ck_assert_uint_eq(verify_errors(), 0);
-	if (_i == DAMAGE_NONE)
-		return;
-	damage_span(s, (enum damage)_i);
-	ck_assert_ptr_nonnull(mspan_check(s));
-	ck_assert_uint_ne(verify_errors(), 0);
+	return s;
 }
+
+// DAMAGE tests that what is done to a sound span s is found.
+#define DAMAGE(name, ...)                                                      \
+	TEST(name##_is_found)                                                  \
+	{                                                                      \
+		struct mspan *s = sound_span();                                \
+                                                                               \
+		__VA_ARGS__;                                                   \
+		ck_assert_ptr_nonnull(mspan_check(s));                         \
+		ck_assert_uint_ne(verify_errors(), 0);                         \
+	}
+
+TEST(no_damage_is_found_in_a_sound_span)
+{
+	sound_span();
+}
+
+DAMAGE(a_span_of_no_use, s->use = MSPAN_FREE)
+DAMAGE(a_count_too_high, s->alloc_count++)
+// cached: so that only the bound can tell.
+DAMAGE(a_count_over_the_bound, s->cached = 1, s->alloc_count = s->nelems + 1)
+DAMAGE(an_alloc_bit_too_many, put_bit(s, heap_line(), 0, true))
+DAMAGE(a_mark_bit_too_many, put_bit(s, heap_line() ^ 1, 0, true))
+DAMAGE(a_bit_between_slots, toggle(s, heap_line(), mspan_bit(s, 1) + 1),
+       s->alloc_count++)
+DAMAGE(a_bit_behind_the_slots,
+       toggle(s, heap_line() ^ 1, mspan_bit(s, s->nelems - 1) + 1))
+DAMAGE(a_bit_of_the_last_page, toggle(s, heap_line() ^ 1, s->nwords * 64 - 1))
+DAMAGE(an_odd_sweepgen,
+       atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen() - 1))
+DAMAGE(an_old_sweepgen,
+       atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen() - 4))
+DAMAGE(a_hole_in_the_span_table,
+       atomic_ptr_store_release(&arena.spans[mspan_page(s) + 1], NULL))
+DAMAGE(a_pageword_of_another_place,
+       set_second(s, pageword_make(35, KIND_WORDS, PAGEWORD_HEAP, 2)))
+DAMAGE(a_pageword_of_another_state,
+       set_second(s, pageword_make(35, KIND_WORDS, PAGEWORD_MANUAL, 1)))
+DAMAGE(a_pageword_of_another_class,
+       set_second(s, pageword_make(36, KIND_WORDS, PAGEWORD_HEAP, 1)))
+DAMAGE(a_pageword_of_another_kind,
+       set_second(s, pageword_make(35, KIND_WORDS ^ 1, PAGEWORD_HEAP, 1)))
 
 // damage_shape changes what does not fit a span of a class, or a large one,
 // and returns what the check has to say; NULL: number i is past the last.
