@@ -1,0 +1,42 @@
+// misuse.h - what is judged in all of check_misuse.
+#ifndef TEST_WHOLE_MISUSE_H
+#define TEST_WHOLE_MISUSE_H
+
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
+
+// An answer is the int result; for a pointer or a size SOME or NOTHING.
+enum { NOTHING = 0, SOME = 1 };
+
+static inline long some(const void *p)
+{
+	return p ? SOME : NOTHING;
+}
+
+void judge(const char *name, const char *where, long got, long want);
+
+// JUDGE judges a call by its text.
+#define JUDGE(where, call, want) judge(#call, where, call, want)
+
+// judge_unchanged: nothing changed since statistics were read into before.
+void judge_unchanged(const char *name);
+extern rt_memstats before;
+
+// with_number is a name, until the next call.
+const char *with_number(const char *name, long n);
+
+// finish ends a test: every case is counted and none failed.
+void finish(unsigned at_least);
+
+// begin makes a heap as config_of_test says, and in it:
+void begin(void);
+rt_config config_of_test(void);
+
+enum { OBJECT = 64, STACK = 4096 };
+
+extern void *object;	  // an object of OBJECT bytes, kept by its root
+extern void *stack;	  // a stack of STACK bytes
+extern uint64_t words[8]; // of the host
+extern rt_memstats stats;
+
+#endif

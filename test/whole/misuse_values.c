@@ -1,0 +1,810 @@
+// Arguments that are not what a header asks for: sizes, pointers, stacks,
+// roots, numbers and configurations.
+#include "test/whole/misuse.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/pages/arena.h"
+
+// ---- wrong sizes and kinds ----
+
+#define BY(name, ...)                                                          \
+	static void *by_##name(size_t n)                                       \
+	{                                                                      \
+		return __VA_ARGS__;                                            \
+	}
+
+BY(alloc, (rt_alloc)(n))
+BY(alloc_inline, rt_alloc(n))
+BY(noscan, (rt_alloc_noscan)(n))
+BY(noscan_inline, rt_alloc_noscan(n))
+BY(alloc_in, (rt_alloc_in)(rt_thread_self(), n))
+BY(noscan_in, (rt_alloc_noscan_in)(rt_thread_self(), n))
+BY(kind_in, rt_alloc_kind_in(rt_thread_self(), RT_WORDS, n))
+BY(uninit, rt_alloc_noscan_uninit(n))
+BY(kind_words, rt_alloc_kind(RT_WORDS, n))
+BY(kind_noscan, rt_alloc_kind(RT_NOSCAN, n))
+BY(slow, rt_alloc_slow_(rt_thread_self(), RT_ROW_WORDS *RT_RUN_CLASSES, n))
+BY(stack, rt_stack_alloc(n))
+
+static const struct {
+	const char *name;
+	void *(*call)(size_t n);
+} allocators[] = {
+    {"rt_alloc", by_alloc},
+    {"rt_alloc inline", by_alloc_inline},
+    {"rt_alloc_noscan", by_noscan},
+    {"rt_alloc_noscan inline", by_noscan_inline},
+    {"rt_alloc_in", by_alloc_in},
+    {"rt_alloc_noscan_in", by_noscan_in},
+    {"rt_alloc_kind_in", by_kind_in},
+    {"rt_alloc_noscan_uninit", by_uninit},
+    {"rt_alloc_kind(RT_WORDS)", by_kind_words},
+    {"rt_alloc_kind(RT_NOSCAN)", by_kind_noscan},
+    {"rt_alloc_slow_", by_slow},
+    {"rt_stack_alloc", by_stack},
+};
+
+struct size {
+	const char *name;
+	size_t n;
+};
+
+#define SIZE(n)                                                                \
+	{                                                                      \
+#n, n                                                          \
+	}
+
+static const struct size huge_sizes[] = {
+    SIZE((size_t)1 << 63), SIZE(((size_t)1 << 63) + 1),
+    SIZE((size_t)-1),	   SIZE((size_t)-7),
+    SIZE((size_t)-8),	   SIZE((size_t)-15),
+    SIZE((size_t)-16),	   SIZE((size_t)-32760),
+    SIZE((size_t)-8191),   SIZE((size_t)-8192),
+    SIZE((size_t)-8193),   SIZE((size_t)3 << 62),
+};
+
+static const struct size too_large[] = {
+    SIZE(PTRDIFF_MAX),		 SIZE(PTRDIFF_MAX - 8191),
+    SIZE((size_t)1 << 62),	 SIZE((size_t)1 << 48),
+    SIZE(((size_t)1 << 47) - 1), SIZE(((size_t)1 << 44) + 1),
+    SIZE((size_t)1 << 40),	 SIZE((size_t)1 << 32),
+    SIZE((256 << 20) + 1),
+};
+
+GROUP(sizes, .timeout = 60);
+
+TEST(sizes_beyond_ptrdiff_max_do_nothing)
+{
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(allocators); i++)
+		for (size_t j = 0; j < RT_ARRAY_LEN(huge_sizes); j++) {
+			rt_read_memstats(&before);
+			judge(allocators[i].name, huge_sizes[j].name,
+			      some(allocators[i].call(huge_sizes[j].n)),
+			      NOTHING);
+			judge_unchanged(allocators[i].name);
+		}
+	heap_healthy();
+	finish(2 * RT_ARRAY_LEN(allocators) * RT_ARRAY_LEN(huge_sizes));
+}
+
+// A size that might exist somewhere is looked for: a collection passes.
+TEST(sizes_beyond_the_heap_get_nothing)
+{
+	static rt_memstats after;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(allocators); i++)
+		for (size_t j = 0; j < RT_ARRAY_LEN(too_large); j++) {
+			rt_read_memstats(&before);
+			judge(allocators[i].name, too_large[j].name,
+			      some(allocators[i].call(too_large[j].n)),
+			      NOTHING);
+			rt_read_memstats(&after);
+			judge(allocators[i].name, "mallocs unchanged",
+			      (long)(after.mallocs - before.mallocs), 0);
+			judge(allocators[i].name, "heap_sys unchanged",
+			      (long)(after.heap_sys - before.heap_sys), 0);
+		}
+	heap_healthy();
+	finish(3 * RT_ARRAY_LEN(allocators) * RT_ARRAY_LEN(too_large));
+}
+
+TEST(no_bytes_are_one_address_outside_of_the_heap)
+{
+	void *zero;
+
+	begin();
+	zero = rt_alloc(0);
+	ck_assert_ptr_nonnull(zero);
+	*(volatile char *)zero = 0;
+	for (size_t i = 0; i < RT_ARRAY_LEN(allocators) - 1; i++)
+		judge(allocators[i].name, "0 bytes",
+		      allocators[i].call(0) == zero, 1);
+	JUDGE("0 bytes", some(rt_stack_alloc(0)), NOTHING);
+	JUDGE("of no bytes", (long)rt_size(zero), 0);
+	JUDGE("of no bytes", some(rt_base(zero)), NOTHING);
+	JUDGE("of no bytes", rt_is_heap(zero), 0);
+	finish(RT_ARRAY_LEN(allocators));
+}
+
+static const int bad_kinds[] = {
+    -1,	 RT_TYPED, RT_KIND_FIRST, RT_KIND_MAX, RT_KIND_MAX + 1, 64,
+    128, 256,	   INT_MAX,	  INT_MIN,     1 << 16,		0x10000001};
+
+TEST(unknown_kinds_get_nothing)
+{
+	static const size_t sizes[] = {0, 1, 16, 64, 1024, 40000};
+
+	begin();
+	rt_read_memstats(&before);
+	for (size_t i = 0; i < RT_ARRAY_LEN(bad_kinds); i++)
+		for (size_t j = 0; j < RT_ARRAY_LEN(sizes); j++)
+			JUDGE(with_number("kind", bad_kinds[i]),
+			      some(rt_alloc_kind(bad_kinds[i], sizes[j])),
+			      NOTHING);
+	for (size_t j = 0; j < RT_ARRAY_LEN(sizes); j++) {
+		JUDGE("run beyond the table",
+		      some(rt_alloc_slow_(rt_thread_self(),
+					  RT_ROWS * RT_RUN_CLASSES, sizes[j])),
+		      NOTHING);
+		JUDGE("run -1",
+		      some(rt_alloc_slow_(rt_thread_self(), -1U, sizes[j])),
+		      NOTHING);
+	}
+	JUDGE("constant kind 2",
+	      some(rt_alloc_kind_in(rt_thread_self(), 2, 64)), NOTHING);
+	JUDGE("constant kind -1",
+	      some(rt_alloc_kind_in(rt_thread_self(), -1, 64)), NOTHING);
+	judge_unchanged("all calls");
+	heap_healthy();
+	finish((RT_ARRAY_LEN(bad_kinds) + 2) * RT_ARRAY_LEN(sizes));
+}
+
+TEST(good_sizes_of_a_heap_with_go_s_classes)
+{
+	static const size_t n[] = {0, 1, 8, 9, 16, 17, 24, 25, 32761, SIZE_MAX};
+	static const long want[] = {0, 8, 8, 16, 16, 24, 24, 32, 32768, 0};
+	rt_config c = config_of_test();
+
+	c.align8 = 1;
+	heap_start(c);
+	for (size_t i = 0; i < RT_ARRAY_LEN(n); i++)
+		JUDGE("align8", (long)rt_good_size(n[i]), want[i]);
+	finish(RT_ARRAY_LEN(n));
+}
+
+TEST(good_sizes_at_the_edges)
+{
+	static const struct {
+		size_t n, want;
+	} c[] = {{0, 0},
+		 {1, 16},
+		 {15, 16},
+		 {16, 16},
+		 {17, 32},
+		 {1024, 1024},
+		 {1025, 1152},
+		 {32752, 32768},
+		 {32760, 32768},
+		 {32761, 32768},
+		 {32769, 40960},
+		 {32768, 32768},
+		 {40960, 40960},
+		 {40961, 49152},
+		 {(size_t)1 << 40, (size_t)1 << 40},
+		 {((size_t)1 << 40) + 1, 0},
+		 {(size_t)1 << 47, 0},
+		 {PTRDIFF_MAX - 8191, 0},
+		 {PTRDIFF_MAX, 0},
+		 {(size_t)1 << 63, 0},
+		 {(size_t)-8192, 0},
+		 {(size_t)-1, 0}};
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(c); i++)
+		JUDGE(with_number("n", (long)c[i].n),
+		      (long)rt_good_size(c[i].n), (long)c[i].want);
+	finish(RT_ARRAY_LEN(c));
+}
+
+// ---- pointers to anywhere ----
+
+enum { FOREIGN = 40 };
+
+static struct {
+	const char *name;
+	const void *p;
+} foreign[FOREIGN];
+static unsigned nforeign;
+
+static void add_foreign(const char *name, const void *p)
+{
+	ck_assert_uint_lt(nforeign, FOREIGN);
+	foreign[nforeign].name = name;
+	foreign[nforeign++].p = p;
+}
+
+static void add_foreign_word(const char *name, uintptr_t p)
+{
+	add_foreign(name, (const void *)p);
+}
+
+// free_object is the address of an object that a collection has freed.
+static RT_NOINLINE uintptr_t make_garbage(void)
+{
+	return ~(uintptr_t)rt_alloc_noscan(3000);
+}
+
+static void add_free_objects(void)
+{
+	uintptr_t garbage = make_garbage();
+
+	// A span of this class is kept by its other object.
+	words[0] = (uintptr_t)rt_alloc_noscan(3000);
+	ck_assert_int_eq(rt_roots_add(words, words + 1, RT_ROOT_EXACT), RT_OK);
+	rt_gc();
+	rt_gc();
+	add_foreign_word("slot behind the last object", words[0] + 3 * 3072);
+	(void)garbage;
+}
+
+static void collect_foreign(const void *here)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *map =
+	    mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t end = arena.base + arena_used();
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	munmap(map + page, page);
+	add_foreign("null", NULL);
+	add_foreign_word("1", 1);
+	add_foreign_word("15", 15);
+	add_foreign_word("page 1", 4096);
+	add_foreign_word("page 2", 8192);
+	add_foreign("the stack", here);
+	add_foreign("static memory", words);
+	add_foreign("malloc", malloc(100));
+	add_foreign("large malloc", malloc(1 << 20));
+	add_foreign("a function", (const void *)(uintptr_t)rt_gc);
+	add_foreign("unreadable memory", map);
+	add_foreign("unmapped memory", map + page);
+	add_foreign_word("below the heap", arena.base - 1);
+	add_foreign_word("a page below the heap", arena.base - RT_PAGE_SIZE);
+	add_foreign_word("end of the heap", end);
+	add_foreign_word("gap above the heap", end + 4711);
+	add_foreign_word("last reserved byte", arena.base + arena.reserved - 1);
+	add_foreign_word("end of reservation", arena.base + arena.reserved);
+	add_foreign_word("free page", end - 1);
+	add_foreign("a stack of rt_stack_alloc", stack);
+	add_foreign("inside that", (char *)stack + 100);
+	add_foreign("own thread", rt_thread_self());
+	add_foreign("bit lines", arena.lines);
+	add_foreign("page words", (const void *)arena.words);
+	add_foreign("a span", arena_span(arena_offset((uintptr_t)object) >>
+					 RT_PAGE_SHIFT));
+	add_foreign_word("2^47 - 1", (UINT64_C(1) << 47) - 1);
+	add_foreign_word("2^47", UINT64_C(1) << 47);
+	add_foreign_word("not canonical", UINT64_C(1) << 62);
+	add_foreign_word("2^63", UINT64_C(1) << 63);
+	add_foreign_word("-8192", (uintptr_t)-8192);
+	add_foreign_word("-16", (uintptr_t)-16);
+	add_foreign_word("-1", (uintptr_t)-1);
+	add_foreign_word("tagged object", (uintptr_t)object | UINT64_C(1)
+								  << 63);
+}
+
+GROUP(pointers);
+
+TEST(foreign_pointers_are_in_no_object)
+{
+	char here = 0;
+
+	begin();
+	add_free_objects();
+	collect_foreign(&here);
+	rt_read_memstats(&before);
+	for (unsigned i = 0; i < nforeign; i++) {
+		const void *p = foreign[i].p;
+
+		JUDGE(foreign[i].name, (long)rt_size(p), 0);
+		JUDGE(foreign[i].name, some(rt_base(p)), NOTHING);
+		JUDGE(foreign[i].name, rt_is_heap(p), 0);
+	}
+	judge_unchanged("all calls");
+	heap_healthy();
+	finish(3 * nforeign);
+}
+
+TEST(any_word_may_be_asked_about)
+{
+	struct rng r;
+	unsigned wrong = 0;
+
+	begin();
+	rng_init(&r, "any_word_may_be_asked_about");
+	for (unsigned i = 0; i < 1000000; i++) {
+		uintptr_t w = rng_next(&r);
+		void *base;
+
+		if (i % 4 == 0) // near the heap, most of it not used
+			w = arena.base - (1 << 20) +
+			    w % (arena.reserved + (2 << 20));
+		base = rt_base((void *)w);
+		wrong += rt_is_heap((void *)w) != (base != NULL);
+		if (base)
+			wrong += (uintptr_t)base > w ||
+				 w - (uintptr_t)base >= rt_size((void *)w);
+		else
+			wrong += rt_size((void *)w) != 0;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+
+// ---- stacks ----
+
+TEST(stack_sizes_are_powers_of_two_from_2048)
+{
+	static const size_t bad[] = {
+	    1,	  2,	8,    1024,  2047,  2049,	   3000,
+	    4095, 4097, 6144, 24576, 32769, (1 << 20) - 1, (1 << 20) + 1};
+
+	begin();
+	rt_read_memstats(&before);
+	for (size_t i = 0; i < RT_ARRAY_LEN(bad); i++) {
+		const char *name = with_number("bytes:", (long)bad[i]);
+
+		JUDGE(name, some(rt_stack_alloc(bad[i])), NOTHING);
+	}
+	judge_unchanged("all calls");
+	finish(RT_ARRAY_LEN(bad));
+}
+
+TEST(only_stacks_are_freed)
+{
+	static const size_t sizes[] = {
+	    0, 1, 100, 2048, 8192, 16384, 32768, (size_t)1 << 63, (size_t)-1};
+	char here = 0;
+
+	begin();
+	collect_foreign(&here);
+	rt_read_memstats(&before);
+	for (unsigned i = 0; i < nforeign; i++) {
+		if (foreign[i].p == stack)
+			continue;
+		JUDGE(foreign[i].name,
+		      rt_stack_free((void *)foreign[i].p, STACK), RT_EINVAL);
+	}
+	JUDGE("an object", rt_stack_free(object, OBJECT), RT_EINVAL);
+	JUDGE("an object as a stack", rt_stack_free(object, STACK), RT_EINVAL);
+	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+		const char *name =
+		    with_number("a stack, bytes:", (long)sizes[i]);
+
+		JUDGE(name, rt_stack_free(stack, sizes[i]), RT_EINVAL);
+	}
+	judge_unchanged("all calls");
+	JUDGE("at last", rt_stack_free(stack, STACK), RT_OK);
+	heap_healthy();
+	finish(nforeign + RT_ARRAY_LEN(sizes));
+}
+
+TEST(a_stack_is_freed_once)
+{
+	static const size_t sizes[] = {2048, 4096, 8192, 16384, 32768, 1 << 20};
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+		void *a = rt_stack_alloc(sizes[i]);
+		void *b = rt_stack_alloc(sizes[i]);
+
+		judge("rt_stack_alloc", "two", some(a) & some(b), SOME);
+		JUDGE("inside", rt_stack_free((char *)a + 1024, sizes[i]),
+		      RT_EINVAL);
+		JUDGE("half", rt_stack_free(a, sizes[i] / 2), RT_EINVAL);
+		JUDGE("double size", rt_stack_free(a, sizes[i] * 2), RT_EINVAL);
+		JUDGE("once", rt_stack_free(a, sizes[i]), RT_OK);
+		JUDGE("twice", rt_stack_free(a, sizes[i]), RT_EINVAL);
+		rt_read_memstats(&stats); // takes what the thread keeps
+		JUDGE("twice, later", rt_stack_free(a, sizes[i]), RT_EINVAL);
+		JUDGE("the other", rt_stack_free(b, sizes[i]), RT_OK);
+		heap_healthy();
+	}
+	finish(8 * RT_ARRAY_LEN(sizes));
+}
+
+// What is not freed when the heap ends does not show in the next one.
+TEST(stacks_die_with_the_heap)
+{
+	static const size_t sizes[] = {2048, 4096, 8192, 16384, 32768};
+
+	for (int round = 0; round < 3; round++) {
+		begin();
+		rt_read_memstats(&stats);
+		judge("stack_inuse", "one stack in a span",
+		      (long)stats.stack_inuse, 32 << 10);
+		for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+			char *s = rt_stack_alloc(sizes[i]);
+
+			judge("rt_stack_alloc", "in another heap", some(s),
+			      SOME);
+			memset(s, 0xff, sizes[i]);
+		}
+		heap_healthy();
+		ck_assert_int_eq(rt_fini(), RT_OK);
+	}
+	finish(15);
+}
+
+// ---- roots ----
+
+TEST(bad_ranges_are_no_roots)
+{
+	static uint64_t w[16];
+	char *lo = (char *)w, *hi = (char *)(w + 8);
+	const struct {
+		const char *name;
+		void *lo, *hi;
+		int flags;
+	} c[] = {
+	    {"both null", NULL, NULL, 0},
+	    {"lo null", NULL, hi, 0},
+	    {"hi null", lo, NULL, 0},
+	    {"empty", lo, lo, 0},
+	    {"reversed", hi, lo, 0},
+	    {"lo misaligned by 1", lo + 1, hi, 0},
+	    {"lo misaligned by 4", lo + 4, hi, 0},
+	    {"lo misaligned by 7", lo + 7, hi, 0},
+	    {"hi misaligned by 1", lo, hi + 1, 0},
+	    {"hi misaligned by 4", lo, hi + 4, 0},
+	    {"both misaligned", lo + 4, hi + 4, 0},
+	    {"less than a word", lo, lo + 4, 0},
+	    {"flags 2", lo, hi, 2},
+	    {"flags 3", lo, hi, 3},
+	    {"flags -1", lo, hi, -1},
+	    {"flags INT_MIN", lo, hi, INT_MIN},
+	    {"flags INT_MAX", lo, hi, INT_MAX},
+	};
+
+	begin();
+	rt_read_memstats(&before);
+	for (size_t i = 0; i < RT_ARRAY_LEN(c); i++) {
+		JUDGE(c[i].name, rt_roots_add(c[i].lo, c[i].hi, c[i].flags),
+		      RT_EINVAL);
+		JUDGE(c[i].name, rt_roots_remove(c[i].lo, c[i].hi), RT_ENOENT);
+	}
+	judge_unchanged("all calls");
+	finish(2 * RT_ARRAY_LEN(c));
+}
+
+TEST(roots_are_removed_as_often_as_added)
+{
+	static uint64_t w[16];
+
+	begin();
+	judge("add", "first", rt_roots_add(w, w + 8, 0), RT_OK);
+	judge("add", "again", rt_roots_add(w, w + 8, 1), RT_OK);
+	judge("add", "overlapping", rt_roots_add(w + 4, w + 16, 1), RT_OK);
+	judge("remove", "other end", rt_roots_remove(w, w + 9), RT_ENOENT);
+	judge("remove", "other start", rt_roots_remove(w + 1, w + 8),
+	      RT_ENOENT);
+	judge("remove", "union", rt_roots_remove(w, w + 16), RT_ENOENT);
+	judge("remove", "first", rt_roots_remove(w, w + 8), RT_OK);
+	judge("remove", "again", rt_roots_remove(w, w + 8), RT_OK);
+	judge("remove", "thrice", rt_roots_remove(w, w + 8), RT_ENOENT);
+	judge("remove", "overlapping", rt_roots_remove(w + 4, w + 16), RT_OK);
+	judge("remove", "swapped", rt_roots_remove(w + 16, w + 4), RT_ENOENT);
+	heap_healthy();
+	finish(11);
+}
+
+// A host's mistake of another kind: what a root says is no pointer at all.
+TEST(roots_may_hold_anything)
+{
+	static uint64_t w[4096];
+	struct rng r;
+
+	begin();
+	rng_init(&r, "roots_may_hold_anything");
+	ck_assert_int_eq(rt_roots_add(w, w + 4096, RT_ROOT_EXACT), RT_OK);
+	ck_assert_int_eq(rt_roots_add(w + 2048, w + 4096, RT_ROOT_WORDS),
+			 RT_OK);
+	for (int round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < 4096; i++) {
+			w[i] = rng_next(&r);
+			if (i % 2 == 0)
+				w[i] =
+				    arena.base + w[i] % (arena_used() + 8192);
+		}
+		JUDGE("with garbage in roots", rt_gc(), RT_OK);
+		heap_healthy();
+		JUDGE("of what is kept", (long)rt_size(object), OBJECT);
+	}
+	finish(40);
+}
+
+// ---- numbers and enumerations ----
+
+GROUP(numbers);
+
+TEST(percentages_of_any_size)
+{
+	static const int percent[] = {0,  1,  100,     INT_MAX,
+				      -1, -2, INT_MIN, 1000000};
+	int expected = 100;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(percent); i++) {
+		int old = 4711;
+		const char *name = with_number("percent", percent[i]);
+
+		JUDGE(name, rt_set_gc_percent(percent[i], &old), RT_OK);
+		judge("the percentage before", name, old, expected);
+		expected = percent[i] < 0 ? -1 : percent[i];
+		rt_read_memstats(&stats);
+		judge("next_gc is off", name, stats.next_gc == UINT64_MAX,
+		      percent[i] < 0);
+		JUDGE(name, some(rt_alloc(64)), SOME);
+	}
+	heap_healthy();
+	finish(4 * RT_ARRAY_LEN(percent));
+}
+
+TEST(unknown_modes_of_double_check)
+{
+	static const int modes[] = {-1, 3, 4, 256, INT_MAX, INT_MIN};
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(modes); i++)
+		JUDGE("unknown mode", rt_set_memstats_double_check(modes[i]),
+		      RT_EINVAL);
+	for (int mode = RT_CHECK_OFF; mode <= RT_CHECK_REPORT; mode++)
+		JUDGE("known mode", rt_set_memstats_double_check(mode), RT_OK);
+	finish(9);
+}
+
+TEST(rooms_for_gcstats)
+{
+	static uint64_t pauses[RT_GCSTATS_WORDS];
+	static const size_t short_rooms[] = {0, 1, 3, RT_GCSTATS_WORDS - 1};
+	size_t used = 4711;
+	begin();
+	memset(pauses, 0x5a, sizeof pauses);
+	for (size_t i = 0; i < RT_ARRAY_LEN(short_rooms); i++)
+		JUDGE("short", rt_read_gcstats(pauses, short_rooms[i], &used),
+		      RT_EINVAL);
+	judge("used", "untouched", (long)used, 4711);
+	judge("buf", "untouched", pauses[0] == UINT64_C(0x5a5a5a5a5a5a5a5a), 1);
+	JUDGE("much room", rt_read_gcstats(pauses, SIZE_MAX, &used), RT_OK);
+	judge("used", "no collection yet", (long)used, 3);
+	finish(8);
+}
+
+TEST(metrics_asked_wrongly)
+{
+	static const char *const names[] = {
+	    NULL,
+	    "",
+	    "/",
+	    "/gc/heap/live",
+	    "/gc/heap/live:byte",
+	    "/gc/heap/live:bytess",
+	    "gc/heap/live:bytes",
+	    "/GC/heap/live:bytes",
+	    "/zzz",
+	    "\xff\xff",
+	};
+	static const size_t beyond[] = {0, 1, SIZE_MAX / 2, SIZE_MAX - 1000};
+	rt_metric_sample s;
+	rt_metric_desc d;
+	uint64_t one;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(names); i++) {
+		const char *name = names[i] ? names[i] : "(null)";
+
+		s = (rt_metric_sample){.name = names[i],
+				       .kind = RT_METRIC_U64,
+				       .counts = &one,
+				       .ncounts = 1};
+		JUDGE(name, rt_metrics_read(&s, 1), RT_OK);
+		judge("kind", name, (long)s.kind, RT_METRIC_BAD);
+		judge("ncounts", name, (long)s.ncounts, 0);
+	}
+	for (size_t i = 0; i < RT_ARRAY_LEN(beyond); i++)
+		JUDGE("beyond",
+		      rt_metrics_describe(rt_metrics_count() + beyond[i], &d),
+		      RT_ENOENT);
+	JUDGE("SIZE_MAX", rt_metrics_describe(SIZE_MAX, &d), RT_ENOENT);
+	for (size_t i = 0; i < rt_metrics_count(); i++) {
+		rt_metrics_describe(i, &d);
+		if (d.kind != RT_METRIC_HISTOGRAM)
+			continue;
+		s = (rt_metric_sample){.name = d.name, .ncounts = 100000};
+		judge(d.name, "counts null", rt_metrics_read(&s, 1), RT_OK);
+		judge(d.name, "kind", (long)s.kind, RT_METRIC_BAD);
+		judge(d.name, "needed", (long)s.ncounts, (long)d.ncounts);
+		s = (rt_metric_sample){
+		    .name = d.name, .counts = &one, .ncounts = 1};
+		one = 4711;
+		judge(d.name, "counts short", rt_metrics_read(&s, 1), RT_OK);
+		judge(d.name, "kind", (long)s.kind, RT_METRIC_BAD);
+		judge(d.name, "needed", (long)s.ncounts, (long)d.ncounts);
+		judge(d.name, "room untouched", (long)one, 4711);
+	}
+	finish(40);
+}
+
+// ---- configurations ----
+
+#define TIB (INT64_C(1) << 40)
+
+static const struct config_case {
+	const char *name;
+	size_t offset, size; // of the field
+	int64_t value;
+	int want;
+} config_cases[] = {
+#define SET(f, value, want)                                                    \
+	{                                                                      \
+#f " = " #value, offsetof(rt_config, f),                       \
+		    sizeof(((rt_config *)0)->f), value, want                   \
+	}
+    SET(struct_size, 0, RT_EINVAL),
+    SET(struct_size, 1, RT_EINVAL),
+    SET(struct_size, 7, RT_EINVAL),
+    SET(struct_size, 8, RT_OK),
+    SET(struct_size, 16, RT_OK),
+    SET(struct_size, 71, RT_OK),
+    SET(struct_size, 4097, RT_EINVAL),
+    SET(struct_size, INT64_C(1) << 31, RT_EINVAL),
+    SET(struct_size, INT64_MIN, RT_EINVAL),
+    SET(struct_size, -1, RT_EINVAL),
+    SET(struct_size, (int64_t)UINT64_C(0xaaaaaaaaaaaaaaaa), RT_EINVAL),
+    SET(max_heap, 1, RT_OK),
+    SET(max_heap, (64 << 20) - 1, RT_OK),
+    SET(max_heap, TIB, RT_OK),
+    SET(max_heap, TIB + 1, RT_EINVAL),
+    SET(max_heap, INT64_MIN, RT_EINVAL),
+    SET(max_heap, -1, RT_EINVAL),
+    SET(heap_min, 1, RT_OK),
+    SET(heap_min, TIB, RT_OK),
+    SET(heap_min, TIB + 1, RT_EINVAL),
+    SET(heap_min, -1, RT_EINVAL),
+    SET(heap_headroom, 0, RT_OK),
+    SET(heap_headroom, TIB, RT_OK),
+    SET(heap_headroom, TIB + 1, RT_EINVAL),
+    SET(heap_headroom, -1, RT_EINVAL),
+    SET(memory_limit, 0, RT_OK),
+    SET(memory_limit, INT64_MAX, RT_OK),
+    SET(memory_limit, -1, RT_EINVAL),
+    SET(memory_limit, INT64_MIN, RT_EINVAL),
+    SET(max_procs, -1, RT_EINVAL),
+    SET(max_procs, 1, RT_OK),
+    SET(max_procs, 4096, RT_OK),
+    SET(max_procs, 4097, RT_EINVAL),
+    SET(max_procs, INT_MAX, RT_EINVAL),
+    SET(max_procs, INT_MIN, RT_EINVAL),
+    SET(gc_threads, -2, RT_EINVAL),
+    SET(gc_threads, 0, RT_OK),
+    SET(gc_threads, 4096, RT_OK),
+    SET(gc_threads, 4097, RT_EINVAL),
+    SET(gc_threads, INT_MIN, RT_EINVAL),
+    SET(double_check, -1, RT_EINVAL),
+    SET(double_check, 2, RT_OK),
+    SET(double_check, 3, RT_EINVAL),
+    SET(double_check, INT_MIN, RT_EINVAL),
+    SET(stop_signal, -1, RT_OK),
+    SET(stop_signal, -2, RT_EINVAL),
+    SET(stop_signal, SIGUSR1, RT_OK),
+    SET(stop_signal, SIGKILL, RT_EINVAL),
+    SET(stop_signal, SIGSTOP, RT_EINVAL),
+    SET(stop_signal, SIGSEGV, RT_EINVAL),
+    SET(stop_signal, SIGBUS, RT_EINVAL),
+    SET(stop_signal, SIGABRT, RT_EINVAL),
+    SET(stop_signal, SIGFPE, RT_EINVAL),
+    SET(stop_signal, SIGILL, RT_EINVAL),
+    SET(stop_signal, SIGTRAP, RT_EINVAL),
+    SET(stop_signal, SIGSYS, RT_EINVAL),
+    SET(stop_signal, 32, RT_EINVAL),
+    SET(stop_signal, 33, RT_EINVAL),
+    SET(stop_signal, 64, RT_OK),
+    SET(stop_signal, 65, RT_EINVAL),
+    SET(stop_signal, INT_MAX, RT_EINVAL),
+    SET(stop_signal, INT_MIN, RT_EINVAL),
+    SET(past_end, 2, RT_EINVAL),
+    SET(past_end, 255, RT_EINVAL),
+    SET(align8, 2, RT_EINVAL),
+    SET(align8, 1, RT_OK),
+    SET(concurrent, 1, RT_EINVAL),
+    SET(concurrent, 255, RT_EINVAL),
+    SET(no_attach, 2, RT_EINVAL),
+    SET(no_attach, 255, RT_EINVAL),
+    SET(huge_pages, 0, RT_OK),
+    SET(huge_pages, 2, RT_EINVAL),
+    SET(huge_pages, 255, RT_EINVAL),
+    SET(populate, 0, RT_OK),
+    SET(populate, 2, RT_EINVAL),
+    SET(populate, 255, RT_EINVAL),
+    SET(gc_percent, 0, RT_OK),
+    SET(gc_percent, INT_MAX, RT_OK),
+    SET(gc_percent, INT_MIN, RT_OK),
+    SET(stop_grace_us, UINT32_MAX, RT_OK),
+};
+
+GROUP(configurations);
+
+TEST(bad_configurations_make_no_heap, .n = RT_ARRAY_LEN(config_cases))
+{
+	const struct config_case *c = &config_cases[_i];
+	// Longer than any struct_size that is believed, zero at the end.
+	static union {
+		rt_config c;
+		char room[8192];
+	} u;
+
+	rt_config_init(&u.c);
+	memcpy(u.room + c->offset, &c->value, c->size); // little-endian
+	JUDGE(c->name, rt_init(&u.c), c->want);
+	if (c->want == RT_OK) {
+		JUDGE(c->name, some(rt_alloc(100)), SOME);
+		heap_healthy();
+		JUDGE(c->name, rt_fini(), RT_OK);
+	}
+	JUDGE(c->name, some(rt_thread_self()), NOTHING);
+	JUDGE(c->name, rt_gc(), RT_ESTATE);
+	begin();
+	heap_healthy();
+	finish(3);
+}
+
+TEST(sizes_of_config_init)
+{
+	union {
+		rt_config c;
+		unsigned char byte[256];
+	} u;
+
+	rt_config_init_sized(NULL, sizeof u.c);
+	memset(&u, 0x5a, sizeof u);
+	for (size_t n = 0; n < sizeof(size_t); n++)
+		rt_config_init_sized(&u.c, n);
+	for (unsigned i = 0; i < sizeof u; i++)
+		judge("rt_config_init_sized", "too small", u.byte[i], 0x5a);
+	rt_config_init_sized(&u.c, sizeof(size_t));
+	judge("rt_config_init_sized", "8 bytes", (long)u.c.struct_size, 8);
+	judge("rt_config_init_sized", "no more than 8", u.byte[8], 0x5a);
+	rt_config_init_sized(&u.c, sizeof u);
+	judge("rt_config_init_sized", "256 bytes", (long)u.c.struct_size, 256);
+	judge("rt_config_init_sized", "zero at the end", u.byte[255], 0);
+	JUDGE("longer, zero", rt_init(&u.c), RT_OK);
+	JUDGE("longer, zero", rt_fini(), RT_OK);
+	u.byte[255] = 1;
+	JUDGE("longer, unknown field", rt_init(&u.c), RT_EINVAL);
+	JUDGE("longer, unknown field", rt_config_from_env(&u.c), RT_EINVAL);
+	memset(&u, 0, sizeof u);
+	JUDGE("not initialised", rt_config_from_env(&u.c), RT_EINVAL);
+	JUDGE("not initialised", rt_init(&u.c), RT_EINVAL);
+	finish(266);
+}
+
+// no_attach leaves the caller outside; the heap ends only from inside.
+TEST(a_heap_without_its_maker)
+{
+	rt_config c = config_of_test();
+
+	c.no_attach = 1;
+	JUDGE("no_attach", rt_init(&c), RT_OK);
+	JUDGE("no_attach", some(rt_thread_self()), NOTHING);
+	JUDGE("no_attach", some(rt_alloc(64)), NOTHING);
+	JUDGE("no_attach", rt_fini(), RT_EPERM);
+	JUDGE("no_attach", rt_read_memstats(&stats), RT_OK);
+	JUDGE("no_attach", rt_thread_attach(0), RT_OK);
+	JUDGE("attached", rt_fini(), RT_OK);
+	finish(7);
+}
