@@ -1,6 +1,7 @@
 // From one collection to the next use of the memory: zeroed, aligned, of the
 // promised size, given back to the system.
 #include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -389,12 +390,12 @@ TEST(object_that_is_being_cleared_is_kept, .n = 2)
 	// Memory that needs clearing.
 	memset(rt_alloc_noscan(8 * size), 0xff, 8 * size);
 	rt_gc();
-	ck_assert_int_eq(pthread_create(&t, NULL, collect_always, NULL), 0);
+	t = start_thread(collect_always, NULL);
 	for (unsigned i = 0; i < 2000 && overlaps < 20; i++)
 		overlaps += allocate_under_collection(size, &wrong);
 	atomic_u32_store_release(&stop_collecting, 1);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_int_eq(pthread_join(t, &done), 0);
+	done = join_thread(t);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_ptr_nonnull(done);
 	ck_assert_uint_eq(wrong, 0);
@@ -473,11 +474,10 @@ TEST(every_stop_for_a_collection_collects)
 
 	heap_start_exact(heap_config(100));
 	for (unsigned i = 0; i < ALLOCATORS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&thread[i], NULL, make_garbage, NULL), 0);
+		thread[i] = start_thread(make_garbage, NULL);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < ALLOCATORS; i++)
-		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+		join_thread(thread[i]);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_uint_ge(heap_stats().num_gc, 10);
 	ck_assert_uint_eq(gc_stops(), heap_stats().num_gc);
@@ -524,12 +524,11 @@ TEST(many_small_threads_do_not_make_a_large_heap)
 	heap_start_exact(c);
 	pthread_barrier_init(&turn, NULL, MANY);
 	for (int i = 0; i < MANY; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, allocate_a_little,
-						(void *)(uintptr_t)(i + 1)),
-				 0);
+		t[i] =
+		    start_thread(allocate_a_little, (void *)(uintptr_t)(i + 1));
 	rt_blocking_enter();
 	for (int i = 0; i < MANY; i++)
-		pthread_join(t[i], NULL);
+		join_thread(t[i]);
 	rt_blocking_leave();
 	m = heap_stats();
 	ck_assert_uint_ge(m.total_alloc,

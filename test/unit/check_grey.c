@@ -223,12 +223,10 @@ TEST(each_object_counts_once_in_any_order)
 
 static void setup_align8(void)
 {
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
 	c.align8 = 1;
-	c.gc_percent = -1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	markers_make();
 }
 

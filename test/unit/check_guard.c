@@ -155,12 +155,6 @@ static void start_all(void)
 	start(heap_config(HEAP_QUIET), 1);
 }
 
-static void in_order(void)
-{
-	heap_recount();
-	heap_live();
-}
-
 static const size_t sizes[] = {
     1,	  2,	3,     8,     12,    15,    16,	   17,	   24,
     48,	  100,	512,   1024,  1025,  4096,  5000,  8191,   8192,
@@ -210,7 +204,7 @@ TEST(who_writes_on_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 		    signal_of(write_at, (char *)root[0] + sizes[i] + 15),
 		    SIGSEGV);
 	}
-	in_order();
+	heap_healthy();
 }
 
 // An object is what was asked for, in all answers about it.
@@ -281,7 +275,7 @@ TEST(what_they_lead_to_lives, .n = NPAGE_SIZES)
 		}
 	ck_assert_ptr_null(root[1]);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
-	in_order();
+	heap_healthy();
 }
 
 // Marking takes the low bits of a word for a tag; such objects may begin there.
@@ -351,7 +345,7 @@ TEST(freed_objects_may_not_be_touched, .n = NSIZES * NPAGE_SIZES)
 			    signal_of(write_at, (char *)hidden + n - 1),
 			    SIGSEGV);
 		}
-		in_order();
+		heap_healthy();
 	}
 }
 
@@ -371,7 +365,7 @@ static void use_everything(void)
 		root[2] = p;
 	}
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	in_order();
+	heap_healthy();
 	root[2] = NULL;
 	ck_assert_int_eq(rt_stack_free(stack, 1 << 18), RT_OK);
 }
@@ -491,9 +485,9 @@ static rt_memstats allocate_large(uint8_t guard_large)
 	for (unsigned i = 0; i < 100; i++)
 		ck_assert_ptr_nonnull(rt_alloc(33000 + 5000 * i));
 	m = heap_stats();
-	in_order();
+	heap_healthy();
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
-	in_order();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	return m;
 }
@@ -523,7 +517,7 @@ static uint64_t samples(uint32_t one_in, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_ptr_nonnull(rt_alloc(32));
 	found = guard_count();
-	in_order();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	return found;
 }
@@ -572,10 +566,10 @@ TEST(no_guard_is_an_object_all_the_same)
 	}
 	ck_assert_uint_ge(fault_failed(OSCALL_UNCOMMIT), NSIZES);
 	ck_assert_uint_eq(guard_count(), 0);
-	in_order();
+	heap_healthy();
 	memset(root, 0, sizeof root);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
-	in_order();
+	heap_healthy();
 	// What the slack holds is looked at without a guard, too.
 	p = root[0] = rt_alloc(40);
 	fault_fail(OSCALL_UNCOMMIT, 1, 0, 0);
@@ -606,7 +600,7 @@ TEST(refused_permission_is_no_memory)
 	}
 	ck_assert_uint_gt(fault_failed(OSCALL_COMMIT), 0);
 	ck_assert_uint_ge(refused, 200); // pages that were never used are left
-	in_order();
+	heap_healthy();
 	fault_fail(OSCALL_COMMIT, 1, 0, 0);
 	for (unsigned i = 0; i < 1000; i++)
 		ck_assert_ptr_nonnull(rt_alloc(20000));
@@ -648,7 +642,7 @@ TEST(there_is_a_limit_of_guards)
 		ck_assert_uint_eq(guard_count(), GUARD_MAX);
 		ck_assert_uint_lt(nmaps(), 2 * GUARD_MAX + 2000);
 		ck_assert_uint_eq(heap_live_after_gc(), OBJECTS);
-		in_order();
+		heap_healthy();
 		root[0] = NULL;
 		ck_assert_uint_eq(heap_live_after_gc(), 0);
 	}
@@ -666,7 +660,7 @@ TEST(the_last_page_of_the_range_may_be_an_objects)
 	ck_assert_uint_eq(guard_count(), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_ptr_null(rt_alloc(16));
-	in_order();
+	heap_healthy();
 	root[0] = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_ptr_nonnull(rt_alloc(16));

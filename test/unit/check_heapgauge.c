@@ -11,18 +11,18 @@
 #include "runtime/os/gauge.h"
 #include "runtime/world/heapgauge.h"
 #include "test/harness/death.h"
-#include "test/harness/suite.h"
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 enum { THREADS = 4, MOVES = 20000 };
 
 // A heap for the memory of P records, with nobody attached and no page taken.
 static void begin_unattached(void)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
 	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 }
 
 GROUP(heapgauge, .setup = begin_unattached, .timeout = 60);
@@ -126,10 +126,9 @@ TEST(no_move_is_lost)
 	pthread_t tid[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&tid[i], NULL, move, i < 2 ? tid : NULL), 0);
+		tid[i] = start_thread(move, i < 2 ? tid : NULL);
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_join(tid[i], NULL), 0);
+		join_thread(tid[i]);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), THREADS * MOVES);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_IN_USE), THREADS * MOVES * 5);
 }

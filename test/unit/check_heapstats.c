@@ -5,6 +5,7 @@
 
 #include "runtime/os/throw.h"
 #include "test/harness/await.h"
+#include "test/harness/heap.h"
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
@@ -15,12 +16,10 @@
 // A heap for the memory of P records, with nobody attached.
 static void begin_unattached(void)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
-	c.double_check = RT_CHECK_FATAL;
 	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 }
 
 // change makes one change of both fields by n.

@@ -1,4 +1,5 @@
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -158,15 +159,14 @@ TEST(concurrent_records_are_all_counted)
 	unsigned wrong = 0;
 
 	for (unsigned i = 0; i < WRITERS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, write_all, NULL), 0);
+		threads[i] = start_thread(write_all, NULL);
 	for (unsigned n = 0; n < 2000; n++) {
 		histogram_read(&hist, counts);
 		wrong += falls(last, counts);
 		memcpy(last, counts, sizeof(last));
 	}
 	for (unsigned i = 0; i < WRITERS; i++)
-		pthread_join(threads[i], NULL);
+		join_thread(threads[i]);
 	ck_assert_uint_eq(wrong, 0);
 	histogram_read(&hist, counts);
 	for (unsigned i = 0; i < HISTOGRAM_COUNTS; i++)

@@ -159,14 +159,6 @@ static void gc(void)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 }
 
-static void in_order(void)
-{
-	struct rt_verify v;
-
-	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
-	ck_assert_msg(v.errors == 0, "%s", v.first);
-}
-
 // ---- what lives ----
 
 GROUP(hugepages, .timeout = 120);
@@ -187,7 +179,7 @@ TEST(what_survives_a_collection_is_advised, .n = 2)
 	gc();
 	// All but the last chunk are full, and perhaps that.
 	ck_assert_uint_ge(count_advised(), nchunks() - 1);
-	in_order();
+	heap_healthy();
 }
 
 TEST(what_does_not_fill_a_chunk_is_not)
@@ -262,7 +254,7 @@ TEST(helpers_advise_when_there_are_some)
 	ck_assert(all_advised());
 	for (unsigned i = 0; i < 64; i++)
 		ck_assert_int_eq(((char *)roots[i])[MIB - 1], 1);
-	in_order();
+	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
@@ -290,7 +282,7 @@ TEST(released_memory_stays_released)
 	m = heap_stats();
 	held = m.heap_sys - m.heap_released;
 	ck_assert_uint_le(resident(), held + held / 5);
-	in_order();
+	heap_healthy();
 }
 
 TEST(a_chunk_that_fills_again_is_advised_again)
@@ -307,7 +299,7 @@ TEST(a_chunk_that_fills_again_is_advised_again)
 	gc();
 	gc(); // the first held what was there before as well
 	ck_assert_uint_ge(count_advised(), full - 1);
-	in_order();
+	heap_healthy();
 }
 
 // holds_and_advises tells whether what a child holds is advised as well.
@@ -373,7 +365,7 @@ TEST(runs_are_few)
 	ck_assert_uint_ge(count_advised(), HUGEPAGES_RUNS);
 	gc();
 	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_RUNS + 2));
-	in_order();
+	heap_healthy();
 	drop_but_every(0);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
 	ck_assert_uint_eq(count_advised(), 0);
@@ -409,7 +401,7 @@ TEST(near_the_limit_parts_are_coarser)
 	sysmem_count_mappings(-many);
 	gc();
 	ck_assert_uint_ge(count_advised(), 20);
-	in_order();
+	heap_healthy();
 }
 
 // ---- tables ----
@@ -434,7 +426,7 @@ TEST(tables_follow_the_heap)
 	roots[3] = rt_alloc_noscan_uninit(CHUNK);
 	gc();
 	ck_assert(is_advised(lines));
-	in_order();
+	heap_healthy();
 }
 
 // ---- refusals ----
@@ -460,5 +452,5 @@ TEST(refused_advice_changes_nothing)
 	fault_fail(OSCALL_ADVISE, 1, 0, 0);
 	ck_assert_uint_ge(count_advised(), 7);
 	ck_assert_uint_le(count_advised(), 9);
-	in_order();
+	heap_healthy();
 }

@@ -6,6 +6,7 @@
 #include "runtime/os/lfstack.h"
 #include "test/harness/death.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 enum { THREADS = 4, NNODES = 64 };
 enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS };
@@ -270,12 +271,10 @@ TEST(threads_lose_and_double_nothing, .n = RT_ARRAY_LEN(nodes_at_once))
 	for (uint64_t i = 0; i < THREADS; i++) {
 		workers[i] =
 		    (struct worker){.number = i + 1, .rng = {rng_next(&r)}};
-		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL,
-						push_and_pop, &workers[i]),
-				 0);
+		workers[i].thread = start_thread(push_and_pop, &workers[i]);
 	}
 	for (int i = 0; i < THREADS; i++) {
-		ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+		join_thread(workers[i].thread);
 		npops += workers[i].npops;
 		wrong += workers[i].wrong;
 	}

@@ -9,6 +9,7 @@
 #include "runtime/os/throw.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };
 enum { MS = 1000 * 1000 };
@@ -27,7 +28,7 @@ static void start_all(pthread_t *threads, void *(*fn)(void *))
 static void join_all(const pthread_t *threads)
 {
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+		join_thread(threads[i]);
 }
 
 // await_u32 waits until a word has a value; Check's timeout is the deadline.
@@ -236,7 +237,7 @@ TEST(releasing_the_lock_of_another_thread_throws, .exit = DIED_AS_EXPECTED,
 	expect_throw(&told);
 	mutex_lock(&mutex);
 	start(&thread, unlock_for_another, NULL);
-	pthread_join(thread, NULL);
+	join_thread(thread);
 }
 
 TEST(parking_with_a_lock_throws, .exit = DIED_AS_EXPECTED,
@@ -321,7 +322,7 @@ TEST(a_wake_reaches_every_sleeper_and_publishes)
 	for (int i = 0; i < THREADS; i++) {
 		void *result;
 
-		ck_assert_int_eq(pthread_join(threads[i], &result), 0);
+		result = join_thread(threads[i]);
 		ck_assert_ptr_null(result);
 	}
 }
@@ -353,7 +354,7 @@ TEST(notes_hand_over_and_lose_no_wake)
 		note_clear(&reply);
 		wrong += handed_over != i + 1;
 	}
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	join_thread(thread);
 	ck_assert_uint_eq(wrong, 0);
 }
 

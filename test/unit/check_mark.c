@@ -495,8 +495,7 @@ TEST(many_stacks_are_marked)
 	sem_init(&stands, 0, 0);
 	sem_init(&may_leave, 0, 0);
 	for (int i = 0; i < STANDING; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, stand, NULL),
-				 0);
+		threads[i] = start_thread(stand, NULL);
 	for (int i = 0; i < STANDING; i++)
 		while (sem_wait(&stands) != 0)
 			;
@@ -506,7 +505,7 @@ TEST(many_stacks_are_marked)
 	for (int i = 0; i < STANDING; i++)
 		sem_post(&may_leave);
 	for (int i = 0; i < STANDING; i++)
-		pthread_join(threads[i], NULL);
+		join_thread(threads[i]);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&too_short), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
@@ -938,7 +937,7 @@ TEST(a_late_helper_does_not_stop_a_child, .unless = RT_TSAN)
 	shape_make(&shapes[0], &g);
 	graph_reach(&g);
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(pthread_create(&late, NULL, come_late, NULL), 0);
+	late = start_thread(come_late, NULL);
 	// The address sanitizer's allocator, which each thread needs when it
 	// begins, stays locked in a child if this one holds it at the fork.
 	await_at_least(&came_late, 1);
@@ -953,7 +952,7 @@ TEST(a_late_helper_does_not_stop_a_child, .unless = RT_TSAN)
 		expect_child(child);
 	}
 	atomic_u32_store_release(&no_more_calls, 1);
-	pthread_join(late, NULL);
+	join_thread(late);
 	graph_end(&g);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }

@@ -1,5 +1,6 @@
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -176,12 +177,10 @@ TEST(copies_beside_a_writer_are_of_one_moment)
 	unsigned moves = 0;
 
 	for (unsigned i = 0; i < READERS; i++)
-		ck_assert_int_eq(pthread_create(&readers[i].thread, NULL,
-						read_all, &readers[i]),
-				 0);
+		readers[i].thread = start_thread(read_all, &readers[i]);
 	write_bursts();
 	for (unsigned i = 0; i < READERS; i++) {
-		pthread_join(readers[i].thread, NULL);
+		join_thread(readers[i].thread);
 		ck_assert_uint_eq(readers[i].wrong, 0);
 		moves += readers[i].moves;
 	}
@@ -207,12 +206,12 @@ TEST(reader_waits_for_a_recording_to_end)
 	atomic_u64_store_relaxed(&ring.begun, 11);
 	atomic_u64_store_release(&ring.ns[10], 77);
 	fault_fail(OSCALL_YIELD, 1, 0, 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, read_one, &copy), 0);
+	thread = start_thread(read_one, &copy);
 	while (fault_count(OSCALL_YIELD) < 10)
 		atomic_pause();
 	ck_assert_uint_eq(atomic_u32_load_acquire(&reader_done), 0);
 	atomic_u64_store_release(&ring.count, 11);
-	pthread_join(thread, NULL);
+	join_thread(thread);
 	ck_assert_uint_eq(copy.count, 11);
 	ck_assert_uint_eq(copy.ns[10], 77);
 }

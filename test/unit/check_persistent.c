@@ -9,6 +9,7 @@
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 enum { THREADS = 4, ALLOCS = 2000, LARGE = 64 << 10 };
 
@@ -253,12 +254,11 @@ TEST(threads_share_a_region_and_no_byte)
 	pthread_t threads[THREADS];
 
 	for (uintptr_t i = 0; i < THREADS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, fill, (void *)i), 0);
+		threads[i] = start_thread(fill, (void *)i);
 	for (int i = 0; i < THREADS; i++) {
 		void *result;
 
-		ck_assert_int_eq(pthread_join(threads[i], &result), 0);
+		result = join_thread(threads[i]);
 		ck_assert_ptr_null(result);
 	}
 	uint64_t sum = 0;

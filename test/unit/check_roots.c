@@ -490,7 +490,7 @@ TEST(ranges_are_handed_over_beside_collections)
 			ck_assert_int_eq(rt_gc(), RT_OK);
 	}
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_int_eq(pthread_join(thread, &done), 0);
+	done = join_thread(thread);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_ptr_nonnull(done);
 	ck_assert_uint_eq(roots_ranges(), 0);
@@ -536,13 +536,12 @@ TEST(threads_change_the_table_at_once)
 	pthread_t t[THREADS];
 
 	for (unsigned i = 0; i < THREADS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&t[i], NULL, churn, slot + 200 * i), 0);
+		t[i] = start_thread(churn, slot + 200 * i);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < THREADS; i++) {
 		void *done;
 
-		ck_assert_int_eq(pthread_join(t[i], &done), 0);
+		done = join_thread(t[i]);
 		ck_assert_ptr_nonnull(done);
 	}
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);

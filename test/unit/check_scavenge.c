@@ -12,7 +12,8 @@
 #include "runtime/spans/scavenge.h"
 #include "test/harness/fault.h"
 #include "test/harness/recount.h"
-#include "test/harness/suite.h"
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 enum { ROUNDS = RT_TSAN ? 15 : 60 }; // of random work
 
@@ -492,14 +493,10 @@ TEST(random_work_adds_up_and_forced_leaves_no_whole_page,
 
 static void boot(void)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
 	c.max_heap = 4 * (size_t)RT_ARENA_SIZE;
-	c.double_check = RT_CHECK_FATAL;
-	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	heap_start_exact(c);
 }
 
 GROUP(heap, .timeout = 120);
@@ -705,7 +702,7 @@ TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 	atomic_u32_store_seqcst(&working, WORKERS);
 	for (uint64_t i = 0; i < WORKERS; i++) {
 		seeds[i] = rng_next(&r) * WORKERS + i;
-		pthread_create(&t[i], NULL, worker, &seeds[i]);
+		t[i] = start_thread(worker, &seeds[i]);
 	}
 	while (atomic_u32_load_seqcst(&working) != 0) {
 		released += scavenge_once(proc_self(), 64 << 10, true);
@@ -713,7 +710,7 @@ TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 	}
 	rt_blocking_enter();
 	for (int i = 0; i < WORKERS; i++)
-		pthread_join(t[i], NULL);
+		join_thread(t[i]);
 	rt_blocking_leave();
 	// Large pages may have found no moment when all of one was free.
 	memset(held, 0, sizeof held);
@@ -768,7 +765,7 @@ static unsigned make_rooms(bool collect)
 	pthread_t t;
 
 	atomic_u32_store_seqcst(&working, 1);
-	pthread_create(&t, NULL, releaser, NULL);
+	t = start_thread(releaser, NULL);
 	for (int i = 0; i < ROOM_ROUNDS; i++) {
 		if (collect)
 			ck_assert_int_eq(rt_gc(), RT_OK);
@@ -781,21 +778,17 @@ static unsigned make_rooms(bool collect)
 	}
 	atomic_u32_store_seqcst(&working, 0);
 	rt_blocking_enter();
-	pthread_join(t, NULL);
+	join_thread(t);
 	rt_blocking_leave();
 	return nulls;
 }
 
 static void begin_rooms(size_t max_heap)
 {
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
 	c.max_heap = max_heap;
-	c.gc_percent = -1;
-	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	heap_start_exact(c);
 	ck_assert_int_eq(rt_roots_add(&room, &room + 1, RT_ROOT_WORDS), RT_OK);
 }
 

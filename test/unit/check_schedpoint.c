@@ -10,6 +10,7 @@
 #include "runtime/os/oscall.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 enum { STEPS = 20000 };
 
@@ -105,12 +106,9 @@ TEST(a_part_of_the_passes_yields)
 
 TEST(threads_choose_for_themselves)
 {
-	pthread_t thread;
-
 	schedpoint_seed(1);
 	pass_all(&first);
-	ck_assert_int_eq(pthread_create(&thread, NULL, pass_all, &second), 0);
-	pthread_join(thread, NULL);
+	run_thread(pass_all, &second);
 	ck_assert_uint_gt(nyields(&second), 0);
 	ck_assert_mem_ne(&first, &second, sizeof first);
 }

@@ -9,20 +9,19 @@
 #include "runtime/os/oscall.h"
 #include "runtime/spans/stackalloc.h"
 #include "test/harness/fault.h"
+#include "test/harness/heap.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 static struct rt_proc *self;
 static struct rt_mcache *mc;
 
 static void boot(void)
 {
-	rt_config c;
+	rt_config c = heap_config(HEAP_QUIET);
 
-	rt_config_init(&c);
-	c.gc_percent = -1;
 	c.max_heap = RT_ARENA_SIZE;
-	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	self = proc_self();
 	mc = rt_thread_tls->mc;
 }
@@ -37,14 +36,7 @@ static uint64_t in_stacks(void)
 
 static void expect_verified(void)
 {
-	struct rt_verify v;
-	rt_memstats m;
-
-	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
-	if (v.errors != 0)
-		ck_abort_msg("%s", v.first);
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
-	ck_assert_uint_eq(m.stack_inuse, in_stacks());
+	ck_assert_uint_eq(heap_healthy().stack_inuse, in_stacks());
 }
 
 static struct mspan *span_of(const void *p)
@@ -426,11 +418,11 @@ TEST(stacks_are_freed_by_any_thread)
 	rng_init(&r, __func__);
 	for (int i = 0; i < THREADS; i++) {
 		seeds[i] = rng_next(&r);
-		pthread_create(&t[i], NULL, poster, &seeds[i]);
+		t[i] = start_thread(poster, &seeds[i]);
 	}
 	rt_blocking_enter();
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+		join_thread(t[i]);
 	rt_blocking_leave();
 	for (int i = 0; i < MAILBOXES; i++) {
 		void *v = swap_mail(&mailbox[i], NULL);
@@ -480,7 +472,7 @@ TEST(of_two_threads_one_frees_a_stack, .n = 5)
 	twice.n = (size_t)STACKALLOC_MIN << _i;
 	pthread_barrier_init(&twice.have, NULL, 2);
 	pthread_barrier_init(&twice.freed, NULL, 2);
-	pthread_create(&t, NULL, second_freer, NULL);
+	t = start_thread(second_freer, NULL);
 	for (uint32_t i = 0; i < FREES; i++) {
 		twice.v = rt_stack_alloc(twice.n);
 		ck_assert_ptr_nonnull(twice.v);
@@ -488,7 +480,7 @@ TEST(of_two_threads_one_frees_a_stack, .n = 5)
 		ck_assert_uint_eq(atomic_u32_load_relaxed(&twice.done), i + 1);
 	}
 	rt_blocking_enter();
-	pthread_join(t, NULL);
+	join_thread(t);
 	rt_blocking_leave();
 	stackalloc_flush(mc, self);
 	ck_assert_uint_eq(in_stacks(), 0);

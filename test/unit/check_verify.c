@@ -1,6 +1,6 @@
 // The walk sees every object once; verify finds what is wrong and nothing
 // else.
-#include "test/harness/suite.h"
+#include "test/harness/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +23,13 @@ static int kinds[NOBJECTS];
 static struct rng rng;
 static struct rt_verify verified;
 
-static void heap_begin(bool align8)
+static void begin(bool align8)
 {
-	rt_config c;
+	rt_config c = heap_config(100);
 
-	rt_config_init(&c);
 	c.max_heap = 1 << 30;
-	c.double_check = RT_CHECK_FATAL;
 	c.align8 = align8;
-	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	heap_start_exact(c);
 	ck_assert_int_eq(rt_roots_add(roots, roots + NOBJECTS, RT_ROOT_EXACT),
 			 RT_OK);
 }
@@ -156,7 +152,7 @@ TEST(walk_sees_what_the_driver_holds, .n = 2)
 	rt_memstats m;
 
 	rng_init(&rng, "walk_sees_what_the_driver_holds");
-	heap_begin(_i == 1);
+	begin(_i == 1);
 	rt_set_gc_percent(-1, NULL);
 	walk_equals_driver();
 	for (int round = 0; round < 5; round++) {
@@ -175,7 +171,7 @@ TEST(walk_sees_what_the_driver_holds, .n = 2)
 TEST(walk_runs_in_the_own_stop)
 {
 	rng_init(&rng, "walk_runs_in_the_own_stop");
-	heap_begin(false);
+	begin(false);
 	fill_holes();
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	walk_equals_driver();
@@ -189,7 +185,7 @@ TEST(walk_runs_in_the_own_stop)
 TEST(spans_without_objects_are_passed_by)
 {
 	rng_init(&rng, "spans_without_objects_are_passed_by");
-	heap_begin(false);
+	begin(false);
 	fill_holes();
 	ck_assert_ptr_nonnull(rt_stack_alloc(64 << 10));
 	ck_assert_ptr_nonnull(mheap_alloc_manual(proc_self(), 3, MSPAN_WORK));
@@ -203,7 +199,7 @@ TEST(walk_ends_when_told)
 	static const unsigned stops[] = {1, 2, 3, 100, 1000};
 
 	rng_init(&rng, "walk_ends_when_told");
-	heap_begin(false);
+	begin(false);
 	fill_holes();
 	for (size_t i = 0; i < RT_ARRAY_LEN(stops); i++) {
 		stop_at = stops[i];
@@ -235,7 +231,7 @@ static int refused_inside(void *obj, size_t size, int kind, void *arg)
 TEST(callbacks_of_a_walk_allocate_nothing)
 {
 	rng_init(&rng, "callbacks_of_a_walk_allocate_nothing");
-	heap_begin(false);
+	begin(false);
 	fill_holes();
 	walk();
 	nexpected = nwalked;
@@ -266,7 +262,7 @@ static int verify_inside(void *obj, size_t size, int kind, void *arg)
 TEST(a_walk_may_verify_and_read)
 {
 	rng_init(&rng, "a_walk_may_verify_and_read");
-	heap_begin(false);
+	begin(false);
 	fill_holes();
 	ck_assert_int_eq(rt_heap_walk(verify_inside, NULL), RT_OK);
 	ck_assert_uint_eq(inside_wrong, 0);
@@ -283,7 +279,7 @@ TEST(nothing_is_wrong_after_any_operation, .n = 2)
 	rt_memstats m;
 
 	rng_init(&rng, "nothing_is_wrong_after_any_operation");
-	heap_begin(_i == 1);
+	begin(_i == 1);
 	healthy("after rt_init");
 	for (unsigned i = 0; i < 500; i++) {
 		allocate(i);
@@ -355,7 +351,7 @@ static void prepare(void)
 {
 	unsigned n = 0;
 
-	heap_begin(true);
+	begin(true);
 	for (unsigned i = 0; i < 8192 / 64; i++)
 		roots[n++] = rt_alloc(64);
 	c.full = span_of(roots[0]);

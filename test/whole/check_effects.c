@@ -474,14 +474,10 @@ static void *make_helpers(void *arg)
 TEST(helpers_inherit_processors_and_priority)
 {
 	rt_config c = heap_config(HEAP_QUIET);
-	pthread_t thread;
 
 	c.max_procs = HELPERS + 1;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_int_eq(pthread_create(&thread, NULL, make_helpers, NULL), 0);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	run_beside(make_helpers, NULL);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 

@@ -1,5 +1,6 @@
 // What a collection keeps and what it frees.
 #include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -550,7 +551,7 @@ static void holder_start(void)
 {
 	sem_init(&holder.ready, 0, 0);
 	sem_init(&holder.leave, 0, 0);
-	ck_assert_int_eq(pthread_create(&holder.thread, NULL, hold, NULL), 0);
+	holder.thread = start_thread(hold, NULL);
 	while (sem_wait(&holder.ready) != 0)
 		;
 }
@@ -558,7 +559,7 @@ static void holder_start(void)
 static void holder_stop(void)
 {
 	sem_post(&holder.leave);
-	ck_assert_int_eq(pthread_join(holder.thread, NULL), 0);
+	join_thread(holder.thread);
 }
 
 static void held_setup(void)
@@ -929,11 +930,9 @@ GROUP(own);
 TEST(nothing_of_a_gone_thread_stays)
 {
 	rt_config c = heap_config(HEAP_QUIET);
-	pthread_t t;
 
 	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(pthread_create(&t, NULL, litter_thread, NULL), 0);
-	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	run_thread(litter_thread, NULL);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }

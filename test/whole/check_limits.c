@@ -19,6 +19,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/process.h"
+#include "test/harness/thread.h"
 
 enum {
 	MIB = 1 << 20,
@@ -216,7 +217,7 @@ static bool threads_refused(void)
 
 	if (pthread_create(&thread, NULL, nothing, NULL) != 0)
 		return true;
-	pthread_join(thread, NULL);
+	join_thread(thread);
 	return false;
 }
 
@@ -296,7 +297,7 @@ static void use_in_thread(size_t stack_size)
 	ck_assert_int_eq(pthread_attr_setstacksize(&attr, stack_size), 0);
 	ck_assert_int_eq(pthread_create(&thread, &attr, use, NULL), 0);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	pthread_join(thread, &failed);
+	failed = join_thread(thread);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	ck_assert_ptr_null(failed);
 	pthread_attr_destroy(&attr);

@@ -13,6 +13,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 enum { THREADS = 200, SMALL = 64, GROWERS = 8, GROWN = 200 };
 
@@ -130,15 +131,14 @@ TEST(a_thread_takes_no_mapping)
 	pthread_barrier_init(&gates.counted, NULL, THREADS + 1);
 	rt_blocking_enter();
 	for (unsigned i = 0; i < THREADS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, attached, NULL), 0);
+		threads[i] = start_thread(attached, NULL);
 	pthread_barrier_wait(&gates.attached);
 	// Blocks of threads come in regions of 64, 64 and 128.
 	uint64_t after = counted();
 	unsigned after_named = maps("rtheap");
 	pthread_barrier_wait(&gates.counted);
 	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+		join_thread(threads[i]);
 	rt_blocking_leave();
 	ck_assert_uint_le(after, before + 3 * 4);
 	ck_assert_uint_le(after_named, before_named + 3 * 4);
@@ -225,10 +225,9 @@ TEST(threads_grow_the_heap_together)
 	start();
 	rt_blocking_enter();
 	for (unsigned i = 0; i < GROWERS; i++)
-		ck_assert_int_eq(
-		    pthread_create(&threads[i], NULL, grow, kept[i]), 0);
+		threads[i] = start_thread(grow, kept[i]);
 	for (unsigned i = 0; i < GROWERS; i++)
-		pthread_join(threads[i], NULL);
+		join_thread(threads[i]);
 	rt_blocking_leave();
 	for (unsigned i = 0; i < GROWERS; i++)
 		for (unsigned k = 0; k < GROWN; k++)

@@ -1,6 +1,7 @@
 // What a heap costs before it holds anything, and what it leaves behind.
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -202,12 +203,10 @@ static void batch(unsigned n)
 
 	pthread_barrier_init(&together, NULL, n);
 	for (unsigned i = 0; i < n; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, allocate_and_exit,
-						i % 2 ? NULL : t),
-				 0);
+		t[i] = start_thread(allocate_and_exit, i % 2 ? NULL : t);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	for (unsigned i = 0; i < n; i++)
-		ck_assert_int_eq(pthread_join(t[i], NULL), 0);
+		join_thread(t[i]);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	pthread_barrier_destroy(&together);
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&failed), 0);
