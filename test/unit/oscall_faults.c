@@ -1,0 +1,328 @@
+// Every kind of call fails when it is told to, and no other.
+#define _GNU_SOURCE 1
+
+#include "test/unit/oscall.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static atomic_u32 word;
+static unsigned key;
+static uintptr_t lo, hi;
+
+static void ignore(void *value)
+{
+	(void)value;
+}
+
+static void nothing(void)
+{
+}
+
+// One call of each kind.  INJECTED is an error that the system gives none of
+// them; where the call was made, the result is anything else.
+enum { INJECTED = EXDEV };
+
+static int try_reserve(void)
+{
+	void *p = oscall_reserve(page);
+	int error = errno;
+
+	return p ? oscall_unmap(p, page) : error;
+}
+
+static int try_map(void)
+{
+	void *p = oscall_map(page);
+	int error = errno;
+
+	return p ? oscall_unmap(p, page) : error;
+}
+
+static int try_unmap(void)
+{
+	char *p = oscall_map(page);
+	int error = oscall_unmap(p, page);
+
+	ck_assert(mapping_has(p, "rw-p") == (error != 0));
+	return error;
+}
+
+static int try_release(void)
+{
+	int error;
+
+	block[0] = 1;
+	error = oscall_release(block, page);
+	ck_assert(block[0] == (error ? 1 : 0));
+	return error;
+}
+
+static unsigned advice_turn;
+
+static int try_advise(void)
+{
+	switch (advice_turn++ % 3) {
+	case 0:
+		return oscall_huge_pages(block, page);
+	case 1:
+		return oscall_populate(block, page);
+	default:
+		return oscall_dump(block, page, true);
+	}
+}
+
+static unsigned name_turn;
+
+static int try_name(void)
+{
+	char name[16], found[16];
+
+	if (name_turn++ % 2 == 0)
+		return oscall_set_name(block, page, "fault");
+	snprintf(name, sizeof(name), "name %u", name_turn);
+	oscall_thread_name(name);
+	pthread_getname_np(pthread_self(), found, sizeof(found));
+	return strcmp(name, found) == 0 ? 0 : errno;
+}
+
+static unsigned clock_turn;
+
+static int try_clock(void)
+{
+	uint64_t ns;
+
+	switch (clock_turn++ % 3) {
+	case 0:
+		ns = oscall_monotonic();
+		break;
+	case 1:
+		ns = oscall_realtime();
+		break;
+	default:
+		ns = oscall_process_cpu();
+	}
+	return ns == 0 ? errno : 0;
+}
+
+static int try_rlimit(void)
+{
+	struct rlimit limit = {UINT64_C(1) << 60, RLIM_INFINITY};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	return oscall_address_limit() == UINT64_MAX ? errno : 0;
+}
+
+static int try_mapped(void)
+{
+	char *p = oscall_map(2 * page);
+	int error;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(oscall_unmap(p + page, page), 0);
+	error = oscall_mapped(p + page, page);
+	oscall_unmap(p, page);
+	return error == ENOMEM ? 0 : error;
+}
+
+static bool have_key;
+
+static int try_tlskey(void)
+{
+	if (have_key)
+		return oscall_tls_set(key, NULL);
+	have_key = oscall_tls_key(&key, ignore) == 0;
+	return have_key ? 0 : errno;
+}
+
+static int try_thread(void)
+{
+	bool ran = false;
+	int error = run_helper(set_word, &ran);
+
+	ck_assert(ran == (error == 0));
+	return error;
+}
+
+static int try_getenv(void)
+{
+	setenv("OSCALL_CHECK", "here", 1);
+	return oscall_getenv("OSCALL_CHECK") ? 0 : errno;
+}
+
+static int try_file(void)
+{
+	errno = 0;
+	return oscall_max_mappings() != 0 ? 0 : errno;
+}
+
+static int try_write(void)
+{
+	int fds[2], error;
+	char c;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	oscall_write(fds[1], "x", 1);
+	error = errno;
+	close(fds[1]);
+	if (read(fds[0], &c, 1) == 1)
+		error = 0;
+	close(fds[0]);
+	return error;
+}
+
+static int try_yield(void)
+{
+	errno = 0;
+	oscall_yield();
+	return errno;
+}
+
+static unsigned lock_turn;
+
+#define TRY(kind, error)                                                       \
+	static int try_##kind(void)                                            \
+	{                                                                      \
+		return error;                                                  \
+	}
+
+TRY(commit, oscall_commit(block, page))
+TRY(uncommit, oscall_uncommit(block, page))
+TRY(lock, lock_turn++ % 2 == 0 ? oscall_lock(block, page, false)
+			       : oscall_unlock(block, page))
+TRY(futex_wait, oscall_futex_wait(&word, 1, UINT64_MAX))
+TRY(futex_wake, oscall_futex_wake(&word, 1))
+TRY(affinity, oscall_nprocs() == 0 ? errno : 0)
+TRY(pagesize, oscall_page_size() == 0 ? errno : 0)
+TRY(atfork, oscall_at_fork(nothing, nothing, nothing))
+TRY(stackbounds, oscall_stack_bounds(&lo, &hi))
+
+static int (*const tries[])(void) = {
+    [OSCALL_RESERVE] = try_reserve,
+    [OSCALL_COMMIT] = try_commit,
+    [OSCALL_UNCOMMIT] = try_uncommit,
+    [OSCALL_MAP] = try_map,
+    [OSCALL_UNMAP] = try_unmap,
+    [OSCALL_RELEASE] = try_release,
+    [OSCALL_ADVISE] = try_advise,
+    [OSCALL_LOCK] = try_lock,
+    [OSCALL_NAME] = try_name,
+    [OSCALL_FUTEX_WAIT] = try_futex_wait,
+    [OSCALL_FUTEX_WAKE] = try_futex_wake,
+    [OSCALL_CLOCK] = try_clock,
+    [OSCALL_AFFINITY] = try_affinity,
+    [OSCALL_RLIMIT] = try_rlimit,
+    [OSCALL_PAGESIZE] = try_pagesize,
+    [OSCALL_MAPPED] = try_mapped,
+    [OSCALL_STACKBOUNDS] = try_stackbounds,
+    [OSCALL_TLSKEY] = try_tlskey,
+    [OSCALL_THREAD] = try_thread,
+    [OSCALL_ATFORK] = try_atfork,
+    [OSCALL_GETENV] = try_getenv,
+    [OSCALL_FILE] = try_file,
+    [OSCALL_WRITE] = try_write,
+    [OSCALL_YIELD] = try_yield,
+};
+static_assert(RT_ARRAY_LEN(tries) == OSCALL_KINDS, "a try a kind");
+
+static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
+{
+	ck_assert_uint_eq(fault_count(kind), count);
+	ck_assert_uint_eq(fault_failed(kind), failed);
+}
+
+// expect_calls makes a call of a kind for each character of want: F where it
+// has to fail as ordered, else a point.
+static void expect_calls(enum oscall kind, const char *want, unsigned failed)
+{
+	char calls[10] = "";
+	size_t n = strlen(want);
+
+	for (size_t i = 0; i < n; i++)
+		calls[i] = tries[kind]() == INJECTED ? 'F' : '.';
+	ck_assert_msg(strcmp(calls, want) == 0, "%s: %s", fault_name(kind),
+		      calls);
+	check_counts(kind, n, failed);
+}
+
+GROUP(faults, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
+
+TEST(nth_call_fails, .n = OSCALL_KINDS)
+{
+	fault_fail((enum oscall)_i, 3, 1, INJECTED);
+	check_counts((enum oscall)_i, 0, 0);
+	expect_calls((enum oscall)_i, "..F..", 1);
+}
+
+TEST(several_calls_fail, .n = OSCALL_KINDS)
+{
+	fault_fail((enum oscall)_i, 1, 2, INJECTED);
+	expect_calls((enum oscall)_i, "FF..", 2);
+}
+
+TEST(calls_fail_until_disarmed, .n = OSCALL_KINDS)
+{
+	fault_fail((enum oscall)_i, 3, UINT64_MAX, INJECTED);
+	expect_calls((enum oscall)_i, "..FFF", 3);
+	fault_fail((enum oscall)_i, 1, 0, 0);
+	expect_calls((enum oscall)_i, "...", 0);
+}
+
+TEST(nothing_is_counted_before_the_first_oscall_fail, .n = OSCALL_KINDS)
+{
+	enum oscall kind = (enum oscall)_i;
+
+	tries[kind]();
+	check_counts(kind, 0, 0);
+	fault_fail(kind, 1, 0, 0);
+	tries[kind]();
+	check_counts(kind, 1, 0);
+}
+
+TEST(kinds_fail_each_by_itself)
+{
+	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	ck_assert_int_eq(try_reserve(), 0);
+	ck_assert_ptr_null(oscall_map(page));
+	ck_assert_int_eq(errno, ENOMEM);
+	check_counts(OSCALL_RESERVE, 1, 0);
+	check_counts(OSCALL_MAP, 1, 1);
+	fault_fail(OSCALL_MAP, 1, 0, 0);
+}
+
+TEST(kinds_have_names)
+{
+	for (unsigned i = 0; i < OSCALL_KINDS; i++) {
+		ck_assert_ptr_nonnull(fault_name((enum oscall)i));
+		for (unsigned j = 0; j < i; j++)
+			ck_assert_str_ne(fault_name((enum oscall)i),
+					 fault_name((enum oscall)j));
+	}
+}
+
+enum { CALLERS = 4, CALLS = 5000, FAIL_FIRST = 7000, FAIL_CALLS = 1234 };
+
+static void *call_clock(void *arg)
+{
+	uintptr_t nfailed = 0;
+
+	(void)arg;
+	for (unsigned i = 0; i < CALLS; i++)
+		nfailed += oscall_monotonic() == 0;
+	return (void *)nfailed;
+}
+
+TEST(calls_of_threads_are_numbered_together)
+{
+	pthread_t threads[CALLERS];
+	uintptr_t nfailed = 0;
+
+	fault_fail(OSCALL_CLOCK, FAIL_FIRST, FAIL_CALLS, EIO);
+	for (unsigned i = 0; i < CALLERS; i++)
+		threads[i] = start_thread(call_clock, NULL);
+	for (unsigned i = 0; i < CALLERS; i++)
+		nfailed += (uintptr_t)join_thread(threads[i]);
+	ck_assert_uint_eq(nfailed, FAIL_CALLS);
+	check_counts(OSCALL_CLOCK, (uint64_t)CALLERS * CALLS, FAIL_CALLS);
+}
