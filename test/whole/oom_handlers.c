@@ -1,0 +1,381 @@
+// The handler that is asked when there is no memory.
+#include "test/whole/oom.h"
+
+#include <setjmp.h>
+
+static struct {
+	unsigned calls;
+	size_t n;	  // of the last call
+	unsigned retries; // answers 1 that are left
+	bool drops;	  // frees the roots
+	int other;	  // answer when no retry is left
+	jmp_buf out;
+	bool jumps;
+	unsigned inner; // allocations in the handler that failed
+} oom;
+
+static int on_oom(size_t n, void *arg)
+{
+	if (arg != &oom)
+		abort();
+	oom.calls++;
+	oom.n = n;
+	if (oom.drops)
+		drop_all();
+	if (oom.jumps)
+		longjmp(oom.out, 1);
+	if (oom.retries == 0)
+		return oom.other;
+	oom.retries--;
+	return 1;
+}
+
+// handle_by starts the counts of a handler.
+static void handle_by(int (*handler)(size_t, void *))
+{
+	memset(&oom, 0, sizeof oom);
+	ck_assert_int_eq(rt_set_oom_handler(handler, &oom), RT_OK);
+}
+
+static void handler_begin(void)
+{
+	begin();
+	handle_by(on_oom);
+	fill_roots(1 << 20);
+	ck_assert_uint_eq(oom.calls, 1);
+	oom.calls = 0;
+}
+
+GROUP(handler, .timeout = 60);
+
+TEST(handler_that_gives_up)
+{
+	rt_memstats before;
+
+	handler_begin();
+	before = heap_healthy();
+	for (int answer = -2; answer <= 3; answer++) {
+		if (answer == 1)
+			continue;
+		oom.other = answer;
+		oom.calls = 0;
+		ck_assert_ptr_null(rt_alloc(2000000));
+		ck_assert_uint_eq(oom.calls, 1);
+		ck_assert_uint_eq(oom.n, 2000000);
+	}
+	nothing_taken(&before);
+	rt_set_oom_handler(NULL, NULL);
+	oom.calls = 0;
+	ck_assert_ptr_null(rt_alloc(2000000));
+	ck_assert_uint_eq(oom.calls, 0);
+}
+
+TEST(handler_that_frees)
+{
+	handler_begin();
+	oom.drops = true;
+	oom.retries = 1;
+	// The handler freed roots; the object comes from a later collection.
+	while (oom.retries)
+		ck_assert_ptr_nonnull(rt_alloc(2000000));
+	ck_assert_uint_eq(oom.calls, 1);
+	heap_healthy();
+}
+
+TEST(handler_is_asked_until_it_gives_up)
+{
+	handler_begin();
+	oom.retries = 10;
+	ck_assert_ptr_null(rt_alloc_noscan(3000000));
+	ck_assert_uint_eq(oom.calls, 11);
+	ck_assert_uint_eq(oom.n, 3000000);
+	heap_healthy();
+}
+
+// asked: the handler was asked once for n bytes, and got no memory.
+static void asked(const void *p, size_t n)
+{
+	ck_assert_ptr_null(p);
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.n, n);
+	oom.calls = 0;
+}
+
+TEST(handler_is_asked_by_every_allocation)
+{
+	handler_begin();
+	asked((rt_alloc)(MAX_HEAP), MAX_HEAP);
+	asked((rt_alloc_noscan)(MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_noscan_uninit(MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_kind(RT_WORDS, MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_in(rt_thread_self(), MAX_HEAP), MAX_HEAP);
+	asked(rt_alloc_slow_(rt_thread_self(), RT_RUN_CLASSES, MAX_HEAP),
+	      MAX_HEAP);
+	asked(rt_stack_alloc(MAX_HEAP), MAX_HEAP);
+	ck_assert_ptr_null(rt_stack_alloc((size_t)MAX_HEAP * 2));
+	ck_assert_ptr_null(rt_alloc((size_t)PTRDIFF_MAX + 1));
+	ck_assert_ptr_null(rt_alloc_kind(77, MAX_HEAP));
+	ck_assert_uint_eq(oom.calls, 0);
+	// What the range can never hold is refused without a collection.
+	ck_assert_ptr_null(rt_alloc(PTRDIFF_MAX));
+	ck_assert_ptr_null(rt_alloc((size_t)MAX_HEAP + 1));
+	ck_assert_uint_eq(oom.calls, 0);
+}
+
+// Small objects end at the handler as well, also those of the inline path.
+TEST(handler_is_asked_for_small_objects)
+{
+	begin();
+	fill_roots(1 << 20);
+	handle_by(on_oom);
+	fill_list(16);
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.n, 16);
+	oom.calls = 0;
+	fill_list(48);
+	ck_assert_ptr_null(rt_alloc_noscan(5));
+	ck_assert_uint_eq(oom.calls, 2);
+	ck_assert_uint_eq(oom.n, 5);
+	ck_assert(list_whole());
+	heap_healthy();
+}
+
+TEST(handler_that_jumps_away)
+{
+	volatile unsigned jumps = 0;
+	volatile unsigned allocated = 0;
+
+	handler_begin();
+	oom.jumps = true;
+	for (volatile int i = 0; i < 200; i++) {
+		if (setjmp(oom.out)) {
+			jumps++;
+			heap_healthy();
+			// Half of the time memory is there again.
+			if (i % 2)
+				drop_all();
+			continue;
+		}
+		fill_roots((1 << 20) + (size_t)i * 1000);
+		allocated++;
+	}
+	ck_assert_uint_eq(jumps, 200);
+	ck_assert_uint_eq(allocated, 0);
+	oom.jumps = false;
+	drop_all();
+	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	heap_healthy();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// A handler may call whatever its thread may call.
+static int busy_handler(size_t n, void *arg)
+{
+	struct rt_verify verified;
+	rt_memstats m;
+	void *stack;
+
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	oom.inner += !rt_alloc(16) || !rt_alloc_noscan(3);
+	oom.inner += !rt_alloc_noscan(1000);
+	stack = rt_stack_alloc(2048);
+	oom.inner += !stack || rt_stack_free(stack, 2048) != RT_OK;
+	oom.inner += rt_gc() != RT_OK;
+	oom.inner += rt_read_memstats(&m) != RT_OK;
+	oom.inner += rt_heap_verify(&verified) != RT_OK || verified.errors;
+	oom.inner += rt_stop_the_world(RT_STOP_HOST) != RT_OK;
+	oom.inner += rt_start_the_world(NULL) != RT_OK;
+	oom.inner += rt_blocking_enter() != RT_OK;
+	oom.inner += rt_blocking_leave() != RT_OK;
+	oom.inner += rt_set_oom_handler(busy_handler, NULL) != RT_OK;
+	return oom.calls < 3;
+}
+
+TEST(handler_that_allocates_and_more)
+{
+	begin();
+	handle_by(busy_handler);
+	ck_assert_ptr_null(too_much());
+	ck_assert_uint_eq(oom.calls, 3);
+	ck_assert_uint_eq(oom.inner, 0);
+	heap_healthy();
+}
+
+// ---- a handler that allocates when there is nothing ----
+
+static unsigned nested, deepest;
+
+// A handler that wants memory to say what happened.
+static int wanting_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	nested++;
+	deepest = nested > deepest ? nested : deepest;
+	oom.inner += rt_alloc_noscan(1 << 20) == NULL;
+	oom.inner += rt_stack_alloc(1 << 20) == NULL;
+	oom.inner += rt_alloc(1 << 20) == NULL;
+	nested--;
+	if (oom.jumps)
+		longjmp(oom.out, 1);
+	return 0;
+}
+
+static void wanting_begin(void)
+{
+	begin();
+	fill_roots(1 << 20);
+	handle_by(wanting_handler);
+}
+
+// It is not called for its own allocations, and each time for those of others.
+TEST(a_handler_is_not_nested)
+{
+	wanting_begin();
+	for (unsigned i = 1; i <= 5; i++) {
+		ck_assert_ptr_null(rt_alloc(1 << 20));
+		ck_assert_uint_eq(oom.calls, i);
+		ck_assert_uint_eq(oom.inner, 3 * i);
+	}
+	ck_assert_uint_eq(deepest, 1);
+	drop_all();
+	ck_assert_ptr_nonnull(rt_alloc(1 << 20));
+	heap_healthy();
+}
+
+// What the frames of a later call leave unwritten.
+enum { UNWRITTEN = 200 };
+
+// fails_deep asks for memory depth frames below its caller.
+static RT_NOINLINE void *fails_deep(unsigned depth)
+{
+	volatile char frame[UNWRITTEN];
+	void *p;
+
+	frame[0] = 1;
+	p = depth == 0 ? rt_alloc(1 << 20) : fails_deep(depth - 1);
+	frame[UNWRITTEN - 1] = frame[0];
+	return p;
+}
+
+// A handler that was left is not taken for one that is still under way, however
+// deep the stack is afterwards.
+TEST(a_handler_that_was_left_is_called_again)
+{
+	static const unsigned depths[] = {5, 5, 0, 20, 1, 400, 3, 60, 4};
+	volatile unsigned jumps = 0;
+
+	wanting_begin();
+	oom.jumps = true;
+	for (volatile unsigned i = 0; i < RT_ARRAY_LEN(depths); i++)
+		if (setjmp(oom.out) == 0)
+			fails_deep(depths[i]);
+		else
+			jumps++;
+	ck_assert_uint_eq(jumps, RT_ARRAY_LEN(depths));
+	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths));
+	ck_assert_uint_eq(oom.inner, 3 * oom.calls);
+	ck_assert_uint_eq(deepest, 1);
+	oom.jumps = false;
+	ck_assert_ptr_null(fails_deep(7));
+	ck_assert_uint_eq(oom.calls, RT_ARRAY_LEN(depths) + 1);
+}
+
+static RT_NOINLINE void *fails_far_below(void)
+{
+	volatile char frame[64 << 10];
+	void *p;
+
+	frame[0] = 1;
+	p = rt_alloc(1 << 20);
+	frame[sizeof frame - 1] = frame[0];
+	return p;
+}
+
+// Nor is one that has returned, though nothing was written where it ran.
+TEST(a_handler_that_returned_is_called_again)
+{
+	void *first, *second;
+
+	wanting_begin();
+	first = fails_deep(20);
+	second = fails_far_below();
+	ck_assert(!first && !second);
+	ck_assert_uint_eq(oom.calls, 2);
+}
+
+#define HANDLER(name, error)                                                   \
+	static int name(size_t n, void *arg)                                   \
+	{                                                                      \
+		(void)n;                                                       \
+		(void)arg;                                                     \
+		oom.calls++;                                                   \
+		if ((error) != RT_OK)                                          \
+			abort();                                               \
+		return 1;                                                      \
+	}
+
+HANDLER(detaching_handler, rt_thread_detach())
+HANDLER(entering_handler, rt_blocking_enter())
+HANDLER(stopping_handler, rt_stop_the_world(RT_STOP_HOST))
+
+static int attaching_handler(size_t n, void *arg)
+{
+	detaching_handler(n, arg);
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		abort();
+	return oom.calls < 5;
+}
+
+// Bad manners of a handler are no reason to crash.
+TEST(handlers_that_leave_the_thread_elsewhere)
+{
+	begin();
+	handle_by(detaching_handler);
+	ck_assert_ptr_null(too_much());
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	rt_set_oom_handler(entering_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	rt_set_oom_handler(stopping_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_uint_eq(oom.calls, 3);
+	rt_set_oom_handler(attaching_handler, NULL);
+	ck_assert_ptr_null(too_much());
+	heap_healthy();
+	ck_assert_ptr_nonnull(rt_alloc(16));
+}
+
+static void *allocate_meanwhile(void *arg)
+{
+	uintptr_t ok = rt_thread_attach(RT_THREAD_EXACT) == RT_OK;
+
+	(void)arg;
+	ok = ok && rt_alloc(16) && rt_gc() == RT_OK;
+	ok = ok && rt_thread_detach() == RT_OK;
+	return (void *)ok;
+}
+
+static int waiting_handler(size_t n, void *arg)
+{
+	(void)n;
+	(void)arg;
+	oom.calls++;
+	oom.inner += !run_beside(allocate_meanwhile, NULL);
+	return 0;
+}
+
+TEST(the_world_runs_while_the_handler_does)
+{
+	begin();
+	handle_by(waiting_handler);
+	ck_assert_ptr_null(too_much());
+	ck_assert_uint_eq(oom.calls, 1);
+	ck_assert_uint_eq(oom.inner, 0);
+	heap_healthy();
+}
