@@ -133,16 +133,6 @@ TEST(every_metric_is_described)
 	}
 }
 
-TEST(wrong_questions_are_refused)
-{
-	rt_metric_desc d;
-
-	ck_assert_int_eq(rt_metrics_describe(rt_metrics_count(), &d),
-			 RT_ENOENT);
-	ck_assert_int_eq(rt_metrics_describe(SIZE_MAX, &d), RT_ENOENT);
-	ck_assert_int_eq(rt_metrics_describe(0, NULL), RT_EINVAL);
-}
-
 TEST(every_described_name_is_read_with_its_kind)
 {
 	for (size_t i = 0; i < rt_metrics_count(); i++) {
@@ -152,29 +142,6 @@ TEST(every_described_name_is_read_with_its_kind)
 		ck_assert_uint_eq(sample.kind, d.kind);
 		if (d.kind == RT_METRIC_HISTOGRAM)
 			ck_assert_uint_eq(sample.ncounts, d.ncounts);
-	}
-}
-
-TEST(unknown_names_are_bad)
-{
-	static const char *const wrong[] = {
-	    NULL,
-	    "",
-	    "/",
-	    "/gc/heap/allocs",
-	    "/gc/heap/allocs:byte",
-	    "/gc/heap/allocs:bytes ",
-	    "/GC/heap/allocs:bytes",
-	    "/a",
-	    "/zzz:bytes",
-	    "gc/heap/allocs:bytes",
-	};
-
-	for (size_t i = 0; i < RT_ARRAY_LEN(wrong); i++) {
-		rt_metric_sample sample = read_one(wrong[i]);
-
-		ck_assert_uint_eq(sample.kind, RT_METRIC_BAD);
-		ck_assert_uint_eq(sample.ncounts, 0);
 	}
 }
 

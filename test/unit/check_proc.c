@@ -165,35 +165,6 @@ TEST(a_stop_looks_at_attached_threads_only, .n = 3)
 
 // ---- what is refused ----
 
-static void *unattached_calls(void *arg)
-{
-	rt_stop_times times = {.nthreads = 77};
-	struct rt_verify v;
-
-	(void)arg;
-	ck_assert_ptr_null(rt_thread_self());
-	ck_assert_int_eq(rt_thread_detach(), RT_EPERM);
-	ck_assert_int_eq(rt_blocking_enter(), RT_EPERM);
-	ck_assert_int_eq(rt_blocking_leave(), RT_EPERM);
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_EPERM);
-	ck_assert_int_eq(rt_start_the_world(&times), RT_EPERM);
-	ck_assert_uint_eq(times.nthreads, 77);
-	ck_assert_int_eq(rt_gc(), RT_EPERM);
-	ck_assert_int_eq(rt_heap_verify(&v), RT_EPERM);
-	ck_assert_int_eq(rt_fini(), RT_EPERM);
-	ck_assert_ptr_null(rt_alloc(64));
-	ck_assert_ptr_null(rt_alloc(0));
-	ck_assert_ptr_null(rt_alloc_noscan(1 << 20));
-	ck_assert_ptr_null(rt_stack_alloc(2048));
-	rt_safepoint();
-	return NULL;
-}
-
-TEST(an_unattached_thread_is_refused)
-{
-	join_thread(start_thread(unattached_calls, NULL));
-}
-
 TEST(attaching_is_refused_twice_and_with_unknown_flags)
 {
 	char here;
@@ -210,43 +181,6 @@ TEST(attaching_is_refused_twice_and_with_unknown_flags)
 	ck_assert_uint_eq(attached(), 0);
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_COOPERATIVE), RT_OK);
 	ck_assert_ptr_nonnull(rt_alloc(64));
-}
-
-static void *inside_region(void *arg)
-{
-	struct rt_verify v;
-	rt_memstats m;
-
-	ck_assert_int_eq(rt_blocking_enter(), RT_ESTATE);
-	ck_assert_int_eq(rt_thread_detach(), RT_ESTATE);
-	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_ESTATE);
-	ck_assert_int_eq(rt_gc(), RT_ESTATE);
-	ck_assert_int_eq(rt_heap_verify(&v), RT_ESTATE);
-	ck_assert_int_eq(rt_fini(), RT_ESTATE);
-	ck_assert_ptr_null(rt_alloc(64));
-	ck_assert_ptr_null(rt_alloc_noscan(8));
-	rt_safepoint();
-	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
-	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
-	return arg;
-}
-
-// Each call comes back by itself: nothing in a region waits for the region.
-TEST(a_region_refuses_what_touches_the_heap)
-{
-	int x;
-
-	ck_assert_int_eq(rt_blocking_leave(), RT_ESTATE);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	ck_assert_ptr_eq(inside_region(&x), &x);
-	// Inside one, a call is just a call.
-	ck_assert_ptr_eq(rt_call_blocking(inside_region, &x), &x);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	ck_assert_int_eq(rt_blocking_leave(), RT_ESTATE);
-	ck_assert_ptr_nonnull(rt_alloc(64));
-	ck_assert_ptr_eq(rt_call_blocking(inside_region, &x), &x);
-	ck_assert_ptr_nonnull(rt_alloc(64));
-	ck_assert_ptr_null(rt_call_blocking(NULL, &x));
 }
 
 TEST(blocking_twice_throws, .signal = SIGABRT)

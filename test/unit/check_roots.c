@@ -133,21 +133,6 @@ TEST(only_the_same_pair_removes)
 	ck_assert_int_eq(take(slot + 4, 4), RT_OK);
 }
 
-TEST(wrong_ranges_are_refused)
-{
-	char *base = (char *)slot;
-
-	ck_assert_int_eq(rt_roots_add(NULL, slot, 0), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(slot, NULL, 0), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(slot, slot, 0), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(slot + 1, slot, 0), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(base + 4, base + 16, 0), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(base, base + 12, 0), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(slot, slot + 1, 2), RT_EINVAL);
-	ck_assert_int_eq(rt_roots_add(slot, slot + 1, -1), RT_EINVAL);
-	ck_assert_uint_eq(roots_ranges(), 0);
-}
-
 // A table that cannot grow refuses, keeps what it has, and grows later.
 TEST(refused_growth_loses_nothing)
 {

@@ -212,37 +212,6 @@ TEST(walk_ends_when_told)
 
 static unsigned inside_wrong;
 
-static int refused_inside(void *obj, size_t size, int kind, void *arg)
-{
-	inside_wrong += rt_alloc(64) != NULL;
-	inside_wrong += (rt_alloc)(64) != NULL;
-	inside_wrong += rt_alloc_noscan(16) != NULL;
-	inside_wrong += rt_alloc_noscan(3) != NULL;
-	inside_wrong += rt_alloc_noscan_uninit(100000) != NULL;
-	inside_wrong += rt_gc() != RT_EBUSY;
-	inside_wrong += rt_stop_the_world(RT_STOP_HOST) != RT_EBUSY;
-	inside_wrong += rt_blocking_enter() != RT_EBUSY;
-	inside_wrong += rt_base(obj) != obj || rt_size(obj) != size;
-	inside_wrong += rt_world_stopped() != 1;
-	inside_wrong += kind != RT_NOSCAN && kind != RT_WORDS;
-	return note(obj, size, kind, arg);
-}
-
-TEST(callbacks_of_a_walk_allocate_nothing)
-{
-	rng_init(&rng, "callbacks_of_a_walk_allocate_nothing");
-	begin(false);
-	fill_holes();
-	walk();
-	nexpected = nwalked;
-	nwalked = 0;
-	ck_assert_int_eq(rt_heap_walk(refused_inside, &nwalked), RT_OK);
-	ck_assert_uint_eq(inside_wrong, 0);
-	ck_assert_uint_eq(nwalked, nexpected);
-	ck_assert_ptr_nonnull(rt_alloc(64));
-	healthy("after the walk");
-}
-
 // Read and verified inside a walk, a heap is what it is outside.
 static int verify_inside(void *obj, size_t size, int kind, void *arg)
 {

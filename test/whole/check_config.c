@@ -84,18 +84,6 @@ TEST(init_writes_only_the_size_given)
 	}
 }
 
-TEST(init_of_nothing_writes_nothing)
-{
-	rt_config before;
-
-	memset(&config, 0xaa, sizeof config);
-	before = config;
-	rt_config_init_sized(NULL, sizeof config);
-	rt_config_init_sized(&config, 0);
-	rt_config_init_sized(&config, sizeof(size_t) - 1);
-	ck_assert(same(&config, &before));
-}
-
 TEST(null_resolves_to_defaults)
 {
 	rt_config other;

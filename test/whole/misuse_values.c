@@ -594,6 +594,8 @@ TEST(metrics_asked_wrongly)
 	    "/gc/heap/live",
 	    "/gc/heap/live:byte",
 	    "/gc/heap/live:bytess",
+	    "/gc/heap/live:bytes ",
+	    "/a",
 	    "gc/heap/live:bytes",
 	    "/GC/heap/live:bytes",
 	    "/zzz",
