@@ -104,11 +104,6 @@ static rt_config quiet(void)
 	return c;
 }
 
-static void healthy(void)
-{
-	heap_live();
-}
-
 // ---- little may be locked ----
 
 enum { PIECE = 64 << 10, MOST = LITTLE / PIECE };
@@ -149,10 +144,10 @@ TEST(a_heap_lives_within_what_may_be_locked, .unless = RT_ASAN || RT_TSAN)
 	ck_assert_uint_ge(locked(), (uint64_t)n * PIECE);
 	memset(kept, 0, sizeof kept);
 	ck_assert_uint_ge(fill(), n - 4);
-	healthy();
+	heap_live();
 	memset(kept, 0, sizeof kept);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	healthy();
+	heap_live();
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(locked(), before);
 	ck_assert_uint_eq(warnings, 0);
@@ -183,7 +178,7 @@ TEST(a_lock_may_be_refused_at_any_time, .unless = RT_ASAN || RT_TSAN)
 		if (error == RT_OK) {
 			ck_assert_ptr_nonnull(rt_alloc(100));
 			ck_assert_ptr_nonnull(rt_alloc(2 * MIB));
-			healthy();
+			heap_live();
 			ck_assert_int_eq(rt_fini(), RT_OK);
 		} else {
 			ck_assert_int_eq(error, RT_ENOTSUP);
