@@ -14,15 +14,10 @@
 enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };
 enum { MS = 1000 * 1000 };
 
-static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
-{
-	ck_assert_int_eq(pthread_create(thread, NULL, fn, arg), 0);
-}
-
 static void start_all(pthread_t *threads, void *(*fn)(void *))
 {
 	for (uintptr_t i = 0; i < THREADS; i++)
-		start(&threads[i], fn, (void *)i);
+		threads[i] = start_thread(fn, (void *)i);
 }
 
 static void join_all(const pthread_t *threads)
@@ -236,7 +231,7 @@ TEST(releasing_the_lock_of_another_thread_throws, .exit = DIED_AS_EXPECTED,
 
 	expect_throw(&told);
 	mutex_lock(&mutex);
-	start(&thread, unlock_for_another, NULL);
+	thread = start_thread(unlock_for_another, NULL);
 	join_thread(thread);
 }
 
@@ -345,7 +340,7 @@ TEST(notes_hand_over_and_lose_no_wake)
 	pthread_t thread;
 	uint64_t wrong = 0;
 
-	start(&thread, answer, NULL);
+	thread = start_thread(answer, NULL);
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		handed_over = i;
 		note_wake(&note);
@@ -437,8 +432,8 @@ TEST(tries_exclude_each_other_and_waiters)
 	uint64_t n = ROUNDS / 10;
 
 	for (uintptr_t i = 0; i < THREADS; i++)
-		start(&threads[i], i % 2 ? try_under_sema : add_under_sema,
-		      NULL);
+		threads[i] =
+		    start_thread(i % 2 ? try_under_sema : add_under_sema, NULL);
 	join_all(threads);
 	ck_assert_uint_eq(guarded, n * THREADS);
 }
@@ -478,7 +473,7 @@ TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 	count_calls(OSCALL_FUTEX_WAIT);
 	sema_acquire(&sema);
 	for (uintptr_t i = 0; i < THREADS; i++) {
-		start(&threads[i], note_turn, (void *)i);
+		threads[i] = start_thread(note_turn, (void *)i);
 		await_u32(&sema.next, first + 2 + (uint32_t)i);
 	}
 	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
