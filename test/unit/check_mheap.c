@@ -1,4 +1,5 @@
 // Spans from the heap and back: what is counted, refused and reused.
+#include "test/harness/fault.h"
 #include "test/unit/mheap.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 // Pages and spans that a P keeps, and those populated ahead.
+#include "test/harness/fault.h"
 #include "test/unit/mheap.h"
 
 #include <sys/mman.h>

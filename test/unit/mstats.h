@@ -5,6 +5,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/stats/mstats.h"
 #include "runtime/os/oscall.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 

@@ -1,6 +1,7 @@
 // Every kind of call fails when it is told to, and no other.
 #define _GNU_SOURCE 1
 
+#include "test/harness/fault.h"
 #include "test/unit/oscall.h"
 
 #include <stdlib.h>
