@@ -193,12 +193,13 @@ static void print_lookup(FILE *out, unsigned base, unsigned div, unsigned limit)
 	fputs("};\n", out);
 }
 
-// begins returns whether a slot of c begins in the granule that follows offset.
-static bool begins(const struct row *c, unsigned granule, unsigned offset)
+// is_first returns whether the granule that follows offset is the first whole one
+// of a slot of c.
+static bool is_first(const struct row *c, unsigned granule, unsigned offset)
 {
-	unsigned slot = (offset + c->size - 1) / c->size;
+	unsigned slot = (offset + c->size - granule) / c->size;
 
-	return slot < c->nelems && slot * c->size < offset + granule;
+	return slot < c->nelems && slot * c->size <= offset;
 }
 
 static uint64_t mask_word(unsigned i, unsigned word)
@@ -207,7 +208,7 @@ static uint64_t mask_word(unsigned i, unsigned word)
 	uint64_t mask = 0;
 
 	for (unsigned bit = 0; bit < 64; bit++)
-		if (begins(&classes[i], granule, (word * 64 + bit) * granule))
+		if (is_first(&classes[i], granule, (word * 64 + bit) * granule))
 			mask |= UINT64_C(1) << bit;
 	return mask;
 }

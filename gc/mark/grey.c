@@ -32,7 +32,7 @@ void grey_look(struct marker *m)
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
 	m->mark = &arena.lines->line[m->mark_line];
-	m->one = !settings.align8;
+	m->halves = settings.align8;
 	if (grey_granules[GREY_COUNTS / KIND_COUNT * KIND_WORDS + 2] == 0)
 		set_granules();
 }
@@ -56,9 +56,14 @@ static enum grey_result grey_large(struct marker *m, uint32_t word,
 
 enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o)
 {
-	if (pageword_class(word) == 0)
+	unsigned class = pageword_class(word);
+
+	if (class == 0)
 		return grey_large(m, word, o);
-	o->size = sizeclass_table[pageword_class(word)].size;
+	o->size = sizeclass_table[class].size;
+	// The granule of its bit may be 8 bytes behind its beginning.
+	if (!sizeclass_is_aligned(class))
+		o->base -= o->base % RT_PAGE_SIZE % o->size;
 	return GREY_WIDE;
 }
 
@@ -160,11 +165,11 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
 	first = arena_first_page(page, word);
 	offset -= first << RT_PAGE_SHIFT;
 	slot = (uint32_t)(offset * c->divmagic >> 32);
-	bit = (uint64_t)slot * c->size >> sizeclass_bit_shift(class);
+	if (slot >= c->nelems)
+		return GREY_NOTHING;
+	bit = sizeclass_bit(class, (uint64_t)slot * c->size);
 	lines = lines_of_span(first, class) + bit / 64;
 	bit = UINT64_C(1) << (bit % 64);
-	// An address past the last slot of a span divides to a slot whose bit
-	// is never set.
 	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & bit))
 		return GREY_NOTHING;
 	if (!set(m, &lines->line[m->mark_line], bit, word))

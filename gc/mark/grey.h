@@ -4,14 +4,15 @@
 //
 // A word's granule has a bit in the mark line and one in the alloc line of its
 // page.  If the mark bit is set, nothing else is read.  If the alloc bit is
-// set, the word points into the first granule of an allocated object, and its
-// base is the word rounded down.  Only an unmarked object costs a look at the
-// pageword.  Otherwise the word is interior, stale or no pointer at all.  Then
+// set, the word points into the first whole granule of an allocated object, and
+// its base is the word rounded down.  Only an unmarked object costs a look at
+// the pageword.  Otherwise the word is interior, stale or no pointer at all.  Then
 // the pageword and a division find the slot, and its alloc bit decides.  So a
 // free slot is never marked, whatever the word.
 //
-// With the classes of 8 and 24 bytes (align8) two objects can share a granule
-// or begin in the middle of one: then every word is divided.
+// Objects of 8 bytes share granules.  Their bits are elsewhere, so their words
+// are divided.  An object of 24 bytes may begin 8 bytes before the granule of
+// its bit; its base is put right before it is scanned.
 //
 // A marker that is alone stores marks at once.  Beside others it keeps back the
 // marks of the markwords it used last.  One locked instruction sets all marks
@@ -66,7 +67,7 @@ struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap
 	atomic_u64 *mark;		 // markword of its first granules
-	uint64_t one; // 0 with align8, where no bit says enough; else 1
+	bool halves;			 // objects of 24 bytes exist
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	       // some page must be scanned again
@@ -117,9 +118,9 @@ RT_INLINE atomic_u64 *grey_alloc_word(atomic_u64 *mark)
 	return (atomic_u64 *)((uintptr_t)mark ^ sizeof(atomic_u64));
 }
 
-RT_INLINE uint64_t grey_bit(const struct marker *m, uintptr_t w)
+RT_INLINE uint64_t grey_bit(uintptr_t w)
 {
-	return m->one << ((w >> RT_GRANULE_SHIFT) % 64);
+	return UINT64_C(1) << ((w >> RT_GRANULE_SHIFT) % 64);
 }
 
 // grey_prefetch prefetches what marking and scanning w will touch: the
@@ -213,7 +214,7 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 {
 	atomic_u64 *mark = grey_mark_word(m, w);
 	uint64_t old = atomic_u64_load_relaxed(mark);
-	uint64_t bit = grey_bit(m, w);
+	uint64_t bit = grey_bit(w);
 	uint32_t word;
 
 	if (old & bit)
@@ -226,21 +227,20 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 	return grey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
 }
 
-// grey_white tells whether an unmarked object begins in the granule of w.  With
-// align8 it is always false.
+// grey_white tells whether the granule of w has the bit of an unmarked object.
 RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 {
 	atomic_u64 *mark = grey_mark_word(m, w);
 
 	return atomic_u64_load_relaxed(grey_alloc_word(mark)) &
-	       ~atomic_u64_load_relaxed(mark) & grey_bit(m, w);
+	       ~atomic_u64_load_relaxed(mark) & grey_bit(w);
 }
 
 // grey_marked tells whether the object of w is known to be marked.  The test is
 // cheap: for an interior word it may return false though the object is marked.
 RT_INLINE bool grey_marked(const struct marker *m, uintptr_t w)
 {
-	return atomic_u64_load_relaxed(grey_mark_word(m, w)) & grey_bit(m, w);
+	return atomic_u64_load_relaxed(grey_mark_word(m, w)) & grey_bit(w);
 }
 
 #endif

@@ -71,7 +71,7 @@ void pastend_scan(struct marker *m, uintptr_t lo, uintptr_t hi)
 		if (!grey_in_heap(m, w - 1))
 			continue;
 		class = class_at(m, w - 1);
-		if (RT_LIKELY(class > 1 && m->one != 0))
+		if (RT_LIKELY(sizeclass_is_aligned(class)))
 			keep_small(m, w, class);
 		else
 			keep_any(m, w);

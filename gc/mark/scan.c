@@ -85,14 +85,14 @@ uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 }
 
 // is_reference tells whether w is a reference.  An alloc bit belongs to the
-// first granule of an object, so in nearly all cases no division is needed.  A
-// guarded object need not begin where its granule does.
+// first whole granule of an object, so in nearly all cases no division is
+// needed.  A guarded object, or one of 24 bytes, need not begin there.
 static bool is_reference(const struct marker *m, uintptr_t w)
 {
 	const atomic_u64 *alloc = grey_alloc_word(grey_mark_word(m, w));
 
-	if (w % RT_GRANULE == 0 && !guard_on &&
-	    (atomic_u64_load_relaxed(alloc) & grey_bit(m, w)))
+	if (w % RT_GRANULE == 0 && !guard_on && !m->halves &&
+	    (atomic_u64_load_relaxed(alloc) & grey_bit(w)))
 		return true;
 	return object_is_reference(w);
 }

@@ -123,10 +123,10 @@ const uint64_t sizeclass_masks[] = {
 	0xffffffffffffffff, 0xffffffffffffffff,
 	0xffffffffffffffff, 0xffffffffffffffff,
 	// 3: 24
+	0xdb6db6db6db6db6d, 0x6db6db6db6db6db6,
 	0xb6db6db6db6db6db, 0xdb6db6db6db6db6d,
 	0x6db6db6db6db6db6, 0xb6db6db6db6db6db,
 	0xdb6db6db6db6db6d, 0x6db6db6db6db6db6,
-	0xb6db6db6db6db6db, 0x5b6db6db6db6db6d,
 	// 4: 32
 	0x5555555555555555, 0x5555555555555555,
 	0x5555555555555555, 0x5555555555555555,

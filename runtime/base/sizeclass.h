@@ -39,7 +39,8 @@ struct sizeclass {
 RT_GLOBAL const struct sizeclass sizeclass_table[SIZECLASS_COUNT];
 
 // The slot mask of a class is npages * 8 words at sizeclass_masks + mask_word.
-// It has one bit for each granule of 16 bytes, set where a slot begins.  The
+// It has one bit for each granule of 16 bytes, set where sizeclass_bit
+// says.  The
 // mask of the 8-byte class has 16 words, one bit for each slot.
 RT_GLOBAL const uint64_t sizeclass_masks[];
 
@@ -68,12 +69,28 @@ RT_INLINE unsigned sizeclass_of16(size_t n)
 	return c == 1 || c == 3 ? c + 1 : c;
 }
 
-// sizeclass_bit_shift returns by how much an object's offset in its span is
-// shifted right to give its bit number.  There is a bit every 16 bytes, in the
-// 8-byte class every 8.
+// sizeclass_bit_shift returns the binary logarithm of the bytes for which a
+// class has a bit: 16, in the 8-byte class 8.
 RT_INLINE unsigned sizeclass_bit_shift(unsigned c)
 {
 	return c == 1 ? 3 : RT_GRANULE_SHIFT;
+}
+
+// sizeclass_bit returns the bit number of the slot that begins at an offset of
+// its span: that of its first whole granule.  An object of 24 bytes may begin
+// in the middle of a granule, but the granule of its bit is its own.
+RT_INLINE unsigned sizeclass_bit(unsigned c, uint64_t offset)
+{
+	return (unsigned)(c == 1
+			      ? offset >> 3
+			      : (offset + RT_GRANULE - 1) >> RT_GRANULE_SHIFT);
+}
+
+// sizeclass_is_aligned tells whether every slot of a class begins at a multiple
+// of 16.
+RT_INLINE bool sizeclass_is_aligned(unsigned c)
+{
+	return c > 3 || c == 2;
 }
 
 // sizeclass_words returns the number of words in the bitmap of a span.

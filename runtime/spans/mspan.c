@@ -155,13 +155,14 @@ uint32_t mspan_counted(const struct mspan *s)
 	    s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
 }
 
-// slot_of_bit returns the first slot that begins at or after a bit.
+// slot_of_bit returns the first slot whose bit is at or after a bit: it begins
+// less than a granule before that one.
 static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 {
-	uint64_t offset = (uint64_t)bit << sizeclass_bit_shift(s->sizeclass);
+	unsigned shift = sizeclass_bit_shift(s->sizeclass);
+	uint64_t offset = (uint64_t)bit << shift;
 
-	// An object of 24 bytes may begin in the middle of its granule.
-	return mspan_slot(s, offset + s->elemsize - 1);
+	return mspan_slot(s, offset + s->elemsize - (UINT64_C(1) << shift));
 }
 
 // run_cap returns the lowest bit at which a run may start whose last slot

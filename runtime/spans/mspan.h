@@ -162,8 +162,7 @@ RT_INLINE uint32_t mspan_slot(const struct mspan *s, uint64_t offset)
 // mspan_bit returns the bit number of a slot of a small span.
 RT_INLINE unsigned mspan_bit(const struct mspan *s, uint32_t slot)
 {
-	return (unsigned)(slot * s->elemsize >>
-			  sizeclass_bit_shift(s->sizeclass));
+	return sizeclass_bit(s->sizeclass, slot * s->elemsize);
 }
 
 // mspan_test reads a slot's bit in a line.

@@ -100,11 +100,12 @@ static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
 	uint64_t first = arena_first_page(page, word);
 	uintptr_t base = arena_page_address(first);
 	uint64_t slot = (p - base) * c->divmagic >> 32;
-	unsigned bit = (unsigned)(slot * c->size >> sizeclass_bit_shift(class));
+	unsigned bit = sizeclass_bit(class, slot * c->size);
 	const struct linewords *lines =
 	    class == 1 ? lines_of_eight(page, word) : arena_lines(first);
 
-	if (!lines || !object_test(lines, bit))
+	// The bit of what follows the last slot may be on the next page.
+	if (slot >= c->nelems || !lines || !object_test(lines, bit))
 		return false;
 	o->base = base + slot * c->size;
 	o->size = o->request = c->size;

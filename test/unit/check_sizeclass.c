@@ -221,7 +221,8 @@ TEST(masks_show_where_slots_begin)
 
 		ck_assert_uint_eq(s->mask_word, next_word);
 		for (unsigned i = 0; i < s->nelems; i++) {
-			unsigned bit = i * s->size >> sizeclass_bit_shift(c);
+			unsigned unit = 1U << sizeclass_bit_shift(c);
+			unsigned bit = (i * s->size + unit - 1) / unit;
 
 			ck_assert_uint_lt(bit / 64, nwords);
 			ck_assert_uint_eq(mask[bit / 64] >> bit % 64 & 1, 0);
