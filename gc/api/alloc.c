@@ -5,6 +5,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/safepoint.h"
+#include "runtime/spans/kinds.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/host/door.h"
@@ -23,21 +24,22 @@ static void open_object(const void *obj)
 		poison_unpoison((const void *)o.base, o.size);
 }
 
-// alloc_checked allocates what the current run cannot.  It checks arguments,
-// polls, and begins collections.  i is of rt_alloc_slow_; dry is for struct
-// want.
-static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
+// alloc_checked is for what the current run does not hold: the place where
+// arguments are checked, threads are stopped, and collections begin.  row is a
+// row of runs, or a registered kind, whose number is no row's; dry is for
+// struct want.
+static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {
-	unsigned row = i / RT_RUN_CLASSES;
 	struct want w = {.n = n,
-			 .kind = row == RT_ROW_WORDS,
+			 .kind = row >= RT_ROWS ? row : row == RT_ROW_WORDS,
 			 .uninit = row == RT_ROW_UNINIT,
 			 .dry = dry};
 	void *obj;
 
-	// A request that the range can never hold is refused at once.
-	if (!door_allocating(t) || row >= RT_ROWS || n > arena.reserved)
+	// What the range can never hold is refused before anything is tried.
+	if (!door_allocating(t) || n > arena.reserved ||
+	    (row >= RT_ROWS && !kinds_exists(row)))
 		return NULL;
 	if (n == 0)
 		return &zerobase;
@@ -48,11 +50,16 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned i, size_t n,
 		w.dry = false; // the handler may have allocated
 	}
 	supply_collect_before_object(t->p);
+	// The kind may have ended while the thread was stopped.
+	if (row >= RT_ROWS && !kinds_exists(row))
+		return NULL;
 	obj = supply_object(t->mc, &w);
 	if (RT_UNLIKELY(poison_on))
 		open_object(obj);
 	return obj;
 }
+
+static_assert((int)RT_ROWS == (int)RT_KIND_FIRST, "a row or a kind");
 
 // ---- by the table of runs ----
 //
@@ -72,7 +79,7 @@ RT_INLINE struct mcache_slot *slot_of(struct rt_mcache *mc, unsigned i)
 	else if (i >= RT_ROW_NOSCAN * RT_RUN_CLASSES)
 		i -= RT_ROW_NOSCAN * RT_RUN_CLASSES;
 	else
-		i += SPANCLASS_COUNT;
+		i += SPANCLASS_BASE;
 	return &mc->slots[i];
 }
 
@@ -90,7 +97,7 @@ RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 {
 	struct mcache_slot *slot;
 
-	if (i >= RT_ROWS * RT_RUN_CLASSES || !may_take(t, i))
+	if (!may_take(t, i))
 		return NULL;
 	slot = slot_of(t->mc, i);
 	return n <= slot->size ? slot : NULL;
@@ -100,7 +107,7 @@ RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 // because it would cost each next run an instruction.
 static RT_NOINLINE void *alloc_dry(rt_thread *t, unsigned i, size_t n)
 {
-	return alloc_checked(t, i, n, true);
+	return alloc_checked(t, i / RT_RUN_CLASSES, n, true);
 }
 
 // alloc_tiny serves a request that may be tiny, or of no bytes.
@@ -110,7 +117,7 @@ static RT_NOINLINE void *alloc_tiny(rt_thread *t, unsigned i, size_t n)
 
 	if (n == 0 || i >= RT_ROW_WORDS * RT_RUN_CLASSES ||
 	    !may_take(t, TINY_RUN))
-		return alloc_checked(t, i, n, false);
+		return alloc_checked(t, i / RT_RUN_CLASSES, n, false);
 	obj = mcache_take_tiny(t->mc, n);
 	return obj ? obj : alloc_dry(t, i, n);
 }
@@ -121,15 +128,54 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 	void *obj;
 
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+	if (i >= RT_ROWS * RT_RUN_CLASSES)
+		return NULL;
 	if (n > RT_INLINE_MAX)
-		return alloc_checked(t, i, n, false);
+		return alloc_checked(t, i / RT_RUN_CLASSES, n, false);
 	slot = slot_for(t, i, n);
 	if (slot) {
 		obj = mcache_next(t->mc, slot, false);
 		return obj ? obj : alloc_dry(t, i, n);
 	}
-	return n < RT_NOSCAN_MIN ? alloc_tiny(t, i, n)
-				 : alloc_checked(t, i, n, false);
+	return n < RT_NOSCAN_MIN
+		   ? alloc_tiny(t, i, n)
+		   : alloc_checked(t, i / RT_RUN_CLASSES, n, false);
+}
+
+// kind_slot returns the slot that t may take n bytes of a registered kind from.
+// Returns NULL if alloc_checked knows more.
+static struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
+				     size_t n)
+{
+	struct mcache_slot *slot;
+	struct mcache_kind *k;
+
+	if (n - 1 > RT_INLINE_MAX - 1 || t->run == proc_no_runs.row)
+		return NULL;
+	k = mcache_kind_of(t->mc, kind);
+	if (!k)
+		return NULL;
+	slot = &k->slots[rt_class_of_((int)kind, n)];
+	return slot->run->start &&
+		       !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)
+		   ? slot
+		   : NULL;
+}
+
+void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n)
+{
+	struct mcache_slot *slot;
+	void *obj = NULL;
+
+	if (kind == RT_NOSCAN || kind == RT_WORDS)
+		return rt_alloc_row_(t, RT_ROW_NOSCAN + (unsigned)kind, n);
+	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+	if (kind < RT_KIND_FIRST || kind > RT_KIND_MAX)
+		return NULL;
+	slot = kind_slot(t, (unsigned)kind, n);
+	if (slot)
+		obj = mcache_next(t->mc, slot, false);
+	return obj ? obj : alloc_checked(t, (unsigned)kind, n, slot != NULL);
 }
 
 // ---- the public functions ----
@@ -167,8 +213,18 @@ void *rt_alloc_kind(int kind, size_t n)
 	case RT_WORDS:
 		return rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, n);
 	default:
-		return NULL;
+		return rt_alloc_of_(rt_thread_tls, kind, n);
 	}
+}
+
+void *rt_alloc_of(int kind, size_t n)
+{
+	return rt_alloc_kind(kind, n);
+}
+
+void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
+{
+	return rt_alloc_of_(t, kind, n);
 }
 
 // ---- questions ----
@@ -193,13 +249,30 @@ int rt_is_heap(const void *p)
 	return rt_base(p) != NULL;
 }
 
-size_t rt_good_size(size_t n)
+static size_t good_size(unsigned kind, size_t n)
 {
 	if (n == 0 || n > SETTINGS_MAX_HEAP)
 		return 0;
 	if (n > SIZECLASS_MAX_REQUEST)
 		return base_pages(n) << RT_PAGE_SHIFT;
-	return sizeclass_table[supply_class(KIND_WORDS, n)].size;
+	if (supply_is_tiny(kind, n))
+		return SIZECLASS_TINY_SIZE;
+	return sizeclass_table[supply_class(kind, n)].size;
+}
+
+size_t rt_good_size(size_t n)
+{
+	return good_size(KIND_WORDS, n);
+}
+
+size_t rt_good_size_of(int kind, size_t n)
+{
+	if (kind == RT_NOSCAN || kind == RT_WORDS)
+		return good_size((unsigned)kind, n);
+	if (!door_ready() || kind < RT_KIND_FIRST || kind > RT_KIND_MAX ||
+	    !kinds_exists((unsigned)kind))
+		return 0;
+	return good_size((unsigned)kind, n);
 }
 
 // ---- stacks ----

@@ -14,13 +14,15 @@ const char *rt_strerror(int error)
 		return "thread not attached, or not the one that stopped the "
 		       "world";
 	case RT_EBUSY:
-		return "world stopped by the caller, or threads attached";
+		return "still in use, or the world is stopped by the caller";
 	case RT_ESTATE:
 		return "not possible in this state";
 	case RT_ENOENT:
 		return "no such thing";
 	case RT_ENOTSUP:
 		return "the system lacks or refuses what is needed";
+	case RT_EEXIST:
+		return "there is one already";
 	default:
 		return "unknown error";
 	}

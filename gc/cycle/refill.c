@@ -3,24 +3,24 @@
 #include "runtime/os/throw.h"
 #include "runtime/spans/mcentral.h"
 
-void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		   bool uninit)
+void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
+		   struct mcache_slot *slot, bool uninit)
 {
-	unsigned i = mcache_slot_of(sc, uninit);
+	spanclass sc = slot->sc;
 	struct mspan *s;
 
-	mcache_retire_slot(mc, p, i);
+	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
 	if (!s)
 		s = mheap_alloc_small(p, &mc->heap, sc);
 	if (!s) {
-		// A flush skips a slot without a span.
-		mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
+		// A flush will not come by a slot without a span.
+		slot->run_log2 = MCACHE_RUN_FIRST;
 		return NULL;
 	}
 	RT_ASSERT(mspan_check(s) == NULL);
-	mcache_set_span(mc, i, s);
-	return mcache_next(mc, &mc->slots[i], uninit);
+	mcache_set_span(mc, slot, s);
+	return mcache_next(mc, slot, uninit);
 }
 
 RT_INLINE void count_large(struct rt_proc *p, const struct mspan *s)

@@ -10,11 +10,11 @@
 
 #include "runtime/spans/mcache.h"
 
-// refill_small retires the cached span, caches another one, and takes an object
-// from that.  The slot is the one for sc and uninit; mcache_take must have
-// found nothing in it.  Returns NULL if there is no memory.
-void *refill_small(struct rt_mcache *mc, struct rt_proc *p, spanclass sc,
-		   bool uninit);
+// refill_small takes an object from another span than the one that a slot
+// caches, which is retired, and caches that span.  mcache_take must get nothing
+// from the slot.  Returns NULL if there is no memory.
+void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
+		   struct mcache_slot *slot, bool uninit);
 
 // refill_large returns a span with one object of n bytes, counted, in the state
 // setting up, not cleared.  Returns NULL if there is no memory.  refill_guarded

@@ -17,6 +17,7 @@
 #include "gc/host/door.h"
 #include "gc/host/attach.h"
 #include "gc/host/supply.h"
+#include "gc/host/registry.h"
 #include "gc/host/atfork.h"
 
 // state_reset makes all state but memory what it was when the process began.
@@ -88,6 +89,7 @@ int lifetime_begin(const rt_config *c)
 	}
 	supply_reset();
 	poison_init();
+	registry_init();
 	mstats_set_double_check(settings.double_check);
 	pacer_init();
 	gcstats_init();

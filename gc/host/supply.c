@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "runtime/os/settings.h"
+#include "runtime/spans/kinds.h"
 #include "runtime/spans/stackalloc.h"
-#include "gc/mark/kind.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/refill.h"
 #include "gc/cycle/cycle.h"
@@ -103,10 +103,14 @@ static void *take_small(struct rt_mcache *mc, struct rt_proc *p,
 			const struct want *w)
 {
 	spanclass sc = spanclass_make(supply_class(w->kind, w->n), w->kind);
-	struct mcache_slot *slot = &mc->slots[mcache_slot_of(sc, w->uninit)];
-	void *obj = w->dry ? NULL : mcache_take(mc, slot, w->uninit);
+	struct mcache_slot *slot = mcache_slot_of(mc, sc, w->uninit);
+	void *obj;
 
-	return obj ? obj : refill_small(mc, p, sc, w->uninit);
+	if (RT_UNLIKELY(!slot))
+		return NULL;
+	obj = w->dry ? NULL : mcache_take(mc, slot, w->uninit);
+
+	return obj ? obj : refill_small(mc, p, slot, w->uninit);
 }
 
 // take_tiny does the same for a part of a tiny block.
@@ -117,20 +121,10 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 
 	if (obj)
 		return obj;
-	obj = refill_small(mc, p, SPANCLASS_TINY, false);
+	obj = refill_small(mc, p, &mc->slots[SPANCLASS_TINY], false);
 	if (obj)
 		mcache_set_tiny(mc, obj, w->n);
 	return obj;
-}
-
-// is_tiny tells whether an object is combined with others.  Go combines all
-// that are smaller than a block.  Unless classes are Go's, only those below 6
-// bytes are combined here: a slot of 8 bytes holds 6 to 8 as densely as a block
-// does, and of larger ones no two fit into a block.
-static bool is_tiny(const struct want *w)
-{
-	return w->kind == KIND_NOSCAN &&
-	       w->n < (settings.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
 }
 
 // ---- anything ----
@@ -142,6 +136,9 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
+	// The kind may have ended while the thread was stopped.
+	if (RT_UNLIKELY(!kinds_exists(w->kind)))
+		return NULL;
 	if (RT_UNLIKELY(guard_on)) {
 		void *obj = take_guarded(mc, p, w);
 
@@ -150,7 +147,8 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 	}
 	if (w->n > SIZECLASS_MAX_REQUEST)
 		return set_up(mc, refill_large(mc, p, w->kind, w->n));
-	return is_tiny(w) ? take_tiny(mc, p, w) : take_small(mc, p, w);
+	return supply_is_tiny(w->kind, w->n) ? take_tiny(mc, p, w)
+					     : take_small(mc, p, w);
 }
 
 // ---- collections ----
@@ -268,7 +266,8 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 
 	do
 		v = take_collected(mc, w);
-	while (!v && handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
+	while (!v && (w->stack || kinds_exists(w->kind)) &&
+	       handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
 	       door_may_go_on(&mc->thread));
 	return v;
 }

@@ -38,9 +38,20 @@ void *supply_stack(struct rt_mcache *mc, size_t n);
 // need no more alignment than their size.
 RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
-	if (settings.align8 || (kind == KIND_NOSCAN && n <= 8))
+	if (settings.align8 || (kind == KIND_NOSCAN && n <= 8) ||
+	    (kind >= KIND_ALIGN8 && n > 16))
 		return sizeclass_of(n);
 	return sizeclass_of16(n);
+}
+
+// supply_is_tiny tells whether a request is combined with others in a block of
+// 16 bytes.  Go combines everything smaller than a block.  Here a slot of 8
+// bytes holds requests of 6 to 8 bytes as densely, and no two larger ones fit
+// into a block.
+RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
+{
+	return kind == KIND_NOSCAN &&
+	       n < (settings.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
 }
 
 // supply_collect returns when a collection that began after the call is over.

@@ -4,7 +4,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/poison.h"
 #include "runtime/spans/object.h"
-#include "gc/mark/kind.h"
+#include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
 
 // Words to look at, and what the report calls them.
@@ -98,18 +98,34 @@ static void check_threads(bool past_end)
 	}
 }
 
+static void check_object(unsigned kind, uintptr_t obj, uintptr_t end)
+{
+	struct region r = {.lo = obj, .hi = end, .name = "an object"};
+	struct trace_check c = {.t = {.base = (const char *)arena.base,
+				      .used = arena_used(),
+				      .mode = TRACE_CHECK}};
+	struct object o;
+
+	if (layout_is_words(kind)) {
+		check_region(&r);
+		return;
+	}
+	trace_references(&c.t, kind, obj, end - obj);
+	if (layouts[kind].name[0] != 0)
+		r.name = layouts[kind].name;
+	if (c.missed != 0 && object_find(c.missed, &o))
+		missed(&o, r.name, obj);
+}
+
 static void check_span(const struct mspan *s)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
-	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		struct region r = {mspan_object(s, slot),
-				   mspan_scan_end(s, slot), "an object", false,
-				   false};
-
+	for (uint32_t slot = 0; slot < s->nelems; slot++)
 		if (mspan_test(s, line, slot))
-			check_region(&r);
-	}
+			check_object(spanclass_kind(s->spanclass),
+				     mspan_object(s, slot),
+				     mspan_scan_end(s, slot));
 }
 
 // check_objects skips objects that are being set up: they have no pointers yet.
@@ -121,7 +137,7 @@ static void check_objects(void)
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (pageword_state(arena_word(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
-		    kind_scanned(spanclass_kind(s->spanclass)))
+		    layout_scanned(spanclass_kind(s->spanclass)))
 			check_span(s);
 }
 

@@ -1,26 +1,38 @@
 // grey.c - marking that one pair of bits does not decide.
 #include "gc/mark/grey.h"
 
+#include <string.h>
+
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 
 uint8_t grey_granules[GREY_COUNTS];
 
-// set_granules fills grey_granules.  Under memcheck no object counts as small,
-// because memcheck would report what scan_small reads (poison.h).
-static void set_granules(void)
-{
-	if (poison_memcheck)
-		return;
-	for (unsigned i = 0; i < GREY_COUNTS; i++) {
-		unsigned class = pageword_class(i);
-		uint32_t size =
-		    class < SIZECLASS_COUNT ? sizeclass_table[class].size : 0;
+uint32_t grey_leaves;
 
-		if (size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0 &&
-		    kind_scanned(pageword_kind(i)))
-			grey_granules[i] = (uint8_t)(size / RT_GRANULE);
+void grey_init(void)
+{
+	memset(grey_granules, 0, sizeof grey_granules);
+	grey_leaves = 0;
+}
+
+// Under memcheck no object counts as small, because memcheck would report what
+// scan_small reads (poison.h).
+void grey_add_kind(unsigned kind)
+{
+	bool small = layout_is_words(kind) && !poison_memcheck;
+	uint32_t bit = UINT32_C(1) << kind;
+
+	for (unsigned class = 1; class < SIZECLASS_COUNT; class ++) {
+		uint32_t size = sizeclass_table[class].size;
+		bool is =
+		    small && size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0;
+
+		grey_granules[kind << PAGEWORD_CLASS_BITS | class] =
+		    (uint8_t)(is ? size / RT_GRANULE : 0);
 	}
+	grey_leaves =
+	    layout_scanned(kind) ? grey_leaves & ~bit : grey_leaves | bit;
 }
 
 void grey_look(struct marker *m)
@@ -32,9 +44,17 @@ void grey_look(struct marker *m)
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
 	m->mark = &arena.lines->line[m->mark_line];
-	m->halves = settings.align8;
-	if (grey_granules[GREY_COUNTS / KIND_COUNT * KIND_WORDS + 2] == 0)
-		set_granules();
+	m->halves = settings.align8 || kinds_halves();
+	m->work.t.base = (const char *)m->base;
+	m->work.t.used = m->used;
+	m->counted = kinds_mask();
+}
+
+// grey_how tells how an object of a kind with references is looked at.
+static enum grey_result grey_how(unsigned kind, struct grey *o)
+{
+	o->kind = kind;
+	return layout_is_words(kind) ? GREY_WIDE : GREY_TRACED;
 }
 
 static enum grey_result grey_large(struct marker *m, uint32_t word,
@@ -46,12 +66,12 @@ static enum grey_result grey_large(struct marker *m, uint32_t word,
 	m->large_bytes += s->elemsize;
 	// An object that is being set up holds no pointers yet.
 	if (pageword_state(word) != PAGEWORD_HEAP ||
-	    !kind_scanned(pageword_kind(word)))
+	    grey_leaves >> pageword_kind(word) & 1)
 		return GREY_LEAF;
 	o->base = mspan_object(s, 0);
 	o->size = mspan_limit(s) - o->base;
 	m->large_scanned += o->size;
-	return GREY_WIDE;
+	return grey_how(pageword_kind(word), o);
 }
 
 enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o)
@@ -64,7 +84,7 @@ enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o)
 	// The granule of its bit may be 8 bytes behind its beginning.
 	if (!sizeclass_is_aligned(class))
 		o->base -= o->base % RT_PAGE_SIZE % o->size;
-	return GREY_WIDE;
+	return grey_how(pageword_kind(word), o);
 }
 
 // ---- marks beside other markers ----

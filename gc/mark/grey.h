@@ -6,9 +6,9 @@
 // page.  If the mark bit is set, nothing else is read.  If the alloc bit is
 // set, the word points into the first whole granule of an allocated object, and
 // its base is the word rounded down.  Only an unmarked object costs a look at
-// the pageword.  Otherwise the word is interior, stale or no pointer at all.  Then
-// the pageword and a division find the slot, and its alloc bit decides.  So a
-// free slot is never marked, whatever the word.
+// the pageword.  Otherwise the word is interior, stale or no pointer at all.
+// Then the pageword and a division find the slot, and its alloc bit decides. So
+// a free slot is never marked, whatever the word.
 //
 // Objects of 8 bytes share granules.  Their bits are elsewhere, so their words
 // are divided.  An object of 24 bytes may begin 8 bytes before the granule of
@@ -26,11 +26,11 @@
 #define GC_MARK_GREY_H
 
 #include "runtime/os/schedpoint.h"
-#include "gc/mark/kind.h"
+#include "gc/mark/layout.h"
 #include "gc/mark/work.h"
 
 // Objects are counted by class and kind: one addition an object.
-enum { GREY_COUNTS = KIND_COUNT << PAGEWORD_CLASS_BITS };
+enum { GREY_COUNTS = 1 << (KIND_BITS + PAGEWORD_CLASS_BITS) };
 
 RT_INLINE unsigned grey_index(uint32_t word)
 {
@@ -45,7 +45,8 @@ enum grey_result {
 	GREY_NOTHING, // no object, or marked before
 	GREY_LEAF,    // newly marked, has no pointers
 	GREY_SMALL,   // newly marked, some granules to be scanned
-	GREY_WIDE,    // newly marked, to be scanned, any size
+	GREY_WIDE,    // newly marked, words to be scanned, any size
+	GREY_TRACED,  // newly marked, to be traced by its layout
 };
 
 // Bytes of objects that are small here: scanned by a loop of a few steps.
@@ -67,7 +68,7 @@ struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap
 	atomic_u64 *mark;		 // markword of its first granules
-	bool halves;			 // objects of 24 bytes exist
+	bool halves;			 // objects of 24 bytes may exist
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	       // some page must be scanned again
@@ -82,6 +83,7 @@ struct marker {
 	uint64_t past_end_objects;     // kept by a word equal to their end
 	uint64_t uncounted;	       // objects that another marker counted
 	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
+	uint32_t counted;	       // kinds to clear in it; its thread
 	struct grey_kept kept[GREY_KEPT];
 	struct work work;
 };
@@ -90,7 +92,13 @@ struct marker {
 struct grey {
 	uintptr_t base;
 	uint64_t size; // bytes to scan
+	unsigned kind; // if it is traced
 };
+
+// grey_init forgets all kinds.  grey_add_kind makes a kind known to markers,
+// after its layout was set and before it exists.
+void grey_init(void);
+void grey_add_kind(unsigned kind);
 
 // grey_look sets what m knows of the heap to what holds in this stop.
 void grey_look(struct marker *m);
@@ -190,6 +198,9 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
 // Granules to scan of a small object, by grey_index; 0 for all others.
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
+// Bit k: objects of kind k have no references.
+RT_GLOBAL uint32_t grey_leaves;
+
 // grey_count counts an object that was just marked, begins at base and has this
 // pageword.  It sets *o to what must be scanned.
 RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
@@ -202,7 +213,7 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
 	o->size = grey_granules[i] * (uint64_t)RT_GRANULE;
 	if (RT_LIKELY(o->size != 0))
 		return GREY_SMALL;
-	if (pageword_class(word) != 0 && !kind_scanned(pageword_kind(word)))
+	if (pageword_class(word) != 0 && grey_leaves >> pageword_kind(word) & 1)
 		return GREY_LEAF;
 	return grey_wide(m, word, o);
 }

@@ -9,6 +9,7 @@
 #include "runtime/os/poison.h"
 #include "runtime/world/stw.h"
 #include "gc/mark/gain.h"
+#include "gc/mark/trace.h"
 #include "gc/mark/pastend.h"
 
 enum {
@@ -49,7 +50,7 @@ static void take(struct marker *m, uintptr_t w)
 {
 	struct grey o;
 
-	scan_grey(m, grey_word(m, w, &o), &o);
+	trace_grey(m, grey_word(m, w, &o), &o);
 }
 
 static uint64_t thread_cpu(const struct marker *m)
@@ -158,6 +159,20 @@ static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 	}
 }
 
+static void rescan_object(struct marker *m, const struct mspan *s,
+			  uint32_t slot)
+{
+	unsigned kind = spanclass_kind(s->spanclass);
+	uintptr_t base = mspan_object(s, slot);
+	uintptr_t end = mspan_scan_end(s, slot);
+
+	if (layout_is_words(kind)) {
+		rescan_words(m, base, end);
+		return;
+	}
+	trace_again(m, kind, base, end - base);
+}
+
 // rescan_page scans again the marked objects that begin in a page.
 static void rescan_page(struct marker *m, uint64_t page)
 {
@@ -169,7 +184,7 @@ static void rescan_page(struct marker *m, uint64_t page)
 
 		if (base >= lo && base < lo + RT_PAGE_SIZE &&
 		    mspan_test(s, m->mark_line, slot))
-			rescan_words(m, base, mspan_scan_end(s, slot));
+			rescan_object(m, s, slot);
 	}
 }
 
@@ -181,8 +196,9 @@ static void scan_range(struct marker *m, struct work_range range)
 {
 	struct work_range rest = range;
 
-	rest.lo += WORK_PIECE;
-	if (range.hi - range.lo > WORK_PIECE && work_add_range(&m->work, rest))
+	rest.lo += work_piece(range.stride);
+	if (range.hi - range.lo > work_piece(range.stride) &&
+	    work_add_range(&m->work, rest))
 		range.hi = rest.lo;
 	switch (range.words) {
 	case WORK_ANY:
@@ -194,8 +210,22 @@ static void scan_range(struct marker *m, struct work_range range)
 	case WORK_ENDS:
 		pastend_scan(m, range.lo, range.hi);
 		break;
+	case WORK_VALUES:
+	case WORK_TAIL:
+		while ((range.lo = trace_piece(m, &range)) != range.hi)
+			drain(m);
+		break;
 	}
 	drain(m);
+}
+
+static struct work_range words_range(struct roots_range r,
+				     enum work_words words)
+{
+	return (struct work_range){.lo = r.lo,
+				   .hi = r.hi,
+				   .stride = sizeof(uintptr_t),
+				   .words = words};
 }
 
 static void mark_ranges(struct marker *m, size_t begin)
@@ -208,7 +238,7 @@ static void mark_ranges(struct marker *m, size_t begin)
 		    range.flags == RT_ROOT_EXACT ? WORK_REFERENCES : WORK_ANY;
 
 		m->globals_bytes += range.hi - range.lo;
-		scan_range(m, (struct work_range){range.lo, range.hi, words});
+		scan_range(m, words_range(range, words));
 	}
 }
 
@@ -234,7 +264,7 @@ static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 	struct roots_range frame;
 
 	while (roots_fake_frame(p, &rest, &frame))
-		scan_range(m, (struct work_range){frame.lo, frame.hi, words});
+		scan_range(m, words_range(frame, words));
 }
 
 static void mark_thread(struct marker *m, struct rt_proc *p)
@@ -247,8 +277,8 @@ static void mark_thread(struct marker *m, struct rt_proc *p)
 		return;
 	if (!mark.past_end)
 		m->stack_bytes += stack.hi - stack.lo;
-	scan_range(m, (struct work_range){registers.lo, registers.hi, words});
-	scan_range(m, (struct work_range){stack.lo, stack.hi, words});
+	scan_range(m, words_range(registers, words));
+	scan_range(m, words_range(stack, words));
 	scan_fake_frames(m, p, registers, words);
 	scan_fake_frames(m, p, stack, words);
 }
@@ -376,6 +406,12 @@ static void mark_past_end(struct marker *m)
 
 // ---- one marking ----
 
+// kind_counts returns the index of the first count of a kind.
+static unsigned kind_counts(unsigned kind)
+{
+	return kind << PAGEWORD_CLASS_BITS;
+}
+
 static void marker_clear(struct marker *m)
 {
 	m->overflowed = m->keeps = false;
@@ -383,7 +419,10 @@ static void marker_clear(struct marker *m)
 	m->stack_bytes = m->globals_bytes = 0;
 	m->past_end_objects = m->uncounted = 0;
 	m->taken = m->cpu_before = 0;
-	memset(m->objects, 0, sizeof m->objects);
+	for (uint32_t x = m->counted; x; x &= x - 1)
+		memset(&m->objects[kind_counts(bits_ctz(x))], 0,
+		       sizeof m->objects[0] << PAGEWORD_CLASS_BITS);
+	m->counted = 0;
 	memset(m->kept, 0, sizeof m->kept);
 }
 
@@ -399,21 +438,25 @@ static void open_marking(struct rt_proc *p)
 	work_open(&mark.first.work, p, mark.range_jobs + mark.stack_jobs);
 }
 
-static void sum_objects(struct mark_result *r, const struct marker *m)
+static void sum_kind(struct mark_result *r, const struct marker *m,
+		     unsigned kind)
 {
-	for (unsigned i = 0; i < GREY_COUNTS; i++) {
-		uint64_t n = m->objects[i];
-		uint64_t bytes;
-
-		if (n == 0) // always, for numbers that are no size class
-			continue;
+	for (unsigned class = 0; class < SIZECLASS_COUNT; class ++) {
+		uint64_t n = m->objects[kind_counts(kind) + class];
 		// Class 0 has size 0: large_bytes has its bytes.
-		bytes = n * sizeclass_table[pageword_class(i)].size;
+		uint64_t bytes = n * sizeclass_table[class].size;
+
 		r->marked_objects += n;
 		r->marked_bytes += bytes;
-		if (kind_scanned(pageword_kind(i)))
+		if (layout_scanned(kind))
 			r->scan_heap += bytes;
 	}
+}
+
+static void sum_objects(struct mark_result *r, const struct marker *m)
+{
+	for (uint32_t x = kinds_mask(); x; x &= x - 1)
+		sum_kind(r, m, bits_ctz(x));
 }
 
 static void sum_up(struct mark_result *r)

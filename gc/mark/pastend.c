@@ -18,7 +18,7 @@ static void keep(struct marker *m, uintptr_t w)
 
 	if (found == GREY_NOTHING)
 		return;
-	scan_grey(m, found, &o);
+	trace_grey(m, found, &o);
 	m->past_end_objects++;
 }
 

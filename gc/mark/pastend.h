@@ -11,7 +11,7 @@
 #ifndef GC_MARK_PASTEND_H
 #define GC_MARK_PASTEND_H
 
-#include "gc/mark/scan.h"
+#include "gc/mark/trace.h"
 
 // pastend_scan marks the objects whose end a word of [lo, hi) equals, and
 // pushes their words.  lo and hi must be 8-aligned.  It publishes its marks.

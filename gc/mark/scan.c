@@ -27,7 +27,7 @@ vector_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	const __m512i base = _mm512_set1_epi64((long long)m->base);
 	const __m512i used = _mm512_set1_epi64((long long)m->used);
-	uintptr_t *top = m->work.top;
+	uintptr_t *top = &m->work.t.top->word;
 
 	for (; lo < hi; lo += sizeof(__m512i)) {
 		size_t n = base_min(8, (hi - lo) / sizeof(uintptr_t));
@@ -39,7 +39,7 @@ vector_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 		_mm512_storeu_si512(top, _mm512_maskz_compress_epi64(in, w));
 		top += __builtin_popcount(in);
 	}
-	m->work.top = top;
+	m->work.t.top = (struct rt_trace_entry *)top;
 }
 
 static bool have_vectors(void)
@@ -62,7 +62,7 @@ static void defined_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 
 		if (grey_in_heap(m, w))
-			*m->work.top++ = w;
+			(m->work.t.top++)->word = w;
 	}
 }
 
@@ -104,7 +104,7 @@ static void reference_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 		uintptr_t w = poison_word(*(const uintptr_t *)lo);
 
 		if (grey_in_heap(m, w) && is_reference(m, w))
-			*m->work.top++ = w;
+			(m->work.t.top++)->word = w;
 	}
 }
 
@@ -125,7 +125,10 @@ uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 // Returns false if that is refused, after noting the overflow.
 static bool leave_rest(struct marker *m, uintptr_t base, uintptr_t hi)
 {
-	struct work_range rest = {base + WORK_PIECE, hi, WORK_ANY};
+	struct work_range rest = {.lo = base + WORK_PIECE,
+				  .hi = hi,
+				  .stride = sizeof(uintptr_t),
+				  .words = WORK_ANY};
 
 	if (hi - base <= WORK_PIECE || work_add_range(&m->work, rest))
 		return true;

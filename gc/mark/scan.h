@@ -25,7 +25,7 @@ static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	uintptr_t base = m->base;
 	uint64_t used = m->used;
-	uintptr_t *top = m->work.top;
+	uintptr_t *top = &m->work.t.top->word;
 
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w = *(const uintptr_t *)lo;
@@ -33,7 +33,7 @@ static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 		if ((uint64_t)(w - base) < used)
 			*top++ = w;
 	}
-	m->work.top = top;
+	m->work.t.top = (struct rt_trace_entry *)top;
 }
 
 // scan_words pushes the words of [lo, hi), both 8-aligned.  Returns hi, or the
@@ -62,9 +62,9 @@ static inline void scan_small(struct marker *m, const struct grey *o)
 	const uintptr_t *end = (const uintptr_t *)(o->base + o->size);
 	uintptr_t base = m->base;
 	uint64_t used = m->used;
-	uintptr_t *top = m->work.top;
+	uintptr_t *top = &m->work.t.top->word;
 
-	if (RT_UNLIKELY(top > m->work.high)) {
+	if (RT_UNLIKELY(m->work.t.top > m->work.high)) {
 		scan_wide(m, o);
 		return;
 	}
@@ -75,17 +75,7 @@ static inline void scan_small(struct marker *m, const struct grey *o)
 			*top++ = word[1];
 		word += 2;
 	} while (word != end);
-	m->work.top = top;
-}
-
-// scan_grey scans what marking found.
-RT_INLINE void scan_grey(struct marker *m, enum grey_result found,
-			 const struct grey *o)
-{
-	if (RT_LIKELY(found == GREY_SMALL))
-		scan_small(m, o);
-	else if (found == GREY_WIDE)
-		scan_wide(m, o);
+	m->work.t.top = (struct rt_trace_entry *)top;
 }
 
 #endif

@@ -116,9 +116,9 @@ static void pool_release(struct rt_proc *p)
 static void use(struct work *w, struct workbuf *b, uint64_t n)
 {
 	w->bottom = b->entry;
-	w->top = b->entry + n;
-	w->limit = b->entry + WORK_ENTRIES;
-	w->high = w->limit - WORK_FEW;
+	w->t.top = b->entry + n;
+	w->t.limit = b->entry + WORK_ENTRIES;
+	w->high = w->t.limit - WORK_FEW;
 }
 
 static struct workbuf *current(const struct work *w)
@@ -159,7 +159,7 @@ bool work_spill(struct work *w)
 
 	if (!empty)
 		return false;
-	full->n = (uint64_t)(w->top - w->bottom);
+	full->n = (uint64_t)(w->t.top - w->bottom);
 	full->next = w->full;
 	w->full = full;
 	w->nfull++;
@@ -226,9 +226,10 @@ static struct work_range cut_piece(struct work *caller)
 	struct workbuf *b = work_agreed.ranges;
 	struct work_range *range = &b->range[b->n - 1];
 	struct work_range piece = *range;
+	uintptr_t bytes = work_piece(range->stride);
 
-	if (piece.hi - piece.lo > WORK_PIECE) {
-		range->lo += WORK_PIECE;
+	if (piece.hi - piece.lo > bytes) {
+		range->lo += bytes;
 		piece.hi = range->lo;
 	} else if (--b->n == 0) {
 		work_agreed.ranges = b->next;
@@ -565,13 +566,13 @@ static void move_full(struct work *w, struct work *to)
 // another marker.
 static void move_words(struct work *w, struct work *to)
 {
-	size_t n = (size_t)(w->top - w->bottom);
+	size_t n = (size_t)(w->t.top - w->bottom);
 	size_t given = n / 2;
 
 	memcpy(to->bottom, w->bottom, given * sizeof *w->bottom);
 	memmove(w->bottom, w->bottom + given, (n - given) * sizeof *w->bottom);
-	to->top += given;
-	w->top -= given;
+	to->t.top += given;
+	w->t.top -= given;
 }
 
 // give_words gives a marker half of w's words.  Only w knows that marker until
@@ -588,7 +589,7 @@ static void give_words(struct work *w, struct work *to)
 
 void work_share(struct work *w)
 {
-	bool words = w->full || w->top - w->bottom >= WORK_SHARE;
+	bool words = w->full || w->t.top - w->bottom >= WORK_SHARE;
 	struct work *to;
 
 	schedpoint(SCHED_WORK_SHARE);
@@ -686,10 +687,10 @@ static uint32_t count_buffers(const struct workbuf *b, uint32_t most)
 
 const char *work_check(const struct work *w)
 {
-	if (w->limit != w->bottom + WORK_ENTRIES ||
-	    w->high != w->limit - WORK_FEW)
+	if (w->t.limit != w->bottom + WORK_ENTRIES ||
+	    w->high != w->t.limit - WORK_FEW)
 		return "stack of a marker is not a buffer";
-	if (w->top < w->bottom || w->top > w->limit)
+	if (w->t.top < w->bottom || w->t.top > w->t.limit)
 		return "top of a marker outside of its buffer";
 	if (count_buffers(w->full, w->nfull) != w->nfull)
 		return "nfull is not the full buffers of a marker";

@@ -49,6 +49,8 @@
 #ifndef GC_MARK_WORK_H
 #define GC_MARK_WORK_H
 
+#include <rt/trace.h>
+
 #include "runtime/os/lock.h"
 #include "runtime/spans/mheap.h"
 
@@ -69,21 +71,32 @@ enum work_words {
 	WORK_ANY,	 // the object that a word points to or into
 	WORK_REFERENCES, // the object that a word is a reference to
 	WORK_ENDS,	 // the object that ends where a word points
+	WORK_VALUES,	 // what a value in the rt_value_format how refers to
+	WORK_TAIL,	 // what an element of the tail of the rt_type how does
 };
 
-// Words to be scanned, [lo, hi), 8-aligned.
+// Words to be scanned, [lo, hi), 8-aligned.  Values and elements have stride
+// bytes, all others 8.
 struct work_range {
 	uintptr_t lo;
 	uintptr_t hi;
+	const void *how;
+	size_t stride;
 	enum work_words words;
 };
+
+// work_piece returns the bytes of a piece of a range: whole strides.
+RT_INLINE size_t work_piece(size_t stride)
+{
+	return stride > WORK_PIECE ? stride : WORK_PIECE - WORK_PIECE % stride;
+}
 
 struct workbuf {
 	RT_CACHE_ALIGNED struct workbuf *next;
 	uint64_t n; // entries or ranges, while it is not a marker's current one
 	union {
-		uintptr_t entry[WORK_ENTRIES];
-		struct work_range range[WORK_ENTRIES / 3];
+		struct rt_trace_entry entry[WORK_ENTRIES];
+		struct work_range range[WORK_ENTRIES / 5];
 	};
 };
 static_assert(sizeof(struct workbuf) == WORK_BUF_BYTES, "as in Go");
@@ -96,15 +109,15 @@ enum work_next {
 	WORK_OVER,
 };
 
-// One marker's part of the work.  Its pointers have another type than the
-// entries, so storing an entry does not make the compiler load them again.
+// One marker's part of the work.  The host's callbacks push through its
+// beginning.
 struct work {
-	uintptr_t *top;	       // past the newest entry of the current buffer
-	uintptr_t *bottom;     // its first entry
-	uintptr_t *limit;      // past its last place
-	uintptr_t *high;       // WORK_FEW places before limit
-	struct workbuf *full;  // full buffers below it, newest first
-	struct workbuf *spare; // empty buffers at hand
+	struct rt_tracer t; // top: past the newest entry of the current buffer;
+			    // limit: past its last place
+	struct rt_trace_entry *bottom; // its first entry
+	struct rt_trace_entry *high;   // WORK_FEW places before its end
+	struct workbuf *full;	       // full buffers below it, newest first
+	struct workbuf *spare;	       // empty buffers at hand
 	uint32_t nfull;
 	uint32_t nspare;
 	uint32_t marking; // number of the marking it has joined
@@ -190,7 +203,7 @@ void work_share(struct work *w);
 // work_plenty tells whether w has something to give.
 RT_INLINE bool work_plenty(const struct work *w)
 {
-	return w->full || w->top - w->bottom >= WORK_SHARE || w->more;
+	return w->full || w->t.top - w->bottom >= WORK_SHARE || w->more;
 }
 
 // work_wanted tells whether work_share would change anything, which is only a
@@ -212,14 +225,14 @@ bool work_more(struct work *w);
 // buffer.  Returns false if a buffer is refused.
 RT_INLINE bool work_room(struct work *w, size_t n)
 {
-	return RT_LIKELY((size_t)(w->limit - w->top) >= n) || work_spill(w);
+	return RT_LIKELY((size_t)(w->t.limit - w->t.top) >= n) || work_spill(w);
 }
 
 RT_INLINE bool work_push(struct work *w, uintptr_t entry)
 {
-	if (RT_UNLIKELY(w->top == w->limit) && !work_spill(w))
+	if (RT_UNLIKELY(w->t.top == w->t.limit) && !work_spill(w))
 		return false;
-	*w->top++ = entry;
+	(w->t.top++)->word = entry;
 	return true;
 }
 
@@ -227,12 +240,12 @@ RT_INLINE bool work_push(struct work *w, uintptr_t entry)
 // newest; there must be one.
 RT_INLINE bool work_any(const struct work *w)
 {
-	return w->top != w->bottom;
+	return w->t.top != w->bottom;
 }
 
 RT_INLINE uintptr_t work_pop(struct work *w)
 {
-	return *--w->top;
+	return (--w->t.top)->word;
 }
 
 // work_fork_lock takes the lock for a fork, since a helper that comes too late

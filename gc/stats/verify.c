@@ -5,6 +5,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 #include "runtime/pages/hugepages.h"
+#include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/gain.h"
@@ -28,7 +29,7 @@ struct sums {
 	uint64_t cached_free;
 	uint64_t cached_scavenged;
 	uint64_t cached_spans;
-	uint64_t mcaches;
+	uint64_t mcache_bytes;
 };
 
 // first_error begins the text of the first contradiction.  Returns false if
@@ -122,6 +123,7 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 	// class is not counted.
 	if (s->npages > (arena_used() >> RT_PAGE_SHIFT) - mspan_page(s) ||
 	    s->spanclass >= SPANCLASS_COUNT ||
+	    !kinds_exists(spanclass_kind(s->spanclass)) ||
 	    s->sizeclass != spanclass_size(s->spanclass))
 		return 1;
 	for (uint64_t i = 0; i < s->npages; i++)
@@ -193,6 +195,8 @@ static void verify_sets(struct rt_verify *v, const struct sums *sums)
 	uint64_t n = 0;
 
 	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+		if (!kinds_exists(spanclass_kind((spanclass)sc)))
+			continue;
 		holds(v, mcentral_check((spanclass)sc), &mheap);
 		for (const struct mspan *s = mcentral_top((spanclass)sc); s;
 		     s = mcentral_below(s)) {
@@ -213,10 +217,11 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		const struct rt_mcache *mc = mcache_of(p);
 		const struct pagecache *c;
-		uint64_t nonempty = 0;
+		uint64_t nonempty;
 
 		if (!mc)
 			continue;
+		nonempty = mc->used_kinds;
 		for (unsigned w = 0; w < MCACHE_WORDS; w++)
 			nonempty |= mc->nonempty[w];
 		if (nonempty != 0 || mc->tiny != 0 || mc->live != 0)
@@ -233,7 +238,7 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 		sums->cached_free += bits_count(c->cache);
 		sums->cached_scavenged += bits_count(c->cache & c->scav);
 		sums->cached_spans += mc->heap.nspans;
-		sums->mcaches++;
+		sums->mcache_bytes += mcache_bytes(mc);
 	}
 }
 
@@ -337,7 +342,7 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums,
 	equal(v, "mspan_inuse is not the spans", s->mspan_inuse,
 	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
 	equal(v, "mcache_inuse is not the mcaches", s->mcache_inuse,
-	      sums->mcaches * sizeof(struct rt_mcache));
+	      sums->mcache_bytes);
 	equal(v, "mapped_ready is not what is mapped", s->mapped_ready,
 	      arena_used() - g[HEAPGAUGE_RELEASED] + snapshot_beside_heap(s));
 }

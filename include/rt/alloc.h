@@ -33,7 +33,13 @@ enum { RT_RUN_CLASSES = 33, RT_INLINE_MAX = 1024, RT_NOSCAN_MIN = 6 };
  * The rows of a thread's table of runs: one for rt_alloc_noscan_uninit, whose
  * runs are not cleared, and then one for each kind.
  */
-enum { RT_ROW_UNINIT = 0, RT_ROW_NOSCAN = 1, RT_ROW_WORDS = 2, RT_ROWS = 3 };
+enum {
+	RT_ROW_UNINIT = 0,
+	RT_ROW_NOSCAN = 1,
+	RT_ROW_WORDS = 2,
+	RT_ROWS = 3,
+	RT_ROW_RUNS = 99
+};
 
 /*
  * A run: free slots in a row, [start, cur), that belong to one thread.  An
@@ -48,8 +54,18 @@ struct rt_run {
 };
 
 /*
- * The part of an attached thread that inline code uses.  Threads that are not
- * attached share a writable one without runs.
+ * A thread's runs: RT_ROWS rows of RT_RUN_CLASSES, and for each kind (enum
+ * rt_kind) its row.  The row of a kind that the thread has not used yet is
+ * empty.
+ */
+struct rt_runs {
+	struct rt_run row[RT_ROW_RUNS];
+	struct rt_run *kind[RT_KIND_MAX + 1];
+};
+
+/*
+ * The part of an attached thread that inline code knows.  Threads that are
+ * not attached share a writable one with no runs.
  */
 struct rt_thread {
 	/* 1: the thread is inside the library, or in the inline sequence,
@@ -65,8 +81,9 @@ struct rt_thread {
 	void *reserved;
 	struct rt_mcache *mc;
 	struct rt_proc *p;
-	/* [row * RT_RUN_CLASSES + class]; RT_ROWS rows are always there. */
+	/* The row of a struct rt_runs: [row * RT_RUN_CLASSES + class]. */
 	struct rt_run *run;
+	void *reserved_words[3];
 };
 
 RT_ABI_ASSERT_(sizeof(struct rt_run) == 16, "rt_run is ABI");
@@ -79,7 +96,9 @@ RT_ABI_ASSERT_(offsetof(struct rt_thread, reserved) == 8, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, mc) == 16, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, p) == 24, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, run) == 32, "rt_thread is ABI");
-RT_ABI_ASSERT_(sizeof(struct rt_thread) == 40, "rt_thread is ABI");
+RT_ABI_ASSERT_(sizeof(struct rt_thread) == 64, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_runs, row) == 0, "rt_runs is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_runs, kind) == 1584, "rt_runs is ABI");
 
 /* The handle of the calling thread; never NULL.  Only the library writes it. */
 extern RT_API __thread rt_thread *rt_thread_tls
@@ -91,6 +110,9 @@ extern RT_API __thread rt_thread *rt_thread_tls
  * may be 0 or 1 on entry; it is 0 on return.
  */
 RT_API void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n);
+
+/* rt_alloc_of_slow_ does the same for a kind, which may be any number. */
+RT_API void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n);
 
 /* rt_row_inline_ returns whether n bytes of a row have a run. */
 static inline __attribute__((always_inline)) int rt_row_inline_(unsigned row,
@@ -164,6 +186,48 @@ rt_alloc_row_(rt_thread *t, unsigned row, size_t n)
 	return rt_alloc_slow_(t, i, n);
 }
 
+/* rt_class_of_ is the size class of n bytes of a registered kind. */
+static inline __attribute__((always_inline)) unsigned rt_class_of_(int kind,
+								   size_t n)
+{
+	return kind >= RT_KIND_ALIGN8_FIRST && n - 17 <= 24 - 17
+		   ? 3
+		   : rt_class_(RT_ROW_WORDS, n);
+}
+
+/*
+ * rt_alloc_of_ takes the next slot of a run of a kind.  The runs of a thread
+ * are found through one pointer for each kind.
+ */
+static inline __attribute__((always_inline)) void *
+rt_alloc_of_(rt_thread *t, int kind, size_t n)
+{
+	if (__builtin_constant_p(kind) && kind == RT_NOSCAN)
+		return rt_alloc_row_(t, RT_ROW_NOSCAN, n);
+	if (__builtin_constant_p(kind) && kind == RT_WORDS)
+		return rt_alloc_row_(t, RT_ROW_WORDS, n);
+	if (kind >= RT_KIND_FIRST && kind <= RT_KIND_MAX &&
+	    n - 1 <= RT_INLINE_MAX - 1) {
+		const unsigned c = rt_class_of_(kind, n);
+		const ptrdiff_t size = rt_class_size_(c);
+		struct rt_run *r =
+		    &RT_CAST_(const struct rt_runs *, t->run)->kind[kind][c];
+		char *p;
+
+		__atomic_store_n(&t->nostop, 1, __ATOMIC_RELAXED);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		p = r->cur;
+		if (__builtin_expect(p - r->start >= size, 1)) {
+			p -= size;
+			r->cur = p;
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+			__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
+			return p;
+		}
+	}
+	return rt_alloc_of_slow_(t, kind, n);
+}
+
 /*
  * ---- Allocation ----
  *
@@ -213,34 +277,32 @@ RT_API void *rt_alloc_noscan_in(rt_thread *t, size_t n);
 RT_API void *rt_alloc_noscan_uninit(size_t n);
 
 /*
- * rt_alloc_kind allocates an object of the kind given (enum rt_kind).  Returns
- * NULL if the kind is neither RT_NOSCAN nor RT_WORDS.
+ * rt_alloc_kind allocates an object of the kind given: RT_NOSCAN, RT_WORDS or
+ * one that is registered (rt_kind_register).  An object of 17 to 24 bytes of a
+ * kind from RT_KIND_ALIGN8_FIRST on takes 24 bytes and is aligned to 8.  NULL
+ * also if there is no such kind.
  */
 RT_API void *rt_alloc_kind(int kind, size_t n);
 
 /*
- * rt_alloc_kind_in is rt_alloc_kind for a thread that has its own handle at
- * hand, as rt_alloc_in is rt_alloc.  It is inline if the kind is constant.
+ * rt_alloc_of is rt_alloc_kind, inline for registered kinds: two or three
+ * instructions more than rt_alloc if the kind is a constant
+ * (rt_kind_desc.number), some more if it is not.  rt_alloc_kind_in is the same
+ * for a thread that has its own handle at hand, as rt_alloc_in is rt_alloc.
  */
-static inline __attribute__((always_inline)) void *
-rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
-{
-	if (__builtin_constant_p(kind) && kind == RT_NOSCAN)
-		return rt_alloc_row_(t, RT_ROW_NOSCAN, n);
-	if (__builtin_constant_p(kind) && kind == RT_WORDS)
-		return rt_alloc_row_(t, RT_ROW_WORDS, n);
-	return rt_alloc_kind(kind, n);
-}
+RT_API void *rt_alloc_of(int kind, size_t n);
+RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
 
 /*
  * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
- * constant or not.  For pointer-free objects they are inline from RT_NOSCAN_MIN
- * bytes on.  A host that defines RT_NO_INLINE_ALLOC has calls instead of them;
- * rt_alloc_kind_in stays inline.
+ * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
+ * host that defines RT_NO_INLINE_ALLOC has calls instead of them.
  */
 #if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
 #define rt_alloc_in(t, n) rt_alloc_row_((t), RT_ROW_WORDS, (n))
 #define rt_alloc_noscan_in(t, n) rt_alloc_row_((t), RT_ROW_NOSCAN, (n))
+#define rt_alloc_kind_in(t, kind, n) rt_alloc_of_((t), (kind), (n))
+#define rt_alloc_of(kind, n) rt_alloc_of_(rt_thread_tls, (kind), (n))
 #define rt_alloc(n) rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, (n))
 #define rt_alloc_noscan(n) rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, (n))
 #define rt_alloc_noscan_uninit(n)                                              \
@@ -287,6 +349,12 @@ RT_API int rt_is_heap(const void *p);
  * any object.  It needs no heap: without one it answers for align8 = 0.
  */
 RT_API size_t rt_good_size(size_t n);
+
+/*
+ * rt_good_size_of is the same for an object of a kind.  0 also if there is no
+ * such kind; without a heap only RT_NOSCAN and RT_WORDS exist.
+ */
+RT_API size_t rt_good_size_of(int kind, size_t n);
 
 /*
  * rt_keep_alive makes the compiler hold p in a register or on the stack until

@@ -23,9 +23,10 @@ enum rt_double_check {
 };
 
 /*
- * The configuration of a heap.  This is the only public struct that may grow:
- * fields are added at the end only.  rt_config_init writes struct_size and all
- * defaults; a host then changes the fields that it wants to change.
+ * The configuration of a heap.  The struct may grow, as rt_type and
+ * rt_kind_desc may: fields are added at the end only.  rt_config_init writes
+ * struct_size and all defaults; a host then changes the fields that it wants to
+ * change.
  *
  * A library that is newer than the host's headers uses its defaults for the
  * fields that the host does not know.  An older library accepts a longer struct

@@ -1,10 +1,13 @@
 /*
- * kind.h - how the collector finds pointers in an object.
+ * kind.h - kinds of objects: how the collector finds the references in one.
+ *
+ * rt/rt.h says what an attached thread, a stop and a poll are.
  */
 #ifndef RT_KIND_H
 #define RT_KIND_H
 
 #include <rt/version.h>
+#include <rt/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,39 +18,222 @@ extern "C" {
  * frozen.
  *
  * RT_NOSCAN: no pointers; the contents are never read.
- * RT_WORDS: every aligned word may be a pointer, to the beginning or the inside
- * of an object, with anything in the low bits; other words are ignored,
- * whatever they hold.  It is for tagged values and plain C structs.
- * RT_TYPED: described by an rt_type.
+ * RT_WORDS: every aligned word may be a pointer, to the beginning or the
+ * inside of an object, with anything in the low bits; other words are
+ * ignored, whatever they hold.  For plain C structs and for pointers with
+ * tags in their low bits.
+ * RT_TYPED: reserved; nothing is allocated of it.
  * RT_KIND_FIRST to RT_KIND_MAX: kinds that a host registers.
  *
- * This version allocates RT_NOSCAN and RT_WORDS.
+ * A page holds objects of one kind only.  So a kind costs memory where it is
+ * used: 8 KiB and more for each size class in use, and for each thread.  A
+ * host registers one kind for "my objects" and tells them apart by what is in
+ * them (RT_LAYOUT_HEADER, RT_LAYOUT_INDEX, RT_LAYOUT_TRACE); it does not
+ * register a kind for each of its types.
+ *
+ * The number of a kind also says how its objects are aligned.  All are aligned
+ * to 16 bytes (rt_config.align8 changes that), except that from
+ * RT_KIND_ALIGN8_FIRST on an object of 17 to 24 bytes takes 24 bytes and is
+ * aligned to 8.
  */
 enum rt_kind {
 	RT_NOSCAN = 0,
 	RT_WORDS = 1,
 	RT_TYPED = 2,
 	RT_KIND_FIRST = 3,
-	RT_KIND_MAX = 31
+	RT_KIND_ALIGN8_FIRST = 16,
+	RT_KIND_MAX = 23
 };
 
 /*
- * The layout of one element of a typed object; an array repeats it.  The host
- * owns it, must fill all of it except internal, and must keep it unchanged for
- * as long as the heap exists.  Frozen for this soname.  No function of this
- * version takes one.
+ * A trace callback tells the collector every reference of one object, by the
+ * functions of rt/trace.h.  size is rt_size(obj), but of an object of more than
+ * 32760 bytes it is what was asked for; it is rounded down to a multiple of 8.
+ *
+ *  - It is called with the world stopped, by the thread that collects or by a
+ *    thread of the library's.  So it uses no thread-local variable of the host.
+ *  - Several threads may call it at the same time, even for the same object. It
+ *    may be called more than once for one object in one collection, and outside
+ *    of marking too (rt_config.checkmark).  So it changes nothing.
+ *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
+ *    take a lock that a thread may hold where it polls.  Of this library it may
+ *    call the functions of rt/trace.h, and rt_size, rt_base, rt_is_heap and
+ *    rt_kind_of.
+ *  - The object may be one that the host has not filled yet: what the host had
+ *    stored when its thread was stopped is there, and the rest is zero.
+ *  - It may read other objects that the object refers to, and memory of the
+ *    host.
+ */
+typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
+
+/*
+ * A type: the layout of an object.  The host owns it, and must keep it
+ * unchanged and outside the heap for as long as an object of the type exists.
+ * The library never writes to it, so it may be constant.
+ *
+ * An object begins with a fixed part of size bytes.  If tail_size is not 0,
+ * equal elements of tail_size bytes follow up to the end of the object; an
+ * element that does not fit is not read.  Nothing is read beyond the object.
+ *
+ * The bitmaps have a bit for each word, 64 to an element of the array, the
+ * lowest bit first.  Bit i is 1 if word i is a reference.  With a format of
+ * stride 16 it is 1 if word i is the value word of a value; the tag word must
+ * be in the same part.  Every bit is read in the format of the type: a plain
+ * address beside values in another form must be told by trace.  trace, if it is
+ * not null, is called after the bitmaps have been followed.
+ *
+ * Types that a header or a table leads to are not checked when they are used.
+ * A host passes each to rt_type_check before an object leads to it.
+ *
+ * A host sets struct_size to sizeof(rt_type) and all that it does not need to
+ * 0.  The struct may grow at its end.
  */
 typedef struct rt_type {
-	size_t size;		/* bytes of one element, its sizeof */
-	size_t ptrdata;		/* bytes up to the end of the last pointer, a
-				   multiple of 8, at most size */
-	const uint64_t *bitmap; /* bit i: word i is a reference or null;
-				   ptrdata / 8 bits; NULL if ptrdata is 0 */
-	uint32_t align;		/* bytes; a power of two, at most 4096 */
-	uint32_t flags;		/* 0 */
-	const char *name;	/* for walks and reports; may be NULL */
-	void *internal[2];	/* the library's */
+	size_t struct_size;
+	size_t size;		     /* bytes of the fixed part */
+	size_t ptrdata;		     /* bytes of it up to the end of its last
+					reference; a multiple of 8 */
+	const uint64_t *bitmap;	     /* ptrdata / 8 bits */
+	size_t tail_size;	     /* bytes of an element; a multiple of 8 */
+	size_t tail_ptrdata;	     /* as ptrdata, of an element */
+	const uint64_t *tail_bitmap; /* tail_ptrdata / 8 bits */
+	const rt_value_format *format; /* NULL: RT_FORMAT_PLAIN */
+	rt_trace_fn *trace;
+	void *arg;	  /* of trace */
+	const char *name; /* for reports; may be NULL */
 } rt_type;
+
+/* Where the collector finds the layout of an object. */
+enum rt_layout {
+	RT_LAYOUT_NONE,	  /* there are no references */
+	RT_LAYOUT_WORDS,  /* every word is a value in rt_kind_desc.format */
+	RT_LAYOUT_TYPE,	  /* rt_kind_desc.type is the type of every object */
+	RT_LAYOUT_HEADER, /* a word of the object leads to its rt_type */
+	RT_LAYOUT_INDEX,  /* bits of such a word number rt_kind_desc.types */
+	RT_LAYOUT_TRACE	  /* rt_kind_desc.trace tells */
+};
+
+/* RT_LAYOUT_HEADER: the header word is the address of the rt_type itself. */
+#define RT_TYPE_IS_HEADER PTRDIFF_MIN
+
+/* rt_kind_desc.number: any free number below RT_KIND_ALIGN8_FIRST, or from
+ * there on. */
+enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
+
+/*
+ * A kind, as rt_kind_register is told of it.  rt_kind_desc_init fills in
+ * struct_size and zeros.  The struct may grow at its end.
+ *
+ * The header word is the 8 bytes at header_offset of an object.  Its value is
+ * (word & header_mask) >> header_shift.
+ *
+ * RT_LAYOUT_HEADER: value 0 is an object without references yet, so a host
+ * stores the header before the first reference.  Any other value is an address:
+ * the 8 bytes at value + type_offset hold the address of the rt_type.  With
+ * RT_TYPE_IS_HEADER the value itself is the address of the rt_type.  A null
+ * rt_type has no references.  What the header leads to is not kept alive by
+ * that: if it is in the heap, a bitmap or a callback must tell it.
+ *
+ * RT_LAYOUT_INDEX: the value numbers an entry of types, which has ntypes
+ * entries.  The table belongs to the host, which must keep it as long as the
+ * kind exists.  A number beyond it, or a null entry, means that there are no
+ * references.  The host may fill a null entry at any time before it allocates
+ * an object of that number.
+ *
+ * An object too small for its header word has no references.
+ *
+ * trace is of RT_LAYOUT_TRACE, format of RT_LAYOUT_WORDS, type of
+ * RT_LAYOUT_TYPE, and types of RT_LAYOUT_INDEX.  With any other layout they
+ * must be NULL.  An rt_type has a format and a callback of its own.
+ */
+typedef struct rt_kind_desc {
+	size_t struct_size;
+	const char *name; /* for reports; at most 31 bytes of it are copied */
+	int layout;	  /* enum rt_layout */
+	uint32_t flags;	  /* 0 */
+	int number;	  /* RT_KIND_ANY, RT_KIND_ANY_ALIGN8, or the number that
+			     the host wants, so that it can be a constant */
+	uint32_t spare;	  /* 0 */
+	rt_trace_fn *trace;
+	void *arg;		       /* of trace */
+	const rt_value_format *format; /* copied; NULL: RT_FORMAT_PLAIN */
+	const rt_type *type;
+	size_t header_offset; /* a multiple of 8 */
+	uint64_t header_mask;
+	uint32_t header_shift; /* at most 63 */
+	uint32_t ntypes;
+	ptrdiff_t type_offset; /* a multiple of 8 */
+	const rt_type *const *types;
+} rt_kind_desc;
+
+/*
+ * rt_kind_desc_init_sized sets the first size bytes of *d to zeros, and
+ * struct_size to size.  A null d is ignored.
+ *
+ * Any thread, at any time.  Does not block.
+ */
+RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
+#define rt_kind_desc_init(d) rt_kind_desc_init_sized((d), sizeof *(d))
+
+/*
+ * rt_kind_register makes a kind.  *d is copied, but not what its pointers lead
+ * to, except name and format.  The collector reads the rest until the kind is
+ * unregistered or the heap ends.
+ *
+ * Returns the number of the kind, which is above 0, or an error:
+ * RT_EINVAL: d is null, or its struct_size is not that of a version of this
+ * struct; layout, number or format is none of those above; flags or spare is
+ * not 0; the trace callback, type or table that the layout needs is missing, or
+ * one that it does not use is set; the type is not in order (rt_type_check).
+ * With RT_LAYOUT_HEADER or RT_LAYOUT_INDEX also: header_offset or type_offset
+ * is not a multiple of 8, header_shift is above 63, header_mask is 0.
+ * RT_EEXIST: the number is taken.  RT_ENOMEM: no number is left.
+ * RT_ESTATE, RT_EPERM, RT_EBUSY: as for rt_gc.
+ *
+ * A kind ends with the heap.
+ *
+ * Attached threads, outside a blocking region and not in the own stop.  Does
+ * not collect, block or poll.
+ */
+RT_API int rt_kind_register(const rt_kind_desc *d);
+
+/*
+ * rt_kind_unregister ends a kind.  Its number is free again.  When it has
+ * returned RT_OK, no callback, type or table of the kind is used any more, so
+ * the code that has them can be unloaded.
+ *
+ * Returns RT_OK, or RT_EINVAL (not a number of RT_KIND_FIRST to RT_KIND_MAX),
+ * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist; a collection
+ * may free them, rt_gc; or own stop), RT_ESTATE, RT_EPERM.
+ *
+ * Attached threads, outside a blocking region and not in the own stop.  It
+ * stops the world, so it may block; it does not collect.
+ */
+RT_API int rt_kind_unregister(int kind);
+
+/*
+ * rt_type_check returns RT_OK if a type is in order, otherwise RT_EINVAL:
+ * type is null, or its struct_size is not that of a version of this struct;
+ * ptrdata is not a multiple of 8, or beyond size; tail_size is not a multiple
+ * of 8; tail_size is not 0, and size is not a multiple of 8; tail_ptrdata is
+ * not a multiple of 8, or beyond tail_size; a bitmap is null while its ptrdata
+ * is not 0; format is not in order; the tag word of a value is not in its part.
+ *
+ * The type of a kind (rt_kind_desc.type) is checked when the kind is
+ * registered.  Types that an object leads to are not checked.
+ *
+ * Any thread, at any time.  Does not block.
+ */
+RT_API int rt_type_check(const rt_type *type);
+
+/*
+ * rt_kind_of returns the kind of the object that p points to or into, or
+ * RT_ENOENT (p is in no object), RT_ESTATE (no heap).
+ *
+ * Any thread, at any time, also in the own stop and in callbacks.  Does not
+ * block, collect or poll.
+ */
+RT_API int rt_kind_of(const void *p);
 
 #ifdef __cplusplus
 }

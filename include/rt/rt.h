@@ -51,18 +51,20 @@
  *  - No function changes errno, whatever it returns, but a handler or callback
  *    of the host may.
  *
- * An int result is 0 or a negative enum rt_error, or a truth value where the
- * name asks a question.  The library prints only a report before it aborts: of
- * a bug of its own, of memory that was overwritten, or of statistics that
- * contradict each other under RT_CHECK_FATAL.
+ * An int result is 0 or a negative enum rt_error; a truth value where the name
+ * asks a question; or a number that its comment names, which is above 0.  The
+ * library prints only a report before it aborts: of a bug of its own, of memory
+ * that was overwritten, or of statistics that contradict each other under
+ * RT_CHECK_FATAL.
  */
 #ifndef RT_RT_H
 #define RT_RT_H
 
 #include <rt/version.h>
 #include <rt/config.h>
-#include <rt/alloc.h>
+#include <rt/trace.h>
 #include <rt/kind.h>
+#include <rt/alloc.h>
 #include <rt/thread.h>
 #include <rt/world.h>
 #include <rt/fork.h>

@@ -38,6 +38,14 @@ extern "C" {
 #define RT_ABI_ASSERT_(cond, what) struct rt_abi_assert_
 #endif
 
+/* A cast between pointers, or a pointer and an integer, for which
+ * -Wold-style-cast does not warn. */
+#ifdef __cplusplus
+#define RT_CAST_(type, value) reinterpret_cast<type>(value)
+#else
+#define RT_CAST_(type, value) ((type)(value))
+#endif
+
 /*
  * Results of functions.  The numbers stay for the life of the soname; later
  * versions may add some, so a caller must treat an unknown negative number as a
@@ -45,13 +53,14 @@ extern "C" {
  */
 enum rt_error {
 	RT_OK = 0,
-	RT_EINVAL = -1, /* null, zero, misaligned, unknown enum, overflow */
-	RT_ENOMEM = -2, /* the system refused, or the hard limit */
-	RT_EPERM = -3,	/* caller not attached, or not the stopper */
-	RT_EBUSY = -4,	/* caller stopped the world; threads still attached */
-	RT_ESTATE = -5, /* before rt_init, after rt_fini, twice, wrong order */
-	RT_ENOENT = -6, /* no such root, metric, kind */
-	RT_ENOTSUP = -7 /* the system lacks or refuses what is needed for it */
+	RT_EINVAL = -1,	 /* null, zero, misaligned, unknown enum, overflow */
+	RT_ENOMEM = -2,	 /* the system refused, or the hard limit */
+	RT_EPERM = -3,	 /* caller not attached, or not the stopper */
+	RT_EBUSY = -4,	 /* caller stopped the world; threads still attached */
+	RT_ESTATE = -5,	 /* before rt_init, after rt_fini, twice, wrong order */
+	RT_ENOENT = -6,	 /* no such root, metric, kind or object */
+	RT_ENOTSUP = -7, /* the system lacks or refuses what is needed for it */
+	RT_EEXIST = -8	 /* there is one already */
 };
 
 /*

@@ -8,16 +8,21 @@
 #include "runtime/base/sizeclass.h"
 
 enum {
-	KIND_NOSCAN = 0, // RT_NOSCAN: no pointers
-	KIND_WORDS = 1,	 // RT_WORDS: every aligned word may be a pointer
-	KIND_COUNT = 2,	 // kinds that exist now
-	KIND_BITS = 5,	 // room for 32
+	KIND_NOSCAN = 0,  // RT_NOSCAN: no pointers
+	KIND_WORDS = 1,	  // RT_WORDS: every aligned word may be a pointer
+	KIND_HOST = 3,	  // RT_KIND_FIRST: the first that a host registers
+	KIND_ALIGN8 = 16, // RT_KIND_ALIGN8_FIRST: from here on 24 bytes are a
+			  // class
+	KIND_COUNT = 24,  // RT_KIND_MAX + 1
+	KIND_BITS = 5,	  // room for 32
 };
 
 typedef uint16_t spanclass;
 
 enum {
 	SPANCLASS_COUNT = KIND_COUNT * SIZECLASS_COUNT,
+	// Those of the two kinds that every heap has.
+	SPANCLASS_BASE = 2 * SIZECLASS_COUNT,
 	SPANCLASS_TINY = KIND_NOSCAN * SIZECLASS_COUNT + SIZECLASS_TINY,
 };
 

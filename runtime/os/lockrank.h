@@ -13,6 +13,7 @@ enum lockrank {
 	LOCKRANK_NONE,	     // never taken
 	LOCKRANK_ASK,	     // threads that asked for a collection; the lead
 	LOCKRANK_ROOTS,	     // registered roots
+	LOCKRANK_KINDS,	     // numbers of kinds
 	LOCKRANK_PACER,	     // the pacer's rule
 	LOCKRANK_ALLP,	     // lists of Ps, their threads, closing of the gate
 	LOCKRANK_STACKPOOL,  // spans cut into interpreter stacks
@@ -21,7 +22,7 @@ enum lockrank {
 	LOCKRANK_GROWTH,     // memory and tables being prepared for growth
 	LOCKRANK_MHEAP,	     // page allocator, all spans
 	LOCKRANK_HUGEPAGES,  // states of units for huge pages
-	LOCKRANK_MCACHE,     // slab of mcaches, and mcaches that are kept
+	LOCKRANK_MCACHE,     // blocks of mcaches and of their kinds
 	LOCKRANK_READER,     // one reader folds or sums heapstats
 	LOCKRANK_HEAPSTATS,  // Go: noPLock; writers without a P, move of gen
 	LOCKRANK_PERSISTENT, // the persistent chunk

@@ -23,7 +23,7 @@
 struct mspan;
 
 // A markword and an allocword, one of each line.  Bit i is for granule i of
-// 64; an object's bit is that of its first granule.  The two are side by side,
+// 64; an object's bit is that of its first whole granule.  The two are side by side,
 // so testing both bits of an object touches one cache line.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];

@@ -11,33 +11,93 @@
 
 struct mcache_blocks mcache_blocks = {
     .lock = RT_MUTEX_INIT(LOCKRANK_MCACHE),
-    .slab = {.size = sizeof(struct rt_mcache),
-	     .name = "mcache",
-	     .stat = &gauges.mcache_sys},
+    .mcaches =
+	{
+	    .slab = {.size = sizeof(struct rt_mcache),
+		     .name = "mcache",
+		     .stat = &gauges.mcache_sys},
+	    .most = MCACHE_KEPT,
+	},
+    .kinds =
+	{
+	    .slab = {.size = sizeof(struct mcache_kind),
+		     .name = "mcache kinds",
+		     .stat = &gauges.mcache_sys},
+	    .most = MCACHE_KINDS_KEPT,
+	},
 };
 
 static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT,
 	      "a prefix of classes");
 static_assert(RT_INLINE_MAX == 1024, "class 32");
+static_assert((int)RT_KIND_MAX + 1 == (int)KIND_COUNT, "one numbering");
+static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 
-static void kept_push(struct rt_mcache *mc)
+static void kept_push(struct mcache_pool *pool, void *block)
 {
 	RT_ASSERT(mutex_held(&mcache_blocks.lock));
-	mc->next_kept = mcache_blocks.list;
-	mcache_blocks.list = mc;
-	mcache_blocks.n++;
+	*(void **)block = pool->list;
+	pool->list = block;
+	pool->n++;
 }
 
-static struct rt_mcache *kept_pop(void)
+static void *kept_pop(struct mcache_pool *pool)
 {
-	struct rt_mcache *mc = mcache_blocks.list;
+	void **block = pool->list;
 
 	RT_ASSERT(mutex_held(&mcache_blocks.lock));
-	if (mc) {
-		mcache_blocks.list = mc->next_kept;
-		mcache_blocks.n--;
+	if (block) {
+		pool->list = *block;
+		pool->n--;
 	}
-	return mc;
+	return block;
+}
+
+// pool_take returns a block of zeros.  Returns NULL if the system refuses one.
+static void *pool_take(struct mcache_pool *pool)
+{
+	void *block, *was_kept;
+
+	mutex_lock(&mcache_blocks.lock);
+	was_kept = kept_pop(pool);
+	block = was_kept ? was_kept : slab_alloc(&pool->slab);
+	mutex_unlock(&mcache_blocks.lock);
+	if (was_kept)
+		memset(block, 0, pool->slab.size);
+	if (block)
+		gauge_add(&gauges.mcache_inuse, pool->slab.size);
+	return block;
+}
+
+// pool_give keeps a block whose memory the system does not take.
+static void pool_give(struct mcache_pool *pool, void *block)
+{
+	gauge_add(&gauges.mcache_inuse, -(int64_t)pool->slab.size);
+	mutex_lock(&mcache_blocks.lock);
+	if (pool->n < pool->most || !slab_free(&pool->slab, block))
+		kept_push(pool, block);
+	RT_ASSERT(mcache_blocks_check(&mcache_blocks) == NULL);
+	mutex_unlock(&mcache_blocks.lock);
+}
+
+static void pool_release_kept(struct mcache_pool *pool)
+{
+	void *block;
+
+	mutex_lock(&mcache_blocks.lock);
+	while ((block = kept_pop(pool)) != NULL)
+		if (!slab_free(&pool->slab, block)) {
+			kept_push(pool, block);
+			break;
+		}
+	mutex_unlock(&mcache_blocks.lock);
+}
+
+static void pool_fini(struct mcache_pool *pool)
+{
+	pool->list = NULL;
+	pool->n = 0;
+	slab_fini(&pool->slab);
 }
 
 // inline_allowed returns false if Go's classes are used for every size, because
@@ -49,94 +109,122 @@ static bool inline_allowed(void)
 	       settings.guard_small == 0 && !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
-// run_of returns the place where inline code looks for the runs of a slot.
+// run_of returns the run of a slot of the two kinds that every heap has: where
+// inline code looks for it, if that knows the class.
 static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	unsigned c = spanclass_size(slot->sc);
-	unsigned row = slot->uninit ? RT_ROW_UNINIT
-				    : RT_ROW_NOSCAN + spanclass_kind(slot->sc);
+	unsigned kind = spanclass_kind(slot->sc);
+	unsigned row = slot->uninit ? RT_ROW_UNINIT : RT_ROW_NOSCAN + kind;
 
-	return c < RT_RUN_CLASSES ? &mc->runs[row * RT_RUN_CLASSES + c]
-				  : &slot->own;
+	return c < RT_RUN_CLASSES
+		   ? &mc->runs.row[row * RT_RUN_CLASSES + c]
+		   : &mc->long_runs[kind * MCACHE_LONG + c - RT_RUN_CLASSES];
 }
 
-// slots_init makes the slots of inline classes use the table of the inline
-// path, and all others a run of their own.
+static void slot_init(struct mcache_slot *slot, spanclass sc)
+{
+	slot->sc = sc;
+	slot->size = sizeclass_table[spanclass_size(sc)].size;
+	slot->run_log2 = MCACHE_RUN_FIRST;
+}
+
 static void slots_init(struct rt_mcache *mc)
 {
 	for (unsigned i = 0; i < MCACHE_SLOTS; i++) {
 		struct mcache_slot *slot = &mc->slots[i];
 
-		slot->uninit = i >= SPANCLASS_COUNT;
-		slot->sc = (spanclass)(slot->uninit ? i - SPANCLASS_COUNT : i);
-		slot->size = sizeclass_table[spanclass_size(slot->sc)].size;
-		slot->run_log2 = MCACHE_RUN_FIRST;
+		slot->uninit = i >= SPANCLASS_BASE;
+		slot_init(slot,
+			  (spanclass)(slot->uninit ? i - SPANCLASS_BASE : i));
 		slot->run = run_of(mc, slot);
 	}
+}
+
+// runs_init makes the rows of registered kinds empty.
+static void runs_init(struct rt_mcache *mc)
+{
+	for (unsigned k = 0; k < KIND_COUNT; k++)
+		mc->runs.kind[k] = proc_no_runs.row;
+}
+
+struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind)
+{
+	struct mcache_kind *k = pool_take(&mcache_blocks.kinds);
+
+	if (!k)
+		return NULL;
+	for (unsigned c = 0; c < SIZECLASS_COUNT; c++) {
+		slot_init(&k->slots[c], spanclass_make(c, kind));
+		k->slots[c].run = &k->runs[c];
+	}
+	mc->runs.kind[kind] = k->runs;
+	return k;
+}
+
+void mcache_drop_kind(struct rt_mcache *mc, unsigned kind)
+{
+	struct mcache_kind *k = mcache_kind_of(mc, kind);
+
+	if (!k)
+		return;
+	mc->runs.kind[kind] = proc_no_runs.row;
+	pool_give(&mcache_blocks.kinds, k);
 }
 
 void mcache_enable_runs(struct rt_mcache *mc)
 {
 	if (inline_allowed())
-		mc->thread.run = mc->runs;
+		mc->thread.run = mc->runs.row;
 }
 
 void mcache_disable_runs(struct rt_mcache *mc)
 {
-	mc->thread.run = proc_no_runs;
+	mc->thread.run = proc_no_runs.row;
 }
 
 struct rt_mcache *mcache_new(struct rt_proc *p)
 {
-	struct rt_mcache *mc, *was_kept;
+	struct rt_mcache *mc = pool_take(&mcache_blocks.mcaches);
 
-	mutex_lock(&mcache_blocks.lock);
-	was_kept = kept_pop();
-	mc = was_kept ? was_kept : slab_alloc(&mcache_blocks.slab);
-	mutex_unlock(&mcache_blocks.lock);
-	if (was_kept)
-		memset(mc, 0, sizeof *mc);
 	if (!mc)
 		return NULL;
-	gauge_add(&gauges.mcache_inuse, sizeof *mc);
 	mc->thread.mc = mc;
 	mc->thread.p = p;
-	mc->thread.run = proc_no_runs;
+	mc->thread.run = proc_no_runs.row;
+	runs_init(mc);
 	slots_init(mc);
 	RT_ASSERT(mcache_check(mc) == NULL);
 	return mc;
 }
 
-// A block whose memory the system does not take is kept as well.
 void mcache_delete(struct rt_mcache *mc)
 {
-	gauge_add(&gauges.mcache_inuse, -(int64_t)sizeof *mc);
-	mutex_lock(&mcache_blocks.lock);
-	if (mcache_blocks.n < MCACHE_KEPT ||
-	    !slab_free(&mcache_blocks.slab, mc))
-		kept_push(mc);
-	RT_ASSERT(mcache_blocks_check(&mcache_blocks) == NULL);
-	mutex_unlock(&mcache_blocks.lock);
+	for (unsigned k = KIND_HOST; k < KIND_COUNT; k++)
+		mcache_drop_kind(mc, k);
+	pool_give(&mcache_blocks.mcaches, mc);
 }
 
 void mcache_release_kept(void)
 {
-	struct rt_mcache *mc;
-
-	mutex_lock(&mcache_blocks.lock);
-	while ((mc = kept_pop()) != NULL)
-		if (!slab_free(&mcache_blocks.slab, mc)) {
-			kept_push(mc);
-			break;
-		}
-	mutex_unlock(&mcache_blocks.lock);
+	pool_release_kept(&mcache_blocks.kinds);
+	pool_release_kept(&mcache_blocks.mcaches);
 }
 
 void mcache_fini(void)
 {
-	mcache_blocks.list = NULL;
-	mcache_blocks.n = 0;
-	slab_fini(&mcache_blocks.slab);
+	pool_fini(&mcache_blocks.kinds);
+	pool_fini(&mcache_blocks.mcaches);
+}
+
+uint64_t mcache_bytes(const struct rt_mcache *mc)
+{
+	uint64_t bytes = sizeof *mc;
+
+	for (unsigned k = KIND_HOST; k < KIND_COUNT; k++)
+		if (mcache_kind_of(mc, k))
+			bytes += sizeof(struct mcache_kind);
+	return bytes;
 }
 
 static void live_add(struct rt_mcache *mc, uint64_t bytes)
@@ -232,10 +320,47 @@ void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 	return hand_out(mc, slot, &run);
 }
 
-void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
-{
-	struct mcache_slot *slot = &mc->slots[i];
+// The slots of one kind, or of the two kinds that every heap has.
+struct slots {
+	uint64_t *nonempty;
+	struct mcache_slot *slot;
+	unsigned nwords;
+};
 
+// slots_of returns those of a kind; for the two that every heap has it is given
+// 0.
+static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
+{
+	struct mcache_kind *k;
+
+	if (kind < KIND_HOST)
+		return (struct slots){mc->nonempty, mc->slots, MCACHE_WORDS};
+	k = mcache_kind_of(mc, kind);
+	return (struct slots){k->nonempty, k->slots, MCACHE_KIND_WORDS};
+}
+
+// note_span notes that a slot has a span, or has none.
+static void note_span(struct rt_mcache *mc, const struct mcache_slot *slot,
+		      bool has)
+{
+	uint64_t *words = mc->nonempty;
+	unsigned i = slot->sc + (slot->uninit ? SPANCLASS_BASE : 0);
+	uint64_t bit;
+
+	if (RT_UNLIKELY(slot->sc >= SPANCLASS_BASE)) {
+		unsigned kind = spanclass_kind(slot->sc);
+
+		mc->used_kinds |= UINT32_C(1) << kind;
+		words = mcache_kind_of(mc, kind)->nonempty;
+		i = spanclass_size(slot->sc);
+	}
+	bit = UINT64_C(1) << (i % 64);
+	words[i / 64] = has ? words[i / 64] | bit : words[i / 64] & ~bit;
+}
+
+void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
+		     struct mspan *s)
+{
 	RT_ASSERT(!s->cached && s->spanclass == slot->sc);
 	if (slot->span)
 		throw_fatal("refill of span with free space remaining");
@@ -246,7 +371,7 @@ void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s)
 	slot->needzero = s->needzero;
 	slot->taken = 0;
 	mspan_cursor_start(&slot->cursor, s);
-	mc->nonempty[i / 64] |= UINT64_C(1) << (i % 64);
+	note_span(mc, slot, true);
 	RT_ASSERT(mcache_check(mc) == NULL);
 }
 
@@ -306,15 +431,13 @@ static void free_rest(struct rt_mcache *mc, struct mcache_slot *slot)
 	run->cur = run->start = NULL;
 }
 
-// let_go takes a counted span out of its slot, and puts it where the next P
-// finds it.
-static void let_go(struct rt_mcache *mc, unsigned i)
+// retire returns a counted span to where the next P finds it.
+static void retire(struct rt_mcache *mc, struct mcache_slot *slot)
 {
-	struct mcache_slot *slot = &mc->slots[i];
 	struct mspan *s = slot->span;
 
 	slot->span = NULL;
-	mc->nonempty[i / 64] &= ~(UINT64_C(1) << (i % 64));
+	note_span(mc, slot, false);
 	s->cached = 0;
 	// An empty span is pushed like any other; the next sweep frees it.
 	if (s->alloc_count < s->nelems)
@@ -335,9 +458,9 @@ static uint64_t count_slot(struct mcache_slot *slot, struct heapstats_delta *d)
 	return bytes;
 }
 
-void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i)
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p,
+			struct mcache_slot *slot)
 {
-	struct mcache_slot *slot = &mc->slots[i];
 	struct heapstats_delta *d;
 	uint64_t bytes;
 
@@ -347,30 +470,63 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i)
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT_REST);
 	d = heapstats_acquire(p);
 	bytes = count_slot(slot, d);
-	if (i == SPANCLASS_TINY && mc->tiny_allocs != 0) {
+	if (slot == &mc->slots[SPANCLASS_TINY] && mc->tiny_allocs != 0) {
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
 		mc->tiny_allocs = 0;
 	}
 	heapstats_release(p);
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	schedpoint(SCHED_MCACHE_RETIRE_SLOT);
-	// Not before: the thread that sweeps the span must publish its frees
+	// Only now, so that the frees of a sweep of the span are published
 	// after these mallocs.
-	let_go(mc, i);
+	retire(mc, slot);
 }
 
 // is_empty tells whether there is nothing to count and no span to retire.
 static bool is_empty(const struct rt_mcache *mc)
 {
-	uint64_t any = mc->tiny_allocs | (uint64_t)mc->live;
+	uint64_t any = mc->tiny_allocs | (uint64_t)mc->live | mc->used_kinds;
 
 	for (unsigned w = 0; w < MCACHE_WORDS; w++)
 		any |= mc->nonempty[w];
 	return any == 0;
 }
 
+// ---- all slots with a span, in three steps ----
+
+static void free_rests(struct rt_mcache *mc, struct slots all)
+{
+	for (unsigned w = 0; w < all.nwords; w++)
+		for (uint64_t x = all.nonempty[w]; x; x &= x - 1)
+			free_rest(mc, &all.slot[w * 64 + bits_ctz(x)]);
+}
+
+static uint64_t count_slots(struct slots all, struct heapstats_delta *d)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned w = 0; w < all.nwords; w++)
+		for (uint64_t x = all.nonempty[w]; x; x &= x - 1)
+			bytes += count_slot(&all.slot[w * 64 + bits_ctz(x)], d);
+	return bytes;
+}
+
+static void retire_slots(struct rt_mcache *mc, struct slots all)
+{
+	for (unsigned w = 0; w < all.nwords; w++)
+		for (uint64_t x = all.nonempty[w]; x; x &= x - 1) {
+			struct mcache_slot *slot =
+			    &all.slot[w * 64 + bits_ctz(x)];
+
+			slot->run_log2 = MCACHE_RUN_FIRST;
+			retire(mc, slot);
+		}
+}
+
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 {
+	// Bit 0: the two kinds that every heap has.
+	uint32_t kinds = mc->used_kinds | 1;
 	uint64_t bytes = 0;
 	struct heapstats_delta *d;
 
@@ -378,27 +534,20 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	mc->tiny_offset = 0;
 	if (is_empty(mc))
 		return;
-	for (unsigned w = 0; w < MCACHE_WORDS; w++)
-		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
-			free_rest(mc, &mc->slots[w * 64 + bits_ctz(x)]);
+	for (uint32_t x = kinds; x; x &= x - 1)
+		free_rests(mc, slots_of(mc, bits_ctz(x)));
 	d = heapstats_acquire(p);
-	for (unsigned w = 0; w < MCACHE_WORDS; w++)
-		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1)
-			bytes +=
-			    count_slot(&mc->slots[w * 64 + bits_ctz(x)], d);
+	for (uint32_t x = kinds; x; x &= x - 1)
+		bytes += count_slots(slots_of(mc, bits_ctz(x)), d);
 	if (mc->tiny_allocs != 0)
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
 	heapstats_release(p);
 	mc->tiny_allocs = 0;
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	mcache_publish_live(mc);
-	for (unsigned w = 0; w < MCACHE_WORDS; w++)
-		for (uint64_t x = mc->nonempty[w]; x; x &= x - 1) {
-			unsigned i = w * 64 + bits_ctz(x);
-
-			mc->slots[i].run_log2 = MCACHE_RUN_FIRST;
-			let_go(mc, i);
-		}
+	for (uint32_t x = kinds; x; x &= x - 1)
+		retire_slots(mc, slots_of(mc, bits_ctz(x)));
+	mc->used_kinds = 0;
 	RT_ASSERT(mcache_check(mc) == NULL);
 }
 
@@ -440,17 +589,15 @@ static const char *check_run(const struct mcache_slot *slot)
 	return NULL;
 }
 
-static const char *check_slot(const struct rt_mcache *mc, unsigned i)
+static const char *check_slot(const struct mcache_slot *slot, bool nonempty,
+			      spanclass sc, bool uninit)
 {
-	const struct mcache_slot *slot = &mc->slots[i];
 	const struct mspan *s = slot->span;
-	bool nonempty = mc->nonempty[i / 64] >> (i % 64) & 1;
 
 	if (nonempty != (s != NULL))
 		return "nonempty is not the slots with a span";
-	if (slot->uninit != (i >= SPANCLASS_COUNT) ||
-	    slot->sc != (slot->uninit ? i - SPANCLASS_COUNT : i) ||
-	    slot->size != sizeclass_table[spanclass_size(slot->sc)].size)
+	if (slot->uninit != uninit || slot->sc != sc ||
+	    slot->size != sizeclass_table[spanclass_size(sc)].size)
 		return "slot of another class";
 	if (slot->run_log2 < MCACHE_RUN_FIRST ||
 	    slot->run_log2 > MCACHE_RUN_LAST)
@@ -462,6 +609,42 @@ static const char *check_slot(const struct rt_mcache *mc, unsigned i)
 	if (s && slot->taken > s->npages << RT_PAGE_SHIFT)
 		return "slot that took more than its span";
 	return check_run(slot);
+}
+
+static bool has_bit(const uint64_t *words, unsigned i)
+{
+	return words[i / 64] >> (i % 64) & 1;
+}
+
+static const char *check_slots(const struct rt_mcache *mc)
+{
+	const char *wrong = NULL;
+
+	for (unsigned i = 0; i < MCACHE_SLOTS && !wrong; i++) {
+		bool uninit = i >= SPANCLASS_BASE;
+
+		wrong = check_slot(&mc->slots[i], has_bit(mc->nonempty, i),
+				   (spanclass)(uninit ? i - SPANCLASS_BASE : i),
+				   uninit);
+	}
+	return wrong;
+}
+
+// check_kind checks what a P has of a registered kind.
+static const char *check_kind(const struct rt_mcache *mc, unsigned kind)
+{
+	const struct mcache_kind *k = mcache_kind_of(mc, kind);
+	const char *wrong = NULL;
+
+	if (!k)
+		return mc->used_kinds >> kind & 1 ? "kind without slots" : NULL;
+	if ((k->nonempty[0] | k->nonempty[1]) != 0 &&
+	    !(mc->used_kinds >> kind & 1))
+		return "kind in use that is not counted";
+	for (unsigned c = 0; c < SIZECLASS_COUNT && !wrong; c++)
+		wrong = check_slot(&k->slots[c], has_bit(k->nonempty, c),
+				   spanclass_make(c, kind), false);
+	return wrong;
 }
 
 static const char *check_stacks(const struct mcache_stacks *c)
@@ -484,7 +667,8 @@ const char *mcache_check(const struct rt_mcache *mc)
 		return "thread of another mcache";
 	if (!mc->thread.p)
 		return "mcache without a P";
-	if (mc->thread.run != mc->runs && mc->thread.run != proc_no_runs)
+	if (mc->thread.run != mc->runs.row &&
+	    mc->thread.run != proc_no_runs.row)
 		return "thread with runs of another mcache";
 	if (mc->tiny % SIZECLASS_TINY_SIZE != 0 ||
 	    mc->tiny_offset > SIZECLASS_TINY_SIZE)
@@ -492,22 +676,33 @@ const char *mcache_check(const struct rt_mcache *mc)
 	wrong = check_stacks(&mc->stacks);
 	if (!wrong)
 		wrong = mheap_cache_check(&mc->heap);
-	for (unsigned i = 0; i < MCACHE_SLOTS && !wrong; i++)
-		wrong = check_slot(mc, i);
+	if (!wrong)
+		wrong = check_slots(mc);
+	for (unsigned k = KIND_HOST; k < KIND_COUNT && !wrong; k++)
+		wrong = check_kind(mc, k);
 	return wrong;
+}
+
+static const char *check_pool(const struct mcache_pool *pool)
+{
+	const char *wrong = slab_check(&pool->slab);
+	unsigned n = 0;
+
+	if (wrong)
+		return wrong;
+	for (void **block = pool->list; block; block = *block)
+		if (n++ == pool->n)
+			return "more blocks kept than are counted";
+	return n != pool->n ? "fewer blocks kept than are counted" : NULL;
 }
 
 const char *mcache_blocks_check(const struct mcache_blocks *b)
 {
 	const char *wrong = mutex_check(&b->lock);
-	unsigned n = 0;
 
 	if (!wrong)
-		wrong = slab_check(&b->slab);
-	if (wrong)
-		return wrong;
-	for (const struct rt_mcache *mc = b->list; mc; mc = mc->next_kept)
-		if (n++ == b->n)
-			return "more mcaches kept than are counted";
-	return n != b->n ? "fewer mcaches kept than are counted" : NULL;
+		wrong = check_pool(&b->mcaches);
+	if (!wrong)
+		wrong = check_pool(&b->kinds);
+	return wrong;
 }

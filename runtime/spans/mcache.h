@@ -22,8 +22,7 @@
 
 struct mcache_slot {
 	struct mspan *span; // cached here, or NULL
-	struct rt_run *run; // in the table of the inline path, or own
-	struct rt_run own;
+	struct rt_run *run; // in the table of the inline path, or behind it
 	struct mspan_cursor cursor; // in the cached span
 	uint32_t size;		    // bytes an object of this class; fixed
 	uint32_t taken;		    // bytes of slots taken since the last count
@@ -45,11 +44,25 @@ enum {
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
 	MCACHE_STACK_BYTES = 32 << 10, // at most, of each order
 	MCACHE_STACKS = MCACHE_STACK_BYTES / 2048,
-	// One slot for each span class, and then one for each class whose runs
-	// are not always cleared.
-	MCACHE_SLOTS = SPANCLASS_COUNT + RT_RUN_CLASSES,
+	// Of the two kinds that every heap has: a slot for each span class,
+	// and then one for each class that has runs which are not cleared.
+	MCACHE_SLOTS = SPANCLASS_BASE + RT_RUN_CLASSES,
 	MCACHE_WORDS = (MCACHE_SLOTS + 63) / 64,
-	MCACHE_KEPT = 4, // free blocks kept for the next threads
+	MCACHE_KIND_WORDS = (SIZECLASS_COUNT + 63) / 64,
+	// Classes too large for inline allocation.
+	MCACHE_LONG = SIZECLASS_COUNT - RT_RUN_CLASSES,
+	// Free blocks kept for the next threads: of mcaches, and of kinds.
+	MCACHE_KEPT = 4,
+	MCACHE_KINDS_KEPT = 64,
+};
+
+// What a P has of a kind that a host registered, from the first allocation on.
+// Slots and runs of small objects come first, so a host whose objects are small
+// touches half of it.
+struct mcache_kind {
+	uint64_t nonempty[MCACHE_KIND_WORDS]; // slots with a span
+	struct rt_run runs[SIZECLASS_COUNT];  // rt_runs.kind leads here
+	struct mcache_slot slots[SIZECLASS_COUNT];
 };
 
 // Free stacks that a P keeps (stackalloc.h).
@@ -64,12 +77,14 @@ struct rt_mcache {
 	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
-	// Bytes not yet added to heap_live; below 0 after the rest of a run was
-	// freed.
-	int64_t live;
+	int64_t live;	      // bytes not yet added to heap_live; below 0
+			      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
+	uint32_t used_kinds;  // bit k: the registered kind k had a span since
+			     // the last flush
 	struct mcache_stacks stacks;
-	struct rt_run runs[RT_ROWS * RT_RUN_CLASSES];
+	struct rt_runs runs;
+	struct rt_run long_runs[2 * MCACHE_LONG]; // of what is never inline
 	struct mspan *setting_up; // large object that is being cleared
 	void *granted; // object that a stopper took for the thread, which has
 		       // not returned it yet
@@ -78,20 +93,26 @@ struct rt_mcache {
 	uint64_t until_guarded; // small objects up to the next guarded one; 0:
 				// not chosen yet
 	struct mheap_cache heap;
-	struct rt_mcache *next_kept; // MCACHE lock
 	struct mcache_slot slots[MCACHE_SLOTS];
 };
 static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
 
-// Blocks of memory for mcaches, and those of them that are kept without a
-// thread.  All under the lock.
+// Blocks of memory of one size, and those of them that are kept without an
+// owner, linked through their first word.
+struct mcache_pool {
+	struct slab slab;
+	void **list;
+	unsigned n;    // length of the list
+	unsigned most; // it may have
+};
+
+// The blocks of mcaches and of their kinds.  All under the lock.
 struct mcache_blocks {
 	struct mutex lock;
-	struct slab slab;
-	struct rt_mcache *list;
-	unsigned n; // length of the list
+	struct mcache_pool mcaches;
+	struct mcache_pool kinds;
 };
 
 RT_GLOBAL struct mcache_blocks mcache_blocks;
@@ -115,11 +136,44 @@ void mcache_fini(void);
 void mcache_enable_runs(struct rt_mcache *mc);
 void mcache_disable_runs(struct rt_mcache *mc);
 
-// mcache_slot_of returns the number of the slot that an object comes from.
-// uninit is allowed only for objects without pointers.
-RT_INLINE unsigned mcache_slot_of(spanclass sc, bool uninit)
+// mcache_bytes returns the bytes of an mcache and of what it has of registered
+// kinds, as mcache_inuse counts them.
+uint64_t mcache_bytes(const struct rt_mcache *mc);
+
+// mcache_kind_of returns what a P has of a registered kind, or NULL.
+RT_INLINE struct mcache_kind *mcache_kind_of(const struct rt_mcache *mc,
+					     unsigned kind)
 {
-	return uninit && sc < RT_RUN_CLASSES ? SPANCLASS_COUNT + sc : sc;
+	struct rt_run *runs = mc->runs.kind[kind];
+
+	return runs == proc_no_runs.row
+		   ? NULL
+		   : (struct mcache_kind *)((char *)runs -
+					    offsetof(struct mcache_kind, runs));
+}
+
+// mcache_add_kind gives a P what it needs of a kind.  Returns NULL if the
+// system refuses the memory.  mcache_drop_kind takes it away; its slots must
+// have no span.
+struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind);
+void mcache_drop_kind(struct rt_mcache *mc, unsigned kind);
+
+// mcache_slot_of returns the slot that an object comes from.  Returns NULL if
+// the P has none of that kind and the system refuses the memory.  uninit has an
+// effect only without pointers.
+RT_INLINE struct mcache_slot *mcache_slot_of(struct rt_mcache *mc, spanclass sc,
+					     bool uninit)
+{
+	struct mcache_kind *k;
+
+	if (RT_LIKELY(sc < SPANCLASS_BASE))
+		return &mc->slots[uninit && sc < RT_RUN_CLASSES
+				      ? SPANCLASS_BASE + sc
+				      : sc];
+	k = mcache_kind_of(mc, spanclass_kind(sc));
+	if (!k)
+		k = mcache_add_kind(mc, spanclass_kind(sc));
+	return k ? &k->slots[spanclass_size(sc)] : NULL;
 }
 
 // An object comes from the first of three places that has room: the current
@@ -154,13 +208,15 @@ void *mcache_take_tiny(struct rt_mcache *mc, size_t size);
 // block, unless the present one has at least as much room left.
 void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
 
-// mcache_set_span caches a span with free slots in slot number i, which has
+// mcache_set_span caches a span with free slots in a slot, which must have
 // none.
-void mcache_set_span(struct rt_mcache *mc, unsigned i, struct mspan *s);
+void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
+		     struct mspan *s);
 
-// mcache_retire_slot counts slot number i, whose span is exhausted, and retires
-// the span.
-void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p, unsigned i);
+// mcache_retire_slot counts a slot whose span is exhausted, and retires the
+// span.
+void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p,
+			struct mcache_slot *slot);
 
 // mcache_flush retires every slot and the tiny block.  p is the calling
 // thread's P, or NULL if it has none.  The mcache must be the caller's own, or

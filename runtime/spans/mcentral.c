@@ -1,6 +1,9 @@
 // A stack of spans for each span class.
 #include "runtime/spans/mcentral.h"
 
+#include "runtime/base/bits.h"
+#include "runtime/spans/kinds.h"
+
 // mcentral_check checks one of them.
 static struct {
 	RT_CACHE_ALIGNED struct lfstack partial;
@@ -25,8 +28,10 @@ struct mspan *mcentral_pop(spanclass sc)
 
 void mcentral_reset(void)
 {
-	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++)
-		lfstack_reset(&centrals[sc].partial);
+	for (uint32_t x = kinds_mask(); x; x &= x - 1)
+		for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
+			lfstack_reset(
+			    &centrals[spanclass_make(c, bits_ctz(x))].partial);
 }
 
 struct mspan *mcentral_top(spanclass sc)

@@ -13,8 +13,10 @@ struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 // rt_thread_tls points to this in a thread that is not attached.  It has no P,
 // no cache and no run, so every inline allocation takes the slow path.  Several
 // threads store nostop here; no thread reads it.
-struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
-static struct rt_thread unattached = {.run = proc_no_runs};
+struct rt_runs proc_no_runs = {
+    .kind = {[0 ... RT_KIND_MAX] = proc_no_runs.row},
+};
+static struct rt_thread unattached = {.run = proc_no_runs.row};
 
 __thread struct rt_thread *rt_thread_tls
     __attribute__((tls_model("initial-exec"))) = &unattached;

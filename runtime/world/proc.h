@@ -112,8 +112,9 @@ struct procs {
 
 RT_GLOBAL struct procs procs;
 
-// The table of a thread that may not allocate inline: every run is empty.
-RT_GLOBAL struct rt_run proc_no_runs[RT_ROWS * RT_RUN_CLASSES];
+// The table of a thread that may not allocate inline: every run is empty, and
+// the row of every kind is the first of its own.
+RT_GLOBAL struct rt_runs proc_no_runs;
 
 // proc_self returns the calling thread's P, NULL if it is not attached.
 RT_INLINE struct rt_proc *proc_self(void)

@@ -30,7 +30,7 @@ static inline char *inside_take(spanclass sc)
 {
 	char *obj = mcache_take(mc, &mc->slots[sc], false);
 
-	return obj ? obj : refill_small(mc, self, sc, false);
+	return obj ? obj : refill_small(mc, self, &mc->slots[sc], false);
 }
 
 static inline struct mspan *inside_span(const void *p)

@@ -93,7 +93,7 @@ static void count_caches(struct recount *r)
 
 		if (!mc)
 			continue;
-		r->mcaches++;
+		r->mcache_bytes += mcache_bytes(mc);
 		r->cached_spans += mc->heap.nspans;
 		r->free_pages += bits_count(mc->heap.pages.cache);
 		r->scavenged_pages +=
@@ -242,8 +242,7 @@ static void compare_metadata(const rt_memstats *m, const struct recount *r,
 	compare_u64(c, "mspan_inuse", m->mspan_inuse,
 		    (r->spans + r->cached_spans) * sizeof(struct mspan));
 	compare_u64(c, "mspan_sys", m->mspan_sys, r->mspan_bytes);
-	compare_u64(c, "mcache_inuse", m->mcache_inuse,
-		    r->mcaches * sizeof(struct rt_mcache));
+	compare_u64(c, "mcache_inuse", m->mcache_inuse, r->mcache_bytes);
 	compare_u64(c, "gc_sys", m->gc_sys,
 		    r->misc_bytes + r->work_pages * RT_PAGE_SIZE);
 	compare_u64(c, "sys", m->sys,

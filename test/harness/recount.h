@@ -37,11 +37,11 @@ struct recount {
 	uint64_t cached_spans;		   // mspans that Ps keep
 	uint64_t free_pages;		   // also those that Ps keep
 	uint64_t scavenged_pages;	   // part of the free pages
-	uint64_t both_pages;  // allocated and scavenged at once: none
-	uint64_t stale_spans; // alloc_count is not what the bits say: none
-	uint64_t mcaches;     // of attached threads
-	uint64_t mspan_bytes; // of the chunks of mspans
-	uint64_t misc_bytes;  // of tables, summaries, bitmap blocks, helpers
+	uint64_t both_pages;   // allocated and scavenged at once: none
+	uint64_t stale_spans;  // alloc_count is not what the bits say: none
+	uint64_t mcache_bytes; // of attached threads
+	uint64_t mspan_bytes;  // of the chunks of mspans
+	uint64_t misc_bytes;   // of tables, summaries, bitmap blocks, helpers
 };
 
 // recount_heap counts.  World stopped, mcaches flushed.

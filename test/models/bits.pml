@@ -122,10 +122,10 @@ inline count_slot(p, word)
 	}
 }
 
-// let_go, mcentral_push.
-// C: let_go, mcentral_push
+// retire, mcentral_push.
+// C: retire, mcentral_push
 // in: retire
-inline let_go(p)
+inline retire_span(p)
 {
 	atomic {
 		cached[span[p]] = false;
@@ -145,11 +145,11 @@ inline retire(p, word)
 {
 	free_rest(p, word);
 #ifdef PUSH_UNCOUNTED
-	let_go(p);
+	retire_span(p);
 	count_slot(p, word);
 #else
 	count_slot(p, word);
-	let_go(p);
+	retire_span(p);
 #endif
 	span[p] = NONE
 }

@@ -217,7 +217,8 @@ TEST(marking_is_not_over_while_somebody_gives, .n = 2)
 // marking OVER_LEFT: a job, or a range.
 TEST(marking_is_not_over_while_something_is_left, .n = 2)
 {
-	struct work_range range = {0, WORK_PIECE, WORK_ANY};
+	struct work_range range = {
+	    .hi = WORK_PIECE, .stride = sizeof(uintptr_t), .words = WORK_ANY};
 
 	open_marking(_i == 0 ? 1 : 0);
 	ck_assert(work_join(&second, self));

@@ -249,7 +249,8 @@ TEST(frees_count_before_reuse)
 // Main's mcache, while main stands.
 static void retire(void)
 {
-	mcache_retire_slot(mc, self, spanclass_make(CLASS, KIND_NOSCAN));
+	mcache_retire_slot(mc, self,
+			   &mc->slots[spanclass_make(CLASS, KIND_NOSCAN)]);
 }
 
 GROUP(bits, .setup = begin, .timeout = 2 * AWAIT_SECONDS);

@@ -93,6 +93,7 @@ for compiler in g++ clang++; do
 	compile_all $compiler -x c++ -std=c++17
 	use $compiler -x c++ -std=c++11 -Wold-style-cast
 	use $compiler -x c++ -std=c++17 -Wold-style-cast
+	use $compiler -x c++ -std=c++20 -Wold-style-cast
 done
 
 verdict_sum

@@ -123,12 +123,13 @@ verdict $? "CK_RUN_CASE chooses a group"
 tests bad <<'end'
 static void refuse(void) { ck_abort_msg("refused"); }
 
-GROUP(bad, .timeout = 1);
+GROUP(bad);
 TEST(a_check_that_fails) { ck_assert(_i); }
 TEST(a_wrong_signal, .signal = SIGABRT) { raise(SIGTERM); }
 TEST(no_signal, .signal = SIGABRT) {}
 TEST(a_wrong_exit, .exit = 42) { exit(41); }
 TEST(one_of_three, .n = 3) { ck_assert_int_ne(_i, 2); }
+GROUP(late, .timeout = 1);
 TEST(one_that_hangs) { for (;;) pause(); }
 GROUP(refused, .setup = refuse);
 TEST(a_fixture_that_fails) {}
@@ -139,7 +140,7 @@ export CK_TIMEOUT_MULTIPLIER
 fails "a suite in which tests fail" 'Checks: 9, Failures: 4, Errors: 3$'
 for line in F:bad:a_check_that_fails:0 E:bad:a_wrong_signal:0 \
 	F:bad:no_signal:0 E:bad:a_wrong_exit:0 F:bad:one_of_three:2 \
-	E:bad:one_that_hangs:0 :refused:a_fixture_that_fails:0; do
+	E:late:one_that_hangs:0 :refused:a_fixture_that_fails:0; do
 	says "$line"
 	verdict $? "$line"
 done

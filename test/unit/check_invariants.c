@@ -95,7 +95,7 @@ static void copy_parts(void)
 	x.table = arena.table[0];
 	x.persistent = persistent;
 	x.fixalloc = mheap.spans;
-	x.slab = mcache_blocks.slab;
+	x.slab = mcache_blocks.mcaches.slab;
 	x.gauges = gauges;
 	x.epoch = epoch;
 	x.gcstats = gcstats;
@@ -143,9 +143,9 @@ static void make_procs(void)
 
 static void make_work(void)
 {
-	x.work.bottom = x.work.top = x.work.first.entry;
-	x.work.limit = x.work.bottom + WORK_ENTRIES;
-	x.work.high = x.work.limit - WORK_FEW;
+	x.work.bottom = x.work.t.top = x.work.first.entry;
+	x.work.t.limit = x.work.bottom + WORK_ENTRIES;
+	x.work.high = x.work.t.limit - WORK_FEW;
 	x.work.full = &x.buf[0];
 	x.work.spare = &x.buf[1];
 	x.work.nfull = x.work.nspare = 1;
@@ -597,10 +597,12 @@ static void loop_of_roots(void)
 	X(mcache_check(x.mc), "outside of its span",                           \
 	  x.slot->run->cur = (char *)UINTPTR_MAX)                              \
 	X(mcache_blocks_check(&x.blocks), "mutex", x.blocks.lock.rank = 0)     \
-	X(mcache_blocks_check(&x.blocks), "slab", x.blocks.slab.size = 0)      \
-	X(mcache_blocks_check(&x.blocks), "more mcaches kept",                 \
-	  x.blocks.list = x.mc)                                                \
-	X(mcache_blocks_check(&x.blocks), "fewer mcaches kept", x.blocks.n++)  \
+	X(mcache_blocks_check(&x.blocks), "slab",                              \
+	  x.blocks.mcaches.slab.size = 0)                                      \
+	X(mcache_blocks_check(&x.blocks), "more blocks kept",                  \
+	  x.blocks.mcaches.list = (void **)x.mc)                               \
+	X(mcache_blocks_check(&x.blocks), "fewer blocks kept",                 \
+	  x.blocks.kinds.n++)                                                  \
 	X(stackpool_check(&x.stackpool), "mutex", x.stackpool.lock.rank = 0)   \
 	X(stackpool_check(&x.stackpool), "without end",                        \
 	  x.stacks.next = &x.stacks)                                           \
@@ -631,11 +633,11 @@ static void loop_of_roots(void)
 	X(crew_check(&x.crew), "that there is not",                            \
 	  U32(x.crew.call, CREW_QUIT + 1))                                     \
 	X(crew_check(&x.crew), "more helpers", U32(x.crew.size, -1))           \
-	X(work_check(&x.work), "not a buffer", x.work.limit--)                 \
+	X(work_check(&x.work), "not a buffer", x.work.t.limit--)                 \
 	X(work_check(&x.work), "not a buffer", x.work.high--)                  \
-	X(work_check(&x.work), "outside of its buffer", x.work.top--)          \
+	X(work_check(&x.work), "outside of its buffer", x.work.t.top--)          \
 	X(work_check(&x.work), "outside of its buffer",                        \
-	  x.work.top = x.work.limit + 1)                                       \
+	  x.work.t.top = x.work.t.limit + 1)                                       \
 	X(work_check(&x.work), "nfull", x.work.nfull = 2)                      \
 	X(work_check(&x.work), "nfull", x.buf[0].next = &x.buf[0])             \
 	X(work_check(&x.work), "too many", x.work.nspare = WORK_SPARES + 1)    \
@@ -804,8 +806,8 @@ static const char *break_heap(int i)
 		mheap.spans.inuse += sizeof(struct mspan);
 		return "mspan_inuse";
 	case 11:
-		mcache_blocks.n++;
-		return "fewer mcaches";
+		mcache_blocks.mcaches.n++;
+		return "fewer blocks kept";
 	case 12:
 		stackpool.partial[0]->stack_order = 3;
 		return "list of another order";

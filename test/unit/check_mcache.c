@@ -199,7 +199,7 @@ TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), 0);
 	ck_assert_uint_eq(s->cached, 1);
 	ck_assert_ptr_null(mspan_check(s)); // lags, but is not wrong
-	mcache_retire_slot(mc, self, sc);
+	mcache_retire_slot(mc, self, &mc->slots[sc]);
 	ck_assert_uint_eq(totals().small_alloc_count[c], n);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC), bytes);
 	ck_assert_uint_eq(gauge_load(&gauges.heap_live) + (uint64_t)mc->live,
@@ -209,7 +209,8 @@ TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 	ck_assert_ptr_null(mspan_check(s));
 	ck_assert_ptr_null(mc->slots[sc].span);
 	ck_assert_ptr_eq(mcentral_top(sc), n < class->nelems ? s : NULL);
-	mcache_retire_slot(mc, self, sc); // nothing there: nothing happens
+	mcache_retire_slot(mc, self,
+			   &mc->slots[sc]); // nothing there: nothing happens
 	ck_assert_uint_eq(totals().small_alloc_count[c], n);
 	expect_verified();
 }
@@ -245,7 +246,7 @@ TEST(a_flush_retires_every_class_and_the_tiny_block)
 	struct heapstats_totals t;
 
 	inside_boot(true);
-	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+	for (unsigned sc = 0; sc < SPANCLASS_BASE; sc++) {
 		unsigned c = spanclass_size((spanclass)sc);
 
 		if (c == 0)
@@ -409,7 +410,7 @@ TEST(uninit_skips_clearing, .n = 8)
 	p = inside_take(sc);
 	memset(p, 0x77, size);
 	s = inside_span(p);
-	mcache_retire_slot(mc, self, sc);
+	mcache_retire_slot(mc, self, &mc->slots[sc]);
 	// As sweep leaves a span of which an object was freed.
 	mspan_free_slots(s, p, p + size);
 	s->alloc_count = 0;
@@ -417,7 +418,8 @@ TEST(uninit_skips_clearing, .n = 8)
 	if (!mcentral_top(sc))
 		mcentral_push(s);
 	mc->slots[sc].run_log2 = MCACHE_RUN_LAST;
-	ck_assert_ptr_eq(refill_small(mc, self, sc, true), p);
+	ck_assert_ptr_eq(
+	    refill_small(mc, self, mcache_slot_of(mc, sc, true), true), p);
 	ck_assert_int_eq(
 	    p[0], size > RT_INLINE_MAX && 2 * size <= RT_PAGE_SIZE ? 0 : 0x77);
 	ck_assert_int_eq(p[size - 1], p[0]);
@@ -429,11 +431,12 @@ TEST(runs_can_be_taken_away_from_inline_code)
 
 	inside_boot(false);
 	runs = rt_thread_tls->run;
-	ck_assert_int_eq(runs == mc->runs, !RT_ASAN && !RT_DEBUG_BUILD);
+	ck_assert_int_eq(runs == mc->runs.row, !RT_ASAN && !RT_DEBUG_BUILD);
 	mcache_disable_runs(mc);
-	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
-	for (unsigned i = 0; i < RT_ARRAY_LEN(proc_no_runs); i++)
-		ck_assert_ptr_eq(proc_no_runs[i].cur, proc_no_runs[i].start);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs.row);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(proc_no_runs.row); i++)
+		ck_assert_ptr_eq(proc_no_runs.row[i].cur,
+				 proc_no_runs.row[i].start);
 	ck_assert_ptr_nonnull(rt_alloc(16));
 	mcache_enable_runs(mc);
 	ck_assert_ptr_eq(rt_thread_tls->run, runs);
@@ -458,7 +461,7 @@ TEST(a_walk_leaves_the_runs_as_they_were)
 	ck_assert_ptr_eq(rt_thread_tls->run, runs);
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	ck_assert_int_eq(rt_heap_walk(end_walk, NULL), RT_OK);
-	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs.row);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_ptr_eq(rt_thread_tls->run, runs);
 }
@@ -466,7 +469,7 @@ TEST(a_walk_leaves_the_runs_as_they_were)
 TEST(align8_has_no_inline_runs)
 {
 	inside_boot(true);
-	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs);
+	ck_assert_ptr_eq(rt_thread_tls->run, proc_no_runs.row);
 	ck_assert_uint_eq(rt_size(rt_alloc(8)), 8);
 	ck_assert_uint_eq(rt_size(rt_alloc(17)), 24);
 	ck_assert_uint_eq(rt_size(rt_alloc_noscan(20)), 24);
@@ -481,7 +484,7 @@ TEST(a_second_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
 	inside_boot(false);
 	inside_take(sc);
 	death_expect("refill of span with free space remaining");
-	mcache_set_span(mc, sc, mheap_alloc_small(self, NULL, sc));
+	mcache_set_span(mc, &mc->slots[sc], mheap_alloc_small(self, NULL, sc));
 }
 
 TEST(a_full_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
@@ -493,7 +496,7 @@ TEST(a_full_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
 	s = mheap_alloc_small(self, NULL, sc);
 	s->alloc_count = s->nelems;
 	death_expect("span has no free space");
-	mcache_set_span(mc, sc, s);
+	mcache_set_span(mc, &mc->slots[sc], s);
 }
 
 // ---- the sets ----

@@ -217,14 +217,14 @@ TEST(only_used_memory_needs_zeroing)
 TEST(spans_of_every_class_fit_their_class)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
-		struct mspan *s = alloc_class(c, c % KIND_COUNT);
+		struct mspan *s = alloc_class(c, c % 2);
 		const struct sizeclass *class = &sizeclass_table[c];
 
 		ck_assert_ptr_null(mspan_check(s));
 		ck_assert_uint_eq(s->npages, class->npages);
 		ck_assert_uint_eq(mspan_limit(s) - s->base,
 				  (uint64_t) class->nelems * class->size);
-		ck_assert_uint_eq(spanclass_kind(s->spanclass), c % KIND_COUNT);
+		ck_assert_uint_eq(spanclass_kind(s->spanclass), c % 2);
 		ck_assert_uint_eq(mspan_counted(s), 0);
 		ck_assert_uint_eq(s->base % PAGE, 0);
 	}
@@ -522,8 +522,7 @@ static struct mspan *random_span(struct rng *r, struct mheap_cache *cache)
 					 1 + rng_below(r, 400000));
 	default:
 		return mheap_alloc_small(
-		    self, cache,
-		    spanclass_make(c, (unsigned)rng_below(r, KIND_COUNT)));
+		    self, cache, spanclass_make(c, (unsigned)rng_below(r, 2)));
 	}
 }
 

@@ -16,9 +16,9 @@ static void marker_make(uintptr_t base, uint64_t used)
 	memset(&marker, 0, sizeof marker);
 	marker.base = base;
 	marker.used = used;
-	marker.work.bottom = marker.work.top = marker.work.first.entry;
-	marker.work.limit = marker.work.first.entry + WORK_ENTRIES;
-	marker.work.high = marker.work.limit - WORK_FEW;
+	marker.work.bottom = marker.work.t.top = marker.work.first.entry;
+	marker.work.t.limit = marker.work.first.entry + WORK_ENTRIES;
+	marker.work.high = marker.work.t.limit - WORK_FEW;
 	work_limit(0); // no buffer but its own
 }
 
@@ -79,12 +79,12 @@ TEST(words_inside_the_heap_are_pushed_in_order)
 			block[i] = word_near(&r);
 		n = expected(from, to, want);
 		wrong += scan_words(&marker, at(from), at(to)) != at(to);
-		wrong += (size_t)(marker.work.top - marker.work.bottom) != n;
+		wrong += (size_t)(marker.work.t.top - marker.work.bottom) != n;
 		wrong +=
 		    memcmp(marker.work.bottom, want, n * sizeof *want) != 0;
-		marker.work.top = marker.work.bottom;
+		marker.work.t.top = marker.work.bottom;
 		scan_block(&marker, at(from), at(to));
-		wrong += (size_t)(marker.work.top - marker.work.bottom) != n;
+		wrong += (size_t)(marker.work.t.top - marker.work.bottom) != n;
 		wrong +=
 		    memcmp(marker.work.bottom, want, n * sizeof *want) != 0;
 	}
@@ -108,15 +108,15 @@ TEST(scanning_stops_where_room_is_refused)
 		marker_make(UINT64_C(1) << 40, 1 << 22);
 		for (size_t i = 0; i < WORDS; i++)
 			block[i] = marker.base + i * 16;
-		marker.work.top += before;
+		marker.work.t.top += before;
 		end = scan_words(&marker, at(0), at(PART));
 		stopped += end != at(PART);
 		n = expected(0, (end - at(0)) / sizeof *block, want);
-		wrong += (size_t)(marker.work.top - marker.work.bottom) !=
+		wrong += (size_t)(marker.work.t.top - marker.work.bottom) !=
 			 before + n;
 		wrong += memcmp(marker.work.bottom + before, want,
 				n * sizeof *want) != 0;
-		wrong += marker.work.top > marker.work.limit;
+		wrong += marker.work.t.top > marker.work.t.limit;
 	}
 	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_gt(stopped, ROUNDS / 4);
@@ -133,16 +133,16 @@ TEST(small_objects_push_the_same_words)
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t words = 2 * (1 + rng_below(&r, GREY_SMALL_BYTES / 16));
 		size_t before = rng_below(&r, WORK_ENTRIES - WORK_FEW + 1);
-		struct grey o = {at(0), words * sizeof *block};
+		struct grey o = {.base = at(0), .size = words * sizeof *block};
 		size_t n;
 
 		marker_make(rng_next(&r) << 26, (1 + rng_below(&r, 9)) << 22);
 		for (size_t i = 0; i < words; i++)
 			block[i] = word_near(&r);
 		n = expected(0, words, want);
-		marker.work.top += before;
-		scan_grey(&marker, GREY_SMALL, &o);
-		wrong += (size_t)(marker.work.top - marker.work.bottom) !=
+		marker.work.t.top += before;
+		scan_small(&marker, &o);
+		wrong += (size_t)(marker.work.t.top - marker.work.bottom) !=
 			 before + n;
 		wrong += memcmp(marker.work.bottom + before, want,
 				n * sizeof *want) != 0;

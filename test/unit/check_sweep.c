@@ -373,7 +373,7 @@ static size_t ascending_sets(void)
 {
 	size_t n = 0;
 
-	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
+	for (unsigned sc = 0; sc < SPANCLASS_BASE; sc++) {
 		const struct mspan *last = NULL;
 
 		for (const struct mspan *s = mcentral_top((spanclass)sc); s;

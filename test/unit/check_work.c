@@ -215,8 +215,10 @@ TEST(jobs_come_in_order_and_once)
 // A range of so many pieces, which nothing reads here.
 static struct work_range piece(uintptr_t lo, uintptr_t n)
 {
-	return (struct work_range){lo * WORK_PIECE, (lo + n) * WORK_PIECE,
-				   WORK_ANY};
+	return (struct work_range){.lo = lo * WORK_PIECE,
+				   .hi = (lo + n) * WORK_PIECE,
+				   .stride = sizeof(uintptr_t),
+				   .words = WORK_ANY};
 }
 
 static void expect_range(struct work *w, uintptr_t lo, uintptr_t hi)

@@ -118,7 +118,7 @@ static void sim_retire(void)
 	if (rng_next(&sim.rng) % 2)
 		mcache_flush(mc, self);
 	else
-		mcache_retire_slot(mc, self, sim.sc);
+		mcache_retire_slot(mc, self, &mc->slots[sim.sc]);
 	if (s)
 		keep_rest(s, &run);
 }

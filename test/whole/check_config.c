@@ -561,8 +561,8 @@ TEST(random_environment_resolves)
 TEST(every_error_has_words_of_its_own)
 {
 	static const int errors[] = {
-	    RT_OK,     RT_EINVAL, RT_ENOMEM,  RT_EPERM, RT_EBUSY,
-	    RT_ESTATE, RT_ENOENT, RT_ENOTSUP, 1,
+	    RT_OK,     RT_EINVAL, RT_ENOMEM,  RT_EPERM,	 RT_EBUSY,
+	    RT_ESTATE, RT_ENOENT, RT_ENOTSUP, RT_EEXIST, 1,
 	};
 
 	for (size_t i = 0; i < RT_ARRAY_LEN(errors); i++) {
@@ -571,7 +571,7 @@ TEST(every_error_has_words_of_its_own)
 			ck_assert_str_ne(rt_strerror(errors[i]),
 					 rt_strerror(errors[j]));
 	}
-	ck_assert_str_eq(rt_strerror(RT_ENOTSUP - 1), rt_strerror(1));
+	ck_assert_str_eq(rt_strerror(RT_EEXIST - 1), rt_strerror(1));
 	ck_assert_str_eq(rt_strerror(INT_MIN), rt_strerror(1));
 }
 

@@ -310,6 +310,18 @@ static bool refused(const struct answers *want, enum place place)
 }
 
 // door_end judges a call; errno is the host's.
+// call_kind_register makes a kind and ends it again.
+static int call_kind_register(void)
+{
+	rt_kind_desc d;
+	int kind;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	kind = rt_kind_register(&d);
+	return kind > 0 ? rt_kind_unregister(kind) : kind;
+}
+
 static void door_end(long got)
 {
 	judge(door.name, "errno", errno, EXDEV);
@@ -357,6 +369,21 @@ static void run_doors(enum place place)
 	DOOR(ALLOCATES, some(rt_alloc_noscan_uninit(5000)));
 	DOOR(ALLOCATES, some(rt_alloc_kind(RT_WORDS, 200)));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_kind(RT_TYPED, 200)));
+	DOOR(ALLOCATES, some((rt_alloc_of)(RT_WORDS, 200)));
+	DOOR(ALLOCATES, some(rt_alloc_of_slow_(rt_thread_tls, RT_WORDS, 24)));
+	DOOR(ANYWHERE(NOTHING), some(rt_alloc_of(RT_KIND_MAX, 24)));
+	DOOR(ALLOCATES, some((rt_alloc_kind_in)(rt_thread_tls, RT_NOSCAN, 24)));
+	DOOR(ATTACHED_ONLY(RT_OK), call_kind_register());
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_kind_register(NULL));
+	DOOR(ATTACHED_ONLY(RT_ENOENT), rt_kind_unregister(RT_KIND_MAX));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_kind_unregister(RT_WORDS));
+	DOOR(ANSWERS(RT_ESTATE, RT_WORDS, RT_WORDS, RT_WORDS, RT_WORDS),
+	     rt_kind_of(object));
+	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_ENOENT),
+	     rt_kind_of(NULL));
+	DOOR(ANYWHERE(RT_EINVAL), rt_type_check(NULL));
+	DOOR(ANYWHERE(SOME), rt_good_size_of(RT_WORDS, 100) == 112);
+	DOOR(ANYWHERE(NOTHING), (long)rt_good_size_of(RT_KIND_MAX, 100));
 	DOOR(ALLOCATES, some((rt_alloc_in)(rt_thread_tls, 64)));
 	DOOR(ALLOCATES, some(rt_alloc_in(rt_thread_tls, 64)));
 	DOOR(ALLOCATES, some((rt_alloc_noscan_in)(rt_thread_tls, 64)));

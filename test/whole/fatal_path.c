@@ -312,7 +312,8 @@ static void cached_twice(void)
 {
 	struct mspan *s = span_of_object();
 
-	mcache_set_span(rt_thread_tls->mc, s->spanclass, s);
+	mcache_set_span(rt_thread_tls->mc,
+			&rt_thread_tls->mc->slots[s->spanclass], s);
 }
 
 static void cached_full(void)
@@ -321,7 +322,9 @@ static void cached_full(void)
 	struct mspan *s =
 	    arena_span(arena_offset((uintptr_t)large) >> RT_PAGE_SHIFT);
 
-	mcache_set_span(rt_thread_tls->mc, spanclass_make(60, KIND_WORDS), s);
+	mcache_set_span(
+	    rt_thread_tls->mc,
+	    &rt_thread_tls->mc->slots[spanclass_make(60, KIND_WORDS)], s);
 }
 
 // A pointer to a free slot is ignored; a mark on one cannot come about.

@@ -1,0 +1,164 @@
+// Checks what a host describes, and gives kinds their numbers.
+#include "gc/host/registry.h"
+
+#include "runtime/os/throw.h"
+#include "runtime/os/lock.h"
+#include "runtime/world/stw.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/spans/mcache.h"
+#include "gc/mark/trace.h"
+
+static struct mutex registry_lock = RT_MUTEX_INIT(LOCKRANK_KINDS);
+
+void registry_init(void)
+{
+	layout_init();
+	grey_init();
+	grey_add_kind(KIND_NOSCAN);
+	grey_add_kind(KIND_WORDS);
+	kinds_init();
+}
+
+// ---- what a host describes ----
+
+static bool number_ok(int number)
+{
+	return number == RT_KIND_ANY || number == RT_KIND_ANY_ALIGN8 ||
+	       (number >= RT_KIND_FIRST && number <= RT_KIND_MAX);
+}
+
+static bool header_ok(const rt_kind_desc *d)
+{
+	return d->header_offset % 8 == 0 && d->header_mask != 0 &&
+	       d->header_shift < 64;
+}
+
+// only_used tells whether no pointer is set that the layout does not use: the
+// host would rely on it in vain.
+static bool only_used(const rt_kind_desc *d)
+{
+	return (!d->format || d->layout == RT_LAYOUT_WORDS) &&
+	       (!d->type || d->layout == RT_LAYOUT_TYPE) &&
+	       (!d->types || d->layout == RT_LAYOUT_INDEX) &&
+	       (!d->trace || d->layout == RT_LAYOUT_TRACE);
+}
+
+// layout_ok tells whether all that a layout needs is there and in order.
+static bool layout_ok(const rt_kind_desc *d)
+{
+	switch (d->layout) {
+	case RT_LAYOUT_NONE:
+		return true;
+	case RT_LAYOUT_WORDS:
+		return !d->format || layout_format_ok(d->format);
+	case RT_LAYOUT_TYPE:
+		return d->type && layout_type_ok(d->type);
+	case RT_LAYOUT_HEADER:
+		return header_ok(d) && (d->type_offset == RT_TYPE_IS_HEADER ||
+					d->type_offset % 8 == 0);
+	case RT_LAYOUT_INDEX:
+		return header_ok(d) && d->types && d->ntypes != 0;
+	case RT_LAYOUT_TRACE:
+		return d->trace != NULL;
+	default:
+		return false;
+	}
+}
+
+int registry_check(const rt_kind_desc *d)
+{
+	return d && d->struct_size == sizeof *d && d->flags == 0 &&
+		       d->spare == 0 && number_ok(d->number) && only_used(d) &&
+		       layout_ok(d)
+		   ? RT_OK
+		   : RT_EINVAL;
+}
+
+// ---- numbers ----
+
+// free_number returns a number that no kind has.  Returns RT_EEXIST if it is
+// taken, or RT_ENOMEM if the host would take any and there is none.
+static int free_number(int wanted)
+{
+	unsigned lo = wanted == RT_KIND_ANY ? KIND_HOST : KIND_ALIGN8;
+	unsigned limit = wanted == RT_KIND_ANY ? KIND_ALIGN8 : KIND_COUNT;
+
+	if (wanted > 0)
+		return kinds_exists((unsigned)wanted) ? RT_EEXIST : wanted;
+	for (unsigned k = lo; k < limit; k++)
+		if (!kinds_exists(k))
+			return (int)k;
+	return RT_ENOMEM;
+}
+
+int registry_add(const rt_kind_desc *d)
+{
+	int number;
+
+	mutex_lock(&registry_lock);
+	number = free_number(d->number);
+	if (number > 0) {
+		layout_set((unsigned)number, d);
+		grey_add_kind((unsigned)number);
+		kinds_add((unsigned)number);
+	}
+	mutex_unlock(&registry_lock);
+	return number;
+}
+
+// ---- the end of a kind ----
+
+// has_objects tells whether an object of a kind exists.  Caches must be empty
+// and all spans swept.
+static bool has_objects(unsigned kind)
+{
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (s->use == MSPAN_HEAP && s->alloc_count != 0 &&
+		    spanclass_kind(s->spanclass) == kind)
+			return true;
+	return false;
+}
+
+// free_spans frees the spans of a kind without objects.  They have free slots,
+// so all of them are in a set.
+static void free_spans(struct rt_proc *p, unsigned kind)
+{
+	struct mspan *list = NULL, *s;
+
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++)
+		while ((s = mcentral_pop(spanclass_make(c, kind))) != NULL) {
+			s->next = list;
+			list = s;
+		}
+	mheap_free(p, list);
+}
+
+int registry_remove(struct rt_proc *p, unsigned kind)
+{
+	int error = RT_OK;
+
+	RT_ASSERT(stw_stopped());
+	mutex_lock(&registry_lock);
+	if (!kinds_exists(kind))
+		error = RT_ENOENT;
+	mutex_unlock(&registry_lock);
+	if (error)
+		return error;
+	mcache_flush_all(p);
+	if (has_objects(kind))
+		return RT_EBUSY;
+	free_spans(p, kind);
+	for (struct rt_proc *q = proc_first(); q; q = proc_next(q)) {
+		struct rt_mcache *mc = mcache_of(q);
+
+		if (mc)
+			mcache_drop_kind(mc, kind);
+	}
+	mutex_lock(&registry_lock);
+	kinds_remove(kind);
+	mutex_unlock(&registry_lock);
+	return RT_OK;
+}

@@ -1,0 +1,120 @@
+// Keeps the layouts of kinds, and finds the type of an object.
+#include "gc/mark/layout.h"
+
+#include <string.h>
+
+#include "runtime/os/poison.h"
+
+struct layout layouts[KIND_COUNT];
+
+void layout_init(void)
+{
+	memset(layouts, 0, sizeof layouts);
+	layouts[KIND_WORDS].how = RT_LAYOUT_WORDS;
+}
+
+void layout_set(unsigned kind, const rt_kind_desc *d)
+{
+	struct layout *l = &layouts[kind];
+
+	*l = (struct layout){
+	    .how = (enum rt_layout)d->layout,
+	    .formatted = d->format != NULL,
+	    .type = d->type,
+	    .header_offset = d->header_offset,
+	    .header_mask = d->header_mask,
+	    .header_shift = d->header_shift,
+	    .ntypes = d->ntypes,
+	    .type_offset = d->type_offset,
+	    .types = d->types,
+	    .trace = d->trace,
+	    .arg = d->arg,
+	};
+	if (d->format)
+		l->format = *d->format;
+	if (d->name)
+		strncpy(l->name, d->name, sizeof l->name - 1);
+}
+
+bool layout_format_ok(const rt_value_format *f)
+{
+	bool pair = f->stride == 16;
+
+	return f->spare == 0 && f->flags == 0 && f->shift >= -16 &&
+	       f->shift <= 16 && (pair || f->stride == 8) &&
+	       f->test_at >= (pair ? -1 : 0) && f->test_at <= (pair ? 1 : 0);
+}
+
+// tags_fit tells whether the tested word of every value of a part is in it.
+static bool tags_fit(size_t size, size_t ptrdata, const uint64_t *bitmap,
+		     int test_at)
+{
+	for (size_t i = 0; i < ptrdata / 8; i++)
+		if (bitmap[i / 64] >> (i % 64) & 1 &&
+		    ((i == 0 && test_at < 0) ||
+		     (test_at > 0 && (i + 2) * 8 > size)))
+			return false;
+	return true;
+}
+
+// part_ok tells whether ptrdata bytes of a part of size bytes can be described
+// by a bitmap.
+static bool part_ok(size_t size, size_t ptrdata, const uint64_t *bitmap,
+		    const rt_value_format *f)
+{
+	return ptrdata % 8 == 0 && ptrdata <= size &&
+	       (bitmap || ptrdata == 0) &&
+	       (!f || f->test_at == 0 ||
+		tags_fit(size, ptrdata, bitmap, f->test_at));
+}
+
+bool layout_type_ok(const rt_type *t)
+{
+	return t->struct_size == sizeof *t &&
+	       (!t->format || layout_format_ok(t->format)) &&
+	       part_ok(t->size, t->ptrdata, t->bitmap, t->format) &&
+	       part_ok(t->tail_size, t->tail_ptrdata, t->tail_bitmap,
+		       t->format) &&
+	       t->tail_size % 8 == 0 && (t->tail_size == 0 || t->size % 8 == 0);
+}
+
+// read_word reads a word of an object without a sanitizer's checks, as marking
+// does.
+RT_NO_SANITIZE
+static uint64_t read_word(uintptr_t at)
+{
+	return poison_word(*(const uintptr_t *)at);
+}
+
+static const rt_type *type_behind(const struct layout *l, uint64_t value)
+{
+	if (value == 0)
+		return NULL;
+	if (l->type_offset == RT_TYPE_IS_HEADER)
+		return (const rt_type *)(uintptr_t)value;
+	return (const rt_type *)read_word((uintptr_t)value +
+					  (uintptr_t)l->type_offset);
+}
+
+static const rt_type *type_numbered(const struct layout *l, uint64_t value)
+{
+	if (value >= l->ntypes)
+		return NULL;
+	// The host may fill an entry while other threads allocate.
+	return __atomic_load_n(&l->types[value], __ATOMIC_ACQUIRE);
+}
+
+const rt_type *layout_type(const struct layout *l, uintptr_t obj, size_t size)
+{
+	uint64_t value;
+
+	if (l->how == RT_LAYOUT_TYPE)
+		return l->type;
+	if ((l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX) ||
+	    size < sizeof value || l->header_offset > size - sizeof value)
+		return NULL;
+	value = (read_word(obj + l->header_offset) & l->header_mask) >>
+		l->header_shift;
+	return l->how == RT_LAYOUT_HEADER ? type_behind(l, value)
+					  : type_numbered(l, value);
+}

@@ -1,0 +1,67 @@
+// layout.h - how the collector finds the references in objects of each kind.
+//
+// Public: rt_kind_desc, rt_type (kind.h), rt_value_format (trace.h).
+//
+// The layouts of the kinds of every heap are fixed.  That of a registered kind
+// is written before the kind exists, and read by markers and by checkmark.  A
+// kind ends with the world stopped.
+#ifndef GC_MARK_LAYOUT_H
+#define GC_MARK_LAYOUT_H
+
+#include <rt/kind.h>
+
+#include "runtime/spans/kinds.h"
+
+static_assert((int)KIND_NOSCAN == (int)RT_NOSCAN, "one numbering");
+static_assert((int)KIND_WORDS == (int)RT_WORDS, "one numbering");
+static_assert((int)KIND_HOST == (int)RT_KIND_FIRST, "one numbering");
+
+enum { LAYOUT_NAME = 32 }; // bytes of a kind's name, with its end
+
+struct layout {
+	enum rt_layout how;
+	bool formatted; // format is that of RT_LAYOUT_WORDS
+	char name[LAYOUT_NAME];
+	rt_value_format format;
+	const rt_type *type;
+	size_t header_offset;
+	uint64_t header_mask;
+	uint32_t header_shift;
+	uint32_t ntypes;
+	ptrdiff_t type_offset;
+	const rt_type *const *types;
+	rt_trace_fn *trace;
+	void *arg;
+};
+
+RT_GLOBAL struct layout layouts[KIND_COUNT];
+
+// layout_init forgets the layouts of registered kinds.
+void layout_init(void);
+
+// layout_set writes the layout of a kind that does not exist yet.  *d must be
+// in order.
+void layout_set(unsigned kind, const rt_kind_desc *d);
+
+// layout_format_ok and layout_type_ok tell whether what a host describes is in
+// order.  Neither may be null.
+bool layout_format_ok(const rt_value_format *f);
+bool layout_type_ok(const rt_type *t);
+
+// layout_scanned tells whether objects of a kind may have references.
+RT_INLINE bool layout_scanned(unsigned kind)
+{
+	return layouts[kind].how != RT_LAYOUT_NONE;
+}
+
+// layout_is_words tells whether objects of a kind are scanned as RT_WORDS are.
+RT_INLINE bool layout_is_words(unsigned kind)
+{
+	return layouts[kind].how == RT_LAYOUT_WORDS && !layouts[kind].formatted;
+}
+
+// layout_type returns the type of an object of size bytes.  Returns NULL if the
+// layout of the kind does not use types, or if the object has none yet.
+const rt_type *layout_type(const struct layout *l, uintptr_t obj, size_t size);
+
+#endif

@@ -1,0 +1,311 @@
+// Follows bitmaps and formats, and calls the host's trace callbacks.
+#include "gc/mark/trace.h"
+
+#include "runtime/base/bits.h"
+#include "runtime/os/poison.h"
+#include "runtime/spans/object.h"
+
+static struct marker *marker_of(rt_tracer *t)
+{
+	return (struct marker *)((char *)t - offsetof(struct marker, work.t));
+}
+
+// ---- one reference ----
+
+// mark_now marks what a word leads to, for which there is no room.  What must
+// be scanned of it is noted, and scanned when all else is marked.
+static void mark_now(struct marker *m, uintptr_t word)
+{
+	struct grey o;
+	enum grey_result found = grey_word(m, word, &o);
+
+	if (found != GREY_NOTHING && found != GREY_LEAF)
+		scan_overflow(m, o.base);
+}
+
+static void push(rt_tracer *t, uintptr_t word)
+{
+	struct marker *m = marker_of(t);
+	struct work *w = &m->work;
+
+	if (t->mode == TRACE_AGAIN && grey_marked(m, word))
+		return;
+	if (w->t.top == w->bottom + WORK_ENTRIES && !work_spill(w)) {
+		mark_now(m, word);
+		return;
+	}
+	(w->t.top++)->word = word;
+	if (t->mode == TRACE_AGAIN)
+		t->limit = t->top;
+}
+
+// check keeps a reference that leads to an unmarked object.
+static void check(rt_tracer *t, uintptr_t word)
+{
+	const struct mspan *s;
+	struct object o;
+
+	// Tags are ignored, as in marking.
+	if (!object_find(word & ~(uintptr_t)7, &o))
+		return;
+	s = arena_span(arena_offset(o.base) >> RT_PAGE_SHIFT);
+	if (!mspan_test(s, epoch_mark_line(epoch_sweepgen()),
+			mspan_slot(s, o.base - s->base)))
+		((struct trace_check *)t)->missed = o.base;
+}
+
+void trace_slow(rt_tracer *t, uintptr_t word)
+{
+	if (t->mode == TRACE_CHECK)
+		check(t, word);
+	else
+		push(t, word);
+}
+
+// tell and tell_tested are the public inline functions, with a call that goes
+// down.
+RT_INLINE void tell(rt_tracer *t, uintptr_t word)
+{
+	if (word - (uintptr_t)t->base >= t->used)
+		return;
+	if (RT_LIKELY(t->top != t->limit))
+		(t->top++)->word = word;
+	else
+		trace_slow(t, word);
+}
+
+RT_INLINE void tell_tested(rt_tracer *t, uint64_t tested, uint64_t w,
+			   const rt_value_format *f)
+{
+	if ((tested & f->test_mask) != f->test_bits || tested < f->min ||
+	    tested > f->max)
+		return;
+	w &= f->addr_mask;
+	w = f->shift >= 0 ? w << f->shift : w >> -f->shift;
+	tell(t, w + f->base);
+}
+
+// ---- rows of values ----
+
+// Words are read without a sanitizer's checks, as in scanning.
+RT_NO_SANITIZE
+static void tell_words(rt_tracer *t, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t))
+		tell(t, poison_word(*(const uintptr_t *)lo));
+}
+
+// tell_value tells the value whose value word is at an address.
+RT_NO_SANITIZE static inline void tell_value(rt_tracer *t, uintptr_t at,
+					     const rt_value_format *f)
+{
+	const uintptr_t *v = (const uintptr_t *)at;
+
+	tell_tested(t, poison_word(v[f->test_at]), poison_word(v[0]), f);
+}
+
+static void tell_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+			const rt_value_format *f)
+{
+	uintptr_t value = f->test_at < 0 ? sizeof(uintptr_t) : 0;
+
+	for (; hi - lo >= f->stride; lo += f->stride)
+		tell_value(t, lo + value, f);
+}
+
+// tell_part tells the references that a bitmap describes of the words of
+// [lo, hi).
+RT_NO_SANITIZE
+static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+		       const uint64_t *bitmap)
+{
+	for (; lo < hi; lo += 64 * sizeof(uintptr_t))
+		for (uint64_t x = *bitmap++; x; x &= x - 1) {
+			uintptr_t at = lo + bits_ctz(x) * sizeof(uintptr_t);
+
+			if (at >= hi)
+				return;
+			tell(t, poison_word(*(const uintptr_t *)at));
+		}
+}
+
+// A part of an object that a bitmap describes: its words, and up to where they
+// may be values.
+struct part {
+	uintptr_t lo;
+	uintptr_t hi;
+	uintptr_t values;
+	const uint64_t *bitmap;
+};
+
+// tell_formatted tells the values of a part.  The tested word of a value may be
+// behind the last value word, but must be in the part.
+static void tell_formatted(rt_tracer *t, const struct part *p,
+			   const rt_value_format *f)
+{
+	const uint64_t *bitmap = p->bitmap;
+
+	for (uintptr_t lo = p->lo; lo < p->values; lo += 64 * sizeof(uintptr_t))
+		for (uint64_t x = *bitmap++; x; x &= x - 1) {
+			uintptr_t at = lo + bits_ctz(x) * sizeof(uintptr_t);
+			uintptr_t tested =
+			    at + (uintptr_t)f->test_at * sizeof(uintptr_t);
+
+			if (at >= p->values)
+				return;
+			if (tested >= p->lo && tested < p->hi)
+				tell_value(t, at, f);
+		}
+}
+
+static void tell_part(rt_tracer *t, const struct part *p,
+		      const rt_value_format *f)
+{
+	if (f)
+		tell_formatted(t, p, f);
+	else
+		tell_plain(t, p->lo, p->values, p->bitmap);
+}
+
+static void tell_tail(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+		      const rt_type *type)
+{
+	for (; hi - lo >= type->tail_size; lo += type->tail_size) {
+		struct part p = {lo, lo + type->tail_size,
+				 lo + type->tail_ptrdata, type->tail_bitmap};
+
+		tell_part(t, &p, type->format);
+	}
+}
+
+// ---- pieces ----
+
+// The bytes that can be told in a row with room made once.
+enum { TRACE_BLOCK = SCAN_BLOCK };
+
+uintptr_t trace_piece(struct marker *m, const struct work_range *range)
+{
+	uintptr_t lo = range->lo;
+
+	while (range->hi - lo >= range->stride) {
+		size_t block = base_max(TRACE_BLOCK / range->stride, 1) *
+			       (size_t)range->stride;
+		uintptr_t end = range->hi - lo < block ? range->hi : lo + block;
+
+		if (!work_room(&m->work, base_min(block / sizeof(uintptr_t),
+						  WORK_ENTRIES)))
+			return lo;
+		if (range->words == WORK_VALUES)
+			tell_values(&m->work.t, lo, end, range->how);
+		else
+			tell_tail(&m->work.t, lo, end, range->how);
+		lo = end;
+	}
+	return range->hi;
+}
+
+// share leaves the rest of a long row to all markers, after its first piece,
+// and moves *hi to the end of that piece.
+static void share(rt_tracer *t, uintptr_t lo, uintptr_t *hi,
+		  struct work_range rest)
+{
+	uintptr_t piece = work_piece(rest.stride);
+
+	if (t->mode != TRACE_MARK || *hi - lo <= piece)
+		return;
+	rest.lo = lo + piece;
+	rest.hi = *hi;
+	if (work_add_range(&marker_of(t)->work, rest))
+		*hi = rest.lo;
+}
+
+void trace_words(rt_tracer *t, uintptr_t lo, uintptr_t hi)
+{
+	lo = base_align_up(lo, sizeof(uintptr_t));
+	hi = base_align_down(hi, sizeof(uintptr_t));
+	if (lo >= hi)
+		return;
+	share(t, lo, &hi,
+	      (struct work_range){.words = WORK_ANY,
+				  .stride = sizeof(uintptr_t)});
+	tell_words(t, lo, hi);
+}
+
+void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+		  const rt_value_format *f)
+{
+	lo = base_align_up(lo, sizeof(uintptr_t));
+	// A wrong format tells nothing, and never divides by 0.
+	if (lo >= hi || !layout_format_ok(f) || hi - lo < f->stride)
+		return;
+	share(t, lo, &hi,
+	      (struct work_range){
+		  .words = WORK_VALUES, .stride = f->stride, .how = f});
+	tell_values(t, lo, hi, f);
+}
+
+// ---- one object ----
+
+static void tell_type(rt_tracer *t, const rt_type *type, uintptr_t obj,
+		      size_t size)
+{
+	uintptr_t end = obj + base_align_down(base_min(type->size, size), 8);
+	struct part fixed = {obj, end, base_min(obj + type->ptrdata, end),
+			     type->bitmap};
+
+	if (type->ptrdata != 0)
+		tell_part(t, &fixed, type->format);
+	if (type->tail_ptrdata != 0 && type->tail_size != 0 &&
+	    size > type->size) {
+		uintptr_t hi = obj + size;
+
+		share(t, obj + type->size, &hi,
+		      (struct work_range){.words = WORK_TAIL,
+					  .stride = type->tail_size,
+					  .how = type});
+		tell_tail(t, obj + type->size, hi, type);
+	}
+	if (type->trace)
+		type->trace(t, (void *)obj, size, type->arg);
+}
+
+void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
+{
+	const struct layout *l = &layouts[kind];
+	const rt_type *type;
+
+	switch (l->how) {
+	case RT_LAYOUT_NONE:
+		break;
+	case RT_LAYOUT_WORDS:
+		if (l->formatted)
+			trace_values(t, obj, obj + size, &l->format);
+		else
+			trace_words(t, obj, obj + size);
+		break;
+	case RT_LAYOUT_TRACE:
+		l->trace(t, (void *)obj, size, l->arg);
+		break;
+	default:
+		type = layout_type(l, obj, size);
+		if (type)
+			tell_type(t, type, obj, size);
+	}
+}
+
+void trace_object(struct marker *m, const struct grey *o)
+{
+	trace_references(&m->work.t, o->kind, o->base,
+			 base_align_down(o->size, sizeof(uintptr_t)));
+}
+
+void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size)
+{
+	struct rt_tracer *t = &m->work.t;
+
+	t->mode = TRACE_AGAIN;
+	t->limit = t->top;
+	trace_references(t, kind, obj, size);
+	t->mode = TRACE_MARK;
+	t->limit = m->work.bottom + WORK_ENTRIES;
+}

@@ -1,0 +1,66 @@
+// trace.h - the references of one object, by its layout.
+//
+// Go: scanobject, heapBits, typePointers (mgcmark.go, mbitmap.go).
+//
+// A tracer is told references: by the loops here, which follow bitmaps and
+// formats, and by the host's callbacks.  There is one loop and one callback for
+// all that asks for references; the tracer's mode says what it does with one.
+//
+// In a marking the tracer is the beginning of the marker's work, so a reference
+// is pushed where scanning pushes words.  Nothing is drained in the middle of
+// an object, so callbacks never nest.  If there is no room, the object that the
+// reference leads to is marked at once, and noted if it must be scanned.  When
+// all else is marked, the objects of its page are traced again, and only what
+// is not marked yet is pushed.  So every round marks something or is the last.
+#ifndef GC_MARK_TRACE_H
+#define GC_MARK_TRACE_H
+
+#include "gc/mark/layout.h"
+#include "gc/mark/scan.h"
+
+enum trace_mode {
+	TRACE_MARK,  // push every reference
+	TRACE_AGAIN, // push those that are not known to be marked
+	TRACE_CHECK, // look whether what it leads to is marked
+};
+
+// A tracer for TRACE_CHECK.
+struct trace_check {
+	struct rt_tracer t;
+	uintptr_t missed; // an object that is not marked, or 0
+};
+
+// trace_references tells t the references of an object of a registered kind,
+// size bytes of which may be read.
+void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
+
+// trace_object pushes the references of an object that was just marked.
+void trace_object(struct marker *m, const struct grey *o);
+
+// trace_grey scans or traces what marking found.
+RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
+			  const struct grey *o)
+{
+	if (RT_LIKELY(found == GREY_SMALL))
+		scan_small(m, o);
+	else if (found == GREY_WIDE)
+		scan_wide(m, o);
+	else if (found == GREY_TRACED)
+		trace_object(m, o);
+}
+
+// trace_again pushes those that may lead to an unmarked object.
+void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size);
+
+// trace_slow, trace_words and trace_values are the public functions.
+void trace_slow(rt_tracer *t, uintptr_t word);
+void trace_words(rt_tracer *t, uintptr_t lo, uintptr_t hi);
+void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+		  const rt_value_format *f);
+
+// trace_piece pushes the references of a piece of a range of values, or of the
+// elements of a type's tail.  Returns the end, or the address from which on
+// room was refused.
+uintptr_t trace_piece(struct marker *m, const struct work_range *range);
+
+#endif

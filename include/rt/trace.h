@@ -1,0 +1,161 @@
+/*
+ * trace.h - for trace callbacks: telling the references of an object.
+ *
+ * Only a trace callback calls these functions, with the tracer that it was
+ * given, until it returns.
+ */
+#ifndef RT_TRACE_H
+#define RT_TRACE_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * How a value refers to an object.  A value is one word; with stride 16 it is
+ * two words, a value word and a tag word.  The tested word is test_at words
+ * behind the value word.  The value is a reference if
+ *
+ *   (tested & test_mask) == test_bits  and  min <= tested <= max.
+ *
+ * Its address is ((value word & addr_mask) << shift) + base; with a negative
+ * shift it is shifted to the right.  An address that lies in no object is
+ * ignored, as everywhere.
+ *
+ * min and max are unsigned and inclusive.
+ *
+ * A format holds for objects only.  On stacks, in registers and in registered
+ * ranges a word is a reference only if it is an address in an object.  A host
+ * whose values are not addresses, such as NaN boxes, keeps the address itself
+ * there as long as it needs the object.
+ *
+ * With stride 16 a range of values is a row of elements of 16 bytes that begins
+ * at the low end of the range.  The value word of an element is its first word,
+ * or its second if test_at is -1.
+ */
+typedef struct rt_value_format {
+	uint64_t test_mask;
+	uint64_t test_bits;
+	uint64_t min;
+	uint64_t max;
+	uint64_t addr_mask;
+	uint64_t base;
+	int8_t shift;	/* -16 to 16 */
+	uint8_t stride; /* bytes of a value: 8 or 16 */
+	int8_t test_at; /* 0; with stride 16 also 1 and -1 */
+	uint8_t spare;	/* 0 */
+	uint32_t flags; /* 0 */
+} rt_value_format;
+
+RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
+
+/* clang-format off */
+/* Any word, whatever its low bits are: what RT_WORDS does. */
+#define RT_FORMAT_PLAIN \
+	{ 0, 0, 0, UINT64_MAX, UINT64_MAX, 0, 0, 8, 0, 0, 0 }
+/* References are the words whose low bits under mask are bits. */
+#define RT_FORMAT_LOW_TAG(mask, bits) \
+	{ (mask), (bits), 0, UINT64_MAX, ~(uint64_t)(mask), 0, 0, 8, 0, 0, 0 }
+/* NaN boxing: references are the words from lo to hi, with 48 address bits. */
+#define RT_FORMAT_NAN_BOX(lo, hi) \
+	{ 0, 0, (lo), (hi), UINT64_C(0xffffffffffff), 0, 0, 8, 0, 0, 0 }
+/* Two words, value and tag: references have tags with bits under mask ... */
+#define RT_FORMAT_PAIR(mask, bits) \
+	{ (mask), (bits), 0, UINT64_MAX, UINT64_MAX, 0, 0, 16, 1, 0, 0 }
+/* ... or tags from lo to hi. */
+#define RT_FORMAT_PAIR_RANGE(lo, hi) \
+	{ 0, 0, (lo), (hi), UINT64_MAX, 0, 0, 16, 1, 0, 0 }
+/* clang-format on */
+
+/*
+ * ---- What inline tracing fixes into the ABI ----
+ *
+ * A reference passes one comparison and is pushed.  limit equals top if there
+ * is no room, and whenever something other than marking asks.  Then each
+ * reference goes through rt_trace_slow_.  A host touches none of the fields.
+ */
+struct rt_trace_entry {
+	uintptr_t word;
+};
+struct rt_tracer {
+	const char *base; /* of the heap */
+	size_t used;	  /* bytes of it */
+	struct rt_trace_entry *top;
+	struct rt_trace_entry *limit;
+	uint8_t mode; /* what asks */
+	uint8_t spare[7];
+};
+typedef struct rt_tracer rt_tracer;
+
+RT_ABI_ASSERT_(sizeof(struct rt_tracer) == 40, "rt_tracer is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_tracer, used) == 8, "rt_tracer is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_tracer, top) == 16, "rt_tracer is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_tracer, limit) == 24, "rt_tracer is ABI");
+
+RT_API void rt_trace_slow_(rt_tracer *t, uintptr_t word);
+
+/*
+ * rt_trace_ptr tells a reference.  p points to or into an object, with anything
+ * in its low three bits.  NULL, and an address in no object, are ignored.
+ */
+static inline void rt_trace_ptr(rt_tracer *t, const void *p)
+{
+	const uintptr_t w = RT_CAST_(uintptr_t, p);
+
+	if (w - RT_CAST_(uintptr_t, t->base) >= t->used)
+		return;
+	if (__builtin_expect(t->top != t->limit, 1))
+		(t->top++)->word = w;
+	else
+		rt_trace_slow_(t, w);
+}
+
+static inline void rt_trace_tested_(rt_tracer *t, uint64_t tested, uint64_t w,
+				    const rt_value_format *f)
+{
+	if ((tested & f->test_mask) == f->test_bits && tested >= f->min &&
+	    tested <= f->max) {
+		w &= f->addr_mask;
+		w = f->shift >= 0 ? w << f->shift : w >> -f->shift;
+		rt_trace_ptr(t, RT_CAST_(const void *, w + f->base));
+	}
+}
+
+/*
+ * rt_trace_value tells a value of one word; the stride of *f must be 8.
+ * rt_trace_pair tells a value of two words whose value word is *v; the stride
+ * must be 16.  A constant format is folded into the code.
+ */
+static inline void rt_trace_value(rt_tracer *t, uint64_t w,
+				  const rt_value_format *f)
+{
+	rt_trace_tested_(t, w, w, f);
+}
+static inline void rt_trace_pair(rt_tracer *t, const void *v,
+				 const rt_value_format *f)
+{
+	typedef uint64_t __attribute__((__may_alias__)) word;
+	const word *w = RT_CAST_(const word *, v);
+
+	rt_trace_tested_(t, w[f->test_at], w[0], f);
+}
+
+/*
+ * rt_trace_words tells all words of [lo, hi) that are aligned to 8, as RT_WORDS
+ * does.  rt_trace_values tells all values of it in a format, from the first
+ * word that is aligned to 8 on.  The range may be in the object or anywhere
+ * else; an empty one is ignored.  Several threads share a long one, so *f,
+ * which is not copied, and the range must stay as they are until the collection
+ * has ended: *f is best static.
+ */
+RT_API void rt_trace_words(rt_tracer *t, const void *lo, const void *hi);
+RT_API void rt_trace_values(rt_tracer *t, const void *lo, const void *hi,
+			    const rt_value_format *f);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

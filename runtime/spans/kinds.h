@@ -1,0 +1,47 @@
+// kinds.h - which kinds exist.
+//
+// Go: none; a span there is noscan or not.
+//
+// RT_NOSCAN and RT_WORDS always exist.  The others exist from the moment when
+// they are registered until they are unregistered.  Every answer holds as long
+// as the calling thread is not stopped: a kind ends in a stop only.
+#ifndef RUNTIME_SPANS_KINDS_H
+#define RUNTIME_SPANS_KINDS_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/spanclass.h"
+
+struct kinds {
+	atomic_u32 mask; // bit k: kind k exists; registry lock
+};
+
+RT_GLOBAL struct kinds kinds;
+
+// kinds_init makes the two kinds exist that every heap has, and no other.
+void kinds_init(void);
+
+// kinds_add makes a kind exist.  The release pairs with the acquire in
+// kinds_mask, so what was stored before is visible to a thread that finds the
+// kind.  kinds_remove ends a kind; the world must be stopped.  The caller must
+// hold the registry's lock.
+void kinds_add(unsigned kind);
+void kinds_remove(unsigned kind);
+
+// kinds_mask returns the kinds that exist, as bits.
+RT_INLINE uint32_t kinds_mask(void)
+{
+	return atomic_u32_load_acquire(&kinds.mask);
+}
+
+RT_INLINE bool kinds_exists(unsigned kind)
+{
+	return kinds_mask() >> kind & 1;
+}
+
+// kinds_halves tells whether a kind may have objects of 24 bytes.
+RT_INLINE bool kinds_halves(void)
+{
+	return kinds_mask() >> KIND_ALIGN8 != 0;
+}
+
+#endif
