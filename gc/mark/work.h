@@ -18,7 +18,8 @@
 //
 // What the markers agree on is under one lock.  A marker takes it when it has
 // nothing left, to give work, and to add a range.  They agree on this:
-//   - a marker is busy while it may hold words, else it waits in work_get;
+//   - a marker is busy while it may hold words; a marker that is not busy waits
+//     in work_get;
 //   - a marker that gives takes one that waits off the list, puts the work into
 //     that one's record, and wakes it.  No other marker wakes, and the one that
 //     does needs no lock to find its work;

@@ -242,11 +242,14 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 	}
 }
 
+// The checks of a struct with a lock ask for the lock.  In a stop only some of
+// these locks can be held by another thread: those with a comment.
+
 // verify_threads checks the Ps, what they count, and the stop.
 static void verify_threads(struct rt_verify *v)
 {
 	holds(v, stw_check(&world), &world);
-	mutex_lock(&procs.lock); // threads may come to attach
+	mutex_lock(&procs.lock); // a thread may be about to attach
 	holds(v, procs_check(&procs), &procs);
 	mutex_unlock(&procs.lock);
 	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
@@ -262,7 +265,7 @@ static void verify_threads(struct rt_verify *v)
 // verify_memory checks what hands out memory.
 static void verify_memory(struct rt_verify *v)
 {
-	mutex_lock(&persistent.lock); // a thread may add a root
+	mutex_lock(&persistent.lock);
 	holds(v, persistent_check(&persistent), &persistent);
 	mutex_unlock(&persistent.lock);
 	mutex_lock(&hugepages.lock); // a helper may provide some
@@ -291,7 +294,7 @@ static void verify_cycle(struct rt_verify *v)
 	mutex_lock(&work_pool.lock);
 	holds(v, work_pool_check(&work_pool), &work_pool);
 	mutex_unlock(&work_pool.lock);
-	mutex_lock(&roots.lock); // a thread without a P may add one
+	mutex_lock(&roots.lock);
 	holds(v, roots_check(&roots), &roots);
 	mutex_unlock(&roots.lock);
 	holds(v, pacer_check(&pacer), &pacer);

@@ -10,12 +10,11 @@
 // Which pairs of operations on one stack need exclusion from outside (X), and
 // which do not (-):
 //
-//            push  pop  empty  reset  walk
-//   push      -     -     -      X     -
-//   pop       -     -     -      X     X
-//   empty     -     -     -      -     -
-//   reset     X     X     -      X     X
-//   walk      -     X     -      X     -
+//            push  pop  reset  walk
+//   push      -     -     X     -
+//   pop       -     -     X     X
+//   reset     X     X     X     X
+//   walk      -     X     X     -
 //
 // A reset loads the head and stores it, so it loses a change in between.  A
 // walk (lfstack_top, lfstack_below, lfstack_check) follows links.  The link of
