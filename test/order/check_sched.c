@@ -1,13 +1,13 @@
-// Every step of every protocol that a model names, in the order that the
-// model's mutants are about: threads are held at schedule points (sched.h).
+// Every step of every protocol that a model names, in the order of steps that
+// the model's mutants are about: threads are held at schedule points (sched.h).
 //
 // The comment above a test names the model and those of its mutants whose
-// fault, made in the C code, the test would find; tools/schedpoints.sh looks
-// that none is forgotten.  Three are about the order of memory, which no order
-// of steps shows, and test/order/dekker.sh reads the code: heapstats
-// SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  One is about a
-// single thread, and test/unit/check_mark counts what it would lose: marking
-// KEPT_WAITING.
+// fault, made in the C code, the test would find.  tools/schedpoints.sh
+// verifies that none is forgotten.  Three are about the order of memory, which
+// no order of steps shows; test/order/dekker.sh reads the code for them:
+// heapstats SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  One is
+// about a single thread, and test/unit/check_mark counts what it would lose:
+// marking KEPT_WAITING.
 #include "test/order/sched.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@ atomic_u32 *sched_reached;
 
 GROUP(points, .timeout = 2 * AWAIT_SECONDS, .last = true);
 
-// Comes last: a point that no test reaches would be a step that no test is
-// about.
+// This test runs last.  A point that no test reaches would be a step that no
+// test is about.
 TEST(every_point_was_reached)
 {
 	for (unsigned at = 0; at < SCHEDPOINT_COUNT; at++)

@@ -10,13 +10,13 @@
 # the stack, call, or return.  x86-64 needs none of this, and the emulator of
 # a weak machine on a strong one shows nothing; so the code itself is read.
 #
-# Of the functions that publish and follow the writes with release and the reads
-# with acquire are counted: ThreadSanitizer sees them missing only where they
-# order words that are not atomic themselves.
+# In the functions that publish and follow, the writes with release and the
+# reads with acquire are counted.  ThreadSanitizer notices missing ones only
+# where they order words that are not atomic themselves.
 #
-# The same is done with an atomic.h whose barriers are gone, and with one that
-# has neither release nor acquire: then every function must be found wanting, or
-# this test sees nothing.
+# The same is done with an atomic.h without barriers, and with one that has
+# neither release nor acquire.  Then every function must fail, or this test
+# finds nothing.
 #
 # Skipped (77) without a compiler for aarch64.
 #
@@ -29,7 +29,7 @@ document=$srcdir/doc/memory-order.md
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# Source and function of each half that writes and then reads.
+# The source and the function of each half that writes and then reads.
 writers='
 runtime/world/heapstats heapstats_acquire
 runtime/world/heapstats heapstats_read
@@ -44,10 +44,10 @@ runtime/os/lock note_wake
 gc/cycle/sweep sweep_chunk
 gc/cycle/sweep sweep_ensure
 '
-# What the document names besides: these only read.
+# Other functions that the document names: these only read.
 readers='wait_even proc_first proc_next sweep_done'
 
-# Source, function, and how many of its writes have release, at least.
+# Source, function, and the least number of its writes with release.
 publishers='
 runtime/world/heapstats heapstats_release 1
 runtime/world/pausering pausering_add 4
@@ -114,21 +114,21 @@ compiler_for_aarch64() {
 	return 1
 }
 
-# takes FLAG: the compiler knows it.
+# takes FLAG: true if the compiler knows it.
 takes() {
 	echo 'int x;' >"$dir/flag.c"
 	$cc -Werror "$1" -c "$dir/flag.c" -o "$dir/flag.o" 2>/dev/null
 }
 
-# flags_taken FLAG...: those that the compiler knows.
+# flags_taken FLAG...: prints those that the compiler knows.
 flags_taken() {
 	for flag; do
 		takes "$flag" && printf '%s ' "$flag"
 	done
 }
 
-# compile DIR LIST FLAG...: the sources of a list into DIR; what stands in
-# DIR/include comes before the sources' own headers.
+# compile DIR LIST FLAG...: compiles the sources of a list into DIR.  Headers in
+# DIR/include come before the sources' own.
 compile() {
 	out=$1
 	mkdir -p "$out"
@@ -146,7 +146,7 @@ compile() {
 	done <"$dir/sources"
 }
 
-# barriers FUNCTION CODE: prints what is wrong.  0 if nothing is, 1 if a
+# barriers FUNCTION CODE: prints what is wrong.  Returns 0 if nothing is, 1 if a
 # barrier is missing, 2 if there was no atomic write to look at.
 barriers() {
 	awk -v label="<$1>:" '
@@ -183,14 +183,14 @@ barriers() {
 		}' "$2"
 }
 
-# without_barriers DIR: an atomic.h that orders like x86-64's.
+# without_barriers DIR: makes an atomic.h that orders like x86-64's.
 without_barriers() {
 	shadow=$1/include/runtime/base/atomic.h
 	mkdir -p "$(dirname "$shadow")"
 	sed 's/AO_nop_full()/((void)0)/' "$srcdir/runtime/base/atomic.h" >"$shadow"
 }
 
-# without_order DIR: one in which nothing is a release or an acquire.
+# without_order DIR: makes one in which nothing is a release or an acquire.
 without_order() {
 	shadow=$1/include/runtime/base/atomic.h
 	mkdir -p "$(dirname "$shadow")"

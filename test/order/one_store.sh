@@ -2,10 +2,11 @@
 # one_store.sh - RT_STORE is one predictable branch and one store, in C and in
 # C++, as gcc and as clang compile it.
 #
-# What is read is the code of a function that does nothing else, from its
-# beginning to its first return: one branch to the slow path, which lies behind,
-# one store to memory, no call, nothing that orders memory, and at most ten
-# instructions.  Only for x86-64, where an instruction shows all of this.
+# The test reads the code of a function that does nothing more, from its
+# beginning to its first return.  That code has one branch to the slow path,
+# which lies behind, one store to memory, no call, nothing that orders memory,
+# and at most ten instructions.  Only for x86-64, where an instruction shows all
+# of this.
 #
 # usage: [srcdir=DIR] [CC=...] [CXX=...] test/order/one_store.sh
 set -u
@@ -27,7 +28,7 @@ void store(void *obj, void **slot, void *value)
 }
 end
 
-# path ASSEMBLY: the instructions of store() up to its first return.
+# path ASSEMBLY: prints the instructions of store() up to its first return.
 path() {
 	awk '
 	/^store:/ { inside = 1; next }
@@ -36,10 +37,10 @@ path() {
 	/^[ \t]*ret/ { exit }' "$1"
 }
 
-# An instruction whose last operand is memory, but no comparison.
+# An instruction whose last operand is memory, except a comparison.
 write='^[[:space:]]*[^ct][a-z]*[[:space:]].*,[^%,$]*\(%[a-z0-9]+\)$'
 
-# count PATTERN: of the path.
+# count PATTERN: counts matching lines of the path.
 count() {
 	grep -Ec "$1" "$dir/path"
 }

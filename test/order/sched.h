@@ -1,9 +1,9 @@
 // sched.h - threads that a test holds at schedule points.
 //
 // For programs that link test/libhooked.a.  A test holds one thread between two
-// steps of a protocol, makes another take its own steps, and lets go.  A test
-// awaits a thread that has to wait at the point where it waits, so nothing here
-// passes because a time is over.
+// steps of a protocol, makes another take its own steps, and then releases the
+// first.  If a thread has to wait, the test awaits it at the point where it
+// waits, so no test here passes because some time is over.
 #ifndef TEST_ORDER_SCHED_H
 #define TEST_ORDER_SCHED_H
 
@@ -18,7 +18,7 @@ extern atomic_u32 *sched_reached;
 // A thread that does one thing.
 struct hand {
 	pthread_t thread;
-	atomic_u32 tid; // the system's number, when it has begun
+	atomic_u32 tid; // the system's number, once it has begun
 	void (*fn)(void);
 };
 
@@ -43,7 +43,7 @@ static inline void hand_end(struct hand *h)
 	join_thread(h->thread);
 }
 
-// await_held waits until a thread stands at a point.
+// await_held waits until a thread is held at a point.
 static inline void await_held(enum schedpoint at)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
@@ -56,7 +56,7 @@ static inline void await_held(enum schedpoint at)
 	atomic_u32_store_relaxed(&sched_reached[at], 1);
 }
 
-// hold_at starts a hand and returns when it stands at a point.
+// hold_at starts a hand and returns when it is held at a point.
 static inline void hold_at(enum schedpoint at, struct hand *h, void (*fn)(void))
 {
 	schedpoint_hold(at);
@@ -64,7 +64,7 @@ static inline void hold_at(enum schedpoint at, struct hand *h, void (*fn)(void))
 	await_held(at);
 }
 
-// move_on lets the thread at one point go on to the next.
+// move_on makes the thread at one point continue to the next.
 static inline void move_on(enum schedpoint from, enum schedpoint to)
 {
 	schedpoint_hold(to);
@@ -73,7 +73,7 @@ static inline void move_on(enum schedpoint from, enum schedpoint to)
 	await_held(to);
 }
 
-// let_end lets the thread at a point go on to its end.
+// let_end makes the thread at a point continue to its end.
 static inline void let_end(enum schedpoint at, struct hand *h)
 {
 	schedpoint_let_go(at);

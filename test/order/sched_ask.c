@@ -1,5 +1,5 @@
-// Collections that threads share: who asks, leads, sleeps and wakes at every
-// step of one.
+// Collections that threads share: threads that ask, lead, sleep and wake, at
+// every step of a collection.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "test/order/sched.h"
 
 static struct hand first, second, third, fourth, stopper;
-static atomic_u32 collected; // calls of rt_gc that came back
+static atomic_u32 collected; // calls of rt_gc that have returned
 
 static void begin(void)
 {
@@ -45,7 +45,7 @@ static void start(void)
 	stw_release();
 }
 
-// lead_waits has the first hand lead, and wait until stw_release.
+// lead_waits makes the first hand lead, and wait until stw_release.
 static void lead_waits(void)
 {
 	stw_acquire(NULL);
@@ -53,7 +53,7 @@ static void lead_waits(void)
 	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
 }
 
-// asks starts a hand and returns when it has asked, and sleeps or will.
+// asks starts a hand and returns when it has asked, and sleeps or soon will.
 static void asks(struct hand *h, void (*fn)(void))
 {
 	hold_at(SCHED_ASK_WAIT, h, fn);
@@ -73,7 +73,7 @@ static void await_passed(enum schedpoint at, uint64_t n)
 
 GROUP(ask, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
-// ask TWO_LEAD, NOT_QUEUED: those that ask before the stop share its
+// ask TWO_LEAD, NOT_QUEUED: threads that ask before the stop share its
 // collection, and the leader alone takes the right to stop.
 TEST(threads_that_ask_before_the_stop_share_it)
 {
@@ -90,8 +90,8 @@ TEST(threads_that_ask_before_the_stop_share_it)
 }
 
 // ask LEAD_DROPPED, NOT_PASSED, TAKEN_LATE, CLEARED_LATE: a thread that asks
-// when the world has started, but the lead is not over, is not answered by that
-// collection.  It is woken before it sleeps, and leads the next.
+// when the world has started, but before the lead is over, is not answered by
+// that collection.  It is woken before it sleeps, and leads the next one.
 TEST(a_thread_that_asks_late_leads_next)
 {
 	hold_at(SCHED_ASK_DONE, &first, collect);
@@ -103,7 +103,7 @@ TEST(a_thread_that_asks_late_leads_next)
 	ck_assert_uint_eq(collections(), 2);
 }
 
-// ask CHAIN_LATE, CHAIN_CUT: threads that were woken wake others though the
+// ask CHAIN_LATE, CHAIN_CUT: threads that were woken wake others even if the
 // next stop has begun and they must not run themselves.
 TEST(a_woken_thread_wakes_others_in_a_stop)
 {
@@ -132,7 +132,7 @@ TEST(a_woken_thread_wakes_others_in_a_stop)
 
 static size_t size;
 
-// make uses up what the heap has left; its last object is from a collection.
+// make uses up what the heap has left; a collection provides its last object.
 static void make(void)
 {
 	char *made = NULL;
@@ -145,15 +145,15 @@ static void make(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-// The stacks that take_stacks has.
+// The stacks that take_stacks took.
 static struct {
 	size_t size;
 	atomic_u32 n;
 	void *stack[64];
 } stacks;
 
-// take_stacks uses up what the heap has left; its last stack is from a
-// collection.
+// take_stacks uses up what the heap has left; a collection provides its last
+// stack.
 static void take_stacks(void)
 {
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
@@ -168,7 +168,8 @@ static void take_stacks(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-// no_stack_is_left frees the stacks that are known; true: there are no others.
+// no_stack_is_left frees the known stacks.  It returns true if there are no
+// others.
 static bool no_stack_is_left(void)
 {
 	uint32_t n = atomic_u32_load_acquire(&stacks.n);
@@ -193,7 +194,7 @@ static void fill_but_sixteen_pages(void)
 static const size_t stack_sizes[] = {8192, 64 << 10};
 
 // A stack that the leader took for a thread that does not run again before a
-// fork: the child has no such thread, and the stack is free there.
+// fork: the child does not have the thread, and the stack is free there.
 TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
 {
 	pid_t child;
@@ -225,7 +226,7 @@ TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
 static const size_t sizes[] = {48, 5, 6000, 40000, 1 << 20};
 
 // Memory that the leader took for a thread outlasts collections that come
-// before the thread runs again, and is not given to another.
+// before the thread runs again, and no other thread gets it.
 TEST(what_was_given_outlasts_the_next_collection, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];

@@ -1,6 +1,6 @@
-// How often a lock is taken, or helpers are made: counted at a schedule point,
-// so the same on every machine.  One thread works in a heap that does not
-// collect by itself.
+// How often a lock is taken, or helpers are made.  Both are counted at a
+// schedule point, so the counts are the same on every machine.  One thread
+// works in a heap that does not collect by itself.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
@@ -17,8 +17,8 @@ static void begin(void)
 	schedpoint_watch();
 }
 
-// locks_of is how often locks were taken while TIMES steps were done, after
-// as many that are not counted.
+// locks_of returns how often locks were taken during TIMES steps.  As many
+// steps before these are not counted.
 static uint64_t locks_of(void (*step)(int), int arg)
 {
 	uint64_t before = 0;
@@ -84,8 +84,8 @@ TEST(objects_of_some_pages_take_a_lock_in_five, .base = 5, .limit = 9)
 	ck_assert_uint_le(locks_of(one_object_and_one_page, _i), TIMES / 3);
 }
 
-// take_half leaves a heap in which every second object of npages pages is
-// gone, so that what is free lies in gaps.
+// take_half leaves a heap in which every second object of npages pages is gone,
+// so that the free pages are in gaps.
 static void take_half(int npages)
 {
 	static void *live[TIMES];
@@ -115,8 +115,8 @@ TEST(in_gaps_they_take_less_than_one_in_two, .base = 5, .limit = 9)
 
 // ---- helpers ----
 
-// A thread that wants helpers blocks, to make them, only while some are
-// missing.
+// A thread that wants helpers enters a blocking region to make them, but only
+// while some are missing.
 TEST(helpers_that_are_there_are_not_made)
 {
 	rt_config c;

@@ -1,4 +1,5 @@
-// Forks: another thread holds a lock, makes a helper, is one, waits, or throws.
+// Forks while another thread holds a lock, makes a helper, is a helper, waits,
+// or throws.
 #include <rt/fork.h>
 #include <rt/rt.h>
 #include <sys/wait.h>
@@ -32,15 +33,15 @@ static void begin(void)
 	ck_assert(rt_alloc(100));
 }
 
-// Of the child only the exit status comes back: Check has locks of its own,
-// which the fork may have found held.
+// Only the exit status of the child comes back: Check has locks of its own,
+// which may have been held at the fork.
 static void expect(bool ok)
 {
 	if (!ok)
 		_exit(EXIT_FAILURE);
 }
 
-// collects_unasked expects that no thread which only the parent has asks for a
+// collects_unasked expects that no thread that only the parent has asks for a
 // collection: one that was forced would count as such.
 static void collects_unasked(void)
 {
@@ -53,7 +54,7 @@ static void collects_unasked(void)
 	expect(after.num_forced_gc == before.num_forced_gc);
 }
 
-// works_alone does what no other thread of the child will ever help with.
+// works_alone does everything that no other thread of the child can help with.
 static void works_alone(void)
 {
 	struct rt_verify v;
@@ -108,7 +109,7 @@ static void collect(void)
 GROUP(fork, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // fork LEAD_KEPT: the thread that leads (ask.h) waits for its turn to stop the
-// world, and another for its collection.  The child has neither.
+// world, and another thread waits for its collection.  The child has neither.
 TEST(a_child_collects_though_the_leader_is_gone)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -158,7 +159,7 @@ static const struct {
 };
 
 // fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread
-// that no stop concerns holds a lock: the fork waits for it.
+// that no stop concerns holds a lock, and the fork waits for it.
 TEST(a_fork_waits_for_who_holds_a_lock, .n = RT_ARRAY_LEN(locks))
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -178,7 +179,7 @@ static void read_live(void)
 }
 
 // fork OUT_OF_ORDER: a reader has the first lock of the statistics and will
-// take the second: the fork waits for the first.
+// take the second, so the fork waits for the first.
 TEST(a_fork_takes_locks_in_order)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -203,8 +204,8 @@ static void attach_and_detach(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-// fork UNSTOPPED, LOCKS_FIRST: a fork that waits for a thread to stand keeps
-// nobody from a lock.
+// fork UNSTOPPED, LOCKS_FIRST: a fork that waits for a thread to stop keeps no
+// thread from a lock.
 TEST(a_fork_stops_the_world_before_it_takes_locks)
 {
 	rt_memstats m;
@@ -219,7 +220,8 @@ TEST(a_fork_stops_the_world_before_it_takes_locks)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
 
-// The world starts after the locks were let go: nobody attaches before.
+// The world starts after the locks were released, and no thread attaches before
+// that.
 TEST(who_attaches_waits_for_the_end_of_a_fork)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -242,9 +244,9 @@ static void provide(void)
 static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
 					 SCHED_START_ONE};
 
-// fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: who makes
-// a helper, or the helper, is lost on the way; the child makes its own, and
-// sweeps what the lost threads cached.
+// fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: the
+// thread that makes a helper, or the helper, is lost on the way.  The child
+// makes its own helper, and sweeps what the lost threads cached.
 TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -256,7 +258,7 @@ TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
 
-// A helper that has a P and runs is waited for like any thread.
+// The fork waits for a helper that has a P and runs, as for any thread.
 TEST(a_fork_waits_for_a_helper_that_comes)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -280,8 +282,8 @@ static void prepare_without_heap(void)
 	ck_assert(!door_ready());
 }
 
-// fork FINI_ADMITS: the end of a heap keeps forks out, so no helper is on its
-// way out in one.
+// fork FINI_ADMITS: the end of a heap keeps forks out, so no fork meets a
+// helper that is on its way out.
 TEST(a_fork_waits_for_helpers_that_go)
 {
 	worker_provide(proc_self(), true);
@@ -297,8 +299,8 @@ static void sweep_a_chunk(void)
 	sweep_chunk(NULL);
 }
 
-// fork ACTIVE_KEPT: a helper that comes too late to a sweep looks whether
-// there is a chunk.
+// fork ACTIVE_KEPT: a helper that comes too late to a sweep looks for a chunk
+// all the same.
 TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
@@ -371,7 +373,7 @@ static void fork_that_throws(void)
 	ck_assert_int_eq(WEXITSTATUS(status), DEATH_EXPECTED);
 }
 
-// fork THROWER_KEPT: another thread throws after the fork was prepared: the
+// fork THROWER_KEPT: another thread throws after the fork was prepared.  The
 // child has a heap, and can throw.  The thread stays at its point.
 TEST(a_fork_forgets_who_throws)
 {
@@ -383,7 +385,7 @@ TEST(a_fork_forgets_who_throws)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
 
-// Or before, so that nothing is prepared.
+// Or it throws before, so that the fork is not prepared.
 TEST(a_fork_beside_who_throws_is_not_prepared)
 {
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);

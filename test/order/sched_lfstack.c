@@ -40,8 +40,8 @@ static void expect_pops(struct lfnode *first, struct lfnode *second)
 
 GROUP(lfstack, .timeout = 2 * AWAIT_SECONDS);
 
-// lfstack NO_TAG, NARROW_TAG: the node is on top again, after three changes or
-// four, and what was below it is not on the stack.
+// lfstack NO_TAG, NARROW_TAG: the node is on top again after three or four
+// changes, and the node that was below it is not on the stack.
 TEST(a_pop_whose_node_came_back_starts_again, .n = 2)
 {
 	fill();
@@ -58,8 +58,8 @@ TEST(a_pop_whose_node_came_back_starts_again, .n = 2)
 	ck_assert(!lfstack_top(&stack));
 }
 
-// lfstack RESET_FORGETS_TAG: about as many changes after the reset as led to
-// the head that the popper saw.
+// lfstack RESET_FORGETS_TAG: after the reset there are about as many changes as
+// led to the head that the popper saw.
 TEST(a_pop_from_before_a_reset_starts_again, .n = 4)
 {
 	fill();
@@ -87,7 +87,7 @@ TEST(two_poppers_never_take_the_same_node)
 	ck_assert(!lfstack_top(&stack));
 }
 
-// lfstack LINK_LATE: who finds the node finds its link.
+// lfstack LINK_LATE: a thread that finds the node finds its link.
 TEST(a_node_is_linked_before_it_is_found)
 {
 	fill();
@@ -98,8 +98,8 @@ TEST(a_node_is_linked_before_it_is_found)
 	ck_assert_ptr_eq(lfstack_top(&stack), d);
 }
 
-// lfstack PUSH_IN_TWO: neither the other push is lost, nor is the node that
-// was popped back.
+// lfstack PUSH_IN_TWO: the other push is not lost, and the popped node does not
+// come back.
 TEST(a_push_that_was_overtaken_starts_again, .n = 2)
 {
 	lfstack_push(&stack, b);

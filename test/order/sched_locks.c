@@ -65,7 +65,7 @@ TEST(a_lock_that_is_freed_before_the_sleep_is_not_slept_on)
 	ck_assert(!mutex_held(&mutex));
 }
 
-// Between the release and the wake the lock is anybody's.
+// Between the release and the wake any thread can take the lock.
 TEST(a_lock_is_free_before_its_sleepers_are_woken)
 {
 	hand_start(&second, lock_until_told);
@@ -111,8 +111,8 @@ TEST(a_ticket_that_is_served_before_its_look_is_not_slept_on)
 	ck_assert(!sema_try_acquire(&sema)); // it is held
 }
 
-// Others took and left it since its look: it takes no ticket that is not
-// served.
+// Other threads acquired and released it after the look: the thread does not
+// take a ticket that no release would serve.
 TEST(a_try_that_was_overtaken_takes_nothing)
 {
 	hold_at(SCHED_SEMA_TRY_ACQUIRE, &first, acquire);
@@ -123,7 +123,8 @@ TEST(a_try_that_was_overtaken_takes_nothing)
 	ck_assert(!sema_try_acquire(&sema));
 }
 
-// Who is served at once ends before the one that served it wakes sleepers.
+// A thread that is served at once can end before the thread that served it
+// wakes sleepers.
 TEST(who_is_served_needs_no_wake)
 {
 	acquire();

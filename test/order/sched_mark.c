@@ -35,7 +35,7 @@ static void push(struct work *w, uintptr_t n)
 		ck_assert(work_push(w, 8 * i));
 }
 
-// drain empties a marker's stack and tells how much was on it.
+// drain empties a marker's stack and returns how many words were on it.
 static uintptr_t drain(struct work *w)
 {
 	uintptr_t n = 0;
@@ -112,8 +112,8 @@ static void set_bit(void)
 GROUP(mark, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
-// stores plainly is alone until it gives, words or jobs; no other marker takes
-// before, and it stores plainly no more.
+// stores plainly is alone until it gives words or jobs.  No other marker takes
+// anything before, and from then on the marker stores plainly no more.
 TEST(who_stores_plainly_is_alone, .n = 2)
 {
 	open_marking(_i == 0 ? 0 : 1);
@@ -148,8 +148,9 @@ static uint64_t counted(const struct marker *m)
 	return n;
 }
 
-// marking KEPT_TWICE, KEPT_PLAIN: two markers found the same object, or two of
-// one word, and publish: no mark is lost, and each object counts once.
+// marking KEPT_TWICE, KEPT_PLAIN: two markers found the same object, or two
+// objects of one markword, and publish.  No mark is lost, and each object
+// counts once.
 TEST(marks_that_were_kept_back_meet, .n = 2)
 {
 	struct grey o;
@@ -168,7 +169,7 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
 
-// marking ALONE_BUSY: there is nothing to give, but another one is busy.
+// marking ALONE_BUSY: there is nothing to give, but another marker is busy.
 TEST(beside_a_busy_one_nobody_is_alone)
 {
 	open_marking(1);
@@ -198,8 +199,8 @@ static void open_two_busy(void)
 	give(WORK_JOB);
 }
 
-// marking OVER_BUSY: the opener is about to find nothing left when
-// another one gives: before it looks, or when it waits already.
+// marking OVER_BUSY: the opener is about to find nothing left when another
+// marker gives, either before the opener looks or when it already waits.
 TEST(marking_is_not_over_while_somebody_gives, .n = 2)
 {
 	open_two_busy();
@@ -214,7 +215,7 @@ TEST(marking_is_not_over_while_somebody_gives, .n = 2)
 	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
 
-// marking OVER_LEFT: a job, or a range.
+// marking OVER_LEFT: a job is left, or a range.
 TEST(marking_is_not_over_while_something_is_left, .n = 2)
 {
 	struct work_range range = {
@@ -230,8 +231,8 @@ TEST(marking_is_not_over_while_something_is_left, .n = 2)
 	over();
 }
 
-// marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker, which is
-// busy before they are cut off, and does not wake before they have come.
+// marking BUSY_LATE, WAKE_EARLY: words are on their way to a marker.  It is
+// busy before they are cut off, and it is not woken before they have come.
 TEST(words_on_their_way_are_not_forgotten)
 {
 	open_two_busy();
@@ -248,7 +249,7 @@ TEST(words_on_their_way_are_not_forgotten)
 	ck_assert_uint_eq(drain(&first.work), WORK_SHARE);
 }
 
-// marking OVER_SILENT: the marker that waits last tells the opener.
+// marking OVER_SILENT: the last marker that begins to wait tells the opener.
 TEST(the_opener_hears_that_nothing_is_left)
 {
 	open_two_busy();
@@ -263,7 +264,7 @@ TEST(the_opener_hears_that_nothing_is_left)
 
 // ---- sleeping ----
 
-// marking NOTE_LATE: words are given when a marker can be found, and does not
+// marking NOTE_LATE: words are given when a marker can be found but does not
 // sleep yet.
 TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 {
@@ -274,9 +275,9 @@ TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 	ck_assert_uint_eq(drain(&second), WORK_SHARE / 2);
 }
 
-// marking GIVE_TWICE: two markers give when one waits: it gets the words of
-// one, and the other keeps its own; whether that one comes too late, or is
-// about to give as well.
+// marking GIVE_TWICE: two markers give when one waits.  It gets the words of
+// one of them.  The other, which comes too late or is about to give as well,
+// keeps its own.
 TEST(who_is_given_words_gets_them_once, .n = 2)
 {
 	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
@@ -312,8 +313,8 @@ static void open_none(void)
 	open_marking(0);
 }
 
-// marking CLOSE_OPEN: the marking is closed, and perhaps the next one open,
-// when a helper is about to join.
+// marking CLOSE_OPEN: when a helper is about to join, the marking is closed,
+// and perhaps the next one is already open.
 TEST(who_comes_late_joins_what_is_open, .n = 2)
 {
 	open_marking(0);
@@ -335,8 +336,8 @@ TEST(who_comes_early_joins_nothing)
 	ck_assert(work_join(&second, self));
 }
 
-// marking CLOSE_SILENT, CLOSE_CHAIN: two helpers join, and go to sleep, when
-// the marking is about to be closed: one hears of it from the other.
+// marking CLOSE_SILENT, CLOSE_CHAIN: two helpers join and go to sleep when the
+// marking is about to be closed.  One of them wakes the other.
 TEST(who_sleeps_hears_that_marking_was_closed)
 {
 	open_marking(0);
@@ -353,8 +354,8 @@ TEST(who_sleeps_hears_that_marking_was_closed)
 }
 
 // marking LATE_TAKES, JOIN_TWICE: a helper sleeps over the end of its marking,
-// or has only joined, and goes on in the next one: it takes nothing there, and
-// does not count as one that waits.
+// or has only joined, and continues in the next marking.  It takes nothing
+// there, and does not count as one that waits.
 TEST(who_sleeps_into_the_next_marking_leaves, .n = 2)
 {
 	open_marking(0);
@@ -391,7 +392,7 @@ static void wait_for_call(void)
 	called = crew_wait(&seen);
 }
 
-// Who is awake sees the call before anybody is woken.
+// A helper that is awake sees the call before any thread is woken.
 TEST(a_call_needs_no_wake)
 {
 	hold_at(SCHED_CREW_CALL, &opener, call_mark);
@@ -401,7 +402,7 @@ TEST(a_call_needs_no_wake)
 	let_end(SCHED_CREW_CALL, &opener);
 }
 
-// Of two calls the helper takes the second, and not both.
+// Of two calls the helper takes only the second.
 TEST(who_is_late_takes_the_last_call)
 {
 	crew_call(CREW_MARK);
@@ -419,7 +420,8 @@ struct node {
 	struct node *to[3];
 };
 
-// make_graph makes nodes that point to any others, one circle through all.
+// make_graph makes nodes that point to any others.  One circle goes through
+// all.
 static struct node **make_graph(void)
 {
 	struct node **node = rt_alloc(NODES * sizeof *node);
@@ -437,8 +439,8 @@ static struct node **make_graph(void)
 	return node;
 }
 
-// The stack of a random graph goes up and down at borders of buffers all the
-// time; the lock of the pool is taken for batches of them.  With one spare
+// The stack of a random graph crosses borders of buffers up and down all the
+// time, so the lock of the pool is taken for batches of them.  With one spare
 // buffer there were 27 locks for 1000 objects.
 TEST(a_graph_takes_few_locks)
 {
@@ -461,8 +463,8 @@ TEST(a_graph_takes_few_locks)
 			  NODES / 1000 * 2);
 }
 
-// Of many markers that wait, one is given words: nothing but the giver takes
-// the lock, and only that marker comes back.
+// One of many markers that wait is given words: only the giver takes the lock,
+// and only that marker comes back.
 enum { CROWD = 10 };
 static struct work crowd[CROWD];
 static atomic_u32 coming, back;

@@ -14,8 +14,8 @@ static struct hand releaser, other;
 static struct mspan *span;
 static atomic_u32 stopped;
 
-// begin makes a heap of one arena, all of it free, with memory behind it, that
-// may have narenas.
+// begin makes a heap of one arena that may grow to narenas.  All of it is free,
+// with memory behind it.
 static void begin_most(unsigned narenas)
 {
 	rt_config c;
@@ -111,9 +111,9 @@ static void take_one_more(void)
 	span = mheap_alloc_manual(NULL, PAGES + 1, MSPAN_WORK);
 }
 
-// release GROW_UNASKED: a heap that grows counts the free pages at its end.
-// Those that are being released when it has been prepared are waited for, or it
-// would be twice as long.
+// release GROW_UNASKED: a heap that grows counts the free pages at its end.  If
+// some of them are being released when the growth has been prepared, the thread
+// waits for them.  Otherwise the heap would become twice as long.
 TEST(pages_that_are_being_released_are_grown_from)
 {
 	begin_most(3);
@@ -142,7 +142,7 @@ static void take_two_arenas_and_one_page(void)
 	take_two_arenas(1);
 }
 
-// Of threads that wanted the heap to grow, one prepares chunks ahead.
+// Of several threads that wanted the heap to grow, one prepares chunks ahead.
 TEST(chunks_are_prepared_ahead_once)
 {
 	uint64_t prepared;

@@ -2,7 +2,7 @@
 #include "runtime/world/heapstats.h"
 #include "test/order/sched.h"
 
-// Two fields that nothing else here changes: a snapshot in which they differ
+// Two fields that no other code here changes: a snapshot in which they differ
 // is torn.
 #define ONE(d) (&(d)->small_alloc_count[9])
 #define OTHER(d) (&(d)->small_free_count[66])
@@ -22,7 +22,7 @@ static void begin(void)
 	ck_assert_ptr_nonnull(p);
 }
 
-// change adds 1 to both, and tells the slot.
+// change adds 1 to both, and returns the slot.
 static struct heapstats_delta *change(struct rt_proc *of)
 {
 	struct heapstats_delta *d = heapstats_acquire(of);
@@ -83,8 +83,8 @@ static void read_exact_and_tell(void)
 
 GROUP(stats, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
-// heapstats GEN_FIRST: whoever raised its seq is waited for, wherever it will
-// write.
+// heapstats GEN_FIRST: the reader waits for every writer that has raised its
+// seq, whatever slot it will write to.
 TEST(a_reader_waits_for_who_has_not_loaded_the_generation)
 {
 	change(p);
@@ -111,8 +111,8 @@ TEST(a_reader_waits_for_a_change_to_end)
 	ck_assert_uint_eq(found, 1);
 }
 
-// heapstats LIST_FIRST: a record that is published when the generation has
-// moved, and writes before the reader walks the list.
+// heapstats LIST_FIRST: a record is published when the generation has moved,
+// and is written to before the reader walks the list.
 TEST(who_attaches_before_the_walk_is_waited_for)
 {
 	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
@@ -141,7 +141,8 @@ static void detach_q_and_attach(void)
 static void (*const leavings[])(void) = {detach_q, detach_q_and_attach};
 
 // heapstats NEXT_CLEARED, NEXT_FIRST: the P that a reader looks at leaves, and
-// comes again: the reader goes on to those that were there before it.
+// perhaps comes again.  The reader continues to the Ps that were there before
+// it.
 TEST(a_reader_on_a_p_that_leaves_finds_the_others, .n = RT_ARRAY_LEN(leavings))
 {
 	q = proc_attach(0);
@@ -156,7 +157,7 @@ TEST(a_reader_on_a_p_that_leaves_finds_the_others, .n = RT_ARRAY_LEN(leavings))
 	ck_assert_uint_eq(found, 1);
 }
 
-// heapstats LEAVE_EARLY: a P that is in the list no more has counted all.
+// heapstats LEAVE_EARLY: a P that has left the list has counted everything.
 TEST(who_has_left_has_counted)
 {
 	q = proc_attach(0);
@@ -167,7 +168,7 @@ TEST(who_has_left_has_counted)
 	ck_assert_uint_eq(found, 1);
 }
 
-// heapstats PUBLISH_LATE: whoever can write is in the list.
+// heapstats PUBLISH_LATE: every P that can write is in the list.
 TEST(a_record_is_published_before_it_is_used)
 {
 	hold_at(SCHED_PROC_ENLIST, &newcomer, attach_and_change);
@@ -179,8 +180,8 @@ TEST(a_record_is_published_before_it_is_used)
 	ck_assert_uint_eq(read_live(), 1);
 }
 
-// heapstats TWO_SLOTS, HISTORY_KEPT: while slots are folded, writers are in a
-// third one; what was folded is not folded again.
+// heapstats TWO_SLOTS, HISTORY_KEPT: while slots are folded, writers use a
+// third one.  What was folded is not folded again.
 TEST(nobody_writes_to_what_is_folded)
 {
 	struct heapstats_delta *first = change(p), *second, *third;
@@ -198,7 +199,7 @@ TEST(nobody_writes_to_what_is_folded)
 		ck_assert_uint_eq(read_live(), 4);
 }
 
-// heapstats READER_UNLOCKED: an exact reader waits for one that folds.
+// heapstats READER_UNLOCKED: an exact reader waits for a reader that folds.
 TEST(two_readers_take_turns)
 {
 	struct hand exact;
@@ -215,7 +216,7 @@ TEST(two_readers_take_turns)
 }
 
 // heapstats NO_P_UNLOCKED, MOVE_UNLOCKED: a writer without a P keeps out the
-// others, and the reader that would move the generation.
+// other such writers, and a reader that would move the generation.
 TEST(a_writer_without_a_p_is_alone, .n = 2)
 {
 	struct heapstats_delta *d = heapstats_acquire(NULL);

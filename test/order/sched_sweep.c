@@ -1,5 +1,5 @@
-// Bits, runs and sweeping: two sweepers, who needs a span while another one
-// sweeps it, and what is published when.
+// Bits, runs and sweeping: two sweepers, a thread that needs a span while
+// another one sweeps it, and what is published when.
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 #include "test/order/sched.h"
 
 enum {
-	CLASS = 32, // 1024 bytes: 8 a page, one a bitmap word
+	CLASS = 32, // 1024 bytes: 8 a page, one a lineword
 	TAKEN = 8,
 	FREED = 6,
 	DEAD_CLASS = 20,
-	NEAR_CLASS = 5, // several objects a bitmap word
+	NEAR_CLASS = 5, // several objects a lineword
 };
 
 static struct mspan *span; // of CLASS; after a flip slots 3 and 7 live
@@ -46,7 +46,7 @@ static void begin(void)
 	inside_boot(false);
 }
 
-// flip is what the cycle does between marking and sweeping.
+// flip does what the cycle does between marking and sweeping.
 static void flip(void)
 {
 	mcache_flush(mc, self);
@@ -143,8 +143,8 @@ TEST(a_span_is_swept_by_one_of_two)
 	expect_swept();
 }
 
-// bits ENSURE_UNWAITED, SWEPT_EARLY, OLD_LINE_KEPT: the span is anybody's when
-// its old line is clear and its count is right.
+// bits ENSURE_UNWAITED, SWEPT_EARLY, OLD_LINE_KEPT: other threads can use the
+// span only when its old line is clear and its count is right.
 TEST(who_needs_a_span_waits_for_its_sweeper)
 {
 	hold_at(SCHED_SWEEP_SPAN, &sweeper, sweep_chunks);
@@ -160,7 +160,7 @@ TEST(who_needs_a_span_waits_for_its_sweeper)
 	expect_swept();
 }
 
-// Two need the same span, and one of them sweeps it: nothing but its sweepgen
+// Two threads need the same span, and one of them sweeps it.  Only its sweepgen
 // tells the other.
 TEST(who_needs_a_span_sees_what_its_sweeper_did)
 {
@@ -179,7 +179,8 @@ static const enum schedpoint active_points[] = {
     SCHED_SWEEP_CHUNK, SCHED_SWEEP_CHUNK_TAKEN, SCHED_SWEEP_SPAN,
     SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED};
 
-// bits ACTIVE_LATE: wherever a sweeper is, all is not swept before it is done.
+// bits ACTIVE_LATE: while a sweeper is at work, wherever it is, not all is
+// swept.
 TEST(all_is_swept_when_the_last_sweeper_is_done,
      .n = RT_ARRAY_LEN(active_points))
 {
@@ -194,7 +195,8 @@ TEST(all_is_swept_when_the_last_sweeper_is_done,
 static const enum schedpoint ensure_points[] = {SCHED_SWEEP_ENSURE,
 						SCHED_SWEEP_ENSURE_CLAIMED};
 
-// bits ENSURE_INACTIVE: who passes the claimed span by waits for it.
+// bits ENSURE_INACTIVE: a thread that passes the claimed span by waits until it
+// is swept.
 TEST(all_is_swept_when_who_needed_a_span_is_done,
      .n = RT_ARRAY_LEN(ensure_points))
 {
@@ -246,7 +248,7 @@ TEST(frees_count_before_reuse)
 	expect_swept();
 }
 
-// Main's mcache, while main stands.
+// retire works on main's mcache while main waits.
 static void retire(void)
 {
 	mcache_retire_slot(mc, self,
@@ -256,7 +258,7 @@ static void retire(void)
 GROUP(bits, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // bits REST_KEPT, PUSH_UNCOUNTED: a span is pushed when the rest of its run is
-// free and what was used has been counted.
+// free and the used slots have been counted.
 TEST(mallocs_count_before_the_span_is_pushed)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
@@ -336,9 +338,9 @@ static bool caches_nothing(void)
 }
 
 // bits SETS_KEPT, UNFLUSHED, FLIP_UNSWEPT, MARK_FREE, MARK_OTHER_LINE: before
-// the flip no set and no cache has a span, all is swept, and the mark line has
-// what lives alone, though a root points to a free slot.  Who looks an object
-// up finds it before and after.
+// the flip no set and no cache has a span, and all is swept.  The mark line has
+// only live objects, though a root points to a free slot.  A thread that looks
+// an object up finds it before and after the flip.
 TEST(a_flip_finds_everything_in_order)
 {
 	struct mspan *s;
@@ -372,7 +374,7 @@ TEST(a_flip_finds_everything_in_order)
 }
 
 // What the process uses while a collection runs is not the host's.  There are
-// more processors than it could keep busy, so that some time is idle.
+// more processors than the process could keep busy, so some time is idle.
 TEST(the_hosts_cpu_is_read_before_the_collection)
 {
 	const uint64_t hour = UINT64_C(3600) * 1000 * 1000 * 1000;
@@ -411,7 +413,7 @@ static struct mspan *take_large(size_t request, bool guarded)
 	return s;
 }
 
-// drop_large does what sweeping does with a dead one.
+// drop_large does what sweeping does with a dead large object.
 static void drop_large(struct mspan *s)
 {
 	atomic_u64_store_release(
@@ -421,7 +423,8 @@ static void drop_large(struct mspan *s)
 	mheap_free(self, s);
 }
 
-// The first object dies, the next one gets its pages, and perhaps its mspan.
+// The first object dies, and the next one gets its pages, and perhaps its
+// mspan.
 static const struct {
 	size_t request, next;
 	bool guarded, next_guarded;
@@ -456,7 +459,8 @@ TEST(no_answer_mixes_two_large_objects, .n = RT_ARRAY_LEN(large))
 	}
 }
 
-// The page of a dead span becomes another's that has an object at the place.
+// The page of a dead span becomes part of another span, which has an object at
+// that place.
 TEST(no_answer_mixes_two_classes)
 {
 	struct mspan *s = mheap_alloc_small(self, NULL, spanclass_make(5, 0));

@@ -1,4 +1,4 @@
-// Stops of the world: who attaches, detaches, enters or leaves a region at
+// Stops of the world: threads that attach, detach, enter or leave a region at
 // every step of a stop and of a start.
 #include "gc/host/attach.h"
 #include "runtime/world/stw.h"
@@ -19,7 +19,7 @@ static void begin(void)
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 }
 
-// One whose main thread has p, and q is another.
+// A heap whose main thread has p; q is another P.
 static void begin_attached(void)
 {
 	begin();
@@ -85,7 +85,7 @@ static void detach(void)
 
 GROUP(world, .setup = begin_attached, .timeout = 2 * AWAIT_SECONDS);
 
-// stw UNBLOCK_UNCHECKED: it stays BLOCKED until the stop is over.
+// stw UNBLOCK_UNCHECKED: the P stays BLOCKED until the stop is over.
 TEST(who_leaves_a_region_in_a_stop_stays_there)
 {
 	proc_block(p);
@@ -105,7 +105,7 @@ TEST(who_leaves_a_region_late_finds_the_stop)
 	proc_block(p);
 	proc_block(q);
 	hold_at(SCHED_PROC_UNBLOCK, &host, unblock);
-	stop(); // waits for nobody
+	stop(); // waits for no thread
 	move_on(SCHED_PROC_UNBLOCK, SCHED_PROC_UNBLOCK_STOP);
 	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
 	start();
@@ -114,8 +114,8 @@ TEST(who_leaves_a_region_late_finds_the_stop)
 
 // ---- the gate ----
 
-// stw SLEEP_UNCOMPARED, WAITERS_LATE: the gate opens between a waiter's word
-// that it waits and its sleep.
+// stw SLEEP_UNCOMPARED, WAITERS_LATE: the gate opens after a waiter has
+// announced that it waits, and before it sleeps.
 TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
 {
 	proc_block(p);
@@ -130,8 +130,8 @@ TEST(a_gate_that_opens_before_the_sleep_is_not_slept_on)
 
 GROUP(attaching, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
-// stw WAITERS_FIRST: a waiter that goes to sleep when all Ps were let go, and
-// the gate is still closed, is woken.
+// stw WAITERS_FIRST: a waiter that goes to sleep when all Ps have been started,
+// but the gate is still closed, is woken.
 TEST(a_late_sleeper_at_the_gate_is_woken)
 {
 	stop();
@@ -217,7 +217,8 @@ TEST(who_spins_at_the_gate_does_the_starters_part)
 	hand_end(&host);
 }
 
-// stw LINK_BROKEN: so does one that goes to sleep when the gate has opened.
+// stw LINK_BROKEN: a thread that goes to sleep when the gate has opened wakes
+// the sleepers, too.
 TEST(who_spun_in_vain_does_the_starters_part)
 {
 	proc_block(p);
@@ -231,7 +232,7 @@ TEST(who_spun_in_vain_does_the_starters_part)
 	hand_end(&host);
 }
 
-// stw SPINNER_KEPT: the promise of a thread that goes to sleep is taken back.
+// stw SPINNER_KEPT: a thread that goes to sleep takes its promise back.
 TEST(who_sleeps_at_the_gate_promises_nothing)
 {
 	uint32_t gate;
@@ -288,7 +289,7 @@ TEST(who_attaches_in_a_stop_waits_for_its_end)
 
 GROUP(world);
 
-// stw DETACH_UNGATED: the stopper may look at its record.
+// stw DETACH_UNGATED: the stopper may look at the record of the P.
 TEST(who_detaches_in_a_stop_waits_for_its_end)
 {
 	proc_block(q);
@@ -304,8 +305,8 @@ TEST(who_detaches_in_a_stop_waits_for_its_end)
 
 GROUP(attaching);
 
-// stw GATE_UNLOCKED: a stop and an attach take turns, so the newcomer is
-// asked to stand.
+// stw GATE_UNLOCKED: a stop and an attach take turns, so the newcomer is asked
+// to stop.
 TEST(the_gate_is_not_closed_while_somebody_passes)
 {
 	hold_at(SCHED_PROC_ENLIST, &newcomer, attach);
@@ -330,11 +331,11 @@ TEST(a_stop_waits_for_who_has_just_attached)
 	ck_assert(stw_stopped());
 }
 
-// ---- counting who stands ----
+// ---- counting stopped threads ----
 
 GROUP(world);
 
-// stw NOTE_KEPT: each stop waits by itself, until the thread has told.
+// stw NOTE_KEPT: each stop waits anew until the thread has reported.
 TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
 {
 	proc_block(q);
@@ -352,8 +353,8 @@ TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
 	}
 }
 
-// It has left the heap before it was asked: nobody waits for it, and it tells
-// nobody.
+// The P has left the heap before it was asked: the stopper does not wait for
+// it, and it does not report.
 TEST(who_blocks_before_it_is_asked_does_not_count)
 {
 	proc_block(q);
@@ -367,7 +368,7 @@ TEST(who_blocks_before_it_is_asked_does_not_count)
 	ck_assert_uint_eq(state(p), PROC_BLOCKED);
 }
 
-// stw BIT_AFTER_COUNT: whether it is counted is decided by the step that asks.
+// stw BIT_AFTER_COUNT: the step that asks a P decides whether it is counted.
 TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
 {
 	proc_block(q);
@@ -381,7 +382,7 @@ TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
 	ck_assert_uint_eq(schedpoint_passed(SCHED_PROC_STOPPED), 0);
 }
 
-// stw UNBIASED: the first one stands before the second is asked.
+// stw UNBIASED: the first P is stopped before the second is asked.
 TEST(an_early_one_does_not_report_the_end)
 {
 	hold_at(SCHED_PROC_STOP_ALL, &stopper, stop);
@@ -395,7 +396,8 @@ TEST(an_early_one_does_not_report_the_end)
 	let_end(SCHED_NOTE_WAIT, &stopper);
 }
 
-// All stand before the stopper has counted who ran: it ends the wait itself.
+// All Ps are stopped before the stopper has counted those that ran: the stopper
+// ends the wait itself.
 TEST(a_stopper_that_counts_last_does_not_wait)
 {
 	hold_at(SCHED_PROC_STOP_ALL_ASKED, &stopper, stop);
@@ -408,7 +410,7 @@ TEST(a_stopper_that_counts_last_does_not_wait)
 
 // ---- starting ----
 
-// stw GATE_FIRST: nobody attaches before every P was let go.
+// stw GATE_FIRST: no thread attaches before every P was started.
 TEST(the_gate_opens_when_all_were_let_go)
 {
 	proc_block(p);
@@ -427,7 +429,8 @@ TEST(the_gate_opens_when_all_were_let_go)
 	let_end(SCHED_PROC_UNBLOCK_STOP, &host);
 }
 
-// stw SEMA_RUNNING: who waits for its turn to stop the world stands for others.
+// stw SEMA_RUNNING: a thread that waits for its turn to stop the world counts
+// as stopped for other stoppers.
 TEST(a_stopper_waits_for_its_turn_as_blocked)
 {
 	proc_block(p);
@@ -496,7 +499,7 @@ TEST(who_attaches_unknown_to_a_stop_stands)
 	ck_assert_ptr_nonnull(mine);
 }
 
-// stw HINT_LATE: the hint is there with the bit, and is lowered before it.
+// stw HINT_LATE: the hint is set with the bit, and lowered before it.
 TEST(a_hint_is_lowered_before_the_thread_may_go)
 {
 	const struct rt_thread *t;
