@@ -1,4 +1,4 @@
-// The range of the heap, its tables, and page words.
+// The range of the heap, its tables, and pagewords.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,8 @@
 #define LARGEST_RANGE (UINT64_C(1) << 40)
 #define DEFAULT_RANGE (RT_ASAN || RT_TSAN ? UINT64_C(1) << 34 : LARGEST_RANGE)
 
-// grow makes the heap nchunks chunks long; false: refused.
+// grow makes the heap nchunks chunks long.  It returns false if that is
+// refused.
 static bool grow(uint32_t nchunks)
 {
 	if (!arena_prepare(nchunks))
@@ -48,8 +49,8 @@ static void maps_read(struct maps *m)
 	ck_assert_uint_lt(m->n, sizeof m->text);
 }
 
-// expect_maps_as_before: nothing was left mapped, nothing taken away.  A
-// sanitizer maps memory of its own at any time.
+// expect_maps_as_before requires that nothing was left mapped and nothing was
+// unmapped.  A sanitizer maps memory of its own at any time.
 static void expect_maps_as_before(void)
 {
 	if (RT_ASAN || RT_TSAN)
@@ -79,7 +80,7 @@ static void expect_nothing(void)
 	ck_assert_uint_eq(gauge_load(&gauges.heap_mapped), 0);
 }
 
-// ---- the page word ----
+// ---- the pageword ----
 
 GROUP(arena, .timeout = 60);
 
@@ -118,7 +119,7 @@ TEST(a_page_word_gives_back_what_was_put_in)
 			}
 }
 
-// 1 GiB and more in one span: no page word can hold the place any more.
+// 1 GiB and more in one span: no pageword can hold the place any more.
 enum { HUGE_FIRST = 3, HUGE_PAGES = PAGEWORD_PLACE_MAX + 1000 };
 
 static bool huge_is(struct mspan *s, enum pageword_state state)
@@ -245,7 +246,7 @@ TEST(no_range_is_larger_than_1_tib)
 	expect_nothing();
 }
 
-// From 5 arenas: 2, then 1 when the system refuses again and again.
+// From 5 arenas to 2, and then to 1, when the system refuses again and again.
 TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 {
 	static const unsigned arenas[] = {5, 2, 1, 0};
@@ -263,7 +264,7 @@ TEST(a_refused_range_is_halved_down_to_one_arena, .n = 4)
 	expect_nothing();
 }
 
-// reserve_calls is how many reservations one success takes.
+// reserve_calls returns how many reservations one success takes.
 static uint64_t reserve_calls(void)
 {
 	uint64_t n;
@@ -296,7 +297,7 @@ TEST(a_refusal_at_any_step_leaves_nothing_mapped)
 	}
 }
 
-// address_space is the bytes that the process has mapped.
+// address_space returns the number of bytes that the process has mapped.
 static uint64_t address_space(void)
 {
 	char buf[64] = "";
@@ -320,7 +321,7 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
      .unless = RT_ASAN || RT_TSAN)
 {
 	uint64_t arenas = address_space() / RT_ARENA_SIZE + 16;
-	// Everything; and what would fit whole, but is more than half.
+	// First everything, then what would fit whole but is more than half.
 	uint64_t max_heap = _i == 0 ? 0 : 3 * arenas / 4 * RT_ARENA_SIZE;
 
 	begin();
@@ -332,7 +333,8 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
 	expect_maps_as_before();
 }
 
-// Room for the range itself but not for its tables, and for less than that.
+// There is room for the range itself but not for its tables, and for less than
+// that.
 //
 // The sanitizers have taken the address space already.
 TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = RT_ASAN || RT_TSAN)
@@ -393,8 +395,8 @@ TEST(growth_is_counted_as_released_and_tables_follow)
 	expect_maps_as_before();
 }
 
-// What is prepared is not yet a part of the heap, which reaches it without a
-// call to the system.
+// What is prepared is not yet a part of the heap.  The heap reaches it without
+// a system call.
 TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 {
 	begin();
@@ -419,8 +421,8 @@ TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 	expect_nothing();
 }
 
-// What the heap gains for a request that cannot be met stays with it, counted;
-// tables for all of it would be a sixtieth.
+// What the heap gains for a request that cannot be met stays with it, and is
+// counted.  Tables for all of it would be a sixtieth.
 TEST(memory_is_refused_before_there_are_tables_for_it)
 {
 	begin();
@@ -433,8 +435,8 @@ TEST(memory_is_refused_before_there_are_tables_for_it)
 	expect_nothing();
 }
 
-// Where tables are refused, the memory is given back; where that is refused
-// too, nothing is counted, and the next growth finds it.
+// If tables are refused, the memory is released.  If that is refused, too,
+// nothing is counted, and the next growth finds the memory.
 TEST(memory_without_tables_is_not_counted, .n = 2)
 {
 	begin();
@@ -489,7 +491,7 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	rt_config_init(&c);
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
-	// Once, so that what lasts is there.
+	// Once before, so that what lasts is there.
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	maps_read(&before);
@@ -522,8 +524,8 @@ static void expect_sums(uint64_t nmallocs)
 		ck_abort_msg("%s", v.first);
 }
 
-// The first allocation needs tables, chunks, memory: each may be refused, and
-// then the numbers still add up and the next one succeeds.
+// The first allocation needs tables, chunks and memory.  Each may be refused;
+// then the numbers still add up and the next allocation succeeds.
 TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 {
 	size_t n = _i ? 5 << 20 : 24;
@@ -550,7 +552,7 @@ TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 	expect_maps_as_before();
 }
 
-// Pages are there, but no memory for the structures that describe them.
+// There are pages, but no memory for the structures that describe them.
 TEST(spans_that_cannot_be_described_are_null)
 {
 	uint64_t n = 0;

@@ -62,7 +62,7 @@ TEST(pages_hold_any_number_of_bytes)
 
 // ---- words that are worth a try ----
 
-// random_word has bits that are rare, even, frequent, or stand in runs.
+// random_word has bits that are rare, even or frequent, or are in runs.
 static uint64_t random_word(struct rng *r)
 {
 	uint64_t a = rng_next(r), b = rng_next(r), c = rng_next(r);
@@ -157,7 +157,7 @@ TEST(run_is_found_in_known_words)
 	ck_assert_uint_eq(bits_find_run(0x76, 2), 1);
 }
 
-// Every single stretch of set bits, and its complement.
+// Every single run of set bits, and its complement.
 TEST(run_is_found_in_every_stretch)
 {
 	unsigned wrong = 0;

@@ -1,5 +1,5 @@
 // From one collection to the next use of the memory: zeroed, aligned, of the
-// promised size, given back to the system.
+// promised size, and released to the system.
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
@@ -48,8 +48,8 @@ static size_t class_request(unsigned c)
 	return size > SIZECLASS_MAX_REQUEST ? SIZECLASS_MAX_REQUEST : size;
 }
 
-// dirty fills each object after it looked that it is zero, and keeps every
-// third in an array; returns how many were not zero.
+// dirty verifies that each object is zero, then fills it, and keeps every third
+// in an array.  It returns how many were not zero.
 static uint64_t dirty(enum maker how, size_t n, unsigned count)
 {
 	void **keep = rt_alloc(count * sizeof *keep);
@@ -59,14 +59,14 @@ static uint64_t dirty(enum maker how, size_t n, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		void *p = make(how, n);
 
-		// All of the slot, not only what was asked for; a combined
+		// All of the slot, not only the requested bytes; a combined
 		// object has neighbours.
 		wrong += zero && !heap_is_zero(p, n < 16 ? n : rt_size(p));
 		memset(p, 0xff, n < 16 ? n : rt_size(p));
 		if (i % 3 == 0)
 			keep[i] = p;
 	}
-	root[1] = root[0]; // and those of the round before
+	root[1] = root[0]; // and those of the previous round
 	root[0] = keep;
 	return wrong;
 }
@@ -82,7 +82,7 @@ static uint64_t kept_wrong(void **keep, size_t n, unsigned count)
 }
 
 // zero_again allocates objects of a size in four rounds, each into what the
-// collection before left between survivors.
+// previous collection left between survivors.
 static void zero_again(enum maker how, size_t n, unsigned count)
 {
 	for (unsigned round = 0; round < 4; round++) {
@@ -129,14 +129,14 @@ TEST(recycled_large_objects_are_zero, .n = UNINIT)
 	zero_again((enum maker)_i, 3 << 20, 5);
 }
 
-// Combined objects share slots; what is new in one is zero.
+// Combined objects share slots; a new object in one is zero.
 TEST(recycled_tiny_objects_are_zero)
 {
 	for (size_t n = 1; n < SIZECLASS_TINY_SIZE; n++)
 		zero_again(NOSCAN, n, 3000);
 }
 
-// What was given back to the system reads as zero.
+// Memory that was released to the system reads as zero.
 TEST(released_memory_is_zero)
 {
 	for (unsigned round = 0; round < 3; round++) {
@@ -217,8 +217,8 @@ static uint64_t sizes_wrong(int kind, size_t n, bool align8)
 	size_t size = rt_size(p);
 	size_t good = rt_good_size(n);
 
-	// Combined objects lie in a slot of 16, whatever the classes; without
-	// pointers up to 8 bytes take 8.
+	// Combined objects are in a slot of 16, whatever the classes.  Without
+	// pointers, objects of up to 8 bytes take 8.
 	if (kind == RT_NOSCAN && n < (align8 ? 16 : RT_NOSCAN_MIN))
 		return size != 16 || (!align8 && good != 16);
 	if (kind == RT_NOSCAN && n <= 8)
@@ -254,8 +254,9 @@ TEST(size_is_good_size, .n = 2)
 
 // ---- memory goes back ----
 
-// resident is how much of the heap's range has memory behind it, in bytes; not
-// of the process, as a sanitizer keeps memory for ours.
+// resident returns how many bytes of the heap's range have memory behind them.
+// It does not ask about the process, because a sanitizer keeps memory for our
+// own.
 static int64_t resident(void)
 {
 	enum { PART = 1 << 20 };
@@ -272,7 +273,7 @@ static int64_t resident(void)
 	return n * (int64_t)page;
 }
 
-// touch allocates n bytes of objects of a size, each written to.
+// touch allocates n bytes of objects of a size, and writes to each.
 static void touch(int64_t n, size_t size)
 {
 	void **array = rt_alloc((size_t)n / size * sizeof *array);
@@ -288,7 +289,7 @@ static const size_t touched_sizes[] = {64, 2048, 20000, 1 << 20};
 
 GROUP(cycle);
 
-// What is dead goes back when the host says so, and no sooner.
+// Dead memory is released when the host asks for it, and no sooner.
 TEST(dead_memory_goes_back_to_the_system, .n = RT_ARRAY_LEN(touched_sizes))
 {
 	int64_t mib = env_u64("RT_BIG_TESTS", 0) != 0 ? 1024 : 64;
@@ -319,7 +320,7 @@ TEST(dead_memory_goes_back_to_the_system, .n = RT_ARRAY_LEN(touched_sizes))
 	heap_live();
 }
 
-// Free pages between survivors go back, those of survivors stay.
+// Free pages between survivors are released, those of survivors stay.
 TEST(pages_between_survivors_go_back)
 {
 	size_t n = 4000;
@@ -357,16 +358,16 @@ static void *collect_always(void *arg)
 	return &stop_collecting;
 }
 
-// allocate_under_collection returns how many collections ended while one
-// large object was made, and counts in *wrong what is not as it should be.
+// allocate_under_collection returns how many collections ended while one large
+// object was made, and counts in *wrong what is not as it should be.
 static uint64_t allocate_under_collection(size_t size, uint64_t *wrong)
 {
 	uint64_t before = heap_metric("/gc/cycles/total:gc-cycles");
 	unsigned char *p = rt_alloc(size);
 	uint64_t passed = heap_metric("/gc/cycles/total:gc-cycles") - before;
 
-	// From here to the next allocation this thread does not stand, so
-	// nobody collects.
+	// From here to the next allocation this thread does not stop, so no
+	// thread collects.
 	*wrong += rt_base(p) != p || rt_size(p) != rt_good_size(size) ||
 		  !heap_is_zero(p, rt_size(p));
 	memset(p, 0xff, size);
@@ -437,7 +438,7 @@ TEST(fifty_collections_leave_the_statistics_in_order)
 
 // ---- stops ----
 
-// Many threads find the heap due at once: one of them collects, and the others
+// Many threads find the heap due at once.  One of them collects, and the others
 // do not stop the world for nothing.
 enum { ALLOCATORS = 16, EACH = 8 << 20 };
 
@@ -450,7 +451,7 @@ static void *make_garbage(void *arg)
 	return arg;
 }
 
-// gc_stops is the number of stops for collections.
+// gc_stops returns the number of stops for collections.
 static uint64_t gc_stops(void)
 {
 	static uint64_t counts[4096];
@@ -490,8 +491,8 @@ enum { MANY = 100, OBJECTS = 20, TURNS = 60 };
 static pthread_barrier_t turn;
 
 // allocate_a_little allocates some objects of any small size, some with
-// pointers, and waits: of each class and kind a few from one collection to the
-// next.
+// pointers, and waits.  From one collection to the next it makes a few of each
+// class and kind.
 static void *allocate_a_little(void *arg)
 {
 	struct rng r = {(uintptr_t)arg};
@@ -513,8 +514,8 @@ static void *allocate_a_little(void *arg)
 	return NULL;
 }
 
-// What a thread was handed out and has not used is small.  At 4 MiB of garbage
-// for each collection there would be 25 for 100 MB.
+// The slots that a thread was handed and has not used are few.  At 4 MiB of
+// garbage for each collection there would be 25 for 100 MB.
 TEST(many_small_threads_do_not_make_a_large_heap)
 {
 	rt_config c = heap_config(100);

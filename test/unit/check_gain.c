@@ -5,7 +5,7 @@
 
 enum { WORDS = 100000, MANY = 10000 };
 
-// What a marking of WORDS costs, in ns of wall time, without helpers and with
+// What a marking of WORDS costs: in ns of wall time, without helpers and with
 // them, and in processor time with them.
 struct machine {
 	uint64_t alone, beside, cpu;
@@ -63,8 +63,9 @@ TEST(helpers_that_pay_are_called, .n = RT_ARRAY_LEN(pays))
 	ck_assert_uint_ge(called, MANY - MANY / GAIN_TRY_MOST - 10);
 }
 
-// No more processor time than a tenth above that of one marker, tries included,
-// as long as a try costs no more than three times one marking.
+// Tries included, markings take at most a tenth more processor time than one
+// marker alone would, as long as a try costs no more than three times one
+// marking.
 TEST(helpers_that_do_not_pay_are_tried_at_times, .n = RT_ARRAY_LEN(does_not))
 {
 	const struct machine *m = &does_not[_i];
@@ -91,8 +92,8 @@ TEST(the_other_way_is_found_again)
 	}
 }
 
-// Nothing is learnt of a marking that is over soon; helpers are not called
-// until there is one that is longer.
+// A marking that is over soon teaches nothing; helpers are not called until
+// there is a longer one.
 TEST(short_markings_call_none)
 {
 	struct gain_marking marking = {.words = GAIN_WORDS - 1};
@@ -119,7 +120,7 @@ TEST(no_clock_is_no_error)
 	ck_assert_uint_gt(called, 0);
 }
 
-// A word's cost is the mean of the last and what was known, and never nothing,
+// A word's cost is the mean of the last cost and the known one.  It is never 0,
 // which would mean that it is not known.
 TEST(costs_are_means)
 {

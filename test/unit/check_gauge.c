@@ -44,7 +44,7 @@ TEST(a_gauge_reaches_both_ends)
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
 }
 
-// What was there, and the move that must throw.
+// What the gauge held, and the move that must throw.
 static const struct {
 	int64_t before;
 	int64_t move;
@@ -61,7 +61,8 @@ TEST(a_gauge_beyond_its_ends_throws, .n = RT_ARRAY_LEN(overflows),
 	gauge_add(&gauges.mspan_sys, overflows[_i].move);
 }
 
-// What was negative before is found, even when the move makes it positive.
+// A gauge that was negative before is found, even when the move makes it
+// positive.
 TEST(a_negative_gauge_throws_on_the_way_up, .exit = DEATH_EXPECTED)
 {
 	death_expect("sysMemStat overflow");

@@ -29,9 +29,9 @@ static bool falls(const struct cpustats *was, const struct cpustats *is)
 
 GROUP(cpu, .timeout = 60);
 
-// Times of real size in no proportion: threads that use or wait more than
-// there is, stops longer than the interval.  No sum is ever negative, which
-// would make it huge, and none falls.
+// Times of real size in no proportion: threads that use or wait more than there
+// is, and stops longer than the interval.  No sum is ever negative, which would
+// make it huge, and none falls.
 TEST(cpu_time_adds_up_and_never_falls)
 {
 	struct cpustats c = {0};
@@ -79,8 +79,8 @@ TEST(identities_are_exact_for_any_numbers)
 	}
 }
 
-// An interval by hand: two processors, 100 ms, of which 10 stopped; one
-// thread ran 60 ms, another waited 5 ms for it to stand.
+// An interval by hand: two processors, 100 ms, of which 10 stopped.  One thread
+// ran 60 ms, and another waited 5 ms for it to stop.
 TEST(each_part_of_an_interval_is_counted_once)
 {
 	const struct cpustats_interval i = {
@@ -100,8 +100,8 @@ TEST(each_part_of_an_interval_is_counted_once)
 	ck_assert_uint_eq(c.idle, 200 - 25 - 60);
 }
 
-// Hours that the process has used by its own account, one way to let it use
-// CPU without waiting.
+// Hours that the process has used by its own account.  This is one way to make
+// it use CPU without waiting.
 #define HOURS(n) ((n)*UINT64_C(3600) * 1000 * 1000 * 1000)
 
 static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
@@ -235,7 +235,7 @@ TEST(no_reader_sees_a_torn_record)
 	ck_assert(cycles_whole(&c));
 }
 
-// Whoever asked for a stop finds it in one pair of histograms, once.
+// A stop is counted in the pair of histograms of its reason, once.
 TEST(stops_are_counted_by_who_asked)
 {
 	static const struct {
@@ -294,8 +294,8 @@ static void note_collection(uint32_t n)
 	atomic_u32_store_release(&noted.done, n + 1);
 }
 
-// as_noted tells whether a history of num collections, n of which it holds,
-// has each that was noted so far in its place, newest first.
+// as_noted tells whether a history of num collections, n of which it holds, has
+// each collection that was noted so far in its place, newest first.
 static bool as_noted(const uint64_t *ns, const uint64_t *end, size_t n,
 		     uint64_t num)
 {
@@ -312,7 +312,8 @@ static bool as_noted(const uint64_t *ns, const uint64_t *end, size_t n,
 }
 
 // What holds in any result of rt_read_gcstats.  The times between two ends are
-// not compared with pauses: the two are read from clocks that may drift apart.
+// not compared with pauses, because the two are read from clocks that may drift
+// apart.
 static bool history_whole(const uint64_t *words, size_t used)
 {
 	size_t n = (used - 3) / 2;
@@ -461,8 +462,8 @@ static bool near(double a, double b)
 	return d < 1e-9 + 1e-9 * (a > b ? a : b);
 }
 
-// A collection's own time is no user time; the fraction is what the classes
-// say; nothing falls.
+// A collection's own time is not user time, the fraction is what the classes
+// say, and nothing falls.
 TEST(the_cpu_of_collections_adds_up)
 {
 	double was[CPU_CLASSES] = {0}, is[CPU_CLASSES];
@@ -577,7 +578,7 @@ static void op_host(void)
 	rt_start_the_world(NULL);
 }
 
-// All that is done in one stop is one stop.
+// Everything that is done in one stop counts as one stop.
 static void op_host_reading(void)
 {
 	struct rt_verify v;
@@ -654,7 +655,7 @@ TEST(each_stop_is_in_the_histograms_of_its_reason, .n = RT_ARRAY_LEN(stop_ops))
 	}
 }
 
-// counter_of is the index of the counter that a duration belongs to.
+// counter_of returns the index of the counter that a duration belongs to.
 static int counter_of(uint64_t ns)
 {
 	const double *edges = histogram_edges();
@@ -676,7 +677,7 @@ static void read_counts(const char *name, uint64_t *counts)
 }
 
 // Time in which the world is stopped belongs to the total, and not to the
-// stopping, however long that took; each is counted where its length belongs.
+// stopping, however long that took.  Each is counted where its length belongs.
 TEST(a_long_stop_is_a_long_total)
 {
 	static uint64_t stopping[HISTOGRAM_COUNTS], total[HISTOGRAM_COUNTS];
@@ -708,9 +709,9 @@ static void *collect_once(void *arg)
 	return arg;
 }
 
-// A collection waits for a thread that runs on for some ms.  That is part of
-// its pause, but keeps only those from running that wait: the collecting thread
-// all the time, and the other for what is left when it has stood.
+// A collection waits for a thread that runs for some more ms.  That is part of
+// its pause, but keeps only the waiting threads from running: the collecting
+// thread all the time, and the other thread from the moment it is stopped.
 TEST(a_pause_begins_when_the_stop_is_asked_for)
 {
 	uint64_t begin = nanotime(), since, ran_on, all;
@@ -742,7 +743,7 @@ TEST(a_pause_begins_when_the_stop_is_asked_for)
 
 // ---- a clock that is refused ----
 
-// check_pauses looks that all pauses are the total, and none is negative.
+// check_pauses verifies that all pauses are the total, and none is negative.
 static void check_pauses(const rt_memstats *m)
 {
 	uint64_t sum = 0;
@@ -765,8 +766,8 @@ static void check_times(const rt_stop_times *t)
 	ck_assert_uint_eq(t->stopping_ns + t->stopped_ns, t->total_ns);
 }
 
-// check_cpu looks that no more processor time is dealt out than there was since
-// a heap was begun by a time.
+// check_cpu verifies that no more processor time is dealt out than there was
+// between the begin of a heap and a time.
 static void check_cpu(uint64_t begun)
 {
 	uint64_t nprocs = heap_metric("/sched/gomaxprocs:threads");

@@ -1,5 +1,5 @@
-// One object marked once, whatever word finds it and whoever else marks: marks
-// that are stored at once, and marks that a marker keeps back.
+// One object is marked once, whatever word finds it and whatever other markers
+// do.  Marks are stored at once, or kept back by a marker.
 //
 // The markers are played by one thread, so each order of events is the one
 // that the test wants.
@@ -64,7 +64,7 @@ static enum grey_result mark(int who, const void *p)
 	return found;
 }
 
-// counted is how many objects all markers have counted.
+// counted returns how many objects all markers have counted.
 static uint64_t counted(void)
 {
 	uint64_t n = 0;
@@ -140,7 +140,7 @@ TEST(alone_after_keeping_counts_once)
 	ck_assert_uint_eq(counted(), 1);
 }
 
-// Nobody may scan a large object twice.
+// A large object must not be scanned twice.
 TEST(large_objects_are_marked_at_once)
 {
 	const char *p = make(100000, RT_WORDS);
@@ -169,7 +169,7 @@ struct thing {
 static void things_make(struct thing *t, size_t n, struct rng *r)
 {
 	for (size_t i = 0; i < n; i++) {
-		// Few are large, or the heap is.
+		// Few are large, or the heap would be.
 		t[i].size = sizes[rng_below(r, rng_below(r, 16) ? 8 : 14)];
 		t[i].kind = rng_below(r, 3) ? RT_WORDS : RT_NOSCAN;
 		t[i].p = make(t[i].size, t[i].kind);
@@ -217,7 +217,7 @@ TEST(each_object_counts_once_in_any_order)
 		marked += thing[i].marked;
 	}
 	ck_assert_uint_eq(wrong, 0);
-	ck_assert_uint_gt(twice, 100); // else nothing was tested
+	ck_assert_uint_gt(twice, 100); // otherwise nothing was tested
 	ck_assert_uint_eq(counted(), marked);
 }
 
@@ -232,7 +232,7 @@ static void setup_align8(void)
 
 GROUP(align8, .setup = setup_align8, .teardown = teardown);
 
-// Objects of 8 and 24 bytes: every word is divided, those of 8 bytes keep
+// Objects of 8 and 24 bytes: every word is divided, and objects of 8 bytes have
 // their bits elsewhere.
 TEST(objects_that_share_granules_count_once)
 {

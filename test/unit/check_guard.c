@@ -1,5 +1,5 @@
-// Who writes on beyond the end of a mapping of the library, or of a guarded
-// object, faults there, and never reaches what the library knows of the heap.
+// A write past the end of a mapping of the library, or of a guarded object,
+// faults there, and never reaches what the library knows of the heap.
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
@@ -17,7 +17,8 @@
 
 // ---- children that fault ----
 
-// signal_of is the signal that ends a child that calls fn(p); 0: none does.
+// signal_of returns the signal that ends a child that calls fn(p), or 0 if none
+// does.
 static int signal_of(void (*fn)(volatile char *), const void *p)
 {
 	struct rlimit none = {0, 0};
@@ -50,8 +51,8 @@ static void read_at(volatile char *p)
 
 // ---- mappings of the library ----
 
-// expect_between_guards: [base, base + n) stands between pages that may not be
-// touched, at both of their ends.
+// expect_between_guards requires that [base, base + n) lies between protected
+// pages, at both of its ends.
 static void expect_between_guards(const void *base, size_t n)
 {
 	const char *lo = base;
@@ -117,7 +118,7 @@ TEST(permanent_memory_stands_between_guards)
 	persistent_fini();
 }
 
-// Statistics know nothing of guards: what is in them is what may be used.
+// Statistics do not include guards, only what may be used.
 TEST(guards_are_in_no_statistic)
 {
 	rt_memstats before, after;
@@ -163,13 +164,14 @@ enum { NSIZES = RT_ARRAY_LEN(sizes) };
 static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
 enum { NPAGE_SIZES = RT_ARRAY_LEN(page_sizes) };
 
-// slack is how far behind an object its guard begins.
+// slack returns how far behind an object its guard begins.
 static size_t slack(size_t n, int kind)
 {
 	return n < 16 && kind == RT_NOSCAN ? 0 : -n % 16;
 }
 
-// expect_guarded: the object may be touched, what is behind it may not.
+// expect_guarded requires that the object may be touched, and that what is
+// behind it may not.
 static void expect_guarded(char *p, size_t n, int kind)
 {
 	ck_assert_ptr_nonnull(p);
@@ -207,7 +209,7 @@ TEST(who_writes_on_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 	heap_healthy();
 }
 
-// An object is what was asked for, in all answers about it.
+// In all answers about it, an object has the requested size.
 TEST(answers_end_where_the_object_does, .n = NPAGE_SIZES)
 {
 	fault_set_page_size(page_sizes[_i]);
@@ -249,7 +251,7 @@ TEST(walk_finds_the_object)
 	ck_assert_uint_eq(walked_size, 100);
 }
 
-// Chains lead on through guarded objects, also by pointers to their insides.
+// Chains lead on through guarded objects, even by pointers to their insides.
 TEST(what_they_lead_to_lives, .n = NPAGE_SIZES)
 {
 	unsigned i;
@@ -332,7 +334,8 @@ TEST(freed_objects_may_not_be_touched, .n = NSIZES * NPAGE_SIZES)
 		hidden = (uintptr_t)root[0];
 		root[0] = NULL;
 		ck_assert_int_eq(rt_gc(), RT_OK);
-		// What shares a physical page with others stays as it is.
+		// Pages that share a physical page with others stay as they
+		// are.
 		if (hidden / page_sizes[_i % NPAGE_SIZES] !=
 		    (hidden + n + slack(n, RT_WORDS)) /
 			page_sizes[_i % NPAGE_SIZES])
@@ -370,7 +373,7 @@ static void use_everything(void)
 	ck_assert_int_eq(rt_stack_free(stack, 1 << 18), RT_OK);
 }
 
-// Pages that were forbidden are as good as others, given back or not.
+// Pages that were protected are as good as others, released or not.
 TEST(pages_of_freed_objects_are_used_again, .n = 2 * NPAGE_SIZES)
 {
 	fault_set_page_size(page_sizes[_i / 2]);
@@ -463,7 +466,7 @@ TEST(overwritten_canaries_are_reported, .n = RT_ARRAY_LEN(strays))
 		 (void *)p, stray.n, strays[_i].where);
 	ck_assert_int_eq(signal_of(leave_stray_alone, p), 0);
 	ck_assert_int_eq(signal_of(drop_stray, p), 0);
-	// Before it is freed the heap can be asked.
+	// Before the object is freed, the heap can be asked.
 	ck_assert_int_eq(rt_heap_verify(&v), RT_OK);
 	ck_assert_uint_eq(v.errors, 0);
 	p[stray.at] = 1;
@@ -492,8 +495,8 @@ static rt_memstats allocate_large(uint8_t guard_large)
 	return m;
 }
 
-// A large object counts the same with a guard and without; its guard is a page
-// of a span, no more.
+// A large object counts the same with a guard and without it.  Its guard is one
+// page of a span, and no more.
 TEST(guards_count_as_pages_only)
 {
 	rt_memstats without = allocate_large(0);
@@ -508,7 +511,7 @@ TEST(guards_count_as_pages_only)
 
 // ---- samples ----
 
-// samples is the number of guarded objects among n.
+// samples returns the number of guarded objects among n.
 static uint64_t samples(uint32_t one_in, unsigned n)
 {
 	uint64_t found;
@@ -570,7 +573,7 @@ TEST(no_guard_is_an_object_all_the_same)
 	memset(root, 0, sizeof root);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
-	// What the slack holds is looked at without a guard, too.
+	// What the slack holds is verified without a guard, too.
 	p = root[0] = rt_alloc(40);
 	fault_fail(OSCALL_UNCOMMIT, 1, 0, 0);
 	stray.n = 40;
@@ -581,7 +584,8 @@ TEST(no_guard_is_an_object_all_the_same)
 	ck_assert_int_eq(signal_of(drop_stray, p), 0);
 }
 
-// Freed pages that the system does not permit are no memory, until it does.
+// Freed pages that the system refuses to unprotect cannot be allocated until it
+// agrees.
 TEST(refused_permission_is_no_memory)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -607,7 +611,7 @@ TEST(refused_permission_is_no_memory)
 	use_everything();
 }
 
-// nmaps is the number of mappings of this process.
+// nmaps returns the number of mappings of this process.
 static unsigned nmaps(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -621,7 +625,7 @@ static unsigned nmaps(void)
 	return n;
 }
 
-// So many that the system would run out of mappings are not made.
+// The library does not make so many that the system would run out of mappings.
 TEST(there_is_a_limit_of_guards)
 {
 	enum { OBJECTS = GUARD_MAX + 2000 };
@@ -666,7 +670,7 @@ TEST(the_last_page_of_the_range_may_be_an_objects)
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
-// No room for a guard is added to what is too large already.
+// A request that is too large already gets no room for a guard.
 TEST(sizes_beyond_the_range_are_refused, .n = NPAGE_SIZES)
 {
 	static const size_t beyond[] = {
@@ -699,7 +703,7 @@ TEST(sizes_beyond_the_range_are_refused, .n = NPAGE_SIZES)
 }
 
 // A guarded object that its thread is still clearing is kept by its own
-// address: in its span's first bytes there is none.
+// address: the first bytes of its span hold no object.
 TEST(an_object_that_is_being_made_is_kept, .n = 2)
 {
 	rt_config c = heap_config(HEAP_QUIET);

@@ -1,4 +1,5 @@
-// Gauges in parts: what each P and those without one have moved is the sum.
+// Gauges in parts: the sum is what each P and the threads without one have
+// moved.
 #define RT_NO_INLINE_ALLOC
 #include <pthread.h>
 #include <rt/rt.h>
@@ -16,7 +17,8 @@
 
 enum { THREADS = 4, MOVES = 20000 };
 
-// A heap for the memory of P records, with nobody attached and no page taken.
+// A heap for the memory of P records, with no attached thread and no page
+// taken.
 static void begin_unattached(void)
 {
 	rt_config c = heap_config(100);
@@ -37,7 +39,7 @@ TEST(sums_begin_at_zero)
 		ck_assert_uint_eq(sums[i], 0);
 }
 
-// What one P takes another may give back.
+// One P may free what another P allocated.
 TEST(a_part_may_be_negative)
 {
 	struct rt_proc *p = proc_attach(0);
@@ -59,7 +61,7 @@ TEST(mapped_memory_begins_as_released)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
 
-// The record of a detached P is still summed, and its next thread goes on
+// The record of a detached P is still summed, and its next thread continues
 // with what it finds.
 TEST(parts_outlast_their_thread)
 {
@@ -73,8 +75,8 @@ TEST(parts_outlast_their_thread)
 	}
 }
 
-// Parts are collected once: reading again finds the same, and a P that goes on
-// enters the list again, once.
+// Parts are collected once: reading again finds the same sum.  A P that
+// continues enters the list again, once.
 TEST(parts_are_collected_when_summed)
 {
 	struct rt_proc *p = proc_attach(0);
@@ -157,8 +159,8 @@ static void allow_alarm(bool on)
 	pthread_sigmask(on ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
-// Ps that enter while another is about to: all are in the list, each once.  A
-// signal comes between any two instructions, as another thread may.
+// Ps that enter while another one is about to: all are in the list, each once.
+// A signal comes between any two instructions, as another thread may.
 TEST(who_enters_in_between_is_found)
 {
 	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};

@@ -9,11 +9,11 @@
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
-// Fields that only the tests below change: nobody allocates here.
+// Fields that only the tests below change: no thread allocates here.
 #define ONE(d) (&(d)->small_alloc_count[9])
 #define OTHER(d) (&(d)->small_free_count[66])
 
-// A heap for the memory of P records, with nobody attached.
+// A heap for the memory of P records, with no attached thread.
 static void begin_unattached(void)
 {
 	rt_config c = heap_config(100);
@@ -46,8 +46,8 @@ static uint64_t read_one(void)
 
 GROUP(heapstats, .setup = begin_unattached, .timeout = 100);
 
-// However many readings lie between changes, each change is in one slot and
-// stays in the total.
+// However many readings there are between changes, each change is in one slot
+// and stays in the total.
 TEST(folding_loses_nothing_and_doubles_nothing)
 {
 	struct rt_proc *p = proc_attach(0);
@@ -126,7 +126,7 @@ static void *read_late(void *arg)
 	return arg;
 }
 
-// await_next_slot waits until the reader has moved the generation: p's
+// await_next_slot waits until the reader has moved the generation, so that p's
 // changes go to another slot than before.
 static void await_next_slot(struct rt_proc *p,
 			    const struct heapstats_delta *before)
@@ -139,8 +139,9 @@ static void await_next_slot(struct rt_proc *p,
 	} while (now == before);
 }
 
-// The reader waits for who is in the middle, includes that change whole, and
-// leaves out what began after it moved the generation.
+// The reader waits for a writer in the middle of a change and includes that
+// change whole.  It leaves out changes that began after it moved the
+// generation.
 TEST(a_reader_waits_for_the_middle_and_not_for_what_is_later)
 {
 	struct rt_proc *middle = proc_attach(0), *later = proc_attach(0);
@@ -175,8 +176,8 @@ TEST(a_reader_waits_for_a_writer_without_a_p)
 	ck_assert_uint_eq(late.found, 5);
 }
 
-// A record made while a reader waits is not lost.  Whether the reader comes by
-// it is open, until it has read where the list begins.
+// A record made while a reader waits is not lost.  Until the reader has read
+// the begin of the list, it may or may not find the record.
 TEST(who_attaches_during_a_reading_is_in_the_next)
 {
 	struct rt_proc *middle = proc_attach(0), *newcomer;
@@ -202,14 +203,15 @@ enum {
 	READS = RT_ASAN ? 20000 : 60000,
 };
 
-// Where threads give their processors away, a reading waits for many.
+// Where threads yield their processors, a reading waits for many.
 static int reads(void)
 {
 	return RT_TSAN || schedpoint_is_random() ? READS_SLOW : READS;
 }
 
-// Each writer tells around each change how far it is: a reading contains all
-// that had ended when it began, and nothing that began after it had ended.
+// Each writer says around each change how far it is.  A reading contains all
+// changes that had ended when it began, and no change that began after it had
+// ended.
 struct teller {
 	RT_CACHE_ALIGNED atomic_u64 begun;
 	atomic_u64 ended;
@@ -334,7 +336,7 @@ TEST(every_snapshot_is_of_one_moment)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.back), 0);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.missing), 0);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.invented), 0);
-	// At rest everybody agrees.
+	// At rest all results agree.
 	ck_assert_uint_gt(sum_ended(), 0);
 	ck_assert_uint_eq(read_one(), sum_ended());
 	heapstats_unsafe_read(&t);

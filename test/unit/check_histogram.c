@@ -10,8 +10,8 @@
 static struct histogram hist;
 static uint64_t counts[HISTOGRAM_COUNTS];
 
-// counted_in is the index of the only count, which is 1, after recording ns
-// in an empty histogram; HISTOGRAM_COUNTS if there is another.
+// counted_in returns the index of the only count, which is 1, after recording
+// ns in an empty histogram.  It returns HISTOGRAM_COUNTS if there is another.
 static unsigned counted_in(int64_t ns)
 {
 	unsigned found = HISTOGRAM_COUNTS;
@@ -29,8 +29,8 @@ static unsigned counted_in(int64_t ns)
 	return found;
 }
 
-// lower_edge is the duration in ns where count i begins, from the definition:
-// 64 ns each up to 512, then four to each power of two.
+// lower_edge returns the duration in ns where count i begins, from the
+// definition: 64 ns each up to 512, then four to each power of two.
 static int64_t lower_edge(unsigned i)
 {
 	unsigned sub = (i - 1) % 4, bucket = (i - 1) / 4;
@@ -141,7 +141,7 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-// falls says whether a count is lower in the second of two reads, or higher
+// falls tells whether a count is lower in the second of two reads, or higher
 // than it can ever be.
 static unsigned falls(const uint64_t *before, const uint64_t *after)
 {

@@ -1,4 +1,4 @@
-// Huge pages come to what lives, and never to what was given back.
+// Live memory gets huge pages, and released memory never does.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static void *roots[NROOTS];
 
 enum advice { NONE, SMALL, HUGE };
 
-// advice_at is what the system was told of the mapping at p.
+// advice_at returns what the system was told of the mapping at p.
 static enum advice advice_at(const void *p)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -73,8 +73,8 @@ static uint32_t nchunks(void)
 	return (uint32_t)(arena_used() / CHUNK);
 }
 
-// count_advised is the number of chunks that are advised; the others must be
-// small.
+// count_advised returns the number of chunks that are advised; the others must
+// be small.
 static uint32_t count_advised(void)
 {
 	uint32_t n = 0;
@@ -88,7 +88,7 @@ static uint32_t count_advised(void)
 	return n;
 }
 
-// resident is how many bytes of the heap's range have memory behind them.
+// resident returns how many bytes of the heap's range have memory behind them.
 static uint64_t resident(void)
 {
 	static unsigned char in_core[CHUNK / 4096];
@@ -136,7 +136,7 @@ static void start(int helpers)
 			 RT_OK);
 }
 
-// hold allocates n objects of some bytes, written to if touch says so.
+// hold allocates n objects of some bytes, and writes to them if touch says so.
 static void hold(unsigned n, size_t bytes, bool touch)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -171,13 +171,13 @@ TEST(fresh_memory_has_small_pages)
 	ck_assert(is_small(arena.table[0].base));
 }
 
-// Whether there may be helpers or not: objects without pointers need none.
+// With helpers or without: objects without pointers need none.
 TEST(what_survives_a_collection_is_advised, .n = 2)
 {
 	start(_i);
 	hold(64, MIB, false);
 	gc();
-	// All but the last chunk are full, and perhaps that.
+	// All but the last chunk are full, and perhaps that one as well.
 	ck_assert_uint_ge(count_advised(), nchunks() - 1);
 	heap_healthy();
 }
@@ -191,7 +191,7 @@ TEST(what_does_not_fill_a_chunk_is_not)
 	ck_assert_uint_eq(count_advised(), 0);
 }
 
-// One page less than what counts as full is not.
+// With one page less, a chunk does not count as full.
 TEST(a_chunk_is_full_from_some_pages_on, .n = 2)
 {
 	start(0);
@@ -203,8 +203,8 @@ TEST(a_chunk_is_full_from_some_pages_on, .n = 2)
 	ck_assert_uint_eq(count_advised(), _i);
 }
 
-// A thread of the host asks for huge pages and goes on: one call for each
-// chunk, and none that waits until they are there.
+// A thread of the host asks for huge pages and does not wait for them: there is
+// one call for each chunk.
 TEST(without_helpers_advice_is_all)
 {
 	start(0);
@@ -258,9 +258,9 @@ TEST(helpers_advise_when_there_are_some)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// ---- what is given back ----
+// ---- what is released ----
 
-// One object of 8 KiB in 2 MiB stays, and the system is asked for the rest.
+// One object of 8 KiB in 2 MiB stays, and the rest is released.
 TEST(released_memory_stays_released)
 {
 	uint64_t held;
@@ -324,7 +324,7 @@ TEST(a_child_is_given_huge_pages)
 	ck_assert_int_eq(status, 0);
 }
 
-// A chunk that is released before its advice came stays without.
+// A chunk that is released before its advice came is not advised.
 TEST(a_released_chunk_no_longer_waits_for_advice)
 {
 	enum { CHUNKS = 8, RELEASED = 3 };
@@ -346,8 +346,8 @@ static uint64_t mappings(void)
 	return heap_metric("/memory/mappings:count");
 }
 
-// Every second chunk is given back: as many runs as there may be, and then
-// longer parts become small.
+// Every second chunk is released.  There are as many runs as there may be, and
+// then longer parts become small.
 TEST(runs_are_few)
 {
 	uint64_t before;
@@ -372,7 +372,7 @@ TEST(runs_are_few)
 	ck_assert_uint_eq(mappings(), before);
 }
 
-// Where mappings run out no run begins, and none is cut in two.
+// Where mappings run out, no run begins, and none is cut in two.
 TEST(near_the_limit_parts_are_coarser)
 {
 	int64_t many = (int64_t)(sysmem_max_mappings() / 5 * 4);

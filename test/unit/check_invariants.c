@@ -15,7 +15,7 @@
 #include "gc/mark/gain.h"
 
 // The structs that are broken.  Those that are a part of the heap are copies,
-// as far as that is possible; what they lead to is the heap's.
+// as far as that is possible.  What they lead to belongs to the heap.
 static struct {
 	struct mutex mutex;
 	struct note note;

@@ -15,7 +15,7 @@ enum { ADDR_WIDTH = 64 - LFSTACK_TAG_BITS };
 // What a node carries is not atomic: the stack alone hands it over.
 struct item {
 	struct lfnode node;
-	uint64_t holder; // 0 on the stack, else its thread's number
+	uint64_t holder; // 0 on the stack, otherwise its thread's number
 	uint64_t npops;
 } __attribute__((aligned(LFSTACK_ALIGN)));
 
@@ -101,8 +101,8 @@ TEST(a_wrapping_tag_harms_no_address)
 }
 
 // The highest user addresses differ from each other only in bits beside the
-// tag; packing must neither lose nor spill one.  Nodes there are not touched
-// by the test, so the head is made by hand.
+// tag; packing must neither lose nor spill one.  The test does not touch nodes
+// there, so the head is made by hand.
 TEST(the_highest_address_packs)
 {
 	uintptr_t highest = (UINT64_C(1) << LFSTACK_ADDR_BITS) - LFSTACK_ALIGN;
@@ -129,9 +129,9 @@ static bool late_pop(uint64_t seen, const struct lfnode *below)
 	    &stack.head, seen, tag << ADDR_WIDTH | (uintptr_t)below >> 6);
 }
 
-// C, B, A are on the stack.  A popper sees A above B and is held up; others
-// pop A and B and push A.  Were the popper to succeed, B, which is in use,
-// would be on the stack.
+// C, B, A are on the stack.  A popper sees A above B and is delayed.  Others
+// pop A and B and push A.  If the popper succeeded, B, which is in use, would
+// be on the stack.
 TEST(a_pop_that_was_overtaken_fails)
 {
 	struct lfnode *a = &items[0].node, *b = &items[1].node;
@@ -154,14 +154,14 @@ TEST(a_pop_that_was_overtaken_fails)
 	ck_assert_ptr_eq(lfstack_pop(&stack), c);
 	ck_assert_ptr_null(lfstack_pop(&stack));
 
-	// Not held up, the same second half succeeds.
+	// Without a delay, the same second half succeeds.
 	lfstack_push(&stack, b);
 	lfstack_push(&stack, a);
 	ck_assert(late_pop(head_word(), b));
 	ck_assert_ptr_eq(lfstack_pop(&stack), b);
 }
 
-// A popper from before a reset fails, also when its node is on top again.
+// A popper from before a reset fails, even when its node is on top again.
 TEST(a_pop_from_before_a_reset_fails)
 {
 	struct lfnode *a = &items[0].node, *b = &items[1].node;
@@ -203,7 +203,7 @@ struct worker {
 	uint64_t number; // from 1
 	struct rng rng;
 	uint64_t npops;
-	uint64_t wrong; // nodes that somebody held already
+	uint64_t wrong; // nodes that a thread held already
 };
 
 static struct item *item_of(struct lfnode *node)
@@ -253,8 +253,8 @@ static void *push_and_pop(void *arg)
 	return NULL;
 }
 
-// nodes is as small as makes threads meet: with few nodes the same one is
-// popped and pushed again all the time.
+// With few nodes the threads meet: the same node is popped and pushed again all
+// the time.
 static const int nodes_at_once[] = {2, 5, NNODES};
 
 TEST(threads_lose_and_double_nothing, .n = RT_ARRAY_LEN(nodes_at_once))

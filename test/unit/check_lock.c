@@ -39,8 +39,8 @@ static void count_calls(enum oscall kind)
 	fault_fail(kind, 1, 0, 0);
 }
 
-// exit_if_told is a fatal handler: the exit status says whether the report
-// has both texts.
+// exit_if_told is a fatal handler.  Its exit status says whether the report has
+// both texts.
 struct told {
 	const char *lines;
 	const char *what;
@@ -87,7 +87,7 @@ TEST(one_thread_at_a_time_holds_a_mutex)
 	ck_assert(!mutex_held(&mutex));
 }
 
-// Every sleep that returns at once, as on a signal, is slept again.
+// A sleep that returns at once, as on a signal, is slept again.
 TEST(a_mutex_survives_sleeps_that_return_early)
 {
 	pthread_t threads[THREADS];
@@ -120,8 +120,8 @@ static void *lock_once(void *arg)
 	return NULL;
 }
 
-// State 2 is reached only by a thread about to sleep.  All of them get the
-// lock in the end, though a release wakes one.
+// State 2 is reached only by a thread that is about to sleep.  All such threads
+// get the lock in the end, though a release wakes one.
 TEST(every_sleeper_of_a_mutex_gets_it)
 {
 	pthread_t threads[THREADS];
@@ -322,7 +322,7 @@ TEST(a_wake_reaches_every_sleeper_and_publishes)
 	}
 }
 
-// answer sleeps for each number and gives it back plus one.
+// answer sleeps for each number and returns it plus one.
 static void *answer(void *arg)
 {
 	(void)arg;
@@ -353,7 +353,7 @@ TEST(notes_hand_over_and_lose_no_wake)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// Work is announced by counting, then waking; a wake between the sleeper's
+// Work is announced by counting, then waking.  A wake between the sleeper's
 // look and its sleep must not be lost.
 static atomic_u64 announced;
 
@@ -460,7 +460,8 @@ static void *note_turn(void *arg)
 	return NULL;
 }
 
-// Tickets from the first, and tickets that wrap round while waited for.
+// Tickets from the first one on, and tickets that wrap round while threads wait
+// for them.
 static const uint32_t first_tickets[] = {0, UINT32_MAX - 2, UINT32_MAX};
 
 TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
@@ -489,8 +490,8 @@ TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 			  first + 1 + THREADS);
 }
 
-// Sleepers whose sleeps returned early lie in the kernel's queue in any order;
-// a release that woke only the first would often wake the wrong one.
+// Sleepers whose sleeps returned early are in the kernel's queue in any order.
+// A release that woke only the first one would often wake the wrong one.
 TEST(a_release_finds_the_right_sleeper)
 {
 	enum { EARLY = 20000 }; // long enough for all to have come

@@ -1,8 +1,9 @@
-// Marking by several threads: whoever marks, the same objects live.
+// Marking by several threads: the same objects live, whichever thread marks
+// them.
 //
 // A graph is made twice: of heap objects, and as a list of edges outside the
-// heap.  What has to live is found from the edges, so every shape has an
-// answer that no collector was asked for.
+// heap.  The edges say what has to live, so every shape has an answer that does
+// not come from a collector.
 #define RT_NO_INLINE_ALLOC
 #include <dirent.h>
 #include <errno.h>
@@ -89,8 +90,8 @@ static uint64_t helper_threads(void)
 	return n;
 }
 
-// await_helpers returns when there are so many: the system lists a thread for a
-// moment after it was joined.
+// await_helpers returns when there are so many.  The system lists a thread for
+// a moment after it was joined.
 static void await_helpers(uint64_t n)
 {
 	while (helper_threads() != n)
@@ -104,8 +105,8 @@ static uint64_t helped(void)
 
 // ---- graphs ----
 
-// An object of the heap; its words are the addresses of others, some with a
-// tag, some pointing inside.
+// An object of the heap.  Its words are the addresses of others; some have a
+// tag, some point inside.
 struct node {
 	uint64_t id;
 	uintptr_t word[];
@@ -156,7 +157,7 @@ static uint32_t degree(const struct graph *g, uint32_t i)
 	return g->first[i + 1] - g->first[i];
 }
 
-// word_to is a word that keeps a node alive.
+// word_to returns a word that keeps a node alive.
 static uintptr_t word_to(const struct graph *g, uint32_t from, uint32_t to)
 {
 	return (uintptr_t)g->node[to] + (from + to) % 3 * 3;
@@ -341,8 +342,8 @@ static void expect_graph(const struct graph *g)
 	ck_assert_uint_eq(graph_wrong(g), 0);
 }
 
-// collect_until_helped collects until helpers have marked more than before;
-// they may come late to each single one.
+// collect_until_helped collects until helpers have marked more than before.
+// They may come too late to any single collection.
 static void collect_until_helped(const struct graph *g)
 {
 	uint64_t before = helped();
@@ -369,7 +370,8 @@ static void collect_shrinking(struct graph *g, bool helps)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// mark_shape: helps tells whether helpers are sure to get something.
+// mark_shape marks a shape.  helps tells whether helpers are sure to get
+// something.
 static void mark_shape(const struct shape *shape, const struct crew *crew,
 		       bool helps)
 {
@@ -403,8 +405,8 @@ TEST(helpers_mark_the_same_align8, .n = SHAPES)
 	mark_shape(&shapes[_i], &crews[2], shapes[_i].helps);
 }
 
-// However little memory the markers get together.  Without any, words cannot
-// be given, and a job may lead to nothing new.
+// The same objects are marked, however little memory the markers get together.
+// Without any, words cannot be given, and a job may lead to nothing new.
 TEST(limited_work_buffers_mark_the_same, .n = 3 * SHAPES)
 {
 	static const uint32_t limits[] = {0, 1, 2};
@@ -458,7 +460,7 @@ struct link {
 	uint64_t n;
 };
 
-// stand makes a list that only this stack knows, and waits.
+// stand makes a list that only this stack refers to, and waits.
 static void *stand(void *arg)
 {
 	struct link *volatile list = NULL;
@@ -486,7 +488,7 @@ static void *stand(void *arg)
 	return NULL;
 }
 
-// So are stacks, 64 to a job.
+// Stacks are jobs as well, 64 to a job.
 TEST(many_stacks_are_marked)
 {
 	pthread_t threads[STANDING];
@@ -511,8 +513,8 @@ TEST(many_stacks_are_marked)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Ps whose stack is one word that leads to an object, as of threads in a
-// region.
+// Ps whose stack is one word that leads to an object, like those of threads in
+// a region.
 static struct one_word {
 	struct rt_proc *p;
 	uintptr_t word;
@@ -546,7 +548,7 @@ static const uint32_t many_ps[] = {
     62, 63, 64, 127, 128, 16382, 16383, 16384, 20000, 40000,
 };
 
-// However many Ps there are, each stack is marked, and once.
+// However many Ps there are, each stack is marked, and only once.
 TEST(every_stack_is_one_job_s, .n = 2 * RT_ARRAY_LEN(many_ps))
 {
 	static const struct crew alone = {1, 0, 0};
@@ -592,8 +594,7 @@ static void make_garbage(void)
 	}
 }
 
-// Sweeping is shared, too: of many collections there is one in which a helper
-// frees something.
+// Sweeping is shared, too: in one of many collections a helper frees something.
 TEST(helpers_sweep)
 {
 	uint64_t before;
@@ -670,8 +671,8 @@ TEST(helpers_are_called_as_long_as_they_pay)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Helpers could have shared the words after those that the first marker takes
-// before it calls them, and are judged by these.
+// Helpers could have shared the words that come after those that the first
+// marker takes before it calls them.  They are judged by these words.
 TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 {
 	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/mark.c
@@ -696,7 +697,7 @@ TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 
 static atomic_u32 no_more_markings;
 
-// join_at_any_time is a helper that nobody calls: it comes when it likes.
+// join_at_any_time is a helper that no thread calls: it comes at any time.
 static void *join_at_any_time(void *arg)
 {
 	struct marker *m = aligned_alloc(RT_CACHE_LINE, sizeof *m);
@@ -794,7 +795,7 @@ TEST(refused_helpers_are_asked_for_again, .n = RT_ARRAY_LEN(refusals))
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// No memory for the record of its P: the thread goes again.
+// There is no memory for the record of its P, so the thread ends again.
 TEST(a_helper_that_cannot_attach_is_made_again)
 {
 	struct graph g;
@@ -880,8 +881,8 @@ static void expect_child(pid_t child)
 	ck_assert_int_eq(status, 0);
 }
 
-// Forks come at once after a collection, or after helpers were made: while
-// they are on their way out or in.
+// Forks come at once after a collection, or after helpers were made: while the
+// helpers are on their way out or in.
 //
 // The thread sanitizer makes no thread in a child.
 TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = RT_TSAN)
@@ -911,7 +912,7 @@ TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = RT_TSAN)
 static atomic_u32 came_late;
 static atomic_u32 no_more_calls;
 
-// come_late does for ever what a helper does that a call reaches too late.
+// come_late does, for ever, what a helper does that a call reaches too late.
 static void *come_late(void *arg)
 {
 	static struct work late;
@@ -919,14 +920,14 @@ static void *come_late(void *arg)
 	(void)arg;
 	while (atomic_u32_load_acquire(&no_more_calls) == 0) {
 		if (work_join(&late, NULL) || sweep_chunk(NULL))
-			abort(); // nobody collects
+			abort(); // no thread collects
 		atomic_u32_store_release(&came_late, 1);
 	}
 	return NULL;
 }
 
-// The thread that holds the lock of the markers, or counts as a sweeper, is
-// not there in the child.
+// The thread that holds the lock of the markers, or counts as a sweeper, does
+// not exist in the child.
 TEST(a_late_helper_does_not_stop_a_child, .unless = RT_TSAN)
 {
 	enum { FORKS = 100 };

@@ -42,7 +42,7 @@ static size_t aligned(size_t used, size_t n)
 	return (used + align - 1) / align * align;
 }
 
-// model_follows tells whether p is where n bytes belong, and takes note.
+// model_follows tells whether p is where n bytes belong, and records it.
 static bool model_follows(struct model *m, uintptr_t p, size_t n)
 {
 	size_t at = aligned(m->used, n);
@@ -105,7 +105,7 @@ TEST(tiny_requests_follow_the_rules, .n = 2)
 }
 
 // Offsets in one fresh block, request by request; 16 and more: a new block.
-// With Go's classes, where all below 16 bytes are combined.
+// With Go's classes, where all objects below 16 bytes are combined.
 TEST(tiny_requests_are_aligned_by_their_size)
 {
 	static const struct {
@@ -182,7 +182,7 @@ TEST(what_is_not_tiny_has_a_slot_of_its_own)
 
 GROUP(mcache, .timeout = 60);
 
-// Nothing shows before the slot is retired; then exactly what was used.
+// Nothing shows before the slot is retired; then it is exactly what was used.
 TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	unsigned c = (unsigned)_i;
@@ -215,8 +215,8 @@ TEST(retiring_counts_what_was_used, .base = 1, .limit = SIZECLASS_COUNT)
 	expect_verified();
 }
 
-// A span that comes back is counted from where it was, and used up before
-// pages are taken.
+// A span that comes back is counted from where it was, and used up before pages
+// are taken.
 TEST(a_span_is_filled_over_many_flushes)
 {
 	spanclass sc = spanclass_make(4, KIND_NOSCAN); // 256 of 32 bytes
@@ -276,8 +276,8 @@ TEST(a_flush_retires_every_class_and_the_tiny_block)
 	expect_verified();
 }
 
-// heap_live is never more than one batch and one run behind, and together
-// with what waits in the mcache it is every byte of every run.
+// heap_live is never more than one batch and one run behind.  Together with
+// what waits in the mcache it is every byte of every run.
 TEST(live_bytes_are_published_in_batches)
 {
 	uint64_t runs = 0, published, moves = 0, last = 0;
@@ -311,9 +311,9 @@ TEST(live_bytes_are_published_in_batches)
 	ck_assert_int_eq(mc->live, 0);
 }
 
-// Of every class that has no inline path, and with Go's classes of all: a call
-// looks into the cache before it takes another span, which would count the one
-// that is cached.
+// Every class that has no inline path, and with Go's classes all of them: a
+// call looks into the cache before it takes another span, which would count the
+// cached one.
 TEST(a_call_takes_what_is_cached, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	size_t size = sizeclass_table[_i].size;
@@ -344,8 +344,8 @@ static size_t use_run(spanclass sc)
 	return bytes;
 }
 
-// The second run is what the first one left of its bitmap word.  Of what lies
-// in fresh pages, a thread is never charged for much more than it has used.
+// The second run is what the first one left of its lineword.  Of fresh pages, a
+// thread is never charged for much more than it has used.
 TEST(runs_double_from_a_flush_on)
 {
 	static const size_t bytes[] = {512, 512, 1024, 2048, 4096, 8192, 8192};
@@ -396,8 +396,9 @@ TEST(a_large_object_is_counted_at_once)
 
 // ---- runs and clearing ----
 
-// A run of several objects is cleared as a whole above RT_INLINE_MAX; one of a
-// single object, and all runs of smaller ones, only if the caller wants it.
+// A run of several objects above RT_INLINE_MAX is cleared as a whole.  A run of
+// a single object, and all runs of smaller ones, are cleared only if the caller
+// wants it.
 TEST(uninit_skips_clearing, .n = 8)
 {
 	static const unsigned classes[] = {1, 2, 32, 38, 44, 51, 59, 67};
@@ -411,7 +412,7 @@ TEST(uninit_skips_clearing, .n = 8)
 	memset(p, 0x77, size);
 	s = inside_span(p);
 	mcache_retire_slot(mc, self, &mc->slots[sc]);
-	// As sweep leaves a span of which an object was freed.
+	// As sweep leaves a span that had an object freed.
 	mspan_free_slots(s, p, p + size);
 	s->alloc_count = 0;
 	s->needzero = 1;
@@ -448,8 +449,8 @@ static int end_walk(void *obj, size_t size, int kind, void *arg)
 	return RT_WALK_STOP;
 }
 
-// A walk takes them away while it lasts; in a stop of the thread's own they
-// stay away.
+// A walk takes the runs away while it lasts; in the thread's own stop they stay
+// away.
 TEST(a_walk_leaves_the_runs_as_they_were)
 {
 	const struct rt_run *runs;
@@ -583,8 +584,8 @@ static void expect_blocks(uint64_t mapped, uint64_t used)
 			  used * sizeof(struct rt_mcache));
 }
 
-// Seven threads come and go: their blocks are mapped, four of them kept, and
-// taken again by the next threads.
+// Seven threads come and go.  Their blocks are mapped, four of them are kept,
+// and the next threads take them again.
 TEST(blocks_of_gone_threads_are_kept_for_four)
 {
 	pthread_t t[THREADS];

@@ -171,7 +171,7 @@ TEST(memory_classes_add_up_to_their_total)
 	ck_assert_uint_eq(sum_of_others("/memory/classes/", name), want);
 }
 
-// Gauges are loaded one after the other: more may be in use than was mapped.
+// Gauges are loaded one after the other, so more may be in use than was mapped.
 TEST(memory_classes_add_up_when_gauges_move)
 {
 	const char *name = "/memory/classes/total:bytes";
@@ -370,7 +370,7 @@ TEST(too_little_room_tells_what_is_needed)
 		ck_assert_uint_eq(counts[0], 4711);
 		ck_assert_ptr_null(sample.edges);
 
-		// The same sample has the room now.
+		// The same sample has enough room now.
 		metrics_fill(&snapshot, &sample, 1);
 		ck_assert_uint_eq(sample.kind, RT_METRIC_HISTOGRAM);
 
@@ -400,7 +400,7 @@ TEST(samples_are_independent)
 	ck_assert_uint_eq(samples[3].kind, RT_METRIC_F64);
 }
 
-// Go's table says which may fall.
+// Go's table says which metrics may fall.
 TEST(cumulative_metrics_are_those_that_never_fall)
 {
 	static const char *const levels[] = {

@@ -33,7 +33,7 @@ TEST(every_step_of_the_ledger_adds_up)
 	heap = alloc_page(NULL);
 	ck_assert_uint_eq(heap->base, base);
 	expect((struct use){.heap = 8192, .stacks = 32768, .sys = 4194304});
-	// 6: freed, and given back.
+	// 6: freed, and released.
 	free_span(heap);
 	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	expect((struct use){.stacks = 32768, .sys = 4194304});
@@ -95,8 +95,8 @@ static void fill_persistent(void)
 	fault_fail(OSCALL_COMMIT, 1, 0, 12);
 }
 
-// refused_at tells whether a growth of which the nth call for memory and all
-// later ones fail is refused; then only tables may have grown.
+// refused_at tells whether a growth is refused if the nth call for memory and
+// all later ones fail.  Then only tables may have grown.
 static bool refused_at(uint64_t nth, unsigned what)
 {
 	uint64_t mspans;
@@ -204,7 +204,7 @@ TEST(only_used_memory_needs_zeroing)
 	free_span(s);
 	ck_assert_uint_eq(scavenge_once(self, PAGE, true), PAGE);
 	s = alloc_page(NULL);
-	ck_assert(!s->needzero); // given back
+	ck_assert(!s->needzero); // released
 	for (unsigned i = 0; i < PAGE; i++)
 		if (((char *)s->base)[i] != 0)
 			ck_abort_msg("byte %u is not zero", i);
@@ -295,7 +295,8 @@ TEST(a_list_of_spans_is_freed_at_once)
 	check_heap();
 }
 
-// Of 3000 spans two thirds go, in any order: no two runs of pages are one.
+// Two thirds of 3000 spans go.  No two that follow each other in the list are
+// neighbours.
 TEST(a_list_without_neighbours_is_freed_at_once)
 {
 	enum { SPANS = 3000 };
@@ -408,7 +409,7 @@ TEST(a_full_range_recovers)
 	check_heap();
 }
 
-// Free pages at the heap's end count for what it has to grow by.
+// Free pages at the heap's end reduce what it has to grow by.
 TEST(the_last_pages_of_the_range_are_used)
 {
 	struct mspan *s;
@@ -419,7 +420,7 @@ TEST(the_last_pages_of_the_range_are_used)
 	ck_assert_uint_eq(now().heap_in_use, RANGE);
 }
 
-// Only pages at the very end count: the last chunk has 12, and 8 more lie
+// Only pages at the very end count: the last chunk has 12, and 8 more are
 // before what was allocated last.
 TEST(free_pages_inside_are_not_the_end)
 {
@@ -435,7 +436,7 @@ TEST(free_pages_inside_are_not_the_end)
 	check_heap();
 }
 
-// Two chunks that are free are most of what three take.
+// Two free chunks are most of what three take.
 TEST(free_chunks_at_the_end_count_together)
 {
 	struct mspan *s = alloc_work(2 * RT_CHUNK_PAGES);

@@ -10,7 +10,7 @@
 
 enum { A = 8, B = 4, C = 4, SLOTS = 4 }; // c takes the slot that b had
 
-// slots of a line as a number: bit i is slot i.
+// slots returns the bits of a line as a number: bit i is slot i.
 static unsigned slots(const struct mspan *s, unsigned line)
 {
 	unsigned x = 0;
@@ -20,7 +20,7 @@ static unsigned slots(const struct mspan *s, unsigned line)
 	return x;
 }
 
-// allocated is the same by look-up.
+// allocated returns the same number, by look-up.
 static unsigned allocated(const struct mspan *s)
 {
 	struct object o;
@@ -100,7 +100,7 @@ TEST(a_span_lives_through_the_table_of_the_design)
 
 // ---- runs ----
 
-// word_is_free tells whether no slot that begins in a word is allocated.
+// word_is_free tells whether no slot that begins in a lineword is allocated.
 static bool word_is_free(const struct mspan *s, unsigned w)
 {
 	for (uint32_t i = 0; i < s->nelems; i++)
@@ -112,8 +112,8 @@ static bool word_is_free(const struct mspan *s, unsigned w)
 // The blocks of bits within which runs are asked for.
 static unsigned block;
 
-// naive_run is the run that mspan_find_run promises, slot by slot; how many
-// slots it has, 0: none.
+// naive_run finds the run that mspan_find_run promises, slot by slot.  It
+// returns how many slots the run has, or 0 if there is none.
 static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 {
 	uint32_t i = s->nelems, n = 0;
@@ -135,8 +135,8 @@ static uint32_t naive_run(const struct mspan *s, struct mspan_run *run)
 	return n;
 }
 
-// same_run compares a run with what mspan_find_run says of it, and with what
-// mspan_find_near says, where it may be asked.
+// same_run compares a run with what mspan_find_run says of it, and, where it
+// may be asked, with what mspan_find_near says.
 static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 		     const struct mspan_run *naive)
 {
@@ -154,7 +154,7 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 	       (first == 0 || run.first > mspan_bit(s, first - 1));
 }
 
-// copy_line keeps all words of a line.
+// copy_line copies all linewords of a line.
 static void copy_line(const struct mspan *s, uint64_t *out)
 {
 	for (unsigned w = 0; w < s->nwords; w++)
@@ -162,7 +162,7 @@ static void copy_line(const struct mspan *s, uint64_t *out)
 }
 
 // changed_exactly tells whether the line differs from before in the bits of
-// slots [lo, hi) and nowhere else.
+// slots [lo, hi) and in no others.
 static bool changed_exactly(const struct mspan *s, const uint64_t *before,
 			    uint32_t lo, uint32_t hi)
 {
@@ -191,9 +191,9 @@ static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 	}
 }
 
-// take_and_give_back takes a run of n slots and gives back a random part from
-// its start, then all of it, and takes it again, so that the line ends with the
-// run taken.
+// take_and_give_back takes a run of n slots and frees a random part from its
+// start, then all of it.  Then it takes the run again, so that the line ends
+// with the run taken.
 static bool take_and_give_back(struct rng *r, struct mspan *s,
 			       struct mspan_cursor *c,
 			       const struct mspan_run *run, uint32_t n)
@@ -261,7 +261,7 @@ TEST(runs_are_what_a_slot_loop_finds, .base = 1, .limit = SIZECLASS_COUNT)
 
 // ---- the check of one span ----
 
-// toggle changes one bit of a word of the first pages' lines.
+// toggle changes one bit of a lineword of the first pages.
 static void toggle(const struct mspan *s, unsigned line, unsigned bit)
 {
 	atomic_u64 *word = mspan_word(s, line, bit / 64);
@@ -270,7 +270,7 @@ static void toggle(const struct mspan *s, unsigned line, unsigned bit)
 					   UINT64_C(1) << (bit % 64));
 }
 
-// set_second gives the second page of a span another word.
+// set_second changes the pageword of the second page of a span.
 static void set_second(const struct mspan *s, uint32_t word)
 {
 	atomic_u32_store_relaxed(&arena.words[mspan_page(s) + 1], word);
@@ -333,8 +333,9 @@ DAMAGE(a_pageword_of_another_class,
 DAMAGE(a_pageword_of_another_kind,
        set_second(s, pageword_make(35, KIND_WORDS ^ 1, PAGEWORD_HEAP, 1)))
 
-// damage_shape changes what does not fit a span of a class, or a large one,
-// and returns what the check has to say; NULL: number i is past the last.
+// damage_shape changes what does not fit a span of a class, or a large one, and
+// returns what the check has to say.  It returns NULL if number i is past the
+// last.
 static const char *damage_shape(struct mspan *s, int i)
 {
 	const char *misfit = mspan_is_large(s)
@@ -384,7 +385,7 @@ static const char *damage_shape(struct mspan *s, int i)
 
 enum { SHAPES = 11 };
 
-// damage_large is what can be wrong with a large span only.
+// damage_large does what can be wrong with a large span only.
 static const char *damage_large(struct mspan *s, int i)
 {
 	static const char limit[] =
@@ -407,7 +408,7 @@ static const char *damage_large(struct mspan *s, int i)
 
 enum { LARGE_SHAPES = 3 };
 
-// repaired puts a span back as it was, which the check has to agree with.
+// repaired restores a span, and the check has to agree with it.
 static void repaired(struct mspan *s, const struct mspan *sound)
 {
 	memcpy(s, sound, sizeof *s);
@@ -416,7 +417,7 @@ static void repaired(struct mspan *s, const struct mspan *sound)
 
 GROUP(shape);
 
-// A class that there is not is no place to count at.
+// A class that does not exist is no place to count at.
 TEST(a_span_of_no_class_is_not_counted)
 {
 	struct mspan sound, *s;
@@ -436,7 +437,7 @@ TEST(a_span_of_no_class_is_not_counted)
 	ck_assert_uint_eq(verify_errors(), 0);
 }
 
-// damage_guarded is what can be wrong with a guarded object only.
+// damage_guarded does what can be wrong with a guarded object only.
 static const char *damage_guarded(struct mspan *s, int i)
 {
 	static const char place[] = "guarded object in another place";
@@ -465,8 +466,8 @@ static const char *damage_guarded(struct mspan *s, int i)
 
 enum { GUARDED_SHAPES = 5 };
 
-// A heap that is asked about a damaged guarded object says so, and does not
-// fault on its way around it.
+// A heap that is asked about a damaged guarded object reports it, and does not
+// fault while it looks.
 TEST(a_guarded_span_of_the_wrong_shape_is_found, .n = GUARDED_SHAPES)
 {
 	struct mspan sound, *s;

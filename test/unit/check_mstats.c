@@ -326,7 +326,7 @@ TEST(every_attached_thread_has_a_cache)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	read_into(&after);
 	ck_assert_uint_eq(after.mcache_inuse, mc);
-	// Some are kept for the next threads, until memory is wanted.
+	// Some are kept for the next threads, until memory is needed.
 	ck_assert_uint_eq(after.mcache_sys,
 			  (1 + MCACHE_KEPT) * sysmem_round(mc));
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
@@ -458,7 +458,7 @@ TEST(any_script_is_predicted, .n = 2)
 	compared(&c);
 }
 
-// ---- who may ask ----
+// ---- which threads may ask ----
 
 static void *read_here(void *arg)
 {
@@ -501,7 +501,7 @@ TEST(live_lags_by_what_caches_hold)
 	// Pages are never late.
 	ck_assert_uint_eq(after.heap_inuse, 2 * PAGE);
 	check_sums(&after);
-	// Large objects neither.
+	// Neither are large objects.
 	held[0] = rt_alloc(40000);
 	live_into(&after);
 	ck_assert_uint_eq(after.mallocs, before.mallocs + 1);
@@ -511,7 +511,7 @@ TEST(live_lags_by_what_caches_hold)
 	ck_assert_uint_eq(after.alloc, 40960 + 3 * 64 + 16);
 }
 
-// A mapping that ends between two words of a live read leaves less than what
+// A mapping that ends between two loads of a live read leaves less than what
 // the read found in use before.
 TEST(live_in_use_is_never_more_than_mapped)
 {
@@ -553,7 +553,7 @@ static void *mutate(void *arg)
 	return NULL;
 }
 
-// grows tells whether nothing that only grows has shrunk.
+// grows tells whether no value that only grows has shrunk.
 static bool grows(const rt_memstats *old, const rt_memstats *new)
 {
 	bool ok = old->mallocs <= new->mallocs && old->frees <= new->frees &&

@@ -187,8 +187,8 @@ TEST(words_match_as_a_whole)
 	ck_assert(!options_is(text(""), "off"));
 }
 
-// The text is not ended by a null byte, so that one read too many is seen by
-// a sanitizer.
+// The text does not end in a null byte, so that a sanitizer notices when one
+// byte too many is read.
 TEST(long_text_is_refused_unread)
 {
 	char *s = malloc(OPTIONS_MAX_TEXT + 1);
@@ -203,8 +203,8 @@ TEST(long_text_is_refused_unread)
 	free(s);
 }
 
-// Whatever the bytes are, the pieces lie inside, in order, and cost what is
-// between them: commas and first equal signs.
+// Whatever the bytes are, the pieces are inside the text and in order, and the
+// bytes between them are commas and first equal signs.
 TEST(random_text_is_cut_not_overrun)
 {
 	static const char bytes[] = "=,=,=,-0123456789BKMGTioff \x01\xff";

@@ -1,4 +1,4 @@
-// What is asked of the system, and how it answers and refuses.
+// What the library asks of the system, and how the system answers and refuses.
 #define _GNU_SOURCE 1
 
 #include "test/harness/fault.h"
@@ -17,7 +17,7 @@
 
 #include "runtime/os/nanotime.h"
 
-// has_flag says whether the mapping at p has a flag of two letters, from the
+// has_flag tells whether the mapping at p has a flag of two letters, from the
 // VmFlags of /proc/self/smaps.
 static bool has_flag(const void *p, const char *flag)
 {
@@ -303,7 +303,7 @@ TEST(thread_clock_of_another_thread_reads_until_it_ends)
 	ck_assert_uint_ge(oscall_thread_cpu(tid), 5000000);
 	atomic_u32_store_release(&worker_may_end, 1);
 	join_thread(thread);
-	// The kernel lets go of a thread a little after its join.
+	// The kernel drops a thread a little after its join.
 	deadline = nanotime() + UINT64_C(10000000000);
 	while (oscall_thread_cpu(tid) != 0)
 		ck_assert_uint_lt(nanotime(), deadline);
@@ -342,8 +342,8 @@ TEST(address_limit_is_read)
 	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);
 }
 
-// in_stack is 0 if the bounds of the calling thread's stack hold a variable
-// and are size bytes apart, more or less; 0: any size.
+// in_stack is 0 if the bounds of the calling thread's stack hold a variable and
+// are size bytes apart, more or less; size 0 means any size.
 static int in_stack(size_t size)
 {
 	uintptr_t lo = 0, hi = 0;
@@ -376,7 +376,7 @@ TEST(holes_in_memory_are_found)
 }
 
 // "Not mapped" would be an answer, so a question that is refused with that
-// errno says another one.
+// errno reports another one.
 TEST(a_refused_question_for_holes_is_no_answer)
 {
 	errno = 77;
@@ -539,7 +539,8 @@ static void *look_at_thread(void *arg)
 	return NULL;
 }
 
-// reports_a_fault tells of a signal that a thread sends itself by what it does.
+// reports_a_fault reports, by what it does, a signal that a thread sends
+// itself.
 static bool reports_a_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
@@ -581,7 +582,7 @@ static void *touch_forbidden(void *arg)
 	return NULL;
 }
 
-// A host may map what its roots hold when it is touched.
+// A host may map what its roots hold only when it is touched.
 TEST(a_fault_in_a_thread_is_the_host_s)
 {
 	forbidden = oscall_reserve(page);
@@ -670,7 +671,7 @@ static char *gone; // a page that is not mapped
 
 static uintptr_t lo, hi;
 
-// REFUSAL tests that a refused call leaves errno alone; refused says that it
+// REFUSAL tests that a refused call does not change errno; refused says that it
 // was refused.
 #define REFUSAL(name, refused)                                                 \
 	TEST(name##_leaves_errno_alone)                                        \

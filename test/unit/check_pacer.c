@@ -108,7 +108,7 @@ static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
 	return pacer_next(&usual, &found, before);
 }
 
-// Seven eighths of what the goal is too high stay, as far as memory is held.
+// Seven eighths of the excess of the goal stay, as far as memory is held.
 TEST(goal_falls_in_steps_while_memory_is_held)
 {
 	ck_assert_uint_eq(next_goal(10 * MIB, 200 * MIB, 110 * MIB), 100 * MIB);
@@ -139,9 +139,8 @@ TEST(goal_falls_at_once_when_told)
 	ck_assert_uint_eq(pacer_next(&rule, &found, 110 * MIB), PACER_NEVER);
 }
 
-// A heap that uses no page twice, the worst there can be: each cycle holds
-// more. Whatever lives, the goal is never above the highest that the formula
-// gave.
+// A heap that uses no page twice is the worst case: each cycle holds more.
+// Whatever lives, the goal is never above the highest that the formula gave.
 TEST(held_memory_never_raises_the_goal)
 {
 	uint64_t seed = 1, before = 4 * MIB, held = 4 * MIB, highest = before;
@@ -159,9 +158,9 @@ TEST(held_memory_never_raises_the_goal)
 	}
 }
 
-// Live memory that rises to 1 GiB and falls to 1 MiB, on a heap that gives
-// nothing back: the goal comes down to the formula, to the byte, and all that
-// is allocated on the way is at most eight times what it was too high.
+// Live memory rises to 1 GiB and falls to 1 MiB, on a heap that releases
+// nothing.  The goal comes down to the formula, to the byte, and everything
+// that is allocated on the way is at most eight times the excess of the goal.
 TEST(goal_converges_after_a_drop)
 {
 	uint64_t least = goal(100, 20 * MIB, MIB);
@@ -182,8 +181,8 @@ TEST(goal_converges_after_a_drop)
 	ck_assert_uint_le(sum, 8 * excess);
 }
 
-// A scavenger that gives back what a cycle did not use has less to hold after
-// each: resident memory falls with the goal.
+// With a scavenger that releases what a cycle did not use, less is held after
+// each cycle: resident memory falls with the goal.
 TEST(a_scavenger_lowers_what_is_held)
 {
 	uint64_t least = goal(100, 20 * MIB, MIB);
@@ -197,7 +196,8 @@ TEST(a_scavenger_lowers_what_is_held)
 	ck_assert_uint_lt(resident, least + MIB);
 }
 
-// 2^60 bytes times 1600 / 100 are 2^64: no growth, if they wrapped.
+// 2^60 bytes times 1600 / 100 are 2^64, which would be no growth if they
+// wrapped.
 TEST(a_growth_that_would_wrap_is_never_reached)
 {
 	const struct pacer_rule rule = {.percent = 1600};
@@ -234,8 +234,8 @@ static void live(uint64_t n)
 		array[i] = rt_alloc_noscan(1024);
 }
 
-// collections_of allocates n bytes of garbage and returns how often that was
-// reason to collect.
+// collections_of allocates n bytes of garbage and returns how many collections
+// that caused.
 static uint64_t collections_of(uint64_t n)
 {
 	uint64_t before = collections();
@@ -370,8 +370,8 @@ TEST(headroom_spares_collections)
 
 #define HELD (20 * MIB / HEAP_CUT)
 
-// drop_live makes n bytes live and collects, then lets go of them, and makes
-// garbage until the pacer has noticed.
+// drop_live makes n bytes live and collects, then drops them, and makes garbage
+// until the pacer has noticed.
 static void drop_live(uint64_t n)
 {
 	uint64_t before;
@@ -385,8 +385,8 @@ static void drop_live(uint64_t n)
 			rt_alloc_noscan(1024);
 }
 
-// Memory that is held is used: after a drop fewer collections, in no more
-// memory, until the goal is the formula's.
+// Memory that is held is used: after a drop there are fewer collections, in no
+// more memory, until the goal is the formula's.
 TEST(held_memory_spares_collections)
 {
 	uint64_t n = HELD;
@@ -409,7 +409,7 @@ TEST(held_memory_spares_collections)
 	ck_assert_uint_le(heap_stats().heap_sys, sys + 4 * MIB);
 }
 
-// What the host says comes first.
+// What the host sets takes precedence.
 TEST(free_os_memory_gives_back_what_is_held)
 {
 	start(100, 20 * MIB);
@@ -431,7 +431,7 @@ TEST(percent_counts_at_once_beside_held_memory)
 	ck_assert_uint_le(heap_stats().next_gc, 5 * MIB);
 }
 
-// Objects of every size drive the pacer, also a few large ones.
+// Objects of every size drive the pacer, even a few large ones.
 TEST(large_objects_count)
 {
 	uint64_t before;
@@ -444,8 +444,8 @@ TEST(large_objects_count)
 	ck_assert_uint_le(collections() - before, 34);
 }
 
-// What the pacer calls live is what the collection marked, and then what was
-// allocated, also after caches were flushed.
+// What the pacer calls live is what the collection marked, and later what was
+// allocated, even after caches were flushed.
 TEST(heap_live_is_marked_plus_allocated)
 {
 	uint64_t marked;
@@ -476,8 +476,8 @@ enum { RANGE = 16 << 20, FRAME = 2 << 20 };
 
 static char range[RANGE] __attribute__((aligned(8)));
 
-// formula is the goal as rt_config.heap_headroom says it, without a headroom,
-// of what the last collection found.
+// formula returns the goal as rt_config.heap_headroom defines it, without a
+// headroom, for what the last collection found.
 static uint64_t formula(uint64_t percent)
 {
 	uint64_t live = heap_metric("/gc/heap/live:bytes");
@@ -492,7 +492,8 @@ static RT_NOINLINE void collect_deep(void)
 {
 	volatile char frame[FRAME];
 
-	// A compiler keeps of a frame what code elsewhere may look at.
+	// A compiler keeps those parts of a frame that code elsewhere may look
+	// at.
 	__asm__ volatile("" : : "r"(frame) : "memory");
 	rt_gc();
 	__asm__ volatile("" : : "r"(frame) : "memory");
@@ -539,8 +540,8 @@ static uint64_t collections_of_stacks(uint64_t n)
 	return collections() - before;
 }
 
-// They bring the next collection nearer, as objects do.  What was there at the
-// last one does not.
+// They bring the next collection nearer, as objects do.  What existed at the
+// last collection does not.
 TEST(interpreter_stacks_count_towards_the_next_collection)
 {
 	start(100, 0);
@@ -552,7 +553,7 @@ TEST(interpreter_stacks_count_towards_the_next_collection)
 	ck_assert_uint_eq(collections_of(2 * MIB), 1);
 }
 
-// One that is freed counts no longer.
+// A stack that is freed counts no longer.
 TEST(freed_interpreter_stacks_do_not_count)
 {
 	uint64_t before;

@@ -192,8 +192,8 @@ static const struct alloc_case alloc_cases[] = {
      {{0, AT(7, 6)}}},
 };
 
-// set_up makes a heap whose pages are free and used before, but for the
-// ranges given.
+// set_up makes a heap whose pages are free and were used before, except for the
+// given ranges.
 static void set_up(uint32_t nchunks, const struct range *alloc, size_t nalloc,
 		   const struct range *scav, size_t nscav)
 {
@@ -343,7 +343,7 @@ TEST(heap_is_exhausted_to_the_last_run, .n = RT_ARRAY_LEN(exhaust_npages))
 	finish();
 }
 
-// What is freed is found again: an exhausted heap has forgotten no page.
+// Pages that are freed are found again: an exhausted heap has forgotten none.
 TEST(allocation_follows_frees)
 {
 	start(8, 8);
@@ -371,7 +371,7 @@ TEST(allocation_follows_frees)
 	finish();
 }
 
-// Runs in any order, of one chunk or of several, are free after one call.
+// Ranges in any order, of one chunk or of several, are free after one call.
 TEST(runs_are_freed_at_once)
 {
 	enum { CHUNKS = 70, RUNS = 200 };
@@ -429,7 +429,7 @@ static const uint32_t grow_steps[][6] = {
     {5000},
 };
 
-// After each step, the heap is one free run that was never touched.
+// After each step, the heap is one free range that was never touched.
 TEST(growth_extends_one_free_run, .n = RT_ARRAY_LEN(grow_steps))
 {
 	const uint32_t *steps = grow_steps[_i];
@@ -452,7 +452,7 @@ TEST(growth_extends_one_free_run, .n = RT_ARRAY_LEN(grow_steps))
 	finish();
 }
 
-// New pages join a run that ended where the heap ended, and are found though
+// New pages join a range that ended where the heap ended, and are found though
 // the heap was exhausted.
 TEST(growth_joins_the_run_below)
 {
@@ -494,7 +494,7 @@ enum { HUGE_CHUNKS = 1 << 18 }; // 1 TiB
 
 GROUP(large, .timeout = 120);
 
-// Requests beyond 2^21 pages, the most that one summary can tell, are put
+// Requests beyond 2^21 pages, the most that one summary can express, are put
 // together from root entries, and they may begin anywhere.
 TEST(runs_longer_than_a_root_entry_are_found)
 {
@@ -515,7 +515,7 @@ TEST(runs_longer_than_a_root_entry_are_found)
 	expect_alloc(2, 5 * root + 9);
 	expect_alloc(1, root + 6);
 	ck_assert_ptr_null(pagealloc_check(&pa));
-	// What remains is one run up to the end.
+	// What remains is one range up to the end.
 	expect_alloc(all - 5 * root - 11, 5 * root + 11);
 	expect_alloc(1, NONE);
 	pagealloc_free(&pa, 2 * root - 5, 2 * root + 10);
@@ -524,7 +524,7 @@ TEST(runs_longer_than_a_root_entry_are_found)
 	finish();
 }
 
-// Runs across the borders of the entries of every level.
+// Ranges across the borders of the entries of every level.
 TEST(runs_across_every_border_are_found)
 {
 	static const uint32_t borders[] = {1, 8, 64, 512, 4096, 4160, 8191};
@@ -551,9 +551,9 @@ TEST(runs_across_every_border_are_found)
 	finish();
 }
 
-// One page of a full 1 TiB heap, wherever it is, is found and given back in
-// a time that does not follow the heap.  A round takes about 1 us, three walks
-// over 2^18 leaves would take at least 200.
+// One page of a full 1 TiB heap, wherever it is, is found and freed in a time
+// that does not follow the heap.  A round takes about 1 us, three walks over
+// 2^18 leaves would take at least 200.
 TEST(single_pages_of_a_huge_heap_cost_little)
 {
 	enum { ROUNDS = 20000, LIMIT_NS = 100000 };
@@ -662,7 +662,7 @@ static void random_alloc(struct rng *r, const struct workload *w)
 	naive.live[naive.nlive++] = (struct range){page, n};
 }
 
-// random_free gives back a live range or a part of it.
+// random_free frees a live range or a part of it.
 static void random_free(struct rng *r)
 {
 	struct range *l = &naive.live[rng_below(r, naive.nlive)];
@@ -682,8 +682,8 @@ static void random_free(struct rng *r)
 		*l = naive.live[--naive.nlive];
 }
 
-// random_scavenge does what a scavenger does with free pages: take them by
-// address, give them back, mark them.
+// random_scavenge does what a scavenger does with free pages: it takes them by
+// address, frees them, and marks them.
 static void random_scavenge(struct rng *r)
 {
 	uint64_t page = rng_below(r, naive.npages), n = 0;
@@ -702,8 +702,8 @@ static void random_scavenge(struct rng *r)
 	memset(naive.state + page, SCAV, n);
 }
 
-// random_block takes a block with some free pages in a row, and gives it back
-// now or never.
+// random_block takes a block with some free pages in a row, and frees it now or
+// never.
 static void random_block(struct rng *r)
 {
 	unsigned n = rng_below(r, 2) ? 1 : 1 + (unsigned)rng_below(r, 64);
@@ -789,8 +789,8 @@ TEST(random_operations_agree_with_first_fit, .n = RT_ARRAY_LEN(workloads))
 
 // ---- scavenging ----
 
-// scavenge_one gives back one run as a scavenger does, and returns its
-// length; 0: there is none in any chunk.
+// scavenge_one scavenges one range as a scavenger does, and returns its length.
+// It returns 0 if there is none in any chunk.
 static unsigned scavenge_one(unsigned min, unsigned max, uint64_t *page)
 {
 	uint32_t c;
@@ -888,8 +888,8 @@ TEST(table_of_scavenging, .n = RT_ARRAY_LEN(scav_cases))
 
 GROUP(faults, .timeout = 30);
 
-// Whichever table cannot grow, the heap goes on as it was, and grows when the
-// system gives again.
+// Whichever table cannot grow, the heap stays as it was, and grows when the
+// system grants memory again.
 TEST(refused_tables_leave_a_valid_heap)
 {
 	enum { MANY = 1 << 16 };

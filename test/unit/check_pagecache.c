@@ -355,7 +355,7 @@ TEST(what_was_filled_from_last_is_asked_first)
 	expect_fill(&pc, 2);
 	expect_fill(&pc, 3);
 	expect_fill(&pc, 4);
-	free_blocks(0, 8); // 0, 1 and 5 to 7 are somebody else's
+	free_blocks(0, 8); // 0, 1 and 5 to 7 belong to others
 	expect_fill(&pc, 4);
 	expect_fill(&pc, 3);
 	expect_fill(&other, 0);
@@ -375,7 +375,8 @@ TEST(what_was_filled_from_last_is_asked_first)
 	finish();
 }
 
-// Memory that was given back is no core's: the lowest is taken.
+// A block whose memory was released is in no core's cache, so the lowest block
+// is taken.
 TEST(a_block_that_was_given_back_is_no_reason)
 {
 	struct pagecache pc = {0};
@@ -498,7 +499,8 @@ TEST(a_recent_block_without_a_fit_is_passed_by)
 	finish();
 }
 
-// The lowest run lies in two blocks: the page allocator hands it out.
+// The lowest free pages in a row are in two blocks, so the page allocator hands
+// them out.
 TEST(pages_in_two_blocks_are_not_for_a_cache)
 {
 	struct pagecache pc = {0};
@@ -524,8 +526,7 @@ TEST(pages_in_two_blocks_are_not_for_a_cache)
 
 // ---- what a cache keeps, and takes again ----
 
-// fill_halves lets a cache take the block at 0, of which the low half is
-// released.
+// fill_halves makes a cache take the block at 0, whose low half is released.
 static void fill_halves(struct pagecache *pc)
 {
 	start(1);
@@ -566,8 +567,8 @@ TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
 	finish();
 }
 
-// A block of before comes first, as long as not all that is free there was
-// released.
+// A block that the cache had before comes first, unless all free pages there
+// were released.
 TEST(a_recent_block_is_taken_again)
 {
 	struct pagecache pc = {0};
@@ -627,7 +628,7 @@ static void take(struct world *w, struct rng *r)
 	w->wrong += nscav != expected;
 }
 
-// give frees a run of used pages, and lets some of them be scavenged.
+// give frees a range of used pages, and has some of them scavenged.
 static void give(struct world *w, struct rng *r)
 {
 	uint64_t p = rng_below(r, NPAGES), n = 0;

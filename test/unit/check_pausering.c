@@ -11,7 +11,7 @@
 static struct pausering ring;
 static struct pausering_copy copy;
 
-// What pause number n (from 0) is recorded with: both numbers tell n.
+// What pause number n (from 0) is recorded with: both numbers follow from n.
 static uint64_t pause_ns(uint64_t n)
 {
 	return 2 * n + 1;
@@ -35,9 +35,9 @@ static void add(uint64_t first, uint64_t limit)
 		pausering_add(&ring, pause_ns(n), pause_end(n));
 }
 
-// wrong_slots is the number of slots of a copy that do not hold the last
-// pause with that slot, where nfilled pauses (at most 256) were recorded, the
-// last as number c->count - 1.
+// wrong_slots returns the number of slots of a copy that do not hold the last
+// pause with that slot.  nfilled pauses (at most 256) were recorded, the last
+// as number c->count - 1.
 static unsigned wrong_slots(const struct pausering_copy *c, unsigned nfilled)
 {
 	unsigned wrong = 0;
@@ -157,8 +157,8 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-// After each burst the writer waits until some reader got a copy, else the
-// readers of a busy machine would see a still ring only at the end.
+// After each burst the writer waits until some reader got a copy.  Otherwise
+// the readers of a busy machine would see a resting ring only at the end.
 static void write_bursts(void)
 {
 	for (uint64_t n = 0; n < PAUSES; n += BURST) {

@@ -30,7 +30,7 @@ static uint64_t in_ready(void)
 	return gauge_load(&gauges.mapped_ready);
 }
 
-// refuse lets the next n calls for memory fail.
+// refuse makes the next n calls for memory fail.
 static void refuse(uint64_t n)
 {
 	fault_fail(OSCALL_COMMIT, 1, n, ENOMEM);
@@ -139,7 +139,7 @@ TEST(a_refused_step_changes_nothing)
 	refuse(0);
 	ck_assert_ptr_nonnull(persistent_alloc(8, 8, stat));
 
-	// What is usable goes on to be carved when more is refused.
+	// What is usable continues to be carved when more is refused.
 	while (in_ready() - in_other() < PERSISTENT_STEP_MIN - 8192)
 		ck_assert_ptr_nonnull(persistent_alloc(4096, 8, stat));
 	struct gauges before = gauges;
@@ -183,7 +183,7 @@ TEST(a_region_may_be_smaller_than_wished)
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
 
-// One region, and as few calls as steps that become longer.
+// One region, and as few calls as there are steps that become longer.
 TEST(neither_mappings_nor_calls_follow_what_is_taken)
 {
 	enum { TOTAL = 48 << 20 };

@@ -1,5 +1,5 @@
-// Whoever watches, the address sanitizer or valgrind, knows which memory holds
-// an object.
+// The address sanitizer or valgrind, if one of them watches, knows which memory
+// holds an object.
 #include "test/harness/heap.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void start(void)
 
 enum victim { FREED, FREED_LARGE, NEVER_ALLOCATED, LIVE, VICTIMS };
 
-// make_victim is the address of the first byte of one.
+// make_victim returns the address of the first byte of a victim.
 static uintptr_t make_victim(enum victim victim)
 {
 	size_t n = victim == FREED_LARGE ? 100000 : 64;
@@ -77,8 +77,8 @@ TEST(reading_no_object_is_reported, .n = VICTIMS, .unless = !RT_ASAN)
 		      death_output);
 }
 
-// A report of memcheck would be one of this test, so it is only asked what it
-// would report: it has no bits of a byte that may not be touched.
+// A report of memcheck would be a report of this test.  So the test only asks
+// what memcheck would report: it has no bits of a byte that may not be touched.
 TEST(memcheck_would_report_it, .n = VICTIMS, .unless = !RUNNING_ON_VALGRIND)
 {
 	enum { GIVEN = 1, NOT_ADDRESSABLE = 3 };
@@ -90,7 +90,7 @@ TEST(memcheck_would_report_it, .n = VICTIMS, .unless = !RUNNING_ON_VALGRIND)
 	ck_assert_uint_eq(answer, _i == LIVE ? GIVEN : NOT_ADDRESSABLE);
 }
 
-// Stacks and later heaps get memory that was forbidden before.
+// Stacks and later heaps get memory that was poisoned before.
 TEST(memory_in_other_use_may_be_touched)
 {
 	for (unsigned i = 0; i < 3; i++) {

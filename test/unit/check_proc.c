@@ -63,8 +63,8 @@ static void crowd_leave(void)
 
 GROUP(proc, .setup = heap_begin, .timeout = 60);
 
-// Ids are dense, and a record serves the next thread: six at a time never
-// need more than six records beside the main thread's.
+// Ids are dense, and a record serves the next thread.  Six at a time never need
+// more than six records beside the main thread's.
 TEST(records_are_numbered_and_used_again)
 {
 	for (int round = 0; round < 5; round++) {
@@ -81,7 +81,7 @@ TEST(records_are_numbered_and_used_again)
 	ck_assert_uint_eq(procs.made, THREADS + 1);
 }
 
-// A detached thread gives back its cache; the record stays, in no state.
+// A detached thread frees its cache; the record stays, in no state.
 TEST(detaching_leaves_nothing_but_the_record)
 {
 	uint64_t inuse = gauge_load(&gauges.mcache_inuse);
@@ -106,7 +106,7 @@ TEST(detaching_leaves_nothing_but_the_record)
 	ck_assert_uint_eq(nfree, THREADS);
 }
 
-// in_list counts the walk that a stop makes, and looks at the way back.
+// in_list counts the walk that a stop makes, and verifies the way back.
 static uint32_t in_list(void)
 {
 	const struct rt_proc *before = NULL;
@@ -137,8 +137,8 @@ static void *attach_until_told(void *arg)
 	return NULL;
 }
 
-// A stop walks over the threads that there are, whichever have left: the
-// newest, the oldest, or one between others.
+// A stop walks over the threads that exist, whichever have left: the newest,
+// the oldest, or one between others.
 TEST(a_stop_looks_at_attached_threads_only, .n = 3)
 {
 	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
@@ -355,8 +355,8 @@ static uint64_t stopped_cpu(void)
 	return cpu;
 }
 
-// What threads used that are gone is not lost, whether they were attached or
-// not.
+// The CPU time of threads that are gone is not lost, whether they were attached
+// or not.
 TEST(the_time_of_gone_threads_counts, .n = 2)
 {
 	uint64_t before = stopped_cpu();
@@ -454,8 +454,8 @@ TEST(a_heap_can_end_and_begin_again)
 #if defined(__x86_64__)
 // hold_<place>(hidden) brings the pointer whose complement is hidden into one
 // register that calls preserve, or into one word of the stack, and nowhere
-// else; calls the three functions of hold_calls; and returns the complement
-// of what is there then.
+// else.  Then it calls the three functions of hold_calls, and returns the
+// complement of what is there then.
 typedef uintptr_t hold_fn(uintptr_t hidden);
 typedef void hold_step(void);
 
@@ -523,8 +523,8 @@ static void *make_object(void *arg)
 	return arg;
 }
 
-// alive tells whether the object still is what it was made: its memory may be
-// part of another by now.
+// alive tells whether the object still is what it was made as.  Its memory may
+// be part of another object by now.
 RT_NOINLINE
 static bool alive(void)
 {
@@ -621,7 +621,7 @@ static void poll_meanwhile(void)
 		rt_safepoint();
 }
 
-// Returns when the other thread waits for this one to stand.
+// Returns when the other thread waits for this one to stop.
 static void want_to_stand(void)
 {
 	atomic_u32_add_release(&hold.wanted, 1);
@@ -694,9 +694,9 @@ enum {
 	HOLDS = PLACES * RT_ARRAY_LEN(hold_scripts),
 };
 
-// The functions of a script are C, so a caller's register may be pushed by
-// any of them; enter is the library's own entry, which nothing stands before,
-// and so is rt_safepoint.
+// The functions of a script are C, so any of them may push a caller's register.
+// enter is the library's own entry, which nothing comes before, and so is
+// rt_safepoint.
 static uintptr_t hold_run(int i, uintptr_t hidden)
 {
 	memcpy(hold_calls, hold_scripts[i / PLACES], sizeof hold_calls);
@@ -819,9 +819,9 @@ static void collect_away(void)
 	own.attach = rt_gc();
 }
 
-// A thread that runs on another stack than it attached with.  The main
-// thread's may become longer than it is now: that part holds nothing, and
-// where it ends without a limit, reading it is a fault.
+// A thread that runs on another stack than it attached with.  The main thread's
+// stack may become longer than it is now.  That part holds nothing, and where
+// it ends without a limit, reading it is a fault.
 //
 // The sanitizers would have to be told of every change of stacks.
 TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped,

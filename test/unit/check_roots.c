@@ -53,7 +53,7 @@ TEST(ten_thousand_ranges_are_roots)
 	for (unsigned i = 0; i < MANY; i++)
 		alive += rt_base(slot[i]) == slot[i];
 	ck_assert_uint_eq(alive, MANY);
-	// Taking every other one away takes its object away.
+	// If every other one is removed, its object goes with it.
 	for (unsigned i = 0; i < MANY; i += 2)
 		ck_assert_int_eq(take(&slot[i], 1), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), MANY / 2);
@@ -175,7 +175,8 @@ TEST(refused_first_range_is_no_memory)
 	ck_assert_uint_eq(roots_ranges(), 1);
 }
 
-// Pointers in the middle of static data, of any type, and not of 8 bytes.
+// Pointers in the middle of static data of any type, some of it not 8 bytes
+// long.
 static struct mixed {
 	char name[13];
 	double ratio;
@@ -228,7 +229,7 @@ TEST(every_word_of_a_long_range_is_read, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), WORDS);
 }
 
-// scan_globals is the size of all ranges, overlaps counted twice.
+// scan_globals returns the size of all ranges; overlaps count twice.
 TEST(scanned_bytes_of_ranges_are_reported)
 {
 	add(slot, 100);
@@ -319,7 +320,8 @@ TEST(exact_ranges_hold_small_requests)
 	}
 }
 
-// Added with both flags, a range holds words for as long as it was added so.
+// A range that was added with both flags holds words as long as it is added
+// with that flag.
 TEST(a_range_with_both_flags_holds_words)
 {
 	uintptr_t p;
@@ -372,7 +374,7 @@ TEST(a_range_may_be_added_lots_of_times)
 
 // ---- threads ----
 
-// What a thread that is not attached does to ranges, and what it was told.
+// What a thread that is not attached does to ranges, and the answers it gets.
 static struct {
 	atomic_u32 began, ended;
 	int removed, removed_again, added;
@@ -445,7 +447,7 @@ TEST(removing_without_a_heap_is_refused)
 	ck_assert_int_eq(take(slot, 4), RT_ESTATE);
 }
 
-// The ranges of threads that attach and go, taken back by those that never
+// The ranges of threads that attach and go are removed by threads that never
 // attach, while collections pass.
 static atomic_u32 handed; // ranges added so far
 enum { HANDED = 2000 / HEAP_CUT };
@@ -486,7 +488,7 @@ enum { THREADS = 4, ROUNDS = 3000 / (RT_ASAN || RT_TSAN ? 10 : 1) };
 
 static atomic_u64 lost;
 
-// churn adds and removes ranges of its own part of the slots and looks that
+// churn adds and removes ranges of its own part of the slots, and verifies that
 // its objects live while collections pass.
 static void *churn(void *arg)
 {

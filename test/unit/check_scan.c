@@ -69,7 +69,8 @@ TEST(words_inside_the_heap_are_pushed_in_order)
 
 	rng_init(&r, "words_inside_the_heap_are_pushed_in_order");
 	for (int round = 0; round < ROUNDS; round++) {
-		// Whatever the processor scans at once, from and to it.
+		// From any word to any word, however many the processor scans
+		// at once.
 		size_t from = rng_below(&r, 40);
 		size_t to = from + rng_below(&r, 180);
 		size_t n;
@@ -91,8 +92,8 @@ TEST(words_inside_the_heap_are_pushed_in_order)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// The words up to the address that is returned are pushed, no others, and
-// nothing is written behind the buffer.
+// The words up to the address that is returned are pushed, and no others.
+// Nothing is written behind the buffer.
 TEST(scanning_stops_where_room_is_refused)
 {
 	uintptr_t want[WORDS];

@@ -1,4 +1,4 @@
-// Giving free pages back to the system.
+// Releasing free pages to the system.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <pthread.h>
@@ -23,11 +23,11 @@ enum { CHUNKS = 4, PAGES = CHUNKS * RT_CHUNK_PAGES, HUGE_BYTES = 2 << 20 };
 static const size_t page_sizes[] = {4 << 10, 16 << 10, 64 << 10};
 static uint64_t phys; // pages of the heap in a physical page, at least 1
 
-// span_at is the span of one page, NULL for a free one.
+// span_at returns the span of one page, or NULL for a free one.
 static struct mspan *span_at[PAGES];
 
-// begin makes a heap of four chunks without a collector, all pages handed out
-// one by one and written to.
+// begin makes a heap of four chunks without a collector.  All pages are handed
+// out one by one and written to.
 static void begin(int i)
 {
 	fault_set_page_size(page_sizes[i]);
@@ -97,8 +97,8 @@ static bool page_reads(unsigned page, char value)
 	return p[0] == value && memcmp(p, p + 1, RT_PAGE_SIZE - 1) == 0;
 }
 
-// expect_contents: pages that are in use are as they were; scavenged ones read
-// as zero.
+// expect_contents requires that pages in use are as they were, and that
+// scavenged ones read as zero.
 static void expect_contents(void)
 {
 	for (unsigned page = 0; page < PAGES; page++) {
@@ -110,7 +110,7 @@ static void expect_contents(void)
 	}
 }
 
-// can_be_released: all of its physical page is free.
+// can_be_released tells whether all of a physical page is free.
 static bool can_be_released(unsigned page)
 {
 	unsigned lo = (unsigned)base_align_down(page, phys);
@@ -121,7 +121,7 @@ static bool can_be_released(unsigned page)
 	return true;
 }
 
-// scavenge_once is the first run of a pass.
+// scavenge_once releases the first range of a pass.
 static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
 {
 	struct scavenge_pass pass = scavenge_begin(force);
@@ -129,7 +129,7 @@ static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
 	return scavenge_run(p, &pass, max);
 }
 
-// release_one makes one call and checks the run that it took.
+// release_one makes one call and checks the range that it took.
 static uint64_t release_one(uint64_t max, bool force)
 {
 	static bool before[PAGES];
@@ -150,7 +150,7 @@ static uint64_t release_one(uint64_t max, bool force)
 	ck_assert_uint_eq(bytes, (uint64_t)n << RT_PAGE_SHIFT);
 	ck_assert_uint_eq(first % phys, 0);
 	ck_assert_uint_eq(n % phys, 0);
-	// One more than asked for only for the sake of a huge page.
+	// It is one more than asked for only for the sake of a huge page.
 	if (max <= RT_CHUNK_SIZE &&
 	    bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
 		ck_assert_uint_eq((uint64_t)first * RT_PAGE_SIZE % HUGE_BYTES,
@@ -203,7 +203,7 @@ TEST(chunks_are_released_from_the_highest_down, .n = RT_ARRAY_LEN(page_sizes))
 	expect_contents();
 }
 
-// A run that would break a huge page takes all of it, if all of it is free.
+// A range that would break a huge page takes all of it, if all of it is free.
 TEST(a_huge_page_is_released_whole, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
@@ -236,7 +236,7 @@ TEST(a_run_stays_in_its_chunk, .n = RT_ARRAY_LEN(page_sizes))
 			  (uint64_t)PAGES << RT_PAGE_SHIFT);
 }
 
-// Unforced, a chunk gives nothing while it is nearly full, nor before the
+// Unforced, a chunk releases nothing while it is nearly full, nor before the
 // cycle in which it was freed has ended.
 TEST(nearly_full_chunks_are_left_alone_unless_forced,
      .n = RT_ARRAY_LEN(page_sizes))
@@ -357,7 +357,7 @@ TEST(the_memory_is_really_gone)
 		ck_assert_int_eq(is_resident(page), span_at[page] != NULL);
 }
 
-// resident counts the system's pages with memory that lie wholly in n bytes
+// resident counts the system's pages with memory that are wholly in the n bytes
 // from p on.
 static unsigned resident(const void *p, size_t n)
 {
@@ -412,7 +412,7 @@ static void touch_tables(void)
 	memset(arena_lines(0), 0, CHUNKS * LINES_BYTES);
 }
 
-// Chunk 1 is free as a whole, of chunk 2 one page is in use.
+// Chunk 1 is free as a whole; one page of chunk 2 is in use.
 TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint32_t chunk = 0;
@@ -438,9 +438,9 @@ TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);
 }
 
-// is_left: a whole physical page is free and has memory behind it.  One that
-// is released in part, and was in use in part since, is left as it is (as in
-// Go): its scavenged part would be counted twice.
+// is_left tells whether a whole physical page is free and has memory behind it.
+// One that is released in part, and was in use in part since, is left as it is
+// (as in Go): its scavenged part would be counted twice.
 static bool is_left(unsigned page)
 {
 	unsigned lo = (unsigned)base_align_down(page, phys);
@@ -451,8 +451,8 @@ static bool is_left(unsigned page)
 	return can_be_released(page);
 }
 
-// Random frees, releases and reuse: forced to the end, what is left is parts
-// of physical pages.
+// Random frees, releases and reuse.  When forced passes have come to their end,
+// what is left is parts of physical pages.
 TEST(random_work_adds_up_and_forced_leaves_no_whole_page,
      .n = RT_ARRAY_LEN(page_sizes))
 {
@@ -552,7 +552,7 @@ TEST(free_os_memory_goes_on_after_a_refusal, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
 }
 
-// Objects of one page each; which of them live is drawn.
+// Objects of one page each; chance decides which of them live.
 enum { OBJECTS = 4096 };
 static unsigned char *objects[OBJECTS];
 static bool dead[PAGES * 16]; // by page of the heap
@@ -579,7 +579,7 @@ static void drop_objects(struct rng *r)
 	}
 }
 
-// split_pages is the number of dead pages that share a physical page with
+// split_pages returns the number of dead pages that share a physical page with
 // others.
 static uint64_t split_pages(void)
 {
@@ -661,8 +661,8 @@ enum { WORKERS = 2, STEPS = RT_TSAN ? 2000 : 20000, HELD = 64 };
 static atomic_u32 working;
 static char *held[WORKERS][HELD];
 
-// worker allocates zeroed objects, writes them, and drops them; each is
-// reached from its own roots only.
+// worker allocates zeroed objects, writes them, and drops them; each is reached
+// from its own roots only.
 static void *worker(void *arg)
 {
 	struct rng r = {*(uint64_t *)arg};
@@ -746,8 +746,8 @@ static void *releaser(void *arg)
 	return NULL;
 }
 
-// let_release waits now longer, now shorter, so that the other thread comes to
-// all its steps.
+// let_release waits for a longer or shorter time, so that the other thread
+// comes to all its steps.
 static void let_release(int i)
 {
 	rt_blocking_enter();
@@ -757,7 +757,7 @@ static void let_release(int i)
 }
 
 // make_rooms makes objects one after another, each when the one before is
-// dropped, and returns how many times there was no memory.  collect: the one
+// dropped.  It returns how many times there was no memory.  collect: the one
 // before is free for certain.
 static unsigned make_rooms(bool collect)
 {

@@ -57,7 +57,7 @@ TEST(empty_index_finds_nothing, .n = 2)
 	finish();
 }
 
-// Fresh chunks have nothing to give back: they were never touched.
+// Fresh chunks have nothing to release: they were never touched.
 TEST(fresh_chunks_are_not_eligible, .n = 2)
 {
 	bool force = _i;
@@ -107,7 +107,7 @@ TEST(forced_search_finds_freed_chunks_highest_first,
 	finish();
 }
 
-// What is freed in a cycle is the background's only when the next begins.
+// Pages freed in a cycle are the background's only when the next cycle begins.
 TEST(background_search_waits_for_the_next_cycle, .n = RT_ARRAY_LEN(mark_cases))
 {
 	const struct mark_case *c = &mark_cases[_i];
@@ -127,8 +127,8 @@ TEST(background_search_waits_for_the_next_cycle, .n = RT_ARRAY_LEN(mark_cases))
 	finish();
 }
 
-// Who looks below a chunk finds what is there, and whoever looks everywhere
-// still finds what is above.
+// A search below a chunk finds what is there, and a search everywhere still
+// finds what is above.
 TEST(search_may_begin_lower)
 {
 	start(8);
@@ -207,7 +207,7 @@ TEST(density_of_the_last_cycle_counts_too)
 	finish();
 }
 
-// A chunk that fills up has nothing left, without being told.
+// A chunk that fills up has nothing left, even if the index is not told.
 TEST(full_chunk_is_not_eligible)
 {
 	start(2);
@@ -320,8 +320,8 @@ static unsigned drain(struct model *m, uint32_t gen, bool force,
 	return wrong;
 }
 
-// The forced search misses nothing at any time, the background search
-// nothing at the beginning of a cycle.
+// The forced search misses nothing at any time, the background search nothing
+// at the beginning of a cycle.
 TEST(cursors_lose_no_eligible_chunk)
 {
 	struct model m[NMODEL];

@@ -14,7 +14,7 @@
 
 enum { STEPS = 20000 };
 
-// What a thread did at each of its points: 1, it gave its processor away.
+// What a thread did at each of its points; 1: it gave its processor away.
 struct choices {
 	unsigned char yielded[STEPS];
 };

@@ -117,8 +117,8 @@ TEST(table_is_that_of_go)
 			  SIZECLASS_MAX_SIZE);
 }
 
-// At most an eighth of a span is left over at its end, and what is lost in
-// all, with objects of the least size that take the class, is as in Go.
+// At most an eighth of a span is left over at its end.  The loss in all, with
+// objects of the least size that takes the class, is as in Go.
 TEST(waste_is_bounded)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
@@ -163,8 +163,8 @@ TEST(class_is_the_first_that_fits)
 	ck_assert_uint_eq(c, SIZECLASS_COUNT - 1);
 }
 
-// The first class that fits and is a multiple of 16: of all classes, only 8
-// and 24 bytes are not.
+// The first class that fits and is a multiple of 16: of all classes, only those
+// of 8 and 24 bytes are not.
 TEST(class16_is_the_first_aligned_that_fits)
 {
 	unsigned wrong = 0, c = 2;
@@ -181,7 +181,7 @@ TEST(class16_is_the_first_aligned_that_fits)
 	ck_assert_uint_eq(sizeclass_of16(24), 4);
 }
 
-// Every entry of both tables, also those that sizeclass_of does not read.
+// Every entry of both tables, even those that sizeclass_of does not read.
 TEST(lookup_tables_agree)
 {
 	for (unsigned i = 0; i < sizeof(sizeclass_of8); i++)
@@ -208,7 +208,7 @@ TEST(divmagic_divides_every_offset)
 	}
 }
 
-// The masks of all classes follow each other, and in each exactly the bits of
+// The masks of all classes follow each other.  In each mask exactly the bits of
 // the slots are set, each by one slot.
 TEST(masks_show_where_slots_begin)
 {
@@ -245,7 +245,8 @@ TEST(words_cover_a_span)
 
 // ---- the generator ----
 
-// checked_in is the text of runtime/base/sizeclass.c, to be freed.
+// checked_in returns the text of runtime/base/sizeclass.c, which the caller
+// frees.
 static char *checked_in(void)
 {
 	const char *srcdir = getenv("srcdir");

@@ -1,4 +1,4 @@
-// Blocks of one size, whose memory goes back.
+// Blocks of one size, whose memory is released.
 #include <errno.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ TEST(blocks_are_counted_while_they_are_taken)
 	ck_assert_uint_eq(counted(), 3 * size);
 }
 
-// A block that was taken before is mapped still, the newest one as well.
+// A block that was taken before is still mapped, even the newest one.
 TEST(a_block_is_mapped_once)
 {
 	take(3);

@@ -128,8 +128,8 @@ static struct {
 	unsigned order[MOST];
 } out;
 
-// spans_out is the number of bytes of different spans that hold a stack that
-// is handed out.
+// spans_out returns the number of bytes of different spans that hold a stack
+// that is handed out.
 static uint64_t spans_out(void)
 {
 	uint64_t bytes = 0;
@@ -285,7 +285,7 @@ TEST(what_is_no_stack_is_refused)
 	expect_refused(v + 2048, 4096);
 	expect_refused(v + 8, 4096);
 	expect_refused(v - 4096 == (char *)arena.base ? v + 8192 : v - 4096,
-		       4096); // a neighbour that nobody was given
+		       4096); // a neighbour that was never handed out
 	expect_refused(large, 64 << 10);
 	expect_refused(large + (64 << 10), 64 << 10);
 	expect_refused(large + 8, 128 << 10);
@@ -296,7 +296,7 @@ TEST(what_is_no_stack_is_refused)
 	ck_assert_uint_eq(in_stacks(), 0);
 }
 
-// While the P keeps the stack, and after it went back.
+// While the P keeps the stack, and after a flush.
 TEST(a_second_free_is_refused, .n = 6)
 {
 	size_t n = (size_t)STACKALLOC_MIN << _i;
@@ -333,7 +333,7 @@ TEST(refused_memory_is_null, .n = 6)
 	expect_verified();
 }
 
-// The range ends in the middle of a refill: what there is is handed out, each
+// The range ends in the middle of a refill.  What is left is handed out, each
 // stack once.
 TEST(the_last_stacks_of_the_range_are_handed_out, .n = MCACHE_STACK_ORDERS)
 {

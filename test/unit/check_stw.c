@@ -41,7 +41,7 @@ static void *act(void *arg)
 	a->wait(a);
 	a->result = a->op();
 	atomic_u32_store_release(&a->at, NEXT);
-	rt_blocking_enter(); // refused to the stopper, who waits stopping
+	rt_blocking_enter(); // refused to the stopper, which waits stopping
 	await_at_least(&a->want, GONE);
 	return NULL;
 }
@@ -148,7 +148,7 @@ static int verify(void)
 	return rt_heap_verify(&v);
 }
 
-// ---- who is waited for ----
+// ---- which threads a stop waits for ----
 
 // The one that stops the world while main looks on.
 static int (*const stopping_ops[])(void) = {stop_and_start, rt_gc, read_stopped,
@@ -165,7 +165,7 @@ enum {
 
 GROUP(waits, .setup = heap_begin, .timeout = 60);
 
-// Whatever stops the world, and wherever the running thread comes to stand.
+// Whatever stops the world, and wherever the running thread is stopped.
 TEST(a_stop_waits_for_a_running_thread, .n = STOPPINGS * STANDINGS)
 {
 	static struct actor runner, stopper;
@@ -277,7 +277,7 @@ TEST(attaching_waits_for_the_end_of_a_stop)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.attached), 1);
 }
 
-// The thread that detaches while a stop is wanted stands at the gate, still
+// A thread that detaches while a stop is wanted waits at the gate, still
 // attached.
 TEST(detaching_waits_for_the_end_of_a_stop)
 {
@@ -384,9 +384,9 @@ static const struct {
     {attach_in_stop, interrupt},
 };
 
-// A start wakes one thread, and each woken thread two: so of nine sleepers at
-// least five are woken by different calls.  All go on, whatever has happened to
-// them in their sleep.
+// A start wakes one thread, and each woken thread wakes two.  So at least five
+// of nine sleepers are woken by different calls.  All continue, whatever has
+// happened to them in their sleep.
 TEST(a_start_wakes_one_thread_and_that_one_two, .n = RT_ARRAY_LEN(sleeps))
 {
 	for (int i = 0; i < SLEEPERS; i++) {
@@ -437,7 +437,7 @@ static void await_sleepers(uint64_t n)
 		oscall_yield();
 }
 
-// The first waits for the runner, the others for the first, each asleep
+// The first waits for the runner, the others for the first.  Each is asleep
 // before the next one comes.
 TEST(stops_are_taken_in_order_of_request, .n = STOPPERS)
 {
@@ -471,7 +471,8 @@ static int count_object(void *obj, size_t size, int kind, void *arg)
 {
 	uint64_t *n = arg;
 
-	// The callback may not allocate, in whosever stop.
+	// The callback must not allocate, whichever thread has stopped the
+	// world.
 	if (rt_alloc(16) || rt_alloc_noscan(1 << 17) || !rt_is_heap(obj) ||
 	    rt_size(obj) != size || kind > RT_WORDS)
 		return RT_WALK_STOP;
@@ -533,7 +534,7 @@ TEST(the_stopper_reads_and_changes_nothing)
 	ck_assert_ptr_null(rt_stack_alloc(2048));
 	rt_safepoint();
 	read_everything(1000);
-	ck_assert_ptr_null(rt_alloc(48)); // reading has not let it
+	ck_assert_ptr_null(rt_alloc(48)); // reading has not permitted it
 	read_everything(1000);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_EPERM);
@@ -570,7 +571,7 @@ TEST(nobody_else_starts_the_world)
 
 enum { MUTATORS = 4, EXCLUSIVE_STOPS = 300 };
 
-// Plain words: what orders mutators and stopper is the stop alone.
+// Plain words: only the stop orders mutators and stopper.
 static struct {
 	struct {
 		RT_CACHE_ALIGNED uint64_t n;
@@ -663,11 +664,11 @@ TEST(in_a_stop_nobody_else_runs)
 static void check_sums(const rt_stop_times *t)
 {
 	ck_assert_uint_eq(t->total_ns, t->stopping_ns + t->stopped_ns);
-	// Nobody waited longer than it took.
+	// No thread waited longer than the stop took.
 	ck_assert_uint_le(t->stopping_cpu_ns, t->nthreads * t->stopping_ns);
 }
 
-// A thread that comes to stand late: when all others stand, and then some.
+// A thread that stops late: when all others are stopped, and then some.
 static void late(struct actor *a)
 {
 	uint64_t end;
@@ -680,7 +681,7 @@ static void late(struct actor *a)
 		oscall_yield();
 }
 
-// At once where a poll finds the stop.
+// The thread stops at once where a poll finds the stop.
 static void polling(struct actor *a)
 {
 	while (atomic_u32_load_acquire(&a->want) < NEXT)
@@ -709,7 +710,7 @@ TEST(times_tell_who_was_late, .n = 3)
 	ck_assert_uint_eq(t.slowest, actors[_i].p->id);
 	// Main waited from the beginning.
 	ck_assert_uint_ge(t.stopping_cpu_ns, LATE_NS);
-	// Nobody else runs in the next stop: nothing is left of this one.
+	// Only main runs in the next stop: nothing is left of this one.
 	for (int i = 0; i < 3; i++) {
 		actor_tell(&actors[i]);
 		await_at_least(&actors[i].at, NEXT);
@@ -727,7 +728,7 @@ TEST(times_tell_who_was_late, .n = 3)
 	actor_end(&sleeper);
 }
 
-// A blocked thread gives its processor to nobody's stop.
+// A blocked thread does not spend processor time on another thread's stop.
 TEST(a_blocked_thread_waits_for_no_stop)
 {
 	static struct actor slow, sleepers[4];
@@ -773,8 +774,8 @@ static void *read_unattached(void *arg)
 	return arg;
 }
 
-// Exact readings stop the world without a P; they and the host's stops
-// exclude each other.
+// Exact readings stop the world without a P.  They and the host's stops exclude
+// each other.
 TEST(unattached_readers_stop_the_world_between_other_stops)
 {
 	pthread_t threads[3];
@@ -819,8 +820,8 @@ static void *read_live(void *arg)
 	return arg;
 }
 
-// Large objects of whole pages leave no slack: a span that is counted after
-// its object, or gone before it, shows at once.
+// Large objects of whole pages leave no slack: a span that is counted after its
+// object, or is gone before it, shows at once.
 TEST(a_live_reader_never_finds_more_objects_than_heap)
 {
 	pthread_t threads[2];

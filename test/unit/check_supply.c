@@ -1,5 +1,5 @@
-// Memory that is there is found: at the limit of the heap, beside other
-// threads, and with as few collections as one thread would need.
+// Memory that exists is found: at the limit of the heap, beside other threads,
+// and with as few collections as one thread would need.
 #include <pthread.h>
 
 #include "runtime/spans/mcache.h"
@@ -127,10 +127,10 @@ static void *eat(void *arg)
 	return arg;
 }
 
-// An object that fits only after a collection, beside threads that eat what
-// that has freed.  Of the 14 MiB that do not live for good, each of the four
-// threads may keep one object alive, in any place.  So some 2.8 MiB are free in
-// a row after each collection, and no NULL would be true.
+// An object that fits only after a collection, beside threads that use up what
+// the collection has freed.  Of the 14 MiB that do not live for good, each of
+// the four threads may keep one object alive, in any place.  So some 2.8 MiB
+// are free in a row after each collection, and no NULL would be true.
 TEST(large_objects_are_not_outrun)
 {
 	start(-1);
@@ -145,8 +145,8 @@ TEST(large_objects_are_not_outrun)
 
 enum { PIECE = 2048, FILLERS = 4 }; // of a class whose spans have one page
 
-// room tells whether there is memory for a piece, in caches or elsewhere.  Own
-// stop.
+// room tells whether there is memory for a piece, in caches or in the heap.
+// The caller must have stopped the world.
 static bool room(void)
 {
 	struct rt_proc *p = proc_self();
@@ -172,7 +172,7 @@ static void *fill(void *arg)
 	atomic_u32_add_relaxed(&ready, 1);
 	while (atomic_u32_load_acquire(&ready) < FILLERS)
 		wait_a_moment();
-	// Nothing is freed: what there is room for now, there was before.
+	// Nothing is freed: memory that is there now was there before.
 	while ((own[n] = rt_alloc_noscan(PIECE)) != NULL)
 		n++;
 	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
@@ -222,8 +222,8 @@ static void await_no_runner(void)
 		}
 }
 
-// All of the heap is garbage, and each thread wants a part of it.  All that
-// find no memory get theirs from the same collection.
+// All of the heap is garbage, and each thread wants a part of it.  All threads
+// that find no memory get theirs from the same collection.
 TEST(threads_that_fail_together_share_a_collection)
 {
 	enum { N = RT_TSAN ? 16 : MOST_THREADS };
@@ -338,7 +338,8 @@ TEST(threads_that_fail_together_share_stacks)
 	heap_live();
 }
 
-// What a collection gave a thread is kept alive for it until the thread has it.
+// The memory that a collection gave a thread is kept alive until the thread has
+// it.
 TEST(what_a_collection_gave_dies_as_any_object)
 {
 	start(-1);

@@ -151,7 +151,7 @@ TEST(a_span_without_survivors_is_freed, .n = SIZECLASS_COUNT)
 	size = s->elemsize;
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), npages);
 	flip_heap();
-	sweep_ensure(c % 2 ? self : NULL, s); // also without a P
+	sweep_ensure(c % 2 ? self : NULL, s); // even without a P
 	for (uint64_t i = page; i < page + npages; i++) {
 		ck_assert_uint_eq(arena_word(i), 0);
 		ck_assert_ptr_null(arena_span(i));
@@ -263,7 +263,7 @@ static struct plan {
 	size_t nsurvivors;
 } plan;
 
-// plan_span marks all, none, or some of a span's objects and notes what will
+// plan_span marks all, none, or some of a span's objects, and notes what will
 // be freed.
 static void plan_span(struct rng *r, struct mspan *s)
 {
@@ -418,7 +418,7 @@ static struct {
 	atomic_u32 ensure; // next survivor to be ensured
 } race;
 
-// meet waits at a barrier as a blocking region, so that stops can pass.
+// meet waits at a barrier in a blocking region, so that stops can pass.
 static void meet(pthread_barrier_t *b)
 {
 	rt_blocking_enter();
@@ -480,7 +480,7 @@ static void race_round(struct rng *r, int round)
 	sweep_chunks();
 	sweep_all(self);
 	meet(&race.end);
-	ck_assert(sweep_done()); // nobody asks for a chunk any more
+	ck_assert(sweep_done()); // no thread asks for a chunk any more
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&race.chunks), nchunks);
 	expect_plan(&before);
 }
@@ -529,7 +529,7 @@ static void *count_long(void *arg)
 	return arg;
 }
 
-// A sweeper that cannot count what it has freed, since another thread without
+// A sweeper that cannot count what it has freed, because another thread without
 // a P is counting, keeps the span to itself and is not done.
 TEST(a_swept_span_is_not_used_before_its_frees_are_counted, .n = 2)
 {

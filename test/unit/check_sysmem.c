@@ -17,7 +17,7 @@ static size_t page;
 
 static atomic_u64 *const stat = &gauges.gc_misc_sys;
 
-// The gauges as they ought to be.
+// The gauges as they should be.
 static struct gauges expected;
 
 static void begin(int i)
@@ -42,7 +42,7 @@ static void expect_no_move(void)
 	expect_move(0, 0);
 }
 
-// refuse lets the nth and all later calls of a kind fail; allow ends that.
+// refuse makes the nth and all later calls of a kind fail; allow ends that.
 static void refuse(enum oscall kind, uint64_t nth)
 {
 	fault_fail(kind, nth, UINT64_MAX, ENOMEM);
@@ -68,7 +68,7 @@ static bool is_mapped(void *p, size_t n)
 	return oscall_dump(p, n, true) == 0;
 }
 
-// mapped_bytes is the size of the process, read without allocating; the
+// mapped_bytes returns the size of the process, read without allocating.  The
 // system counts in its own pages.
 static uint64_t mapped_bytes(void)
 {
@@ -81,8 +81,8 @@ static uint64_t mapped_bytes(void)
 	return strtoull(buf, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// access_at is how the system lets p be touched, as in "rw-p"; "" where
-// nothing is mapped.
+// access_at returns how the system permits p to be touched, as in "rw-p", or ""
+// where nothing is mapped.
 static const char *access_at(const void *p)
 {
 	static char access[8];
@@ -99,8 +99,8 @@ static const char *access_at(const void *p)
 	return found ? access : "";
 }
 
-// expect_guards: all of a physical page on either side of [p, p+n) may not be
-// touched, all between them may.
+// expect_guards requires that all of a physical page on either side of [p, p+n)
+// is protected, and that all between them may be touched.
 static void expect_guards(char *p, size_t n)
 {
 	ck_assert_str_eq(access_at(p - page), "---p");
@@ -111,8 +111,8 @@ static void expect_guards(char *p, size_t n)
 	ck_assert_str_eq(access_at(p + n + page - 1), "---p");
 }
 
-// is_dumped tells whether a core dump would hold the mapping at p; -1 where
-// the system does not say.
+// is_dumped tells whether a core dump would hold the mapping at p; -1 where the
+// system does not say.
 static int is_dumped(const void *p)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -399,7 +399,7 @@ TEST(guards_go_with_their_mapping, .n = RT_ARRAY_LEN(page_sizes))
 	expect_no_move();
 }
 
-// The memory is as good without, and nothing else is behind its end.
+// The memory is as good without guards, and no other memory follows its end.
 TEST(guards_may_be_refused, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
@@ -430,7 +430,7 @@ TEST(memory_is_forbidden_and_permitted, .n = RT_ARRAY_LEN(page_sizes))
 	refuse(OSCALL_COMMIT, 1);
 	ck_assert(!sysmem_unprotect(p + page, page));
 	allow(OSCALL_COMMIT);
-	// What it is asked for is a part of the physical page.
+	// The request is a part of the physical page.
 	ck_assert(sysmem_unprotect(p + page + 1024, 1024));
 	ck_assert_mem_eq(p, p + 1, 3 * page - 1);
 	refuse(OSCALL_UNCOMMIT, 1);
@@ -439,7 +439,7 @@ TEST(memory_is_forbidden_and_permitted, .n = RT_ARRAY_LEN(page_sizes))
 	expect_no_move();
 }
 
-// Advice and names are refused by older and smaller kernels.
+// Older and smaller kernels refuse advice and names.
 TEST(nothing_depends_on_advice_and_names, .n = RT_ARRAY_LEN(page_sizes))
 {
 	struct systable t;

@@ -1,4 +1,5 @@
-// The bounds of stacks: what of them is in use, and what is no part of them.
+// The bounds of stacks: which part of them is in use, and what is no part of
+// them.
 //
 // Some tests are left out of builds with a sanitizer.  A sanitizer uses stacks
 // of its own, or would have to be told of changes of stacks.
@@ -56,8 +57,8 @@ static void unmap(size_t n)
 
 GROUP(module, .setup = map_area);
 
-// On its own stack a thread uses what is above the stack pointer, and nothing
-// else is looked at.
+// On its own stack a thread uses what is above the stack pointer, and only that
+// is looked at.
 TEST(a_stack_is_used_from_its_pointer_on)
 {
 	uintptr_t sp[] = {at(10), at(10) + 8, at(15) - 8, at(20) - 8, at(20)};
@@ -117,7 +118,7 @@ TEST(odd_bounds_are_kept)
 	ck_assert_uint_eq(threadstack_begin(&c), c.hi);
 }
 
-// A stack that grows is as long as it is mapped by now.
+// A stack that grows is as long as it is mapped at the moment.
 TEST(a_stack_may_have_grown)
 {
 	struct context c = stack(30, 40, at(25) + 8);
@@ -317,8 +318,8 @@ static void *attach_away_from(void *arg)
 	return arg;
 }
 
-// The system knows another stack than the one that the caller runs on: of the
-// main thread, and of another.
+// The system knows another stack than the one that the caller runs on, both for
+// the main thread and for another.
 TEST(a_stack_that_the_system_does_not_know_is_refused, .n = 2,
      .unless = RT_TSAN || RT_ASAN)
 {
@@ -426,8 +427,8 @@ static __thread char local_large[100000];
 static __thread void *local_last;
 static pthread_key_t key;
 
-// hide returns the complement of a new object's address, which is stored in one
-// place.
+// hide stores a new object's address in one place, and returns the complement
+// of the address.
 static RT_NOINLINE uintptr_t hide(int place)
 {
 	void *p = rt_alloc_noscan(OBJECT);
@@ -449,7 +450,7 @@ static RT_NOINLINE uintptr_t hide(int place)
 	return ~(uintptr_t)p;
 }
 
-// hide_below does so in frames that wipe overwrites.
+// hide_below hides an address in frames that wipe overwrites.
 static RT_NOINLINE uintptr_t hide_below(int place)
 {
 	volatile char bytes[4096];
@@ -549,8 +550,8 @@ static void *attach_and_go(void *arg)
 	return arg;
 }
 
-// A helper takes the record of a thread that is gone, and whose stack is: it
-// has none itself.
+// A helper takes the record of a thread that is gone, and whose stack is gone.
+// The helper itself has no stack to scan.
 TEST(a_helper_has_no_stack)
 {
 	rt_config c = heap_config(HEAP_QUIET);

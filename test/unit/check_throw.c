@@ -26,8 +26,8 @@ static bool dies(void (*fn)(void))
 	return death_aborted(death_status(fn));
 }
 
-// say writes to stderr.  It runs in signal handlers, where nothing of Check
-// may.
+// say writes to stderr.  It runs in signal handlers, where no function of Check
+// may be called.
 static void say(const char *s)
 {
 	if (write(STDERR_FILENO, s, strlen(s)) != (ssize_t)strlen(s))
@@ -369,7 +369,7 @@ static void throw_beside_setters(void)
 	throw_fatal("w");
 }
 
-// Two threads change the handler all the time: it is called with its own
+// Two threads change the handler all the time.  It is called with its own
 // argument or, when they leave no gap, not at all.
 TEST(handler_and_argument_are_one_pair)
 {
@@ -400,10 +400,10 @@ static void throw_on_top_of_a_setter(void)
 	set_both(NULL);
 }
 
-// A signal handler may throw while its thread is setting the handler; then
-// no pair ever becomes whole.
+// A signal handler may throw while its thread is setting the handler; then no
+// pair ever becomes whole.
 //
-// The thread sanitizer hands signals over only at calls that it knows.
+// The thread sanitizer delivers signals only at calls that it knows.
 TEST(throw_on_top_of_a_setter_ends, .unless = RT_TSAN)
 {
 	for (unsigned i = 0; i < 30; i++) {

@@ -1,5 +1,5 @@
-// The walk sees every object once; verify finds what is wrong and nothing
-// else.
+// The walk sees every object once.  Verify finds what is wrong and nothing
+// more.
 #include "test/harness/heap.h"
 
 #include <stdio.h>
@@ -93,7 +93,7 @@ static int by_base(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-// expect_live makes the driver's list: combined objects are one.
+// expect_live makes the driver's list; combined objects count as one.
 static void expect_live(void)
 {
 	unsigned n = 0;
@@ -390,7 +390,7 @@ static struct patch flip_line(uint64_t page, unsigned line, unsigned w,
 	return flip(&arena_lines(page)[w].line[line], bits);
 }
 
-// loop_of makes a node the next of itself in its set.
+// loop_of makes a node its own successor in its set.
 static struct patch loop_of(struct lfnode *node)
 {
 	// The packed link of a node is what leads to it.
@@ -448,7 +448,7 @@ static struct patch more(atomic_u64 *gauge)
 	return PATCH(*gauge, gauge_load(gauge) + 8192);
 }
 
-// found verifies a corrupt heap in the own stop.
+// found verifies a corrupt heap in the caller's own stop.
 static void found(const char *name)
 {
 	memset(&verified, 0x5a, sizeof verified);
@@ -462,8 +462,8 @@ static void found(const char *name)
 
 GROUP(corrupt);
 
-// CORRUPTION tests that one is found.  Repaired, the heap is as before: verify
-// itself changes nothing.
+// CORRUPTION tests that a corruption is found.  Repaired, the heap is as
+// before: verify itself changes nothing.
 #define CORRUPTION(name, patch)                                                \
 	TEST(name##_is_found)                                                  \
 	{                                                                      \

@@ -1,7 +1,8 @@
-// What markers share: the stack of one, what is given, jobs, who is alone.
+// What markers share: the stack of one, given words, jobs, and which one is
+// alone.
 //
-// A marker here is a thread that plays by hand what drain and finish do, so
-// each order of events is the one that the test wants.
+// A marker here is a thread that does by hand what drain and finish do, so each
+// order of events is the one that the test wants.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ static void teardown(void)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// work_bufs are the bytes of spans cut into buffers.
+// work_bufs returns the bytes of spans cut into buffers.
 static int64_t work_bufs(void)
 {
 	struct heapstats_totals t;
@@ -271,7 +272,7 @@ TEST(a_range_without_memory_is_refused)
 	end(&first);
 }
 
-// Of a large array all but the first piece is left to any marker.
+// All but the first piece of a large array is left to any marker.
 TEST(the_rest_of_an_array_is_left)
 {
 	enum { WORDS = WORK_PIECE / sizeof(uintptr_t), HEAP = 1 << 30 };
@@ -349,8 +350,8 @@ TEST(a_marker_joins_a_marking_once)
 	}
 }
 
-// A marker that lost its processor learns that its marking is over: at once,
-// or when another one has work for everybody.
+// A marker that lost its processor learns that its marking is over: at once, or
+// when another one has work for all.
 TEST(a_late_marker_takes_nothing, .n = 2)
 {
 	work_open(&first, self, 0);
@@ -491,7 +492,7 @@ TEST(words_wake_a_marker_that_waits)
 	end_both();
 }
 
-// The last busy marker is alone only from when it has seen that.
+// The last busy marker is alone only once it has seen that.
 TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 {
 	struct waiter opener, helper;
@@ -513,7 +514,8 @@ TEST(the_last_busy_marker_finds_out_that_it_is_alone)
 	ck_assert_int_eq(wait_ends(&helper), WORK_OVER);
 }
 
-// Over for who opened it: it goes on alone.  For others: when it is closed.
+// For the opener, marking is over when nothing is left, and it continues alone.
+// For others it is over when it is closed.
 TEST(over_comes_to_the_opener_first)
 {
 	struct waiter opener, helper;
@@ -567,7 +569,7 @@ static unsigned crowd_back(void)
 	return n;
 }
 
-// The one that comes back gives to the next, and only that one.
+// The marker that comes back gives to the next, and only that one.
 TEST(a_gift_wakes_one_marker)
 {
 	struct work *giver = &first;
@@ -616,7 +618,7 @@ TEST(a_call_is_seen_once)
 	crew_call(CREW_MARK);
 	ck_assert_int_eq(crew_wait(&seen), CREW_MARK);
 	crew_call(CREW_MARK);
-	crew_call(CREW_SWEEP); // who comes late sees the last
+	crew_call(CREW_SWEEP); // a late helper sees the last
 	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);
 	crew_call(CREW_SWEEP);
 	ck_assert_int_eq(crew_wait(&seen), CREW_SWEEP);

@@ -24,7 +24,7 @@ struct row {
 	uint64_t mapped, sys; // beyond what metadata took
 };
 
-// scavenge_once is the first run of a pass.
+// scavenge_once releases the first range of a pass.
 static inline uint64_t scavenge_once(struct rt_proc *p, uint64_t max,
 				     bool force)
 {
@@ -82,7 +82,8 @@ struct use {
 	uint64_t sys;
 };
 
-// expect compares with now what now does not find equal to another figure.
+// expect compares those figures of now that now does not compare with each
+// other.
 static inline void expect(struct use want)
 {
 	struct row got = now();
@@ -107,7 +108,7 @@ static inline void begin_with(bool populate)
 	self = proc_self();
 }
 
-// begin makes a heap in which nothing is resident that is not in use.
+// begin makes a heap in which only used memory is resident.
 static inline void begin(void)
 {
 	begin_with(false);
@@ -123,8 +124,8 @@ static inline void end(void)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// check_heap asks for the identities of a heap at rest: everything that is
-// counted adds up, and the page allocator believes in itself.
+// check_heap checks the identities of a heap at rest: everything that is
+// counted adds up, and the page allocator finds no fault in itself.
 static inline void check_heap(void)
 {
 	rt_memstats m;

@@ -15,7 +15,7 @@ TEST(cached_pages_count_as_free)
 	struct mspan *first = alloc_page(NULL);
 	struct mspan *s = alloc_page(&cache);
 
-	// Of the 63 pages that the P took, one is in use.
+	// One of the 63 pages that the P took is in use.
 	ck_assert_uint_eq(bits_count(cache.pages.cache), 62);
 	ck_assert_uint_eq(bits_count(cache.pages.scav), 62);
 	ck_assert_uint_eq(pagealloc_count_free(&mheap.pages),
@@ -50,7 +50,7 @@ TEST(fillings_of_a_cache_double)
 	end_cache(&cache);
 }
 
-// One that has allocated much and then allocates little does so again.
+// A P that has allocated much and then allocates little takes few again.
 TEST(a_flush_makes_fillings_smaller)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};
@@ -118,7 +118,7 @@ TEST(pages_that_the_cache_cannot_serve_are_exchanged)
 	ck_assert_uint_eq(alloc_pages(&cache, 10), 64);
 	ck_assert_uint_eq(cache.pages.cache, ~UINT64_C(0) << 10);
 	ck_assert_uint_eq(alloc_pages(&cache, 9), 74);
-	ck_assert_uint_eq(alloc_pages(NULL, 9), 1); // what was given back
+	ck_assert_uint_eq(alloc_pages(NULL, 9), 1); // released
 	end_cache(&cache);
 }
 
@@ -156,7 +156,7 @@ TEST(spans_in_a_stock_count_as_in_use)
 
 // ---- populating ----
 
-// resident is the number of pages from base on, up to n, that have memory.
+// resident returns how many of the n pages from base on have memory.
 static unsigned resident(uintptr_t base, unsigned n)
 {
 	unsigned char vec[RT_PAGE_SIZE / 4096];
@@ -170,7 +170,7 @@ static unsigned resident(uintptr_t base, unsigned n)
 
 GROUP(populating, .setup = begin_populating, .timeout = 60);
 
-// The first page of a run that is not resident is taken, and those that come
+// The first page of a range that is not resident is taken, and those that come
 // next are brought in with it: free, zero, and no longer released.
 TEST(fresh_pages_are_populated_ahead)
 {

@@ -4,7 +4,7 @@
 
 #include "test/harness/inside.h"
 
-// Nothing here has two threads.
+// No two threads use anything here.
 enum { CUT = RT_TSAN || COVERAGE_BUILD ? 10 : 1 };
 
 static inline unsigned heap_line(void)
@@ -32,8 +32,8 @@ static inline uint64_t verify_errors(void)
 	return v.errors;
 }
 
-// fill gives every slot a random bit; one of 2^sparse slots is free, or
-// allocated, if flip.
+// fill gives every slot a random bit.  One of 2^sparse slots is free, or
+// allocated if flip is true.
 static inline void fill(struct rng *r, const struct mspan *s)
 {
 	unsigned shape = (unsigned)rng_below(r, 6);

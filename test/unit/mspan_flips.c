@@ -12,11 +12,11 @@
 // What the driver knows of the object that begins at an address.
 enum { ALLOCATED = 1, COUNTED = 2, MARKED = 4 };
 
-// An action that is done wrongly on top of the right one, or a count made
-// the wrong way, to prove that the checks below would see it.
+// An action that is done wrongly on top of the right one, or a count made the
+// wrong way, to prove that the checks below would notice it.
 enum mutant {
 	MUTANT_NONE,
-	MUTANT_REST_KEPT,	 // a run's unused rest is not given back
+	MUTANT_REST_KEPT,	 // a run's unused rest is not freed
 	MUTANT_OLD_LINE_KEPT,	 // sweep leaves the old line of a living span
 	MUTANT_OLD_LINE_OF_FREE, // sweep leaves the old line of a freed span
 	MUTANT_RECOUNT_BY_HEAP,	 // recount by the heap's parity
@@ -194,8 +194,8 @@ static const char *check_span(const struct mspan *s, bool marking,
 	return NULL;
 }
 
-// sim_check compares every span with the ledger; NULL: all is right.
-// marking: between the first mark bit and the flip.
+// sim_check compares every span with the ledger.  It returns NULL if all is
+// right.  marking: between the first mark bit and the flip.
 static const char *sim_check(bool marking)
 {
 	size_t nallocated = 0;
@@ -213,7 +213,8 @@ static const char *sim_check(bool marking)
 	return nallocated == sim.nlive ? NULL : "an object is in no span";
 }
 
-// sim_check_sums compares statistics with the ledger, everything retired.
+// sim_check_sums compares statistics with the ledger; everything must be
+// retired.
 static const char *sim_check_sums(void)
 {
 	unsigned c = spanclass_size(sim.sc);
@@ -245,8 +246,8 @@ static void mark_in_ledger(uintptr_t p)
 		*entry(s->base + slot * s->elemsize) |= MARKED;
 }
 
-// mark_some marks objects by hand and by the marker, and hands the marker
-// words that point anywhere in the heap.
+// mark_some marks objects by hand and by the marker, and hands the marker words
+// that point anywhere in the heap.
 static void mark_some(unsigned percent)
 {
 	struct marker *m = &sim.marker;
@@ -455,8 +456,8 @@ TEST(bits_follow_the_ledger_over_many_flips, .base = 1,
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// can_be_seen: a run of one slot has no rest, and the lines of the 8-byte
-// class go with the block they are in.
+// can_be_seen: a run of one slot has no rest, and the lines of the 8-byte class
+// go with the bitmap8 they are in.
 static bool can_be_seen(unsigned c, enum mutant mutant)
 {
 	if (mutant == MUTANT_REST_KEPT)
@@ -483,7 +484,7 @@ static int nvisible(void)
 	return n;
 }
 
-// visible is pair number i of them.
+// visible returns pair number i of them.
 static unsigned visible(int i, enum mutant *mutant)
 {
 	for (unsigned m = 1; m < MUTANT_COUNT; m++)

@@ -47,7 +47,8 @@ TEST(every_byte_of_a_span_leads_to_its_object)
 	inside_boot(true);
 	rng_init(&r, __func__);
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c += CUT) {
-		// Between two others of which nothing is allocated.
+		// The look-ups are in the middle span; the others have no
+		// object.
 		struct mspan *s[3];
 
 		for (unsigned i = 0; i < 3; i++)
@@ -92,7 +93,7 @@ TEST(every_byte_of_a_large_object_leads_to_it, .n = 2)
 	}
 }
 
-// set_word gives a page another word, for a moment in the life of its span.
+// set_word gives a page another pageword, for a moment in the life of its span.
 static void set_word(uint64_t page, unsigned class, enum pageword_state state)
 {
 	atomic_u32_store_relaxed(&arena.words[page],
@@ -111,7 +112,7 @@ TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
 	s = mheap_alloc_large(self, NULL, KIND_WORDS, 3 * RT_PAGE_SIZE);
 	mheap_publish_large(s);
 	page = mspan_page(s);
-	last = mspan_limit(s) - 1; // the word of its page stays as it is
+	last = mspan_limit(s) - 1; // the pageword stays as it is
 	ck_assert(!object_agrees(last, NULL));
 	atomic_ptr_store_release(&arena.spans[page], NULL);
 	ck_assert(object_agrees(last, NULL));
@@ -127,7 +128,7 @@ TEST(a_large_object_that_goes_while_it_is_looked_up_is_not_found)
 	ck_assert(!object_agrees(last, NULL));
 }
 
-// The 8-byte class has its bits in a block that the span leads to.
+// The 8-byte class has its bits in a bitmap8 that the span leads to.
 TEST(an_object_of_8_bytes_whose_span_goes_is_not_found)
 {
 	struct mspan *s;

@@ -141,7 +141,7 @@ static inline void history_roots(void)
 	history_tiny();
 }
 
-// A request that no memory is left for.
+// A request for which no memory is left.
 static inline void history_refused(void)
 {
 	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, 12);

@@ -142,8 +142,8 @@ static void prepare(int i)
 	expect_text(corruptions[i].comparison);
 }
 
-// on_fatal lets the process abort if the text is right, else it ends it in
-// another way.
+// on_fatal lets the process abort if the text is right.  Otherwise it ends the
+// process in another way.
 static void on_fatal(const char *text, void *arg)
 {
 	char want[600];
@@ -185,8 +185,8 @@ static void check_warning(unsigned n)
 	ck_assert_str_eq(warned, want);
 }
 
-// begin_wrong makes a heap with a wrong counter that a mode may tell on_warn
-// of.
+// begin_wrong makes a heap with a wrong counter that a mode may report to
+// on_warn.
 static void begin_wrong(int i, int mode)
 {
 	begin();

@@ -10,7 +10,8 @@
 #include "test/harness/thread.h"
 #include "test/harness/suite.h"
 
-// find_mapping copies the line of /proc/self/maps that holds p; "" if none.
+// find_mapping copies the line of /proc/self/maps that holds p, or "" if there
+// is none.
 static inline void find_mapping(const void *p, char *line, size_t len)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

@@ -21,8 +21,8 @@ static void nothing(void)
 {
 }
 
-// One call of each kind.  INJECTED is an error that the system gives none of
-// them; where the call was made, the result is anything else.
+// One call of each kind.  INJECTED is an error that the system gives for none
+// of them.  If the call was made, the result is something different.
 enum { INJECTED = EXDEV };
 
 static int try_reserve(void)
@@ -233,8 +233,8 @@ static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
 	ck_assert_uint_eq(fault_failed(kind), failed);
 }
 
-// expect_calls makes a call of a kind for each character of want: F where it
-// has to fail as ordered, else a point.
+// expect_calls makes a call of a kind for each character of want: F if it has
+// to fail as ordered, a point if not.
 static void expect_calls(enum oscall kind, const char *want, unsigned failed)
 {
 	char calls[10] = "";
