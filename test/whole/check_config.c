@@ -331,7 +331,8 @@ TEST(environment_sets_every_debug_name)
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 }
 
-// Each of these is ignored alone, with an item before and after it taken.
+// Each of these items alone is ignored; the items before and after it are
+// taken.
 TEST(wrong_items_are_ignored_and_the_others_taken)
 {
 	static const char *const wrong[] = {
@@ -460,7 +461,7 @@ static int read_as_told(void)
 	return read ? ORDINARY_READ : ORDINARY_READ_NOTHING;
 }
 
-// copy_program copies this program to a file of the name made from a template.
+// copy_program copies this program to a file; a template makes its name.
 static void copy_program(char *template)
 {
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -508,7 +509,7 @@ TEST(a_privileged_process_reads_nothing)
 	copy_program(path);
 	ck_assert_int_eq(chmod(path, 0755), 0);
 	ordinary = run_copy(path);
-	// Any user but the one who runs it.
+	// Any user but the one that runs the program.
 	made = chown(path, 1, (gid_t)-1) == 0 && chmod(path, 04755) == 0;
 	if (made)
 		privileged = run_copy(path);
@@ -524,7 +525,7 @@ TEST(a_privileged_process_reads_nothing)
 		ck_assert_int_eq(privileged, PRIVILEGED_READ_NOTHING);
 }
 
-// Whatever stands in the environment, rt_init accepts what comes of it.
+// Whatever is in the environment, rt_init accepts the resulting configuration.
 TEST(random_environment_resolves)
 {
 	static const char *const names[] = {
@@ -583,7 +584,8 @@ TEST(version_is_that_of_the_headers)
 	ck_assert_int_eq(rt_version() % 1000, RT_VERSION_MICRO);
 }
 
-// With an argument: a copy that a_privileged_process_reads_nothing runs.
+// With an argument, this is a copy that a_privileged_process_reads_nothing
+// runs.
 int main(int argc, char **argv)
 {
 	(void)argv;

@@ -1,5 +1,5 @@
-// A heap where the process may not do what others may: no /proc, no file
-// descriptor, system calls that a filter refuses.
+// A heap where the process may not do what others may: there is no /proc and no
+// file descriptor, and a filter refuses system calls.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static void take_descriptors(void)
 	ck_assert_int_eq(errno, EMFILE);
 }
 
-// take_proc makes an empty directory the root; false: that needs rights.
+// take_proc makes an empty directory the root.  It returns false if the process
+// has no right to do so.
 static bool take_proc(void)
 {
 	char dir[] = "check_confined-XXXXXX";
@@ -57,8 +58,8 @@ static bool take_proc(void)
 	return done;
 }
 
-// refuse has the kernel answer EPERM to a system call from now on; false: it
-// has no filters.
+// refuse makes the kernel answer EPERM to a system call from now on.  It
+// returns false if the kernel has no filters.
 static bool refuse(long number)
 {
 	struct sock_filter code[] = {
@@ -112,8 +113,8 @@ static rt_config quiet(void)
 	return c;
 }
 
-// works: a heap comes, and all frames of the main thread keep objects alive,
-// those above the call of rt_init and those below.
+// works requires that a heap is made, and that all frames of the main thread
+// keep objects alive, those above the call of rt_init and those below.
 static void works(void)
 {
 	rt_config c = quiet();
@@ -167,7 +168,7 @@ TEST(a_heap_needs_no_single_one_of_these_calls, .n = RT_ARRAY_LEN(calls))
 
 // ---- what cannot be done without ----
 
-// expect_told: the answer, and one warning more that says the same.
+// expect_told requires the answer, and one more warning that says the same.
 static void expect_told(int error, unsigned nwarnings)
 {
 	ck_assert_int_eq(error, RT_ENOTSUP);
@@ -188,7 +189,7 @@ static RT_NOINLINE void attach_named(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-// Neither the C library nor we can find the main thread's stack.
+// Neither the C library nor our own library can find the main thread's stack.
 TEST(a_stack_that_cannot_be_found_is_told)
 {
 	rt_config c = quiet();
@@ -210,7 +211,7 @@ TEST(a_stack_that_cannot_be_found_is_told)
 	ck_assert_uint_eq(warnings, 2);
 }
 
-// A filter is its thread's own.  A sanitizer asks for the bounds before this.
+// A filter belongs to its thread.  A sanitizer asks for the bounds before this.
 static void *attach_beside(void *arg)
 {
 	bool *filtered = arg;

@@ -1,6 +1,5 @@
-// The debugging modes of rt_config: each finds the error it is for (guards:
-// check_guard, poison: check_poison), and leaves a program without errors
-// alone.
+// The debugging modes of rt_config.  Each finds the error it is for (guards:
+// check_guard, poison: check_poison), and accepts a program without errors.
 #include "test/harness/heap.h"
 
 #include <stdio.h>
@@ -83,7 +82,7 @@ TEST(every_nth_allocation_collects)
 	ck_assert_uint_eq(collections(), 10);
 }
 
-// The count begins anew with each heap, so that a run can be repeated.
+// The count begins anew with each heap, so a run can be repeated.
 TEST(stress_begins_anew_with_the_heap)
 {
 	config.gcstress = 2;
@@ -114,8 +113,8 @@ static bool is_clobbered(const void *p, size_t n)
 
 static const size_t clobber_sizes[] = {8, 16, 24, 512, 1024, 8192, 200000};
 
-// An object in a place that no root knows is overwritten, one beside it is
-// not, and memory that is used again is zero.
+// An object in a place that no root refers to is overwritten, and one beside it
+// is not.  Memory that is used again is zero.
 TEST(freed_objects_are_overwritten, .n = RT_ARRAY_LEN(clobber_sizes))
 {
 	size_t n = clobber_sizes[_i];
@@ -139,7 +138,7 @@ TEST(freed_objects_are_overwritten, .n = RT_ARRAY_LEN(clobber_sizes))
 	}
 }
 
-// Without the mode what was freed stays as it was.
+// Without the mode, freed memory stays as it was.
 TEST(without_it_nothing_is_overwritten)
 {
 	volatile uintptr_t hidden;
@@ -154,8 +153,8 @@ TEST(without_it_nothing_is_overwritten)
 
 // ---- checkmark ----
 
-// mark_early sets an object's mark bit before marking, so that the marker
-// takes it for done and does not look inside: a marker with a bug.
+// mark_early sets an object's mark bit before marking.  So the marker takes the
+// object for done and does not look inside: this is a marker with a bug.
 static void mark_early(void *obj)
 {
 	uintptr_t at = (uintptr_t)obj;
@@ -223,8 +222,9 @@ TEST(without_the_check_it_is_freed)
 		      death_output);
 }
 
-// Outside of a collection nothing is marked, so that the check names whatever a
-// root leads to.  One thread may hold the object, and another came after it.
+// Outside of a collection nothing is marked, so the check reports anything that
+// a root leads to.  One thread may hold the object, and another one attached
+// after it.
 enum look {
 	LOOK_STACK,
 	LOOK_REGISTERS,

@@ -1,8 +1,8 @@
 // What every field of rt_config does to a heap, seen through the public
 // interface: one table of field, value and effect.  Fields with an effect that
 // needs more than one line have suites of their own: gc_threads in check_mark,
-// checkmark and poison in check_debug.  stop_signal and stop_grace_us have none
-// in this version.
+// checkmark and poison in check_debug.  stop_signal and stop_grace_us have no
+// effect in this version.
 #define _GNU_SOURCE 1
 
 #include <dirent.h>
@@ -33,7 +33,7 @@ static uint64_t ready; // and after it
 
 // ---- effects ----
 
-// What is read is compared with a row's number.
+// The value read is compared with a row's number.
 
 static uint64_t fits_100_mib(void)
 {
@@ -66,8 +66,8 @@ static uint64_t processors(void)
 
 static uint64_t wanted; // of the row
 
-// The CPU accounts hold as many seconds a second as there are processors.  The
-// time of the heap is known within two bounds.
+// Each second the CPU accounts grow by as many seconds as there are processors.
+// The time of the heap is known within two bounds.
 static uint64_t processors_accounted(void)
 {
 	rt_metric_sample s = {.name = "/cpu/classes/total:cpu-seconds"};
@@ -142,8 +142,8 @@ static uint64_t is_attached(void)
 	return attached;
 }
 
-// advised_mappings is the number of mappings of this process that were advised
-// to use huge pages.
+// advised_mappings returns how many mappings of this process were advised to
+// use huge pages.
 static unsigned advised_mappings(void)
 {
 	static char line[1024];
@@ -159,7 +159,7 @@ static unsigned advised_mappings(void)
 }
 
 // Huge pages are wanted for a large object.  The heap advises them after the
-// collection, maybe in a helper's time: a row that expects them waits.
+// collection, and perhaps a helper does it: a row that expects them waits.
 static uint64_t huge_pages_advised(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
@@ -174,7 +174,8 @@ static uint64_t huge_pages_advised(void)
 	return advised_mappings() != 0;
 }
 
-// lacks tells what the system must know for a row; NULL: nothing that it lacks.
+// lacks returns what the system would have to know for a row, or NULL if it
+// lacks nothing.
 static const char *lacks(const char *row)
 {
 	size_t n = 4 << 20;
@@ -381,7 +382,7 @@ static int count_oom(size_t n, void *arg)
 	return 0;
 }
 
-// What the range cannot hold beside what lives.
+// The range cannot hold this beside the live objects.
 static void run_out(void)
 {
 	void *most = rt_alloc_noscan_uninit(40 * MIB);
@@ -470,7 +471,7 @@ static void *make_helpers(void *arg)
 	return arg;
 }
 
-// Of the thread that makes them, not of the process.
+// Helpers inherit from the thread that makes them, not from the process.
 TEST(helpers_inherit_processors_and_priority)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -530,7 +531,8 @@ static int replace_and_go_on(size_t n, void *arg)
 	return 1;
 }
 
-// The handler that replaces another one while that runs is asked next.
+// If a handler replaces another one while that one runs, the new one is asked
+// next.
 TEST(a_handler_may_be_replaced_while_it_is_called)
 {
 	rt_config c;
@@ -554,8 +556,8 @@ static void replace_and_report(const char *text, void *arg)
 	ck_assert_uint_eq(contradictions_reported(), 1);
 }
 
-// A handler that replaces itself, and brings about the next report, has that
-// told to the other one before it returns.
+// If a handler replaces itself and then causes the next report, the new handler
+// gets that report before the old one returns.
 TEST(a_warning_may_replace_its_handler)
 {
 	rt_config c;

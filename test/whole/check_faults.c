@@ -1,12 +1,12 @@
-// Any call to the system may be refused, at any moment: what follows is a
-// documented result, a heap in order, and success as soon as the system
+// Any call to the system may be refused, at any moment.  The result is then a
+// documented one, the heap is in order, and calls succeed as soon as the system
 // grants again.
 //
 // A scenario does something with a heap.  For each kind of call its 1st, 2nd,
-// 3rd ... call is refused, once or from then on, until a run meets no refusal;
-// so every call that a scenario makes has been refused.  The last test wants
+// 3rd ... call is refused, once or from then on, until a run meets no refusal.
+// So every call that a scenario makes has been refused.  The last test wants
 // every place in the library that calls the system to be among them.
-// RT_STRESS_SECONDS=1 tries each errno at each call, else they take turns.
+// RT_STRESS_SECONDS=1 tries each errno at each call; otherwise they take turns.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -62,14 +62,14 @@ static const char *const mode_names[] = {"once", "from then on",
 struct scenario {
 	const char *name;
 	void (*prepare)(void); // calls are granted; NULL: nothing
-	// act is what meets refusals; it tells how many it was told of.
+	// act meets the refusals; it returns how many it was told of.
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			  // ones; 0: none
+			     // ones; 0: none
 };
 
-// The run that goes on.
+// The present run.
 static struct {
 	const struct scenario *scenario;
 	enum oscall kind;
@@ -106,15 +106,16 @@ static void require(bool ok, const char *what)
 // What a system says when it refuses; the library looks for none of them.
 static const int errnos[] = {ENOMEM, EAGAIN, EINVAL, EPERM, EINTR, ENOSYS};
 
-// undoes: where it is refused something stays mapped that nobody needs.
+// undoes tells whether the call undoes something: if it is refused, something
+// unneeded stays mapped.
 static bool undoes(enum oscall kind)
 {
 	return kind == OSCALL_UNMAP || kind == OSCALL_UNCOMMIT ||
 	       kind == OSCALL_RELEASE;
 }
 
-// spared: a sleeper whose wake is refused sleeps on, and whoever waits for it
-// waits for ever.  No system refuses that call for a word that exists.
+// spared: a sleeper whose wake is refused sleeps on, and a thread that waits
+// for it waits for ever.  No system refuses that call for a word that exists.
 static bool spared(enum oscall kind)
 {
 	return kind == OSCALL_FUTEX_WAKE;
@@ -132,7 +133,7 @@ static void arm(void)
 		   run.error);
 }
 
-// disarm tells how many calls of the run's kind were refused.
+// disarm returns how many calls of the run's kind were refused.
 static uint64_t disarm(void)
 {
 	uint64_t failed = fault_failed(run.kind);
@@ -146,7 +147,7 @@ static uint64_t disarm(void)
 
 // ---- what is left behind ----
 
-// mapped is the size of all mappings, in pages of the system.
+// mapped returns the size of all mappings, in pages of the system.
 static uint64_t mapped(void)
 {
 	char buf[128] = "";
@@ -157,8 +158,8 @@ static uint64_t mapped(void)
 	return strtoull(buf, NULL, 10);
 }
 
-// await_alone waits until no other thread is left: one that was joined is still
-// there for a moment.  A sanitizer has one of its own.
+// await_alone waits until no other thread is left, because a joined thread
+// still exists for a moment.  A sanitizer has a thread of its own.
 static void await_alone(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
@@ -179,15 +180,15 @@ static void on_warning(const char *text, void *arg)
 	warnings += !strstr(text, "refused");
 }
 
-// granted tells whether the answer is success; else there is no memory.
+// granted tells whether the answer is success; otherwise there is no memory.
 static bool granted(int error)
 {
 	require(error == RT_OK || error == RT_ENOMEM, "an undocumented answer");
 	return error == RT_OK;
 }
 
-// begin makes what is missing of a heap that holds only what is in roots; 1:
-// something was refused.
+// begin makes what is missing of a heap that holds only what is in roots.  It
+// returns 1 if something was refused.
 static unsigned begin(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -342,7 +343,7 @@ static void make_wide(void)
 
 enum { WIDE_OBJECTS = NWIDE * (WIDE + 1) };
 
-// The heap's last page is taken, so that buffers need a longer one.
+// The heap's last page is taken, so a longer heap is needed for buffers.
 static void prepare_mark(void)
 {
 	static rt_memstats m;
@@ -393,7 +394,7 @@ static unsigned act_roots(void)
 	return failed;
 }
 
-// A thread that comes and goes; arg: it exits attached.
+// A thread that comes and goes.  arg: it exits attached.
 static void *visit(void *arg)
 {
 	int error = rt_thread_attach(0);
@@ -431,8 +432,8 @@ static unsigned act_attach(void)
 	return (unsigned)failed;
 }
 
-// A thread that stands when asked, until the world's owner is done with it.
-static atomic_u32 company; // 1: it is there, 2: it shall go, 3: it is refused
+// A thread that stops when asked, until the stopper needs it no more.
+static atomic_u32 company; // 1: attached, 2: to detach, 3: refused
 static atomic_u32 reading;
 
 static void *accompany(void *arg)
@@ -460,7 +461,7 @@ static void *read_outside(void *arg)
 	return NULL;
 }
 
-// stop_for_a_while lets another thread wait for the world.
+// stop_for_a_while makes another thread wait for the right to stop the world.
 static void stop_for_a_while(void)
 {
 	pthread_t thread;
@@ -523,7 +524,7 @@ static unsigned act_waiting_marker(void)
 		"thread");
 	while (work_waiting() == 0)
 		sched_yield();
-	// It sleeps soon, but only while some call is watched is that counted.
+	// It sleeps soon, but that is only counted while some call is watched.
 	for (unsigned i = 0; i < 500; i++)
 		if (fault_count(OSCALL_FUTEX_WAIT) == sleeps)
 			sleep_ns(100000);
@@ -573,7 +574,7 @@ static void check_release(void)
 	require(m.heap_objects == 10, "an object is lost");
 }
 
-// Chunks that live objects fill, and of which a part is given back then.
+// Chunks are full of live objects, and then a part of them is released.
 static void prepare_huge_pages(void)
 {
 	for (unsigned i = 0; i < 20; i++)
@@ -651,8 +652,8 @@ static void prepare_few(void)
 		keep(rt_alloc(1000));
 }
 
-// act_fork lets a child go on with the heap, where calls are refused as in its
-// parent.
+// act_fork makes a child that continues to use the heap, where calls are
+// refused as in its parent.
 static unsigned act_fork(void)
 {
 	pid_t child = fork();
@@ -691,7 +692,7 @@ static unsigned act_fini(void)
 	return begin();
 }
 
-// act_life is all of it in a row.
+// act_life does all of it in a row.
 static unsigned act_life(void)
 {
 	unsigned failed = act_growth() + act_stacks();
@@ -701,7 +702,7 @@ static unsigned act_life(void)
 	return failed + act_fini();
 }
 
-// Pages that guarded objects left forbidden are used again.
+// Pages that guarded objects left protected are used again.
 static void prepare_guarded(void)
 {
 	for (unsigned i = 0; i < 100; i++)
@@ -748,7 +749,7 @@ static const struct scenario scenarios[] = {
 
 // ---- runs ----
 
-// attempt makes one run; true: a call was refused.
+// attempt makes one run.  It returns true if a call was refused.
 static bool attempt(uint64_t *pages)
 {
 	const struct scenario *sc = run.scenario;
@@ -772,8 +773,8 @@ static bool attempt(uint64_t *pages)
 	in_order();
 	end();
 	await_alone();
-	// What the system does not take back is there, and a stack that was
-	// read to its end is as long as it may be.
+	// Mappings that the system refuses to take back are still there, and a
+	// stack that was read to its end is as long as it may be.
 	if (run.kind == OSCALL_UNMAP || run.kind == OSCALL_MAPPED ||
 	    run.mode == NO_WAY_BACK)
 		*pages = mapped();
@@ -839,7 +840,8 @@ TEST(each_call_may_be_refused, .n = RT_ARRAY_LEN(scenarios) - SANITIZED)
 		(unsigned long long)runs);
 }
 
-// What a process asks for once only, and so no scenario after the first heap.
+// Calls that a process makes only once, and so no scenario after the first
+// heap.
 static const enum oscall first_calls[] = {OSCALL_ATFORK, OSCALL_TLSKEY};
 
 TEST(the_first_heap_may_be_refused, .n = RT_ARRAY_LEN(first_calls))
@@ -857,8 +859,9 @@ TEST(the_first_heap_may_be_refused, .n = RT_ARRAY_LEN(first_calls))
 	end();
 }
 
-// What is mapped where a range should begin makes it ask a second time, unless
-// chance has put it on a border; one page more, and it has not.
+// A mapping where an aligned range should begin makes sysmem_reserve ask a
+// second time, unless chance has put the free addresses on a border.  One more
+// page moves them off it.
 TEST(a_second_reservation_may_be_refused)
 {
 	enum { TRIES = 4 };
@@ -894,7 +897,7 @@ static void *lock_and_unlock(void *arg)
 	return arg;
 }
 
-// A thread that may not sleep asks again until it has the lock.
+// A thread that may not sleep tries again until it has the lock.
 TEST(a_sleep_on_a_lock_may_be_refused)
 {
 	pthread_t thread;
@@ -911,7 +914,8 @@ TEST(a_sleep_on_a_lock_may_be_refused)
 	disarm();
 }
 
-// The clock of a sleep with an end: when it begins, and when it may be over.
+// The clock of a sleep with an end is read when it begins, and when it may be
+// over.
 TEST(a_clock_of_a_sleep_may_be_refused)
 {
 	struct note note = {0};
@@ -974,15 +978,16 @@ static void leave_bytes(size_t n)
 	uint64_t before = gauge_load(stat);
 	size_t used = PIECE;
 
-	// Pieces of other_sys move nothing in it; what grows is the prefix.
+	// Pieces of other_sys do not change it; only the prefix grows.
 	while (gauge_load(stat) == before)
 		require(persistent_alloc(PIECE, PIECE, stat) != NULL, "piece");
 	for (; used + n < gauge_load(stat) - before; used += PIECE)
 		require(persistent_alloc(PIECE, PIECE, stat) != NULL, "piece");
 }
 
-// Somewhere in between there is room for what a helper's maker needs, and not
-// for what the helper needs: then it ends, and a later collection makes it.
+// Somewhere in between there is room for what a helper's maker needs, but not
+// for what the helper needs.  Then the helper ends, and a later collection
+// makes it.
 TEST(a_helper_may_find_no_memory)
 {
 	run.scenario = &scenarios[_i];
@@ -1023,7 +1028,7 @@ static void *throw_too(void *arg)
 	throw_fatal("second");
 }
 
-// hold_report keeps the first report from its end; the second thread that
+// hold_report delays the end of the first report.  The second thread that
 // throws may not sleep meanwhile, and ends the process.
 static void hold_report(const char *text, void *arg)
 {
@@ -1056,7 +1061,7 @@ static void die(void)
 	reports[report].fn();
 }
 
-// A fatal report that nobody gets ends the process all the same.
+// A fatal report that cannot be written ends the process all the same.
 TEST(a_report_may_be_refused, .n = RT_ARRAY_LEN(reports))
 {
 	uint64_t before = refused[reports[_i].kind];
@@ -1068,8 +1073,8 @@ TEST(a_report_may_be_refused, .n = RT_ARRAY_LEN(reports))
 
 // ---- all of it ----
 
-// Left out are a wake (see spared), and the yield: it has no result, and only
-// a thread that waits for another makes it.
+// Two calls are left out: a wake (see spared), and the yield, which has no
+// result.  Only a thread that waits for another one makes that call.
 static bool left_out(enum oscall kind)
 {
 	return spared(kind) || kind == OSCALL_YIELD ||
@@ -1088,7 +1093,7 @@ TEST(each_kind_was_refused)
 // Calls that no refusal can reach, or where it means nothing.
 static const struct {
 	const char *call;
-	bool always; // else under a sanitizer only
+	bool always; // otherwise under a sanitizer only
 	const char *reason;
 } exempt[] = {
     {"oscall_futex_wake", true, "see spared"},

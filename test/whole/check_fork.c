@@ -31,7 +31,7 @@ enum {
 	CHILD_SECONDS = 60,
 };
 
-// Check has locks of its own, which a fork may find held: children, and
+// Check has locks of its own, which may be held at a fork.  So children, and
 // threads that are busy at a fork, end the test by themselves.
 static void expect_at(bool ok, int line)
 {
@@ -116,8 +116,9 @@ static void begin(void)
 	rt_config c = heap_config(100);
 
 	c.heap_min = c.heap_headroom = 1 << 20;
-	// The sanitizers can make no thread in a child: gcc's thread sanitizer
-	// says so, the address sanitizer waits for its own allocator for ever.
+	// The sanitizers can make no thread in a child.  gcc's thread sanitizer
+	// says so, and the address sanitizer waits for its own allocator for
+	// ever.
 	c.gc_threads = RT_TSAN || RT_ASAN ? 0 : 1;
 	expect(rt_init(&c) == RT_OK);
 	list_make();
@@ -195,7 +196,7 @@ static void runs_are_as_before(void)
 	expect(rt_thread_tls->run == runs);
 }
 
-// Inline allocation goes on after a fork, but not in a region.
+// Inline allocation continues after a fork, but not in a region.
 TEST(a_fork_leaves_the_runs_as_they_were)
 {
 	begin();
@@ -222,7 +223,7 @@ static void *fork_unattached(void *arg)
 	return arg;
 }
 
-// The thread that the heap was made by is not there.
+// The child does not have the thread that made the heap.
 TEST(an_unattached_thread_forks)
 {
 	pthread_t thread;
@@ -282,7 +283,7 @@ static int fork_in_walk(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// Both processes go on with the walk.
+// Both processes continue the walk.
 TEST(a_callback_of_a_walk_forks)
 {
 	begin();
@@ -377,7 +378,7 @@ TEST(forks_without_a_heap_change_nothing)
 	begin_work_and_end();
 }
 
-// What a heap that was never finished had made is not looked at.
+// A fork does not look at what a refused rt_init had made.
 TEST(a_fork_after_a_heap_was_refused)
 {
 	// The block of the first thread; the first call is for its P.
@@ -422,7 +423,7 @@ TEST(a_fatal_handler_forks, .exit = 42)
 
 static unsigned told; // reports
 
-// on_abort is for a throw that was to wait for nobody.
+// on_abort is for a throw that should not wait for any thread.
 static void on_abort(int sig)
 {
 	(void)sig;
@@ -550,8 +551,8 @@ static void *(*const others[])(void *) = {hold_all_and_stay, stop_and_stay};
 
 GROUP(threads, .timeout = 300);
 
-// What another thread holds, or has stopped, no program waits for that is
-// started without a fork: locks of the heap, or the world.
+// A program that is started without a fork waits for nothing that another
+// thread holds or has stopped: neither locks of the heap, nor the world.
 TEST(a_fatal_handler_starts_a_program,
      .n = RT_ARRAY_LEN(ways) * RT_ARRAY_LEN(others), .exit = 42)
 {
@@ -728,8 +729,8 @@ enum { LIMIT = 64 << 20, LONG_STACK = 16 << 20 };
 
 static void *given; // a stack
 
-// take_from_a_collection uses up what the heap has left, and has its next stack
-// from the first collection; it frees it, and sleeps.
+// take_from_a_collection uses up what the heap has left, and gets its next
+// stack from the first collection.  It frees the stack, and sleeps.
 static void *take_from_a_collection(void *arg)
 {
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
@@ -754,7 +755,7 @@ static void free_given(void)
 	works_and_ends();
 }
 
-// The stack is the forking thread's by now.
+// The stack belongs to the forking thread by now.
 TEST(a_child_takes_no_stack_back_that_was_freed)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -814,7 +815,7 @@ static int no_memory(size_t n, void *arg)
 	return 0;
 }
 
-// Of threads that no stop concerns: they take locks at any time.
+// Functions of threads that no stop concerns: they take locks at any time.
 static void *read_and_set(void *arg)
 {
 	rt_memstats m;
@@ -858,7 +859,7 @@ static void *(*const busy[])(void *) = {
     read_and_set, read_in_region, read_exactly,
 };
 
-// Also what no other thread of the child will let go again.
+// Even locks that no other thread of the child will release must be free.
 static void everything_works(void)
 {
 	expect(rt_set_warn_handler(NULL, NULL) == RT_OK);
@@ -943,7 +944,7 @@ static void *fork_outside(void *arg)
 	return arg;
 }
 
-// Also where the C library lets only one of them run its handlers.
+// Even where the C library lets only one of them run its handlers.
 TEST(several_threads_fork_at_once)
 {
 	static void *(*const forks[])(void *) = {fork_in_region, fork_in_region,
@@ -1002,7 +1003,8 @@ static void *fork_and_attach(void *arg)
 }
 
 // No thread of the child can release the C library's lock of its list of
-// modules.  Sanitizers take it, too, when a thread begins: so all have.
+// modules.  Sanitizers take it, too, when a thread begins, so all threads have
+// begun.
 TEST(a_fork_while_another_thread_walks_the_modules)
 {
 	pthread_t forks, walker;
@@ -1020,7 +1022,7 @@ TEST(a_fork_while_another_thread_walks_the_modules)
 	works_and_ends();
 }
 
-// The child finds a whole heap without threads, or none.
+// The child finds a whole heap without threads, or no heap.
 static void a_heap_or_none(void)
 {
 	int error = rt_thread_attach(0);

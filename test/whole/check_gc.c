@@ -33,7 +33,7 @@ TEST(list_of_ten_million_survives)
 	ck_assert_uint_eq(list_length(root[0]), n - n / 2);
 }
 
-// make_array is an array of pointers to n objects that hold their index.
+// make_array makes an array of pointers to n objects that hold their index.
 static uint64_t **make_array(uint64_t n)
 {
 	uint64_t **array = rt_alloc(n * sizeof *array);
@@ -179,7 +179,7 @@ static struct vertex *make_graph(struct rng *r, uint64_t *reachable)
 
 static const uint32_t limits[] = {0, 1, 2, UINT32_MAX};
 
-// However little memory marking gets, it reaches the same.
+// However little memory marking gets, it reaches the same objects.
 TEST(limited_work_buffers_mark_the_same, .n = RT_ARRAY_LEN(limits))
 {
 	uint64_t list = 100000 / HEAP_CUT, array = 200000 / HEAP_CUT;
@@ -222,7 +222,7 @@ TEST(many_roots_do_not_need_buffers, .n = RT_ARRAY_LEN(limits))
 	free(table);
 }
 
-// Work buffers are given back when marking ends.
+// Work buffers are freed when marking ends.
 TEST(work_buffers_are_given_back)
 {
 	rt_memstats m;
@@ -244,8 +244,8 @@ static const size_t large_sizes[] = {
     (3 << 20) - 4,
 };
 
-// The words of a large object that are easily missed: the first, the last,
-// and those beside the borders of pieces.
+// The words of a large object that are easily missed: the first, the last, and
+// those beside the borders of pieces.
 static unsigned edge_words(size_t size, size_t *word)
 {
 	size_t words = size / sizeof(void *);
@@ -281,7 +281,7 @@ TEST(every_piece_of_a_large_object_is_scanned,
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 2 * (n - 1));
 }
 
-// Only what was asked for is looked at.
+// Only the requested bytes are scanned.
 TEST(slack_of_a_large_object_is_not_scanned)
 {
 	size_t size = 40000;
@@ -297,8 +297,8 @@ TEST(slack_of_a_large_object_is_not_scanned)
 
 enum { OFFSETS = 600 };
 
-// some_offsets lists all offsets of a small object, of others those at the
-// borders of words, granules and pages, and random ones.
+// some_offsets lists all offsets of a small object.  For other objects it lists
+// those at the borders of words, granules and pages, and random ones.
 static unsigned some_offsets(struct rng *r, size_t size, size_t *offset)
 {
 	unsigned n = 0;
@@ -320,8 +320,8 @@ static unsigned some_offsets(struct rng *r, size_t size, size_t *offset)
 	return n;
 }
 
-// check_offsets makes pairs of neighbours, of which one is pointed into, and
-// expects that it lives and the other does not.
+// check_offsets makes pairs of neighbours, and a pointer into one of them.  It
+// expects that this one lives and the other does not.
 static void check_offsets(struct rng *r, int kind, size_t request)
 {
 	uintptr_t *table = heap_table(OFFSETS, RT_ROOT_WORDS);
@@ -397,7 +397,7 @@ TEST(interior_pointers_keep_large_objects)
 	check_offsets(&r, RT_WORDS, 131072);
 }
 
-// A span with more pages than a page word can count.
+// A span with more pages than a pageword can count.
 TEST(interior_pointers_find_the_base_of_a_huge_object)
 {
 	size_t size = ((size_t)PAGEWORD_PLACE_MAX + 10) << RT_PAGE_SHIFT;
@@ -417,8 +417,8 @@ TEST(interior_pointers_find_the_base_of_a_huge_object)
 	free(table);
 }
 
-// Words into free slots, tails of spans, free pages and pages of other use
-// are no pointers.
+// Words that point into free slots, tails of spans, free pages and pages of
+// other use are not pointers.
 TEST(words_to_free_memory_mark_nothing)
 {
 	uintptr_t lo = arena.base, hi;
@@ -475,8 +475,8 @@ static uint64_t filler(uint32_t node, size_t i)
 	return rng_next(&r) | UINT64_C(1) << 63;
 }
 
-// edge_word is an edge as it stands in the object: into the other at any
-// place, also tagged.
+// edge_word returns an edge as it is in the object: a pointer to any byte of
+// the other object, so perhaps with a tag.
 static uint64_t edge_word(uint32_t to, uint64_t random)
 {
 	const struct shadow *s = &shadow[to - 1];
@@ -593,8 +593,8 @@ static bool shadow_intact(uint32_t i)
 	return true;
 }
 
-// After each collection there is what the shadow reaches, unchanged, and
-// nothing else.
+// After each collection the heap has exactly what the shadow reaches,
+// unchanged.
 TEST(random_graph_is_its_shadow, .n = 3)
 {
 	struct rng r;
@@ -625,8 +625,8 @@ TEST(random_graph_is_its_shadow, .n = 3)
 
 GROUP(own);
 
-// Trees that come and go while the heap collects by itself, held by nothing
-// but the stack that builds them.
+// Trees that come and go while the heap collects by itself; only the stack that
+// builds them holds them.
 TEST(contents_survive_automatic_collections)
 {
 	enum { DEPTH = 10, TREES = 3000 / (RT_ASAN || RT_TSAN ? 20 : 1) };

@@ -1,5 +1,5 @@
 // Inline allocation: every size in every form gets the slot that the library's
-// own table says, and slots that are not cleared are nobody else's.
+// own table says, and slots that are not cleared belong to one object only.
 #include "runtime/base/sizeclass.h"
 #include "test/harness/heap.h"
 
@@ -22,7 +22,7 @@ static void setup(void)
 
 // ---- sizes ----
 
-// slot_size is the size of the slot that holds n bytes, in plain words.
+// slot_size returns the size of the slot that holds n bytes, in plain words.
 static size_t slot_size(bool noscan, size_t n)
 {
 	unsigned c = 1;
@@ -36,8 +36,8 @@ static size_t slot_size(bool noscan, size_t n)
 	return sizeclass_table[c].size;
 }
 
-// prime makes runs for the classes beside that of n bytes.  Where these had
-// none, an object of a wrong class would come from the library, and be right.
+// prime makes runs for the classes beside that of n bytes.  If these had none,
+// an object of a wrong class would come from the library, and be right.
 static void prime(void *(*alloc)(size_t n), bool noscan, size_t n)
 {
 	size_t size = slot_size(noscan, n);
@@ -49,7 +49,7 @@ static void prime(void *(*alloc)(size_t n), bool noscan, size_t n)
 	}
 }
 
-// expect_slot looks at an object of which all bytes are written, too.
+// expect_slot verifies an object, and writes all of its bytes.
 static void expect_slot(const char *form, bool noscan, size_t n, char *p)
 {
 	size_t size = slot_size(noscan, n);
@@ -212,8 +212,9 @@ TEST(a_constant_size_has_the_slot_of_its_class)
 
 // ---- slots that are not cleared ----
 
-// mixed allocates objects of n bytes, in turn cleared and not, fills them all,
-// and keeps every third.  Returns how many of the cleared were not zero.
+// mixed allocates objects of n bytes, cleared and not in turn, fills them all,
+// and keeps every third.  It returns how many of the cleared ones were not
+// zero.
 static unsigned mixed(size_t n)
 {
 	unsigned wrong = 0;
@@ -239,7 +240,7 @@ TEST(cleared_slots_are_zero_beside_others)
 		}
 }
 
-// Contents of what died are seen, so nothing was spent on clearing it.
+// The contents of dead objects are seen, so no time was spent on clearing them.
 TEST(slots_that_need_not_be_zero_are_not_cleared)
 {
 	static const size_t sizes[] = {8, 16, 64, 100, 256, 1024};
@@ -258,7 +259,8 @@ TEST(slots_that_need_not_be_zero_are_not_cleared)
 	}
 }
 
-// Both runs of a class are counted and given back when the caches are flushed.
+// When the caches are flushed, the used slots of both runs of a class are
+// counted, and the rest is freed.
 TEST(both_runs_of_a_class_are_counted)
 {
 	for (size_t n = 16; n <= RT_INLINE_MAX; n *= 2)
@@ -280,7 +282,7 @@ TEST(both_runs_of_a_class_are_counted)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Where one run ends while the other one lasts, that goes on.
+// When one run ends while the other one lasts, the other one stays in use.
 TEST(neither_run_of_a_class_ends_the_other)
 {
 	enum { N = 5000 };

@@ -271,7 +271,7 @@ TEST(each_field_is_checked_by_itself)
 	FORMATS(EXPECT_FORMAT)
 	TYPES(EXPECT_TYPE)
 	DESCS(EXPECT_DESC)
-	// Nothing was made by all that.
+	// None of these calls made anything.
 	ck_assert_int_eq(add_words(RT_KIND_ANY), RT_KIND_FIRST);
 }
 
@@ -319,7 +319,7 @@ TEST(objects_have_the_size_and_alignment_of_their_kind, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Inline, by a function, with a thread: constant kind and size or not.
+// Inline, by a function, and with a thread; kind and size constant or not.
 TEST(all_ways_allocate_the_same)
 {
 	volatile int kind = 17;
@@ -371,10 +371,10 @@ TEST(no_kind_no_object)
 	ck_assert_ptr_null(rt_alloc_of(4, 16));
 }
 
-// ---- layouts: what lives is what the references reach ----
+// ---- layouts: what the references reach lives, and only that ----
 
-// An object is fixed words, and then elements up to its end; bit i of each part
-// says that word i is a value word.
+// An object is fixed words, and then elements up to its end.  Bit i of each
+// part says that word i is a value word.
 struct shape {
 	const char *name;
 	rt_kind_desc d;
@@ -711,7 +711,7 @@ TEST(what_references_reach_lives, .n = SHAPES)
 	run_shape(c, (unsigned)_i, RT_KIND_ANY_ALIGN8);
 }
 
-// Every object is noted and traced again, since no words can be kept.
+// Every object is noted and traced again, because no words can be kept.
 TEST(so_it_does_without_memory_to_mark, .n = SHAPES)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -773,7 +773,7 @@ static void make_long(const struct shape *s, size_t words)
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
 }
 
-// A megabyte and more, of which any marker takes pieces; alone, with helpers,
+// A megabyte and more, which any marker takes pieces of: alone, with helpers,
 // and without memory to mark.
 TEST(long_objects_are_traced_to_their_end, .n = 3)
 {
@@ -805,7 +805,7 @@ static void trace_seen(rt_tracer *t, void *obj, size_t size, void *arg)
 		seen.size = size;
 	ck_assert_uint_eq(seen.size, size);
 	seen.obj = obj;
-	// Whatever a callback tells is looked at like any word.
+	// Whatever a callback reports is looked at like any word.
 	rt_trace_ptr(t, NULL);
 	rt_trace_ptr(t, &seen);
 	rt_trace_ptr(t, (void *)UINTPTR_MAX);

@@ -1,7 +1,7 @@
-// The real limits of a process: address space, data, threads, mappings,
-// stacks.  Where one is met the answer is NULL or RT_ENOMEM, the heap is in
-// order, and it goes on when there is room again.  Most tests are left out of
-// builds with a sanitizer, because they would limit the sanitizer.
+// The real limits of a process: address space, data, threads, mappings, stacks.
+// At each limit the answer is NULL or RT_ENOMEM, the heap is in order, and it
+// can be used on when there is room again.  Most tests are left out of builds
+// with a sanitizer, because they would limit the sanitizer.
 #define _GNU_SOURCE 1
 
 #include <errno.h>
@@ -87,7 +87,8 @@ static unsigned fill(size_t n)
 	return nroots;
 }
 
-// in_order: what lives is what the roots hold, and the statistics say so.
+// in_order requires that what the roots hold lives, and nothing more, and that
+// the statistics say so.
 static void in_order(void)
 {
 	ck_assert_uint_eq(heap_live_after_gc(), nroots);
@@ -167,8 +168,8 @@ static const struct {
 	uint64_t least, most; // MiB
 } limits[] = {{ROOM, ROOM / 2, ROOM}, {0, 32, 64}};
 
-// Objects of many sizes, until they are refused, again and again: nothing gets
-// lost on the way.
+// Objects of many sizes are allocated until they are refused, again and again:
+// nothing gets lost on the way.
 TEST(to_the_limit_and_back, .n = RT_ARRAY_LEN(limits),
      .unless = RT_ASAN || RT_TSAN)
 {
@@ -236,7 +237,7 @@ static void make_wide(void)
 	}
 }
 
-// The limit is not for root, so the test goes on as nobody.
+// The limit does not apply to root, so the test continues as the user nobody.
 TEST(threads)
 {
 	begin();
@@ -322,8 +323,8 @@ static RT_NOINLINE void *deep(unsigned depth)
 			  : (char *)deep(depth - 1) + frame[1] - frame[1];
 }
 
-// Without a limit the main thread's stack has no end that is known: it is
-// what the system says all the same.
+// Without a limit the main thread's stack has no known end: it is what the
+// system says all the same.
 TEST(stack_without_a_limit)
 {
 	rt_config c = heap_config(100);
@@ -360,7 +361,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-// refuse_mappings lets n calls of each kind be granted.
+// refuse_mappings grants n calls of each kind.
 static void refuse_mappings(unsigned n)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(splitting); i++)
@@ -373,7 +374,7 @@ static void grant_mappings(void)
 		fault_fail(splitting[i], 1, 0, 0);
 }
 
-// crowd_make makes most mappings at the most, and leaves about n that the
+// crowd_make makes at most that many mappings, and leaves about n that the
 // process may still make.
 static void crowd_make(unsigned most, unsigned n)
 {
@@ -404,7 +405,7 @@ static void crowd_end(void)
 	crowd = NULL;
 }
 
-// With no mapping left, or a few, a heap that exists goes on.
+// With no mapping left, or a few, an existing heap can be used on.
 TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = RT_ASAN || RT_TSAN)
 {
 	begin();

@@ -1,5 +1,5 @@
 // A heap in a process that locks its memory (mlockall), as audio and real-time
-// hosts do, where little may be locked: what is usable is locked and counted,
+// hosts do, where little may be locked.  Usable memory is locked and counted,
 // address space is not, and nothing is prepared ahead.  Most tests are left out
 // of builds with a sanitizer, whose shadow would be locked.
 #define _GNU_SOURCE 1
@@ -26,15 +26,16 @@ enum { MIB = 1 << 20, LITTLE = 8 * MIB };
 
 // ---- locking ----
 
-// lock_memory has the process lock what it maps from now on; false: the system
-// does not let it.
+// lock_memory makes the process lock what it maps from now on.  It returns
+// false if the system refuses that.
 static bool lock_memory(int flags)
 {
 	return mlockall(flags) == 0;
 }
 
-// drop_capability takes the right to lock more than the limit from the process,
-// which else keeps what root has: it writes what gcov counts.
+// drop_capability takes the right to lock more than the limit from the process.
+// The process keeps all other rights of root, because it writes what gcov
+// counts.
 static bool drop_capability(void)
 {
 	struct __user_cap_header_struct header = {
@@ -56,7 +57,8 @@ static bool lock_little(int flags)
 	       lock_memory(flags);
 }
 
-// may_lock tells whether bytes may be locked; what is mapped so takes none.
+// may_lock tells whether bytes may be locked.  Its mapping, which has no
+// access, takes no memory.
 static bool may_lock(size_t bytes)
 {
 	void *p =
@@ -70,7 +72,7 @@ static void skip(const char *test)
 	suite_skipped(test, "mlockall is refused", NULL);
 }
 
-// locked is what the process has locked, in bytes.
+// locked returns how many bytes the process has locked.
 static uint64_t locked(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");
@@ -123,7 +125,8 @@ static unsigned fill(void)
 GROUP(locked, .timeout = 120);
 
 // The defaults reserve 1 TiB.  The heap uses half of what may be locked, a
-// chunk of 4 MiB, says NULL at the end of it, and goes on with what is free.
+// chunk of 4 MiB, returns NULL at the end of it, and then uses free memory
+// again.
 TEST(a_heap_lives_within_what_may_be_locked, .unless = RT_ASAN || RT_TSAN)
 {
 	rt_config c = quiet();
@@ -153,7 +156,7 @@ TEST(a_heap_lives_within_what_may_be_locked, .unless = RT_ASAN || RT_TSAN)
 	ck_assert_uint_eq(warnings, 0);
 }
 
-// A lock that is refused later leaves nothing usable that is not locked.
+// A lock that is refused later leaves no usable memory that is not locked.
 TEST(a_lock_may_be_refused_at_any_time, .unless = RT_ASAN || RT_TSAN)
 {
 	rt_config c = quiet();
@@ -276,8 +279,8 @@ TEST(memory_comes_in_as_the_host_has_asked, .n = 2,
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Where there is no address space, nothing is reserved, and nothing is known of
-// locking.
+// Where there is no address space, nothing is reserved, and whether memory is
+// locked is not known.
 TEST(address_space_may_be_refused, .unless = RT_ASAN || RT_TSAN)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

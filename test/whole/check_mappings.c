@@ -1,5 +1,5 @@
-// How many mappings the heap takes, that it says so, and that it lives when
-// there are no more.
+// How many mappings the heap takes, that it reports the number, and that it
+// lives when there are no more.
 #define _GNU_SOURCE 1
 
 #include <pthread.h>
@@ -35,9 +35,9 @@ static unsigned maps(const char *text)
 
 static unsigned before_heap; // mappings of the process then
 
-// ours is how many mappings the heap has: those with its name, or those that
-// the process had not before, where the kernel knows no names; 0 where a
-// sanitizer makes some as well.
+// ours returns how many mappings the heap has: those with its name, or, where
+// the kernel knows no names, those that the process had not before.  It returns
+// 0 where a sanitizer makes some as well.
 static unsigned ours(void)
 {
 	unsigned named = maps("rtheap");
@@ -79,7 +79,8 @@ static void start(void)
 	heap_start_exact(c);
 }
 
-// allocate takes bytes of small objects that nothing refers to; false: NULL.
+// allocate takes bytes of small objects that nothing refers to.  It returns
+// false at a NULL.
 static bool allocate(uint64_t bytes)
 {
 	for (uint64_t i = 0; i < bytes / SMALL; i++)
@@ -144,8 +145,8 @@ TEST(a_thread_takes_no_mapping)
 	ck_assert_uint_le(after_named, before_named + 3 * 4);
 }
 
-// What is counted is what there is, but for neighbours that are alike: without
-// names there are more of those.
+// The count is right, except for neighbours that are alike: without names there
+// are more of those.
 TEST(what_is_counted_is_what_there_is)
 {
 	start();
@@ -171,8 +172,8 @@ static const enum oscall calls[] = {
     OSCALL_UNMAP,   OSCALL_ADVISE, OSCALL_NAME,
 };
 
-// grow_to allocates until the heap has so many MiB, and returns how many calls
-// to the system that took.
+// grow_to allocates until the heap has so many MiB, and returns how many system
+// calls that took.
 static uint64_t grow_to(unsigned mib)
 {
 	uint64_t n = 0;
@@ -201,7 +202,8 @@ TEST(growth_calls_the_system_for_larger_steps)
 	ck_assert_uint_le(n, 256); // 2 for each 4 MiB
 }
 
-// Threads that grow the heap at the same time get each its memory.
+// Threads that grow the heap at the same time each get memory for their
+// request.
 static void *grow(void *arg)
 {
 	unsigned char **kept = arg;
@@ -257,7 +259,7 @@ static void use_large(void)
 		ck_assert_ptr_nonnull(rt_alloc(64 << 10));
 }
 
-// cross takes so many mappings that the warning is due, and gives them back.
+// cross takes so many mappings that the warning is due, and then releases them.
 static void cross(void)
 {
 	int64_t missing = (int64_t)(limit() / 5 * 4 - counted());
@@ -328,7 +330,7 @@ TEST(each_function_that_makes_mappings_tells, .n = RT_ARRAY_LEN(makers))
 
 // ---- no more of them ----
 
-// use_up takes all mappings that the process may have but a few.
+// use_up takes all but a few of the mappings that the process may have.
 static void use_up(unsigned leave)
 {
 	uint64_t n = 2 * systems_limit();
@@ -346,7 +348,7 @@ static void use_up(unsigned leave)
 	}
 }
 
-// keep allocates bytes of small objects that live; false: NULL.
+// keep allocates bytes of small objects that live.  It returns false at a NULL.
 static bool keep(uint64_t bytes)
 {
 	static void *list[1];

@@ -290,7 +290,7 @@ static struct {
 	struct answers want;
 } door;
 
-// door_begin is false for a call that cannot be made here.
+// door_begin returns false for a call that cannot be made here.
 static bool door_begin(const char *name, struct answers want)
 {
 	door.name = name;
@@ -303,13 +303,12 @@ static bool door_begin(const char *name, struct answers want)
 	return true;
 }
 
-// refused: an answer after which nothing may have changed.
+// refused tells of an answer after which nothing may have changed.
 static bool refused(const struct answers *want, enum place place)
 {
 	return want->in[place] != want->in[ATTACHED] || want->in[place] < 0;
 }
 
-// door_end judges a call; errno is the host's.
 // call_kind_register makes a kind and ends it again.
 static int call_kind_register(void)
 {
@@ -322,6 +321,7 @@ static int call_kind_register(void)
 	return kind > 0 ? rt_kind_unregister(kind) : kind;
 }
 
+// door_end judges a call; errno belongs to the host.
 static void door_end(long got)
 {
 	judge(door.name, "errno", errno, EXDEV);
@@ -332,7 +332,7 @@ static void door_end(long got)
 	judge_unchanged(door.name);
 }
 
-// DOOR makes one call in the place under way, if it can be made there.
+// DOOR makes one call in the present place, if it can be made there.
 #define DOOR(want, call)                                                       \
 	do {                                                                   \
 		if (door_begin(#call, want))                                   \
@@ -341,8 +341,8 @@ static void door_end(long got)
 
 enum { DOORS = 85 }; // in run_doors
 
-// run_doors makes every call in one place; statistics can be read there
-// unless there is no heap.
+// run_doors makes every call in one place.  Statistics can be read there unless
+// there is no heap.
 static void run_doors(enum place place)
 {
 	door.place = place;

@@ -1,4 +1,4 @@
-// When there is no memory: NULL or RT_ENOMEM, nothing lost, nothing leaked,
+// Without memory the answer is NULL or RT_ENOMEM, nothing is lost or leaked,
 // and all works again when there is some.
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
@@ -74,7 +74,7 @@ TEST(the_heap_fills_to_its_limit_and_empties_again, .base = RT_TSAN ? 2 : 0,
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// With collections switched off memory that is needed is still found.
+// With collections switched off, memory that is needed is still found.
 TEST(the_limit_collects_though_the_percentage_is_off)
 {
 	uint64_t n = 0;
@@ -88,7 +88,7 @@ TEST(the_limit_collects_though_the_percentage_is_off)
 	ck_assert_uint_eq(heap_healthy().num_forced_gc, 0);
 }
 
-// What a thread keeps for itself is given up when memory is short.
+// A thread gives up its caches when memory is short.
 TEST(all_of_an_empty_heap_is_one_object)
 {
 	begin();
@@ -147,8 +147,8 @@ TEST(a_full_heap_is_marked_without_work_buffers)
 	}
 }
 
-// Half of the rounds in objects without, half in objects with pointers; every
-// tenth in small ones.
+// Half of the rounds use objects without pointers, half objects with pointers;
+// every tenth uses small ones.
 TEST(a_thousand_rounds_to_the_limit)
 {
 	enum { ROUNDS = SANITIZED ? 200 : 1000 };
@@ -269,8 +269,8 @@ static void disarm_all(void)
 		fault_fail(kind, 1, 0, 0);
 }
 
-// grow_some allocates in many classes and kinds, 24 MiB, keeping it; returns
-// how many allocations failed.
+// grow_some allocates 24 MiB in many classes and kinds, and keeps it.  It
+// returns how many allocations failed.
 static unsigned grow_some(void)
 {
 	unsigned failed = 0;
@@ -339,7 +339,7 @@ TEST(growth_refused_for_good, .n = OSCALL_KINDS)
 		ck_assert_uint_gt(most, 0);
 }
 
-// Memory for span records runs out long before that for objects.
+// Memory for span records runs out long before memory for objects.
 TEST(span_records_refused)
 {
 	rt_memstats before;
@@ -418,7 +418,7 @@ static struct maps {
 	unsigned named; // of this library
 } maps_before, maps_after;
 
-// read_maps uses no malloc, which would add mappings of its own.
+// read_maps does not use malloc, which would add mappings of its own.
 static struct maps read_maps(void)
 {
 	static char text[1 << 20];
@@ -466,14 +466,14 @@ static void init_and_fini(void)
 	end();
 }
 
-// needed: without these no heap and no thread can be had.  A thread but the
-// main one needs the bounds of its stack as well.
+// needed: without these there is no heap and no thread.  A thread other than
+// the main one needs the bounds of its stack as well.
 static bool needed(unsigned kind)
 {
 	return kind == OSCALL_TLSKEY || kind == OSCALL_ATFORK;
 }
 
-// init_with makes a heap while calls fail; true: one did.
+// init_with makes a heap while calls fail.  It returns true if one did.
 static bool init_with(unsigned kind, uint64_t nth, uint64_t ncalls)
 {
 	rt_config c = heap_config(100);
@@ -511,7 +511,7 @@ static void each_init(unsigned kind, uint64_t ncalls)
 	for (uint64_t nth = 1; init_with(kind, nth, ncalls); nth++) {
 		ck_assert_uint_lt(nth, 1000);
 		maps_after = read_maps();
-		// What the system does not unmap stays mapped.
+		// A mapping that the system refuses to remove stays.
 		if (kind != OSCALL_UNMAP) {
 			ck_assert_uint_eq(maps_after.named, 0);
 			ck_assert(same_maps(maps_before, maps_after));

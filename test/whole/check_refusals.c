@@ -1,6 +1,6 @@
-// What oscall.c says when the system itself refuses.  Its functions stand in
-// this program, where the library finds them first; each refuses when told to
-// and else is the C library's own.
+// What oscall.c says when the system itself refuses.  The functions of the
+// system are in this program, where the library finds them first.  Each refuses
+// when told to; otherwise it calls the C library's own.
 #define _GNU_SOURCE 1
 
 #include "test/harness/suite.h"
@@ -156,7 +156,7 @@ TEST(a_page_size_that_is_not_told_is_0)
 	ck_assert_uint_ge(oscall_page_size(), 4096);
 }
 
-// max_mappings_in is what is read where the file holds text.
+// max_mappings_in returns what is read where the file holds text.
 static uint64_t max_mappings_in(const char *text)
 {
 	int fds[2];
@@ -238,8 +238,8 @@ static void *bounds_told(void *arg)
 	return (void *)hi;
 }
 
-// What the C library keeps of a thread ends its frames where it lies in the
-// stack, and only there.
+// The data that the C library keeps of a thread ends the thread's frames if it
+// is in the stack, and only then.
 TEST(a_stack_ends_below_what_the_library_keeps_elsewhere)
 {
 	pthread_t thread;
@@ -267,7 +267,7 @@ TEST(a_thread_without_attributes_is_not_made)
 	oscall_thread_join(thread);
 }
 
-// written is what arrives of "text" when write refuses n times with error.
+// written returns what arrives of "text" when write refuses n times with error.
 static const char *written(unsigned n, int error)
 {
 	static char got[8];

@@ -107,8 +107,8 @@ TEST(small_heap_is_small)
 	ck_assert_uint_lt(heap_stats().sys, 6 * MIB);
 }
 
-// A program that allocates 2 MiB in all, of any sizes, stays below 4 MiB more
-// than it would have without a heap, start-up included.
+// A program that allocates 2 MiB in all, of any sizes, needs less than 4 MiB
+// more than it would need without a heap, start-up included.
 static const size_t sizes_below[] = {16,    100,    1000,   10000,
 				     32760, 100000, 1000000};
 
@@ -137,7 +137,7 @@ TEST(a_small_program_stays_small, .n = RT_ARRAY_LEN(sizes_below))
 		ck_assert_int_lt(rss() - before, 4 * MIB);
 }
 
-// init makes a number of system calls that is small and always the same.
+// The number of system calls of init is small and always the same.
 TEST(init_makes_few_system_calls)
 {
 	static const enum oscall kinds[] = {
@@ -212,7 +212,7 @@ static void batch(unsigned n)
 	ck_assert_uint_eq(atomic_u64_load_relaxed(&failed), 0);
 }
 
-// kept is what the system lent and did not get back.
+// kept returns what the system lent and did not get back.
 static int64_t kept(const rt_memstats *m)
 {
 	return (int64_t)(m->sys - m->heap_released);
@@ -220,8 +220,8 @@ static int64_t kept(const rt_memstats *m)
 
 static const unsigned batches[] = {1, 50, MOST};
 
-// Threads that are gone leave no memory behind: what the system lent is what
-// it was, but for the records that the next threads use again.
+// Threads that are gone leave no memory behind: the system lends what it lent
+// before, except for the records that the next threads use again.
 TEST(gone_threads_leave_no_memory, .n = RT_ARRAY_LEN(batches))
 {
 	unsigned n = batches[_i];
@@ -244,7 +244,7 @@ TEST(gone_threads_leave_no_memory, .n = RT_ARRAY_LEN(batches))
 	ck_assert_uint_eq(heap_live(), 0);
 }
 
-// Also against a heap that never saw another thread.
+// This holds even against a heap that never saw another thread.
 TEST(first_threads_leave_little_memory)
 {
 	rt_memstats before, after;
@@ -261,7 +261,7 @@ TEST(first_threads_leave_little_memory)
 	ck_assert_uint_eq(after.mcache_sys, before.mcache_sys);
 }
 
-// Many at once make the heap longer, and its tables stay.
+// Many threads at once make the heap longer, and its tables stay.
 TEST(two_hundred_threads_at_once_leave_little_memory)
 {
 	rt_memstats before, after;
@@ -332,8 +332,8 @@ static unsigned our_mappings(void)
 	return n;
 }
 
-// Every mapping has a name, where the kernel has names; after the end there
-// is none.
+// Every mapping has a name, where the kernel has names.  After the end there is
+// none left.
 TEST(no_named_mapping_is_left)
 {
 	unsigned before = our_mappings(); // names of files with that word
@@ -348,7 +348,7 @@ TEST(no_named_mapping_is_left)
 	ck_assert_uint_eq(our_mappings(), before);
 }
 
-// A new heap knows nothing of the old one's stacks.
+// A new heap does not know the old one's stacks.
 TEST(stacks_of_the_last_heap_are_forgotten)
 {
 	for (unsigned i = 0; i < 3; i++) {

@@ -24,7 +24,7 @@ enum { STACK = 8 << 20 }; // the thread sanitizer needs much of it
 static void *stack; // of the thread under test
 static atomic_u32 reached;
 
-// The thread's stack is gone when it has ended, so a range there that was not
+// The thread's stack is gone when it has ended.  So a range there that was not
 // removed would be a fault in the next collection.
 static pthread_t start_on_stack(void *(*fn)(void *), void *arg)
 {
@@ -57,7 +57,7 @@ static void nothing_is_left(void)
 	ck_assert_uint_eq(roots_ranges(), 0);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	heap_live();
-	ck_assert_int_eq(rt_fini(), RT_OK); // or it were RT_EBUSY
+	ck_assert_int_eq(rt_fini(), RT_OK); // otherwise it would be RT_EBUSY
 }
 
 // ---- out of a region ----
@@ -179,8 +179,8 @@ static void leave(void *(*fn)(void *), int way)
 
 GROUP(unwind, .timeout = 60);
 
-// Handlers of frames inside the call run inside the region, those of frames
-// around it outside.
+// Handlers of frames inside the call run inside the region; those of frames
+// around the call run outside.
 TEST(a_call_that_is_left_ends_its_region, .n = RT_ARRAY_LEN(ways))
 {
 	leave(leave_a_call, _i);
@@ -241,8 +241,8 @@ TEST(destructors_remove_roots_before_and_after_the_detaching, .n = 2)
 
 static int begun = RT_ESTATE, ended = RT_ESTATE;
 
-// cancelled has a cancellation pending when it begins and ends a heap.  It may
-// not assert: Check would write to a file then.
+// cancelled has a cancellation pending when it begins and ends a heap.  It must
+// not assert, because Check would then write to a file.
 static void *cancelled(void *arg)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -259,7 +259,7 @@ static void *cancelled(void *arg)
 	return NULL;
 }
 
-// Where the thread ended inside, the next heap would wait for it for ever.
+// If the thread ended inside, the next heap would wait for it for ever.
 //
 // The address sanitizer reports itself when a cancelled thread has ended.
 TEST(a_cancelled_thread_begins_and_ends_a_heap, .unless = RT_ASAN)

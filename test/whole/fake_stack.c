@@ -1,8 +1,8 @@
-// fake_stack.c - objects that only a local variable holds live, also where the
-// address sanitizer has moved it off the stack.
+// fake_stack.c - objects that only a local variable holds live, even where the
+// address sanitizer has moved the variable off the stack.
 //
-// The run-time reads its options when the process begins, so the program runs
-// itself again with the one that it is about.
+// The run-time reads its options when the process begins.  So the program runs
+// itself again with the option that it is about.
 #include <pthread.h>
 #include <rt/rt.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static void check(bool holds, const char *what)
 	}
 }
 
-// escape lets the compiler believe that anybody reads and writes what p points
-// to.
+// escape makes the compiler assume that unknown code reads and writes what p
+// points to.
 static void escape(void *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");

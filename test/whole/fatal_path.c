@@ -1,11 +1,12 @@
-// fatal_path.c - what is said before the end, and how little is used for it.
+// fatal_path.c - what is reported before the end, and how little is used for
+// it.
 //
-// Every case is a process that brings about a state which only a bug of the
-// library, or memory that was overwritten, can produce.  It has to die of
-// SIGABRT after the words of the case and nothing else; a '#' in them stands
-// for any number or address.  Neither the allocator nor stdio is used on the
-// way: their functions are replaced here, and from when a case is under way
-// each of them ends the process in another manner.  So no suite of Check: it
+// Every case is a process that causes a state which only a bug of the library,
+// or memory that was overwritten, can produce.  The process has to die of
+// SIGABRT after the words of the case and no others; a '#' in them matches any
+// number or address.  Neither the allocator nor stdio is used on the way.
+// Their functions are replaced here, and once a case has begun each of them
+// ends the process in another manner.  So this is no suite of Check, which
 // needs both.  gcc's counters of coverage need both as well: in a build for
 // them nothing is replaced.
 
@@ -146,7 +147,7 @@ static void with_pages(void)
 	scavindex_grow(&scav, 1);
 }
 
-// start_exact makes a heap that no stack is a root of: what a frame left there
+// start_exact makes a heap in which no stack is a root: what a frame left there
 // keeps nothing.
 static void start_exact(rt_config *c)
 {
@@ -179,7 +180,7 @@ static void with_checkmark(void)
 		_exit(1);
 	object = rt_alloc(64);
 	*(void **)object = rt_alloc(48);
-	rt_gc(); // the run is given back
+	rt_gc(); // the rest of the run is freed
 }
 
 static uint64_t page_of_object(void)
@@ -287,8 +288,8 @@ static void overwrite_bitmap(void)
 	pagealloc_alloc(&pa, 1, &nscav);
 }
 
-// overwrite_summary makes chunks full behind the back of those above, which
-// know of a run that begins after the first page.
+// overwrite_summary makes chunks full behind the back of the summaries above,
+// which know of free pages that begin after the first page.
 static void overwrite_summary(void)
 {
 	pallocsum *leaves = (pallocsum *)pa.sums[PAGEALLOC_LEVELS - 1].base;
@@ -300,7 +301,7 @@ static void overwrite_summary(void)
 	pagealloc_alloc(&pa, 600, &nscav);
 }
 
-// overwrite_search hides every page, also those that growth brings: searches
+// overwrite_search hides every page, even those that growth brings: searches
 // begin behind them.
 static void overwrite_search(void)
 {
@@ -339,7 +340,7 @@ static void free_slot_marked(void)
 
 static void span_miscounted(void)
 {
-	rt_gc(); // no run is out
+	rt_gc(); // no run is handed out
 	span_of_object()->alloc_count++;
 	rt_gc();
 }
@@ -356,7 +357,7 @@ static void written_before(void)
 	rt_gc();
 }
 
-// What is marked already is not looked into.
+// An object that is marked already is not looked into.
 static void child_not_marked(void)
 {
 	struct mspan *s = span_of_object();
@@ -458,7 +459,7 @@ struct words {
 static char output[4096]; // of the last process to stderr
 static uint64_t passed, failed;
 
-// matches compares text with words in which a '#' stands for a number.
+// matches compares text with words in which a '#' matches any number.
 static bool matches(const char *text, const char *words)
 {
 	for (; *words; words++) {
@@ -474,7 +475,7 @@ static bool matches(const char *text, const char *words)
 	return *text == '\0';
 }
 
-// expected is the whole report of a case.
+// expected returns the whole report of a case.
 static void expected(struct words w, struct text *t)
 {
 	text_init(t);
@@ -504,8 +505,8 @@ static bool passes(struct words w, int status)
 	return false;
 }
 
-// in_child makes the process of a case, and is true there after what may
-// allocate.  In the parent it judges how the process ended.
+// in_child makes the process of a case.  It returns true there, after all that
+// may allocate.  In the parent it judges how the process ended.
 static bool in_child(enum build build, void (*before)(void), struct words w)
 {
 	struct rlimit none = {0, 0};

@@ -1,4 +1,5 @@
-// Words just past the end of an object, and what nothing leads to any more.
+// Words just past the end of an object, and objects that nothing leads to any
+// more.
 #include "test/whole/gc.h"
 
 #include <semaphore.h>
@@ -9,9 +10,8 @@
 
 // ---- past the end ----
 
-// A thread that stands in a blocking region and whose stack holds the words
-// that the test puts there, and nothing that was ever a pointer into the
-// heap.
+// A thread in a blocking region.  Its stack holds the words that the test puts
+// there, and nothing that was ever a pointer into the heap.
 static struct holder {
 	pthread_t thread;
 	sem_t ready, leave;
@@ -90,7 +90,7 @@ static unsigned fill_span(int kind, unsigned c, uintptr_t *slot)
 	return n;
 }
 
-// ends_keep expects that the word at the end of slot i keeps it, and the
+// ends_keep expects that the word at the end of slot i keeps that slot, and the
 // object that begins there, if there is one in this span.
 static void ends_keep(unsigned c, const uintptr_t *slot, unsigned nelems,
 		      unsigned i)
@@ -152,8 +152,8 @@ TEST(end_on_a_stack_keeps_an_object_align8)
 
 GROUP(held);
 
-// One step back only: what lies before the object that ends there dies, and
-// so does the object when the word is one further.
+// One step back only: the object before the one that ends there dies, and so
+// does the object when the word is one further.
 TEST(only_the_exact_end_keeps)
 {
 	static uintptr_t slot[8192 / 8];
@@ -165,8 +165,8 @@ TEST(only_the_exact_end_keeps)
 	ck_assert_uint_eq(past_end_count(), 0);
 }
 
-// A pointer to an object is the end of the one below it.  That is not the one
-// allocated before, which may be the root of much that is dead.
+// A pointer to an object is the end of the one below it.  That one is not the
+// object allocated before, which may be the root of much that is dead.
 TEST(an_object_keeps_no_older_one)
 {
 	make_list(1000);
@@ -175,8 +175,8 @@ TEST(an_object_keeps_no_older_one)
 	ck_assert_uint_eq(past_end_count(), 0);
 }
 
-// span_above is the base of a span of one class that lies on one of another
-// class; 0: there is none.
+// span_above returns the base of a span of one class that is directly above a
+// span of another class, or 0 if there is none.
 static uintptr_t span_above(unsigned upper, unsigned lower)
 {
 	for (uint64_t page = 1; page < arena_used() >> RT_PAGE_SHIFT; page++) {
@@ -206,7 +206,7 @@ TEST(an_object_of_another_class_does_not_end_there)
 
 static const size_t large_requests[] = {32768, 40008, 40960, 65536, 100008};
 
-// What lies behind a request, to the end of its last page, is no object.
+// What is behind a request, to the end of its last page, is no object.
 TEST(a_large_object_ends_where_its_request_does,
      .n = RT_ARRAY_LEN(large_requests))
 {
@@ -257,8 +257,8 @@ TEST(end_of_the_heap_keeps_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// Without its low bits such a word points to the last, broken, word: it is
-// kept as one that is tagged.
+// Without its low bits such a word points to the last, broken, word.  The
+// object is kept as by a tagged word.
 TEST(odd_end_keeps_a_large_object)
 {
 	uintptr_t p = (uintptr_t)rt_alloc(40001);
@@ -286,7 +286,7 @@ TEST(end_in_a_register_keeps_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// What such an object points to lives as well, and is not counted; nor is
+// What such an object points to lives as well, and is not counted.  Neither is
 // one that is alive for another reason.
 TEST(past_end_counts_what_is_kept_only_so)
 {
@@ -322,8 +322,8 @@ TEST(past_end_works_without_work_buffers)
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + 1 + 100 + 100 * 100);
 }
 
-// The rule is for stacks and registers.  A span of this class has a rest
-// behind its last object, so that nothing else begins there.
+// The rule is for stacks and registers.  A span of this class has a rest behind
+// its last object, so no other object begins there.
 TEST(end_in_the_heap_or_a_range_keeps_nothing)
 {
 	static uintptr_t slot[8192 / 8];
@@ -416,8 +416,8 @@ static void *litter_thread(void *arg)
 
 GROUP(own);
 
-// What a thread allocated that is gone: the collecting thread's stack is
-// scanned, but it never held a word of it.
+// Objects of a thread that is gone: the collecting thread's stack is scanned,
+// but it never held a word of them.
 TEST(nothing_of_a_gone_thread_stays)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -468,8 +468,8 @@ static RT_NOINLINE void clear_own_stack(void)
 
 GROUP(own);
 
-// The part of a stack that is not in use is not looked at, and library
-// frames add nothing.
+// The part of a stack that is not in use is not scanned, and library frames add
+// nothing.
 TEST(returned_frames_keep_nothing)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -477,8 +477,9 @@ TEST(returned_frames_keep_nothing)
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	fill_own_stack(20);
 	clear_own_stack();
-	// Of 1344 objects, registers that a call preserves may hold one each;
-	// frames of a sanitizer have gaps that nobody clears.
+	// There are 1344 objects, and each register that a call preserves may
+	// hold one of them.  Frames of a sanitizer have gaps that nothing
+	// clears.
 	ck_assert_uint_le(heap_live_after_gc(), RT_ASAN ? 64 : CONTEXT_REGS);
 }
 

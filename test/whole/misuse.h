@@ -18,11 +18,12 @@ void judge(const char *name, const char *where, long got, long want);
 // JUDGE judges a call by its text.
 #define JUDGE(where, call, want) judge(#call, where, call, want)
 
-// judge_unchanged: nothing changed since statistics were read into before.
+// judge_unchanged requires that nothing changed since statistics were read into
+// before.
 void judge_unchanged(const char *name);
 extern rt_memstats before;
 
-// with_number is a name, until the next call.
+// with_number returns a name, which is valid until the next call.
 const char *with_number(const char *name, long n);
 
 // finish ends a test: every case is counted and none failed.

@@ -200,8 +200,8 @@ static void *leave_and_end_the_heap(void *arg)
 
 GROUP(callbacks);
 
-// What rt_call_blocking calls may end the region: it stays ended, and what
-// the function did else stays done.
+// What rt_call_blocking calls may end the region: the region stays ended, and
+// everything that the function did stays done.
 TEST(calls_that_end_their_region)
 {
 	begin();
@@ -301,7 +301,7 @@ static int oom_ends_the_heap(size_t n, void *arg)
 	return 1;
 }
 
-// It asks for another try once, which may find the new heap.
+// It asks once for another try, which may find the new heap.
 static int oom_makes_another_heap(size_t n, void *arg)
 {
 	if (oom_calls > 0)
@@ -377,7 +377,7 @@ static void warn_jumps(const char *text, void *arg)
 	longjmp(away, 1);
 }
 
-// A statistic is made wrong, so that each exact read has something to tell.
+// A statistic is made wrong, so that each exact read has something to report.
 TEST(warnings_that_are_answered_wrongly)
 {
 	begin();

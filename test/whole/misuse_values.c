@@ -92,7 +92,7 @@ TEST(sizes_beyond_ptrdiff_max_do_nothing)
 	finish(2 * RT_ARRAY_LEN(allocators) * RT_ARRAY_LEN(huge_sizes));
 }
 
-// A size that might exist somewhere is looked for: a collection passes.
+// A size that the heap might have room for is looked for, with a collection.
 TEST(sizes_beyond_the_heap_get_nothing)
 {
 	static rt_memstats after;
@@ -234,7 +234,7 @@ static void add_foreign_word(const char *name, uintptr_t p)
 	add_foreign(name, (const void *)p);
 }
 
-// free_object is the address of an object that a collection has freed.
+// free_object returns the address of an object that a collection has freed.
 static RT_NOINLINE uintptr_t make_garbage(void)
 {
 	return ~(uintptr_t)rt_alloc_noscan(3000);
@@ -244,7 +244,7 @@ static void add_free_objects(void)
 {
 	uintptr_t garbage = make_garbage();
 
-	// A span of this class is kept by its other object.
+	// The other object of a span of this class keeps the span.
 	words[0] = (uintptr_t)rt_alloc_noscan(3000);
 	ck_assert_int_eq(rt_roots_add(words, words + 1, RT_ROOT_EXACT), RT_OK);
 	rt_gc();
@@ -503,7 +503,7 @@ TEST(roots_are_removed_as_often_as_added)
 	finish(11);
 }
 
-// A host's mistake of another kind: what a root says is no pointer at all.
+// Another mistake of a host: what a root says is no pointer at all.
 TEST(roots_may_hold_anything)
 {
 	static uint64_t w[4096];

@@ -38,7 +38,7 @@ static inline void begin(void)
 	begin_with(MAX_HEAP, 100);
 }
 
-// too_much asks for more than is left: the whole range, of which a page is in
+// too_much asks for more than is left: the whole range, one page of which is in
 // use.
 static inline void *too_much(void)
 {
@@ -61,7 +61,8 @@ static inline void end(void)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// nothing_taken: since before an allocation was refused, and took nothing.
+// nothing_taken requires that the allocations refused since before took
+// nothing.
 static inline rt_memstats nothing_taken(const rt_memstats *before)
 {
 	rt_memstats after = heap_healthy();

@@ -92,7 +92,8 @@ TEST(handler_is_asked_until_it_gives_up)
 	heap_healthy();
 }
 
-// asked: the handler was asked once for n bytes, and got no memory.
+// asked requires that the handler was asked once for n bytes, and got no
+// memory.
 static void asked(const void *p, size_t n)
 {
 	ck_assert_ptr_null(p);
@@ -116,13 +117,14 @@ TEST(handler_is_asked_by_every_allocation)
 	ck_assert_ptr_null(rt_alloc((size_t)PTRDIFF_MAX + 1));
 	ck_assert_ptr_null(rt_alloc_kind(77, MAX_HEAP));
 	ck_assert_uint_eq(oom.calls, 0);
-	// What the range can never hold is refused without a collection.
+	// A request that the range can never hold is refused without a
+	// collection.
 	ck_assert_ptr_null(rt_alloc(PTRDIFF_MAX));
 	ck_assert_ptr_null(rt_alloc((size_t)MAX_HEAP + 1));
 	ck_assert_uint_eq(oom.calls, 0);
 }
 
-// Small objects end at the handler as well, also those of the inline path.
+// Small objects end at the handler as well, even those of the inline path.
 TEST(handler_is_asked_for_small_objects)
 {
 	begin();
@@ -232,7 +234,7 @@ static void wanting_begin(void)
 	handle_by(wanting_handler);
 }
 
-// It is not called for its own allocations, and each time for those of others.
+// It is not called for its own allocations, but each time for those of others.
 TEST(a_handler_is_not_nested)
 {
 	wanting_begin();
@@ -262,7 +264,7 @@ static RT_NOINLINE void *fails_deep(unsigned depth)
 	return p;
 }
 
-// A handler that was left is not taken for one that is still under way, however
+// A handler that was left by a jump is not taken for a running one, however
 // deep the stack is afterwards.
 TEST(a_handler_that_was_left_is_called_again)
 {
@@ -296,7 +298,7 @@ static RT_NOINLINE void *fails_far_below(void)
 	return p;
 }
 
-// Nor is one that has returned, though nothing was written where it ran.
+// Neither is one that has returned, though nothing was written where it ran.
 TEST(a_handler_that_returned_is_called_again)
 {
 	void *first, *second;
