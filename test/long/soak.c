@@ -1,16 +1,15 @@
 // soak - does a heap stay as it is, however long it is used?
 //
-// Threads come and go, allocate sizes that shift from round to round, drop
-// what they hold, send each other objects, read statistics, collect and block;
-// the process forks and gives memory back.  After each round the same objects
-// live as after every other one.  Then the heap is counted again, totals have
-// not gone back, and the memory that the system holds for the process is
-// noted.
+// Threads come and go, allocate sizes that shift from round to round, drop what
+// they hold, send each other objects, read statistics, collect and block.  The
+// process forks and releases memory.  After each round the same objects live as
+// after every other one.  Then the heap is counted again, totals have not
+// fallen, and the memory that the system holds for the process is noted.
 //
-// At the end a line is fitted through what was noted (Theil and Sen: the
-// median of all slopes, so that single rounds do not count).  What it rises
-// over all rounds after the first quarter must be little against what lives.
-// Time decides only how many rounds there are: RT_SOAK_SECONDS.
+// At the end a line is fitted through the noted values (Theil and Sen: the
+// median of all slopes, so that single rounds do not count).  Its rise over all
+// rounds after the first quarter must be little against the live memory.  Time
+// decides only how many rounds there are: RT_SOAK_SECONDS.
 //
 // All counters that can come to the end of their range begin shortly before
 // it (struct number).
@@ -84,9 +83,9 @@ static const uint32_t last_call = (UINT32_C(1) << CREW_BITS) - CYCLES;
 static const uint64_t last_pause_ns = -(uint64_t)1000;
 static atomic_u32 seqs_wrapped;
 
-// begin_class lets frees and allocations of a class begin n objects before
-// they are 2^bits; it returns the bytes of what was then made and freed, modulo
-// 2^64.
+// begin_class makes frees and allocations of a class begin n objects before
+// they are 2^bits.  It returns the bytes of what was then made and freed,
+// modulo 2^64.
 static uint64_t begin_class(struct heapstats_delta *d, unsigned c,
 			    unsigned bits, uint64_t n)
 {
@@ -130,7 +129,7 @@ static void begin_numbers(void)
 	begin_totals();
 }
 
-// begin_seq is called by each thread that attaches: a P that is new.
+// begin_seq is called by each thread that attaches with a new P.
 static void begin_seq(void)
 {
 	atomic_u32 *seq = &proc_self()->stats_seq;
@@ -197,7 +196,7 @@ static bool calls_wrapped(void)
 }
 
 // What counts up for as long as a heap lives, and what happens at the end of
-// its range.  A null function: it cannot be brought there from here.
+// its range.  A null function: the counter cannot be brought there from here.
 static const struct number {
 	const char *name, *at_the_end;
 	bool (*wrapped)(void);
@@ -417,7 +416,7 @@ static void work_together(unsigned round)
 		drop(&workers[i]);
 }
 
-// A child goes on with the heap.
+// A child continues to use the heap.
 static void use_in_child(void)
 {
 	pid_t child = fork();
@@ -478,7 +477,7 @@ struct sample {
 	double resident; // bytes of the process
 };
 
-// Every step-th round; when there is no room, every second sample goes.
+// Every step-th round; when there is no room, every second sample is dropped.
 static struct sample sample[SAMPLES];
 static unsigned nsamples;
 static uint64_t step = 1;
@@ -517,7 +516,8 @@ static double resident_of(const struct sample *s)
 	return s->resident;
 }
 
-// rise is how much the line through the samples from the first one on rises.
+// rise returns how much the line through the samples from the first one on
+// rises.
 static double rise(double (*value)(const struct sample *), unsigned first)
 {
 	static double slope[SAMPLES * (SAMPLES - 1) / 2];
@@ -533,8 +533,8 @@ static double rise(double (*value)(const struct sample *), unsigned first)
 	       (double)(sample[nsamples - 1].round - sample[first].round);
 }
 
-// expect_level: an object of a page that is lost in every tenth round shows
-// within an hour.
+// expect_level requires that memory does not rise.  A page-sized object that is
+// lost in every tenth round shows within an hour.
 static void expect_level(uint64_t cycles)
 {
 	unsigned first = nsamples / 4;
@@ -549,7 +549,7 @@ static void expect_level(uint64_t cycles)
 		most / 1024);
 	ck_assert_uint_ge(nsamples - first, ROUNDS / 2);
 	ck_assert_msg(held <= most, "the heap holds more and more");
-	// A sanitizer keeps what is freed, and so does memcheck.
+	// A sanitizer keeps freed memory, and so does memcheck.
 	if (!RT_ASAN && !RT_TSAN && !poison_memcheck)
 		ck_assert_msg(resident <= most, "the process grows");
 }
@@ -569,8 +569,9 @@ static void make_what_lives(void)
 	}
 }
 
-// reach_out touches the tables of more heap than the work will need: they stay
-// resident, and would else grow with the largest heap that chance has made.
+// reach_out touches the tables of more heap than the work will need.  They stay
+// resident, and would otherwise grow with the largest heap that chance has
+// made.
 static void reach_out(void)
 {
 	enum { OBJECT = 4096, OBJECTS_FAR = FAR / OBJECT };
@@ -587,7 +588,7 @@ static void begin(void)
 	rt_config c = heap_config(100);
 
 	mallopt(M_ARENA_MAX, 1);
-	// Else memory comes and goes by 2 MiB.
+	// Otherwise memory comes and goes by 2 MiB.
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	c.max_heap = MAX_HEAP;
 	c.max_procs = HELPERS + 1;

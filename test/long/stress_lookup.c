@@ -2,11 +2,11 @@
 // threads that no stop waits for, while the heap is collected under them.
 //
 // A look-up reads the line that the heap's sweepgen calls alloc; a collection
-// flips the lines and clears the old one.  A look that fell in between said of
-// live objects that they are none.
+// flips the lines and clears the old one.  A look that fell in between reported
+// that live objects did not exist.
 //
-// Before that, the same of objects of 8 bytes that die: their spans keep the
-// bits elsewhere, and a look may find the span gone.
+// Before that, the program does the same with objects of 8 bytes that die.
+// Their spans keep the bits elsewhere, and a look may find the span gone.
 #include <rt/rt.h>
 
 #include <pthread.h>
@@ -130,8 +130,8 @@ int main(void)
 	rt_memstats m;
 	unsigned failed;
 
-	// A block of bits is cleared for its next span while a look at the
-	// dead one may read it: nobody acts on the answer, but it is a race.
+	// A bitmap8 is cleared for its next span while a look at the dead one
+	// may read it.  No thread acts on the answer, but it is a race.
 	if (!RT_TSAN && !look_at_the_dying(cycles / 100))
 		return 1;
 	if (!begin())

@@ -1,10 +1,10 @@
 // stress_mark: collections by several markers, beside threads that allocate.
 //
-// Mutators own forests that only their stacks know, and check them again and
-// again: every node knows its number, from which its children's follow.  A
-// collector gives the markers more or less memory for each collection, so that
-// some overflow, and verifies the heap.  First with two markers, then with
-// four; then again, for as long as the time lasts.
+// Mutators own forests that only their stacks refer to, and check them again
+// and again: every node has its number, and its children's numbers follow from
+// it.  A collector gives the markers more or less memory for each collection,
+// so that some overflow, and verifies the heap.  The first heap has two
+// markers, the second four; this repeats for as long as the time lasts.
 //
 // RT_SEED replays the random choices (not the interleaving),
 // RT_STRESS_SECONDS lengthens the run.

@@ -1,11 +1,11 @@
-// stress_matrix: what may happen at once, in every pair of ways.
+// stress_matrix: events that may happen at once, in every pair of ways.
 //
-// A cell is one choice on each axis below; its threads do a number of steps,
-// however long that takes.  In each cell objects keep what was written to
-// them, nobody runs in a stop, the stopped heap verifies and agrees with a
-// recount, the double check has nothing to report, live statistics add up and
-// never fall, children of forks have a heap that works, and who attached has
-// detached.
+// A cell is one choice on each axis below.  Its threads do a number of steps,
+// however long that takes.  In each cell objects keep what was written to them,
+// no thread runs in a stop, the stopped heap verifies and agrees with a
+// recount, and the double check has nothing to report.  Live statistics add up
+// and never fall, children of forks have a heap that works, and every thread
+// that attached has detached.
 //
 // The default is a set of cells in which every two choices of two axes meet;
 // RT_MATRIX=full: all cells.  RT_SEED replays the choices of threads,
@@ -91,8 +91,8 @@ static unsigned chosen(enum axis a)
 	return axes[a].value[run.cell.choice[a]];
 }
 
-// check counts a result, and reports the first failures; without stdio, whose
-// lock a fork may find held.
+// check counts a result, and reports the first failures.  It does not use
+// stdio, whose lock may be held at a fork.
 static void check(bool ok, const char *what)
 {
 	char text[200];
@@ -199,7 +199,8 @@ static void *mutate(void *arg)
 	check(rt_thread_detach() == RT_OK, "detach");
 	atomic_u32_add_release(&run.busy, (uint32_t)-1);
 	// The thread sanitizer ignores a child only if the parent had other
-	// threads; else it finds those that are not joined, and their reads.
+	// threads.  Otherwise it reports threads that are not joined, and their
+	// reads.
 	while (atomic_u32_load_acquire(&run.left_alone) == 0)
 		oscall_yield();
 	return NULL;
@@ -290,8 +291,8 @@ static struct {
 	uintptr_t lo, hi;
 } main_stack;
 
-// attach_main needs no memory of malloc, as the question for the bounds of a
-// stack does.
+// attach_main needs no memory of malloc, unlike the question for the bounds of
+// a stack.
 static void attach_main(unsigned flags)
 {
 	check(rt_thread_attach_stack((void *)main_stack.lo,
@@ -387,7 +388,8 @@ static void begin(void)
 	rt_set_warn_handler(on_report, NULL);
 }
 
-// make_ballast leaves what makes collections long enough for helpers.
+// make_ballast leaves enough objects to make collections long enough for
+// helpers.
 static void make_ballast(void)
 {
 	attach_main(RT_THREAD_EXACT);
@@ -474,8 +476,8 @@ static void run_cell(const struct cell *c)
 // Pairs of choices that no cell has had yet.
 static bool missing[AXES][CHOICES][AXES][CHOICES];
 
-// pairs_new counts the pairs that a cell would be the first to have; taken: it
-// is, from now on.
+// pairs_new counts the pairs that a cell would be the first to have.  With
+// taken, no later cell is the first to have these pairs.
 static unsigned pairs_new(const struct cell *c, bool taken)
 {
 	unsigned n = 0;
@@ -505,7 +507,7 @@ static unsigned pairs_begin(void)
 	return n;
 }
 
-// best_cell is the one of some that brings most new pairs.
+// best_cell returns the one of several cells that adds most new pairs.
 static struct cell best_cell(struct rng *rng)
 {
 	struct cell best = {0}, c;

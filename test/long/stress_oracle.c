@@ -1,11 +1,11 @@
 // stress_oracle - are the statistics right at every moment?
 //
 // Random programs (shadow.h) whose actors allocate, collect, detach and attach,
-// and drop what they hold.  Any of them stops the world now and then and
+// and drop what they hold.  Now and then one of them stops the world and
 // compares the fast statistics with two others: a recount of the stopped heap,
-// and the sum of the ledgers in which each actor counts what it asked for.
+// and the sum of the ledgers in which each actor counts its requests.
 //
-// RT_SEED replays the random numbers, RT_STRESS_SECONDS=n lengthens.
+// RT_SEED replays the random numbers, RT_STRESS_SECONDS=n makes the run longer.
 #include <time.h>
 
 #include "test/harness/shadow.h"

@@ -1,18 +1,18 @@
 // stress_shadow - does the heap hold exactly what a copy of it holds?
 //
-// Random programs (shadow.h) of one to eight actors, each run four times:
+// Random programs (shadow.h) of one to eight actors.  Each is run four times:
 // collecting only where the program says so, at every allocation, as the pacer
-// says, and so again with guards behind objects.  Every run must pass its
-// checks, and all must end alike.
+// says, and as the pacer says with guards behind objects.  Every run must pass
+// its checks, and all must end alike.
 //
-// A program that fails is made as short as it goes, written to a file, and the
-// command that runs it again is printed.  That this works is tested first, on
-// programs with an error in them.
+// A program that fails is made as short as possible and written to a file, and
+// the command that runs it again is printed.  That this works is tested first,
+// on programs with an error in them.
 //
-// stress_shadow FILE runs a written program, and stress_shadow ops FILE
-// an input of that fuzz target; one that fails is made short, too.
-// RT_SEED replays the random numbers, RT_STRESS_OPS=n changes how many
-// operations are run in all, RT_STRESS_SECONDS=n goes on for that long.
+// stress_shadow FILE runs a written program, and stress_shadow ops FILE an
+// input of that fuzz target; one that fails is made short, too.  RT_SEED
+// replays the random numbers, RT_STRESS_OPS=n changes how many operations are
+// run in all, and RT_STRESS_SECONDS=n makes the program run for that long.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +44,8 @@ static struct shadow_program random_program(struct rng *r, unsigned i,
 
 // ---- the oracle itself ----
 
-// short_enough: what is left of a program is an error and what it needs.
+// short_enough tells whether only an error and what it needs is left of a
+// program.
 static bool short_enough(const struct shadow_program *p, enum shadow_kind error)
 {
 	for (size_t i = 0; i < p->nops; i++)
@@ -54,8 +55,8 @@ static bool short_enough(const struct shadow_program *p, enum shadow_kind error)
 }
 
 // plant puts an error in the middle of a program.  Before it the same actor
-// makes an object in its slot, after it the object is looked at; one that
-// leaks is let go instead.
+// makes an object in its slot.  After it the actor checks the object, or drops
+// it if the error is a leak.
 static void plant(struct shadow_program *p, enum shadow_kind error)
 {
 	struct shadow_op *op = &p->op[p->nops / 2];

@@ -2,10 +2,10 @@
 // the world at random, verify the heap, read every statistic and collect.
 //
 // Mutators own linked structures with a hash that they check again and again,
-// so that an object that is lost or overwritten is found by its owner.
-// Stoppers find no contradiction in the heap, and exact statistics that agree
-// with a walk.  Live readers, one of them never attached, find sums that
-// agree and counters that never fall.
+// so that the owner of a lost or overwritten object finds the damage.  Stoppers
+// find no contradiction in the heap, and exact statistics that agree with a
+// walk.  Live readers, one of them never attached, find sums that agree and
+// counters that never fall.
 //
 // RT_SEED replays the random choices (not the interleaving),
 // RT_STRESS_SECONDS lengthens the run, RT_STOPS changes how many stops it
@@ -229,7 +229,7 @@ static void *rest(void *arg)
 {
 	const struct mutator *m = arg;
 
-	// Pointers that were held before may be read in a region.
+	// In a region, pointers that the thread already held may be read.
 	check_list(m->lists[0]);
 	oscall_yield();
 	return arg;
@@ -250,8 +250,8 @@ static void use_stack(struct mutator *m)
 	check(rt_stack_free(stack, n) == RT_OK, "stack not freed", n);
 }
 
-// What a mutator does next; the lists live on its stack and in its registers
-// alone.
+// What a mutator does next.  The lists are only on its stack and in its
+// registers.
 static void mutate(struct mutator *m)
 {
 	uint64_t i = rng_below(&m->rng, LISTS);
@@ -282,7 +282,8 @@ static void mutate(struct mutator *m)
 	rt_safepoint();
 }
 
-// One attached life: everything that it owned is garbage afterwards.
+// live_once is the life of one attachment: everything that it owned is garbage
+// afterwards.
 static void live_once(struct mutator *m)
 {
 	check(rt_thread_attach(0) == RT_OK, "attach", 0);
@@ -437,8 +438,8 @@ static void read_history(void)
 	check(sum <= words[2 * n + 2], "sum of the history", sum);
 }
 
-// Live and, rarely, exact readings, by a thread that is never attached, one
-// that is in a region and one that is in and out.
+// Live and, rarely, exact readings by a thread that is never attached, by one
+// that reads in a region, or by one that reads outside of regions.
 static void reader_main(struct rng rng, bool attach, bool region)
 {
 	rt_memstats last = {0};
@@ -490,7 +491,7 @@ static void verify(void)
 }
 
 // A stop of the host: exact and live statistics are the same, agree with a
-// walk, a verification and a recount, and stay what they are.
+// walk, a verification and a recount, and stay the same.
 static void look_around(rt_memstats *last)
 {
 	rt_memstats exact, live;
@@ -612,8 +613,8 @@ static uint64_t seconds_since(uint64_t start)
 	return (nanotime() - start) / UINT64_C(1000000000);
 }
 
-// run_until waits for the time and the stops, however long these take; false:
-// there are none any more.
+// run_until waits for the time and the stops, however long these take.  It
+// returns false if there are no more stops.
 static bool run_until(uint64_t seconds, uint64_t stops)
 {
 	uint64_t start = nanotime(), last = start, seen = 0;
@@ -631,7 +632,7 @@ static bool run_until(uint64_t seconds, uint64_t stops)
 	return true;
 }
 
-// report tells how much was done, for who tunes the run.
+// report prints how much was done, which helps to tune the run.
 static void report(void)
 {
 	rt_memstats m;
