@@ -17,7 +17,7 @@
 
 enum {
 	AWAIT_SECONDS = 20, // then the test has failed
-	// How long a thread is watched that must not get on.
+	// How long to watch a thread that must not get on.
 	AWAIT_STANDSTILL_NS = 15 * 1000 * 1000,
 };
 
@@ -55,7 +55,7 @@ static inline bool stays(const atomic_u32 *a, uint32_t n)
 	return true;
 }
 
-// thread_number is the calling thread's number in the system.
+// thread_number returns the calling thread's number in the system.
 static inline uint32_t thread_number(void)
 {
 	return (uint32_t)syscall(SYS_gettid);

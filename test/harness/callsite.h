@@ -1,12 +1,12 @@
-// callsite.h - which places of the library call the system, and which of
-// their calls were refused.
+// callsite.h - which places of the library call the system, and which of their
+// calls were refused.
 //
 // test/libhooked.a is the library compiled with this file and
-// test/harness/callsite_calls.h before each source.  Then a call of the table
-// of system calls, or of a clock, says where it is before it is made.  The
+// test/harness/callsite_calls.h before each source.  A call of the table of
+// system calls, or of a clock, then reports its place before it is made.  The
 // macros that do it are made from the headers that declare those calls
-// (tools/callsites.awk); each place enters itself in a section, so that the
-// list holds what there is and not what was seen.
+// (tools/callsites.awk).  Each place enters itself in a section, so the list
+// holds all places and not only those that a run has seen.
 #ifndef TEST_HARNESS_CALLSITE_H
 #define TEST_HARNESS_CALLSITE_H
 
@@ -21,12 +21,12 @@ struct callsite {
 // callsite_init makes the counts, which children of the process share.
 bool callsite_init(void);
 
-// callsite_enter says that the calling thread's next call stands there; listed
-// is an entry of the section.
+// callsite_enter reports the place of the calling thread's next call; listed is
+// the place's entry in the section.
 void callsite_enter(const struct callsite **listed);
 
-// callsite_next visits the places one by one, n from 0: false when there is
-// none left.  *refused is how many of its calls failed.
+// callsite_next visits the places one by one, n from 0.  It returns false when
+// there is none left.  *refused is how many of its calls failed.
 bool callsite_next(unsigned n, struct callsite *site, uint64_t *refused);
 
 #define CALLSITE(function, ...)                                                \

@@ -1,4 +1,4 @@
-// constant.h - allocations of constant sizes, which are inline where a caller's
+// constant.h - allocations of constant sizes, which are inline if a caller's
 // may be.
 #ifndef TEST_HARNESS_CONSTANT_H
 #define TEST_HARNESS_CONSTANT_H
@@ -9,7 +9,7 @@
 enum { CONSTANT_SIZES = 9 };
 
 // constant_alloc allocates the size of a number, modulo CONSTANT_SIZES, and
-// tells it.
+// returns that size.
 void *constant_alloc(unsigned which, bool noscan, size_t *n);
 
 #endif

@@ -1,7 +1,7 @@
-// coverage.c - a process that ends early counts, too.
+// coverage.c - counts the code that runs in a process that ends early, too.
 //
-// gcc's counters are written when a process exits.  Tests let processes end in
-// abort and _exit; tools/coverage.sh has the linker direct these calls here
+// gcc's counters are written when a process exits.  Tests make processes end in
+// abort and _exit; tools/coverage.sh makes the linker direct these calls here
 // (--wrap).  A process that a signal kills counts for nothing.
 #include <stdlib.h>
 #include <unistd.h>

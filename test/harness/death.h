@@ -7,16 +7,16 @@
 // An exit status that neither Check, automake nor a sanitizer uses.
 enum { DEATH_EXPECTED = 42 };
 
-// death_expect: the next throw_fatal ends the process with DEATH_EXPECTED if
-// the report holds text, else with a failure.
+// death_expect makes the next throw_fatal end the process: with DEATH_EXPECTED
+// if the report holds text, otherwise with a failure.
 void death_expect(const char *text);
 
-// death_status is the wait status of a child that runs fn and leaves no core;
-// what it wrote to stderr is in death_output.
+// death_status returns the wait status of a child that runs fn and leaves no
+// core.  What the child wrote to stderr is in death_output.
 int death_status(void (*fn)(void));
 extern char death_output[16384];
 
-// death_aborted tells a wait status of SIGABRT.
+// death_aborted tells whether a wait status is that of SIGABRT.
 bool death_aborted(int status);
 
 #endif

@@ -37,7 +37,7 @@ const char *fault_name(enum oscall kind)
 	return names[kind];
 }
 
-// Written by fault_fail, which stores ncalls last: that arms the rest.
+// fault_fail writes these, and stores ncalls last: that arms the rest.
 struct fault {
 	atomic_u64 calls;  // since fault_fail
 	atomic_u64 failed; // of those

@@ -1,8 +1,8 @@
 // heap.h - what tests of a whole heap share.
 //
-// A heap here collects only when told to (HEAP_QUIET) and its main thread's
-// stack is no root unless a test wants it so: then what lives is exactly what
-// the registered roots reach, and can be counted.
+// A heap here collects only when told to (HEAP_QUIET), and its main thread's
+// stack is not a root unless a test asks for it.  So exactly what the
+// registered roots reach lives, and can be counted.
 #ifndef TEST_HARNESS_HEAP_H
 #define TEST_HARNESS_HEAP_H
 
@@ -16,7 +16,7 @@
 
 enum {
 	HEAP_QUIET = -1, // gc_percent
-	// How much smaller a test is under a sanitizer, or counted.
+	// How much smaller a test is under a sanitizer, or with coverage.
 	HEAP_CUT = RT_ASAN || RT_TSAN || COVERAGE_BUILD ? 10 : 1,
 };
 
@@ -49,7 +49,7 @@ static inline void heap_start_exact(rt_config c)
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 }
 
-// heap_live is the number of objects, after the heap was found in order.
+// heap_live verifies the heap, and returns the number of objects.
 static inline uint64_t heap_live(void)
 {
 	struct rt_verify v;
@@ -113,8 +113,9 @@ static inline void heap_recount(void)
 	ck_assert_msg(c.compared != 0 && c.differing == 0, "%s", c.first);
 }
 
-// heap_healthy: every structure agrees with every other, and the statistics
-// agree with each other and with the heap.  The world must not be stopped.
+// heap_healthy requires that every structure agrees with every other, and that
+// the statistics agree with each other and with the heap.  The world must not
+// be stopped.
 static inline rt_memstats heap_healthy(void)
 {
 	uint64_t live = heap_live();

@@ -1,5 +1,5 @@
-// inside.h - a heap seen from inside: what tests of spans, marking and
-// the cycle do as the doors would, on the P of the only thread.
+// inside.h - a heap seen from inside: tests of spans, marking and the cycle
+// call their functions as the doors would, on the P of the only thread.
 #ifndef TEST_HARNESS_INSIDE_H
 #define TEST_HARNESS_INSIDE_H
 
@@ -25,7 +25,8 @@ static inline void inside_boot(bool align8)
 	mc = rt_thread_tls->mc;
 }
 
-// inside_take allocates one object as the front door does; NULL: no memory.
+// inside_take allocates one object as the front door does.  It returns NULL if
+// there is no memory.
 static inline char *inside_take(spanclass sc)
 {
 	char *obj = mcache_take(mc, &mc->slots[sc], false);
@@ -38,7 +39,7 @@ static inline struct mspan *inside_span(const void *p)
 	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT);
 }
 
-// inside_marked_bytes are those of the slots that survive a flip.
+// inside_marked_bytes returns the bytes of the slots that survive a flip.
 static inline uint64_t inside_marked_bytes(void)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());

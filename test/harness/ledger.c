@@ -15,7 +15,7 @@ static const uint16_t class_size[LEDGER_CLASSES] = {
 
 enum {
 	PAGE = 8192,
-	LARGEST_SMALL = 32768 - 8, // also for objects without pointers
+	LARGEST_SMALL = 32768 - 8, // even for objects without pointers
 	TINY = 16,
 	TINY_CLASS = 2,
 	SEPARATE = 6, // without align8, from here on objects are not combined
@@ -44,7 +44,8 @@ uint64_t ledger_size(size_t n, bool noscan, bool align8)
 	return class_size[ledger_class(n, noscan, align8)];
 }
 
-// fits_block: Go's rule of alignment by size; then a shared block grows.
+// fits_block applies Go's rule of alignment by size, and then grows a shared
+// block.
 static bool fits_block(struct ledger *l, size_t n)
 {
 	uint32_t align = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;

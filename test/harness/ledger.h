@@ -1,12 +1,12 @@
-// ledger.h - what a test asked for, counted as the rules say.
+// ledger.h - what a test asked for, counted by the rules.
 //
 // Size classes, page rounding and the tiny rules are worked out here from
 // their definitions, without the tables and functions of the library.  So
 // mallocs, total_alloc and by_size[].mallocs are predicted exactly.
 //
-// A ledger belongs to one attached thread, whose tiny block it follows: who
-// counts here calls ledger_flushed when the thread's cache was flushed since
-// its last request.
+// A ledger belongs to one attached thread, whose tiny block it follows.  The
+// thread must call ledger_flushed if its cache was flushed since its last
+// request.
 #ifndef TEST_HARNESS_LEDGER_H
 #define TEST_HARNESS_LEDGER_H
 
@@ -32,8 +32,8 @@ void ledger_alloc(struct ledger *l, size_t n, bool noscan);
 // ledger_flushed forgets the tiny block.
 void ledger_flushed(struct ledger *l);
 
-// ledger_class is the size class of a request of up to 32760 bytes,
-// ledger_size what an object of n bytes counts with.
+// ledger_class returns the size class of a request of up to 32760 bytes, and
+// ledger_size returns what an object of n bytes counts as.
 unsigned ledger_class(size_t n, bool noscan, bool align8);
 uint64_t ledger_size(size_t n, bool noscan, bool align8);
 
@@ -44,8 +44,8 @@ uint64_t ledger_mallocs(const struct ledger *l);
 uint64_t ledger_bytes(const struct ledger *l);
 
 // ledger_compare compares *m with a ledger of everything that was ever asked
-// for, and the internal counts of the classes that do not show in *m.  World
-// stopped, flushed.
+// for, and compares the internal counts of the classes that do not show in *m.
+// The world must be stopped and the caches flushed.
 void ledger_compare(const struct ledger *l, const rt_memstats *m,
 		    struct comparison *c);
 

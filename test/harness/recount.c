@@ -37,8 +37,8 @@ void compare_class(struct comparison *c, const char *name, unsigned sizeclass,
 
 // ---- counting ----
 
-// large_bytes is what an object of a span of its own counts as: the pages that
-// it needs, without those of a guard.
+// large_bytes returns what an object of a span of its own counts as: the pages
+// that it needs, without those of a guard.
 static uint64_t large_bytes(const struct mspan *s)
 {
 	return base_align_up(mspan_limit(s) - mspan_object(s, 0), RT_PAGE_SIZE);
@@ -101,7 +101,8 @@ static void count_caches(struct recount *r)
 	}
 }
 
-// fixalloc_bytes is all that a fixalloc ever got: in use, freed, not yet cut.
+// fixalloc_bytes returns all that a fixalloc ever got: in use, freed, or not
+// yet cut.
 static uint64_t fixalloc_bytes(const struct fixalloc *f)
 {
 	uint64_t bytes = f->inuse + f->nchunk;

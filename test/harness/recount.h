@@ -1,8 +1,8 @@
 // recount.h - statistics counted again from the stopped heap.
 //
 // Go: ReadMemStatsSlow (export_test.go).  Where rt_read_memstats adds up
-// counters, this looks at every span, every bitmap and every table.  Only
-// what is gone cannot be counted again: frees are taken from the statistics.
+// counters, this looks at every span, every bitmap and every table.  Only past
+// events cannot be counted again: frees are taken from the statistics.
 #ifndef TEST_HARNESS_RECOUNT_H
 #define TEST_HARNESS_RECOUNT_H
 
@@ -11,7 +11,7 @@
 #include "runtime/world/heapstats.h"
 
 // How many values were compared, how many of them differed, and the first of
-// these in words.  Zeroed by its owner before the first comparison.
+// these in words.  Its owner zeroes it before the first comparison.
 struct comparison {
 	uint64_t compared;
 	uint64_t differing;
@@ -35,7 +35,7 @@ struct recount {
 	uint64_t work_pages;		   // of spans of work buffers
 	uint64_t spans;			   // in use
 	uint64_t cached_spans;		   // mspans that Ps keep
-	uint64_t free_pages;		   // also those that Ps keep
+	uint64_t free_pages;		   // including those that Ps keep
 	uint64_t scavenged_pages;	   // part of the free pages
 	uint64_t both_pages;   // allocated and scavenged at once: none
 	uint64_t stale_spans;  // alloc_count is not what the bits say: none
@@ -44,7 +44,7 @@ struct recount {
 	uint64_t misc_bytes;   // of tables, summaries, bitmap blocks, helpers
 };
 
-// recount_heap counts.  World stopped, mcaches flushed.
+// recount_heap counts.  The world must be stopped and mcaches flushed.
 void recount_heap(struct recount *r);
 
 // recount_compare compares *m, which rt_read_memstats or mstats_read filled in

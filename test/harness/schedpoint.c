@@ -91,7 +91,8 @@ static void come(enum schedpoint at)
 }
 
 // is_busy tells whether threads pass a point once for each object, or for each
-// word that is looked up.  A choice each time would cost more than all else.
+// word that is looked up.  A choice each time would cost more than all other
+// work.
 static bool is_busy(enum schedpoint at)
 {
 	return at == SCHED_GREY_SET || at == SCHED_LOOK_UP;

@@ -13,8 +13,8 @@
 // addresses; every run of another program ends with the same hash.
 //
 // Actors run their own operations.  Only the actor that made an object changes
-// it.  Where a program says sync all meet, gifts are handed over, and the first
-// actor checks everything.
+// it.  At a sync of the program all actors meet, gifts are handed over, and the
+// first actor checks everything.
 #ifndef TEST_HARNESS_SHADOW_H
 #define TEST_HARNESS_SHADOW_H
 
@@ -66,7 +66,7 @@ enum shadow_driver {
 	X(ask,       "bcw",    0,    0, 10, 10,   4, 99)                       \
 	X(gc,        "",       2,    3, 10, 10,   4,  2)                       \
 	X(release,   "",       1,    1,  6,  6,   0,  0)                       \
-	/* the pacer's percentage; there and back where nothing else depends   \
+	/* the pacer's percentage; there and back where nothing may depend     \
 	   on times */                                                         \
 	X(percent,   "bw",     2,    0,  8,  8,   0,  0)                       \
 	/* statistics, their history, and metrics */                           \
@@ -98,7 +98,7 @@ enum shadow_driver {
 	/* the system refuses calls of sort a: the next but b, c in all */     \
 	X(fault,     "abc",    0,    0,  0,  4,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
-	   a changed byte of the object in slot a, one that is not let go */   \
+	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
 	X(scribble,  "a",      0,    0,  0,  0,   0,  0)                       \
 	X(leak,      "a",      0,    0,  0,  0,   0,  0)
@@ -165,31 +165,32 @@ enum { SHADOW_ALL = (1 << SHADOW_MODES) - 1 };
 struct shadow_verdict shadow_try(const struct shadow_program *p,
 				 unsigned modes);
 
-// shadow_shrink leaves a program that fails in the modes given and would not
-// if any one operation were missing, as far as it gets in a minute.
+// shadow_shrink leaves a program that fails in the given modes.  As far as it
+// gets in a minute, the program would not fail if any one operation were
+// missing.
 void shadow_shrink(struct shadow_program *p, unsigned modes);
 
-// shadow_report says how p failed, makes it short, writes it to a file and says
-// how to run it again.
+// shadow_report prints how p failed, makes it short, writes it to a file, and
+// prints how to run it again.
 void shadow_report(struct shadow_program *p, struct shadow_verdict v);
 
 // ---- making programs ----
 
-// shadow_random is a program of nops operations; the last of every sync_every
-// is a sync.  It is freed with shadow_free.
+// shadow_random returns a program of nops operations; the last of every
+// sync_every is a sync.  shadow_free frees it.
 struct rng;
 struct shadow_program shadow_random(struct rng *r, enum shadow_driver driver,
 				    size_t nops, size_t sync_every);
 void shadow_free(struct shadow_program *p);
 
-// shadow_spell is the program that the input of a fuzzer spells, shadow_fuzz
-// runs it.
+// shadow_spell returns the program that the input of a fuzzer spells, and
+// shadow_fuzz runs it.
 struct shadow_program shadow_spell(enum shadow_driver driver,
 				   const uint8_t *data, size_t size);
 void shadow_fuzz(enum shadow_driver driver, const uint8_t *data, size_t size);
 
-// shadow_write and shadow_read are a program as a text; false: refused, or it
-// is none.
+// shadow_write writes a program as a text, and shadow_read reads one.  They
+// return false if that is refused, or if the text is no program.
 bool shadow_write(FILE *file, const struct shadow_program *p);
 bool shadow_read(FILE *file, struct shadow_program *p);
 

@@ -18,7 +18,7 @@ enum {
 
 struct actor {
 	uintptr_t slot[SLOTS]; // registered in two ranges
-	uintptr_t leak;	       // registered: what it never lets go
+	uintptr_t leak;	       // registered: what it never frees
 	uintptr_t range[RANGES][RANGE_WORDS];
 	unsigned times[RANGES][2]; // how often each is registered, by flags
 	struct shadow_word root[SLOTS];
@@ -56,7 +56,7 @@ void shadow_on_fatal(const char *text, void *arg);
 
 void shadow_attach(struct actor *a, bool bounds);
 void shadow_detach(struct actor *a);
-// shadow_add_range registers n words at w, shadow_add_roots all slots.
+// shadow_add_range registers n words at w, and shadow_add_roots all slots.
 void shadow_add_range(uintptr_t *w, size_t n, int flags);
 void shadow_add_roots(struct actor *a);
 void shadow_set_root(struct actor *a, unsigned i, struct shadow_word w);
@@ -64,8 +64,8 @@ void shadow_set_root(struct actor *a, unsigned i, struct shadow_word w);
 // shadow_done requires success, or a refusal where one is possible.
 bool shadow_done(int error, const char *what);
 
-// shadow_check_all collects and compares everything.  Alone, or all others
-// wait.
+// shadow_check_all collects and compares everything.  The actor must be alone,
+// or all others must wait.
 void shadow_check_all(void);
 
 // shadow_compare compares the statistics.

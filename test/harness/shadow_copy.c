@@ -54,8 +54,8 @@ static uint64_t tag_of(const struct shadow_node *o)
 	return o->id << 1 | 1; // no address
 }
 
-// word_index is where word k is: all behind the tag, or as many as there may
-// be, spread from the second word to the last.
+// word_index returns where word k is: all words are behind the tag, or as many
+// as there may be are spread from the second word to the last.
 static size_t word_index(const struct shadow_node *o, size_t k)
 {
 	size_t words = o->n / 8;
@@ -183,7 +183,7 @@ static bool is_zero(const unsigned char *p, size_t n)
 	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
 }
 
-// check_new looks at an object that nothing was written to.
+// check_new verifies an object that nothing was written to.
 static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
 {
 	const unsigned char *p = (const unsigned char *)o->at;
@@ -300,9 +300,9 @@ static void push(struct shadow_node **todo, struct shadow_node *o)
 	*todo = o;
 }
 
-// push_word does so with what a word leads to.  The low three bits of a word
-// that may hold anything may hold anything.  Requests of up to 16 bytes
-// without pointers may share a slot, where any address is a reference.
+// push_word pushes the node that a word leads to.  The low three bits of a word
+// that may hold anything are ignored.  Requests of up to 16 bytes without
+// pointers may share a slot, where any address is a reference.
 static void push_word(struct shadow_node **todo, struct shadow_word w,
 		      bool exact)
 {
@@ -408,7 +408,8 @@ static uint64_t mix(uint64_t hash, uint64_t x)
 	return hash ^ hash >> 29;
 }
 
-// hash_object is what the heap holds of an object, less addresses.
+// hash_object returns a hash of what the heap holds of an object, less
+// addresses.
 static uint64_t hash_object(const struct shadow_node *o)
 {
 	const unsigned char *p = (const unsigned char *)o->at;

@@ -8,8 +8,8 @@
 //
 // A word is either a reference, which names the node it points into, or any
 // number.  A reference is a word that keeps its object alive: it is in a slot
-// of an actor or in an object that is scanned.  What another word keeps alive
-// is found by its value.
+// of an actor or in an object that is scanned.  For any other word, its value
+// decides what it keeps alive.
 //
 // Each owner has a list of nodes that only it changes.  Functions that say
 // "alone" look at all lists: no other thread may use the copy meanwhile.
@@ -51,7 +51,7 @@ struct shadow_node {
 
 // ---- failing ----
 
-// Where a failure goes: NULL, the default, prints and aborts; otherwise the
+// Where a failure goes.  NULL, the default, prints and aborts; otherwise the
 // text is written there and the process exits with status 1.
 extern char *shadow_why;
 enum { SHADOW_WHY = 300 };
@@ -78,8 +78,8 @@ struct shadow_node *shadow_add(unsigned owner, void *p, size_t n,
 // shadow_shares tells whether an object may lie in a slot with others.
 bool shadow_shares(const struct shadow_node *o);
 
-// shadow_at is the address of word k of an object, below nwords; shadow_value
-// is what a word should hold.
+// shadow_at returns the address of word k of an object, below nwords, and
+// shadow_value returns what a word should hold.
 uintptr_t *shadow_at(const struct shadow_node *o, unsigned k);
 uintptr_t shadow_value(struct shadow_word w);
 
@@ -87,9 +87,9 @@ uintptr_t shadow_value(struct shadow_word w);
 // it becomes a number.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w);
 
-// shadow_check requires that the heap has an object with its bytes,
-// shadow_check_words that its words are right; only the owner of an object
-// may look at these, or all must wait.
+// shadow_check requires that the heap has an object with its bytes, and
+// shadow_check_words that its words are right.  Only the owner of an object may
+// look at its words, unless all actors wait.
 void shadow_check(const struct shadow_node *o);
 void shadow_check_words(const struct shadow_node *o);
 
@@ -99,30 +99,31 @@ void shadow_check_words(const struct shadow_node *o);
 // no more bytes than were asked for.
 void shadow_reset(bool align8, bool guarded);
 
-// shadow_count is the number of nodes, shadow_nth one of them.
+// shadow_count returns the number of nodes, and shadow_nth one of them.
 unsigned shadow_count(void);
 struct shadow_node *shadow_nth(unsigned i);
 
-// shadow_find is a node that p points to or into, NULL: none.
+// shadow_find returns a node that p points to or into, or NULL if there is
+// none.
 struct shadow_node *shadow_find(uintptr_t p);
 
-// shadow_wild is a word that may be a pointer, from any number n.  how, below
-// 8, says what it resembles: any word, an address in the heap, one behind o,
-// near it or in it, or, from 5 on, o with a tag.
+// shadow_wild returns a word that may be a pointer, from any number n.  how,
+// below 8, says what it resembles: any word, an address in the heap, one behind
+// o, near it or in it, or, from 5 on, o with a tag.
 uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n);
 
-// shadow_reach marks what a word leads to: one that may hold anything, or,
-// with exact, one that counts only if an allocation returned it.
+// shadow_reach marks what a word leads to.  With exact the word counts only if
+// an allocation returned it; otherwise it may hold anything.
 void shadow_reach(struct shadow_word w, bool exact);
 
 // shadow_collect does what a collection does: it forgets the nodes that were
 // not reached since the last time, and requires the others to be whole.
 void shadow_collect(void);
 
-// shadow_judge compares the heap with the copy after a collection: every node
-// is there, whole, apart from the others and found by a walk; with exact there
-// is nothing else.  Returns a hash of everything that does not depend on
-// addresses.
+// shadow_judge compares the heap with the copy after a collection.  Every node
+// is there, whole, apart from the others and found by a walk; with exact the
+// heap has no other objects.  Returns a hash of everything that does not depend
+// on addresses.
 uint64_t shadow_judge(bool exact);
 
 // shadow_healthy requires that every structure of the heap agrees with every

@@ -37,7 +37,7 @@ bool shadow_done(int error, const char *what)
 // ---- collections and flushes ----
 
 // A flush of all caches ends the tiny block of each.  With more than one actor
-// it may be done only in the own stop, or the ledgers would miss it.
+// it may be done only in the caller's own stop, or the ledgers would miss it.
 static void flushed(void)
 {
 	atomic_u64_add_relaxed(&run.flushes, 1);
@@ -82,9 +82,9 @@ static void reach_all(void)
 	shadow_collect();
 }
 
-// follow lets the copy forget what collections have freed, if there were any.
-// What a word keeps that is no reference depends on what was there.  The live
-// reader changes nothing, so that allocation goes on as without it.
+// follow makes the copy forget what collections have freed, if there were any.
+// What a word keeps that is not a reference depends on what was there.  The
+// live reader changes nothing, so allocation continues as without it.
 static void follow(struct actor *a)
 {
 	rt_memstats m;
@@ -107,7 +107,7 @@ static void judge(void)
 void shadow_check_all(void)
 {
 	reach_all();
-	// The second one finds what the first has let go of.
+	// The second one finds what the first has released.
 	SHADOW_OK(rt_gc());
 	SHADOW_OK(rt_gc());
 	judge();
@@ -187,8 +187,9 @@ void shadow_set_root(struct actor *a, unsigned i, struct shadow_word w)
 	a->slot[i] = shadow_value(w);
 }
 
-// all_of is the number of bytes that a new object of n can hold, where that
-// does not depend on the configuration, and whether to use them all.
+// all_of returns how many bytes of a new object the program uses: n, or all of
+// them for an odd c of a fuzzer's program, if the object is neither large nor
+// perhaps combined.
 static size_t all_of(const void *p, size_t n, bool noscan, unsigned c)
 {
 	if (!run.wild || c % 2 == 0 || n > SHADOW_SMALL || (noscan && n <= 16))
@@ -223,7 +224,7 @@ OP(alloc)
 
 // ---- references ----
 
-// own is the object in a slot if the actor may look at its words.
+// own returns the object in a slot if the actor may look at its words.
 static struct shadow_node *own(const struct actor *a, unsigned slot)
 {
 	struct shadow_node *o = a->root[slot % run.nslots].to;
@@ -300,7 +301,7 @@ OP(put)
 	*range_word(a, op->a, op->b) = a->slot[op->c % run.nslots];
 }
 
-// wild_word is a word that may be a pointer to any object, dead or alive.
+// wild_word returns a word that may be a pointer to any object, dead or alive.
 static uintptr_t wild_word(const struct shadow_op *op)
 {
 	unsigned count = shadow_count();
@@ -406,7 +407,7 @@ OP(stats)
 	sample.name = desc.name;
 	SHADOW_OK(rt_metrics_read(&sample, 1));
 	if (run.wild && op->n / 256 % 2)
-		return; // allocation goes on as without it
+		return; // allocation continues as without it
 	SHADOW_OK(rt_read_memstats(&m));
 	shadow_sums(&m);
 	flushed();
@@ -455,10 +456,10 @@ OP(stop)
 	SHADOW_OK(rt_start_the_world(NULL));
 }
 
-// sum_ledgers adds up what all actors asked for.  An actor changes its ledger
-// without a poll between an allocation and its count, so whenever it is stopped
-// the ledger is right; but for a large object that it is still clearing, which
-// is counted already.
+// sum_ledgers adds up what all actors asked for.  Between an allocation and its
+// count an actor does not poll, so whenever it is stopped its ledger is right.
+// The exception is a large object that the actor is still clearing, which is
+// counted already.
 static void sum_ledgers(struct ledger *sum)
 {
 	ledger_init(sum, run.program->align8);
@@ -471,7 +472,7 @@ static void sum_ledgers(struct ledger *sum)
 	}
 }
 
-// The ledgers count if they saw every flush.  Those of a heap with guards would
+// The ledgers count if they saw every flush.  For a heap with guards they would
 // have to know which objects got one.
 void shadow_compare(void)
 {
@@ -692,8 +693,8 @@ OP(handlers)
 	SHADOW_OK(rt_set_memstats_double_check(RT_CHECK_FATAL));
 }
 
-// Not here: threads and waiting, which one actor has no use for, what is asked
-// once in a process, and munmap, whose failure is a leak.
+// These are left out: threads and waiting, which one actor has no use for, what
+// is asked once in a process, and munmap, whose failure is a leak.
 static const enum oscall calls[] = {
     OSCALL_RESERVE,  OSCALL_COMMIT, OSCALL_UNCOMMIT, OSCALL_MAP,
     OSCALL_RELEASE,  OSCALL_ADVISE, OSCALL_NAME,     OSCALL_CLOCK,
@@ -741,8 +742,8 @@ static RT_NORETURN void in_child(struct actor *a)
 	_exit(0);
 }
 
-// Some C libraries let one attached thread at a time fork, unless the others
-// are in regions (rt/fork.h).
+// Some C libraries permit only one attached thread at a time to fork, unless
+// the others are in regions (rt/fork.h).
 static void *fork_in_region(void *arg)
 {
 	pid_t child = fork();

@@ -14,7 +14,7 @@
 enum {
 	HANG = 600,	     // s; a run that takes longer fails
 	SHRINK_SECONDS = 60, // no more pieces are taken out after that
-	FUZZ_OPS = 400,	     // an input that goes on is cut here
+	FUZZ_OPS = 400,	     // a longer input is cut here
 	FUZZ_FAULTS = 4,     // before the heap is made, at most
 	LARGE_STEPS = 6,     // sizes of large objects: 32 KiB << 0 .. 5
 };
@@ -109,7 +109,7 @@ static struct shadow_op input_op(struct input *in, enum shadow_kind kind)
 }
 
 // every_size makes three objects of each size class, with pointers or without,
-// and of some large sizes, with and without, and lets one of three go.
+// and of some large sizes, with and without, and drops one of three.
 static void every_size(struct shadow_program *p)
 {
 	struct shadow_op op = {.kind = SHADOW_alloc};
@@ -181,7 +181,8 @@ bool shadow_write(FILE *file, const struct shadow_program *p)
 	return fflush(file) == 0 && !ferror(file);
 }
 
-// op_read reads one line; false: the end, or no operation.
+// op_read reads one line.  It returns false at the end, or if it is no
+// operation.
 static bool op_read(FILE *file, struct shadow_op *op)
 {
 	unsigned kind = 0;
@@ -299,7 +300,7 @@ static uint64_t now_s(void)
 	return (uint64_t)t.tv_sec;
 }
 
-// without is p less n operations from one on.
+// without returns p less n operations from one on.
 static struct shadow_program without(const struct shadow_program *p,
 				     size_t from, size_t n)
 {
@@ -313,7 +314,8 @@ static struct shadow_program without(const struct shadow_program *p,
 	return q;
 }
 
-// take_out drops pieces of n operations that p fails without, too; true: some.
+// take_out drops pieces of n operations that p fails without, too.  It returns
+// true if it dropped some.
 static bool take_out(struct shadow_program *p, size_t n, unsigned modes,
 		     uint64_t deadline)
 {

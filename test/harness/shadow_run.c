@@ -70,7 +70,7 @@ static void give(const struct shadow_op *op)
 			op->c % run.nslots, from->root[op->a % run.nslots]);
 }
 
-// meet lets the first actor hand over the gifts of a part of the program, and
+// meet makes the first actor hand over the gifts of a part of the program, and
 // check, while the others wait.
 static void meet(const struct actor *a, size_t begin, size_t end)
 {
@@ -142,7 +142,7 @@ static void act_all(unsigned n)
 
 // ---- the heap ----
 
-// begin makes the heap; a refusal leaves nothing behind, so it is tried until
+// begin makes the heap.  A refusal leaves nothing behind, so begin tries until
 // the faults are used up.  Faults at the head of a program come before that.
 static void begin(const rt_config *c)
 {

@@ -79,7 +79,7 @@ static bool complain(const struct suite_item *item, const char *what)
 	return false;
 }
 
-// is_sound tells whether what is registered can be run, and says what cannot.
+// is_sound tells whether what is registered can be run, and prints what cannot.
 static bool is_sound(void)
 {
 	bool ok = tests;

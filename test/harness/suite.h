@@ -39,7 +39,7 @@
 //	GROUP(pages, .setup = begin, .timeout = 60);
 //
 // Tests before the first GROUP are in a group without options that has the name
-// of the suite.  A second GROUP of one name has no options and goes on with the
+// of the suite.  A second GROUP of one name has no options and continues the
 // first.
 #define GROUP(group, ...) SUITE_GROUP(#group, __LINE__, __VA_ARGS__)
 #define SUITE_GROUP(group, line, ...) SUITE_GROUP_AT(group, line, __VA_ARGS__)
@@ -88,14 +88,14 @@ void suite_add_group(struct suite_group *g);
 
 // suite_run runs what is registered and returns the exit status for main.  The
 // suite has the name of the program, without check_.  A program that has more
-// to do first has a main of its own that calls suite_run; others have that of
+// to do first has a main of its own that calls suite_run; others use that of
 // test/harness/main.c.
 int suite_run(void);
 
-// suite_skip says that the calling test cannot run here, and why; the test then
-// returns.  Check knows no such result, so the closing sum takes the test off
-// those that passed (tools/test-summary.sh).  package: the Debian package that
-// would let it run, or NULL.
+// suite_skip reports that the calling test cannot run here, and why.  The test
+// must then return.  Check knows no such result, so the closing sum subtracts
+// the test from those that passed (tools/test-summary.sh).  package is the
+// Debian package that is missing, or NULL.
 #define suite_skip(why, package) suite_skipped(__func__, why, package)
 void suite_skipped(const char *test, const char *why, const char *package);
 
@@ -104,21 +104,20 @@ struct rng {
 	uint64_t state;
 };
 
-// rng_init takes the seed from RT_SEED, else from the clock, and prints it to
-// stderr with the name of the test.
+// rng_init takes the seed from RT_SEED or otherwise from the clock, and prints
+// it to stderr with the name of the test.
 void rng_init(struct rng *r, const char *test);
 uint64_t rng_next(struct rng *r);
 uint64_t rng_below(struct rng *r, uint64_t n); // 0 .. n-1, n > 0
 
-// In a build that counts what is run (tools/coverage.sh) everything takes ten
-// times as long.
+// A build that counts what is run (tools/coverage.sh) takes ten times as long.
 #ifdef RT_COVERAGE
 enum { COVERAGE_BUILD = 1 };
 #else
 enum { COVERAGE_BUILD = 0 };
 #endif
 
-// env_u64 is a number from the environment, or the default.
+// env_u64 returns a number from the environment, or the default.
 uint64_t env_u64(const char *name, uint64_t otherwise);
 
 #endif

@@ -29,8 +29,9 @@ static inline void *run_thread(void *(*fn)(void *), void *arg)
 	return join_thread(start_thread(fn, arg));
 }
 
-// run_beside does so for a caller that is attached, which waits in a blocking
-// region: the other thread may stop the world.
+// run_beside also runs fn in another thread, but for a caller that is attached.
+// The caller waits in a blocking region, so the other thread may stop the
+// world.
 static inline void *run_beside(void *(*fn)(void *), void *arg)
 {
 	void *result;
