@@ -1,9 +1,9 @@
 // fuzz.h - what the fuzz targets share.
 //
-// A target is a file with one LLVMFuzzerTestOneInput.  It reads its input as
-// a program of small steps, does them, and does the same in a model that is
-// too simple to be wrong.  Where both differ, REQUIRE ends the process.  Any
-// input is a good one: what is missing at its end reads as zero.
+// A target is a file with one LLVMFuzzerTestOneInput.  It reads its input as a
+// program of small steps, does them, and does the same in a model that is too
+// simple to be wrong.  If the two differ, REQUIRE ends the process.  Any input
+// is a good one: missing bytes at its end read as zero.
 //
 // Linked with the fuzzer (make fuzz) a target looks for new inputs; linked
 // with replay.c (make check) it runs those in test/corpus.
@@ -33,7 +33,7 @@ struct input {
 	size_t left;
 };
 
-// input_uint is the next n bytes, at most 8, as a number.
+// input_uint returns the next n bytes, at most 8, as a number.
 static inline uint64_t input_uint(struct input *in, size_t n)
 {
 	uint64_t v = 0;
@@ -50,14 +50,14 @@ static inline uint8_t input_u8(struct input *in)
 	return (uint8_t)input_uint(in, 1);
 }
 
-// input_below is a number from 0 to n - 1; n is 1 to 65536.
+// input_below returns a number from 0 to n - 1; n is 1 to 65536.
 static inline uint32_t input_below(struct input *in, uint32_t n)
 {
 	return (uint32_t)input_uint(in, n > 256 ? 2 : 1) % n;
 }
 
-// input_size is a number of bytes for an object, 1 to 256 KiB: small ones
-// most, and such that are scanned in pieces.
+// input_size returns a number of bytes for an object, 1 to 256 KiB.  Most are
+// small, and some are scanned in pieces.
 static inline size_t input_size(struct input *in)
 {
 	static const uint32_t most[] = {16, 64, 256, 1100, 9000, 65536};

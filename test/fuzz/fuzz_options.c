@@ -1,8 +1,8 @@
 // fuzz_options.c - the text of RTGC, RTMEMLIMIT and RTDEBUG.
 //
-// Whatever the environment holds, the configuration stays one that rt_init
-// takes; what RTDEBUG does is what its items do one after the other; numbers
-// are those that a slow and careful reader finds.
+// Whatever the environment holds, rt_init accepts the configuration.  RTDEBUG
+// does what its items do one after the other.  Numbers are those that a slow
+// and careful reader finds.
 #include "test/fuzz/fuzz.h"
 
 #include <rt/rt.h>
@@ -38,8 +38,8 @@ static bool equal(const rt_config *a, const rt_config *b)
 
 // ---- numbers ----
 
-// digits reads decimal digits only; false when there is none, something else,
-// or more than INT64_MAX + extra.
+// digits reads decimal digits only.  It returns false if there is none, if
+// there is another character, or if the number is more than INT64_MAX + extra.
 static bool digits(const char *s, size_t n, unsigned extra, uint64_t *v)
 {
 	unsigned __int128 sum = 0;
@@ -97,8 +97,8 @@ static void check_percent(const char *s, size_t n)
 	REQUIRE(v == (!is ? 4711 : off ? -1 : (int)want));
 }
 
-// check_numbers reads a copy that is as long as the text and not ended, so
-// that a sanitizer sees a byte too many.
+// check_numbers reads a copy that is as long as the text and has no end mark,
+// so that a sanitizer notices a byte too many.
 static void check_numbers(const char *text, size_t n)
 {
 	char *copy = malloc(n > 0 ? n : 1);
@@ -185,8 +185,8 @@ static void check_together(rt_config before, char *const text[3])
 	REQUIRE(result == sum && equal(&together, &apart));
 }
 
-// next_text is the input up to a newline, without null bytes: what an
-// environment can hold.
+// next_text returns the input up to a newline, without null bytes: a text that
+// an environment can hold.
 static char *next_text(struct input *in)
 {
 	char *text = malloc(in->left + 1);

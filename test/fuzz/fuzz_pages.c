@@ -11,7 +11,7 @@ enum {
 	MAX_PAGES = MAX_CHUNKS * RT_CHUNK_PAGES,
 	BLOCK = PAGEALLOC_BLOCK_PAGES,
 	MAX_RUNS = 8,
-	MAX_HELD = 4, // blocks taken and not put back
+	MAX_HELD = 4, // blocks that are taken and not yet flushed
 };
 
 struct page {
@@ -33,7 +33,7 @@ static void grow(uint32_t nchunks)
 		pages[npages] = (struct page){.scavenged = true};
 }
 
-// first_fit is the first of the lowest n free pages in a row.
+// first_fit returns the first of the lowest n free pages in a row.
 static uint64_t first_fit(uint64_t n)
 {
 	uint64_t run = 0;
@@ -46,7 +46,7 @@ static uint64_t first_fit(uint64_t n)
 	return PAGEALLOC_NONE;
 }
 
-// use takes pages in the model and tells how many were scavenged.
+// use takes pages in the model and returns how many were scavenged.
 static uint64_t use(uint64_t page, uint64_t n)
 {
 	uint64_t nscav = 0;
@@ -69,7 +69,7 @@ static void do_alloc(struct input *in)
 		REQUIRE(nscav == use(want, n));
 }
 
-// run_from is how many pages from page on are as it is, at most max.
+// run_from returns how many pages from page on have its state, at most max.
 static uint64_t run_from(uint64_t page, uint64_t max)
 {
 	uint64_t n = 1;
@@ -80,7 +80,8 @@ static uint64_t run_from(uint64_t page, uint64_t max)
 	return n;
 }
 
-// in_block: a page that a held block has taken is not the host's to free.
+// in_block tells whether a held block has taken a page, which then is not the
+// host's to free.
 static bool in_block(uint64_t page)
 {
 	for (unsigned i = 0; i < nheld; i++)
@@ -90,7 +91,7 @@ static bool in_block(uint64_t page)
 	return false;
 }
 
-// choose finds a run of pages in use (or of free ones) that starts at a
+// choose finds a range of pages in use (or of free ones) that starts at a
 // random page.
 static bool choose(struct input *in, bool in_use, struct pagealloc_run *run)
 {
@@ -155,7 +156,8 @@ static void do_set_scavenged(struct input *in)
 
 // ---- blocks ----
 
-// take is what a block at base holds; some: of that, the pages with memory.
+// take sets *b to what a block at base holds, and returns which of its pages
+// have memory.
 static uint64_t take(uint64_t base, struct pagealloc_block *b)
 {
 	uint64_t some = 0;
@@ -171,7 +173,7 @@ static uint64_t take(uint64_t base, struct pagealloc_block *b)
 	return some;
 }
 
-// fits: the block has n free pages in a row.
+// fits tells whether the block has n free pages in a row.
 static bool fits(const struct pagealloc_block *b, unsigned n)
 {
 	unsigned run = 0;
@@ -226,7 +228,7 @@ static void do_retake_block(struct input *in)
 	hold(&want);
 }
 
-// Some pages of the block go back, the others stay in use.
+// Some pages of the block are freed, the others stay in use.
 static void do_put_block(struct input *in)
 {
 	struct pagealloc_block b;

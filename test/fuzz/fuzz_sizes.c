@@ -1,9 +1,8 @@
 // fuzz_sizes.c - arithmetic on sizes and packed words.
 //
-// Size classes against a search through their table, the division by
-// multiplication against division, the packed words (page word, page summary,
-// span class) against their parts, and merged summaries against the bits that
-// they sum up.
+// Size classes are compared with a search through their table, the division by
+// multiplication with division, the packed words (pageword, page summary, span
+// class) with their parts, and merged summaries with the bits that they sum up.
 #include "test/fuzz/fuzz.h"
 
 #include <rt/rt.h>
@@ -13,7 +12,7 @@
 #include "runtime/pages/pallocbits.h"
 #include "runtime/base/spanclass.h"
 
-// class_of is the first class of n bytes or more, of those allowed.
+// class_of returns the first class of n bytes or more, of those allowed.
 static unsigned class_of(size_t n, bool align8)
 {
 	unsigned c = 1;

@@ -2,9 +2,9 @@
 //
 // usage: fuzz_TARGET [FILE|DIRECTORY]...
 //
-// Without arguments: the directory $srcdir/test/corpus/TARGET.  The name of an
-// input is printed before it runs, so the last one in the log is the one that
-// failed.  Each runs twice in a row: an input leaves nothing behind.
+// Without arguments it runs the directory $srcdir/test/corpus/TARGET.  The name
+// of an input is printed before it runs, so the last one in the log is the one
+// that failed.  Each runs twice in a row: an input must leave nothing behind.
 #include "test/fuzz/fuzz.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static void replay_file(const char *path)
 	}
 	size = fread(data, 1, INPUT_ROOM, file);
 	fclose(file);
-	// No byte more than it holds, for the address sanitizer.
+	// No byte more than the input holds, for the address sanitizer.
 	exact = realloc(data, size > 0 ? size : 1);
 	data = exact ? exact : data;
 	LLVMFuzzerTestOneInput(data, size);
@@ -73,7 +73,7 @@ static void replay(const char *path)
 		replay_file(path);
 }
 
-// own_name is the program's name, also when libtool's wrapper runs it.
+// own_name returns the program's name, even when libtool's wrapper runs it.
 static const char *own_name(const char *argv0)
 {
 	const char *slash = strrchr(argv0, '/');

@@ -1,15 +1,15 @@
 #!/bin/sh
-# run.sh - lets every fuzz target look for new inputs for a while.
+# run.sh - makes every fuzz target look for new inputs for a while.
 #
 # usage: srcdir=DIR [CLANG=...] [ATOMIC_OPS_CFLAGS=...] [ATOMIC_OPS_LIBS=...] \
 #        test/fuzz/run.sh [TARGET...]
 #
 # Builds the library with clang's fuzzer, address and undefined behaviour
-# sanitizers in fuzz.build, and runs each target RT_FUZZ_SECONDS (10), from the
+# sanitizers in fuzz.build.  Runs each target for RT_FUZZ_SECONDS (10), from the
 # inputs in test/corpus and those of earlier runs in fuzz.build/corpus.  An
 # input that fails a target stays as fuzz.build/TARGET-crash-*; when the bug is
-# mended it goes into test/corpus.  RT_FUZZ_KEEP=1 merges what was found into
-# test/corpus, as few inputs as reach the same code.
+# mended, the input goes into test/corpus.  RT_FUZZ_KEEP=1 merges the new inputs
+# into test/corpus, as few as reach the same code.
 set -u
 srcdir=${srcdir-.}
 seconds=${RT_FUZZ_SECONDS-10}
