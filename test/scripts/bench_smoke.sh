@@ -1,10 +1,10 @@
 #!/bin/sh
 # bench_smoke.sh - every workload of the benches compiles without a warning, and
-# does the same on rtheap, with RT_STORE and plain stores, and on the C library's
-# malloc: small and brief, no time is looked at.
+# does the same on rtheap, with RT_STORE and plain stores, and on the C
+# library's malloc.  The runs are small and brief, and no time is looked at.
 #
-# Also: every case of bench/cases names a workload, and one of each program is
-# run here.
+# Every case of bench/cases must name a workload, and one case of each program
+# is run here.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/bench_smoke.sh
 set -u
@@ -17,7 +17,7 @@ builddir=${top_builddir:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# options HEAP: of the compiler, and libraries.
+# options HEAP: prints the options of the compiler, and the libraries.
 options() {
 	case $1 in
 	rtheap*) echo "-I$srcdir/include ${RT_SANITIZER_CFLAGS-}" \
@@ -25,7 +25,7 @@ options() {
 	esac
 }
 
-# build PROGRAM HEAP: with a hundredth of the usual work.
+# build PROGRAM HEAP: builds it with a hundredth of the usual work.
 build() {
 	adapter=../heaps/$(echo "$2" | tr - _).h
 	# shellcheck disable=SC2046 # a list of options
@@ -35,7 +35,8 @@ build() {
 		-o "$dir/$1-$2" $(options "$2")
 }
 
-# run PROGRAM HEAP ARGUMENT...: seven fields or more; the checksum in $sum.
+# run PROGRAM HEAP ARGUMENT...: requires seven fields or more; puts the checksum
+# into $sum.
 run() {
 	path=$dir/$1-$2
 	shift 2
@@ -43,7 +44,8 @@ run() {
 	[ -n "$sum" ]
 }
 
-# smoke HEAPS PROGRAM ARGUMENT...: the heaps agree about the checksum.
+# smoke HEAPS PROGRAM ARGUMENT...: requires that the heaps agree about the
+# checksum.
 smoke() {
 	heaps=$1
 	program=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench_table.sh - bench/table.awk computes what doc/bench.md says, and
-# fails where a run did.
+# bench_table.sh - bench/table.awk computes what doc/bench.md says, and fails if
+# a run failed.
 #
 # usage: srcdir=DIR test/scripts/bench_table.sh
 set -u
@@ -35,7 +35,7 @@ rate go 1 10 Mops 1 3 1024 0 d
 rate glibc 1 5 Mops 1 0 1024 0 d 
 END
 
-# run MODE FILE: the table, all in one line.
+# run MODE FILE: prints the table, all in one line.
 run() {
 	awk -f "$srcdir/bench/medians.awk" -f "$srcdir/bench/readme.awk" \
 		-f "$srcdir/bench/table.awk" -v mode="$1" -v limit=60 \
@@ -43,7 +43,7 @@ run() {
 		"$work/cases" "$2" 2>"$work/error"
 }
 
-# shows WHAT MODE TEXT: the text is in the table.
+# shows WHAT MODE TEXT: requires that the text is in the table.
 shows() {
 	if run "$2" "$work/good" >"$work/table" &&
 		grep -F -e "$3" "$work/table" >/dev/null; then
@@ -55,7 +55,7 @@ shows() {
 	fi
 }
 
-# refuses WHAT LINE ERROR: with the line there is that error.
+# refuses WHAT LINE ERROR: requires that error if the line is present.
 refuses() {
 	{
 		cat "$work/good"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # bench_unpack.sh - bench/unpack.sh takes packages from where apt's own
-# configuration says, and says why when it cannot.
+# configuration says, and reports why if it cannot.
 #
-# apt and dpkg are stand-ins here: nothing is fetched, and no network is needed.
+# apt and dpkg are replaced here: nothing is fetched, and no network is needed.
 #
 # usage: srcdir=DIR test/scripts/bench_unpack.sh
 set -u
@@ -15,7 +15,8 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/bin"
 
-# stand_in NAME: a command of that name does what standard input says.
+# stand_in NAME: makes a command of that name that does what standard input
+# says.
 stand_in() {
 	{
 		echo '#!/bin/sh'
@@ -29,7 +30,8 @@ unpack() {
 		>"$dir/printed" 2>"$dir/why"
 }
 
-# refused WHAT: it fails, gives a reason and leaves nothing half done.
+# refused WHAT: requires that it fails, gives a reason and leaves nothing half
+# done.
 refused() {
 	! unpack && [ -s "$dir/why" ] && [ ! -s "$dir/printed" ] &&
 		[ ! -e "$dir/out/go" ]

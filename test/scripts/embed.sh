@@ -22,7 +22,7 @@ trap 'rm -rf "$dir"' EXIT
 LD_LIBRARY_PATH=$builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 
-# block MARK: the lines of the fenced block after the line <!-- MARK -->.
+# block MARK: prints the lines of the fenced block after the line <!-- MARK -->.
 block() {
 	awk -v mark="<!-- $1 -->" '
 		$0 == mark { marked = 1; next }
@@ -39,7 +39,7 @@ shows() {
 	verdict $? "$readme shows $2"
 }
 
-# build NAME PROGRAM ARGUMENT...: false if there is a warning.
+# build NAME PROGRAM ARGUMENT...: returns false if there is a warning.
 build() {
 	source=$examples/$1.c
 	program=$2
@@ -69,7 +69,7 @@ check_stressed() {
 	verdict $? "$1 prints $1.expected while its heap is collected often"
 }
 
-# check_samples FILE: in each the parts add up, and no counter falls.
+# check_samples FILE: the parts of each sample add up, and no counter falls.
 check_samples() {
 	awk '
 		/_total / && $2 < last[$1] { wrong = 1 }

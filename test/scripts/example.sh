@@ -6,7 +6,8 @@
 # shellcheck disable=SC2034 # for the scripts that read this one
 example_names='hello threads monitor'
 
-# example_fixed NAME: of the output read, what is the same in every run.
+# example_fixed NAME: prints the part of the output read that is the same in
+# every run.
 example_fixed() {
 	case $1 in
 	threads) sed '/^$/,/^checked$/d' ;;
@@ -15,8 +16,8 @@ example_fixed() {
 	esac
 }
 
-# example_run NAME PROGRAM: true if it ends well and prints what it should.
-# What it printed is left in PROGRAM.out.
+# example_run NAME PROGRAM: true if it ends well and prints what it should.  Its
+# output is left in PROGRAM.out.
 example_run() {
 	"$2" >"$2.out" &&
 		example_fixed "$1" <"$2.out" |

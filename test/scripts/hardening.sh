@@ -3,7 +3,7 @@
 # branch targets, no executable stack, nothing writable that is executable, and
 # nothing of the shared library writable that need not be.
 #
-# RT_HARDENING_CFLAGS are the options that configure has chosen; what they ask
+# RT_HARDENING_CFLAGS are the options that configure has chosen.  What they ask
 # for is looked for in the object of the static library, which is all ours.
 # _FORTIFY_SOURCE leaves no trace where every size is known.
 #
@@ -16,7 +16,7 @@ builddir=${top_builddir:-.}
 object=$builddir/rtheap.o
 shared=$builddir/.libs/librtheap.so
 
-# chosen OPTION: configure has taken it.
+# chosen OPTION: true if configure has taken it.
 chosen() {
 	case " ${RT_HARDENING_CFLAGS-} " in
 	*" $1 "*) return 0 ;;
@@ -24,7 +24,7 @@ chosen() {
 	return 1
 }
 
-# has PATTERN FILE OPTION...: readelf prints a line like that.
+# has PATTERN FILE OPTION...: requires that readelf prints a line like that.
 has() {
 	pattern=$1
 	file=$2
@@ -32,7 +32,8 @@ has() {
 	LC_ALL=C ${READELF:-readelf} -W "$@" "$file" | grep -Eq "$pattern"
 }
 
-# has_not PATTERN FILE OPTION...: readelf can read it, and prints none.
+# has_not PATTERN FILE OPTION...: requires that readelf can read it and prints
+# none.
 has_not() {
 	has . "$2" -h && ! has "$@"
 }

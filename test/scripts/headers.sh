@@ -1,7 +1,7 @@
 #!/bin/sh
 # headers.sh - every public header compiles alone, and twice, as C99 and as
-# C++11, without a warning, with every compiler that is there; and so does a
-# host that uses what is inline.
+# C++11, without a warning, with every installed compiler.  So does a host that
+# uses what is inline.
 #
 # usage: srcdir=DIR CC=... test/scripts/headers.sh
 set -u
@@ -40,7 +40,8 @@ compile_all() {
 	done
 }
 
-# use COMPILER OPTION...: a host that uses all that the headers define inline.
+# use COMPILER OPTION...: compiles a host that uses all that the headers define
+# inline.
 use() {
 	command -v "$1" >/dev/null 2>&1 || return 0
 	if "$@" -I"$srcdir/include" -fsyntax-only -O2 -Wall -Wextra \

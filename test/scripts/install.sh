@@ -1,6 +1,6 @@
 #!/bin/sh
 # install.sh - programs build and run against the installed library, as its
-# users build them: pkg-config, shared and static.
+# users build them: with pkg-config, shared and static.
 #
 # usage: srcdir=DIR libdir=DIR CC=... PKG_CONFIG=... test/scripts/install.sh
 set -u
@@ -28,7 +28,7 @@ build() {
 	$CC $cflags "$source" -o "$program" "$@"
 }
 
-# check KIND LIBRARY...: what is built with this library runs.
+# check KIND LIBRARY...: a program that is built with this library runs.
 check() {
 	kind=$1
 	shift

@@ -1,5 +1,5 @@
 // installed.c - a user's program: header and library are of one version, and
-// memory can be had.
+// memory can be allocated.
 #include <rt/rt.h>
 
 #include <stdio.h>

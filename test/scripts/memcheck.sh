@@ -1,6 +1,6 @@
 #!/bin/sh
-# memcheck.sh - runs suites under valgrind: they pass, and no process of them
-# has an error to report.
+# memcheck.sh - runs suites under valgrind.  They must pass, and none of their
+# processes may have an error to report.
 #
 # usage: MAKE=... test/scripts/memcheck.sh SUITE...    (where the library was built)
 #

@@ -3,9 +3,9 @@
 # uses inside.
 #
 # Every symbol that the sources of the library share among themselves, and some
-# that a later version might, becomes a function of a C and of a C++ program.
-# Linked with the static and with the shared library, each calls its own, and
-# the heap still works.
+# that a later version might share, becomes a function of a C and of a C++
+# program.  Linked with the static and with the shared library, each program
+# calls its own functions, and the heap still works.
 #
 # usage: [srcdir=DIR] [top_builddir=DIR] CC=... NM=... test/scripts/namesakes.sh
 set -u
@@ -16,7 +16,7 @@ builddir=${top_builddir:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# names: the symbols that one source of the library defines for another.
+# names: prints the symbols that one source of the library defines for another.
 names() {
 	{
 		${NM:-nm} -g --defined-only \
@@ -29,7 +29,7 @@ names() {
 	} | sort -u
 }
 
-# program: reads names, writes a program that is C and C++.
+# program: reads names, and writes a program that is both C and C++.
 program() {
 	awk '
 	{ name[NR] = $1 }
@@ -61,7 +61,8 @@ program() {
 	}'
 }
 
-# check NAME LIBRARY COMPILER...: builds, runs, calls its own.
+# check NAME LIBRARY COMPILER...: builds the program, which runs and calls its
+# own functions.
 check() {
 	name=$1
 	library=$2

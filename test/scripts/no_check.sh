@@ -1,5 +1,5 @@
 #!/bin/sh
-# no_check.sh - stands for the suites where Check is not installed: says how
+# no_check.sh - replaces the suites where Check is not installed: reports how
 # many tests were not run.
 #
 # usage: srcdir=DIR test/scripts/no_check.sh

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	if (pthread_create(&t, NULL, thread, &worked) != 0 ||
 	    pthread_join(t, NULL) != 0)
 		return 4;
-	// The program's heap knows nothing of all that.
+	// The program's heap is not affected.
 	if (worked != 0 || rt_read_memstats(&own) != RT_OK || own.mallocs != 0)
 		return 5;
 	return rt_fini() == RT_OK ? 0 : 6;

@@ -17,7 +17,8 @@ trap 'rm -rf "$dir"' EXIT
 	skip 4 "plugins" "there is no static library"
 	exit 77
 }
-# Without the shared library its objects are not made for one.
+# Without the shared library the objects of the static one are not
+# position-independent.
 [ -e "$builddir/.libs/librtheap.so" ] || {
 	skip 4 "plugins" "the code of the static library depends on its place"
 	exit 77

@@ -14,7 +14,7 @@ fi
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# tests NAME: standard input is the text of a file of tests.
+# tests NAME: writes a file of tests, whose text is standard input.
 tests() {
 	{
 		echo '#include <signal.h>'
@@ -44,26 +44,26 @@ suite() {
 		${ATOMIC_OPS_LIBS-} ${CHECK_LIBS-} || exit 99
 }
 
-# show prints what the suite has printed, not as lines of this script's log.
+# show prints what the suite has printed, but not as lines of this script's log.
 show() {
 	sed 's/^/| /' "$dir/out"
 }
 
 # run STATUS: runs the suite; out has what it prints of its tests, without the
-# folder.  Fails if it ends with another status.
+# folder.  Fails if the suite ends with another status.
 run() {
 	CK_VERBOSITY=verbose "$dir/check_$suite_name" >"$dir/out" 2>&1
 	[ $? = "$1" ] || { show; return 1; }
 }
 
-# says PATTERN...: the suite has printed a line for each.
+# says PATTERN...: requires that the suite has printed a line for each.
 says() {
 	for pattern; do
 		grep -q "$pattern" "$dir/out" || { show; return 1; }
 	done
 }
 
-# fails WHAT PATTERN...: the suite ends with status 1 and says so.
+# fails WHAT PATTERN...: requires that the suite ends with status 1 and says so.
 fails() {
 	what=$1
 	shift
@@ -71,8 +71,8 @@ fails() {
 	verdict $? "$what"
 }
 
-# Two files, named against the order in which they are linked; groups that go
-# on, a group that is last, and every option.
+# Two files, named against the order in which they are linked; groups that are
+# continued, a group that is last, and every option.
 tests b <<'end'
 static int ready;
 static void setup(void) { ready = 1; }

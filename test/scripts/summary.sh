@@ -1,5 +1,5 @@
 #!/bin/sh
-# summary.sh - the closing lines of a test run tell what passed, what failed and
+# summary.sh - the closing lines of a test run say what passed, what failed and
 # what was skipped.
 #
 # usage: srcdir=DIR test/scripts/summary.sh
@@ -11,7 +11,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
 
-# suite RESULT LINE...: the logs of one suite that automake calls RESULT.
+# suite RESULT LINE...: writes the logs of a suite that automake calls RESULT.
 suite() {
 	rm -f ./*.log ./*.trs
 	echo ":test-result: $1" >suite.trs
@@ -19,7 +19,8 @@ suite() {
 	printf '%s\n' "$@" >suite.log
 }
 
-# says STATUS WHAT LINE...: the summary ends with STATUS, and with these lines.
+# says STATUS WHAT LINE...: requires that the summary ends with STATUS, and with
+# these lines.
 says() {
 	status=$1
 	what=$2

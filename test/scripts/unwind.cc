@@ -48,7 +48,8 @@ static void throw_out_of_a_call()
 	check(rt_gc() == RT_OK, "the thread collects after the exception");
 }
 
-// in_region calls inside a region already: the inner call leaves it alone.
+// in_region makes a call inside a region: the inner call leaves the region
+// alone.
 static void *in_region(void *arg)
 {
 	try {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# unwind.sh - a host in C++ may unwind through the library: test/scripts/unwind.cc with
-# every C++ compiler that is there, on both libraries.
+# unwind.sh - a host in C++ may unwind through the library:
+# test/scripts/unwind.cc with every installed C++ compiler, on both libraries.
 #
 # usage: srcdir=DIR ATOMIC_OPS_LIBS=... test/scripts/unwind.sh
 set -u

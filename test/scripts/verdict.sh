@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# verdict.sh - what test scripts share: they count what holds, and end with a
-# sum.
+# verdict.sh - what test scripts share: they count the checks that hold, and end
+# with a sum.
 #
 # usage: . "$srcdir/test/scripts/verdict.sh"
 script=$(basename "$0" .sh)
@@ -17,14 +17,14 @@ verdict() {
 	fi
 }
 
-# verdict_sum: the last line, and the script's exit status.
+# verdict_sum prints the last line, and returns the script's exit status.
 verdict_sum() {
 	echo "$script: $passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
 }
 
-# skip N WHAT WHY [PACKAGE]: N checks of WHAT cannot run here.  With PACKAGE, a
-# Debian package that brings what is missing.
+# skip N WHAT WHY [PACKAGE]: N checks of WHAT cannot run here.  PACKAGE is the
+# Debian package that is missing.
 skip() {
 	echo "skipped: $1 of $2: $3${4:+; install $4}"
 }
