@@ -252,9 +252,9 @@ static bool grow(struct rt_proc *p, uint64_t npages)
 struct grant {
 	struct mspan *span;
 	uint64_t page;
-	uint64_t nscav; // its pages that were scavenged
-	bool zero;	// all its pages read as zero
-	bool cached;	// its pages come from the P's cache
+	uint64_t nscav;		   // its pages that were scavenged
+	bool zero;		   // all its pages read as zero
+	struct mheap_cache *cache; // its pages come from this cache, or NULL
 };
 
 // take_cached takes an mspan and pages from a P's cache, without a lock.
@@ -267,7 +267,7 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	if (g->page == PAGEALLOC_NONE)
 		return false;
 	g->zero = pagecache_is_zero(&cache->pages, g->page, (unsigned)npages);
-	g->cached = true;
+	g->cache = cache;
 	g->span = cache->spans[--cache->nspans];
 	return true;
 }
@@ -298,7 +298,7 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 	}
 	// Scavenged pages read as zero.
 	g->zero = g->nscav == npages;
-	g->cached = false;
+	g->cache = NULL;
 	return true;
 }
 
@@ -321,7 +321,7 @@ static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 		ok = take_locked(p, npages, g);
 	}
 	// The pages lay in two blocks, or the heap has grown.
-	if (ok && small && !g->cached)
+	if (ok && small && !g->cache)
 		cache_fill(cache, (unsigned)npages);
 	mutex_unlock(&mheap.lock);
 	return ok;
@@ -445,8 +445,8 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 		untake(p, g.span, use);
 		return NULL;
 	}
-	if (g.cached && g.nscav != 0 && cache->filling >= MHEAP_POPULATE)
-		populate(p, cache, g.page, npages);
+	if (g.cache && g.nscav != 0 && g.cache->filling >= MHEAP_POPULATE)
+		populate(p, g.cache, g.page, npages);
 	return g.span;
 }
 
