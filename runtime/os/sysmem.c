@@ -90,7 +90,9 @@ bool sysmem_locking(void)
 
 bool sysmem_locked(void *p)
 {
-	return sysmem_locking() || oscall_locked(p, page_size);
+	if (sysmem_locking())
+		return true;
+	return oscall_locked(p, page_size);
 }
 
 size_t sysmem_page_size(void)
@@ -247,8 +249,11 @@ bool sysmem_unreserve(void *p, size_t n)
 // refuses that if there are as many mappings as it allows.
 bool sysmem_prepare(void *p, size_t n)
 {
+	int error;
+
 	oscall_dump(p, n + page_size, true);
-	if (oscall_commit(p, n) != 0)
+	error = oscall_commit(p, n);
+	if (error != 0)
 		return false;
 	if (!sysmem_locking() ||
 	    oscall_lock(p, n, locking == OSCALL_LOCK_ON_FAULT) == 0)
@@ -290,9 +295,12 @@ bool sysmem_populate(void *p, size_t n)
 
 bool sysmem_release(void *p, size_t n)
 {
+	int error;
+
 	if (!is_aligned(p, page_size) || n % page_size != 0)
 		throw_value("sysmem_release: not whole pages", "n", n);
-	if (oscall_release(p, n) != 0)
+	error = oscall_release(p, n);
+	if (error != 0)
 		return false;
 	ready_add(-(int64_t)n);
 	return true;
