@@ -57,7 +57,7 @@ int rt_free_os_memory(void)
 	if (error)
 		return error;
 	flush_caches();
-	while (scavenge_run(p, &pass, SCAVENGE_STEP) != 0)
+	while (scavenge_range(p, &pass, SCAVENGE_STEP) != 0)
 		safepoint_poll(rt_thread_tls);
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);

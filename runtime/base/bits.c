@@ -1,12 +1,12 @@
 // Searching and filling 64-bit words.
 #include "runtime/base/bits.h"
 
-// runs returns a word whose bit i is set if bits i .. i+n-1 of c are all set.
-// After each step, bit i of c is set if a run of k bits begins there.  k
+// ranges returns a word whose bit i is set if bits i .. i+n-1 of c are all set.
+// After each step, bit i of c is set if a range of k bits begins there.  k
 // doubles until it would pass n, so there are log2(n) steps instead of n.
-static uint64_t runs(uint64_t c, unsigned n)
+static uint64_t ranges(uint64_t c, unsigned n)
 {
-	unsigned left = n - 1; // bits of a run that are not tested yet
+	unsigned left = n - 1; // bits of a range that are not tested yet
 
 	for (unsigned k = 1; left > 0; k *= 2) {
 		unsigned step = left < k ? left : k;
@@ -19,15 +19,15 @@ static uint64_t runs(uint64_t c, unsigned n)
 	return c;
 }
 
-unsigned bits_find_run(uint64_t c, unsigned n)
+unsigned bits_find_range(uint64_t c, unsigned n)
 {
-	c = runs(c, n);
+	c = ranges(c, n);
 	return c ? bits_ctz(c) : 64;
 }
 
-unsigned bits_find_last_run(uint64_t c, unsigned n)
+unsigned bits_find_last_range(uint64_t c, unsigned n)
 {
-	c = runs(c, n);
+	c = ranges(c, n);
 	return c ? 63 - bits_clz(c) : 64;
 }
 

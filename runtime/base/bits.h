@@ -54,11 +54,11 @@ RT_INLINE uint64_t bits_mask(unsigned lo, unsigned hi)
 	return below_hi & from_lo;
 }
 
-// bits_find_run returns the lowest i such that bits i .. i+n-1 of c are all
-// set, bits_find_last_run the highest.  Both return 64 if there is none.  n
+// bits_find_range returns the lowest i such that bits i .. i+n-1 of c are all
+// set, bits_find_last_range the highest.  Both return 64 if there is none.  n
 // must be 1 to 64.
-unsigned bits_find_run(uint64_t c, unsigned n);
-unsigned bits_find_last_run(uint64_t c, unsigned n);
+unsigned bits_find_range(uint64_t c, unsigned n);
+unsigned bits_find_last_range(uint64_t c, unsigned n);
 
 // bits_fill_aligned sets every bit of each m-aligned group of m bits in which
 // any bit of x is set.  m must be a power of two up to 64.

@@ -46,9 +46,9 @@ bool hugepages_init(bool on)
 void hugepages_fini(void)
 {
 	for (unsigned r = 0; r < RANGES; r++) {
-		uint32_t nruns = hugepages.range[r].nruns;
+		uint32_t nstretches = hugepages.range[r].nstretches;
 
-		sysmem_count_mappings(-2 * (int64_t)nruns);
+		sysmem_count_mappings(-2 * (int64_t)nstretches);
 	}
 	systable_fini(&hugepages.states);
 }
@@ -128,14 +128,14 @@ static bool may_add(enum range r)
 {
 	uint32_t gib = hugepages.nchunks >> (30 - RT_CHUNK_SHIFT);
 
-	return hugepages.range[r].nruns < HUGEPAGES_RUNS + gib &&
+	return hugepages.range[r].nstretches < HUGEPAGES_STRETCHES + gib &&
 	       !sysmem_many_mappings();
 }
 
-static void count_runs(enum range r, int more)
+static void count_stretches(enum range r, int more)
 {
 	RT_ASSERT(mutex_held(&hugepages.lock));
-	hugepages.range[r].nruns += (uint32_t)more;
+	hugepages.range[r].nstretches += (uint32_t)more;
 	sysmem_count_mappings(2 * more);
 }
 
@@ -204,7 +204,7 @@ static bool advise(enum range r, uint32_t unit)
 		return false;
 	}
 	state_set(r, unit, HUGE);
-	count_runs(r, 1 - (int)n);
+	count_stretches(r, 1 - (int)n);
 	return true;
 }
 
@@ -303,7 +303,7 @@ static void withdraw(enum range r, uint32_t unit)
 			return;
 	}
 	n = (part.lo > 0 && is_huge(r, part.lo - 1)) + is_huge(r, part.hi);
-	count_runs(r, (int)n - 1);
+	count_stretches(r, (int)n - 1);
 	for (uint32_t i = part.lo; i < part.hi; i++)
 		state_set(r, i, SMALL);
 }
@@ -338,12 +338,12 @@ void hugepages_withdraw_tables(uint32_t chunk)
 
 // ---- invariants ----
 
-// check_range counts the units of a range that are WANTED, and the runs.
+// check_range counts the units of a range that are WANTED, and the stretches.
 static const char *check_range(const struct hugepages *h, enum range r)
 {
 	const struct hugepages_range *range = &h->range[r];
 	const uint8_t *states = (const uint8_t *)h->states.base;
-	uint32_t nwanted = 0, nruns = 0;
+	uint32_t nwanted = 0, nstretches = 0;
 	unsigned before = SMALL;
 
 	if (!range->base || range->chunks == 0 || range->unit == 0)
@@ -356,13 +356,13 @@ static const char *check_range(const struct hugepages *h, enum range r)
 		if (state > HUGE)
 			return "unit of huge pages in no known state";
 		nwanted += state == WANTED;
-		nruns += state == HUGE && before != HUGE;
+		nstretches += state == HUGE && before != HUGE;
 		before = state;
 	}
 	if (nwanted != range->nwanted)
 		return "nwanted is not the units that are WANTED";
-	if (nruns != range->nruns)
-		return "nruns is not the runs of HUGE units";
+	if (nstretches != range->nstretches)
+		return "nstretches is not the stretches of HUGE units";
 	return NULL;
 }
 

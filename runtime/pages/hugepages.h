@@ -18,7 +18,7 @@
 //
 // A stretch is HUGE units in a row.  Each stretch costs the process two more
 // mappings, so there are few.  In the heap, as in each table, there may be
-// HUGEPAGES_RUNS and one more for each GiB of the heap.  None begins when
+// HUGEPAGES_STRETCHES and one more for each GiB of the heap.  None begins when
 // mappings run out.  Where none may begin, a unit inside a stretch that becomes
 // SMALL takes the shorter side of the stretch with it.
 //
@@ -32,17 +32,17 @@
 #include "runtime/pages/arena.h"
 
 enum {
-	HUGEPAGES_RUNS = 8,
+	HUGEPAGES_STRETCHES = 8,
 	// The heap, and the tables that marking touches at random.
 	HUGEPAGES_RANGES = 1 + ARENA_MARKED_TABLES,
 };
 
 struct hugepages_range {
 	char *base;
-	uint32_t chunks;  // chunks that a unit is or describes
-	size_t unit;	  // bytes
-	uint32_t nwanted; // WANTED units
-	uint32_t nruns;	  // runs of HUGE units
+	uint32_t chunks;     // chunks that a unit is or describes
+	size_t unit;	     // bytes
+	uint32_t nwanted;    // WANTED units
+	uint32_t nstretches; // stretches of HUGE units
 };
 
 struct hugepages {

@@ -16,7 +16,7 @@ enum {
 	CHUNK_LOG = RT_CHUNK_SHIFT - RT_PAGE_SHIFT,
 };
 static_assert(CHUNK_LOG + LEAF * PAGEALLOC_FANOUT_LOG == PALLOCSUM_LOG_MAX,
-	      "a root entry is the longest run that a summary can tell");
+	      "a root entry is the longest range that a summary can tell");
 
 #define CHUNK_FULL UINT64_C(0)
 #define CHUNK_FREE                                                             \
@@ -172,7 +172,7 @@ struct search {
 
 enum scan {
 	SCAN_NOTHING, // no range is long enough
-	SCAN_RUN,     // the range begins at s->page
+	SCAN_RANGE,   // the range begins at s->page
 	SCAN_INSIDE,  // the range is inside s->entry
 };
 
@@ -186,7 +186,7 @@ static enum scan scan_block(const struct pagealloc *pa, unsigned level,
 	uint64_t block = s->entry * FANOUT;
 	uint64_t limit =
 	    level == 0 ? level_entries(0, pa->nchunks) : block + FANOUT;
-	uint64_t run = 0; // free pages just below entry e
+	uint64_t below = 0; // free pages just below entry e
 	bool first = s->leftmost;
 
 	// Nothing below search_page is free, so those entries are zero.
@@ -195,21 +195,21 @@ static enum scan scan_block(const struct pagealloc *pa, unsigned level,
 		uint32_t start = pallocsum_start(sums[e]);
 
 		if (sums[e] == CHUNK_FULL) {
-			run = 0;
+			below = 0;
 			continue;
 		}
 		if (first)
 			s->first_free = e << log;
-		if (run + start >= s->npages) {
-			s->page = (e << log) - run;
-			return SCAN_RUN;
+		if (below + start >= s->npages) {
+			s->page = (e << log) - below;
+			return SCAN_RANGE;
 		}
 		if (pallocsum_max(sums[e]) >= s->npages) {
 			s->entry = e;
 			s->leftmost = first;
 			return SCAN_INSIDE;
 		}
-		run = start >> log ? run + start : pallocsum_end(sums[e]);
+		below = start >> log ? below + start : pallocsum_end(sums[e]);
 		first = false;
 	}
 	return SCAN_NOTHING;
@@ -238,7 +238,7 @@ static bool search_tree(const struct pagealloc *pa, struct search *s)
 	for (unsigned l = 0; l < PAGEALLOC_LEVELS; l++) {
 		enum scan scan = scan_block(pa, l, s);
 
-		if (scan == SCAN_RUN)
+		if (scan == SCAN_RANGE)
 			return true;
 		if (scan == SCAN_INSIDE)
 			continue;
@@ -365,19 +365,19 @@ uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages, uint64_t *nscav)
 }
 
 // free_bits frees the pages of a range, and leaves summaries out of date.
-static void free_bits(struct pagealloc *pa, struct pagealloc_run run)
+static void free_bits(struct pagealloc *pa, struct pagealloc_range range)
 {
-	uint64_t limit = range_limit(pa, run.page, run.npages);
+	uint64_t limit = range_limit(pa, range.page, range.npages);
 	struct part part;
 
-	for (uint64_t p = run.page; p < limit; p += part.n) {
+	for (uint64_t p = range.page; p < limit; p += part.n) {
 		part = part_at(p, limit);
 		require_alloc(pa, part, part.n);
 		pallocbits_clear_range(&pagealloc_chunk(pa, part.chunk)->alloc,
 				       part.i, part.n);
 		scavindex_free(&pa->scav, part.chunk, part.n);
 	}
-	pa->search_page = base_min(pa->search_page, run.page);
+	pa->search_page = base_min(pa->search_page, range.page);
 }
 
 // update_chunks brings the summaries of chunks lo to hi (inclusive) up to date.
@@ -397,13 +397,14 @@ static void update_chunks(struct pagealloc *pa, uint64_t lo, uint64_t hi)
 		walk_up(pa, lo, hi);
 }
 
-void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
-			 unsigned nruns)
+void pagealloc_free_ranges(struct pagealloc *pa,
+			   const struct pagealloc_range *range,
+			   unsigned nranges)
 {
 	uint64_t lo = 0, hi = 0; // chunks with summaries out of date
 
-	for (unsigned i = 0; i < nruns; i++) {
-		uint64_t first = run[i].page / RT_CHUNK_PAGES;
+	for (unsigned i = 0; i < nranges; i++) {
+		uint64_t first = range[i].page / RT_CHUNK_PAGES;
 
 		if (i == 0) {
 			lo = first;
@@ -411,18 +412,18 @@ void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
 			update_chunks(pa, lo, hi);
 			lo = first;
 		}
-		free_bits(pa, run[i]);
-		hi = (run[i].page + run[i].npages - 1) / RT_CHUNK_PAGES;
+		free_bits(pa, range[i]);
+		hi = (range[i].page + range[i].npages - 1) / RT_CHUNK_PAGES;
 	}
-	if (nruns != 0)
+	if (nranges != 0)
 		update_chunks(pa, lo, hi);
 }
 
 void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages)
 {
-	struct pagealloc_run run = {page, npages};
+	struct pagealloc_range range = {page, npages};
 
-	pagealloc_free_runs(pa, &run, 1);
+	pagealloc_free_ranges(pa, &range, 1);
 }
 
 // block_at returns the block that begins with page base.
@@ -478,7 +479,7 @@ bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
 	uint64_t scav = d->scavenged.word[block.i / 64];
 
 	*b = (struct pagealloc_block){0};
-	if (free == scav || bits_find_run(free, npages) == 64)
+	if (free == scav || bits_find_range(free, npages) == 64)
 		return false;
 	take_block(pa, block, b);
 	return true;

@@ -59,14 +59,15 @@ uint64_t pagealloc_alloc_range(struct pagealloc *pa, uint64_t page,
 // pagealloc_free frees pages; they are not scavenged.
 void pagealloc_free(struct pagealloc *pa, uint64_t page, uint64_t npages);
 
-// pagealloc_free_runs frees several ranges of pages.  Ranges that follow each
+// pagealloc_free_ranges frees several ranges of pages.  Ranges that follow each
 // other in the array and lie in one chunk share one update of the summaries.
-struct pagealloc_run {
+struct pagealloc_range {
 	uint64_t page;
 	uint64_t npages;
 };
-void pagealloc_free_runs(struct pagealloc *pa, const struct pagealloc_run *run,
-			 unsigned nruns);
+void pagealloc_free_ranges(struct pagealloc *pa,
+			   const struct pagealloc_range *range,
+			   unsigned nranges);
 
 // A block is 64 pages, the first of which is a multiple of 64.  Bit i is for
 // page base + i.

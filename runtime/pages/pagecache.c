@@ -12,8 +12,8 @@ static unsigned find(const struct pagecache *c, unsigned npages)
 	if (npages > PAGECACHE_PAGES)
 		return PAGECACHE_PAGES;
 	return npages < PAGECACHE_LOW_NPAGES
-		   ? bits_find_last_run(c->cache, npages)
-		   : bits_find_run(c->cache, npages);
+		   ? bits_find_last_range(c->cache, npages)
+		   : bits_find_range(c->cache, npages);
 }
 
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav)
@@ -102,12 +102,12 @@ void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages)
 void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 		    unsigned most)
 {
-	unsigned run = bits_find_run(c->cache, npages);
+	unsigned first = bits_find_range(c->cache, npages);
 	uint64_t back;
 
-	if (run == PAGECACHE_PAGES)
+	if (first == PAGECACHE_PAGES)
 		return;
-	back = c->cache & ~bits_mask(run, run + npages);
+	back = c->cache & ~bits_mask(first, first + npages);
 	for (unsigned n = npages; n < most && back != 0; n++)
 		back &= back - 1;
 	if (back == 0)

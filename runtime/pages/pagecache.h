@@ -69,7 +69,7 @@ void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages);
 // pagecache_fits tells whether the cache has npages pages in a row.
 RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
 {
-	return bits_find_run(c->cache, npages) != PAGECACHE_PAGES;
+	return bits_find_range(c->cache, npages) != PAGECACHE_PAGES;
 }
 
 // pagecache_fill frees what is left and takes all free pages of a block that

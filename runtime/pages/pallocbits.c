@@ -2,7 +2,7 @@
 #include "runtime/pages/pallocbits.h"
 
 static_assert(sizeof(struct pallocdata) == 128, "two cache lines a chunk");
-static_assert(3 * PALLOCSUM_LOG_MAX == 63, "bit 63 is free for the full run");
+static_assert(3 * PALLOCSUM_LOG_MAX == 63, "bit 63 is free for the full range");
 
 pallocsum pallocsum_merge(const pallocsum *s, unsigned n, unsigned log_pages)
 {
@@ -67,11 +67,11 @@ bool pallocbits_get(const struct pallocbits *b, unsigned i)
 	return b->word[i / 64] >> i % 64 & 1;
 }
 
-// runs_longer shortens every run of set bits of x by n at its high end: a run
-// of n + k bits keeps the lowest k.  n must be below 64.
-static uint64_t runs_longer(uint64_t x, unsigned n)
+// ranges_longer shortens every range of set bits of x by n at its high end: a
+// range of n + k bits keeps the lowest k.  n must be below 64.
+static uint64_t ranges_longer(uint64_t x, unsigned n)
 {
-	// The first step shortens all runs by 1, each further one by twice as
+	// The first step shortens all ranges by 1, each further one by twice as
 	// much as the one before, so about log n steps suffice.
 	for (unsigned step = 1; n > 0 && x; step *= 2) {
 		unsigned by = step < n ? step : n;
@@ -82,14 +82,15 @@ static uint64_t runs_longer(uint64_t x, unsigned n)
 	return x;
 }
 
-// inner_max returns the length of the longest run of clear bits within one word
-// if that is longer than max, otherwise max.
+// inner_max returns the length of the longest range of clear bits within one
+// word if that is longer than max, otherwise max.
 static unsigned inner_max(const struct pallocbits *b, unsigned max)
 {
-	// max includes the runs at borders of words already.  The longest run
-	// with a set bit on either side has 62 bits.
+	// max includes the ranges at borders of words already.  The longest
+	// range with a set bit on either side has 62 bits.
 	for (unsigned w = 0; w < PALLOCBITS_WORDS && max < 62; w++)
-		for (uint64_t x = runs_longer(~b->word[w], max); x; x &= x >> 1)
+		for (uint64_t x = ranges_longer(~b->word[w], max); x;
+		     x &= x >> 1)
 			max++;
 	return max;
 }
@@ -97,33 +98,33 @@ static unsigned inner_max(const struct pallocbits *b, unsigned max)
 pallocsum pallocbits_summarize(const struct pallocbits *b)
 {
 	unsigned start = PALLOCBITS_NONE, max = 0;
-	unsigned run = 0; // clear bits just below word w
+	unsigned below = 0; // clear bits just below word w
 
 	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++) {
 		uint64_t x = b->word[w];
 
 		if (x == 0) {
-			run += 64;
+			below += 64;
 			continue;
 		}
-		run += bits_ctz(x);
+		below += bits_ctz(x);
 		if (start == PALLOCBITS_NONE)
-			start = run;
-		if (max < run)
-			max = run;
-		run = bits_clz(x);
+			start = below;
+		if (max < below)
+			max = below;
+		below = bits_clz(x);
 	}
 	if (start == PALLOCBITS_NONE)
-		start = run;
-	if (max < run)
-		max = run;
-	return pallocsum_make(start, inner_max(b, max), run);
+		start = below;
+	if (max < below)
+		max = below;
+	return pallocsum_make(start, inner_max(b, max), below);
 }
 
 unsigned pallocbits_find(const struct pallocbits *b, unsigned n, unsigned from,
 			 unsigned *first_free)
 {
-	unsigned run = 0; // clear bits just below word w
+	unsigned below = 0; // clear bits just below word w
 
 	*first_free = PALLOCBITS_NONE;
 	for (unsigned w = from / 64; w < PALLOCBITS_WORDS; w++) {
@@ -133,22 +134,22 @@ unsigned pallocbits_find(const struct pallocbits *b, unsigned n, unsigned from,
 		if (w == from / 64)
 			x |= bits_mask(0, from % 64);
 		if (x == ~UINT64_C(0)) {
-			run = 0;
+			below = 0;
 			continue;
 		}
 		if (*first_free == PALLOCBITS_NONE)
 			*first_free = w * 64 + bits_ctz(~x);
 		i = x ? bits_ctz(x) : 64;
-		if (run + i >= n)
-			return w * 64 - run;
+		if (below + i >= n)
+			return w * 64 - below;
 		if (x == 0) {
-			run += 64;
+			below += 64;
 			continue;
 		}
-		i = n < 64 ? bits_find_run(~x, n) : 64;
+		i = n < 64 ? bits_find_range(~x, n) : 64;
 		if (i < 64)
 			return w * 64 + i;
-		run = bits_clz(x);
+		below = bits_clz(x);
 	}
 	return PALLOCBITS_NONE;
 }
@@ -191,9 +192,9 @@ static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 	return 0;
 }
 
-// idle_run returns the number of idle pages in a row that end at limit.
-static unsigned idle_run(const struct pallocdata *d, unsigned limit,
-			 unsigned min)
+// idle_below returns the number of idle pages in a row that end at limit.
+static unsigned idle_below(const struct pallocdata *d, unsigned limit,
+			   unsigned min)
 {
 	unsigned left = limit; // pages not looked at
 
@@ -215,9 +216,9 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 {
 	unsigned below = (unsigned)base_align_down(from + 1, min);
 	unsigned limit = idle_limit(d, below, min);
-	unsigned run = idle_run(d, limit, min);
+	unsigned idle = idle_below(d, limit, min);
 	unsigned most = (unsigned)base_align_up(max > 1 ? max : 1, min);
-	unsigned start = limit - (run < most ? run : most);
+	unsigned start = limit - (idle < most ? idle : most);
 
 	*n = limit - start;
 	if (limit == 0)
@@ -228,7 +229,7 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 		// The whole huge page must be in the range, otherwise it is
 		// broken already.
 		if (start > lower && lower + huge <= limit &&
-		    lower >= limit - run)
+		    lower >= limit - idle)
 			start = lower;
 	}
 	*n = limit - start;

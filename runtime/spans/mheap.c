@@ -10,7 +10,7 @@
 
 // Ranges of pages that are freed under one acquisition of the lock.  A chunk in
 // which every second page is dead takes four.
-enum { BATCH_RUNS = RT_CHUNK_PAGES / 8 };
+enum { BATCH_RANGES = RT_CHUNK_PAGES / 8 };
 
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
@@ -552,26 +552,26 @@ struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 // Spans to be freed together.  Neighbours in the list that are neighbours in
 // the heap, as most are after a sweep, are freed as one range.
 struct batch {
-	unsigned nruns;
+	unsigned nranges;
 	uint64_t npages;
-	struct pagealloc_run run[BATCH_RUNS];
+	struct pagealloc_range range[BATCH_RANGES];
 	struct fixalloc_list spans;
 	struct fixalloc_list blocks;
 };
 
-// batch_run adds pages to the last range, or as a new one.  Returns false if
+// batch_range adds pages to the last range, or as a new one.  Returns false if
 // there is no room.
-static bool batch_run(struct batch *b, uint64_t page, uint64_t npages)
+static bool batch_range(struct batch *b, uint64_t page, uint64_t npages)
 {
-	struct pagealloc_run *next = &b->run[b->nruns];
+	struct pagealloc_range *next = &b->range[b->nranges];
 
-	if (b->nruns != 0 && page == next[-1].page + next[-1].npages) {
+	if (b->nranges != 0 && page == next[-1].page + next[-1].npages) {
 		next[-1].npages += npages;
 	} else {
-		if (b->nruns == BATCH_RUNS)
+		if (b->nranges == BATCH_RANGES)
 			return false;
-		*next = (struct pagealloc_run){page, npages};
-		b->nruns++;
+		*next = (struct pagealloc_range){page, npages};
+		b->nranges++;
 	}
 	b->npages += npages;
 	return true;
@@ -585,14 +585,14 @@ static struct mspan *batch_pages(struct batch *b, struct mspan *list,
 	uint32_t gen = epoch_sweepgen();
 	struct mspan *s;
 
-	b->nruns = 0;
+	b->nranges = 0;
 	b->npages = 0;
 	for (s = list; s; s = s->next) {
 		if (s->use != use || s->alloc_count != 0 || s->cached ||
 		    (use == MSPAN_HEAP &&
 		     atomic_u32_load_relaxed(&s->sweepgen) != gen))
 			throw_fatal("mheap.freeSpanLocked - invalid free");
-		if (!batch_run(b, mspan_page(s), s->npages))
+		if (!batch_range(b, mspan_page(s), s->npages))
 			break;
 	}
 	return s;
@@ -617,7 +617,7 @@ static void batch_structures(struct batch *b, struct mspan *list,
 static void batch_release(const struct batch *b)
 {
 	mutex_lock(&mheap.lock);
-	pagealloc_free_runs(&mheap.pages, b->run, b->nruns);
+	pagealloc_free_ranges(&mheap.pages, b->range, b->nranges);
 	fixalloc_free_list(&mheap.blocks, &b->blocks);
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
@@ -633,8 +633,8 @@ static void free_spans(struct rt_proc *p, struct mspan *list,
 		struct batch b;
 		struct mspan *end = batch_pages(&b, list, use);
 
-		for (unsigned i = 0; i < b.nruns; i++)
-			arena_withdraw(b.run[i].page, b.run[i].npages);
+		for (unsigned i = 0; i < b.nranges; i++)
+			arena_withdraw(b.range[i].page, b.range[i].npages);
 		batch_structures(&b, list, end);
 		count_free(p, use, b.npages);
 		batch_release(&b);

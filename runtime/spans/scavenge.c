@@ -102,8 +102,8 @@ static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 	return found;
 }
 
-uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
-		      uint64_t max)
+uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
+			uint64_t max)
 {
 	uint64_t max_pages = base_max(base_pages(max), 1);
 	uint64_t released = 0;

@@ -30,14 +30,14 @@ RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 	return (struct scavenge_pass){force, SCAVINDEX_NONE};
 }
 
-// scavenge_run releases the next range of a pass, at most max bytes (rounded up
-// to physical pages; a whole huge page rather than a part of one).  If the
+// scavenge_range releases the next range of a pass, at most max bytes (rounded
+// up to physical pages; a whole huge page rather than a part of one).  If the
 // system refuses, as for memory that the host has locked, it skips the rest of
 // that chunk.  Returns the bytes released, or 0 if the pass is over.  It waits
 // for the steps of other passes.  The world must not be stopped, and an
 // attached caller must not be in a blocking region.
-uint64_t scavenge_run(struct rt_proc *p, struct scavenge_pass *pass,
-		      uint64_t max);
+uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
+			uint64_t max);
 
 // scavenge_tables releases the memory behind the arena's tables of a chunk: the
 // next from *chunk on that is wholly free and scavenged.  It moves *chunk

@@ -10,7 +10,7 @@ enum {
 	MAX_CHUNKS = 12, // more than one block of 8, not a multiple of it
 	MAX_PAGES = MAX_CHUNKS * RT_CHUNK_PAGES,
 	BLOCK = PAGEALLOC_BLOCK_PAGES,
-	MAX_RUNS = 8,
+	MAX_RANGES = 8,
 	MAX_HELD = 4, // blocks that are taken and not yet flushed
 };
 
@@ -36,11 +36,11 @@ static void grow(uint32_t nchunks)
 // first_fit returns the first of the lowest n free pages in a row.
 static uint64_t first_fit(uint64_t n)
 {
-	uint64_t run = 0;
+	uint64_t length = 0;
 
 	for (uint32_t i = 0; i < npages; i++) {
-		run = pages[i].used ? 0 : run + 1;
-		if (run == n)
+		length = pages[i].used ? 0 : length + 1;
+		if (length == n)
 			return i + 1 - n;
 	}
 	return PAGEALLOC_NONE;
@@ -69,8 +69,8 @@ static void do_alloc(struct input *in)
 		REQUIRE(nscav == use(want, n));
 }
 
-// run_from returns how many pages from page on have its state, at most max.
-static uint64_t run_from(uint64_t page, uint64_t max)
+// range_from returns how many pages from page on have its state, at most max.
+static uint64_t range_from(uint64_t page, uint64_t max)
 {
 	uint64_t n = 1;
 
@@ -93,65 +93,65 @@ static bool in_block(uint64_t page)
 
 // choose finds a range of pages in use (or of free ones) that starts at a
 // random page.
-static bool choose(struct input *in, bool in_use, struct pagealloc_run *run)
+static bool choose(struct input *in, bool in_use, struct pagealloc_range *range)
 {
 	uint64_t page = input_below(in, npages);
-	uint64_t n = run_from(page, 1 + input_below(in, 700));
+	uint64_t n = range_from(page, 1 + input_below(in, 700));
 
 	if (pages[page].used != in_use)
 		return false;
 	for (uint64_t i = 0; in_use && i < n; i++)
 		if (in_block(page + i))
 			n = i;
-	*run = (struct pagealloc_run){page, n};
+	*range = (struct pagealloc_range){page, n};
 	return n > 0;
 }
 
-static void release(const struct pagealloc_run *run)
+static void release(const struct pagealloc_range *range)
 {
-	for (uint64_t i = 0; i < run->npages; i++)
-		pages[run->page + i] = (struct page){0};
+	for (uint64_t i = 0; i < range->npages; i++)
+		pages[range->page + i] = (struct page){0};
 }
 
 static void do_alloc_range(struct input *in)
 {
-	struct pagealloc_run run;
+	struct pagealloc_range range;
 
-	if (choose(in, false, &run))
-		REQUIRE(pagealloc_alloc_range(&pa, run.page, run.npages) ==
-			use(run.page, run.npages));
+	if (choose(in, false, &range))
+		REQUIRE(pagealloc_alloc_range(&pa, range.page, range.npages) ==
+			use(range.page, range.npages));
 }
 
 static void do_free(struct input *in)
 {
-	struct pagealloc_run run;
+	struct pagealloc_range range;
 
-	if (!choose(in, true, &run))
+	if (!choose(in, true, &range))
 		return;
-	pagealloc_free(&pa, run.page, run.npages);
-	release(&run);
+	pagealloc_free(&pa, range.page, range.npages);
+	release(&range);
 }
 
-static void do_free_runs(struct input *in)
+static void do_free_ranges(struct input *in)
 {
-	struct pagealloc_run runs[MAX_RUNS];
-	unsigned tries = input_below(in, MAX_RUNS + 1), n = 0;
+	struct pagealloc_range ranges[MAX_RANGES];
+	unsigned tries = input_below(in, MAX_RANGES + 1), n = 0;
 
 	for (unsigned i = 0; i < tries; i++)
-		if (choose(in, true, &runs[n]))
-			release(&runs[n++]);
-	pagealloc_free_runs(&pa, runs, n);
+		if (choose(in, true, &ranges[n]))
+			release(&ranges[n++]);
+	pagealloc_free_ranges(&pa, ranges, n);
 }
 
 static void do_set_scavenged(struct input *in)
 {
-	struct pagealloc_run run;
+	struct pagealloc_range range;
 
-	if (!choose(in, false, &run))
+	if (!choose(in, false, &range))
 		return;
-	pagealloc_set_scavenged(&pa, run.page, run.npages);
-	for (uint64_t i = 0; i < run.npages; i++)
-		pages[run.page + i].scavenged = true;
+	pagealloc_set_scavenged(&pa, range.page, range.npages);
+	for (uint64_t i = 0; i < range.npages; i++)
+		pages[range.page + i].scavenged = true;
 }
 
 // ---- blocks ----
@@ -176,11 +176,11 @@ static uint64_t take(uint64_t base, struct pagealloc_block *b)
 // fits tells whether the block has n free pages in a row.
 static bool fits(const struct pagealloc_block *b, unsigned n)
 {
-	unsigned run = 0;
+	unsigned length = 0;
 
-	for (unsigned i = 0; i < BLOCK && run < n; i++)
-		run = b->taken >> i & 1 ? run + 1 : 0;
-	return run == n;
+	for (unsigned i = 0; i < BLOCK && length < n; i++)
+		length = b->taken >> i & 1 ? length + 1 : 0;
+	return length == n;
 }
 
 static void hold(const struct pagealloc_block *b)
@@ -278,7 +278,7 @@ static void compare(struct input *in)
 
 static void (*const steps[])(struct input *) = {
     do_alloc,	   do_alloc,	    do_alloc_range, do_free,
-    do_free,	   do_free_runs,    do_grow,	    do_set_scavenged,
+    do_free,	   do_free_ranges,  do_grow,	    do_set_scavenged,
     do_take_block, do_retake_block, do_put_block,   compare,
 };
 

@@ -212,8 +212,8 @@ inline take(got, ticket)
 	unlock()
 }
 
-// A pass of scavenge_run.
-// C: scavenge_run, rt_free_os_memory
+// A pass of scavenge_range.
+// C: scavenge_range, rt_free_os_memory
 // at: SCAVENGE_STEP
 proctype Releaser()
 {

@@ -40,7 +40,7 @@ static void release_a_step(void)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
 
-	ck_assert_uint_ge(scavenge_run(NULL, &pass, SCAVENGE_STEP),
+	ck_assert_uint_ge(scavenge_range(NULL, &pass, SCAVENGE_STEP),
 			  SCAVENGE_STEP);
 }
 

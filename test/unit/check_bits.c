@@ -4,25 +4,25 @@
 
 // ---- what the functions do, bit by bit ----
 
-static unsigned naive_find_run(uint64_t c, unsigned n)
+static unsigned naive_find_range(uint64_t c, unsigned n)
 {
-	unsigned run = 0;
+	unsigned length = 0;
 
 	for (unsigned i = 0; i < 64; i++) {
-		run = c >> i & 1 ? run + 1 : 0;
-		if (run == n)
+		length = c >> i & 1 ? length + 1 : 0;
+		if (length == n)
 			return i + 1 - n;
 	}
 	return 64;
 }
 
-static unsigned naive_find_last_run(uint64_t c, unsigned n)
+static unsigned naive_find_last_range(uint64_t c, unsigned n)
 {
-	unsigned run = 0;
+	unsigned length = 0;
 
 	for (unsigned i = 64; i-- > 0;) {
-		run = c >> i & 1 ? run + 1 : 0;
-		if (run == n)
+		length = c >> i & 1 ? length + 1 : 0;
+		if (length == n)
 			return i;
 	}
 	return 64;
@@ -62,7 +62,7 @@ TEST(pages_hold_any_number_of_bytes)
 
 // ---- words that are worth a try ----
 
-// random_word has bits that are rare, even or frequent, or are in runs.
+// random_word has bits that are rare, even or frequent, or are in ranges.
 static uint64_t random_word(struct rng *r)
 {
 	uint64_t a = rng_next(r), b = rng_next(r), c = rng_next(r);
@@ -83,13 +83,14 @@ static uint64_t random_word(struct rng *r)
 	}
 }
 
-static unsigned wrong_runs(uint64_t c)
+static unsigned wrong_ranges(uint64_t c)
 {
 	unsigned wrong = 0;
 
 	for (unsigned n = 1; n <= 64; n++) {
-		wrong += bits_find_run(c, n) != naive_find_run(c, n);
-		wrong += bits_find_last_run(c, n) != naive_find_last_run(c, n);
+		wrong += bits_find_range(c, n) != naive_find_range(c, n);
+		wrong +=
+		    bits_find_last_range(c, n) != naive_find_last_range(c, n);
 	}
 	return wrong;
 }
@@ -138,27 +139,27 @@ TEST(mask_has_the_bits_of_every_range)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-TEST(run_is_found_in_known_words)
+TEST(range_is_found_in_known_words)
 {
-	ck_assert_uint_eq(bits_find_run(0, 1), 64);
-	ck_assert_uint_eq(bits_find_run(0, 64), 64);
-	ck_assert_uint_eq(bits_find_run(UINT64_MAX, 1), 0);
-	ck_assert_uint_eq(bits_find_run(UINT64_MAX, 64), 0);
-	ck_assert_uint_eq(bits_find_run(UINT64_MAX >> 1, 64), 64);
-	ck_assert_uint_eq(bits_find_run(UINT64_MAX << 1, 64), 64);
-	ck_assert_uint_eq(bits_find_run(UINT64_MAX << 1, 63), 1);
-	ck_assert_uint_eq(bits_find_last_run(0, 1), 64);
-	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX, 1), 63);
-	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX, 64), 0);
-	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX >> 1, 64), 64);
-	ck_assert_uint_eq(bits_find_last_run(UINT64_MAX << 1, 62), 2);
-	ck_assert_uint_eq(bits_find_run(UINT64_C(1) << 63, 1), 63);
-	ck_assert_uint_eq(bits_find_run(0x76, 3), 4); // 0111 0110
-	ck_assert_uint_eq(bits_find_run(0x76, 2), 1);
+	ck_assert_uint_eq(bits_find_range(0, 1), 64);
+	ck_assert_uint_eq(bits_find_range(0, 64), 64);
+	ck_assert_uint_eq(bits_find_range(UINT64_MAX, 1), 0);
+	ck_assert_uint_eq(bits_find_range(UINT64_MAX, 64), 0);
+	ck_assert_uint_eq(bits_find_range(UINT64_MAX >> 1, 64), 64);
+	ck_assert_uint_eq(bits_find_range(UINT64_MAX << 1, 64), 64);
+	ck_assert_uint_eq(bits_find_range(UINT64_MAX << 1, 63), 1);
+	ck_assert_uint_eq(bits_find_last_range(0, 1), 64);
+	ck_assert_uint_eq(bits_find_last_range(UINT64_MAX, 1), 63);
+	ck_assert_uint_eq(bits_find_last_range(UINT64_MAX, 64), 0);
+	ck_assert_uint_eq(bits_find_last_range(UINT64_MAX >> 1, 64), 64);
+	ck_assert_uint_eq(bits_find_last_range(UINT64_MAX << 1, 62), 2);
+	ck_assert_uint_eq(bits_find_range(UINT64_C(1) << 63, 1), 63);
+	ck_assert_uint_eq(bits_find_range(0x76, 3), 4); // 0111 0110
+	ck_assert_uint_eq(bits_find_range(0x76, 2), 1);
 }
 
-// Every single run of set bits, and its complement.
-TEST(run_is_found_in_every_stretch)
+// Every single range of set bits, and its complement.
+TEST(range_is_found_at_every_place)
 {
 	unsigned wrong = 0;
 
@@ -166,20 +167,20 @@ TEST(run_is_found_in_every_stretch)
 		for (unsigned hi = lo + 1; hi <= 64; hi++) {
 			uint64_t c = bits_mask(lo, hi);
 
-			wrong += wrong_runs(c);
-			wrong += wrong_runs(~c);
+			wrong += wrong_ranges(c);
+			wrong += wrong_ranges(~c);
 		}
 	ck_assert_uint_eq(wrong, 0);
 }
 
-TEST(run_is_found_in_random_words)
+TEST(range_is_found_in_random_words)
 {
 	struct rng r;
 	unsigned wrong = 0;
 
-	rng_init(&r, "run_is_found_in_random_words");
+	rng_init(&r, "range_is_found_in_random_words");
 	for (unsigned i = 0; i < 20000; i++)
-		wrong += wrong_runs(random_word(&r));
+		wrong += wrong_ranges(random_word(&r));
 	ck_assert_uint_eq(wrong, 0);
 }
 

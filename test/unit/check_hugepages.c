@@ -346,9 +346,9 @@ static uint64_t mappings(void)
 	return heap_metric("/memory/mappings:count");
 }
 
-// Every second chunk is released.  There are as many runs as there may be, and
-// then longer parts become small.
-TEST(runs_are_few)
+// Every second chunk is released.  There are as many stretches as there may be,
+// and then longer parts become small.
+TEST(stretches_are_few)
 {
 	uint64_t before;
 
@@ -359,12 +359,12 @@ TEST(runs_are_few)
 	ck_assert_uint_le(mappings(), before + 2 * 2);
 	drop_but_every(2);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_RUNS + 2));
+	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_STRETCHES + 2));
 	for (unsigned i = 0; i < 100; i += 2)
 		ck_assert(is_small((char *)roots[i] + CHUNK));
-	ck_assert_uint_ge(count_advised(), HUGEPAGES_RUNS);
+	ck_assert_uint_ge(count_advised(), HUGEPAGES_STRETCHES);
 	gc();
-	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_RUNS + 2));
+	ck_assert_uint_le(mappings(), before + 2 * (HUGEPAGES_STRETCHES + 2));
 	heap_healthy();
 	drop_but_every(0);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
@@ -372,7 +372,7 @@ TEST(runs_are_few)
 	ck_assert_uint_eq(mappings(), before);
 }
 
-// Where mappings run out, no run begins, and none is cut in two.
+// Where mappings run out, no stretch begins, and none is cut in two.
 TEST(near_the_limit_parts_are_coarser)
 {
 	int64_t many = (int64_t)(sysmem_max_mappings() / 5 * 4);
@@ -443,7 +443,7 @@ TEST(refused_advice_changes_nothing)
 	ck_assert_uint_eq(count_advised(), 0);
 	gc();
 	ck_assert_uint_ge(count_advised(), 15);
-	// A run that may not be cut is made shorter instead.
+	// A stretch that may not be cut is made shorter instead.
 	roots[8] = NULL;
 	gc();
 	fault_fail(OSCALL_ADVISE, 1, 1, ENOMEM);

@@ -544,7 +544,7 @@ static void loop_of_roots(void)
 	X(hugepages_check(&hugepages), "nowhere", hugepages.range[0].unit = 0) \
 	X(hugepages_check(&hugepages), "in no known state", huge_state(3))     \
 	X(hugepages_check(&hugepages), "nwanted", huge_state(1))               \
-	X(hugepages_check(&hugepages), "nruns", huge_state(2))                 \
+	X(hugepages_check(&hugepages), "nstretches", huge_state(2))            \
 	X(hugepages_check(&hugepages), "two threads", U32(hugepages.busy, 2))
 
 #define CASES_SPANS(X)                                                         \
@@ -633,11 +633,11 @@ static void loop_of_roots(void)
 	X(crew_check(&x.crew), "that there is not",                            \
 	  U32(x.crew.call, CREW_QUIT + 1))                                     \
 	X(crew_check(&x.crew), "more helpers", U32(x.crew.size, -1))           \
-	X(work_check(&x.work), "not a buffer", x.work.t.limit--)                 \
+	X(work_check(&x.work), "not a buffer", x.work.t.limit--)               \
 	X(work_check(&x.work), "not a buffer", x.work.high--)                  \
-	X(work_check(&x.work), "outside of its buffer", x.work.t.top--)          \
+	X(work_check(&x.work), "outside of its buffer", x.work.t.top--)        \
 	X(work_check(&x.work), "outside of its buffer",                        \
-	  x.work.t.top = x.work.t.limit + 1)                                       \
+	  x.work.t.top = x.work.t.limit + 1)                                   \
 	X(work_check(&x.work), "nfull", x.work.nfull = 2)                      \
 	X(work_check(&x.work), "nfull", x.buf[0].next = &x.buf[0])             \
 	X(work_check(&x.work), "too many", x.work.nspare = WORK_SPARES + 1)    \
@@ -800,8 +800,8 @@ static const char *break_heap(int i)
 		persistent.usable = SIZE_MAX;
 		return "permanent memory";
 	case 9:
-		hugepages.range[2].nruns++;
-		return "nruns";
+		hugepages.range[2].nstretches++;
+		return "nstretches";
 	case 10:
 		mheap.spans.inuse += sizeof(struct mspan);
 		return "mspan_inuse";

@@ -162,7 +162,7 @@ static const struct alloc_case alloc_cases[] = {
      {{0}},
      {{1024, AT(64, 0), 0}, {1024, NONE, 0}, {512, 0, 0}, {1, NONE, 0}},
      {{0, AT(66, 0)}}},
-    {"a full chunk between two runs",
+    {"a full chunk between two ranges",
      4,
      {{0, 500}, {AT(1, 0), 512}, {AT(2, 12), 500}, {AT(3, 24), 488}},
      {{0}},
@@ -326,7 +326,7 @@ static const uint64_t exhaust_npages[] = {
 };
 
 // Pages are taken until there is no room; then exactly the remainder is left.
-TEST(heap_is_exhausted_to_the_last_run, .n = RT_ARRAY_LEN(exhaust_npages))
+TEST(heap_is_exhausted_to_the_last_range, .n = RT_ARRAY_LEN(exhaust_npages))
 {
 	enum { NCHUNKS = 4 };
 	uint64_t n = exhaust_npages[_i], count = 0, nscav, page, next = 0;
@@ -372,14 +372,14 @@ TEST(allocation_follows_frees)
 }
 
 // Ranges in any order, of one chunk or of several, are free after one call.
-TEST(runs_are_freed_at_once)
+TEST(ranges_are_freed_at_once)
 {
-	enum { CHUNKS = 70, RUNS = 200 };
-	struct pagealloc_run run[RUNS];
+	enum { CHUNKS = 70, RANGES = 200 };
+	struct pagealloc_range range[RANGES];
 	uint64_t at = 0;
 	struct rng r;
 
-	rng_init(&r, "runs_are_freed_at_once");
+	rng_init(&r, "ranges_are_freed_at_once");
 	start(CHUNKS, CHUNKS);
 	for (unsigned round = 0; round < 50; round++) {
 		uint64_t npages = 0, nscav;
@@ -387,28 +387,29 @@ TEST(runs_are_freed_at_once)
 
 		expect_alloc(AT(CHUNKS, 0), 0);
 		at = rng_below(&r, 600);
-		while (n < RUNS && at < AT(CHUNKS, 0)) {
+		while (n < RANGES && at < AT(CHUNKS, 0)) {
 			uint64_t most = rng_below(&r, 8) ? 9 : 4 * CP;
 
-			run[n].page = at;
-			run[n].npages = base_min(1 + rng_below(&r, most),
-						 AT(CHUNKS, 0) - at);
-			npages += run[n].npages;
-			at += run[n++].npages + 1 + rng_below(&r, most);
+			range[n].page = at;
+			range[n].npages = base_min(1 + rng_below(&r, most),
+						   AT(CHUNKS, 0) - at);
+			npages += range[n].npages;
+			at += range[n++].npages + 1 + rng_below(&r, most);
 		}
 		for (unsigned i = 0; i < n && round % 2; i++) {
 			unsigned k = (unsigned)rng_below(&r, n);
-			struct pagealloc_run other = run[k];
+			struct pagealloc_range other = range[k];
 
-			run[k] = run[i];
-			run[i] = other;
+			range[k] = range[i];
+			range[i] = other;
 		}
-		pagealloc_free_runs(&pa, run, n);
-		pagealloc_free_runs(&pa, run, 0);
+		pagealloc_free_ranges(&pa, range, n);
+		pagealloc_free_ranges(&pa, range, 0);
 		ck_assert_ptr_null(pagealloc_check(&pa));
 		ck_assert_uint_eq(pagealloc_count_free(&pa), npages);
 		while (n-- > 0)
-			pagealloc_alloc_range(&pa, run[n].page, run[n].npages);
+			pagealloc_alloc_range(&pa, range[n].page,
+					      range[n].npages);
 		ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), NONE);
 		pagealloc_free(&pa, 0, AT(CHUNKS, 0));
 	}
@@ -430,7 +431,7 @@ static const uint32_t grow_steps[][6] = {
 };
 
 // After each step, the heap is one free range that was never touched.
-TEST(growth_extends_one_free_run, .n = RT_ARRAY_LEN(grow_steps))
+TEST(growth_extends_one_free_range, .n = RT_ARRAY_LEN(grow_steps))
 {
 	const uint32_t *steps = grow_steps[_i];
 
@@ -454,7 +455,7 @@ TEST(growth_extends_one_free_run, .n = RT_ARRAY_LEN(grow_steps))
 
 // New pages join a range that ended where the heap ended, and are found though
 // the heap was exhausted.
-TEST(growth_joins_the_run_below)
+TEST(growth_joins_the_range_below)
 {
 	start(2, 10);
 	expect_alloc(AT(2, 0), 0);
@@ -496,7 +497,7 @@ GROUP(large, .timeout = 120);
 
 // Requests beyond 2^21 pages, the most that one summary can express, are put
 // together from root entries, and they may begin anywhere.
-TEST(runs_longer_than_a_root_entry_are_found)
+TEST(ranges_longer_than_a_root_entry_are_found)
 {
 	const uint64_t root = UINT64_C(1) << PALLOCSUM_LOG_MAX;
 	const uint64_t all = AT(HUGE_CHUNKS, 0);
@@ -525,7 +526,7 @@ TEST(runs_longer_than_a_root_entry_are_found)
 }
 
 // Ranges across the borders of the entries of every level.
-TEST(runs_across_every_border_are_found)
+TEST(ranges_across_every_border_are_found)
 {
 	static const uint32_t borders[] = {1, 8, 64, 512, 4096, 4160, 8191};
 	static const uint64_t lengths[] = {2, 3, 64, 65, 600, 5000};
@@ -615,11 +616,11 @@ enum { FREE, SCAV, USED };
 
 static uint64_t naive_find(uint64_t npages)
 {
-	uint64_t run = 0;
+	uint64_t length = 0;
 
 	for (uint64_t p = 0; p < naive.npages; p++) {
-		run = naive.state[p] == USED ? 0 : run + 1;
-		if (run == npages)
+		length = naive.state[p] == USED ? 0 : length + 1;
+		if (length == npages)
 			return p + 1 - npages;
 	}
 	return NONE;

@@ -100,7 +100,7 @@ TEST(few_pages_are_the_highest_and_many_the_lowest,
 	}
 }
 
-static bool naive_run(const struct pagecache *c, unsigned i, unsigned npages)
+static bool naive_range(const struct pagecache *c, unsigned i, unsigned npages)
 {
 	for (unsigned k = i; k < i + npages; k++)
 		if (k == 64 || !(c->cache >> k & 1))
@@ -115,7 +115,7 @@ static uint64_t naive_alloc(struct pagecache *c, unsigned npages,
 	for (unsigned n = 0; n < 64; n++) {
 		unsigned i = npages < 5 ? 63 - n : n;
 
-		if (!naive_run(c, i, npages))
+		if (!naive_range(c, i, npages))
 			continue;
 		for (unsigned k = i; k < i + npages; k++) {
 			*nscav += c->scav >> k & 1;
@@ -410,8 +410,8 @@ TEST(the_oldest_block_is_forgotten)
 	finish();
 }
 
-// Pages alone that lie lower do not displace the run.
-TEST(what_is_kept_holds_the_run_that_was_asked_for)
+// Pages alone that lie lower do not displace the range.
+TEST(what_is_kept_holds_the_range_that_was_asked_for)
 {
 	static const unsigned alone[] = {0, 2, 4, 6, 30};
 	struct pagecache c = {0};

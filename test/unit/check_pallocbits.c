@@ -18,7 +18,7 @@ static struct plain plain_of(const struct pallocbits *b)
 	return p;
 }
 
-// random_bits draws runs of set and clear bits whose lengths are up to a
+// random_bits draws ranges of set and clear bits whose lengths are up to a
 // power of two that differs from one bitmap to the next.
 static struct pallocbits random_bits(struct rng *r)
 {
@@ -141,7 +141,7 @@ static const struct sum_case sum_cases[] = {
     {{{0, 474}}, {0, 38, 38}},				// only the end
     {{{50, 452}}, {50, 50, 10}},			// start and end
     {{{11, 12}, {123, 100}, {299, 212}}, {11, 100, 1}}, // start, max, end
-    {{{0, 20}, {35, 477}}, {0, 15, 0}},			// only a run inside
+    {{{0, 20}, {35, 477}}, {0, 15, 0}},			// only a range inside
     {{{0, 1}, {2, 1}, {64, 63}, {128, 384}}, {0, 61, 0}},
     {{{0, 1}, {63, 449}}, {0, 62, 0}}, // longest within one word
     {{{0, 1}, {62, 3}, {127, 385}}, {0, 62, 0}},
@@ -167,15 +167,15 @@ TEST(summary_tells_start_max_and_end, .n = RT_ARRAY_LEN(sum_cases))
 // naive_sum summarizes n bytes, of which the set ones are allocated.
 static pallocsum naive_sum(const bool *set, unsigned n)
 {
-	unsigned start = n, max = 0, run = 0;
+	unsigned start = n, max = 0, length = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		if (set[i] && start == n)
 			start = i;
-		run = set[i] ? 0 : run + 1;
-		max = run > max ? run : max;
+		length = set[i] ? 0 : length + 1;
+		max = length > max ? length : max;
 	}
-	return pallocsum_make(start, max, run);
+	return pallocsum_make(start, max, length);
 }
 
 TEST(random_summaries_agree_with_counting)
@@ -193,8 +193,8 @@ TEST(random_summaries_agree_with_counting)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// Each run length at each place, alone in the bitmap.
-TEST(every_single_run_is_summarized)
+// Each range length at each place, alone in the bitmap.
+TEST(every_single_range_is_summarized)
 {
 	unsigned wrong = 0;
 
@@ -213,7 +213,7 @@ TEST(every_single_run_is_summarized)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-TEST(summary_of_the_longest_run_is_one_bit)
+TEST(summary_of_the_longest_range_is_one_bit)
 {
 	uint32_t all = UINT32_C(1) << PALLOCSUM_LOG_MAX;
 	pallocsum s = pallocsum_make(all, all, all);
@@ -252,8 +252,8 @@ TEST(merged_summaries_agree_with_the_whole)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-// Eight free children of 2^18 pages make the run that fits no field.
-TEST(merge_reaches_the_longest_run)
+// Eight free children of 2^18 pages make the range that fits no field.
+TEST(merge_reaches_the_longest_range)
 {
 	enum { LOG = PALLOCSUM_LOG_MAX - 3 };
 	pallocsum s[8];
@@ -293,7 +293,7 @@ static const struct find_case find_cases[] = {
     {{{0, 10}, {12, 100}}, 11, {{11, 1}, {112, 3}}},
 };
 
-TEST(runs_are_found_lowest_first, .n = RT_ARRAY_LEN(find_cases))
+TEST(ranges_are_found_lowest_first, .n = RT_ARRAY_LEN(find_cases))
 {
 	const struct find_case *c = &find_cases[_i];
 	struct pallocbits b = {{0}};
@@ -314,11 +314,11 @@ TEST(runs_are_found_lowest_first, .n = RT_ARRAY_LEN(find_cases))
 
 static unsigned naive_find(const struct plain *p, unsigned n, unsigned from)
 {
-	unsigned run = 0;
+	unsigned length = 0;
 
 	for (unsigned i = from; i < NPAGES; i++) {
-		run = p->set[i] ? 0 : run + 1;
-		if (run == n)
+		length = p->set[i] ? 0 : length + 1;
+		if (length == n)
 			return i + 1 - n;
 	}
 	return PALLOCBITS_NONE;
@@ -397,7 +397,7 @@ static const struct scav_case scav_cases[] = {
     {{{0, 100}, {108, 404}}, {{0, 0}}, 511, 8, 8, 0, {0, 0}},
     {{{0, 96}, {112, 400}}, {{0, 0}}, 511, 8, 8, 0, {104, 8}},
     {{{0, 0}}, {{111, 401}}, 511, 8, 16, 0, {88, 16}},
-    // Runs across words.
+    // Ranges across words.
     {{{0, 60}, {70, 442}}, {{0, 0}}, 511, 1, 512, 0, {60, 10}},
     {{{0, 1}, {511, 1}}, {{0, 0}}, 511, 1, 512, 0, {1, 510}},
     // Pages above from stay out, in whole physical pages.
@@ -410,14 +410,14 @@ static const struct scav_case scav_cases[] = {
     {{{0, 0}}, {{0, 0}}, 300, 1, 50, 256, {0, 301}},
     {{{0, 0}}, {{0, 0}}, 255, 1, 1, 256, {0, 256}},
     {{{0, 0}}, {{0, 0}}, 511, 8, 264, 256, {0, 512}},
-    // ... and does not matter if it is not, or begins the run.
+    // ... and does not matter if it is not, or begins the range.
     {{{256, 1}}, {{0, 0}}, 511, 1, 8, 256, {504, 8}},
     {{{511, 1}}, {{0, 0}}, 511, 1, 8, 256, {503, 8}},
     {{{0, 0}}, {{10, 1}}, 300, 1, 50, 256, {251, 50}},
     {{{0, 0}}, {{0, 0}}, 511, 1, 256, 256, {256, 256}},
 };
 
-TEST(scavenging_finds_the_highest_run, .n = RT_ARRAY_LEN(scav_cases))
+TEST(scavenging_finds_the_highest_range, .n = RT_ARRAY_LEN(scav_cases))
 {
 	const struct scav_case *c = &scav_cases[_i];
 	struct pallocdata d = {{{0}}, {{0}}};

@@ -126,7 +126,7 @@ static uint64_t scavenge_once(struct rt_proc *p, uint64_t max, bool force)
 {
 	struct scavenge_pass pass = scavenge_begin(force);
 
-	return scavenge_run(p, &pass, max);
+	return scavenge_range(p, &pass, max);
 }
 
 // release_one makes one call and checks the range that it took.
@@ -145,7 +145,7 @@ static uint64_t release_one(uint64_t max, bool force)
 		first = n++ == 0 ? page : first;
 		if (page != first + n - 1 || before[page] ||
 		    !can_be_released(page))
-			ck_abort_msg("page %u of a run from %u", page, first);
+			ck_abort_msg("page %u of a range from %u", page, first);
 	}
 	ck_assert_uint_eq(bytes, (uint64_t)n << RT_PAGE_SHIFT);
 	ck_assert_uint_eq(first % phys, 0);
@@ -161,9 +161,10 @@ static uint64_t release_one(uint64_t max, bool force)
 	return bytes;
 }
 
-GROUP(runs, .timeout = 120);
+GROUP(ranges, .timeout = 120);
 
-TEST(a_run_is_whole_physical_pages_from_the_top, .n = RT_ARRAY_LEN(page_sizes))
+TEST(a_range_is_whole_physical_pages_from_the_top,
+     .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	ck_assert_uint_eq(release_one(1 << 20, true), 0); // nothing is free
@@ -224,7 +225,7 @@ TEST(a_broken_huge_page_is_released_by_the_piece, .n = RT_ARRAY_LEN(page_sizes))
 }
 
 // A big enough wish takes a whole chunk at once and no more.
-TEST(a_run_stays_in_its_chunk, .n = RT_ARRAY_LEN(page_sizes))
+TEST(a_range_stays_in_its_chunk, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	free_pages(0, PAGES);
@@ -316,7 +317,7 @@ static uint64_t pass_all(uint64_t nrefused)
 	uint64_t bytes, sum = 0;
 
 	fault_fail(OSCALL_RELEASE, 1, nrefused, EINVAL);
-	while ((bytes = scavenge_run(NULL, &pass, 1 << 20)) != 0)
+	while ((bytes = scavenge_range(NULL, &pass, 1 << 20)) != 0)
 		sum += bytes;
 	expect_sums();
 	return sum;

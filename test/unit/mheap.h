@@ -30,7 +30,7 @@ static inline uint64_t scavenge_once(struct rt_proc *p, uint64_t max,
 {
 	struct scavenge_pass pass = scavenge_begin(force);
 
-	return scavenge_run(p, &pass, max);
+	return scavenge_range(p, &pass, max);
 }
 
 static inline uint64_t metadata(void)
