@@ -197,7 +197,7 @@ static void split(const rt_memstats *m, struct part part[NPARTS])
 	    {"objects", m->heap_alloc},
 	    {"room between them", m->heap_inuse - m->heap_alloc},
 	    {"free pages", m->heap_idle - m->heap_released},
-	    {"given back", m->heap_released},
+	    {"released", m->heap_released},
 	    {"stacks", m->stack_sys},
 	    {"spans, caches", m->mspan_sys + m->mcache_sys},
 	    {"collector", m->gc_sys},
@@ -229,7 +229,7 @@ static void show_memory(FILE *out, const struct moment *end,
 				 later[i].bytes,
 				 bar_text(later[i].bytes, after->m.sys).s);
 	show_row(out, "together (Sys)", end->m.sys, after->m.sys, "");
-	show_row(out, "held (Sys - given)", end->m.sys - end->m.heap_released,
+	show_row(out, "held (not released)", end->m.sys - end->m.heap_released,
 		 after->m.sys - after->m.heap_released, "");
 	if (end->resident && after->resident)
 		show_row(out, "resident (kernel)", end->resident,

@@ -140,13 +140,13 @@ named | sort -u >"$dir/named"
 awk 'FNR == NR { known[$1] = 1; next }
 	!($1 in known) { print $3 ": unknown " $1; next }
 	{ seen[$1]++ }
-	index(tolower($1), $2) == 0 { print $3 ": " $1 " stands in " $2 }
+	index(tolower($1), $2) == 0 { print $3 ": " $1 " is in " $2 }
 	END {
 		for (point in known)
 			if (!seen[point])
-				print point " stands nowhere"
+				print point " is nowhere"
 	}' "$dir/points" "$dir/places" >"$dir/found"
-rule "a point stands in the function that it names"
+rule "a point is in the function that it names"
 
 while read -r point; do
 	grep -Ewq "SCHED_$point" test/order/sched_*.c ||

@@ -88,7 +88,7 @@ static struct {
 	atomic_bool asked;
 	pthread_mutex_t lock;
 	pthread_cond_t all_stand, go_on;
-	int standing;
+	int stopped;
 } bare = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	  .all_stand = PTHREAD_COND_INITIALIZER,
 	  .go_on = PTHREAD_COND_INITIALIZER};
@@ -97,11 +97,11 @@ static void bare_stand(const struct job *job)
 {
 	heap_block();
 	pthread_mutex_lock(&bare.lock);
-	if (++bare.standing == job->others)
+	if (++bare.stopped == job->others)
 		pthread_cond_signal(&bare.all_stand);
 	while (atomic_load(&bare.asked))
 		pthread_cond_wait(&bare.go_on, &bare.lock);
-	if (--bare.standing > 0)
+	if (--bare.stopped > 0)
 		pthread_cond_signal(&bare.go_on);
 	pthread_mutex_unlock(&bare.lock);
 	heap_unblock();
@@ -114,7 +114,7 @@ static void bare_stop(struct job *job)
 	heap_block();
 	pthread_mutex_lock(&bare.lock);
 	atomic_store(&bare.asked, true);
-	while (bare.standing < job->others)
+	while (bare.stopped < job->others)
 		pthread_cond_wait(&bare.all_stand, &bare.lock);
 	atomic_store(&bare.asked, false);
 	pthread_cond_signal(&bare.go_on);
@@ -140,7 +140,7 @@ static void bare_over(void)
 	while (!over) {
 		nap();
 		pthread_mutex_lock(&bare.lock);
-		over = bare.standing == 0;
+		over = bare.stopped == 0;
 		pthread_mutex_unlock(&bare.lock);
 	}
 }

@@ -53,10 +53,10 @@ static void locks_release(void)
 
 // ---- the child ----
 
-// take_back flushes and deletes the caches of threads that only the parent has.
-// An object that one of them was clearing is garbage.  A stack that a stopper
-// took for one of them, and that it has not returned yet, is freed.
-static void take_back(struct rt_proc *self, struct rt_proc *counts)
+// delete_caches flushes and deletes the caches of threads that only the parent
+// has.  An object that one of them was clearing is garbage.  A stack that a
+// stopper took for one of them, and that it has not returned yet, is freed.
+static void delete_caches(struct rt_proc *self, struct rt_proc *counts)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct rt_mcache *mc = mcache_of(p);
@@ -85,7 +85,7 @@ static void drop_threads(void)
 	sweep_fork_child();
 	hugepages_fork_child();
 	worker_fork_child();
-	take_back(self, forking.visit.p);
+	delete_caches(self, forking.visit.p);
 	proc_fork_child(self);
 	gcstats_fork_child(forking.cpu);
 	stw_fork_child();

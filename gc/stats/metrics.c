@@ -117,9 +117,9 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 		"Marking on processors that had nothing else to do."),
     [CPU_GC_PAUSE] =
 	SECONDS("/cpu/classes/gc/pause:cpu-seconds",
-		"Processor time that stops for collections took: the "
-		"time stood still on every processor, and the waits "
-		"until all threads stood."),
+		"Processor time that stops for collections took: every "
+		"processor while the world was stopped, and the waits "
+		"until all threads were stopped."),
     [CPU_GC_TOTAL] =
 	SECONDS("/cpu/classes/gc/total:cpu-seconds", "All of /cpu/classes/gc."),
     [CPU_IDLE] = SECONDS("/cpu/classes/idle:cpu-seconds",
@@ -217,7 +217,7 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 				  "Objects: alive, or not freed yet."),
     [MEMORY_HEAP_RELEASED] =
 	LEVEL("/memory/classes/heap/released:bytes",
-	      "Free pages of the heap that were given back to the "
+	      "Free pages of the heap that were released to the "
 	      "system, or never used."),
     [MEMORY_HEAP_STACKS] = LEVEL("/memory/classes/heap/stacks:bytes",
 				 "Spans for stacks of interpreters."),
@@ -258,19 +258,19 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [SCHED_STOPPING_GC] =
 	DURATIONS("/sched/pauses/stopping/gc:seconds",
 		  "From the request for a stop until all threads "
-		  "stood, for collections."),
+		  "were stopped, for collections."),
     [SCHED_STOPPING_OTHER] =
 	DURATIONS("/sched/pauses/stopping/other:seconds",
 		  "From the request for a stop until all threads "
-		  "stood, for anything but collections."),
+		  "were stopped, for anything but collections."),
     [SCHED_TOTAL_GC] =
 	DURATIONS("/sched/pauses/total/gc:seconds",
-		  "From the request for a stop until the threads were "
-		  "let go, for collections."),
+		  "From the request for a stop until the world was "
+		  "started, for collections."),
     [SCHED_TOTAL_OTHER] =
 	DURATIONS("/sched/pauses/total/other:seconds",
-		  "From the request for a stop until the threads were "
-		  "let go, for anything but collections."),
+		  "From the request for a stop until the world was "
+		  "started, for anything but collections."),
     [SCHED_THREADS_ATTACHED] =
 	LEVEL("/sched/threads/attached:threads", "Threads that are attached."),
 };

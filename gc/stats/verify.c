@@ -139,7 +139,7 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 	if (s->use != MSPAN_HEAP)
 		return s->npages;
 	if (s->cached)
-		wrong(v, "span cached by nobody", s->base);
+		wrong(v, "cached span that no mcache has", s->base);
 	// If an object is not where it should be, the bytes around it must not
 	// be read.
 	if (!what && mspan_overwritten(s))

@@ -254,10 +254,10 @@ RT_INLINE void clear_near(const struct mspan_run *run)
 	}
 }
 
-// hand_out makes a run that the P has taken the current one, and takes its
-// first slot.
-RT_INLINE void *hand_out(struct rt_mcache *mc, struct mcache_slot *slot,
-			 const struct mspan_run *run)
+// begin_run makes a run that the P has taken the current one, and takes its
+// last slot.
+RT_INLINE void *begin_run(struct rt_mcache *mc, struct mcache_slot *slot,
+			  const struct mspan_run *run)
 {
 	uint32_t bytes = (uint32_t)(run->end - run->start);
 	char *obj = run->end - slot->size;
@@ -292,7 +292,7 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 	mspan_take_run(s, &slot->cursor, &run);
 	if (slot->run_log2 < MCACHE_RUN_LAST)
 		slot->run_log2++;
-	obj = hand_out(mc, slot, &run);
+	obj = begin_run(mc, slot, &run);
 	// A thread may have many slots that it hardly uses, and of such threads
 	// there may be many.
 	if (brief)
@@ -317,7 +317,7 @@ void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 		clear_near(&run);
 	schedpoint(SCHED_MCACHE_NEXT_NEAR);
 	mspan_take_near(&slot->cursor, &run);
-	return hand_out(mc, slot, &run);
+	return begin_run(mc, slot, &run);
 }
 
 // The slots of one kind, or of the two kinds that every heap has.

@@ -65,10 +65,10 @@ static uint32_t held_bit(const void *v)
 	return pageword_stack((unsigned)(in_page / STACKALLOC_MIN));
 }
 
-// hand_out notes that the host has a stack.
-static void *hand_out(void *v)
+// held_set notes that the host has a stack.
+static void *held_set(void *v)
 {
-	// Pairs with the acquire in take_back, so the thread that frees the
+	// Pairs with the acquire in held_clear, so the thread that frees the
 	// stack sees the span's fields.
 	atomic_u32_add_release(held_word(v), held_bit(v));
 	return v;
@@ -154,7 +154,7 @@ static void *large_alloc(struct rt_proc *p, size_t n)
 	if (!s)
 		return NULL;
 	s->elemsize = n;
-	return hand_out((void *)s->base);
+	return held_set((void *)s->base);
 }
 
 void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
@@ -169,13 +169,13 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 		kept_refill(c, p, order);
 	if (c->n[order] == 0)
 		return NULL;
-	return hand_out(c->stack[order][--c->n[order]]);
+	return held_set(c->stack[order][--c->n[order]]);
 }
 
-// take_back notes that the host no longer has the stack at v.  Returns false if
-// it has none there.  If two threads free the same stack, one of them gets
+// held_clear notes that the host no longer has the stack at v.  Returns false
+// if it has none there.  If two threads free the same stack, one of them gets
 // false.
-static bool take_back(const void *v)
+static bool held_clear(const void *v)
 {
 	uint32_t bit, word;
 
@@ -196,10 +196,10 @@ bool stackfree(struct rt_mcache *mc, struct rt_proc *p, void *v, size_t n)
 	struct mcache_stacks *c = &mc->stacks;
 	unsigned order;
 
-	if (!take_back(v))
+	if (!held_clear(v))
 		return false;
 	if (span_of(v)->elemsize != n) {
-		hand_out(v);
+		held_set(v);
 		return false;
 	}
 	if (n > STACKALLOC_POOL_MAX) {
@@ -233,7 +233,7 @@ void stackalloc_reset(void)
 		stackpool.partial[order] = NULL;
 }
 
-// check_span checks a span of which the pool may hand out stacks.
+// check_span checks a span of which the pool has stacks to allocate.
 static const char *check_span(const struct mspan *s, unsigned order)
 {
 	if (s->use != MSPAN_STACK)

@@ -20,7 +20,7 @@ enum {
 	STACKALLOC_REFILL = 16 << 10, // bytes moved at once
 };
 
-// Spans with a stack to hand out to a P, by order, linked by next.
+// Spans with a free stack, by order, linked by next.
 struct stackpool {
 	struct mutex lock;
 	struct mspan *partial[MCACHE_STACK_ORDERS];

@@ -224,7 +224,7 @@ static void proc_stopped(struct rt_proc *p)
 	// The release half pairs with the acquire in proc_wait_all: all that
 	// this thread did is visible to the stopper.
 	if (atomic_u32_add_seqcst(&procs.stop_wait, (uint32_t)-1) == 0)
-		note_wake(&procs.stood);
+		note_wake(&procs.stopnote);
 }
 
 void proc_block(struct rt_proc *p)
@@ -286,7 +286,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 {
 	uint32_t running = 0;
 
-	note_clear(&procs.stood);
+	note_clear(&procs.stopnote);
 	mutex_lock(&procs.lock);
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
@@ -314,13 +314,13 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	schedpoint(SCHED_PROC_STOP_ALL_ASKED);
 	if (atomic_u32_add_seqcst(&procs.stop_wait,
 				  running - (procs.count + 1)) == 0)
-		note_wake(&procs.stood);
+		note_wake(&procs.stopnote);
 	return running;
 }
 
 void proc_wait_all(void)
 {
-	note_sleep(&procs.stood, UINT64_MAX);
+	note_sleep(&procs.stopnote, UINT64_MAX);
 	if (atomic_u32_load_acquire(&procs.stop_wait) != 0)
 		throw_fatal("stopTheWorld: not stopped (stopwait != 0)");
 }
@@ -466,5 +466,5 @@ const char *procs_check(const struct procs *all)
 		wrong = check_attached(all);
 	if (!wrong)
 		wrong = check_free(all);
-	return wrong ? wrong : note_check(&all->stood);
+	return wrong ? wrong : note_check(&all->stopnote);
 }

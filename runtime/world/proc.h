@@ -107,7 +107,7 @@ struct procs {
 	atomic_u32 crowded;	 // 1: more threads ran than there are
 				 // processors, when a stop was last requested
 	RT_CACHE_ALIGNED atomic_u32 stop_wait; // Ps that still have to stop
-	struct note stood;		       // woken when stop_wait reaches 0
+	struct note stopnote;		       // woken when stop_wait reaches 0
 };
 
 RT_GLOBAL struct procs procs;

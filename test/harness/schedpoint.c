@@ -157,7 +157,7 @@ bool schedpoint_held(enum schedpoint at)
 	return atomic_u32_load_acquire(&watch.at[at].gate) >= HELD;
 }
 
-void schedpoint_let_go(enum schedpoint at)
+void schedpoint_release(enum schedpoint at)
 {
 	gate_set(at, OPEN);
 }

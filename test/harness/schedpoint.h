@@ -28,11 +28,11 @@ void schedpoint_watch(void);
 uint64_t schedpoint_passed(enum schedpoint at);
 
 // schedpoint_hold makes the next thread that comes to a point wait there until
-// schedpoint_let_go.  Threads that come after it are not held.  A thread that
+// schedpoint_release.  Threads that come after it are not held.  A thread that
 // is held there already continues.
 void schedpoint_hold(enum schedpoint at);
 bool schedpoint_held(enum schedpoint at); // a thread is held there
-void schedpoint_let_go(enum schedpoint at);
+void schedpoint_release(enum schedpoint at);
 
 const char *schedpoint_name(enum schedpoint at);
 

@@ -71,7 +71,7 @@ short counted; // mallocs - frees
 
 // The stop.
 bool stopping;
-bool stands[HOSTS];
+bool is_stopped[HOSTS];
 
 // Ghosts.
 byte root[SPANS];  // objects that the program reaches
@@ -459,8 +459,8 @@ inline poll(p)
 {
 	if
 	:: stopping ->
-		stands[p] = true;
-		atomic { !stopping -> stands[p] = false }
+		is_stopped[p] = true;
+		atomic { !stopping -> is_stopped[p] = false }
 	:: else
 	fi
 }
@@ -470,7 +470,7 @@ inline poll(p)
 inline stop_hosts()
 {
 	stopping = true;
-	stands[0] && stands[1]
+	is_stopped[0] && is_stopped[1]
 }
 
 // C: mcache_take, refill_small, sweep_ensure, attach_undo
@@ -501,7 +501,7 @@ proctype Host(byte p)
 	:: p == 0 && span[p] != NONE -> retire(p, word)
 	:: else
 	fi;
-	stands[p] = true
+	is_stopped[p] = true
 }
 
 // mspan_check, verify_heap with the runs retired; recount.

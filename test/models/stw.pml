@@ -62,7 +62,7 @@ bool gate_buffer; // gate + 1, stored by the stopper, not yet visible
 byte gate_waiters;
 byte gate_spinner; // gate that a spinning thread will pass on; 0: none
 short stop_wait;
-bool stood; // the note
+bool stopnote; // the note
 
 // worldsema.
 byte next, serving;
@@ -203,7 +203,7 @@ inline proc_block(p)
 			wanted[p] = (stop_wait == 0)
 		}
 		if
-		:: wanted[p] -> atomic { stood = true; wanted[p] = false }
+		:: wanted[p] -> atomic { stopnote = true; wanted[p] = false }
 		:: else
 		fi
 	:: else
@@ -265,7 +265,7 @@ inline set_pending(p, t, value)
 inline proc_stop_all(self, p, t, ran)
 {
 #ifndef NOTE_KEPT
-	stood = false; // note_clear
+	stopnote = false; // note_clear
 #endif
 #ifndef GATE_UNLOCKED
 	take_lock();
@@ -308,7 +308,7 @@ inline proc_stop_all(self, p, t, ran)
 #endif
 #ifdef UNBIASED
 	if
-	:: stop_wait == 0 -> stood = true
+	:: stop_wait == 0 -> stopnote = true
 	:: else
 	fi
 #else
@@ -317,7 +317,7 @@ inline proc_stop_all(self, p, t, ran)
 		ran = (stop_wait == 0)
 	}
 	if
-	:: ran -> atomic { stood = true; ran = 0 } // note_wake
+	:: ran -> atomic { stopnote = true; ran = 0 } // note_wake
 	:: else
 	fi
 #endif
@@ -430,7 +430,7 @@ inline stop_and_start(self, p, t, n)
 {
 	worldsema_acquire(self, t);
 	proc_stop_all(self, p, t, n);
-	stood; // proc_wait_all: note_sleep
+	stopnote; // proc_wait_all: note_sleep
 	atomic {
 		assert(stop_wait == 0);
 		assert(stopped == 0);

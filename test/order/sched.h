@@ -50,7 +50,8 @@ static inline void await_held(enum schedpoint at)
 
 	while (!schedpoint_held(at)) {
 		if (nanotime() > end)
-			ck_abort_msg("nobody came to %s", schedpoint_name(at));
+			ck_abort_msg("no thread came to %s",
+				     schedpoint_name(at));
 		oscall_yield();
 	}
 	atomic_u32_store_relaxed(&sched_reached[at], 1);
@@ -69,14 +70,14 @@ static inline void move_on(enum schedpoint from, enum schedpoint to)
 {
 	schedpoint_hold(to);
 	if (from != to)
-		schedpoint_let_go(from);
+		schedpoint_release(from);
 	await_held(to);
 }
 
 // let_end makes the thread at a point continue to its end.
 static inline void let_end(enum schedpoint at, struct hand *h)
 {
-	schedpoint_let_go(at);
+	schedpoint_release(at);
 	hand_end(h);
 }
 

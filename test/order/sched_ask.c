@@ -50,14 +50,14 @@ static void lead_waits(void)
 {
 	stw_acquire(NULL);
 	hold_at(SCHED_SEMA_ACQUIRE, &first, collect);
-	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
+	schedpoint_release(SCHED_SEMA_ACQUIRE);
 }
 
 // asks starts a hand and returns when it has asked, and sleeps or soon will.
 static void asks(struct hand *h, void (*fn)(void))
 {
 	hold_at(SCHED_ASK_WAIT, h, fn);
-	schedpoint_let_go(SCHED_ASK_WAIT);
+	schedpoint_release(SCHED_ASK_WAIT);
 }
 
 static void await_passed(enum schedpoint at, uint64_t n)
@@ -116,7 +116,7 @@ TEST(a_woken_thread_wakes_others_in_a_stop)
 	await_held(SCHED_ASK_DONE);
 	hand_start(&stopper, stop);
 	await_passed(SCHED_PROC_STOP_ALL_ASKED, 2);
-	schedpoint_let_go(SCHED_ASK_DONE);
+	schedpoint_release(SCHED_ASK_DONE);
 	hand_end(&stopper);
 	await_passed(SCHED_ASK_WAIT_WOKEN, 3);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&collected), 0);

@@ -117,7 +117,7 @@ TEST(a_child_collects_though_the_leader_is_gone)
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, fork_and_wait);
 	hold_at(SCHED_SEMA_ACQUIRE, &other, collect);
 	hold_at(SCHED_ASK_WAIT, &third, collect);
-	schedpoint_let_go(SCHED_ASK_WAIT);
+	schedpoint_release(SCHED_ASK_WAIT);
 	stw_release();
 	hand_end(&forker);
 	let_end(SCHED_SEMA_ACQUIRE, &other);
@@ -132,7 +132,7 @@ static void hold_procs(void)
 	mutex_lock(&procs.lock);
 }
 
-static void let_go_procs(void)
+static void release_procs(void)
 {
 	mutex_unlock(&procs.lock);
 }
@@ -142,19 +142,19 @@ static void hold_stats(void)
 	heapstats_acquire(NULL);
 }
 
-static void let_go_stats(void)
+static void release_stats(void)
 {
 	heapstats_release(NULL);
 }
 
 static const struct {
 	void (*hold)(void);
-	void (*let_go)(void);
+	void (*release)(void);
 } locks[] = {
-    {hold_procs, let_go_procs},
+    {hold_procs, release_procs},
     {work_fork_lock, work_fork_unlock},
     {heapstats_fork_lock, heapstats_fork_unlock}, // of readers
-    {hold_stats, let_go_stats},
+    {hold_stats, release_stats},
     {handlers_fork_lock, handlers_fork_unlock},
 };
 
@@ -166,7 +166,7 @@ TEST(a_fork_waits_for_who_holds_a_lock, .n = RT_ARRAY_LEN(locks))
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
 	locks[_i].hold();
 	move_on(SCHED_FORK_PREPARE, SCHED_MUTEX_SLEEP);
-	locks[_i].let_go();
+	locks[_i].release();
 	let_end(SCHED_MUTEX_SLEEP, &forker);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 }
@@ -264,7 +264,7 @@ TEST(a_fork_waits_for_a_helper_that_comes)
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_WORKER_MAIN_RUNS, &other, provide);
 	hold_at(SCHED_NOTE_WAIT, &forker, fork_and_wait);
-	schedpoint_let_go(SCHED_WORKER_MAIN_RUNS);
+	schedpoint_release(SCHED_WORKER_MAIN_RUNS);
 	let_end(SCHED_NOTE_WAIT, &forker);
 	hand_end(&other);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);

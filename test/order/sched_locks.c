@@ -95,7 +95,7 @@ TEST(a_late_wake_finds_its_sleeper)
 {
 	hold_at(SCHED_NOTE_WAKE, &second, wake_note);
 	hold_at(SCHED_NOTE_WAIT, &first, sleep_on_note);
-	schedpoint_let_go(SCHED_NOTE_WAIT);
+	schedpoint_release(SCHED_NOTE_WAIT);
 	let_end(SCHED_NOTE_WAKE, &second);
 	hand_end(&first);
 }

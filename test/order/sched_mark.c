@@ -170,7 +170,7 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 }
 
 // marking ALONE_BUSY: there is nothing to give, but another marker is busy.
-TEST(beside_a_busy_one_nobody_is_alone)
+TEST(beside_a_busy_one_no_marker_is_alone)
 {
 	open_marking(1);
 	ck_assert(work_join(&second, self));
@@ -179,7 +179,7 @@ TEST(beside_a_busy_one_nobody_is_alone)
 	hold_at(SCHED_WORK_GET, &helper, helper_gets);
 	work_share(&first.work);
 	ck_assert(!first.work.alone);
-	schedpoint_let_go(SCHED_WORK_GET);
+	schedpoint_release(SCHED_WORK_GET);
 	while (work_waiting() != 1)
 		oscall_yield();
 	work_share(&first.work);
@@ -240,7 +240,7 @@ TEST(words_on_their_way_are_not_forgotten)
 	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
 	hold_at(SCHED_GIVE_WORDS, &giver, helper_gives);
 	ck_assert(first.work.busy && !second.alone);
-	schedpoint_let_go(SCHED_NOTE_WAIT);
+	schedpoint_release(SCHED_NOTE_WAIT);
 	move_on(SCHED_GIVE_WORDS, SCHED_WAKE);
 	ck_assert_uint_eq(drain(&second), WORK_SHARE);
 	let_end(SCHED_WAKE, &giver);

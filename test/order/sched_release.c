@@ -64,7 +64,7 @@ TEST(pages_that_are_being_released_are_waited_for)
 	ck_assert(!all_is_free());
 	hold_at(SCHED_AWAIT_RELEASE, &other, take_all);
 	ck_assert(!mutex_held(&mheap.lock));
-	schedpoint_let_go(SCHED_AWAIT_RELEASE);
+	schedpoint_release(SCHED_AWAIT_RELEASE);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
@@ -121,7 +121,7 @@ TEST(pages_that_are_being_released_are_grown_from)
 	ck_assert(!mutex_held(&mheap.lock));
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_step);
 	move_on(SCHED_GROW, SCHED_AWAIT_RELEASE);
-	schedpoint_let_go(SCHED_AWAIT_RELEASE);
+	schedpoint_release(SCHED_AWAIT_RELEASE);
 	let_end(SCHED_SCAVENGE_STEP, &releaser);
 	hand_end(&other);
 	ck_assert_ptr_nonnull(span);
@@ -184,9 +184,9 @@ TEST(a_stop_waits_for_the_step)
 	rt_blocking_enter();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, free_os_memory);
 	hold_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop);
-	schedpoint_let_go(SCHED_PROC_STOP_ALL_ASKED);
+	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
 	ck_assert(stays(&stopped, 0));
-	schedpoint_let_go(SCHED_SCAVENGE_STEP);
+	schedpoint_release(SCHED_SCAVENGE_STEP);
 	hand_end(&other);
 	hand_end(&releaser);
 	rt_blocking_leave();

@@ -182,7 +182,7 @@ TEST(a_record_is_published_before_it_is_used)
 
 // heapstats TWO_SLOTS, HISTORY_KEPT: while slots are folded, writers use a
 // third one.  What was folded is not folded again.
-TEST(nobody_writes_to_what_is_folded)
+TEST(no_thread_writes_to_what_is_folded)
 {
 	struct heapstats_delta *first = change(p), *second, *third;
 
@@ -192,7 +192,7 @@ TEST(nobody_writes_to_what_is_folded)
 	third = change(p);
 	ck_assert(first != second && second != third && third != first);
 	ck_assert_ptr_eq(change(NULL), third);
-	schedpoint_let_go(SCHED_HEAPSTATS_FOLD);
+	schedpoint_release(SCHED_HEAPSTATS_FOLD);
 	hand_end(&reader);
 	ck_assert_uint_eq(found, 2);
 	for (int i = 0; i < 4; i++)

@@ -166,7 +166,7 @@ TEST(who_needs_a_span_sees_what_its_sweeper_did)
 {
 	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
 	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
-	schedpoint_let_go(SCHED_SWEEP_ENSURE_WAIT);
+	schedpoint_release(SCHED_SWEEP_ENSURE_WAIT);
 	let_end(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper);
 	hand_end(&other);
 	sweep_all(self);

@@ -138,7 +138,7 @@ TEST(a_late_sleeper_at_the_gate_is_woken)
 	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
 	ck_assert(gate_closed());
 	hold_at(SCHED_GATE_SLEEP, &newcomer, attach);
-	schedpoint_let_go(SCHED_GATE_SLEEP);
+	schedpoint_release(SCHED_GATE_SLEEP);
 	sleep_ns(1000000); // it should be asleep, so that the wake matters
 	let_end(SCHED_PROC_START_ALL_GATE, &starter);
 	hand_end(&newcomer);
@@ -186,7 +186,7 @@ TEST(a_woken_thread_wakes_others_before_it_runs)
 	ck_assert(stays(&procs.gate_waiters, 2));
 	ck_assert_uint_eq(state(p), PROC_BLOCKED);
 	ck_assert_uint_eq(state(q), PROC_BLOCKED);
-	schedpoint_let_go(SCHED_GATE_PASS_ON);
+	schedpoint_release(SCHED_GATE_PASS_ON);
 	hand_end(&host);
 	hand_end(&second);
 	hand_end(&third);
@@ -245,7 +245,7 @@ TEST(who_sleeps_at_the_gate_promises_nothing)
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&procs.gate_spinner), gate);
 	move_on(SCHED_GATE_WAIT_IN_VAIN, SCHED_GATE_SLEEP);
 	ck_assert_uint_ne(atomic_u32_load_relaxed(&procs.gate_spinner), gate);
-	schedpoint_let_go(SCHED_GATE_SLEEP);
+	schedpoint_release(SCHED_GATE_SLEEP);
 	start();
 	hand_end(&host);
 }
@@ -264,9 +264,9 @@ TEST(a_late_link_does_no_harm)
 	stop();
 	asleep(&second, unblock_q);
 	schedpoint_hold(SCHED_GATE_SLEEP);
-	schedpoint_let_go(SCHED_GATE_PASS_ON);
+	schedpoint_release(SCHED_GATE_PASS_ON);
 	await_held(SCHED_GATE_SLEEP);
-	schedpoint_let_go(SCHED_GATE_SLEEP);
+	schedpoint_release(SCHED_GATE_SLEEP);
 	ck_assert_uint_eq(state(p), PROC_BLOCKED | PROC_STOP);
 	ck_assert_uint_eq(state(q), PROC_BLOCKED | PROC_STOP);
 	start();
@@ -411,7 +411,7 @@ TEST(a_stopper_that_counts_last_does_not_wait)
 // ---- starting ----
 
 // stw GATE_FIRST: no thread attaches before every P was started.
-TEST(the_gate_opens_when_all_were_let_go)
+TEST(the_gate_opens_when_all_are_released)
 {
 	proc_block(p);
 	proc_block(q);
@@ -458,7 +458,7 @@ TEST(the_next_stop_waits_for_the_start)
 	gate = atomic_u32_load_acquire(&procs.gate);
 	hold_at(SCHED_SEMA_ACQUIRE, &stopper, stop);
 	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
-	schedpoint_let_go(SCHED_SEMA_ACQUIRE);
+	schedpoint_release(SCHED_SEMA_ACQUIRE);
 	ck_assert(stays(&procs.gate, gate));
 	let_end(SCHED_PROC_START_ALL_GATE, &starter);
 	hand_end(&stopper);
@@ -491,7 +491,7 @@ TEST(who_attaches_unknown_to_a_stop_stands)
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
 	ck_assert_ptr_null(atomic_ptr_load_acquire(&proc_first()->thread));
 	move_on(SCHED_ATTACH_BLOCK, SCHED_PROC_STOPPED);
-	schedpoint_let_go(SCHED_PROC_STOPPED);
+	schedpoint_release(SCHED_PROC_STOPPED);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	ck_assert(stw_stopped());
 	start();
@@ -509,7 +509,7 @@ TEST(a_hint_is_lowered_before_the_thread_may_go)
 	t = atomic_ptr_load_acquire(&proc_first()->thread);
 	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 1);
 	move_on(SCHED_ATTACH_BLOCK_KNOWN, SCHED_PROC_STOPPED);
-	schedpoint_let_go(SCHED_PROC_STOPPED);
+	schedpoint_release(SCHED_PROC_STOPPED);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	hold_at(SCHED_PROC_START_ALL, &starter, start);
 	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 0);
@@ -531,7 +531,7 @@ TEST(a_thread_block_outlasts_the_stopper_that_asks)
 	move_on(SCHED_PROC_STOP_ALL, SCHED_NOTE_WAIT);
 	move_on(SCHED_MUTEX_SLEEP, SCHED_PROC_STOPPED);
 	ck_assert_ptr_null(atomic_ptr_load_acquire(&of->thread));
-	schedpoint_let_go(SCHED_PROC_STOPPED);
+	schedpoint_release(SCHED_PROC_STOPPED);
 	let_end(SCHED_NOTE_WAIT, &stopper);
 	start();
 	hand_end(&host);

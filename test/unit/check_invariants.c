@@ -459,7 +459,7 @@ static void loop_of_roots(void)
 	  U32(x.p[2].state, PROC_BLOCKED))                                     \
 	X(procs_check(&x.procs), "more Ps than", x.p[2].next_free = &x.p[2])   \
 	X(procs_check(&x.procs), "in no list", x.procs.free = NULL)            \
-	X(procs_check(&x.procs), "note", U32(x.procs.stood.woken, 7))          \
+	X(procs_check(&x.procs), "note", U32(x.procs.stopnote.woken, 7))       \
 	X(stw_check(&x.world), "not drawn",                                    \
 	  U32(x.world.sema.next,                                               \
 	      atomic_u32_load_relaxed(&x.world.sema.serving) - 1))             \

@@ -266,7 +266,7 @@ TEST(a_note_woken_before_does_not_sleep)
 	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAKE), 0);
 }
 
-TEST(a_note_nobody_wakes_times_out)
+TEST(a_note_that_no_thread_wakes_times_out)
 {
 	uint64_t begun = nanotime();
 

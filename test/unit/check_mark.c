@@ -450,9 +450,9 @@ TEST(many_root_ranges_are_marked)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-enum { STANDING = RT_TSAN ? 80 : 150, LENGTH = 300 }; // threads, of a list
+enum { BLOCKED = RT_TSAN ? 80 : 150, LENGTH = 300 }; // threads, of a list
 
-static sem_t stands, may_leave;
+static sem_t blocked, may_leave;
 static atomic_u32 too_short;
 
 struct link {
@@ -460,8 +460,8 @@ struct link {
 	uint64_t n;
 };
 
-// stand makes a list that only this stack refers to, and waits.
-static void *stand(void *arg)
+// keep_list makes a list that only this stack refers to, and waits.
+static void *keep_list(void *arg)
 {
 	struct link *volatile list = NULL;
 	uint32_t n = 0;
@@ -476,7 +476,7 @@ static void *stand(void *arg)
 		list = l;
 	}
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	sem_post(&stands);
+	sem_post(&blocked);
 	while (sem_wait(&may_leave) != 0)
 		;
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
@@ -491,22 +491,22 @@ static void *stand(void *arg)
 // Stacks are jobs as well, 64 to a job.
 TEST(many_stacks_are_marked)
 {
-	pthread_t threads[STANDING];
+	pthread_t threads[BLOCKED];
 
 	start(&crews[1], 0);
-	sem_init(&stands, 0, 0);
+	sem_init(&blocked, 0, 0);
 	sem_init(&may_leave, 0, 0);
-	for (int i = 0; i < STANDING; i++)
-		threads[i] = start_thread(stand, NULL);
-	for (int i = 0; i < STANDING; i++)
-		while (sem_wait(&stands) != 0)
+	for (int i = 0; i < BLOCKED; i++)
+		threads[i] = start_thread(keep_list, NULL);
+	for (int i = 0; i < BLOCKED; i++)
+		while (sem_wait(&blocked) != 0)
 			;
 	do
-		ck_assert_uint_eq(heap_live_after_gc(), STANDING * LENGTH);
+		ck_assert_uint_eq(heap_live_after_gc(), BLOCKED * LENGTH);
 	while (helped() == 0);
-	for (int i = 0; i < STANDING; i++)
+	for (int i = 0; i < BLOCKED; i++)
 		sem_post(&may_leave);
-	for (int i = 0; i < STANDING; i++)
+	for (int i = 0; i < BLOCKED; i++)
 		join_thread(threads[i]);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&too_short), 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);

@@ -713,5 +713,5 @@ REFUSAL(wake_at_no_address,
 	oscall_futex_wake((const atomic_u32 *)(UINTPTR_MAX - 4095), 1) ==
 	    EFAULT)
 REFUSAL(look_at_nothing, oscall_mapped(gone, page) == ENOMEM)
-REFUSAL(write_to_nobody, (oscall_write(-1, "x", 1), true))
+REFUSAL(write_to_no_file, (oscall_write(-1, "x", 1), true))
 REFUSAL(ask_libc, oscall_stack_bounds(&lo, &hi) == 0)

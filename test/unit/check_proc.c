@@ -251,7 +251,7 @@ static void *attach_wait_exit(void *arg)
 
 // A refused rt_fini does nothing, not even for a moment: a thread that exits
 // meanwhile finds the heap and detaches.
-TEST(a_refused_end_disturbs_nobody)
+TEST(a_refused_end_disturbs_no_thread)
 {
 	pthread_t threads[16];
 	rt_memstats m;

@@ -548,7 +548,7 @@ static int start(void)
 	return rt_start_the_world(NULL);
 }
 
-TEST(nobody_else_starts_the_world)
+TEST(no_other_thread_starts_the_world)
 {
 	static struct actor other, unattached;
 
@@ -638,7 +638,7 @@ static void *stop_and_look(void *arg)
 	return arg;
 }
 
-TEST(in_a_stop_nobody_else_runs)
+TEST(in_a_stop_no_other_thread_runs)
 {
 	pthread_t mutators[MUTATORS], stoppers[2];
 

@@ -212,7 +212,7 @@ TEST(assertion_throws_in_debug_builds_only)
 static void throw_without_stderr(void)
 {
 	fault_fail(OSCALL_WRITE, 1, UINT64_MAX, EBADF);
-	throw_fatal("nobody reads this");
+	throw_fatal("this is not read");
 }
 
 TEST(throw_aborts_also_when_it_cannot_write)

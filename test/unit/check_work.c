@@ -455,7 +455,7 @@ TEST(without_a_marker_that_waits_nothing_is_given)
 
 // ---- alone, and not ----
 
-TEST(nobody_takes_a_job_while_one_is_alone)
+TEST(no_marker_takes_a_job_while_one_is_alone)
 {
 	struct waiter waiter;
 

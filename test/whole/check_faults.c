@@ -66,7 +66,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			     // ones; 0: none
+			  // ones; 0: none
 };
 
 // The present run.
@@ -507,7 +507,7 @@ static void *wait_for_work(void *p)
 	static struct work waits;
 
 	require(work_join(&waits, p), "the marking is open");
-	require(work_get(&waits) == WORK_OVER, "work for nobody");
+	require(work_get(&waits) == WORK_OVER, "work, though there is none");
 	return NULL;
 }
 

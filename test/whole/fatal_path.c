@@ -239,7 +239,7 @@ static void blocked_twice(void)
 static void stopped_early(void)
 {
 	atomic_u32_store_relaxed(&procs.stop_wait, 1);
-	note_wake(&procs.stood);
+	note_wake(&procs.stopnote);
 	proc_wait_all();
 }
 
