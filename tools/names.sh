@@ -10,7 +10,9 @@
 #   /gc/heap/live:bytes         a metric, or the beginning of several
 #   anything else               each of its words is a word of the sources
 #                               outside comments; <what> is left out, and *
-#                               or an ellipsis stands for the rest of a word
+#                               or an ellipsis is the rest of a word
+#   a.b in anything else        struct a, or a global a, has the member b, or
+#                               code has a.b or a->b
 #
 # Words of other systems are known if they are in a comment that names Go's
 # counterpart ("Go: ..."), or in the list below.  The left column of the section
@@ -65,9 +67,10 @@ FNR == 1 { begin_file() }
 pass == "" { tree[$0]; sub(/.*\//, ""); names[$0]; next }
 {
 	split_comment()
-	if (pass == "words")
+	if (pass == "words") {
 		learn(code)
-	else if (text != "")
+		learn_members(code)
+	} else if (text != "")
 		quote(text)
 	else
 		quote_end()
@@ -79,6 +82,7 @@ END { quote_end(); exit wrong != 0 }
 function begin_file() {
 	quote_end()
 	inside = fenced = moved = indented = blank = go = 0
+	depth = 0
 	language = "other"
 	if (FILENAME ~ /\.([ch]|cc|go|pml)$/)
 		language = "c"
@@ -155,6 +159,67 @@ function learn(s,   n, i, word) {
 		known[word[i]]
 }
 
+# ---- members ----
+
+# learn_members learns the pairs a.b that code has, and the members of structs.
+function learn_members(s,   rest, n, word) {
+	rest = s
+	gsub(/->/, ".", rest)
+	while (match(rest, /[A-Za-z0-9_]+\.[A-Za-z_][A-Za-z0-9_]*/)) {
+		split(substr(rest, RSTART, RLENGTH), word, ".")
+		members[word[1], word[2]]
+		rest = substr(rest, RSTART + index(substr(rest, RSTART), "."))
+	}
+	if (language != "c")
+		return
+	if (match(s, /^RT_GLOBAL [^;]*;/)) {
+		n = split(substr(s, 1, RLENGTH - 1), word, " ")
+		type[word[n]] = word[n - 1]
+	}
+	if (s ~ /^(static |typedef )?struct.*\{$/) {
+		n = split(s, word, " ")
+		owner = word[n - 1] == "struct" ? "struct" : word[n - 1]
+		depth = 1
+		nfields = 0
+	} else if (depth > 0)
+		learn_fields(s)
+}
+
+# learn_fields learns from a line of a struct; the last one may have the name of
+# a variable.
+function learn_fields(s,   i, word) {
+	if (s ~ /^[ \t]*\}/ && --depth == 0) {
+		gsub(/^\} *|[ ;=].*/, "", s)
+		for (i = 1; i <= nfields; i++) {
+			members[owner, field[i]]
+			if (s != "")
+				members[s, field[i]]
+		}
+		return
+	}
+	if (s ~ /\{$/)
+		depth++
+	while (match(s, /[A-Za-z_][A-Za-z0-9_]*[;,:)[]/)) {
+		field[++nfields] = substr(s, RSTART, RLENGTH - 1)
+		s = substr(s, RSTART + RLENGTH)
+	}
+}
+
+# pairs tells whether each a.b in a quotation is the member of something.
+function pairs(s,   n, i, word) {
+	gsub(/->/, ".", s)
+	while (match(s, /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+/)) {
+		n = split(substr(s, RSTART, RLENGTH), word, ".")
+		for (i = 1; i < n; i++)
+			if (!((word[i], word[i + 1]) in members) &&
+			    !(word[i] in type &&
+			    (type[word[i]], word[i + 1]) in members))
+				return 0
+		s = substr(s, RSTART + RLENGTH)
+	}
+	return 1
+}
+
 # ---- back quotes ----
 
 # quote checks the quotations in a line; a quotation may end in the next line.
@@ -196,7 +261,7 @@ function judge(s) {
 	else if (s ~ /^[A-Za-z0-9_*-]+\.(c|h|sh|awk|pml|go|md|am|ac)$/)
 		exists = file(s)
 	else
-		exists = s in tree || words(s)
+		exists = s in tree || words(s) && pairs(s)
 	if (!exists)
 		complain(s)
 }
@@ -274,6 +339,9 @@ PROGRAM
 cat >"$dir/wrong.md" <<'WRONG'
 `rt_aloc`
 `procs.frist`
+`procs->nextp`
+`call rt_config.heap_live`
+`mcache.lock.first`
 `mcahce_...`
 `gc/mark/gray.h`
 `test/fuzz/fuz_<what>.c`
@@ -298,7 +366,7 @@ ${AWK:-awk} -f "$dir/names.awk" foreign="$foreign" "$dir/tree" \
 	"$dir/wrong.md" "$dir/wrong.c" >"$dir/found"
 ! grep -v "^$dir/" "$dir/found"
 verdict $? "every name in back quotes exists"
-[ "$(grep -c "^$dir/wrong.md" "$dir/found")" = 11 ]
+[ "$(grep -c "^$dir/wrong.md" "$dir/found")" = 14 ]
 verdict $? "misspelt names are found in documents"
 [ "$(grep -c "^$dir/wrong.c" "$dir/found")" = 2 ]
 verdict $? "misspelt names are found in comments"
