@@ -96,34 +96,46 @@ static bool is_sound(void)
 	return ok;
 }
 
-// add_tests adds the tests of a group to a case of Check.
-static void add_tests(TCase *tc, const struct suite_group *group)
+// add_test adds a test to a case of Check, or what says that it is skipped.
+static void add_test(TCase *tc, const struct suite_test *t)
+{
+	int limit = t->limit ? t->limit : t->n ? t->n : 1;
+	TTest *check = malloc(sizeof *check); // Check keeps it
+
+	if (!check)
+		abort();
+	*check = (TTest){t->at.name, t->unless ? t->skip : t->fn, t->at.file,
+			 t->at.line};
+	_tcase_add_test(tc, check, t->unless ? 0 : t->signal,
+			t->unless ? 0 : t->exit, t->base, limit);
+}
+
+// add_tests adds the tests of a group that run, or those that are skipped, to a
+// case of Check.
+static void add_tests(TCase *tc, const struct suite_group *group, bool skipped)
 {
 	for (struct suite_item *i = tests; i; i = i->next) {
 		const struct suite_test *t = (const struct suite_test *)i;
-		int limit = t->limit ? t->limit : t->n ? t->n : 1;
-		TTest *check;
 
-		if (group_of(t) != group || t->unless)
-			continue;
-		check = malloc(sizeof *check); // Check keeps it
-		if (!check)
-			abort();
-		*check = (TTest){i->name, t->fn, i->file, i->line};
-		_tcase_add_test(tc, check, t->signal, t->exit, t->base, limit);
+		if (group_of(t) == group && (t->unless != NULL) == skipped)
+			add_test(tc, t);
 	}
 }
 
+// add_group adds a group to a suite.  The fixtures of a group may need what its
+// skipped tests lack, so these are in a case without fixtures.
 static void add_group(Suite *s, const char *name, const struct suite_group *g)
 {
-	TCase *tc = tcase_create(name);
+	TCase *tc = tcase_create(name), *skipped = tcase_create(name);
 
 	if (g && g->timeout != 0)
 		tcase_set_timeout(tc, g->timeout);
 	if (g && (g->setup || g->teardown))
 		tcase_add_checked_fixture(tc, g->setup, g->teardown);
-	add_tests(tc, g);
+	add_tests(tc, g, false);
 	suite_add_tcase(s, tc);
+	add_tests(skipped, g, true);
+	suite_add_tcase(s, skipped);
 }
 
 // add_groups adds the groups that are to run last, or the others.

@@ -22,14 +22,19 @@
 // program fails if two of its tests have one name, or if it has none.
 #define TEST(test, ...)                                                        \
 	static void test(int);                                                 \
+	static struct suite_test suite_##test;                                 \
+	static void suite_skip_##test(int _i __attribute__((unused)))          \
+	{                                                                      \
+		suite_skipped(#test, suite_##test.unless, NULL);               \
+	}                                                                      \
 	__attribute__((constructor)) static void suite_add_##test(void)        \
 	{                                                                      \
-		static struct suite_test suite_this;                           \
-		suite_this = (struct suite_test){                              \
+		suite_##test = (struct suite_test){                            \
 		    .at = {#test, __FILE__, __LINE__, NULL},                   \
 		    .fn = test,                                                \
+		    .skip = suite_skip_##test,                                 \
 		    __VA_ARGS__};                                              \
-		suite_add_test(&suite_this);                                   \
+		suite_add_test(&suite_##test);                                 \
 	}                                                                      \
 	static void test(int _i __attribute__((unused)))
 
@@ -63,15 +68,23 @@ struct suite_item {
 struct suite_test {
 	struct suite_item at;
 	void (*fn)(int);
+	void (*skip)(int); // takes its place, and says why
 
 	// Options.
-	int n;	     // runs, with _i = 0 .. n-1; 0 is one run
-	int base;    // instead of n: runs with _i = base .. limit-1
-	int limit;   // 0: there is no range
-	int signal;  // the signal that must end the test
-	int exit;    // the status with which the test must end
-	bool unless; // true: the test is left out of this build
+	int n;		    // runs, with _i = 0 .. n-1; 0 is one run
+	int base;	    // instead of n: runs with _i = base .. limit-1
+	int limit;	    // 0: there is no range
+	int signal;	    // the signal that must end the test
+	int exit;	    // the status with which the test must end
+	const char *unless; // why the test is skipped; NULL: it runs
 };
+
+// Reasons for the option unless.
+#define SUITE_UNLESS(condition, why) ((condition) ? (why) : NULL)
+#define SUITE_SANITIZED                                                        \
+	SUITE_UNLESS(RT_ASAN || RT_TSAN, "not under a sanitizer")
+#define SUITE_ASAN SUITE_UNLESS(RT_ASAN, "not under the address sanitizer")
+#define SUITE_TSAN SUITE_UNLESS(RT_TSAN, "not under the thread sanitizer")
 
 struct suite_group {
 	struct suite_item at;

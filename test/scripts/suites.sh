@@ -8,7 +8,7 @@ srcdir=${srcdir:-.}
 # shellcheck source=test/scripts/verdict.sh
 . "$srcdir/test/scripts/verdict.sh"
 if [ ! -f test/libtest.a ]; then
-	skip 16 suites "there is no Check" check
+	skip 17 suites "there is no Check" check
 	exit 77
 fi
 dir=$(mktemp -d) || exit 99
@@ -87,12 +87,16 @@ GROUP(with);
 TEST(set_up_too, .n = 2) { ck_assert_int_eq(ready, 1); }
 end
 tests a <<'end'
-TEST(left_out, .unless = getpid() > 0) { ck_abort_msg("not left out"); }
+static void miss(void) { ck_abort_msg("not skipped"); }
+
+GROUP(skipped, .setup = miss);
+TEST(left_out, .n = 2, .exit = 3, .unless = SUITE_UNLESS(true, "here")) { miss(); }
 GROUP(points, .last = true);
 TEST(the_end, .base = 5, .limit = 7) { ck_assert_int_ge(_i, 5); }
 GROUP(ends);
 TEST(aborts, .signal = SIGABRT) { abort(); }
 TEST(exits, .n = 2, .exit = 42) { exit(42); }
+TEST(not_left_out, .unless = SUITE_UNLESS(false, "here")) {}
 end
 suite two b a
 run 0
@@ -101,9 +105,12 @@ sed -n 's/^.*\/\([ab]\)\.c:[0-9]*:\([A-Z]:[a-z]*:[a-z_]*:[0-9]*\): .*/\1:\2/p' \
 	"$dir/out" >"$dir/ran"
 cat >"$dir/wanted" <<'end'
 b:P:two:alone:0
+a:P:skipped:left_out:0
+a:P:skipped:left_out:1
 a:P:ends:aborts:0
 a:P:ends:exits:0
 a:P:ends:exits:1
+a:P:ends:not_left_out:0
 b:P:with:set_up:0
 b:P:with:set_up_too:0
 b:P:with:set_up_too:1
@@ -115,9 +122,11 @@ diff "$dir/wanted" "$dir/ran"
 verdict $? "groups, loops and the order of tests"
 says '^ready was 2$'
 verdict $? "a fixture runs before and after"
-says '^Running suite(s): two$' '^100%: Checks: 10, Failures: 0, Errors: 0$'
+[ "$(grep -c '^skipped: 1 of left_out: here$' "$dir/out")" = 2 ]
+verdict $? "a test that is left out says why, and needs no fixture"
+says '^Running suite(s): two$' '^100%: Checks: 13, Failures: 0, Errors: 0$'
 verdict $? "the name of the suite and its sum"
-CK_RUN_CASE=ends "$dir/check_two" | grep -q 'Checks: 3,'
+CK_RUN_CASE=ends "$dir/check_two" | grep -q 'Checks: 4,'
 verdict $? "CK_RUN_CASE chooses a group"
 
 tests bad <<'end'

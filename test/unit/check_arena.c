@@ -318,7 +318,7 @@ static void limit_address_space(uint64_t bytes)
 
 // The sanitizers have taken the address space already.
 TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
-     .unless = RT_ASAN || RT_TSAN)
+     .unless = SUITE_SANITIZED)
 {
 	uint64_t arenas = address_space() / RT_ARENA_SIZE + 16;
 	// First everything, then what would fit whole but is more than half.
@@ -337,7 +337,7 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
 // that.
 //
 // The sanitizers have taken the address space already.
-TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = RT_ASAN || RT_TSAN)
+TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = SUITE_SANITIZED)
 {
 	begin();
 	limit_address_space(address_space() +

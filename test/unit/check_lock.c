@@ -143,7 +143,7 @@ TEST(every_sleeper_of_a_mutex_gets_it)
 
 // A debug build finds first that the lock has no rank.
 TEST(unlocking_a_free_mutex_throws, .exit = DIED_AS_EXPECTED,
-     .unless = RT_DEBUG_BUILD)
+     .unless = SUITE_UNLESS(RT_DEBUG_BUILD, "not in a debug build"))
 {
 	static struct told told = {"", "not held"};
 
@@ -185,7 +185,7 @@ TEST(locks_nest_inwards_and_open_in_any_order)
 }
 
 TEST(wrong_order_throws_and_names_both_locks, .exit = DIED_AS_EXPECTED,
-     .unless = !RT_DEBUG_BUILD)
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
 	static struct told told = {
 	    "lock roots wanted while holding lock persistent", "wrong order"};
@@ -197,7 +197,7 @@ TEST(wrong_order_throws_and_names_both_locks, .exit = DIED_AS_EXPECTED,
 }
 
 TEST(taking_a_held_lock_throws, .exit = DIED_AS_EXPECTED,
-     .unless = !RT_DEBUG_BUILD)
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
 	static struct told told = {"lock mheap wanted while holding lock mheap",
 				   "wrong order"};
@@ -208,7 +208,7 @@ TEST(taking_a_held_lock_throws, .exit = DIED_AS_EXPECTED,
 }
 
 TEST(a_lock_without_rank_throws, .exit = DIED_AS_EXPECTED,
-     .unless = !RT_DEBUG_BUILD)
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
 	static struct told told = {"rank=0", "without a rank"};
 	static struct mutex zeroed;
@@ -224,7 +224,7 @@ static void *unlock_for_another(void *arg)
 }
 
 TEST(releasing_the_lock_of_another_thread_throws, .exit = DIED_AS_EXPECTED,
-     .unless = !RT_DEBUG_BUILD)
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
 	static struct told told = {"lock mheap", "released but not held"};
 	pthread_t thread;
@@ -236,7 +236,7 @@ TEST(releasing_the_lock_of_another_thread_throws, .exit = DIED_AS_EXPECTED,
 }
 
 TEST(parking_with_a_lock_throws, .exit = DIED_AS_EXPECTED,
-     .unless = !RT_DEBUG_BUILD)
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
 {
 	static struct told told = {"lock mheap", "held while parking"};
 

@@ -885,7 +885,7 @@ static void expect_child(pid_t child)
 // helpers are on their way out or in.
 //
 // The thread sanitizer makes no thread in a child.
-TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = RT_TSAN)
+TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = SUITE_TSAN)
 {
 	enum { FORKS = 40 };
 	struct graph g;
@@ -928,7 +928,7 @@ static void *come_late(void *arg)
 
 // The thread that holds the lock of the markers, or counts as a sweeper, does
 // not exist in the child.
-TEST(a_late_helper_does_not_stop_a_child, .unless = RT_TSAN)
+TEST(a_late_helper_does_not_stop_a_child, .unless = SUITE_TSAN)
 {
 	enum { FORKS = 100 };
 	pthread_t late;

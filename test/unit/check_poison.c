@@ -59,7 +59,8 @@ static void read_victim(void)
 
 GROUP(poison, .timeout = 60);
 
-TEST(reading_no_object_is_reported, .n = VICTIMS, .unless = !RT_ASAN)
+TEST(reading_no_object_is_reported, .n = VICTIMS,
+     .unless = SUITE_UNLESS(!RT_ASAN, "only under the address sanitizer"))
 {
 	int status;
 
@@ -79,7 +80,8 @@ TEST(reading_no_object_is_reported, .n = VICTIMS, .unless = !RT_ASAN)
 
 // A report of memcheck would be a report of this test.  So the test only asks
 // what memcheck would report: it has no bits of a byte that may not be touched.
-TEST(memcheck_would_report_it, .n = VICTIMS, .unless = !RUNNING_ON_VALGRIND)
+TEST(memcheck_would_report_it, .n = VICTIMS,
+     .unless = SUITE_UNLESS(!RUNNING_ON_VALGRIND, "only under memcheck"))
 {
 	enum { GIVEN = 1, NOT_ADDRESSABLE = 3 };
 	uintptr_t at = make_victim((enum victim)_i);

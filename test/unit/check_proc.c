@@ -795,7 +795,7 @@ static void hold_on_own_stack(int script, uintptr_t hidden)
 }
 
 // The sanitizers would have to be told of every change of stacks.
-TEST(an_own_stack_is_scanned, .n = HOLDS, .unless = RT_TSAN || RT_ASAN)
+TEST(an_own_stack_is_scanned, .n = HOLDS, .unless = SUITE_SANITIZED)
 {
 	hold_begin();
 	hold_on_own_stack(_i, hold.hidden);
@@ -804,7 +804,7 @@ TEST(an_own_stack_is_scanned, .n = HOLDS, .unless = RT_TSAN || RT_ASAN)
 }
 
 // The sanitizers would have to be told of every change of stacks.
-TEST(an_own_stack_holds_nothing_else, .n = HOLDS, .unless = RT_TSAN || RT_ASAN)
+TEST(an_own_stack_holds_nothing_else, .n = HOLDS, .unless = SUITE_SANITIZED)
 {
 	hold_begin();
 	hold_on_own_stack(_i, ~(uintptr_t)0);
@@ -825,7 +825,7 @@ static void collect_away(void)
 //
 // The sanitizers would have to be told of every change of stacks.
 TEST(a_stack_that_is_left_is_scanned_as_far_as_it_is_mapped,
-     .unless = RT_TSAN || RT_ASAN)
+     .unless = SUITE_SANITIZED)
 {
 	struct rlimit limit;
 	void *volatile kept;

@@ -225,8 +225,7 @@ static void set_stack_limit(size_t n)
 GROUP(heap, .timeout = 60);
 
 // The host raises the limit after it has made the heap.
-TEST(the_main_stack_grows_beyond_the_limit_at_attach,
-     .unless = RT_TSAN || RT_ASAN)
+TEST(the_main_stack_grows_beyond_the_limit_at_attach, .unless = SUITE_SANITIZED)
 {
 	enum { FRAMES = 200 }; // more than 12 MiB
 
@@ -266,7 +265,7 @@ static RT_NOINLINE void attach_below_the_limit(unsigned n)
 }
 
 TEST(the_main_stack_is_longer_than_the_limit_at_attach,
-     .unless = RT_TSAN || RT_ASAN)
+     .unless = SUITE_SANITIZED)
 {
 	set_stack_limit(8 << 20);
 	attach_below_the_limit(60);
@@ -321,7 +320,7 @@ static void *attach_away_from(void *arg)
 // The system knows another stack than the one that the caller runs on, both for
 // the main thread and for another.
 TEST(a_stack_that_the_system_does_not_know_is_refused, .n = 2,
-     .unless = RT_TSAN || RT_ASAN)
+     .unless = SUITE_SANITIZED)
 {
 	if (_i == 0)
 		attach_away_from(NULL);
@@ -357,7 +356,7 @@ static void *collect_beside_a_guard(void *arg)
 }
 
 TEST(a_guard_in_a_stack_that_is_left_is_not_touched, .n = 3,
-     .unless = RT_TSAN || RT_ASAN)
+     .unless = SUITE_SANITIZED)
 {
 	size_t n = oscall_page_size();
 	pthread_attr_t attr;
@@ -486,7 +485,7 @@ static void hold_in_thread(void)
 }
 
 // On the main thread and on others.
-TEST(thread_local_variables_are_no_roots, .n = 2, .unless = RT_TSAN || RT_ASAN)
+TEST(thread_local_variables_are_no_roots, .n = 2, .unless = SUITE_SANITIZED)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -502,7 +501,7 @@ TEST(thread_local_variables_are_no_roots, .n = 2, .unless = RT_TSAN || RT_ASAN)
 
 // The same on a thread of a child, when no thread of its parent was asked.
 TEST(thread_local_variables_are_no_roots_after_a_fork,
-     .unless = RT_TSAN || RT_ASAN)
+     .unless = SUITE_SANITIZED)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pid_t child;

@@ -404,7 +404,7 @@ static void throw_on_top_of_a_setter(void)
 // pair ever becomes whole.
 //
 // The thread sanitizer delivers signals only at calls that it knows.
-TEST(throw_on_top_of_a_setter_ends, .unless = RT_TSAN)
+TEST(throw_on_top_of_a_setter_ends, .unless = SUITE_TSAN)
 {
 	for (unsigned i = 0; i < 30; i++) {
 		ck_assert(dies(throw_on_top_of_a_setter));

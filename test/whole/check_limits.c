@@ -104,7 +104,7 @@ static const struct {
 
 GROUP(limits, .timeout = 120);
 
-TEST(address_space, .n = RT_ARRAY_LEN(spaces), .unless = RT_ASAN || RT_TSAN)
+TEST(address_space, .n = RT_ARRAY_LEN(spaces), .unless = SUITE_SANITIZED)
 {
 	uint64_t before = process_status("VmSize");
 
@@ -137,7 +137,7 @@ TEST(address_space, .n = RT_ARRAY_LEN(spaces), .unless = RT_ASAN || RT_TSAN)
 enum { ROOM = 24 }; // MiB
 
 // What is reserved is not data, so init succeeds and memory is refused later.
-TEST(data_of_a_new_heap, .unless = RT_ASAN || RT_TSAN)
+TEST(data_of_a_new_heap, .unless = SUITE_SANITIZED)
 {
 	unsigned held = 0;
 
@@ -171,7 +171,7 @@ static const struct {
 // Objects of many sizes are allocated until they are refused, again and again:
 // nothing gets lost on the way.
 TEST(to_the_limit_and_back, .n = RT_ARRAY_LEN(limits),
-     .unless = RT_ASAN || RT_TSAN)
+     .unless = SUITE_SANITIZED)
 {
 	unsigned rounds = env_u64("RT_STRESS_SECONDS", 0) == 0 ? 300 : 100000;
 	struct rng r;
@@ -304,7 +304,7 @@ static void use_in_thread(size_t stack_size)
 	pthread_attr_destroy(&attr);
 }
 
-TEST(smallest_stacks, .unless = RT_ASAN || RT_TSAN)
+TEST(smallest_stacks, .unless = SUITE_SANITIZED)
 {
 	begin();
 	make_wide();
@@ -406,7 +406,7 @@ static void crowd_end(void)
 }
 
 // With no mapping left, or a few, an existing heap can be used on.
-TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = RT_ASAN || RT_TSAN)
+TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = SUITE_SANITIZED)
 {
 	begin();
 	fill(100000);
@@ -435,7 +435,7 @@ TEST(mappings, .n = RT_ARRAY_LEN(crowds), .unless = RT_ASAN || RT_TSAN)
 
 // A heap is made, or it is not.
 TEST(mappings_of_a_new_heap, .n = RT_ARRAY_LEN(crowds),
-     .unless = RT_ASAN || RT_TSAN)
+     .unless = SUITE_SANITIZED)
 {
 	unsigned made = 0, refused = 0;
 

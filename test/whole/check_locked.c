@@ -127,7 +127,7 @@ GROUP(locked, .timeout = 120);
 // The defaults reserve 1 TiB.  The heap uses half of what may be locked, a
 // chunk of 4 MiB, returns NULL at the end of it, and then uses free memory
 // again.
-TEST(a_heap_lives_within_what_may_be_locked, .unless = RT_ASAN || RT_TSAN)
+TEST(a_heap_lives_within_what_may_be_locked, .unless = SUITE_SANITIZED)
 {
 	rt_config c = quiet();
 	uint64_t before;
@@ -157,7 +157,7 @@ TEST(a_heap_lives_within_what_may_be_locked, .unless = RT_ASAN || RT_TSAN)
 }
 
 // A lock that is refused later leaves no usable memory that is not locked.
-TEST(a_lock_may_be_refused_at_any_time, .unless = RT_ASAN || RT_TSAN)
+TEST(a_lock_may_be_refused_at_any_time, .unless = SUITE_SANITIZED)
 {
 	rt_config c = quiet();
 
@@ -193,7 +193,7 @@ TEST(a_lock_may_be_refused_at_any_time, .unless = RT_ASAN || RT_TSAN)
 	}
 }
 
-TEST(what_may_not_be_locked_is_told, .unless = RT_ASAN || RT_TSAN)
+TEST(what_may_not_be_locked_is_told, .unless = SUITE_SANITIZED)
 {
 	const struct rlimit none = {0, 0};
 	rt_config c = quiet();
@@ -225,7 +225,7 @@ static void grow(void)
 }
 
 TEST(nothing_is_prepared_ahead_that_would_be_locked, .n = 2,
-     .unless = RT_ASAN || RT_TSAN)
+     .unless = SUITE_SANITIZED)
 {
 	rt_config c = quiet();
 	bool let;
@@ -257,8 +257,7 @@ static bool resident(const void *p)
 	return answer & 1;
 }
 
-TEST(memory_comes_in_as_the_host_has_asked, .n = 2,
-     .unless = RT_ASAN || RT_TSAN)
+TEST(memory_comes_in_as_the_host_has_asked, .n = 2, .unless = SUITE_SANITIZED)
 {
 	int flags = _i == 0 ? MCL_FUTURE : MCL_FUTURE | MCL_ONFAULT;
 	rt_config c = quiet();
@@ -281,7 +280,7 @@ TEST(memory_comes_in_as_the_host_has_asked, .n = 2,
 
 // Where there is no address space, nothing is reserved, and whether memory is
 // locked is not known.
-TEST(address_space_may_be_refused, .unless = RT_ASAN || RT_TSAN)
+TEST(address_space_may_be_refused, .unless = SUITE_SANITIZED)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	enum oscall_locking answer;
@@ -300,7 +299,7 @@ TEST(address_space_may_be_refused, .unless = RT_ASAN || RT_TSAN)
 }
 
 // The child of a fork inherits no locks.
-TEST(a_child_locks_nothing, .unless = RT_ASAN || RT_TSAN)
+TEST(a_child_locks_nothing, .unless = SUITE_SANITIZED)
 {
 	rt_config c = quiet();
 	pid_t child;

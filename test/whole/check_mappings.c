@@ -371,7 +371,7 @@ static const unsigned left[] = {0, 2, 130};
 
 // The sanitizers want mappings of their own.
 TEST(the_heap_grows_without_a_mapping_left, .n = RT_ARRAY_LEN(left),
-     .unless = RT_ASAN || RT_TSAN)
+     .unless = SUITE_SANITIZED)
 {
 	start();
 	ck_assert(keep(1 << 20));

@@ -634,7 +634,7 @@ TEST(attach_leaves_nothing_behind)
 
 GROUP(refused);
 
-TEST(data_limit, .unless = SANITIZED)
+TEST(data_limit, .unless = SUITE_SANITIZED)
 {
 	unsigned first;
 
@@ -657,7 +657,7 @@ TEST(data_limit, .unless = SANITIZED)
 	heap_healthy();
 }
 
-TEST(address_space_limit, .unless = SANITIZED)
+TEST(address_space_limit, .unless = SUITE_SANITIZED)
 {
 	uint64_t before = process_status("VmSize");
 	rt_memstats m;

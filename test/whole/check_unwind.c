@@ -262,7 +262,7 @@ static void *cancelled(void *arg)
 // If the thread ended inside, the next heap would wait for it for ever.
 //
 // The address sanitizer reports itself when a cancelled thread has ended.
-TEST(a_cancelled_thread_begins_and_ends_a_heap, .unless = RT_ASAN)
+TEST(a_cancelled_thread_begins_and_ends_a_heap, .unless = SUITE_ASAN)
 {
 	pthread_t thread = start_thread(cancelled, NULL);
 	void *answer;
