@@ -7,9 +7,9 @@
 # has (RT_TEST).  An object that needs the symbol of another one uses it, too.
 # Inline functions of private headers are functions as all others.
 #
-# The functions below are exempt.  A line says which capability needs one, or
-# which test reads it.  A function that is used, or does not exist, may not be
-# among them.
+# The functions below are exempt.  A line says which capability needs one.  A
+# function that is used, or does not exist, may not be among them.  What only
+# tests need is in the library of tests.
 #
 # The same run looks at two functions that nothing uses, one of them inline, in
 # a copy: it must find both.
@@ -26,13 +26,6 @@ trap 'rm -rf "$dir"' EXIT
 
 exempt='
 sweep_ensure     a span is swept before its use: finalizers, weak references
-guard_count      check_guard compares the protected guards with its own list
-hugepages_bytes  test/harness/recount.c adds up the parts of gc_misc_sys
-worker_bytes     the same
-atomic_u64_add_release  tests, whose shared words go through atomic.h, too
-atomic_u64_add_seqcst   the same
-atomic_u64_load_seqcst  the same
-atomic_u64_swap_seqcst  the same
 '
 
 # code FILE...: the text without comments and without what tests alone have.

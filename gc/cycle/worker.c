@@ -114,11 +114,6 @@ static struct worker *idle_record(void)
 	return w;
 }
 
-size_t worker_bytes(void)
-{
-	return workers.records * sizeof(struct worker);
-}
-
 // start_one starts a helper, and returns when it is blocked and waits for
 // calls.  Returns false if the thread or its memory is refused.
 static bool start_one(void)

@@ -33,10 +33,6 @@ RT_GLOBAL struct workers workers;
 // worker_fini ends all helpers.  The caller must not be attached.
 void worker_fini(void);
 
-// worker_bytes returns the part of gc_misc_sys that the helpers' records use.
-// It is constant during a stop.
-size_t worker_bytes(void);
-
 // worker_fork_child forgets the helpers in the child of a fork: they are the
 // parent's.
 void worker_fork_child(void);

@@ -68,29 +68,11 @@ RT_INLINE void atomic_u64_store_release(atomic_u64 *a, uint64_t v)
 	AO_store_release(&a->word, v);
 }
 
-RT_INLINE uint64_t atomic_u64_load_seqcst(const atomic_u64 *a)
-{
-	return AO_load_acquire(&a->word);
-}
-
 // atomic_u64_add_relaxed adds n (which may be a negative number converted) and
-// returns the sum; so do the other adds.
+// returns the sum.
 RT_INLINE uint64_t atomic_u64_add_relaxed(atomic_u64 *a, uint64_t n)
 {
 	return AO_fetch_and_add(&a->word, n) + n;
-}
-
-RT_INLINE uint64_t atomic_u64_add_release(atomic_u64 *a, uint64_t n)
-{
-	return AO_fetch_and_add_release(&a->word, n) + n;
-}
-
-RT_INLINE uint64_t atomic_u64_add_seqcst(atomic_u64 *a, uint64_t n)
-{
-	uint64_t sum = AO_fetch_and_add_full(&a->word, n) + n;
-
-	ATOMIC_SEQCST_FENCE();
-	return sum;
 }
 
 // atomic_u64_cas_* stores v and returns true if the word was old.
@@ -102,27 +84,6 @@ RT_INLINE bool atomic_u64_cas_relaxed(atomic_u64 *a, uint64_t old, uint64_t v)
 RT_INLINE bool atomic_u64_cas_release(atomic_u64 *a, uint64_t old, uint64_t v)
 {
 	return AO_compare_and_swap_release(&a->word, old, v);
-}
-
-RT_INLINE bool atomic_u64_cas_seqcst(atomic_u64 *a, uint64_t old, uint64_t v)
-{
-	bool done;
-
-	ATOMIC_SEQCST_FENCE();
-	done = AO_compare_and_swap_full(&a->word, old, v);
-	ATOMIC_SEQCST_FENCE();
-	return done;
-}
-
-// atomic_u64_swap_seqcst stores v and returns the word as it was.
-RT_INLINE uint64_t atomic_u64_swap_seqcst(atomic_u64 *a, uint64_t v)
-{
-	uint64_t old;
-
-	do
-		old = atomic_u64_load_relaxed(a);
-	while (!atomic_u64_cas_seqcst(a, old, v));
-	return old;
 }
 
 // atomic_u64_or_relaxed sets bits and returns the word as it was.

@@ -58,11 +58,6 @@ bool hugepages_reserve(uint32_t nchunks)
 	return systable_grow(&hugepages.states, nchunks);
 }
 
-size_t hugepages_bytes(void)
-{
-	return systable_ready(&hugepages.states);
-}
-
 void hugepages_fork_lock(void)
 {
 	mutex_lock(&hugepages.lock);

@@ -86,9 +86,6 @@ bool hugepages_provide(bool collapse);
 void hugepages_withdraw(uint32_t chunk);
 void hugepages_withdraw_tables(uint32_t chunk);
 
-// hugepages_bytes returns the part of gc_misc_sys that the states use.
-size_t hugepages_bytes(void);
-
 // hugepages_fork_lock takes the lock for a fork, hugepages_fork_unlock releases
 // it.  hugepages_fork_child must be called in the child, where the thread that
 // was inside hugepages_provide does not exist.

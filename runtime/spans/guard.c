@@ -33,10 +33,12 @@ uint64_t guard_draw(uint64_t n)
 	return (x >> 32) % n;
 }
 
+#ifdef RT_TEST
 uint32_t guard_count(void)
 {
 	return atomic_u32_load_relaxed(&count);
 }
+#endif
 
 // ---- layout ----
 

@@ -40,9 +40,11 @@ void guard_init(void);
 // next of a sequence that every heap begins anew.
 uint64_t guard_draw(uint64_t n);
 
+#ifdef RT_TEST
 // guard_count returns the number of protected guards.  A freed object's guard
 // counts until the guard's first page is used again.
 uint32_t guard_count(void);
+#endif
 
 // guard_pages returns the number of pages of a span for an object of request
 // bytes, which must not exceed the range, and its guard.

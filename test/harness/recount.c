@@ -116,7 +116,8 @@ static uint64_t fixalloc_bytes(const struct fixalloc *f)
 static uint64_t table_bytes(void)
 {
 	const struct pagealloc *pa = &mheap.pages;
-	uint64_t bytes = hugepages_bytes() + systable_ready(&pa->chunks) +
+	uint64_t bytes = systable_ready(&hugepages.states) +
+			 systable_ready(&pa->chunks) +
 			 systable_ready(&pa->scav.table);
 
 	for (unsigned i = 0; i < PAGEALLOC_LEVELS; i++)
@@ -136,8 +137,8 @@ void recount_heap(struct recount *r)
 		count_chunk(r, pagealloc_chunk(&mheap.pages, i));
 	count_caches(r);
 	r->mspan_bytes = fixalloc_bytes(&mheap.spans);
-	r->misc_bytes =
-	    table_bytes() + fixalloc_bytes(&mheap.blocks) + worker_bytes();
+	r->misc_bytes = table_bytes() + fixalloc_bytes(&mheap.blocks) +
+			workers.records * sizeof(struct worker);
 }
 
 // ---- comparing ----

@@ -70,7 +70,7 @@ enum {
 static struct {
 	atomic_u32 holds;
 	struct {
-		atomic_u64 passed;
+		atomic_u32 passed;
 		atomic_u32 gate;
 	} at[SCHEDPOINT_COUNT];
 } watch;
@@ -80,7 +80,7 @@ static void come(enum schedpoint at)
 	atomic_u32 *gate = &watch.at[at].gate;
 	uint32_t held;
 
-	atomic_u64_add_release(&watch.at[at].passed, 1);
+	atomic_u32_add_release(&watch.at[at].passed, 1);
 	if (atomic_u32_load_acquire(gate) != SHUT)
 		return;
 	held = HELD + atomic_u32_add_relaxed(&watch.holds, 1);
@@ -138,7 +138,7 @@ static __attribute__((constructor)) void begin(void)
 
 uint64_t schedpoint_passed(enum schedpoint at)
 {
-	return atomic_u64_load_acquire(&watch.at[at].passed);
+	return atomic_u32_load_acquire(&watch.at[at].passed);
 }
 
 static void gate_set(enum schedpoint at, uint32_t what)

@@ -360,12 +360,16 @@ TEST(the_last_stacks_of_the_range_are_handed_out, .n = MCACHE_STACK_ORDERS)
 
 enum { THREADS = 3, STEPS = RT_TSAN ? 1500 : 6000, MAILBOXES = 32 };
 
-// Stacks travel through mailboxes: any thread frees what another allocated.
-static atomic_ptr mailbox[MAILBOXES];
+// Stacks travel through mailboxes: any thread frees what another allocated.  A
+// stack is its place in the heap's range, in units from 1 on; 0 is no stack.
+static atomic_u32 mailbox[MAILBOXES];
 
-static void *swap_mail(atomic_ptr *box, void *v)
+static void *swap_mail(atomic_u32 *box, const void *v)
 {
-	return (void *)atomic_u64_swap_seqcst((atomic_u64 *)box, (uintptr_t)v);
+	uint64_t unit = v ? arena_offset((uintptr_t)v) / STACKALLOC_MIN + 1 : 0;
+	uint32_t old = atomic_u32_swap_seqcst(box, (uint32_t)unit);
+
+	return old ? (char *)arena.base + (old - 1ULL) * STACKALLOC_MIN : NULL;
 }
 
 static size_t mail_size(int i)
