@@ -38,18 +38,18 @@ enum {
 enum { NS_PER_S = 1000 * 1000 * 1000 };
 
 #ifdef RT_TEST // test/harness/fault.h
-int fault_refused(enum oscall kind);
+int fault_refused(enum oscall call);
 long fault_page_size(void);
 #endif
 
 // refused returns 0, or the errno with which a test wants a call to fail
 // without being made; errno is then set to that, too.
-RT_INLINE int refused(enum oscall kind)
+RT_INLINE int refused(enum oscall call)
 {
 #ifdef RT_TEST
-	return fault_refused(kind);
+	return fault_refused(call);
 #else
-	(void)kind;
+	(void)call;
 	return 0;
 #endif
 }

@@ -43,7 +43,7 @@ enum oscall {
 	OSCALL_FILE,	    // open and read
 	OSCALL_WRITE,	    // write
 	OSCALL_YIELD,	    // sched_yield
-	OSCALL_KINDS,
+	OSCALL_COUNT,
 };
 
 // oscall_reserve maps n protected bytes anywhere.  Returns NULL if refused.

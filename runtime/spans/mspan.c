@@ -1,13 +1,18 @@
 // Sets up spans, finds and takes runs of slots, and checks spans.
 #include "runtime/spans/mspan.h"
 
-#define BIT(i) UINT64_C(1) << (i)
+// mspan_masks returns a pointer to words, so the one bit of a large span must
+// be in memory.  A table of constants needs no word in each span, and no write
+// that a marker could read too early.
+#define BIT(i) (UINT64_C(1) << (i))
 #define BITS8(i)                                                               \
-	BIT(i), BIT(i + 1), BIT(i + 2), BIT(i + 3), BIT(i + 4), BIT(i + 5),    \
-	    BIT(i + 6), BIT(i + 7)
+	BIT(i), BIT((i) + 1), BIT((i) + 2), BIT((i) + 3), BIT((i) + 4),        \
+	    BIT((i) + 5), BIT((i) + 6), BIT((i) + 7)
 const uint64_t mspan_large_masks[64] = {BITS8(0),  BITS8(8),  BITS8(16),
 					BITS8(24), BITS8(32), BITS8(40),
 					BITS8(48), BITS8(56)};
+#undef BITS8
+#undef BIT
 
 // set_lines: the release pairs with the acquire in lines_of_eight.
 static void set_lines(struct mspan *s, const struct linewords *lines)

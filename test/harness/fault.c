@@ -30,11 +30,11 @@ static const char *const names[] = {
     [OSCALL_WRITE] = "write",
     [OSCALL_YIELD] = "yield",
 };
-static_assert(RT_ARRAY_LEN(names) == OSCALL_KINDS, "a name a sort");
+static_assert(RT_ARRAY_LEN(names) == OSCALL_COUNT, "a name a sort");
 
-const char *fault_name(enum oscall kind)
+const char *fault_name(enum oscall call)
 {
-	return names[kind];
+	return names[call];
 }
 
 // fault_fail writes these, and stores ncalls last: that arms the rest.
@@ -46,7 +46,7 @@ struct fault {
 	atomic_u32 error;
 };
 
-static struct fault faults[OSCALL_KINDS];
+static struct fault faults[OSCALL_COUNT];
 
 // 1 after the first fault_fail.
 static atomic_u32 watched;
@@ -55,9 +55,9 @@ static atomic_u32 watched;
 // registered.
 static __thread atomic_u64 *place __attribute__((tls_model("initial-exec")));
 
-void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
+void fault_fail(enum oscall call, uint64_t nth, uint64_t ncalls, int error)
 {
-	struct fault *f = &faults[kind];
+	struct fault *f = &faults[call];
 
 	atomic_u64_store_relaxed(&f->ncalls, 0);
 	atomic_u64_store_relaxed(&f->calls, 0);
@@ -69,14 +69,14 @@ void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
 	atomic_u32_store_relaxed(&watched, 1);
 }
 
-uint64_t fault_count(enum oscall kind)
+uint64_t fault_count(enum oscall call)
 {
-	return atomic_u64_load_relaxed(&faults[kind].calls);
+	return atomic_u64_load_relaxed(&faults[call].calls);
 }
 
-uint64_t fault_failed(enum oscall kind)
+uint64_t fault_failed(enum oscall call)
 {
-	return atomic_u64_load_relaxed(&faults[kind].failed);
+	return atomic_u64_load_relaxed(&faults[call].failed);
 }
 
 void fault_from(atomic_u64 *failed)
@@ -84,20 +84,20 @@ void fault_from(atomic_u64 *failed)
 	place = failed;
 }
 
-int fault_refused(enum oscall kind)
+int fault_refused(enum oscall call)
 {
-	struct fault *f = &faults[kind];
+	struct fault *f = &faults[call];
 	atomic_u64 *from = place;
-	uint64_t ncalls, first, call;
+	uint64_t ncalls, first, n;
 
 	if (atomic_u32_load_relaxed(&watched) == 0)
 		return 0;
 	// Pairs with the release in fault_fail.
 	ncalls = atomic_u64_load_acquire(&f->ncalls);
 	first = atomic_u64_load_relaxed(&f->first);
-	call = atomic_u64_add_relaxed(&f->calls, 1);
+	n = atomic_u64_add_relaxed(&f->calls, 1);
 	place = NULL;
-	if (call < first || call - first >= ncalls)
+	if (n < first || n - first >= ncalls)
 		return 0;
 	atomic_u64_add_relaxed(&f->failed, 1);
 	if (from)

@@ -8,18 +8,18 @@
 #include "runtime/os/oscall.h"
 
 // fault_name returns the name of a sort of call, for messages.
-const char *fault_name(enum oscall kind);
+const char *fault_name(enum oscall call);
 
 // fault_fail makes calls of one sort fail with the errno given: the nth from
 // now (1 is the next) and the ncalls - 1 after it (UINT64_MAX: all).  A call
 // that fails so is not made.  ncalls 0 disarms.  If another thread makes a call
 // of that sort meanwhile, it may fall into the old count or the new one.
-void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error);
+void fault_fail(enum oscall call, uint64_t nth, uint64_t ncalls, int error);
 
 // fault_count returns the number of calls of a sort since the last fault_fail
 // of that sort (armed or not).  fault_failed returns how many of them failed.
-uint64_t fault_count(enum oscall kind);
-uint64_t fault_failed(enum oscall kind);
+uint64_t fault_count(enum oscall call);
+uint64_t fault_failed(enum oscall call);
 
 // fault_from registers the counter of the place where the calling thread makes
 // its next call.  If that call fails, *failed is raised as well.
@@ -32,7 +32,7 @@ void fault_set_page_size(size_t bytes);
 // The library calls these two (runtime/os/oscall.c).  fault_refused counts a
 // call that is about to be made.  It returns 0, or the errno with which the
 // call must fail without being made.
-int fault_refused(enum oscall kind);
+int fault_refused(enum oscall call);
 long fault_page_size(void);
 
 #endif

@@ -702,7 +702,7 @@ static const enum oscall calls[] = {
 };
 
 // NULL in a program that links what ships; see test/harness/fault.h.
-void fault_fail(enum oscall kind, uint64_t nth, uint64_t ncalls, int error)
+void fault_fail(enum oscall call, uint64_t nth, uint64_t ncalls, int error)
     __attribute__((weak));
 
 void shadow_fault(const struct shadow_op *op)

@@ -107,7 +107,7 @@ TEST(refusals_of_the_system_are_told)
 	ck_assert_int_ne(oscall_set_name(block + 1, page, "x"), 0);
 }
 
-TEST(dump_advice_is_taken_and_taken_back)
+TEST(dump_advice_is_taken_and_withdrawn)
 {
 	ck_assert(!has_flag(block, " dd"));
 	ck_assert_int_eq(oscall_dump(block, 4 * page, false), 0);

@@ -1,4 +1,4 @@
-// Every kind of call fails when it is told to, and no other.
+// Every call fails when it is told to, and no other.
 #define _GNU_SOURCE 1
 
 #include "test/harness/fault.h"
@@ -21,7 +21,7 @@ static void nothing(void)
 {
 }
 
-// One call of each kind.  INJECTED is an error that the system gives for none
+// A call of each sort.  INJECTED is an error that the system gives for none
 // of them.  If the call was made, the result is something different.
 enum { INJECTED = EXDEV };
 
@@ -182,8 +182,8 @@ static int try_yield(void)
 
 static unsigned lock_turn;
 
-#define TRY(kind, error)                                                       \
-	static int try_##kind(void)                                            \
+#define TRY(call, error)                                                       \
+	static int try_##call(void)                                            \
 	{                                                                      \
 		return error;                                                  \
 	}
@@ -225,44 +225,44 @@ static int (*const tries[])(void) = {
     [OSCALL_WRITE] = try_write,
     [OSCALL_YIELD] = try_yield,
 };
-static_assert(RT_ARRAY_LEN(tries) == OSCALL_KINDS, "a try a kind");
+static_assert(RT_ARRAY_LEN(tries) == OSCALL_COUNT, "a try for each call");
 
-static void check_counts(enum oscall kind, uint64_t count, uint64_t failed)
+static void check_counts(enum oscall call, uint64_t count, uint64_t failed)
 {
-	ck_assert_uint_eq(fault_count(kind), count);
-	ck_assert_uint_eq(fault_failed(kind), failed);
+	ck_assert_uint_eq(fault_count(call), count);
+	ck_assert_uint_eq(fault_failed(call), failed);
 }
 
-// expect_calls makes a call of a kind for each character of want: F if it has
+// expect_calls makes a call for each character of want: F if it has
 // to fail as ordered, a point if not.
-static void expect_calls(enum oscall kind, const char *want, unsigned failed)
+static void expect_calls(enum oscall call, const char *want, unsigned failed)
 {
 	char calls[10] = "";
 	size_t n = strlen(want);
 
 	for (size_t i = 0; i < n; i++)
-		calls[i] = tries[kind]() == INJECTED ? 'F' : '.';
-	ck_assert_msg(strcmp(calls, want) == 0, "%s: %s", fault_name(kind),
+		calls[i] = tries[call]() == INJECTED ? 'F' : '.';
+	ck_assert_msg(strcmp(calls, want) == 0, "%s: %s", fault_name(call),
 		      calls);
-	check_counts(kind, n, failed);
+	check_counts(call, n, failed);
 }
 
 GROUP(faults, .setup = setup_block, .teardown = teardown_block, .timeout = 60);
 
-TEST(nth_call_fails, .n = OSCALL_KINDS)
+TEST(nth_call_fails, .n = OSCALL_COUNT)
 {
 	fault_fail((enum oscall)_i, 3, 1, INJECTED);
 	check_counts((enum oscall)_i, 0, 0);
 	expect_calls((enum oscall)_i, "..F..", 1);
 }
 
-TEST(several_calls_fail, .n = OSCALL_KINDS)
+TEST(several_calls_fail, .n = OSCALL_COUNT)
 {
 	fault_fail((enum oscall)_i, 1, 2, INJECTED);
 	expect_calls((enum oscall)_i, "FF..", 2);
 }
 
-TEST(calls_fail_until_disarmed, .n = OSCALL_KINDS)
+TEST(calls_fail_until_disarmed, .n = OSCALL_COUNT)
 {
 	fault_fail((enum oscall)_i, 3, UINT64_MAX, INJECTED);
 	expect_calls((enum oscall)_i, "..FFF", 3);
@@ -270,18 +270,18 @@ TEST(calls_fail_until_disarmed, .n = OSCALL_KINDS)
 	expect_calls((enum oscall)_i, "...", 0);
 }
 
-TEST(nothing_is_counted_before_the_first_oscall_fail, .n = OSCALL_KINDS)
+TEST(nothing_is_counted_before_the_first_fault_fail, .n = OSCALL_COUNT)
 {
-	enum oscall kind = (enum oscall)_i;
+	enum oscall call = (enum oscall)_i;
 
-	tries[kind]();
-	check_counts(kind, 0, 0);
-	fault_fail(kind, 1, 0, 0);
-	tries[kind]();
-	check_counts(kind, 1, 0);
+	tries[call]();
+	check_counts(call, 0, 0);
+	fault_fail(call, 1, 0, 0);
+	tries[call]();
+	check_counts(call, 1, 0);
 }
 
-TEST(kinds_fail_each_by_itself)
+TEST(calls_fail_each_by_itself)
 {
 	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(try_reserve(), 0);
@@ -292,9 +292,9 @@ TEST(kinds_fail_each_by_itself)
 	fault_fail(OSCALL_MAP, 1, 0, 0);
 }
 
-TEST(kinds_have_names)
+TEST(calls_have_names)
 {
-	for (unsigned i = 0; i < OSCALL_KINDS; i++) {
+	for (unsigned i = 0; i < OSCALL_COUNT; i++) {
 		ck_assert_ptr_nonnull(fault_name((enum oscall)i));
 		for (unsigned j = 0; j < i; j++)
 			ck_assert_str_ne(fault_name((enum oscall)i),

@@ -93,7 +93,7 @@ static void require(bool ok, const char *what)
 {
 	if (RT_LIKELY(ok))
 		return;
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		fault_fail((enum oscall)kind, 1, 0, 0);
 	ck_abort_msg("%s, %s refused at call %llu %s, errno %d: %s",
 		     run.scenario->name, fault_name(run.kind),
@@ -125,7 +125,7 @@ static void arm(void)
 {
 	run.child_hit = false;
 	if (run.mode == NO_WAY_BACK)
-		for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+		for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 			if (undoes((enum oscall)kind))
 				fault_fail((enum oscall)kind, 1, UINT64_MAX,
 					   run.error);
@@ -138,7 +138,7 @@ static uint64_t disarm(void)
 {
 	uint64_t failed = fault_failed(run.kind);
 
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++) {
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++) {
 		refused[kind] += fault_failed((enum oscall)kind);
 		fault_fail((enum oscall)kind, 1, 0, 0);
 	}
@@ -827,7 +827,7 @@ TEST(each_call_may_be_refused, .n = RT_ARRAY_LEN(scenarios) - SANITIZED)
 
 	run.scenario = &scenarios[_i];
 	pages = warm_up();
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++) {
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++) {
 		run.kind = (enum oscall)kind;
 		if (spared(run.kind))
 			continue;
@@ -958,7 +958,7 @@ TEST(a_collection_needs_no_system)
 		prepare_mark();
 		for (unsigned i = 0; i < round; i++)
 			live_after_gc(); // with helpers from the second on
-		for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+		for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 			if (!spared((enum oscall)kind))
 				fault_fail((enum oscall)kind, 1, UINT64_MAX,
 					   ENOMEM);
@@ -1017,7 +1017,7 @@ static void on_abort(int sig)
 static void throw_refused(void)
 {
 	run.kind = OSCALL_WRITE;
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		fault_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
 	throw_fatal("as ordered");
 }
@@ -1084,7 +1084,7 @@ static bool left_out(enum oscall kind)
 // This test and the next one come last: they count what the others refused.
 TEST(each_kind_was_refused)
 {
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		ck_assert_msg(refused[kind] != 0 || left_out((enum oscall)kind),
 			      "%s was never refused",
 			      fault_name((enum oscall)kind));
@@ -1140,7 +1140,7 @@ TEST(each_call_site_was_refused)
 int main(void)
 {
 	refused =
-	    mmap(NULL, OSCALL_KINDS * sizeof *refused, PROT_READ | PROT_WRITE,
+	    mmap(NULL, OSCALL_COUNT * sizeof *refused, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (refused == MAP_FAILED || !callsite_init())
 		return 1;

@@ -697,7 +697,7 @@ static void compare_with_child(void)
 	expect(found->exact.num_gc == m.num_gc);
 }
 
-TEST(what_lost_threads_held_is_taken_back)
+TEST(what_lost_threads_held_is_freed)
 {
 	enum { THREADS = 8 };
 	pthread_t threads[THREADS];

@@ -265,7 +265,7 @@ TEST(threads_share_what_there_is)
 
 static void disarm_all(void)
 {
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		fault_fail(kind, 1, 0, 0);
 }
 
@@ -289,7 +289,7 @@ static unsigned grow_some(void)
 GROUP(refused, .timeout = 60);
 
 // One refusal is not noticed: the collection that follows tries again.
-TEST(growth_refused_once, .n = OSCALL_KINDS)
+TEST(growth_refused_once, .n = OSCALL_COUNT)
 {
 	for (uint64_t nth = 1;; nth++) {
 		bool hit;
@@ -308,7 +308,7 @@ TEST(growth_refused_once, .n = OSCALL_KINDS)
 	}
 }
 
-TEST(growth_refused_for_good, .n = OSCALL_KINDS)
+TEST(growth_refused_for_good, .n = OSCALL_COUNT)
 {
 	unsigned most = 0;
 
@@ -522,12 +522,12 @@ static void each_init(unsigned kind, uint64_t ncalls)
 
 GROUP(begin, .timeout = 60);
 
-TEST(init_with_one_call_refused, .n = OSCALL_KINDS)
+TEST(init_with_one_call_refused, .n = OSCALL_COUNT)
 {
 	each_init((unsigned)_i, 1);
 }
 
-TEST(init_with_all_calls_refused, .n = OSCALL_KINDS)
+TEST(init_with_all_calls_refused, .n = OSCALL_COUNT)
 {
 	each_init((unsigned)_i, UINT64_MAX);
 }
@@ -600,7 +600,7 @@ static void *attach_refused(void *arg)
 		return NULL;
 	mcache_release_kept();
 	maps_before = read_maps();
-	for (unsigned kind = 0; kind < OSCALL_KINDS; kind++)
+	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		for (uint64_t nth = 1; attach_with(kind, nth); nth++)
 			check_attach(nth < 1000, "end", kind, nth);
 	mcache_release_kept();
