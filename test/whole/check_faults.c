@@ -19,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "gc/mark/crew.h"
@@ -37,68 +36,33 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/recount.h"
+#include "test/whole/faults.h"
 
-enum {
-	SANITIZED = RT_ASAN || RT_TSAN,
-	HEAP = 64 << 20, // bytes, the least range
-	HELPERS = 2,
-	NROOTS = 1024,
-	WIDE = 4096,	// words of a wide object
-	NWIDE = 4,	// enough to call helpers for
-	MAX_NTH = 5000, // more calls than a scenario makes of a kind
-	CHILD_HIT = 42, // exit status
-};
-
-// How a run is refused.
-enum mode {
-	ONCE,	     // the nth call
-	FROM_THEN,   // and all after it
-	NO_WAY_BACK, // and all calls that undo something
-	MODES,
-};
 static const char *const mode_names[] = {"once", "from then on",
 					 "from then on, undoing too"};
 
-struct scenario {
-	const char *name;
-	void (*prepare)(void); // calls are granted; NULL: nothing
-	// act meets the refusals; it returns how many it was told of.
-	unsigned (*act)(void);
-	void (*check)(void); // calls are granted again; NULL: nothing
-	uint32_t guarded;    // one in so many small objects, and all large
-			  // ones; 0: none
-};
-
-// The present run.
-static struct {
-	const struct scenario *scenario;
-	enum oscall kind;
-	enum mode mode;
-	uint64_t nth;
-	int error;
-	bool child_hit; // a call was refused in a child of the process
-} run;
+struct trial trial;
 
 // How many calls of each kind were refused in all processes of this suite.
 static uint64_t *refused;
 
-static bool have_heap, have_roots;
-static int processors = HELPERS + 1; // 0: those that there are
+bool have_heap;
+static bool have_roots;
+int processors = HELPERS + 1;
 static unsigned warnings;
-static void *roots[NROOTS];
-static unsigned nroots;
+void *kept[NKEPT];
+unsigned nkept;
 
-// require costs nothing while it holds, unlike the macros of Check.
-static void require(bool ok, const char *what)
+void require(bool ok, const char *what)
 {
 	if (RT_LIKELY(ok))
 		return;
 	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		fault_fail((enum oscall)kind, 1, 0, 0);
 	ck_abort_msg("%s, %s refused at call %llu %s, errno %d: %s",
-		     run.scenario->name, fault_name(run.kind),
-		     (unsigned long long)run.nth, mode_names[run.mode],
-		     run.error, what);
+		     trial.scenario->name, fault_name(trial.kind),
+		     (unsigned long long)trial.nth, mode_names[trial.mode],
+		     trial.error, what);
 }
 
 // ---- refusing ----
@@ -123,20 +87,19 @@ static bool spared(enum oscall kind)
 
 static void arm(void)
 {
-	run.child_hit = false;
-	if (run.mode == NO_WAY_BACK)
+	trial.child_hit = false;
+	if (trial.mode == NO_WAY_BACK)
 		for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 			if (undoes((enum oscall)kind))
 				fault_fail((enum oscall)kind, 1, UINT64_MAX,
-					   run.error);
-	fault_fail(run.kind, run.nth, run.mode == ONCE ? 1 : UINT64_MAX,
-		   run.error);
+					   trial.error);
+	fault_fail(trial.kind, trial.nth, trial.mode == ONCE ? 1 : UINT64_MAX,
+		   trial.error);
 }
 
-// disarm returns how many calls of the run's kind were refused.
-static uint64_t disarm(void)
+uint64_t disarm(void)
 {
-	uint64_t failed = fault_failed(run.kind);
+	uint64_t failed = fault_failed(trial.kind);
 
 	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++) {
 		refused[kind] += fault_failed((enum oscall)kind);
@@ -187,9 +150,7 @@ static bool granted(int error)
 	return error == RT_OK;
 }
 
-// begin makes what is missing of a heap that holds only what is in roots.  It
-// returns 1 if something was refused.
-static unsigned begin(void)
+unsigned begin(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
@@ -197,35 +158,35 @@ static unsigned begin(void)
 	c.double_check = RT_CHECK_REPORT;
 	c.max_procs = processors;
 	c.no_attach = 1;
-	c.guard_large = run.scenario->guarded != 0;
-	c.guard_small = run.scenario->guarded;
+	c.guard_large = trial.scenario->guarded != 0;
+	c.guard_small = trial.scenario->guarded;
 	if (!have_heap)
 		have_heap = granted(rt_init(&c));
 	if (have_heap && !rt_thread_self())
 		granted(rt_thread_attach(RT_THREAD_EXACT));
 	if (rt_thread_self() && !have_roots)
 		have_roots =
-		    granted(rt_roots_add(roots, roots + NROOTS, RT_ROOT_EXACT));
+		    granted(rt_roots_add(kept, kept + NKEPT, RT_ROOT_EXACT));
 	return !have_roots;
 }
 
-static void drop(void)
+void drop(void)
 {
-	memset(roots, 0, sizeof roots);
-	nroots = 0;
+	memset(kept, 0, sizeof kept);
+	nkept = 0;
 }
 
-static void end(void)
+void end(void)
 {
 	require(rt_fini() == RT_OK, "fini");
 	have_heap = have_roots = false;
 	drop();
 }
 
-static void keep(void *p)
+void keep(void *p)
 {
-	require(p != NULL && nroots < NROOTS, "an object");
-	roots[nroots++] = p;
+	require(p != NULL && nkept < NKEPT, "an object");
+	kept[nkept++] = p;
 }
 
 static void recount(void)
@@ -241,7 +202,7 @@ static void recount(void)
 	require(warnings == 0, "statistics contradict each other");
 }
 
-static uint64_t live(void)
+uint64_t live(void)
 {
 	static struct rt_verify v;
 
@@ -250,509 +211,24 @@ static uint64_t live(void)
 	return v.objects;
 }
 
-static uint64_t live_after_gc(void)
+uint64_t live_after_gc(void)
 {
 	require(rt_gc() == RT_OK, "gc");
 	return live();
 }
 
-static void in_order(void)
+void in_order(void)
 {
 	live();
 	recount();
 }
-
-// ---- scenarios ----
-
-static unsigned act_init(void)
-{
-	unsigned failed;
-
-	if (have_heap)
-		end();
-	processors = 0;
-	failed = begin();
-	processors = HELPERS + 1;
-	return failed;
-}
-
-static unsigned act_classes(void)
-{
-	unsigned failed = 0;
-
-	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
-		size_t n = sizeclass_table[c].size;
-
-		n -= n > 16 ? 8 : 0;
-		failed += !rt_alloc(n);
-		failed += !rt_alloc_noscan(n);
-		failed += !rt_alloc_noscan_uninit(n);
-	}
-	return failed;
-}
-
-static unsigned act_large(void)
-{
-	unsigned failed = 0;
-
-	failed += !rt_alloc(100000);
-	failed += !rt_alloc_noscan(1 << 20);
-	failed += !rt_alloc_noscan_uninit(5 << 20);
-	return failed;
-}
-
-static unsigned act_growth(void)
-{
-	unsigned failed = 0;
-
-	for (unsigned i = 0; i < 10; i++) {
-		void *p = rt_alloc(1 << 20);
-
-		failed += !p;
-		if (p)
-			roots[nroots++] = p;
-	}
-	drop();
-	return failed;
-}
-
-// The first table for what was just mapped is refused: it is unmapped again.
-static unsigned act_growth_undone(void)
-{
-	unsigned failed = !rt_alloc(16);
-
-	if (run.kind != OSCALL_COMMIT)
-		fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
-	return failed + act_growth();
-}
-
-// make_wide makes objects that lead to so many others that marking needs more
-// than one buffer.
-static void make_wide(void)
-{
-	for (unsigned i = 0; i < NWIDE; i++) {
-		void **wide = rt_alloc(WIDE * sizeof *wide);
-
-		keep(wide);
-		for (unsigned k = 0; k < WIDE; k++) {
-			wide[k] = rt_alloc(16);
-			require(wide[k] != NULL, "a leaf");
-		}
-	}
-}
-
-enum { WIDE_OBJECTS = NWIDE * (WIDE + 1) };
-
-// The heap's last page is taken, so a longer heap is needed for buffers.
-static void prepare_mark(void)
-{
-	static rt_memstats m;
-
-	make_wide();
-	while (rt_read_memstats_live(&m) == RT_OK && m.heap_idle != 0)
-		keep(rt_alloc_noscan(8192));
-}
-
-static unsigned act_gc(void)
-{
-	require(rt_gc() == RT_OK, "gc");
-	require(rt_gc() == RT_OK, "gc again");
-	return 0;
-}
-
-static void check_mark(void)
-{
-	require(live_after_gc() == WIDE_OBJECTS + nroots - NWIDE,
-		"an object is lost");
-}
-
-static void check_helpers(void)
-{
-	require(live_after_gc() == WIDE_OBJECTS, "an object is lost");
-	require(live_after_gc() == WIDE_OBJECTS, "an object is lost");
-	require(crew_size() == HELPERS, "a helper is missing");
-}
-
-static uint64_t root_words[400];
-
-static unsigned act_roots(void)
-{
-	bool added[RT_ARRAY_LEN(root_words)];
-	unsigned failed = 0;
-
-	for (unsigned i = 0; i < RT_ARRAY_LEN(root_words); i++) {
-		int error = rt_roots_add(root_words + i, root_words + i + 1, 0);
-
-		require(error == RT_OK || error == RT_ENOMEM, "roots_add");
-		added[i] = error == RT_OK;
-		failed += !added[i];
-	}
-	for (unsigned i = 0; i < RT_ARRAY_LEN(root_words); i++)
-		require(rt_roots_remove(root_words + i, root_words + i + 1) ==
-			    (added[i] ? RT_OK : RT_ENOENT),
-			"roots_remove");
-	return failed;
-}
-
-// A thread that comes and goes.  arg: it exits attached.
-static void *visit(void *arg)
-{
-	int error = rt_thread_attach(0);
-	uintptr_t failed = error != RT_OK;
-
-	require(error == RT_OK || error == RT_ENOMEM ||
-		    (error == RT_ENOTSUP && run.kind == OSCALL_STACKBOUNDS),
-		"answer of attach");
-	require((rt_thread_self() != NULL) == (error == RT_OK), "self");
-	if (error == RT_OK) {
-		failed += !rt_alloc(16);
-		failed += !rt_alloc(1000);
-		if (!arg)
-			require(rt_thread_detach() == RT_OK, "detach");
-	}
-	return (void *)failed;
-}
-
-static unsigned act_attach(void)
-{
-	uintptr_t failed = 0;
-
-	mcache_release_kept(); // so that memory is needed
-	require(rt_blocking_enter() == RT_OK, "enter");
-	for (uintptr_t i = 0; i < 2; i++) {
-		pthread_t thread;
-		void *result;
-
-		require(pthread_create(&thread, NULL, visit, (void *)i) == 0,
-			"thread");
-		pthread_join(thread, &result);
-		failed += (uintptr_t)result;
-	}
-	require(rt_blocking_leave() == RT_OK, "leave");
-	return (unsigned)failed;
-}
-
-// A thread that stops when asked, until the stopper needs it no more.
-static atomic_u32 company; // 1: attached, 2: to detach, 3: refused
-static atomic_u32 reading;
-
-static void *accompany(void *arg)
-{
-	int error = rt_thread_attach(RT_THREAD_EXACT);
-
-	(void)arg;
-	atomic_u32_store_release(&company, error == RT_OK ? 1 : 3);
-	if (error != RT_OK)
-		return NULL;
-	while (atomic_u32_load_acquire(&company) != 2)
-		rt_safepoint();
-	require(rt_thread_detach() == RT_OK, "detach");
-	return NULL;
-}
-
-// read_outside waits for the end of a stop.
-static void *read_outside(void *arg)
-{
-	static rt_memstats m;
-
-	(void)arg;
-	atomic_u32_store_release(&reading, 1);
-	require(rt_read_memstats(&m) == RT_OK, "statistics from outside");
-	return NULL;
-}
-
-// stop_for_a_while makes another thread wait for the right to stop the world.
-static void stop_for_a_while(void)
-{
-	pthread_t thread;
-
-	atomic_u32_store_relaxed(&reading, 0);
-	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
-	require(pthread_create(&thread, NULL, read_outside, NULL) == 0,
-		"thread");
-	while (atomic_u32_load_acquire(&reading) == 0)
-		sched_yield();
-	for (unsigned i = 0; i < 20; i++)
-		sched_yield(); // until it sleeps, most often
-	require(rt_start_the_world(NULL) == RT_OK, "start");
-	require(rt_blocking_enter() == RT_OK, "enter");
-	pthread_join(thread, NULL);
-	require(rt_blocking_leave() == RT_OK, "leave");
-}
-
-static unsigned act_world(void)
-{
-	pthread_t thread;
-	bool alone;
-
-	atomic_u32_store_relaxed(&company, 0);
-	require(pthread_create(&thread, NULL, accompany, NULL) == 0, "thread");
-	while (atomic_u32_load_acquire(&company) == 0)
-		sched_yield();
-	alone = atomic_u32_load_relaxed(&company) == 3;
-	for (unsigned i = 0; i < 3; i++) {
-		require(rt_gc() == RT_OK, "gc");
-		live();
-	}
-	stop_for_a_while();
-	atomic_u32_store_release(&company, 2);
-	require(rt_blocking_enter() == RT_OK, "enter");
-	pthread_join(thread, NULL);
-	require(rt_blocking_leave() == RT_OK, "leave");
-	return alone;
-}
-
-static void *wait_for_work(void *p)
-{
-	static struct work waits;
-
-	require(work_join(&waits, p), "the marking is open");
-	require(work_get(&waits) == WORK_OVER, "work, though there is none");
-	return NULL;
-}
-
-// A marker finds nothing to do and sleeps until marking is over.
-static unsigned act_waiting_marker(void)
-{
-	static struct work busy;
-	uint64_t sleeps = fault_count(OSCALL_FUTEX_WAIT);
-	pthread_t thread;
-
-	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
-	work_open(&busy, proc_self(), 0);
-	require(pthread_create(&thread, NULL, wait_for_work, proc_self()) == 0,
-		"thread");
-	while (work_waiting() == 0)
-		sched_yield();
-	// It sleeps soon, but that is only counted while some call is watched.
-	for (unsigned i = 0; i < 500; i++)
-		if (fault_count(OSCALL_FUTEX_WAIT) == sleeps)
-			sleep_ns(100000);
-	work_close(&busy);
-	pthread_join(thread, NULL);
-	require(rt_start_the_world(NULL) == RT_OK, "start");
-	return 0;
-}
-
-static unsigned act_stats(void)
-{
-	static rt_memstats m;
-	static uint64_t words[RT_GCSTATS_WORDS];
-	rt_metric_sample s = {.name = "/gc/cycles/total:gc-cycles"};
-	size_t used;
-
-	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
-	require(rt_read_memstats_live(&m) == RT_OK, "live statistics");
-	require(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) == RT_OK,
-		"gcstats");
-	require(rt_metrics_read(&s, 1) == RT_OK, "metrics");
-	require(s.kind == RT_METRIC_U64 && s.u64 == m.num_gc, "a metric");
-	return 0;
-}
-
-static void prepare_release(void)
-{
-	for (unsigned i = 0; i < 20; i++)
-		keep(rt_alloc_noscan(1 << 20));
-	for (unsigned i = 0; i < 20; i += 2)
-		roots[i] = NULL;
-}
-
-static unsigned act_release(void)
-{
-	require(rt_free_os_memory() == RT_OK, "free_os_memory");
-	return 0;
-}
-
-static void check_release(void)
-{
-	rt_memstats m;
-
-	require(rt_free_os_memory() == RT_OK, "free_os_memory");
-	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
-	require(m.heap_released == m.heap_idle, "memory is not released");
-	require(m.heap_objects == 10, "an object is lost");
-}
-
-// Chunks are full of live objects, and then a part of them is released.
-static void prepare_huge_pages(void)
-{
-	for (unsigned i = 0; i < 20; i++)
-		keep(rt_alloc_noscan(1 << 20));
-	require(rt_gc() == RT_OK, "gc");
-}
-
-static unsigned act_huge_pages(void)
-{
-	while (hugepages_provide(true))
-		;
-	for (unsigned i = 0; i < 20; i += 2)
-		roots[i] = NULL;
-	return act_release();
-}
-
-static unsigned act_stacks(void)
-{
-	void *stack[10];
-	unsigned failed = 0;
-
-	for (unsigned i = 0; i < RT_ARRAY_LEN(stack); i++)
-		stack[i] = rt_stack_alloc((size_t)2048 << i);
-	for (unsigned i = 0; i < RT_ARRAY_LEN(stack); i++) {
-		failed += !stack[i];
-		require(rt_stack_free(stack[i], (size_t)2048 << i) ==
-			    (stack[i] ? RT_OK : RT_EINVAL),
-			"stack_free");
-	}
-	return failed;
-}
-
-static void check_stacks(void)
-{
-	rt_memstats m;
-
-	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
-	require(m.stack_inuse == 0 || rt_free_os_memory() == RT_OK, "stacks");
-	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
-	require(m.stack_inuse == 0, "a stack is left");
-}
-
-// A collection while the thread's own stack is left.
-static char away_stack[128 << 10];
-static ucontext_t home, away;
-
-static void collect_away(void)
-{
-	require(rt_gc() == RT_OK, "gc on another stack");
-}
-
-static void prepare_away(void)
-{
-	require(rt_thread_detach() == RT_OK, "detach");
-	require(rt_thread_attach(0) == RT_OK, "attach with the stack");
-}
-
-static unsigned act_away(void)
-{
-	void *volatile kept = rt_alloc_noscan(2000);
-
-	require(getcontext(&away) == 0, "context");
-	away.uc_stack.ss_sp = away_stack;
-	away.uc_stack.ss_size = sizeof away_stack;
-	away.uc_link = &home;
-	makecontext(&away, collect_away, 0);
-	swapcontext(&home, &away);
-	require(!kept || rt_is_heap(kept), "an object is lost");
-	return !kept;
-}
-
-static void prepare_few(void)
-{
-	for (unsigned i = 0; i < 20; i++)
-		keep(rt_alloc(1000));
-}
-
-// act_fork makes a child that continues to use the heap, where calls are
-// refused as in its parent.
-static unsigned act_fork(void)
-{
-	pid_t child = fork();
-	int status;
-
-	require(child >= 0, "fork");
-	if (child == 0) {
-		bool hit;
-
-		require(rt_gc() == RT_OK, "gc in a child");
-		hit = disarm() != 0;
-		in_order();
-		_exit(hit ? CHILD_HIT : EXIT_SUCCESS);
-	}
-	require(waitpid(child, &status, 0) == child, "wait");
-	require(WIFEXITED(status), "a child died");
-	run.child_hit |= WEXITSTATUS(status) == CHILD_HIT;
-	require(run.child_hit || WEXITSTATUS(status) == 0, "a child failed");
-	return 0;
-}
-
-static unsigned act_env(void)
-{
-	rt_config c;
-
-	setenv("RTGC", "77", 1);
-	rt_config_init(&c);
-	require(rt_config_from_env(&c) == RT_OK, "environment");
-	require(c.gc_percent == 77 || c.gc_percent == 100, "percent");
-	return c.gc_percent != 77;
-}
-
-static unsigned act_fini(void)
-{
-	end();
-	return begin();
-}
-
-// act_life does all of it in a row.
-static unsigned act_life(void)
-{
-	unsigned failed = act_growth() + act_stacks();
-
-	act_gc();
-	act_release();
-	return failed + act_fini();
-}
-
-// Pages that guarded objects left protected are used again.
-static void prepare_guarded(void)
-{
-	for (unsigned i = 0; i < 100; i++)
-		require(rt_alloc(i % 2 ? 100 * i : 40000) != NULL, "an object");
-	require(rt_gc() == RT_OK, "gc");
-	prepare_few();
-}
-
-static unsigned act_guarded(void)
-{
-	unsigned failed = act_classes() + act_large() + act_stacks();
-
-	act_gc();
-	act_release();
-	return failed + act_classes() + act_large();
-}
-
-static const struct scenario scenarios[] = {
-    {"init", NULL, act_init, NULL, 0},
-    {"first objects", NULL, act_classes, NULL, 0},
-    {"large objects", NULL, act_large, NULL, 0},
-    {"growth", NULL, act_growth, NULL, 0},
-    {"growth undone", NULL, act_growth_undone, NULL, 0},
-    {"marking", prepare_mark, act_gc, check_mark, 0},
-    {"helpers", make_wide, act_gc, check_helpers, 0},
-    {"roots", NULL, act_roots, NULL, 0},
-    {"attach", NULL, act_attach, NULL, 0},
-    {"world", NULL, act_world, NULL, 0},
-    {"waiting marker", NULL, act_waiting_marker, NULL, 0},
-    {"statistics", make_wide, act_stats, NULL, 0},
-    {"release", prepare_release, act_release, check_release, 0},
-    {"huge pages", prepare_huge_pages, act_huge_pages, check_release, 0},
-    {"stacks", NULL, act_stacks, check_stacks, 0},
-    {"environment", NULL, act_env, NULL, 0},
-    {"fork", prepare_few, act_fork, NULL, 0},
-    {"fini and init", prepare_few, act_fini, NULL, 0},
-    {"a life", prepare_few, act_life, NULL, 0},
-    {"guarded objects", prepare_guarded, act_guarded, NULL, 2},
-    {"marking of guarded objects", prepare_mark, act_gc, check_mark, 20},
-    {"a guarded life", prepare_few, act_life, NULL, 2},
-    // Not under a sanitizer, which has to be told of every change of stacks.
-    {"another stack", prepare_away, act_away, NULL, 0},
-};
 
 // ---- runs ----
 
 // attempt makes one run.  It returns true if a call was refused.
 static bool attempt(uint64_t *pages)
 {
-	const struct scenario *sc = run.scenario;
+	const struct scenario *sc = trial.scenario;
 	unsigned failed;
 	bool hit;
 
@@ -761,8 +237,8 @@ static bool attempt(uint64_t *pages)
 		sc->prepare();
 	arm();
 	failed = sc->act();
-	hit = disarm() != 0 || run.child_hit;
-	require(failed == 0 || hit || run.mode == NO_WAY_BACK,
+	hit = disarm() != 0 || trial.child_hit;
+	require(failed == 0 || hit || trial.mode == NO_WAY_BACK,
 		"refused for no reason");
 	require(begin() == 0, "refused though granted again");
 	if (sc->check)
@@ -775,8 +251,8 @@ static bool attempt(uint64_t *pages)
 	await_alone();
 	// Mappings that the system refuses to take back are still there, and a
 	// stack that was read to its end is as long as it may be.
-	if (run.kind == OSCALL_UNMAP || run.kind == OSCALL_MAPPED ||
-	    run.mode == NO_WAY_BACK)
+	if (trial.kind == OSCALL_UNMAP || trial.kind == OSCALL_MAPPED ||
+	    trial.mode == NO_WAY_BACK)
 		*pages = mapped();
 	require(SANITIZED || mapped() == *pages, "memory is left");
 	return hit;
@@ -787,8 +263,8 @@ static uint64_t warm_up(void)
 {
 	uint64_t pages = 0;
 
-	run.kind = OSCALL_UNMAP; // so that pages may differ
-	run.nth = UINT64_MAX;
+	trial.kind = OSCALL_UNMAP; // so that pages may differ
+	trial.nth = UINT64_MAX;
 	for (unsigned i = 0; i < 3; i++)
 		attempt(&pages);
 	return pages;
@@ -808,35 +284,36 @@ static uint64_t each_call(unsigned variant, uint64_t *pages)
 {
 	uint64_t runs = 0;
 
-	for (run.nth = 1;; run.nth += HEAP_CUT) {
-		run.error = errnos[(run.nth + variant) % RT_ARRAY_LEN(errnos)];
+	for (trial.nth = 1;; trial.nth += HEAP_CUT) {
+		trial.error =
+		    errnos[(trial.nth + variant) % RT_ARRAY_LEN(errnos)];
 		runs++;
 		if (!attempt(pages))
 			return runs;
-		require(run.nth < MAX_NTH, "no end");
+		require(trial.nth < MAX_NTH, "no end");
 	}
 }
 
 GROUP(faults, .setup = setup, .timeout = 600);
 
-TEST(each_call_may_be_refused, .n = RT_ARRAY_LEN(scenarios) - SANITIZED)
+TEST(each_call_may_be_refused, .n = SCENARIOS - SANITIZED)
 {
 	unsigned variants =
 	    env_u64("RT_STRESS_SECONDS", 0) == 0 ? 1 : RT_ARRAY_LEN(errnos);
 	uint64_t runs = 0, pages;
 
-	run.scenario = &scenarios[_i];
+	trial.scenario = &scenarios[_i];
 	pages = warm_up();
 	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++) {
-		run.kind = (enum oscall)kind;
-		if (spared(run.kind))
+		trial.kind = (enum oscall)kind;
+		if (spared(trial.kind))
 			continue;
 		for (unsigned i = 0; i < MODES * variants; i++) {
-			run.mode = (enum mode)(i % MODES);
+			trial.mode = (enum mode)(i % MODES);
 			runs += each_call(i / MODES, &pages);
 		}
 	}
-	fprintf(stderr, "%s: %llu runs\n", run.scenario->name,
+	fprintf(stderr, "%s: %llu runs\n", trial.scenario->name,
 		(unsigned long long)runs);
 }
 
@@ -846,11 +323,11 @@ static const enum oscall first_calls[] = {OSCALL_ATFORK, OSCALL_TLSKEY};
 
 TEST(the_first_heap_may_be_refused, .n = RT_ARRAY_LEN(first_calls))
 {
-	run.scenario = &scenarios[0];
-	run.kind = first_calls[_i];
-	run.mode = ONCE;
-	run.nth = 1;
-	run.error = ENOMEM;
+	trial.scenario = &scenarios[0];
+	trial.kind = first_calls[_i];
+	trial.mode = ONCE;
+	trial.nth = 1;
+	trial.error = ENOMEM;
 	arm();
 	ck_assert_uint_eq(begin(), 1);
 	ck_assert_uint_eq(disarm(), 1);
@@ -869,8 +346,8 @@ TEST(a_second_reservation_may_be_refused)
 	unsigned tries = 0;
 
 	sysmem_init();
-	run.scenario = &scenarios[0];
-	run.kind = OSCALL_RESERVE;
+	trial.scenario = &scenarios[0];
+	trial.kind = OSCALL_RESERVE;
 	do {
 		void *p;
 
@@ -878,9 +355,9 @@ TEST(a_second_reservation_may_be_refused)
 		ck_assert(mmap(NULL, page, PROT_NONE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			       0) != MAP_FAILED);
-		fault_fail(run.kind, 2, 1, ENOMEM);
+		fault_fail(trial.kind, 2, 1, ENOMEM);
 		p = sysmem_reserve(HEAP, HEAP, "test");
-		ck_assert((p == NULL) == (fault_failed(run.kind) == 1));
+		ck_assert((p == NULL) == (fault_failed(trial.kind) == 1));
 		if (p)
 			sysmem_unreserve(p, HEAP);
 	} while (disarm() == 0);
@@ -902,12 +379,12 @@ TEST(a_sleep_on_a_lock_may_be_refused)
 {
 	pthread_t thread;
 
-	run.scenario = &scenarios[0];
-	run.kind = OSCALL_FUTEX_WAIT;
+	trial.scenario = &scenarios[0];
+	trial.kind = OSCALL_FUTEX_WAIT;
 	mutex_lock(&mutex);
-	fault_fail(run.kind, 1, UINT64_MAX, EINTR);
+	fault_fail(trial.kind, 1, UINT64_MAX, EINTR);
 	thread = start_thread(lock_and_unlock, NULL);
-	while (fault_failed(run.kind) < 3)
+	while (fault_failed(trial.kind) < 3)
 		sched_yield();
 	mutex_unlock(&mutex);
 	join_thread(thread);
@@ -920,10 +397,10 @@ TEST(a_clock_of_a_sleep_may_be_refused)
 {
 	struct note note = {0};
 
-	run.scenario = &scenarios[0];
-	run.kind = OSCALL_CLOCK;
+	trial.scenario = &scenarios[0];
+	trial.kind = OSCALL_CLOCK;
 	for (uint64_t nth = 1; nth <= 2; nth++) {
-		fault_fail(run.kind, nth, UINT64_MAX, EINVAL);
+		fault_fail(trial.kind, nth, UINT64_MAX, EINVAL);
 		ck_assert(!note_sleep(&note, 1000));
 		ck_assert_uint_ge(disarm(), 1);
 	}
@@ -932,8 +409,8 @@ TEST(a_clock_of_a_sleep_may_be_refused)
 // The main thread's stack is looked for where the C library does not find it.
 TEST(what_finds_the_main_stack_may_be_refused)
 {
-	run.scenario = &scenarios[0];
-	run.kind = OSCALL_MAPPED;
+	trial.scenario = &scenarios[0];
+	trial.kind = OSCALL_MAPPED;
 	ck_assert_uint_eq(begin(), 0);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 	fault_fail(OSCALL_STACKBOUNDS, 1, UINT64_MAX, EACCES);
@@ -952,7 +429,7 @@ TEST(what_finds_the_main_stack_may_be_refused)
 // object is lost.
 TEST(a_collection_needs_no_system)
 {
-	run.scenario = &scenarios[_i];
+	trial.scenario = &scenarios[_i];
 	for (unsigned round = 0; round < 5; round++) {
 		ck_assert_uint_eq(begin(), 0);
 		prepare_mark();
@@ -990,8 +467,8 @@ static void leave_bytes(size_t n)
 // makes it.
 TEST(a_helper_may_find_no_memory)
 {
-	run.scenario = &scenarios[_i];
-	run.kind = OSCALL_COMMIT;
+	trial.scenario = &scenarios[_i];
+	trial.kind = OSCALL_COMMIT;
 	for (size_t n = 0; n < 24 << 10; n += 1 << 10) {
 		ck_assert_uint_eq(begin(), 0);
 		make_wide();
@@ -1016,7 +493,7 @@ static void on_abort(int sig)
 
 static void throw_refused(void)
 {
-	run.kind = OSCALL_WRITE;
+	trial.kind = OSCALL_WRITE;
 	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		fault_fail((enum oscall)kind, 1, UINT64_MAX, EIO);
 	throw_fatal("as ordered");
@@ -1040,7 +517,7 @@ static void hold_report(const char *text, void *arg)
 
 static void throw_twice(void)
 {
-	run.kind = OSCALL_FUTEX_WAIT;
+	trial.kind = OSCALL_FUTEX_WAIT;
 	throw_set_handler(hold_report, NULL);
 	throw_fatal("first");
 }

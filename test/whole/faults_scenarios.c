@@ -1,0 +1,512 @@
+// What is done with a heap while the system refuses calls: the scenarios of
+// check_faults.
+#define _GNU_SOURCE 1
+
+#include "test/whole/faults.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "gc/mark/crew.h"
+#include "gc/mark/work.h"
+#include "runtime/pages/hugepages.h"
+#include "runtime/spans/mcache.h"
+#include "runtime/os/oscall.h"
+#include "runtime/os/persistent.h"
+#include "runtime/base/sizeclass.h"
+#include "runtime/os/sysmem.h"
+#include "runtime/os/throw.h"
+#include "test/harness/await.h"
+#include "test/harness/callsite.h"
+#include "test/harness/death.h"
+
+static unsigned act_init(void)
+{
+	unsigned failed;
+
+	if (have_heap)
+		end();
+	processors = 0;
+	failed = begin();
+	processors = HELPERS + 1;
+	return failed;
+}
+
+static unsigned act_classes(void)
+{
+	unsigned failed = 0;
+
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		size_t n = sizeclass_table[c].size;
+
+		n -= n > 16 ? 8 : 0;
+		failed += !rt_alloc(n);
+		failed += !rt_alloc_noscan(n);
+		failed += !rt_alloc_noscan_uninit(n);
+	}
+	return failed;
+}
+
+static unsigned act_large(void)
+{
+	unsigned failed = 0;
+
+	failed += !rt_alloc(100000);
+	failed += !rt_alloc_noscan(1 << 20);
+	failed += !rt_alloc_noscan_uninit(5 << 20);
+	return failed;
+}
+
+static unsigned act_growth(void)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < 10; i++) {
+		void *p = rt_alloc(1 << 20);
+
+		failed += !p;
+		if (p)
+			kept[nkept++] = p;
+	}
+	drop();
+	return failed;
+}
+
+// The first table for what was just mapped is refused: it is unmapped again.
+static unsigned act_growth_undone(void)
+{
+	unsigned failed = !rt_alloc(16);
+
+	if (trial.kind != OSCALL_COMMIT)
+		fault_fail(OSCALL_COMMIT, 2, 1, ENOMEM);
+	return failed + act_growth();
+}
+
+void make_wide(void)
+{
+	for (unsigned i = 0; i < NWIDE; i++) {
+		void **wide = rt_alloc(WIDE * sizeof *wide);
+
+		keep(wide);
+		for (unsigned k = 0; k < WIDE; k++) {
+			wide[k] = rt_alloc(16);
+			require(wide[k] != NULL, "a leaf");
+		}
+	}
+}
+
+enum { WIDE_OBJECTS = NWIDE * (WIDE + 1) };
+
+// The heap's last page is taken, so a longer heap is needed for buffers.
+void prepare_mark(void)
+{
+	static rt_memstats m;
+
+	make_wide();
+	while (rt_read_memstats_live(&m) == RT_OK && m.heap_idle != 0)
+		keep(rt_alloc_noscan(8192));
+}
+
+unsigned act_gc(void)
+{
+	require(rt_gc() == RT_OK, "gc");
+	require(rt_gc() == RT_OK, "gc again");
+	return 0;
+}
+
+void check_mark(void)
+{
+	require(live_after_gc() == WIDE_OBJECTS + nkept - NWIDE,
+		"an object is lost");
+}
+
+void check_helpers(void)
+{
+	require(live_after_gc() == WIDE_OBJECTS, "an object is lost");
+	require(live_after_gc() == WIDE_OBJECTS, "an object is lost");
+	require(crew_size() == HELPERS, "a helper is missing");
+}
+
+static uint64_t root_words[400];
+
+static unsigned act_roots(void)
+{
+	bool added[RT_ARRAY_LEN(root_words)];
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(root_words); i++) {
+		int error = rt_roots_add(root_words + i, root_words + i + 1, 0);
+
+		require(error == RT_OK || error == RT_ENOMEM, "roots_add");
+		added[i] = error == RT_OK;
+		failed += !added[i];
+	}
+	for (unsigned i = 0; i < RT_ARRAY_LEN(root_words); i++)
+		require(rt_roots_remove(root_words + i, root_words + i + 1) ==
+			    (added[i] ? RT_OK : RT_ENOENT),
+			"roots_remove");
+	return failed;
+}
+
+// A thread that comes and goes.  arg: it exits attached.
+static void *visit(void *arg)
+{
+	int error = rt_thread_attach(0);
+	uintptr_t failed = error != RT_OK;
+
+	require(error == RT_OK || error == RT_ENOMEM ||
+		    (error == RT_ENOTSUP && trial.kind == OSCALL_STACKBOUNDS),
+		"answer of attach");
+	require((rt_thread_self() != NULL) == (error == RT_OK), "self");
+	if (error == RT_OK) {
+		failed += !rt_alloc(16);
+		failed += !rt_alloc(1000);
+		if (!arg)
+			require(rt_thread_detach() == RT_OK, "detach");
+	}
+	return (void *)failed;
+}
+
+static unsigned act_attach(void)
+{
+	uintptr_t failed = 0;
+
+	mcache_release_kept(); // so that memory is needed
+	require(rt_blocking_enter() == RT_OK, "enter");
+	for (uintptr_t i = 0; i < 2; i++) {
+		pthread_t thread;
+		void *result;
+
+		require(pthread_create(&thread, NULL, visit, (void *)i) == 0,
+			"thread");
+		pthread_join(thread, &result);
+		failed += (uintptr_t)result;
+	}
+	require(rt_blocking_leave() == RT_OK, "leave");
+	return (unsigned)failed;
+}
+
+// A thread that stops when asked, until the stopper needs it no more.
+static atomic_u32 company; // 1: attached, 2: to detach, 3: refused
+static atomic_u32 reading;
+
+static void *accompany(void *arg)
+{
+	int error = rt_thread_attach(RT_THREAD_EXACT);
+
+	(void)arg;
+	atomic_u32_store_release(&company, error == RT_OK ? 1 : 3);
+	if (error != RT_OK)
+		return NULL;
+	while (atomic_u32_load_acquire(&company) != 2)
+		rt_safepoint();
+	require(rt_thread_detach() == RT_OK, "detach");
+	return NULL;
+}
+
+// read_outside waits for the end of a stop.
+static void *read_outside(void *arg)
+{
+	static rt_memstats m;
+
+	(void)arg;
+	atomic_u32_store_release(&reading, 1);
+	require(rt_read_memstats(&m) == RT_OK, "statistics from outside");
+	return NULL;
+}
+
+// stop_for_a_while makes another thread wait for the right to stop the world.
+static void stop_for_a_while(void)
+{
+	pthread_t thread;
+
+	atomic_u32_store_relaxed(&reading, 0);
+	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
+	require(pthread_create(&thread, NULL, read_outside, NULL) == 0,
+		"thread");
+	while (atomic_u32_load_acquire(&reading) == 0)
+		sched_yield();
+	for (unsigned i = 0; i < 20; i++)
+		sched_yield(); // until it sleeps, most often
+	require(rt_start_the_world(NULL) == RT_OK, "start");
+	require(rt_blocking_enter() == RT_OK, "enter");
+	pthread_join(thread, NULL);
+	require(rt_blocking_leave() == RT_OK, "leave");
+}
+
+static unsigned act_world(void)
+{
+	pthread_t thread;
+	bool alone;
+
+	atomic_u32_store_relaxed(&company, 0);
+	require(pthread_create(&thread, NULL, accompany, NULL) == 0, "thread");
+	while (atomic_u32_load_acquire(&company) == 0)
+		sched_yield();
+	alone = atomic_u32_load_relaxed(&company) == 3;
+	for (unsigned i = 0; i < 3; i++) {
+		require(rt_gc() == RT_OK, "gc");
+		live();
+	}
+	stop_for_a_while();
+	atomic_u32_store_release(&company, 2);
+	require(rt_blocking_enter() == RT_OK, "enter");
+	pthread_join(thread, NULL);
+	require(rt_blocking_leave() == RT_OK, "leave");
+	return alone;
+}
+
+static void *wait_for_work(void *p)
+{
+	static struct work waits;
+
+	require(work_join(&waits, p), "the marking is open");
+	require(work_get(&waits) == WORK_OVER, "work, though there is none");
+	return NULL;
+}
+
+// A marker finds nothing to do and sleeps until marking is over.
+static unsigned act_waiting_marker(void)
+{
+	static struct work busy;
+	uint64_t sleeps = fault_count(OSCALL_FUTEX_WAIT);
+	pthread_t thread;
+
+	require(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
+	work_open(&busy, proc_self(), 0);
+	require(pthread_create(&thread, NULL, wait_for_work, proc_self()) == 0,
+		"thread");
+	while (work_waiting() == 0)
+		sched_yield();
+	// It sleeps soon, but that is only counted while some call is watched.
+	for (unsigned i = 0; i < 500; i++)
+		if (fault_count(OSCALL_FUTEX_WAIT) == sleeps)
+			sleep_ns(100000);
+	work_close(&busy);
+	pthread_join(thread, NULL);
+	require(rt_start_the_world(NULL) == RT_OK, "start");
+	return 0;
+}
+
+static unsigned act_stats(void)
+{
+	static rt_memstats m;
+	static uint64_t words[RT_GCSTATS_WORDS];
+	rt_metric_sample s = {.name = "/gc/cycles/total:gc-cycles"};
+	size_t used;
+
+	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
+	require(rt_read_memstats_live(&m) == RT_OK, "live statistics");
+	require(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) == RT_OK,
+		"gcstats");
+	require(rt_metrics_read(&s, 1) == RT_OK, "metrics");
+	require(s.kind == RT_METRIC_U64 && s.u64 == m.num_gc, "a metric");
+	return 0;
+}
+
+static void prepare_release(void)
+{
+	for (unsigned i = 0; i < 20; i++)
+		keep(rt_alloc_noscan(1 << 20));
+	for (unsigned i = 0; i < 20; i += 2)
+		kept[i] = NULL;
+}
+
+static unsigned act_release(void)
+{
+	require(rt_free_os_memory() == RT_OK, "free_os_memory");
+	return 0;
+}
+
+static void check_release(void)
+{
+	rt_memstats m;
+
+	require(rt_free_os_memory() == RT_OK, "free_os_memory");
+	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
+	require(m.heap_released == m.heap_idle, "memory is not released");
+	require(m.heap_objects == 10, "an object is lost");
+}
+
+// Chunks are full of live objects, and then a part of them is released.
+static void prepare_huge_pages(void)
+{
+	for (unsigned i = 0; i < 20; i++)
+		keep(rt_alloc_noscan(1 << 20));
+	require(rt_gc() == RT_OK, "gc");
+}
+
+static unsigned act_huge_pages(void)
+{
+	while (hugepages_provide(true))
+		;
+	for (unsigned i = 0; i < 20; i += 2)
+		kept[i] = NULL;
+	return act_release();
+}
+
+static unsigned act_stacks(void)
+{
+	void *stack[10];
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(stack); i++)
+		stack[i] = rt_stack_alloc((size_t)2048 << i);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(stack); i++) {
+		failed += !stack[i];
+		require(rt_stack_free(stack[i], (size_t)2048 << i) ==
+			    (stack[i] ? RT_OK : RT_EINVAL),
+			"stack_free");
+	}
+	return failed;
+}
+
+static void check_stacks(void)
+{
+	rt_memstats m;
+
+	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
+	require(m.stack_inuse == 0 || rt_free_os_memory() == RT_OK, "stacks");
+	require(rt_read_memstats(&m) == RT_OK, "exact statistics");
+	require(m.stack_inuse == 0, "a stack is left");
+}
+
+// A collection while the thread's own stack is left.
+static char away_stack[128 << 10];
+static ucontext_t home, away;
+
+static void collect_away(void)
+{
+	require(rt_gc() == RT_OK, "gc on another stack");
+}
+
+static void prepare_away(void)
+{
+	require(rt_thread_detach() == RT_OK, "detach");
+	require(rt_thread_attach(0) == RT_OK, "attach with the stack");
+}
+
+static unsigned act_away(void)
+{
+	void *volatile object = rt_alloc_noscan(2000);
+
+	require(getcontext(&away) == 0, "context");
+	away.uc_stack.ss_sp = away_stack;
+	away.uc_stack.ss_size = sizeof away_stack;
+	away.uc_link = &home;
+	makecontext(&away, collect_away, 0);
+	swapcontext(&home, &away);
+	require(!object || rt_is_heap(object), "an object is lost");
+	return !object;
+}
+
+static void prepare_few(void)
+{
+	for (unsigned i = 0; i < 20; i++)
+		keep(rt_alloc(1000));
+}
+
+// act_fork makes a child that continues to use the heap, where calls are
+// refused as in its parent.
+static unsigned act_fork(void)
+{
+	pid_t child = fork();
+	int status;
+
+	require(child >= 0, "fork");
+	if (child == 0) {
+		bool hit;
+
+		require(rt_gc() == RT_OK, "gc in a child");
+		hit = disarm() != 0;
+		in_order();
+		_exit(hit ? CHILD_HIT : EXIT_SUCCESS);
+	}
+	require(waitpid(child, &status, 0) == child, "wait");
+	require(WIFEXITED(status), "a child died");
+	trial.child_hit |= WEXITSTATUS(status) == CHILD_HIT;
+	require(trial.child_hit || WEXITSTATUS(status) == 0, "a child failed");
+	return 0;
+}
+
+static unsigned act_env(void)
+{
+	rt_config c;
+
+	setenv("RTGC", "77", 1);
+	rt_config_init(&c);
+	require(rt_config_from_env(&c) == RT_OK, "environment");
+	require(c.gc_percent == 77 || c.gc_percent == 100, "percent");
+	return c.gc_percent != 77;
+}
+
+static unsigned act_fini(void)
+{
+	end();
+	return begin();
+}
+
+// act_life does all of it in a row.
+static unsigned act_life(void)
+{
+	unsigned failed = act_growth() + act_stacks();
+
+	act_gc();
+	act_release();
+	return failed + act_fini();
+}
+
+// Pages that guarded objects left protected are used again.
+static void prepare_guarded(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		require(rt_alloc(i % 2 ? 100 * i : 40000) != NULL, "an object");
+	require(rt_gc() == RT_OK, "gc");
+	prepare_few();
+}
+
+static unsigned act_guarded(void)
+{
+	unsigned failed = act_classes() + act_large() + act_stacks();
+
+	act_gc();
+	act_release();
+	return failed + act_classes() + act_large();
+}
+
+const struct scenario scenarios[SCENARIOS] = {
+    {"init", NULL, act_init, NULL, 0},
+    {"first objects", NULL, act_classes, NULL, 0},
+    {"large objects", NULL, act_large, NULL, 0},
+    {"growth", NULL, act_growth, NULL, 0},
+    {"growth undone", NULL, act_growth_undone, NULL, 0},
+    {"marking", prepare_mark, act_gc, check_mark, 0},
+    {"helpers", make_wide, act_gc, check_helpers, 0},
+    {"roots", NULL, act_roots, NULL, 0},
+    {"attach", NULL, act_attach, NULL, 0},
+    {"world", NULL, act_world, NULL, 0},
+    {"waiting marker", NULL, act_waiting_marker, NULL, 0},
+    {"statistics", make_wide, act_stats, NULL, 0},
+    {"release", prepare_release, act_release, check_release, 0},
+    {"huge pages", prepare_huge_pages, act_huge_pages, check_release, 0},
+    {"stacks", NULL, act_stacks, check_stacks, 0},
+    {"environment", NULL, act_env, NULL, 0},
+    {"fork", prepare_few, act_fork, NULL, 0},
+    {"fini and init", prepare_few, act_fini, NULL, 0},
+    {"a life", prepare_few, act_life, NULL, 0},
+    {"guarded objects", prepare_guarded, act_guarded, NULL, 2},
+    {"marking of guarded objects", prepare_mark, act_gc, check_mark, 20},
+    {"a guarded life", prepare_few, act_life, NULL, 2},
+    // Not under a sanitizer, which has to be told of every change of stacks.
+    {"another stack", prepare_away, act_away, NULL, 0},
+};
