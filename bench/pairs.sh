@@ -54,6 +54,12 @@ rows() {
 		"$srcdir/bench/pairs.rows"
 }
 
+have_boehm() {
+	# shellcheck disable=SC2046,SC2086 # lists of options
+	echo '#include <gc/gc.h>' |
+		$CC -E $(options boehm-tuned) - >/dev/null 2>&1
+}
+
 build() {
 	rows | cut -f 2 | cut -d ' ' -f 1 | sort -u | while read -r program; do
 		for heap in rtheap boehm-tuned; do
@@ -99,6 +105,10 @@ run_all() {
 
 # This is a function so that the shell reads the whole file before the long run.
 main() {
+	if ! have_boehm; then
+		echo "pairs: there is no gc/gc.h (on Debian: libgc-dev)" >&2
+		exit 1
+	fi
 	rm -rf "$work"
 	mkdir -p "$work"
 	build

@@ -43,7 +43,7 @@
 #define BENCH_WORKLOADS_HARNESS_H
 
 #ifndef HEAP
-#error "HEAP names the adapter: -DHEAP='\"heap_rtheap.h\"'"
+#error "HEAP must name the adapter: -DHEAP='\"../heaps/rtheap.h\"'"
 #endif
 #include HEAP
 

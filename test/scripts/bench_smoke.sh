@@ -127,4 +127,9 @@ for source in "$srcdir"/bench/workloads/*.c; do
 	grep -qx "$(basename "$source" .c)" "$dir/named"
 	verdict $? "a case or a row names $source"
 done
+
+# A compiler that finds no header is like a machine without Boehm's.
+! CC=false sh "$srcdir/bench/pairs.sh" >"$dir/pairs" 2>&1 &&
+	grep -q 'on Debian: libgc-dev' "$dir/pairs"
+verdict $? "without Boehm's collector bench/pairs.sh names its package"
 verdict_sum
