@@ -8,6 +8,7 @@
 #define TEST_ORDER_SCHED_H
 
 #include "test/harness/await.h"
+#include "runtime/world/stw.h"
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
 
@@ -79,6 +80,19 @@ static inline void let_end(enum schedpoint at, struct hand *h)
 {
 	schedpoint_release(at);
 	hand_end(h);
+}
+
+// stop and start stop the world and start it again, as a thread without a P.
+static inline void stop(void)
+{
+	stw_acquire(NULL);
+	stw_stop(NULL, RT_STOP_HOST);
+}
+
+static inline void start(void)
+{
+	stw_start(NULL, NULL);
+	stw_release();
 }
 
 #endif

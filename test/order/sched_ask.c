@@ -33,18 +33,6 @@ static uint64_t collections(void)
 	return heap_metric("/gc/cycles/total:gc-cycles");
 }
 
-static void stop(void)
-{
-	stw_acquire(NULL);
-	stw_stop(NULL, RT_STOP_HOST);
-}
-
-static void start(void)
-{
-	stw_start(NULL, NULL);
-	stw_release();
-}
-
 // lead_waits makes the first hand lead, and wait until stw_release.
 static void lead_waits(void)
 {

@@ -164,7 +164,7 @@ static void free_os_memory(void)
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
 
-static void stop(void)
+static void stop_released(void)
 {
 	struct rt_stop_times times;
 
@@ -183,7 +183,7 @@ TEST(a_stop_waits_for_the_step)
 	begin();
 	rt_blocking_enter();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, free_os_memory);
-	hold_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop);
+	hold_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop_released);
 	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
 	ck_assert(stays(&stopped, 0));
 	schedpoint_release(SCHED_SCAVENGE_STEP);

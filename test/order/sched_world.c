@@ -43,18 +43,6 @@ static uint32_t awaited(void)
 	return atomic_u32_load_acquire(&procs.stop_wait);
 }
 
-static void stop(void)
-{
-	stw_acquire(NULL);
-	stw_stop(NULL, RT_STOP_HOST);
-}
-
-static void start(void)
-{
-	stw_start(NULL, NULL);
-	stw_release();
-}
-
 static void stop_as_q(void)
 {
 	stw_acquire(q);

@@ -16,6 +16,7 @@
 #include "gc/cycle/worker.h"
 #include "runtime/os/sysmem.h"
 #include "test/harness/await.h"
+#include "test/harness/frames.h"
 #include "test/harness/heap.h"
 
 // ---- the module ----
@@ -178,7 +179,7 @@ TEST(the_first_thread_s_stack_grows)
 
 // ---- in a heap ----
 
-enum { OBJECT = 1736, OWN_STACK = 8 << 20 };
+enum { OWN_STACK = 8 << 20 };
 
 static RT_NOINLINE void wipe(void)
 {
@@ -195,22 +196,6 @@ static RT_NOINLINE bool collected(uintptr_t hidden)
 	wipe();
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	return !rt_is_heap((void *)~hidden);
-}
-
-static uint64_t frames_lost;
-
-// go_down holds an object in each frame and collects in the deepest.
-static RT_NOINLINE void go_down(unsigned n)
-{
-	volatile char bytes[64 << 10];
-	void *volatile held = rt_alloc_noscan(OBJECT);
-
-	bytes[1] = 0;
-	if (n != 0)
-		go_down(n - 1);
-	else
-		ck_assert_int_eq(rt_gc(), RT_OK);
-	frames_lost += !rt_is_heap(held) + bytes[1];
 }
 
 static void set_stack_limit(size_t n)
@@ -291,6 +276,32 @@ static void run_away(void (*fn)(void), void *at_stack)
 
 static char *own_stack;
 
+static void map_own_stack(void)
+{
+	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+}
+
+// run_beside_a_guard makes a heap and runs fn in a thread on own_stack, one
+// page of which is protected.
+static void run_beside_a_guard(void *(*fn)(void *), size_t nth)
+{
+	size_t n = oscall_page_size();
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	heap_begin();
+	map_own_stack();
+	ck_assert_int_eq(mprotect(own_stack + nth * n, n, PROT_NONE), 0);
+	ck_assert_int_eq(pthread_attr_init(&attr), 0);
+	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attr, fn, NULL), 0);
+	rt_blocking_enter();
+	join_thread(thread);
+	rt_blocking_leave();
+}
+
 static void attach_away(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -310,9 +321,7 @@ static void attach_away(void)
 
 static void *attach_away_from(void *arg)
 {
-	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+	map_own_stack();
 	run_away(attach_away, own_stack);
 	return arg;
 }
@@ -346,7 +355,7 @@ static void *collect_beside_a_guard(void *arg)
 	void *volatile held;
 
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	held = rt_alloc_noscan(OBJECT);
+	held = rt_alloc_noscan(FRAMES_OBJECT);
 	away_result = RT_ESTATE;
 	run_away(collect_away, away);
 	ck_assert_int_eq(away_result, RT_OK);
@@ -358,22 +367,7 @@ static void *collect_beside_a_guard(void *arg)
 TEST(a_guard_in_a_stack_that_is_left_is_not_touched, .n = 3,
      .unless = SUITE_SANITIZED)
 {
-	size_t n = oscall_page_size();
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	heap_begin();
-	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(own_stack, MAP_FAILED);
-	ck_assert_int_eq(mprotect(own_stack + _i * n, n, PROT_NONE), 0);
-	ck_assert_int_eq(pthread_attr_init(&attr), 0);
-	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
-	ck_assert_int_eq(
-	    pthread_create(&thread, &attr, collect_beside_a_guard, NULL), 0);
-	rt_blocking_enter();
-	join_thread(thread);
-	rt_blocking_leave();
+	run_beside_a_guard(collect_beside_a_guard, (size_t)_i);
 }
 
 static int named[4];
@@ -398,21 +392,7 @@ static void *name_stacks(void *arg)
 // Bounds that hold a page that cannot be read are refused.
 TEST(named_bounds_must_be_readable)
 {
-	size_t n = oscall_page_size();
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	heap_begin();
-	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(own_stack, MAP_FAILED);
-	ck_assert_int_eq(mprotect(own_stack + n, n, PROT_NONE), 0);
-	ck_assert_int_eq(pthread_attr_init(&attr), 0);
-	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
-	ck_assert_int_eq(pthread_create(&thread, &attr, name_stacks, NULL), 0);
-	rt_blocking_enter();
-	join_thread(thread);
-	rt_blocking_leave();
+	run_beside_a_guard(name_stacks, 1);
 	ck_assert_int_eq(named[0], RT_EINVAL);
 	ck_assert_int_eq(named[1], RT_EINVAL);
 	ck_assert_int_eq(named[2], RT_OK);
@@ -430,7 +410,7 @@ static pthread_key_t key;
 // of the address.
 static RT_NOINLINE uintptr_t hide(int place)
 {
-	void *p = rt_alloc_noscan(OBJECT);
+	void *p = rt_alloc_noscan(FRAMES_OBJECT);
 
 	ck_assert_ptr_nonnull(p);
 	switch (place) {
@@ -526,7 +506,7 @@ static void *hold_in_first_frame(void *arg)
 	void *volatile held;
 
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	held = rt_alloc_noscan(OBJECT);
+	held = rt_alloc_noscan(FRAMES_OBJECT);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_is_heap(held), 1);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
@@ -561,9 +541,7 @@ TEST(a_helper_has_no_stack)
 	c.max_procs = 2;
 	c.gc_threads = 1;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
-	own_stack = mmap(NULL, OWN_STACK, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(own_stack, MAP_FAILED);
+	map_own_stack();
 	ck_assert_int_eq(pthread_attr_init(&attr), 0);
 	ck_assert_int_eq(pthread_attr_setstack(&attr, own_stack, OWN_STACK), 0);
 	ck_assert_int_eq(pthread_create(&thread, &attr, attach_and_go, NULL),

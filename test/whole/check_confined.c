@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "test/harness/await.h"
+#include "test/harness/frames.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
+#include "test/harness/warned.h"
 
 // ---- what is refused ----
 
@@ -77,51 +79,17 @@ static bool refuse(long number)
 
 // ---- a heap all the same ----
 
-enum { OBJECT = 1736, FRAMES = 60 }; // of 64 KiB, so that the stack grows
-
-static uint64_t frames_lost;
-
-// go_down holds an object in each frame and collects in the deepest.
-static RT_NOINLINE void go_down(unsigned n)
-{
-	volatile char bytes[64 << 10];
-	void *volatile held = rt_alloc_noscan(OBJECT);
-
-	bytes[1] = 0;
-	if (n != 0)
-		go_down(n - 1);
-	else
-		ck_assert_int_eq(rt_gc(), RT_OK);
-	frames_lost += !rt_is_heap(held) + bytes[1];
-}
-
-static unsigned warnings;
-static char warning[512];
-
-static void warned(const char *text, void *arg)
-{
-	(void)arg;
-	warnings++;
-	strncpy(warning, text, sizeof warning - 1);
-}
-
-static rt_config quiet(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	ck_assert_int_eq(rt_set_warn_handler(warned, NULL), RT_OK);
-	return c;
-}
+enum { FRAMES = 60 }; // so that the stack grows
 
 // works requires that a heap is made, and that all frames of the main thread
 // keep objects alive, those above the call of rt_init and those below.
 static void works(void)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 	void *volatile above;
 
 	ck_assert_int_eq(rt_init(&c), RT_OK);
-	above = rt_alloc_noscan(OBJECT);
+	above = rt_alloc_noscan(FRAMES_OBJECT);
 	go_down(FRAMES);
 	go_down(FRAMES / 2);
 	ck_assert_uint_eq(frames_lost, 0);
@@ -184,7 +152,7 @@ static RT_NOINLINE void attach_named(void)
 
 	ck_assert_int_eq(rt_thread_attach_stack(here - 4096, here + 64, 0),
 			 RT_OK);
-	ck_assert_ptr_nonnull(rt_alloc(OBJECT));
+	ck_assert_ptr_nonnull(rt_alloc(FRAMES_OBJECT));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 }
@@ -192,7 +160,7 @@ static RT_NOINLINE void attach_named(void)
 // Neither the C library nor our own library can find the main thread's stack.
 TEST(a_stack_that_cannot_be_found_is_told)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 
 	if (!refuse(SYS_mincore)) {
 		suite_skip("the kernel has no filters", NULL);
@@ -205,7 +173,7 @@ TEST(a_stack_that_cannot_be_found_is_told)
 	expect_told(rt_thread_attach(0), 2);
 	attach_named();
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	ck_assert_ptr_nonnull(rt_alloc(OBJECT));
+	ck_assert_ptr_nonnull(rt_alloc(FRAMES_OBJECT));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	ck_assert_uint_eq(warnings, 2);
@@ -226,7 +194,7 @@ static void *attach_beside(void *arg)
 
 TEST(a_thread_whose_stack_is_not_told_is_told_so)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 	bool filtered = false;
 
 	ck_assert_int_eq(rt_init(&c), RT_OK);

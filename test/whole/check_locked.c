@@ -21,6 +21,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
+#include "test/harness/warned.h"
 
 enum { MIB = 1 << 20, LITTLE = 8 * MIB };
 
@@ -88,24 +89,6 @@ static uint64_t locked(void)
 	return (uint64_t)kib << 10;
 }
 
-static unsigned warnings;
-static char warning[512];
-
-static void warned(const char *text, void *arg)
-{
-	(void)arg;
-	warnings++;
-	strncpy(warning, text, sizeof warning - 1);
-}
-
-static rt_config quiet(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	ck_assert_int_eq(rt_set_warn_handler(warned, NULL), RT_OK);
-	return c;
-}
-
 // ---- little may be locked ----
 
 enum { PIECE = 64 << 10, MOST = LITTLE / PIECE };
@@ -129,7 +112,7 @@ GROUP(locked, .timeout = 120);
 // again.
 TEST(a_heap_lives_within_what_may_be_locked, .unless = SUITE_SANITIZED)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 	uint64_t before;
 	unsigned n;
 
@@ -159,7 +142,7 @@ TEST(a_heap_lives_within_what_may_be_locked, .unless = SUITE_SANITIZED)
 // A lock that is refused later leaves no usable memory that is not locked.
 TEST(a_lock_may_be_refused_at_any_time, .unless = SUITE_SANITIZED)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 
 	if (!lock_little(MCL_FUTURE)) {
 		skip(__func__);
@@ -196,7 +179,7 @@ TEST(a_lock_may_be_refused_at_any_time, .unless = SUITE_SANITIZED)
 TEST(what_may_not_be_locked_is_told, .unless = SUITE_SANITIZED)
 {
 	const struct rlimit none = {0, 0};
-	rt_config c = quiet();
+	rt_config c = warned_config();
 
 	if (!lock_little(MCL_FUTURE)) {
 		skip(__func__);
@@ -227,7 +210,7 @@ static void grow(void)
 TEST(nothing_is_prepared_ahead_that_would_be_locked, .n = 2,
      .unless = SUITE_SANITIZED)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 	bool let;
 
 	c.max_heap = RANGE;
@@ -260,7 +243,7 @@ static bool resident(const void *p)
 TEST(memory_comes_in_as_the_host_has_asked, .n = 2, .unless = SUITE_SANITIZED)
 {
 	int flags = _i == 0 ? MCL_FUTURE : MCL_FUTURE | MCL_ONFAULT;
-	rt_config c = quiet();
+	rt_config c = warned_config();
 	uint64_t before;
 	char *p;
 
@@ -301,7 +284,7 @@ TEST(address_space_may_be_refused, .unless = SUITE_SANITIZED)
 // The child of a fork inherits no locks.
 TEST(a_child_locks_nothing, .unless = SUITE_SANITIZED)
 {
-	rt_config c = quiet();
+	rt_config c = warned_config();
 	pid_t child;
 	int status;
 
