@@ -133,7 +133,7 @@ done >"$found"
 rule "every source is compiled"
 
 for test in $(cd "$srcdir" && ls test/*/check_*.c test/*/stress_*.c test/*/*.sh); do
-	cat "$srcdir/Makefile.am" "$srcdir/test/list.am" |
+	cat "$srcdir/Makefile.am" "$srcdir"/test/*.am |
 		grep -qw "${test%.c}" ||
 		echo "$test: neither in Makefile.am nor in test/list.am"
 done >"$found"

@@ -559,7 +559,7 @@ static bool left_out(enum oscall kind)
 }
 
 // This test and the next one come last: they count what the others refused.
-TEST(each_kind_was_refused)
+TEST(each_call_was_refused)
 {
 	for (unsigned kind = 0; kind < OSCALL_COUNT; kind++)
 		ck_assert_msg(refused[kind] != 0 || left_out((enum oscall)kind),
