@@ -58,7 +58,7 @@ object_of() {
 	files | sort | comm -13 "$listed" - | sed 's/$/: not in Makefile.am/'
 	files | sort | comm -23 "$listed" - | sed 's/$/: there is no such file/'
 	uniq -d "$listed" | sed 's/$/: listed twice/'
-	# This is checked for modules, then for folders: each name begins once.
+	# The files of a module must be in a row, and so must those of a folder.
 	for part in '\.[ch]$' '/[^/]*$'; do
 		listed_files | sed "s,$part,," | uniq | sort | uniq -d |
 			sed 's/$/: its files are apart/'

@@ -311,8 +311,8 @@ struct builder {
 #define EMPTY ((struct builder){NIL, NULL})
 
 void builder_add(struct builder *b, value v);
-// builder_end makes tail what follows the last pair, or the whole list if it is
-// EMPTY.
+// builder_end makes tail follow the last pair.  If there is no pair, tail is
+// the whole list.
 void builder_end(struct builder *b, value tail);
 
 // ---- read.c

@@ -254,7 +254,7 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing.  Neither does a variable of more than 4095
- * characters.  The other items have their effect.  A process that runs setuid
+ * characters.  All other items take effect.  A process that runs setuid
  * or setgid reads nothing.
  *
  * Returns 0, or RT_EINVAL if something was ignored.  Also returns RT_EINVAL,

@@ -3,9 +3,9 @@
 // Go: parsedebugvars (runtime1.go), parseByteCount (string.go).
 //
 // Pure functions on pieces of text that they do not own, usually of the
-// environment.  They copy, allocate and print nothing.  A text that is too long
-// or wrong is refused, with no other effect.  The caller decides whether a
-// number is in range for its option.
+// environment.  They neither copy nor allocate, and they print nothing.  A text
+// that is too long or wrong is refused, with no other effect.  The caller
+// decides whether a number is in range for its option.
 #ifndef RUNTIME_OS_OPTIONS_H
 #define RUNTIME_OS_OPTIONS_H
 

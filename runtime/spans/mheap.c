@@ -598,8 +598,8 @@ static struct mspan *batch_pages(struct batch *b, struct mspan *list,
 	return s;
 }
 
-// batch_structures adds the mspans and bitmap8s of the spans up to end.  No
-// look-up must lead to them any more.
+// batch_structures adds the mspans and bitmap8s of the spans up to end.  Every
+// look-up must already miss them.
 static void batch_structures(struct batch *b, struct mspan *list,
 			     const struct mspan *end)
 {

@@ -2,8 +2,7 @@
 #include "runtime/spans/mspan.h"
 
 // mspan_masks returns a pointer to words, so the one bit of a large span must
-// be in memory.  A table of constants needs no word in each span, and no write
-// that a marker could read too early.
+// be in memory.  With a table of constants, a span needs no word for it.
 #define BIT(i) (UINT64_C(1) << (i))
 #define BITS8(i)                                                               \
 	BIT(i), BIT((i) + 1), BIT((i) + 2), BIT((i) + 3), BIT((i) + 4),        \
@@ -160,8 +159,8 @@ uint32_t mspan_counted(const struct mspan *s)
 	    s, epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen)));
 }
 
-// slot_of_bit returns the first slot whose bit is at or after a bit: it begins
-// less than a granule before that one.
+// slot_of_bit returns the first slot whose bit is bit or a higher one.  The
+// slot may begin less than a granule before the place of its bit.
 static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 {
 	unsigned shift = sizeclass_bit_shift(s->sizeclass);

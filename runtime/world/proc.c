@@ -290,8 +290,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	mutex_lock(&procs.lock);
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
-	// Kept above zero until every P was asked, so that an early one does
-	// not wake the stopper.
+	// One more than there are Ps: the count stays above zero until every P
+	// was asked, so a P that stops early does not wake the stopper.
 	atomic_u32_store_seqcst(&procs.stop_wait, procs.count + 1);
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		uint32_t old;

@@ -1,5 +1,4 @@
-// constant.h - allocations of constant sizes, which are inline if a caller's
-// may be.
+// constant.h - allocations of constant sizes, which are inline as a host's are.
 #ifndef TEST_HARNESS_CONSTANT_H
 #define TEST_HARNESS_CONSTANT_H
 

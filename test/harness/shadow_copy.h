@@ -3,8 +3,9 @@
 // The copy is in memory from malloc, where the collector does not look.  Each
 // node is an object: where it is, which bytes it holds, which of its words may
 // change and what they are.  The first word of an object that has words is a
-// tag, and every byte that is neither tag nor such a word is filler.  Eight
-// bytes of tag or filler are no address, so they keep nothing alive.
+// tag.  All bytes that belong neither to the tag nor to a word that may change
+// are filler.  Eight bytes of tag or filler are no address, so they keep
+// nothing alive.
 //
 // A word is either a reference, which names the node it points into, or any
 // number.  A reference is a word that keeps its object alive: it is in a slot

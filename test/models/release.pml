@@ -7,8 +7,8 @@
 // A thread that finds no room while pages are being released waits for its
 // turn.  It looks again under the heap lock, which it takes in its turn.  Pages
 // that are not free then are in use.  A thread that still finds no room unlocks
-// the heap while the system prepares memory, and then asks once more.  The heap
-// grows by what is missing behind its free pages.
+// the heap while the system prepares memory, and then asks once more.  The free
+// pages at the heap's end are used; the heap grows by the rest.
 //
 // A stop waits for all four threads.  They poll between two steps, and not
 // while they wait for a turn.  The stopper finds all pages that no thread uses.

@@ -198,7 +198,8 @@ without_order() {
 		"$srcdir/runtime/base/atomic.h" >"$shadow"
 }
 
-# ordered KIND FUNCTION CODE: prints how many accesses have release, or acquire.
+# ordered ORDER FUNCTION CODE: prints the number of accesses that have the order
+# release, or acquire.
 ordered() {
 	awk -v label="<$2>:" -v kind="$1" '
 		BEGIN {
@@ -218,7 +219,7 @@ ordered() {
 		END { print n + 0 }' "$3"
 }
 
-# every_order WANTED DIR WHAT: WANTED is 0 where order must be there.
+# every_order WANTED DIR WHAT: WANTED is 0 if each access must have its order.
 every_order() {
 	for kind in release acquire; do
 		list=$publishers

@@ -565,7 +565,7 @@ TEST(spans_that_cannot_be_described_are_null)
 	c.double_check = RT_CHECK_FATAL;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_WORDS), RT_OK);
-	// So that pages need no memory.
+	// Most of the range is used once, so later pages need no memory.
 	ck_assert_ptr_nonnull(rt_alloc(RT_ARENA_SIZE / 4 * 3));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);

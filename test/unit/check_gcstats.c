@@ -294,8 +294,8 @@ static void note_collection(uint32_t n)
 	atomic_u32_store_release(&noted.done, n + 1);
 }
 
-// as_noted tells whether a history of num collections, n of which it holds, has
-// each collection that was noted so far in its place, newest first.
+// as_noted tells whether a history agrees with what was noted.  There were num
+// collections; the history holds the last n of them, newest first.
 static bool as_noted(const uint64_t *ns, const uint64_t *end, size_t n,
 		     uint64_t num)
 {
@@ -489,7 +489,7 @@ TEST(the_cpu_of_collections_adds_up)
 		ck_assert(near(m.gc_cpu_fraction,
 			       (is[GC_TOTAL] - is[GC_IDLE]) / is[TOTAL]));
 		ck_assert(m.gc_cpu_fraction > 0 && m.gc_cpu_fraction < 1);
-		// Every pause held up every processor.
+		// A pause stops every processor, so it is at most all time.
 		ck_assert(is[GC_PAUSE] <= is[TOTAL]);
 		ck_assert(is[USER] > 0);
 	}

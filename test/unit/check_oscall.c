@@ -336,7 +336,7 @@ TEST(address_limit_is_read)
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		ck_assert_uint_eq(oscall_address_limit(), UINT64_MAX);
-	// Below an unlimited one, and above what sanitizers map.
+	// This is less than no limit, and more than sanitizers map.
 	limit.rlim_cur = base_min(limit.rlim_cur, UINT64_C(1) << 60);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	ck_assert_uint_eq(oscall_address_limit(), limit.rlim_cur);

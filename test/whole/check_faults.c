@@ -249,7 +249,7 @@ static bool attempt(uint64_t *pages)
 	in_order();
 	end();
 	await_alone();
-	// Mappings that the system refuses to take back are still there, and a
+	// Mappings that the system refuses to unmap are still there, and a
 	// stack that was read to its end is as long as it may be.
 	if (trial.kind == OSCALL_UNMAP || trial.kind == OSCALL_MAPPED ||
 	    trial.mode == NO_WAY_BACK)
@@ -462,9 +462,9 @@ static void leave_bytes(size_t n)
 		require(persistent_alloc(PIECE, PIECE, stat) != NULL, "piece");
 }
 
-// Somewhere in between there is room for what a helper's maker needs, but not
-// for what the helper needs.  Then the helper ends, and a later collection
-// makes it.
+// For some n there is room for what a helper's maker needs, but not for what
+// the helper needs.  Then the helper ends, and a later collection makes it
+// again.
 TEST(a_helper_may_find_no_memory)
 {
 	trial.scenario = &scenarios[_i];

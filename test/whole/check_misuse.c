@@ -303,7 +303,8 @@ static bool door_begin(const char *name, struct answers want)
 	return true;
 }
 
-// refused tells of an answer after which nothing may have changed.
+// refused tells whether the answer is a refusal: it is an error, or not what an
+// attached thread gets.  A call that is refused must change nothing.
 static bool refused(const struct answers *want, enum place place)
 {
 	return want->in[place] != want->in[ATTACHED] || want->in[place] < 0;

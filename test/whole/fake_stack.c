@@ -1,5 +1,5 @@
-// fake_stack.c - objects that only a local variable holds live, even where the
-// address sanitizer has moved the variable off the stack.
+// fake_stack.c - an object stays alive if only a local variable points to it,
+// even where the address sanitizer has moved the variable off the stack.
 //
 // The run-time reads its options when the process begins.  So the program runs
 // itself again with the option that it is about.

@@ -540,7 +540,8 @@ static bool in_child(enum build build, void (*before)(void), struct words w)
 	return false;
 }
 
-// A deed that is to be found in a build, and what is done and said before.
+// FATAL_IN runs a case in one sort of build.  A child calls before and then
+// does deed, which must end it with a fatal report: lines, and then what.
 #define FATAL_IN(build, before, lines, what, deed)                             \
 	do {                                                                   \
 		if (in_child(build, before, (struct words){lines, what})) {    \

@@ -33,7 +33,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			     // ones; 0: none
+			  // ones; 0: none
 };
 
 extern const struct scenario scenarios[SCENARIOS];
@@ -58,8 +58,8 @@ extern unsigned nkept;
 // require costs nothing while it holds, unlike the macros of Check.
 void require(bool ok, const char *what);
 
-// begin makes what is missing of a heap that holds only what is in kept.  It
-// returns 1 if something was refused.
+// begin makes the heap, attaches, and adds kept as roots, as far as that was
+// not done before.  It returns 1 if something was refused.
 unsigned begin(void);
 void end(void);
 
