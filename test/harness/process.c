@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 uint64_t process_status(const char *name)
 {
@@ -36,4 +37,13 @@ void process_unlimit(int resource)
 	ck_assert_int_eq(getrlimit(resource, &l), 0);
 	l.rlim_cur = l.rlim_max;
 	ck_assert_int_eq(setrlimit(resource, &l), 0);
+}
+
+void process_join(pid_t child)
+{
+	int status;
+
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
 }

@@ -1,8 +1,10 @@
-// process.h - what the system says of this process, and permits it.
+// process.h - what the system says of this process and permits it, and how its
+// children end.
 #ifndef TEST_HARNESS_PROCESS_H
 #define TEST_HARNESS_PROCESS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 // process_status returns the value of a line of /proc/self/status, in bytes.
 uint64_t process_status(const char *name);
@@ -11,5 +13,8 @@ uint64_t process_status(const char *name);
 // as permitted.
 void process_limit(int resource, uint64_t n);
 void process_unlimit(int resource);
+
+// process_join waits for a child, which must end with status 0.
+void process_join(pid_t child);
 
 #endif

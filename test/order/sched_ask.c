@@ -1,12 +1,12 @@
 // Collections that threads share: threads that ask, lead, sleep and wake, at
 // every step of a collection.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gc/cycle/ask.h"
 #include "runtime/world/stw.h"
 #include "test/harness/heap.h"
 #include "test/order/sched.h"
+#include "test/harness/process.h"
 
 static struct hand first, second, third, fourth, stopper;
 static atomic_u32 collected; // calls of rt_gc that have returned
@@ -186,7 +186,6 @@ static const size_t stack_sizes[] = {8192, 64 << 10};
 TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
 {
 	pid_t child;
-	int status;
 
 	stacks.size = stack_sizes[_i];
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
@@ -202,9 +201,7 @@ TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
 	child = fork();
 	if (child == 0)
 		_exit(no_stack_is_left() ? EXIT_SUCCESS : EXIT_FAILURE);
-	ck_assert_int_gt(child, 0);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	let_end(SCHED_ASK_WAIT_WOKEN, &second);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);

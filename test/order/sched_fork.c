@@ -18,6 +18,7 @@
 #include "test/harness/death.h"
 #include "test/harness/heap.h"
 #include "test/order/sched.h"
+#include "test/harness/process.h"
 
 enum { CHILD_SECONDS = 60 }; // one that takes longer hangs
 
@@ -85,16 +86,13 @@ static void works_alone(void)
 static void fork_and_wait(void)
 {
 	pid_t child = fork();
-	int status;
 
 	if (child == 0) {
 		alarm(CHILD_SECONDS);
 		works_alone();
 		_exit(0);
 	}
-	ck_assert_int_gt(child, 0);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 }
 
 // ---- collections ----

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/pages/hugepages.h"
@@ -15,6 +14,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
+#include "test/harness/process.h"
 
 enum {
 	MIB = 1 << 20,
@@ -312,16 +312,13 @@ static bool holds_and_advises(void)
 
 TEST(a_child_is_given_huge_pages)
 {
-	int status;
 	pid_t child;
 
 	start(0);
 	child = fork();
 	if (child == 0)
 		_exit(holds_and_advises() ? EXIT_SUCCESS : EXIT_FAILURE);
-	ck_assert_int_gt(child, 0);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 }
 
 // A chunk that is released before its advice came is not advised.

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gc/mark/gain.h"
@@ -23,6 +22,7 @@
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 #include "test/unit/mark_graph.h"
 
 enum {
@@ -635,15 +635,6 @@ static void child_collects(struct graph *g, const struct crew *crew)
 	await_helpers(0);
 }
 
-static void expect_child(pid_t child)
-{
-	int status;
-
-	ck_assert_int_gt(child, 0);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
-}
-
 // Forks come at once after a collection, or after helpers were made: while the
 // helpers are on their way out or in.
 //
@@ -665,7 +656,7 @@ TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = SUITE_TSAN)
 			child_collects(&g, &crews[_i]);
 			_exit(0);
 		}
-		expect_child(child);
+		process_join(child);
 	}
 	collect_until_helped(&g);
 	graph_end(&g);
@@ -713,7 +704,7 @@ TEST(a_late_helper_does_not_stop_a_child, .unless = SUITE_TSAN)
 			expect_graph(&g);
 			_exit(0);
 		}
-		expect_child(child);
+		process_join(child);
 	}
 	atomic_u32_store_release(&no_more_calls, 1);
 	join_thread(late);

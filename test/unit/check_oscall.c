@@ -5,6 +5,7 @@
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
 #include "test/unit/oscall.h"
+#include "test/harness/process.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/os/nanotime.h"
@@ -650,7 +650,6 @@ static void in_fork(void)
 
 TEST(both_sides_of_a_fork_are_told)
 {
-	int status;
 	pid_t child;
 
 	ck_assert_int_eq(oscall_at_fork(before_fork, after_fork, in_fork), 0);
@@ -659,8 +658,7 @@ TEST(both_sides_of_a_fork_are_told)
 		_exit(forks_prepared == 1 && forks_seen == 1 && !forks_made
 			  ? 0
 			  : 1);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 	ck_assert(forks_prepared == 1 && forks_made == 1 && !forks_seen);
 }
 

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/os/oscall.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
+#include "test/harness/process.h"
 
 enum { STEPS = 20000 };
 
@@ -45,7 +45,7 @@ static unsigned nyields(const struct choices *c)
 static void draw(uint64_t seed, struct choices *c)
 {
 	size_t len = 0;
-	int fds[2], status;
+	int fds[2];
 	pid_t child;
 
 	ck_assert_int_eq(pipe(fds), 0);
@@ -64,8 +64,7 @@ static void draw(uint64_t seed, struct choices *c)
 	for (ssize_t n = 1; n > 0 && len < sizeof *c; len += (size_t)n)
 		n = read(fds[0], (char *)c + len, sizeof *c - len);
 	close(fds[0]);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 	ck_assert_uint_eq(len, sizeof *c);
 }
 

@@ -7,7 +7,6 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "test/harness/await.h"
 #include "test/harness/frames.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 
 // ---- the module ----
 
@@ -485,7 +485,6 @@ TEST(thread_local_variables_are_no_roots_after_a_fork,
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	pid_t child;
-	int status;
 
 	c.past_end = 0;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
@@ -496,8 +495,7 @@ TEST(thread_local_variables_are_no_roots_after_a_fork,
 		hold_in_thread();
 		_exit(0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 }
 
 // The first frame of a thread is part of its stack.

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/pages/arena.h"
@@ -22,6 +21,7 @@
 #include "test/harness/heap.h"
 #include "test/harness/suite.h"
 #include "test/harness/warned.h"
+#include "test/harness/process.h"
 
 enum { MIB = 1 << 20, LITTLE = 8 * MIB };
 
@@ -286,7 +286,6 @@ TEST(a_child_locks_nothing, .unless = SUITE_SANITIZED)
 {
 	rt_config c = warned_config();
 	pid_t child;
-	int status;
 
 	if (!lock_little(MCL_FUTURE)) {
 		skip(__func__);
@@ -299,8 +298,6 @@ TEST(a_child_locks_nothing, .unless = SUITE_SANITIZED)
 
 		_exit(ok && locked() == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	}
-	ck_assert_int_gt(child, 0);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	process_join(child);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
