@@ -300,7 +300,7 @@ static uint64_t now_s(void)
 	return (uint64_t)t.tv_sec;
 }
 
-// without returns p less n operations from one on.
+// without returns p without n operations, of which from is the first.
 static struct shadow_program without(const struct shadow_program *p,
 				     size_t from, size_t n)
 {

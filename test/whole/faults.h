@@ -33,7 +33,7 @@ struct scenario {
 	unsigned (*act)(void);
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
-			  // ones; 0: none
+			     // ones; 0: none
 };
 
 extern const struct scenario scenarios[SCENARIOS];
