@@ -19,7 +19,7 @@ static bool enqueue(struct ask *a)
 	else
 		ask_queue.first = a;
 	ask_queue.last = a;
-	RT_ASSERT(ask_queue_check(&ask_queue) == NULL);
+	RT_CHECK(ask_queue_check(&ask_queue));
 	mutex_unlock(&ask_queue.lock);
 	return leads;
 }
@@ -58,7 +58,8 @@ struct ask *ask_take(void)
 	struct ask *first;
 
 	mutex_lock(&ask_queue.lock);
-	RT_ASSERT(ask_queue.led && ask_queue_check(&ask_queue) == NULL);
+	RT_ASSERT(ask_queue.led);
+	RT_CHECK(ask_queue_check(&ask_queue));
 	first = ask_queue.first;
 	ask_queue.first = NULL;
 	mutex_unlock(&ask_queue.lock);
@@ -87,7 +88,8 @@ static void pass_lead(void)
 	struct ask *a;
 
 	mutex_lock(&ask_queue.lock);
-	RT_ASSERT(ask_queue.led && ask_queue_check(&ask_queue) == NULL);
+	RT_ASSERT(ask_queue.led);
+	RT_CHECK(ask_queue_check(&ask_queue));
 	a = ask_queue.first;
 	ask_queue.led = a != NULL;
 	mutex_unlock(&ask_queue.lock);

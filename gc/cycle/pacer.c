@@ -69,7 +69,7 @@ static void publish(uint64_t goal)
 	atomic_u64_store_relaxed(&pacer.percent,
 				 (uint64_t)(int64_t)pacer.rule.percent);
 	atomic_u64_store_relaxed(&pacer.goal, goal);
-	RT_ASSERT(pacer_check(&pacer) == NULL);
+	RT_CHECK(pacer_check(&pacer));
 }
 
 void pacer_commit(void)

@@ -18,7 +18,7 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 		slot->run_log2 = MCACHE_RUN_FIRST;
 		return NULL;
 	}
-	RT_ASSERT(mspan_check(s) == NULL);
+	RT_CHECK(mspan_check(s));
 	mcache_set_span(mc, slot, s);
 	return mcache_next(mc, slot, uninit);
 }

@@ -173,7 +173,7 @@ static void make_missing(struct rt_proc *p)
 	make_all();
 	proc_unblock(p);
 	context_keep();
-	RT_ASSERT(workers_check(&workers) == NULL);
+	RT_CHECK(workers_check(&workers));
 	atomic_u32_store_release(&workers.making, 0);
 }
 

@@ -22,7 +22,7 @@ void crew_call(enum crew_task task)
 
 	atomic_u32_store_seqcst(&crew_calls.call,
 				(number + 1) << TASK_BITS | (uint32_t)task);
-	RT_ASSERT(crew_check(&crew_calls) == NULL);
+	RT_CHECK(crew_check(&crew_calls));
 	schedpoint(SCHED_CREW_CALL);
 	oscall_futex_wake(&crew_calls.call, UINT32_MAX);
 }

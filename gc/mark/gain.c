@@ -58,7 +58,7 @@ void gain_note(struct gain *g, const struct gain_marking *marking)
 		    base_max(2 * g->interval, GAIN_TRY_FIRST), GAIN_TRY_MOST);
 	if (tried || g->off != was_off)
 		g->since = 0;
-	RT_ASSERT(gain_check(g) == NULL);
+	RT_CHECK(gain_check(g));
 }
 
 const char *gain_check(const struct gain *g)

@@ -79,7 +79,7 @@ static bool table_grow(void)
 	roots.bucket = (uint32_t *)(entry + room);
 	roots.room = room;
 	table_index();
-	RT_ASSERT(roots_check(&roots) == NULL);
+	RT_CHECK(roots_check(&roots));
 	return true;
 }
 

@@ -75,7 +75,7 @@ static void pool_take(struct work *w)
 		b->next = w->spare;
 		w->spare = b;
 	}
-	RT_ASSERT(work_pool_check(&work_pool) == NULL);
+	RT_CHECK(work_pool_check(&work_pool));
 	mutex_unlock(&work_pool.lock);
 }
 
@@ -106,7 +106,7 @@ static void pool_release(struct rt_proc *p)
 	work_pool.empty = NULL;
 	work_pool.spans = NULL;
 	work_pool.nspans = 0;
-	RT_ASSERT(work_pool_check(&work_pool) == NULL);
+	RT_CHECK(work_pool_check(&work_pool));
 	mutex_unlock(&work_pool.lock);
 }
 
@@ -164,7 +164,7 @@ bool work_spill(struct work *w)
 	w->full = full;
 	w->nfull++;
 	use(w, empty, 0);
-	RT_ASSERT(work_check(w) == NULL);
+	RT_CHECK(work_check(w));
 	return true;
 }
 
@@ -367,7 +367,7 @@ static void begin(struct work *w, struct rt_proc *p)
 	w->next = work_agreed.joined;
 	work_agreed.joined = w;
 	use(w, &w->first, 0);
-	RT_ASSERT(work_check(w) == NULL);
+	RT_CHECK(work_check(w));
 }
 
 void work_open(struct work *w, struct rt_proc *p, uint32_t njobs)
@@ -384,7 +384,7 @@ void work_open(struct work *w, struct rt_proc *p, uint32_t njobs)
 	begin(w, p);
 	w->opener = true;
 	set_busy(w);
-	RT_ASSERT(work_agreed_check(&work_agreed) == NULL);
+	RT_CHECK(work_agreed_check(&work_agreed));
 	mutex_unlock(&work_agreed.lock);
 }
 
@@ -484,7 +484,7 @@ enum work_next work_get(struct work *w)
 		set_idle(w);
 	to = take_or_wait(w);
 	waits = w->got == WORK_WAIT;
-	RT_ASSERT(work_agreed_check(&work_agreed) == NULL);
+	RT_CHECK(work_agreed_check(&work_agreed));
 	mutex_unlock(&work_agreed.lock);
 	wake(to);
 	if (waits)
@@ -517,7 +517,7 @@ void work_close(struct work *w)
 	set_idle(w);
 	work_agreed.open = false;
 	to = close_waiters();
-	RT_ASSERT(work_agreed_check(&work_agreed) == NULL);
+	RT_CHECK(work_agreed_check(&work_agreed));
 	mutex_unlock(&work_agreed.lock);
 	wake(to);
 	pool_release(w->p);
@@ -594,7 +594,8 @@ void work_share(struct work *w)
 
 	schedpoint(SCHED_WORK_SHARE);
 	mutex_lock(&work_agreed.lock);
-	RT_ASSERT(w->busy && work_agreed_check(&work_agreed) == NULL);
+	RT_ASSERT(w->busy);
+	RT_CHECK(work_agreed_check(&work_agreed));
 	to = give_left(w);
 	if (!to && words)
 		to = take_waiter(w);

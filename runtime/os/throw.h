@@ -59,4 +59,15 @@ void throw_fork_child(void);
 	((RT_DEBUG_BUILD && !(cond)) ? throw_fatal("assertion: " #cond)        \
 				     : (void)0)
 
+// throw_wrong throws what, unless it is NULL.
+RT_INLINE void throw_wrong(const char *what)
+{
+	if (RT_UNLIKELY(what != NULL))
+		throw_fatal(what);
+}
+
+// RT_CHECK throws, in debug builds, the text that a check of invariants
+// returns: RT_CHECK(mspan_check(s)).  Other builds do not call the check.
+#define RT_CHECK(check) (RT_DEBUG_BUILD ? throw_wrong(check) : (void)0)
+
 #endif

@@ -174,7 +174,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 	}
 	for (unsigned r = 0; r < RANGES; r++)
 		nwanted += hugepages.range[r].nwanted;
-	RT_ASSERT(hugepages_check(&hugepages) == NULL);
+	RT_CHECK(hugepages_check(&hugepages));
 	mutex_unlock(&hugepages.lock);
 	return nwanted != 0;
 }
@@ -319,7 +319,7 @@ void hugepages_withdraw(uint32_t chunk)
 {
 	mutex_lock(&hugepages.lock);
 	withdraw_at(HEAP, chunk);
-	RT_ASSERT(hugepages_check(&hugepages) == NULL);
+	RT_CHECK(hugepages_check(&hugepages));
 	mutex_unlock(&hugepages.lock);
 }
 

@@ -76,7 +76,7 @@ static void pool_give(struct mcache_pool *pool, void *block)
 	mutex_lock(&mcache_blocks.lock);
 	if (pool->n < pool->most || !slab_free(&pool->slab, block))
 		kept_push(pool, block);
-	RT_ASSERT(mcache_blocks_check(&mcache_blocks) == NULL);
+	RT_CHECK(mcache_blocks_check(&mcache_blocks));
 	mutex_unlock(&mcache_blocks.lock);
 }
 
@@ -194,7 +194,7 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 	mc->thread.run = proc_no_runs.row;
 	runs_init(mc);
 	slots_init(mc);
-	RT_ASSERT(mcache_check(mc) == NULL);
+	RT_CHECK(mcache_check(mc));
 	return mc;
 }
 
@@ -372,7 +372,7 @@ void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
 	slot->taken = 0;
 	mspan_cursor_start(&slot->cursor, s);
 	note_span(mc, slot, true);
-	RT_ASSERT(mcache_check(mc) == NULL);
+	RT_CHECK(mcache_check(mc));
 }
 
 // ---- tiny ----
@@ -548,7 +548,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	for (uint32_t x = kinds; x; x &= x - 1)
 		retire_slots(mc, slots_of(mc, bits_ctz(x)));
 	mc->used_kinds = 0;
-	RT_ASSERT(mcache_check(mc) == NULL);
+	RT_CHECK(mcache_check(mc));
 }
 
 void mcache_flush_all(struct rt_proc *p)

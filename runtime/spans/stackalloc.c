@@ -131,7 +131,7 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			break;
 		c->stack[order][c->n[order]++] = v;
 	}
-	RT_ASSERT(stackpool_check(&stackpool) == NULL);
+	RT_CHECK(stackpool_check(&stackpool));
 	mutex_unlock(&stackpool.lock);
 }
 
@@ -143,7 +143,7 @@ static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 	mutex_lock(&stackpool.lock);
 	while (c->n[order] * order_size(order) > limit)
 		pool_free(p, c->stack[order][--c->n[order]]);
-	RT_ASSERT(stackpool_check(&stackpool) == NULL);
+	RT_CHECK(stackpool_check(&stackpool));
 	mutex_unlock(&stackpool.lock);
 }
 

@@ -120,10 +120,10 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	r->last_gc_unix = c->unix_now;
 	r->num_forced_gc += c->forced;
 	r->num_gc++;
-	RT_ASSERT(gcstats_cycles_check(r) == NULL);
+	RT_CHECK(gcstats_cycles_check(r));
 	pausering_add(&gcstats.pauses, c->pause, c->unix_now);
 	record_publish();
-	RT_ASSERT(gcstats_check(&gcstats) == NULL);
+	RT_CHECK(gcstats_check(&gcstats));
 }
 
 void gcstats_record_stop(int reason, const struct rt_stop_times *times)

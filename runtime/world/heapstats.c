@@ -109,7 +109,7 @@ void heapstats_read(struct heapstats_totals *out)
 		schedpoint(SCHED_HEAPSTATS_READ_NEXT);
 	}
 	fold(history, current, (uint64_t *)out);
-	RT_ASSERT(heapstats_check(&heapstats) == NULL);
+	RT_CHECK(heapstats_check(&heapstats));
 	mutex_unlock(&heapstats.reader);
 }
 

@@ -14,7 +14,7 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 	uint64_t total_ns = atomic_u64_load_relaxed(&r->total_ns);
 	uint64_t slot = n % PAUSERING_LEN;
 
-	RT_ASSERT(pausering_check(r) == NULL);
+	RT_CHECK(pausering_check(r));
 	// These releases pair with the acquires in read_once: a reader that
 	// sees one of the stores below also sees that the pause has begun.
 	atomic_u64_store_relaxed(&r->begun, n + 1);

@@ -187,7 +187,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		proc_enlist(p);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 	}
-	RT_ASSERT(procs_check(&procs) == NULL);
+	RT_CHECK(procs_check(&procs));
 	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_ATTACH);
 	return p;
@@ -211,7 +211,7 @@ void proc_detach(struct rt_proc *p)
 	p->next_free = procs.free;
 	procs.free = p;
 	count_attached(p, (uint32_t)-1);
-	RT_ASSERT(procs_check(&procs) == NULL);
+	RT_CHECK(procs_check(&procs));
 	mutex_unlock(&procs.lock);
 }
 

@@ -89,7 +89,7 @@ void stw_stop(struct rt_proc *self, int reason)
 	if (self)
 		self->stopper = true;
 	atomic_u32_store_release(&world.stopped, 1);
-	RT_ASSERT(stw_check(&world) == NULL);
+	RT_CHECK(stw_check(&world));
 }
 
 void stw_start(struct rt_proc *self, struct rt_stop_times *times)

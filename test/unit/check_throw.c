@@ -209,6 +209,32 @@ TEST(assertion_throws_in_debug_builds_only)
 	}
 }
 
+static const char *say_wrong(const char *what)
+{
+	say("asked\n");
+	return what;
+}
+
+static void check_wrong(void)
+{
+	RT_CHECK(say_wrong("list without end"));
+}
+
+static void check_right(void)
+{
+	RT_CHECK(say_wrong(NULL));
+}
+
+TEST(check_throws_its_text_in_debug_builds_only)
+{
+	ck_assert(dies(check_wrong) == RT_DEBUG_BUILD);
+	ck_assert_str_eq(
+	    death_output,
+	    RT_DEBUG_BUILD ? "asked\nrtheap: fatal: list without end\n" : "");
+	ck_assert(!dies(check_right));
+	ck_assert_str_eq(death_output, RT_DEBUG_BUILD ? "asked\n" : "");
+}
+
 static void throw_without_stderr(void)
 {
 	fault_fail(OSCALL_WRITE, 1, UINT64_MAX, EBADF);
