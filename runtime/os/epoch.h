@@ -14,6 +14,7 @@
 #define RUNTIME_OS_EPOCH_H
 
 #include "runtime/base/atomic.h"
+#include "runtime/os/throw.h"
 
 struct epoch {
 	atomic_u32 sweepgen;
@@ -38,15 +39,16 @@ RT_INLINE unsigned epoch_mark_line(uint32_t sweepgen)
 	return epoch_alloc_line(sweepgen) ^ 1;
 }
 
+// epoch_check returns NULL if the sweepgen is one that a flip leaves, otherwise
+// what is wrong.
+const char *epoch_check(const struct epoch *e);
+
 // epoch_flip turns mark bits into alloc bits.  The world must be stopped, and
 // every span swept.  The release pairs with the acquire in object_find.
 RT_INLINE void epoch_flip(void)
 {
+	RT_CHECK(epoch_check(&epoch));
 	atomic_u32_store_release(&epoch.sweepgen, epoch_sweepgen() + 2);
 }
-
-// epoch_check returns NULL if the sweepgen is one that a flip leaves, otherwise
-// what is wrong.
-const char *epoch_check(const struct epoch *e);
 
 #endif

@@ -19,10 +19,37 @@ void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 	    .size = size, .align = align, .zero = zero, .stat = stat};
 }
 
+// check_fields checks all but the list.
+static const char *check_fields(const struct fixalloc *f)
+{
+	if (f->size < sizeof(struct fixalloc_free) || f->size > FIXALLOC_CHUNK)
+		return "fixalloc of no possible size";
+	if (!base_is_pow2(f->align) || f->size % f->align != 0)
+		return "fixalloc of no possible alignment";
+	if (!f->stat)
+		return "fixalloc without a gauge";
+	if (f->nchunk > FIXALLOC_CHUNK || f->nchunk % f->size != 0 ||
+	    (f->nchunk != 0 && !f->chunk))
+		return "chunk of a fixalloc is not whole objects";
+	if (f->inuse % f->size != 0 || f->inuse > gauge_load(f->stat))
+		return "fixalloc with more in use than there is";
+	return NULL;
+}
+
+// check_free checks an object that is free.
+static const char *check_free(const struct fixalloc *f,
+			      const struct fixalloc_free *p)
+{
+	return (uintptr_t)p % f->align != 0
+		   ? "free object of a fixalloc is not aligned"
+		   : NULL;
+}
+
 static void *take_freed(struct fixalloc *f)
 {
 	struct fixalloc_free *p = f->list;
 
+	RT_CHECK(check_free(f, p));
 	f->list = atomic_ptr_load_relaxed(&p->next);
 	if (f->zero)
 		memset(p, 0, f->size);
@@ -55,6 +82,7 @@ void *fixalloc_alloc(struct fixalloc *f)
 
 	if (p)
 		f->inuse += f->size;
+	RT_CHECK(check_fields(f));
 	return p;
 }
 
@@ -78,6 +106,8 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
 	f->inuse -= bytes;
 	atomic_ptr_store_release(&l->last->next, f->list);
 	f->list = l->first;
+	RT_CHECK(check_fields(f));
+	RT_CHECK(check_free(f, f->list));
 }
 
 // check_list checks the free objects.  All that were ever made, of which
@@ -89,8 +119,10 @@ static const char *check_list(const struct fixalloc *f)
 
 	for (const struct fixalloc_free *p = f->list; p;
 	     p = atomic_ptr_load_relaxed(&p->next)) {
-		if ((uintptr_t)p % f->align != 0)
-			return "free object of a fixalloc is not aligned";
+		const char *wrong = check_free(f, p);
+
+		if (wrong)
+			return wrong;
 		if (n++ == most)
 			return "list of a fixalloc without end";
 	}
@@ -99,16 +131,7 @@ static const char *check_list(const struct fixalloc *f)
 
 const char *fixalloc_check(const struct fixalloc *f)
 {
-	if (f->size < sizeof(struct fixalloc_free) || f->size > FIXALLOC_CHUNK)
-		return "fixalloc of no possible size";
-	if (!base_is_pow2(f->align) || f->size % f->align != 0)
-		return "fixalloc of no possible alignment";
-	if (!f->stat)
-		return "fixalloc without a gauge";
-	if (f->nchunk > FIXALLOC_CHUNK || f->nchunk % f->size != 0 ||
-	    (f->nchunk != 0 && !f->chunk))
-		return "chunk of a fixalloc is not whole objects";
-	if (f->inuse % f->size != 0 || f->inuse > gauge_load(f->stat))
-		return "fixalloc with more in use than there is";
-	return check_list(f);
+	const char *wrong = check_fields(f);
+
+	return wrong ? wrong : check_list(f);
 }

@@ -36,6 +36,7 @@ void gauge_add(atomic_u64 *gauge, int64_t n)
 	uint64_t sum = atomic_u64_add_relaxed(gauge, (uint64_t)n);
 
 	check(sum - (uint64_t)n, sum);
+	RT_CHECK(gauge_check(&gauges, gauge));
 }
 
 void gauge_add_locked(atomic_u64 *gauge, int64_t n)
@@ -45,6 +46,7 @@ void gauge_add_locked(atomic_u64 *gauge, int64_t n)
 
 	atomic_u64_store_relaxed(gauge, sum);
 	check(old, sum);
+	RT_CHECK(gauge_check(&gauges, gauge));
 }
 
 void gauge_reset(void)
@@ -52,8 +54,24 @@ void gauge_reset(void)
 	memset(&gauges, 0, sizeof gauges);
 }
 
-// any_negative tells whether a gauge has its highest bit set.
-static bool any_negative(const struct gauges *g)
+const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge)
+{
+	uint64_t n = gauge_load(gauge);
+
+	if (n >> 63 != 0)
+		return "gauge is negative";
+	if (gauge == &g->stack_inuse && n % RT_PAGE_SIZE != 0)
+		return "stack_inuse is not whole pages";
+	if (gauge == &g->heap_mapped && n % RT_CHUNK_SIZE != 0)
+		return "heap_mapped is not whole chunks";
+	if (gauge == &g->stacks_sys && n != 0)
+		return "stacks_sys is not 0";
+	if (gauge == &g->buckhash_sys && n != 0)
+		return "buckhash_sys is not 0";
+	return NULL;
+}
+
+const char *gauges_check(const struct gauges *g)
 {
 	const atomic_u64 *all[] = {
 	    &g->heap_live,   &g->stack_inuse,  &g->mapped_ready,
@@ -62,25 +80,12 @@ static bool any_negative(const struct gauges *g)
 	    &g->other_sys,   &g->mspan_inuse,  &g->mcache_inuse,
 	    &g->mappings,
 	};
-	uint64_t any = 0;
+	const char *wrong = NULL;
 
-	for (unsigned i = 0; i < RT_ARRAY_LEN(all); i++)
-		any |= gauge_load(all[i]);
-	return any >> 63 != 0;
-}
-
-const char *gauges_check(const struct gauges *g)
-{
-	if (any_negative(g))
-		return "negative gauge";
-	if (gauge_load(&g->stack_inuse) % RT_PAGE_SIZE != 0)
-		return "stack_inuse is not whole pages";
-	if (gauge_load(&g->heap_mapped) % RT_CHUNK_SIZE != 0)
-		return "heap_mapped is not whole chunks";
-	if (gauge_load(&g->stacks_sys) != 0)
-		return "stacks_sys is not 0";
-	if (gauge_load(&g->buckhash_sys) != 0)
-		return "buckhash_sys is not 0";
+	for (unsigned i = 0; i < RT_ARRAY_LEN(all) && !wrong; i++)
+		wrong = gauge_check(g, all[i]);
+	if (wrong)
+		return wrong;
 	if (gauge_load(&g->mspan_inuse) > gauge_load(&g->mspan_sys))
 		return "more mspans in use than mapped";
 	if (gauge_load(&g->mcache_inuse) > gauge_load(&g->mcache_sys))

@@ -48,8 +48,13 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 	return atomic_u64_load_relaxed(gauge);
 }
 
+// gauge_check returns NULL if one gauge of g has a value that it may have,
+// otherwise what is wrong.  Debug builds ask it at each move.
+const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
+
 // gauges_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.
+// The world must be stopped.  Debug builds ask it when the parts of gauges are
+// summed (heapgauge_read).
 const char *gauges_check(const struct gauges *g);
 
 #endif

@@ -53,6 +53,7 @@ static void mutex_sleep(struct mutex *m)
 void mutex_lock(struct mutex *m)
 {
 	lockrank_acquire(m->rank);
+	RT_CHECK(mutex_check(m));
 	schedpoint(SCHED_MUTEX_LOCK);
 	if (RT_LIKELY(
 		atomic_u32_cas_acquire(&m->state, MUTEX_FREE, MUTEX_HELD)))
@@ -94,6 +95,7 @@ void note_clear(struct note *n)
 
 void note_wake(struct note *n)
 {
+	RT_CHECK(note_check(n));
 	schedpoint(SCHED_NOTE_WAKE);
 	// After the exchange the sleeper may be gone, and the note with it.  A
 	// wake on memory that is no longer a futex has no effect.
@@ -146,6 +148,7 @@ static bool note_sleep_until(struct note *n, uint64_t timeout_ns)
 
 bool note_sleep(struct note *n, uint64_t timeout_ns)
 {
+	RT_CHECK(note_check(n));
 	if (note_spin(n))
 		return true;
 	if (timeout_ns != UINT64_MAX)
@@ -200,6 +203,7 @@ void sema_release(struct sema *s)
 {
 	uint32_t serving = atomic_u32_add_seqcst(&s->serving, 1);
 
+	RT_CHECK(sema_check(s));
 	schedpoint(SCHED_SEMA_RELEASE);
 	// Sleepers wait for different tickets on one word, so all are woken.
 	// They are few, such as threads that want to stop the world.

@@ -81,6 +81,7 @@ static bool new_region(size_t n)
 	persistent.regions = r;
 	persistent.next = (uintptr_t)(r + 1);
 	persistent.wish = 0; // later ones have the default size
+	RT_CHECK(persistent_check(&persistent));
 	return true;
 }
 
@@ -101,6 +102,18 @@ static void *carve(size_t n, size_t align)
 	return (void *)p;
 }
 
+// check_carved checks the region that is carved.
+static const char *check_carved(const struct persistent *p)
+{
+	if (p->regions && p->limit != (uintptr_t)p->regions + p->regions->size)
+		return "permanent memory is not carved from its last region";
+	if (p->next > p->ready)
+		return "permanent memory handed out before it is usable";
+	if (p->ready > p->limit)
+		return "permanent memory beyond its region";
+	return NULL;
+}
+
 // ---- the public functions ----
 
 // The lock is held during system calls, so no other thread extends the prefix
@@ -117,6 +130,7 @@ void *persistent_alloc(size_t n, size_t align, atomic_u64 *stat)
 		return NULL;
 	mutex_lock(&persistent.lock);
 	p = carve(n, align);
+	RT_CHECK(check_carved(&persistent));
 	mutex_unlock(&persistent.lock);
 	if (p) { // the two cancel out if stat is other_sys
 		gauge_add(stat, (int64_t)n);
@@ -151,13 +165,7 @@ const char *persistent_check(const struct persistent *p)
 		return wrong;
 	for (const struct persistent_region *r = p->regions; r; r = r->next)
 		reserved += r->size;
-	if (p->regions && p->limit != (uintptr_t)p->regions + p->regions->size)
-		return "permanent memory is not carved from its last region";
 	if (p->usable > reserved)
 		return "permanent memory is more than its regions";
-	if (p->next > p->ready)
-		return "permanent memory handed out before it is usable";
-	if (p->ready > p->limit)
-		return "permanent memory beyond its region";
-	return NULL;
+	return check_carved(p);
 }

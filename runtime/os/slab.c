@@ -9,6 +9,39 @@ static size_t block_size(const struct slab *s)
 	return sysmem_round(s->size);
 }
 
+static bool is_free(const struct slab_region *r, size_t i)
+{
+	return r->free[i / 64] >> (i % 64) & 1;
+}
+
+// check_fields checks all of a region but its blocks.
+static const char *check_fields(const struct slab_region *r)
+{
+	if (!r->base)
+		return "region of a slab without blocks";
+	if (r->nblocks == 0 || r->nblocks % 64 != 0)
+		return "region of a slab is not whole words";
+	if (r->ready > r->nblocks)
+		return "region of a slab with more blocks ready than it has";
+	return NULL;
+}
+
+// check_block checks that a block that was never taken is free.
+static const char *check_block(const struct slab_region *r, size_t i)
+{
+	return i >= r->ready && !is_free(r, i)
+		   ? "block of a slab taken before it is ready"
+		   : NULL;
+}
+
+// check_taken checks a block that is about to be freed.
+static const char *check_taken(const struct slab_region *r, size_t i)
+{
+	if (is_free(r, i))
+		return "block of a slab is freed twice";
+	return check_block(r, i);
+}
+
 // region_new makes a region in which every block is free.
 static struct slab_region *region_new(struct slab *s)
 {
@@ -30,6 +63,7 @@ static struct slab_region *region_new(struct slab *s)
 		r->free[w] = ~UINT64_C(0);
 	s->regions = r;
 	s->nblocks += n;
+	RT_CHECK(slab_check(s));
 	return r;
 }
 
@@ -76,6 +110,8 @@ void *slab_alloc(struct slab *s)
 	if (!make_usable(s, r, i))
 		return NULL;
 	r->free[i / 64] &= ~(UINT64_C(1) << (i % 64));
+	RT_CHECK(check_fields(r));
+	RT_CHECK(check_block(r, i));
 	return r->base + i * block_size(s);
 }
 
@@ -95,6 +131,7 @@ bool slab_free(struct slab *s, void *block)
 	struct slab_region *r = region_of(s, block);
 	size_t i = (size_t)((char *)block - r->base) / block_size(s);
 
+	RT_CHECK(check_taken(r, i));
 	if (!sysmem_release(block, block_size(s)))
 		return false;
 	gauge_add(s->stat, -(int64_t)block_size(s));
@@ -110,20 +147,14 @@ void slab_fini(struct slab *s)
 	s->nblocks = 0;
 }
 
-// check_region checks one region, and that all blocks that were never taken are
-// free.
+// check_region checks one region and its blocks.
 static const char *check_region(const struct slab_region *r)
 {
-	if (!r->base)
-		return "region of a slab without blocks";
-	if (r->nblocks == 0 || r->nblocks % 64 != 0)
-		return "region of a slab is not whole words";
-	if (r->ready > r->nblocks)
-		return "region of a slab with more blocks ready than it has";
-	for (size_t i = r->ready; i < r->nblocks; i++)
-		if (!(r->free[i / 64] >> (i % 64) & 1))
-			return "block of a slab taken before it is ready";
-	return NULL;
+	const char *wrong = check_fields(r);
+
+	for (size_t i = r->ready; i < r->nblocks && !wrong; i++)
+		wrong = check_block(r, i);
+	return wrong;
 }
 
 const char *slab_check(const struct slab *s)

@@ -340,6 +340,7 @@ bool systable_init(struct systable *t, size_t n, atomic_u64 *stat,
 		return false;
 	*t = (struct systable){
 	    .base = base, .reserved = sysmem_round(n), .stat = stat};
+	RT_CHECK(systable_check(t));
 	return true;
 }
 
@@ -357,6 +358,7 @@ bool systable_grow(struct systable *t, size_t n)
 		return false;
 	sysmem_used(more);
 	atomic_u64_store_relaxed(&t->ready, ready + more);
+	RT_CHECK(systable_check(t));
 	return true;
 }
 

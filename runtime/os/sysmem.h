@@ -154,7 +154,7 @@ bool systable_grow(struct systable *t, size_t n);
 void systable_fini(struct systable *t);
 
 // systable_check returns NULL if all invariants hold, otherwise what does not.
-// The table may grow meanwhile.
+// The table may grow meanwhile.  Debug builds ask it whenever it has grown.
 const char *systable_check(const struct systable *t);
 
 #endif

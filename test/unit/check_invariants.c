@@ -321,7 +321,7 @@ static void loop_of_roots(void)
 	  x.mutex.rank = LOCKRANK_COUNT)                                       \
 	X(note_check(&x.note), "note in no known state", U32(x.note.woken, 3)) \
 	X(sema_check(&x.sema), "not drawn", U32(x.sema.serving, 1))            \
-	X(gauges_check(&x.gauges), "negative gauge",                           \
+	X(gauges_check(&x.gauges), "gauge is negative",                           \
 	  U64(x.gauges.other_sys, -1))                                         \
 	X(gauges_check(&x.gauges), "stack_inuse is not whole",                 \
 	  U64(x.gauges.stack_inuse, 1))                                        \
