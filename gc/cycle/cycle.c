@@ -53,6 +53,8 @@ static void pace(bool forced)
 	    .forced = forced,
 	};
 
+	RT_CHECK(gauges_check(&gauges));
+	RT_CHECK(heapgauge_check(&heapgauges));
 	pacer_collected(&f);
 }
 

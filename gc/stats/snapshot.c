@@ -59,6 +59,7 @@ void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
 	const struct heapstats_totals *h = &s->heap;
 
 	heapstats_read(&s->heap);
+	RT_CHECK(heapstats_totals_check(h));
 	s->heapgauges[HEAPGAUGE_IN_USE] = h->in_heap;
 	s->heapgauges[HEAPGAUGE_FREE] = h->committed - h->in_heap -
 					h->in_stacks - h->in_work_bufs -

@@ -53,8 +53,7 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
 
 // gauges_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.  Debug builds ask it when the parts of gauges are
-// summed (heapgauge_read).
+// The world must be stopped.  Debug builds ask it in each collection.
 const char *gauges_check(const struct gauges *g);
 
 #endif

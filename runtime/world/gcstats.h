@@ -116,8 +116,9 @@ void gcstats_count_from(uint64_t n);
 #endif
 
 // gcstats_cycles_check and gcstats_check return NULL if all invariants hold,
-// otherwise what does not.  gcstats_check needs a stopped world.  Histograms
-// need no check: any number may be in any bucket.
+// otherwise what does not.  gcstats_check needs a stopped world.  Debug builds
+// ask both when a collection was recorded.  Histograms need no check: any
+// number may be in any bucket.
 const char *gcstats_cycles_check(const struct gcstats_cycles *c);
 const char *gcstats_check(const struct gcstats *g);
 

@@ -71,7 +71,7 @@ void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT]);
 uint64_t heapgauge_sum(enum heapgauge which);
 
 // heapgauge_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.
+// The world must be stopped.  Debug builds ask it in each collection.
 const char *heapgauge_check(const struct heapgauges *h);
 
 #endif

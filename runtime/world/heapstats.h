@@ -110,11 +110,13 @@ void heapstats_fork_lock(void);
 void heapstats_fork_unlock(void);
 
 // heapstats_check returns NULL if all invariants hold, otherwise what does not.
-// The caller must hold heapstats.reader.
+// The caller must hold heapstats.reader.  Debug builds ask it when a live read
+// has folded.
 const char *heapstats_check(const struct heapstats *h);
 
 // heapstats_totals_check does so for sums taken as of one moment: no use of
-// memory is negative, and not more was freed than allocated.
+// memory is negative, and not more was freed than allocated.  Debug builds ask
+// it of each live snapshot.
 const char *heapstats_totals_check(const struct heapstats_totals *t);
 
 #endif

@@ -37,7 +37,7 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end);
 void pausering_read(const struct pausering *r, struct pausering_copy *out);
 
 // pausering_check returns NULL if all invariants hold, otherwise what does not.
-// No pause may be recorded meanwhile.
+// No pause may be recorded meanwhile.  Debug builds ask it in pausering_add.
 const char *pausering_check(const struct pausering *r);
 
 #endif

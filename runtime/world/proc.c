@@ -171,12 +171,58 @@ static void count_attached(const struct rt_proc *p, uint32_t n)
 		atomic_u32_add_relaxed(&procs.attached, n);
 }
 
+static bool state_known(uint32_t state)
+{
+	return (state & PROC_STATE) <= PROC_BLOCKED &&
+	       (state & ~(uint32_t)(PROC_STATE | PROC_STOP)) == 0;
+}
+
+// check_record checks what is fixed, or changes under procs.lock.
+static const char *check_record(const struct procs *all,
+				const struct rt_proc *p)
+{
+	if (p->id >= all->made)
+		return "P with a number that was not given";
+	if (!state_known(atomic_u32_load_relaxed(&p->state)))
+		return "P in no known state";
+	return NULL;
+}
+
+// check_links checks an attached P and its place in the list.
+static const char *check_links(const struct procs *all, const struct rt_proc *p)
+{
+	const struct rt_proc *next = proc_next(p);
+	const void *to_p =
+	    atomic_ptr_load_relaxed(p->prev ? &p->prev->next : &all->first);
+	const char *wrong = check_record(all, p);
+
+	if (wrong)
+		return wrong;
+	if (to_p != p || (next && next->prev != p))
+		return "list of Ps does not lead back";
+	if (proc_is_free(p))
+		return "free P in the list of attached ones";
+	return NULL;
+}
+
+// check_free_record checks a P without a thread.
+static const char *check_free_record(const struct procs *all,
+				     const struct rt_proc *p)
+{
+	const char *wrong = check_record(all, p);
+
+	if (!wrong && !proc_is_free(p))
+		wrong = "P of a thread in the list of free ones";
+	return wrong;
+}
+
 struct rt_proc *proc_attach(uint32_t flags)
 {
 	struct rt_proc *p;
 
 	lock_open_gate();
 	p = procs.free;
+	RT_CHECK(p ? check_free_record(&procs, p) : NULL);
 	if (p)
 		procs.free = p->next_free;
 	else
@@ -186,8 +232,8 @@ struct rt_proc *proc_attach(uint32_t flags)
 		count_attached(p, 1);
 		proc_enlist(p);
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
+		RT_CHECK(check_links(&procs, p));
 	}
-	RT_CHECK(procs_check(&procs));
 	mutex_unlock(&procs.lock);
 	schedpoint(SCHED_PROC_ATTACH);
 	return p;
@@ -206,12 +252,13 @@ void proc_detach(struct rt_proc *p)
 	proc_block(p);
 	schedpoint(SCHED_PROC_DETACH);
 	lock_open_gate();
+	RT_CHECK(check_links(&procs, p));
 	proc_delist(p);
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
 	p->next_free = procs.free;
 	procs.free = p;
 	count_attached(p, (uint32_t)-1);
-	RT_CHECK(procs_check(&procs));
+	RT_CHECK(check_free_record(&procs, p));
 	mutex_unlock(&procs.lock);
 }
 
@@ -282,12 +329,35 @@ static void thread_set_pending(struct rt_proc *p, uint8_t value)
 		__atomic_store_n(&t->pending, value, __ATOMIC_RELAXED);
 }
 
+// check_attached checks the list of attached Ps and its numbers.
+static const char *check_attached(const struct procs *all)
+{
+	uint32_t n = 0, hosts = 0;
+
+	for (const struct rt_proc *p = atomic_ptr_load_relaxed(&all->first); p;
+	     p = proc_next(p)) {
+		const char *wrong = check_links(all, p);
+
+		if (wrong)
+			return wrong;
+		if (n++ == all->count)
+			return "list of Ps is longer than count";
+		hosts += !(p->flags & PROC_HELPER);
+	}
+	if (n != all->count)
+		return "list of Ps is shorter than count";
+	if (hosts != atomic_u32_load_relaxed(&all->attached))
+		return "attached is not the threads of the host";
+	return NULL;
+}
+
 uint32_t proc_stop_all(struct rt_proc *self)
 {
 	uint32_t running = 0;
 
 	note_clear(&procs.stopnote);
 	mutex_lock(&procs.lock);
+	RT_CHECK(check_attached(&procs));
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
 	// One more than there are Ps: the count stays above zero until every P
@@ -371,15 +441,10 @@ void proc_fork_child(struct rt_proc *self)
 		count_attached(self, 1);
 		proc_enlist(self);
 	}
+	RT_CHECK(procs_check(&procs));
 }
 
 // ---- invariants ----
-
-static bool state_known(uint32_t state)
-{
-	return (state & PROC_STATE) <= PROC_BLOCKED &&
-	       (state & ~(uint32_t)(PROC_STATE | PROC_STOP)) == 0;
-}
 
 const char *proc_check(const struct rt_proc *p)
 {
@@ -403,55 +468,15 @@ const char *proc_check(const struct rt_proc *p)
 	return NULL;
 }
 
-// check_record checks what is fixed, or changes under procs.lock.
-static const char *check_record(const struct procs *all,
-				const struct rt_proc *p)
-{
-	if (p->id >= all->made)
-		return "P with a number that was not given";
-	if (!state_known(atomic_u32_load_relaxed(&p->state)))
-		return "P in no known state";
-	return NULL;
-}
-
-static const char *check_attached(const struct procs *all)
-{
-	const struct rt_proc *before = NULL;
-	uint32_t n = 0, hosts = 0;
-
-	for (const struct rt_proc *p = atomic_ptr_load_relaxed(&all->first); p;
-	     p = proc_next(p)) {
-		const char *wrong = check_record(all, p);
-
-		if (wrong)
-			return wrong;
-		if (p->prev != before)
-			return "list of Ps does not lead back";
-		if (proc_is_free(p))
-			return "free P in the list of attached ones";
-		if (n++ == all->count)
-			return "list of Ps is longer than count";
-		hosts += !(p->flags & PROC_HELPER);
-		before = p;
-	}
-	if (n != all->count)
-		return "list of Ps is shorter than count";
-	if (hosts != atomic_u32_load_relaxed(&all->attached))
-		return "attached is not the threads of the host";
-	return NULL;
-}
-
 static const char *check_free(const struct procs *all)
 {
 	uint32_t left = all->made - all->count;
 
 	for (const struct rt_proc *p = all->free; p; p = p->next_free) {
-		const char *wrong = check_record(all, p);
+		const char *wrong = check_free_record(all, p);
 
 		if (wrong)
 			return wrong;
-		if (!proc_is_free(p))
-			return "P of a thread in the list of free ones";
 		if (left-- == 0)
 			return "more Ps than were made";
 	}

@@ -71,6 +71,17 @@ static void measure_waits(const struct rt_proc *self)
 	}
 }
 
+// check_ps checks every attached P.  The world must be stopped.
+static const char *check_ps(void)
+{
+	const char *wrong = NULL;
+
+	for (const struct rt_proc *p = proc_first(); p && !wrong;
+	     p = proc_next(p))
+		wrong = proc_check(p);
+	return wrong;
+}
+
 // A clock that the system refuses reads 0.  The times of a stop are in order
 // all the same.  If the time of the request is not known, the stop counts from
 // when all threads were stopped.
@@ -90,6 +101,7 @@ void stw_stop(struct rt_proc *self, int reason)
 		self->stopper = true;
 	atomic_u32_store_release(&world.stopped, 1);
 	RT_CHECK(stw_check(&world));
+	RT_CHECK(check_ps());
 }
 
 void stw_start(struct rt_proc *self, struct rt_stop_times *times)
