@@ -62,6 +62,7 @@ static bool range_init(uint64_t bytes)
 	arena.words = (atomic_u32 *)arena.table[TABLE_WORDS].base;
 	arena.spans = (atomic_ptr *)arena.table[TABLE_SPANS].base;
 	arena.overflow = (atomic_u64 *)arena.table[TABLE_OVERFLOW].base;
+	RT_CHECK(arena_check(&arena));
 	return true;
 fail:
 	tables_fini(i);
@@ -124,6 +125,7 @@ bool arena_prepare(uint32_t nchunks)
 	}
 	// Pairs with the acquire in arena_prepared.
 	atomic_u64_store_release(&arena.prepared, bytes);
+	RT_CHECK(arena_check(&arena));
 	return true;
 }
 
@@ -137,11 +139,23 @@ void arena_grow(uint32_t nchunks)
 	gauge_add(&gauges.heap_mapped, (int64_t)(bytes - used));
 	// Pairs with the acquire in arena_used.
 	atomic_u64_store_release(&arena.used, bytes);
+	RT_CHECK(arena_check(&arena));
+}
+
+// check_pages checks that a range of pages is a part of the heap.
+static const char *check_pages(uint64_t page, uint64_t npages)
+{
+	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
+
+	return npages == 0 || page >= end || npages > end - page
+		   ? "pages outside of the heap enter the tables"
+		   : NULL;
 }
 
 void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind, enum pageword_state state)
 {
+	RT_CHECK(check_pages(page, npages));
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = 0; i < npages; i++)
@@ -154,6 +168,7 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 {
 	uint32_t old = arena_word(page);
 
+	RT_CHECK(check_pages(page, npages));
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(&arena.words[page + i],
 					 pageword_make(pageword_class(old),
@@ -163,6 +178,7 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 
 void arena_withdraw(uint64_t page, uint64_t npages)
 {
+	RT_CHECK(check_pages(page, npages));
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(&arena.words[page + i], 0);
 	for (uint64_t i = 0; i < npages; i++)

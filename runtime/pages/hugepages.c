@@ -139,6 +139,66 @@ static char *address(enum range r, uint32_t unit)
 	return hugepages.range[r].base + unit * hugepages.range[r].unit;
 }
 
+// ---- what a change of one unit leaves ----
+
+static const char *check_place(const struct hugepages_range *range)
+{
+	return !range->base || range->chunks == 0 || range->unit == 0
+		   ? "range of huge pages is nowhere"
+		   : NULL;
+}
+
+// check_fields checks all but the ranges.
+static const char *check_fields(const struct hugepages *h)
+{
+	const char *wrong = mutex_check(&h->lock);
+
+	if (!wrong)
+		wrong = systable_check(&h->states);
+	if (!wrong && h->nchunks > systable_ready(&h->states))
+		wrong = "states of huge pages beyond their table";
+	if (!wrong && !h->on && h->nchunks != 0)
+		wrong = "huge pages that were not wanted";
+	if (!wrong && h->cursor > h->nchunks)
+		wrong = "cursor of huge pages beyond the heap";
+	if (!wrong && atomic_u32_load_relaxed(&h->busy) > 1)
+		wrong = "huge pages provided by two threads";
+	return wrong;
+}
+
+// state_in returns the two bits of a unit, which may be no state.
+static unsigned state_in(const struct hugepages *h, enum range r, uint32_t unit)
+{
+	const uint8_t *bytes = (const uint8_t *)h->states.base;
+
+	return bytes[(size_t)unit * h->range[r].chunks] >> (r * STATE_BITS) &
+	       STATE_MASK;
+}
+
+// check_unit checks a unit and the numbers of its range.
+static const char *check_unit(const struct hugepages *h, enum range r,
+			      uint32_t unit)
+{
+	const struct hugepages_range *range = &h->range[r];
+	const char *wrong = check_place(range);
+	uint32_t nunits;
+
+	if (wrong)
+		return wrong;
+	nunits = h->nchunks / range->chunks;
+	if (unit >= nunits)
+		return "unit of huge pages beyond the heap";
+	if (state_in(h, r, unit) > HUGE)
+		return "unit of huge pages in no known state";
+	if (range->nwanted > nunits ||
+	    (range->nwanted == 0 && state_in(h, r, unit) == WANTED))
+		return "nwanted is not the units that are WANTED";
+	if (range->nruns > nunits ||
+	    (range->nruns == 0 && state_in(h, r, unit) == HUGE))
+		return "nruns is not the runs of HUGE units";
+	return NULL;
+}
+
 // ---- wanting ----
 
 // choose_tables makes units of tables WANTED: those whose last chunk is the one
@@ -233,6 +293,7 @@ static enum range provide_next(uint32_t *unit)
 			break;
 		*unit = hugepages.cursor / hugepages.range[r].chunks;
 	} while (!advise(r, *unit));
+	RT_CHECK(r == RANGES ? NULL : check_unit(&hugepages, r, *unit));
 	mutex_unlock(&hugepages.lock);
 	return r;
 }
@@ -313,13 +374,14 @@ static void withdraw_at(enum range r, uint32_t chunk)
 		withdraw(r, unit);
 	else
 		state_set(r, unit, SMALL);
+	RT_CHECK(check_unit(&hugepages, r, unit));
 }
 
 void hugepages_withdraw(uint32_t chunk)
 {
 	mutex_lock(&hugepages.lock);
 	withdraw_at(HEAP, chunk);
-	RT_CHECK(hugepages_check(&hugepages));
+	RT_CHECK(check_fields(&hugepages));
 	mutex_unlock(&hugepages.lock);
 }
 
@@ -337,16 +399,14 @@ void hugepages_withdraw_tables(uint32_t chunk)
 static const char *check_range(const struct hugepages *h, enum range r)
 {
 	const struct hugepages_range *range = &h->range[r];
-	const uint8_t *states = (const uint8_t *)h->states.base;
+	const char *wrong = check_place(range);
 	uint32_t nwanted = 0, nstretches = 0;
 	unsigned before = SMALL;
 
-	if (!range->base || range->chunks == 0 || range->unit == 0)
-		return "range of huge pages is nowhere";
+	if (wrong)
+		return wrong;
 	for (uint32_t unit = 0; unit < h->nchunks / range->chunks; unit++) {
-		unsigned state =
-		    states[(size_t)unit * range->chunks] >> (r * STATE_BITS) &
-		    STATE_MASK;
+		unsigned state = state_in(h, r, unit);
 
 		if (state > HUGE)
 			return "unit of huge pages in no known state";
@@ -363,19 +423,9 @@ static const char *check_range(const struct hugepages *h, enum range r)
 
 const char *hugepages_check(const struct hugepages *h)
 {
-	const char *wrong = mutex_check(&h->lock);
+	const char *wrong = check_fields(h);
 
-	if (!wrong)
-		wrong = systable_check(&h->states);
-	if (!wrong && h->nchunks > systable_ready(&h->states))
-		wrong = "states of huge pages beyond their table";
-	if (!wrong && !h->on && h->nchunks != 0)
-		wrong = "huge pages that were not wanted";
-	if (!wrong && h->cursor > h->nchunks)
-		wrong = "cursor of huge pages beyond the heap";
 	for (unsigned r = 0; r < RANGES && !wrong; r++)
 		wrong = check_range(h, (enum range)r);
-	if (!wrong && atomic_u32_load_relaxed(&h->busy) > 1)
-		wrong = "huge pages provided by two threads";
 	return wrong;
 }

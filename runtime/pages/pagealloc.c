@@ -142,6 +142,53 @@ static void walk_up(struct pagealloc *pa, uint64_t lo, uint64_t hi)
 	}
 }
 
+// chunk_count counts the bits of one of the bitmaps of a chunk.
+static unsigned chunk_count(const struct pallocbits *b)
+{
+	return pallocbits_count_range(b, 0, RT_CHUNK_PAGES);
+}
+
+// check_chunk checks one chunk's bitmaps, leaf and count.
+static const char *check_chunk(const struct pagealloc *pa, uint32_t chunk)
+{
+	const struct pallocdata *d = pagealloc_chunk(pa, chunk);
+
+	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++)
+		if (d->alloc.word[w] & d->scavenged.word[w])
+			return "page both allocated and scavenged";
+	if (level_sums(pa, LEAF)[chunk] != pallocbits_summarize(&d->alloc))
+		return "summary of a chunk is not that of its pages";
+	if (scavindex_in_use(&pa->scav, chunk) != chunk_count(&d->alloc))
+		return "scavenge index has another count than the chunk";
+	return NULL;
+}
+
+// check_entry checks one entry of a level above the leaves.
+static const char *check_entry(const struct pagealloc *pa, unsigned level,
+			       uint64_t entry)
+{
+	return level_sums(pa, level)[entry] != merged(pa, level, entry)
+		   ? "summary does not follow from its children"
+		   : NULL;
+}
+
+// written checks what a change of chunks lo to hi (inclusive) writes: they, and
+// the entries above the last one.
+static const char *written(const struct pagealloc *pa, uint64_t lo, uint64_t hi)
+{
+	const char *wrong = NULL;
+
+	if (pa->search_page > end_page(pa))
+		return "search_page beyond the heap";
+	for (uint64_t c = lo; c <= hi && !wrong; c++)
+		wrong = check_chunk(pa, (uint32_t)c);
+	for (unsigned l = LEAF; l-- > 0 && !wrong;) {
+		hi >>= PAGEALLOC_FANOUT_LOG;
+		wrong = check_entry(pa, l, hi);
+	}
+	return wrong;
+}
+
 void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks)
 {
 	uint32_t old = pa->nchunks;
@@ -159,6 +206,7 @@ void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks)
 	// search_page is at most where the new pages begin.
 	pa->nchunks = nchunks;
 	walk_up(pa, old, nchunks - 1);
+	RT_CHECK(written(pa, old, nchunks - 1));
 }
 
 // A search descends from the root to the lowest npages free pages in a row.
@@ -347,6 +395,8 @@ uint64_t pagealloc_alloc_range(struct pagealloc *pa, uint64_t page,
 	if (changed)
 		walk_up(pa, page / RT_CHUNK_PAGES,
 			(limit - 1) / RT_CHUNK_PAGES);
+	RT_CHECK(
+	    written(pa, page / RT_CHUNK_PAGES, (limit - 1) / RT_CHUNK_PAGES));
 	return nscav;
 }
 
@@ -395,6 +445,7 @@ static void update_chunks(struct pagealloc *pa, uint64_t lo, uint64_t hi)
 	}
 	if (changed)
 		walk_up(pa, lo, hi);
+	RT_CHECK(written(pa, lo, hi));
 }
 
 void pagealloc_free_ranges(struct pagealloc *pa,
@@ -449,6 +500,7 @@ static void take_block(struct pagealloc *pa, struct part block,
 	scavindex_alloc(&pa->scav, block.chunk, bits_count(b->taken));
 	if (update_leaf(pa, block, CHUNK_FULL))
 		walk_up(pa, block.chunk, block.chunk);
+	RT_CHECK(written(pa, block.chunk, block.chunk));
 }
 
 bool pagealloc_take_block(struct pagealloc *pa, unsigned npages,
@@ -500,6 +552,7 @@ void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
 	if (update_leaf(pa, block, CHUNK_FREE))
 		walk_up(pa, block.chunk, block.chunk);
 	pa->search_page = base_min(pa->search_page, base);
+	RT_CHECK(written(pa, block.chunk, block.chunk));
 }
 
 void pagealloc_set_scavenged(struct pagealloc *pa, uint64_t page,
@@ -514,13 +567,8 @@ void pagealloc_set_scavenged(struct pagealloc *pa, uint64_t page,
 		pallocbits_set_range(
 		    &pagealloc_chunk(pa, part.chunk)->scavenged, part.i,
 		    part.n);
+		RT_CHECK(check_chunk(pa, part.chunk));
 	}
-}
-
-// chunk_count counts the bits of one of the bitmaps of a chunk.
-static unsigned chunk_count(const struct pallocbits *b)
-{
-	return pallocbits_count_range(b, 0, RT_CHUNK_PAGES);
 }
 
 uint64_t pagealloc_count_free(const struct pagealloc *pa)
@@ -541,33 +589,19 @@ uint64_t pagealloc_count_scavenged(const struct pagealloc *pa)
 	return n;
 }
 
-// check_chunk checks one chunk's bitmaps, leaf and count.
-static const char *check_chunk(const struct pagealloc *pa, uint32_t chunk)
-{
-	const struct pallocdata *d = pagealloc_chunk(pa, chunk);
-
-	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++)
-		if (d->alloc.word[w] & d->scavenged.word[w])
-			return "page both allocated and scavenged";
-	if (level_sums(pa, LEAF)[chunk] != pallocbits_summarize(&d->alloc))
-		return "summary of a chunk is not that of its pages";
-	if (scavindex_in_use(&pa->scav, chunk) != chunk_count(&d->alloc))
-		return "scavenge index has another count than the chunk";
-	return NULL;
-}
-
 // check_level checks the entries of a level above the leaves, and that children
 // beyond the last chunk are zero.
 static const char *check_level(const struct pagealloc *pa, unsigned level)
 {
-	const pallocsum *sums = level_sums(pa, level);
 	const pallocsum *below = level_sums(pa, level + 1);
 	unsigned log = log_pages(level) - CHUNK_LOG;
+	const char *wrong = NULL;
 	uint64_t e;
 
-	for (e = 0; e << log < pa->nchunks; e++)
-		if (sums[e] != merged(pa, level, e))
-			return "summary does not follow from its children";
+	for (e = 0; e << log < pa->nchunks && !wrong; e++)
+		wrong = check_entry(pa, level, e);
+	if (wrong)
+		return wrong;
 	log -= PAGEALLOC_FANOUT_LOG;
 	for (e = 0; e < level_entries(level + 1, pa->nchunks); e++)
 		if (e << log >= pa->nchunks && below[e] != CHUNK_FULL)

@@ -107,7 +107,8 @@ uint64_t pagealloc_count_scavenged(const struct pagealloc *pa);
 // pagealloc_check returns NULL if every summary follows from its children, no
 // page is both allocated and scavenged, no free page lies below search_page,
 // and the scavenge index has the right count of every chunk.  Otherwise it
-// returns what does not hold.
+// returns what does not hold.  It goes through the whole heap.  Functions that
+// write ask, in debug builds, for the chunks written and the summaries above.
 const char *pagealloc_check(const struct pagealloc *pa);
 
 #endif

@@ -28,6 +28,7 @@ uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav)
 	*nscav = bits_count(c->scav & mask);
 	c->cache &= ~mask;
 	c->scav &= ~mask;
+	RT_CHECK(pagecache_check(c));
 	return c->base + i;
 }
 
@@ -47,6 +48,7 @@ void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages)
 	unsigned i = (unsigned)(page - c->base);
 
 	c->scav &= ~bits_mask(i, i + npages);
+	RT_CHECK(pagecache_check(c));
 }
 
 // put_rest frees the rest of the cache.
@@ -115,12 +117,14 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 	pagealloc_put_block(pa, c->base, back, c->scav & back);
 	c->cache &= ~back;
 	c->scav &= ~back;
+	RT_CHECK(pagecache_check(c));
 }
 
 void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 {
 	put_rest(c, pa);
 	c->base = c->zero = 0;
+	RT_CHECK(pagecache_check(c));
 }
 
 const char *pagecache_check(const struct pagecache *c)

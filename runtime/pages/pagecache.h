@@ -92,6 +92,7 @@ void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
 // pagecache_check returns NULL if all invariants of a cache hold, otherwise
 // what does not.  The caller must be its owner, or the owner must be stopped.
+// Debug builds ask it at each change.
 const char *pagecache_check(const struct pagecache *c);
 
 #endif

@@ -18,6 +18,40 @@ static struct scavchunk *chunk_at(const struct scavindex *s, uint32_t chunk)
 	return (struct scavchunk *)s->table.base + chunk;
 }
 
+// check_chunk checks the word of one chunk.  gen may be anything: after 2^32
+// cycles without a change of the chunk the numbers meet again.
+static const char *check_chunk(const struct scavindex *s, uint32_t i)
+{
+	const struct scavchunk *c = chunk_at(s, i);
+
+	if (c->in_use > RT_CHUNK_PAGES || c->last_in_use > RT_CHUNK_PAGES)
+		return "chunk with more pages in use than it has";
+	if (c->has_idle && c->in_use == RT_CHUNK_PAGES)
+		return "full chunk with pages to scavenge";
+	if (c->has_idle && i >= s->cursor_force)
+		return "chunk to scavenge above the cursor";
+	return NULL;
+}
+
+// check_fields checks all but the words of the chunks.
+static const char *check_fields(const struct scavindex *s)
+{
+	if (s->nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
+		return "scavenge index longer than its table";
+	if (s->cursor_bg > s->nchunks || s->cursor_force > s->nchunks ||
+	    s->free_high > s->nchunks)
+		return "cursor of the scavenge index beyond the heap";
+	return NULL;
+}
+
+// written checks what a change of one chunk writes.
+static const char *written(const struct scavindex *s, uint32_t chunk)
+{
+	const char *wrong = check_fields(s);
+
+	return wrong ? wrong : check_chunk(s, chunk);
+}
+
 bool scavindex_init(struct scavindex *s, uint32_t max_chunks)
 {
 	*s = (struct scavindex){0};
@@ -35,6 +69,7 @@ void scavindex_grow(struct scavindex *s, uint32_t nchunks)
 	if (nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
 		throw_value("scavindex_grow: no room", "nchunks", nchunks);
 	s->nchunks = nchunks;
+	RT_CHECK(check_fields(s));
 }
 
 void scavindex_fini(struct scavindex *s)
@@ -68,6 +103,7 @@ void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages)
 	c->in_use += npages;
 	if (c->in_use == RT_CHUNK_PAGES)
 		c->has_idle = 0;
+	RT_CHECK(written(s, chunk));
 }
 
 void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages)
@@ -84,6 +120,7 @@ void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages)
 		s->free_high = chunk + 1;
 	if (s->cursor_force <= chunk)
 		s->cursor_force = chunk + 1;
+	RT_CHECK(written(s, chunk));
 }
 
 static bool eligible(const struct scavindex *s, const struct scavchunk *c,
@@ -118,6 +155,7 @@ uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force)
 void scavindex_empty(struct scavindex *s, uint32_t chunk)
 {
 	chunk_at(s, chunk)->has_idle = 0;
+	RT_CHECK(written(s, chunk));
 }
 
 void scavindex_next_cycle(struct scavindex *s)
@@ -126,34 +164,15 @@ void scavindex_next_cycle(struct scavindex *s)
 	if (s->cursor_bg < s->free_high)
 		s->cursor_bg = s->free_high;
 	s->free_high = 0;
-}
-
-// check_chunk checks the word of one chunk.  gen may be anything: after 2^32
-// cycles without a change of the chunk the numbers meet again.
-static const char *check_chunk(const struct scavindex *s, uint32_t i)
-{
-	const struct scavchunk *c = chunk_at(s, i);
-
-	if (c->in_use > RT_CHUNK_PAGES || c->last_in_use > RT_CHUNK_PAGES)
-		return "chunk with more pages in use than it has";
-	if (c->has_idle && c->in_use == RT_CHUNK_PAGES)
-		return "full chunk with pages to scavenge";
-	if (c->has_idle && i >= s->cursor_force)
-		return "chunk to scavenge above the cursor";
-	return NULL;
+	RT_CHECK(scavindex_check(s));
 }
 
 const char *scavindex_check(const struct scavindex *s)
 {
 	const char *wrong = systable_check(&s->table);
 
-	if (wrong)
-		return wrong;
-	if (s->nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
-		return "scavenge index longer than its table";
-	if (s->cursor_bg > s->nchunks || s->cursor_force > s->nchunks ||
-	    s->free_high > s->nchunks)
-		return "cursor of the scavenge index beyond the heap";
+	if (!wrong)
+		wrong = check_fields(s);
 	for (uint32_t i = 0; i < s->nchunks && !wrong; i++)
 		wrong = check_chunk(s, i);
 	return wrong;

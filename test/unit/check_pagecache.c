@@ -83,8 +83,10 @@ TEST(few_pages_are_the_highest_and_many_the_lowest,
      .n = RT_ARRAY_LEN(alloc_cases))
 {
 	const struct alloc_case *c = &alloc_cases[_i];
-	struct pagecache pc = {
-	    .base = 3 * 64, .cache = c->cache, .scav = c->scav};
+	struct pagecache pc = {.base = 3 * 64,
+			       .cache = c->cache,
+			       .scav = c->scav,
+			       .zero = c->scav};
 
 	for (unsigned k = 0; k < RT_ARRAY_LEN(c->hits); k++) {
 		struct hit hit = c->hits[k];
@@ -135,9 +137,11 @@ TEST(random_caches_agree_with_walking)
 	rng_init(&r, "random_caches_agree_with_walking");
 	for (unsigned round = 0; round < 50000; round++) {
 		uint64_t cache = rng_next(&r) | rng_next(&r) | rng_next(&r);
+		uint64_t scav = cache & rng_next(&r);
 		struct pagecache a = {.base = 64 * rng_below(&r, 1000),
 				      .cache = cache,
-				      .scav = cache & rng_next(&r)};
+				      .scav = scav,
+				      .zero = scav};
 		struct pagecache b = a;
 
 		while (!pagecache_empty(&b)) {
@@ -175,7 +179,7 @@ TEST(scavenged_pages_are_counted_downwards)
 		unsigned max = (unsigned)rng_below(&r, 66), n;
 
 		c.cache = rng_next(&r) | rng_next(&r) | rng_next(&r);
-		c.scav = c.cache;
+		c.scav = c.zero = c.cache;
 		n = pagecache_scavenged(&c, c.base + i, max);
 		wrong += n != naive_scavenged(&c, c.base + i, max);
 		pagecache_populated(&c, c.base + i - n, n);
