@@ -23,9 +23,20 @@ static struct {
 	struct mark_result found;
 } cycle;
 
+// check_sets checks the sets of all span classes.
+static const char *check_sets(void)
+{
+	const char *wrong = NULL;
+
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT && !wrong; sc++)
+		wrong = mcentral_check((spanclass)sc);
+	return wrong;
+}
+
 // flip turns mark bits into alloc bits.  After it every span is unswept.
 static void flip(void)
 {
+	RT_CHECK(check_sets());
 	mcentral_reset();
 	schedpoint(SCHED_CYCLE_FLIP);
 	epoch_flip();

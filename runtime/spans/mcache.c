@@ -33,12 +33,23 @@ static_assert(RT_INLINE_MAX == 1024, "class 32");
 static_assert((int)RT_KIND_MAX + 1 == (int)KIND_COUNT, "one numbering");
 static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 
+// check_kept checks the beginning of the list of kept blocks.
+static const char *check_kept(const struct mcache_pool *pool)
+{
+	if (!pool->list && pool->n != 0)
+		return "fewer blocks kept than are counted";
+	if (pool->list && pool->n == 0)
+		return "more blocks kept than are counted";
+	return NULL;
+}
+
 static void kept_push(struct mcache_pool *pool, void *block)
 {
 	RT_ASSERT(mutex_held(&mcache_blocks.lock));
 	*(void **)block = pool->list;
 	pool->list = block;
 	pool->n++;
+	RT_CHECK(check_kept(pool));
 }
 
 static void *kept_pop(struct mcache_pool *pool)
@@ -50,6 +61,7 @@ static void *kept_pop(struct mcache_pool *pool)
 		pool->list = *block;
 		pool->n--;
 	}
+	RT_CHECK(check_kept(pool));
 	return block;
 }
 
@@ -76,7 +88,6 @@ static void pool_give(struct mcache_pool *pool, void *block)
 	mutex_lock(&mcache_blocks.lock);
 	if (pool->n < pool->most || !slab_free(&pool->slab, block))
 		kept_push(pool, block);
-	RT_CHECK(mcache_blocks_check(&mcache_blocks));
 	mutex_unlock(&mcache_blocks.lock);
 }
 
@@ -159,6 +170,7 @@ struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind)
 		k->slots[c].run = &k->runs[c];
 	}
 	mc->runs.kind[kind] = k->runs;
+	RT_CHECK(mcache_check(mc));
 	return k;
 }
 
@@ -169,6 +181,7 @@ void mcache_drop_kind(struct rt_mcache *mc, unsigned kind)
 	if (!k)
 		return;
 	mc->runs.kind[kind] = proc_no_runs.row;
+	RT_CHECK(mcache_check(mc));
 	pool_give(&mcache_blocks.kinds, k);
 }
 
@@ -480,6 +493,7 @@ void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p,
 	// Only now, so that the frees of a sweep of the span are published
 	// after these mallocs.
 	retire(mc, slot);
+	RT_CHECK(mcache_check(mc));
 }
 
 // is_empty tells whether there is nothing to count and no span to retire.

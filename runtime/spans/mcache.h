@@ -245,10 +245,13 @@ void mcache_publish_live(struct rt_mcache *mc);
 
 // mcache_check returns NULL if all invariants of an mcache hold, flushed or
 // not; otherwise what does not.  The caller must be its owner, or the owner
-// must be stopped.
+// must be stopped.  Debug builds ask it whenever a slot gets or loses its span,
+// and a kind its slots.
 const char *mcache_check(const struct rt_mcache *mc);
 
-// mcache_blocks_check does so for the blocks.  The caller must hold their lock.
+// mcache_blocks_check does so for the blocks.  The caller must hold their lock,
+// or have the world stopped.  When a block is kept or taken, debug builds ask
+// for that block only, and for the beginning of the list of kept ones.
 const char *mcache_blocks_check(const struct mcache_blocks *b);
 
 #endif

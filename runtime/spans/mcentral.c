@@ -2,6 +2,7 @@
 #include "runtime/spans/mcentral.h"
 
 #include "runtime/base/bits.h"
+#include "runtime/os/throw.h"
 #include "runtime/spans/kinds.h"
 
 // mcentral_check checks one of them.
@@ -16,14 +17,31 @@ static struct mspan *span_of(struct lfnode *node)
 		    : NULL;
 }
 
+const char *mcentral_check_span(const struct mspan *s)
+{
+	if (s->use != MSPAN_HEAP || s->spanclass >= SPANCLASS_COUNT)
+		return "span in a set is not one of objects";
+	if (s->cached)
+		return "span in a set is cached";
+	if (atomic_u32_load_relaxed(&s->sweepgen) != epoch_sweepgen())
+		return "span in a set is not swept";
+	if (s->alloc_count >= s->nelems)
+		return "span in a set has no free slot";
+	return NULL;
+}
+
 void mcentral_push(struct mspan *s)
 {
+	RT_CHECK(mcentral_check_span(s));
 	lfstack_push(&centrals[s->spanclass].partial, &s->partial);
 }
 
 struct mspan *mcentral_pop(spanclass sc)
 {
-	return span_of(lfstack_pop(&centrals[sc].partial));
+	struct mspan *s = span_of(lfstack_pop(&centrals[sc].partial));
+
+	RT_CHECK(s ? mcentral_check_span(s) : NULL);
+	return s;
 }
 
 void mcentral_reset(void)

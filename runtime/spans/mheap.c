@@ -40,6 +40,23 @@ void mheap_fini(void)
 	hugepages_fini();
 }
 
+// check_fields checks all but pages and free structures.
+static const char *check_fields(const struct mheap *h)
+{
+	const char *wrong = mutex_check(&h->lock);
+
+	if (!wrong)
+		wrong = sema_check(&h->turn);
+	// releasing changes under the turn, which no thread keeps into a stop.
+	if (!wrong && h->releasing && stw_stopped())
+		wrong = "pages are being released in a stop";
+	if (!wrong && h->spans.inuse != gauge_load(&gauges.mspan_inuse))
+		wrong = "mspan_inuse is not the mspans handed out";
+	if (!wrong && atomic_u32_load_relaxed(&h->populate) > 1)
+		wrong = "populate is neither on nor off";
+	return wrong;
+}
+
 // ---- mspan structures ----
 
 // spans_take returns an mspan, or NULL if the system refuses memory for one.
@@ -51,6 +68,7 @@ static struct mspan *spans_take(void)
 	s = fixalloc_alloc(&mheap.spans);
 	if (s)
 		gauge_add_locked(&gauges.mspan_inuse, sizeof *s);
+	RT_CHECK(check_fields(&mheap));
 	return s;
 }
 
@@ -60,6 +78,7 @@ static void spans_free(struct mspan *s)
 	mspan_free(s);
 	fixalloc_free(&mheap.spans, s);
 	gauge_add_locked(&gauges.mspan_inuse, -(int64_t)sizeof *s);
+	RT_CHECK(check_fields(&mheap));
 }
 
 // cache_fill fills a P's cache with pages, unless it has npages pages in a row,
@@ -269,6 +288,7 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	g->zero = pagecache_is_zero(&cache->pages, g->page, (unsigned)npages);
 	g->cache = cache;
 	g->span = cache->spans[--cache->nspans];
+	RT_CHECK(mheap_cache_check(cache));
 	return true;
 }
 
@@ -622,6 +642,7 @@ static void batch_release(const struct batch *b)
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
 			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
+	RT_CHECK(check_fields(&mheap));
 	mutex_unlock(&mheap.lock);
 }
 
@@ -682,22 +703,11 @@ struct mspan *mheap_next_span(uint64_t *page)
 
 const char *mheap_check(const struct mheap *h)
 {
-	const char *wrong = mutex_check(&h->lock);
+	const char *wrong = check_fields(h);
 
 	if (!wrong)
-		wrong = sema_check(&h->turn);
-	// releasing changes under the turn, which no thread keeps into a stop.
-	if (!wrong && h->releasing && stw_stopped())
-		wrong = "pages are being released in a stop";
-	if (!wrong)
 		wrong = fixalloc_check(&h->spans);
-	if (!wrong && h->spans.inuse != gauge_load(&gauges.mspan_inuse))
-		wrong = "mspan_inuse is not the mspans handed out";
-	if (!wrong)
-		wrong = fixalloc_check(&h->blocks);
-	if (!wrong && atomic_u32_load_relaxed(&h->populate) > 1)
-		wrong = "populate is neither on nor off";
-	return wrong;
+	return wrong ? wrong : fixalloc_check(&h->blocks);
 }
 
 const char *mheap_cache_check(const struct mheap_cache *cache)

@@ -110,11 +110,13 @@ struct mspan *mheap_next_span(uint64_t *page);
 
 // mheap_check returns NULL if all invariants of the heap hold but those of
 // pages, which pagealloc_check knows; otherwise what does not.  The caller must
-// hold mheap.lock or have the world stopped.
+// hold mheap.lock or have the world stopped.  Debug builds ask for all but the
+// lists of free structures whenever mspans are taken or freed; fixalloc checks
+// those one by one.
 const char *mheap_check(const struct mheap *h);
 
 // mheap_cache_check does so for a P's cache.  The caller must be its owner, or
-// the owner must be stopped.
+// the owner must be stopped.  Debug builds ask it at each change.
 const char *mheap_cache_check(const struct mheap_cache *cache);
 
 #endif

@@ -311,7 +311,8 @@ uint32_t mspan_free_slots(struct mspan *s, const char *start, const char *end);
 
 // mspan_check returns NULL if all invariants of a span hold that involve only
 // the mspan, its lines and its table entries, otherwise what does not.  The
-// world must be stopped, or the caller must own the span.
+// world must be stopped, or the caller must own the span.  Debug builds ask it
+// when a span enters a cache (refill_small).
 const char *mspan_check(const struct mspan *s);
 
 #endif

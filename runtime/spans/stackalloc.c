@@ -74,6 +74,20 @@ static void *held_set(void *v)
 	return v;
 }
 
+// check_span checks a span of which the pool has stacks to allocate.
+static const char *check_span(const struct mspan *s, unsigned order)
+{
+	if (s->use != MSPAN_STACK)
+		return "span of stacks of another use";
+	if (s->stack_order != order || s->elemsize != order_size(order))
+		return "span of stacks in the list of another order";
+	if (s->stack_used == 0)
+		return "span of stacks without a stack";
+	if (s->stack_used >> (stacks_per_span(order) - 1) > 1)
+		return "span with more stacks than fit";
+	return span_full(s) ? "full span of stacks in the pool" : NULL;
+}
+
 // pool_take returns one stack, which a P will keep, or NULL if there is no
 // memory.  The caller must hold the pool lock.
 static void *pool_take(struct rt_proc *p, unsigned order)
@@ -82,6 +96,7 @@ static void *pool_take(struct rt_proc *p, unsigned order)
 	unsigned i;
 
 	RT_ASSERT(mutex_held(&stackpool.lock));
+	RT_CHECK(s ? check_span(s, order) : NULL);
 	if (!s) {
 		s = mheap_alloc_manual(p, base_pages(STACKALLOC_SPAN),
 				       MSPAN_STACK);
@@ -115,6 +130,8 @@ static void pool_free(struct rt_proc *p, void *v)
 	if (s->stack_used == 0) {
 		pool_unlink(s);
 		mheap_free_manual(p, s);
+	} else {
+		RT_CHECK(check_span(s, s->stack_order));
 	}
 }
 
@@ -131,7 +148,6 @@ static void kept_refill(struct mcache_stacks *c, struct rt_proc *p,
 			break;
 		c->stack[order][c->n[order]++] = v;
 	}
-	RT_CHECK(stackpool_check(&stackpool));
 	mutex_unlock(&stackpool.lock);
 }
 
@@ -143,7 +159,6 @@ static void kept_release(struct mcache_stacks *c, struct rt_proc *p,
 	mutex_lock(&stackpool.lock);
 	while (c->n[order] * order_size(order) > limit)
 		pool_free(p, c->stack[order][--c->n[order]]);
-	RT_CHECK(stackpool_check(&stackpool));
 	mutex_unlock(&stackpool.lock);
 }
 
@@ -225,26 +240,13 @@ void stackalloc_flush_all(struct rt_proc *p)
 	for (struct rt_proc *q = proc_first(); q; q = proc_next(q))
 		if (mcache_of(q))
 			stackalloc_flush(mcache_of(q), p);
+	RT_CHECK(stackpool_check(&stackpool));
 }
 
 void stackalloc_reset(void)
 {
 	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
 		stackpool.partial[order] = NULL;
-}
-
-// check_span checks a span of which the pool has stacks to allocate.
-static const char *check_span(const struct mspan *s, unsigned order)
-{
-	if (s->use != MSPAN_STACK)
-		return "span of stacks of another use";
-	if (s->stack_order != order || s->elemsize != order_size(order))
-		return "span of stacks in the list of another order";
-	if (s->stack_used == 0)
-		return "span of stacks without a stack";
-	if (s->stack_used >> (stacks_per_span(order) - 1) > 1)
-		return "span with more stacks than fit";
-	return span_full(s) ? "full span of stacks in the pool" : NULL;
 }
 
 const char *stackpool_check(const struct stackpool *pool)
