@@ -6,6 +6,26 @@
 
 struct ask_queue ask_queue = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
 
+static const char *check_ask(const struct ask *a)
+{
+	return a->cause > ASK_MEMORY ? "ask of no known cause" : NULL;
+}
+
+// check_ends checks all but the asks between the first and the last.
+static const char *check_ends(const struct ask_queue *all)
+{
+	const char *wrong = mutex_check(&all->lock);
+
+	if (wrong || !all->first)
+		return wrong;
+	if (!all->led)
+		return "threads ask and none leads";
+	if (!all->last || all->last->next)
+		return "last ask is not the end of the queue";
+	wrong = check_ask(all->first);
+	return wrong ? wrong : check_ask(all->last);
+}
+
 // enqueue adds an ask to the queue.  Returns true if its thread leads.
 static bool enqueue(struct ask *a)
 {
@@ -19,7 +39,7 @@ static bool enqueue(struct ask *a)
 	else
 		ask_queue.first = a;
 	ask_queue.last = a;
-	RT_CHECK(ask_queue_check(&ask_queue));
+	RT_CHECK(check_ends(&ask_queue));
 	mutex_unlock(&ask_queue.lock);
 	return leads;
 }
@@ -115,19 +135,12 @@ void ask_fork_child(void)
 
 const char *ask_queue_check(const struct ask_queue *all)
 {
-	const char *wrong = mutex_check(&all->lock);
-	const struct ask *last = NULL;
+	const char *wrong = check_ends(all);
 
-	if (wrong)
-		return wrong;
-	if (all->first && !all->led)
-		return "threads ask and none leads";
-	for (const struct ask *a = all->first; a; a = a->next) {
-		if (a->cause > ASK_MEMORY)
-			return "ask of no known cause";
-		last = a;
+	for (const struct ask *a = all->first; a && !wrong; a = a->next) {
+		wrong = check_ask(a);
+		if (!wrong && !a->next && a != all->last)
+			wrong = "last ask is not the end of the queue";
 	}
-	if (all->first && all->last != last)
-		return "last ask is not the end of the queue";
-	return NULL;
+	return wrong;
 }

@@ -84,7 +84,8 @@ RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
 }
 
 // pacer_check returns NULL if all invariants hold, otherwise what does not. The
-// world must be stopped, or the caller must be the one that may write.
+// world must be stopped, or the caller must be the one that may write.  Debug
+// builds ask it whenever there is a new goal.
 const char *pacer_check(const struct pacer *p);
 
 #endif

@@ -32,6 +32,7 @@ void sweep_begin(void)
 {
 	atomic_u32_store_release(&sweep.left,
 				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
+	RT_CHECK(sweep_check(&sweep));
 }
 
 bool sweep_done(void)
@@ -286,6 +287,7 @@ bool sweep_chunk(struct rt_proc *p)
 	if (left != 0)
 		chunk_sweep(p, left - 1);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
+	RT_CHECK(sweep_check(&sweep));
 	return left != 0;
 }
 
@@ -312,6 +314,7 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 		publish(p, &f);
 	}
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
+	RT_CHECK(sweep_check(&sweep));
 	while (atomic_u32_load_acquire(&s->sweepgen) != gen) {
 		schedpoint(SCHED_SWEEP_ENSURE_WAIT);
 		oscall_yield();

@@ -54,7 +54,8 @@ bool sweep_done(void);
 void sweep_fork_child(void);
 
 // sweep_check returns NULL if all invariants hold, otherwise what does not.
-// Sweepers may be under way.
+// Sweepers may be under way.  Debug builds ask it when sweeping begins, and
+// when a sweeper is done with a chunk or a span.
 const char *sweep_check(const struct sweep *s);
 
 #endif

@@ -47,7 +47,7 @@ void worker_provide(struct rt_proc *p, bool wanted);
 
 // workers_check returns NULL if all invariants hold, otherwise what does not.
 // The world must be stopped, or the caller must be the thread that makes
-// helpers.
+// helpers.  Debug builds ask it when helpers were made.
 const char *workers_check(const struct workers *all);
 
 #endif

@@ -63,11 +63,13 @@ uint32_t crew_size(void)
 void crew_enter(void)
 {
 	atomic_u32_add_release(&crew_calls.size, 1);
+	RT_CHECK(crew_check(&crew_calls));
 }
 
 void crew_leave(void)
 {
 	atomic_u32_add_release(&crew_calls.size, (uint32_t)-1);
+	RT_CHECK(crew_check(&crew_calls));
 }
 
 void crew_reset(void)

@@ -49,7 +49,8 @@ uint32_t crew_count_from(uint32_t n);
 #endif
 
 // crew_check returns NULL if the call is for a task that there is, otherwise
-// what is wrong.
+// what is wrong.  Debug builds ask it at each call, and when a helper enters or
+// leaves.
 const char *crew_check(const struct crew_calls *c);
 
 #endif

@@ -15,6 +15,33 @@ enum { NONE = UINT32_MAX }; // the end of a chain
 
 struct roots roots = {.lock = RT_MUTEX_INIT(LOCKRANK_ROOTS)};
 
+// check_fields checks all but the ranges.
+static const char *check_fields(const struct roots *r)
+{
+	const char *wrong = mutex_check(&r->lock);
+
+	if (wrong)
+		return wrong;
+	if (r->room != 0 && !base_is_pow2(r->room))
+		return "room for roots is not a power of two";
+	if ((r->room == 0) != (r->entry == NULL) ||
+	    (r->entry && r->bucket != (uint32_t *)(r->entry + r->room)))
+		return "table of roots is elsewhere";
+	if (r->n > r->room)
+		return "more roots than there is room for";
+	return NULL;
+}
+
+static const char *check_entry(const struct roots_entry *e)
+{
+	if (e->lo > e->hi || e->lo % sizeof(uintptr_t) != 0 ||
+	    e->hi % sizeof(uintptr_t) != 0)
+		return "root that is no range of words";
+	if (e->times[RT_ROOT_WORDS] == 0 && e->times[RT_ROOT_EXACT] == 0)
+		return "root that was not added";
+	return NULL;
+}
+
 static size_t table_bytes(size_t room)
 {
 	return room * (sizeof(struct roots_entry) + sizeof(uint32_t));
@@ -41,6 +68,20 @@ static uint32_t *link_to(uintptr_t lo, uintptr_t hi)
 	       (roots.entry[*link].lo != lo || roots.entry[*link].hi != hi))
 		link = &roots.entry[*link].next;
 	return link;
+}
+
+// check_range checks an entry that was written, and that its bucket leads to
+// it.
+static const char *check_range(uintptr_t lo, uintptr_t hi)
+{
+	const char *wrong = check_fields(&roots);
+	uint32_t i = NONE;
+
+	if (!wrong)
+		i = *link_to(lo, hi);
+	if (!wrong && i >= roots.n)
+		wrong = "root that no bucket leads to";
+	return wrong ? wrong : check_entry(&roots.entry[i]);
 }
 
 // table_index fills the buckets of a new table.
@@ -111,6 +152,7 @@ bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 		roots.entry[i].times[flags]++;
 	else
 		ok = add_new(lo, hi, flags);
+	RT_CHECK(ok ? check_range(lo, hi) : NULL);
 	mutex_unlock(&roots.lock);
 	return ok;
 }
@@ -150,8 +192,10 @@ bool roots_remove(uintptr_t lo, uintptr_t hi)
 	mutex_lock(&roots.lock);
 	link = roots.room != 0 ? link_to(lo, hi) : NULL;
 	found = link && *link != NONE;
+	RT_CHECK(found ? check_range(lo, hi) : NULL);
 	if (found)
 		take_once(link);
+	RT_CHECK(check_fields(&roots));
 	mutex_unlock(&roots.lock);
 	return found;
 }
@@ -218,16 +262,6 @@ bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 
 // ---- invariants ----
 
-static const char *check_entry(const struct roots_entry *e)
-{
-	if (e->lo > e->hi || e->lo % sizeof(uintptr_t) != 0 ||
-	    e->hi % sizeof(uintptr_t) != 0)
-		return "root that is no range of words";
-	if (e->times[RT_ROOT_WORDS] == 0 && e->times[RT_ROOT_EXACT] == 0)
-		return "root that was not added";
-	return NULL;
-}
-
 // check_chain adds to *n the entries of a bucket.
 static const char *check_chain(const struct roots *r, uint32_t i, size_t *n)
 {
@@ -242,18 +276,11 @@ static const char *check_chain(const struct roots *r, uint32_t i, size_t *n)
 
 const char *roots_check(const struct roots *r)
 {
-	const char *wrong = mutex_check(&r->lock);
+	const char *wrong = check_fields(r);
 	size_t n = 0;
 
 	if (wrong)
 		return wrong;
-	if (r->room != 0 && !base_is_pow2(r->room))
-		return "room for roots is not a power of two";
-	if ((r->room == 0) != (r->entry == NULL) ||
-	    (r->entry && r->bucket != (uint32_t *)(r->entry + r->room)))
-		return "table of roots is elsewhere";
-	if (r->n > r->room)
-		return "more roots than there is room for";
 	for (size_t i = 0; i < r->n && !wrong; i++)
 		wrong = check_entry(&r->entry[i]);
 	for (size_t i = 0; i < r->room && !wrong; i++)

@@ -72,7 +72,9 @@ bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 		      struct roots_range *frame);
 
 // roots_check returns NULL if all invariants hold, otherwise what does not. The
-// caller must hold roots.lock.
+// caller must hold roots.lock, or have the world stopped.  Debug builds ask it
+// when the table has grown.  When a range is added or removed they ask for that
+// range, and for the fields of the table.
 const char *roots_check(const struct roots *r);
 
 #endif

@@ -41,6 +41,20 @@ RT_INLINE bool limited(void)
 #endif
 }
 
+// check_newest checks the numbers of the pool and its newest span.
+static const char *check_newest(const struct work_pool *pool)
+{
+	if (pool->spans && pool->spans->use != MSPAN_WORK)
+		return "span of work buffers of another use";
+	if (pool->spans && pool->nspans == 0)
+		return "more spans of work buffers than are counted";
+	if (!pool->spans && pool->nspans != 0)
+		return "fewer spans of work buffers than are counted";
+	if (pool->empty && !pool->spans)
+		return "work buffer without a span";
+	return NULL;
+}
+
 // pool_grow cuts a new span into empty buffers, if there is memory for one.
 static void pool_grow(struct rt_proc *p)
 {
@@ -75,7 +89,7 @@ static void pool_take(struct work *w)
 		b->next = w->spare;
 		w->spare = b;
 	}
-	RT_CHECK(work_pool_check(&work_pool));
+	RT_CHECK(check_newest(&work_pool));
 	mutex_unlock(&work_pool.lock);
 }
 
@@ -89,6 +103,7 @@ static void pool_put_batch(struct work *w)
 		w->spare = b->next;
 		pool_put(b);
 	}
+	RT_CHECK(check_newest(&work_pool));
 	mutex_unlock(&work_pool.lock);
 	w->nspare -= WORK_BATCH;
 }
@@ -99,6 +114,7 @@ static void pool_release(struct rt_proc *p)
 	struct mspan *next;
 
 	mutex_lock(&work_pool.lock);
+	RT_CHECK(work_pool_check(&work_pool));
 	for (struct mspan *s = work_pool.spans; s; s = next) {
 		next = s->next;
 		mheap_free_manual(p, s);
@@ -106,11 +122,30 @@ static void pool_release(struct rt_proc *p)
 	work_pool.empty = NULL;
 	work_pool.spans = NULL;
 	work_pool.nspans = 0;
-	RT_CHECK(work_pool_check(&work_pool));
 	mutex_unlock(&work_pool.lock);
 }
 
 // ---- one marker's stack ----
+
+// check_first checks all of a marker but the buffers that follow the first ones
+// of its chains.
+static const char *check_first(const struct work *w)
+{
+	if (w->t.limit != w->bottom + WORK_ENTRIES ||
+	    w->high != w->t.limit - WORK_FEW)
+		return "stack of a marker is not a buffer";
+	if (w->t.top < w->bottom || w->t.top > w->t.limit)
+		return "top of a marker outside of its buffer";
+	if ((w->nfull == 0) != (w->full == NULL))
+		return "nfull is not the full buffers of a marker";
+	if (w->nspare > WORK_SPARES)
+		return "marker with too many empty buffers";
+	if ((w->nspare == 0) != (w->spare == NULL))
+		return "nspare is not the empty buffers of a marker";
+	if (w->alone && !w->busy)
+		return "idle marker is alone";
+	return note_check(&w->note);
+}
 
 // use makes b, with its first n entries, the current buffer.
 static void use(struct work *w, struct workbuf *b, uint64_t n)
@@ -164,7 +199,7 @@ bool work_spill(struct work *w)
 	w->full = full;
 	w->nfull++;
 	use(w, empty, 0);
-	RT_CHECK(work_check(w));
+	RT_CHECK(check_first(w));
 	return true;
 }
 
@@ -179,6 +214,7 @@ bool work_more(struct work *w)
 	w->nfull--;
 	use(w, b, b->n);
 	keep_empty(w, empty);
+	RT_CHECK(check_first(w));
 	return true;
 }
 
@@ -215,6 +251,7 @@ bool work_add_range(struct work *w, struct work_range range)
 	if (ok)
 		work_agreed.ranges->range[work_agreed.ranges->n++] = range;
 	w->more = any_left();
+	RT_CHECK(work_agreed_check(&work_agreed));
 	mutex_unlock(&work_agreed.lock);
 	return ok;
 }
@@ -394,6 +431,7 @@ void work_add_jobs(struct work *w, uint32_t njobs)
 	work_agreed.next_job = 0;
 	work_agreed.njobs = njobs;
 	w->more = any_left();
+	RT_CHECK(work_agreed_check(&work_agreed));
 	mutex_unlock(&work_agreed.lock);
 }
 
@@ -479,6 +517,7 @@ enum work_next work_get(struct work *w)
 	bool waits;
 
 	schedpoint(SCHED_WORK_GET);
+	RT_CHECK(work_check(w));
 	mutex_lock(&work_agreed.lock);
 	if (w->busy)
 		set_idle(w);
@@ -661,6 +700,8 @@ const char *work_pool_check(const struct work_pool *pool)
 	const char *wrong = mutex_check(&pool->lock);
 	uint32_t n = 0;
 
+	if (!wrong)
+		wrong = check_newest(pool);
 	if (wrong)
 		return wrong;
 	for (const struct mspan *s = pool->spans; s; s = s->next) {
@@ -669,11 +710,9 @@ const char *work_pool_check(const struct work_pool *pool)
 		if (n++ == pool->nspans)
 			return "more spans of work buffers than are counted";
 	}
-	if (n != pool->nspans)
-		return "fewer spans of work buffers than are counted";
-	if (pool->empty && n == 0)
-		return "work buffer without a span";
-	return NULL;
+	return n != pool->nspans
+		   ? "fewer spans of work buffers than are counted"
+		   : NULL;
 }
 
 // count_buffers counts a chain of buffers, up to one more than most.
@@ -688,18 +727,13 @@ static uint32_t count_buffers(const struct workbuf *b, uint32_t most)
 
 const char *work_check(const struct work *w)
 {
-	if (w->t.limit != w->bottom + WORK_ENTRIES ||
-	    w->high != w->t.limit - WORK_FEW)
-		return "stack of a marker is not a buffer";
-	if (w->t.top < w->bottom || w->t.top > w->t.limit)
-		return "top of a marker outside of its buffer";
+	const char *wrong = check_first(w);
+
+	if (wrong)
+		return wrong;
 	if (count_buffers(w->full, w->nfull) != w->nfull)
 		return "nfull is not the full buffers of a marker";
-	if (w->nspare > WORK_SPARES)
-		return "marker with too many empty buffers";
 	if (count_buffers(w->spare, w->nspare) != w->nspare)
 		return "nspare is not the empty buffers of a marker";
-	if (w->alone && !w->busy)
-		return "idle marker is alone";
-	return note_check(&w->note);
+	return NULL;
 }
