@@ -85,6 +85,13 @@ static void holds(struct rt_verify *v, const char *what, const void *of)
 		wrong(v, what, (uintptr_t)of);
 }
 
+static void span_holds(struct rt_verify *v, const char *what,
+		       const struct mspan *s)
+{
+	if (what)
+		wrong(v, what, s->base);
+}
+
 static bool swept(const struct mspan *s)
 {
 	return atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen();
@@ -117,8 +124,7 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 {
 	const char *what = mspan_check(s);
 
-	if (what)
-		wrong(v, what, s->base);
+	span_holds(v, what, s);
 	// A span that extends beyond the heap is not followed, and one of no
 	// class is not counted.
 	if (s->npages > (arena_used() >> RT_PAGE_SHIFT) - mspan_page(s) ||
@@ -192,18 +198,19 @@ static void verify_spans(struct rt_verify *v, struct sums *sums)
 
 static void verify_sets(struct rt_verify *v, const struct sums *sums)
 {
+	const struct mspan *top;
 	uint64_t n = 0;
 
 	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++) {
 		if (!kinds_exists(spanclass_kind((spanclass)sc)))
 			continue;
-		holds(v, mcentral_check((spanclass)sc), &mheap);
-		for (const struct mspan *s = mcentral_top((spanclass)sc); s;
-		     s = mcentral_below(s)) {
-			if (s->use != MSPAN_HEAP || s->spanclass != sc ||
-			    s->cached || !swept(s) ||
-			    s->alloc_count >= s->nelems)
-				wrong(v, "span in the wrong set", s->base);
+		top = mcentral_top((spanclass)sc);
+		span_holds(v, mcentral_check((spanclass)sc), top);
+		for (const struct mspan *s = top; s; s = mcentral_below(s)) {
+			span_holds(v, mcentral_check_span(s), s);
+			if (s->spanclass != sc)
+				wrong(v, "span in the set of another class",
+				      s->base);
 			if (n++ > sums->partial)
 				return wrong(v, "set without end", s->base);
 		}
@@ -242,16 +249,27 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 	}
 }
 
-// The checks of a struct with a lock ask for the lock.  In a stop only some of
-// these locks can be held by another thread: those with a comment.
+// What other threads write while the world is stopped:
+//
+//   - A stopped thread writes nothing, and holds no lock.
+//   - A thread that attaches or detaches takes procs.lock, finds the gate
+//     closed, and releases the lock again.
+//   - A thread without a P, or in a blocking region, may read statistics.  This
+//     folds heapstats, under heapstats.reader.  To remove a root it needs the
+//     right to stop the world, which the stopper has.
+//   - A thread that starts helpers is blocked meanwhile.  It writes
+//     workers.running, an atomic, and the records of the helpers.
+//   - A helper that comes late to marking or sweeping finds nothing to do.  It
+//     writes sweep.active, an atomic, and its own record.
+//   - A helper may provide huge pages at any time, under hugepages.lock.
+//
+// So the checks below need two locks.
 
 // verify_threads checks the Ps, what they count, and the stop.
 static void verify_threads(struct rt_verify *v)
 {
 	holds(v, stw_check(&world), &world);
-	mutex_lock(&procs.lock); // a thread may be about to attach
 	holds(v, procs_check(&procs), &procs);
-	mutex_unlock(&procs.lock);
 	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
 		holds(v, proc_check(p), p);
 	holds(v, heapgauge_check(&heapgauges), &heapgauges);
@@ -265,21 +283,13 @@ static void verify_threads(struct rt_verify *v)
 // verify_memory checks what hands out memory.
 static void verify_memory(struct rt_verify *v)
 {
-	mutex_lock(&persistent.lock);
 	holds(v, persistent_check(&persistent), &persistent);
-	mutex_unlock(&persistent.lock);
-	mutex_lock(&hugepages.lock); // a helper may provide some
+	mutex_lock(&hugepages.lock); // a helper may be providing some
 	holds(v, hugepages_check(&hugepages), &hugepages);
 	mutex_unlock(&hugepages.lock);
-	mutex_lock(&mheap.lock);
 	holds(v, mheap_check(&mheap), &mheap);
-	mutex_unlock(&mheap.lock);
-	mutex_lock(&mcache_blocks.lock);
 	holds(v, mcache_blocks_check(&mcache_blocks), &mcache_blocks);
-	mutex_unlock(&mcache_blocks.lock);
-	mutex_lock(&stackpool.lock);
 	holds(v, stackpool_check(&stackpool), &stackpool);
-	mutex_unlock(&stackpool.lock);
 }
 
 // verify_cycle checks what a collection uses.  None is under way.
@@ -288,19 +298,11 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, epoch_check(&epoch), &epoch);
 	holds(v, gain_check(&gain), &gain);
 	holds(v, crew_check(&crew_calls), &crew_calls);
-	mutex_lock(&work_agreed.lock); // a helper may come too late
 	holds(v, work_agreed_check(&work_agreed), &work_agreed);
-	mutex_unlock(&work_agreed.lock);
-	mutex_lock(&work_pool.lock);
 	holds(v, work_pool_check(&work_pool), &work_pool);
-	mutex_unlock(&work_pool.lock);
-	mutex_lock(&roots.lock);
 	holds(v, roots_check(&roots), &roots);
-	mutex_unlock(&roots.lock);
 	holds(v, pacer_check(&pacer), &pacer);
-	mutex_lock(&ask_queue.lock);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
-	mutex_unlock(&ask_queue.lock);
 	holds(v, sweep_check(&sweep), &sweep);
 	holds(v, workers_check(&workers), &workers);
 }
