@@ -8,7 +8,7 @@ struct ask_queue ask_queue = {.lock = RT_MUTEX_INIT(LOCKRANK_ASK)};
 
 static const char *check_ask(const struct ask *a)
 {
-	return a->cause > ASK_MEMORY ? "ask of no known cause" : NULL;
+	return a->cause > ASK_MEMORY ? "ask has an unknown cause" : NULL;
 }
 
 // check_ends checks all but the asks between the first and the last.
@@ -19,7 +19,7 @@ static const char *check_ends(const struct ask_queue *all)
 	if (wrong || !all->first)
 		return wrong;
 	if (!all->led)
-		return "threads ask and none leads";
+		return "threads ask but none leads";
 	if (!all->last || all->last->next)
 		return "last ask is not the end of the queue";
 	wrong = check_ask(all->first);

@@ -347,6 +347,6 @@ const char *sweep_check(const struct sweep *s)
 	if (atomic_u32_load_relaxed(&s->left) > used)
 		return "more chunks to sweep than the heap has";
 	if (atomic_u32_load_relaxed(&s->active) >> 31 != 0)
-		return "fewer sweepers than none";
+		return "number of active sweepers is negative";
 	return NULL;
 }

@@ -209,13 +209,13 @@ const char *workers_check(const struct workers *all)
 	uint32_t n = 0;
 
 	if (atomic_u32_load_relaxed(&all->making) > 1)
-		return "helpers made by two threads";
+		return "helpers are made by two threads";
 	for (const struct worker *w = all->all; w; w = w->next)
 		if (n++ == all->records)
-			return "more records of helpers than are counted";
+			return "more records of helpers exist than are counted";
 	if (n != all->records)
-		return "fewer records of helpers than are counted";
+		return "fewer records of helpers exist than are counted";
 	if (atomic_u32_load_relaxed(&all->running) > n)
-		return "helper without a record";
+		return "more helpers run than there are records";
 	return NULL;
 }

@@ -93,8 +93,8 @@ const char *crew_check(const struct crew_calls *c)
 	uint32_t call = atomic_u32_load_relaxed(&c->call);
 
 	if ((call & ((1 << TASK_BITS) - 1)) > CREW_QUIT)
-		return "call for a task that there is not";
+		return "helpers are called for an unknown task";
 	if (atomic_u32_load_relaxed(&c->size) > SETTINGS_MAX_PROCS)
-		return "more helpers than there may be";
+		return "more helpers exist than may";
 	return NULL;
 }

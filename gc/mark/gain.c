@@ -65,7 +65,7 @@ const char *gain_check(const struct gain *g)
 {
 	for (unsigned i = 0; i < RT_ARRAY_LEN(g->cost); i++)
 		if ((g->cost[i].wall == 0) != (g->cost[i].cpu == 0))
-			return "cost of marking known in part";
+			return "cost of marking is known in part";
 	if (g->off && (g->cost[false].wall == 0 || g->cost[true].wall == 0))
 		return "helpers are off without a comparison";
 	return NULL;

@@ -26,9 +26,9 @@ static const char *check_fields(const struct roots *r)
 		return "room for roots is not a power of two";
 	if ((r->room == 0) != (r->entry == NULL) ||
 	    (r->entry && r->bucket != (uint32_t *)(r->entry + r->room)))
-		return "table of roots is elsewhere";
+		return "table of roots is not where its fields say";
 	if (r->n > r->room)
-		return "more roots than there is room for";
+		return "table of roots has more roots than room";
 	return NULL;
 }
 
@@ -36,9 +36,9 @@ static const char *check_entry(const struct roots_entry *e)
 {
 	if (e->lo > e->hi || e->lo % sizeof(uintptr_t) != 0 ||
 	    e->hi % sizeof(uintptr_t) != 0)
-		return "root that is no range of words";
+		return "root is not a range of words";
 	if (e->times[RT_ROOT_WORDS] == 0 && e->times[RT_ROOT_EXACT] == 0)
-		return "root that was not added";
+		return "root was added 0 times";
 	return NULL;
 }
 
@@ -80,7 +80,7 @@ static const char *check_range(uintptr_t lo, uintptr_t hi)
 	if (!wrong)
 		i = *link_to(lo, hi);
 	if (!wrong && i >= roots.n)
-		wrong = "root that no bucket leads to";
+		wrong = "root is in no bucket";
 	return wrong ? wrong : check_entry(&roots.entry[i]);
 }
 
@@ -269,7 +269,7 @@ static const char *check_chain(const struct roots *r, uint32_t i, size_t *n)
 		if (i >= r->n)
 			return "bucket of roots leads beyond the table";
 		if ((*n)++ == r->n)
-			return "bucket of roots without end";
+			return "bucket of roots has no end";
 	}
 	return NULL;
 }
@@ -286,6 +286,6 @@ const char *roots_check(const struct roots *r)
 	for (size_t i = 0; i < r->room && !wrong; i++)
 		wrong = check_chain(r, r->bucket[i], &n);
 	if (!wrong && n != r->n)
-		wrong = "root that no bucket leads to";
+		wrong = "root is in no bucket";
 	return wrong;
 }

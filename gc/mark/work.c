@@ -45,13 +45,13 @@ RT_INLINE bool limited(void)
 static const char *check_newest(const struct work_pool *pool)
 {
 	if (pool->spans && pool->spans->use != MSPAN_WORK)
-		return "span of work buffers of another use";
+		return "span of work buffers has another use";
 	if (pool->spans && pool->nspans == 0)
-		return "more spans of work buffers than are counted";
+		return "more spans of work buffers exist than are counted";
 	if (!pool->spans && pool->nspans != 0)
-		return "fewer spans of work buffers than are counted";
+		return "fewer spans of work buffers exist than are counted";
 	if (pool->empty && !pool->spans)
-		return "work buffer without a span";
+		return "work buffer has no span";
 	return NULL;
 }
 
@@ -135,15 +135,15 @@ static const char *check_first(const struct work *w)
 	    w->high != w->t.limit - WORK_FEW)
 		return "stack of a marker is not a buffer";
 	if (w->t.top < w->bottom || w->t.top > w->t.limit)
-		return "top of a marker outside of its buffer";
+		return "top of a marker is outside of its buffer";
 	if ((w->nfull == 0) != (w->full == NULL))
-		return "nfull is not the full buffers of a marker";
+		return "nfull is not the number of a marker's full buffers";
 	if (w->nspare > WORK_SPARES)
-		return "marker with too many empty buffers";
+		return "marker has too many empty buffers";
 	if ((w->nspare == 0) != (w->spare == NULL))
-		return "nspare is not the empty buffers of a marker";
+		return "nspare is not the number of a marker's empty buffers";
 	if (w->alone && !w->busy)
-		return "idle marker is alone";
+		return "marker is alone but not busy";
 	return note_check(&w->note);
 }
 
@@ -665,11 +665,11 @@ uint32_t work_count_from(uint32_t n)
 static const char *check_closed(const struct work_agreed *a)
 {
 	if (a->waiters)
-		return "marker that waits for no marking";
+		return "marker waits though no marking is open";
 	if (a->ranges || a->next_job < a->njobs)
-		return "work is left of a marking that is over";
+		return "work is left though no marking is open";
 	if (a->alone || atomic_u32_load_relaxed(&a->busy) != 0)
-		return "marker is busy without a marking";
+		return "marker is busy though no marking is open";
 	return NULL;
 }
 
@@ -681,9 +681,9 @@ const char *work_agreed_check(const struct work_agreed *a)
 	if (wrong)
 		return wrong;
 	if (a->next_job > a->njobs)
-		return "job that there is not was given";
+		return "more jobs were given than there are";
 	if (a->alone && atomic_u32_load_relaxed(&a->busy) != 1)
-		return "marker is alone beside busy ones";
+		return "marker is alone but not the only busy one";
 	for (const struct work *w = a->waiters; w; w = w->waits) {
 		if (w->busy || w->got != WORK_WAIT)
 			return "marker that waits is busy";
@@ -706,12 +706,13 @@ const char *work_pool_check(const struct work_pool *pool)
 		return wrong;
 	for (const struct mspan *s = pool->spans; s; s = s->next) {
 		if (s->use != MSPAN_WORK)
-			return "span of work buffers of another use";
+			return "span of work buffers has another use";
 		if (n++ == pool->nspans)
-			return "more spans of work buffers than are counted";
+			return "more spans of work buffers exist than are "
+			       "counted";
 	}
 	return n != pool->nspans
-		   ? "fewer spans of work buffers than are counted"
+		   ? "fewer spans of work buffers exist than are counted"
 		   : NULL;
 }
 
@@ -732,8 +733,8 @@ const char *work_check(const struct work *w)
 	if (wrong)
 		return wrong;
 	if (count_buffers(w->full, w->nfull) != w->nfull)
-		return "nfull is not the full buffers of a marker";
+		return "nfull is not the number of a marker's full buffers";
 	if (count_buffers(w->spare, w->nspare) != w->nspare)
-		return "nspare is not the empty buffers of a marker";
+		return "nspare is not the number of a marker's empty buffers";
 	return NULL;
 }

@@ -134,7 +134,7 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 		return 1;
 	for (uint64_t i = 0; i < s->npages; i++)
 		if (!page_taken(mspan_page(s) + i))
-			wrong(v, "free page in a span",
+			wrong(v, "page of a span is free",
 			      arena_page_address(mspan_page(s) + i));
 	v->spans++;
 	sums->spans++;
@@ -145,7 +145,7 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 	if (s->use != MSPAN_HEAP)
 		return s->npages;
 	if (s->cached)
-		wrong(v, "cached span that no mcache has", s->base);
+		wrong(v, "span is cached but in no cache", s->base);
 	// If an object is not where it should be, the bytes around it must not
 	// be read.
 	if (!what && mspan_overwritten(s))
@@ -169,10 +169,10 @@ static void verify_free_page(struct rt_verify *v, uint64_t page)
 		bits |= atomic_u64_load_relaxed(&lines[w].line[0]) |
 			atomic_u64_load_relaxed(&lines[w].line[1]);
 	if (bits != 0)
-		wrong(v, "bit on a free page", arena_page_address(page));
+		wrong(v, "free page has a bit", arena_page_address(page));
 	if (arena_word(page) != 0 &&
 	    pageword_state(arena_word(page)) != PAGEWORD_PROTECTED)
-		wrong(v, "page word of a free page", arena_page_address(page));
+		wrong(v, "free page has a pageword", arena_page_address(page));
 }
 
 static void verify_spans(struct rt_verify *v, struct sums *sums)
@@ -209,10 +209,10 @@ static void verify_sets(struct rt_verify *v, const struct sums *sums)
 		for (const struct mspan *s = top; s; s = mcentral_below(s)) {
 			span_holds(v, mcentral_check_span(s), s);
 			if (s->spanclass != sc)
-				wrong(v, "span in the set of another class",
+				wrong(v, "span is in the set of another class",
 				      s->base);
 			if (n++ > sums->partial)
-				return wrong(v, "set without end", s->base);
+				return wrong(v, "set has no end", s->base);
 		}
 	}
 	equal(v, "spans with free slots that are in a set", n, sums->partial);
@@ -232,7 +232,7 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 		for (unsigned w = 0; w < MCACHE_WORDS; w++)
 			nonempty |= mc->nonempty[w];
 		if (nonempty != 0 || mc->tiny != 0 || mc->live != 0)
-			wrong(v, "mcache that was not flushed", (uintptr_t)mc);
+			wrong(v, "mcache was not flushed", (uintptr_t)mc);
 		holds(v, mcache_check(mc), mc);
 		c = &mc->heap.pages;
 		for (uint64_t x = c->cache; x; x &= x - 1) {
@@ -330,7 +330,7 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums,
 	      sums->heap_pages << RT_PAGE_SHIFT);
 	for (uint64_t i = 0; i < arena_used() >> RT_PAGE_SHIFT; i += 64)
 		if (atomic_u64_load_relaxed(&arena.overflow[i / 64]) != 0)
-			wrong(v, "mark overflow outside of marking",
+			wrong(v, "mark overflow is set outside of marking",
 			      arena_page_address(i));
 }
 
@@ -359,22 +359,22 @@ static void verify_heapstats(struct rt_verify *v, const struct sums *sums,
 	const struct heapstats_totals *h = &s->heap;
 
 	holds(v, heapstats_totals_check(h), h);
-	equal(v, "released statistics", h->released,
+	equal(v, "released differs in heapstats and heapgauge", h->released,
 	      s->heapgauges[HEAPGAUGE_RELEASED]);
-	equal(v, "committed statistics", h->committed + h->released,
-	      arena_used());
-	equal(v, "in_heap statistics", h->in_heap,
+	equal(v, "committed and released are not the heap",
+	      h->committed + h->released, arena_used());
+	equal(v, "in_heap is not the heap spans", h->in_heap,
 	      sums->heap_pages << RT_PAGE_SHIFT);
-	equal(v, "in_stacks statistics", h->in_stacks,
+	equal(v, "in_stacks is not the stack spans", h->in_stacks,
 	      sums->stack_pages << RT_PAGE_SHIFT);
-	equal(v, "in_work_bufs statistics", h->in_work_bufs,
-	      sums->work_pages << RT_PAGE_SHIFT);
-	equal(v, "large object statistics",
+	equal(v, "in_work_bufs is not the spans of work buffers",
+	      h->in_work_bufs, sums->work_pages << RT_PAGE_SHIFT);
+	equal(v, "large objects in statistics are not those in spans",
 	      h->large_alloc_count - h->large_free_count, sums->large);
-	equal(v, "large byte statistics", h->large_alloc - h->large_free,
-	      sums->large_bytes);
+	equal(v, "large bytes in statistics are not those in spans",
+	      h->large_alloc - h->large_free, sums->large_bytes);
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
-		equal(v, "statistics of a size class",
+		equal(v, "small objects in statistics are not those in spans",
 		      h->small_alloc_count[c] - h->small_free_count[c],
 		      sums->small[c]);
 }
@@ -387,7 +387,7 @@ void verify_heap(struct rt_verify *v)
 	*v = (struct rt_verify){0};
 	holds(v, arena_check(&arena), &arena);
 	// Nothing else can be checked if the length of the heap is not known.
-	if (!equal(v, "length of the page allocator and of the heap",
+	if (!equal(v, "page allocator and heap have different lengths",
 		   (uint64_t)mheap.pages.nchunks << RT_CHUNK_SHIFT,
 		   arena_used()))
 		return;

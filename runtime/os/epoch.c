@@ -7,6 +7,6 @@ const char *epoch_check(const struct epoch *e)
 {
 	// It wraps, so 0 is possible.
 	if (atomic_u32_load_relaxed(&e->sweepgen) % 2 != 0)
-		return "sweepgen of the heap is odd";
+		return "sweepgen is odd";
 	return NULL;
 }

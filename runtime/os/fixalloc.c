@@ -23,16 +23,16 @@ void fixalloc_init(struct fixalloc *f, size_t size, size_t align, bool zero,
 static const char *check_fields(const struct fixalloc *f)
 {
 	if (f->size < sizeof(struct fixalloc_free) || f->size > FIXALLOC_CHUNK)
-		return "fixalloc of no possible size";
+		return "fixalloc has an impossible size";
 	if (!base_is_pow2(f->align) || f->size % f->align != 0)
-		return "fixalloc of no possible alignment";
+		return "fixalloc has an impossible alignment";
 	if (!f->stat)
-		return "fixalloc without a gauge";
+		return "fixalloc has no gauge";
 	if (f->nchunk > FIXALLOC_CHUNK || f->nchunk % f->size != 0 ||
 	    (f->nchunk != 0 && !f->chunk))
-		return "chunk of a fixalloc is not whole objects";
+		return "rest of a fixalloc's chunk is not whole objects";
 	if (f->inuse % f->size != 0 || f->inuse > gauge_load(f->stat))
-		return "fixalloc with more in use than there is";
+		return "fixalloc has more bytes in use than mapped";
 	return NULL;
 }
 
@@ -124,7 +124,7 @@ static const char *check_list(const struct fixalloc *f)
 		if (wrong)
 			return wrong;
 		if (n++ == most)
-			return "list of a fixalloc without end";
+			return "list of a fixalloc has no end";
 	}
 	return NULL;
 }

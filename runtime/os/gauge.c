@@ -87,8 +87,8 @@ const char *gauges_check(const struct gauges *g)
 	if (wrong)
 		return wrong;
 	if (gauge_load(&g->mspan_inuse) > gauge_load(&g->mspan_sys))
-		return "more mspans in use than mapped";
+		return "mspan_inuse is more than mspan_sys";
 	if (gauge_load(&g->mcache_inuse) > gauge_load(&g->mcache_sys))
-		return "more mcaches in use than mapped";
+		return "mcache_inuse is more than mcache_sys";
 	return NULL;
 }

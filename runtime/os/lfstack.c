@@ -93,7 +93,7 @@ const char *lfstack_check(const struct lfstack *s)
 	for (const struct lfnode *node = lfstack_top(s); node;
 	     node = lfstack_below(node)) {
 		if (node == mark)
-			return "lock-free stack without end";
+			return "lock-free stack has no end";
 		if (base_is_pow2(++n))
 			mark = node;
 	}

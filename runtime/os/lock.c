@@ -223,16 +223,16 @@ void sema_fork_child(struct sema *s)
 const char *mutex_check(const struct mutex *m)
 {
 	if (atomic_u32_load_relaxed(&m->state) > MUTEX_WAITED)
-		return "mutex in no known state";
+		return "mutex has an unknown state";
 	if (m->rank <= LOCKRANK_NONE || m->rank >= LOCKRANK_COUNT)
-		return "mutex without a rank";
+		return "mutex has no rank";
 	return NULL;
 }
 
 const char *note_check(const struct note *n)
 {
 	if (atomic_u32_load_relaxed(&n->woken) > NOTE_SLEPT)
-		return "note in no known state";
+		return "note has an unknown state";
 	return NULL;
 }
 

@@ -106,11 +106,11 @@ static void *carve(size_t n, size_t align)
 static const char *check_carved(const struct persistent *p)
 {
 	if (p->regions && p->limit != (uintptr_t)p->regions + p->regions->size)
-		return "permanent memory is not carved from its last region";
+		return "permanent memory is not carved from the newest region";
 	if (p->next > p->ready)
-		return "permanent memory handed out before it is usable";
+		return "permanent memory was handed out before it was usable";
 	if (p->ready > p->limit)
-		return "permanent memory beyond its region";
+		return "permanent memory is usable beyond its region";
 	return NULL;
 }
 
@@ -166,6 +166,6 @@ const char *persistent_check(const struct persistent *p)
 	for (const struct persistent_region *r = p->regions; r; r = r->next)
 		reserved += r->size;
 	if (p->usable > reserved)
-		return "permanent memory is more than its regions";
+		return "permanent memory is larger than its regions";
 	return check_carved(p);
 }

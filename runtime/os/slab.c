@@ -18,11 +18,12 @@ static bool is_free(const struct slab_region *r, size_t i)
 static const char *check_fields(const struct slab_region *r)
 {
 	if (!r->base)
-		return "region of a slab without blocks";
+		return "region of a slab has no memory";
 	if (r->nblocks == 0 || r->nblocks % 64 != 0)
-		return "region of a slab is not whole words";
+		return "region of a slab has a number of blocks that 64 does "
+		       "not divide";
 	if (r->ready > r->nblocks)
-		return "region of a slab with more blocks ready than it has";
+		return "region of a slab has more blocks ready than blocks";
 	return NULL;
 }
 
@@ -30,7 +31,7 @@ static const char *check_fields(const struct slab_region *r)
 static const char *check_block(const struct slab_region *r, size_t i)
 {
 	return i >= r->ready && !is_free(r, i)
-		   ? "block of a slab taken before it is ready"
+		   ? "block of a slab is taken but not ready"
 		   : NULL;
 }
 
@@ -162,17 +163,18 @@ const char *slab_check(const struct slab *s)
 	size_t left = s->nblocks;
 
 	if (s->size == 0)
-		return "slab of no size";
+		return "slab has the size 0";
 	if (!s->stat)
-		return "slab without a gauge";
+		return "slab has no gauge";
 	for (const struct slab_region *r = s->regions; r; r = r->next) {
 		const char *wrong = check_region(r);
 
 		if (wrong)
 			return wrong;
 		if (r->nblocks > left)
-			return "regions of a slab have more blocks than it";
+			return "slab counts fewer blocks than its regions have";
 		left -= r->nblocks;
 	}
-	return left != 0 ? "regions of a slab have fewer blocks than it" : NULL;
+	return left != 0 ? "slab counts more blocks than its regions have"
+			 : NULL;
 }

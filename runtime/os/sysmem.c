@@ -376,12 +376,12 @@ const char *systable_check(const struct systable *t)
 	if (!t->base || !is_aligned(t->base, page_size))
 		return "table begins inside a physical page";
 	if (t->reserved % page_size != 0)
-		return "table reserves a part of a physical page";
+		return "table's reservation ends inside a physical page";
 	if (systable_ready(t) > t->reserved)
 		return "table is longer than its reservation";
 	if (systable_ready(t) % page_size != 0)
 		return "table ends inside a physical page";
 	if (!t->stat)
-		return "table without a gauge";
+		return "table has no gauge";
 	return NULL;
 }

@@ -148,7 +148,7 @@ static const char *check_pages(uint64_t page, uint64_t npages)
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
 
 	return npages == 0 || page >= end || npages > end - page
-		   ? "pages outside of the heap enter the tables"
+		   ? "span has pages outside of the heap"
 		   : NULL;
 }
 
@@ -208,7 +208,7 @@ static const char *check_tables(const struct arena *a, uint64_t prepared)
 		if (wrong)
 			return wrong;
 		if (base[i] != a->table[i].base)
-			return "table of the arena is elsewhere";
+			return "table of the arena is not where its field says";
 		if (systable_ready(&a->table[i]) <
 		    arena_table_bytes(i, prepared >> RT_CHUNK_SHIFT))
 			return "table of the arena is too short";
@@ -223,14 +223,14 @@ const char *arena_check(const struct arena *a)
 	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
 
 	if (a->base == 0 || a->base % RT_ARENA_SIZE != 0)
-		return "heap is not aligned";
+		return "heap's range is not aligned";
 	if (a->reserved == 0 || a->reserved % RT_ARENA_SIZE != 0)
-		return "heap reserves a part of an arena";
+		return "heap's range is not whole arenas";
 	if (used % RT_CHUNK_SIZE != 0)
 		return "heap is not whole chunks";
 	if (used > prepared)
-		return "heap is longer than what was prepared";
+		return "heap is longer than its prepared part";
 	if (prepared % RT_CHUNK_SIZE != 0 || prepared > a->reserved)
-		return "heap was prepared beyond its range";
+		return "heap is prepared beyond its range";
 	return check_tables(a, prepared);
 }

@@ -144,7 +144,7 @@ static char *address(enum range r, uint32_t unit)
 static const char *check_place(const struct hugepages_range *range)
 {
 	return !range->base || range->chunks == 0 || range->unit == 0
-		   ? "range of huge pages is nowhere"
+		   ? "range of huge pages has no place or no unit"
 		   : NULL;
 }
 
@@ -156,13 +156,13 @@ static const char *check_fields(const struct hugepages *h)
 	if (!wrong)
 		wrong = systable_check(&h->states);
 	if (!wrong && h->nchunks > systable_ready(&h->states))
-		wrong = "states of huge pages beyond their table";
+		wrong = "huge pages have more states than their table";
 	if (!wrong && !h->on && h->nchunks != 0)
-		wrong = "huge pages that were not wanted";
+		wrong = "huge pages have states though they are off";
 	if (!wrong && h->cursor > h->nchunks)
-		wrong = "cursor of huge pages beyond the heap";
+		wrong = "cursor of huge pages is beyond the heap";
 	if (!wrong && atomic_u32_load_relaxed(&h->busy) > 1)
-		wrong = "huge pages provided by two threads";
+		wrong = "huge pages are provided by two threads";
 	return wrong;
 }
 
@@ -187,15 +187,16 @@ static const char *check_unit(const struct hugepages *h, enum range r,
 		return wrong;
 	nunits = h->nchunks / range->chunks;
 	if (unit >= nunits)
-		return "unit of huge pages beyond the heap";
+		return "unit of huge pages is beyond the heap";
 	if (state_in(h, r, unit) > HUGE)
-		return "unit of huge pages in no known state";
+		return "unit of huge pages has an unknown state";
 	if (range->nwanted > nunits ||
 	    (range->nwanted == 0 && state_in(h, r, unit) == WANTED))
-		return "nwanted is not the units that are WANTED";
-	if (range->nruns > nunits ||
-	    (range->nruns == 0 && state_in(h, r, unit) == HUGE))
-		return "nruns is not the runs of HUGE units";
+		return "nwanted is not the number of WANTED units";
+	if (range->nstretches > nunits ||
+	    (range->nstretches == 0 && state_in(h, r, unit) == HUGE))
+		return "nstretches is not the number of stretches of HUGE "
+		       "units";
 	return NULL;
 }
 
@@ -409,15 +410,16 @@ static const char *check_range(const struct hugepages *h, enum range r)
 		unsigned state = state_in(h, r, unit);
 
 		if (state > HUGE)
-			return "unit of huge pages in no known state";
+			return "unit of huge pages has an unknown state";
 		nwanted += state == WANTED;
 		nstretches += state == HUGE && before != HUGE;
 		before = state;
 	}
 	if (nwanted != range->nwanted)
-		return "nwanted is not the units that are WANTED";
+		return "nwanted is not the number of WANTED units";
 	if (nstretches != range->nstretches)
-		return "nstretches is not the stretches of HUGE units";
+		return "nstretches is not the number of stretches of HUGE "
+		       "units";
 	return NULL;
 }
 

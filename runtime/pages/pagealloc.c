@@ -155,11 +155,12 @@ static const char *check_chunk(const struct pagealloc *pa, uint32_t chunk)
 
 	for (unsigned w = 0; w < PALLOCBITS_WORDS; w++)
 		if (d->alloc.word[w] & d->scavenged.word[w])
-			return "page both allocated and scavenged";
+			return "page is both allocated and scavenged";
 	if (level_sums(pa, LEAF)[chunk] != pallocbits_summarize(&d->alloc))
 		return "summary of a chunk is not that of its pages";
 	if (scavindex_in_use(&pa->scav, chunk) != chunk_count(&d->alloc))
-		return "scavenge index has another count than the chunk";
+		return "scavenge index counts other pages in use than the "
+		       "chunk";
 	return NULL;
 }
 
@@ -179,7 +180,7 @@ static const char *written(const struct pagealloc *pa, uint64_t lo, uint64_t hi)
 	const char *wrong = NULL;
 
 	if (pa->search_page > end_page(pa))
-		return "search_page beyond the heap";
+		return "search_page is beyond the heap";
 	for (uint64_t c = lo; c <= hi && !wrong; c++)
 		wrong = check_chunk(pa, (uint32_t)c);
 	for (unsigned l = LEAF; l-- > 0 && !wrong;) {
@@ -605,7 +606,7 @@ static const char *check_level(const struct pagealloc *pa, unsigned level)
 	log -= PAGEALLOC_FANOUT_LOG;
 	for (e = 0; e < level_entries(level + 1, pa->nchunks); e++)
 		if (e << log >= pa->nchunks && below[e] != CHUNK_FULL)
-			return "summary beyond the last chunk";
+			return "summary beyond the last chunk is not 0";
 	return NULL;
 }
 
@@ -615,13 +616,13 @@ static const char *check_search(const struct pagealloc *pa)
 	struct part part;
 
 	if (pa->search_page > end_page(pa))
-		return "search_page beyond the heap";
+		return "search_page is beyond the heap";
 	for (uint64_t p = 0; p < pa->search_page; p += part.n) {
 		part = part_at(p, pa->search_page);
 		if (pallocbits_count_range(
 			&pagealloc_chunk(pa, part.chunk)->alloc, part.i,
 			part.n) != part.n)
-			return "free page below search_page";
+			return "page below search_page is free";
 	}
 	return NULL;
 }
@@ -634,11 +635,12 @@ static const char *check_tables(const struct pagealloc *pa)
 		wrong = systable_check(&pa->sums[l]);
 	if (!wrong &&
 	    (pa->nchunks > pa->max_chunks || !tables_hold(pa, pa->nchunks)))
-		wrong = "page allocator longer than its tables";
+		wrong = "page allocator is longer than its tables";
 	if (!wrong)
 		wrong = scavindex_check(&pa->scav);
 	if (!wrong && pa->scav.nchunks != pa->nchunks)
-		wrong = "scavenge index of another length";
+		wrong =
+		    "scavenge index and page allocator have different lengths";
 	return wrong;
 }
 

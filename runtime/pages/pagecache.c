@@ -130,16 +130,16 @@ void pagecache_flush(struct pagecache *c, struct pagealloc *pa)
 const char *pagecache_check(const struct pagecache *c)
 {
 	if (c->base % PAGECACHE_PAGES != 0)
-		return "page cache of no block";
+		return "page cache begins inside a block";
 	if (c->scav & ~c->cache)
-		return "scavenged page that is not in the page cache";
+		return "page cache has a scavenged page that it does not cache";
 	if (c->scav & ~c->zero)
-		return "scavenged page in a cache is not zero";
+		return "page cache has a scavenged page that is not zero";
 	if (c->nrecent > PAGECACHE_RECENT)
 		return "page cache remembers too many blocks";
 	for (unsigned i = 0; i < c->nrecent; i++) {
 		if (c->recent[i] % PAGECACHE_PAGES != 0)
-			return "page cache remembers no block";
+			return "page cache remembers a place inside a block";
 		for (unsigned k = 0; k < i; k++)
 			if (c->recent[k] == c->recent[i])
 				return "page cache remembers a block twice";

@@ -25,11 +25,11 @@ static const char *check_chunk(const struct scavindex *s, uint32_t i)
 	const struct scavchunk *c = chunk_at(s, i);
 
 	if (c->in_use > RT_CHUNK_PAGES || c->last_in_use > RT_CHUNK_PAGES)
-		return "chunk with more pages in use than it has";
+		return "chunk has more pages in use than pages";
 	if (c->has_idle && c->in_use == RT_CHUNK_PAGES)
-		return "full chunk with pages to scavenge";
+		return "chunk is full but has pages to scavenge";
 	if (c->has_idle && i >= s->cursor_force)
-		return "chunk to scavenge above the cursor";
+		return "chunk above the cursor has pages to scavenge";
 	return NULL;
 }
 
@@ -37,10 +37,10 @@ static const char *check_chunk(const struct scavindex *s, uint32_t i)
 static const char *check_fields(const struct scavindex *s)
 {
 	if (s->nchunks * sizeof(struct scavchunk) > systable_ready(&s->table))
-		return "scavenge index longer than its table";
+		return "scavenge index is longer than its table";
 	if (s->cursor_bg > s->nchunks || s->cursor_force > s->nchunks ||
 	    s->free_high > s->nchunks)
-		return "cursor of the scavenge index beyond the heap";
+		return "cursor of the scavenge index is beyond the heap";
 	return NULL;
 }
 

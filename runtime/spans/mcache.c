@@ -37,9 +37,9 @@ static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 static const char *check_kept(const struct mcache_pool *pool)
 {
 	if (!pool->list && pool->n != 0)
-		return "fewer blocks kept than are counted";
+		return "fewer blocks are kept than counted";
 	if (pool->list && pool->n == 0)
-		return "more blocks kept than are counted";
+		return "more blocks are kept than counted";
 	return NULL;
 }
 
@@ -595,11 +595,12 @@ static const char *check_run(const struct mcache_slot *slot)
 	uintptr_t cur = (uintptr_t)slot->run->cur;
 
 	if (!s)
-		return start != 0 || cur != 0 ? "run without a span" : NULL;
+		return start != 0 || cur != 0 ? "slot has a run but no span"
+					      : NULL;
 	if (start > cur)
-		return "run that ends before it begins";
+		return "run ends before it begins";
 	if (cur != 0 && (start < s->base || cur > mspan_limit(s)))
-		return "run outside of its span";
+		return "run is outside of its span";
 	return NULL;
 }
 
@@ -609,19 +610,19 @@ static const char *check_slot(const struct mcache_slot *slot, bool nonempty,
 	const struct mspan *s = slot->span;
 
 	if (nonempty != (s != NULL))
-		return "nonempty is not the slots with a span";
+		return "nonempty differs from the slots that have a span";
 	if (slot->uninit != uninit || slot->sc != sc ||
 	    slot->size != sizeclass_table[spanclass_size(sc)].size)
-		return "slot of another class";
+		return "slot has the wrong class or size";
 	if (slot->run_log2 < MCACHE_RUN_FIRST ||
 	    slot->run_log2 > MCACHE_RUN_LAST)
-		return "slot with runs of no possible length";
+		return "slot has an impossible length of runs";
 	if (s && !s->cached)
-		return "slot with a span that is not cached";
+		return "slot has a span that is not cached";
 	if (s && s->spanclass != slot->sc)
-		return "slot with a span of another class";
+		return "slot has a span of the wrong class";
 	if (s && slot->taken > s->npages << RT_PAGE_SHIFT)
-		return "slot that took more than its span";
+		return "slot took more bytes than its span has";
 	return check_run(slot);
 }
 
@@ -651,10 +652,12 @@ static const char *check_kind(const struct rt_mcache *mc, unsigned kind)
 	const char *wrong = NULL;
 
 	if (!k)
-		return mc->used_kinds >> kind & 1 ? "kind without slots" : NULL;
+		return mc->used_kinds >> kind & 1
+			   ? "kind is in use but has no slots"
+			   : NULL;
 	if ((k->nonempty[0] | k->nonempty[1]) != 0 &&
 	    !(mc->used_kinds >> kind & 1))
-		return "kind in use that is not counted";
+		return "kind is in use but not in used_kinds";
 	for (unsigned c = 0; c < SIZECLASS_COUNT && !wrong; c++)
 		wrong = check_slot(&k->slots[c], has_bit(k->nonempty, c),
 				   spanclass_make(c, kind), false);
@@ -665,10 +668,11 @@ static const char *check_stacks(const struct mcache_stacks *c)
 {
 	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++) {
 		if (c->n[order] > MCACHE_STACKS >> order)
-			return "cache with more stacks than it may keep";
+			return "mcache has more stacks than it may keep";
 		for (unsigned i = 0; i < c->n[order]; i++)
 			if (!c->stack[order][i])
-				return "cache without a stack that it counts";
+				return "mcache counts a stack that it does not "
+				       "have";
 	}
 	return NULL;
 }
@@ -678,15 +682,15 @@ const char *mcache_check(const struct rt_mcache *mc)
 	const char *wrong = NULL;
 
 	if (mc->thread.mc != mc)
-		return "thread of another mcache";
+		return "thread block belongs to another mcache";
 	if (!mc->thread.p)
-		return "mcache without a P";
+		return "mcache has no P";
 	if (mc->thread.run != mc->runs.row &&
 	    mc->thread.run != proc_no_runs.row)
-		return "thread with runs of another mcache";
+		return "thread block has runs of another mcache";
 	if (mc->tiny % SIZECLASS_TINY_SIZE != 0 ||
 	    mc->tiny_offset > SIZECLASS_TINY_SIZE)
-		return "tiny block of no possible place or size";
+		return "tiny block has an impossible place or size";
 	wrong = check_stacks(&mc->stacks);
 	if (!wrong)
 		wrong = mheap_cache_check(&mc->heap);
@@ -706,8 +710,8 @@ static const char *check_pool(const struct mcache_pool *pool)
 		return wrong;
 	for (void **block = pool->list; block; block = *block)
 		if (n++ == pool->n)
-			return "more blocks kept than are counted";
-	return n != pool->n ? "fewer blocks kept than are counted" : NULL;
+			return "more blocks are kept than counted";
+	return n != pool->n ? "fewer blocks are kept than counted" : NULL;
 }
 
 const char *mcache_blocks_check(const struct mcache_blocks *b)

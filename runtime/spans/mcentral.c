@@ -20,7 +20,7 @@ static struct mspan *span_of(struct lfnode *node)
 const char *mcentral_check_span(const struct mspan *s)
 {
 	if (s->use != MSPAN_HEAP || s->spanclass >= SPANCLASS_COUNT)
-		return "span in a set is not one of objects";
+		return "span in a set is not in use for objects";
 	if (s->cached)
 		return "span in a set is cached";
 	if (atomic_u32_load_relaxed(&s->sweepgen) != epoch_sweepgen())

@@ -51,7 +51,7 @@ static const char *check_fields(const struct mheap *h)
 	if (!wrong && h->releasing && stw_stopped())
 		wrong = "pages are being released in a stop";
 	if (!wrong && h->spans.inuse != gauge_load(&gauges.mspan_inuse))
-		wrong = "mspan_inuse is not the mspans handed out";
+		wrong = "mspan_inuse differs from the mspans handed out";
 	if (!wrong && atomic_u32_load_relaxed(&h->populate) > 1)
 		wrong = "populate is neither on nor off";
 	return wrong;
@@ -717,14 +717,14 @@ const char *mheap_cache_check(const struct mheap_cache *cache)
 	if (wrong)
 		return wrong;
 	if (cache->filling > PAGECACHE_PAGES)
-		return "cache filled with more than a block";
+		return "cache was filled with more than a block";
 	if (cache->nspans > MHEAP_CACHE_SPANS)
-		return "cache with more mspans than it has room for";
+		return "cache has more mspans than room";
 	for (unsigned i = 0; i < cache->nspans; i++) {
 		if (!cache->spans[i])
-			return "cache without an mspan that it counts";
+			return "cache counts an mspan that it does not have";
 		if (cache->spans[i]->use != MSPAN_FREE)
-			return "cached mspan in use";
+			return "cached mspan is in use";
 	}
 	return NULL;
 }

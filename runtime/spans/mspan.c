@@ -304,7 +304,7 @@ static const char *check_small(const struct mspan *s)
 	if (!mspan_lines(s) || own_bits != (class == 1))
 		return "span has the wrong bits";
 	if (mspan_limit(s) != s->base + (uint64_t)c->nelems * c->size)
-		return "span has another limit than its class";
+		return "span has the wrong limit for its class";
 	if (s->npages != c->npages || s->elemsize != c->size ||
 	    s->divmagic != c->divmagic || s->nelems != c->nelems)
 		return "span does not fit its class";
@@ -320,19 +320,19 @@ static const char *check_large(const struct mspan *s)
 
 	if (request > PTRDIFF_MAX ||
 	    (guarded ? guard_pages(request) : base_pages(request)) != s->npages)
-		return "limit of a large object outside of its last page";
+		return "limit of a large object is not in its last page";
 	if (s->elemsize != base_pages(request) << RT_PAGE_SHIFT ||
 	    s->divmagic != 0 || s->nelems != 1 || s->nwords != 1)
 		return "large object does not fill its span";
 	if (guarded && mspan_object(s, 0) !=
 			   guarded_place(guard_begin(s->base, s->npages),
 					 spanclass_kind(s->spanclass), request))
-		return "guarded object in another place";
+		return "guarded object is in the wrong place";
 	if (mspan_lines(s) != granule_lines(mspan_object(s, 0)))
 		return "span has the wrong bits";
 	if (s->alloc_count == 0 &&
 	    atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
-		return "large span without its object";
+		return "large span has no object";
 	return NULL;
 }
 
@@ -344,15 +344,15 @@ static const char *check_fields(const struct mspan *s)
 	uint64_t used = arena_used();
 
 	if (s->use == MSPAN_FREE || s->npages == 0)
-		return "freed span in use";
+		return "mspan is free or has no pages";
 	if (s->base % RT_PAGE_SIZE != 0 || offset >= used ||
 	    s->npages > (used - offset) >> RT_PAGE_SHIFT)
-		return "span outside of the heap";
+		return "span is outside of the heap";
 	if (s->use > MSPAN_WORK || s->spanclass >= SPANCLASS_COUNT ||
 	    s->sizeclass != spanclass_size(s->spanclass))
-		return "span of no known use or class";
+		return "span has an unknown use or class";
 	if (mspan_is_guarded(s) && (s->use != MSPAN_HEAP || !mspan_is_large(s)))
-		return "guarded span of another use or class";
+		return "guarded span has the wrong use or class";
 	if (s->use != MSPAN_HEAP)
 		return NULL;
 	return mspan_is_large(s) ? check_large(s) : check_small(s);
@@ -375,15 +375,15 @@ static const char *check_words(const struct mspan *s)
 		uint32_t w = arena_word(page + i);
 
 		if (arena_span(page + i) != s)
-			return "span table leads elsewhere";
+			return "span table leads to another span";
 		if (pageword_place(w) != base_min(i, PAGEWORD_PLACE_MAX))
-			return "page word has another place";
+			return "pageword has the wrong place";
 		if (!state_fits(s, pageword_state(w)))
-			return "page word has another state";
+			return "pageword has the wrong state";
 		if (pageword_class(w) != s->sizeclass ||
 		    (s->use != MSPAN_STACK &&
 		     pageword_kind(w) != spanclass_kind(s->spanclass)))
-			return "page word has another class or kind";
+			return "pageword has the wrong class or kind";
 	}
 	return NULL;
 }
@@ -400,7 +400,7 @@ static const char *check_page_lines(const struct mspan *s)
 		if ((!own || l < own || l >= own + s->nwords) &&
 		    (atomic_u64_load_relaxed(&l->line[0]) |
 		     atomic_u64_load_relaxed(&l->line[1])) != 0)
-			return "bit on a page without slots";
+			return "bit is set where the span has no slots";
 	return NULL;
 }
 
@@ -418,10 +418,10 @@ static const char *check_lines(const struct mspan *s)
 		for (unsigned line = 0; line < 2; line++)
 			if (atomic_u64_load_relaxed(mspan_word(s, line, w)) &
 			    ~mask)
-				return "bit where no slot begins";
+				return "bit is set where no slot begins";
 		if (swept && atomic_u64_load_relaxed(
 				 mspan_word(s, epoch_mark_line(own), w)) != 0)
-			return "mark bit on a swept span";
+			return "swept span has a mark bit";
 	}
 	return NULL;
 }
@@ -438,9 +438,9 @@ const char *mspan_check(const struct mspan *s)
 	if (wrong || s->use != MSPAN_HEAP)
 		return wrong;
 	if (gen != epoch_sweepgen() && gen != epoch_sweepgen() - 2)
-		return "bad sweepgen";
+		return "span has an impossible sweepgen";
 	if (s->alloc_count > s->nelems)
-		return "more objects than slots";
+		return "span has more objects than slots";
 	if (!s->cached && mspan_counted(s) != s->alloc_count)
 		return "alloc_count is not the number of alloc bits";
 	return check_lines(s);

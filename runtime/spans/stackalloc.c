@@ -78,14 +78,14 @@ static void *held_set(void *v)
 static const char *check_span(const struct mspan *s, unsigned order)
 {
 	if (s->use != MSPAN_STACK)
-		return "span of stacks of another use";
+		return "span of stacks has another use";
 	if (s->stack_order != order || s->elemsize != order_size(order))
-		return "span of stacks in the list of another order";
+		return "span of stacks is in the list of another order";
 	if (s->stack_used == 0)
-		return "span of stacks without a stack";
+		return "span of stacks in the pool has no stack in use";
 	if (s->stack_used >> (stacks_per_span(order) - 1) > 1)
-		return "span with more stacks than fit";
-	return span_full(s) ? "full span of stacks in the pool" : NULL;
+		return "span of stacks has more stacks than fit";
+	return span_full(s) ? "span of stacks in the pool is full" : NULL;
 }
 
 // pool_take returns one stack, which a P will keep, or NULL if there is no
@@ -257,7 +257,7 @@ const char *stackpool_check(const struct stackpool *pool)
 	for (unsigned order = 0; order < MCACHE_STACK_ORDERS; order++)
 		for (const struct mspan *s = pool->partial[order]; s && !wrong;
 		     s = s->next)
-			wrong = left-- == 0 ? "stack pool without end"
+			wrong = left-- == 0 ? "stack pool has no end"
 					    : check_span(s, order);
 	return wrong;
 }

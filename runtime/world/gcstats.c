@@ -181,7 +181,7 @@ void gcstats_count_from(uint64_t n)
 static const char *check_cpu(const struct cpustats *c)
 {
 	if (c->gc_assist != 0 || c->gc_dedicated != 0 || c->gc_idle != 0)
-		return "CPU time of a kind of marking that there is not";
+		return "CPU time is counted for marking that does not exist";
 	if (c->gc_total !=
 	    c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause)
 		return "gc_total is not the sum of its parts";
@@ -196,7 +196,7 @@ const char *gcstats_cycles_check(const struct gcstats_cycles *c)
 {
 	// As a difference, since both may have wrapped.
 	if ((c->num_gc - c->num_forced_gc) >> 63 != 0)
-		return "more forced collections than collections";
+		return "more collections were forced than run";
 	return check_cpu(&c->cpu);
 }
 
@@ -207,6 +207,6 @@ const char *gcstats_check(const struct gcstats *g)
 	if (wrong)
 		return wrong;
 	if (atomic_u64_load_relaxed(&g->pauses.count) != state.cycles.num_gc)
-		return "another number of pauses than of collections";
+		return "number of pauses differs from that of collections";
 	return gcstats_cycles_check(&state.cycles);
 }

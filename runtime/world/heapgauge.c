@@ -70,14 +70,14 @@ const char *heapgauge_check(const struct heapgauges *h)
 	for (const struct rt_proc *p = atomic_ptr_load_relaxed(&h->counted); p;
 	     p = p->next_counted) {
 		if (!p->counted)
-			return "P in the list of gauges does not know it";
+			return "P is in the list of gauges but not counted";
 		if (n++ == procs.made)
-			return "list of gauges without end";
+			return "list of gauges has no end";
 	}
 	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p))
 		for (unsigned i = 0; i < HEAPGAUGE_COUNT && !p->counted; i++)
 			parts |= atomic_u64_load_relaxed(&p->gauges[i]);
 	if (parts != 0)
-		return "P with a part of a gauge is not in the list";
+		return "P has a part of a gauge but is not in the list";
 	return NULL;
 }

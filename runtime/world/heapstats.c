@@ -153,12 +153,12 @@ const char *heapstats_check(const struct heapstats *h)
 	const atomic_u64 *next;
 
 	if (gen >= SLOTS)
-		return "statistics with no such slot";
+		return "statistics have an impossible current slot";
 	// The next reader moves gen there.
 	next = (const atomic_u64 *)&h->slots[(gen + 1) % SLOTS];
 	for (unsigned i = 0; i < WORDS; i++)
 		if (atomic_u64_load_relaxed(&next[i]) != 0)
-			return "slot of statistics that was not cleared";
+			return "next slot of statistics was not cleared";
 	wrong = mutex_check(&h->no_p);
 	return wrong ? wrong : mutex_check(&h->reader);
 }
@@ -174,10 +174,10 @@ const char *heapstats_totals_check(const struct heapstats_totals *t)
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
 		live |= t->small_alloc_count[c] - t->small_free_count[c];
 	if (used >> 63 != 0)
-		return "negative bytes in statistics";
+		return "statistics have negative bytes";
 	if (t->in_ptr_scalar_bits != 0)
 		return "in_ptr_scalar_bits is not 0";
 	if (live >> 63 != 0)
-		return "more freed than allocated in statistics";
+		return "statistics have more frees than allocations";
 	return NULL;
 }

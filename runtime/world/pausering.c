@@ -51,6 +51,6 @@ const char *pausering_check(const struct pausering *r)
 	// The other fields may hold anything: sums and numbers wrap.
 	if (atomic_u64_load_relaxed(&r->begun) !=
 	    atomic_u64_load_relaxed(&r->count))
-		return "pause that is recorded in part";
+		return "pause is recorded in part";
 	return NULL;
 }

@@ -182,9 +182,9 @@ static const char *check_record(const struct procs *all,
 				const struct rt_proc *p)
 {
 	if (p->id >= all->made)
-		return "P with a number that was not given";
+		return "P has a number that was not given";
 	if (!state_known(atomic_u32_load_relaxed(&p->state)))
-		return "P in no known state";
+		return "P has an unknown state";
 	return NULL;
 }
 
@@ -201,7 +201,7 @@ static const char *check_links(const struct procs *all, const struct rt_proc *p)
 	if (to_p != p || (next && next->prev != p))
 		return "list of Ps does not lead back";
 	if (proc_is_free(p))
-		return "free P in the list of attached ones";
+		return "P in the list of attached ones is free";
 	return NULL;
 }
 
@@ -212,7 +212,7 @@ static const char *check_free_record(const struct procs *all,
 	const char *wrong = check_record(all, p);
 
 	if (!wrong && !proc_is_free(p))
-		wrong = "P of a thread in the list of free ones";
+		wrong = "P in the list of free ones has a thread";
 	return wrong;
 }
 
@@ -347,7 +347,7 @@ static const char *check_attached(const struct procs *all)
 	if (n != all->count)
 		return "list of Ps is shorter than count";
 	if (hosts != atomic_u32_load_relaxed(&all->attached))
-		return "attached is not the threads of the host";
+		return "attached is not the number of the host's threads";
 	return NULL;
 }
 
@@ -451,20 +451,20 @@ const char *proc_check(const struct rt_proc *p)
 	uint32_t state = atomic_u32_load_relaxed(&p->state);
 
 	if (atomic_u32_load_relaxed(&p->stats_seq) % 2 != 0)
-		return "P stopped inside a change of statistics";
+		return "P was stopped inside a change of statistics";
 	if (!state_known(state))
-		return "P in no known state";
+		return "P has an unknown state";
 	if ((state & PROC_STATE) == PROC_FREE)
 		return "attached P is free";
 	// Only the stopper's runs, and is not asked to stop.
 	if ((state & PROC_STATE) == PROC_RUNNING && !p->stopper)
-		return "P runs in a stop";
+		return "P runs while the world is stopped";
 	if (p->stopper && (state & PROC_STOP))
 		return "P of the stopper was asked to stop";
 	if (p->in_region && (state & PROC_STATE) != PROC_BLOCKED)
 		return "P in a region is not blocked";
 	if (p->context.hi != 0 && p->context.lo > p->context.hi)
-		return "stack that ends before it begins";
+		return "stack of a P ends before it begins";
 	return NULL;
 }
 
@@ -478,9 +478,9 @@ static const char *check_free(const struct procs *all)
 		if (wrong)
 			return wrong;
 		if (left-- == 0)
-			return "more Ps than were made";
+			return "more Ps are free than were made";
 	}
-	return left != 0 ? "P that was made is in no list" : NULL;
+	return left != 0 ? "P is in no list" : NULL;
 }
 
 const char *procs_check(const struct procs *all)

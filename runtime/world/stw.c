@@ -146,15 +146,15 @@ const char *stw_check(const struct world *w)
 		return wrong;
 	if (atomic_u32_load_relaxed(&w->sema.next) ==
 	    atomic_u32_load_relaxed(&w->sema.serving))
-		return "stop without the right to it";
+		return "world is stopped without the right to stop it";
 	if (atomic_u32_load_relaxed(&w->stopped) != 1)
-		return "stopper of a world that runs";
+		return "world is not marked as stopped";
 	// Not procs.count: the child of a fork has fewer.
 	if (w->nthreads > procs.made)
-		return "more threads stopped than there were";
+		return "more threads were stopped than Ps made";
 	if (w->slowest != 0 && w->slowest >= procs.made)
-		return "slowest thread has a P that was not made";
+		return "slowest thread has a P that was never made";
 	if (w->begin.finished < w->begin.asked)
-		return "stop that ended before it was asked for";
+		return "stop was complete before it was requested";
 	return NULL;
 }

@@ -345,22 +345,22 @@ static const char *damage_shape(struct mspan *s, int i)
 	switch (i) {
 	case 0:
 		s->npages = 0;
-		return "freed span in use";
+		return "mspan is free or has no pages";
 	case 1:
 		s->base++;
-		return "span outside of the heap";
+		return "span is outside of the heap";
 	case 2:
 		s->base += arena_used();
-		return "span outside of the heap";
+		return "span is outside of the heap";
 	case 3:
 		s->npages = (arena_used() >> RT_PAGE_SHIFT) + 1;
-		return "span outside of the heap";
+		return "span is outside of the heap";
 	case 4:
 		s->use = MSPAN_WORK + 1;
-		return "span of no known use or class";
+		return "span has an unknown use or class";
 	case 5:
 		s->sizeclass++;
-		return "span of no known use or class";
+		return "span has an unknown use or class";
 	case 6:
 		atomic_ptr_store_release(&s->lines,
 					 arena_lines(mspan_page(s) + 1));
@@ -389,7 +389,7 @@ enum { SHAPES = 11 };
 static const char *damage_large(struct mspan *s, int i)
 {
 	static const char limit[] =
-	    "limit of a large object outside of its last page";
+	    "limit of a large object is not in its last page";
 
 	switch (i) {
 	case 0:
@@ -400,7 +400,7 @@ static const char *damage_large(struct mspan *s, int i)
 		return limit;
 	case 2:
 		s->alloc_count = 0;
-		return "large span without its object";
+		return "large span has no object";
 	default:
 		return NULL;
 	}
@@ -440,7 +440,7 @@ TEST(a_span_of_no_class_is_not_counted)
 // damage_guarded does what can be wrong with a guarded object only.
 static const char *damage_guarded(struct mspan *s, int i)
 {
-	static const char place[] = "guarded object in another place";
+	static const char place[] = "guarded object is in the wrong place";
 	uint32_t guarded = atomic_u32_load_relaxed(&s->guarded);
 
 	switch (i) {
@@ -452,7 +452,7 @@ static const char *damage_guarded(struct mspan *s, int i)
 		return place;
 	case 2:
 		atomic_u32_store_relaxed(&s->guarded, 0);
-		return "limit of a large object outside of its last page";
+		return "limit of a large object is not in its last page";
 	case 3: // object and limit, in the guard
 		atomic_u32_store_relaxed(&s->guarded, guarded + RT_PAGE_SIZE);
 		atomic_u64_store_relaxed(&s->limit,
@@ -460,7 +460,7 @@ static const char *damage_guarded(struct mspan *s, int i)
 		return place;
 	default:
 		s->use = MSPAN_WORK;
-		return "guarded span of another use or class";
+		return "guarded span has the wrong use or class";
 	}
 }
 

@@ -442,44 +442,51 @@ static uint64_t first_cached_page(void)
 	return c.cache->pages.base + bits_ctz(c.cache->pages.cache);
 }
 
+// if_scavenged returns yes if the first cached page is scavenged, which depends
+// on what the build has allocated before.  Otherwise it returns no.
+static const char *if_scavenged(const char *yes, const char *no)
+{
+	return c.cache->pages.scav >> bits_ctz(c.cache->pages.cache) & 1 ? yes
+									 : no;
+}
+
 // more: the gauge is too large by a page.
 static struct patch more(atomic_u64 *gauge)
 {
 	return PATCH(*gauge, gauge_load(gauge) + 8192);
 }
 
-// found verifies a corrupt heap in the caller's own stop.
-static void found(const char *name)
+// found verifies a corrupt heap in the caller's own stop, and expects a text.
+static void found(const char *name, const char *text)
 {
 	memset(&verified, 0x5a, sizeof verified);
 	ck_assert_int_eq(rt_heap_verify(&verified), RT_OK);
 	ck_assert_msg(verified.errors >= 1, "%s: not found", name);
-	ck_assert_msg(verified.first[0] >= ' ' && verified.first[0] <= '~',
-		      "%s: no text", name);
 	ck_assert_ptr_nonnull(memchr(verified.first, 0, sizeof verified.first));
-	fprintf(stderr, "%s: %s\n", name, verified.first);
+	ck_assert_msg(strncmp(verified.first, text, strlen(text)) == 0,
+		      "%s: %s", name, verified.first);
 }
 
 GROUP(corrupt);
 
-// CORRUPTION tests that a corruption is found.  Repaired, the heap is as
-// before: verify itself changes nothing.
-#define CORRUPTION(name, patch)                                                \
+// CORRUPTION tests that a corruption is found, and what verify says of it.
+// Repaired, the heap is as before: verify itself changes nothing.
+#define CORRUPTION(name, text, patch)                                          \
 	TEST(name##_is_found)                                                  \
 	{                                                                      \
 		prepare();                                                     \
 		ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);      \
-		corrupt(#name, patch);                                         \
+		corrupt(#name, text, patch);                                   \
 	}
 
-static void corrupt(const char *name, struct patch p)
+static void corrupt(const char *name, const char *text, struct patch p)
 {
 	uint64_t old = 0;
 
 	memcpy(&old, p.at, p.size);
 	ck_assert(memcmp(&old, &p.value, p.size) != 0);
 	memcpy(p.at, &p.value, p.size);
-	found(name);
+	found(name, text);
 	ck_assert(memcmp(p.at, &p.value, p.size) == 0);
 	memcpy(p.at, &old, p.size);
 	healthy("repaired");
@@ -487,125 +494,209 @@ static void corrupt(const char *name, struct patch p)
 	healthy("later");
 }
 
-CORRUPTION(word_class, flip_word(c.partial, 0, 1))
-CORRUPTION(word_kind, flip_word(c.partial, 0, 1 << PAGEWORD_KIND_SHIFT))
-CORRUPTION(word_state,
+CORRUPTION(word_class, "pageword has the wrong class or kind",
+	   flip_word(c.partial, 0, 1))
+CORRUPTION(word_kind, "pageword has the wrong class or kind",
+	   flip_word(c.partial, 0, 1 << PAGEWORD_KIND_SHIFT))
+CORRUPTION(word_state, "pageword has the wrong state",
 	   flip_word(c.full, 0, PAGEWORD_MANUAL << PAGEWORD_STATE_SHIFT))
-CORRUPTION(word_setting_up, flip_word(c.full, 0,
-				      (PAGEWORD_HEAP ^ PAGEWORD_SETTING_UP)
-					  << PAGEWORD_STATE_SHIFT))
-CORRUPTION(word_none, PATCH(*word_of(c.full, 0), 0))
-CORRUPTION(word_place, flip_word(c.wide, 1, 2 << PAGEWORD_PLACE_SHIFT))
-CORRUPTION(word_large_place, flip_word(c.large, 7, 1 << PAGEWORD_PLACE_SHIFT))
-CORRUPTION(word_stack_class, flip_word(c.stack, 1, 5))
-CORRUPTION(word_free, PATCH(arena.words[c.free_page],
-			    pageword_make(5, 0, PAGEWORD_NONE, 0)))
-CORRUPTION(table_first, PATCH(arena.spans[mspan_page(c.partial)], 0))
-CORRUPTION(table_second, PATCH(arena.spans[mspan_page(c.wide) + 1], 0))
-CORRUPTION(table_other,
+CORRUPTION(word_setting_up, "pageword has the wrong state",
+	   flip_word(c.full, 0,
+		     (PAGEWORD_HEAP ^ PAGEWORD_SETTING_UP)
+			 << PAGEWORD_STATE_SHIFT))
+CORRUPTION(word_none, "pageword has the wrong state",
+	   PATCH(*word_of(c.full, 0), 0))
+CORRUPTION(word_place, "pageword has the wrong place",
+	   flip_word(c.wide, 1, 2 << PAGEWORD_PLACE_SHIFT))
+CORRUPTION(word_large_place, "pageword has the wrong place",
+	   flip_word(c.large, 7, 1 << PAGEWORD_PLACE_SHIFT))
+CORRUPTION(word_stack_class, "pageword has the wrong class or kind",
+	   flip_word(c.stack, 1, 5))
+CORRUPTION(word_free, "free page has a pageword",
+	   PATCH(arena.words[c.free_page],
+		 pageword_make(5, 0, PAGEWORD_NONE, 0)))
+CORRUPTION(table_first, "free page has a bit",
+	   PATCH(arena.spans[mspan_page(c.partial)], 0))
+CORRUPTION(table_second, "span table leads to another span",
+	   PATCH(arena.spans[mspan_page(c.wide) + 1], 0))
+CORRUPTION(table_other, "span table leads into a span",
 	   PATCH(arena.spans[mspan_page(c.partial)], (uintptr_t)c.full))
-CORRUPTION(table_free, PATCH(arena.spans[c.free_page], (uintptr_t)c.full))
-CORRUPTION(alloc_bit_free_page, flip_line(c.free_page, alloc_line(), 0, 1))
-CORRUPTION(mark_bit_free_page,
+CORRUPTION(table_free, "span table leads into a span",
+	   PATCH(arena.spans[c.free_page], (uintptr_t)c.full))
+CORRUPTION(alloc_bit_free_page, "free page has a bit",
+	   flip_line(c.free_page, alloc_line(), 0, 1))
+CORRUPTION(mark_bit_free_page, "free page has a bit",
 	   flip_line(c.free_page, alloc_line() ^ 1, 7, UINT64_C(1) << 63))
-CORRUPTION(mark_bit_swept,
+CORRUPTION(mark_bit_swept, "swept span has a mark bit",
 	   flip_line(mspan_page(c.full), alloc_line() ^ 1, 0, 1))
-CORRUPTION(mark_bit_large,
+CORRUPTION(mark_bit_large, "swept span has a mark bit",
 	   flip_line(mspan_page(c.large), alloc_line() ^ 1, 0, 1))
-CORRUPTION(alloc_bit_lost, flip_line(mspan_page(c.full), alloc_line(), 0, 1))
-CORRUPTION(alloc_bit_large_lost,
+CORRUPTION(alloc_bit_lost, "alloc_count is not the number of alloc bits",
+	   flip_line(mspan_page(c.full), alloc_line(), 0, 1))
+CORRUPTION(alloc_bit_large_lost, "alloc_count is not the number of alloc bits",
 	   flip_line(mspan_page(c.large), alloc_line(), 0, 1))
-CORRUPTION(alloc_bit_added,
+CORRUPTION(alloc_bit_added, "alloc_count is not the number of alloc bits",
 	   flip_line(mspan_page(c.partial), alloc_line(), 7, UINT64_C(1) << 60))
-CORRUPTION(bit_inside, flip_line(mspan_page(c.full), alloc_line(), 0, 2))
-CORRUPTION(bit_inside_large,
+CORRUPTION(bit_inside, "alloc_count is not the number of alloc bits",
+	   flip_line(mspan_page(c.full), alloc_line(), 0, 2))
+CORRUPTION(bit_inside_large, "bit is set where the span has no slots",
 	   flip_line(mspan_page(c.large) + 3, alloc_line(), 2, 1))
-CORRUPTION(bit_on_stack, flip_line(mspan_page(c.stack) + 1, alloc_line(), 0, 1))
-CORRUPTION(bit_on_eight, flip_line(mspan_page(c.eight), alloc_line(), 0, 1))
-CORRUPTION(eight_bit_lost, flip(mspan_word(c.eight, alloc_line(), 0), 1))
-CORRUPTION(count_more,
+CORRUPTION(bit_on_stack, "bit is set where the span has no slots",
+	   flip_line(mspan_page(c.stack) + 1, alloc_line(), 0, 1))
+CORRUPTION(bit_on_eight, "bit is set where the span has no slots",
+	   flip_line(mspan_page(c.eight), alloc_line(), 0, 1))
+CORRUPTION(eight_bit_lost, "alloc_count is not the number of alloc bits",
+	   flip(mspan_word(c.eight, alloc_line(), 0), 1))
+CORRUPTION(count_more, "alloc_count is not the number of alloc bits",
 	   PATCH(c.partial->alloc_count, c.partial->alloc_count + 1))
-CORRUPTION(count_too_many, PATCH(c.full->alloc_count, c.full->nelems + 1))
-CORRUPTION(count_large, PATCH(c.large->alloc_count, 0))
-CORRUPTION(sweepgen_unswept, PATCH(c.partial->sweepgen, epoch_sweepgen() - 2))
-CORRUPTION(sweepgen_claimed, PATCH(c.full->sweepgen, epoch_sweepgen() - 1))
-CORRUPTION(sweepgen_future, PATCH(c.full->sweepgen, epoch_sweepgen() + 2))
-CORRUPTION(span_base, PATCH(c.full->base, c.full->base + 16))
-CORRUPTION(span_base_page, PATCH(c.full->base, c.full->base + RT_PAGE_SIZE))
-CORRUPTION(span_npages, PATCH(c.full->npages, 2))
-CORRUPTION(span_npages_huge, PATCH(c.large->npages, UINT64_C(1) << 60))
-CORRUPTION(span_npages_zero, PATCH(c.full->npages, 0))
-CORRUPTION(span_limit, PATCH(c.full->limit, c.full->base))
-CORRUPTION(span_limit_large,
+CORRUPTION(count_too_many, "span has more objects than slots",
+	   PATCH(c.full->alloc_count, c.full->nelems + 1))
+CORRUPTION(count_large, "large span has no object",
+	   PATCH(c.large->alloc_count, 0))
+CORRUPTION(sweepgen_unswept, "alloc_count is not the number of alloc bits",
+	   PATCH(c.partial->sweepgen, epoch_sweepgen() - 2))
+CORRUPTION(sweepgen_claimed, "span has an impossible sweepgen",
+	   PATCH(c.full->sweepgen, epoch_sweepgen() - 1))
+CORRUPTION(sweepgen_future, "span has an impossible sweepgen",
+	   PATCH(c.full->sweepgen, epoch_sweepgen() + 2))
+CORRUPTION(span_base, "span is outside of the heap",
+	   PATCH(c.full->base, c.full->base + 16))
+CORRUPTION(span_base_page, "span table leads into a span",
+	   PATCH(c.full->base, c.full->base + RT_PAGE_SIZE))
+CORRUPTION(span_npages, "span does not fit its class", PATCH(c.full->npages, 2))
+CORRUPTION(span_npages_huge, "span is outside of the heap",
+	   PATCH(c.large->npages, UINT64_C(1) << 60))
+CORRUPTION(span_npages_zero, "span table leads into a span",
+	   PATCH(c.full->npages, 0))
+CORRUPTION(span_limit, "span has the wrong limit for its class",
+	   PATCH(c.full->limit, c.full->base))
+CORRUPTION(span_limit_large, "limit of a large object is not in its last page",
 	   PATCH(c.large->limit, c.large->base + c.large->elemsize + 1))
 CORRUPTION(span_limit_large_early,
+	   "limit of a large object is not in its last page",
 	   PATCH(c.large->limit, c.large->base + RT_PAGE_SIZE))
-CORRUPTION(span_elemsize, PATCH(c.full->elemsize, 63))
-CORRUPTION(span_elemsize_large, PATCH(c.large->elemsize, 100001))
-CORRUPTION(span_divmagic, PATCH(c.partial->divmagic, c.partial->divmagic + 1))
-CORRUPTION(span_nelems, PATCH(c.partial->nelems, c.partial->nelems - 1))
-CORRUPTION(span_class, PATCH(c.partial->spanclass, c.partial->spanclass + 1))
-CORRUPTION(span_class_wild, PATCH(c.partial->spanclass, 0xffff))
-CORRUPTION(span_kind, PATCH(c.full->spanclass,
-			    spanclass_make(spanclass_size(c.full->spanclass),
-					   KIND_NOSCAN)))
-CORRUPTION(span_use_free, PATCH(c.full->use, MSPAN_FREE))
-CORRUPTION(span_use_stack, PATCH(c.full->use, MSPAN_STACK))
-CORRUPTION(span_use_wild, PATCH(c.full->use, 77))
-CORRUPTION(span_bits_null, PATCH(c.full->lines, 0))
-CORRUPTION(span_bits_other,
+CORRUPTION(span_elemsize, "span does not fit its class",
+	   PATCH(c.full->elemsize, 63))
+CORRUPTION(span_elemsize_large, "large object does not fill its span",
+	   PATCH(c.large->elemsize, 100001))
+CORRUPTION(span_divmagic, "span does not fit its class",
+	   PATCH(c.partial->divmagic, c.partial->divmagic + 1))
+CORRUPTION(span_nelems, "span does not fit its class",
+	   PATCH(c.partial->nelems, c.partial->nelems - 1))
+CORRUPTION(span_class, "span has an unknown use or class",
+	   PATCH(c.partial->spanclass, c.partial->spanclass + 1))
+CORRUPTION(span_class_wild, "span has an unknown use or class",
+	   PATCH(c.partial->spanclass, 0xffff))
+CORRUPTION(span_kind, "pageword has the wrong class or kind",
+	   PATCH(c.full->spanclass,
+		 spanclass_make(spanclass_size(c.full->spanclass),
+				KIND_NOSCAN)))
+CORRUPTION(span_use_free, "mspan is free or has no pages",
+	   PATCH(c.full->use, MSPAN_FREE))
+CORRUPTION(span_use_stack, "pageword has the wrong state",
+	   PATCH(c.full->use, MSPAN_STACK))
+CORRUPTION(span_use_wild, "span has an unknown use or class",
+	   PATCH(c.full->use, 77))
+CORRUPTION(span_bits_null, "span has the wrong bits", PATCH(c.full->lines, 0))
+CORRUPTION(span_bits_other, "span has the wrong bits",
 	   PATCH(c.full->lines, (uintptr_t)mspan_lines(c.partial)))
-CORRUPTION(span_bits_eight,
+CORRUPTION(span_bits_eight, "span has the wrong bits",
 	   PATCH(c.eight->lines, (uintptr_t)arena_lines(mspan_page(c.eight))))
-CORRUPTION(span_cached, PATCH(c.partial->cached, 1))
-CORRUPTION(span_cached_full, PATCH(c.full->cached, 1))
-CORRUPTION(set_loop, loop_of(&c.partial->partial))
-CORRUPTION(page_bit_lost, flip_alloc(mspan_page(c.full)))
-CORRUPTION(page_bit_added, flip_alloc(c.free_page))
-CORRUPTION(scavenged_in_use, flip_scavenged(mspan_page(c.full)))
-CORRUPTION(scavenged_free, flip_scavenged(c.free_page))
-CORRUPTION(summary_root, flip_summary(0))
-CORRUPTION(summary_1, flip_summary(1))
-CORRUPTION(summary_2, flip_summary(2))
-CORRUPTION(summary_3, flip_summary(3))
-CORRUPTION(summary_leaf, flip_summary(4))
-CORRUPTION(search_page, PATCH(mheap.pages.search_page, c.free_page + 1))
-CORRUPTION(search_page_wild, PATCH(mheap.pages.search_page, UINT64_MAX))
-CORRUPTION(nchunks_less, PATCH(mheap.pages.nchunks, mheap.pages.nchunks - 1))
-CORRUPTION(nchunks_wild, PATCH(mheap.pages.nchunks, UINT32_MAX))
-CORRUPTION(scavindex_length,
+CORRUPTION(span_cached, "span is cached but in no cache",
+	   PATCH(c.partial->cached, 1))
+CORRUPTION(span_cached_full, "span is cached but in no cache",
+	   PATCH(c.full->cached, 1))
+CORRUPTION(set_loop, "lock-free stack has no end", loop_of(&c.partial->partial))
+CORRUPTION(page_bit_lost, "page of a span is free",
+	   flip_alloc(mspan_page(c.full)))
+CORRUPTION(page_bit_added, "page is both allocated and scavenged",
+	   flip_alloc(c.free_page))
+CORRUPTION(scavenged_in_use, "page is both allocated and scavenged",
+	   flip_scavenged(mspan_page(c.full)))
+CORRUPTION(scavenged_free, "heap_released is not the scavenged pages",
+	   flip_scavenged(c.free_page))
+CORRUPTION(summary_root, "summary does not follow from its children",
+	   flip_summary(0))
+CORRUPTION(summary_1, "summary does not follow from its children",
+	   flip_summary(1))
+CORRUPTION(summary_2, "summary does not follow from its children",
+	   flip_summary(2))
+CORRUPTION(summary_3, "summary does not follow from its children",
+	   flip_summary(3))
+CORRUPTION(summary_leaf, "summary of a chunk is not that of its pages",
+	   flip_summary(4))
+CORRUPTION(search_page, "page below search_page is free",
+	   PATCH(mheap.pages.search_page, c.free_page + 1))
+CORRUPTION(search_page_wild, "search_page is beyond the heap",
+	   PATCH(mheap.pages.search_page, UINT64_MAX))
+CORRUPTION(nchunks_less, "page allocator and heap have different lengths",
+	   PATCH(mheap.pages.nchunks, mheap.pages.nchunks - 1))
+CORRUPTION(nchunks_wild, "page allocator and heap have different lengths",
+	   PATCH(mheap.pages.nchunks, UINT32_MAX))
+CORRUPTION(scavindex_length, "cursor of the scavenge index is beyond the heap",
 	   PATCH(mheap.pages.scav.nchunks, mheap.pages.scav.nchunks - 1))
-CORRUPTION(scavindex_word, flip_scavindex())
-CORRUPTION(heap_length, PATCH(arena.used, arena_used() - RT_CHUNK_SIZE))
-CORRUPTION(heap_length_wild, PATCH(arena.used, UINT64_MAX))
-CORRUPTION(cache_page_lost,
-	   PATCH(c.cache->pages.cache,
-		 c.cache->pages.cache &(c.cache->pages.cache - 1)))
-CORRUPTION(cache_page_free, flip_alloc(first_cached_page()))
-CORRUPTION(cache_page_of_span, PATCH(c.cache->pages.base, mspan_page(c.large)))
-CORRUPTION(cache_scav, PATCH(c.cache->pages.scav,
-			     c.cache->pages.scav ^ (c.cache->pages.cache &
-						    -c.cache->pages.cache)))
-CORRUPTION(cache_spans, PATCH(c.cache->nspans, c.cache->nspans - 1))
-CORRUPTION(overflow_bit, PATCH(arena.overflow[0], 2))
-CORRUPTION(heapgauge_IN_USE, more(&heapgauges.no_p[HEAPGAUGE_IN_USE]))
-CORRUPTION(heapgauge_FREE, more(&heapgauges.no_p[HEAPGAUGE_FREE]))
-CORRUPTION(heapgauge_RELEASED, more(&heapgauges.no_p[HEAPGAUGE_RELEASED]))
-CORRUPTION(heapgauge_TOTAL_ALLOC, more(&heapgauges.no_p[HEAPGAUGE_TOTAL_ALLOC]))
-CORRUPTION(heapgauge_TOTAL_FREE, more(&heapgauges.no_p[HEAPGAUGE_TOTAL_FREE]))
-CORRUPTION(heapgauge_PAGES_IN_USE,
+CORRUPTION(scavindex_word,
+	   "scavenge index counts other pages in use than the chunk",
+	   flip_scavindex())
+CORRUPTION(heap_length, "page allocator and heap have different lengths",
+	   PATCH(arena.used, arena_used() - RT_CHUNK_SIZE))
+CORRUPTION(heap_length_wild, "heap is not whole chunks",
+	   PATCH(arena.used, UINT64_MAX))
+CORRUPTION(
+    cache_page_lost,
+    if_scavenged("page cache has a scavenged page that it does not cache",
+		 "free pages and spans do not add up"),
+    PATCH(c.cache->pages.cache,
+	  c.cache->pages.cache &(c.cache->pages.cache - 1)))
+CORRUPTION(cache_page_free, "cached page is free or in a span",
+	   flip_alloc(first_cached_page()))
+CORRUPTION(cache_page_of_span, "page cache begins inside a block",
+	   PATCH(c.cache->pages.base, mspan_page(c.large)))
+CORRUPTION(cache_scav,
+	   if_scavenged("heap_released is not the scavenged pages",
+			"page cache has a scavenged page that is not zero"),
+	   PATCH(c.cache->pages.scav,
+		 c.cache->pages.scav ^
+		     (c.cache->pages.cache & -c.cache->pages.cache)))
+CORRUPTION(cache_spans, "mspan_inuse is not the spans",
+	   PATCH(c.cache->nspans, c.cache->nspans - 1))
+CORRUPTION(overflow_bit, "mark overflow is set outside of marking",
+	   PATCH(arena.overflow[0], 2))
+CORRUPTION(heapgauge_IN_USE, "heap_in_use is not the heap spans",
+	   more(&heapgauges.no_p[HEAPGAUGE_IN_USE]))
+CORRUPTION(heapgauge_FREE, "heap_free is not the free pages",
+	   more(&heapgauges.no_p[HEAPGAUGE_FREE]))
+CORRUPTION(heapgauge_RELEASED, "heap_released is not the scavenged pages",
+	   more(&heapgauges.no_p[HEAPGAUGE_RELEASED]))
+CORRUPTION(heapgauge_TOTAL_ALLOC,
+	   "total_alloc - total_free is not the bytes of objects",
+	   more(&heapgauges.no_p[HEAPGAUGE_TOTAL_ALLOC]))
+CORRUPTION(heapgauge_TOTAL_FREE,
+	   "total_alloc - total_free is not the bytes of objects",
+	   more(&heapgauges.no_p[HEAPGAUGE_TOTAL_FREE]))
+CORRUPTION(heapgauge_PAGES_IN_USE, "pages_in_use is not the heap spans",
 	   more(&heapgauges.no_p[HEAPGAUGE_PAGES_IN_USE]))
-CORRUPTION(gauge_heap_mapped, more(&gauges.heap_mapped))
-CORRUPTION(gauge_heap_live, more(&gauges.heap_live))
-CORRUPTION(gauge_mapped_ready, more(&gauges.mapped_ready))
-CORRUPTION(gauge_stacks_sys, more(&gauges.stacks_sys))
-CORRUPTION(gauge_mspan_sys, more(&gauges.mspan_sys))
-CORRUPTION(gauge_mcache_sys, more(&gauges.mcache_sys))
-CORRUPTION(gauge_buckhash_sys, more(&gauges.buckhash_sys))
-CORRUPTION(gauge_gc_misc_sys, more(&gauges.gc_misc_sys))
-CORRUPTION(gauge_other_sys, more(&gauges.other_sys))
-CORRUPTION(gauge_mspan_inuse, more(&gauges.mspan_inuse))
-CORRUPTION(gauge_mcache_inuse, more(&gauges.mcache_inuse))
+CORRUPTION(gauge_heap_mapped, "heap_mapped is not whole chunks",
+	   more(&gauges.heap_mapped))
+CORRUPTION(gauge_heap_live, "heap_live is not the bytes of objects",
+	   more(&gauges.heap_live))
+CORRUPTION(gauge_mapped_ready, "mapped_ready is not what is mapped",
+	   more(&gauges.mapped_ready))
+CORRUPTION(gauge_stacks_sys, "stacks_sys is not 0", more(&gauges.stacks_sys))
+CORRUPTION(gauge_mspan_sys, "mapped_ready is not what is mapped",
+	   more(&gauges.mspan_sys))
+CORRUPTION(gauge_mcache_sys, "mapped_ready is not what is mapped",
+	   more(&gauges.mcache_sys))
+CORRUPTION(gauge_buckhash_sys, "buckhash_sys is not 0",
+	   more(&gauges.buckhash_sys))
+CORRUPTION(gauge_gc_misc_sys, "mapped_ready is not what is mapped",
+	   more(&gauges.gc_misc_sys))
+CORRUPTION(gauge_other_sys, "mapped_ready is not what is mapped",
+	   more(&gauges.other_sys))
+CORRUPTION(gauge_mspan_inuse, "mspan_inuse differs from the mspans handed out",
+	   more(&gauges.mspan_inuse))
+CORRUPTION(gauge_mcache_inuse, "mcache_inuse is more than mcache_sys",
+	   more(&gauges.mcache_inuse))
 
 // rt_heap_verify flushes before it looks, so this asks below it.
 static bool is_flushed(void)
@@ -613,7 +704,7 @@ static bool is_flushed(void)
 	verify_heap(&verified);
 	if (verified.errors == 0)
 		return true;
-	ck_assert_ptr_nonnull(strstr(verified.first, "mcache that was not"));
+	ck_assert_ptr_nonnull(strstr(verified.first, "mcache was not flushed"));
 	return false;
 }
 
@@ -640,6 +731,7 @@ TEST(caches_that_were_not_flushed_are_found)
 
 TEST(wrong_spans_in_sets_are_found)
 {
+	char text[80];
 	spanclass sc;
 	struct mspan *s;
 
@@ -648,18 +740,20 @@ TEST(wrong_spans_in_sets_are_found)
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	s = mcentral_pop(sc);
 	ck_assert_ptr_nonnull(s);
-	found("a span is in no set");
+	found("a span is in no set", "spans with free slots that are in a set");
 	c.full->alloc_count--; // debug builds look at what is pushed
 	mcentral_push(c.full);
 	c.full->alloc_count++;
-	found("a full span in a set");
+	found("a full span in a set", "span in a set has no free slot");
 	c.full->alloc_count--;
 	ck_assert_ptr_eq(mcentral_pop(sc), c.full);
 	c.full->alloc_count++;
 	mcentral_push(s);
 	healthy("repaired");
 	mcentral_push(c.wide);
-	found("a span is twice in a set");
+	snprintf(text, sizeof text, "lock-free stack has no end at %#lx",
+		 (unsigned long)c.wide->base);
+	found("a span is twice in a set", text);
 }
 
 // Each statistic of heapstats that is wrong by one.
@@ -669,21 +763,30 @@ TEST(wrong_heapstats_are_found)
 	struct heapstats_delta *d;
 	const struct {
 		const char *name;
+		const char *text;
 		size_t offset;
 	} fields[] = {
-#define FIELD(f) {#f, offsetof(struct heapstats_delta, f)}
-	    FIELD(committed),
-	    FIELD(released),
-	    FIELD(in_heap),
-	    FIELD(in_stacks),
-	    FIELD(in_work_bufs),
-	    FIELD(large_alloc),
-	    FIELD(large_alloc_count),
-	    FIELD(large_free),
-	    FIELD(large_free_count),
-	    FIELD(small_alloc_count[6]),
-	    FIELD(small_alloc_count[67]),
-	    FIELD(small_free_count[1]),
+#define FIELD(f, text) {#f, text, offsetof(struct heapstats_delta, f)}
+	    FIELD(committed, "committed and released are not the heap"),
+	    FIELD(released, "released differs in heapstats and heapgauge"),
+	    FIELD(in_heap, "in_heap is not the heap spans"),
+	    FIELD(in_stacks, "in_stacks is not the stack spans"),
+	    FIELD(in_work_bufs,
+		  "in_work_bufs is not the spans of work buffers"),
+	    FIELD(large_alloc,
+		  "large bytes in statistics are not those in spans"),
+	    FIELD(large_alloc_count,
+		  "large objects in statistics are not those in spans"),
+	    FIELD(large_free,
+		  "large bytes in statistics are not those in spans"),
+	    FIELD(large_free_count,
+		  "large objects in statistics are not those in spans"),
+	    FIELD(small_alloc_count[6],
+		  "small objects in statistics are not those in spans"),
+	    FIELD(small_alloc_count[67],
+		  "small objects in statistics are not those in spans"),
+	    FIELD(small_free_count[1],
+		  "small objects in statistics are not those in spans"),
 	};
 
 	prepare();
@@ -693,7 +796,7 @@ TEST(wrong_heapstats_are_found)
 		d = heapstats_acquire(p);
 		heapstats_add((atomic_u64 *)((char *)d + fields[i].offset), 1);
 		heapstats_release(p);
-		found(fields[i].name);
+		found(fields[i].name, fields[i].text);
 		d = heapstats_acquire(p);
 		heapstats_add((atomic_u64 *)((char *)d + fields[i].offset),
 			      UINT64_MAX);

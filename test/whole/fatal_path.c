@@ -616,7 +616,7 @@ static void run_cases(void)
 	FATAL_IN(RELEASE, with_heap, "",
 		 "grew heap, but no adequate free space found",
 		 overwrite_search());
-	FATAL_IN(DEBUG, with_heap, "", "search_page beyond the heap",
+	FATAL_IN(DEBUG, with_heap, "", "search_page is beyond the heap",
 		 overwrite_search());
 	FATAL(with_pages, "rtheap: nchunks=4000\n", "scavindex_grow: no room",
 	      scavindex_grow(&scav, 4000));
