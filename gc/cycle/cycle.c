@@ -64,8 +64,6 @@ static void pace(bool forced)
 	    .forced = forced,
 	};
 
-	RT_CHECK(gauges_check(&gauges));
-	RT_CHECK(heapgauge_check(&heapgauges));
 	pacer_collected(&f);
 }
 
@@ -98,6 +96,8 @@ static void record(bool forced)
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
 	RT_ASSERT(stw_stopped());
+	RT_CHECK(gauges_check(&gauges));
+	RT_CHECK(heapgauge_check(&heapgauges));
 	cycle.cpu = gcstats_cpu();
 	sweep_all(p);
 	mcache_flush_all(p);
