@@ -55,6 +55,30 @@ items() {
 		262143 mark random 4
 		393216 mark tree 4
 		786432 mark list 4
+		262143 layouts tree words 4 alone
+		262143 layouts tree type 4 alone
+		262143 layouts tree header 4 alone
+		262143 layouts tree index 4 alone
+		262143 layouts tree trace 4 alone
+		262143 layouts tree header-3 4 alone
+		262143 layouts tree trace-3 4 alone
+		262143 layouts list words 4 alone
+		262143 layouts list type 4 alone
+		262143 layouts list header 4 alone
+		262143 layouts list index 4 alone
+		262143 layouts list trace 4 alone
+		262143 layouts list header-3 4 alone
+		262143 layouts list trace-3 4 alone
+		262143 layouts random words 4 alone
+		262143 layouts random type 4 alone
+		262143 layouts random header 4 alone
+		262143 layouts random index 4 alone
+		262143 layouts random trace 4 alone
+		262143 layouts random header-3 4 alone
+		262143 layouts random trace-3 4 alone
+		786432 layouts array words 4 alone
+		786432 layouts array nan 4 alone
+		786432 layouts array pairs 4 alone
 	END
 }
 

@@ -68,7 +68,7 @@ runs_case() {
 	case ${1%%+*}:$2 in
 	c:go) return 1 ;;
 	all:* | c:* | gc:rtheap | gc:boehm* | gc:go | gc:whippet) ;;
-	exact:rtheap | exact:go) ;;
+	exact:rtheap | exact:go | own:rtheap) ;;
 	*) return 1 ;;
 	esac
 }

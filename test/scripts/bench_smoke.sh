@@ -85,6 +85,11 @@ smoke "$all" holes noscan
 smoke "$collectors" interp 10
 smoke "$all" larson 2 100 264 264
 smoke "$all" larson 1 1000 16 512
+smoke rtheap layouts tree header-3 1
+smoke rtheap layouts list index 1
+smoke rtheap layouts random trace 1 2
+smoke rtheap layouts array nan 1
+smoke rtheap layouts array pairs 1 alone
 smoke "$collectors" mark random 1
 smoke "$collectors" mark tree 1
 smoke "$collectors" mark list 1
