@@ -8,12 +8,22 @@
 
 uint8_t grey_granules[GREY_COUNTS];
 
-uint32_t grey_leaves;
+uint8_t grey_found[GREY_COUNTS];
 
 void grey_init(void)
 {
 	memset(grey_granules, 0, sizeof grey_granules);
-	grey_leaves = 0;
+	memset(grey_found, 0, sizeof grey_found);
+}
+
+// found_of returns an entry of grey_found.
+static enum grey_result found_of(unsigned kind, unsigned class)
+{
+	if (!layout_scanned(kind))
+		return GREY_LEAF;
+	return layout_is_words(kind) || !sizeclass_is_aligned(class)
+		   ? GREY_NOTHING
+		   : GREY_TRACED;
 }
 
 // Under memcheck no object counts as small, because memcheck would report what
@@ -21,18 +31,16 @@ void grey_init(void)
 void grey_add_kind(unsigned kind)
 {
 	bool small = layout_is_words(kind) && !poison_memcheck;
-	uint32_t bit = UINT32_C(1) << kind;
 
 	for (unsigned class = 1; class < SIZECLASS_COUNT; class ++) {
+		unsigned i = kind << PAGEWORD_CLASS_BITS | class;
 		uint32_t size = sizeclass_table[class].size;
 		bool is =
 		    small && size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0;
 
-		grey_granules[kind << PAGEWORD_CLASS_BITS | class] =
-		    (uint8_t)(is ? size / RT_GRANULE : 0);
+		grey_granules[i] = (uint8_t)(is ? size / RT_GRANULE : 0);
+		grey_found[i] = (uint8_t)found_of(kind, class);
 	}
-	grey_leaves =
-	    layout_scanned(kind) ? grey_leaves & ~bit : grey_leaves | bit;
 }
 
 void grey_look(struct marker *m)
@@ -66,7 +74,7 @@ static enum grey_result grey_large(struct marker *m, uint32_t word,
 	m->large_bytes += s->elemsize;
 	// An object that is being set up holds no pointers yet.
 	if (pageword_state(word) != PAGEWORD_HEAP ||
-	    grey_leaves >> pageword_kind(word) & 1)
+	    !layout_scanned(pageword_kind(word)))
 		return GREY_LEAF;
 	o->base = mspan_object(s, 0);
 	o->size = mspan_limit(s) - o->base;

@@ -198,24 +198,39 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
 // Granules to scan of a small object, by grey_index; 0 for all others.
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
-// Bit k: objects of kind k have no references.
-RT_GLOBAL uint32_t grey_leaves;
+// What marking finds of all others, by grey_index: GREY_LEAF, GREY_TRACED, or
+// GREY_NOTHING where grey_wide must look.
+RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 
 // grey_count counts an object that was just marked, begins at base and has this
 // pageword.  It sets *o to what must be scanned.
+//
+// Here and below, a function that is not inline gets a struct grey of its own,
+// so that *o stays in registers.
 RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
 				      uint32_t word, struct grey *o)
 {
 	unsigned i = grey_index(word);
+	enum grey_result found;
+	struct grey wide;
 
 	m->objects[i]++;
 	o->base = base;
 	o->size = grey_granules[i] * (uint64_t)RT_GRANULE;
 	if (RT_LIKELY(o->size != 0))
 		return GREY_SMALL;
-	if (pageword_class(word) != 0 && grey_leaves >> pageword_kind(word) & 1)
+	found = (enum grey_result)grey_found[i];
+	if (found == GREY_LEAF)
 		return GREY_LEAF;
-	return grey_wide(m, word, o);
+	if (found == GREY_TRACED) {
+		o->size = sizeclass_table[pageword_class(word)].size;
+		o->kind = pageword_kind(word);
+		return GREY_TRACED;
+	}
+	wide.base = base;
+	found = grey_wide(m, word, &wide);
+	*o = wide;
+	return found;
 }
 
 // grey_word marks the allocated object that w points into.  w must be inside
@@ -230,8 +245,13 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 
 	if (old & bit)
 		return GREY_NOTHING;
-	if (!(atomic_u64_load_relaxed(grey_alloc_word(mark)) & bit))
-		return grey_interior(m, w, o);
+	if (!(atomic_u64_load_relaxed(grey_alloc_word(mark)) & bit)) {
+		struct grey inside;
+		enum grey_result found = grey_interior(m, w, &inside);
+
+		*o = inside;
+		return found;
+	}
 	word = arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
 	if (!grey_set(m, mark, old, bit, word))
 		return GREY_NOTHING;

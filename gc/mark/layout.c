@@ -1,9 +1,7 @@
-// Keeps the layouts of kinds, and finds the type of an object.
+// Keeps the layouts of kinds.
 #include "gc/mark/layout.h"
 
 #include <string.h>
-
-#include "runtime/os/poison.h"
 
 struct layout layouts[KIND_COUNT];
 
@@ -76,45 +74,4 @@ bool layout_type_ok(const rt_type *t)
 	       part_ok(t->tail_size, t->tail_ptrdata, t->tail_bitmap,
 		       t->format) &&
 	       t->tail_size % 8 == 0 && (t->tail_size == 0 || t->size % 8 == 0);
-}
-
-// read_word reads a word of an object without a sanitizer's checks, as marking
-// does.
-RT_NO_SANITIZE
-static uint64_t read_word(uintptr_t at)
-{
-	return poison_word(*(const uintptr_t *)at);
-}
-
-static const rt_type *type_behind(const struct layout *l, uint64_t value)
-{
-	if (value == 0)
-		return NULL;
-	if (l->type_offset == RT_TYPE_IS_HEADER)
-		return (const rt_type *)(uintptr_t)value;
-	return (const rt_type *)read_word((uintptr_t)value +
-					  (uintptr_t)l->type_offset);
-}
-
-static const rt_type *type_numbered(const struct layout *l, uint64_t value)
-{
-	if (value >= l->ntypes)
-		return NULL;
-	// The host may fill an entry while other threads allocate.
-	return __atomic_load_n(&l->types[value], __ATOMIC_ACQUIRE);
-}
-
-const rt_type *layout_type(const struct layout *l, uintptr_t obj, size_t size)
-{
-	uint64_t value;
-
-	if (l->how == RT_LAYOUT_TYPE)
-		return l->type;
-	if ((l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX) ||
-	    size < sizeof value || l->header_offset > size - sizeof value)
-		return NULL;
-	value = (read_word(obj + l->header_offset) & l->header_mask) >>
-		l->header_shift;
-	return l->how == RT_LAYOUT_HEADER ? type_behind(l, value)
-					  : type_numbered(l, value);
 }

@@ -10,6 +10,7 @@
 
 #include <rt/kind.h>
 
+#include "runtime/os/poison.h"
 #include "runtime/spans/kinds.h"
 
 static_assert((int)KIND_NOSCAN == (int)RT_NOSCAN, "one numbering");
@@ -60,8 +61,50 @@ RT_INLINE bool layout_is_words(unsigned kind)
 	return layouts[kind].how == RT_LAYOUT_WORDS && !layouts[kind].formatted;
 }
 
+// layout_read reads a word of an object without a sanitizer's checks, as
+// marking does.
+RT_NO_SANITIZE
+static inline uint64_t layout_read(uintptr_t at)
+{
+	return poison_word(*(const uintptr_t *)at);
+}
+
+RT_INLINE const rt_type *layout_type_behind(const struct layout *l,
+					    uint64_t value)
+{
+	if (value == 0)
+		return NULL;
+	if (l->type_offset == RT_TYPE_IS_HEADER)
+		return (const rt_type *)(uintptr_t)value;
+	return (const rt_type *)layout_read((uintptr_t)value +
+					    (uintptr_t)l->type_offset);
+}
+
+RT_INLINE const rt_type *layout_type_numbered(const struct layout *l,
+					      uint64_t value)
+{
+	if (value >= l->ntypes)
+		return NULL;
+	// The host may fill an entry while other threads allocate.
+	return __atomic_load_n(&l->types[value], __ATOMIC_ACQUIRE);
+}
+
 // layout_type returns the type of an object of size bytes.  Returns NULL if the
 // layout of the kind does not use types, or if the object has none yet.
-const rt_type *layout_type(const struct layout *l, uintptr_t obj, size_t size);
+RT_INLINE const rt_type *layout_type(const struct layout *l, uintptr_t obj,
+				     size_t size)
+{
+	uint64_t value;
+
+	if (l->how == RT_LAYOUT_TYPE)
+		return l->type;
+	if ((l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX) ||
+	    size < sizeof value || l->header_offset > size - sizeof value)
+		return NULL;
+	value = (layout_read(obj + l->header_offset) & l->header_mask) >>
+		l->header_shift;
+	return l->how == RT_LAYOUT_HEADER ? layout_type_behind(l, value)
+					  : layout_type_numbered(l, value);
+}
 
 #endif

@@ -136,13 +136,13 @@ static bool leave_rest(struct marker *m, uintptr_t base, uintptr_t hi)
 	return false;
 }
 
-void scan_wide(struct marker *m, const struct grey *o)
+void scan_wide(struct marker *m, uintptr_t base, uint64_t size)
 {
-	uintptr_t hi = o->base + base_align_down(o->size, sizeof(uintptr_t));
+	uintptr_t hi = base + base_align_down(size, sizeof(uintptr_t));
 
-	if (!leave_rest(m, o->base, hi))
+	if (!leave_rest(m, base, hi))
 		return;
-	hi = base_min(hi, o->base + WORK_PIECE);
-	if (scan_words(m, o->base, hi) != hi)
-		scan_overflow(m, o->base);
+	hi = base_min(hi, base + WORK_PIECE);
+	if (scan_words(m, base, hi) != hi)
+		scan_overflow(m, base);
 }

@@ -47,9 +47,10 @@ uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 // scan_overflow notes that the marked object at base must be scanned again.
 void scan_overflow(struct marker *m, uintptr_t base);
 
-// scan_wide pushes the words of an object that was just marked; of a large one
-// only those of the first piece.  If they do not fit, it notes the overflow.
-void scan_wide(struct marker *m, const struct grey *o);
+// scan_wide pushes the words of an object of size bytes that was just marked;
+// of a large one only those of the first piece.  If they do not fit, it notes
+// the overflow.
+void scan_wide(struct marker *m, uintptr_t base, uint64_t size);
 
 static_assert(GREY_SMALL_BYTES <= WORK_FEW * sizeof(uintptr_t),
 	      "a small object fits");
@@ -65,7 +66,7 @@ static inline void scan_small(struct marker *m, const struct grey *o)
 	uintptr_t *top = &m->work.t.top->word;
 
 	if (RT_UNLIKELY(m->work.t.top > m->work.high)) {
-		scan_wide(m, o);
+		scan_wide(m, o->base, o->size);
 		return;
 	}
 	do {

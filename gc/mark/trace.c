@@ -293,10 +293,76 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
 	}
 }
 
-void trace_object(struct marker *m, const struct grey *o)
+// trace_any is trace_object for every layout.
+static RT_NOINLINE void trace_any(struct marker *m, unsigned kind,
+				  uintptr_t obj, uint64_t size)
 {
-	trace_references(&m->work.t, o->kind, o->base,
-			 base_align_down(o->size, sizeof(uintptr_t)));
+	trace_references(&m->work.t, kind, obj,
+			 base_align_down(size, sizeof(uintptr_t)));
+}
+
+// is_brief tells whether one word of a plain bitmap describes all references of
+// an object of a type, and the object has all words of the bitmap.
+RT_INLINE bool is_brief(const rt_type *type, uint64_t size)
+{
+	return type->ptrdata - 1 < 64 * sizeof(uintptr_t) &&
+	       type->ptrdata <= size &&
+	       (type->tail_ptrdata | (uintptr_t)type->format |
+		(uintptr_t)type->trace) == 0;
+}
+
+// push_brief pushes the words that a word of bitmap describes.  There must be
+// room for all.  It looks at each bit, so the address of a word does not wait
+// for the bitmap: the processor predicts which words to take.
+RT_NO_SANITIZE
+static inline void push_brief(struct rt_tracer *t, uintptr_t obj, uint64_t bits)
+{
+	const uintptr_t *word = (const uintptr_t *)obj;
+	uintptr_t base = (uintptr_t)t->base;
+	uint64_t used = t->used;
+	uintptr_t *top = &t->top->word;
+
+	for (; bits; bits >>= 4, word += 4) {
+		if (bits & 1 && (uint64_t)(word[0] - base) < used)
+			*top++ = word[0];
+		if (bits & 2 && (uint64_t)(word[1] - base) < used)
+			*top++ = word[1];
+		if (bits & 4 && (uint64_t)(word[2] - base) < used)
+			*top++ = word[2];
+		if (bits & 8 && (uint64_t)(word[3] - base) < used)
+			*top++ = word[3];
+	}
+	t->top = (struct rt_trace_entry *)top;
+}
+
+// trace_type traces an object whose type is at hand.
+RT_INLINE void trace_type(struct marker *m, unsigned kind, const rt_type *type,
+			  uintptr_t obj, uint64_t size)
+{
+	struct rt_tracer *t = &m->work.t;
+
+	if (type && is_brief(type, size) &&
+	    (size_t)((char *)t->limit - (char *)t->top) >= type->ptrdata) {
+		uint64_t past = 63 - (type->ptrdata - 1) / sizeof(uintptr_t);
+
+		push_brief(t, obj, *type->bitmap & ~UINT64_C(0) >> past);
+		return;
+	}
+	trace_any(m, kind, obj, size);
+}
+
+// Most objects have a type with a few references, or a callback.
+void trace_object(struct marker *m, unsigned kind, uintptr_t obj, uint64_t size)
+{
+	const struct layout *l = &layouts[kind];
+
+	if (l->how == RT_LAYOUT_TRACE)
+		l->trace(&m->work.t, (void *)obj, base_align_down(size, 8),
+			 l->arg);
+	else if (RT_UNLIKELY(poison_memcheck))
+		trace_any(m, kind, obj, size);
+	else
+		trace_type(m, kind, layout_type(l, obj, size), obj, size);
 }
 
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size)

@@ -35,7 +35,8 @@ struct trace_check {
 void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
 
 // trace_object pushes the references of an object that was just marked.
-void trace_object(struct marker *m, const struct grey *o);
+void trace_object(struct marker *m, unsigned kind, uintptr_t obj,
+		  uint64_t size);
 
 // trace_grey scans or traces what marking found.
 RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
@@ -44,9 +45,9 @@ RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
 	if (RT_LIKELY(found == GREY_SMALL))
 		scan_small(m, o);
 	else if (found == GREY_WIDE)
-		scan_wide(m, o);
+		scan_wide(m, o->base, o->size);
 	else if (found == GREY_TRACED)
-		trace_object(m, o);
+		trace_object(m, o->kind, o->base, o->size);
 }
 
 // trace_again pushes those that may lead to an unmarked object.

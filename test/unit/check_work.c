@@ -281,7 +281,7 @@ TEST(the_rest_of_an_array_is_left)
 	struct grey o = {.base = (uintptr_t)array, .size = sizeof array};
 
 	work_open(&marker.work, self, 0);
-	scan_wide(&marker, &o);
+	scan_wide(&marker, o.base, o.size);
 	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
 	ck_assert(is_empty(&marker.work));
 	expect_range(&marker.work, o.base + WORK_PIECE,
@@ -290,7 +290,7 @@ TEST(the_rest_of_an_array_is_left)
 	end(&marker.work);
 	o.size = WORK_PIECE;
 	work_open(&marker.work, self, 0);
-	scan_wide(&marker, &o);
+	scan_wide(&marker, o.base, o.size);
 	ck_assert_uint_eq(work_pop(&marker.work), HEAP);
 	end(&marker.work);
 }
