@@ -104,13 +104,51 @@ RT_NO_SANITIZE static inline void tell_value(rt_tracer *t, uintptr_t at,
 	tell_tested(t, poison_word(v[f->test_at]), poison_word(v[0]), f);
 }
 
+// values_at returns the offset of the value word in an element of a row.
+RT_INLINE size_t values_at(const rt_value_format *f)
+{
+	return f->test_at < 0 ? sizeof(uintptr_t) : 0;
+}
+
+// push_values tells values whose addresses are not shifted.  There must be room
+// for all.  What it needs of the format and of the tracer is in registers: a
+// store to the stack might change either, as far as the compiler knows.
+RT_NO_SANITIZE
+static void push_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+			const rt_value_format *f)
+{
+	const uintptr_t heap = (uintptr_t)t->base, used = t->used;
+	const uint64_t test_mask = f->test_mask, test_bits = f->test_bits;
+	const uint64_t min = f->min, range = f->max - f->min;
+	const uint64_t addr_mask = f->addr_mask, base = f->base - heap;
+	const size_t stride = f->stride, value = values_at(f);
+	const ptrdiff_t test_at = f->test_at;
+	uintptr_t *top = &t->top->word;
+
+	if (f->min > f->max)
+		return;
+	for (; hi - lo >= stride; lo += stride) {
+		const uintptr_t *v = (const uintptr_t *)(lo + value);
+		uint64_t tested = v[test_at];
+		uint64_t offset = (v[0] & addr_mask) + base;
+
+		if ((tested & test_mask) == test_bits &&
+		    tested - min <= range && offset < used)
+			*top++ = offset + heap;
+	}
+	t->top = (struct rt_trace_entry *)top;
+}
+
 static void tell_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 			const rt_value_format *f)
 {
-	uintptr_t value = f->test_at < 0 ? sizeof(uintptr_t) : 0;
-
+	if (f->shift == 0 && !poison_memcheck &&
+	    (size_t)(t->limit - t->top) >= (hi - lo) / sizeof(uintptr_t)) {
+		push_values(t, lo, hi, f);
+		return;
+	}
 	for (; hi - lo >= f->stride; lo += f->stride)
-		tell_value(t, lo + value, f);
+		tell_value(t, lo + values_at(f), f);
 }
 
 // tell_part tells the references that a bitmap describes of the words of
