@@ -136,9 +136,6 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
-	// The kind may have ended while the thread was stopped.
-	if (RT_UNLIKELY(!kinds_exists(w->kind)))
-		return NULL;
 	if (RT_UNLIKELY(guard_on)) {
 		void *obj = take_guarded(mc, p, w);
 
@@ -174,9 +171,11 @@ static void flush_all(struct rt_proc *p)
 // earlier requests took more than they need, which is now in caches.
 static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
-	void *v = take(r->mc, p, r->want);
+	// The kind may have ended while the thread was stopped.
+	bool exists = r->want->stack || kinds_exists(r->want->kind);
+	void *v = exists ? take(r->mc, p, r->want) : NULL;
 
-	if (!v && *taken) {
+	if (!v && exists && *taken) {
 		flush_all(p);
 		v = take(r->mc, p, r->want);
 		*taken = false;

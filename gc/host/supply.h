@@ -26,7 +26,7 @@ struct want {
 };
 
 // supply_object returns an object of w->n bytes, 1 up to the heap's range, for
-// the calling thread, which may allocate.  Returns NULL if a collection, and
+// the calling thread, which may allocate.  The kind must exist.  Returns NULL if a collection, and
 // the host's handler, did not find the memory.  It changes w->dry.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
@@ -38,10 +38,13 @@ void *supply_stack(struct rt_mcache *mc, size_t n);
 // need no more alignment than their size.
 RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
-	if (settings.align8 || (kind == KIND_NOSCAN && n <= 8) ||
-	    (kind >= KIND_ALIGN8 && n > 16))
-		return sizeclass_of(n);
-	return sizeclass_of16(n);
+	unsigned c = sizeclass_of(n);
+
+	if (RT_LIKELY(sizeclass_is_aligned(c)) || settings.align8)
+		return c;
+	return (c == 1 ? kind == KIND_NOSCAN : kind >= KIND_ALIGN8)
+		   ? c
+		   : sizeclass_of16(n);
 }
 
 // supply_is_tiny tells whether a request is combined with others in a block of
@@ -50,8 +53,8 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 // into a block.
 RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 {
-	return kind == KIND_NOSCAN &&
-	       n < (settings.align8 ? SIZECLASS_TINY_SIZE : RT_NOSCAN_MIN);
+	return kind == KIND_NOSCAN && n < SIZECLASS_TINY_SIZE &&
+	       (n < RT_NOSCAN_MIN || settings.align8);
 }
 
 // supply_collect returns when a collection that began after the call is over.

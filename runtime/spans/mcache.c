@@ -133,9 +133,10 @@ static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
 		   : &mc->long_runs[kind * MCACHE_LONG + c - RT_RUN_CLASSES];
 }
 
-static void slot_init(struct mcache_slot *slot, spanclass sc)
+static void slot_init(struct mcache_slot *slot, spanclass sc, unsigned i)
 {
 	slot->sc = sc;
+	slot->i = (uint8_t)i;
 	slot->size = sizeclass_table[spanclass_size(sc)].size;
 	slot->run_log2 = MCACHE_RUN_FIRST;
 }
@@ -147,7 +148,8 @@ static void slots_init(struct rt_mcache *mc)
 
 		slot->uninit = i >= SPANCLASS_BASE;
 		slot_init(slot,
-			  (spanclass)(slot->uninit ? i - SPANCLASS_BASE : i));
+			  (spanclass)(slot->uninit ? i - SPANCLASS_BASE : i),
+			  i);
 		slot->run = run_of(mc, slot);
 	}
 }
@@ -166,7 +168,7 @@ struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind)
 	if (!k)
 		return NULL;
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++) {
-		slot_init(&k->slots[c], spanclass_make(c, kind));
+		slot_init(&k->slots[c], spanclass_make(c, kind), c);
 		k->slots[c].run = &k->runs[c];
 	}
 	mc->runs.kind[kind] = k->runs;
@@ -352,23 +354,32 @@ static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
 	return (struct slots){k->nonempty, k->slots, MCACHE_KIND_WORDS};
 }
 
-// note_span notes that a slot has a span, or has none.
-static void note_span(struct rt_mcache *mc, const struct mcache_slot *slot,
-		      bool has)
+// words_of_kind returns the bitmap of a slot of a registered kind, which is used
+// from now on.
+static RT_NOINLINE uint64_t *words_of_kind(struct rt_mcache *mc,
+					   const struct mcache_slot *slot)
 {
-	uint64_t *words = mc->nonempty;
-	unsigned i = slot->sc + (slot->uninit ? SPANCLASS_BASE : 0);
-	uint64_t bit;
+	unsigned kind = spanclass_kind(slot->sc);
 
-	if (RT_UNLIKELY(slot->sc >= SPANCLASS_BASE)) {
-		unsigned kind = spanclass_kind(slot->sc);
+	mc->used_kinds |= UINT32_C(1) << kind;
+	return mcache_kind_of(mc, kind)->nonempty;
+}
 
-		mc->used_kinds |= UINT32_C(1) << kind;
-		words = mcache_kind_of(mc, kind)->nonempty;
-		i = spanclass_size(slot->sc);
-	}
-	bit = UINT64_C(1) << (i % 64);
-	words[i / 64] = has ? words[i / 64] | bit : words[i / 64] & ~bit;
+// nonempty_word returns the word that has a slot's bit.  slot_bit returns the
+// bit.
+RT_INLINE uint64_t *nonempty_word(struct rt_mcache *mc,
+				  const struct mcache_slot *slot)
+{
+	uint64_t *words = RT_LIKELY(slot->sc < SPANCLASS_BASE)
+			      ? mc->nonempty
+			      : words_of_kind(mc, slot);
+
+	return &words[slot->i / 64];
+}
+
+RT_INLINE uint64_t slot_bit(const struct mcache_slot *slot)
+{
+	return UINT64_C(1) << (slot->i % 64);
 }
 
 void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
@@ -384,7 +395,7 @@ void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
 	slot->needzero = s->needzero;
 	slot->taken = 0;
 	mspan_cursor_start(&slot->cursor, s);
-	note_span(mc, slot, true);
+	*nonempty_word(mc, slot) |= slot_bit(slot);
 	RT_CHECK(mcache_check(mc));
 }
 
@@ -450,7 +461,7 @@ static void retire(struct rt_mcache *mc, struct mcache_slot *slot)
 	struct mspan *s = slot->span;
 
 	slot->span = NULL;
-	note_span(mc, slot, false);
+	*nonempty_word(mc, slot) &= ~slot_bit(slot);
 	s->cached = 0;
 	// An empty span is pushed like any other; the next sweep frees it.
 	if (s->alloc_count < s->nelems)
@@ -604,12 +615,20 @@ static const char *check_run(const struct mcache_slot *slot)
 	return NULL;
 }
 
-static const char *check_slot(const struct mcache_slot *slot, bool nonempty,
+static bool has_bit(const uint64_t *words, unsigned i)
+{
+	return words[i / 64] >> (i % 64) & 1;
+}
+
+static const char *check_slot(const struct mcache_slot *slot,
+			      const uint64_t *nonempty, unsigned i,
 			      spanclass sc, bool uninit)
 {
 	const struct mspan *s = slot->span;
 
-	if (nonempty != (s != NULL))
+	if (slot->i != i)
+		return "slot has the bit of another";
+	if (has_bit(nonempty, i) != (s != NULL))
 		return "nonempty differs from the slots that have a span";
 	if (slot->uninit != uninit || slot->sc != sc ||
 	    slot->size != sizeclass_table[spanclass_size(sc)].size)
@@ -626,11 +645,6 @@ static const char *check_slot(const struct mcache_slot *slot, bool nonempty,
 	return check_run(slot);
 }
 
-static bool has_bit(const uint64_t *words, unsigned i)
-{
-	return words[i / 64] >> (i % 64) & 1;
-}
-
 static const char *check_slots(const struct rt_mcache *mc)
 {
 	const char *wrong = NULL;
@@ -638,7 +652,7 @@ static const char *check_slots(const struct rt_mcache *mc)
 	for (unsigned i = 0; i < MCACHE_SLOTS && !wrong; i++) {
 		bool uninit = i >= SPANCLASS_BASE;
 
-		wrong = check_slot(&mc->slots[i], has_bit(mc->nonempty, i),
+		wrong = check_slot(&mc->slots[i], mc->nonempty, i,
 				   (spanclass)(uninit ? i - SPANCLASS_BASE : i),
 				   uninit);
 	}
@@ -659,7 +673,7 @@ static const char *check_kind(const struct rt_mcache *mc, unsigned kind)
 	    !(mc->used_kinds >> kind & 1))
 		return "kind is in use but not in used_kinds";
 	for (unsigned c = 0; c < SIZECLASS_COUNT && !wrong; c++)
-		wrong = check_slot(&k->slots[c], has_bit(k->nonempty, c),
+		wrong = check_slot(&k->slots[c], k->nonempty, c,
 				   spanclass_make(c, kind), false);
 	return wrong;
 }

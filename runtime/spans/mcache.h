@@ -30,6 +30,7 @@ struct mcache_slot {
 			  // bits (mspan_find_run)
 	spanclass sc;	  // fixed
 	bool uninit;	  // runs are not cleared; fixed
+	uint8_t i;	  // its bit in nonempty; fixed
 	bool needzero;	  // the span's
 };
 
@@ -64,6 +65,9 @@ struct mcache_kind {
 	struct rt_run runs[SIZECLASS_COUNT];  // rt_runs.kind leads here
 	struct mcache_slot slots[SIZECLASS_COUNT];
 };
+static_assert(sizeof(struct mcache_kind) <= 13 << 9,
+	      "a kind costs a thread that uses it at most 6.5 KiB");
+static_assert(MCACHE_SLOTS <= 256, "mcache_slot.i has 8 bits");
 
 // Free stacks that a P keeps (stackalloc.h).
 struct mcache_stacks {
