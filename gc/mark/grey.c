@@ -55,7 +55,7 @@ void grey_look(struct marker *m)
 	m->halves = settings.align8 || kinds_halves();
 	m->work.t.base = (const char *)m->base;
 	m->work.t.used = m->used;
-	m->counted = kinds_mask();
+	m->counted = kinds_used();
 }
 
 // grey_how tells how an object of a kind with references is looked at.

@@ -455,7 +455,7 @@ static void sum_kind(struct mark_result *r, const struct marker *m,
 
 static void sum_objects(struct mark_result *r, const struct marker *m)
 {
-	for (uint32_t x = kinds_mask(); x; x &= x - 1)
+	for (uint32_t x = kinds_used(); x; x &= x - 1)
 		sum_kind(r, m, bits_ctz(x));
 }
 

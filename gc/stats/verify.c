@@ -132,6 +132,8 @@ static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 	    !kinds_exists(spanclass_kind(s->spanclass)) ||
 	    s->sizeclass != spanclass_size(s->spanclass))
 		return 1;
+	if (!(kinds_used() >> spanclass_kind(s->spanclass) & 1))
+		wrong(v, "span of a kind that has none", s->base);
 	for (uint64_t i = 0; i < s->npages; i++)
 		if (!page_taken(mspan_page(s) + i))
 			wrong(v, "page of a span is free",

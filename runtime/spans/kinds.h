@@ -13,6 +13,7 @@
 
 struct kinds {
 	atomic_u32 mask; // bit k: kind k exists; registry lock
+	atomic_u32 used; // bit k: kind k may have had a span since it exists
 };
 
 RT_GLOBAL struct kinds kinds;
@@ -36,6 +37,25 @@ RT_INLINE uint32_t kinds_mask(void)
 RT_INLINE bool kinds_exists(unsigned kind)
 {
 	return kinds_mask() >> kind & 1;
+}
+
+// kinds_used returns the kinds that may have spans, as bits, so that a
+// collection does not look at the others.  The world must be stopped: the stop
+// orders it after kinds_use by any thread.
+RT_INLINE uint32_t kinds_used(void)
+{
+	return atomic_u32_load_relaxed(&kinds.used);
+}
+
+// kinds_note is kinds_use for a kind that is not noted yet.
+void kinds_note(unsigned kind);
+
+// kinds_use notes that a kind is going to have spans.  Its first span must not
+// exist before.
+RT_INLINE void kinds_use(unsigned kind)
+{
+	if (!(atomic_u32_load_relaxed(&kinds.used) >> kind & 1))
+		kinds_note(kind);
 }
 
 // kinds_halves tells whether a kind may have objects of 24 bytes.

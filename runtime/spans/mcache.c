@@ -7,6 +7,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
 
 struct mcache_blocks mcache_blocks = {
@@ -167,6 +168,7 @@ struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind)
 
 	if (!k)
 		return NULL;
+	kinds_use(kind);
 	for (unsigned c = 0; c < SIZECLASS_COUNT; c++) {
 		slot_init(&k->slots[c], spanclass_make(c, kind), c);
 		k->slots[c].run = &k->runs[c];
@@ -354,8 +356,8 @@ static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
 	return (struct slots){k->nonempty, k->slots, MCACHE_KIND_WORDS};
 }
 
-// words_of_kind returns the bitmap of a slot of a registered kind, which is used
-// from now on.
+// words_of_kind returns the bitmap of a slot of a registered kind, which is
+// used from now on.
 static RT_NOINLINE uint64_t *words_of_kind(struct rt_mcache *mc,
 					   const struct mcache_slot *slot)
 {
@@ -551,7 +553,7 @@ static void retire_slots(struct rt_mcache *mc, struct slots all)
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 {
 	// Bit 0: the two kinds that every heap has.
-	uint32_t kinds = mc->used_kinds | 1;
+	uint32_t used = mc->used_kinds | 1;
 	uint64_t bytes = 0;
 	struct heapstats_delta *d;
 
@@ -559,10 +561,10 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	mc->tiny_offset = 0;
 	if (is_empty(mc))
 		return;
-	for (uint32_t x = kinds; x; x &= x - 1)
+	for (uint32_t x = used; x; x &= x - 1)
 		free_rests(mc, slots_of(mc, bits_ctz(x)));
 	d = heapstats_acquire(p);
-	for (uint32_t x = kinds; x; x &= x - 1)
+	for (uint32_t x = used; x; x &= x - 1)
 		bytes += count_slots(slots_of(mc, bits_ctz(x)), d);
 	if (mc->tiny_allocs != 0)
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
@@ -570,7 +572,7 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 	mc->tiny_allocs = 0;
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
 	mcache_publish_live(mc);
-	for (uint32_t x = kinds; x; x &= x - 1)
+	for (uint32_t x = used; x; x &= x - 1)
 		retire_slots(mc, slots_of(mc, bits_ctz(x)));
 	mc->used_kinds = 0;
 	RT_CHECK(mcache_check(mc));

@@ -46,7 +46,7 @@ struct mspan *mcentral_pop(spanclass sc)
 
 void mcentral_reset(void)
 {
-	for (uint32_t x = kinds_mask(); x; x &= x - 1)
+	for (uint32_t x = kinds_used(); x; x &= x - 1)
 		for (unsigned c = 0; c < SIZECLASS_COUNT; c++)
 			lfstack_reset(
 			    &centrals[spanclass_make(c, bits_ctz(x))].partial);

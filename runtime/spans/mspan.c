@@ -1,6 +1,8 @@
 // Sets up spans, finds and takes runs of slots, and checks spans.
 #include "runtime/spans/mspan.h"
 
+#include "runtime/spans/kinds.h"
+
 // mspan_masks returns a pointer to words, so the one bit of a large span must
 // be in memory.  With a table of constants, a span needs no word for it.
 #define BIT(i) (UINT64_C(1) << (i))
@@ -47,6 +49,7 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block)
 
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 {
+	kinds_use(kind);
 	set_lines(s, arena_lines(mspan_page(s)));
 	s->elemsize = s->npages << RT_PAGE_SHIFT;
 	s->divmagic = 0;

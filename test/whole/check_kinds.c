@@ -6,7 +6,9 @@
 
 #include "runtime/pages/arena.h"
 #include "runtime/os/settings.h"
+#include "runtime/spans/kinds.h"
 #include "gc/mark/work.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
 static rt_kind_desc words_kind(int number)
@@ -62,6 +64,73 @@ TEST(kinds_end_with_the_heap)
 		ck_assert_ptr_nonnull(rt_alloc_kind(5, 16));
 		ck_assert_int_eq(rt_fini(), RT_OK);
 	}
+}
+
+// A collection looks only at kinds that may have spans (kinds_used).
+TEST(a_kind_is_used_from_its_first_span_on)
+{
+	static void *root[2];
+	uint32_t none;
+
+	heap_start_exact(heap_config(HEAP_QUIET));
+	none = kinds_used();
+	ck_assert_int_eq(add_words(4), 4);
+	ck_assert_int_eq(add_words(5), 5);
+	ck_assert_uint_eq(kinds_used(), none);
+	ck_assert_int_eq(rt_roots_add(root, root + 2, RT_ROOT_EXACT), RT_OK);
+	root[0] = rt_alloc_kind(4, 64);
+	ck_assert_uint_eq(kinds_used(), none | 1u << 4);
+	root[1] = rt_alloc_kind(5, 100000);
+	ck_assert_uint_eq(kinds_used(), none | 1u << 4 | 1u << 5);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_kind_of(root[0]), 4);
+	ck_assert_int_eq(rt_kind_of(root[1]), 5);
+	heap_healthy();
+	root[0] = root[1] = NULL;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_kind_unregister(5), RT_OK);
+	ck_assert_uint_eq(kinds_used(), none | 1u << 4);
+	ck_assert_int_eq(add_words(5), 5);
+	ck_assert_uint_eq(kinds_used(), none | 1u << 4);
+	ck_assert_int_eq(rt_roots_remove(root, root + 2), RT_OK);
+	heap_healthy();
+}
+
+static void *use_eight_kinds(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	for (int k = RT_KIND_FIRST; k < RT_KIND_FIRST + 8; k++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(k, 64));
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+// mappings returns how often a thread that uses eight kinds maps memory.
+static uint64_t mappings(void)
+{
+	static const enum oscall calls[] = {OSCALL_MAP, OSCALL_RESERVE,
+					    OSCALL_COMMIT};
+	uint64_t n = 0;
+	pthread_t thread;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
+		fault_fail(calls[i], 1, 0, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use_eight_kinds, NULL),
+			 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(calls); i++)
+		n += fault_count(calls[i]);
+	return n;
+}
+
+// What the first thread had of its kinds is kept for the next.
+TEST(the_second_thread_that_uses_kinds_maps_nothing)
+{
+	heap_start_exact(heap_config(HEAP_QUIET));
+	for (int k = RT_KIND_FIRST; k < RT_KIND_FIRST + 8; k++)
+		ck_assert_int_eq(add_words(k), k);
+	ck_assert_uint_gt(mappings(), 0);
+	ck_assert_uint_eq(mappings(), 0);
 }
 
 TEST(a_kind_with_objects_is_busy)
@@ -293,15 +362,15 @@ TEST(objects_have_the_size_and_alignment_of_their_kind, .n = 2)
 				       25,   32,   40,	 48,	100,   1000,
 				       1024, 1025, 5000, 32760, 32761, 100000};
 	rt_config c = heap_config(HEAP_QUIET);
-	int kinds[] = {4, 15, 16, 23};
+	int numbers[] = {4, 15, 16, 23};
 
 	c.gcstress = _i == 1; // all by calls
 	heap_start_exact(c);
-	for (unsigned i = 0; i < RT_ARRAY_LEN(kinds); i++) {
-		ck_assert_int_eq(add_words(kinds[i]), kinds[i]);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(numbers); i++) {
+		ck_assert_int_eq(add_words(numbers[i]), numbers[i]);
 		for (unsigned j = 0; j < RT_ARRAY_LEN(sizes); j++) {
-			char *p = rt_alloc_of(kinds[i], sizes[j]);
-			size_t size = size_of(kinds[i], sizes[j]);
+			char *p = rt_alloc_of(numbers[i], sizes[j]);
+			size_t size = size_of(numbers[i], sizes[j]);
 
 			ck_assert_ptr_nonnull(p);
 			ck_assert(heap_is_zero(p, sizes[j]));
@@ -309,11 +378,11 @@ TEST(objects_have_the_size_and_alignment_of_their_kind, .n = 2)
 			ck_assert_uint_eq((uintptr_t)p % (size == 24 ? 8 : 16),
 					  0);
 			ck_assert_uint_eq(rt_size(p), size);
-			ck_assert_uint_eq(rt_good_size_of(kinds[i], sizes[j]),
+			ck_assert_uint_eq(rt_good_size_of(numbers[i], sizes[j]),
 					  size);
 			ck_assert_ptr_eq(rt_base(p + sizes[j] - 1), p);
 			ck_assert_int_eq(rt_kind_of(p + sizes[j] / 2),
-					 kinds[i]);
+					 numbers[i]);
 		}
 	}
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
