@@ -52,6 +52,8 @@ items() {
 		2000 stats exact 0
 		32000 stats live 0
 		100 stats collect 0 0
+		10 kinds collect alone
+		10 kinds attach alone
 		262143 mark random 4
 		393216 mark tree 4
 		786432 mark list 4

@@ -85,6 +85,9 @@ smoke "$all" holes noscan
 smoke "$collectors" interp 10
 smoke "$all" larson 2 100 264 264
 smoke "$all" larson 1 1000 16 512
+smoke rtheap kinds collect
+smoke rtheap kinds attach
+smoke rtheap kinds memory
 smoke rtheap layouts tree header-3 1
 smoke rtheap layouts list index 1
 smoke rtheap layouts random trace 1 2
