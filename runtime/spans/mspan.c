@@ -49,7 +49,6 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block)
 
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 {
-	kinds_use(kind);
 	set_lines(s, arena_lines(mspan_page(s)));
 	s->elemsize = s->npages << RT_PAGE_SHIFT;
 	s->divmagic = 0;
@@ -63,6 +62,7 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 	s->cached = 0;
 	s->next = NULL;
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
+	kinds_use(kind);
 }
 
 // guarded_place returns the address of an object that ends at or before limit.
