@@ -29,6 +29,11 @@ void inline_loop_own_words_16(rt_thread *t, long n);
 void inline_loop_own_uninit_64(rt_thread *t, long n);
 void inline_loop_any_words(rt_thread *t, long n);
 void inline_loop_any_noscan(rt_thread *t, long n);
+void inline_loop_kind_16(rt_thread *t, long n);
+void inline_loop_kind_24(rt_thread *t, long n);
+void inline_loop_number_16(rt_thread *t, long n);
+void inline_loop_number_24(rt_thread *t, long n);
+void inline_loop_any_kind(rt_thread *t, long n);
 
 __attribute__((noinline)) void inline_loop_nothing(rt_thread *t, long n)
 {
@@ -105,6 +110,49 @@ __attribute__((noinline)) void inline_loop_any_noscan(rt_thread *t, long n)
 		rt_keep_alive(rt_alloc_noscan_in(t, unknown(40)));
 }
 
+// Objects of a registered kind.  DENSE is aligned to 8, so 24 bytes are a
+// class.
+
+enum { KIND = RT_KIND_FIRST, DENSE = RT_KIND_ALIGN8_FIRST };
+
+__attribute__((noinline)) void inline_loop_kind_16(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_kind_in(t, KIND, 16));
+}
+
+__attribute__((noinline)) void inline_loop_kind_24(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_kind_in(t, DENSE, 24));
+}
+
+// The compiler does not know the number.
+
+static inline int number(int kind)
+{
+	__asm__ volatile("" : "+r"(kind));
+	return kind;
+}
+
+__attribute__((noinline)) void inline_loop_number_16(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_kind_in(t, number(KIND), 16));
+}
+
+__attribute__((noinline)) void inline_loop_number_24(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_kind_in(t, number(DENSE), 24));
+}
+
+__attribute__((noinline)) void inline_loop_any_kind(rt_thread *t, long n)
+{
+	for (long i = 0; i < n; i++)
+		rt_keep_alive(rt_alloc_kind_in(t, KIND, unknown(40)));
+}
+
 #ifdef __cplusplus
 }
 #endif
@@ -118,6 +166,21 @@ static void warm_up(rt_thread *t, size_t n)
 		rt_keep_alive(rt_alloc_noscan_in(t, n));
 		rt_keep_alive(rt_alloc_noscan_uninit(n));
 	}
+	for (size_t i = 0; i <= 8192 / rt_good_size_of(KIND, n); i++)
+		rt_keep_alive(rt_alloc_kind_in(t, KIND, n));
+	for (size_t i = 0; i <= 8192 / rt_good_size_of(DENSE, n); i++)
+		rt_keep_alive(rt_alloc_kind_in(t, DENSE, n));
+}
+
+static void add_kind(int kind)
+{
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.number = kind;
+	if (rt_kind_register(&d) != kind)
+		abort();
 }
 
 int main(int argc, char **argv)
@@ -128,8 +191,11 @@ int main(int argc, char **argv)
 		return 1;
 	rt_thread *t = rt_thread_self();
 
+	add_kind(KIND);
+	add_kind(DENSE);
 	warm_up(t, 8);
 	warm_up(t, 16);
+	warm_up(t, 24);
 	warm_up(t, 40);
 	warm_up(t, 64);
 	inline_loop_nothing(t, n);
@@ -142,5 +208,10 @@ int main(int argc, char **argv)
 	inline_loop_own_uninit_64(t, n);
 	inline_loop_any_words(t, n);
 	inline_loop_any_noscan(t, n);
+	inline_loop_kind_16(t, n);
+	inline_loop_kind_24(t, n);
+	inline_loop_number_16(t, n);
+	inline_loop_number_24(t, n);
+	inline_loop_any_kind(t, n);
 	return rt_fini() != 0;
 }
