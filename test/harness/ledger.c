@@ -85,6 +85,14 @@ void ledger_alloc(struct ledger *l, size_t n, bool noscan)
 	}
 }
 
+void ledger_alloc_kind(struct ledger *l, size_t n, int kind)
+{
+	if (kind >= 16 && n > 16 && n <= 24)
+		l->small[3]++;
+	else
+		ledger_alloc(l, n, false);
+}
+
 void ledger_flushed(struct ledger *l)
 {
 	l->block = false;

@@ -29,6 +29,9 @@ void ledger_init(struct ledger *l, bool align8);
 // nothing.
 void ledger_alloc(struct ledger *l, size_t n, bool noscan);
 
+// ledger_alloc_kind does the same for a kind that a host registered.
+void ledger_alloc_kind(struct ledger *l, size_t n, int kind);
+
 // ledger_flushed forgets the tiny block.
 void ledger_flushed(struct ledger *l);
 

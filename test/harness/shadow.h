@@ -97,6 +97,14 @@ enum shadow_driver {
 	X(handlers,  "",       1,    0,  1,  1,   0,  0)                       \
 	/* the system refuses calls of sort a: the next but b, c in all */     \
 	X(fault,     "abc",    0,    0,  0,  4,   0,  0)                       \
+	/* slot a = n bytes of a kind, made in way b; c says whose kind, and   \
+	   which of the two */                                                 \
+	X(make,      "abcn", 200, 1500,  5,  2,  14,  0)                       \
+	/* the actor's kind a ends, and begins with layout b; with more than   \
+	   one actor at the next sync */                                       \
+	X(kind,      "ab",     4,    4,  2,  1,   2,  0)                       \
+	/* a kind of any number, with an object that is garbage at once */     \
+	X(brief,     "abn",    2,    4,  0,  0,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
@@ -121,7 +129,8 @@ struct shadow_program {
 	unsigned actors; // 1 to SHADOW_THREADS
 	unsigned align8;
 	unsigned exact;	 // stacks are no roots, so what is dead is gone
-	unsigned config; // bits of the fuzzer's configurations
+	unsigned config; // bits of the fuzzer's configurations, and the number
+			 // of the first layout
 	size_t nops;
 	struct shadow_op *op;
 };
@@ -133,6 +142,8 @@ enum shadow_mode {
 	SHADOW_STRESS,	// collecting at every allocation
 	SHADOW_PACED,	// collecting when due
 	SHADOW_GUARDED, // and with guards behind objects
+	SHADOW_HELPED,	// and with helpers that mark
+	SHADOW_CRAMPED, // and without memory to mark
 	SHADOW_PLAIN,	// the defaults
 	SHADOW_BITS,	// as the program says
 	SHADOW_MODES,

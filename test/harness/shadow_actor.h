@@ -14,6 +14,13 @@ enum {
 	RANGE_WORDS = 8, // each
 	RANGE_TIMES = 4, // the most that one is registered
 	MAX_HEAP = 512 << 20,
+	KINDS = 2, // of an actor; the second is aligned to 8
+};
+
+// A kind that an actor has registered.
+struct actor_kind {
+	int number; // no other actor uses it
+	const struct shadow_layout *layout;
 };
 
 struct actor {
@@ -26,6 +33,8 @@ struct actor {
 	uint64_t epoch;	 // of the last look at its tiny block
 	size_t asked;	 // bytes of the request that is under way
 	rt_thread *self; // while attached
+	struct actor_kind kind[KINDS];
+	int brief; // a kind that must still end, or 0
 	unsigned char *stack[STACKS];
 	size_t stack_size[STACKS];
 	uint64_t num_gc; // collections that the copy has followed
@@ -60,6 +69,11 @@ void shadow_detach(struct actor *a);
 void shadow_add_range(uintptr_t *w, size_t n, int flags);
 void shadow_add_roots(struct actor *a);
 void shadow_set_root(struct actor *a, unsigned i, struct shadow_word w);
+
+// shadow_begin_kinds registers an actor's kinds.  shadow_change_kind does what
+// the operation says, when no other actor uses the kind.
+void shadow_begin_kinds(struct actor *a);
+void shadow_change_kind(struct actor *a, const struct shadow_op *op);
 
 // shadow_done requires success, or a refusal where one is possible.
 bool shadow_done(int error, const char *what);

@@ -49,35 +49,51 @@ void shadow_want(int error, const char *what)
 
 // ---- contents ----
 
-static uint64_t tag_of(const struct shadow_node *o)
+// places returns how many values an object has room for.  The first one has
+// the tag.
+static size_t places(const struct shadow_node *o)
 {
-	return o->id << 1 | 1; // no address
+	return o->n / 8 / shadow_step(o->layout);
 }
 
-// word_index returns where word k is: all words are behind the tag, or as many
-// as there may be are spread from the second word to the last.
+// place returns where word k is, in values: all are behind the first one, or
+// as many as there may be are spread from the second one to the last.
+static size_t place(const struct shadow_node *o, size_t k)
+{
+	size_t n = places(o);
+
+	if (n - 1 <= SHADOW_WORDS)
+		return 1 + k;
+	return 1 + k * (n - 2) / (SHADOW_WORDS - 1);
+}
+
+// word_index returns where the value word of word k is.
 static size_t word_index(const struct shadow_node *o, size_t k)
 {
-	size_t words = o->n / 8;
+	return place(o, k) * shadow_step(o->layout) + shadow_first(o->layout);
+}
 
-	if (words - 1 <= SHADOW_WORDS)
-		return 1 + k;
-	return 1 + k * (words - 2) / (SHADOW_WORDS - 1);
+static bool has_tag(const struct shadow_node *o)
+{
+	return o->nwords != 0 || (o->kind != RT_NOSCAN && o->n >= 8);
 }
 
 // is_filler tells whether byte i is neither in the tag nor in a word that may
 // change.
 static bool is_filler(const struct shadow_node *o, size_t i)
 {
-	size_t words = o->n / 8, k = i / 8 - 1;
+	size_t n = places(o), at = i / 8 / shadow_step(o->layout), k = at - 1;
 
-	if (o->nwords == 0)
-		return o->noscan || o->n < 8;
-	if (i < 8 || i / 8 >= words)
-		return i >= 8;
-	if (words - 1 > SHADOW_WORDS)
-		k = (k * (SHADOW_WORDS - 1) + words - 3) / (words - 2);
-	return word_index(o, k) != i / 8;
+	// A few bytes may be a reference in a format.
+	if (o->kind >= RT_KIND_FIRST && i / 8 >= o->n / 8)
+		return false;
+	if (i < 8)
+		return !has_tag(o);
+	if (o->nwords == 0 || at == 0 || at >= n)
+		return true;
+	if (n - 1 > SHADOW_WORDS)
+		k = (k * (SHADOW_WORDS - 1) + n - 3) / (n - 2);
+	return place(o, k) != at;
 }
 
 // Eight fillers are no address.
@@ -86,15 +102,29 @@ static unsigned char filler(const struct shadow_node *o, size_t i)
 	return (unsigned char)(0x41 + (o->id * 7 + i) % 31);
 }
 
-static bool has_tag(const struct shadow_node *o)
-{
-	return o->nwords != 0 || (!o->noscan && o->n >= 8);
-}
-
 // next_byte skips the middle of long objects.
 static size_t next_byte(const struct shadow_node *o, size_t i)
 {
 	return i + 1 == EDGE && o->n > 2 * EDGE ? o->n - EDGE : i + 1;
+}
+
+// tag_at returns the address of the tag word beside word k.
+static uintptr_t *tag_at(const struct shadow_node *o, unsigned k)
+{
+	return shadow_at(o, k) + (shadow_first(o->layout) ? -1 : 1);
+}
+
+// tag_held returns what that word should hold.  Every second number looks like
+// a reference.
+static uint64_t tag_held(const struct shadow_node *o, unsigned k)
+{
+	return shadow_tag(o->layout, o->word[k].to || k % 2 == 0);
+}
+
+static void set_tag(const struct shadow_node *o, unsigned k)
+{
+	if (shadow_step(o->layout) == 2)
+		*tag_at(o, k) = tag_held(o, k);
 }
 
 static void fill(const struct shadow_node *o)
@@ -105,14 +135,17 @@ static void fill(const struct shadow_node *o)
 		if (is_filler(o, i))
 			p[i] = filler(o, i);
 	if (has_tag(o))
-		*(uint64_t *)o->at = tag_of(o);
-	for (unsigned k = 0; k < o->nwords; k++)
+		*(uint64_t *)o->at = o->tag;
+	for (unsigned k = 0; k < o->nwords; k++) {
 		*shadow_at(o, k) = 0;
+		set_tag(o, k);
+	}
 }
 
 bool shadow_shares(const struct shadow_node *o)
 {
-	return o->noscan && o->n < (copy.align8 ? TINY : RT_NOSCAN_MIN);
+	return o->kind == RT_NOSCAN &&
+	       o->n < (copy.align8 ? TINY : RT_NOSCAN_MIN);
 }
 
 uintptr_t *shadow_at(const struct shadow_node *o, unsigned k)
@@ -125,12 +158,34 @@ uintptr_t shadow_value(struct shadow_word w)
 	return w.to ? w.to->at + w.value : w.value;
 }
 
+static bool is_value(const struct shadow_node *o, unsigned k, size_t bytes)
+{
+	return o->typed &&
+	       shadow_is_value(o->layout, bytes / 8, word_index(o, k));
+}
+
+bool shadow_refers(const struct shadow_node *o, unsigned k)
+{
+	return is_value(o, k, o->n);
+}
+
+uintptr_t shadow_held(const struct shadow_node *o, unsigned k)
+{
+	uintptr_t value = shadow_value(o->word[k]);
+
+	return o->word[k].to ? shadow_encode(o->layout, value) : value;
+}
+
+// An element that is whole in the object, but not in the bytes asked for, holds
+// nothing: how large an object is depends on the configuration.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 {
-	uintptr_t value = shadow_value(w);
-
-	o->word[k] = o->noscan ? (struct shadow_word){NULL, value} : w;
-	RT_STORE((void *)o->at, shadow_at(o, k), value);
+	if (!shadow_refers(o, k))
+		w = (struct shadow_word){
+		    NULL, is_value(o, k, o->size) ? 0 : shadow_value(w)};
+	o->word[k] = w;
+	set_tag(o, k);
+	RT_STORE((void *)o->at, shadow_at(o, k), shadow_held(o, k));
 }
 
 void shadow_check(const struct shadow_node *o)
@@ -153,7 +208,7 @@ void shadow_check(const struct shadow_node *o)
 		if (is_filler(o, i) && p[i] != filler(o, i))
 			shadow_fail("object %#lx of %zu bytes: byte %zu is %#x",
 				    (long)o->id, o->n, i, p[i]);
-	if (has_tag(o) && *(uint64_t *)o->at != tag_of(o))
+	if (has_tag(o) && *(uint64_t *)o->at != o->tag)
 		shadow_fail("object %#lx of %zu bytes has tag %#lx",
 			    (long)o->id, o->n, *(long *)o->at);
 }
@@ -161,7 +216,9 @@ void shadow_check(const struct shadow_node *o)
 void shadow_check_words(const struct shadow_node *o)
 {
 	for (unsigned k = 0; k < o->nwords; k++)
-		if (*shadow_at(o, k) != shadow_value(o->word[k]))
+		if (*shadow_at(o, k) != shadow_held(o, k) ||
+		    (shadow_step(o->layout) == 2 &&
+		     *tag_at(o, k) != tag_held(o, k)))
 			shadow_fail("object %#lx of %zu bytes: word %u is %#lx",
 				    (long)o->id, o->n, k,
 				    (long)*shadow_at(o, k));
@@ -171,9 +228,11 @@ void shadow_check_words(const struct shadow_node *o)
 
 static size_t alignment(const struct shadow_node *o)
 {
-	if (o->noscan && o->n < TINY)
+	bool halves = copy.align8 || o->kind >= RT_KIND_ALIGN8_FIRST;
+
+	if (o->kind == RT_NOSCAN && o->n < TINY)
 		return o->n & -o->n & 15;
-	if (copy.align8 && (o->n <= 8 || (o->n > 16 && o->n <= 24)))
+	if ((copy.align8 && o->n <= 8) || (halves && o->n > 16 && o->n <= 24))
 		return 8;
 	return 16;
 }
@@ -190,36 +249,49 @@ static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
 
 	if (o->at % alignment(o) != 0)
 		shadow_fail("object of %zu bytes at %#lx", o->n, (long)o->at);
-	if (!o->noscan && usable != rt_good_size(o->n) &&
+	if (!shadow_shares(o) && usable != rt_good_size_of(o->kind, o->n) &&
 	    !(copy.guarded && usable == o->n))
 		shadow_fail("object of %zu bytes has %zu, not %zu", o->n,
-			    usable, rt_good_size(o->n));
+			    usable, rt_good_size_of(o->kind, o->n));
+	SHADOW_TRUE(rt_kind_of(p) == o->kind);
 	if (!uninit && !is_zero(p, shadow_shares(o) ? o->n : usable))
 		shadow_fail("new object of %zu bytes is not zero", o->n);
 }
 
-struct shadow_node *shadow_add(unsigned owner, void *p, size_t n,
-			       unsigned flags)
+// count_words returns how many words of an object may change.
+static size_t count_words(const struct shadow_made *made)
 {
-	bool noscan = flags & SHADOW_NOSCAN;
-	size_t usable = rt_size(p), words = noscan && n < TINY ? 0 : n / 8;
-	size_t nwords = words > 1 ? base_min(SHADOW_WORDS, words - 1) : 0;
-	struct shadow_node *o = calloc(1, sizeof *o + nwords * sizeof *o->word);
+	size_t n = made->n / 8 / shadow_step(made->layout);
 
-	SHADOW_TRUE(o != NULL && rt_is_heap(p) && usable >= n);
+	if (n <= 1 || (made->kind == RT_NOSCAN && made->n < TINY))
+		return 0;
+	return base_min(SHADOW_WORDS, n - 1);
+}
+
+struct shadow_node *shadow_add(struct shadow_made made)
+{
+	size_t usable = rt_size(made.p), nwords = count_words(&made);
+	struct shadow_node *o = calloc(1, sizeof *o + nwords * sizeof *o->word);
+	uint64_t id =
+	    (uint64_t)(made.owner + 1) << 32 | ++copy.made[made.owner];
+
+	SHADOW_TRUE(o != NULL && rt_is_heap(made.p) && usable >= made.n);
 	*o = (struct shadow_node){
-	    .id = (uint64_t)(owner + 1) << 32 | ++copy.made[owner],
-	    .at = (uintptr_t)p,
-	    .n = n,
-	    .base = (uintptr_t)rt_base(p),
-	    .size = n > SHADOW_SMALL ? n : usable,
-	    .noscan = noscan,
-	    .owner = owner,
+	    .id = id,
+	    .at = (uintptr_t)made.p,
+	    .n = made.n,
+	    .base = (uintptr_t)rt_base(made.p),
+	    .size = made.n > SHADOW_SMALL ? made.n : usable,
+	    .kind = made.kind,
+	    .layout = made.layout,
+	    .owner = made.owner,
 	    .nwords = (unsigned)nwords,
-	    .next = copy.nodes[owner],
+	    .next = copy.nodes[made.owner],
 	};
-	copy.nodes[owner] = o;
-	check_new(o, usable, flags & SHADOW_UNINIT);
+	// Unless it is a header, it is no address.
+	o->tag = shadow_header(o->layout, id, id << 1 | 1, &o->typed);
+	copy.nodes[made.owner] = o;
+	check_new(o, usable, made.uninit);
 	fill(o);
 	return o;
 }
@@ -249,6 +321,15 @@ unsigned shadow_count(void)
 
 	EACH_NODE(o)
 	n++;
+	return n;
+}
+
+unsigned shadow_count_kind(int kind)
+{
+	unsigned n = 0;
+
+	EACH_NODE(o)
+	n += o->kind == kind;
 	return n;
 }
 
@@ -316,8 +397,21 @@ static void push_word(struct shadow_node **todo, struct shadow_word w,
 		return;
 	EACH_NODE(o)
 	if (p - o->base < o->size &&
-	    (!exact || p == o->base || (o->noscan && o->size == TINY)))
+	    (!exact || p == o->base ||
+	     (o->kind == RT_NOSCAN && o->size == TINY)))
 		push(todo, o);
+}
+
+// push_held pushes the node that word k of an object leads to.
+static void push_held(struct shadow_node **todo, const struct shadow_node *o,
+		      unsigned k)
+{
+	struct shadow_word w = o->word[k];
+
+	if (shadow_refers(o, k) &&
+	    (w.to ||
+	     shadow_decode(o->layout, w.value, tag_held(o, k), &w.value)))
+		push_word(todo, w, false);
 }
 
 static void follow(struct shadow_node *todo)
@@ -326,8 +420,8 @@ static void follow(struct shadow_node *todo)
 		const struct shadow_node *o = todo;
 
 		todo = o->todo;
-		for (unsigned k = 0; !o->noscan && k < o->nwords; k++)
-			push_word(&todo, o->word[k], false);
+		for (unsigned k = 0; k < o->nwords; k++)
+			push_held(&todo, o, k);
 	}
 }
 
@@ -385,7 +479,6 @@ static int judge_one(void *obj, size_t size, int kind, void *arg)
 	uintptr_t base = (uintptr_t)obj;
 	size_t low = 0, high = j->n;
 
-	(void)kind;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
@@ -395,7 +488,8 @@ static int judge_one(void *obj, size_t size, int kind, void *arg)
 			high = mid;
 	}
 	while (high < j->n && j->node[high]->at - base < size)
-		SHADOW_TRUE(j->node[high++]->base == base);
+		SHADOW_TRUE(j->node[high]->kind == kind &&
+			    j->node[high++]->base == base);
 	if (high == low && j->exact)
 		shadow_fail("%p is dead and not gone", obj);
 	j->found += high - low;
@@ -422,8 +516,7 @@ static uint64_t hash_object(const struct shadow_node *o)
 		const struct shadow_node *to = o->word[k].to;
 
 		if (to)
-			hash =
-			    mix(mix(hash, to->id), *shadow_at(o, k) - to->at);
+			hash = mix(mix(hash, to->id), o->word[k].value);
 	}
 	return hash;
 }

@@ -9,8 +9,9 @@
 //
 // A word is either a reference, which names the node it points into, or any
 // number.  A reference is a word that keeps its object alive: it is in a slot
-// of an actor or in an object that is scanned.  For any other word, its value
-// decides what it keeps alive.
+// of an actor, or where the layout of an object has a value.  For any other
+// word, its value decides what it keeps alive.  In a layout whose values have
+// two words, each word that may change has a tag beside it.
 //
 // Each owner has a list of nodes that only it changes.  Functions that say
 // "alone" look at all lists: no other thread may use the copy meanwhile.
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "runtime/base/base.h"
+#include "test/harness/shadow_layout.h"
 
 enum {
 	SHADOW_THREADS = 8,
@@ -41,7 +43,10 @@ struct shadow_node {
 	size_t n;
 	uintptr_t base; // a word into [base, base + size) keeps it
 	size_t size;
-	bool noscan;
+	int kind;
+	const struct shadow_layout *layout;
+	bool typed;   // its header leads to a type
+	uint64_t tag; // or header: its first word
 	bool reached;
 	unsigned owner;
 	unsigned nwords;
@@ -71,21 +76,34 @@ void shadow_want(int error, const char *what);
 // ---- nodes ----
 
 // shadow_add enters an object of n bytes that was just allocated at p and
-// fills it.  Without SHADOW_UNINIT every byte that can be used must be zero.
-enum { SHADOW_NOSCAN = 1, SHADOW_UNINIT = 2 };
-struct shadow_node *shadow_add(unsigned owner, void *p, size_t n,
-			       unsigned flags);
+// fills it.  Unless uninit is set, every byte that can be used must be zero.
+// RT_NOSCAN and RT_WORDS have the first two layouts.
+struct shadow_made {
+	unsigned owner;
+	void *p;
+	size_t n;
+	int kind;
+	const struct shadow_layout *layout;
+	bool uninit;
+};
+struct shadow_node *shadow_add(struct shadow_made made);
 
 // shadow_shares tells whether an object may lie in a slot with others.
 bool shadow_shares(const struct shadow_node *o);
 
-// shadow_at returns the address of word k of an object, below nwords, and
-// shadow_value returns what a word should hold.
+// shadow_at returns the address of word k of an object, below nwords.
+// shadow_value returns what a slot should hold, and shadow_held what word k of
+// an object should.
 uintptr_t *shadow_at(const struct shadow_node *o, unsigned k);
 uintptr_t shadow_value(struct shadow_word w);
+uintptr_t shadow_held(const struct shadow_node *o, unsigned k);
 
-// shadow_set changes word k of an object.  In an object that is not scanned
-// it becomes a number.
+// shadow_refers tells whether word k of an object is where its layout has a
+// value, in the bytes that were asked for.
+bool shadow_refers(const struct shadow_node *o, unsigned k);
+
+// shadow_set changes word k of an object.  Where the layout has no value, it
+// becomes a number.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w);
 
 // shadow_check requires that the heap has an object with its bytes, and
@@ -101,7 +119,9 @@ void shadow_check_words(const struct shadow_node *o);
 void shadow_reset(bool align8, bool guarded);
 
 // shadow_count returns the number of nodes, and shadow_nth one of them.
+// shadow_count_kind returns the number of those of a kind.
 unsigned shadow_count(void);
+unsigned shadow_count_kind(int kind);
 struct shadow_node *shadow_nth(unsigned i);
 
 // shadow_find returns a node that p points to or into, or NULL if there is

@@ -216,10 +216,179 @@ OP(alloc)
 	look(a);
 	ledger_alloc(&a->ledger, n, noscan);
 	follow(a);
-	o = shadow_add(a->id, p, all_of(p, n, noscan, op->c),
-		       (noscan ? SHADOW_NOSCAN : 0) |
-			   (way == UNINIT ? SHADOW_UNINIT : 0));
+	o = shadow_add((struct shadow_made){
+	    .owner = a->id,
+	    .p = p,
+	    .n = all_of(p, n, noscan, op->c),
+	    .kind = noscan ? RT_NOSCAN : RT_WORDS,
+	    .layout = &shadow_layouts[noscan ? 0 : SHADOW_PLAIN_WORDS],
+	    .uninit = way == UNINIT,
+	});
 	shadow_set_root(a, op->a % run.nslots, (struct shadow_word){o, 0});
+}
+
+// ---- kinds ----
+
+static const size_t constant_sizes[] = {24, 17, 16, 64};
+
+// make_constant allocates of one of two kinds, by constant numbers.
+static void *make_constant(int kind, unsigned which, size_t *n)
+{
+	*n = constant_sizes[which % RT_ARRAY_LEN(constant_sizes)];
+	switch (which % RT_ARRAY_LEN(constant_sizes)) {
+	case 0:
+		return kind == RT_KIND_FIRST ? rt_alloc_of(RT_KIND_FIRST, 24)
+					     : rt_alloc_of(16, 24);
+	case 1:
+		return kind == RT_KIND_FIRST ? rt_alloc_of(RT_KIND_FIRST, 17)
+					     : rt_alloc_of(16, 17);
+	case 2:
+		return kind == RT_KIND_FIRST ? rt_alloc_of(RT_KIND_FIRST, 16)
+					     : rt_alloc_of(16, 16);
+	default:
+		return kind == RT_KIND_FIRST ? rt_alloc_of(RT_KIND_FIRST, 64)
+					     : rt_alloc_of(16, 64);
+	}
+}
+
+static void *make_of(int kind, unsigned way, size_t *n)
+{
+	switch (way % 8) {
+	case 0:
+		return rt_alloc_kind(kind, *n);
+	case 1:
+		return (rt_alloc_of)(kind, *n);
+	case 2:
+		return rt_alloc_kind_in(rt_thread_self(), kind, *n);
+	case 3:
+		return (rt_alloc_kind_in)(rt_thread_self(), kind, *n);
+	case 4:
+		if (kind == RT_KIND_FIRST || kind == RT_KIND_ALIGN8_FIRST)
+			return make_constant(kind, way / 8, n);
+		return rt_alloc_of(kind, *n);
+	default:
+		return rt_alloc_of(kind, *n);
+	}
+}
+
+OP(make)
+{
+	const struct actor_kind *k =
+	    &run.actor[op->c / KINDS % run.program->actors].kind[op->c % KINDS];
+	size_t n = op->n == 0 ? 1 : op->n;
+	struct shadow_node *o;
+	void *p;
+
+	a->asked = n;
+	a->settled = false;
+	p = make_of(k->number, op->b, &n);
+	if (!p) {
+		SHADOW_TRUE(run.may_fail);
+		follow(a);
+		return;
+	}
+	look(a);
+	ledger_alloc_kind(&a->ledger, n, k->number);
+	follow(a);
+	o = shadow_add((struct shadow_made){
+	    .owner = a->id,
+	    .p = p,
+	    .n = n,
+	    .kind = k->number,
+	    .layout = k->layout,
+	});
+	shadow_set_root(a, op->a % run.nslots, (struct shadow_word){o, 0});
+}
+
+static void begin_kind(const struct actor_kind *k)
+{
+	rt_kind_desc d = shadow_describe(k->layout, k->number);
+
+	SHADOW_TRUE(rt_kind_register(&d) == k->number);
+	SHADOW_TRUE(rt_kind_register(&d) == RT_EEXIST);
+}
+
+void shadow_begin_kinds(struct actor *a)
+{
+	static const int first[KINDS] = {RT_KIND_FIRST, RT_KIND_ALIGN8_FIRST};
+
+	for (unsigned i = 0; i < KINDS; i++) {
+		struct actor_kind *k = &a->kind[i];
+
+		k->number = first[i] + (int)a->id;
+		k->layout =
+		    &shadow_layouts[(run.program->config + 7 * a->id + 11 * i) %
+				    SHADOW_LAYOUTS];
+		begin_kind(k);
+	}
+}
+
+// A kind ends if the copy has no object of it.  If stacks are roots, the heap
+// may still have one, but no answer may change what the program does.
+void shadow_change_kind(struct actor *a, const struct shadow_op *op)
+{
+	struct actor_kind *k = &a->kind[op->a % KINDS];
+	bool any = shadow_count_kind(k->number) != 0;
+	int error = rt_kind_unregister(k->number);
+
+	flushed();
+	if (any)
+		SHADOW_TRUE(error == RT_EBUSY);
+	if (error == RT_EBUSY && (any || !run.program->exact))
+		return;
+	SHADOW_OK(error);
+	if (rt_alloc_of(k->number, 24) || rt_alloc_kind(k->number, 40000) ||
+	    rt_kind_unregister(k->number) != RT_ENOENT)
+		shadow_fail("a kind that has ended is used");
+	if (run.program->exact)
+		k->layout = &shadow_layouts[op->b % SHADOW_LAYOUTS];
+	begin_kind(k);
+}
+
+OP(kind)
+{
+	if (run.wild)
+		shadow_change_kind(a, op);
+}
+
+// end_brief ends the kind that the actor made for a moment.  Its object is
+// garbage, but a stack may hold it.
+static void end_brief(struct actor *a)
+{
+	int error;
+
+	SHADOW_OK(rt_gc());
+	error = rt_kind_unregister(a->brief);
+	flushed();
+	if (error == RT_EBUSY && !run.program->exact)
+		return;
+	SHADOW_OK(error);
+	a->brief = 0;
+}
+
+OP(brief)
+{
+	static const int numbers[] = {RT_KIND_ANY, RT_KIND_ANY_ALIGN8};
+	rt_kind_desc d = shadow_describe(
+	    &shadow_layouts[op->b % SHADOW_LAYOUTS], numbers[op->a % 2]);
+	size_t n = op->n == 0 ? 1 : op->n;
+
+	// The ledgers of others would miss the flush.
+	if (run.program->driver == SHADOW_ORACLE && !run.alone)
+		return;
+	if (a->brief == 0) {
+		int kind = rt_kind_register(&d);
+
+		if (kind == RT_ENOMEM)
+			return; // others have them all
+		SHADOW_TRUE(kind >= RT_KIND_FIRST && kind <= RT_KIND_MAX);
+		a->brief = kind;
+		a->asked = n;
+		SHADOW_TRUE(rt_alloc_kind(kind, n));
+		look(a);
+		ledger_alloc_kind(&a->ledger, n, kind);
+	}
+	end_brief(a);
 }
 
 // ---- references ----
@@ -245,11 +414,13 @@ OP(load)
 	const struct shadow_node *o = own(a, op->c);
 	unsigned k;
 
-	// A number of an object that is not scanned may be any address.
-	if (!o || (o->noscan && !run.wild))
+	if (!o)
 		return;
 	k = op->b % o->nwords;
-	if (*shadow_at(o, k) != shadow_value(o->word[k]))
+	// A number that is not scanned may be any address.
+	if (!shadow_refers(o, k) && !run.wild)
+		return;
+	if (*shadow_at(o, k) != shadow_held(o, k))
 		shadow_fail("object %#lx: loaded another word", (long)o->id);
 	shadow_set_root(a, op->a % run.nslots, o->word[k]);
 }
@@ -373,7 +544,7 @@ static void ask(const struct actor *a, uintptr_t w)
 	if (!want)
 		return;
 	SHADOW_TRUE(o.base == want->base && o.request == want->size);
-	SHADOW_TRUE(o.kind == (want->noscan ? RT_NOSCAN : RT_WORDS));
+	SHADOW_TRUE((int)o.kind == want->kind);
 	SHADOW_TRUE(o.size == (want->size > SHADOW_SMALL
 				   ? base_pages(want->size) << RT_PAGE_SHIFT
 				   : want->size));
@@ -430,7 +601,7 @@ static int walk_one(void *obj, size_t size, int kind, void *arg)
 	uint64_t *left = arg;
 
 	if (rt_size(obj) != size || rt_base(obj) != obj ||
-	    (kind != RT_NOSCAN && kind != RT_WORDS))
+	    rt_kind_of(obj) != kind || rt_good_size_of(kind, 1) == 0)
 		shadow_fail("walk: %p of %zu bytes", obj, size);
 	return --*left == 0 ? RT_WALK_STOP : 0;
 }
@@ -661,7 +832,8 @@ OP(refused)
 	size_t n = (size_t)op->n << (op->b % 4 * 8);
 
 	if (rt_alloc(SIZE_MAX) || rt_alloc_noscan((size_t)1 << 50) ||
-	    rt_alloc_kind((int)(2 + op->c % 256), 32) || rt_stack_alloc(3000))
+	    rt_alloc_kind((int)(24 + op->c % 256), 32) ||
+	    rt_alloc_kind(2, 32) || rt_stack_alloc(3000))
 		shadow_fail("a request that cannot be met was met");
 	if (run.wild)
 		SHADOW_TRUE(!rt_alloc(n < MAX_HEAP ? n + MAX_HEAP + 1 : n));

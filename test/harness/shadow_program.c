@@ -32,7 +32,8 @@ const struct shadow_form shadow_forms[SHADOW_KINDS] = {
 // The modes of each driver, as a mask, and their names.
 static const unsigned driver_modes[SHADOW_DRIVERS] = {
     [SHADOW_RANDOM] = 1 << SHADOW_ASKED | 1 << SHADOW_STRESS |
-		      1 << SHADOW_PACED | 1 << SHADOW_GUARDED,
+		      1 << SHADOW_PACED | 1 << SHADOW_GUARDED |
+		      1 << SHADOW_HELPED | 1 << SHADOW_CRAMPED,
     [SHADOW_ORACLE] = 1 << SHADOW_PLAIN,
     [SHADOW_FUZZ] = 1 << SHADOW_BITS,
     [SHADOW_FAULTS] = 1 << SHADOW_BITS,
@@ -44,6 +45,8 @@ static const char *const mode_names[SHADOW_MODES] = {
     "collecting at every allocation",
     "collecting when due",
     "collecting when due, with guards",
+    "collecting when due, with helpers",
+    "collecting when due, without memory to mark",
     "with the default configuration",
     "with its own configuration",
 };

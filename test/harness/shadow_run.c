@@ -57,6 +57,7 @@ static rt_config config_of(const struct shadow_program *p,
 	c.guard_large = mode == SHADOW_GUARDED;
 	c.guard_small = mode == SHADOW_GUARDED ? 2 : 0;
 	c.checkmark = c.clobberfree = mode != SHADOW_ASKED;
+	c.gc_threads = mode == SHADOW_HELPED ? 3 : 0;
 	return c;
 }
 
@@ -70,8 +71,15 @@ static void give(const struct shadow_op *op)
 			op->c % run.nslots, from->root[op->a % run.nslots]);
 }
 
-// meet makes the first actor hand over the gifts of a part of the program, and
-// check, while the others wait.
+static void change_kind(const struct shadow_op *op)
+{
+	if (op->kind == SHADOW_kind && !run.wild)
+		shadow_change_kind(&actors[op->actor % run.program->actors],
+				   op);
+}
+
+// meet makes the first actor hand over the gifts of a part of the program,
+// check, and begin and end kinds, while the others wait.
 static void meet(const struct actor *a, size_t begin, size_t end)
 {
 	SHADOW_OK(rt_blocking_enter());
@@ -82,6 +90,8 @@ static void meet(const struct actor *a, size_t begin, size_t end)
 			if (run.program->op[i].kind == SHADOW_give)
 				give(&run.program->op[i]);
 		shadow_check_all();
+		for (size_t i = begin; i < end; i++)
+			change_kind(&run.program->op[i]);
 		SHADOW_OK(rt_blocking_enter());
 	}
 	pthread_barrier_wait(&meeting);
@@ -142,6 +152,18 @@ static void act_all(unsigned n)
 
 // ---- the heap ----
 
+// NULL in a program that links what ships; see gc/mark/work.h.
+void work_limit(uint32_t nspans) __attribute__((weak));
+
+// cramp takes the memory away that markers put words into, or gives it back.
+static void cramp(bool on)
+{
+	if (work_limit)
+		work_limit(on ? 0 : UINT32_MAX);
+	else if (on)
+		shadow_fail("this program cannot refuse memory to mark");
+}
+
 // begin makes the heap.  A refusal leaves nothing behind, so begin tries until
 // the faults are used up.  Faults at the head of a program come before that.
 static void begin(const rt_config *c)
@@ -153,8 +175,12 @@ static void begin(const rt_config *c)
 	rt_set_fatal_handler(shadow_on_fatal, NULL);
 	while (!shadow_done(rt_init(c), "rt_init"))
 		SHADOW_TRUE(rt_gc() == RT_ESTATE);
-	if (!c->no_attach)
-		SHADOW_OK(rt_thread_detach());
+	shadow_layouts_begin();
+	if (c->no_attach)
+		shadow_attach(&actors[0], false);
+	for (unsigned t = 0; t < p->actors; t++)
+		shadow_begin_kinds(&actors[t]);
+	shadow_detach(&actors[0]);
 }
 
 static void end(void)
@@ -201,6 +227,7 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 		ledger_init(&actors[t].ledger, c.align8);
 	}
 	shadow_reset(c.align8, run.guarded);
+	cramp(mode == SHADOW_CRAMPED);
 	begin(&c);
 	act_all(p->actors);
 	end();

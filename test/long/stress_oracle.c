@@ -37,6 +37,7 @@ int main(void)
 
 		p.actors = actors[i / 2 % RT_ARRAY_LEN(actors)];
 		p.align8 = i % 2;
+		p.config = i; // which layouts the kinds have
 		v = shadow_try(&p, SHADOW_ALL);
 		if (v.modes != 0 && failed++ == 0)
 			shadow_report(&p, v);

@@ -1,9 +1,10 @@
 // stress_shadow - does the heap hold exactly what a copy of it holds?
 //
-// Random programs (shadow.h) of one to eight actors.  Each is run four times:
+// Random programs (shadow.h) of one to eight actors.  Each is run six times:
 // collecting only where the program says so, at every allocation, as the pacer
-// says, and as the pacer says with guards behind objects.  Every run must pass
-// its checks, and all must end alike.
+// says, and as the pacer says with guards behind objects, with helpers, and
+// without memory to mark.  Every run must pass its checks, and all must end
+// alike.
 //
 // A program that fails is made as short as possible and written to a file, and
 // the command that runs it again is printed.  That this works is tested first,
@@ -27,7 +28,7 @@ enum {
 	SYNC_EVERY = 500,
 	SHORT_OPS = 400, // of a program with an error
 	SHORTEST = 4,	 // of those it is made of, at most
-	MODES = 4,	 // that each program is run in
+	MODES = 6,	 // that each program is run in
 };
 
 static struct shadow_program random_program(struct rng *r, unsigned i,
@@ -39,6 +40,7 @@ static struct shadow_program random_program(struct rng *r, unsigned i,
 	p.actors = 1 + i % SHADOW_THREADS;
 	p.align8 = i / SHADOW_THREADS % 2;
 	p.exact = i % 3 != 2;
+	p.config = i; // which layouts the kinds have
 	return p;
 }
 

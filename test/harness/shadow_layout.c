@@ -1,0 +1,250 @@
+// shadow_layout.c - layouts, told to the library and to the copy.
+#include "test/harness/shadow_layout.h"
+
+#include <rt/rt.h>
+
+#include "runtime/pages/arena.h"
+
+// ---- formats ----
+
+static const rt_value_format plain = RT_FORMAT_PLAIN;
+static const rt_value_format low = RT_FORMAT_LOW_TAG(7, 5);
+static const rt_value_format box =
+    RT_FORMAT_NAN_BOX(0xfffe000000000000, 0xfffeffffffffffff);
+static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
+static const rt_value_format behind = {
+    0, 0, (uint64_t)-9, UINT64_MAX, UINT64_MAX, 0, 0, 16, -1, 0, 0};
+// Addresses in words, counted from just below the heap.
+static rt_value_format narrow = {0, 0, 1, UINT32_MAX, UINT32_MAX, 0,
+				 3, 8, 0, 0,	      0};
+
+void shadow_layouts_begin(void)
+{
+	narrow.base = arena.base - 8; // no object is 0
+}
+
+uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address)
+{
+	if (l->format == &low)
+		return (address & ~(uintptr_t)7) | 5;
+	if (l->format == &box)
+		return address | UINT64_C(0xfffe000000000000);
+	if (l->format == &narrow)
+		return (address - narrow.base) / 8;
+	return address;
+}
+
+uint64_t shadow_tag(const struct shadow_layout *l, bool reference)
+{
+	if (l->format == &behind)
+		return reference ? (uint64_t)-3 : 3;
+	return reference ? 0x47 : 7;
+}
+
+bool shadow_decode(const struct shadow_layout *l, uint64_t value, uint64_t tag,
+		   uintptr_t *address)
+{
+	*address = value;
+	if (l->format == &low) {
+		*address = value - value % 8;
+		return value % 8 == 5;
+	}
+	if (l->format == &box) {
+		*address = value % (UINT64_C(1) << 48);
+		return value >> 48 == 0xfffe;
+	}
+	if (l->format == &narrow) {
+		*address = narrow.base + 8 * value;
+		return value != 0 && value >> 32 == 0;
+	}
+	if (l->format == &pair)
+		return tag / 0x40 % 2 == 1;
+	if (l->format == &behind)
+		return tag >= UINT64_MAX - 8;
+	return true;
+}
+
+// ---- types ----
+
+static const uint64_t bits_2a[] = {0x2a}; // words 1, 3, 5
+static const uint64_t bits_5[] = {0x5};	  // words 0, 2
+static const uint64_t bits_14[] = {0x14}; // words 2, 4
+static const uint64_t bits_1[] = {0x1};	  // word 0
+static const uint64_t bits_e[] = {0xe};	  // words 1 to 3
+
+static void trace_tail(rt_tracer *t, void *obj, size_t size, void *arg);
+
+#define TYPE(f, fb, tl, tb, fmt)                                               \
+	.struct_size = sizeof(rt_type), .size = (f)*8, .ptrdata = (f)*8,       \
+	.bitmap = (fb), .tail_size = (tl)*8, .tail_ptrdata = (tl)*8,           \
+	.tail_bitmap = (tb), .format = (fmt)
+
+static const rt_type fixed_type = {TYPE(4, bits_e, 0, NULL, NULL)};
+static const rt_type tail_type = {TYPE(6, bits_2a, 3, bits_5, NULL)};
+static const rt_type pair_type = {TYPE(6, bits_14, 4, bits_1, &pair)};
+static const rt_type low_type = {TYPE(6, bits_2a, 3, bits_5, &low)};
+static const rt_type none_type = {.struct_size = sizeof(rt_type), .size = 16};
+static const rt_type half_type = {TYPE(6, bits_2a, 0, NULL, NULL),
+				  .trace = trace_tail};
+static const rt_type *const table[] = {&none_type, NULL, &tail_type};
+static const struct {
+	uint64_t something;
+	const rt_type *type;
+} class_of_tail = {7, &tail_type};
+
+// ---- callbacks ----
+
+// trace_each tells one reference after the other, by the rule of the copy.
+static void trace_each(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const struct shadow_layout *l = arg;
+	const uint64_t *w = obj;
+
+	for (size_t i = 0; i < size / 8; i++)
+		if (shadow_is_value(l, size / 8, i))
+			rt_trace_ptr(t, (void *)(uintptr_t)w[i]);
+}
+
+static void trace_all(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const struct shadow_layout *l = arg;
+
+	if (l->format)
+		rt_trace_values(t, obj, (char *)obj + size, l->format);
+	else
+		rt_trace_words(t, obj, (char *)obj + size);
+}
+
+static void trace_boxes(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const struct shadow_layout *l = arg;
+	const uint64_t *w = obj;
+
+	for (size_t i = 0; i < size / 8; i++)
+		rt_trace_value(t, w[i], l->format);
+}
+
+static void trace_pairs(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const struct shadow_layout *l = arg;
+	uint64_t *w = obj;
+
+	for (size_t i = 0; i + 1 < size / 8; i += 2)
+		rt_trace_pair(t, &w[i + shadow_first(l)], l->format);
+}
+
+// The tail of tail_type, behind a fixed part that a bitmap describes.
+static void trace_tail(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	uint64_t *w = obj;
+
+	(void)arg;
+	for (size_t i = 6; i + 3 <= size / 8; i += 3) {
+		rt_trace_ptr(t, (void *)(uintptr_t)w[i]);
+		rt_trace_ptr(t, (void *)(uintptr_t)w[i + 2]);
+	}
+}
+
+// ---- layouts ----
+
+#define EVERY .tail = 1, .tail_bits = 1
+#define PAIRS .tail = 2, .tail_bits = 1
+#define BEHIND .tail = 2, .tail_bits = 2
+#define PARTS .fixed = 6, .fixed_bits = 0x2a, .tail = 3, .tail_bits = 5
+
+const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS] = {
+    {"none", RT_LAYOUT_NONE, .fixed = 0},
+    {"words", RT_LAYOUT_WORDS, NULL, EVERY},
+    {"plain format", RT_LAYOUT_WORDS, &plain, EVERY},
+    {"low tags", RT_LAYOUT_WORDS, &low, EVERY},
+    {"boxes", RT_LAYOUT_WORDS, &box, EVERY},
+    {"narrow references", RT_LAYOUT_WORDS, &narrow, EVERY},
+    {"pairs", RT_LAYOUT_WORDS, &pair, PAIRS},
+    {"pairs, tag first", RT_LAYOUT_WORDS, &behind, BEHIND},
+    {"type", RT_LAYOUT_TYPE, NULL, .fixed = 4, .fixed_bits = 0xe,
+     .type = &fixed_type},
+    {"type with a tail", RT_LAYOUT_TYPE, NULL, PARTS, .type = &tail_type},
+    {"type of pairs", RT_LAYOUT_TYPE, &pair, .fixed = 6, .fixed_bits = 0x14,
+     .tail = 4, .tail_bits = 1, .type = &pair_type},
+    {"type of tags", RT_LAYOUT_TYPE, &low, PARTS, .type = &low_type},
+    {"type with a callback", RT_LAYOUT_TYPE, NULL, PARTS, .type = &half_type},
+    {"header", RT_LAYOUT_HEADER, NULL, PARTS, .type = &tail_type},
+    {"class", RT_LAYOUT_HEADER, NULL, PARTS},
+    {"index", RT_LAYOUT_INDEX, NULL, PARTS},
+    {"callback", RT_LAYOUT_TRACE, NULL, PARTS, .trace = trace_each},
+    {"callback of words", RT_LAYOUT_TRACE, NULL, EVERY, .trace = trace_all},
+    {"callback of boxes", RT_LAYOUT_TRACE, &box, EVERY, .trace = trace_boxes},
+    {"callback of pairs", RT_LAYOUT_TRACE, &pair, PAIRS, .trace = trace_pairs},
+};
+
+rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
+{
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.name = l->name;
+	d.layout = l->how;
+	d.number = number;
+	d.trace = l->trace;
+	d.arg = l->trace ? (void *)l : NULL;
+	if (l->how == RT_LAYOUT_WORDS)
+		d.format = l->format;
+	if (l->how == RT_LAYOUT_TYPE)
+		d.type = l->type;
+	d.header_mask = UINT64_MAX;
+	d.type_offset = RT_TYPE_IS_HEADER;
+	if (l->how == RT_LAYOUT_HEADER && !l->type) {
+		d.header_mask = ~UINT64_C(0xff);
+		d.header_shift = 8;
+		d.type_offset = 8;
+	}
+	if (l->how == RT_LAYOUT_INDEX) {
+		d.types = table;
+		d.ntypes = 3;
+		d.header_mask = 0xf0;
+		d.header_shift = 4;
+	}
+	return d;
+}
+
+unsigned shadow_step(const struct shadow_layout *l)
+{
+	return l->format == &pair || l->format == &behind ? 2 : 1;
+}
+
+unsigned shadow_first(const struct shadow_layout *l)
+{
+	return l->format == &behind;
+}
+
+uint64_t shadow_header(const struct shadow_layout *l, uint64_t id, uint64_t tag,
+		       bool *typed)
+{
+	*typed = (l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX) ||
+		 id % 4 != 3;
+	if (l->how == RT_LAYOUT_INDEX)
+		return *typed ? 0xff2f : id / 4 % 2 ? 0xff1f : 0xff7f;
+	if (l->how == RT_LAYOUT_HEADER && !l->type)
+		return (*typed ? (uintptr_t)&class_of_tail << 8 : 0) | 0x33;
+	if (l->how == RT_LAYOUT_HEADER)
+		return *typed	    ? (uintptr_t)l->type
+		       : id / 4 % 2 ? (uintptr_t)&none_type
+				    : 0;
+	return tag;
+}
+
+bool shadow_is_value(const struct shadow_layout *l, size_t words, size_t i)
+{
+	size_t element;
+
+	// The tag word must be in the object, too.
+	if (i - i % shadow_step(l) + shadow_step(l) > words)
+		return false;
+	if (i < l->fixed)
+		return l->fixed_bits >> i & 1;
+	if (l->tail == 0)
+		return false;
+	element = (i - l->fixed) / l->tail;
+	return l->fixed + (element + 1) * l->tail <= words &&
+	       l->tail_bits >> (i - l->fixed) % l->tail & 1;
+}

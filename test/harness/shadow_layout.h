@@ -1,0 +1,62 @@
+// shadow_layout.h - the layouts of the kinds that programs register.
+//
+// Each layout says twice where the references of an object are: to the library,
+// in a descriptor, and here, by a rule for one word.  The rule is written from
+// the contract in rt/kind.h and uses nothing of the library.
+//
+// An object is fixed words, and then equal elements to its end.  In a format of
+// two words every value begins at an even word.
+#ifndef TEST_HARNESS_SHADOW_LAYOUT_H
+#define TEST_HARNESS_SHADOW_LAYOUT_H
+
+#include <rt/kind.h>
+#include <stdbool.h>
+
+enum {
+	SHADOW_LAYOUTS = 20,
+	SHADOW_PLAIN_WORDS = 1, // the layout of RT_WORDS
+};
+
+struct shadow_layout {
+	const char *name;
+	enum rt_layout how;
+	const rt_value_format *format;	// NULL: plain words
+	unsigned fixed, tail;		// words of the parts; tail 0: none
+	uint64_t fixed_bits, tail_bits; // bit i: word i is a value word
+	const rt_type *type;		// what the kind or the header leads to
+	rt_trace_fn *trace;
+};
+
+extern const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS];
+
+// shadow_layouts_begin must be called when there is a new heap.
+void shadow_layouts_begin(void);
+
+// shadow_describe returns what registers a kind of a layout.
+rt_kind_desc shadow_describe(const struct shadow_layout *l, int number);
+
+// shadow_step returns the words of a value, and shadow_first which of them is
+// the value word.
+unsigned shadow_step(const struct shadow_layout *l);
+unsigned shadow_first(const struct shadow_layout *l);
+
+// shadow_header returns the first word of object number id, or tag if the
+// layout has no header.  It sets *typed to false if the header leads to no
+// type; then the object has no references.
+uint64_t shadow_header(const struct shadow_layout *l, uint64_t id, uint64_t tag,
+		       bool *typed);
+
+// shadow_is_value tells whether word i of an object of so many words is a value
+// word.
+bool shadow_is_value(const struct shadow_layout *l, size_t words, size_t i);
+
+// shadow_encode returns the value word that refers to an address.  shadow_tag
+// returns a tag word of a value that is a reference, or of one that is none.
+uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address);
+uint64_t shadow_tag(const struct shadow_layout *l, bool reference);
+
+// shadow_decode tells whether a value is a reference, and sets *address.
+bool shadow_decode(const struct shadow_layout *l, uint64_t value, uint64_t tag,
+		   uintptr_t *address);
+
+#endif
