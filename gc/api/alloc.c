@@ -3,7 +3,6 @@
 #include <rt/alloc.h>
 
 #include "runtime/os/settings.h"
-#include "runtime/os/poison.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/object.h"
@@ -14,15 +13,6 @@
 
 // The address of every object of no bytes.
 static uint64_t zerobase;
-
-// open_object unpoisons all bytes of a new object that rt_size counts.
-static void open_object(const void *obj)
-{
-	struct object o;
-
-	if (object_find((uintptr_t)obj, &o))
-		poison_unpoison((const void *)o.base, o.size);
-}
 
 // alloc_checked is for what the current run does not hold: the place where
 // arguments are checked, threads are stopped, and collections begin.  row is a
@@ -35,7 +25,6 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 			 .kind = row >= RT_ROWS ? row : row == RT_ROW_WORDS,
 			 .uninit = row == RT_ROW_UNINIT,
 			 .dry = dry};
-	void *obj;
 
 	// What the range can never hold is refused before anything is tried.
 	if (!door_allocating(t) || n > arena.reserved ||
@@ -53,10 +42,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 	// The kind may have ended while the thread was stopped.
 	if (row >= RT_ROWS && !kinds_exists(row))
 		return NULL;
-	obj = supply_object(t->mc, &w);
-	if (RT_UNLIKELY(poison_on))
-		open_object(obj);
-	return obj;
+	return supply_object(t->mc, &w);
 }
 
 static_assert((int)RT_ROWS == (int)RT_KIND_FIRST, "a row or a kind");

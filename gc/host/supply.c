@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "runtime/os/poison.h"
 #include "runtime/os/settings.h"
 #include "runtime/spans/kinds.h"
+#include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/refill.h"
@@ -148,6 +150,15 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 					     : take_small(mc, p, w);
 }
 
+// unpoison_object unpoisons all bytes of a new object that rt_size counts.
+static RT_NOINLINE void unpoison_object(const void *obj)
+{
+	struct object o;
+
+	if (object_find((uintptr_t)obj, &o))
+		poison_unpoison((const void *)o.base, o.size);
+}
+
 // ---- collections ----
 
 // A thread without memory, and what it gets.
@@ -189,6 +200,10 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 		r->mc->granted_bytes = r->want->n;
 	} else if (!r->mc->setting_up) {
 		r->mc->granted = v;
+		// It is an object from now on: before its thread runs, another
+		// collection may trace it, and a host's walk may find it.
+		if (RT_UNLIKELY(poison_on))
+			unpoison_object(v);
 	}
 }
 
@@ -284,6 +299,8 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 	// thread.
 	if (obj && mc->setting_up)
 		finish_large(mc, w);
+	if (RT_UNLIKELY(poison_on))
+		unpoison_object(obj);
 	return obj;
 }
 

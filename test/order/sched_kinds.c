@@ -1,0 +1,239 @@
+// Kinds that end, and objects that are provided, while a thread allocates.
+#include <errno.h>
+
+#include "runtime/world/stw.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+#include "test/order/sched.h"
+
+static struct hand first, second, third;
+static int kind;
+static size_t size;
+static atomic_u32 traced, ready, go, asked_host;
+static void *root[1];
+
+// trace_first reads what a host's callback would read: the object itself.
+static void trace_first(rt_tracer *t, void *obj, size_t n, void *arg)
+{
+	(void)n, (void)arg;
+	atomic_u32_add_relaxed(&traced, 1);
+	rt_trace_ptr(t, *(void **)obj);
+}
+
+static void add_kind(void)
+{
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TRACE;
+	d.trace = trace_first;
+	d.number = RT_KIND_ANY_ALIGN8;
+	kind = rt_kind_register(&d);
+	ck_assert_int_ge(kind, RT_KIND_ALIGN8_FIRST);
+}
+
+static int no_memory(size_t n, void *arg)
+{
+	(void)n, (void)arg;
+	atomic_u32_add_relaxed(&asked_host, 1);
+	return 0;
+}
+
+static void begin(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.max_heap = 64 << 20;
+	c.poison = 1;
+	c.checkmark = 1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
+	ck_assert_int_eq(rt_set_oom_handler(no_memory, NULL), RT_OK);
+	add_kind();
+}
+
+// fill_all makes garbage of all memory.
+static void fill_all(void)
+{
+	for (unsigned i = 0; i < 63; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
+	for (unsigned i = 0; i < 128; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(8192));
+	ck_assert_uint_eq(heap_metric("/gc/cycles/total:gc-cycles"), 0);
+}
+
+static void collect(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static void end_kind(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static void is_provided(void)
+{
+	char *p;
+
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	p = rt_alloc_kind(kind, size);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(rt_kind_of(p), kind);
+	ck_assert(heap_is_zero(p, size));
+	for (unsigned i = 0; i < 1000; i++) {
+		p = rt_alloc_of(kind, 24);
+		ck_assert(p && heap_is_zero(p, 24));
+		memset(p, 0xff, 24);
+		ck_assert_uint_eq(rt_size(p), 24);
+	}
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static void is_refused(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	atomic_u32_store_release(&ready, 1);
+	await_at_least(&go, 1);
+	ck_assert_ptr_null(rt_alloc_kind(kind, size));
+	ck_assert_ptr_null(rt_alloc_of(kind, 24));
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// waits_for_stop makes a hand wait until the others before it, and the caller,
+// have released the right to stop the world.
+static void waits_for_stop(struct hand *h, void (*fn)(void))
+{
+	hold_at(SCHED_SEMA_ACQUIRE, h, fn);
+	schedpoint_release(SCHED_SEMA_ACQUIRE);
+}
+
+static void asks(struct hand *h, void (*fn)(void))
+{
+	hold_at(SCHED_ASK_WAIT, h, fn);
+	schedpoint_release(SCHED_ASK_WAIT);
+}
+
+GROUP(kinds, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
+static const size_t sizes[] = {24, 48, 6000, 40000};
+
+static int look_at(void *obj, size_t n, int its_kind, void *found)
+{
+	(void)n;
+	if (its_kind == kind) {
+		ck_assert(heap_is_zero(obj, 8));
+		*(void **)found = obj;
+	}
+	return 0;
+}
+
+// An object that the leader took for a thread is an object: before that thread
+// runs again, the host may find it in a walk, its callback may be called for it
+// (checkmark), and the address sanitizer reports neither.
+TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
+{
+	void *found = NULL;
+
+	size = sizes[_i];
+	fill_all();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_acquire(NULL);
+	waits_for_stop(&first, collect);
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
+	atomic_u32_store_release(&go, 1);
+	asks(&second, is_provided);
+	stw_release();
+	await_held(SCHED_ASK_WAIT_WOKEN);
+	hand_end(&first);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_heap_walk(look_at, &found), RT_OK);
+	// A large one is set up by its own thread.
+	ck_assert((found == NULL) == (size > 32760));
+	root[0] = found;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert((atomic_u32_load_relaxed(&traced) != 0) == (found != NULL));
+	root[0] = NULL;
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_EBUSY);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
+}
+
+// The leader takes what a thread has not got yet of a kind, and then an object.
+TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
+{
+	size = sizes[_i];
+	fill_all();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_acquire(NULL);
+	waits_for_stop(&first, collect);
+	schedpoint_hold(SCHED_ATTACH_BLOCK_KNOWN);
+	schedpoint_hold(SCHED_ASK_WAIT);
+	hand_start(&second, is_provided);
+	await_held(SCHED_ATTACH_BLOCK_KNOWN);
+	// The thread itself is refused the memory for it.
+	fault_fail(OSCALL_RESERVE, 1, 1, ENOMEM);
+	fault_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
+	schedpoint_release(SCHED_ATTACH_BLOCK_KNOWN);
+	await_held(SCHED_ASK_WAIT);
+	ck_assert_uint_eq(fault_failed(OSCALL_RESERVE) +
+			      fault_failed(OSCALL_COMMIT),
+			  size <= 32760);
+	fault_fail(OSCALL_RESERVE, 1, 0, 0);
+	fault_fail(OSCALL_COMMIT, 1, 0, 0);
+	schedpoint_release(SCHED_ASK_WAIT);
+	stw_release();
+	hand_end(&first);
+	hand_end(&second);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&asked_host), 0);
+	heap_healthy();
+}
+
+// A kind ends while a thread sleeps that has asked for memory for an object of
+// it.  The thread gets nothing, and its host's handler is not called.
+TEST(a_kind_ends_before_an_object_of_it_is_provided, .n = RT_ARRAY_LEN(sizes))
+{
+	size = sizes[_i];
+	fill_all();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_acquire(NULL);
+	waits_for_stop(&third, end_kind);
+	waits_for_stop(&first, collect);
+	atomic_u32_store_release(&go, 1);
+	asks(&second, is_refused);
+	stw_release();
+	hand_end(&third);
+	hand_end(&first);
+	hand_end(&second);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&asked_host), 0);
+	heap_healthy();
+	add_kind();
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind, size));
+}
+
+// A kind ends while a thread that allocates is stopped, before it has taken
+// anything.
+TEST(a_kind_ends_while_an_allocation_is_stopped, .n = RT_ARRAY_LEN(sizes))
+{
+	size = sizes[_i];
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hand_start(&second, is_refused);
+	await_at_least(&ready, 1);
+	hold_at(SCHED_PROC_STOP_ALL_ASKED, &third, end_kind);
+	atomic_u32_store_release(&go, 1);
+	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
+	hand_end(&third);
+	hand_end(&second);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
+	add_kind();
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind, size));
+}
