@@ -131,6 +131,25 @@ TEST(end_on_a_stack_keeps_an_object)
 	}
 }
 
+// Every second object of 24 bytes ends in the middle of a granule.
+TEST(end_on_a_stack_keeps_an_object_of_24_bytes)
+{
+	static const unsigned from_end[] = {1, 2, 3, 170, 171, 341};
+	static uintptr_t slot[8192 / 8];
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.number = RT_KIND_ALIGN8_FIRST;
+	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_ALIGN8_FIRST);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(from_end); i++) {
+		unsigned n = fill_span(RT_KIND_ALIGN8_FIRST, 3, slot);
+
+		ck_assert_uint_eq(n, 341);
+		ends_keep(3, slot, n, n - from_end[i]);
+	}
+}
+
 GROUP(own);
 
 TEST(end_on_a_stack_keeps_an_object_align8)
