@@ -233,6 +233,7 @@ TEST(a_kind_ends_while_an_allocation_is_stopped, .n = RT_ARRAY_LEN(sizes))
 	hand_end(&third);
 	hand_end(&second);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(heap_metric("/gc/cycles/total:gc-cycles"), 0);
 	heap_healthy();
 	add_kind();
 	ck_assert_ptr_nonnull(rt_alloc_kind(kind, size));
