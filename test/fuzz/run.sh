@@ -15,7 +15,7 @@ srcdir=${srcdir-.}
 seconds=${RT_FUZZ_SECONDS-10}
 clang=${CLANG-clang}
 build=fuzz.build
-targets=${*:-ops faults pages lookup roots options sizes}
+targets=${*:-ops faults pages lookup roots kinds formats options sizes}
 passed=0
 failed=0
 flags="-std=gnu11 -g -O1 -pthread -DRT_TEST -fno-sanitize-recover=undefined

@@ -1,0 +1,593 @@
+// fuzz_kinds.c - any bytes as descriptors of kinds and as types.
+//
+// What is in order is accepted, and nothing else.  Objects of the kinds and
+// types that were accepted are filled at random: with references in their
+// formats, with addresses where no reference is, and with any words.  Exactly
+// what an enumeration written from rt/kind.h reaches lives after a collection.
+#include <rt/rt.h>
+
+#include "runtime/pages/arena.h"
+#include "test/fuzz/format.h"
+
+enum {
+	TYPES = 4,
+	FORMATS = 4,
+	KINDS = 4,
+	OBJECTS = 48,
+	ROOTS = 4,
+	BITMAP = 8, // words of a bitmap, so much may be described
+	DESCRIBED = BITMAP * 64 * 8,
+	SMALL = 32760, // bytes of the largest object that is not large
+};
+
+// How a callback tells the references of an object.
+enum how { HOW_PTR, HOW_WORDS, HOW_VALUES, HOWS };
+
+struct callback {
+	enum how how;
+	const rt_value_format *format;
+};
+
+static struct {
+	rt_value_format format[FORMATS];
+	struct callback callback[FORMATS];
+	uint64_t bitmap[2 * TYPES][BITMAP];
+	rt_type type[TYPES];
+	bool type_ok[TYPES];
+	const rt_type *table[TYPES + 1]; // of the types that are in order
+	rt_kind_desc desc[KINDS];
+	int number[KINDS]; // or an error
+} host;
+
+// What headers lead to: the rt_type is in the middle, so offsets may be
+// negative.
+static struct {
+	uint64_t before[4];
+	const rt_type *type;
+	uint64_t behind[4];
+} class[TYPES + 1];
+
+static struct object {
+	uint64_t *p;
+	size_t room;	       // bytes from p on in which a pointer leads to it
+	size_t words;	       // that are looked at
+	const rt_kind_desc *d; // NULL: no references
+	int kind;
+	bool lives;
+} object[OBJECTS];
+static unsigned nobjects;
+
+static uint64_t root[ROOTS];
+
+// ---- what is in order ----
+
+static bool part_ok(size_t size, size_t ptrdata, const uint64_t *bitmap,
+		    const rt_value_format *f)
+{
+	if (ptrdata % 8 != 0 || ptrdata > size || (ptrdata != 0 && !bitmap))
+		return false;
+	for (size_t i = 0; f && i < ptrdata / 8; i++) {
+		bool value = bitmap[i / 64] >> i % 64 & 1;
+
+		if (value && ((f->test_at < 0 && i == 0) ||
+			      (f->test_at > 0 && size / 8 < i + 2)))
+			return false;
+	}
+	return true;
+}
+
+static bool type_in_order(const rt_type *y)
+{
+	if (y->struct_size != sizeof *y || (y->format && !format_ok(y->format)))
+		return false;
+	if (y->tail_size % 8 != 0 || (y->tail_size != 0 && y->size % 8 != 0))
+		return false;
+	return part_ok(y->size, y->ptrdata, y->bitmap, y->format) &&
+	       part_ok(y->tail_size, y->tail_ptrdata, y->tail_bitmap,
+		       y->format);
+}
+
+static bool header_in_order(const rt_kind_desc *d)
+{
+	return d->header_offset % 8 == 0 && d->header_shift <= 63 &&
+	       d->header_mask != 0;
+}
+
+static bool desc_in_order(const rt_kind_desc *d)
+{
+	unsigned set = (d->format ? 1 << RT_LAYOUT_WORDS : 0) |
+		       (d->type ? 1 << RT_LAYOUT_TYPE : 0) |
+		       (d->types ? 1 << RT_LAYOUT_INDEX : 0) |
+		       (d->trace ? 1 << RT_LAYOUT_TRACE : 0);
+
+	if (d->struct_size != sizeof *d || d->flags != 0 || d->spare != 0 ||
+	    d->number < -1 || d->number == 1 || d->number == 2 ||
+	    d->number > 23 || d->layout < 0 || d->layout > RT_LAYOUT_TRACE ||
+	    (set & ~(1U << d->layout)) != 0)
+		return false;
+	switch (d->layout) {
+	case RT_LAYOUT_WORDS:
+		return !d->format || format_ok(d->format);
+	case RT_LAYOUT_TYPE:
+		return d->type && type_in_order(d->type);
+	case RT_LAYOUT_HEADER:
+		return header_in_order(d) && (d->type_offset == PTRDIFF_MIN ||
+					      d->type_offset % 8 == 0);
+	case RT_LAYOUT_INDEX:
+		return header_in_order(d) && d->types && d->ntypes != 0;
+	case RT_LAYOUT_TRACE:
+		return d->trace != NULL;
+	default:
+		return true;
+	}
+}
+
+// ---- from bytes ----
+
+static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const struct callback *c = arg;
+	uint64_t *w = obj;
+	size_t n = size / 8;
+
+	REQUIRE(rt_is_heap(obj) && rt_base(obj) == obj && size % 8 == 0);
+	if (c->how == HOW_WORDS) {
+		rt_trace_words(t, w + n / 2, w + n);
+	} else if (c->how == HOW_VALUES) {
+		rt_trace_values(t, w, w + n, c->format);
+	} else {
+		for (size_t i = 1; i < n; i += 3)
+			rt_trace_ptr(t, (void *)(uintptr_t)w[i]);
+	}
+}
+
+static const rt_value_format *any_format(struct input *in)
+{
+	unsigned i = input_u8(in);
+
+	return i % 2 ? &host.format[i / 2 % FORMATS] : NULL;
+}
+
+// any_size returns any size; most are small multiples of 8.
+static size_t any_size(struct input *in)
+{
+	unsigned how = input_u8(in);
+
+	switch (how % 8) {
+	case 0:
+		return how / 8;
+	case 1:
+		return input_word(in);
+	case 2:
+		return DESCRIBED / (how / 8 + 1);
+	default:
+		return 8 * (size_t)(how / 8);
+	}
+}
+
+// described returns at most as much as a bitmap here describes.  More is a lie
+// that no check can find.
+static size_t described(size_t ptrdata, size_t size)
+{
+	return ptrdata <= size && ptrdata > DESCRIBED ? DESCRIBED : ptrdata;
+}
+
+static void input_type(struct input *in, unsigned i)
+{
+	rt_type *y = &host.type[i];
+	unsigned how = input_u8(in);
+
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned w = 0; w < BITMAP; w++)
+			host.bitmap[2 * i + k][w] = input_word(in);
+	memset(y, 0, sizeof *y);
+	y->struct_size = how == 255 ? input_u8(in) : sizeof *y;
+	y->size = any_size(in);
+	y->ptrdata = how & 1 ? any_size(in) : y->size;
+	y->ptrdata = described(y->ptrdata, y->size);
+	y->bitmap = how % 16 == 2 ? NULL : host.bitmap[2 * i];
+	if (how & 4) {
+		y->tail_size = any_size(in);
+		y->tail_ptrdata = how & 8 ? any_size(in) : y->tail_size;
+		y->tail_ptrdata = described(y->tail_ptrdata, y->tail_size);
+		y->tail_bitmap = how % 16 == 14 ? NULL : host.bitmap[2 * i + 1];
+	}
+	y->format = any_format(in);
+	if (how & 16) {
+		y->trace = tell;
+		y->arg = &host.callback[how / 32 % FORMATS];
+	}
+	host.type_ok[i] = type_in_order(y);
+	REQUIRE((rt_type_check(y) == RT_OK) == host.type_ok[i]);
+	host.table[i] = host.type_ok[i] ? y : NULL;
+	class[i].type = host.table[i];
+}
+
+// set_layout gives a descriptor what its layout needs.
+static void set_layout(struct input *in, rt_kind_desc *d)
+{
+	unsigned how = input_u8(in);
+
+	if (d->layout == RT_LAYOUT_WORDS)
+		d->format = any_format(in);
+	if (d->layout == RT_LAYOUT_TYPE)
+		d->type = &host.type[how % TYPES];
+	if (d->layout == RT_LAYOUT_INDEX) {
+		d->types = host.table;
+		d->ntypes = how % (TYPES + 1);
+	}
+	if (d->layout == RT_LAYOUT_TRACE) {
+		d->trace = tell;
+		d->arg = &host.callback[how % FORMATS];
+	}
+}
+
+// spoil sets a field that the layout perhaps does not want.
+static void spoil(struct input *in, rt_kind_desc *d)
+{
+	unsigned how = input_u8(in);
+
+	switch (how % 16) {
+	case 0:
+		d->flags = input_u8(in);
+		break;
+	case 1:
+		d->spare = input_u8(in);
+		break;
+	case 2:
+		d->struct_size = input_word(in);
+		break;
+	case 3:
+		d->format = any_format(in);
+		break;
+	case 4:
+		d->type = how & 16 ? &host.type[0] : NULL;
+		break;
+	case 5:
+		d->types = how & 16 ? host.table : NULL;
+		break;
+	case 6:
+		d->trace = how & 16 ? tell : NULL;
+		d->arg = &host.callback[0];
+		break;
+	default:
+		break;
+	}
+}
+
+static void input_desc(struct input *in, unsigned i)
+{
+	rt_kind_desc *d = &host.desc[i];
+	unsigned how = input_u8(in);
+	bool ok;
+
+	rt_kind_desc_init(d);
+	d->name = "any";
+	d->layout = how % 16 == 15 ? (int)input_word(in) : (int)(how % 6);
+	d->number = how & 64 ? (int8_t)input_u8(in) : -(int)(how >> 7);
+	d->header_offset = how & 16 ? any_size(in) : 8 * (how / 16 % 2);
+	d->header_mask = input_word(in);
+	d->header_shift = input_u8(in) % (how & 32 ? 80 : 8);
+	d->type_offset = how & 16 ? RT_TYPE_IS_HEADER
+				  : (ptrdiff_t)(input_word(in) << (how & 3));
+	set_layout(in, d);
+	spoil(in, d);
+	ok = desc_in_order(d);
+	host.number[i] = rt_kind_register(d);
+	REQUIRE(ok == (host.number[i] != RT_EINVAL));
+	REQUIRE(!ok || host.number[i] > 0 || host.number[i] == RT_EEXIST);
+	REQUIRE(host.number[i] <= 0 || d->number <= 0 ||
+		host.number[i] == d->number);
+}
+
+static void input_host(struct input *in)
+{
+	memset(&host, 0, sizeof host);
+	for (unsigned i = 0; i < FORMATS; i++) {
+		unsigned how = input_u8(in);
+
+		host.format[i] = input_format(in);
+		if (how & 1)
+			host.format[i].base = arena.base - 8;
+		host.callback[i].how = (enum how)(how / 2 % HOWS);
+		host.callback[i].format = &host.format[i];
+	}
+	for (unsigned i = 0; i < TYPES; i++)
+		input_type(in, i);
+	for (unsigned i = 0; i < KINDS; i++)
+		input_desc(in, i);
+}
+
+// ---- objects ----
+
+static void make_object(struct input *in)
+{
+	struct object *o = &object[nobjects];
+	unsigned k = input_u8(in) % (KINDS + 1);
+	size_t n = input_size(in);
+
+	*o = (struct object){.kind = RT_NOSCAN};
+	if (k < KINDS && host.number[k] > 0) {
+		o->kind = host.number[k];
+		o->d = &host.desc[k];
+	}
+	o->p = rt_alloc_kind(o->kind, n < 16 ? n + 16 : n);
+	REQUIRE(o->p != NULL);
+	o->room = n > SMALL ? n : rt_size(o->p);
+	o->words = o->room / 8;
+	nobjects++;
+}
+
+// header_word returns a header that leads to a type, or to none.
+static uint64_t header_word(const rt_kind_desc *d, uint64_t any)
+{
+	unsigned i = any % (TYPES + 1);
+	uint64_t value = (uintptr_t) & class[i].type - (uint64_t)d->type_offset;
+	uint64_t word;
+
+	if (d->layout == RT_LAYOUT_INDEX)
+		return any;
+	if (d->type_offset == RT_TYPE_IS_HEADER)
+		value =
+		    i < TYPES && host.type_ok[i] ? (uintptr_t)&host.type[i] : 0;
+	word = (value << d->header_shift) | (any & ~d->header_mask);
+	if ((word & d->header_mask) >> d->header_shift == value)
+		return word;
+	return any & ~d->header_mask;
+}
+
+// The address of the header of an object, or NULL if it is too small.
+static uint64_t *header_of(const struct object *o)
+{
+	const rt_kind_desc *d = o->d;
+
+	if (!d ||
+	    (d->layout != RT_LAYOUT_HEADER && d->layout != RT_LAYOUT_INDEX))
+		return NULL;
+	return d->header_offset / 8 < o->words ? o->p + d->header_offset / 8
+					       : NULL;
+}
+
+static void fill_word(struct input *in, struct object *o, size_t i)
+{
+	unsigned how = input_u8(in);
+	const struct object *to = &object[how / 4 % nobjects];
+	uint64_t address = (uintptr_t)to->p + input_u8(in) % (to->room + 9);
+	uint64_t tested;
+
+	if (how % 4 == 0)
+		o->p[i] = input_word(in);
+	else if (how % 4 == 1)
+		o->p[i] = address;
+	else {
+		const rt_value_format *f = &host.format[how / 16 % FORMATS];
+
+		if (!format_ok(f))
+			return;
+		o->p[i] = format_encode(f, address, &tested);
+		if (f->test_at == 1 && i + 1 < o->words)
+			o->p[i + 1] = tested;
+		if (f->test_at == -1 && i > 0)
+			o->p[i - 1] = tested;
+	}
+}
+
+// fill_object writes some words at the beginning, at the end and between.
+static void fill_object(struct input *in, struct object *o)
+{
+	unsigned n = input_u8(in) % 16;
+	uint64_t *header = header_of(o);
+
+	for (unsigned k = 0; k < n; k++) {
+		unsigned at = input_u8(in);
+		size_t i = at % 4 == 3	 ? o->words - 1 - at / 4 % o->words
+			   : at % 4 == 2 ? at * 37 * o->words / 9472
+					 : at / 2;
+
+		if (i < o->words)
+			fill_word(in, o, i);
+	}
+	if (header)
+		*header = header_word(o->d, input_word(in));
+}
+
+// ---- what is reached ----
+
+static unsigned todo[OBJECTS], ntodo;
+
+static void reach(uint64_t word)
+{
+	uint64_t p = word - word % 8;
+
+	for (unsigned i = 0; i < nobjects; i++)
+		if (!object[i].lives &&
+		    p - (uintptr_t)object[i].p < object[i].room) {
+			object[i].lives = true;
+			todo[ntodo++] = i;
+		}
+}
+
+// reach_value follows the value at word i of a part of words [lo, hi).
+static void reach_value(const struct object *o, size_t i, size_t lo, size_t hi,
+			const rt_value_format *f)
+{
+	uint64_t address;
+
+	if (!f) {
+		reach(o->p[i]);
+		return;
+	}
+	if ((f->test_at < 0 && i == lo) || (f->test_at > 0 && i + 1 >= hi))
+		return;
+	if (format_refers(f, o->p[i], o->p[(int64_t)i + f->test_at], &address))
+		reach(address);
+}
+
+static void reach_row(const struct object *o, const rt_value_format *f)
+{
+	size_t step = f ? f->stride / 8 : 1;
+
+	if (f && !format_ok(f))
+		return;
+	for (size_t i = 0; i + step <= o->words; i += step)
+		reach_value(o, i + (f && f->test_at < 0), i, i + step, f);
+}
+
+static void reach_part(const struct object *o, size_t lo, size_t hi,
+		       size_t ptrdata, const uint64_t *bitmap,
+		       const rt_value_format *f)
+{
+	for (size_t i = 0; i < ptrdata / 8 && lo + i < hi; i++)
+		if (bitmap[i / 64] >> i % 64 & 1)
+			reach_value(o, lo + i, lo, hi, f);
+}
+
+static void reach_told(const struct object *o, const struct callback *c)
+{
+	if (c->how == HOW_VALUES) {
+		reach_row(o, c->format);
+		return;
+	}
+	for (size_t i = c->how == HOW_WORDS ? o->words / 2 : 1; i < o->words;
+	     i += c->how == HOW_WORDS ? 1 : 3)
+		reach(o->p[i]);
+}
+
+static void reach_typed(const struct object *o, const rt_type *y)
+{
+	size_t fixed = y->size / 8;
+
+	reach_part(o, 0, fixed < o->words ? fixed : o->words, y->ptrdata,
+		   y->bitmap, y->format);
+	for (size_t i = fixed, n = y->tail_size / 8;
+	     n != 0 && i <= o->words && n <= o->words - i; i += n)
+		reach_part(o, i, i + n, y->tail_ptrdata, y->tail_bitmap,
+			   y->format);
+	if (y->trace)
+		reach_told(o, y->arg);
+}
+
+// type_of follows the header of an object.
+static const rt_type *type_of(const struct object *o)
+{
+	const rt_kind_desc *d = o->d;
+	const uint64_t *header = header_of(o);
+	uint64_t value;
+
+	if (d->layout == RT_LAYOUT_TYPE)
+		return d->type;
+	if (!header)
+		return NULL;
+	value = (*header & d->header_mask) >> d->header_shift;
+	if (d->layout == RT_LAYOUT_INDEX)
+		return value < d->ntypes ? d->types[value] : NULL;
+	if (value == 0 || d->type_offset == RT_TYPE_IS_HEADER)
+		return (const rt_type *)(uintptr_t)value;
+	return *(const rt_type **)(uintptr_t)(value + (uint64_t)d->type_offset);
+}
+
+static void reach_object(const struct object *o)
+{
+	const rt_type *y;
+
+	if (!o->d || o->d->layout == RT_LAYOUT_NONE)
+		return;
+	if (o->d->layout == RT_LAYOUT_WORDS) {
+		reach_row(o, o->d->format);
+	} else if (o->d->layout == RT_LAYOUT_TRACE) {
+		reach_told(o, o->d->arg);
+	} else {
+		y = type_of(o);
+		if (y)
+			reach_typed(o, y);
+	}
+}
+
+static unsigned reach_all(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ROOTS && i < nobjects; i++)
+		reach(root[i]);
+	while (ntodo != 0) {
+		reach_object(&object[todo[--ntodo]]);
+		n++;
+	}
+	return n;
+}
+
+// ---- one input ----
+
+static uint64_t count(void)
+{
+	struct rt_verify v;
+
+	REQUIRE(rt_gc() == RT_OK);
+	REQUIRE(rt_heap_verify(&v) == RT_OK);
+	if (v.errors != 0)
+		fuzz_require(v.first, __FILE__, __LINE__);
+	return v.objects;
+}
+
+static void begin(unsigned how)
+{
+	rt_config c;
+
+	rt_config_init(&c);
+	c.gc_percent = -1;
+	c.max_heap = 64 << 20;
+	c.align8 = how & 1;
+	c.checkmark = how >> 1 & 1;
+	c.gc_threads = how & 4 ? 2 : 0;
+	c.no_attach = 1;
+	REQUIRE(rt_init(&c) == RT_OK);
+	REQUIRE(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	REQUIRE(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT) == RT_OK);
+}
+
+static bool any_lives(int kind)
+{
+	for (unsigned i = 0; i < nobjects; i++)
+		if (object[i].kind == kind && object[i].lives)
+			return true;
+	return false;
+}
+
+static void end_kinds(bool all)
+{
+	for (unsigned i = 0; i < KINDS; i++) {
+		int want = !all && any_lives(host.number[i]) ? RT_EBUSY : RT_OK;
+
+		if (host.number[i] <= 0)
+			continue;
+		REQUIRE(rt_kind_unregister(host.number[i]) == want);
+		if (want == RT_OK)
+			host.number[i] = 0;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	unsigned lives;
+
+	begin(input_u8(&in));
+	input_host(&in);
+	nobjects = 0;
+	for (unsigned n = 2 + input_below(&in, OBJECTS - 1); n > 0; n--)
+		make_object(&in);
+	for (unsigned i = 0; i < nobjects; i++)
+		fill_object(&in, &object[i]);
+	for (unsigned i = 0; i < ROOTS && i < nobjects; i++)
+		root[i] = (uintptr_t)object[i].p;
+	lives = reach_all();
+	REQUIRE(count() == lives);
+	for (unsigned i = 0; i < nobjects; i++)
+		REQUIRE(rt_is_heap(object[i].p) == object[i].lives);
+	end_kinds(false);
+	memset(root, 0, sizeof root);
+	REQUIRE(count() == 0);
+	end_kinds(true);
+	REQUIRE(rt_fini() == RT_OK);
+	return 0;
+}
