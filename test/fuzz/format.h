@@ -36,17 +36,15 @@ static inline uint64_t input_word(struct input *in)
 static inline rt_value_format input_format(struct input *in)
 {
 	unsigned how = input_u8(in);
-	rt_value_format f = {
-	    .test_mask = input_word(in),
-	    .test_bits = input_word(in),
-	    .min = input_word(in),
-	    .max = input_word(in),
-	    .addr_mask = input_word(in),
-	    .base = input_word(in),
-	    .shift = (int8_t)input_u8(in),
-	    .stride = how & 1 ? 16 : 8,
-	};
+	rt_value_format f = {.stride = how & 1 ? 16 : 8};
 
+	f.test_mask = input_word(in);
+	f.test_bits = input_word(in);
+	f.min = input_word(in);
+	f.max = input_word(in);
+	f.addr_mask = input_word(in);
+	f.base = input_word(in);
+	f.shift = (int8_t)input_u8(in);
 	if (how & 2)
 		f.test_bits &= f.test_mask;
 	if (how & 4)

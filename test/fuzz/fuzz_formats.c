@@ -97,6 +97,26 @@ static void check_words(size_t from, size_t to)
 	same(&t, n);
 }
 
+// fill_edges begins the row with what is only just a reference, or none, if
+// such words can be.
+static unsigned fill_edges(const rt_value_format *f)
+{
+	const uint64_t edges[] = {f->min,     f->max,	    f->min - 1,
+				  f->max + 1, f->test_bits, 0};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(edges); i++) {
+		uint64_t w = edges[i];
+
+		row[n++] = w;
+		row[n++] = w;
+		row[n++] = (w & ~f->test_mask) | (f->test_bits & f->test_mask);
+		row[n] = row[n - 1] ^ (f->test_mask & -f->test_mask);
+		n++;
+	}
+	return n;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -104,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t from = input_below(&in, sizeof row + 1);
 	size_t to = input_below(&in, sizeof row + 1);
 
-	for (unsigned i = 0; i < WORDS + 2; i++) {
+	for (unsigned i = fill_edges(&f); i < WORDS + 2; i++) {
 		uint64_t tested, value = input_word(&in);
 
 		row[i] = value;
@@ -118,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (format_ok(&f))
 		check_one(&f);
 	check_row(&f, from, to);
+	check_row(&f, from / 8 * 8, sizeof row);
 	check_words(from, to);
 	return 0;
 }

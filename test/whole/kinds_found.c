@@ -1,6 +1,7 @@
 // What collections and their checks find in objects of registered kinds.
 #include <stdio.h>
 
+#include "gc/mark/work.h"
 #include "test/harness/death.h"
 #include "test/harness/heap.h"
 
@@ -84,6 +85,47 @@ TEST(an_exact_root_inside_24_bytes_keeps_nothing)
 		root[0] = (char *)root[0] + 8;
 		ck_assert_uint_eq(heap_live_after_gc(), 1);
 		root[0] = root[1] = NULL;
+		ck_assert_uint_eq(heap_live_after_gc(), 0);
+	}
+}
+
+enum { CHILDREN = 2000 }; // more than a marker has room for
+
+static void trace_words(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	rt_trace_words(t, obj, (char *)obj + size);
+}
+
+// add_grandchildren makes an object of many children with a child each, of any
+// two kinds, and returns how many objects these are.
+static uint64_t add_grandchildren(int parent, int child)
+{
+	void **p = root[0] = rt_alloc_kind(parent, CHILDREN * sizeof *p);
+
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		void **c = p[i] = rt_alloc_kind(child, 100);
+
+		c[11] = rt_alloc_kind(child, 24);
+		*(void **)c[11] = rt_alloc_noscan(16);
+	}
+	return 1 + 3 * CHILDREN;
+}
+
+// Where there is no room for a reference, its object is marked at once, noted,
+// and traced when all else is marked.
+TEST(what_finds_no_room_is_traced_later)
+{
+	int kinds[2] = {RT_WORDS};
+
+	work_limit(0);
+	start(false);
+	kinds[1] = add_kind(RT_KIND_ANY_ALIGN8, trace_words);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t n = add_grandchildren(kinds[i % 2], kinds[i / 2]);
+
+		ck_assert_uint_eq(heap_live_after_gc(), n);
+		root[0] = NULL;
 		ck_assert_uint_eq(heap_live_after_gc(), 0);
 	}
 }
