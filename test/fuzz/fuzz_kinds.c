@@ -14,6 +14,7 @@ enum {
 	FORMATS = 4,
 	KINDS = 4,
 	OBJECTS = 48,
+	STAR = 160, // words of an object that lead to one object each
 	ROOTS = 4,
 	BITMAP = 8, // words of a bitmap, so much may be described
 	DESCRIBED = BITMAP * 64 * 8,
@@ -54,7 +55,7 @@ static struct object {
 	const rt_kind_desc *d; // NULL: no references
 	int kind;
 	bool lives;
-} object[OBJECTS];
+} object[OBJECTS + STAR];
 static unsigned nobjects;
 
 static uint64_t root[ROOTS];
@@ -300,11 +301,9 @@ static void input_host(struct input *in)
 
 // ---- objects ----
 
-static void make_object(struct input *in)
+static void make_object(unsigned k, size_t n)
 {
 	struct object *o = &object[nobjects];
-	unsigned k = input_u8(in) % (KINDS + 1);
-	size_t n = input_size(in);
 
 	*o = (struct object){.kind = RT_NOSCAN};
 	if (k < KINDS && host.number[k] > 0) {
@@ -393,7 +392,7 @@ static void fill_object(struct input *in, struct object *o)
 
 // ---- what is reached ----
 
-static unsigned todo[OBJECTS], ntodo;
+static unsigned todo[OBJECTS + STAR], ntodo;
 
 static void reach(uint64_t word)
 {
@@ -545,6 +544,70 @@ static void begin(unsigned how)
 	REQUIRE(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT) == RT_OK);
 }
 
+// compare requires that exactly what the roots reach is there.
+static void compare(void)
+{
+	unsigned lives;
+
+	for (unsigned i = 0; i < nobjects; i++)
+		object[i].lives = false;
+	lives = reach_all();
+	REQUIRE(count() == lives);
+	for (unsigned i = 0; i < nobjects; i++)
+		REQUIRE(rt_is_heap(object[i].p) == object[i].lives);
+}
+
+// format_of returns the format of an object's values.
+static const rt_value_format *format_of(const struct object *o)
+{
+	const rt_type *y;
+
+	if (o->d->layout == RT_LAYOUT_WORDS)
+		return o->d->format;
+	if (o->d->layout == RT_LAYOUT_TRACE)
+		return ((struct callback *)o->d->arg)->format;
+	y = o->d->layout == RT_LAYOUT_NONE ? NULL : type_of(o);
+	return y ? y->format : NULL;
+}
+
+// star makes an object of kind k whose words lead to one object each, as far as
+// they are references.  So every word that is looked at in vain, or not looked
+// at, shows.
+static void star(struct input *in, unsigned k)
+{
+	size_t n = input_size(in), step = 1;
+	struct object *o = &object[0];
+	const rt_value_format *f;
+	uint64_t header, tested = 0;
+
+	memset(root, 0, sizeof root);
+	nobjects = 0;
+	make_object(k, n);
+	root[0] = (uintptr_t)o->p;
+	header = header_of(o) ? header_word(o->d, input_word(in)) : 0;
+	if (header_of(o))
+		*header_of(o) = header;
+	f = format_of(o);
+	if (f && !format_ok(f))
+		f = NULL;
+	if (f && f->test_at != 0)
+		step = 2;
+	for (size_t i = f && f->test_at < 0; i < o->words; i += step) {
+		uint64_t address;
+
+		if (i >= STAR / 2 && i + STAR / 2 < o->words)
+			continue; // in the middle of a long one
+		make_object(KINDS, 16);
+		address = (uintptr_t)object[nobjects - 1].p;
+		o->p[i] = f ? format_encode(f, address, &tested) : address;
+		if (step == 2 && (f->test_at < 0 || i + 1 < o->words))
+			*(&o->p[i] + f->test_at) = tested;
+	}
+	if (header_of(o))
+		*header_of(o) = header;
+	compare();
+}
+
 static bool any_lives(int kind)
 {
 	for (unsigned i = 0; i < nobjects; i++)
@@ -569,21 +632,20 @@ static void end_kinds(bool all)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	unsigned lives;
 
 	begin(input_u8(&in));
 	input_host(&in);
 	nobjects = 0;
 	for (unsigned n = 2 + input_below(&in, OBJECTS - 1); n > 0; n--)
-		make_object(&in);
+		make_object(input_u8(&in) % (KINDS + 1), input_size(&in));
 	for (unsigned i = 0; i < nobjects; i++)
 		fill_object(&in, &object[i]);
 	for (unsigned i = 0; i < ROOTS && i < nobjects; i++)
 		root[i] = (uintptr_t)object[i].p;
-	lives = reach_all();
-	REQUIRE(count() == lives);
-	for (unsigned i = 0; i < nobjects; i++)
-		REQUIRE(rt_is_heap(object[i].p) == object[i].lives);
+	compare();
+	for (unsigned i = 0; i < 4 * KINDS; i++)
+		if (host.number[i % KINDS] > 0)
+			star(&in, i % KINDS);
 	end_kinds(false);
 	memset(root, 0, sizeof root);
 	REQUIRE(count() == 0);

@@ -279,6 +279,9 @@ OP(make)
 	struct shadow_node *o;
 	void *p;
 
+	// All of a slot: elements end where the object does.
+	if (op->b / 8 % 2 && n <= SHADOW_SMALL / 2)
+		n = rt_good_size_of(k->number, n);
 	a->asked = n;
 	a->settled = false;
 	p = make_of(k->number, op->b, &n);
