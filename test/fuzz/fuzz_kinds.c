@@ -325,7 +325,8 @@ static uint64_t header_word(const rt_kind_desc *d, uint64_t any)
 	uint64_t word;
 
 	if (d->layout == RT_LAYOUT_INDEX)
-		return any;
+		return ((any % 8 << d->header_shift) & d->header_mask) |
+		       (any & ~d->header_mask);
 	if (d->type_offset == RT_TYPE_IS_HEADER)
 		value =
 		    i < TYPES && host.type_ok[i] ? (uintptr_t)&host.type[i] : 0;
