@@ -4,7 +4,9 @@
 # README.md shows one of them.
 #
 # In README.md a line "<!-- example -->" comes before a block that is
-# examples/hello.c, and "<!-- output -->" before one that is what it prints.
+# examples/hello.c, and "<!-- output -->" before one that is what it prints.  A
+# line "<!-- from FILE -->" there or in doc/embedding.md comes before a block of
+# lines of examples/FILE.  If it is a diff, these are the lines that it adds.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/embed.sh [README]
 set -u
@@ -37,6 +39,38 @@ shows() {
 	block "$1" >"$dir/block"
 	diff "$examples/$2" "$dir/block"
 	verdict $? "$readme shows $2"
+}
+
+# cut DOCUMENT: writes each block after a line <!-- from FILE --> to a file of
+# its own, NUMBER.FILE.
+cut() {
+	rm -rf "$dir/parts" && mkdir "$dir/parts" &&
+		awk -v to="$dir/parts/" '
+			/^<!-- from .* -->$/ { part = to (++n) "." $3 }
+			part && inside && /^```/ { part = inside = ""; next }
+			part && inside == "diff" && /^[+]/ {
+				print substr($0, 2) >part
+			}
+			part && inside == "c" { print >part }
+			part && /^```/ { inside = substr($0, 4) }
+		' "$1"
+}
+
+# has_lines FILE PART: true if the part has lines, and the file has them in this
+# order.
+has_lines() {
+	awk 'NR == FNR { want[n++] = $0; next }
+		$0 == want[i] { i++ }
+		END { exit !n || i < n }' "$2" "$1"
+}
+
+# shows_parts DOCUMENT
+shows_parts() {
+	cut "$1"
+	for part in "$dir"/parts/*; do
+		has_lines "$examples/${part#*/parts/*.}" "$part"
+		verdict $? "$1 shows lines of ${part#*/parts/}"
+	done
 }
 
 # build NAME PROGRAM ARGUMENT...: returns false if there is a warning.
@@ -101,6 +135,8 @@ check_cxx() {
 
 shows example hello.c
 shows output hello.expected
+shows_parts "$readme"
+shows_parts "$srcdir/doc/embedding.md"
 tried=0
 for name in $example_names; do
 	check "$name" "$builddir/librtheap.a" static
