@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "runtime/os/poison.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
