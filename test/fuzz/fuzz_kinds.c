@@ -581,7 +581,9 @@ static void star(struct input *in, unsigned k)
 	const rt_value_format *f;
 	uint64_t header, tested = 0;
 
+	// Any word might lead to what was there before.
 	memset(root, 0, sizeof root);
+	REQUIRE(count() == 0);
 	nobjects = 0;
 	make_object(k, n);
 	root[0] = (uintptr_t)o->p;
