@@ -17,16 +17,22 @@ static void trace_late(rt_tracer *t, void *obj, size_t size, void *arg)
 		rt_trace_ptr(t, *(char **)obj + 5);
 }
 
-static int add_kind(int number, rt_trace_fn *trace)
+static int add_layout(int number, int layout, rt_trace_fn *trace)
 {
 	rt_kind_desc d;
 
 	rt_kind_desc_init(&d);
 	d.name = "late";
-	d.layout = trace ? RT_LAYOUT_TRACE : RT_LAYOUT_WORDS;
+	d.layout = layout;
 	d.trace = trace;
 	d.number = number;
 	return rt_kind_register(&d);
+}
+
+static int add_kind(int number, rt_trace_fn *trace)
+{
+	return add_layout(number, trace ? RT_LAYOUT_TRACE : RT_LAYOUT_WORDS,
+			  trace);
 }
 
 static void start(bool checkmark)
@@ -127,5 +133,31 @@ TEST(what_finds_no_room_is_traced_later)
 		ck_assert_uint_eq(heap_live_after_gc(), n);
 		root[0] = NULL;
 		ck_assert_uint_eq(heap_live_after_gc(), 0);
+	}
+}
+
+// A number that is used again has the layout of its new kind.
+TEST(a_number_has_the_layout_of_its_last_kind)
+{
+	static const int layouts[] = {RT_LAYOUT_NONE, RT_LAYOUT_WORDS,
+				      RT_LAYOUT_NONE, RT_LAYOUT_TRACE,
+				      RT_LAYOUT_NONE};
+
+	start(false);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(layouts); i++) {
+		int layout = layouts[i];
+		rt_trace_fn *trace =
+		    layout == RT_LAYOUT_TRACE ? trace_words : NULL;
+		bool follows = layout != RT_LAYOUT_NONE;
+
+		ck_assert_int_eq(add_layout(9, layout, trace), 9);
+		root[0] = rt_alloc_of(9, 48);
+		root[1] = rt_alloc_of(9, 40000);
+		*(void **)root[0] = rt_alloc_noscan(48);
+		*(void **)root[1] = rt_alloc_noscan(48);
+		ck_assert_uint_eq(heap_live_after_gc(), follows ? 4 : 2);
+		root[0] = root[1] = NULL;
+		ck_assert_uint_eq(heap_live_after_gc(), 0);
+		ck_assert_int_eq(rt_kind_unregister(9), RT_OK);
 	}
 }
