@@ -7,17 +7,40 @@
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/mark/typed.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/supply.h"
+#include "gc/host/registry.h"
 
 // The address of every object of no bytes.
 static uint64_t zerobase;
 
-// alloc_checked is for what the current run does not hold: the place where
-// arguments are checked, threads are stopped, and collections begin.  row is a
-// row of runs, or a registered kind, whose number is no row's; dry is for
-// struct want.
+// alloc_wanted is the place where arguments are checked, threads are stopped,
+// and collections begin.
+RT_INLINE void *alloc_wanted(rt_thread *t, struct want *w)
+{
+	// What the range can never hold is refused before anything is tried.
+	if (!door_allocating(t) || w->n > arena.reserved ||
+	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
+		return NULL;
+	if (w->n == 0)
+		return &zerobase;
+	safepoint_poll(t);
+	if (handlers_warn_mappings()) {
+		if (!door_may_go_on(t))
+			return NULL;
+		w->dry = false; // the handler may have allocated
+	}
+	supply_collect_before_object(t->p);
+	// The kind may have ended while the thread was stopped.
+	if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
+		return NULL;
+	return supply_object(t->mc, w);
+}
+
+// alloc_checked is for what the current run does not hold.  row is a row of
+// runs, or a registered kind, whose number is no row's; dry is for struct want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {
@@ -26,23 +49,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 			 .uninit = row == RT_ROW_UNINIT,
 			 .dry = dry};
 
-	// What the range can never hold is refused before anything is tried.
-	if (!door_allocating(t) || n > arena.reserved ||
-	    (row >= RT_ROWS && !kinds_exists(row)))
-		return NULL;
-	if (n == 0)
-		return &zerobase;
-	safepoint_poll(t);
-	if (handlers_warn_mappings()) {
-		if (!door_may_go_on(t))
-			return NULL;
-		w.dry = false; // the handler may have allocated
-	}
-	supply_collect_before_object(t->p);
-	// The kind may have ended while the thread was stopped.
-	if (row >= RT_ROWS && !kinds_exists(row))
-		return NULL;
-	return supply_object(t->mc, &w);
+	return alloc_wanted(t, &w);
 }
 
 static_assert((int)RT_ROWS == (int)RT_KIND_FIRST, "a row or a kind");
@@ -128,10 +135,11 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 		   : alloc_checked(t, i / RT_RUN_CLASSES, n, false);
 }
 
-// kind_slot returns the slot that t may take n bytes of a registered kind from.
-// Returns NULL if alloc_checked knows more.
-static struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
-				     size_t n)
+// kind_slot returns the slot that t may take n bytes of a kind from, in the
+// class that they have in the kind like.  Returns NULL if alloc_wanted knows
+// more.
+RT_INLINE struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
+					int like, size_t n)
 {
 	struct mcache_slot *slot;
 	struct mcache_kind *k;
@@ -141,7 +149,7 @@ static struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
 	k = mcache_kind_of(t->mc, kind);
 	if (!k)
 		return NULL;
-	slot = &k->slots[rt_class_of_((int)kind, n)];
+	slot = &k->slots[rt_class_of_(like, n)];
 	return slot->run->start &&
 		       !__atomic_load_n(&t->pending, __ATOMIC_RELAXED)
 		   ? slot
@@ -158,10 +166,75 @@ void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n)
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 	if (kind < RT_KIND_FIRST || kind > RT_KIND_MAX)
 		return NULL;
-	slot = kind_slot(t, (unsigned)kind, n);
+	slot = kind_slot(t, (unsigned)kind, kind, n);
 	if (slot)
 		obj = mcache_next(t->mc, slot, false);
 	return obj ? obj : alloc_checked(t, (unsigned)kind, n, slot != NULL);
+}
+
+// ---- types without a header ----
+//
+// The bits of an object are written before the host knows its address, and
+// before the thread may be stopped again.  Until then markers may read what the
+// slot's bits were before.  That is harmless, because all words of the object
+// are zero.
+
+// typed_like returns a kind whose classes objects of a type have.
+RT_INLINE int typed_like(const rt_type *type)
+{
+	return type->align == 8 ? RT_KIND_ALIGN8_FIRST : RT_TYPED;
+}
+
+// typed_wanted is rt_alloc_typed for what the current run does not hold.
+static RT_NOINLINE void *typed_wanted(rt_thread *t, const rt_type *type,
+				      size_t count, size_t n, bool dry)
+{
+	struct want w = {
+	    .n = n, .kind = KIND_TYPED, .dry = dry, .narrow = type->align == 8};
+	void *obj;
+
+	if (!door_allocating(t) ||
+	    (!kinds_exists(KIND_TYPED) && !registry_add_typed()))
+		return NULL;
+	obj = alloc_wanted(t, &w);
+	if (obj && n != 0)
+		typed_note_found(type, count, (uintptr_t)obj);
+	return obj;
+}
+
+// typed_any allocates an object of any type.
+static RT_NOINLINE void *typed_any(rt_thread *t, const rt_type *type,
+				   size_t count)
+{
+	struct mcache_slot *slot;
+	void *obj = NULL;
+	size_t n;
+
+	if (!type || !typed_size(type, count, &n))
+		return NULL;
+	slot = kind_slot(t, KIND_TYPED, typed_like(type), n);
+	if (slot)
+		obj = mcache_take(t->mc, slot, false);
+	if (!obj)
+		return typed_wanted(t, type, count, n, slot != NULL);
+	typed_note(type, count, (uintptr_t)obj, slot->size);
+	return obj;
+}
+
+// typed_simple takes the next slot of a run, as rt_alloc_of_ does.
+RT_INLINE void *typed_simple(rt_thread *t, const rt_type *type)
+{
+	unsigned c = rt_class_of_(typed_like(type), type->size);
+	size_t size = (size_t)rt_class_size_(c);
+	struct rt_run *r = &((const struct rt_runs *)t->run)->kind[RT_TYPED][c];
+	char *p = r->cur;
+
+	if (RT_UNLIKELY((size_t)(p - r->start) < size))
+		return typed_any(t, type, 1);
+	p -= size;
+	r->cur = p;
+	typed_note_simple(type, (uintptr_t)p, size);
+	return p;
 }
 
 // ---- the public functions ----
@@ -220,6 +293,14 @@ void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n)
 	return rt_alloc_of_(t, kind, n);
 }
 
+void *rt_alloc_typed(const rt_type *type, size_t count)
+{
+	rt_thread *t = rt_thread_tls;
+
+	return type && typed_is_simple(type, count) ? typed_simple(t, type)
+						    : typed_any(t, type, count);
+}
+
 // ---- questions ----
 
 size_t rt_size(const void *obj)
@@ -260,7 +341,7 @@ size_t rt_good_size(size_t n)
 
 size_t rt_good_size_of(int kind, size_t n)
 {
-	if (kind == RT_NOSCAN || kind == RT_WORDS)
+	if (kind >= RT_NOSCAN && kind <= RT_TYPED)
 		return good_size((unsigned)kind, n);
 	if (!door_ready() || kind < RT_KIND_FIRST || kind > RT_KIND_MAX ||
 	    !kinds_exists((unsigned)kind))

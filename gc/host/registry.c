@@ -6,6 +6,7 @@
 #include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/mcache.h"
+#include "gc/mark/typed.h"
 #include "gc/mark/trace.h"
 
 static struct mutex registry_lock = RT_MUTEX_INIT(LOCKRANK_KINDS);
@@ -104,6 +105,20 @@ int registry_add(const rt_kind_desc *d)
 	}
 	mutex_unlock(&registry_lock);
 	return number;
+}
+
+bool registry_add_typed(void)
+{
+	bool ok;
+
+	mutex_lock(&registry_lock);
+	ok = mheap_add_typebits();
+	if (ok && !kinds_exists(KIND_TYPED)) {
+		grey_add_kind(KIND_TYPED);
+		kinds_add(KIND_TYPED);
+	}
+	mutex_unlock(&registry_lock);
+	return ok;
 }
 
 // ---- the end of a kind ----

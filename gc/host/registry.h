@@ -15,6 +15,10 @@ void registry_init(void);
 // Returns its number, RT_EEXIST or RT_ENOMEM.
 int registry_add(const rt_kind_desc *d);
 
+// registry_add_typed makes RT_TYPED exist, unless it does already.  Returns
+// false if the system refuses address space for its table.
+bool registry_add_typed(void);
+
 // registry_check returns RT_OK or RT_EINVAL for what a host describes.
 int registry_check(const rt_kind_desc *d);
 

@@ -99,12 +99,21 @@ static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
 
 // ---- small objects ----
 
+RT_INLINE unsigned class_of(const struct want *w)
+{
+	unsigned kind = w->kind;
+
+	if (RT_UNLIKELY(kind > KIND_WORDS))
+		return supply_class(w->narrow ? KIND_ALIGN8 : kind, w->n);
+	return supply_class(kind, w->n);
+}
+
 // take_small takes an object from the cache or, if that has none, from another
 // span.
 static void *take_small(struct rt_mcache *mc, struct rt_proc *p,
 			const struct want *w)
 {
-	spanclass sc = spanclass_make(supply_class(w->kind, w->n), w->kind);
+	spanclass sc = spanclass_make(class_of(w), w->kind);
 	struct mcache_slot *slot = mcache_slot_of(mc, sc, w->uninit);
 	void *obj;
 

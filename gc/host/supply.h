@@ -21,8 +21,9 @@ struct want {
 	size_t n;
 	unsigned kind;
 	bool uninit;
-	bool stack; // and no object
-	bool dry;   // the cache need not be asked: it has nothing
+	bool stack;  // and no object
+	bool dry;    // the cache need not be asked: it has nothing
+	bool narrow; // 24 bytes are a class, as of a kind from KIND_ALIGN8 on
 };
 
 // supply_object returns an object of w->n bytes, 1 up to the heap's range, for

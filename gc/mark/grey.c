@@ -53,6 +53,7 @@ void grey_look(struct marker *m)
 	m->mark_line = epoch_mark_line(gen);
 	m->mark = &arena.lines->line[m->mark_line];
 	m->halves = settings.align8 || kinds_halves();
+	m->typed = kinds_exists(KIND_TYPED);
 	m->work.t.base = (const char *)m->base;
 	m->work.t.used = m->used;
 	m->counted = kinds_used();
@@ -92,6 +93,8 @@ enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o)
 	// The granule of its bit may be 8 bytes behind its beginning.
 	if (!sizeclass_is_aligned(class))
 		o->base -= o->base % RT_PAGE_SIZE % o->size;
+	if (pageword_kind(word) == KIND_TYPED)
+		return GREY_BITS;
 	return grey_how(pageword_kind(word), o);
 }
 

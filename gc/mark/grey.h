@@ -47,6 +47,7 @@ enum grey_result {
 	GREY_SMALL,   // newly marked, some granules to be scanned
 	GREY_WIDE,    // newly marked, words to be scanned, any size
 	GREY_TRACED,  // newly marked, to be traced by its layout
+	GREY_BITS, // newly marked, the words to be scanned that its bits name
 };
 
 // Bytes of objects that are small here: scanned by a loop of a few steps.
@@ -69,6 +70,7 @@ struct marker {
 	uint64_t used;			 // bytes of the heap
 	atomic_u64 *mark;		 // markword of its first granules
 	bool halves;			 // objects of 24 bytes may exist
+	bool typed;			 // typed objects may exist
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	       // some page must be scanned again

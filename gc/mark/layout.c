@@ -9,6 +9,7 @@ void layout_init(void)
 {
 	memset(layouts, 0, sizeof layouts);
 	layouts[KIND_WORDS].how = RT_LAYOUT_WORDS;
+	layouts[KIND_TYPED].how = LAYOUT_BITS;
 }
 
 void layout_set(unsigned kind, const rt_kind_desc *d)
@@ -16,7 +17,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 	struct layout *l = &layouts[kind];
 
 	*l = (struct layout){
-	    .how = (enum rt_layout)d->layout,
+	    .how = d->layout,
 	    .formatted = d->format != NULL,
 	    .type = d->type,
 	    .header_offset = d->header_offset,
@@ -66,6 +67,11 @@ static bool part_ok(size_t size, size_t ptrdata, const uint64_t *bitmap,
 		tags_fit(size, ptrdata, bitmap, f->test_at));
 }
 
+static bool align_ok(uint32_t align)
+{
+	return align == 0 || align == 8 || align == 16;
+}
+
 bool layout_type_ok(const rt_type *t)
 {
 	return t->struct_size == sizeof *t &&
@@ -73,5 +79,7 @@ bool layout_type_ok(const rt_type *t)
 	       part_ok(t->size, t->ptrdata, t->bitmap, t->format) &&
 	       part_ok(t->tail_size, t->tail_ptrdata, t->tail_bitmap,
 		       t->format) &&
-	       t->tail_size % 8 == 0 && (t->tail_size == 0 || t->size % 8 == 0);
+	       t->tail_size % 8 == 0 &&
+	       (t->tail_size == 0 || t->size % 8 == 0) && align_ok(t->align) &&
+	       t->spare == 0;
 }

@@ -17,10 +17,14 @@ static_assert((int)KIND_NOSCAN == (int)RT_NOSCAN, "one numbering");
 static_assert((int)KIND_WORDS == (int)RT_WORDS, "one numbering");
 static_assert((int)KIND_HOST == (int)RT_KIND_FIRST, "one numbering");
 
-enum { LAYOUT_NAME = 32 }; // bytes of a kind's name, with its end
+enum {
+	LAYOUT_NAME = 32, // bytes of a kind's name, with its end
+	// Behind the values of enum rt_layout: of RT_TYPED (typed.h).
+	LAYOUT_BITS = RT_LAYOUT_TRACE + 1,
+};
 
 struct layout {
-	enum rt_layout how;
+	int how;	// enum rt_layout, or LAYOUT_BITS
 	bool formatted; // format is that of RT_LAYOUT_WORDS
 	char name[LAYOUT_NAME];
 	rt_value_format format;

@@ -8,6 +8,7 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/stw.h"
+#include "runtime/spans/typebits.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/pastend.h"
@@ -53,6 +54,18 @@ static void take(struct marker *m, uintptr_t w)
 	trace_grey(m, grey_word(m, w, &o), &o);
 }
 
+// take_typed is take where typed objects may exist.
+static RT_NOINLINE void take_typed(struct marker *m, uintptr_t w)
+{
+	struct grey o;
+	enum grey_result found = grey_word(m, w, &o);
+
+	if (found == GREY_BITS)
+		trace_bits(m, &o);
+	else
+		trace_found(m, found, &o);
+}
+
 static uint64_t thread_cpu(const struct marker *m)
 {
 	return oscall_thread_cpu(m->tid);
@@ -85,9 +98,9 @@ static void look_around(struct marker *m)
 		call_helpers(m);
 }
 
-// drain works until the marker's own stack is empty.  LOOK_EVERY counts over
-// many drains, since each may be short.
-static void drain(struct marker *m)
+// drain_with works until the marker's own stack is empty.  LOOK_EVERY counts
+// over many drains, since each may be short.  typed: typed objects may exist.
+RT_INLINE void drain_with(struct marker *m, bool typed)
 {
 	uintptr_t queue[MARK_QUEUE];
 	uint64_t head = m->taken; // number of the oldest word
@@ -101,6 +114,8 @@ static void drain(struct marker *m)
 			uintptr_t w = work_pop(&m->work);
 
 			grey_prefetch(m, w);
+			if (typed)
+				typebits_prefetch(w);
 			if (n < MARK_QUEUE) {
 				queue[(head + n++) % MARK_QUEUE] = w;
 				continue;
@@ -116,13 +131,25 @@ static void drain(struct marker *m)
 			break;
 		}
 		head++;
-		take(m, entry);
+		if (typed)
+			take_typed(m, entry);
+		else
+			take(m, entry);
 		if (RT_UNLIKELY(head % LOOK_EVERY == 0)) {
 			m->taken = head;
 			look_around(m);
 		}
 	}
 	m->taken = head;
+}
+
+// drain has two loops, so that one without typed objects pays nothing for them.
+static void drain(struct marker *m)
+{
+	if (RT_UNLIKELY(m->typed))
+		drain_with(m, true);
+	else
+		drain_with(m, false);
 }
 
 // push_all pushes the words of [lo, hi), draining whenever they do not fit.

@@ -4,6 +4,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/poison.h"
 #include "runtime/spans/object.h"
+#include "gc/mark/typed.h"
 
 static struct marker *marker_of(rt_tracer *t)
 {
@@ -307,6 +308,31 @@ static void tell_type(rt_tracer *t, const rt_type *type, uintptr_t obj,
 		type->trace(t, (void *)obj, size, type->arg);
 }
 
+// tell_bits tells the words of a small object that its bits name.
+RT_NO_SANITIZE
+static void tell_bits(rt_tracer *t, uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		uintptr_t end = base_min(lo + TYPEBITS_BYTES, hi);
+		uint64_t x = trace_row_bits(lo, end);
+
+		for (; x; x &= x - 1)
+			tell(t,
+			     poison_word(((const uintptr_t *)lo)[bits_ctz(x)]));
+		lo = end;
+	}
+}
+
+static void tell_typed(rt_tracer *t, uintptr_t obj, size_t size)
+{
+	const rt_type *type = typed_of(obj);
+
+	if (type)
+		tell_type(t, type, obj, size);
+	else
+		tell_bits(t, obj, obj + size);
+}
+
 void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
 {
 	const struct layout *l = &layouts[kind];
@@ -324,10 +350,32 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
 	case RT_LAYOUT_TRACE:
 		l->trace(t, (void *)obj, size, l->arg);
 		break;
+	case LAYOUT_BITS:
+		tell_typed(t, obj, size);
+		break;
 	default:
 		type = layout_type(l, obj, size);
 		if (type)
 			tell_type(t, type, obj, size);
+	}
+}
+
+void trace_long_bits(struct marker *m, const struct grey *o)
+{
+	uintptr_t hi = o->base + o->size;
+
+	for (uintptr_t lo = o->base; lo < hi; lo += TYPEBITS_BYTES) {
+		uintptr_t end = base_min(lo + TYPEBITS_BYTES, hi);
+
+		if (!work_room(&m->work, TYPEBITS_PER)) {
+			scan_overflow(m, o->base);
+			return;
+		}
+		if (RT_UNLIKELY(poison_memcheck)) {
+			tell_bits(&m->work.t, lo, end);
+			continue;
+		}
+		trace_push_bits(m, lo, trace_row_bits(lo, end));
 	}
 }
 
@@ -401,6 +449,11 @@ void trace_object(struct marker *m, unsigned kind, uintptr_t obj, uint64_t size)
 		trace_any(m, kind, obj, size);
 	else
 		trace_type(m, kind, layout_type(l, obj, size), obj, size);
+}
+
+void trace_found(struct marker *m, enum grey_result found, const struct grey *o)
+{
+	trace_grey(m, found, o);
 }
 
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size)

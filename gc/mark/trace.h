@@ -15,6 +15,8 @@
 #ifndef GC_MARK_TRACE_H
 #define GC_MARK_TRACE_H
 
+#include "runtime/os/poison.h"
+#include "runtime/spans/typebits.h"
 #include "gc/mark/layout.h"
 #include "gc/mark/scan.h"
 
@@ -30,13 +32,60 @@ struct trace_check {
 	uintptr_t missed; // an object that is not marked, or 0
 };
 
-// trace_references tells t the references of an object of a registered kind,
-// size bytes of which may be read.
+// trace_references tells t the references of an object of a kind that is
+// traced, size bytes of which may be read.
 void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
 
 // trace_object pushes the references of an object that was just marked.
 void trace_object(struct marker *m, unsigned kind, uintptr_t obj,
 		  uint64_t size);
+
+// trace_row_bits returns the bits of the words of [lo, hi), at most 64.
+RT_INLINE uint64_t trace_row_bits(uintptr_t lo, uintptr_t hi)
+{
+	size_t n = (hi - lo) / sizeof(uintptr_t);
+
+	return typebits_low(typebits_get(lo, n), n);
+}
+
+// trace_push_bits pushes the words of a row that bits name and that lie in the
+// heap's range.  There must be room.
+RT_NO_SANITIZE
+static inline void trace_push_bits(struct marker *m, uintptr_t lo,
+				   uint64_t bits)
+{
+	const uintptr_t *word = (const uintptr_t *)lo;
+	uintptr_t base = m->base;
+	uint64_t used = m->used;
+	struct rt_trace_entry *top = m->work.t.top;
+
+	for (; bits; bits &= bits - 1) {
+		uintptr_t w = word[__builtin_ctzll(bits)];
+
+		if (w - base < used)
+			(top++)->word = w;
+	}
+	m->work.t.top = top;
+}
+
+// trace_long_bits is trace_bits for any object.  If its words do not fit, it
+// notes the overflow.
+void trace_long_bits(struct marker *m, const struct grey *o);
+
+// trace_bits pushes the words of a small typed object that was just marked, as
+// far as its bits name them.
+RT_INLINE void trace_bits(struct marker *m, const struct grey *o)
+{
+	const struct work *w = &m->work;
+
+	if (RT_UNLIKELY(o->size > TYPEBITS_BYTES ||
+			w->t.limit - w->t.top < TYPEBITS_PER ||
+			poison_memcheck))
+		trace_long_bits(m, o);
+	else
+		trace_push_bits(m, o->base,
+				trace_row_bits(o->base, o->base + o->size));
+}
 
 // trace_grey scans or traces what marking found.
 RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
@@ -48,7 +97,13 @@ RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
 		scan_wide(m, o->base, o->size);
 	else if (found == GREY_TRACED)
 		trace_object(m, o->kind, o->base, o->size);
+	else if (found == GREY_BITS)
+		trace_long_bits(m, o);
 }
+
+// trace_found is trace_grey as a call.
+void trace_found(struct marker *m, enum grey_result found,
+		 const struct grey *o);
 
 // trace_again pushes those that may lead to an unmarked object.
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size);

@@ -314,6 +314,31 @@ RT_API void *rt_alloc_of(int kind, size_t n);
 RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
 
 /*
+ * rt_alloc_typed allocates an object of a type (rt_type) that needs no word of
+ * the object to find the type again.  Its kind is RT_TYPED.  The library reads
+ * only the words that the bitmaps name; any other word may hold anything.
+ *
+ * count is the number of elements of the tail.  If the type has no tail, the
+ * object is an array of count elements of the whole type: 1 for a single
+ * object.  The object has the bytes that these need, and may be of no bytes.
+ * With type->align 8, an object of 17 to 24 bytes takes 24 bytes and is aligned
+ * to 8.
+ *
+ * From the first call on, the library keeps one bit for each word of the heap,
+ * which is 1.6 % more memory; it counts in gc_sys of rt_memstats.  An object of
+ * more than 32760 bytes, or a guarded one, has no bits: the collector reads the
+ * type's bitmaps as long as the object exists.
+ *
+ * NULL also if type is null or not in order (rt_type_check); if it has a trace
+ * callback, or a format other than RT_FORMAT_PLAIN, which bits cannot describe;
+ * if the size is beyond SIZE_MAX; if count is above 1 in an array of a type
+ * with references whose size is not a multiple of 8; or if the system refuses
+ * address space for the bits when a heap first needs them, without a call of
+ * the handler.  A later call tries again.
+ */
+RT_API void *rt_alloc_typed(const rt_type *type, size_t count);
+
+/*
  * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
  * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
  * host that defines RT_NO_INLINE_ALLOC has calls instead of them.
@@ -371,8 +396,9 @@ RT_API int rt_is_heap(const void *p);
 RT_API size_t rt_good_size(size_t n);
 
 /*
- * rt_good_size_of is the same for an object of a kind.  0 also if there is no
- * such kind; without a heap only RT_NOSCAN and RT_WORDS exist.
+ * rt_good_size_of is the same for an object of a kind; of RT_TYPED, for a type
+ * whose align is 0 or 16.  0 also if there is no such kind; without a heap only
+ * RT_NOSCAN, RT_WORDS and RT_TYPED exist.
  */
 RT_API size_t rt_good_size_of(int kind, size_t n);
 

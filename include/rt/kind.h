@@ -22,7 +22,8 @@ extern "C" {
  * inside of an object, with anything in the low bits; other words are
  * ignored, whatever they hold.  For plain C structs and for pointers with
  * tags in their low bits.
- * RT_TYPED: reserved; nothing is allocated of it.
+ * RT_TYPED: what rt_alloc_typed allocates.  The library notes beside the heap
+ * which words are references.
  * RT_KIND_FIRST to RT_KIND_MAX: kinds that a host registers.
  *
  * A page holds objects of one kind only.  So a kind costs memory where it is
@@ -101,6 +102,9 @@ typedef struct rt_type {
 	rt_trace_fn *trace;
 	void *arg;	  /* of trace */
 	const char *name; /* for reports; may be NULL */
+	uint32_t align;	  /* of objects, 8 or 16; 0: 16.  Only rt_alloc_typed
+			     reads it */
+	uint32_t spare;	  /* 0 */
 } rt_type;
 
 /* Where the collector finds the layout of an object. */
@@ -217,10 +221,12 @@ RT_API int rt_kind_unregister(int kind);
  * ptrdata is not a multiple of 8, or beyond size; tail_size is not a multiple
  * of 8; tail_size is not 0, and size is not a multiple of 8; tail_ptrdata is
  * not a multiple of 8, or beyond tail_size; a bitmap is null while its ptrdata
- * is not 0; format is not in order; the tag word of a value is not in its part.
+ * is not 0; format is not in order; the tag word of a value is not in its part;
+ * align is not 0, 8 or 16; spare is not 0.
  *
  * The type of a kind (rt_kind_desc.type) is checked when the kind is
- * registered.  Types that an object leads to are not checked.
+ * registered, and that of rt_alloc_typed at each call.  Types that an object
+ * leads to are not checked.
  *
  * Any thread, at any time.  Does not block.
  */

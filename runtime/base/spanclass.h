@@ -10,6 +10,7 @@
 enum {
 	KIND_NOSCAN = 0,  // RT_NOSCAN: no pointers
 	KIND_WORDS = 1,	  // RT_WORDS: every aligned word may be a pointer
+	KIND_TYPED = 2,	  // RT_TYPED: bits beside the heap say which words are
 	KIND_HOST = 3,	  // RT_KIND_FIRST: the first that a host registers
 	KIND_ALIGN8 = 16, // RT_KIND_ALIGN8_FIRST: from here on 24 bytes are a
 			  // class

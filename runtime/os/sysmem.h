@@ -102,8 +102,8 @@ bool sysmem_populate(void *p, size_t n);
 bool sysmem_release(void *p, size_t n);
 
 // sysmem_release_inside releases the memory of the physical pages that lie
-// wholly in [p, p+n), which must be all zero.  They stay Ready and read as
-// zero.  If the system refuses, they keep their memory.
+// wholly in [p, p+n), whose contents must be zero or meaningless.  They stay
+// Ready and read as zero.  If the system refuses, they keep their memory.
 void sysmem_release_inside(void *p, size_t n);
 
 // sysmem_protect protects a part of a mapping, whole physical pages; their

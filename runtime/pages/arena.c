@@ -12,6 +12,7 @@ enum {
 	TABLE_WORDS,
 	TABLE_SPANS,
 	TABLE_OVERFLOW,
+	TABLE_TYPEBITS,
 	TABLES,
 };
 static_assert((int)TABLES == (int)ARENA_TABLES, "one place each");
@@ -26,6 +27,7 @@ static const struct {
     [TABLE_WORDS] = {"page words", 32},
     [TABLE_SPANS] = {"span table", 64},
     [TABLE_OVERFLOW] = {"mark overflow", 1},
+    [TABLE_TYPEBITS] = {"type bits", RT_PAGE_SIZE / sizeof(uintptr_t)},
 };
 
 #define DEFAULT_RANGE (UINT64_C(1) << 40)
@@ -39,7 +41,16 @@ size_t arena_table_bytes(unsigned i, uint64_t nchunks)
 static void tables_fini(unsigned n)
 {
 	while (n-- > 0)
-		systable_fini(&arena.table[n]);
+		if (arena.table[n].base)
+			systable_fini(&arena.table[n]);
+}
+
+// table_init reserves a table for a range of bytes.
+static bool table_init(unsigned i, uint64_t bytes)
+{
+	return systable_init(&arena.table[i],
+			     arena_table_bytes(i, bytes >> RT_CHUNK_SHIFT),
+			     &gauges.gc_misc_sys, tables[i].name);
 }
 
 // range_init reserves bytes of address space and the tables for them.
@@ -50,11 +61,8 @@ static bool range_init(uint64_t bytes)
 
 	if (!base)
 		return false;
-	for (i = 0; i < TABLES; i++)
-		if (!systable_init(
-			&arena.table[i],
-			arena_table_bytes(i, bytes >> RT_CHUNK_SHIFT),
-			&gauges.gc_misc_sys, tables[i].name))
+	for (i = 0; i < TABLE_TYPEBITS; i++)
+		if (!table_init(i, bytes))
 			goto fail;
 	arena.base = (uintptr_t)base;
 	arena.reserved = bytes;
@@ -99,9 +107,28 @@ void arena_fini(void)
 static bool tables_grow(uint32_t nchunks)
 {
 	for (unsigned i = 0; i < TABLES; i++)
-		if (!systable_grow(&arena.table[i],
+		if (arena.table[i].base &&
+		    !systable_grow(&arena.table[i],
 				   arena_table_bytes(i, nchunks)))
 			return false;
+	return true;
+}
+
+bool arena_add_typebits(void)
+{
+	struct systable *t = &arena.table[TABLE_TYPEBITS];
+	uint64_t nchunks = arena_prepared() >> RT_CHUNK_SHIFT;
+
+	if (t->base)
+		return true;
+	if (!table_init(TABLE_TYPEBITS, arena.reserved))
+		return false;
+	if (!systable_grow(t, arena_table_bytes(TABLE_TYPEBITS, nchunks))) {
+		systable_fini(t);
+		return false;
+	}
+	// Pairs with the acquire in arena_release_tables.
+	atomic_ptr_store_release(&arena.typebits, t->base);
 	return true;
 }
 
@@ -185,24 +212,34 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 		atomic_ptr_store_release(&arena.spans[page + i], NULL);
 }
 
+static void release_table(unsigned i, uint32_t chunk)
+{
+	sysmem_release_inside(arena.table[i].base + arena_table_bytes(i, chunk),
+			      arena_table_bytes(i, 1));
+}
+
 void arena_release_tables(uint32_t chunk)
 {
 	// Not the words: those of protected pages are not zero.
-	static const unsigned zero[] = {TABLE_LINES, TABLE_SPANS};
-
-	for (unsigned i = 0; i < RT_ARRAY_LEN(zero); i++)
-		sysmem_release_inside(arena.table[zero[i]].base +
-					  arena_table_bytes(zero[i], chunk),
-				      arena_table_bytes(zero[i], 1));
+	release_table(TABLE_LINES, chunk);
+	release_table(TABLE_SPANS, chunk);
+	// Pairs with the release in arena_add_typebits, which another thread
+	// may be in.
+	if (atomic_ptr_load_acquire(&arena.typebits))
+		release_table(TABLE_TYPEBITS, chunk);
 }
 
 // check_tables checks that the tables are those of the fields, and as long as
 // the prepared prefix needs.
 static const char *check_tables(const struct arena *a, uint64_t prepared)
 {
-	const void *base[] = {a->lines, a->words, a->spans, a->overflow};
+	const void *base[] = {a->lines, a->words, a->spans, a->overflow,
+			      atomic_ptr_load_relaxed(&a->typebits)};
+	unsigned n = a->table[TABLE_TYPEBITS].base ? TABLES : TABLE_TYPEBITS;
 
-	for (unsigned i = 0; i < TABLES; i++) {
+	if (n == TABLE_TYPEBITS && base[n])
+		return "type bits have no table";
+	for (unsigned i = 0; i < n; i++) {
 		const char *wrong = systable_check(&a->table[i]);
 
 		if (wrong)

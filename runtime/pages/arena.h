@@ -10,6 +10,7 @@
 //   words   the pageword: size class, kind, state, place in the span
 //   spans   the mspan
 //   overflow  one bit: marked objects of this page must be scanned again
+//   typebits  a bit for each word (typebits.h); reserved when first needed
 //
 // The tables are usable for every page below arena_used(); any thread may
 // read them there, for any address.  A page outside an in-use heap span has
@@ -23,8 +24,8 @@
 struct mspan;
 
 // A markword and an allocword, one of each line.  Bit i is for granule i of
-// 64; an object's bit is that of its first whole granule.  The two are side by side,
-// so testing both bits of an object touches one cache line.
+// 64; an object's bit is that of its first whole granule.  The two are side by
+// side, so testing both bits of an object touches one cache line.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];
 };
@@ -90,7 +91,7 @@ RT_INLINE uint32_t pageword_place(uint32_t w)
 enum {
 	// Tables that marking touches at random: lines, words, spans.
 	ARENA_MARKED_TABLES = 3,
-	ARENA_TABLES = 4,
+	ARENA_TABLES = 5,
 };
 
 struct arena {
@@ -102,7 +103,8 @@ struct arena {
 	atomic_u32 *words;
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
-	struct systable table[ARENA_TABLES]; // lines, words, spans, overflow
+	atomic_ptr typebits;		     // NULL before arena_add_typebits
+	struct systable table[ARENA_TABLES]; // in this order; base may be NULL
 };
 
 RT_GLOBAL struct arena arena;
@@ -119,6 +121,12 @@ void arena_fini(void);
 // Returns false if the system refuses or the range is too short; then no gauge
 // has changed, except for what tables gained.
 bool arena_prepare(uint32_t nchunks);
+
+// arena_add_typebits reserves typebits and makes it as long as the other
+// tables, unless it was added before.  It grows with them from then on.  The
+// caller must exclude arena_prepare.  Returns false if the system refuses; then
+// nothing has changed.
+bool arena_add_typebits(void);
 
 // arena_grow makes the heap nchunks chunks long and counts the new ones in
 // heap_mapped.  The chunks must be prepared, so it does not call the system.
@@ -154,6 +162,13 @@ RT_INLINE uint64_t arena_used(void)
 RT_INLINE struct linewords *arena_lines(uint64_t page)
 {
 	return arena.lines + page * RT_PAGE_WORDS;
+}
+
+// arena_typebits returns the table, if it exists.  A thread that finds a typed
+// object, or the kind of one, sees it.
+RT_INLINE uint64_t *arena_typebits(void)
+{
+	return atomic_ptr_load_relaxed(&arena.typebits);
 }
 
 RT_INLINE uintptr_t arena_page_address(uint64_t page)
@@ -195,9 +210,9 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 // arena_withdraw clears the entries of a span's pages in words, then in spans.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
-// arena_release_tables releases the memory behind lines and spans of a chunk,
-// which must have no page in use, so that both are zero.  The caller must hold
-// the heap lock.
+// arena_release_tables releases the memory behind lines, spans and typebits of
+// a chunk, which must have no page in use, so that the first two are zero.  The
+// caller must hold the heap lock.
 void arena_release_tables(uint32_t chunk);
 
 // arena_check returns NULL if all invariants hold, otherwise what does not. The

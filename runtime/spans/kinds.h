@@ -2,8 +2,9 @@
 //
 // Go: none; a span there is noscan or not.
 //
-// RT_NOSCAN and RT_WORDS always exist.  The others exist from the moment when
-// they are registered until they are unregistered.  Every answer holds as long
+// RT_NOSCAN and RT_WORDS always exist, RT_TYPED from its first use on.  The
+// others exist from the moment when they are registered until they are
+// unregistered.  Every answer holds as long
 // as the calling thread is not stopped: a kind ends in a stop only.
 #ifndef RUNTIME_SPANS_KINDS_H
 #define RUNTIME_SPANS_KINDS_H
@@ -61,7 +62,8 @@ RT_INLINE void kinds_use(unsigned kind)
 // kinds_halves tells whether a kind may have objects of 24 bytes.
 RT_INLINE bool kinds_halves(void)
 {
-	return kinds_mask() >> KIND_ALIGN8 != 0;
+	return (kinds_mask() &
+		(UINT32_C(1) << KIND_TYPED | ~UINT32_C(0) << KIND_ALIGN8)) != 0;
 }
 
 #endif

@@ -217,7 +217,7 @@ struct rt_mcache *mcache_new(struct rt_proc *p)
 
 void mcache_delete(struct rt_mcache *mc)
 {
-	for (unsigned k = KIND_HOST; k < KIND_COUNT; k++)
+	for (unsigned k = KIND_TYPED; k < KIND_COUNT; k++)
 		mcache_drop_kind(mc, k);
 	pool_give(&mcache_blocks.mcaches, mc);
 }
@@ -238,7 +238,7 @@ uint64_t mcache_bytes(const struct rt_mcache *mc)
 {
 	uint64_t bytes = sizeof *mc;
 
-	for (unsigned k = KIND_HOST; k < KIND_COUNT; k++)
+	for (unsigned k = KIND_TYPED; k < KIND_COUNT; k++)
 		if (mcache_kind_of(mc, k))
 			bytes += sizeof(struct mcache_kind);
 	return bytes;
@@ -350,7 +350,7 @@ static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
 {
 	struct mcache_kind *k;
 
-	if (kind < KIND_HOST)
+	if (kind < KIND_TYPED)
 		return (struct slots){mc->nonempty, mc->slots, MCACHE_WORDS};
 	k = mcache_kind_of(mc, kind);
 	return (struct slots){k->nonempty, k->slots, MCACHE_KIND_WORDS};
@@ -712,7 +712,7 @@ const char *mcache_check(const struct rt_mcache *mc)
 		wrong = mheap_cache_check(&mc->heap);
 	if (!wrong)
 		wrong = check_slots(mc);
-	for (unsigned k = KIND_HOST; k < KIND_COUNT && !wrong; k++)
+	for (unsigned k = KIND_TYPED; k < KIND_COUNT && !wrong; k++)
 		wrong = check_kind(mc, k);
 	return wrong;
 }

@@ -65,6 +65,10 @@ RT_GLOBAL struct mheap mheap;
 bool mheap_init(void);
 void mheap_fini(void);
 
+// mheap_add_typebits makes type bits usable for all pages, now and from then
+// on. Returns false if the system refuses.
+bool mheap_add_typebits(void);
+
 // mheap_alloc_small makes and publishes a span of a class, which is swept and
 // has no objects.  p is the calling thread's P, or NULL if it has none; cache
 // may be NULL.  Returns NULL if the system refuses or the range is full.  The

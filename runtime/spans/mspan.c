@@ -358,6 +358,8 @@ static const char *check_fields(const struct mspan *s)
 		return "guarded span has the wrong use or class";
 	if (s->use != MSPAN_HEAP)
 		return NULL;
+	if (spanclass_kind(s->spanclass) == KIND_TYPED && !arena_typebits())
+		return "typed span without type bits";
 	return mspan_is_large(s) ? check_large(s) : check_small(s);
 }
 

@@ -83,6 +83,7 @@ GROUP(mappings, .timeout = 60);
 
 TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 {
+	static const rt_type y = {.struct_size = sizeof y, .size = 8};
 	rt_config c = heap_config(HEAP_QUIET);
 	void *root[1];
 
@@ -95,6 +96,7 @@ TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 	expect_between_guards((void *)arena.base, arena.reserved);
 	ck_assert_int_eq(signal_of(write_at, (char *)arena.base + arena_used()),
 			 SIGSEGV);
+	ck_assert_ptr_nonnull(rt_alloc_typed(&y, 1));
 	for (unsigned i = 0; i < RT_ARRAY_LEN(arena.table); i++)
 		expect_table_guarded(&arena.table[i]);
 	expect_table_guarded(&mheap.pages.chunks);

@@ -310,6 +310,12 @@ static bool refused(const struct answers *want, enum place place)
 	return want->in[place] != want->in[ATTACHED] || want->in[place] < 0;
 }
 
+static const uint64_t first_word[] = {1};
+static const rt_type link_type = {.struct_size = sizeof(rt_type),
+				  .size = 24,
+				  .ptrdata = 8,
+				  .bitmap = first_word};
+
 // call_kind_register makes a kind and ends it again.
 static int call_kind_register(void)
 {
@@ -340,7 +346,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 85 }; // in run_doors
+enum { DOORS = 89 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -374,6 +380,10 @@ static void run_doors(enum place place)
 	DOOR(ALLOCATES, some(rt_alloc_of_slow_(rt_thread_tls, RT_WORDS, 24)));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_of(RT_KIND_MAX, 24)));
 	DOOR(ALLOCATES, some((rt_alloc_kind_in)(rt_thread_tls, RT_NOSCAN, 24)));
+	DOOR(ALLOCATES, some(rt_alloc_typed(&link_type, 1)));
+	DOOR(ALLOCATES, some(rt_alloc_typed(&link_type, 0)));
+	DOOR(ALLOCATES, some(rt_alloc_typed(&link_type, 20000)));
+	DOOR(ANYWHERE(NOTHING), some(rt_alloc_typed(NULL, 1)));
 	DOOR(ATTACHED_ONLY(RT_OK), call_kind_register());
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_kind_register(NULL));
 	DOOR(ATTACHED_ONLY(RT_ENOENT), rt_kind_unregister(RT_KIND_MAX));

@@ -165,6 +165,58 @@ TEST(unknown_kinds_get_nothing)
 	finish((RT_ARRAY_LEN(bad_kinds) + 2) * RT_ARRAY_LEN(sizes));
 }
 
+// Types with each field wrong by itself, and sizes beyond every number.
+TEST(types_that_are_wrong_get_nothing)
+{
+	static const uint64_t bits[] = {1};
+	static const rt_type good = {.struct_size = sizeof good,
+				     .size = 16,
+				     .ptrdata = 16,
+				     .bitmap = bits,
+				     .tail_size = 16,
+				     .tail_ptrdata = 16,
+				     .tail_bitmap = bits};
+	static const rt_value_format tags = RT_FORMAT_LOW_TAG(7, 1);
+	static const size_t counts[] = {SIZE_MAX, SIZE_MAX / 16 + 1,
+					SIZE_MAX / 16, (size_t)1 << 60};
+	rt_type y[14];
+
+	for (size_t i = 0; i < RT_ARRAY_LEN(y); i++)
+		y[i] = good;
+	y[0].struct_size = 0;
+	y[1].struct_size = SIZE_MAX;
+	y[2].ptrdata = 12;
+	y[3].ptrdata = 24;
+	y[4].bitmap = NULL;
+	y[5].size = 20;
+	y[6].tail_size = 20;
+	y[7].tail_ptrdata = 12;
+	y[8].tail_ptrdata = SIZE_MAX - 7;
+	y[9].tail_bitmap = NULL;
+	y[10].format = &tags;
+	y[11].align = 1;
+	y[12].align = 24;
+	y[13].spare = 1;
+	begin();
+	JUDGE("good", some(rt_alloc_typed(&good, 1)), SOME);
+	rt_read_memstats(&before);
+	JUDGE("null", some(rt_alloc_typed(NULL, 1)), NOTHING);
+	for (size_t i = 0; i < RT_ARRAY_LEN(y); i++) {
+		JUDGE(with_number("type", (long)i),
+		      some(rt_alloc_typed(&y[i], 1)), NOTHING);
+		y[i].tail_size = y[i].tail_ptrdata = 0;
+		if (i < 6 || i > 9)
+			JUDGE(with_number("without tail", (long)i),
+			      some(rt_alloc_typed(&y[i], 2)), NOTHING);
+	}
+	for (size_t i = 0; i < RT_ARRAY_LEN(counts); i++)
+		JUDGE("too many", some(rt_alloc_typed(&good, counts[i])),
+		      NOTHING);
+	judge_unchanged("all calls");
+	heap_healthy();
+	finish(RT_ARRAY_LEN(y) + RT_ARRAY_LEN(counts));
+}
+
 TEST(good_sizes_of_a_heap_with_go_s_classes)
 {
 	static const size_t n[] = {0, 1, 8, 9, 16, 17, 24, 25, 32761, SIZE_MAX};

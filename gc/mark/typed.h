@@ -1,0 +1,61 @@
+// typed.h - objects of a type without a header (rt_alloc_typed).
+//
+// Go: heapSetType, the span's largeType (mbitmap.go).
+//
+// What marking must know of a small object is in the bits beside the heap
+// (typebits.h).  An object with a span of its own has a copy of the rt_type as
+// its record.  There an array of a type without a tail is a tail without a
+// fixed part, so elements are found in one way, and markers share them.
+#ifndef GC_MARK_TYPED_H
+#define GC_MARK_TYPED_H
+
+#include <rt/kind.h>
+
+#include "runtime/spans/typebits.h"
+#include "runtime/spans/mspan.h"
+
+static_assert((int)KIND_TYPED == (int)RT_TYPED, "one numbering");
+
+// typed_size sets *n to the bytes of an object of a type with count elements.
+// Returns false if the type is not in order, if the bits cannot describe its
+// references, or if the size is beyond every number.
+bool typed_size(const rt_type *type, size_t count, size_t *n);
+
+// typed_is_simple returns true only if typed_size accepts the type, and the
+// object is a single one of a type without a tail that one word of bits
+// describes.  Its size is type->size then.  Most objects are such.
+RT_INLINE bool typed_is_simple(const rt_type *type, size_t count)
+{
+	size_t zero = type->tail_size | type->tail_ptrdata |
+		      (uintptr_t)type->format | (uintptr_t)type->trace |
+		      (type->size - 1) / TYPEBITS_BYTES | type->ptrdata % 8 |
+		      (type->align & ~UINT32_C(24)) | type->spare;
+
+	return RT_LIKELY(type->struct_size == sizeof *type) &&
+	       RT_LIKELY(count == 1) && RT_LIKELY(zero == 0) &&
+	       RT_LIKELY(type->align != 24) &&
+	       RT_LIKELY(type->ptrdata - 1 < type->size) &&
+	       RT_LIKELY(type->bitmap);
+}
+
+// typed_note_simple writes the bits of such an object in a slot of a small
+// span, which has at most TYPEBITS_BYTES bytes.
+RT_INLINE void typed_note_simple(const rt_type *type, uintptr_t obj,
+				 size_t slot)
+{
+	typebits_put(obj, slot / sizeof(uintptr_t),
+		     typebits_low(type->bitmap[0], type->ptrdata / 8));
+}
+
+// typed_note writes the bits of a new object in a slot of a small span.
+// typed_size must have accepted the type and the count.
+void typed_note(const rt_type *type, size_t count, uintptr_t obj, size_t slot);
+
+// typed_note_found does the same for a new object of any span.
+void typed_note_found(const rt_type *type, size_t count, uintptr_t obj);
+
+// typed_of returns the record of the object at obj.  Returns NULL if it is of a
+// small span.
+const rt_type *typed_of(uintptr_t obj);
+
+#endif
