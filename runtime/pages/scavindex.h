@@ -46,8 +46,8 @@ void scavindex_fini(struct scavindex *s);
 unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk);
 
 // scavindex_check returns NULL if every word and cursor is within its bounds,
-// otherwise what is not.  Debug builds ask it when a cycle begins, since it goes
-// through all chunks.  The other functions that write ask for one chunk.
+// otherwise what is not.  Debug builds ask it when a cycle begins, since it
+// goes through all chunks.  The other functions that write ask for one chunk.
 const char *scavindex_check(const struct scavindex *s);
 
 // scavindex_alloc and scavindex_free note that npages of a chunk were
