@@ -161,3 +161,35 @@ TEST(a_number_has_the_layout_of_its_last_kind)
 		ck_assert_int_eq(rt_kind_unregister(9), RT_OK);
 	}
 }
+
+static const uint64_t first_word[] = {1};
+static const rt_type one_word = {
+    .struct_size = sizeof(rt_type),
+    .size = 8,
+    .ptrdata = 8,
+    .bitmap = first_word,
+};
+
+// The header may be the last word of an object.  An object that ends before it
+// has no references.
+TEST(a_header_may_be_the_last_word)
+{
+	rt_kind_desc d;
+
+	start(false);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_HEADER;
+	d.number = RT_KIND_ALIGN8_FIRST;
+	d.header_offset = 16;
+	d.header_mask = UINT64_MAX;
+	d.type_offset = RT_TYPE_IS_HEADER;
+	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_ALIGN8_FIRST);
+	for (size_t n = 8; n <= 48; n += 8) {
+		void **p = root[0] = rt_alloc_kind(RT_KIND_ALIGN8_FIRST, n);
+
+		p[0] = rt_alloc_noscan(16);
+		if (n >= 24)
+			p[2] = (void *)&one_word;
+		ck_assert_uint_eq(heap_live_after_gc(), n >= 24 ? 2 : 1);
+	}
+}
