@@ -583,7 +583,7 @@ static void star(struct input *in, unsigned k)
 
 	// Any word might lead to what was there before.
 	memset(root, 0, sizeof root);
-	REQUIRE(count() == 0);
+	REQUIRE(rt_gc() == RT_OK);
 	nobjects = 0;
 	make_object(k, n);
 	root[0] = (uintptr_t)o->p;
