@@ -3,6 +3,7 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/world/stw.h"
+#include "gc/mark/layout.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/attach.h"
@@ -39,6 +40,8 @@ int rt_init(const rt_config *c)
 
 	if (error)
 		return error;
+	if (resolved.stack_format && !layout_format_ok(resolved.stack_format))
+		return RT_EINVAL;
 	// A thread that has the world stopped must not wait for its start.
 	if (door_ready())
 		return RT_ESTATE;

@@ -2,16 +2,22 @@
 #include <rt/roots.h>
 
 #include "runtime/world/stw.h"
+#include "gc/mark/layout.h"
 #include "gc/mark/roots.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
+
+static bool is_range(const void *lo, const void *hi)
+{
+	return lo && hi && lo < hi && (uintptr_t)lo % 8 == 0 &&
+	       (uintptr_t)hi % 8 == 0;
+}
 
 int rt_roots_add(void *lo, void *hi, int flags)
 {
 	int error;
 
-	if (!lo || !hi || lo >= hi || (uintptr_t)lo % 8 != 0 ||
-	    (uintptr_t)hi % 8 != 0 ||
+	if (!is_range(lo, hi) ||
 	    (flags != RT_ROOT_EXACT && flags != RT_ROOT_WORDS))
 		return RT_EINVAL;
 	error = door_attached(false);
@@ -21,6 +27,34 @@ int rt_roots_add(void *lo, void *hi, int flags)
 		error = RT_ENOMEM;
 	handlers_warn_mappings();
 	return error;
+}
+
+int rt_roots_add_values(void *lo, void *hi, const rt_value_format *format,
+			unsigned flags)
+{
+	int error;
+
+	if (!is_range(lo, hi) || flags != 0 ||
+	    (format && !layout_format_ok(format)))
+		return RT_EINVAL;
+	if (!format)
+		return rt_roots_add(lo, hi, RT_ROOT_WORDS);
+	error = door_attached(false);
+	if (error)
+		return error;
+	error = roots_add_values((uintptr_t)lo, (uintptr_t)hi, format);
+	handlers_warn_mappings();
+	return error;
+}
+
+int rt_roots_name(void *lo, void *hi, const char *name)
+{
+	int error;
+
+	if (!is_range(lo, hi) || !name)
+		return RT_EINVAL;
+	error = door_attached(false);
+	return error ? error : roots_name((uintptr_t)lo, (uintptr_t)hi, name);
 }
 
 static int remove_range(void *lo, void *hi)

@@ -83,6 +83,8 @@ int lifetime_begin(const rt_config *c)
 
 	state_reset();
 	settings = *c;
+	roots_set_stack_format(c->stack_format);
+	settings.stack_format = NULL; // the host's; roots has a copy
 	if (!atfork_init() || !attach_init() || !memory_init()) {
 		state_reset();
 		return RT_ENOMEM;

@@ -12,8 +12,9 @@ struct region {
 	uintptr_t lo;
 	uintptr_t hi;
 	const char *name;
-	bool past_end; // a word that equals an object's end counts
-	bool exact;    // references only
+	const char *title; // after the name; NULL: none
+	bool past_end;	   // a word that equals an object's end counts
+	bool exact;	   // references only
 };
 
 static bool is_marked(const struct object *o)
@@ -25,7 +26,7 @@ static bool is_marked(const struct object *o)
 			  mspan_slot(s, o->base - s->base));
 }
 
-static RT_NORETURN void missed(const struct object *o, const char *name,
+static RT_NORETURN void missed(const struct object *o, const struct region *r,
 			       uintptr_t at)
 {
 	struct text t;
@@ -36,7 +37,11 @@ static RT_NORETURN void missed(const struct object *o, const char *name,
 	text_str(&t, " size=");
 	text_u64(&t, o->size);
 	text_str(&t, ", found in ");
-	text_str(&t, name);
+	text_str(&t, r->name);
+	if (r->title) {
+		text_str(&t, " ");
+		text_str(&t, r->title);
+	}
 	text_str(&t, " at ");
 	text_hex(&t, at);
 	text_str(&t, "\n");
@@ -57,10 +62,30 @@ static void check_region(const struct region *r)
 		// Tags are ignored, as in marking.
 		if (arena_offset(w) < arena_used() &&
 		    object_find(w & ~(uintptr_t)7, &o) && !is_marked(&o))
-			missed(&o, r->name, at);
+			missed(&o, r, at);
 		if (r->past_end && object_find(w - 1, &o) &&
 		    o.base + o.request == w && !is_marked(&o))
-			missed(&o, r->name, at);
+			missed(&o, r, at);
+	}
+}
+
+static struct trace_check checker(void)
+{
+	return (struct trace_check){.t = {.base = (const char *)arena.base,
+					  .used = arena_used(),
+					  .mode = TRACE_CHECK}};
+}
+
+// check_values checks a region whose values are in a format.
+static void check_values(const struct region *r, const rt_value_format *f)
+{
+	struct trace_check c = checker();
+	struct object o;
+
+	for (uintptr_t at = r->lo; r->hi - at >= f->stride; at += f->stride) {
+		trace_values(&c.t, at, at + f->stride, f);
+		if (c.missed != 0 && object_find(c.missed, &o))
+			missed(&o, r, at);
 	}
 }
 
@@ -71,12 +96,26 @@ static void check_ranges(void)
 		struct region r = {
 		    .lo = range.lo,
 		    .hi = range.hi,
-		    .name = "a root range",
+		    .name = range.name ? "root range" : "a root range",
+		    .title = range.name,
 		    .exact = range.flags == RT_ROOT_EXACT,
 		};
 
-		check_region(&r);
+		if (range.flags != ROOTS_VALUES)
+			check_region(&r);
+		if (range.format)
+			check_values(&r, range.format);
 	}
+}
+
+// check_frames checks a part of a stack, or registers.
+static void check_frames(const struct region *r)
+{
+	const rt_value_format *f = roots_stack_format();
+
+	check_region(r);
+	if (f)
+		check_values(r, f);
 }
 
 static void check_threads(bool past_end)
@@ -90,20 +129,18 @@ static void check_threads(bool past_end)
 		r.name = "a stack";
 		r.lo = stack.lo;
 		r.hi = stack.hi;
-		check_region(&r);
+		check_frames(&r);
 		r.name = "registers";
 		r.lo = registers.lo;
 		r.hi = registers.hi;
-		check_region(&r);
+		check_frames(&r);
 	}
 }
 
 static void check_object(unsigned kind, uintptr_t obj, uintptr_t end)
 {
 	struct region r = {.lo = obj, .hi = end, .name = "an object"};
-	struct trace_check c = {.t = {.base = (const char *)arena.base,
-				      .used = arena_used(),
-				      .mode = TRACE_CHECK}};
+	struct trace_check c = checker();
 	struct object o;
 
 	if (layout_is_words(kind)) {
@@ -114,7 +151,7 @@ static void check_object(unsigned kind, uintptr_t obj, uintptr_t end)
 	if (layouts[kind].name[0] != 0)
 		r.name = layouts[kind].name;
 	if (c.missed != 0 && object_find(c.missed, &o))
-		missed(&o, r.name, obj);
+		missed(&o, &r, obj);
 }
 
 static void check_span(const struct mspan *s)

@@ -255,6 +255,16 @@ static struct work_range words_range(struct roots_range r,
 				   .words = words};
 }
 
+static struct work_range values_range(struct roots_range r,
+				      const rt_value_format *f)
+{
+	return (struct work_range){.lo = r.lo,
+				   .hi = r.hi,
+				   .stride = f->stride,
+				   .how = f,
+				   .words = WORK_VALUES};
+}
+
 static void mark_ranges(struct marker *m, size_t begin)
 {
 	size_t end = base_min(begin + JOB_ROOTS, roots_ranges());
@@ -265,7 +275,10 @@ static void mark_ranges(struct marker *m, size_t begin)
 		    range.flags == RT_ROOT_EXACT ? WORK_REFERENCES : WORK_ANY;
 
 		m->globals_bytes += range.hi - range.lo;
-		scan_range(m, words_range(range, words));
+		if (range.flags != ROOTS_VALUES)
+			scan_range(m, words_range(range, words));
+		if (range.format)
+			scan_range(m, values_range(range, range.format));
 	}
 }
 
@@ -283,6 +296,18 @@ static void keep_unfinished(struct marker *m, struct rt_proc *p)
 		grey_word(m, (uintptr_t)mc->granted, &o);
 }
 
+// scan_frames scans a part of a stack, or registers.  Values in a format count
+// when stacks are not scanned for ends of objects.
+static void scan_frames(struct marker *m, struct roots_range range,
+			enum work_words words)
+{
+	const rt_value_format *f = roots_stack_format();
+
+	scan_range(m, words_range(range, words));
+	if (f && words == WORK_ANY)
+		scan_range(m, values_range(range, f));
+}
+
 // scan_fake_frames scans the frames that the address sanitizer has moved off
 // p's stack and that words of rest, a stack or registers, point to.
 static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
@@ -291,7 +316,7 @@ static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 	struct roots_range frame;
 
 	while (roots_fake_frame(p, &rest, &frame))
-		scan_range(m, words_range(frame, words));
+		scan_frames(m, frame, words);
 }
 
 static void mark_thread(struct marker *m, struct rt_proc *p)
@@ -304,8 +329,8 @@ static void mark_thread(struct marker *m, struct rt_proc *p)
 		return;
 	if (!mark.past_end)
 		m->stack_bytes += stack.hi - stack.lo;
-	scan_range(m, words_range(registers, words));
-	scan_range(m, words_range(stack, words));
+	scan_frames(m, registers, words);
+	scan_frames(m, stack, words);
 	scan_fake_frames(m, p, registers, words);
 	scan_fake_frames(m, p, stack, words);
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/world/threadstack.h"
+#include "gc/mark/layout.h"
 
 enum {
 	ROOM_MIN = 64, // ranges of the first table
@@ -32,13 +33,25 @@ static const char *check_fields(const struct roots *r)
 	return NULL;
 }
 
+static bool entry_added(const struct roots_entry *e)
+{
+	return e->times[RT_ROOT_EXACT] + e->times[RT_ROOT_WORDS] +
+		   e->times[ROOTS_VALUES] !=
+	       0;
+}
+
 static const char *check_entry(const struct roots_entry *e)
 {
 	if (e->lo > e->hi || e->lo % sizeof(uintptr_t) != 0 ||
 	    e->hi % sizeof(uintptr_t) != 0)
 		return "root is not a range of words";
-	if (e->times[RT_ROOT_WORDS] == 0 && e->times[RT_ROOT_EXACT] == 0)
+	if (!entry_added(e))
 		return "root was added 0 times";
+	if (e->times[ROOTS_VALUES] != 0 &&
+	    (!e->label || !layout_format_ok(&e->label->format)))
+		return "root of values has no format";
+	if (e->label && e->label->name[ROOTS_NAME - 1] != 0)
+		return "name of a root has no end";
 	return NULL;
 }
 
@@ -124,37 +137,55 @@ static bool table_grow(void)
 	return true;
 }
 
-// add_new makes an entry of a range that has none.  Returns false if there is
-// no memory.
-static bool add_new(uintptr_t lo, uintptr_t hi, unsigned flags)
+// entry_find returns the entry of a range, or NULL.
+static struct roots_entry *entry_find(uintptr_t lo, uintptr_t hi)
+{
+	uint32_t i = roots.room != 0 ? *link_to(lo, hi) : NONE;
+
+	return i != NONE ? &roots.entry[i] : NULL;
+}
+
+// entry_new makes an entry of a range that has none, which the caller must
+// count as added.  Returns NULL if there is no memory.
+static struct roots_entry *entry_new(uintptr_t lo, uintptr_t hi)
 {
 	struct roots_entry *e;
 	uint32_t *link;
 
 	if (roots.n == roots.room && !table_grow())
-		return false;
+		return NULL;
 	link = link_to(lo, hi);
 	*link = (uint32_t)roots.n;
 	e = &roots.entry[roots.n++];
 	*e = (struct roots_entry){.lo = lo, .hi = hi, .next = NONE};
-	e->times[flags] = 1;
-	return true;
+	return e;
 }
 
 bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
-	uint32_t i;
-	bool ok = true;
+	struct roots_entry *e;
 
 	mutex_lock(&roots.lock);
-	i = roots.room != 0 ? *link_to(lo, hi) : NONE;
-	if (i != NONE)
-		roots.entry[i].times[flags]++;
-	else
-		ok = add_new(lo, hi, flags);
-	RT_CHECK(ok ? check_range(lo, hi) : NULL);
+	e = entry_find(lo, hi);
+	if (!e)
+		e = entry_new(lo, hi);
+	if (e)
+		e->times[flags]++;
+	RT_CHECK(e ? check_range(lo, hi) : NULL);
 	mutex_unlock(&roots.lock);
-	return ok;
+	return e != NULL;
+}
+
+// label_make makes sure that an entry has a label.  Returns false if there is
+// no memory.
+static bool label_make(struct roots_entry *e)
+{
+	if (roots.labels.size == 0)
+		fixalloc_init(&roots.labels, sizeof *e->label, 8, true,
+			      &gauges.other_sys);
+	if (!e->label)
+		e->label = fixalloc_alloc(&roots.labels);
+	return e->label != NULL;
 }
 
 // entry_delete removes the entry that link leads to, and moves the last one
@@ -164,11 +195,64 @@ static void entry_delete(uint32_t *link)
 	uint32_t i = *link;
 	const struct roots_entry *last = &roots.entry[--roots.n];
 
+	if (roots.entry[i].label)
+		fixalloc_free(&roots.labels, roots.entry[i].label);
 	*link = roots.entry[i].next;
 	if (i == roots.n)
 		return;
 	*link_to(last->lo, last->hi) = i;
 	roots.entry[i] = *last;
+}
+
+// add_values does what roots_add_values does, under the lock.
+static int add_values(uintptr_t lo, uintptr_t hi, const rt_value_format *f)
+{
+	struct roots_entry *e = entry_find(lo, hi);
+
+	if (e && e->times[ROOTS_VALUES] != 0 &&
+	    memcmp(&e->label->format, f, sizeof *f) != 0)
+		return RT_EEXIST;
+	if (!e)
+		e = entry_new(lo, hi);
+	if (!e)
+		return RT_ENOMEM;
+	if (!label_make(e)) {
+		if (!entry_added(e))
+			entry_delete(link_to(lo, hi));
+		return RT_ENOMEM;
+	}
+	e->label->format = *f;
+	e->times[ROOTS_VALUES]++;
+	return RT_OK;
+}
+
+int roots_add_values(uintptr_t lo, uintptr_t hi, const rt_value_format *f)
+{
+	int error;
+
+	mutex_lock(&roots.lock);
+	error = add_values(lo, hi, f);
+	RT_CHECK(error ? NULL : check_range(lo, hi));
+	mutex_unlock(&roots.lock);
+	return error;
+}
+
+int roots_name(uintptr_t lo, uintptr_t hi, const char *name)
+{
+	struct roots_entry *e;
+	int error = RT_OK;
+
+	mutex_lock(&roots.lock);
+	e = entry_find(lo, hi);
+	if (!e)
+		error = RT_ENOENT;
+	else if (!label_make(e))
+		error = RT_ENOMEM;
+	else
+		strncpy(e->label->name, name, ROOTS_NAME - 1);
+	RT_CHECK(error ? NULL : check_range(lo, hi));
+	mutex_unlock(&roots.lock);
+	return error;
 }
 
 // take_once undoes one addition of the entry that link leads to.
@@ -178,9 +262,11 @@ static void take_once(uint32_t *link)
 
 	if (e->times[RT_ROOT_EXACT] != 0)
 		e->times[RT_ROOT_EXACT]--;
-	else
+	else if (e->times[RT_ROOT_WORDS] != 0)
 		e->times[RT_ROOT_WORDS]--;
-	if (e->times[RT_ROOT_EXACT] + e->times[RT_ROOT_WORDS] == 0)
+	else
+		e->times[ROOTS_VALUES]--;
+	if (!entry_added(e))
 		entry_delete(link);
 }
 
@@ -208,6 +294,7 @@ void roots_fini(void)
 	roots.entry = NULL;
 	roots.bucket = NULL;
 	roots.n = roots.room = 0;
+	roots.labels = (struct fixalloc){0};
 }
 
 size_t roots_ranges(void)
@@ -218,12 +305,19 @@ size_t roots_ranges(void)
 struct roots_range roots_range(size_t i)
 {
 	const struct roots_entry *e = &roots.entry[i];
-
-	return (struct roots_range){
+	struct roots_range r = {
 	    .lo = e->lo,
 	    .hi = e->hi,
 	    .flags = e->times[RT_ROOT_WORDS] ? RT_ROOT_WORDS : RT_ROOT_EXACT,
 	};
+
+	if (e->times[RT_ROOT_WORDS] + e->times[RT_ROOT_EXACT] == 0)
+		r.flags = ROOTS_VALUES;
+	if (e->times[ROOTS_VALUES] != 0)
+		r.format = &e->label->format;
+	if (e->label && e->label->name[0] != 0)
+		r.name = e->label->name;
+	return r;
 }
 
 bool roots_stack(struct rt_proc *p, struct roots_range *stack,
@@ -240,6 +334,33 @@ bool roots_stack(struct rt_proc *p, struct roots_range *stack,
 	registers->hi = (uintptr_t)&c->frame.regs[CONTEXT_REGS];
 	registers->flags = RT_ROOT_WORDS;
 	return true;
+}
+
+// is_plain tells whether a reference in a format is the address of its object,
+// which is found without the format.
+static bool is_plain(const rt_value_format *f)
+{
+	return f->addr_mask == UINT64_MAX && f->shift == 0 && f->base == 0;
+}
+
+void roots_set_stack_format(const rt_value_format *f)
+{
+	roots.stack_format = (rt_value_format){0};
+	if (!f || is_plain(f))
+		return;
+	roots.stack_format = *f;
+	roots.stack_format.stride = sizeof(uintptr_t);
+	if (f->test_at == 0)
+		return;
+	roots.stack_format.test_at = 0;
+	roots.stack_format.test_mask = roots.stack_format.test_bits = 0;
+	roots.stack_format.min = 0;
+	roots.stack_format.max = UINT64_MAX;
+}
+
+const rt_value_format *roots_stack_format(void)
+{
+	return roots.stack_format.stride != 0 ? &roots.stack_format : NULL;
 }
 
 RT_NO_SANITIZE
@@ -287,5 +408,11 @@ const char *roots_check(const struct roots *r)
 		wrong = check_chain(r, r->bucket[i], &n);
 	if (!wrong && n != r->n)
 		wrong = "root is in no bucket";
+	if (!wrong && r->labels.size != 0)
+		wrong = fixalloc_check(&r->labels);
+	if (!wrong && r->stack_format.stride != 0 &&
+	    (r->stack_format.stride != sizeof(uintptr_t) ||
+	     !layout_format_ok(&r->stack_format)))
+		wrong = "format of stacks is not in order";
 	return wrong;
 }

@@ -12,14 +12,27 @@
 
 #include <rt/roots.h>
 
+#include "runtime/os/fixalloc.h"
 #include "runtime/spans/mcache.h"
+
+enum {
+	ROOTS_VALUES = 2, // beside enum rt_root_flags: values in a format
+	ROOTS_NAME = 32,  // bytes of a name, with its end
+};
+
+// What few ranges have.
+struct roots_label {
+	rt_value_format format; // meaningless unless added as values
+	char name[ROOTS_NAME];	// empty: none
+};
 
 // A range that was added at least once.
 struct roots_entry {
 	uintptr_t lo;
 	uintptr_t hi;
-	size_t times[2]; // additions, by enum rt_root_flags
-	uint32_t next;	 // entry of the same bucket, or UINT32_MAX
+	size_t times[3]; // additions: enum rt_root_flags, ROOTS_VALUES
+	struct roots_label *label; // NULL: neither format nor name
+	uint32_t next;		   // entry of the same bucket, or UINT32_MAX
 };
 
 // The ranges lie side by side, so that jobs can be cut from them; buckets lead
@@ -30,6 +43,10 @@ struct roots {
 	uint32_t *bucket; // after the entries: the first of each chain
 	size_t n;
 	size_t room; // of entries, and of buckets; a power of two, or 0
+	struct fixalloc labels; // all zero before the first
+	// How stacks and registers are scanned beside plainly; stride 0: not.
+	// Written before the heap is ready.
+	rt_value_format stack_format;
 };
 
 RT_GLOBAL struct roots roots;
@@ -38,10 +55,19 @@ RT_GLOBAL struct roots roots;
 // added more than once.  Returns false if there is no memory for the table.
 bool roots_add(uintptr_t lo, uintptr_t hi, unsigned flags);
 
-// roots_remove undoes one roots_add of exactly this range.  If the range was
-// added with both flags, those with RT_ROOT_EXACT are undone first.  Returns
-// false if there is no such range.  The world must run, and the caller must
-// keep a stop from beginning.
+// roots_add_values registers [lo, hi) as values in a format, which is copied
+// and must be in order.  Returns RT_OK, RT_ENOMEM, or RT_EEXIST if the range is
+// registered in another format.
+int roots_add_values(uintptr_t lo, uintptr_t hi, const rt_value_format *f);
+
+// roots_name names a registered range; name is copied and may be cut.  Returns
+// RT_OK, RT_ENOENT or RT_ENOMEM.
+int roots_name(uintptr_t lo, uintptr_t hi, const char *name);
+
+// roots_remove undoes one addition of exactly this range: of the additions that
+// are left one with RT_ROOT_EXACT, otherwise one with RT_ROOT_WORDS, otherwise
+// one in a format.  Returns false if there is no such range.  The world must
+// run, and the caller must keep a stop from beginning.
 bool roots_remove(uintptr_t lo, uintptr_t hi);
 
 void roots_fini(void);
@@ -53,7 +79,9 @@ void roots_fini(void);
 struct roots_range {
 	uintptr_t lo;
 	uintptr_t hi;
-	unsigned flags; // enum rt_root_flags
+	unsigned flags; // enum rt_root_flags; ROOTS_VALUES: only in format
+	const rt_value_format *format; // NULL: not added as values
+	const char *name;	       // NULL: none
 };
 size_t roots_ranges(void);
 struct roots_range roots_range(size_t i);
@@ -63,6 +91,17 @@ struct roots_range roots_range(size_t i);
 // thread has none.
 bool roots_stack(struct rt_proc *p, struct roots_range *stack,
 		 struct roots_range *registers);
+
+// roots_set_stack_format says in which format, if any, the words of stacks and
+// registers are values, too.  f is copied; it must be in order.  The heap must
+// not be ready yet.
+//
+// roots_stack_format returns the format to use there, or NULL.  It has stride 8
+// and no tag word: a compiler may keep the two words of a value in two
+// registers, or the tag in a byte.  So on a stack each word counts as a value
+// word, whatever is beside it.
+void roots_set_stack_format(const rt_value_format *f);
+const rt_value_format *roots_stack_format(void);
 
 // roots_fake_frame finds the next frame that the address sanitizer has moved
 // off p's stack and that a word of *rest points to.  *rest is a part of the

@@ -5,6 +5,7 @@
 #define RT_CONFIG_H
 
 #include <rt/version.h>
+#include <rt/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -221,6 +222,26 @@ typedef struct rt_config {
 	 * combined with it.  No allocation is inline.  0: none.
 	 */
 	uint16_t guard_small;
+
+	/*
+	 * The format of the host's values (rt/trace.h), or NULL, the default.
+	 * Then a word on a stack or in a register of an attached thread keeps
+	 * an object if it is an address in the object, and also if it is a
+	 * value word that leads to the object in this format.  rt_init copies
+	 * the format, and refuses one that is not in order.
+	 *
+	 * A compiler keeps the two words of a value wherever it likes.  So with
+	 * test_at 1 or -1 no tag is looked at: every word counts as a value
+	 * word.
+	 *
+	 * A compiler may also keep a value in a form that is neither the value
+	 * nor the address: shifted or masked as a step between the two, in two
+	 * halves, or only in a vector register that a call does not save.  The
+	 * collector does not see such an object.  A host that decodes a value
+	 * and goes on to use the object calls rt_keep_alive with its address
+	 * after the last use, as it would for a plain pointer.
+	 */
+	const rt_value_format *stack_format;
 } rt_config;
 
 /*

@@ -10,6 +10,7 @@
 #define RT_ROOTS_H
 
 #include <rt/version.h>
+#include <rt/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,9 +52,40 @@ enum rt_root_flags { RT_ROOT_EXACT = 0, RT_ROOT_WORDS = 1 };
 RT_API int rt_roots_add(void *lo, void *hi, int flags);
 
 /*
- * rt_roots_remove undoes one rt_roots_add of the same lo and hi.  A range that
- * was added twice stays a root until it is removed twice; if it was added with
- * both flags, those with RT_ROOT_EXACT are undone first.
+ * rt_roots_add_values makes the values of [lo, hi) roots, which are in a format
+ * (rt/trace.h).  *format is copied; NULL is rt_roots_add with RT_ROOT_WORDS.
+ * flags must be 0.  lo, hi and the memory are as for rt_roots_add; with stride
+ * 16, 8 bytes behind the last whole value are not read.
+ *
+ * A range that was added by both functions is read in both ways.
+ *
+ * Returns 0, or an error of rt_roots_add, which changes nothing, and also
+ *   RT_EINVAL  *format is not in order, or flags is not 0
+ *   RT_EEXIST  the range is registered in another format
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_roots_add_values(void *lo, void *hi,
+			       const rt_value_format *format, unsigned flags);
+
+/*
+ * rt_roots_name names a registered range for reports (rt_config.checkmark).
+ * name is copied, at most 31 bytes; an empty one removes the name.  A range
+ * that was added several times has one name, until it is no root any more.
+ *
+ * Returns 0, or an error, which changes nothing: RT_EINVAL (name is null, or lo
+ * and hi are no range), RT_ENOENT (no such range is registered), RT_ENOMEM,
+ * RT_EPERM, RT_EBUSY or RT_ESTATE, as rt_roots_add.
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_roots_name(void *lo, void *hi, const char *name);
+
+/*
+ * rt_roots_remove undoes one addition of the same lo and hi.  A range that was
+ * added twice stays a root until it is removed twice.  If it was added in
+ * several ways, those with RT_ROOT_EXACT are undone first, then those with
+ * RT_ROOT_WORDS, and those in a format last.
  *
  * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the
  * caller has stopped the world, or RT_ESTATE if there is no heap.

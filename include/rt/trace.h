@@ -26,10 +26,8 @@ extern "C" {
  *
  * min and max are unsigned and inclusive.
  *
- * A format holds for objects only.  On stacks, in registers and in registered
- * ranges a word is a reference only if it is an address in an object.  A host
- * whose values are not addresses, such as NaN boxes, keeps the address itself
- * there as long as it needs the object.
+ * A kind, a type, a registered range (rt_roots_add_values), and stacks with
+ * registers (rt_config.stack_format) can each have a format.
  *
  * With stride 16 a range of values is a row of elements of 16 bytes that begins
  * at the low end of the range.  The value word of an element is its first word,

@@ -28,8 +28,11 @@ static const rt_config defaults = {
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 80, "a new field goes into fields, too");
-static_assert(offsetof(rt_config, guard_small) + 2 == sizeof(rt_config),
+static_assert(sizeof(rt_config) == 88, "a new field goes into fields, too");
+static_assert(offsetof(rt_config, guard_small) + 2 ==
+		      offsetof(rt_config, stack_format) &&
+		  offsetof(rt_config, stack_format) + sizeof(void *) ==
+		      sizeof(rt_config),
 	      "no byte is unknown that could be set");
 
 enum {
@@ -45,8 +48,8 @@ enum field_type {
 	FIELD_U8,
 };
 
-// A field of rt_config.  Every allowed value fits in int64_t.  A size_t that
-// does not fit reads as negative, which no field of bytes allows.
+// A field of rt_config that is a number.  Every allowed value fits in int64_t.
+// A size_t that does not fit reads as negative, which no field of bytes allows.
 struct field {
 	const char *name;
 	size_t offset;
@@ -221,6 +224,9 @@ static bool copy_known(const rt_config *in, rt_config *out)
 			return false;
 		field_put(f, out, field_get(f, in));
 	}
+	if (in->struct_size >=
+	    offsetof(rt_config, stack_format) + sizeof in->stack_format)
+		out->stack_format = in->stack_format;
 	return true;
 }
 

@@ -42,7 +42,7 @@ bool settings_from_env(rt_config *c);
 // a whole struct of this version to *out.  There max_heap may still be 0 (see
 // arena_init); all other defaults are replaced by what they mean.  gc_percent
 // is -1 if it is off, gc_threads is a number of threads, stop_signal a signal
-// or -1.
+// or -1.  stack_format is as in *in, and not checked.
 //
 // Returns RT_OK, or RT_EINVAL with *out undefined.
 int settings_resolve(const rt_config *in, rt_config *out);

@@ -61,6 +61,7 @@ static struct {
 	struct work_pool pool;
 	struct mspan buffers;
 	struct roots roots;
+	struct roots_label label;
 	struct pacer pacer;
 	struct ask_queue asks;
 	struct ask ask[2];

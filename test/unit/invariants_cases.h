@@ -557,7 +557,20 @@
 	  x.roots.bucket[0] = (uint32_t)x.roots.n)                             \
 	X(roots_check(&x.roots), "bucket of roots has no end",                 \
 	  loop_of_roots())                                                     \
-	X(roots_check(&x.roots), "root is in no bucket", no_bucket())
+	X(roots_check(&x.roots), "root is in no bucket", no_bucket())          \
+	X(roots_check(&x.roots), "root of values has no format",               \
+	  root()->times[ROOTS_VALUES] = 1)                                     \
+	X(roots_check(&x.roots), "root of values has no format",               \
+	  root()->times[ROOTS_VALUES] = 1;                                     \
+	  root()->label = &x.label)                                            \
+	X(roots_check(&x.roots), "name of a root has no end",                  \
+	  root()->label = &x.label;                                            \
+	  x.label.name[ROOTS_NAME - 1] = 'x')                                  \
+	X(roots_check(&x.roots), "format of stacks is not in order",           \
+	  x.roots.stack_format.stride = 16)                                    \
+	X(roots_check(&x.roots), "format of stacks is not in order",           \
+	  x.roots.stack_format.stride = 8;                                     \
+	  x.roots.stack_format.test_at = 1)
 
 #define CASES_CYCLE(X)                                                         \
 	X(pacer_check(&x.pacer), "goal is less than the rule says",            \

@@ -65,6 +65,7 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.poison, 0);
 	ck_assert_uint_eq(config.guard_large, 0);
 	ck_assert_uint_eq(config.guard_small, 0);
+	ck_assert_ptr_null(config.stack_format);
 }
 
 TEST(init_writes_only_the_size_given)
@@ -361,6 +362,7 @@ TEST(wrong_items_are_ignored_and_the_others_taken)
 	    "memory_limit=10",
 	    "concurrent=0",
 	    "no_attach=1",
+	    "stack_format=0",
 	    "struct_size=8",
 	    "=1",
 	    " heap_headroom=1",

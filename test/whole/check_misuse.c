@@ -127,6 +127,8 @@ static int start(void)
 	return rt_start_the_world(NULL);
 }
 
+static const rt_value_format low_tag = RT_FORMAT_LOW_TAG(7, 1);
+
 static int remove_words(void)
 {
 	return rt_roots_remove(words, words + 8);
@@ -346,7 +348,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 89 }; // in run_doors
+enum { DOORS = 94 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -440,6 +442,14 @@ static void run_doors(enum place place)
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add(NULL, words, 0));
 	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_EBUSY),
 	     rt_roots_remove(words + 1, words + 2));
+	DOOR(ATTACHED_ONLY(RT_OK),
+	     undone(rt_roots_add_values(words, words + 8, &low_tag, 0),
+		    remove_words));
+	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add_values(NULL, words, NULL, 0));
+	DOOR(ANYWHERE(RT_EINVAL),
+	     rt_roots_add_values(words, words + 8, &low_tag, 1));
+	DOOR(ATTACHED_ONLY(RT_ENOENT), rt_roots_name(words, words + 1, "x"));
+	DOOR(ANYWHERE(RT_EINVAL), rt_roots_name(words, words + 1, NULL));
 	DOOR(ANYWHERE(SOME), call_store());
 	DOOR(ANYWHERE(SOME), call_store_slow());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_gc());
