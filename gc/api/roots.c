@@ -1,9 +1,9 @@
-// Ranges of memory that the host registers as roots.
+// Ranges of memory and callbacks that the host registers as roots.
 #include <rt/roots.h>
 
 #include "runtime/world/stw.h"
 #include "gc/mark/layout.h"
-#include "gc/mark/roots.h"
+#include "gc/mark/rootfns.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 
@@ -57,32 +57,64 @@ int rt_roots_name(void *lo, void *hi, const char *name)
 	return error ? error : roots_name((uintptr_t)lo, (uintptr_t)hi, name);
 }
 
-static int remove_range(void *lo, void *hi)
+int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name)
 {
-	return roots_remove((uintptr_t)lo, (uintptr_t)hi) ? RT_OK : RT_ENOENT;
+	int error;
+
+	if (!fn)
+		return RT_EINVAL;
+	error = door_attached(false);
+	if (error)
+		return error;
+	error = rootfns_add(fn, arg, name);
+	handlers_warn_mappings();
+	return error;
 }
 
-// remove_beside_stops removes a range for a thread that no stop waits for.  It
-// acquires the right to stop the world, so no stop begins and the heap does not
-// end meanwhile.
-static int remove_beside_stops(void *lo, void *hi)
+// removal_begin keeps a stop from beginning until removal_end.  A thread that
+// no stop waits for acquires the right to stop the world, so no stop begins and
+// the heap does not end meanwhile.  Returns an error if the caller may not
+// remove anything, and then nothing needs to be ended.
+static int removal_begin(bool *acquired)
 {
-	int error = RT_ESTATE;
+	const struct rt_proc *p = proc_self();
 
+	*acquired = door_ready() && (!p || p->in_region);
+	if (!*acquired)
+		return door_attached(false);
 	stw_acquire(NULL);
 	if (door_ready())
-		error = remove_range(lo, hi);
+		return RT_OK;
 	stw_release();
-	return error;
+	return RT_ESTATE;
+}
+
+static void removal_end(bool acquired)
+{
+	if (acquired)
+		stw_release();
 }
 
 int rt_roots_remove(void *lo, void *hi)
 {
-	const struct rt_proc *p = proc_self();
-	int error;
+	bool acquired, found;
+	int error = removal_begin(&acquired);
 
-	if (door_ready() && (!p || p->in_region))
-		return remove_beside_stops(lo, hi);
-	error = door_attached(false);
-	return error ? error : remove_range(lo, hi);
+	if (error)
+		return error;
+	found = roots_remove((uintptr_t)lo, (uintptr_t)hi);
+	removal_end(acquired);
+	return found ? RT_OK : RT_ENOENT;
+}
+
+int rt_roots_remove_fn(rt_roots_fn *fn, void *arg)
+{
+	bool acquired, found;
+	int error = removal_begin(&acquired);
+
+	if (error)
+		return error;
+	found = rootfns_remove(fn, arg);
+	removal_end(acquired);
+	return found ? RT_OK : RT_ENOENT;
 }

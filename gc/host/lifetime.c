@@ -8,7 +8,7 @@
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
-#include "gc/mark/roots.h"
+#include "gc/mark/rootfns.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cycle.h"
@@ -57,6 +57,7 @@ static bool memory_init(void)
 static void heap_fini(void)
 {
 	roots_fini();
+	rootfns_fini();
 	mcache_fini();
 	mheap_fini();
 	arena_fini();

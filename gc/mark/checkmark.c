@@ -6,6 +6,7 @@
 #include "runtime/spans/object.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
+#include "gc/mark/rootfns.h"
 
 // Words to look at, and what the report calls them.
 struct region {
@@ -178,8 +179,24 @@ static void check_objects(void)
 			check_span(s);
 }
 
+// check_fns makes root callbacks tell again.
+static void check_fns(void)
+{
+	for (size_t i = 0; i < rootfns_count(); i++) {
+		struct trace_check c = checker();
+		struct region r = {.title = rootfns_name(i)};
+		struct object o;
+
+		rootfns_call(i, &c.t);
+		r.name = r.title ? "root callback" : "a root callback";
+		if (c.missed != 0 && object_find(c.missed, &o))
+			missed(&o, &r, rootfns_code(i));
+	}
+}
+
 void checkmark_all(bool past_end)
 {
+	check_fns();
 	check_ranges();
 	check_threads(past_end);
 	check_objects();

@@ -11,6 +11,7 @@
 #include "runtime/spans/typebits.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/trace.h"
+#include "gc/mark/rootfns.h"
 #include "gc/mark/pastend.h"
 
 enum {
@@ -487,7 +488,17 @@ static void open_marking(struct rt_proc *p)
 	mark.past_end = false;
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.stack_jobs = cut_procs();
-	work_open(&mark.first.work, p, mark.range_jobs + mark.stack_jobs);
+	work_open(&mark.first.work, p, 0);
+}
+
+// mark_roots calls the root callbacks, and only then adds the jobs: a helper
+// that comes from an earlier marking takes a job at once, and no stack may be
+// read before the last callback has returned.
+static void mark_roots(struct marker *m)
+{
+	for (size_t i = 0; i < rootfns_count(); i++)
+		rootfns_call(i, &m->work.t);
+	work_add_jobs(&m->work, mark.range_jobs + mark.stack_jobs);
 }
 
 static void sum_kind(struct mark_result *r, const struct marker *m,
@@ -560,6 +571,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 
 	RT_ASSERT(stw_stopped());
 	open_marking(p);
+	mark_roots(m);
 	finish(m);
 	finish_overflow(m);
 	if (past_end)

@@ -184,8 +184,8 @@ struct work *work_joined(void);
 // was called.
 enum work_next work_get(struct work *w);
 
-// work_add_jobs adds jobs 0 to njobs - 1 again.  Only the opener may call it,
-// when marking is over for it.
+// work_add_jobs adds jobs 0 to njobs - 1 anew.  Only the opener may call it,
+// when marking is over for it, or before there was any job.
 void work_add_jobs(struct work *w, uint32_t njobs);
 
 // work_add_range adds a range, of which any marker may take pieces.  Returns

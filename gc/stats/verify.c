@@ -9,6 +9,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/gain.h"
+#include "gc/mark/rootfns.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
@@ -303,6 +304,7 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, work_agreed_check(&work_agreed), &work_agreed);
 	holds(v, work_pool_check(&work_pool), &work_pool);
 	holds(v, roots_check(&roots), &roots);
+	holds(v, rootfns_check(&rootfns), &rootfns);
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);

@@ -4,7 +4,7 @@
  * The stack and the registers of an attached thread are roots by themselves,
  * unless it attached with RT_THREAD_EXACT.  Static and thread-local variables,
  * and memory from malloc or mmap, are roots only while they are registered
- * here.
+ * here, or while a root callback tells what they hold.
  */
 #ifndef RT_ROOTS_H
 #define RT_ROOTS_H
@@ -97,6 +97,54 @@ RT_API int rt_roots_name(void *lo, void *hi, const char *name);
  * Does not collect or poll.
  */
 RT_API int rt_roots_remove(void *lo, void *hi);
+
+/*
+ * A root callback tells references, by the functions of rt/trace.h and with the
+ * tracer that it is given, until it returns.
+ *
+ *  - It is called in each collection, with the world stopped, by the thread
+ *    that collects, before any stack is read.  Callbacks are called one after
+ *    another, in no particular order.
+ *  - It is called outside of marking too (rt_config.checkmark), and must then
+ *    tell the same references.
+ *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
+ *    take a lock that a thread may hold where it polls.  Of this library it may
+ *    call the functions of rt/trace.h, and rt_size, rt_base, rt_is_heap and
+ *    rt_kind_of.
+ *  - It may change memory of the host.
+ *
+ * What callbacks tell does not count for the heap's goal (rt_config).
+ */
+typedef void rt_roots_fn(rt_tracer *t, void *arg);
+
+/*
+ * rt_roots_add_fn adds a root callback, which is identified by fn and arg.  name
+ * is for reports; it may be NULL, and is copied, at most 31 bytes.  Adding and
+ * removing take time in proportion to the number of callbacks.
+ *
+ * Returns 0, or an error, which changes nothing:
+ *   RT_EINVAL  fn is null
+ *   RT_EEXIST  fn is added with this arg already
+ *   RT_ENOMEM  there is no memory for the table of callbacks
+ *   RT_EPERM   the caller is not attached
+ *   RT_EBUSY   the caller has stopped the world
+ *   RT_ESTATE  the caller is inside a blocking region, or there is no heap
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name);
+
+/*
+ * rt_roots_remove_fn removes a root callback.  When it has returned, the
+ * callback is not called any more, so its code can be unloaded.  A callback
+ * also ends with the heap.
+ *
+ * Returns 0, or RT_ENOENT if fn is not added with this arg, RT_EBUSY if the
+ * caller has stopped the world, or RT_ESTATE if there is no heap.
+ *
+ * Any thread, as rt_roots_remove.
+ */
+RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 /*
- * trace.h - for trace callbacks: telling the references of an object.
+ * trace.h - for callbacks that tell references: of an object (rt_trace_fn), or
+ * roots (rt_roots_fn).
  *
- * Only a trace callback calls these functions, with the tracer that it was
+ * Only such a callback calls these functions, with the tracer that it was
  * given, until it returns.
  */
 #ifndef RT_TRACE_H

@@ -12,6 +12,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/mark/rootfns.h"
 #include "gc/mark/gain.h"
 #include "test/unit/invariants_cases.h"
 
@@ -62,6 +63,8 @@ static struct {
 	struct mspan buffers;
 	struct roots roots;
 	struct roots_label label;
+	struct rootfns rootfns;
+	struct rootfn rootfn;
 	struct pacer pacer;
 	struct ask_queue asks;
 	struct ask ask[2];
@@ -74,6 +77,12 @@ static uintptr_t *objects;
 enum { NOBJECTS = 3000 };
 
 // ---- a heap, and structs like those of a heap ----
+
+static void tell_nothing(rt_tracer *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+}
 
 static void use_heap(void)
 {
@@ -111,6 +120,8 @@ static void copy_parts(void)
 	x.blocks = mcache_blocks;
 	x.pacer = pacer;
 	x.roots = roots;
+	x.rootfn.fn = tell_nothing;
+	x.rootfns = (struct rootfns){&x.rootfn, 1, 1};
 	x.sweep = sweep;
 	x.crew = crew_calls;
 	x.self = proc_self();
@@ -249,6 +260,7 @@ static void prepare(void)
 	X(work_pool_check(&x.pool))                                            \
 	X(work_pool_check(&work_pool))                                         \
 	X(roots_check(&x.roots))                                               \
+	X(rootfns_check(&x.rootfns))                                           \
 	X(pacer_check(&x.pacer))                                               \
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \

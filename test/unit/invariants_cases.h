@@ -570,7 +570,17 @@
 	  x.roots.stack_format.stride = 16)                                    \
 	X(roots_check(&x.roots), "format of stacks is not in order",           \
 	  x.roots.stack_format.stride = 8;                                     \
-	  x.roots.stack_format.test_at = 1)
+	  x.roots.stack_format.test_at = 1)                                    \
+	X(rootfns_check(&x.rootfns),                                           \
+	  "table of root callbacks is not where its fields say",               \
+	  x.rootfns.entry = NULL)                                              \
+	X(rootfns_check(&x.rootfns),                                           \
+	  "table of root callbacks has more than it has room",                 \
+	  x.rootfns.n = 2)                                                     \
+	X(rootfns_check(&x.rootfns), "root callback has no function",          \
+	  x.rootfn.fn = NULL)                                                  \
+	X(rootfns_check(&x.rootfns), "name of a root callback has no end",     \
+	  x.rootfn.name[ROOTS_NAME - 1] = 'x')
 
 #define CASES_CYCLE(X)                                                         \
 	X(pacer_check(&x.pacer), "goal is less than the rule says",            \

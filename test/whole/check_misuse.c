@@ -129,6 +129,17 @@ static int start(void)
 
 static const rt_value_format low_tag = RT_FORMAT_LOW_TAG(7, 1);
 
+static void tell_nothing(rt_tracer *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+}
+
+static int remove_fn(void)
+{
+	return rt_roots_remove_fn(tell_nothing, words);
+}
+
 static int remove_words(void)
 {
 	return rt_roots_remove(words, words + 8);
@@ -348,7 +359,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 94 }; // in run_doors
+enum { DOORS = 97 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -450,6 +461,11 @@ static void run_doors(enum place place)
 	     rt_roots_add_values(words, words + 8, &low_tag, 1));
 	DOOR(ATTACHED_ONLY(RT_ENOENT), rt_roots_name(words, words + 1, "x"));
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_name(words, words + 1, NULL));
+	DOOR(ATTACHED_ONLY(RT_OK),
+	     undone(rt_roots_add_fn(tell_nothing, words, "x"), remove_fn));
+	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add_fn(NULL, words, "x"));
+	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_EBUSY),
+	     rt_roots_remove_fn(tell_nothing, NULL));
 	DOOR(ANYWHERE(SOME), call_store());
 	DOOR(ANYWHERE(SOME), call_store_slow());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_gc());

@@ -1,0 +1,532 @@
+// Root callbacks.
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/mark/checkmark.h"
+#include "gc/mark/rootfns.h"
+#include "gc/mark/work.h"
+#include "test/harness/await.h"
+#include "test/harness/death.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
+
+static const rt_value_format nan_box =
+    RT_FORMAT_NAN_BOX(UINT64_C(0xfff9) << 48, (UINT64_C(0xfffa) << 48) - 1);
+static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
+
+static rt_config checked(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.checkmark = 1;
+	return c;
+}
+
+static void begin(void)
+{
+	heap_start_exact(checked());
+}
+
+// A table of pointers that a callback tells.
+struct table {
+	void **at;
+	size_t n;
+	atomic_u32 calls;
+};
+
+static void tell_table(rt_tracer *t, void *arg)
+{
+	struct table *table = arg;
+
+	atomic_u32_add_relaxed(&table->calls, 1);
+	for (size_t i = 0; i < table->n; i++)
+		rt_trace_ptr(t, table->at[i]);
+}
+
+static void *slots[100];
+static struct table slot_table = {slots, RT_ARRAY_LEN(slots), {0}};
+
+static uint32_t calls(struct table *table)
+{
+	return atomic_u32_load_relaxed(&table->calls);
+}
+
+static void fill(struct table *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		table->at[i] = rt_alloc(32);
+		ck_assert_ptr_nonnull(table->at[i]);
+	}
+}
+
+static void add_table(void)
+{
+	fill(&slot_table);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, "slots"),
+			 RT_OK);
+}
+
+GROUP(told, .setup = begin, .timeout = 60);
+
+TEST(what_a_callback_tells_lives)
+{
+	add_table();
+	ck_assert_uint_eq(heap_live_after_gc(), slot_table.n);
+	ck_assert_uint_eq(heap_live_after_gc(), slot_table.n);
+	slots[7] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), slot_table.n - 1);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &slot_table), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+static uint64_t various[16];
+
+static void tell_various(rt_tracer *t, void *arg)
+{
+	(void)arg;
+	rt_trace_ptr(t, (void *)various[0]);
+	rt_trace_value(t, various[1], &nan_box);
+	rt_trace_value(t, various[2], &nan_box); // no box
+	rt_trace_pair(t, &various[3], &pair);
+	rt_trace_words(t, &various[5], &various[8]);
+	rt_trace_values(t, &various[8], &various[12], &pair);
+}
+
+TEST(every_way_of_telling_works)
+{
+	for (unsigned i = 0; i < 12; i++)
+		various[i] = (uintptr_t)rt_alloc(48);
+	various[1] |= UINT64_C(0xfff9) << 48;
+	various[4] = various[9] = 0x40;
+	various[11] = 0x20;
+	various[6] += 17; // into the object
+	ck_assert_int_eq(rt_roots_add_fn(tell_various, NULL, NULL), RT_OK);
+	// All but number 2, 4, 9, 10 and 11.
+	ck_assert_uint_eq(heap_live_after_gc(), 12 - 5);
+}
+
+TEST(what_it_reaches_lives_too)
+{
+	void **list = NULL;
+
+	for (unsigned i = 0; i < 10000; i++) {
+		void **node = rt_alloc(16);
+
+		node[0] = list;
+		list = node;
+	}
+	slots[0] = list;
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, NULL), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 10000);
+}
+
+// Long rows are shared with helpers.
+static uintptr_t *row;
+enum { ROW = 6 * WORK_PIECE / 8 };
+
+static void tell_row(rt_tracer *t, void *arg)
+{
+	(void)arg;
+	rt_trace_words(t, row, row + ROW);
+}
+
+TEST(a_long_row_is_told_to_its_end)
+{
+	row = calloc(ROW, sizeof *row);
+	ck_assert_ptr_nonnull(row);
+	for (size_t i = 0; i < ROW; i++)
+		row[i] = (uintptr_t)rt_alloc(16);
+	ck_assert_int_eq(rt_roots_add_fn(tell_row, NULL, NULL), RT_OK);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(heap_live_after_gc(), ROW);
+	free(row);
+}
+
+// ---- when and where it is called ----
+
+static pthread_t called_on;
+
+static void note_thread(rt_tracer *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+	called_on = pthread_self();
+}
+
+static void *collect_here(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert(pthread_equal(called_on, pthread_self()));
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+TEST(it_is_called_on_the_collecting_thread)
+{
+	ck_assert_int_eq(rt_roots_add_fn(note_thread, NULL, NULL), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert(pthread_equal(called_on, pthread_self()));
+	run_beside(collect_here, NULL);
+}
+
+TEST(it_is_called_in_every_collection)
+{
+	add_table();
+	for (uint32_t i = 0; i < 5; i++) {
+		ck_assert_uint_eq(calls(&slot_table), 2 * i); // and checkmark
+		ck_assert_int_eq(rt_gc(), RT_OK);
+	}
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(calls(&slot_table), 2 * 6);
+}
+
+// A callback puts the only pointer to an object on the stack of a thread.  The
+// object lives if that stack is read later.
+static void *volatile *stack_slot;
+static void *hidden; // as the complement
+static atomic_u32 ready, over;
+
+static void *lend_stack(void *arg)
+{
+	void *volatile slot = NULL;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	stack_slot = &slot;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	atomic_u32_store_release(&ready, 1);
+	await_at_least(&over, 1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	slot = NULL;
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+static void put_on_stack(rt_tracer *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+	*stack_slot = (void *)~(uintptr_t)hidden;
+}
+
+TEST(stacks_are_read_after_the_callbacks)
+{
+	pthread_t thread = start_thread(lend_stack, NULL);
+	void *p;
+
+	await_at_least(&ready, 1);
+	p = rt_alloc(48);
+	hidden = (void *)~(uintptr_t)p;
+	ck_assert_int_eq(rt_roots_add_fn(put_on_stack, NULL, NULL), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_is_heap(p), 1);
+	ck_assert_int_eq(rt_roots_remove_fn(put_on_stack, NULL), RT_OK);
+	*stack_slot = NULL;
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_is_heap(p), 0);
+	atomic_u32_store_release(&over, 1);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+
+// ---- adding and removing ----
+
+TEST(a_callback_is_its_function_and_argument)
+{
+	static struct table other = {slots, 0, {0}};
+
+	ck_assert_int_eq(rt_roots_add_fn(NULL, NULL, "x"), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_remove_fn(NULL, NULL), RT_ENOENT);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &other), RT_ENOENT);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &other, "x"), RT_OK);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &other, "y"), RT_EEXIST);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, "x"), RT_OK);
+	ck_assert_int_eq(rt_roots_add_fn(tell_various, &other, "x"), RT_OK);
+	ck_assert_uint_eq(rootfns_count(), 3);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &other), RT_OK);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &other), RT_ENOENT);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(calls(&other), 0);
+	ck_assert_uint_eq(calls(&slot_table), 2);
+	heap_healthy();
+}
+
+TEST(a_name_is_copied_and_cut)
+{
+	char name[] = "0123456789012345678901234567890123";
+
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, name), RT_OK);
+	memset(name, 'x', 10);
+	ck_assert_str_eq(rootfns_name(0), "0123456789012345678901234567890");
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &slot_table), RT_OK);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, NULL), RT_OK);
+	ck_assert_ptr_null(rootfns_name(0));
+}
+
+enum { MANY = 1000 };
+static struct table many[MANY];
+
+TEST(many_callbacks_come_and_go)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		many[i] = (struct table){&slots[i % 100], 1, {0}};
+		ck_assert_int_eq(rt_roots_add_fn(tell_table, &many[i], NULL),
+				 RT_OK);
+	}
+	fill(&slot_table);
+	ck_assert_uint_eq(heap_live_after_gc(), 100);
+	for (unsigned i = 0; i < MANY; i++)
+		if (i % 2 == 0)
+			ck_assert_int_eq(
+			    rt_roots_remove_fn(tell_table, &many[i]), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 50);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_uint_eq(calls(&many[i]), i % 2 ? 4 : 2);
+	heap_healthy();
+}
+
+TEST(refused_memory_changes_nothing)
+{
+	uint64_t other_sys;
+	unsigned n = 0;
+
+	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &many[0], NULL),
+			 RT_ENOMEM);
+	ck_assert_uint_eq(rootfns_count(), 0);
+	fault_fail(OSCALL_MAP, 2, UINT64_MAX, ENOMEM);
+	other_sys = heap_stats().other_sys;
+	while (n < MANY && rt_roots_add_fn(tell_table, &many[n], NULL) == RT_OK)
+		n++;
+	ck_assert_uint_gt(n, 0);
+	ck_assert_uint_lt(n, MANY);
+	ck_assert_uint_gt(heap_stats().other_sys, other_sys);
+	ck_assert_uint_eq(rootfns_count(), n);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &many[n], NULL),
+			 RT_ENOMEM);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &many[n]), RT_ENOENT);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(calls(&many[i]), 2);
+	fault_fail(OSCALL_MAP, 0, 0, 0);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &many[n], NULL), RT_OK);
+	heap_healthy();
+}
+
+// Where no buffer is left, what is told is marked at once.
+TEST(no_reference_is_lost_without_buffers, .n = 3)
+{
+	enum { LOTS = 100000 / HEAP_CUT };
+	static void *lots[LOTS];
+	static struct table table = {lots, LOTS, {0}};
+
+	for (unsigned i = 0; i < LOTS; i++) {
+		void **p = rt_alloc(32 + i % 3 * 100);
+
+		p[0] = rt_alloc(16);
+		lots[i] = p;
+	}
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &table, NULL), RT_OK);
+	work_limit((uint32_t)_i);
+	ck_assert_uint_eq(heap_live_after_gc(), 2 * LOTS);
+	ck_assert_uint_eq(heap_live_after_gc(), 2 * LOTS);
+	work_limit(UINT32_MAX);
+}
+
+TEST(the_next_heap_has_no_callbacks)
+{
+	add_table();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	begin();
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(calls(&slot_table), 0);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &slot_table),
+			 RT_ENOENT);
+}
+
+TEST(a_child_has_the_callbacks)
+{
+	int status;
+	pid_t pid;
+
+	add_table();
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		bool ok =
+		    heap_live_after_gc() == slot_table.n &&
+		    rt_roots_remove_fn(tell_table, &slot_table) == RT_OK &&
+		    heap_live_after_gc() == 0;
+
+		_exit(ok ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(heap_live_after_gc(), slot_table.n);
+}
+
+// ---- checkmark ----
+
+static const char *report_name;
+
+static void report(void)
+{
+	begin();
+	fill(&slot_table);
+	rt_roots_add_fn(tell_table, &slot_table, report_name);
+	fprintf(stderr, "missed %p\n", slots[0]);
+	checkmark_all(true);
+	fputs("passed\n", stderr);
+}
+
+GROUP(checks, .timeout = 60);
+
+TEST(a_reference_that_was_not_followed_is_named, .n = 2)
+{
+	report_name = _i ? "slots" : NULL;
+	ck_assert(death_aborted(death_status(report)));
+	ck_assert_msg(strstr(death_output, _i ? "found in root callback slots "
+						"at 0x"
+					      : "found in a root callback "
+						"at 0x"),
+		      "%s", death_output);
+	ck_assert_ptr_null(strstr(death_output, "passed"));
+}
+
+// ---- threads ----
+
+// A thread whose callback must not be called once it is removed.
+struct visitor {
+	struct table table;
+	void *slot[4];
+	unsigned wrong;
+};
+
+enum { VISITORS = 4, ROUNDS = 400 / HEAP_CUT };
+
+static void *come_and_go(void *arg)
+{
+	struct visitor *v = arg;
+
+	v->table = (struct table){v->slot, 4, {0}};
+	if (rt_thread_attach(RT_THREAD_EXACT) != RT_OK)
+		return NULL;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint32_t before;
+
+		v->wrong +=
+		    rt_roots_add_fn(tell_table, &v->table, "v") != RT_OK;
+		for (unsigned k = 0; k < 4; k++) {
+			uintptr_t *p = rt_alloc(32);
+
+			p[1] = (uintptr_t)v + k;
+			v->slot[k] = p;
+		}
+		v->wrong += rt_gc() != RT_OK;
+		for (unsigned k = 0; k < 4; k++)
+			v->wrong +=
+			    ((uintptr_t *)v->slot[k])[1] != (uintptr_t)v + k;
+		v->wrong += calls(&v->table) == 0;
+		v->wrong += rt_roots_remove_fn(tell_table, &v->table) != RT_OK;
+		before = calls(&v->table);
+		v->wrong += rt_gc() != RT_OK;
+		v->wrong += calls(&v->table) != before;
+	}
+	v->wrong += rt_thread_detach() != RT_OK;
+	return v;
+}
+
+GROUP(threads, .setup = begin, .timeout = 120);
+
+TEST(callbacks_come_and_go_beside_collections)
+{
+	static struct visitor v[VISITORS];
+	pthread_t t[VISITORS];
+
+	add_table();
+	for (unsigned i = 0; i < VISITORS; i++)
+		t[i] = start_thread(come_and_go, &v[i]);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	for (unsigned i = 0; i < VISITORS; i++)
+		ck_assert_ptr_eq(join_thread(t[i]), &v[i]);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	for (unsigned i = 0; i < VISITORS; i++)
+		ck_assert_uint_eq(v[i].wrong, 0);
+	ck_assert_uint_eq(rootfns_count(), 1);
+	ck_assert_uint_eq(heap_live_after_gc(), slot_table.n);
+}
+
+static struct {
+	atomic_u32 began, ended;
+	int removed, removed_again, added;
+} beside;
+
+static void *remove_unattached(void *arg)
+{
+	(void)arg;
+	atomic_u32_store_release(&beside.began, 1);
+	beside.removed = rt_roots_remove_fn(tell_table, &slot_table);
+	beside.removed_again = rt_roots_remove_fn(tell_table, &slot_table);
+	beside.added = rt_roots_add_fn(tell_table, &slot_table, NULL);
+	atomic_u32_store_release(&beside.ended, 1);
+	return NULL;
+}
+
+// The thread that removes is stopped in its call as long as the world is.
+TEST(an_unattached_thread_removes_after_the_stop)
+{
+	pthread_t thread;
+
+	add_table();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	thread = start_thread(remove_unattached, NULL);
+	await_at_least(&beside.began, 1);
+	ck_assert(stays(&beside.ended, 0));
+	ck_assert_uint_eq(rootfns_count(), 1);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &slot_table), RT_EBUSY);
+	ck_assert_int_eq(rt_roots_add_fn(tell_various, NULL, NULL), RT_EBUSY);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(beside.removed, RT_OK);
+	ck_assert_int_eq(beside.removed_again, RT_ENOENT);
+	ck_assert_int_eq(beside.added, RT_EPERM);
+	ck_assert_uint_eq(rootfns_count(), 0);
+}
+
+TEST(a_region_removes_and_does_not_add)
+{
+	add_table();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(rt_roots_add_fn(tell_various, NULL, NULL), RT_ESTATE);
+	ck_assert_int_eq(rt_roots_remove_fn(tell_table, &slot_table), RT_OK);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+GROUP(stress, .timeout = 60);
+
+// A list that only a callback knows, with a collection in every allocation.
+TEST(a_list_survives_a_collection_in_every_allocation)
+{
+	rt_config c = checked();
+	uintptr_t *node;
+
+	c.gcstress = 1;
+	c.clobberfree = 1;
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add_fn(tell_table, &slot_table, NULL), RT_OK);
+	for (uintptr_t i = 0; i < 300; i++) {
+		node = rt_alloc(32);
+		node[0] = (uintptr_t)slots[0];
+		node[1] = i;
+		slots[0] = node;
+	}
+	node = slots[0];
+	for (uintptr_t i = 300; i-- > 0; node = (uintptr_t *)node[0])
+		ck_assert_uint_eq(node[1], i);
+	ck_assert_ptr_null(node);
+}
