@@ -1,9 +1,10 @@
-// Ranges of memory and callbacks that the host registers as roots.
+// Ranges of memory and callbacks that the host registers as roots, and handles.
 #include <rt/roots.h>
 
 #include "runtime/world/stw.h"
 #include "gc/mark/layout.h"
 #include "gc/mark/rootfns.h"
+#include "gc/mark/handles.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 
@@ -117,4 +118,55 @@ int rt_roots_remove_fn(rt_roots_fn *fn, void *arg)
 	found = rootfns_remove(fn, arg);
 	removal_end(acquired);
 	return found ? RT_OK : RT_ENOENT;
+}
+
+// ---- handles ----
+
+// is_word tells whether a handle can hold a word: no address has the highest
+// bit.
+static bool is_word(const void *obj)
+{
+	return !((uintptr_t)obj & HANDLES_FREE);
+}
+
+rt_handle *rt_handle_new(void *obj)
+{
+	rt_thread *t = rt_thread_tls;
+
+	if (!door_allocating(t) || !is_word(obj))
+		return NULL;
+	return handles_new(t->mc, (uintptr_t)obj);
+}
+
+static RT_NOINLINE int free_beside_stops(rt_handle *h)
+{
+	bool acquired, was_used;
+	int error = removal_begin(&acquired);
+
+	if (error)
+		return error;
+	was_used = handles_free_beside(h);
+	removal_end(acquired);
+	return was_used ? RT_OK : RT_EINVAL;
+}
+
+int rt_handle_free(rt_handle *h)
+{
+	rt_thread *t = rt_thread_tls;
+
+	if (RT_UNLIKELY(!door_allocating(t)))
+		return free_beside_stops(h);
+	return handles_free(t->mc, h) ? RT_OK : RT_EINVAL;
+}
+
+int rt_handle_set(rt_handle *h, void *obj)
+{
+	int error = door_attached(true);
+
+	if (error)
+		return error;
+	if (!is_word(obj) || !handles_used(h))
+		return RT_EINVAL;
+	handles_set(h, (uintptr_t)obj);
+	return RT_OK;
 }

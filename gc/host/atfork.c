@@ -7,6 +7,7 @@
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/work.h"
+#include "gc/mark/handles.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
@@ -68,6 +69,7 @@ static void delete_caches(struct rt_proc *self, struct rt_proc *counts)
 				  mc->granted_bytes);
 		mcache_flush(mc, counts);
 		stackalloc_flush(mc, counts);
+		handles_flush(mc);
 		mheap_cache_flush(&mc->heap);
 		proc_set_thread(p, NULL);
 		mcache_delete(mc);

@@ -9,6 +9,7 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/world/threadstack.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/mark/handles.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -130,6 +131,7 @@ void attach_undo(void)
 
 	mcache_flush(mc, p);
 	stackalloc_flush(mc, p);
+	handles_flush(mc);
 	mheap_cache_flush(&mc->heap);
 	oscall_tls_set(exits.key, NULL);
 	rt_thread_tls = exits.unattached;

@@ -9,6 +9,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/rootfns.h"
+#include "gc/mark/handles.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cycle.h"
@@ -58,6 +59,7 @@ static void heap_fini(void)
 {
 	roots_fini();
 	rootfns_fini();
+	handles_fini();
 	mcache_fini();
 	mheap_fini();
 	arena_fini();

@@ -7,6 +7,7 @@
 #include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
+#include "gc/mark/handles.h"
 
 // Words to look at, and what the report calls them.
 struct region {
@@ -194,9 +195,18 @@ static void check_fns(void)
 	}
 }
 
+static void check_handles(void)
+{
+	struct region r = {.name = "a handle", .exact = true};
+
+	while (handles_next(&r.lo, &r.hi))
+		check_region(&r);
+}
+
 void checkmark_all(bool past_end)
 {
 	check_fns();
+	check_handles();
 	check_ranges();
 	check_threads(past_end);
 	check_objects();

@@ -12,6 +12,7 @@
 #include "gc/mark/gain.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/rootfns.h"
+#include "gc/mark/handles.h"
 #include "gc/mark/pastend.h"
 
 enum {
@@ -30,7 +31,9 @@ enum {
 // means nothing in between.
 static struct {
 	struct marker first; // of the thread that stopped the world
-	uint32_t range_jobs; // the jobs after these are stacks
+	// Jobs come in this order.
+	uint32_t range_jobs;
+	uint32_t handle_jobs; // 1; 0 when stacks are scanned again
 	uint32_t stack_jobs;
 	bool past_end;	    // stacks are scanned for ends of objects
 	uint32_t job_procs; // Ps of one job of stacks
@@ -369,12 +372,24 @@ static uint32_t cut_procs(void)
 	return n;
 }
 
+static void mark_handles(struct marker *m)
+{
+	struct roots_range r = {0};
+
+	while (handles_next(&r.lo, &r.hi)) {
+		m->globals_bytes += r.hi - r.lo;
+		scan_range(m, words_range(r, WORK_REFERENCES));
+	}
+}
+
 static void do_job(struct marker *m, uint32_t job)
 {
 	if (job < mark.range_jobs)
 		mark_ranges(m, (size_t)job * JOB_ROOTS);
+	else if (job < mark.range_jobs + mark.handle_jobs)
+		mark_handles(m);
 	else
-		mark_threads(m, job - mark.range_jobs);
+		mark_threads(m, job - mark.range_jobs - mark.handle_jobs);
 }
 
 // ---- together ----
@@ -451,7 +466,7 @@ static void finish_overflow(struct marker *m)
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
-	mark.range_jobs = 0;
+	mark.range_jobs = mark.handle_jobs = 0;
 	work_add_jobs(&m->work, mark.stack_jobs);
 	finish(m);
 	finish_overflow(m);
@@ -487,6 +502,7 @@ static void open_marking(struct rt_proc *p)
 	mark.worth = mark.measured = mark.called = false;
 	mark.past_end = false;
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
+	mark.handle_jobs = 1;
 	mark.stack_jobs = cut_procs();
 	work_open(&mark.first.work, p, 0);
 }
@@ -498,7 +514,8 @@ static void mark_roots(struct marker *m)
 {
 	for (size_t i = 0; i < rootfns_count(); i++)
 		rootfns_call(i, &m->work.t);
-	work_add_jobs(&m->work, mark.range_jobs + mark.stack_jobs);
+	work_add_jobs(&m->work,
+		      mark.range_jobs + mark.handle_jobs + mark.stack_jobs);
 }
 
 static void sum_kind(struct mark_result *r, const struct marker *m,

@@ -10,6 +10,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/rootfns.h"
+#include "gc/mark/handles.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
@@ -305,6 +306,7 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, work_pool_check(&work_pool), &work_pool);
 	holds(v, roots_check(&roots), &roots);
 	holds(v, rootfns_check(&rootfns), &rootfns);
+	holds(v, handles_check(&handles), &handles);
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);

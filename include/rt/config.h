@@ -59,9 +59,9 @@ typedef struct rt_config {
 	 * Room that a small heap gets beyond gc_percent.  The goal is live +
 	 * max((live + roots) * gc_percent / 100, min(heap_headroom, 8 * live +
 	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
-	 * last collection found alive; roots are the bytes of threads' stacks
-	 * and registered ranges that it scanned.  It makes small programs
-	 * collect several times less often.
+	 * last collection found alive; roots are the bytes of threads' stacks,
+	 * registered ranges and handles that it scanned.  It makes small
+	 * programs collect several times less often.
 	 *
 	 * When less lives than before, the goal falls in steps, because the
 	 * memory is there.  Each collection that the host did not request

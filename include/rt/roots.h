@@ -4,7 +4,8 @@
  * The stack and the registers of an attached thread are roots by themselves,
  * unless it attached with RT_THREAD_EXACT.  Static and thread-local variables,
  * and memory from malloc or mmap, are roots only while they are registered
- * here, or while a root callback tells what they hold.
+ * here, or while a root callback tells what they hold.  A handle is a root for
+ * one pointer.
  */
 #ifndef RT_ROOTS_H
 #define RT_ROOTS_H
@@ -118,7 +119,7 @@ RT_API int rt_roots_remove(void *lo, void *hi);
 typedef void rt_roots_fn(rt_tracer *t, void *arg);
 
 /*
- * rt_roots_add_fn adds a root callback, which is identified by fn and arg.  name
+ * rt_roots_add_fn adds a root callback, which is identified by fn and arg. name
  * is for reports; it may be NULL, and is copied, at most 31 bytes.  Adding and
  * removing take time in proportion to the number of callbacks.
  *
@@ -145,6 +146,68 @@ RT_API int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name);
  * Any thread, as rt_roots_remove.
  */
 RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
+
+/*
+ * A handle is a root of one word, for a pointer that is kept where the
+ * collector does not look.  The word is null or a reference, as in a range of
+ * RT_ROOT_EXACT.  A host reads it by rt_handle_get, and never writes the field.
+ *
+ * There can be one handle for each 64 bytes of rt_config.max_heap.  Memory of
+ * handles that were freed is used again.  Most of it is released when all
+ * handles that lie together were freed.
+ */
+typedef struct rt_handle {
+	void *obj;
+} rt_handle;
+
+RT_ABI_ASSERT_(sizeof(rt_handle) == 8, "rt_handle is ABI");
+
+/*
+ * rt_handle_new returns a handle that holds obj.  Returns NULL if there is no
+ * memory, if obj is no address (its highest bit is set), or if the caller is
+ * not attached, is inside a blocking region, or has stopped the world.
+ *
+ * The handle is valid until rt_handle_free, or until the heap ends.  Any thread
+ * may use it.
+ *
+ * Attached threads.  Does not collect, block or poll, and takes no locked
+ * instruction in most cases.
+ */
+RT_API rt_handle *rt_handle_new(void *obj);
+
+/*
+ * rt_handle_free frees a handle; h is invalid from then on.
+ *
+ * Returns 0, or RT_EINVAL if h is no handle or was freed, RT_EBUSY if the
+ * caller has stopped the world, or RT_ESTATE if there is no heap.  A handle
+ * that was freed and then handed out again is not recognised as freed.
+ *
+ * Any thread, attached or not, even inside a blocking region.  If the caller is
+ * not attached, or is inside a region, the call blocks while the world is
+ * stopped.  Does not collect or poll.
+ */
+RT_API int rt_handle_free(rt_handle *h);
+
+/*
+ * rt_handle_set makes a handle hold obj.
+ *
+ * Returns 0, or RT_EINVAL if h is no handle or was freed, or if obj is no
+ * address (its highest bit is set); RT_EPERM if the caller is not attached;
+ * RT_ESTATE if it is inside a blocking region, or if there is no heap.
+ *
+ * Attached threads, even in their own stop.  Does not collect, block or poll.
+ */
+RT_API int rt_handle_set(rt_handle *h, void *obj);
+
+/*
+ * rt_handle_get returns what a handle holds.  h must be a handle; this is not
+ * checked.  Attached threads, outside a blocking region, even in their own
+ * stop.
+ */
+static inline void *rt_handle_get(const rt_handle *h)
+{
+	return __atomic_load_n(&h->obj, __ATOMIC_RELAXED);
+}
 
 #ifdef __cplusplus
 }

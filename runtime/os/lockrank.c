@@ -20,7 +20,7 @@ static const char *const lockrank_names[LOCKRANK_COUNT] = {
     [LOCKRANK_MHEAP] = "mheap",		[LOCKRANK_HUGEPAGES] = "hugepages",
     [LOCKRANK_MCACHE] = "mcache",	[LOCKRANK_READER] = "reader",
     [LOCKRANK_HEAPSTATS] = "heapstats", [LOCKRANK_PERSISTENT] = "persistent",
-    [LOCKRANK_HANDLERS] = "handlers",
+    [LOCKRANK_HANDLERS] = "handlers",	[LOCKRANK_HANDLES] = "handles",
 };
 
 const char *lockrank_name(enum lockrank rank)

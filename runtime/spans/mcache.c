@@ -707,6 +707,8 @@ const char *mcache_check(const struct rt_mcache *mc)
 	if (mc->tiny % SIZECLASS_TINY_SIZE != 0 ||
 	    mc->tiny_offset > SIZECLASS_TINY_SIZE)
 		return "tiny block has an impossible place or size";
+	if ((mc->nhandles == 0) != (mc->handles == 0))
+		return "free handles differ from their number";
 	wrong = check_stacks(&mc->stacks);
 	if (!wrong)
 		wrong = mheap_cache_check(&mc->heap);

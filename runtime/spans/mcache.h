@@ -94,6 +94,8 @@ struct rt_mcache {
 		       // not returned it yet
 	void *granted_stack; // the same for a stack, of granted_bytes
 	size_t granted_bytes;
+	uintptr_t handles;	// free handles, linked (handles.h); 0: none
+	uint32_t nhandles;	// how many
 	uint64_t until_guarded; // small objects up to the next guarded one; 0:
 				// not chosen yet
 	struct mheap_cache heap;

@@ -13,6 +13,7 @@
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
 #include "gc/mark/rootfns.h"
+#include "gc/mark/handles.h"
 #include "gc/mark/gain.h"
 #include "test/unit/invariants_cases.h"
 
@@ -65,6 +66,7 @@ static struct {
 	struct roots_label label;
 	struct rootfns rootfns;
 	struct rootfn rootfn;
+	struct handles handles;
 	struct pacer pacer;
 	struct ask_queue asks;
 	struct ask ask[2];
@@ -95,6 +97,7 @@ static void use_heap(void)
 	for (unsigned i = 0; i < NOBJECTS; i++)
 		objects[i] = (uintptr_t)rt_alloc(16 + i % 500);
 	ck_assert_ptr_nonnull(rt_stack_alloc(2048));
+	ck_assert_ptr_nonnull(rt_handle_new(NULL));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	for (unsigned i = 0; i < NOBJECTS; i += 3)
 		objects[i] = (uintptr_t)rt_alloc(16 + i % 300);
@@ -120,6 +123,7 @@ static void copy_parts(void)
 	x.blocks = mcache_blocks;
 	x.pacer = pacer;
 	x.roots = roots;
+	x.handles = handles;
 	x.rootfn.fn = tell_nothing;
 	x.rootfns = (struct rootfns){&x.rootfn, 1, 1};
 	x.sweep = sweep;
@@ -261,6 +265,7 @@ static void prepare(void)
 	X(work_pool_check(&work_pool))                                         \
 	X(roots_check(&x.roots))                                               \
 	X(rootfns_check(&x.rootfns))                                           \
+	X(handles_check(&x.handles))                                           \
 	X(pacer_check(&x.pacer))                                               \
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \

@@ -580,7 +580,17 @@
 	X(rootfns_check(&x.rootfns), "root callback has no function",          \
 	  x.rootfn.fn = NULL)                                                  \
 	X(rootfns_check(&x.rootfns), "name of a root callback has no end",     \
-	  x.rootfn.name[ROOTS_NAME - 1] = 'x')
+	  x.rootfn.name[ROOTS_NAME - 1] = 'x')                                 \
+	X(handles_check(&x.handles), "mutex has no rank",                      \
+	  x.handles.lock.rank = 0)                                             \
+	X(handles_check(&x.handles), "handles are longer than their table",    \
+	  U64(x.handles.bytes, 8))                                             \
+	X(handles_check(&x.handles),                                           \
+	  "number of empty blocks of handles is wrong", x.handles.nempty++)    \
+	X(handles_check(&x.handles), "block of handles is in no list",         \
+	  x.handles.partial = NULL)                                            \
+	X(handles_check(&x.handles), "block of handles is in the wrong list",  \
+	  x.handles.released = x.handles.partial)
 
 #define CASES_CYCLE(X)                                                         \
 	X(pacer_check(&x.pacer), "goal is less than the rule says",            \

@@ -135,6 +135,15 @@ static void tell_nothing(rt_tracer *t, void *arg)
 	(void)arg;
 }
 
+static long call_handle_new(void *obj)
+{
+	rt_handle *h = rt_handle_new(obj);
+
+	if (h && (rt_handle_get(h) != obj || rt_handle_free(h) != RT_OK))
+		return -1;
+	return some(h);
+}
+
 static int remove_fn(void)
 {
 	return rt_roots_remove_fn(tell_nothing, words);
@@ -466,6 +475,12 @@ static void run_doors(enum place place)
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add_fn(NULL, words, "x"));
 	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_EBUSY),
 	     rt_roots_remove_fn(tell_nothing, NULL));
+	DOOR(ALLOCATES, call_handle_new(object));
+	DOOR(ANYWHERE(NOTHING), call_handle_new((void *)UINTPTR_MAX));
+	DOOR(ANSWERS(RT_ESTATE, RT_EINVAL, RT_EINVAL, RT_EINVAL, RT_EBUSY),
+	     rt_handle_free(NULL));
+	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EINVAL, RT_ESTATE, RT_EINVAL),
+	     rt_handle_set((rt_handle *)words, NULL));
 	DOOR(ANYWHERE(SOME), call_store());
 	DOOR(ANYWHERE(SOME), call_store_slow());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_gc());

@@ -1,0 +1,94 @@
+// handles.h - words outside the heap that are roots, one by one.
+//
+// Go: none.
+//
+// A handle is a word in a table that grows in place.  The table is cut into
+// blocks; marking reads the blocks that have a handle in use as exact words,
+// side by side.
+//
+// A free word has its highest bit set, which no address has, and links to the
+// next free word of its list.  So freeing a handle twice is noticed, and
+// marking ignores free words like any that lie outside the heap.  The lists:
+//
+//   - each mcache keeps up to HANDLES_KEPT free words, and is used without a
+//     lock by its own thread;
+//   - each block has a list of the others.
+//
+// A list of an mcache that is empty or full moves HANDLES_BATCH words from or
+// to blocks.  A block whose words are all in its list is empty.  Some empty
+// blocks keep their memory; that of the others is released, and reads as zero.
+//
+// The lock is never held in a stop: a thread that a stop does not wait for
+// takes it only with the right to stop the world.
+#ifndef GC_MARK_HANDLES_H
+#define GC_MARK_HANDLES_H
+
+#include <rt/roots.h>
+
+#include "runtime/spans/mcache.h"
+
+enum {
+	HANDLES_KEPT = 256,
+	HANDLES_BATCH = HANDLES_KEPT / 2,
+	HANDLES_EMPTY = 16, // empty blocks that keep their memory
+};
+
+#define HANDLES_FREE (UINT64_C(1) << 63)
+
+// Linked in one of two lists: if it has free words, or if it has no memory.
+struct handles_block {
+	struct handles_block *next;
+	struct handles_block *prev;
+	uintptr_t first; // free word, 0: none
+	uint32_t nfree;
+	atomic_u32 ready; // 1: it has memory; lock; read by any thread
+};
+
+struct handles {
+	struct mutex lock;	// protects what follows
+	struct systable words;	// handles; the prefix is that of nblocks
+	struct systable blocks; // struct handles_block, one for each block
+	atomic_u64 bytes;	// of words that blocks were made of; raised
+				// last, read by any thread
+	uintptr_t base;		// of words; 0: there is no table yet
+	unsigned block_shift;	// logarithm of block_bytes
+	size_t block_bytes;	// a power of two, whole physical pages
+	struct handles_block *partial;	// blocks with free words
+	struct handles_block *released; // blocks without memory
+	size_t nempty; // blocks with memory and without handles
+};
+
+RT_GLOBAL struct handles handles;
+
+// handles_new returns a handle for the thread of mc, with the word obj, whose
+// highest bit must not be set.  Returns NULL if there is no memory.
+rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj);
+
+// handles_free frees a handle; mc is that of the calling thread.  Returns false
+// if h is no handle, or freed.  handles_free_beside does the same for a thread
+// that no stop waits for, which must have the right to stop the world.
+bool handles_free(struct rt_mcache *mc, rt_handle *h);
+bool handles_free_beside(rt_handle *h);
+
+// handles_used tells whether h is a handle, and not freed.
+bool handles_used(const rt_handle *h);
+
+// handles_set stores a word into a handle that is used; its highest bit must
+// not be set.
+void handles_set(rt_handle *h, uintptr_t obj);
+
+// handles_flush moves the free words that mc keeps to their blocks.
+void handles_flush(struct rt_mcache *mc);
+
+void handles_fini(void);
+
+// handles_next finds the next words to scan, from *lo on, which is 0 at first:
+// blocks side by side that have handles.  It sets [*lo, *hi), and returns false
+// if there are none.  The world must be stopped.
+bool handles_next(uintptr_t *lo, uintptr_t *hi);
+
+// handles_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must hold the lock.
+const char *handles_check(const struct handles *h);
+
+#endif
