@@ -86,6 +86,7 @@ static uintptr_t put_row(uintptr_t at, size_t count, size_t words,
 
 void typed_note(const rt_type *type, size_t count, uintptr_t obj, size_t slot)
 {
+	const uint64_t none = 0;
 	uintptr_t end = obj + slot;
 	uintptr_t at = obj;
 
@@ -99,7 +100,7 @@ void typed_note(const rt_type *type, size_t count, uintptr_t obj, size_t slot)
 			at = put_row(at, count, type->tail_size / 8,
 				     type->tail_ptrdata / 8, type->tail_bitmap);
 	}
-	put_part(at, (end - at) / 8, 0, NULL);
+	put_part(at, (end - at) / 8, 0, &none);
 }
 
 // ---- records ----
