@@ -3,6 +3,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/lock.h"
+#include "runtime/os/settings.h"
 #include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/mcache.h"
@@ -66,11 +67,29 @@ static bool layout_ok(const rt_kind_desc *d)
 	}
 }
 
+// calls_back tells whether a trace callback can run for a layout that is in
+// order.
+static bool calls_back(const rt_kind_desc *d)
+{
+	return d->layout == RT_LAYOUT_TRACE || d->layout == RT_LAYOUT_HEADER ||
+	       d->layout == RT_LAYOUT_INDEX ||
+	       (d->layout == RT_LAYOUT_TYPE && d->type->trace);
+}
+
+// flags_ok tells whether all flags are known, and have an effect.
+static bool flags_ok(const rt_kind_desc *d)
+{
+	const uint32_t calls = (uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE;
+
+	return (d->flags & ~(calls | RT_KIND_BASE)) == 0 &&
+	       ((d->flags & calls) == 0 || calls_back(d));
+}
+
 int registry_check(const rt_kind_desc *d)
 {
-	return d && d->struct_size == sizeof *d && d->flags == 0 &&
+	return d && settings_known(d, d->struct_size, sizeof *d, sizeof *d) &&
 		       d->spare == 0 && number_ok(d->number) && only_used(d) &&
-		       layout_ok(d)
+		       layout_ok(d) && flags_ok(d)
 		   ? RT_OK
 		   : RT_EINVAL;
 }

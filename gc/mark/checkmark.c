@@ -3,7 +3,6 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/poison.h"
-#include "runtime/spans/object.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
@@ -15,40 +14,158 @@ struct region {
 	uintptr_t hi;
 	const char *name;
 	const char *title; // after the name; NULL: none
+	bool stack;	   // any pointer into an object refers to it
 	bool past_end;	   // a word that equals an object's end counts
 	bool exact;	   // references only
 };
 
-static bool is_marked(const struct object *o)
-{
-	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
-	const struct mspan *s = arena_span(page);
+// ---- the report ----
 
-	return mspan_test(s, epoch_mark_line(epoch_sweepgen()),
-			  mspan_slot(s, o->base - s->base));
+enum { DESCRIBED = 80 }; // bytes of what a describe callback says
+
+// add_kind adds the name of a kind, or what it is called without one.
+static void add_kind(struct text *t, unsigned kind, const char *without)
+{
+	const char *name = layouts[kind].name;
+
+	text_str(t, name[0] != 0 ? name : without);
 }
 
-static RT_NORETURN void missed(const struct object *o, const struct region *r,
-			       uintptr_t at)
+// add_described adds what the host says of an object, in quotes.  Its type
+// knows more than its kind.
+static void add_described(struct text *t, const struct object *o)
+{
+	const struct layout *l = &layouts[o->kind];
+	const rt_type *type = layout_type(l, o->base, o->size);
+	bool by_type = type && type->describe;
+	rt_describe_fn *describe = by_type ? type->describe : l->describe;
+	char said[DESCRIBED + 1];
+	size_t n;
+
+	if (!describe)
+		return;
+	n = base_min(describe((const void *)o->base, o->size, said, DESCRIBED,
+			      by_type ? type->arg : l->arg),
+		     DESCRIBED);
+	said[n] = 0;
+	for (size_t i = 0; i < n; i++)
+		if (said[i] < ' ' || said[i] > '~')
+			said[i] = '?';
+	text_str(t, " \"");
+	text_str(t, said);
+	text_str(t, "\"");
+}
+
+static void add_name(struct text *t, const struct trace_check *c)
+{
+	text_str(t, ", reference ");
+	if (c->has_name)
+		text_str(t, c->name);
+	if (c->index == RT_NO_INDEX)
+		return;
+	text_str(t, "[");
+	text_u64(t, c->index);
+	text_str(t, "]");
+}
+
+// find_word returns the address of a word of an object, or 0.
+RT_NO_SANITIZE
+static uintptr_t find_word(const struct object *o, uintptr_t word)
+{
+	uintptr_t end = o->base + base_align_down(o->request, sizeof word);
+
+	for (uintptr_t at = o->base; at < end; at += sizeof word)
+		if (poison_word(*(const uintptr_t *)at) == word)
+			return at;
+	return 0;
+}
+
+// begin_report begins a text about an object that is not marked.
+static void begin_report(struct text *t, const struct object *o)
+{
+	text_init(t);
+	text_str(t, "rtheap: object=");
+	text_hex(t, o->base);
+	text_str(t, " size=");
+	text_u64(t, o->size);
+	if (layouts[o->kind].name[0] != 0) {
+		text_str(t, " kind=");
+		text_str(t, layouts[o->kind].name);
+	}
+	text_str(t, ", found in ");
+}
+
+static RT_NORETURN void end_report(struct text *t)
+{
+	text_str(t, "\n");
+	throw_text(t, "checkmark: found unmarked object");
+}
+
+// add_region adds what a region is called, and an address in it.
+static void add_region(struct text *t, const struct region *r, uintptr_t at)
+{
+	text_str(t, r->name);
+	if (r->title) {
+		text_str(t, " ");
+		text_str(t, r->title);
+	}
+	text_str(t, " at ");
+	text_hex(t, at);
+}
+
+// missed_by_root reports an object that the word at an address leads to, which
+// is in no object.
+static RT_NORETURN void missed_by_root(const struct object *o,
+				       const struct region *r, uintptr_t at)
 {
 	struct text t;
 
-	text_init(&t);
-	text_str(&t, "rtheap: object=");
-	text_hex(&t, o->base);
-	text_str(&t, " size=");
-	text_u64(&t, o->size);
-	text_str(&t, ", found in ");
-	text_str(&t, r->name);
-	if (r->title) {
-		text_str(&t, " ");
-		text_str(&t, r->title);
-	}
-	text_str(&t, " at ");
-	text_hex(&t, at);
-	text_str(&t, "\n");
-	throw_text(&t, "checkmark: found unmarked object");
+	begin_report(&t, o);
+	add_region(&t, r, at);
+	end_report(&t);
 }
+
+// missed_by_fn reports what c has found in what the root callback at code
+// tells.
+static RT_NORETURN void missed_by_fn(const struct trace_check *c,
+				     const char *title, uintptr_t code)
+{
+	struct region r = {.name = title ? "root callback" : "a root callback",
+			   .title = title};
+	struct text t;
+
+	begin_report(&t, &c->missed);
+	add_region(&t, &r, code);
+	if (c->named)
+		add_name(&t, c);
+	end_report(&t);
+}
+
+// missed_by_object reports what c has found in the object at base.
+static RT_NORETURN void missed_by_object(const struct trace_check *c,
+					 uintptr_t base)
+{
+	struct object from = {.base = base};
+	struct text t;
+	uintptr_t at;
+
+	object_find(base, &from);
+	begin_report(&t, &c->missed);
+	add_kind(&t, from.kind, "an object");
+	text_str(&t, " at ");
+	text_hex(&t, base);
+	add_described(&t, &from);
+	at = c->at != 0 ? c->at : find_word(&from, c->word);
+	if (c->named) {
+		add_name(&t, c);
+	} else if (at - base < from.size) {
+		text_str(&t, ", offset ");
+		text_u64(&t, at - base);
+	}
+	end_report(&t);
+}
+
+// ---- looking ----
 
 // Words are read without a sanitizer's checks, as in marking.
 RT_NO_SANITIZE
@@ -61,33 +178,26 @@ static void check_region(const struct region *r)
 
 		if (r->exact && !object_is_reference(w))
 			continue;
-		// Tags are ignored, as in marking.
 		if (arena_offset(w) < arena_used() &&
-		    object_find(w & ~(uintptr_t)7, &o) && !is_marked(&o))
-			missed(&o, r, at);
+		    trace_misses(w, r->stack, &o))
+			missed_by_root(&o, r, at);
 		if (r->past_end && object_find(w - 1, &o) &&
-		    o.base + o.request == w && !is_marked(&o))
-			missed(&o, r, at);
+		    o.base + o.request == w && !trace_is_marked(&o))
+			missed_by_root(&o, r, at);
 	}
-}
-
-static struct trace_check checker(void)
-{
-	return (struct trace_check){.t = {.base = (const char *)arena.base,
-					  .used = arena_used(),
-					  .mode = TRACE_CHECK}};
 }
 
 // check_values checks a region whose values are in a format.
 static void check_values(const struct region *r, const rt_value_format *f)
 {
-	struct trace_check c = checker();
-	struct object o;
+	struct trace_check c;
 
+	trace_check_init(&c);
+	c.inside = r->stack;
 	for (uintptr_t at = r->lo; r->hi - at >= f->stride; at += f->stride) {
 		trace_values(&c.t, at, at + f->stride, f);
-		if (c.missed != 0 && object_find(c.missed, &o))
-			missed(&o, r, at);
+		if (c.missed.base != 0)
+			missed_by_root(&c.missed, r, at);
 	}
 }
 
@@ -124,7 +234,7 @@ static void check_threads(bool past_end)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct roots_range stack, registers;
-		struct region r = {.past_end = past_end};
+		struct region r = {.stack = true, .past_end = past_end};
 
 		if (!roots_stack(p, &stack, &registers))
 			continue;
@@ -139,30 +249,41 @@ static void check_threads(bool past_end)
 	}
 }
 
-static void check_object(unsigned kind, uintptr_t obj, uintptr_t end)
+// check_words looks at an object whose words are all plain.
+RT_NO_SANITIZE
+static void check_words(struct trace_check *c, uintptr_t obj, uintptr_t end)
 {
-	struct region r = {.lo = obj, .hi = end, .name = "an object"};
-	struct trace_check c = checker();
-	struct object o;
+	for (uintptr_t at = obj; at < end && c->missed.base == 0;
+	     at += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)at);
 
-	if (layout_is_words(kind)) {
-		check_region(&r);
-		return;
+		if (arena_offset(w) < arena_used() &&
+		    trace_misses(w, false, &c->missed))
+			c->at = at;
+		else
+			c->missed.base = 0;
 	}
-	trace_references(&c.t, kind, obj, end - obj);
-	if (layouts[kind].name[0] != 0)
-		r.name = layouts[kind].name;
-	if (c.missed != 0 && object_find(c.missed, &o))
-		missed(&o, &r, obj);
 }
 
-static void check_span(const struct mspan *s)
+static void check_object(struct trace_check *c, unsigned kind, uintptr_t obj,
+			 uintptr_t end)
+{
+	if (layout_is_words(kind))
+		check_words(c, obj, end);
+	else
+		trace_references(&c->t, kind, obj, end - obj);
+	if (c->missed.base != 0)
+		missed_by_object(c, obj);
+	c->named = false;
+}
+
+static void check_span(struct trace_check *c, const struct mspan *s)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++)
 		if (mspan_test(s, line, slot))
-			check_object(spanclass_kind(s->spanclass),
+			check_object(c, spanclass_kind(s->spanclass),
 				     mspan_object(s, slot),
 				     mspan_scan_end(s, slot));
 }
@@ -170,29 +291,34 @@ static void check_span(const struct mspan *s)
 // check_objects skips objects that are being set up: they have no pointers yet.
 static void check_objects(void)
 {
+	struct trace_check c;
 	uint64_t page = 0;
 	const struct mspan *s;
 
+	trace_check_init(&c);
+	trace_enter(&c.t);
 	while ((s = mheap_next_span(&page)) != NULL)
 		if (pageword_state(arena_word(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
 		    layout_scanned(spanclass_kind(s->spanclass)))
-			check_span(s);
+			check_span(&c, s);
+	trace_leave();
 }
 
 // check_fns makes root callbacks tell again.
 static void check_fns(void)
 {
-	for (size_t i = 0; i < rootfns_count(); i++) {
-		struct trace_check c = checker();
-		struct region r = {.title = rootfns_name(i)};
-		struct object o;
+	struct trace_check c;
 
+	trace_check_init(&c);
+	trace_enter(&c.t);
+	for (size_t i = 0; i < rootfns_count(); i++) {
 		rootfns_call(i, &c.t);
-		r.name = r.title ? "root callback" : "a root callback";
-		if (c.missed != 0 && object_find(c.missed, &o))
-			missed(&o, &r, rootfns_code(i));
+		if (c.missed.base != 0)
+			missed_by_fn(&c, rootfns_name(i), rootfns_code(i));
+		c.named = false;
 	}
+	trace_leave();
 }
 
 static void check_handles(void)

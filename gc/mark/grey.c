@@ -10,15 +10,34 @@ uint8_t grey_granules[GREY_COUNTS];
 
 uint8_t grey_found[GREY_COUNTS];
 
+uint32_t grey_bases;
+
 void grey_init(void)
 {
 	memset(grey_granules, 0, sizeof grey_granules);
 	memset(grey_found, 0, sizeof grey_found);
+	grey_bases = 0;
+}
+
+// is_small tells whether objects of a class and kind are scanned by scan_small.
+// Under memcheck none is, because memcheck would report what that reads
+// (poison.h).
+static bool is_small(unsigned kind, unsigned class)
+{
+	uint32_t size = sizeclass_table[class].size;
+
+	return class != 0 && layout_is_words(kind) && !poison_memcheck &&
+	       size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0;
 }
 
 // found_of returns an entry of grey_found.
 static enum grey_result found_of(unsigned kind, unsigned class)
 {
+	if (layouts[kind].flags != 0)
+		return GREY_FLAGGED;
+	// Large objects are counted in bytes as well.
+	if (class == 0)
+		return GREY_NOTHING;
 	if (!layout_scanned(kind))
 		return GREY_LEAF;
 	return layout_is_words(kind) || !sizeclass_is_aligned(class)
@@ -26,21 +45,22 @@ static enum grey_result found_of(unsigned kind, unsigned class)
 		   : GREY_TRACED;
 }
 
-// Under memcheck no object counts as small, because memcheck would report what
-// scan_small reads (poison.h).
 void grey_add_kind(unsigned kind)
 {
-	bool small = layout_is_words(kind) && !poison_memcheck;
+	uint32_t bit = UINT32_C(1) << kind;
+	uint32_t flags = layouts[kind].flags;
 
-	for (unsigned class = 1; class < SIZECLASS_COUNT; class ++) {
-		unsigned i = kind << PAGEWORD_CLASS_BITS | class;
+	for (unsigned class = 0; class < SIZECLASS_COUNT; class ++) {
 		uint32_t size = sizeclass_table[class].size;
-		bool is =
-		    small && size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0;
+		unsigned i = kind << PAGEWORD_CLASS_BITS | class;
 
-		grey_granules[i] = (uint8_t)(is ? size / RT_GRANULE : 0);
+		grey_granules[i] = (uint8_t)(flags == 0 && is_small(kind, class)
+						 ? size / RT_GRANULE
+						 : 0);
 		grey_found[i] = (uint8_t)found_of(kind, class);
 	}
+	grey_bases =
+	    flags & RT_KIND_BASE ? grey_bases | bit : grey_bases & ~bit;
 }
 
 void grey_look(struct marker *m)
@@ -57,6 +77,7 @@ void grey_look(struct marker *m)
 	m->work.t.base = (const char *)m->base;
 	m->work.t.used = m->used;
 	m->counted = kinds_used();
+	m->bases = m->counted & grey_bases;
 }
 
 // grey_how tells how an object of a kind with references is looked at.
@@ -144,30 +165,31 @@ void grey_publish_all(struct marker *m)
 
 // ---- words that point inside ----
 
-static bool set(struct marker *m, atomic_u64 *word, uint64_t bit, uint32_t page)
-{
-	return grey_set(m, word, atomic_u64_load_relaxed(word), bit, page);
-}
+// Where the mark of an allocated object is.
+struct grey_place {
+	atomic_u64 *mark; // its markword
+	uint64_t bit;
+	uintptr_t base; // of the object, or of a granule in it
+	uint32_t page;	// its pageword
+};
 
-static enum grey_result interior_large(struct marker *m, uintptr_t w,
-				       uint64_t page, uint32_t word,
-				       struct grey *o)
+static bool find_large(const struct marker *m, uintptr_t w, uint64_t page,
+		       struct grey_place *p)
 {
-	uint64_t first = arena_first_page(page, word);
+	uint64_t first = arena_first_page(page, p->page);
 	const struct mspan *s = arena_span(first);
-	uint64_t bit = *mspan_masks(s);
 
 	// A tag in the low bits of w is ignored.  A small guarded object may
 	// begin at an odd address, so its base is rounded down as w is.
 	w = base_align_down(w, sizeof w);
 	if (w < base_align_down(mspan_object(s, 0), sizeof w) ||
 	    w >= mspan_limit(s))
-		return GREY_NOTHING;
-	if (!(atomic_u64_load_relaxed(mspan_word(s, m->alloc_line, 0)) & bit))
-		return GREY_NOTHING;
-	if (!set(m, mspan_word(s, m->mark_line, 0), bit, word))
-		return GREY_NOTHING;
-	return grey_count(m, m->base + (first << RT_PAGE_SHIFT), word, o);
+		return false;
+	p->bit = *mspan_masks(s);
+	p->mark = mspan_word(s, m->mark_line, 0);
+	p->base = m->base + (first << RT_PAGE_SHIFT);
+	return atomic_u64_load_relaxed(mspan_word(s, m->alloc_line, 0)) &
+	       p->bit;
 }
 
 // lines_of_span returns the lines of the span that begins at page first.  Only
@@ -177,7 +199,10 @@ static struct linewords *lines_of_span(uint64_t first, unsigned class)
 	return class == 1 ? mspan_lines(arena_span(first)) : arena_lines(first);
 }
 
-enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
+// find finds the allocated object that w points into.  Returns false if there
+// is none.
+static inline bool find(const struct marker *m, uintptr_t w,
+			struct grey_place *p)
 {
 	uint64_t offset = (uint64_t)(w - m->base);
 	uint64_t page = offset >> RT_PAGE_SHIFT;
@@ -189,23 +214,165 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
 	uint32_t slot;
 	struct linewords *lines;
 
+	p->page = word;
 	if (state != PAGEWORD_HEAP && state != PAGEWORD_SETTING_UP)
-		return GREY_NOTHING;
+		return false;
 	if (class == 0)
-		return interior_large(m, w, page, word, o);
+		return find_large(m, w, page, p);
 	first = arena_first_page(page, word);
 	offset -= first << RT_PAGE_SHIFT;
 	slot = (uint32_t)(offset * c->divmagic >> 32);
 	if (slot >= c->nelems)
-		return GREY_NOTHING;
+		return false;
 	bit = sizeclass_bit(class, (uint64_t)slot * c->size);
 	lines = lines_of_span(first, class) + bit / 64;
-	bit = UINT64_C(1) << (bit % 64);
-	if (!(atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & bit))
+	p->bit = UINT64_C(1) << (bit % 64);
+	p->mark = &lines->line[m->mark_line];
+	p->base = m->base + (first << RT_PAGE_SHIFT) + (uint64_t)slot * c->size;
+	return atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & p->bit;
+}
+
+// base_of returns the base of the object at a place.
+static uintptr_t base_of(const struct marker *m, const struct grey_place *p)
+{
+	unsigned class = pageword_class(p->page);
+
+	if (class == 0)
+		return mspan_object(
+		    arena_span((uint64_t)(p->base - m->base) >> RT_PAGE_SHIFT),
+		    0);
+	// The granule of its bit may be 8 bytes behind its beginning.
+	if (!sizeclass_is_aligned(class))
+		return p->base -
+		       p->base % RT_PAGE_SIZE % sizeclass_table[class].size;
+	return p->base;
+}
+
+bool grey_unmarked(const struct marker *m, uintptr_t w)
+{
+	struct grey_place p;
+
+	return !grey_marked(m, w) && find(m, w, &p) &&
+	       !(atomic_u64_load_relaxed(p.mark) & p.bit) &&
+	       layout_refers(pageword_kind(p.page), base_of(m, &p), w);
+}
+
+uintptr_t grey_resolve(const struct marker *m, uintptr_t w)
+{
+	struct grey_place p;
+
+	return find(m, w, &p) ? base_of(m, &p) : w;
+}
+
+// ---- kinds with flags ----
+
+// is_traced_once tells whether only one marker may trace objects of a kind.
+static bool is_traced_once(unsigned kind)
+{
+	return layouts[kind].flags & ((uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE);
+}
+
+// look_flagged tells how an object that was just marked is looked at.
+static enum grey_result look_flagged(struct marker *m, uint32_t page,
+				     struct grey *o)
+{
+	unsigned kind = pageword_kind(page), class = pageword_class(page);
+
+	if (is_small(kind, class)) {
+		o->size = sizeclass_table[class].size;
+		return GREY_SMALL;
+	}
+	return class != 0 && !layout_scanned(kind) ? GREY_LEAF
+						   : grey_wide(m, page, o);
+}
+
+// take_back undoes grey_set for a small object.
+static void take_back(struct marker *m, const struct grey_place *p)
+{
+	if (m->work.alone)
+		atomic_u64_store_relaxed(
+		    p->mark, atomic_u64_load_relaxed(p->mark) & ~p->bit);
+	else
+		grey_entry(m, p->mark)->bits &= ~p->bit;
+}
+
+// show shows the mark of a small object that m keeps back.  Returns true for
+// one marker only.
+static bool show(struct marker *m, const struct grey_place *p)
+{
+	grey_entry(m, p->mark)->bits &= ~p->bit;
+	return grey_set_once(p->mark, p->bit);
+}
+
+// The first whole granule of most objects is in their first 16 bytes, but that
+// of one of 24 bytes need not be.  Marks of large objects are never kept back.
+enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
+			     struct grey *o)
+{
+	unsigned kind = pageword_kind(page), class = pageword_class(page);
+	struct grey_place p = {.mark = grey_mark_word(m, w),
+			       .bit = grey_bit(w),
+			       .base = o->base,
+			       .page = page};
+	bool mine = true;
+
+	if (class != 0 && !sizeclass_is_aligned(class) &&
+	    !layout_refers(kind, base_of(m, &p), w)) {
+		take_back(m, &p);
+		mine = false;
+	} else if (!m->work.alone && class != 0 && is_traced_once(kind)) {
+		mine = show(m, &p);
+	}
+	if (!mine) {
+		m->objects[grey_index(page)]--;
 		return GREY_NOTHING;
-	if (!set(m, &lines->line[m->mark_line], bit, word))
+	}
+	return look_flagged(m, page, o);
+}
+
+static bool set(struct marker *m, const struct grey_place *p)
+{
+	return grey_set(m, p->mark, atomic_u64_load_relaxed(p->mark), p->bit,
+			p->page);
+}
+
+// interior_flagged marks the object at a place, which w points into.
+static enum grey_result interior_flagged(struct marker *m, uintptr_t w,
+					 const struct grey_place *p,
+					 struct grey *o)
+{
+	unsigned kind = pageword_kind(p->page);
+
+	if (!layout_refers(kind, base_of(m, p), w))
 		return GREY_NOTHING;
-	return grey_count(
-	    m, m->base + (first << RT_PAGE_SHIFT) + (uint64_t)slot * c->size,
-	    word, o);
+	if (is_traced_once(kind) && !m->work.alone
+		? !grey_set_once(p->mark, p->bit)
+		: !set(m, p))
+		return GREY_NOTHING;
+	m->objects[grey_index(p->page)]++;
+	return look_flagged(m, p->page, o);
+}
+
+enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
+{
+	struct grey_place p;
+	unsigned i;
+
+	if (!find(m, w, &p))
+		return GREY_NOTHING;
+	i = grey_index(p.page);
+	o->base = p.base;
+	o->size = grey_granules[i] * (uint64_t)RT_GRANULE;
+	if (o->size != 0) {
+		if (!set(m, &p))
+			return GREY_NOTHING;
+		m->objects[i]++;
+		return GREY_SMALL;
+	}
+	if (grey_found[i] == GREY_FLAGGED)
+		return interior_flagged(m, w, &p, o);
+	if (!set(m, &p))
+		return GREY_NOTHING;
+	m->objects[i]++;
+	return grey_found[i] == GREY_LEAF ? GREY_LEAF : grey_wide(m, p.page, o);
 }

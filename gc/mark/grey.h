@@ -21,7 +21,12 @@
 // markers may both find an object unmarked and scan it.  The one that publishes
 // its mark later subtracts the object from its count.  Large objects are never
 // scanned twice: their marks are set at once.  So are those of the 8-byte
-// class, whose markwords are elsewhere.
+// class, whose markwords are elsewhere, and those of kinds with RT_KIND_SERIAL
+// or RT_KIND_ONCE, which one marker only may trace.
+//
+// A word from a stack refers to an object with RT_KIND_BASE wherever it points
+// to.  It is replaced by the object's base before it is pushed
+// (grey_from_stack), so all words are treated alike from there on.
 #ifndef GC_MARK_GREY_H
 #define GC_MARK_GREY_H
 
@@ -48,6 +53,7 @@ enum grey_result {
 	GREY_WIDE,    // newly marked, words to be scanned, any size
 	GREY_TRACED,  // newly marked, to be traced by its layout
 	GREY_BITS, // newly marked, the words to be scanned that its bits name
+	GREY_FLAGGED, // only in grey_found: grey_settle must look
 };
 
 // Bytes of objects that are small here: scanned by a loop of a few steps.
@@ -63,6 +69,16 @@ struct grey_kept {
 // queue of eight words is busy with at a time.
 enum { GREY_KEPT_LOG2 = 7, GREY_KEPT = 1 << GREY_KEPT_LOG2 };
 
+// An object that was just marked and has to be scanned.
+struct grey {
+	uintptr_t base;
+	uint64_t size; // bytes to scan
+	unsigned kind; // if it is traced
+};
+
+// Objects that a marker collects for the opener before it passes them on.
+enum { GREY_PASSED = 64 };
+
 // One marker, on cache lines of its own.  Its thread alone reads and writes it;
 // work_check checks the part that others give work to.
 struct marker {
@@ -71,6 +87,7 @@ struct marker {
 	atomic_u64 *mark;		 // markword of its first granules
 	bool halves;			 // objects of 24 bytes may exist
 	bool typed;			 // typed objects may exist
+	uint32_t bases;			 // of grey_bases, those that exist
 	unsigned alloc_line;
 	unsigned mark_line;
 	bool overflowed;	       // some page must be scanned again
@@ -87,14 +104,11 @@ struct marker {
 	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
 	uint32_t counted;	       // kinds to clear in it; its thread
 	struct grey_kept kept[GREY_KEPT];
+	uintptr_t tracing; // the object whose references are told; 0: roots
+	bool roots_again;  // root callbacks must be called again
+	uint32_t npassed;
+	struct grey passed[GREY_PASSED]; // objects that the opener will trace
 	struct work work;
-};
-
-// An object that was just marked and has to be scanned.
-struct grey {
-	uintptr_t base;
-	uint64_t size; // bytes to scan
-	unsigned kind; // if it is traced
 };
 
 // grey_init forgets all kinds.  grey_add_kind makes a kind known to markers,
@@ -166,12 +180,20 @@ void grey_publish_all(struct marker *m);
 // grey_set_once sets a bit beside other markers.  Returns false if it was set.
 bool grey_set_once(atomic_u64 *word, uint64_t bit);
 
+// grey_entry returns the entry for a markword, which may have another one's
+// marks.
+RT_INLINE struct grey_kept *grey_entry(struct marker *m, const atomic_u64 *word)
+{
+	uint64_t hash = (uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &m->kept[hash >> (64 - GREY_KEPT_LOG2)];
+}
+
 // grey_keep sets a bit of a markword that others see later.  Returns false if m
 // keeps that bit already.
 RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *word, uint64_t bit)
 {
-	uint64_t hash = (uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
-	struct grey_kept *e = &m->kept[hash >> (64 - GREY_KEPT_LOG2)];
+	struct grey_kept *e = grey_entry(m, word);
 
 	if (RT_UNLIKELY(e->word != word))
 		grey_publish(m, e, word);
@@ -200,24 +222,34 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
 // Granules to scan of a small object, by grey_index; 0 for all others.
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
-// What marking finds of all others, by grey_index: GREY_LEAF, GREY_TRACED, or
-// GREY_NOTHING where grey_wide must look.
+// What marking finds of all others, by grey_index: GREY_LEAF, GREY_TRACED,
+// GREY_FLAGGED, or GREY_NOTHING where grey_wide must look.
 RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 
-// grey_count counts an object that was just marked, begins at base and has this
-// pageword.  It sets *o to what must be scanned.
+// Bit k: kind k has RT_KIND_BASE.
+RT_GLOBAL uint32_t grey_bases;
+
+// grey_settle ends the marking of an object of a kind with flags.  w lies in
+// its first whole granule, page is its pageword, and grey_set has set its mark.
+// The mark is taken back if w does not refer to the object, and shown to the
+// other markers at once if only one of them may trace it.
+enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
+			     struct grey *o);
+
+// grey_count counts an object that was just marked, that w refers to, and that
+// has this pageword.  It sets *o to what must be scanned.
 //
 // Here and below, a function that is not inline gets a struct grey of its own,
 // so that *o stays in registers.
-RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
-				      uint32_t word, struct grey *o)
+RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t w,
+				      uint32_t page, struct grey *o)
 {
-	unsigned i = grey_index(word);
+	unsigned i = grey_index(page);
 	enum grey_result found;
 	struct grey wide;
 
 	m->objects[i]++;
-	o->base = base;
+	o->base = w & ~(uintptr_t)(RT_GRANULE - 1);
 	o->size = grey_granules[i] * (uint64_t)RT_GRANULE;
 	if (RT_LIKELY(o->size != 0))
 		return GREY_SMALL;
@@ -225,25 +257,27 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t base,
 	if (found == GREY_LEAF)
 		return GREY_LEAF;
 	if (found == GREY_TRACED) {
-		o->size = sizeclass_table[pageword_class(word)].size;
-		o->kind = pageword_kind(word);
+		o->size = sizeclass_table[pageword_class(page)].size;
+		o->kind = pageword_kind(page);
 		return GREY_TRACED;
 	}
-	wide.base = base;
-	found = grey_wide(m, word, &wide);
+	wide.base = o->base;
+	found = found == GREY_FLAGGED ? grey_settle(m, w, page, &wide)
+				      : grey_wide(m, page, &wide);
 	*o = wide;
 	return found;
 }
 
-// grey_word marks the allocated object that w points into.  w must be inside
-// the heap.
+// grey_word marks the allocated object that w refers to, and counts it.  It
+// sets *o to what must be scanned.  w must be inside the heap.  Objects of
+// kinds without flags pay nothing for those that have some.
 RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 				     struct grey *o)
 {
+	uint64_t bit = grey_bit(w);
 	atomic_u64 *mark = grey_mark_word(m, w);
 	uint64_t old = atomic_u64_load_relaxed(mark);
-	uint64_t bit = grey_bit(w);
-	uint32_t word;
+	uint32_t page;
 
 	if (old & bit)
 		return GREY_NOTHING;
@@ -254,10 +288,33 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 		*o = inside;
 		return found;
 	}
-	word = arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
-	if (!grey_set(m, mark, old, bit, word))
+	page = arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
+	if (!grey_set(m, mark, old, bit, page))
 		return GREY_NOTHING;
-	return grey_count(m, w & ~(uintptr_t)(RT_GRANULE - 1), word, o);
+	return grey_count(m, w, page, o);
+}
+
+// grey_unmarked tells whether w refers to an object that m sees unmarked.
+bool grey_unmarked(const struct marker *m, uintptr_t w);
+
+// grey_resolve returns the base of the object that w points into.  Returns w if
+// there is none.  w must be inside the heap.
+uintptr_t grey_resolve(const struct marker *m, uintptr_t w);
+
+// grey_kind returns the kind of objects in the page of w.  w must be inside the
+// heap.
+RT_INLINE unsigned grey_kind(const struct marker *m, uintptr_t w)
+{
+	return pageword_kind(
+	    arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT));
+}
+
+// grey_from_stack returns the word that is pushed for a word w of a stack, from
+// where any pointer into an object refers to it: its base, if that makes a
+// difference.
+RT_INLINE uintptr_t grey_from_stack(const struct marker *m, uintptr_t w)
+{
+	return m->bases >> grey_kind(m, w) & 1 ? grey_resolve(m, w) : w;
 }
 
 // grey_white tells whether the granule of w has the bit of an unmarked object.

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/os/settings.h"
+
 struct layout layouts[KIND_COUNT];
 
 void layout_init(void)
@@ -18,6 +20,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 
 	*l = (struct layout){
 	    .how = d->layout,
+	    .flags = d->flags,
 	    .formatted = d->format != NULL,
 	    .type = d->type,
 	    .header_offset = d->header_offset,
@@ -27,6 +30,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 	    .type_offset = d->type_offset,
 	    .types = d->types,
 	    .trace = d->trace,
+	    .describe = d->describe,
 	    .arg = d->arg,
 	};
 	if (d->format)
@@ -74,7 +78,7 @@ static bool align_ok(uint32_t align)
 
 bool layout_type_ok(const rt_type *t)
 {
-	return t->struct_size == sizeof *t &&
+	return settings_known(t, t->struct_size, sizeof *t, sizeof *t) &&
 	       (!t->format || layout_format_ok(t->format)) &&
 	       part_ok(t->size, t->ptrdata, t->bitmap, t->format) &&
 	       part_ok(t->tail_size, t->tail_ptrdata, t->tail_bitmap,

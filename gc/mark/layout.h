@@ -25,6 +25,7 @@ enum {
 
 struct layout {
 	int how;	// enum rt_layout, or LAYOUT_BITS
+	uint32_t flags; // enum rt_kind_flags
 	bool formatted; // format is that of RT_LAYOUT_WORDS
 	char name[LAYOUT_NAME];
 	rt_value_format format;
@@ -36,6 +37,7 @@ struct layout {
 	ptrdiff_t type_offset;
 	const rt_type *const *types;
 	rt_trace_fn *trace;
+	rt_describe_fn *describe;
 	void *arg;
 };
 
@@ -63,6 +65,17 @@ RT_INLINE bool layout_scanned(unsigned kind)
 RT_INLINE bool layout_is_words(unsigned kind)
 {
 	return layouts[kind].how == RT_LAYOUT_WORDS && !layouts[kind].formatted;
+}
+
+enum { LAYOUT_BASE = 16 }; // bytes that refer to an object with RT_KIND_BASE
+
+// layout_refers tells whether a word of the heap or of a registered range
+// refers to the object at base that it points into.  The low bits of a word are
+// ignored, and so are those of a guarded object that begins at an odd address.
+RT_INLINE bool layout_refers(unsigned kind, uintptr_t base, uintptr_t word)
+{
+	return !(layouts[kind].flags & RT_KIND_BASE) ||
+	       (word & ~(uintptr_t)7) - (base & ~(uintptr_t)7) < LAYOUT_BASE;
 }
 
 // layout_read reads a word of an object without a sanitizer's checks, as

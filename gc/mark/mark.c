@@ -91,14 +91,25 @@ static void call_helpers(struct marker *m)
 		crew_call(CREW_MARK);
 }
 
+// serve does what a marker waits for.  Returns false if m has nothing for it.
+static bool serve(struct marker *m)
+{
+	if (m == &mark.first && work_offered())
+		trace_passed(m);
+	if (!work_wanted(&m->work))
+		return false;
+	work_share(&m->work);
+	return true;
+}
+
 // look_around shares work with a marker that waits.  The first marker calls
 // helpers once it has worked for a while and has work to share.
 static void look_around(struct marker *m)
 {
-	if (work_wanted(&m->work))
-		work_share(&m->work);
-	else if (m == &mark.first && !mark.worth && m->taken >= CALL_AFTER &&
-		 work_plenty(&m->work))
+	if (work_waiting() != 0 && serve(m))
+		return;
+	if (m == &mark.first && !mark.worth && m->taken >= CALL_AFTER &&
+	    work_plenty(&m->work))
 		call_helpers(m);
 }
 
@@ -171,52 +182,12 @@ static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 		drain(m);
 }
 
-// ---- overflow ----
-
-// rescan_words pushes the words of a marked object that may lead to an unmarked
-// one.
-RT_NO_SANITIZE
-static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
+// push_from_stack pushes the words of [lo, hi), but the base of an object in
+// place of a pointer into it, where kinds want that.
+static void push_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
-	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
-
-		if (!grey_in_heap(m, w) || grey_marked(m, w))
-			continue;
-		if (!work_push(&m->work, w)) {
-			drain(m);
-			work_push(&m->work, w);
-		}
-	}
-}
-
-static void rescan_object(struct marker *m, const struct mspan *s,
-			  uint32_t slot)
-{
-	unsigned kind = spanclass_kind(s->spanclass);
-	uintptr_t base = mspan_object(s, slot);
-	uintptr_t end = mspan_scan_end(s, slot);
-
-	if (layout_is_words(kind)) {
-		rescan_words(m, base, end);
-		return;
-	}
-	trace_again(m, kind, base, end - base);
-}
-
-// rescan_page scans again the marked objects that begin in a page.
-static void rescan_page(struct marker *m, uint64_t page)
-{
-	const struct mspan *s = arena_span(page);
-	uintptr_t lo = arena_page_address(page);
-
-	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		uintptr_t base = mspan_object(s, slot);
-
-		if (base >= lo && base < lo + RT_PAGE_SIZE &&
-		    mspan_test(s, m->mark_line, slot))
-			rescan_object(m, s, slot);
-	}
+	while ((lo = scan_from_stack(m, lo, hi)) != hi)
+		drain(m);
 }
 
 // ---- roots ----
@@ -238,10 +209,14 @@ static void scan_range(struct marker *m, struct work_range range)
 	case WORK_REFERENCES:
 		push_references(m, range.lo, range.hi);
 		break;
+	case WORK_INSIDE:
+		push_from_stack(m, range.lo, range.hi);
+		break;
 	case WORK_ENDS:
 		pastend_scan(m, range.lo, range.hi);
 		break;
 	case WORK_VALUES:
+	case WORK_STACK_VALUES:
 	case WORK_TAIL:
 		while ((range.lo = trace_piece(m, &range)) != range.hi)
 			drain(m);
@@ -260,13 +235,14 @@ static struct work_range words_range(struct roots_range r,
 }
 
 static struct work_range values_range(struct roots_range r,
-				      const rt_value_format *f)
+				      const rt_value_format *f,
+				      enum work_words words)
 {
 	return (struct work_range){.lo = r.lo,
 				   .hi = r.hi,
 				   .stride = f->stride,
 				   .how = f,
-				   .words = WORK_VALUES};
+				   .words = words};
 }
 
 static void mark_ranges(struct marker *m, size_t begin)
@@ -282,7 +258,8 @@ static void mark_ranges(struct marker *m, size_t begin)
 		if (range.flags != ROOTS_VALUES)
 			scan_range(m, words_range(range, words));
 		if (range.format)
-			scan_range(m, values_range(range, range.format));
+			scan_range(
+			    m, values_range(range, range.format, WORK_VALUES));
 	}
 }
 
@@ -308,8 +285,11 @@ static void scan_frames(struct marker *m, struct roots_range range,
 	const rt_value_format *f = roots_stack_format();
 
 	scan_range(m, words_range(range, words));
-	if (f && words == WORK_ANY)
-		scan_range(m, values_range(range, f));
+	if (f && words != WORK_ENDS)
+		scan_range(m,
+			   values_range(range, f,
+					words == WORK_INSIDE ? WORK_STACK_VALUES
+							     : WORK_VALUES));
 }
 
 // scan_fake_frames scans the frames that the address sanitizer has moved off
@@ -326,7 +306,9 @@ static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 static void mark_thread(struct marker *m, struct rt_proc *p)
 {
 	struct roots_range stack, registers;
-	enum work_words words = mark.past_end ? WORK_ENDS : WORK_ANY;
+	enum work_words words = mark.past_end	? WORK_ENDS
+				: m->bases != 0 ? WORK_INSIDE
+						: WORK_ANY;
 
 	keep_unfinished(m, p);
 	if (!roots_stack(p, &stack, &registers))
@@ -405,6 +387,9 @@ static bool take_more(struct marker *m)
 	case WORK_RANGE:
 		scan_range(m, m->work.range);
 		return true;
+	case WORK_OFFERS:
+		trace_passed(m);
+		return true;
 	case WORK_WORDS:
 		return true;
 	default:
@@ -418,8 +403,63 @@ static void finish(struct marker *m)
 {
 	do {
 		drain(m);
+		trace_pass(m);
 		grey_publish_all(m);
 	} while (take_more(m));
+}
+
+// ---- overflow ----
+
+// rescan_words pushes the words of a marked object that may lead to an unmarked
+// one.
+RT_NO_SANITIZE
+static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (!grey_in_heap(m, w) || grey_marked(m, w))
+			continue;
+		if (!work_push(&m->work, w)) {
+			drain(m);
+			work_push(&m->work, w);
+		}
+	}
+}
+
+static void rescan_object(struct marker *m, const struct mspan *s,
+			  uint32_t slot)
+{
+	unsigned kind = spanclass_kind(s->spanclass);
+	uintptr_t base = mspan_object(s, slot);
+	uintptr_t end = mspan_scan_end(s, slot);
+
+	if (layout_is_words(kind)) {
+		rescan_words(m, base, end);
+		return;
+	}
+	// The whole stack is for what this object leads to.  If its callback
+	// may change it, no other marker may be calling that just now.
+	if (layouts[kind].flags & RT_KIND_ONCE)
+		finish(m);
+	else
+		drain(m);
+	trace_again(m, kind, base, end - base);
+}
+
+// rescan_page scans again the marked objects that begin in a page.
+static void rescan_page(struct marker *m, uint64_t page)
+{
+	const struct mspan *s = arena_span(page);
+	uintptr_t lo = arena_page_address(page);
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		uintptr_t base = mspan_object(s, slot);
+
+		if (base >= lo && base < lo + RT_PAGE_SIZE &&
+		    mspan_test(s, m->mark_line, slot))
+			rescan_object(m, s, slot);
+	}
 }
 
 static struct marker *marker_of(struct work *w)
@@ -440,6 +480,22 @@ static bool any_overflowed(void)
 	return any;
 }
 
+// repeat_roots calls the root callbacks again if one has told an object that
+// there was no room for.  The whole stack is for what each of them tells.
+static void repeat_roots(struct marker *m)
+{
+	if (!m->roots_again)
+		return;
+	m->roots_again = false;
+	for (size_t i = 0; i < rootfns_count(); i++) {
+		drain(m);
+		trace_begin_again(m, 0);
+		rootfns_call(i, &m->work.t);
+		trace_end_again(m);
+	}
+	finish(m);
+}
+
 // finish_overflow scans again until no page has overflowed.  Each round marks
 // something new or ends.
 static void finish_overflow(struct marker *m)
@@ -447,6 +503,7 @@ static void finish_overflow(struct marker *m)
 	uint64_t words = (m->used >> RT_PAGE_SHIFT) / 64;
 
 	while (any_overflowed()) {
+		repeat_roots(m);
 		for (uint64_t i = 0; i < words; i++) {
 			uint64_t x =
 			    atomic_u64_load_relaxed(&arena.overflow[i]);
@@ -487,6 +544,8 @@ static void marker_clear(struct marker *m)
 	m->stack_bytes = m->globals_bytes = 0;
 	m->past_end_objects = m->uncounted = 0;
 	m->taken = m->cpu_before = 0;
+	m->npassed = 0;
+	m->roots_again = false;
 	for (uint32_t x = m->counted; x; x &= x - 1)
 		memset(&m->objects[kind_counts(bits_ctz(x))], 0,
 		       sizeof m->objects[0] << PAGEWORD_CLASS_BITS);
@@ -512,6 +571,7 @@ static void open_marking(struct rt_proc *p)
 // read before the last callback has returned.
 static void mark_roots(struct marker *m)
 {
+	m->tracing = 0;
 	for (size_t i = 0; i < rootfns_count(); i++)
 		rootfns_call(i, &m->work.t);
 	work_add_jobs(&m->work,
@@ -588,11 +648,13 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 
 	RT_ASSERT(stw_stopped());
 	open_marking(p);
+	trace_enter(&m->work.t);
 	mark_roots(m);
 	finish(m);
 	finish_overflow(m);
 	if (past_end)
 		mark_past_end(m);
+	trace_leave();
 	if (mark.measured)
 		note_gain();
 	sum_up(&r);
@@ -612,6 +674,8 @@ void mark_help(struct marker *m, struct rt_proc *p)
 	grey_look(m);
 	// A marker that comes when all is marked must not write what is being
 	// summed up.
+	trace_enter(&m->work.t);
 	if (take_more(m))
 		finish(m);
+	trace_leave();
 }

@@ -14,7 +14,7 @@ static unsigned class_at(const struct marker *m, uintptr_t w)
 static void keep(struct marker *m, uintptr_t w)
 {
 	struct grey o;
-	enum grey_result found = grey_word(m, w, &o);
+	enum grey_result found = grey_word(m, grey_from_stack(m, w), &o);
 
 	if (found == GREY_NOTHING)
 		return;

@@ -121,6 +121,30 @@ uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
+RT_NO_SANITIZE
+static void stack_block(struct marker *m, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (grey_in_heap(m, w))
+			(m->work.t.top++)->word = grey_from_stack(m, w);
+	}
+}
+
+uintptr_t scan_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
+{
+	while (lo < hi) {
+		uintptr_t end = base_min(hi, lo + SCAN_BLOCK);
+
+		if (!work_room(&m->work, SCAN_BLOCK / sizeof(uintptr_t)))
+			return lo;
+		stack_block(m, lo, end);
+		lo = end;
+	}
+	return hi;
+}
+
 // leave_rest adds what exceeds a piece of the large object at base as a range.
 // Returns false if that is refused, after noting the overflow.
 static bool leave_rest(struct marker *m, uintptr_t base, uintptr_t hi)

@@ -44,6 +44,10 @@ uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi);
 // an object, and none with a tag.
 uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 
+// scan_from_stack does the same with words of a stack: it pushes what
+// grey_from_stack makes of them.
+uintptr_t scan_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi);
+
 // scan_overflow notes that the marked object at base must be scanned again.
 void scan_overflow(struct marker *m, uintptr_t base);
 

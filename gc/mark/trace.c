@@ -1,10 +1,28 @@
 // Follows bitmaps and formats, and calls the host's trace callbacks.
 #include "gc/mark/trace.h"
 
+#include <string.h>
+
 #include "runtime/base/bits.h"
 #include "runtime/os/poison.h"
-#include "runtime/spans/object.h"
 #include "gc/mark/typed.h"
+
+static __thread rt_tracer *self __attribute__((tls_model("initial-exec")));
+
+void trace_enter(rt_tracer *t)
+{
+	self = t;
+}
+
+void trace_leave(void)
+{
+	self = NULL;
+}
+
+rt_tracer *trace_self(void)
+{
+	return self;
+}
 
 static struct marker *marker_of(rt_tracer *t)
 {
@@ -13,13 +31,31 @@ static struct marker *marker_of(rt_tracer *t)
 
 // ---- one reference ----
 
+// tell_later notes the object whose references are told, or that root callbacks
+// tell.
+static void tell_later(struct marker *m)
+{
+	if (m->tracing != 0)
+		scan_overflow(m, m->tracing);
+	else
+		m->roots_again = m->overflowed = true;
+}
+
 // mark_now marks what a word leads to, for which there is no room.  What must
-// be scanned of it is noted, and scanned when all else is marked.
+// be scanned of it is noted, and scanned when all else is marked.  An object
+// that must be traced when it is marked stays as it is, and what tells the
+// reference is noted.
 static void mark_now(struct marker *m, uintptr_t word)
 {
 	struct grey o;
-	enum grey_result found = grey_word(m, word, &o);
+	enum grey_result found;
 
+	if (layouts[grey_kind(m, word)].flags & RT_KIND_ONCE) {
+		if (grey_unmarked(m, word))
+			tell_later(m);
+		return;
+	}
+	found = grey_word(m, word, &o);
 	if (found != GREY_NOTHING && found != GREY_LEAF)
 		scan_overflow(m, o.base);
 }
@@ -29,7 +65,7 @@ static void push(rt_tracer *t, uintptr_t word)
 	struct marker *m = marker_of(t);
 	struct work *w = &m->work;
 
-	if (t->mode == TRACE_AGAIN && grey_marked(m, word))
+	if (t->mode == TRACE_AGAIN && !grey_unmarked(m, word))
 		return;
 	if (w->t.top == w->bottom + WORK_ENTRIES && !work_spill(w)) {
 		mark_now(m, word);
@@ -40,50 +76,101 @@ static void push(rt_tracer *t, uintptr_t word)
 		t->limit = t->top;
 }
 
-// check keeps a reference that leads to an unmarked object.
-static void check(rt_tracer *t, uintptr_t word)
-{
-	const struct mspan *s;
-	struct object o;
+// ---- checking ----
 
-	// Tags are ignored, as in marking.
-	if (!object_find(word & ~(uintptr_t)7, &o))
-		return;
-	s = arena_span(arena_offset(o.base) >> RT_PAGE_SHIFT);
-	if (!mspan_test(s, epoch_mark_line(epoch_sweepgen()),
-			mspan_slot(s, o.base - s->base)))
-		((struct trace_check *)t)->missed = o.base;
+// Every reference goes through trace_slow, even one that is no address in the
+// heap, so each uses its name up.
+void trace_check_init(struct trace_check *c)
+{
+	*c = (struct trace_check){
+	    .t = {.used = SIZE_MAX, .mode = TRACE_CHECK, .names = 1}};
 }
 
-void trace_slow(rt_tracer *t, uintptr_t word)
+bool trace_is_marked(const struct object *o)
+{
+	const struct mspan *s =
+	    arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
+
+	return mspan_test(s, epoch_mark_line(epoch_sweepgen()),
+			  mspan_slot(s, o->base - s->base));
+}
+
+// Tags are ignored, as in marking.
+bool trace_misses(uintptr_t word, bool inside, struct object *o)
+{
+	return object_find(word & ~(uintptr_t)7, o) &&
+	       (inside || layout_refers(o->kind, o->base, word)) &&
+	       !trace_is_marked(o);
+}
+
+// check keeps a reference that leads to an unmarked object, with its name.
+static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
+{
+	struct object o;
+
+	if (c->missed.base != 0)
+		return;
+	if (!trace_misses(word, c->inside, &o)) {
+		c->named = false;
+		return;
+	}
+	c->missed = o;
+	c->word = word;
+	c->at = at;
+}
+
+void trace_name(rt_tracer *t, const char *name, size_t index)
+{
+	struct trace_check *c = (struct trace_check *)t;
+
+	if (t->mode != TRACE_CHECK || c->missed.base != 0)
+		return;
+	c->named = true;
+	c->has_name = name != NULL;
+	c->index = index;
+	memset(c->name, 0, sizeof c->name);
+	if (name)
+		strncpy(c->name, name, sizeof c->name - 1);
+}
+
+// slow_at does something with a reference that is at an address, or 0.
+static void slow_at(rt_tracer *t, uintptr_t word, uintptr_t at)
 {
 	if (t->mode == TRACE_CHECK)
-		check(t, word);
+		check((struct trace_check *)t, word, at);
 	else
 		push(t, word);
 }
 
+void trace_slow(rt_tracer *t, uintptr_t word)
+{
+	slow_at(t, word, 0);
+}
+
 // tell and tell_tested are the public inline functions, with a call that goes
-// down.
-RT_INLINE void tell(rt_tracer *t, uintptr_t word)
+// down, and with the address at which the reference is.
+RT_INLINE void tell(rt_tracer *t, uintptr_t word, uintptr_t at)
 {
 	if (word - (uintptr_t)t->base >= t->used)
 		return;
 	if (RT_LIKELY(t->top != t->limit))
 		(t->top++)->word = word;
 	else
-		trace_slow(t, word);
+		slow_at(t, word, at);
 }
 
-RT_INLINE void tell_tested(rt_tracer *t, uint64_t tested, uint64_t w,
-			   const rt_value_format *f)
+RT_NO_SANITIZE static inline void tell_tested(rt_tracer *t, uint64_t tested,
+					      uintptr_t at,
+					      const rt_value_format *f)
 {
+	uint64_t w = poison_word(*(const uintptr_t *)at);
+
 	if ((tested & f->test_mask) != f->test_bits || tested < f->min ||
 	    tested > f->max)
 		return;
 	w &= f->addr_mask;
 	w = f->shift >= 0 ? w << f->shift : w >> -f->shift;
-	tell(t, w + f->base);
+	tell(t, w + f->base, at);
 }
 
 // ---- rows of values ----
@@ -93,7 +180,7 @@ RT_NO_SANITIZE
 static void tell_words(rt_tracer *t, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t))
-		tell(t, poison_word(*(const uintptr_t *)lo));
+		tell(t, poison_word(*(const uintptr_t *)lo), lo);
 }
 
 // tell_value tells the value whose value word is at an address.
@@ -102,7 +189,7 @@ RT_NO_SANITIZE static inline void tell_value(rt_tracer *t, uintptr_t at,
 {
 	const uintptr_t *v = (const uintptr_t *)at;
 
-	tell_tested(t, poison_word(v[f->test_at]), poison_word(v[0]), f);
+	tell_tested(t, poison_word(v[f->test_at]), at, f);
 }
 
 // values_at returns the offset of the value word in an element of a row.
@@ -164,7 +251,7 @@ static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 
 			if (at >= hi)
 				return;
-			tell(t, poison_word(*(const uintptr_t *)at));
+			tell(t, poison_word(*(const uintptr_t *)at), at);
 		}
 }
 
@@ -222,10 +309,26 @@ static void tell_tail(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 // The bytes that can be told in a row with room made once.
 enum { TRACE_BLOCK = SCAN_BLOCK };
 
+// tell_stack_values tells values of a stack, for which there must be room: of
+// each the base of its object, where kinds want that.
+static void tell_stack_values(struct marker *m, uintptr_t lo, uintptr_t hi,
+			      const rt_value_format *f)
+{
+	struct rt_trace_entry *e = m->work.t.top;
+
+	tell_values(&m->work.t, lo, hi, f);
+	for (; e != m->work.t.top; e++)
+		e->word = grey_from_stack(m, e->word);
+}
+
 uintptr_t trace_piece(struct marker *m, const struct work_range *range)
 {
 	uintptr_t lo = range->lo;
+	struct object o;
 
+	// A tail is in its object; values may be anywhere.
+	if (range->words == WORK_TAIL && object_find(lo, &o))
+		m->tracing = o.base;
 	while (range->hi - lo >= range->stride) {
 		size_t block = base_max(TRACE_BLOCK / range->stride, 1) *
 			       (size_t)range->stride;
@@ -236,6 +339,8 @@ uintptr_t trace_piece(struct marker *m, const struct work_range *range)
 			return lo;
 		if (range->words == WORK_VALUES)
 			tell_values(&m->work.t, lo, end, range->how);
+		else if (range->words == WORK_STACK_VALUES)
+			tell_stack_values(m, lo, end, range->how);
 		else
 			tell_tail(&m->work.t, lo, end, range->how);
 		lo = end;
@@ -316,9 +421,11 @@ static void tell_bits(rt_tracer *t, uintptr_t lo, uintptr_t hi)
 		uintptr_t end = base_min(lo + TYPEBITS_BYTES, hi);
 		uint64_t x = trace_row_bits(lo, end);
 
-		for (; x; x &= x - 1)
-			tell(t,
-			     poison_word(((const uintptr_t *)lo)[bits_ctz(x)]));
+		for (; x; x &= x - 1) {
+			uintptr_t at = lo + bits_ctz(x) * sizeof(uintptr_t);
+
+			tell(t, poison_word(*(const uintptr_t *)at), at);
+		}
 		lo = end;
 	}
 }
@@ -339,13 +446,8 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
 	const rt_type *type;
 
 	switch (l->how) {
-	case RT_LAYOUT_NONE:
-		break;
 	case RT_LAYOUT_WORDS:
-		if (l->formatted)
-			trace_values(t, obj, obj + size, &l->format);
-		else
-			trace_words(t, obj, obj + size);
+		trace_values(t, obj, obj + size, &l->format);
 		break;
 	case RT_LAYOUT_TRACE:
 		l->trace(t, (void *)obj, size, l->arg);
@@ -379,12 +481,35 @@ void trace_long_bits(struct marker *m, const struct grey *o)
 	}
 }
 
-// trace_any is trace_object for every layout.
-static RT_NOINLINE void trace_any(struct marker *m, unsigned kind,
-				  uintptr_t obj, uint64_t size)
+// trace_here traces an object with the calling thread.
+static RT_NOINLINE void trace_here(struct marker *m, unsigned kind,
+				   uintptr_t obj, uint64_t size)
 {
+	m->tracing = obj;
 	trace_references(&m->work.t, kind, obj,
 			 base_align_down(size, sizeof(uintptr_t)));
+}
+
+static void trace_first(struct marker *m, const struct grey *o)
+{
+	m->work.t.first = (layouts[o->kind].flags & RT_KIND_ONCE) != 0;
+	trace_here(m, o->kind, o->base, o->size);
+	m->work.t.first = 0;
+}
+
+// trace_flagged is trace_object for a kind with flags.
+static RT_NOINLINE void trace_flagged(struct marker *m, unsigned kind,
+				      uintptr_t obj, uint64_t size)
+{
+	struct grey o = {.base = obj, .size = size, .kind = kind};
+
+	if (layouts[kind].flags & RT_KIND_SERIAL && !m->work.opener) {
+		if (m->npassed == GREY_PASSED)
+			trace_pass(m);
+		m->passed[m->npassed++] = o;
+	} else {
+		trace_first(m, &o);
+	}
 }
 
 // is_brief tells whether one word of a plain bitmap describes all references of
@@ -434,7 +559,7 @@ RT_INLINE void trace_type(struct marker *m, unsigned kind, const rt_type *type,
 		push_brief(t, obj, *type->bitmap & ~UINT64_C(0) >> past);
 		return;
 	}
-	trace_any(m, kind, obj, size);
+	trace_here(m, kind, obj, size);
 }
 
 // Most objects have a type with a few references, or a callback.
@@ -442,13 +567,17 @@ void trace_object(struct marker *m, unsigned kind, uintptr_t obj, uint64_t size)
 {
 	const struct layout *l = &layouts[kind];
 
-	if (l->how == RT_LAYOUT_TRACE)
+	if (RT_UNLIKELY(l->flags != 0)) {
+		trace_flagged(m, kind, obj, size);
+	} else if (l->how == RT_LAYOUT_TRACE) {
+		m->tracing = obj;
 		l->trace(&m->work.t, (void *)obj, base_align_down(size, 8),
 			 l->arg);
-	else if (RT_UNLIKELY(poison_memcheck))
-		trace_any(m, kind, obj, size);
-	else
+	} else if (RT_UNLIKELY(poison_memcheck)) {
+		trace_here(m, kind, obj, size);
+	} else {
 		trace_type(m, kind, layout_type(l, obj, size), obj, size);
+	}
 }
 
 void trace_found(struct marker *m, enum grey_result found, const struct grey *o)
@@ -456,13 +585,45 @@ void trace_found(struct marker *m, enum grey_result found, const struct grey *o)
 	trace_grey(m, found, o);
 }
 
+void trace_pass(struct marker *m)
+{
+	if (m->npassed == 0)
+		return;
+	grey_publish_all(m);
+	work_offer(&m->work);
+	m->npassed = 0;
+}
+
+void trace_passed(struct marker *m)
+{
+	struct work *next;
+
+	for (struct work *w = work_offers(&m->work); w; w = next) {
+		const struct marker *from = marker_of(&w->t);
+
+		next = w->waits;
+		for (uint32_t i = 0; i < from->npassed; i++)
+			trace_first(m, &from->passed[i]);
+		work_taken(w);
+	}
+}
+
+void trace_begin_again(struct marker *m, uintptr_t obj)
+{
+	m->tracing = obj;
+	m->work.t.mode = TRACE_AGAIN;
+	m->work.t.limit = m->work.t.top;
+}
+
+void trace_end_again(struct marker *m)
+{
+	m->work.t.mode = TRACE_MARK;
+	m->work.t.limit = m->work.bottom + WORK_ENTRIES;
+}
+
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size)
 {
-	struct rt_tracer *t = &m->work.t;
-
-	t->mode = TRACE_AGAIN;
-	t->limit = t->top;
-	trace_references(t, kind, obj, size);
-	t->mode = TRACE_MARK;
-	t->limit = m->work.bottom + WORK_ENTRIES;
+	trace_begin_again(m, obj);
+	trace_references(&m->work.t, kind, obj, size);
+	trace_end_again(m);
 }

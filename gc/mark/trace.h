@@ -11,12 +11,26 @@
 // an object, so callbacks never nest.  If there is no room, the object that the
 // reference leads to is marked at once, and noted if it must be scanned.  When
 // all else is marked, the objects of its page are traced again, and only what
-// is not marked yet is pushed.  So every round marks something or is the last.
+// is not marked yet is pushed.
+//
+// An object with RT_KIND_ONCE is never marked without being traced, because
+// rt_trace_first must be 1 in that call.  If there is no room for a reference
+// to one, the object that refers to it is noted instead, and traced again with
+// an empty stack.  If a root callback tells it, all root callbacks are called
+// again.  It is noted once more only if the stack was filled with
+// references to objects that were unmarked when the round began.  So every
+// round marks something or is the last.
+//
+// Objects with RT_KIND_SERIAL are traced by the marker that opened the marking.
+// Another marker that marks one keeps it in a list.  When the list is full, and
+// before it waits for work, it offers the list to the opener and sleeps until
+// the opener has traced them.
 #ifndef GC_MARK_TRACE_H
 #define GC_MARK_TRACE_H
 
 #include "runtime/os/poison.h"
 #include "runtime/spans/typebits.h"
+#include "runtime/spans/object.h"
 #include "gc/mark/layout.h"
 #include "gc/mark/scan.h"
 
@@ -26,17 +40,43 @@ enum trace_mode {
 	TRACE_CHECK, // look whether what it leads to is marked
 };
 
-// A tracer for TRACE_CHECK.
+enum { TRACE_NAME = 48 }; // bytes of a reference's name, with its end
+
+// A tracer for TRACE_CHECK, and what it has found: the first reference of an
+// object that leads to an unmarked one.
 struct trace_check {
 	struct rt_tracer t;
-	uintptr_t missed; // an object that is not marked, or 0
+	struct object missed; // base 0: none
+	uintptr_t word;	      // the reference
+	uintptr_t at;	      // where it is; 0: a callback told it
+	size_t index;	      // as rt_trace_name has it
+	bool inside;	      // what is told is from a stack
+	bool named;
+	bool has_name;
+	char name[TRACE_NAME];
 };
+
+// trace_check_init makes a tracer for TRACE_CHECK.
+void trace_check_init(struct trace_check *c);
+
+// trace_enter makes t the tracer of the calling thread's callbacks, until
+// trace_leave.
+void trace_enter(rt_tracer *t);
+void trace_leave(void);
+
+// trace_is_marked tells whether an object is marked.  trace_misses tells
+// whether a word refers to an object that is not, and finds it.  inside says
+// that the word is from a stack, where any pointer into an object refers to it.
+// The world must be stopped.
+bool trace_is_marked(const struct object *o);
+bool trace_misses(uintptr_t word, bool inside, struct object *o);
 
 // trace_references tells t the references of an object of a kind that is
 // traced, size bytes of which may be read.
 void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
 
-// trace_object pushes the references of an object that was just marked.
+// trace_object pushes the references of an object that was just marked, or has
+// the opener do it.
 void trace_object(struct marker *m, unsigned kind, uintptr_t obj,
 		  uint64_t size);
 
@@ -105,11 +145,27 @@ RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
 void trace_found(struct marker *m, enum grey_result found,
 		 const struct grey *o);
 
-// trace_again pushes those that may lead to an unmarked object.
+// trace_begin_again makes m's tracer push only those references that may lead
+// to an unmarked object, until trace_end_again.  obj is the object that has
+// them, or 0 for roots.
+void trace_begin_again(struct marker *m, uintptr_t obj);
+void trace_end_again(struct marker *m);
+
+// trace_again pushes those of an object.
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size);
 
-// trace_slow, trace_words and trace_values are the public functions.
+// trace_pass has the opener trace what m has kept for it, and sleeps until that
+// is done.
+void trace_pass(struct marker *m);
+
+// trace_passed traces what other markers have kept for the opener.
+void trace_passed(struct marker *m);
+
+// trace_slow, trace_name, trace_self, trace_words and trace_values are the
+// public functions.
 void trace_slow(rt_tracer *t, uintptr_t word);
+void trace_name(rt_tracer *t, const char *name, size_t index);
+rt_tracer *trace_self(void);
 void trace_words(rt_tracer *t, uintptr_t lo, uintptr_t hi);
 void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		  const rt_value_format *f);

@@ -412,7 +412,7 @@ void work_open(struct work *w, struct rt_proc *p, uint32_t njobs)
 	schedpoint(SCHED_WORK_OPEN);
 	mutex_lock(&work_agreed.lock);
 	RT_ASSERT(!work_agreed.open && !any_busy() && !any_left());
-	RT_ASSERT(!work_agreed.waiters);
+	RT_ASSERT(!work_agreed.waiters && !work_agreed.offers);
 	work_agreed.next_job = 0;
 	work_agreed.njobs = njobs;
 	work_agreed.marking++;
@@ -465,18 +465,27 @@ static void take_over(struct work *opener)
 	set_busy(opener);
 }
 
-// tell_opener tells the opener, if it waits, that nothing is left.  Returns it,
-// or NULL.  No marker may be busy.
-static struct work *tell_opener(void)
+// take_opener takes the opener off the list of those that wait.  Returns NULL
+// if it does not wait.
+static struct work *take_opener(void)
 {
 	struct work *w = work_agreed.waiters;
 
 	while (w && !w->opener)
 		w = w->waits;
-	if (!w)
-		return NULL;
-	remove_waiter(w);
-	take_over(w);
+	if (w)
+		remove_waiter(w);
+	return w;
+}
+
+// tell_opener tells the opener, if it waits, that nothing is left.  Returns it,
+// or NULL.  No marker may be busy.
+static struct work *tell_opener(void)
+{
+	struct work *w = take_opener();
+
+	if (w)
+		take_over(w);
 	return w;
 }
 
@@ -489,6 +498,9 @@ static struct work *take_or_wait(struct work *w)
 
 	if (!work_agreed.open || w->marking != work_agreed.marking) {
 		w->got = WORK_OVER;
+	} else if (w->opener && work_agreed.offers) {
+		w->got = WORK_OFFERS;
+		set_busy(w);
 	} else if (!work_agreed.alone && assign(w, w)) {
 		set_busy(w);
 		to = give_left(w);
@@ -570,6 +582,70 @@ void work_fork_lock(void)
 void work_fork_unlock(void)
 {
 	mutex_unlock(&work_agreed.lock);
+}
+
+// ---- what the opener only may take ----
+
+static void count_offered(int by)
+{
+	atomic_u32_store_relaxed(&work_agreed.offered,
+				 atomic_u32_load_relaxed(&work_agreed.offered) +
+				     (uint32_t)by);
+	count_waiting(by);
+}
+
+// wake_opener makes the opener busy if it waits.  w, which is busy, is not
+// alone any more then.  Returns the opener, which the caller must wake, or
+// NULL.
+static struct work *wake_opener(struct work *w)
+{
+	struct work *opener = take_opener();
+
+	if (!opener)
+		return NULL;
+	w->alone = work_agreed.alone = false;
+	opener->got = WORK_OFFERS;
+	set_busy(opener);
+	return opener;
+}
+
+void work_offer(struct work *w)
+{
+	struct work *to;
+
+	schedpoint(SCHED_WORK_OFFER);
+	mutex_lock(&work_agreed.lock);
+	RT_ASSERT(w->busy && !w->opener);
+	note_clear(&w->note);
+	w->waits = work_agreed.offers;
+	work_agreed.offers = w;
+	count_offered(1);
+	to = wake_opener(w);
+	RT_CHECK(work_agreed_check(&work_agreed));
+	mutex_unlock(&work_agreed.lock);
+	wake(to);
+	note_sleep(&w->note, UINT64_MAX);
+}
+
+struct work *work_offers(struct work *opener)
+{
+	struct work *offers;
+
+	mutex_lock(&work_agreed.lock);
+	RT_ASSERT(opener->opener && opener->busy);
+	offers = work_agreed.offers;
+	for (struct work *w = offers; w; w = w->waits)
+		count_offered(-1);
+	work_agreed.offers = NULL;
+	opener->more = any_left();
+	mutex_unlock(&work_agreed.lock);
+	return offers;
+}
+
+void work_taken(struct work *w)
+{
+	w->waits = NULL;
+	wake(w);
 }
 
 // ---- sharing ----
@@ -666,11 +742,27 @@ static const char *check_closed(const struct work_agreed *a)
 {
 	if (a->waiters)
 		return "marker waits though no marking is open";
+	if (a->offers)
+		return "marker offers though no marking is open";
 	if (a->ranges || a->next_job < a->njobs)
 		return "work is left though no marking is open";
 	if (a->alone || atomic_u32_load_relaxed(&a->busy) != 0)
 		return "marker is busy though no marking is open";
 	return NULL;
+}
+
+// check_offers adds the number of offers to *n.
+static const char *check_offers(const struct work_agreed *a, uint32_t *n)
+{
+	uint32_t offered = atomic_u32_load_relaxed(&a->offered);
+
+	for (const struct work *w = a->offers; w; w = w->waits) {
+		if (!w->busy || w->opener)
+			return "marker offers though it is idle or the opener";
+		if ((*n)++ == offered)
+			return "more markers offer than are counted";
+	}
+	return *n == offered ? NULL : "fewer markers offer than are counted";
 }
 
 const char *work_agreed_check(const struct work_agreed *a)
@@ -684,6 +776,9 @@ const char *work_agreed_check(const struct work_agreed *a)
 		return "more jobs were given than there are";
 	if (a->alone && atomic_u32_load_relaxed(&a->busy) != 1)
 		return "marker is alone but not the only busy one";
+	wrong = check_offers(a, &n);
+	if (wrong)
+		return wrong;
 	for (const struct work *w = a->waiters; w; w = w->waits) {
 		if (w->busy || w->got != WORK_WAIT)
 			return "marker that waits is busy";

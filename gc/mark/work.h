@@ -26,22 +26,28 @@
 //   - a marker is alone when it was the only busy one.  Until it ends that
 //     itself, by giving, no other marker can take anything, so plain stores
 //     suffice for its marks;
-//   - marking is over when no marker is busy and no job and no range is left.
+//   - marking is over when no marker is busy and no job and no range is left;
+//   - a marker that has something that only the opener may take offers it, and
+//     sleeps until the opener has taken it.  It is busy meanwhile, so marking
+//     is not over.  An opener that waits is made busy by the offer, as by any
+//     other gift.
 //
 // Which pairs of operations by different threads need exclusion from outside
 // (X), and which do not (-).  "stack" is what changes a marker's own words
 // (work_push, work_pop, work_room, work_spill, work_more), "give" is work_share
-// and work_add_range, "hint" work_wanted and work_waiting:
+// and work_add_range, "offer" work_offer, work_offers and work_taken, "hint"
+// work_wanted, work_waiting and work_offered:
 //
-//            open  jobs  close  join  get  give  stack  hint
-//   open      X     X      X     -     -    X      X     -
-//   jobs      X     X      X     -     -    X      X     -
-//   close     X     X      X     -     -    X      X     -
-//   join      -     -      -     -     -    -      -     -
-//   get       -     -      -     -     -    -      -     -
-//   give      X     X      X     -     -    -      -     -
-//   stack     X     X      X     -     -    -      -     -
-//   hint      -     -      -     -     -    -      -     -
+//            open  jobs  close  join  get  give  offer  stack  hint
+//   open      X     X      X     -     -    X      X      X     -
+//   jobs      X     X      X     -     -    X      X      X     -
+//   close     X     X      X     -     -    X      X      X     -
+//   join      -     -      -     -     -    -      -      -     -
+//   get       -     -      -     -     -    -      -      -     -
+//   give      X     X      X     -     -    -      -      -     -
+//   offer     X     X      X     -     -    -      -      -     -
+//   stack     X     X      X     -     -    -      -      -     -
+//   hint      -     -      -     -     -    -      -      -     -
 //
 // All operations on one record are its own marker's.  open, jobs
 // (work_add_jobs), close and work_joined are the opener's, and the stop of the
@@ -71,9 +77,11 @@ enum {
 enum work_words {
 	WORK_ANY,	 // the object that a word points to or into
 	WORK_REFERENCES, // the object that a word is a reference to
-	WORK_ENDS,	 // the object that ends where a word points
-	WORK_VALUES,	 // what a value in the rt_value_format how refers to
-	WORK_TAIL,	 // what an element of the tail of the rt_type how does
+	WORK_INSIDE, // WORK_ANY of a stack, and some kinds have RT_KIND_BASE
+	WORK_ENDS,   // the object that ends where a word points
+	WORK_VALUES, // what a value in the rt_value_format how refers to
+	WORK_STACK_VALUES, // WORK_VALUES of a stack, as WORK_INSIDE
+	WORK_TAIL, // what an element of the tail of the rt_type how does
 };
 
 // Words to be scanned, [lo, hi), 8-aligned.  Values and elements have stride
@@ -107,6 +115,7 @@ enum work_next {
 	WORK_JOB,
 	WORK_RANGE,
 	WORK_WORDS,
+	WORK_OFFERS, // the opener only
 	WORK_OVER,
 };
 
@@ -130,8 +139,9 @@ struct work {
 	enum work_next got;
 	uint32_t job;
 	struct work_range range;
-	struct note note;     // woken when got was set by another marker
-	struct work *waits;   // next in the list waiters
+	struct note note; // woken when got was set by another marker, or
+			  // when its offer was taken
+	struct work *waits;   // next in the list waiters, or in offers
 	struct work *next;    // the marker that joined before it
 	struct rt_proc *p;    // whose statistics count new spans
 	struct workbuf first; // a marker always has one buffer
@@ -142,6 +152,7 @@ struct work {
 struct work_agreed {
 	struct mutex lock;	// protects what follows
 	struct work *waiters;	// newest first
+	struct work *offers;	// markers that have one, newest first
 	struct work *joined;	// this marking, newest first
 	struct workbuf *ranges; // buffers of ranges that are left
 	uint32_t next_job;
@@ -149,7 +160,8 @@ struct work_agreed {
 	uint32_t marking; // its number, so that no marker joins it twice
 	bool open;	  // a marking is under way
 	bool alone;	  // the one busy marker is alone
-	RT_CACHE_ALIGNED atomic_u32 waiting; // length of the list waiters
+	RT_CACHE_ALIGNED atomic_u32 waiting; // length of waiters and offers
+	atomic_u32 offered;		     // length of offers
 	atomic_u32 busy;		     // number of busy markers
 };
 
@@ -178,10 +190,10 @@ struct work *work_joined(void);
 
 // work_get waits until there is something for a marker whose stack is empty, or
 // until marking is over.  It returns WORK_JOB with w->job, WORK_RANGE with
-// w->range, WORK_WORDS with words on the stack, or WORK_OVER.  For the marker
-// that opened the marking, it is over when nothing is left; that marker is then
-// busy and alone, and may continue.  For all others it is over once work_close
-// was called.
+// w->range, WORK_WORDS with words on the stack, WORK_OFFERS for the opener if
+// there are offers, or WORK_OVER.  For the marker that opened the marking, it
+// is over when nothing is left; that marker is then busy and alone, and may
+// continue.  For all others it is over once work_close was called.
 enum work_next work_get(struct work *w);
 
 // work_add_jobs adds jobs 0 to njobs - 1 anew.  Only the opener may call it,
@@ -207,11 +219,28 @@ RT_INLINE bool work_plenty(const struct work *w)
 	return w->full || w->t.top - w->bottom >= WORK_SHARE || w->more;
 }
 
+// work_offer tells the opener that w has something for it, and sleeps until the
+// opener has taken it.  w must be busy, and not the opener.
+void work_offer(struct work *w);
+
+// work_offers returns the markers that have offered something, linked by waits,
+// and takes them off the list.  Only the opener may call it.  It must read the
+// link of each before it calls work_taken for that marker.
+struct work *work_offers(struct work *opener);
+void work_taken(struct work *w);
+
+// work_offered tells whether there are offers, which is only a hint.
+RT_INLINE bool work_offered(void)
+{
+	return atomic_u32_load_relaxed(&work_agreed.offered) != 0;
+}
+
 // work_wanted tells whether work_share would change anything, which is only a
 // hint.
 bool work_wanted(const struct work *w);
 
-// work_waiting returns the number of markers that wait, which is only a hint.
+// work_waiting returns the number of markers that wait, for work or for the
+// opener, which is only a hint.
 uint32_t work_waiting(void);
 
 // work_spill makes an empty buffer the current one.  Returns false if it is

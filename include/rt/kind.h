@@ -53,9 +53,13 @@ enum rt_kind {
  *
  *  - It is called with the world stopped, by the thread that collects or by a
  *    thread of the library's.  So it uses no thread-local variable of the host.
+ *    Such a thread has a stack of 256 KiB, which holds the program's
+ *    thread-local variables as well; a callback may use 128 KiB of it.
  *  - Several threads may call it at the same time, even for the same object. It
  *    may be called more than once for one object in one collection, and outside
- *    of marking too (rt_config.checkmark).  So it changes nothing.
+ *    of marking too (rt_config.checkmark).  So it changes nothing, except as
+ *    rt_trace_first says.  RT_KIND_SERIAL and RT_KIND_ONCE promise more.
+ *  - It never runs inside another callback of the library.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
  *    call the functions of rt/trace.h, and rt_size, rt_base, rt_is_heap and
@@ -68,9 +72,26 @@ enum rt_kind {
 typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
 
 /*
+ * A describe callback writes what a person would call an object, for example
+ * Table#registry, into buf.  It writes at most n bytes and returns their
+ * number; no null byte is needed.  Bytes that are not printable ASCII are shown
+ * as '?'. Reports of this library call it; in this version that is the report
+ * of rt_config.checkmark, just before the process ends.
+ *
+ * size is rt_size(obj).  It may be called where a trace callback may be, it may
+ * be given an object that the host has not filled yet, and what a trace
+ * callback must not do it must not do either.  It tells no references.
+ */
+typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
+			      void *arg);
+
+/*
  * A type: the layout of an object.  The host owns it, and must keep it
  * unchanged and outside the heap for as long as an object of the type exists.
- * The library never writes to it, so it may be constant.
+ * It may be freed when no object leads to it any more: after
+ * rt_kind_unregister of its kinds, after rt_fini, or when rt_heap_walk, called
+ * after a collection, finds no object of it.  The library never writes to it,
+ * so it may be constant.
  *
  * An object begins with a fixed part of size bytes.  If tail_size is not 0,
  * equal elements of tail_size bytes follow up to the end of the object; an
@@ -87,7 +108,8 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * A host passes each to rt_type_check before an object leads to it.
  *
  * A host sets struct_size to sizeof(rt_type) and all that it does not need to
- * 0.  The struct may grow at its end.
+ * 0.  The struct may grow at its end.  A library accepts a longer struct than
+ * its own if all fields that it does not know are zero.
  */
 typedef struct rt_type {
 	size_t struct_size;
@@ -100,12 +122,27 @@ typedef struct rt_type {
 	const uint64_t *tail_bitmap; /* tail_ptrdata / 8 bits */
 	const rt_value_format *format; /* NULL: RT_FORMAT_PLAIN */
 	rt_trace_fn *trace;
-	void *arg;	  /* of trace */
-	const char *name; /* for reports; may be NULL */
-	uint32_t align;	  /* of objects, 8 or 16; 0: 16.  Only rt_alloc_typed
-			     reads it */
-	uint32_t spare;	  /* 0 */
+	rt_describe_fn *describe; /* NULL: that of the kind.  rt_alloc_typed
+				     keeps none */
+	void *arg;		  /* of the callbacks */
+	const char *name;	  /* for reports; may be NULL */
+	uint32_t align; /* of objects, 8 or 16; 0: 16.  Only rt_alloc_typed
+			   reads it */
+	uint32_t spare; /* 0 */
 } rt_type;
+
+/*
+ * RT_TYPE_INIT initialises an rt_type in C99 and in C++11.  The arguments are
+ * the fields behind struct_size, from size to align.  (C has designated
+ * initialisers as well.)
+ */
+#define RT_TYPE_INIT(size, ptrdata, bitmap, tail_size, tail_ptrdata,           \
+		     tail_bitmap, format, trace, describe, arg, name, align)   \
+	{                                                                      \
+		sizeof(rt_type), (size), (ptrdata), (bitmap), (tail_size),     \
+		    (tail_ptrdata), (tail_bitmap), (format), (trace),          \
+		    (describe), (arg), (name), (align), 0                      \
+	}
 
 /* Where the collector finds the layout of an object. */
 enum rt_layout {
@@ -117,6 +154,28 @@ enum rt_layout {
 	RT_LAYOUT_TRACE	  /* rt_kind_desc.trace tells */
 };
 
+/*
+ * What else holds for the objects of a kind.  The flags are or-ed.
+ *
+ * RT_KIND_SERIAL: trace callbacks run on the thread that collects, one after
+ * another.  A host without thread-safe callbacks sets it in all its kinds; then
+ * no two callbacks run at the same time.
+ *
+ * RT_KIND_ONCE: rt_trace_first works in trace callbacks.
+ *
+ * RT_KIND_BASE: a word in the heap or in a registered range refers to an object
+ * only if it points to the first 16 bytes of it, whatever its low three bits
+ * are.  The same holds for what a callback tells.  So a large array is not kept
+ * by a number that happens to lie in it.  On stacks and in registers of threads
+ * a pointer to any place in the object is enough, and with rt_config.past_end
+ * one to its end.
+ *
+ * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks: with
+ * RT_LAYOUT_NONE, with RT_LAYOUT_WORDS and with a type without a callback they
+ * are refused.
+ */
+enum rt_kind_flags { RT_KIND_SERIAL = 2, RT_KIND_ONCE = 4, RT_KIND_BASE = 16 };
+
 /* RT_LAYOUT_HEADER: the header word is the address of the rt_type itself. */
 #define RT_TYPE_IS_HEADER PTRDIFF_MIN
 
@@ -126,7 +185,8 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
 
 /*
  * A kind, as rt_kind_register is told of it.  rt_kind_desc_init fills in
- * struct_size and zeros.  The struct may grow at its end.
+ * struct_size and zeros.  The struct may grow at its end.  A library accepts a
+ * longer struct than its own if all fields that it does not know are zero.
  *
  * The header word is the 8 bytes at header_offset of an object.  Its value is
  * (word & header_mask) >> header_shift.
@@ -148,18 +208,20 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  *
  * trace is of RT_LAYOUT_TRACE, format of RT_LAYOUT_WORDS, type of
  * RT_LAYOUT_TYPE, and types of RT_LAYOUT_INDEX.  With any other layout they
- * must be NULL.  An rt_type has a format and a callback of its own.
+ * must be NULL.  An rt_type has a format and a callback of its own.  describe
+ * is of every layout; that of an object's rt_type comes first.
  */
 typedef struct rt_kind_desc {
 	size_t struct_size;
 	const char *name; /* for reports; at most 31 bytes of it are copied */
 	int layout;	  /* enum rt_layout */
-	uint32_t flags;	  /* 0 */
+	uint32_t flags;	  /* enum rt_kind_flags */
 	int number;	  /* RT_KIND_ANY, RT_KIND_ANY_ALIGN8, or the number that
 			     the host wants, so that it can be a constant */
 	uint32_t spare;	  /* 0 */
 	rt_trace_fn *trace;
-	void *arg;		       /* of trace */
+	rt_describe_fn *describe;
+	void *arg;		       /* of the callbacks */
 	const rt_value_format *format; /* copied; NULL: RT_FORMAT_PLAIN */
 	const rt_type *type;
 	size_t header_offset; /* a multiple of 8 */
@@ -185,9 +247,11 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
  * unregistered or the heap ends.
  *
  * Returns the number of the kind, which is above 0, or an error:
- * RT_EINVAL: d is null, or its struct_size is not that of a version of this
- * struct; layout, number or format is none of those above; flags or spare is
- * not 0; the trace callback, type or table that the layout needs is missing, or
+ * RT_EINVAL: d is null, or its struct_size is less than the first version of
+ * this struct has, above 4096, or above this library's while a field that it
+ * does not know is not zero; layout, number or format is none of those above; a
+ * flag is unknown, or one that the layout excludes; spare is not 0; the trace
+ * callback, type or table that the layout needs is missing, or
  * one that it does not use is set; the type is not in order (rt_type_check).
  * With RT_LAYOUT_HEADER or RT_LAYOUT_INDEX also: header_offset or type_offset
  * is not a multiple of 8, header_shift is above 63, header_mask is 0.
@@ -217,12 +281,12 @@ RT_API int rt_kind_unregister(int kind);
 
 /*
  * rt_type_check returns RT_OK if a type is in order, otherwise RT_EINVAL:
- * type is null, or its struct_size is not that of a version of this struct;
- * ptrdata is not a multiple of 8, or beyond size; tail_size is not a multiple
- * of 8; tail_size is not 0, and size is not a multiple of 8; tail_ptrdata is
- * not a multiple of 8, or beyond tail_size; a bitmap is null while its ptrdata
- * is not 0; format is not in order; the tag word of a value is not in its part;
- * align is not 0, 8 or 16; spare is not 0.
+ * type is null; its struct_size is wrong as for rt_kind_register; ptrdata is
+ * not a multiple of 8, or beyond size; tail_size is not a multiple of 8;
+ * tail_size is not 0, and size is not a multiple of 8; tail_ptrdata is not a
+ * multiple of 8, or beyond tail_size; a bitmap is null while its ptrdata is not
+ * 0; format is not in order; the tag word of a value is not in its part; align
+ * is not 0, 8 or 16; spare is not 0.
  *
  * The type of a kind (rt_kind_desc.type) is checked when the kind is
  * registered, and that of rt_alloc_typed at each call.  Types that an object

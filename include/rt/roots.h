@@ -106,8 +106,9 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *  - It is called in each collection, with the world stopped, by the thread
  *    that collects, before any stack is read.  Callbacks are called one after
  *    another, in no particular order.
- *  - It is called outside of marking too (rt_config.checkmark), and must then
- *    tell the same references.
+ *  - It may be called again later in the same stop, if the system refuses
+ *    memory, and outside of marking (rt_config.checkmark).  It must then tell
+ *    the same references.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
  *    call the functions of rt/trace.h, and rt_size, rt_base, rt_is_heap and

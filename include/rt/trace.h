@@ -3,7 +3,8 @@
  * roots (rt_roots_fn).
  *
  * Only such a callback calls these functions, with the tracer that it was
- * given, until it returns.
+ * given, until it returns.  None of them blocks, polls or allocates from the
+ * heap.  rt_tracer_self is for any thread.
  */
 #ifndef RT_TRACE_H
 #define RT_TRACE_H
@@ -83,8 +84,10 @@ struct rt_tracer {
 	size_t used;	  /* bytes of it */
 	struct rt_trace_entry *top;
 	struct rt_trace_entry *limit;
-	uint8_t mode; /* what asks */
-	uint8_t spare[7];
+	uint8_t names; /* 1: rt_trace_name has an effect */
+	uint8_t first; /* rt_trace_first */
+	uint8_t mode;  /* what asks */
+	uint8_t spare[5];
 };
 typedef struct rt_tracer rt_tracer;
 
@@ -93,11 +96,17 @@ RT_ABI_ASSERT_(offsetof(struct rt_tracer, used) == 8, "rt_tracer is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_tracer, top) == 16, "rt_tracer is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_tracer, limit) == 24, "rt_tracer is ABI");
 
+RT_ABI_ASSERT_(offsetof(struct rt_tracer, names) == 32, "rt_tracer is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_tracer, first) == 33, "rt_tracer is ABI");
+
 RT_API void rt_trace_slow_(rt_tracer *t, uintptr_t word);
+RT_API void rt_trace_name_(rt_tracer *t, const char *name, size_t index);
 
 /*
  * rt_trace_ptr tells a reference.  p points to or into an object, with anything
- * in its low three bits.  NULL, and an address in no object, are ignored.
+ * in its low three bits.  NULL, and an address in no object, are ignored.  So
+ * is a pointer into an object of a kind with RT_KIND_BASE beyond its first 16
+ * bytes.
  */
 static inline void rt_trace_ptr(rt_tracer *t, const void *p)
 {
@@ -142,6 +151,39 @@ static inline void rt_trace_pair(rt_tracer *t, const void *v,
 }
 
 /*
+ * rt_trace_first is 1 in exactly one call of a trace callback for each object
+ * that a collection marks, if its kind has RT_KIND_ONCE.  This call comes before
+ * all others for that object, and no other runs beside it.  It is 0 in every
+ * other call, in root callbacks, and whenever something other than marking
+ * asks.  (Of an object that an allocation has not returned yet there may be no
+ * call at all.)
+ *
+ * Where it is 1 a callback may change its object, for example clear the unused
+ * part of a stack.  It does so before it tells a row of words or values
+ * (rt_trace_words, rt_trace_values), because other threads may read that row at
+ * once.  For the same reason it leaves alone the words that a bitmap of its
+ * rt_type describes.
+ */
+static inline int rt_trace_first(const rt_tracer *t)
+{
+	return t->first;
+}
+
+/*
+ * rt_trace_name gives the reference that is told next a name, for reports:
+ * "name", or "name[index]" if index is not RT_NO_INDEX, or "[index]" if name is
+ * null.  At most 47 bytes of name are copied.  A value that turns out to be no
+ * reference does not use the name up; the next call of rt_trace_name replaces
+ * it.  While nothing reports, a call is one test.
+ */
+#define RT_NO_INDEX SIZE_MAX
+static inline void rt_trace_name(rt_tracer *t, const char *name, size_t index)
+{
+	if (__builtin_expect(t->names != 0, 0))
+		rt_trace_name_(t, name, index);
+}
+
+/*
  * rt_trace_words tells all words of [lo, hi) that are aligned to 8, as RT_WORDS
  * does.  rt_trace_values tells all values of it in a format, from the first
  * word that is aligned to 8 on.  The range may be in the object or anywhere
@@ -152,6 +194,15 @@ static inline void rt_trace_pair(rt_tracer *t, const void *v,
 RT_API void rt_trace_words(rt_tracer *t, const void *lo, const void *hi);
 RT_API void rt_trace_values(rt_tracer *t, const void *lo, const void *hi,
 			    const rt_value_format *f);
+
+/*
+ * rt_tracer_self returns the tracer of the callback that the calling thread is
+ * in.  Returns NULL in any other place.  It is for functions that a callback
+ * calls and that have no argument for a tracer.
+ *
+ * Any thread, at any time.  Does not block.
+ */
+RT_API rt_tracer *rt_tracer_self(void);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,7 @@
 	X(WORK_GET)	/* has nothing left, will say so */                    \
 	X(WORK_SHARE)	/* will look for a marker that waits */                \
 	X(GIVE_WORDS)	/* has found one, will move words to it */             \
+	X(WORK_OFFER)	/* has what the opener must take, will say so */       \
 	X(WORK_CLOSE)	/* will close the marking */                           \
 	X(GREY_SET)	/* is alone: has loaded what it will store */          \
 	X(GREY_PUBLISH) /* will show marks that it kept back */                \

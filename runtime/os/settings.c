@@ -188,18 +188,23 @@ static bool field_allows(const struct field *f, int64_t v)
 	       signal_usable(v);
 }
 
-bool settings_initialised(const rt_config *c)
+bool settings_known(const void *s, size_t size, size_t least, size_t known)
 {
-	const char *bytes = (const char *)c;
+	const char *bytes = s;
 
-	if (c->struct_size < SETTINGS_MIN_STRUCT ||
-	    c->struct_size > SETTINGS_MAX_STRUCT)
+	if (size < least || size > SETTINGS_MAX_STRUCT)
 		return false;
-	for (size_t i = sizeof *c; i < c->struct_size; i++) {
+	for (size_t i = known; i < size; i++) {
 		if (bytes[i] != 0)
 			return false;
 	}
 	return true;
+}
+
+bool settings_initialised(const rt_config *c)
+{
+	return settings_known(c, c->struct_size, SETTINGS_MIN_STRUCT,
+			      sizeof *c);
 }
 
 void settings_default(rt_config *c, size_t size)

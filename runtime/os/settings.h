@@ -29,6 +29,11 @@ RT_GLOBAL rt_config settings;
 // least SETTINGS_MIN_STRUCT.
 void settings_default(rt_config *c, size_t size);
 
+// settings_known tells whether the host's struct at s, of size bytes, can be
+// read as one of known bytes: it has at least the bytes that every host has,
+// and what this version does not know of it is 0.
+bool settings_known(const void *s, size_t size, size_t least, size_t known);
+
 // settings_initialised tells whether struct_size is possible, and the host set
 // no field that this version does not know.
 bool settings_initialised(const rt_config *c);

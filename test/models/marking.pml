@@ -6,6 +6,9 @@
 // after an overflow.  Two helpers come at any time, or not at all: late in a
 // marking, in the next one, or between the two.
 //
+// One object of the second marking has RT_KIND_SERIAL: the marker that marks it
+// leaves it to the opener, by an offer.
+//
 // All mark bits are in one markword.  A stack, and a range, is a set of
 // objects; the highest is the newest.  What happens under work.lock is one
 // step, because no other marker looks at it meanwhile.  A note is a bit;
@@ -34,6 +37,13 @@
 // mutant CLOSE_OPEN: closing leaves the marking open
 // mutant LATE_TAKES: a marker takes from a marking that it has not joined
 // mutant JOIN_TWICE: a helper leaves when nothing is left, and joins again
+// mutant OFFER_LATE: a marker waits for work before it has offered
+// mutant OFFER_IDLE: a marker that offers is not busy
+// mutant OFFER_SILENT: an opener that waits is not told of an offer
+// mutant OFFER_LEFT: the opener waits without a look at the offers
+// mutant OFFER_ALONE: a marker that was alone offers, and goes on plainly
+// mutant TAKEN_SILENT: a marker is not told that its offer was taken
+// mutant SERIAL_KEPT: the mark of a serial object is kept back
 
 #define MARKERS 3 // the opener is 0
 #define OPENER 0
@@ -46,6 +56,7 @@
 #define SECOND 24
 #define SMALL 4 // objects whose marks are kept back
 #define LARGE 2 // objects that leave a range
+#define SERIAL (marking == 1 -> 0 : 1) // objects that the opener traces
 #define ROOTS(job) (marking == 1 -> 1 : ((job) == 0 -> 3 : 4))
 #define CHILDREN(x) (marking == 1 -> 0 : ((x) == 1 -> 4 : ((x) == 2 -> 5 : 0)))
 #define NEWEST(s)                                                              \
@@ -58,10 +69,12 @@
 #define JOB 1
 #define WORDS 2
 #define OVER 3
+#define OFFERS 4
 
 // work.
 byte ranges;  // what they lead to
 byte waiters; // markers, as bits
+byte offers;  // markers, as bits
 byte next_job, njobs;
 byte busy;
 byte marking; // number
@@ -78,10 +91,12 @@ bool woken[MARKERS];	 // note
 
 byte mark; // the markword
 byte kept[MARKERS]; // marks of it that only the marker sees
+byte passed[MARKERS]; // objects that the opener will trace
 
 // Ghosts.
 byte counted;	      // objects counted once or three times, by all markers
 byte again;	      // objects counted two or three times
+byte traced;	      // serial objects
 byte stack[MARKERS];  // local to each, but for assertions
 bool joined[MARKERS]; // this marking
 bool late[MARKERS];   // BUSY_LATE
@@ -235,7 +250,19 @@ inline take_or_wait(me, to)
 #else
 	:: !open || w_marking[me] != marking -> got[me] = OVER
 #endif
-	:: else ->
+#ifndef OFFER_LEFT
+	:: open && w_marking[me] == marking && me == OPENER && offers != 0 ->
+		got[me] = OFFERS;
+		set_busy(me)
+#define NO_OFFERS (me != OPENER || offers == 0)
+#else
+#define NO_OFFERS true
+#endif
+#ifdef LATE_TAKES
+	:: open && NO_OFFERS ->
+#else
+	:: open && w_marking[me] == marking && NO_OFFERS ->
+#endif
 		if
 #ifdef OVER_LEFT
 		:: me == OPENER && NO_BUSY -> take_over()
@@ -366,9 +393,19 @@ inline work_share(me, to)
 	wake(to)
 }
 
+// What the opener does with a serial object, once.
+// C: trace_first
+// in: set
+inline trace_serial(objects)
+{
+	assert(!(traced & (objects)));
+	traced = traced | (objects);
+	stack[OPENER] = stack[OPENER] | CHILDREN(objects)
+}
+
 // What follows for a new object: it is counted, and its words are pushed, or
 // become a range.
-// C: grey_count, work_add_range
+// C: grey_word, work_add_range, trace_object
 // in: set
 inline claim(me, x)
 {
@@ -378,6 +415,8 @@ inline claim(me, x)
 	if
 	:: x & LARGE -> // work_add_range
 		ranges = ranges | CHILDREN(x)
+	:: (x & SERIAL) && me != OPENER -> passed[me] = passed[me] | x
+	:: (x & SERIAL) && me == OPENER -> trace_serial(x)
 	:: else -> stack[me] = stack[me] | CHILDREN(x)
 	fi
 }
@@ -420,13 +459,90 @@ inline publish(me, old)
 	}
 }
 
+// A marker offers what it has kept for the opener, and sleeps.
+// C: trace_pass, work_offer, wake_opener, take_opener
+// at: WORK_OFFER, WAKE
+inline offer(me, to)
+{
+	atomic {
+		woken[me] = false;
+		offers = offers | BIT(me);
+#ifdef OFFER_IDLE
+		w_busy[me] = false;
+		w_alone[me] = false;
+		busy--;
+#endif
+#ifndef OFFER_SILENT
+		if
+		:: waiters & BIT(OPENER) ->
+			waiters = waiters & ~BIT(OPENER);
+#ifndef OFFER_ALONE
+			alone = false;
+			w_alone[me] = false;
+#endif
+			got[OPENER] = OFFERS;
+			set_busy(OPENER);
+			to = OPENER + 1
+		:: else
+		fi
+#endif
+	}
+	wake(to);
+	atomic {
+		woken[me] -> passed[me] = 0
+#ifdef OFFER_IDLE
+		;
+		busy++;
+		w_busy[me] = true
+#endif
+	}
+}
+
+#define TAKE(i)                                                                \
+	if                                                                     \
+	:: taken & BIT(i) -> trace_serial(passed[i])                                \
+	:: else                                                                \
+	fi
+#ifdef TAKEN_SILENT
+#define TAKEN(i) skip
+#else
+#define TAKEN(i)                                                               \
+	if                                                                     \
+	:: taken & BIT(i) -> woken[i] = true                                   \
+	:: else                                                                \
+	fi
+#endif
+
+// C: trace_passed, work_offers, work_taken
+// at: WAKE
+inline take_offers(taken)
+{
+	atomic {
+		taken = offers;
+		offers = 0;
+		TAKE(1);
+		TAKE(2)
+	}
+	atomic {
+		TAKEN(1);
+		TAKEN(2);
+		taken = 0
+	}
+}
+
 #ifdef PLAIN_ALWAYS
 #define STORES(me) true
 #else
 #define STORES(me) w_alone[me]
 #endif
 
-// C: grey_word, grey_keep
+#ifdef SERIAL_KEPT
+#define KEPT (SMALL | SERIAL)
+#else
+#define KEPT SMALL
+#endif
+
+// C: grey_word, grey_keep, grey_settle
 // in: set
 inline mark_one(me, x, old)
 {
@@ -438,14 +554,14 @@ inline mark_one(me, x, old)
 			old = mark
 		}
 		atomic { set(me, x, old) }
-	:: !STORES(me) && !(NEWEST(stack[me]) & SMALL) -> // grey_set_once
+	:: !STORES(me) && !(NEWEST(stack[me]) & KEPT) -> // grey_set_once
 		atomic {
 			x = NEWEST(stack[me]);
 			stack[me] = stack[me] & ~x;
 			old = mark;
 			set(me, x, old)
 		}
-	:: !STORES(me) && (NEWEST(stack[me]) & SMALL) -> // grey_keep
+	:: !STORES(me) && (NEWEST(stack[me]) & KEPT) -> // grey_keep
 		if
 		:: kept[me] != 0 -> publish(me, old) // as for another word
 		:: true
@@ -474,15 +590,20 @@ inline finish(me, to, x, old)
 	:: w_busy[me] && waiters != 0 &&
 	   (stack[me] != 0 || LEFT || !w_alone[me]) ->
 		work_share(me, to)
+	:: me == OPENER && offers != 0 -> take_offers(x)
+	:: passed[me] != 0 -> offer(me, to) // also when the list is full
 	:: stack[me] == 0 && kept[me] != 0 -> publish(me, old)
 #ifdef KEPT_WAITING
-	:: stack[me] == 0 ->
-#else
+	:: stack[me] == 0 && passed[me] == 0 ->
+#elif defined(OFFER_LATE)
 	:: stack[me] == 0 && kept[me] == 0 ->
+#else
+	:: stack[me] == 0 && kept[me] == 0 && passed[me] == 0 ->
 #endif
 		work_get(me, to);
 		if
 		:: got[me] == OVER -> break
+		:: got[me] == OFFERS -> take_offers(x)
 		:: else
 		fi
 	od
@@ -494,7 +615,7 @@ inline check_over(what)
 {
 	assert(mark == what && counted == what && again == 0);
 	assert(kept[0] == 0 && kept[1] == 0 && kept[2] == 0);
-	assert(!LEFT);
+	assert(!LEFT && offers == 0 && traced == SERIAL);
 	assert(stack[0] == 0 && stack[1] == 0 && stack[2] == 0);
 	assert(busy == 1 && w_busy[OPENER] && !w_busy[1] && !w_busy[2]);
 	assert(w_alone[OPENER] && !(waiters & BIT(OPENER)))
@@ -546,6 +667,7 @@ proctype Opener()
 			assert(!open && busy == 0 && waiters == 0 && !LEFT);
 			mark = 0; // as after a flip
 			counted = 0;
+			traced = 0;
 			next_job = 0;
 			marking++;
 			njobs = marking;

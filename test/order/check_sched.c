@@ -5,9 +5,9 @@
 // fault, made in the C code, the test would find.  tools/schedpoints.sh
 // verifies that none is forgotten.  Three are about the order of memory, which
 // no order of steps shows; test/order/dekker.sh reads the code for them:
-// heapstats SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  One is
-// about a single thread, and test/unit/check_mark counts what it would lose:
-// marking KEPT_WAITING.
+// heapstats SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  Two are
+// about a single thread; test/unit/check_mark and test/whole/check_kind_flags
+// count what they would lose: marking KEPT_WAITING, marking OFFER_LATE.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

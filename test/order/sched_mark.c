@@ -169,6 +169,36 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
 
+static void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)t, (void)obj, (void)size, (void)arg;
+}
+
+// marking SERIAL_KEPT: the mark of an object that one marker only may trace is
+// seen at once, by a word to its beginning or to its inside.
+TEST(who_finds_an_object_to_trace_finds_it_alone, .n = 4)
+{
+	static const uint32_t flags[] = {RT_KIND_SERIAL, RT_KIND_ONCE};
+	rt_kind_desc d;
+	struct grey o;
+	uintptr_t p;
+
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TRACE;
+	d.trace = tell_nothing;
+	d.flags = flags[_i / 2];
+	p = (uintptr_t)rt_alloc_kind(rt_kind_register(&d), 64);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	grey_look(&first);
+	grey_look(&beside);
+	p += _i % 2 * 40;
+	ck_assert_int_eq(grey_word(&first, p, &o), GREY_TRACED);
+	ck_assert_int_eq(grey_word(&beside, p, &o), GREY_NOTHING);
+	publish();
+	ck_assert_uint_eq(counted(&first) + counted(&beside), 1);
+}
+
 // marking ALONE_BUSY: there is nothing to give, but another marker is busy.
 TEST(beside_a_busy_one_no_marker_is_alone)
 {
@@ -260,6 +290,66 @@ TEST(the_opener_hears_that_nothing_is_left)
 	close_marking();
 	hand_end(&helper);
 	ck_assert_int_eq(helper_got, WORK_OVER);
+}
+
+// ---- what the opener only may take ----
+
+static void helper_offers(void)
+{
+	work_offer(&second);
+}
+
+static void await_offer(void)
+{
+	while (!work_offered())
+		oscall_yield();
+}
+
+// marking OFFER_SILENT, OFFER_LEFT, OFFER_IDLE, TAKEN_SILENT: a marker offers
+// something when the opener is about to find nothing left, or already waits.
+// The opener takes it, and marking is not over.  The marker wakes when it was
+// taken, not before.
+TEST(the_opener_takes_what_is_offered, .n = 2)
+{
+	open_two_busy();
+	if (_i == 0) {
+		hold_at(SCHED_WORK_GET, &opener, opener_gets);
+		hand_start(&helper, helper_offers);
+		await_offer();
+		let_end(SCHED_WORK_GET, &opener);
+	} else {
+		hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
+		hold_at(SCHED_WORK_OFFER, &helper, helper_offers);
+		schedpoint_release(SCHED_WORK_OFFER);
+		await_offer();
+		let_end(SCHED_NOTE_WAIT, &opener);
+	}
+	ck_assert_int_eq(opener_got, WORK_OFFERS);
+	ck_assert(second.busy && first.work.busy && !first.work.alone);
+	ck_assert_uint_eq(work_waiting(), 1);
+	ck_assert_ptr_eq(work_offers(&first.work), &second);
+	ck_assert(!work_offered());
+	ck_assert_ptr_null(work_offers(&first.work));
+	work_taken(&second);
+	hand_end(&helper);
+	ck_assert_uint_eq(work_waiting(), 0);
+}
+
+// marking OFFER_ALONE: a marker that is alone offers something to the opener,
+// which waits.  From then on it stores plainly no more.
+TEST(who_offers_is_alone_no_more)
+{
+	open_two_busy();
+	hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
+	work_share(&second);
+	ck_assert(second.alone);
+	hand_start(&helper, helper_offers);
+	await_offer();
+	let_end(SCHED_NOTE_WAIT, &opener);
+	ck_assert_int_eq(opener_got, WORK_OFFERS);
+	ck_assert(!second.alone && !first.work.alone);
+	work_taken(work_offers(&first.work));
+	hand_end(&helper);
 }
 
 // ---- sleeping ----

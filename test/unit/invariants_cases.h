@@ -523,6 +523,23 @@
 	  "marker is busy though no marking is open", x.agreed.open = false;   \
 	  x.agreed.waiters = NULL; x.agreed.alone = true;                      \
 	  U32(x.agreed.waiting, 0))                                            \
+	X(work_agreed_check(&x.agreed),                                        \
+	  "marker offers though it is idle or the opener",                     \
+	  x.agreed.offers = &x.work;                                           \
+	  x.work.busy = false; U32(x.agreed.offered, 1))                       \
+	X(work_agreed_check(&x.agreed),                                        \
+	  "marker offers though it is idle or the opener",                     \
+	  x.agreed.offers = &x.work;                                           \
+	  x.work.busy = x.work.opener = true; U32(x.agreed.offered, 1))        \
+	X(work_agreed_check(&x.agreed), "more markers offer than are counted", \
+	  x.agreed.offers = &x.work;                                           \
+	  x.work.busy = true)                                                  \
+	X(work_agreed_check(&x.agreed),                                        \
+	  "fewer markers offer than are counted", U32(x.agreed.offered, 1))    \
+	X(work_agreed_check(&x.agreed),                                        \
+	  "marker offers though no marking is open", x.agreed.open = false;    \
+	  x.agreed.waiters = NULL; x.agreed.offers = &x.work;                  \
+	  x.work.busy = true; U32(x.agreed.offered, 1))                        \
 	X(work_pool_check(&x.pool), "mutex has an unknown state",              \
 	  U32(x.pool.lock.state, 4))                                           \
 	X(work_pool_check(&x.pool), "span of work buffers has another use",    \

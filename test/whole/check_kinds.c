@@ -232,7 +232,6 @@ static void trace_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
 #define TYPES(X)                                                               \
 	X(y.struct_size = 0)                                                   \
 	X(y.struct_size--)                                                     \
-	X(y.struct_size++)                                                     \
 	X(y.ptrdata = 4)                                                       \
 	X(y.ptrdata = 24)                                                      \
 	X(y.bitmap = NULL)                                                     \

@@ -150,7 +150,7 @@ static const rt_value_format pair = RT_FORMAT_PAIR(1, 1);
 
 #define WRONG(X)                                                               \
 	X(y.struct_size = 0)                                                   \
-	X(y.struct_size++)                                                     \
+	X(y.struct_size--)                                                     \
 	X(y.ptrdata = 4)                                                       \
 	X(y.ptrdata = 24)                                                      \
 	X(y.bitmap = NULL)                                                     \
@@ -183,6 +183,22 @@ TEST(what_bits_cannot_describe_is_refused)
 	good.format = &plain;
 	ck_assert_ptr_nonnull(rt_alloc_typed(&good, 1));
 	ck_assert_ptr_nonnull(rt_alloc_typed(&good, 5000));
+}
+
+TEST(a_longer_type_is_taken_if_the_rest_is_zero)
+{
+	struct {
+		rt_type y;
+		uint64_t more;
+	} longer = {.y = vector};
+
+	begin(heap_config(HEAP_QUIET));
+	longer.y.struct_size = sizeof longer;
+	ck_assert_ptr_nonnull(rt_alloc_typed(&longer.y, 1));
+	ck_assert_ptr_nonnull(rt_alloc_typed(&longer.y, 5000));
+	longer.more = 1;
+	ck_assert_ptr_null(rt_alloc_typed(&longer.y, 1));
+	ck_assert_ptr_null(rt_alloc_typed(&longer.y, 5000));
 }
 
 TEST(references_in_an_array_are_aligned)

@@ -1,0 +1,507 @@
+// Flags of kinds beside typed objects, formats, root callbacks and handles.
+#include <rt/rt.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gc/mark/checkmark.h"
+#include "gc/mark/gain.h"
+#include "gc/mark/work.h"
+#include "test/harness/await.h"
+#include "test/harness/death.h"
+#include "test/harness/heap.h"
+
+static const rt_value_format nan_box =
+    RT_FORMAT_NAN_BOX(UINT64_C(0xfff9) << 48, (UINT64_C(0xfffa) << 48) - 1);
+
+static uint64_t boxed(uint64_t word)
+{
+	return word | UINT64_C(0xfff9) << 48;
+}
+
+// ---- heaps ----
+
+enum mode { ALONE, NO_MEMORY, HELPERS, HELPERS_FEW_MEMORY, MODES };
+
+static void start(enum mode mode)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.checkmark = 1;
+	c.gc_threads = mode >= HELPERS ? 3 : 0;
+	c.clobberfree = 1;
+	c.stack_format = &nan_box;
+	gain = (struct gain){.interval = UINT32_MAX}; // helpers are called
+	if (mode == NO_MEMORY)
+		work_limit(0);
+	if (mode == HELPERS_FEW_MEMORY)
+		work_limit(1);
+	heap_start_exact(c);
+}
+
+static int add_kind(rt_kind_desc *d)
+{
+	int kind = rt_kind_register(d);
+
+	ck_assert_int_gt(kind, 0);
+	return kind;
+}
+
+// ---- nodes: objects of kinds with flags ----
+
+enum {
+	NODES = 2 * WORK_ENTRIES + 100, // more than a buffer holds
+	NODE_WORDS = 6,
+};
+
+static struct {
+	uint32_t flags;
+	pthread_t collector;
+	atomic_u32 inside; // callbacks that run
+	atomic_u32 wrong;  // callbacks that found something wrong
+	atomic_u32 firsts[NODES];
+	atomic_u32 calls[NODES];
+	uint64_t *node[NODES];
+} graph;
+
+static void expect(bool ok)
+{
+	if (!ok)
+		atomic_u32_add_relaxed(&graph.wrong, 1);
+}
+
+// trace_node traces a node: its number, and a reference to a leaf.
+static void trace_node(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	uint64_t *p = obj;
+
+	(void)size, (void)arg;
+	expect(rt_tracer_self() == t);
+	if (graph.flags & RT_KIND_SERIAL) {
+		expect(atomic_u32_add_relaxed(&graph.inside, 1) == 1);
+		expect(pthread_equal(pthread_self(), graph.collector));
+	}
+	atomic_u32_add_relaxed(&graph.calls[p[0]], 1);
+	atomic_u32_add_relaxed(&graph.firsts[p[0]],
+			       (uint32_t)rt_trace_first(t));
+	rt_trace_ptr(t, (void *)(uintptr_t)p[1]);
+	if (graph.flags & RT_KIND_SERIAL)
+		atomic_u32_add_relaxed(&graph.inside, UINT32_MAX);
+}
+
+static void make_nodes(uint32_t flags)
+{
+	rt_kind_desc d;
+	int kind;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TRACE;
+	d.trace = trace_node;
+	d.flags = graph.flags = flags;
+	kind = add_kind(&d);
+	for (unsigned i = 0; i < NODES; i++) {
+		uint64_t *p = rt_alloc_of(kind, NODE_WORDS * 8);
+
+		ck_assert_ptr_nonnull(p);
+		p[0] = i;
+		p[1] = (uintptr_t)rt_alloc_noscan(16);
+		graph.node[i] = p;
+	}
+}
+
+// ---- ways that lead to nodes ----
+
+static uintptr_t root[1];
+static uint64_t values[NODES];
+
+// hold makes an exact root of an object.
+static void *hold(void *p)
+{
+	ck_assert_ptr_nonnull(p);
+	root[0] = (uintptr_t)p;
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
+	return p;
+}
+
+static void tell_pointers(rt_tracer *t, void *arg)
+{
+	(void)arg;
+	expect(rt_trace_first(t) == 0 && rt_tracer_self() == t);
+	for (unsigned i = 0; i < NODES; i++) {
+		rt_trace_name(t, "node", i);
+		rt_trace_ptr(t, (void *)(uintptr_t)values[i]);
+	}
+	expect(rt_trace_first(t) == 0);
+}
+
+static void tell_row(rt_tracer *t, void *arg)
+{
+	(void)arg;
+	rt_trace_words(t, values, values + NODES);
+}
+
+static void tell_values(rt_tracer *t, void *arg)
+{
+	(void)arg;
+	rt_trace_values(t, values, values + NODES, &nan_box);
+}
+
+// Each makes values[i] refer to something.  Returns the number of objects that
+// it took.
+
+static unsigned by_pointers(void)
+{
+	rt_roots_add_fn(tell_pointers, NULL, "graph");
+	return 0;
+}
+
+static unsigned by_row(void)
+{
+	rt_roots_add_fn(tell_row, NULL, NULL);
+	return 0;
+}
+
+static unsigned by_values(void)
+{
+	for (unsigned i = 0; i < NODES; i++)
+		values[i] = boxed(values[i]);
+	rt_roots_add_fn(tell_values, NULL, NULL);
+	return 0;
+}
+
+static unsigned by_formatted_range(void)
+{
+	for (unsigned i = 0; i < NODES; i++)
+		values[i] = boxed(values[i]);
+	rt_roots_add_values(values, values + NODES, &nan_box, 0);
+	return 0;
+}
+
+static const uint64_t bit_0[] = {1}, bit_1[] = {2};
+
+// by_typed leads to nodes by one typed object for each.
+static unsigned by_typed(const rt_type *type)
+{
+	uint64_t **table = hold(rt_alloc(NODES * sizeof *table));
+
+	for (unsigned i = 0; i < NODES; i++) {
+		table[i] = rt_alloc_typed(type, 1);
+		ck_assert_ptr_nonnull(table[i]);
+		table[i][1] = values[i];
+	}
+	return NODES + 1;
+}
+
+static unsigned by_typed_16(void)
+{
+	static const rt_type type = RT_TYPE_INIT(
+	    16, 16, bit_1, 0, 0, NULL, NULL, NULL, NULL, NULL, "pair", 0);
+
+	return by_typed(&type);
+}
+
+static unsigned by_typed_24(void)
+{
+	static const rt_type type = RT_TYPE_INIT(
+	    24, 16, bit_1, 0, 0, NULL, NULL, NULL, NULL, NULL, "three", 8);
+
+	return by_typed(&type);
+}
+
+static const rt_type cell =
+    RT_TYPE_INIT(8, 8, bit_0, 0, 0, NULL, NULL, NULL, NULL, NULL, "cell", 0);
+
+// by_rows leads to nodes by typed arrays of n elements.
+static unsigned by_rows(unsigned n)
+{
+	uint64_t **table = hold(rt_alloc(NODES * sizeof *table));
+	unsigned rows = 0;
+
+	for (unsigned i = 0; i < NODES; i++) {
+		if (i % n == 0)
+			table[rows++] = rt_alloc_typed(&cell, n);
+		table[rows - 1][i % n] = values[i];
+	}
+	return rows + 1;
+}
+
+static unsigned by_typed_rows(void)
+{
+	return by_rows(400);
+}
+
+static unsigned by_typed_large(void)
+{
+	return by_rows(NODES);
+}
+
+static unsigned by_handles(void)
+{
+	for (unsigned i = 0; i < NODES; i++)
+		ck_assert_ptr_nonnull(rt_handle_new((void *)values[i]));
+	return 0;
+}
+
+static void tell_all(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < size / 8; i++)
+		rt_trace_ptr(t, ((void **)obj)[i]);
+}
+
+// by_kind leads to nodes by one object of a kind.
+static unsigned by_kind(rt_kind_desc *d)
+{
+	uint64_t *p = hold(rt_alloc_kind(add_kind(d), sizeof values));
+
+	memcpy(p, values, sizeof values);
+	return 1;
+}
+
+static unsigned by_callback(void)
+{
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TRACE;
+	d.trace = tell_all;
+	return by_kind(&d);
+}
+
+static unsigned by_type(void)
+{
+	static const rt_type type = RT_TYPE_INIT(0, 0, NULL, 8, 8, bit_0, NULL,
+						 NULL, NULL, NULL, "row", 0);
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TYPE;
+	d.type = &type;
+	return by_kind(&d);
+}
+
+static unsigned by_formatted_kind(void)
+{
+	rt_kind_desc d;
+
+	for (unsigned i = 0; i < NODES; i++)
+		values[i] = boxed(values[i]);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.format = &nan_box;
+	return by_kind(&d);
+}
+
+static const struct way {
+	const char *name;
+	unsigned (*make)(void);
+	bool exact; // only references to the begin of an object
+} ways[] = {
+    {"pointers of a root callback", by_pointers, false},
+    {"a row of a root callback", by_row, false},
+    {"values of a root callback", by_values, false},
+    {"a range in a format", by_formatted_range, false},
+    {"typed objects of 16 bytes", by_typed_16, false},
+    {"typed objects of 24 bytes", by_typed_24, false},
+    {"typed rows", by_typed_rows, false},
+    {"a large typed row", by_typed_large, false},
+    {"handles", by_handles, true},
+    {"a callback", by_callback, false},
+    {"a type", by_type, false},
+    {"a kind in a format", by_formatted_kind, false},
+};
+enum { WAYS = RT_ARRAY_LEN(ways) };
+
+// ---- what the flags promise, by every way ----
+
+GROUP(ways, .timeout = 120);
+
+static void collect(const struct way *way, uint64_t live, uint32_t first)
+{
+	for (unsigned i = 0; i < NODES; i++) {
+		atomic_u32_store_relaxed(&graph.calls[i], 0);
+		atomic_u32_store_relaxed(&graph.firsts[i], 0);
+	}
+	graph.collector = pthread_self();
+	ck_assert_msg(heap_live_after_gc() == live, "%s", way->name);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&graph.wrong), 0);
+	for (unsigned i = 0; i < NODES; i++) {
+		uint32_t n = atomic_u32_load_relaxed(&graph.calls[i]);
+		uint32_t firsts = atomic_u32_load_relaxed(&graph.firsts[i]);
+
+		// At least once to mark, and once more for checkmark.
+		if (n < 2 || firsts != first)
+			ck_abort_msg("%s: %u calls for node %u, %u first",
+				     way->name, n, i, firsts);
+	}
+}
+
+// Every other word points to the second word of its node.
+static void point(bool exact)
+{
+	for (unsigned i = 0; i < NODES; i++)
+		values[i] =
+		    (uintptr_t)graph.node[i] + (exact || i % 2 == 0 ? 0 : 8);
+}
+
+static const uint32_t flag_sets[] = {
+    RT_KIND_BASE,
+    RT_KIND_ONCE,
+    RT_KIND_SERIAL | RT_KIND_ONCE,
+    RT_KIND_SERIAL | RT_KIND_ONCE | RT_KIND_BASE,
+};
+enum { FLAG_SETS = RT_ARRAY_LEN(flag_sets) };
+
+TEST(every_way_leads_to_each_node_once, .n = WAYS * MODES * FLAG_SETS)
+{
+	const struct way *way = &ways[_i % WAYS];
+	uint32_t flags = flag_sets[_i / WAYS % FLAG_SETS];
+	unsigned n;
+
+	start((enum mode)(_i / WAYS / FLAG_SETS));
+	make_nodes(flags);
+	point(way->exact);
+	n = way->make();
+	for (int i = 0; i < 2; i++)
+		collect(way, 2 * NODES + n, (flags & RT_KIND_ONCE) != 0);
+	// From now on markers expect typed objects.
+	ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
+	collect(way, 2 * NODES + n, (flags & RT_KIND_ONCE) != 0);
+}
+
+// Handles are exact, so for them this is no question.
+TEST(no_way_leads_behind_the_first_16_bytes, .n = WAYS * MODES)
+{
+	const struct way *way = &ways[_i % WAYS];
+	unsigned n;
+
+	start((enum mode)(_i / WAYS));
+	make_nodes(RT_KIND_BASE);
+	for (unsigned i = 0; i < NODES; i++)
+		values[i] = (uintptr_t)graph.node[i] + 16 + i % 3 * 8;
+	n = way->make();
+	graph.collector = pthread_self();
+	ck_assert_msg(heap_live_after_gc() == n, "%s", way->name);
+}
+
+// Several ways at once.
+TEST(a_node_is_first_by_one_way_only, .n = MODES * FLAG_SETS)
+{
+	uint32_t flags = flag_sets[_i % FLAG_SETS];
+	unsigned n;
+
+	start((enum mode)(_i / FLAG_SETS));
+	make_nodes(flags);
+	point(true);
+	n = by_pointers() + by_row() + by_handles() + by_typed_16();
+	for (int i = 0; i < 3; i++)
+		collect(&ways[0], 2 * NODES + n, (flags & RT_KIND_ONCE) != 0);
+}
+
+// ---- stacks with values in a format ----
+
+static uint64_t disguised; // the complement is no value
+static atomic_u32 holds, released;
+
+// hold_value keeps a value on its stack, in a blocking region.
+static void *hold_value(void *arg)
+{
+	volatile uint64_t held;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	held = ~disguised;
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	atomic_u32_add_release(&holds, 1);
+	await_at_least(&released, 1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	(void)held;
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return arg;
+}
+
+static pthread_t begin_holding(uint64_t value)
+{
+	pthread_t thread;
+
+	disguised = ~value;
+	atomic_u32_store_relaxed(&holds, 0);
+	atomic_u32_store_relaxed(&released, 0);
+	thread = start_thread(hold_value, NULL);
+	await_at_least(&holds, 1);
+	return thread;
+}
+
+static uint64_t *new_base_object(size_t size)
+{
+	rt_kind_desc d;
+	uint64_t *p;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_BASE;
+	p = rt_alloc_kind(add_kind(&d), size);
+	ck_assert_ptr_nonnull(p);
+	return p;
+}
+
+TEST(a_value_on_a_stack_refers_by_any_place, .n = MODES)
+{
+	static const size_t sizes[] = {16, 48, 1000, 40000};
+
+	start((enum mode)_i);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+		uintptr_t p = (uintptr_t)new_base_object(sizes[i]);
+		pthread_t thread = begin_holding(boxed(p + sizes[i] - 1));
+
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		ck_assert_int_eq(rt_is_heap((void *)p), 1);
+		atomic_u32_add_release(&released, 1);
+		join_thread(thread);
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		ck_assert_int_eq(rt_is_heap((void *)p), 0);
+	}
+}
+
+// ---- what checkmark finds ----
+
+GROUP(checks, .timeout = 60);
+
+static void check_stack_value(void)
+{
+	uintptr_t p;
+
+	start(ALONE);
+	p = (uintptr_t)new_base_object(48);
+	begin_holding(boxed(p + 40));
+	checkmark_all(false);
+	fputs("passed\n", stderr);
+}
+
+TEST(a_value_on_a_stack_that_was_not_followed_is_found)
+{
+	ck_assert(death_aborted(death_status(check_stack_value)));
+	ck_assert_msg(strstr(death_output, "found in a stack at "), "%s",
+		      death_output);
+}
+
+static void check_named_root(void)
+{
+	start(ALONE);
+	make_nodes(RT_KIND_BASE);
+	point(false);
+	for (unsigned i = 0; i < NODES; i++)
+		values[i] += i < 7 ? 16 : 0;
+	by_pointers();
+	checkmark_all(false);
+	fputs("passed\n", stderr);
+}
+
+TEST(a_root_callback_names_what_was_not_followed)
+{
+	ck_assert(death_aborted(death_status(check_named_root)));
+	ck_assert_msg(strstr(death_output, "found in root callback graph at "),
+		      "%s", death_output);
+	ck_assert_msg(strstr(death_output, ", reference node[7]\n"), "%s",
+		      death_output);
+}

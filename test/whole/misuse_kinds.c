@@ -1,0 +1,76 @@
+// Flags of kinds: each bit by itself, and all three, with each layout.
+#include "test/whole/misuse.h"
+
+static void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)t, (void)obj, (void)size, (void)arg;
+}
+
+static const rt_type plain =
+    RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, "plain", 0);
+static const rt_type traced = RT_TYPE_INIT(
+    16, 0, NULL, 0, 0, NULL, NULL, tell_nothing, NULL, NULL, "traced", 0);
+static const rt_type *const table[] = {&plain};
+
+// A layout, and whether a trace callback may run for it.
+static const struct layout_case {
+	const char *name;
+	int layout;
+	const rt_type *type;
+	bool calls;
+} layout_cases[] = {
+    {"none", RT_LAYOUT_NONE, NULL, false},
+    {"words", RT_LAYOUT_WORDS, NULL, false},
+    {"type", RT_LAYOUT_TYPE, &plain, false},
+    {"type with a callback", RT_LAYOUT_TYPE, &traced, true},
+    {"header", RT_LAYOUT_HEADER, NULL, true},
+    {"index", RT_LAYOUT_INDEX, NULL, true},
+    {"callback", RT_LAYOUT_TRACE, NULL, true},
+};
+
+static int answer(const struct layout_case *c, uint32_t flags)
+{
+	rt_kind_desc d;
+	int kind;
+
+	rt_kind_desc_init(&d);
+	d.layout = c->layout;
+	d.type = c->type;
+	d.flags = flags;
+	d.header_mask = UINT64_MAX;
+	if (c->layout == RT_LAYOUT_INDEX) {
+		d.types = table;
+		d.ntypes = 1;
+	}
+	if (c->layout == RT_LAYOUT_TRACE)
+		d.trace = tell_nothing;
+	kind = rt_kind_register(&d);
+	return kind > 0 ? rt_kind_unregister(kind) : kind;
+}
+
+TEST(flags_that_a_layout_has_no_use_for)
+{
+	const uint32_t calls = RT_KIND_SERIAL | RT_KIND_ONCE;
+	const uint32_t known = calls | RT_KIND_BASE;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(layout_cases); i++) {
+		const struct layout_case *c = &layout_cases[i];
+
+		for (unsigned bit = 0; bit < 32; bit++) {
+			uint32_t flag = UINT32_C(1) << bit;
+			bool ok = flag & (c->calls ? known : RT_KIND_BASE);
+
+			judge(c->name, with_number("flag", flag),
+			      answer(c, flag), ok ? RT_OK : RT_EINVAL);
+			judge(c->name, with_number("flag beside", flag),
+			      answer(c, flag | RT_KIND_BASE),
+			      ok ? RT_OK : RT_EINVAL);
+		}
+		judge(c->name, "all flags", answer(c, known),
+		      c->calls ? RT_OK : RT_EINVAL);
+		judge(c->name, "every bit", answer(c, UINT32_MAX), RT_EINVAL);
+	}
+	heap_healthy();
+	finish(RT_ARRAY_LEN(layout_cases) * 66);
+}
