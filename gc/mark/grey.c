@@ -40,9 +40,9 @@ static enum grey_result found_of(unsigned kind, unsigned class)
 		return GREY_NOTHING;
 	if (!layout_scanned(kind))
 		return GREY_LEAF;
-	return layout_is_words(kind) || !sizeclass_is_aligned(class)
-		   ? GREY_NOTHING
-		   : GREY_TRACED;
+	if (layout_is_words(kind) || !sizeclass_is_aligned(class))
+		return GREY_NOTHING;
+	return kind == KIND_TYPED ? GREY_BITS : GREY_TRACED;
 }
 
 void grey_add_kind(unsigned kind)

@@ -223,7 +223,7 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
 // What marking finds of all others, by grey_index: GREY_LEAF, GREY_TRACED,
-// GREY_FLAGGED, or GREY_NOTHING where grey_wide must look.
+// GREY_BITS, GREY_FLAGGED, or GREY_NOTHING where grey_wide must look.
 RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 
 // Bit k: kind k has RT_KIND_BASE.
@@ -260,6 +260,10 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t w,
 		o->size = sizeclass_table[pageword_class(page)].size;
 		o->kind = pageword_kind(page);
 		return GREY_TRACED;
+	}
+	if (found == GREY_BITS) {
+		o->size = sizeclass_table[pageword_class(page)].size;
+		return GREY_BITS;
 	}
 	wide.base = o->base;
 	found = found == GREY_FLAGGED ? grey_settle(m, w, page, &wide)

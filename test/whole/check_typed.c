@@ -8,7 +8,7 @@
 
 #include "runtime/pages/arena.h"
 #include "runtime/os/settings.h"
-#include "gc/mark/work.h"
+#include "gc/mark/grey.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
@@ -604,6 +604,19 @@ static void run_model(rt_config c, const char *name)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
 	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// Objects of 24 bytes may begin between granules, so grey_wide looks first.
+TEST(small_objects_are_scanned_by_their_bits)
+{
+	begin(heap_config(HEAP_QUIET));
+	ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
+	for (unsigned class = 1; class < SIZECLASS_COUNT; class ++)
+		if (sizeclass_is_aligned(class))
+			ck_assert_int_eq(
+			    grey_found[KIND_TYPED << PAGEWORD_CLASS_BITS |
+				       class],
+			    GREY_BITS);
 }
 
 GROUP(model, .timeout = 120);
