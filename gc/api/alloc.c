@@ -2,6 +2,8 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/alloc.h>
 
+#include <string.h>
+
 #include "runtime/os/settings.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/kinds.h"
@@ -299,6 +301,31 @@ void *rt_alloc_typed(const rt_type *type, size_t count)
 
 	return type && typed_is_simple(type, count) ? typed_simple(t, type)
 						    : typed_any(t, type, count);
+}
+
+void *rt_alloc_array(int kind, size_t head, size_t count, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(count, size, &n) ||
+	    __builtin_add_overflow(n, head, &n))
+		return NULL;
+	return rt_alloc_kind(kind, n);
+}
+
+void *rt_memdup(const void *p, size_t n)
+{
+	void *copy = p || n == 0 ? rt_alloc_noscan_uninit(n) : NULL;
+
+	if (copy && n != 0)
+		memcpy(copy, p, n);
+	rt_keep_alive(p);
+	return copy;
+}
+
+char *rt_strdup(const char *s)
+{
+	return s ? rt_memdup(s, strlen(s) + 1) : NULL;
 }
 
 // ---- questions ----

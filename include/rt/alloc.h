@@ -339,6 +339,20 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
 RT_API void *rt_alloc_typed(const rt_type *type, size_t count);
 
 /*
+ * rt_alloc_array is rt_alloc_kind(kind, head + count * size).  NULL also if
+ * that is more than a size_t holds.
+ */
+RT_API void *rt_alloc_array(int kind, size_t head, size_t count, size_t size);
+
+/*
+ * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
+ * copies a string with its end.  What is copied may be in the heap or outside.
+ * NULL also if p or s is null, unless n is 0.
+ */
+RT_API void *rt_memdup(const void *p, size_t n);
+RT_API char *rt_strdup(const char *s);
+
+/*
  * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
  * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
  * host that defines RT_NO_INLINE_ALLOC has calls instead of them.

@@ -368,7 +368,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 97 }; // in run_doors
+enum { DOORS = 102 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -406,6 +406,11 @@ static void run_doors(enum place place)
 	DOOR(ALLOCATES, some(rt_alloc_typed(&link_type, 0)));
 	DOOR(ALLOCATES, some(rt_alloc_typed(&link_type, 20000)));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_typed(NULL, 1)));
+	DOOR(ALLOCATES, some(rt_alloc_array(RT_WORDS, 8, 10, 16)));
+	DOOR(ANYWHERE(NOTHING), some(rt_alloc_array(RT_WORDS, 8, SIZE_MAX, 2)));
+	DOOR(ALLOCATES, some(rt_memdup(words, sizeof words)));
+	DOOR(ANYWHERE(NOTHING), some(rt_memdup(NULL, 8)));
+	DOOR(ALLOCATES, some(rt_strdup("text")));
 	DOOR(ATTACHED_ONLY(RT_OK), call_kind_register());
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_kind_register(NULL));
 	DOOR(ATTACHED_ONLY(RT_ENOENT), rt_kind_unregister(RT_KIND_MAX));
