@@ -25,7 +25,6 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
 exempt='
-sweep_ensure     a span is swept before its use: finalizers, weak references
 '
 
 # code FILE...: the text without comments and without what tests alone have.

@@ -15,32 +15,6 @@
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"
 
-// The address of every object of no bytes.
-static uint64_t zerobase;
-
-// alloc_wanted is the place where arguments are checked, threads are stopped,
-// and collections begin.
-RT_INLINE void *alloc_wanted(rt_thread *t, struct want *w)
-{
-	// What the range can never hold is refused before anything is tried.
-	if (!door_allocating(t) || w->n > arena.reserved ||
-	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
-		return NULL;
-	if (w->n == 0)
-		return &zerobase;
-	safepoint_poll(t);
-	if (handlers_warn_mappings()) {
-		if (!door_may_go_on(t))
-			return NULL;
-		w->dry = false; // the handler may have allocated
-	}
-	supply_collect_before_object(t->p);
-	// The kind may have ended while the thread was stopped.
-	if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
-		return NULL;
-	return supply_object(t->mc, w);
-}
-
 // alloc_checked is for what the current run does not hold.  row is a row of
 // runs, or a registered kind, whose number is no row's; dry is for struct want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
@@ -51,7 +25,7 @@ static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 			 .uninit = row == RT_ROW_UNINIT,
 			 .dry = dry};
 
-	return alloc_wanted(t, &w);
+	return supply_request(t, &w);
 }
 
 static_assert((int)RT_ROWS == (int)RT_KIND_FIRST, "a row or a kind");
@@ -138,7 +112,7 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 }
 
 // kind_slot returns the slot that t may take n bytes of a kind from, in the
-// class that they have in the kind like.  Returns NULL if alloc_wanted knows
+// class that they have in the kind like.  Returns NULL if supply_request knows
 // more.
 RT_INLINE struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
 					int like, size_t n)
@@ -198,7 +172,7 @@ static RT_NOINLINE void *typed_wanted(rt_thread *t, const rt_type *type,
 	if (!door_allocating(t) ||
 	    (!kinds_exists(KIND_TYPED) && !registry_add_typed()))
 		return NULL;
-	obj = alloc_wanted(t, &w);
+	obj = supply_request(t, &w);
 	if (obj && n != 0)
 		typed_note_found(type, count, (uintptr_t)obj);
 	return obj;

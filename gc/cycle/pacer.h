@@ -75,10 +75,14 @@ int pacer_set_percent(int percent);
 // stacks, are reason to collect.  Of stacks only the growth since the last
 // collection counts, as new objects do: a collection does not free those that
 // were there then.
+//
+// heap_live may be below zero for a while: objects that a thread has freed by
+// hand are subtracted at once, and another thread may not have added them yet.
 RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.stack_inuse);
-	uint64_t used = heap_live + base_sub_sat(stack_inuse, before);
+	uint64_t live = (int64_t)heap_live < 0 ? 0 : heap_live;
+	uint64_t used = live + base_sub_sat(stack_inuse, before);
 
 	return used >= atomic_u64_load_relaxed(&pacer.goal);
 }

@@ -8,7 +8,11 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 {
 	spanclass sc = slot->sc;
 	struct mspan *s;
+	void *obj;
 
+	obj = mcache_take_freed(mc, slot, uninit);
+	if (obj)
+		return obj;
 	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
 	if (!s)

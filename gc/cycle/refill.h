@@ -10,7 +10,8 @@
 
 #include "runtime/spans/mcache.h"
 
-// refill_small takes an object from another span than the one that a slot
+// refill_small takes an object from what other threads have freed by hand.  If
+// there is nothing, it takes one from another span than the one that a slot
 // caches, which is retired, and caches that span.  mcache_take must get nothing
 // from the slot.  Returns NULL if there is no memory.
 void *refill_small(struct rt_mcache *mc, struct rt_proc *p,

@@ -1,15 +1,12 @@
 // sweep.c - sweeps spans, a chunk at a time.
 #include "gc/cycle/sweep.h"
 
-#include <string.h>
-
 #include "runtime/base/bits.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
-#include "runtime/os/settings.h"
-#include "runtime/os/poison.h"
 #include "runtime/spans/mcentral.h"
+#include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
 
 // The fewest chunks that helpers are called for: some hundred microseconds of
@@ -110,15 +107,6 @@ static struct counts sweep_lines(const struct mspan *s, uint32_t gen)
 }
 #endif
 
-// clobber overwrites whole words; small guarded objects begin at any address.
-static void clobber(char *p, uint64_t bytes)
-{
-	const uint64_t word = SWEEP_CLOBBER;
-
-	for (uint64_t i = 0; i + sizeof word <= bytes; i += sizeof word)
-		memcpy(p + i, &word, sizeof word);
-}
-
 // check_guarded throws if the memory beside a dead guarded object was
 // overwritten.
 static void check_guarded(const struct mspan *s)
@@ -150,10 +138,7 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 
 		if (!mspan_test(s, now ^ 1, slot) || mspan_test(s, now, slot))
 			continue;
-		if (settings.clobberfree != 0)
-			clobber(p, mspan_usable(s));
-		if (poison_on)
-			poison_poison(p, mspan_usable(s));
+		spoil_object(p, mspan_usable(s));
 	}
 }
 
@@ -161,7 +146,7 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 // found.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
-	if (RT_UNLIKELY(settings.clobberfree != 0 || poison_on))
+	if (RT_UNLIKELY(spoil_on()))
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;
@@ -319,6 +304,30 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 		schedpoint(SCHED_SWEEP_ENSURE_WAIT);
 		oscall_yield();
 	}
+}
+
+bool sweep_free_large(struct rt_proc *p, struct mspan *s)
+{
+	struct found f = {.large_freed = 1,
+			  .large_freed_bytes = s->elemsize,
+			  .partial_end = &f.partial};
+	atomic_u64 *word = mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0);
+
+	sweep_ensure(p, s);
+	// The allocword has no other bit.  Of several threads one clears it.
+	// Release: see object_find.
+	if (!atomic_u64_cas_release(word, *mspan_masks(s), 0))
+		return false;
+	if (RT_UNLIKELY(spoil_on()))
+		spoil_object((void *)mspan_object(s, 0), mspan_usable(s));
+	if (RT_UNLIKELY(guard_on))
+		check_guarded(s);
+	s->alloc_count = 0;
+	s->next = NULL;
+	f.dead = s;
+	atomic_u64_add_relaxed(&gauges.heap_live, -s->elemsize);
+	publish(p, &f);
+	return true;
 }
 
 void sweep_all(struct rt_proc *p)

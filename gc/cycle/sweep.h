@@ -16,9 +16,6 @@
 
 #include "runtime/spans/mheap.h"
 
-// What clobberfree overwrites freed objects with; it is no address.
-#define SWEEP_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
-
 struct sweep {
 	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
@@ -41,6 +38,11 @@ void sweep_help(struct rt_proc *p);
 // sweep_ensure returns when s, a span in use, is swept, by the caller or by
 // another thread.
 void sweep_ensure(struct rt_proc *p, struct mspan *s);
+
+// sweep_free_large frees the object of a large span by hand, and the span.
+// Returns false if another thread has freed it.  p must be the calling thread's
+// P.
+bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 
 // sweep_all sweeps to the end and returns when no sweeper is active.
 void sweep_all(struct rt_proc *p);

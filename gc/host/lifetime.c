@@ -94,6 +94,7 @@ int lifetime_begin(const rt_config *c)
 	}
 	supply_reset();
 	poison_init();
+	freelist_init();
 	registry_init();
 	mstats_set_double_check(settings.double_check);
 	pacer_init();

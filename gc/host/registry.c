@@ -101,7 +101,7 @@ int registry_check(const rt_kind_desc *d)
 static int free_number(int wanted)
 {
 	unsigned lo = wanted == RT_KIND_ANY ? KIND_HOST : KIND_ALIGN8;
-	unsigned limit = wanted == RT_KIND_ANY ? KIND_ALIGN8 : KIND_COUNT;
+	unsigned limit = wanted == RT_KIND_ANY ? KIND_ALIGN8 : KIND_OWN;
 
 	if (wanted > 0)
 		return kinds_exists((unsigned)wanted) ? RT_EEXIST : wanted;
@@ -138,6 +138,18 @@ bool registry_add_typed(void)
 	}
 	mutex_unlock(&registry_lock);
 	return ok;
+}
+
+void registry_add_own(unsigned kind)
+{
+	if (kinds_exists(kind))
+		return;
+	mutex_lock(&registry_lock);
+	if (!kinds_exists(kind)) {
+		grey_add_kind(kind);
+		kinds_add(kind);
+	}
+	mutex_unlock(&registry_lock);
 }
 
 // ---- the end of a kind ----

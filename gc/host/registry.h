@@ -19,6 +19,9 @@ int registry_add(const rt_kind_desc *d);
 // false if the system refuses address space for its table.
 bool registry_add_typed(void);
 
+// registry_add_own makes a kind of the library's own, unless it exists.
+void registry_add_own(unsigned kind);
+
 // registry_check returns RT_OK or RT_EINVAL for what a host describes.
 int registry_check(const rt_kind_desc *d);
 

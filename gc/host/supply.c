@@ -5,6 +5,7 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/safepoint.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
@@ -20,6 +21,8 @@ enum {
 	// that a stop does not wait for it (about 10 us of clearing).
 	CLEAR_BLOCKED = 256 << 10,
 };
+
+uint64_t supply_zerobase;
 
 static atomic_u64 stress_count; // allocations under gcstress
 
@@ -311,6 +314,27 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 	if (RT_UNLIKELY(poison_on))
 		unpoison_object(obj);
 	return obj;
+}
+
+void *supply_request(struct rt_thread *t, struct want *w)
+{
+	// What the range can never hold is refused before anything is tried.
+	if (!door_allocating(t) || w->n > arena.reserved ||
+	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
+		return NULL;
+	if (w->n == 0)
+		return &supply_zerobase;
+	safepoint_poll(t);
+	if (handlers_warn_mappings()) {
+		if (!door_may_go_on(t))
+			return NULL;
+		w->dry = false; // the handler may have allocated
+	}
+	supply_collect_before_object(t->p);
+	// The kind may have ended while the thread was stopped.
+	if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
+		return NULL;
+	return supply_object(t->mc, w);
 }
 
 void *supply_stack(struct rt_mcache *mc, size_t n)

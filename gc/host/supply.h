@@ -26,6 +26,15 @@ struct want {
 	bool narrow; // 24 bytes are a class, as of a kind from KIND_ALIGN8 on
 };
 
+// supply_request is for an object that the current run does not hold: the place
+// where arguments are checked, threads are stopped, and collections begin.  t
+// must be the calling thread's.  Returns NULL if it may not allocate, if there
+// is no such kind, or as supply_object does.
+void *supply_request(struct rt_thread *t, struct want *w);
+
+// The address of every object of no bytes.
+RT_GLOBAL uint64_t supply_zerobase;
+
 // supply_object returns an object of w->n bytes, 1 up to the heap's range, for
 // the calling thread, which may allocate.  The kind must exist.  Returns NULL if a collection, and
 // the host's handler, did not find the memory.  It changes w->dry.
@@ -41,7 +50,12 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
 	unsigned c = sizeclass_of(n);
 
-	if (RT_LIKELY(sizeclass_is_aligned(c)) || settings.align8)
+	if (RT_LIKELY(sizeclass_is_aligned(c)))
+		return c;
+	// What is not collected must be listed when it is freed (freelist.h).
+	if (kind >= KIND_OWN)
+		return sizeclass_of16(n);
+	if (settings.align8)
 		return c;
 	return (c == 1 ? kind == KIND_NOSCAN : kind >= KIND_ALIGN8)
 		   ? c

@@ -288,6 +288,21 @@ static void check_span(struct trace_check *c, const struct mspan *s)
 				     mspan_scan_end(s, slot));
 }
 
+// check_kept checks that every uncollectable object of a span is marked.
+static void check_kept(const struct mspan *s)
+{
+	const struct region r = {.name = "the uncollectable objects"};
+	unsigned allocated = epoch_alloc_line(epoch_sweepgen());
+	unsigned marked = epoch_mark_line(epoch_sweepgen());
+	struct object o;
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++)
+		if (mspan_test(s, allocated, slot) &&
+		    !mspan_test(s, marked, slot) &&
+		    object_find(mspan_object(s, slot), &o))
+			missed_by_root(&o, &r, o.base);
+}
+
 // check_objects skips objects that are being set up: they have no pointers yet.
 static void check_objects(void)
 {
@@ -297,11 +312,16 @@ static void check_objects(void)
 
 	trace_check_init(&c);
 	trace_enter(&c.t);
-	while ((s = mheap_next_span(&page)) != NULL)
-		if (pageword_state(arena_word(mspan_page(s))) ==
-			PAGEWORD_HEAP &&
-		    layout_scanned(spanclass_kind(s->spanclass)))
+	while ((s = mheap_next_span(&page)) != NULL) {
+		unsigned kind = spanclass_kind(s->spanclass);
+
+		if (pageword_state(arena_word(mspan_page(s))) != PAGEWORD_HEAP)
+			continue;
+		if (kind >= KIND_OWN)
+			check_kept(s);
+		if (layout_scanned(kind))
 			check_span(&c, s);
+	}
 	trace_leave();
 }
 

@@ -12,6 +12,7 @@ void layout_init(void)
 	memset(layouts, 0, sizeof layouts);
 	layouts[KIND_WORDS].how = RT_LAYOUT_WORDS;
 	layouts[KIND_TYPED].how = LAYOUT_BITS;
+	layouts[KIND_OWN + KIND_WORDS].how = RT_LAYOUT_WORDS;
 }
 
 void layout_set(unsigned kind, const rt_kind_desc *d)

@@ -23,6 +23,8 @@ enum {
 	CALL_AFTER = 8192,
 	// Ranges, and usually Ps, of one job.
 	JOB_ROOTS = 64,
+	// Chunks of one job of uncollectable objects.
+	JOB_CHUNKS = 32,
 	// The most jobs of stacks.  If they do not hold all Ps, each has more.
 	STACK_JOBS = 256,
 };
@@ -35,6 +37,7 @@ static struct {
 	uint32_t range_jobs;
 	uint32_t handle_jobs; // 1; 0 when stacks are scanned again
 	uint32_t stack_jobs;
+	uint32_t chunk_jobs;
 	bool past_end;	    // stacks are scanned for ends of objects
 	uint32_t job_procs; // Ps of one job of stacks
 	// From the moment when helpers are worth calling, what marking costs
@@ -364,14 +367,53 @@ static void mark_handles(struct marker *m)
 	}
 }
 
+// mark_kept marks the uncollectable objects of a span.
+static void mark_kept(struct marker *m, const struct mspan *s)
+{
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		uintptr_t obj = mspan_object(s, slot);
+
+		if (!mspan_test(s, m->alloc_line, slot))
+			continue;
+		if (!work_push(&m->work, obj)) {
+			drain(m);
+			work_push(&m->work, obj);
+		}
+	}
+	drain(m);
+}
+
+// mark_chunks marks the uncollectable objects of spans that begin in some
+// chunks.  One that is being set up has no pointers yet (keep_unfinished).
+static void mark_chunks(struct marker *m, uint32_t job)
+{
+	const uint64_t pages = JOB_CHUNKS * RT_CHUNK_PAGES;
+	uint64_t end = base_min((job + 1) * pages, m->used >> RT_PAGE_SHIFT);
+
+	for (uint64_t page = job * pages; page < end; page++) {
+		uint32_t w = arena_word(page);
+
+		if (pageword_kind(w) >= KIND_OWN && pageword_place(w) == 0 &&
+		    pageword_state(w) == PAGEWORD_HEAP)
+			mark_kept(m, arena_span(page));
+	}
+}
+
+static uint32_t first_chunk_job(void)
+{
+	return mark.range_jobs + mark.handle_jobs + mark.stack_jobs;
+}
+
 static void do_job(struct marker *m, uint32_t job)
 {
 	if (job < mark.range_jobs)
 		mark_ranges(m, (size_t)job * JOB_ROOTS);
 	else if (job < mark.range_jobs + mark.handle_jobs)
 		mark_handles(m);
-	else
+	else if (job < first_chunk_job())
 		mark_threads(m, job - mark.range_jobs - mark.handle_jobs);
+	else
+		mark_chunks(m, job - first_chunk_job());
 }
 
 // ---- together ----
@@ -563,6 +605,10 @@ static void open_marking(struct rt_proc *p)
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.handle_jobs = 1;
 	mark.stack_jobs = cut_procs();
+	mark.chunk_jobs =
+	    kinds_mask() >> KIND_OWN == 0
+		? 0
+		: divide_up(arena_used() >> RT_CHUNK_SHIFT, JOB_CHUNKS);
 	work_open(&mark.first.work, p, 0);
 }
 
@@ -574,8 +620,7 @@ static void mark_roots(struct marker *m)
 	m->tracing = 0;
 	for (size_t i = 0; i < rootfns_count(); i++)
 		rootfns_call(i, &m->work.t);
-	work_add_jobs(&m->work,
-		      mark.range_jobs + mark.handle_jobs + mark.stack_jobs);
+	work_add_jobs(&m->work, first_chunk_job() + mark.chunk_jobs);
 }
 
 static void sum_kind(struct mark_result *r, const struct marker *m,

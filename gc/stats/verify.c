@@ -251,6 +251,7 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 		sums->cached_spans += mc->heap.nspans;
 		sums->mcache_bytes += mcache_bytes(mc);
 	}
+	holds(v, freelist_check_shared(), &mheap);
 }
 
 // What other threads write while the world is stopped:
@@ -419,7 +420,8 @@ static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
 		void *obj = (void *)mspan_object(s, slot);
 
 		if (mspan_test(s, line, slot) &&
-		    fn(obj, mspan_usable(s), (int)spanclass_kind(s->spanclass),
+		    fn(obj, mspan_usable(s),
+		       (int)kind_public(spanclass_kind(s->spanclass)),
 		       arg) == RT_WALK_STOP)
 			return false;
 	}

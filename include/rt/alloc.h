@@ -1,8 +1,9 @@
 /*
  * alloc.h - allocation, and questions about pointers.
  *
- * Nothing is freed by hand: an object lives as long as a root, a stack, a
- * register or a live object refers to it, to its beginning or its inside.
+ * An object lives as long as a root, a stack, a register or a live object
+ * refers to it, to its beginning or its inside.  Nothing has to be freed by
+ * hand, but rt/free.h can.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -60,7 +61,7 @@ struct rt_run {
  */
 struct rt_runs {
 	struct rt_run row[RT_ROW_RUNS];
-	struct rt_run *kind[RT_KIND_MAX + 1];
+	struct rt_run *kind[32]; /* above RT_KIND_MAX the library's own */
 };
 
 /*

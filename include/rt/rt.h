@@ -65,6 +65,7 @@
 #include <rt/trace.h>
 #include <rt/kind.h>
 #include <rt/alloc.h>
+#include <rt/free.h>
 #include <rt/thread.h>
 #include <rt/world.h>
 #include <rt/fork.h>

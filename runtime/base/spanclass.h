@@ -14,11 +14,20 @@ enum {
 	KIND_HOST = 3,	  // RT_KIND_FIRST: the first that a host registers
 	KIND_ALIGN8 = 16, // RT_KIND_ALIGN8_FIRST: from here on 24 bytes are a
 			  // class
-	KIND_COUNT = 24,  // RT_KIND_MAX + 1
-	KIND_BITS = 5,	  // room for 32
+	// From here on the library's own, of which objects are roots until they
+	// are freed: KIND_OWN + KIND_NOSCAN, KIND_OWN + KIND_WORDS.
+	KIND_OWN = 24, // RT_KIND_MAX + 1
+	KIND_COUNT = 26,
+	KIND_BITS = 5, // room for 32
 };
 
 typedef uint16_t spanclass;
+
+// kind_public returns the kind that a host knows objects of a kind by.
+RT_INLINE unsigned kind_public(unsigned kind)
+{
+	return kind >= KIND_OWN ? kind - KIND_OWN : kind;
+}
 
 enum {
 	SPANCLASS_COUNT = KIND_COUNT * SIZECLASS_COUNT,

@@ -12,15 +12,25 @@ static _Thread_local uint32_t held_mask
 static_assert(LOCKRANK_COUNT <= 32, "one bit a rank");
 
 static const char *const lockrank_names[LOCKRANK_COUNT] = {
-    [LOCKRANK_NONE] = "none",		[LOCKRANK_ASK] = "ask",
-    [LOCKRANK_ROOTS] = "roots",		[LOCKRANK_KINDS] = "kinds",
-    [LOCKRANK_PACER] = "pacer",		[LOCKRANK_ALLP] = "allp",
-    [LOCKRANK_STACKPOOL] = "stackpool", [LOCKRANK_WORK] = "work",
-    [LOCKRANK_WORKBUF] = "workbuf",	[LOCKRANK_GROWTH] = "growth",
-    [LOCKRANK_MHEAP] = "mheap",		[LOCKRANK_HUGEPAGES] = "hugepages",
-    [LOCKRANK_MCACHE] = "mcache",	[LOCKRANK_READER] = "reader",
-    [LOCKRANK_HEAPSTATS] = "heapstats", [LOCKRANK_PERSISTENT] = "persistent",
-    [LOCKRANK_HANDLERS] = "handlers",	[LOCKRANK_HANDLES] = "handles",
+    [LOCKRANK_NONE] = "none",
+    [LOCKRANK_ASK] = "ask",
+    [LOCKRANK_ROOTS] = "roots",
+    [LOCKRANK_KINDS] = "kinds",
+    [LOCKRANK_PACER] = "pacer",
+    [LOCKRANK_ALLP] = "allp",
+    [LOCKRANK_STACKPOOL] = "stackpool",
+    [LOCKRANK_WORK] = "work",
+    [LOCKRANK_WORKBUF] = "workbuf",
+    [LOCKRANK_GROWTH] = "growth",
+    [LOCKRANK_MHEAP] = "mheap",
+    [LOCKRANK_HUGEPAGES] = "hugepages",
+    [LOCKRANK_FREELIST] = "freelist",
+    [LOCKRANK_MCACHE] = "mcache",
+    [LOCKRANK_READER] = "reader",
+    [LOCKRANK_HEAPSTATS] = "heapstats",
+    [LOCKRANK_PERSISTENT] = "persistent",
+    [LOCKRANK_HANDLERS] = "handlers",
+    [LOCKRANK_HANDLES] = "handles",
 };
 
 const char *lockrank_name(enum lockrank rank)

@@ -23,6 +23,7 @@ enum lockrank {
 	LOCKRANK_GROWTH,     // memory and tables being prepared for growth
 	LOCKRANK_MHEAP,	     // page allocator, all spans
 	LOCKRANK_HUGEPAGES,  // states of units for huge pages
+	LOCKRANK_FREELIST,   // shared lists of slots freed by hand
 	LOCKRANK_MCACHE,     // blocks of mcaches and of their kinds
 	LOCKRANK_READER,     // one reader folds or sums heapstats
 	LOCKRANK_HEAPSTATS,  // Go: noPLock; writers without a P, move of gen

@@ -62,8 +62,11 @@ RT_INLINE void kinds_use(unsigned kind)
 // kinds_halves tells whether a kind may have objects of 24 bytes.
 RT_INLINE bool kinds_halves(void)
 {
-	return (kinds_mask() &
-		(UINT32_C(1) << KIND_TYPED | ~UINT32_C(0) << KIND_ALIGN8)) != 0;
+	const uint32_t narrow =
+	    UINT32_C(1) << KIND_TYPED |
+	    ((UINT32_C(1) << KIND_OWN) - (UINT32_C(1) << KIND_ALIGN8));
+
+	return (kinds_mask() & narrow) != 0;
 }
 
 #endif

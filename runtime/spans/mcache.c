@@ -31,7 +31,9 @@ struct mcache_blocks mcache_blocks = {
 static_assert((int)RT_RUN_CLASSES < (int)SIZECLASS_COUNT,
 	      "a prefix of classes");
 static_assert(RT_INLINE_MAX == 1024, "class 32");
-static_assert((int)RT_KIND_MAX + 1 == (int)KIND_COUNT, "one numbering");
+static_assert((int)RT_KIND_MAX + 1 == (int)KIND_OWN, "one numbering");
+static_assert(RT_ARRAY_LEN(((struct rt_runs *)0)->kind) >= KIND_COUNT,
+	      "a row for each kind");
 static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 
 // check_kept checks the beginning of the list of kept blocks.
@@ -317,6 +319,218 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 	return obj;
 }
 
+// ---- slots that were freed by hand ----
+
+enum { REUSED_BATCH = 1 << 16 }; // reused slots that are counted at once
+
+// count_reused counts what was allocated from a list: each such slot was
+// allocated, freed, and is allocated again.  The latter two may be published
+// together before the first: mallocs are never fewer than frees.
+static uint64_t count_reused(struct mcache_slot *slot,
+			     struct heapstats_delta *d)
+{
+	unsigned c = spanclass_size(slot->sc);
+	uint32_t n = slot->reused;
+
+	slot->reused = 0;
+	heapstats_add(&d->small_alloc_count[c], n);
+	heapstats_add(&d->small_free_count[c], n);
+	return (uint64_t)n * slot->size;
+}
+
+// publish_reused publishes what count_reused has counted in bytes.
+static void publish_reused(struct rt_proc *p, uint64_t bytes)
+{
+	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_FREE, (int64_t)bytes);
+}
+
+static RT_NOINLINE void reused_many(struct rt_mcache *mc,
+				    struct mcache_slot *slot)
+{
+	struct rt_proc *p = mc->thread.p;
+	uint64_t bytes = count_reused(slot, heapstats_acquire(p));
+
+	heapstats_release(p);
+	publish_reused(p, bytes);
+}
+
+static RT_NOINLINE void *reuse_any(struct rt_mcache *mc,
+				   struct mcache_slot *slot, bool uninit)
+{
+	void *obj = freelist_pop(&slot->freed, slot->size, uninit);
+
+	live_add(mc, slot->size);
+	if (++slot->reused >= REUSED_BATCH)
+		reused_many(mc, slot);
+	return obj;
+}
+
+// reuse allocates a slot of a list, which must not be empty.  Only reuse_any
+// makes calls, so most often no register is saved.
+static void *reuse(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
+{
+	if (RT_UNLIKELY(freelist_careful) || uninit ||
+	    slot->size > FREELIST_SHORT || slot->reused >= REUSED_BATCH ||
+	    mc->live >= MCACHE_LIVE_BATCH)
+		return reuse_any(mc, slot, uninit);
+	mc->live += slot->size;
+	slot->reused++;
+	return freelist_take(&slot->freed, slot->size);
+}
+
+// listing returns the slot whose list has the freed slots for another.
+static struct mcache_slot *listing(struct rt_mcache *mc,
+				   struct mcache_slot *slot)
+{
+	return slot->uninit ? &mc->slots[slot->sc] : slot;
+}
+
+RT_INLINE void note_freed(struct rt_mcache *mc, unsigned kind)
+{
+	kind = kind < KIND_TYPED ? 0 : kind;
+	mc->freed_kinds |= UINT32_C(1) << kind;
+	mc->used_kinds |= UINT32_C(1) << kind;
+}
+
+// share_first shares a list that no allocation uses, and takes from the cached
+// span.
+static RT_NOINLINE void *share_first(struct rt_mcache *mc,
+				     struct mcache_slot *slot, bool uninit)
+{
+	freelist_share(&slot->freed, slot->sc);
+	return mcache_next(mc, slot, uninit);
+}
+
+void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
+			bool uninit)
+{
+	if (!freelist_is_used(slot->sc))
+		return NULL;
+	uninit |= slot->uninit;
+	slot = listing(mc, slot);
+	if (!slot->freed.head) {
+		if (!freelist_gather(&slot->freed, slot->sc))
+			return NULL;
+		note_freed(mc, spanclass_kind(slot->sc));
+	}
+	return reuse(mc, slot, uninit);
+}
+
+// in_run tells whether p is a slot of a run that was not allocated yet.
+static bool in_run(const struct mcache_slot *slot, const void *p)
+{
+	const struct rt_run *run = slot->run;
+
+	return (const char *)p >= run->start && (const char *)p < run->cur;
+}
+
+static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
+{
+	if (in_run(slot, p) || in_run(mcache_slot_of(mc, slot->sc, true), p) ||
+	    !freelist_push(&slot->freed, slot->sc, p, slot->size))
+		return false;
+	note_freed(mc, spanclass_kind(slot->sc));
+	return true;
+}
+
+// list_shared is for a thread without the memory for the slots of a kind.
+static RT_NOINLINE bool list_shared(spanclass sc, void *p)
+{
+	struct freelist l = {0};
+
+	if (!freelist_push(&l, sc, p, sizeclass_table[spanclass_size(sc)].size))
+		return false;
+	freelist_share(&l, sc);
+	return true;
+}
+
+bool mcache_free(struct rt_mcache *mc, spanclass sc, void *p)
+{
+	struct mcache_slot *slot = mcache_slot_of(mc, sc, false);
+
+	if (RT_LIKELY(slot != NULL) ? !list_own(mc, slot, p)
+				    : !list_shared(sc, p))
+		return false;
+	// free_listed subtracts the others.  Until then they are reason to
+	// collect.
+	if (!freelist_is_used(sc))
+		return true;
+	mc->live -= sizeclass_table[spanclass_size(sc)].size;
+	if (mc->live <= -MCACHE_LIVE_BATCH)
+		mcache_publish_live(mc);
+	return true;
+}
+
+// is_object tells whether an object of a class of whole granules begins at p,
+// in the page with the pageword w.  The caller owns the object, so nothing that
+// this reads changes; otherwise the answer may be wrong.
+RT_INLINE bool is_object(uintptr_t p, uint32_t w, unsigned class)
+{
+	const struct sizeclass *c = &sizeclass_table[class];
+	uint64_t first = arena_first_page(arena_offset(p) >> RT_PAGE_SHIFT, w);
+	uint64_t offset = p - arena_page_address(first);
+	uint64_t slot = offset * c->divmagic >> 32;
+	unsigned bit = sizeclass_bit(class, offset);
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	return slot * c->size == offset && slot < c->nelems &&
+	       atomic_u64_load_relaxed(
+		   &arena_lines(first)[bit / 64].line[line]) >>
+		       (bit % 64) &
+		   1;
+}
+
+// own_slot returns the slot of a class and kind whose list is used again, or
+// NULL if the P has none.
+RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
+				       unsigned kind)
+{
+	struct mcache_kind *k;
+
+	if (kind < KIND_TYPED)
+		return &mc->slots[spanclass_make(class, kind)];
+	k = kind != KIND_TYPED ? mcache_kind_of(mc, kind) : NULL;
+	return k ? &k->slots[class] : NULL;
+}
+
+// may_list tells whether p can be listed without a call: such a function needs
+// no register saved.
+RT_INLINE bool may_list(const struct rt_mcache *mc,
+			const struct mcache_slot *slot, const void *p)
+{
+	return slot->freed.n != FREELIST_MOST &&
+	       mc->live > -MCACHE_LIVE_BATCH && !in_run(slot, p);
+}
+
+bool mcache_free_plain(struct rt_mcache *mc, void *p)
+{
+	uint64_t offset = arena_offset((uintptr_t)p);
+	struct mcache_slot *slot;
+	unsigned class, kind;
+	uint32_t w;
+
+	if (offset >= arena_used() || RT_UNLIKELY(freelist_careful))
+		return false;
+	w = arena_word(offset >> RT_PAGE_SHIFT);
+	class = pageword_class(w);
+	kind = pageword_kind(w);
+	// Large objects, those too small for a list, and tiny blocks.
+	if (pageword_state(w) != PAGEWORD_HEAP ||
+	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
+	    !is_object((uintptr_t)p, w, class))
+		return false;
+	slot = own_slot(mc, class, kind);
+	if (!slot || !may_list(mc, slot, p) ||
+	    (kind == KIND_NOSCAN && class < RT_RUN_CLASSES &&
+	     in_run(slot + SPANCLASS_BASE, p)) ||
+	    !freelist_add(&slot->freed, p))
+		return false;
+	note_freed(mc, kind);
+	mc->live -= slot->size;
+	return true;
+}
+
 // A run is cleared before its bits are set, so no thread sees an allocated
 // object with old contents.  Most runs of a fragmented span are near, and taken
 // here.  Their objects have less than 1024 bytes, because two begin in one
@@ -325,6 +539,10 @@ void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 {
 	struct mspan_run run;
 
+	if (RT_UNLIKELY(slot->freed.head != NULL))
+		return freelist_is_used(slot->sc)
+			   ? reuse(mc, slot, uninit)
+			   : share_first(mc, slot, uninit);
 	if (!slot->span || !mspan_seek(&slot->cursor))
 		return NULL;
 	if (!mspan_is_near(&slot->cursor, slot->size) || RT_UNLIKELY(poison_on))
@@ -342,6 +560,7 @@ struct slots {
 	uint64_t *nonempty;
 	struct mcache_slot *slot;
 	unsigned nwords;
+	unsigned n; // slots
 };
 
 // slots_of returns those of a kind; for the two that every heap has it is given
@@ -351,9 +570,11 @@ static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
 	struct mcache_kind *k;
 
 	if (kind < KIND_TYPED)
-		return (struct slots){mc->nonempty, mc->slots, MCACHE_WORDS};
+		return (struct slots){mc->nonempty, mc->slots, MCACHE_WORDS,
+				      MCACHE_SLOTS};
 	k = mcache_kind_of(mc, kind);
-	return (struct slots){k->nonempty, k->slots, MCACHE_KIND_WORDS};
+	return (struct slots){k->nonempty, k->slots, MCACHE_KIND_WORDS,
+			      SIZECLASS_COUNT};
 }
 
 // words_of_kind returns the bitmap of a slot of a registered kind, which is
@@ -550,11 +771,38 @@ static void retire_slots(struct rt_mcache *mc, struct slots all)
 		}
 }
 
+// count_all_reused counts what was allocated from lists, and returns its bytes.
+static uint64_t count_all_reused(struct rt_mcache *mc,
+				 struct heapstats_delta *d)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t x = mc->freed_kinds; x; x &= x - 1) {
+		struct slots all = slots_of(mc, bits_ctz(x));
+
+		for (unsigned i = 0; i < all.n; i++)
+			if (all.slot[i].reused != 0)
+				bytes += count_reused(&all.slot[i], d);
+	}
+	return bytes;
+}
+
+static void share_freed(struct rt_mcache *mc)
+{
+	for (uint32_t x = mc->freed_kinds; x; x &= x - 1) {
+		struct slots all = slots_of(mc, bits_ctz(x));
+
+		for (unsigned i = 0; i < all.n; i++)
+			freelist_share(&all.slot[i].freed, all.slot[i].sc);
+	}
+	mc->freed_kinds = 0;
+}
+
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 {
 	// Bit 0: the two kinds that every heap has.
 	uint32_t used = mc->used_kinds | 1;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, reused;
 	struct heapstats_delta *d;
 
 	mc->tiny = 0;
@@ -568,14 +816,37 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p)
 		bytes += count_slots(slots_of(mc, bits_ctz(x)), d);
 	if (mc->tiny_allocs != 0)
 		heapstats_add(&d->tiny_alloc_count, mc->tiny_allocs);
+	reused = count_all_reused(mc, d);
 	heapstats_release(p);
 	mc->tiny_allocs = 0;
 	heapgauge_add(p, HEAPGAUGE_TOTAL_ALLOC, (int64_t)bytes);
+	if (reused != 0)
+		publish_reused(p, reused);
 	mcache_publish_live(mc);
 	for (uint32_t x = used; x; x &= x - 1)
 		retire_slots(mc, slots_of(mc, bits_ctz(x)));
 	mc->used_kinds = 0;
+	share_freed(mc);
 	RT_CHECK(mcache_check(mc));
+}
+
+// free_listed frees what is on lists.  All caches must be flushed.
+static void free_listed(struct rt_proc *p)
+{
+	struct freelist_freed freed = {.live = 0};
+	struct heapstats_delta *d;
+	uint64_t bytes = 0;
+
+	if (!freelist_free_shared(&freed))
+		return;
+	d = heapstats_acquire(p);
+	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+		heapstats_add(&d->small_free_count[c], freed.small[c]);
+		bytes += (uint64_t)freed.small[c] * sizeclass_table[c].size;
+	}
+	heapstats_release(p);
+	heapgauge_add(p, HEAPGAUGE_TOTAL_FREE, (int64_t)bytes);
+	atomic_u64_add_relaxed(&gauges.heap_live, -freed.live);
 }
 
 void mcache_flush_all(struct rt_proc *p)
@@ -586,6 +857,7 @@ void mcache_flush_all(struct rt_proc *p)
 		if (mc)
 			mcache_flush(mc, p);
 	}
+	free_listed(p);
 }
 
 void mcache_flush_pages_all(void)
@@ -644,6 +916,10 @@ static const char *check_slot(const struct mcache_slot *slot,
 		return "slot has a span of the wrong class";
 	if (s && slot->taken > s->npages << RT_PAGE_SHIFT)
 		return "slot took more bytes than its span has";
+	if (slot->uninit && slot->freed.head)
+		return "slot for uninit has freed slots";
+	if (freelist_check(&slot->freed))
+		return freelist_check(&slot->freed);
 	return check_run(slot);
 }
 

@@ -19,6 +19,7 @@
 
 #include "runtime/os/slab.h"
 #include "runtime/spans/mheap.h"
+#include "runtime/spans/freelist.h"
 
 struct mcache_slot {
 	struct mspan *span; // cached here, or NULL
@@ -32,6 +33,10 @@ struct mcache_slot {
 	bool uninit;	  // runs are not cleared; fixed
 	uint8_t i;	  // its bit in nonempty; fixed
 	bool needzero;	  // the span's
+	// Slots of this class and kind, of any span, that the P's thread has
+	// freed.  A slot for uninit has none.
+	uint32_t reused; // of them allocated again since the last count
+	struct freelist freed;
 };
 
 enum {
@@ -65,8 +70,8 @@ struct mcache_kind {
 	struct rt_run runs[SIZECLASS_COUNT];  // rt_runs.kind leads here
 	struct mcache_slot slots[SIZECLASS_COUNT];
 };
-static_assert(sizeof(struct mcache_kind) <= 13 << 9,
-	      "a kind costs a thread that uses it at most 6.5 KiB");
+static_assert(sizeof(struct mcache_kind) <= 35 << 8,
+	      "a kind costs a thread that uses it at most 8.75 KiB");
 static_assert(MCACHE_SLOTS <= 256, "mcache_slot.i has 8 bits");
 
 // Free stacks that a P keeps (stackalloc.h).
@@ -82,11 +87,14 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after the rest of a run came back
+		      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
 			     // the last flush
 	struct mcache_stacks stacks;
+	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
+			      // listed since the last flush; bit 0: one of
+			      // another kind
 	struct rt_runs runs;
 	struct rt_run long_runs[2 * MCACHE_LONG]; // of what is never inline
 	struct mspan *setting_up; // large object that is being cleared
@@ -182,15 +190,17 @@ RT_INLINE struct mcache_slot *mcache_slot_of(struct rt_mcache *mc, spanclass sc,
 	return k ? &k->slots[spanclass_size(sc)] : NULL;
 }
 
-// An object comes from the first of three places that has room: the current
-// run, the next run of the cached span, another span.  The cache serves the
-// first two, and refill.h the third.
+// An object comes from the first of five places that has room: the current run,
+// the slots that the thread has freed, the next run of the cached span, the
+// slots that other threads have freed, another span.  The cache serves the
+// first three, and refill.h the others.
 
-// mcache_next takes the next run of a slot's cached span, and returns the run's
-// last slot.  Returns NULL if there is no span, or if it has no free slot
-// left.  The current run must be used up.  The new run's memory is cleared
-// unless its contents do not matter.  They do not matter in a slot for uninit,
-// and, with uninit, in a run of a single object.
+// mcache_next takes a slot that the thread has freed.  If there is none, it
+// takes the next run of a slot's cached span, and returns the run's last slot.
+// Returns NULL if there is no span, or if it has no free slot left.  The
+// current run must be used up.  The new run's memory is cleared unless its
+// contents do not matter.  They do not matter in a slot for uninit, and, with
+// uninit, in a run of a single object.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit);
 
 // mcache_take takes an object from the current run or, if that is used up, from
@@ -214,6 +224,19 @@ void *mcache_take_tiny(struct rt_mcache *mc, size_t size);
 // block, unless the present one has at least as much room left.
 void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
 
+// mcache_free lists a small object, of at least FREELIST_MIN bytes, as free. It
+// must be allocated, and no tiny block.  Returns false if it was freed before.
+bool mcache_free(struct rt_mcache *mc, spanclass sc, void *p);
+
+// mcache_free_plain finds out by itself whether p is such an object, in the
+// most frequent case.  Returns false if it has not listed p.
+bool mcache_free_plain(struct rt_mcache *mc, void *p);
+
+// mcache_take_freed takes an object from what other threads have freed, or, for
+// an uninit slot, from what this one has.  Returns NULL if there is nothing.
+void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
+			bool uninit);
+
 // mcache_set_span caches a span with free slots in a slot, which must have
 // none.
 void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
@@ -224,14 +247,15 @@ void mcache_set_span(struct rt_mcache *mc, struct mcache_slot *slot,
 void mcache_retire_slot(struct rt_mcache *mc, struct rt_proc *p,
 			struct mcache_slot *slot);
 
-// mcache_flush retires every slot and the tiny block.  p is the calling
-// thread's P, or NULL if it has none.  The mcache must be the caller's own, or
-// its owner must be stopped.
+// mcache_flush retires every slot and the tiny block, and shares the lists of
+// freed slots.  p is the calling thread's P, or NULL if it has none.  The
+// mcache must be the caller's own, or its owner must be stopped.
 void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
 
 // mcache_flush_all flushes the mcaches of all attached threads, in order of
-// their Ps, with one acquire for each.  The world must be stopped.  p is the
-// stopper's P, or NULL.
+// their Ps, with one acquire for each.  Then it frees all slots on the lists of
+// freed ones: only now are all allocations published that these frees end.  The
+// world must be stopped.  p is the stopper's P, or NULL.
 void mcache_flush_all(struct rt_proc *p);
 
 // mcache_flush_pages_all frees the pages and span records that any P keeps for

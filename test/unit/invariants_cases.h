@@ -415,6 +415,14 @@
 	  x.slot->span->spanclass++)                                           \
 	X(mcache_check(x.mc), "slot took more bytes than its span has",        \
 	  x.slot->taken = UINT32_MAX)                                          \
+	X(mcache_check(x.mc), "slot for uninit has freed slots",               \
+	  x.mc->slots[MCACHE_SLOTS - 1].freed =                                \
+	      (struct freelist){(void *)x.span, (void *)x.span, 1})            \
+	X(mcache_check(x.mc), "list of freed slots has the wrong length",      \
+	  x.slot->freed.n = 1)                                                 \
+	X(mcache_check(x.mc), "list of freed slots is too long",               \
+	  x.slot->freed = (struct freelist){(void *)x.span, (void *)x.span,    \
+					    FREELIST_MOST + 1})                \
 	X(mcache_check(x.mc), "slot has a run but no span",                    \
 	  x.mc->slots[MCACHE_SLOTS - 1].run->cur = (char *)8)                  \
 	X(mcache_check(x.mc), "run ends before it begins",                     \

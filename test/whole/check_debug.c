@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gc/mark/checkmark.h"
-#include "gc/cycle/sweep.h"
+#include "runtime/spans/spoil.h"
 #include "runtime/spans/mspan.h"
 #include "runtime/world/proc.h"
 #include "test/harness/await.h"
@@ -106,7 +106,7 @@ static bool is_clobbered(const void *p, size_t n)
 	const uint64_t *word = p;
 
 	for (size_t i = 0; i < n / sizeof *word; i++)
-		if (word[i] != SWEEP_CLOBBER)
+		if (word[i] != SPOIL_CLOBBER)
 			return false;
 	return true;
 }

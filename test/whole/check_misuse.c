@@ -368,7 +368,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 102 }; // in run_doors
+enum { DOORS = 107 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -408,6 +408,11 @@ static void run_doors(enum place place)
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_typed(NULL, 1)));
 	DOOR(ALLOCATES, some(rt_alloc_array(RT_WORDS, 8, 10, 16)));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_array(RT_WORDS, 8, SIZE_MAX, 2)));
+	DOOR(ATTACHED_ONLY(RT_OK), rt_free(NULL));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_free(words));
+	DOOR(ATTACHED_ONLY(NOT_HERE), rt_free(object));
+	DOOR(ALLOCATES, some(rt_alloc_uncollectable(RT_WORDS, 64)));
+	DOOR(ANYWHERE(NOTHING), some(rt_alloc_uncollectable(RT_TYPED, 64)));
 	DOOR(ALLOCATES, some(rt_memdup(words, sizeof words)));
 	DOOR(ANYWHERE(NOTHING), some(rt_memdup(NULL, 8)));
 	DOOR(ALLOCATES, some(rt_strdup("text")));

@@ -27,6 +27,7 @@ BY(kind_in, rt_alloc_kind_in(rt_thread_self(), RT_WORDS, n))
 BY(uninit, rt_alloc_noscan_uninit(n))
 BY(kind_words, rt_alloc_kind(RT_WORDS, n))
 BY(kind_noscan, rt_alloc_kind(RT_NOSCAN, n))
+BY(uncollectable, rt_alloc_uncollectable(RT_NOSCAN, n))
 BY(array, rt_alloc_array(RT_WORDS, n, 0, 1))
 BY(elements, rt_alloc_array(RT_NOSCAN, 0, n, 1))
 BY(slow, rt_alloc_slow_(rt_thread_self(), RT_ROW_WORDS *RT_RUN_CLASSES, n))
@@ -46,6 +47,7 @@ static const struct {
     {"rt_alloc_noscan_uninit", by_uninit},
     {"rt_alloc_kind(RT_WORDS)", by_kind_words},
     {"rt_alloc_kind(RT_NOSCAN)", by_kind_noscan},
+    {"rt_alloc_uncollectable", by_uncollectable},
     {"rt_alloc_array, head", by_array},
     {"rt_alloc_array, count", by_elements},
     {"rt_alloc_slow_", by_slow},

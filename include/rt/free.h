@@ -1,0 +1,64 @@
+/*
+ * free.h - objects that are freed by hand.
+ *
+ * A host that knows that an object is dead may say so: its memory is used again
+ * without a collection.  An uncollectable object lives until then.
+ */
+#ifndef RT_FREE_H
+#define RT_FREE_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * rt_alloc_uncollectable allocates an object that is a root, with all that it
+ * reaches, until rt_free.  kind is RT_NOSCAN or RT_WORDS, and what rt_kind_of
+ * returns for the object.  There is no table of such objects: a collection pays
+ * for marking the object, as for any other, and for a look at every page.
+ *
+ * The object is n bytes of zeros, aligned to 16 bytes.  Returns NULL if kind is
+ * another, and otherwise as rt_alloc_kind does.  What it returns for n = 0 is
+ * no object and need not be freed.
+ *
+ * Attached threads, outside a blocking region.  Collects, blocks and polls.
+ */
+RT_API void *rt_alloc_uncollectable(int kind, size_t n);
+
+/*
+ * rt_free frees an object, whichever thread has allocated it.  Nothing may
+ * refer to it any more.  p is what an allocation returned, or null, which does
+ * nothing.
+ *
+ * An object of up to 32760 bytes is soon allocated again: by this thread with
+ * the next allocation of its kind and size that finds the present run of free
+ * slots used up.  If this thread has freed many, another may get it.  Until
+ * then rt_size, rt_base and rt_is_heap may answer as if it existed.  The pages
+ * of a larger object, and of a guarded one, are free at once.  A typed object
+ * (rt_alloc_typed) of up to 32760 bytes waits for the next collection, or for
+ * an exact read of statistics.
+ *
+ * An object without references of up to 16 bytes, and with rt_config.align8 any
+ * of up to 8 bytes, is left to the collector, unless it is uncollectable.
+ * Several requests may share it.  Such a call has no effect.
+ *
+ * Statistics count the object as freed when they are next read exactly.
+ *
+ * Returns RT_OK, or RT_EINVAL (p is not the beginning of an object, or the
+ * object was freed before), RT_ESTATE (inside a blocking region; no heap),
+ * RT_EPERM (not attached), RT_EBUSY (own stop).  That an object was freed
+ * before is not noticed if its memory was allocated again, or is about to be
+ * allocated by another thread.
+ *
+ * Attached threads, outside a blocking region and not in the own stop.  Does
+ * not collect, block or poll.
+ */
+RT_API int rt_free(void *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

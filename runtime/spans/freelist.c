@@ -1,0 +1,243 @@
+// Lists of slots that were freed by hand.
+#include "runtime/spans/freelist.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/lock.h"
+#include "runtime/spans/kinds.h"
+#include "runtime/spans/mcentral.h"
+#include "runtime/spans/spoil.h"
+
+// The shared lists, under the lock.  A head is also read without it, as a hint.
+// freelist_check_shared checks them.
+static struct {
+	struct mutex lock;
+	bool any; // some list is not empty
+	atomic_ptr head[SPANCLASS_COUNT];
+} shared = {.lock = RT_MUTEX_INIT(LOCKRANK_FREELIST)};
+
+uintptr_t freelist_secret;
+bool freelist_careful;
+
+// The bytes of the kernel serve others as secrets too, so they are mixed.  With
+// its highest bit the seal of an address is no address.
+static uintptr_t new_secret(void)
+{
+	const char *bytes = (const char *)oscall_main_stack_end();
+	uint64_t x[2] = {0, 0};
+
+	if (bytes)
+		memcpy(x, bytes, sizeof x);
+	x[0] = (x[0] ^ nanotime()) * UINT64_C(0x9e3779b97f4a7c15);
+	x[0] = (x[0] ^ x[0] >> 32 ^ x[1]) * UINT64_C(0xd6e8feb86659fd93);
+	return (x[0] ^ x[0] >> 32) | UINT64_C(1) << 63;
+}
+
+void freelist_init(void)
+{
+	memset(shared.head, 0, sizeof shared.head);
+	shared.any = false;
+	freelist_secret = new_secret();
+	freelist_careful = spoil_on() || poison_memcheck;
+}
+
+// ---- one slot ----
+//
+// With poison, a listed slot is poisoned as a whole.
+
+// look_up unpoisons the two words of what may be a listed slot.
+RT_INLINE struct freelist_slot *look_up(void *p)
+{
+	if (RT_UNLIKELY(poison_on))
+		poison_unpoison(p, FREELIST_MIN);
+	return p;
+}
+
+// A host may have left word 1 of a live object undefined (poison.h).
+RT_INLINE bool is_listed(const struct freelist_slot *slot)
+{
+	return poison_word(slot->seal) == ((uintptr_t)slot ^ freelist_secret);
+}
+
+// leave poisons a listed slot again.
+RT_INLINE void leave(struct freelist_slot *slot)
+{
+	if (RT_UNLIKELY(poison_on))
+		poison_poison(slot, FREELIST_MIN);
+}
+
+// take_off takes the first slot off a chain, and returns it with the two words
+// zero and unpoisoned.
+static struct freelist_slot *take_off(struct freelist_slot **chain)
+{
+	struct freelist_slot *slot = look_up(*chain);
+
+	*chain = slot->next;
+	slot->next = NULL;
+	slot->seal = 0;
+	return slot;
+}
+
+// ---- lists of a thread ----
+
+bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size)
+{
+	struct freelist_slot *slot = look_up(p);
+
+	if (RT_UNLIKELY(is_listed(slot))) {
+		leave(slot);
+		return false;
+	}
+	if (RT_UNLIKELY(spoil_on())) {
+		spoil_object(p, size);
+		look_up(p);
+	}
+	// What this finds in word 1 is defined now, and not the seal.
+	slot->seal = 0;
+	if (l->n == FREELIST_MOST)
+		freelist_share(l, sc);
+	freelist_add(l, p);
+	leave(slot);
+	return true;
+}
+
+void *freelist_pop(struct freelist *l, uint32_t size, bool uninit)
+{
+	struct freelist_slot *slot = take_off(&l->head);
+
+	l->n--;
+	if (RT_UNLIKELY(poison_on))
+		poison_unpoison(slot, size);
+	if (!uninit)
+		memset(slot + 1, 0, size - sizeof *slot);
+	return slot;
+}
+
+// ---- shared lists ----
+
+static struct freelist_slot *shared_head(spanclass sc)
+{
+	return atomic_ptr_load_relaxed(&shared.head[sc]);
+}
+
+void freelist_share(struct freelist *l, spanclass sc)
+{
+	struct freelist_slot *tail = l->tail;
+
+	if (!l->head)
+		return;
+	look_up(tail);
+	mutex_lock(&shared.lock);
+	tail->next = shared_head(sc);
+	atomic_ptr_store_relaxed(&shared.head[sc], l->head);
+	shared.any = true;
+	mutex_unlock(&shared.lock);
+	leave(tail);
+	l->head = NULL;
+	l->n = 0;
+}
+
+// cut moves up to FREELIST_MOST slots from the beginning of a chain to a list.
+// Returns the rest of the chain.
+static struct freelist_slot *cut(struct freelist *l,
+				 struct freelist_slot *chain)
+{
+	struct freelist_slot *last = chain, *rest;
+
+	l->head = chain;
+	for (l->n = 1; l->n < FREELIST_MOST; l->n++) {
+		struct freelist_slot *next = look_up(last)->next;
+
+		leave(last);
+		if (!next)
+			break;
+		last = next;
+	}
+	l->tail = last;
+	rest = look_up(last)->next;
+	last->next = NULL;
+	leave(last);
+	return rest;
+}
+
+bool freelist_gather(struct freelist *l, spanclass sc)
+{
+	struct freelist_slot *chain;
+
+	RT_ASSERT(!l->head);
+	if (!shared_head(sc))
+		return false;
+	mutex_lock(&shared.lock);
+	chain = shared_head(sc);
+	if (chain)
+		atomic_ptr_store_relaxed(&shared.head[sc], cut(l, chain));
+	mutex_unlock(&shared.lock);
+	return chain != NULL;
+}
+
+// ---- in a stop ----
+
+// free_slot frees a listed slot.  A span that was full is in no set.
+static void free_slot(struct freelist_slot *slot)
+{
+	struct mspan *s =
+	    arena_span(arena_offset((uintptr_t)slot) >> RT_PAGE_SHIFT);
+
+	RT_ASSERT(!s->cached);
+	if (RT_UNLIKELY(spoil_on()))
+		spoil_object(slot, FREELIST_MIN);
+	mspan_free_slots(s, (char *)slot, (char *)slot + s->elemsize);
+	s->needzero = 1;
+	if (s->alloc_count-- == s->nelems)
+		mcentral_push(s);
+}
+
+static uint32_t free_chain(struct freelist_slot *chain)
+{
+	uint32_t n = 0;
+
+	while (chain) {
+		free_slot(take_off(&chain));
+		n++;
+	}
+	return n;
+}
+
+bool freelist_free_shared(struct freelist_freed *freed)
+{
+	bool any = shared.any;
+
+	shared.any = false;
+	for (uint32_t x = any ? kinds_mask() : 0; x; x &= x - 1)
+		for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {
+			spanclass sc = spanclass_make(c, bits_ctz(x));
+			uint32_t n = free_chain(shared_head(sc));
+
+			freed->small[c] += n;
+			if (!freelist_is_used(sc))
+				freed->live +=
+				    (uint64_t)n * sizeclass_table[c].size;
+			atomic_ptr_store_relaxed(&shared.head[sc], NULL);
+		}
+	return any;
+}
+
+// ---- invariants ----
+
+const char *freelist_check(const struct freelist *l)
+{
+	if ((l->head == NULL) != (l->n == 0))
+		return "list of freed slots has the wrong length";
+	if (l->n > FREELIST_MOST)
+		return "list of freed slots is too long";
+	return NULL;
+}
+
+const char *freelist_check_shared(void)
+{
+	for (unsigned sc = 0; sc < SPANCLASS_COUNT; sc++)
+		if (shared_head((spanclass)sc))
+			return "freed slot is on a shared list";
+	return NULL;
+}

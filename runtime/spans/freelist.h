@@ -1,0 +1,135 @@
+// freelist.h - small objects that the host has freed by hand.
+//
+// Go: none; it has no explicit free.
+//
+// Another thread may cache the span of such an object, and change its
+// allocwords by plain stores.  So the slot stays allocated: it goes to a list
+// of the thread that freed it, from which that thread allocates first.  A list
+// that becomes long is spliced to a shared one, where a thread without free
+// slots looks before it takes another span.  So memory comes round between a
+// thread that allocates and one that frees.
+//
+// Every flush of all caches, which is in a stop, frees what is on the lists. At
+// marking there is no list, and an exact read of statistics is exact.//
+// In a listed slot, word 0 is the link, and word 1 is the address of the slot
+// xor a secret.  It tells that the object was freed before.  Whoever takes a
+// slot from a list clears both.  An object below FREELIST_MIN bytes has no room
+// for them.
+#ifndef RUNTIME_SPANS_FREELIST_H
+#define RUNTIME_SPANS_FREELIST_H
+
+#include <string.h>
+
+#include "runtime/os/poison.h"
+#include "runtime/spans/mspan.h"
+
+enum {
+	FREELIST_MIN = 16,   // bytes of the smallest slot that can be listed
+	FREELIST_MOST = 256, // slots of a thread's list
+	FREELIST_SHORT = 256 // bytes that are cleared without a call
+};
+
+// A slot on a list.
+struct freelist_slot {
+	struct freelist_slot *next;
+	uintptr_t seal; // address of the slot ^ freelist_secret
+};
+static_assert(sizeof(struct freelist_slot) == FREELIST_MIN, "two words");
+
+// A list of one thread, of one class and kind.
+struct freelist {
+	struct freelist_slot *head;
+	struct freelist_slot *tail; // has an effect only if head is not null
+	uint32_t n;		    // slots
+};
+
+// Both are fixed as long as a heap lives.
+RT_GLOBAL uintptr_t freelist_secret;
+RT_GLOBAL bool freelist_careful; // a tool sees what is done to freed memory
+
+// freelist_is_used tells whether slots of a class are allocated from lists.
+// Those of typed objects wait for the next flush: another P may cache the span,
+// and only that one may write the type bits of its pages (typebits.h).
+RT_INLINE bool freelist_is_used(spanclass sc)
+{
+	return spanclass_kind(sc) != KIND_TYPED;
+}
+
+// freelist_init makes all shared lists empty, and chooses another secret.  It
+// must come after poison_init, and no thread may be attached.
+void freelist_init(void);
+
+// freelist_push adds the slot at p, of size bytes, in a span of class sc.
+// Returns false if it is on a list already.
+bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size);
+
+// freelist_add does so for a list that is not full, and unless freelist_careful
+// is set.
+RT_INLINE bool freelist_add(struct freelist *l, void *p);
+
+// freelist_pop takes a slot of size bytes off a list, which must not be empty.
+// It is zero, but with uninit only the two words are.
+void *freelist_pop(struct freelist *l, uint32_t size, bool uninit);
+
+// freelist_share splices a list to the shared one of its span class, and leaves
+// it empty.
+void freelist_share(struct freelist *l, spanclass sc);
+
+// freelist_gather moves up to FREELIST_MOST slots of the shared list of a class
+// to a list, which must be empty.  Returns false if there are none.
+bool freelist_gather(struct freelist *l, spanclass sc);
+
+RT_INLINE bool freelist_add(struct freelist *l, void *p)
+{
+	struct freelist_slot *slot = p;
+	uintptr_t seal = (uintptr_t)slot ^ freelist_secret;
+
+	if (RT_UNLIKELY(slot->seal == seal))
+		return false;
+	if (!l->head)
+		l->tail = slot;
+	slot->next = l->head;
+	slot->seal = seal;
+	l->head = slot;
+	l->n++;
+	return true;
+}
+
+// freelist_take is freelist_pop for a slot of at most FREELIST_SHORT bytes,
+// unless freelist_careful is set.  It makes no call.
+RT_INLINE void *freelist_take(struct freelist *l, uint32_t size)
+{
+	struct freelist_slot *slot = l->head;
+	char *p = (char *)slot;
+	uint32_t i = 0;
+
+	l->head = slot->next;
+	l->n--;
+	for (; i + 16 <= size; i += 16) {
+		memset(p + i, 0, 16);
+		// Without this the compiler turns the loop into a call.
+		__asm__ volatile("" : "+r"(i));
+	}
+	if (i < size)
+		memset(p + i, 0, 8);
+	return slot;
+}
+
+// What freelist_free_shared has freed.
+struct freelist_freed {
+	uint32_t small[SIZECLASS_COUNT]; // slots
+	uint64_t live; // bytes of slots that no allocation could use
+};
+
+// freelist_free_shared frees the slots of all shared lists, and adds them to
+// *freed.  The world must be stopped, no span cached, and every span swept.
+// Returns false if there were none.
+bool freelist_free_shared(struct freelist_freed *freed);
+
+// freelist_check returns NULL if all invariants of a thread's list hold, and
+// freelist_check_shared if no slot is on a shared list; otherwise what does not
+// hold.  The world must be stopped for the latter.
+const char *freelist_check(const struct freelist *l);
+const char *freelist_check_shared(void);
+
+#endif

@@ -1,0 +1,21 @@
+// spoil.h - makes the use of freed memory show.
+#ifndef RUNTIME_SPANS_SPOIL_H
+#define RUNTIME_SPANS_SPOIL_H
+
+#include "runtime/os/settings.h"
+#include "runtime/os/poison.h"
+
+// What clobberfree overwrites freed objects with; it is no address.
+#define SPOIL_CLOBBER UINT64_C(0xdeadbeefdeadbeef)
+
+// spoil_on tells whether the settings want freed objects to be spoiled.
+RT_INLINE bool spoil_on(void)
+{
+	return settings.clobberfree != 0 || poison_on;
+}
+
+// spoil_object overwrites and poisons a freed object, as far as the settings
+// want that.
+void spoil_object(void *p, uint64_t bytes);
+
+#endif
