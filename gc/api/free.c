@@ -6,6 +6,7 @@
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"
 #include "gc/host/reclaim.h"
+#include "gc/host/resize.h"
 
 void *rt_alloc_uncollectable(int kind, size_t n)
 {
@@ -36,4 +37,35 @@ int rt_free(void *p)
 	if (RT_UNLIKELY(!door_allocating(t)))
 		return door_attached(false);
 	return mcache_free_plain(t->mc, p) ? RT_OK : free_found(t, p);
+}
+
+void *rt_realloc(int kind, void *p, size_t n)
+{
+	rt_thread *t = rt_thread_tls;
+	struct want w = {.n = n, .kind = (unsigned)kind};
+	struct object o;
+
+	if (!door_allocating(t) || w.kind >= KIND_OWN || w.kind == KIND_TYPED)
+		return NULL;
+	if (!p || p == &supply_zerobase)
+		return supply_request(t, &w);
+	if (!reclaim_find(p, &o) || kind_public(o.kind) != w.kind)
+		return NULL;
+	if (n == 0) {
+		reclaim_object(t->mc, &o);
+		return NULL;
+	}
+	return resize_object(t, p, &o, n);
+}
+
+int rt_resize(void *p, size_t n)
+{
+	rt_thread *t = rt_thread_tls;
+	struct object o;
+
+	if (!door_allocating(t))
+		return door_attached(false);
+	if (n == 0 || !reclaim_find(p, &o) || o.kind == KIND_TYPED)
+		return RT_EINVAL;
+	return resize_in_place(t->p, &o, n) ? RT_OK : RT_ENOMEM;
 }

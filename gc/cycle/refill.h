@@ -19,10 +19,18 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 
 // refill_large returns a span with one object of n bytes, counted, in the state
 // setting up, not cleared.  Returns NULL if there is no memory.  refill_guarded
-// does the same with a guard after the object.
+// does the same with a guard after the object, refill_aligned at a multiple of
+// align, a power of two of more than a page.
 struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
 			   unsigned kind, size_t n);
+struct mspan *refill_aligned(struct rt_mcache *mc, struct rt_proc *p,
+			     unsigned kind, size_t n, size_t align);
 struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n);
+
+// refill_resize makes the object of a large span, which is not guarded, n bytes
+// large where it is, and counts that.  Returns false if the pages behind it are
+// not free.  The caller must own the object.
+bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n);
 
 #endif

@@ -57,6 +57,49 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  */
 RT_API int rt_free(void *p);
 
+/*
+ * rt_realloc makes an object n bytes large and returns its address, perhaps
+ * another one.  What both sizes have in common is kept.  Bytes beyond the old
+ * rt_size are zero; the others are as the host left them.
+ *
+ * An object of up to 32760 bytes stays in place if the new size has the same
+ * size class.  A larger one that shrinks frees whole pages, and one that grows
+ * takes the pages behind it if they are free.  Otherwise the object moves: its
+ * contents are copied, and p is freed as by rt_free.  A guarded object moves
+ * unless n is its size.  So does one of up to 16 bytes without references,
+ * which other requests may share.  An uncollectable object stays so.
+ *
+ * p is what an allocation returned, and kind its kind (rt_kind_of).  If p is
+ * null, or what an allocation of no bytes returned, rt_realloc is
+ * rt_alloc_kind(kind, n).  If n is 0, it is rt_free(p) and returns NULL.
+ *
+ * Returns NULL if there is no memory, if p is not the beginning of an object of
+ * that kind, and where rt_alloc_kind does, which it always does for RT_TYPED.
+ * The object is then as before.  An object that shrinks needs no memory.
+ *
+ * Statistics count what an object gains or loses in place in total_alloc and in
+ * the bytes freed, but as no malloc and no free.
+ *
+ * Attached threads, outside a blocking region.  Collects, blocks and polls.
+ */
+RT_API void *rt_realloc(int kind, void *p, size_t n);
+
+/*
+ * rt_resize does so only where the object is.  At least n bytes are usable
+ * then, and those beyond the old rt_size are zero.
+ *
+ * Returns RT_OK, or RT_ENOMEM (the object would have to move: it shares its
+ * memory, or there is no room behind it), RT_EINVAL (n is 0, p is not the
+ * beginning of an object, or the object is typed), RT_ESTATE (inside a blocking
+ * region; no heap), RT_EPERM (not attached), RT_EBUSY (own stop).  An object
+ * that shrinks always can, unless it shares its memory.
+ *
+ * Attached threads, outside a blocking region and not in the own stop.  Does
+ * not collect, block or poll; but memory that was used before is cleared, which
+ * a stop waits for.
+ */
+RT_API int rt_resize(void *p, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

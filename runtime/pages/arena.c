@@ -191,6 +191,18 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		    pageword_make(sizeclass, kind, state, i));
 }
 
+void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
+		  struct mspan *s, uint32_t word)
+{
+	for (uint64_t i = npages; i < npages + more; i++)
+		atomic_ptr_store_release(&arena.spans[page + i], s);
+	for (uint64_t i = npages; i < npages + more; i++)
+		atomic_u32_store_release(
+		    &arena.words[page + i],
+		    pageword_make(pageword_class(word), pageword_kind(word),
+				  pageword_state(word), i));
+}
+
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 {
 	uint32_t old = arena_word(page);

@@ -204,6 +204,11 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind,
 		   enum pageword_state state);
 
+// arena_extend enters more pages behind the npages of a published span, whose
+// first pageword is word.
+void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
+		  struct mspan *s, uint32_t word);
+
 // arena_set_state changes the state in all pagewords of a published span.
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 

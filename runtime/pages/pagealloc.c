@@ -415,6 +415,64 @@ uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages, uint64_t *nscav)
 	return found ? s.page : PAGEALLOC_NONE;
 }
 
+bool pagealloc_is_free(const struct pagealloc *pa, uint64_t page,
+		       uint64_t npages)
+{
+	uint64_t end = end_page(pa);
+	uint64_t limit = page + npages;
+	struct part part;
+
+	if (page > end || npages > end - page)
+		return false;
+	for (uint64_t p = page; p < limit; p += part.n) {
+		part = part_at(p, limit);
+		if (pallocbits_count_range(
+			&pagealloc_chunk(pa, part.chunk)->alloc, part.i,
+			part.n) != 0)
+			return false;
+	}
+	return true;
+}
+
+// look_aligned looks at every multiple of align where npages pages may be free.
+static uint64_t look_aligned(const struct pagealloc *pa, uint64_t npages,
+			     uint64_t align)
+{
+	uint64_t page = base_align_up(pa->search_page, align);
+
+	while (page < end_page(pa)) {
+		uint64_t chunk = page / RT_CHUNK_PAGES;
+		pallocsum sum = level_sums(pa, LEAF)[chunk];
+
+		if (pallocsum_max(sum) < npages && pallocsum_end(sum) == 0) {
+			page =
+			    base_align_up((chunk + 1) * RT_CHUNK_PAGES, align);
+			continue;
+		}
+		if (pagealloc_is_free(pa, page, npages))
+			return page;
+		page += align;
+	}
+	return PAGEALLOC_NONE;
+}
+
+uint64_t pagealloc_alloc_aligned(struct pagealloc *pa, uint64_t npages,
+				 uint64_t align, uint64_t *nscav)
+{
+	struct search s = {.npages = npages + align - 1};
+	uint64_t page;
+
+	*nscav = 0;
+	if (search(pa, &s))
+		page = base_align_up(s.page, align);
+	else
+		page = look_aligned(pa, npages, align);
+	pa->search_page = base_max(pa->search_page, s.first_free);
+	if (page != PAGEALLOC_NONE)
+		*nscav = pagealloc_alloc_range(pa, page, npages);
+	return page;
+}
+
 // free_bits frees the pages of a range, and leaves summaries out of date.
 static void free_bits(struct pagealloc *pa, struct pagealloc_range range)
 {

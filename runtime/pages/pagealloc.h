@@ -51,6 +51,17 @@ void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks);
 uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages,
 			 uint64_t *nscav);
 
+// pagealloc_alloc_aligned does so for pages of which the first is a multiple of
+// align, a power of two.  It finds such a range if there is one, though not
+// always the lowest; a search that has to look for it takes time for each
+// chunk.
+uint64_t pagealloc_alloc_aligned(struct pagealloc *pa, uint64_t npages,
+				 uint64_t align, uint64_t *nscav);
+
+// pagealloc_is_free tells whether npages pages from page on exist and are free.
+bool pagealloc_is_free(const struct pagealloc *pa, uint64_t page,
+		       uint64_t npages);
+
 // pagealloc_alloc_range takes npages pages, which must be free.  Returns how
 // many of them were scavenged.
 uint64_t pagealloc_alloc_range(struct pagealloc *pa, uint64_t page,

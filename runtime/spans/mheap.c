@@ -1,6 +1,8 @@
 // Takes pages for spans, grows the heap, counts both, and frees spans.
 #include "runtime/spans/mheap.h"
 
+#include <string.h>
+
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
@@ -302,22 +304,35 @@ static bool take_cached(struct mheap_cache *cache, uint64_t npages,
 	return true;
 }
 
+// Pages in a row that are wanted.
+struct pages {
+	uint64_t npages;
+	uint64_t align; // in pages; 1: any
+};
+
+static uint64_t take_pages(struct pages n, uint64_t *nscav)
+{
+	return n.align == 1 ? pagealloc_alloc(&mheap.pages, n.npages, nscav)
+			    : pagealloc_alloc_aligned(&mheap.pages, n.npages,
+						      n.align, nscav);
+}
+
 // take_locked takes an mspan and pages.  The mspan comes first, so no pages
 // have to be freed for want of one.  The caller must hold the heap lock.
-static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
+static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 {
 	g->span = spans_take();
 	if (!g->span)
 		return false;
-	g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+	g->page = take_pages(n, &g->nscav);
 	if (g->page == PAGEALLOC_NONE && await_release())
-		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+		g->page = take_pages(n, &g->nscav);
 	if (g->page == PAGEALLOC_NONE) {
-		bool grown = grow(p, npages);
+		bool grown = grow(p, n.npages + n.align - 1);
 
 		// Even if it has not grown, pages may have been freed
 		// meanwhile.
-		g->page = pagealloc_alloc(&mheap.pages, npages, &g->nscav);
+		g->page = take_pages(n, &g->nscav);
 		if (g->page == PAGEALLOC_NONE && grown)
 			throw_fatal(
 			    "grew heap, but no adequate free space found");
@@ -327,15 +342,16 @@ static bool take_locked(struct rt_proc *p, uint64_t npages, struct grant *g)
 		return false;
 	}
 	// Scavenged pages read as zero.
-	g->zero = g->nscav == npages;
+	g->zero = g->nscav == n.npages;
 	g->cache = NULL;
 	return true;
 }
 
-static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
+static bool take(struct rt_proc *p, struct mheap_cache *cache, struct pages n,
 		 struct grant *g)
 {
-	bool small = cache && npages < PAGECACHE_MAX_NPAGES;
+	uint64_t npages = n.npages;
+	bool small = cache && npages < PAGECACHE_MAX_NPAGES && n.align == 1;
 	bool ok;
 
 	if (small && take_cached(cache, npages, g))
@@ -343,12 +359,11 @@ static bool take(struct rt_proc *p, struct mheap_cache *cache, uint64_t npages,
 	mutex_lock(&mheap.lock);
 	if (small)
 		cache_fill(cache, (unsigned)npages);
-	ok = (small && take_cached(cache, npages, g)) ||
-	     take_locked(p, npages, g);
+	ok = (small && take_cached(cache, npages, g)) || take_locked(p, n, g);
 	// The P's own cache may hold the pages that are missing in a row.
 	if (!ok && cache && !pagecache_empty(&cache->pages)) {
 		pagecache_flush(&cache->pages, &mheap.pages);
-		ok = take_locked(p, npages, g);
+		ok = take_locked(p, n, g);
 	}
 	// The pages lay in two blocks, or the heap has grown.
 	if (ok && small && !g->cache)
@@ -458,12 +473,14 @@ static void untake(struct rt_proc *p, struct mspan *s, enum mspan_use use)
 	mutex_unlock(&mheap.lock);
 }
 
-static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
-				uint64_t npages, enum mspan_use use)
+static struct mspan *span_alloc_aligned(struct rt_proc *p,
+					struct mheap_cache *cache,
+					struct pages n, enum mspan_use use)
 {
+	uint64_t npages = n.npages;
 	struct grant g;
 
-	if (!take(p, cache, npages, &g))
+	if (!take(p, cache, n, &g))
 		return NULL;
 	g.span->base = arena_page_address(g.page);
 	g.span->npages = npages;
@@ -478,6 +495,14 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	if (g.cache && g.nscav != 0 && g.cache->filling >= MHEAP_POPULATE)
 		populate(p, g.cache, g.page, npages);
 	return g.span;
+}
+
+static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
+				uint64_t npages, enum mspan_use use)
+{
+	struct pages n = {npages, 1};
+
+	return span_alloc_aligned(p, cache, n, use);
 }
 
 static struct linewords *block_take(void)
@@ -539,6 +564,19 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 				unsigned kind, size_t request)
 {
 	struct mspan *s = span_alloc(p, cache, base_pages(request), MSPAN_HEAP);
+
+	if (!s)
+		return NULL;
+	mspan_init_large(s, kind, request);
+	set_up(s, kind, 1);
+	return s;
+}
+
+struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
+				  unsigned kind, size_t request, size_t align)
+{
+	struct pages n = {base_pages(request), align >> RT_PAGE_SHIFT};
+	struct mspan *s = span_alloc_aligned(p, cache, n, MSPAN_HEAP);
 
 	if (!s)
 		return NULL;
@@ -707,6 +745,80 @@ struct mspan *mheap_next_span(uint64_t *page)
 	}
 	*page = end;
 	return NULL;
+}
+
+// ---- large objects of another size ----
+
+// set_pages sets what follows from a large span's number of pages.
+static void set_pages(struct mspan *s, uint64_t npages)
+{
+	s->npages = npages;
+	s->elemsize = npages << RT_PAGE_SHIFT;
+}
+
+// take_behind takes pages behind a span.  Returns false if they are not free.
+static bool take_behind(const struct mspan *s, uint64_t more, uint64_t *nscav)
+{
+	uint64_t page = mspan_page(s) + s->npages;
+	bool ok;
+
+	mutex_lock(&mheap.lock);
+	ok = pagealloc_is_free(&mheap.pages, page, more);
+	if (ok)
+		*nscav = pagealloc_alloc_range(&mheap.pages, page, more);
+	mutex_unlock(&mheap.lock);
+	return ok;
+}
+
+static void free_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
+{
+	arena_withdraw(page, npages);
+	count_free(p, MSPAN_HEAP, npages);
+	mutex_lock(&mheap.lock);
+	pagealloc_free(&mheap.pages, page, npages);
+	mutex_unlock(&mheap.lock);
+}
+
+// enlarge_span gives a large span more pages.
+static bool enlarge_span(struct rt_proc *p, struct mspan *s, uint64_t more)
+{
+	uint64_t page = mspan_page(s) + s->npages;
+	void *begin = (void *)arena_page_address(page);
+	uint32_t w = arena_word(mspan_page(s));
+	uint64_t nscav;
+
+	if (!take_behind(s, more, &nscav))
+		return false;
+	if (RT_UNLIKELY(poison_on)) // poisoned by their last use
+		poison_unpoison(begin, more << RT_PAGE_SHIFT);
+	count_alloc(p, MSPAN_HEAP, more, nscav);
+	if (RT_UNLIKELY(guard_on) && !guard_unprotect(page, more)) {
+		free_behind(p, page, more);
+		return false;
+	}
+	if (nscav != more)
+		memset(begin, 0, more << RT_PAGE_SHIFT);
+	set_pages(s, s->npages + more);
+	arena_extend(mspan_page(s), s->npages - more, more, s, w);
+	return true;
+}
+
+bool mheap_resize_large(struct rt_proc *p, struct mspan *s, size_t request)
+{
+	uint64_t npages = base_pages(request);
+	uint64_t old = s->npages;
+
+	RT_ASSERT(mspan_is_large(s) && !mspan_is_guarded(s));
+	RT_ASSERT(atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen());
+	if (npages > old && !enlarge_span(p, s, npages - old))
+		return false;
+	mspan_set_request(s, request);
+	if (npages < old) {
+		set_pages(s, npages);
+		free_behind(p, mspan_page(s) + npages, old - npages);
+	}
+	RT_CHECK(mspan_check(s));
+	return true;
 }
 
 // ---- invariants ----

@@ -83,6 +83,18 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 				unsigned kind, size_t request);
 void mheap_publish_large(struct mspan *s);
 
+// mheap_alloc_aligned is mheap_alloc_large for an address that is a multiple of
+// align, a power of two of more than a page.
+struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
+				  unsigned kind, size_t request, size_t align);
+
+// mheap_resize_large makes the object of a large span, which is not guarded,
+// request bytes large: pages behind it are taken if they are free, or its last
+// ones freed.  Only statistics of pages are counted.  Pages that come to it are
+// zero.  Returns false, and changes nothing, if they are not free.  The caller
+// must own the object, and the span must be swept.
+bool mheap_resize_large(struct rt_proc *p, struct mspan *s, size_t request);
+
 // mheap_alloc_guarded is mheap_alloc_large for an object of any size with a
 // guard behind it.  The guard is not protected if the system refuses, or if
 // there are GUARD_MAX.

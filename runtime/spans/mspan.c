@@ -65,6 +65,11 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 	kinds_use(kind);
 }
 
+void mspan_set_request(struct mspan *s, size_t request)
+{
+	set_extent(s, s->base + request, 0);
+}
+
 // guarded_place returns the address of an object that ends at or before limit.
 // It is a multiple of 16, or, for a smaller object without pointers, of the
 // largest power of two that divides its size.

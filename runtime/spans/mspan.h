@@ -66,6 +66,10 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request);
 // canaries around the object, and protects the guard if the system allows.
 void mspan_init_guarded(struct mspan *s, unsigned kind, size_t request);
 
+// mspan_set_request changes the bytes requested for a large span's object.  Its
+// pages must hold them.
+void mspan_set_request(struct mspan *s, size_t request);
+
 // mspan_free notes that a span has no pages any more.  It protects the pages of
 // a guarded one, which must be withdrawn but not free yet.
 void mspan_free(struct mspan *s);

@@ -1,0 +1,94 @@
+// Resizes objects in place, or moves them.
+#include "gc/host/resize.h"
+
+#include <string.h>
+
+#include "gc/cycle/refill.h"
+#include "gc/host/supply.h"
+#include "gc/host/reclaim.h"
+
+static bool is_large(const struct object *o)
+{
+	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
+
+	return pageword_class(arena_word(page)) == 0;
+}
+
+static struct mspan *span_of(const struct object *o)
+{
+	return arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
+}
+
+static bool is_guarded(const struct object *o)
+{
+	return mspan_is_guarded(span_of(o));
+}
+
+static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
+{
+	if (is_guarded(o))
+		return n <= o->size;
+	return n <= arena.reserved && refill_resize(p, span_of(o), n);
+}
+
+bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)
+{
+	// It is not known which part of it was requested.
+	if (reclaim_is_shared(o))
+		return false;
+	return is_large(o) ? resize_large(p, o, n) : n <= o->size;
+}
+
+// fits tells whether a new object of n bytes would be such a one.
+static bool fits(const struct object *o, size_t n)
+{
+	if (reclaim_is_shared(o))
+		return false;
+	if (is_large(o))
+		return is_guarded(o) ? n == o->size : n > SIZECLASS_MAX_REQUEST;
+	return n <= SIZECLASS_MAX_REQUEST && !supply_is_tiny(o->kind, n) &&
+	       sizeclass_table[supply_class(o->kind, n)].size == o->size;
+}
+
+// copy does not look at the memory as a sanitizer does: other threads may use
+// other parts of an object that is shared.
+RT_NO_SANITIZE
+static void copy_shared(char *to, const char *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		to[i] = from[i];
+		__asm__ volatile("" : : : "memory");
+	}
+}
+
+static void *move(struct rt_thread *t, const char *p, const struct object *o,
+		  size_t n)
+{
+	struct want w = {.n = n, .kind = o->kind};
+	size_t old = o->base + o->size - (uintptr_t)p;
+	void *to = supply_request(t, &w);
+
+	if (!to)
+		return NULL;
+	if (reclaim_is_shared(o))
+		copy_shared(to, p, base_min(old, n));
+	else
+		memcpy(to, p, base_min(old, n));
+	reclaim_object(t->mc, o);
+	return to;
+}
+
+void *resize_object(struct rt_thread *t, void *p, const struct object *o,
+		    size_t n)
+{
+	void *to;
+
+	if (fits(o, n) && resize_in_place(t->p, o, n))
+		return p;
+	to = move(t, p, o, n);
+	if (!to && n <= o->size && resize_in_place(t->p, o, n))
+		to = p;
+	// Nothing else keeps the object alive meanwhile.
+	__asm__ volatile("" : : "r"(p) : "memory");
+	return to;
+}

@@ -1,0 +1,22 @@
+// resize.h - makes an object larger or smaller.
+//
+// Go: none; compare growslice (slice.go), which always moves.
+#ifndef GC_HOST_RESIZE_H
+#define GC_HOST_RESIZE_H
+
+#include "runtime/world/proc.h"
+#include "runtime/spans/object.h"
+
+// resize_in_place makes an object n bytes large, at least 1, where it is.
+// Returns false if that is not possible.  p must be the calling thread's P, and
+// the thread must own the object.
+bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n);
+
+// resize_object makes the object that an allocation has returned as p, and
+// reclaim_find has found, n bytes large, and returns where it is now.  Returns
+// NULL, and changes nothing, if there is no memory.  The thread t, the caller,
+// may allocate.
+void *resize_object(struct rt_thread *t, void *p, const struct object *o,
+		    size_t n);
+
+#endif
