@@ -287,6 +287,35 @@ void *rt_alloc_array(int kind, size_t head, size_t count, size_t size)
 	return rt_alloc_kind(kind, n);
 }
 
+// Bytes of the largest alignment.
+enum { ALIGN_MAX = 2 << 20 };
+
+static bool kind_ok(int kind)
+{
+	return kind == RT_NOSCAN || kind == RT_WORDS ||
+	       (kind >= RT_KIND_FIRST && kind <= RT_KIND_MAX);
+}
+
+void *rt_alloc_aligned(int kind, size_t align, size_t n)
+{
+	struct want w = {.kind = (unsigned)kind,
+			 .align = align > RT_GRANULE ? align : 0};
+
+	if (!kind_ok(kind) || !base_is_pow2(align) || align < 8 ||
+	    align > ALIGN_MAX || n > PTRDIFF_MAX)
+		return NULL;
+	w.n = n == 0 ? 0 : supply_aligned(align, n);
+	return supply_request(rt_thread_tls, &w);
+}
+
+size_t rt_alloc_many(int kind, size_t n, size_t count, void **out)
+{
+	struct want w = {.n = n, .kind = (unsigned)kind};
+
+	return kind_ok(kind) && out ? supply_many(rt_thread_tls, &w, count, out)
+				    : 0;
+}
+
 void *rt_memdup(const void *p, size_t n)
 {
 	void *copy = p || n == 0 ? rt_alloc_noscan_uninit(n) : NULL;

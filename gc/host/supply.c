@@ -150,12 +150,16 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
-	if (RT_UNLIKELY(guard_on)) {
+	// A guard decides where its object is.
+	if (RT_UNLIKELY(guard_on) && w->align == 0) {
 		void *obj = take_guarded(mc, p, w);
 
 		if (obj)
 			return obj;
 	}
+	if (w->align > RT_PAGE_SIZE)
+		return set_up(mc,
+			      refill_aligned(mc, p, w->kind, w->n, w->align));
 	if (w->n > SIZECLASS_MAX_REQUEST)
 		return set_up(mc, refill_large(mc, p, w->kind, w->n));
 	return supply_is_tiny(w->kind, w->n) ? take_tiny(mc, p, w)
@@ -335,6 +339,48 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
 		return NULL;
 	return supply_object(t->mc, w);
+}
+
+size_t supply_aligned(size_t align, size_t n)
+{
+	// What is a multiple of its alignment is no part of a tiny block that
+	// is aligned to less.
+	n = base_align_up(n, base_min(align, RT_GRANULE));
+	if (align <= RT_GRANULE || align > RT_PAGE_SIZE ||
+	    n > SIZECLASS_MAX_REQUEST)
+		return n;
+	for (unsigned c = sizeclass_of(n); c < SIZECLASS_COUNT; c++)
+		if (sizeclass_table[c].size % align == 0)
+			return sizeclass_table[c].size;
+	return n;
+}
+
+size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
+		   void **out)
+{
+	struct rt_mcache *mc;
+	size_t n = 0;
+	void *obj = count != 0 ? supply_request(t, w) : NULL;
+
+	if (!obj)
+		return 0;
+	out[n++] = obj;
+	mc = t->mc;
+	w->dry = false;
+	// What is large is cleared with stops permitted, so it comes alone.
+	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
+	       !pacer_due(gauge_load(&gauges.heap_live),
+			  gauge_load(&gauges.stack_inuse))) {
+		obj = w->n == 0 ? &supply_zerobase : take(mc, t->p, w);
+		if (!obj)
+			break;
+		if (mc->setting_up)
+			finish_large(mc, w);
+		if (RT_UNLIKELY(poison_on))
+			unpoison_object(obj);
+		out[n++] = obj;
+	}
+	return n;
 }
 
 void *supply_stack(struct rt_mcache *mc, size_t n)

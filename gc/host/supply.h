@@ -19,6 +19,7 @@
 // What is requested.
 struct want {
 	size_t n;
+	size_t align; // above RT_GRANULE, or 0; a small n is such a class's
 	unsigned kind;
 	bool uninit;
 	bool stack;  // and no object
@@ -31,6 +32,16 @@ struct want {
 // must be the calling thread's.  Returns NULL if it may not allocate, if there
 // is no such kind, or as supply_object does.
 void *supply_request(struct rt_thread *t, struct want *w);
+
+// supply_aligned returns how many bytes to request, with w->align, for an
+// object of n bytes whose address is a multiple of align, a power of two.
+size_t supply_aligned(size_t align, size_t n);
+
+// supply_many is supply_request for up to count objects, as long as no
+// collection is due and memory is at hand.  Returns how many it has written to
+// out.
+size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
+		   void **out);
 
 // The address of every object of no bytes.
 RT_GLOBAL uint64_t supply_zerobase;

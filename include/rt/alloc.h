@@ -346,6 +346,27 @@ RT_API void *rt_alloc_typed(const rt_type *type, size_t count);
 RT_API void *rt_alloc_array(int kind, size_t head, size_t count, size_t size);
 
 /*
+ * rt_alloc_aligned is rt_alloc_kind for an address that is a multiple of align,
+ * a power of two from 8 to 2 MiB.  rt_size may be more than for another object
+ * of n bytes; with an align above 8192 it is whole pages.  An object with an
+ * align above 16 is not guarded (rt_config.guard_large, guard_small).  NULL
+ * also for any other align.
+ */
+RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
+
+/*
+ * rt_alloc_many writes up to count new objects of a kind, of n bytes each, to
+ * out and returns how many it wrote: count, or fewer if memory ran out or a
+ * collection is due.  Of objects above 32760 bytes it allocates one.  Returns 0
+ * where rt_alloc_kind returns NULL, or if count is 0.
+ *
+ * It may collect before the first object only.  The collector does not look at
+ * out: the objects must be in a root, or out on the stack, before the thread
+ * polls again.
+ */
+RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
+
+/*
  * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
  * copies a string with its end.  What is copied may be in the heap or outside.
  * NULL also if p or s is null, unless n is 0.

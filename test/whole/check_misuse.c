@@ -368,7 +368,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 107 }; // in run_doors
+enum { DOORS = 120 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -412,6 +412,20 @@ static void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_free(words));
 	DOOR(ATTACHED_ONLY(NOT_HERE), rt_free(object));
 	DOOR(ALLOCATES, some(rt_alloc_uncollectable(RT_WORDS, 64)));
+	DOOR(ALLOCATES, some(rt_realloc(RT_WORDS, NULL, 64)));
+	DOOR(ANYWHERE(NOTHING), some(rt_realloc(RT_WORDS, words, 64)));
+	DOOR(ANYWHERE(NOTHING), some(rt_realloc(RT_NOSCAN, object, 64)));
+	DOOR(ANYWHERE(NOTHING), some(rt_realloc(RT_KIND_MAX + 1, NULL, 64)));
+	DOOR(ATTACHED_ONLY(RT_OK), rt_resize(object, OBJECT));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_resize(object, 0));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_resize(words, 8));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_resize(NULL, 8));
+	DOOR(ALLOCATES, some(rt_alloc_aligned(RT_WORDS, 64, 100)));
+	DOOR(ANYWHERE(NOTHING), some(rt_alloc_aligned(RT_WORDS, 24, 100)));
+	DOOR(ALLOCATES, rt_alloc_many(RT_WORDS, 64, 1, (void **)words) == 1);
+	DOOR(ANYWHERE(NOTHING),
+	     (long)rt_alloc_many(RT_TYPED, 64, 1, (void **)words));
+	DOOR(ANYWHERE(NOTHING), (long)rt_alloc_many(RT_WORDS, 64, 1, NULL));
 	DOOR(ANYWHERE(NOTHING), some(rt_alloc_uncollectable(RT_TYPED, 64)));
 	DOOR(ALLOCATES, some(rt_memdup(words, sizeof words)));
 	DOOR(ANYWHERE(NOTHING), some(rt_memdup(NULL, 8)));

@@ -28,6 +28,10 @@ BY(uninit, rt_alloc_noscan_uninit(n))
 BY(kind_words, rt_alloc_kind(RT_WORDS, n))
 BY(kind_noscan, rt_alloc_kind(RT_NOSCAN, n))
 BY(uncollectable, rt_alloc_uncollectable(RT_NOSCAN, n))
+BY(aligned, rt_alloc_aligned(RT_WORDS, 8, n))
+BY(pages, rt_alloc_aligned(RT_NOSCAN, 65536, n))
+BY(realloc, n ? rt_realloc(RT_WORDS, object, n) : rt_alloc(0))
+BY(realloc_null, rt_realloc(RT_WORDS, NULL, n))
 BY(array, rt_alloc_array(RT_WORDS, n, 0, 1))
 BY(elements, rt_alloc_array(RT_NOSCAN, 0, n, 1))
 BY(slow, rt_alloc_slow_(rt_thread_self(), RT_ROW_WORDS *RT_RUN_CLASSES, n))
@@ -48,6 +52,10 @@ static const struct {
     {"rt_alloc_kind(RT_WORDS)", by_kind_words},
     {"rt_alloc_kind(RT_NOSCAN)", by_kind_noscan},
     {"rt_alloc_uncollectable", by_uncollectable},
+    {"rt_alloc_aligned", by_aligned},
+    {"rt_alloc_aligned, pages", by_pages},
+    {"rt_realloc", by_realloc},
+    {"rt_realloc of nothing", by_realloc_null},
     {"rt_alloc_array, head", by_array},
     {"rt_alloc_array, count", by_elements},
     {"rt_alloc_slow_", by_slow},
