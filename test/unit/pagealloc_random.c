@@ -81,6 +81,34 @@ static void random_alloc(struct rng *r, const struct workload *w)
 	naive.live[naive.nlive++] = (struct range){page, n};
 }
 
+static bool naive_is_free(uint64_t page, uint64_t npages)
+{
+	for (uint64_t p = page; p < page + npages; p++)
+		if (p >= naive.npages || naive.state[p] == USED)
+			return false;
+	return true;
+}
+
+// random_aligned takes any range that is so aligned, if there is one.
+static void random_aligned(struct rng *r, const struct workload *w)
+{
+	uint64_t align = UINT64_C(1) << rng_below(r, 9);
+	uint64_t n =
+	    1 + rng_below(r, UINT64_C(1) << rng_below(r, w->size_bits + 1));
+	uint64_t nscav, any = 0;
+	uint64_t page = pagealloc_alloc_aligned(&pa, n, align, &nscav);
+
+	if (page != NONE) {
+		naive.wrong += page % align != 0 || !naive_is_free(page, n);
+		naive.wrong += nscav != naive_take(page, n);
+		naive.live[naive.nlive++] = (struct range){page, n};
+		return;
+	}
+	while (any < naive.npages && !naive_is_free(any, n))
+		any += align;
+	naive.wrong += any < naive.npages || nscav != 0;
+}
+
 // random_free frees a live range or a part of it.
 static void random_free(struct rng *r)
 {
@@ -169,6 +197,8 @@ static void random_op(struct rng *r, const struct workload *w, unsigned fill)
 	else if (naive.nlive > 0 &&
 		 (rng_below(r, 100) >= fill || naive.nlive == MAX_LIVE))
 		random_free(r);
+	else if (rng_below(r, 8) == 0)
+		random_aligned(r, w);
 	else
 		random_alloc(r, w);
 }
