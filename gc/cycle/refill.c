@@ -9,11 +9,13 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 {
 	spanclass sc = slot->sc;
 	struct mspan *s;
-	void *obj;
 
-	obj = mcache_take_freed(mc, slot, uninit);
-	if (obj)
-		return obj;
+	if (RT_UNLIKELY(mcache_has_freed(mc, slot))) {
+		void *obj = mcache_take_freed(mc, slot, uninit);
+
+		if (obj)
+			return obj;
+	}
 	mcache_retire_slot(mc, p, slot);
 	s = mcentral_pop(sc);
 	if (!s)

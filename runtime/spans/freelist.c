@@ -9,14 +9,13 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 
-// The shared lists, under the lock.  A head is also read without it, as a hint.
-// freelist_check_shared checks them.
+// Of the shared lists.
 static struct {
 	struct mutex lock;
 	bool any; // some list is not empty
-	atomic_ptr head[SPANCLASS_COUNT];
 } shared = {.lock = RT_MUTEX_INIT(LOCKRANK_FREELIST)};
 
+atomic_ptr freelist_shared[SPANCLASS_COUNT];
 uintptr_t freelist_secret;
 bool freelist_careful;
 
@@ -36,7 +35,7 @@ static uintptr_t new_secret(void)
 
 void freelist_init(void)
 {
-	memset(shared.head, 0, sizeof shared.head);
+	memset(freelist_shared, 0, sizeof freelist_shared);
 	shared.any = false;
 	freelist_secret = new_secret();
 	freelist_careful = spoil_on() || poison_memcheck;
@@ -118,7 +117,7 @@ void *freelist_pop(struct freelist *l, uint32_t size, bool uninit)
 
 static struct freelist_slot *shared_head(spanclass sc)
 {
-	return atomic_ptr_load_relaxed(&shared.head[sc]);
+	return atomic_ptr_load_relaxed(&freelist_shared[sc]);
 }
 
 void freelist_share(struct freelist *l, spanclass sc)
@@ -130,7 +129,7 @@ void freelist_share(struct freelist *l, spanclass sc)
 	look_up(tail);
 	mutex_lock(&shared.lock);
 	tail->next = shared_head(sc);
-	atomic_ptr_store_relaxed(&shared.head[sc], l->head);
+	atomic_ptr_store_relaxed(&freelist_shared[sc], l->head);
 	shared.any = true;
 	mutex_unlock(&shared.lock);
 	leave(tail);
@@ -166,12 +165,10 @@ bool freelist_gather(struct freelist *l, spanclass sc)
 	struct freelist_slot *chain;
 
 	RT_ASSERT(!l->head);
-	if (!shared_head(sc))
-		return false;
 	mutex_lock(&shared.lock);
 	chain = shared_head(sc);
 	if (chain)
-		atomic_ptr_store_relaxed(&shared.head[sc], cut(l, chain));
+		atomic_ptr_store_relaxed(&freelist_shared[sc], cut(l, chain));
 	mutex_unlock(&shared.lock);
 	return chain != NULL;
 }
@@ -218,7 +215,7 @@ bool freelist_free_shared(struct freelist_freed *freed)
 			if (!freelist_is_used(sc))
 				freed->live +=
 				    (uint64_t)n * sizeclass_table[c].size;
-			atomic_ptr_store_relaxed(&shared.head[sc], NULL);
+			atomic_ptr_store_relaxed(&freelist_shared[sc], NULL);
 		}
 	return any;
 }

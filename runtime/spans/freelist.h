@@ -47,6 +47,10 @@ struct freelist {
 RT_GLOBAL uintptr_t freelist_secret;
 RT_GLOBAL bool freelist_careful; // a tool sees what is done to freed memory
 
+// The shared lists.  A head changes under a lock of freelist.c, and is also
+// read without it, as a hint.  freelist_check_shared checks them.
+RT_GLOBAL atomic_ptr freelist_shared[SPANCLASS_COUNT];
+
 // freelist_is_used tells whether slots of a class are allocated from lists.
 // Those of typed objects wait for the next flush: another P may cache the span,
 // and only that one may write the type bits of its pages (typebits.h).
@@ -78,6 +82,13 @@ void freelist_share(struct freelist *l, spanclass sc);
 // freelist_gather moves up to FREELIST_MOST slots of the shared list of a class
 // to a list, which must be empty.  Returns false if there are none.
 bool freelist_gather(struct freelist *l, spanclass sc);
+
+// freelist_waits tells whether there may be slots on the shared list of a
+// class.
+RT_INLINE bool freelist_waits(spanclass sc)
+{
+	return atomic_ptr_load_relaxed(&freelist_shared[sc]) != NULL;
+}
 
 RT_INLINE bool freelist_add(struct freelist *l, void *p)
 {

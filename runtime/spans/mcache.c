@@ -379,13 +379,6 @@ static void *reuse(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 	return freelist_take(&slot->freed, slot->size);
 }
 
-// listing returns the slot whose list has the freed slots for another.
-static struct mcache_slot *listing(struct rt_mcache *mc,
-				   struct mcache_slot *slot)
-{
-	return slot->uninit ? &mc->slots[slot->sc] : slot;
-}
-
 RT_INLINE void note_freed(struct rt_mcache *mc, unsigned kind)
 {
 	kind = kind < KIND_TYPED ? 0 : kind;
@@ -408,7 +401,7 @@ void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 	if (!freelist_is_used(slot->sc))
 		return NULL;
 	uninit |= slot->uninit;
-	slot = listing(mc, slot);
+	slot = mcache_listing(mc, slot);
 	if (!slot->freed.head) {
 		if (!freelist_gather(&slot->freed, slot->sc))
 			return NULL;

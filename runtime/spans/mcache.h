@@ -87,7 +87,7 @@ struct rt_mcache {
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
 	int64_t live;	      // bytes not yet added to heap_live; below 0
-		      // after the rest of a run came back
+			      // after the rest of a run came back
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
 			     // the last flush
@@ -232,8 +232,21 @@ bool mcache_free(struct rt_mcache *mc, spanclass sc, void *p);
 // most frequent case.  Returns false if it has not listed p.
 bool mcache_free_plain(struct rt_mcache *mc, void *p);
 
-// mcache_take_freed takes an object from what other threads have freed, or, for
-// an uninit slot, from what this one has.  Returns NULL if there is nothing.
+// mcache_listing returns the slot whose list has the freed slots for another.
+RT_INLINE struct mcache_slot *mcache_listing(struct rt_mcache *mc,
+					     struct mcache_slot *slot)
+{
+	return slot->uninit ? &mc->slots[slot->sc] : slot;
+}
+
+// mcache_has_freed tells whether mcache_take_freed may find an object: one that
+// another thread has freed, or, for an uninit slot, this one.
+RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
+{
+	return freelist_waits(slot->sc) || mcache_listing(mc, slot)->freed.head;
+}
+
+// mcache_take_freed takes such an object.  Returns NULL if there is none.
 void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 			bool uninit);
 

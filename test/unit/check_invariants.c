@@ -251,6 +251,7 @@ static void prepare(void)
 	X(hugepages_check(&hugepages))                                         \
 	X(mheap_check(&x.mheap))                                               \
 	X(mheap_cache_check(&x.mheap_cache))                                   \
+	X(freelist_check_shared())                                             \
 	X(mcache_check(x.mc))                                                  \
 	X(mcache_blocks_check(&x.blocks))                                      \
 	X(stackpool_check(&x.stackpool))                                       \

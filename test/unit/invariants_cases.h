@@ -429,6 +429,8 @@
 	  x.slot->run->start = x.slot->run->cur + 8)                           \
 	X(mcache_check(x.mc), "run is outside of its span",                    \
 	  x.slot->run->cur = (char *)UINTPTR_MAX)                              \
+	X(freelist_check_shared(), "freed slot is on a shared list",           \
+	  PTR(freelist_shared[3], x.span))                                     \
 	X(mcache_blocks_check(&x.blocks), "mutex has no rank",                 \
 	  x.blocks.lock.rank = 0)                                              \
 	X(mcache_blocks_check(&x.blocks), "slab has the size 0",               \
