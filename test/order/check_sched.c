@@ -7,7 +7,11 @@
 // no order of steps shows; test/order/dekker.sh reads the code for them:
 // heapstats SEQ_UNFENCED, heapstats GEN_UNFENCED, stw GATE_UNFENCED.  Two are
 // about a single thread; test/unit/check_mark and test/whole/check_kind_flags
-// count what they would lose: marking KEPT_WAITING, marking OFFER_LATE.
+// count what they would lose: marking KEPT_WAITING, marking OFFER_LATE.  Five
+// show in any order of steps, in test/whole/check_free: freelist LISTS_FIRST,
+// NO_SEAL, SEAL_STAYS, PAIR_APART, LIST_FORGOTTEN.  One is about a store that
+// the code does not have, so there is nothing to hold a thread at: freelist
+// BIT_AT_ONCE.
 #include "test/order/sched.h"
 
 #include <stdlib.h>
