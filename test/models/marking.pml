@@ -50,15 +50,19 @@
 #define MARKINGS 2
 
 // Objects are bits.  The first marking has one job, and the object 0.  In the
-// second, the jobs lead to 0 and 1, and to 2, and its second round begins with
-// 3 and 4.  The object 1 is a large one: what it leads to is a range.
+// second, both jobs lead to 1, a large object: what it leads to, 0 and 2, is a
+// range.  So a marker that took the range may be alone when it finds 2, the
+// serial object, and has 0 left, which 2 leads to as well.  The second round
+// begins with 3 and 4.
 #define ALL (marking == 1 -> 1 : 7)
 #define SECOND 24
-#define SMALL 4 // objects whose marks are kept back
+#define SMALL 1 // objects whose marks are kept back
 #define LARGE 2 // objects that leave a range
-#define SERIAL (marking == 1 -> 0 : 1) // objects that the opener traces
-#define ROOTS(job) (marking == 1 -> 1 : ((job) == 0 -> 3 : 4))
-#define CHILDREN(x) (marking == 1 -> 0 : ((x) == 1 -> 4 : ((x) == 2 -> 5 : 0)))
+#define SERIAL (marking == 1 -> 0 : 4) // objects that the opener traces
+#define ROOTS (marking == 1 -> 1 : 2)
+#define CHILDREN(x)                                                            \
+	(marking == 1 -> 0 :                                                   \
+	 ((x) == 1 -> 4 : ((x) == 2 -> 5 : ((x) == 4 -> 1 : 0))))
 #define NEWEST(s)                                                              \
 	((s) & 16 -> 16 :                                                      \
 	 ((s) & 8 -> 8 : ((s) & 4 -> 4 : ((s) & 2 -> 2 : 1))))
@@ -185,7 +189,7 @@ inline assign(to)
 		stack[to] = ranges;
 		ranges = 0
 	:: else ->
-		stack[to] = ROOTS(next_job);
+		stack[to] = ROOTS;
 		next_job++
 	fi;
 	got[to] = JOB
