@@ -523,18 +523,16 @@ static bool any_overflowed(void)
 }
 
 // repeat_roots calls the root callbacks again if one has told an object that
-// there was no room for.  The whole stack is for what each of them tells.
+// there was no room for.  The stack is empty before, so something is marked.
 static void repeat_roots(struct marker *m)
 {
 	if (!m->roots_again)
 		return;
 	m->roots_again = false;
-	for (size_t i = 0; i < rootfns_count(); i++) {
-		drain(m);
-		trace_begin_again(m, 0);
+	trace_begin_again(m, 0);
+	for (size_t i = 0; i < rootfns_count(); i++)
 		rootfns_call(i, &m->work.t);
-		trace_end_again(m);
-	}
+	trace_end_again(m);
 	finish(m);
 }
 
