@@ -129,6 +129,7 @@ bool arena_add_typebits(void)
 	}
 	// Pairs with the acquire in arena_release_tables.
 	atomic_ptr_store_release(&arena.typebits, t->base);
+	RT_CHECK(arena_check(&arena));
 	return true;
 }
 
@@ -156,6 +157,27 @@ bool arena_prepare(uint32_t nchunks)
 	return true;
 }
 
+// check_prefix checks what arena_grow changes and what it depends on, not the
+// tables: another thread may be making one.
+static const char *check_prefix(const struct arena *a)
+{
+	// In this order: used never passes prepared.
+	uint64_t used = atomic_u64_load_acquire(&a->used);
+	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
+
+	if (a->base == 0 || a->base % RT_ARENA_SIZE != 0)
+		return "heap's range is not aligned";
+	if (a->reserved == 0 || a->reserved % RT_ARENA_SIZE != 0)
+		return "heap's range is not whole arenas";
+	if (used % RT_CHUNK_SIZE != 0)
+		return "heap is not whole chunks";
+	if (used > prepared)
+		return "heap is longer than its prepared part";
+	if (prepared % RT_CHUNK_SIZE != 0 || prepared > a->reserved)
+		return "heap is prepared beyond its range";
+	return NULL;
+}
+
 void arena_grow(uint32_t nchunks)
 {
 	uint64_t used = atomic_u64_load_relaxed(&arena.used);
@@ -166,7 +188,7 @@ void arena_grow(uint32_t nchunks)
 	gauge_add(&gauges.heap_mapped, (int64_t)(bytes - used));
 	// Pairs with the acquire in arena_used.
 	atomic_u64_store_release(&arena.used, bytes);
-	RT_CHECK(arena_check(&arena));
+	RT_CHECK(check_prefix(&arena));
 }
 
 // check_pages checks that a range of pages is a part of the heap.
@@ -243,8 +265,10 @@ void arena_release_tables(uint32_t chunk)
 
 // check_tables checks that the tables are those of the fields, and as long as
 // the prepared prefix needs.
-static const char *check_tables(const struct arena *a, uint64_t prepared)
+static const char *check_tables(const struct arena *a)
 {
+	uint64_t nchunks =
+	    atomic_u64_load_relaxed(&a->prepared) >> RT_CHUNK_SHIFT;
 	const void *base[] = {a->lines, a->words, a->spans, a->overflow,
 			      atomic_ptr_load_relaxed(&a->typebits)};
 	unsigned n = a->table[TABLE_TYPEBITS].base ? TABLES : TABLE_TYPEBITS;
@@ -259,7 +283,7 @@ static const char *check_tables(const struct arena *a, uint64_t prepared)
 		if (base[i] != a->table[i].base)
 			return "table of the arena is not where its field says";
 		if (systable_ready(&a->table[i]) <
-		    arena_table_bytes(i, prepared >> RT_CHUNK_SHIFT))
+		    arena_table_bytes(i, nchunks))
 			return "table of the arena is too short";
 	}
 	return NULL;
@@ -267,19 +291,7 @@ static const char *check_tables(const struct arena *a, uint64_t prepared)
 
 const char *arena_check(const struct arena *a)
 {
-	// In this order: used never passes prepared.
-	uint64_t used = atomic_u64_load_acquire(&a->used);
-	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
+	const char *wrong = check_prefix(a);
 
-	if (a->base == 0 || a->base % RT_ARENA_SIZE != 0)
-		return "heap's range is not aligned";
-	if (a->reserved == 0 || a->reserved % RT_ARENA_SIZE != 0)
-		return "heap's range is not whole arenas";
-	if (used % RT_CHUNK_SIZE != 0)
-		return "heap is not whole chunks";
-	if (used > prepared)
-		return "heap is longer than its prepared part";
-	if (prepared % RT_CHUNK_SIZE != 0 || prepared > a->reserved)
-		return "heap is prepared beyond its range";
-	return check_tables(a, prepared);
+	return wrong ? wrong : check_tables(a);
 }

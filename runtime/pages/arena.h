@@ -221,7 +221,8 @@ void arena_withdraw(uint64_t page, uint64_t npages);
 void arena_release_tables(uint32_t chunk);
 
 // arena_check returns NULL if all invariants hold, otherwise what does not. The
-// arena may grow meanwhile.  Debug builds ask it whenever it has grown.
+// caller must exclude arena_prepare and arena_add_typebits, or have stopped the
+// world.  The heap may grow meanwhile.
 const char *arena_check(const struct arena *a);
 
 #endif

@@ -421,6 +421,27 @@ TEST(what_is_prepared_is_counted_when_the_heap_reaches_it)
 	expect_nothing();
 }
 
+// One thread grows the heap, under the heap lock, while another makes the type
+// bits, under the lock of growth: their table is reserved, but not grown.
+TEST(the_heap_grows_while_type_bits_are_being_made)
+{
+	const unsigned last = ARENA_TABLES - 1;
+
+	begin();
+	ck_assert(arena_init(RT_ARENA_SIZE));
+	ck_assert(arena_prepare(2));
+	ck_assert_ptr_null(arena.table[last].base);
+	ck_assert(systable_init(
+	    &arena.table[last],
+	    arena_table_bytes(last, RT_ARENA_SIZE >> RT_CHUNK_SHIFT),
+	    &gauges.gc_misc_sys, "type bits"));
+	arena_grow(2);
+	ck_assert_uint_eq(arena_used(), 2 * RT_CHUNK_SIZE);
+	gauge_add(&gauges.heap_mapped, -2 * RT_CHUNK_SIZE);
+	arena_fini();
+	expect_nothing();
+}
+
 // What the heap gains for a request that cannot be met stays with it, and is
 // counted.  Tables for all of it would be a sixtieth.
 TEST(memory_is_refused_before_there_are_tables_for_it)
