@@ -350,11 +350,13 @@ void sweep_fork_child(void)
 
 const char *sweep_check(const struct sweep *s)
 {
-	uint64_t used = arena_used() >> RT_CHUNK_SHIFT;
+	// Before the length of the heap, which only grows.  Pairs with the
+	// release in sweep_begin.
+	uint32_t left = atomic_u32_load_acquire(&s->left);
 
-	// Helpers that come late may be active for a moment even in a stop.
-	if (atomic_u32_load_relaxed(&s->left) > used)
+	if (left > arena_used() >> RT_CHUNK_SHIFT)
 		return "more chunks to sweep than the heap has";
+	// Helpers that come late may be active for a moment even in a stop.
 	if (atomic_u32_load_relaxed(&s->active) >> 31 != 0)
 		return "number of active sweepers is negative";
 	return NULL;
