@@ -256,12 +256,18 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 
 // What other threads write while the world is stopped:
 //
-//   - A stopped thread writes nothing, and holds no lock.
+//   - A stopped thread holds no lock.  It may draw a ticket of the right to stop
+//     the world, write the words of the gate, and wake notes, all of them
+//     atomic.
+//   - A thread that clears a large object is blocked.  It writes only that
+//     object, which no check reads.
 //   - A thread that attaches or detaches takes procs.lock, finds the gate
 //     closed, and releases the lock again.
 //   - A thread without a P, or in a blocking region, may read statistics.  This
 //     folds heapstats, under heapstats.reader.  To remove a root it needs the
 //     right to stop the world, which the stopper has.
+//   - Such a thread may also set handlers and the mode of double checks, which
+//     no check reads.
 //   - A thread that starts helpers is blocked meanwhile.  It writes
 //     workers.running, an atomic, and the records of the helpers.
 //   - A helper that comes late to marking or sweeping finds nothing to do.  It
