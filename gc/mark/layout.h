@@ -41,6 +41,8 @@ struct layout {
 	void *arg;
 };
 
+// No check: registry_check has judged a layout before it is written, and no
+// two of its fields can contradict each other later.
 RT_GLOBAL struct layout layouts[KIND_COUNT];
 
 // layout_init forgets the layouts of registered kinds.

@@ -298,6 +298,7 @@ static void verify_memory(struct rt_verify *v)
 	mutex_lock(&hugepages.lock); // a helper may be providing some
 	holds(v, hugepages_check(&hugepages), &hugepages);
 	mutex_unlock(&hugepages.lock);
+	holds(v, kinds_check(&kinds), &kinds);
 	holds(v, mheap_check(&mheap), &mheap);
 	holds(v, mcache_blocks_check(&mcache_blocks), &mcache_blocks);
 	holds(v, stackpool_check(&stackpool), &stackpool);

@@ -516,7 +516,8 @@ static int end_below_module(struct dl_phdr_info *info, size_t size, void *f)
 
 // glibc protects the list of modules by a lock.  At a fork another thread may
 // hold it, which the child does not have.  Then the child does not ask for the
-// list, and takes what was found last.
+// list, and takes what was found last.  No check: any values are right
+// together.
 static struct {
 	atomic_u32 alone; // 1 at the newest fork: no other thread could hold it
 	bool lost;

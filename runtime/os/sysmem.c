@@ -10,6 +10,9 @@ enum { SYSMEM_PAGE_MIN = 4 << 10, SYSMEM_PAGE_MAX = 64 << 10 };
 // first, so no sum of a few of them wraps.
 #define SIZE_LIMIT (UINT64_C(1) << 56)
 
+// The statics of this file have no check: each is one word that the system has
+// told, or a state of its own.
+
 // The physical page size; written before the heap is ready.
 static size_t page_size = SYSMEM_PAGE_MIN;
 

@@ -1,6 +1,9 @@
 // The set of kinds that exist.
 #include "runtime/spans/kinds.h"
 
+#include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
+
 struct kinds kinds;
 
 void kinds_init(void)
@@ -14,16 +17,37 @@ void kinds_add(unsigned kind)
 {
 	atomic_u32_store_release(&kinds.mask, kinds_mask() | UINT32_C(1)
 								 << kind);
+	RT_CHECK(kinds_check(&kinds));
 }
 
 void kinds_remove(unsigned kind)
 {
+	RT_ASSERT(stw_stopped());
 	atomic_u32_store_release(&kinds.mask,
 				 kinds_mask() & ~(UINT32_C(1) << kind));
 	atomic_u32_and_seqcst(&kinds.used, ~(UINT32_C(1) << kind));
+	RT_CHECK(kinds_check(&kinds));
 }
 
 void kinds_note(unsigned kind)
 {
+	// The release half pairs with the acquire in kinds_check.
 	atomic_u32_or_seqcst(&kinds.used, UINT32_C(1) << kind);
+}
+
+const char *kinds_check(const struct kinds *k)
+{
+	// Before mask: a thread notes a kind that it has found there.  Pairs
+	// with the release half of the step in kinds_note.
+	uint32_t used = atomic_u32_load_acquire(&k->used);
+	uint32_t mask = atomic_u32_load_acquire(&k->mask);
+	uint32_t fixed = 1u << KIND_NOSCAN | 1u << KIND_WORDS;
+
+	if ((mask & fixed) != fixed)
+		return "one of the fixed kinds does not exist";
+	if (mask >> KIND_COUNT != 0)
+		return "kind beyond the last exists";
+	if ((used & ~mask) != 0)
+		return "kind may have spans but does not exist";
+	return NULL;
 }

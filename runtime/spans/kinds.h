@@ -4,8 +4,8 @@
 //
 // RT_NOSCAN and RT_WORDS always exist, RT_TYPED from its first use on.  The
 // others exist from the moment when they are registered until they are
-// unregistered.  Every answer holds as long
-// as the calling thread is not stopped: a kind ends in a stop only.
+// unregistered.  Every answer holds as long as the calling thread is not
+// stopped: a kind ends in a stop only.
 #ifndef RUNTIME_SPANS_KINDS_H
 #define RUNTIME_SPANS_KINDS_H
 
@@ -68,5 +68,10 @@ RT_INLINE bool kinds_halves(void)
 
 	return (kinds_mask() & narrow) != 0;
 }
+
+// kinds_check returns NULL if all invariants hold, otherwise what does not.
+// Kinds may be added and noted meanwhile.  Debug builds ask it whenever a kind
+// begins or ends.
+const char *kinds_check(const struct kinds *k);
 
 #endif

@@ -45,6 +45,7 @@ static struct {
 	struct pagealloc pages;
 	struct pagecache cache;
 	struct arena arena;
+	struct kinds kinds;
 	struct mheap mheap;
 	struct mheap_cache mheap_cache;
 	struct rt_mcache *mc; // the calling thread's
@@ -119,6 +120,7 @@ static void copy_parts(void)
 	x.pages = mheap.pages;
 	x.scav = mheap.pages.scav;
 	x.arena = arena;
+	x.kinds = kinds;
 	x.mheap = mheap;
 	x.blocks = mcache_blocks;
 	x.pacer = pacer;
@@ -249,6 +251,7 @@ static void prepare(void)
 	X(pagecache_check(&x.cache))                                           \
 	X(arena_check(&x.arena))                                               \
 	X(hugepages_check(&hugepages))                                         \
+	X(kinds_check(&x.kinds))                                               \
 	X(mheap_check(&x.mheap))                                               \
 	X(mheap_cache_check(&x.mheap_cache))                                   \
 	X(freelist_check_shared())                                             \

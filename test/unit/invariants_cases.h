@@ -350,6 +350,14 @@
 	  "huge pages are provided by two threads", U32(hugepages.busy, 2))
 
 #define CASES_SPANS(X)                                                         \
+	X(kinds_check(&x.kinds), "one of the fixed kinds does not exist",      \
+	  U32(x.kinds.mask, 1u << KIND_NOSCAN))                                \
+	X(kinds_check(&x.kinds), "one of the fixed kinds does not exist",      \
+	  U32(x.kinds.mask, 1u << KIND_WORDS))                                 \
+	X(kinds_check(&x.kinds), "kind beyond the last exists",                \
+	  U32(x.kinds.mask, UINT32_MAX))                                       \
+	X(kinds_check(&x.kinds), "kind may have spans but does not exist",     \
+	  U32(x.kinds.used, 1u << KIND_HOST))                                  \
 	X(mheap_check(&x.mheap), "mutex has no rank", x.mheap.lock.rank = 0)   \
 	X(mheap_check(&x.mheap),                                               \
 	  "semaphore serves a ticket that was not drawn",                      \
