@@ -9,8 +9,9 @@
 // fresh heap the next span is one run.  An allocation that leaves the inline
 // sequence shows in the profile as a call.
 //
-// The argument is the number of allocations in each loop, at most 50.  A span
-// of 8192 bytes has 128 objects of 64, and two loops of RT_NOSCAN share one.
+// The argument is the number of allocations in each loop.  A span of 8192 bytes
+// holds 128 objects of 64.  Two loops of RT_NOSCAN share a span, so each loop
+// makes at most 50.
 #include <stdlib.h>
 
 #include <rt/rt.h>

@@ -7,7 +7,7 @@
 // of 16 bytes.  The array of chains doubles when there are more entries than
 // chains.  An operation looks for a random key below twice KEYS.  A missing key
 // is added; one that is found gets a new number or, half the time, is removed.
-// The checksum is of the numbers found.
+// The checksum covers the numbers found.
 #include "harness.h"
 
 enum { OPERATIONS = 4000000 / PEER_DIVISOR, LEAST_LOG2 = 4 };

@@ -8,7 +8,7 @@
 // once between two replacements.  The value is the mean.  The figures are what
 // a user feels, which is more than the pauses that a collector records: the
 // longest time, and times that the given share of replacements does not
-// exceed.  They are in microseconds, exact to 1/64.  The checksum is of the
+// exceed.  They are in microseconds, exact to 1/64.  The checksum covers the
 // numbers that died.
 #include "latency.h"
 

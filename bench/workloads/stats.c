@@ -34,7 +34,7 @@
 //
 // If the heap reports the times of a stop, another third of the exact samples
 // takes these.  Their figures are the medians of how long the world took to
-// stop, and stayed stopped.  The checksum is how many samples of the heap found
+// stop, and how long it stayed stopped.  The checksum is how many samples of the heap found
 // the live objects.
 #include "harness.h"
 

@@ -330,12 +330,15 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
  * more than 32760 bytes, or a guarded one, has no bits: the collector reads the
  * type's bitmaps as long as the object exists.
  *
- * NULL also if type is null or not in order (rt_type_check); if it has a trace
- * callback, or a format other than RT_FORMAT_PLAIN, which bits cannot describe;
- * if the size is beyond SIZE_MAX; if count is above 1 in an array of a type
- * with references whose size is not a multiple of 8; or if the system refuses
- * address space for the bits when a heap first needs them, without a call of
- * the handler.  A later call tries again.
+ * Returns NULL in the same cases as rt_alloc, and in these:
+ *
+ * - type is null or not in order (rt_type_check), or it has a trace callback or
+ *   a format other than RT_FORMAT_PLAIN, which bits cannot describe;
+ * - the size is beyond SIZE_MAX;
+ * - count is above 1 in an array of a type with references whose size is not a
+ *   multiple of 8;
+ * - the system refuses address space for the bits when a heap first needs them.
+ *   The handler is not called, and a later call tries again.
  */
 RT_API void *rt_alloc_typed(const rt_type *type, size_t count);
 

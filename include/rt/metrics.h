@@ -36,8 +36,8 @@ typedef struct rt_metric_desc {
 
 /*
  * One value that is requested; frozen for this soname.  The caller must set
- * name.  For a histogram it must also set counts to an array of its own, and
- * ncounts to the length of that.
+ * name.  For a histogram the caller must also set counts to its own array, and
+ * ncounts to the array's length.
  *
  * kind says which result was written: u64; or f64; or counts, ncounts (the
  * number of counts) and edges.  Count i is of values from edges[i] to below

@@ -526,8 +526,8 @@ bool mcache_free_plain(struct rt_mcache *mc, void *p)
 
 // A run is cleared before its bits are set, so no thread sees an allocated
 // object with old contents.  Most runs of a fragmented span are near, and taken
-// here.  Their objects have less than 1024 bytes, because two begin in one
-// allocword.  For these, uninit has a slot of its own.
+// here.  Two objects of such a span begin in one allocword, so they have less
+// than 1024 bytes.  For these, uninit has a slot of its own.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 {
 	struct mspan_run run;

@@ -1,5 +1,6 @@
-// Every step of every protocol that a model names, in the order of steps that
-// the model's mutants are about: threads are held at schedule points (sched.h).
+// Tests every protocol step that a model names.  Threads are held at schedule
+// points (sched.h), so the steps come in the order that the model's mutants are
+// about.
 //
 // The comment above a test names the model and those of its mutants whose
 // fault, made in the C code, the test would find.  tools/schedpoints.sh

@@ -85,7 +85,7 @@ TEST(init_touches_less_than_a_megabyte)
 	after = rss();
 	fprintf(stderr, "rt_init: %.1f us, %lld KiB of RSS\n",
 		(double)ns / 1000, (long long)(after - before) / 1024);
-	// A sanitizer keeps memory of its own for each of ours.
+	// A sanitizer maps shadow memory for each page of the heap.
 	if (!RT_ASAN && !RT_TSAN)
 		ck_assert_int_lt(after - before, MIB);
 	ck_assert_uint_lt(heap_stats().sys, MIB);
