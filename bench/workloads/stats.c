@@ -34,8 +34,8 @@
 //
 // If the heap reports the times of a stop, another third of the exact samples
 // takes these.  Their figures are the medians of how long the world took to
-// stop, and how long it stayed stopped.  The checksum is how many samples of the heap found
-// the live objects.
+// stop, and how long it stayed stopped.  The checksum is how many samples of
+// the heap found the live objects.
 #include "harness.h"
 
 #include <sched.h>

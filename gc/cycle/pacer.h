@@ -73,7 +73,8 @@ int pacer_set_percent(int percent);
 
 // pacer_due tells whether so much live memory, and so many bytes of interpreter
 // stacks, are reason to collect.  Of stacks, only the growth since the last
-// collection counts.  The collection does not free the stacks that existed then.
+// collection counts.  The collection does not free the stacks that existed
+// then.
 //
 // heap_live may be below zero for a while: objects that a thread has freed by
 // hand are subtracted at once, and another thread may not have added them yet.
