@@ -1,5 +1,4 @@
-// threads.c - interpreters, each on its own thread, that share a cache of
-// texts.
+// threads.c - interpreters, a thread each, that share a cache of texts.
 //
 // A collection waits until every attached thread is stopped where it polls, or
 // is inside a blocking region.  So a thread must not run for long without a

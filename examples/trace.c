@@ -32,24 +32,19 @@ static void must(int error)
 		errx(1, "%s", rt_strerror(error));
 }
 
-// trace tells the references of any object: what a mark function did before it
-// called itself.
+// trace tells the references of any object, and does not follow them.
 static void trace(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	const struct cons *c = (const struct cons *)obj;
 	const struct machine *m = (const struct machine *)obj;
 
 	(void)size, (void)arg;
-	switch (c->base.tag) {
-	case CONS:
+	// An object that is not filled yet is a TEXT: its tag is 0.
+	if (c->base.tag == CONS) {
 		rt_trace_ptr(t, c->head);
 		rt_trace_ptr(t, c->tail);
-		break;
-	case MACHINE:
+	} else if (c->base.tag == MACHINE) {
 		rt_trace_words(t, m->stack, m->stack + m->top);
-		break;
-	case TEXT: // also an object that is not filled yet: its tag is 0
-		break;
 	}
 }
 

@@ -1,5 +1,4 @@
-// types.c - objects that begin with their class, and a class that says where
-// their references are.
+// types.c - objects begin with their class, which says where references are.
 #include <rt/rt.h>
 
 #include <err.h>

@@ -62,7 +62,7 @@ enum shadow_driver {
 	X(put,       "abc",    0,    0, 12, 12,  12,  0)                       \
 	/* word b of a range, slot or object a = a word like c and w */         \
 	X(wild,      "abcw",   0,    0, 24, 24, 100,  0)                       \
-	/* ask about such a word, the one before, and their page */                                            \
+	/* ask about such a word, the one before, and their page */             \
 	X(ask,       "bcw",    0,    0, 10, 10,   4, 99)                       \
 	X(gc,        "",       2,    3, 10, 10,   4,  2)                       \
 	X(release,   "",       1,    1,  6,  6,   0,  0)                       \
