@@ -39,7 +39,7 @@ uint32_t crew_size(void);
 void crew_enter(void);
 void crew_leave(void);
 
-// crew_reset forgets all helpers: they have ended, or are another process's.
+// crew_reset drops all helpers: they have ended, or are another process's.
 void crew_reset(void);
 
 #ifdef RT_TEST

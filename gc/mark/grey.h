@@ -111,7 +111,7 @@ struct marker {
 	struct work work;
 };
 
-// grey_init forgets all kinds.  grey_add_kind makes a kind known to markers,
+// grey_init makes no kind known.  grey_add_kind makes a kind known to markers,
 // after its layout was set and before it exists.
 void grey_init(void);
 void grey_add_kind(unsigned kind);

@@ -45,7 +45,7 @@ struct layout {
 // two of its fields can contradict each other later.
 RT_GLOBAL struct layout layouts[KIND_COUNT];
 
-// layout_init forgets the layouts of registered kinds.
+// layout_init resets the layouts of registered kinds.
 void layout_init(void);
 
 // layout_set writes the layout of a kind that does not exist yet.  *d must be

@@ -29,7 +29,7 @@
 	X(SEMA_RELEASE)	    /* serves the next, will see if any wait */        \
                                                                                \
 	X(GATE_WAIT)	       /* has promised to wake others, will spin */    \
-	X(GATE_WAIT_IN_VAIN)   /* has spun, will take back its promise */      \
+	X(GATE_WAIT_IN_VAIN)   /* has spun, will withdraw its promise */       \
 	X(GATE_SLEEP)	       /* has said that it waits, will sleep */        \
 	X(GATE_PASS_ON)	       /* waits no more, will wake others */           \
 	X(LOCK_OPEN_GATE)      /* has found the gate closed */                 \

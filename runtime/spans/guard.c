@@ -79,9 +79,9 @@ bool guard_protect(uintptr_t base, uint64_t npages)
 	return false;
 }
 
-// note_shut notes that the pages of [lo, hi) are protected.  The first page of
-// the guard gets place 1, so that note_open can count guards.
-static void note_shut(uintptr_t lo, uintptr_t hi, uintptr_t guard)
+// note_protected notes that the pages of [lo, hi) are protected.  The first
+// page of the guard gets place 1, so that note_unprotected can count guards.
+static void note_protected(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 {
 	uint64_t page = arena_offset(lo) >> RT_PAGE_SHIFT;
 
@@ -98,17 +98,17 @@ void guard_leave(uintptr_t base, uint64_t npages)
 
 	if (lo < guard && !sysmem_protect((void *)lo, guard - lo))
 		lo = guard;
-	note_shut(lo, guard + guard_size(), guard);
+	note_protected(lo, guard + guard_size(), guard);
 }
 
-static bool is_shut(uint64_t page)
+static bool is_protected(uint64_t page)
 {
 	return pageword_state(arena_word(page)) == PAGEWORD_PROTECTED;
 }
 
-// note_open notes that pages are unprotected, and that guards which begin among
-// them are gone.
-static void note_open(uint64_t page, uint64_t npages)
+// note_unprotected notes that pages are unprotected, and that guards which
+// begin among them are gone.
+static void note_unprotected(uint64_t page, uint64_t npages)
 {
 	for (uint64_t i = 0; i < npages; i++) {
 		if (pageword_place(arena_word(page + i)) != 0) {
@@ -126,14 +126,14 @@ bool guard_unprotect(uint64_t page, uint64_t npages)
 	while (page < limit) {
 		uint64_t n = 0;
 
-		while (page + n < limit && is_shut(page + n))
+		while (page + n < limit && is_protected(page + n))
 			n++;
 		if (n != 0) {
 			void *p = (void *)arena_page_address(page);
 
 			if (!sysmem_unprotect(p, n << RT_PAGE_SHIFT))
 				return false;
-			note_open(page, n);
+			note_unprotected(page, n);
 		}
 		page += base_max(n, 1);
 	}

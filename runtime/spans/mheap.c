@@ -24,7 +24,7 @@ bool mheap_init(void)
 	// Not zeroed: a late popper of mcentral may read a freed mspan's node.
 	fixalloc_init(&mheap.spans, sizeof(struct mspan), LFSTACK_ALIGN, false,
 		      &gauges.mspan_sys);
-	fixalloc_init(&mheap.blocks,
+	fixalloc_init(&mheap.bitmap8s,
 		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
 		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
 	if (!hugepages_init(settings.huge_pages != 0))
@@ -505,20 +505,20 @@ static struct mspan *span_alloc(struct rt_proc *p, struct mheap_cache *cache,
 	return span_alloc_aligned(p, cache, n, use);
 }
 
-static struct linewords *block_take(void)
+static struct linewords *bitmap8_take(void)
 {
-	struct linewords *block;
+	struct linewords *bitmap8;
 
 	mutex_lock(&mheap.lock);
-	block = fixalloc_alloc(&mheap.blocks);
+	bitmap8 = fixalloc_alloc(&mheap.bitmap8s);
 	mutex_unlock(&mheap.lock);
-	return block;
+	return bitmap8;
 }
 
-static void block_free(struct linewords *block)
+static void bitmap8_free(struct linewords *bitmap8)
 {
 	mutex_lock(&mheap.lock);
-	fixalloc_free(&mheap.blocks, block);
+	fixalloc_free(&mheap.bitmap8s, bitmap8);
 	mutex_unlock(&mheap.lock);
 }
 
@@ -526,21 +526,21 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 				spanclass sc)
 {
 	unsigned c = spanclass_size(sc);
-	struct linewords *block = NULL;
+	struct linewords *bitmap8 = NULL;
 	struct mspan *s;
 
 	if (c == 1) {
-		block = block_take();
-		if (!block)
+		bitmap8 = bitmap8_take();
+		if (!bitmap8)
 			return NULL;
 	}
 	s = span_alloc(p, cache, sizeclass_table[c].npages, MSPAN_HEAP);
 	if (!s) {
-		if (block)
-			block_free(block);
+		if (bitmap8)
+			bitmap8_free(bitmap8);
 		return NULL;
 	}
-	mspan_init_small(s, sc, block);
+	mspan_init_small(s, sc, bitmap8);
 	if (RT_UNLIKELY(poison_on))
 		poison_poison((void *)s->base, s->npages << RT_PAGE_SHIFT);
 	arena_publish(mspan_page(s), s->npages, s, c, spanclass_kind(sc),
@@ -624,7 +624,7 @@ struct batch {
 	uint64_t npages;
 	struct pagealloc_range range[BATCH_RANGES];
 	struct fixalloc_list spans;
-	struct fixalloc_list blocks;
+	struct fixalloc_list bitmap8s;
 };
 
 // batch_range adds pages to the last range, or as a new one.  Returns false if
@@ -671,11 +671,11 @@ static struct mspan *batch_pages(struct batch *b, struct mspan *list,
 static void batch_structures(struct batch *b, struct mspan *list,
 			     const struct mspan *end)
 {
-	b->spans = b->blocks = (struct fixalloc_list){0};
+	b->spans = b->bitmap8s = (struct fixalloc_list){0};
 	for (struct mspan *s = list, *next; s != end; s = next) {
 		next = s->next;
 		if (s->use == MSPAN_HEAP && s->sizeclass == 1)
-			fixalloc_list_add(&b->blocks, mspan_lines(s));
+			fixalloc_list_add(&b->bitmap8s, mspan_lines(s));
 		mspan_free(s);
 		fixalloc_list_add(&b->spans, s);
 	}
@@ -686,7 +686,7 @@ static void batch_release(const struct batch *b)
 {
 	mutex_lock(&mheap.lock);
 	pagealloc_free_ranges(&mheap.pages, b->range, b->nranges);
-	fixalloc_free_list(&mheap.blocks, &b->blocks);
+	fixalloc_free_list(&mheap.bitmap8s, &b->bitmap8s);
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
 			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
@@ -829,7 +829,7 @@ const char *mheap_check(const struct mheap *h)
 
 	if (!wrong)
 		wrong = fixalloc_check(&h->spans);
-	return wrong ? wrong : fixalloc_check(&h->blocks);
+	return wrong ? wrong : fixalloc_check(&h->bitmap8s);
 }
 
 const char *mheap_cache_check(const struct mheap_cache *cache)

@@ -53,9 +53,9 @@ struct mheap {
 	struct sema turn;
 	bool releasing;
 	struct pagealloc pages;
-	struct fixalloc spans;	// struct mspan
-	struct fixalloc blocks; // bitmap8 of each span of 8-byte objects
-	atomic_u32 populate;	// 1: configured, and not refused so far
+	struct fixalloc spans;	  // struct mspan
+	struct fixalloc bitmap8s; // bitmap8 of each span of 8-byte objects
+	atomic_u32 populate;	  // 1: configured, and not refused so far
 };
 
 RT_GLOBAL struct mheap mheap;

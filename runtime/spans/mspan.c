@@ -28,11 +28,11 @@ static void set_extent(struct mspan *s, uintptr_t limit, uint32_t guarded)
 	atomic_u32_store_release(&s->guarded, guarded);
 }
 
-void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block)
+void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *bitmap8)
 {
 	const struct sizeclass *c = &sizeclass_table[spanclass_size(sc)];
 
-	set_lines(s, block ? block : arena_lines(mspan_page(s)));
+	set_lines(s, bitmap8 ? bitmap8 : arena_lines(mspan_page(s)));
 	s->elemsize = c->size;
 	s->divmagic = c->divmagic;
 	s->nelems = c->nelems;

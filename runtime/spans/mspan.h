@@ -57,9 +57,9 @@ struct mspan {
 static_assert(sizeof(struct mspan) == 128, "two lines");
 
 // mspan_init_small and mspan_init_large set up a span; base, npages and
-// needzero must be set.  block is the bitmap8 of a span of the 8-byte class,
+// needzero must be set.  bitmap8 is the bitmap8 of a span of the 8-byte class,
 // otherwise NULL.
-void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *block);
+void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *bitmap8);
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request);
 
 // mspan_init_guarded sets up a span of guard_pages(request) pages, writes

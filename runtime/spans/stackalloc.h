@@ -45,8 +45,8 @@ void stackalloc_flush(struct rt_mcache *mc, struct rt_proc *p);
 // stopped.
 void stackalloc_flush_all(struct rt_proc *p);
 
-// stackalloc_reset forgets all spans of stacks, before a heap begins and after
-// it has ended.
+// stackalloc_reset empties the pool of spans of stacks, before a heap begins
+// and after it has ended.
 void stackalloc_reset(void);
 
 // stackpool_check returns NULL if all invariants hold, otherwise what does not.

@@ -144,7 +144,7 @@ RT_INLINE bool proc_is_free(const struct rt_proc *p)
 // stop lasts.  Returns NULL if there is no memory for a record.
 struct rt_proc *proc_attach(uint32_t flags);
 
-// proc_reset forgets all records.  It is called before a heap begins, and when
+// proc_reset drops all records.  It is called before a heap begins, and when
 // their memory is unmapped.
 void proc_reset(void);
 

@@ -137,7 +137,7 @@ void recount_heap(struct recount *r)
 		count_chunk(r, pagealloc_chunk(&mheap.pages, i));
 	count_caches(r);
 	r->mspan_bytes = fixalloc_bytes(&mheap.spans);
-	r->misc_bytes = table_bytes() + fixalloc_bytes(&mheap.blocks) +
+	r->misc_bytes = table_bytes() + fixalloc_bytes(&mheap.bitmap8s) +
 			workers.records * sizeof(struct worker);
 }
 

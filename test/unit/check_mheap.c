@@ -114,7 +114,7 @@ static bool refused_at(uint64_t nth, unsigned what)
 		ck_assert(same_row(now(), before));
 		ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), mspans);
 		ck_assert_uint_eq(mheap.spans.inuse, mspans);
-		ck_assert_uint_eq(mheap.blocks.inuse, 0);
+		ck_assert_uint_eq(mheap.bitmap8s.inuse, 0);
 		ck_assert_uint_eq(pagealloc_count_free(&mheap.pages), 0);
 		check_heap();
 		// What was gained for nothing is used by the next try.

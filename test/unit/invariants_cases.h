@@ -371,7 +371,7 @@
 	  "mspan_inuse differs from the mspans handed out",                    \
 	  x.mheap.spans.inuse -= sizeof(struct mspan))                         \
 	X(mheap_check(&x.mheap), "fixalloc has an impossible alignment",       \
-	  x.mheap.blocks.align = 3)                                            \
+	  x.mheap.bitmap8s.align = 3)                                            \
 	X(mheap_check(&x.mheap), "populate is neither on nor off",             \
 	  U32(x.mheap.populate, 2))                                            \
 	X(mheap_cache_check(&x.mheap_cache),                                   \

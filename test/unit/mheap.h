@@ -139,7 +139,7 @@ static inline void nothing_in_use(void)
 {
 	ck_assert_uint_eq(now().heap_in_use, 0);
 	ck_assert_uint_eq(gauge_load(&gauges.mspan_inuse), 0);
-	ck_assert_uint_eq(mheap.blocks.inuse, 0);
+	ck_assert_uint_eq(mheap.bitmap8s.inuse, 0);
 }
 
 static inline void end_cache(struct mheap_cache *cache)
