@@ -54,7 +54,7 @@ static struct {
 
 // ---- draining ----
 
-static void take(struct marker *m, uintptr_t w)
+static void take_word(struct marker *m, uintptr_t w)
 {
 	struct grey o;
 
@@ -152,7 +152,7 @@ RT_INLINE void drain_with(struct marker *m, bool typed)
 		if (typed)
 			take_typed(m, entry);
 		else
-			take(m, entry);
+			take_word(m, entry);
 		if (RT_UNLIKELY(head % LOOK_EVERY == 0)) {
 			m->taken = head;
 			look_around(m);

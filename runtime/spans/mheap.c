@@ -310,7 +310,7 @@ struct pages {
 	uint64_t align; // in pages; 1: any
 };
 
-static uint64_t take_pages(struct pages n, uint64_t *nscav)
+static uint64_t find_pages(struct pages n, uint64_t *nscav)
 {
 	return n.align == 1 ? pagealloc_alloc(&mheap.pages, n.npages, nscav)
 			    : pagealloc_alloc_aligned(&mheap.pages, n.npages,
@@ -324,15 +324,15 @@ static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 	g->span = spans_take();
 	if (!g->span)
 		return false;
-	g->page = take_pages(n, &g->nscav);
+	g->page = find_pages(n, &g->nscav);
 	if (g->page == PAGEALLOC_NONE && await_release())
-		g->page = take_pages(n, &g->nscav);
+		g->page = find_pages(n, &g->nscav);
 	if (g->page == PAGEALLOC_NONE) {
 		bool grown = grow(p, n.npages + n.align - 1);
 
 		// Even if it has not grown, pages may have been freed
 		// meanwhile.
-		g->page = take_pages(n, &g->nscav);
+		g->page = find_pages(n, &g->nscav);
 		if (g->page == PAGEALLOC_NONE && grown)
 			throw_fatal(
 			    "grew heap, but no adequate free space found");
@@ -347,8 +347,8 @@ static bool take_locked(struct rt_proc *p, struct pages n, struct grant *g)
 	return true;
 }
 
-static bool take(struct rt_proc *p, struct mheap_cache *cache, struct pages n,
-		 struct grant *g)
+static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
+		       struct pages n, struct grant *g)
 {
 	uint64_t npages = n.npages;
 	bool small = cache && npages < PAGECACHE_MAX_NPAGES && n.align == 1;
@@ -480,7 +480,7 @@ static struct mspan *span_alloc_aligned(struct rt_proc *p,
 	uint64_t npages = n.npages;
 	struct grant g;
 
-	if (!take(p, cache, n, &g))
+	if (!take_pages(p, cache, n, &g))
 		return NULL;
 	g.span->base = arena_page_address(g.page);
 	g.span->npages = npages;
@@ -548,8 +548,9 @@ struct mspan *mheap_alloc_small(struct rt_proc *p, struct mheap_cache *cache,
 	return s;
 }
 
-// set_up sets the alloc bit of a span of one object and publishes the span.
-RT_INLINE void set_up(struct mspan *s, unsigned kind, uint64_t bit)
+// publish_one sets the alloc bit of a span of one object and publishes the
+// span.
+RT_INLINE void publish_one(struct mspan *s, unsigned kind, uint64_t bit)
 {
 	// Pairs with the acquire in object_test: a thread that sees the bit
 	// also sees that these pages were withdrawn from their last use
@@ -568,7 +569,7 @@ struct mspan *mheap_alloc_large(struct rt_proc *p, struct mheap_cache *cache,
 	if (!s)
 		return NULL;
 	mspan_init_large(s, kind, request);
-	set_up(s, kind, 1);
+	publish_one(s, kind, 1);
 	return s;
 }
 
@@ -581,7 +582,7 @@ struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
 	if (!s)
 		return NULL;
 	mspan_init_large(s, kind, request);
-	set_up(s, kind, 1);
+	publish_one(s, kind, 1);
 	return s;
 }
 
@@ -594,7 +595,7 @@ struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
 	if (!s)
 		return NULL;
 	mspan_init_guarded(s, kind, request);
-	set_up(s, kind, *mspan_masks(s));
+	publish_one(s, kind, *mspan_masks(s));
 	return s;
 }
 

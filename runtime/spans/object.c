@@ -19,7 +19,7 @@ static const struct linewords *lines_of_eight(uint64_t page, uint32_t word)
 }
 
 // object_test reads an alloc bit.  The acquire pairs with the releases in
-// set_up (mheap.c), change_word, mspan_take_near and sweep_lines.
+// publish_one (mheap.c), change_word, mspan_take_near and sweep_lines.
 static bool object_test(const struct linewords *lines, unsigned bit)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
