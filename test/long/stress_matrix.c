@@ -264,7 +264,7 @@ static void look_around(rt_memstats *was)
 	check(c.differing == 0, c.first);
 	check(rt_read_memstats_live(&live) == RT_OK, "live read");
 	check(memcmp(&exact, &live, sizeof exact) == 0, "moved in a stop");
-	check(steps_made() == made, "somebody ran in a stop");
+	check(steps_made() == made, "a thread ran in a stop");
 	*was = exact;
 }
 
@@ -463,7 +463,7 @@ static void run_cell(const struct cell *c)
 	make_ballast();
 	run_threads();
 	check(atomic_u32_load_acquire(&procs.attached) == 0,
-	      "somebody is still attached");
+	      "a thread is still attached");
 	attach_main(0);
 	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
 	check(rt_fini() == RT_OK, "fini");

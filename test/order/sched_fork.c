@@ -158,7 +158,7 @@ static const struct {
 
 // fork PROCS_FREE, WORK_FREE, READER_FREE, STATS_FREE, HANDLERS_FREE: a thread
 // that no stop concerns holds a lock, and the fork waits for it.
-TEST(a_fork_waits_for_who_holds_a_lock, .n = RT_ARRAY_LEN(locks))
+TEST(a_fork_waits_for_a_thread_that_holds_a_lock, .n = RT_ARRAY_LEN(locks))
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
@@ -220,7 +220,7 @@ TEST(a_fork_stops_the_world_before_it_takes_locks)
 
 // The world starts after the locks were released, and no thread attaches before
 // that.
-TEST(who_attaches_waits_for_the_end_of_a_fork)
+TEST(a_thread_that_attaches_waits_for_the_end_of_a_fork)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_RESUME, &forker, prepare_and_answer);
@@ -322,7 +322,7 @@ static void stop_and_start(void)
 
 // fork SEMA_KEPT: two threads wait for their turn to stop the world, and the
 // child would wait for them.
-TEST(a_fork_forgets_who_waits_for_a_turn)
+TEST(a_child_has_no_thread_that_waits_for_a_turn)
 {
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
@@ -373,7 +373,7 @@ static void fork_that_throws(void)
 
 // fork THROWER_KEPT: another thread throws after the fork was prepared.  The
 // child has a heap, and can throw.  The thread stays at its point.
-TEST(a_fork_forgets_who_throws)
+TEST(a_child_has_no_thread_that_throws)
 {
 	in_child = work_and_throw;
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
@@ -384,7 +384,7 @@ TEST(a_fork_forgets_who_throws)
 }
 
 // Or it throws before, so that the fork is not prepared.
-TEST(a_fork_beside_who_throws_is_not_prepared)
+TEST(a_fork_beside_a_thread_that_throws_is_not_prepared)
 {
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);
 

@@ -46,7 +46,7 @@ static void release(void)
 
 GROUP(locks, .timeout = 2 * AWAIT_SECONDS);
 
-TEST(who_comes_to_a_lock_that_was_taken_and_freed_takes_it)
+TEST(a_thread_takes_a_lock_that_was_taken_and_freed)
 {
 	hold_at(SCHED_MUTEX_LOCK, &first, lock_and_unlock);
 	mutex_lock(&mutex);
@@ -125,7 +125,7 @@ TEST(a_try_that_was_overtaken_takes_nothing)
 
 // A thread that is served at once can end before the thread that served it
 // wakes sleepers.
-TEST(who_is_served_needs_no_wake)
+TEST(a_thread_that_is_served_needs_no_wake)
 {
 	acquire();
 	hold_at(SCHED_SEMA_ACQUIRE, &first, acquire);

@@ -114,7 +114,7 @@ GROUP(mark, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 // marking PLAIN_ALWAYS, TAKE_ALONE, GIVE_ALONE, JOBS_ALONE: a marker that
 // stores plainly is alone until it gives words or jobs.  No other marker takes
 // anything before, and from then on the marker stores plainly no more.
-TEST(who_stores_plainly_is_alone, .n = 2)
+TEST(a_marker_that_stores_plainly_is_alone, .n = 2)
 {
 	open_marking(_i == 0 ? 0 : 1);
 	ck_assert(work_join(&second, self));
@@ -231,7 +231,7 @@ static void open_two_busy(void)
 
 // marking OVER_BUSY: the opener is about to find nothing left when another
 // marker gives, either before the opener looks or when it already waits.
-TEST(marking_is_not_over_while_somebody_gives, .n = 2)
+TEST(marking_is_not_over_while_a_marker_gives, .n = 2)
 {
 	open_two_busy();
 	hold_at(SCHED_WORK_GET, &opener, opener_gets);
@@ -368,7 +368,7 @@ TEST(words_that_are_given_before_the_sleep_are_not_slept_on)
 // marking GIVE_TWICE: two markers give when one waits.  It gets the words of
 // one of them.  The other, which comes too late or is about to give as well,
 // keeps its own.
-TEST(who_is_given_words_gets_them_once, .n = 2)
+TEST(a_marker_that_is_given_words_gets_them_once, .n = 2)
 {
 	static const enum schedpoint at[] = {SCHED_GIVE_WORDS,
 					     SCHED_WORK_SHARE};
@@ -405,7 +405,7 @@ static void open_none(void)
 
 // marking CLOSE_OPEN: when a helper is about to join, the marking is closed,
 // and perhaps the next one is already open.
-TEST(who_comes_late_joins_what_is_open, .n = 2)
+TEST(a_helper_that_comes_late_joins_what_is_open, .n = 2)
 {
 	open_marking(0);
 	hold_at(SCHED_WORK_JOIN, &helper, join);
@@ -418,7 +418,7 @@ TEST(who_comes_late_joins_what_is_open, .n = 2)
 		give(WORK_JOB);
 }
 
-TEST(who_comes_early_joins_nothing)
+TEST(a_helper_that_comes_early_joins_nothing)
 {
 	hold_at(SCHED_WORK_OPEN, &opener, open_none);
 	ck_assert(!work_join(&second, self));
@@ -428,7 +428,7 @@ TEST(who_comes_early_joins_nothing)
 
 // marking CLOSE_SILENT, CLOSE_CHAIN: two helpers join and go to sleep when the
 // marking is about to be closed.  One of them wakes the other.
-TEST(who_sleeps_hears_that_marking_was_closed)
+TEST(a_helper_that_sleeps_hears_that_marking_was_closed)
 {
 	open_marking(0);
 	ck_assert(work_join(&second, self));
@@ -446,7 +446,7 @@ TEST(who_sleeps_hears_that_marking_was_closed)
 // marking LATE_TAKES, JOIN_TWICE: a helper sleeps over the end of its marking,
 // or has only joined, and continues in the next marking.  It takes nothing
 // there, and does not count as one that waits.
-TEST(who_sleeps_into_the_next_marking_leaves, .n = 2)
+TEST(a_helper_that_sleeps_into_the_next_marking_leaves, .n = 2)
 {
 	open_marking(0);
 	ck_assert(work_join(&second, self));
@@ -493,7 +493,7 @@ TEST(a_call_needs_no_wake)
 }
 
 // Of two calls the helper takes only the second.
-TEST(who_is_late_takes_the_last_call)
+TEST(a_helper_that_is_late_takes_the_last_call)
 {
 	crew_call(CREW_MARK);
 	hold_at(SCHED_CREW_WAIT, &helper, wait_for_call);

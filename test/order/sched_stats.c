@@ -85,7 +85,7 @@ GROUP(stats, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // heapstats GEN_FIRST: the reader waits for every writer that has raised its
 // seq, whatever slot it will write to.
-TEST(a_reader_waits_for_who_has_not_loaded_the_generation)
+TEST(a_reader_waits_for_a_writer_that_has_not_loaded_gen)
 {
 	change(p);
 	hold_at(SCHED_HEAPSTATS_ACQUIRE, &writer, change_p);
@@ -113,7 +113,7 @@ TEST(a_reader_waits_for_a_change_to_end)
 
 // heapstats LIST_FIRST: a record is published when the generation has moved,
 // and is written to before the reader walks the list.
-TEST(who_attaches_before_the_walk_is_waited_for)
+TEST(a_thread_that_attaches_before_the_walk_is_waited_for)
 {
 	hold_at(SCHED_HEAPSTATS_READ, &reader, read_and_tell);
 	hold_at(SCHED_HEAPSTATS_RELEASE, &newcomer, attach_and_change);
@@ -158,7 +158,7 @@ TEST(a_reader_on_a_p_that_leaves_finds_the_others, .n = RT_ARRAY_LEN(leavings))
 }
 
 // heapstats LEAVE_EARLY: a P that has left the list has counted everything.
-TEST(who_has_left_has_counted)
+TEST(a_thread_that_has_left_has_counted)
 {
 	q = proc_attach(0);
 	change(q);

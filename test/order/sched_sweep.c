@@ -145,7 +145,7 @@ TEST(a_span_is_swept_by_one_of_two)
 
 // bits ENSURE_UNWAITED, SWEPT_EARLY, OLD_LINE_KEPT: other threads can use the
 // span only when its old line is clear and its count is right.
-TEST(who_needs_a_span_waits_for_its_sweeper)
+TEST(a_thread_that_needs_a_span_waits_for_its_sweeper)
 {
 	hold_at(SCHED_SWEEP_SPAN, &sweeper, sweep_chunks);
 	// Of the two spans of the chunk the higher one comes first.
@@ -162,7 +162,7 @@ TEST(who_needs_a_span_waits_for_its_sweeper)
 
 // Two threads need the same span, and one of them sweeps it.  Only its sweepgen
 // tells the other.
-TEST(who_needs_a_span_sees_what_its_sweeper_did)
+TEST(a_thread_that_needs_a_span_sees_what_its_sweeper_did)
 {
 	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
 	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
@@ -197,7 +197,7 @@ static const enum schedpoint ensure_points[] = {SCHED_SWEEP_ENSURE,
 
 // bits ENSURE_INACTIVE: a thread that passes the claimed span by waits until it
 // is swept.
-TEST(all_is_swept_when_who_needed_a_span_is_done,
+TEST(all_is_swept_when_the_thread_that_needed_a_span_is_done,
      .n = RT_ARRAY_LEN(ensure_points))
 {
 	hold_at(ensure_points[_i], &sweeper, ensure);
@@ -209,7 +209,7 @@ TEST(all_is_swept_when_who_needed_a_span_is_done,
 
 // bits ACTIVE_FIRST: between its two looks a sweeper becomes active and takes
 // the last chunk.
-TEST(who_asks_looks_at_what_is_left_first)
+TEST(a_thread_that_asks_looks_at_what_is_left_first)
 {
 	all_done = true;
 	hold_at(SCHED_SWEEP_DONE, &other, ask_done);

@@ -74,7 +74,7 @@ static void detach(void)
 GROUP(world, .setup = begin_attached, .timeout = 2 * AWAIT_SECONDS);
 
 // stw UNBLOCK_UNCHECKED: the P stays BLOCKED until the stop is over.
-TEST(who_leaves_a_region_in_a_stop_stays_there)
+TEST(a_thread_that_leaves_a_region_in_a_stop_stays_there)
 {
 	proc_block(p);
 	proc_block(q);
@@ -88,7 +88,7 @@ TEST(who_leaves_a_region_in_a_stop_stays_there)
 }
 
 // stw UNBLOCK_IN_TWO: the stop is asked for when the thread is about to run.
-TEST(who_leaves_a_region_late_finds_the_stop)
+TEST(a_thread_that_leaves_a_region_late_finds_the_stop)
 {
 	proc_block(p);
 	proc_block(q);
@@ -187,7 +187,7 @@ static uint64_t wakes(void)
 }
 
 // stw SPINNER_IDLE: the starter leaves the wake to a thread that spins.
-TEST(who_spins_at_the_gate_does_the_starters_part)
+TEST(a_thread_that_spins_at_the_gate_does_the_starters_part)
 {
 	uint64_t before;
 
@@ -207,7 +207,7 @@ TEST(who_spins_at_the_gate_does_the_starters_part)
 
 // stw LINK_BROKEN: a thread that goes to sleep when the gate has opened wakes
 // the sleepers, too.
-TEST(who_spun_in_vain_does_the_starters_part)
+TEST(a_thread_that_spun_in_vain_does_the_starters_part)
 {
 	proc_block(p);
 	proc_block(q);
@@ -221,7 +221,7 @@ TEST(who_spun_in_vain_does_the_starters_part)
 }
 
 // stw SPINNER_KEPT: a thread that goes to sleep takes its promise back.
-TEST(who_sleeps_at_the_gate_promises_nothing)
+TEST(a_thread_that_sleeps_at_the_gate_promises_nothing)
 {
 	uint32_t gate;
 
@@ -265,7 +265,7 @@ TEST(a_late_link_does_no_harm)
 GROUP(attaching);
 
 // stw ATTACH_UNGATED.
-TEST(who_attaches_in_a_stop_waits_for_its_end)
+TEST(a_thread_that_attaches_in_a_stop_waits_for_its_end)
 {
 	stop();
 	hold_at(SCHED_LOCK_OPEN_GATE, &newcomer, attach);
@@ -278,7 +278,7 @@ TEST(who_attaches_in_a_stop_waits_for_its_end)
 GROUP(world);
 
 // stw DETACH_UNGATED: the stopper may look at the record of the P.
-TEST(who_detaches_in_a_stop_waits_for_its_end)
+TEST(a_thread_that_detaches_in_a_stop_waits_for_its_end)
 {
 	proc_block(q);
 	hold_at(SCHED_PROC_DETACH, &host, detach);
@@ -295,7 +295,7 @@ GROUP(attaching);
 
 // stw GATE_UNLOCKED: a stop and an attach take turns, so the newcomer is asked
 // to stop.
-TEST(the_gate_is_not_closed_while_somebody_passes)
+TEST(the_gate_is_not_closed_while_a_thread_passes)
 {
 	hold_at(SCHED_PROC_ENLIST, &newcomer, attach);
 	hold_at(SCHED_MUTEX_SLEEP, &stopper, stop);
@@ -308,7 +308,7 @@ TEST(the_gate_is_not_closed_while_somebody_passes)
 	ck_assert(stw_stopped());
 }
 
-TEST(a_stop_waits_for_who_has_just_attached)
+TEST(a_stop_waits_for_a_thread_that_has_just_attached)
 {
 	hold_at(SCHED_PROC_ATTACH, &newcomer, attach);
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);
@@ -343,7 +343,7 @@ TEST(a_stop_waits_until_a_thread_has_told_that_it_stands)
 
 // The P has left the heap before it was asked: the stopper does not wait for
 // it, and it does not report.
-TEST(who_blocks_before_it_is_asked_does_not_count)
+TEST(a_thread_that_blocks_before_it_is_asked_does_not_count)
 {
 	proc_block(q);
 	hold_at(SCHED_PROC_BLOCK_DONE, &host, block);
@@ -357,7 +357,7 @@ TEST(who_blocks_before_it_is_asked_does_not_count)
 }
 
 // stw BIT_AFTER_COUNT: the step that asks a P decides whether it is counted.
-TEST(who_blocks_when_it_is_about_to_be_asked_does_not_count)
+TEST(a_thread_that_blocks_as_it_is_asked_does_not_count)
 {
 	proc_block(q);
 	schedpoint_hold(SCHED_PROC_STOP_ALL);
@@ -473,7 +473,7 @@ GROUP(attaching);
 
 // stw ATTACH_UNPOLLED: the stopper cannot leave a hint in a block that it does
 // not know, so the newcomer looks at its state.
-TEST(who_attaches_unknown_to_a_stop_stands)
+TEST(a_thread_that_attaches_unknown_to_a_stop_is_stopped)
 {
 	hold_at(SCHED_ATTACH_BLOCK, &host, attach_host);
 	hold_at(SCHED_NOTE_WAIT, &stopper, stop);

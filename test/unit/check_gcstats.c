@@ -236,7 +236,7 @@ TEST(no_reader_sees_a_torn_record)
 }
 
 // A stop is counted in the pair of histograms of its reason, once.
-TEST(stops_are_counted_by_who_asked)
+TEST(stops_are_counted_by_reason)
 {
 	static const struct {
 		int reason, who;

@@ -83,7 +83,7 @@ static void publish(void)
 
 GROUP(marks, .setup = setup, .teardown = teardown);
 
-TEST(who_is_alone_stores_at_once)
+TEST(a_marker_that_is_alone_stores_at_once)
 {
 	const void *p = make(32, RT_WORDS);
 

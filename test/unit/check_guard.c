@@ -191,7 +191,7 @@ GROUP(objects, .timeout = 60);
 
 // Each kind, with and without a collection at each allocation, for physical
 // pages of every size.
-TEST(who_writes_on_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
+TEST(a_write_behind_an_object_faults, .n = 2 * NPAGE_SIZES)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 

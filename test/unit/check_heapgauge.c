@@ -162,7 +162,7 @@ static void allow_alarm(bool on)
 
 // Ps that enter while another one is about to: all are in the list, each once.
 // A signal comes between any two instructions, as another thread may.
-TEST(who_enters_in_between_is_found)
+TEST(a_thread_that_enters_in_between_is_found)
 {
 	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};
 	const struct itimerval never = {{0, 0}, {0, 0}};

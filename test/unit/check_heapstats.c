@@ -178,7 +178,7 @@ TEST(a_reader_waits_for_a_writer_without_a_p)
 
 // A record made while a reader waits is not lost.  Until the reader has read
 // the begin of the list, it may or may not find the record.
-TEST(who_attaches_during_a_reading_is_in_the_next)
+TEST(a_thread_that_attaches_during_a_reading_is_in_the_next)
 {
 	struct rt_proc *middle = proc_attach(0), *newcomer;
 	struct heapstats_delta *d = heapstats_acquire(middle);

@@ -292,8 +292,8 @@ static void leave_while_stopped(void)
 
 static void (*const waits[])(void) = {leave_while_stopped, poll_until_started};
 
-// stop_until_somebody_waits: sleeps are refused, so each is counted.
-static void *stop_until_somebody_waits(void *arg)
+// stop_until_a_thread_waits: sleeps are refused, so each is counted.
+static void *stop_until_a_thread_waits(void *arg)
 {
 	uint64_t before;
 
@@ -317,7 +317,7 @@ TEST(waiting_for_a_start_keeps_errno, .n = RT_ARRAY_LEN(waits))
 	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, ENOSYS);
 	if (waits[_i] == leave_while_stopped)
 		rt_blocking_enter();
-	thread = start_thread(stop_until_somebody_waits, NULL);
+	thread = start_thread(stop_until_a_thread_waits, NULL);
 	errno = OF_THE_HOST;
 	waits[_i]();
 	after = errno;

@@ -688,7 +688,7 @@ static void polling(struct actor *a)
 		rt_safepoint();
 }
 
-TEST(times_tell_who_was_late, .n = 3)
+TEST(times_tell_which_thread_was_late, .n = 3)
 {
 	static struct actor actors[3], sleeper;
 	uint64_t before, after;

@@ -640,7 +640,7 @@ static void *answer(void *arg)
 }
 
 // A refused sleep is a look at the call without one.
-TEST(a_call_wakes_whoever_waits, .n = 2)
+TEST(a_call_wakes_helpers_that_wait, .n = 2)
 {
 	enum { HELPERS = 3, CALLS = 100 };
 	pthread_t threads[HELPERS];
