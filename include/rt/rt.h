@@ -23,7 +23,7 @@
  *
  *  - No thread may be attached to both.  A collection of one would wait for
  *    ever for a thread that waits for a collection of the other; the library
- *    cannot see such a thread.  rt_init attaches its caller, so a plugin must
+ *    does not see such a thread.  rt_init attaches its caller, so a plugin must
  *    call it with no_attach, or on a thread of its own.
  *  - A thread that is attached to either of them must fork inside a blocking
  *    region (rt_call_blocking), because at a fork each heap waits for its own
