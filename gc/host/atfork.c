@@ -144,7 +144,9 @@ int atfork_prepare(void)
 {
 	oscall_fork_prepare();
 	// A thread that reports a bug of ours may hold any lock, or the right
-	// to stop the world.
+	// to stop the world.  Its handler is told to start programs by vfork,
+	// which does not come here.  But a handler that forks all the same, or
+	// a library that it calls, must not wait here for ever.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
 	if (depth++ == 0)
