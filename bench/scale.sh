@@ -141,7 +141,7 @@ threads_and_processes() {
 
 markers() {
 	heading "a full collection of $mib MiB, nanoseconds an object, N markers"
-	for shape in tree random list array; do
+	for shape in tree random list array hot; do
 		for n in $(steps "$most"); do
 			RTDEBUG=gc_threads=$((n - 1))
 			export RTDEBUG
