@@ -49,6 +49,14 @@ module() {
 	pkg-config --cflags --libs "$1" 2>/dev/null || echo "$2"
 }
 
+# ticks sets busy and total to the processor time of all processes since the
+# machine started, in ticks.
+ticks() {
+	read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+	busy=$((user + nice + system + irq + softirq + steal))
+	total=$((busy + idle + iowait))
+}
+
 # library prints options for the shared library, found as if it were installed.
 library() {
 	if [ -f .libs/librtheap.so ]; then

@@ -103,6 +103,19 @@ run_all() {
 	done
 }
 
+# others prints the share of the processors, in percent, that other processes
+# had while the rows ran.
+others() {
+	awk -F '\t' -v hz="$(getconf CLK_TCK)" -v busy=$((busy - busy_before)) \
+		-v total=$((total - total_before)) '
+		{ busy -= $3 * hz }
+		END {
+			share = total ? 100 * busy / total : 0
+			printf "%.0f", share < 0 ? 0 : share
+		}' \
+		"$result"
+}
+
 # This is a function so that the shell reads the whole file before the long run.
 main() {
 	if ! have_boehm; then
@@ -112,11 +125,16 @@ main() {
 	rm -rf "$work"
 	mkdir -p "$work"
 	build
+	ticks
+	busy_before=$busy
+	total_before=$total
 	run_all >"$result"
+	ticks
 	{
 		awk -f "$srcdir/bench/pairs.awk" "$result"
 		echo
-		echo "$(machine); $(now); medians of $repetitions runs in turn."
+		echo "$(machine); $(now); medians of $repetitions runs in turn;" \
+			"other processes had $(others) % of the processors."
 	} | tee "$report"
 	[ "${RT_PUBLISH-}" != yes ] ||
 		paste_between "$srcdir/doc/speed.md" bench-pairs "$report"

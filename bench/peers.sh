@@ -121,14 +121,6 @@ build_all() {
 
 # ---- running ----
 
-# ticks sets busy and total to the processor time of all processes since the
-# machine started, in ticks.
-ticks() {
-	read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
-	busy=$((user + nice + system + irq + softirq + steal))
-	total=$((busy + idle + iowait))
-}
-
 # run_once CASE HEAP REPETITION PROGRAM ARGUMENT... adds a line to the result:
 # what the program printed, and the share of the processors, in percent, that
 # other processes used meanwhile.  If timeout ends the program, it exits with
