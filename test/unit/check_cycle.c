@@ -536,7 +536,7 @@ TEST(many_small_threads_do_not_make_a_large_heap)
 			  (uint64_t)MANY * TURNS * OBJECTS * 250);
 	// Some 30 for 100 MB; 90 with pages from the second run on, and 400
 	// with pages from the first.
-	ck_assert_uint_le(m.num_gc, 5 + 50 * m.total_alloc / 100000000);
+	ck_assert_uint_le(m.num_gc, 5 + 40 * m.total_alloc / 100000000);
 	// Nor are they forgotten.
 	ck_assert_uint_ge(m.num_gc, 3);
 }
