@@ -8,6 +8,12 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
 
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
+
 // ---- the worked ledger ----
 
 GROUP(spans, .setup = begin, .timeout = 60);
@@ -454,6 +460,34 @@ TEST(a_small_heap_prepares_nothing_ahead)
 		ck_assert_ptr_nonnull(alloc_work(RT_CHUNK_PAGES));
 		ck_assert_uint_eq(arena_prepared(), (uint64_t)n * CHUNK);
 	}
+}
+
+// No page of this range is touched.
+TEST(a_large_heap_prepares_a_quarter_of_a_gib_ahead,
+     .unless = SUITE_UNLESS(RT_ASAN || RT_TSAN,
+			    "a sanitizer has no room for such a range"))
+{
+	const uint64_t most = UINT64_C(1) << 34;
+	rt_config c;
+
+	if (RUNNING_ON_VALGRIND) {
+		suite_skip("valgrind takes minutes for such a range", NULL);
+		return;
+	}
+	end();
+	rt_config_init(&c);
+	c.max_heap = 2 * most;
+	c.gc_percent = -1;
+	ck_assert_int_eq(rt_init(&c), RT_OK);
+	self = proc_self();
+	if (arena.reserved < 2 * most || !alloc_work(most / PAGE)) {
+		suite_skip("the system does not grant 16 GiB", NULL);
+		return;
+	}
+	ck_assert_uint_eq(arena_prepared(), most);
+	ck_assert_ptr_nonnull(alloc_work(RT_CHUNK_PAGES));
+	ck_assert_uint_eq(arena_prepared(), most + (UINT64_C(256) << 20));
+	end();
 }
 
 // In a full range the pages in a row that a P's cache holds serve a request
