@@ -1,8 +1,6 @@
 // What every field of rt_config does to a heap, seen through the public
-// interface: one table of field, value and effect.  Fields with an effect that
-// needs more than one line have suites of their own: gc_threads in check_mark,
-// checkmark and poison in check_debug.  stop_signal and stop_grace_us have no
-// effect in this version.
+// interface: one table of field, value and effect.  A second table says where
+// the effects of the other fields are tested, or that they have none.
 #define _GNU_SOURCE 1
 
 #include <dirent.h>
@@ -294,6 +292,28 @@ static const struct row {
     ROW(guard_small, 1, size_of_100, 100),
 };
 
+// The fields without rows.
+static const struct elsewhere {
+	size_t base, limit; // offsets in rt_config
+	const char *why;
+} elsewhere[] = {
+#define ELSEWHERE(field, why)                                                  \
+	{                                                                      \
+		offsetof(rt_config, field),                                    \
+		    offsetof(rt_config, field) +                               \
+			sizeof((rt_config *)NULL)->field,                      \
+		    why                                                        \
+	}
+    ELSEWHERE(struct_size, "it is about the struct; check_config"),
+    ELSEWHERE(gc_threads, "the effect is threads with a name; check_mark"),
+    ELSEWHERE(stop_signal, "without effect in this version"),
+    ELSEWHERE(stop_grace_us, "without effect in this version"),
+    ELSEWHERE(concurrent, "only 0 in this version; check_config"),
+    ELSEWHERE(checkmark, "it ends the process; check_debug"),
+    ELSEWHERE(poison, "needs a sanitizer or memcheck; check_poison"),
+    ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),
+};
+
 // configure copies the one field that a row names.
 static void configure(rt_config *c, const struct row *r)
 {
@@ -316,6 +336,29 @@ static void configure(rt_config *c, const struct row *r)
 	COPY(gcstress);
 	COPY(guard_large);
 	COPY(guard_small);
+}
+
+// Every byte of a configuration is in a field that a row sets, or that has no
+// row for a reason.
+TEST(every_field_has_a_row_or_a_reason)
+{
+	unsigned char covered[sizeof(rt_config)] = {0};
+	rt_config c;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(rows); i++) {
+		const unsigned char *set = (const unsigned char *)&c;
+
+		memset(&c, 0xa5, sizeof c);
+		configure(&c, &rows[i]);
+		for (size_t k = 0; k < sizeof c; k++)
+			covered[k] |= set[k] != 0xa5;
+	}
+	for (unsigned i = 0; i < RT_ARRAY_LEN(elsewhere); i++)
+		memset(&covered[elsewhere[i].base], 1,
+		       elsewhere[i].limit - elsewhere[i].base);
+	for (size_t k = 0; k < sizeof c; k++)
+		ck_assert_msg(covered[k], "no row sets byte %zu of rt_config",
+			      k);
 }
 
 TEST(field_has_its_effect, .n = RT_ARRAY_LEN(rows))
