@@ -1,0 +1,41 @@
+#!/bin/sh
+# read_prefetch.sh - the marker prefetches to read, never to write.
+#
+# A prefetch to write would move the line of a hot object's mark from processor
+# to processor at every reference.  The difference shows only where the compiler
+# may use the instruction for it, so the marker is compiled with -mprfchw, and
+# its code is read.  A file that does prefetch to write shows that the
+# instruction would be found.  Only for x86-64.
+#
+# usage: [srcdir=DIR] [CC=...] [ATOMIC_OPS_CFLAGS=...] test/order/read_prefetch.sh
+set -u
+srcdir=${srcdir:-${top_srcdir:-.}}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+
+# code FILE: compiles it to $dir/code.
+code() {
+	# shellcheck disable=SC2086 # they may have arguments
+	${CC:-cc} -std=gnu11 -O2 -S -mprfchw -I"$srcdir" -I"$srcdir/include" \
+		${ATOMIC_OPS_CFLAGS-} -o "$dir/code" "$1"
+}
+
+if ! echo __x86_64__ | ${CC:-cc} -E -P - 2>/dev/null | grep -qx 1; then
+	skip 4 read_prefetch "the code is read on x86-64 only"
+	exit 77
+fi
+
+echo 'void f(void *p); void f(void *p) { __builtin_prefetch(p, 1); }' \
+	>"$dir/write.c"
+code "$dir/write.c" && grep -q prefetchw "$dir/code"
+verdict $? "a prefetch to write is found"
+
+code "$srcdir/gc/mark/mark.c"
+verdict $? "the marker compiles"
+grep -q 'prefetch[nt]' "$dir/code"
+verdict $? "the marker prefetches"
+! grep prefetchw "$dir/code"
+verdict $? "the marker prefetches to read only"
+verdict_sum
