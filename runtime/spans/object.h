@@ -21,6 +21,10 @@ struct object {
 
 // object_find finds the allocated object that p, which may be any value, points
 // into.  Returns false if there is none.
+//
+// A thread that a stop waits for, and the stopper, need no second look at the
+// sweepgen and the pageword.  They have no look-up of their own, because these
+// looks are 9 of the 124 instructions of rt_size of a small object.
 bool object_find(uintptr_t p, struct object *o);
 
 // object_is_reference tells whether an allocation may have returned p: whether
