@@ -306,8 +306,8 @@ RT_API void *rt_alloc_noscan_uninit(size_t n);
 RT_API void *rt_alloc_kind(int kind, size_t n);
 
 /*
- * rt_alloc_of is rt_alloc_kind, inline for registered kinds: two or three
- * instructions more than rt_alloc if the kind is a constant
+ * rt_alloc_of is rt_alloc_kind, inline for registered kinds: one instruction
+ * more than rt_alloc if the kind is a constant
  * (rt_kind_desc.number), some more if it is not.  rt_alloc_kind_in is the same
  * for a thread that has its own handle at hand, as rt_alloc_in is rt_alloc.
  */
