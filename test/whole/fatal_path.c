@@ -645,7 +645,8 @@ static void run_cases(void)
 	      "rtheap: object=# size=50013, written before it by 5\n",
 	      "guarded object was written outside", written_before());
 	FATAL(with_checkmark,
-	      "rtheap: object=# size=48, found in an object at #\n",
+	      "rtheap: object=# size=48, found in an object at #, "
+	      "offset 0\n",
 	      "checkmark: found unmarked object", child_not_marked());
 	FATAL(with_heap, "", "non-empty mark queue after mark",
 	      marking_not_over());
