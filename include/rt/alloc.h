@@ -3,7 +3,8 @@
  *
  * An object lives as long as a root, a stack, a register or a live object
  * refers to it, to its beginning or its inside.  Nothing has to be freed by
- * hand, but rt/free.h can.
+ * hand, but rt/free.h can.  Objects do not move, except by rt_realloc.  This
+ * version has no finalizers and no weak references.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -460,8 +461,9 @@ static inline void rt_keep_alive(const void *p)
  * and not scanned, only rt_stack_free frees it, and it counts in stack_inuse of
  * rt_memstats.  It is aligned to n or to 8192, whichever is smaller.
  *
- * Pointers in it keep objects alive while it is registered (rt_roots_add).  The
- * host must remove that range before it frees the stack.
+ * Pointers in it keep objects alive while it is registered (rt_roots_add,
+ * rt_roots_add_values), or as far as a root callback tells them.  The host must
+ * remove a registered range before it frees the stack.
  *
  * Bytes of stacks that have come into use since the last collection count
  * towards the next one, as new objects do.

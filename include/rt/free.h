@@ -17,7 +17,8 @@ extern "C" {
  * rt_alloc_uncollectable allocates an object that is a root, with all that it
  * reaches, until rt_free.  kind is RT_NOSCAN or RT_WORDS, and what rt_kind_of
  * returns for the object.  There is no table of such objects: a collection pays
- * for marking the object, as for any other, and for a look at every page.
+ * for marking the object, as for any other, and for a look at every page.  For
+ * values in a format, a host uses its own memory and rt_roots_add_values.
  *
  * The object is n bytes of zeros, aligned to 16 bytes.  Returns NULL if kind is
  * another, and otherwise as rt_alloc_kind does.  What it returns for n = 0 is
@@ -28,8 +29,9 @@ extern "C" {
 RT_API void *rt_alloc_uncollectable(int kind, size_t n);
 
 /*
- * rt_free frees an object, whichever thread has allocated it.  Nothing may
- * refer to it any more.  p is what an allocation returned, or null, which does
+ * rt_free frees an object, whichever thread has allocated it.  The host must
+ * not use it any more; a stale word on a stack does no harm.  p is what an
+ * allocation returned.  Null, and what an allocation of no bytes returned, do
  * nothing.
  *
  * An object of up to 32760 bytes is soon allocated again: by this thread with
@@ -44,7 +46,8 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  * of up to 8 bytes, is left to the collector, unless it is uncollectable.
  * Several requests may share it.  Such a call has no effect.
  *
- * Statistics count the object as freed when they are next read exactly.
+ * No callback is called for an object that was freed, and rt_heap_walk does not
+ * show it.  Statistics count it as freed when they are next read exactly.
  *
  * Returns RT_OK, or RT_EINVAL (p is not the beginning of an object, or the
  * object was freed before), RT_ESTATE (inside a blocking region; no heap),

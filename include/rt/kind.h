@@ -86,8 +86,9 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);
 
 /*
- * A type: the layout of an object.  The host owns it, and must keep it
- * unchanged and outside the heap for as long as an object of the type exists.
+ * A type: the layout of an object.  The host owns it and all that it points to,
+ * and must keep both unchanged and outside the heap for as long as an object of
+ * the type exists.
  * It may be freed when no object leads to it any more: after
  * rt_kind_unregister of its kinds, after rt_fini, or when rt_heap_walk, called
  * after a collection, finds no object of it.  The library never writes to it,

@@ -105,7 +105,9 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *
  *  - It is called in each collection, with the world stopped, by the thread
  *    that collects, before any stack is read.  Callbacks are called one after
- *    another, in no particular order.
+ *    another, in no particular order.  Any attached thread may be the one that
+ *    collects, so it uses no thread-local variable of the host.  It runs on the
+ *    stack of that thread.
  *  - It may be called again later in the same stop, if the system refuses
  *    memory, and outside of marking (rt_config.checkmark).  It must then tell
  *    the same references.
@@ -151,7 +153,9 @@ RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
 /*
  * A handle is a root of one word, for a pointer that is kept where the
  * collector does not look.  The word is null or a reference, as in a range of
- * RT_ROOT_EXACT.  A host reads it by rt_handle_get, and never writes the field.
+ * RT_ROOT_EXACT.  A tagged or boxed value keeps nothing alive there, so a host
+ * takes the pointer out of it first.  A host reads the word by rt_handle_get,
+ * and never writes the field.
  *
  * There can be one handle for each 64 bytes of rt_config.max_heap.  Memory of
  * handles that were freed is used again.  Most of it is released when all

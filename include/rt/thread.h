@@ -47,7 +47,8 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * ucontext_t, are not.  Such a collection asks the system about every page of
  * the attached stack, used or not.  That takes milliseconds for a stack of 8
  * MiB.  A host that holds pointers there must register the memory of the other
- * stack, and of the saved registers, with RT_ROOT_WORDS, or keep the pointers
+ * stack, and of the saved registers, with RT_ROOT_WORDS (and for values in
+ * rt_config.stack_format by rt_roots_add_values), or keep the pointers
  * elsewhere.  The other stack must not be inside the attached one, as a local
  * array is, because the frames below it would not be found.
  *

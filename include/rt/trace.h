@@ -188,8 +188,8 @@ static inline void rt_trace_name(rt_tracer *t, const char *name, size_t index)
  * does.  rt_trace_values tells all values of it in a format, from the first
  * word that is aligned to 8 on.  The range may be in the object or anywhere
  * else; an empty one is ignored.  Several threads share a long one, so *f,
- * which is not copied, and the range must stay as they are until the collection
- * has ended: *f is best static.
+ * which is not copied, and the range must stay as they are until the world is
+ * started again: *f is best static.
  */
 RT_API void rt_trace_words(rt_tracer *t, const void *lo, const void *hi);
 RT_API void rt_trace_values(rt_tracer *t, const void *lo, const void *hi,
