@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gc/cycle/refill.h"
+#include "gc/host/door.h"
 #include "gc/host/supply.h"
 #include "gc/host/reclaim.h"
 
@@ -86,7 +87,10 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
 	to = move(t, p, o, n);
-	if (!to && n <= o->size && resize_in_place(t->p, o, n))
+	// Without another object t may be gone: a handler of the host may have
+	// detached the thread.
+	if (!to && door_may_go_on(t) && n <= o->size &&
+	    resize_in_place(t->p, o, n))
 		to = p;
 	// Nothing else keeps the object alive meanwhile.
 	__asm__ volatile("" : : "r"(p) : "memory");

@@ -353,6 +353,29 @@ TEST(handlers_that_leave_the_thread_elsewhere)
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
+// So it is when an object that shrinks would be kept where it is.
+TEST(handlers_that_leave_a_thread_that_resizes)
+{
+	void *p;
+
+	begin();
+	p = roots[nroots++] = rt_alloc(1 << 20);
+	fill_roots(1 << 20);
+	fill_roots(8192);
+	handle_by(detaching_handler);
+	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 20000));
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_uint_eq(rt_size(p), 1 << 20);
+	rt_set_oom_handler(entering_handler, NULL);
+	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 20000));
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(rt_size(p), 1 << 20);
+	rt_set_oom_handler(on_oom, &oom);
+	ck_assert_uint_eq(oom.calls, 2);
+	ck_assert_ptr_eq(rt_realloc(RT_WORDS, p, 20000), p);
+	heap_healthy();
+}
+
 static void *allocate_meanwhile(void *arg)
 {
 	uintptr_t ok = rt_thread_attach(RT_THREAD_EXACT) == RT_OK;
