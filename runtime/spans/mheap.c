@@ -771,13 +771,20 @@ static bool take_behind(const struct mspan *s, uint64_t more, uint64_t *nscav)
 	return ok;
 }
 
-static void free_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
+// untake_behind frees pages that are counted, but are not published.  It leaves
+// their pagewords: those of protected pages say so.
+static void untake_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
 {
-	arena_withdraw(page, npages);
 	count_free(p, MSPAN_HEAP, npages);
 	mutex_lock(&mheap.lock);
 	pagealloc_free(&mheap.pages, page, npages);
 	mutex_unlock(&mheap.lock);
+}
+
+static void free_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
+{
+	arena_withdraw(page, npages);
+	untake_behind(p, page, npages);
 }
 
 // enlarge_span gives a large span more pages.
@@ -794,7 +801,7 @@ static bool enlarge_span(struct rt_proc *p, struct mspan *s, uint64_t more)
 		poison_unpoison(begin, more << RT_PAGE_SHIFT);
 	count_alloc(p, MSPAN_HEAP, more, nscav);
 	if (RT_UNLIKELY(guard_on) && !guard_unprotect(page, more)) {
-		free_behind(p, page, more);
+		untake_behind(p, page, more);
 		return false;
 	}
 	if (nscav != more)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "runtime/base/base.h"
+#include "runtime/os/gauge.h"
+#include "runtime/spans/guard.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
@@ -238,6 +240,36 @@ TEST(a_large_object_shrinks_by_pages)
 	ck_assert_int_eq(rt_is_heap(p + 8192), 0);
 	ck_assert_int_eq(rt_resize(p, 8192), RT_OK);
 	ck_assert_int_eq(rt_free(p), RT_OK);
+	heap_healthy();
+}
+
+// Pages that the system refuses to unprotect stay free and protected, and the
+// next thread that takes them unprotects them.
+TEST(pages_that_stay_protected_are_not_taken)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	char *p, *guarded[20];
+	uint64_t mappings;
+	uint32_t guards;
+
+	c.guard_small = 1;
+	heap_start(c);
+	p = rt_alloc_noscan(40000);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(guarded); i++)
+		guarded[i] = rt_alloc_noscan(8000);
+	for (unsigned i = 0; i < RT_ARRAY_LEN(guarded); i++)
+		ck_assert_int_eq(rt_free(guarded[i]), RT_OK);
+	guards = guard_count();
+	mappings = gauge_load(&gauges.mappings);
+	fault_fail(OSCALL_COMMIT, 1, 1, ENOMEM);
+	ck_assert_int_eq(rt_resize(p, 60000), RT_ENOMEM);
+	ck_assert_uint_eq(fault_failed(OSCALL_COMMIT), 1);
+	ck_assert_uint_eq(guard_count(), guards);
+	ck_assert_uint_eq(gauge_load(&gauges.mappings), mappings);
+	heap_healthy();
+	for (unsigned i = 0; i < 10; i++)
+		memset(rt_alloc_noscan(40000), 1, 40000);
+	ck_assert_uint_lt(guard_count(), guards);
 	heap_healthy();
 }
 
