@@ -12,6 +12,7 @@
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
 #include "gc/host/handlers.h"
+#include "gc/host/reclaim.h"
 #include "gc/host/visit.h"
 
 // Written by the thread that prepared a fork, in its stop.  No check: no thread
@@ -54,9 +55,22 @@ static void locks_release(void)
 
 // ---- the child ----
 
+// free_granted frees what a stopper took for a thread that only the parent has,
+// and which that thread has not returned yet, unless a collection will.
+static void free_granted(struct rt_mcache *mc, struct rt_proc *counts)
+{
+	struct object o;
+
+	if (mc->granted_stack)
+		stackfree(mc, counts, mc->granted_stack, mc->granted_bytes);
+	// It is small: a large one is being set up.
+	if (mc->granted && object_find((uintptr_t)mc->granted, &o) &&
+	    o.kind >= KIND_OWN)
+		reclaim_object(mc, &o);
+}
+
 // delete_caches flushes and deletes the caches of threads that only the parent
-// has.  An object that one of them was clearing is garbage.  A stack that a
-// stopper took for one of them, and that it has not returned yet, is freed.
+// has.  An object that one of them was clearing is garbage, whatever its kind.
 static void delete_caches(struct rt_proc *self, struct rt_proc *counts)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
@@ -64,9 +78,7 @@ static void delete_caches(struct rt_proc *self, struct rt_proc *counts)
 
 		if (!mc || p == self)
 			continue;
-		if (mc->granted_stack)
-			stackfree(mc, counts, mc->granted_stack,
-				  mc->granted_bytes);
+		free_granted(mc, counts);
 		mcache_flush(mc, counts);
 		stackalloc_flush(mc, counts);
 		handles_flush(mc);

@@ -208,6 +208,77 @@ TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
 	ck_assert(no_stack_is_left());
 }
 
+// The uncollectable objects that take_kept took.
+static struct {
+	size_t size; // of each, as rt_size says
+	uint32_t n;
+	void *object[4096];
+} kept;
+
+// take_kept uses up what the heap has left; a collection provides its last
+// object.
+static void take_kept(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	while (collections() == 0) {
+		void *p = rt_alloc_uncollectable(RT_NOSCAN, kept.size);
+
+		ck_assert_uint_lt(kept.n, RT_ARRAY_LEN(kept.object));
+		ck_assert_ptr_nonnull(p);
+		kept.object[kept.n++] = p;
+	}
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static int find_kept(void *obj, size_t n, int kind, void *found)
+{
+	(void)obj, (void)kind;
+	*(bool *)found |= n == kept.size;
+	return 0;
+}
+
+// nothing_is_kept frees the known objects.  It returns true if there are no
+// others after a collection.
+static bool nothing_is_kept(void)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < kept.n; i++)
+		if (rt_free(kept.object[i]) != RT_OK)
+			return false;
+	return rt_gc() == RT_OK && rt_heap_walk(find_kept, &found) == RT_OK &&
+	       !found;
+}
+
+static const size_t kept_sizes[] = {48, 6144, 40960};
+
+// The same for an object that is not collected.
+TEST(a_kept_object_that_was_given_is_freed_in_a_child,
+     .n = RT_ARRAY_LEN(kept_sizes))
+{
+	pid_t child;
+
+	kept.size = kept_sizes[_i];
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	fill_but_sixteen_pages();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	lead_waits();
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
+	asks(&second, take_kept);
+	stw_release();
+	await_held(SCHED_ASK_WAIT_WOKEN);
+	hand_end(&first);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	child = fork();
+	if (child == 0)
+		_exit(nothing_is_kept() ? EXIT_SUCCESS : EXIT_FAILURE);
+	process_join(child);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert(nothing_is_kept());
+}
+
 static const size_t sizes[] = {48, 5, 6000, 40000, 1 << 20};
 
 // Memory that the leader took for a thread outlasts collections that come
