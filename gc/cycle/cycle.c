@@ -96,13 +96,13 @@ static void record(bool forced)
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
 	RT_ASSERT(stw_stopped());
-	RT_CHECK(gauges_check(&gauges));
 	RT_CHECK(heapgauge_check(&heapgauges));
 	cycle.cpu = gcstats_cpu();
 	sweep_all(p);
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();
+	RT_CHECK(gauges_check(&gauges));
 	cycle.found = mark_all(p, settings.past_end != 0);
 	if (RT_UNLIKELY(settings.checkmark != 0))
 		checkmark_all(settings.past_end != 0);

@@ -76,8 +76,8 @@ int pacer_set_percent(int percent);
 // collection counts.  The collection does not free the stacks that existed
 // then.
 //
-// heap_live may be below zero for a while: objects that a thread has freed by
-// hand are subtracted at once, and another thread may not have added them yet.
+// heap_live may be below zero for a while (mcache_publish_live), which counts
+// as 0.
 RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.stack_inuse);

@@ -14,6 +14,7 @@
 
 struct gauges {
 	// Moved with every 32 KiB allocated; the trigger tests them.
+	// heap_live may be below zero for a while (mcache_publish_live).
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
 	// Moved with mappings.
@@ -53,7 +54,8 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
 
 // gauges_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.  Debug builds ask it in each collection.
+// The world must be stopped, and all mcaches must have been flushed: before
+// that heap_live may be below zero.  Debug builds ask it in each collection.
 const char *gauges_check(const struct gauges *g);
 
 #endif

@@ -255,8 +255,6 @@ static void live_add(struct rt_mcache *mc, uint64_t bytes)
 
 void mcache_publish_live(struct rt_mcache *mc)
 {
-	// The sum is never below zero: bytes that are subtracted were added
-	// before.
 	if (mc->live != 0)
 		atomic_u64_add_relaxed(&gauges.heap_live, (uint64_t)mc->live);
 	mc->live = 0;

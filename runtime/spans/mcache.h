@@ -86,11 +86,10 @@ struct rt_mcache {
 	RT_CACHE_ALIGNED uint64_t nonempty[MCACHE_WORDS]; // slots with a span
 	uintptr_t tiny;	      // current tiny block, or 0
 	uint64_t tiny_allocs; // combined since the last count
-	int64_t live;	      // bytes not yet added to heap_live; below 0
-			      // after the rest of a run came back
+	int64_t live;	      // bytes not yet in heap_live; may be below 0
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
-			     // the last flush
+			      // the last flush
 	struct mcache_stacks stacks;
 	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
 			      // listed since the last flush; bit 0: one of
@@ -283,7 +282,10 @@ RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
 	return t ? t->mc : NULL;
 }
 
-// mcache_publish_live adds what has gathered to heap_live.
+// mcache_publish_live adds what has gathered to heap_live.  The sum may be
+// below zero: one thread may publish that it freed an object before the thread
+// that allocated the object publishes that.  It is exact, so not below zero,
+// once all mcaches have been flushed.
 void mcache_publish_live(struct rt_mcache *mc);
 
 // mcache_check returns NULL if all invariants of an mcache hold, flushed or

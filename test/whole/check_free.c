@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/base/base.h"
+#include "runtime/os/gauge.h"
 #include "runtime/spans/freelist.h"
 #include "runtime/spans/spoil.h"
 #include "test/harness/fault.h"
@@ -586,6 +587,58 @@ TEST(frees_before_the_allocations_are_published)
 	ck_assert_uint_eq(heap_stats().num_gc, 0);
 	// What one thread has freed the other has allocated.
 	ck_assert_uint_le(heap_healthy().heap_inuse, 2 << 20);
+}
+
+static void *free_only(void *arg)
+{
+	void **p = arg;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	for (; *p; p++)
+		free_ok(*p);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return NULL;
+}
+
+static void no_metric_is_negative(void)
+{
+	for (size_t i = 0; i < rt_metrics_count(); i++) {
+		rt_metric_desc d;
+		rt_metric_sample s = {0};
+
+		ck_assert_int_eq(rt_metrics_describe(i, &d), RT_OK);
+		s.name = d.name;
+		ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
+		if (s.kind == RT_METRIC_U64)
+			ck_assert_msg(s.u64 >> 63 == 0, "%s", d.name);
+		if (s.kind == RT_METRIC_F64)
+			ck_assert_msg(s.f64 >= 0, "%s", d.name);
+	}
+}
+
+// The allocating thread has published less than the other one has freed, so
+// heap_live is below zero.  A collection does not mind, nor do live reads.
+TEST(a_collection_when_frees_were_published_first)
+{
+	static void *p[21];
+	rt_memstats m;
+
+	heap_start(heap_config(100));
+	for (int i = 0; i < 20; i++)
+		p[i] = alloc_words(1024);
+	run_beside(free_only, p);
+	ck_assert_uint_ne(gauge_load(&gauges.heap_live) >> 63, 0);
+	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
+	ck_assert_uint_ge(m.mallocs, m.frees);
+	ck_assert_uint_le(m.heap_objects, 20);
+	ck_assert_uint_le(m.heap_alloc, 20 * 1024);
+	ck_assert_uint_le(m.total_alloc, 20 * 1024);
+	ck_assert_uint_le(m.next_gc, 1 << 30);
+	no_metric_is_negative();
+	rt_gc();
+	m = heap_healthy();
+	ck_assert_uint_eq(m.mallocs, 20);
+	ck_assert_uint_eq(m.frees, 20);
 }
 
 GROUP(threads, .timeout = 120);
