@@ -58,35 +58,69 @@ static struct extent extent_at(uint64_t first)
 	return e;
 }
 
-static bool extent_is_still(uint64_t first, const struct extent *e)
+// extent_agrees compares two extents of one span.
+static bool extent_agrees(const struct extent *a, const struct extent *b)
+{
+	return a->limit == b->limit && a->guarded == b->guarded;
+}
+
+// extent_base returns where the object of an extent begins.
+static uintptr_t extent_base(uint64_t first, const struct extent *e)
+{
+	uintptr_t base = arena_page_address(first);
+
+	return e->guarded ? base + e->guarded - 1 : base;
+}
+
+// object_at tells whether p is in the object of an extent, and that object is
+// allocated.
+static bool object_at(uintptr_t p, uint64_t first, const struct extent *e)
+{
+	uintptr_t base = extent_base(first, e);
+	uint32_t word = arena_word(first);
+
+	return p >= base && p < e->limit &&
+	       pageword_state(word) == PAGEWORD_HEAP &&
+	       pageword_class(word) == 0 && test_granule(base);
+}
+
+// extent_find reads the extent of the object that p is in.  Returns false if
+// there is none.
+//
+// Meanwhile the span may be freed, and its pages used for another large one.
+// Then the extent may be the old span's and the bit the new one's, so the
+// extent is read again after the bit.  If it differs, the object may have been
+// resized and be there all the time, so p is looked up again, by the extent
+// just read.  Each further look needs a resize, or a free and an allocation,
+// since the last one.  A look does not wait for another thread, so it goes on
+// only as long as that thread makes such changes faster than it looks.
+static bool extent_find(uintptr_t p, uint64_t first, struct extent *e)
 {
 	struct extent now = extent_at(first);
 
-	return now.s == e->s && now.limit == e->limit &&
-	       now.guarded == e->guarded;
+	do {
+		*e = now;
+		schedpoint(SCHED_OBJECT_LARGE);
+		if (!object_at(p, first, e))
+			return false;
+		now = extent_at(first);
+		if (now.s != e->s)
+			return false;
+	} while (RT_UNLIKELY(!extent_agrees(&now, e)));
+	return true;
 }
 
 // object_large looks for the object of a large span, which has p in its pages.
-// Meanwhile that span may be freed, and its pages used for another large one.
-// Then the extent may be the old span's and the bit the new one's, so the
-// extent is read again.
 static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
 			 struct object *o)
 {
 	uint64_t first = arena_first_page(page, word);
-	uintptr_t base = arena_page_address(first);
-	struct extent e = extent_at(first);
+	struct extent e;
 
-	schedpoint(SCHED_OBJECT_LARGE);
-	if (e.guarded)
-		base += e.guarded - 1;
-	if (p < base || p >= e.limit ||
-	    pageword_state(arena_word(first)) != PAGEWORD_HEAP ||
-	    pageword_class(arena_word(first)) != 0 || !test_granule(base) ||
-	    !extent_is_still(first, &e))
+	if (!extent_find(p, first, &e))
 		return false;
-	o->base = base;
-	o->request = e.limit - base;
+	o->base = extent_base(first, &e);
+	o->request = e.limit - o->base;
 	o->size =
 	    e.guarded ? o->request : base_pages(o->request) << RT_PAGE_SHIFT;
 	return true;

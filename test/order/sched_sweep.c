@@ -459,6 +459,26 @@ TEST(no_answer_mixes_two_large_objects, .n = RT_ARRAY_LEN(large))
 	}
 }
 
+// The owner resizes the object, which is there all the time.  A second resize
+// comes while the other thread looks again.
+TEST(a_large_object_is_found_while_it_is_resized, .n = 2)
+{
+	static const size_t requests[][3] = {{60000, 60064, 60000},
+					     {60000, 40000, 100000}};
+	const size_t *n = requests[_i];
+	struct mspan *s = take_large(n[0], false);
+
+	asked = (char *)s->base;
+	hold_at(SCHED_OBJECT_LARGE, &other, ask);
+	ck_assert(mheap_resize_large(self, s, n[1]));
+	move_on(SCHED_OBJECT_LARGE, SCHED_OBJECT_LARGE);
+	ck_assert(mheap_resize_large(self, s, n[2]));
+	let_end(SCHED_OBJECT_LARGE, &other);
+	ck_assert(found);
+	ck_assert_uint_eq(answer.base, s->base);
+	ck_assert_uint_eq(answer.request, n[2]);
+}
+
 // The page of a dead span becomes part of another span, which has an object at
 // that place.
 TEST(no_answer_mixes_two_classes)

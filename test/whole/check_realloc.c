@@ -9,6 +9,7 @@
 #include "runtime/spans/guard.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/thread.h"
 
 // Around the borders of classes, of small and large objects, and of pages.
 static const size_t sizes[] = {
@@ -354,5 +355,42 @@ TEST(random_vectors)
 		if (i % 1000 == 0)
 			heap_healthy();
 	}
+	heap_healthy();
+}
+
+static struct {
+	char *p;
+	atomic_u32 asking; // 1: the other thread is asking
+} resized;
+
+// ask_much asks about an object that is there all the time.
+static void *ask_much(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 300000 / HEAP_CUT; i++) {
+		ck_assert_int_eq(rt_is_heap(resized.p), 1);
+		ck_assert_uint_eq(rt_size(resized.p), 13 * 8192);
+		ck_assert_ptr_eq(rt_base(resized.p + 99999), resized.p);
+		ck_assert_int_eq(rt_kind_of(resized.p), RT_NOSCAN);
+	}
+	atomic_u32_store_release(&resized.asking, 0);
+	return NULL;
+}
+
+TEST(a_large_object_is_found_while_its_owner_resizes_it)
+{
+	pthread_t t;
+
+	heap_begin();
+	resized.p = rt_alloc_noscan(100000);
+	ck_assert_ptr_nonnull(resized.p);
+	atomic_u32_store_relaxed(&resized.asking, 1);
+	t = start_thread(ask_much, NULL);
+	for (size_t i = 0; atomic_u32_load_acquire(&resized.asking); i++) {
+		size_t n = i % 2 ? 100000 : 100064;
+
+		ck_assert_int_eq(rt_resize(resized.p, n), RT_OK);
+	}
+	join_thread(t);
 	heap_healthy();
 }
