@@ -47,8 +47,9 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 RT_GLOBAL uint64_t supply_zerobase;
 
 // supply_object returns an object of w->n bytes, 1 up to the heap's range, for
-// the calling thread, which may allocate.  The kind must exist.  Returns NULL if a collection, and
-// the host's handler, did not find the memory.  It changes w->dry.
+// the calling thread, which may allocate.  The kind must exist.  Returns NULL
+// if a collection, and the host's handler, did not find the memory.  It changes
+// w->dry.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
 // supply_stack does the same for a stack; n must be as for stackalloc.

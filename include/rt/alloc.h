@@ -353,8 +353,9 @@ RT_API void *rt_alloc_array(int kind, size_t head, size_t count, size_t size);
  * rt_alloc_aligned is rt_alloc_kind for an address that is a multiple of align,
  * a power of two from 8 to 2 MiB.  rt_size may be more than for another object
  * of n bytes; with an align above 8192 it is whole pages.  An object with an
- * align above 16 is not guarded (rt_config.guard_large, guard_small).  NULL
- * also for any other align.
+ * align above 16 is not guarded (rt_config.guard_large, guard_small).
+ * rt_realloc may move the object, and then keeps no more than 16 bytes of its
+ * alignment.  NULL also for any other align.
  */
 RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
 

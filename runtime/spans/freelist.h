@@ -9,8 +9,9 @@
 // slots looks before it takes another span.  So memory comes round between a
 // thread that allocates and one that frees.
 //
-// Every flush of all caches, which is in a stop, frees what is on the lists. At
-// marking there is no list, and an exact read of statistics is exact.//
+// Every flush of all caches, which is in a stop, frees what is on the lists.
+// So at marking there is no list, and an exact read of statistics is exact.
+//
 // In a listed slot, word 0 is the link, and word 1 is the address of the slot
 // xor a secret.  It tells that the object was freed before.  Whoever takes a
 // slot from a list clears both.  An object below FREELIST_MIN bytes has no room
