@@ -12,8 +12,8 @@
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
 #include "gc/host/handlers.h"
-#include "gc/host/reclaim.h"
 #include "gc/host/visit.h"
+#include "gc/host/reclaim.h"
 
 // Written by the thread that prepared a fork, in its stop.  No check: no thread
 // but that one reads it.
