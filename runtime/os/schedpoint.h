@@ -53,8 +53,8 @@
 	X(WAIT_EVEN)	       /* has found a writer in the middle */          \
 	X(HEAPSTATS_FOLD)      /* has read what it will add and clear */       \
                                                                                \
-	X(LOOK_UP)	/* has read the pageword */                            \
-	X(OBJECT_LARGE) /* has read where the object lies, not yet its bit */  \
+	X(LOOK_UP)     /* has read the pageword */                             \
+	X(EXTENT_FIND) /* has read where the object lies, not yet its bit */   \
                                                                                \
 	X(GROW)		 /* has released the heap lock, will prepare chunks */ \
 	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \

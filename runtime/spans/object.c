@@ -100,7 +100,7 @@ static bool extent_find(uintptr_t p, uint64_t first, struct extent *e)
 
 	do {
 		*e = now;
-		schedpoint(SCHED_OBJECT_LARGE);
+		schedpoint(SCHED_EXTENT_FIND);
 		if (!object_at(p, first, e))
 			return false;
 		now = extent_at(first);

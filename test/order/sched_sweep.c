@@ -448,11 +448,11 @@ TEST(no_answer_mixes_two_large_objects, .n = RT_ARRAY_LEN(large))
 	asked = (char *)mspan_object(s, 0) + n - 1;
 	ask();
 	ck_assert(found);
-	hold_at(SCHED_OBJECT_LARGE, &other, ask);
+	hold_at(SCHED_EXTENT_FIND, &other, ask);
 	drop_large(s);
 	s = take_large(large[_i].next, large[_i].next_guarded);
 	ck_assert_uint_eq(s->base, base);
-	let_end(SCHED_OBJECT_LARGE, &other);
+	let_end(SCHED_EXTENT_FIND, &other);
 	if (found) {
 		ck_assert_uint_eq(answer.base, mspan_object(s, 0));
 		ck_assert_uint_eq(answer.request, large[_i].next);
@@ -469,11 +469,11 @@ TEST(a_large_object_is_found_while_it_is_resized, .n = 2)
 	struct mspan *s = take_large(n[0], false);
 
 	asked = (char *)s->base;
-	hold_at(SCHED_OBJECT_LARGE, &other, ask);
+	hold_at(SCHED_EXTENT_FIND, &other, ask);
 	ck_assert(mheap_resize_large(self, s, n[1]));
-	move_on(SCHED_OBJECT_LARGE, SCHED_OBJECT_LARGE);
+	move_on(SCHED_EXTENT_FIND, SCHED_EXTENT_FIND);
 	ck_assert(mheap_resize_large(self, s, n[2]));
-	let_end(SCHED_OBJECT_LARGE, &other);
+	let_end(SCHED_EXTENT_FIND, &other);
 	ck_assert(found);
 	ck_assert_uint_eq(answer.base, s->base);
 	ck_assert_uint_eq(answer.request, n[2]);
