@@ -182,7 +182,9 @@ static void input_type(struct input *in, unsigned i)
 		for (unsigned w = 0; w < BITMAP; w++)
 			host.bitmap[2 * i + k][w] = input_word(in);
 	memset(y, 0, sizeof *y);
-	y->struct_size = how == 255 ? input_u8(in) : sizeof *y;
+	// A longer struct would be read beyond the one that is here.
+	y->struct_size =
+	    how == 255 ? input_u8(in) % (sizeof *y + 1) : sizeof *y;
 	y->size = any_size(in);
 	y->ptrdata = how & 1 ? any_size(in) : y->size;
 	y->ptrdata = described(y->ptrdata, y->size);
@@ -230,13 +232,16 @@ static void spoil(struct input *in, rt_kind_desc *d)
 
 	switch (how % 16) {
 	case 0:
-		d->flags = input_u8(in);
+		// The enumeration knows no flags.
+		d->flags =
+		    input_u8(in) &
+		    ~(uint32_t)(RT_KIND_BASE | RT_KIND_SERIAL | RT_KIND_ONCE);
 		break;
 	case 1:
 		d->spare = input_u8(in);
 		break;
 	case 2:
-		d->struct_size = input_word(in);
+		d->struct_size = input_word(in) % (sizeof *d + 1);
 		break;
 	case 3:
 		d->format = any_format(in);
