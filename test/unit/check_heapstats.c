@@ -197,7 +197,9 @@ TEST(a_thread_that_attaches_during_a_reading_is_in_the_next)
 // ---- many ----
 
 enum {
-	WRITERS = 4, // one without a P, one that attaches and detaches
+	WRITERS = 3, // one without a P, one that attaches and detaches
+	CROWD = 8,   // threads that attach at once
+	ATTACHED_AT_ONCE = 16, // by each of them
 	READERS = 3,
 	READS_SLOW = 5000,
 	READS = RT_ASAN ? 20000 : 60000,
@@ -209,17 +211,17 @@ static int reads(void)
 	return RT_TSAN || schedpoint_is_random() ? READS_SLOW : READS;
 }
 
-// Each writer says around each change how far it is, by a plain release: a
-// fence here would do what only the protocol must.  A reading contains all
-// changes that had ended when it began, and no change that began after it had
-// ended.
+// Each thread that writes says in a teller of its own, around each change, how
+// far it is, by a plain release: a fence here would do what only the protocol
+// must.  A reading contains all changes that had ended when it began, and no
+// change that began after it had ended.
 struct teller {
 	RT_CACHE_ALIGNED atomic_u64 begun;
 	atomic_u64 ended;
 };
 
 static struct {
-	struct teller tellers[WRITERS];
+	struct teller tellers[WRITERS + CROWD];
 	atomic_u32 end;
 	atomic_u32 torn;     // fields of one change differ
 	atomic_u32 back;     // less than in an earlier reading
@@ -231,7 +233,7 @@ static uint64_t sum_ended(void)
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < WRITERS; i++)
+	for (int i = 0; i < WRITERS + CROWD; i++)
 		sum += atomic_u64_load_acquire(&many.tellers[i].ended);
 	return sum;
 }
@@ -240,7 +242,7 @@ static uint64_t sum_begun(void)
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < WRITERS; i++)
+	for (int i = 0; i < WRITERS + CROWD; i++)
 		sum += atomic_u64_load_acquire(&many.tellers[i].begun);
 	return sum;
 }
@@ -302,38 +304,39 @@ static void *read_many(void *arg)
 // once, so that none finds a free record.
 static void *attach_all_at_once(void *arg)
 {
-	struct rt_proc *p[16];
+	struct rt_proc *p[ATTACHED_AT_ONCE];
 
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < ATTACHED_AT_ONCE; i++)
 		p[i] = proc_attach(0);
-	for (int i = 0; i < 16; i++)
-		tell_and_change(&many.tellers[WRITERS - 1], p[i], 1);
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < ATTACHED_AT_ONCE; i++)
+		tell_and_change(arg, p[i], 1);
+	for (int i = 0; i < ATTACHED_AT_ONCE; i++)
 		proc_detach(p[i]);
 	return arg;
 }
 
 TEST(every_snapshot_is_of_one_moment)
 {
-	pthread_t writers[WRITERS - 1], readers[READERS];
+	pthread_t writers[WRITERS], readers[READERS];
 	struct heapstats_totals t;
 
-	for (int i = 0; i < WRITERS - 1; i++)
+	for (int i = 0; i < WRITERS; i++)
 		writers[i] = start_thread(write_many, &many.tellers[i]);
 	for (int i = 0; i < READERS; i++)
 		readers[i] = start_thread(read_many, NULL);
 	for (int i = 0; i < 12; i++) {
-		pthread_t crowd[8];
+		pthread_t crowd[CROWD];
 
-		for (int k = 0; k < 8; k++)
-			crowd[k] = start_thread(attach_all_at_once, NULL);
-		for (int k = 0; k < 8; k++)
+		for (int k = 0; k < CROWD; k++)
+			crowd[k] = start_thread(attach_all_at_once,
+						&many.tellers[WRITERS + k]);
+		for (int k = 0; k < CROWD; k++)
 			join_thread(crowd[k]);
 	}
 	for (int i = 0; i < READERS; i++)
 		join_thread(readers[i]);
 	atomic_u32_store_release(&many.end, 1);
-	for (int i = 0; i < WRITERS - 1; i++)
+	for (int i = 0; i < WRITERS; i++)
 		join_thread(writers[i]);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.torn), 0);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&many.back), 0);
