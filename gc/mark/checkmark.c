@@ -7,6 +7,7 @@
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/frames.h"
 
 // Words to look at, and what the report calls them.
 struct region {
@@ -220,6 +221,26 @@ static void check_ranges(void)
 	}
 }
 
+// check_variables checks the variables of named frames.
+RT_NO_SANITIZE
+static void check_variables(const rt_frame *newest)
+{
+	struct frames_at at = {.f = newest};
+	const volatile uintptr_t *slot;
+	struct object o;
+
+	while ((slot = frames_next(&at)) != NULL) {
+		uintptr_t w = poison_word(*slot);
+		char name[FRAMES_NAME];
+		struct region r = {.name = "variable", .title = name};
+
+		if (!object_is_reference(w) || !trace_misses(w, false, &o))
+			continue;
+		frames_name(&at, name);
+		missed_by_root(&o, &r, (uintptr_t)slot);
+	}
+}
+
 // check_frames checks a part of a stack, or registers.
 static void check_frames(const struct region *r)
 {
@@ -235,7 +256,10 @@ static void check_threads(bool past_end)
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct roots_range stack, registers;
 		struct region r = {.stack = true, .past_end = past_end};
+		const struct rt_mcache *mc = mcache_of(p);
 
+		if (mc)
+			check_variables(mc->thread.frames);
 		if (!roots_stack(p, &stack, &registers))
 			continue;
 		r.name = "a stack";

@@ -13,6 +13,7 @@
 #include "gc/mark/trace.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/frames.h"
 #include "gc/mark/pastend.h"
 
 enum {
@@ -306,14 +307,38 @@ static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 		scan_frames(m, frame, words);
 }
 
+// mark_variables marks from the variables of named frames, newest first.
+RT_NO_SANITIZE
+static void mark_variables(struct marker *m, const rt_frame *newest)
+{
+	struct frames_at at = {.f = newest};
+	const volatile uintptr_t *slot;
+
+	while ((slot = frames_next(&at)) != NULL) {
+		uintptr_t w = poison_word(*slot);
+
+		m->stack_bytes += sizeof w;
+		if (!grey_in_heap(m, w) || !scan_is_reference(m, w))
+			continue;
+		if (!work_push(&m->work, w)) {
+			drain(m);
+			work_push(&m->work, w);
+		}
+	}
+	drain(m);
+}
+
 static void mark_thread(struct marker *m, struct rt_proc *p)
 {
+	const struct rt_mcache *mc = mcache_of(p);
 	struct roots_range stack, registers;
 	enum work_words words = mark.past_end	? WORK_ENDS
 				: m->bases != 0 ? WORK_INSIDE
 						: WORK_ANY;
 
 	keep_unfinished(m, p);
+	if (mc && !mark.past_end)
+		mark_variables(m, mc->thread.frames);
 	if (!roots_stack(p, &stack, &registers))
 		return;
 	if (!mark.past_end)

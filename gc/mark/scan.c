@@ -84,10 +84,10 @@ uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 	return hi;
 }
 
-// is_reference tells whether w is a reference.  An alloc bit belongs to the
-// first whole granule of an object, so in nearly all cases no division is
-// needed.  A guarded object, or one of 24 bytes, need not begin there.
-static bool is_reference(const struct marker *m, uintptr_t w)
+// An alloc bit belongs to the first whole granule of an object, so in nearly
+// all cases no division is needed.  A guarded object, or one of 24 bytes, need
+// not begin there.
+RT_INLINE bool is_reference(const struct marker *m, uintptr_t w)
 {
 	const atomic_u64 *alloc = grey_alloc_word(grey_mark_word(m, w));
 
@@ -95,6 +95,11 @@ static bool is_reference(const struct marker *m, uintptr_t w)
 	    (atomic_u64_load_relaxed(alloc) & grey_bit(w)))
 		return true;
 	return object_is_reference(w);
+}
+
+bool scan_is_reference(const struct marker *m, uintptr_t w)
+{
+	return is_reference(m, w);
 }
 
 RT_NO_SANITIZE

@@ -40,8 +40,11 @@ static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 // address from which on room was refused.
 uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// scan_references does the same, but pushes only references: no address inside
-// an object, and none with a tag.
+// scan_is_reference tells whether a word is a reference: no address inside an
+// object, and none with a tag.  The word must lie in the heap's range.
+bool scan_is_reference(const struct marker *m, uintptr_t w);
+
+// scan_references does the same as scan_words, but pushes only references.
 uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 
 // scan_from_stack does the same with words of a stack: it pushes what

@@ -65,6 +65,8 @@ struct rt_runs {
 	struct rt_run *kind[32]; /* above RT_KIND_MAX the library's own */
 };
 
+struct rt_frame;
+
 /*
  * The part of an attached thread that inline code knows.  Threads that are
  * not attached share a writable one with no runs.
@@ -80,7 +82,7 @@ struct rt_thread {
 	 * is stopped. */
 	uint8_t barrier;
 	uint8_t spare[5];
-	void *reserved;
+	struct rt_frame *frames; /* the newest (rt/frame.h); its own */
 	struct rt_mcache *mc;
 	struct rt_proc *p;
 	/* The row of a struct rt_runs: [row * RT_RUN_CLASSES + class]. */
@@ -94,7 +96,7 @@ RT_ABI_ASSERT_(offsetof(struct rt_run, start) == 8, "rt_run is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, nostop) == 0, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, pending) == 1, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, barrier) == 2, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, reserved) == 8, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, frames) == 8, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, mc) == 16, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, p) == 24, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_thread, run) == 32, "rt_thread is ABI");

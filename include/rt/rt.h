@@ -70,6 +70,7 @@
 #include <rt/world.h>
 #include <rt/fork.h>
 #include <rt/roots.h>
+#include <rt/frame.h>
 #include <rt/barrier.h>
 #include <rt/gc.h>
 #include <rt/memstats.h>

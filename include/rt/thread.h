@@ -23,8 +23,8 @@ extern "C" {
 typedef struct rt_thread rt_thread;
 
 /*
- * RT_THREAD_EXACT: the thread has exact roots only.  Its stack and registers
- * are not scanned.
+ * RT_THREAD_EXACT: the thread has exact roots only, such as the variables that
+ * it names by RT_FRAME (rt/frame.h).  Its stack and registers are not scanned.
  * RT_THREAD_COOPERATIVE: it stops only where it polls.  In this version every
  * thread does.
  */

@@ -66,6 +66,12 @@ void use(rt_thread *t, struct node *n, size_t size)
 	rt_keep_alive(rt_alloc_in(t, size));
 	rt_keep_alive(rt_alloc_noscan_in(t, size));
 	rt_keep_alive(rt_alloc_kind_in(t, RT_WORDS, size));
+	struct node *volatile next = NULL;
+	const struct node *const first = n;
+	rt_frame *saved = rt_frames_save();
+	RT_FRAME(&n);
+	RT_FRAME(&next, &first);
+	rt_frames_restore(saved);
 	RT_STORE(n, &n->next, n);
 	RT_STORE(n, &n->next, NULL);
 	RT_STORE(n, &n->next, &n->word);

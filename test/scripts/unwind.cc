@@ -127,6 +127,22 @@ static void throw_out_of_a_region()
 	check(caught == 5 && allocates(), "a destructor leaves a region");
 }
 
+static void throw_out_of_a_block()
+{
+	void *a = nullptr;
+	RT_FRAME(&a);
+	rt_frame *const before = rt_frames_save();
+
+	try {
+		void *b = nullptr;
+		RT_FRAME(&b);
+		check(rt_frames_save() != before, "a block has a frame");
+		throw 5;
+	} catch (int) {
+	}
+	check(rt_frames_save() == before, "an exception ends a frame");
+}
+
 // ---- the end of a thread ----
 
 static std::atomic<int> waiting;
@@ -205,6 +221,7 @@ int main()
 	throw_out_of_a_walk(true);
 	throw_out_of_a_handler();
 	throw_out_of_a_region();
+	throw_out_of_a_block();
 	end_thread({exit_thread, false}, "pthread_exit out of a call");
 	end_thread({exit_thread, true}, "pthread_exit out of a region");
 	end_thread({wait_for_ever, false}, "a cancelled call");
