@@ -105,6 +105,8 @@ enum shadow_driver {
 	X(kind,      "ab",     4,    4,  2,  1,   2,  0)                       \
 	/* a kind of any number, with an object that is garbage at once */     \
 	X(brief,     "abn",    2,    4,  0,  0,   0,  0)                       \
+	/* collect while variables with names hold what slots from a on do */   \
+	X(frame,     "a",      4,    4,  0,  0,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

@@ -716,6 +716,36 @@ OP(stack)
 	memset(p, (int)(i + 0x71), n);
 }
 
+// ---- frames ----
+
+// take_base returns the object that a slot leads to, or NULL, and empties the
+// slot, though not for the copy.
+static void *take_base(struct actor *a, unsigned i)
+{
+	const struct shadow_node *o = a->root[i].to;
+
+	a->slot[i] = 0;
+	return o ? (void *)o->at : NULL;
+}
+
+static void put_back(struct actor *a, unsigned i, const void *base)
+{
+	SHADOW_TRUE(!base || rt_is_heap(base));
+	a->slot[i] = shadow_value(a->root[i]);
+}
+
+OP(frame)
+{
+	unsigned i = op->a % run.nslots, k = (i + 1) % run.nslots;
+	void *first = take_base(a, i), *second = NULL;
+	RT_FRAME(&first, &second);
+
+	second = take_base(a, k);
+	SHADOW_OK(rt_gc());
+	put_back(a, i, first);
+	put_back(a, k, second);
+}
+
 // ---- the thread ----
 
 void shadow_attach(struct actor *a, bool bounds)
