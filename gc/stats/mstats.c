@@ -170,14 +170,19 @@ static void fill_heap(rt_memstats *m, const struct snapshot *s,
 	m->other_sys = s->other_sys;
 }
 
+// pauses_of returns a copy of pauses that is made in *m.
+static struct pausering_copy pauses_of(rt_memstats *m)
+{
+	return (struct pausering_copy){.ns = m->pause_ns, .end = m->pause_end};
+}
+
+// fill_gc fills in the rest of *m.
 static void fill_gc(rt_memstats *m, const struct snapshot *s,
 		    const struct pausering_copy *pauses)
 {
 	m->next_gc = s->heap_goal;
 	m->last_gc = s->cycles.last_gc_unix;
 	m->pause_total_ns = pauses->total_ns;
-	memcpy(m->pause_ns, pauses->ns, sizeof m->pause_ns);
-	memcpy(m->pause_end, pauses->end, sizeof m->pause_end);
 	m->num_gc = (uint32_t)s->cycles.num_gc;
 	m->num_forced_gc = (uint32_t)s->cycles.num_forced_gc;
 	memcpy(&m->gc_cpu_fraction, &s->cycles.gc_cpu_fraction,
@@ -189,7 +194,7 @@ static void fill_gc(rt_memstats *m, const struct snapshot *s,
 
 void mstats_read(rt_memstats *m, struct text *report)
 {
-	struct pausering_copy pauses;
+	struct pausering_copy pauses = pauses_of(m);
 	struct snapshot s;
 	struct sums sums;
 	uint64_t sys;
@@ -204,7 +209,7 @@ void mstats_read(rt_memstats *m, struct text *report)
 
 void mstats_read_live(rt_memstats *m)
 {
-	struct pausering_copy pauses;
+	struct pausering_copy pauses = pauses_of(m);
 	struct snapshot s;
 	struct sums sums;
 
@@ -216,8 +221,9 @@ void mstats_read_live(rt_memstats *m)
 
 size_t mstats_read_gc(uint64_t *buf)
 {
+	uint64_t ns[RT_PAUSES], end[RT_PAUSES];
+	struct pausering_copy pauses = {.ns = ns, .end = end};
 	struct gcstats_cycles cycles;
-	struct pausering_copy pauses;
 	uint64_t n;
 
 	gcstats_read(&cycles, &pauses);
@@ -225,8 +231,8 @@ size_t mstats_read_gc(uint64_t *buf)
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t slot = (cycles.num_gc - 1 - i) % RT_PAUSES;
 
-		buf[i] = pauses.ns[slot];
-		buf[n + i] = pauses.end[slot];
+		buf[i] = ns[slot];
+		buf[n + i] = end[slot];
 	}
 	buf[2 * n] = cycles.last_gc_unix;
 	buf[2 * n + 1] = (uint32_t)cycles.num_gc;

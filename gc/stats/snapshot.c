@@ -27,7 +27,7 @@ static void load_gauges(struct snapshot *s)
 
 // load_common fills in what is loaded in the same way with the world stopped
 // and live.
-static void load_common(struct snapshot *s, struct pausering_copy *pauses)
+static void load_common(struct snapshot *s)
 {
 	load_gauges(s);
 	s->max_mappings = sysmem_max_mappings();
@@ -39,10 +39,6 @@ static void load_common(struct snapshot *s, struct pausering_copy *pauses)
 	s->nthreads = atomic_u32_load_relaxed(&procs.attached);
 	s->stopping = gcstats.stopping;
 	s->total = gcstats.total;
-	if (pauses)
-		gcstats_read(&s->cycles, pauses);
-	else
-		gcstats_read_cycles(&s->cycles);
 }
 
 void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses)
@@ -51,7 +47,11 @@ void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses)
 		throw_fatal("world not stopped");
 	heapstats_unsafe_read(&s->heap);
 	heapgauge_read(s->heapgauges);
-	load_common(s, pauses);
+	load_common(s);
+	if (pauses)
+		gcstats_read_stopped(&s->cycles, pauses);
+	else
+		gcstats_read_cycles(&s->cycles);
 }
 
 void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
@@ -65,7 +65,11 @@ void snapshot_live(struct snapshot *s, struct pausering_copy *pauses)
 					h->in_stacks - h->in_work_bufs -
 					h->in_ptr_scalar_bits;
 	s->heapgauges[HEAPGAUGE_RELEASED] = h->released;
-	load_common(s, pauses);
+	load_common(s);
+	if (pauses)
+		gcstats_read(&s->cycles, pauses);
+	else
+		gcstats_read_cycles(&s->cycles);
 }
 
 uint64_t snapshot_beside_heap(const struct snapshot *s)

@@ -166,6 +166,13 @@ void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
 	}
 }
 
+void gcstats_read_stopped(struct gcstats_cycles *cycles,
+			  struct pausering_copy *pauses)
+{
+	gcstats_read_cycles(cycles);
+	pausering_read_stopped(&gcstats.pauses, pauses);
+}
+
 #ifdef RT_TEST
 void gcstats_count_from(uint64_t n)
 {

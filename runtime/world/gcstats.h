@@ -104,7 +104,10 @@ void gcstats_end_cycle(const struct gcstats_cycle *c);
 void gcstats_record_stop(int reason, const struct rt_stop_times *times);
 
 // gcstats_read copies the record and the pauses as of one moment.
+// gcstats_read_stopped does so with the world stopped, and never retries.
 void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses);
+void gcstats_read_stopped(struct gcstats_cycles *cycles,
+			  struct pausering_copy *pauses);
 
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);

@@ -1,6 +1,8 @@
 // The ring of the last collection pauses.
 #include "runtime/world/pausering.h"
 
+#include <string.h>
+
 #include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 
@@ -24,6 +26,18 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 	atomic_u64_store_release(&r->count, n + 1);
 }
 
+// copy_slots copies four slots a round, because a round costs as much as a
+// slot.
+static void copy_slots(uint64_t *to, const atomic_u64 *from)
+{
+	for (unsigned i = 0; i < PAUSERING_LEN; i += 4) {
+		to[i] = atomic_u64_load_acquire(&from[i]);
+		to[i + 1] = atomic_u64_load_acquire(&from[i + 1]);
+		to[i + 2] = atomic_u64_load_acquire(&from[i + 2]);
+		to[i + 3] = atomic_u64_load_acquire(&from[i + 3]);
+	}
+}
+
 // read_once copies the ring and tells whether the copy is of one moment.  The
 // acquires pair with the releases in pausering_add.  That of count shows every
 // store of the pauses counted.  Had any load after it seen a store of a later
@@ -31,10 +45,8 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end)
 static bool read_once(const struct pausering *r, struct pausering_copy *out)
 {
 	out->count = atomic_u64_load_acquire(&r->count);
-	for (unsigned i = 0; i < PAUSERING_LEN; i++) {
-		out->ns[i] = atomic_u64_load_acquire(&r->ns[i]);
-		out->end[i] = atomic_u64_load_acquire(&r->end[i]);
-	}
+	copy_slots(out->ns, r->ns);
+	copy_slots(out->end, r->end);
 	out->total_ns = atomic_u64_load_acquire(&r->total_ns);
 	return atomic_u64_load_relaxed(&r->begun) == out->count;
 }
@@ -44,6 +56,16 @@ void pausering_read(const struct pausering *r, struct pausering_copy *out)
 	// The writer may have lost its processor to this very loop.
 	while (!read_once(r, out))
 		oscall_yield();
+}
+
+void pausering_read_stopped(const struct pausering *r,
+			    struct pausering_copy *out)
+{
+	RT_CHECK(pausering_check(r));
+	memcpy(out->ns, r->ns, sizeof r->ns);
+	memcpy(out->end, r->end, sizeof r->end);
+	out->total_ns = atomic_u64_load_relaxed(&r->total_ns);
+	out->count = atomic_u64_load_relaxed(&r->count);
 }
 
 const char *pausering_check(const struct pausering *r)

@@ -21,9 +21,10 @@ struct pausering {
 	atomic_u64 count;    // pauses recorded
 };
 
+// A copy of the ring, for which the reader provides the arrays.
 struct pausering_copy {
-	uint64_t ns[PAUSERING_LEN];
-	uint64_t end[PAUSERING_LEN];
+	uint64_t *ns; // PAUSERING_LEN of each
+	uint64_t *end;
 	uint64_t total_ns;
 	uint64_t count;
 };
@@ -35,6 +36,10 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end);
 // pausering_read copies all slots, the total and the count as of one moment.
 // Any thread may call it at any time; it retries while a pause is recorded.
 void pausering_read(const struct pausering *r, struct pausering_copy *out);
+
+// pausering_read_stopped does so with the world stopped, and never retries.
+void pausering_read_stopped(const struct pausering *r,
+			    struct pausering_copy *out);
 
 // pausering_check returns NULL if all invariants hold, otherwise what does not.
 // No pause may be recorded meanwhile.  Debug builds ask it in pausering_add.

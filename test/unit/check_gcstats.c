@@ -196,8 +196,9 @@ static void *read_records(void *arg)
 	uint64_t last = 0;
 
 	while (!atomic_u32_load_acquire(&readers.end)) {
+		uint64_t ns[PAUSERING_LEN], ends[PAUSERING_LEN];
+		struct pausering_copy pauses = {.ns = ns, .end = ends};
 		struct gcstats_cycles both, alone;
-		struct pausering_copy pauses;
 
 		gcstats_read(&both, &pauses);
 		gcstats_read_cycles(&alone);
