@@ -170,6 +170,13 @@ static bool sema_serves(const struct sema *s, uint32_t ticket,
 	return *serving == ticket;
 }
 
+// ticket_bit returns the bit with which a ticket's owner sleeps.  All sleepers
+// wait for one word to change, each for another value.
+static uint32_t ticket_bit(uint32_t ticket)
+{
+	return UINT32_C(1) << (ticket % 32);
+}
+
 void sema_acquire(struct sema *s)
 {
 	// Seqcst, like the add in sema_release: either the holder sees this
@@ -185,7 +192,7 @@ void sema_acquire(struct sema *s)
 		atomic_pause();
 	}
 	while (!sema_serves(s, ticket, &serving))
-		oscall_futex_wait(&s->serving, serving, UINT64_MAX);
+		oscall_futex_wait_as(&s->serving, serving, ticket_bit(ticket));
 }
 
 bool sema_try_acquire(struct sema *s)
@@ -205,10 +212,9 @@ void sema_release(struct sema *s)
 
 	RT_CHECK(sema_check(s));
 	schedpoint(SCHED_SEMA_RELEASE);
-	// Sleepers wait for different tickets on one word, so all are woken.
-	// They are few, such as threads that want to stop the world.
+	// Of fewer than 33 sleepers, only the next one is woken.
 	if (atomic_u32_load_seqcst(&s->next) != serving)
-		oscall_futex_wake(&s->serving, UINT32_MAX);
+		oscall_futex_wake_as(&s->serving, ticket_bit(serving));
 }
 
 void sema_fork_child(struct sema *s)

@@ -335,6 +335,31 @@ int oscall_futex_wake(const atomic_u32 *word, uint32_t n)
 		      before);
 }
 
+int oscall_futex_wait_as(const atomic_u32 *word, uint32_t expected,
+			 uint32_t bits)
+{
+	int before = errno;
+	int error = refused(OSCALL_FUTEX_WAIT);
+
+	if (error)
+		return told(error, before);
+	return result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE,
+			      expected, NULL, NULL, bits),
+		      before);
+}
+
+int oscall_futex_wake_as(const atomic_u32 *word, uint32_t bits)
+{
+	int before = errno;
+	int error = refused(OSCALL_FUTEX_WAKE);
+
+	if (error)
+		return told(error, before);
+	return result(syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE,
+			      INT32_MAX, NULL, NULL, bits),
+		      before);
+}
+
 void oscall_yield(void)
 {
 	if (!refused(OSCALL_YIELD))

@@ -103,6 +103,12 @@ int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
 		      uint64_t timeout_ns);
 int oscall_futex_wake(const atomic_u32 *word, uint32_t n);
 
+// oscall_futex_wait_as does the same, without limit, as a sleeper that has some
+// bits.  oscall_futex_wake_as wakes all sleepers that have one of the bits.
+int oscall_futex_wait_as(const atomic_u32 *word, uint32_t expected,
+			 uint32_t bits);
+int oscall_futex_wake_as(const atomic_u32 *word, uint32_t bits);
+
 // Clocks, in ns; 0 if refused.
 uint64_t oscall_monotonic(void);
 uint64_t oscall_realtime(void);

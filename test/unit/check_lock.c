@@ -7,6 +7,7 @@
 #include "runtime/os/lock.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/throw.h"
+#include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 #include "test/harness/thread.h"
@@ -488,6 +489,32 @@ TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 		ck_assert_uint_eq(served[i], i);
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&sema.serving),
 			  first + 1 + THREADS);
+}
+
+static atomic_u32 tids[THREADS];
+
+static void *note_turn_by_number(void *arg)
+{
+	atomic_u32_store_release(&tids[(uintptr_t)arg], thread_number());
+	return note_turn(arg);
+}
+
+// If a release woke all, the others would sleep again.
+TEST(a_release_wakes_the_next_sleeper_only)
+{
+	pthread_t threads[THREADS];
+
+	count_calls(OSCALL_FUTEX_WAIT);
+	sema_acquire(&sema);
+	start_all(threads, note_turn_by_number);
+	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
+		oscall_yield();
+	for (int i = 0; i < THREADS; i++)
+		await_asleep(&tids[i]);
+	sema_release(&sema);
+	join_all(threads);
+	ck_assert_int_eq(nserved, THREADS);
+	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAIT), THREADS);
 }
 
 // Sleepers whose sleeps returned early are in the kernel's queue in any order.

@@ -168,6 +168,8 @@ TEST(wait_returns_when_the_word_differs)
 {
 	ck_assert_int_eq(oscall_futex_wait(&word, 1, UINT64_MAX), EAGAIN);
 	ck_assert_int_eq(oscall_futex_wake(&word, 1), 0);
+	ck_assert_int_eq(oscall_futex_wait_as(&word, 1, 1), EAGAIN);
+	ck_assert_int_eq(oscall_futex_wake_as(&word, 1), 0);
 }
 
 TEST(wait_ends_after_its_time)

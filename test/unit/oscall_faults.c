@@ -180,7 +180,7 @@ static int try_yield(void)
 	return errno;
 }
 
-static unsigned lock_turn;
+static unsigned lock_turn, wait_turn, wake_turn;
 
 #define TRY(call, error)                                                       \
 	static int try_##call(void)                                            \
@@ -192,8 +192,10 @@ TRY(commit, oscall_commit(block, page))
 TRY(uncommit, oscall_uncommit(block, page))
 TRY(lock, lock_turn++ % 2 == 0 ? oscall_lock(block, page, false)
 			       : oscall_unlock(block, page))
-TRY(futex_wait, oscall_futex_wait(&word, 1, UINT64_MAX))
-TRY(futex_wake, oscall_futex_wake(&word, 1))
+TRY(futex_wait, wait_turn++ % 2 == 0 ? oscall_futex_wait(&word, 1, UINT64_MAX)
+				     : oscall_futex_wait_as(&word, 1, 1))
+TRY(futex_wake, wake_turn++ % 2 == 0 ? oscall_futex_wake(&word, 1)
+				     : oscall_futex_wake_as(&word, 1))
 TRY(affinity, oscall_nprocs() == 0 ? errno : 0)
 TRY(pagesize, oscall_page_size() == 0 ? errno : 0)
 TRY(atfork, oscall_at_fork(nothing, nothing, nothing))

@@ -574,6 +574,7 @@ static const struct {
 	const char *reason;
 } exempt[] = {
     {"oscall_futex_wake", true, "see spared"},
+    {"oscall_futex_wake_as", true, "see spared"},
     {"oscall_yield", true, "no result; made by who waits for another"},
     {"oscall_gettid", true, "cannot fail"},
     {"oscall_main_thread", true, "cannot fail"},
