@@ -17,6 +17,8 @@ static const rt_value_format nan_box =
 static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
 static const rt_value_format pair_behind = {
     0, 0, (uint64_t)-9, UINT64_MAX, UINT64_MAX, 0, 0, 16, -1, 0, 0};
+static const rt_value_format pair_shifted = {
+    0x40, 0x40, 0, UINT64_MAX, UINT64_MAX, 0, 3, 16, 1, 0, 0};
 static const rt_value_format shifted = {1, 1, 0, UINT64_MAX, ~UINT64_C(1), 0, 3,
 					8, 0, 0, 0};
 static const rt_value_format based = {0, 0, 0, UINT64_MAX, UINT64_MAX, 4096,
@@ -141,17 +143,34 @@ TEST(a_value_may_point_into_an_object)
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 }
 
-TEST(half_a_value_at_the_end_is_not_read, .n = 2)
+// Formats whose values are two words, and where the reference is.
+static const struct {
+	const rt_value_format *f;
+	uint64_t tag;
+	unsigned reference;
+} pairs[] = {
+    {&pair, 0x40, 0},
+    {&pair_behind, (uint64_t)-1, 1},
+    {&pair_shifted, 0x40, 0},
+};
+
+static void put_reference(unsigned i, unsigned at)
 {
-	words[0] = words[2] = address();
-	words[1] = words[3] = _i == 0 ? 0x40 : address();
-	if (_i == 1)
-		words[0] = words[2] = (uint64_t)-1;
-	add(_i == 0 ? &pair : &pair_behind, 3);
+	uint64_t p = address();
+
+	words[at + pairs[i].reference] = p >> pairs[i].f->shift;
+	words[at + 1 - pairs[i].reference] = pairs[i].tag;
+}
+
+TEST(half_a_value_at_the_end_is_not_read, .n = RT_ARRAY_LEN(pairs))
+{
+	put_reference(_i, 0);
+	put_reference(_i, 2);
+	add(pairs[_i].f, 3);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	// With the other half, the second value counts too.
-	words[2 + _i] = address();
-	add(_i == 0 ? &pair : &pair_behind, 4);
+	put_reference(_i, 2);
+	add(pairs[_i].f, 4);
 	ck_assert_uint_eq(heap_live_after_gc(), 2);
 }
 
