@@ -1,9 +1,9 @@
 // mksizeclass.c - prints runtime/base/sizeclass.c.
 //
 // Go: mksizeclasses.go.  Three rules make the list.  A class is a multiple of
-// an alignment that grows with its size; its span is the smallest whose tail
-// wastes at most an eighth; and of classes that fill a span with the same
-// number of objects only the largest is kept.
+// an alignment that grows with its size.  Its span is the smallest whose tail
+// wastes at most an eighth.  Of classes that fill a span with the same number of
+// objects, only the largest is kept.
 //
 // Usage: mksizeclass > runtime/base/sizeclass.c
 #include <stdio.h>

@@ -4,7 +4,7 @@
 // usage: larson THREADS SLOTS LEAST MOST
 //
 // So objects die in an order that no program planned.  Where memory is freed,
-// another thread frees it than the one that allocated it.  An array has SLOTS
+// the thread that frees it is not the one that allocated it.  An array has SLOTS
 // places; objects have LEAST to MOST bytes, in steps of 8, zeroed, and their
 // sizes are known at run time only.  The value is operations of all threads;
 // the checksum is of the dying objects' contents.

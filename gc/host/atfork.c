@@ -63,7 +63,7 @@ static void free_granted(struct rt_mcache *mc, struct rt_proc *counts)
 
 	if (mc->granted_stack)
 		stackfree(mc, counts, mc->granted_stack, mc->granted_bytes);
-	// It is small: a large one is being set up.
+	// A large object would be in setting_up instead.
 	if (mc->granted && object_find((uintptr_t)mc->granted, &o) &&
 	    o.kind >= KIND_OWN)
 		reclaim_object(mc, &o);

@@ -186,8 +186,8 @@ static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 		drain(m);
 }
 
-// push_from_stack pushes the words of [lo, hi), but the base of an object in
-// place of a pointer into it, where kinds want that.
+// push_from_stack pushes the words of [lo, hi).  Where kinds want that, it
+// pushes the base of an object in place of a pointer into the object.
 static void push_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while ((lo = scan_from_stack(m, lo, hi)) != hi)
@@ -635,9 +635,9 @@ static void open_marking(struct rt_proc *p)
 	work_open(&mark.first.work, p, 0);
 }
 
-// mark_roots calls the root callbacks, and only then adds the jobs: a helper
-// that comes from an earlier marking takes a job at once, and no stack may be
-// read before the last callback has returned.
+// mark_roots calls the root callbacks, and then adds the jobs.  A helper that
+// comes from an earlier marking takes a job at once, but no stack may be read
+// before the last callback has returned.
 static void mark_roots(struct marker *m)
 {
 	m->tracing = 0;

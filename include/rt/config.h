@@ -65,8 +65,9 @@ typedef struct rt_config {
 	 *
 	 * When less lives than before, the goal falls in steps, because the
 	 * memory is there.  Each collection that the host did not request
-	 * lowers it by at least an eighth of what it is above the formula, and
-	 * to at most live + the free pages that are not released.  rt_gc,
+	 * lowers it by at least an eighth of its distance to the formula.
+	 * After that it is at most live + the free pages that are not
+	 * released.  rt_gc,
 	 * rt_free_os_memory and rt_set_gc_percent set it to the formula at
 	 * once.
 	 *

@@ -119,7 +119,7 @@ typedef struct rt_memstats {
 	/* When the last collection ended, in ns since 1970; 0 if none has. */
 	uint64_t last_gc;
 
-	/* Nanoseconds for which collections have ever stopped the world. */
+	/* How long collections have stopped the world in all, in ns. */
 	uint64_t pause_total_ns;
 
 	/* The last 256 pauses, in ns, and when each ended, in ns since

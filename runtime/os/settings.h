@@ -30,8 +30,8 @@ RT_GLOBAL rt_config settings;
 void settings_default(rt_config *c, size_t size);
 
 // settings_known tells whether the host's struct at s, of size bytes, can be
-// read as one of known bytes: it has at least the bytes that every host has,
-// and what this version does not know of it is 0.
+// read as one of known bytes.  It must have at least the least bytes that every
+// host has, and what this version does not know of it must be 0.
 bool settings_known(const void *s, size_t size, size_t least, size_t known);
 
 // settings_initialised tells whether struct_size is possible, and the host set

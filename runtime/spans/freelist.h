@@ -13,9 +13,9 @@
 // So at marking there is no list, and an exact read of statistics is exact.
 //
 // In a listed slot, word 0 is the link, and word 1 is the address of the slot
-// xor a secret.  It tells that the object was freed before.  Whoever takes a
-// slot from a list clears both.  An object below FREELIST_MIN bytes has no room
-// for them.
+// xor a secret.  It tells that the object was freed before.  A thread that
+// takes a slot from a list clears both.  An object below FREELIST_MIN bytes has
+// no room for them.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 

@@ -771,8 +771,8 @@ static bool take_behind(const struct mspan *s, uint64_t more, uint64_t *nscav)
 	return ok;
 }
 
-// untake_behind frees pages that are counted, but are not published.  It leaves
-// their pagewords: those of protected pages say so.
+// untake_behind frees pages that are counted, but are not published.  It keeps
+// their pagewords, which say whether the pages are protected.
 static void untake_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
 {
 	count_free(p, MSPAN_HEAP, npages);

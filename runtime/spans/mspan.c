@@ -177,8 +177,8 @@ static uint32_t slot_of_bit(const struct mspan *s, unsigned bit)
 	return mspan_slot(s, offset + s->elemsize - (UINT64_C(1) << shift));
 }
 
-// run_cap returns the lowest bit at which a run may start whose last slot
-// begins at last, so that it covers at most a page, or one slot.
+// run_cap returns the lowest bit at which a run may start if its last slot
+// begins at last.  Such a run covers at most a page, or one slot.
 static unsigned run_cap(const struct mspan *s, unsigned last)
 {
 	unsigned shift = sizeclass_bit_shift(s->sizeclass);

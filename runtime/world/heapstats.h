@@ -3,9 +3,9 @@
 // Go: consistentHeapStats, heapStatsDelta (mstats.go).
 //
 // Every writer adds its changes to slot gen of three.  A reader moves gen on,
-// waits until each P was seen outside a change (its stats_seq even), and may
-// then read the slot that was current: later changes go to the next one.  It
-// folds the older slot into the one that was current, and clears the older.
+// so later changes go to the next slot.  It waits until each P was seen outside
+// a change (its stats_seq even), and may then read the slot that was current.
+// It folds the older slot into the one that was current, and clears the older.
 //
 // Why three slots: one takes new changes the moment gen has moved, one is
 // being read while late writers still finish in it, and one holds the history

@@ -187,9 +187,9 @@ void shadow_set_root(struct actor *a, unsigned i, struct shadow_word w)
 	a->slot[i] = shadow_value(w);
 }
 
-// all_of returns how many bytes of a new object the program uses: n, or all of
-// them for an odd c of a fuzzer's program, if the object is neither large nor
-// perhaps combined.
+// all_of returns how many bytes of a new object the program uses, which are n
+// in most cases.  For an odd c a fuzzer's program uses all of them, if the
+// object is neither large nor perhaps combined.
 static size_t all_of(const void *p, size_t n, bool noscan, unsigned c)
 {
 	if (!run.wild || c % 2 == 0 || n > SHADOW_SMALL || (noscan && n <= 16))

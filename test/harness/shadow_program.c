@@ -111,8 +111,9 @@ static struct shadow_op input_op(struct input *in, enum shadow_kind kind)
 	return op;
 }
 
-// every_size makes three objects of each size class, with pointers or without,
-// and of some large sizes, with and without, and drops one of three.
+// every_size makes three objects of each size class, by turns with pointers and
+// without, and drops the second.  It does so for some large sizes too, in both
+// ways.
 static void every_size(struct shadow_program *p)
 {
 	struct shadow_op op = {.kind = SHADOW_alloc};

@@ -52,8 +52,8 @@
 // Objects are bits.  The first marking has one job, and the object 0.  In the
 // second, both jobs lead to 1, a large object: what it leads to, 0 and 2, is a
 // range.  So a marker that took the range may be alone when it finds 2, the
-// serial object, and has 0 left, which 2 leads to as well.  The second round
-// begins with 3 and 4.
+// serial object.  It then has 0 left, to which 2 leads as well.  The second
+// round begins with 3 and 4.
 #define ALL (marking == 1 -> 1 : 7)
 #define SECOND 24
 #define SMALL 1 // objects whose marks are kept back

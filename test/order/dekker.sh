@@ -4,10 +4,10 @@
 # is read.
 #
 # The functions of the pairs are those that doc/memory-order.md names.  Each is
-# compiled for aarch64 and disassembled: after every atomic write (a store with
-# release, an exclusive store, an instruction of LSE, or a call of gcc's
-# out-of-line forms) there must be a "dmb ish" before the next load outside
-# the stack, call, or return.  x86-64 needs none of this, and the emulator of
+# compiled for aarch64 and disassembled.  After every atomic write there must be
+# a "dmb ish" before the next load outside the stack, call, or return.  A write
+# is a store with release, an exclusive store, an instruction of LSE, or a call
+# of gcc's out-of-line forms.  x86-64 needs none of this, and the emulator of
 # a weak machine on a strong one shows nothing; so the code itself is read.
 #
 # In the functions that publish and follow, the writes with release and the

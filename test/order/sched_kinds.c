@@ -132,9 +132,9 @@ static int look_at(void *obj, size_t n, int its_kind, void *found)
 	return 0;
 }
 
-// An object that the leader took for a thread is an object: before that thread
-// runs again, the host may find it in a walk, its callback may be called for it
-// (checkmark), and the address sanitizer reports neither.
+// An object that the leader took for a thread exists before that thread runs
+// again.  The host may find it in a walk, and checkmark may call its callback.
+// The address sanitizer reports neither.
 TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 {
 	void *found = NULL;
