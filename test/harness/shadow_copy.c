@@ -56,8 +56,9 @@ static size_t places(const struct shadow_node *o)
 	return o->n / 8 / shadow_step(o->layout);
 }
 
-// place returns where word k is, in values: all are behind the first one, or
-// as many as there may be are spread from the second one to the last.
+// place returns where word k is, in values.  The words follow the first value,
+// or, if there is more room than words, are spread from the second value to the
+// last.
 static size_t place(const struct shadow_node *o, size_t k)
 {
 	size_t n = places(o);

@@ -898,8 +898,8 @@ OP(handlers)
 	SHADOW_OK(rt_set_memstats_double_check(RT_CHECK_FATAL));
 }
 
-// These are left out: threads and waiting, which one actor has no use for, what
-// is asked once in a process, and munmap, whose failure is a leak.
+// Three sorts are left out: those about threads and waiting, for which one actor
+// has no use; those made once in a process; and munmap, whose failure is a leak.
 static const enum oscall calls[] = {
     OSCALL_RESERVE,  OSCALL_COMMIT, OSCALL_UNCOMMIT, OSCALL_MAP,
     OSCALL_RELEASE,  OSCALL_ADVISE, OSCALL_NAME,     OSCALL_CLOCK,

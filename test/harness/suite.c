@@ -96,7 +96,8 @@ static bool is_sound(void)
 	return ok;
 }
 
-// add_test adds a test to a case of Check, or what says that it is skipped.
+// add_test adds a test to a case of Check.  In place of a test that is skipped
+// it adds one that says so.
 static void add_test(TCase *tc, const struct suite_test *t)
 {
 	int limit = t->limit ? t->limit : t->n ? t->n : 1;

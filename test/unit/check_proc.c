@@ -276,17 +276,17 @@ TEST(a_refused_end_disturbs_no_thread)
 // What the system said to the host, read when the thread runs again.
 enum { OF_THE_HOST = 4711 };
 
-static atomic_u32 world_stands, world_starts;
+static atomic_u32 stopped, started;
 
 static void poll_until_started(void)
 {
-	while (!atomic_u32_load_acquire(&world_starts))
+	while (!atomic_u32_load_acquire(&started))
 		rt_safepoint();
 }
 
 static void leave_while_stopped(void)
 {
-	await_at_least(&world_stands, 1);
+	await_at_least(&stopped, 1);
 	rt_blocking_leave();
 }
 
@@ -300,10 +300,10 @@ static void *stop_until_a_thread_waits(void *arg)
 	rt_thread_attach(0);
 	rt_stop_the_world(RT_STOP_HOST);
 	before = fault_failed(OSCALL_FUTEX_WAIT);
-	atomic_u32_store_release(&world_stands, 1);
+	atomic_u32_store_release(&stopped, 1);
 	while (fault_failed(OSCALL_FUTEX_WAIT) == before)
 		oscall_yield();
-	atomic_u32_store_release(&world_starts, 1);
+	atomic_u32_store_release(&started, 1);
 	rt_start_the_world(NULL);
 	rt_thread_detach();
 	return arg;
