@@ -240,8 +240,8 @@ void *rt_alloc_noscan_uninit(size_t n)
 	return rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, n);
 }
 
-// alloc_registered is not inline, because the compiler would then share code with
-// the two kinds of every heap, for two instructions more.
+// alloc_registered is not inline, because the compiler would then share code
+// with the two kinds of every heap, for two instructions more.
 static RT_NOINLINE void *alloc_registered(int kind, size_t n)
 {
 	return rt_alloc_of_(rt_thread_tls, kind, n);

@@ -4,6 +4,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/world/stw.h"
 #include "gc/mark/layout.h"
+#include "gc/mark/drops.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/attach.h"
@@ -57,6 +58,8 @@ int rt_fini(void)
 {
 	int error = door_attached(false);
 
+	if (!error && drops_runs(proc_self()))
+		error = RT_EBUSY;
 	if (error)
 		return error;
 	stw_acquire(proc_self());

@@ -8,6 +8,7 @@
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
+#include "gc/host/finalize.h"
 #include "gc/host/supply.h"
 
 int rt_gc(void)
@@ -19,6 +20,7 @@ int rt_gc(void)
 		return error;
 	supply_collect(p, ASK_FORCED);
 	handlers_warn_mappings();
+	finalize_tell();
 	return RT_OK;
 }
 

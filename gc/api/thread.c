@@ -3,6 +3,7 @@
 
 #include "runtime/world/safepoint.h"
 #include "gc/host/door.h"
+#include "gc/host/finalize.h"
 #include "gc/host/region.h"
 #include "gc/host/attach.h"
 
@@ -34,6 +35,8 @@ int rt_thread_detach(void)
 {
 	int error = door_attached(false);
 
+	if (!error && drops_runs(proc_self()))
+		error = RT_EBUSY;
 	if (error)
 		return error;
 	attach_undo();
@@ -51,8 +54,10 @@ void rt_safepoint(void)
 {
 	rt_thread *t = rt_thread_tls;
 
-	if (t->p && !t->p->in_region && !t->p->stopper)
-		safepoint_poll(t);
+	if (!t->p || t->p->in_region || t->p->stopper)
+		return;
+	safepoint_poll(t);
+	finalize_poll(t);
 }
 
 // ---- blocking regions ----

@@ -8,6 +8,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
+#include "gc/mark/drops.h"
 
 // The fewest chunks that helpers are called for: some hundred microseconds of
 // sweeping, against the tens that it takes to wake a thread.
@@ -20,6 +21,7 @@ struct found {
 	uint32_t small_freed[SIZECLASS_COUNT];
 	uint64_t large_freed_bytes;
 	uint64_t large_freed;
+	bool freed;	       // some slot
 	struct mspan *dead;    // linked by next, like partial
 	struct mspan *partial; // in the order in which they are pushed
 	struct mspan **partial_end;
@@ -142,6 +144,32 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 	}
 }
 
+static void add_dead(struct found *f, struct mspan *s)
+{
+	s->next = f->dead;
+	f->dead = s;
+}
+
+static void add_partial(struct found *f, struct mspan *s)
+{
+	s->next = NULL;
+	*f->partial_end = s;
+	f->partial_end = &s->next;
+}
+
+static void count_freed(struct found *f, const struct mspan *s, uint32_t freed)
+{
+	f->freed |= freed != 0;
+	if (mspan_is_large(s)) {
+		if (RT_UNLIKELY(guard_on) && freed != 0)
+			check_guarded(s);
+		f->large_freed += freed;
+		f->large_freed_bytes += freed * s->elemsize;
+	} else {
+		f->small_freed[s->sizeclass] += freed;
+	}
+}
+
 // sweep_span sweeps a span that the caller has claimed, and adds to *f what it
 // found.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
@@ -160,21 +188,11 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		s->needzero = 1;
 	schedpoint(SCHED_SWEEP_SPAN);
 	atomic_u32_store_release(&s->sweepgen, gen);
-	if (mspan_is_large(s)) {
-		if (RT_UNLIKELY(guard_on) && freed != 0)
-			check_guarded(s);
-		f->large_freed += freed;
-		f->large_freed_bytes += freed * s->elemsize;
-	} else {
-		f->small_freed[s->sizeclass] += freed;
-	}
+	count_freed(f, s, freed);
 	if (c.live == 0) {
-		s->next = f->dead;
-		f->dead = s;
-	} else if (c.live < s->nelems) {
-		s->next = NULL;
-		*f->partial_end = s;
-		f->partial_end = &s->next;
+		add_dead(f, s);
+	} else if (c.live < s->nelems && !s->queued) {
+		add_partial(f, s);
 	}
 }
 
@@ -188,8 +206,8 @@ static void push_partial(struct mspan *list)
 }
 
 // publish counts the frees, and only then makes slots and pages usable again,
-// so that no reader finds more objects than fit.
-static void publish(struct rt_proc *p, const struct found *f)
+// so that no reader finds more objects than fit.  It returns the bytes freed.
+static uint64_t publish(struct rt_proc *p, const struct found *f)
 {
 	uint64_t bytes = f->large_freed_bytes;
 	struct heapstats_delta *d;
@@ -212,6 +230,7 @@ static void publish(struct rt_proc *p, const struct found *f)
 	schedpoint(SCHED_SWEEP_PUBLISH_COUNTED);
 	push_partial(f->partial);
 	mheap_free(p, f->dead);
+	return bytes;
 }
 
 static bool claim(struct mspan *s, uint32_t gen)
@@ -252,7 +271,7 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 			taken.word[w] ^= UINT64_C(1) << bit;
 			sweep_page(page + w * 64 + bit, gen, &f);
 		}
-	if (f.dead || f.partial)
+	if (f.freed || f.dead || f.partial)
 		publish(p, &f);
 }
 
@@ -328,6 +347,77 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 	atomic_u64_add_relaxed(&gauges.heap_live, -s->elemsize);
 	publish(p, &f);
 	return true;
+}
+
+// ---- dropped objects ----
+
+// spoil_bits spoils the objects of bits of word w of a span.
+static RT_NOINLINE void spoil_bits(const struct mspan *s, unsigned w,
+				   uint64_t bits)
+{
+	for (; bits; bits &= bits - 1)
+		spoil_object((void *)mspan_object(
+				 s, deadbits_object(s, w, bits_ctz(bits))),
+			     mspan_usable(s));
+}
+
+// free_dropped frees the dropped objects of word w, and returns their number.
+// A slot is free before its object ceases to be dead (deadbits.h).
+static uint32_t free_dropped(const struct mspan *s, unsigned w)
+{
+	struct deadwords *d = deadbits_word(s, w);
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	atomic_u64 *word = mspan_word(s, line, w);
+	uint64_t bits = deadbits_dropped(d);
+
+	if (bits == 0)
+		return 0;
+	if (RT_UNLIKELY(spoil_on()))
+		spoil_bits(s, w, bits);
+	// Release: see object_find.
+	atomic_u64_store_release(word, atomic_u64_load_relaxed(word) & ~bits);
+	deadbits_clear(d, bits);
+	return (uint32_t)bits_count(bits);
+}
+
+// end_span ends the time of a span in a batch.  What was dropped while it was
+// in use is freed by a collection, which finds whether anything refers to it.
+static void end_span(struct mspan *s, struct found *f)
+{
+	uint64_t waiting = 0;
+	uint32_t freed = 0;
+
+	for (unsigned w = 0; w < s->nwords; w++) {
+		if (!s->condemned)
+			freed += free_dropped(s, w);
+		waiting |= deadbits_waiting(deadbits_word(s, w));
+	}
+	s->alloc_count -= freed;
+	if (freed != 0)
+		s->needzero = 1;
+	count_freed(f, s, freed);
+	if (waiting != 0) {
+		drops_requeue(s);
+		return;
+	}
+	s->queued = 0;
+	if (s->alloc_count == 0)
+		add_dead(f, s);
+	else if (s->alloc_count < s->nelems)
+		add_partial(f, s);
+}
+
+void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
+{
+	struct found f = {.partial_end = &f.partial};
+	uint64_t bytes;
+
+	for (struct mspan *s = list, *next; s; s = next) {
+		next = s->next;
+		end_span(s, &f);
+	}
+	bytes = publish(p, &f);
+	atomic_u64_add_relaxed(&gauges.heap_dead, -bytes);
 }
 
 void sweep_all(struct rt_proc *p)

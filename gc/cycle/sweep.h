@@ -16,6 +16,8 @@
 
 #include "runtime/spans/mheap.h"
 
+enum { SWEEP_DROPPED = 64 };
+
 struct sweep {
 	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
@@ -43,6 +45,11 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s);
 // Returns false if another thread has freed it.  p must be the calling thread's
 // P.
 bool sweep_free_large(struct rt_proc *p, struct mspan *s);
+
+// sweep_free_dropped frees the dropped objects of up to SWEEP_DROPPED spans
+// that drops_end has returned, and then the spans, or makes them available,
+// unless others died in them meanwhile.
+void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
 // sweep_all sweeps to the end and returns when no sweeper is active.
 void sweep_all(struct rt_proc *p);

@@ -7,6 +7,7 @@
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/work.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/handles.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
@@ -99,6 +100,7 @@ static void drop_threads(void)
 	sweep_fork_child();
 	hugepages_fork_child();
 	worker_fork_child();
+	drops_fork_child(self);
 	delete_caches(self, forking.visit.p);
 	proc_fork_child(self);
 	gcstats_fork_child(forking.cpu);

@@ -16,6 +16,8 @@ static struct {
 	struct oom_handler oom;
 	rt_text_fn *warn;
 	void *warn_arg;
+	rt_ready_fn *ready;
+	void *ready_arg;
 } handlers = {.lock = RT_MUTEX_INIT(LOCKRANK_HANDLERS)};
 
 // ---- out of memory ----
@@ -136,6 +138,29 @@ void handlers_set_warn(rt_text_fn *fn, void *arg)
 	handlers.warn = fn;
 	handlers.warn_arg = arg;
 	mutex_unlock(&handlers.lock);
+}
+
+// ---- destructors ----
+
+void handlers_set_ready(rt_ready_fn *fn, void *arg)
+{
+	mutex_lock(&handlers.lock);
+	handlers.ready = fn;
+	handlers.ready_arg = arg;
+	mutex_unlock(&handlers.lock);
+}
+
+void handlers_tell_ready(size_t n)
+{
+	rt_ready_fn *fn;
+	void *arg;
+
+	mutex_lock(&handlers.lock);
+	fn = handlers.ready;
+	arg = handlers.ready_arg;
+	mutex_unlock(&handlers.lock);
+	if (fn)
+		fn(n, arg);
 }
 
 // ---- forks ----

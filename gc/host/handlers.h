@@ -7,6 +7,7 @@
 #ifndef GC_HOST_HANDLERS_H
 #define GC_HOST_HANDLERS_H
 
+#include <rt/final.h>
 #include <rt/gc.h>
 #include <stdbool.h>
 
@@ -28,6 +29,11 @@ void handlers_warn(const char *text);
 // of the process.  Returns true if it has.  Public functions that may have made
 // mappings call it; they must hold no lock.
 bool handlers_warn_mappings(void);
+
+// handlers_set_ready replaces the function that is told how many destructors
+// are ready, and handlers_tell_ready calls it, if there is one.
+void handlers_set_ready(rt_ready_fn *fn, void *arg);
+void handlers_tell_ready(size_t n);
 
 // handlers_fork_lock takes the handlers' lock for a fork, handlers_fork_unlock
 // releases it.

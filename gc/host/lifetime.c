@@ -16,6 +16,7 @@
 #include "gc/cycle/worker.h"
 #include "gc/stats/mstats.h"
 #include "gc/host/door.h"
+#include "gc/host/finalize.h"
 #include "gc/host/attach.h"
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"
@@ -96,6 +97,7 @@ int lifetime_begin(const rt_config *c)
 	poison_init();
 	freelist_init();
 	registry_init();
+	finalize_reset();
 	mstats_set_double_check(settings.double_check);
 	pacer_init();
 	gcstats_init();

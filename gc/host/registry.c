@@ -42,7 +42,8 @@ static bool only_used(const rt_kind_desc *d)
 	return (!d->format || d->layout == RT_LAYOUT_WORDS) &&
 	       (!d->type || d->layout == RT_LAYOUT_TYPE) &&
 	       (!d->types || d->layout == RT_LAYOUT_INDEX) &&
-	       (!d->trace || d->layout == RT_LAYOUT_TRACE);
+	       (!d->trace || d->layout == RT_LAYOUT_TRACE) &&
+	       (!d->drop || d->flags & RT_KIND_DROP);
 }
 
 // layout_ok tells whether all that a layout needs is there and in order.
@@ -67,22 +68,44 @@ static bool layout_ok(const rt_kind_desc *d)
 	}
 }
 
+// has_types tells whether objects of a layout that is in order lead to types.
+static bool has_types(const rt_kind_desc *d)
+{
+	return d->layout == RT_LAYOUT_HEADER || d->layout == RT_LAYOUT_INDEX;
+}
+
 // calls_back tells whether a trace callback can run for a layout that is in
 // order.
 static bool calls_back(const rt_kind_desc *d)
 {
-	return d->layout == RT_LAYOUT_TRACE || d->layout == RT_LAYOUT_HEADER ||
-	       d->layout == RT_LAYOUT_INDEX ||
+	return d->layout == RT_LAYOUT_TRACE || has_types(d) ||
 	       (d->layout == RT_LAYOUT_TYPE && d->type->trace);
+}
+
+// drops tells whether an object of a layout that is in order can have a
+// destructor.
+static bool drops(const rt_kind_desc *d)
+{
+	return d->drop || has_types(d) ||
+	       (d->layout == RT_LAYOUT_TYPE && d->type->drop);
+}
+
+// drop_ok tells whether the flags about destructors have an effect.
+static bool drop_ok(const rt_kind_desc *d)
+{
+	return d->flags & RT_KIND_DROP ? drops(d)
+				       : !(d->flags & RT_KIND_DROP_DEEP);
 }
 
 // flags_ok tells whether all flags are known, and have an effect.
 static bool flags_ok(const rt_kind_desc *d)
 {
 	const uint32_t calls = (uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE;
+	const uint32_t other =
+	    (uint32_t)RT_KIND_BASE | RT_KIND_DROP | RT_KIND_DROP_DEEP;
 
-	return (d->flags & ~(calls | RT_KIND_BASE)) == 0 &&
-	       ((d->flags & calls) == 0 || calls_back(d));
+	return (d->flags & ~(calls | other)) == 0 &&
+	       ((d->flags & calls) == 0 || calls_back(d)) && drop_ok(d);
 }
 
 int registry_check(const rt_kind_desc *d)
@@ -117,10 +140,12 @@ int registry_add(const rt_kind_desc *d)
 
 	mutex_lock(&registry_lock);
 	number = free_number(d->number);
+	if (number > 0 && d->flags & RT_KIND_DROP && !mheap_add_deadbits())
+		number = RT_ENOMEM;
 	if (number > 0) {
 		layout_set((unsigned)number, d);
 		grey_add_kind((unsigned)number);
-		kinds_add((unsigned)number);
+		kinds_add((unsigned)number, (d->flags & RT_KIND_DROP) != 0);
 	}
 	mutex_unlock(&registry_lock);
 	return number;
@@ -134,7 +159,7 @@ bool registry_add_typed(void)
 	ok = mheap_add_typebits();
 	if (ok && !kinds_exists(KIND_TYPED)) {
 		grey_add_kind(KIND_TYPED);
-		kinds_add(KIND_TYPED);
+		kinds_add(KIND_TYPED, false);
 	}
 	mutex_unlock(&registry_lock);
 	return ok;
@@ -147,7 +172,7 @@ void registry_add_own(unsigned kind)
 	mutex_lock(&registry_lock);
 	if (!kinds_exists(kind)) {
 		grey_add_kind(kind);
-		kinds_add(kind);
+		kinds_add(kind, false);
 	}
 	mutex_unlock(&registry_lock);
 }

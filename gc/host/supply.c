@@ -6,7 +6,6 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/safepoint.h"
-#include "runtime/spans/kinds.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
@@ -15,6 +14,7 @@
 #include "gc/cycle/worker.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
+#include "gc/host/finalize.h"
 
 enum {
 	// A large object of this size is cleared as in a blocking region, so
@@ -240,6 +240,7 @@ static void collect(struct rt_proc *p, struct ask *a)
 	if (!ask_wait(p, a))
 		return;
 	asked = cycle_begin(p);
+	finalize_collected();
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
 }
@@ -329,7 +330,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	if (w->n == 0)
 		return &supply_zerobase;
 	safepoint_poll(t);
-	if (handlers_warn_mappings()) {
+	if (handlers_warn_mappings() | finalize_tell()) {
 		if (!door_may_go_on(t))
 			return NULL;
 		w->dry = false; // the handler may have allocated

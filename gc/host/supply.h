@@ -13,6 +13,7 @@
 #define GC_HOST_SUPPLY_H
 
 #include "runtime/os/settings.h"
+#include "runtime/spans/kinds.h"
 #include "runtime/spans/mcache.h"
 #include "gc/cycle/ask.h"
 
@@ -57,7 +58,8 @@ void *supply_stack(struct rt_mcache *mc, size_t n);
 
 // supply_class returns the class of a small object of n bytes.  Unless classes
 // are Go's, the class of 8 bytes is only for objects without pointers, which
-// need no more alignment than their size.
+// need no more alignment than their size.  An object that can be dead has a
+// granule of its own (deadbits.h).
 RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 {
 	unsigned c = sizeclass_of(n);
@@ -68,7 +70,8 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 	if (kind >= KIND_OWN)
 		return sizeclass_of16(n);
 	if (settings.align8)
-		return c;
+		return c == 1 && kinds_drops() >> kind & 1 ? sizeclass_of16(n)
+							   : c;
 	return (c == 1 ? kind == KIND_NOSCAN : kind >= KIND_ALIGN8)
 		   ? c
 		   : sizeclass_of16(n);

@@ -3,6 +3,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/poison.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
@@ -301,12 +302,14 @@ static void check_object(struct trace_check *c, unsigned kind, uintptr_t obj,
 	c->named = false;
 }
 
+// check_span leaves out dead objects that lead to nothing.
 static void check_span(struct trace_check *c, const struct mspan *s)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++)
-		if (mspan_test(s, line, slot))
+		if (mspan_test(s, line, slot) &&
+		    (!deadbits_slot(s, slot) || drops_is_deep(s, slot)))
 			check_object(c, spanclass_kind(s->spanclass),
 				     mspan_object(s, slot),
 				     mspan_scan_end(s, slot));

@@ -5,6 +5,7 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "gc/mark/drops.h"
 
 uint8_t grey_granules[GREY_COUNTS];
 
@@ -272,18 +273,33 @@ static bool is_traced_once(unsigned kind)
 	return layouts[kind].flags & ((uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE);
 }
 
-// look_flagged tells how an object that was just marked is looked at.
-static enum grey_result look_flagged(struct marker *m, uint32_t page,
-				     struct grey *o)
+// leads_on tells whether an object that was just marked leads on: whether it is
+// alive, in most cases.
+static bool leads_on(const struct grey_place *p)
 {
-	unsigned kind = pageword_kind(page), class = pageword_class(page);
+	return !(layouts[pageword_kind(p->page)].flags & RT_KIND_DROP) ||
+	       drops_leads_on(p->mark, p->bit);
+}
 
+// look_flagged tells how an object that was just marked is looked at.
+static enum grey_result look_flagged(struct marker *m,
+				     const struct grey_place *p, struct grey *o)
+{
+	unsigned kind = pageword_kind(p->page), class = pageword_class(p->page);
+
+	if (RT_UNLIKELY(!leads_on(p))) {
+		if (class == 0)
+			m->large_bytes +=
+			    arena_span(arena_offset(p->base) >> RT_PAGE_SHIFT)
+				->elemsize;
+		return GREY_LEAF;
+	}
 	if (is_small(kind, class)) {
 		o->size = sizeclass_table[class].size;
 		return GREY_SMALL;
 	}
 	return class != 0 && !layout_scanned(kind) ? GREY_LEAF
-						   : grey_wide(m, page, o);
+						   : grey_wide(m, p->page, o);
 }
 
 // take_back undoes grey_set for a small object.
@@ -327,7 +343,7 @@ enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
 		m->objects[grey_index(page)]--;
 		return GREY_NOTHING;
 	}
-	return look_flagged(m, page, o);
+	return look_flagged(m, &p, o);
 }
 
 static bool set(struct marker *m, const struct grey_place *p)
@@ -350,7 +366,7 @@ static enum grey_result interior_flagged(struct marker *m, uintptr_t w,
 		: !set(m, p))
 		return GREY_NOTHING;
 	m->objects[grey_index(p->page)]++;
-	return look_flagged(m, p->page, o);
+	return look_flagged(m, p, o);
 }
 
 enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)

@@ -31,6 +31,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 	    .type_offset = d->type_offset,
 	    .types = d->types,
 	    .trace = d->trace,
+	    .drop = d->drop,
 	    .describe = d->describe,
 	    .arg = d->arg,
 	};

@@ -37,6 +37,7 @@ struct layout {
 	ptrdiff_t type_offset;
 	const rt_type *const *types;
 	rt_trace_fn *trace;
+	rt_drop_fn *drop;
 	rt_describe_fn *describe;
 	void *arg;
 };

@@ -10,6 +10,7 @@
 #include "runtime/world/stw.h"
 #include "runtime/spans/typebits.h"
 #include "gc/mark/gain.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
@@ -494,6 +495,17 @@ static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 	}
 }
 
+// slot_leads_on is drops_leads_on for a slot of a kind with destructors.
+static bool slot_leads_on(const struct marker *m, const struct mspan *s,
+			  uint32_t slot)
+{
+	unsigned bit =
+	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
+
+	return drops_leads_on(mspan_word(s, m->mark_line, bit / 64),
+			      UINT64_C(1) << (bit % 64));
+}
+
 static void rescan_object(struct marker *m, const struct mspan *s,
 			  uint32_t slot)
 {
@@ -501,6 +513,8 @@ static void rescan_object(struct marker *m, const struct mspan *s,
 	uintptr_t base = mspan_object(s, slot);
 	uintptr_t end = mspan_scan_end(s, slot);
 
+	if (deadbits_slot(s, slot) && !slot_leads_on(m, s, slot))
+		return;
 	if (layout_is_words(kind)) {
 		rescan_words(m, base, end);
 		return;
@@ -592,6 +606,46 @@ static void mark_past_end(struct marker *m)
 	work_add_jobs(&m->work, mark.stack_jobs);
 	finish(m);
 	finish_overflow(m);
+}
+
+// ---- the dead ----
+
+// mark_deep_span marks what the dead of a span reach that wait for their drop.
+static void mark_deep_span(struct marker *m, const struct mspan *s)
+{
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		uintptr_t obj = mspan_object(s, slot);
+
+		if (!drops_is_deep(s, slot))
+			continue;
+		if (!work_push(&m->work, obj)) {
+			drain(m);
+			work_push(&m->work, obj);
+		}
+	}
+	drain(m);
+}
+
+static void mark_deep(struct marker *m)
+{
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	drops.deep = true;
+	while ((s = drops_next_span(&page)) != NULL)
+		mark_deep_span(m, s);
+	finish(m);
+	finish_overflow(m);
+	drops.deep = false;
+}
+
+// mark_dead finds what has died, and keeps it until it is dropped.
+static void mark_dead(struct marker *m, struct drops_found *f)
+{
+	drops_find(f);
+	if (f->deep)
+		mark_deep(m);
+	drops_keep(f);
 }
 
 // ---- one marking ----
@@ -713,6 +767,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 {
 	struct marker *m = &mark.first;
 	struct mark_result r = {0};
+	struct drops_found dead = {0};
 
 	RT_ASSERT(stw_stopped());
 	open_marking(p);
@@ -722,10 +777,14 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 	finish_overflow(m);
 	if (past_end)
 		mark_past_end(m);
+	mark_dead(m, &dead);
 	trace_leave();
 	if (mark.measured)
 		note_gain();
 	sum_up(&r);
+	r.marked_objects -= dead.objects;
+	r.marked_bytes -= dead.bytes;
+	r.scan_heap -= dead.scan_bytes;
 	work_close(&m->work);
 	return r;
 }

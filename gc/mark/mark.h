@@ -20,7 +20,7 @@
 
 enum { MARK_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory
 
-// What a mark found.
+// What a mark found.  Dead objects do not count.
 struct mark_result {
 	uint64_t marked_bytes;
 	uint64_t marked_objects;

@@ -565,9 +565,10 @@ RT_INLINE void trace_type(struct marker *m, unsigned kind, const rt_type *type,
 // Most objects have a type with a few references, or a callback.
 void trace_object(struct marker *m, unsigned kind, uintptr_t obj, uint64_t size)
 {
+	const uint32_t calls = (uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE;
 	const struct layout *l = &layouts[kind];
 
-	if (RT_UNLIKELY(l->flags != 0)) {
+	if (RT_UNLIKELY(l->flags & calls)) {
 		trace_flagged(m, kind, obj, size);
 	} else if (l->how == RT_LAYOUT_TRACE) {
 		m->tracing = obj;

@@ -24,7 +24,7 @@ static bool is_row(const rt_type *type, size_t count)
 
 bool typed_size(const rt_type *type, size_t count, size_t *n)
 {
-	if (!layout_type_ok(type) || type->trace ||
+	if (!layout_type_ok(type) || type->trace || type->drop ||
 	    RT_UNLIKELY(type->format && !is_plain(type->format)))
 		return false;
 	if (type->tail_size != 0)

@@ -28,6 +28,7 @@ RT_INLINE bool typed_is_simple(const rt_type *type, size_t count)
 {
 	size_t zero = type->tail_size | type->tail_ptrdata |
 		      (uintptr_t)type->format | (uintptr_t)type->trace |
+		      (uintptr_t)type->drop |
 		      (type->size - 1) / TYPEBITS_BYTES | type->ptrdata % 8 |
 		      (type->align & ~UINT32_C(24)) | type->spare;
 

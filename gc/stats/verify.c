@@ -9,6 +9,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/gain.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/cycle/pacer.h"
@@ -107,7 +108,8 @@ static void count_objects(const struct mspan *s, struct sums *sums)
 		sums->large_bytes += s->alloc_count * s->elemsize;
 	} else {
 		sums->small[s->sizeclass] += s->alloc_count;
-		sums->partial += swept(s) && s->alloc_count < s->nelems;
+		sums->partial +=
+		    swept(s) && s->alloc_count < s->nelems && !s->queued;
 	}
 }
 
@@ -256,7 +258,8 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 
 // What other threads write while the world is stopped:
 //
-//   - A stopped thread holds no lock.  It may draw a ticket of the right to stop
+//   - A stopped thread holds no lock.  It may draw a ticket of the right to
+//   stop
 //     the world, write the words of the gate, and wake notes, all of them
 //     atomic.
 //   - A thread that clears a large object is blocked.  It writes only that
@@ -315,6 +318,7 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, roots_check(&roots), &roots);
 	holds(v, rootfns_check(&rootfns), &rootfns);
 	holds(v, handles_check(&handles), &handles);
+	holds(v, drops_check(&drops), &drops);
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);
@@ -356,8 +360,8 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums,
 	equal(v, "total_alloc - total_free is not the bytes of objects",
 	      g[HEAPGAUGE_TOTAL_ALLOC] - g[HEAPGAUGE_TOTAL_FREE], v->bytes);
 	if (sweep_done())
-		equal(v, "heap_live is not the bytes of objects", s->heap_live,
-		      v->bytes);
+		equal(v, "heap_live is not the bytes of objects",
+		      s->heap_live + gauge_load(&gauges.heap_dead), v->bytes);
 	equal(v, "mspan_inuse is not the spans", s->mspan_inuse,
 	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
 	equal(v, "mcache_inuse is not the mcaches", s->mcache_inuse,
@@ -417,8 +421,8 @@ void verify_heap(struct rt_verify *v)
 	verify_heapstats(v, &sums, &s);
 }
 
-// walk_span calls fn for the allocated objects of a span.  Returns false if fn
-// ended the walk.
+// walk_span calls fn for the objects of a span that are alive.  Returns false
+// if fn ended the walk.
 static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
@@ -426,7 +430,7 @@ static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
 		void *obj = (void *)mspan_object(s, slot);
 
-		if (mspan_test(s, line, slot) &&
+		if (mspan_test(s, line, slot) && !deadbits_slot(s, slot) &&
 		    fn(obj, mspan_usable(s),
 		       (int)kind_public(spanclass_kind(s->spanclass)),
 		       arg) == RT_WALK_STOP)

@@ -12,7 +12,8 @@ extern "C" {
 
 /*
  * rt_gc runs one full collection, which begins after the call.  It returns when
- * all memory that was found dead is free again.  A collection that is under way
+ * all memory that was found dead is free again, except what waits for a
+ * destructor (rt/final.h).  A collection that is under way
  * ends first.  Threads that wait for that together share the next collection,
  * which counts once in num_forced_gc of rt_memstats.
  *
@@ -76,7 +77,8 @@ RT_API int rt_free_os_memory(void);
  * protect what it frees, and no thread may hold that lock while it polls.  If
  * the handler returns 1, the allocation collects and tries again, and calls the
  * handler again each time that fails.  If it returns anything else, the
- * allocation returns NULL.
+ * allocation returns NULL.  If dead objects wait for their destructors, the
+ * handler may call rt_run_finalizers and return 1.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 

@@ -86,6 +86,32 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);
 
 /*
+ * A drop callback, or destructor, ends what a dead object owns outside the
+ * heap, for example a file.  It is called once for each dead object of a kind
+ * with RT_KIND_DROP.  rt/final.h says when: with the world running, never
+ * inside an allocation, and never inside another one.  size is rt_size of the
+ * object when it was alive.
+ *
+ *  - It gets all memory of the object.  If the object died before the host had
+ *    filled it, the rest is zero (rt_alloc_uninit: undefined).
+ *  - All objects of kinds with RT_KIND_DROP that died in one collection stay in
+ *    place until the last of their destructors has returned.  The destructors
+ *    run in no particular order.
+ *  - Other objects that a dead one points to may be gone, and new objects may
+ *    have their memory: rt_is_heap of such an address may be 1.  With
+ *    RT_KIND_DROP_DEEP they stay.
+ *  - For rt_is_heap, rt_size, rt_base, rt_kind_of, rt_free, rt_realloc and
+ *    rt_heap_walk a dead object is no object.
+ *  - It may do what its thread may do elsewhere: allocate, block, register
+ *    roots, free objects that are alive, fork.
+ *  - It must not make a dead object reachable again: the memory is freed all
+ *    the same.
+ *  - It must not leave by longjmp or by an exception.  rt_thread_detach and
+ *    rt_fini return RT_EBUSY in it.
+ */
+typedef void rt_drop_fn(void *obj, size_t size, void *arg);
+
+/*
  * A type: the layout of an object.  The host owns it and all that it points to,
  * and must keep both unchanged and outside the heap for as long as an object of
  * the type exists.
@@ -123,6 +149,8 @@ typedef struct rt_type {
 	const uint64_t *tail_bitmap; /* tail_ptrdata / 8 bits */
 	const rt_value_format *format; /* NULL: RT_FORMAT_PLAIN */
 	rt_trace_fn *trace;
+	rt_drop_fn *drop; /* NULL: that of the kind.  Without RT_KIND_DROP it
+			     has no effect; rt_alloc_typed refuses it */
 	rt_describe_fn *describe; /* NULL: that of the kind.  rt_alloc_typed
 				     keeps none */
 	void *arg;		  /* of the callbacks */
@@ -138,10 +166,11 @@ typedef struct rt_type {
  * initialisers as well.)
  */
 #define RT_TYPE_INIT(size, ptrdata, bitmap, tail_size, tail_ptrdata,           \
-		     tail_bitmap, format, trace, describe, arg, name, align)   \
+		     tail_bitmap, format, trace, drop, describe, arg, name,    \
+		     align)                                                    \
 	{                                                                      \
 		sizeof(rt_type), (size), (ptrdata), (bitmap), (tail_size),     \
-		    (tail_ptrdata), (tail_bitmap), (format), (trace),          \
+		    (tail_ptrdata), (tail_bitmap), (format), (trace), (drop),  \
 		    (describe), (arg), (name), (align), 0                      \
 	}
 
@@ -171,11 +200,26 @@ enum rt_layout {
  * a pointer to any place in the object is enough, and with rt_config.past_end
  * one to its end.
  *
+ * RT_KIND_DROP: dead objects are dropped: by the drop callback of their type
+ * or, if that has none, by that of the kind.  Such a kind must have a drop
+ * callback, or types that may have some.  With rt_config.align8 an object of at
+ * most 8 bytes takes 16.
+ *
+ * RT_KIND_DROP_DEEP, with RT_KIND_DROP: all that a dead object reaches stays in
+ * place until its drop has begun and the other objects that died with it have
+ * been dropped.  Without it only the dead objects themselves stay.
+ *
  * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks: with
  * RT_LAYOUT_NONE, with RT_LAYOUT_WORDS and with a type without a callback they
  * are refused.
  */
-enum rt_kind_flags { RT_KIND_SERIAL = 2, RT_KIND_ONCE = 4, RT_KIND_BASE = 16 };
+enum rt_kind_flags {
+	RT_KIND_SERIAL = 2,
+	RT_KIND_ONCE = 4,
+	RT_KIND_DROP = 8,
+	RT_KIND_BASE = 16,
+	RT_KIND_DROP_DEEP = 32
+};
 
 /* RT_LAYOUT_HEADER: the header word is the address of the rt_type itself. */
 #define RT_TYPE_IS_HEADER PTRDIFF_MIN
@@ -197,7 +241,10 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  * the 8 bytes at value + type_offset hold the address of the rt_type.  With
  * RT_TYPE_IS_HEADER the value itself is the address of the rt_type.  A null
  * rt_type has no references.  What the header leads to is not kept alive by
- * that: if it is in the heap, a bitmap or a callback must tell it.
+ * that: if it is in the heap, a bitmap or a callback must tell it.  With
+ * RT_KIND_DROP, all that lies on the way from the header to the rt_type must be
+ * outside the heap, or of a kind with RT_KIND_DROP, so that it is still there
+ * when the destructor is looked for.
  *
  * RT_LAYOUT_INDEX: the value numbers an entry of types, which has ntypes
  * entries.  The table belongs to the host, which must keep it as long as the
@@ -209,8 +256,9 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  *
  * trace is of RT_LAYOUT_TRACE, format of RT_LAYOUT_WORDS, type of
  * RT_LAYOUT_TYPE, and types of RT_LAYOUT_INDEX.  With any other layout they
- * must be NULL.  An rt_type has a format and a callback of its own.  describe
- * is of every layout; that of an object's rt_type comes first.
+ * must be NULL.  An rt_type has a format and a callback of its own.  drop and
+ * describe are of every layout; those of an object's rt_type come first.  drop
+ * must be NULL without RT_KIND_DROP.
  */
 typedef struct rt_kind_desc {
 	size_t struct_size;
@@ -221,6 +269,7 @@ typedef struct rt_kind_desc {
 			     the host wants, so that it can be a constant */
 	uint32_t spare;	  /* 0 */
 	rt_trace_fn *trace;
+	rt_drop_fn *drop;
 	rt_describe_fn *describe;
 	void *arg;		       /* of the callbacks */
 	const rt_value_format *format; /* copied; NULL: RT_FORMAT_PLAIN */
@@ -251,12 +300,14 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
  * RT_EINVAL: d is null, or its struct_size is less than the first version of
  * this struct has, above 4096, or above this library's while a field that it
  * does not know is not zero; layout, number or format is none of those above; a
- * flag is unknown, or one that the layout excludes; spare is not 0; the trace
- * callback, type or table that the layout needs is missing, or
- * one that it does not use is set; the type is not in order (rt_type_check).
+ * flag is unknown, or one that the layout excludes; RT_KIND_DROP is set and no
+ * object can have a destructor, or RT_KIND_DROP_DEEP or drop without it; spare
+ * is not 0; the trace callback, type or table that the layout needs is missing,
+ * or one that it does not use is set; the type is not in order (rt_type_check).
  * With RT_LAYOUT_HEADER or RT_LAYOUT_INDEX also: header_offset or type_offset
  * is not a multiple of 8, header_shift is above 63, header_mask is 0.
- * RT_EEXIST: the number is taken.  RT_ENOMEM: no number is left.
+ * RT_EEXIST: the number is taken.  RT_ENOMEM: no number is left, or the system
+ * refuses memory for what RT_KIND_DROP needs.
  * RT_ESTATE, RT_EPERM, RT_EBUSY: as for rt_gc.
  *
  * A kind ends with the heap.
@@ -272,8 +323,9 @@ RT_API int rt_kind_register(const rt_kind_desc *d);
  * the code that has them can be unloaded.
  *
  * Returns RT_OK, or RT_EINVAL (not a number of RT_KIND_FIRST to RT_KIND_MAX),
- * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist; a collection
- * may free them, rt_gc; or own stop), RT_ESTATE, RT_EPERM.
+ * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist, dead ones that
+ * wait for their drop included: rt_gc and rt_run_finalizers may free them; or
+ * own stop), RT_ESTATE, RT_EPERM.
  *
  * Attached threads, outside a blocking region and not in the own stop.  It
  * stops the world, so it may block; it does not collect.

@@ -73,6 +73,7 @@
 #include <rt/frame.h>
 #include <rt/barrier.h>
 #include <rt/gc.h>
+#include <rt/final.h>
 #include <rt/memstats.h>
 #include <rt/metrics.h>
 

@@ -248,6 +248,12 @@ RT_INLINE bool atomic_ptr_cas_relaxed(atomic_ptr *a, const void *old,
 	return AO_compare_and_swap(&a->word, (AO_t)old, (AO_t)v);
 }
 
+RT_INLINE bool atomic_ptr_cas_acquire(atomic_ptr *a, const void *old,
+				      const void *v)
+{
+	return AO_compare_and_swap_acquire(&a->word, (AO_t)old, (AO_t)v);
+}
+
 // ---- waiting ----
 
 // atomic_pause tells the processor that this is a spin loop.

@@ -17,6 +17,7 @@ struct gauges {
 	// heap_live may be below zero for a while (mcache_publish_live).
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
+	atomic_u64 heap_dead;	// bytes of dead objects, not in heap_live
 	// Moved with mappings.
 	RT_CACHE_ALIGNED atomic_u64 mapped_ready; // bytes mapped and usable
 	atomic_u64 heap_mapped;	 // bytes of the heap's range ever mapped

@@ -12,7 +12,8 @@ enum {
 	TABLE_WORDS,
 	TABLE_SPANS,
 	TABLE_OVERFLOW,
-	TABLE_TYPEBITS,
+	TABLE_TYPEBITS, // this and the next only when needed
+	TABLE_DEADBITS,
 	TABLES,
 };
 static_assert((int)TABLES == (int)ARENA_TABLES, "one place each");
@@ -28,6 +29,8 @@ static const struct {
     [TABLE_SPANS] = {"span table", 64},
     [TABLE_OVERFLOW] = {"mark overflow", 1},
     [TABLE_TYPEBITS] = {"type bits", RT_PAGE_SIZE / sizeof(uintptr_t)},
+    [TABLE_DEADBITS] = {"bits of dead objects",
+			8 * RT_PAGE_WORDS * sizeof(struct deadwords)},
 };
 
 #define DEFAULT_RANGE (UINT64_C(1) << 40)
@@ -114,23 +117,34 @@ static bool tables_grow(uint32_t nchunks)
 	return true;
 }
 
-bool arena_add_typebits(void)
+// add_table adds table i, whose field is base.
+static bool add_table(unsigned i, atomic_ptr *base)
 {
-	struct systable *t = &arena.table[TABLE_TYPEBITS];
+	struct systable *t = &arena.table[i];
 	uint64_t nchunks = arena_prepared() >> RT_CHUNK_SHIFT;
 
 	if (t->base)
 		return true;
-	if (!table_init(TABLE_TYPEBITS, arena.reserved))
+	if (!table_init(i, arena.reserved))
 		return false;
-	if (!systable_grow(t, arena_table_bytes(TABLE_TYPEBITS, nchunks))) {
+	if (!systable_grow(t, arena_table_bytes(i, nchunks))) {
 		systable_fini(t);
 		return false;
 	}
-	// Pairs with the acquire in arena_release_tables.
-	atomic_ptr_store_release(&arena.typebits, t->base);
+	// Pairs with the acquires in arena_release_tables.
+	atomic_ptr_store_release(base, t->base);
 	RT_CHECK(arena_check(&arena));
 	return true;
+}
+
+bool arena_add_typebits(void)
+{
+	return add_table(TABLE_TYPEBITS, &arena.typebits);
+}
+
+bool arena_add_deadbits(void)
+{
+	return add_table(TABLE_DEADBITS, &arena.deadbits);
 }
 
 bool arena_prepare(uint32_t nchunks)
@@ -257,10 +271,12 @@ void arena_release_tables(uint32_t chunk)
 	// Not the words: those of protected pages are not zero.
 	release_table(TABLE_LINES, chunk);
 	release_table(TABLE_SPANS, chunk);
-	// Pairs with the release in arena_add_typebits, which another thread
-	// may be in.
+	// Both pair with the release in add_table, which another thread may be
+	// in.
 	if (atomic_ptr_load_acquire(&arena.typebits))
 		release_table(TABLE_TYPEBITS, chunk);
+	if (atomic_ptr_load_acquire(&arena.deadbits))
+		release_table(TABLE_DEADBITS, chunk);
 }
 
 // check_tables checks that the tables are those of the fields, and as long as
@@ -269,15 +285,22 @@ static const char *check_tables(const struct arena *a)
 {
 	uint64_t nchunks =
 	    atomic_u64_load_relaxed(&a->prepared) >> RT_CHUNK_SHIFT;
-	const void *base[] = {a->lines, a->words, a->spans, a->overflow,
-			      atomic_ptr_load_relaxed(&a->typebits)};
-	unsigned n = a->table[TABLE_TYPEBITS].base ? TABLES : TABLE_TYPEBITS;
+	const void *base[] = {a->lines,
+			      a->words,
+			      a->spans,
+			      a->overflow,
+			      atomic_ptr_load_relaxed(&a->typebits),
+			      atomic_ptr_load_relaxed(&a->deadbits)};
 
-	if (n == TABLE_TYPEBITS && base[n])
-		return "type bits have no table";
-	for (unsigned i = 0; i < n; i++) {
-		const char *wrong = systable_check(&a->table[i]);
+	for (unsigned i = 0; i < TABLES; i++) {
+		const char *wrong;
 
+		if (i >= TABLE_TYPEBITS && !a->table[i].base) {
+			if (base[i])
+				return "bits beside the heap have no table";
+			continue;
+		}
+		wrong = systable_check(&a->table[i]);
 		if (wrong)
 			return wrong;
 		if (base[i] != a->table[i].base)

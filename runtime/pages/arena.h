@@ -11,10 +11,11 @@
 //   spans   the mspan
 //   overflow  one bit: marked objects of this page must be scanned again
 //   typebits  a bit for each word (typebits.h); reserved when first needed
+//   deadbits  two bitmaps like lines (deadbits.h); reserved when first needed
 //
 // The tables are usable for every page below arena_used(); any thread may
 // read them there, for any address.  A page outside an in-use heap span has
-// both lines zero and class 0.
+// both lines and its deadbits zero, and class 0.
 #ifndef RUNTIME_PAGES_ARENA_H
 #define RUNTIME_PAGES_ARENA_H
 
@@ -28,6 +29,11 @@ struct mspan;
 // side, so testing both bits of an object touches one cache line.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];
+};
+
+// The state of dead objects, of the same 64 granules (deadbits.h).
+struct deadwords {
+	_Alignas(16) atomic_u64 turn[2];
 };
 
 enum pageword_state {
@@ -91,7 +97,7 @@ RT_INLINE uint32_t pageword_place(uint32_t w)
 enum {
 	// Tables that marking touches at random: lines, words, spans.
 	ARENA_MARKED_TABLES = 3,
-	ARENA_TABLES = 5,
+	ARENA_TABLES = 6,
 };
 
 struct arena {
@@ -104,6 +110,7 @@ struct arena {
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
 	atomic_ptr typebits;		     // NULL before arena_add_typebits
+	atomic_ptr deadbits;		     // NULL before arena_add_deadbits
 	struct systable table[ARENA_TABLES]; // in this order; base may be NULL
 };
 
@@ -122,11 +129,12 @@ void arena_fini(void);
 // has changed, except for what tables gained.
 bool arena_prepare(uint32_t nchunks);
 
-// arena_add_typebits reserves typebits and makes it as long as the other
-// tables, unless it was added before.  It grows with them from then on.  The
-// caller must exclude arena_prepare.  Returns false if the system refuses; then
-// nothing has changed.
+// arena_add_typebits and arena_add_deadbits reserve a table and make it as long
+// as the others, unless it was added before.  It grows with them from then on.
+// The caller must exclude arena_prepare.  They return false if the system
+// refuses; then nothing has changed.
 bool arena_add_typebits(void);
+bool arena_add_deadbits(void);
 
 // arena_grow makes the heap nchunks chunks long and counts the new ones in
 // heap_mapped.  The chunks must be prepared, so it does not call the system.
@@ -169,6 +177,13 @@ RT_INLINE struct linewords *arena_lines(uint64_t page)
 RT_INLINE uint64_t *arena_typebits(void)
 {
 	return atomic_ptr_load_relaxed(&arena.typebits);
+}
+
+// arena_deadbits returns the table, if it exists.  A thread that finds a kind
+// with destructors, or a page of one, sees it.
+RT_INLINE struct deadwords *arena_deadbits(void)
+{
+	return atomic_ptr_load_relaxed(&arena.deadbits);
 }
 
 RT_INLINE uintptr_t arena_page_address(uint64_t page)
@@ -215,14 +230,14 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);
 // arena_withdraw clears the entries of a span's pages in words, then in spans.
 void arena_withdraw(uint64_t page, uint64_t npages);
 
-// arena_release_tables releases the memory behind lines, spans and typebits of
-// a chunk, which must have no page in use, so that the first two are zero.  The
-// caller must hold the heap lock.
+// arena_release_tables releases the memory behind lines, spans, typebits and
+// deadbits of a chunk, which must have no page in use, so that all but typebits
+// are zero.  The caller must hold the heap lock.
 void arena_release_tables(uint32_t chunk);
 
 // arena_check returns NULL if all invariants hold, otherwise what does not. The
-// caller must exclude arena_prepare and arena_add_typebits, or have stopped the
-// world.  The heap may grow meanwhile.
+// caller must exclude arena_prepare and additions of tables, or have stopped
+// the world.  The heap may grow meanwhile.
 const char *arena_check(const struct arena *a);
 
 #endif

@@ -186,7 +186,7 @@ static void free_slot(struct freelist_slot *slot)
 		spoil_object(slot, FREELIST_MIN);
 	mspan_free_slots(s, (char *)slot, (char *)slot + s->elemsize);
 	s->needzero = 1;
-	if (s->alloc_count-- == s->nelems)
+	if (s->alloc_count-- == s->nelems && !s->queued)
 		mcentral_push(s);
 }
 

@@ -11,10 +11,14 @@ void kinds_init(void)
 	atomic_u32_store_relaxed(&kinds.mask,
 				 1u << KIND_NOSCAN | 1u << KIND_WORDS);
 	atomic_u32_store_relaxed(&kinds.used, kinds_mask());
+	atomic_u32_store_relaxed(&kinds.drops, 0);
 }
 
-void kinds_add(unsigned kind)
+void kinds_add(unsigned kind, bool drops)
 {
+	if (drops)
+		atomic_u32_store_relaxed(&kinds.drops,
+					 kinds_drops() | UINT32_C(1) << kind);
 	atomic_u32_store_release(&kinds.mask, kinds_mask() | UINT32_C(1)
 								 << kind);
 	RT_CHECK(kinds_check(&kinds));
@@ -26,6 +30,8 @@ void kinds_remove(unsigned kind)
 	atomic_u32_store_release(&kinds.mask,
 				 kinds_mask() & ~(UINT32_C(1) << kind));
 	atomic_u32_and_seqcst(&kinds.used, ~(UINT32_C(1) << kind));
+	atomic_u32_store_relaxed(&kinds.drops,
+				 kinds_drops() & ~(UINT32_C(1) << kind));
 	RT_CHECK(kinds_check(&kinds));
 }
 
@@ -42,6 +48,7 @@ const char *kinds_check(const struct kinds *k)
 	uint32_t used = atomic_u32_load_acquire(&k->used);
 	uint32_t mask = atomic_u32_load_acquire(&k->mask);
 	uint32_t fixed = 1u << KIND_NOSCAN | 1u << KIND_WORDS;
+	uint32_t host = (UINT32_C(1) << KIND_OWN) - (UINT32_C(1) << KIND_HOST);
 
 	if ((mask & fixed) != fixed)
 		return "one of the fixed kinds does not exist";
@@ -49,5 +56,7 @@ const char *kinds_check(const struct kinds *k)
 		return "kind beyond the last exists";
 	if ((used & ~mask) != 0)
 		return "kind may have spans but does not exist";
+	if ((atomic_u32_load_relaxed(&k->drops) & ~host) != 0)
+		return "kind of the library's has destructors";
 	return NULL;
 }

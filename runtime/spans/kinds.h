@@ -13,8 +13,9 @@
 #include "runtime/base/spanclass.h"
 
 struct kinds {
-	atomic_u32 mask; // bit k: kind k exists; registry lock
-	atomic_u32 used; // bit k: kind k may have had a span since it exists
+	atomic_u32 mask;  // bit k: kind k exists; registry lock
+	atomic_u32 used;  // bit k: kind k may have had a span since it exists
+	atomic_u32 drops; // bit k: kind k has destructors; registry lock
 };
 
 RT_GLOBAL struct kinds kinds;
@@ -22,11 +23,11 @@ RT_GLOBAL struct kinds kinds;
 // kinds_init makes the two kinds exist that every heap has, and no other.
 void kinds_init(void);
 
-// kinds_add makes a kind exist.  The release pairs with the acquire in
-// kinds_mask, so what was stored before is visible to a thread that finds the
-// kind.  kinds_remove ends a kind; the world must be stopped.  The caller must
-// hold the registry's lock.
-void kinds_add(unsigned kind);
+// kinds_add makes a kind exist, with or without destructors.  The release pairs
+// with the acquire in kinds_mask, so what was stored before is visible to a
+// thread that finds the kind.  kinds_remove ends a kind; the world must be
+// stopped.  The caller must hold the registry's lock.
+void kinds_add(unsigned kind, bool drops);
 void kinds_remove(unsigned kind);
 
 // kinds_mask returns the kinds that exist, as bits.
@@ -46,6 +47,13 @@ RT_INLINE bool kinds_exists(unsigned kind)
 RT_INLINE uint32_t kinds_used(void)
 {
 	return atomic_u32_load_relaxed(&kinds.used);
+}
+
+// kinds_drops returns the kinds with destructors, as bits.  A thread that finds
+// a kind, or a page of it, also finds its bit.
+RT_INLINE uint32_t kinds_drops(void)
+{
+	return atomic_u32_load_relaxed(&kinds.drops);
 }
 
 // kinds_note is kinds_use for a kind that is not noted yet.

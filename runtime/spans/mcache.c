@@ -473,7 +473,7 @@ RT_INLINE bool is_object(uintptr_t p, uint32_t w, unsigned class)
 }
 
 // own_slot returns the slot of a class and kind whose list is used again, or
-// NULL if the P has none.
+// NULL if the P has none, or if an object of the kind needs a closer look.
 RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
 				       unsigned kind)
 {
@@ -481,7 +481,10 @@ RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
 
 	if (kind < KIND_TYPED)
 		return &mc->slots[spanclass_make(class, kind)];
-	k = kind != KIND_TYPED ? mcache_kind_of(mc, kind) : NULL;
+	// An object of a kind with destructors may be dead.
+	k = kind != KIND_TYPED && !(kinds_drops() >> kind & 1)
+		? mcache_kind_of(mc, kind)
+		: NULL;
 	return k ? &k->slots[class] : NULL;
 }
 

@@ -23,6 +23,8 @@ const char *mcentral_check_span(const struct mspan *s)
 		return "span in a set is not in use for objects";
 	if (s->cached)
 		return "span in a set is cached";
+	if (s->queued)
+		return "span in a set is in the queue of drops";
 	if (atomic_u32_load_relaxed(&s->sweepgen) != epoch_sweepgen())
 		return "span in a set is not swept";
 	if (s->alloc_count >= s->nelems)

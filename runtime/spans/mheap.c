@@ -244,6 +244,16 @@ bool mheap_add_typebits(void)
 	return ok;
 }
 
+bool mheap_add_deadbits(void)
+{
+	bool ok;
+
+	mutex_lock(&growth);
+	ok = arena_add_deadbits();
+	mutex_unlock(&growth);
+	return ok;
+}
+
 // grow makes the heap longer, by whole chunks, until npages pages fit at its
 // end.  Returns false if the system refuses or the range is too short.  The
 // caller must hold the heap lock, which may be released meanwhile.

@@ -69,6 +69,9 @@ void mheap_fini(void);
 // on. Returns false if the system refuses.
 bool mheap_add_typebits(void);
 
+// mheap_add_deadbits does so for the bits of dead objects.
+bool mheap_add_deadbits(void);
+
 // mheap_alloc_small makes and publishes a span of a class, which is swept and
 // has no objects.  p is the calling thread's P, or NULL if it has none; cache
 // may be NULL.  Returns NULL if the system refuses or the range is full.  The

@@ -43,6 +43,7 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *bitmap8)
 	s->nwords = (uint8_t)sizeclass_words(s->sizeclass);
 	s->use = MSPAN_HEAP;
 	s->cached = 0;
+	s->queued = s->condemned = 0;
 	s->next = NULL;
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
 }
@@ -60,6 +61,7 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 	s->nwords = 1;
 	s->use = MSPAN_HEAP;
 	s->cached = 0;
+	s->queued = s->condemned = 0;
 	s->next = NULL;
 	atomic_u32_store_relaxed(&s->sweepgen, epoch_sweepgen());
 	kinds_use(kind);
@@ -145,6 +147,7 @@ void mspan_init_manual(struct mspan *s, enum mspan_use use)
 	s->nwords = 0;
 	s->use = (uint8_t)use;
 	s->cached = 0;
+	s->queued = s->condemned = 0;
 	s->needzero = 1;
 	s->stack_used = 0;
 	s->next = NULL;
@@ -436,6 +439,33 @@ static const char *check_lines(const struct mspan *s)
 	return NULL;
 }
 
+// check_dead checks that only allocated objects of a kind with destructors are
+// dead, and that a span in the queue has some.
+static const char *check_dead(const struct mspan *s)
+{
+	const struct deadwords *d = arena_deadbits();
+	unsigned line = epoch_alloc_line(atomic_u32_load_relaxed(&s->sweepgen));
+	uint64_t dead = 0;
+
+	if (!(kinds_drops() >> spanclass_kind(s->spanclass) & 1))
+		return s->queued || s->condemned ? "span has no dead objects"
+						 : NULL;
+	if (!d || s->sizeclass == 1)
+		return "objects have no bits to be dead";
+	d += mspan_lines(s) - arena.lines;
+	for (unsigned w = 0; w < s->nwords; w++) {
+		uint64_t bits = atomic_u64_load_relaxed(&d[w].turn[0]) |
+				atomic_u64_load_relaxed(&d[w].turn[1]);
+
+		if (bits & ~atomic_u64_load_relaxed(mspan_word(s, line, w)))
+			return "dead object is not allocated";
+		dead |= bits;
+	}
+	if ((s->queued || s->condemned) && dead == 0)
+		return "span has no dead objects";
+	return NULL;
+}
+
 const char *mspan_check(const struct mspan *s)
 {
 	uint32_t gen = atomic_u32_load_relaxed(&s->sweepgen);
@@ -453,5 +483,6 @@ const char *mspan_check(const struct mspan *s)
 		return "span has more objects than slots";
 	if (!s->cached && mspan_counted(s) != s->alloc_count)
 		return "alloc_count is not the number of alloc bits";
-	return check_lines(s);
+	wrong = check_lines(s);
+	return wrong ? wrong : check_dead(s);
 }

@@ -53,6 +53,10 @@ struct mspan {
 	// Of a guarded object: 1 + bytes of the span before it; otherwise 0.
 	atomic_u32 guarded;
 	uint8_t guard_protect; // the guard is protected; owner
+	// Of a kind with destructors; the thread that runs them, or world
+	// stopped.
+	uint8_t queued;	   // in the queue of drops, and so in no set
+	uint8_t condemned; // has objects that were dropped while in use
 };
 static_assert(sizeof(struct mspan) == 128, "two lines");
 

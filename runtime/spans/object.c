@@ -2,6 +2,7 @@
 #include "runtime/spans/object.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/spans/deadbits.h"
 
 // lines_of_eight returns the bitmap8 of a span of the 8-byte class, the only
 // class whose bits are not in its pages' lines.  Returns NULL if the span was
@@ -28,13 +29,21 @@ static bool object_test(const struct linewords *lines, unsigned bit)
 	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
 }
 
-// test_granule reads the alloc bit of an address in the heap.
-static bool test_granule(uintptr_t p)
+// is_alive tells whether an object of a kind is allocated and not dead.
+static bool is_alive(const struct linewords *lines, unsigned bit, unsigned kind)
+{
+	return !(RT_UNLIKELY(kinds_drops() >> kind & 1) &&
+		 deadbits_test(lines + bit / 64, bit % 64)) &&
+	       object_test(lines, bit);
+}
+
+// test_granule does so for the object whose bit is that of p.
+static bool test_granule(uintptr_t p, unsigned kind)
 {
 	uint64_t offset = arena_offset(p);
 
-	return object_test(arena_lines(offset >> RT_PAGE_SHIFT),
-			   offset % RT_PAGE_SIZE / RT_GRANULE);
+	return is_alive(arena_lines(offset >> RT_PAGE_SHIFT),
+			offset % RT_PAGE_SIZE / RT_GRANULE, kind);
 }
 
 // Where the one object of a large span is, by its mspan.
@@ -81,7 +90,8 @@ static bool object_at(uintptr_t p, uint64_t first, const struct extent *e)
 
 	return p >= base && p < e->limit &&
 	       pageword_state(word) == PAGEWORD_HEAP &&
-	       pageword_class(word) == 0 && test_granule(base);
+	       pageword_class(word) == 0 &&
+	       test_granule(base, pageword_kind(word));
 }
 
 // extent_find reads the extent of the object that p is in.  Returns false if
@@ -139,7 +149,8 @@ static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
 	    class == 1 ? lines_of_eight(page, word) : arena_lines(first);
 
 	// The bit of what follows the last slot may be on the next page.
-	if (slot >= c->nelems || !lines || !object_test(lines, bit))
+	if (slot >= c->nelems || !lines ||
+	    !is_alive(lines, bit, pageword_kind(word)))
 		return false;
 	o->base = base + slot * c->size;
 	o->size = o->request = c->size;

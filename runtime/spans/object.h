@@ -20,7 +20,7 @@ struct object {
 };
 
 // object_find finds the allocated object that p, which may be any value, points
-// into.  Returns false if there is none.
+// into.  Returns false if there is none, or if it is dead (deadbits.h).
 //
 // A thread that a stop waits for, and the stopper, need no second look at the
 // sweepgen and the pageword.  They have no look-up of their own, because these

@@ -317,8 +317,10 @@
 	  x.arena.table[1].base = NULL)                                        \
 	X(arena_check(&x.arena),                                               \
 	  "table of the arena is not where its field says", x.arena.words++)   \
-	X(arena_check(&x.arena), "type bits have no table",                    \
+	X(arena_check(&x.arena), "bits beside the heap have no table",         \
 	  atomic_ptr_store_relaxed(&x.arena.typebits, &x))                     \
+	X(arena_check(&x.arena), "bits beside the heap have no table",         \
+	  atomic_ptr_store_relaxed(&x.arena.deadbits, &x))                     \
 	X(arena_check(&x.arena), "table of the arena is too short",            \
 	  U64(x.arena.table[2].ready, 0))                                      \
 	X(hugepages_check(&hugepages), "mutex has an unknown state",           \

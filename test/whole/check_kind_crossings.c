@@ -210,21 +210,22 @@ static unsigned by_typed(const rt_type *type)
 static unsigned by_typed_16(void)
 {
 	static const rt_type type = RT_TYPE_INIT(
-	    16, 16, bit_1, 0, 0, NULL, NULL, NULL, NULL, NULL, "pair", 0);
+	    16, 16, bit_1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, "pair", 0);
 
 	return by_typed(&type);
 }
 
 static unsigned by_typed_24(void)
 {
-	static const rt_type type = RT_TYPE_INIT(
-	    24, 16, bit_1, 0, 0, NULL, NULL, NULL, NULL, NULL, "three", 8);
+	static const rt_type type =
+	    RT_TYPE_INIT(24, 16, bit_1, 0, 0, NULL, NULL, NULL, NULL, NULL,
+			 NULL, "three", 8);
 
 	return by_typed(&type);
 }
 
-static const rt_type cell =
-    RT_TYPE_INIT(8, 8, bit_0, 0, 0, NULL, NULL, NULL, NULL, NULL, "cell", 0);
+static const rt_type cell = RT_TYPE_INIT(8, 8, bit_0, 0, 0, NULL, NULL, NULL,
+					 NULL, NULL, NULL, "cell", 0);
 
 // by_rows leads to nodes by typed arrays of n elements.
 static unsigned by_rows(unsigned n)
@@ -285,8 +286,8 @@ static unsigned by_callback(void)
 
 static unsigned by_type(void)
 {
-	static const rt_type type = RT_TYPE_INIT(0, 0, NULL, 8, 8, bit_0, NULL,
-						 NULL, NULL, NULL, "row", 0);
+	static const rt_type type = RT_TYPE_INIT(
+	    0, 0, NULL, 8, 8, bit_0, NULL, NULL, NULL, NULL, NULL, "row", 0);
 	rt_kind_desc d;
 
 	rt_kind_desc_init(&d);

@@ -81,8 +81,8 @@ static void tell_first(rt_tracer *t, void *obj, size_t size, void *arg)
 enum place { IN_RANGE, IN_WORDS, IN_CALLBACK, IN_TYPE, PLACES };
 
 static const uint64_t one_bit[] = {1};
-static const rt_type one_word =
-    RT_TYPE_INIT(16, 8, one_bit, 0, 0, NULL, NULL, NULL, NULL, NULL, "one", 0);
+static const rt_type one_word = RT_TYPE_INIT(16, 8, one_bit, 0, 0, NULL, NULL,
+					     NULL, NULL, NULL, NULL, "one", 0);
 
 static int holder_kinds[PLACES];
 
@@ -606,7 +606,7 @@ static void trace_typed(rt_tracer *t, void *obj, size_t size, void *arg)
 }
 
 static const rt_type traced_type =
-    RT_TYPE_INIT(24, 16, one_bit, 0, 0, NULL, NULL, trace_typed, NULL,
+    RT_TYPE_INIT(24, 16, one_bit, 0, 0, NULL, NULL, trace_typed, NULL, NULL,
 		 &type_calls, "traced", 0);
 static const rt_type *const type_table[] = {&traced_type};
 

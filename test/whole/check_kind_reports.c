@@ -114,12 +114,12 @@ static size_t describe_type(const void *obj, size_t size, char *buf, size_t n,
 
 static const uint64_t bits[] = {0x8};
 static const rt_value_format tags = RT_FORMAT_LOW_TAG(7, 5);
-static const rt_type plain_type =
-    RT_TYPE_INIT(40, 32, bits, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0);
-static const rt_type tag_type =
-    RT_TYPE_INIT(40, 32, bits, 0, 0, NULL, &tags, NULL, NULL, NULL, NULL, 0);
+static const rt_type plain_type = RT_TYPE_INIT(40, 32, bits, 0, 0, NULL, NULL,
+					       NULL, NULL, NULL, NULL, NULL, 0);
+static const rt_type tag_type = RT_TYPE_INIT(40, 32, bits, 0, 0, NULL, &tags,
+					     NULL, NULL, NULL, NULL, NULL, 0);
 static const rt_type described_type =
-    RT_TYPE_INIT(40, 32, bits, 0, 0, NULL, NULL, NULL, describe_type,
+    RT_TYPE_INIT(40, 32, bits, 0, 0, NULL, NULL, NULL, NULL, describe_type,
 		 (char *)"of the type", NULL, 0);
 
 static const struct report {

@@ -368,7 +368,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 120 }; // in run_doors
+enum { DOORS = 126 }; // in run_doors
 
 // run_doors makes every call in one place.  Statistics can be read there unless
 // there is no heap.
@@ -439,6 +439,13 @@ static void run_doors(enum place place)
 	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_ENOENT),
 	     rt_kind_of(NULL));
 	DOOR(ANYWHERE(RT_EINVAL), rt_type_check(NULL));
+	DOOR(ATTACHED_ONLY(RT_OK),
+	     rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_set_finalize_mode(2, NULL, NULL));
+	DOOR(ANYWHERE(NOTHING), (long)rt_run_finalizers(0));
+	DOOR(ANYWHERE(NOTHING), (long)rt_finalizers_ready());
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_drop_now(RT_KIND_MAX, NULL, NULL));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_drop_now(RT_WORDS, NULL, NULL));
 	DOOR(ANYWHERE(SOME), rt_good_size_of(RT_WORDS, 100) == 112);
 	DOOR(ANYWHERE(NOTHING), (long)rt_good_size_of(RT_KIND_MAX, 100));
 	DOOR(ALLOCATES, some((rt_alloc_in)(rt_thread_tls, 64)));

@@ -6,10 +6,10 @@ static void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
 	(void)t, (void)obj, (void)size, (void)arg;
 }
 
-static const rt_type plain =
-    RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, "plain", 0);
+static const rt_type plain = RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, NULL,
+					  NULL, NULL, NULL, "plain", 0);
 static const rt_type traced = RT_TYPE_INIT(
-    16, 0, NULL, 0, 0, NULL, NULL, tell_nothing, NULL, NULL, "traced", 0);
+    16, 0, NULL, 0, 0, NULL, NULL, tell_nothing, NULL, NULL, NULL, "traced", 0);
 static const rt_type *const table[] = {&plain};
 
 // A layout, and whether a trace callback may run for it.
@@ -28,7 +28,8 @@ static const struct layout_case {
     {"callback", RT_LAYOUT_TRACE, NULL, true},
 };
 
-static int answer(const struct layout_case *c, uint32_t flags)
+static int answer_with(const struct layout_case *c, uint32_t flags,
+		       rt_drop_fn *drop)
 {
 	rt_kind_desc d;
 	int kind;
@@ -37,6 +38,7 @@ static int answer(const struct layout_case *c, uint32_t flags)
 	d.layout = c->layout;
 	d.type = c->type;
 	d.flags = flags;
+	d.drop = drop;
 	d.header_mask = UINT64_MAX;
 	if (c->layout == RT_LAYOUT_INDEX) {
 		d.types = table;
@@ -46,6 +48,50 @@ static int answer(const struct layout_case *c, uint32_t flags)
 		d.trace = tell_nothing;
 	kind = rt_kind_register(&d);
 	return kind > 0 ? rt_kind_unregister(kind) : kind;
+}
+
+static int answer(const struct layout_case *c, uint32_t flags)
+{
+	return answer_with(c, flags, NULL);
+}
+
+static void drop_nothing(void *obj, size_t size, void *arg)
+{
+	(void)obj;
+	(void)size;
+	(void)arg;
+}
+
+// A kind drops if its own destructor or one of a type may run.
+TEST(flags_of_destructors)
+{
+	const uint32_t deep = RT_KIND_DROP | RT_KIND_DROP_DEEP;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(layout_cases); i++) {
+		const struct layout_case *c = &layout_cases[i];
+		int without = c->layout == RT_LAYOUT_HEADER ||
+				      c->layout == RT_LAYOUT_INDEX
+				  ? RT_OK
+				  : RT_EINVAL;
+
+		judge(c->name, "drop without its flag",
+		      answer_with(c, 0, drop_nothing), RT_EINVAL);
+		judge(c->name, "deep without the other flag",
+		      answer_with(c, RT_KIND_DROP_DEEP, NULL), RT_EINVAL);
+		judge(c->name, "drop and deep without the other flag",
+		      answer_with(c, RT_KIND_DROP_DEEP, drop_nothing),
+		      RT_EINVAL);
+		judge(c->name, "no destructor", answer(c, RT_KIND_DROP),
+		      without);
+		judge(c->name, "no destructor, deep", answer(c, deep), without);
+		judge(c->name, "destructor",
+		      answer_with(c, RT_KIND_DROP, drop_nothing), RT_OK);
+		judge(c->name, "destructor, deep",
+		      answer_with(c, deep, drop_nothing), RT_OK);
+	}
+	heap_healthy();
+	finish(RT_ARRAY_LEN(layout_cases) * 7);
 }
 
 TEST(flags_that_a_layout_has_no_use_for)
@@ -61,6 +107,9 @@ TEST(flags_that_a_layout_has_no_use_for)
 			uint32_t flag = UINT32_C(1) << bit;
 			bool ok = flag & (c->calls ? known : RT_KIND_BASE);
 
+			if (flag == RT_KIND_DROP)
+				continue;
+
 			judge(c->name, with_number("flag", flag),
 			      answer(c, flag), ok ? RT_OK : RT_EINVAL);
 			judge(c->name, with_number("flag beside", flag),
@@ -72,5 +121,5 @@ TEST(flags_that_a_layout_has_no_use_for)
 		judge(c->name, "every bit", answer(c, UINT32_MAX), RT_EINVAL);
 	}
 	heap_healthy();
-	finish(RT_ARRAY_LEN(layout_cases) * 66);
+	finish(RT_ARRAY_LEN(layout_cases) * 64);
 }

@@ -1,0 +1,148 @@
+// Runs destructors, batch by batch.
+#include "gc/host/finalize.h"
+
+#include "runtime/os/settings.h"
+#include "runtime/world/safepoint.h"
+#include "runtime/spans/mheap.h"
+#include "gc/cycle/sweep.h"
+#include "gc/host/door.h"
+#include "gc/host/handlers.h"
+#include "gc/host/visit.h"
+
+struct finalize finalize;
+
+void finalize_reset(void)
+{
+	drops_reset();
+	finalize = (struct finalize){0};
+	handlers_set_ready(NULL, NULL);
+}
+
+// call_drop returns false if the thread may not go on, because the destructor
+// has left a region open, or a stop.
+static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
+{
+	if (o->fn)
+		o->fn(o->obj, o->size, o->arg);
+	return door_may_go_on(t);
+}
+
+// free_batch frees the objects of a batch that is finished.
+static void free_batch(struct rt_thread *t)
+{
+	while (drops_finished()) {
+		sweep_free_dropped(t->p, drops_end(SWEEP_DROPPED));
+		safepoint_poll(t);
+	}
+}
+
+size_t finalize_run(struct rt_thread *t, size_t max)
+{
+	const struct rt_proc *p = t->p;
+	struct drops_object o;
+	size_t ran = 0;
+	bool go_on;
+
+	if (!drops_acquire(t->p))
+		return 0;
+	if (max == 0)
+		max = drops_ready();
+	do {
+		free_batch(t);
+		if (ran == max || !drops_take(&o))
+			break;
+		go_on = call_drop(t, &o);
+		ran++;
+	} while (go_on);
+	drops_release(p);
+	return ran;
+}
+
+// ---- what the host is told ----
+
+void finalize_collected(void)
+{
+	uint64_t live = gauge_load(&gauges.heap_live);
+	bool warns = !finalize.warned &&
+		     drops.waited > base_max(live, settings.heap_min) / 2;
+
+	if (warns) {
+		finalize.warned = true;
+		atomic_u64_store_relaxed(&finalize.waited, drops.waited);
+	}
+	if (warns || drops.died != 0)
+		atomic_u32_store_relaxed(&finalize.news, 1);
+}
+
+static void warn(uint64_t waited)
+{
+	struct text t;
+
+	text_init(&t);
+	text_str(&t, "rtheap: ");
+	text_u64(&t, waited);
+	text_str(&t, " bytes of dead objects wait for their destructors"
+		     " (rt_run_finalizers)");
+	handlers_warn(t.buf);
+}
+
+void finalize_tell_news(void)
+{
+	uint64_t waited = atomic_u64_load_relaxed(&finalize.waited);
+
+	atomic_u32_store_relaxed(&finalize.news, 0);
+	if (waited != 0 && atomic_u64_cas_release(&finalize.waited, waited, 0))
+		warn(waited);
+	if (drops_ready() != 0)
+		handlers_tell_ready(drops_ready());
+}
+
+// ---- rt_drop_now ----
+
+// pick_span asks about the objects of a span of the kind.
+static void pick_span(struct mspan *s, rt_pick_fn *pick, void *arg)
+{
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	for (uint32_t slot = 0; slot < s->nelems; slot++) {
+		const void *obj = (const void *)mspan_object(s, slot);
+
+		if (!mspan_test(s, line, slot) || drops_begun(s, slot))
+			continue;
+		if (!pick || pick(obj, mspan_usable(s), arg) == 1)
+			drops_pick(s, slot);
+	}
+}
+
+static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
+{
+	uint64_t page = 0;
+	struct mspan *s;
+
+	drops_begin_now();
+	while ((s = mheap_next_span(&page)) != NULL)
+		if (pageword_state(arena_word(mspan_page(s))) ==
+			PAGEWORD_HEAP &&
+		    spanclass_kind(s->spanclass) == kind)
+			pick_span(s, pick, arg);
+}
+
+int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
+		 void *arg)
+{
+	const struct rt_proc *p = t->p;
+	struct drops_object o;
+	uint64_t page = 0;
+	struct walk w;
+
+	if (!drops_acquire(t->p))
+		return RT_EBUSY;
+	visit_begin_walk(&w);
+	pick_all(kind, pick, arg);
+	visit_end_walk(&w);
+	while (drops_take_now(kind, &page, &o))
+		call_drop(t, &o);
+	drops_end_now();
+	drops_release(p);
+	return RT_OK;
+}

@@ -1,0 +1,55 @@
+// finalize.h - runs destructors.
+//
+// Go: runfinq (mfinal.go), on a goroutine of its own.
+#ifndef GC_HOST_FINALIZE_H
+#define GC_HOST_FINALIZE_H
+
+#include <rt/final.h>
+
+#include "gc/mark/drops.h"
+
+// No check: each field may have any value.
+struct finalize {
+	atomic_u32 poll;   // 1: destructors run in rt_safepoint
+	atomic_u32 news;   // 1: a collection found dead objects
+	atomic_u64 waited; // bytes of the dead to warn of; 0: none
+	bool warned;	   // written by stoppers
+};
+
+RT_GLOBAL struct finalize finalize;
+
+// finalize_reset forgets all, before a heap begins.
+void finalize_reset(void);
+
+// finalize_run runs up to max destructors on the calling thread t, which must
+// be attached, outside a region and not in its own stop.  0: as many as are
+// ready.  Returns how many ran.
+size_t finalize_run(struct rt_thread *t, size_t max);
+
+// finalize_poll runs what is ready, if that is to happen where a thread polls.
+RT_INLINE void finalize_poll(struct rt_thread *t)
+{
+	if (RT_UNLIKELY(atomic_u32_load_relaxed(&finalize.poll)) &&
+	    drops_ready() != 0)
+		finalize_run(t, 0);
+}
+
+// finalize_collected notes what a collection has just found, in its stop.
+void finalize_collected(void);
+
+// finalize_tell passes such news to the handlers of the host.  Returns true if
+// there was some.  The caller must hold no lock, and no object.
+void finalize_tell_news(void);
+RT_INLINE bool finalize_tell(void)
+{
+	if (RT_LIKELY(!atomic_u32_load_relaxed(&finalize.news)))
+		return false;
+	finalize_tell_news();
+	return true;
+}
+
+// finalize_now is rt_drop_now for a thread that finalize_run would accept.
+int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
+		 void *arg);
+
+#endif

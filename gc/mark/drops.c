@@ -1,0 +1,486 @@
+// Finds dead objects, queues them, and hands them out to be dropped.
+#include "gc/mark/drops.h"
+
+#include "runtime/os/throw.h"
+#include "runtime/os/gauge.h"
+#include "runtime/world/stw.h"
+
+struct drops drops;
+
+void drops_reset(void)
+{
+	drops = (struct drops){0};
+}
+
+static void add_ready(int64_t n)
+{
+	atomic_u64_add_relaxed(&drops.ready, (uint64_t)n);
+}
+
+// ---- spans ----
+
+// is_first tells whether a span of a kind with destructors begins at a page.
+static bool is_first(uint32_t word)
+{
+	return kinds_drops() >> pageword_kind(word) & 1 &&
+	       pageword_place(word) == 0 &&
+	       pageword_state(word) == PAGEWORD_HEAP;
+}
+
+struct mspan *drops_next_span(uint64_t *page)
+{
+	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
+
+	while (*page < end) {
+		uint64_t first = (*page)++;
+
+		if (is_first(arena_word(first)))
+			return arena_span(first);
+	}
+	return NULL;
+}
+
+// queue adds a span to the next part.
+static void queue(struct mspan *s)
+{
+	s->queued = 1;
+	s->next = NULL;
+	if (drops.next)
+		drops.next_last->next = s;
+	else
+		drops.next = s;
+	drops.next_last = s;
+}
+
+// ---- marking ----
+
+// any tells whether there is a kind with destructors that may have spans.
+static bool any(void)
+{
+	return (kinds_used() & kinds_drops()) != 0;
+}
+
+// uncount counts n objects of a span that a marking has counted.
+static void uncount(struct drops_found *f, const struct mspan *s, uint64_t n)
+{
+	f->objects += n;
+	f->bytes += n * s->elemsize;
+}
+
+// uncount_leaves does so for objects that were counted as if they had been
+// scanned.
+static void uncount_leaves(struct drops_found *f, const struct mspan *s,
+			   uint64_t n)
+{
+	uncount(f, s, n);
+	if (!mspan_is_large(s) && layout_scanned(spanclass_kind(s->spanclass)))
+		f->scan_bytes += n * s->elemsize;
+}
+
+// find_word finds the dead of word w of a span.
+static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
+{
+	struct deadwords *d = deadbits_word(s, w);
+	unsigned dies = drops.turn ^ 1;
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	uint64_t alloc = atomic_u64_load_relaxed(mspan_word(s, line, w));
+	atomic_u64 *mark_word = mspan_word(s, line ^ 1, w);
+	uint64_t mark = atomic_u64_load_relaxed(mark_word);
+	uint64_t waiting = deadbits_waiting(d);
+	uint64_t new = alloc & ~mark & ~deadbits_dead(d);
+	unsigned kind = spanclass_kind(s->spanclass);
+
+	if ((new | waiting) == 0)
+		return;
+	if (mark & waiting) {
+		uncount_leaves(f, s, bits_count(mark & waiting));
+		atomic_u64_store_relaxed(mark_word, mark & ~waiting);
+	}
+	drops.waited += bits_count(waiting) * s->elemsize;
+	if (new != 0) {
+		deadbits_set(d, dies, deadbits_turn(d, dies) | new);
+		drops.died += bits_count(new);
+		add_ready(bits_count(new));
+	}
+	f->deep |= (layouts[kind].flags & RT_KIND_DROP_DEEP) != 0;
+}
+
+void drops_find(struct drops_found *f)
+{
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	RT_ASSERT(stw_stopped());
+	drops.died = drops.waited = 0;
+	if (!any())
+		return;
+	while ((s = drops_next_span(&page)) != NULL)
+		for (unsigned w = 0; w < s->nwords; w++)
+			find_word(f, s, w);
+}
+
+// The dead of a span, as bits of any of its words.
+struct dead {
+	uint64_t dies;	  // wait, and have the turn of what dies
+	uint64_t dropped; // stay, though their drop has begun
+	uint64_t n;	  // stay
+};
+
+// keep_word marks the dead of word w of a span that stay.  Those whose drop has
+// begun stay with the batch; others of them are free if nothing refers to them.
+static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
+		      struct dead *dead)
+{
+	struct deadwords *d = deadbits_word(s, w);
+	atomic_u64 *mark_word =
+	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), w);
+	uint64_t mark = atomic_u64_load_relaxed(mark_word);
+	uint64_t stay = deadbits_dead(d);
+	uint64_t gone = deadbits_dropped(d) & ~mark;
+
+	if (stay == 0)
+		return;
+	if (!s->queued && gone != 0) {
+		deadbits_clear(d, gone);
+		stay &= ~gone;
+	}
+	uncount(f, s, bits_count(mark & deadbits_waiting(d)));
+	uncount_leaves(f, s, bits_count(mark & deadbits_dropped(d)));
+	atomic_u64_store_relaxed(mark_word, mark | stay);
+	dead->dies |= deadbits_only(d, drops.turn ^ 1);
+	dead->dropped |= deadbits_dropped(d);
+	dead->n += bits_count(stay);
+}
+
+void drops_keep(struct drops_found *f)
+{
+	uint64_t page = 0, bytes = 0;
+	struct mspan *s;
+
+	RT_ASSERT(stw_stopped());
+	if (!any())
+		return;
+	while ((s = drops_next_span(&page)) != NULL) {
+		struct dead dead = {0};
+
+		for (unsigned w = 0; w < s->nwords; w++)
+			keep_word(f, s, w, &dead);
+		bytes += dead.n * s->elemsize;
+		if (dead.dropped == 0)
+			s->condemned = 0;
+		if (dead.dies != 0 && !s->queued)
+			queue(s);
+	}
+	atomic_u64_store_relaxed(&gauges.heap_dead, bytes);
+}
+
+// ---- running ----
+
+bool drops_acquire(struct rt_proc *p)
+{
+	return atomic_ptr_cas_acquire(&drops.runner, NULL, p);
+}
+
+void drops_release(const struct rt_proc *p)
+{
+	if (!drops_runs(p))
+		return;
+	// Pairs with the acquire in drops_acquire.
+	atomic_ptr_store_release(&drops.runner, NULL);
+}
+
+// describe fills in how the object of a slot is dropped.
+static void describe(struct drops_object *o, const struct mspan *s,
+		     uint32_t slot)
+{
+	uintptr_t obj = mspan_object(s, slot);
+	const struct layout *l = &layouts[spanclass_kind(s->spanclass)];
+	const rt_type *type = layout_type(
+	    l, obj, base_align_down(mspan_scan_end(s, slot) - obj, 8));
+
+	o->obj = (void *)obj;
+	o->size = mspan_usable(s);
+	o->fn = type && type->drop ? type->drop : l->drop;
+	o->arg = type && type->drop ? type->arg : l->arg;
+}
+
+// take_bit begins the drop of the object of bit i of word w.
+static void take_bit(struct drops_object *o, const struct mspan *s, unsigned w,
+		     unsigned i)
+{
+	struct deadwords *d = deadbits_word(s, w);
+	unsigned other = drops.turn ^ 1;
+
+	describe(o, s, deadbits_object(s, w, i));
+	deadbits_set(d, other, deadbits_turn(d, other) | UINT64_C(1) << i);
+	drops.left--;
+	add_ready(-1);
+}
+
+// take_span takes the next object of a span, from word *w on.
+static bool take_span(struct drops_object *o, const struct mspan *s,
+		      unsigned *w)
+{
+	for (; *w < s->nwords; ++*w) {
+		uint64_t x = deadbits_only(deadbits_word(s, *w), drops.turn);
+
+		if (x != 0) {
+			take_bit(o, s, *w, bits_ctz(x));
+			return true;
+		}
+	}
+	return false;
+}
+
+// open_batch makes all that waits the batch.
+static void open_batch(void)
+{
+	drops.batch = drops.at = drops.next;
+	drops.at_word = 0;
+	drops.next = NULL;
+	drops.turn ^= 1;
+	drops.left = drops_ready();
+	drops.open = true;
+}
+
+bool drops_take(struct drops_object *o)
+{
+	if (!drops.open && drops_ready() != 0)
+		open_batch();
+	if (drops.left == 0)
+		return false;
+	while (!take_span(o, drops.at, &drops.at_word)) {
+		drops.at = drops.at->next;
+		drops.at_word = 0;
+	}
+	return true;
+}
+
+struct mspan *drops_end(unsigned n)
+{
+	struct mspan *list = drops.batch, *last = list;
+
+	RT_ASSERT(drops_finished());
+	while (last->next && --n != 0)
+		last = last->next;
+	drops.batch = last->next;
+	drops.open = drops.batch != NULL;
+	drops.at = NULL;
+	last->next = NULL;
+	return list;
+}
+
+void drops_requeue(struct mspan *s)
+{
+	queue(s);
+}
+
+// ---- rt_drop_now ----
+
+// put_back gives what waits in a span the turn of what dies now.
+static void put_back(struct mspan *s)
+{
+	for (unsigned w = 0; w < s->nwords; w++) {
+		struct deadwords *d = deadbits_word(s, w);
+		uint64_t x = deadbits_only(d, drops.turn);
+		unsigned other = drops.turn ^ 1;
+
+		// First the other one: a look-up never finds neither.
+		deadbits_set(d, other, deadbits_turn(d, other) | x);
+		deadbits_set(d, drops.turn, deadbits_turn(d, drops.turn) & ~x);
+	}
+}
+
+void drops_begin_now(void)
+{
+	struct mspan *s, *next;
+
+	RT_ASSERT(stw_stopped());
+	for (s = drops.batch; s; s = next) {
+		next = s->next;
+		put_back(s);
+		queue(s);
+	}
+	drops.batch = drops.at = NULL;
+	drops.open = false;
+	drops.now = true;
+	drops.left = 0;
+}
+
+// count_dead moves the bytes of an object that is alive, or was, between the
+// gauges.
+static void count_dead(const struct mspan *s, bool dies)
+{
+	uint64_t bytes = dies ? s->elemsize : -s->elemsize;
+
+	atomic_u64_add_relaxed(&gauges.heap_live, -bytes);
+	atomic_u64_add_relaxed(&gauges.heap_dead, bytes);
+	add_ready(dies ? 1 : -1);
+}
+
+void drops_pick(struct mspan *s, uint32_t slot)
+{
+	unsigned bit =
+	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
+	struct deadwords *d = deadbits_word(s, bit / 64);
+	uint64_t x = UINT64_C(1) << (bit % 64);
+	unsigned other = drops.turn ^ 1;
+
+	if (!(deadbits_dead(d) & x)) {
+		count_dead(s, true);
+		s->condemned = 1;
+	}
+	deadbits_set(d, drops.turn, deadbits_turn(d, drops.turn) | x);
+	deadbits_set(d, other, deadbits_turn(d, other) & ~x);
+	drops.left++;
+}
+
+// A page with an object that waits for its drop is not freed meanwhile.  So
+// only then its span is looked at.
+static bool take_page(uint64_t page, struct drops_object *o)
+{
+	const struct linewords *lines = arena_lines(page);
+
+	for (unsigned i = 0; i < RT_PAGE_WORDS; i++) {
+		const struct mspan *s;
+		unsigned w;
+
+		if (deadbits_only(deadbits_of(lines) + i, drops.turn) == 0)
+			continue;
+		s = arena_span(page);
+		w = (unsigned)(lines + i - mspan_lines(s));
+		return take_span(o, s, &w);
+	}
+	return false;
+}
+
+bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
+{
+	if (drops.left == 0)
+		return false;
+	while (pageword_kind(arena_word(*page)) != kind || !take_page(*page, o))
+		++*page;
+	return true;
+}
+
+void drops_end_now(void)
+{
+	drops.now = false;
+}
+
+// ---- forks ----
+
+// spare_span makes what rt_drop_now has picked in a span, and not dropped,
+// what it was before.
+static void spare_span(struct mspan *s)
+{
+	if (s->queued) {
+		put_back(s);
+		return;
+	}
+	for (unsigned w = 0; w < s->nwords; w++) {
+		struct deadwords *d = deadbits_word(s, w);
+		uint64_t x = deadbits_only(d, drops.turn);
+
+		deadbits_clear(d, x);
+		for (; x; x &= x - 1)
+			count_dead(s, false);
+	}
+}
+
+void drops_fork_child(const struct rt_proc *self)
+{
+	uint64_t page = 0;
+	struct mspan *s;
+
+	if (drops_runs(self))
+		return;
+	atomic_ptr_store_relaxed(&drops.runner, NULL);
+	if (!drops.now)
+		return;
+	while ((s = drops_next_span(&page)) != NULL)
+		spare_span(s);
+	drops.now = false;
+	drops.left = 0;
+}
+
+// ---- invariants ----
+
+// The dead that wait, as counted in some spans.
+struct counted {
+	uint64_t batch; // have the turn of the batch
+	uint64_t dies;	// have the other
+	uint64_t spans;
+};
+
+static void count_span(struct counted *c, const struct mspan *s)
+{
+	for (unsigned w = 0; w < s->nwords; w++) {
+		const struct deadwords *d = deadbits_word(s, w);
+
+		c->batch += bits_count(deadbits_only(d, drops.turn));
+		c->dies += bits_count(deadbits_only(d, drops.turn ^ 1));
+	}
+	c->spans++;
+}
+
+// check_list counts in the spans of a list, of which there are at most limit.
+static const char *check_list(const struct mspan *list, uint64_t limit,
+			      struct counted *c)
+{
+	for (const struct mspan *s = list; s; s = s->next) {
+		if (!s->queued || s->cached)
+			return "span in the queue of drops does not say so";
+		if (c->spans == limit)
+			return "queue of drops has no end";
+		count_span(c, s);
+	}
+	return NULL;
+}
+
+// count_all counts in all spans, and those that say that they are queued.
+static uint64_t count_all(struct counted *c)
+{
+	uint64_t page = 0, queued = 0;
+	const struct mspan *s;
+
+	while ((s = drops_next_span(&page)) != NULL) {
+		count_span(c, s);
+		queued += s->queued;
+	}
+	return queued;
+}
+
+static const char *check_counts(const struct drops *d,
+				const struct counted *batch,
+				const struct counted *next,
+				const struct counted *all)
+{
+	if (atomic_u64_load_relaxed(&d->ready) != all->batch + all->dies)
+		return "number of drops differs from the dead that wait";
+	if (d->left != all->batch)
+		return "rest of a batch differs from the dead of its turn";
+	if (all->dies != batch->dies + next->dies)
+		return "object that waits for its drop is not queued";
+	if (!d->now && all->batch != batch->batch)
+		return "object of a batch is not in it";
+	return NULL;
+}
+
+const char *drops_check(const struct drops *d)
+{
+	struct counted batch = {0}, next = {0}, all = {0};
+	uint64_t queued = count_all(&all);
+	const char *wrong;
+
+	if (d->turn > 1 || d->deep || (d->open && d->now))
+		return "queue of drops has an impossible state";
+	if (!d->open && d->batch)
+		return "batch of drops is not open";
+	wrong = check_list(d->batch, queued, &batch);
+	if (!wrong)
+		wrong = check_list(d->next, queued, &next);
+	if (!wrong && batch.spans + next.spans != queued)
+		wrong = "queued span is in no part of the queue";
+	return wrong ? wrong : check_counts(d, &batch, &next, &all);
+}

@@ -1,0 +1,167 @@
+// drops.h - the dead objects that wait for their destructors.
+//
+// Go: the finalizer queue (mfinal.go).
+//
+// A marking ends with drops_find: the unmarked objects of kinds with
+// destructors are dead from then on.  Then what those of RT_KIND_DROP_DEEP
+// reach is marked.  drops_keep gives the dead their marks, so that sweeping
+// leaves them, and queues their spans.
+//
+// The queue has two parts.  What is dropped is the batch: all that had died
+// when it was opened.  What dies meanwhile has the other turn (deadbits.h) and
+// waits in the next part.  When the last drop of the batch has begun and
+// returned, its objects are freed, and not before.  So objects that died in one
+// collection stay together.  A span with dead of both turns is in the batch,
+// and moves on when the batch ends.
+//
+// A queued span belongs to the queue: no cache and no set has it, so its slots
+// are freed without a stop.  Its own objects may be freed by hand meanwhile.
+//
+// One thread at a time runs destructors.  It and stops change the queue; the
+// thread is not stopped but where it runs a destructor or polls.
+#ifndef GC_MARK_DROPS_H
+#define GC_MARK_DROPS_H
+
+#include "runtime/world/proc.h"
+#include "runtime/spans/deadbits.h"
+#include "gc/mark/layout.h"
+
+struct drops {
+	atomic_u64 ready;    // dead objects whose drop has not begun
+	atomic_ptr runner;   // P of the thread that runs them; NULL: none
+	uint64_t left;	     // of the batch, or of rt_drop_now
+	struct mspan *batch; // linked by next, like those below
+	struct mspan *at;    // the first of the batch that may have some left
+	unsigned at_word;    // of that
+	struct mspan *next;
+	struct mspan *next_last; // undefined if next is NULL
+	unsigned turn;		 // of the batch; what dies has the other
+	bool open;		 // there is a batch
+	bool now;		 // rt_drop_now has taken that turn
+	bool deep;		 // the dead lead on; in a marking
+	uint64_t died;		 // objects, in the last collection
+	uint64_t waited;	 // bytes of those that had died before, in it
+};
+
+RT_GLOBAL struct drops drops;
+
+// drops_reset forgets all, before a heap begins.
+void drops_reset(void);
+
+// drops_next_span returns the next span of a kind with destructors that begins
+// at page *page or behind it, or NULL.  The world must be stopped.
+struct mspan *drops_next_span(uint64_t *page);
+
+// ---- marking ----
+
+// What a marking has counted though it is dead, and what it has found dead.
+struct drops_found {
+	uint64_t objects;    // marked
+	uint64_t bytes;	     // of these
+	uint64_t scan_bytes; // of these, counted as scanned
+	bool deep;	     // some must lead on
+};
+
+// drops_find finds what is dead now, and clears the marks of the dead that
+// wait. drops_keep marks all dead objects that stay, queues spans, and sets
+// heap_dead. Both add to *f.  The world must be stopped, and no marker may be
+// marking.
+void drops_find(struct drops_found *f);
+void drops_keep(struct drops_found *f);
+
+// drops_leads_on tells whether the objects of bits of a markword lead on: they
+// are alive, or dead and it is time to mark what they reach.
+RT_INLINE bool drops_leads_on(const atomic_u64 *mark, uint64_t bits)
+{
+	const struct deadwords *d = deadbits_beside(mark);
+
+	return !((drops.deep ? deadbits_dropped(d) : deadbits_dead(d)) & bits);
+}
+
+// drops_begun tells whether the drop of the object of a slot has begun.
+RT_INLINE bool drops_begun(const struct mspan *s, uint32_t slot)
+{
+	unsigned bit =
+	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
+
+	return deadbits_dropped(deadbits_word(s, bit / 64)) >> (bit % 64) & 1;
+}
+
+// drops_is_deep tells whether a slot of a span has an object that waits for its
+// drop, and whose references stay until then.
+RT_INLINE bool drops_is_deep(const struct mspan *s, uint32_t slot)
+{
+	unsigned bit =
+	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
+
+	return layouts[spanclass_kind(s->spanclass)].flags &
+		   RT_KIND_DROP_DEEP &&
+	       deadbits_waiting(deadbits_word(s, bit / 64)) >> (bit % 64) & 1;
+}
+
+// ---- running ----
+
+// drops_ready returns how many drops have not begun.
+RT_INLINE uint64_t drops_ready(void)
+{
+	return atomic_u64_load_relaxed(&drops.ready);
+}
+
+// drops_acquire makes a P the one whose thread runs destructors.  Returns false
+// if there is one.  drops_release ends that, if p is the one.
+bool drops_acquire(struct rt_proc *p);
+void drops_release(const struct rt_proc *p);
+
+// drops_runs tells whether the thread of a P runs destructors.
+RT_INLINE bool drops_runs(const struct rt_proc *p)
+{
+	return atomic_ptr_load_relaxed(&drops.runner) == p;
+}
+
+// A dead object, and how to drop it.
+struct drops_object {
+	void *obj;
+	size_t size;
+	rt_drop_fn *fn; // NULL: it has no destructor
+	void *arg;
+};
+
+// drops_take takes the next object of the batch, whose drop has begun then; if
+// there is no batch, it opens one first.  Returns false if nothing is left. The
+// caller must run destructors, here and below.
+bool drops_take(struct drops_object *o);
+
+// drops_finished tells whether a batch is open and has nothing left.
+RT_INLINE bool drops_finished(void)
+{
+	return drops.open && drops.left == 0;
+}
+
+// drops_end takes up to n spans off a batch that is finished, and returns them
+// linked by next.  The caller must free their dropped objects before it polls,
+// and give drops_requeue those in which others have died meanwhile.  With the
+// last span the batch ends.
+struct mspan *drops_end(unsigned n);
+void drops_requeue(struct mspan *s);
+
+// ---- rt_drop_now ----
+
+// drops_begin_now puts an open batch back into the queue.  Then drops_pick
+// makes the object of a slot dead, unless its drop has begun.  The world must
+// be stopped, and all mcaches flushed.  drops_take_now takes the picked objects
+// one by one; *page is 0 at first.  drops_end_now comes when it has returned
+// false.
+void drops_begin_now(void);
+void drops_pick(struct mspan *s, uint32_t slot);
+bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o);
+void drops_end_now(void);
+
+// drops_fork_child makes the queue whole in the child of a fork, if the thread
+// that ran destructors is not the one of P self.
+void drops_fork_child(const struct rt_proc *self);
+
+// drops_check returns NULL if all invariants hold, otherwise what does not. The
+// world must be stopped.  rt_heap_verify and debug builds ask it.
+const char *drops_check(const struct drops *d);
+
+#endif

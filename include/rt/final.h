@@ -1,0 +1,123 @@
+/*
+ * final.h - what happens to objects that have died: their destructors.
+ *
+ * rt/kind.h says what a drop callback is, and which kinds have some.
+ */
+#ifndef RT_FINAL_H
+#define RT_FINAL_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A collection finds which objects of kinds with RT_KIND_DROP are dead.  From
+ * then on each is ready to be dropped, and its memory stays as it is.  The
+ * destructors do not run in an allocation, in a collection or in a stop, but
+ *
+ *   RT_FINALIZE_MANUAL  in rt_run_finalizers;
+ *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint, which may
+ *                       collect then.
+ *
+ * One thread at a time runs them, and never one inside another.
+ *
+ * What was ready when a thread began with it is a batch.  When all destructors
+ * of the batch have returned, the memory of its objects is free.  What dies
+ * meanwhile is the next batch.  So a host that never runs destructors never
+ * gets that memory back.  The warn handler is told, once in the life of a heap,
+ * when what has waited since an earlier collection exceeds half of the live
+ * heap, or of rt_config.heap_min if that is more.
+ *
+ * Dead objects count as allocated in all statistics until they are freed. Their
+ * bytes do not hasten the next collection, which could not free them.
+ *
+ * An out-of-memory handler may call rt_run_finalizers, and return 1.
+ *
+ * In the child of a fork that another thread made, the destructors that had not
+ * begun are ready; one that had begun does not run again.  rt_fini runs none.
+ */
+enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
+
+/*
+ * A ready callback is told how many destructors are ready, soon after a
+ * collection that has found dead objects.  It runs on a thread that allocates
+ * or collects, at the end of that call, with the world running and no lock
+ * held. It may wake another thread, or note that it is time for
+ * rt_run_finalizers.  It must not run destructors itself, and must not leave by
+ * longjmp or by an exception.
+ */
+typedef void rt_ready_fn(size_t n, void *arg);
+
+/*
+ * rt_set_finalize_mode sets where destructors run, and the ready callback,
+ * which may be NULL.  A heap begins with RT_FINALIZE_MANUAL.  The callback
+ * belongs to the heap.
+ *
+ * Returns RT_OK, or RT_EINVAL (unknown mode), RT_EPERM (not attached), RT_EBUSY
+ * (own stop), RT_ESTATE (inside a blocking region; no heap).
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg);
+
+/*
+ * rt_run_finalizers runs up to max destructors, or, if max is 0, as many as
+ * were ready at the call.  It returns how many ran.  An object that turns out
+ * to have no destructor counts as well.  A batch may be spread over several
+ * calls.
+ *
+ * Returns 0 at once while another thread runs destructors, in a destructor, in
+ * the own stop, inside a blocking region, without attachment and without a
+ * heap.
+ *
+ * Attached threads.  Blocks and polls.  A destructor may collect.
+ */
+RT_API size_t rt_run_finalizers(size_t max);
+
+/*
+ * rt_finalizers_ready returns how many destructors are ready, 0 without a heap.
+ *
+ * Any thread, at any time, also in the own stop and in callbacks.  Does not
+ * block, collect or poll.
+ */
+RT_API size_t rt_finalizers_ready(void);
+
+/*
+ * A pick callback chooses objects: 1 for yes.  It is called with the world
+ * stopped.  It must not allocate, block, poll, or leave by longjmp or by an
+ * exception.  It may call rt_size, rt_base, rt_is_heap and rt_kind_of.
+ */
+typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
+
+/*
+ * rt_drop_now drops every object of a kind for which pick says 1, or all if
+ * pick is NULL, whether it is reachable or not.  It is for the end of one of
+ * several interpreters in a process.  Objects that are ready to be dropped are
+ * asked as well; the others of them stay ready.  Each object is dropped once.
+ *
+ * All objects are asked first, in one stop.  From then on those that were
+ * chosen are dead, whatever refers to them: their references keep nothing
+ * alive, and the host must not use them.  Then their destructors run, in no
+ * particular order, on the calling thread.  A later collection frees the
+ * memory, once it finds no reference to it.
+ *
+ * Only pick decides: what the destructors allocate is not asked.  In the child
+ * of a fork that another thread makes meanwhile, the objects whose destructors
+ * had not begun are what they were before the call.
+ *
+ * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
+ * (destructors run already, on another thread or around this call; own stop),
+ * RT_EPERM (not attached), RT_ESTATE (inside a blocking region; no heap).
+ *
+ * Attached threads.  Stops the world, for which it blocks.  A destructor may
+ * collect and poll.
+ */
+RT_API int rt_drop_now(int kind, rt_pick_fn *pick, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

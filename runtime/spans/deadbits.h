@@ -1,0 +1,125 @@
+// deadbits.h - which objects are dead, and which of these were dropped.
+//
+// Go: none; finalizers there are specials of a span (mfinal.go).
+//
+// An object of a kind with destructors stays allocated when it dies, until its
+// drop has run.  A table of the arena has two bits for each granule, of which
+// those beside an object's alloc bit are the object's.  The dead that wait for
+// their drop have one of two turns, which alternate: those of one turn are
+// dropped while others die.
+//
+//   neither bit        alive, or the slot is free
+//   the bit of a turn  dead, and its drop belongs to that turn
+//   both bits          dead, and its drop has begun
+//
+// The bits change in a stop, or by the one thread that runs destructors.  Any
+// thread may read them.  A slot becomes free before its bits are cleared, and a
+// look-up reads them before the alloc bit.  So it finds no object that is dead.
+#ifndef RUNTIME_SPANS_DEADBITS_H
+#define RUNTIME_SPANS_DEADBITS_H
+
+#include "runtime/spans/kinds.h"
+#include "runtime/spans/mspan.h"
+
+static_assert(sizeof(struct deadwords) == sizeof(struct linewords),
+	      "one index serves for both");
+
+// deadbits_of returns the deadwords beside linewords of a page.
+RT_INLINE struct deadwords *deadbits_of(const struct linewords *lines)
+{
+	return arena_deadbits() + (lines - arena.lines);
+}
+
+// deadbits_beside does so for a markword or an allocword of a page.
+RT_INLINE struct deadwords *deadbits_beside(const atomic_u64 *word)
+{
+	uintptr_t offset = (uintptr_t)word - (uintptr_t)arena.lines;
+
+	return arena_deadbits() + offset / sizeof(struct linewords);
+}
+
+RT_INLINE uint64_t deadbits_turn(const struct deadwords *d, unsigned turn)
+{
+	return atomic_u64_load_relaxed(&d->turn[turn]);
+}
+
+// deadbits_dead returns the bits of dead objects, deadbits_waiting of those
+// whose drop has not begun, and deadbits_dropped of the others.
+RT_INLINE uint64_t deadbits_dead(const struct deadwords *d)
+{
+	return deadbits_turn(d, 0) | deadbits_turn(d, 1);
+}
+
+RT_INLINE uint64_t deadbits_waiting(const struct deadwords *d)
+{
+	return deadbits_turn(d, 0) ^ deadbits_turn(d, 1);
+}
+
+RT_INLINE uint64_t deadbits_dropped(const struct deadwords *d)
+{
+	return deadbits_turn(d, 0) & deadbits_turn(d, 1);
+}
+
+// deadbits_only returns the bits of the dead of a turn that wait.
+RT_INLINE uint64_t deadbits_only(const struct deadwords *d, unsigned turn)
+{
+	return deadbits_turn(d, turn) & ~deadbits_turn(d, turn ^ 1);
+}
+
+// deadbits_set writes the bits of a turn.  Release: see deadbits_test.
+RT_INLINE void deadbits_set(struct deadwords *d, unsigned turn, uint64_t bits)
+{
+	atomic_u64_store_release(&d->turn[turn], bits);
+}
+
+// deadbits_clear makes objects alive, or their slots free.
+RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
+{
+	for (unsigned turn = 0; turn < 2; turn++)
+		deadbits_set(d, turn, deadbits_turn(d, turn) & ~bits);
+}
+
+// deadbits_test tells whether an object is dead, for a thread that looks it up.
+// The acquire pairs with the release in deadbits_set: a thread that finds a bit
+// cleared also finds that the slot was freed before.
+RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
+{
+	const struct deadwords *d = deadbits_of(lines);
+
+	return (atomic_u64_load_acquire(&d->turn[0]) |
+		atomic_u64_load_acquire(&d->turn[1])) >>
+		   bit &
+	       1;
+}
+
+// deadbits_span_has tells whether a kind has destructors.
+RT_INLINE bool deadbits_span_has(const struct mspan *s)
+{
+	return kinds_drops() >> spanclass_kind(s->spanclass) & 1;
+}
+
+// deadbits_word returns the deadwords beside word w of a span that has some.
+RT_INLINE struct deadwords *deadbits_word(const struct mspan *s, unsigned w)
+{
+	return deadbits_of(mspan_lines(s)) + w;
+}
+
+// deadbits_slot tells whether a slot of any span has a dead object.
+RT_INLINE bool deadbits_slot(const struct mspan *s, uint32_t slot)
+{
+	unsigned bit =
+	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
+
+	return deadbits_span_has(s) &&
+	       deadbits_dead(deadbits_word(s, bit / 64)) >> (bit % 64) & 1;
+}
+
+// deadbits_object returns the slot of bit i of word w of a span.
+RT_INLINE uint32_t deadbits_object(const struct mspan *s, unsigned w,
+				   unsigned i)
+{
+	// The first whole granule of a slot lies in it.
+	return mspan_slot(s, (w * UINT64_C(64) + i) * RT_GRANULE);
+}
+
+#endif

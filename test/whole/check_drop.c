@@ -1,0 +1,562 @@
+// Destructors: what is dead, when its drop runs, and when its memory is free.
+#include "test/whole/drop.h"
+
+static void begin(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.checkmark = 1;
+	begin_drops(c);
+}
+
+GROUP(deaths, .setup = begin, .timeout = 60);
+
+TEST(an_object_that_dies_is_dropped_once_when_asked)
+{
+	void **root = (void **)heap_table(1, 0);
+	struct item *item = make(7);
+
+	root[0] = item;
+	gc();
+	ck_assert_uint_eq(ready(), 0);
+	root[0] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_uint_eq(ready(), 1);
+	ck_assert_uint_eq(dropped[7], 0);
+	gc();
+	ck_assert_uint_eq(ready(), 1);
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	ck_assert_uint_eq(dropped[7], 1);
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(heap_live(), 0);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+	gc();
+	ck_assert_uint_eq(dropped[7], 1);
+	heap_healthy();
+}
+
+TEST(the_dead_are_no_objects)
+{
+	struct item *item = make(1);
+	uintptr_t at = (uintptr_t)item;
+
+	ck_assert(rt_is_heap(item));
+	gc();
+	item = (struct item *)at;
+	ck_assert(!rt_is_heap(item));
+	ck_assert_uint_eq(rt_size(item), 0);
+	ck_assert_ptr_null(rt_base(&item->id));
+	ck_assert_int_eq(rt_kind_of(item), RT_ENOENT);
+	ck_assert_int_eq(rt_free(item), RT_EINVAL);
+	ck_assert_ptr_null(rt_realloc(kind, item, 100));
+	ck_assert_int_eq(rt_resize(item, 8), RT_EINVAL);
+	ck_assert_uint_eq(item->id, 1);
+	ck_assert_uint_eq(ready(), 1);
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+}
+
+static int count_walked(void *obj, size_t size, int k, void *arg)
+{
+	(void)obj;
+	(void)size;
+	ck_assert_int_eq(k, kind);
+	++*(size_t *)arg;
+	return 0;
+}
+
+TEST(a_walk_leaves_out_the_dead)
+{
+	void **root = (void **)heap_table(1, 0);
+	size_t n = 0;
+
+	root[0] = make(0);
+	make(1);
+	gc();
+	ck_assert_int_eq(rt_heap_walk(count_walked, &n), RT_OK);
+	ck_assert_uint_eq(n, 1);
+}
+
+TEST(the_dead_of_every_size_are_dropped, .n = 2)
+{
+	static const size_t sizes[] = {32,    48,    1024,   8192,
+				       32760, 32800, 200000, 5 << 20};
+	size_t n = RT_ARRAY_LEN(sizes);
+
+	for (size_t i = 0; i < n; i++) {
+		struct item *item = rt_alloc_kind(kind, sizes[i]);
+
+		ck_assert_ptr_nonnull(item);
+		item->id = i;
+	}
+	gc();
+	ck_assert_uint_eq(ready(), n);
+	heap_healthy();
+	if (_i == 0) {
+		ck_assert_uint_eq(rt_run_finalizers(0), n);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			ck_assert_uint_eq(rt_run_finalizers(1), 1);
+			heap_healthy();
+			// They stay until all were dropped.
+			ck_assert_uint_eq(heap_live(), i + 1 == n ? 0 : n);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	heap_healthy();
+	gc();
+	ck_assert_uint_eq(heap_live(), 0);
+}
+
+// The memory of many is used again, and statistics stay exact.
+TEST(many_are_dropped_and_freed, .n = 3)
+{
+	for (unsigned round = 0; round < 3; round++) {
+		memset(dropped, 0, sizeof dropped);
+		for (size_t i = 0; i < MANY; i++) {
+			make(i);
+			if (_i != 0 && i % 3 == 0)
+				rt_alloc(32);
+		}
+		gc();
+		ck_assert_uint_eq(ready(), MANY);
+		if (_i == 2)
+			gc();
+		heap_healthy();
+		ck_assert_uint_eq(rt_run_finalizers(0), MANY);
+		heap_healthy();
+		for (size_t i = 0; i < MANY; i++)
+			ck_assert_uint_eq(dropped[i], 1);
+		ck_assert_uint_eq(heap_live(), 0);
+	}
+}
+
+// Every second object of each span dies; the others stay, and are found again.
+TEST(neighbours_of_the_dead_live)
+{
+	void **root = (void **)heap_table(MANY, 0);
+
+	for (size_t i = 0; i < MANY; i++)
+		root[i] = make(i);
+	gc();
+	for (size_t i = 0; i < MANY; i += 2)
+		root[i] = NULL;
+	gc();
+	ck_assert_uint_eq(ready(), MANY / 2);
+	for (size_t i = 1; i < MANY; i += 2)
+		ck_assert_uint_eq(((struct item *)root[i])->id, i);
+	while (rt_run_finalizers(100) != 0)
+		heap_live();
+	heap_healthy();
+	ck_assert_uint_eq(heap_live(), MANY / 2);
+	for (size_t i = 0; i < MANY; i++)
+		ck_assert_uint_eq(dropped[i], i % 2 == 0);
+	// The free slots are used again.
+	for (size_t i = 0; i < MANY; i += 2)
+		root[i] = make(i);
+	gc();
+	ck_assert_uint_eq(ready(), 0);
+	heap_healthy();
+}
+
+// Neighbours of the dead are freed by hand while those wait.
+TEST(neighbours_of_the_dead_are_freed_by_hand)
+{
+	void **root = (void **)heap_table(MANY, 0);
+
+	for (size_t i = 0; i < MANY; i++)
+		root[i] = make(i);
+	gc();
+	for (size_t i = 0; i < MANY; i += 2)
+		root[i] = NULL;
+	gc();
+	for (size_t i = 1; i < MANY; i += 2) {
+		ck_assert_int_eq(rt_free(root[i]), RT_OK);
+		root[i] = NULL;
+	}
+	heap_healthy();
+	ck_assert_uint_eq(heap_live(), MANY / 2);
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), MANY / 2);
+	ck_assert_uint_eq(heap_live(), 0);
+	for (size_t i = 0; i < MANY; i++)
+		ck_assert_uint_eq(dropped[i], i % 2 == 0);
+	heap_healthy();
+}
+
+TEST(free_and_realloc_drop_nothing)
+{
+	struct item *item = make(1);
+	void **root = (void **)heap_table(1, 0);
+
+	ck_assert_int_eq(rt_free(item), RT_OK);
+	ck_assert_int_eq(rt_free(item), RT_EINVAL);
+	root[0] = make(2);
+	root[0] = rt_realloc(kind, root[0], 4000);
+	ck_assert_ptr_nonnull(root[0]);
+	ck_assert_uint_eq(((struct item *)root[0])->id, 2);
+	root[0] = rt_realloc(kind, root[0], 100000);
+	ck_assert_ptr_nonnull(root[0]);
+	gc();
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(heap_live(), 1);
+	root[0] = NULL;
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	ck_assert_uint_eq(dropped[1], 0);
+	ck_assert_uint_eq(dropped[2], 1);
+}
+
+// ---- what the dead refer to ----
+
+static void drop_pair(void *obj, size_t size, void *arg)
+{
+	struct item *item = obj, *ref = item->ref;
+
+	// The other one died too: whatever the order, it is still there.
+	if (ref) {
+		ck_assert(!rt_is_heap(ref));
+		ck_assert_uint_eq(ref->spare, item->id + 1000);
+	}
+	drop_item(obj, size, arg);
+}
+
+TEST(those_that_die_together_stay_together, .n = 4)
+{
+	size_t n = 1000 / HEAP_CUT;
+	int pairs = make_kind(0, drop_pair, NULL);
+	size_t ran = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct item *a = make_of(pairs, i), *b = make_of(pairs, n + i);
+
+		a->ref = b;
+		a->spare = n + i + 1000;
+		b->ref = a;
+		b->spare = i + 1000;
+	}
+	gc();
+	while (ready() != 0) {
+		ran += rt_run_finalizers(_i == 0 ? 0 : 7);
+		if (_i >= 2)
+			gc();
+		// What dies meanwhile belongs to another batch.
+		if (_i == 3 && ran < 2 * n)
+			make_of(kind, 2 * n);
+	}
+	for (size_t i = 0; i < 2 * n; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	heap_healthy();
+}
+
+// A shallow one keeps nothing, a deep one all that it reaches: objects of other
+// kinds, and other dead ones with what these reach.
+TEST(what_a_deep_one_reaches_stays)
+{
+	struct item *shallow = make(1), *deep = make_of(deep_kind, 2),
+		    *through = make(3);
+
+	shallow->ref = rt_alloc(64);
+	deep->ref = rt_alloc(64);
+	((void **)deep->ref)[0] = through;
+	((void **)deep->ref)[1] = rt_alloc_noscan(5000);
+	through->ref = rt_alloc(64);
+	ck_assert_uint_eq(heap_live_after_gc(), 6);
+	ck_assert_uint_eq(ready(), 3);
+	ck_assert(rt_is_heap(deep->ref));
+	ck_assert(rt_is_heap(through->ref));
+	ck_assert_uint_eq(heap_live_after_gc(), 6);
+	heap_healthy();
+	ck_assert_uint_eq(rt_run_finalizers(0), 3);
+	ck_assert_uint_eq(heap_live(), 3);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
+
+// Two dead ones in a cycle do not keep each other from being dropped.
+TEST(a_cycle_of_deep_ones_is_dropped)
+{
+	struct item *a = make_of(deep_kind, 1), *b = make_of(deep_kind, 2);
+
+	a->ref = b;
+	b->ref = a;
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), 2);
+	ck_assert_uint_eq(heap_live(), 0);
+}
+
+// A word of a root that leads to a dead object changes nothing.
+TEST(a_stale_word_does_not_revive)
+{
+	void **root = (void **)heap_table(2, 0);
+	struct item *a = make(1), *b = make_of(deep_kind, 2);
+	struct item *large = rt_alloc_kind(kind, 100000);
+
+	large->id = 3;
+	a->ref = rt_alloc(64);
+	b->ref = rt_alloc(64);
+	gc();
+	root[0] = a;
+	root[1] = b;
+	ck_assert_uint_eq(heap_live_after_gc(), 4);
+	root[1] = large;
+	ck_assert_uint_eq(heap_live_after_gc(), 4);
+	ck_assert_uint_eq(ready(), 3);
+	heap_healthy();
+	ck_assert_uint_eq(rt_run_finalizers(0), 3);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
+
+// ---- in a destructor ----
+
+static void drop_nested(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+	ck_assert_uint_eq(rt_run_finalizers(1), 0);
+	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_EBUSY);
+	ck_assert_int_eq(rt_thread_detach(), RT_EBUSY);
+	ck_assert_int_eq(rt_fini(), RT_EBUSY);
+}
+
+TEST(destructors_do_not_nest)
+{
+	int k = make_kind(0, drop_nested, NULL);
+
+	for (uint64_t i = 0; i < 3; i++)
+		make_of(k, i);
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), 3);
+}
+
+static void **drop_roots;
+
+static void drop_busy(void *obj, size_t size, void *arg)
+{
+	void *p = rt_alloc(100);
+	rt_handle *h = rt_handle_new(p);
+
+	drop_item(obj, size, arg);
+	gc();
+	ck_assert_ptr_eq(rt_handle_get(h), p);
+	ck_assert(rt_is_heap(p));
+	ck_assert_int_eq(rt_handle_free(h), RT_OK);
+	ck_assert_int_eq(rt_free(p), RT_OK);
+	ck_assert_int_eq(rt_roots_add(drop_roots, drop_roots + 1, 0), RT_OK);
+	ck_assert_int_eq(rt_roots_remove(drop_roots, drop_roots + 1), RT_OK);
+	// A new one dies in a later collection, and is dropped in a later
+	// batch.
+	if (((struct item *)obj)->id < 100)
+		make_of(*(int *)arg, ((struct item *)obj)->id + 100);
+	heap_live();
+}
+
+TEST(destructors_allocate_collect_and_register)
+{
+	int k;
+	size_t ran = 0;
+
+	k = make_kind(0, drop_busy, &k);
+	drop_roots = calloc(1, sizeof *drop_roots);
+	for (uint64_t i = 0; i < 20; i++)
+		make_of(k, i);
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), 20);
+	ck_assert_uint_eq(ready(), 19);
+	gc();
+	while (ready() != 0) {
+		ran += rt_run_finalizers(0);
+		gc();
+	}
+	ck_assert_uint_eq(ran, 20);
+	for (uint64_t i = 0; i < 20; i++) {
+		ck_assert_uint_eq(dropped[i], 1);
+		ck_assert_uint_eq(dropped[i + 100], 1);
+	}
+	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
+}
+
+// ---- types ----
+
+static void drop_by_type(void *obj, size_t size, void *arg)
+{
+	ck_assert_uint_ge(size, sizeof(struct item));
+	ck_assert_str_eq(arg, "type");
+	dropped[((struct item *)obj)->id]++;
+}
+
+static const uint64_t second = 2;
+static const rt_type with_drop =
+    RT_TYPE_INIT(32, 16, &second, 0, 0, NULL, NULL, NULL, drop_by_type, NULL,
+		 (char *)"type", "with", 0);
+static const rt_type without_drop = RT_TYPE_INIT(
+    32, 16, &second, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, "without", 0);
+
+// The destructor of an object's type comes before that of its kind; an object
+// may have none.
+TEST(types_have_destructors, .n = 3)
+{
+	static const rt_type *const table[] = {&with_drop, &without_drop};
+	rt_kind_desc d;
+	struct item *item;
+	int k;
+
+	rt_kind_desc_init(&d);
+	d.flags = RT_KIND_DROP;
+	d.layout = _i == 0   ? RT_LAYOUT_HEADER
+		   : _i == 1 ? RT_LAYOUT_INDEX
+			     : RT_LAYOUT_TYPE;
+	d.header_mask = _i == 2 ? 0 : UINT64_MAX;
+	if (_i == 0)
+		d.type_offset = RT_TYPE_IS_HEADER;
+	if (_i == 1) {
+		d.types = table;
+		d.ntypes = 2;
+	}
+	if (_i == 2)
+		d.type = &with_drop;
+	k = rt_kind_register(&d);
+	ck_assert_int_gt(k, 0);
+	for (uintptr_t i = 0; i < 2; i++) {
+		item = make_of(k, i);
+		item->ref = _i == 1 ? (void *)i : (void *)(uintptr_t)table[i];
+	}
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), 2);
+	ck_assert_uint_eq(dropped[0], 1);
+	ck_assert_uint_eq(dropped[1], _i == 2);
+	ck_assert_uint_eq(heap_live(), 0);
+}
+
+// ---- the end of a kind ----
+
+TEST(a_kind_with_dead_objects_is_busy)
+{
+	make(1);
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_EBUSY);
+	gc();
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_EBUSY);
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
+	ck_assert_int_eq(rt_kind_unregister(deep_kind), RT_OK);
+	gc();
+	heap_healthy();
+	// The number is used again, without destructors.
+	rt_kind_desc d;
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.number = kind;
+	ck_assert_int_eq(rt_kind_register(&d), kind);
+	make(2);
+	gc();
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(heap_live(), 0);
+}
+
+// rt_fini runs none.
+TEST(an_end_runs_no_destructors)
+{
+	for (uint64_t i = 0; i < 10; i++)
+		make(i);
+	gc();
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	ck_assert_uint_eq(drops_run, 0);
+	begin();
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+	ck_assert_uint_eq(drops_run, 0);
+	heap_healthy();
+}
+
+// ---- modes ----
+
+TEST(poll_mode_runs_them_at_safepoints)
+{
+	make(1);
+	gc();
+	rt_safepoint();
+	ck_assert_uint_eq(dropped[1], 0);
+	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL),
+			 RT_OK);
+	ck_assert_uint_eq(dropped[1], 0);
+	rt_safepoint();
+	ck_assert_uint_eq(dropped[1], 1);
+	make(2);
+	gc();
+	ck_assert_uint_eq(dropped[2], 0);
+	rt_safepoint();
+	ck_assert_uint_eq(dropped[2], 1);
+	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL),
+			 RT_OK);
+	make(3);
+	gc();
+	rt_safepoint();
+	ck_assert_uint_eq(dropped[3], 0);
+}
+
+static size_t told, told_n;
+
+static void tell(size_t n, void *arg)
+{
+	ck_assert_ptr_eq(arg, &told);
+	told++;
+	told_n = n;
+}
+
+TEST(the_host_is_told_that_destructors_are_ready)
+{
+	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_MANUAL, tell, &told),
+			 RT_OK);
+	gc();
+	ck_assert_uint_eq(told, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		make(i);
+	gc();
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(told_n, 5);
+	gc();
+	ck_assert_uint_eq(told, 1);
+	make(5);
+	gc();
+	ck_assert_uint_eq(told, 2);
+	ck_assert_uint_eq(told_n, 6);
+	ck_assert_uint_eq(rt_run_finalizers(0), 6);
+	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL),
+			 RT_OK);
+	make(6);
+	gc();
+	ck_assert_uint_eq(told, 2);
+}
+
+static size_t warnings;
+
+static void warn(const char *text, void *arg)
+{
+	(void)arg;
+	warnings++;
+	ck_assert_ptr_nonnull(strstr(text, "wait for their destructors"));
+}
+
+TEST(the_host_is_warned_once_of_what_waits)
+{
+	enum { LARGE = 1 << 20 };
+
+	ck_assert_int_eq(rt_set_warn_handler(warn, NULL), RT_OK);
+	for (uint64_t i = 0; i < 3; i++)
+		rt_alloc_kind(kind, LARGE);
+	gc();
+	ck_assert_uint_eq(warnings, 0);
+	gc();
+	ck_assert_uint_eq(warnings, 1);
+	gc();
+	ck_assert_uint_eq(warnings, 1);
+	ck_assert_uint_eq(rt_run_finalizers(0), 3);
+	for (uint64_t i = 0; i < 3; i++)
+		rt_alloc_kind(kind, LARGE);
+	gc();
+	gc();
+	ck_assert_uint_eq(warnings, 1);
+	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
+}
