@@ -8,9 +8,9 @@
 #include "gc/mark/checkmark.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/work.h"
-#include "test/harness/await.h"
 #include "test/harness/death.h"
 #include "test/harness/heap.h"
+#include "test/harness/holder.h"
 
 static const rt_value_format nan_box =
     RT_FORMAT_NAN_BOX(UINT64_C(0xfff9) << 48, (UINT64_C(0xfffa) << 48) - 1);
@@ -427,37 +427,6 @@ TEST(a_node_is_first_by_one_way_only, .n = MODES * FLAG_SETS)
 
 // ---- stacks with values in a format ----
 
-static uint64_t disguised; // the complement is no value
-static atomic_u32 holds, released;
-
-// hold_value keeps a value on its stack, in a blocking region.
-static void *hold_value(void *arg)
-{
-	volatile uint64_t held;
-
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	held = ~disguised;
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	atomic_u32_add_release(&holds, 1);
-	await_at_least(&released, 1);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	(void)held;
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-	return arg;
-}
-
-static pthread_t begin_holding(uint64_t value)
-{
-	pthread_t thread;
-
-	disguised = ~value;
-	atomic_u32_store_relaxed(&holds, 0);
-	atomic_u32_store_relaxed(&released, 0);
-	thread = start_thread(hold_value, NULL);
-	await_at_least(&holds, 1);
-	return thread;
-}
-
 static uint64_t *new_base_object(size_t size)
 {
 	rt_kind_desc d;
@@ -478,12 +447,12 @@ TEST(a_value_on_a_stack_refers_by_any_place, .n = MODES)
 	start((enum mode)_i);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(sizes); i++) {
 		uintptr_t p = (uintptr_t)new_base_object(sizes[i]);
-		pthread_t thread = begin_holding(boxed(p + sizes[i] - 1));
+		struct holder h;
 
+		holder_begin(&h, boxed(p + sizes[i] - 1));
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		ck_assert_int_eq(rt_is_heap((void *)p), 1);
-		atomic_u32_add_release(&released, 1);
-		join_thread(thread);
+		holder_end(&h);
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		ck_assert_int_eq(rt_is_heap((void *)p), 0);
 	}
@@ -495,11 +464,12 @@ GROUP(checks, .timeout = 60);
 
 static void check_stack_value(void)
 {
+	struct holder h;
 	uintptr_t p;
 
 	start(ALONE);
 	p = (uintptr_t)new_base_object(48);
-	begin_holding(boxed(p + 40));
+	holder_begin(&h, boxed(p + 40));
 	checkmark_all(false);
 	fputs("passed\n", stderr);
 }

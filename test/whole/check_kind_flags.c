@@ -7,8 +7,8 @@
 #include "runtime/os/settings.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/work.h"
-#include "test/harness/await.h"
 #include "test/harness/heap.h"
+#include "test/harness/holder.h"
 #include "test/harness/schedpoint.h"
 
 // ---- heaps ----
@@ -204,38 +204,14 @@ TEST(the_rule_ends_with_the_kind)
 
 // ---- stacks ----
 
-static uintptr_t disguised; // the complement is no pointer
-static atomic_u32 holds, released;
-
-// hold_word keeps a word on its stack, in a blocking region.
-static void *hold_word(void *arg)
-{
-	volatile uintptr_t held;
-
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	held = ~disguised;
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	atomic_u32_add_release(&holds, 1);
-	await_at_least(&released, 1);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	(void)held;
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-	return arg;
-}
-
 // kept_by_word tells whether a word on a stack keeps the object at p.
 static bool kept_by_word(uintptr_t p, size_t off)
 {
-	pthread_t thread;
+	struct holder h;
 
-	disguised = ~(p + off);
-	atomic_u32_store_relaxed(&holds, 0);
-	atomic_u32_store_relaxed(&released, 0);
-	thread = start_thread(hold_word, NULL);
-	await_at_least(&holds, 1);
+	holder_begin(&h, p + off);
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	atomic_u32_add_release(&released, 1);
-	join_thread(thread);
+	holder_end(&h);
 	return rt_is_heap((void *)p);
 }
 
