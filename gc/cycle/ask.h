@@ -11,8 +11,8 @@
 //
 // A thread asks while it runs.  If it asks before a stop, the collection of
 // that stop begins after it asked.  If it asks after the start, a later
-// collection answers.  What it asks for holds until the next one: heap_live
-// only grows, and memory that was not found is not there.  So no collection is
+// collection answers.  Its reason holds until then: heap_live only grows, and
+// memory that was not found is not there.  So no collection is
 // run for nothing, and a thread waits for the rest of the one under way and for
 // one more, whatever the others do.
 //

@@ -44,8 +44,8 @@ enum {
 	// first run that is not near (mspan_is_near).  Near runs have less than
 	// 1 KiB.
 	MCACHE_LIVE_BATCH = 32 << 10,
-	// Log2 of the bits of a slot's first run, which is 512 bytes in most
-	// classes, and of those of its longest runs: a page in all.
+	// Log2 of the bits of a slot's first run, which has 512 bytes in most
+	// classes, and of its longest runs, which have a page in all classes.
 	MCACHE_RUN_FIRST = 5,
 	MCACHE_RUN_LAST = 10,
 	MCACHE_STACK_ORDERS = 4,       // stacks of 2, 4, 8 and 16 KiB
@@ -90,7 +90,7 @@ struct rt_mcache {
 	int64_t live;	      // bytes not yet in heap_live; may be below 0
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
-			     // the last flush
+			      // the last flush
 	struct mcache_stacks stacks;
 	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
 			      // listed since the last flush; bit 0: one of

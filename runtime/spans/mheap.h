@@ -91,11 +91,11 @@ void mheap_publish_large(struct mspan *s);
 struct mspan *mheap_alloc_aligned(struct rt_proc *p, struct mheap_cache *cache,
 				  unsigned kind, size_t request, size_t align);
 
-// mheap_resize_large makes the object of a large span, which is not guarded,
-// request bytes large: pages behind it are taken if they are free, or its last
-// ones freed.  Only statistics of pages are counted.  Pages that come to it are
-// zero.  Returns false, and changes nothing, if they are not free.  The caller
-// must own the object, and the span must be swept.
+// mheap_resize_large makes the object of a large span request bytes large.  It
+// takes the pages behind the span, or frees the span's last pages.  Pages that
+// it takes are zero.  It counts only statistics of pages.  Returns false, and
+// changes nothing, if the pages behind are not free.  The caller must own the
+// object, and the span must be swept and not guarded.
 bool mheap_resize_large(struct rt_proc *p, struct mspan *s, size_t request);
 
 // mheap_alloc_guarded is mheap_alloc_large for an object of any size with a

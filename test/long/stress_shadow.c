@@ -46,8 +46,8 @@ static struct shadow_program random_program(struct rng *r, unsigned i,
 
 // ---- the oracle itself ----
 
-// short_enough tells whether only an error and what it needs is left of a
-// program.
+// short_enough tells whether nothing is left of a program but an error and what
+// the error needs.
 static bool short_enough(const struct shadow_program *p, enum shadow_kind error)
 {
 	for (size_t i = 0; i < p->nops; i++)

@@ -385,7 +385,7 @@ static const char *damage_shape(struct mspan *s, int i)
 
 enum { SHAPES = 11 };
 
-// damage_large does what can be wrong with a large span only.
+// damage_large breaks what only a large span has.
 static const char *damage_large(struct mspan *s, int i)
 {
 	static const char limit[] =

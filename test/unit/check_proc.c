@@ -584,8 +584,8 @@ static void leave(void)
 		ck_abort();
 }
 
-// Work with values of its own in every preserved register, so that the
-// caller's are pushed below the point where they were saved, if at all.
+// stir puts values of its own into every preserved register.  So the caller's
+// values are pushed, if at all, below the point where they were saved.
 static void stir(void)
 {
 	__asm__ volatile("xor %%ebx, %%ebx\n\txor %%r12d, %%r12d\n\t"
