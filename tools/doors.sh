@@ -1,6 +1,8 @@
 #!/bin/sh
 # doors.sh - each public function is where its header says.  gc/api/X.c defines
-# what include/rt/X.h declares, and defines nothing else that is shared.
+# what include/rt/X.h declares, and defines nothing else that is shared.  Each
+# function whose comment says that it blocks or polls has a test of what it does
+# in a no-GC stretch.
 #
 # usage: srcdir=DIR CC=... NM=... tools/doors.sh (where the objects were built)
 set -u
@@ -80,6 +82,24 @@ comm -13 "$declared" "$defined" | grep -v '^thread thread_enter_region$' |
 	sed 's,\(.*\) \(.*\),gc/api/\1.c defines \2; rt/\1.h does not know it,' \
 		>"$found"
 rule "what a file defines is in its header"
+
+# This prints the functions whose comments end with the words of rt.h for one
+# that blocks or polls.
+cat "$srcdir"/include/rt/*.h | awk '
+/^\/\*/ { waits = 0 }
+/^ \* .*(Blocks|[Bb]locks and polls|it blocks)/ { waits = 1 }
+/^RT_API |^static inline / {
+	if (waits && match($0, /rt_[a-z_]*[a-z]\(/))
+		print substr($0, RSTART, RLENGTH - 1)
+	waits = 0
+}' | sort -u >"$declared"
+[ "$(wc -l <"$declared")" -gt 15 ] || echo "few functions" >"$found"
+rule "the comments were read"
+while read -r name; do
+	grep -q "[^a-z_]$name(" "$srcdir/test/whole/check_nogc.c" ||
+		echo "$name has no row in test/whole/check_nogc.c"
+done <"$declared" >"$found"
+rule "what blocks or polls is tested in a no-GC stretch"
 
 echo "doors: $passed passed, $failed failed"
 [ $failed = 0 ]

@@ -56,7 +56,7 @@ int rt_init(const rt_config *c)
 
 int rt_fini(void)
 {
-	int error = door_attached(false);
+	int error = door_blocking(false);
 
 	if (!error && drops_runs(proc_self()))
 		error = RT_EBUSY;

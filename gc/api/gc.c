@@ -14,7 +14,7 @@
 int rt_gc(void)
 {
 	struct rt_proc *p = proc_self();
-	int error = door_attached(false);
+	int error = door_blocking(false);
 
 	if (error)
 		return error;
@@ -22,6 +22,14 @@ int rt_gc(void)
 	handlers_warn_mappings();
 	finalize_tell();
 	return RT_OK;
+}
+
+uint64_t rt_heap_live(void)
+{
+	// The sum may be below zero for a while (mcache_publish_live).
+	int64_t live = (int64_t)gauge_load(&gauges.heap_live);
+
+	return live > 0 ? (uint64_t)live : 0;
 }
 
 int rt_set_gc_percent(int percent, int *old)

@@ -30,7 +30,7 @@ int rt_kind_register(const rt_kind_desc *d)
 
 int rt_kind_unregister(int kind)
 {
-	int error = door_attached(false);
+	int error = door_blocking(false);
 	struct visit v;
 
 	if (error)

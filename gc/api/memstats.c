@@ -16,7 +16,7 @@ int rt_read_memstats(rt_memstats *m)
 
 	if (!m)
 		return RT_EINVAL;
-	error = door_any();
+	error = door_nogc() ? RT_ESTATE : door_any();
 	if (error)
 		return error;
 	// This must come before the stop: a fault inside it would be fatal.  A

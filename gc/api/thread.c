@@ -33,7 +33,7 @@ int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
 
 int rt_thread_detach(void)
 {
-	int error = door_attached(false);
+	int error = door_blocking(false);
 
 	if (!error && drops_runs(proc_self()))
 		error = RT_EBUSY;
@@ -54,10 +54,22 @@ void rt_safepoint(void)
 {
 	rt_thread *t = rt_thread_tls;
 
-	if (!t->p || t->p->in_region || t->p->stopper)
+	if (!door_allocating(t) || door_nogc())
 		return;
 	safepoint_poll(t);
 	finalize_poll(t);
+}
+
+int rt_nogc_refused_(const rt_thread *t)
+{
+	return t->nogc == RT_NOGC_NONE ? door_refusal(t) : RT_ESTATE;
+}
+
+int rt_nogc_poll_(rt_thread *t)
+{
+	if (!t->p->stopper)
+		safepoint_poll(t);
+	return RT_OK;
 }
 
 // ---- blocking regions ----
@@ -68,7 +80,7 @@ int thread_enter_region(const struct context_frame *frame);
 
 RT_CALLED_BY_ASM int thread_enter_region(const struct context_frame *frame)
 {
-	int error = door_attached(false);
+	int error = door_blocking(false);
 
 	if (error)
 		return error;
@@ -154,7 +166,7 @@ void *rt_call_blocking(void *(*fn)(void *), void *arg)
 {
 	__attribute__((cleanup(leave_entered))) bool entered = false;
 
-	if (!fn)
+	if (!fn || door_nogc())
 		return NULL;
 	entered = rt_blocking_enter() == RT_OK;
 	return fn(arg);

@@ -11,7 +11,7 @@ int rt_stop_the_world(int reason)
 
 	if (reason < RT_STOP_HOST)
 		return RT_EINVAL;
-	error = door_attached(false);
+	error = door_blocking(false);
 	if (error)
 		return error;
 	stw_acquire(proc_self());
@@ -50,7 +50,7 @@ int rt_heap_walk(rt_walk_fn *fn, void *arg)
 
 	if (!fn)
 		return RT_EINVAL;
-	error = door_attached(true);
+	error = door_blocking(true);
 	if (error)
 		return error;
 	visit_begin_walk(&w);
@@ -66,7 +66,7 @@ int rt_heap_verify(struct rt_verify *out)
 
 	if (!out)
 		return RT_EINVAL;
-	error = door_attached(true);
+	error = door_blocking(true);
 	if (error)
 		return error;
 	v = visit_enter(RT_STOP_HEAP_VERIFY);

@@ -12,6 +12,7 @@
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
 #include "gc/host/reclaim.h"
@@ -121,10 +122,26 @@ static void set_runs(bool on)
 		mcache_disable_runs(rt_thread_tls->mc);
 }
 
+// stop stops the world.  A no-GC stretch of the caller is interrupted: if two
+// threads waited for each other's stop, neither would begin.
+static struct visit stop(void)
+{
+	struct rt_thread *t = rt_thread_tls;
+	const uint8_t nogc = t->nogc;
+	struct visit v;
+
+	if (!door_nogc())
+		return visit_enter(RT_STOP_FORK);
+	t->nogc = 0;
+	v = visit_enter(RT_STOP_FORK);
+	t->nogc = nogc;
+	return v;
+}
+
 static void prepare(void)
 {
 	// The stopper alone may write to forking.
-	struct visit v = visit_enter(RT_STOP_FORK);
+	struct visit v = stop();
 
 	forking.visit = v;
 	set_runs(false);

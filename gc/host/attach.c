@@ -22,8 +22,8 @@ static struct {
 	struct rt_thread *unattached; // what rt_thread_tls is without a P
 } exits;
 
-// at_exit detaches a thread that exits attached; it may be in a region, or in
-// its own stop, perhaps in the callback of a walk.  If the system refused to
+// at_exit detaches a thread that exits attached; it may be in a region, in a
+// no-GC stretch, or in its own stop, perhaps in the callback of a walk.  If the system refused to
 // forget its key when it detached, it is not attached.
 static void at_exit(void *value)
 {
@@ -36,8 +36,10 @@ static void at_exit(void *value)
 	// visit_end may run the host's warn handler, which may even detach.
 	while (door_stopper())
 		visit_end(&times);
-	if (door_attached(false) == RT_OK)
+	if (door_attached(false) == RT_OK) {
+		rt_thread_tls->nogc = 0;
 		attach_undo();
+	}
 }
 
 bool attach_init(void)

@@ -23,8 +23,8 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 // mappings are running out.  The caller must hold no lock.
 int attach_answer(int error);
 
-// attach_undo detaches the calling thread, which must not be in a region or
-// have stopped the world.  It waits while the world is stopped.
+// attach_undo detaches the calling thread, which must not be in a region or in
+// a no-GC stretch, or have stopped the world.  It waits while the world is stopped.
 void attach_undo(void);
 
 #endif

@@ -1,17 +1,23 @@
-// door.c - the answer for functions of attached threads.
+// door.c - the answers for functions of attached threads.
 #include "gc/host/door.h"
 
 struct door door;
 
+int door_refusal(const struct rt_thread *t)
+{
+	return door_ready() && !t->p ? RT_EPERM : RT_ESTATE;
+}
+
 int door_attached(bool stopper)
 {
-	const struct rt_proc *p = proc_self();
+	const struct rt_thread *t = rt_thread_tls;
 
-	if (!door_ready())
-		return RT_ESTATE;
-	if (!p)
-		return RT_EPERM;
-	if (p->in_region)
-		return RT_ESTATE;
-	return p->stopper && !stopper ? RT_EBUSY : RT_OK;
+	if (t->nogc == RT_NOGC_NONE)
+		return door_refusal(t);
+	return t->p->stopper && !stopper ? RT_EBUSY : RT_OK;
+}
+
+int door_blocking(bool stopper)
+{
+	return door_nogc() ? RT_ESTATE : door_attached(stopper);
 }

@@ -1,8 +1,9 @@
 // door.h - what public functions ask of their caller.
 //
-// There are four questions, asked here and in this order: is there a heap, is
-// the thread attached, is it outside a blocking region, has it not stopped the
-// world.
+// The questions are: is there a heap, is the thread attached, is it outside a
+// blocking region, is it outside a no-GC stretch, has it not stopped the world.
+// One byte answers most of them: rt_thread.nogc is RT_NOGC_NONE in a thread
+// that is not attached, as without a heap, and inside a region.
 #ifndef GC_HOST_DOOR_H
 #define GC_HOST_DOOR_H
 
@@ -34,11 +35,25 @@ RT_INLINE int door_any(void)
 // RT_ESTATE, RT_EPERM or RT_EBUSY.
 int door_attached(bool stopper);
 
+// door_blocking answers for such a function that blocks or polls.  In a no-GC
+// stretch it returns RT_ESTATE.
+int door_blocking(bool stopper);
+
+// door_refusal returns why t, the calling thread, which is not attached or in a
+// region, may not do what attached threads may: RT_ESTATE or RT_EPERM.
+int door_refusal(const struct rt_thread *t);
+
+// door_nogc tells whether the calling thread is in a no-GC stretch.
+RT_INLINE bool door_nogc(void)
+{
+	return proc_in_nogc(rt_thread_tls);
+}
+
 // door_allocating tells whether t may allocate: attached, outside a region,
 // not in its own stop.
 RT_INLINE bool door_allocating(const struct rt_thread *t)
 {
-	return t->mc && !t->p->stopper && !t->p->in_region;
+	return t->nogc != RT_NOGC_NONE && !t->p->stopper;
 }
 
 // door_stopper tells whether the calling thread has the world stopped.

@@ -3,7 +3,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
-#include "runtime/world/proc.h"
+#include "gc/host/door.h"
 
 struct oom_handler {
 	rt_oom_fn *fn; // NULL: none
@@ -126,7 +126,8 @@ static RT_NOINLINE void tell_mappings(void)
 
 bool handlers_warn_mappings(void)
 {
-	if (RT_LIKELY(!sysmem_take_warning()))
+	// No handler runs in a no-GC stretch; a later call tells.
+	if (door_nogc() || RT_LIKELY(!sysmem_take_warning()))
 		return false;
 	tell_mappings();
 	return true;

@@ -27,7 +27,8 @@ void handlers_warn(const char *text);
 
 // handlers_warn_mappings warns that mappings are running out, once in the life
 // of the process.  Returns true if it has.  Public functions that may have made
-// mappings call it; they must hold no lock.
+// mappings call it; they must hold no lock.  It does nothing in a no-GC
+// stretch.
 bool handlers_warn_mappings(void);
 
 // handlers_set_ready replaces the function that is told how many destructors

@@ -8,6 +8,7 @@ void region_enter(const struct context_frame *frame)
 	struct rt_proc *p = proc_self();
 
 	mcache_disable_runs(rt_thread_tls->mc);
+	rt_thread_tls->nogc = RT_NOGC_NONE;
 	p->context.frame = *frame;
 	p->in_region = true;
 	proc_block(p);
@@ -19,5 +20,6 @@ void region_leave(void)
 
 	proc_unblock(p);
 	p->in_region = false;
+	rt_thread_tls->nogc = 0;
 	mcache_enable_runs(rt_thread_tls->mc);
 }

@@ -41,7 +41,7 @@ static void clear_large(struct rt_mcache *mc, struct mspan *s)
 	void *obj = (void *)mspan_object(s, 0);
 	size_t n = mspan_usable(s);
 
-	if (n < CLEAR_BLOCKED) {
+	if (n < CLEAR_BLOCKED || door_nogc()) {
 		memset(obj, 0, n);
 		return;
 	}
@@ -254,8 +254,8 @@ void supply_collect(struct rt_proc *p, enum ask_cause cause)
 
 void supply_collect_due(struct rt_proc *p)
 {
-	if (pacer_due(gauge_load(&gauges.heap_live),
-		      gauge_load(&gauges.stack_inuse)))
+	if (!door_nogc() && pacer_due(gauge_load(&gauges.heap_live),
+				      gauge_load(&gauges.stack_inuse)))
 		supply_collect(p, ASK_DUE);
 }
 
@@ -270,7 +270,7 @@ static bool stress_due(void)
 
 void supply_collect_before_object(struct rt_proc *p)
 {
-	if (stress_due())
+	if (!door_nogc() && stress_due())
 		supply_collect(p, ASK_DUE);
 	else
 		supply_collect_due(p);
@@ -290,16 +290,18 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 
 // take_short takes memory from a collection.  As long as the host's handler
 // says so, it takes it from another one, because what the handler dropped is
-// free only after that.
+// free only after that.  In a no-GC stretch there is neither.
 static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 {
 	void *v;
 
+	if (door_nogc())
+		return NULL;
 	do
 		v = take_collected(mc, w);
 	while (!v && (w->stack || kinds_exists(w->kind)) &&
 	       handlers_ask_oom(w->n, __builtin_frame_address(0)) &&
-	       door_may_go_on(&mc->thread));
+	       door_may_go_on(&mc->thread) && !door_nogc());
 	return v;
 }
 

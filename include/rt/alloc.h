@@ -21,7 +21,8 @@ extern "C" {
  * ---- What inline allocation fixes into the ABI ----
  *
  * The inline functions below are compiled into the host.  Everything that they
- * touch is frozen for this soname.  A host must not touch it itself.
+ * touch, struct rt_thread of rt/thread.h as well, is frozen for this soname.  A
+ * host must not touch it itself.
  */
 
 /*
@@ -65,48 +66,11 @@ struct rt_runs {
 	struct rt_run *kind[32]; /* above RT_KIND_MAX the library's own */
 };
 
-struct rt_frame;
-
-/*
- * The part of an attached thread that inline code knows.  Threads that are
- * not attached share a writable one with no runs.
- */
-struct rt_thread {
-	/* 1: the thread is inside the library, or in the inline sequence,
-	 * and must not be stopped here.  Only the thread itself writes it. */
-	uint8_t nostop;
-	/* 1: a stop waits for this thread.  Other threads write it,
-	 * atomically; the thread reads it where it enters the library. */
-	uint8_t pending;
-	/* 1: RT_STORE records the old value.  It is written while the thread
-	 * is stopped. */
-	uint8_t barrier;
-	uint8_t spare[5];
-	struct rt_frame *frames; /* the newest (rt/frame.h); its own */
-	struct rt_mcache *mc;
-	struct rt_proc *p;
-	/* The row of a struct rt_runs: [row * RT_RUN_CLASSES + class]. */
-	struct rt_run *run;
-	void *reserved_words[3];
-};
-
 RT_ABI_ASSERT_(sizeof(struct rt_run) == 16, "rt_run is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_run, cur) == 0, "rt_run is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_run, start) == 8, "rt_run is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, nostop) == 0, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, pending) == 1, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, barrier) == 2, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, frames) == 8, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, mc) == 16, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, p) == 24, "rt_thread is ABI");
-RT_ABI_ASSERT_(offsetof(struct rt_thread, run) == 32, "rt_thread is ABI");
-RT_ABI_ASSERT_(sizeof(struct rt_thread) == 64, "rt_thread is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_runs, row) == 0, "rt_runs is ABI");
 RT_ABI_ASSERT_(offsetof(struct rt_runs, kind) == 1584, "rt_runs is ABI");
-
-/* The handle of the calling thread; never NULL.  Only the library writes it. */
-extern RT_API __thread rt_thread *rt_thread_tls
-    __attribute__((tls_model("initial-exec")));
 
 /*
  * rt_alloc_slow_ allocates n bytes for the thread t, whose run i has no room
@@ -268,7 +232,9 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  * request, and what it frees is offered to this request before other threads.
  * Returns NULL without a call of the handler if n is more than the heap's
  * address space (rt_config.max_heap).  So it does if there is no heap, or if
- * the thread is not attached, inside a blocking region or in its own stop.
+ * the thread is not attached, inside a blocking region or in its own stop.  In
+ * a no-GC stretch (rt_nogc_enter) it neither collects nor polls, and returns
+ * NULL without a call of the handler where it would have to.
  *
  * Otherwise, for n = 0, returns the address of one byte outside the heap.  It
  * is always the same, and is neither counted nor freed.
@@ -475,7 +441,8 @@ static inline void rt_keep_alive(const void *p)
  * host's handler (rt_set_oom_handler).  Returns NULL without a call of the
  * handler if n is not such a number, or is more than the heap's address space
  * (rt_config.max_heap).  So it does if there is no heap, or if the thread is
- * not attached, inside a blocking region or in its own stop.
+ * not attached, inside a blocking region or in its own stop.  In a no-GC
+ * stretch it behaves as the functions that allocate objects.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

@@ -321,12 +321,11 @@ RT_API int rt_init(const rt_config *c);
  * heap.  Every pointer that was obtained from it is invalid from then on.
  *
  * Returns 0, or RT_EPERM (caller not attached), RT_EBUSY (another thread is
- * attached, or own stop), RT_ESTATE (no heap, or inside a blocking region);
- * then nothing was done.
+ * attached, or own stop), RT_ESTATE (no heap, or inside a blocking region or a
+ * no-GC stretch); then nothing was done.
  *
- * Attached threads.  May wait for a stop by an unattached reader, or for a
- * fork, to end; does not collect.  No other thread may use the library
- * meanwhile.
+ * Attached threads.  Blocks until a stop by an unattached reader, or a fork,
+ * has ended.  Does not collect.  No other thread may use the library meanwhile.
  */
 RT_API int rt_fini(void);
 

@@ -60,9 +60,9 @@ extern "C" {
  * nothing was done.  A fatal handler may therefore fork.  The child of such a
  * fork must not use the heap, and neither must its own children.
  *
- * Any thread, even in a blocking region, in its own stop and before rt_init.
- * Blocks until earlier stops have ended and all threads are stopped.  Does not
- * collect.
+ * Any thread, even in a blocking region, in its own stop and before rt_init;
+ * in a no-GC stretch too, which earlier stops may then interrupt.  Blocks until
+ * these have ended and all threads are stopped.  Does not collect.
  */
 RT_API int rt_fork_prepare(void);
 

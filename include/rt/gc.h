@@ -18,11 +18,24 @@ extern "C" {
  * which counts once in num_forced_gc of rt_memstats.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
- * (inside a blocking region; no heap).
+ * (inside a blocking region or a no-GC stretch; no heap).
  *
  * Attached threads.  Collects, blocks and polls.
  */
 RT_API int rt_gc(void);
+
+/*
+ * rt_heap_live returns how many bytes the last collection found alive, and were
+ * allocated since: one load, for a host that shows it in a loop.  What a thread
+ * has allocated last counts later, up to 32 KiB of each.  Free slots that a
+ * thread has taken for its inline allocation count already, up to 8 KiB for
+ * each size and kind that it allocates.  /gc/heap/live:bytes of rt/metrics.h is
+ * what the last collection found.
+ *
+ * Any thread, at any time, even in its own stop; without a heap it returns 0.
+ * Does not block.
+ */
+RT_API uint64_t rt_heap_live(void);
 
 /*
  * rt_set_gc_percent sets how much may be allocated before the next collection,
@@ -50,7 +63,7 @@ RT_API int rt_set_gc_percent(int percent, int *old);
  * not released.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
- * a blocking region; no heap).  Memory that the system refuses to take, such as
+ * a blocking region or a no-GC stretch; no heap).  Memory that the system refuses to take, such as
  * locked memory (mlock), stays with the heap, and so do up to 4 MiB around it;
  * that is no error.
  *

@@ -327,8 +327,8 @@ RT_API int rt_kind_register(const rt_kind_desc *d);
  * wait for their drop included: rt_gc and rt_run_finalizers may free them; or
  * own stop), RT_ESTATE, RT_EPERM.
  *
- * Attached threads, outside a blocking region and not in the own stop.  It
- * stops the world, so it may block; it does not collect.
+ * Attached threads, outside a blocking region and a no-GC stretch, and not in
+ * the own stop.  Blocks, since it stops the world.  Does not collect.
  */
 RT_API int rt_kind_unregister(int kind);
 

@@ -44,6 +44,9 @@
  *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
  *    rt_start_the_world.  There a function returns RT_EBUSY, NULL or 0, unless
  *    its comment allows the call or names another error.
+ *  - In a "no-GC stretch", between rt_nogc_enter and rt_nogc_leave, a function
+ *    that blocks or polls returns RT_ESTATE, NULL or 0.  Allocation is an
+ *    exception, and so is a fork (rt/thread.h).
  *  - Before rt_init and after rt_fini functions return RT_ESTATE, NULL or 0,
  *    unless their comments say otherwise.
  *  - In a signal handler only rt_thread_self, rt_world_stopped and rt_version

@@ -17,10 +17,56 @@ extern "C" {
 
 /*
  * An attached thread.  The handle belongs to the library and is valid until
- * the thread detaches; rt/alloc.h has its fields, which only the inline
- * functions there may touch.
+ * the thread detaches.
  */
 typedef struct rt_thread rt_thread;
+
+struct rt_frame;
+
+/*
+ * The part of a thread that the inline functions know, here and in rt/alloc.h.
+ * It is frozen for this soname, and a host must not touch it itself.  Threads
+ * that are not attached share a writable one that has no runs.
+ */
+struct rt_thread {
+	/* 1: the thread is inside the library, or in the inline sequence,
+	 * and must not be stopped here.  Only the thread itself writes it. */
+	uint8_t nostop;
+	/* 1: a stop waits for this thread.  Other threads write it,
+	 * atomically; the thread reads it where it enters the library. */
+	uint8_t pending;
+	/* 1: RT_STORE records the old value.  It is written while the thread
+	 * is stopped. */
+	uint8_t barrier;
+	uint8_t spare;
+	/* How many stretches of rt_nogc_enter the thread is in; RT_NOGC_NONE
+	 * where there can be none: without an attached thread, and inside a
+	 * blocking region.  Only the thread itself writes it. */
+	uint8_t nogc;
+	uint8_t spare_bytes[3];
+	struct rt_frame *frames; /* the newest (rt/frame.h); its own */
+	struct rt_mcache *mc;
+	struct rt_proc *p;
+	/* The row of a struct rt_runs: [row * RT_RUN_CLASSES + class]. */
+	struct rt_run *run;
+	void *reserved_words[3];
+};
+
+enum { RT_NOGC_NONE = 255 };
+
+RT_ABI_ASSERT_(offsetof(struct rt_thread, nostop) == 0, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, pending) == 1, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, barrier) == 2, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, nogc) == 4, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, frames) == 8, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, mc) == 16, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, p) == 24, "rt_thread is ABI");
+RT_ABI_ASSERT_(offsetof(struct rt_thread, run) == 32, "rt_thread is ABI");
+RT_ABI_ASSERT_(sizeof(struct rt_thread) == 64, "rt_thread is ABI");
+
+/* The handle of the calling thread; never NULL.  Only the library writes it. */
+extern RT_API __thread rt_thread *rt_thread_tls
+    __attribute__((tls_model("initial-exec")));
 
 /*
  * RT_THREAD_EXACT: the thread has exact roots only, such as the variables that
@@ -84,7 +130,7 @@ RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
  * stack and registers keep nothing alive, and its handle is invalid.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
- * (inside a blocking region; no heap).
+ * (inside a blocking region or a no-GC stretch; no heap).
  *
  * Attached threads.  Blocks while the world is stopped.  Does not collect.
  */
@@ -124,7 +170,7 @@ RT_API rt_thread *rt_thread_self(void);
  * such care.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
- * (already inside one: regions do not nest; no heap).
+ * (already inside one: regions do not nest; inside a no-GC stretch; no heap).
  *
  * Attached threads.  Does not block or collect.
  */
@@ -143,8 +189,8 @@ RT_API int rt_blocking_leave(void);
  * rt_call_blocking calls fn(arg) inside a blocking region and returns its
  * result, which must not be a heap pointer that the thread did not have
  * before.  For a thread that is not attached, is inside a region already, or
- * has stopped the world, it just calls fn.  If fn is null, nothing is called
- * and the result is NULL.
+ * has stopped the world, it just calls fn.  If fn is null, or if the thread is
+ * inside a no-GC stretch, nothing is called and the result is NULL.
  *
  * fn may be left by a C++ exception, by pthread_exit or by a deferred
  * cancellation: that ends the region, as returning does.  Destructors and
@@ -161,11 +207,101 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  * computes for long without allocating must call it in its loops, every few
  * microseconds.  It costs one test if no stop is requested.
  *
- * Attached threads; for others, inside a blocking region and in its own stop,
- * it does nothing.  Blocks and polls.  Does not collect, but another thread may
- * collect while this one is stopped.
+ * Attached threads; for others, inside a blocking region or a no-GC stretch,
+ * and in its own stop, it does nothing.  Blocks and polls.  Does not collect,
+ * but another thread may collect while this one is stopped.
  */
 RT_API void rt_safepoint(void);
+
+/*
+ * rt_poll is rt_safepoint, inline: two loads and a test.  It is for loops of
+ * the host that neither allocate nor call the library.
+ */
+static inline void rt_poll(void)
+{
+	if (__builtin_expect(
+		__atomic_load_n(&rt_thread_tls->pending, __ATOMIC_RELAXED), 0))
+		rt_safepoint();
+}
+
+/*
+ * ---- Stretches without collection ----
+ *
+ * In a no-GC stretch, from rt_nogc_enter to rt_nogc_leave, the calling thread
+ * is not stopped.  So no collection passes and no other thread's stop, and
+ * pointers may be where the collector does not look.  Each stop waits for the
+ * end of the stretch, which should last microseconds.
+ *
+ * Inside:
+ *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
+ *    in the own stop.  rt_safepoint and rt_poll do nothing.
+ *  - Allocation works, but neither collects nor polls, and calls no handler.
+ *    It returns NULL where memory would have to be collected first.  gcstress
+ *    (rt_config) does not count it.
+ *  - fork works, and so does rt_fork_prepare; both sides go on inside.  But a
+ *    fork is a stop of its own.  If another thread's stop comes first, this
+ *    thread is stopped for it, as if it polled.
+ *  - The thread must not leave the stretch by longjmp or by an exception, which
+ *    would leave it inside.  A thread that exits inside is detached, and that
+ *    ends the stretch.
+ *  - A lock that is taken inside must be taken inside everywhere.  Otherwise
+ *    the thread may wait for one that is stopped, and the stop for the thread.
+ *
+ * Stretches nest, up to 254 deep.
+ */
+
+/* What the inline functions below call where they can go no further. */
+RT_API int rt_nogc_refused_(const rt_thread *t);
+RT_API int rt_nogc_poll_(rt_thread *t);
+
+/*
+ * rt_nogc_enter begins a stretch, or another one inside.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_ESTATE (inside a blocking region;
+ * 254 stretches deep; no heap).
+ *
+ * Attached threads, outside a blocking region, even in their own stop.  Does
+ * not block, collect or poll.
+ */
+static inline int rt_nogc_enter(void)
+{
+	rt_thread *t = rt_thread_tls;
+	uint8_t depth = t->nogc;
+
+	if (__builtin_expect(depth >= RT_NOGC_NONE - 1, 0))
+		return rt_nogc_refused_(t);
+	depth++;
+	__atomic_store_n(&t->nogc, depth, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return RT_OK;
+}
+
+/*
+ * rt_nogc_leave ends the innermost stretch.  If that is the outermost one as
+ * well, a stop that waits for the thread takes place here.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_ESTATE (not inside a stretch;
+ * inside a blocking region; no heap).
+ *
+ * Attached threads, even in their own stop, which it does not end.  Blocks and
+ * polls, but only in the outermost one.  Does not collect.
+ */
+static inline int rt_nogc_leave(void)
+{
+	rt_thread *t = rt_thread_tls;
+	uint8_t depth = t->nogc;
+
+	depth--; /* from 0 to RT_NOGC_NONE */
+	if (__builtin_expect(depth >= RT_NOGC_NONE - 1, 0))
+		return rt_nogc_refused_(t);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->nogc, depth, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(
+		!depth && __atomic_load_n(&t->pending, __ATOMIC_RELAXED), 0))
+		return rt_nogc_poll_(t);
+	return RT_OK;
+}
 
 #ifdef __cplusplus
 }

@@ -55,7 +55,7 @@ typedef struct rt_stop_times {
  *
  * Returns 0, or RT_EINVAL (reason below RT_STOP_HOST), RT_EPERM (caller not
  * attached), RT_EBUSY (own stop: stops do not nest), RT_ESTATE (inside a
- * blocking region; no heap).
+ * blocking region or a no-GC stretch; no heap).
  *
  * Attached threads.  Blocks until earlier stops have ended and all threads are
  * stopped; the caller counts as stopped while it waits, so another thread may
@@ -108,7 +108,8 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * collector looks keeps the object alive.
  *
  * Returns 0, even if fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
- * (not attached), RT_ESTATE (inside a blocking region; no heap).
+ * (not attached), RT_ESTATE (inside a blocking region or a no-GC stretch; no
+ * heap).
  *
  * Attached threads.  Allowed in the caller's own stop; otherwise it makes a
  * stop, for which it blocks.  Does not collect.  Time grows with the heap.
@@ -131,7 +132,8 @@ struct rt_verify {
  * has written outside its objects, or a bug of the library.
  *
  * Returns 0, whether or not out->errors is 0, or RT_EINVAL (out is null),
- * RT_EPERM (not attached), RT_ESTATE (inside a blocking region; no heap).
+ * RT_EPERM (not attached), RT_ESTATE (inside a blocking region or a no-GC
+ * stretch; no heap).
  *
  * Attached threads.  Allowed in the caller's own stop; otherwise it makes a
  * stop, for which it blocks.  Does not collect.  Time grows with the heap.

@@ -12,11 +12,12 @@ struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 
 // rt_thread_tls points to this in a thread that is not attached.  It has no P,
 // no cache and no run, so every inline allocation takes the slow path.  Several
-// threads store nostop here; no thread reads it.
+// threads store nostop here; no thread reads it.  Nobody writes nogc.
 struct rt_runs proc_no_runs = {
     .kind = {[0 ... RT_KIND_MAX] = proc_no_runs.row},
 };
-static struct rt_thread unattached = {.run = proc_no_runs.row};
+static struct rt_thread unattached = {.run = proc_no_runs.row,
+				      .nogc = RT_NOGC_NONE};
 
 __thread struct rt_thread *rt_thread_tls
     __attribute__((tls_model("initial-exec"))) = &unattached;
@@ -279,6 +280,7 @@ void proc_block(struct rt_proc *p)
 	uint32_t old;
 
 	lockrank_none();
+	RT_ASSERT(!proc_in_nogc(rt_thread_tls));
 	schedpoint(SCHED_PROC_BLOCK);
 	do
 		old = atomic_u32_load_relaxed(&p->state);
@@ -449,6 +451,7 @@ void proc_fork_child(struct rt_proc *self)
 const char *proc_check(const struct rt_proc *p)
 {
 	uint32_t state = atomic_u32_load_relaxed(&p->state);
+	const struct rt_thread *t = atomic_ptr_load_relaxed(&p->thread);
 
 	if (atomic_u32_load_relaxed(&p->stats_seq) % 2 != 0)
 		return "P was stopped inside a change of statistics";
@@ -463,6 +466,8 @@ const char *proc_check(const struct rt_proc *p)
 		return "P of the stopper was asked to stop";
 	if (p->in_region && (state & PROC_STATE) != PROC_BLOCKED)
 		return "P in a region is not blocked";
+	if (!p->stopper && t && proc_in_nogc(t))
+		return "thread was stopped inside a no-GC stretch";
 	if (p->context.hi != 0 && p->context.lo > p->context.hi)
 		return "stack of a P ends before it begins";
 	return NULL;

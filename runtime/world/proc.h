@@ -122,6 +122,15 @@ RT_INLINE struct rt_proc *proc_self(void)
 	return rt_thread_tls->p;
 }
 
+// proc_in_nogc tells whether a thread is in a stretch of rt_nogc_enter.  The
+// thread must be the caller's, or stopped.
+RT_INLINE bool proc_in_nogc(const struct rt_thread *t)
+{
+	const uint8_t nogc = __atomic_load_n(&t->nogc, __ATOMIC_RELAXED);
+
+	return nogc != 0 && nogc != RT_NOGC_NONE;
+}
+
 // proc_first and proc_next walk the list.  The load is seqcst: heapstats_read
 // relies on seeing every P that came in before it moved the generation.
 RT_INLINE struct rt_proc *proc_first(void)
@@ -161,7 +170,8 @@ void proc_set_thread(struct rt_proc *p, struct rt_thread *t);
 void proc_detach(struct rt_proc *p);
 
 // proc_block promises that the calling thread leaves the heap alone until
-// proc_unblock.  Its context must have been saved, and it must hold no lock.
+// proc_unblock.  Its context must have been saved.  It must hold no lock, and
+// be in no no-GC stretch.
 void proc_block(struct rt_proc *p);
 
 // proc_unblock returns when the thread may run: at once, or after the stop.

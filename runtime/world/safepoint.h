@@ -10,10 +10,12 @@
 // wanted.  The thread must not be in a region, nor the stopper.  It must hold
 // no lock, and every change must be in the statistics.  The byte is a hint, on
 // a cache line that the thread uses anyway; proc_park reads the state word with
-// order.
+// order.  In a no-GC stretch the byte stays set, for the poll in the outermost
+// rt_nogc_leave.
 RT_INLINE void safepoint_poll(struct rt_thread *t)
 {
-	if (RT_UNLIKELY(__atomic_load_n(&t->pending, __ATOMIC_RELAXED)))
+	if (RT_UNLIKELY(__atomic_load_n(&t->pending, __ATOMIC_RELAXED)) &&
+	    t->nogc == 0)
 		proc_park(t->p);
 }
 

@@ -2,8 +2,9 @@
 //
 // Models runtime/world/proc.c and runtime/world/stw.c, with attach_thread and
 // attach_undo of gc/host/attach.c.  Two hosts attach, touch the heap, poll,
-// enter regions and detach; their records are used again.  Two threads stop the
-// world, one with P 0, one without a P.
+// enter regions and detach; their records are used again.  One of them is in a
+// no-GC stretch for a while (rt_nogc_enter).  Two threads stop the world, one
+// with P 0, one without a P.
 //
 // A host may in the end compute for ever and only poll.  So a stop without a
 // hint, and a sleep that no thread ends, are states without a way out, which
@@ -35,6 +36,10 @@
 // mutant GATE_FIRST: the gate opens before STOP is cleared
 // mutant THREAD_UNLOCKED: a thread block is freed without procs.lock
 // mutant NOTE_KEPT: the note stays woken from the previous stop
+// mutant STRETCH_POLLS: a poll parks inside a no-GC stretch
+// mutant STRETCH_BLOCKS: a region may begin inside a no-GC stretch
+// mutant STRETCH_FORGETS: a poll inside a no-GC stretch lowers the hint
+// mutant LEAVE_UNPOLLED: the end of a no-GC stretch does not look for a stop
 
 #define HOSTS 2   // threads 0, 1
 #define RECORDS 3
@@ -70,6 +75,7 @@ byte next, serving;
 // Thread blocks.
 bool pending[HOSTS];
 bool mapped[HOSTS];
+bool nogc; // thread 0 is in a no-GC stretch
 
 bool asleep[HOSTS]; // on the gate, in the kernel
 bool owes[HOSTS];   // of mutants: has still to wake another, or will not
@@ -434,6 +440,7 @@ inline stop_and_start(self, p, t, n)
 	atomic {
 		assert(stop_wait == 0);
 		assert(stopped == 0);
+		assert(!nogc);
 		stopped++;
 		for (p : 0 .. RECORDS - 1) {
 			assert(p == self || state[p] != RUNNING)
@@ -444,6 +451,7 @@ inline stop_and_start(self, p, t, n)
 		for (p : 0 .. RECORDS - 1) {
 			assert(p == self || state[p] != RUNNING)
 		}
+		assert(!nogc);
 		stopped--
 	}
 #ifdef SEMA_FIRST
@@ -464,6 +472,42 @@ end:
 	do
 	:: atomic { gate_buffer -> gate++; gate_buffer = false }
 	od
+}
+
+// A no-GC stretch, with a poll inside.  A stop that the poll put off takes place
+// at the end.
+// C: rt_nogc_poll_, safepoint_poll
+// in: proc_block
+inline stretch(tid, p, seen)
+{
+	nogc = true;
+	// What is put off shows in seen.
+#ifdef STRETCH_BLOCKS
+	proc_block(p);
+	proc_unblock(tid, p, seen);
+#endif
+#ifdef STRETCH_POLLS
+	if
+	:: pending[tid] -> proc_block(p); proc_unblock(tid, p, seen)
+	:: else
+	fi;
+#endif
+	atomic {
+		seen = pending[tid];
+#ifdef STRETCH_FORGETS
+		pending[tid] = false
+#endif
+	}
+	nogc = false;
+#ifdef LEAVE_UNPOLLED
+	assert(!seen);
+#else
+	if
+	:: pending[tid] -> seen = 0; proc_block(p); proc_unblock(tid, p, seen)
+	:: else -> assert(!seen)
+	fi;
+#endif
+	assert(stopped == 0)
 }
 
 // The thread of a host: attach_thread, work, attach_undo.
@@ -502,6 +546,7 @@ proctype Host(byte tid)
 	if
 	:: true -> goto leave
 	:: tid == 0 -> goto region // rt_blocking_enter; one host is enough
+	:: tid == 0 -> stretch(tid, p, seen) // then compute and poll
 	:: true			   // compute for ever, and poll
 	fi;
 end_computing:

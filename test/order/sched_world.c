@@ -525,3 +525,39 @@ TEST(a_thread_block_outlasts_the_stopper_that_asks)
 	hand_end(&host);
 	ck_assert(proc_is_free(of));
 }
+
+// ---- stretches that are not stopped ----
+
+static atomic_u32 stops;
+
+static void stop_and_start(void)
+{
+	stop();
+	atomic_u32_add_seqcst(&stops, 1);
+	start();
+}
+
+// stw STRETCH_POLLS, STRETCH_BLOCKS, STRETCH_FORGETS, LEAVE_UNPOLLED: the stop
+// takes place in the outermost leave, not before, and not later.
+TEST(a_stop_takes_place_at_the_end_of_a_stretch)
+{
+	const rt_thread *t;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	t = rt_thread_self();
+	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
+	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
+	hold_at(SCHED_NOTE_WAIT, &stopper, stop_and_start);
+	rt_poll();
+	rt_safepoint();
+	ck_assert_int_eq(rt_blocking_enter(), RT_ESTATE);
+	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
+	ck_assert_uint_eq(state(t->p), PROC_RUNNING | PROC_STOP);
+	ck_assert_uint_eq(__atomic_load_n(&t->pending, __ATOMIC_RELAXED), 1);
+	ck_assert_uint_eq(awaited(), 1);
+	schedpoint_release(SCHED_NOTE_WAIT);
+	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
+	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
+	hand_end(&stopper);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}

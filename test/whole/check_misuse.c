@@ -470,6 +470,11 @@ static void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(NOT_HERE), rt_thread_detach());
 	DOOR(ANSWERS(NOTHING, NOTHING, SOME, SOME, SOME),
 	     some(rt_thread_self()));
+	DOOR(STOPPED_TOO, undone(rt_nogc_enter(), rt_nogc_leave));
+	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, RT_ESTATE, RT_ESTATE),
+	     rt_nogc_leave());
+	DOOR(ANYWHERE(SOME), (rt_poll(), SOME));
+	DOOR(FINDS, rt_heap_live() != 0);
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_blocking_enter(), rt_blocking_leave));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE),
