@@ -54,6 +54,11 @@ items() {
 		100 stats collect 0 0
 		10 kinds collect alone
 		10 kinds attach alone
+		10000 look walk
+		10000 look list
+		10000 look pick
+		1000000 look nogc
+		1000000 look poll
 		262143 mark random 4
 		393216 mark tree 4
 		786432 mark list 4

@@ -1,9 +1,12 @@
 // Stops that the host makes, and what it may do in them.
+#include <rt/kind.h>
 #include <rt/world.h>
 
+#include "runtime/spans/kinds.h"
 #include "gc/stats/verify.h"
 #include "gc/host/door.h"
 #include "gc/host/visit.h"
+#include "gc/host/listing.h"
 
 int rt_stop_the_world(int reason)
 {
@@ -54,8 +57,17 @@ int rt_heap_walk(rt_walk_fn *fn, void *arg)
 	if (error)
 		return error;
 	visit_begin_walk(&w);
-	verify_walk(fn, arg);
+	verify_walk(-1, fn, arg);
 	return RT_OK;
+}
+
+void **rt_heap_list(int kind, rt_pick_fn *pick, void *arg, size_t *n)
+{
+	if (!n || door_blocking(false) != RT_OK || kind < -1 ||
+	    kind > RT_KIND_MAX ||
+	    (kind > RT_TYPED && !kinds_exists((unsigned)kind)))
+		return NULL;
+	return listing_make(kind, pick, arg, n);
 }
 
 int rt_heap_verify(struct rt_verify *out)

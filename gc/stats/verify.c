@@ -258,8 +258,7 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 
 // What other threads write while the world is stopped:
 //
-//   - A stopped thread holds no lock.  It may draw a ticket of the right to
-//   stop
+//   - A stopped thread holds no lock.  It may draw a ticket of the right to stop
 //     the world, write the words of the gate, and wake notes, all of them
 //     atomic.
 //   - A thread that clears a large object is blocked.  It writes only that
@@ -421,32 +420,93 @@ void verify_heap(struct rt_verify *v)
 	verify_heapstats(v, &sums, &s);
 }
 
-// walk_span calls fn for the objects of a span that are alive.  Returns false
-// if fn ended the walk.
-static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
+// ---- walks ----
+
+// host_kind returns the kind that a host knows the objects of a span by.
+RT_INLINE int host_kind(const struct mspan *s)
 {
-	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	return (int)kind_public(spanclass_kind(s->spanclass));
+}
 
-	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		void *obj = (void *)mspan_object(s, slot);
+// next_heap_span finds the next span of the host's kind, or of any if kind is
+// negative, as mheap_next_span does.  A span whose object is still being set up
+// is left out.
+static const struct mspan *next_heap_span(uint64_t *page, int kind)
+{
+	const struct mspan *s;
 
-		if (mspan_test(s, line, slot) && !deadbits_slot(s, slot) &&
-		    fn(obj, mspan_usable(s),
-		       (int)kind_public(spanclass_kind(s->spanclass)),
-		       arg) == RT_WALK_STOP)
+	while ((s = mheap_next_span(page)) != NULL)
+		if (pageword_state(arena_word(mspan_page(s))) ==
+			PAGEWORD_HEAP &&
+		    (kind < 0 || kind == host_kind(s)))
+			return s;
+	return NULL;
+}
+
+// walk_word calls fn for the slots whose bits are set in x, of a span of small
+// objects.  The lowest bit is bit first of the span.
+static bool walk_word(const struct mspan *s, unsigned first, uint64_t x,
+		      rt_walk_fn *fn, void *arg)
+{
+	const unsigned shift = sizeclass_bit_shift(s->sizeclass);
+	const int kind = host_kind(s);
+
+	for (; x != 0; x &= x - 1) {
+		uint64_t offset = (uint64_t)(first + bits_ctz(x)) << shift;
+
+		// An object of 24 bytes may begin before the granule.
+		if (!sizeclass_is_aligned(s->sizeclass))
+			offset = mspan_slot(s, offset) * s->elemsize;
+		if (fn((void *)(s->base + offset), s->elemsize, kind, arg) ==
+		    RT_WALK_STOP)
 			return false;
 	}
 	return true;
 }
 
-void verify_walk(rt_walk_fn *fn, void *arg)
+// alive returns the bits of a word of a span that are of objects alive.
+RT_INLINE uint64_t alive(const struct mspan *s, unsigned line, unsigned w)
+{
+	uint64_t x = atomic_u64_load_relaxed(mspan_word(s, line, w));
+
+	if (RT_UNLIKELY(deadbits_span_has(s)))
+		x &= ~deadbits_dead(deadbits_word(s, w));
+	return x;
+}
+
+// walk_span calls fn for the objects of a span that are alive.  Returns false
+// if fn ended the walk.
+static bool walk_span(const struct mspan *s, rt_walk_fn *fn, void *arg)
+{
+	const unsigned line = epoch_alloc_line(epoch_sweepgen());
+	const unsigned words = sizeclass_words(s->sizeclass);
+
+	if (mspan_is_large(s))
+		return !mspan_test(s, line, 0) || deadbits_slot(s, 0) ||
+		       fn((void *)mspan_object(s, 0), mspan_usable(s),
+			  host_kind(s), arg) != RT_WALK_STOP;
+	for (unsigned w = 0; w < words; w++)
+		if (!walk_word(s, w * 64, alive(s, line, w), fn, arg))
+			return false;
+	return true;
+}
+
+void verify_walk(int kind, rt_walk_fn *fn, void *arg)
 {
 	uint64_t page = 0;
 	const struct mspan *s;
 
-	while ((s = mheap_next_span(&page)) != NULL)
-		if (pageword_state(arena_word(mspan_page(s))) ==
-			PAGEWORD_HEAP &&
-		    !walk_span(s, fn, arg))
+	while ((s = next_heap_span(&page, kind)) != NULL)
+		if (!walk_span(s, fn, arg))
 			return;
+}
+
+uint64_t verify_count(int kind)
+{
+	uint64_t page = 0, n = 0;
+	const struct mspan *s;
+
+	while ((s = next_heap_span(&page, kind)) != NULL)
+		n += s->alloc_count;
+	return n;
 }

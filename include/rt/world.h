@@ -5,6 +5,7 @@
 #define RT_WORLD_H
 
 #include <rt/version.h>
+#include <rt/final.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -115,6 +116,30 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * stop, for which it blocks.  Does not collect.  Time grows with the heap.
  */
 RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
+
+/*
+ * rt_heap_list returns a new RT_WORDS array of the allocated objects of a kind
+ * for which pick returns 1, in no particular order, and sets *n to their
+ * number.  kind -1 is every kind, a null pick wants all.  The objects are those
+ * that rt_heap_walk would show, without the array itself, so some may be
+ * unreachable; the array keeps them alive.  For no objects it is not NULL, and
+ * *n is 0.  With the array the host can allocate, run code of its interpreter
+ * and leave by longjmp, which it cannot in a walk.
+ *
+ * pick (rt/final.h) may be called several times for an object: once to count,
+ * and again if other threads have made more objects meanwhile.  The object may
+ * be one that its thread has not filled yet: all zeros, or part of what it will
+ * hold.
+ *
+ * Returns NULL if n is null, if there is no such kind, or if there is no memory
+ * even after a collection and a call of the out-of-memory handler; then *n is
+ * untouched.  So it does if there is no heap, or if the thread is not attached,
+ * inside a blocking region or a no-GC stretch, or in its own stop.
+ *
+ * Attached threads, outside a blocking region and not in the own stop.
+ * Collects, blocks and polls.  Time grows with the heap.
+ */
+RT_API void **rt_heap_list(int kind, rt_pick_fn *pick, void *arg, size_t *n);
 
 /* The result of rt_heap_verify.  Frozen for this soname. */
 struct rt_verify {

@@ -481,7 +481,7 @@ end:
 inline stretch(tid, p, seen)
 {
 	nogc = true;
-	// What is put off shows in seen.
+	// seen tells whether a stop was put off.
 #ifdef STRETCH_BLOCKS
 	proc_block(p);
 	proc_unblock(tid, p, seen);
@@ -546,7 +546,7 @@ proctype Host(byte tid)
 	if
 	:: true -> goto leave
 	:: tid == 0 -> goto region // rt_blocking_enter; one host is enough
-	:: tid == 0 -> stretch(tid, p, seen) // then compute and poll
+	:: tid == 0 -> stretch(tid, p, seen); goto leave
 	:: true			   // compute for ever, and poll
 	fi;
 end_computing:

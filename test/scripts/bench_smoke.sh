@@ -88,6 +88,11 @@ smoke "$all" larson 1 1000 16 512
 smoke rtheap kinds collect
 smoke rtheap kinds attach
 smoke rtheap kinds memory
+smoke rtheap look walk
+smoke rtheap look list
+smoke rtheap look pick
+smoke rtheap look nogc
+smoke rtheap look poll
 smoke rtheap layouts tree header-3 1
 smoke rtheap layouts list index 1
 smoke rtheap layouts random trace 1 2

@@ -222,6 +222,16 @@ static long call_verify(void)
 	return verified.errors == (error ? 77 : 0) ? error : -1000;
 }
 
+static long call_heap_list(int kind)
+{
+	size_t n = 4711;
+	void **l = rt_heap_list(kind, NULL, NULL, &n);
+
+	if (!l)
+		return n == 4711 ? NOTHING : -1000;
+	return rt_free(l) == RT_OK && n != 0 ? SOME : -1000;
+}
+
 static long call_store(void)
 {
 	RT_STORE(words, &words[1], 42);
@@ -475,6 +485,12 @@ static void run_doors(enum place place)
 	     rt_nogc_leave());
 	DOOR(ANYWHERE(SOME), (rt_poll(), SOME));
 	DOOR(FINDS, rt_heap_live() != 0);
+	DOOR(ALLOCATES, call_heap_list(RT_WORDS));
+	DOOR(ALLOCATES, call_heap_list(-1));
+	DOOR(ANYWHERE(NOTHING), call_heap_list(-2));
+	DOOR(ANYWHERE(NOTHING), call_heap_list(RT_KIND_MAX));
+	DOOR(ANYWHERE(NOTHING),
+	     some(rt_heap_list(RT_WORDS, NULL, NULL, NULL)));
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_blocking_enter(), rt_blocking_leave));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE),

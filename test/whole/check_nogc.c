@@ -132,6 +132,7 @@ static struct rt_verify verified;
 	X((rt_safepoint(), 0), 0)                                              \
 	X((rt_poll(), 0), 0)                                                   \
 	X(rt_kind_unregister(kind), RT_ESTATE)                                 \
+	X(rt_heap_list(kind, NULL, NULL, &(size_t){0}) != NULL, 0)             \
 	X(rt_stop_the_world(RT_STOP_HOST), RT_ESTATE)                          \
 	X(rt_heap_walk(count_walk, &walked), RT_ESTATE)                        \
 	X(rt_heap_verify(&verified), RT_ESTATE)                                \

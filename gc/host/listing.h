@@ -1,0 +1,20 @@
+// listing.h - an array of the objects of a kind.
+//
+// Go: none.
+//
+// The array is an object, so it must exist before the world is stopped, and
+// other threads may make more objects before that.  Then it is too short, and a
+// longer one is made.
+#ifndef GC_HOST_LISTING_H
+#define GC_HOST_LISTING_H
+
+#include <rt/world.h>
+
+// listing_make returns a new array of the objects of a kind of the host's, or
+// of every kind if that is -1, for which pick returns 1, and sets *n to their
+// number.  The calling thread must be attached, outside a region and a no-GC
+// stretch, and not the stopper.  Returns NULL, and leaves *n, if there is no
+// memory.
+void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n);
+
+#endif
