@@ -480,8 +480,14 @@ end:
 // in: proc_block
 inline stretch(tid, p, seen)
 {
-	nogc = true;
-	// seen tells whether a stop was put off.
+	// seen tells whether the poll puts a stop off.
+	atomic {
+		nogc = true;
+		seen = pending[tid];
+#ifdef STRETCH_FORGETS
+		pending[tid] = false
+#endif
+	}
 #ifdef STRETCH_BLOCKS
 	proc_block(p);
 	proc_unblock(tid, p, seen);
@@ -492,19 +498,14 @@ inline stretch(tid, p, seen)
 	:: else
 	fi;
 #endif
-	atomic {
-		seen = pending[tid];
-#ifdef STRETCH_FORGETS
-		pending[tid] = false
-#endif
-	}
-	nogc = false;
 #ifdef LEAVE_UNPOLLED
-	assert(!seen);
+	atomic { nogc = false; assert(!seen) };
 #else
 	if
-	:: pending[tid] -> seen = 0; proc_block(p); proc_unblock(tid, p, seen)
-	:: else -> assert(!seen)
+	:: atomic { pending[tid] -> nogc = false; seen = 0 };
+		proc_block(p);
+		proc_unblock(tid, p, seen)
+	:: atomic { !pending[tid] -> nogc = false; assert(!seen) }
 	fi;
 #endif
 	assert(stopped == 0)

@@ -376,7 +376,7 @@ TEST(a_handler_that_begins_a_stretch_ends_the_allocation)
 	c.max_heap = 32 << 20;
 	heap_start_exact(c);
 	rt_set_oom_handler(enter_in_oom, NULL);
-	kept = heap_table(64, RT_ROOT_WORDS);
+	kept = heap_table(256, RT_ROOT_WORDS);
 	for (int i = 0; oom_calls == 0; i++)
 		kept[i] = (uintptr_t)rt_alloc_noscan(1 << 20);
 	ck_assert_int_eq(oom_calls, 1);
