@@ -21,8 +21,8 @@ int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg)
 
 size_t rt_run_finalizers(size_t max)
 {
-	return door_allocating(rt_thread_tls) ? finalize_run(rt_thread_tls, max)
-					      : 0;
+	return door_blocking(false) == RT_OK ? finalize_run(rt_thread_tls, max)
+					     : 0;
 }
 
 size_t rt_finalizers_ready(void)
@@ -32,7 +32,7 @@ size_t rt_finalizers_ready(void)
 
 int rt_drop_now(int kind, rt_pick_fn *pick, void *arg)
 {
-	int error = door_attached(false);
+	int error = door_blocking(false);
 
 	if (error)
 		return error;

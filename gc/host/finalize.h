@@ -38,11 +38,13 @@ RT_INLINE void finalize_poll(struct rt_thread *t)
 void finalize_collected(void);
 
 // finalize_tell passes such news to the handlers of the host.  Returns true if
-// there was some.  The caller must hold no lock, and no object.
+// there was some.  The caller must hold no lock, and no object.  In a no-GC
+// stretch it leaves the news to a later call.
 void finalize_tell_news(void);
 RT_INLINE bool finalize_tell(void)
 {
-	if (RT_LIKELY(!atomic_u32_load_relaxed(&finalize.news)))
+	if (RT_LIKELY(!atomic_u32_load_relaxed(&finalize.news)) ||
+	    proc_in_nogc(rt_thread_tls))
 		return false;
 	finalize_tell_news();
 	return true;

@@ -69,8 +69,8 @@ RT_API int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg);
  * calls.
  *
  * Returns 0 at once while another thread runs destructors, in a destructor, in
- * the own stop, inside a blocking region, without attachment and without a
- * heap.
+ * the own stop, inside a blocking region or a no-GC stretch, without attachment
+ * and without a heap.
  *
  * Attached threads.  Blocks and polls.  A destructor may collect.
  */
@@ -109,7 +109,8 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; own stop),
- * RT_EPERM (not attached), RT_ESTATE (inside a blocking region; no heap).
+ * RT_EPERM (not attached), RT_ESTATE (inside a blocking region or a no-GC
+ * stretch; no heap).
  *
  * Attached threads.  Stops the world, for which it blocks.  A destructor may
  * collect and poll.

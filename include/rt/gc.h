@@ -30,7 +30,8 @@ RT_API int rt_gc(void);
  * has allocated last counts later, up to 32 KiB of each.  Free slots that a
  * thread has taken for its inline allocation count already, up to 8 KiB for
  * each size and kind that it allocates.  /gc/heap/live:bytes of rt/metrics.h is
- * what the last collection found.
+ * what the last collection found.  Dead objects that wait for their destructor
+ * do not count.
  *
  * Any thread, at any time, even in its own stop; without a heap it returns 0.
  * Does not block.

@@ -214,8 +214,9 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
 RT_API void rt_safepoint(void);
 
 /*
- * rt_poll is rt_safepoint, inline: two loads and a test.  It is for loops of
- * the host that neither allocate nor call the library.
+ * rt_poll calls rt_safepoint if a stop is requested: two loads and a test,
+ * inline.  It is for loops of the host that neither allocate nor call the
+ * library.  Without a stop no destructors run in it (RT_FINALIZE_POLL).
  */
 static inline void rt_poll(void)
 {

@@ -225,6 +225,37 @@ TEST(pick_runs_in_a_stop)
 	ck_assert_int_eq(rt_world_stopped(), 0);
 }
 
+static void drop_nothing(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+}
+
+TEST(the_dead_are_left_out)
+{
+	rt_kind_desc d;
+	uintptr_t *kept;
+	int kind;
+
+	heap_start_exact(heap_config(HEAP_QUIET));
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_DROP;
+	d.drop = drop_nothing;
+	kind = rt_kind_register(&d);
+	kept = heap_table(20, RT_ROOT_WORDS);
+	for (int i = 0; i < 60; i++)
+		kept[i % 20] =
+		    (uintptr_t)rt_alloc_of(kind, i < 50 ? 48 : 40000);
+	list(kind, NULL, NULL);
+	ck_assert_uint_eq(number, 60);
+	rt_gc();
+	ck_assert_uint_eq(rt_finalizers_ready(), 40);
+	same_as_walk(kind, NULL);
+	ck_assert_uint_eq(number, 20);
+	same_as_walk(-1, large_ones);
+	heap_healthy();
+}
+
 // ---- what a list keeps ----
 
 GROUP(lifetime, .timeout = 60);

@@ -132,6 +132,8 @@ static struct rt_verify verified;
 	X((rt_safepoint(), 0), 0)                                              \
 	X((rt_poll(), 0), 0)                                                   \
 	X(rt_kind_unregister(kind), RT_ESTATE)                                 \
+	X(rt_run_finalizers(0) != 0, 0)                                        \
+	X(rt_drop_now(drop_kind, NULL, NULL), RT_ESTATE)                       \
 	X(rt_heap_list(kind, NULL, NULL, &(size_t){0}) != NULL, 0)             \
 	X(rt_stop_the_world(RT_STOP_HOST), RT_ESTATE)                          \
 	X(rt_heap_walk(count_walk, &walked), RT_ESTATE)                        \
@@ -149,6 +151,28 @@ static int attach_stack(void)
 	char *here = __builtin_frame_address(0);
 
 	return rt_thread_attach_stack(here - 4096, here + 64, 0);
+}
+
+static int dropped;
+
+static void drop(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	dropped++;
+}
+
+static int drop_kind;
+
+static void register_drops(void)
+{
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_DROP;
+	d.drop = drop;
+	drop_kind = rt_kind_register(&d);
+	ck_assert_int_ge(drop_kind, RT_KIND_FIRST);
 }
 
 static int register_kind(void)
@@ -170,6 +194,7 @@ TEST(what_blocks_or_polls_is_refused)
 	heap_begin();
 	kind = register_kind();
 	ck_assert_int_ge(kind, RT_KIND_FIRST);
+	register_drops();
 	before = collections();
 	enter();
 	memset(&stats, 0x5a, sizeof stats);
@@ -194,6 +219,39 @@ TEST(what_blocks_or_polls_is_refused)
 		ck_assert_uint_eq(((unsigned char *)&stats)[i], 0x5a);
 	ck_assert_uint_eq(collections(), before);
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
+	heap_healthy();
+}
+
+static int told;
+
+static void tell_ready(size_t n, void *arg)
+{
+	(void)n, (void)arg;
+	told++;
+}
+
+// Neither destructors run inside, nor the callback that is told of them.
+TEST(destructors_wait_for_the_end)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	heap_start_exact(c);
+	register_drops();
+	ck_assert_int_eq(
+	    rt_set_finalize_mode(RT_FINALIZE_POLL, tell_ready, NULL), RT_OK);
+	ck_assert_ptr_nonnull(rt_alloc_of(drop_kind, 48));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(told, 1);
+	ck_assert_uint_eq(rt_finalizers_ready(), 1);
+	enter();
+	rt_safepoint();
+	rt_poll();
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+	ck_assert_int_eq(dropped, 0);
+	leave();
+	ck_assert_int_eq(dropped, 0);
+	rt_safepoint();
+	ck_assert_int_eq(dropped, 1);
 	heap_healthy();
 }
 
