@@ -4,6 +4,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/gauge.h"
 #include "runtime/world/stw.h"
+#include "runtime/spans/mcentral.h"
 
 struct drops drops;
 
@@ -363,9 +364,27 @@ bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 	return true;
 }
 
+// empty_queue takes all spans off the queue, if nothing waits in them.  What
+// was dropped there is left to the next collection.
+static void empty_queue(void)
+{
+	struct mspan *s = drops.next, *next;
+
+	if (drops_ready() != 0)
+		return;
+	drops.next = NULL;
+	for (; s; s = next) {
+		next = s->next;
+		s->queued = 0;
+		if (s->alloc_count < s->nelems)
+			mcentral_push(s);
+	}
+}
+
 void drops_end_now(void)
 {
 	drops.now = false;
+	empty_queue();
 }
 
 // ---- forks ----
@@ -402,6 +421,7 @@ void drops_fork_child(const struct rt_proc *self)
 		spare_span(s);
 	drops.now = false;
 	drops.left = 0;
+	empty_queue();
 }
 
 // ---- invariants ----

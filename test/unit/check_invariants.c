@@ -12,6 +12,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/gain.h"
@@ -68,6 +69,9 @@ static struct {
 	struct rootfns rootfns;
 	struct rootfn rootfn;
 	struct handles handles;
+	struct drops drops;
+	struct mspan *dead_span; // queued, with a dead object
+	struct mspan waiting;	 // not queued
 	struct pacer pacer;
 	struct ask_queue asks;
 	struct ask ask[2];
@@ -87,6 +91,27 @@ static void tell_nothing(rt_tracer *t, void *arg)
 	(void)arg;
 }
 
+static void drop_nothing(void *obj, size_t size, void *arg)
+{
+	(void)obj;
+	(void)size;
+	(void)arg;
+}
+
+// make_dead makes an object that a collection will queue to be dropped.
+static void make_dead(void)
+{
+	rt_kind_desc d;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_DROP;
+	d.drop = drop_nothing;
+	d.number = RT_KIND_MAX;
+	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_MAX);
+	ck_assert_ptr_nonnull(rt_alloc_kind(RT_KIND_MAX, 64));
+}
+
 static void use_heap(void)
 {
 	rt_config c = heap_config(HEAP_QUIET);
@@ -99,6 +124,7 @@ static void use_heap(void)
 		objects[i] = (uintptr_t)rt_alloc(16 + i % 500);
 	ck_assert_ptr_nonnull(rt_stack_alloc(2048));
 	ck_assert_ptr_nonnull(rt_handle_new(NULL));
+	make_dead();
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	for (unsigned i = 0; i < NOBJECTS; i += 3)
 		objects[i] = (uintptr_t)rt_alloc(16 + i % 300);
@@ -126,6 +152,8 @@ static void copy_parts(void)
 	x.pacer = pacer;
 	x.roots = roots;
 	x.handles = handles;
+	x.drops = drops;
+	x.dead_span = drops.next;
 	x.rootfn.fn = tell_nothing;
 	x.rootfns = (struct rootfns){&x.rootfn, 1, 1};
 	x.sweep = sweep;
@@ -270,6 +298,8 @@ static void prepare(void)
 	X(roots_check(&x.roots))                                               \
 	X(rootfns_check(&x.rootfns))                                           \
 	X(handles_check(&x.handles))                                           \
+	X(drops_check(&x.drops))                                               \
+	X(mspan_check(x.dead_span))                                            \
 	X(pacer_check(&x.pacer))                                               \
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \

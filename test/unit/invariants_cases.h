@@ -319,8 +319,6 @@
 	  "table of the arena is not where its field says", x.arena.words++)   \
 	X(arena_check(&x.arena), "bits beside the heap have no table",         \
 	  atomic_ptr_store_relaxed(&x.arena.typebits, &x))                     \
-	X(arena_check(&x.arena), "bits beside the heap have no table",         \
-	  atomic_ptr_store_relaxed(&x.arena.deadbits, &x))                     \
 	X(arena_check(&x.arena), "table of the arena is too short",            \
 	  U64(x.arena.table[2].ready, 0))                                      \
 	X(hugepages_check(&hugepages), "mutex has an unknown state",           \
@@ -627,7 +625,42 @@
 	X(handles_check(&x.handles), "block of handles is in no list",         \
 	  x.handles.partial = NULL)                                            \
 	X(handles_check(&x.handles), "block of handles is in the wrong list",  \
-	  x.handles.released = x.handles.partial)
+	  x.handles.released = x.handles.partial)                              \
+	X(drops_check(&x.drops), "queue of drops has an impossible state",     \
+	  x.drops.open = x.drops.now = true)                                   \
+	X(drops_check(&x.drops), "batch of drops is not open",                 \
+	  x.drops.batch = x.dead_span)                                         \
+	X(drops_check(&x.drops),                                               \
+	  "span in the queue of drops does not say so",                        \
+	  x.drops.next = &x.waiting)                                           \
+	X(drops_check(&x.drops), "queue of drops has no end",                  \
+	  x.dead_span->next = x.dead_span)                                     \
+	X(drops_check(&x.drops), "queued span is in no part of the queue",     \
+	  x.drops.next = NULL)                                                 \
+	X(drops_check(&x.drops),                                               \
+	  "number of drops differs from the dead that wait",                   \
+	  U64(x.drops.ready, 2))                                               \
+	X(drops_check(&x.drops),                                               \
+	  "rest of a batch differs from the dead of its turn",                 \
+	  x.drops.left = 1)                                                    \
+	X(drops_check(&x.drops),                                               \
+	  "object that waits for its drop is not queued",                      \
+	  x.drops.next = NULL;                                                 \
+	  x.dead_span->queued = 0)                                             \
+	X(drops_check(&x.drops), "object of a batch is not in it",             \
+	  drops.turn ^= 1;                                                     \
+	  x.drops.left = 1)                                                    \
+	X(mspan_check(x.dead_span), "dead object is not allocated",            \
+	  deadbits_set(deadbits_word(x.dead_span, 0), 0, 1))                   \
+	X(mspan_check(x.dead_span), "span has no dead objects",                \
+	  for (unsigned w = 0; w < x.dead_span->nwords; w++)                   \
+	      deadbits_clear(deadbits_word(x.dead_span, w), UINT64_MAX))       \
+	X(mspan_check(x.span), "span has no dead objects",                     \
+	  x.span->condemned = 1)                                               \
+	X(mcentral_check_span(x.dead_span),                                    \
+	  "span in a set is in the queue of drops", x.dead_span->needzero = 1) \
+	X(kinds_check(&x.kinds), "kind of the library's has destructors",      \
+	  U32(x.kinds.drops, 1u << KIND_WORDS))
 
 #define CASES_CYCLE(X)                                                         \
 	X(pacer_check(&x.pacer), "goal is less than the rule says",            \

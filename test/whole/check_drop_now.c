@@ -120,6 +120,29 @@ TEST(what_waits_is_asked_too, .n = 3)
 	heap_healthy();
 }
 
+// What waited and is dropped so is free after a collection, though no batch
+// comes.
+TEST(no_batch_is_needed_for_what_waited)
+{
+	void **root = (void **)heap_table(100, 0);
+
+	for (size_t i = 0; i < 200; i++) {
+		struct item *item = make(i);
+
+		if (i < 100)
+			root[i] = item;
+	}
+	gc();
+	ck_assert_uint_eq(ready(), 100);
+	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_OK);
+	heap_healthy();
+	memset(root, 0, 100 * sizeof *root);
+	gc();
+	ck_assert_uint_eq(heap_live(), 0);
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
+	heap_healthy();
+}
+
 static int pick_some(const void *obj, size_t size, void *arg)
 {
 	(void)arg;

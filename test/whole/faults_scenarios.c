@@ -484,6 +484,56 @@ static unsigned act_guarded(void)
 	return failed + act_classes() + act_large();
 }
 
+static void count_drop(void *obj, size_t size, void *arg)
+{
+	(void)obj;
+	(void)size;
+	++*(size_t *)arg;
+}
+
+// make_dropping allocates objects of a kind, returns how many, and counts those
+// that there was no memory for.
+static size_t make_dropping(int kind, unsigned *failed)
+{
+	size_t n = 0;
+
+	for (size_t size = 32; size < 100000; size += size / 2) {
+		bool ok = rt_alloc_kind(kind, size) != NULL;
+
+		n += ok;
+		*failed += !ok;
+	}
+	return n;
+}
+
+static unsigned act_drops(void)
+{
+	unsigned failed = 0;
+	size_t dropped = 0, made;
+	rt_kind_desc d;
+	int kind;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_DROP;
+	d.drop = count_drop;
+	d.arg = &dropped;
+	kind = rt_kind_register(&d);
+	require(kind > 0 || kind == RT_ENOMEM, "rt_kind_register");
+	if (kind < 0)
+		return 1;
+	made = make_dropping(kind, &failed);
+	require(rt_gc() == RT_OK, "rt_gc");
+	require(rt_run_finalizers(0) == made && dropped == made,
+		"rt_run_finalizers");
+	made += make_dropping(kind, &failed);
+	require(rt_drop_now(kind, NULL, NULL) == RT_OK && dropped == made,
+		"rt_drop_now");
+	require(rt_gc() == RT_OK, "rt_gc");
+	require(rt_kind_unregister(kind) == RT_OK, "rt_kind_unregister");
+	return failed;
+}
+
 const struct scenario scenarios[SCENARIOS] = {
     {"init", NULL, act_init, NULL, 0},
     {"first objects", NULL, act_classes, NULL, 0},
@@ -493,6 +543,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"marking", prepare_mark, act_gc, check_mark, 0},
     {"helpers", make_wide, act_gc, check_helpers, 0},
     {"roots", NULL, act_roots, NULL, 0},
+    {"destructors", NULL, act_drops, NULL, 0},
     {"attach", NULL, act_attach, NULL, 0},
     {"world", NULL, act_world, NULL, 0},
     {"waiting marker", NULL, act_waiting_marker, NULL, 0},
