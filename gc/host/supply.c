@@ -346,8 +346,8 @@ void *supply_request(struct rt_thread *t, struct want *w)
 
 size_t supply_aligned(size_t align, size_t n)
 {
-	// What is a multiple of its alignment is no part of a tiny block that
-	// is aligned to less.
+	// A tiny block aligns each of its parts as far as the part's size is a
+	// multiple of the alignment.
 	n = base_align_up(n, base_min(align, RT_GRANULE));
 	if (align <= RT_GRANULE || align > RT_PAGE_SIZE ||
 	    n > SIZECLASS_MAX_REQUEST)

@@ -65,8 +65,8 @@ void trace_enter(rt_tracer *t);
 void trace_leave(void);
 
 // trace_is_marked tells whether an object is marked.  trace_misses tells
-// whether a word refers to an object that is not, and finds it.  inside says
-// that the word is from a stack, where any pointer into an object refers to it.
+// whether a word refers to an object that is not marked, and finds the object.
+// inside says that the word is from a stack, where any pointer into an object refers to it.
 // The world must be stopped.
 bool trace_is_marked(const struct object *o);
 bool trace_misses(uintptr_t word, bool inside, struct object *o);

@@ -78,9 +78,9 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * as '?'. Reports of this library call it; in this version that is the report
  * of rt_config.checkmark, just before the process ends.
  *
- * size is rt_size(obj).  It may be called where a trace callback may be, it may
- * be given an object that the host has not filled yet, and what a trace
- * callback must not do it must not do either.  It tells no references.
+ * size is rt_size(obj).  It may be called wherever a trace callback may be, even
+ * for an object that the host has not filled yet.  It must not do what a trace
+ * callback must not do.  It tells no references.
  */
 typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);
