@@ -389,7 +389,7 @@ void *rt_stack_alloc(size_t n)
 	    !door_allocating(t))
 		return NULL;
 	safepoint_poll(t);
-	if (handlers_warn_mappings() && !door_may_go_on(t))
+	if (handlers_warn_pending() && !door_may_go_on(t))
 		return NULL;
 	supply_collect_due(t->p);
 	return supply_stack(t->mc, n);

@@ -19,7 +19,7 @@ int rt_gc(void)
 	if (error)
 		return error;
 	supply_collect(p, ASK_FORCED);
-	handlers_warn_mappings();
+	handlers_warn_pending();
 	finalize_tell();
 	return RT_OK;
 }

@@ -26,7 +26,7 @@ int rt_roots_add(void *lo, void *hi, int flags)
 		return error;
 	if (!roots_add((uintptr_t)lo, (uintptr_t)hi, (unsigned)flags))
 		error = RT_ENOMEM;
-	handlers_warn_mappings();
+	handlers_warn_pending();
 	return error;
 }
 
@@ -44,7 +44,7 @@ int rt_roots_add_values(void *lo, void *hi, const rt_value_format *format,
 	if (error)
 		return error;
 	error = roots_add_values((uintptr_t)lo, (uintptr_t)hi, format);
-	handlers_warn_mappings();
+	handlers_warn_pending();
 	return error;
 }
 
@@ -68,7 +68,7 @@ int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name)
 	if (error)
 		return error;
 	error = rootfns_add(fn, arg, name);
-	handlers_warn_mappings();
+	handlers_warn_pending();
 	return error;
 }
 

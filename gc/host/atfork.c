@@ -9,6 +9,7 @@
 #include "gc/mark/work.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/stacks.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
@@ -90,6 +91,15 @@ static void delete_caches(struct rt_proc *self, struct rt_proc *counts)
 	}
 }
 
+// end_registrations ends what lost threads have registered as their own: their
+// stacks may be unmapped at any time.
+static void end_registrations(const struct rt_proc *self)
+{
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		if (p != self)
+			stacks_detach(p);
+}
+
 static void drop_threads(void)
 {
 	struct rt_proc *self = proc_self();
@@ -103,6 +113,7 @@ static void drop_threads(void)
 	worker_fork_child();
 	drops_fork_child(self);
 	delete_caches(self, forking.visit.p);
+	end_registrations(self);
 	proc_fork_child(self);
 	gcstats_fork_child(forking.cpu);
 	stw_fork_child();

@@ -10,6 +10,7 @@
 #include "runtime/world/threadstack.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/stacks.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -95,6 +96,20 @@ static int check_stack(struct context *stack)
 								: RT_EINVAL;
 }
 
+// make_guest makes the calling thread one that has no stack of its own, if it
+// runs on a registered one.
+static bool make_guest(struct context *c)
+{
+	uintptr_t lo, hi;
+
+	if (!stacks_bounds((uintptr_t)__builtin_frame_address(0), &lo, &hi))
+		return false;
+	c->lo = c->hi = 0;
+	c->grows = false;
+	c->guest = true;
+	return true;
+}
+
 int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 {
 	struct context stack = {.lo = lo, .hi = hi};
@@ -107,7 +122,7 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 	// With this flag the stack is not scanned, so it may be any.
 	if ((error > 0 || error == RT_EINVAL) && (flags & RT_THREAD_EXACT))
 		error = RT_OK;
-	if (error)
+	if (error && hi != 0)
 		return error;
 	threadstack_find_fake(&stack);
 	p = proc_attach(flags);
@@ -115,6 +130,11 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags)
 		return RT_ENOMEM;
 	p->context = stack;
 	p->in_region = p->stopper = false;
+	// The table of stacks is for attached threads.
+	if (error && !make_guest(&p->context)) {
+		proc_detach(p);
+		return error;
+	}
 	if (!attach_block(p)) {
 		proc_detach(p);
 		return RT_ENOMEM;
@@ -134,6 +154,7 @@ void attach_undo(void)
 	mcache_flush(mc, p);
 	stackalloc_flush(mc, p);
 	handles_flush(mc);
+	stacks_detach(p);
 	mheap_cache_flush(&mc->heap);
 	oscall_tls_set(exits.key, NULL);
 	rt_thread_tls = exits.unattached;
@@ -148,7 +169,7 @@ int attach_answer(int error)
 	struct text t;
 
 	if (error <= 0) {
-		handlers_warn_mappings();
+		handlers_warn_pending();
 		return error;
 	}
 	text_init(&t);

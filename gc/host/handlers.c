@@ -3,6 +3,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
+#include "gc/mark/stacks.h"
 #include "gc/host/door.h"
 
 struct oom_handler {
@@ -124,12 +125,34 @@ static RT_NOINLINE void tell_mappings(void)
 	handlers_warn(t.buf);
 }
 
-bool handlers_warn_mappings(void)
+static RT_NOINLINE void tell_stack(uintptr_t sp)
 {
+	struct text t;
+
+	text_init(&t);
+	text_str(&t, "rtheap: a thread runs on a stack that is not known, with "
+		     "stack pointer ");
+	text_hex(&t, sp);
+	text_str(&t, "; rt_stack_register can name it");
+	handlers_warn(t.buf);
+}
+
+bool handlers_warn_pending(void)
+{
+	uintptr_t sp;
+	bool mappings, stack;
+
 	// No handler runs in a no-GC stretch; a later call tells.
-	if (door_nogc() || RT_LIKELY(!sysmem_take_warning()))
+	if (door_nogc())
 		return false;
-	tell_mappings();
+	mappings = sysmem_take_warning();
+	stack = stacks_take_warning(&sp);
+	if (RT_LIKELY(!mappings && !stack))
+		return false;
+	if (mappings)
+		tell_mappings();
+	if (stack)
+		tell_stack(sp);
 	return true;
 }
 

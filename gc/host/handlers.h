@@ -25,11 +25,12 @@ bool handlers_ask_oom(size_t n, const void *frame);
 // handlers_warn calls the warn handler, if there is one.
 void handlers_warn(const char *text);
 
-// handlers_warn_mappings warns that mappings are running out, once in the life
-// of the process.  Returns true if it has.  Public functions that may have made
-// mappings call it; they must hold no lock.  It does nothing in a no-GC
-// stretch.
-bool handlers_warn_mappings(void);
+// handlers_warn_pending warns that mappings are running out, once in the life
+// of the process, and that a thread runs on an unknown stack, once for each
+// thread.  Returns true if it has.  Public functions that may have made
+// mappings or collected call it; they must hold no lock.  It does nothing in a
+// no-GC stretch.
+bool handlers_warn_pending(void);
 
 // handlers_set_ready replaces the function that is told how many destructors
 // are ready, and handlers_tell_ready calls it, if there is one.

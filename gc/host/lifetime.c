@@ -10,6 +10,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/stacks.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cycle.h"
@@ -61,6 +62,7 @@ static void heap_fini(void)
 	roots_fini();
 	rootfns_fini();
 	handles_fini();
+	stacks_fini();
 	mcache_fini();
 	mheap_fini();
 	arena_fini();

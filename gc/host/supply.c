@@ -332,7 +332,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	if (w->n == 0)
 		return &supply_zerobase;
 	safepoint_poll(t);
-	if (handlers_warn_mappings() | finalize_tell()) {
+	if (handlers_warn_pending() | finalize_tell()) {
 		if (!door_may_go_on(t))
 			return NULL;
 		w->dry = false; // the handler may have allocated

@@ -9,6 +9,7 @@
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/frames.h"
+#include "gc/mark/stacks.h"
 
 // Words to look at, and what the report calls them.
 struct region {
@@ -252,25 +253,70 @@ static void check_frames(const struct region *r)
 		check_values(r, f);
 }
 
+static void check_part(struct region r, struct roots_range part,
+		       const char *name)
+{
+	r.lo = part.lo;
+	r.hi = part.hi;
+	r.name = name;
+	check_frames(&r);
+}
+
 static void check_threads(bool past_end)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
-		struct roots_range stack, registers;
 		struct region r = {.stack = true, .past_end = past_end};
 		const struct rt_mcache *mc = mcache_of(p);
+		struct stacks_thread t;
 
 		if (mc)
 			check_variables(mc->thread.frames);
-		if (!roots_stack(p, &stack, &registers))
+		if (!stacks_of_thread(p, &t))
 			continue;
-		r.name = "a stack";
-		r.lo = stack.lo;
-		r.hi = stack.hi;
-		check_frames(&r);
-		r.name = "registers";
-		r.lo = registers.lo;
-		r.hi = registers.hi;
-		check_frames(&r);
+		check_part(r, t.frames, "a stack");
+		check_part(r, t.left, "a stack");
+		check_part(r, t.registers, "registers");
+	}
+}
+
+// check_row checks a row of a registered stack, or of its registers.
+static void check_row(const struct work_range *row, const char *title,
+		      bool past_end)
+{
+	bool values =
+	    row->words == WORK_VALUES || row->words == WORK_STACK_VALUES;
+	struct region r = {
+	    .lo = row->lo,
+	    .hi = row->hi,
+	    .name = title ? "registered stack" : "a registered stack",
+	    .title = title,
+	    .stack =
+		row->words == WORK_INSIDE || row->words == WORK_STACK_VALUES,
+	    .exact = row->words == WORK_REFERENCES,
+	};
+
+	r.past_end = past_end && row->words == WORK_INSIDE;
+	if (values)
+		check_values(&r, row->how);
+	else
+		check_region(&r);
+}
+
+// check_stacks checks the stacks that marking has scanned.  Those that it
+// should have scanned for an object are told again by that.
+static void check_stacks(bool past_end)
+{
+	for (size_t i = 0; i < stacks_count(); i++) {
+		const struct rt_stack *s = stacks_at(i);
+		struct work_range row[STACKS_ROWS];
+		unsigned n;
+
+		if (!stacks_is_root(s) && !stacks_was_told(s))
+			continue;
+		check_variables(stacks_frames(s));
+		n = stacks_rows(s, WORK_INSIDE, row);
+		for (unsigned k = 0; k < n; k++)
+			check_row(&row[k], stacks_name(s), past_end);
 	}
 }
 
@@ -382,5 +428,6 @@ void checkmark_all(bool past_end)
 	check_handles();
 	check_ranges();
 	check_threads(past_end);
+	check_stacks(past_end);
 	check_objects();
 }

@@ -15,6 +15,7 @@
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/frames.h"
+#include "gc/mark/stacks.h"
 #include "gc/mark/pastend.h"
 
 enum {
@@ -25,6 +26,8 @@ enum {
 	CALL_AFTER = 8192,
 	// Ranges, and usually Ps, of one job.
 	JOB_ROOTS = 64,
+	// Registered stacks of one job.
+	JOB_STACKS = 128,
 	// Chunks of one job of uncollectable objects.
 	JOB_CHUNKS = 32,
 	// The most jobs of stacks.  If they do not hold all Ps, each has more.
@@ -39,6 +42,7 @@ static struct {
 	uint32_t range_jobs;
 	uint32_t handle_jobs; // 1; 0 when stacks are scanned again
 	uint32_t stack_jobs;
+	uint32_t fiber_jobs; // registered stacks
 	uint32_t chunk_jobs;
 	bool past_end;	    // stacks are scanned for ends of objects
 	uint32_t job_procs; // Ps of one job of stacks
@@ -197,16 +201,10 @@ static void push_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 
 // ---- roots ----
 
-// scan_range scans a range.  Of a long one it scans the first piece and adds
-// the rest for any marker; if the rest is refused, it scans all.
-static void scan_range(struct marker *m, struct work_range range)
+// scan_piece pushes what the words of a range lead to, draining whenever that
+// does not fit.
+static void scan_piece(struct marker *m, struct work_range range)
 {
-	struct work_range rest = range;
-
-	rest.lo += work_piece(range.stride);
-	if (range.hi - range.lo > work_piece(range.stride) &&
-	    work_add_range(&m->work, rest))
-		range.hi = rest.lo;
 	switch (range.words) {
 	case WORK_ANY:
 		push_all(m, range.lo, range.hi);
@@ -227,6 +225,19 @@ static void scan_range(struct marker *m, struct work_range range)
 			drain(m);
 		break;
 	}
+}
+
+// scan_range scans a range.  Of a long one it scans the first piece and adds
+// the rest for any marker; if the rest is refused, it scans all.
+static void scan_range(struct marker *m, struct work_range range)
+{
+	struct work_range rest = range;
+
+	rest.lo += work_piece(range.stride);
+	if (range.hi - range.lo > work_piece(range.stride) &&
+	    work_add_range(&m->work, rest))
+		range.hi = rest.lo;
+	scan_piece(m, range);
 	drain(m);
 }
 
@@ -329,25 +340,39 @@ static void mark_variables(struct marker *m, const rt_frame *newest)
 	drain(m);
 }
 
+// stack_words returns how words of stacks and registers count.
+static enum work_words stack_words(const struct marker *m)
+{
+	return mark.past_end   ? WORK_ENDS
+	       : m->bases != 0 ? WORK_INSIDE
+			       : WORK_ANY;
+}
+
+static void mark_stack(struct marker *m, const struct rt_proc *p,
+		       struct roots_range stack, enum work_words words)
+{
+	if (!mark.past_end)
+		m->stack_bytes += stack.hi - stack.lo;
+	scan_frames(m, stack, words);
+	scan_fake_frames(m, p, stack, words);
+}
+
 static void mark_thread(struct marker *m, struct rt_proc *p)
 {
 	const struct rt_mcache *mc = mcache_of(p);
-	struct roots_range stack, registers;
-	enum work_words words = mark.past_end	? WORK_ENDS
-				: m->bases != 0 ? WORK_INSIDE
-						: WORK_ANY;
+	enum work_words words = stack_words(m);
+	struct stacks_thread t;
 
 	keep_unfinished(m, p);
 	if (mc && !mark.past_end)
 		mark_variables(m, mc->thread.frames);
-	if (!roots_stack(p, &stack, &registers))
+	if (!stacks_of_thread(p, &t))
 		return;
-	if (!mark.past_end)
-		m->stack_bytes += stack.hi - stack.lo;
-	scan_frames(m, registers, words);
-	scan_frames(m, stack, words);
-	scan_fake_frames(m, p, registers, words);
-	scan_fake_frames(m, p, stack, words);
+	scan_frames(m, t.registers, words);
+	scan_fake_frames(m, p, t.registers, words);
+	mark_stack(m, p, t.frames, words);
+	if (t.left.hi != 0)
+		mark_stack(m, p, t.left, words);
 }
 
 static void mark_threads(struct marker *m, uint32_t job)
@@ -381,6 +406,58 @@ static uint32_t cut_procs(void)
 		left--;
 	}
 	return n;
+}
+
+// scan_row is scan_range for a row of a stack, which is short in most cases: it
+// leaves words for the next drain.
+static void scan_row(struct marker *m, struct work_range row)
+{
+	if (row.hi - row.lo > work_piece(row.stride))
+		scan_range(m, row);
+	else
+		scan_piece(m, row);
+}
+
+// scan_fakes scans the fake frames that a row of a stack leads to.
+static void scan_fakes(struct marker *m, struct work_range row,
+		       enum work_words words)
+{
+	struct roots_range rest = {.lo = row.lo, .hi = row.hi}, frame;
+
+	while (row.words == words && stacks_fake_frame(&rest, &frame))
+		scan_frames(m, frame, words);
+}
+
+static void mark_registered(struct marker *m, const struct rt_stack *s)
+{
+	enum work_words words = stack_words(m);
+	struct work_range row[STACKS_ROWS];
+	unsigned n = stacks_rows(s, words, row);
+
+	if (n != 0 && !mark.past_end)
+		m->stack_bytes += row[0].hi - row[0].lo;
+	if (s->frames && !mark.past_end)
+		mark_variables(m, stacks_frames(s));
+	for (unsigned i = 0; i < n; i++) {
+		scan_row(m, row[i]);
+		scan_fakes(m, row[i], words);
+	}
+}
+
+// mark_fibers marks from registered stacks that no thread runs on.  One that an
+// object owns is scanned here only for ends of objects.
+static void mark_fibers(struct marker *m, size_t begin)
+{
+	size_t end = base_min(begin + JOB_STACKS, stacks_count());
+
+	for (size_t i = begin; i < end; i++) {
+		const struct rt_stack *s = stacks_at(i);
+
+		stacks_prefetch(i);
+		if (stacks_is_root(s) || (mark.past_end && stacks_was_told(s)))
+			mark_registered(m, s);
+	}
+	drain(m);
 }
 
 static void mark_handles(struct marker *m)
@@ -427,7 +504,17 @@ static void mark_chunks(struct marker *m, uint32_t job)
 
 static uint32_t first_chunk_job(void)
 {
-	return mark.range_jobs + mark.handle_jobs + mark.stack_jobs;
+	return mark.range_jobs + mark.handle_jobs + mark.stack_jobs +
+	       mark.fiber_jobs;
+}
+
+// mark_stacks does a job of stacks: those of threads come first.
+static void mark_stacks(struct marker *m, uint32_t job)
+{
+	if (job < mark.stack_jobs)
+		mark_threads(m, job);
+	else
+		mark_fibers(m, (size_t)(job - mark.stack_jobs) * JOB_STACKS);
 }
 
 static void do_job(struct marker *m, uint32_t job)
@@ -437,7 +524,7 @@ static void do_job(struct marker *m, uint32_t job)
 	else if (job < mark.range_jobs + mark.handle_jobs)
 		mark_handles(m);
 	else if (job < first_chunk_job())
-		mark_threads(m, job - mark.range_jobs - mark.handle_jobs);
+		mark_stacks(m, job - mark.range_jobs - mark.handle_jobs);
 	else
 		mark_chunks(m, job - first_chunk_job());
 }
@@ -598,14 +685,18 @@ static void finish_overflow(struct marker *m)
 }
 
 // mark_past_end scans stacks and registers a second time, when all else is
-// marked.  So what it marks is kept by this rule alone.
+// marked.  So what it marks is kept by this rule alone.  If that leads to the
+// object of another stack, it scans once more.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
 	mark.range_jobs = mark.handle_jobs = 0;
-	work_add_jobs(&m->work, mark.stack_jobs);
-	finish(m);
-	finish_overflow(m);
+	do {
+		stacks_settle();
+		work_add_jobs(&m->work, mark.stack_jobs + mark.fiber_jobs);
+		finish(m);
+		finish_overflow(m);
+	} while (stacks_claimed());
 }
 
 // ---- the dead ----
@@ -682,6 +773,7 @@ static void open_marking(struct rt_proc *p)
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.handle_jobs = 1;
 	mark.stack_jobs = cut_procs();
+	mark.fiber_jobs = divide_up(stacks_count(), JOB_STACKS);
 	mark.chunk_jobs =
 	    kinds_mask() >> KIND_OWN == 0
 		? 0
@@ -697,6 +789,7 @@ static void mark_roots(struct marker *m)
 	m->tracing = 0;
 	for (size_t i = 0; i < rootfns_count(); i++)
 		rootfns_call(i, &m->work.t);
+	stacks_look_again();
 	work_add_jobs(&m->work, first_chunk_job() + mark.chunk_jobs);
 }
 
@@ -771,6 +864,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 
 	RT_ASSERT(stw_stopped());
 	open_marking(p);
+	stacks_look();
 	trace_enter(&m->work.t);
 	mark_roots(m);
 	finish(m);

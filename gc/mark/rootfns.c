@@ -106,7 +106,14 @@ void rootfns_call(size_t i, rt_tracer *t)
 {
 	const struct rootfn *e = &rootfns.entry[i];
 
+	rootfns.calling = true;
 	e->fn(t, e->arg);
+	rootfns.calling = false;
+}
+
+bool rootfns_calling(void)
+{
+	return rootfns.calling;
 }
 
 const char *rootfns_name(size_t i)

@@ -20,7 +20,8 @@ struct rootfn {
 struct rootfns {
 	struct rootfn *entry;
 	size_t n;
-	size_t room; // of entry
+	size_t room;  // of entry
+	bool calling; // a callback is called; stopper only
 };
 
 RT_GLOBAL struct rootfns rootfns;
@@ -39,7 +40,10 @@ void rootfns_fini(void);
 // rootfns_count returns the number of callbacks; rootfns_call makes number i
 // tell its references to t; rootfns_name returns its name, or NULL, and
 // rootfns_code the address of its function.  The world must be stopped.
+//
+// rootfns_calling tells the stopper whether it is in a callback.
 size_t rootfns_count(void);
+bool rootfns_calling(void);
 void rootfns_call(size_t i, rt_tracer *t);
 const char *rootfns_name(size_t i);
 uintptr_t rootfns_code(size_t i);

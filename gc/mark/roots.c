@@ -1,4 +1,4 @@
-// roots.c - the table of ranges, and what of a thread is scanned.
+// roots.c - the table of ranges, and the format of stacks.
 #include "gc/mark/roots.h"
 
 #include <rt/thread.h>
@@ -320,22 +320,6 @@ struct roots_range roots_range(size_t i)
 	return r;
 }
 
-bool roots_stack(struct rt_proc *p, struct roots_range *stack,
-		 struct roots_range *registers)
-{
-	struct context *c = &p->context;
-
-	if (proc_is_free(p) || c->hi == 0 || (p->flags & RT_THREAD_EXACT))
-		return false;
-	stack->lo = base_align_down(threadstack_begin(c), sizeof(uintptr_t));
-	stack->hi = base_align_down(c->hi, sizeof(uintptr_t));
-	stack->flags = RT_ROOT_WORDS;
-	registers->lo = (uintptr_t)&c->frame.regs[0];
-	registers->hi = (uintptr_t)&c->frame.regs[CONTEXT_REGS];
-	registers->flags = RT_ROOT_WORDS;
-	return true;
-}
-
 // is_plain tells whether a reference in a format is the address of its object,
 // which is found without the format.
 static bool is_plain(const rt_value_format *f)
@@ -343,19 +327,25 @@ static bool is_plain(const rt_value_format *f)
 	return f->addr_mask == UINT64_MAX && f->shift == 0 && f->base == 0;
 }
 
+bool roots_format_on_stack(const rt_value_format *f, rt_value_format *to)
+{
+	*to = (rt_value_format){0};
+	if (!f || is_plain(f))
+		return false;
+	*to = *f;
+	to->stride = sizeof(uintptr_t);
+	if (f->test_at == 0)
+		return true;
+	to->test_at = 0;
+	to->test_mask = to->test_bits = 0;
+	to->min = 0;
+	to->max = UINT64_MAX;
+	return true;
+}
+
 void roots_set_stack_format(const rt_value_format *f)
 {
-	roots.stack_format = (rt_value_format){0};
-	if (!f || is_plain(f))
-		return;
-	roots.stack_format = *f;
-	roots.stack_format.stride = sizeof(uintptr_t);
-	if (f->test_at == 0)
-		return;
-	roots.stack_format.test_at = 0;
-	roots.stack_format.test_mask = roots.stack_format.test_bits = 0;
-	roots.stack_format.min = 0;
-	roots.stack_format.max = UINT64_MAX;
+	roots_format_on_stack(f, &roots.stack_format);
 }
 
 const rt_value_format *roots_stack_format(void)

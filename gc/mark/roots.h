@@ -2,9 +2,9 @@
 //
 // Go: markroot (mgcmark.go).
 //
-// Roots are ranges that the host registered, and the stacks and registers of
-// attached threads.  The table of ranges grows.  Any thread may change it while
-// the world runs; marking reads it with the world stopped.
+// Roots are ranges that the host registered, here, and the stacks and registers
+// of attached threads (stacks.h).  The table of ranges grows.  Any thread may
+// change it while the world runs; marking reads it with the world stopped.
 //
 // Adding and removing a range take the same time however many there are.
 #ifndef GC_MARK_ROOTS_H
@@ -86,22 +86,20 @@ struct roots_range {
 size_t roots_ranges(void);
 struct roots_range roots_range(size_t i);
 
-// roots_stack finds the part of a stopped thread's stack that is in use, and
-// its saved registers.  Returns false if the stack is not a root, or if the
-// thread has none.
-bool roots_stack(struct rt_proc *p, struct roots_range *stack,
-		 struct roots_range *registers);
-
 // roots_set_stack_format says in which format, if any, the words of stacks and
 // registers are values, too.  f is copied; it must be in order.  The heap must
 // not be ready yet.
 //
-// roots_stack_format returns the format to use there, or NULL.  It has stride 8
-// and no tag word: a compiler may keep the two words of a value in two
-// registers, or the tag in a byte.  So on a stack each word counts as a value
-// word, whatever is beside it.
+// roots_stack_format returns the format to use there, or NULL.
 void roots_set_stack_format(const rt_value_format *f);
 const rt_value_format *roots_stack_format(void);
+
+// roots_format_on_stack makes of f, which may be NULL, the format in which
+// words of a stack are scanned beside plainly.  It has stride 8 and no tag
+// word: a compiler may keep the two words of a value in two registers, or the
+// tag in a byte.  So on a stack each word counts as a value word, whatever is
+// beside it.  Returns false if plain scanning finds all that f would.
+bool roots_format_on_stack(const rt_value_format *f, rt_value_format *to);
 
 // roots_fake_frame finds the next frame that the address sanitizer has moved
 // off p's stack and that a word of *rest points to.  *rest is a part of the

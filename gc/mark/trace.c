@@ -159,18 +159,29 @@ RT_INLINE void tell(rt_tracer *t, uintptr_t word, uintptr_t at)
 		slow_at(t, word, at);
 }
 
-RT_NO_SANITIZE static inline void tell_tested(rt_tracer *t, uint64_t tested,
-					      uintptr_t at,
-					      const rt_value_format *f)
+// address_of sets *w to the address that the value whose value word is at an
+// address refers to.  Returns false if it is no reference.
+RT_NO_SANITIZE static inline bool address_of(uint64_t tested, uintptr_t at,
+					     const rt_value_format *f,
+					     uintptr_t *w)
 {
-	uint64_t w = poison_word(*(const uintptr_t *)at);
+	uint64_t word = poison_word(*(const uintptr_t *)at);
 
 	if ((tested & f->test_mask) != f->test_bits || tested < f->min ||
 	    tested > f->max)
-		return;
-	w &= f->addr_mask;
-	w = f->shift >= 0 ? w << f->shift : w >> -f->shift;
-	tell(t, w + f->base, at);
+		return false;
+	word &= f->addr_mask;
+	*w = (f->shift >= 0 ? word << f->shift : word >> -f->shift) + f->base;
+	return true;
+}
+
+static inline void tell_tested(rt_tracer *t, uint64_t tested, uintptr_t at,
+			       const rt_value_format *f)
+{
+	uintptr_t w;
+
+	if (address_of(tested, at, f, &w))
+		tell(t, w, at);
 }
 
 // ---- rows of values ----
@@ -386,6 +397,95 @@ void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 	      (struct work_range){
 		  .words = WORK_VALUES, .stride = f->stride, .how = f});
 	tell_values(t, lo, hi, f);
+}
+
+// ---- rows of stacks ----
+
+enum work_words trace_frames(rt_tracer *t)
+{
+	return t->mode == TRACE_CHECK || marker_of(t)->bases != 0 ? WORK_INSIDE
+								  : WORK_ANY;
+}
+
+void trace_count_stack(rt_tracer *t, uint64_t bytes)
+{
+	marker_of(t)->stack_bytes += bytes;
+}
+
+RT_NO_SANITIZE
+static void tell_references(rt_tracer *t, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+
+		if (object_is_reference(w))
+			tell(t, w, lo);
+	}
+}
+
+// tell_inside tells a word of a stack.
+static void tell_inside(rt_tracer *t, uintptr_t w, uintptr_t at)
+{
+	const struct marker *m = marker_of(t);
+
+	if (grey_in_heap(m, w))
+		tell(t, grey_from_stack(m, w), at);
+}
+
+RT_NO_SANITIZE
+static void tell_frames(rt_tracer *t, uintptr_t lo, uintptr_t hi)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t))
+		tell_inside(t, poison_word(*(const uintptr_t *)lo), lo);
+}
+
+// tell_frame_values tells values of a stack; their stride is 8.
+RT_NO_SANITIZE
+static void tell_frame_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+			      const rt_value_format *f)
+{
+	for (; lo < hi; lo += sizeof(uintptr_t)) {
+		uintptr_t w;
+
+		if (address_of(poison_word(*(const uintptr_t *)lo), lo, f, &w))
+			tell_inside(t, w, lo);
+	}
+}
+
+// check_frames tells a row of a stack when marks are checked.
+static void check_frames(rt_tracer *t, const struct work_range *row)
+{
+	struct trace_check *c = (struct trace_check *)t;
+
+	c->inside = true;
+	if (row->words == WORK_INSIDE)
+		tell_words(t, row->lo, row->hi);
+	else
+		tell_values(t, row->lo, row->hi, row->how);
+	c->inside = false;
+}
+
+void trace_row(rt_tracer *t, const struct work_range *row)
+{
+	uintptr_t lo = row->lo, hi = row->hi;
+	bool frames =
+	    row->words == WORK_INSIDE || row->words == WORK_STACK_VALUES;
+
+	if (frames && t->mode == TRACE_CHECK) {
+		check_frames(t, row);
+		return;
+	}
+	share(t, lo, &hi, *row);
+	if (row->words == WORK_INSIDE)
+		tell_frames(t, lo, hi);
+	else if (row->words == WORK_STACK_VALUES)
+		tell_frame_values(t, lo, hi, row->how);
+	else if (row->words == WORK_VALUES)
+		tell_values(t, lo, hi, row->how);
+	else if (row->words == WORK_REFERENCES)
+		tell_references(t, lo, hi);
+	else
+		tell_words(t, lo, hi);
 }
 
 // ---- one object ----

@@ -170,6 +170,14 @@ void trace_words(rt_tracer *t, uintptr_t lo, uintptr_t hi);
 void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		  const rt_value_format *f);
 
+// trace_row tells the words or values of a row as they count there; WORK_ENDS
+// and WORK_TAIL are not for it.  trace_frames returns how words count that may
+// be on a stack: WORK_INSIDE or WORK_ANY.  trace_count_stack adds bytes to what
+// was scanned of stacks.
+void trace_row(rt_tracer *t, const struct work_range *row);
+enum work_words trace_frames(rt_tracer *t);
+void trace_count_stack(rt_tracer *t, uint64_t bytes);
+
 // trace_piece pushes the references of a piece of a range of values, or of the
 // elements of a type's tail.  Returns the end, or the address from which on
 // room was refused.

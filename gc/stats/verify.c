@@ -12,6 +12,7 @@
 #include "gc/mark/drops.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/stacks.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
@@ -318,6 +319,7 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, rootfns_check(&rootfns), &rootfns);
 	holds(v, handles_check(&handles), &handles);
 	holds(v, drops_check(&drops), &drops);
+	holds(v, stacks_check(&stacks), &stacks);
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);

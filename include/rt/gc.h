@@ -116,7 +116,8 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * rt_set_warn_handler sets the function that is told of problems that do not
  * end the process.  These are contradictions of statistics under
  * RT_CHECK_REPORT; once, that the heap uses four fifths of the mappings that
- * the system allows (/memory/mappings/limit:count); and what an RT_ENOTSUP
+ * the system allows (/memory/mappings/limit:count); once for each thread, that
+ * it runs on a stack that is not known (rt/stack.h); and what an RT_ENOTSUP
  * means.  fn runs on the thread that found the problem, with the world started
  * and no lock held.  By default there is none.
  *

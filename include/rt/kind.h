@@ -62,8 +62,8 @@ enum rt_kind {
  *  - It never runs inside another callback of the library.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
- *    call the functions of rt/trace.h, and rt_size, rt_base, rt_is_heap and
- *    rt_kind_of.
+ *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
+ *    rt_is_heap and rt_kind_of.
  *  - The object may be one that the host has not filled yet: what the host had
  *    stored when its thread was stopped is there, and the rest is zero.
  *  - It may read other objects that the object refers to, and memory of the

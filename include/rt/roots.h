@@ -113,8 +113,8 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    the same references.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
- *    call the functions of rt/trace.h, and rt_size, rt_base, rt_is_heap and
- *    rt_kind_of.
+ *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
+ *    rt_is_heap and rt_kind_of, and those of rt/stack.h that say so.
  *  - It may change memory of the host.
  *
  * What callbacks tell does not count for the heap's goal (rt_config).

@@ -74,6 +74,7 @@
 #include <rt/fork.h>
 #include <rt/roots.h>
 #include <rt/frame.h>
+#include <rt/stack.h>
 #include <rt/barrier.h>
 #include <rt/gc.h>
 #include <rt/final.h>

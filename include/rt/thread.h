@@ -87,20 +87,18 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * what they hold must be registered (rt/roots.h).  The main thread's stack may
  * grow later, even beyond the limit (RLIMIT_STACK) that held when it attached.
  *
- * A thread may run on another stack for a while, as coroutines do.  When a
- * collection finds it there, all of the attached stack is a root, as far down
- * as it can be read; the other stack, and the registers saved on it or in a
- * ucontext_t, are not.  Such a collection asks the system about every page of
- * the attached stack, used or not.  That takes milliseconds for a stack of 8
- * MiB.  A host that holds pointers there must register the memory of the other
- * stack, and of the saved registers, with RT_ROOT_WORDS (and for values in
- * rt_config.stack_format by rt_roots_add_values), or keep the pointers
- * elsewhere.  The other stack must not be inside the attached one, as a local
- * array is, because the frames below it would not be found.
+ * A thread may run on another stack for a while, as coroutines do.  rt/stack.h
+ * says how that stack is made known.  Unless the attached stack is registered
+ * (RT_STACK_THREAD), all of it is a root meanwhile, as far down as it can be
+ * read.  Then a collection asks the system about every page of it, used or not.
+ * That takes milliseconds for a stack of 8 MiB.
  *
- * Returns 0, or RT_EINVAL (unknown flags; or the caller does not run on the
- * stack that the system knows for its thread, and the flags lack
- * RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory),
+ * A thread may attach while it runs on a registered stack.  It then has no stack
+ * of its own: whatever registered stack it runs on is scanned.
+ *
+ * Returns 0, or RT_EINVAL (unknown flags; or the caller runs neither on the
+ * stack that the system knows for its thread nor on a registered one, and the
+ * flags lack RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory),
  * RT_ENOTSUP (the system refuses to report the bounds of the stack, and the
  * flags lack RT_THREAD_EXACT; the warn handler is told with which errno),
  * RT_ESTATE (attached already; no heap).

@@ -518,6 +518,68 @@ bool oscall_readable(const void *p)
 		      before) != EFAULT;
 }
 
+// A line of /proc/self/maps, as far as it was read: "lo-hi rwxp ...".
+struct maps_line {
+	uintptr_t bound[2];
+	unsigned part; // 0, 1: a bound; 2: the flag r; 3: the rest
+	bool readable;
+};
+
+// maps_take takes the next character of a line.
+static void maps_take(struct maps_line *l, char c)
+{
+	if (l->part == 2) {
+		l->readable = c == 'r';
+		l->part = 3;
+	} else if (l->part < 2) {
+		if (c == '-' || c == ' ')
+			l->part++;
+		else
+			l->bound[l->part] =
+			    l->bound[l->part] * 16 +
+			    (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+}
+
+// maps_find reads lines until one has at in its bounds, and returns its end.
+static uintptr_t maps_find(int file, uintptr_t at)
+{
+	struct maps_line l = {0};
+	char text[1024];
+	ssize_t n;
+
+	while ((n = read(file, text, sizeof text)) > 0)
+		for (ssize_t i = 0; i < n; i++) {
+			if (text[i] != '\n') {
+				maps_take(&l, text[i]);
+				continue;
+			}
+			if (at >= l.bound[0] && at < l.bound[1])
+				return l.readable ? l.bound[1] : 0;
+			l = (struct maps_line){0};
+		}
+	return 0;
+}
+
+uintptr_t oscall_mapping_end(uintptr_t at)
+{
+	int before = errno;
+	uintptr_t end = 0;
+	int state, file;
+
+	if (refused(OSCALL_FILE))
+		return 0;
+	state = cancel_disable();
+	file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (file >= 0) {
+		end = maps_find(file, at);
+		close(file);
+	}
+	cancel_restore(state);
+	errno = before;
+	return end;
+}
+
 // The part of a stack that holds frames.
 struct frames {
 	uintptr_t newest; // one of them

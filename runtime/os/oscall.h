@@ -139,6 +139,10 @@ int oscall_mapped(const void *p, size_t n);
 // system does not say.  It changes nothing there.
 bool oscall_readable(const void *p);
 
+// oscall_mapping_end returns the end of the mapping that at lies in, which can
+// be read.  Returns 0 if there is none, or if the system does not tell.
+uintptr_t oscall_mapping_end(uintptr_t at);
+
 // oscall_stack_bounds sets [*lo, *hi) to the calling thread's stack, without
 // what the C library keeps above the first frame.  oscall_fork_prepare must be
 // called before a fork, and oscall_fork_child in its child.  If the parent had

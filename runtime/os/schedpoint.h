@@ -82,6 +82,7 @@
 	X(WORK_CLOSE)	/* will close the marking */                           \
 	X(GREY_SET)	/* is alone: has loaded what it will store */          \
 	X(GREY_PUBLISH) /* will show marks that it kept back */                \
+	X(STACK_CLAIM)	/* has read whether a stack is claimed, will claim */  \
                                                                                \
 	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
 	X(SWEEP_SPAN)		 /* has swept the lines, will say so */        \

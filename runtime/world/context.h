@@ -23,12 +23,22 @@ struct context_frame {
 	uintptr_t sp; // the caller's stack pointer
 };
 
+struct rt_stack;
+
 struct context {
 	struct context_frame frame; // valid while the thread is stopped
 	uintptr_t lo;		    // lowest address of the stack
 	uintptr_t hi;		    // first address above it; 0: no stack
 	bool grows;		    // the system may lower lo
-	void *fake;		    // the sanitizer's fake stack, or NULL
+	bool guest;	   // it has no stack: it attached on a registered one
+	bool told;	   // the host knows that it ran on an unknown stack
+	uintptr_t home_hi; // hi of one that grows, if the host has set other
+			   // bounds
+	struct rt_stack *own; // registration of [lo, hi), or NULL
+	// Found in a collection (gc/mark/stacks.h), and valid in its stop.
+	struct rt_stack *on; // the registered stack that it runs on, or NULL
+	uintptr_t beyond;    // the end of an unknown one; 0: it runs on none
+	void *fake;	     // the sanitizer's fake stack, or NULL
 };
 
 // context_save records the caller's preserved registers and stack pointer.

@@ -106,7 +106,25 @@ uintptr_t threadstack_begin(struct context *c)
 {
 	if (threadstack_holds(c, c->frame.sp))
 		return c->frame.sp;
+	return threadstack_all(c);
+}
+
+uintptr_t threadstack_all(const struct context *c)
+{
 	return readable_from(mapped_from(c->lo, c->hi, true), c->hi);
+}
+
+uintptr_t threadstack_mapping_end(uintptr_t sp)
+{
+	size_t page = sysmem_page_size();
+	uintptr_t end = oscall_mapping_end(sp);
+
+	if (end != 0)
+		return end;
+	end = base_align_down(sp, page);
+	while (!poison_memcheck && oscall_readable((const void *)end))
+		end += page;
+	return end < sp ? sp : end;
 }
 
 bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp)
@@ -123,6 +141,12 @@ void *__asan_addr_is_in_fake_stack(void *fake, void *p, void **lo, void **hi)
 uintptr_t __asan_stack_malloc_0(uintptr_t n) __attribute__((weak));
 void __asan_stack_free_0(uintptr_t frame, uintptr_t n) __attribute__((weak));
 
+bool threadstack_has_fakes(void)
+{
+	return __asan_get_current_fake_stack && __asan_addr_is_in_fake_stack &&
+	       __asan_stack_malloc_0 && __asan_stack_free_0;
+}
+
 // A thread has no fake stack before its first fake frame, so we make one.
 void threadstack_find_fake(struct context *c)
 {
@@ -130,8 +154,7 @@ void threadstack_find_fake(struct context *c)
 	uintptr_t frame;
 
 	c->fake = NULL;
-	if (!__asan_get_current_fake_stack || !__asan_addr_is_in_fake_stack ||
-	    !__asan_stack_malloc_0 || !__asan_stack_free_0)
+	if (!threadstack_has_fakes())
 		return;
 	frame = __asan_stack_malloc_0(FRAME);
 	if (frame == 0)

@@ -33,8 +33,15 @@ int threadstack_ask(struct context *c);
 bool threadstack_holds(struct context *c, uintptr_t sp);
 
 // threadstack_begin returns the lowest address in use, for a thread whose stack
-// pointer is the one in c.
+// pointer is the one in c.  threadstack_all returns the lowest address that can
+// be read, for a thread that runs elsewhere.
 uintptr_t threadstack_begin(struct context *c);
+uintptr_t threadstack_all(const struct context *c);
+
+// threadstack_mapping_end returns the end of the mapping that sp lies in.  If
+// the system does not tell, it returns the first address above sp that cannot
+// be read.  Returns sp if that cannot be read.
+uintptr_t threadstack_mapping_end(uintptr_t sp);
 
 // threadstack_readable tells whether the mapped upper part of [lo, hi) can be
 // read, and contains sp.  The rest of a stack that grows is mapped later.
@@ -43,6 +50,9 @@ bool threadstack_readable(uintptr_t lo, uintptr_t hi, uintptr_t sp);
 // threadstack_find_fake records in c where the calling thread's fake frames
 // are.
 void threadstack_find_fake(struct context *c);
+
+// threadstack_has_fakes tells whether any thread can have fake frames.
+bool threadstack_has_fakes(void);
 
 // threadstack_fake_frame tells whether p lies in a fake frame that is in use,
 // and sets [*lo, *hi) to that frame.

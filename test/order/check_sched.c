@@ -12,7 +12,9 @@
 // show in any order of steps, in test/whole/check_free: freelist LISTS_FIRST,
 // NO_SEAL, SEAL_STAYS, PAIR_APART, LIST_FORGOTTEN.  One is about a store that
 // the code does not have, so there is nothing to hold a thread at: freelist
-// BIT_AT_ONCE.
+// BIT_AT_ONCE.  Four show in every collection, in test/whole/check_stacks and
+// test/whole/check_stack_threads: stacks NO_LOOK, OLD_LOOK, LOOK_EARLY,
+// ROOT_TWICE.  One is about the host: stacks MOVE_FIRST.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

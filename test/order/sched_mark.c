@@ -5,6 +5,7 @@
 #include "gc/mark/crew.h"
 #include "gc/mark/grey.h"
 #include "gc/mark/work.h"
+#include "gc/mark/stacks.h"
 #include "test/order/sched.h"
 
 static struct rt_proc *self;
@@ -217,6 +218,42 @@ TEST(beside_a_busy_one_no_marker_is_alone)
 	over();
 	hand_end(&helper);
 	ck_assert_int_eq(helper_got, WORK_OVER);
+}
+
+// ---- owned stacks ----
+
+static uintptr_t stack_words[2];
+static struct rt_stack *owned_stack;
+
+static void first_traces(void)
+{
+	stacks_trace(&first.work.t, owned_stack);
+}
+
+// stacks CLAIM_APART: two markers trace objects that own one stack.  One of
+// them scans it.
+TEST(one_marker_scans_an_owned_stack)
+{
+	rt_stack_desc d;
+
+	rt_stack_desc_init(&d);
+	d.lo = stack_words;
+	d.hi = stack_words + 2;
+	d.flags = RT_STACK_OWNED;
+	owned_stack = stacks_add(&d, self);
+	ck_assert_ptr_nonnull(owned_stack);
+	stack_words[1] = (uintptr_t)objects[0];
+	open_marking(0);
+	grey_look(&beside);
+	ck_assert(work_join(&beside.work, self));
+	stacks_look();
+	hold_at(SCHED_STACK_CLAIM, &opener, first_traces);
+	stacks_trace(&beside.work.t, owned_stack);
+	let_end(SCHED_STACK_CLAIM, &opener);
+	ck_assert_uint_eq(drain(&beside.work), 1);
+	ck_assert_uint_eq(drain(&first.work), 0);
+	ck_assert_uint_eq(beside.stack_bytes, sizeof stack_words);
+	ck_assert_uint_eq(first.stack_bytes, 0);
 }
 
 // ---- the end of marking ----

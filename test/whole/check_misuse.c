@@ -144,6 +144,38 @@ static long call_handle_new(void *obj)
 	return some(h);
 }
 
+static long call_stack_register(void)
+{
+	rt_stack_desc d;
+	rt_stack *s;
+
+	rt_stack_desc_init(&d);
+	d.lo = words;
+	d.hi = words + 8;
+	s = rt_stack_register(&d);
+	if (s && (rt_stack_move(s, words + 1, words + 8) != RT_OK ||
+		  rt_stack_unregister(s) != RT_OK))
+		return -1;
+	return some(s);
+}
+
+static long call_thread_stack(void)
+{
+	void *lo, *hi;
+
+	return rt_thread_stack(
+	    rt_thread_self() ? rt_thread_self() : (rt_thread *)words, &lo, &hi);
+}
+
+static long call_set_stack(void)
+{
+	void *lo = words, *hi = words + 8;
+
+	if (rt_thread_self() && call_thread_stack() == RT_OK)
+		rt_thread_stack(rt_thread_self(), &lo, &hi);
+	return rt_thread_set_stack(lo, hi);
+}
+
 static int remove_fn(void)
 {
 	return rt_roots_remove_fn(tell_nothing, words);
@@ -533,6 +565,16 @@ static void run_doors(enum place place)
 	     rt_handle_free(NULL));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EINVAL, RT_ESTATE, RT_EINVAL),
 	     rt_handle_set((rt_handle *)words, NULL));
+	DOOR(ALLOCATES, call_stack_register());
+	DOOR(ANYWHERE(NOTHING), some(rt_stack_register(NULL)));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_stack_unregister(NULL));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_stack_move(NULL, words, words + 1));
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_thread_set_stack(NULL, NULL));
+	DOOR(ATTACHED_ONLY(RT_OK), call_set_stack());
+	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK),
+	     call_thread_stack());
+	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, RT_EPERM),
+	     rt_thread_set_stack_of(rt_thread_self(), words, words + 1));
 	DOOR(ANYWHERE(SOME), call_store());
 	DOOR(ANYWHERE(SOME), call_store_slow());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_gc());

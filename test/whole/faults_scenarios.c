@@ -158,6 +158,30 @@ static unsigned act_roots(void)
 	return failed;
 }
 
+// Registered stacks, some with a name, more than the first table has room for.
+static unsigned act_registered(void)
+{
+	static uintptr_t words[200];
+	rt_stack *stack[RT_ARRAY_LEN(words)];
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < RT_ARRAY_LEN(words); i++) {
+		rt_stack_desc d;
+
+		rt_stack_desc_init(&d);
+		d.lo = words + i;
+		d.hi = words + i + 1;
+		d.name = i % 2 ? "stack" : NULL;
+		stack[i] = rt_stack_register(&d);
+		failed += !stack[i];
+	}
+	require(rt_gc() == RT_OK, "gc");
+	for (unsigned i = 0; i < RT_ARRAY_LEN(words); i++)
+		require(!stack[i] || rt_stack_unregister(stack[i]) == RT_OK,
+			"unregister");
+	return failed;
+}
+
 // A thread that comes and goes.  arg: it exits attached.
 static void *visit(void *arg)
 {
@@ -544,6 +568,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"helpers", make_wide, act_gc, check_helpers, 0},
     {"roots", NULL, act_roots, NULL, 0},
     {"destructors", NULL, act_drops, NULL, 0},
+    {"registered stacks", NULL, act_registered, NULL, 0},
     {"attach", NULL, act_attach, NULL, 0},
     {"world", NULL, act_world, NULL, 0},
     {"waiting marker", NULL, act_waiting_marker, NULL, 0},

@@ -1,0 +1,707 @@
+// stacks.c - the table of stacks, and the look for those that run.
+#include "gc/mark/stacks.h"
+
+#include <string.h>
+
+#include "runtime/os/schedpoint.h"
+#include "runtime/world/threadstack.h"
+#include "runtime/world/stw.h"
+
+enum {
+	ROOM_MIN = 64,	   // stacks of the first table
+	NONE = UINT32_MAX, // index of a record that is free
+	LOOK_AT = 256,	   // threads of one walk through the table
+	WARN_DUE = 1,
+	WARN_TAKEN = 2,
+};
+
+struct stacks stacks;
+
+// ---- the table ----
+
+static size_t table_bytes(size_t room)
+{
+	return room * sizeof(struct rt_stack *);
+}
+
+// make_room makes room for one more.  Returns false if there is no memory.
+static bool make_room(void)
+{
+	size_t room = stacks.room == 0 ? ROOM_MIN : 2 * stacks.room;
+	struct rt_stack **at;
+
+	RT_ASSERT(mutex_held(&roots.lock));
+	if (stacks.n < stacks.room)
+		return true;
+	if (room > NONE)
+		return false;
+	at = sysmem_alloc(table_bytes(room), &gauges.other_sys, "stacks");
+	if (!at)
+		return false;
+	if (stacks.at) {
+		memcpy(at, stacks.at, table_bytes(stacks.n));
+		sysmem_free(stacks.at, table_bytes(stacks.room),
+			    &gauges.other_sys);
+	}
+	stacks.at = at;
+	stacks.room = room;
+	return true;
+}
+
+static void make_pools(void)
+{
+	if (stacks.records.size != 0)
+		return;
+	fixalloc_init(&stacks.records, sizeof(struct rt_stack), 8, false,
+		      &gauges.other_sys);
+	fixalloc_init(&stacks.labels, sizeof(struct stacks_label), 8, true,
+		      &gauges.other_sys);
+}
+
+// make_record returns a record, with a label if d needs one.  Returns NULL if
+// there is no memory.
+static struct rt_stack *make_record(const rt_stack_desc *d)
+{
+	struct stacks_label *label = NULL;
+	struct rt_stack *s;
+
+	make_pools();
+	s = fixalloc_alloc(&stacks.records);
+	if (s && (d->format || d->name)) {
+		label = fixalloc_alloc(&stacks.labels);
+		if (!label) {
+			fixalloc_free(&stacks.records, s);
+			return NULL;
+		}
+	}
+	if (s)
+		*s = (struct rt_stack){.label = label};
+	return s;
+}
+
+static void free_record(struct rt_stack *s)
+{
+	s->index = NONE;
+	if (s->label)
+		fixalloc_free(&stacks.labels, s->label);
+	fixalloc_free(&stacks.records, s);
+}
+
+static void set_label(struct stacks_label *l, const rt_stack_desc *d)
+{
+	if (d->name)
+		strncpy(l->name, d->name, ROOTS_NAME - 1);
+	if (d->format && d->flags & RT_STACK_UP)
+		l->format = *d->format;
+	else
+		roots_format_on_stack(d->format, &l->format);
+}
+
+static const char *check_stack(const struct rt_stack *s, size_t i)
+{
+	if (s->index != i)
+		return "stack is not where its index says";
+	if (s->lo > s->hi)
+		return "stack ends before it begins";
+	if (s->runs > stacks.looks)
+		return "stack runs in a look to come";
+	if (s->label && s->label->name[ROOTS_NAME - 1] != 0)
+		return "name of a stack has no end";
+	if (s->label && s->label->format.stride != 0 &&
+	    !layout_format_ok(&s->label->format))
+		return "format of a stack is not in order";
+	if (!(s->flags & RT_STACK_THREAD) != !s->own)
+		return "own stack has no thread";
+	if (s->own && s->own->own != s)
+		return "thread does not lead to its own stack";
+	return NULL;
+}
+
+// enter puts a record into the table, which must have room.
+static void enter(struct rt_stack *s)
+{
+	s->index = (uint32_t)stacks.n;
+	stacks.at[stacks.n++] = s;
+	stacks.ndown += !(s->flags & RT_STACK_UP);
+	if (s->own)
+		s->own->own = s;
+	RT_CHECK(check_stack(s, s->index));
+}
+
+static void leave(struct rt_stack *s)
+{
+	struct rt_stack *last = stacks.at[--stacks.n];
+
+	RT_CHECK(check_stack(s, s->index));
+	stacks.at[s->index] = last;
+	last->index = s->index;
+	stacks.ndown -= !(s->flags & RT_STACK_UP);
+	if (s->own)
+		s->own->own = NULL;
+	free_record(s);
+}
+
+// own_of returns the context whose stack a description is about, or NULL if
+// that cannot be registered.
+static struct context *own_of(struct rt_proc *p)
+{
+	struct context *c = &p->context;
+
+	return p->flags & RT_THREAD_EXACT || c->hi == 0 || c->own ? NULL : c;
+}
+
+// fill writes a new record.
+static void fill(struct rt_stack *s, const rt_stack_desc *d,
+		 struct context *own)
+{
+	s->flags = d->flags;
+	s->lo = own ? own->lo : (uintptr_t)d->lo;
+	s->hi = own ? own->hi : (uintptr_t)d->hi;
+	s->sp = d->sp;
+	s->regs_lo = (uintptr_t)d->regs_lo;
+	s->regs_hi = (uintptr_t)d->regs_hi;
+	s->frames = d->frames;
+	s->own = own;
+	if (s->label)
+		set_label(s->label, d);
+}
+
+// add does what stacks_add does, under the lock.
+static struct rt_stack *add(const rt_stack_desc *d, struct rt_proc *p)
+{
+	struct context *own = NULL;
+	struct rt_stack *s;
+
+	if (d->flags & RT_STACK_THREAD) {
+		own = own_of(p);
+		if (!own)
+			return NULL;
+	}
+	if (!make_room())
+		return NULL;
+	s = make_record(d);
+	if (!s)
+		return NULL;
+	fill(s, d, own);
+	enter(s);
+	return s;
+}
+
+struct rt_stack *stacks_add(const rt_stack_desc *d, struct rt_proc *p)
+{
+	struct rt_stack *s;
+
+	mutex_lock(&roots.lock);
+	s = add(d, p);
+	mutex_unlock(&roots.lock);
+	return s;
+}
+
+static bool contains(const struct rt_stack *s, uintptr_t sp)
+{
+	return !(s->flags & RT_STACK_UP) && sp >= s->lo && sp < s->hi;
+}
+
+// refused returns the error for a change of s by a thread that runs at sp, or
+// RT_OK.
+static int refused(const struct rt_stack *s, uintptr_t sp)
+{
+	if (s->index >= stacks.n || stacks.at[s->index] != s)
+		return RT_EINVAL;
+	return !s->own && contains(s, sp) ? RT_EBUSY : RT_OK;
+}
+
+int stacks_remove(struct rt_stack *s, uintptr_t sp)
+{
+	int error;
+
+	mutex_lock(&roots.lock);
+	error = refused(s, sp);
+	if (!error)
+		leave(s);
+	mutex_unlock(&roots.lock);
+	return error;
+}
+
+int stacks_move(struct rt_stack *s, uintptr_t lo, uintptr_t hi, uintptr_t sp)
+{
+	int error;
+
+	mutex_lock(&roots.lock);
+	error = refused(s, sp);
+	if (!error && s->own)
+		error = RT_EINVAL;
+	if (!error) {
+		s->lo = lo;
+		s->hi = hi;
+	}
+	mutex_unlock(&roots.lock);
+	return error;
+}
+
+bool stacks_bounds(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
+{
+	bool found = false;
+
+	mutex_lock(&roots.lock);
+	for (size_t i = 0; i < stacks.n; i++) {
+		const struct rt_stack *s = stacks.at[i];
+
+		if (!contains(s, sp) || (found && s->hi - s->lo > *hi - *lo))
+			continue;
+		*lo = s->lo;
+		*hi = s->hi;
+		found = true;
+	}
+	mutex_unlock(&roots.lock);
+	return found;
+}
+
+int stacks_set(struct context *c, uintptr_t lo, uintptr_t hi)
+{
+	if (c->own)
+		return RT_ESTATE;
+	if (c->grows)
+		c->home_hi = c->hi;
+	c->lo = lo;
+	c->hi = hi;
+	c->grows = hi == c->home_hi;
+	return RT_OK;
+}
+
+void stacks_detach(struct rt_proc *p)
+{
+	mutex_lock(&roots.lock);
+	if (p->context.own)
+		leave(p->context.own);
+	mutex_unlock(&roots.lock);
+}
+
+void stacks_fini(void)
+{
+	if (stacks.at)
+		sysmem_free(stacks.at, table_bytes(stacks.room),
+			    &gauges.other_sys);
+	stacks = (struct stacks){0};
+}
+
+// ---- which stacks run ----
+
+// The threads of one walk, by their stack pointers.  Only the stopper uses it.
+// No check: it means nothing between two walks.
+static struct {
+	unsigned n;
+	uintptr_t sp[LOOK_AT];
+	struct context *of[LOOK_AT];
+} found;
+
+static void found_add(struct context *c)
+{
+	unsigned i = found.n++;
+
+	for (; i != 0 && found.sp[i - 1] > c->frame.sp; i--) {
+		found.sp[i] = found.sp[i - 1];
+		found.of[i] = found.of[i - 1];
+	}
+	found.sp[i] = c->frame.sp;
+	found.of[i] = c;
+}
+
+// found_from returns the number of the first thread at or above an address.
+static unsigned found_from(uintptr_t at)
+{
+	unsigned lo = 0, n = found.n;
+
+	while (n != 0) {
+		unsigned half = n / 2;
+
+		if (found.sp[lo + half] < at) {
+			lo += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return lo;
+}
+
+// settle_on notes that a thread runs on s, unless it runs on one inside s.
+static void settle_on(struct context *c, struct rt_stack *s)
+{
+	if (!c->on || s->hi - s->lo < c->on->hi - c->on->lo)
+		c->on = s;
+}
+
+// walk looks for the stacks of the threads that were found.
+static void walk(void)
+{
+	for (size_t i = 0; i < stacks.n && found.n != 0; i++) {
+		struct rt_stack *s = stacks.at[i];
+
+		if (s->flags & RT_STACK_UP)
+			continue;
+		for (unsigned k = found_from(s->lo);
+		     k < found.n && found.sp[k] < s->hi; k++)
+			settle_on(found.of[k], s);
+	}
+	found.n = 0;
+}
+
+void stacks_look(void)
+{
+	RT_ASSERT(stw_stopped());
+	stacks.looks++;
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		struct context *c = &p->context;
+
+		c->on = NULL;
+		c->beyond = 0;
+		if (p->flags & PROC_HELPER || stacks.ndown == 0)
+			continue;
+		found_add(c);
+		if (found.n == LOOK_AT)
+			walk();
+	}
+	walk();
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p))
+		if (p->context.on)
+			p->context.on->runs = stacks.looks;
+}
+
+// warn_of notes that the host must be told of a thread.  Of several threads
+// each is told of after another collection.
+static void warn_of(struct context *c)
+{
+	if (c->told || atomic_u32_load_acquire(&stacks.warning) != 0)
+		return;
+	c->told = true;
+	stacks.lost = c->frame.sp;
+	// Pairs with the compare and swap in stacks_take_warning.
+	atomic_u32_store_release(&stacks.warning, WARN_DUE);
+}
+
+static bool on_own(struct context *c)
+{
+	return c->hi != 0 && threadstack_holds(c, c->frame.sp);
+}
+
+// has_stack tells whether a stack of p's thread is a root.
+static bool has_stack(const struct rt_proc *p)
+{
+	return !proc_is_free(p) &&
+	       !(p->flags & (PROC_HELPER | RT_THREAD_EXACT)) &&
+	       (p->context.hi != 0 || p->context.guest);
+}
+
+void stacks_look_again(void)
+{
+	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		struct context *c = &p->context;
+
+		if (c->on || !has_stack(p))
+			continue;
+		if (!on_own(c)) {
+			c->beyond = threadstack_mapping_end(c->frame.sp);
+			warn_of(c);
+		} else if (c->own) { // it has grown
+			c->own->runs = stacks.looks;
+		}
+	}
+}
+
+bool stacks_take_warning(uintptr_t *sp)
+{
+	if (RT_LIKELY(atomic_u32_load_relaxed(&stacks.warning) != WARN_DUE) ||
+	    !atomic_u32_cas_seqcst(&stacks.warning, WARN_DUE, WARN_TAKEN))
+		return false;
+	*sp = stacks.lost;
+	// Pairs with the acquire in warn_of: the word was read.
+	atomic_u32_store_release(&stacks.warning, 0);
+	return true;
+}
+
+// ---- what is scanned ----
+
+size_t stacks_count(void)
+{
+	return stacks.n;
+}
+
+struct rt_stack *stacks_at(size_t i)
+{
+	return stacks.at[i];
+}
+
+// saved returns the saved stack pointer, 0 if there is none.
+RT_NO_SANITIZE
+static uintptr_t saved(const struct rt_stack *s)
+{
+	return s->sp ? (uintptr_t)*s->sp : 0;
+}
+
+void stacks_prefetch(size_t i)
+{
+	enum { RECORD = 24, POINTER = 16, WORDS = 8 };
+
+	if (i + RECORD < stacks.n)
+		__builtin_prefetch(stacks.at[i + RECORD]);
+	if (i + POINTER < stacks.n)
+		__builtin_prefetch((const void *)stacks.at[i + POINTER]->sp);
+	if (i + WORDS < stacks.n) {
+		const struct rt_stack *s = stacks.at[i + WORDS];
+		const char *sp = (const char *)saved(s);
+
+		if (s->flags & RT_STACK_UP)
+			sp = (const char *)s->lo;
+		__builtin_prefetch(sp);
+		__builtin_prefetch(sp + RT_CACHE_LINE);
+		__builtin_prefetch(sp + 2 * RT_CACHE_LINE);
+	}
+}
+
+void stacks_settle(void)
+{
+	atomic_u32_store_relaxed(&stacks.claimed, 0);
+}
+
+bool stacks_claimed(void)
+{
+	return atomic_u32_load_relaxed(&stacks.claimed) != 0;
+}
+
+const char *stacks_name(const struct rt_stack *s)
+{
+	return s->label && s->label->name[0] != 0 ? s->label->name : NULL;
+}
+
+RT_NO_SANITIZE
+const rt_frame *stacks_frames(const struct rt_stack *s)
+{
+	return s->frames ? *s->frames : NULL;
+}
+
+// part_of returns the part of a stack that is in use while no thread runs on
+// it.
+static struct roots_range part_of(const struct rt_stack *s)
+{
+	struct roots_range r = {.lo = s->lo, .hi = s->hi};
+	uintptr_t sp = saved(s);
+
+	if (s->own)
+		r.lo = threadstack_holds(s->own, sp) ? sp
+						     : threadstack_all(s->own);
+	else if (sp >= s->lo && sp <= s->hi)
+		*(s->flags & RT_STACK_UP ? &r.hi : &r.lo) = sp;
+	// What a stack pointer that is no multiple of 8 points into is in use.
+	if (s->flags & RT_STACK_UP)
+		r.lo = base_align_up(r.lo, sizeof(uintptr_t));
+	else
+		r.lo = base_align_down(r.lo, sizeof(uintptr_t));
+	r.hi = base_align_down(r.hi, sizeof(uintptr_t));
+	return r;
+}
+
+// Rows that are being collected.
+struct rows {
+	struct work_range *row;
+	unsigned n;
+};
+
+static void rows_add(struct rows *rows, const struct roots_range *r,
+		     enum work_words words, const rt_value_format *f)
+{
+	if (r->lo >= r->hi)
+		return;
+	rows->row[rows->n++] = (struct work_range){
+	    .lo = r->lo,
+	    .hi = r->hi,
+	    .stride = f ? f->stride : sizeof(uintptr_t),
+	    .how = f,
+	    .words = words,
+	};
+}
+
+// rows_add_frames adds a row of words that may be anything, and of values in
+// the format of all stacks and in another one, which may be NULL.
+static void rows_add_frames(struct rows *rows, const struct roots_range *r,
+			    enum work_words frames, const rt_value_format *f)
+{
+	enum work_words values =
+	    frames == WORK_INSIDE ? WORK_STACK_VALUES : WORK_VALUES;
+
+	rows_add(rows, r, frames, NULL);
+	if (frames == WORK_ENDS)
+		return;
+	if (roots_stack_format())
+		rows_add(rows, r, values, roots_stack_format());
+	if (f)
+		rows_add(rows, r, values, f);
+}
+
+unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
+		     struct work_range row[STACKS_ROWS])
+{
+	const rt_value_format *f =
+	    s->label && s->label->format.stride != 0 ? &s->label->format : NULL;
+	struct roots_range part = part_of(s);
+	struct roots_range registers = {
+	    .lo = base_align_up(s->regs_lo, sizeof(uintptr_t)),
+	    .hi = base_align_down(s->regs_hi, sizeof(uintptr_t)),
+	};
+	struct rows rows = {.row = row};
+
+	if (!(s->flags & (RT_STACK_UP | RT_STACK_EXACT)))
+		rows_add_frames(&rows, &part, frames, f);
+	else if (frames != WORK_ENDS)
+		rows_add(&rows, &part,
+			 f			     ? WORK_VALUES
+			 : s->flags & RT_STACK_EXACT ? WORK_REFERENCES
+						     : WORK_ANY,
+			 f);
+	rows_add_frames(&rows, &registers, frames, NULL);
+	return rows.n;
+}
+
+// is_frames tells whether words of a row may be addresses of fake frames.
+static bool is_frames(const struct work_range *row)
+{
+	return row->words == WORK_INSIDE || row->words == WORK_ANY;
+}
+
+// trace_fakes tells what the fake frames hold that a row leads to.
+static void trace_fakes(rt_tracer *t, const struct work_range *row)
+{
+	struct roots_range rest = {.lo = row->lo, .hi = row->hi}, frame;
+	struct work_range fake = *row;
+
+	while (stacks_fake_frame(&rest, &frame)) {
+		fake.lo = frame.lo;
+		fake.hi = frame.hi;
+		trace_row(t, &fake);
+	}
+}
+
+// trace_variables tells the variables of named frames.
+static void trace_variables(rt_tracer *t, const rt_frame *newest)
+{
+	struct frames_at at = {.f = newest};
+	const volatile uintptr_t *slot;
+
+	while ((slot = frames_next(&at)) != NULL) {
+		struct work_range row = {
+		    .lo = (uintptr_t)slot,
+		    .hi = (uintptr_t)(slot + 1),
+		    .stride = sizeof(uintptr_t),
+		    .words = WORK_REFERENCES,
+		};
+
+		trace_row(t, &row);
+	}
+}
+
+// stack_claim returns true to the first caller of a collection.
+static bool stack_claim(struct rt_stack *s)
+{
+	uint64_t old = atomic_u64_load_relaxed(&s->scanned);
+
+	schedpoint(SCHED_STACK_CLAIM);
+	if (old == stacks.looks ||
+	    !atomic_u64_cas_relaxed(&s->scanned, old, stacks.looks))
+		return false;
+	atomic_u32_store_relaxed(&stacks.claimed, 1);
+	return true;
+}
+
+void stacks_trace(rt_tracer *t, struct rt_stack *s)
+{
+	enum work_words frames = trace_frames(t);
+	struct work_range row[STACKS_ROWS];
+	unsigned n;
+
+	if (!(s->flags & RT_STACK_OWNED) || stacks_running(s) ||
+	    (t->mode == TRACE_MARK && !stack_claim(s)))
+		return;
+	n = stacks_rows(s, frames, row);
+	if (t->mode == TRACE_MARK && n != 0)
+		trace_count_stack(t, row[0].hi - row[0].lo);
+	trace_variables(t, stacks_frames(s));
+	for (unsigned i = 0; i < n; i++) {
+		trace_row(t, &row[i]);
+		if (is_frames(&row[i]))
+			trace_fakes(t, &row[i]);
+	}
+}
+
+static struct roots_range words_of(uintptr_t lo, uintptr_t hi)
+{
+	return (struct roots_range){
+	    .lo = base_align_down(lo, sizeof(uintptr_t)),
+	    .hi = base_align_down(hi, sizeof(uintptr_t)),
+	    .flags = RT_ROOT_WORDS,
+	};
+}
+
+bool stacks_of_thread(struct rt_proc *p, struct stacks_thread *t)
+{
+	struct context *c = &p->context;
+	uintptr_t hi = c->on ? c->on->hi : c->beyond;
+
+	*t = (struct stacks_thread){0};
+	if (!has_stack(p))
+		return false;
+	t->registers = words_of((uintptr_t)&c->frame.regs[0],
+				(uintptr_t)&c->frame.regs[CONTEXT_REGS]);
+	if (c->own && c->on == c->own)
+		hi = 0;
+	if (hi == 0 && c->hi != 0)
+		t->frames = words_of(threadstack_begin(c), c->hi);
+	if (hi == 0)
+		return true;
+	t->frames = words_of(c->frame.sp, hi);
+	if (c->hi != 0 && !c->own)
+		t->left = words_of(threadstack_all(c), c->hi);
+	return true;
+}
+
+RT_NO_SANITIZE
+bool stacks_fake_frame(struct roots_range *rest, struct roots_range *frame)
+{
+	bool found_one = false;
+
+	if (!threadstack_has_fakes())
+		return false;
+	while (!found_one && rest->lo < rest->hi) {
+		uintptr_t w = *(const uintptr_t *)rest->lo;
+
+		for (struct rt_proc *p = proc_first(); p && !found_one;
+		     p = proc_next(p))
+			found_one = threadstack_fake_frame(
+			    &p->context, w, &frame->lo, &frame->hi);
+		rest->lo += sizeof(uintptr_t);
+	}
+	return found_one;
+}
+
+// ---- invariants ----
+
+const char *stacks_check(const struct stacks *all)
+{
+	const char *wrong = NULL;
+	size_t down = 0;
+
+	if ((all->room == 0) != (all->at == NULL))
+		return "table of stacks is not where its fields say";
+	if (all->n > all->room)
+		return "table of stacks has more than it has room";
+	for (size_t i = 0; i < all->n && !wrong; i++) {
+		wrong = check_stack(all->at[i], i);
+		down += !(all->at[i]->flags & RT_STACK_UP);
+	}
+	if (!wrong && down != all->ndown)
+		wrong = "stacks that grow down are not counted right";
+	if (!wrong && all->records.size != 0)
+		wrong = fixalloc_check(&all->records);
+	if (!wrong && all->labels.size != 0)
+		wrong = fixalloc_check(&all->labels);
+	return wrong;
+}

@@ -1,0 +1,174 @@
+// stacks.h - stacks of the host, and what of a thread is scanned.
+//
+// Go: scanstack and the stacks of goroutines (mgcmark.go), which the scheduler
+// knows.  Here the host switches, and tells nobody.
+//
+// A registered stack has the address at which the host keeps its saved stack
+// pointer.  Which stacks run is found in a stop, from the stack pointers of the
+// stopped threads: they are sorted, and the table of stacks is walked once.
+// That is right at every instruction of a switch.  Before the stack pointer
+// moves the old stack runs; from then on the new one does, and the old one's
+// saved pointer was stored before.
+//
+// The table is an array of pointers.  Removal moves the last one into the gap.
+// Any thread may change the table while the world runs, under roots.lock.  It
+// is read with the world stopped.
+//
+// An owned stack is scanned when its object is traced.  The marker that comes
+// first claims it.
+#ifndef GC_MARK_STACKS_H
+#define GC_MARK_STACKS_H
+
+#include <rt/stack.h>
+
+#include "runtime/os/throw.h"
+#include "gc/mark/trace.h"
+#include "gc/mark/rootfns.h"
+#include "gc/mark/frames.h"
+
+// What few stacks have.
+struct stacks_label {
+	rt_value_format format; // stride 0: none
+	char name[ROOTS_NAME];	// empty: none
+};
+
+struct rt_stack {
+	atomic_u64 scanned; // number of the look in which an owned one was
+			    // claimed; first, where a free record has its link
+	uint32_t index;	    // in the table; NONE: not registered
+	uint32_t flags;
+	uintptr_t lo;
+	uintptr_t hi;
+	uint64_t runs; // number of the last look that found a thread on it
+	void *const volatile *sp;
+	uintptr_t regs_lo;
+	uintptr_t regs_hi;
+	rt_frame *const volatile *frames; // NULL: none
+	struct stacks_label *label;	  // NULL: neither format nor name
+	struct context *own;		  // RT_STACK_THREAD: its thread's
+};
+
+// Changed under roots.lock, or by the stopper.
+struct stacks {
+	struct rt_stack **at;
+	size_t n;
+	size_t room;  // of at
+	size_t ndown; // those that grow down
+	struct fixalloc records;
+	struct fixalloc labels;
+	uint64_t looks;	    // how often running stacks were looked for
+	atomic_u32 claimed; // an owned stack was, since stacks_settle
+	// 1: there is a thread to tell of, 2: a thread tells of it, 0: none.
+	atomic_u32 warning;
+	uintptr_t lost; // the stack pointer of that thread
+};
+
+RT_GLOBAL struct stacks stacks;
+
+// stacks_add registers a stack, which must be in order, for p's thread.  bounds
+// are found with RT_STACK_THREAD.  Returns NULL if there is no memory, or if
+// p's own stack is registered or is no root.
+struct rt_stack *stacks_add(const rt_stack_desc *d, struct rt_proc *p);
+
+// stacks_remove ends a registration.  stacks_move changes the bounds.  sp is
+// the caller's stack pointer.  Both return RT_OK, RT_EINVAL or RT_EBUSY.
+int stacks_remove(struct rt_stack *s, uintptr_t sp);
+int stacks_move(struct rt_stack *s, uintptr_t lo, uintptr_t hi, uintptr_t sp);
+
+// stacks_bounds finds the bounds of the registered stack that sp lies in.
+// Returns false if there is none.  The time grows with the number of stacks.
+bool stacks_bounds(uintptr_t sp, uintptr_t *lo, uintptr_t *hi);
+
+// stacks_set sets the bounds of a thread's own stack.  Returns RT_OK, or
+// RT_ESTATE if that is registered.
+int stacks_set(struct context *c, uintptr_t lo, uintptr_t hi);
+
+// stacks_detach ends what p has registered as its own.  The child of a fork
+// calls it for each thread that it has lost.
+void stacks_detach(struct rt_proc *p);
+
+void stacks_fini(void);
+
+// stacks_take_warning returns true if the host must be told that a thread runs
+// on an unknown stack, and sets *sp to that thread's stack pointer.
+bool stacks_take_warning(uintptr_t *sp);
+
+// ---- in a collection ----
+
+// stacks_look finds the stack that each thread runs on.  stacks_look_again must
+// be called when the root callbacks have returned: they may have set bounds, so
+// only now it is known which threads run on an unknown stack.
+void stacks_look(void);
+void stacks_look_again(void);
+
+// stacks_count returns the number of stacks, stacks_at one of them.
+size_t stacks_count(void);
+struct rt_stack *stacks_at(size_t i);
+
+// stacks_prefetch prefetches what scanning stack number i and those after it
+// will touch.
+void stacks_prefetch(size_t i);
+
+// stacks_running tells whether a thread was found on s.
+RT_INLINE bool stacks_running(const struct rt_stack *s)
+{
+	return s->runs == stacks.looks;
+}
+
+// stacks_is_root tells whether s is scanned because it is registered.
+RT_INLINE bool stacks_is_root(const struct rt_stack *s)
+{
+	return !(s->flags & RT_STACK_OWNED) && !stacks_running(s);
+}
+
+// stacks_was_told tells whether an owned stack was scanned in this collection.
+RT_INLINE bool stacks_was_told(const struct rt_stack *s)
+{
+	return s->flags & RT_STACK_OWNED && !stacks_running(s) &&
+	       atomic_u64_load_relaxed(&s->scanned) == stacks.looks;
+}
+
+// stacks_settle makes stacks_claimed false until an owned stack is claimed.
+void stacks_settle(void);
+bool stacks_claimed(void);
+
+// stacks_name returns the name of a stack, or NULL.
+const char *stacks_name(const struct rt_stack *s);
+
+// stacks_frames returns the list of named frames that the host has saved for a
+// stack that no thread runs on, or NULL.
+const rt_frame *stacks_frames(const struct rt_stack *s);
+
+// stacks_rows returns the number of rows that are scanned of a stack that no
+// thread runs on, and of the registers that belong to it.  frames is how words
+// count that may be anything: WORK_ANY, WORK_INSIDE or WORK_ENDS.  With
+// WORK_ENDS only such words are in a row.
+enum { STACKS_ROWS = 5 };
+unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
+		     struct work_range row[STACKS_ROWS]);
+
+// stacks_trace tells what an owned stack holds (rt_trace_stack).
+void stacks_trace(rt_tracer *t, struct rt_stack *s);
+
+// What of a stopped thread is scanned.  An empty range is not there.
+struct stacks_thread {
+	struct roots_range registers;
+	struct roots_range frames; // of the stack that it runs on
+	struct roots_range left;   // of its own one, if it runs on another
+};
+
+// stacks_of_thread finds what of p's thread is scanned.  Returns false if that
+// is nothing.
+bool stacks_of_thread(struct rt_proc *p, struct stacks_thread *t);
+
+// stacks_fake_frame finds the next frame that the address sanitizer has moved
+// off any thread's stack and that a word of *rest points to.  *rest is a part
+// of a suspended stack, or its registers; the words that were looked at are
+// taken off it.  Returns false if no frame is left.
+bool stacks_fake_frame(struct roots_range *rest, struct roots_range *frame);
+
+// stacks_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must hold roots.lock, or have the world stopped.
+const char *stacks_check(const struct stacks *all);
+
+#endif

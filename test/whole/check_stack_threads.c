@@ -1,0 +1,734 @@
+// Stacks of the host that threads run on.
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gc/mark/stacks.h"
+#include "test/harness/await.h"
+#include "test/harness/fault.h"
+#include "test/harness/fiber.h"
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
+#include "test/harness/warned.h"
+
+static void must(int error)
+{
+	ck_assert_int_eq(error, RT_OK);
+}
+
+static rt_config checked(void)
+{
+	rt_config c = warned_config();
+
+	c.checkmark = 1;
+	c.past_end = 0;
+	return c;
+}
+
+// The main thread's stack is a root.
+static void begin(void)
+{
+	heap_start(checked());
+}
+
+static void begin_exact(void)
+{
+	heap_start_exact(checked());
+}
+
+// An object that is known by its complement, which refers to nothing.
+static RT_NOINLINE uintptr_t hidden_new(void)
+{
+	return ~(uintptr_t)rt_alloc_noscan(1000);
+}
+
+static RT_NOINLINE bool alive(uintptr_t hidden)
+{
+	return rt_is_heap((void *)~hidden);
+}
+
+// wipe overwrites the stack below the caller.
+static RT_NOINLINE void wipe(void)
+{
+	volatile char bytes[16 << 10];
+
+	for (unsigned i = 0; i < sizeof bytes; i++)
+		bytes[i] = 0;
+}
+
+static rt_stack *fiber_register(struct fiber *f, unsigned flags)
+{
+	rt_stack_desc d = fiber_desc(f, flags);
+	rt_stack *s = rt_stack_register(&d);
+
+	ck_assert_ptr_nonnull(s);
+	return s;
+}
+
+// own_register registers the caller's own stack, bounded while it runs f.
+static rt_stack *own_register(struct fiber *f)
+{
+	rt_stack_desc d;
+
+	rt_stack_desc_init(&d);
+	d.sp = &f->resumer;
+	d.flags = RT_STACK_THREAD;
+	return rt_stack_register(&d);
+}
+
+// ---- a thread that collects on a fiber ----
+
+enum { STACK = 64 << 10 };
+
+// What a fiber does: it loads what is hidden into its frame, and collects.
+struct job {
+	struct fiber fiber;
+	rt_stack *stack;
+	uintptr_t hidden;
+	int result;
+	bool kept;
+	atomic_u32 running;
+	atomic_u32 *over;
+};
+
+static void collect(struct fiber *f)
+{
+	struct job *j = f->arg;
+	void *volatile held = (void *)~j->hidden;
+
+	j->result = rt_gc();
+	j->kept = rt_is_heap(held);
+}
+
+static void job_make(struct job *j, void (*fn)(struct fiber *))
+{
+	j->hidden = hidden_new();
+	fiber_make(&j->fiber, STACK, fn, j);
+}
+
+static void job_done(struct job *j)
+{
+	ck_assert(j->fiber.done);
+	must(j->result);
+	ck_assert(j->kept);
+	if (j->stack)
+		must(rt_stack_unregister(j->stack));
+	fiber_free(&j->fiber);
+}
+
+GROUP(collects, .setup = begin, .timeout = 60);
+
+// Registered, owned or unknown, and beside it the thread's own stack.
+TEST(the_stack_that_a_thread_runs_on_is_a_root, .n = 6)
+{
+	struct job j = {.kept = false};
+	uintptr_t hidden = hidden_new();
+	void *volatile held = (void *)~hidden;
+	rt_stack *own = NULL;
+
+	job_make(&j, collect);
+	if (_i % 3 != 2)
+		j.stack =
+		    fiber_register(&j.fiber, _i % 3 == 1 ? RT_STACK_OWNED : 0);
+	if (_i / 3 == 1) {
+		own = own_register(&j.fiber);
+		ck_assert_ptr_nonnull(own);
+	}
+	fiber_resume(&j.fiber);
+	ck_assert(rt_is_heap(held));
+	job_done(&j);
+	if (own)
+		must(rt_stack_unregister(own));
+	ck_assert_uint_eq(warnings, _i % 3 == 2);
+	heap_healthy();
+}
+
+// leave_below leaves references below the frame of its caller.
+static RT_NOINLINE void leave_below(uintptr_t hidden)
+{
+	void *volatile below[2048];
+
+	for (unsigned i = 0; i < 1024; i++)
+		below[i] = (void *)~hidden;
+	ck_assert(alive(~(uintptr_t)below[100]));
+	wipe();
+}
+
+// What is below the saved stack pointer of a suspended thread is not scanned.
+TEST(an_own_stack_that_is_registered_is_bounded)
+{
+	struct job j = {.kept = false};
+	uintptr_t hidden = hidden_new();
+	uint64_t bounded;
+
+	job_make(&j, collect);
+	j.stack = fiber_register(&j.fiber, 0);
+	ck_assert_ptr_nonnull(own_register(&j.fiber));
+	ck_assert_ptr_null(own_register(&j.fiber)); // it is
+	leave_below(hidden);
+	fiber_resume(&j.fiber);
+	ck_assert(!alive(hidden));
+	bounded = heap_metric("/gc/scan/stack:bytes");
+	ck_assert_uint_lt(bounded, STACK);
+	must(rt_gc());
+	job_done(&j);
+}
+
+// On a stack that runs all above its stack pointer counts, and no word below.
+TEST(a_running_stack_is_bounded_by_the_stack_pointer)
+{
+	struct job j = {.kept = false};
+	uintptr_t hidden;
+
+	job_make(&j, collect);
+	hidden = hidden_new();
+	wipe();
+	j.stack = fiber_register(&j.fiber, 0);
+	((uintptr_t *)j.fiber.lo)[10] = ~hidden;
+	fiber_resume(&j.fiber);
+	ck_assert(!alive(hidden));
+	job_done(&j);
+}
+
+static void change(struct fiber *f)
+{
+	struct job *j = f->arg;
+
+	ck_assert_int_eq(rt_stack_unregister(j->stack), RT_EBUSY);
+	ck_assert_int_eq(rt_stack_move(j->stack, f->lo, f->hi), RT_EBUSY);
+	collect(f);
+}
+
+TEST(a_stack_is_not_unregistered_by_a_thread_that_runs_on_it)
+{
+	struct job j = {.kept = false};
+
+	job_make(&j, change);
+	j.stack = fiber_register(&j.fiber, 0);
+	fiber_resume(&j.fiber);
+	job_done(&j);
+}
+
+TEST(an_own_stack_may_be_unregistered_and_not_moved)
+{
+	struct job j = {.kept = false};
+	rt_stack *own;
+
+	job_make(&j, collect);
+	own = own_register(&j.fiber);
+	ck_assert_int_eq(rt_stack_move(own, j.fiber.lo, j.fiber.hi), RT_EINVAL);
+	must(rt_stack_unregister(own));
+	ck_assert_int_eq(rt_stack_unregister(own), RT_EINVAL);
+	own = own_register(&j.fiber);
+	ck_assert_ptr_nonnull(own);
+	must(rt_thread_detach());
+	must(rt_thread_attach(0));
+	ck_assert_uint_eq(stacks_count(), 0);
+	ck_assert_ptr_nonnull(own_register(&j.fiber));
+	fiber_free(&j.fiber);
+}
+
+// A stack inside another: the innermost one counts as running.
+TEST(a_stack_may_lie_in_the_frame_of_a_thread, .n = 2)
+{
+	static struct job j;
+	_Alignas(4096) char inner[STACK];
+	uintptr_t hidden = hidden_new();
+	void *volatile held = (void *)~hidden;
+	struct fiber *f = &j.fiber;
+
+	job_make(&j, collect);
+	memcpy(inner + STACK - 4096, f->hi - 4096, 4096);
+	f->sp = inner + STACK - (f->hi - (char *)f->sp);
+	f->lo = inner;
+	f->hi = inner + STACK;
+	j.stack = fiber_register(f, 0);
+	if (_i)
+		ck_assert_ptr_nonnull(own_register(f));
+	fiber_resume(f);
+	ck_assert(rt_is_heap(held));
+	ck_assert(f->done && j.kept);
+	ck_assert_uint_eq(warnings, 0);
+}
+
+// ---- threads with exact roots ----
+
+static void yield_and_collect(struct fiber *f)
+{
+	struct job *j = f->arg;
+	void *volatile held = (void *)~j->hidden;
+
+	fiber_yield(f);
+	j->kept = rt_is_heap(held);
+	j->result = rt_gc();
+}
+
+TEST(an_exact_thread_has_no_stack_that_is_scanned)
+{
+	struct job j = {.kept = false};
+
+	must(rt_fini());
+	begin_exact();
+	job_make(&j, yield_and_collect);
+	j.stack = fiber_register(&j.fiber, 0);
+	ck_assert_ptr_null(own_register(&j.fiber));
+	fiber_resume(&j.fiber);
+	must(rt_gc()); // it is suspended
+	fiber_resume(&j.fiber);
+	ck_assert(j.kept);
+	ck_assert(!alive(j.hidden));
+	job_done(&j);
+	ck_assert_uint_eq(warnings, 0);
+}
+
+// ---- stacks that are not known ----
+
+TEST(the_host_is_told_once_for_each_thread, .n = 2)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		struct job j = {.kept = false};
+		uintptr_t hidden = hidden_new();
+		void *volatile held = (void *)~hidden;
+
+		if (_i == 1)
+			fault_fail(OSCALL_FILE, 1, UINT64_MAX, EACCES);
+		job_make(&j, collect);
+		fiber_resume(&j.fiber);
+		ck_assert(rt_is_heap(held));
+		job_done(&j);
+		ck_assert_uint_eq(warnings, 1);
+		ck_assert_ptr_nonnull(strstr(warning, "rt_stack_register"));
+	}
+	must(rt_thread_detach());
+	must(rt_thread_attach(0));
+	must(rt_gc());
+	ck_assert_uint_eq(warnings, 1);
+}
+
+// ---- bounds that the host sets ----
+
+TEST(a_host_may_set_the_bounds_itself)
+{
+	struct job j = {.kept = false};
+	void *lo, *hi, *lo2, *hi2;
+
+	job_make(&j, collect);
+	must(rt_thread_stack(rt_thread_self(), &lo, &hi));
+	ck_assert(lo < (void *)&lo && hi > (void *)&lo);
+	must(rt_thread_set_stack(j.fiber.lo, j.fiber.hi));
+	must(rt_thread_stack(rt_thread_self(), &lo2, &hi2));
+	ck_assert_ptr_eq(lo2, j.fiber.lo);
+	ck_assert_ptr_eq(hi2, j.fiber.hi);
+	fiber_resume(&j.fiber);
+	must(rt_thread_set_stack(lo, hi));
+	must(rt_gc());
+	ck_assert_uint_eq(warnings, 0);
+	job_done(&j);
+	ck_assert_int_eq(rt_thread_set_stack(hi, lo), RT_EINVAL);
+	ck_assert_int_eq(rt_thread_set_stack(NULL, lo), RT_EINVAL);
+	ck_assert_int_eq(rt_thread_stack(NULL, &lo, &hi), RT_EINVAL);
+	ck_assert_int_eq(rt_thread_stack(rt_thread_self(), NULL, &hi),
+			 RT_EINVAL);
+	ck_assert_int_eq(rt_thread_set_stack_of(rt_thread_self(), lo, hi),
+			 RT_EPERM);
+}
+
+TEST(bounds_that_are_wrong_are_found_in_a_collection)
+{
+	uintptr_t hidden = hidden_new();
+	void *volatile held = (void *)~hidden;
+	static char elsewhere[4096];
+
+	must(rt_thread_set_stack(elsewhere, elsewhere + sizeof elsewhere));
+	must(rt_gc());
+	ck_assert(rt_is_heap(held));
+	ck_assert_uint_eq(warnings, 1);
+}
+
+TEST(a_registered_own_stack_has_fixed_bounds)
+{
+	struct job j = {.kept = false};
+
+	job_make(&j, collect);
+	ck_assert_ptr_nonnull(own_register(&j.fiber));
+	ck_assert_int_eq(rt_thread_set_stack(j.fiber.lo, j.fiber.hi),
+			 RT_ESTATE);
+}
+
+// ---- a thread that is stopped on a fiber ----
+
+struct guest {
+	struct job job;
+	rt_thread *thread;
+	uintptr_t hidden; // on the thread's own stack
+	bool kept;
+	bool blocks;
+	bool attaches; // on the fiber
+	int attached;
+	void *lo, *hi;
+};
+
+static atomic_u32 over;
+
+static RT_NOINLINE void wait_here(struct guest *g)
+{
+	if (g->blocks)
+		must(rt_blocking_enter());
+	atomic_u32_store_release(&g->job.running, 1);
+	while (atomic_u32_load_acquire(&over) == 0) {
+		if (!g->blocks)
+			rt_safepoint();
+		oscall_yield();
+	}
+	if (g->blocks)
+		must(rt_blocking_leave());
+}
+
+static void wait_on_fiber(struct fiber *f)
+{
+	struct guest *g = f->arg;
+	void *volatile held = (void *)~g->job.hidden;
+
+	if (g->attaches) {
+		g->attached = rt_thread_attach(0);
+		must(rt_thread_stack(rt_thread_self(), &g->lo, &g->hi));
+	}
+	g->thread = rt_thread_self();
+	wait_here(g);
+	g->job.kept = rt_is_heap(held);
+	if (g->attaches)
+		must(rt_thread_detach());
+}
+
+static void *run_guest(void *arg)
+{
+	struct guest *g = arg;
+	void *volatile held = (void *)~g->hidden;
+
+	if (!g->attaches)
+		g->attached = rt_thread_attach(0);
+	fiber_resume(&g->job.fiber);
+	g->kept = rt_is_heap(held);
+	if (!g->attaches)
+		must(rt_thread_detach());
+	return arg;
+}
+
+static void guest_make(struct guest *g, unsigned flags)
+{
+	g->job.hidden = hidden_new();
+	g->hidden = hidden_new();
+	fiber_make(&g->job.fiber, STACK, wait_on_fiber, g);
+	g->job.stack = fiber_register(&g->job.fiber, flags);
+}
+
+static void guest_done(struct guest *g)
+{
+	must(g->attached);
+	ck_assert(g->job.kept);
+	if (!g->attaches)
+		ck_assert(g->kept);
+	must(rt_stack_unregister(g->job.stack));
+	fiber_free(&g->job.fiber);
+}
+
+static void join(pthread_t thread)
+{
+	must(rt_blocking_enter());
+	join_thread(thread);
+	must(rt_blocking_leave());
+}
+
+GROUP(stopped, .setup = begin_exact, .timeout = 60);
+
+TEST(a_thread_that_is_stopped_on_a_stack_keeps_it, .n = 8)
+{
+	struct guest g = {.blocks = _i % 2, .attaches = _i / 2 % 2};
+	pthread_t thread;
+
+	guest_make(&g, _i / 4 ? RT_STACK_OWNED : 0);
+	thread = start_thread(run_guest, &g);
+	await_at_least(&g.job.running, 1);
+	for (unsigned i = 0; i < 3; i++)
+		must(rt_gc());
+	ck_assert(alive(g.job.hidden));
+	if (g.attaches)
+		ck_assert(g.lo == g.job.fiber.lo && g.hi == g.job.fiber.hi);
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	guest_done(&g);
+	ck_assert_uint_eq(warnings, 0);
+	must(rt_gc());
+	heap_healthy();
+}
+
+// More threads than one walk through the table looks for.
+TEST(many_threads_run_on_stacks)
+{
+	enum { MANY = 300 / HEAP_CUT };
+	static struct guest g[MANY];
+	pthread_t thread[MANY];
+
+	for (unsigned i = 0; i < MANY; i++) {
+		g[i].blocks = i % 8 != 0;
+		guest_make(&g[i], i % 3 == 0 ? RT_STACK_OWNED : 0);
+		thread[i] = start_thread(run_guest, &g[i]);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		await_at_least(&g[i].job.running, 1);
+	must(rt_gc());
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert(alive(g[i].job.hidden) && alive(g[i].hidden));
+	atomic_u32_store_release(&over, 1);
+	for (unsigned i = 0; i < MANY; i++) {
+		join(thread[i]);
+		guest_done(&g[i]);
+	}
+}
+
+static void *attach_elsewhere(void *arg)
+{
+	struct fiber *f = arg;
+
+	fiber_resume(f);
+	return arg;
+}
+
+static int attached;
+
+static void try_attach(struct fiber *f)
+{
+	(void)f;
+	attached = rt_thread_attach(0);
+}
+
+TEST(a_thread_does_not_attach_on_a_stack_that_is_not_known)
+{
+	struct fiber f;
+
+	fiber_make(&f, STACK, try_attach, NULL);
+	run_beside(attach_elsewhere, &f);
+	ck_assert_int_eq(attached, RT_EINVAL);
+	fiber_free(&f);
+}
+
+// ---- bounds that a root callback sets ----
+
+static struct {
+	rt_thread *of;
+	void *lo, *hi;
+	int result, read;
+	void *read_lo, *read_hi;
+} bounds;
+
+static void set_bounds(rt_tracer *t, void *arg)
+{
+	(void)t;
+	(void)arg;
+	bounds.result = rt_thread_set_stack_of(bounds.of, bounds.lo, bounds.hi);
+	bounds.read =
+	    rt_thread_stack(bounds.of, &bounds.read_lo, &bounds.read_hi);
+}
+
+TEST(a_root_callback_may_set_the_bounds_of_threads)
+{
+	struct guest g = {.blocks = true};
+	pthread_t thread;
+
+	guest_make(&g, 0);
+	must(rt_stack_unregister(g.job.stack));
+	thread = start_thread(run_guest, &g);
+	await_at_least(&g.job.running, 1);
+	bounds.of = g.thread;
+	bounds.lo = g.job.fiber.lo;
+	bounds.hi = g.job.fiber.hi;
+	must(rt_roots_add_fn(set_bounds, NULL, NULL));
+	must(rt_gc());
+	must(bounds.result);
+	must(bounds.read);
+	ck_assert_ptr_eq(bounds.read_lo, bounds.lo);
+	ck_assert_ptr_eq(bounds.read_hi, bounds.hi);
+	ck_assert(alive(g.job.hidden));
+	ck_assert(!alive(g.hidden)); // the host did not tell it
+	ck_assert_uint_eq(warnings, 0);
+	bounds.of = NULL;
+	must(rt_gc());
+	ck_assert_int_eq(bounds.result, RT_EINVAL);
+	ck_assert_int_eq(rt_thread_stack(g.thread, &bounds.lo, &bounds.hi),
+			 RT_EPERM);
+	must(rt_stop_the_world(RT_STOP_HOST));
+	must(rt_thread_stack(g.thread, &bounds.lo, &bounds.hi));
+	ck_assert_int_eq(rt_thread_set_stack_of(g.thread, bounds.lo, bounds.hi),
+			 RT_EPERM);
+	must(rt_start_the_world(NULL));
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	fiber_free(&g.job.fiber);
+}
+
+// ---- forks ----
+
+// In the child the stack of a thread that is gone is scanned from where it was
+// last left, and what such a thread has registered as its own is gone.
+static void *run_own(void *arg)
+{
+	struct guest *g = arg;
+
+	g->attached = rt_thread_attach(0);
+	ck_assert_ptr_nonnull(own_register(&g->job.fiber));
+	wait_here(g);
+	must(rt_thread_detach());
+	return arg;
+}
+
+TEST(a_child_has_no_stacks_of_threads_that_are_gone)
+{
+	struct guest g = {.blocks = true}, own = {.blocks = true};
+	pthread_t thread, other;
+	int status;
+	pid_t pid;
+
+	guest_make(&g, 0);
+	guest_make(&own, 0);
+	thread = start_thread(run_guest, &g);
+	other = start_thread(run_own, &own);
+	await_at_least(&g.job.running, 1);
+	await_at_least(&own.job.running, 1);
+	ck_assert_uint_eq(stacks_count(), 3);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		bool ok = stacks_count() == 2 && rt_gc() == RT_OK;
+
+		g.job.fiber.sp = NULL; // all of the stack
+		ok &= rt_gc() == RT_OK;
+		_exit(ok ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	join(other);
+	ck_assert_uint_eq(stacks_count(), 2);
+	guest_done(&g);
+}
+
+// ---- fibers that migrate ----
+
+// Each fiber holds a list in its frame and changes it; whichever thread finds
+// it suspended runs it.
+enum {
+	FIBERS = 40,
+	RUNNERS = 4,
+	SWITCHES = 20000 / HEAP_CUT,
+	LENGTH = 8,
+};
+
+struct migrant {
+	struct fiber fiber;
+	atomic_u32 taken;
+	uint64_t seed;
+	unsigned wrong;
+	rt_stack *stack;
+};
+
+static struct migrant migrants[FIBERS];
+static atomic_u32 stop_migrating;
+
+struct cell {
+	struct cell *next;
+	uint64_t number;
+};
+
+static unsigned list_wrong(const struct cell *list, uint64_t first)
+{
+	for (unsigned i = 0; i < LENGTH; i++, list = list->next)
+		if (!list || list->number != first + i)
+			return 1;
+	return list != NULL;
+}
+
+static RT_NOINLINE struct cell *list_new(uint64_t first)
+{
+	struct cell *list = NULL;
+
+	for (unsigned i = LENGTH; i-- > 0;) {
+		struct cell *c = rt_alloc(sizeof *c);
+
+		c->next = list;
+		c->number = first + i;
+		list = c;
+	}
+	return list;
+}
+
+static void migrate(struct fiber *f)
+{
+	struct migrant *m = f->arg;
+	struct rng r = {m->seed};
+
+	while (atomic_u32_load_acquire(&stop_migrating) == 0) {
+		uint64_t number = rng_next(&r) >> 8;
+		struct cell *volatile list = list_new(number);
+
+		fiber_yield(f);
+		m->wrong += list_wrong(list, number);
+	}
+}
+
+static void *run_fibers(void *arg)
+{
+	struct rng r = {(uintptr_t)arg};
+	rt_stack_desc d;
+	void *saved = NULL;
+
+	must(rt_thread_attach(0));
+	rt_stack_desc_init(&d);
+	d.flags = RT_STACK_THREAD;
+	d.sp = &saved;
+	if (rng_below(&r, 2))
+		ck_assert_ptr_nonnull(rt_stack_register(&d));
+	for (unsigned i = 0; i < SWITCHES; i++) {
+		struct migrant *m = &migrants[rng_below(&r, FIBERS)];
+
+		if (!atomic_u32_cas_acquire(&m->taken, 0, 1))
+			continue;
+		fiber_resume(&m->fiber);
+		atomic_u32_store_release(&m->taken, 0);
+		if (rng_below(&r, 2000) == 0)
+			must(rt_gc());
+	}
+	must(rt_thread_detach());
+	return arg;
+}
+
+TEST(fibers_migrate_between_threads)
+{
+	pthread_t thread[RUNNERS];
+	struct rng r;
+
+	must(rt_set_gc_percent(20, NULL));
+	rng_init(&r, __func__);
+	for (unsigned i = 0; i < FIBERS; i++) {
+		fiber_make(&migrants[i].fiber, STACK, migrate, &migrants[i]);
+		migrants[i].seed = rng_next(&r);
+		migrants[i].stack = fiber_register(&migrants[i].fiber, 0);
+	}
+	for (unsigned i = 0; i < RUNNERS; i++)
+		thread[i] =
+		    start_thread(run_fibers, (void *)(uintptr_t)rng_next(&r));
+	for (unsigned i = 0; i < RUNNERS; i++)
+		join(thread[i]);
+	atomic_u32_store_release(&stop_migrating, 1);
+	for (unsigned i = 0; i < FIBERS; i++) {
+		fiber_resume(&migrants[i].fiber);
+		ck_assert(migrants[i].fiber.done);
+		ck_assert_uint_eq(migrants[i].wrong, 0);
+		must(rt_stack_unregister(migrants[i].stack));
+		fiber_free(&migrants[i].fiber);
+	}
+	ck_assert_uint_eq(warnings, 0);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
