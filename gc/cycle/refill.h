@@ -28,9 +28,9 @@ struct mspan *refill_aligned(struct rt_mcache *mc, struct rt_proc *p,
 struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n);
 
-// refill_resize makes the object of a large span, which is not guarded, n bytes
-// large where it is, and counts that.  Returns false if the pages behind it are
-// not free.  The caller must own the object.
+// refill_resize makes the object of a large span n bytes large where it is, and
+// counts that.  The span must not be guarded.  Returns false if the pages
+// behind it are not free.  The caller must own the object.
 bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n);
 
 #endif

@@ -81,9 +81,9 @@ RT_INLINE enum pageword_state pageword_state(uint32_t w)
 				     ((1u << PAGEWORD_STATE_BITS) - 1));
 }
 
-// pageword_stack returns the bit, in the pageword of a page of interpreter
-// stacks, that is set while the host has the stack that begins in part i of the
-// page.  It is a bit of the kind, which such a page does not have.
+// pageword_stack returns a bit of the pageword of a page of interpreter stacks.
+// The bit is set while the host has the stack that begins in part i of the
+// page. It is a bit of the kind, which such a page does not have.
 RT_INLINE uint32_t pageword_stack(unsigned i)
 {
 	return 1u << (PAGEWORD_KIND_SHIFT + i);

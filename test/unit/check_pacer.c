@@ -298,7 +298,8 @@ TEST(next_gc_follows_live_heap)
 			  heap_metric("/gc/heap/goal:bytes"));
 }
 
-// Garbage as large as the room between live heap and goal is one collection.
+// There is one collection for as much garbage as fits between live heap and
+// goal.
 TEST(collections_come_at_the_goal)
 {
 	uint64_t n = 40 * MIB / HEAP_CUT;

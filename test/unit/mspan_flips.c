@@ -456,8 +456,8 @@ TEST(bits_follow_the_ledger_over_many_flips, .base = 1,
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// can_be_seen: a run of one slot has no rest, and the lines of the 8-byte class
-// go with the bitmap8 they are in.
+// can_be_seen tells whether a mutant shows in a class.  A run of one slot has
+// no rest.  The lines of the 8-byte class go with their bitmap8.
 static bool can_be_seen(unsigned c, enum mutant mutant)
 {
 	if (mutant == MUTANT_REST_KEPT)

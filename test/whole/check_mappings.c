@@ -36,8 +36,8 @@ static unsigned maps(const char *text)
 static unsigned before_heap; // mappings of the process then
 
 // ours returns how many mappings the heap has: those with its name, or, where
-// the kernel knows no names, those that the process had not before.  It returns
-// 0 where a sanitizer makes some as well.
+// the kernel knows no names, those that the process did not have before.  It
+// returns 0 where a sanitizer makes some as well.
 static unsigned ours(void)
 {
 	unsigned named = maps("rtheap");
