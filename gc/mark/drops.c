@@ -13,9 +13,11 @@ void drops_reset(void)
 	drops = (struct drops){0};
 }
 
+// add_ready needs no locked instruction: the thread that runs destructors
+// changes the number, or a stopper.
 static void add_ready(int64_t n)
 {
-	atomic_u64_add_relaxed(&drops.ready, (uint64_t)n);
+	atomic_u64_store_relaxed(&drops.ready, drops_ready() + (uint64_t)n);
 }
 
 // ---- spans ----

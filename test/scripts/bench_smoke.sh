@@ -89,6 +89,11 @@ smoke rtheap kinds collect
 smoke rtheap kinds attach
 smoke rtheap kinds memory
 smoke rtheap look walk
+smoke rtheap ends time
+smoke rtheap ends none
+smoke rtheap ends once
+smoke rtheap ends late
+smoke rtheap ends never
 smoke rtheap look list
 smoke rtheap look pick
 smoke rtheap look nogc
