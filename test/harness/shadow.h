@@ -107,6 +107,10 @@ enum shadow_driver {
 	X(brief,     "abn",    2,    4,  0,  0,   0,  0)                       \
 	/* collect while variables with names hold what slots from a on do */   \
 	X(frame,     "a",      4,    4,  0,  0,   0,  0)                       \
+	/* alloc in a no-GC stretch, while a slot behind a is hidden */          \
+	X(nogc,      "abcn", 10,   40,  0,  0,   0,  0)                        \
+	/* a list of the objects of words, of a single actor */                \
+	X(list,      "",       1,    1,  0,  0,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

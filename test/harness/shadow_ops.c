@@ -746,6 +746,43 @@ OP(frame)
 	put_back(a, k, second);
 }
 
+// ---- stretches without collection, and lists ----
+
+OP(nogc)
+{
+	unsigned i = (op->a + 1) % run.nslots;
+	uintptr_t hidden;
+
+	SHADOW_OK(rt_nogc_enter());
+	hidden = ~(uintptr_t)take_base(a, i);
+	SHADOW_TRUE(rt_gc() == RT_ESTATE);
+	do_alloc(a, op);
+	rt_safepoint();
+	SHADOW_TRUE(rt_blocking_enter() == RT_ESTATE);
+	put_back(a, i, (void *)~hidden);
+	SHADOW_OK(rt_nogc_leave());
+}
+
+OP(list)
+{
+	void **l;
+	size_t n;
+
+	// The ledgers of others would miss the flush.
+	if (!run.alone || !run.program->exact)
+		return;
+	shadow_check_all();
+	a->settled = false;
+	l = rt_heap_list(RT_WORDS, NULL, NULL, &n);
+	SHADOW_TRUE(l);
+	look(a);
+	ledger_alloc(&a->ledger, rt_size(l), false);
+	SHADOW_TRUE(n == shadow_count_kind(RT_WORDS));
+	for (size_t i = 0; i < n; i++)
+		SHADOW_TRUE(shadow_find((uintptr_t)l[i]) != NULL);
+	flushed();
+}
+
 // ---- the thread ----
 
 void shadow_attach(struct actor *a, bool bounds)
