@@ -441,7 +441,7 @@ static uintptr_t saved(const struct rt_stack *s)
 
 void stacks_prefetch(size_t i)
 {
-	enum { RECORD = 24, POINTER = 16, WORDS = 8 };
+	enum { RECORD = 24, POINTER = 16, WORDS = 8, LINES = 6 };
 
 	if (i + RECORD < stacks.n)
 		__builtin_prefetch(stacks.at[i + RECORD]);
@@ -453,9 +453,8 @@ void stacks_prefetch(size_t i)
 
 		if (s->flags & RT_STACK_UP)
 			sp = (const char *)s->lo;
-		__builtin_prefetch(sp);
-		__builtin_prefetch(sp + RT_CACHE_LINE);
-		__builtin_prefetch(sp + 2 * RT_CACHE_LINE);
+		for (unsigned line = 0; line < LINES; line++)
+			__builtin_prefetch(sp + line * RT_CACHE_LINE);
 	}
 }
 
