@@ -150,7 +150,7 @@ static int attach_stack(void)
 {
 	char *here = __builtin_frame_address(0);
 
-	return rt_thread_attach_stack(here - 4096, here + 64, 0);
+	return rt_thread_attach_stack(here - 65536, here + 64, 0);
 }
 
 static int dropped;
