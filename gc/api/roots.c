@@ -5,6 +5,7 @@
 #include "gc/mark/layout.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/statics.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 
@@ -118,6 +119,18 @@ int rt_roots_remove_fn(rt_roots_fn *fn, void *arg)
 	found = rootfns_remove(fn, arg);
 	removal_end(acquired);
 	return found ? RT_OK : RT_ENOENT;
+}
+
+// ---- static data ----
+
+int rt_roots_static(int on)
+{
+	int error;
+
+	if (on != 0 && on != 1)
+		return RT_EINVAL;
+	error = door_blocking(false);
+	return error ? error : statics_set(on);
 }
 
 // ---- handles ----

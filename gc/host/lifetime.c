@@ -11,6 +11,7 @@
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
+#include "gc/mark/statics.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cycle.h"
@@ -63,6 +64,7 @@ static void heap_fini(void)
 	rootfns_fini();
 	handles_fini();
 	stacks_fini();
+	statics_fini();
 	mcache_fini();
 	mheap_fini();
 	arena_fini();

@@ -1,6 +1,7 @@
 // checkmark.c - looks for a word that leads to an unmarked object.
 #include "gc/mark/checkmark.h"
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/poison.h"
 #include "gc/mark/drops.h"
@@ -10,6 +11,7 @@
 #include "gc/mark/handles.h"
 #include "gc/mark/frames.h"
 #include "gc/mark/stacks.h"
+#include "gc/mark/statics.h"
 
 // Words to look at, and what the report calls them.
 struct region {
@@ -422,10 +424,43 @@ static void check_handles(void)
 		check_region(&r);
 }
 
+// check_copied checks copies of the words from at on.
+static void check_copied(const uintptr_t *word, size_t n, uintptr_t at)
+{
+	const struct region r = {.name = "static data"};
+	struct object o;
+
+	for (size_t i = 0; i < n; i++) {
+		uintptr_t w = poison_word(word[i]);
+
+		if (arena_offset(w) < arena_used() &&
+		    trace_misses(w, false, &o))
+			missed_by_root(&o, &r, at + i * sizeof w);
+	}
+}
+
+static void check_statics(void)
+{
+	struct statics_walk walk;
+	struct statics_range r;
+	uintptr_t copy[64];
+
+	statics_begin(&walk, oscall_gettid());
+	while (statics_next(&walk, &r))
+		while (r.lo < r.hi) {
+			uintptr_t at = r.lo;
+			size_t n = statics_copy(
+			    walk.tid, copy, RT_ARRAY_LEN(copy), &r.lo, r.hi);
+
+			check_copied(copy, n, at);
+		}
+}
+
 void checkmark_all(bool past_end)
 {
 	check_fns();
 	check_handles();
+	check_statics();
 	check_ranges();
 	check_threads(past_end);
 	check_stacks(past_end);

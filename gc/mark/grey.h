@@ -79,6 +79,9 @@ struct grey {
 // Objects that a marker collects for the opener before it passes them on.
 enum { GREY_PASSED = 64 };
 
+// Words that a marker copies at once from where memory may be unmapped.
+enum { GREY_COPY = 2048 };
+
 // One marker, on cache lines of its own.  Its thread alone reads and writes it;
 // work_check checks the part that others give work to.
 struct marker {
@@ -106,6 +109,7 @@ struct marker {
 	struct grey_kept kept[GREY_KEPT];
 	uintptr_t tracing; // the object whose references are told; 0: roots
 	bool roots_again;  // root callbacks must be called again
+	uintptr_t copy[GREY_COPY]; // of static data
 	uint32_t npassed;
 	struct grey passed[GREY_PASSED]; // objects that the opener will trace
 	struct work work;

@@ -16,6 +16,7 @@
 #include "gc/mark/handles.h"
 #include "gc/mark/frames.h"
 #include "gc/mark/stacks.h"
+#include "gc/mark/statics.h"
 #include "gc/mark/pastend.h"
 
 enum {
@@ -41,6 +42,7 @@ static struct {
 	// Jobs come in this order.
 	uint32_t range_jobs;
 	uint32_t handle_jobs; // 1; 0 when stacks are scanned again
+	uint32_t static_jobs; // 1 if static data are roots; 0 likewise
 	uint32_t stack_jobs;
 	uint32_t fiber_jobs; // registered stacks
 	uint32_t chunk_jobs;
@@ -199,6 +201,20 @@ static void push_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 		drain(m);
 }
 
+// push_copied pushes the words of [lo, hi), which it copies: the memory may be
+// unmapped at any time.
+static void push_copied(struct marker *m, uintptr_t lo, uintptr_t hi)
+{
+	const uintptr_t copy = (uintptr_t)m->copy;
+
+	while (lo < hi) {
+		size_t n = statics_copy(m->tid, m->copy, RT_ARRAY_LEN(m->copy),
+					&lo, hi);
+
+		push_all(m, copy, copy + n * sizeof(uintptr_t));
+	}
+}
+
 // ---- roots ----
 
 // scan_piece pushes what the words of a range lead to, draining whenever that
@@ -217,6 +233,9 @@ static void scan_piece(struct marker *m, struct work_range range)
 		break;
 	case WORK_ENDS:
 		pastend_scan(m, range.lo, range.hi);
+		break;
+	case WORK_COPIED:
+		push_copied(m, range.lo, range.hi);
 		break;
 	case WORK_VALUES:
 	case WORK_STACK_VALUES:
@@ -470,6 +489,21 @@ static void mark_handles(struct marker *m)
 	}
 }
 
+static void mark_statics(struct marker *m)
+{
+	struct statics_walk walk;
+	struct statics_range r;
+
+	statics_begin(&walk, m->tid);
+	while (statics_next(&walk, &r)) {
+		m->globals_bytes += r.hi - r.lo;
+		scan_range(m, (struct work_range){.lo = r.lo,
+						  .hi = r.hi,
+						  .stride = sizeof r.lo,
+						  .words = WORK_COPIED});
+	}
+}
+
 // mark_kept marks the uncollectable objects of a span.
 static void mark_kept(struct marker *m, const struct mspan *s)
 {
@@ -502,10 +536,14 @@ static void mark_chunks(struct marker *m, uint32_t job)
 	}
 }
 
+static uint32_t first_stack_job(void)
+{
+	return mark.range_jobs + mark.handle_jobs + mark.static_jobs;
+}
+
 static uint32_t first_chunk_job(void)
 {
-	return mark.range_jobs + mark.handle_jobs + mark.stack_jobs +
-	       mark.fiber_jobs;
+	return first_stack_job() + mark.stack_jobs + mark.fiber_jobs;
 }
 
 // mark_stacks does a job of stacks: those of threads come first.
@@ -523,8 +561,10 @@ static void do_job(struct marker *m, uint32_t job)
 		mark_ranges(m, (size_t)job * JOB_ROOTS);
 	else if (job < mark.range_jobs + mark.handle_jobs)
 		mark_handles(m);
+	else if (job < first_stack_job())
+		mark_statics(m);
 	else if (job < first_chunk_job())
-		mark_stacks(m, job - mark.range_jobs - mark.handle_jobs);
+		mark_stacks(m, job - first_stack_job());
 	else
 		mark_chunks(m, job - first_chunk_job());
 }
@@ -690,7 +730,7 @@ static void finish_overflow(struct marker *m)
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
-	mark.range_jobs = mark.handle_jobs = 0;
+	mark.range_jobs = mark.handle_jobs = mark.static_jobs = 0;
 	do {
 		stacks_settle();
 		work_add_jobs(&m->work, mark.stack_jobs + mark.fiber_jobs);
@@ -772,6 +812,7 @@ static void open_marking(struct rt_proc *p)
 	mark.past_end = false;
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.handle_jobs = 1;
+	mark.static_jobs = statics.on;
 	mark.stack_jobs = cut_procs();
 	mark.fiber_jobs = divide_up(stacks_count(), JOB_STACKS);
 	mark.chunk_jobs =

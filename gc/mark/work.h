@@ -79,6 +79,7 @@ enum work_words {
 	WORK_REFERENCES, // the object that a word is a reference to
 	WORK_INSIDE, // WORK_ANY of a stack, and some kinds have RT_KIND_BASE
 	WORK_ENDS,   // the object that ends where a word points
+	WORK_COPIED, // WORK_ANY of memory that may be unmapped (statics.h)
 	WORK_VALUES, // what a value in the rt_value_format how refers to
 	WORK_STACK_VALUES, // WORK_VALUES of a stack, as WORK_INSIDE
 	WORK_TAIL, // what an element of the tail of the rt_type how does
@@ -139,8 +140,8 @@ struct work {
 	enum work_next got;
 	uint32_t job;
 	struct work_range range;
-	struct note note; // woken when got was set by another marker, or
-			  // when its offer was taken
+	struct note note;     // woken when got was set by another marker, or
+			      // when its offer was taken
 	struct work *waits;   // next in the list waiters, or in offers
 	struct work *next;    // the marker that joined before it
 	struct rt_proc *p;    // whose statistics count new spans

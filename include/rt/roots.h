@@ -4,8 +4,8 @@
  * The stack and the registers of an attached thread are roots by themselves,
  * unless it attached with RT_THREAD_EXACT.  Static and thread-local variables,
  * and memory from malloc or mmap, are roots only while they are registered
- * here, or while a root callback tells what they hold.  A handle is a root for
- * one pointer.
+ * here, or while a root callback tells what they hold.  rt_roots_static makes
+ * roots of all static variables.  A handle is a root for one pointer.
  */
 #ifndef RT_ROOTS_H
 #define RT_ROOTS_H
@@ -149,6 +149,38 @@ RT_API int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name);
  * Any thread, as rt_roots_remove.
  */
 RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
+
+/*
+ * rt_roots_static makes the writable data of the program and of the libraries
+ * that it has loaded roots (1), or not (0, the default).  Each word may hold
+ * anything, as with RT_ROOT_WORDS.  The data of a library that dlopen loads is
+ * a root from then on, and that of one that dlclose unloads is none any more.
+ * Each collection finds out anew which libraries there are.
+ *
+ * Left out are the data of this library, thread-local variables, and pages that
+ * are read-only once the program runs.  So is a library of another namespace
+ * (dlmopen), and one whose file does not begin where it is loaded; common
+ * linkers make none of these.
+ *
+ * Any thread may load and unload libraries at any time.  All data is read
+ * through a system call, a copy at a time, even the parts that hold no pointer.
+ * Programs with large arrays there should register ranges instead.  The data
+ * counts as registered ranges do.  With rt_config.checkmark, threads that are
+ * not attached should leave stale pointers in static data as they are.
+ *
+ * Returns 0, or an error, which changes nothing:
+ *   RT_EINVAL   on is neither 0 nor 1
+ *   RT_ENOTSUP  the system refuses process_vm_readv, as some containers do, or
+ *               the dynamic linker does not say what it has loaded
+ *   RT_EPERM    the caller is not attached
+ *   RT_EBUSY    the caller has stopped the world
+ *   RT_ESTATE   the caller is inside a blocking region or a no-GC stretch, or
+ *               there is no heap
+ *
+ * Attached threads.  Blocks while another thread loads a library, or the world
+ * is stopped.  Does not collect.
+ */
+RT_API int rt_roots_static(int on);
 
 /*
  * A handle is a root of one word, for a pointer that is kept where the

@@ -23,6 +23,7 @@
 #define SINGLE_THREADED 0
 #endif
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -578,6 +579,38 @@ uintptr_t oscall_mapping_end(uintptr_t at)
 	cancel_restore(state);
 	errno = before;
 	return end;
+}
+
+int oscall_peek(uint32_t tid, void *to, uintptr_t from, size_t n)
+{
+	const struct iovec local = {to, n}, remote = {(void *)from, n};
+	int error = refused(OSCALL_PEEK);
+	int before = errno;
+	long got;
+
+	if (error)
+		return error;
+	got = syscall(SYS_process_vm_readv, (long)tid, &local, 1L, &remote, 1L,
+		      0L);
+	return got >= 0 && (size_t)got < n ? EFAULT : result(got, before);
+}
+
+// take_first takes the first object that the dynamic linker names: the program.
+static int take_first(struct dl_phdr_info *info, size_t size, void *taken)
+{
+	(void)size;
+	*(struct dl_phdr_info *)taken = *info;
+	return 1;
+}
+
+void oscall_program(uintptr_t *bias, uintptr_t *phdr, uint32_t *phnum)
+{
+	struct dl_phdr_info info;
+
+	dl_iterate_phdr(take_first, &info);
+	*bias = info.dlpi_addr;
+	*phdr = (uintptr_t)info.dlpi_phdr;
+	*phnum = info.dlpi_phnum;
 }
 
 // The part of a stack that holds frames.

@@ -43,6 +43,7 @@ enum oscall {
 	OSCALL_FILE,	    // open and read
 	OSCALL_WRITE,	    // write
 	OSCALL_YIELD,	    // sched_yield
+	OSCALL_PEEK,	    // process_vm_readv
 	OSCALL_COUNT,
 };
 
@@ -142,6 +143,16 @@ bool oscall_readable(const void *p);
 // oscall_mapping_end returns the end of the mapping that at lies in, which can
 // be read.  Returns 0 if there is none, or if the system does not tell.
 uintptr_t oscall_mapping_end(uintptr_t at);
+
+// oscall_peek copies n bytes from an address of this process, which need not be
+// mapped.  tid must be the calling thread's.  Returns 0, EFAULT if some of them
+// cannot be read, or another errno if refused.
+int oscall_peek(uint32_t tid, void *to, uintptr_t from, size_t n);
+
+// oscall_program sets *bias to what is added to the addresses in the program's
+// file, and *phdr and *phnum to its program headers.  It asks the dynamic
+// linker, and waits while another thread loads a library.
+void oscall_program(uintptr_t *bias, uintptr_t *phdr, uint32_t *phnum);
 
 // oscall_stack_bounds sets [*lo, *hi) to the calling thread's stack, without
 // what the C library keeps above the first frame.  oscall_fork_prepare must be

@@ -29,6 +29,7 @@ static const char *const names[] = {
     [OSCALL_FILE] = "file",
     [OSCALL_WRITE] = "write",
     [OSCALL_YIELD] = "yield",
+    [OSCALL_PEEK] = "peek",
 };
 static_assert(RT_ARRAY_LEN(names) == OSCALL_COUNT, "a name a sort");
 

@@ -180,6 +180,14 @@ static int try_yield(void)
 	return errno;
 }
 
+static int try_peek(void)
+{
+	uint32_t copied;
+
+	return oscall_peek(oscall_gettid(), &copied, (uintptr_t)&word,
+			   sizeof copied);
+}
+
 static unsigned lock_turn, wait_turn, wake_turn;
 
 #define TRY(call, error)                                                       \
@@ -226,6 +234,7 @@ static int (*const tries[])(void) = {
     [OSCALL_FILE] = try_file,
     [OSCALL_WRITE] = try_write,
     [OSCALL_YIELD] = try_yield,
+    [OSCALL_PEEK] = try_peek,
 };
 static_assert(RT_ARRAY_LEN(tries) == OSCALL_COUNT, "a try for each call");
 

@@ -582,6 +582,7 @@ static const struct {
     {"oscall_unlock", true, "see check_locked"},
     {"oscall_reserve_unlocked", true, "see check_locked"},
     {"oscall_main_stack_end", true, "asks no system"},
+    {"oscall_program", true, "asks no system"},
     {"oscall_fork_prepare", true, "asks no system"},
     {"oscall_fork_child", true, "asks no system"},
     {"oscall_thread_join", true, "cannot fail"},

@@ -216,23 +216,22 @@ TEST(lists_are_exchanged)
 	}
 }
 
-// frames_of makes frames of words, n to a frame, without a stack.
-static rt_frame *frames_of(void **word, size_t n, size_t each)
-{
-	const volatile void **slot = calloc(n, sizeof *slot);
-	rt_frame *f = calloc(n / each, sizeof *f);
-
-	ck_assert(slot && f);
-	for (size_t i = 0; i < n; i++)
-		slot[i] = &word[i];
-	for (size_t i = 0; i < n / each; i++)
-		f[i] = (rt_frame){i ? &f[i - 1] : NULL, each, &slot[i * each],
-				  "&word"};
-	return &f[n / each - 1];
-}
-
 enum { DEEP = 1000000 / HEAP_CUT };
 static void *deep[DEEP];
+
+static const volatile void *deep_slot[DEEP];
+static rt_frame deep_frame[DEEP];
+
+// deep_frames makes frames of all words, each of some, without a stack.
+static rt_frame *deep_frames(size_t each)
+{
+	for (size_t i = 0; i < DEEP; i++)
+		deep_slot[i] = &deep[i];
+	for (size_t i = 0; i < DEEP / each; i++)
+		deep_frame[i] = (rt_frame){i ? &deep_frame[i - 1] : NULL, each,
+					   &deep_slot[i * each], "&word"};
+	return &deep_frame[DEEP / each - 1];
+}
 
 static void fill_deep(void)
 {
@@ -243,7 +242,7 @@ static void fill_deep(void)
 TEST(a_list_may_be_long)
 {
 	fill_deep();
-	rt_frames_restore(frames_of(deep, DEEP, 1));
+	rt_frames_restore(deep_frames(1));
 	ck_assert_uint_eq(heap_live_after_gc(), DEEP);
 	rt_frames_restore(NULL);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
@@ -254,7 +253,7 @@ TEST(no_reference_is_lost_without_buffers, .n = 3)
 	fill_deep();
 	for (size_t i = 0; i < DEEP; i++)
 		*(void **)deep[i] = rt_alloc(16);
-	rt_frames_restore(frames_of(deep, DEEP, 10));
+	rt_frames_restore(deep_frames(10));
 	work_limit((uint32_t)_i);
 	ck_assert_uint_eq(heap_live_after_gc(), 2 * DEEP);
 	work_limit(UINT32_MAX);

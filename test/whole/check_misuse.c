@@ -181,6 +181,11 @@ static int remove_fn(void)
 	return rt_roots_remove_fn(tell_nothing, words);
 }
 
+static int static_off(void)
+{
+	return rt_roots_static(0);
+}
+
 static int remove_words(void)
 {
 	return rt_roots_remove(words, words + 8);
@@ -559,6 +564,9 @@ static void run_doors(enum place place)
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add_fn(NULL, words, "x"));
 	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_EBUSY),
 	     rt_roots_remove_fn(tell_nothing, NULL));
+	DOOR(ATTACHED_ONLY(RT_OK), rt_roots_static(0));
+	DOOR(ATTACHED_ONLY(RT_OK), undone(rt_roots_static(1), static_off));
+	DOOR(ANYWHERE(RT_EINVAL), rt_roots_static(2));
 	DOOR(ALLOCATES, call_handle_new(object));
 	DOOR(ANYWHERE(NOTHING), call_handle_new((void *)UINTPTR_MAX));
 	DOOR(ANSWERS(RT_ESTATE, RT_EINVAL, RT_EINVAL, RT_EINVAL, RT_EBUSY),

@@ -121,6 +121,7 @@ static struct rt_verify verified;
 #define REFUSED(X)                                                             \
 	X(rt_gc(), RT_ESTATE)                                                  \
 	X(rt_free_os_memory(), RT_ESTATE)                                      \
+	X(rt_roots_static(1), RT_ESTATE)                                       \
 	X(rt_fini(), RT_ESTATE)                                                \
 	X(rt_init(NULL), RT_ESTATE)                                            \
 	X(rt_thread_attach(0), RT_ESTATE)                                      \

@@ -508,6 +508,15 @@ static unsigned act_guarded(void)
 	return failed + act_classes() + act_large();
 }
 
+static unsigned act_static(void)
+{
+	unsigned failed = rt_roots_static(1) != RT_OK;
+
+	act_gc();
+	ck_assert_int_eq(rt_roots_static(0), RT_OK);
+	return failed;
+}
+
 static void count_drop(void *obj, size_t size, void *arg)
 {
 	(void)obj;
@@ -569,6 +578,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"roots", NULL, act_roots, NULL, 0},
     {"destructors", NULL, act_drops, NULL, 0},
     {"registered stacks", NULL, act_registered, NULL, 0},
+    {"static data", NULL, act_static, NULL, 0},
     {"attach", NULL, act_attach, NULL, 0},
     {"world", NULL, act_world, NULL, 0},
     {"waiting marker", NULL, act_waiting_marker, NULL, 0},

@@ -1,0 +1,218 @@
+// Static data as roots: what needs no library to be loaded.
+#include <errno.h>
+#include <stdio.h>
+
+#include "gc/mark/checkmark.h"
+#include "gc/mark/statics.h"
+#include "test/harness/death.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
+
+// The library that tests link lies in the program, so its own data is scanned
+// as well.  So these tests count no garbage; test/scripts/static.c does.
+enum { MANY = 100 };
+static void *slot[MANY];
+
+static void fill(void)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		slot[i] = rt_alloc(48);
+}
+
+// alive counts the slots whose objects live after a collection.
+static unsigned alive(void)
+{
+	unsigned n = 0;
+
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	for (unsigned i = 0; i < MANY; i++)
+		n += rt_is_heap(slot[i]) == 1;
+	return n;
+}
+
+static void begin(void)
+{
+	heap_start_exact(heap_config(HEAP_QUIET));
+}
+
+GROUP(data, .setup = begin, .timeout = 60);
+
+TEST(the_argument_is_0_or_1)
+{
+	ck_assert_int_eq(rt_roots_static(2), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_static(-1), RT_EINVAL);
+	ck_assert_int_eq(rt_roots_static(0), RT_OK);
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	fill();
+	ck_assert_uint_eq(alive(), MANY);
+	ck_assert_int_eq(rt_roots_static(0), RT_OK);
+	ck_assert_uint_eq(alive(), 0);
+}
+
+static void *call_unattached(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)rt_roots_static(1);
+}
+
+TEST(wrong_places_are_refused)
+{
+	ck_assert_int_eq((int)(intptr_t)run_beside(call_unattached, NULL),
+			 RT_EPERM);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_roots_static(1), RT_EBUSY);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	ck_assert_int_eq(rt_roots_static(1), RT_ESTATE);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	fill();
+	ck_assert_uint_eq(alive(), 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	ck_assert_int_eq(rt_roots_static(1), RT_ESTATE);
+}
+
+TEST(the_next_heap_begins_without)
+{
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	begin();
+	fill();
+	ck_assert_uint_eq(alive(), 0);
+}
+
+TEST(it_counts_as_ranges_do)
+{
+	uint64_t before;
+
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	before = heap_metric("/gc/scan/globals:bytes");
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_ge(heap_metric("/gc/scan/globals:bytes"),
+			  before + sizeof slot);
+	ck_assert_int_eq(rt_roots_static(0), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_uint_eq(heap_metric("/gc/scan/globals:bytes"), before);
+	heap_healthy();
+}
+
+// ---- refusals ----
+
+static const int refusals[] = {EPERM, ENOSYS, ENOMEM};
+
+TEST(a_refused_call_changes_nothing, .n = RT_ARRAY_LEN(refusals))
+{
+	fault_fail(OSCALL_PEEK, 1, 1, refusals[_i]);
+	ck_assert_int_eq(rt_roots_static(1), RT_ENOTSUP);
+	ck_assert_uint_eq(fault_failed(OSCALL_PEEK), 1);
+	fill();
+	ck_assert_uint_eq(alive(), 0);
+	ck_assert_uint_eq(fault_count(OSCALL_PEEK), 1);
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	fill();
+	ck_assert_uint_eq(alive(), MANY);
+}
+
+// The system may begin to refuse later.
+TEST(without_the_call_data_is_read_plainly, .n = RT_ARRAY_LEN(refusals))
+{
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	fill();
+	fault_fail(OSCALL_PEEK, 1, UINT64_MAX, refusals[_i]);
+	ck_assert_uint_eq(alive(), MANY);
+	ck_assert_uint_gt(fault_failed(OSCALL_PEEK), 0);
+	fault_fail(OSCALL_PEEK, 0, 0, 0);
+	ck_assert_uint_eq(alive(), MANY);
+}
+
+TEST(an_entry_that_is_gone_ends_nothing)
+{
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	fill();
+	for (uint64_t nth = 3; nth < 12; nth++) {
+		// The first two read the program headers.
+		fault_fail(OSCALL_PEEK, nth, 1, EFAULT);
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		fault_fail(OSCALL_PEEK, 0, 0, 0);
+	}
+}
+
+// ---- walks ----
+
+// A copy goes on behind what cannot be read.
+TEST(a_copy_skips_what_is_not_mapped)
+{
+	size_t page = oscall_page_size();
+	uintptr_t *p = oscall_map(4 * page), lo = (uintptr_t)p, hi;
+	static uintptr_t words[4096];
+	size_t n = 0, steps = 0;
+
+	ck_assert_ptr_nonnull(p);
+	for (size_t i = 0; i < 4 * page / 8; i++)
+		p[i] = 7;
+	ck_assert_int_eq(oscall_unmap((char *)p + page, page), 0);
+	for (hi = lo + 4 * page; lo < hi; steps++)
+		n += statics_copy(oscall_gettid(), words, RT_ARRAY_LEN(words),
+				  &lo, hi);
+	ck_assert_uint_eq(lo, hi);
+	ck_assert_uint_eq(n, 3 * page / 8);
+	ck_assert_uint_eq(steps, 3);
+	ck_assert_uint_eq(words[0], 7);
+}
+
+static bool holds(const struct statics_range *r, const void *p)
+{
+	return (uintptr_t)p >= r->lo && (uintptr_t)p < r->hi;
+}
+
+extern void *const relocated[1]; // read-only after relocation
+void *const relocated[1] = {slot};
+static __thread void *volatile own_to_threads = slot;
+
+TEST(a_walk_finds_writable_data_alone)
+{
+	struct statics_walk walk;
+	struct statics_range r;
+	unsigned slots = 0, others = 0, bad = 0;
+
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	statics_begin(&walk, oscall_gettid());
+	while (statics_next(&walk, &r)) {
+		slots += holds(&r, slot);
+		others += holds(&r, (const void *)relocated) ||
+			  holds(&r, (const void *)&own_to_threads) ||
+			  holds(&r, (const void *)&walk) ||
+			  holds(&r, (const void *)(uintptr_t)rt_version);
+		bad += r.lo >= r.hi || r.lo % 8 != 0 || r.hi % 8 != 0;
+	}
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_uint_eq(slots, 1);
+	ck_assert_uint_eq(others, 0);
+	ck_assert_uint_eq(bad, 0);
+	ck_assert_uint_eq(walk.restarts, 0);
+}
+
+// ---- checkmark ----
+
+static void report(void)
+{
+	begin();
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	slot[0] = rt_alloc(48);
+	fprintf(stderr, "missed %p\n", slot[0]);
+	checkmark_all(true);
+	fputs("passed\n", stderr);
+}
+
+GROUP(checks, .timeout = 60);
+
+TEST(a_word_that_was_not_followed_is_reported)
+{
+	ck_assert(death_aborted(death_status(report)));
+	ck_assert_msg(strstr(death_output, "found in static data at 0x"), "%s",
+		      death_output);
+	ck_assert_ptr_null(strstr(death_output, "passed"));
+}
