@@ -1,0 +1,240 @@
+#!/bin/sh
+# port_mruby.sh - builds mruby as it is and on rtheap, and compares them.
+#
+# usage: srcdir=DIR CC=... examples/ports/mruby/port_mruby.sh [bench]
+#
+# Run it in the directory of the build.  It fetches Debian's source package with
+# apt-get, from where this machine has its packages, into a folder of its own.
+# apt checks the signatures, and nothing of the system changes.  Then mruby's
+# own tests run on both.  With "bench", its benchmarks run on both instead;
+# RT_REPETITIONS says how often, 5 times by default.
+#
+# Exits with 77 if something that this needs is missing.
+set -eu
+LC_ALL=C
+export LC_ALL
+srcdir=$(cd "${srcdir:-.}" && pwd)
+port=$srcdir/examples/ports/mruby
+mkdir -p examples/ports/mruby/build
+work=$(cd examples/ports/mruby/build && pwd)
+top=$(pwd)
+version=3.1.0
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+
+missing() {
+	skip 7 "comparisons with mruby" "$@"
+	exit 77
+}
+
+need() {
+	command -v "$1" >/dev/null || missing "there is no $1" "$2"
+}
+
+# ---- the source ----
+
+# source_lists writes the machine's lists of packages as lists of sources.
+source_lists() {
+	list='' parts=''
+	eval "$(apt-config shell list Dir::Etc::sourcelist/f \
+		parts Dir::Etc::sourceparts/d)"
+	mkdir -p "$work/apt/parts"
+	: >"$work/apt/sources.list"
+	for file in "$list" "$parts"/*.list; do
+		[ ! -f "$file" ] || sed -n \
+			's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$file"
+	done >"$work/apt/sources.list"
+	for file in "$parts"/*.sources; do
+		[ ! -f "$file" ] || sed 's/^Types:.*/Types: deb-src/' "$file" \
+			>"$work/apt/parts/${file##*/}"
+	done
+}
+
+# Commands that the machine runs after an update or an installation are left
+# out.
+apt_conf() {
+	cat <<-END
+		#clear APT::Update;
+		#clear DPkg::Post-Invoke;
+		Dir::Etc::sourcelist "$work/apt/sources.list";
+		Dir::Etc::sourceparts "$work/apt/parts";
+		Dir::State "$work/apt/state";
+		Dir::State::status "$status";
+		Dir::Cache "$work/apt/cache";
+		Acquire::Retries "3";
+		APT::Get::AllowUnauthenticated "false";
+		APT::Sandbox::User "root";
+	END
+}
+
+fetch() {
+	[ ! -d "$work/mruby-$version" ] || return 0
+	need apt-get apt
+	need dpkg-source dpkg-dev
+	rm -rf "$work/apt"
+	mkdir -p "$work/apt/state/lists/partial" \
+		"$work/apt/cache/archives/partial"
+	status=''
+	eval "$(apt-config shell status Dir::State::status/f)"
+	source_lists
+	apt_conf >"$work/apt/apt.conf"
+	apt-get -qq -c "$work/apt/apt.conf" update >"$work/apt.log" 2>&1 || :
+	full=$(apt-cache -c "$work/apt/apt.conf" showsrc mruby 2>/dev/null |
+		sed -n "s/^Version: \($version-.*\)/\1/p" | sort -u | tail -n 1)
+	[ -n "$full" ] ||
+		missing "apt finds no source package mruby $version"
+	(cd "$work/apt" && apt-get -qq -c apt.conf source "mruby=$full") \
+		>>"$work/apt.log" 2>&1 ||
+		missing "mruby $full cannot be fetched"
+	mv "$work/apt/mruby-$version" "$work"
+}
+
+# ---- two builds ----
+
+# rake_in NAME TASK... runs mruby's own build in one of the two copies.
+rake_in() (
+	cd "$work/$1"
+	shift
+	MRUBY_CONFIG=$work/config.rb
+	export MRUBY_CONFIG
+	rake "$@"
+)
+
+build() {
+	# rake builds all again if this file is newer.
+	cmp -s "$port/config.rb" "$work/config.rb" ||
+		cp "$port/config.rb" "$work/config.rb"
+	if [ ! -d "$work/stock" ]; then
+		cp -R "$work/mruby-$version" "$work/stock"
+	fi
+	rake_in stock all test:build >"$work/stock.log" 2>&1 || {
+		tail -n 30 "$work/stock.log"
+		return 1
+	}
+	if [ ! -d "$work/ported" ]; then
+		cp -R "$work/mruby-$version" "$work/ported"
+		patch -s -d "$work/ported" -p1 <"$port/mruby.patch"
+	fi
+	cmp -s "$port/gc.c" "$work/ported/src/gc.c" ||
+		cp "$port/gc.c" "$work/ported/src/gc.c"
+	cmp -s "$port/rtheap.h" "$work/ported/include/mruby/rtheap.h" ||
+		cp "$port/rtheap.h" "$work/ported/include/mruby/rtheap.h"
+	# rake does not see that the library is newer.
+	rm -f "$work"/ported/build/host/bin/*
+	RTHEAP_CFLAGS=-I$srcdir/include
+	RTHEAP_LIBS="$top/librtheap.a -lpthread"
+	export RTHEAP_CFLAGS RTHEAP_LIBS
+	rake_in ported all test:build >"$work/ported.log" 2>&1 || {
+		tail -n 30 "$work/ported.log"
+		return 1
+	}
+}
+
+# ---- the tests ----
+
+# counts prints the sums of mruby's two test programs in a log.
+counts() {
+	sed -n 's/^ *\([TOKCWS][A-Za-z]*\): *\([0-9][0-9]*\)$/\1 \2/p' "$1"
+}
+
+# compare NAME VARIABLE... runs the tests on the port and compares the sums.
+compare() {
+	name=$1
+	shift
+	(
+		for variable; do export "${variable?}"; done
+		rake_in ported test:run
+	) >"$work/$name.log" 2>&1 || :
+	counts "$work/$name.log" >"$work/$name.counts"
+	cmp -s "$work/stock.counts" "$work/$name.counts" && same=0 || same=1
+	verdict "$same" "the sums of mruby's tests: $name"
+	[ "$same" = 0 ] || tail -n 40 "$work/$name.log"
+}
+
+# alike NAME VARIABLE... runs objects.rb on the port and compares the output.
+alike() {
+	name=$1
+	shift
+	env "$@" "$work/ported/bin/mruby" "$port/objects.rb" \
+		>"$work/$name.out" 2>&1 || :
+	cmp -s "$work/objects.out" "$work/$name.out" && same=0 || same=1
+	verdict "$same" "objects.rb: $name"
+	[ "$same" = 0 ] || diff "$work/objects.out" "$work/$name.out" || :
+}
+
+run_tests() {
+	rake_in stock test:run >"$work/stock-test.log" 2>&1 || :
+	counts "$work/stock-test.log" >"$work/stock.counts"
+	grep -q "^OK [1-9]" "$work/stock.counts" && ran=0 || ran=1
+	verdict "$ran" "mruby's tests on mruby itself"
+	compare plain MRUBY_VERIFY=1
+	compare gcstress MRUBY_VERIFY=1 RTDEBUG=gcstress=100,clobberfree=1
+	compare markers MRUBY_VERIFY=1 RTDEBUG=gcstress=100,gc_threads=1
+	compare checkmark RTDEBUG=gcstress=100,checkmark=1
+	"$work/stock/bin/mruby" "$port/objects.rb" >"$work/objects.out"
+	alike objects-plain MRUBY_VERIFY=1
+	alike objects-gcstress RTDEBUG=gcstress=1000,clobberfree=1
+	echo "each run of mruby's tests: $(tr '\n' ' ' <"$work/stock.counts")"
+}
+
+# ---- the benchmarks ----
+
+# run_once NAME PROGRAM prints processor seconds and KiB at the peak.
+run_once() {
+	/usr/bin/time -o "$work/time" -f '%U %S %M' \
+		"$work/$1/bin/mruby" "$2" >/dev/null
+	awk '{ print $1 + $2, $3 }' "$work/time"
+}
+
+# middle COLUMN FILE prints the median of a column.
+middle() {
+	cut -d ' ' -f "$1" "$2" | sort -n |
+		awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+row() {
+	for name in stock ported; do
+		echo "$(middle 1 "$work/$name.runs")" \
+			"$(middle 2 "$work/$name.runs")"
+	done | awk -v name="$1" 'NR == 1 { s = $1; m = $2; next }
+		{ printf "| %s | %.2f | %.2f | %.2f | %.1f | %.1f | %.2f |\n",
+			name, s, $1, $1 / s, m / 1024, $2 / 1024, $2 / m }'
+}
+
+run_benchmarks() {
+	[ -x /usr/bin/time ] || missing "there is no /usr/bin/time" time
+	echo "| program | mruby, s | port, s | ratio | mruby, MiB | port, MiB | ratio |"
+	echo "|---|---:|---:|---:|---:|---:|---:|"
+	for program in "$work/stock/benchmark"/bm_*.rb "$port/tree.rb"; do
+		: >"$work/stock.runs"
+		: >"$work/ported.runs"
+		i=0
+		while [ $i -lt "${RT_REPETITIONS:-5}" ]; do
+			for name in stock ported; do
+				run_once $name "$program" >>"$work/$name.runs"
+			done
+			i=$((i + 1))
+		done
+		row "$(basename "$program" .rb)"
+	done | tee "$work/rows"
+	awk -F '|' '{ sum += log($5) } END {
+		printf "| geometric mean | | | %.2f | | | |\n", exp(sum / NR) }' \
+		"$work/rows"
+}
+
+[ -f librtheap.a ] || missing "there is no static library"
+need rake rake
+need ruby ruby
+need bison bison
+fetch
+build || {
+	verdict 1 "the builds"
+	verdict_sum
+	exit 1
+}
+if [ "${1:-}" = bench ]; then
+	run_benchmarks
+	exit
+fi
+run_tests
+verdict_sum
