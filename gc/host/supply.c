@@ -325,6 +325,8 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 
 void *supply_request(struct rt_thread *t, struct want *w)
 {
+	bool warned;
+
 	// What the range can never hold is refused before anything is tried.
 	if (!door_allocating(t) || w->n > arena.reserved ||
 	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
@@ -332,7 +334,8 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	if (w->n == 0)
 		return &supply_zerobase;
 	safepoint_poll(t);
-	if (handlers_warn_pending() | finalize_tell()) {
+	warned = handlers_warn_pending();
+	if (finalize_tell() || warned) {
 		if (!door_may_go_on(t))
 			return NULL;
 		w->dry = false; // the handler may have allocated
