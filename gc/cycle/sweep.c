@@ -144,6 +144,22 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 	}
 }
 
+// forget_dead makes the slots that sweep_lines has freed no dead objects any
+// more.  A slot is free before its object ceases to be dead (deadbits.h).
+static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
+{
+	unsigned now = epoch_alloc_line(gen);
+
+	for (unsigned w = 0; w < s->nwords; w++) {
+		struct deadwords *d = deadbits_word(s, w);
+		uint64_t live = atomic_u64_load_relaxed(mspan_word(s, now, w));
+		uint64_t freed = deadbits_dead(d) & ~live;
+
+		if (freed != 0)
+			deadbits_clear(d, freed);
+	}
+}
+
 static void add_dead(struct found *f, struct mspan *s)
 {
 	s->next = f->dead;
@@ -186,6 +202,8 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	s->alloc_count = c.live;
 	if (freed != 0)
 		s->needzero = 1;
+	if (RT_UNLIKELY(deadbits_span_has(s)) && freed != 0)
+		forget_dead(s, gen);
 	schedpoint(SCHED_SWEEP_SPAN);
 	atomic_u32_store_release(&s->sweepgen, gen);
 	count_freed(f, s, freed);

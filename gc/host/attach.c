@@ -9,6 +9,7 @@
 #include "runtime/os/schedpoint.h"
 #include "runtime/world/threadstack.h"
 #include "runtime/spans/stackalloc.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
 #include "gc/host/door.h"
@@ -151,6 +152,7 @@ void attach_undo(void)
 	struct rt_mcache *mc = rt_thread_tls->mc;
 	struct rt_proc *p = mc->thread.p;
 
+	drops_abandon(p);
 	mcache_flush(mc, p);
 	stackalloc_flush(mc, p);
 	handles_flush(mc);

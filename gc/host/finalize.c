@@ -127,6 +127,16 @@ static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
 			pick_span(s, pick, arg);
 }
 
+// give_up ends rt_drop_now when a destructor has left a region open, or a stop.
+static int give_up(const struct rt_proc *p)
+{
+	struct visit v = visit_enter(RT_STOP_HEAP_WALK);
+
+	drops_abandon(p);
+	visit_leave(&v);
+	return p->stopper ? RT_EBUSY : RT_ESTATE;
+}
+
 int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 		 void *arg)
 {
@@ -134,14 +144,22 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 	struct drops_object o;
 	uint64_t page = 0;
 	struct walk w;
+	bool is_kind; // another thread may have ended it before the stop
 
 	if (!drops_acquire(t->p))
 		return RT_EBUSY;
 	visit_begin_walk(&w);
-	pick_all(kind, pick, arg);
+	is_kind = kinds_drops() >> kind & 1;
+	if (is_kind)
+		pick_all(kind, pick, arg);
 	visit_end_walk(&w);
+	if (!is_kind) {
+		drops_release(p);
+		return RT_EINVAL;
+	}
 	while (drops_take_now(kind, &page, &o))
-		call_drop(t, &o);
+		if (!call_drop(t, &o))
+			return give_up(p);
 	drops_end_now();
 	drops_release(p);
 	return RT_OK;

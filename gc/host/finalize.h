@@ -26,11 +26,12 @@ void finalize_reset(void);
 // ready.  Returns how many ran.
 size_t finalize_run(struct rt_thread *t, size_t max);
 
-// finalize_poll runs what is ready, if that is to happen where a thread polls.
+// finalize_poll runs what is ready, and frees a batch that is finished, if that
+// is to happen where a thread polls.
 RT_INLINE void finalize_poll(struct rt_thread *t)
 {
 	if (RT_UNLIKELY(atomic_u32_load_relaxed(&finalize.poll)) &&
-	    drops_ready() != 0)
+	    (drops_ready() != 0 || drops_open()))
 		finalize_run(t, 0);
 }
 

@@ -350,14 +350,16 @@ static void check_object(struct trace_check *c, unsigned kind, uintptr_t obj,
 	c->named = false;
 }
 
-// check_span leaves out dead objects that lead to nothing.
+// check_span leaves out dead objects that lead to nothing, and those whose drop
+// has begun: when their destructors have run their callbacks may tell anything.
 static void check_span(struct trace_check *c, const struct mspan *s)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++)
 		if (mspan_test(s, line, slot) &&
-		    (!deadbits_slot(s, slot) || drops_is_deep(s, slot)))
+		    (!deadbits_slot(s, slot) ||
+		     (drops_is_deep(s, slot) && !drops_begun(s, slot))))
 			check_object(c, spanclass_kind(s->spanclass),
 				     mspan_object(s, slot),
 				     mspan_scan_end(s, slot));

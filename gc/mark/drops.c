@@ -90,14 +90,15 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 	atomic_u64 *mark_word = mspan_word(s, line ^ 1, w);
 	uint64_t mark = atomic_u64_load_relaxed(mark_word);
 	uint64_t waiting = deadbits_waiting(d);
+	uint64_t leading = drops_leading(s, d);
 	uint64_t new = alloc & ~mark & ~deadbits_dead(d);
 	unsigned kind = spanclass_kind(s->spanclass);
 
-	if ((new | waiting) == 0)
+	if ((new | leading) == 0)
 		return;
-	if (mark & waiting) {
-		uncount_leaves(f, s, bits_count(mark & waiting));
-		atomic_u64_store_relaxed(mark_word, mark & ~waiting);
+	if (mark & leading) {
+		uncount_leaves(f, s, bits_count(mark & leading));
+		atomic_u64_store_relaxed(mark_word, mark & ~leading);
 	}
 	drops.waited += bits_count(waiting) * s->elemsize;
 	if (new != 0) {
@@ -130,7 +131,8 @@ struct dead {
 };
 
 // keep_word marks the dead of word w of a span that stay.  Those whose drop has
-// begun stay with the batch; others of them are free if nothing refers to them.
+// begun stay with the batch, or for the rest of rt_drop_now; others of them are
+// free if nothing refers to them: sweeping clears their bits.
 static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 		      struct dead *dead)
 {
@@ -138,20 +140,17 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 	atomic_u64 *mark_word =
 	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), w);
 	uint64_t mark = atomic_u64_load_relaxed(mark_word);
-	uint64_t stay = deadbits_dead(d);
-	uint64_t gone = deadbits_dropped(d) & ~mark;
+	uint64_t stay = deadbits_dead(d), leading = drops_leading(s, d);
+	uint64_t gone = stay & ~leading & ~mark;
 
 	if (stay == 0)
 		return;
-	if (!s->queued && gone != 0) {
-		deadbits_clear(d, gone);
-		stay &= ~gone;
-	}
-	uncount(f, s, bits_count(mark & deadbits_waiting(d)));
-	uncount_leaves(f, s, bits_count(mark & deadbits_dropped(d)));
+	stay &= ~gone;
+	uncount(f, s, bits_count(mark & leading));
+	uncount_leaves(f, s, bits_count(mark & stay & ~leading));
 	atomic_u64_store_relaxed(mark_word, mark | stay);
 	dead->dies |= deadbits_only(d, drops.turn ^ 1);
-	dead->dropped |= deadbits_dropped(d);
+	dead->dropped |= deadbits_dropped(d) & stay;
 	dead->n += bits_count(stay);
 }
 
@@ -169,7 +168,7 @@ void drops_keep(struct drops_found *f)
 		for (unsigned w = 0; w < s->nwords; w++)
 			keep_word(f, s, w, &dead);
 		bytes += dead.n * s->elemsize;
-		if (dead.dropped == 0)
+		if (dead.dropped == 0 && !drops.now)
 			s->condemned = 0;
 		if (dead.dies != 0 && !s->queued)
 			queue(s);
@@ -181,7 +180,9 @@ void drops_keep(struct drops_found *f)
 
 bool drops_acquire(struct rt_proc *p)
 {
-	return atomic_ptr_cas_acquire(&drops.runner, NULL, p);
+	// A thread that polls while another runs them writes nothing.
+	return !atomic_ptr_load_relaxed(&drops.runner) &&
+	       atomic_ptr_cas_acquire(&drops.runner, NULL, p);
 }
 
 void drops_release(const struct rt_proc *p)
@@ -243,12 +244,13 @@ static void open_batch(void)
 	drops.next = NULL;
 	drops.turn ^= 1;
 	drops.left = drops_ready();
-	drops.open = true;
+	atomic_u32_store_relaxed(&drops.open, 1);
+	drops.mixed = false;
 }
 
 bool drops_take(struct drops_object *o)
 {
-	if (!drops.open && drops_ready() != 0)
+	if (!drops_open() && drops_ready() != 0)
 		open_batch();
 	if (drops.left == 0)
 		return false;
@@ -267,7 +269,7 @@ struct mspan *drops_end(unsigned n)
 	while (last->next && --n != 0)
 		last = last->next;
 	drops.batch = last->next;
-	drops.open = drops.batch != NULL;
+	atomic_u32_store_relaxed(&drops.open, drops.batch != NULL);
 	drops.at = NULL;
 	last->next = NULL;
 	return list;
@@ -304,8 +306,9 @@ void drops_begin_now(void)
 		put_back(s);
 		queue(s);
 	}
+	drops.mixed |= drops_open() && drops.left != 0;
 	drops.batch = drops.at = NULL;
-	drops.open = false;
+	atomic_u32_store_relaxed(&drops.open, 0);
 	drops.now = true;
 	drops.left = 0;
 }
@@ -366,17 +369,39 @@ bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 	return true;
 }
 
-// empty_queue takes all spans off the queue, if nothing waits in them.  What
-// was dropped there is left to the next collection.
-static void empty_queue(void)
+// has_waiting tells whether a span has objects that wait for their drop.
+static bool has_waiting(const struct mspan *s)
+{
+	for (unsigned w = 0; w < s->nwords; w++)
+		if (deadbits_waiting(deadbits_word(s, w)) != 0)
+			return true;
+	return false;
+}
+
+// has_dropped does so for those whose drop has begun.
+static bool has_dropped(const struct mspan *s)
+{
+	for (unsigned w = 0; w < s->nwords; w++)
+		if (deadbits_dropped(deadbits_word(s, w)) != 0)
+			return true;
+	return false;
+}
+
+// thin_queue takes the spans off the queue in which nothing waits.  What was
+// dropped there is left to the next collection.  But what a batch has dropped
+// stays with the rest of it, which waits again.
+static void thin_queue(void)
 {
 	struct mspan *s = drops.next, *next;
 
-	if (drops_ready() != 0)
-		return;
+	drops.mixed &= drops_ready() != 0;
 	drops.next = NULL;
 	for (; s; s = next) {
 		next = s->next;
+		if (has_waiting(s) || (drops.mixed && has_dropped(s))) {
+			queue(s);
+			continue;
+		}
 		s->queued = 0;
 		if (s->alloc_count < s->nelems)
 			mcentral_push(s);
@@ -386,16 +411,15 @@ static void empty_queue(void)
 void drops_end_now(void)
 {
 	drops.now = false;
-	empty_queue();
+	thin_queue();
 }
 
-// ---- forks ----
-
 // spare_span makes what rt_drop_now has picked in a span, and not dropped,
-// what it was before.
+// what it was before.  If some of it was alive, all of it is alive: what waited
+// dies again.
 static void spare_span(struct mspan *s)
 {
-	if (s->queued) {
+	if (!s->condemned) {
 		put_back(s);
 		return;
 	}
@@ -407,23 +431,36 @@ static void spare_span(struct mspan *s)
 		for (; x; x &= x - 1)
 			count_dead(s, false);
 	}
+	if (!has_dropped(s))
+		s->condemned = 0;
 }
 
-void drops_fork_child(const struct rt_proc *self)
+static void spare(void)
 {
 	uint64_t page = 0;
 	struct mspan *s;
 
-	if (drops_runs(self))
-		return;
-	atomic_ptr_store_relaxed(&drops.runner, NULL);
-	if (!drops.now)
-		return;
 	while ((s = drops_next_span(&page)) != NULL)
 		spare_span(s);
-	drops.now = false;
 	drops.left = 0;
-	empty_queue();
+	drops_end_now();
+}
+
+void drops_abandon(const struct rt_proc *p)
+{
+	if (!drops_runs(p))
+		return;
+	if (drops.now)
+		spare();
+	drops_release(p);
+}
+
+void drops_fork_child(const struct rt_proc *self)
+{
+	const struct rt_proc *p = atomic_ptr_load_relaxed(&drops.runner);
+
+	if (p && p != self)
+		drops_abandon(p);
 }
 
 // ---- invariants ----
@@ -493,11 +530,12 @@ const char *drops_check(const struct drops *d)
 {
 	struct counted batch = {0}, next = {0}, all = {0};
 	uint64_t queued = count_all(&all);
+	bool open = atomic_u32_load_relaxed(&d->open) != 0;
 	const char *wrong;
 
-	if (d->turn > 1 || d->deep || (d->open && d->now))
+	if (d->turn > 1 || d->deep || (open && d->now))
 		return "queue of drops has an impossible state";
-	if (!d->open && d->batch)
+	if (!open && d->batch)
 		return "batch of drops is not open";
 	wrong = check_list(d->batch, queued, &batch);
 	if (!wrong)

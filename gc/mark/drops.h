@@ -36,8 +36,10 @@ struct drops {
 	struct mspan *next;
 	struct mspan *next_last; // undefined if next is NULL
 	unsigned turn;		 // of the batch; what dies has the other
-	bool open;		 // there is a batch
+	atomic_u32 open;	 // 1: there is a batch
 	bool now;		 // rt_drop_now has taken that turn
+	bool mixed;		 // some of what waits stays with what a batch
+				 // that was put back has dropped
 	bool deep;		 // the dead lead on; in a marking
 	uint64_t died;		 // objects, in the last collection
 	uint64_t waited;	 // bytes of those that had died before, in it
@@ -69,13 +71,31 @@ struct drops_found {
 void drops_find(struct drops_found *f);
 void drops_keep(struct drops_found *f);
 
-// drops_leads_on tells whether the objects of bits of a markword lead on: they
-// are alive, or dead and it is time to mark what they reach.
-RT_INLINE bool drops_leads_on(const atomic_u64 *mark, uint64_t bits)
+// drops_stays tells whether the dropped objects of a span stay until the end of
+// a batch, or of rt_drop_now, and with them what they reach.
+RT_INLINE bool drops_stays(const struct mspan *s)
+{
+	return s->queued || drops.now;
+}
+
+// drops_leading returns which dead objects of a word of a span lead on when it
+// is time to mark what they reach.
+RT_INLINE uint64_t drops_leading(const struct mspan *s,
+				 const struct deadwords *d)
+{
+	return drops_stays(s) ? deadbits_dead(d) : deadbits_waiting(d);
+}
+
+// drops_leads_on tells whether an object of the span that has page, with a bit
+// of a markword, leads on: it is alive, or dead and it is time to mark what it
+// reaches.
+RT_INLINE bool drops_leads_on(uint64_t page, const atomic_u64 *mark,
+			      uint64_t bit)
 {
 	const struct deadwords *d = deadbits_beside(mark);
 
-	return !((drops.deep ? deadbits_dropped(d) : deadbits_dead(d)) & bits);
+	return !(deadbits_dead(d) & bit) ||
+	       (drops.deep && drops_leading(arena_span(page), d) & bit);
 }
 
 // drops_begun tells whether the drop of the object of a slot has begun.
@@ -87,8 +107,8 @@ RT_INLINE bool drops_begun(const struct mspan *s, uint32_t slot)
 	return deadbits_dropped(deadbits_word(s, bit / 64)) >> (bit % 64) & 1;
 }
 
-// drops_is_deep tells whether a slot of a span has an object that waits for its
-// drop, and whose references stay until then.
+// drops_is_deep tells whether a slot of a span has a dead object whose
+// references stay.
 RT_INLINE bool drops_is_deep(const struct mspan *s, uint32_t slot)
 {
 	unsigned bit =
@@ -96,7 +116,7 @@ RT_INLINE bool drops_is_deep(const struct mspan *s, uint32_t slot)
 
 	return layouts[spanclass_kind(s->spanclass)].flags &
 		   RT_KIND_DROP_DEEP &&
-	       deadbits_waiting(deadbits_word(s, bit / 64)) >> (bit % 64) & 1;
+	       drops_leading(s, deadbits_word(s, bit / 64)) >> (bit % 64) & 1;
 }
 
 // ---- running ----
@@ -105,6 +125,12 @@ RT_INLINE bool drops_is_deep(const struct mspan *s, uint32_t slot)
 RT_INLINE uint64_t drops_ready(void)
 {
 	return atomic_u64_load_relaxed(&drops.ready);
+}
+
+// drops_open tells whether there is a batch.
+RT_INLINE bool drops_open(void)
+{
+	return atomic_u32_load_relaxed(&drops.open) != 0;
 }
 
 // drops_acquire makes a P the one whose thread runs destructors.  Returns false
@@ -134,7 +160,7 @@ bool drops_take(struct drops_object *o);
 // drops_finished tells whether a batch is open and has nothing left.
 RT_INLINE bool drops_finished(void)
 {
-	return drops.open && drops.left == 0;
+	return drops_open() && drops.left == 0;
 }
 
 // drops_end takes up to n spans off a batch that is finished, and returns them
@@ -151,10 +177,16 @@ void drops_requeue(struct mspan *s);
 // be stopped, and all mcaches flushed.  drops_take_now takes the picked objects
 // one by one; *page is 0 at first.  drops_end_now comes when it has returned
 // false.
+//
+// drops_abandon ends what the thread of P p runs, if it does: what it has
+// picked and not dropped is what it was before.  Of what waited some may be
+// alive again, which the next collection finds dead.  The world must be
+// stopped, or p must be the calling thread's and attached.
 void drops_begin_now(void);
 void drops_pick(struct mspan *s, uint32_t slot);
 bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o);
 void drops_end_now(void);
+void drops_abandon(const struct rt_proc *p);
 
 // drops_fork_child makes the queue whole in the child of a fork, if the thread
 // that ran destructors is not the one of P self.

@@ -278,7 +278,8 @@ static bool is_traced_once(unsigned kind)
 static bool leads_on(const struct grey_place *p)
 {
 	return !(layouts[pageword_kind(p->page)].flags & RT_KIND_DROP) ||
-	       drops_leads_on(p->mark, p->bit);
+	       drops_leads_on(arena_offset(p->base) >> RT_PAGE_SHIFT, p->mark,
+			      p->bit);
 }
 
 // look_flagged tells how an object that was just marked is looked at.

@@ -629,7 +629,8 @@ static bool slot_leads_on(const struct marker *m, const struct mspan *s,
 	unsigned bit =
 	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
 
-	return drops_leads_on(mspan_word(s, m->mark_line, bit / 64),
+	return drops_leads_on(mspan_page(s),
+			      mspan_word(s, m->mark_line, bit / 64),
 			      UINT64_C(1) << (bit % 64));
 }
 
@@ -741,7 +742,7 @@ static void mark_past_end(struct marker *m)
 
 // ---- the dead ----
 
-// mark_deep_span marks what the dead of a span reach that wait for their drop.
+// mark_deep_span marks what the dead of a span reach whose references stay.
 static void mark_deep_span(struct marker *m, const struct mspan *s)
 {
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {

@@ -338,7 +338,7 @@ uintptr_t trace_piece(struct marker *m, const struct work_range *range)
 	struct object o;
 
 	// A tail is in its object; values may be anywhere.
-	if (range->words == WORK_TAIL && object_find(lo, &o))
+	if (range->words == WORK_TAIL && object_find_any(lo, &o))
 		m->tracing = o.base;
 	while (range->hi - lo >= range->stride) {
 		size_t block = base_max(TRACE_BLOCK / range->stride, 1) *

@@ -82,12 +82,17 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 // deadbits_test tells whether an object is dead, for a thread that looks it up.
 // The acquire pairs with the release in deadbits_set: a thread that finds a bit
 // cleared also finds that the slot was freed before.
+//
+// An object may change its turn meanwhile: the other bit is set before this one
+// is cleared.  A thread that finds turn 1 cleared so, after it found turn 0
+// not yet set, finds turn 0 set when it reads it again.
 RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
 {
 	const struct deadwords *d = deadbits_of(lines);
 
 	return (atomic_u64_load_acquire(&d->turn[0]) |
-		atomic_u64_load_acquire(&d->turn[1])) >>
+		atomic_u64_load_acquire(&d->turn[1]) |
+		atomic_u64_load_acquire(&d->turn[0])) >>
 		   bit &
 	       1;
 }

@@ -29,21 +29,23 @@ static bool object_test(const struct linewords *lines, unsigned bit)
 	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
 }
 
-// is_alive tells whether an object of a kind is allocated and not dead.
-static bool is_alive(const struct linewords *lines, unsigned bit, unsigned kind)
+// is_there tells whether an object of a kind is allocated and, unless any, not
+// dead.
+RT_INLINE bool is_there(const struct linewords *lines, unsigned bit,
+			unsigned kind, bool any)
 {
-	return !(RT_UNLIKELY(kinds_drops() >> kind & 1) &&
+	return !(!any && RT_UNLIKELY(kinds_drops() >> kind & 1) &&
 		 deadbits_test(lines + bit / 64, bit % 64)) &&
 	       object_test(lines, bit);
 }
 
 // test_granule does so for the object whose bit is that of p.
-static bool test_granule(uintptr_t p, unsigned kind)
+RT_INLINE bool test_granule(uintptr_t p, unsigned kind, bool any)
 {
 	uint64_t offset = arena_offset(p);
 
-	return is_alive(arena_lines(offset >> RT_PAGE_SHIFT),
-			offset % RT_PAGE_SIZE / RT_GRANULE, kind);
+	return is_there(arena_lines(offset >> RT_PAGE_SHIFT),
+			offset % RT_PAGE_SIZE / RT_GRANULE, kind, any);
 }
 
 // Where the one object of a large span is, by its mspan.
@@ -83,7 +85,8 @@ static uintptr_t extent_base(uint64_t first, const struct extent *e)
 
 // object_at tells whether p is in the object of an extent, and that object is
 // allocated.
-static bool object_at(uintptr_t p, uint64_t first, const struct extent *e)
+RT_INLINE bool object_at(uintptr_t p, uint64_t first, const struct extent *e,
+			 bool any)
 {
 	uintptr_t base = extent_base(first, e);
 	uint32_t word = arena_word(first);
@@ -91,7 +94,7 @@ static bool object_at(uintptr_t p, uint64_t first, const struct extent *e)
 	return p >= base && p < e->limit &&
 	       pageword_state(word) == PAGEWORD_HEAP &&
 	       pageword_class(word) == 0 &&
-	       test_granule(base, pageword_kind(word));
+	       test_granule(base, pageword_kind(word), any);
 }
 
 // extent_find reads the extent of the object that p is in.  Returns false if
@@ -104,14 +107,15 @@ static bool object_at(uintptr_t p, uint64_t first, const struct extent *e)
 // just read.  Each further look needs a resize, or a free and an allocation,
 // since the last one.  A look does not wait for another thread, so it goes on
 // only as long as that thread makes such changes faster than it looks.
-static bool extent_find(uintptr_t p, uint64_t first, struct extent *e)
+RT_INLINE bool extent_find(uintptr_t p, uint64_t first, struct extent *e,
+			   bool any)
 {
 	struct extent now = extent_at(first);
 
 	do {
 		*e = now;
 		schedpoint(SCHED_EXTENT_FIND);
-		if (!object_at(p, first, e))
+		if (!object_at(p, first, e, any))
 			return false;
 		now = extent_at(first);
 		if (now.s != e->s)
@@ -121,13 +125,13 @@ static bool extent_find(uintptr_t p, uint64_t first, struct extent *e)
 }
 
 // object_large looks for the object of a large span, which has p in its pages.
-static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
-			 struct object *o)
+RT_INLINE bool object_large(uintptr_t p, uint64_t page, uint32_t word,
+			    struct object *o, bool any)
 {
 	uint64_t first = arena_first_page(page, word);
 	struct extent e;
 
-	if (!extent_find(p, first, &e))
+	if (!extent_find(p, first, &e, any))
 		return false;
 	o->base = extent_base(first, &e);
 	o->request = e.limit - o->base;
@@ -136,8 +140,8 @@ static bool object_large(uintptr_t p, uint64_t page, uint32_t word,
 	return true;
 }
 
-static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
-			 struct object *o)
+RT_INLINE bool object_small(uintptr_t p, uint64_t page, uint32_t word,
+			    struct object *o, bool any)
 {
 	unsigned class = pageword_class(word);
 	const struct sizeclass *c = &sizeclass_table[class];
@@ -150,7 +154,7 @@ static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
 
 	// The bit of what follows the last slot may be on the next page.
 	if (slot >= c->nelems || !lines ||
-	    !is_alive(lines, bit, pageword_kind(word)))
+	    !is_there(lines, bit, pageword_kind(word), any))
 		return false;
 	o->base = base + slot * c->size;
 	o->size = o->request = c->size;
@@ -158,7 +162,7 @@ static bool object_small(uintptr_t p, uint64_t page, uint32_t word,
 }
 
 // look_up looks p up once, by the present alloc line.
-static bool look_up(uintptr_t p, struct object *o)
+RT_INLINE bool look_up(uintptr_t p, struct object *o, bool any)
 {
 	uint64_t offset = arena_offset(p);
 	uint64_t page = offset >> RT_PAGE_SHIFT;
@@ -172,8 +176,8 @@ static bool look_up(uintptr_t p, struct object *o)
 	if (pageword_state(word) != PAGEWORD_HEAP)
 		return false;
 	o->kind = pageword_kind(word);
-	found = pageword_class(word) == 0 ? object_large(p, page, word, o)
-					  : object_small(p, page, word, o);
+	found = pageword_class(word) == 0 ? object_large(p, page, word, o, any)
+					  : object_small(p, page, word, o, any);
 	// The bit may be of a later use of the page.  A thread that sees such a
 	// bit also sees the pageword of that use, or 0.
 	return found && arena_word(page) == word;
@@ -190,16 +194,21 @@ bool object_find(uintptr_t p, struct object *o)
 	// cleared bit also sees that the sweepgen has moved, and looks again.
 	do {
 		gen = atomic_u32_load_acquire(&epoch.sweepgen);
-		found = look_up(p, o);
+		found = look_up(p, o, false);
 	} while (RT_UNLIKELY(epoch_sweepgen() != gen));
 	return found;
+}
+
+bool object_find_any(uintptr_t p, struct object *o)
+{
+	return look_up(p, o, true);
 }
 
 bool object_is_reference(uintptr_t p)
 {
 	struct object o;
 
-	if (!object_find(p, &o))
+	if (!object_find_any(p, &o))
 		return false;
 	return o.base == p ||
 	       (o.kind == KIND_NOSCAN && o.size == SIZECLASS_TINY_SIZE);

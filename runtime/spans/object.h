@@ -27,9 +27,13 @@ struct object {
 // looks are 9 of the 124 instructions of rt_size of a small object.
 bool object_find(uintptr_t p, struct object *o);
 
+// object_find_any finds dead objects as well.  The world must be stopped.
+bool object_find_any(uintptr_t p, struct object *o);
+
 // object_is_reference tells whether an allocation may have returned p: whether
-// p is the base of an allocated object.  Any address in an object of 16 bytes
-// without pointers may be one, because several small requests may share it.
+// p is the base of an allocated object, dead or alive.  Any address in an
+// object of 16 bytes without pointers may be one, because several small
+// requests may share it.  The world must be stopped.
 bool object_is_reference(uintptr_t p);
 
 #endif

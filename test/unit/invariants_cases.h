@@ -627,7 +627,7 @@
 	X(handles_check(&x.handles), "block of handles is in the wrong list",  \
 	  x.handles.released = x.handles.partial)                              \
 	X(drops_check(&x.drops), "queue of drops has an impossible state",     \
-	  x.drops.open = x.drops.now = true)                                   \
+	  U32(x.drops.open, 1); x.drops.now = true)                                  \
 	X(drops_check(&x.drops), "batch of drops is not open",                 \
 	  x.drops.batch = x.dead_span)                                         \
 	X(drops_check(&x.drops),                                               \

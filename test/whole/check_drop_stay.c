@@ -1,0 +1,371 @@
+// Destructors: what stays while they run, and what a call that ends early
+// leaves behind.
+#include "test/harness/await.h"
+#include "test/harness/thread.h"
+#include "test/whole/drop.h"
+#include "test/whole/fork.h"
+
+static void begin_checked(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.checkmark = 1;
+	c.clobberfree = 1;
+	begin_drops(c);
+}
+
+// drop_all drops all objects of a kind: the dead, or those alive.
+static void drop_all(int k, bool now, size_t n)
+{
+	if (now) {
+		ck_assert_int_eq(rt_drop_now(k, NULL, NULL), RT_OK);
+	} else {
+		gc();
+		ck_assert_uint_eq(rt_run_finalizers(0), n);
+	}
+}
+
+// ---- what stays ----
+
+GROUP(stay, .setup = begin_checked, .timeout = 60);
+
+static void drop_collecting(void *obj, size_t size, void *arg)
+{
+	struct item *item = obj, *other = item->ref;
+
+	drop_item(obj, size, arg);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(item->spare, item->id + 1000);
+		ck_assert_uint_eq(other->spare, other->id + 1000);
+		gc();
+		for (size_t j = 0; j < 500; j++)
+			rt_alloc(sizeof *item);
+	}
+}
+
+// A collection in a destructor frees neither its object nor those that died or
+// were picked with it.
+TEST(a_collection_frees_nothing_that_is_being_dropped, .n = 2)
+{
+	int k = make_kind(0, drop_collecting, NULL);
+
+	for (size_t i = 0; i < 20; i += 2) {
+		struct item *a = make_of(k, i), *b = make_of(k, i + 1);
+
+		a->ref = b;
+		b->ref = a;
+		a->spare = a->id + 1000;
+		b->spare = b->id + 1000;
+	}
+	drop_all(k, _i == 1, 20);
+	for (size_t i = 0; i < 20; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	heap_healthy();
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
+}
+
+static void drop_deep(void *obj, size_t size, void *arg)
+{
+	struct item *item = obj, *other = item->ref;
+
+	drop_item(obj, size, arg);
+	for (size_t i = 0; i < 2; i++) {
+		struct item *child = item->other, *far = other->other;
+
+		ck_assert_uint_eq(child->id, item->id + 1000);
+		ck_assert_uint_eq(far->id, other->id + 1000);
+		gc();
+		for (size_t j = 0; j < 500; j++)
+			rt_alloc(sizeof *child);
+	}
+}
+
+// What a deep one reaches stays as long as itself: also while its destructor
+// runs, and for the destructors of the others that died with it.
+TEST(what_deep_ones_reach_stays_as_long_as_they, .n = 3)
+{
+	int k = make_kind(RT_KIND_DROP_DEEP, drop_deep, NULL);
+
+	for (size_t i = 0; i < 20; i += 2) {
+		struct item *a = make_of(k, i), *b = make_of(k, i + 1);
+
+		a->ref = b;
+		b->ref = a;
+		a->other = rt_alloc(sizeof *a);
+		b->other = rt_alloc(sizeof *b);
+		((struct item *)a->other)->id = a->id + 1000;
+		((struct item *)b->other)->id = b->id + 1000;
+	}
+	if (_i == 2) {
+		gc();
+		for (size_t i = 0; i < 20; i++) {
+			ck_assert_uint_eq(rt_run_finalizers(1), 1);
+			gc();
+		}
+	} else {
+		drop_all(k, _i == 1, 20);
+	}
+	for (size_t i = 0; i < 20; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	heap_healthy();
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+// The spans of an ended interpreter do not wait for the destructors of another.
+TEST(a_kind_ends_though_objects_of_another_wait, .n = 2)
+{
+	for (size_t i = 0; i < 50; i++)
+		make(i);
+	make_of(deep_kind, 50);
+	if (_i == 1)
+		make_of(deep_kind, 51);
+	gc();
+	if (_i == 1)
+		ck_assert_uint_eq(rt_run_finalizers(1), 1);
+	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_OK);
+	heap_healthy();
+	gc();
+	heap_healthy();
+	// What died with a batch that was begun stays until it ends.
+	if (_i == 1)
+		rt_run_finalizers(0);
+	gc();
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
+	ck_assert_uint_eq(ready(), _i == 1 ? 0 : 1);
+	rt_run_finalizers(0);
+	for (size_t i = 0; i < 51; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+GROUP(references, .timeout = 60);
+
+// Exact roots and handles keep what rt_drop_now has dropped, however slots lie.
+TEST(exact_references_keep_what_was_dropped, .n = 4)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	rt_handle *handle;
+	rt_kind_desc d;
+	void **root;
+	int k;
+
+	c.checkmark = 1;
+	c.align8 = _i == 1;
+	c.guard_large = _i == 2;
+	c.guard_small = _i == 2 ? 1 : 0;
+	begin_drops(c);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_DROP;
+	d.drop = drop_item;
+	d.number = _i == 3 ? RT_KIND_ANY_ALIGN8 : RT_KIND_ANY;
+	k = rt_kind_register(&d);
+	ck_assert_int_gt(k, 0);
+	root = (void **)heap_table(2, RT_ROOT_EXACT);
+	root[0] = make_of(k, 1);
+	root[1] = rt_alloc_kind(k, 100000);
+	((struct item *)root[1])->id = 2;
+	handle = rt_handle_new(make_of(k, 3));
+	ck_assert_int_eq(rt_drop_now(k, NULL, NULL), RT_OK);
+	gc();
+	ck_assert_uint_eq(heap_live(), 3);
+	root[0] = root[1] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_int_eq(rt_handle_free(handle), RT_OK);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
+
+// ---- calls that end early ----
+
+GROUP(ends, .setup = begin_checked, .timeout = 60);
+
+static int ending_kind;
+
+static void drop_into_region(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	expect(rt_blocking_enter() == RT_OK);
+}
+
+static void drop_into_stop(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	expect(rt_stop_the_world(RT_STOP_HOST) == RT_OK);
+}
+
+// When a destructor leaves a region open, or a stop, the call ends: the rest
+// are what they were.
+TEST(a_region_or_a_stop_left_open_ends_the_call, .n = 2)
+{
+	void **root = (void **)heap_table(100, 0);
+	int k = make_kind(0, _i == 0 ? drop_into_region : drop_into_stop, NULL);
+
+	for (size_t i = 0; i < 100; i++)
+		root[i] = make_of(k, i);
+	ck_assert_int_eq(rt_drop_now(k, NULL, NULL),
+			 _i == 0 ? RT_ESTATE : RT_EBUSY);
+	if (_i == 0)
+		ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	else
+		ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_uint_eq(drops_run, 1);
+	ck_assert_uint_eq(ready(), 0);
+	heap_healthy();
+	gc();
+	for (size_t i = 0; i < 100; i++)
+		ck_assert_int_eq(rt_is_heap(root[i]), dropped[i] == 0);
+	memset(root, 0, 100 * sizeof *root);
+	gc();
+	ck_assert_uint_eq(ready(), 99);
+	heap_healthy();
+}
+
+static size_t exits;
+
+static void drop_exiting(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	if (exits++ == 0)
+		pthread_exit(NULL);
+}
+
+static void *run_and_exit(void *arg)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	if (arg)
+		rt_drop_now(ending_kind, NULL, NULL);
+	else
+		rt_run_finalizers(0);
+	abort();
+}
+
+// A thread that exits in a destructor does not run destructors any more.
+TEST(a_thread_exits_in_a_destructor, .n = 2)
+{
+	void **root = (void **)heap_table(100, 0);
+	pthread_t thread;
+
+	ending_kind = make_kind(0, drop_exiting, NULL);
+	for (size_t i = 0; i < 100; i++)
+		root[i] = make_of(ending_kind, i);
+	if (_i == 0) {
+		memset(root, 0, 100 * sizeof *root);
+		gc();
+	}
+	thread = start_thread(run_and_exit, _i == 0 ? NULL : root);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
+	ck_assert_uint_eq(ready(), _i == 0 ? 99 : 0);
+	drop_all(ending_kind, _i == 1, 99);
+	memset(root, 0, 100 * sizeof *root);
+	gc();
+	for (size_t i = 0; i < 100; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
+}
+
+// In the mode that polls, a finished batch is freed where the thread polls.
+TEST(a_finished_batch_is_freed_where_the_thread_polls)
+{
+	int k = make_kind(0, drop_into_region, NULL);
+
+	make_of(k, 0);
+	gc();
+	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL),
+			 RT_OK);
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(heap_live(), 1);
+	rt_safepoint();
+	ck_assert_uint_eq(heap_live(), 0);
+}
+
+// ---- forks ----
+
+GROUP(forks, .setup = begin_checked, .timeout = 60);
+
+enum { LIVE = 50 };
+static atomic_u32 reached, go_on;
+static void **fork_root;
+
+static void drop_waiting(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	if (drops_run != 1)
+		return;
+	atomic_u32_store_release(&reached, 1);
+	expect(rt_blocking_enter() == RT_OK);
+	while (atomic_u32_load_acquire(&go_on) == 0)
+		oscall_yield();
+	expect(rt_blocking_leave() == RT_OK);
+}
+
+static int pick_high(const void *obj, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	return ((const struct item *)obj)->id >= 10;
+}
+
+static void *drop_high(void *arg)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	expect(rt_drop_now(ending_kind, pick_high, NULL) == RT_OK);
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+// All that lived and was not dropped is alive; all that was dead dies again.
+static void lives_again(void)
+{
+	verify();
+	for (size_t i = 0; i < LIVE; i++)
+		expect(rt_is_heap(fork_root[i]) == (dropped[i] == 0));
+	collect();
+	verify();
+	rt_run_finalizers(0);
+	for (size_t i = 0; i < LIVE; i++)
+		expect(rt_is_heap(fork_root[i]) == (dropped[i] == 0));
+	for (size_t i = LIVE; i < 2 * LIVE; i++)
+		expect(dropped[i] == 1);
+	expect(rt_drop_now(ending_kind, NULL, NULL) == RT_OK);
+	for (size_t i = 0; i < 2 * LIVE; i++)
+		expect(dropped[i] == 1);
+	memset(fork_root, 0, LIVE * sizeof *fork_root);
+	collect();
+	collect();
+	verify();
+	expect(stats().heap_objects == 0);
+}
+
+// The spans have picked objects that lived, and others that waited.
+TEST(what_was_picked_lives_or_waits_in_the_child, .n = 2)
+{
+	pthread_t thread;
+
+	fork_root = (void **)heap_table(LIVE, 0);
+	ending_kind = make_kind(0, drop_waiting, NULL);
+	for (size_t i = 0; i < LIVE; i++) {
+		struct item *first = make_of(ending_kind, _i ? i : LIVE + i),
+			    *then = make_of(ending_kind, _i ? LIVE + i : i);
+
+		fork_root[i] = _i ? first : then;
+	}
+	gc();
+	ck_assert_uint_eq(ready(), LIVE);
+	thread = start_thread(drop_high, NULL);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	await_at_least(&reached, 1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	fork_and(lives_again);
+	atomic_u32_store_release(&go_on, 1);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
+}
