@@ -24,7 +24,8 @@ extern "C" {
  * One thread at a time runs them, and never one inside another.
  *
  * What was ready when a thread began with it is a batch.  When all destructors
- * of the batch have returned, the memory of its objects is free.  What dies
+ * of the batch have returned, the memory of its objects is free; beside objects
+ * that rt_drop_now has dropped, that takes one more collection.  What dies
  * meanwhile is the next batch.  So a host that never runs destructors never
  * gets that memory back.  The warn handler is told, once in the life of a heap,
  * when what has waited since an earlier collection exceeds half of the live
@@ -33,20 +34,23 @@ extern "C" {
  * Dead objects count as allocated in all statistics until they are freed. Their
  * bytes do not hasten the next collection, which could not free them.
  *
- * An out-of-memory handler may call rt_run_finalizers, and return 1.
+ * An out-of-memory handler may call rt_run_finalizers, and return 1 if any ran.
+ * If none ran, to return 1 once more would not end.
  *
  * In the child of a fork that another thread made, the destructors that had not
- * begun are ready; one that had begun does not run again.  rt_fini runs none.
+ * begun are ready; one that had begun does not run again.  A thread that exits
+ * in a destructor leaves the same behind.  rt_fini runs none.
  */
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told how many destructors are ready, soon after a
- * collection that has found dead objects.  It runs on a thread that allocates
- * or collects, at the end of that call, with the world running and no lock
- * held. It may wake another thread, or note that it is time for
- * rt_run_finalizers.  It must not run destructors itself, and must not leave by
- * longjmp or by an exception.
+ * collection that has found dead objects: at the end of the next rt_gc, or of
+ * the next allocation that leaves the inline path, on any thread.  What a
+ * collection of another function finds, as of rt_free_os_memory, is told then.
+ * The callback runs with the world running and no lock held.  It may wake
+ * another thread, or note that it is time for rt_run_finalizers.  It must not
+ * run destructors itself, and must not leave by longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -87,7 +91,9 @@ RT_API size_t rt_finalizers_ready(void);
 /*
  * A pick callback chooses objects: 1 for yes.  It is called with the world
  * stopped.  It must not allocate, block, poll, or leave by longjmp or by an
- * exception.  It may call rt_size, rt_base, rt_is_heap and rt_kind_of.
+ * exception.  It may call rt_size, rt_base, rt_is_heap and rt_kind_of, which
+ * know nothing of an object that is ready to be dropped.  An object may be one
+ * that the host has not filled yet, as for a trace callback.
  */
 typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
 
@@ -99,18 +105,25 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  *
  * All objects are asked first, in one stop.  From then on those that were
  * chosen are dead, whatever refers to them: their references keep nothing
- * alive, and the host must not use them.  Then their destructors run, in no
- * particular order, on the calling thread.  A later collection frees the
- * memory, once it finds no reference to it.
+ * alive, but for what RT_KIND_DROP_DEEP promises, and the host must not use
+ * them.  Then their destructors run, in no particular order, on the calling
+ * thread.  All of them stay in place until the call returns.  A later
+ * collection frees the memory, once it finds no reference to it.  Objects that
+ * had died before need not wait for the destructors of others that died with
+ * them, unless rt_run_finalizers has begun with those.
  *
  * Only pick decides: what the destructors allocate is not asked.  In the child
  * of a fork that another thread makes meanwhile, the objects whose destructors
- * had not begun are what they were before the call.
+ * had not begun are what they were before the call; some of those that were
+ * ready may be ready only after the next collection.  The same holds when the
+ * thread exits in a destructor, and when a destructor leaves a blocking region
+ * or a stop open: then the call ends at once.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
- * (destructors run already, on another thread or around this call; own stop),
- * RT_EPERM (not attached), RT_ESTATE (inside a blocking region or a no-GC
- * stretch; no heap).
+ * (destructors run already, on another thread or around this call; own stop, or
+ * a destructor has left one), RT_EPERM (not attached), RT_ESTATE (inside a
+ * blocking region, or a destructor has left one open; in a no-GC stretch; no
+ * heap).
  *
  * Attached threads.  Stops the world, for which it blocks.  A destructor may
  * collect and poll.

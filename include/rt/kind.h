@@ -68,6 +68,11 @@ enum rt_kind {
  *    stored when its thread was stopped is there, and the rest is zero.
  *  - It may read other objects that the object refers to, and memory of the
  *    host.
+ *  - In a heap with a kind with RT_KIND_DROP_DEEP, the object may be dead:
+ *    rt_size, rt_base, rt_is_heap and rt_kind_of know nothing of it.  Its
+ *    destructor may run just then, or have run.  So a destructor that frees
+ *    what the callback reads must leave the object such that the callback finds
+ *    that.
  */
 typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
 
@@ -95,8 +100,9 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  *  - It gets all memory of the object.  If the object died before the host had
  *    filled it, the rest is zero (rt_alloc_uninit: undefined).
  *  - All objects of kinds with RT_KIND_DROP that died in one collection stay in
- *    place until the last of their destructors has returned.  The destructors
- *    run in no particular order.
+ *    place until the last of their destructors has returned; those that one
+ *    rt_drop_now drops stay until it returns.  The destructors run in no
+ *    particular order.
  *  - Other objects that a dead one points to may be gone, and new objects may
  *    have their memory: rt_is_heap of such an address may be 1.  With
  *    RT_KIND_DROP_DEEP they stay.
@@ -203,11 +209,12 @@ enum rt_layout {
  * RT_KIND_DROP: dead objects are dropped: by the drop callback of their type
  * or, if that has none, by that of the kind.  Such a kind must have a drop
  * callback, or types that may have some.  With rt_config.align8 an object of at
- * most 8 bytes takes 16.
+ * most 8 bytes takes 16.  What rt_alloc_kind returns for size 0 has no
+ * destructor.
  *
  * RT_KIND_DROP_DEEP, with RT_KIND_DROP: all that a dead object reaches stays in
- * place until its drop has begun and the other objects that died with it have
- * been dropped.  Without it only the dead objects themselves stay.
+ * place as long as the object itself: until the last destructor of those that
+ * died with it has returned.  Without it only the dead objects themselves stay.
  *
  * RT_KIND_SERIAL and RT_KIND_ONCE are for kinds with trace callbacks: with
  * RT_LAYOUT_NONE, with RT_LAYOUT_WORDS and with a type without a callback they

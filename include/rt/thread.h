@@ -207,7 +207,8 @@ RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
  *
  * Attached threads; for others, inside a blocking region or a no-GC stretch,
  * and in its own stop, it does nothing.  Blocks and polls.  Does not collect,
- * but another thread may collect while this one is stopped.
+ * but another thread may collect while this one is stopped.  With
+ * RT_FINALIZE_POLL it runs destructors, which may collect.
  */
 RT_API void rt_safepoint(void);
 
