@@ -392,6 +392,8 @@ void *rt_stack_alloc(size_t n)
 	if (handlers_warn_pending() && !door_may_go_on(t))
 		return NULL;
 	supply_collect_due(t->p);
+	if (handlers_tell_notices() && !door_may_go_on(t))
+		return NULL;
 	return supply_stack(t->mc, n);
 }
 

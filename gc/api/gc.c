@@ -21,6 +21,7 @@ int rt_gc(void)
 	supply_collect(p, ASK_FORCED);
 	handlers_warn_pending();
 	finalize_tell();
+	handlers_tell_notices();
 	return RT_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "gc/mark/crew.h"
 #include "gc/mark/mark.h"
 #include "gc/mark/checkmark.h"
+#include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 
@@ -106,6 +107,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	cycle.found = mark_all(p, settings.past_end != 0);
 	if (RT_UNLIKELY(settings.checkmark != 0))
 		checkmark_all(settings.past_end != 0);
+	if (RT_UNLIKELY(settings.tracecheck != 0))
+		tracecheck_all();
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
 	flip();
 	sweep_all(p);

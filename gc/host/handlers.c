@@ -1,6 +1,7 @@
 // handlers.c - keeps the handlers of the host, and calls them.
 #include "gc/host/handlers.h"
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
 #include "gc/mark/stacks.h"
@@ -99,7 +100,8 @@ void handlers_set_oom(rt_oom_fn *fn, void *arg)
 
 // ---- warnings ----
 
-void handlers_warn(const char *text)
+// warn calls the warn handler.  Returns false if there is none.
+static bool warn(const char *text)
 {
 	rt_text_fn *fn;
 	void *arg;
@@ -110,6 +112,38 @@ void handlers_warn(const char *text)
 	mutex_unlock(&handlers.lock);
 	if (fn)
 		fn(text, arg);
+	return fn != NULL;
+}
+
+void handlers_warn(const char *text)
+{
+	warn(text);
+}
+
+enum { STDERR = 2 };
+
+// The null byte at the end of a text has room for a newline.
+static void write_line(struct text *t)
+{
+	t->buf[t->len] = '\n';
+	oscall_write(STDERR, t->buf, t->len + 1);
+}
+
+// The handler may have detached the thread, or begun a no-GC stretch; then the
+// rest is told later.
+bool handlers_tell_all(void)
+{
+	struct text t;
+	bool any = false;
+
+	while (!door_nogc() && door_attached(false) == RT_OK &&
+	       notices_take(&t)) {
+		if (!warn(t.buf))
+			write_line(&t);
+		any = true;
+	}
+	notices_done();
+	return any;
 }
 
 static RT_NOINLINE void tell_mappings(void)

@@ -11,6 +11,9 @@
 #include <rt/gc.h>
 #include <stdbool.h>
 
+#include "runtime/base/base.h"
+#include "gc/mark/notices.h"
+
 // handlers_set_oom and handlers_set_warn replace a handler; a null fn removes
 // it.
 void handlers_set_oom(rt_oom_fn *fn, void *arg);
@@ -36,6 +39,16 @@ bool handlers_warn_pending(void);
 // are ready, and handlers_tell_ready calls it, if there is one.
 void handlers_set_ready(rt_ready_fn *fn, void *arg);
 void handlers_tell_ready(size_t n);
+
+// handlers_tell_notices tells the host what was found in stops (notices.h): the
+// warn handler, or stderr if there is none.  Public functions that may have
+// collected call it where they hold no lock.  Returns true if the host's
+// handler may have run.
+bool handlers_tell_all(void);
+RT_INLINE bool handlers_tell_notices(void)
+{
+	return RT_UNLIKELY(notices_left() != 0) && handlers_tell_all();
+}
 
 // handlers_fork_lock takes the handlers' lock for a fork, handlers_fork_unlock
 // releases it.

@@ -12,6 +12,8 @@
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
 #include "gc/mark/statics.h"
+#include "gc/mark/sites.h"
+#include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cycle.h"
@@ -65,6 +67,8 @@ static void heap_fini(void)
 	handles_fini();
 	stacks_fini();
 	statics_fini();
+	sites_fini();
+	notices_fini();
 	mcache_fini();
 	mheap_fini();
 	arena_fini();

@@ -341,6 +341,11 @@ void *supply_request(struct rt_thread *t, struct want *w)
 		w->dry = false; // the handler may have allocated
 	}
 	supply_collect_before_object(t->p);
+	if (handlers_tell_notices()) {
+		if (!door_may_go_on(t))
+			return NULL;
+		w->dry = false;
+	}
 	// The kind may have ended while the thread was stopped.
 	if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
 		return NULL;

@@ -5,13 +5,13 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/poison.h"
 #include "gc/mark/drops.h"
-#include "gc/mark/trace.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/frames.h"
 #include "gc/mark/stacks.h"
 #include "gc/mark/statics.h"
+#include "gc/mark/describe.h"
 
 // Words to look at, and what the report calls them.
 struct region {
@@ -26,53 +26,6 @@ struct region {
 
 // ---- the report ----
 
-enum { DESCRIBED = 80 }; // bytes of what a describe callback says
-
-// add_kind adds the name of a kind, or what it is called without one.
-static void add_kind(struct text *t, unsigned kind, const char *without)
-{
-	const char *name = layouts[kind].name;
-
-	text_str(t, name[0] != 0 ? name : without);
-}
-
-// add_described adds what the host says of an object, in quotes.  Its type
-// knows more than its kind.
-static void add_described(struct text *t, const struct object *o)
-{
-	const struct layout *l = &layouts[o->kind];
-	const rt_type *type = layout_type(l, o->base, o->size);
-	bool by_type = type && type->describe;
-	rt_describe_fn *describe = by_type ? type->describe : l->describe;
-	char said[DESCRIBED + 1];
-	size_t n;
-
-	if (!describe)
-		return;
-	n = base_min(describe((const void *)o->base, o->size, said, DESCRIBED,
-			      by_type ? type->arg : l->arg),
-		     DESCRIBED);
-	said[n] = 0;
-	for (size_t i = 0; i < n; i++)
-		if (said[i] < ' ' || said[i] > '~')
-			said[i] = '?';
-	text_str(t, " \"");
-	text_str(t, said);
-	text_str(t, "\"");
-}
-
-static void add_name(struct text *t, const struct trace_check *c)
-{
-	text_str(t, ", reference ");
-	if (c->has_name)
-		text_str(t, c->name);
-	if (c->index == RT_NO_INDEX)
-		return;
-	text_str(t, "[");
-	text_u64(t, c->index);
-	text_str(t, "]");
-}
-
 // find_word returns the address of a word of an object, or 0.
 RT_NO_SANITIZE
 static uintptr_t find_word(const struct object *o, uintptr_t word)
@@ -83,6 +36,12 @@ static uintptr_t find_word(const struct object *o, uintptr_t word)
 		if (poison_word(*(const uintptr_t *)at) == word)
 			return at;
 	return 0;
+}
+
+static void add_label(struct text *t, const struct trace_check *c)
+{
+	text_str(t, ", reference ");
+	describe_label(t, &c->asker.label);
 }
 
 // begin_report begins a text about an object that is not marked.
@@ -141,8 +100,8 @@ static RT_NORETURN void missed_by_fn(const struct trace_check *c,
 
 	begin_report(&t, &c->missed);
 	add_region(&t, &r, code);
-	if (c->named)
-		add_name(&t, c);
+	if (c->asker.label.given)
+		add_label(&t, c);
 	end_report(&t);
 }
 
@@ -156,13 +115,13 @@ static RT_NORETURN void missed_by_object(const struct trace_check *c,
 
 	object_find(base, &from);
 	begin_report(&t, &c->missed);
-	add_kind(&t, from.kind, "an object");
+	describe_kind(&t, from.kind, "an object");
 	text_str(&t, " at ");
 	text_hex(&t, base);
-	add_described(&t, &from);
+	describe_said(&t, &from);
 	at = c->at != 0 ? c->at : find_word(&from, c->word);
-	if (c->named) {
-		add_name(&t, c);
+	if (c->asker.label.given) {
+		add_label(&t, c);
 	} else if (at - base < from.size) {
 		text_str(&t, ", offset ");
 		text_u64(&t, at - base);
@@ -200,7 +159,7 @@ static void check_values(const struct region *r, const rt_value_format *f)
 	trace_check_init(&c);
 	c.inside = r->stack;
 	for (uintptr_t at = r->lo; r->hi - at >= f->stride; at += f->stride) {
-		trace_values(&c.t, at, at + f->stride, f);
+		trace_values(&c.asker.t, at, at + f->stride, f);
 		if (c.missed.base != 0)
 			missed_by_root(&c.missed, r, at);
 	}
@@ -344,10 +303,10 @@ static void check_object(struct trace_check *c, unsigned kind, uintptr_t obj,
 	if (layout_is_words(kind))
 		check_words(c, obj, end);
 	else
-		trace_references(&c->t, kind, obj, end - obj);
+		trace_references(&c->asker.t, kind, obj, end - obj);
 	if (c->missed.base != 0)
 		missed_by_object(c, obj);
-	c->named = false;
+	c->asker.label.given = false;
 }
 
 // check_span leaves out dead objects that lead to nothing, and those whose drop
@@ -388,7 +347,7 @@ static void check_objects(void)
 	const struct mspan *s;
 
 	trace_check_init(&c);
-	trace_enter(&c.t);
+	trace_enter(&c.asker.t);
 	while ((s = mheap_next_span(&page)) != NULL) {
 		unsigned kind = spanclass_kind(s->spanclass);
 
@@ -408,12 +367,12 @@ static void check_fns(void)
 	struct trace_check c;
 
 	trace_check_init(&c);
-	trace_enter(&c.t);
+	trace_enter(&c.asker.t);
 	for (size_t i = 0; i < rootfns_count(); i++) {
-		rootfns_call(i, &c.t);
+		rootfns_call(i, &c.asker.t);
 		if (c.missed.base != 0)
 			missed_by_fn(&c, rootfns_name(i), rootfns_code(i));
-		c.named = false;
+		c.asker.label.given = false;
 	}
 	trace_leave();
 }

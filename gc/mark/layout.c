@@ -7,6 +7,10 @@
 
 struct layout layouts[KIND_COUNT];
 
+// Kinds ever registered, in all heaps.  The caller of layout_set keeps others
+// from it.
+static uint32_t registered;
+
 void layout_init(void)
 {
 	memset(layouts, 0, sizeof layouts);
@@ -23,6 +27,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 	    .how = d->layout,
 	    .flags = d->flags,
 	    .formatted = d->format != NULL,
+	    .born = ++registered,
 	    .type = d->type,
 	    .header_offset = d->header_offset,
 	    .header_mask = d->header_mask,

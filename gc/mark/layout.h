@@ -28,6 +28,7 @@ struct layout {
 	uint32_t flags; // enum rt_kind_flags
 	bool formatted; // format is that of RT_LAYOUT_WORDS
 	char name[LAYOUT_NAME];
+	uint32_t born; // number of the registration; 0: a kind of every heap
 	rt_value_format format;
 	const rt_type *type;
 	size_t header_offset;
@@ -125,6 +126,19 @@ RT_INLINE const rt_type *layout_type(const struct layout *l, uintptr_t obj,
 		l->header_shift;
 	return l->how == RT_LAYOUT_HEADER ? layout_type_behind(l, value)
 					  : layout_type_numbered(l, value);
+}
+
+// layout_header returns the value in the header word of an object of size
+// bytes, whose kind has one.  Returns 0 if the object is too small.
+RT_INLINE uint64_t layout_header(const struct layout *l, uintptr_t obj,
+				 size_t size)
+{
+	uint64_t word;
+
+	if (size < l->header_offset || size - l->header_offset < sizeof word)
+		return 0;
+	word = layout_read(obj + l->header_offset);
+	return (word & l->header_mask) >> l->header_shift;
 }
 
 #endif

@@ -76,14 +76,26 @@ static void push(rt_tracer *t, uintptr_t word)
 		t->limit = t->top;
 }
 
-// ---- checking ----
+// ---- asking ----
 
 // Every reference goes through trace_slow, even one that is no address in the
 // heap, so each uses its name up.
+static void asker_init(struct trace_asker *a, enum trace_mode mode)
+{
+	*a = (struct trace_asker){
+	    .t = {.used = SIZE_MAX, .mode = (uint8_t)mode, .names = 1}};
+}
+
 void trace_check_init(struct trace_check *c)
 {
-	*c = (struct trace_check){
-	    .t = {.used = SIZE_MAX, .mode = TRACE_CHECK, .names = 1}};
+	*c = (struct trace_check){0};
+	asker_init(&c->asker, TRACE_CHECK);
+}
+
+void trace_told_init(struct trace_told *told, struct targets *targets)
+{
+	*told = (struct trace_told){.targets = targets};
+	asker_init(&told->asker, TRACE_TOLD);
 }
 
 bool trace_is_marked(const struct object *o)
@@ -111,7 +123,7 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 	if (c->missed.base != 0)
 		return;
 	if (!trace_misses(word, c->inside, &o)) {
-		c->named = false;
+		c->asker.label.given = false;
 		return;
 	}
 	c->missed = o;
@@ -119,25 +131,61 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 	c->at = at;
 }
 
+// note_told notes that the object that a word refers to was told.
+static void note_told(struct trace_told *told, uintptr_t word)
+{
+	struct object o;
+	struct target *target = NULL;
+
+	if (object_find(word & ~(uintptr_t)7, &o) &&
+	    layout_refers(o.kind, o.base, word))
+		target = targets_find(told->targets, o.base);
+	if (target) {
+		target->told = true;
+		if (told->asker.label.given && target->at < told->before &&
+		    (!told->near.given || target->at >= told->near_at)) {
+			told->near_at = target->at;
+			told->near = told->asker.label;
+		}
+	}
+	told->asker.label.given = false;
+}
+
+// ask does something with a reference that is not pushed.
+static RT_NOINLINE void ask(rt_tracer *t, uintptr_t word, uintptr_t at)
+{
+	if (t->mode == TRACE_CHECK)
+		check((struct trace_check *)t, word, at);
+	else
+		note_told((struct trace_told *)t, word);
+}
+
+// wants_label tells whether the label of a reference counts: after the first
+// missed reference none does.
+static bool wants_label(const rt_tracer *t)
+{
+	return t->mode == TRACE_TOLD ||
+	       (t->mode == TRACE_CHECK &&
+		((const struct trace_check *)t)->missed.base == 0);
+}
+
 void trace_name(rt_tracer *t, const char *name, size_t index)
 {
-	struct trace_check *c = (struct trace_check *)t;
+	struct trace_label *label = &((struct trace_asker *)t)->label;
 
-	if (t->mode != TRACE_CHECK || c->missed.base != 0)
+	if (!wants_label(t))
 		return;
-	c->named = true;
-	c->has_name = name != NULL;
-	c->index = index;
-	memset(c->name, 0, sizeof c->name);
+	*label = (struct trace_label){
+	    .given = true, .has_name = name != NULL, .index = index};
 	if (name)
-		strncpy(c->name, name, sizeof c->name - 1);
+		strncpy(label->name, name, sizeof label->name - 1);
 }
 
 // slow_at does something with a reference that is at an address, or 0.
 static void slow_at(rt_tracer *t, uintptr_t word, uintptr_t at)
 {
-	if (t->mode == TRACE_CHECK)
-		check((struct trace_check *)t, word, at);
+	if (t->mode >= TRACE_CHECK)
+		ask(t, word, at);
 	else
 		push(t, word);
 }

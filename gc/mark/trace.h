@@ -33,31 +33,54 @@
 #include "runtime/spans/object.h"
 #include "gc/mark/layout.h"
 #include "gc/mark/scan.h"
+#include "gc/mark/targets.h"
 
 enum trace_mode {
 	TRACE_MARK,  // push every reference
 	TRACE_AGAIN, // push those that are not known to be marked
 	TRACE_CHECK, // look whether what it leads to is marked
+	TRACE_TOLD,  // look what it leads to up in a table of targets
 };
 
 enum { TRACE_NAME = 48 }; // bytes of a reference's name, with its end
 
-// A tracer for TRACE_CHECK, and what it has found: the first reference of an
-// object that leads to an unmarked one.
-struct trace_check {
-	struct rt_tracer t;
-	struct object missed; // base 0: none
-	uintptr_t word;	      // the reference
-	uintptr_t at;	      // where it is; 0: a callback told it
-	size_t index;	      // as rt_trace_name has it
-	bool inside;	      // what is told is from a stack
-	bool named;
+// What rt_trace_name says of the reference that is told next.
+struct trace_label {
+	bool given;
 	bool has_name;
+	size_t index;
 	char name[TRACE_NAME];
 };
 
-// trace_check_init makes a tracer for TRACE_CHECK.
+// A tracer that only asks.
+struct trace_asker {
+	struct rt_tracer t;
+	struct trace_label label;
+};
+
+// A tracer for TRACE_CHECK, and what it has found: the first reference of an
+// object that leads to an unmarked one.
+struct trace_check {
+	struct trace_asker asker;
+	struct object missed; // base 0: none
+	uintptr_t word;	      // the reference
+	uintptr_t at;	      // where it is; 0: a callback told it
+	bool inside;	      // what is told is from a stack
+};
+
+// A tracer for TRACE_TOLD.  It marks targets as told, and keeps the last label
+// of one that is before an offset.
+struct trace_told {
+	struct trace_asker asker;
+	struct targets *targets;
+	uint64_t before;
+	uint64_t near_at;	 // offset of that target
+	struct trace_label near; // given: there is one
+};
+
+// trace_check_init and trace_told_init make a tracer.
 void trace_check_init(struct trace_check *c);
+void trace_told_init(struct trace_told *told, struct targets *targets);
 
 // trace_enter makes t the tracer of the calling thread's callbacks, until
 // trace_leave.

@@ -243,6 +243,43 @@ typedef struct rt_config {
 	 * after the last use, as it would for a plain pointer.
 	 */
 	const rt_value_format *stack_format;
+
+	/*
+	 * 1: finds references that a trace callback or a bitmap forgets.  After
+	 * each marking one thread looks at all aligned words of every marked
+	 * object whose references a callback or a type tells.  A word is
+	 * reported if it leads to another object, as an address or in a format,
+	 * and if the object told no reference to that one.  The formats are
+	 * that of the type and stack_format.
+	 *
+	 * A report is one line.  It names the object by its kind, type and
+	 * description (rt_describe_fn), and the offset of the word.  It names
+	 * the last reference before the word that has a name (rt_trace_name).
+	 * Then it names the object that the word leads to, in the same way.  The
+	 * line says whether something else reaches that one.  If not, the same
+	 * collection frees it or makes its destructor ready; these lines come
+	 * first.
+	 *
+	 * A type and an offset are reported once, and once more when they are
+	 * first seen to lead to an object that nothing else reaches.  Words of a
+	 * type's tail count as those of its first element.  Where a callback
+	 * tells everything, the kind counts as the type; a kind that is
+	 * registered anew counts as new.  A collection reports at most 64, and
+	 * adds a line with the number of the others, which may come later.
+	 *
+	 * The warn handler (rt_set_warn_handler) gets each line after the world
+	 * was started.  Without a handler the lines are written to stderr.
+	 *
+	 * A number that looks like an address, and an old pointer in an unused
+	 * part of an object, are reported as well, except in the value word of a
+	 * pair whose tag says that it is no reference, if a bitmap describes it.
+	 * A reference of an object to itself need not be told.  Not looked at
+	 * are kinds without references, kinds of words, and memory outside the
+	 * heap.  Nothing is kept alive by the search.
+	 */
+	uint8_t tracecheck;
+
+	uint8_t spare[7]; /* 0 */
 } rt_config;
 
 /*
@@ -269,7 +306,7 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
  * finding errors checkmark clobberfree gcstress poison guard_large
- * guard_small.  Values have the ranges of rt_config.  A size is a decimal
+ * guard_small tracecheck.  Values have the ranges of rt_config.  A size is a decimal
  * number of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
  * decimal numbers, which may be negative in RTDEBUG.  An empty variable counts
  * as unset.  Of several items of one name, the last counts.

@@ -117,9 +117,12 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * end the process.  These are contradictions of statistics under
  * RT_CHECK_REPORT; once, that the heap uses four fifths of the mappings that
  * the system allows (/memory/mappings/limit:count); once for each thread, that
- * it runs on a stack that is not known (rt/stack.h); and what an RT_ENOTSUP
- * means.  fn runs on the thread that found the problem, with the world started
- * and no lock held.  By default there is none.
+ * it runs on a stack that is not known (rt/stack.h); what an RT_ENOTSUP means;
+ * and what rt_config.tracecheck finds, a line in each call.  fn runs with the
+ * world started and no lock held, on the thread that found the problem.  What
+ * tracecheck found may come on any thread that allocates or collects, but on
+ * one at a time, so fn must return.  By default there is none; then the lines
+ * of tracecheck are written to stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

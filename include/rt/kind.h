@@ -57,8 +57,8 @@ enum rt_kind {
  *    thread-local variables as well; a callback may use 128 KiB of it.
  *  - Several threads may call it at the same time, even for the same object. It
  *    may be called more than once for one object in one collection, and outside
- *    of marking too (rt_config.checkmark).  So it changes nothing, except as
- *    rt_trace_first says.  RT_KIND_SERIAL and RT_KIND_ONCE promise more.
+ *    of marking too (rt_config.checkmark, tracecheck).  So it changes nothing,
+ *    except as rt_trace_first says.  RT_KIND_SERIAL and RT_KIND_ONCE promise more.
  *  - It never runs inside another callback of the library.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
@@ -80,12 +80,15 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * A describe callback writes what a person would call an object, for example
  * Table#registry, into buf.  It writes at most n bytes and returns their
  * number; no null byte is needed.  Bytes that are not printable ASCII are shown
- * as '?'. Reports of this library call it; in this version that is the report
- * of rt_config.checkmark, just before the process ends.
+ * as '?'. Reports of this library call it, with the world stopped: that of
+ * rt_config.checkmark, just before the process ends, and those of
+ * rt_config.tracecheck.
  *
- * size is rt_size(obj).  It may be called wherever a trace callback may be, even
- * for an object that the host has not filled yet.  It must not do what a trace
- * callback must not do.  It tells no references.
+ * size is rt_size(obj).  The object may be one that the host has not filled
+ * yet, or one that nothing reaches any more.  Then what it told is still there,
+ * but what a reference that was forgotten leads to may be gone.  What a trace
+ * callback must not do a describe callback must not do either.  It tells no
+ * references.
  */
 typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
 			      void *arg);

@@ -28,10 +28,12 @@ static const rt_config defaults = {
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
-static_assert(sizeof(rt_config) == 88, "a new field goes into fields, too");
+static_assert(sizeof(rt_config) == 96, "a new field goes into fields, too");
 static_assert(offsetof(rt_config, guard_small) + 2 ==
 		      offsetof(rt_config, stack_format) &&
 		  offsetof(rt_config, stack_format) + sizeof(void *) ==
+		      offsetof(rt_config, tracecheck) &&
+		  offsetof(rt_config, spare) + sizeof settings.spare ==
 		      sizeof(rt_config),
 	      "no byte is unknown that could be set");
 
@@ -86,6 +88,7 @@ static const struct field fields[] = {
     FIELD(poison, FIELD_U8, true, 0, 1),
     FIELD(guard_large, FIELD_U8, true, 0, 1),
     FIELD(guard_small, FIELD_U16, true, 0, UINT16_MAX),
+    FIELD(tracecheck, FIELD_U8, true, 0, 1),
 };
 
 static size_t field_width(const struct field *f)
@@ -204,7 +207,7 @@ bool settings_known(const void *s, size_t size, size_t least, size_t known)
 bool settings_initialised(const rt_config *c)
 {
 	return settings_known(c, c->struct_size, SETTINGS_MIN_STRUCT,
-			      sizeof *c);
+			      offsetof(rt_config, spare));
 }
 
 void settings_default(rt_config *c, size_t size)

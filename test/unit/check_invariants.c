@@ -15,6 +15,9 @@
 #include "gc/mark/drops.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/notices.h"
+#include "gc/mark/sites.h"
+#include "gc/mark/targets.h"
 #include "gc/mark/gain.h"
 #include "test/unit/invariants_cases.h"
 
@@ -72,6 +75,11 @@ static struct {
 	struct drops drops;
 	struct mspan *dead_span; // queued, with a dead object
 	struct mspan waiting;	 // not queued
+	struct targets targets;
+	struct sites sites;
+	struct site site[2];
+	uint32_t site_slot[4];
+	struct notices notices;
 	struct pacer pacer;
 	struct ask_queue asks;
 	struct ask ask[2];
@@ -79,6 +87,10 @@ static struct {
 	struct workers workers;
 	struct worker worker;
 } x;
+
+#define U64(field, v) atomic_u64_store_relaxed(&(field), (uint64_t)(v))
+#define U32(field, v) atomic_u32_store_relaxed(&(field), (uint32_t)(v))
+#define PTR(field, v) atomic_ptr_store_relaxed(&(field), (v))
 
 static uintptr_t *objects;
 enum { NOBJECTS = 3000 };
@@ -131,6 +143,24 @@ static void use_heap(void)
 	ck_assert_ptr_nonnull(rt_stack_alloc(2048));
 }
 
+// copy_found makes what tracecheck has found.
+static void copy_found(void)
+{
+	struct site key = {.kind = 3, .offset = 8};
+	struct site_found found = {.at = 8, .how = SITE_LOST};
+
+	ck_assert(targets_begin(&x.targets, 3));
+	targets_add(&x.targets, (uintptr_t)&x, 8);
+	ck_assert(sites_note(&key, &found));
+	x.site[0] = sites.site[0];
+	x.site_slot[0] = x.site_slot[1] = 1;
+	x.site_slot[2] = x.site_slot[3] = 1;
+	x.sites = (struct sites){x.site, x.site_slot, 1, 2};
+	sites_fini();
+	x.notices.n = 1;
+	U32(x.notices.left, 1);
+}
+
 static void copy_parts(void)
 {
 	x.table = arena.table[0];
@@ -154,6 +184,7 @@ static void copy_parts(void)
 	x.handles = handles;
 	x.drops = drops;
 	x.dead_span = drops.next;
+	copy_found();
 	x.rootfn.fn = tell_nothing;
 	x.rootfns = (struct rootfns){&x.rootfn, 1, 1};
 	x.sweep = sweep;
@@ -300,6 +331,11 @@ static void prepare(void)
 	X(handles_check(&x.handles))                                           \
 	X(drops_check(&x.drops))                                               \
 	X(mspan_check(x.dead_span))                                            \
+	X(targets_check(&x.targets))                                           \
+	X(sites_check(&x.sites))                                               \
+	X(sites_check(&sites))                                                 \
+	X(notices_check(&x.notices))                                           \
+	X(notices_check(&notices))                                             \
 	X(pacer_check(&x.pacer))                                               \
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \
@@ -318,10 +354,6 @@ TEST(a_heap_in_use_is_healthy)
 }
 
 // ---- the ways to break them ----
-
-#define U64(field, v) atomic_u64_store_relaxed(&(field), (uint64_t)(v))
-#define U32(field, v) atomic_u32_store_relaxed(&(field), (uint32_t)(v))
-#define PTR(field, v) atomic_ptr_store_relaxed(&(field), (v))
 
 // The first chunk's word in the scavenge index: cycle, then pages in use, pages
 // when the cycle began, and whether it is to be scavenged.

@@ -660,7 +660,44 @@
 	X(mcentral_check_span(x.dead_span),                                    \
 	  "span in a set is in the queue of drops", x.dead_span->needzero = 1) \
 	X(kinds_check(&x.kinds), "kind of the library's has destructors",      \
-	  U32(x.kinds.drops, 1u << KIND_WORDS))
+	  U32(x.kinds.drops, 1u << KIND_WORDS)) \
+	X(targets_check(&x.targets),                                           \
+	  "table of targets is not where its fields say", x.targets.room = 1)  \
+	X(targets_check(&x.targets), "table of targets is neither of the two", \
+	  x.targets.slot++)                                                    \
+	X(targets_check(&x.targets), "table of targets is too full",           \
+	  x.targets.n = 5)                                                     \
+	X(targets_check(&x.targets), "table of targets is too full",           \
+	  x.targets.mask--)                                                    \
+	X(targets_check(&x.targets),                                           \
+	  "table of targets is larger than its memory", x.targets.mask = 255)  \
+	X(targets_check(&x.targets), "target is not where a search finds it",  \
+	  x.targets.slot[0].base = x.targets.slot[1].base = 8;                 \
+	  x.targets.slot[2].base = x.targets.slot[3].base = 8)                 \
+	X(targets_check(&x.targets),                                           \
+	  "table of targets has another number of them", x.targets.n++)        \
+	X(sites_check(&x.sites),                                               \
+	  "table of sites is not where its fields say", x.sites.site = NULL)   \
+	X(sites_check(&x.sites),                                               \
+	  "table of sites is not where its fields say", x.sites.slot = NULL)   \
+	X(sites_check(&x.sites), "table of sites has more than it has room",   \
+	  x.sites.n = 3)                                                       \
+	X(sites_check(&x.sites), "site is not where a search finds it",        \
+	  memset(x.site_slot, 0, sizeof x.site_slot))                          \
+	X(sites_check(&x.sites), "site has another state than there are",      \
+	  x.site[0].told = SITE_LOST + 1)                                      \
+	X(sites_check(&x.sites), "site has another state than there are",      \
+	  x.site[0].found.how = SITE_LOST + 1)                                 \
+	X(notices_check(&x.notices), "more notices than there is room for",    \
+	  x.notices.next = 2)                                                  \
+	X(notices_check(&x.notices), "more notices than there is room for",    \
+	  x.notices.n = NOTICES_MAX + 1)                                       \
+	X(notices_check(&x.notices), "another number of notices is left",      \
+	  U32(x.notices.left, 0))                                              \
+	X(notices_check(&x.notices), "notice has no end",                      \
+	  x.notices.line[0].len = sizeof x.notices.line[0].buf)                \
+	X(notices_check(&x.notices), "notice has no end",                      \
+	  x.notices.line[0].buf[0] = 'x')
 
 #define CASES_CYCLE(X)                                                         \
 	X(pacer_check(&x.pacer), "goal is less than the rule says",            \

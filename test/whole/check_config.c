@@ -66,6 +66,7 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.guard_large, 0);
 	ck_assert_uint_eq(config.guard_small, 0);
 	ck_assert_ptr_null(config.stack_format);
+	ck_assert_uint_eq(config.tracecheck, 0);
 }
 
 TEST(init_writes_only_the_size_given)
@@ -123,6 +124,7 @@ TEST(values_in_range_are_kept)
 	config.poison = 1;
 	config.guard_large = 1;
 	config.guard_small = UINT16_MAX;
+	config.tracecheck = 1;
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 	ck_assert(same(&config, &resolved));
 }
@@ -170,6 +172,9 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(clobberfree, 2);
 	REFUSED(poison, 2);
 	REFUSED(guard_large, 2);
+	REFUSED(tracecheck, 2);
+	for (size_t i = 0; i < sizeof config.spare; i++)
+		REFUSED(spare[i], 1);
 }
 
 TEST(stop_signal_can_be_caught_and_is_no_fault)
@@ -308,7 +313,7 @@ TEST(environment_sets_every_debug_name)
 	       "gc_threads=-1,double_check=1,stop_signal=-1,stop_grace_us=7,"
 	       "past_end=0,align8=1,gc_threads=2,huge_pages=0,populate=0,"
 	       "checkmark=1,clobberfree=1,gcstress=5,poison=1,"
-	       "guard_large=1,guard_small=1000",
+	       "guard_large=1,guard_small=1000,tracecheck=1",
 	       1);
 	ck_assert_int_eq(rt_config_from_env(&config), RT_OK);
 	ck_assert_uint_eq(config.max_heap, (size_t)SETTINGS_MAX_HEAP);
@@ -329,6 +334,7 @@ TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.poison, 1);
 	ck_assert_uint_eq(config.guard_large, 1);
 	ck_assert_uint_eq(config.guard_small, 1000);
+	ck_assert_uint_eq(config.tracecheck, 1);
 	ck_assert_int_eq(settings_resolve(&config, &resolved), RT_OK);
 }
 
@@ -535,7 +541,7 @@ TEST(random_environment_resolves)
 	    "gc_threads",  "double_check", "stop_signal",   "stop_grace_us",
 	    "past_end",	   "align8",	   "huge_pages",    "populate",
 	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
-	    "guard_large", "guard_small",
+	    "guard_large", "guard_small",  "tracecheck",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

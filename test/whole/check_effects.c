@@ -243,6 +243,30 @@ static uint64_t size_of_100(void)
 	return rt_size(rt_alloc(100));
 }
 
+static void forget(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)t, (void)obj, (void)size, (void)arg;
+}
+
+// Lines about a word that no callback tells.
+static uint64_t forgotten_named(void)
+{
+	rt_kind_desc d;
+	uintptr_t *p;
+
+	attach_anew(RT_THREAD_EXACT);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TRACE;
+	d.trace = forget;
+	p = rt_alloc_kind(rt_kind_register(&d), 32);
+	p[1] = (uintptr_t)rt_alloc(32);
+	root[0] = (uintptr_t)p;
+	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
+	ck_assert_int_eq(rt_set_warn_handler(count_report, NULL), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	return nreports;
+}
+
 // ---- the table ----
 
 static const struct row {
@@ -290,6 +314,8 @@ static const struct row {
     ROW(guard_large, 1, size_of_40001, 40001),
     ROW(guard_small, 0, size_of_100, 112),
     ROW(guard_small, 1, size_of_100, 100),
+    ROW(tracecheck, 0, forgotten_named, 0),
+    ROW(tracecheck, 1, forgotten_named, 1),
 };
 
 // The fields without rows.
@@ -311,6 +337,7 @@ static const struct elsewhere {
     ELSEWHERE(concurrent, "only 0 in this version; check_config"),
     ELSEWHERE(checkmark, "it ends the process; check_debug"),
     ELSEWHERE(poison, "needs a sanitizer or memcheck; check_poison"),
+    ELSEWHERE(spare, "only 0; check_config"),
     ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),
 };
 
@@ -336,6 +363,7 @@ static void configure(rt_config *c, const struct row *r)
 	COPY(gcstress);
 	COPY(guard_large);
 	COPY(guard_small);
+	COPY(tracecheck);
 }
 
 // Every byte of a configuration is in a field that a row sets, or that has no

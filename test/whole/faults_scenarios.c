@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "gc/mark/crew.h"
+#include "gc/mark/sites.h"
 #include "gc/mark/work.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
+#include "runtime/os/settings.h"
 #include "runtime/base/sizeclass.h"
 #include "runtime/os/sysmem.h"
 #include "runtime/os/throw.h"
@@ -567,6 +569,48 @@ static unsigned act_drops(void)
 	return failed;
 }
 
+static void forget(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)t, (void)obj, (void)size, (void)arg;
+}
+
+enum { FORGOTTEN = 300 };
+
+// Tables of tracecheck that are refused make the report shorter.
+static void prepare_forgotten(void)
+{
+	rt_kind_desc d;
+	void **p;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TRACE;
+	d.trace = forget;
+	p = rt_alloc_kind(rt_kind_register(&d), FORGOTTEN * sizeof *p);
+	require(p != NULL, "an object");
+	keep(p);
+	for (unsigned i = 0; i < FORGOTTEN; i++)
+		keep(p[i] = rt_alloc_noscan(16));
+}
+
+static unsigned act_forgotten(void)
+{
+	settings.tracecheck = 1;
+	// Without a handler the report is written.
+	if (trial.kind == OSCALL_WRITE)
+		rt_set_warn_handler(NULL, NULL);
+	act_gc();
+	settings.tracecheck = 0;
+	return 0;
+}
+
+static void check_forgotten(void)
+{
+	require(live_after_gc() == FORGOTTEN + 1, "an object is lost");
+	settings.tracecheck = 1;
+	act_gc();
+	require(sites.n == FORGOTTEN, "a word is not noted");
+}
+
 const struct scenario scenarios[SCENARIOS] = {
     {"init", NULL, act_init, NULL, 0},
     {"first objects", NULL, act_classes, NULL, 0},
@@ -575,6 +619,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"growth undone", NULL, act_growth_undone, NULL, 0},
     {"marking", prepare_mark, act_gc, check_mark, 0},
     {"helpers", make_wide, act_gc, check_helpers, 0},
+    {"tracecheck", prepare_forgotten, act_forgotten, check_forgotten, 0},
     {"roots", NULL, act_roots, NULL, 0},
     {"destructors", NULL, act_drops, NULL, 0},
     {"registered stacks", NULL, act_registered, NULL, 0},

@@ -1,0 +1,59 @@
+// notices.h - lines for the host that were found while the world was stopped.
+//
+// Go: none.
+//
+// The stopper adds them.  After the stop attached threads take them, one thread
+// at a time, so that the host gets them in order.  A line that nobody has taken
+// when the next stop adds some stays in front of those.
+//
+// A thread that takes a line is not stopped meanwhile, so only two threads that
+// take need exclusion: telling.  A thread keeps it over many lines, also while
+// the host's handler runs, where it may be stopped, and where a collection may
+// add lines.  The thread itself may take them there, inside the handler.
+#ifndef GC_MARK_NOTICES_H
+#define GC_MARK_NOTICES_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/os/throw.h"
+
+enum { NOTICES_MAX = 72 };
+
+struct notices {
+	struct text line[NOTICES_MAX];
+	uint32_t n;	    // lines; stopper
+	uint32_t next;	    // of them, to be taken; teller, or stopper
+	atomic_u32 left;    // lines to be taken; teller, or stopper
+	atomic_u32 telling; // 1: a thread takes lines
+};
+
+RT_GLOBAL struct notices notices;
+
+// notices_room drops the lines that were taken, and returns how many more there
+// is room for.  notices_add adds one, for which there must be room.  The world
+// must be stopped.
+uint32_t notices_room(void);
+void notices_add(const struct text *t);
+
+// notices_left returns the number of lines that nobody has taken.
+RT_INLINE uint32_t notices_left(void)
+{
+	return atomic_u32_load_relaxed(&notices.left);
+}
+
+// notices_take takes the next line.  Returns false if there is none, and while
+// another thread takes lines.  The caller must be a thread that a stop waits
+// for.  notices_done must follow the last call.
+bool notices_take(struct text *out);
+void notices_done(void);
+
+// notices_fork_child drops all lines, which are told in the parent.
+void notices_fork_child(void);
+
+// notices_fini drops all lines.
+void notices_fini(void);
+
+// notices_check returns NULL if all invariants hold, otherwise what does not.
+// The world must be stopped.
+const char *notices_check(const struct notices *all);
+
+#endif

@@ -1,0 +1,61 @@
+// sites.h - the words of types that tracecheck has found.
+//
+// Go: none.
+//
+// A site is a place in the objects of one kind and type, whatever object it was
+// found in.  It is reported once, and once more when it is first found to lead
+// to an object that nothing else reaches.  Sites are kept for as long as the
+// heap lives.  A kind that is registered anew has new ones.
+//
+// Only the thread that has stopped the world uses them.
+#ifndef GC_MARK_SITES_H
+#define GC_MARK_SITES_H
+
+#include "runtime/base/base.h"
+
+// What is known of the object that a site leads to.
+enum site_target {
+	SITE_NONE,
+	SITE_REACHED, // something else reaches it as well
+	SITE_LOST,    // nothing else does
+};
+
+// Where a site was found.
+struct site_found {
+	uintptr_t obj;
+	uint64_t at; // offset of the word
+	uintptr_t target;
+	uint8_t how; // enum site_target
+};
+
+struct site {
+	unsigned kind;
+	uint32_t born;		 // of the kind's layout
+	uint64_t type;		 // address of the type, or what stands for it
+	uint64_t offset;	 // in the tail: in its first element
+	uint8_t told;		 // enum site_target: the most that was reported
+	struct site_found found; // in this collection
+};
+
+struct sites {
+	struct site *site;
+	uint32_t *slot; // hash table of numbers of sites + 1; twice the room
+	uint32_t n;
+	uint32_t room;
+};
+
+RT_GLOBAL struct sites sites;
+
+// sites_note notes that a site, of which all fields up to offset count, was
+// found.  Of several times in one collection the first counts, but one that
+// leads to a lost object comes before all others.  Returns false if the system
+// refuses memory.
+bool sites_note(const struct site *key, const struct site_found *found);
+
+// sites_fini frees all sites.
+void sites_fini(void);
+
+// sites_check returns NULL if all invariants hold, otherwise what does not.
+const char *sites_check(const struct sites *all);
+
+#endif

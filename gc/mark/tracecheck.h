@@ -1,0 +1,24 @@
+// tracecheck.h - does an object have references that nobody tells?
+//
+// Go: none.
+//
+// After marking, every marked object that a callback or a type describes is
+// asked once more for its references, and all its words are looked at.  A word
+// that leads to another object, of which no told reference leads there, is a
+// site (sites.h).  It leads to an object that is marked all the same, or that
+// is about to be freed.
+//
+// Nothing is marked, so nothing is kept alive by this.  The lines of the report
+// are left in notices.h.
+#ifndef GC_MARK_TRACECHECK_H
+#define GC_MARK_TRACECHECK_H
+
+#include "runtime/base/base.h"
+
+enum { TRACECHECK_LINES = 64 }; // sites that one collection reports
+
+// tracecheck_all looks at all marked objects.  The world must be stopped, every
+// run retired, and marking over.
+void tracecheck_all(void);
+
+#endif
