@@ -89,7 +89,8 @@ mode gcstress=4001 life
 mode checkmark=1 meta
 mode clobberfree=1 meta
 mode poison=1 meta
-mode gcstress=10007,checkmark=1,clobberfree=1 life
+mode tracecheck=1 meta
+mode gcstress=10007,checkmark=1,clobberfree=1,tracecheck=1 life
 
 # ---- the self-checking tour of forms and primitives
 

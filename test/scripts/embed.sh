@@ -103,6 +103,30 @@ check_stressed() {
 	verdict $? "$1 prints $1.expected while its heap is collected often"
 }
 
+# expected_words NAME: the offsets in which the example has old pointers or
+# numbers like them on purpose, as a pattern; nothing if it has none.
+expected_words() {
+	case $1 in
+	types) echo 16 ;; # the bytes of a text
+	trace) echo '\(96\|[1-9][0-9][0-9][0-9]*\)' ;; # above the stack's top
+	esac
+}
+
+# check_told NAME: its callbacks and bitmaps tell every reference.
+check_told() {
+	words=$(expected_words "$1")
+	RTDEBUG=tracecheck=1 example_run "$1" "$dir/$1-stressed" 2>"$dir/told"
+	verdict $? "$1 prints $1.expected while its references are checked"
+	if [ "$words" ]; then
+		grep -q tracecheck "$dir/told"
+		verdict $? "tracecheck finds the words of $1 that are no references"
+		sed -i -e "/, offset $words: /d" -e '/: [0-9]* others$/d' \
+			"$dir/told"
+	fi
+	diff /dev/null "$dir/told"
+	verdict $? "$1 forgets no reference"
+}
+
 # check_samples FILE: the parts of each sample add up, and no counter falls.
 check_samples() {
 	awk '
@@ -155,6 +179,7 @@ ${CC:-cc} ${RT_SANITIZER_CFLAGS-} -std=c11 $warnings -I"$srcdir/include" \
 verdict $? "stressed.c compiles"
 for name in $example_names; do
 	check_stressed "$name"
+	check_told "$name"
 done
 check_cxx g++ g++
 check_cxx clang++ clang

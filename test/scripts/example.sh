@@ -4,7 +4,7 @@
 # usage: . "$srcdir/test/scripts/example.sh"
 
 # shellcheck disable=SC2034 # for the scripts that read this one
-example_names='hello types boxes trace frames fibers abandoned files two threads monitor'
+example_names='hello types boxes trace forgotten frames fibers abandoned files two threads monitor'
 
 # example_fixed NAME: prints the part of the output read that is the same in
 # every run.

@@ -11,8 +11,8 @@ int stressed_init(const rt_config *config)
 {
 	rt_config c;
 
-	if (config)
-		return RT_EINVAL; // the examples take the defaults
 	rt_config_init(&c);
+	if (config)
+		c = *config;
 	return rt_config_from_env(&c) ? RT_EINVAL : rt_init(&c);
 }
