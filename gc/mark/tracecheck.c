@@ -337,7 +337,7 @@ static void report(const struct site_found *f)
 	text_str(&t, ", offset ");
 	text_u64(&t, f->at);
 	add_near(&t, f);
-	text_str(&t, ": nobody tells the reference to ");
+	text_str(&t, ": untold reference to ");
 	describe_object(&t, &target);
 	text_str(&t, f->how == SITE_LOST ? ", which nothing else reaches"
 					 : ", which is reached otherwise");

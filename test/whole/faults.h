@@ -15,7 +15,7 @@ enum {
 	NWIDE = 4,	// enough to call helpers for
 	MAX_NTH = 5000, // more calls than a scenario makes of a kind
 	CHILD_HIT = 42, // exit status
-	SCENARIOS = 26,
+	SCENARIOS = 27,
 };
 
 // How a run is refused.
