@@ -1,4 +1,4 @@
-// tracecheck.h - does an object have references that nobody tells?
+// tracecheck.h - finds references that no callback and no bitmap told.
 //
 // Go: none.
 //
