@@ -2,6 +2,8 @@
 #include "test/harness/shadow_layout.h"
 
 #include <rt/rt.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "runtime/pages/arena.h"
 
@@ -177,6 +179,29 @@ const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS] = {
     {"callback of pairs", RT_LAYOUT_TRACE, &pair, PAIRS, .trace = trace_pairs},
 };
 
+// drop_once requires that an object is dropped once, and is dead then.
+static void drop_once(void *obj, size_t size, void *arg)
+{
+	const uint64_t gone = UINT64_C(0xdeadd70bdeadd70b);
+	char *last = (char *)obj + size - sizeof gone;
+
+	(void)arg;
+	if (rt_is_heap(obj))
+		abort();
+	if (size < sizeof gone)
+		return;
+	if (memcmp(last, &gone, sizeof gone) == 0)
+		abort();
+	memcpy(last, &gone, sizeof gone);
+}
+
+// Two of three layouts have destructors.  None is deep: what only a dead object
+// keeps is in no copy, but a wild word might revive it.
+bool shadow_drops(const struct shadow_layout *l)
+{
+	return (l - shadow_layouts) % 3 != 0;
+}
+
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
 {
 	rt_kind_desc d;
@@ -186,6 +211,10 @@ rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
 	d.layout = l->how;
 	d.number = number;
 	d.trace = l->trace;
+	if (shadow_drops(l)) {
+		d.flags = RT_KIND_DROP;
+		d.drop = drop_once;
+	}
 	d.arg = l->trace ? (void *)l : NULL;
 	if (l->how == RT_LAYOUT_WORDS)
 		d.format = l->format;

@@ -35,6 +35,9 @@ void shadow_layouts_begin(void);
 // shadow_describe returns what registers a kind of a layout.
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number);
 
+// shadow_drops tells whether objects of a layout have destructors.
+bool shadow_drops(const struct shadow_layout *l);
+
 // shadow_step returns the words of a value, and shadow_first which of them is
 // the value word.
 unsigned shadow_step(const struct shadow_layout *l);
