@@ -171,23 +171,28 @@ static RT_NOINLINE void tell_stack(uintptr_t sp)
 	handlers_warn(t.buf);
 }
 
-bool handlers_warn_pending(void)
+// tell_pending is apart from handlers_warn_pending, which nearly always finds
+// nothing.
+static RT_NOINLINE bool tell_pending(void)
 {
+	bool mappings = sysmem_take_warning();
 	uintptr_t sp;
-	bool mappings, stack;
+	bool stack = stacks_take_warning(&sp);
 
-	// No handler runs in a no-GC stretch; a later call tells.
-	if (door_nogc())
-		return false;
-	mappings = sysmem_take_warning();
-	stack = stacks_take_warning(&sp);
-	if (RT_LIKELY(!mappings && !stack))
-		return false;
 	if (mappings)
 		tell_mappings();
 	if (stack)
 		tell_stack(sp);
-	return true;
+	return mappings || stack;
+}
+
+bool handlers_warn_pending(void)
+{
+	// No handler runs in a no-GC stretch; a later call tells.
+	if (RT_LIKELY(!stacks_warning_due() && !sysmem_warning_due()) ||
+	    door_nogc())
+		return false;
+	return tell_pending();
 }
 
 void handlers_set_warn(rt_text_fn *fn, void *arg)

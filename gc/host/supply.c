@@ -245,7 +245,9 @@ static void collect(struct rt_proc *p, struct ask *a)
 	worker_provide(p, cycle_end(p, asked));
 }
 
-void supply_collect(struct rt_proc *p, enum ask_cause cause)
+// Its callers below are on the path of each allocation that needs a span, and
+// seldom call it.
+RT_NOINLINE void supply_collect(struct rt_proc *p, enum ask_cause cause)
 {
 	struct ask a = {.cause = cause};
 
@@ -254,8 +256,9 @@ void supply_collect(struct rt_proc *p, enum ask_cause cause)
 
 void supply_collect_due(struct rt_proc *p)
 {
-	if (!door_nogc() && pacer_due(gauge_load(&gauges.heap_live),
-				      gauge_load(&gauges.stack_inuse)))
+	if (pacer_due(gauge_load(&gauges.heap_live),
+		      gauge_load(&gauges.stack_inuse)) &&
+	    !door_nogc())
 		supply_collect(p, ASK_DUE);
 }
 
@@ -264,13 +267,13 @@ static bool stress_due(void)
 {
 	uint32_t n = settings.gcstress;
 
-	return RT_UNLIKELY(n != 0) &&
+	return RT_UNLIKELY(n != 0) && !door_nogc() &&
 	       atomic_u64_add_relaxed(&stress_count, 1) % n == 0;
 }
 
 void supply_collect_before_object(struct rt_proc *p)
 {
-	if (!door_nogc() && stress_due())
+	if (stress_due())
 		supply_collect(p, ASK_DUE);
 	else
 		supply_collect_due(p);

@@ -11,8 +11,6 @@ enum {
 	ROOM_MIN = 64,	   // stacks of the first table
 	NONE = UINT32_MAX, // index of a record that is free
 	LOOK_AT = 256,	   // threads of one walk through the table
-	WARN_DUE = 1,
-	WARN_TAKEN = 2,
 };
 
 struct stacks stacks;
@@ -372,12 +370,13 @@ void stacks_look(void)
 // each is told of after another collection.
 static void warn_of(struct context *c)
 {
-	if (c->told || atomic_u32_load_acquire(&stacks.warning) != 0)
+	if (c->told ||
+	    atomic_u32_load_acquire(&stacks.warning) != STACKS_WARN_NONE)
 		return;
 	c->told = true;
 	stacks.lost = c->frame.sp;
 	// Pairs with the compare and swap in stacks_take_warning.
-	atomic_u32_store_release(&stacks.warning, WARN_DUE);
+	atomic_u32_store_release(&stacks.warning, STACKS_WARN_DUE);
 }
 
 static bool on_own(struct context *c)
@@ -411,12 +410,12 @@ void stacks_look_again(void)
 
 bool stacks_take_warning(uintptr_t *sp)
 {
-	if (RT_LIKELY(atomic_u32_load_relaxed(&stacks.warning) != WARN_DUE) ||
-	    !atomic_u32_cas_seqcst(&stacks.warning, WARN_DUE, WARN_TAKEN))
+	if (!atomic_u32_cas_seqcst(&stacks.warning, STACKS_WARN_DUE,
+				   STACKS_WARN_TAKEN))
 		return false;
 	*sp = stacks.lost;
 	// Pairs with the acquire in warn_of: the word was read.
-	atomic_u32_store_release(&stacks.warning, 0);
+	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);
 	return true;
 }
 

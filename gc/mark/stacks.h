@@ -48,6 +48,12 @@ struct rt_stack {
 	struct context *own;		  // RT_STACK_THREAD: its thread's
 };
 
+enum stacks_warning {
+	STACKS_WARN_NONE,
+	STACKS_WARN_DUE,   // there is a thread to tell of
+	STACKS_WARN_TAKEN, // a thread tells of it
+};
+
 // Changed under roots.lock, or by the stopper.
 struct stacks {
 	struct rt_stack **at;
@@ -58,9 +64,8 @@ struct stacks {
 	struct fixalloc labels;
 	uint64_t looks;	    // how often running stacks were looked for
 	atomic_u32 claimed; // an owned stack was, since stacks_settle
-	// 1: there is a thread to tell of, 2: a thread tells of it, 0: none.
-	atomic_u32 warning;
-	uintptr_t lost; // the stack pointer of that thread
+	atomic_u32 warning; // enum stacks_warning
+	uintptr_t lost;	    // the stack pointer of that thread
 };
 
 RT_GLOBAL struct stacks stacks;
@@ -91,6 +96,11 @@ void stacks_fini(void);
 
 // stacks_take_warning returns true if the host must be told that a thread runs
 // on an unknown stack, and sets *sp to that thread's stack pointer.
+// stacks_warning_due tells whether it would.
+RT_INLINE bool stacks_warning_due(void)
+{
+	return atomic_u32_load_relaxed(&stacks.warning) == STACKS_WARN_DUE;
+}
 bool stacks_take_warning(uintptr_t *sp);
 
 // ---- in a collection ----

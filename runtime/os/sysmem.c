@@ -60,10 +60,13 @@ void sysmem_count_mappings(int64_t n)
 		atomic_u32_cas_relaxed(&warning, WARNING_NONE, WARNING_DUE);
 }
 
+bool sysmem_warning_due(void)
+{
+	return atomic_u32_load_relaxed(&warning) == WARNING_DUE;
+}
+
 bool sysmem_take_warning(void)
 {
-	if (RT_LIKELY(atomic_u32_load_relaxed(&warning) != WARNING_DUE))
-		return false;
 	return atomic_u32_cas_relaxed(&warning, WARNING_DUE, WARNING_TAKEN);
 }
 

@@ -56,8 +56,10 @@ void sysmem_count_mappings(int64_t n);
 
 // sysmem_many_mappings tells whether the heap has four fifths of them or more.
 // sysmem_take_warning returns true once in the life of the process, after this
-// has become true.
+// has become true.  sysmem_warning_due tells, in a few instructions, whether it
+// would.
 bool sysmem_many_mappings(void);
+bool sysmem_warning_due(void);
 bool sysmem_take_warning(void);
 
 // sysmem_round rounds n up to physical pages.
