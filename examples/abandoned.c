@@ -1,11 +1,10 @@
 // abandoned.c - fibers that nothing refers to are collected.
 // The frames of each refer to its object, but its stack belongs to that.
-#define _GNU_SOURCE 1 // for REG_RSP
 #include <rt/rt.h>
 
 #include <err.h>
 #include <stdio.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 #include <ucontext.h>
 
 enum { FIBERS = 10000, ROUND = 500, STACK = 32 << 10, FIBER = RT_KIND_FIRST };
@@ -32,7 +31,7 @@ static void drop(void *obj, size_t size, void *arg)
 	(void)size, (void)arg;
 	if (rt_stack_unregister(f->stack) != RT_OK)
 		errx(1, "a fiber that runs is dead");
-	munmap(f->context.uc_stack.ss_sp, STACK);
+	free(f->context.uc_stack.ss_sp);
 	alive--;
 }
 
@@ -44,38 +43,25 @@ static void run(void)
 		swapcontext(&me->context, &scheduler);
 }
 
-static rt_stack *know(ucontext_t *c, char *lo)
+// Without d.sp all of the stack is scanned; fibers.c names the part in use.
+static void begin_one(void)
 {
 	rt_stack_desc d;
 
 	rt_stack_desc_init(&d);
-	d.lo = lo;
-	d.hi = lo + STACK;
-#if defined(__x86_64__)
-	d.sp = (void *const *)&c->uc_mcontext.gregs[REG_RSP];
-#else
-	d.sp = (void *const *)&c->uc_mcontext.sp;
-#endif
-	d.regs_lo = c;
-	d.regs_hi = c + 1;
+	starting = (struct fiber *)rt_alloc_of(FIBER, sizeof *starting);
+	d.lo = calloc(1, STACK);
+	d.hi = (char *)d.lo + STACK;
+	d.regs_lo = starting;
+	d.regs_hi = starting + 1;
 	d.flags = RT_STACK_OWNED;
-	return rt_stack_register(&d);
-}
-
-static void begin_one(void)
-{
-	void *lo = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct fiber *f = (struct fiber *)rt_alloc_of(FIBER, sizeof *f);
-
-	starting = f;
-	if (lo == MAP_FAILED || !f || getcontext(&f->context) != 0 ||
-	    !(f->stack = know(&f->context, (char *)lo)))
+	if (!d.lo || !starting || getcontext(&starting->context) != 0 ||
+	    !(starting->stack = rt_stack_register(&d)))
 		errx(1, "no memory");
-	f->context.uc_stack.ss_sp = lo;
-	f->context.uc_stack.ss_size = STACK;
-	makecontext(&f->context, run, 0);
-	swapcontext(&scheduler, &f->context);
+	starting->context.uc_stack.ss_sp = d.lo;
+	starting->context.uc_stack.ss_size = STACK;
+	makecontext(&starting->context, run, 0);
+	swapcontext(&scheduler, &starting->context);
 	starting = NULL;
 	peak = ++alive > peak ? alive : peak;
 }
