@@ -288,11 +288,9 @@ static void put_back(struct mspan *s)
 	for (unsigned w = 0; w < s->nwords; w++) {
 		struct deadwords *d = deadbits_word(s, w);
 		uint64_t x = deadbits_only(d, drops.turn);
-		unsigned other = drops.turn ^ 1;
 
-		// First the other one: a look-up never finds neither.
-		deadbits_set(d, other, deadbits_turn(d, other) | x);
-		deadbits_set(d, drops.turn, deadbits_turn(d, drops.turn) & ~x);
+		if (x != 0)
+			deadbits_move(d, drops.turn ^ 1, x);
 	}
 }
 
@@ -330,14 +328,12 @@ void drops_pick(struct mspan *s, uint32_t slot)
 	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
 	struct deadwords *d = deadbits_word(s, bit / 64);
 	uint64_t x = UINT64_C(1) << (bit % 64);
-	unsigned other = drops.turn ^ 1;
 
 	if (!(deadbits_dead(d) & x)) {
 		count_dead(s, true);
 		s->condemned = 1;
 	}
-	deadbits_set(d, drops.turn, deadbits_turn(d, drops.turn) | x);
-	deadbits_set(d, other, deadbits_turn(d, other) & ~x);
+	deadbits_move(d, drops.turn, x);
 	drops.left++;
 }
 

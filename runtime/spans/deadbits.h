@@ -24,6 +24,9 @@
 static_assert(sizeof(struct deadwords) == sizeof(struct linewords),
 	      "one index serves for both");
 
+// How often an object has changed its turn, modulo 2^32; the stopper.
+RT_GLOBAL atomic_u32 deadbits_moves;
+
 // deadbits_of returns the deadwords beside linewords of a page.
 RT_INLINE struct deadwords *deadbits_of(const struct linewords *lines)
 {
@@ -79,22 +82,38 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 		deadbits_set(d, turn, deadbits_turn(d, turn) & ~bits);
 }
 
+// deadbits_move gives dead objects that wait another turn.  Only the stopper
+// may call it.  A look-up that finds neither bit finds that moves has changed.
+RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
+{
+	deadbits_set(d, to, deadbits_turn(d, to) | bits);
+	atomic_u32_store_release(&deadbits_moves,
+				 atomic_u32_load_relaxed(&deadbits_moves) + 1);
+	deadbits_set(d, to ^ 1, deadbits_turn(d, to ^ 1) & ~bits);
+}
+
 // deadbits_test tells whether an object is dead, for a thread that looks it up.
-// The acquire pairs with the release in deadbits_set: a thread that finds a bit
+// The acquires pair with the release in deadbits_set: a thread that finds a bit
 // cleared also finds that the slot was freed before.
 //
-// An object may change its turn meanwhile: the other bit is set before this one
-// is cleared.  A thread that finds turn 1 cleared so, after it found turn 0
-// not yet set, finds turn 0 set when it reads it again.
+// An object may change its turn meanwhile, even several times.  A thread that
+// finds one bit not yet set, and the other one cleared, finds two values of
+// moves: it has read the first before the first bit was set, since a later
+// value would have shown it that bit (release in deadbits_move), and it reads
+// the second after the other bit was cleared.
 RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
 {
 	const struct deadwords *d = deadbits_of(lines);
+	uint32_t moves;
+	uint64_t dead;
 
-	return (atomic_u64_load_acquire(&d->turn[0]) |
-		atomic_u64_load_acquire(&d->turn[1]) |
-		atomic_u64_load_acquire(&d->turn[0])) >>
-		   bit &
-	       1;
+	do {
+		moves = atomic_u32_load_acquire(&deadbits_moves);
+		dead = atomic_u64_load_acquire(&d->turn[0]) |
+		       atomic_u64_load_acquire(&d->turn[1]);
+	} while (!(dead >> bit & 1) &&
+		 atomic_u32_load_acquire(&deadbits_moves) != moves);
+	return dead >> bit & 1;
 }
 
 // deadbits_span_has tells whether a kind has destructors.
