@@ -619,6 +619,43 @@ TEST(callbacks_of_types_are_meant_as_well, .n = 3)
 	}
 }
 
+// ---- the size that a callback is told ----
+
+enum { ODD_SIZE = 40001 }; // of an object as long as requested
+
+static unsigned odd_calls;
+
+static void trace_odd(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)arg;
+	ck_assert_uint_eq(size, ODD_SIZE / 8 * 8);
+	odd_calls++;
+	rt_trace_first(t);
+}
+
+static const rt_type odd_type = RT_TYPE_INIT(
+    24, 16, one_bit, 0, 0, NULL, NULL, trace_odd, NULL, NULL, NULL, "odd", 0);
+
+// It is whole words, by whatever way the callback is found.
+TEST(the_size_is_rounded_down, .n = 2 * FLAG_SETS)
+{
+	static const enum mode modes[] = {ALONE, NO_MEMORY};
+	rt_kind_desc d;
+
+	start(modes[_i % 2]);
+	ck_assert_int_eq(rt_roots_add(root, root + 2, RT_ROOT_EXACT), RT_OK);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_TYPE;
+	d.flags = flag_sets[_i / 2];
+	d.type = &odd_type;
+	root[0] = (uintptr_t)rt_alloc_kind(rt_kind_register(&d), ODD_SIZE);
+	root[1] = (uintptr_t)rt_alloc_kind(
+	    add_kind(RT_LAYOUT_TRACE, d.flags, trace_odd, RT_KIND_ANY),
+	    ODD_SIZE);
+	ck_assert_uint_eq(heap_live_after_gc(), 2);
+	ck_assert_uint_ge(odd_calls, 4); // by marking and by its check
+}
+
 // ---- structs of other versions ----
 
 GROUP(structs, .timeout = 60);

@@ -371,6 +371,8 @@ TEST(no_kind_no_object)
 		ck_assert_ptr_null(rt_alloc_kind(none[i], 100000));
 	}
 	ck_assert_ptr_eq(rt_alloc_of(4, 0), rt_alloc(0));
+	ck_assert_ptr_nonnull(rt_alloc_of(4, 1)); // and a run of small slots
+	ck_assert_ptr_eq(rt_alloc_of(4, 0), rt_alloc(0));
 	ck_assert_ptr_null(rt_alloc_of(4, SIZE_MAX));
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
 	ck_assert_ptr_null(rt_alloc_of(4, 16));

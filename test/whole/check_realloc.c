@@ -187,6 +187,32 @@ TEST(shrinking_needs_no_memory, .n = 2)
 	heap_healthy();
 }
 
+// An object that becomes smaller stays where it is if there is no room for
+// another one.
+TEST(shrinking_needs_no_room)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	void **list = NULL, **next;
+	unsigned char *p;
+
+	c.max_heap = 64 << 20;
+	heap_start(c);
+	p = rt_alloc(1000);
+	fill(p, 1000);
+	for (size_t n = 1 << 20; n >= 8192; n /= 2)
+		while ((next = rt_alloc(n)) != NULL) {
+			*next = list;
+			list = next;
+		}
+	ck_assert_ptr_eq(rt_realloc(RT_WORDS, p, 100), p);
+	ck_assert(is_filled(p, 100));
+	ck_assert_uint_eq(rt_size(p), 1024);
+	ck_assert_ptr_null(rt_realloc(RT_WORDS, p, 2000));
+	ck_assert(is_filled(p, 100));
+	ck_assert_ptr_nonnull(list);
+	heap_healthy();
+}
+
 GROUP(in_place, .timeout = 60);
 
 TEST(a_large_object_grows_into_free_pages)

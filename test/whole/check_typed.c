@@ -324,16 +324,19 @@ static unsigned make(void)
 	return refused;
 }
 
-// The first use of a heap without anything: each call that it makes is refused,
-// and then that call and all after it.
-TEST(each_call_of_the_first_use_may_be_refused, .n = 2 * RT_ARRAY_LEN(needed))
+// The first use, of a heap without anything and of one with memory, whose bits
+// the table needs at once: each call that it makes is refused, and then that
+// call and all after it.
+TEST(each_call_of_the_first_use_may_be_refused, .n = 4 * RT_ARRAY_LEN(needed))
 {
-	enum oscall kind = needed[_i / 2];
+	enum oscall kind = needed[_i / 4];
 	uint64_t n = 0, failed;
 	unsigned refused;
 
 	do {
 		begin(heap_config(HEAP_QUIET));
+		if (_i / 2 % 2)
+			ck_assert_ptr_nonnull(rt_alloc(5000));
 		fault_fail(kind, ++n, _i % 2 ? UINT64_MAX : 1, 12);
 		refused = make();
 		failed = fault_failed(kind);
