@@ -128,7 +128,8 @@ struct ask *cycle_begin(struct rt_proc *p)
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
 	// This frame outlasts marking, and with it the registers that it or a
-	// caller has spilled.
+	// caller has spilled.  What stw_acquire saved while it waited is of a
+	// frame that has returned.
 	context_save(&p->context.frame);
 	collect_stopped(p, any_forced(asked));
 	context_keep();

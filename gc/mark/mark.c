@@ -726,8 +726,10 @@ static void finish_overflow(struct marker *m)
 }
 
 // mark_past_end scans stacks and registers a second time, when all else is
-// marked.  So what it marks is kept by this rule alone.  If that leads to the
-// object of another stack, it scans once more.
+// marked.  So what it marks is kept by this rule alone, and is counted so.  The
+// first scan does not look for ends: most of what it found would be kept by
+// other references too.  If an end leads to the object of another stack, it
+// scans once more.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
