@@ -67,9 +67,8 @@ typedef struct rt_config {
 	 * memory is there.  Each collection that the host did not request
 	 * lowers it by at least an eighth of its distance to the formula.
 	 * After that it is at most live + the free pages that are not
-	 * released.  rt_gc,
-	 * rt_free_os_memory and rt_set_gc_percent set it to the formula at
-	 * once.
+	 * released.  rt_gc, rt_free_os_memory and rt_set_gc_percent set it to
+	 * the formula at once.
 	 *
 	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
 	 * Default 20 MiB.
@@ -174,7 +173,8 @@ typedef struct rt_config {
 	 * checkmark 1: after each marking one thread looks at every root and
 	 * every marked object.  If a word there leads to an unmarked object,
 	 * the process ends with a report that names both.  The check finds bugs
-	 * of the collector, and takes about as long as marking.
+	 * of the collector, and callbacks of the host that do not tell a
+	 * reference.  It takes about as long as marking.
 	 */
 	uint8_t checkmark;
 

@@ -57,7 +57,8 @@
  * An int result is 0 or a negative enum rt_error; a truth value where the name
  * asks a question; or a number that its comment names, which is above 0.  The
  * library prints only a report before it aborts: of a bug of its own, of memory
- * that was overwritten, or of statistics that contradict each other under
+ * that was overwritten, of a reference that a callback of the host did not tell
+ * (rt_config.checkmark), or of statistics that contradict each other under
  * RT_CHECK_FATAL.
  */
 #ifndef RT_RT_H
