@@ -79,7 +79,8 @@ gc/host/lifetime lifetime_end 1
 # The same for reads with acquire.
 followers='
 runtime/world/heapstats wait_even 1
-runtime/world/pausering read_once 4
+runtime/world/pausering read_once 2
+runtime/world/pausering copy_slots 4
 runtime/world/gcstats gcstats_read_cycles 2
 runtime/os/throw handler_load 3
 runtime/os/lock mutex_try 1
@@ -92,11 +93,11 @@ runtime/world/proc proc_unblock 2
 runtime/world/proc proc_wait_all 1
 runtime/world/proc thread_set_pending 1
 runtime/spans/object object_find 1
-runtime/spans/object object_small 1
 runtime/spans/object object_test 1
 runtime/spans/object lines_of_eight 3
 runtime/spans/object extent_at 3
-runtime/spans/object look_up 3
+runtime/spans/object object_find 16
+runtime/spans/object object_find_any 6
 gc/cycle/sweep claim 1
 gc/cycle/sweep sweep_done 2
 gc/cycle/sweep sweep_ensure 2

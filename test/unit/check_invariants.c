@@ -186,7 +186,7 @@ static void copy_parts(void)
 	x.dead_span = drops.next;
 	copy_found();
 	x.rootfn.fn = tell_nothing;
-	x.rootfns = (struct rootfns){&x.rootfn, 1, 1};
+	x.rootfns = (struct rootfns){.entry = &x.rootfn, .n = 1, .room = 1};
 	x.sweep = sweep;
 	x.crew = crew_calls;
 	x.self = proc_self();

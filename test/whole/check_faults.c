@@ -590,6 +590,7 @@ static const struct {
     {"oscall_fork_child", true, "asks no system"},
     {"oscall_thread_join", true, "cannot fail"},
     {"oscall_mapped", false, "made on another stack only"},
+    {"oscall_mapping_end", false, "made on another stack only"},
     {"oscall_collapse", true, "made by helpers, in their own time"},
     {"oscall_readable", true, "cannot fail"},
 };
