@@ -533,6 +533,9 @@ TEST(calls_are_as_the_flags_say_under_stress, .n = FLAG_SETS)
 TEST(every_round_marks_something, .n = FLAG_SETS)
 {
 	enum { WIDE = 100, EACH = WORK_ENTRIES + 100 };
+	// Behind the first granule the mark of the object must be looked for.
+	const unsigned reach =
+	    flag_sets[_i] & RT_KIND_BASE ? RT_GRANULE : EACH * 8;
 	struct rng r;
 
 	start(NO_MEMORY);
@@ -547,14 +550,14 @@ TEST(every_round_marks_something, .n = FLAG_SETS)
 	}
 	for (unsigned i = 0; i < WIDE; i++)
 		for (unsigned w = FIRST_EDGE; w < EACH; w++) {
-			// Most of it is one object, told from within.
-			unsigned to = w < WORK_ENTRIES
+			// A buffer's worth is one object, told from within.
+			unsigned to = w < FIRST_EDGE + WORK_ENTRIES
 					  ? 0
 					  : (unsigned)rng_below(&r, NODES);
 
 			nodes[to].live = true;
-			nodes[i].p[w] =
-			    (uintptr_t)nodes[to].p + (to == 0 ? w % 16 : 0);
+			nodes[i].p[w] = (uintptr_t)nodes[to].p +
+					(to == 0 ? w * 8 % reach : 0);
 		}
 	root[0] = (uintptr_t)rt_alloc(WIDE * 8);
 	for (unsigned i = 0; i < WIDE; i++)
@@ -567,6 +570,19 @@ TEST(every_round_marks_something, .n = FLAG_SETS)
 			live += nodes[i].live;
 		collect(live, flag_sets[_i] & RT_KIND_ONCE);
 	}
+}
+
+// A thread that has marked is in no callback, and nothing that follows marking
+// need say so.
+TEST(no_tracer_is_left)
+{
+	rt_config c = config_of(ALONE);
+
+	c.checkmark = 0;
+	heap_start_exact(c);
+	ck_assert_ptr_null(rt_tracer_self());
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_ptr_null(rt_tracer_self());
 }
 
 // ---- types ----
