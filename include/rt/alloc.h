@@ -3,8 +3,9 @@
  *
  * An object lives as long as a root, a stack, a register or a live object
  * refers to it, to its beginning or its inside.  Nothing has to be freed by
- * hand, but rt/free.h can.  Objects do not move, except by rt_realloc.  This
- * version has no finalizers and no weak references.
+ * hand, but rt/free.h can.  Objects do not move, except by rt_realloc.  A kind
+ * may have destructors (rt/final.h).  This version has no finalizers that could
+ * keep an object, and no weak references.
  */
 #ifndef RT_ALLOC_H
 #define RT_ALLOC_H
@@ -414,6 +415,8 @@ RT_API size_t rt_good_size_of(int kind, size_t n);
 /*
  * rt_keep_alive makes the compiler hold p in a register or on the stack until
  * this point, so that the object stays alive.  No code is emitted.
+ *
+ * Any thread, at any time.
  */
 static inline void rt_keep_alive(const void *p)
 {

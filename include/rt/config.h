@@ -173,8 +173,9 @@ typedef struct rt_config {
 	 * checkmark 1: after each marking one thread looks at every root and
 	 * every marked object.  If a word there leads to an unmarked object,
 	 * the process ends with a report that names both.  The check finds bugs
-	 * of the collector, and callbacks of the host that do not tell a
-	 * reference.  It takes about as long as marking.
+	 * of the collector, and callbacks of the host that do not tell the same
+	 * references each time.  One that always forgets a reference is found
+	 * by tracecheck.  The check takes about as long as marking.
 	 */
 	uint8_t checkmark;
 
@@ -255,14 +256,14 @@ typedef struct rt_config {
 	 * A report is one line.  It names the object by its kind, type and
 	 * description (rt_describe_fn), and the offset of the word.  It names
 	 * the last reference before the word that has a name (rt_trace_name).
-	 * Then it names the object that the word leads to, in the same way.  The
-	 * line says whether something else reaches that one.  If not, the same
-	 * collection frees it or makes its destructor ready; these lines come
-	 * first.
+	 * Then it names the object that the word leads to, in the same way.
+	 * The line says whether something else reaches that one.  If not, the
+	 * same collection frees it or makes its destructor ready; these lines
+	 * come first.
 	 *
 	 * A type and an offset are reported once, and once more when they are
-	 * first seen to lead to an object that nothing else reaches.  Words of a
-	 * type's tail count as those of its first element.  Where a callback
+	 * first seen to lead to an object that nothing else reaches.  Words of
+	 * a type's tail count as those of its first element.  Where a callback
 	 * tells everything, the kind counts as the type; a kind that is
 	 * registered anew counts as new.  A collection reports at most 64, and
 	 * adds a line with the number of the others, which may come later.
@@ -271,11 +272,11 @@ typedef struct rt_config {
 	 * was started.  Without a handler the lines are written to stderr.
 	 *
 	 * A number that looks like an address, and an old pointer in an unused
-	 * part of an object, are reported as well, except in the value word of a
-	 * pair whose tag says that it is no reference, if a bitmap describes it.
-	 * A reference of an object to itself need not be told.  Not looked at
-	 * are kinds without references, kinds of words, and memory outside the
-	 * heap.  Nothing is kept alive by the search.
+	 * part of an object, are reported as well, except in the value word of
+	 * a pair whose tag says that it is no reference, if a bitmap describes
+	 * it.  A reference of an object to itself need not be told.  Not looked
+	 * at are kinds without references, kinds of words, and memory outside
+	 * the heap.  Nothing is kept alive by the search.
 	 */
 	uint8_t tracecheck;
 
@@ -305,9 +306,9 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
- * finding errors checkmark clobberfree gcstress poison guard_large
- * guard_small tracecheck.  Values have the ranges of rt_config.  A size is a decimal
- * number of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
+ * finding errors checkmark clobberfree gcstress poison guard_large guard_small
+ * tracecheck.  Values have the ranges of rt_config.  A size is a decimal number
+ * of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
  * decimal numbers, which may be negative in RTDEBUG.  An empty variable counts
  * as unset.  Of several items of one name, the last counts.
  *
@@ -348,8 +349,8 @@ RT_API int rt_config_from_env(rt_config *c);
  * the process may be refused sched_getaffinity and prlimit.
  *
  * Any thread.  It must return before any other thread uses the library.  It
- * waits at most for a fork that another thread is making.  Neither rt_init nor
- * rt_fini is a cancellation point.
+ * waits at most for a fork that another thread is making.  Does not collect.
+ * Neither rt_init nor rt_fini is a cancellation point.
  */
 RT_API int rt_init(const rt_config *c);
 

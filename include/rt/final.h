@@ -83,7 +83,7 @@ RT_API size_t rt_run_finalizers(size_t max);
 /*
  * rt_finalizers_ready returns how many destructors are ready, 0 without a heap.
  *
- * Any thread, at any time, also in the own stop and in callbacks.  Does not
+ * Any thread, at any time, even in the own stop and in callbacks.  Does not
  * block, collect or poll.
  */
 RT_API size_t rt_finalizers_ready(void);

@@ -36,18 +36,18 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  *
  * An object of up to 32760 bytes is soon allocated again.  This thread gets it
  * with the next allocation of its kind and size that finds the present run of
- * free slots used up.  If this thread has freed many, another may get it.  Until
- * then rt_size, rt_base and rt_is_heap may answer as if it existed.  The pages
- * of a larger object, and of a guarded one, are free at once.  A typed object
- * (rt_alloc_typed) of up to 32760 bytes waits for the next collection, or for
- * an exact read of statistics.
+ * free slots used up.  If this thread has freed many, another may get it.
+ * Until then rt_size, rt_base and rt_is_heap may answer as if it existed.  The
+ * pages of a larger object, and of a guarded one, are free at once.  A typed
+ * object (rt_alloc_typed) of up to 32760 bytes waits for the next collection,
+ * or for an exact read of statistics.
  *
  * The next collection, or exact read of statistics, takes back those freed
  * objects of up to 32760 bytes that were not allocated again.  It does so
  * while the world is stopped, so this stop grows with their number.  Each
  * takes about 10 ns if they were freed in the order of their addresses, and up
- * to 300 ns if they were freed in random order.  A host that drops a large structure
- * should leave it to the collector.
+ * to 300 ns if they were freed in random order.  A host that drops a large
+ * structure should leave it to the collector.
  *
  * An object without references of up to 16 bytes, and with rt_config.align8 any
  * of up to 8 bytes, is left to the collector, unless it is uncollectable.

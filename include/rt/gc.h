@@ -13,9 +13,9 @@ extern "C" {
 /*
  * rt_gc runs one full collection, which begins after the call.  It returns when
  * all memory that was found dead is free again, except what waits for a
- * destructor (rt/final.h).  A collection that is under way
- * ends first.  Threads that wait for that together share the next collection,
- * which counts once in num_forced_gc of rt_memstats.
+ * destructor (rt/final.h).  A collection that is under way ends first.  Threads
+ * that wait for that together share the next collection, which counts once in
+ * num_forced_gc of rt_memstats.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region or a no-GC stretch; no heap).
@@ -34,7 +34,7 @@ RT_API int rt_gc(void);
  * do not count.
  *
  * Any thread, at any time, even in its own stop; without a heap it returns 0.
- * Does not block.
+ * Does not collect, block or poll.
  */
 RT_API uint64_t rt_heap_live(void);
 
@@ -64,9 +64,9 @@ RT_API int rt_set_gc_percent(int percent, int *old);
  * not released.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
- * a blocking region or a no-GC stretch; no heap).  Memory that the system refuses to take, such as
- * locked memory (mlock), stays with the heap, and so do up to 4 MiB around it;
- * that is no error.
+ * a blocking region or a no-GC stretch; no heap).  Memory that the system
+ * refuses to take, such as locked memory (mlock), stays with the heap, and so
+ * do up to 4 MiB around it; that is no error.
  *
  * Attached threads.  Collects, blocks and polls.
  */

@@ -57,8 +57,9 @@ enum rt_kind {
  *    thread-local variables as well; a callback may use 128 KiB of it.
  *  - Several threads may call it at the same time, even for the same object. It
  *    may be called more than once for one object in one collection, and outside
- *    of marking too (rt_config.checkmark, tracecheck).  So it changes nothing,
- *    except as rt_trace_first says.  RT_KIND_SERIAL and RT_KIND_ONCE promise more.
+ *    of marking as well (rt_config.checkmark, tracecheck).  So it changes
+ *    nothing, except as rt_trace_first says.  RT_KIND_SERIAL and RT_KIND_ONCE
+ *    promise more.
  *  - It never runs inside another callback of the library.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
@@ -101,7 +102,7 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  * object when it was alive.
  *
  *  - It gets all memory of the object.  If the object died before the host had
- *    filled it, the rest is zero (rt_alloc_uninit: undefined).
+ *    filled it, the rest is zero.
  *  - All objects of kinds with RT_KIND_DROP that died in one collection stay in
  *    place until the last of their destructors has returned; those that one
  *    rt_drop_now drops stay until it returns.  The destructors run in no
@@ -317,8 +318,8 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
  * With RT_LAYOUT_HEADER or RT_LAYOUT_INDEX also: header_offset or type_offset
  * is not a multiple of 8, header_shift is above 63, header_mask is 0.
  * RT_EEXIST: the number is taken.  RT_ENOMEM: no number is left, or the system
- * refuses memory for what RT_KIND_DROP needs.
- * RT_ESTATE, RT_EPERM, RT_EBUSY: as for rt_gc.
+ * refuses memory for what RT_KIND_DROP needs.  RT_EPERM: the caller is not
+ * attached.  RT_EBUSY: own stop.  RT_ESTATE: inside a blocking region; no heap.
  *
  * A kind ends with the heap.
  *
@@ -333,9 +334,10 @@ RT_API int rt_kind_register(const rt_kind_desc *d);
  * the code that has them can be unloaded.
  *
  * Returns RT_OK, or RT_EINVAL (not a number of RT_KIND_FIRST to RT_KIND_MAX),
- * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist, dead ones that
- * wait for their drop included: rt_gc and rt_run_finalizers may free them; or
- * own stop), RT_ESTATE, RT_EPERM.
+ * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist, including dead
+ * ones that wait for their destructor: rt_gc and rt_run_finalizers may free
+ * them; or own stop), RT_EPERM (not attached), RT_ESTATE (inside a blocking
+ * region or a no-GC stretch; no heap).
  *
  * Attached threads, outside a blocking region and a no-GC stretch, and not in
  * the own stop.  Blocks, since it stops the world.  Does not collect.
@@ -363,7 +365,7 @@ RT_API int rt_type_check(const rt_type *type);
  * rt_kind_of returns the kind of the object that p points to or into, or
  * RT_ENOENT (p is in no object), RT_ESTATE (no heap).
  *
- * Any thread, at any time, also in the own stop and in callbacks.  Does not
+ * Any thread, at any time, even in the own stop and in callbacks.  Does not
  * block, collect or poll.
  */
 RT_API int rt_kind_of(const void *p);

@@ -115,7 +115,10 @@ RT_API int rt_roots_remove(void *lo, void *hi);
  *    take a lock that a thread may hold where it polls.  Of this library it may
  *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
  *    rt_is_heap and rt_kind_of, and those of rt/stack.h that say so.
- *  - It may change memory of the host.
+ *  - It may change memory of the host.  One that clears the unused part of a
+ *    value stack must be sure that no thread reads that part any more.  A host
+ *    that pops a frame, allocates, and then copies the frame's variables would
+ *    find them cleared.
  *
  * What callbacks tell does not count for the heap's goal (rt_config).
  */
@@ -238,8 +241,10 @@ RT_API int rt_handle_set(rt_handle *h, void *obj);
 
 /*
  * rt_handle_get returns what a handle holds.  h must be a handle; this is not
- * checked.  Attached threads, outside a blocking region, even in their own
- * stop.
+ * checked.
+ *
+ * Attached threads, outside a blocking region, even in their own stop.  Does
+ * not collect, block or poll.
  */
 static inline void *rt_handle_get(const rt_handle *h)
 {

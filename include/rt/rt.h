@@ -37,10 +37,12 @@
  *  - "Collects": may run a collection.  An object that the caller refers to
  *    only from a place where the collector does not look may then be gone.
  *  - "Blocks": may wait for another thread, or for the end of a stop of the
- *    world.  The caller must hold no lock that another attached thread awaits
- *    outside a blocking region.
+ *    world; another thread may collect meanwhile.  The caller must hold no lock
+ *    that another attached thread awaits outside a blocking region.
  *  - "Polls": if a stop is requested, the thread is stopped here until the
  *    world starts again.
+ *  - What a comment does not say of these three, the function does not do.  A
+ *    handler of the host's that it calls, such as the warn handler, may do it.
  *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
  *    rt_start_the_world.  There a function returns RT_EBUSY, NULL or 0, unless
  *    its comment allows the call or names another error.
@@ -56,10 +58,11 @@
  *
  * An int result is 0 or a negative enum rt_error; a truth value where the name
  * asks a question; or a number that its comment names, which is above 0.  The
- * library prints only a report before it aborts: of a bug of its own, of memory
- * that was overwritten, of a reference that a callback of the host did not tell
- * (rt_config.checkmark), or of statistics that contradict each other under
- * RT_CHECK_FATAL.
+ * library prints a report before it aborts: of a bug of its own, of memory that
+ * was overwritten, of a reference that a callback of the host told only
+ * sometimes (rt_config.checkmark), or of statistics that contradict each other
+ * under RT_CHECK_FATAL.  Otherwise it prints only what rt_config.tracecheck
+ * finds, if there is no warn handler.
  */
 #ifndef RT_RT_H
 #define RT_RT_H

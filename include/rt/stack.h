@@ -135,8 +135,8 @@ RT_API rt_stack *rt_stack_register(const rt_stack_desc *d);
  *
  * Returns 0, or RT_EINVAL (s is null, or was unregistered and its memory is not
  * used again), RT_EBUSY (the caller runs on it, unless it is its own; or has
- * stopped the world), RT_EPERM, or RT_ESTATE.  That no other thread runs on it
- * is not checked.
+ * stopped the world), RT_EPERM (not attached), RT_ESTATE (inside a blocking
+ * region; no heap).  That no other thread runs on it is not checked.
  *
  * Attached threads.  Does not collect, block or poll.
  */
@@ -148,8 +148,8 @@ RT_API int rt_stack_unregister(rt_stack *s);
  * and the caller sets *sp before it polls.
  *
  * Returns 0, or RT_EINVAL (s as in rt_stack_unregister; lo is null or not below
- * hi; RT_STACK_THREAD), RT_EBUSY (as rt_stack_unregister), RT_EPERM, or
- * RT_ESTATE.
+ * hi; RT_STACK_THREAD), RT_EBUSY, RT_EPERM or RT_ESTATE (as
+ * rt_stack_unregister).
  *
  * Attached threads.  Does not collect, block or poll.
  */
@@ -161,6 +161,8 @@ RT_API int rt_stack_move(rt_stack *s, void *lo, void *hi);
  * root callbacks.  It does nothing if s is null, if a thread runs on the stack,
  * or if the stack has no RT_STACK_OWNED, because it is a root then.  In one
  * collection a stack is scanned once, however often it is told.
+ *
+ * As the functions of rt/trace.h.  Does not block or poll.
  */
 RT_API void rt_trace_stack(rt_tracer *t, rt_stack *s);
 
@@ -172,8 +174,9 @@ RT_API void rt_trace_stack(rt_tracer *t, rt_stack *s);
  * stack that is not known.  With the bounds that the thread attached with, it
  * is again as it was then.
  *
- * Returns 0, or RT_EINVAL (lo is null or not below hi), RT_ESTATE (the thread
- * has registered its stack with RT_STACK_THREAD), or an error of rt_gc.
+ * Returns 0, or RT_EINVAL (lo is null or not below hi), RT_EPERM (not
+ * attached), RT_EBUSY (own stop), RT_ESTATE (the thread has registered its
+ * stack with RT_STACK_THREAD; inside a blocking region; no heap).
  *
  * Attached threads.  Does not collect, block or poll.
  */
@@ -186,8 +189,8 @@ RT_API int rt_thread_set_stack(void *lo, void *hi);
  *
  * Returns 0, or RT_EINVAL (t, lo or hi is null), RT_ENOENT (the thread has no
  * stack that is known), RT_EPERM (not attached; or t is another thread, and the
- * caller has not stopped the world and is not in a root callback), or
- * RT_ESTATE.
+ * caller has not stopped the world and is not in a root callback), RT_ESTATE
+ * (inside a blocking region; no heap).
  *
  * Attached threads, even in their own stop, and root callbacks.  Does not
  * collect, block or poll.
@@ -199,8 +202,11 @@ RT_API int rt_thread_stack(rt_thread *t, void **lo, void **hi);
  * for the caller.  It is for root callbacks, which run before any stack is
  * read.  A callback that is called again sets the same bounds.
  *
- * Returns 0, or RT_EINVAL (t is null, or as rt_thread_set_stack), RT_ESTATE (as
- * rt_thread_set_stack), or RT_EPERM (not in a root callback).
+ * Returns 0, or RT_EINVAL (t is null, or as rt_thread_set_stack), RT_ESTATE
+ * (the thread t has registered its stack with RT_STACK_THREAD; no heap), or
+ * RT_EPERM (not in a root callback).
+ *
+ * Root callbacks.  Does not block or poll.
  */
 RT_API int rt_thread_set_stack_of(rt_thread *t, void *lo, void *hi);
 

@@ -93,15 +93,15 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * read.  Then a collection asks the system about every page of it, used or not.
  * That takes milliseconds for a stack of 8 MiB.
  *
- * A thread may attach while it runs on a registered stack.  It then has no stack
- * of its own: whatever registered stack it runs on is scanned.
+ * A thread may attach while it runs on a registered stack.  It then has no
+ * stack of its own: whatever registered stack it runs on is scanned.
  *
  * Returns 0, or RT_EINVAL (unknown flags; or the caller runs neither on the
  * stack that the system knows for its thread nor on a registered one, and the
- * flags lack RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no memory),
- * RT_ENOTSUP (the system refuses to report the bounds of the stack, and the
- * flags lack RT_THREAD_EXACT; the warn handler is told with which errno),
- * RT_ESTATE (attached already; no heap).
+ * flags lack RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no
+ * memory), RT_ENOTSUP (the system refuses to report the bounds of the stack,
+ * and the flags lack RT_THREAD_EXACT; the warn handler is told with which
+ * errno), RT_ESTATE (attached already; no heap).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */
@@ -120,6 +120,8 @@ RT_API int rt_thread_attach(unsigned flags);
  * caller's frame is not between them.  Without RT_THREAD_EXACT it does so too
  * if a page cannot be read (a guard page at the low end is not part of the
  * stack).  The low end of a stack that grows need not be mapped yet.
+ *
+ * Any thread, as rt_thread_attach.
  */
 RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
 
@@ -170,7 +172,7 @@ RT_API rt_thread *rt_thread_self(void);
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (already inside one: regions do not nest; inside a no-GC stretch; no heap).
  *
- * Attached threads.  Does not block or collect.
+ * Attached threads.  Does not collect, block or poll.
  */
 RT_API int rt_blocking_enter(void);
 
@@ -216,6 +218,8 @@ RT_API void rt_safepoint(void);
  * rt_poll calls rt_safepoint if a stop is requested: two loads and a test,
  * inline.  It is for loops of the host that neither allocate nor call the
  * library.  Without a stop no destructors run in it (RT_FINALIZE_POLL).
+ *
+ * Any thread, as rt_safepoint.
  */
 static inline void rt_poll(void)
 {

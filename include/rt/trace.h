@@ -152,11 +152,11 @@ static inline void rt_trace_pair(rt_tracer *t, const void *v,
 
 /*
  * rt_trace_first is 1 in exactly one call of a trace callback for each object
- * that a collection marks, if its kind has RT_KIND_ONCE.  This call comes before
- * all others for that object, and no other runs beside it.  It is 0 in every
- * other call, in root callbacks, and whenever something other than marking
- * asks.  (Of an object that an allocation has not returned yet there may be no
- * call at all.)
+ * that a collection marks, if its kind has RT_KIND_ONCE.  This call comes
+ * before all others for that object, and no other runs beside it.  It is 0 in
+ * every other call, in root callbacks, and whenever something other than
+ * marking asks.  (Of an object that an allocation has not returned yet there
+ * may be no call at all.)
  *
  * Where it is 1 a callback may change its object, for example clear the unused
  * part of a stack.  It does so before it tells a row of words or values

@@ -78,7 +78,7 @@ RT_API const char *rt_strerror(int error);
  * newer than these headers.
  *
  * Any thread, at any time, even before rt_init, in its own stop and in a signal
- * handler.
+ * handler.  Does not block.
  */
 RT_API int rt_version(void);
 
