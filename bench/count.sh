@@ -54,6 +54,7 @@ items() {
 		100 stats collect 0 0
 		10 kinds collect alone
 		10 kinds attach alone
+		1000 fibers register
 		10000 look walk
 		10000 look list
 		10000 look pick

@@ -77,6 +77,10 @@ smoke "$all" drop contiguous 2
 smoke "$all" drop random 2
 smoke "$all" fade told 4 0
 smoke "$all" fade untold 4 0
+smoke rtheap fibers register
+smoke rtheap fibers collect
+smoke rtheap fibers values
+smoke rtheap fibers abandoned 10000
 smoke "$all" gcbench 4
 smoke "$all" grow 64 2
 smoke "$all" hash 1000
