@@ -163,29 +163,82 @@ static uintptr_t first_entry(const struct statics_walk *walk)
 		   : 0;
 }
 
-// next_entry moves to the entry after the present one, and reads it.  Returns
-// false at the end of the list.
-static bool next_entry(struct statics_walk *walk, struct link_map *l)
+// lenient tells whether a link back counts no more: the thread that should set
+// it does not run.
+static bool lenient(const struct statics_walk *walk)
 {
-	uintptr_t before;
+	return walk->restarts >= STATICS_RESTARTS;
+}
+
+// read_present reads the entry that the walk is at.  Returns false if that may
+// have been taken out since the walk came to it: its memory may hold another
+// entry by now, or none.
+static bool read_present(const struct statics_walk *walk, struct link_map *l)
+{
+	struct link_map before;
+
+	if (!copy(walk->tid, l, walk->entry, sizeof *l))
+		return false;
+	if (walk->before == 0) // the program's stays
+		return true;
+	return l->l_addr == walk->bias &&
+	       (lenient(walk) || (uintptr_t)l->l_prev == walk->before) &&
+	       copy(walk->tid, &before, walk->before, sizeof before) &&
+	       (uintptr_t)before.l_next == walk->entry;
+}
+
+// advance moves to the entry at next.  Returns false if that does not lead back
+// to the present one.
+static bool advance(struct statics_walk *walk, uintptr_t next)
+{
+	struct link_map l;
+
+	if (!copy(walk->tid, &l, next, sizeof l) ||
+	    (!lenient(walk) && (uintptr_t)l.l_prev != walk->entry))
+		return false;
+	walk->before = walk->entry;
+	walk->entry = next;
+	walk->bias = l.l_addr;
+	return true;
+}
+
+// next_entry moves to the entry after the present one.  Returns false at the
+// end of the list.
+static bool next_entry(struct statics_walk *walk)
+{
+	struct link_map l;
 
 	if (walk->entry == 0)
 		walk->entry = first_entry(walk);
+	if (walk->entry == 0)
+		return false;
 	for (;;) {
-		before = walk->entry;
-		if (before == 0 || !copy(walk->tid, l, before, sizeof *l))
-			return false;
-		if (!l->l_next)
-			return false;
-		walk->entry = (uintptr_t)l->l_next;
-		if (copy(walk->tid, l, walk->entry, sizeof *l) &&
-		    (uintptr_t)l->l_prev == before)
-			return true;
-		if (walk->restarts++ == STATICS_RESTARTS)
-			return false;
+		if (read_present(walk, &l)) {
+			if (!l.l_next)
+				return false;
+			if (advance(walk, (uintptr_t)l.l_next))
+				return true;
+			if (lenient(walk)) // no memory is there
+				return false;
+		}
+		if (!lenient(walk))
+			walk->restarts++;
 		atomic_pause();
 		walk->entry = first_entry(walk);
+		walk->before = 0;
 	}
+}
+
+// is_new tells whether the object of the present entry was not met before a
+// restart.
+static bool is_new(struct statics_walk *walk)
+{
+	for (unsigned i = 0; walk->restarts != 0 && i < walk->nmet; i++)
+		if (walk->met[i] == walk->bias)
+			return false;
+	if (walk->nmet < STATICS_MET)
+		walk->met[walk->nmet++] = walk->bias;
+	return true;
 }
 
 void statics_begin(struct statics_walk *walk, uint32_t tid)
@@ -228,8 +281,6 @@ static bool cut(const struct statics_walk *walk, struct statics_range *s,
 
 bool statics_next(struct statics_walk *walk, struct statics_range *r)
 {
-	struct link_map l;
-
 	if (!statics.on)
 		return false;
 	for (;;) {
@@ -238,9 +289,10 @@ bool statics_next(struct statics_walk *walk, struct statics_range *r)
 				walk->n--;
 			else if (r->lo < r->hi)
 				return true;
-		if (!next_entry(walk, &l))
+		if (!next_entry(walk))
 			return false;
-		open_library(walk, l.l_addr);
+		if (is_new(walk))
+			open_library(walk, walk->bias);
 	}
 }
 

@@ -6,9 +6,14 @@
 // stop.  No lock of the dynamic linker is taken: a stopped thread may hold it.
 // Threads that are not attached go on running, and may load and unload
 // libraries meanwhile.  So all of this memory is read through a system call,
-// which returns an error for what is not mapped any more.  A walk that meets an
-// entry whose neighbour does not lead back begins again: the entry was taken
-// out while it was read.
+// which returns an error for what is not mapped any more.
+//
+// While a library is scanned its entry may be taken out, and its memory may be
+// used for another.  So a walk goes on from an entry only if that and the entry
+// before it still lead to each other, even at the end of the list.  Otherwise
+// the walk begins again, and passes over what it has met.  A thread may be
+// preempted while it takes an entry out, when the entry behind does not lead
+// back yet.  After some restarts the walk does without that link.
 //
 // Left out are pages that are read-only after relocation, thread-local
 // variables, and the data of this library, where markers leave stale words.
@@ -20,7 +25,8 @@
 enum {
 	STATICS_SEGMENTS = 8,  // writable segments of an object
 	STATICS_HOLES = 3,     // in them
-	STATICS_RESTARTS = 64, // of one walk
+	STATICS_RESTARTS = 64, // of one walk, until it is lenient
+	STATICS_MET = 128,     // more libraries are scanned again
 };
 
 // No check: what the dynamic linker has at these addresses is its own.
@@ -45,8 +51,12 @@ struct statics_range {
 struct statics_walk {
 	uint32_t tid; // of the calling thread
 	unsigned restarts;
-	uintptr_t entry; // of the link map; 0: before its first
-	unsigned n;	 // segments that are left of the object
+	uintptr_t entry;  // of the link map; 0: before its first
+	uintptr_t before; // the entry before it; 0: it is the first
+	uintptr_t bias;	  // of its object
+	unsigned nmet;
+	uintptr_t met[STATICS_MET]; // biases of objects
+	unsigned n;		    // segments that are left of the object
 	struct statics_range segment[STATICS_SEGMENTS];
 	struct statics_range hole[STATICS_HOLES]; // in any order; may be empty
 };

@@ -5,8 +5,12 @@
 
 #ifdef LIBRARY
 
+#ifndef LENGTH
+#define LENGTH 100
+#endif
+
 static void *data[100] = {data}; // not zero, so in .data
-static void *bss[100];
+static void *bss[LENGTH];
 
 void ***library_variables(unsigned i);
 
@@ -36,7 +40,7 @@ static void check(int holds, const char *what)
 		printf("static: broken: %s\n", what);
 }
 
-enum { MANY = 1000, ROUNDS = 500 };
+enum { MANY = 1000, ROUNDS = 500, UNLOADED = 50 };
 
 static void *data[MANY] = {data};
 void *bss[MANY];
@@ -211,6 +215,37 @@ static void check_both(const char *name, const char *other)
 	check(wrong == 0, "two threads load libraries");
 }
 
+static void *unload(void *handle)
+{
+	dlclose(handle);
+	return NULL;
+}
+
+// check_unloading unloads a library, whose scan takes long, in a thread that is
+// not attached.  Another one is behind it all the time.
+static void check_unloading(const char *large, const char *other)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < UNLOADED; i++) {
+		struct loaded first = load(large), kept = load(other);
+		pthread_t thread;
+
+		fill(kept.at[0], 50);
+		fill(kept.at[1], 50);
+		if (pthread_create(&thread, NULL, unload, first.handle))
+			exit(2);
+		for (unsigned k = 0; k < 3; k++)
+			wrong += live() != 100;
+		pthread_join(thread, NULL);
+		wrong += live() != 100;
+		memset(kept.at[0], 0, 50 * sizeof(void *));
+		memset(kept.at[1], 0, 50 * sizeof(void *));
+		dlclose(kept.handle);
+	}
+	check(wrong == 0, "a library is unloaded while it is scanned");
+}
+
 int main(int argc, char **argv)
 {
 	rt_config c;
@@ -223,11 +258,12 @@ int main(int argc, char **argv)
 		return 2;
 	check_program();
 	check_child();
-	if (argc == 3) {
+	if (argc == 4) {
 		check_library(argv[1]);
 		check_library(argv[1]);
 		check_beside(argv[1], argv[2]);
 		check_both(argv[1], argv[2]);
+		check_unloading(argv[3], argv[2]);
 	}
 	check(live() == 0, "nothing is left");
 	if (rt_fini() != RT_OK)

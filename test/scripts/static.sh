@@ -1,6 +1,6 @@
 #!/bin/sh
 # static.sh - the static data of a program and of libraries that it loads and
-# unloads are roots: test/scripts/static.c with both libraries, at fixed
+# unloads are roots: test/scripts/static.c with these libraries, at fixed
 # addresses, and as a static executable.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/static.sh
@@ -24,11 +24,12 @@ build() {
 		-o "$dir/$output" "$@" -ldl
 }
 
-# run WHAT: runs the program with two libraries, with one marker and with two,
+# run WHAT: runs the program with three libraries, with one marker and with two,
 # and once more while every mark is checked.
 run() {
 	for options in gc_threads=1 gc_threads=2 checkmark=1,gc_threads=2; do
-		RTDEBUG=$options "$dir/program" "$dir/one.so" "$dir/two.so"
+		RTDEBUG=$options "$dir/program" "$dir/one.so" \
+			"$dir/two.so" "$dir/large.so"
 		verdict $? "$1 with $options"
 	done
 }
@@ -43,7 +44,8 @@ check() {
 	run "$what"
 }
 
-build one.so -DLIBRARY -shared -fPIC && cp "$dir/one.so" "$dir/two.so"
+build one.so -DLIBRARY -shared -fPIC && cp "$dir/one.so" "$dir/two.so" &&
+	build large.so -DLIBRARY -DLENGTH=500000 -shared -fPIC
 verdict $? "the libraries are built"
 check "a program with the static library" "$builddir/librtheap.a"
 check "a program with the shared library" "$builddir/.libs/librtheap.so"

@@ -1,6 +1,8 @@
 // Static data as roots: what needs no library to be loaded.
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gc/mark/checkmark.h"
 #include "gc/mark/statics.h"
@@ -193,6 +195,161 @@ TEST(a_walk_finds_writable_data_alone)
 	ck_assert_uint_eq(others, 0);
 	ck_assert_uint_eq(bad, 0);
 	ck_assert_uint_eq(walk.restarts, 0);
+}
+
+// ---- a list that changes ----
+
+// An object file of one writable segment, as a library is loaded.
+struct image {
+	ElfW(Ehdr) e;
+	ElfW(Phdr) ph;
+	uintptr_t word[4];
+};
+
+enum { PROGRAM, FIRST, X, Y, LAST, ENTRIES };
+
+// The list of a dynamic linker that the test is.
+static struct {
+	struct r_debug debug;
+	struct link_map entry[ENTRIES];
+	struct image image[ENTRIES];
+	unsigned found[ENTRIES]; // how often a walk came to the segment
+} fake;
+
+static void join(unsigned a, unsigned b)
+{
+	fake.entry[a].l_next = &fake.entry[b];
+	fake.entry[b].l_prev = &fake.entry[a];
+}
+
+static void make_image(unsigned i)
+{
+	struct image *m = &fake.image[i];
+
+	memset(m, 0, sizeof *m);
+	memset(&fake.entry[i], 0, sizeof fake.entry[i]);
+	memcpy(m->e.e_ident, ELFMAG, SELFMAG);
+	m->e.e_phentsize = sizeof m->ph;
+	m->e.e_phoff = offsetof(struct image, ph);
+	m->e.e_phnum = 1;
+	m->ph.p_type = PT_LOAD;
+	m->ph.p_flags = PF_R | PF_W;
+	m->ph.p_vaddr = offsetof(struct image, word);
+	m->ph.p_memsz = sizeof m->word;
+	fake.entry[i].l_addr = (uintptr_t)m;
+}
+
+// begin_list makes a list of all entries but the last.
+static void begin_list(void)
+{
+	begin();
+	ck_assert_int_eq(rt_roots_static(1), RT_OK);
+	memset(fake.found, 0, sizeof fake.found);
+	for (unsigned i = 0; i < ENTRIES; i++)
+		make_image(i);
+	for (unsigned i = PROGRAM; i < Y; i++)
+		join(i, i + 1);
+	fake.debug.r_map = &fake.entry[PROGRAM];
+	statics.linker = (uintptr_t)&fake.debug;
+}
+
+static void unlink_x(void)
+{
+	join(FIRST, Y);
+}
+
+static void zero_x(void)
+{
+	unlink_x();
+	memset(&fake.entry[X], 0, sizeof fake.entry[X]);
+}
+
+static void move_x_behind(void)
+{
+	unlink_x();
+	fake.entry[X].l_next = NULL;
+	join(Y, X);
+}
+
+static void move_x_and_add(void)
+{
+	move_x_behind();
+	join(X, LAST);
+}
+
+// The entry is another library's, which is behind the same one.
+static void replace_x(void)
+{
+	make_image(X);
+	join(FIRST, X);
+	join(X, LAST);
+	fake.entry[X].l_addr = (uintptr_t)&fake.image[LAST];
+}
+
+static void keep_x(void)
+{
+}
+
+// Half of a removal: Y does not lead back to the entry before it.
+static void begin_unlinking(void)
+{
+	fake.entry[FIRST].l_next = &fake.entry[Y];
+}
+
+// walk_and walks, and changes the list where it comes to an entry.
+static unsigned walk_and(unsigned at, void (*change)(void))
+{
+	struct statics_walk walk;
+	struct statics_range r;
+
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	statics_begin(&walk, oscall_gettid());
+	while (statics_next(&walk, &r))
+		for (unsigned i = FIRST; i < ENTRIES; i++) {
+			if (r.lo != (uintptr_t)fake.image[i].word)
+				continue;
+			if (i == at && fake.found[i] == 0)
+				change();
+			fake.found[i]++;
+		}
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	return walk.restarts;
+}
+
+GROUP(changes, .setup = begin_list, .timeout = 60);
+
+static const struct change {
+	void (*make)(void);
+	unsigned at, restarts;
+} changes[] = {
+    {keep_x, X, 0},
+    {unlink_x, X, 1},
+    {zero_x, X, 1},
+    {move_x_behind, X, 1},
+    {move_x_and_add, X, 1},
+    {unlink_x, FIRST, 0},
+    {move_x_behind, FIRST, 0},
+    {begin_unlinking, FIRST, STATICS_RESTARTS},
+    {begin_unlinking, X, STATICS_RESTARTS},
+};
+
+// What is in the list all the time is found once, whatever else happens.
+TEST(a_walk_loses_nothing, .n = RT_ARRAY_LEN(changes))
+{
+	const struct change *c = &changes[_i];
+
+	ck_assert_uint_eq(walk_and(c->at, c->make), c->restarts);
+	ck_assert_uint_eq(fake.found[FIRST], 1);
+	ck_assert_uint_eq(fake.found[Y], 1);
+	ck_assert_uint_le(fake.found[X], 1);
+	ck_assert_uint_eq(fake.found[LAST], c->make == move_x_and_add);
+}
+
+TEST(another_library_in_the_same_place_is_noticed)
+{
+	ck_assert_uint_eq(walk_and(X, replace_x), 1);
+	ck_assert_uint_eq(fake.found[FIRST], 1);
+	ck_assert_uint_eq(fake.found[LAST], 1);
 }
 
 // ---- checkmark ----
