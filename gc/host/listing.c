@@ -1,6 +1,7 @@
 // listing.c - lists objects into an array.
 #include "gc/host/listing.h"
 
+#include <rt/kind.h>
 #include <rt/roots.h>
 
 #include "gc/mark/handles.h"
@@ -8,49 +9,63 @@
 #include "gc/host/door.h"
 #include "gc/host/visit.h"
 #include "gc/host/supply.h"
-#include "gc/host/reclaim.h"
 
 struct listing {
 	int kind;
 	rt_pick_fn *pick; // NULL: every object
 	void *arg;
-	void **out;	 // the array, or NULL
-	size_t capacity; // of the array
+	// The array, or NULL.  Its first word leads to an array that was too
+	// short, and so on.  Objects are in the words behind it.
+	void **out;
+	size_t capacity; // of the array, without that word
 	size_t n;	 // objects found, perhaps more than that
-	// Keeps the array alive: the thread's stack may be no root.
+	// Keeps the arrays alive: the thread's stack may be no root.
 	rt_handle *root;
 };
+
+static bool is_own(const struct listing *l, const void *obj)
+{
+	for (void **array = l->out; array; array = array[0])
+		if (obj == array)
+			return true;
+	return false;
+}
 
 static int add(void *obj, size_t size, int kind, void *arg)
 {
 	struct listing *l = arg;
 
 	(void)kind;
-	if (obj == l->out || (l->pick && l->pick(obj, size, l->arg) != 1))
+	if (is_own(l, obj) || (l->pick && l->pick(obj, size, l->arg) != 1))
 		return 0;
-	if (l->n < l->capacity)
-		l->out[l->n] = obj;
 	l->n++;
+	if (l->n <= l->capacity)
+		l->out[l->n] = obj;
 	return 0;
 }
 
 // fill fills the array, as far as it goes, and counts what belongs into it.
-// The callback may be left by unwinding, as that of a walk.
-static void fill(struct listing *l)
+// Returns false if there is no such kind: another thread may have ended it
+// before the stop.  A callback must return; if it is left by unwinding all the
+// same, the world starts again.
+static bool fill(struct listing *l)
 {
 	__attribute__((cleanup(visit_end_walk))) struct walk w = {.began =
 								      false};
 
 	visit_begin_walk(&w);
 	l->n = 0;
+	if (l->kind > RT_TYPED && !kinds_exists((unsigned)l->kind))
+		return false;
 	if (l->pick || l->out)
 		verify_walk(l->kind, add, l);
 	else
 		l->n = verify_count(l->kind);
+	return true;
 }
 
-// drop_root runs even when the callback is left by unwinding.  A thread that a
-// handler of the host has detached leaves the handle behind.
+// drop_root does nothing in a thread that a handler of the host has detached:
+// it leaves the handle behind.
 static void drop_root(const struct listing *l)
 {
 	struct rt_thread *t = rt_thread_tls;
@@ -59,35 +74,37 @@ static void drop_root(const struct listing *l)
 		handles_free(t->mc, l->root);
 }
 
-// drop frees an array that is too short, so that the next walk does not find
-// it.
-static void drop(struct listing *l)
-{
-	struct object o;
-
-	if (l->out && reclaim_find(l->out, &o))
-		reclaim_object(rt_thread_tls->mc, &o);
-	drop_root(l);
-	l->out = NULL;
-	l->root = NULL;
-	l->capacity = 0;
-}
-
-// make makes an array of n words.  Returns false if there is no memory.
+// make makes an array for n objects.  Returns false if there is no memory.  An
+// array that is too short is left to the collector, since another thread may
+// have found it in the heap.
 static bool make(struct listing *l, size_t n)
 {
-	struct want w = {.n = n * sizeof(void *), .kind = KIND_WORDS};
+	struct want w = {.n = (n + 1) * sizeof(void *), .kind = KIND_WORDS};
 	void **out = supply_request(rt_thread_tls, &w);
+	rt_handle *root;
 
 	if (!out)
 		return false;
+	root = handles_new(rt_thread_tls->mc, (uintptr_t)out);
+	if (!root)
+		return false;
+	out[0] = l->out;
+	drop_root(l);
 	l->out = out;
 	l->capacity = n;
-	l->root = handles_new(rt_thread_tls->mc, (uintptr_t)out);
-	if (l->root)
-		return true;
-	drop(l);
-	return false;
+	l->root = root;
+	return true;
+}
+
+// finish makes the array what the host gets: its last object comes first.
+static void **finish(struct listing *l)
+{
+	l->out[0] = NULL;
+	if (l->n != 0) {
+		l->out[0] = l->out[l->n];
+		l->out[l->n] = NULL;
+	}
+	return l->out;
 }
 
 void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n)
@@ -98,17 +115,15 @@ void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n)
 	size_t more = 0; // that other threads may make meanwhile
 
 	for (;;) {
-		fill(&l);
 		// A handler of the host may have run after the stop.
-		if (!door_may_go_on(t) || door_nogc())
+		if (!fill(&l) || !door_may_go_on(t) || door_nogc())
 			return NULL;
 		if (l.out && l.n <= l.capacity)
 			break;
-		drop(&l);
-		if (!make(&l, l.n + more + 1))
+		if (!make(&l, l.n + more))
 			return NULL;
 		more = l.n / 8 + 2 * more;
 	}
 	*n = l.n;
-	return l.out;
+	return finish(&l);
 }

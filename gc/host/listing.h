@@ -14,7 +14,7 @@
 // of every kind if that is -1, for which pick returns 1, and sets *n to their
 // number.  The calling thread must be attached, outside a region and a no-GC
 // stretch, and not the stopper.  Returns NULL, and leaves *n, if there is no
-// memory.
+// memory, or no such kind any more.
 void **listing_make(int kind, rt_pick_fn *pick, void *arg, size_t *n);
 
 #endif

@@ -512,3 +512,92 @@ TEST(an_array_that_is_too_short_is_made_again, .n = 2)
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	heap_healthy();
 }
+
+// let_go_on lets the held thread go on when another one asks it to stop.
+static void *let_go_on(void *arg)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (schedpoint_passed(SCHED_PROC_STOP_ALL_ASKED) <= (uintptr_t)arg)
+		if (nanotime() > end)
+			abort();
+	schedpoint_release(SCHED_SEMA_TRY_ACQUIRE);
+	return NULL;
+}
+
+static pthread_t let_go(void)
+{
+	return start_thread(let_go_on, (void *)(uintptr_t)schedpoint_passed(
+					   SCHED_PROC_STOP_ALL_ASKED));
+}
+
+static void end_both(pthread_t a, pthread_t b)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(a);
+	join_thread(b);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+
+static int find_array(void *obj, size_t size, int kind, void *arg)
+{
+	if (kind == RT_WORDS && size >= 100 * sizeof(void *))
+		*(void **)arg = obj;
+	return 0;
+}
+
+// Another thread that has found it in the heap keeps it.
+TEST(an_array_that_was_too_short_stays, .n = 2)
+{
+	pthread_t thread, helper;
+	void *found = NULL, **all;
+	size_t made = 0, i = 0;
+	rt_handle *h;
+
+	heap_begin();
+	schedpoint_watch();
+	shared_kind = RT_WORDS;
+	h = rt_handle_new(NULL);
+	while (made < 100)
+		made += link_to(h);
+	schedpoint_hold(SCHED_SEMA_TRY_ACQUIRE);
+	thread = start_thread(list_apart, _i ? &made : NULL);
+	await_stopper();
+	schedpoint_hold(SCHED_SEMA_TRY_ACQUIRE);
+	await_stopper();
+	while (made < 300)
+		made += link_to(h);
+	helper = let_go();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	ck_assert_int_eq(rt_heap_walk(find_array, &found), RT_OK);
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	ck_assert_ptr_nonnull(found);
+	end_both(thread, helper);
+	ck_assert_ptr_nonnull(listed);
+	ck_assert_ptr_ne(listed, found);
+	ck_assert_uint_eq(number, made);
+	ck_assert_int_eq(rt_kind_of(found), RT_WORDS);
+	all = list(RT_WORDS, NULL, NULL);
+	while (i < number && all[i] != found)
+		i++;
+	ck_assert_uint_lt(i, number);
+	heap_healthy();
+}
+
+TEST(a_kind_that_ends_before_the_stop_has_no_list)
+{
+	pthread_t thread, helper;
+
+	heap_begin();
+	schedpoint_watch();
+	shared_kind = register_kind(RT_KIND_ANY);
+	schedpoint_hold(SCHED_SEMA_TRY_ACQUIRE);
+	thread = start_thread(list_apart, NULL);
+	await_stopper();
+	helper = let_go();
+	ck_assert_int_eq(rt_kind_unregister(shared_kind), RT_OK);
+	end_both(thread, helper);
+	ck_assert_uint_eq(atomic_u32_load_acquire(&ended), 1);
+	ck_assert_ptr_null(listed);
+	heap_healthy();
+}
