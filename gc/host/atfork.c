@@ -113,6 +113,7 @@ static void drop_threads(void)
 	worker_fork_child();
 	drops_fork_child(self);
 	notices_fork_child();
+	stacks_fork_child();
 	delete_caches(self, forking.visit.p);
 	end_registrations(self);
 	proc_fork_child(self);

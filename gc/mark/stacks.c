@@ -419,6 +419,13 @@ bool stacks_take_warning(uintptr_t *sp)
 	return true;
 }
 
+void stacks_fork_child(void)
+{
+	// The thread that has taken the word is not here.
+	if (atomic_u32_load_relaxed(&stacks.warning) == STACKS_WARN_TAKEN)
+		atomic_u32_store_relaxed(&stacks.warning, STACKS_WARN_NONE);
+}
+
 // ---- what is scanned ----
 
 size_t stacks_count(void)

@@ -103,6 +103,10 @@ RT_INLINE bool stacks_warning_due(void)
 }
 bool stacks_take_warning(uintptr_t *sp);
 
+// stacks_fork_child ends what another thread was telling of, in the child of a
+// fork.
+void stacks_fork_child(void);
+
 // ---- in a collection ----
 
 // stacks_look finds the stack that each thread runs on.  stacks_look_again must

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "gc/host/handlers.h"
+#include "gc/mark/stacks.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/os/oscall.h"
@@ -160,6 +161,21 @@ TEST(a_handler_for_out_of_memory_forks)
 	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
 	expect(!rt_alloc((size_t)64 << 20));
 	fault_fail(OSCALL_COMMIT, 1, 0, 0);
+	works_and_ends();
+}
+
+static void nobody_tells(void)
+{
+	expect(atomic_u32_load_acquire(&stacks.warning) == STACKS_WARN_NONE);
+	works();
+}
+
+TEST(a_warning_that_another_thread_was_taking_is_over)
+{
+	begin();
+	atomic_u32_store_release(&stacks.warning, STACKS_WARN_TAKEN);
+	fork_and(nobody_tells);
+	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);
 	works_and_ends();
 }
 
