@@ -11,6 +11,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/handles.h"
+#include "gc/mark/notices.h"
 #include "gc/mark/stacks.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
@@ -153,6 +154,7 @@ void attach_undo(void)
 	struct rt_proc *p = mc->thread.p;
 
 	drops_abandon(p);
+	notices_done(); // the warn handler may have ended the thread
 	mcache_flush(mc, p);
 	stackalloc_flush(mc, p);
 	handles_flush(mc);

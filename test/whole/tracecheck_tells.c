@@ -111,6 +111,39 @@ TEST(a_handler_may_detach, .n = 2)
 	expect_in(said[1], ", offset 16: ");
 }
 
+static void exit_inside(const char *text, void *arg)
+{
+	keep_line(text, arg);
+	ck_assert_int_eq(rt_set_warn_handler(keep_line, said), RT_OK);
+	pthread_exit(NULL);
+}
+
+static void *collect_and_exit(void *arg)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	rt_gc();
+	return arg;
+}
+
+TEST(a_handler_may_end_its_thread)
+{
+	pthread_t thread;
+
+	root[0] = make(add_kind(traced("k", tell_nothing)), 64);
+	root[0][1] = leaf();
+	root[0][2] = leaf();
+	ck_assert_int_eq(rt_set_warn_handler(exit_inside, said), RT_OK);
+	ck_assert_int_eq(
+	    pthread_create(&thread, NULL, collect_and_exit, root), 0);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_uint_eq(nsaid, 1);
+	ck_assert_ptr_nonnull(rt_alloc(100000));
+	ck_assert_uint_eq(nsaid, 2);
+	expect_in(said[1], ", offset 16: ");
+}
+
 // A stack's allocation tells what its collection found.
 TEST(a_stack_may_tell)
 {
