@@ -18,13 +18,20 @@ void finalize_reset(void)
 	handlers_set_ready(NULL, NULL);
 }
 
-// call_drop returns false if the thread may not go on, because the destructor
-// has left a region open, or a stop.
+// may_go_on tells whether another destructor may run on t, the calling thread:
+// a function of the host may have left a region open, a no-GC stretch or a
+// stop.
+static bool may_go_on(const struct rt_thread *t)
+{
+	return door_may_go_on(t) && !door_nogc();
+}
+
+// call_drop returns false if the thread may not go on.
 static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
 {
 	if (o->fn)
 		o->fn(o->obj, o->size, o->arg);
-	return door_may_go_on(t);
+	return may_go_on(t);
 }
 
 // free_batch frees the objects of a batch that is finished.
@@ -127,11 +134,17 @@ static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
 			pick_span(s, pick, arg);
 }
 
-// give_up ends rt_drop_now when a destructor has left a region open, or a stop.
+// give_up ends rt_drop_now when a function of the host has left a region open,
+// a no-GC stretch or a stop.
 static int give_up(const struct rt_proc *p)
 {
-	struct visit v = visit_enter(RT_STOP_HEAP_WALK);
+	struct visit v;
 
+	if (door_nogc() && !p->stopper) {
+		drops_abandon(p); // in a stretch the thread makes no stop
+		return RT_ESTATE;
+	}
+	v = visit_enter(RT_STOP_HEAP_WALK);
 	drops_abandon(p);
 	visit_leave(&v);
 	return p->stopper ? RT_EBUSY : RT_ESTATE;
@@ -157,6 +170,9 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 		drops_release(p);
 		return RT_EINVAL;
 	}
+	// The warn handler may have run after the stop.
+	if (!may_go_on(t))
+		return give_up(p);
 	while (drops_take_now(kind, &page, &o))
 		if (!call_drop(t, &o))
 			return give_up(p);

@@ -197,19 +197,33 @@ static void drop_into_stop(void *obj, size_t size, void *arg)
 
 // When a destructor leaves a region open, or a stop, the call ends: the rest
 // are what they were.
-TEST(a_region_or_a_stop_left_open_ends_the_call, .n = 2)
+static void drop_into_stretch(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
+}
+
+static rt_drop_fn *const leaving[] = {drop_into_region, drop_into_stop,
+				      drop_into_stretch};
+
+static void end_what_was_left(int i)
+{
+	ck_assert_int_eq(i == 0	  ? rt_blocking_leave()
+			 : i == 1 ? rt_start_the_world(NULL)
+				  : rt_nogc_leave(),
+			 RT_OK);
+}
+
+TEST(a_region_a_stop_or_a_stretch_left_open_ends_the_call, .n = 3)
 {
 	void **root = (void **)heap_table(100, 0);
-	int k = make_kind(0, _i == 0 ? drop_into_region : drop_into_stop, NULL);
+	int k = make_kind(0, leaving[_i], NULL);
 
 	for (size_t i = 0; i < 100; i++)
 		root[i] = make_of(k, i);
 	ck_assert_int_eq(rt_drop_now(k, NULL, NULL),
-			 _i == 0 ? RT_ESTATE : RT_EBUSY);
-	if (_i == 0)
-		ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	else
-		ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+			 _i == 1 ? RT_EBUSY : RT_ESTATE);
+	end_what_was_left(_i);
 	ck_assert_uint_eq(drops_run, 1);
 	ck_assert_uint_eq(ready(), 0);
 	heap_healthy();
@@ -220,6 +234,64 @@ TEST(a_region_or_a_stop_left_open_ends_the_call, .n = 2)
 	gc();
 	ck_assert_uint_eq(ready(), 99);
 	heap_healthy();
+}
+
+// The rest of the batch goes on later.
+TEST(what_is_left_open_ends_a_run_of_destructors, .n = 3)
+{
+	int k = make_kind(0, leaving[_i], NULL);
+
+	for (size_t i = 0; i < 3; i++)
+		make_of(k, i);
+	gc();
+	for (size_t i = 1; i <= 3; i++) {
+		ck_assert_uint_eq(rt_run_finalizers(0), 1);
+		end_what_was_left(_i);
+		ck_assert_uint_eq(drops_run, i);
+	}
+	ck_assert_uint_eq(ready(), 0);
+	gc();
+	heap_healthy();
+}
+
+// pick_and_report leaves something for the warn handler.
+static int pick_and_report(const void *obj, size_t size, void *arg)
+{
+	rt_memstats m;
+
+	(void)obj, (void)size;
+	gauge_add(&gauges.other_sys, 4096);
+	ck_assert_int_eq(rt_read_memstats(&m), RT_OK);
+	gauge_add(&gauges.other_sys, -4096);
+	return arg == NULL;
+}
+
+static void warn_and_leave(const char *text, void *arg)
+{
+	(void)text;
+	leaving[(uintptr_t)arg]((void *)&(struct item){0}, sizeof(struct item),
+				NULL);
+}
+
+// The warn handler runs between the stop and the first destructor.
+TEST(what_the_warn_handler_leaves_open_ends_the_call, .n = 3)
+{
+	void **root = (void **)heap_table(1, 0);
+	int k = make_kind(0, drop_item, NULL);
+
+	root[0] = make_of(k, 1);
+	ck_assert_int_eq(rt_set_memstats_double_check(RT_CHECK_REPORT), RT_OK);
+	ck_assert_int_eq(
+	    rt_set_warn_handler(warn_and_leave, (void *)(intptr_t)_i), RT_OK);
+	ck_assert_int_eq(rt_drop_now(k, pick_and_report, NULL),
+			 _i == 1 ? RT_EBUSY : RT_ESTATE);
+	end_what_was_left(_i);
+	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
+	ck_assert_uint_eq(dropped[1], 0);
+	ck_assert_int_eq(rt_is_heap(root[0]), 1);
+	heap_healthy();
+	ck_assert_int_eq(rt_drop_now(k, NULL, NULL), RT_OK);
+	ck_assert_uint_eq(dropped[1], 1);
 }
 
 static size_t exits;
