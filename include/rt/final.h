@@ -19,17 +19,22 @@ extern "C" {
  *
  *   RT_FINALIZE_MANUAL  in rt_run_finalizers;
  *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint, which may
- *                       collect then.
+ *                       collect then.  rt_poll calls rt_safepoint only if a
+ *                       stop is requested, so a thread that only calls rt_poll
+ *                       may never run any.
+ *
+ * An out-of-memory handler that calls rt_run_finalizers is an exception: then
+ * they run in an allocation.
  *
  * One thread at a time runs them, and never one inside another.
  *
  * What was ready when a thread began with it is a batch.  When all destructors
- * of the batch have returned, the memory of its objects is free; beside objects
- * that rt_drop_now has dropped, that takes one more collection.  What dies
- * meanwhile is the next batch.  So a host that never runs destructors never
- * gets that memory back.  The warn handler is told, once in the life of a heap,
- * when what has waited since an earlier collection exceeds half of the live
- * heap, or of rt_config.heap_min if that is more.
+ * of the batch have returned, the memory of its objects is free.  Where objects
+ * that rt_drop_now has dropped lie on the same page, the next collection frees
+ * it.  What dies meanwhile is the next batch.  So a host that never runs
+ * destructors never gets that memory back.  The warn handler is told, once in
+ * the life of a heap, when what has waited since an earlier collection exceeds
+ * half of the live heap, or of rt_config.heap_min if that is more.
  *
  * Dead objects count as allocated in all statistics until they are freed. Their
  * bytes do not hasten the next collection, which could not free them.
@@ -39,18 +44,31 @@ extern "C" {
  *
  * In the child of a fork that another thread made, the destructors that had not
  * begun are ready; one that had begun does not run again.  A thread that exits
- * in a destructor leaves the same behind.  rt_fini runs none.
+ * in a destructor leaves the same behind.
+ *
+ * rt_fini runs no destructors.  A host that wants all of them to run calls
+ * rt_drop_now for each kind before it.
+ *
+ * To close one of several interpreters, a host
+ *  - removes its root callbacks, ranges, handles and stacks;
+ *  - calls rt_drop_now for each of its kinds with RT_KIND_DROP;
+ *  - calls rt_gc;
+ *  - calls rt_kind_unregister for each of its kinds.
+ * A stale word, for example on a stack, may keep an object alive; then the last
+ * call returns RT_EBUSY.  The host keeps the kind and its code, and calls again
+ * after a later collection.
  */
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told how many destructors are ready, soon after a
- * collection that has found dead objects: at the end of the next rt_gc, or of
- * the next allocation that leaves the inline path, on any thread.  What a
- * collection of another function finds, as of rt_free_os_memory, is told then.
- * The callback runs with the world running and no lock held.  It may wake
- * another thread, or note that it is time for rt_run_finalizers.  It must not
- * run destructors itself, and must not leave by longjmp or by an exception.
+ * collection that has found dead objects.  Whichever function collected, the
+ * next call of rt_gc tells when it ends, and so does the next allocation that
+ * leaves the inline path, on any thread.  An rt_gc that finds dead objects
+ * tells of them itself.  The callback runs with the world running and no lock
+ * held.  It may wake another thread, or note that it is time for
+ * rt_run_finalizers.  It must not run destructors itself, and must not leave by
+ * longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -90,10 +108,10 @@ RT_API size_t rt_finalizers_ready(void);
 
 /*
  * A pick callback chooses objects: 1 for yes.  It is called with the world
- * stopped.  It must not allocate, block, poll, or leave by longjmp or by an
- * exception.  It may call rt_size, rt_base, rt_is_heap and rt_kind_of, which
- * know nothing of an object that is ready to be dropped.  An object may be one
- * that the host has not filled yet, as for a trace callback.
+ * stopped.  It must not allocate, block, poll, leave by longjmp or by an
+ * exception, or end its thread.  It may call rt_size, rt_base, rt_is_heap and
+ * rt_kind_of, which know nothing of an object that is ready to be dropped.  An
+ * object may be one that the host has not filled yet, as for a trace callback.
  */
 typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
 
@@ -116,14 +134,15 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * of a fork that another thread makes meanwhile, the objects whose destructors
  * had not begun are what they were before the call; some of those that were
  * ready may be ready only after the next collection.  The same holds when the
- * thread exits in a destructor, and when a destructor leaves a blocking region
- * or a stop open: then the call ends at once.
+ * thread exits in a destructor, and when a destructor leaves a blocking region,
+ * a no-GC stretch or a stop open: then the call ends at once.
+ * rt_run_finalizers ends as well then.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; own stop, or
  * a destructor has left one), RT_EPERM (not attached), RT_ESTATE (inside a
- * blocking region, or a destructor has left one open; in a no-GC stretch; no
- * heap).
+ * blocking region or a no-GC stretch, or a destructor has left one open; no
+ * heap).  Only an RT_EBUSY for destructors on another thread ends by itself.
  *
  * Attached threads.  Stops the world, for which it blocks.  A destructor may
  * collect and poll.

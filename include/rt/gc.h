@@ -92,7 +92,8 @@ RT_API int rt_free_os_memory(void);
  * the handler returns 1, the allocation collects and tries again, and calls the
  * handler again each time that fails.  If it returns anything else, the
  * allocation returns NULL.  If dead objects wait for their destructors, the
- * handler may call rt_run_finalizers, and return 1 if that ran any.
+ * handler may call rt_run_finalizers, and return 1 if that ran any.  Only there
+ * do destructors run inside an allocation.
  */
 typedef int rt_oom_fn(size_t n, void *arg);
 

@@ -98,8 +98,9 @@ typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
  * A drop callback, or destructor, ends what a dead object owns outside the
  * heap, for example a file.  It is called once for each dead object of a kind
  * with RT_KIND_DROP.  rt/final.h says when: with the world running, never
- * inside an allocation, and never inside another one.  size is rt_size of the
- * object when it was alive.
+ * inside another one, and inside an allocation only if the host's out-of-memory
+ * handler calls rt_run_finalizers.  size is rt_size of the object when it was
+ * alive.
  *
  *  - It gets all memory of the object.  If the object died before the host had
  *    filled it, the rest is zero.
@@ -337,7 +338,9 @@ RT_API int rt_kind_register(const rt_kind_desc *d);
  * RT_ENOENT (no such kind), RT_EBUSY (objects of the kind exist, including dead
  * ones that wait for their destructor: rt_gc and rt_run_finalizers may free
  * them; or own stop), RT_EPERM (not attached), RT_ESTATE (inside a blocking
- * region or a no-GC stretch; no heap).
+ * region or a no-GC stretch; no heap).  An RT_EBUSY for objects may end by
+ * itself, with later collections and destructors; one for the own stop does
+ * not.
  *
  * Attached threads, outside a blocking region and a no-GC stretch, and not in
  * the own stop.  Blocks, since it stops the world.  Does not collect.

@@ -168,8 +168,15 @@ RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
  * Any thread may load and unload libraries at any time.  All data is read
  * through a system call, a copy at a time, even the parts that hold no pointer.
  * Programs with large arrays there should register ranges instead.  The data
- * counts as registered ranges do.  With rt_config.checkmark, threads that are
- * not attached should leave stale pointers in static data as they are.
+ * counts as registered ranges do.
+ *
+ * A stop does not wait for threads that are not attached.  They must not move a
+ * pointer from one place in static data to another.  With rt_config.checkmark
+ * they must not write a stale pointer there: the check might find it after
+ * marking has passed.  The child of a fork has these roots as well.
+ *
+ * The dynamic linker holds a lock while it runs the constructors of a library.
+ * If several attached threads load libraries, constructors must not poll.
  *
  * Returns 0, or an error, which changes nothing:
  *   RT_EINVAL   on is neither 0 nor 1

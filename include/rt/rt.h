@@ -9,8 +9,9 @@
  * library, or with the static one and -rdynamic.  In the plugin rt_init then
  * returns RT_ESTATE.  If the program holds the static library and does not
  * export it, a plugin that is linked with the shared library has a heap of its
- * own: its rt_init returns 0.  Before it is unloaded, a plugin must remove its
- * ranges (rt_roots_remove) and its handlers.
+ * own: its rt_init returns 0.  Before it is unloaded, a plugin must remove all
+ * that leads to its code and data: ranges, root callbacks, stacks, kinds (which
+ * rt/final.h says how to end), the ready callback and the handlers.
  *
  * A shared object that contains the static library, such as a plugin, must be
  * linked with the options that rtheap.pc has as plugin_libs.  It then has a

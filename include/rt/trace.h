@@ -58,7 +58,8 @@ RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
 /* References are the words whose low bits under mask are bits. */
 #define RT_FORMAT_LOW_TAG(mask, bits) \
 	{ (mask), (bits), 0, UINT64_MAX, ~(uint64_t)(mask), 0, 0, 8, 0, 0, 0 }
-/* NaN boxing: references are the words from lo to hi, with 48 address bits. */
+/* NaN boxing: references are the words from lo to hi, with 48 address bits.
+ * Both are whole words, tag bits included, and hi is a reference, too. */
 #define RT_FORMAT_NAN_BOX(lo, hi) \
 	{ 0, 0, (lo), (hi), UINT64_C(0xffffffffffff), 0, 0, 8, 0, 0, 0 }
 /* Two words, value and tag: references have tags with bits under mask ... */

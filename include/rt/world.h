@@ -122,14 +122,15 @@ RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
  * for which pick returns 1, in no particular order, and sets *n to their
  * number.  kind -1 is every kind, a null pick wants all.  The objects are those
  * that rt_heap_walk would show, without the array itself, so some may be
- * unreachable; the array keeps them alive.  For no objects it is not NULL, and
+ * unreachable; the array keeps them alive.  The array is an ordinary object,
+ * which rt_free may free.  For no objects it is an array as well, not NULL, and
  * *n is 0.  With the array the host can allocate, run code of its interpreter
  * and leave by longjmp, which it cannot in a walk.
  *
- * pick (rt/final.h) may be called several times for an object: once to count,
- * and again if other threads have made more objects meanwhile.  The object may
- * be one that its thread has not filled yet: all zeros, or part of what it will
- * hold.
+ * pick (rt/final.h) must return; any result but 1 is no.  It may be called
+ * several times for an object: once to count, once to list, and again if other
+ * threads have made more objects meanwhile.  The object may be one that its
+ * thread has not filled yet: all zeros, or part of what it will hold.
  *
  * Returns NULL if n is null, if there is no such kind, or if there is no memory
  * even after a collection and a call of the out-of-memory handler; then *n is
