@@ -30,7 +30,8 @@ static bool make_room(struct targets *t, size_t slots)
 
 bool targets_begin(struct targets *t, size_t n)
 {
-	size_t slots = UINT64_C(2) << bits_len(n);
+	// At least twice n, and no more than few has for TARGETS_FEW.
+	size_t slots = UINT64_C(2) << bits_len(n == 0 ? 0 : n - 1);
 
 	if (n <= TARGETS_FEW) {
 		t->slot = t->few;

@@ -6,6 +6,7 @@
 
 #include "gc/mark/notices.h"
 #include "gc/mark/sites.h"
+#include "gc/mark/targets.h"
 #include "gc/mark/work.h"
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
@@ -133,8 +134,8 @@ TEST(a_handler_may_end_its_thread)
 	root[0][1] = leaf();
 	root[0][2] = leaf();
 	ck_assert_int_eq(rt_set_warn_handler(exit_inside, said), RT_OK);
-	ck_assert_int_eq(
-	    pthread_create(&thread, NULL, collect_and_exit, root), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, collect_and_exit, root),
+			 0);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
@@ -288,6 +289,19 @@ TEST(overflow_and_helpers_change_nothing, .n = 4)
 }
 
 // An object with many references needs a table.
+// Around the number of words up to which the library needs no memory.
+TEST(each_number_of_words_has_room, .n = 4)
+{
+	unsigned n = TARGETS_FEW - 1 + (unsigned)_i;
+	uintptr_t *p =
+	    make(add_kind(traced("row", tell_nothing)), n * sizeof *p);
+
+	root[0] = p;
+	for (unsigned i = 0; i < n; i++)
+		p[i] = leaf();
+	ck_assert_uint_eq(report(), n <= 64 ? n : 65);
+}
+
 TEST(a_large_object_is_looked_at)
 {
 	enum { N = 5000 };
