@@ -26,8 +26,8 @@ static struct {
 } exits;
 
 // at_exit detaches a thread that exits attached; it may be in a region, in a
-// no-GC stretch, or in its own stop, perhaps in the callback of a walk.  If the system refused to
-// forget its key when it detached, it is not attached.
+// no-GC stretch, or in its own stop, perhaps in the callback of a walk.  If the
+// system refused to forget its key when it detached, it is not attached.
 static void at_exit(void *value)
 {
 	const struct rt_proc *p = proc_self();

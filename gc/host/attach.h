@@ -24,7 +24,8 @@ int attach_thread(uintptr_t lo, uintptr_t hi, unsigned flags);
 int attach_answer(int error);
 
 // attach_undo detaches the calling thread, which must not be in a region or in
-// a no-GC stretch, or have stopped the world.  It waits while the world is stopped.
+// a no-GC stretch, or have stopped the world.  It waits while the world is
+// stopped.
 void attach_undo(void);
 
 #endif

@@ -157,7 +157,7 @@ static void check_values(const struct region *r, const rt_value_format *f)
 	struct trace_check c;
 
 	trace_check_init(&c);
-	c.inside = r->stack;
+	c.asker.inside = r->stack;
 	for (uintptr_t at = r->lo; r->hi - at >= f->stride; at += f->stride) {
 		trace_values(&c.asker.t, at, at + f->stride, f);
 		if (c.missed.base != 0)
@@ -204,23 +204,20 @@ static void check_variables(const rt_frame *newest)
 	}
 }
 
-// check_frames checks a part of a stack, or registers.
-static void check_frames(const struct region *r)
-{
-	const rt_value_format *f = roots_stack_format();
-
-	check_region(r);
-	if (f)
-		check_values(r, f);
-}
-
+// check_part checks a part of a stack, or registers.
 static void check_part(struct region r, struct roots_range part,
 		       const char *name)
 {
+	const rt_value_format *f = roots_stack_format();
+
 	r.lo = part.lo;
 	r.hi = part.hi;
 	r.name = name;
-	check_frames(&r);
+	check_region(&r);
+	if (f)
+		check_values(&r, f);
+	if (part.format)
+		check_values(&r, part.format);
 }
 
 static void check_threads(bool past_end)

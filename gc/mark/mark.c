@@ -312,19 +312,23 @@ static void keep_unfinished(struct marker *m, struct rt_proc *p)
 		grey_word(m, (uintptr_t)mc->granted, &o);
 }
 
-// scan_frames scans a part of a stack, or registers.  Values in a format count
-// when stacks are not scanned for ends of objects.
+// scan_frames scans a part of a stack, or registers.  Values in the format of
+// all stacks, and in that of the range, count when stacks are not scanned for
+// ends of objects.
 static void scan_frames(struct marker *m, struct roots_range range,
 			enum work_words words)
 {
 	const rt_value_format *f = roots_stack_format();
+	enum work_words values =
+	    words == WORK_INSIDE ? WORK_STACK_VALUES : WORK_VALUES;
 
 	scan_range(m, words_range(range, words));
-	if (f && words != WORK_ENDS)
-		scan_range(m,
-			   values_range(range, f,
-					words == WORK_INSIDE ? WORK_STACK_VALUES
-							     : WORK_VALUES));
+	if (words == WORK_ENDS)
+		return;
+	if (f)
+		scan_range(m, values_range(range, f, values));
+	if (range.format)
+		scan_range(m, values_range(range, range.format, values));
 }
 
 // scan_fake_frames scans the frames that the address sanitizer has moved off
@@ -332,7 +336,7 @@ static void scan_frames(struct marker *m, struct roots_range range,
 static void scan_fake_frames(struct marker *m, const struct rt_proc *p,
 			     struct roots_range rest, enum work_words words)
 {
-	struct roots_range frame;
+	struct roots_range frame = {.format = rest.format};
 
 	while (roots_fake_frame(p, &rest, &frame))
 		scan_frames(m, frame, words);
@@ -438,10 +442,11 @@ static void scan_row(struct marker *m, struct work_range row)
 }
 
 // scan_fakes scans the fake frames that a row of a stack leads to.
-static void scan_fakes(struct marker *m, struct work_range row,
-		       enum work_words words)
+static void scan_fakes(struct marker *m, const struct rt_stack *s,
+		       struct work_range row, enum work_words words)
 {
-	struct roots_range rest = {.lo = row.lo, .hi = row.hi}, frame;
+	struct roots_range rest = {.lo = row.lo, .hi = row.hi};
+	struct roots_range frame = {.format = stacks_format(s)};
 
 	while (row.words == words && stacks_fake_frame(&rest, &frame))
 		scan_frames(m, frame, words);
@@ -459,7 +464,7 @@ static void mark_registered(struct marker *m, const struct rt_stack *s)
 		mark_variables(m, stacks_frames(s));
 	for (unsigned i = 0; i < n; i++) {
 		scan_row(m, row[i]);
-		scan_fakes(m, row[i], words);
+		scan_fakes(m, s, row[i], words);
 	}
 }
 
@@ -770,6 +775,9 @@ static void mark_deep(struct marker *m)
 		mark_deep_span(m, s);
 	finish(m);
 	finish_overflow(m);
+	// Stacks that were claimed only now have not been scanned for ends.
+	if (mark.past_end && stacks_claimed())
+		mark_past_end(m);
 	drops.deep = false;
 }
 

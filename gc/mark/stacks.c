@@ -200,13 +200,28 @@ static bool contains(const struct rt_stack *s, uintptr_t sp)
 	return !(s->flags & RT_STACK_UP) && sp >= s->lo && sp < s->hi;
 }
 
+// innermost returns the smallest stack that contains sp, or NULL.
+static const struct rt_stack *innermost(uintptr_t sp)
+{
+	const struct rt_stack *in = NULL;
+
+	for (size_t i = 0; i < stacks.n; i++) {
+		const struct rt_stack *s = stacks.at[i];
+
+		if (contains(s, sp) && (!in || s->hi - s->lo < in->hi - in->lo))
+			in = s;
+	}
+	return in;
+}
+
 // refused returns the error for a change of s by a thread that runs at sp, or
-// RT_OK.
+// RT_OK.  The table is searched only if the thread may run on s.
 static int refused(const struct rt_stack *s, uintptr_t sp)
 {
 	if (s->index >= stacks.n || stacks.at[s->index] != s)
 		return RT_EINVAL;
-	return !s->own && contains(s, sp) ? RT_EBUSY : RT_OK;
+	return !s->own && contains(s, sp) && innermost(sp) == s ? RT_EBUSY
+								: RT_OK;
 }
 
 int stacks_remove(struct rt_stack *s, uintptr_t sp)
@@ -239,20 +254,16 @@ int stacks_move(struct rt_stack *s, uintptr_t lo, uintptr_t hi, uintptr_t sp)
 
 bool stacks_bounds(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
 {
-	bool found = false;
+	const struct rt_stack *s;
 
 	mutex_lock(&roots.lock);
-	for (size_t i = 0; i < stacks.n; i++) {
-		const struct rt_stack *s = stacks.at[i];
-
-		if (!contains(s, sp) || (found && s->hi - s->lo > *hi - *lo))
-			continue;
+	s = innermost(sp);
+	if (s) {
 		*lo = s->lo;
 		*hi = s->hi;
-		found = true;
 	}
 	mutex_unlock(&roots.lock);
-	return found;
+	return s != NULL;
 }
 
 int stacks_set(struct context *c, uintptr_t lo, uintptr_t hi)
@@ -474,6 +485,14 @@ bool stacks_claimed(void)
 	return atomic_u32_load_relaxed(&stacks.claimed) != 0;
 }
 
+const rt_value_format *stacks_format(const struct rt_stack *s)
+{
+	return s->label && s->label->format.stride != 0 &&
+		       !(s->flags & RT_STACK_UP)
+		   ? &s->label->format
+		   : NULL;
+}
+
 const char *stacks_name(const struct rt_stack *s)
 {
 	return s->label && s->label->name[0] != 0 ? s->label->name : NULL;
@@ -563,7 +582,7 @@ unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
 			 : s->flags & RT_STACK_EXACT ? WORK_REFERENCES
 						     : WORK_ANY,
 			 f);
-	rows_add_frames(&rows, &registers, frames, NULL);
+	rows_add_frames(&rows, &registers, frames, stacks_format(s));
 	return rows.n;
 }
 
@@ -573,16 +592,19 @@ static bool is_frames(const struct work_range *row)
 	return row->words == WORK_INSIDE || row->words == WORK_ANY;
 }
 
-// trace_fakes tells what the fake frames hold that a row leads to.
-static void trace_fakes(rt_tracer *t, const struct work_range *row)
+// trace_fakes tells what the fake frames hold that a row of a stack leads to.
+static void trace_fakes(rt_tracer *t, const struct rt_stack *s,
+			const struct work_range *row)
 {
-	struct roots_range rest = {.lo = row->lo, .hi = row->hi}, frame;
-	struct work_range fake = *row;
+	struct roots_range rest = {.lo = row->lo, .hi = row->hi}, frame = {0};
+	struct work_range fake[STACKS_ROWS];
 
 	while (stacks_fake_frame(&rest, &frame)) {
-		fake.lo = frame.lo;
-		fake.hi = frame.hi;
-		trace_row(t, &fake);
+		struct rows rows = {.row = fake};
+
+		rows_add_frames(&rows, &frame, row->words, stacks_format(s));
+		for (unsigned i = 0; i < rows.n; i++)
+			trace_row(t, &fake[i]);
 	}
 }
 
@@ -617,32 +639,38 @@ static bool stack_claim(struct rt_stack *s)
 	return true;
 }
 
+// In TRACE_AGAIN a stack is told though it is claimed: not all may have been
+// pushed.
 void stacks_trace(rt_tracer *t, struct rt_stack *s)
 {
-	enum work_words frames = trace_frames(t);
 	struct work_range row[STACKS_ROWS];
+	bool first;
 	unsigned n;
 
-	if (!(s->flags & RT_STACK_OWNED) || stacks_running(s) ||
-	    (t->mode == TRACE_MARK && !stack_claim(s)))
+	if (!(s->flags & RT_STACK_OWNED) || stacks_running(s))
 		return;
-	n = stacks_rows(s, frames, row);
-	if (t->mode == TRACE_MARK && n != 0)
+	first = t->mode < TRACE_CHECK && stack_claim(s);
+	if (t->mode == TRACE_MARK && !first)
+		return;
+	n = stacks_rows(s, trace_frames(t), row);
+	if (first && n != 0)
 		trace_count_stack(t, row[0].hi - row[0].lo);
 	trace_variables(t, stacks_frames(s));
 	for (unsigned i = 0; i < n; i++) {
 		trace_row(t, &row[i]);
 		if (is_frames(&row[i]))
-			trace_fakes(t, &row[i]);
+			trace_fakes(t, s, &row[i]);
 	}
 }
 
-static struct roots_range words_of(uintptr_t lo, uintptr_t hi)
+static struct roots_range words_of(uintptr_t lo, uintptr_t hi,
+				   const rt_value_format *f)
 {
 	return (struct roots_range){
 	    .lo = base_align_down(lo, sizeof(uintptr_t)),
 	    .hi = base_align_down(hi, sizeof(uintptr_t)),
 	    .flags = RT_ROOT_WORDS,
+	    .format = f,
 	};
 }
 
@@ -650,21 +678,26 @@ bool stacks_of_thread(struct rt_proc *p, struct stacks_thread *t)
 {
 	struct context *c = &p->context;
 	uintptr_t hi = c->on ? c->on->hi : c->beyond;
+	const struct rt_stack *on = c->on;
+	const rt_value_format *f;
 
 	*t = (struct stacks_thread){0};
 	if (!has_stack(p))
 		return false;
-	t->registers = words_of((uintptr_t)&c->frame.regs[0],
-				(uintptr_t)&c->frame.regs[CONTEXT_REGS]);
 	if (c->own && c->on == c->own)
 		hi = 0;
+	if (hi == 0)
+		on = c->own;
+	f = on ? stacks_format(on) : NULL;
+	t->registers = words_of((uintptr_t)&c->frame.regs[0],
+				(uintptr_t)&c->frame.regs[CONTEXT_REGS], f);
 	if (hi == 0 && c->hi != 0)
-		t->frames = words_of(threadstack_begin(c), c->hi);
+		t->frames = words_of(threadstack_begin(c), c->hi, f);
 	if (hi == 0)
 		return true;
-	t->frames = words_of(c->frame.sp, hi);
+	t->frames = words_of(c->frame.sp, hi, f);
 	if (c->hi != 0 && !c->own)
-		t->left = words_of(threadstack_all(c), c->hi);
+		t->left = words_of(threadstack_all(c), c->hi, NULL);
 	return true;
 }
 

@@ -146,6 +146,10 @@ RT_INLINE bool stacks_was_told(const struct rt_stack *s)
 void stacks_settle(void);
 bool stacks_claimed(void);
 
+// stacks_format returns the format in which words of frames on a stack count
+// besides that of all stacks, or NULL.
+const rt_value_format *stacks_format(const struct rt_stack *s);
+
 // stacks_name returns the name of a stack, or NULL.
 const char *stacks_name(const struct rt_stack *s);
 
@@ -157,14 +161,15 @@ const rt_frame *stacks_frames(const struct rt_stack *s);
 // thread runs on, and of the registers that belong to it.  frames is how words
 // count that may be anything: WORK_ANY, WORK_INSIDE or WORK_ENDS.  With
 // WORK_ENDS only such words are in a row.
-enum { STACKS_ROWS = 5 };
+enum { STACKS_ROWS = 6 };
 unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
 		     struct work_range row[STACKS_ROWS]);
 
 // stacks_trace tells what an owned stack holds (rt_trace_stack).
 void stacks_trace(rt_tracer *t, struct rt_stack *s);
 
-// What of a stopped thread is scanned.  An empty range is not there.
+// What of a stopped thread is scanned.  An empty range is not there.  If the
+// stack that it runs on has a format, registers and frames have it.
 struct stacks_thread {
 	struct roots_range registers;
 	struct roots_range frames; // of the stack that it runs on

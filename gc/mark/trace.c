@@ -122,7 +122,7 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 
 	if (c->missed.base != 0)
 		return;
-	if (!trace_misses(word, c->inside, &o)) {
+	if (!trace_misses(word, c->asker.inside, &o)) {
 		c->asker.label.given = false;
 		return;
 	}
@@ -138,7 +138,7 @@ static void note_told(struct trace_told *told, uintptr_t word)
 	struct target *target = NULL;
 
 	if (object_find(word & ~(uintptr_t)7, &o) &&
-	    layout_refers(o.kind, o.base, word))
+	    (told->asker.inside || layout_refers(o.kind, o.base, word)))
 		target = targets_find(told->targets, o.base);
 	if (target) {
 		target->told = true;
@@ -451,7 +451,7 @@ void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 
 enum work_words trace_frames(rt_tracer *t)
 {
-	return t->mode == TRACE_CHECK || marker_of(t)->bases != 0 ? WORK_INSIDE
+	return t->mode >= TRACE_CHECK || marker_of(t)->bases != 0 ? WORK_INSIDE
 								  : WORK_ANY;
 }
 
@@ -500,17 +500,18 @@ static void tell_frame_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 	}
 }
 
-// check_frames tells a row of a stack when marks are checked.
-static void check_frames(rt_tracer *t, const struct work_range *row)
+// ask_frames tells a row of a stack to a tracer that only asks, which is not
+// part of a marker.
+static void ask_frames(rt_tracer *t, const struct work_range *row)
 {
-	struct trace_check *c = (struct trace_check *)t;
+	struct trace_asker *a = (struct trace_asker *)t;
 
-	c->inside = true;
+	a->inside = true;
 	if (row->words == WORK_INSIDE)
 		tell_words(t, row->lo, row->hi);
 	else
 		tell_values(t, row->lo, row->hi, row->how);
-	c->inside = false;
+	a->inside = false;
 }
 
 void trace_row(rt_tracer *t, const struct work_range *row)
@@ -519,8 +520,8 @@ void trace_row(rt_tracer *t, const struct work_range *row)
 	bool frames =
 	    row->words == WORK_INSIDE || row->words == WORK_STACK_VALUES;
 
-	if (frames && t->mode == TRACE_CHECK) {
-		check_frames(t, row);
+	if (frames && t->mode >= TRACE_CHECK) {
+		ask_frames(t, row);
 		return;
 	}
 	share(t, lo, &hi, *row);

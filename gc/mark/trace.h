@@ -56,6 +56,7 @@ struct trace_label {
 struct trace_asker {
 	struct rt_tracer t;
 	struct trace_label label;
+	bool inside; // what is told is from a stack
 };
 
 // A tracer for TRACE_CHECK, and what it has found: the first reference of an
@@ -65,7 +66,6 @@ struct trace_check {
 	struct object missed; // base 0: none
 	uintptr_t word;	      // the reference
 	uintptr_t at;	      // where it is; 0: a callback told it
-	bool inside;	      // what is told is from a stack
 };
 
 // A tracer for TRACE_TOLD.  It marks targets as told, and keeps the last label
@@ -89,8 +89,8 @@ void trace_leave(void);
 
 // trace_is_marked tells whether an object is marked.  trace_misses tells
 // whether a word refers to an object that is not marked, and finds the object.
-// inside says that the word is from a stack, where any pointer into an object refers to it.
-// The world must be stopped.
+// inside says that the word is from a stack, where any pointer into an object
+// refers to it.  The world must be stopped.
 bool trace_is_marked(const struct object *o);
 bool trace_misses(uintptr_t word, bool inside, struct object *o);
 

@@ -359,8 +359,8 @@ RT_API int rt_init(const rt_config *c);
  * heap.  Every pointer that was obtained from it is invalid from then on.
  *
  * Returns 0, or RT_EPERM (caller not attached), RT_EBUSY (another thread is
- * attached, or own stop), RT_ESTATE (no heap, or inside a blocking region or a
- * no-GC stretch); then nothing was done.
+ * attached, own stop, or inside a destructor), RT_ESTATE (no heap, or inside a
+ * blocking region or a no-GC stretch); then nothing was done.
  *
  * Attached threads.  Blocks until a stop by an unattached reader, or a fork,
  * has ended.  Does not collect.  No other thread may use the library meanwhile.

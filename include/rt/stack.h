@@ -75,7 +75,8 @@ enum rt_stack_flags {
  * The words of a stack with a format are values.  Of a stack that grows up,
  * that is all they are.  Of one that grows down they are read plainly and in
  * rt_config.stack_format as well, and each word counts as a value word,
- * whatever its tag is.
+ * whatever its tag is.  So do its registers, and those of a thread that runs on
+ * it.
  *
  * rt_config.past_end is for stacks that grow down, without RT_STACK_EXACT, and
  * for registers.
@@ -110,7 +111,8 @@ RT_API void rt_stack_desc_init_sized(rt_stack_desc *d, size_t size);
  * rt_stack_register registers a stack.  *d is copied, but not what sp, frames
  * and the registers lead to.  A registration ends by rt_stack_unregister, and
  * with the heap.  Registering and unregistering take the same time however many
- * stacks there are.  Stacks may lie inside others; the innermost counts.
+ * stacks there are, unless it is a stack around the caller's frame that is
+ * unregistered.  Stacks may lie inside others; the innermost counts.
  *
  * With RT_STACK_THREAD the stack is the one that the caller attached with, so
  * that it is bounded by *sp while the thread runs on another.  lo and hi must

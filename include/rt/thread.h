@@ -129,8 +129,9 @@ RT_API int rt_thread_attach_stack(void *lo, void *hi, unsigned flags);
  * rt_thread_detach detaches the calling thread from the heap.  From then on its
  * stack and registers keep nothing alive, and its handle is invalid.
  *
- * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
- * (inside a blocking region or a no-GC stretch; no heap).
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop, or inside a
+ * destructor), RT_ESTATE (inside a blocking region or a no-GC stretch; no
+ * heap).
  *
  * Attached threads.  Blocks while the world is stopped.  Does not collect.
  */

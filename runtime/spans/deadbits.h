@@ -24,7 +24,7 @@
 static_assert(sizeof(struct deadwords) == sizeof(struct linewords),
 	      "one index serves for both");
 
-// How often an object has changed its turn, modulo 2^32; the stopper.
+// How often an object has changed its turn, modulo 2^32; see deadbits_move.
 RT_GLOBAL atomic_u32 deadbits_moves;
 
 // deadbits_of returns the deadwords beside linewords of a page.
@@ -83,7 +83,9 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 }
 
 // deadbits_move gives dead objects that wait another turn.  Only the stopper
-// may call it.  A look-up that finds neither bit finds that moves has changed.
+// may call it, or the attached thread that runs destructors, which keeps others
+// from stopping the world.  A look-up that finds neither bit finds that moves
+// has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	deadbits_set(d, to, deadbits_turn(d, to) | bits);

@@ -10,7 +10,7 @@
 // can grow, up to a limit that the host may raise, so a stack pointer outside
 // the bounds makes us look again.  A host can also move a thread to another
 // stack.  Then all of the attached one counts as in use, as far down as it can
-// be read.
+// be read, unless the host has registered it (gc/mark/stacks.h).
 //
 // In a build with the address sanitizer, local variables of a function may lie
 // in a frame elsewhere, a fake one, so that their use after its return is

@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gc/mark/checkmark.h"
 #include "gc/mark/stacks.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/fiber.h"
 #include "test/harness/heap.h"
@@ -43,9 +45,20 @@ static RT_NOINLINE uintptr_t hidden_new(void)
 	return ~(uintptr_t)rt_alloc_noscan(1000);
 }
 
+// A value that refers to an object has the bits of box as well.
+static const uintptr_t box = UINT64_C(0xfff9) << 48;
+static const rt_value_format boxes =
+    RT_FORMAT_NAN_BOX(UINT64_C(0xfff9) << 48, (UINT64_C(0xfffa) << 48) - 1);
+
+// unbox returns the address in a value; an address itself stays as it is.
+static void *unbox(void *value)
+{
+	return (void *)((uintptr_t)value & ~box);
+}
+
 static RT_NOINLINE bool alive(uintptr_t hidden)
 {
-	return rt_is_heap((void *)~hidden);
+	return rt_is_heap(unbox((void *)~hidden));
 }
 
 // wipe overwrites the stack below the caller.
@@ -214,6 +227,38 @@ TEST(a_stack_is_not_unregistered_by_a_thread_that_runs_on_it)
 	j.stack = fiber_register(&j.fiber, 0);
 	fiber_resume(&j.fiber);
 	job_done(&j);
+}
+
+static rt_stack *outer;
+
+static void change_outer(struct fiber *f)
+{
+	struct job *j = f->arg;
+
+	must(rt_stack_move(outer, f->lo, f->hi));
+	ck_assert_int_eq(rt_stack_move(j->stack, f->lo, f->hi), RT_EBUSY);
+	must(rt_stack_unregister(outer));
+	ck_assert_int_eq(rt_stack_unregister(j->stack), RT_EBUSY);
+	collect(f);
+}
+
+// A thread does not run on a stack if it runs on one inside that.
+TEST(a_stack_around_the_one_that_a_thread_runs_on_may_change, .n = 2)
+{
+	struct job j = {.kept = false};
+	rt_stack_desc d;
+
+	job_make(&j, change_outer);
+	if (_i)
+		outer = fiber_register(&j.fiber, 0);
+	d = fiber_desc(&j.fiber, 0);
+	d.lo = j.fiber.lo + STACK / 2;
+	j.stack = rt_stack_register(&d);
+	if (!_i)
+		outer = fiber_register(&j.fiber, 0);
+	fiber_resume(&j.fiber);
+	job_done(&j);
+	ck_assert_uint_eq(warnings, 0);
 }
 
 TEST(an_own_stack_may_be_unregistered_and_not_moved)
@@ -402,7 +447,7 @@ static void wait_on_fiber(struct fiber *f)
 	}
 	g->thread = rt_thread_self();
 	wait_here(g);
-	g->job.kept = rt_is_heap(held);
+	g->job.kept = rt_is_heap(unbox(held));
 	if (g->attaches)
 		must(rt_thread_detach());
 }
@@ -467,6 +512,96 @@ TEST(a_thread_that_is_stopped_on_a_stack_keeps_it, .n = 8)
 	ck_assert_uint_eq(warnings, 0);
 	must(rt_gc());
 	heap_healthy();
+}
+
+// ---- formats of stacks that threads run on ----
+
+// guest_make_boxed makes one that holds a value, in the format of its stack.
+static void guest_make_boxed(struct guest *g, unsigned flags)
+{
+	rt_stack_desc d;
+
+	g->job.hidden = hidden_new() & ~box;
+	g->hidden = hidden_new();
+	fiber_make(&g->job.fiber, STACK, wait_on_fiber, g);
+	d = fiber_desc(&g->job.fiber, flags);
+	d.format = &boxes;
+	g->job.stack = rt_stack_register(&d);
+	ck_assert_ptr_nonnull(g->job.stack);
+}
+
+TEST(a_stack_that_a_thread_runs_on_has_its_format, .n = 8)
+{
+	struct guest g = {.blocks = _i % 2, .attaches = _i / 2 % 2};
+	pthread_t thread;
+
+	guest_make_boxed(&g, _i / 4 ? RT_STACK_OWNED : 0);
+	thread = start_thread(run_guest, &g);
+	await_at_least(&g.job.running, 1);
+	must(rt_gc());
+	ck_assert(alive(g.job.hidden));
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	guest_done(&g);
+	must(rt_gc());
+	ck_assert(!alive(g.job.hidden));
+}
+
+TEST(registers_have_the_format_of_the_stack_that_runs)
+{
+	struct guest g = {.blocks = true};
+	struct stacks_thread t;
+	pthread_t thread;
+
+	guest_make_boxed(&g, 0);
+	thread = start_thread(run_guest, &g);
+	await_at_least(&g.job.running, 1);
+	must(rt_stop_the_world(RT_STOP_HOST));
+	stacks_look();
+	ck_assert(stacks_of_thread(g.thread->p, &t));
+	ck_assert_ptr_nonnull(t.registers.format);
+	ck_assert_ptr_eq(t.registers.format, t.frames.format);
+	ck_assert_ptr_null(t.left.format);
+	must(rt_start_the_world(NULL));
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	guest_done(&g);
+}
+
+// A thread on its own stack, which is registered with a format.
+static void *run_boxed(void *arg)
+{
+	struct guest *g = arg;
+	void *volatile held = (void *)~g->job.hidden;
+	rt_stack_desc d;
+
+	g->attached = rt_thread_attach(0);
+	rt_stack_desc_init(&d);
+	d.sp = &g->job.fiber.resumer;
+	d.flags = RT_STACK_THREAD;
+	d.format = &boxes;
+	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	wait_here(g);
+	g->job.kept = rt_is_heap(unbox(held));
+	must(rt_thread_detach());
+	return arg;
+}
+
+TEST(an_own_stack_that_a_thread_runs_on_has_its_format, .n = 2)
+{
+	struct guest g = {.blocks = _i};
+	pthread_t thread;
+
+	g.job.hidden = hidden_new() & ~box;
+	thread = start_thread(run_boxed, &g);
+	await_at_least(&g.job.running, 1);
+	must(rt_gc());
+	ck_assert(alive(g.job.hidden));
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	ck_assert(g.job.kept);
+	must(rt_gc());
+	ck_assert(!alive(g.job.hidden));
 }
 
 // More threads than one walk through the table looks for.
@@ -737,4 +872,29 @@ TEST(fibers_migrate_between_threads)
 	ck_assert_uint_eq(warnings, 0);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
+}
+
+// ---- checkmark ----
+
+static void miss_boxed(void)
+{
+	static struct guest g = {.blocks = true, .attaches = true};
+
+	begin_exact();
+	guest_make_boxed(&g, 0);
+	g.hidden = 0;
+	start_thread(run_guest, &g);
+	await_at_least(&g.job.running, 1);
+	must(rt_stop_the_world(RT_STOP_HOST));
+	stacks_look();
+	checkmark_all(false);
+}
+
+GROUP(checks, .timeout = 60);
+
+TEST(a_value_of_a_stack_that_runs_is_checked)
+{
+	ck_assert(death_aborted(death_status(miss_boxed)));
+	ck_assert_msg(strstr(death_output, "found in a stack at 0x") != NULL,
+		      "%s", death_output);
 }

@@ -248,15 +248,19 @@ TEST(a_value_stack_has_values, .n = 2)
 // Where compiled code runs, the tag of a value may be anywhere.
 TEST(a_stack_that_grows_down_has_words_beside_values)
 {
+	static uintptr_t registers[1];
 	rt_stack_desc d = words_desc(RT_STACK_DOWN);
 
 	words[0] = (uintptr_t)rt_alloc(48);
 	words[1] = UINT64_C(0xfff9) << 48 | (uintptr_t)rt_alloc(48);
 	words[2] = UINT64_C(0xfffb) << 48 | (uintptr_t)rt_alloc(48);
+	registers[0] = UINT64_C(0xfff9) << 48 | (uintptr_t)rt_alloc(48);
 	top = words;
+	d.regs_lo = registers;
+	d.regs_hi = registers + 1;
 	d.format = &nan_box;
 	ck_assert_ptr_nonnull(rt_stack_register(&d));
-	ck_assert_uint_eq(heap_live_after_gc(), 2);
+	ck_assert_uint_eq(heap_live_after_gc(), 3);
 }
 
 TEST(a_plain_format_of_a_stack_that_grows_down_adds_nothing)
