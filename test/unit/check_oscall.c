@@ -390,6 +390,30 @@ TEST(a_refused_question_for_holes_is_no_answer)
 	ck_assert_int_eq(errno, 77);
 }
 
+// The end is 0 for memory that cannot be read or is not mapped, and where the
+// system says nothing.
+TEST(the_end_of_a_mapping_is_found)
+{
+	char *p = oscall_map(3 * page);
+	const uintptr_t at = (uintptr_t)p;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(mprotect(p, page, PROT_NONE), 0);
+	ck_assert_int_eq(oscall_unmap(p + 2 * page, page), 0);
+	errno = 77;
+	ck_assert_uint_eq(oscall_mapping_end(at), 0);
+	ck_assert_uint_eq(oscall_mapping_end(at + page), at + 2 * page);
+	ck_assert_uint_eq(oscall_mapping_end(at + 2 * page - 1), at + 2 * page);
+	ck_assert_uint_eq(oscall_mapping_end(at + 2 * page), 0);
+	ck_assert_uint_eq(oscall_mapping_end(0), 0);
+	ck_assert_uint_eq(oscall_mapping_end(UINTPTR_MAX), 0);
+	process_limit(RLIMIT_NOFILE, 0);
+	ck_assert_uint_eq(oscall_mapping_end(at + page), 0);
+	ck_assert_int_eq(errno, 77);
+	fault_fail(OSCALL_FILE, 1, 1, ENOENT);
+	ck_assert_uint_eq(oscall_mapping_end(at + page), 0);
+}
+
 TEST(what_cannot_be_read_is_found)
 {
 	char *p = oscall_map(3 * page);
