@@ -492,13 +492,17 @@ static void *collect_once(void *arg)
 	return NULL;
 }
 
-// await_pending waits until a stop waits for the calling thread.
+// Does a stop wait for the calling thread?
+static bool is_pending(void)
+{
+	return __atomic_load_n(&rt_thread_self()->pending, __ATOMIC_RELAXED);
+}
+
 static void await_pending(void)
 {
-	const rt_thread *t = rt_thread_self();
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
 
-	while (!__atomic_load_n(&t->pending, __ATOMIC_RELAXED))
+	while (!is_pending())
 		ck_assert_uint_lt(nanotime(), end);
 }
 
@@ -520,7 +524,7 @@ static void put_off(void *(*stopper)(void *))
 	ck_assert_int_eq(rt_read_memstats(&stats), RT_ESTATE);
 	ck_assert_int_eq(rt_blocking_enter(), RT_ESTATE);
 	ck_assert(stays(&stops, 0));
-	ck_assert_int_eq(rt_thread_self()->pending, 1);
+	ck_assert(is_pending());
 	leave();
 	ck_assert(stopper != stop_once || atomic_u32_load_acquire(&stops) == 1);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
