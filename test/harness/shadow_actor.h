@@ -57,8 +57,17 @@ struct run {
 };
 extern struct run run;
 
-// shadow_do does one operation.
+// shadow_do does one operation.  The function of each is SHADOW_OP(name).
 void shadow_do(struct actor *a, const struct shadow_op *op);
+#define SHADOW_OP(name)                                                        \
+	void shadow_do_##name(struct actor *a __attribute__((unused)),         \
+			      const struct shadow_op *op                       \
+			      __attribute__((unused)))
+// clang-format off
+#define X(name, ...) SHADOW_OP(name);
+SHADOW_OPS(X)
+#undef X
+// clang-format on
 
 // shadow_on_fatal is the heap's handler: it keeps what the heap says.
 void shadow_on_fatal(const char *text, void *arg);
@@ -66,9 +75,20 @@ void shadow_on_fatal(const char *text, void *arg);
 void shadow_attach(struct actor *a, bool bounds);
 void shadow_detach(struct actor *a);
 // shadow_add_range registers n words at w, and shadow_add_roots all slots.
+// shadow_remove_roots ends that.
 void shadow_add_range(uintptr_t *w, size_t n, int flags);
 void shadow_add_roots(struct actor *a);
+void shadow_remove_roots(struct actor *a);
+
+// shadow_set_root makes a slot of an actor hold a word, and shadow_check_slot
+// requires that it still does.
+#define SHADOW_NOTHING ((struct shadow_word){0})
 void shadow_set_root(struct actor *a, unsigned i, struct shadow_word w);
+void shadow_check_slot(const struct actor *a, unsigned slot);
+
+// shadow_wild_word returns a word that may be a pointer to any object, dead or
+// alive.
+uintptr_t shadow_wild_word(const struct shadow_op *op);
 
 // shadow_begin_kinds registers an actor's kinds.  shadow_change_kind does what
 // the operation says, when no other actor uses the kind.
@@ -77,6 +97,32 @@ void shadow_change_kind(struct actor *a, const struct shadow_op *op);
 
 // shadow_done requires success, or a refusal where one is possible.
 bool shadow_done(int error, const char *what);
+#define SHADOW_DONE(call) shadow_done(call, #call)
+
+// ---- collections and flushes (shadow_collect.c) ----
+
+// A flush of all caches ends the tiny block of each.  shadow_flushed tells of
+// one without a collection.  With more than one actor it may be done only in
+// the caller's own stop, or the ledgers would miss it.
+// shadow_follow_flushes makes the ledger of an actor forget the tiny block if
+// caches were flushed since the last call.
+void shadow_flushed(void);
+void shadow_follow_flushes(struct actor *a);
+
+// shadow_follow makes the copy forget what collections have freed, if there
+// were any.
+void shadow_follow(struct actor *a);
+
+// shadow_gc collects, and runs destructors.
+void shadow_gc(void);
+
+// shadow_collected compares everything just after a collection, in programs of
+// a fuzzer: exactly what is reached is there.
+void shadow_collected(struct actor *a);
+
+// shadow_end_dead leaves nothing that is dead, nor what only that has kept. The
+// actor must be alone, or all others must wait: they would make more.
+void shadow_end_dead(void);
 
 // shadow_check_all collects and compares everything.  The actor must be alone,
 // or all others must wait.

@@ -1,0 +1,197 @@
+// shadow_words.c - operations that read and write words, of objects and roots.
+#include "test/harness/shadow_actor.h"
+
+enum { JUNK = 48 }; // words on a stack
+
+static uintptr_t *range_word(struct actor *a, unsigned i, unsigned k)
+{
+	return &a->range[i % RANGES][k % RANGE_WORDS];
+}
+
+// own returns the object in a slot if the actor may look at its words.
+static struct shadow_node *own(const struct actor *a, unsigned slot)
+{
+	struct shadow_node *o = a->root[slot % run.nslots].to;
+
+	return o && o->owner == a->id && o->nwords != 0 ? o : NULL;
+}
+
+SHADOW_OP(store)
+{
+	struct shadow_node *o = own(a, op->a);
+
+	if (o)
+		shadow_set(o, op->b % o->nwords, a->root[op->c % run.nslots]);
+}
+
+SHADOW_OP(load)
+{
+	const struct shadow_node *o = own(a, op->c);
+	unsigned k;
+
+	if (!o)
+		return;
+	k = op->b % o->nwords;
+	// A number that is not scanned may be any address.
+	if (!shadow_refers(o, k) && !run.wild)
+		return;
+	if (*shadow_at(o, k) != shadow_held(o, k))
+		shadow_fail("object %#lx: loaded another word", (long)o->id);
+	shadow_set_root(a, op->a % run.nslots, o->word[k]);
+}
+
+SHADOW_OP(copy)
+{
+	struct shadow_word w = a->root[op->c % run.nslots];
+
+	if (w.to)
+		w.value = op->n % w.to->n;
+	shadow_set_root(a, op->a % run.nslots, w);
+}
+
+SHADOW_OP(drop)
+{
+	shadow_set_root(a, op->a % run.nslots, SHADOW_NOTHING);
+}
+
+SHADOW_OP(clear)
+{
+	unsigned from = op->a % run.nslots, end = run.nslots;
+
+	if (op->b % 2 == 0)
+		end = from + op->b % (end - from);
+	for (unsigned i = from; i < end; i++)
+		shadow_set_root(a, i, SHADOW_NOTHING);
+}
+
+void shadow_check_slot(const struct actor *a, unsigned slot)
+{
+	struct shadow_word w = a->root[slot];
+
+	if (a->slot[slot] != shadow_value(w))
+		shadow_fail("a root has changed");
+	if (!w.to)
+		return;
+	shadow_check(w.to);
+	if (w.to->owner == a->id)
+		shadow_check_words(w.to);
+}
+
+SHADOW_OP(check)
+{
+	shadow_check_slot(a, op->a % run.nslots);
+}
+
+SHADOW_OP(put)
+{
+	*range_word(a, op->a, op->b) = a->slot[op->c % run.nslots];
+}
+
+uintptr_t shadow_wild_word(const struct shadow_op *op)
+{
+	unsigned count = shadow_count();
+	const struct shadow_node *o =
+	    count > 0 ? shadow_nth(op->c / 8 % count) : NULL;
+	uint64_t n = op->n;
+
+	if (op->c % 8 == 0)
+		n <<= op->b % 4 * 8;
+	return shadow_wild(op->c % 8, o, n);
+}
+
+SHADOW_OP(wild)
+{
+	struct shadow_word w = {NULL, shadow_wild_word(op)};
+	unsigned count = shadow_count();
+	struct shadow_node *o =
+	    count > 0 ? shadow_nth((op->a / 4 + op->b) % count) : NULL;
+
+	if (op->a % 4 == 0)
+		*range_word(a, op->a / 4, op->b) = w.value;
+	else if (op->a % 4 == 1)
+		shadow_set_root(a, op->a / 4 % run.nslots, w);
+	else if (o && o->nwords != 0)
+		shadow_set(o, op->b % o->nwords, w);
+}
+
+// A word of a stack that equals the end of an object keeps it.
+static void reach_junk(uintptr_t p)
+{
+	struct shadow_node *o = shadow_find(p - 1);
+
+	shadow_reach((struct shadow_word){NULL, p}, false);
+	if (run.past_end && o && o->base + o->size == p)
+		shadow_reach((struct shadow_word){o, 0}, false);
+}
+
+SHADOW_OP(junk)
+{
+	uintptr_t junk[JUNK];
+
+	for (unsigned i = 0; i < JUNK; i++) {
+		struct shadow_op next = *op;
+
+		next.c += 5 * i;
+		next.n += op->n / 256 * i;
+		junk[i] = shadow_wild_word(&next);
+	}
+	__asm__ volatile("" : : "r"(junk) : "memory");
+	shadow_gc();
+	__asm__ volatile("" : : "r"(junk) : "memory");
+	for (unsigned i = 0; !run.program->exact && i < JUNK; i++)
+		reach_junk(junk[i]);
+	shadow_collected(a);
+}
+
+// ---- roots ----
+
+void shadow_add_range(uintptr_t *w, size_t n, int flags)
+{
+	while (!SHADOW_DONE(rt_roots_add(w, w + n, flags)))
+		;
+}
+
+// Slots hold addresses inside objects as well.
+void shadow_add_roots(struct actor *a)
+{
+	shadow_add_range(a->slot, SLOTS / 2, RT_ROOT_WORDS);
+	shadow_add_range(a->slot + SLOTS / 2, SLOTS / 2, RT_ROOT_WORDS);
+}
+
+void shadow_remove_roots(struct actor *a)
+{
+	uintptr_t *half = a->slot + SLOTS / 2;
+
+	SHADOW_OK(rt_roots_remove(a->slot, half));
+	SHADOW_OK(rt_roots_remove(half, half + SLOTS / 2));
+}
+
+SHADOW_OP(roots)
+{
+	shadow_add_roots(a);
+	shadow_remove_roots(a);
+	SHADOW_TRUE(rt_roots_remove(a->slot, a->slot + 1) == RT_ENOENT);
+}
+
+SHADOW_OP(add)
+{
+	unsigned i = op->a % RANGES, flags = op->b % 2;
+	uintptr_t *w = a->range[i];
+
+	if (a->times[i][flags] < RANGE_TIMES &&
+	    SHADOW_DONE(rt_roots_add(w, w + RANGE_WORDS, (int)flags)))
+		a->times[i][flags]++;
+}
+
+SHADOW_OP(remove)
+{
+	unsigned i = op->a % RANGES;
+	unsigned flags =
+	    a->times[i][RT_ROOT_EXACT] > 0 ? RT_ROOT_EXACT : RT_ROOT_WORDS;
+	int want = a->times[i][flags] > 0 ? RT_OK : RT_ENOENT;
+	uintptr_t *w = a->range[i];
+
+	SHADOW_TRUE(rt_roots_remove(w, w + RANGE_WORDS) == want);
+	if (want == RT_OK)
+		a->times[i][flags]--;
+}
