@@ -50,6 +50,7 @@ build_library() {
 		"$srcdir/test/harness/fault.c" \
 		"$srcdir/test/harness/schedpoint.c" \
 		"$srcdir/test/harness/constant.c" \
+		"$srcdir/test/harness/fiber.c" \
 		"$srcdir/test/harness/recount.c" \
 		"$srcdir/test/harness/ledger.c"; do
 		object=$build/$(echo "${source#"$srcdir"/}" | tr / _).o

@@ -111,6 +111,24 @@ enum shadow_driver {
 	X(nogc,      "abcn", 10,   40,  0,  0,   0,  0)                        \
 	/* a list of the objects of words, of a single actor */                \
 	X(list,      "",       1,    1,  0,  0,   0,  0)                       \
+	/* stack a of the actor, with values of layout c, in shape b: it is        \
+	   registered, or that ends */                                         \
+	X(register,  "abc",   12,   10,  0,  0,   0,  0)                       \
+	/* value b of stack a = slot c, in use or not */                       \
+	X(push,      "abc",   60,   60,  0,  0,   0,  0)                       \
+	/* slot a = value b of stack c, or of that of the object in slot c */  \
+	X(pop,       "abc",   30,   20,  0,  0,   0,  0)                       \
+	/* stack a has b values in use, or the host does not say */            \
+	X(top,       "abc",   15,   10,  0,  0,   0,  0)                       \
+	/* stack a is elsewhere */                                             \
+	X(move,      "a",      5,    5,  0,  0,   0,  0)                       \
+	/* slot a = an object of n bytes, made in way b, that owns stack c */  \
+	X(owner,     "abcn",  30,   40,  0,  0,   0,  0)                       \
+	/* the object in slot a owns stack c */                                \
+	X(own,       "ac",     8,    5,  0,  0,   0,  0)                       \
+	/* alloc, frame, fork or gc on fiber c; odd b: the own stack is        \
+	   bounded meanwhile */                                                \
+	X(resume,    "abcn",  10,   10,  0,  0,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

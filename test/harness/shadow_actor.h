@@ -3,6 +3,7 @@
 #define TEST_HARNESS_SHADOW_ACTOR_H
 
 #include "runtime/base/atomic.h"
+#include "test/harness/fiber.h"
 #include "test/harness/shadow.h"
 
 enum {
@@ -14,13 +15,34 @@ enum {
 	RANGE_WORDS = 8, // each
 	RANGE_TIMES = 4, // the most that one is registered
 	MAX_HEAP = 512 << 20,
-	KINDS = 2, // of an actor; the second is aligned to 8
+	KINDS = 2,	  // of an actor; the second is aligned to 8
+	ACTOR_STACKS = 4, // registered ones
+	// The kind of the objects that own stacks; all actors use it.
+	SHADOW_OWNERS_KIND = RT_KIND_ALIGN8_FIRST - 1,
 };
 
 // A kind that an actor has registered.
 struct actor_kind {
 	int number; // no other actor uses it
 	const struct shadow_layout *layout;
+};
+
+// A stack that an actor may have registered.  Values are numbered from the
+// beginning of its memory on; behind them come registers, if it has some.
+struct actor_stack {
+	struct shadow_stack copy;
+	const struct shadow_layout *layout; // of its values
+	unsigned flags;			    // enum rt_stack_flags
+	bool fixed;	 // registered without a pointer to sp
+	uintptr_t *word; // of memory, or in a frame of the fiber
+	uintptr_t memory[2][2 * SHADOW_VALUES];
+	uintptr_t *registers; // saved, or in a frame of the fiber; NULL: none
+	uintptr_t saved[SHADOW_REGISTERS];
+	void *sp;
+	rt_frame *frames;   // of the fiber while it does not run
+	struct fiber fiber; // lo is NULL if it is none
+	struct actor *actor;
+	const struct shadow_op *op; // what the fiber shall do
 };
 
 struct actor {
@@ -37,6 +59,7 @@ struct actor {
 	int brief; // a kind that must still end, or 0
 	unsigned char *stack[STACKS];
 	size_t stack_size[STACKS];
+	struct actor_stack stacks[ACTOR_STACKS];
 	uint64_t num_gc; // collections that the copy has followed
 	bool settled;	 // nothing was allocated since it last collected
 	unsigned id;
@@ -69,8 +92,10 @@ SHADOW_OPS(X)
 #undef X
 // clang-format on
 
-// shadow_on_fatal is the heap's handler: it keeps what the heap says.
+// The heap's handlers.  shadow_on_fatal keeps what the heap says, and
+// shadow_on_warning accepts no warning but one of destructors.
 void shadow_on_fatal(const char *text, void *arg);
+void shadow_on_warning(const char *text, void *arg);
 
 void shadow_attach(struct actor *a, bool bounds);
 void shadow_detach(struct actor *a);
@@ -94,6 +119,13 @@ uintptr_t shadow_wild_word(const struct shadow_op *op);
 // the operation says, when no other actor uses the kind.
 void shadow_begin_kinds(struct actor *a);
 void shadow_change_kind(struct actor *a, const struct shadow_op *op);
+// shadow_begin_owners registers the kind of owners.
+void shadow_begin_owners(void);
+
+// shadow_make_of does what the operation make says, of the given kind.  It
+// returns NULL if there is no memory.
+struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
+				   const struct shadow_op *op);
 
 // shadow_done requires success, or a refusal where one is possible.
 bool shadow_done(int error, const char *what);
@@ -132,6 +164,17 @@ void shadow_check_all(void);
 void shadow_compare(void);
 
 void shadow_free_stacks(struct actor *a);
+
+// shadow_reach_stacks does in the copy what a collection does with the stacks
+// of an actor.  shadow_forget_stacks makes the copy forget what they held of
+// objects that were not reached.
+void shadow_reach_stacks(const struct actor *a);
+void shadow_forget_stacks(struct actor *a);
+
+// shadow_take_base returns the object that a slot leads to, or NULL, and
+// empties the slot, though not for the copy.  shadow_put_back ends that.
+void *shadow_take_base(struct actor *a, unsigned i);
+void shadow_put_back(struct actor *a, unsigned i, const void *base);
 
 // shadow_fault makes the system refuse calls; shadow_no_faults ends that.
 void shadow_fault(const struct shadow_op *op);

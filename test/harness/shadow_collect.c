@@ -36,7 +36,10 @@ static void reach_all(void)
 			shadow_reach(a->root[i], false);
 		for (unsigned i = 0; run.wild && i < RANGES; i++)
 			reach_range(a, i);
+		shadow_reach_stacks(a);
 	}
+	for (unsigned t = 0; t < run.program->actors; t++)
+		shadow_forget_stacks(&run.actor[t]);
 	shadow_collect();
 }
 

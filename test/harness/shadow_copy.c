@@ -189,6 +189,13 @@ void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 	RT_STORE((void *)o->at, shadow_at(o, k), shadow_held(o, k));
 }
 
+void shadow_own(struct shadow_node *o, struct shadow_stack *s)
+{
+	o->stack = s;
+	o->tag = (uintptr_t)s;
+	*(uint64_t *)o->at = o->tag;
+}
+
 void shadow_check(const struct shadow_node *o)
 {
 	const unsigned char *p = (const unsigned char *)o->at;
@@ -415,6 +422,15 @@ static void push_held(struct shadow_node **todo, const struct shadow_node *o,
 		push_word(todo, w, false);
 }
 
+// push_stack pushes what an object's stack holds.
+static void push_stack(struct shadow_node **todo, struct shadow_stack *s)
+{
+	s->reached = true;
+	for (unsigned k = 0; k < SHADOW_VALUES + SHADOW_REGISTERS; k++)
+		if ((k >= s->begin && k < s->end) || k >= SHADOW_VALUES)
+			push_word(todo, s->held[k], false);
+}
+
 static void follow(struct shadow_node *todo)
 {
 	while (todo) {
@@ -423,6 +439,8 @@ static void follow(struct shadow_node *todo)
 		todo = o->todo;
 		for (unsigned k = 0; k < o->nwords; k++)
 			push_held(&todo, o, k);
+		if (o->stack && o->stack->registered)
+			push_stack(&todo, o->stack);
 	}
 }
 

@@ -29,12 +29,22 @@
 enum {
 	SHADOW_THREADS = 8,
 	SHADOW_WORDS = 32,    // of an object that may change, at most
+	SHADOW_VALUES = 12,   // of a stack
+	SHADOW_REGISTERS = 2, // of one
 	SHADOW_SMALL = 32760, // bytes of the largest object that is not large
 };
 
 struct shadow_word {
 	struct shadow_node *to; // NULL: no reference
 	uintptr_t value;	// a reference: bytes into the object
+};
+
+// A stack that objects may own: what it holds is reached with them.
+struct shadow_stack {
+	rt_stack *registered;
+	unsigned begin, end; // values in use; registers always are
+	struct shadow_word held[SHADOW_VALUES + SHADOW_REGISTERS];
+	bool reached; // from an owner
 };
 
 struct shadow_node {
@@ -50,8 +60,9 @@ struct shadow_node {
 	bool reached;
 	unsigned owner;
 	unsigned nwords;
-	struct shadow_node *next; // of its owner
-	struct shadow_node *todo; // in a list to be looked at
+	struct shadow_stack *stack; // that it owns
+	struct shadow_node *next;   // of its owner
+	struct shadow_node *todo;   // in a list to be looked at
 	struct shadow_word word[];
 };
 
@@ -105,6 +116,10 @@ bool shadow_refers(const struct shadow_node *o, unsigned k);
 // shadow_set changes word k of an object.  Where the layout has no value, it
 // becomes a number.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w);
+
+// shadow_own makes an object of layout SHADOW_OWNERS own a stack, which must
+// exist as long as the object.
+void shadow_own(struct shadow_node *o, struct shadow_stack *s);
 
 // shadow_check requires that the heap has an object with its bytes, and
 // shadow_check_words that its words are right.  Only the owner of an object may

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/pages/arena.h"
+#include "test/harness/shadow_copy.h"
 
 // ---- formats ----
 
@@ -147,6 +148,18 @@ static void trace_tail(rt_tracer *t, void *obj, size_t size, void *arg)
 	}
 }
 
+// The first word leads to the stack of the object, or it is odd.
+static void trace_owner(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const uint64_t *w = obj;
+
+	(void)arg;
+	if (size >= 16 && w[0] != 0 && w[0] % 2 == 0)
+		rt_trace_stack(
+		    t, ((struct shadow_stack *)(uintptr_t)w[0])->registered);
+	rt_trace_words(t, obj, (char *)obj + size);
+}
+
 // ---- layouts ----
 
 #define EVERY .tail = 1, .tail_bits = 1
@@ -154,7 +167,7 @@ static void trace_tail(rt_tracer *t, void *obj, size_t size, void *arg)
 #define BEHIND .tail = 2, .tail_bits = 2
 #define PARTS .fixed = 6, .fixed_bits = 0x2a, .tail = 3, .tail_bits = 5
 
-const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS] = {
+const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS + 1] = {
     {"none", RT_LAYOUT_NONE, .fixed = 0},
     {"words", RT_LAYOUT_WORDS, NULL, EVERY},
     {"plain format", RT_LAYOUT_WORDS, &plain, EVERY},
@@ -177,6 +190,8 @@ const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS] = {
     {"callback of words", RT_LAYOUT_TRACE, NULL, EVERY, .trace = trace_all},
     {"callback of boxes", RT_LAYOUT_TRACE, &box, EVERY, .trace = trace_boxes},
     {"callback of pairs", RT_LAYOUT_TRACE, &pair, PAIRS, .trace = trace_pairs},
+    [SHADOW_OWNERS] = {"callback of owners", RT_LAYOUT_TRACE, NULL, EVERY,
+		       .trace = trace_owner},
 };
 
 // drop_once requires that an object is dropped once, and is dead then.

@@ -14,7 +14,8 @@
 
 enum {
 	SHADOW_LAYOUTS = 20,
-	SHADOW_PLAIN_WORDS = 1, // the layout of RT_WORDS
+	SHADOW_OWNERS = SHADOW_LAYOUTS, // one more, of objects with stacks
+	SHADOW_PLAIN_WORDS = 1,		// the layout of RT_WORDS
 };
 
 struct shadow_layout {
@@ -27,7 +28,7 @@ struct shadow_layout {
 	rt_trace_fn *trace;
 };
 
-extern const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS];
+extern const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS + 1];
 
 // shadow_layouts_begin must be called when there is a new heap.
 void shadow_layouts_begin(void);

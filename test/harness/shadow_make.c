@@ -128,10 +128,9 @@ static void *make_of(int kind, unsigned way, size_t *n)
 	}
 }
 
-SHADOW_OP(make)
+struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
+				   const struct shadow_op *op)
 {
-	const struct actor_kind *k =
-	    &run.actor[op->c / KINDS % run.program->actors].kind[op->c % KINDS];
 	size_t n = op->n == 0 ? 1 : op->n;
 	struct shadow_node *o;
 	void *p;
@@ -145,7 +144,7 @@ SHADOW_OP(make)
 	if (!p) {
 		SHADOW_TRUE(run.may_fail);
 		shadow_follow(a);
-		return;
+		return NULL;
 	}
 	shadow_follow_flushes(a);
 	ledger_alloc_kind(&a->ledger, counted_as(k->layout, n), k->number);
@@ -158,6 +157,15 @@ SHADOW_OP(make)
 	    .layout = k->layout,
 	});
 	shadow_set_root(a, op->a % run.nslots, (struct shadow_word){o, 0});
+	return o;
+}
+
+SHADOW_OP(make)
+{
+	shadow_make_of(
+	    a,
+	    &run.actor[op->c / KINDS % run.program->actors].kind[op->c % KINDS],
+	    op);
 }
 
 static void begin_kind(const struct actor_kind *k)
@@ -186,6 +194,14 @@ void shadow_begin_kinds(struct actor *a)
 				    SHADOW_LAYOUTS];
 		begin_kind(k);
 	}
+}
+
+void shadow_begin_owners(void)
+{
+	const struct actor_kind k = {SHADOW_OWNERS_KIND,
+				     &shadow_layouts[SHADOW_OWNERS]};
+
+	begin_kind(&k);
 }
 
 // A kind ends if the copy has no object of it.  If stacks are roots, the heap

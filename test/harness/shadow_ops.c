@@ -38,7 +38,7 @@ static int no_memory(size_t n, void *arg)
 	return 0;
 }
 
-static void on_warning(const char *text, void *arg)
+void shadow_on_warning(const char *text, void *arg)
 {
 	(void)arg;
 	if (!run.may_fail && !strstr(text, "wait for their destructors"))
@@ -48,7 +48,7 @@ static void on_warning(const char *text, void *arg)
 SHADOW_OP(handlers)
 {
 	SHADOW_OK(rt_set_oom_handler(no_memory, NULL));
-	SHADOW_OK(rt_set_warn_handler(on_warning, NULL));
+	SHADOW_OK(rt_set_warn_handler(shadow_on_warning, NULL));
 	SHADOW_OK(rt_set_fatal_handler(shadow_on_fatal, NULL));
 	SHADOW_OK(rt_set_memstats_double_check(RT_CHECK_REPORT));
 	shadow_do_refused(a, op);

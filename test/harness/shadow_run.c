@@ -41,6 +41,8 @@ static rt_config config_of(const struct shadow_program *p,
 	rt_config_init(&c);
 	c.double_check = RT_CHECK_FATAL;
 	c.align8 = p->align8 != 0;
+	if (p->exact)
+		c.past_end = 0; // an address on a stack keeps one object
 	if (mode == SHADOW_PLAIN)
 		return c;
 	if (mode == SHADOW_BITS) {
@@ -180,6 +182,10 @@ static void begin(const rt_config *c)
 		shadow_attach(&actors[0], false);
 	for (unsigned t = 0; t < p->actors; t++)
 		shadow_begin_kinds(&actors[t]);
+	if (!run.wild) {
+		shadow_begin_owners();
+		SHADOW_OK(rt_set_warn_handler(shadow_on_warning, NULL));
+	}
 	shadow_detach(&actors[0]);
 }
 

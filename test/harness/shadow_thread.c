@@ -66,9 +66,7 @@ SHADOW_OP(safepoint)
 
 // ---- frames, and stretches without collection ----
 
-// take_base returns the object that a slot leads to, or NULL, and empties the
-// slot, though not for the copy.
-static void *take_base(struct actor *a, unsigned i)
+void *shadow_take_base(struct actor *a, unsigned i)
 {
 	const struct shadow_node *o = a->root[i].to;
 
@@ -76,7 +74,7 @@ static void *take_base(struct actor *a, unsigned i)
 	return o ? (void *)o->at : NULL;
 }
 
-static void put_back(struct actor *a, unsigned i, const void *base)
+void shadow_put_back(struct actor *a, unsigned i, const void *base)
 {
 	SHADOW_TRUE(!base || rt_is_heap(base));
 	a->slot[i] = shadow_value(a->root[i]);
@@ -85,13 +83,13 @@ static void put_back(struct actor *a, unsigned i, const void *base)
 SHADOW_OP(frame)
 {
 	unsigned i = op->a % run.nslots, k = (i + 1) % run.nslots;
-	void *first = take_base(a, i), *second = NULL;
+	void *first = shadow_take_base(a, i), *second = NULL;
 	RT_FRAME(&first, &second);
 
-	second = take_base(a, k);
+	second = shadow_take_base(a, k);
 	shadow_gc();
-	put_back(a, i, first);
-	put_back(a, k, second);
+	shadow_put_back(a, i, first);
+	shadow_put_back(a, k, second);
 }
 
 SHADOW_OP(nogc)
@@ -100,12 +98,12 @@ SHADOW_OP(nogc)
 	uintptr_t hidden;
 
 	SHADOW_OK(rt_nogc_enter());
-	hidden = ~(uintptr_t)take_base(a, i);
+	hidden = ~(uintptr_t)shadow_take_base(a, i);
 	SHADOW_TRUE(rt_gc() == RT_ESTATE);
 	shadow_do_alloc(a, op);
 	rt_safepoint();
 	SHADOW_TRUE(rt_blocking_enter() == RT_ESTATE);
-	put_back(a, i, (void *)~hidden);
+	shadow_put_back(a, i, (void *)~hidden);
 	SHADOW_OK(rt_nogc_leave());
 }
 
