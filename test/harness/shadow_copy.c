@@ -13,12 +13,14 @@
 enum {
 	EDGE = 256, // bytes that are looked at, from both ends
 	TINY = 16,  // smaller ones without pointers may share a slot
+	DEPTH = 2,  // of what a destructor looks at
 };
 
 static struct {
 	struct shadow_node *nodes[SHADOW_THREADS];
 	uint64_t made[SHADOW_THREADS];
-	bool align8, guarded;
+	struct shadow_node *dead; // kept
+	struct shadow_copy_of heap;
 } copy;
 
 // ---- failing ----
@@ -146,7 +148,7 @@ static void fill(const struct shadow_node *o)
 bool shadow_shares(const struct shadow_node *o)
 {
 	return o->kind == RT_NOSCAN &&
-	       o->n < (copy.align8 ? TINY : RT_NOSCAN_MIN);
+	       o->n < (copy.heap.align8 ? TINY : RT_NOSCAN_MIN);
 }
 
 uintptr_t *shadow_at(const struct shadow_node *o, unsigned k)
@@ -232,15 +234,68 @@ void shadow_check_words(const struct shadow_node *o)
 				    (long)*shadow_at(o, k));
 }
 
+// ---- what died together ----
+
+__thread unsigned shadow_self;
+
+// check_dead requires that the memory of an object is as it was when it died.
+// A destructor that is not deep may have written the end of it.
+static void check_dead(const struct shadow_node *o)
+{
+	bool dropped = shadow_drops(o->layout) && !shadow_deep(o->layout);
+	const unsigned char *p = (const unsigned char *)o->at;
+
+	for (size_t i = 0; i < o->n; i = next_byte(o, i))
+		if (is_filler(o, i) && p[i] != filler(o, i) &&
+		    !(dropped && i + 8 >= o->n))
+			shadow_fail("a destructor finds byte %zu of object "
+				    "%#lx to be %#x",
+				    i, (long)o->id, p[i]);
+	if (has_tag(o) && !o->stack && *(uint64_t *)o->at != o->tag &&
+	    !(dropped && o->n < 16))
+		shadow_fail("a destructor finds tag %#lx of object %#lx",
+			    *(long *)o->at, (long)o->id);
+}
+
+// What another destructor has written may have cut off what its object keeps.
+static void check_deep(const struct shadow_node *o, unsigned depth)
+{
+	for (unsigned k = 0; k < o->nwords; k++) {
+		const struct shadow_node *to = o->word[k].to;
+
+		if (!to)
+			continue;
+		check_dead(to);
+		if (depth < DEPTH && to->owner == shadow_self &&
+		    shadow_drops(to->layout) == shadow_deep(to->layout))
+			check_deep(to, depth + 1);
+	}
+}
+
+void shadow_dropped(const void *obj)
+{
+	uint64_t tag = *(const uint64_t *)obj;
+	struct shadow_node *o = (struct shadow_node *)(uintptr_t)(tag & ~1ULL);
+
+	if (!o)
+		return; // the actor has made it for a moment
+	if (o->dropped)
+		shadow_fail("object %#lx is dropped twice", (long)o->id);
+	o->dropped = true;
+	check_dead(o);
+	check_deep(o, 0);
+}
+
 // ---- making nodes ----
 
 static size_t alignment(const struct shadow_node *o)
 {
-	bool halves = copy.align8 || o->kind >= RT_KIND_ALIGN8_FIRST;
+	bool halves = copy.heap.align8 || o->kind >= RT_KIND_ALIGN8_FIRST;
 
 	if (o->kind == RT_NOSCAN && o->n < TINY)
 		return o->n & -o->n & 15;
-	if ((copy.align8 && o->n <= 8) || (halves && o->n > 16 && o->n <= 24))
+	if ((copy.heap.align8 && o->n <= 8) ||
+	    (halves && o->n > 16 && o->n <= 24))
 		return 8;
 	return 16;
 }
@@ -258,7 +313,7 @@ static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
 	if (o->at % alignment(o) != 0)
 		shadow_fail("object of %zu bytes at %#lx", o->n, (long)o->at);
 	if (!shadow_shares(o) && usable != rt_good_size_of(o->kind, o->n) &&
-	    !(copy.guarded && usable == o->n))
+	    !(copy.heap.guarded && usable == o->n))
 		shadow_fail("object of %zu bytes has %zu, not %zu", o->n,
 			    usable, rt_good_size_of(o->kind, o->n));
 	SHADOW_TRUE(rt_kind_of(p) == o->kind);
@@ -298,6 +353,8 @@ struct shadow_node *shadow_add(struct shadow_made made)
 	};
 	// Unless it is a header, it is no address.
 	o->tag = shadow_header(o->layout, id, id << 1 | 1, &o->typed);
+	if (shadow_deep(o->layout) && o->kind >= RT_KIND_FIRST)
+		o->tag = (uintptr_t)o | 1;
 	copy.nodes[made.owner] = o;
 	check_new(o, usable, made.uninit);
 	fill(o);
@@ -306,17 +363,23 @@ struct shadow_node *shadow_add(struct shadow_made made)
 
 // ---- all of them ----
 
-void shadow_reset(bool align8, bool guarded)
+static void free_nodes(struct shadow_node *o)
+{
+	while (o) {
+		struct shadow_node *next = o->next;
+
+		free(o);
+		o = next;
+	}
+}
+
+void shadow_reset(struct shadow_copy_of heap)
 {
 	for (unsigned t = 0; t < SHADOW_THREADS; t++)
-		for (struct shadow_node *o = copy.nodes[t], *next; o;
-		     o = next) {
-			next = o->next;
-			free(o);
-		}
+		free_nodes(copy.nodes[t]);
+	free_nodes(copy.dead);
 	memset(&copy, 0, sizeof copy);
-	copy.align8 = align8;
-	copy.guarded = guarded;
+	copy.heap = heap;
 }
 
 #define EACH_NODE(o)                                                           \
@@ -452,6 +515,17 @@ void shadow_reach(struct shadow_word w, bool exact)
 	follow(todo);
 }
 
+// bury takes a node whose object is dead.
+static void bury(struct shadow_node *o)
+{
+	if (!copy.heap.deep) {
+		free(o);
+		return;
+	}
+	o->next = copy.dead;
+	copy.dead = o;
+}
+
 void shadow_collect(void)
 {
 	for (unsigned t = 0; t < SHADOW_THREADS; t++) {
@@ -467,7 +541,7 @@ void shadow_collect(void)
 				link = &o->next;
 			} else {
 				*link = o->next;
-				free(o);
+				bury(o);
 			}
 		}
 	}

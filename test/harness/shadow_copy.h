@@ -58,6 +58,7 @@ struct shadow_node {
 	bool typed;   // its header leads to a type
 	uint64_t tag; // or header: its first word
 	bool reached;
+	bool dropped; // its deep destructor has run
 	unsigned owner;
 	unsigned nwords;
 	struct shadow_stack *stack; // that it owns
@@ -127,11 +128,22 @@ void shadow_own(struct shadow_node *o, struct shadow_stack *s);
 void shadow_check(const struct shadow_node *o);
 void shadow_check_words(const struct shadow_node *o);
 
+// shadow_dropped is for the destructor of an object whose layout is deep.  It
+// must be the only one, and what the object refers to must still be whole.
+// Objects of other actors than the thread's own, shadow_self, may be alive and
+// change; what they refer to is not looked at.
+void shadow_dropped(const void *obj);
+extern __thread unsigned shadow_self;
+
 // ---- all objects, alone ----
 
 // shadow_reset begins a copy of an empty heap.  guarded: some objects may have
-// no more bytes than were asked for.
-void shadow_reset(bool align8, bool guarded);
+// no more bytes than were asked for.  deep: nodes of dead objects are kept, for
+// destructors that look at them.
+struct shadow_copy_of {
+	bool align8, guarded, deep;
+};
+void shadow_reset(struct shadow_copy_of heap);
 
 // shadow_count returns the number of nodes, and shadow_nth one of them.
 // shadow_count_kind returns the number of those of a kind.

@@ -21,8 +21,11 @@ static const rt_value_format behind = {
 static rt_value_format narrow = {0, 0, 1, UINT32_MAX, UINT32_MAX, 0,
 				 3, 8, 0, 0,	      0};
 
-void shadow_layouts_begin(void)
+static bool some_deep;
+
+void shadow_layouts_begin(bool deep)
 {
+	some_deep = deep;
 	narrow.base = arena.base - 8; // no object is 0
 }
 
@@ -210,11 +213,26 @@ static void drop_once(void *obj, size_t size, void *arg)
 	memcpy(last, &gone, sizeof gone);
 }
 
-// Two of three layouts have destructors.  None is deep: what only a dead object
-// keeps is in no copy, but a wild word might revive it.
+static void drop_deep(void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	if (rt_is_heap(obj))
+		abort();
+	if (size >= sizeof(uint64_t)) // there is a tag
+		shadow_dropped(obj);
+}
+
+// Two of three layouts have destructors.
 bool shadow_drops(const struct shadow_layout *l)
 {
 	return (l - shadow_layouts) % 3 != 0;
+}
+
+// The first word of a deep object leads to its node, so it can be no header.
+bool shadow_deep(const struct shadow_layout *l)
+{
+	return some_deep && (l - shadow_layouts) % 3 == 1 &&
+	       l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX;
 }
 
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
@@ -229,6 +247,10 @@ rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
 	if (shadow_drops(l)) {
 		d.flags = RT_KIND_DROP;
 		d.drop = drop_once;
+	}
+	if (shadow_deep(l)) {
+		d.flags |= RT_KIND_DROP_DEEP;
+		d.drop = drop_deep;
 	}
 	d.arg = l->trace ? (void *)l : NULL;
 	if (l->how == RT_LAYOUT_WORDS)

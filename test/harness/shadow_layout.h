@@ -30,14 +30,17 @@ struct shadow_layout {
 
 extern const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS + 1];
 
-// shadow_layouts_begin must be called when there is a new heap.
-void shadow_layouts_begin(void);
+// shadow_layouts_begin must be called when there is a new heap.  With deep some
+// layouts have destructors that look at what died with their objects.
+void shadow_layouts_begin(bool deep);
 
 // shadow_describe returns what registers a kind of a layout.
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number);
 
-// shadow_drops tells whether objects of a layout have destructors.
+// shadow_drops tells whether objects of a layout have destructors, and
+// shadow_deep whether these look at what died with the object.
 bool shadow_drops(const struct shadow_layout *l);
+bool shadow_deep(const struct shadow_layout *l);
 
 // shadow_step returns the words of a value, and shadow_first which of them is
 // the value word.

@@ -117,6 +117,7 @@ static void *act(void *arg)
 	struct actor *a = arg;
 	size_t begin = 0;
 
+	shadow_self = a->id;
 	come(a);
 	for (size_t i = 0; i < p->nops; i++) {
 		const struct shadow_op *op = &p->op[i];
@@ -177,7 +178,7 @@ static void begin(const rt_config *c)
 	rt_set_fatal_handler(shadow_on_fatal, NULL);
 	while (!shadow_done(rt_init(c), "rt_init"))
 		SHADOW_TRUE(rt_gc() == RT_ESTATE);
-	shadow_layouts_begin();
+	shadow_layouts_begin(p->driver == SHADOW_RANDOM);
 	if (c->no_attach)
 		shadow_attach(&actors[0], false);
 	for (unsigned t = 0; t < p->actors; t++)
@@ -198,7 +199,7 @@ static void end(void)
 	SHADOW_OK(rt_fini());
 	if (run.may_fail)
 		shadow_no_faults();
-	shadow_reset(false, false);
+	shadow_reset((struct shadow_copy_of){0});
 }
 
 static bool has_fault(const struct shadow_program *p)
@@ -232,7 +233,11 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 		actors[t].id = t;
 		ledger_init(&actors[t].ledger, c.align8);
 	}
-	shadow_reset(c.align8, run.guarded);
+	shadow_reset((struct shadow_copy_of){
+	    .align8 = c.align8 != 0,
+	    .guarded = run.guarded,
+	    .deep = p->driver == SHADOW_RANDOM,
+	});
 	cramp(mode == SHADOW_CRAMPED);
 	begin(&c);
 	act_all(p->actors);
