@@ -6,6 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
+
 // TEST begins a test, which registers itself:
 //
 //	TEST(a_sum_below_zero_throws, .n = 2, .exit = DEATH_EXPECTED)
@@ -85,6 +91,7 @@ struct suite_test {
 	SUITE_UNLESS(RT_ASAN || RT_TSAN, "not under a sanitizer")
 #define SUITE_ASAN SUITE_UNLESS(RT_ASAN, "not under the address sanitizer")
 #define SUITE_TSAN SUITE_UNLESS(RT_TSAN, "not under the thread sanitizer")
+#define SUITE_VALGRIND SUITE_UNLESS(RUNNING_ON_VALGRIND, "not under valgrind")
 
 struct suite_group {
 	struct suite_item at;

@@ -7,9 +7,11 @@
 #include <rt/rt.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gc/mark/gain.h"
@@ -19,6 +21,7 @@
 #include "gc/cycle/worker.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
+#include "runtime/os/sysmem.h"
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
@@ -619,6 +622,64 @@ TEST(heaps_come_and_go_with_helpers)
 		ck_assert_int_eq(rt_fini(), RT_OK);
 		await_helpers(0);
 	}
+}
+
+// ---- a host that brings in its roots when they are read ----
+
+enum { LAZY_PAGES = 512, EACH_PAGE = 50 };
+
+static char *lazy; // whole pages, each a range of roots
+static size_t page;
+static pthread_t host;
+static atomic_u32 faults_of_helpers;
+
+// provide_page makes the page that a thread has touched readable.
+static void provide_page(int sig, siginfo_t *fault, void *context)
+{
+	uintptr_t at = (uintptr_t)fault->si_addr - (uintptr_t)lazy;
+
+	(void)context;
+	if (at >= LAZY_PAGES * page ||
+	    mprotect(lazy + at / page * page, page, PROT_READ) != 0)
+		signal(sig, SIG_DFL); // for the same fault again
+	else if (!pthread_equal(pthread_self(), host))
+		atomic_u32_add_relaxed(&faults_of_helpers, 1);
+}
+
+static void lazy_begin(void)
+{
+	struct sigaction action = {.sa_sigaction = provide_page,
+				   .sa_flags = SA_SIGINFO};
+
+	host = pthread_self();
+	page = sysmem_page_size();
+	lazy = mmap(NULL, LAZY_PAGES * page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(lazy, MAP_FAILED);
+	for (size_t i = 0; i < LAZY_PAGES; i++) {
+		void **range = (void **)(void *)(lazy + i * page);
+
+		for (size_t k = 0; k < EACH_PAGE; k++)
+			range[k] = rt_alloc_noscan(64);
+		ck_assert_int_eq(
+		    rt_roots_add(range, range + EACH_PAGE, RT_ROOT_EXACT),
+		    RT_OK);
+	}
+	ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
+}
+
+// What a helper reads may fault, and the fault is the host's.  Memcheck would
+// report the read.
+TEST(a_fault_in_a_helper_is_the_host_s, .unless = SUITE_VALGRIND)
+{
+	start(&crews[1], 0);
+	lazy_begin();
+	do {
+		ck_assert_int_eq(mprotect(lazy, LAZY_PAGES * page, PROT_NONE),
+				 0);
+		ck_assert_uint_eq(heap_live_after_gc(), LAZY_PAGES * EACH_PAGE);
+	} while (atomic_u32_load_relaxed(&faults_of_helpers) == 0);
+	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
 // ---- fork ----

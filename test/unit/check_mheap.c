@@ -8,12 +8,6 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/persistent.h"
 
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
-
 // ---- the worked ledger ----
 
 GROUP(spans, .setup = begin, .timeout = 60);

@@ -10,7 +10,6 @@
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
-#define RUNNING_ON_VALGRIND 0
 #define VALGRIND_GET_VBITS(p, bits, n) ((void)(p), (void)(bits), (void)(n), 0)
 #endif
 
