@@ -14,16 +14,20 @@ struct mcache_blocks mcache_blocks = {
     .lock = RT_MUTEX_INIT(LOCKRANK_MCACHE),
     .mcaches =
 	{
+	    .lock = &mcache_blocks.lock,
 	    .slab = {.size = sizeof(struct rt_mcache),
 		     .name = "mcache",
 		     .stat = &gauges.mcache_sys},
+	    .inuse = &gauges.mcache_inuse,
 	    .most = MCACHE_KEPT,
 	},
     .kinds =
 	{
+	    .lock = &mcache_blocks.lock,
 	    .slab = {.size = sizeof(struct mcache_kind),
 		     .name = "mcache kinds",
 		     .stat = &gauges.mcache_sys},
+	    .inuse = &gauges.mcache_inuse,
 	    .most = MCACHE_KINDS_KEPT,
 	},
 };
@@ -37,7 +41,7 @@ static_assert(RT_ARRAY_LEN(((struct rt_runs *)0)->kind) >= KIND_COUNT,
 static_assert((int)RT_KIND_ALIGN8_FIRST == (int)KIND_ALIGN8, "one numbering");
 
 // check_kept checks the beginning of the list of kept blocks.
-static const char *check_kept(const struct mcache_pool *pool)
+static const char *check_kept(const struct slabpool *pool)
 {
 	if (!pool->list && pool->n != 0)
 		return "fewer blocks are kept than counted";
@@ -46,20 +50,20 @@ static const char *check_kept(const struct mcache_pool *pool)
 	return NULL;
 }
 
-static void kept_push(struct mcache_pool *pool, void *block)
+static void kept_push(struct slabpool *pool, void *block)
 {
-	RT_ASSERT(mutex_held(&mcache_blocks.lock));
+	RT_ASSERT(mutex_held(pool->lock));
 	*(void **)block = pool->list;
 	pool->list = block;
 	pool->n++;
 	RT_CHECK(check_kept(pool));
 }
 
-static void *kept_pop(struct mcache_pool *pool)
+static void *kept_pop(struct slabpool *pool)
 {
 	void **block = pool->list;
 
-	RT_ASSERT(mutex_held(&mcache_blocks.lock));
+	RT_ASSERT(mutex_held(pool->lock));
 	if (block) {
 		pool->list = *block;
 		pool->n--;
@@ -68,46 +72,44 @@ static void *kept_pop(struct mcache_pool *pool)
 	return block;
 }
 
-// pool_take returns a block of zeros.  Returns NULL if the system refuses one.
-static void *pool_take(struct mcache_pool *pool)
+static void *slabpool_take(struct slabpool *pool)
 {
 	void *block, *was_kept;
 
-	mutex_lock(&mcache_blocks.lock);
+	mutex_lock(pool->lock);
 	was_kept = kept_pop(pool);
 	block = was_kept ? was_kept : slab_alloc(&pool->slab);
-	mutex_unlock(&mcache_blocks.lock);
+	mutex_unlock(pool->lock);
 	if (was_kept)
 		memset(block, 0, pool->slab.size);
 	if (block)
-		gauge_add(&gauges.mcache_inuse, pool->slab.size);
+		gauge_add(pool->inuse, pool->slab.size);
 	return block;
 }
 
-// pool_give keeps a block whose memory the system does not take.
-static void pool_give(struct mcache_pool *pool, void *block)
+static void slabpool_give(struct slabpool *pool, void *block)
 {
-	gauge_add(&gauges.mcache_inuse, -(int64_t)pool->slab.size);
-	mutex_lock(&mcache_blocks.lock);
+	gauge_add(pool->inuse, -(int64_t)pool->slab.size);
+	mutex_lock(pool->lock);
 	if (pool->n < pool->most || !slab_free(&pool->slab, block))
 		kept_push(pool, block);
-	mutex_unlock(&mcache_blocks.lock);
+	mutex_unlock(pool->lock);
 }
 
-static void pool_release_kept(struct mcache_pool *pool)
+static void slabpool_release_kept(struct slabpool *pool)
 {
 	void *block;
 
-	mutex_lock(&mcache_blocks.lock);
+	mutex_lock(pool->lock);
 	while ((block = kept_pop(pool)) != NULL)
 		if (!slab_free(&pool->slab, block)) {
 			kept_push(pool, block);
 			break;
 		}
-	mutex_unlock(&mcache_blocks.lock);
+	mutex_unlock(pool->lock);
 }
 
-static void pool_fini(struct mcache_pool *pool)
+static void slabpool_fini(struct slabpool *pool)
 {
 	pool->list = NULL;
 	pool->n = 0;
@@ -166,7 +168,7 @@ static void runs_init(struct rt_mcache *mc)
 
 struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind)
 {
-	struct mcache_kind *k = pool_take(&mcache_blocks.kinds);
+	struct mcache_kind *k = slabpool_take(&mcache_blocks.kinds);
 
 	if (!k)
 		return NULL;
@@ -188,7 +190,7 @@ void mcache_drop_kind(struct rt_mcache *mc, unsigned kind)
 		return;
 	mc->runs.kind[kind] = proc_no_runs.row;
 	RT_CHECK(mcache_check(mc));
-	pool_give(&mcache_blocks.kinds, k);
+	slabpool_give(&mcache_blocks.kinds, k);
 }
 
 void mcache_enable_runs(struct rt_mcache *mc)
@@ -204,7 +206,7 @@ void mcache_disable_runs(struct rt_mcache *mc)
 
 struct rt_mcache *mcache_new(struct rt_proc *p)
 {
-	struct rt_mcache *mc = pool_take(&mcache_blocks.mcaches);
+	struct rt_mcache *mc = slabpool_take(&mcache_blocks.mcaches);
 
 	if (!mc)
 		return NULL;
@@ -221,19 +223,19 @@ void mcache_delete(struct rt_mcache *mc)
 {
 	for (unsigned k = KIND_TYPED; k < KIND_COUNT; k++)
 		mcache_drop_kind(mc, k);
-	pool_give(&mcache_blocks.mcaches, mc);
+	slabpool_give(&mcache_blocks.mcaches, mc);
 }
 
 void mcache_release_kept(void)
 {
-	pool_release_kept(&mcache_blocks.kinds);
-	pool_release_kept(&mcache_blocks.mcaches);
+	slabpool_release_kept(&mcache_blocks.kinds);
+	slabpool_release_kept(&mcache_blocks.mcaches);
 }
 
 void mcache_fini(void)
 {
-	pool_fini(&mcache_blocks.kinds);
-	pool_fini(&mcache_blocks.mcaches);
+	slabpool_fini(&mcache_blocks.kinds);
+	slabpool_fini(&mcache_blocks.mcaches);
 }
 
 uint64_t mcache_bytes(const struct rt_mcache *mc)
@@ -989,7 +991,7 @@ const char *mcache_check(const struct rt_mcache *mc)
 	return wrong;
 }
 
-static const char *check_pool(const struct mcache_pool *pool)
+static const char *slabpool_check(const struct slabpool *pool)
 {
 	const char *wrong = slab_check(&pool->slab);
 	unsigned n = 0;
@@ -1007,8 +1009,8 @@ const char *mcache_blocks_check(const struct mcache_blocks *b)
 	const char *wrong = mutex_check(&b->lock);
 
 	if (!wrong)
-		wrong = check_pool(&b->mcaches);
+		wrong = slabpool_check(&b->mcaches);
 	if (!wrong)
-		wrong = check_pool(&b->kinds);
+		wrong = slabpool_check(&b->kinds);
 	return wrong;
 }

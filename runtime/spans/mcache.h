@@ -90,7 +90,7 @@ struct rt_mcache {
 	int64_t live;	      // bytes not yet in heap_live; may be below 0
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
-			      // the last flush
+			     // the last flush
 	struct mcache_stacks stacks;
 	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
 			      // listed since the last flush; bit 0: one of
@@ -113,10 +113,12 @@ static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
 
-// Blocks of memory of one size, and those of them that are kept without an
-// owner, linked through their first word.
-struct mcache_pool {
+// Blocks of a slab, and those of them that are kept without an owner, linked
+// through their first word.
+struct slabpool {
+	struct mutex *lock; // of all that follows
 	struct slab slab;
+	atomic_u64 *inuse; // bytes of blocks that have an owner
 	void **list;
 	unsigned n;    // length of the list
 	unsigned most; // it may have
@@ -125,8 +127,8 @@ struct mcache_pool {
 // The blocks of mcaches and of their kinds.  All under the lock.
 struct mcache_blocks {
 	struct mutex lock;
-	struct mcache_pool mcaches;
-	struct mcache_pool kinds;
+	struct slabpool mcaches;
+	struct slabpool kinds;
 };
 
 RT_GLOBAL struct mcache_blocks mcache_blocks;
