@@ -17,7 +17,7 @@
 #ifndef RUNTIME_SPANS_MCACHE_H
 #define RUNTIME_SPANS_MCACHE_H
 
-#include "runtime/os/slab.h"
+#include "runtime/os/slabpool.h"
 #include "runtime/spans/mheap.h"
 #include "runtime/spans/freelist.h"
 
@@ -112,17 +112,6 @@ struct rt_mcache {
 static_assert(offsetof(struct rt_mcache, stacks.n) + MCACHE_STACK_ORDERS <=
 		  offsetof(struct rt_mcache, nonempty) + RT_CACHE_LINE,
 	      "the line that a flush looks at");
-
-// Blocks of a slab, and those of them that are kept without an owner, linked
-// through their first word.
-struct slabpool {
-	struct mutex *lock; // of all that follows
-	struct slab slab;
-	atomic_u64 *inuse; // bytes of blocks that have an owner
-	void **list;
-	unsigned n;    // length of the list
-	unsigned most; // it may have
-};
 
 // The blocks of mcaches and of their kinds.  All under the lock.
 struct mcache_blocks {
