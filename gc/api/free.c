@@ -36,7 +36,7 @@ int rt_free(void *p)
 
 	if (RT_UNLIKELY(!door_allocating(t)))
 		return door_attached(false);
-	return mcache_free_plain(t->mc, p) ? RT_OK : free_found(t, p);
+	return dealloc_plain(t->mc, p) ? RT_OK : free_found(t, p);
 }
 
 void *rt_realloc(int kind, void *p, size_t n)

@@ -22,5 +22,5 @@ bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 	}
 	if (o->size < FREELIST_MIN || reclaim_is_shared(o))
 		return true;
-	return mcache_free(mc, spanclass_make(class, o->kind), (void *)o->base);
+	return dealloc_object(mc, spanclass_make(class, o->kind), (void *)o->base);
 }

@@ -303,13 +303,6 @@ static void *reuse(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 	return freelist_take(&slot->freed, slot->size);
 }
 
-RT_INLINE void note_freed(struct rt_mcache *mc, unsigned kind)
-{
-	kind = kind < KIND_TYPED ? 0 : kind;
-	mc->freed_kinds |= UINT32_C(1) << kind;
-	mc->used_kinds |= UINT32_C(1) << kind;
-}
-
 // share_first shares a list that no allocation uses, and takes from the cached
 // span.
 static RT_NOINLINE void *share_first(struct rt_mcache *mc,
@@ -329,7 +322,7 @@ void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 	if (!slot->freed.head) {
 		if (!freelist_gather(&slot->freed, slot->sc))
 			return NULL;
-		note_freed(mc, spanclass_kind(slot->sc));
+		mcache_note_freed(mc, spanclass_kind(slot->sc));
 	}
 	return reuse(mc, slot, uninit);
 }
@@ -347,7 +340,7 @@ static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
 	if (in_run(slot, p) || in_run(mcache_slot_of(mc, slot->sc, true), p) ||
 	    !freelist_push(&slot->freed, slot->sc, p, slot->size))
 		return false;
-	note_freed(mc, spanclass_kind(slot->sc));
+	mcache_note_freed(mc, spanclass_kind(slot->sc));
 	return true;
 }
 
@@ -362,7 +355,7 @@ static RT_NOINLINE bool list_shared(spanclass sc, void *p)
 	return true;
 }
 
-bool mcache_free(struct rt_mcache *mc, spanclass sc, void *p)
+bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 {
 	struct mcache_slot *slot = mcache_slot_of(mc, sc, false);
 
@@ -423,7 +416,7 @@ RT_INLINE bool may_list(const struct rt_mcache *mc,
 	       mc->live > -MCACHE_LIVE_BATCH && !in_run(slot, p);
 }
 
-bool mcache_free_plain(struct rt_mcache *mc, void *p)
+bool dealloc_plain(struct rt_mcache *mc, void *p)
 {
 	uint64_t offset = arena_offset((uintptr_t)p);
 	struct mcache_slot *slot;
@@ -446,7 +439,7 @@ bool mcache_free_plain(struct rt_mcache *mc, void *p)
 	     in_run(slot + SPANCLASS_BASE, p)) ||
 	    !freelist_add(&slot->freed, p))
 		return false;
-	note_freed(mc, kind);
+	mcache_note_freed(mc, kind);
 	mc->live -= slot->size;
 	return true;
 }

@@ -75,8 +75,8 @@ inline take(s, w)
 	fi
 }
 
-// mcache_free of a slot, which may have been freed before.
-// C: mcache_free, freelist_add
+// dealloc_object of a slot, which may have been freed before.
+// C: dealloc_object, freelist_add
 // in: thread
 inline release(me, s, w)
 {
@@ -126,7 +126,7 @@ inline publish_reused(me)
 // A host frees an object twice only as long as nothing else has its memory.
 #define MAY_FREE(s) (live[s] || sealed[s])
 
-// C: mcache_next, mcache_free
+// C: mcache_next, dealloc_object
 // at: MCACHE_NEXT_RUN
 proctype thread(byte me)
 {
