@@ -2,6 +2,7 @@
 #include <rt/free.h>
 #include <rt/kind.h>
 
+#include "runtime/spans/dealloc.h"
 #include "gc/host/door.h"
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"

@@ -1,6 +1,7 @@
 // Frees small objects by the cache and large ones at once.
 #include "gc/host/reclaim.h"
 
+#include "runtime/spans/dealloc.h"
 #include "gc/cycle/sweep.h"
 
 bool reclaim_find(const void *p, struct object *o)

@@ -215,22 +215,13 @@ void *mcache_take_tiny(struct rt_mcache *mc, size_t size);
 // block, unless the present one has at least as much room left.
 void mcache_set_tiny(struct rt_mcache *mc, void *block, size_t size);
 
-// mcache_note_freed notes that a slot of a kind, listed in mcache.slots or
-// mcache_kind.slots, has a list.
+// mcache_note_freed notes that a freed slot of a kind is on a list of the P's.
 RT_INLINE void mcache_note_freed(struct rt_mcache *mc, unsigned kind)
 {
 	kind = kind < KIND_TYPED ? 0 : kind;
 	mc->freed_kinds |= UINT32_C(1) << kind;
 	mc->used_kinds |= UINT32_C(1) << kind;
 }
-
-// dealloc_object lists a small object, of at least FREELIST_MIN bytes, as free. It
-// must be allocated, and no tiny block.  Returns false if it was freed before.
-bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
-
-// dealloc_plain finds out by itself whether p is such an object, in the
-// most frequent case.  Returns false if it has not listed p.
-bool dealloc_plain(struct rt_mcache *mc, void *p);
 
 // mcache_listing returns the slot whose list has the freed slots for another.
 RT_INLINE struct mcache_slot *mcache_listing(struct rt_mcache *mc,

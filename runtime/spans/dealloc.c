@@ -1,0 +1,120 @@
+#include "runtime/spans/dealloc.h"
+
+#include "runtime/spans/kinds.h"
+
+// in_run tells whether p is a slot of a run that was not allocated yet.
+static bool in_run(const struct mcache_slot *slot, const void *p)
+{
+	const struct rt_run *run = slot->run;
+
+	return (const char *)p >= run->start && (const char *)p < run->cur;
+}
+
+static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
+{
+	if (in_run(slot, p) || in_run(mcache_slot_of(mc, slot->sc, true), p) ||
+	    !freelist_push(&slot->freed, slot->sc, p, slot->size))
+		return false;
+	mcache_note_freed(mc, spanclass_kind(slot->sc));
+	return true;
+}
+
+// list_shared is for a thread without the memory for the slots of a kind.
+static RT_NOINLINE bool list_shared(spanclass sc, void *p)
+{
+	struct freelist l = {0};
+
+	if (!freelist_push(&l, sc, p, sizeclass_table[spanclass_size(sc)].size))
+		return false;
+	freelist_share(&l, sc);
+	return true;
+}
+
+bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
+{
+	struct mcache_slot *slot = mcache_slot_of(mc, sc, false);
+
+	if (RT_LIKELY(slot != NULL) ? !list_own(mc, slot, p)
+				    : !list_shared(sc, p))
+		return false;
+	// free_listed subtracts the others.  Until then they are reason to
+	// collect.
+	if (!freelist_is_used(sc))
+		return true;
+	mc->live -= sizeclass_table[spanclass_size(sc)].size;
+	if (mc->live <= -MCACHE_LIVE_BATCH)
+		mcache_publish_live(mc);
+	return true;
+}
+
+// is_object tells whether an object of a class of whole granules begins at p,
+// in the page with the pageword w.  The caller owns the object, so nothing that
+// this reads changes; otherwise the answer may be wrong.
+RT_INLINE bool is_object(uintptr_t p, uint32_t w, unsigned class)
+{
+	const struct sizeclass *c = &sizeclass_table[class];
+	uint64_t first = arena_first_page(arena_offset(p) >> RT_PAGE_SHIFT, w);
+	uint64_t offset = p - arena_page_address(first);
+	uint64_t slot = offset * c->divmagic >> 32;
+	unsigned bit = sizeclass_bit(class, offset);
+	unsigned line = epoch_alloc_line(epoch_sweepgen());
+
+	return slot * c->size == offset && slot < c->nelems &&
+	       atomic_u64_load_relaxed(
+		   &arena_lines(first)[bit / 64].line[line]) >>
+		       (bit % 64) &
+		   1;
+}
+
+// own_slot returns the slot of a class and kind whose list is used again, or
+// NULL if the P has none, or if an object of the kind needs a closer look.
+RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
+				       unsigned kind)
+{
+	struct mcache_kind *k;
+
+	if (kind < KIND_TYPED)
+		return &mc->slots[spanclass_make(class, kind)];
+	// An object of a kind with destructors may be dead.
+	k = kind != KIND_TYPED && !(kinds_drops() >> kind & 1)
+		? mcache_kind_of(mc, kind)
+		: NULL;
+	return k ? &k->slots[class] : NULL;
+}
+
+// may_list tells whether p can be listed without a call: such a function needs
+// no register saved.
+RT_INLINE bool may_list(const struct rt_mcache *mc,
+			const struct mcache_slot *slot, const void *p)
+{
+	return slot->freed.n != FREELIST_MOST &&
+	       mc->live > -MCACHE_LIVE_BATCH && !in_run(slot, p);
+}
+
+bool dealloc_plain(struct rt_mcache *mc, void *p)
+{
+	uint64_t offset = arena_offset((uintptr_t)p);
+	struct mcache_slot *slot;
+	unsigned class, kind;
+	uint32_t w;
+
+	if (offset >= arena_used() || RT_UNLIKELY(freelist_careful))
+		return false;
+	w = arena_word(offset >> RT_PAGE_SHIFT);
+	class = pageword_class(w);
+	kind = pageword_kind(w);
+	// Large objects, those too small for a list, and tiny blocks.
+	if (pageword_state(w) != PAGEWORD_HEAP ||
+	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
+	    !is_object((uintptr_t)p, w, class))
+		return false;
+	slot = own_slot(mc, class, kind);
+	if (!slot || !may_list(mc, slot, p) ||
+	    (kind == KIND_NOSCAN && class < RT_RUN_CLASSES &&
+	     in_run(slot + SPANCLASS_BASE, p)) ||
+	    !freelist_add(&slot->freed, p))
+		return false;
+	mcache_note_freed(mc, kind);
+	mc->live -= slot->size;
+	return true;
+}

@@ -1,0 +1,21 @@
+// dealloc.h - a small object that a thread frees by hand.
+//
+// Go: none.
+//
+// The slot goes to a list of the thread's cache (freelist.h), where the next
+// allocation of its class and kind finds it.  No bit changes.
+#ifndef RUNTIME_SPANS_DEALLOC_H
+#define RUNTIME_SPANS_DEALLOC_H
+
+#include "runtime/spans/mcache.h"
+
+// dealloc_object lists a small object, of at least FREELIST_MIN bytes, as free.
+// It must be allocated, and no tiny block.  Returns false if it was freed
+// before.
+bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
+
+// dealloc_plain finds out by itself whether p is such an object, in the
+// most frequent case.  Returns false if it has not listed p.
+bool dealloc_plain(struct rt_mcache *mc, void *p);
+
+#endif
