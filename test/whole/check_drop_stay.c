@@ -25,6 +25,12 @@ static void drop_all(int k, bool now, size_t n)
 	}
 }
 
+static int pick_none(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	return 0;
+}
+
 // ---- what stays ----
 
 GROUP(stay, .setup = begin_checked, .timeout = 60);
@@ -105,6 +111,42 @@ TEST(what_deep_ones_reach_stays_as_long_as_they, .n = 3)
 		}
 	} else {
 		drop_all(k, _i == 1, 20);
+	}
+	for (size_t i = 0; i < 20; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	heap_healthy();
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
+static void drop_reading(void *obj, size_t size, void *arg)
+{
+	const struct item *item = obj, *other = item->ref;
+
+	drop_item(obj, size, arg);
+	ck_assert_uint_eq(item->spare, item->id + 1000);
+	ck_assert_uint_eq(other->spare, other->id + 1000);
+}
+
+// After each destructor of a batch rt_drop_now picks nothing, and the heap is
+// collected.  Each object has a span of its own, which keeps no other one.
+TEST(rt_drop_now_frees_nothing_of_a_batch)
+{
+	int k = make_kind(0, drop_reading, NULL);
+	struct item *item[20];
+
+	for (size_t i = 0; i < 20; i++) {
+		item[i] = rt_alloc_kind(k, 40000);
+		item[i]->id = i;
+		item[i]->spare = i + 1000;
+	}
+	for (size_t i = 0; i < 20; i++)
+		item[i]->ref = item[i ^ 1];
+	gc();
+	for (size_t i = 0; i < 20; i++) {
+		ck_assert_uint_eq(rt_run_finalizers(1), 1);
+		ck_assert_int_eq(rt_drop_now(k, pick_none, NULL), RT_OK);
+		gc();
+		ck_assert_uint_eq(ready(), 19 - i);
 	}
 	for (size_t i = 0; i < 20; i++)
 		ck_assert_uint_eq(dropped[i], 1);
