@@ -155,8 +155,10 @@ static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
 		uint64_t live = atomic_u64_load_relaxed(mspan_word(s, now, w));
 		uint64_t freed = deadbits_dead(d) & ~live;
 
-		if (freed != 0)
+		if (freed != 0) {
+			schedpoint(SCHED_FORGET_DEAD);
 			deadbits_clear(d, freed);
+		}
 	}
 }
 
@@ -394,6 +396,7 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 		spoil_bits(s, w, bits);
 	// Release: see object_find.
 	atomic_u64_store_release(word, atomic_u64_load_relaxed(word) & ~bits);
+	schedpoint(SCHED_FREE_DROPPED);
 	deadbits_clear(d, bits);
 	return (uint32_t)bits_count(bits);
 }

@@ -1,6 +1,7 @@
 // Runs destructors, batch by batch.
 #include "gc/host/finalize.h"
 
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/mheap.h"
@@ -29,6 +30,7 @@ static bool may_go_on(const struct rt_thread *t)
 // call_drop returns false if the thread may not go on.
 static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
 {
+	schedpoint(SCHED_CALL_DROP);
 	if (o->fn)
 		o->fn(o->obj, o->size, o->arg);
 	return may_go_on(t);
@@ -39,6 +41,7 @@ static void free_batch(struct rt_thread *t)
 {
 	while (drops_finished()) {
 		sweep_free_dropped(t->p, drops_end(SWEEP_DROPPED));
+		schedpoint(SCHED_FREE_BATCH);
 		safepoint_poll(t);
 	}
 }
@@ -161,6 +164,7 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 
 	if (!drops_acquire(t->p))
 		return RT_EBUSY;
+	schedpoint(SCHED_FINALIZE_NOW);
 	visit_begin_walk(&w);
 	is_kind = kinds_drops() >> kind & 1;
 	if (is_kind)
@@ -170,6 +174,7 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 		drops_release(p);
 		return RT_EINVAL;
 	}
+	schedpoint(SCHED_FINALIZE_NOW_PICKED);
 	// The warn handler may have run after the stop.
 	if (!may_go_on(t))
 		return give_up(p);

@@ -1,6 +1,7 @@
 // Finds dead objects, queues them, and hands them out to be dropped.
 #include "gc/mark/drops.h"
 
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/gauge.h"
 #include "runtime/world/stw.h"
@@ -181,14 +182,17 @@ void drops_keep(struct drops_found *f)
 bool drops_acquire(struct rt_proc *p)
 {
 	// A thread that polls while another runs them writes nothing.
-	return !atomic_ptr_load_relaxed(&drops.runner) &&
-	       atomic_ptr_cas_acquire(&drops.runner, NULL, p);
+	if (atomic_ptr_load_relaxed(&drops.runner))
+		return false;
+	schedpoint(SCHED_DROPS_ACQUIRE);
+	return atomic_ptr_cas_acquire(&drops.runner, NULL, p);
 }
 
 void drops_release(const struct rt_proc *p)
 {
 	if (!drops_runs(p))
 		return;
+	schedpoint(SCHED_DROPS_RELEASE);
 	// Pairs with the acquire in drops_acquire.
 	atomic_ptr_store_release(&drops.runner, NULL);
 }

@@ -56,6 +56,20 @@
 	X(LOOK_UP)     /* has read the pageword */                             \
 	X(EXTENT_FIND) /* has read where the object lies, not yet its bit */   \
                                                                                \
+	X(DEADBITS_MOVE) /* has set the bit of the new turn, will count */     \
+	X(DEADBITS_MOVE_COUNTED) /* has counted, will clear the old bit */     \
+	X(DEADBITS_TEST)	 /* has read the number of moves */            \
+	X(DEADBITS_TEST_ONE)	 /* has read the bit of one turn */            \
+	X(DEADBITS_TEST_BOTH) /* has read both, will read the moves again */   \
+	X(FORGET_DEAD) /* has freed slots whose objects still count as dead */ \
+	X(FREE_DROPPED)	 /* the same */                                        \
+	X(DROPS_ACQUIRE) /* has found that no thread runs destructors */       \
+	X(DROPS_RELEASE) /* will let other threads run destructors */          \
+	X(CALL_DROP)	 /* has begun a drop, will call the destructor */      \
+	X(FREE_BATCH)	 /* has freed a part of a batch, will poll */          \
+	X(FINALIZE_NOW)	 /* runs destructors, will stop the world and pick */  \
+	X(FINALIZE_NOW_PICKED) /* has picked, and started the world */         \
+                                                                               \
 	X(GROW)		 /* has released the heap lock, will prepare chunks */ \
 	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \

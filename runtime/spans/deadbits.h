@@ -18,6 +18,7 @@
 #ifndef RUNTIME_SPANS_DEADBITS_H
 #define RUNTIME_SPANS_DEADBITS_H
 
+#include "runtime/os/schedpoint.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mspan.h"
 
@@ -89,8 +90,10 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	deadbits_set(d, to, deadbits_turn(d, to) | bits);
+	schedpoint(SCHED_DEADBITS_MOVE);
 	atomic_u32_store_release(&deadbits_moves,
 				 atomic_u32_load_relaxed(&deadbits_moves) + 1);
+	schedpoint(SCHED_DEADBITS_MOVE_COUNTED);
 	deadbits_set(d, to ^ 1, deadbits_turn(d, to ^ 1) & ~bits);
 }
 
@@ -111,8 +114,11 @@ RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
 
 	do {
 		moves = atomic_u32_load_acquire(&deadbits_moves);
-		dead = atomic_u64_load_acquire(&d->turn[0]) |
-		       atomic_u64_load_acquire(&d->turn[1]);
+		schedpoint(SCHED_DEADBITS_TEST);
+		dead = atomic_u64_load_acquire(&d->turn[0]);
+		schedpoint(SCHED_DEADBITS_TEST_ONE);
+		dead |= atomic_u64_load_acquire(&d->turn[1]);
+		schedpoint(SCHED_DEADBITS_TEST_BOTH);
 	} while (!(dead >> bit & 1) &&
 		 atomic_u32_load_acquire(&deadbits_moves) != moves);
 	return dead >> bit & 1;

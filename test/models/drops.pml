@@ -132,7 +132,7 @@ inline forget(slot)
 }
 
 // C: free_dropped
-// in: end_batch
+// at: FREE_DROPPED
 inline free(o, i)
 {
 	if
@@ -169,7 +169,7 @@ inline poll()
 
 // Only the first object is looked up; nothing sees the steps of others.
 // C: free_batch, drops_end, sweep_free_dropped, end_span, drops_requeue
-// at: SWEEP_PUBLISH, PROC_STOPPED
+// at: SWEEP_PUBLISH, FREE_BATCH, PROC_STOPPED
 inline end_batch(s, i)
 {
 	do
@@ -198,7 +198,7 @@ inline end_batch(s, i)
 }
 
 // C: deadbits_move
-// in: drop_now
+// at: DEADBITS_MOVE, DEADBITS_MOVE_COUNTED
 inline move(to, o)
 {
 #ifdef CLEAR_FIRST
@@ -297,7 +297,7 @@ inline take(o)
 }
 
 // C: finalize_run, call_drop
-// at: PROC_STOPPED
+// at: CALL_DROP, PROC_STOPPED
 inline run_finalizers(s, o, i)
 {
 	do
@@ -350,7 +350,7 @@ inline end_now(i)
 
 // What waits has the turn of what dies; what is picked has the other.
 // C: finalize_now, drops_begin_now, pick_all, drops_take_now
-// at: PROC_STOP_ALL_ASKED, PROC_STOPPED
+// at: FINALIZE_NOW, FINALIZE_NOW_PICKED, CALL_DROP, PROC_STOPPED
 inline drop_now(o, i)
 {
 	poll(); // its stop may come after others
@@ -388,7 +388,7 @@ inline drop_now(o, i)
 }
 
 // C: drops_acquire, drops_release
-// at: PROC_STOPPED
+// at: DROPS_ACQUIRE, DROPS_RELEASE
 proctype Runner()
 {
 	byte runs, s, o, i;
@@ -420,7 +420,7 @@ begin:	atomic {
 }
 
 // C: drops_find, drops_keep, find_word, keep_word, forget_dead
-// in: Host
+// at: FORGET_DEAD
 inline collect(i, j)
 {
 	i = 0;
@@ -550,7 +550,7 @@ end:	do
 }
 
 // C: deadbits_test, object_find
-// at: LOOK_UP
+// at: LOOK_UP, DEADBITS_TEST, DEADBITS_TEST_ONE, DEADBITS_TEST_BOTH
 proctype Looker()
 {
 	bool found;

@@ -14,14 +14,11 @@
 // the code does not have, so there is nothing to hold a thread at: freelist
 // BIT_AT_ONCE.  Four show in every collection, in test/whole/check_stacks and
 // test/whole/check_stack_threads: stacks NO_LOOK, OLD_LOOK, LOOK_EARLY,
-// ROOT_TWICE.  One is about the host: stacks MOVE_FIRST.  Five are about a
-// look-up between two stores of an inline function, where no thread can be
-// held: drops BITS_FIRST, CLEAR_FIRST, MOVES_LAST, MOVES_NOT_READ, MOVES_LATE.
-// Eleven need no order of steps but a collection, a fork or rt_drop_now in the
-// middle of a batch or of a destructor, as in test/whole/check_drop,
-// test/whole/check_drop_now and test/whole/check_drop_stay: drops ONE_TURN,
-// FREE_EARLY, REQUEUE_NOT, SWEEP_QUEUED, SWEEP_NOW, BATCH_KEPT, MIXED_NOT,
-// CONDEMNED_NOT, FORK_KEPT, FORK_PICKED, FORK_DIES.
+// ROOT_TWICE.  One is about the host: stacks MOVE_FIRST.  Four need no order of
+// steps but rt_drop_now or a collection in the middle of a batch, as in
+// test/whole/check_drop, test/whole/check_drop_now and
+// test/whole/check_drop_stay: drops FREE_EARLY, BATCH_KEPT, MIXED_NOT,
+// CONDEMNED_NOT.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

@@ -1,0 +1,526 @@
+// Destructors, while other threads collect, fork, look objects up, or want to
+// run destructors as well.
+#include <rt/fork.h>
+
+#include "gc/cycle/sweep.h"
+#include "gc/mark/drops.h"
+#include "test/order/sched.h"
+#include "test/whole/drop.h"
+#include "test/whole/fork.h"
+
+enum { OBJECTS = 20 };
+
+static struct hand first, second;
+static void **root;
+
+static void begin_held(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.checkmark = 1;
+	c.clobberfree = 1;
+	begin_drops(c);
+	root = (void **)heap_table(2 * OBJECTS, 0);
+}
+
+static void attach(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+}
+
+static void detach(void)
+{
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// leave and come back: the test's own thread does not run.
+static void leave(void)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+}
+
+static void come_back(void)
+{
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
+
+static void collect_once(void)
+{
+	attach();
+	gc();
+	detach();
+}
+
+// ---- what runs destructors ----
+
+static int picked_kind;	      // of drop_picked
+static rt_pick_fn *picks;     // for it
+static int answer;	      // of it
+static size_t ran;	      // by run_all
+static void (*runs[2])(void); // either
+
+static void run_all(void)
+{
+	attach();
+	ran = rt_run_finalizers(0);
+	detach();
+}
+
+static void drop_picked(void)
+{
+	attach();
+	answer = rt_drop_now(picked_kind, picks, NULL);
+	detach();
+}
+
+static int pick_none(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	return 0;
+}
+
+static int pick_low(const void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	return ((const struct item *)obj)->id < OBJECTS;
+}
+
+static void begin_runs(void)
+{
+	begin_held();
+	runs[0] = run_all;
+	runs[1] = drop_picked;
+	picked_kind = kind;
+	picks = NULL;
+}
+
+// asks_to_stop starts a hand that has asked all threads to stop, and does not
+// wait for them yet.
+static void asks_to_stop(struct hand *h, void (*fn)(void))
+{
+	hold_at(SCHED_PROC_STOP_ALL_ASKED, h, fn);
+	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
+}
+
+static void each_dropped_once(size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+}
+
+// ---- look-ups ----
+
+static void *looked_up;
+static int found;
+
+static void look_up(void)
+{
+	found = rt_is_heap(looked_up);
+}
+
+GROUP(drops_looks, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
+
+// waits_in_batch makes objects, and a batch of which the last object waits.
+static void waits_in_batch(void)
+{
+	void *objects[3];
+
+	for (size_t i = 0; i < 3; i++)
+		objects[i] = make(i);
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(1), 1);
+	looked_up = objects[dropped[0] == 1 ? 2 : 0];
+	// A look-up reads the other turn first.
+	ck_assert_uint_eq(drops.turn, 1);
+	picks = pick_none;
+}
+
+// drops CLEAR_FIRST, MOVES_LAST, MOVES_NOT_READ, MOVES_LATE: an object that
+// waits changes its turn while it is looked up.
+TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
+{
+	static const enum schedpoint look[] = {SCHED_DEADBITS_TEST,
+					       SCHED_DEADBITS_TEST_ONE};
+	static const enum schedpoint move[] = {SCHED_DEADBITS_MOVE,
+					       SCHED_DEADBITS_MOVE_COUNTED};
+
+	waits_in_batch();
+	leave();
+	hold_at(look[_i / 3], &first, look_up);
+	if (_i % 3 < 2) {
+		hold_at(move[_i % 3], &second, drop_picked);
+		ck_assert_int_eq(rt_is_heap(looked_up), 0);
+		let_end(look[_i / 3], &first);
+		let_end(move[_i % 3], &second);
+	} else {
+		hand_start(&second, drop_picked);
+		hand_end(&second);
+		let_end(look[_i / 3], &first);
+	}
+	ck_assert_int_eq(found, 0);
+	ck_assert_int_eq(answer, RT_OK);
+	come_back();
+	ck_assert_uint_eq(rt_run_finalizers(0), 2);
+	each_dropped_once(3);
+	heap_healthy();
+}
+
+// It changes back as well.
+TEST(an_object_that_changes_its_turn_twice_is_dead)
+{
+	waits_in_batch();
+	leave();
+	hold_at(SCHED_DEADBITS_TEST_ONE, &first, look_up);
+	hand_start(&second, drop_picked);
+	hand_end(&second);
+	move_on(SCHED_DEADBITS_TEST_ONE, SCHED_DEADBITS_TEST_BOTH);
+	come_back();
+	ck_assert_uint_eq(rt_run_finalizers(1), 1);
+	ck_assert_int_eq(rt_drop_now(kind, pick_none, NULL), RT_OK);
+	leave();
+	let_end(SCHED_DEADBITS_TEST_BOTH, &first);
+	come_back();
+	ck_assert_int_eq(found, 0);
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	each_dropped_once(3);
+	heap_healthy();
+}
+
+// drops BITS_FIRST: an object is looked up while its slot becomes free, by the
+// end of a batch or by a collection.
+TEST(a_slot_is_free_before_it_counts_as_no_dead_one, .n = 4)
+{
+	enum schedpoint at =
+	    _i % 2 == 0 ? SCHED_FREE_DROPPED : SCHED_FORGET_DEAD;
+
+	root[0] = rt_alloc_kind(kind, _i / 2 == 0 ? 32 : 100000);
+	looked_up = root[0];
+	if (_i % 2 == 1)
+		ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_OK);
+	root[0] = NULL;
+	if (_i % 2 == 0)
+		gc();
+	leave();
+	hold_at(at, &first, _i % 2 == 0 ? run_all : collect_once);
+	ck_assert_int_eq(rt_is_heap(looked_up), 0);
+	let_end(at, &first);
+	ck_assert_int_eq(rt_is_heap(looked_up), 0);
+	come_back();
+	each_dropped_once(1);
+	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
+}
+
+// ---- one thread at a time ----
+
+GROUP(drops_runner, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
+
+// Two threads find that no thread runs destructors.
+TEST(one_of_two_threads_runs_destructors, .n = 4)
+{
+	// rt_drop_now stops the first thread before it drops anything.
+	enum schedpoint at = _i / 2 == 0 ? SCHED_CALL_DROP : SCHED_FINALIZE_NOW;
+
+	for (size_t i = 0; i < OBJECTS; i++)
+		make(i);
+	gc();
+	leave();
+	hold_at(SCHED_DROPS_ACQUIRE, &first, runs[_i % 2]);
+	hold_at(at, &second, runs[_i / 2]);
+	let_end(SCHED_DROPS_ACQUIRE, &first);
+	if (_i % 2 == 0)
+		ck_assert_uint_eq(ran, 0);
+	else
+		ck_assert_int_eq(answer, RT_EBUSY);
+	ck_assert_uint_eq(drops_run, 0);
+	let_end(at, &second);
+	if (_i / 2 == 0)
+		ck_assert_uint_eq(ran, OBJECTS);
+	else
+		ck_assert_int_eq(answer, RT_OK);
+	come_back();
+	each_dropped_once(OBJECTS);
+	heap_healthy();
+}
+
+// A thread has nothing left to run, but other threads must not yet.
+TEST(destructors_run_until_the_thread_says_so, .n = 2)
+{
+	for (size_t i = 0; i < OBJECTS; i++)
+		make(i);
+	gc();
+	leave();
+	hold_at(SCHED_DROPS_RELEASE, &first, runs[_i]);
+	come_back();
+	make(OBJECTS);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_EBUSY);
+	leave();
+	let_end(SCHED_DROPS_RELEASE, &first);
+	come_back();
+	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_OK);
+	each_dropped_once(OBJECTS + 1);
+	heap_healthy();
+}
+
+// ---- stops in a destructor ----
+
+static uint32_t gen;
+static bool polled;
+
+// drop_polling lets a stop come, in which the heap is collected.  What died or
+// was picked with its object is still there.
+static void drop_polling(void *obj, size_t size, void *arg)
+{
+	const struct item *item = obj, *other = item->ref;
+
+	drop_item(obj, size, arg);
+	for (unsigned i = 0; i < 2; i++) {
+		expect(item->spare == item->id + 1000);
+		expect(other->spare == other->id + 1000);
+		expect(epoch_sweepgen() == (polled ? gen + 2 : gen));
+		rt_safepoint();
+		polled = true;
+		for (unsigned j = 0; j < 100; j++)
+			expect(rt_alloc(sizeof *item));
+	}
+}
+
+// make_pairs makes objects that refer to each other in pairs.
+static void make_pairs(size_t n)
+{
+	for (size_t i = 0; i < n; i += 2) {
+		struct item *a = make_of(picked_kind, i),
+			    *b = make_of(picked_kind, i + 1);
+
+		a->ref = b;
+		b->ref = a;
+		a->spare = a->id + 1000;
+		b->spare = b->id + 1000;
+		root[i] = a;
+		root[i + 1] = b;
+	}
+}
+
+GROUP(drops_stops, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
+
+// drops ONE_TURN, REQUEUE_NOT, SWEEP_QUEUED, SWEEP_NOW: a thread is asked to
+// stop when it has begun a drop.  It stops in the destructor, and not before.
+// Neighbours of what is dropped die meanwhile.
+TEST(a_collection_comes_into_a_destructor, .n = 2)
+{
+	picks = pick_low;
+	picked_kind = make_kind(0, drop_polling, NULL);
+	make_pairs(2 * OBJECTS);
+	if (_i == 0) {
+		memset(root, 0, OBJECTS * sizeof *root);
+		gc();
+	}
+	gen = epoch_sweepgen();
+	leave();
+	hold_at(SCHED_CALL_DROP, &first, runs[_i]);
+	asks_to_stop(&second, collect_once);
+	memset(root, 0, 2 * OBJECTS * sizeof *root);
+	let_end(SCHED_CALL_DROP, &first);
+	hand_end(&second);
+	come_back();
+	each_dropped_once(OBJECTS);
+	ck_assert_uint_eq(ready(), OBJECTS);
+	heap_healthy();
+	ck_assert_uint_eq(rt_run_finalizers(0), OBJECTS);
+	each_dropped_once(2 * OBJECTS);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
+
+// All are picked in one stop.  From then on they are dead, and the others live.
+TEST(what_was_picked_is_dead_before_it_is_dropped)
+{
+	picks = pick_low;
+	for (size_t i = 0; i < 2 * OBJECTS; i++)
+		root[i] = make(i);
+	leave();
+	hold_at(SCHED_FINALIZE_NOW_PICKED, &first, drop_picked);
+	come_back();
+	for (size_t i = 0; i < 2 * OBJECTS; i++)
+		ck_assert_int_eq(rt_is_heap(root[i]), i >= OBJECTS);
+	ck_assert_uint_eq(ready(), OBJECTS);
+	ck_assert_uint_eq(rt_run_finalizers(0), 0);
+	ck_assert_uint_eq(drops_run, 0);
+	leave();
+	let_end(SCHED_FINALIZE_NOW_PICKED, &first);
+	come_back();
+	each_dropped_once(OBJECTS);
+	ck_assert_uint_eq(drops_run, OBJECTS);
+	heap_healthy();
+}
+
+// What dies before the stop of rt_drop_now is picked as well.
+TEST(a_collection_comes_before_objects_are_picked)
+{
+	for (size_t i = 0; i < OBJECTS; i++)
+		make(i);
+	leave();
+	hold_at(SCHED_FINALIZE_NOW, &first, drop_picked);
+	asks_to_stop(&second, collect_once);
+	let_end(SCHED_FINALIZE_NOW, &first);
+	hand_end(&second);
+	come_back();
+	ck_assert_int_eq(answer, RT_OK);
+	each_dropped_once(OBJECTS);
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
+
+static void end_kind(void)
+{
+	attach();
+	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
+	detach();
+}
+
+// Then destructors may run on another thread.
+TEST(a_kind_ends_before_objects_of_it_are_picked)
+{
+	leave();
+	hold_at(SCHED_FINALIZE_NOW, &first, drop_picked);
+	asks_to_stop(&second, end_kind);
+	let_end(SCHED_FINALIZE_NOW, &first);
+	hand_end(&second);
+	come_back();
+	ck_assert_int_eq(answer, RT_EINVAL);
+	make_of(deep_kind, 0);
+	ck_assert_int_eq(rt_drop_now(deep_kind, NULL, NULL), RT_OK);
+	each_dropped_once(1);
+	heap_healthy();
+}
+
+// ---- stops in the end of a batch ----
+
+// Spans of two large objects, more than the end of a batch frees at once.
+enum { PAIRS = 2 * SWEEP_DROPPED + 1 };
+
+// ends_in_parts makes a thread run all destructors of a batch.  One object of
+// each span is in the batch; the other lives.  The thread is held when some of
+// the spans are free.
+static void ends_in_parts(void)
+{
+	uintptr_t *table = heap_table(PAIRS, 0);
+
+	for (size_t i = 0; i < 2 * PAIRS; i++) {
+		struct item *item = rt_alloc_kind(kind, 4096);
+
+		item->id = i / 2 + i % 2 * PAIRS;
+		if (i % 2 == 1)
+			table[i / 2] = (uintptr_t)item;
+	}
+	gc();
+	ck_assert_uint_eq(ready(), PAIRS);
+	leave();
+	hold_at(SCHED_FREE_BATCH, &first, run_all);
+	each_dropped_once(PAIRS);
+	ck_assert_int_eq(rt_roots_remove(table, table + PAIRS), RT_OK);
+}
+
+TEST(a_collection_comes_between_parts_of_a_batch)
+{
+	ends_in_parts();
+	asks_to_stop(&second, collect_once);
+	let_end(SCHED_FREE_BATCH, &first);
+	hand_end(&second);
+	come_back();
+	ck_assert_uint_eq(ran, PAIRS);
+	ck_assert_uint_eq(ready(), PAIRS);
+	ck_assert_uint_eq(heap_live(), PAIRS);
+	heap_healthy();
+	ck_assert_uint_eq(rt_run_finalizers(0), PAIRS);
+	each_dropped_once(2 * PAIRS);
+	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
+}
+
+// rest_ends expects that the child frees what is left of the batch.
+static void rest_ends(void)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	verify();
+	expect(rt_run_finalizers(0) == 0);
+	expect(stats().heap_objects == PAIRS);
+	collect();
+	expect(rt_run_finalizers(0) == PAIRS);
+	for (size_t i = 0; i < 2 * PAIRS; i++)
+		expect(dropped[i] == 1);
+	verify();
+	expect(stats().heap_objects == 0);
+}
+
+static void fork_rest(void)
+{
+	fork_and(rest_ends);
+}
+
+// drops FORK_KEPT: the child has not the thread that freed the batch.
+TEST(a_fork_comes_between_parts_of_a_batch)
+{
+	ends_in_parts();
+	asks_to_stop(&second, fork_rest);
+	let_end(SCHED_FREE_BATCH, &first);
+	hand_end(&second);
+	come_back();
+	ck_assert_uint_eq(heap_live(), PAIRS);
+	heap_healthy();
+}
+
+// ---- forks ----
+
+// drop_parking lets the fork come.
+static void drop_parking(void *obj, size_t size, void *arg)
+{
+	drop_item(obj, size, arg);
+	rt_safepoint();
+}
+
+// is_as_before expects that what was not dropped lives, in a child that has not
+// the thread that dropped it.
+static void is_as_before(void)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	verify();
+	for (size_t i = 0; i < OBJECTS; i++)
+		expect(rt_is_heap(root[i]) == (dropped[i] == 0));
+	expect(rt_finalizers_ready() == 0);
+	collect();
+	expect(rt_drop_now(picked_kind, NULL, NULL) == RT_OK);
+	for (size_t i = 0; i < OBJECTS; i++)
+		expect(dropped[i] == 1);
+	memset(root, 0, OBJECTS * sizeof *root);
+	collect();
+	expect(stats().heap_objects == 0);
+}
+
+static void fork_as_before(void)
+{
+	fork_and(is_as_before);
+}
+
+// drops FORK_KEPT, FORK_PICKED, FORK_DIES: a fork comes before anything is
+// picked, or before the first destructor returns.
+TEST(a_fork_comes_into_rt_drop_now, .n = 2)
+{
+	enum schedpoint at =
+	    _i == 0 ? SCHED_FINALIZE_NOW : SCHED_FINALIZE_NOW_PICKED;
+
+	picked_kind = make_kind(0, drop_parking, NULL);
+	make_pairs(OBJECTS);
+	leave();
+	hold_at(at, &first, drop_picked);
+	asks_to_stop(&second, fork_as_before);
+	let_end(at, &first);
+	hand_end(&second);
+	come_back();
+	each_dropped_once(OBJECTS);
+	memset(root, 0, OBJECTS * sizeof *root);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	heap_healthy();
+}
