@@ -131,8 +131,9 @@ TEST(many_are_dropped_and_freed, .n = 3)
 	}
 }
 
-// Every second object of each span dies; the others stay, and are found again.
-TEST(neighbours_of_the_dead_live)
+// make_neighbours makes MANY objects, of which those with even numbers die.  It
+// returns the roots of all.
+static void **make_neighbours(void)
 {
 	void **root = (void **)heap_table(MANY, 0);
 
@@ -143,14 +144,27 @@ TEST(neighbours_of_the_dead_live)
 		root[i] = NULL;
 	gc();
 	ck_assert_uint_eq(ready(), MANY / 2);
+	return root;
+}
+
+static void even_ones_were_dropped(void)
+{
+	for (size_t i = 0; i < MANY; i++)
+		ck_assert_uint_eq(dropped[i], i % 2 == 0);
+}
+
+// Every second object of each span dies; the others stay, and are found again.
+TEST(neighbours_of_the_dead_live)
+{
+	void **root = make_neighbours();
+
 	for (size_t i = 1; i < MANY; i += 2)
 		ck_assert_uint_eq(((struct item *)root[i])->id, i);
 	while (rt_run_finalizers(100) != 0)
 		heap_live();
 	heap_healthy();
 	ck_assert_uint_eq(heap_live(), MANY / 2);
-	for (size_t i = 0; i < MANY; i++)
-		ck_assert_uint_eq(dropped[i], i % 2 == 0);
+	even_ones_were_dropped();
 	// The free slots are used again.
 	for (size_t i = 0; i < MANY; i += 2)
 		root[i] = make(i);
@@ -162,14 +176,8 @@ TEST(neighbours_of_the_dead_live)
 // Neighbours of the dead are freed by hand while those wait.
 TEST(neighbours_of_the_dead_are_freed_by_hand)
 {
-	void **root = (void **)heap_table(MANY, 0);
+	void **root = make_neighbours();
 
-	for (size_t i = 0; i < MANY; i++)
-		root[i] = make(i);
-	gc();
-	for (size_t i = 0; i < MANY; i += 2)
-		root[i] = NULL;
-	gc();
 	for (size_t i = 1; i < MANY; i += 2) {
 		ck_assert_int_eq(rt_free(root[i]), RT_OK);
 		root[i] = NULL;
@@ -179,8 +187,7 @@ TEST(neighbours_of_the_dead_are_freed_by_hand)
 	gc();
 	ck_assert_uint_eq(rt_run_finalizers(0), MANY / 2);
 	ck_assert_uint_eq(heap_live(), 0);
-	for (size_t i = 0; i < MANY; i++)
-		ck_assert_uint_eq(dropped[i], i % 2 == 0);
+	even_ones_were_dropped();
 	heap_healthy();
 }
 
