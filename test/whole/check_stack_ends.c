@@ -120,6 +120,34 @@ TEST(an_end_counts_on_a_stack_that_was_told_late, .n = 2)
 			  before + sizeof words);
 }
 
+// An end leads to the owner of another stack, on which an end leads to the
+// owner of a third one, and so on.  Each stack comes behind the next in the
+// table.
+TEST(an_end_counts_on_a_stack_that_an_end_leads_to)
+{
+	enum { CHAIN = 10 };
+	int kind = add_kind(traced(trace_owner));
+	uintptr_t hidden;
+	rt_stack_desc d;
+
+	words[CHAIN] = end_new(&hidden);
+	for (unsigned i = CHAIN; i > 0; i--) {
+		words[i - 1] =
+		    (uintptr_t)owner_new(kind, i) + sizeof(struct owner);
+		// What the end is the base of owns no stack.
+		ck_assert_ptr_nonnull(rt_alloc_of(kind, sizeof(struct owner)));
+	}
+	rt_stack_desc_init(&d);
+	d.lo = &words[0];
+	d.hi = &words[1];
+	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert(alive(hidden));
+	for (unsigned i = 0; i < CHAIN; i++)
+		ck_assert(rt_is_heap((void *)(words[i] - 1)));
+	heap_healthy();
+}
+
 static void drop_owner(void *obj, size_t size, void *arg)
 {
 	const struct owner *o = obj;

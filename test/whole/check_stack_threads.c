@@ -6,37 +6,14 @@
 
 #include "gc/mark/checkmark.h"
 #include "gc/mark/stacks.h"
-#include "test/harness/await.h"
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
-#include "test/harness/fiber.h"
-#include "test/harness/heap.h"
-#include "test/harness/thread.h"
-#include "test/harness/warned.h"
-
-static void must(int error)
-{
-	ck_assert_int_eq(error, RT_OK);
-}
-
-static rt_config checked(void)
-{
-	rt_config c = warned_config();
-
-	c.checkmark = 1;
-	c.past_end = 0;
-	return c;
-}
+#include "test/whole/stack.h"
 
 // The main thread's stack is a root.
 static void begin(void)
 {
 	heap_start(checked());
-}
-
-static void begin_exact(void)
-{
-	heap_start_exact(checked());
 }
 
 // An object that is known by its complement, which refers to nothing.
@@ -70,15 +47,6 @@ static RT_NOINLINE void wipe(void)
 		bytes[i] = 0;
 }
 
-static rt_stack *fiber_register(struct fiber *f, unsigned flags)
-{
-	rt_stack_desc d = fiber_desc(f, flags);
-	rt_stack *s = rt_stack_register(&d);
-
-	ck_assert_ptr_nonnull(s);
-	return s;
-}
-
 // own_register registers the caller's own stack, bounded while it runs f.
 static rt_stack *own_register(struct fiber *f)
 {
@@ -91,8 +59,6 @@ static rt_stack *own_register(struct fiber *f)
 }
 
 // ---- a thread that collects on a fiber ----
-
-enum { STACK = 64 << 10 };
 
 // What a fiber does: it loads what is hidden into its frame, and collects.
 struct job {
@@ -385,6 +351,33 @@ TEST(a_host_may_set_the_bounds_itself)
 			 RT_EPERM);
 }
 
+static RT_NOINLINE void collect_far_below(void)
+{
+	volatile char frames[4 * STACK];
+	void *volatile held = (void *)~hidden_new();
+
+	frames[0] = 0;
+	must(rt_gc());
+	ck_assert(rt_is_heap(held) && frames[0] == 0);
+}
+
+// The main thread comes back to its own stack, which grows beyond the bounds
+// that the host tells.
+TEST(a_host_may_set_the_bounds_of_a_stack_that_grows)
+{
+	char *here = (char *)base_align_down((uintptr_t)&here, 4096);
+	struct fiber f;
+	void *lo, *hi;
+
+	must(rt_thread_stack(rt_thread_self(), &lo, &hi));
+	fiber_make(&f, STACK, collect, NULL);
+	must(rt_thread_set_stack(f.lo, f.hi));
+	must(rt_thread_set_stack(here - STACK, hi));
+	collect_far_below();
+	ck_assert_uint_eq(warnings, 0);
+	fiber_free(&f);
+}
+
 TEST(bounds_that_are_wrong_are_found_in_a_collection)
 {
 	uintptr_t hidden = hidden_new();
@@ -466,12 +459,21 @@ static void *run_guest(void *arg)
 	return arg;
 }
 
-static void guest_make(struct guest *g, unsigned flags)
+// guest_make makes one that holds an address or, if boxed, a value in the
+// format of its stack.
+static void guest_make(struct guest *g, unsigned flags, bool boxed)
 {
+	rt_stack_desc d;
+
 	g->job.hidden = hidden_new();
+	if (boxed)
+		g->job.hidden &= ~box;
 	g->hidden = hidden_new();
 	fiber_make(&g->job.fiber, STACK, wait_on_fiber, g);
-	g->job.stack = fiber_register(&g->job.fiber, flags);
+	d = fiber_desc(&g->job.fiber, flags);
+	d.format = boxed ? &boxes : NULL;
+	g->job.stack = rt_stack_register(&d);
+	ck_assert_ptr_nonnull(g->job.stack);
 }
 
 static void guest_done(struct guest *g)
@@ -484,11 +486,19 @@ static void guest_done(struct guest *g)
 	fiber_free(&g->job.fiber);
 }
 
-static void join(pthread_t thread)
+// guest_keeps runs a thread, and collects while it is on its stack.
+static void guest_keeps(struct guest *g, void *(*fn)(void *))
 {
-	must(rt_blocking_enter());
-	join_thread(thread);
-	must(rt_blocking_leave());
+	pthread_t thread = start_thread(fn, g);
+
+	await_at_least(&g->job.running, 1);
+	for (unsigned i = 0; i < 3; i++)
+		must(rt_gc());
+	ck_assert(alive(g->job.hidden));
+	atomic_u32_store_release(&over, 1);
+	join(thread);
+	ck_assert(g->job.kept);
+	ck_assert_uint_eq(warnings, 0);
 }
 
 GROUP(stopped, .setup = begin_exact, .timeout = 60);
@@ -496,52 +506,24 @@ GROUP(stopped, .setup = begin_exact, .timeout = 60);
 TEST(a_thread_that_is_stopped_on_a_stack_keeps_it, .n = 8)
 {
 	struct guest g = {.blocks = _i % 2, .attaches = _i / 2 % 2};
-	pthread_t thread;
 
-	guest_make(&g, _i / 4 ? RT_STACK_OWNED : 0);
-	thread = start_thread(run_guest, &g);
-	await_at_least(&g.job.running, 1);
-	for (unsigned i = 0; i < 3; i++)
-		must(rt_gc());
-	ck_assert(alive(g.job.hidden));
+	guest_make(&g, _i / 4 ? RT_STACK_OWNED : 0, false);
+	guest_keeps(&g, run_guest);
 	if (g.attaches)
 		ck_assert(g.lo == g.job.fiber.lo && g.hi == g.job.fiber.hi);
-	atomic_u32_store_release(&over, 1);
-	join(thread);
 	guest_done(&g);
-	ck_assert_uint_eq(warnings, 0);
 	must(rt_gc());
 	heap_healthy();
 }
 
 // ---- formats of stacks that threads run on ----
 
-// guest_make_boxed makes one that holds a value, in the format of its stack.
-static void guest_make_boxed(struct guest *g, unsigned flags)
-{
-	rt_stack_desc d;
-
-	g->job.hidden = hidden_new() & ~box;
-	g->hidden = hidden_new();
-	fiber_make(&g->job.fiber, STACK, wait_on_fiber, g);
-	d = fiber_desc(&g->job.fiber, flags);
-	d.format = &boxes;
-	g->job.stack = rt_stack_register(&d);
-	ck_assert_ptr_nonnull(g->job.stack);
-}
-
 TEST(a_stack_that_a_thread_runs_on_has_its_format, .n = 8)
 {
 	struct guest g = {.blocks = _i % 2, .attaches = _i / 2 % 2};
-	pthread_t thread;
 
-	guest_make_boxed(&g, _i / 4 ? RT_STACK_OWNED : 0);
-	thread = start_thread(run_guest, &g);
-	await_at_least(&g.job.running, 1);
-	must(rt_gc());
-	ck_assert(alive(g.job.hidden));
-	atomic_u32_store_release(&over, 1);
-	join(thread);
+	guest_make(&g, _i / 4 ? RT_STACK_OWNED : 0, true);
+	guest_keeps(&g, run_guest);
 	guest_done(&g);
 	must(rt_gc());
 	ck_assert(!alive(g.job.hidden));
@@ -553,7 +535,7 @@ TEST(registers_have_the_format_of_the_stack_that_runs)
 	struct stacks_thread t;
 	pthread_t thread;
 
-	guest_make_boxed(&g, 0);
+	guest_make(&g, 0, true);
 	thread = start_thread(run_guest, &g);
 	await_at_least(&g.job.running, 1);
 	must(rt_stop_the_world(RT_STOP_HOST));
@@ -590,16 +572,9 @@ static void *run_boxed(void *arg)
 TEST(an_own_stack_that_a_thread_runs_on_has_its_format, .n = 2)
 {
 	struct guest g = {.blocks = _i};
-	pthread_t thread;
 
 	g.job.hidden = hidden_new() & ~box;
-	thread = start_thread(run_boxed, &g);
-	await_at_least(&g.job.running, 1);
-	must(rt_gc());
-	ck_assert(alive(g.job.hidden));
-	atomic_u32_store_release(&over, 1);
-	join(thread);
-	ck_assert(g.job.kept);
+	guest_keeps(&g, run_boxed);
 	must(rt_gc());
 	ck_assert(!alive(g.job.hidden));
 }
@@ -613,7 +588,7 @@ TEST(many_threads_run_on_stacks)
 
 	for (unsigned i = 0; i < MANY; i++) {
 		g[i].blocks = i % 8 != 0;
-		guest_make(&g[i], i % 3 == 0 ? RT_STACK_OWNED : 0);
+		guest_make(&g[i], i % 3 == 0 ? RT_STACK_OWNED : 0, false);
 		thread[i] = start_thread(run_guest, &g[i]);
 	}
 	for (unsigned i = 0; i < MANY; i++)
@@ -626,6 +601,7 @@ TEST(many_threads_run_on_stacks)
 		join(thread[i]);
 		guest_done(&g[i]);
 	}
+	ck_assert_uint_eq(warnings, 0);
 }
 
 static void *attach_elsewhere(void *arg)
@@ -677,7 +653,7 @@ TEST(a_root_callback_may_set_the_bounds_of_threads)
 	struct guest g = {.blocks = true};
 	pthread_t thread;
 
-	guest_make(&g, 0);
+	guest_make(&g, 0, false);
 	must(rt_stack_unregister(g.job.stack));
 	thread = start_thread(run_guest, &g);
 	await_at_least(&g.job.running, 1);
@@ -730,8 +706,8 @@ TEST(a_child_has_no_stacks_of_threads_that_are_gone)
 	int status;
 	pid_t pid;
 
-	guest_make(&g, 0);
-	guest_make(&own, 0);
+	guest_make(&g, 0, false);
+	guest_make(&own, 0, false);
 	thread = start_thread(run_guest, &g);
 	other = start_thread(run_own, &own);
 	await_at_least(&g.job.running, 1);
@@ -755,125 +731,6 @@ TEST(a_child_has_no_stacks_of_threads_that_are_gone)
 	guest_done(&g);
 }
 
-// ---- fibers that migrate ----
-
-// Each fiber holds a list in its frame and changes it; whichever thread finds
-// it suspended runs it.
-enum {
-	FIBERS = 40,
-	RUNNERS = 4,
-	SWITCHES = 20000 / HEAP_CUT,
-	LENGTH = 8,
-};
-
-struct migrant {
-	struct fiber fiber;
-	atomic_u32 taken;
-	uint64_t seed;
-	unsigned wrong;
-	rt_stack *stack;
-};
-
-static struct migrant migrants[FIBERS];
-static atomic_u32 stop_migrating;
-
-struct cell {
-	struct cell *next;
-	uint64_t number;
-};
-
-static unsigned list_wrong(const struct cell *list, uint64_t first)
-{
-	for (unsigned i = 0; i < LENGTH; i++, list = list->next)
-		if (!list || list->number != first + i)
-			return 1;
-	return list != NULL;
-}
-
-static RT_NOINLINE struct cell *list_new(uint64_t first)
-{
-	struct cell *list = NULL;
-
-	for (unsigned i = LENGTH; i-- > 0;) {
-		struct cell *c = rt_alloc(sizeof *c);
-
-		c->next = list;
-		c->number = first + i;
-		list = c;
-	}
-	return list;
-}
-
-static void migrate(struct fiber *f)
-{
-	struct migrant *m = f->arg;
-	struct rng r = {m->seed};
-
-	while (atomic_u32_load_acquire(&stop_migrating) == 0) {
-		uint64_t number = rng_next(&r) >> 8;
-		struct cell *volatile list = list_new(number);
-
-		fiber_yield(f);
-		m->wrong += list_wrong(list, number);
-	}
-}
-
-static void *run_fibers(void *arg)
-{
-	struct rng r = {(uintptr_t)arg};
-	rt_stack_desc d;
-	void *saved = NULL;
-
-	must(rt_thread_attach(0));
-	rt_stack_desc_init(&d);
-	d.flags = RT_STACK_THREAD;
-	d.sp = &saved;
-	if (rng_below(&r, 2))
-		ck_assert_ptr_nonnull(rt_stack_register(&d));
-	for (unsigned i = 0; i < SWITCHES; i++) {
-		struct migrant *m = &migrants[rng_below(&r, FIBERS)];
-
-		if (!atomic_u32_cas_acquire(&m->taken, 0, 1))
-			continue;
-		fiber_resume(&m->fiber);
-		atomic_u32_store_release(&m->taken, 0);
-		if (rng_below(&r, 2000) == 0)
-			must(rt_gc());
-	}
-	must(rt_thread_detach());
-	return arg;
-}
-
-TEST(fibers_migrate_between_threads)
-{
-	pthread_t thread[RUNNERS];
-	struct rng r;
-
-	must(rt_set_gc_percent(20, NULL));
-	rng_init(&r, __func__);
-	for (unsigned i = 0; i < FIBERS; i++) {
-		fiber_make(&migrants[i].fiber, STACK, migrate, &migrants[i]);
-		migrants[i].seed = rng_next(&r);
-		migrants[i].stack = fiber_register(&migrants[i].fiber, 0);
-	}
-	for (unsigned i = 0; i < RUNNERS; i++)
-		thread[i] =
-		    start_thread(run_fibers, (void *)(uintptr_t)rng_next(&r));
-	for (unsigned i = 0; i < RUNNERS; i++)
-		join(thread[i]);
-	atomic_u32_store_release(&stop_migrating, 1);
-	for (unsigned i = 0; i < FIBERS; i++) {
-		fiber_resume(&migrants[i].fiber);
-		ck_assert(migrants[i].fiber.done);
-		ck_assert_uint_eq(migrants[i].wrong, 0);
-		must(rt_stack_unregister(migrants[i].stack));
-		fiber_free(&migrants[i].fiber);
-	}
-	ck_assert_uint_eq(warnings, 0);
-	ck_assert_uint_eq(heap_live_after_gc(), 0);
-	heap_healthy();
-}
-
 // ---- checkmark ----
 
 static void miss_boxed(void)
@@ -881,7 +738,7 @@ static void miss_boxed(void)
 	static struct guest g = {.blocks = true, .attaches = true};
 
 	begin_exact();
-	guest_make_boxed(&g, 0);
+	guest_make(&g, 0, true);
 	g.hidden = 0;
 	start_thread(run_guest, &g);
 	await_at_least(&g.job.running, 1);
