@@ -39,10 +39,8 @@ static void at_exit(void *value)
 	// visit_end may run the host's warn handler, which may even detach.
 	while (door_stopper())
 		visit_end(&times);
-	if (door_attached(false) == RT_OK) {
-		rt_thread_tls->nogc = 0;
+	if (door_attached(false) == RT_OK)
 		attach_undo();
-	}
 }
 
 bool attach_init(void)
