@@ -4,6 +4,7 @@
 #include "runtime/world/stw.h"
 #include "test/order/sched.h"
 #include "test/harness/fault.h"
+#include "test/harness/heap.h"
 
 static struct rt_proc *p, *q;
 static struct hand host, newcomer, stopper, starter;
@@ -560,4 +561,99 @@ TEST(a_stop_takes_place_at_the_end_of_a_stretch)
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
 	hand_end(&stopper);
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// A large object that is provided in a stretch is cleared without a block, in
+// which a stop would take place.
+TEST(no_stop_takes_place_while_a_stretch_clears_an_object)
+{
+	enum { LARGE = 1 << 20 };
+	char *obj;
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	obj = rt_alloc(LARGE);
+	ck_assert_ptr_nonnull(obj);
+	memset(obj, 1, LARGE);
+	ck_assert_int_eq(rt_free(obj), RT_OK);
+	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
+	hold_at(SCHED_NOTE_WAIT, &stopper, stop_and_start);
+	schedpoint_release(SCHED_NOTE_WAIT);
+	obj = rt_alloc(LARGE);
+	ck_assert(obj && heap_is_zero(obj, LARGE));
+	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 0);
+	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
+	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
+	hand_end(&stopper);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// ---- lists ----
+
+static void *listed[10]; // a root
+
+static void begin_listed(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.clobberfree = 1;
+	heap_start_exact(c);
+	ck_assert_int_eq(rt_roots_add(listed, listed + 10, RT_ROOT_EXACT),
+			 RT_OK);
+	for (unsigned i = 0; i < 10; i++) {
+		listed[i] = rt_alloc(64);
+		ck_assert_ptr_nonnull(listed[i]);
+	}
+}
+
+// pick_all makes the next thread that asks others to stop wait.
+static int pick_all(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size;
+	if (!*(bool *)arg)
+		schedpoint_hold(SCHED_PROC_STOP_ALL);
+	*(bool *)arg = true;
+	return 1;
+}
+
+static void lists(void)
+{
+	bool asked = false;
+	void **list;
+	size_t n;
+
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	list = rt_heap_list(RT_WORDS, pick_all, &asked, &n);
+	ck_assert(rt_is_heap(list));
+	ck_assert_uint_eq(n, 10);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert(rt_is_heap(list[i]) && list[i] != list);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+static void collects(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+GROUP(lists, .setup = begin_listed, .timeout = 2 * AWAIT_SECONDS);
+
+// A thread with exact roots has counted what belongs into a list, and makes an
+// array.  Before it stops the world again to fill it, the heap is collected.
+TEST(a_collection_keeps_the_array_of_a_list)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	stw_acquire(NULL);
+	hold_at(SCHED_SEMA_ACQUIRE, &host, lists);
+	hold_at(SCHED_SEMA_ACQUIRE, &starter, collects);
+	schedpoint_hold(SCHED_SEMA_ACQUIRE);
+	stw_release();
+	await_held(SCHED_PROC_STOP_ALL);
+	await_held(SCHED_SEMA_ACQUIRE);
+	schedpoint_release(SCHED_PROC_STOP_ALL);
+	let_end(SCHED_SEMA_ACQUIRE, &host);
+	hand_end(&starter);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
 }

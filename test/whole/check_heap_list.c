@@ -25,6 +25,9 @@ static void **list(int kind, rt_pick_fn *pick, void *arg)
 	for (size_t i = 1; i < number; i++)
 		if (l[i - 1] >= l[i])
 			ck_abort_msg("an object is listed twice");
+	for (size_t i = 0; i < number; i++)
+		if (rt_base(l[i]) != l[i])
+			ck_abort_msg("no object begins where one is listed");
 	return l;
 }
 
