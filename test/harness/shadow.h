@@ -129,6 +129,17 @@ enum shadow_driver {
 	/* alloc, frame, fork or gc on fiber c; odd b: the own stack is        \
 	   bounded meanwhile */                                                \
 	X(resume,    "abcn",  10,   10,  0,  0,   0,  0)                       \
+	/* the object in slot a is freed, if only that refers to it */         \
+	X(free,      "a",     40,  200,  0,  0,   0,  0)                       \
+	/* or it has n bytes now */                                            \
+	X(realloc,   "an",    30,  100,  0,  0,   0,  0)                       \
+	/* slot a = an object of n bytes that is a root; odd b: without        \
+	   pointers */                                                         \
+	X(keep,      "abn",    5,   20,  0,  0,   0,  0)                       \
+	/* b mod 4 is 0: a collection; at most b / 4 destructors, or all */    \
+	X(finish,    "b",      6,   10,  0,  0,   0,  0)                       \
+	/* at the next sync: objects of kind a are dropped, b says which */    \
+	X(dropnow,   "ab",     2,    2,  0,  0,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

@@ -119,6 +119,8 @@ uintptr_t shadow_wild_word(const struct shadow_op *op);
 // the operation says, when no other actor uses the kind.
 void shadow_begin_kinds(struct actor *a);
 void shadow_change_kind(struct actor *a, const struct shadow_op *op);
+// shadow_drop_now does what the operation dropnow says.
+void shadow_drop_now(struct actor *a, const struct shadow_op *op);
 // shadow_begin_owners registers the kind of owners.
 void shadow_begin_owners(void);
 
@@ -170,6 +172,11 @@ void shadow_free_stacks(struct actor *a);
 // objects that were not reached.
 void shadow_reach_stacks(const struct actor *a);
 void shadow_forget_stacks(struct actor *a);
+// shadow_clear_picked_values takes what was picked out of them.
+void shadow_clear_picked_values(struct actor *a);
+
+// shadow_counted_as returns a size that counts like n bytes of a layout.
+size_t shadow_counted_as(const struct shadow_layout *l, size_t n);
 
 // shadow_take_base returns the object that a slot leads to, or NULL, and
 // empties the slot, though not for the copy.  shadow_put_back ends that.

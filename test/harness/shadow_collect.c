@@ -38,6 +38,7 @@ static void reach_all(void)
 			reach_range(a, i);
 		shadow_reach_stacks(a);
 	}
+	shadow_reach_kept();
 	for (unsigned t = 0; t < run.program->actors; t++)
 		shadow_forget_stacks(&run.actor[t]);
 	shadow_collect();

@@ -147,7 +147,7 @@ static void fill(const struct shadow_node *o)
 
 bool shadow_shares(const struct shadow_node *o)
 {
-	return o->kind == RT_NOSCAN &&
+	return o->kind == RT_NOSCAN && !o->kept &&
 	       o->n < (copy.heap.align8 ? TINY : RT_NOSCAN_MIN);
 }
 
@@ -189,6 +189,23 @@ void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 	o->word[k] = w;
 	set_tag(o, k);
 	RT_STORE((void *)o->at, shadow_at(o, k), shadow_held(o, k));
+}
+
+struct shadow_word shadow_share(struct shadow_word w)
+{
+	if (w.to)
+		w.to->shared = true;
+	return w;
+}
+
+void shadow_forget(struct shadow_node *o)
+{
+	struct shadow_node **link = &copy.nodes[o->owner];
+
+	while (*link != o)
+		link = &(*link)->next;
+	*link = o->next;
+	free(o);
 }
 
 void shadow_own(struct shadow_node *o, struct shadow_stack *s)
@@ -305,6 +322,16 @@ static bool is_zero(const unsigned char *p, size_t n)
 	return p[0] == 0 && memcmp(p, p + 1, n - 1) == 0;
 }
 
+size_t shadow_kept_as(size_t n)
+{
+	return n <= 16 ? 16 : base_max(n, 25);
+}
+
+static size_t good_size(const struct shadow_node *o)
+{
+	return rt_good_size_of(o->kind, o->kept ? shadow_kept_as(o->n) : o->n);
+}
+
 // check_new verifies an object that nothing was written to.
 static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
 {
@@ -312,10 +339,10 @@ static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
 
 	if (o->at % alignment(o) != 0)
 		shadow_fail("object of %zu bytes at %#lx", o->n, (long)o->at);
-	if (!shadow_shares(o) && usable != rt_good_size_of(o->kind, o->n) &&
+	if (!shadow_shares(o) && usable != good_size(o) &&
 	    !(copy.heap.guarded && usable == o->n))
 		shadow_fail("object of %zu bytes has %zu, not %zu", o->n,
-			    usable, rt_good_size_of(o->kind, o->n));
+			    usable, good_size(o));
 	SHADOW_TRUE(rt_kind_of(p) == o->kind);
 	if (!uninit && !is_zero(p, shadow_shares(o) ? o->n : usable))
 		shadow_fail("new object of %zu bytes is not zero", o->n);
@@ -348,6 +375,7 @@ struct shadow_node *shadow_add(struct shadow_made made)
 	    .kind = made.kind,
 	    .layout = made.layout,
 	    .owner = made.owner,
+	    .kept = made.kept,
 	    .nwords = (unsigned)nwords,
 	    .next = copy.nodes[made.owner],
 	};
@@ -524,6 +552,47 @@ static void bury(struct shadow_node *o)
 	}
 	o->next = copy.dead;
 	copy.dead = o;
+}
+
+static void clear_words(struct shadow_node *o)
+{
+	for (unsigned k = 0; k < o->nwords; k++)
+		if (o->word[k].to && o->word[k].to->picked)
+			shadow_set(o, k, (struct shadow_word){0});
+}
+
+void shadow_pick(int kind, bool all)
+{
+	EACH_NODE(o)
+	o->picked = o->kind == kind && (all || o->id % 2 == 0);
+	EACH_NODE(o)
+	if (!o->picked)
+		clear_words(o);
+}
+
+void shadow_forget_picked(void)
+{
+	for (unsigned t = 0; t < SHADOW_THREADS; t++) {
+		struct shadow_node **link = &copy.nodes[t];
+
+		while (*link) {
+			struct shadow_node *o = *link;
+
+			if (!o->picked) {
+				link = &o->next;
+				continue;
+			}
+			*link = o->next;
+			bury(o);
+		}
+	}
+}
+
+void shadow_reach_kept(void)
+{
+	EACH_NODE(o)
+	if (o->kept)
+		shadow_reach((struct shadow_word){o, 0}, false);
 }
 
 void shadow_collect(void)

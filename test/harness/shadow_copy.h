@@ -59,6 +59,9 @@ struct shadow_node {
 	uint64_t tag; // or header: its first word
 	bool reached;
 	bool dropped; // its deep destructor has run
+	bool shared;  // a word other than one slot has referred to it
+	bool kept;    // it is a root
+	bool picked;  // to be dropped now
 	unsigned owner;
 	unsigned nwords;
 	struct shadow_stack *stack; // that it owns
@@ -97,8 +100,13 @@ struct shadow_made {
 	int kind;
 	const struct shadow_layout *layout;
 	bool uninit;
+	bool kept; // it is a root, until it is freed
 };
 struct shadow_node *shadow_add(struct shadow_made made);
+
+// shadow_kept_as returns a size that counts like n bytes of an uncollectable
+// object.  It is aligned to 16 bytes, and shares no slot.
+size_t shadow_kept_as(size_t n);
 
 // shadow_shares tells whether an object may lie in a slot with others.
 bool shadow_shares(const struct shadow_node *o);
@@ -117,6 +125,12 @@ bool shadow_refers(const struct shadow_node *o, unsigned k);
 // shadow_set changes word k of an object.  Where the layout has no value, it
 // becomes a number.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w);
+
+// shadow_share notes that a word is copied.
+struct shadow_word shadow_share(struct shadow_word w);
+
+// shadow_forget forgets an object of the caller that is not shared.
+void shadow_forget(struct shadow_node *o);
 
 // shadow_own makes an object of layout SHADOW_OWNERS own a stack, which must
 // exist as long as the object.
@@ -160,9 +174,17 @@ struct shadow_node *shadow_find(uintptr_t p);
 // o, near it or in it, or, from 5 on, o with a tag.
 uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n);
 
+// shadow_pick picks the objects of a kind, or some of them, and takes the
+// references to them out of all others.  shadow_forget_picked forgets them.
+void shadow_pick(int kind, bool all);
+void shadow_forget_picked(void);
+
 // shadow_reach marks what a word leads to.  With exact the word counts only if
 // an allocation returned it; otherwise it may hold anything.
 void shadow_reach(struct shadow_word w, bool exact);
+
+// shadow_reach_kept does so for what is a root itself.
+void shadow_reach_kept(void);
 
 // shadow_collect does what a collection does: it forgets the nodes that were
 // not reached since the last time, and requires the others to be whole.

@@ -79,9 +79,8 @@ SHADOW_OP(alloc)
 
 // ---- kinds ----
 
-// counted_as returns a size that counts like n bytes of a layout: an object
-// with a destructor has at least 16.
-static size_t counted_as(const struct shadow_layout *l, size_t n)
+// An object with a destructor has at least 16 bytes.
+size_t shadow_counted_as(const struct shadow_layout *l, size_t n)
 {
 	return shadow_drops(l) && n != 0 && n <= 8 ? 16 : n;
 }
@@ -147,7 +146,8 @@ struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
 		return NULL;
 	}
 	shadow_follow_flushes(a);
-	ledger_alloc_kind(&a->ledger, counted_as(k->layout, n), k->number);
+	ledger_alloc_kind(&a->ledger, shadow_counted_as(k->layout, n),
+			  k->number);
 	shadow_follow(a);
 	o = shadow_add((struct shadow_made){
 	    .owner = a->id,
@@ -278,7 +278,8 @@ SHADOW_OP(brief)
 		shadow_follow_flushes(a);
 		ledger_alloc_kind(
 		    &a->ledger,
-		    counted_as(&shadow_layouts[op->b % SHADOW_LAYOUTS], n),
+		    shadow_counted_as(&shadow_layouts[op->b % SHADOW_LAYOUTS],
+				      n),
 		    kind);
 	}
 	end_brief(a);

@@ -70,18 +70,23 @@ static void give(const struct shadow_op *op)
 	const struct actor *from = &actors[op->actor % run.program->actors];
 
 	shadow_set_root(&actors[op->b % run.program->actors],
-			op->c % run.nslots, from->root[op->a % run.nslots]);
+			op->c % run.nslots,
+			shadow_share(from->root[op->a % run.nslots]));
 }
 
-static void change_kind(const struct shadow_op *op)
+// do_met does an operation that needs that all others wait.
+static void do_met(const struct shadow_op *op)
 {
+	struct actor *a = &actors[op->actor % run.program->actors];
+
 	if (op->kind == SHADOW_kind && !run.wild)
-		shadow_change_kind(&actors[op->actor % run.program->actors],
-				   op);
+		shadow_change_kind(a, op);
+	else if (op->kind == SHADOW_dropnow)
+		shadow_drop_now(a, op);
 }
 
 // meet makes the first actor hand over the gifts of a part of the program,
-// check, and begin and end kinds, while the others wait.
+// check, and drop objects, begin and end kinds, while the others wait.
 static void meet(const struct actor *a, size_t begin, size_t end)
 {
 	SHADOW_OK(rt_blocking_enter());
@@ -93,7 +98,7 @@ static void meet(const struct actor *a, size_t begin, size_t end)
 				give(&run.program->op[i]);
 		shadow_check_all();
 		for (size_t i = begin; i < end; i++)
-			change_kind(&run.program->op[i]);
+			do_met(&run.program->op[i]);
 		SHADOW_OK(rt_blocking_enter());
 	}
 	pthread_barrier_wait(&meeting);

@@ -334,7 +334,7 @@ SHADOW_OP(push)
 	k = op->b % nvalues(s);
 	if (s->flags & RT_STACK_EXACT || (is_fiber(s) && k >= SHADOW_VALUES))
 		w.value = 0;
-	set_value(s, k, w);
+	set_value(s, k, shadow_share(w));
 }
 
 SHADOW_OP(top)
@@ -439,6 +439,17 @@ void shadow_reach_stacks(const struct actor *a)
 		for (unsigned k = 0; k < nvalues(s); k++)
 			if (s->copy.registered && !is_owned(s) && is_used(s, k))
 				shadow_reach(s->copy.held[k], false);
+	}
+}
+
+void shadow_clear_picked_values(struct actor *a)
+{
+	for (unsigned i = 0; i < ACTOR_STACKS; i++) {
+		struct actor_stack *s = &a->stacks[i];
+
+		for (unsigned k = 0; k < nvalues(s); k++)
+			if (s->copy.held[k].to && s->copy.held[k].to->picked)
+				set_value(s, k, SHADOW_NOTHING);
 	}
 }
 

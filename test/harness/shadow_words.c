@@ -21,7 +21,8 @@ SHADOW_OP(store)
 	struct shadow_node *o = own(a, op->a);
 
 	if (o)
-		shadow_set(o, op->b % o->nwords, a->root[op->c % run.nslots]);
+		shadow_set(o, op->b % o->nwords,
+			   shadow_share(a->root[op->c % run.nslots]));
 }
 
 SHADOW_OP(load)
@@ -42,7 +43,7 @@ SHADOW_OP(load)
 
 SHADOW_OP(copy)
 {
-	struct shadow_word w = a->root[op->c % run.nslots];
+	struct shadow_word w = shadow_share(a->root[op->c % run.nslots]);
 
 	if (w.to)
 		w.value = op->n % w.to->n;
