@@ -35,10 +35,21 @@ enum {
 	STACK_JOBS = 256,
 };
 
-// Written by the first marker.  No check: it is made anew in each marking, and
-// means nothing in between.
-static struct {
+// What the first marker knows of helpers.  No check: it is made anew in each
+// marking, and means nothing in between.
+static struct drain {
 	struct marker first; // of the thread that stopped the world
+	// From the moment when helpers are worth calling, what marking costs
+	// with them or without.
+	bool worth;	 // there was enough work for several
+	bool measured;	 // there are helpers
+	bool called;	 // they were called
+	uint64_t since;	 // nanotime of that moment
+	uint64_t before; // words that first had taken by then
+} drain;
+
+// The jobs of a marking.  Written by the first marker; no check, likewise.
+static struct {
 	// Jobs come in this order.
 	uint32_t range_jobs;
 	uint32_t handle_jobs; // 1; 0 when stacks are scanned again
@@ -48,13 +59,6 @@ static struct {
 	uint32_t chunk_jobs;
 	bool past_end;	    // stacks are scanned for ends of objects
 	uint32_t job_procs; // Ps of one job of stacks
-	// From the moment when helpers are worth calling, what marking costs
-	// with them or without.
-	bool worth;	 // there was enough work for several
-	bool measured;	 // there are helpers
-	bool called;	 // they were called
-	uint64_t since;	 // nanotime of that moment
-	uint64_t before; // words that first had taken by then
 	// The first P of each job of stacks.  Written before work_open; the
 	// list of Ps does not change in a stop.
 	struct rt_proc *job_proc[STACK_JOBS];
@@ -81,7 +85,7 @@ static RT_NOINLINE void take_typed(struct marker *m, uintptr_t w)
 		trace_found(m, found, &o);
 }
 
-static uint64_t thread_cpu(const struct marker *m)
+static uint64_t drain_cpu(const struct marker *m)
 {
 	return oscall_thread_cpu(m->tid);
 }
@@ -90,22 +94,22 @@ static uint64_t thread_cpu(const struct marker *m)
 // measure.  Only the first marker calls it, once in a marking.
 static void call_helpers(struct marker *m)
 {
-	mark.worth = true;
+	drain.worth = true;
 	if (crew_size() == 0)
 		return;
-	mark.measured = true;
-	mark.called = gain_call(&gain);
-	mark.since = nanotime();
-	mark.before = m->taken;
-	m->cpu_before = thread_cpu(m);
-	if (mark.called)
+	drain.measured = true;
+	drain.called = gain_call(&gain);
+	drain.since = nanotime();
+	drain.before = m->taken;
+	m->cpu_before = drain_cpu(m);
+	if (drain.called)
 		crew_call(CREW_MARK);
 }
 
 // serve does what a marker waits for.  Returns false if m has nothing for it.
 static bool serve(struct marker *m)
 {
-	if (m == &mark.first && work_offered())
+	if (m == &drain.first && work_offered())
 		trace_passed(m);
 	if (!work_wanted(&m->work))
 		return false;
@@ -119,7 +123,7 @@ static void look_around(struct marker *m)
 {
 	if (work_waiting() != 0 && serve(m))
 		return;
-	if (m == &mark.first && !mark.worth && m->taken >= CALL_AFTER &&
+	if (m == &drain.first && !drain.worth && m->taken >= CALL_AFTER &&
 	    work_plenty(&m->work))
 		call_helpers(m);
 }
@@ -169,8 +173,9 @@ RT_INLINE void drain_with(struct marker *m, bool typed)
 	m->taken = head;
 }
 
-// drain has two loops, so that one without typed objects pays nothing for them.
-static void drain(struct marker *m)
+// drain_stack has two loops, so that one without typed objects pays nothing for
+// them.
+static void drain_stack(struct marker *m)
 {
 	if (RT_UNLIKELY(m->typed))
 		drain_with(m, true);
@@ -182,7 +187,7 @@ static void drain(struct marker *m)
 static void push_all(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while ((lo = scan_words(m, lo, hi)) != hi)
-		drain(m);
+		drain_stack(m);
 }
 
 // push_references pushes those words of [lo, hi) that are references, draining
@@ -190,7 +195,7 @@ static void push_all(struct marker *m, uintptr_t lo, uintptr_t hi)
 static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while ((lo = scan_references(m, lo, hi)) != hi)
-		drain(m);
+		drain_stack(m);
 }
 
 // push_from_stack pushes the words of [lo, hi).  Where kinds want that, it
@@ -198,7 +203,7 @@ static void push_references(struct marker *m, uintptr_t lo, uintptr_t hi)
 static void push_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	while ((lo = scan_from_stack(m, lo, hi)) != hi)
-		drain(m);
+		drain_stack(m);
 }
 
 // push_copied pushes the words of [lo, hi), which it copies: the memory may be
@@ -217,9 +222,9 @@ static void push_copied(struct marker *m, uintptr_t lo, uintptr_t hi)
 
 // ---- roots ----
 
-// scan_piece pushes what the words of a range lead to, draining whenever that
+// drain_piece pushes what the words of a range lead to, draining whenever that
 // does not fit.
-static void scan_piece(struct marker *m, struct work_range range)
+static void drain_piece(struct marker *m, struct work_range range)
 {
 	switch (range.words) {
 	case WORK_ANY:
@@ -241,14 +246,14 @@ static void scan_piece(struct marker *m, struct work_range range)
 	case WORK_STACK_VALUES:
 	case WORK_TAIL:
 		while ((range.lo = trace_piece(m, &range)) != range.hi)
-			drain(m);
+			drain_stack(m);
 		break;
 	}
 }
 
-// scan_range scans a range.  Of a long one it scans the first piece and adds
+// drain_range scans a range.  Of a long one it scans the first piece and adds
 // the rest for any marker; if the rest is refused, it scans all.
-static void scan_range(struct marker *m, struct work_range range)
+static void drain_range(struct marker *m, struct work_range range)
 {
 	struct work_range rest = range;
 
@@ -256,8 +261,8 @@ static void scan_range(struct marker *m, struct work_range range)
 	if (range.hi - range.lo > work_piece(range.stride) &&
 	    work_add_range(&m->work, rest))
 		range.hi = rest.lo;
-	scan_piece(m, range);
-	drain(m);
+	drain_piece(m, range);
+	drain_stack(m);
 }
 
 static struct work_range words_range(struct roots_range r,
@@ -291,9 +296,9 @@ static void mark_ranges(struct marker *m, size_t begin)
 
 		m->globals_bytes += range.hi - range.lo;
 		if (range.flags != ROOTS_VALUES)
-			scan_range(m, words_range(range, words));
+			drain_range(m, words_range(range, words));
 		if (range.format)
-			scan_range(
+			drain_range(
 			    m, values_range(range, range.format, WORK_VALUES));
 	}
 }
@@ -322,13 +327,13 @@ static void scan_frames(struct marker *m, struct roots_range range,
 	enum work_words values =
 	    words == WORK_INSIDE ? WORK_STACK_VALUES : WORK_VALUES;
 
-	scan_range(m, words_range(range, words));
+	drain_range(m, words_range(range, words));
 	if (words == WORK_ENDS)
 		return;
 	if (f)
-		scan_range(m, values_range(range, f, values));
+		drain_range(m, values_range(range, f, values));
 	if (range.format)
-		scan_range(m, values_range(range, range.format, values));
+		drain_range(m, values_range(range, range.format, values));
 }
 
 // scan_fake_frames scans the frames that the address sanitizer has moved off
@@ -356,11 +361,11 @@ static void mark_variables(struct marker *m, const rt_frame *newest)
 		if (!grey_in_heap(m, w) || !scan_is_reference(m, w))
 			continue;
 		if (!work_push(&m->work, w)) {
-			drain(m);
+			drain_stack(m);
 			work_push(&m->work, w);
 		}
 	}
-	drain(m);
+	drain_stack(m);
 }
 
 // stack_words returns how words of stacks and registers count.
@@ -431,14 +436,14 @@ static uint32_t cut_procs(void)
 	return n;
 }
 
-// scan_row is scan_range for a row of a stack, which is short in most cases: it
-// leaves words for the next drain.
+// scan_row is drain_range for a row of a stack, which is short in most cases:
+// it leaves words for the next drain.
 static void scan_row(struct marker *m, struct work_range row)
 {
 	if (row.hi - row.lo > work_piece(row.stride))
-		scan_range(m, row);
+		drain_range(m, row);
 	else
-		scan_piece(m, row);
+		drain_piece(m, row);
 }
 
 // scan_fakes scans the fake frames that a row of a stack leads to.
@@ -481,7 +486,7 @@ static void mark_fibers(struct marker *m, size_t begin)
 		if (stacks_is_root(s) || (mark.past_end && stacks_was_told(s)))
 			mark_registered(m, s);
 	}
-	drain(m);
+	drain_stack(m);
 }
 
 static void mark_handles(struct marker *m)
@@ -490,7 +495,7 @@ static void mark_handles(struct marker *m)
 
 	while (handles_next(&r.lo, &r.hi)) {
 		m->globals_bytes += r.hi - r.lo;
-		scan_range(m, words_range(r, WORK_REFERENCES));
+		drain_range(m, words_range(r, WORK_REFERENCES));
 	}
 }
 
@@ -502,10 +507,10 @@ static void mark_statics(struct marker *m)
 	statics_begin(&walk, m->tid);
 	while (statics_next(&walk, &r)) {
 		m->globals_bytes += r.hi - r.lo;
-		scan_range(m, (struct work_range){.lo = r.lo,
-						  .hi = r.hi,
-						  .stride = sizeof r.lo,
-						  .words = WORK_COPIED});
+		drain_range(m, (struct work_range){.lo = r.lo,
+						   .hi = r.hi,
+						   .stride = sizeof r.lo,
+						   .words = WORK_COPIED});
 	}
 }
 
@@ -518,11 +523,11 @@ static void mark_kept(struct marker *m, const struct mspan *s)
 		if (!mspan_test(s, m->alloc_line, slot))
 			continue;
 		if (!work_push(&m->work, obj)) {
-			drain(m);
+			drain_stack(m);
 			work_push(&m->work, obj);
 		}
 	}
-	drain(m);
+	drain_stack(m);
 }
 
 // mark_chunks marks the uncollectable objects of spans that begin in some
@@ -585,7 +590,7 @@ static bool take_more(struct marker *m)
 		do_job(m, m->work.job);
 		return true;
 	case WORK_RANGE:
-		scan_range(m, m->work.range);
+		drain_range(m, m->work.range);
 		return true;
 	case WORK_OFFERS:
 		trace_passed(m);
@@ -602,7 +607,7 @@ static bool take_more(struct marker *m)
 static void finish(struct marker *m)
 {
 	do {
-		drain(m);
+		drain_stack(m);
 		trace_pass(m);
 		grey_publish_all(m);
 	} while (take_more(m));
@@ -621,7 +626,7 @@ static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 		if (!grey_in_heap(m, w) || grey_marked(m, w))
 			continue;
 		if (!work_push(&m->work, w)) {
-			drain(m);
+			drain_stack(m);
 			work_push(&m->work, w);
 		}
 	}
@@ -657,7 +662,7 @@ static void rescan_object(struct marker *m, const struct mspan *s,
 	if (layouts[kind].flags & RT_KIND_ONCE)
 		finish(m);
 	else
-		drain(m);
+		drain_stack(m);
 	trace_again(m, kind, base, end - base);
 }
 
@@ -758,11 +763,11 @@ static void mark_deep_span(struct marker *m, const struct mspan *s)
 		if (!drops_is_deep(s, slot))
 			continue;
 		if (!work_push(&m->work, obj)) {
-			drain(m);
+			drain_stack(m);
 			work_push(&m->work, obj);
 		}
 	}
-	drain(m);
+	drain_stack(m);
 }
 
 static void mark_deep(struct marker *m)
@@ -816,10 +821,10 @@ static void marker_clear(struct marker *m)
 
 static void open_marking(struct rt_proc *p)
 {
-	marker_clear(&mark.first);
-	mark.first.tid = oscall_gettid();
-	grey_look(&mark.first);
-	mark.worth = mark.measured = mark.called = false;
+	marker_clear(&drain.first);
+	drain.first.tid = oscall_gettid();
+	grey_look(&drain.first);
+	drain.worth = drain.measured = drain.called = false;
 	mark.past_end = false;
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.handle_jobs = 1;
@@ -830,7 +835,7 @@ static void open_marking(struct rt_proc *p)
 	    kinds_mask() >> KIND_OWN == 0
 		? 0
 		: divide_up(arena_used() >> RT_CHUNK_SHIFT, JOB_CHUNKS);
-	work_open(&mark.first.work, p, 0);
+	work_open(&drain.first.work, p, 0);
 }
 
 // mark_roots calls the root callbacks, and then adds the jobs.  A helper that
@@ -876,13 +881,13 @@ static void sum_up(struct mark_result *r)
 		sum_objects(r, m);
 		r->marked_bytes += m->large_bytes;
 		r->scan_heap += m->large_scanned;
-		if (m != &mark.first)
+		if (m != &drain.first)
 			r->helped_objects += r->marked_objects - before;
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;
 		r->past_end_objects += m->past_end_objects;
 	}
-	r->want_helpers = mark.worth;
+	r->want_helpers = drain.worth;
 }
 
 // note_gain tells gain what this marking cost.  All markers but the first must
@@ -890,27 +895,27 @@ static void sum_up(struct mark_result *r)
 static void note_gain(void)
 {
 	struct gain_marking marking = {
-	    .called = mark.called,
-	    .wall_ns = base_sub_sat(nanotime(), mark.since),
+	    .called = drain.called,
+	    .wall_ns = base_sub_sat(nanotime(), drain.since),
 	};
 
 	// If no helper came, perhaps busy elsewhere, the call has cost and
 	// gained nothing.
-	if (mark.called && work_joined() == &mark.first.work)
+	if (drain.called && work_joined() == &drain.first.work)
 		return;
 	for (struct work *w = work_joined(); w; w = w->next) {
 		const struct marker *m = marker_of(w);
 
 		marking.words += m->taken;
-		marking.cpu_ns += base_sub_sat(thread_cpu(m), m->cpu_before);
+		marking.cpu_ns += base_sub_sat(drain_cpu(m), m->cpu_before);
 	}
-	marking.words -= mark.before;
+	marking.words -= drain.before;
 	gain_note(&gain, &marking);
 }
 
 struct mark_result mark_all(struct rt_proc *p, bool past_end)
 {
-	struct marker *m = &mark.first;
+	struct marker *m = &drain.first;
 	struct mark_result r = {0};
 	struct drops_found dead = {0};
 
@@ -925,7 +930,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 		mark_past_end(m);
 	mark_dead(m, &dead);
 	trace_leave();
-	if (mark.measured)
+	if (drain.measured)
 		note_gain();
 	sum_up(&r);
 	r.marked_objects -= dead.objects;
@@ -941,7 +946,7 @@ void mark_help(struct marker *m, struct rt_proc *p)
 	// only when the world is known to be stopped.
 	marker_clear(m);
 	m->tid = oscall_gettid();
-	m->cpu_before = thread_cpu(m);
+	m->cpu_before = drain_cpu(m);
 	if (!work_join(&m->work, p))
 		return;
 	grey_look(m);

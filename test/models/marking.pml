@@ -1,7 +1,7 @@
 // marking.pml - how several markers share their work, and find its end.
 //
 // Models gc/mark/work.c, grey_set, grey_keep and grey_publish of
-// gc/mark/grey.h, and mark_all, mark_help, finish, drain and look_around of
+// gc/mark/grey.h, and mark_all, mark_help, finish, drain_stack and look_around of
 // gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as
 // after an overflow.  Two helpers come at any time, or not at all: late in a
 // marking, in the next one, or between the two.
@@ -584,8 +584,8 @@ inline mark_one(me, x, old)
 	fi
 }
 
-// finish: drain, look_around at times, work_get.
-// C: finish, drain, look_around, work_wanted
+// finish: drain_stack, look_around at times, work_get.
+// C: finish, drain_stack, look_around, work_wanted
 // at: WORK_GET, WORK_SHARE
 inline finish(me, to, x, old)
 {

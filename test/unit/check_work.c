@@ -1,8 +1,8 @@
 // What markers share: the stack of one, given words, jobs, and which one is
 // alone.
 //
-// A marker here is a thread that does by hand what drain and finish do, so each
-// order of events is the one that the test wants.
+// A marker here is a thread that does by hand what drain_stack and finish do,
+// so each order of events is the one that the test wants.
 #define RT_NO_INLINE_ALLOC
 #include <errno.h>
 #include <pthread.h>
