@@ -2,12 +2,6 @@
 //
 // Go: gcDrain, markroot (mgcmark.go).
 //
-// A marker pops words from its stack into a short queue.  It prefetches the
-// memory of a word as the word enters, so that the memory has come when it
-// leaves.  That hides most of the cost of random access; a stack without the
-// queue does not (measured: 2 to 3 times slower).  Nothing recurses, so no
-// shape of the object graph can exhaust a stack.
-//
 // If work buffers cannot grow, overflow bits note the pages of the objects
 // whose words did not fit.  These objects are scanned again from here, where
 // the buffer can be drained in between.
@@ -17,8 +11,6 @@
 #include "gc/mark/crew.h"
 #include "gc/mark/scan.h"
 #include "gc/mark/roots.h"
-
-enum { MARK_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory
 
 // What a mark found.  Dead objects do not count.
 struct mark_result {

@@ -1,8 +1,8 @@
 // marking.pml - how several markers share their work, and find its end.
 //
 // Models gc/mark/work.c, grey_set, grey_keep and grey_publish of
-// gc/mark/grey.h, and mark_all, mark_help, finish, drain_stack and look_around of
-// gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as
+// gc/mark/grey.h, drain_stack and look_around of gc/mark/drain.c, and mark_all,
+// mark_help and finish of gc/mark/mark.c.  An opener marks twice, the second time in two rounds, as
 // after an overflow.  Two helpers come at any time, or not at all: late in a
 // marking, in the next one, or between the two.
 //

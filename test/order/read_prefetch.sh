@@ -32,7 +32,7 @@ echo 'void f(void *p); void f(void *p) { __builtin_prefetch(p, 1); }' \
 code "$dir/write.c" && grep -q prefetchw "$dir/code"
 verdict $? "a prefetch to write is found"
 
-code "$srcdir/gc/mark/mark.c"
+code "$srcdir/gc/mark/drain.c"
 verdict $? "the marker compiles"
 grep -q 'prefetch[nt]' "$dir/code"
 verdict $? "the marker prefetches"

@@ -441,7 +441,7 @@ TEST(helpers_are_called_as_long_as_they_pay)
 // marker takes before it calls them.  They are judged by these words.
 TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 {
-	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/mark.c
+	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/drain.c
 	bool few = _i == 0;
 	unsigned n = TAKEN + GAIN_WORDS + (few ? -1000 : 1000);
 	void **all;
@@ -492,7 +492,7 @@ static void *join_at_any_time(void *arg)
 TEST(helpers_that_come_late_change_no_sum)
 {
 	enum {
-		OBJECTS = 10000, // more than CALL_AFTER of gc/mark/mark.c
+		OBJECTS = 10000, // more than CALL_AFTER of gc/mark/drain.c
 		MARKINGS = 500,
 		LATE = 2,
 	};

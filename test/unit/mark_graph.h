@@ -12,7 +12,7 @@
 enum {
 	NODES = RT_TSAN || COVERAGE_BUILD
 		    ? 20000
-		    : 60000, // many times CALL_AFTER of gc/mark/mark.c
+		    : 60000, // many times CALL_AFTER of gc/mark/drain.c
 	ROOTS = 256,	     // ranges: several jobs
 	USED = 5,	     // of the roots, one here and one there
 	SHAPES = 5,
