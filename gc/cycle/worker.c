@@ -71,7 +71,8 @@ static void *worker_main(void *arg)
 		note_wake(&w->begun);
 		return NULL;
 	}
-	p->context.hi = 0; // no stack to scan
+	// No stack to scan, and nothing of the thread that had the record.
+	p->context = (struct context){.hi = 0};
 	p->in_region = p->stopper = false;
 	schedpoint(SCHED_WORKER_MAIN_RUNS);
 	proc_block(p);
