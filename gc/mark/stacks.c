@@ -424,6 +424,7 @@ bool stacks_take_warning(uintptr_t *sp)
 	if (!atomic_u32_cas_seqcst(&stacks.warning, STACKS_WARN_DUE,
 				   STACKS_WARN_TAKEN))
 		return false;
+	schedpoint(SCHED_STACKS_TAKE_WARNING);
 	*sp = stacks.lost;
 	// Pairs with the acquire in warn_of: the word was read.
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);

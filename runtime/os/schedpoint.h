@@ -97,6 +97,7 @@
 	X(GREY_SET)	/* is alone: has loaded what it will store */          \
 	X(GREY_PUBLISH) /* will show marks that it kept back */                \
 	X(STACK_CLAIM)	/* has read whether a stack is claimed, will claim */  \
+	X(STACKS_TAKE_WARNING) /* has taken what the host must be told */      \
                                                                                \
 	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
 	X(SWEEP_SPAN)		 /* has swept the lines, will say so */        \
