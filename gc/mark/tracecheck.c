@@ -146,7 +146,9 @@ static struct leads leads_of(const struct look *l, uintptr_t at)
 // ---- one object ----
 
 // collect puts all that the words of an object lead to into the table.  Returns
-// false if there is no memory.
+// false if there is no memory.  A thread in a blocking region may have the
+// system write to the object meanwhile: no more is put in than there is room
+// for.
 static bool collect(const struct look *l)
 {
 	size_t n = 0;
@@ -159,7 +161,7 @@ static bool collect(const struct look *l)
 	     at += sizeof(uintptr_t)) {
 		struct leads to = leads_of(l, at);
 
-		for (unsigned i = 0; i < to.n; i++)
+		for (unsigned i = 0; i < to.n && check.targets.n < n; i++)
 			targets_add(&check.targets, to.base[i], at - l->obj);
 	}
 	RT_CHECK(targets_check(&check.targets));
@@ -177,11 +179,16 @@ static void ask(const struct look *l, struct trace_told *told, uint64_t before)
 	trace_leave();
 }
 
+// any_told leaves a word out that has changed since collect.
 static bool any_told(const struct leads *to)
 {
-	for (unsigned i = 0; i < to->n; i++)
-		if (targets_find(&check.targets, to->base[i])->told)
+	for (unsigned i = 0; i < to->n; i++) {
+		const struct target *t =
+		    targets_find(&check.targets, to->base[i]);
+
+		if (!t || t->told)
 			return true;
+	}
 	return false;
 }
 

@@ -700,6 +700,29 @@ TEST(elements_of_a_tail_count_as_one)
 	expect_in(said[1], ", offset 104: ");
 }
 
+// A thread in a blocking region may read a file into an object, even in a stop.
+// Here the callback writes in its place.
+static void tell_and_write(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	static unsigned calls;
+	uintptr_t *word = obj;
+
+	(void)t, (void)arg;
+	calls++;
+	for (size_t i = 0; i < size / sizeof *word; i++)
+		word[i] = (uintptr_t)root[1 + (i + calls) % 64];
+}
+
+TEST(words_may_change_while_they_are_looked_at)
+{
+	for (unsigned i = 1; i <= 64; i++)
+		root[i] = (uintptr_t *)leaf();
+	root[0] = make(add_kind(traced("k", tell_and_write)), 8 * 8);
+	for (unsigned i = 0; i < 8; i++)
+		report();
+	heap_healthy();
+}
+
 TEST(a_kind_that_is_registered_anew_counts_as_new)
 {
 	rt_kind_desc d = traced("k", tell_nothing);
