@@ -65,6 +65,9 @@ int rt_free_os_memory(void)
 	struct scavenge_pass pass = scavenge_begin(true);
 	uint32_t chunk = 0;
 
+	// A handler of the host may have run.
+	if (!error)
+		error = door_blocking(false);
 	if (error)
 		return error;
 	flush_caches();

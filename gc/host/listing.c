@@ -83,7 +83,8 @@ static bool make(struct listing *l, size_t n)
 	void **out = supply_request(rt_thread_tls, &w);
 	rt_handle *root;
 
-	if (!out)
+	// A handler of the host may have begun a no-GC stretch.
+	if (!out || door_nogc())
 		return false;
 	root = handles_new(rt_thread_tls->mc, (uintptr_t)out);
 	if (!root)

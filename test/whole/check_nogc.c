@@ -467,6 +467,38 @@ TEST(a_warning_waits_for_the_end)
 	sysmem_count_mappings(-(int64_t)sysmem_max_mappings());
 }
 
+static void enter_in_warn(const char *text, void *arg)
+{
+	(void)text, (void)arg;
+	enter();
+}
+
+static int pick_outside(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	ck_assert(!proc_in_nogc(rt_thread_self()));
+	return 1;
+}
+
+// Between two stops of one function a handler may begin a stretch as well.
+TEST(a_handler_that_begins_a_stretch_ends_what_would_stop, .n = 2)
+{
+	size_t n = 4711;
+
+	heap_begin();
+	ck_assert_ptr_nonnull(rt_alloc(100));
+	rt_set_warn_handler(enter_in_warn, NULL);
+	sysmem_count_mappings((int64_t)sysmem_max_mappings());
+	if (_i == 0)
+		ck_assert_ptr_null(rt_heap_list(-1, pick_outside, NULL, &n));
+	else
+		ck_assert_int_eq(rt_free_os_memory(), RT_ESTATE);
+	ck_assert_uint_eq(n, 4711);
+	leave();
+	sysmem_count_mappings(-(int64_t)sysmem_max_mappings());
+	heap_healthy();
+}
+
 // ---- stops ----
 
 static atomic_u32 stops, ready;
