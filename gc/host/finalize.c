@@ -109,23 +109,45 @@ void finalize_tell_news(void)
 
 // ---- rt_drop_now ----
 
+// What rt_drop_now asks.
+struct picking {
+	rt_pick_fn *pick; // NULL: all
+	void *arg;
+	bool granted; // there is an object as below
+};
+
+// is_granted tells whether an object, or any if that is NULL, is one that a
+// stopper took for a thread, which has not returned it to its host.
+static bool is_granted(const void *obj)
+{
+	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
+		const struct rt_mcache *mc = mcache_of(p);
+
+		if (mc && mc->granted && (!obj || mc->granted == obj))
+			return true;
+	}
+	return false;
+}
+
 // pick_span asks about the objects of a span of the kind.
-static void pick_span(struct mspan *s, rt_pick_fn *pick, void *arg)
+static void pick_span(struct mspan *s, const struct picking *k)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
 		const void *obj = (const void *)mspan_object(s, slot);
 
-		if (!mspan_test(s, line, slot) || drops_begun(s, slot))
+		if (!mspan_test(s, line, slot) || drops_begun(s, slot) ||
+		    (k->granted && is_granted(obj)))
 			continue;
-		if (!pick || pick(obj, mspan_usable(s), arg) == 1)
+		if (!k->pick || k->pick(obj, mspan_usable(s), k->arg) == 1)
 			drops_pick(s, slot);
 	}
 }
 
 static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
 {
+	const struct picking k = {pick, arg, is_granted(NULL)};
 	uint64_t page = 0;
 	struct mspan *s;
 
@@ -134,7 +156,7 @@ static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
 		if (pageword_state(arena_word(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
 		    spanclass_kind(s->spanclass) == kind)
-			pick_span(s, pick, arg);
+			pick_span(s, &k);
 }
 
 // give_up ends rt_drop_now when a function of the host has left a region open,

@@ -121,14 +121,15 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * several interpreters in a process.  Objects that are ready to be dropped are
  * asked as well; the others of them stay ready.  Each object is dropped once.
  *
- * All objects are asked first, in one stop.  From then on those that were
- * chosen are dead, whatever refers to them: their references keep nothing
- * alive, but for what RT_KIND_DROP_DEEP promises, and the host must not use
- * them.  Then their destructors run, in no particular order, on the calling
- * thread.  All of them stay in place until the call returns.  A later
- * collection frees the memory, once it finds no reference to it.  Objects that
- * had died before need not wait for the destructors of others that died with
- * them, unless rt_run_finalizers has begun with those.
+ * All objects are asked first, in one stop, but for those that an allocation
+ * has yet to return.  From then on those that were chosen are dead, whatever
+ * refers to them: their references keep nothing alive, but for what
+ * RT_KIND_DROP_DEEP promises, and the host must not use them.  Then their
+ * destructors run, in no particular order, on the calling thread.  All of them
+ * stay in place until the call returns.  A later collection frees the memory,
+ * once it finds no reference to it.  Objects that had died before need not wait
+ * for the destructors of others that died with them, unless rt_run_finalizers
+ * has begun with those.
  *
  * Only pick decides: what the destructors allocate is not asked.  In the child
  * of a fork that another thread makes meanwhile, the objects whose destructors

@@ -305,3 +305,49 @@ TEST(what_was_given_outlasts_the_next_collection, .n = RT_ARRAY_LEN(sizes))
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	let_end(SCHED_ASK_WAIT_WOKEN, &second);
 }
+
+static int dropping;
+
+static void drop_nothing(void *obj, size_t n, void *arg)
+{
+	(void)obj, (void)n, (void)arg;
+}
+
+// make_dropping uses up what the heap has left.  What a collection provides is
+// an object when the allocation returns.
+static void make_dropping(void)
+{
+	void *made = NULL;
+
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	while (collections() == 0)
+		made = rt_alloc_kind(dropping, size);
+	ck_assert(rt_is_heap(made));
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+// The same while rt_drop_now drops all objects of the kind.
+TEST(what_was_given_is_not_dropped, .n = RT_ARRAY_LEN(sizes))
+{
+	rt_kind_desc d;
+
+	size = sizes[_i];
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_WORDS;
+	d.flags = RT_KIND_DROP;
+	d.drop = drop_nothing;
+	dropping = rt_kind_register(&d);
+	fill_but_sixteen_pages();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	lead_waits();
+	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
+	asks(&second, make_dropping);
+	stw_release();
+	await_held(SCHED_ASK_WAIT_WOKEN);
+	hand_end(&first);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_drop_now(dropping, NULL, NULL), RT_OK);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+}
