@@ -414,25 +414,60 @@ void drops_end_now(void)
 	thin_queue();
 }
 
+// has_dead tells whether a page has objects that are dead.
+static bool has_dead(uint64_t page)
+{
+	const struct deadwords *d = deadbits_of(arena_lines(page));
+	uint64_t x = 0;
+
+	for (unsigned i = 0; i < RT_PAGE_WORDS; i++)
+		x |= deadbits_dead(d + i);
+	return x != 0;
+}
+
+// next_dead_span is drops_next_span for spans with dead objects.  The world may
+// be running: a page with a dead object is not freed meanwhile, so only then
+// its span is looked at.
+static struct mspan *next_dead_span(uint64_t *page)
+{
+	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
+
+	for (; *page < end; ++*page) {
+		uint32_t word = arena_word(*page);
+		struct mspan *s;
+
+		if (!(kinds_drops() >> pageword_kind(word) & 1) ||
+		    pageword_state(word) != PAGEWORD_HEAP || !has_dead(*page))
+			continue;
+		s = arena_span(*page);
+		*page = mspan_page(s) + s->npages;
+		return s;
+	}
+	return NULL;
+}
+
 // spare_span makes what rt_drop_now has picked in a span, and not dropped,
 // what it was before.  If some of it was alive, all of it is alive: what waited
-// dies again.
+// dies again.  Another thread may free by hand what is alive again, so that
+// comes last.
 static void spare_span(struct mspan *s)
 {
+	unsigned nwords = s->nwords;
+
 	if (!s->condemned) {
 		put_back(s);
 		return;
 	}
-	for (unsigned w = 0; w < s->nwords; w++) {
-		struct deadwords *d = deadbits_word(s, w);
-		uint64_t x = deadbits_only(d, drops.turn);
-
-		deadbits_clear(d, x);
-		for (; x; x &= x - 1)
-			count_dead(s, false);
-	}
 	if (!has_dropped(s))
 		s->condemned = 0;
+	for (unsigned w = 0; w < nwords; w++) {
+		struct deadwords *d = deadbits_word(s, w);
+		uint64_t spared = deadbits_only(d, drops.turn);
+
+		for (uint64_t x = spared; x; x &= x - 1)
+			count_dead(s, false);
+		deadbits_clear(d, spared);
+	}
 }
 
 static void spare(void)
@@ -440,7 +475,7 @@ static void spare(void)
 	uint64_t page = 0;
 	struct mspan *s;
 
-	while ((s = drops_next_span(&page)) != NULL)
+	while ((s = next_dead_span(&page)) != NULL)
 		spare_span(s);
 	drops.left = 0;
 	drops_end_now();

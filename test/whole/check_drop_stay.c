@@ -336,6 +336,53 @@ TEST(what_the_warn_handler_leaves_open_ends_the_call, .n = 3)
 	ck_assert_uint_eq(dropped[1], 1);
 }
 
+static struct item *freed_now;
+
+static void set_span(struct mspan *s)
+{
+	uint64_t page = arena_offset((uintptr_t)freed_now) >> RT_PAGE_SHIFT;
+
+	atomic_ptr_store_release(&arena.spans[page], s);
+}
+
+// drop_beside_free is as if another thread were freeing an object by hand: that
+// has taken the span of the page away, and not yet come to the pageword that
+// this thread has read.
+static void drop_beside_free(void *obj, size_t size, void *arg)
+{
+	drop_into_stretch(obj, size, arg);
+	set_span(NULL);
+}
+
+static int pick_small(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)arg;
+	return size < 1000;
+}
+
+// A stretch that is left open is no stop, so other threads free objects.
+TEST(an_object_is_freed_by_hand_while_a_call_ends)
+{
+	void **root = (void **)heap_table(3, 0);
+	int k = make_kind(0, drop_beside_free, NULL);
+	struct mspan *s;
+
+	root[0] = freed_now = rt_alloc_kind(k, 40000);
+	for (size_t i = 1; i < 3; i++)
+		root[i] = make_of(k, i);
+	ck_assert_uint_gt((uintptr_t)root[1], (uintptr_t)freed_now);
+	s = arena_span(arena_offset((uintptr_t)freed_now) >> RT_PAGE_SHIFT);
+	ck_assert_int_eq(rt_drop_now(k, pick_small, NULL), RT_ESTATE);
+	set_span(s);
+	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
+	ck_assert_uint_eq(drops_run, 1);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_eq(rt_is_heap(root[i]), dropped[i] == 0);
+	ck_assert_int_eq(rt_free(freed_now), RT_OK);
+	root[0] = NULL;
+	heap_healthy();
+}
+
 static size_t exits;
 
 static void drop_exiting(void *obj, size_t size, void *arg)
