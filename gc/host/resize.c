@@ -62,6 +62,23 @@ static void copy_shared(char *to, const char *from, size_t n)
 	}
 }
 
+// was_dropped tells whether the object at p, which was alive, is dead: while the
+// thread allocated, rt_drop_now may have dropped it.
+static bool was_dropped(const void *p, const struct object *o)
+{
+	struct object now;
+
+	return kinds_drops() >> o->kind & 1 && !object_find((uintptr_t)p, &now);
+}
+
+static void discard(struct rt_thread *t, const void *p)
+{
+	struct object o;
+
+	if (reclaim_find(p, &o))
+		reclaim_object(t->mc, &o);
+}
+
 static void *move(struct rt_thread *t, const char *p, const struct object *o,
 		  size_t n)
 {
@@ -71,6 +88,10 @@ static void *move(struct rt_thread *t, const char *p, const struct object *o,
 
 	if (!to)
 		return NULL;
+	if (RT_UNLIKELY(was_dropped(p, o))) {
+		discard(t, to);
+		return NULL;
+	}
 	if (reclaim_is_shared(o))
 		copy_shared(to, p, base_min(old, n));
 	else
@@ -89,7 +110,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	to = move(t, p, o, n);
 	// Without another object t may be gone: a handler of the host may have
 	// detached the thread.
-	if (!to && door_may_go_on(t) && n <= o->size &&
+	if (!to && door_may_go_on(t) && n <= o->size && !was_dropped(p, o) &&
 	    resize_in_place(t->p, o, n))
 		to = p;
 	// Nothing else keeps the object alive meanwhile.

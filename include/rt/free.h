@@ -86,7 +86,8 @@ RT_API int rt_free(void *p);
  * rt_alloc_kind(kind, n).  If n is 0, it is rt_free(p) and returns NULL.
  *
  * Returns NULL if there is no memory, if p is not the beginning of an object of
- * that kind, and where rt_alloc_kind does, which it always does for RT_TYPED.
+ * that kind, or is none any more because rt_drop_now has dropped the object
+ * meanwhile, and where rt_alloc_kind does, which it always does for RT_TYPED.
  * The object is then as before.  An object that shrinks needs no memory.
  *
  * Statistics count what an object gains or loses in place in total_alloc and in

@@ -392,6 +392,48 @@ TEST(a_handler_runs_destructors_and_asks_again)
 	heap_healthy();
 }
 
+static int pick_small(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)arg;
+	return size < 1000;
+}
+
+static int drop_in_handler(size_t n, void *arg)
+{
+	void **root = arg;
+
+	(void)n;
+	ck_assert_int_eq(rt_drop_now(kind, pick_small, NULL), RT_OK);
+	root[1] = NULL; // makes room
+	return asked_oom++ == 0;
+}
+
+// The handler drops the object that is being moved.  Then there is nothing to
+// move.
+TEST(an_object_that_is_dropped_meanwhile_is_not_moved)
+{
+	void **root = (void **)heap_table(2, 0);
+	struct item *item = make(1);
+
+	root[0] = item;
+	root[1] = rt_alloc_noscan(LARGE);
+	while (rt_alloc_uncollectable(RT_NOSCAN, LARGE))
+		continue;
+	while (rt_alloc_uncollectable(RT_NOSCAN, 8192))
+		continue;
+	ck_assert_int_eq(rt_set_oom_handler(drop_in_handler, root), RT_OK);
+	ck_assert_ptr_null(rt_realloc(kind, item, 100000));
+	ck_assert_int_eq(rt_set_oom_handler(NULL, NULL), RT_OK);
+	ck_assert_uint_ge(asked_oom, 1);
+	ck_assert_uint_eq(dropped[1], 1);
+	ck_assert_int_eq(rt_is_heap(item), 0);
+	heap_healthy();
+	root[0] = NULL;
+	gc();
+	heap_healthy();
+	ck_assert_uint_eq(drops_run, 1);
+}
+
 // The heap is full of them, so work buffers cannot grow: pages overflow.
 TEST(dead_graphs_are_found_without_work_buffers, .n = 2)
 {
