@@ -62,8 +62,8 @@ static void copy_shared(char *to, const char *from, size_t n)
 	}
 }
 
-// was_dropped tells whether the object at p, which was alive, is dead: while the
-// thread allocated, rt_drop_now may have dropped it.
+// was_dropped tells whether the object at p, which was alive, is dead: while
+// the thread allocated, rt_drop_now may have dropped it.
 static bool was_dropped(const void *p, const struct object *o)
 {
 	struct object now;
