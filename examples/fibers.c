@@ -54,9 +54,9 @@ static void know(ucontext_t *c, char *lo)
 	d.lo = lo;
 	d.hi = lo ? lo + STACK : NULL;
 #if defined(__x86_64__)
-	d.sp = (void *const *)&c->uc_mcontext.gregs[REG_RSP];
+	d.sp = &c->uc_mcontext.gregs[REG_RSP];
 #else
-	d.sp = (void *const *)&c->uc_mcontext.sp;
+	d.sp = &c->uc_mcontext.sp;
 #endif
 	d.regs_lo = c;
 	d.regs_hi = c + 1;

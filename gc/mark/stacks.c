@@ -450,11 +450,14 @@ struct rt_stack *stacks_at(size_t i)
 	return stacks.at[i];
 }
 
-// saved returns the saved stack pointer, 0 if there is none.
+// saved returns the saved stack pointer, 0 if there is none.  The host may keep
+// it in a variable of any type.
 RT_NO_SANITIZE
 static uintptr_t saved(const struct rt_stack *s)
 {
-	return s->sp ? (uintptr_t)*s->sp : 0;
+	typedef uintptr_t __attribute__((may_alias)) word;
+
+	return s->sp ? *(const volatile word *)s->sp : 0;
 }
 
 void stacks_prefetch(size_t i)

@@ -40,7 +40,7 @@ struct rt_stack {
 	uintptr_t lo;
 	uintptr_t hi;
 	uint64_t runs; // number of the last look that found a thread on it
-	void *const volatile *sp;
+	const volatile void *sp; // of the variable that has it
 	uintptr_t regs_lo;
 	uintptr_t regs_hi;
 	rt_frame *const volatile *frames; // NULL: none

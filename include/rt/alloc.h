@@ -351,17 +351,20 @@ RT_API char *rt_strdup(const char *s);
 /*
  * The macros below are inline up to RT_INLINE_MAX bytes, whether the size is
  * constant or not; for pointer-free objects from RT_NOSCAN_MIN bytes on.  A
- * host that defines RT_NO_INLINE_ALLOC has calls instead of them.
+ * host that defines RT_NO_INLINE_ALLOC has calls instead of them.  The kind and
+ * the size may have commas, as those of templates, but t may not.
  */
 #if !defined(RT_NO_INLINE_ALLOC) && !defined(__SANITIZE_ADDRESS__)
-#define rt_alloc_in(t, n) rt_alloc_row_((t), RT_ROW_WORDS, (n))
-#define rt_alloc_noscan_in(t, n) rt_alloc_row_((t), RT_ROW_NOSCAN, (n))
-#define rt_alloc_kind_in(t, kind, n) rt_alloc_of_((t), (kind), (n))
-#define rt_alloc_of(kind, n) rt_alloc_of_(rt_thread_tls, (kind), (n))
-#define rt_alloc(n) rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, (n))
-#define rt_alloc_noscan(n) rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, (n))
-#define rt_alloc_noscan_uninit(n)                                              \
-	rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, (n))
+#define rt_alloc_in(t, ...) rt_alloc_row_((t), RT_ROW_WORDS, __VA_ARGS__)
+#define rt_alloc_noscan_in(t, ...)                                             \
+	rt_alloc_row_((t), RT_ROW_NOSCAN, __VA_ARGS__)
+#define rt_alloc_kind_in(t, ...) rt_alloc_of_((t), __VA_ARGS__)
+#define rt_alloc_of(...) rt_alloc_of_(rt_thread_tls, __VA_ARGS__)
+#define rt_alloc(...) rt_alloc_row_(rt_thread_tls, RT_ROW_WORDS, __VA_ARGS__)
+#define rt_alloc_noscan(...)                                                   \
+	rt_alloc_row_(rt_thread_tls, RT_ROW_NOSCAN, __VA_ARGS__)
+#define rt_alloc_noscan_uninit(...)                                            \
+	rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, __VA_ARGS__)
 #endif
 
 /*

@@ -72,6 +72,10 @@ static inline void rt_frames_restore(rt_frame *saved)
 {
 	rt_thread *t = rt_frames_thread_();
 
+#ifdef RT_FRAME_CHECKS
+	if (t->p && t->nogc == RT_NOGC_NONE)
+		__builtin_trap();
+#endif
 	/* Threads that are not attached share *t, so they do not write it. */
 	if (t->p)
 		__atomic_store_n(&t->frames, saved, __ATOMIC_RELEASE);
@@ -90,10 +94,15 @@ static inline void rt_frame_pop_(rt_frame *f)
 
 /*
  * RT_FRAME(&a, &b) makes the local variables a and b roots until the end of the
- * block.  It takes the addresses of one or more variables of pointer size:
+ * block.  It takes the addresses of 1 to 16 variables; a block may have several
+ * RT_FRAMEs:
  *
  *   struct obj *a = NULL, *b = NULL;
  *   RT_FRAME(&a, &b);
+ *
+ * A variable is a pointer, or an integer or a class that consists of one.  One
+ * of another size than a pointer is refused when the host is compiled.  A
+ * missing & is too, unless the variable points to something of that size.
  *
  * What a variable holds when the world is stopped is null or a reference, as in
  * a range of RT_ROOT_EXACT.  An address inside an object, or one with a tag,
@@ -101,8 +110,8 @@ static inline void rt_frame_pop_(rt_frame *f)
  * variable must live at least as long as the block.
  *
  * It is a declaration and a statement, so it may not be the only statement of
- * an if.  A block may have several.  A block that begins while the thread is
- * not attached has no frame.  A detach takes all frames off the list.
+ * an if.  A block that begins while the thread is not attached has no frame.  A
+ * detach takes all frames off the list.
  *
  * A block that ends by return, break or goto ends its frame, and one that a C++
  * exception leaves as well.  One that longjmp leaves does not (rt_frames_save).
@@ -110,17 +119,71 @@ static inline void rt_frame_pop_(rt_frame *f)
  * it was compiled with -fexceptions; a thread calls rt_frames_restore(NULL)
  * before it ends in that way.
  *
+ * A computed goto (goto *p) must neither enter nor leave such a block: the
+ * compiler may not end the frame, or may end one that has not begun.  An
+ * interpreter that jumps so from one instruction to the next has the RT_FRAME
+ * of its loop around all of them, and those of an instruction in a block that
+ * ends before the jump.  No jump of any kind may enter a block behind its
+ * RT_FRAME.
+ *
  * Any thread, outside a blocking region, even in its own stop.  A block may
- * contain a whole region.  Does not block, collect or poll.
+ * contain a whole region, but must not begin or end inside one: the collector
+ * may be reading the list.  A host that is compiled with RT_FRAME_CHECKS
+ * defined ends by a trap there.  Does not block, collect or poll.
  */
 #define RT_FRAME(...) RT_FRAME_AT_(__COUNTER__, #__VA_ARGS__, __VA_ARGS__)
 #define RT_FRAME_AT_(id, text, ...) RT_FRAME_OF_(id, text, __VA_ARGS__)
 #define RT_FRAME_OF_(id, text, ...)                                            \
-	const volatile void *const rt_frame_slots_##id[] = {__VA_ARGS__};      \
+	const volatile void *const rt_frame_slots_##id[] = {                   \
+	    RT_SLOTS_(__VA_ARGS__)};                                           \
 	rt_frame rt_frame_##id __attribute__((cleanup(rt_frame_pop_))) = {     \
 	    NULL, sizeof rt_frame_slots_##id / sizeof *rt_frame_slots_##id,    \
 	    rt_frame_slots_##id, text};                                        \
 	rt_frame_push_(&rt_frame_##id)
+
+/* RT_SLOTS_ checks each of up to 16 addresses. */
+#define RT_SLOTS_(...)                                                         \
+	RT_SLOTS_N_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, \
+		    3, 2, 1, 0)                                                \
+	(__VA_ARGS__)
+#define RT_SLOTS_N_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, N, ...)    \
+	RT_SLOTS_##N##_
+#define RT_SLOTS_1_(p) RT_SLOT_(p)
+#define RT_SLOTS_2_(p, ...) RT_SLOT_(p), RT_SLOTS_1_(__VA_ARGS__)
+#define RT_SLOTS_3_(p, ...) RT_SLOT_(p), RT_SLOTS_2_(__VA_ARGS__)
+#define RT_SLOTS_4_(p, ...) RT_SLOT_(p), RT_SLOTS_3_(__VA_ARGS__)
+#define RT_SLOTS_5_(p, ...) RT_SLOT_(p), RT_SLOTS_4_(__VA_ARGS__)
+#define RT_SLOTS_6_(p, ...) RT_SLOT_(p), RT_SLOTS_5_(__VA_ARGS__)
+#define RT_SLOTS_7_(p, ...) RT_SLOT_(p), RT_SLOTS_6_(__VA_ARGS__)
+#define RT_SLOTS_8_(p, ...) RT_SLOT_(p), RT_SLOTS_7_(__VA_ARGS__)
+#define RT_SLOTS_9_(p, ...) RT_SLOT_(p), RT_SLOTS_8_(__VA_ARGS__)
+#define RT_SLOTS_10_(p, ...) RT_SLOT_(p), RT_SLOTS_9_(__VA_ARGS__)
+#define RT_SLOTS_11_(p, ...) RT_SLOT_(p), RT_SLOTS_10_(__VA_ARGS__)
+#define RT_SLOTS_12_(p, ...) RT_SLOT_(p), RT_SLOTS_11_(__VA_ARGS__)
+#define RT_SLOTS_13_(p, ...) RT_SLOT_(p), RT_SLOTS_12_(__VA_ARGS__)
+#define RT_SLOTS_14_(p, ...) RT_SLOT_(p), RT_SLOTS_13_(__VA_ARGS__)
+#define RT_SLOTS_15_(p, ...) RT_SLOT_(p), RT_SLOTS_14_(__VA_ARGS__)
+#define RT_SLOTS_16_(p, ...) RT_SLOT_(p), RT_SLOTS_15_(__VA_ARGS__)
+
+/* RT_SLOT_ refuses what is not the address of a variable of pointer size. */
+#ifdef __cplusplus
+#define RT_SLOT_(p) rt_frame_slot_(p)
+extern "C++" {
+template <typename T> static inline const volatile void *rt_frame_slot_(T *p)
+{
+	RT_ABI_ASSERT_(sizeof(T) == sizeof(void *),
+		       "RT_FRAME takes addresses of pointers");
+	return p;
+}
+}
+#else
+#define RT_SLOT_(p)                                                            \
+	((void)sizeof(struct {                                                 \
+		 int RT_FRAME_takes_addresses_of_pointers                      \
+		     : sizeof *(p) == sizeof(void *) ? 1 : -1;                 \
+	 }),                                                                   \
+	 (p))
+#endif
 
 #ifdef __cplusplus
 }

@@ -23,11 +23,14 @@ extern "C" {
  *  - A thread runs on the stack that its stack pointer lies in.  A collection
  *    finds that out by itself.  The part in use then begins at the stack
  *    pointer.
- *  - Of a stack that no thread runs on, *sp bounds the part in use.  The host
- *    keeps that pointer anyway: for ucontext it is the stack pointer in
+ *  - Of a stack that no thread runs on, a stack pointer that the host has saved
+ *    bounds the part in use.  sp is the address of the variable that has it, a
+ *    pointer of any type or an integer of that size.  *sp stands for what it
+ *    holds.  The host keeps it anyway: for ucontext it is the stack pointer in
  *    uc_mcontext, for boost.context the fcontext_t, for most others the first
  *    word of the context.  If sp is null, or *sp does not lie in [lo, hi], all
- *    of the stack is scanned.
+ *    of the stack is scanned.  If *sp is hi, or lo of a stack that grows up,
+ *    nothing is in use.
  *  - [regs_lo, regs_hi) is memory with the registers of a fiber that no thread
  *    runs, if they are not saved on its stack.  For ucontext that is
  *    uc_mcontext.
@@ -52,7 +55,10 @@ extern "C" {
  * about every page of the attached stack.
  *
  * A thread with RT_THREAD_EXACT has no stack that is scanned, whichever it runs
- * on.  While it runs on a registered one, that is not scanned either.
+ * on.  While it runs on a registered one, that is not scanned either.  But one
+ * that it has left is scanned as any other, because it is not known which
+ * thread will run on it.  If only frames shall count, sp leads to a variable
+ * that holds hi.
  *
  * After a switch that may move a fiber to another thread, no rt_thread * from
  * before is valid.  A compiler may keep the address of a thread-local variable
@@ -72,6 +78,11 @@ enum rt_stack_flags {
 };
 
 /*
+ * RT_STACK_UP with RT_STACK_OWNED is the value stack of an object, such as a
+ * coroutine of an interpreter.  No thread ever runs on it, so it counts only
+ * where the trace callback tells it: a coroutine that runs must be reachable as
+ * well, or its value stack is not scanned.
+ *
  * The words of a stack with a format are values.  Of a stack that grows up,
  * that is all they are.  Of one that grows down they are read plainly and in
  * rt_config.stack_format as well, and each word counts as a value word,
@@ -85,8 +96,9 @@ typedef struct rt_stack_desc {
 	size_t struct_size;
 	void *lo;
 	void *hi;
-	void *const volatile *sp; /* read in a stop; may be NULL */
-	const void *regs_lo;	  /* NULL: on the stack */
+	const volatile void *sp; /* of a variable; read in a stop; may be
+				    NULL */
+	const void *regs_lo;	 /* NULL: on the stack */
 	const void *regs_hi;
 	rt_frame *const volatile *frames; /* read in a stop; NULL: none */
 	const rt_value_format *format;	  /* NULL: plain; copied */
@@ -146,8 +158,10 @@ RT_API int rt_stack_unregister(rt_stack *s);
 
 /*
  * rt_stack_move tells that a stack is now [lo, hi), for value stacks that are
- * reallocated.  The old memory must stay readable until the call has returned,
- * and the caller sets *sp before it polls.
+ * reallocated.  The caller must not poll between the moment when the old memory
+ * ceases to be readable and that when it has called this and set *sp.  So it
+ * may use realloc, but not a function that polls or blocks, such as rt_realloc
+ * or a lock for which it waits in a blocking region.
  *
  * Returns 0, or RT_EINVAL (s as in rt_stack_unregister; lo is null or not below
  * hi; RT_STACK_THREAD), RT_EBUSY, RT_EPERM or RT_ESTATE (as

@@ -199,6 +199,11 @@ RT_API int rt_blocking_leave(void);
  * caller outside.  (With musl, pthread_exit and cancellation do not unwind: all
  * handlers run inside the region, which ends with the thread.)
  *
+ * fn must not be left by longjmp to a frame outside: the thread would still be
+ * inside the region, and what the region has saved of it would be gone.  A host
+ * whose errors are longjmps catches them in fn, and jumps on when
+ * rt_call_blocking has returned.
+ *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */
 RT_API void *rt_call_blocking(void *(*fn)(void *), void *arg);
@@ -246,9 +251,11 @@ static inline void rt_poll(void)
  *  - fork works, and so does rt_fork_prepare; both sides go on inside.  But a
  *    fork is a stop of its own.  If another thread's stop comes first, this
  *    thread is stopped for it, as if it polled.
- *  - The thread must not leave the stretch by longjmp or by an exception, which
- *    would leave it inside.  A thread that exits inside is detached, and that
- *    ends the stretch.
+ *  - longjmp and exceptions do not end a stretch: the thread is still inside,
+ *    and all stops wait.  A host whose errors leave stretches in that way notes
+ *    at the setjmp, or at the catch, how many it was in, and calls
+ *    rt_nogc_leave once for each other.  A thread that exits inside is
+ *    detached, and that ends the stretch.
  *  - A lock that is taken inside must be taken inside everywhere.  Otherwise
  *    the thread may wait for one that is stopped, and the stop for the thread.
  *

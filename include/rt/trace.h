@@ -51,23 +51,30 @@ typedef struct rt_value_format {
 
 RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
 
+/* An argument of those below.  It may have any type of integer, or be an enum;
+ * C++ casts nothing in braces by itself. */
+#define RT_U64_(x) (UINT64_C(0) | (x))
+
 /* clang-format off */
 /* Any word, whatever its low bits are: what RT_WORDS does. */
 #define RT_FORMAT_PLAIN \
 	{ 0, 0, 0, UINT64_MAX, UINT64_MAX, 0, 0, 8, 0, 0, 0 }
 /* References are the words whose low bits under mask are bits. */
 #define RT_FORMAT_LOW_TAG(mask, bits) \
-	{ (mask), (bits), 0, UINT64_MAX, ~(uint64_t)(mask), 0, 0, 8, 0, 0, 0 }
+	{ RT_U64_(mask), RT_U64_(bits), 0, UINT64_MAX, ~RT_U64_(mask), \
+	  0, 0, 8, 0, 0, 0 }
 /* NaN boxing: references are the words from lo to hi, with 48 address bits.
  * Both are whole words, tag bits included, and hi is a reference, too. */
 #define RT_FORMAT_NAN_BOX(lo, hi) \
-	{ 0, 0, (lo), (hi), UINT64_C(0xffffffffffff), 0, 0, 8, 0, 0, 0 }
+	{ 0, 0, RT_U64_(lo), RT_U64_(hi), UINT64_C(0xffffffffffff), \
+	  0, 0, 8, 0, 0, 0 }
 /* Two words, value and tag: references have tags with bits under mask ... */
 #define RT_FORMAT_PAIR(mask, bits) \
-	{ (mask), (bits), 0, UINT64_MAX, UINT64_MAX, 0, 0, 16, 1, 0, 0 }
+	{ RT_U64_(mask), RT_U64_(bits), 0, UINT64_MAX, UINT64_MAX, \
+	  0, 0, 16, 1, 0, 0 }
 /* ... or tags from lo to hi. */
 #define RT_FORMAT_PAIR_RANGE(lo, hi) \
-	{ 0, 0, (lo), (hi), UINT64_MAX, 0, 0, 16, 1, 0, 0 }
+	{ 0, 0, RT_U64_(lo), RT_U64_(hi), UINT64_MAX, 0, 0, 16, 1, 0, 0 }
 /* clang-format on */
 
 /*

@@ -54,6 +54,17 @@ struct node {
 	uintptr_t word;
 };
 
+#ifdef __cplusplus
+template <typename A, typename B> static inline int kind_of()
+{
+	return sizeof(A) < sizeof(B) ? RT_WORDS : RT_NOSCAN;
+}
+template <typename A, typename B> static inline size_t size_of()
+{
+	return sizeof(A) + sizeof(B);
+}
+#endif
+
 void use(rt_thread *t, struct node *n, size_t size);
 
 void use(rt_thread *t, struct node *n, size_t size)
@@ -71,7 +82,32 @@ void use(rt_thread *t, struct node *n, size_t size)
 	rt_frame *saved = rt_frames_save();
 	RT_FRAME(&n);
 	RT_FRAME(&next, &first);
+	RT_FRAME(&n, &n, &n, &n, &n, &n, &n, &n, &n, &n, &n, &n, &n, &n, &n,
+		 &size);
 	rt_frames_restore(saved);
+	rt_stack_desc d;
+	rt_stack_desc_init(&d);
+	d.sp = &n;
+	d.sp = &next;
+	d.sp = &first;
+	d.sp = &size;
+	d.frames = &saved;
+	enum { MASK = 7, BITS = 2 };
+	static const rt_value_format tags = RT_FORMAT_LOW_TAG(MASK, BITS);
+	static const rt_value_format pairs = RT_FORMAT_PAIR(0x40, BITS);
+	static const rt_value_format range = RT_FORMAT_PAIR_RANGE(1, 5L);
+	const unsigned lo = 3;
+	const rt_value_format from = RT_FORMAT_PAIR_RANGE(lo, size);
+	rt_keep_alive(&tags);
+	rt_keep_alive(&pairs);
+	rt_keep_alive(&range);
+	rt_keep_alive(&from);
+#ifdef __cplusplus
+	rt_keep_alive(rt_alloc_of(kind_of<int, long>(), size));
+	rt_keep_alive(rt_alloc_kind_in(t, kind_of<int, long>(), size));
+	rt_keep_alive(rt_alloc(size_of<int, long>()));
+	rt_keep_alive(rt_alloc_noscan(size_of<int, long>()));
+#endif
 	RT_STORE(n, &n->next, n);
 	RT_STORE(n, &n->next, NULL);
 	RT_STORE(n, &n->next, &n->word);
@@ -86,6 +122,39 @@ END
 	fi
 }
 
+# refuse STATEMENT COMPILER OPTION...: a function with this statement does not
+# compile, but one with the same of &a does.
+refuse() {
+	wrong=$1
+	shift
+	command -v "$1" >/dev/null 2>&1 || return 0
+	for statement in 'RT_FRAME(&a)' "$wrong"; do
+		"$@" -I"$srcdir/include" -fsyntax-only -w - <<END 2>/dev/null
+#include <rt/rt.h>
+struct big { struct big *next; long n; };
+struct opaque;
+extern struct opaque *o;
+void f(struct big *a, void *v, char c);
+void f(struct big *a, void *v, char c)
+{
+	$statement;
+}
+END
+		code=$?
+		[ "$statement" = "$wrong" ] && code=$((code == 0))
+		verdict "$code" "$statement: $*"
+	done
+}
+
+# refuse_all COMPILER OPTION...: what RT_FRAME does not take.
+refuse_all() {
+	for wrong in 'RT_FRAME(a)' 'RT_FRAME(&a, a)' 'RT_FRAME(a, &a)' \
+		'RT_FRAME(&c)' 'RT_FRAME(&*a)' 'RT_FRAME(v)' 'RT_FRAME(o)' \
+		'RT_FRAME(&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,a)'; do
+		refuse "$wrong" "$@"
+	done
+}
+
 # shellcheck disable=SC2086 # CC may carry options
 use ${CC:-cc} -x c -std=c99
 # shellcheck disable=SC2086 # CC may carry options
@@ -94,6 +163,7 @@ for compiler in gcc clang; do
 	compile_all $compiler -x c -std=c99
 	compile_all $compiler -x c -std=c11
 	use $compiler -x c -std=c99
+	refuse_all $compiler -x c -std=c99
 done
 for compiler in g++ clang++; do
 	compile_all $compiler -x c++ -std=c++11
@@ -101,6 +171,7 @@ for compiler in g++ clang++; do
 	use $compiler -x c++ -std=c++11 -Wold-style-cast
 	use $compiler -x c++ -std=c++17 -Wold-style-cast
 	use $compiler -x c++ -std=c++20 -Wold-style-cast
+	refuse_all $compiler -x c++ -std=c++11
 done
 
 verdict_sum

@@ -1,8 +1,12 @@
 // Named frames: local variables as exact roots.
+#define RT_FRAME_CHECKS
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <rt/stack.h>
 
 #include "gc/mark/checkmark.h"
 #include "gc/mark/work.h"
@@ -534,4 +538,68 @@ TEST(a_variable_that_was_not_followed_is_named, .n = 3)
 	ck_assert(death_aborted(death_status(report)));
 	ck_assert_msg(strstr(death_output, name[_i]), "%s", death_output);
 	ck_assert_ptr_null(strstr(death_output, "passed"));
+}
+
+// ---- suspended stacks ----
+
+GROUP(suspended, .setup = begin, .timeout = 60);
+
+// So a host whose threads are exact tells what a suspended fiber holds.
+TEST(where_nothing_is_in_use_only_frames_count)
+{
+	static void *words[8];
+	void *hi = words + 8, *a = rt_alloc(16);
+	rt_frame *saved = NULL;
+	rt_stack_desc d;
+	rt_stack *s;
+	RT_FRAME(&a);
+
+	saved = rt_frames_save();
+	rt_frames_restore(NULL);
+	words[3] = rt_alloc(16);
+	rt_stack_desc_init(&d);
+	d.lo = words;
+	d.hi = hi;
+	d.sp = &hi;
+	d.frames = &saved;
+	s = rt_stack_register(&d);
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+	ck_assert_int_eq(rt_is_heap(a), 1);
+	saved = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_stack_unregister(s), RT_OK);
+}
+
+// ---- misuse ----
+
+static void begin_in_a_region(void)
+{
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	{
+		void *a = NULL;
+		RT_FRAME(&a);
+	}
+}
+
+static void end_in_a_region(void)
+{
+	{
+		void *a = NULL;
+		RT_FRAME(&a);
+
+		ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	}
+}
+
+GROUP(misuse, .setup = begin, .timeout = 60);
+
+// With RT_FRAME_CHECKS.
+TEST(a_frame_that_begins_or_ends_in_a_region_is_noticed, .n = 2)
+{
+	int status =
+	    death_status(_i == 0 ? begin_in_a_region : end_in_a_region);
+
+	ck_assert(WIFSIGNALED(status));
+	ck_assert(WTERMSIG(status) == SIGILL || WTERMSIG(status) == SIGTRAP);
 }
