@@ -101,6 +101,9 @@ void __sanitizer_start_switch_fiber(void **save, const void *lo, size_t size)
 void __sanitizer_finish_switch_fiber(void *fake, const void **lo, size_t *size)
     __attribute__((weak));
 
+void __asan_unpoison_memory_region(const volatile void *p, size_t n)
+    __attribute__((weak));
+
 enum { FIBER, RESUMER };
 
 // leave tells that the caller switches from one of the two to the other, which
@@ -148,6 +151,9 @@ void fiber_free(struct fiber *f)
 {
 	if (__tsan_destroy_fiber)
 		__tsan_destroy_fiber(f->track[FIBER]);
+	// Frames that have not returned are still poisoned.
+	if (__asan_unpoison_memory_region)
+		__asan_unpoison_memory_region(f->lo, (size_t)(f->hi - f->lo));
 	munmap(f->lo, (size_t)(f->hi - f->lo));
 	f->lo = f->hi = NULL;
 }
