@@ -8,8 +8,9 @@
 // that attached has detached.
 //
 // The default is a set of cells in which every two choices of two axes meet;
-// RT_MATRIX=full: all cells.  RT_SEED replays the choices of threads,
-// RT_STRESS_STEPS changes how many steps a thread makes in a cell of few.
+// RT_MATRIX=full: all cells, of the axes from FIBERS on by turns.  RT_SEED
+// replays the choices of threads, RT_STRESS_STEPS changes how many steps a
+// thread makes in a cell of few.
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/recount.h"
 #include "test/harness/suite.h"
+#include "test/long/matrix.h"
 
 enum axis {
 	THREADS,  // mutators
@@ -37,9 +39,21 @@ enum axis {
 	SIGNALS,  // mutators get signals
 	REGIONS,  // mutators enter blocking regions
 	HELPERS,  // of the collector
+	FIBERS,	  // and what the hosts do, see matrix.h
+	DROPS,
+	KINDS,
+	LIBRARIES,
 	AXES,
 	CHOICES = 5, // at most, of an axis
 };
+
+// All data of a program with a sanitizer is too much for each collection, and
+// not every C library has one that can be unloaded.
+#if defined(__GLIBC__)
+enum { LIBRARIES_CHOICES = RT_TSAN || RT_ASAN ? 1 : 2 };
+#else
+enum { LIBRARIES_CHOICES = 1 };
+#endif
 
 static const struct {
 	const char *name;
@@ -55,6 +69,10 @@ static const struct {
     [SIGNALS] = {"signals", 2, {0, 1}},
     [REGIONS] = {"regions", 2, {0, 1}},
     [HELPERS] = {"helpers", 3, {0, 1, 3}},
+    [FIBERS] = {"fibers", 2, {0, 1}},
+    [DROPS] = {"drops", 2, {0, 1}},
+    [KINDS] = {"kinds", 2, {0, 1}},
+    [LIBRARIES] = {"libraries", LIBRARIES_CHOICES, {0, 1}},
 };
 
 struct cell {
@@ -66,7 +84,7 @@ enum {
 	FEW = 4,
 	LEAST_STEPS = 12, // of each of many: enough to come to every deed
 	MOST_MUTATORS = 64,
-	MOST_OTHERS = 4,
+	MOST_OTHERS = 5,
 	LIVE = 32,	     // objects that a mutator knows
 	BALLAST = 40000,     // objects that make a collection worth helping
 	CHILD_SECONDS = 120, // a child that takes longer hangs
@@ -91,9 +109,8 @@ static unsigned chosen(enum axis a)
 	return axes[a].value[run.cell.choice[a]];
 }
 
-// check counts a result, and reports the first failures.  It does not use
-// stdio, whose lock may be held at a fork.
-static void check(bool ok, const char *what)
+// This does not use stdio, whose lock may be held at a fork.
+void matrix_check(bool ok, const char *what)
 {
 	char text[200];
 	int n;
@@ -115,24 +132,19 @@ static bool busy(void)
 
 // ---- mutators ----
 
-struct object {
-	uint64_t words;
-	uint64_t first; // the others follow from it
-	uint64_t word[];
-};
-
 struct mutator {
 	struct rng rng;
 	unsigned index;
+	int kind;		   // see matrix.h
 	struct object *live[LIVE]; // on its stack alone
 };
 
-static struct object *object_make(struct rng *rng)
+struct object *matrix_object(struct rng *rng)
 {
 	uint64_t words = rng_below(rng, 200);
 	struct object *o = rt_alloc_noscan(sizeof *o + 8 * words);
 
-	check(o != NULL, "no memory");
+	matrix_check(o != NULL, "no memory");
 	if (!o)
 		return NULL;
 	o->words = words;
@@ -142,7 +154,7 @@ static struct object *object_make(struct rng *rng)
 	return o;
 }
 
-static void object_check(const struct object *o)
+void matrix_object_check(const struct object *o)
 {
 	uint64_t wrong = 0;
 
@@ -150,22 +162,22 @@ static void object_check(const struct object *o)
 		return;
 	for (uint64_t i = 0; i < o->words; i++)
 		wrong |= o->word[i] ^ (o->first + i);
-	check(wrong == 0, "an object was overwritten");
+	matrix_check(wrong == 0, "an object was overwritten");
 }
 
 static void rest(struct mutator *m)
 {
-	check(rt_blocking_enter() == RT_OK, "enter");
-	object_check(m->live[0]);
+	matrix_check(rt_blocking_enter() == RT_OK, "enter");
+	matrix_object_check(m->live[0]);
 	oscall_yield();
-	check(rt_blocking_leave() == RT_OK, "leave");
+	matrix_check(rt_blocking_leave() == RT_OK, "leave");
 }
 
 static void attach_again(struct mutator *m)
 {
 	memset(m->live, 0, sizeof m->live);
-	check(rt_thread_detach() == RT_OK, "detach");
-	check(rt_thread_attach(0) == RT_OK, "attach again");
+	matrix_check(rt_thread_detach() == RT_OK, "detach");
+	matrix_check(rt_thread_attach(0) == RT_OK, "attach again");
 }
 
 static void step(struct mutator *m, uint32_t n)
@@ -173,14 +185,15 @@ static void step(struct mutator *m, uint32_t n)
 	unsigned i = (unsigned)rng_below(&m->rng, LIVE);
 
 	atomic_u64_add_relaxed(&run.ran[m->index], 1);
-	object_check(m->live[i]);
-	m->live[i] = object_make(&m->rng);
+	matrix_object_check(m->live[i]);
+	m->live[i] = matrix_object(&m->rng);
 	for (unsigned garbage = 0; garbage < 20; garbage++)
-		object_make(&m->rng);
+		matrix_object(&m->rng);
 	if (chosen(COLLECT) == 2 && n % 4 == 0)
-		check(rt_gc() == RT_OK, "collect");
+		matrix_check(rt_gc() == RT_OK, "collect");
 	if (chosen(REGIONS) && n % 3 == 0)
 		rest(m);
+	hosts_step(&m->rng, n, &m->kind);
 	if (chosen(CHURN) && n % 10 == 9)
 		attach_again(m);
 	rt_safepoint();
@@ -191,12 +204,12 @@ static void *mutate(void *arg)
 	struct mutator m = {.index = (unsigned)(uintptr_t)arg};
 
 	m.rng.state = run.seed + m.index;
-	check(rt_thread_attach(0) == RT_OK, "attach");
+	matrix_check(rt_thread_attach(0) == RT_OK, "attach");
 	for (uint32_t n = 0; n < run.steps; n++)
 		step(&m, n);
 	for (unsigned i = 0; i < LIVE; i++)
-		object_check(m.live[i]);
-	check(rt_thread_detach() == RT_OK, "detach");
+		matrix_object_check(m.live[i]);
+	matrix_check(rt_thread_detach() == RT_OK, "detach");
 	atomic_u32_add_release(&run.busy, (uint32_t)-1);
 	// The thread sanitizer ignores a child only if the parent had other
 	// threads.  Otherwise it reports threads that are not joined, and their
@@ -210,18 +223,20 @@ static void *mutate(void *arg)
 
 static void statistics_agree(const rt_memstats *was, const rt_memstats *is)
 {
-	check(is->sys == is->heap_sys + is->stack_sys + is->mspan_sys +
-			     is->mcache_sys + is->buckhash_sys + is->gc_sys +
-			     is->other_sys,
-	      "sys is not its parts");
-	check(is->heap_sys == is->heap_idle + is->heap_inuse, "heap_sys");
-	check(is->heap_objects == is->mallocs - is->frees, "heap_objects");
-	check(is->heap_alloc <= is->heap_inuse, "heap_alloc");
-	check(is->mallocs >= was->mallocs && is->frees >= was->frees &&
-		  is->total_alloc >= was->total_alloc &&
-		  is->num_gc >= was->num_gc &&
-		  is->pause_total_ns >= was->pause_total_ns,
-	      "a counter fell");
+	matrix_check(is->sys == is->heap_sys + is->stack_sys + is->mspan_sys +
+				    is->mcache_sys + is->buckhash_sys +
+				    is->gc_sys + is->other_sys,
+		     "sys is not its parts");
+	matrix_check(is->heap_sys == is->heap_idle + is->heap_inuse,
+		     "heap_sys");
+	matrix_check(is->heap_objects == is->mallocs - is->frees,
+		     "heap_objects");
+	matrix_check(is->heap_alloc <= is->heap_inuse, "heap_alloc");
+	matrix_check(is->mallocs >= was->mallocs && is->frees >= was->frees &&
+			 is->total_alloc >= was->total_alloc &&
+			 is->num_gc >= was->num_gc &&
+			 is->pause_total_ns >= was->pause_total_ns,
+		     "a counter fell");
 }
 
 static void *read_live(void *arg)
@@ -229,7 +244,7 @@ static void *read_live(void *arg)
 	rt_memstats was = {0}, is;
 
 	do {
-		check(rt_read_memstats_live(&is) == RT_OK, "live read");
+		matrix_check(rt_read_memstats_live(&is) == RT_OK, "live read");
 		statistics_agree(&was, &is);
 		was = is;
 		oscall_yield();
@@ -255,16 +270,18 @@ static void look_around(rt_memstats *was)
 	struct rt_verify v;
 	rt_memstats exact, live;
 
-	check(rt_read_memstats(&exact) == RT_OK, "exact read");
+	matrix_check(rt_read_memstats(&exact) == RT_OK, "exact read");
 	statistics_agree(was, &exact);
-	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
-	check(v.objects == exact.heap_objects && v.bytes == exact.heap_alloc,
-	      "the heap is not what the statistics say");
+	matrix_check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	matrix_check(v.objects == exact.heap_objects &&
+			 v.bytes == exact.heap_alloc,
+		     "the heap is not what the statistics say");
 	recount_compare(&exact, &c);
-	check(c.differing == 0, c.first);
-	check(rt_read_memstats_live(&live) == RT_OK, "live read");
-	check(memcmp(&exact, &live, sizeof exact) == 0, "moved in a stop");
-	check(steps_made() == made, "a thread ran in a stop");
+	matrix_check(c.differing == 0, c.first);
+	matrix_check(rt_read_memstats_live(&live) == RT_OK, "live read");
+	matrix_check(memcmp(&exact, &live, sizeof exact) == 0,
+		     "moved in a stop");
+	matrix_check(steps_made() == made, "a thread ran in a stop");
 	*was = exact;
 }
 
@@ -272,16 +289,16 @@ static void *stop(void *arg)
 {
 	rt_memstats was = {0};
 
-	check(rt_thread_attach(0) == RT_OK, "attach a stopper");
+	matrix_check(rt_thread_attach(0) == RT_OK, "attach a stopper");
 	do {
-		check(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
+		matrix_check(rt_stop_the_world(RT_STOP_HOST) == RT_OK, "stop");
 		look_around(&was);
-		check(rt_start_the_world(NULL) == RT_OK, "start");
-		check(rt_blocking_enter() == RT_OK, "enter");
+		matrix_check(rt_start_the_world(NULL) == RT_OK, "start");
+		matrix_check(rt_blocking_enter() == RT_OK, "enter");
 		oscall_yield();
-		check(rt_blocking_leave() == RT_OK, "leave");
+		matrix_check(rt_blocking_leave() == RT_OK, "leave");
 	} while (busy());
-	check(rt_thread_detach() == RT_OK, "detach a stopper");
+	matrix_check(rt_thread_detach() == RT_OK, "detach a stopper");
 	return arg;
 }
 
@@ -295,45 +312,68 @@ static struct {
 // a stack.
 static void attach_main(unsigned flags)
 {
-	check(rt_thread_attach_stack((void *)main_stack.lo,
-				     (void *)main_stack.hi, flags) == RT_OK,
-	      "attach main");
+	matrix_check(rt_thread_attach_stack((void *)main_stack.lo,
+					    (void *)main_stack.hi,
+					    flags) == RT_OK,
+		     "attach main");
 }
 
-static void in_child(void)
+void matrix_child(void)
 {
-	struct rng rng = {run.seed};
-	struct rt_verify v;
-	rt_memstats m;
-
+	alarm(CHILD_SECONDS);
 	atomic_u64_store_relaxed(&run.failed, 0);
 	// gcc's thread sanitizer makes no thread in a child.  The address
 	// sanitizer's allocator, which each thread needs when it begins, stays
 	// locked there if another thread held it at the fork.
 	if (RT_TSAN || RT_ASAN)
 		fault_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
-	attach_main(0);
-	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+}
+
+static void use_heap(void)
+{
+	struct rng rng = {run.seed};
+	struct rt_verify v;
+	rt_memstats m;
+
+	matrix_check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
 	for (unsigned i = 0; i < 500; i++)
-		object_check(object_make(&rng));
-	check(rt_gc() == RT_OK, "collect in a child");
-	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
-	check(rt_read_memstats(&m) == RT_OK, "read in a child");
-	check(rt_fini() == RT_OK, "end of a child");
+		matrix_object_check(matrix_object(&rng));
+	matrix_check(rt_gc() == RT_OK, "collect in a child");
+	matrix_check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	matrix_check(rt_read_memstats(&m) == RT_OK, "read in a child");
+}
+
+void matrix_child_end(void)
+{
+	use_heap();
 	_exit(atomic_u64_load_relaxed(&run.failed) != 0);
+}
+
+static void in_child(void)
+{
+	matrix_child();
+	attach_main(0);
+	use_heap();
+	matrix_check(rt_fini() == RT_OK, "end of a child");
+	_exit(atomic_u64_load_relaxed(&run.failed) != 0);
+}
+
+void matrix_wait_for(int child)
+{
+	int status;
+
+	matrix_check(child > 0 && waitpid(child, &status, 0) == child &&
+			 status == 0,
+		     "a child failed");
 }
 
 static void fork_once(void)
 {
-	int status;
 	pid_t child = fork();
 
-	if (child == 0) {
-		alarm(CHILD_SECONDS);
+	if (child == 0)
 		in_child();
-	}
-	check(child > 0 && waitpid(child, &status, 0) == child && status == 0,
-	      "a child failed");
+	matrix_wait_for(child);
 }
 
 static atomic_u64 signals;
@@ -367,10 +407,11 @@ static void disturb(const pthread_t *mutators)
 
 // ---- a cell ----
 
+// Mutators may be slow to run destructors.
 static void on_report(const char *text, void *arg)
 {
 	(void)arg;
-	check(false, text);
+	matrix_check(strstr(text, "wait for their destructors") != NULL, text);
 }
 
 static void begin(void)
@@ -384,7 +425,7 @@ static void begin(void)
 	c.gc_percent = chosen(COLLECT) == 0 ? -1 : 50;
 	c.max_procs = 4;
 	c.gc_threads = (int)chosen(HELPERS);
-	check(rt_init(&c) == RT_OK, "init");
+	matrix_check(rt_init(&c) == RT_OK, "init");
 	rt_set_warn_handler(on_report, NULL);
 }
 
@@ -393,12 +434,26 @@ static void begin(void)
 static void make_ballast(void)
 {
 	attach_main(RT_THREAD_EXACT);
-	check(rt_roots_add(run.ballast, run.ballast + BALLAST, RT_ROOT_EXACT) ==
-		  RT_OK,
-	      "roots");
+	matrix_check(rt_roots_add(run.ballast, run.ballast + BALLAST,
+				  RT_ROOT_EXACT) == RT_OK,
+		     "roots");
 	for (unsigned i = 0; i < BALLAST; i++)
 		run.ballast[i] = chosen(HELPERS) ? rt_alloc(64) : NULL;
-	check(rt_thread_detach() == RT_OK, "detach main");
+	hosts_begin((struct hosts){.fibers = chosen(FIBERS),
+				   .drops = chosen(DROPS),
+				   .kinds = chosen(KINDS),
+				   .libraries = chosen(LIBRARIES)},
+		    run.seed);
+	matrix_check(rt_thread_detach() == RT_OK, "detach main");
+}
+
+static void *load(void *arg)
+{
+	do {
+		hosts_load();
+		oscall_yield();
+	} while (busy());
+	return arg;
 }
 
 static pthread_t start_thread(void *(*fn)(void *), uintptr_t arg)
@@ -433,6 +488,8 @@ static void run_threads(void)
 		others[n++] = start_thread(stop, 0);
 	for (unsigned i = 0; i < chosen(READERS); i++)
 		others[n++] = start_thread(read_live, 0);
+	if (chosen(LIBRARIES))
+		others[n++] = start_thread(load, 0);
 	disturb(mutators);
 	atomic_u32_store_release(&run.left_alone, 1);
 	for (unsigned i = 0; i < chosen(THREADS); i++)
@@ -462,11 +519,12 @@ static void run_cell(const struct cell *c)
 	begin();
 	make_ballast();
 	run_threads();
-	check(atomic_u32_load_acquire(&procs.attached) == 0,
-	      "a thread is still attached");
+	matrix_check(atomic_u32_load_acquire(&procs.attached) == 0,
+		     "a thread is still attached");
 	attach_main(0);
-	check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
-	check(rt_fini() == RT_OK, "fini");
+	matrix_check(rt_heap_verify(&v) == RT_OK && v.errors == 0, v.first);
+	hosts_end();
+	matrix_check(rt_fini() == RT_OK, "fini");
 	if (atomic_u64_load_relaxed(&run.failed) != failed)
 		describe();
 }
@@ -542,11 +600,13 @@ static unsigned run_all(void)
 	unsigned cells = 0, a;
 
 	do {
+		for (a = FIBERS; a < AXES; a++)
+			c.choice[a] = (cells >> (a - FIBERS)) % axes[a].n;
 		run_cell(&c);
 		cells++;
-		for (a = 0; a < AXES && ++c.choice[a] == axes[a].n; a++)
+		for (a = 0; a < FIBERS && ++c.choice[a] == axes[a].n; a++)
 			c.choice[a] = 0;
-	} while (a < AXES);
+	} while (a < FIBERS);
 	return cells;
 }
 
@@ -566,7 +626,8 @@ int main(void)
 	if (oscall_stack_bounds(&main_stack.lo, &main_stack.hi) != 0)
 		abort();
 	cells = which && strcmp(which, "full") == 0 ? run_all() : run_pairs();
-	check(atomic_u64_load_relaxed(&signals) > 0, "no signal came");
+	matrix_check(atomic_u64_load_relaxed(&signals) > 0, "no signal came");
+	matrix_check(hosts_missed() == NULL, hosts_missed());
 	failed = atomic_u64_load_relaxed(&run.failed) != 0;
 	printf("stress_matrix: %u cells, %" PRIu64 " checks held, %" PRIu64
 	       " did not\n",
