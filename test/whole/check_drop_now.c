@@ -143,6 +143,29 @@ TEST(no_batch_is_needed_for_what_waited)
 	heap_healthy();
 }
 
+// What rt_drop_now has dropped, and something refers to, stays when a batch
+// ends on the same page.
+TEST(a_batch_frees_none_that_is_referred_to)
+{
+	void **root = (void **)heap_table(100, 0);
+	size_t asked = 0;
+
+	for (size_t i = 0; i < 100; i++)
+		root[i] = make(i);
+	ck_assert_int_eq(rt_drop_now(kind, pick_odd, &asked), RT_OK);
+	gc();
+	for (size_t i = 0; i < 100; i += 2)
+		root[i] = NULL;
+	gc();
+	ck_assert_uint_eq(rt_run_finalizers(0), 50);
+	for (size_t i = 0; i < 100; i++)
+		ck_assert_uint_eq(dropped[i], 1);
+	ck_assert_uint_eq(heap_live_after_gc(), 50);
+	heap_healthy();
+	memset(root, 0, 100 * sizeof *root);
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
 static int pick_some(const void *obj, size_t size, void *arg)
 {
 	(void)arg;
