@@ -100,6 +100,7 @@ void finalize_tell_news(void)
 {
 	uint64_t waited = atomic_u64_load_relaxed(&finalize.waited);
 
+	schedpoint(SCHED_FINALIZE_TELL_NEWS);
 	atomic_u32_store_relaxed(&finalize.news, 0);
 	if (waited != 0 && atomic_u64_cas_release(&finalize.waited, waited, 0))
 		warn(waited);

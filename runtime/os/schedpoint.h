@@ -62,12 +62,13 @@
 	X(DEADBITS_TEST_ONE)	 /* has read the bit of one turn */            \
 	X(DEADBITS_TEST_BOTH) /* has read both, will read the moves again */   \
 	X(FORGET_DEAD) /* has freed slots whose objects still count as dead */ \
-	X(FREE_DROPPED)	 /* the same */                                        \
-	X(DROPS_ACQUIRE) /* has found that no thread runs destructors */       \
-	X(DROPS_RELEASE) /* will let other threads run destructors */          \
-	X(CALL_DROP)	 /* has begun a drop, will call the destructor */      \
-	X(FREE_BATCH)	 /* has freed a part of a batch, will poll */          \
-	X(FINALIZE_NOW)	 /* runs destructors, will stop the world and pick */  \
+	X(FREE_DROPPED)	      /* the same */                                   \
+	X(DROPS_ACQUIRE)      /* has found that no thread runs destructors */  \
+	X(DROPS_RELEASE)      /* will let other threads run destructors */     \
+	X(CALL_DROP)	      /* has begun a drop, will call the destructor */ \
+	X(FREE_BATCH)	      /* has freed a part of a batch, will poll */     \
+	X(FINALIZE_TELL_NEWS) /* has read of how much to warn */               \
+	X(FINALIZE_NOW) /* runs destructors, will stop the world and pick */   \
 	X(FINALIZE_NOW_PICKED) /* has picked, and started the world */         \
                                                                                \
 	X(GROW)		 /* has released the heap lock, will prepare chunks */ \

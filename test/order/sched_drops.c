@@ -3,6 +3,8 @@
 #include <rt/fork.h>
 
 #include "gc/cycle/sweep.h"
+#include "gc/host/finalize.h"
+#include "gc/host/supply.h"
 #include "gc/mark/drops.h"
 #include "test/order/sched.h"
 #include "test/whole/drop.h"
@@ -523,4 +525,43 @@ TEST(a_fork_comes_into_rt_drop_now, .n = 2)
 	memset(root, 0, OBJECTS * sizeof *root);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
+}
+
+// ---- what the host is told ----
+
+static unsigned warnings;
+
+static void warn(const char *text, void *arg)
+{
+	(void)text, (void)arg;
+	warnings++;
+}
+
+static void tell(void)
+{
+	attach();
+	finalize_tell();
+	detach();
+}
+
+GROUP(drops_news, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
+
+// Two threads find that the host must be warned of what waits.
+TEST(one_of_two_threads_warns_of_what_waits)
+{
+	ck_assert_int_eq(rt_set_warn_handler(warn, NULL), RT_OK);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(kind, 1 << 20));
+	for (unsigned i = 0; i < 2; i++)
+		supply_collect(proc_self(), ASK_FORCED);
+	leave();
+	hold_at(SCHED_FINALIZE_TELL_NEWS, &first, tell);
+	hand_start(&second, tell);
+	hand_end(&second);
+	ck_assert_uint_eq(warnings, 1);
+	let_end(SCHED_FINALIZE_TELL_NEWS, &first);
+	ck_assert_uint_eq(warnings, 1);
+	come_back();
+	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
+	ck_assert_uint_eq(rt_run_finalizers(0), 4);
 }
