@@ -34,15 +34,10 @@ static bool make_room(void)
 
 	if (rootfns.n < rootfns.room)
 		return true;
-	entry = sysmem_alloc(table_bytes(room), &gauges.other_sys,
-			     "root callbacks");
+	entry = roots_move_table(rootfns.entry, table_bytes(rootfns.room),
+				 table_bytes(room), "root callbacks");
 	if (!entry)
 		return false;
-	if (rootfns.entry) {
-		memcpy(entry, rootfns.entry, table_bytes(rootfns.n));
-		sysmem_free(rootfns.entry, table_bytes(rootfns.room),
-			    &gauges.other_sys);
-	}
 	rootfns.entry = entry;
 	rootfns.room = room;
 	return true;

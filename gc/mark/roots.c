@@ -111,24 +111,33 @@ static void table_index(void)
 }
 static_assert(NONE == 0xffffffff, "a byte at a time");
 
+void *roots_move_table(void *old, size_t was, size_t n, const char *name)
+{
+	void *table = sysmem_alloc(n, &gauges.other_sys, name);
+
+	RT_ASSERT(mutex_held(&roots.lock));
+	if (!table)
+		return NULL;
+	if (old) {
+		memcpy(table, old, was);
+		sysmem_free(old, was, &gauges.other_sys);
+	}
+	return table;
+}
+
 // table_grow doubles the table.  Returns false if there is no memory.  The
 // caller must hold roots.lock.
 static bool table_grow(void)
 {
 	size_t room = roots.room == 0 ? ROOM_MIN : 2 * roots.room;
-	struct roots_entry *old = roots.entry;
 	struct roots_entry *entry;
 
-	RT_ASSERT(mutex_held(&roots.lock));
 	if (room > NONE)
 		return false;
-	entry = sysmem_alloc(table_bytes(room), &gauges.other_sys, "roots");
+	entry = roots_move_table(roots.entry, table_bytes(roots.room),
+				 table_bytes(room), "roots");
 	if (!entry)
 		return false;
-	if (roots.n != 0)
-		memcpy(entry, old, roots.n * sizeof *entry);
-	if (old)
-		sysmem_free(old, table_bytes(roots.room), &gauges.other_sys);
 	roots.entry = entry;
 	roots.bucket = (uint32_t *)(entry + room);
 	roots.room = room;

@@ -108,6 +108,11 @@ bool roots_format_on_stack(const rt_value_format *f, rt_value_format *to);
 bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 		      struct roots_range *frame);
 
+// roots_move_table moves the was bytes of a table of roots, or nothing if old
+// is NULL, to memory of n bytes, which name names.  Returns NULL, with nothing
+// changed, if the system refuses.  The caller must hold roots.lock.
+void *roots_move_table(void *old, size_t was, size_t n, const char *name);
+
 // roots_check returns NULL if all invariants hold, otherwise what does not. The
 // caller must hold roots.lock, or have the world stopped.  Debug builds ask it
 // when the table has grown.  When a range is added or removed they ask for that

@@ -33,14 +33,10 @@ static bool make_room(void)
 		return true;
 	if (room > NONE)
 		return false;
-	at = sysmem_alloc(table_bytes(room), &gauges.other_sys, "stacks");
+	at = roots_move_table(stacks.at, table_bytes(stacks.room),
+			      table_bytes(room), "stacks");
 	if (!at)
 		return false;
-	if (stacks.at) {
-		memcpy(at, stacks.at, table_bytes(stacks.n));
-		sysmem_free(stacks.at, table_bytes(stacks.room),
-			    &gauges.other_sys);
-	}
 	stacks.at = at;
 	stacks.room = room;
 	return true;
