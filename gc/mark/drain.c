@@ -24,7 +24,7 @@ static void take_word(struct marker *m, uintptr_t w)
 	trace_grey(m, grey_word(m, w, &o), &o);
 }
 
-// take_typed is take where typed objects may exist.
+// take_typed is take_word where typed objects may exist.
 static RT_NOINLINE void take_typed(struct marker *m, uintptr_t w)
 {
 	struct grey o;
@@ -34,6 +34,26 @@ static RT_NOINLINE void take_typed(struct marker *m, uintptr_t w)
 		trace_bits(m, &o);
 	else
 		trace_found(m, found, &o);
+}
+
+// take marks what a word leads to, and pushes what that refers to.
+RT_INLINE void take(struct marker *m, uintptr_t w, bool typed)
+{
+	if (typed)
+		take_typed(m, w);
+	else
+		take_word(m, w);
+}
+
+// pop pops a word that enters the queue.
+RT_INLINE uintptr_t pop(struct marker *m, bool typed)
+{
+	uintptr_t w = work_pop(&m->work);
+
+	grey_prefetch(m, w);
+	if (typed)
+		typebits_prefetch(w);
+	return w;
 }
 
 // call_helpers calls the helpers, if there are any and they pay, and begins to
@@ -87,11 +107,8 @@ RT_INLINE void drain_with(struct marker *m, bool typed)
 		uintptr_t entry;
 
 		if (RT_LIKELY(work_any(&m->work))) {
-			uintptr_t w = work_pop(&m->work);
+			uintptr_t w = pop(m, typed);
 
-			grey_prefetch(m, w);
-			if (typed)
-				typebits_prefetch(w);
 			if (n < DRAIN_QUEUE) {
 				queue[(head + n++) % DRAIN_QUEUE] = w;
 				continue;
@@ -107,10 +124,7 @@ RT_INLINE void drain_with(struct marker *m, bool typed)
 			break;
 		}
 		head++;
-		if (typed)
-			take_typed(m, entry);
-		else
-			take_word(m, entry);
+		take(m, entry, typed);
 		if (RT_UNLIKELY(head % LOOK_EVERY == 0)) {
 			m->taken = head;
 			look_around(m);
