@@ -99,23 +99,15 @@ static void keep_unfinished(struct marker *m, struct rt_proc *p)
 		grey_word(m, (uintptr_t)mc->granted, &o);
 }
 
-// scan_frames scans a part of a stack, or registers.  Values in the format of
-// all stacks, and in that of the range, count when stacks are not scanned for
-// ends of objects.
+// scan_frames scans a part of a stack, or registers.
 static void scan_frames(struct marker *m, struct roots_range range,
 			enum work_words words)
 {
-	const rt_value_format *f = roots_stack_format();
-	enum work_words values =
-	    words == WORK_INSIDE ? WORK_STACK_VALUES : WORK_VALUES;
+	struct work_range row[STACKS_PART_ROWS];
+	unsigned n = stacks_part_rows(&range, words, row);
 
-	drain_range(m, words_range(range, words));
-	if (words == WORK_ENDS)
-		return;
-	if (f)
-		drain_range(m, values_range(range, f, values));
-	if (range.format)
-		drain_range(m, values_range(range, range.format, values));
+	for (unsigned i = 0; i < n; i++)
+		drain_range(m, row[i]);
 }
 
 // scan_fake_frames scans the frames that the address sanitizer has moved off

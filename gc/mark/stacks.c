@@ -562,6 +562,16 @@ static void rows_add_frames(struct rows *rows, const struct roots_range *r,
 		rows_add(rows, r, values, f);
 }
 
+unsigned stacks_part_rows(const struct roots_range *part,
+			  enum work_words frames,
+			  struct work_range row[STACKS_PART_ROWS])
+{
+	struct rows rows = {.row = row};
+
+	rows_add_frames(&rows, part, frames, part->format);
+	return rows.n;
+}
+
 unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
 		     struct work_range row[STACKS_ROWS])
 {
@@ -596,14 +606,14 @@ static bool is_frames(const struct work_range *row)
 static void trace_fakes(rt_tracer *t, const struct rt_stack *s,
 			const struct work_range *row)
 {
-	struct roots_range rest = {.lo = row->lo, .hi = row->hi}, frame = {0};
-	struct work_range fake[STACKS_ROWS];
+	struct roots_range rest = {.lo = row->lo, .hi = row->hi};
+	struct roots_range frame = {.format = stacks_format(s)};
+	struct work_range fake[STACKS_PART_ROWS];
 
 	while (stacks_fake_frame(&rest, &frame)) {
-		struct rows rows = {.row = fake};
+		unsigned n = stacks_part_rows(&frame, row->words, fake);
 
-		rows_add_frames(&rows, &frame, row->words, stacks_format(s));
-		for (unsigned i = 0; i < rows.n; i++)
+		for (unsigned i = 0; i < n; i++)
 			trace_row(t, &fake[i]);
 	}
 }

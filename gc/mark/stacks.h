@@ -157,6 +157,15 @@ const char *stacks_name(const struct rt_stack *s);
 // stack that no thread runs on, or NULL.
 const rt_frame *stacks_frames(const struct rt_stack *s);
 
+// stacks_part_rows returns the number of rows of a part of a stack, or of
+// registers, whose words may be anything.  The rows are words, values in the
+// format of all stacks, and values in that of the part.  frames is as for
+// stacks_rows.
+enum { STACKS_PART_ROWS = 3 };
+unsigned stacks_part_rows(const struct roots_range *part,
+			  enum work_words frames,
+			  struct work_range row[STACKS_PART_ROWS]);
+
 // stacks_rows returns the number of rows that are scanned of a stack that no
 // thread runs on, and of the registers that belong to it.  frames is how words
 // count that may be anything: WORK_ANY, WORK_INSIDE or WORK_ENDS.  With
