@@ -56,7 +56,7 @@ static void begin_one(void)
 	d.regs_hi = starting + 1;
 	d.flags = RT_STACK_OWNED;
 	if (!d.lo || !starting || getcontext(&starting->context) != 0 ||
-	    !(starting->stack = rt_stack_register(&d)))
+	    rt_stack_register(&d, &starting->stack) != RT_OK)
 		errx(1, "no memory");
 	starting->context.uc_stack.ss_sp = d.lo;
 	starting->context.uc_stack.ss_size = STACK;

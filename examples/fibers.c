@@ -49,6 +49,7 @@ static void run(void)
 static void know(ucontext_t *c, char *lo)
 {
 	rt_stack_desc d;
+	rt_stack *s;
 
 	rt_stack_desc_init(&d);
 	d.lo = lo;
@@ -61,7 +62,7 @@ static void know(ucontext_t *c, char *lo)
 	d.regs_lo = c;
 	d.regs_hi = c + 1;
 	d.flags = lo ? RT_STACK_DOWN : RT_STACK_THREAD;
-	must(rt_stack_register(&d) ? RT_OK : RT_ENOMEM);
+	must(rt_stack_register(&d, &s));
 }
 
 int main(void)

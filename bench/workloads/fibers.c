@@ -50,7 +50,10 @@ static void **end_of(int i)
 
 static rt_stack *registered(const rt_stack_desc *d)
 {
-	return peer_need(rt_stack_register(d));
+	rt_stack *s = NULL;
+
+	rt_stack_register(d, &s);
+	return peer_need(s);
 }
 
 static void register_all(void)

@@ -42,16 +42,17 @@ static bool desc_ok(const rt_stack_desc *d)
 	       (!(d->flags & RT_STACK_EXACT) && layout_format_ok(d->format));
 }
 
-rt_stack *rt_stack_register(const rt_stack_desc *d)
+int rt_stack_register(const rt_stack_desc *d, rt_stack **out)
 {
-	rt_thread *t = rt_thread_tls;
-	rt_stack *s;
+	int error = door_attached(false);
 
-	if (!door_allocating(t) || !desc_ok(d))
-		return NULL;
-	s = stacks_add(d, t->p);
+	if (error)
+		return error;
+	if (!out || !desc_ok(d))
+		return RT_EINVAL;
+	error = stacks_add(d, proc_self(), out);
 	handlers_warn_pending();
-	return s;
+	return error;
 }
 
 int rt_stack_unregister(rt_stack *s)

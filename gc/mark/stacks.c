@@ -135,13 +135,13 @@ static void leave(struct rt_stack *s)
 	free_record(s);
 }
 
-// own_of returns the context whose stack a description is about, or NULL if
-// that cannot be registered.
-static struct context *own_of(struct rt_proc *p)
+// check_own returns RT_OK if the stack of a thread's own can be registered, or
+// why not.
+static int check_own(const struct rt_proc *p)
 {
-	struct context *c = &p->context;
-
-	return p->flags & RT_THREAD_EXACT || c->hi == 0 || c->own ? NULL : c;
+	if (p->flags & RT_THREAD_EXACT || p->context.hi == 0)
+		return RT_ENOENT;
+	return p->context.own ? RT_EEXIST : RT_OK;
 }
 
 // fill writes a new record.
@@ -161,34 +161,33 @@ static void fill(struct rt_stack *s, const rt_stack_desc *d,
 }
 
 // add does what stacks_add does, under the lock.
-static struct rt_stack *add(const rt_stack_desc *d, struct rt_proc *p)
+static int add(const rt_stack_desc *d, struct rt_proc *p, struct rt_stack **out)
 {
-	struct context *own = NULL;
+	struct context *own = d->flags & RT_STACK_THREAD ? &p->context : NULL;
+	int error = own ? check_own(p) : RT_OK;
 	struct rt_stack *s;
 
-	if (d->flags & RT_STACK_THREAD) {
-		own = own_of(p);
-		if (!own)
-			return NULL;
-	}
+	if (error)
+		return error;
 	if (!make_room())
-		return NULL;
+		return RT_ENOMEM;
 	s = make_record(d);
 	if (!s)
-		return NULL;
+		return RT_ENOMEM;
 	fill(s, d, own);
 	enter(s);
-	return s;
+	*out = s;
+	return RT_OK;
 }
 
-struct rt_stack *stacks_add(const rt_stack_desc *d, struct rt_proc *p)
+int stacks_add(const rt_stack_desc *d, struct rt_proc *p, struct rt_stack **out)
 {
-	struct rt_stack *s;
+	int error;
 
 	mutex_lock(&roots.lock);
-	s = add(d, p);
+	error = add(d, p, out);
 	mutex_unlock(&roots.lock);
-	return s;
+	return error;
 }
 
 static bool contains(const struct rt_stack *s, uintptr_t sp)

@@ -71,9 +71,11 @@ struct stacks {
 RT_GLOBAL struct stacks stacks;
 
 // stacks_add registers a stack, which must be in order, for p's thread.  bounds
-// are found with RT_STACK_THREAD.  Returns NULL if there is no memory, or if
-// p's own stack is registered or is no root.
-struct rt_stack *stacks_add(const rt_stack_desc *d, struct rt_proc *p);
+// are found with RT_STACK_THREAD.  Returns RT_OK, and the stack in *out, or
+// RT_ENOMEM, RT_EEXIST if p's own stack is registered, RT_ENOENT if it is no
+// root.
+int stacks_add(const rt_stack_desc *d, struct rt_proc *p,
+	       struct rt_stack **out);
 
 // stacks_remove ends a registration.  stacks_move changes the bounds.  sp is
 // the caller's stack pointer.  Both return RT_OK, RT_EINVAL or RT_EBUSY.

@@ -131,17 +131,23 @@ RT_API void rt_stack_desc_init_sized(rt_stack_desc *d, size_t size);
  * be NULL.  This registration also ends when the thread detaches, and in the
  * child of a fork in which the thread is lost.
  *
- * Returns NULL if d is null or not initialised (as a rt_kind_desc); lo is not
- * below hi; regs_lo and regs_hi are neither both null nor in order; format is
- * not in order; a flag is unknown; spare is not 0; RT_STACK_EXACT has a format;
- * RT_STACK_THREAD has another flag, or the caller attached with
- * RT_THREAD_EXACT, has no stack of its own, or has registered it already.
- * Returns NULL if there is no memory, or if the caller is not attached, is
- * inside a blocking region, or has stopped the world.
+ * Returns 0, and the registration in *out, or an error, which leaves *out:
+ *   RT_EINVAL  d or out is null; *d is not initialised (as a rt_kind_desc); lo
+ *              is not below hi; regs_lo and regs_hi are neither both null nor
+ *              in order; format is not in order; a flag is unknown; spare is
+ *              not 0; RT_STACK_EXACT has a format; RT_STACK_THREAD has another
+ *              flag
+ *   RT_ENOENT  RT_STACK_THREAD: the caller attached with RT_THREAD_EXACT, or
+ *              has no stack of its own
+ *   RT_EEXIST  RT_STACK_THREAD: it has registered it already
+ *   RT_ENOMEM  there is no memory
+ *   RT_EPERM   the caller is not attached
+ *   RT_EBUSY   the caller has stopped the world
+ *   RT_ESTATE  the caller is inside a blocking region, or there is no heap
  *
  * Attached threads.  Does not collect, block or poll.
  */
-RT_API rt_stack *rt_stack_register(const rt_stack_desc *d);
+RT_API int rt_stack_register(const rt_stack_desc *d, rt_stack **out);
 
 /*
  * rt_stack_unregister ends a registration; s is invalid from then on.  No

@@ -49,6 +49,14 @@ static inline void heap_start_exact(rt_config c)
 	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 }
 
+// heap_stack registers a stack.  Returns NULL if that is refused.
+static inline rt_stack *heap_stack(const rt_stack_desc *d)
+{
+	rt_stack *s = NULL;
+
+	return rt_stack_register(d, &s) == RT_OK ? s : NULL;
+}
+
 // heap_live verifies the heap, and returns the number of objects.
 static inline uint64_t heap_live(void)
 {

@@ -188,14 +188,14 @@ static void switch_to(struct actor_stack *s, rt_frame **own)
 static rt_stack *own_stack(struct actor_stack *s, rt_frame **frames)
 {
 	rt_stack_desc d;
-	rt_stack *own;
+	rt_stack *own = NULL;
 
 	rt_stack_desc_init(&d);
 	d.sp = &s->fiber.resumer;
 	d.frames = frames;
 	d.flags = RT_STACK_THREAD;
-	own = rt_stack_register(&d);
-	SHADOW_TRUE((own != NULL) == !run.program->exact);
+	SHADOW_TRUE(rt_stack_register(&d, &own) ==
+		    (run.program->exact ? RT_ENOENT : RT_OK));
 	return own;
 }
 
@@ -295,8 +295,7 @@ static void begin_stack(struct actor *a, struct actor_stack *s,
 		begin_values(s, s->fixed);
 	clear_values(s);
 	d = describe(s);
-	s->copy.registered = rt_stack_register(&d);
-	SHADOW_TRUE(s->copy.registered != NULL);
+	SHADOW_TRUE(rt_stack_register(&d, &s->copy.registered) == RT_OK);
 }
 
 static void end_stack(struct actor_stack *s)

@@ -87,8 +87,8 @@ static void begin_fibers(uint64_t seed)
 		fiber_make(&f->fiber, FIBER_STACK, run_fiber, f);
 		f->rng.state = seed + i;
 		d = fiber_desc(&f->fiber, RT_STACK_DOWN);
-		f->stack = rt_stack_register(&d);
-		matrix_check(f->stack != NULL, "register a fiber");
+		matrix_check(rt_stack_register(&d, &f->stack) == RT_OK,
+			     "register a fiber");
 		atomic_ptr_store_release(&hosts.free[i], f);
 	}
 }

@@ -562,7 +562,7 @@ TEST(where_nothing_is_in_use_only_frames_count)
 	d.hi = hi;
 	d.sp = &hi;
 	d.frames = &saved;
-	s = rt_stack_register(&d);
+	s = heap_stack(&d);
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_int_eq(rt_is_heap(a), 1);

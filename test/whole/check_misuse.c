@@ -148,15 +148,16 @@ static long call_stack_register(void)
 {
 	rt_stack_desc d;
 	rt_stack *s;
+	int error;
 
 	rt_stack_desc_init(&d);
 	d.lo = words;
 	d.hi = words + 8;
-	s = rt_stack_register(&d);
-	if (s && (rt_stack_move(s, words + 1, words + 8) != RT_OK ||
-		  rt_stack_unregister(s) != RT_OK))
-		return -1;
-	return some(s);
+	error = rt_stack_register(&d, &s);
+	if (!error && (rt_stack_move(s, words + 1, words + 8) != RT_OK ||
+		       rt_stack_unregister(s) != RT_OK))
+		return 1;
+	return error;
 }
 
 static long call_thread_stack(void)
@@ -573,8 +574,8 @@ static void run_doors(enum place place)
 	     rt_handle_free(NULL));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EINVAL, RT_ESTATE, RT_EINVAL),
 	     rt_handle_set((rt_handle *)words, NULL));
-	DOOR(ALLOCATES, call_stack_register());
-	DOOR(ANYWHERE(NOTHING), some(rt_stack_register(NULL)));
+	DOOR(ATTACHED_ONLY(RT_OK), call_stack_register());
+	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_stack_register(NULL, NULL));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_stack_unregister(NULL));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_stack_move(NULL, words, words + 1));
 	DOOR(ATTACHED_ONLY(RT_EINVAL), rt_thread_set_stack(NULL, NULL));

@@ -68,7 +68,7 @@ static struct owner *owner_new(int kind, unsigned i)
 	d.lo = &words[i];
 	d.hi = &words[i] + 1;
 	d.flags = RT_STACK_OWNED;
-	o->stack = rt_stack_register(&d);
+	o->stack = heap_stack(&d);
 	ck_assert_ptr_nonnull(o->stack);
 	return o;
 }
@@ -140,7 +140,7 @@ TEST(an_end_counts_on_a_stack_that_an_end_leads_to)
 	rt_stack_desc_init(&d);
 	d.lo = &words[0];
 	d.hi = &words[1];
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert(alive(hidden));
 	for (unsigned i = 0; i < CHAIN; i++)

@@ -55,7 +55,7 @@ static rt_stack *own_register(struct fiber *f)
 	rt_stack_desc_init(&d);
 	d.sp = &f->resumer;
 	d.flags = RT_STACK_THREAD;
-	return rt_stack_register(&d);
+	return heap_stack(&d);
 }
 
 // ---- a thread that collects on a fiber ----
@@ -219,7 +219,7 @@ TEST(a_stack_around_the_one_that_a_thread_runs_on_may_change, .n = 2)
 		outer = fiber_register(&j.fiber, 0);
 	d = fiber_desc(&j.fiber, 0);
 	d.lo = j.fiber.lo + STACK / 2;
-	j.stack = rt_stack_register(&d);
+	j.stack = heap_stack(&d);
 	if (!_i)
 		outer = fiber_register(&j.fiber, 0);
 	fiber_resume(&j.fiber);
@@ -472,7 +472,7 @@ static void guest_make(struct guest *g, unsigned flags, bool boxed)
 	fiber_make(&g->job.fiber, STACK, wait_on_fiber, g);
 	d = fiber_desc(&g->job.fiber, flags);
 	d.format = boxed ? &boxes : NULL;
-	g->job.stack = rt_stack_register(&d);
+	g->job.stack = heap_stack(&d);
 	ck_assert_ptr_nonnull(g->job.stack);
 }
 
@@ -562,7 +562,7 @@ static void *run_boxed(void *arg)
 	d.sp = &g->job.fiber.resumer;
 	d.flags = RT_STACK_THREAD;
 	d.format = &boxes;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	wait_here(g);
 	g->job.kept = rt_is_heap(unbox(held));
 	must(rt_thread_detach());

@@ -57,7 +57,7 @@ static rt_stack_desc words_desc(unsigned flags)
 static rt_stack *words_register(unsigned flags)
 {
 	rt_stack_desc d = words_desc(flags);
-	rt_stack *s = rt_stack_register(&d);
+	rt_stack *s = heap_stack(&d);
 
 	ck_assert_ptr_nonnull(s);
 	return s;
@@ -117,7 +117,7 @@ TEST(without_an_address_of_a_pointer_all_of_a_stack_is_used, .n = 2)
 
 	fill();
 	d.sp = NULL;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	ck_assert_uint_eq(heap_live_after_gc(), WORDS);
 }
 
@@ -152,7 +152,7 @@ TEST(registers_beside_the_stack_are_roots)
 	top = words + WORDS;
 	d.regs_lo = registers;
 	d.regs_hi = registers + 4;
-	s = rt_stack_register(&d);
+	s = heap_stack(&d);
 	ck_assert_uint_eq(heap_live_after_gc(), 4);
 	must(rt_stack_unregister(s));
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
@@ -240,7 +240,7 @@ TEST(a_value_stack_has_values, .n = 2)
 	fill_pairs();
 	top = words + 21 - _i; // half a value is none
 	d.format = &f;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	memset(&f, 0xff, sizeof f); // it was copied
 	ck_assert_uint_eq(heap_live_after_gc(), 5);
 }
@@ -259,7 +259,7 @@ TEST(a_stack_that_grows_down_has_words_beside_values)
 	d.regs_lo = registers;
 	d.regs_hi = registers + 1;
 	d.format = &nan_box;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	ck_assert_uint_eq(heap_live_after_gc(), 3);
 }
 
@@ -270,7 +270,7 @@ TEST(a_plain_format_of_a_stack_that_grows_down_adds_nothing)
 	fill_pairs();
 	top = words;
 	d.format = &pair;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	ck_assert_uint_eq(heap_live_after_gc(), WORDS / 2);
 }
 
@@ -298,7 +298,7 @@ TEST(the_format_of_all_stacks_counts, .n = 3)
 	top = words + (_i == 1);
 	d.regs_lo = registers;
 	d.regs_hi = registers + 1;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	ck_assert_uint_eq(heap_live_after_gc(), _i == 1 ? 1 : 2);
 }
 
@@ -348,7 +348,7 @@ static void holder_begin(struct holder *h, unsigned flags)
 	h->hidden = ~(uintptr_t)rt_alloc_noscan(1000);
 	fiber_make(&h->fiber, 64 << 10, hold, h);
 	d = fiber_desc(&h->fiber, flags);
-	h->stack = rt_stack_register(&d);
+	h->stack = heap_stack(&d);
 	ck_assert_ptr_nonnull(h->stack);
 	fiber_resume(&h->fiber);
 }
@@ -432,7 +432,7 @@ TEST(a_deep_stack_is_used_to_its_end, .n = 2)
 	top = deep + (_i ? DEEP : 0);
 	for (size_t i = 0; i < DEEP; i++)
 		deep[i] = (uintptr_t)rt_alloc(16);
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_uint_eq(heap_live_after_gc(), DEEP);
 	free(deep);
@@ -540,7 +540,7 @@ TEST(an_owned_stack_is_told_as_a_root_counts, .n = 4)
 	d.regs_lo = registers;
 	d.regs_hi = registers + 1;
 	*root = owner_new(owner_kind(0));
-	(*root)->stack = rt_stack_register(&d);
+	(*root)->stack = heap_stack(&d);
 	ck_assert_ptr_nonnull((*root)->stack);
 	ck_assert_uint_eq(heap_live_after_gc(), 1 + row[_i].live + 1);
 }
@@ -555,7 +555,7 @@ TEST(values_of_an_owned_stack_may_point_into_base_kinds)
 	top = words;
 	d.format = &nan_box;
 	*root = owner_new(owner_kind(0));
-	(*root)->stack = rt_stack_register(&d);
+	(*root)->stack = heap_stack(&d);
 	ck_assert_uint_eq(heap_live_after_gc(), 2);
 }
 
@@ -624,7 +624,7 @@ TEST(chains_of_owned_stacks_are_followed, .n = 3)
 		tops[i] = word[i];
 		word[i][0] = (uintptr_t)o + 8;
 		word[i][1] = (uintptr_t)*root;
-		o->stack = rt_stack_register(&d);
+		o->stack = heap_stack(&d);
 		ck_assert_ptr_nonnull(o->stack);
 		*root = o;
 	}
@@ -655,7 +655,7 @@ TEST(no_word_of_an_owned_stack_is_lost_without_buffers, .n = 12)
 	d.hi = deep + DEEP;
 	d.sp = NULL;
 	*root = owner_new(kind);
-	(*root)->stack = rt_stack_register(&d);
+	(*root)->stack = heap_stack(&d);
 	work_limit((uint32_t)_i / 3 % 2);
 	if (_i >= 6) {
 		rt_stack *s = (*root)->stack;
@@ -691,7 +691,7 @@ TEST(ends_of_objects_count_on_owned_stacks)
 	d.lo = second;
 	d.hi = second + 2;
 	d.sp = NULL;
-	o->stack = rt_stack_register(&d);
+	o->stack = heap_stack(&d);
 	second[1] = (uintptr_t)rt_alloc(64) + 64;
 	second[0] = (uintptr_t)rt_alloc(64);
 	ck_assert_uint_eq(heap_live_after_gc(), 3);
@@ -720,7 +720,7 @@ TEST(frames_of_a_suspended_fiber_are_roots)
 	rt_stack_desc d = words_desc(RT_STACK_DOWN);
 
 	name_variables(&d);
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	frames = NULL;
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
@@ -732,7 +732,7 @@ TEST(frames_of_an_owned_stack_are_told)
 	rt_stack *s;
 
 	name_variables(&d);
-	s = rt_stack_register(&d);
+	s = heap_stack(&d);
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	name_variables(&d);
@@ -769,7 +769,7 @@ TEST(many_stacks_come_and_go)
 			must(rt_stack_unregister(stack[k]));
 			stack[k] = NULL;
 		} else {
-			stack[k] = rt_stack_register(&d);
+			stack[k] = heap_stack(&d);
 			ck_assert_ptr_nonnull(stack[k]);
 		}
 	}
@@ -791,7 +791,7 @@ TEST(a_name_is_copied_and_cut)
 
 	top = words;
 	d.name = name;
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	memset(name, 'x', 10);
 	ck_assert_str_eq(stacks_name(stacks_at(0)),
 			 "0123456789012345678901234567890");
@@ -808,14 +808,14 @@ TEST(refused_memory_changes_nothing)
 	d.name = "name";
 	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
-	while (n < 1000000 && rt_stack_register(&d))
+	while (n < 1000000 && heap_stack(&d))
 		n++;
 	ck_assert_uint_lt(n, 1000000);
-	ck_assert_ptr_null(rt_stack_register(&d));
+	ck_assert_ptr_null(heap_stack(&d));
 	ck_assert_uint_eq(stacks_count(), n);
 	fault_fail(OSCALL_MAP, 0, 0, 0);
 	fault_fail(OSCALL_COMMIT, 0, 0, 0);
-	ck_assert_ptr_nonnull(rt_stack_register(&d));
+	ck_assert_ptr_nonnull(heap_stack(&d));
 	heap_healthy();
 }
 
@@ -873,7 +873,7 @@ static void report(void)
 		d.format = &nan_box;
 		words[WORDS - 1] |= UINT64_C(0xfff9) << 48;
 	}
-	rt_stack_register(&d);
+	heap_stack(&d);
 	must(rt_stop_the_world(RT_STOP_HOST));
 	stacks_look();
 	checkmark_all(true);

@@ -169,13 +169,17 @@ static unsigned act_registered(void)
 
 	for (unsigned i = 0; i < RT_ARRAY_LEN(words); i++) {
 		rt_stack_desc d;
+		int error;
 
 		rt_stack_desc_init(&d);
 		d.lo = words + i;
 		d.hi = words + i + 1;
 		d.name = i % 2 ? "stack" : NULL;
-		stack[i] = rt_stack_register(&d);
-		failed += !stack[i];
+		error = rt_stack_register(&d, &stack[i]);
+		require(error == RT_OK || error == RT_ENOMEM, "register");
+		if (error)
+			stack[i] = NULL;
+		failed += error != RT_OK;
 	}
 	require(rt_gc() == RT_OK, "gc");
 	for (unsigned i = 0; i < RT_ARRAY_LEN(words); i++)

@@ -19,11 +19,13 @@ static rt_stack_desc good(void)
 
 static long answer(const rt_stack_desc *d)
 {
-	rt_stack *s = rt_stack_register(d);
+	rt_stack *s = NULL;
+	int error = rt_stack_register(d, &s);
 
-	if (s && rt_stack_unregister(s) != RT_OK)
-		return -1;
-	return some(s);
+	if ((s != NULL) != (error == RT_OK) ||
+	    (s && rt_stack_unregister(s) != RT_OK))
+		return 1;
+	return error;
 }
 
 // A field of a description, and the answer to one that has it.
@@ -40,44 +42,46 @@ TEST(stacks_that_are_described_wrongly)
 	rt_stack_desc d = good();
 
 	begin();
-	JUDGE("null", answer(NULL), NOTHING);
-	JUDGE("good", answer(&d), SOME);
-	ROW("no size", struct_size, 0, NOTHING);
-	ROW("a short struct", struct_size, sizeof d - 8, NOTHING);
-	ROW("a huge struct", struct_size, 1 << 20, NOTHING);
-	ROW("lo null", lo, NULL, NOTHING);
-	ROW("hi null", hi, NULL, NOTHING);
-	ROW("empty", hi, area, NOTHING);
-	ROW("lo above hi", lo, (void *)UINTPTR_MAX, NOTHING);
-	ROW("odd lo", lo, (char *)area + 1, SOME);
-	ROW("no pointer", sp, NULL, SOME);
-	ROW("registers without end", regs_lo, area, NOTHING);
-	ROW("registers without begin", regs_hi, area, NOTHING);
-	ROW("a wrong format", format, &wrong_format, NOTHING);
-	ROW("a format", format, &pair, SOME);
-	ROW("a name", name, "", SOME);
-	ROW("spare", spare, 1, NOTHING);
+	JUDGE("null", answer(NULL), RT_EINVAL);
+	JUDGE("nowhere", rt_stack_register(&d, NULL), RT_EINVAL);
+	JUDGE("good", answer(&d), RT_OK);
+	ROW("no size", struct_size, 0, RT_EINVAL);
+	ROW("a short struct", struct_size, sizeof d - 8, RT_EINVAL);
+	ROW("a huge struct", struct_size, 1 << 20, RT_EINVAL);
+	ROW("lo null", lo, NULL, RT_EINVAL);
+	ROW("hi null", hi, NULL, RT_EINVAL);
+	ROW("empty", hi, area, RT_EINVAL);
+	ROW("lo above hi", lo, (void *)UINTPTR_MAX, RT_EINVAL);
+	ROW("odd lo", lo, (char *)area + 1, RT_OK);
+	ROW("no pointer", sp, NULL, RT_OK);
+	ROW("registers without end", regs_lo, area, RT_EINVAL);
+	ROW("registers without begin", regs_hi, area, RT_EINVAL);
+	ROW("a wrong format", format, &wrong_format, RT_EINVAL);
+	ROW("a format", format, &pair, RT_OK);
+	ROW("a name", name, "", RT_OK);
+	ROW("spare", spare, 1, RT_EINVAL);
 	for (unsigned bit = 0; bit < 32; bit++) {
 		uint32_t flag = UINT32_C(1) << bit;
 
 		ROW(with_number("flag", flag), flags, flag,
-		    flag & known ? SOME : NOTHING);
+		    flag & known ? RT_OK : RT_EINVAL);
 	}
 	d.flags = known;
-	JUDGE("all flags of memory", answer(&d), SOME);
+	JUDGE("all flags of memory", answer(&d), RT_OK);
 	d.format = &pair;
-	JUDGE("exact values", answer(&d), NOTHING);
+	JUDGE("exact values", answer(&d), RT_EINVAL);
 	d = good();
 	d.regs_lo = area + 2;
 	d.regs_hi = area + 1;
-	JUDGE("registers reversed", answer(&d), NOTHING);
+	JUDGE("registers reversed", answer(&d), RT_EINVAL);
 	heap_healthy();
-	finish(51);
+	finish(52);
 }
 
 TEST(own_stacks_that_are_described_wrongly)
 {
 	rt_stack_desc d;
+	rt_stack *s;
 
 	begin();
 	rt_stack_desc_init(&d);
@@ -85,21 +89,24 @@ TEST(own_stacks_that_are_described_wrongly)
 	for (unsigned more = 1; more < 16; more++) {
 		d.flags = RT_STACK_THREAD | more;
 		judge("rt_stack_register", with_number("own and", more),
-		      answer(&d), more == RT_STACK_THREAD ? SOME : NOTHING);
+		      answer(&d), more == RT_STACK_THREAD ? RT_OK : RT_EINVAL);
 	}
 	d.flags = RT_STACK_THREAD;
 	d.lo = area;
-	JUDGE("own with lo", answer(&d), NOTHING);
+	JUDGE("own with lo", answer(&d), RT_EINVAL);
 	d.lo = NULL;
 	d.hi = area;
-	JUDGE("own with hi", answer(&d), NOTHING);
+	JUDGE("own with hi", answer(&d), RT_EINVAL);
 	d.hi = NULL;
-	JUDGE("own", answer(&d), SOME);
+	JUDGE("own", answer(&d), RT_OK);
+	JUDGE("own", rt_stack_register(&d, &s), RT_OK);
+	JUDGE("own again", answer(&d), RT_EEXIST);
+	JUDGE("own", rt_stack_unregister(s), RT_OK);
 	JUDGE("exact", rt_thread_detach(), RT_OK);
 	JUDGE("exact", rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	JUDGE("own of an exact thread", answer(&d), NOTHING);
+	JUDGE("own of an exact thread", answer(&d), RT_ENOENT);
 	heap_healthy();
-	finish(18);
+	finish(21);
 }
 
 // A stack whose top lies anywhere, and one that is used after its end.
@@ -111,8 +118,7 @@ TEST(stacks_that_are_used_wrongly)
 	begin();
 	for (unsigned flags = 0; flags < 4; flags++) {
 		d.flags = flags;
-		s = rt_stack_register(&d);
-		JUDGE("registered", some(s), SOME);
+		JUDGE("registered", rt_stack_register(&d, &s), RT_OK);
 		top = (void *)1;
 		JUDGE("a wild pointer", rt_gc(), RT_OK);
 		top = (void *)UINTPTR_MAX;

@@ -32,7 +32,7 @@ static inline void begin_exact(void)
 static inline rt_stack *fiber_register(struct fiber *f, unsigned flags)
 {
 	rt_stack_desc d = fiber_desc(f, flags);
-	rt_stack *s = rt_stack_register(&d);
+	rt_stack *s = heap_stack(&d);
 
 	ck_assert_ptr_nonnull(s);
 	return s;

@@ -73,7 +73,7 @@ static void *run_fibers(void *arg)
 	d.flags = RT_STACK_THREAD;
 	d.sp = &saved;
 	if (rng_below(&r, 2))
-		ck_assert_ptr_nonnull(rt_stack_register(&d));
+		ck_assert_ptr_nonnull(heap_stack(&d));
 	for (unsigned i = 0; i < SWITCHES; i++) {
 		struct migrant *m = &migrants[rng_below(&r, FIBERS)];
 

@@ -24,7 +24,7 @@ static struct owner *owner_new(int kind, const rt_stack_desc *d)
 {
 	struct owner *o = (struct owner *)make(kind, sizeof *o);
 
-	o->stack = rt_stack_register(d);
+	o->stack = heap_stack(d);
 	ck_assert_ptr_nonnull(o->stack);
 	return o;
 }
