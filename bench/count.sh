@@ -64,6 +64,7 @@ items() {
 		393216 mark tree 4
 		786432 mark list 4
 		262143 layouts tree words 4 alone
+		262143 layouts tree drop 4 alone
 		262143 layouts tree type 4 alone
 		262143 layouts tree header 4 alone
 		262143 layouts tree index 4 alone
@@ -71,6 +72,7 @@ items() {
 		262143 layouts tree header-3 4 alone
 		262143 layouts tree trace-3 4 alone
 		262143 layouts list words 4 alone
+		262143 layouts list drop 4 alone
 		262143 layouts list type 4 alone
 		262143 layouts list header 4 alone
 		262143 layouts list index 4 alone

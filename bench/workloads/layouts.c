@@ -11,10 +11,11 @@
 //
 // All nodes have 48 bytes: a word that leads to the type, a number, three
 // pointers and a spare word.  LAYOUT says how the collector finds the pointers
-// of a node: words (of a kind of the host's), type, header, index or trace.
-// These are told all six words.  With -3, as in trace-3, they are told only the
-// three pointers.  Of an array, LAYOUT is words, nan (references are NaN boxes)
-// or pairs (each reference has a word with its tag behind it).
+// of a node: words (of a kind of the host's), drop (the same with a
+// destructor), type, header, index or trace.  These are told all six words.
+// With -3, as in trace-3, they are told only the three pointers.  Of an array,
+// LAYOUT is words, nan (references are NaN boxes) or pairs (each reference has
+// a word with its tag behind it).
 //
 // Each round makes the objects in a heap of their own, first in the layout and
 // then of RT_WORDS.  So the two take turns, and nothing is left of the other.
@@ -102,20 +103,28 @@ struct style {
 	bool three;
 	const rt_value_format *format;
 	rt_trace_fn *trace;
+	rt_drop_fn *drop;
 };
 
+// No object dies but in the first collection of a round; its destructor waits.
+static void drop_nothing(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+}
+
 static const struct style styles[] = {
-    {"words", RT_LAYOUT_WORDS, false, NULL, NULL},
-    {"nan", RT_LAYOUT_WORDS, false, &nan_boxes, NULL},
-    {"pairs", RT_LAYOUT_WORDS, false, &pairs, NULL},
-    {"type", RT_LAYOUT_TYPE, false, NULL, NULL},
-    {"header", RT_LAYOUT_HEADER, false, NULL, NULL},
-    {"index", RT_LAYOUT_INDEX, false, NULL, NULL},
-    {"trace", RT_LAYOUT_TRACE, false, NULL, trace_six},
-    {"type-3", RT_LAYOUT_TYPE, true, NULL, NULL},
-    {"header-3", RT_LAYOUT_HEADER, true, NULL, NULL},
-    {"index-3", RT_LAYOUT_INDEX, true, NULL, NULL},
-    {"trace-3", RT_LAYOUT_TRACE, true, NULL, trace_three},
+    {"words", RT_LAYOUT_WORDS, false, NULL, NULL, NULL},
+    {"drop", RT_LAYOUT_WORDS, false, NULL, NULL, drop_nothing},
+    {"nan", RT_LAYOUT_WORDS, false, &nan_boxes, NULL, NULL},
+    {"pairs", RT_LAYOUT_WORDS, false, &pairs, NULL, NULL},
+    {"type", RT_LAYOUT_TYPE, false, NULL, NULL, NULL},
+    {"header", RT_LAYOUT_HEADER, false, NULL, NULL, NULL},
+    {"index", RT_LAYOUT_INDEX, false, NULL, NULL, NULL},
+    {"trace", RT_LAYOUT_TRACE, false, NULL, trace_six, NULL},
+    {"type-3", RT_LAYOUT_TYPE, true, NULL, NULL, NULL},
+    {"header-3", RT_LAYOUT_HEADER, true, NULL, NULL, NULL},
+    {"index-3", RT_LAYOUT_INDEX, true, NULL, NULL, NULL},
+    {"trace-3", RT_LAYOUT_TRACE, true, NULL, trace_three, NULL},
 };
 
 static const struct style *style_find(const char *name)
@@ -145,6 +154,9 @@ static int style_register(const struct style *s)
 	d.layout = s->layout;
 	d.format = s->format;
 	d.trace = s->trace;
+	d.drop = s->drop;
+	if (s->drop)
+		d.flags = RT_KIND_DROP;
 	d.header_mask = UINT64_MAX;
 	d.type_offset = RT_TYPE_IS_HEADER;
 	if (s->layout == RT_LAYOUT_TYPE)

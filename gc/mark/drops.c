@@ -81,6 +81,36 @@ static void uncount_leaves(struct drops_found *f, const struct mspan *s,
 		f->scan_bytes += n * s->elemsize;
 }
 
+static void hide_span(const struct mspan *s)
+{
+	unsigned line = epoch_mark_line(epoch_sweepgen());
+
+	for (unsigned w = 0; w < s->nwords; w++) {
+		atomic_u64 *mark = mspan_word(s, line, w);
+		uint64_t leading = drops_leading(s, deadbits_word(s, w));
+
+		atomic_u64_store_relaxed(mark, atomic_u64_load_relaxed(mark) |
+						   leading);
+	}
+}
+
+void drops_hide(void)
+{
+	uint64_t page = 0;
+	const struct mspan *s;
+
+	RT_ASSERT(stw_stopped());
+	if (drops.now) { // some are not in the queue
+		while ((s = drops_next_span(&page)) != NULL)
+			hide_span(s);
+		return;
+	}
+	for (s = drops.batch; s; s = s->next)
+		hide_span(s);
+	for (s = drops.next; s; s = s->next)
+		hide_span(s);
+}
+
 // find_word finds the dead of word w of a span.
 static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 {
@@ -97,10 +127,7 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 
 	if ((new | leading) == 0)
 		return;
-	if (mark & leading) {
-		uncount_leaves(f, s, bits_count(mark & leading));
-		atomic_u64_store_relaxed(mark_word, mark & ~leading);
-	}
+	atomic_u64_store_relaxed(mark_word, mark & ~leading);
 	drops.waited += bits_count(waiting) * s->elemsize;
 	if (new != 0) {
 		deadbits_set(d, dies, deadbits_turn(d, dies) | new);
@@ -155,12 +182,20 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 	dead->n += bits_count(stay);
 }
 
+// becomes_loose tells whether what was dropped in a span is loose, or will be
+// when its batch ends.
+static bool becomes_loose(const struct mspan *s)
+{
+	return !drops_stays(s) || s->condemned;
+}
+
 void drops_keep(struct drops_found *f)
 {
 	uint64_t page = 0, bytes = 0;
 	struct mspan *s;
 
 	RT_ASSERT(stw_stopped());
+	drops.loose = false;
 	if (!any())
 		return;
 	while ((s = drops_next_span(&page)) != NULL) {
@@ -169,7 +204,9 @@ void drops_keep(struct drops_found *f)
 		for (unsigned w = 0; w < s->nwords; w++)
 			keep_word(f, s, w, &dead);
 		bytes += dead.n * s->elemsize;
-		if (dead.dropped == 0 && !drops.now)
+		if (dead.dropped != 0)
+			drops.loose |= becomes_loose(s);
+		else if (!drops.now)
 			s->condemned = 0;
 		if (dead.dies != 0 && !s->queued)
 			queue(s);
@@ -411,6 +448,7 @@ static void thin_queue(void)
 void drops_end_now(void)
 {
 	drops.now = false;
+	drops.loose = true;
 	thin_queue();
 }
 
@@ -505,6 +543,7 @@ struct counted {
 	uint64_t batch; // have the turn of the batch
 	uint64_t dies;	// have the other
 	uint64_t spans;
+	bool loose; // there are others that are loose, or will be
 };
 
 static void count_span(struct counted *c, const struct mspan *s)
@@ -514,6 +553,7 @@ static void count_span(struct counted *c, const struct mspan *s)
 
 		c->batch += bits_count(deadbits_only(d, drops.turn));
 		c->dies += bits_count(deadbits_only(d, drops.turn ^ 1));
+		c->loose |= deadbits_dropped(d) != 0 && becomes_loose(s);
 	}
 	c->spans++;
 }
@@ -558,6 +598,8 @@ static const char *check_counts(const struct drops *d,
 		return "object that waits for its drop is not queued";
 	if (!d->now && all->batch != batch->batch)
 		return "object of a batch is not in it";
+	if (!d->now && !d->loose && all->loose)
+		return "loose object is not expected";
 	return NULL;
 }
 

@@ -2,10 +2,16 @@
 //
 // Go: the finalizer queue (mfinal.go).
 //
-// A marking ends with drops_find: the unmarked objects of kinds with
-// destructors are dead from then on.  Then what those of RT_KIND_DROP_DEEP
-// reach is marked.  drops_keep gives the dead their marks, so that sweeping
-// leaves them, and queues their spans.
+// A marking begins with drops_hide: the dead that stay are marked, so that
+// markers pass them by.  It ends with drops_find: the unmarked objects of kinds
+// with destructors are dead from then on.  The marks of all that stay are
+// cleared, and what those of RT_KIND_DROP_DEEP reach is marked.  drops_keep
+// gives the dead their marks again, so that sweeping leaves them, and queues
+// their spans.
+//
+// What rt_drop_now has dropped does not stay when it has returned: it is loose,
+// until a collection finds that nothing refers to it.  Markers must know it, so
+// they look at each object of these kinds while there may be some.
 //
 // The queue has two parts.  What is dropped is the batch: all that had died
 // when it was opened.  What dies meanwhile has the other turn (deadbits.h) and
@@ -40,6 +46,7 @@ struct drops {
 	bool now;		 // rt_drop_now has taken that turn
 	bool mixed;		 // some of what waits stays with what a batch
 				 // that was put back has dropped
+	bool loose;		 // some may be loose
 	bool deep;		 // the dead lead on; in a marking
 	uint64_t died;		 // objects, in the last collection
 	uint64_t waited;	 // bytes of those that had died before, in it
@@ -56,6 +63,10 @@ struct mspan *drops_next_span(uint64_t *page);
 
 // ---- marking ----
 
+// drops_hide marks the dead that stay.  They are not counted.  The world must
+// be stopped, and no marker may be marking.
+void drops_hide(void);
+
 // What a marking has counted though it is dead, and what it has found dead.
 struct drops_found {
 	uint64_t objects;    // marked
@@ -64,9 +75,9 @@ struct drops_found {
 	bool deep;	     // some must lead on
 };
 
-// drops_find finds what is dead now, and clears the marks of the dead that
-// wait. drops_keep marks all dead objects that stay, queues spans, and sets
-// heap_dead. Both add to *f.  The world must be stopped, and no marker may be
+// drops_find finds what is dead now, and clears the marks that drops_hide has
+// set.  drops_keep marks all dead objects that stay, queues spans, and sets
+// heap_dead.  Both add to *f.  The world must be stopped, and no marker may be
 // marking.
 void drops_find(struct drops_found *f);
 void drops_keep(struct drops_found *f);

@@ -13,8 +13,11 @@ uint8_t grey_found[GREY_COUNTS];
 
 uint32_t grey_bases;
 
+static bool expected; // grey_found expects objects that are loose
+
 void grey_init(void)
 {
+	expected = false;
 	memset(grey_granules, 0, sizeof grey_granules);
 	memset(grey_found, 0, sizeof grey_found);
 	grey_bases = 0;
@@ -31,11 +34,9 @@ static bool is_small(unsigned kind, unsigned class)
 	       size <= GREY_SMALL_BYTES && size % RT_GRANULE == 0;
 }
 
-// found_of returns an entry of grey_found.
+// found_of returns an entry of grey_found for a kind that is not flagged.
 static enum grey_result found_of(unsigned kind, unsigned class)
 {
-	if (layouts[kind].flags != 0)
-		return GREY_FLAGGED;
 	// Large objects are counted in bytes as well.
 	if (class == 0)
 		return GREY_NOTHING;
@@ -46,22 +47,47 @@ static enum grey_result found_of(unsigned kind, unsigned class)
 	return kind == KIND_TYPED ? GREY_BITS : GREY_TRACED;
 }
 
-void grey_add_kind(unsigned kind)
+// set_found sets the entries of a kind, all of whose objects grey_settle must
+// look at if it is flagged.
+static void set_found(unsigned kind, bool flagged)
 {
-	uint32_t bit = UINT32_C(1) << kind;
-	uint32_t flags = layouts[kind].flags;
-
 	for (unsigned class = 0; class < SIZECLASS_COUNT; class ++) {
 		uint32_t size = sizeclass_table[class].size;
 		unsigned i = kind << PAGEWORD_CLASS_BITS | class;
 
-		grey_granules[i] = (uint8_t)(flags == 0 && is_small(kind, class)
+		grey_granules[i] = (uint8_t)(!flagged && is_small(kind, class)
 						 ? size / RT_GRANULE
 						 : 0);
-		grey_found[i] = (uint8_t)found_of(kind, class);
+		grey_found[i] =
+		    (uint8_t)(flagged ? GREY_FLAGGED : found_of(kind, class));
 	}
-	grey_bases =
-	    flags & RT_KIND_BASE ? grey_bases | bit : grey_bases & ~bit;
+}
+
+// is_flagged tells whether markers look at the flags of a kind.  A dead object
+// that is not loose is marked before they begin.
+static bool is_flagged(unsigned kind, bool loose)
+{
+	uint32_t drop = (uint32_t)RT_KIND_DROP | RT_KIND_DROP_DEEP;
+
+	return (layouts[kind].flags & ~(loose ? 0 : drop)) != 0;
+}
+
+void grey_add_kind(unsigned kind)
+{
+	uint32_t bit = UINT32_C(1) << kind;
+
+	set_found(kind, is_flagged(kind, false));
+	grey_bases = layouts[kind].flags & RT_KIND_BASE ? grey_bases | bit
+							: grey_bases & ~bit;
+}
+
+void grey_expect(bool loose)
+{
+	if (!loose && !expected)
+		return;
+	expected = loose;
+	for (uint32_t x = kinds_used() & kinds_drops(); x; x &= x - 1)
+		set_found(bits_ctz(x), is_flagged(bits_ctz(x), loose));
 }
 
 void grey_look(struct marker *m)

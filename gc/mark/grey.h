@@ -120,6 +120,10 @@ struct marker {
 void grey_init(void);
 void grey_add_kind(unsigned kind);
 
+// grey_expect tells markers whether some dead objects may be loose (drops.h).
+// The world must be stopped, and no marker may be marking.
+void grey_expect(bool loose);
+
 // grey_look sets what m knows of the heap to what holds in this stop.
 void grey_look(struct marker *m);
 

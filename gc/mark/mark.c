@@ -694,6 +694,8 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 	struct drops_found dead = {0};
 
 	RT_ASSERT(stw_stopped());
+	drops_hide();
+	grey_expect(drops.loose);
 	open_marking(p);
 	stacks_look();
 	trace_enter(&m->work.t);

@@ -219,6 +219,34 @@ TEST(exact_references_keep_what_was_dropped, .n = 4)
 	heap_healthy();
 }
 
+// What was dropped leads to nothing when rt_drop_now has returned, however long
+// a reference keeps it.  It waited for its drop, or was alive.
+TEST(what_is_kept_leads_to_nothing, .n = 2)
+{
+	struct item **root;
+
+	begin_checked();
+	root = (struct item **)heap_table(1, RT_ROOT_EXACT);
+	root[0] = make(1);
+	if (_i == 0) {
+		struct item *waits = root[0];
+
+		root[0] = NULL;
+		gc();
+		ck_assert_uint_eq(ready(), 1);
+		root[0] = waits;
+	}
+	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_OK);
+	ck_assert_uint_eq(dropped[1], 1);
+	for (size_t i = 0; i < 4; i++) {
+		root[0]->ref = rt_alloc(100);
+		ck_assert_uint_eq(heap_live_after_gc(), 1);
+		heap_healthy();
+	}
+	root[0] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+}
+
 // ---- calls that end early ----
 
 GROUP(ends, .setup = begin_checked, .timeout = 60);
