@@ -106,7 +106,7 @@ struct style {
 	rt_drop_fn *drop;
 };
 
-// No object dies but in the first collection of a round; its destructor waits.
+// The objects live as long as the heap, so none is dropped.
 static void drop_nothing(void *obj, size_t size, void *arg)
 {
 	(void)obj, (void)size, (void)arg;

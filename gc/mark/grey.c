@@ -291,7 +291,7 @@ uintptr_t grey_resolve(const struct marker *m, uintptr_t w)
 	return find(m, w, &p) ? base_of(m, &p) : w;
 }
 
-// ---- kinds with flags ----
+// ---- objects with flags to look at ----
 
 // is_traced_once tells whether only one marker may trace objects of a kind.
 static bool is_traced_once(unsigned kind)
@@ -299,8 +299,8 @@ static bool is_traced_once(unsigned kind)
 	return layouts[kind].flags & ((uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE);
 }
 
-// leads_on tells whether an object that was just marked leads on: whether it is
-// alive, in most cases.
+// leads_on tells whether an object that was just marked leads on.  One that is
+// loose does not.
 static bool leads_on(const struct grey_place *p)
 {
 	return !(layouts[pageword_kind(p->page)].flags & RT_KIND_DROP) ||

@@ -237,10 +237,10 @@ RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 // Bit k: kind k has RT_KIND_BASE.
 RT_GLOBAL uint32_t grey_bases;
 
-// grey_settle ends the marking of an object of a kind with flags.  w lies in
-// its first whole granule, page is its pageword, and grey_set has set its mark.
-// The mark is taken back if w does not refer to the object, and shown to the
-// other markers at once if only one of them may trace it.
+// grey_settle ends the marking of an object that GREY_FLAGGED stands for.  w
+// lies in its first whole granule, page is its pageword, and grey_set has set
+// its mark. The mark is taken back if w does not refer to the object, and shown
+// to the other markers at once if only one of them may trace it.
 enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
 			     struct grey *o);
 
@@ -281,8 +281,8 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t w,
 }
 
 // grey_word marks the allocated object that w refers to, and counts it.  It
-// sets *o to what must be scanned.  w must be inside the heap.  Objects of
-// kinds without flags pay nothing for those that have some.
+// sets *o to what must be scanned.  w must be inside the heap.  Objects
+// without GREY_FLAGGED pay nothing for those that have it.
 RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 				     struct grey *o)
 {

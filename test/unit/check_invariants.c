@@ -399,6 +399,13 @@ static void loop_of_roots(void)
 	x.roots.bucket[0] = 0;
 }
 
+// drop_word makes the dead of a word dropped.
+static void drop_word(struct deadwords *d)
+{
+	for (unsigned turn = 0; turn < 2; turn++)
+		deadbits_set(d, turn, deadbits_dead(d));
+}
+
 static const struct {
 	const char *check;
 	const char *text;

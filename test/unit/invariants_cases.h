@@ -650,6 +650,11 @@
 	X(drops_check(&x.drops), "object of a batch is not in it",             \
 	  drops.turn ^= 1;                                                     \
 	  x.drops.left = 1)                                                    \
+	X(drops_check(&x.drops), "loose object is not expected",               \
+	  x.drops.next = NULL; x.dead_span->queued = 0;                        \
+	  U64(x.drops.ready, 0);                                               \
+	  for (unsigned w = 0; w < x.dead_span->nwords; w++)                   \
+	      drop_word(deadbits_word(x.dead_span, w)))                        \
 	X(mspan_check(x.dead_span), "dead object is not allocated",            \
 	  deadbits_set(deadbits_word(x.dead_span, 0), 0, 1))                   \
 	X(mspan_check(x.dead_span), "span has no dead objects",                \
