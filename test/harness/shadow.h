@@ -140,6 +140,10 @@ enum shadow_driver {
 	X(finish,    "b",      6,   10,  0,  0,   0,  0)                       \
 	/* at the next sync: objects of kind a are dropped, b says which */    \
 	X(dropnow,   "ab",     2,    2,  0,  0,   0,  0)                       \
+	/* handle b is made, or holds what slot a does, or is freed */          \
+	X(handle,    "abc",   20,   20,  0,  0,   0,  0)                       \
+	/* a root callback tells slot a as word b; c mod 8 is 0: it ends */    \
+	X(tell,      "abc",   20,   20,  0,  0,   0,  0)                       \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

@@ -17,6 +17,7 @@ enum {
 	MAX_HEAP = 512 << 20,
 	KINDS = 2,	  // of an actor; the second is aligned to 8
 	ACTOR_STACKS = 4, // registered ones
+	HANDLES = 4,	  // and words that the root callback tells
 	// The kind of the objects that own stacks; all actors use it.
 	SHADOW_OWNERS_KIND = RT_KIND_ALIGN8_FIRST - 1,
 };
@@ -60,6 +61,10 @@ struct actor {
 	unsigned char *stack[STACKS];
 	size_t stack_size[STACKS];
 	struct actor_stack stacks[ACTOR_STACKS];
+	rt_handle *handle[HANDLES];
+	uintptr_t told[HANDLES];
+	bool tells;			      // the callback is added
+	struct shadow_word held[2 * HANDLES]; // by handles, and told
 	uint64_t num_gc; // collections that the copy has followed
 	bool settled;	 // nothing was allocated since it last collected
 	unsigned id;
@@ -177,6 +182,11 @@ void shadow_clear_picked_values(struct actor *a);
 
 // shadow_counted_as returns a size that counts like n bytes of a layout.
 size_t shadow_counted_as(const struct shadow_layout *l, size_t n);
+
+// shadow_reach_held does in the copy what a collection does with handles and
+// root callbacks.  shadow_clear_picked_held takes what was picked out of them.
+void shadow_reach_held(const struct actor *a);
+void shadow_clear_picked_held(struct actor *a);
 
 // shadow_take_base returns the object that a slot leads to, or NULL, and
 // empties the slot, though not for the copy.  shadow_put_back ends that.

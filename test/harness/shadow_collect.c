@@ -37,6 +37,7 @@ static void reach_all(void)
 		for (unsigned i = 0; run.wild && i < RANGES; i++)
 			reach_range(a, i);
 		shadow_reach_stacks(a);
+		shadow_reach_held(a);
 	}
 	shadow_reach_kept();
 	for (unsigned t = 0; t < run.program->actors; t++)

@@ -172,6 +172,7 @@ static void clear_picked(struct actor *a)
 		if (a->root[i].to && a->root[i].to->picked)
 			shadow_set_root(a, i, SHADOW_NOTHING);
 	shadow_clear_picked_values(a);
+	shadow_clear_picked_held(a);
 }
 
 void shadow_drop_now(struct actor *a, const struct shadow_op *op)

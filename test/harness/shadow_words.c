@@ -196,3 +196,80 @@ SHADOW_OP(remove)
 	if (want == RT_OK)
 		a->times[i][flags]--;
 }
+
+// ---- handles, and root callbacks ----
+
+static void tell_roots(rt_tracer *t, void *arg)
+{
+	const struct actor *a = arg;
+
+	for (unsigned i = 0; i < HANDLES; i++)
+		rt_trace_ptr(t, (void *)a->told[i]);
+}
+
+// hold makes a handle, or a word that is told, hold a word.
+static void hold(struct actor *a, unsigned i, struct shadow_word w)
+{
+	uintptr_t value = shadow_value(w);
+
+	a->held[i] = w;
+	if (i >= HANDLES)
+		a->told[i - HANDLES] = value;
+	else
+		SHADOW_OK(rt_handle_set(a->handle[i], (void *)value));
+}
+
+SHADOW_OP(handle)
+{
+	struct shadow_word w = shadow_share(a->root[op->a % run.nslots]);
+	unsigned i = op->b % HANDLES;
+	rt_handle *h = a->handle[i];
+
+	w.value = w.to ? 0 : w.value; // a handle is an exact root
+	if (!h) {
+		a->handle[i] = rt_handle_new(NULL);
+		SHADOW_TRUE(a->handle[i] != NULL);
+		hold(a, i, w);
+		return;
+	}
+	if (rt_handle_get(h) != (void *)shadow_value(a->held[i]))
+		shadow_fail("a handle has changed");
+	if (op->c % 4 != 0) {
+		hold(a, i, w);
+		return;
+	}
+	SHADOW_OK(rt_handle_free(h));
+	a->handle[i] = NULL;
+	a->held[i] = SHADOW_NOTHING;
+}
+
+SHADOW_OP(tell)
+{
+	if (!a->tells) {
+		SHADOW_OK(rt_roots_add_fn(tell_roots, a, "told"));
+		SHADOW_TRUE(rt_roots_add_fn(tell_roots, a, NULL) == RT_EEXIST);
+		a->tells = true;
+	}
+	hold(a, HANDLES + op->b % HANDLES,
+	     shadow_share(a->root[op->a % run.nslots]));
+	if (op->c % 8 != 0)
+		return;
+	SHADOW_OK(rt_roots_remove_fn(tell_roots, a));
+	SHADOW_TRUE(rt_roots_remove_fn(tell_roots, a) == RT_ENOENT);
+	a->tells = false;
+	for (unsigned i = HANDLES; i < 2 * HANDLES; i++)
+		hold(a, i, SHADOW_NOTHING);
+}
+
+void shadow_reach_held(const struct actor *a)
+{
+	for (unsigned i = 0; i < 2 * HANDLES; i++)
+		shadow_reach(a->held[i], false);
+}
+
+void shadow_clear_picked_held(struct actor *a)
+{
+	for (unsigned i = 0; i < 2 * HANDLES; i++)
+		if (a->held[i].to && a->held[i].to->picked)
+			hold(a, i, SHADOW_NOTHING);
+}
