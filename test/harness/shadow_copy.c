@@ -193,7 +193,8 @@ void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 
 struct shadow_word shadow_share(struct shadow_word w)
 {
-	if (w.to)
+	// What another actor has was shared before that, and is only read.
+	if (w.to && !w.to->shared)
 		w.to->shared = true;
 	return w;
 }
