@@ -240,8 +240,7 @@ TEST(one_marker_scans_an_owned_stack)
 	d.lo = stack_words;
 	d.hi = stack_words + 2;
 	d.flags = RT_STACK_OWNED;
-	owned_stack = stacks_add(&d, self);
-	ck_assert_ptr_nonnull(owned_stack);
+	ck_assert_int_eq(stacks_add(&d, self, &owned_stack), RT_OK);
 	stack_words[1] = (uintptr_t)objects[0];
 	open_marking(0);
 	grey_look(&beside);
