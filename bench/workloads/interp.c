@@ -10,7 +10,8 @@
 // it.  One of them makes strings, and closures that keep their frame alive.
 // The round folds the result, and stores every fourth intermediate value into a
 // list of 100000 cells that lives on.  The program does not know when an object
-// dies, so this case is for collectors only.  The checksum is of the folds.
+// dies, so this case is for collectors only.  The checksum adds up
+// what the folds return.
 #include "harness.h"
 
 enum { TABLE = 100000, DEEP = 20000, MASK = 0xffff };

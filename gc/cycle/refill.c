@@ -1,3 +1,4 @@
+// Takes what was freed by hand, a span of a set, or a new one, and counts it.
 #include "gc/cycle/refill.h"
 
 #include "runtime/os/throw.h"

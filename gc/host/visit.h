@@ -16,7 +16,8 @@ struct visit {
 // visit_enter stops the world unless the caller already has.  visit_leave ends
 // a stop that visit_enter made, records it, and passes what was reported in it
 // to the warn handler.  Any thread may call them.  Inside a blocking region it
-// counts as unattached, because what its region saved must stay as it is.
+// counts as unattached: the region has saved the thread's registers, and a stop
+// of its own would overwrite them.
 struct visit visit_enter(int reason);
 void visit_leave(const struct visit *v);
 

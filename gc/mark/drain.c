@@ -1,3 +1,4 @@
+// Pops words and ranges, marks what they refer to, and gives work to others.
 #include "gc/mark/drain.h"
 
 #include "runtime/os/nanotime.h"

@@ -43,7 +43,7 @@ RT_INLINE unsigned grey_index(uint32_t word)
 }
 static_assert((GREY_COUNTS & (GREY_COUNTS - 1)) == 0 &&
 		  (int)PAGEWORD_KIND_SHIFT == (int)PAGEWORD_CLASS_BITS,
-	      "class and kind are the lowest bits of a page word");
+	      "class and kind are the lowest bits of a pageword");
 
 // What marking a word found.
 enum grey_result {

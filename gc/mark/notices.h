@@ -3,7 +3,7 @@
 // Go: none.
 //
 // The stopper adds them.  After the stop attached threads take them, one thread
-// at a time, so that the host gets them in order.  A line that nobody has taken
+// at a time, so that the host gets them in order.  A line that no thread took
 // when the next stop adds some stays in front of those.
 //
 // A thread that takes a line is not stopped meanwhile, so only two threads that
@@ -34,7 +34,7 @@ RT_GLOBAL struct notices notices;
 uint32_t notices_room(void);
 void notices_add(const struct text *t);
 
-// notices_left returns the number of lines that nobody has taken.
+// notices_left returns the number of lines that no thread has taken.
 RT_INLINE uint32_t notices_left(void)
 {
 	return atomic_u32_load_relaxed(&notices.left);

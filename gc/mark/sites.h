@@ -47,8 +47,8 @@ struct sites {
 RT_GLOBAL struct sites sites;
 
 // sites_note notes that a site, of which all fields up to offset count, was
-// found.  Of several times in one collection the first counts, but one that
-// leads to a lost object comes before all others.  Returns false if the system
+// found.  If it is found several times in one collection, the first time counts,
+// but one that leads to a lost object comes before all others.  Returns false if the system
 // refuses memory.
 bool sites_note(const struct site *key, const struct site_found *found);
 

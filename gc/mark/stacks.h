@@ -1,7 +1,7 @@
 // stacks.h - stacks of the host, and what of a thread is scanned.
 //
 // Go: scanstack and the stacks of goroutines (mgcmark.go), which the scheduler
-// knows.  Here the host switches, and tells nobody.
+// knows.  Here the host switches, and does not say so.
 //
 // A registered stack has the address at which the host keeps its saved stack
 // pointer.  Which stacks run is found in a stop, from the stack pointers of the

@@ -1,3 +1,4 @@
+// The table of names, and how each value follows from a snapshot.
 #include "gc/stats/metrics.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Fills rt_memstats from a snapshot, and checks what must be equal in it.
 #include "gc/stats/mstats.h"
 
 #include <rt/config.h>

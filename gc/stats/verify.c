@@ -1,3 +1,4 @@
+// Asks each module for its invariants, and walks all spans and objects.
 #include "gc/stats/verify.h"
 
 #include <string.h>

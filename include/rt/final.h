@@ -91,8 +91,8 @@ RT_API int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg);
  * calls.
  *
  * Returns 0 at once while another thread runs destructors, in a destructor, in
- * the own stop, inside a blocking region or a no-GC stretch, without attachment
- * and without a heap.
+ * the caller's own stop, inside a blocking region or a no-GC stretch, without
+ * attachment and without a heap.
  *
  * Attached threads.  Blocks and polls.  A destructor may collect.
  */
@@ -101,7 +101,7 @@ RT_API size_t rt_run_finalizers(size_t max);
 /*
  * rt_finalizers_ready returns how many destructors are ready, 0 without a heap.
  *
- * Any thread, at any time, even in the own stop and in callbacks.  Does not
+ * Any thread, at any time, even in its own stop and in callbacks.  Does not
  * block, collect or poll.
  */
 RT_API size_t rt_finalizers_ready(void);

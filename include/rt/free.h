@@ -62,7 +62,7 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
  * before is not noticed if its memory was allocated again, or is about to be
  * allocated by another thread.
  *
- * Attached threads, outside a blocking region and not in the own stop.  Does
+ * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.
  */
 RT_API int rt_free(void *p);
@@ -108,7 +108,7 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  * region; no heap), RT_EPERM (not attached), RT_EBUSY (own stop).  An object
  * that shrinks always can, unless it shares its memory.
  *
- * Attached threads, outside a blocking region and not in the own stop.  Does
+ * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll; but memory that was used before is cleared, which
  * a stop waits for.
  */

@@ -324,7 +324,7 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
  *
  * A kind ends with the heap.
  *
- * Attached threads, outside a blocking region and not in the own stop.  Does
+ * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.
  */
 RT_API int rt_kind_register(const rt_kind_desc *d);
@@ -339,11 +339,11 @@ RT_API int rt_kind_register(const rt_kind_desc *d);
  * ones that wait for their destructor: rt_gc and rt_run_finalizers may free
  * them; or own stop), RT_EPERM (not attached), RT_ESTATE (inside a blocking
  * region or a no-GC stretch; no heap).  An RT_EBUSY for objects may end by
- * itself, with later collections and destructors; one for the own stop does
- * not.
+ * itself, with later collections and destructors; one for the caller's own
+ * stop does not.
  *
  * Attached threads, outside a blocking region and a no-GC stretch, and not in
- * the own stop.  Blocks, since it stops the world.  Does not collect.
+ * their own stop.  Blocks, since it stops the world.  Does not collect.
  */
 RT_API int rt_kind_unregister(int kind);
 
@@ -368,7 +368,7 @@ RT_API int rt_type_check(const rt_type *type);
  * rt_kind_of returns the kind of the object that p points to or into, or
  * RT_ENOENT (p is in no object), RT_ESTATE (no heap).
  *
- * Any thread, at any time, even in the own stop and in callbacks.  Does not
+ * Any thread, at any time, even in its own stop and in callbacks.  Does not
  * block, collect or poll.
  */
 RT_API int rt_kind_of(const void *p);

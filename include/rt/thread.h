@@ -244,7 +244,7 @@ static inline void rt_poll(void)
  *
  * Inside:
  *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
- *    in the own stop.  rt_safepoint and rt_poll do nothing.
+ *    in the caller's own stop.  rt_safepoint and rt_poll do nothing.
  *  - Allocation works, but neither collects nor polls, and calls no handler.
  *    It returns NULL where memory would have to be collected first.  gcstress
  *    (rt_config) does not count it.

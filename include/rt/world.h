@@ -137,7 +137,7 @@ RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
  * untouched.  So it does if there is no heap, or if the thread is not attached,
  * inside a blocking region or a no-GC stretch, or in its own stop.
  *
- * Attached threads, outside a blocking region and not in the own stop.
+ * Attached threads, outside a blocking region and not in their own stop.
  * Collects, blocks and polls.  Time grows with the heap.
  */
 RT_API void **rt_heap_list(int kind, rt_pick_fn *pick, void *arg, size_t *n);

@@ -1,3 +1,4 @@
+// Keeps a few blocks with their memory, and releases that of the others.
 #include "runtime/os/slabpool.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Checks that an object begins there, and lists its slot as free.
 #include "runtime/spans/dealloc.h"
 
 #include "runtime/spans/kinds.h"

@@ -1,3 +1,4 @@
+// Begins and ends runs, exchanges spans with the sets, and counts objects.
 #include "runtime/spans/mcache.h"
 
 #include <string.h>

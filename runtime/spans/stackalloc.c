@@ -13,7 +13,7 @@ struct stackpool stackpool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 // because another thread may be freeing its span.
 static_assert(STACKALLOC_SPAN / STACKALLOC_MIN <= 32, "bits of stack_used");
 static_assert(RT_PAGE_SIZE / STACKALLOC_MIN <= PAGEWORD_KIND_BITS,
-	      "bits of a page word");
+	      "bits of a pageword");
 
 static unsigned order_of(size_t n)
 {

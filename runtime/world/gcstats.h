@@ -20,7 +20,7 @@
 struct cpustats {
 	uint64_t gc_assist;    // 0: allocating threads do not mark
 	uint64_t gc_dedicated; // 0: no concurrent marking
-	uint64_t gc_idle;      // 0
+	uint64_t gc_idle;      // 0: no marking on idle processors
 	uint64_t gc_pause;     // stopped time x processors, plus stopping waits
 	uint64_t gc_total;
 	uint64_t scavenge_assist;

@@ -12,7 +12,7 @@ struct procs procs = {.lock = RT_MUTEX_INIT(LOCKRANK_ALLP)};
 
 // rt_thread_tls points to this in a thread that is not attached.  It has no P,
 // no cache and no run, so every inline allocation takes the slow path.  Several
-// threads store nostop here; no thread reads it.  Nobody writes nogc.
+// threads store nostop here; no thread reads it.  No thread writes nogc.
 struct rt_runs proc_no_runs = {
     .kind = {[0 ... RT_KIND_MAX] = proc_no_runs.row},
 };

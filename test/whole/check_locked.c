@@ -261,8 +261,8 @@ TEST(memory_comes_in_as_the_host_has_asked, .n = 2, .unless = SUITE_SANITIZED)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Where there is no address space, nothing is reserved, and whether memory is
-// locked is not known.
+// Where there is no address space, no memory can be reserved, so the test cannot
+// tell whether new memory would be locked.
 TEST(address_space_may_be_refused, .unless = SUITE_SANITIZED)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
