@@ -425,8 +425,8 @@ static bool has_dropped(const struct mspan *s)
 }
 
 // thin_queue takes the spans off the queue in which nothing waits.  What was
-// dropped there is left to the next collection.  But what a batch has dropped
-// stays with the rest of it, which waits again.
+// dropped in any is left to a collection, because something may refer to it.
+// But what a batch has dropped stays with the rest of it, which waits again.
 static void thin_queue(void)
 {
 	struct mspan *s = drops.next, *next;
@@ -434,8 +434,11 @@ static void thin_queue(void)
 	drops.mixed &= drops_ready() != 0;
 	drops.next = NULL;
 	for (; s; s = next) {
+		bool dropped = has_dropped(s);
+
 		next = s->next;
-		if (has_waiting(s) || (drops.mixed && has_dropped(s))) {
+		s->condemned |= dropped;
+		if (has_waiting(s) || (drops.mixed && dropped)) {
 			queue(s);
 			continue;
 		}

@@ -134,10 +134,11 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * Only pick decides: what the destructors allocate is not asked.  In the child
  * of a fork that another thread makes meanwhile, the objects whose destructors
  * had not begun are what they were before the call; some of those that were
- * ready may be ready only after the next collection.  The same holds when the
- * thread exits in a destructor, and when a destructor leaves a blocking region,
- * a no-GC stretch or a stop open: then the call ends at once.
- * rt_run_finalizers ends as well then.
+ * ready may be ready only after the next collection.  What only they refer to
+ * may be gone, if there was a collection since the call and their kind lacks
+ * RT_KIND_DROP_DEEP.  The same holds when the thread exits in a destructor, and
+ * when a destructor leaves a blocking region, a no-GC stretch or a stop open:
+ * then the call ends at once.  rt_run_finalizers ends as well then.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; own stop, or

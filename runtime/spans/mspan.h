@@ -56,7 +56,7 @@ struct mspan {
 	// Of a kind with destructors; the thread that runs them, or world
 	// stopped.
 	uint8_t queued;	   // in the queue of drops, and so in no set
-	uint8_t condemned; // has objects that were dropped while in use
+	uint8_t condemned; // a collection frees its dropped objects, no batch
 };
 static_assert(sizeof(struct mspan) == 128, "two lines");
 

@@ -338,6 +338,7 @@ inline end_now(i)
 	do
 	:: i == 2 -> break
 	:: else ->
+		condemned[i] = condemned[i] || where[i] == NEXT && HAS_DROPPED(i);
 		if
 		:: where[i] == NEXT && !HAS_WAITING(i) &&
 		   !(mixed && HAS_DROPPED(i)) -> where[i] = NONE

@@ -143,16 +143,32 @@ TEST(no_batch_is_needed_for_what_waited)
 	heap_healthy();
 }
 
+static int pick_second(const void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	(void)size;
+	return ((const struct item *)obj)->id % 2 == 1;
+}
+
 // What rt_drop_now has dropped, and something refers to, stays when a batch
-// ends on the same page.
-TEST(a_batch_frees_none_that_is_referred_to)
+// ends on the same page.  It was alive, or waited for its drop.
+TEST(a_batch_frees_none_that_is_referred_to, .n = 2)
 {
 	void **root = (void **)heap_table(100, 0);
-	size_t asked = 0;
+	static uintptr_t hidden[100];
 
-	for (size_t i = 0; i < 100; i++)
+	for (size_t i = 0; i < 100; i++) {
 		root[i] = make(i);
-	ck_assert_int_eq(rt_drop_now(kind, pick_odd, &asked), RT_OK);
+		hidden[i] = ~(uintptr_t)root[i];
+		if (_i == 1 && i % 2 == 1)
+			root[i] = NULL;
+	}
+	if (_i == 1)
+		gc();
+	ck_assert_uint_eq(ready(), _i == 1 ? 50 : 0);
+	ck_assert_int_eq(rt_drop_now(kind, pick_second, NULL), RT_OK);
+	for (size_t i = 0; i < 100; i++)
+		root[i] = (void *)~hidden[i];
 	gc();
 	for (size_t i = 0; i < 100; i += 2)
 		root[i] = NULL;
