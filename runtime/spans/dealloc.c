@@ -13,7 +13,7 @@ static bool in_run(const struct mcache_slot *slot, const void *p)
 
 static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
 {
-	if (in_run(slot, p) || in_run(mcache_slot_of(mc, slot->sc, true), p) ||
+	if (in_run(slot, p) || in_run(mcache_slot_uninit(mc, slot), p) ||
 	    !freelist_push(&slot->freed, slot->sc, p, slot->size))
 		return false;
 	mcache_note_freed(mc, spanclass_kind(slot->sc));

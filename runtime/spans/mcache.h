@@ -90,7 +90,7 @@ struct rt_mcache {
 	int64_t live;	      // bytes not yet in heap_live; may be below 0
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
-			     // the last flush
+			      // the last flush
 	struct mcache_stacks stacks;
 	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
 			      // listed since the last flush; bit 0: one of
@@ -179,6 +179,15 @@ RT_INLINE struct mcache_slot *mcache_slot_of(struct rt_mcache *mc, spanclass sc,
 	if (!k)
 		k = mcache_add_kind(mc, spanclass_kind(sc));
 	return k ? &k->slots[spanclass_size(sc)] : NULL;
+}
+
+// mcache_slot_uninit returns the slot for uninit beside a slot that is not, or
+// that slot where there is none.
+RT_INLINE struct mcache_slot *mcache_slot_uninit(struct rt_mcache *mc,
+						 struct mcache_slot *slot)
+{
+	return slot->sc < RT_RUN_CLASSES ? &mc->slots[SPANCLASS_BASE + slot->sc]
+					 : slot;
 }
 
 // An object comes from the first of five places that has room: the current run,
