@@ -75,7 +75,7 @@ configure() {
 }
 
 # The scripts are left out, because they test programs of their own, and the
-# stress programs, because they find other orders and not other branches.
+# programs of test/long, because they take minutes in this build.
 run_suites() {
 	# shellcheck disable=SC2016 # variables of make
 	suites='$(filter-out test/whole/check_unwind test/long/%,$(suites))'

@@ -401,8 +401,8 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 	return (uint32_t)bits_count(bits);
 }
 
-// end_span ends the time of a span in a batch.  What rt_drop_now has dropped is
-// freed by a collection, which finds whether anything refers to it.
+// end_span ends the time of a span in a batch.  What was dropped in a condemned
+// span is freed by a collection, which finds whether anything refers to it.
 static void end_span(struct mspan *s, struct found *f)
 {
 	uint64_t waiting = 0;

@@ -117,14 +117,14 @@ struct picking {
 	bool granted; // there is an object as below
 };
 
-// is_granted tells whether an object, or any if that is NULL, is one that a
-// stopper took for a thread, which has not returned it to its host.
-static bool is_granted(const void *obj)
+// has_granted tells whether n bytes at lo have an object that a stopper took
+// for a thread, which has not returned it to its host.
+static bool has_granted(uintptr_t lo, uint64_t n)
 {
 	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		const struct rt_mcache *mc = mcache_of(p);
 
-		if (mc && mc->granted && (!obj || mc->granted == obj))
+		if (mc && mc->granted && (uintptr_t)mc->granted - lo < n)
 			return true;
 	}
 	return false;
@@ -134,12 +134,14 @@ static bool is_granted(const void *obj)
 static void pick_span(struct mspan *s, const struct picking *k)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
+	bool granted =
+	    k->granted && has_granted(s->base, s->npages * RT_PAGE_SIZE);
 
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {
 		const void *obj = (const void *)mspan_object(s, slot);
 
 		if (!mspan_test(s, line, slot) || drops_begun(s, slot) ||
-		    (k->granted && is_granted(obj)))
+		    (granted && has_granted((uintptr_t)obj, 1)))
 			continue;
 		if (!k->pick || k->pick(obj, mspan_usable(s), k->arg) == 1)
 			drops_pick(s, slot);
@@ -148,7 +150,7 @@ static void pick_span(struct mspan *s, const struct picking *k)
 
 static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
 {
-	const struct picking k = {pick, arg, is_granted(NULL)};
+	const struct picking k = {pick, arg, has_granted(0, UINT64_MAX)};
 	uint64_t page = 0;
 	struct mspan *s;
 

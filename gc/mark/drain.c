@@ -4,6 +4,7 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/spans/typebits.h"
 #include "gc/mark/gain.h"
+#include "gc/mark/crew.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/statics.h"
 #include "gc/mark/pastend.h"

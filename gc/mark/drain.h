@@ -14,7 +14,6 @@
 #define GC_MARK_DRAIN_H
 
 #include "runtime/os/oscall.h"
-#include "gc/mark/crew.h"
 #include "gc/mark/scan.h"
 
 enum { DRAIN_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory

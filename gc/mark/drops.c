@@ -182,13 +182,6 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 	dead->n += bits_count(stay);
 }
 
-// becomes_loose tells whether what was dropped in a span is loose, or will be
-// when its batch ends.
-static bool becomes_loose(const struct mspan *s)
-{
-	return !drops_stays(s) || s->condemned;
-}
-
 void drops_keep(struct drops_found *f)
 {
 	uint64_t page = 0, bytes = 0;
@@ -205,7 +198,7 @@ void drops_keep(struct drops_found *f)
 			keep_word(f, s, w, &dead);
 		bytes += dead.n * s->elemsize;
 		if (dead.dropped != 0)
-			drops.loose |= becomes_loose(s);
+			drops.loose |= s->condemned;
 		else if (!drops.now)
 			s->condemned = 0;
 		if (dead.dies != 0 && !s->queued)
@@ -546,7 +539,8 @@ struct counted {
 	uint64_t batch; // have the turn of the batch
 	uint64_t dies;	// have the other
 	uint64_t spans;
-	bool loose; // there are others that are loose, or will be
+	bool dropped; // there are others in condemned spans
+	bool kept;    // there are others that nothing would free
 };
 
 static void count_span(struct counted *c, const struct mspan *s)
@@ -556,7 +550,10 @@ static void count_span(struct counted *c, const struct mspan *s)
 
 		c->batch += bits_count(deadbits_only(d, drops.turn));
 		c->dies += bits_count(deadbits_only(d, drops.turn ^ 1));
-		c->loose |= deadbits_dropped(d) != 0 && becomes_loose(s);
+		if (deadbits_dropped(d) == 0)
+			continue;
+		c->dropped |= s->condemned;
+		c->kept |= !s->condemned && !drops_stays(s);
 	}
 	c->spans++;
 }
@@ -601,7 +598,9 @@ static const char *check_counts(const struct drops *d,
 		return "object that waits for its drop is not queued";
 	if (!d->now && all->batch != batch->batch)
 		return "object of a batch is not in it";
-	if (!d->now && !d->loose && all->loose)
+	if (all->kept)
+		return "dropped object is in no batch and not condemned";
+	if (!d->now && !d->loose && all->dropped)
 		return "loose object is not expected";
 	return NULL;
 }

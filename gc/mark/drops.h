@@ -4,15 +4,15 @@
 //
 // A marking begins with drops_hide: the dead that stay are marked, so that
 // markers pass them by.  It ends with drops_find: the unmarked objects of kinds
-// with destructors are dead from then on.  The marks that drops_hide has set are
-// cleared, and what dead objects of RT_KIND_DROP_DEEP reach is marked.
-// drops_keep gives the dead their marks again, so that sweeping leaves them, and
-// queues their spans.
+// with destructors are dead from then on.  The marks that drops_hide has set
+// are cleared, and what dead objects of RT_KIND_DROP_DEEP reach is marked.
+// drops_keep gives the dead their marks again, so that sweeping leaves them,
+// and queues their spans.
 //
-// What rt_drop_now has dropped is loose when it has returned, unless its span is
-// queued: it leads to nothing, and stays only while something refers to it.
-// Markers must know it, so they look at each object of all kinds with
-// destructors while there may be some.
+// A span in which rt_drop_now has dropped objects is condemned.  When it is in
+// no queue, all that was dropped in it is loose: it leads to nothing, and stays
+// only while something refers to it.  Markers must know it, so they look at
+// each object of all kinds with destructors while there may be some.
 //
 // The queue has two parts.  What is dropped is the batch: all that had died
 // when it was opened.  What dies meanwhile has the other turn (deadbits.h) and

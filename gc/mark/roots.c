@@ -113,9 +113,10 @@ static_assert(NONE == 0xffffffff, "a byte at a time");
 
 void *roots_move_table(void *old, size_t was, size_t n, const char *name)
 {
-	void *table = sysmem_alloc(n, &gauges.other_sys, name);
+	void *table;
 
 	RT_ASSERT(mutex_held(&roots.lock));
+	table = sysmem_alloc(n, &gauges.other_sys, name);
 	if (!table)
 		return NULL;
 	if (old) {

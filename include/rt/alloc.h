@@ -343,7 +343,7 @@ RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
 /*
  * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
  * copies a string with its end.  What is copied may be in the heap or outside.
- * Both return NULL if the system refuses memory, or if p or s is null; with n 0
+ * Both return NULL where rt_alloc_noscan does, and if p or s is null; with n 0
  * p may be null.
  */
 RT_API void *rt_memdup(const void *p, size_t n);

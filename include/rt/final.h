@@ -30,8 +30,8 @@ extern "C" {
  *
  * What was ready when a thread began with it is a batch.  When all destructors
  * of the batch have returned, the memory of its objects is free.  Where objects
- * that rt_drop_now has dropped lie on the same page, the next collection frees
- * it.  What dies meanwhile is the next batch.  So a host that never runs
+ * that rt_drop_now has dropped lie beside them, a later collection frees it.
+ * What dies meanwhile is the next batch.  So a host that never runs
  * destructors never gets that memory back.  The warn handler is told, once in
  * the life of a heap, when what has waited since an earlier collection exceeds
  * half of the live heap, or of rt_config.heap_min if that is more.
@@ -135,10 +135,11 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * of a fork that another thread makes meanwhile, the objects whose destructors
  * had not begun are what they were before the call; some of those that were
  * ready may be ready only after the next collection.  What only they refer to
- * may be gone, if there was a collection since the call and their kind lacks
- * RT_KIND_DROP_DEEP.  The same holds when the thread exits in a destructor, and
- * when a destructor leaves a blocking region, a no-GC stretch or a stop open:
- * then the call ends at once.  rt_run_finalizers ends as well then.
+ * may be gone, if their kind lacks RT_KIND_DROP_DEEP: of those that were ready
+ * in any case, of the others if there was a collection since the call.  The
+ * same holds when the thread exits in a destructor, and when a destructor
+ * leaves a blocking region, a no-GC stretch or a stop open: then the call ends
+ * at once.  rt_run_finalizers ends as well then.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; own stop, or

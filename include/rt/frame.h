@@ -128,8 +128,10 @@ static inline void rt_frame_pop_(rt_frame *f)
  *
  * Any thread, outside a blocking region, even in its own stop.  A block may
  * contain a whole region, but must not begin or end inside one: the collector
- * may be reading the list.  A host that is compiled with RT_FRAME_CHECKS
- * defined ends by a trap there.  Does not block, collect or poll.
+ * may be reading the list.  So a region that an exception or the end of the
+ * thread may leave is one of rt_call_blocking, which ends it first.  A host
+ * that is compiled with RT_FRAME_CHECKS defined ends by a trap there.  Does not
+ * block, collect or poll.
  */
 #define RT_FRAME(...) RT_FRAME_AT_(__COUNTER__, #__VA_ARGS__, __VA_ARGS__)
 #define RT_FRAME_AT_(id, text, ...) RT_FRAME_OF_(id, text, __VA_ARGS__)
@@ -180,7 +182,9 @@ template <typename T> static inline const volatile void *rt_frame_slot_(T *p)
 #define RT_SLOT_(p)                                                            \
 	((void)sizeof(struct {                                                 \
 		 int RT_FRAME_takes_addresses_of_pointers                      \
-		     : sizeof *(p) == sizeof(void *) ? 1 : -1;                 \
+		     : sizeof *(p) == sizeof(void *)                           \
+		     ? 1                                                       \
+		     : -1;                                                     \
 	 }),                                                                   \
 	 (p))
 #endif

@@ -59,13 +59,13 @@
  *
  * An int result is 0 or a negative enum rt_error; a truth value where the name
  * asks a question; or a number that its comment names, which is above 0.  What
- * registers something returns such an int.  What allocates returns a pointer,
- * rt_heap_list and rt_handle_new as well: NULL means that there is no memory,
- * unless the arguments or the state of the thread are among those that the
- * comment names, which a host can tell by itself.
+ * registers something returns such an int.  What allocates one thing returns a
+ * pointer, rt_heap_list and rt_handle_new as well.  NULL means that there is no
+ * memory, or that the arguments or the thread's state are among those for which
+ * the comment says so.
  *
- * The library prints a report before it aborts: of a bug of its own, of memory that
- * was overwritten, of a reference that a callback of the host told only
+ * The library prints a report before it aborts: of a bug of its own, of memory
+ * that was overwritten, of a reference that a callback of the host told only
  * sometimes (rt_config.checkmark), or of statistics that contradict each other
  * under RT_CHECK_FATAL.  Otherwise it prints only what rt_config.tracecheck
  * finds, if there is no warn handler.

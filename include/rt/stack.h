@@ -30,7 +30,7 @@ extern "C" {
  *    uc_mcontext, for boost.context the fcontext_t, for most others the first
  *    word of the context.  If sp is null, or *sp does not lie in [lo, hi], all
  *    of the stack is scanned.  If *sp is hi, or lo of a stack that grows up,
- *    nothing is in use.
+ *    nothing is in use.  (With RT_STACK_THREAD hi is outside as well.)
  *  - [regs_lo, regs_hi) is memory with the registers of a fiber that no thread
  *    runs, if they are not saved on its stack.  For ucontext that is
  *    uc_mcontext.

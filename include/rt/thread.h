@@ -252,10 +252,10 @@ static inline void rt_poll(void)
  *    fork is a stop of its own.  If another thread's stop comes first, this
  *    thread is stopped for it, as if it polled.
  *  - longjmp and exceptions do not end a stretch: the thread is still inside,
- *    and all stops wait.  A host whose errors leave stretches in that way notes
- *    at the setjmp, or at the catch, how many it was in, and calls
- *    rt_nogc_leave once for each other.  A thread that exits inside is
- *    detached, and that ends the stretch.
+ *    and all stops wait.  A host whose errors leave stretches in that way must
+ *    count them itself.  It keeps the count of the setjmp or the try, and calls
+ *    rt_nogc_leave once for each stretch beyond it.  A thread that exits inside
+ *    is detached, and that ends the stretch.
  *  - A lock that is taken inside must be taken inside everywhere.  Otherwise
  *    the thread may wait for one that is stopped, and the stop for the thread.
  *

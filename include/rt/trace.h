@@ -51,8 +51,8 @@ typedef struct rt_value_format {
 
 RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
 
-/* An argument of those below.  It may have any type of integer, or be an enum;
- * C++ casts nothing in braces by itself. */
+/* An argument of the macros below.  It may have any type of integer, or be an
+ * enum.  Without the conversion C++ would refuse some of these in braces. */
 #define RT_U64_(x) (UINT64_C(0) | (x))
 
 /* clang-format off */

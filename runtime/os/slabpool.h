@@ -3,7 +3,7 @@
 // Go: none.
 //
 // A kept block still has its memory, so taking it makes no system call.  Kept
-// are the first blocks that are given back, and those whose memory the system
+// are the first blocks that their owners return, and those whose memory the system
 // does not take.
 #ifndef RUNTIME_OS_SLABPOOL_H
 #define RUNTIME_OS_SLABPOOL_H
@@ -13,12 +13,12 @@
 #include "runtime/os/slab.h"
 
 struct slabpool {
-	struct mutex *lock; // of all that follows
+	struct mutex *lock; // of slab, list and n
 	struct slab slab;
 	atomic_u64 *inuse; // bytes of blocks that have an owner
 	void **list;	   // kept blocks, linked through their first word
 	unsigned n;	   // length of the list
-	unsigned most;	   // it may have
+	unsigned most;	   // blocks to keep, if the system takes the others
 };
 
 // slabpool_take returns a block of zeros.  Returns NULL if the system refuses

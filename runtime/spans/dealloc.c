@@ -109,6 +109,7 @@ bool dealloc_plain(struct rt_mcache *mc, void *p)
 	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
 	    !is_object((uintptr_t)p, w, class))
 		return false;
+	// Of a slot beside it, mcache_slot_uninit would need a load.
 	slot = own_slot(mc, class, kind);
 	if (!slot || !may_list(mc, slot, p) ||
 	    (kind == KIND_NOSCAN && class < RT_RUN_CLASSES &&

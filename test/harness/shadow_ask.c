@@ -1,4 +1,6 @@
 // shadow_ask.c - operations that ask the heap what it has.
+#include <stdlib.h>
+
 #include "runtime/os/epoch.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/spans/object.h"
@@ -146,6 +148,13 @@ SHADOW_OP(compare)
 	shadow_compare();
 }
 
+static int by_address(const void *x, const void *y)
+{
+	const uintptr_t *p = x, *q = y;
+
+	return (*p > *q) - (*p < *q);
+}
+
 SHADOW_OP(list)
 {
 	void **l;
@@ -161,7 +170,12 @@ SHADOW_OP(list)
 	shadow_follow_flushes(a);
 	ledger_alloc(&a->ledger, rt_size(l), false);
 	SHADOW_TRUE(n == shadow_count_kind(RT_WORDS));
-	for (size_t i = 0; i < n; i++)
-		SHADOW_TRUE(shadow_find((uintptr_t)l[i]) != NULL);
+	qsort(l, n, sizeof *l, by_address);
+	for (size_t i = 0; i < n; i++) {
+		struct shadow_node *o = shadow_find((uintptr_t)l[i]);
+
+		SHADOW_TRUE(o && o->at == (uintptr_t)l[i]);
+		SHADOW_TRUE(i == 0 || l[i - 1] < l[i]); // no object twice
+	}
 	shadow_flushed();
 }

@@ -338,6 +338,7 @@ TEST(what_was_given_is_not_dropped, .n = RT_ARRAY_LEN(sizes))
 	d.flags = RT_KIND_DROP;
 	d.drop = drop_nothing;
 	dropping = rt_kind_register(&d);
+	ck_assert_int_gt(dropping, 0);
 	fill_but_sixteen_pages();
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	lead_waits();

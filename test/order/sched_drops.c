@@ -220,7 +220,8 @@ GROUP(drops_runner, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 // Two threads find that no thread runs destructors.
 TEST(one_of_two_threads_runs_destructors, .n = 4)
 {
-	// rt_drop_now stops the first thread before it drops anything.
+	// rt_drop_now would wait for the first thread, which is held, so it is
+	// held before its own stop.
 	enum schedpoint at = _i / 2 == 0 ? SCHED_CALL_DROP : SCHED_FINALIZE_NOW;
 
 	for (size_t i = 0; i < OBJECTS; i++)
@@ -382,7 +383,7 @@ static void end_kind(void)
 	detach();
 }
 
-// Then destructors may run on another thread.
+// rt_drop_now refuses then, and other threads may run destructors.
 TEST(a_kind_ends_before_objects_of_it_are_picked)
 {
 	leave();
@@ -400,7 +401,7 @@ TEST(a_kind_ends_before_objects_of_it_are_picked)
 
 // ---- stops in the end of a batch ----
 
-// Spans of two large objects, more than the end of a batch frees at once.
+// Spans of two objects, more than the end of a batch frees at once.
 enum { PAIRS = 2 * SWEEP_DROPPED + 1 };
 
 // ends_in_parts makes a thread run all destructors of a batch.  One object of
@@ -421,6 +422,7 @@ static void ends_in_parts(void)
 	ck_assert_uint_eq(ready(), PAIRS);
 	leave();
 	hold_at(SCHED_FREE_BATCH, &first, run_all);
+	ck_assert_ptr_nonnull(drops.batch);
 	each_dropped_once(PAIRS);
 	ck_assert_int_eq(rt_roots_remove(table, table + PAIRS), RT_OK);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "gc/mark/notices.h"
+#include "test/harness/await.h"
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
@@ -108,7 +109,7 @@ TEST(one_thread_at_a_time_takes_lines)
 	ck_assert_uint_eq(notices_left(), 0);
 }
 
-// The child drops all lines, and another thread's turn.
+// The child drops all lines.  The turn is still that of the thread that forks.
 TEST(a_child_begins_without_lines, .n = 2)
 {
 	pid_t child;
@@ -130,4 +131,39 @@ TEST(a_child_begins_without_lines, .n = 2)
 	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(notices_left(), _i == 1 ? 1 : 2);
 	notices_done();
+}
+
+static atomic_u32 taken, over;
+
+static void *take_and_wait(void *arg)
+{
+	struct text got;
+
+	(void)arg;
+	ck_assert(notices_take(&got));
+	atomic_u32_store_release(&taken, 1);
+	await_at_least(&over, 1);
+	notices_done();
+	return NULL;
+}
+
+// The turn of a thread that the child lacks is over there.
+TEST(a_child_ends_the_turn_of_a_lost_thread)
+{
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	add('a', 2);
+	thread = start_thread(take_and_wait, NULL);
+	await_at_least(&taken, 1);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		_exit(atomic_u32_load_relaxed(&notices.telling) == 0 ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert(!notices_take(&line));
+	atomic_u32_store_release(&over, 1);
+	join_thread(thread);
 }

@@ -410,7 +410,7 @@ TEST(the_end_of_a_mapping_is_found)
 	process_limit(RLIMIT_NOFILE, 0);
 	ck_assert_uint_eq(oscall_mapping_end(at + page), 0);
 	ck_assert_int_eq(errno, 77);
-	process_unlimit(RLIMIT_NOFILE); // coverage writes
+	process_unlimit(RLIMIT_NOFILE); // gcov opens files at the end
 	fault_fail(OSCALL_FILE, 1, 1, ENOENT);
 	ck_assert_uint_eq(oscall_mapping_end(at + page), 0);
 }

@@ -7,7 +7,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
-enum { BLOCK = 4096, KEPT = 3, MANY = 10 };
+enum { BLOCK = 5000, KEPT = 3, MANY = 10 };
 
 static struct mutex lock = RT_MUTEX_INIT(LOCKRANK_MCACHE);
 static struct slabpool pool;

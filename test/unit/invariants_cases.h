@@ -650,8 +650,17 @@
 	X(drops_check(&x.drops), "object of a batch is not in it",             \
 	  drops.turn ^= 1;                                                     \
 	  x.drops.left = 1)                                                    \
+	X(drops_check(&x.drops),                                               \
+	  "dropped object is in no batch and not condemned",                   \
+	  x.drops.next = NULL;                                                 \
+	  x.dead_span->queued = 0;                                             \
+	  U64(x.drops.ready, 0);                                               \
+	  for (unsigned w = 0; w < x.dead_span->nwords; w++)                   \
+	      drop_word(deadbits_word(x.dead_span, w)))                        \
 	X(drops_check(&x.drops), "loose object is not expected",               \
-	  x.drops.next = NULL; x.dead_span->queued = 0;                        \
+	  x.drops.next = NULL;                                                 \
+	  x.dead_span->queued = 0;                                             \
+	  x.dead_span->condemned = 1;                                          \
 	  U64(x.drops.ready, 0);                                               \
 	  for (unsigned w = 0; w < x.dead_span->nwords; w++)                   \
 	      drop_word(deadbits_word(x.dead_span, w)))                        \
