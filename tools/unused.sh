@@ -25,6 +25,12 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
 exempt='
+pacer_limit_goal the memory limit
+runway_init marking beside the threads
+runway_trigger marking beside the threads
+runway_begin marking beside the threads
+runway_owe marking beside the threads
+runway_end marking beside the threads
 '
 
 # code FILE...: the text without comments and without what tests alone have.

@@ -50,6 +50,24 @@ uint64_t pacer_goal(const struct pacer_rule *rule,
 			percent_of(rule->heap_min, rule->percent));
 }
 
+enum { LIMIT_ROOM = 1 << 20, LIMIT_PERCENT = 3 };
+
+uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
+			  uint64_t marked)
+{
+	uint64_t beside =
+	    base_sub_sat(base_sub_sat(m->mapped, m->free), m->alloc);
+	uint64_t over = base_sub_sat(m->mapped, limit);
+	uint64_t goal = base_sub_sat(base_sub_sat(limit, beside), over);
+	uint64_t room = base_max(goal / 100 * LIMIT_PERCENT, LIMIT_ROOM);
+
+	if (goal == 0)
+		return marked;
+	// A goal of less than the room is the room.
+	goal = base_max(base_sub_sat(goal, room), room);
+	return base_max(goal, marked);
+}
+
 uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before)
 {

@@ -34,6 +34,19 @@ struct pacer_found {
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
 
+// What the memory limit counts, at one moment.
+struct pacer_memory {
+	uint64_t mapped; // bytes mapped and not released
+	uint64_t free;	 // of them, bytes of free pages
+	uint64_t alloc;	 // of them, bytes of objects
+};
+
+// pacer_limit_goal returns the heap size at which all that is mapped would be
+// at the limit, less 3 percent (at least 1 MiB) for what comes between two
+// measurements.  It is at least marked, even if that is beyond the limit.
+uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
+			  uint64_t marked);
+
 // pacer_next returns the goal after a collection that had the goal before.  If
 // that is more than pacer_goal now, less lives than did, but the pages of what
 // died are still there.  The goal then keeps 7/8 of the difference, but is at

@@ -206,6 +206,49 @@ TEST(a_growth_that_would_wrap_is_never_reached)
 	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
 }
 
+// ---- the memory limit ----
+
+static uint64_t limit_goal(uint64_t limit, struct pacer_memory m,
+			   uint64_t marked)
+{
+	return pacer_limit_goal(limit, &m, marked);
+}
+
+// Go's memoryLimitHeapGoal: what is mapped beside objects and free pages is not
+// the heap's, and 3 percent are kept.
+TEST(limit_leaves_what_is_beside_the_heap)
+{
+	ck_assert_uint_eq(limit_goal(1000 * MIB, (struct pacer_memory){0}, 0),
+			  1000 * MIB - 1000 * MIB / 100 * 3);
+	ck_assert_uint_eq(
+	    limit_goal(1100 * MIB,
+		       (struct pacer_memory){600 * MIB, 200 * MIB, 300 * MIB},
+		       0),
+	    1000 * MIB - 1000 * MIB / 100 * 3);
+	// What is over the limit now counts twice.
+	ck_assert_uint_eq(
+	    limit_goal(1000 * MIB,
+		       (struct pacer_memory){1100 * MIB, 0, 1100 * MIB}, 0),
+	    900 * MIB - 900 * MIB / 100 * 3);
+	ck_assert_uint_eq(limit_goal(20 * MIB, (struct pacer_memory){0}, 0),
+			  19 * MIB);
+}
+
+TEST(limit_that_cannot_be_kept_is_what_lives)
+{
+	struct pacer_memory m = {100 * MIB, 0, 50 * MIB};
+
+	ck_assert_uint_eq(limit_goal(0, m, 7), 7);
+	ck_assert_uint_eq(limit_goal(50 * MIB, m, 7), 7);
+	ck_assert_uint_eq(limit_goal(75 * MIB, m, 7), 7);
+	ck_assert_uint_eq(limit_goal(75 * MIB + 1, m, 7), MIB);
+	ck_assert_uint_eq(limit_goal(1000 * MIB, m, 990 * MIB), 990 * MIB);
+	ck_assert_uint_eq(
+	    limit_goal(UINT64_MAX,
+		       (struct pacer_memory){UINT64_MAX, UINT64_MAX, 1}, 3),
+	    UINT64_MAX - UINT64_MAX / 100 * 3);
+}
+
 // ---- a heap ----
 
 static void *root[4];

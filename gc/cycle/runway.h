@@ -1,0 +1,97 @@
+// runway.h - when marking beside the threads begins, and how much they help.
+//
+// Go: trigger, startCycle, revise, endCycle of gcControllerState (mgcpacer.go),
+// gcAssistAlloc1 (mgcmark.go).
+//
+// Arithmetic only: no thread, no clock, no lock.  While marking runs beside the
+// threads, these allocate.  So it begins at a trigger below the goal.  The
+// distance is the runway: what they are expected to allocate meanwhile.  If
+// marking is late, a thread that allocates has to mark as well (assist), so
+// much for each byte that the heap is at the goal when marking ends.
+//
+// Marking in the stop needs none of this: its trigger is the goal (pacer.h).
+//
+// Work is counted in any one unit, and the same for heap, stacks and ranges.
+// We take words plus an eighth of the bytes that have to be read for them.
+#ifndef GC_CYCLE_RUNWAY_H
+#define GC_CYCLE_RUNWAY_H
+
+#include "runtime/base/base.h"
+
+enum { RUNWAY_MEMORY = 4 }; // markings that are remembered
+
+// The part of the processors that marks in the background, and the least
+// distance from trigger to goal.
+#define RUNWAY_BACKGROUND 0.25
+#define RUNWAY_LEAST (UINT64_C(64) << 10)
+
+// No trigger.
+#define RUNWAY_IDLE (~UINT64_C(0))
+
+// No check: one thread owns it, and any numbers are possible.
+struct runway {
+	// Bytes allocated while one unit of work is done, if all processors
+	// did either.  The most of the last markings.
+	double cons_mark;
+	double last[RUNWAY_MEMORY]; // of each; the newest is last
+	uint64_t triggered;   // bytes live when marking began, or RUNWAY_IDLE
+	double work_per_byte; // what a thread owes for a byte that it allocates
+};
+
+// What the caller knows of the heap.
+struct runway_heap {
+	uint64_t marked;   // bytes found alive by the last marking
+	uint64_t live;	   // bytes: marked, and allocated since
+	uint64_t goal;	   // bytes, by the rule or the limit
+	uint64_t least;	   // bytes: no trigger below it; 0: any
+	bool limited;	   // the goal is that of the memory limit
+	int percent;	   // below 0: no goal but the limit
+	uint64_t done;	   // work done in this marking, by all threads
+	uint64_t expected; // work, if as much is alive as the last time
+	uint64_t most;	   // work, if everything is alive
+};
+
+// What a marking took, in ns of all processors.
+struct runway_times {
+	uint64_t capacity; // duration x processors
+	uint64_t assist;   // marking by threads that allocate
+	uint64_t idle;	   // marking on processors that had nothing to do
+};
+
+// What a thread that has allocated owes.
+struct runway_debt {
+	uint64_t credit; // work that the background had done in advance
+	uint64_t work;	 // the rest, which the thread does
+};
+
+// runway_init forgets all markings.
+void runway_init(struct runway *r);
+
+// runway_goal returns the goal, moved to make room for what may not be less: a
+// trigger of at least h->least, and RUNWAY_LEAST after the trigger.
+uint64_t runway_goal(const struct runway *r, const struct runway_heap *h);
+
+// runway_trigger returns the heap size at which marking begins.  It is at least
+// h->marked.  If the goal is above that, it is at most the goal, and 45/64 to
+// 61/64 of the way there, or up to the goal less 4 MiB if that is more.
+uint64_t runway_trigger(const struct runway *r, const struct runway_heap *h);
+
+// runway_begin begins a marking with h->live bytes.
+void runway_begin(struct runway *r, const struct runway_heap *h);
+
+// runway_revise computes what threads owe.  It must be called whenever
+// something in *h has changed.  If more work was done than was expected, the
+// goal that counts moves up with it, and at most to (1 + percent / 100) times
+// the goal.
+void runway_revise(struct runway *r, const struct runway_heap *h);
+
+// runway_owe returns what a thread owes for bytes, if there is so much credit.
+// Credit below 0 counts as none.
+struct runway_debt runway_owe(const struct runway *r, uint64_t bytes,
+			      int64_t credit);
+
+// runway_end ends a marking.  It remembers what was allocated for h->done.
+void runway_end(struct runway *r, const struct runway_heap *h,
+		const struct runway_times *t);
+
+#endif
