@@ -1,7 +1,7 @@
 // A write past the end of a mapping of the library, or of a guarded object,
 // faults there, and never reaches what the library knows of the heap.
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -81,18 +81,9 @@ static const size_t heaps[] = {64 << 20, 1 << 30};
 
 GROUP(mappings, .timeout = 60);
 
-static void drop_nothing(void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)size, (void)arg;
-}
-
 TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 {
 	static const rt_type y = {.struct_size = sizeof y, .size = 8};
-	static const rt_kind_desc dropped = {.struct_size = sizeof dropped,
-					     .layout = RT_LAYOUT_NONE,
-					     .flags = RT_KIND_DROP,
-					     .drop = drop_nothing};
 	rt_config c = heap_config(HEAP_QUIET);
 	void *root[1];
 
@@ -107,7 +98,8 @@ TEST(every_mapping_stands_between_guards, .n = RT_ARRAY_LEN(heaps))
 			 SIGSEGV);
 	// The first of their kind, each makes a table.
 	ck_assert_ptr_nonnull(rt_alloc_typed(&y, 1));
-	ck_assert_int_gt(rt_kind_register(&dropped), 0);
+	kind_make(.layout = RT_LAYOUT_NONE, .flags = RT_KIND_DROP,
+		  .drop = drop_nothing);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(arena.table); i++)
 		expect_table_guarded(&arena.table[i]);
 	expect_table_guarded(&mheap.pages.chunks);

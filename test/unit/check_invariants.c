@@ -1,6 +1,6 @@
 // Every check of a struct's invariants passes for a heap in use, and names the
 // one that was broken by hand.
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 #include <string.h>
 
@@ -97,30 +97,13 @@ enum { NOBJECTS = 3000 };
 
 // ---- a heap, and structs like those of a heap ----
 
-static void tell_nothing(rt_tracer *t, void *arg)
-{
-	(void)t;
-	(void)arg;
-}
-
-static void drop_nothing(void *obj, size_t size, void *arg)
-{
-	(void)obj;
-	(void)size;
-	(void)arg;
-}
-
 // make_dead makes an object that a collection will queue to be dropped.
 static void make_dead(void)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_DROP;
-	d.drop = drop_nothing;
-	d.number = RT_KIND_MAX;
-	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_MAX);
+	ck_assert_int_eq(kind_make(.layout = RT_LAYOUT_WORDS,
+				   .flags = RT_KIND_DROP, .drop = drop_nothing,
+				   .number = RT_KIND_MAX),
+			 RT_KIND_MAX);
 	ck_assert_ptr_nonnull(rt_alloc_kind(RT_KIND_MAX, 64));
 }
 

@@ -14,7 +14,7 @@
 #include "runtime/spans/freelist.h"
 #include "runtime/spans/spoil.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 // Sizes of every sort of class: of the inline path, longer ones, large objects.
@@ -279,16 +279,12 @@ TEST(a_freed_object_is_not_traced)
 {
 	enum { N = 3000 };
 	static uint64_t *p[N];
-	rt_kind_desc d;
 	int kind;
 
 	heap_begin();
 	ck_assert_int_eq(rt_roots_add(p, p + N, 0), RT_OK);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = trace;
-	d.number = RT_KIND_ANY_ALIGN8;
-	kind = rt_kind_register(&d);
+	kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace,
+			 .number = RT_KIND_ANY_ALIGN8);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < N; i++) {
 			p[i] = rt_alloc_kind(kind, 24);

@@ -1,6 +1,6 @@
 // rt_heap_list: an array of the objects of a kind.
 #include "test/harness/await.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/schedpoint.h"
 #include "test/harness/thread.h"
 
@@ -65,15 +65,7 @@ static void same_as_walk(int kind, rt_pick_fn *pick)
 
 static int register_kind(int at)
 {
-	rt_kind_desc d;
-	int kind;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.number = at;
-	kind = rt_kind_register(&d);
-	ck_assert_int_gt(kind, 0);
-	return kind;
+	return kind_make(.layout = RT_LAYOUT_WORDS, .number = at);
 }
 
 static int large_ones(const void *obj, size_t size, void *arg)
@@ -228,23 +220,14 @@ TEST(pick_runs_in_a_stop)
 	ck_assert_int_eq(rt_world_stopped(), 0);
 }
 
-static void drop_nothing(void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)size, (void)arg;
-}
-
 TEST(the_dead_are_left_out)
 {
-	rt_kind_desc d;
 	uintptr_t *kept;
 	int kind;
 
 	heap_start_exact(heap_config(HEAP_QUIET));
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_DROP;
-	d.drop = drop_nothing;
-	kind = rt_kind_register(&d);
+	kind = kind_make(.layout = RT_LAYOUT_WORDS, .flags = RT_KIND_DROP,
+			 .drop = drop_nothing);
 	kept = heap_table(20, RT_ROOT_WORDS);
 	for (int i = 0; i < 60; i++)
 		kept[i % 20] =

@@ -7,7 +7,7 @@
 #include "runtime/os/settings.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/work.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/holder.h"
 #include "test/harness/schedpoint.h"
 
@@ -49,17 +49,8 @@ static void start(enum mode mode)
 
 static int add_kind(int layout, uint32_t flags, rt_trace_fn *trace, int number)
 {
-	rt_kind_desc d;
-	int kind;
-
-	rt_kind_desc_init(&d);
-	d.layout = layout;
-	d.flags = flags;
-	d.trace = trace;
-	d.number = number;
-	kind = rt_kind_register(&d);
-	ck_assert_int_gt(kind, 0);
-	return kind;
+	return kind_make(.layout = layout, .flags = flags, .trace = trace,
+			 .number = number);
 }
 
 // ---- RT_KIND_BASE: which words refer to an object ----
@@ -88,16 +79,11 @@ static int holder_kinds[PLACES];
 
 static void make_holder_kinds(void)
 {
-	rt_kind_desc d;
-
 	holder_kinds[IN_WORDS] = RT_WORDS;
 	holder_kinds[IN_CALLBACK] =
 	    add_kind(RT_LAYOUT_TRACE, 0, tell_first, RT_KIND_ANY);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TYPE;
-	d.type = &one_word;
-	holder_kinds[IN_TYPE] = rt_kind_register(&d);
-	ck_assert_int_gt(holder_kinds[IN_TYPE], 0);
+	holder_kinds[IN_TYPE] =
+	    kind_make(.layout = RT_LAYOUT_TYPE, .type = &one_word);
 }
 
 // put makes *at lead to a word by way of a place.  Returns the number of
@@ -342,19 +328,9 @@ static void trace_node(rt_tracer *t, void *obj, size_t size, void *arg)
 
 static int node_kind(uint32_t flags, int number)
 {
-	rt_kind_desc d;
-	int kind;
-
 	calls.flags = flags;
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.flags = flags;
-	d.trace = trace_node;
-	d.arg = &calls;
-	d.number = number;
-	kind = rt_kind_register(&d);
-	ck_assert_int_gt(kind, 0);
-	return kind;
+	return kind_make(.layout = RT_LAYOUT_TRACE, .flags = flags,
+			 .trace = trace_node, .arg = &calls, .number = number);
 }
 
 static void make_nodes(int kind, struct rng *r)

@@ -6,7 +6,7 @@
 
 #include "runtime/spans/mspan.h"
 #include "test/harness/death.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 // mark_early sets an object's mark bit before marking, so marking does not look
 // into it, as a marker with a bug would.
@@ -155,17 +155,10 @@ static const struct report *report;
 
 static int add_kind(const char *name)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.name = name;
-	d.layout = report->layout;
-	d.type = report->type;
-	d.format = report->format;
-	d.trace = report->trace;
-	d.describe = report->describe;
-	d.arg = (char *)"of the kind";
-	return rt_kind_register(&d);
+	return kind_make(.name = name, .layout = report->layout,
+			 .type = report->type, .format = report->format,
+			 .trace = report->trace, .describe = report->describe,
+			 .arg = (char *)"of the kind");
 }
 
 static void miss_a_child(void)

@@ -129,12 +129,6 @@ static int start(void)
 
 static const rt_value_format low_tag = RT_FORMAT_LOW_TAG(7, 1);
 
-static void tell_nothing(rt_tracer *t, void *arg)
-{
-	(void)t;
-	(void)arg;
-}
-
 static long call_handle_new(void *obj)
 {
 	rt_handle *h = rt_handle_new(obj);
@@ -527,8 +521,7 @@ static void run_doors(enum place place)
 	DOOR(ALLOCATES, call_heap_list(-1));
 	DOOR(ANYWHERE(NOTHING), call_heap_list(-2));
 	DOOR(ANYWHERE(NOTHING), call_heap_list(RT_KIND_MAX));
-	DOOR(ANYWHERE(NOTHING),
-	     some(rt_heap_list(RT_WORDS, NULL, NULL, NULL)));
+	DOOR(ANYWHERE(NOTHING), some(rt_heap_list(RT_WORDS, NULL, NULL, NULL)));
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_blocking_enter(), rt_blocking_leave));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_ESTATE, NOT_HERE, RT_ESTATE),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/base/base.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 GROUP(arrays, .timeout = 60);
 
@@ -97,16 +97,13 @@ GROUP(aligned, .timeout = 120);
 TEST(every_alignment_of_every_size, .n = 3)
 {
 	rt_config c = heap_config(HEAP_QUIET);
-	rt_kind_desc d;
 	int kind[3] = {RT_NOSCAN, RT_WORDS, 0};
 
 	c.align8 = _i == 1;
 	c.guard_small = c.guard_large = _i == 2;
 	heap_start(c);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.number = RT_KIND_ANY_ALIGN8;
-	kind[2] = rt_kind_register(&d);
+	kind[2] =
+	    kind_make(.layout = RT_LAYOUT_WORDS, .number = RT_KIND_ANY_ALIGN8);
 	for (size_t align = 8; align <= 2 << 20; align *= 2)
 		for (size_t n = 1; n < 3 << 20; n = n * 5 / 2 + 3)
 			for (int k = 0; k < 3; k++) {

@@ -8,7 +8,7 @@
 #include "runtime/os/sysmem.h"
 #include "runtime/world/proc.h"
 #include "test/harness/await.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 enum { DEEPEST = RT_NOGC_NONE - 1 };
@@ -179,11 +179,7 @@ static void register_drops(void)
 
 static int register_kind(void)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	return rt_kind_register(&d);
+	return kind_make(.layout = RT_LAYOUT_WORDS);
 }
 
 GROUP(refusals, .timeout = 60);
@@ -258,11 +254,6 @@ TEST(destructors_wait_for_the_end)
 }
 
 static rt_roots_fn tell_nothing;
-static void tell_nothing(rt_tracer *t, void *arg)
-{
-	(void)t, (void)arg;
-}
-
 // What neither blocks nor polls works as it does outside.
 TEST(everything_else_works)
 {

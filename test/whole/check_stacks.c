@@ -10,7 +10,7 @@
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/fiber.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
@@ -202,12 +202,7 @@ TEST(an_exact_stack_has_references_only, .n = 2)
 
 static int base_kind(void)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_BASE;
-	return rt_kind_register(&d);
+	return kind_make(.layout = RT_LAYOUT_WORDS, .flags = RT_KIND_BASE);
 }
 
 // Stacks that grow up count as ranges: there a word beyond the first 16 bytes
@@ -460,14 +455,8 @@ static void trace_owner(rt_tracer *t, void *obj, size_t size, void *arg)
 
 static int owner_kind(uint32_t flags)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = trace_owner;
-	d.flags = flags;
-	d.name = "owner";
-	return rt_kind_register(&d);
+	return kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_owner,
+			 .flags = flags, .name = "owner");
 }
 
 static struct owner **root; // one word

@@ -95,11 +95,6 @@ void expect_no_lines(void)
 	ck_assert_msg(n == 0, "%u: %s", n, said[0]);
 }
 
-void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
-
 void tell_first(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
@@ -345,7 +340,7 @@ GROUP(words, .setup = start, .timeout = 60);
 // Tags in the low bits, and addresses inside an object, lead to it.
 TEST(any_pointer_into_an_object_counts)
 {
-	int kind = add_kind(traced("k", tell_nothing));
+	int kind = add_kind(traced("k", trace_nothing));
 
 	root[0] = make(kind, 64);
 	root[1] = (uintptr_t *)rt_alloc(100);
@@ -396,10 +391,10 @@ TEST(what_is_told_may_be_anywhere)
 
 TEST(an_inner_pointer_does_not_lead_to_a_kind_with_base)
 {
-	rt_kind_desc d = traced("base", tell_nothing);
+	rt_kind_desc d = traced("base", trace_nothing);
 
 	d.flags = RT_KIND_BASE;
-	root[0] = make(add_kind(traced("k", tell_nothing)), 32);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 32);
 	root[1] = make(add_kind(d), 64);
 	root[0][1] = (uintptr_t)root[1] + 16;
 	expect_no_lines();
@@ -489,7 +484,7 @@ TEST(the_class_of_a_target_may_be_gone)
 	d.layout = RT_LAYOUT_HEADER;
 	d.header_mask = UINT64_MAX;
 	d.type_offset = 8;
-	root[0] = make(add_kind(traced("k", tell_nothing)), 32);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 32);
 	root[1] = make(add_kind(d), 32);
 	root[2] = class = rt_alloc(100000);
 	class[1] = (uintptr_t)&none;
@@ -507,11 +502,6 @@ TEST(the_class_of_a_target_may_be_gone)
 
 // ---- destructors ----
 
-static void drop_nothing(void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)size, (void)arg;
-}
-
 static const size_t dropped_sizes[] = {24, 48, 40000};
 
 // What nothing else reaches is dead, even if it stays for its destructor.  A
@@ -524,7 +514,7 @@ TEST(objects_that_wait_for_destructors_are_lost, .n = 3)
 	d.flags = RT_KIND_DROP;
 	d.drop = drop_nothing;
 	kind = add_kind(d);
-	root[0] = make(add_kind(traced("k", tell_nothing)), 32);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 32);
 	root[1] = make(kind, dropped_sizes[_i]);
 	root[0][1] = (uintptr_t)root[1] + 16;
 	root[1][1] = leaf();
@@ -629,8 +619,9 @@ TEST(the_last_name_before_the_word_is_given)
 TEST(objects_are_described)
 {
 	static char name[200];
-	rt_type type = RT_TYPE_INIT(32, 0, NULL, 0, 0, NULL, NULL, tell_nothing,
-				    NULL, describe_type, NULL, name, 0);
+	rt_type type =
+	    RT_TYPE_INIT(32, 0, NULL, 0, 0, NULL, NULL, trace_nothing, NULL,
+			 describe_type, NULL, name, 0);
 	rt_kind_desc d;
 	char ys[81];
 
@@ -660,7 +651,7 @@ TEST(objects_are_described)
 
 TEST(a_site_is_reported_once_and_when_its_target_is_lost)
 {
-	int kind = add_kind(traced("k", tell_nothing));
+	int kind = add_kind(traced("k", trace_nothing));
 
 	root[0] = make(kind, 32);
 	root[1] = make(kind, 32);
@@ -725,7 +716,7 @@ TEST(words_may_change_while_they_are_looked_at)
 
 TEST(a_kind_that_is_registered_anew_counts_as_new)
 {
-	rt_kind_desc d = traced("k", tell_nothing);
+	rt_kind_desc d = traced("k", trace_nothing);
 
 	d.number = RT_KIND_FIRST;
 	for (unsigned i = 0; i < 3; i++) {
@@ -772,7 +763,7 @@ TEST(a_collection_reports_64)
 {
 	unsigned n, total = 0;
 
-	root[0] = make(add_kind(traced("k", tell_nothing)), 200 * 8);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 200 * 8);
 	for (unsigned i = 0; i < 200; i++) {
 		root[0][i] = leaf();
 		if (i % 4 != 0)

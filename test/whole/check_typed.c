@@ -10,7 +10,7 @@
 #include "runtime/os/settings.h"
 #include "gc/mark/grey.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 static const uint64_t bit_0[] = {1}, bits_5[] = {5}, bit_1[] = {2};
@@ -139,11 +139,6 @@ TEST(no_other_function_allocates_typed_objects)
 	}
 }
 
-static void nothing(rt_tracer *t, void *obj, size_t size, void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
-
 static const rt_value_format plain = RT_FORMAT_PLAIN;
 static const rt_value_format tagged = RT_FORMAT_LOW_TAG(7, 1);
 static const rt_value_format pair = RT_FORMAT_PAIR(1, 1);
@@ -158,7 +153,7 @@ static const rt_value_format pair = RT_FORMAT_PAIR(1, 1);
 	X(y.tail_size = 12)                                                    \
 	X(y.tail_ptrdata = 16)                                                 \
 	X(y.tail_bitmap = NULL)                                                \
-	X(y.trace = nothing)                                                   \
+	X(y.trace = trace_nothing)                                             \
 	X(y.format = &tagged)                                                  \
 	X(y.format = &pair)                                                    \
 	X(y.align = 4)                                                         \

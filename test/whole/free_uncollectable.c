@@ -1,7 +1,7 @@
 // Uncollectable objects.
 #include <rt/rt.h>
 
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 GROUP(uncollectable, .timeout = 60);
 
@@ -38,12 +38,8 @@ TEST(an_uncollectable_object_lives_until_it_is_freed, .n = 2)
 
 TEST(other_kinds_cannot_be_uncollectable)
 {
-	rt_kind_desc d;
-
 	heap_begin();
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_FIRST);
+	ck_assert_int_eq(kind_make(.layout = RT_LAYOUT_WORDS), RT_KIND_FIRST);
 	for (int kind = -30; kind < 300; kind++)
 		if (kind != RT_NOSCAN && kind != RT_WORDS)
 			ck_assert_ptr_null(rt_alloc_uncollectable(kind, 64));

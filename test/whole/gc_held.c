@@ -1,5 +1,6 @@
 // Words just past the end of an object, and objects that nothing leads to any
 // more.
+#include "test/harness/kind.h"
 #include "test/whole/gc.h"
 
 #include <semaphore.h>
@@ -136,12 +137,10 @@ TEST(end_on_a_stack_keeps_an_object_of_24_bytes)
 {
 	static const unsigned from_end[] = {1, 2, 3, 170, 171, 341};
 	static uintptr_t slot[8192 / 8];
-	rt_kind_desc d;
 
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.number = RT_KIND_ALIGN8_FIRST;
-	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_ALIGN8_FIRST);
+	ck_assert_int_eq(kind_make(.layout = RT_LAYOUT_WORDS,
+				   .number = RT_KIND_ALIGN8_FIRST),
+			 RT_KIND_ALIGN8_FIRST);
 	for (unsigned i = 0; i < RT_ARRAY_LEN(from_end); i++) {
 		unsigned n = fill_span(RT_KIND_ALIGN8_FIRST, 3, slot);
 

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "test/harness/kind.h"
+
 static inline rt_kind_desc words_kind(int number)
 {
 	rt_kind_desc d;
@@ -40,12 +42,6 @@ static const rt_type good_type = {
     .format = &plain,
 };
 static const rt_type *const type_table[] = {&good_type, NULL};
-
-static inline void trace_nothing(rt_tracer *t, void *obj, size_t size,
-				 void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
 
 static inline rt_kind_desc good_desc(int layout)
 {

@@ -7,7 +7,7 @@
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 enum { CHILD_SECONDS = 60 }; // a child that takes longer hangs
 
@@ -15,12 +15,7 @@ static uintptr_t *root;
 
 static int add_words(int number)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.number = number;
-	return rt_kind_register(&d);
+	return kind_make(.layout = RT_LAYOUT_WORDS, .number = number);
 }
 
 static void begin(void)

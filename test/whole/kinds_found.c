@@ -3,7 +3,7 @@
 
 #include "gc/mark/work.h"
 #include "test/harness/death.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 static void *root[2];
 static unsigned calls;
@@ -19,14 +19,8 @@ static void trace_late(rt_tracer *t, void *obj, size_t size, void *arg)
 
 static int add_layout(int number, int layout, rt_trace_fn *trace)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.name = "late";
-	d.layout = layout;
-	d.trace = trace;
-	d.number = number;
-	return rt_kind_register(&d);
+	return kind_make(.name = "late", .layout = layout, .trace = trace,
+			 .number = number);
 }
 
 static int add_kind(int number, rt_trace_fn *trace)
@@ -174,16 +168,13 @@ static const rt_type one_word = {
 // has no references.
 TEST(a_header_may_be_the_last_word)
 {
-	rt_kind_desc d;
-
 	start(false);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_HEADER;
-	d.number = RT_KIND_ALIGN8_FIRST;
-	d.header_offset = 16;
-	d.header_mask = UINT64_MAX;
-	d.type_offset = RT_TYPE_IS_HEADER;
-	ck_assert_int_eq(rt_kind_register(&d), RT_KIND_ALIGN8_FIRST);
+	ck_assert_int_eq(kind_make(.layout = RT_LAYOUT_HEADER,
+				   .number = RT_KIND_ALIGN8_FIRST,
+				   .header_offset = 16,
+				   .header_mask = UINT64_MAX,
+				   .type_offset = RT_TYPE_IS_HEADER),
+			 RT_KIND_ALIGN8_FIRST);
 	for (size_t n = 8; n <= 48; n += 8) {
 		void **p = root[0] = rt_alloc_kind(RT_KIND_ALIGN8_FIRST, n);
 

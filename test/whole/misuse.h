@@ -2,7 +2,7 @@
 #ifndef TEST_WHOLE_MISUSE_H
 #define TEST_WHOLE_MISUSE_H
 
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 // An answer is the int result; for a pointer or a size SOME or NOTHING.

@@ -1,15 +1,11 @@
 // Flags of kinds: each bit by itself, and all three, with each layout.
 #include "test/whole/misuse.h"
 
-static void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
-
 static const rt_type plain = RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, NULL,
 					  NULL, NULL, NULL, "plain", 0);
-static const rt_type traced = RT_TYPE_INIT(
-    16, 0, NULL, 0, 0, NULL, NULL, tell_nothing, NULL, NULL, NULL, "traced", 0);
+static const rt_type traced =
+    RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, trace_nothing, NULL, NULL, NULL,
+		 "traced", 0);
 static const rt_type *const table[] = {&plain};
 
 // A layout, and whether a trace callback may run for it.
@@ -45,7 +41,7 @@ static int answer_with(const struct layout_case *c, uint32_t flags,
 		d.ntypes = 1;
 	}
 	if (c->layout == RT_LAYOUT_TRACE)
-		d.trace = tell_nothing;
+		d.trace = trace_nothing;
 	kind = rt_kind_register(&d);
 	return kind > 0 ? rt_kind_unregister(kind) : kind;
 }
@@ -53,13 +49,6 @@ static int answer_with(const struct layout_case *c, uint32_t flags,
 static int answer(const struct layout_case *c, uint32_t flags)
 {
 	return answer_with(c, flags, NULL);
-}
-
-static void drop_nothing(void *obj, size_t size, void *arg)
-{
-	(void)obj;
-	(void)size;
-	(void)arg;
 }
 
 // A kind drops if its own destructor or one of a type may run.

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 
 enum { ROOTS = 256, LINES = 300 };
 
@@ -26,8 +26,7 @@ void start(void);
 rt_kind_desc traced(const char *name, rt_trace_fn *trace);
 int add_kind(rt_kind_desc d);
 
-// tell_nothing and tell_first are callbacks.
-void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg);
+// tell_first is a callback.
 void tell_first(rt_tracer *t, void *obj, size_t size, void *arg);
 
 uintptr_t *make(int kind, size_t n);

@@ -49,7 +49,7 @@ GROUP(owned, .setup = start, .timeout = 60);
 // as a word, as a value and in a register.
 TEST(what_an_owned_stack_tells_is_told, .n = 4)
 {
-	rt_kind_desc k = traced("inner", tell_nothing);
+	rt_kind_desc k = traced("inner", trace_nothing);
 	rt_stack_desc d = words_desc();
 	uintptr_t *target;
 	struct owner *o;

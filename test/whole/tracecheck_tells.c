@@ -29,7 +29,7 @@ TEST(without_a_handler_it_is_on_stderr)
 {
 	unsigned lines = 0;
 
-	root[0] = make(add_kind(traced("k", tell_nothing)), 32);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 32);
 	root[0][1] = leaf();
 	root[0][2] = leaf();
 	ck_assert_int_eq(death_status(report_to_stderr), 0);
@@ -58,7 +58,7 @@ static void collect_inside(const char *text, void *arg)
 
 TEST(a_handler_may_collect)
 {
-	root[0] = make(add_kind(traced("k", tell_nothing)), 64);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 64);
 	root[0][1] = leaf();
 	root[0][2] = leaf();
 	ck_assert_int_eq(rt_set_warn_handler(collect_inside, said), RT_OK);
@@ -83,7 +83,7 @@ static void detach_inside(const char *text, void *arg)
 // The rest waits for a thread that is attached.
 TEST(a_handler_may_detach, .n = 2)
 {
-	rt_kind_desc d = traced("k", tell_nothing);
+	rt_kind_desc d = traced("k", trace_nothing);
 
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	{
@@ -130,7 +130,7 @@ TEST(a_handler_may_end_its_thread)
 {
 	pthread_t thread;
 
-	root[0] = make(add_kind(traced("k", tell_nothing)), 64);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 64);
 	root[0][1] = leaf();
 	root[0][2] = leaf();
 	ck_assert_int_eq(rt_set_warn_handler(exit_inside, said), RT_OK);
@@ -156,7 +156,7 @@ TEST(a_stack_may_tell)
 		c.heap_headroom = 0;
 		start_as(c);
 	}
-	root[0] = make(add_kind(traced("k", tell_nothing)), 64);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 64);
 	root[0][1] = leaf();
 	for (unsigned i = 0; i < 1000 && nsaid == 0; i++)
 		ck_assert_ptr_nonnull(rt_stack_alloc(64 << 10));
@@ -187,7 +187,7 @@ static void fork_inside(const char *text, void *arg)
 
 TEST(a_handler_may_fork)
 {
-	root[0] = make(add_kind(traced("k", tell_nothing)), 64);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 64);
 	root[0][1] = leaf();
 	root[0][2] = leaf();
 	ck_assert_int_eq(rt_set_warn_handler(fork_inside, said), RT_OK);
@@ -226,7 +226,7 @@ TEST(threads_tell_each_line_once)
 	pthread_t thread[3];
 
 	ck_assert_int_eq(rt_set_warn_handler(count_line, said), RT_OK);
-	root[0] = make(add_kind(traced("k", tell_nothing)), 100 * 8);
+	root[0] = make(add_kind(traced("k", trace_nothing)), 100 * 8);
 	for (unsigned i = 0; i < 100; i++) {
 		root[1 + i] = (uintptr_t *)leaf();
 		root[0][i] = (uintptr_t)root[1 + i];
@@ -294,7 +294,7 @@ TEST(each_number_of_words_has_room, .n = 4)
 {
 	unsigned n = TARGETS_FEW - 1 + (unsigned)_i;
 	uintptr_t *p =
-	    make(add_kind(traced("row", tell_nothing)), n * sizeof *p);
+	    make(add_kind(traced("row", trace_nothing)), n * sizeof *p);
 
 	root[0] = p;
 	for (unsigned i = 0; i < n; i++)
@@ -319,7 +319,7 @@ TEST(a_large_object_is_looked_at)
 // If memory is refused, the report says so, and nothing is made up.
 TEST(without_memory_it_says_so)
 {
-	rt_trace_fn *trace[2] = {tell_nothing, tell_first};
+	rt_trace_fn *trace[2] = {trace_nothing, tell_first};
 	uintptr_t large;
 
 	for (unsigned i = 0; i < 2; i++)
@@ -327,7 +327,7 @@ TEST(without_memory_it_says_so)
 	for (unsigned i = 0; i < 1000; i++)
 		root[0][i] = leaf();
 	large = root[0][999];
-	root[2] = make(add_kind(traced("small", tell_nothing)), 32);
+	root[2] = make(add_kind(traced("small", trace_nothing)), 32);
 	root[2][1] = leaf();
 	fault_fail(OSCALL_MAP, 1, UINT64_MAX, ENOMEM);
 	ck_assert_uint_eq(report(), 2);
