@@ -44,6 +44,12 @@ static inline void hand_end(struct hand *h)
 	join_thread(h->thread);
 }
 
+static inline void hand_run(struct hand *h, void (*fn)(void))
+{
+	hand_start(h, fn);
+	hand_end(h);
+}
+
 // await_held waits until a thread is held at a point.
 static inline void await_held(enum schedpoint at)
 {
@@ -64,6 +70,14 @@ static inline void hold_at(enum schedpoint at, struct hand *h, void (*fn)(void))
 	schedpoint_hold(at);
 	hand_start(h, fn);
 	await_held(at);
+}
+
+// pass_at starts a hand and returns when it has come to a point, where it does
+// not stay.
+static inline void pass_at(enum schedpoint at, struct hand *h, void (*fn)(void))
+{
+	hold_at(at, h, fn);
+	schedpoint_release(at);
 }
 
 // move_on makes the thread at one point continue to the next.

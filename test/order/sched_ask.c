@@ -4,8 +4,8 @@
 
 #include "gc/cycle/ask.h"
 #include "runtime/world/stw.h"
-#include "test/harness/heap.h"
-#include "test/order/sched.h"
+#include "test/harness/kind.h"
+#include "test/order/host.h"
 #include "test/harness/process.h"
 
 static struct hand first, second, third, fourth, stopper;
@@ -16,15 +16,18 @@ static void begin(void)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.max_heap = 64 << 20;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	heap_start(c);
+}
+
+static void begin_blocked(void)
+{
+	begin();
+	host_block();
 }
 
 static void collect(void)
 {
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_collect();
 	atomic_u32_add_release(&collected, 1);
 }
 
@@ -37,15 +40,13 @@ static uint64_t collections(void)
 static void lead_waits(void)
 {
 	stw_acquire(NULL);
-	hold_at(SCHED_SEMA_ACQUIRE, &first, collect);
-	schedpoint_release(SCHED_SEMA_ACQUIRE);
+	pass_at(SCHED_SEMA_ACQUIRE, &first, collect);
 }
 
 // asks starts a hand and returns when it has asked, and sleeps or soon will.
 static void asks(struct hand *h, void (*fn)(void))
 {
-	hold_at(SCHED_ASK_WAIT, h, fn);
-	schedpoint_release(SCHED_ASK_WAIT);
+	pass_at(SCHED_ASK_WAIT, h, fn);
 }
 
 static void await_passed(enum schedpoint at, uint64_t n)
@@ -59,7 +60,7 @@ static void await_passed(enum schedpoint at, uint64_t n)
 	}
 }
 
-GROUP(ask, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+GROUP(ask, .setup = begin_blocked, .timeout = 2 * AWAIT_SECONDS);
 
 // ask TWO_LEAD, NOT_QUEUED: threads that ask before the stop share its
 // collection, and the leader alone takes the right to stop.
@@ -119,56 +120,7 @@ TEST(a_woken_thread_wakes_others_in_a_stop)
 // ---- what a thread was given ----
 
 static size_t size;
-
-// make uses up what the heap has left; a collection provides its last object.
-static void make(void)
-{
-	char *made = NULL;
-
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	while (collections() == 0)
-		made = rt_alloc_noscan(size);
-	ck_assert(rt_is_heap(made));
-	ck_assert(heap_is_zero(made, size));
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
-// The stacks that take_stacks took.
-static struct {
-	size_t size;
-	atomic_u32 n;
-	void *stack[64];
-} stacks;
-
-// take_stacks uses up what the heap has left; a collection provides its last
-// stack.
-static void take_stacks(void)
-{
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	while (collections() == 0) {
-		uint32_t n = atomic_u32_load_relaxed(&stacks.n);
-
-		ck_assert_uint_lt(n, RT_ARRAY_LEN(stacks.stack));
-		stacks.stack[n] = rt_stack_alloc(stacks.size);
-		ck_assert_ptr_nonnull(stacks.stack[n]);
-		atomic_u32_store_release(&stacks.n, n + 1);
-	}
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
-// no_stack_is_left frees the known stacks.  It returns true if there are no
-// others.
-static bool no_stack_is_left(void)
-{
-	uint32_t n = atomic_u32_load_acquire(&stacks.n);
-	rt_memstats m;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (rt_stack_free(stacks.stack[i], stacks.size) != RT_OK)
-			return false;
-	return rt_free_os_memory() == RT_OK &&
-	       rt_read_memstats_live(&m) == RT_OK && m.stack_inuse == 0;
-}
+static int dropping;
 
 static void fill_but_sixteen_pages(void)
 {
@@ -179,61 +131,111 @@ static void fill_but_sixteen_pages(void)
 	ck_assert_uint_eq(collections(), 0);
 }
 
-static const size_t stack_sizes[] = {8192, 64 << 10};
-
-// A stack that the leader took for a thread that does not run again before a
-// fork: the child does not have the thread, and the stack is free there.
-TEST(a_stack_that_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(stack_sizes))
+// give starts a hand that uses up what the heap has left.  It returns when the
+// leader has taken for it what a collection provided.  The hand is held before
+// it has that.
+static void give(void (*fn)(void))
 {
-	pid_t child;
-
-	stacks.size = stack_sizes[_i];
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
 	fill_but_sixteen_pages();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	lead_waits();
 	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
-	asks(&second, take_stacks);
+	asks(&second, fn);
 	stw_release();
 	await_held(SCHED_ASK_WAIT_WOKEN);
 	hand_end(&first);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	child = fork();
-	if (child == 0)
-		_exit(no_stack_is_left() ? EXIT_SUCCESS : EXIT_FAILURE);
-	process_join(child);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	ck_assert(no_stack_is_left());
+	host_unblock();
 }
 
-// The uncollectable objects that take_kept took.
-static struct {
-	size_t size; // of each, as rt_size says
-	uint32_t n;
-	void *object[4096];
-} kept;
+static void end_given(void)
+{
+	host_block();
+	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+	host_unblock();
+}
 
-// take_kept uses up what the heap has left; a collection provides its last
-// object.
+// The hands below stop when a collection has provided something.
+
+static void make(void)
+{
+	char *made = NULL;
+
+	host_attach();
+	while (collections() == 0)
+		made = rt_alloc_noscan(size);
+	ck_assert(rt_is_heap(made));
+	ck_assert(heap_is_zero(made, size));
+	host_detach();
+}
+
+// What is provided is an object when the allocation returns.
+static void make_dropping(void)
+{
+	void *made = NULL;
+
+	host_attach();
+	while (collections() == 0)
+		made = rt_alloc_kind(dropping, size);
+	ck_assert(rt_is_heap(made));
+	host_detach();
+}
+
+// What take_stacks or take_kept took, of a size.
+static struct {
+	size_t size;
+	atomic_u32 n;
+	void *at[4096];
+} taken;
+
+static void take_all(void *(*fn)(size_t))
+{
+	host_attach();
+	while (collections() == 0) {
+		uint32_t n = atomic_u32_load_relaxed(&taken.n);
+
+		ck_assert_uint_lt(n, RT_ARRAY_LEN(taken.at));
+		taken.at[n] = fn(taken.size);
+		ck_assert_ptr_nonnull(taken.at[n]);
+		atomic_u32_store_release(&taken.n, n + 1);
+	}
+	host_detach();
+}
+
+static void take_stacks(void)
+{
+	take_all(rt_stack_alloc);
+}
+
+static void *keep(size_t n)
+{
+	return rt_alloc_uncollectable(RT_NOSCAN, n);
+}
+
 static void take_kept(void)
 {
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	while (collections() == 0) {
-		void *p = rt_alloc_uncollectable(RT_NOSCAN, kept.size);
+	take_all(keep);
+}
 
-		ck_assert_uint_lt(kept.n, RT_ARRAY_LEN(kept.object));
-		ck_assert_ptr_nonnull(p);
-		kept.object[kept.n++] = p;
-	}
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+GROUP(given, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
+// no_stack_is_left frees the known stacks.  It returns true if there are no
+// others.
+static bool no_stack_is_left(void)
+{
+	uint32_t n = atomic_u32_load_acquire(&taken.n);
+	rt_memstats m;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (rt_stack_free(taken.at[i], taken.size) != RT_OK)
+			return false;
+	return rt_free_os_memory() == RT_OK &&
+	       rt_read_memstats_live(&m) == RT_OK && m.stack_inuse == 0;
 }
 
 static int find_kept(void *obj, size_t n, int kind, void *found)
 {
 	(void)obj, (void)kind;
-	*(bool *)found |= n == kept.size;
+	*(bool *)found |= n == taken.size;
 	return 0;
 }
 
@@ -241,42 +243,44 @@ static int find_kept(void *obj, size_t n, int kind, void *found)
 // others after a collection.
 static bool nothing_is_kept(void)
 {
+	uint32_t n = atomic_u32_load_acquire(&taken.n);
 	bool found = false;
 
-	for (uint32_t i = 0; i < kept.n; i++)
-		if (rt_free(kept.object[i]) != RT_OK)
+	for (uint32_t i = 0; i < n; i++)
+		if (rt_free(taken.at[i]) != RT_OK)
 			return false;
 	return rt_gc() == RT_OK && rt_heap_walk(find_kept, &found) == RT_OK &&
 	       !found;
 }
 
-static const size_t kept_sizes[] = {48, 6144, 40960};
+static const struct {
+	void (*take)(void);
+	bool (*nothing_is_left)(void);
+	size_t size; // of an object, as rt_size says
+} takings[] = {
+    {take_stacks, no_stack_is_left, 8192},
+    {take_stacks, no_stack_is_left, 64 << 10},
+    {take_kept, nothing_is_kept, 48},
+    {take_kept, nothing_is_kept, 6144},
+    {take_kept, nothing_is_kept, 40960},
+};
 
-// The same for an object that is not collected.
-TEST(a_kept_object_that_was_given_is_freed_in_a_child,
-     .n = RT_ARRAY_LEN(kept_sizes))
+// The leader took a stack, or an object that is not collected, for a thread
+// that does not run again before a fork.  The child does not have the thread,
+// and what was taken is free there.
+TEST(what_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(takings))
 {
 	pid_t child;
 
-	kept.size = kept_sizes[_i];
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	fill_but_sixteen_pages();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	lead_waits();
-	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
-	asks(&second, take_kept);
-	stw_release();
-	await_held(SCHED_ASK_WAIT_WOKEN);
-	hand_end(&first);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	taken.size = takings[_i].size;
+	give(takings[_i].take);
 	child = fork();
 	if (child == 0)
-		_exit(nothing_is_kept() ? EXIT_SUCCESS : EXIT_FAILURE);
+		_exit(takings[_i].nothing_is_left() ? EXIT_SUCCESS
+						    : EXIT_FAILURE);
 	process_join(child);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	ck_assert(nothing_is_kept());
+	end_given();
+	ck_assert(takings[_i].nothing_is_left());
 }
 
 static const size_t sizes[] = {48, 5, 6000, 40000, 1 << 20};
@@ -286,69 +290,23 @@ static const size_t sizes[] = {48, 5, 6000, 40000, 1 << 20};
 TEST(what_was_given_outlasts_the_next_collection, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	fill_but_sixteen_pages();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	lead_waits();
-	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
-	asks(&second, make);
-	stw_release();
-	await_held(SCHED_ASK_WAIT_WOKEN);
-	hand_end(&first);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	give(make);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(rt_gc(), RT_OK);
 		for (size_t n = 0; n < (4 << 20) / size; n++)
 			memset(rt_alloc_noscan(size), 0xff, size);
 	}
 	heap_live();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-}
-
-static int dropping;
-
-static void drop_nothing(void *obj, size_t n, void *arg)
-{
-	(void)obj, (void)n, (void)arg;
-}
-
-// make_dropping uses up what the heap has left.  What a collection provides is
-// an object when the allocation returns.
-static void make_dropping(void)
-{
-	void *made = NULL;
-
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	while (collections() == 0)
-		made = rt_alloc_kind(dropping, size);
-	ck_assert(rt_is_heap(made));
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	end_given();
 }
 
 // The same while rt_drop_now drops all objects of the kind.
 TEST(what_was_given_is_not_dropped, .n = RT_ARRAY_LEN(sizes))
 {
-	rt_kind_desc d;
-
 	size = sizes[_i];
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_DROP;
-	d.drop = drop_nothing;
-	dropping = rt_kind_register(&d);
-	ck_assert_int_gt(dropping, 0);
-	fill_but_sixteen_pages();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	lead_waits();
-	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
-	asks(&second, make_dropping);
-	stw_release();
-	await_held(SCHED_ASK_WAIT_WOKEN);
-	hand_end(&first);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	dropping = kind_make(.layout = RT_LAYOUT_WORDS, .flags = RT_KIND_DROP,
+			     .drop = drop_nothing);
+	give(make_dropping);
 	ck_assert_int_eq(rt_drop_now(dropping, NULL, NULL), RT_OK);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	let_end(SCHED_ASK_WAIT_WOKEN, &second);
+	end_given();
 }

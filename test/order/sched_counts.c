@@ -128,7 +128,7 @@ TEST(helpers_that_are_there_are_not_made)
 	c.gc_percent = -1;
 	c.max_procs = 2;
 	c.gc_threads = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	schedpoint_watch();
 	for (int i = 0; i < 3; i++) {
 		worker_provide(proc_self(), true);

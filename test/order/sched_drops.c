@@ -6,7 +6,8 @@
 #include "gc/host/finalize.h"
 #include "gc/host/supply.h"
 #include "gc/mark/drops.h"
-#include "test/order/sched.h"
+#include "test/harness/warned.h"
+#include "test/order/host.h"
 #include "test/whole/drop.h"
 #include "test/whole/fork.h"
 
@@ -17,40 +18,8 @@ static void **root;
 
 static void begin_held(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	c.clobberfree = 1;
-	begin_drops(c);
+	begin_checked();
 	root = (void **)heap_table(2 * OBJECTS, 0);
-}
-
-static void attach(void)
-{
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-}
-
-static void detach(void)
-{
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
-// leave and come back: the test's own thread does not run.
-static void leave(void)
-{
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-}
-
-static void come_back(void)
-{
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-}
-
-static void collect_once(void)
-{
-	attach();
-	gc();
-	detach();
 }
 
 // ---- what runs destructors ----
@@ -63,22 +32,16 @@ static void (*runs[2])(void); // either
 
 static void run_all(void)
 {
-	attach();
+	host_attach();
 	ran = rt_run_finalizers(0);
-	detach();
+	host_detach();
 }
 
 static void drop_picked(void)
 {
-	attach();
+	host_attach();
 	answer = rt_drop_now(picked_kind, picks, NULL);
-	detach();
-}
-
-static int pick_none(const void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)size, (void)arg;
-	return 0;
+	host_detach();
 }
 
 static int pick_low(const void *obj, size_t size, void *arg)
@@ -96,18 +59,14 @@ static void begin_runs(void)
 	picks = NULL;
 }
 
-// asks_to_stop starts a hand that has asked all threads to stop, and does not
-// wait for them yet.
-static void asks_to_stop(struct hand *h, void (*fn)(void))
+// stops_into makes a hand ask all threads to stop while the first one is held
+// at a point.  Then both end.
+static void stops_into(enum schedpoint at, void (*fn)(void))
 {
-	hold_at(SCHED_PROC_STOP_ALL_ASKED, h, fn);
-	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
-}
-
-static void each_dropped_once(size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	pass_at(SCHED_PROC_STOP_ALL_ASKED, &second, fn);
+	let_end(at, &first);
+	hand_end(&second);
+	host_unblock();
 }
 
 // ---- look-ups ----
@@ -147,7 +106,7 @@ TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
 					       SCHED_DEADBITS_MOVE_COUNTED};
 
 	waits_in_batch();
-	leave();
+	host_block();
 	hold_at(look[_i / 3], &first, look_up);
 	if (_i % 3 < 2) {
 		hold_at(move[_i % 3], &second, drop_picked);
@@ -155,13 +114,12 @@ TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
 		let_end(look[_i / 3], &first);
 		let_end(move[_i % 3], &second);
 	} else {
-		hand_start(&second, drop_picked);
-		hand_end(&second);
+		hand_run(&second, drop_picked);
 		let_end(look[_i / 3], &first);
 	}
 	ck_assert_int_eq(found, 0);
 	ck_assert_int_eq(answer, RT_OK);
-	come_back();
+	host_unblock();
 	ck_assert_uint_eq(rt_run_finalizers(0), 2);
 	each_dropped_once(3);
 	heap_healthy();
@@ -171,17 +129,16 @@ TEST(an_object_that_changes_its_turn_is_dead, .n = 6)
 TEST(an_object_that_changes_its_turn_twice_is_dead)
 {
 	waits_in_batch();
-	leave();
+	host_block();
 	hold_at(SCHED_DEADBITS_TEST_ONE, &first, look_up);
-	hand_start(&second, drop_picked);
-	hand_end(&second);
+	hand_run(&second, drop_picked);
 	move_on(SCHED_DEADBITS_TEST_ONE, SCHED_DEADBITS_TEST_BOTH);
-	come_back();
+	host_unblock();
 	ck_assert_uint_eq(rt_run_finalizers(1), 1);
 	ck_assert_int_eq(rt_drop_now(kind, pick_none, NULL), RT_OK);
-	leave();
+	host_block();
 	let_end(SCHED_DEADBITS_TEST_BOTH, &first);
-	come_back();
+	host_unblock();
 	ck_assert_int_eq(found, 0);
 	ck_assert_uint_eq(rt_run_finalizers(0), 1);
 	each_dropped_once(3);
@@ -202,12 +159,12 @@ TEST(a_slot_is_free_before_it_counts_as_no_dead_one, .n = 4)
 	root[0] = NULL;
 	if (_i % 2 == 0)
 		gc();
-	leave();
-	hold_at(at, &first, _i % 2 == 0 ? run_all : collect_once);
+	host_block();
+	hold_at(at, &first, _i % 2 == 0 ? run_all : host_collect);
 	ck_assert_int_eq(rt_is_heap(looked_up), 0);
 	let_end(at, &first);
 	ck_assert_int_eq(rt_is_heap(looked_up), 0);
-	come_back();
+	host_unblock();
 	each_dropped_once(1);
 	ck_assert_uint_eq(heap_live(), 0);
 	heap_healthy();
@@ -227,7 +184,7 @@ TEST(one_of_two_threads_runs_destructors, .n = 4)
 	for (size_t i = 0; i < OBJECTS; i++)
 		make(i);
 	gc();
-	leave();
+	host_block();
 	hold_at(SCHED_DROPS_ACQUIRE, &first, runs[_i % 2]);
 	hold_at(at, &second, runs[_i / 2]);
 	let_end(SCHED_DROPS_ACQUIRE, &first);
@@ -241,7 +198,7 @@ TEST(one_of_two_threads_runs_destructors, .n = 4)
 		ck_assert_uint_eq(ran, OBJECTS);
 	else
 		ck_assert_int_eq(answer, RT_OK);
-	come_back();
+	host_unblock();
 	each_dropped_once(OBJECTS);
 	heap_healthy();
 }
@@ -252,15 +209,15 @@ TEST(destructors_run_until_the_thread_says_so, .n = 2)
 	for (size_t i = 0; i < OBJECTS; i++)
 		make(i);
 	gc();
-	leave();
+	host_block();
 	hold_at(SCHED_DROPS_RELEASE, &first, runs[_i]);
-	come_back();
+	host_unblock();
 	make(OBJECTS);
 	ck_assert_uint_eq(rt_run_finalizers(0), 0);
 	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_EBUSY);
-	leave();
+	host_block();
 	let_end(SCHED_DROPS_RELEASE, &first);
-	come_back();
+	host_unblock();
 	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_OK);
 	each_dropped_once(OBJECTS + 1);
 	heap_healthy();
@@ -275,17 +232,14 @@ static bool polled;
 // was picked with its object is still there.
 static void drop_polling(void *obj, size_t size, void *arg)
 {
-	const struct item *item = obj, *other = item->ref;
-
 	drop_item(obj, size, arg);
 	for (unsigned i = 0; i < 2; i++) {
-		expect(item->spare == item->id + 1000);
-		expect(other->spare == other->id + 1000);
+		expect(pair_is_whole(obj));
 		expect(epoch_sweepgen() == (polled ? gen + 2 : gen));
 		rt_safepoint();
 		polled = true;
 		for (unsigned j = 0; j < 100; j++)
-			expect(rt_alloc(sizeof *item));
+			expect(rt_alloc(sizeof(struct item)));
 	}
 }
 
@@ -293,15 +247,9 @@ static void drop_polling(void *obj, size_t size, void *arg)
 static void make_pairs(size_t n)
 {
 	for (size_t i = 0; i < n; i += 2) {
-		struct item *a = make_of(picked_kind, i),
-			    *b = make_of(picked_kind, i + 1);
-
-		a->ref = b;
-		b->ref = a;
-		a->spare = a->id + 1000;
-		b->spare = b->id + 1000;
-		root[i] = a;
-		root[i + 1] = b;
+		root[i] = make_of(picked_kind, i);
+		root[i + 1] = make_of(picked_kind, i + 1);
+		pair_up(root[i], root[i + 1]);
 	}
 }
 
@@ -320,13 +268,10 @@ TEST(a_collection_comes_into_a_destructor, .n = 2)
 		gc();
 	}
 	gen = epoch_sweepgen();
-	leave();
+	host_block();
 	hold_at(SCHED_CALL_DROP, &first, runs[_i]);
-	asks_to_stop(&second, collect_once);
 	memset(root, 0, 2 * OBJECTS * sizeof *root);
-	let_end(SCHED_CALL_DROP, &first);
-	hand_end(&second);
-	come_back();
+	stops_into(SCHED_CALL_DROP, host_collect);
 	each_dropped_once(OBJECTS);
 	ck_assert_uint_eq(ready(), OBJECTS);
 	heap_healthy();
@@ -342,17 +287,17 @@ TEST(what_was_picked_is_dead_before_it_is_dropped)
 	picks = pick_low;
 	for (size_t i = 0; i < 2 * OBJECTS; i++)
 		root[i] = make(i);
-	leave();
+	host_block();
 	hold_at(SCHED_FINALIZE_NOW_PICKED, &first, drop_picked);
-	come_back();
+	host_unblock();
 	for (size_t i = 0; i < 2 * OBJECTS; i++)
 		ck_assert_int_eq(rt_is_heap(root[i]), i >= OBJECTS);
 	ck_assert_uint_eq(ready(), OBJECTS);
 	ck_assert_uint_eq(rt_run_finalizers(0), 0);
 	ck_assert_uint_eq(drops_run, 0);
-	leave();
+	host_block();
 	let_end(SCHED_FINALIZE_NOW_PICKED, &first);
-	come_back();
+	host_unblock();
 	each_dropped_once(OBJECTS);
 	ck_assert_uint_eq(drops_run, OBJECTS);
 	heap_healthy();
@@ -363,12 +308,9 @@ TEST(a_collection_comes_before_objects_are_picked)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
 		make(i);
-	leave();
+	host_block();
 	hold_at(SCHED_FINALIZE_NOW, &first, drop_picked);
-	asks_to_stop(&second, collect_once);
-	let_end(SCHED_FINALIZE_NOW, &first);
-	hand_end(&second);
-	come_back();
+	stops_into(SCHED_FINALIZE_NOW, host_collect);
 	ck_assert_int_eq(answer, RT_OK);
 	each_dropped_once(OBJECTS);
 	ck_assert_uint_eq(ready(), 0);
@@ -378,20 +320,17 @@ TEST(a_collection_comes_before_objects_are_picked)
 
 static void end_kind(void)
 {
-	attach();
+	host_attach();
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
-	detach();
+	host_detach();
 }
 
 // rt_drop_now refuses then, and other threads may run destructors.
 TEST(a_kind_ends_before_objects_of_it_are_picked)
 {
-	leave();
+	host_block();
 	hold_at(SCHED_FINALIZE_NOW, &first, drop_picked);
-	asks_to_stop(&second, end_kind);
-	let_end(SCHED_FINALIZE_NOW, &first);
-	hand_end(&second);
-	come_back();
+	stops_into(SCHED_FINALIZE_NOW, end_kind);
 	ck_assert_int_eq(answer, RT_EINVAL);
 	make_of(deep_kind, 0);
 	ck_assert_int_eq(rt_drop_now(deep_kind, NULL, NULL), RT_OK);
@@ -420,7 +359,7 @@ static void ends_in_parts(void)
 	}
 	gc();
 	ck_assert_uint_eq(ready(), PAIRS);
-	leave();
+	host_block();
 	hold_at(SCHED_FREE_BATCH, &first, run_all);
 	ck_assert_ptr_nonnull(drops.batch);
 	each_dropped_once(PAIRS);
@@ -430,10 +369,7 @@ static void ends_in_parts(void)
 TEST(a_collection_comes_between_parts_of_a_batch)
 {
 	ends_in_parts();
-	asks_to_stop(&second, collect_once);
-	let_end(SCHED_FREE_BATCH, &first);
-	hand_end(&second);
-	come_back();
+	stops_into(SCHED_FREE_BATCH, host_collect);
 	ck_assert_uint_eq(ran, PAIRS);
 	ck_assert_uint_eq(ready(), PAIRS);
 	ck_assert_uint_eq(heap_live(), PAIRS);
@@ -453,8 +389,7 @@ static void rest_ends(void)
 	expect(stats().heap_objects == PAIRS);
 	collect();
 	expect(rt_run_finalizers(0) == PAIRS);
-	for (size_t i = 0; i < 2 * PAIRS; i++)
-		expect(dropped[i] == 1);
+	expect(dropped_once(2 * PAIRS) == 2 * PAIRS);
 	verify();
 	expect(stats().heap_objects == 0);
 }
@@ -468,10 +403,7 @@ static void fork_rest(void)
 TEST(a_fork_comes_between_parts_of_a_batch)
 {
 	ends_in_parts();
-	asks_to_stop(&second, fork_rest);
-	let_end(SCHED_FREE_BATCH, &first);
-	hand_end(&second);
-	come_back();
+	stops_into(SCHED_FREE_BATCH, fork_rest);
 	ck_assert_uint_eq(heap_live(), PAIRS);
 	heap_healthy();
 }
@@ -491,13 +423,11 @@ static void is_as_before(void)
 {
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
 	verify();
-	for (size_t i = 0; i < OBJECTS; i++)
-		expect(rt_is_heap(root[i]) == (dropped[i] == 0));
+	expect(only_dropped_died(root, OBJECTS));
 	expect(rt_finalizers_ready() == 0);
 	collect();
 	expect(rt_drop_now(picked_kind, NULL, NULL) == RT_OK);
-	for (size_t i = 0; i < OBJECTS; i++)
-		expect(dropped[i] == 1);
+	expect(dropped_once(OBJECTS) == OBJECTS);
 	memset(root, 0, OBJECTS * sizeof *root);
 	collect();
 	expect(stats().heap_objects == 0);
@@ -517,12 +447,9 @@ TEST(a_fork_comes_into_rt_drop_now, .n = 2)
 
 	picked_kind = make_kind(0, drop_parking, NULL);
 	make_pairs(OBJECTS);
-	leave();
+	host_block();
 	hold_at(at, &first, drop_picked);
-	asks_to_stop(&second, fork_as_before);
-	let_end(at, &first);
-	hand_end(&second);
-	come_back();
+	stops_into(at, fork_as_before);
 	each_dropped_once(OBJECTS);
 	memset(root, 0, OBJECTS * sizeof *root);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
@@ -531,19 +458,11 @@ TEST(a_fork_comes_into_rt_drop_now, .n = 2)
 
 // ---- what the host is told ----
 
-static unsigned warnings;
-
-static void warn(const char *text, void *arg)
-{
-	(void)text, (void)arg;
-	warnings++;
-}
-
 static void tell(void)
 {
-	attach();
+	host_attach();
 	finalize_tell();
-	detach();
+	host_detach();
 }
 
 GROUP(drops_news, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
@@ -551,19 +470,18 @@ GROUP(drops_news, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 // Two threads find that the host must be warned of what waits.
 TEST(one_of_two_threads_warns_of_what_waits)
 {
-	ck_assert_int_eq(rt_set_warn_handler(warn, NULL), RT_OK);
+	ck_assert_int_eq(rt_set_warn_handler(warned, NULL), RT_OK);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_ptr_nonnull(rt_alloc_kind(kind, 1 << 20));
 	for (unsigned i = 0; i < 2; i++)
 		supply_collect(proc_self(), ASK_FORCED);
-	leave();
+	host_block();
 	hold_at(SCHED_FINALIZE_TELL_NEWS, &first, tell);
-	hand_start(&second, tell);
-	hand_end(&second);
+	hand_run(&second, tell);
 	ck_assert_uint_eq(warnings, 1);
 	let_end(SCHED_FINALIZE_TELL_NEWS, &first);
 	ck_assert_uint_eq(warnings, 1);
-	come_back();
+	host_unblock();
 	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
 	ck_assert_uint_eq(rt_run_finalizers(0), 4);
 }

@@ -17,7 +17,7 @@
 #include "runtime/os/throw.h"
 #include "test/harness/death.h"
 #include "test/harness/heap.h"
-#include "test/order/sched.h"
+#include "test/order/host.h"
 #include "test/harness/process.h"
 
 enum { CHILD_SECONDS = 60 }; // one that takes longer hangs
@@ -30,7 +30,7 @@ static void begin(void)
 
 	c.max_procs = 2;
 	c.gc_threads = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	ck_assert(rt_alloc(100));
 }
 
@@ -97,30 +97,22 @@ static void fork_and_wait(void)
 
 // ---- collections ----
 
-static void collect(void)
-{
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
 GROUP(fork, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 // fork LEAD_KEPT: the thread that leads (ask.h) waits for its turn to stop the
 // world, and another thread waits for its collection.  The child has neither.
 TEST(a_child_collects_though_the_leader_is_gone)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	stw_acquire(NULL);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, fork_and_wait);
-	hold_at(SCHED_SEMA_ACQUIRE, &other, collect);
-	hold_at(SCHED_ASK_WAIT, &third, collect);
-	schedpoint_release(SCHED_ASK_WAIT);
+	hold_at(SCHED_SEMA_ACQUIRE, &other, host_collect);
+	pass_at(SCHED_ASK_WAIT, &third, host_collect);
 	stw_release();
 	hand_end(&forker);
 	let_end(SCHED_SEMA_ACQUIRE, &other);
 	hand_end(&third);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // ---- locks ----
@@ -160,13 +152,13 @@ static const struct {
 // that no stop concerns holds a lock, and the fork waits for it.
 TEST(a_fork_waits_for_a_thread_that_holds_a_lock, .n = RT_ARRAY_LEN(locks))
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
 	locks[_i].hold();
 	move_on(SCHED_FORK_PREPARE, SCHED_MUTEX_SLEEP);
 	locks[_i].release();
 	let_end(SCHED_MUTEX_SLEEP, &forker);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 static void read_live(void)
@@ -180,14 +172,14 @@ static void read_live(void)
 // take the second, so the fork waits for the first.
 TEST(a_fork_takes_locks_in_order)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
 	hold_at(SCHED_MUTEX_LOCK, &other, read_live);
 	move_on(SCHED_MUTEX_LOCK, SCHED_MUTEX_LOCK);
 	move_on(SCHED_FORK_PREPARE, SCHED_MUTEX_SLEEP);
 	let_end(SCHED_MUTEX_LOCK, &other);
 	let_end(SCHED_MUTEX_SLEEP, &forker);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 static void prepare_and_answer(void)
@@ -199,7 +191,7 @@ static void prepare_and_answer(void)
 static void attach_and_detach(void)
 {
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 // fork UNSTOPPED, LOCKS_FIRST: a fork that waits for a thread to stop keeps no
@@ -213,21 +205,21 @@ TEST(a_fork_stops_the_world_before_it_takes_locks)
 	ck_assert_int_eq(rt_read_memstats_live(&m), RT_OK);
 	ck_assert_int_eq(rt_set_warn_handler(NULL, NULL), RT_OK);
 	ck_assert(!mutex_held(&procs.lock));
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	let_end(SCHED_NOTE_WAIT, &forker);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // The world starts after the locks were released, and no thread attaches before
 // that.
 TEST(a_thread_that_attaches_waits_for_the_end_of_a_fork)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_FORK_RESUME, &forker, prepare_and_answer);
 	hold_at(SCHED_LOCK_OPEN_GATE, &other, attach_and_detach);
 	let_end(SCHED_FORK_RESUME, &forker);
 	let_end(SCHED_LOCK_OPEN_GATE, &other);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // ---- helpers ----
@@ -236,7 +228,7 @@ static void provide(void)
 {
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
 	worker_provide(proc_self(), true);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
@@ -247,25 +239,24 @@ static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
 // makes its own helper, and sweeps what the lost threads cached.
 TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(making[_i], &other, provide);
-	hand_start(&forker, fork_and_wait);
-	hand_end(&forker);
+	hand_run(&forker, fork_and_wait);
 	let_end(making[_i], &other);
 	ck_assert_uint_eq(crew_size(), 1);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // The fork waits for a helper that has a P and runs, as for any thread.
 TEST(a_fork_waits_for_a_helper_that_comes)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_WORKER_MAIN_RUNS, &other, provide);
 	hold_at(SCHED_NOTE_WAIT, &forker, fork_and_wait);
 	schedpoint_release(SCHED_WORKER_MAIN_RUNS);
 	let_end(SCHED_NOTE_WAIT, &forker);
 	hand_end(&other);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 static void end_heap(void)
@@ -285,7 +276,7 @@ static void prepare_without_heap(void)
 TEST(a_fork_waits_for_helpers_that_go)
 {
 	worker_provide(proc_self(), true);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 	hold_at(SCHED_WORKER_MAIN_LEFT, &other, end_heap);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, prepare_without_heap);
 	let_end(SCHED_WORKER_MAIN_LEFT, &other);
@@ -302,12 +293,11 @@ static void sweep_a_chunk(void)
 TEST(a_fork_forgets_a_sweeper_that_came_late)
 {
 	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_SWEEP_CHUNK, &other, sweep_a_chunk);
-	hand_start(&forker, fork_and_wait);
-	hand_end(&forker);
+	hand_run(&forker, fork_and_wait);
 	let_end(SCHED_SWEEP_CHUNK, &other);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // ---- waiting ----
@@ -324,14 +314,14 @@ static void stop_and_start(void)
 // child would wait for them.
 TEST(a_child_has_no_thread_that_waits_for_a_turn)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_and_wait);
 	hold_at(SCHED_SEMA_ACQUIRE, &other, stop_and_start);
 	hold_at(SCHED_SEMA_ACQUIRE, &third, stop_and_start);
 	let_end(SCHED_FORK_PREPARE, &forker);
 	hand_end(&other);
 	let_end(SCHED_SEMA_ACQUIRE, &third);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // ---- throwing ----
@@ -376,11 +366,11 @@ static void fork_that_throws(void)
 TEST(a_child_has_no_thread_that_throws)
 {
 	in_child = work_and_throw;
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_FORK_PREPARE, &forker, fork_that_throws);
 	hold_at(SCHED_THROW_CLAIM, &other, throw_first);
 	let_end(SCHED_FORK_PREPARE, &forker);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // Or it throws before, so that the fork is not prepared.
@@ -389,10 +379,9 @@ TEST(a_fork_beside_a_thread_that_throws_is_not_prepared)
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);
 
 	in_child = throw_second;
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hold_at(SCHED_THROW_CLAIM, &other, throw_first);
-	hand_start(&forker, fork_that_throws);
-	hand_end(&forker);
+	hand_run(&forker, fork_that_throws);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_FORK_PREPARE), before);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }

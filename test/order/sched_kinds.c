@@ -3,8 +3,8 @@
 
 #include "runtime/world/stw.h"
 #include "test/harness/fault.h"
-#include "test/harness/heap.h"
-#include "test/order/sched.h"
+#include "test/harness/kind.h"
+#include "test/order/host.h"
 
 static struct hand first, second, third;
 static int kind;
@@ -22,14 +22,8 @@ static void trace_first(rt_tracer *t, void *obj, size_t n, void *arg)
 
 static void add_kind(void)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = trace_first;
-	d.number = RT_KIND_ANY_ALIGN8;
-	kind = rt_kind_register(&d);
-	ck_assert_int_ge(kind, RT_KIND_ALIGN8_FIRST);
+	kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_first,
+			 .number = RT_KIND_ANY_ALIGN8);
 }
 
 static int no_memory(size_t n, void *arg)
@@ -46,7 +40,7 @@ static void begin(void)
 	c.max_heap = 64 << 20;
 	c.poison = 1;
 	c.checkmark = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
 	ck_assert_int_eq(rt_set_oom_handler(no_memory, NULL), RT_OK);
 	add_kind();
@@ -62,25 +56,18 @@ static void fill_all(void)
 	ck_assert_uint_eq(heap_metric("/gc/cycles/total:gc-cycles"), 0);
 }
 
-static void collect(void)
-{
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
 static void end_kind(void)
 {
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	host_attach();
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 static void is_provided(void)
 {
 	char *p;
 
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	host_attach();
 	p = rt_alloc_kind(kind, size);
 	ck_assert_ptr_nonnull(p);
 	ck_assert_int_eq(rt_kind_of(p), kind);
@@ -91,31 +78,29 @@ static void is_provided(void)
 		memset(p, 0xff, 24);
 		ck_assert_uint_eq(rt_size(p), 24);
 	}
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 static void is_refused(void)
 {
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	host_attach();
 	atomic_u32_store_release(&ready, 1);
 	await_at_least(&go, 1);
 	ck_assert_ptr_null(rt_alloc_kind(kind, size));
 	ck_assert_ptr_null(rt_alloc_of(kind, 24));
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 // waits_for_stop makes a hand wait until the others before it, and the caller,
 // have released the right to stop the world.
 static void waits_for_stop(struct hand *h, void (*fn)(void))
 {
-	hold_at(SCHED_SEMA_ACQUIRE, h, fn);
-	schedpoint_release(SCHED_SEMA_ACQUIRE);
+	pass_at(SCHED_SEMA_ACQUIRE, h, fn);
 }
 
 static void asks(struct hand *h, void (*fn)(void))
 {
-	hold_at(SCHED_ASK_WAIT, h, fn);
-	schedpoint_release(SCHED_ASK_WAIT);
+	pass_at(SCHED_ASK_WAIT, h, fn);
 }
 
 GROUP(kinds, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
@@ -141,16 +126,16 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 
 	size = sizes[_i];
 	fill_all();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	stw_acquire(NULL);
-	waits_for_stop(&first, collect);
+	waits_for_stop(&first, host_collect);
 	schedpoint_hold(SCHED_ASK_WAIT_WOKEN);
 	atomic_u32_store_release(&go, 1);
 	asks(&second, is_provided);
 	stw_release();
 	await_held(SCHED_ASK_WAIT_WOKEN);
 	hand_end(&first);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	ck_assert_int_eq(rt_heap_walk(look_at, &found), RT_OK);
 	// A large one is set up by its own thread.
 	ck_assert((found == NULL) == (size > 32760));
@@ -159,9 +144,9 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 	ck_assert((atomic_u32_load_relaxed(&traced) != 0) == (found != NULL));
 	root[0] = NULL;
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_EBUSY);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	let_end(SCHED_ASK_WAIT_WOKEN, &second);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	heap_healthy();
 }
 
@@ -170,9 +155,9 @@ TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
 	fill_all();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	stw_acquire(NULL);
-	waits_for_stop(&first, collect);
+	waits_for_stop(&first, host_collect);
 	schedpoint_hold(SCHED_ATTACH_BLOCK_KNOWN);
 	schedpoint_hold(SCHED_ASK_WAIT);
 	hand_start(&second, is_provided);
@@ -191,7 +176,7 @@ TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
 	stw_release();
 	hand_end(&first);
 	hand_end(&second);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&asked_host), 0);
 	heap_healthy();
 }
@@ -202,17 +187,17 @@ TEST(a_kind_ends_before_an_object_of_it_is_provided, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
 	fill_all();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	stw_acquire(NULL);
 	waits_for_stop(&third, end_kind);
-	waits_for_stop(&first, collect);
+	waits_for_stop(&first, host_collect);
 	atomic_u32_store_release(&go, 1);
 	asks(&second, is_refused);
 	stw_release();
 	hand_end(&third);
 	hand_end(&first);
 	hand_end(&second);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	ck_assert_uint_eq(atomic_u32_load_relaxed(&asked_host), 0);
 	heap_healthy();
 	add_kind();
@@ -224,7 +209,7 @@ TEST(a_kind_ends_before_an_object_of_it_is_provided, .n = RT_ARRAY_LEN(sizes))
 TEST(a_kind_ends_while_an_allocation_is_stopped, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	hand_start(&second, is_refused);
 	await_at_least(&ready, 1);
 	hold_at(SCHED_PROC_STOP_ALL_ASKED, &third, end_kind);
@@ -232,7 +217,7 @@ TEST(a_kind_ends_while_an_allocation_is_stopped, .n = RT_ARRAY_LEN(sizes))
 	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
 	hand_end(&third);
 	hand_end(&second);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	ck_assert_uint_eq(heap_metric("/gc/cycles/total:gc-cycles"), 0);
 	heap_healthy();
 	add_kind();

@@ -94,8 +94,7 @@ TEST(a_note_that_is_woken_before_the_sleep_is_not_slept_on)
 TEST(a_late_wake_finds_its_sleeper)
 {
 	hold_at(SCHED_NOTE_WAKE, &second, wake_note);
-	hold_at(SCHED_NOTE_WAIT, &first, sleep_on_note);
-	schedpoint_release(SCHED_NOTE_WAIT);
+	pass_at(SCHED_NOTE_WAIT, &first, sleep_on_note);
 	let_end(SCHED_NOTE_WAKE, &second);
 	hand_end(&first);
 }

@@ -6,6 +6,7 @@
 #include "gc/mark/grey.h"
 #include "gc/mark/work.h"
 #include "gc/mark/stacks.h"
+#include "test/harness/kind.h"
 #include "test/order/sched.h"
 
 static struct rt_proc *self;
@@ -170,11 +171,6 @@ TEST(marks_that_were_kept_back_meet, .n = 2)
 		ck_assert(grey_marked(&first, (uintptr_t)objects[i]));
 }
 
-static void tell_nothing(rt_tracer *t, void *obj, size_t size, void *arg)
-{
-	(void)t, (void)obj, (void)size, (void)arg;
-}
-
 // marking SERIAL_KEPT: the mark of an object that one marker only may trace is
 // seen at once, by a word to its beginning or to its inside.
 TEST(who_finds_an_object_to_trace_finds_it_alone, .n = 4)
@@ -187,7 +183,7 @@ TEST(who_finds_an_object_to_trace_finds_it_alone, .n = 4)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	rt_kind_desc_init(&d);
 	d.layout = RT_LAYOUT_TRACE;
-	d.trace = tell_nothing;
+	d.trace = trace_nothing;
 	d.flags = flags[_i / 2];
 	p = (uintptr_t)rt_alloc_kind(rt_kind_register(&d), 64);
 	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
@@ -355,8 +351,7 @@ TEST(the_opener_takes_what_is_offered, .n = 2)
 		let_end(SCHED_WORK_GET, &opener);
 	} else {
 		hold_at(SCHED_NOTE_WAIT, &opener, opener_gets);
-		hold_at(SCHED_WORK_OFFER, &helper, helper_offers);
-		schedpoint_release(SCHED_WORK_OFFER);
+		pass_at(SCHED_WORK_OFFER, &helper, helper_offers);
 		await_offer();
 		let_end(SCHED_NOTE_WAIT, &opener);
 	}
@@ -522,8 +517,7 @@ static void wait_for_call(void)
 TEST(a_call_needs_no_wake)
 {
 	hold_at(SCHED_CREW_CALL, &opener, call_mark);
-	hand_start(&helper, wait_for_call);
-	hand_end(&helper);
+	hand_run(&helper, wait_for_call);
 	ck_assert_int_eq(called, CREW_MARK);
 	let_end(SCHED_CREW_CALL, &opener);
 }
@@ -579,7 +573,7 @@ TEST(a_graph_takes_few_locks)
 	rt_config_init(&c);
 	c.gc_percent = -1;
 	c.gc_threads = 0;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	ck_assert_int_eq(rt_roots_add(root, root + 1, RT_ROOT_EXACT), RT_OK);
 	root[0] = make_graph()[0];
 	ck_assert_int_eq(rt_gc(), RT_OK);

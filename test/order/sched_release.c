@@ -6,7 +6,7 @@
 #include "runtime/spans/scavenge.h"
 #include "runtime/world/stw.h"
 #include "test/harness/inside.h"
-#include "test/order/sched.h"
+#include "test/order/host.h"
 
 enum { PAGES = RT_ARENA_SIZE / RT_PAGE_SIZE };
 
@@ -24,7 +24,7 @@ static void begin_most(unsigned narenas)
 	c.gc_percent = -1;
 	c.max_heap = narenas * (uint64_t)RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	span = mheap_alloc_manual(NULL, PAGES, MSPAN_WORK);
 	ck_assert_ptr_nonnull(span);
 	mheap_free_manual(NULL, span);
@@ -161,7 +161,7 @@ static void free_os_memory(void)
 {
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
 	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 static void stop_released(void)
@@ -183,8 +183,7 @@ TEST(a_stop_waits_for_the_step)
 	begin();
 	rt_blocking_enter();
 	hold_at(SCHED_SCAVENGE_STEP, &releaser, free_os_memory);
-	hold_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop_released);
-	schedpoint_release(SCHED_PROC_STOP_ALL_ASKED);
+	pass_at(SCHED_PROC_STOP_ALL_ASKED, &other, stop_released);
 	ck_assert(stays(&stopped, 0));
 	schedpoint_release(SCHED_SCAVENGE_STEP);
 	hand_end(&other);

@@ -1,7 +1,7 @@
 // What the host is told of threads that run on unknown stacks.
 #include "gc/mark/stacks.h"
 #include "test/harness/warned.h"
-#include "test/order/sched.h"
+#include "test/order/host.h"
 #include "test/whole/fork.h"
 
 // Threads that say that they run elsewhere.
@@ -26,11 +26,11 @@ static void run_elsewhere(void)
 {
 	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
 	set_elsewhere();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	atomic_u32_add_seqcst(&blocked, 1);
 	await_at_least(&over, 1);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_unblock();
+	host_detach();
 }
 
 // look stops the world, and finds one thread more that is lost.
@@ -47,10 +47,10 @@ static void look(unsigned i)
 static void end_lost(unsigned n)
 {
 	atomic_u32_store_release(&over, 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	for (unsigned i = 0; i < n; i++)
 		hand_end(&lost[i]);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 static void take(void)

@@ -17,7 +17,7 @@ static void begin(void)
 
 	rt_config_init(&c);
 	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 	p = proc_attach(0);
 	ck_assert_ptr_nonnull(p);
 }

@@ -9,7 +9,7 @@
 #include "runtime/spans/object.h"
 #include "test/harness/heap.h"
 #include "test/harness/inside.h"
-#include "test/order/sched.h"
+#include "test/order/host.h"
 
 enum {
 	CLASS = 32, // 1024 bytes: 8 a page, one a lineword
@@ -165,8 +165,7 @@ TEST(a_thread_that_needs_a_span_waits_for_its_sweeper)
 TEST(a_thread_that_needs_a_span_sees_what_its_sweeper_did)
 {
 	hold_at(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper, ensure);
-	hold_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
-	schedpoint_release(SCHED_SWEEP_ENSURE_WAIT);
+	pass_at(SCHED_SWEEP_ENSURE_WAIT, &other, ensure);
 	let_end(SCHED_SWEEP_ENSURE_CLAIMED, &sweeper);
 	hand_end(&other);
 	sweep_all(self);
@@ -316,13 +315,6 @@ TEST(a_run_is_clear_before_it_is_allocated, .n = 2)
 
 static void *kept[2]; // roots: an object, and a free slot
 
-static void collect(void)
-{
-	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
-	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
 static uint32_t marks(const struct mspan *s)
 {
 	return mspan_count(s, epoch_mark_line(epoch_sweepgen()));
@@ -357,8 +349,8 @@ TEST(a_flip_finds_everything_in_order)
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
 	ck_assert(rt_alloc(1000));
 	ck_assert(!caches_nothing());
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	hold_at(SCHED_CYCLE_FLIP, &other, collect);
+	host_block();
+	hold_at(SCHED_CYCLE_FLIP, &other, host_collect);
 	ck_assert(caches_nothing());
 	ck_assert_ptr_null(mcentral_top(s->spanclass));
 	ck_assert(sweep_done());
@@ -370,7 +362,7 @@ TEST(a_flip_finds_everything_in_order)
 	ck_assert_uint_eq(s->alloc_count, 1);
 	ck_assert_uint_eq(marks(s), 0);
 	ck_assert_ptr_eq(mcentral_top(s->spanclass), s);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 }
 
 // What the process uses while a collection runs is not the host's.  There are
@@ -382,11 +374,11 @@ TEST(the_hosts_cpu_is_read_before_the_collection)
 
 	settings.max_procs = 1024;
 	gcstats_init();
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	hold_at(SCHED_CYCLE_FLIP, &other, collect);
+	host_block();
+	hold_at(SCHED_CYCLE_FLIP, &other, host_collect);
 	gcstats_fork_child(1000 * hour);
 	let_end(SCHED_CYCLE_FLIP, &other);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	gcstats_read_cycles(&c);
 	ck_assert_uint_gt(c.cpu.idle, 0);
 }

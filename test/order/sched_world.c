@@ -2,7 +2,7 @@
 // every step of a stop and of a start.
 #include "gc/host/attach.h"
 #include "runtime/world/stw.h"
-#include "test/order/sched.h"
+#include "test/order/host.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
 
@@ -17,7 +17,7 @@ static void begin(void)
 
 	rt_config_init(&c);
 	c.no_attach = 1;
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	heap_start(c);
 }
 
 // A heap whose main thread has p; q is another P.
@@ -126,8 +126,7 @@ TEST(a_late_sleeper_at_the_gate_is_woken)
 	stop();
 	hold_at(SCHED_PROC_START_ALL_GATE, &starter, start);
 	ck_assert(gate_closed());
-	hold_at(SCHED_GATE_SLEEP, &newcomer, attach);
-	schedpoint_release(SCHED_GATE_SLEEP);
+	pass_at(SCHED_GATE_SLEEP, &newcomer, attach);
 	sleep_ns(1000000); // it should be asleep, so that the wake matters
 	let_end(SCHED_PROC_START_ALL_GATE, &starter);
 	hand_end(&newcomer);
@@ -560,7 +559,7 @@ TEST(a_stop_takes_place_at_the_end_of_a_stretch)
 	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
 	hand_end(&stopper);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 // A large object that is provided in a stretch is cleared without a block, in
@@ -576,15 +575,14 @@ TEST(no_stop_takes_place_while_a_stretch_clears_an_object)
 	memset(obj, 1, LARGE);
 	ck_assert_int_eq(rt_free(obj), RT_OK);
 	ck_assert_int_eq(rt_nogc_enter(), RT_OK);
-	hold_at(SCHED_NOTE_WAIT, &stopper, stop_and_start);
-	schedpoint_release(SCHED_NOTE_WAIT);
+	pass_at(SCHED_NOTE_WAIT, &stopper, stop_and_start);
 	obj = rt_alloc(LARGE);
 	ck_assert(obj && heap_is_zero(obj, LARGE));
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 0);
 	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
 	ck_assert_uint_eq(atomic_u32_load_acquire(&stops), 1);
 	hand_end(&stopper);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 // ---- lists ----
@@ -621,20 +619,13 @@ static void lists(void)
 	void **list;
 	size_t n;
 
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	host_attach();
 	list = rt_heap_list(RT_WORDS, pick_all, &asked, &n);
 	ck_assert(rt_is_heap(list));
 	ck_assert_uint_eq(n, 10);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert(rt_is_heap(list[i]) && list[i] != list);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
-}
-
-static void collects(void)
-{
-	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
-	ck_assert_int_eq(rt_gc(), RT_OK);
-	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	host_detach();
 }
 
 GROUP(lists, .setup = begin_listed, .timeout = 2 * AWAIT_SECONDS);
@@ -643,10 +634,10 @@ GROUP(lists, .setup = begin_listed, .timeout = 2 * AWAIT_SECONDS);
 // array.  Before it stops the world again to fill it, the heap is collected.
 TEST(a_collection_keeps_the_array_of_a_list)
 {
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	host_block();
 	stw_acquire(NULL);
 	hold_at(SCHED_SEMA_ACQUIRE, &host, lists);
-	hold_at(SCHED_SEMA_ACQUIRE, &starter, collects);
+	hold_at(SCHED_SEMA_ACQUIRE, &starter, host_collect);
 	schedpoint_hold(SCHED_SEMA_ACQUIRE);
 	stw_release();
 	await_held(SCHED_PROC_STOP_ALL);
@@ -654,6 +645,6 @@ TEST(a_collection_keeps_the_array_of_a_list)
 	schedpoint_release(SCHED_PROC_STOP_ALL);
 	let_end(SCHED_SEMA_ACQUIRE, &host);
 	hand_end(&starter);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	host_unblock();
 	heap_healthy();
 }

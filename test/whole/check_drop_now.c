@@ -5,21 +5,13 @@
 #include "test/whole/drop.h"
 #include "test/whole/fork.h"
 
-static void begin_kinds(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	begin_drops(c);
-}
-
 // ---- rt_drop_now ----
 
-GROUP(now, .setup = begin_kinds, .timeout = 60);
+GROUP(now, .setup = begin_checked, .timeout = 60);
 
 static int pick_odd(const void *obj, size_t size, void *arg)
 {
-	ck_assert_uint_eq(rt_size(obj), size);
+	expect(rt_size(obj) == size);
 	++*(size_t *)arg;
 	return ((const struct item *)obj)->id % 2 == 1;
 }
@@ -28,16 +20,16 @@ static int pick_odd(const void *obj, size_t size, void *arg)
 TEST(what_is_picked_is_dropped_though_it_is_reachable)
 {
 	void **root = (void **)heap_table(MANY, 0);
-	size_t asked = 0;
+	size_t asked = 0, wrong = 0;
 
 	for (size_t i = 0; i < MANY; i++)
 		root[i] = make(i);
 	ck_assert_int_eq(rt_drop_now(kind, pick_odd, &asked), RT_OK);
 	ck_assert_uint_eq(asked, MANY);
-	for (size_t i = 0; i < MANY; i++) {
-		ck_assert_uint_eq(dropped[i], i % 2);
-		ck_assert_int_eq(rt_is_heap(root[i]), i % 2 == 0);
-	}
+	for (size_t i = 0; i < MANY; i++)
+		wrong += dropped[i] != i % 2;
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert(only_dropped_died(root, MANY));
 	ck_assert_uint_eq(ready(), 0);
 	// While something refers to them their memory is not used again.
 	gc();
@@ -49,7 +41,8 @@ TEST(what_is_picked_is_dropped_though_it_is_reachable)
 	ck_assert_uint_eq(heap_live(), MANY / 2);
 	heap_healthy();
 	for (size_t i = 0; i < MANY; i += 2)
-		ck_assert_uint_eq(((struct item *)root[i])->id, i);
+		wrong += ((struct item *)root[i])->id != i;
+	ck_assert_uint_eq(wrong, 0);
 	// None is dropped again.
 	ck_assert_int_eq(rt_drop_now(kind, pick_odd, &asked), RT_OK);
 	ck_assert_uint_eq(asked, MANY + MANY / 2);
@@ -79,14 +72,6 @@ TEST(all_of_a_kind_are_dropped_and_the_kind_ends)
 	ck_assert_int_eq(rt_drop_now(32, NULL, NULL), RT_EINVAL);
 }
 
-static int pick_none(const void *obj, size_t size, void *arg)
-{
-	(void)obj;
-	(void)size;
-	(void)arg;
-	return 0;
-}
-
 // What waits is asked too, and what is not picked goes on waiting, in a batch
 // that was begun or in none.
 TEST(what_waits_is_asked_too, .n = 3)
@@ -109,8 +94,7 @@ TEST(what_waits_is_asked_too, .n = 3)
 	ck_assert_int_eq(rt_drop_now(kind, NULL, &asked), RT_OK);
 	ck_assert_uint_eq(ready(), 0);
 	heap_live();
-	for (size_t i = 0; i < 200; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(200);
 	gc();
 	make(200);
 	gc();
@@ -145,8 +129,7 @@ TEST(no_batch_is_needed_for_what_waited)
 
 static int pick_second(const void *obj, size_t size, void *arg)
 {
-	(void)arg;
-	(void)size;
+	(void)arg, (void)size;
 	return ((const struct item *)obj)->id % 2 == 1;
 }
 
@@ -174,8 +157,7 @@ TEST(a_batch_frees_none_that_is_referred_to, .n = 2)
 		root[i] = NULL;
 	gc();
 	ck_assert_uint_eq(rt_run_finalizers(0), 50);
-	for (size_t i = 0; i < 100; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(100);
 	ck_assert_uint_eq(heap_live_after_gc(), 50);
 	heap_healthy();
 	memset(root, 0, 100 * sizeof *root);
@@ -184,8 +166,7 @@ TEST(a_batch_frees_none_that_is_referred_to, .n = 2)
 
 static int pick_some(const void *obj, size_t size, void *arg)
 {
-	(void)arg;
-	(void)size;
+	(void)arg, (void)size;
 	return ((const struct item *)obj)->id % 3 == 0;
 }
 
@@ -193,6 +174,7 @@ static int pick_some(const void *obj, size_t size, void *arg)
 TEST(batches_and_picks_alternate)
 {
 	void **root = (void **)heap_table(MANY, 0);
+	size_t wrong = 0;
 
 	for (size_t i = 0; i < MANY; i++)
 		root[i] = make(i);
@@ -203,20 +185,20 @@ TEST(batches_and_picks_alternate)
 	heap_healthy();
 	ck_assert_int_eq(rt_drop_now(kind, pick_some, NULL), RT_OK);
 	heap_healthy();
-	for (size_t i = 0; i < MANY; i++)
-		if (i % 3 == 0)
-			ck_assert_uint_eq(dropped[i], 1);
+	for (size_t i = 0; i < MANY; i += 3)
+		wrong += dropped[i] != 1;
+	ck_assert_uint_eq(wrong, 0);
 	gc();
 	heap_healthy();
 	while (rt_run_finalizers(MANY / 7) != 0)
 		heap_live();
 	for (size_t i = 0; i < MANY; i++)
-		ck_assert_uint_eq(dropped[i], i % 3 == 0 || i % 2 == 0);
+		wrong += dropped[i] != (i % 3 == 0 || i % 2 == 0);
+	ck_assert_uint_eq(wrong, 0);
 	memset(root, 0, MANY * sizeof *root);
 	gc();
 	rt_run_finalizers(0);
-	for (size_t i = 0; i < MANY; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(MANY);
 	gc();
 	ck_assert_uint_eq(heap_live(), 0);
 	heap_healthy();
@@ -244,8 +226,7 @@ TEST(destructors_collect_meanwhile)
 	for (size_t i = 0; i < 500; i++)
 		root[i] = make_of(k, i);
 	ck_assert_int_eq(rt_drop_now(k, NULL, NULL), RT_OK);
-	for (size_t i = 0; i < 500; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(500);
 	ck_assert_uint_eq(ready(), 10);
 	ck_assert_uint_eq(rt_run_finalizers(0), 10);
 	memset(root, 0, 500 * sizeof *root);
@@ -256,15 +237,14 @@ TEST(destructors_collect_meanwhile)
 
 // ---- forks ----
 
-GROUP(forks, .setup = begin_kinds, .timeout = 60);
+GROUP(forks, .setup = begin_checked, .timeout = 60);
 
 static void rest_is_dropped(void)
 {
 	verify();
 	expect(rt_finalizers_ready() == 60);
 	expect(rt_run_finalizers(0) == 60);
-	for (size_t i = 0; i < 100; i++)
-		expect(dropped[i] == 1);
+	expect(dropped_once(100) == 100);
 	collect();
 	expect(stats().heap_objects == 0);
 }
@@ -282,15 +262,13 @@ TEST(a_batch_goes_on_in_the_child)
 
 static atomic_u32 reached, go_on;
 
-// drop_waiting waits in the destructor of number 40.
+static size_t waits_at; // the number of destructors that have begun by then
+
 static void drop_waiting(void *obj, size_t size, void *arg)
 {
-	const struct item *item = obj;
-
 	drop_item(obj, size, arg);
-	if (drops_run != 40)
+	if (drops_run != waits_at)
 		return;
-	(void)item;
 	atomic_u32_store_release(&reached, 1);
 	expect(rt_blocking_enter() == RT_OK);
 	while (atomic_u32_load_acquire(&go_on) == 0)
@@ -299,6 +277,25 @@ static void drop_waiting(void *obj, size_t size, void *arg)
 }
 
 static int waiting_kind;
+
+// begin_waiting starts a thread, and returns when it waits in a destructor.
+static pthread_t begin_waiting(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread = start_thread(fn, arg);
+
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	await_at_least(&reached, 1);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	return thread;
+}
+
+static void end_waiting(pthread_t thread)
+{
+	atomic_u32_store_release(&go_on, 1);
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	join_thread(thread);
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+}
 
 static void *run_all(void *arg)
 {
@@ -319,8 +316,7 @@ static void are_as_before(void)
 	collect();
 	expect(rt_drop_now(waiting_kind, NULL, NULL) == RT_OK);
 	expect(drops_run == 100);
-	for (size_t i = 0; i < 100; i++)
-		expect(dropped[i] == 1);
+	expect(dropped_once(100) == 100);
 }
 
 // In the child the thread that ran destructors is gone: of a batch the rest is
@@ -330,6 +326,7 @@ TEST(a_fork_comes_while_another_thread_drops, .n = 2)
 	void **root = (void **)heap_table(100, 0);
 	pthread_t thread;
 
+	waits_at = 40;
 	waiting_kind = make_kind(0, drop_waiting, NULL);
 	for (size_t i = 0; i < 100; i++)
 		root[i] = make_of(waiting_kind, i);
@@ -337,21 +334,74 @@ TEST(a_fork_comes_while_another_thread_drops, .n = 2)
 		memset(root, 0, 100 * sizeof *root);
 		gc();
 	}
-	thread = start_thread(run_all, _i == 0 ? NULL : root);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	await_at_least(&reached, 1);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	thread = begin_waiting(run_all, _i == 0 ? NULL : root);
 	ck_assert_uint_eq(rt_run_finalizers(0), 0);
 	ck_assert_int_eq(rt_drop_now(kind, NULL, NULL), RT_EBUSY);
 	ck_assert_uint_eq(ready(), 60);
 	heap_live();
 	fork_and(_i == 0 ? rest_is_dropped : are_as_before);
 	gc();
-	atomic_u32_store_release(&go_on, 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	end_waiting(thread);
 	ck_assert_uint_eq(ready(), 0);
+	heap_healthy();
+}
+
+enum { LIVE = 50 };
+static void **fork_root;
+
+static int pick_high(const void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	return ((const struct item *)obj)->id >= 10;
+}
+
+static void *drop_high(void *arg)
+{
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	expect(rt_drop_now(waiting_kind, pick_high, NULL) == RT_OK);
+	expect(rt_thread_detach() == RT_OK);
+	return arg;
+}
+
+// All that lived and was not dropped is alive; all that was dead dies again.
+static void lives_again(void)
+{
+	verify();
+	expect(only_dropped_died(fork_root, LIVE));
+	collect();
+	verify();
+	rt_run_finalizers(0);
+	expect(only_dropped_died(fork_root, LIVE));
+	for (size_t i = LIVE; i < 2 * LIVE; i++)
+		expect(dropped[i] == 1);
+	expect(rt_drop_now(waiting_kind, NULL, NULL) == RT_OK);
+	expect(dropped_once(2 * LIVE) == 2 * LIVE);
+	memset(fork_root, 0, LIVE * sizeof *fork_root);
+	collect();
+	collect();
+	verify();
+	expect(stats().heap_objects == 0);
+}
+
+// The spans have picked objects that lived, and others that waited.
+TEST(what_was_picked_lives_or_waits_in_the_child, .n = 2)
+{
+	pthread_t thread;
+
+	fork_root = (void **)heap_table(LIVE, 0);
+	waits_at = 1;
+	waiting_kind = make_kind(0, drop_waiting, NULL);
+	for (size_t i = 0; i < LIVE; i++) {
+		struct item *first = make_of(waiting_kind, _i ? i : LIVE + i),
+			    *then = make_of(waiting_kind, _i ? LIVE + i : i);
+
+		fork_root[i] = _i ? first : then;
+	}
+	gc();
+	ck_assert_uint_eq(ready(), LIVE);
+	thread = begin_waiting(drop_high, NULL);
+	fork_and(lives_again);
+	end_waiting(thread);
 	heap_healthy();
 }
 
@@ -404,8 +454,7 @@ static size_t asked_oom;
 
 static int run_in_handler(size_t n, void *arg)
 {
-	(void)n;
-	(void)arg;
+	(void)n, (void)arg;
 	asked_oom++;
 	return rt_run_finalizers(0) != 0;
 }
@@ -429,12 +478,6 @@ TEST(a_handler_runs_destructors_and_asks_again)
 	ck_assert_ptr_null(rt_alloc(LIMIT));
 	ck_assert_int_eq(rt_set_oom_handler(NULL, NULL), RT_OK);
 	heap_healthy();
-}
-
-static int pick_small(const void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)arg;
-	return size < 1000;
 }
 
 static int drop_in_handler(size_t n, void *arg)
@@ -569,8 +612,7 @@ TEST(every_setting, .n = 3 * RT_ARRAY_LEN(settings_of))
 	heap_healthy();
 	while (rt_run_finalizers(0) != 0)
 		gc();
-	for (size_t i = 0; i < made; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(made);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	heap_healthy();
 }
@@ -614,8 +656,7 @@ static void drop_counted(void *obj, size_t size, void *arg)
 {
 	struct item *item = obj;
 
-	(void)size;
-	(void)arg;
+	(void)size, (void)arg;
 	expect(item->id == (uintptr_t)obj);
 	item->id = 0;
 	atomic_u32_add_relaxed(&dropped_in_all, 1);

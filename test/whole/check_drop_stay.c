@@ -5,15 +5,6 @@
 #include "test/whole/drop.h"
 #include "test/whole/fork.h"
 
-static void begin_checked(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	c.clobberfree = 1;
-	begin_drops(c);
-}
-
 // drop_all drops all objects of a kind: the dead, or those alive.
 static void drop_all(int k, bool now, size_t n)
 {
@@ -25,27 +16,18 @@ static void drop_all(int k, bool now, size_t n)
 	}
 }
 
-static int pick_none(const void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)size, (void)arg;
-	return 0;
-}
-
 // ---- what stays ----
 
 GROUP(stay, .setup = begin_checked, .timeout = 60);
 
 static void drop_collecting(void *obj, size_t size, void *arg)
 {
-	struct item *item = obj, *other = item->ref;
-
 	drop_item(obj, size, arg);
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_uint_eq(item->spare, item->id + 1000);
-		ck_assert_uint_eq(other->spare, other->id + 1000);
+		ck_assert(pair_is_whole(obj));
 		gc();
 		for (size_t j = 0; j < 500; j++)
-			rt_alloc(sizeof *item);
+			rt_alloc(sizeof(struct item));
 	}
 }
 
@@ -55,17 +37,10 @@ TEST(a_collection_frees_nothing_that_is_being_dropped, .n = 2)
 {
 	int k = make_kind(0, drop_collecting, NULL);
 
-	for (size_t i = 0; i < 20; i += 2) {
-		struct item *a = make_of(k, i), *b = make_of(k, i + 1);
-
-		a->ref = b;
-		b->ref = a;
-		a->spare = a->id + 1000;
-		b->spare = b->id + 1000;
-	}
+	for (size_t i = 0; i < 20; i += 2)
+		pair_up(make_of(k, i), make_of(k, i + 1));
 	drop_all(k, _i == 1, 20);
-	for (size_t i = 0; i < 20; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(20);
 	heap_healthy();
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
@@ -112,19 +87,15 @@ TEST(what_deep_ones_reach_stays_as_long_as_they, .n = 3)
 	} else {
 		drop_all(k, _i == 1, 20);
 	}
-	for (size_t i = 0; i < 20; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(20);
 	heap_healthy();
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
 static void drop_reading(void *obj, size_t size, void *arg)
 {
-	const struct item *item = obj, *other = item->ref;
-
 	drop_item(obj, size, arg);
-	ck_assert_uint_eq(item->spare, item->id + 1000);
-	ck_assert_uint_eq(other->spare, other->id + 1000);
+	ck_assert(pair_is_whole(obj));
 }
 
 // After each destructor of a batch rt_drop_now picks nothing, and the heap is
@@ -137,10 +108,9 @@ TEST(rt_drop_now_frees_nothing_of_a_batch)
 	for (size_t i = 0; i < 20; i++) {
 		item[i] = rt_alloc_kind(k, 40000);
 		item[i]->id = i;
-		item[i]->spare = i + 1000;
+		if (i % 2 == 1)
+			pair_up(item[i - 1], item[i]);
 	}
-	for (size_t i = 0; i < 20; i++)
-		item[i]->ref = item[i ^ 1];
 	gc();
 	for (size_t i = 0; i < 20; i++) {
 		ck_assert_uint_eq(rt_run_finalizers(1), 1);
@@ -148,8 +118,7 @@ TEST(rt_drop_now_frees_nothing_of_a_batch)
 		gc();
 		ck_assert_uint_eq(ready(), 19 - i);
 	}
-	for (size_t i = 0; i < 20; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(20);
 	heap_healthy();
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
@@ -176,8 +145,7 @@ TEST(a_kind_ends_though_objects_of_another_wait, .n = 2)
 	ck_assert_int_eq(rt_kind_unregister(kind), RT_OK);
 	ck_assert_uint_eq(ready(), _i == 1 ? 0 : 1);
 	rt_run_finalizers(0);
-	for (size_t i = 0; i < 51; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(51);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
@@ -188,7 +156,6 @@ TEST(exact_references_keep_what_was_dropped, .n = 4)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 	rt_handle *handle;
-	rt_kind_desc d;
 	void **root;
 	int k;
 
@@ -197,13 +164,9 @@ TEST(exact_references_keep_what_was_dropped, .n = 4)
 	c.guard_large = _i == 2;
 	c.guard_small = _i == 2 ? 1 : 0;
 	begin_drops(c);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_DROP;
-	d.drop = drop_item;
-	d.number = _i == 3 ? RT_KIND_ANY_ALIGN8 : RT_KIND_ANY;
-	k = rt_kind_register(&d);
-	ck_assert_int_gt(k, 0);
+	k = kind_make(.layout = RT_LAYOUT_WORDS, .flags = RT_KIND_DROP,
+		      .drop = drop_item,
+		      .number = _i == 3 ? RT_KIND_ANY_ALIGN8 : RT_KIND_ANY);
 	root = (void **)heap_table(2, RT_ROOT_EXACT);
 	root[0] = make_of(k, 1);
 	root[1] = rt_alloc_kind(k, 100000);
@@ -298,8 +261,7 @@ TEST(a_region_a_stop_or_a_stretch_left_open_ends_the_call, .n = 3)
 	ck_assert_uint_eq(ready(), 0);
 	heap_healthy();
 	gc();
-	for (size_t i = 0; i < 100; i++)
-		ck_assert_int_eq(rt_is_heap(root[i]), dropped[i] == 0);
+	ck_assert(only_dropped_died(root, 100));
 	memset(root, 0, 100 * sizeof *root);
 	gc();
 	ck_assert_uint_eq(ready(), 99);
@@ -382,12 +344,6 @@ static void drop_beside_free(void *obj, size_t size, void *arg)
 	set_span(NULL);
 }
 
-static int pick_small(const void *obj, size_t size, void *arg)
-{
-	(void)obj, (void)arg;
-	return size < 1000;
-}
-
 // A stretch that is left open is no stop, so other threads free objects.
 TEST(an_object_is_freed_by_hand_while_a_call_ends)
 {
@@ -404,8 +360,7 @@ TEST(an_object_is_freed_by_hand_while_a_call_ends)
 	set_span(s);
 	ck_assert_int_eq(rt_nogc_leave(), RT_OK);
 	ck_assert_uint_eq(drops_run, 1);
-	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_eq(rt_is_heap(root[i]), dropped[i] == 0);
+	ck_assert(only_dropped_died(root, 3));
 	ck_assert_int_eq(rt_free(freed_now), RT_OK);
 	root[0] = NULL;
 	heap_healthy();
@@ -452,8 +407,7 @@ TEST(a_thread_exits_in_a_destructor, .n = 2)
 	drop_all(ending_kind, _i == 1, 99);
 	memset(root, 0, 100 * sizeof *root);
 	gc();
-	for (size_t i = 0; i < 100; i++)
-		ck_assert_uint_eq(dropped[i], 1);
+	each_dropped_once(100);
 	ck_assert_uint_eq(heap_live(), 0);
 	heap_healthy();
 }
@@ -472,89 +426,4 @@ TEST(a_finished_batch_is_freed_where_the_thread_polls)
 	ck_assert_uint_eq(heap_live(), 1);
 	rt_safepoint();
 	ck_assert_uint_eq(heap_live(), 0);
-}
-
-// ---- forks ----
-
-GROUP(forks, .setup = begin_checked, .timeout = 60);
-
-enum { LIVE = 50 };
-static atomic_u32 reached, go_on;
-static void **fork_root;
-
-static void drop_waiting(void *obj, size_t size, void *arg)
-{
-	drop_item(obj, size, arg);
-	if (drops_run != 1)
-		return;
-	atomic_u32_store_release(&reached, 1);
-	expect(rt_blocking_enter() == RT_OK);
-	while (atomic_u32_load_acquire(&go_on) == 0)
-		oscall_yield();
-	expect(rt_blocking_leave() == RT_OK);
-}
-
-static int pick_high(const void *obj, size_t size, void *arg)
-{
-	(void)size;
-	(void)arg;
-	return ((const struct item *)obj)->id >= 10;
-}
-
-static void *drop_high(void *arg)
-{
-	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
-	expect(rt_drop_now(ending_kind, pick_high, NULL) == RT_OK);
-	expect(rt_thread_detach() == RT_OK);
-	return arg;
-}
-
-// All that lived and was not dropped is alive; all that was dead dies again.
-static void lives_again(void)
-{
-	verify();
-	for (size_t i = 0; i < LIVE; i++)
-		expect(rt_is_heap(fork_root[i]) == (dropped[i] == 0));
-	collect();
-	verify();
-	rt_run_finalizers(0);
-	for (size_t i = 0; i < LIVE; i++)
-		expect(rt_is_heap(fork_root[i]) == (dropped[i] == 0));
-	for (size_t i = LIVE; i < 2 * LIVE; i++)
-		expect(dropped[i] == 1);
-	expect(rt_drop_now(ending_kind, NULL, NULL) == RT_OK);
-	for (size_t i = 0; i < 2 * LIVE; i++)
-		expect(dropped[i] == 1);
-	memset(fork_root, 0, LIVE * sizeof *fork_root);
-	collect();
-	collect();
-	verify();
-	expect(stats().heap_objects == 0);
-}
-
-// The spans have picked objects that lived, and others that waited.
-TEST(what_was_picked_lives_or_waits_in_the_child, .n = 2)
-{
-	pthread_t thread;
-
-	fork_root = (void **)heap_table(LIVE, 0);
-	ending_kind = make_kind(0, drop_waiting, NULL);
-	for (size_t i = 0; i < LIVE; i++) {
-		struct item *first = make_of(ending_kind, _i ? i : LIVE + i),
-			    *then = make_of(ending_kind, _i ? LIVE + i : i);
-
-		fork_root[i] = _i ? first : then;
-	}
-	gc();
-	ck_assert_uint_eq(ready(), LIVE);
-	thread = start_thread(drop_high, NULL);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	await_at_least(&reached, 1);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	fork_and(lives_again);
-	atomic_u32_store_release(&go_on, 1);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	join_thread(thread);
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	heap_healthy();
 }
