@@ -152,7 +152,8 @@ static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
 
 	for (unsigned w = 0; w < s->nwords; w++) {
 		struct deadwords *d = deadbits_word(s, w);
-		uint64_t live = atomic_u64_load_relaxed(mspan_word(s, now, w));
+		uint64_t live =
+		    atomic_u64_load_relaxed(mspan_lineword(s, now, w));
 		uint64_t freed = deadbits_dead(d) & ~live;
 
 		if (freed != 0) {
@@ -262,12 +263,12 @@ static bool claim(struct mspan *s, uint32_t gen)
 // sweep_page sweeps the span that begins at a page, if one does.
 static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
 {
-	uint32_t w = arena_word(page);
+	uint32_t pageword = arena_pageword(page);
 	struct mspan *s;
 
-	if (pageword_place(w) != 0 ||
-	    (pageword_state(w) != PAGEWORD_HEAP &&
-	     pageword_state(w) != PAGEWORD_SETTING_UP))
+	if (pageword_place(pageword) != 0 ||
+	    (pageword_state(pageword) != PAGEWORD_HEAP &&
+	     pageword_state(pageword) != PAGEWORD_SETTING_UP))
 		return;
 	s = arena_span(page);
 	if (s && claim(s, gen))
@@ -350,7 +351,8 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 	struct found f = {.large_freed = 1,
 			  .large_freed_bytes = s->elemsize,
 			  .partial_end = &f.partial};
-	atomic_u64 *word = mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0);
+	atomic_u64 *word =
+	    mspan_lineword(s, epoch_alloc_line(epoch_sweepgen()), 0);
 
 	sweep_ensure(p, s);
 	// The allocword has no other bit.  Of several threads one clears it.
@@ -387,7 +389,7 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 {
 	struct deadwords *d = deadbits_word(s, w);
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
-	atomic_u64 *word = mspan_word(s, line, w);
+	atomic_u64 *word = mspan_lineword(s, line, w);
 	uint64_t bits = deadbits_dropped(d);
 
 	if (bits == 0)

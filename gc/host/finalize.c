@@ -156,7 +156,7 @@ static void pick_all(unsigned kind, rt_pick_fn *pick, void *arg)
 
 	drops_begin_now();
 	while ((s = mheap_next_span(&page)) != NULL)
-		if (pageword_state(arena_word(mspan_page(s))) ==
+		if (pageword_state(arena_pageword(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
 		    spanclass_kind(s->spanclass) == kind)
 			pick_span(s, &k);

@@ -13,7 +13,7 @@ bool reclaim_find(const void *p, struct object *o)
 bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 {
 	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
-	unsigned class = pageword_class(arena_word(page));
+	unsigned class = pageword_class(arena_pageword(page));
 
 	if (class == 0) {
 		struct mspan *s = arena_span(page);
@@ -23,5 +23,6 @@ bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 	}
 	if (o->size < FREELIST_MIN || reclaim_is_shared(o))
 		return true;
-	return dealloc_object(mc, spanclass_make(class, o->kind), (void *)o->base);
+	return dealloc_object(mc, spanclass_make(class, o->kind),
+			      (void *)o->base);
 }

@@ -12,7 +12,7 @@ static bool is_large(const struct object *o)
 {
 	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
 
-	return pageword_class(arena_word(page)) == 0;
+	return pageword_class(arena_pageword(page)) == 0;
 }
 
 static struct mspan *span_of(const struct object *o)

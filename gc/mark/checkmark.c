@@ -348,7 +348,8 @@ static void check_objects(void)
 	while ((s = mheap_next_span(&page)) != NULL) {
 		unsigned kind = spanclass_kind(s->spanclass);
 
-		if (pageword_state(arena_word(mspan_page(s))) != PAGEWORD_HEAP)
+		if (pageword_state(arena_pageword(mspan_page(s))) !=
+		    PAGEWORD_HEAP)
 			continue;
 		if (kind >= KIND_OWN)
 			check_kept(s);

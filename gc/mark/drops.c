@@ -24,11 +24,11 @@ static void add_ready(int64_t n)
 // ---- spans ----
 
 // is_first tells whether a span of a kind with destructors begins at a page.
-static bool is_first(uint32_t word)
+static bool is_first(uint32_t pageword)
 {
-	return kinds_drops() >> pageword_kind(word) & 1 &&
-	       pageword_place(word) == 0 &&
-	       pageword_state(word) == PAGEWORD_HEAP;
+	return kinds_drops() >> pageword_kind(pageword) & 1 &&
+	       pageword_place(pageword) == 0 &&
+	       pageword_state(pageword) == PAGEWORD_HEAP;
 }
 
 struct mspan *drops_next_span(uint64_t *page)
@@ -38,7 +38,7 @@ struct mspan *drops_next_span(uint64_t *page)
 	while (*page < end) {
 		uint64_t first = (*page)++;
 
-		if (is_first(arena_word(first)))
+		if (is_first(arena_pageword(first)))
 			return arena_span(first);
 	}
 	return NULL;
@@ -86,7 +86,7 @@ static void hide_span(const struct mspan *s)
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
 	for (unsigned w = 0; w < s->nwords; w++) {
-		atomic_u64 *mark = mspan_word(s, line, w);
+		atomic_u64 *mark = mspan_lineword(s, line, w);
 		uint64_t leading = drops_leading(s, deadbits_word(s, w));
 
 		atomic_u64_store_relaxed(mark, atomic_u64_load_relaxed(mark) |
@@ -117,8 +117,8 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 	struct deadwords *d = deadbits_word(s, w);
 	unsigned dies = drops.turn ^ 1;
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
-	uint64_t alloc = atomic_u64_load_relaxed(mspan_word(s, line, w));
-	atomic_u64 *mark_word = mspan_word(s, line ^ 1, w);
+	uint64_t alloc = atomic_u64_load_relaxed(mspan_lineword(s, line, w));
+	atomic_u64 *mark_word = mspan_lineword(s, line ^ 1, w);
 	uint64_t mark = atomic_u64_load_relaxed(mark_word);
 	uint64_t waiting = deadbits_waiting(d);
 	uint64_t leading = drops_leading(s, d);
@@ -166,7 +166,7 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 {
 	struct deadwords *d = deadbits_word(s, w);
 	atomic_u64 *mark_word =
-	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), w);
+	    mspan_lineword(s, epoch_mark_line(epoch_sweepgen()), w);
 	uint64_t mark = atomic_u64_load_relaxed(mark_word);
 	uint64_t stay = deadbits_dead(d), leading = drops_leading(s, d);
 	uint64_t gone = stay & ~leading & ~mark;
@@ -394,7 +394,8 @@ bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 {
 	if (drops.left == 0)
 		return false;
-	while (pageword_kind(arena_word(*page)) != kind || !take_page(*page, o))
+	while (pageword_kind(arena_pageword(*page)) != kind ||
+	       !take_page(*page, o))
 		++*page;
 	return true;
 }
@@ -467,11 +468,12 @@ static struct mspan *next_dead_span(uint64_t *page)
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
 
 	for (; *page < end; ++*page) {
-		uint32_t word = arena_word(*page);
+		uint32_t pageword = arena_pageword(*page);
 		struct mspan *s;
 
-		if (!(kinds_drops() >> pageword_kind(word) & 1) ||
-		    pageword_state(word) != PAGEWORD_HEAP || !has_dead(*page))
+		if (!(kinds_drops() >> pageword_kind(pageword) & 1) ||
+		    pageword_state(pageword) != PAGEWORD_HEAP ||
+		    !has_dead(*page))
 			continue;
 		s = arena_span(*page);
 		*page = mspan_page(s) + s->npages;

@@ -98,7 +98,7 @@ void grey_look(struct marker *m)
 	m->used = arena_used();
 	m->alloc_line = epoch_alloc_line(gen);
 	m->mark_line = epoch_mark_line(gen);
-	m->mark = &arena.lines->line[m->mark_line];
+	m->markwords = &arena.lines->line[m->mark_line];
 	m->halves = settings.align8 || kinds_halves();
 	m->typed = kinds_exists(KIND_TYPED);
 	m->work.t.base = (const char *)m->base;
@@ -114,7 +114,7 @@ static enum grey_result grey_how(unsigned kind, struct grey *o)
 	return layout_is_words(kind) ? GREY_WIDE : GREY_TRACED;
 }
 
-static enum grey_result grey_large(struct marker *m, uint32_t word,
+static enum grey_result grey_large(struct marker *m, uint32_t pageword,
 				   struct grey *o)
 {
 	const struct mspan *s =
@@ -122,62 +122,62 @@ static enum grey_result grey_large(struct marker *m, uint32_t word,
 
 	m->large_bytes += s->elemsize;
 	// An object that is being set up holds no pointers yet.
-	if (pageword_state(word) != PAGEWORD_HEAP ||
-	    !layout_scanned(pageword_kind(word)))
+	if (pageword_state(pageword) != PAGEWORD_HEAP ||
+	    !layout_scanned(pageword_kind(pageword)))
 		return GREY_LEAF;
 	o->base = mspan_object(s, 0);
 	o->size = mspan_limit(s) - o->base;
 	m->large_scanned += o->size;
-	return grey_how(pageword_kind(word), o);
+	return grey_how(pageword_kind(pageword), o);
 }
 
-enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o)
+enum grey_result grey_wide(struct marker *m, uint32_t pageword, struct grey *o)
 {
-	unsigned class = pageword_class(word);
+	unsigned class = pageword_class(pageword);
 
 	if (class == 0)
-		return grey_large(m, word, o);
+		return grey_large(m, pageword, o);
 	o->size = sizeclass_table[class].size;
 	// The granule of its bit may be 8 bytes behind its beginning.
 	if (!sizeclass_is_aligned(class))
 		o->base -= o->base % RT_PAGE_SIZE % o->size;
-	if (pageword_kind(word) == KIND_TYPED)
+	if (pageword_kind(pageword) == KIND_TYPED)
 		return GREY_BITS;
-	return grey_how(pageword_kind(word), o);
+	return grey_how(pageword_kind(pageword), o);
 }
 
 // ---- marks beside other markers ----
 
-bool grey_set_once(atomic_u64 *word, uint64_t bit)
+bool grey_set_once(atomic_u64 *markword, uint64_t bit)
 {
-	return !(atomic_u64_or_relaxed(word, bit) & bit);
+	return !(atomic_u64_or_relaxed(markword, bit) & bit);
 }
 
 // uncount subtracts objects of a markword that another marker has marked and
 // counted as well.  twice has their bits.
-static RT_NOINLINE void uncount(struct marker *m, const atomic_u64 *word,
+static RT_NOINLINE void uncount(struct marker *m, const atomic_u64 *markword,
 				uint64_t twice)
 {
-	uint64_t i =
-	    ((uintptr_t)word - (uintptr_t)m->mark) / sizeof(struct linewords);
+	uint64_t i = ((uintptr_t)markword - (uintptr_t)m->markwords) /
+		     sizeof(struct linewords);
 
-	m->objects[grey_index(arena_word(i / RT_PAGE_WORDS))] -=
+	m->objects[grey_index(arena_pageword(i / RT_PAGE_WORDS))] -=
 	    bits_count(twice);
 	m->uncounted += bits_count(twice);
 }
 
-void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *word)
+void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *markword)
 {
-	if (e->word) {
+	if (e->markword) {
 		uint64_t bits = e->bits;
 		uint64_t twice;
 
 		schedpoint(SCHED_GREY_PUBLISH);
-		twice = atomic_u64_or_relaxed(e->word, bits) & bits;
+		twice = atomic_u64_or_relaxed(e->markword, bits) & bits;
 		if (RT_UNLIKELY(twice != 0))
-			uncount(m, e->word, twice);
+			uncount(m, e->markword, twice);
 	}
-	*e = (struct grey_kept){word, 0};
+	*e = (struct grey_kept){markword, 0};
 	m->keeps = true;
 }
 
@@ -194,16 +194,16 @@ void grey_publish_all(struct marker *m)
 
 // Where the mark of an allocated object is.
 struct grey_place {
-	atomic_u64 *mark; // its markword
+	atomic_u64 *markword; // its markword
 	uint64_t bit;
 	uintptr_t base; // of the object, or of a granule in it
-	uint32_t page;	// its pageword
+	uint32_t pageword;
 };
 
 static bool find_large(const struct marker *m, uintptr_t w, uint64_t page,
 		       struct grey_place *p)
 {
-	uint64_t first = arena_first_page(page, p->page);
+	uint64_t first = arena_first_page(page, p->pageword);
 	const struct mspan *s = arena_span(first);
 
 	// A tag in the low bits of w is ignored.  A small guarded object may
@@ -213,9 +213,9 @@ static bool find_large(const struct marker *m, uintptr_t w, uint64_t page,
 	    w >= mspan_limit(s))
 		return false;
 	p->bit = *mspan_masks(s);
-	p->mark = mspan_word(s, m->mark_line, 0);
+	p->markword = mspan_lineword(s, m->mark_line, 0);
 	p->base = m->base + (first << RT_PAGE_SHIFT);
-	return atomic_u64_load_relaxed(mspan_word(s, m->alloc_line, 0)) &
+	return atomic_u64_load_relaxed(mspan_lineword(s, m->alloc_line, 0)) &
 	       p->bit;
 }
 
@@ -233,20 +233,20 @@ static inline bool find(const struct marker *m, uintptr_t w,
 {
 	uint64_t offset = (uint64_t)(w - m->base);
 	uint64_t page = offset >> RT_PAGE_SHIFT;
-	uint32_t word = arena_word(page);
-	unsigned class = pageword_class(word);
+	uint32_t pageword = arena_pageword(page);
+	unsigned class = pageword_class(pageword);
 	const struct sizeclass *c = &sizeclass_table[class];
-	enum pageword_state state = pageword_state(word);
+	enum pageword_state state = pageword_state(pageword);
 	uint64_t first, bit;
 	uint32_t slot;
 	struct linewords *lines;
 
-	p->page = word;
+	p->pageword = pageword;
 	if (state != PAGEWORD_HEAP && state != PAGEWORD_SETTING_UP)
 		return false;
 	if (class == 0)
 		return find_large(m, w, page, p);
-	first = arena_first_page(page, word);
+	first = arena_first_page(page, pageword);
 	offset -= first << RT_PAGE_SHIFT;
 	slot = (uint32_t)(offset * c->divmagic >> 32);
 	if (slot >= c->nelems)
@@ -254,7 +254,7 @@ static inline bool find(const struct marker *m, uintptr_t w,
 	bit = sizeclass_bit(class, (uint64_t)slot * c->size);
 	lines = lines_of_span(first, class) + bit / 64;
 	p->bit = UINT64_C(1) << (bit % 64);
-	p->mark = &lines->line[m->mark_line];
+	p->markword = &lines->line[m->mark_line];
 	p->base = m->base + (first << RT_PAGE_SHIFT) + (uint64_t)slot * c->size;
 	return atomic_u64_load_relaxed(&lines->line[m->alloc_line]) & p->bit;
 }
@@ -262,7 +262,7 @@ static inline bool find(const struct marker *m, uintptr_t w,
 // base_of returns the base of the object at a place.
 static uintptr_t base_of(const struct marker *m, const struct grey_place *p)
 {
-	unsigned class = pageword_class(p->page);
+	unsigned class = pageword_class(p->pageword);
 
 	if (class == 0)
 		return mspan_object(
@@ -280,8 +280,8 @@ bool grey_unmarked(const struct marker *m, uintptr_t w)
 	struct grey_place p;
 
 	return !grey_marked(m, w) && find(m, w, &p) &&
-	       !(atomic_u64_load_relaxed(p.mark) & p.bit) &&
-	       layout_refers(pageword_kind(p.page), base_of(m, &p), w);
+	       !(atomic_u64_load_relaxed(p.markword) & p.bit) &&
+	       layout_refers(pageword_kind(p.pageword), base_of(m, &p), w);
 }
 
 uintptr_t grey_resolve(const struct marker *m, uintptr_t w)
@@ -303,16 +303,17 @@ static bool is_traced_once(unsigned kind)
 // loose does not.
 static bool leads_on(const struct grey_place *p)
 {
-	return !(layouts[pageword_kind(p->page)].flags & RT_KIND_DROP) ||
-	       drops_leads_on(arena_offset(p->base) >> RT_PAGE_SHIFT, p->mark,
-			      p->bit);
+	return !(layouts[pageword_kind(p->pageword)].flags & RT_KIND_DROP) ||
+	       drops_leads_on(arena_offset(p->base) >> RT_PAGE_SHIFT,
+			      p->markword, p->bit);
 }
 
 // look_flagged tells how an object that was just marked is looked at.
 static enum grey_result look_flagged(struct marker *m,
 				     const struct grey_place *p, struct grey *o)
 {
-	unsigned kind = pageword_kind(p->page), class = pageword_class(p->page);
+	unsigned kind = pageword_kind(p->pageword),
+		 class = pageword_class(p->pageword);
 
 	if (RT_UNLIKELY(!leads_on(p))) {
 		if (class == 0)
@@ -325,38 +326,41 @@ static enum grey_result look_flagged(struct marker *m,
 		o->size = sizeclass_table[class].size;
 		return GREY_SMALL;
 	}
-	return class != 0 && !layout_scanned(kind) ? GREY_LEAF
-						   : grey_wide(m, p->page, o);
+	return class != 0 && !layout_scanned(kind)
+		   ? GREY_LEAF
+		   : grey_wide(m, p->pageword, o);
 }
 
 // take_back undoes grey_set for a small object.
 static void take_back(struct marker *m, const struct grey_place *p)
 {
 	if (m->work.alone)
-		atomic_u64_store_relaxed(
-		    p->mark, atomic_u64_load_relaxed(p->mark) & ~p->bit);
+		atomic_u64_store_relaxed(p->markword,
+					 atomic_u64_load_relaxed(p->markword) &
+					     ~p->bit);
 	else
-		grey_entry(m, p->mark)->bits &= ~p->bit;
+		grey_entry(m, p->markword)->bits &= ~p->bit;
 }
 
 // show shows the mark of a small object that m keeps back.  Returns true for
 // one marker only.
 static bool show(struct marker *m, const struct grey_place *p)
 {
-	grey_entry(m, p->mark)->bits &= ~p->bit;
-	return grey_set_once(p->mark, p->bit);
+	grey_entry(m, p->markword)->bits &= ~p->bit;
+	return grey_set_once(p->markword, p->bit);
 }
 
 // The first whole granule of most objects is in their first 16 bytes, but that
 // of one of 24 bytes need not be.  Marks of large objects are never kept back.
-enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
+enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t pageword,
 			     struct grey *o)
 {
-	unsigned kind = pageword_kind(page), class = pageword_class(page);
-	struct grey_place p = {.mark = grey_mark_word(m, w),
+	unsigned kind = pageword_kind(pageword),
+		 class = pageword_class(pageword);
+	struct grey_place p = {.markword = grey_markword(m, w),
 			       .bit = grey_bit(w),
 			       .base = o->base,
-			       .page = page};
+			       .pageword = pageword};
 	bool mine = true;
 
 	if (class != 0 && !sizeclass_is_aligned(class) &&
@@ -367,7 +371,7 @@ enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
 		mine = show(m, &p);
 	}
 	if (!mine) {
-		m->objects[grey_index(page)]--;
+		m->objects[grey_index(pageword)]--;
 		return GREY_NOTHING;
 	}
 	return look_flagged(m, &p, o);
@@ -375,8 +379,8 @@ enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
 
 static bool set(struct marker *m, const struct grey_place *p)
 {
-	return grey_set(m, p->mark, atomic_u64_load_relaxed(p->mark), p->bit,
-			p->page);
+	return grey_set(m, p->markword, atomic_u64_load_relaxed(p->markword),
+			p->bit, p->pageword);
 }
 
 // interior_flagged marks the object at a place, which w points into.
@@ -384,15 +388,15 @@ static enum grey_result interior_flagged(struct marker *m, uintptr_t w,
 					 const struct grey_place *p,
 					 struct grey *o)
 {
-	unsigned kind = pageword_kind(p->page);
+	unsigned kind = pageword_kind(p->pageword);
 
 	if (!layout_refers(kind, base_of(m, p), w))
 		return GREY_NOTHING;
 	if (is_traced_once(kind) && !m->work.alone
-		? !grey_set_once(p->mark, p->bit)
+		? !grey_set_once(p->markword, p->bit)
 		: !set(m, p))
 		return GREY_NOTHING;
-	m->objects[grey_index(p->page)]++;
+	m->objects[grey_index(p->pageword)]++;
 	return look_flagged(m, p, o);
 }
 
@@ -403,7 +407,7 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
 
 	if (!find(m, w, &p))
 		return GREY_NOTHING;
-	i = grey_index(p.page);
+	i = grey_index(p.pageword);
 	o->base = p.base;
 	o->size = grey_granules[i] * (uint64_t)RT_GRANULE;
 	if (o->size != 0) {
@@ -417,5 +421,6 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o)
 	if (!set(m, &p))
 		return GREY_NOTHING;
 	m->objects[i]++;
-	return grey_found[i] == GREY_LEAF ? GREY_LEAF : grey_wide(m, p.page, o);
+	return grey_found[i] == GREY_LEAF ? GREY_LEAF
+					  : grey_wide(m, p.pageword, o);
 }

@@ -37,9 +37,9 @@
 // Objects are counted by class and kind: one addition an object.
 enum { GREY_COUNTS = 1 << (KIND_BITS + PAGEWORD_CLASS_BITS) };
 
-RT_INLINE unsigned grey_index(uint32_t word)
+RT_INLINE unsigned grey_index(uint32_t pageword)
 {
-	return word % GREY_COUNTS;
+	return pageword % GREY_COUNTS;
 }
 static_assert((GREY_COUNTS & (GREY_COUNTS - 1)) == 0 &&
 		  (int)PAGEWORD_KIND_SHIFT == (int)PAGEWORD_CLASS_BITS,
@@ -61,7 +61,7 @@ enum { GREY_SMALL_BYTES = 96 };
 
 // Marks of one markword that only their marker sees.
 struct grey_kept {
-	atomic_u64 *word; // NULL: none
+	atomic_u64 *markword; // NULL: none
 	uint64_t bits;
 };
 
@@ -87,7 +87,7 @@ enum { GREY_COPY = 2048 };
 struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap
-	atomic_u64 *mark;		 // markword of its first granules
+	atomic_u64 *markwords;		 // from that of its first granules on
 	bool halves;			 // objects of 24 bytes may exist
 	bool typed;			 // typed objects may exist
 	uint32_t bases;			 // of grey_bases, those that exist
@@ -132,8 +132,8 @@ RT_INLINE bool grey_in_heap(const struct marker *m, uintptr_t w)
 	return (uint64_t)(w - m->base) < m->used;
 }
 
-// grey_mark_word returns the markword that has the bit of w's granule.
-RT_INLINE atomic_u64 *grey_mark_word(const struct marker *m, uintptr_t w)
+// grey_markword returns the markword that has the bit of w's granule.
+RT_INLINE atomic_u64 *grey_markword(const struct marker *m, uintptr_t w)
 {
 	enum { PAIR = sizeof(struct linewords) };
 
@@ -141,13 +141,13 @@ RT_INLINE atomic_u64 *grey_mark_word(const struct marker *m, uintptr_t w)
 	// division and the multiplication.
 	uint64_t offset = (uint64_t)(w - m->base) / (64 * RT_GRANULE / PAIR);
 
-	return (atomic_u64 *)((char *)m->mark + (offset & ~(PAIR - 1ull)));
+	return (atomic_u64 *)((char *)m->markwords + (offset & ~(PAIR - 1ull)));
 }
 
-// grey_alloc_word returns the allocword beside a markword.
-RT_INLINE atomic_u64 *grey_alloc_word(atomic_u64 *mark)
+// grey_allocword returns the allocword beside a markword.
+RT_INLINE atomic_u64 *grey_allocword(atomic_u64 *markword)
 {
-	return (atomic_u64 *)((uintptr_t)mark ^ sizeof(atomic_u64));
+	return (atomic_u64 *)((uintptr_t)markword ^ sizeof(atomic_u64));
 }
 
 RT_INLINE uint64_t grey_bit(uintptr_t w)
@@ -161,10 +161,10 @@ RT_INLINE void grey_prefetch(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 
-	const atomic_u64 *mark = grey_mark_word(m, w);
+	const atomic_u64 *markword = grey_markword(m, w);
 
-	__builtin_prefetch(mark);
-	__builtin_prefetch(&arena.words[page]);
+	__builtin_prefetch(markword);
+	__builtin_prefetch(&arena.pagewords[page]);
 	__builtin_prefetch((const void *)w);
 	__builtin_prefetch((const void *)(w + 32));
 }
@@ -175,56 +175,57 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o);
 
 // grey_wide finds what to scan of an object that is large, or has pointers
 // and is not small.
-enum grey_result grey_wide(struct marker *m, uint32_t word, struct grey *o);
+enum grey_result grey_wide(struct marker *m, uint32_t pageword, struct grey *o);
 
 // grey_publish sets the marks kept back in e, so that other markers see them.
-// From then on e is for the markword word, or for none if that is NULL.
-void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *word);
+// From then on e is for markword, or for none if that is NULL.
+void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *markword);
 
 // grey_publish_all sets all marks that m keeps back.  A marker must call it
 // before it waits.
 void grey_publish_all(struct marker *m);
 
 // grey_set_once sets a bit beside other markers.  Returns false if it was set.
-bool grey_set_once(atomic_u64 *word, uint64_t bit);
+bool grey_set_once(atomic_u64 *markword, uint64_t bit);
 
 // grey_entry returns the entry for a markword, which may have another one's
 // marks.
-RT_INLINE struct grey_kept *grey_entry(struct marker *m, const atomic_u64 *word)
+RT_INLINE struct grey_kept *grey_entry(struct marker *m,
+				       const atomic_u64 *markword)
 {
-	uint64_t hash = (uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (uintptr_t)markword * UINT64_C(0x9e3779b97f4a7c15);
 
 	return &m->kept[hash >> (64 - GREY_KEPT_LOG2)];
 }
 
 // grey_keep sets a bit of a markword that others see later.  Returns false if m
 // keeps that bit already.
-RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *word, uint64_t bit)
+RT_INLINE bool grey_keep(struct marker *m, atomic_u64 *markword, uint64_t bit)
 {
-	struct grey_kept *e = grey_entry(m, word);
+	struct grey_kept *e = grey_entry(m, markword);
 
-	if (RT_UNLIKELY(e->word != word))
-		grey_publish(m, e, word);
+	if (RT_UNLIKELY(e->markword != markword))
+		grey_publish(m, e, markword);
 	if (e->bits & bit)
 		return false;
 	e->bits |= bit;
 	return true;
 }
 
-// grey_set sets a bit of a markword that was read as old.  page is the
-// pageword.  Returns false if the object was found before, as far as m can see.
-RT_INLINE bool grey_set(struct marker *m, atomic_u64 *word, uint64_t old,
-			uint64_t bit, uint32_t page)
+// grey_set sets a bit of a markword that was read as old.  Returns false if the
+// object was found before, as far as m can see.
+RT_INLINE bool grey_set(struct marker *m, atomic_u64 *markword, uint64_t old,
+			uint64_t bit, uint32_t pageword)
 {
 	if (old & bit)
 		return false;
 	if (RT_LIKELY(m->work.alone)) {
 		schedpoint(SCHED_GREY_SET);
-		atomic_u64_store_relaxed(word, old | bit);
+		atomic_u64_store_relaxed(markword, old | bit);
 		return true;
 	}
-	return pageword_class(page) > 1 ? grey_keep(m, word, bit)
-					: grey_set_once(word, bit);
+	return pageword_class(pageword) > 1 ? grey_keep(m, markword, bit)
+					    : grey_set_once(markword, bit);
 }
 
 // Granules to scan of a small object, by grey_index; 0 for all others.
@@ -238,10 +239,10 @@ RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 RT_GLOBAL uint32_t grey_bases;
 
 // grey_settle ends the marking of an object that GREY_FLAGGED stands for.  w
-// lies in its first whole granule, page is its pageword, and grey_set has set
-// its mark. The mark is taken back if w does not refer to the object, and shown
-// to the other markers at once if only one of them may trace it.
-enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
+// lies in its first whole granule, and grey_set has set its mark.  The mark is
+// taken back if w does not refer to the object, and shown to the other markers
+// at once if only one of them may trace it.
+enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t pageword,
 			     struct grey *o);
 
 // grey_count counts an object that was just marked, that w refers to, and that
@@ -250,9 +251,9 @@ enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t page,
 // Here and below, a function that is not inline gets a struct grey of its own,
 // so that *o stays in registers.
 RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t w,
-				      uint32_t page, struct grey *o)
+				      uint32_t pageword, struct grey *o)
 {
-	unsigned i = grey_index(page);
+	unsigned i = grey_index(pageword);
 	enum grey_result found;
 	struct grey wide;
 
@@ -265,17 +266,17 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t w,
 	if (found == GREY_LEAF)
 		return GREY_LEAF;
 	if (found == GREY_TRACED) {
-		o->size = sizeclass_table[pageword_class(page)].size;
-		o->kind = pageword_kind(page);
+		o->size = sizeclass_table[pageword_class(pageword)].size;
+		o->kind = pageword_kind(pageword);
 		return GREY_TRACED;
 	}
 	if (found == GREY_BITS) {
-		o->size = sizeclass_table[pageword_class(page)].size;
+		o->size = sizeclass_table[pageword_class(pageword)].size;
 		return GREY_BITS;
 	}
 	wide.base = o->base;
-	found = found == GREY_FLAGGED ? grey_settle(m, w, page, &wide)
-				      : grey_wide(m, page, &wide);
+	found = found == GREY_FLAGGED ? grey_settle(m, w, pageword, &wide)
+				      : grey_wide(m, pageword, &wide);
 	*o = wide;
 	return found;
 }
@@ -287,23 +288,23 @@ RT_INLINE enum grey_result grey_word(struct marker *m, uintptr_t w,
 				     struct grey *o)
 {
 	uint64_t bit = grey_bit(w);
-	atomic_u64 *mark = grey_mark_word(m, w);
-	uint64_t old = atomic_u64_load_relaxed(mark);
-	uint32_t page;
+	atomic_u64 *markword = grey_markword(m, w);
+	uint64_t old = atomic_u64_load_relaxed(markword);
+	uint32_t pageword;
 
 	if (old & bit)
 		return GREY_NOTHING;
-	if (!(atomic_u64_load_relaxed(grey_alloc_word(mark)) & bit)) {
+	if (!(atomic_u64_load_relaxed(grey_allocword(markword)) & bit)) {
 		struct grey inside;
 		enum grey_result found = grey_interior(m, w, &inside);
 
 		*o = inside;
 		return found;
 	}
-	page = arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
-	if (!grey_set(m, mark, old, bit, page))
+	pageword = arena_pageword((uint64_t)(w - m->base) >> RT_PAGE_SHIFT);
+	if (!grey_set(m, markword, old, bit, pageword))
 		return GREY_NOTHING;
-	return grey_count(m, w, page, o);
+	return grey_count(m, w, pageword, o);
 }
 
 // grey_unmarked tells whether w refers to an object that m sees unmarked.
@@ -318,7 +319,7 @@ uintptr_t grey_resolve(const struct marker *m, uintptr_t w);
 RT_INLINE unsigned grey_kind(const struct marker *m, uintptr_t w)
 {
 	return pageword_kind(
-	    arena_word((uint64_t)(w - m->base) >> RT_PAGE_SHIFT));
+	    arena_pageword((uint64_t)(w - m->base) >> RT_PAGE_SHIFT));
 }
 
 // grey_from_stack returns the word that is pushed for a word w of a stack, from
@@ -332,17 +333,17 @@ RT_INLINE uintptr_t grey_from_stack(const struct marker *m, uintptr_t w)
 // grey_white tells whether the granule of w has the bit of an unmarked object.
 RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 {
-	atomic_u64 *mark = grey_mark_word(m, w);
+	atomic_u64 *markword = grey_markword(m, w);
 
-	return atomic_u64_load_relaxed(grey_alloc_word(mark)) &
-	       ~atomic_u64_load_relaxed(mark) & grey_bit(w);
+	return atomic_u64_load_relaxed(grey_allocword(markword)) &
+	       ~atomic_u64_load_relaxed(markword) & grey_bit(w);
 }
 
 // grey_marked tells whether the object of w is known to be marked.  The test is
 // cheap: for an interior word it may return false though the object is marked.
 RT_INLINE bool grey_marked(const struct marker *m, uintptr_t w)
 {
-	return atomic_u64_load_relaxed(grey_mark_word(m, w)) & grey_bit(w);
+	return atomic_u64_load_relaxed(grey_markword(m, w)) & grey_bit(w);
 }
 
 #endif

@@ -313,10 +313,11 @@ static void mark_chunks(struct marker *m, uint32_t job)
 	uint64_t end = base_min((job + 1) * pages, m->used >> RT_PAGE_SHIFT);
 
 	for (uint64_t page = job * pages; page < end; page++) {
-		uint32_t w = arena_word(page);
+		uint32_t pageword = arena_pageword(page);
 
-		if (pageword_kind(w) >= KIND_OWN && pageword_place(w) == 0 &&
-		    pageword_state(w) == PAGEWORD_HEAP)
+		if (pageword_kind(pageword) >= KIND_OWN &&
+		    pageword_place(pageword) == 0 &&
+		    pageword_state(pageword) == PAGEWORD_HEAP)
 			mark_kept(m, arena_span(page));
 	}
 }
@@ -415,7 +416,7 @@ static bool slot_leads_on(const struct marker *m, const struct mspan *s,
 	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
 
 	return drops_leads_on(mspan_page(s),
-			      mspan_word(s, m->mark_line, bit / 64),
+			      mspan_lineword(s, m->mark_line, bit / 64),
 			      UINT64_C(1) << (bit % 64));
 }
 

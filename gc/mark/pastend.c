@@ -7,7 +7,7 @@ static unsigned class_at(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - m->base) >> RT_PAGE_SHIFT;
 
-	return pageword_class(arena_word(page));
+	return pageword_class(arena_pageword(page));
 }
 
 // keep marks the object that w points into, scans it and counts it.
@@ -27,11 +27,11 @@ static void keep(struct marker *m, uintptr_t w)
 static bool misses(const struct marker *m, uintptr_t w)
 {
 	uint64_t page = (uint64_t)(w - 1 - m->base) >> RT_PAGE_SHIFT;
-	uint32_t word = arena_word(page);
+	uint32_t pageword = arena_pageword(page);
 
-	return pageword_class(word) == 0 &&
-	       pageword_state(word) == PAGEWORD_HEAP &&
-	       mspan_limit(arena_span(arena_first_page(page, word))) != w;
+	return pageword_class(pageword) == 0 &&
+	       pageword_state(pageword) == PAGEWORD_HEAP &&
+	       mspan_limit(arena_span(arena_first_page(page, pageword))) != w;
 }
 
 // keep_any serves large objects, and classes whose objects share granules.  The

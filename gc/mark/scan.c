@@ -89,7 +89,7 @@ uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 // not begin there.
 RT_INLINE bool is_reference(const struct marker *m, uintptr_t w)
 {
-	const atomic_u64 *alloc = grey_alloc_word(grey_mark_word(m, w));
+	const atomic_u64 *alloc = grey_allocword(grey_markword(m, w));
 
 	if (w % RT_GRANULE == 0 && !guard_on && !m->halves &&
 	    (atomic_u64_load_relaxed(alloc) & grey_bit(w)))

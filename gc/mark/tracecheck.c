@@ -45,12 +45,13 @@ struct leads {
 static bool find_waiting(uintptr_t p, struct object *o)
 {
 	uint64_t page = arena_offset(p) >> RT_PAGE_SHIFT;
-	uint32_t w = arena_word(page);
+	uint32_t pageword = arena_pageword(page);
 	const struct mspan *s = arena_span(page);
 	uint32_t slot;
 
-	if (pageword_state(w) != PAGEWORD_HEAP ||
-	    !(kinds_drops() >> pageword_kind(w) & 1) || p < mspan_object(s, 0))
+	if (pageword_state(pageword) != PAGEWORD_HEAP ||
+	    !(kinds_drops() >> pageword_kind(pageword) & 1) ||
+	    p < mspan_object(s, 0))
 		return false;
 	slot = mspan_slot(s, p - s->base);
 	if (slot >= s->nelems || p >= mspan_limit(s) ||
@@ -58,7 +59,7 @@ static bool find_waiting(uintptr_t p, struct object *o)
 		return false;
 	o->base = mspan_object(s, slot);
 	o->size = o->request = mspan_usable(s);
-	o->kind = pageword_kind(w);
+	o->kind = pageword_kind(pageword);
 	return true;
 }
 
@@ -298,7 +299,7 @@ static void check_objects(void)
 	const struct mspan *s;
 
 	while ((s = mheap_next_span(&page)) != NULL)
-		if (pageword_state(arena_word(mspan_page(s))) ==
+		if (pageword_state(arena_pageword(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
 		    is_described(spanclass_kind(s->spanclass)))
 			check_span(s);

@@ -139,7 +139,7 @@ const rt_type *typed_of(uintptr_t obj)
 {
 	uint64_t page = arena_offset(obj) >> RT_PAGE_SHIFT;
 
-	return pageword_class(arena_word(page)) == 0
+	return pageword_class(arena_pageword(page)) == 0
 		   ? typebits_record(mspan_page(span_of(obj)))
 		   : NULL;
 }

@@ -178,8 +178,8 @@ static void verify_free_page(struct rt_verify *v, uint64_t page)
 			atomic_u64_load_relaxed(&lines[w].line[1]);
 	if (bits != 0)
 		wrong(v, "free page has a bit", arena_page_address(page));
-	if (arena_word(page) != 0 &&
-	    pageword_state(arena_word(page)) != PAGEWORD_PROTECTED)
+	if (arena_pageword(page) != 0 &&
+	    pageword_state(arena_pageword(page)) != PAGEWORD_PROTECTED)
 		wrong(v, "free page has a pageword", arena_page_address(page));
 }
 
@@ -260,7 +260,8 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 
 // What other threads write while the world is stopped:
 //
-//   - A stopped thread holds no lock.  It may draw a ticket of the right to stop
+//   - A stopped thread holds no lock.  It may draw a ticket of the right to
+//   stop
 //     the world, write the words of the gate, and wake notes, all of them
 //     atomic.
 //   - A thread that clears a large object is blocked.  It writes only that
@@ -439,7 +440,7 @@ static const struct mspan *next_heap_span(uint64_t *page, int kind)
 	const struct mspan *s;
 
 	while ((s = mheap_next_span(page)) != NULL)
-		if (pageword_state(arena_word(mspan_page(s))) ==
+		if (pageword_state(arena_pageword(mspan_page(s))) ==
 			PAGEWORD_HEAP &&
 		    (kind < 0 || kind == host_kind(s)))
 			return s;
@@ -470,7 +471,7 @@ static bool walk_word(const struct mspan *s, unsigned first, uint64_t x,
 // alive returns the bits of a word of a span that are of objects alive.
 RT_INLINE uint64_t alive(const struct mspan *s, unsigned line, unsigned w)
 {
-	uint64_t x = atomic_u64_load_relaxed(mspan_word(s, line, w));
+	uint64_t x = atomic_u64_load_relaxed(mspan_lineword(s, line, w));
 
 	if (RT_UNLIKELY(deadbits_span_has(s)))
 		x &= ~deadbits_dead(deadbits_word(s, w));

@@ -9,7 +9,7 @@ struct arena arena;
 
 enum {
 	TABLE_LINES,
-	TABLE_WORDS,
+	TABLE_PAGEWORDS,
 	TABLE_SPANS,
 	TABLE_OVERFLOW,
 	TABLE_TYPEBITS, // this and the next only when needed
@@ -25,7 +25,7 @@ static const struct {
 } tables[TABLES] = {
     [TABLE_LINES] = {"mark and alloc bits",
 		     8 * RT_PAGE_WORDS * sizeof(struct linewords)},
-    [TABLE_WORDS] = {"page words", 32},
+    [TABLE_PAGEWORDS] = {"page words", 32},
     [TABLE_SPANS] = {"span table", 64},
     [TABLE_OVERFLOW] = {"mark overflow", 1},
     [TABLE_TYPEBITS] = {"type bits", RT_PAGE_SIZE / sizeof(uintptr_t)},
@@ -70,7 +70,7 @@ static bool range_init(uint64_t bytes)
 	arena.base = (uintptr_t)base;
 	arena.reserved = bytes;
 	arena.lines = (struct linewords *)arena.table[TABLE_LINES].base;
-	arena.words = (atomic_u32 *)arena.table[TABLE_WORDS].base;
+	arena.pagewords = (atomic_u32 *)arena.table[TABLE_PAGEWORDS].base;
 	arena.spans = (atomic_ptr *)arena.table[TABLE_SPANS].base;
 	arena.overflow = (atomic_u64 *)arena.table[TABLE_OVERFLOW].base;
 	RT_CHECK(arena_check(&arena));
@@ -223,29 +223,30 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(
-		    &arena.words[page + i],
+		    &arena.pagewords[page + i],
 		    pageword_make(sizeclass, kind, state, i));
 }
 
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
-		  struct mspan *s, uint32_t word)
+		  struct mspan *s, uint32_t pageword)
 {
 	for (uint64_t i = npages; i < npages + more; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = npages; i < npages + more; i++)
-		atomic_u32_store_release(
-		    &arena.words[page + i],
-		    pageword_make(pageword_class(word), pageword_kind(word),
-				  pageword_state(word), i));
+		atomic_u32_store_release(&arena.pagewords[page + i],
+					 pageword_make(pageword_class(pageword),
+						       pageword_kind(pageword),
+						       pageword_state(pageword),
+						       i));
 }
 
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 {
-	uint32_t old = arena_word(page);
+	uint32_t old = arena_pageword(page);
 
 	RT_CHECK(check_pages(page, npages));
 	for (uint64_t i = 0; i < npages; i++)
-		atomic_u32_store_release(&arena.words[page + i],
+		atomic_u32_store_release(&arena.pagewords[page + i],
 					 pageword_make(pageword_class(old),
 						       pageword_kind(old),
 						       state, i));
@@ -255,7 +256,7 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 {
 	RT_CHECK(check_pages(page, npages));
 	for (uint64_t i = 0; i < npages; i++)
-		atomic_u32_store_release(&arena.words[page + i], 0);
+		atomic_u32_store_release(&arena.pagewords[page + i], 0);
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], NULL);
 }
@@ -286,7 +287,7 @@ static const char *check_tables(const struct arena *a)
 	uint64_t nchunks =
 	    atomic_u64_load_relaxed(&a->prepared) >> RT_CHUNK_SHIFT;
 	const void *base[] = {a->lines,
-			      a->words,
+			      a->pagewords,
 			      a->spans,
 			      a->overflow,
 			      atomic_ptr_load_relaxed(&a->typebits),

@@ -7,7 +7,7 @@
 //
 //   lines   two bitmaps of 64 bytes; which is alloc and which is mark
 //           follows from the sweepgen (epoch.h)
-//   words   the pageword: size class, kind, state, place in the span
+//   pagewords  for each page: size class, kind, state, place in the span
 //   spans   the mspan
 //   overflow  one bit: marked objects of this page must be scanned again
 //   typebits  a bit for each word (typebits.h); reserved when first needed
@@ -65,19 +65,20 @@ RT_INLINE uint32_t pageword_make(unsigned sizeclass, unsigned kind,
 	       (uint32_t)place << PAGEWORD_PLACE_SHIFT;
 }
 
-RT_INLINE unsigned pageword_class(uint32_t w)
+RT_INLINE unsigned pageword_class(uint32_t pageword)
 {
-	return w & ((1u << PAGEWORD_CLASS_BITS) - 1);
+	return pageword & ((1u << PAGEWORD_CLASS_BITS) - 1);
 }
 
-RT_INLINE unsigned pageword_kind(uint32_t w)
+RT_INLINE unsigned pageword_kind(uint32_t pageword)
 {
-	return w >> PAGEWORD_KIND_SHIFT & ((1u << PAGEWORD_KIND_BITS) - 1);
+	return pageword >> PAGEWORD_KIND_SHIFT &
+	       ((1u << PAGEWORD_KIND_BITS) - 1);
 }
 
-RT_INLINE enum pageword_state pageword_state(uint32_t w)
+RT_INLINE enum pageword_state pageword_state(uint32_t pageword)
 {
-	return (enum pageword_state)(w >> PAGEWORD_STATE_SHIFT &
+	return (enum pageword_state)(pageword >> PAGEWORD_STATE_SHIFT &
 				     ((1u << PAGEWORD_STATE_BITS) - 1));
 }
 
@@ -89,9 +90,9 @@ RT_INLINE uint32_t pageword_stack(unsigned i)
 	return 1u << (PAGEWORD_KIND_SHIFT + i);
 }
 
-RT_INLINE uint32_t pageword_place(uint32_t w)
+RT_INLINE uint32_t pageword_place(uint32_t pageword)
 {
-	return w >> PAGEWORD_PLACE_SHIFT;
+	return pageword >> PAGEWORD_PLACE_SHIFT;
 }
 
 enum {
@@ -106,7 +107,7 @@ struct arena {
 	atomic_u64 used;     // bytes of the heap; grows under the heap lock
 	atomic_u64 prepared; // bytes of the prefix that is usable memory
 	struct linewords *lines;
-	atomic_u32 *words;
+	atomic_u32 *pagewords;
 	atomic_ptr *spans;
 	atomic_u64 *overflow;
 	atomic_ptr typebits;		     // NULL before arena_add_typebits
@@ -191,10 +192,10 @@ RT_INLINE uintptr_t arena_page_address(uint64_t page)
 	return arena.base + (page << RT_PAGE_SHIFT);
 }
 
-// arena_word: the acquire pairs with the release that published the span.
-RT_INLINE uint32_t arena_word(uint64_t page)
+// arena_pageword: the acquire pairs with the release that published the span.
+RT_INLINE uint32_t arena_pageword(uint64_t page)
 {
-	return atomic_u32_load_acquire(&arena.words[page]);
+	return atomic_u32_load_acquire(&arena.pagewords[page]);
 }
 
 RT_INLINE struct mspan *arena_span(uint64_t page)
@@ -204,13 +205,13 @@ RT_INLINE struct mspan *arena_span(uint64_t page)
 
 // arena_first_page returns the first page of the span of an in-use page with
 // this pageword.  Each step but the last goes back by the largest place.
-RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t word)
+RT_INLINE uint64_t arena_first_page(uint64_t page, uint32_t pageword)
 {
-	while (RT_UNLIKELY(pageword_place(word) == PAGEWORD_PLACE_MAX)) {
+	while (RT_UNLIKELY(pageword_place(pageword) == PAGEWORD_PLACE_MAX)) {
 		page -= PAGEWORD_PLACE_MAX;
-		word = arena_word(page);
+		pageword = arena_pageword(page);
 	}
-	return page - pageword_place(word);
+	return page - pageword_place(pageword);
 }
 
 // arena_publish enters a span of npages pages into spans, then into words.  All
@@ -219,10 +220,10 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind,
 		   enum pageword_state state);
 
-// arena_extend enters more pages behind the npages of a published span, whose
-// first pageword is word.
+// arena_extend enters more pages behind the npages of a published span with
+// this first pageword.
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
-		  struct mspan *s, uint32_t word);
+		  struct mspan *s, uint32_t pageword);
 
 // arena_set_state changes the state in all pagewords of a published span.
 void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state);

@@ -49,12 +49,13 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 }
 
 // is_object tells whether an object of a class of whole granules begins at p,
-// in the page with the pageword w.  The caller owns the object, so nothing that
+// in the page with this pageword.  The caller owns the object, so nothing that
 // this reads changes; otherwise the answer may be wrong.
-RT_INLINE bool is_object(uintptr_t p, uint32_t w, unsigned class)
+RT_INLINE bool is_object(uintptr_t p, uint32_t pageword, unsigned class)
 {
 	const struct sizeclass *c = &sizeclass_table[class];
-	uint64_t first = arena_first_page(arena_offset(p) >> RT_PAGE_SHIFT, w);
+	uint64_t first =
+	    arena_first_page(arena_offset(p) >> RT_PAGE_SHIFT, pageword);
 	uint64_t offset = p - arena_page_address(first);
 	uint64_t slot = offset * c->divmagic >> 32;
 	unsigned bit = sizeclass_bit(class, offset);
@@ -97,17 +98,17 @@ bool dealloc_plain(struct rt_mcache *mc, void *p)
 	uint64_t offset = arena_offset((uintptr_t)p);
 	struct mcache_slot *slot;
 	unsigned class, kind;
-	uint32_t w;
+	uint32_t pageword;
 
 	if (offset >= arena_used() || RT_UNLIKELY(freelist_careful))
 		return false;
-	w = arena_word(offset >> RT_PAGE_SHIFT);
-	class = pageword_class(w);
-	kind = pageword_kind(w);
+	pageword = arena_pageword(offset >> RT_PAGE_SHIFT);
+	class = pageword_class(pageword);
+	kind = pageword_kind(pageword);
 	// Large objects, those too small for a list, and tiny blocks.
-	if (pageword_state(w) != PAGEWORD_HEAP ||
+	if (pageword_state(pageword) != PAGEWORD_HEAP ||
 	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
-	    !is_object((uintptr_t)p, w, class))
+	    !is_object((uintptr_t)p, pageword, class))
 		return false;
 	// Of a slot beside it, mcache_slot_uninit would need a load.
 	slot = own_slot(mc, class, kind);

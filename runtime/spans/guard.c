@@ -87,7 +87,7 @@ static void note_protected(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 
 	for (uintptr_t at = lo; at < hi; at += RT_PAGE_SIZE)
 		atomic_u32_store_release(
-		    &arena.words[page++],
+		    &arena.pagewords[page++],
 		    pageword_make(0, 0, PAGEWORD_PROTECTED, at == guard));
 }
 
@@ -103,7 +103,7 @@ void guard_leave(uintptr_t base, uint64_t npages)
 
 static bool is_protected(uint64_t page)
 {
-	return pageword_state(arena_word(page)) == PAGEWORD_PROTECTED;
+	return pageword_state(arena_pageword(page)) == PAGEWORD_PROTECTED;
 }
 
 // note_unprotected notes that pages are unprotected, and that guards which
@@ -111,11 +111,11 @@ static bool is_protected(uint64_t page)
 static void note_unprotected(uint64_t page, uint64_t npages)
 {
 	for (uint64_t i = 0; i < npages; i++) {
-		if (pageword_place(arena_word(page + i)) != 0) {
+		if (pageword_place(arena_pageword(page + i)) != 0) {
 			atomic_u32_add_relaxed(&count, (uint32_t)-1);
 			sysmem_count_mappings(-GUARD_MAPPINGS);
 		}
-		atomic_u32_store_release(&arena.words[page + i], 0);
+		atomic_u32_store_release(&arena.pagewords[page + i], 0);
 	}
 }
 

@@ -566,7 +566,7 @@ RT_INLINE void publish_one(struct mspan *s, unsigned kind, uint64_t bit)
 	// also sees that these pages were withdrawn from their last use
 	// (look_up).
 	atomic_u64_store_release(
-	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), bit);
+	    mspan_lineword(s, epoch_alloc_line(epoch_sweepgen()), 0), bit);
 	arena_publish(mspan_page(s), s->npages, s, 0, kind,
 		      PAGEWORD_SETTING_UP);
 }
@@ -611,7 +611,7 @@ struct mspan *mheap_alloc_guarded(struct rt_proc *p, struct mheap_cache *cache,
 
 void mheap_publish_large(struct mspan *s)
 {
-	RT_ASSERT(pageword_state(arena_word(mspan_page(s))) ==
+	RT_ASSERT(pageword_state(arena_pageword(mspan_page(s))) ==
 		  PAGEWORD_SETTING_UP);
 	arena_set_state(mspan_page(s), s->npages, PAGEWORD_HEAP);
 }
@@ -802,7 +802,7 @@ static bool enlarge_span(struct rt_proc *p, struct mspan *s, uint64_t more)
 {
 	uint64_t page = mspan_page(s) + s->npages;
 	void *begin = (void *)arena_page_address(page);
-	uint32_t w = arena_word(mspan_page(s));
+	uint32_t pageword = arena_pageword(mspan_page(s));
 	uint64_t nscav;
 
 	if (!take_behind(s, more, &nscav))
@@ -817,7 +817,7 @@ static bool enlarge_span(struct rt_proc *p, struct mspan *s, uint64_t more)
 	if (nscav != more)
 		memset(begin, 0, more << RT_PAGE_SHIFT);
 	set_pages(s, s->npages + more);
-	arena_extend(mspan_page(s), s->npages - more, more, s, w);
+	arena_extend(mspan_page(s), s->npages - more, more, s, pageword);
 	return true;
 }
 

@@ -159,8 +159,8 @@ uint32_t mspan_count(const struct mspan *s, unsigned line)
 	uint32_t n = 0;
 
 	for (unsigned w = 0; w < s->nwords; w++)
-		n +=
-		    bits_count(atomic_u64_load_relaxed(mspan_word(s, line, w)));
+		n += bits_count(
+		    atomic_u64_load_relaxed(mspan_lineword(s, line, w)));
 	return n;
 }
 
@@ -246,10 +246,10 @@ void mspan_find_run(const struct mspan *s, const struct mspan_cursor *c,
 	run->stop = last + 1;
 }
 
-// change_word sets or clears bits of an allocword.  No locked instruction is
-// needed: outside a stop only the P that caches the span writes it.  The
+// change_allocword sets or clears bits of an allocword.  No locked instruction
+// is needed: outside a stop only the P that caches the span writes it.  The
 // release pairs with the acquire in object_test.
-RT_INLINE void change_word(atomic_u64 *word, uint64_t bits, bool set)
+RT_INLINE void change_allocword(atomic_u64 *word, uint64_t bits, bool set)
 {
 	uint64_t old = atomic_u64_load_relaxed(word);
 
@@ -270,8 +270,8 @@ RT_INLINE void change_bits(const struct mspan *s, unsigned first, unsigned stop,
 	uint64_t to = ~UINT64_C(0) >> (63 - (stop - 1) % 64);
 
 	for (; w < last; w++, from = ~UINT64_C(0))
-		change_word(&lines[w].line[line], mask[w] & from, set);
-	change_word(&lines[w].line[line], mask[w] & from & to, set);
+		change_allocword(&lines[w].line[line], mask[w] & from, set);
+	change_allocword(&lines[w].line[line], mask[w] & from & to, set);
 }
 
 void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
@@ -385,17 +385,17 @@ static const char *check_words(const struct mspan *s)
 	uint64_t page = mspan_page(s);
 
 	for (uint64_t i = 0; i < s->npages; i++) {
-		uint32_t w = arena_word(page + i);
+		uint32_t pageword = arena_pageword(page + i);
 
 		if (arena_span(page + i) != s)
 			return "span table leads to another span";
-		if (pageword_place(w) != base_min(i, PAGEWORD_PLACE_MAX))
+		if (pageword_place(pageword) != base_min(i, PAGEWORD_PLACE_MAX))
 			return "pageword has the wrong place";
-		if (!state_fits(s, pageword_state(w)))
+		if (!state_fits(s, pageword_state(pageword)))
 			return "pageword has the wrong state";
-		if (pageword_class(w) != s->sizeclass ||
+		if (pageword_class(pageword) != s->sizeclass ||
 		    (s->use != MSPAN_STACK &&
-		     pageword_kind(w) != spanclass_kind(s->spanclass)))
+		     pageword_kind(pageword) != spanclass_kind(s->spanclass)))
 			return "pageword has the wrong class or kind";
 	}
 	return NULL;
@@ -429,11 +429,12 @@ static const char *check_lines(const struct mspan *s)
 		uint64_t mask = masks[w];
 
 		for (unsigned line = 0; line < 2; line++)
-			if (atomic_u64_load_relaxed(mspan_word(s, line, w)) &
+			if (atomic_u64_load_relaxed(
+				mspan_lineword(s, line, w)) &
 			    ~mask)
 				return "bit is set where no slot begins";
-		if (swept && atomic_u64_load_relaxed(
-				 mspan_word(s, epoch_mark_line(own), w)) != 0)
+		if (swept && atomic_u64_load_relaxed(mspan_lineword(
+				 s, epoch_mark_line(own), w)) != 0)
 			return "swept span has a mark bit";
 	}
 	return NULL;
@@ -457,7 +458,7 @@ static const char *check_dead(const struct mspan *s)
 		uint64_t bits = atomic_u64_load_relaxed(&d[w].turn[0]) |
 				atomic_u64_load_relaxed(&d[w].turn[1]);
 
-		if (bits & ~atomic_u64_load_relaxed(mspan_word(s, line, w)))
+		if (bits & ~atomic_u64_load_relaxed(mspan_lineword(s, line, w)))
 			return "dead object is not allocated";
 		dead |= bits;
 	}

@@ -135,9 +135,9 @@ RT_INLINE struct linewords *mspan_lines(const struct mspan *s)
 	return atomic_ptr_load_relaxed(&s->lines);
 }
 
-// mspan_word returns lineword w of one of the two lines of s.
-RT_INLINE atomic_u64 *mspan_word(const struct mspan *s, unsigned line,
-				 unsigned w)
+// mspan_lineword returns lineword w of one of the two lines of s.
+RT_INLINE atomic_u64 *mspan_lineword(const struct mspan *s, unsigned line,
+				     unsigned w)
 {
 	return &mspan_lines(s)[w].line[line];
 }
@@ -179,7 +179,7 @@ RT_INLINE bool mspan_test(const struct mspan *s, unsigned line, uint32_t slot)
 	unsigned bit =
 	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
 
-	return atomic_u64_load_relaxed(mspan_word(s, line, bit / 64)) >>
+	return atomic_u64_load_relaxed(mspan_lineword(s, line, bit / 64)) >>
 		   (bit % 64) &
 	       1;
 }
@@ -240,7 +240,7 @@ RT_INLINE void mspan_cursor_start(struct mspan_cursor *c, const struct mspan *s)
 	mspan_cursor_place(c, s, s->nwords);
 }
 
-RT_INLINE atomic_u64 *mspan_cursor_word(const struct mspan_cursor *c)
+RT_INLINE atomic_u64 *mspan_cursor_allocword(const struct mspan_cursor *c)
 {
 	return &c->lines->line[c->line];
 }
@@ -254,7 +254,7 @@ RT_INLINE void mspan_cursor_read(struct mspan_cursor *c)
 	c->w--;
 	c->lines--;
 	c->at -= c->bytes;
-	alloc = atomic_u64_load_relaxed(mspan_cursor_word(c));
+	alloc = atomic_u64_load_relaxed(mspan_cursor_allocword(c));
 	c->free = mask & ~alloc;
 	c->taken = mask & alloc;
 }
@@ -303,7 +303,7 @@ RT_INLINE void mspan_find_near(const struct mspan_cursor *c, size_t size,
 RT_INLINE void mspan_take_near(struct mspan_cursor *c,
 			       const struct mspan_run *run)
 {
-	atomic_u64 *word = mspan_cursor_word(c);
+	atomic_u64 *word = mspan_cursor_allocword(c);
 
 	c->free ^= run->bits;
 	// No locked instruction is needed: outside a stop only the P that

@@ -10,17 +10,18 @@
 // use.  The acquire of its lines pairs with the releases in set_lines and in
 // fixalloc, whose link is in this place in a free mspan.  A thread that sees
 // either also sees that the page was withdrawn.
-static const struct linewords *lines_of_eight(uint64_t page, uint32_t word)
+static const struct linewords *lines_of_eight(uint64_t page, uint32_t pageword)
 {
 	const struct mspan *s = arena_span(page);
 	const struct linewords *lines =
 	    s ? atomic_ptr_load_acquire(&s->lines) : NULL;
 
-	return arena_word(page) == word && arena_span(page) == s ? lines : NULL;
+	return arena_pageword(page) == pageword && arena_span(page) == s ? lines
+									 : NULL;
 }
 
 // object_test reads an alloc bit.  The acquire pairs with the releases in
-// publish_one (mheap.c), change_word, mspan_take_near and sweep_lines.
+// publish_one (mheap.c), change_allocword, mspan_take_near and sweep_lines.
 static bool object_test(const struct linewords *lines, unsigned bit)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
@@ -89,12 +90,12 @@ RT_INLINE bool object_at(uintptr_t p, uint64_t first, const struct extent *e,
 			 bool any)
 {
 	uintptr_t base = extent_base(first, e);
-	uint32_t word = arena_word(first);
+	uint32_t pageword = arena_pageword(first);
 
 	return p >= base && p < e->limit &&
-	       pageword_state(word) == PAGEWORD_HEAP &&
-	       pageword_class(word) == 0 &&
-	       test_granule(base, pageword_kind(word), any);
+	       pageword_state(pageword) == PAGEWORD_HEAP &&
+	       pageword_class(pageword) == 0 &&
+	       test_granule(base, pageword_kind(pageword), any);
 }
 
 // extent_find reads the extent of the object that p is in.  Returns false if
@@ -125,10 +126,10 @@ RT_INLINE bool extent_find(uintptr_t p, uint64_t first, struct extent *e,
 }
 
 // object_large looks for the object of a large span, which has p in its pages.
-RT_INLINE bool object_large(uintptr_t p, uint64_t page, uint32_t word,
+RT_INLINE bool object_large(uintptr_t p, uint64_t page, uint32_t pageword,
 			    struct object *o, bool any)
 {
-	uint64_t first = arena_first_page(page, word);
+	uint64_t first = arena_first_page(page, pageword);
 	struct extent e;
 
 	if (!extent_find(p, first, &e, any))
@@ -140,21 +141,21 @@ RT_INLINE bool object_large(uintptr_t p, uint64_t page, uint32_t word,
 	return true;
 }
 
-RT_INLINE bool object_small(uintptr_t p, uint64_t page, uint32_t word,
+RT_INLINE bool object_small(uintptr_t p, uint64_t page, uint32_t pageword,
 			    struct object *o, bool any)
 {
-	unsigned class = pageword_class(word);
+	unsigned class = pageword_class(pageword);
 	const struct sizeclass *c = &sizeclass_table[class];
-	uint64_t first = arena_first_page(page, word);
+	uint64_t first = arena_first_page(page, pageword);
 	uintptr_t base = arena_page_address(first);
 	uint64_t slot = (p - base) * c->divmagic >> 32;
 	unsigned bit = sizeclass_bit(class, slot * c->size);
 	const struct linewords *lines =
-	    class == 1 ? lines_of_eight(page, word) : arena_lines(first);
+	    class == 1 ? lines_of_eight(page, pageword) : arena_lines(first);
 
 	// The bit of what follows the last slot may be on the next page.
 	if (slot >= c->nelems || !lines ||
-	    !is_there(lines, bit, pageword_kind(word), any))
+	    !is_there(lines, bit, pageword_kind(pageword), any))
 		return false;
 	o->base = base + slot * c->size;
 	o->size = o->request = c->size;
@@ -166,21 +167,22 @@ RT_INLINE bool look_up(uintptr_t p, struct object *o, bool any)
 {
 	uint64_t offset = arena_offset(p);
 	uint64_t page = offset >> RT_PAGE_SHIFT;
-	uint32_t word;
+	uint32_t pageword;
 	bool found;
 
 	if (offset >= arena_used())
 		return false;
-	word = arena_word(page);
+	pageword = arena_pageword(page);
 	schedpoint(SCHED_LOOK_UP);
-	if (pageword_state(word) != PAGEWORD_HEAP)
+	if (pageword_state(pageword) != PAGEWORD_HEAP)
 		return false;
-	o->kind = pageword_kind(word);
-	found = pageword_class(word) == 0 ? object_large(p, page, word, o, any)
-					  : object_small(p, page, word, o, any);
+	o->kind = pageword_kind(pageword);
+	found = pageword_class(pageword) == 0
+		    ? object_large(p, page, pageword, o, any)
+		    : object_small(p, page, pageword, o, any);
 	// The bit may be of a later use of the page.  A thread that sees such a
 	// bit also sees the pageword of that use, or 0.
-	return found && arena_word(page) == word;
+	return found && arena_pageword(page) == pageword;
 }
 
 bool object_find(uintptr_t p, struct object *o)

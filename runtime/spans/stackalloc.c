@@ -51,11 +51,11 @@ static struct mspan *span_of(const void *v)
 	return arena_span(arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT);
 }
 
-// held_word returns the pageword that says whether the host has the stack at v.
-// held_bit returns the stack's bit there.
-static atomic_u32 *held_word(const void *v)
+// held_pageword returns the pageword that says whether the host has the stack
+// at v.  held_bit returns the stack's bit there.
+static atomic_u32 *held_pageword(const void *v)
 {
-	return &arena.words[arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT];
+	return &arena.pagewords[arena_offset((uintptr_t)v) >> RT_PAGE_SHIFT];
 }
 
 static uint32_t held_bit(const void *v)
@@ -70,7 +70,7 @@ static void *held_set(void *v)
 {
 	// Pairs with the acquire in held_clear, so the thread that frees the
 	// stack sees the span's fields.
-	atomic_u32_add_release(held_word(v), held_bit(v));
+	atomic_u32_add_release(held_pageword(v), held_bit(v));
 	return v;
 }
 
@@ -192,17 +192,19 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 // false.
 static bool held_clear(const void *v)
 {
-	uint32_t bit, word;
+	uint32_t bit, pageword;
 
 	if ((uintptr_t)v % STACKALLOC_MIN != 0 ||
 	    arena_offset((uintptr_t)v) >= arena_used())
 		return false;
 	bit = held_bit(v);
 	do {
-		word = atomic_u32_load_relaxed(held_word(v));
-		if (pageword_state(word) != PAGEWORD_MANUAL || !(word & bit))
+		pageword = atomic_u32_load_relaxed(held_pageword(v));
+		if (pageword_state(pageword) != PAGEWORD_MANUAL ||
+		    !(pageword & bit))
 			return false;
-	} while (!atomic_u32_cas_acquire(held_word(v), word, word & ~bit));
+	} while (!atomic_u32_cas_acquire(held_pageword(v), pageword,
+					 pageword & ~bit));
 	return true;
 }
 

@@ -67,12 +67,13 @@ static void check_page_word(uint64_t v)
 	unsigned kind = v >> 8 & 31;
 	enum pageword_state state = v >> 16 & 3;
 	uint64_t place = v >> 24;
-	uint32_t w = pageword_make(class, kind, state, place);
+	uint32_t pageword = pageword_make(class, kind, state, place);
 
-	REQUIRE(pageword_class(w) == class);
-	REQUIRE(pageword_kind(w) == kind);
-	REQUIRE(pageword_state(w) == state);
-	REQUIRE(pageword_place(w) == base_min(place, PAGEWORD_PLACE_MAX));
+	REQUIRE(pageword_class(pageword) == class);
+	REQUIRE(pageword_kind(pageword) == kind);
+	REQUIRE(pageword_state(pageword) == state);
+	REQUIRE(pageword_place(pageword) ==
+		base_min(place, PAGEWORD_PLACE_MAX));
 }
 
 static void check_span_class(uint64_t v)

@@ -37,7 +37,7 @@ static void mark(const struct mspan *s, uint32_t slot)
 	unsigned bit = mspan_bit(s, slot);
 
 	atomic_u64_or_relaxed(
-	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), bit / 64),
+	    mspan_lineword(s, epoch_mark_line(epoch_sweepgen()), bit / 64),
 	    UINT64_C(1) << (bit % 64));
 }
 
@@ -223,7 +223,7 @@ TEST(a_thread_that_asks_looks_at_what_is_left_first)
 
 static bool dead_is_there(uint64_t page)
 {
-	return arena_word(page) != 0 && arena_span(page) == dead;
+	return arena_pageword(page) != 0 && arena_span(page) == dead;
 }
 
 // bits PUSH_UNPUBLISHED, FREE_UNPUBLISHED: frees count before slots and pages
@@ -243,7 +243,7 @@ TEST(frees_count_before_reuse)
 	ck_assert_ptr_null(top(CLASS));
 	ck_assert(dead_is_there(page));
 	let_end(SCHED_SWEEP_PUBLISH_COUNTED, &sweeper);
-	ck_assert_uint_eq(arena_word(page), 0);
+	ck_assert_uint_eq(arena_pageword(page), 0);
 	expect_swept();
 }
 
@@ -409,7 +409,7 @@ static struct mspan *take_large(size_t request, bool guarded)
 static void drop_large(struct mspan *s)
 {
 	atomic_u64_store_release(
-	    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
+	    mspan_lineword(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
 	s->alloc_count = 0;
 	s->next = NULL;
 	mheap_free(self, s);

@@ -125,13 +125,13 @@ enum { HUGE_FIRST = 3, HUGE_PAGES = PAGEWORD_PLACE_MAX + 1000 };
 static bool huge_is(struct mspan *s, enum pageword_state state)
 {
 	for (uint64_t i = 0; i < HUGE_PAGES; i++) {
-		uint32_t w = arena_word(HUGE_FIRST + i);
+		uint32_t pageword = arena_pageword(HUGE_FIRST + i);
 
 		if (arena_span(HUGE_FIRST + i) != s ||
-		    pageword_state(w) != state ||
-		    (s &&
-		     pageword_place(w) != base_min(i, PAGEWORD_PLACE_MAX)) ||
-		    (!s && w != 0))
+		    pageword_state(pageword) != state ||
+		    (s && pageword_place(pageword) !=
+			      base_min(i, PAGEWORD_PLACE_MAX)) ||
+		    (!s && pageword != 0))
 			return false;
 	}
 	return true;
@@ -153,9 +153,10 @@ TEST(places_saturate_in_a_span_above_1_gib)
 	ck_assert(huge_is(&s, PAGEWORD_SETTING_UP));
 	arena_set_state(HUGE_FIRST, HUGE_PAGES, PAGEWORD_HEAP);
 	ck_assert(huge_is(&s, PAGEWORD_HEAP));
-	ck_assert_uint_eq(pageword_kind(arena_word(HUGE_FIRST)), KIND_WORDS);
-	ck_assert_uint_eq(arena_word(HUGE_FIRST - 1), 0);
-	ck_assert_uint_eq(arena_word(HUGE_FIRST + HUGE_PAGES), 0);
+	ck_assert_uint_eq(pageword_kind(arena_pageword(HUGE_FIRST)),
+			  KIND_WORDS);
+	ck_assert_uint_eq(arena_pageword(HUGE_FIRST - 1), 0);
+	ck_assert_uint_eq(arena_pageword(HUGE_FIRST + HUGE_PAGES), 0);
 	arena_withdraw(HUGE_FIRST, HUGE_PAGES);
 	ck_assert(huge_is(NULL, PAGEWORD_NONE));
 	arena_fini();
@@ -355,7 +356,7 @@ static void tables_work(void)
 	static struct mspan s;
 
 	for (uint64_t page = 0; page <= last; page += last) {
-		ck_assert_uint_eq(arena_word(page), 0);
+		ck_assert_uint_eq(arena_pageword(page), 0);
 		ck_assert_ptr_null(arena_span(page));
 		for (unsigned line = 0; line < 2; line++)
 			for (unsigned w = 0; w < RT_PAGE_WORDS; w++)

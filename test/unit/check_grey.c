@@ -48,7 +48,7 @@ static bool is_marked(const void *p)
 {
 	uint64_t page = arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT;
 	const struct mspan *s =
-	    arena_span(arena_first_page(page, arena_word(page)));
+	    arena_span(arena_first_page(page, arena_pageword(page)));
 
 	return mspan_test(s, marker[0].mark_line,
 			  mspan_slot(s, (uintptr_t)p - s->base));

@@ -158,7 +158,8 @@ static bool same_run(const struct mspan *s, const struct mspan_cursor *c,
 static void copy_line(const struct mspan *s, uint64_t *out)
 {
 	for (unsigned w = 0; w < s->nwords; w++)
-		out[w] = atomic_u64_load_relaxed(mspan_word(s, heap_line(), w));
+		out[w] =
+		    atomic_u64_load_relaxed(mspan_lineword(s, heap_line(), w));
 }
 
 // changed_exactly tells whether the line differs from before in the bits of
@@ -264,7 +265,7 @@ TEST(runs_are_what_a_slot_loop_finds, .base = 1, .limit = SIZECLASS_COUNT)
 // toggle changes one bit of a lineword of the first pages.
 static void toggle(const struct mspan *s, unsigned line, unsigned bit)
 {
-	atomic_u64 *word = mspan_word(s, line, bit / 64);
+	atomic_u64 *word = mspan_lineword(s, line, bit / 64);
 
 	atomic_u64_store_relaxed(word, atomic_u64_load_relaxed(word) ^
 					   UINT64_C(1) << (bit % 64));
@@ -273,7 +274,7 @@ static void toggle(const struct mspan *s, unsigned line, unsigned bit)
 // set_second changes the pageword of the second page of a span.
 static void set_second(const struct mspan *s, uint32_t word)
 {
-	atomic_u32_store_relaxed(&arena.words[mspan_page(s) + 1], word);
+	atomic_u32_store_relaxed(&arena.pagewords[mspan_page(s) + 1], word);
 }
 
 // Class 35: 11 objects of 1408 bytes in two pages, and a tail.

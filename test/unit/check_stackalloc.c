@@ -228,7 +228,7 @@ TEST(a_span_goes_back_with_its_last_stack)
 		stackalloc_flush(mc, self);
 	}
 	ck_assert_ptr_null(arena_span(page));
-	ck_assert_uint_eq(arena_word(page), 0);
+	ck_assert_uint_eq(arena_pageword(page), 0);
 	ck_assert_uint_eq(in_stacks(), 0);
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), STACKALLOC_SPAN);
 	expect_verified();

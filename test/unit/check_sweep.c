@@ -44,7 +44,7 @@ static void mark(const struct mspan *s, uint32_t slot)
 {
 	unsigned bit = mspan_bit(s, slot);
 	atomic_u64 *word =
-	    mspan_word(s, epoch_mark_line(epoch_sweepgen()), bit / 64);
+	    mspan_lineword(s, epoch_mark_line(epoch_sweepgen()), bit / 64);
 
 	atomic_u64_store_relaxed(word, atomic_u64_load_relaxed(word) |
 					   UINT64_C(1) << (bit % 64));
@@ -153,7 +153,7 @@ TEST(a_span_without_survivors_is_freed, .n = SIZECLASS_COUNT)
 	flip_heap();
 	sweep_ensure(c % 2 ? self : NULL, s); // even without a P
 	for (uint64_t i = page; i < page + npages; i++) {
-		ck_assert_uint_eq(arena_word(i), 0);
+		ck_assert_uint_eq(arena_pageword(i), 0);
 		ck_assert_ptr_null(arena_span(i));
 	}
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_PAGES_IN_USE), 0);

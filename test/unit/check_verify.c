@@ -363,7 +363,7 @@ struct patch {
 
 static atomic_u32 *word_of(const struct mspan *s, unsigned page)
 {
-	return &arena.words[mspan_page(s) + page];
+	return &arena.pagewords[mspan_page(s) + page];
 }
 
 static struct patch flip_word(const struct mspan *s, unsigned page,
@@ -513,7 +513,7 @@ CORRUPTION(word_large_place, "pageword has the wrong place",
 CORRUPTION(word_stack_class, "pageword has the wrong class or kind",
 	   flip_word(c.stack, 1, 5))
 CORRUPTION(word_free, "free page has a pageword",
-	   PATCH(arena.words[c.free_page],
+	   PATCH(arena.pagewords[c.free_page],
 		 pageword_make(5, 0, PAGEWORD_NONE, 0)))
 CORRUPTION(table_first, "free page has a bit",
 	   PATCH(arena.spans[mspan_page(c.partial)], 0))
@@ -546,7 +546,7 @@ CORRUPTION(bit_on_stack, "bit is set where the span has no slots",
 CORRUPTION(bit_on_eight, "bit is set where the span has no slots",
 	   flip_line(mspan_page(c.eight), alloc_line(), 0, 1))
 CORRUPTION(eight_bit_lost, "alloc_count is not the number of alloc bits",
-	   flip(mspan_word(c.eight, alloc_line(), 0), 1))
+	   flip(mspan_lineword(c.eight, alloc_line(), 0), 1))
 CORRUPTION(count_more, "alloc_count is not the number of alloc bits",
 	   PATCH(c.partial->alloc_count, c.partial->alloc_count + 1))
 CORRUPTION(count_too_many, "span has more objects than slots",

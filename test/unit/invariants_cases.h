@@ -316,7 +316,8 @@
 	X(arena_check(&x.arena), "table begins inside a physical page",        \
 	  x.arena.table[1].base = NULL)                                        \
 	X(arena_check(&x.arena),                                               \
-	  "table of the arena is not where its field says", x.arena.words++)   \
+	  "table of the arena is not where its field says",                    \
+	  x.arena.pagewords++)                                                 \
 	X(arena_check(&x.arena), "bits beside the heap have no table",         \
 	  atomic_ptr_store_relaxed(&x.arena.typebits, &x))                     \
 	X(arena_check(&x.arena), "table of the arena is too short",            \

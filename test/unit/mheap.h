@@ -176,7 +176,8 @@ static inline void free_span(struct mspan *s)
 	if (mspan_is_large(s)) {
 		s->alloc_count = 0;
 		atomic_u64_store_relaxed(
-		    mspan_word(s, epoch_alloc_line(epoch_sweepgen()), 0), 0);
+		    mspan_lineword(s, epoch_alloc_line(epoch_sweepgen()), 0),
+		    0);
 	}
 	s->next = NULL;
 	mheap_free(self, s);

@@ -17,7 +17,7 @@ static inline void put_bit(const struct mspan *s, unsigned line, uint32_t slot,
 			   bool set)
 {
 	unsigned bit = mspan_bit(s, slot);
-	atomic_u64 *word = mspan_word(s, line, bit / 64);
+	atomic_u64 *word = mspan_lineword(s, line, bit / 64);
 	uint64_t mask = UINT64_C(1) << (bit % 64);
 	uint64_t old = atomic_u64_load_relaxed(word);
 

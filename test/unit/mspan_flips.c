@@ -329,7 +329,7 @@ static void restore_line(uint64_t page, const struct mspan *s,
 	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
 		atomic_u64_store_relaxed(
 		    freed ? &arena_lines(page)[w].line[heap_line() ^ 1]
-			  : mspan_word(s, heap_line() ^ 1, w),
+			  : mspan_lineword(s, heap_line() ^ 1, w),
 		    old[w]);
 }
 
@@ -344,8 +344,8 @@ static void sweep_one(uintptr_t p)
 	if (atomic_u32_load_relaxed(&s->sweepgen) == epoch_sweepgen())
 		return;
 	for (unsigned w = 0; w < RT_PAGE_WORDS; w++)
-		old[w] =
-		    atomic_u64_load_relaxed(mspan_word(s, heap_line() ^ 1, w));
+		old[w] = atomic_u64_load_relaxed(
+		    mspan_lineword(s, heap_line() ^ 1, w));
 	sweep_ensure(self, s);
 	note_swept(base, limit);
 	restore_line(page, s, old);

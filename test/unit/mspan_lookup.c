@@ -96,7 +96,7 @@ TEST(every_byte_of_a_large_object_leads_to_it, .n = 2)
 // set_word gives a page another pageword, for a moment in the life of its span.
 static void set_word(uint64_t page, unsigned class, enum pageword_state state)
 {
-	atomic_u32_store_relaxed(&arena.words[page],
+	atomic_u32_store_relaxed(&arena.pagewords[page],
 				 pageword_make(class, KIND_WORDS, state, 0));
 }
 

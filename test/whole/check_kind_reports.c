@@ -17,8 +17,8 @@ static void mark_early(const void *obj)
 	unsigned bit = mspan_bit(s, mspan_slot(s, at - s->base));
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
-	atomic_u64_or_relaxed(mspan_word(s, line, bit / 64), UINT64_C(1)
-								 << (bit % 64));
+	atomic_u64_or_relaxed(mspan_lineword(s, line, bit / 64),
+			      UINT64_C(1) << (bit % 64));
 }
 
 // ---- callbacks of the host ----

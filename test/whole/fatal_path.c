@@ -364,8 +364,8 @@ static void child_not_marked(void)
 	unsigned bit = mspan_bit(s, mspan_slot(s, (uintptr_t)object - s->base));
 	unsigned line = epoch_mark_line(epoch_sweepgen());
 
-	atomic_u64_or_relaxed(mspan_word(s, line, bit / 64), UINT64_C(1)
-								 << (bit % 64));
+	atomic_u64_or_relaxed(mspan_lineword(s, line, bit / 64),
+			      UINT64_C(1) << (bit % 64));
 	rt_gc();
 }
 

@@ -351,7 +351,7 @@ static void collect_foreign(const void *here)
 	add_foreign("inside that", (char *)stack + 100);
 	add_foreign("own thread", rt_thread_self());
 	add_foreign("bit lines", arena.lines);
-	add_foreign("page words", (const void *)arena.words);
+	add_foreign("page words", (const void *)arena.pagewords);
 	add_foreign("a span", arena_span(arena_offset((uintptr_t)object) >>
 					 RT_PAGE_SHIFT));
 	add_foreign_word("2^47 - 1", (UINT64_C(1) << 47) - 1);
