@@ -50,7 +50,7 @@ void *rt_realloc(int kind, void *p, size_t n)
 		return NULL;
 	if (!p || p == &supply_zerobase)
 		return supply_request(t, &w);
-	if (!reclaim_find(p, &o) || kind_public(o.kind) != w.kind)
+	if (!reclaim_find(p, &o) || spanclass_host_kind(o.kind) != w.kind)
 		return NULL;
 	if (n == 0) {
 		reclaim_object(t->mc, &o);

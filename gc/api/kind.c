@@ -54,6 +54,6 @@ int rt_kind_of(const void *p)
 
 	if (!door_ready())
 		return RT_ESTATE;
-	return object_find((uintptr_t)p, &o) ? (int)kind_public(o.kind)
+	return object_find((uintptr_t)p, &o) ? (int)spanclass_host_kind(o.kind)
 					     : RT_ENOENT;
 }

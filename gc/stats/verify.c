@@ -429,7 +429,7 @@ void verify_heap(struct rt_verify *v)
 // host_kind returns the kind that a host knows the objects of a span by.
 RT_INLINE int host_kind(const struct mspan *s)
 {
-	return (int)kind_public(spanclass_kind(s->spanclass));
+	return (int)spanclass_host_kind(spanclass_kind(s->spanclass));
 }
 
 // next_heap_span finds the next span of the host's kind, or of any if kind is

@@ -23,8 +23,8 @@ enum {
 
 typedef uint16_t spanclass;
 
-// kind_public returns the kind that a host knows objects of a kind by.
-RT_INLINE unsigned kind_public(unsigned kind)
+// spanclass_host_kind returns the kind that a host knows objects of a kind by.
+RT_INLINE unsigned spanclass_host_kind(unsigned kind)
 {
 	return kind >= KIND_OWN ? kind - KIND_OWN : kind;
 }
