@@ -262,8 +262,8 @@ static bool sizes_add_up(const rt_memstats *m)
 	};
 
 	if (rt_metrics_read(sample, 2) != RT_OK ||
-	    sample[0].kind != RT_METRIC_HISTOGRAM ||
-	    sample[1].kind != RT_METRIC_U64)
+	    sample[0].result != RT_METRIC_HISTOGRAM ||
+	    sample[1].result != RT_METRIC_U64)
 		return false;
 	for (size_t i = 0; i < sample[0].ncounts; i++)
 		sum += counts[i];

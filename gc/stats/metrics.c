@@ -474,7 +474,7 @@ static void fill_histogram(const struct snapshot *s, enum metric m,
 	if (room < sample->ncounts)
 		return;
 	sample->edges = read_counts(s, m, sample->counts);
-	sample->kind = RT_METRIC_HISTOGRAM;
+	sample->result = RT_METRIC_HISTOGRAM;
 }
 
 static void fill_sample(const struct snapshot *s, const struct numbers *n,
@@ -482,19 +482,19 @@ static void fill_sample(const struct snapshot *s, const struct numbers *n,
 {
 	enum metric m = find_metric(sample->name);
 
-	sample->kind = RT_METRIC_BAD;
+	sample->result = RT_METRIC_BAD;
 	if (m == METRIC_COUNT) {
 		sample->ncounts = 0;
 		return;
 	}
-	switch (metrics[m].kind) {
+	switch (metrics[m].result) {
 	case RT_METRIC_U64:
 		sample->u64 = n->of[m];
-		sample->kind = RT_METRIC_U64;
+		sample->result = RT_METRIC_U64;
 		break;
 	case RT_METRIC_F64:
 		sample->f64 = (double)n->of[m] / 1e9;
-		sample->kind = RT_METRIC_F64;
+		sample->result = RT_METRIC_F64;
 		break;
 	default:
 		fill_histogram(s, m, sample);

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* No metric is RT_METRIC_BAD: it marks a sample that was not filled. */
-enum rt_metric_kind {
+enum rt_metric_result {
 	RT_METRIC_BAD,
 	RT_METRIC_U64,
 	RT_METRIC_F64,
@@ -28,7 +28,7 @@ enum rt_metric_kind {
  */
 typedef struct rt_metric_desc {
 	const char *name, *description;
-	uint32_t kind;	     /* enum rt_metric_kind */
+	uint32_t result;     /* enum rt_metric_result */
 	uint32_t cumulative; /* 1: never goes down */
 	size_t ncounts;	     /* histogram: its counts, one less than its edges;
 				else 0 */
@@ -39,17 +39,17 @@ typedef struct rt_metric_desc {
  * name.  For a histogram the caller must also set counts to its own array, and
  * ncounts to the array's length.
  *
- * kind says which result was written: u64; or f64; or counts, ncounts (the
+ * result says which of them was written: u64; or f64; or counts, ncounts (the
  * number of counts) and edges.  Count i is of values from edges[i] to below
  * edges[i + 1].  The edges are constant, ascending, perhaps infinite at the
  * ends, and live as long as the library.
  *
- * kind is RT_METRIC_BAD if there is no metric of that name (ncounts is 0
+ * result is RT_METRIC_BAD if there is no metric of that name (ncounts is 0
  * then), or if counts is null or too short (ncounts is the length needed).
  */
 typedef struct rt_metric_sample {
 	const char *name; /* in */
-	uint32_t kind;	  /* out: enum rt_metric_kind */
+	uint32_t result;  /* out: enum rt_metric_result */
 	uint32_t spare;
 	uint64_t u64;	     /* out */
 	double f64;	     /* out */

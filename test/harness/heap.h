@@ -87,7 +87,7 @@ static inline uint64_t heap_metric(const char *name)
 	rt_metric_sample s = {.name = name};
 
 	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
-	ck_assert_uint_eq(s.kind, RT_METRIC_U64);
+	ck_assert_uint_eq(s.result, RT_METRIC_U64);
 	return s.u64;
 }
 

@@ -45,7 +45,7 @@ SHADOW_OP(stats)
 	size_t used;
 
 	SHADOW_OK(rt_metrics_read(&sample, 1));
-	SHADOW_TRUE(sample.kind == RT_METRIC_U64);
+	SHADOW_TRUE(sample.result == RT_METRIC_U64);
 	SHADOW_OK(rt_read_memstats_live(&m));
 	shadow_sums(&m);
 	SHADOW_OK(rt_read_gcstats(history, RT_GCSTATS_WORDS, &used));

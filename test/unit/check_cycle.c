@@ -461,7 +461,7 @@ static uint64_t gc_stops(void)
 	uint64_t sum = 0;
 
 	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
-	ck_assert_uint_eq(s.kind, RT_METRIC_HISTOGRAM);
+	ck_assert_uint_eq(s.result, RT_METRIC_HISTOGRAM);
 	for (size_t i = 0; i < s.ncounts; i++)
 		sum += counts[i];
 	return sum;

@@ -451,7 +451,7 @@ static void read_cpu(double *seconds)
 		s[i].name = cpu_names[i];
 	ck_assert_int_eq(rt_metrics_read(s, CPU_CLASSES), RT_OK);
 	for (int i = 0; i < CPU_CLASSES; i++) {
-		ck_assert_uint_eq(s[i].kind, RT_METRIC_F64);
+		ck_assert_uint_eq(s[i].result, RT_METRIC_F64);
 		seconds[i] = s[i].f64;
 	}
 }
@@ -525,7 +525,7 @@ static struct stops count_stops(void)
 	}
 	ck_assert_int_eq(rt_metrics_read(s, NHISTS), RT_OK);
 	for (int i = 0; i < NHISTS; i++) {
-		ck_assert_uint_eq(s[i].kind, RT_METRIC_HISTOGRAM);
+		ck_assert_uint_eq(s[i].result, RT_METRIC_HISTOGRAM);
 		ck_assert_uint_eq(s[i].ncounts, HISTOGRAM_COUNTS);
 		for (int k = 0; k < HISTOGRAM_COUNTS; k++)
 			stops.n[i] += counts[i][k];
@@ -674,7 +674,7 @@ static void read_counts(const char *name, uint64_t *counts)
 	    .name = name, .counts = counts, .ncounts = HISTOGRAM_COUNTS};
 
 	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
-	ck_assert_uint_eq(s.kind, RT_METRIC_HISTOGRAM);
+	ck_assert_uint_eq(s.result, RT_METRIC_HISTOGRAM);
 }
 
 // Time in which the world is stopped belongs to the total, and not to the

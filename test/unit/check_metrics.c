@@ -69,7 +69,7 @@ static rt_metric_sample read_one(const char *name)
 {
 	rt_metric_sample sample = {
 	    .name = name,
-	    .kind = 99,
+	    .result = 99,
 	    .counts = counts,
 	    .ncounts = RT_ARRAY_LEN(counts),
 	};
@@ -83,7 +83,7 @@ static uint64_t u64_of(const char *name)
 {
 	rt_metric_sample sample = read_one(name);
 
-	ck_assert_msg(sample.kind == RT_METRIC_U64, "%s", name);
+	ck_assert_msg(sample.result == RT_METRIC_U64, "%s", name);
 	return sample.u64;
 }
 
@@ -92,7 +92,7 @@ static uint64_t ns_of(const char *name)
 {
 	rt_metric_sample sample = read_one(name);
 
-	ck_assert_msg(sample.kind == RT_METRIC_F64, "%s", name);
+	ck_assert_msg(sample.result == RT_METRIC_F64, "%s", name);
 	return (uint64_t)llround(sample.f64 * 1e9);
 }
 
@@ -125,22 +125,23 @@ TEST(every_metric_is_described)
 			      d.name);
 		ck_assert_msg(len > 10 && d.description[len - 1] == '.', "%s",
 			      d.name);
-		ck_assert_msg(d.kind >= RT_METRIC_U64 &&
-				  d.kind <= RT_METRIC_HISTOGRAM,
+		ck_assert_msg(d.result >= RT_METRIC_U64 &&
+				  d.result <= RT_METRIC_HISTOGRAM,
 			      "%s", d.name);
 		ck_assert_uint_le(d.cumulative, 1);
-		ck_assert_int_eq(d.ncounts > 0, d.kind == RT_METRIC_HISTOGRAM);
+		ck_assert_int_eq(d.ncounts > 0,
+				 d.result == RT_METRIC_HISTOGRAM);
 	}
 }
 
-TEST(every_described_name_is_read_with_its_kind)
+TEST(every_described_name_is_read_with_its_result)
 {
 	for (size_t i = 0; i < rt_metrics_count(); i++) {
 		rt_metric_desc d = desc_of(i);
 		rt_metric_sample sample = read_one(d.name);
 
-		ck_assert_uint_eq(sample.kind, d.kind);
-		if (d.kind == RT_METRIC_HISTOGRAM)
+		ck_assert_uint_eq(sample.result, d.result);
+		if (d.result == RT_METRIC_HISTOGRAM)
 			ck_assert_uint_eq(sample.ncounts, d.ncounts);
 	}
 }
@@ -361,22 +362,22 @@ TEST(too_little_room_tells_what_is_needed)
 		rt_metric_sample sample = {
 		    .name = d.name, .counts = counts, .ncounts = d.ncounts - 1};
 
-		if (d.kind != RT_METRIC_HISTOGRAM)
+		if (d.result != RT_METRIC_HISTOGRAM)
 			continue;
 		counts[0] = 4711;
 		metrics_fill(&snapshot, &sample, 1);
-		ck_assert_uint_eq(sample.kind, RT_METRIC_BAD);
+		ck_assert_uint_eq(sample.result, RT_METRIC_BAD);
 		ck_assert_uint_eq(sample.ncounts, d.ncounts);
 		ck_assert_uint_eq(counts[0], 4711);
 		ck_assert_ptr_null(sample.edges);
 
 		// The same sample has enough room now.
 		metrics_fill(&snapshot, &sample, 1);
-		ck_assert_uint_eq(sample.kind, RT_METRIC_HISTOGRAM);
+		ck_assert_uint_eq(sample.result, RT_METRIC_HISTOGRAM);
 
 		sample.counts = NULL;
 		metrics_fill(&snapshot, &sample, 1);
-		ck_assert_uint_eq(sample.kind, RT_METRIC_BAD);
+		ck_assert_uint_eq(sample.result, RT_METRIC_BAD);
 		ck_assert_uint_eq(sample.ncounts, d.ncounts);
 	}
 }
@@ -395,9 +396,9 @@ TEST(samples_are_independent)
 	ck_assert_uint_eq(samples[0].u64, 0);
 	metrics_fill(&snapshot, samples, RT_ARRAY_LEN(samples));
 	ck_assert_uint_eq(samples[0].u64, 12345);
-	ck_assert_uint_eq(samples[1].kind, RT_METRIC_BAD);
+	ck_assert_uint_eq(samples[1].result, RT_METRIC_BAD);
 	ck_assert_uint_eq(samples[2].u64, 12345);
-	ck_assert_uint_eq(samples[3].kind, RT_METRIC_F64);
+	ck_assert_uint_eq(samples[3].result, RT_METRIC_F64);
 }
 
 // Go's table says which metrics may fall.

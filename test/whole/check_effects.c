@@ -77,7 +77,7 @@ static uint64_t processors_accounted(void)
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	longest = (double)(nanotime() - began) / 1e9;
 	ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
-	ck_assert_uint_eq(s.kind, RT_METRIC_F64);
+	ck_assert_uint_eq(s.result, RT_METRIC_F64);
 	return s.f64 >= (double)wanted * shortest &&
 		       s.f64 <= (double)wanted * longest
 		   ? wanted

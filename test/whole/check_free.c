@@ -605,9 +605,9 @@ static void no_metric_is_negative(void)
 		ck_assert_int_eq(rt_metrics_describe(i, &d), RT_OK);
 		s.name = d.name;
 		ck_assert_int_eq(rt_metrics_read(&s, 1), RT_OK);
-		if (s.kind == RT_METRIC_U64)
+		if (s.result == RT_METRIC_U64)
 			ck_assert_msg(s.u64 >> 63 == 0, "%s", d.name);
-		if (s.kind == RT_METRIC_F64)
+		if (s.result == RT_METRIC_F64)
 			ck_assert_msg(s.f64 >= 0, "%s", d.name);
 	}
 }

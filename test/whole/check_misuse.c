@@ -329,7 +329,7 @@ static long call_metrics_read(void)
 	rt_metric_sample s = {.name = "/gc/heap/live:bytes"};
 	int error = rt_metrics_read(&s, 1);
 
-	return error == RT_OK && s.kind != RT_METRIC_U64 ? -1000 : error;
+	return error == RT_OK && s.result != RT_METRIC_U64 ? -1000 : error;
 }
 
 // What a function answers in each place.

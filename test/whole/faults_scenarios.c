@@ -340,7 +340,7 @@ static unsigned act_stats(void)
 	require(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) == RT_OK,
 		"gcstats");
 	require(rt_metrics_read(&s, 1) == RT_OK, "metrics");
-	require(s.kind == RT_METRIC_U64 && s.u64 == m.num_gc, "a metric");
+	require(s.result == RT_METRIC_U64 && s.u64 == m.num_gc, "a metric");
 	return 0;
 }
 

@@ -677,11 +677,11 @@ TEST(metrics_asked_wrongly)
 		const char *name = names[i] ? names[i] : "(null)";
 
 		s = (rt_metric_sample){.name = names[i],
-				       .kind = RT_METRIC_U64,
+				       .result = RT_METRIC_U64,
 				       .counts = &one,
 				       .ncounts = 1};
 		JUDGE(name, rt_metrics_read(&s, 1), RT_OK);
-		judge("kind", name, (long)s.kind, RT_METRIC_BAD);
+		judge("result", name, (long)s.result, RT_METRIC_BAD);
 		judge("ncounts", name, (long)s.ncounts, 0);
 	}
 	for (size_t i = 0; i < RT_ARRAY_LEN(beyond); i++)
@@ -691,17 +691,17 @@ TEST(metrics_asked_wrongly)
 	JUDGE("SIZE_MAX", rt_metrics_describe(SIZE_MAX, &d), RT_ENOENT);
 	for (size_t i = 0; i < rt_metrics_count(); i++) {
 		rt_metrics_describe(i, &d);
-		if (d.kind != RT_METRIC_HISTOGRAM)
+		if (d.result != RT_METRIC_HISTOGRAM)
 			continue;
 		s = (rt_metric_sample){.name = d.name, .ncounts = 100000};
 		judge(d.name, "counts null", rt_metrics_read(&s, 1), RT_OK);
-		judge(d.name, "kind", (long)s.kind, RT_METRIC_BAD);
+		judge(d.name, "result", (long)s.result, RT_METRIC_BAD);
 		judge(d.name, "needed", (long)s.ncounts, (long)d.ncounts);
 		s = (rt_metric_sample){
 		    .name = d.name, .counts = &one, .ncounts = 1};
 		one = 4711;
 		judge(d.name, "counts short", rt_metrics_read(&s, 1), RT_OK);
-		judge(d.name, "kind", (long)s.kind, RT_METRIC_BAD);
+		judge(d.name, "result", (long)s.result, RT_METRIC_BAD);
 		judge(d.name, "needed", (long)s.ncounts, (long)d.ncounts);
 		judge(d.name, "room untouched", (long)one, 4711);
 	}
