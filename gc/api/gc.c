@@ -1,6 +1,8 @@
 // Collections, memory released to the system, and the host's handlers.
 #include <rt/gc.h>
 
+#include "runtime/os/settings.h"
+#include "runtime/os/gauge.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
@@ -44,6 +46,30 @@ int rt_set_gc_percent(int percent, int *old)
 	if (old)
 		*old = before;
 	return RT_OK;
+}
+
+int rt_set_heap_min(size_t bytes, size_t *old)
+{
+	int error = door_attached(false);
+	size_t before;
+
+	if (error)
+		return error;
+	if (bytes > SETTINGS_MAX_HEAP)
+		return RT_EINVAL;
+	before = pacer_set_heap_min(settings_heap_min(bytes));
+	if (old)
+		*old = before;
+	return RT_OK;
+}
+
+int rt_adjust_external(int64_t delta)
+{
+	int error = door_attached(false);
+
+	if (!error)
+		gauge_adjust(&gauges.external, delta);
+	return error;
 }
 
 // flush_caches flushes the pages, spans and stacks that threads keep for

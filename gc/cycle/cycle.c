@@ -62,6 +62,7 @@ static void pace(bool forced)
 	    .globals_scan = found->scan_globals,
 	    .stack_inuse = gauge_load(&gauges.stack_inuse),
 	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE),
+	    .external = gauge_load(&gauges.external),
 	    .forced = forced,
 	};
 

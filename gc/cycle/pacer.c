@@ -38,15 +38,15 @@ static uint64_t headroom(uint64_t most, uint64_t marked)
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found)
 {
+	uint64_t live = add_sat(found->heap_marked, found->external);
 	uint64_t roots = add_sat(found->stack_scan, found->globals_scan);
 	uint64_t growth;
 
 	if (rule->percent < 0)
 		return PACER_NEVER;
-	growth = base_max(
-	    percent_of(add_sat(found->heap_marked, roots), rule->percent),
-	    headroom(rule->headroom, found->heap_marked));
-	return base_max(add_sat(found->heap_marked, growth),
+	growth = base_max(percent_of(add_sat(live, roots), rule->percent),
+			  headroom(rule->headroom, live));
+	return base_max(add_sat(live, growth),
 			percent_of(rule->heap_min, rule->percent));
 }
 
@@ -77,7 +77,8 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 		return goal;
 	// Divide first: a difference below 8 becomes 0, so the goal arrives.
 	before = goal + (before - goal) / 8 * 7;
-	return base_max(goal, base_min(before, found->held));
+	return base_max(
+	    goal, base_min(before, add_sat(found->held, found->external)));
 }
 
 static void publish(uint64_t goal)
@@ -110,6 +111,18 @@ int pacer_set_percent(int percent)
 	mutex_lock(&rule_lock);
 	old = pacer.rule.percent;
 	pacer.rule.percent = percent;
+	pacer_commit();
+	mutex_unlock(&rule_lock);
+	return old;
+}
+
+uint64_t pacer_set_heap_min(uint64_t bytes)
+{
+	uint64_t old;
+
+	mutex_lock(&rule_lock);
+	old = pacer.rule.heap_min;
+	pacer.rule.heap_min = bytes;
 	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;

@@ -23,14 +23,15 @@ struct pacer_found {
 	uint64_t globals_scan; // bytes of root ranges
 	uint64_t stack_inuse;  // bytes of interpreter stacks
 	uint64_t held;	       // bytes marked, and of free pages not released
+	uint64_t external;     // bytes that objects own outside the heap
 	bool forced;	       // the host asked for the collection
 };
 
 // pacer_goal returns the heap size at which the next collection begins:
-//   marked + max((marked + stacks + globals) x percent / 100,
-//                min(headroom, 8 x marked + 4 MiB))
-// and at least heap_min x percent / 100, as rt_config.heap_headroom says.
-// Sums saturate.
+//   live + max((live + stacks + globals) x percent / 100,
+//              min(headroom, 8 x live + 4 MiB))
+// and at least heap_min x percent / 100, as rt_config.heap_headroom says.  live
+// is what was marked and what is external.  Sums saturate.
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
 
@@ -50,7 +51,7 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 // pacer_next returns the goal after a collection that had the goal before.  If
 // that is more than pacer_goal now, less lives than did, but the pages of what
 // died are still there.  The goal then keeps 7/8 of the difference, but is at
-// most found->held, and at least pacer_goal.
+// most what is held or external, and at least pacer_goal.
 //
 // So what is held never raises the goal, and a goal that follows it cannot
 // raise what is held, however free pages are scattered.  The goal falls at each
@@ -60,8 +61,8 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before);
 
 // The pacer of the heap.  A collection writes it with the world stopped;
-// pacer_set_percent writes it under a lock that no thread holds while it is
-// stopped.  Any thread may read the atomics.
+// the functions that set the rule write it under a lock that no thread holds
+// while it is stopped.  Any thread may read the atomics.
 struct pacer {
 	struct pacer_rule rule;
 	struct pacer_found found;
@@ -84,18 +85,22 @@ void pacer_collected(const struct pacer_found *found);
 // caller must be attached, and the world must run.
 int pacer_set_percent(int percent);
 
-// pacer_due tells whether so much live memory, and so many bytes of interpreter
-// stacks, are reason to collect.  Of stacks, only the growth since the last
-// collection counts.  The collection does not free the stacks that existed
-// then.
+// pacer_set_heap_min does so for the least goal at 100 percent.
+uint64_t pacer_set_heap_min(uint64_t bytes);
+
+// pacer_due tells whether so much live memory, so many bytes of interpreter
+// stacks, and so many outside the heap, are reason to collect.  Of stacks, only
+// the growth since the last collection counts.  The collection does not free
+// the stacks that existed then.
 //
 // heap_live may be below zero for a while (mcache_publish_live), which counts
 // as 0.
-RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse)
+RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse,
+			 uint64_t external)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.stack_inuse);
 	uint64_t live = (int64_t)heap_live < 0 ? 0 : heap_live;
-	uint64_t used = live + base_sub_sat(stack_inuse, before);
+	uint64_t used = live + base_sub_sat(stack_inuse, before) + external;
 
 	return used >= atomic_u64_load_relaxed(&pacer.goal);
 }

@@ -254,11 +254,17 @@ RT_NOINLINE void supply_collect(struct rt_proc *p, enum ask_cause cause)
 	collect(p, &a);
 }
 
+// due tells whether the heap is at its goal.
+RT_INLINE bool due(void)
+{
+	return pacer_due(gauge_load(&gauges.heap_live),
+			 gauge_load(&gauges.stack_inuse),
+			 gauge_load(&gauges.external));
+}
+
 void supply_collect_due(struct rt_proc *p)
 {
-	if (pacer_due(gauge_load(&gauges.heap_live),
-		      gauge_load(&gauges.stack_inuse)) &&
-	    !door_nogc())
+	if (due() && !door_nogc())
 		supply_collect(p, ASK_DUE);
 }
 
@@ -382,9 +388,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	mc = t->mc;
 	w->dry = false;
 	// What is large is cleared with stops permitted, so it comes alone.
-	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
-	       !pacer_due(gauge_load(&gauges.heap_live),
-			  gauge_load(&gauges.stack_inuse))) {
+	while (n < count && w->n <= SIZECLASS_MAX_REQUEST && !due()) {
 		obj = w->n == 0 ? &supply_zerobase : take(mc, t->p, w);
 		if (!obj)
 			break;

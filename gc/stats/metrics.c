@@ -55,6 +55,7 @@ enum metric {
 	MEMORY_OTHER,
 	MEMORY_PROFILING_BUCKETS,
 	MEMORY_TOTAL,
+	MEMORY_EXTERNAL,
 	MEMORY_MAPPINGS_LIMIT,
 	MEMORY_MAPPINGS,
 	SCHED_GOMAXPROCS,
@@ -247,6 +248,9 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [MEMORY_TOTAL] = LEVEL("/memory/classes/total:bytes",
 			   "All memory obtained from the system: the sum of "
 			   "all other /memory/classes."),
+    [MEMORY_EXTERNAL] = LEVEL("/memory/external:bytes",
+			      "What objects own outside the heap, as told by "
+			      "rt_adjust_external."),
     [MEMORY_MAPPINGS_LIMIT] =
 	LEVEL("/memory/mappings/limit:count",
 	      "Mappings that the system allows the process."),
@@ -381,6 +385,7 @@ static void number_memory(const struct snapshot *s, struct numbers *n)
 	of[MEMORY_OS_STACKS] = s->stacks_sys;
 	of[MEMORY_OTHER] = s->other_sys;
 	of[MEMORY_PROFILING_BUCKETS] = s->buckhash_sys;
+	of[MEMORY_EXTERNAL] = s->external;
 	of[MEMORY_MAPPINGS] = s->mappings;
 	of[MEMORY_MAPPINGS_LIMIT] = s->max_mappings;
 	of[MEMORY_TOTAL] = snapshot_sys(s);

@@ -23,6 +23,7 @@ static void load_gauges(struct snapshot *s)
 	s->heap_live = gauge_load(&gauges.heap_live);
 	s->mapped_ready = gauge_load(&gauges.mapped_ready);
 	s->mappings = gauge_load(&gauges.mappings);
+	s->external = gauge_load(&gauges.external);
 }
 
 // load_common fills in what is loaded in the same way with the world stopped

@@ -37,6 +37,7 @@ struct snapshot {
 	uint64_t gc_misc_sys;
 	uint64_t other_sys;
 	uint64_t mappings; // number
+	uint64_t external; // outside the heap
 
 	uint64_t max_mappings; // number
 	uint64_t heap_goal;    // UINT64_MAX: off

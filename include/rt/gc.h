@@ -54,6 +54,37 @@ RT_API uint64_t rt_heap_live(void);
 RT_API int rt_set_gc_percent(int percent, int *old);
 
 /*
+ * rt_set_heap_min sets the least goal at 100 percent, and the heap's goal at
+ * once, as rt_config.heap_min does when the heap begins: at most 2^40; 0 is 4
+ * MiB.  It sets *old to the number before; old may be NULL.
+ *
+ * Returns 0, or RT_EINVAL (more than 2^40), RT_EPERM (not attached), RT_EBUSY
+ * (own stop), RT_ESTATE (inside a blocking region; no heap); then nothing
+ * changes, and *old is untouched.
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_set_heap_min(size_t bytes, size_t *old);
+
+/*
+ * rt_adjust_external tells that objects own delta bytes more outside the heap,
+ * or less if delta is negative: the pixels of an image, say.  The pacer counts
+ * them as live bytes of the heap, so the host collects more often while it has
+ * many.  next_gc of rt_memstats includes them; no other field does.  The metric
+ * /memory/external:bytes is their sum.  A collection does not change it: the
+ * host takes away what it added when it frees the memory.
+ *
+ * A sum that would fall below 0 is 0, and one beyond INT64_MAX is that.
+ *
+ * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
+ * a blocking region; no heap); then nothing changes.
+ *
+ * Attached threads, even in a destructor.  Does not collect, block or poll; a
+ * collection that becomes due comes with a later allocation.
+ */
+RT_API int rt_adjust_external(int64_t delta);
+
+/*
  * rt_free_os_memory runs rt_gc and then releases all free pages to the system.
  * They count in heap_released of rt_memstats until they are used again.  Where
  * a whole 4 MiB are free, the memory behind their bitmaps is released too;

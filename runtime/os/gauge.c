@@ -49,6 +49,20 @@ void gauge_add_locked(atomic_u64 *gauge, int64_t n)
 	RT_CHECK(gauge_check(&gauges, gauge));
 }
 
+void gauge_adjust(atomic_u64 *gauge, int64_t n)
+{
+	uint64_t old;
+	int64_t sum;
+
+	do {
+		old = gauge_load(gauge);
+		if (__builtin_add_overflow((int64_t)old, n, &sum))
+			sum = INT64_MAX; // old is not negative
+	} while (
+	    !atomic_u64_cas_relaxed(gauge, old, sum < 0 ? 0 : (uint64_t)sum));
+	RT_CHECK(gauge_check(&gauges, gauge));
+}
+
 void gauge_reset(void)
 {
 	memset(&gauges, 0, sizeof gauges);
@@ -78,7 +92,7 @@ const char *gauges_check(const struct gauges *g)
 	    &g->heap_mapped, &g->stacks_sys,   &g->mspan_sys,
 	    &g->mcache_sys,  &g->buckhash_sys, &g->gc_misc_sys,
 	    &g->other_sys,   &g->mspan_inuse,  &g->mcache_inuse,
-	    &g->mappings,
+	    &g->mappings,    &g->external,
 	};
 	const char *wrong = NULL;
 

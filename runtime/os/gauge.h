@@ -18,6 +18,7 @@ struct gauges {
 	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
 	atomic_u64 heap_dead;	// bytes of dead objects, not in heap_live
+	atomic_u64 external;	// bytes that objects own outside the heap
 	// Moved with mappings.
 	RT_CACHE_ALIGNED atomic_u64 mapped_ready; // bytes mapped and usable
 	atomic_u64 heap_mapped;	 // bytes of the heap's range ever mapped
@@ -41,6 +42,10 @@ void gauge_add(atomic_u64 *gauge, int64_t n);
 // gauge_add_locked does the same without a locked instruction.  All writers of
 // the gauge must hold one lock.
 void gauge_add_locked(atomic_u64 *gauge, int64_t n);
+
+// gauge_adjust adds n to a gauge whose moves are not ours.  It stays from 0 to
+// INT64_MAX, whatever is added.
+void gauge_adjust(atomic_u64 *gauge, int64_t n);
 
 // gauge_reset sets all gauges to 0, before a heap begins.
 void gauge_reset(void);

@@ -245,13 +245,17 @@ static int default_procs(void)
 	return (int)base_min(n, SETTINGS_MAX_PROCS);
 }
 
+size_t settings_heap_min(size_t bytes)
+{
+	return bytes == 0 ? HEAP_MIN : bytes;
+}
+
 int settings_resolve(const rt_config *in, rt_config *out)
 {
 	*out = defaults;
 	if (in && !copy_known(in, out))
 		return RT_EINVAL;
-	if (out->heap_min == 0)
-		out->heap_min = HEAP_MIN;
+	out->heap_min = settings_heap_min(out->heap_min);
 	if (out->gc_percent < 0)
 		out->gc_percent = -1;
 	if (out->max_procs == 0)

@@ -20,10 +20,13 @@ enum {
 #define SETTINGS_MAX_HEAP (INT64_C(1) << 40)
 
 // The settings of the present heap, as settings_resolve made them.  They are
-// written before the heap is ready, and set to 0 when it ends.  The percent and
-// the double check, which the host may change later, are in their modules;
-// here is what those begin with.
+// written before the heap is ready, and set to 0 when it ends.  What the
+// host may change later is in its module, as the percent and the double check
+// are; here is what that began with.
 RT_GLOBAL rt_config settings;
+
+// settings_heap_min returns the least goal that a heap_min means.
+size_t settings_heap_min(size_t bytes);
 
 // settings_default writes the defaults to the size bytes at c.  size must be at
 // least SETTINGS_MIN_STRUCT.

@@ -133,6 +133,10 @@ SHADOW_OP(percent)
 	SHADOW_OK(rt_set_gc_percent(
 	    i < RT_ARRAY_LEN(percents) ? percents[i] : (int)(op->n % 400),
 	    &old));
-	if (!run.wild)
+	if (!run.wild) {
 		SHADOW_OK(rt_set_gc_percent(old, NULL));
+		return;
+	}
+	SHADOW_OK(rt_set_heap_min(op->n % (8 << 20), NULL));
+	SHADOW_OK(rt_adjust_external((int64_t)(op->n % 4096) - 2048));
 }

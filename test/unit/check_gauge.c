@@ -44,6 +44,20 @@ TEST(a_gauge_reaches_both_ends)
 	ck_assert_uint_eq(gauge_load(&gauges.mapped_ready), 0);
 }
 
+TEST(an_adjusted_gauge_stops_at_its_ends)
+{
+	gauge_adjust(&gauges.external, -1);
+	ck_assert_uint_eq(gauge_load(&gauges.external), 0);
+	gauge_adjust(&gauges.external, INT64_MAX);
+	gauge_adjust(&gauges.external, 1);
+	ck_assert_uint_eq(gauge_load(&gauges.external), INT64_MAX);
+	gauge_adjust(&gauges.external, INT64_MIN);
+	ck_assert_uint_eq(gauge_load(&gauges.external), 0);
+	gauge_adjust(&gauges.external, 10);
+	gauge_adjust(&gauges.external, -3);
+	ck_assert_uint_eq(gauge_load(&gauges.external), 7);
+}
+
 // What the gauge held, and the move that must throw.
 static const struct {
 	int64_t before;

@@ -97,6 +97,25 @@ TEST(sums_saturate)
 	ck_assert_uint_eq(goal(100, 0, UINT64_C(1) << 60), UINT64_C(1) << 61);
 }
 
+// What objects own outside the heap is live.
+TEST(external_bytes_are_live)
+{
+	struct pacer_rule rule = {100, 4 * MIB, 0};
+	struct pacer_found found = {.heap_marked = 10 * MIB,
+				    .external = 90 * MIB};
+
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 200 * MIB);
+	rule.headroom = 200 * MIB;
+	ck_assert_uint_eq(pacer_goal(&rule, &found), 300 * MIB);
+	rule.headroom = 20 * MIB;
+	found.held = 20 * MIB;
+	ck_assert_uint_eq(pacer_next(&rule, &found, 1000 * MIB), 200 * MIB);
+	found.held = 120 * MIB;
+	ck_assert_uint_eq(pacer_next(&rule, &found, 1000 * MIB), 210 * MIB);
+	found.external = UINT64_MAX;
+	ck_assert_uint_eq(pacer_goal(&rule, &found), PACER_NEVER);
+}
+
 // ---- what is held ----
 
 static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB};
@@ -568,6 +587,56 @@ TEST(stacks_and_ranges_are_in_the_goal)
 	ck_assert_uint_ge(heap_stats().next_gc, before + RANGE / 2);
 	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
 	ck_assert_uint_eq(heap_stats().next_gc, formula(300));
+}
+
+// ---- the least goal, and what is outside the heap ----
+
+TEST(least_goal_counts_at_once)
+{
+	size_t old = 7;
+
+	start(100, 0);
+	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
+	ck_assert_int_eq(rt_set_heap_min(MIB, &old), RT_OK);
+	ck_assert_uint_eq(old, 4 * MIB);
+	ck_assert_uint_eq(heap_stats().next_gc, MIB);
+	ck_assert_int_eq(rt_set_gc_percent(300, NULL), RT_OK);
+	ck_assert_uint_eq(heap_stats().next_gc, 3 * MIB);
+	ck_assert_uint_ge(collections_of(30 * MIB), 9);
+	ck_assert_int_eq(rt_set_heap_min(16 * MIB, &old), RT_OK);
+	ck_assert_uint_eq(old, MIB);
+	rt_gc();
+	ck_assert_uint_eq(heap_stats().next_gc, 48 * MIB);
+	ck_assert_uint_eq(collections_of(40 * MIB), 0);
+	ck_assert_int_eq(rt_set_heap_min(0, NULL), RT_OK);
+	ck_assert_uint_eq(heap_stats().next_gc, 12 * MIB);
+}
+
+// They bring the collection nearer, once each, and belong to what lives after
+// it.  The goal is exact.
+TEST(external_bytes_count_towards_the_next_collection)
+{
+	uint64_t roots;
+
+	start(100, 0);
+	rt_gc();
+	ck_assert_int_eq(rt_adjust_external(3 * (int64_t)MIB), RT_OK);
+	ck_assert_uint_eq(heap_metric("/memory/external:bytes"), 3 * MIB);
+	ck_assert_uint_eq(collections_of(MIB / 2), 0);
+	ck_assert_uint_eq(collections_of(MIB), 1);
+	ck_assert_int_eq(rt_adjust_external(29 * (int64_t)MIB), RT_OK);
+	ck_assert_uint_eq(collections_of(64 << 10), 1);
+	roots = heap_metric("/gc/scan/stack:bytes") +
+		heap_metric("/gc/scan/globals:bytes");
+	ck_assert_uint_eq(heap_stats().next_gc,
+			  2 * (heap_metric("/gc/heap/live:bytes") + 32 * MIB) +
+			      roots);
+	ck_assert_uint_eq(collections_of(31 * MIB), 0);
+	ck_assert_uint_eq(collections_of(2 * MIB), 1);
+	// What is freed outside is room inside.
+	ck_assert_int_eq(rt_adjust_external(-31 * (int64_t)MIB), RT_OK);
+	ck_assert_uint_eq(collections_of(60 * MIB), 0);
+	ck_assert_uint_lt(rt_heap_live(), 64 * MIB);
 }
 
 // ---- stacks of interpreters ----

@@ -286,6 +286,24 @@ static long call_percent(void)
 	return rt_set_gc_percent(old, &back);
 }
 
+static long call_heap_min(void)
+{
+	size_t old = 4711, back;
+	int error = rt_set_heap_min(1 << 20, &old);
+
+	if (error)
+		return old == 4711 ? error : -1000;
+	error = rt_set_heap_min(old, &back);
+	return back == 1 << 20 ? error : -1000;
+}
+
+static long call_external(void)
+{
+	int error = rt_adjust_external(4096);
+
+	return error ? error : rt_adjust_external(-4096);
+}
+
 static long call_oom_handler(void)
 {
 	int error = rt_set_oom_handler(nothing_oom, NULL);
@@ -582,6 +600,9 @@ static void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK), rt_gc());
 	DOOR(ATTACHED_ONLY(RT_OK), call_percent());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_set_gc_percent(100, NULL));
+	DOOR(ATTACHED_ONLY(RT_OK), call_heap_min());
+	DOOR(ATTACHED_ONLY(RT_OK), rt_set_heap_min(4 << 20, NULL));
+	DOOR(ATTACHED_ONLY(RT_OK), call_external());
 	DOOR(ATTACHED_ONLY(RT_OK), rt_free_os_memory());
 	DOOR(NOT_IN_STOP, call_oom_handler());
 	DOOR(NOT_IN_STOP, call_warn_handler());

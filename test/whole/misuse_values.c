@@ -621,6 +621,65 @@ TEST(percentages_of_any_size)
 	finish(4 * RT_ARRAY_LEN(percent));
 }
 
+// A size beyond the range changes nothing.
+TEST(least_goals_of_any_size)
+{
+	static const size_t sizes[] = {
+	    1,		     (size_t)1 << 40,	    0,
+	    4 << 20,	     ((size_t)1 << 40) + 1, SIZE_MAX,
+	    (size_t)1 << 63,
+	};
+	size_t expected = 4 << 20;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(sizes); i++) {
+		size_t old = 4711;
+		bool ok = sizes[i] <= (size_t)1 << 40;
+		const char *name = with_number("least goal", (long)sizes[i]);
+
+		JUDGE(name, rt_set_heap_min(sizes[i], &old),
+		      ok ? RT_OK : RT_EINVAL);
+		judge("the size before", name, (long)old,
+		      ok ? (long)expected : 4711);
+		if (ok)
+			expected = sizes[i] == 0 ? 4 << 20 : sizes[i];
+		JUDGE(name, some(rt_alloc(64)), SOME);
+	}
+	heap_healthy();
+	finish(3 * RT_ARRAY_LEN(sizes));
+}
+
+// The sum stays from 0 to INT64_MAX, and the goal follows without wrapping.
+TEST(external_bytes_of_any_number)
+{
+	static const struct {
+		int64_t delta;
+		uint64_t sum;
+	} moves[] = {
+	    {-1, 0},		    {5, 5},
+	    {-6, 0},		    {INT64_MIN, 0},
+	    {INT64_MAX, INT64_MAX}, {1, INT64_MAX},
+	    {INT64_MAX, INT64_MAX}, {-INT64_MAX, 0},
+	    {INT64_MAX, INT64_MAX}, {INT64_MIN, 0},
+	    {1 << 20, 1 << 20},	    {-(1 << 20), 0},
+	};
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(moves); i++) {
+		const char *name = with_number("external", moves[i].delta);
+
+		JUDGE(name, rt_adjust_external(moves[i].delta), RT_OK);
+		judge("the sum", name,
+		      heap_metric("/memory/external:bytes") != moves[i].sum, 0);
+		JUDGE(name, some(rt_alloc(64)), SOME);
+		JUDGE(name, rt_gc(), RT_OK);
+		rt_read_memstats(&stats);
+		judge("the goal", name, stats.next_gc < moves[i].sum, 0);
+	}
+	heap_healthy();
+	finish(5 * RT_ARRAY_LEN(moves));
+}
+
 TEST(unknown_modes_of_double_check)
 {
 	static const int modes[] = {-1, 3, 4, 256, INT_MAX, INT_MIN};
