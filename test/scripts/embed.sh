@@ -108,6 +108,7 @@ check_stressed() {
 expected_words() {
 	case $1 in
 	types) echo 16 ;; # the bytes of a text
+	shapes) echo "\\($(seq -s '\|' 8 16 1600)\\)" ;; # the numbers
 	trace) echo '\(96\|[1-9][0-9][0-9][0-9]*\)' ;; # above the stack's top
 	esac
 }
@@ -159,6 +160,23 @@ check_cxx() {
 	done
 }
 
+# public_functions: prints those that a host calls by name.
+public_functions() {
+	grep -v -e '^#' -e '_$' -e '_init_sized$' -e '^rt_thread_tls$' \
+		"$srcdir/gc/api/symbols.list"
+	sed -n 's/^static inline .*[ *]\(rt_[a-z_]*[a-z]\)(.*/\1/p' \
+		"$srcdir"/include/rt/*.h
+}
+
+# check_places: each public function has a place in an example.
+check_places() {
+	find "$examples" -name '*.[ch]' -exec cat {} + >"$dir/all"
+	for name in $(public_functions); do
+		grep -qw "$name" "$dir/all"
+		verdict $? "an example calls $name"
+	done
+}
+
 shows example hello.c
 shows output hello.expected
 shows_parts "$readme"
@@ -183,6 +201,7 @@ for name in $example_names; do
 	check_stressed "$name"
 	check_told "$name"
 done
+check_places
 check_cxx g++ g++
 check_cxx clang++ clang
 

@@ -4,7 +4,9 @@
 # usage: . "$srcdir/test/scripts/example.sh"
 
 # shellcheck disable=SC2034 # for the scripts that read this one
-example_names='hello types boxes trace forgotten frames fibers abandoned files two threads monitor'
+example_names='hello shapes buffer types boxes pairs trace forgotten frames
+	errors fibers abandoned stacks machine extension files two limits fork threads monitor
+	metrics'
 
 # example_fixed NAME: prints the part of the output read that is the same in
 # every run.
@@ -12,6 +14,7 @@ example_fixed() {
 	case $1 in
 	threads) sed '/^$/,/^checked$/d' ;;
 	monitor) sed '/^#/!s/ [0-9]*$/ N/' ;;
+	metrics) sed -n 's/^\(\/gc\/cycles[^ ]*\) .*/\1/p; s/^\(pause .*\): .*/\1/p' ;;
 	*) cat ;;
 	esac
 }
