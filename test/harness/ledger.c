@@ -71,13 +71,18 @@ static void alloc_tiny(struct ledger *l, size_t n)
 	}
 }
 
+void ledger_alloc_pages(struct ledger *l, size_t n)
+{
+	l->large++;
+	l->large_bytes += (n + PAGE - 1) / PAGE * PAGE;
+}
+
 void ledger_alloc(struct ledger *l, size_t n, bool noscan)
 {
 	if (n == 0)
 		return;
 	if (n > LARGEST_SMALL) {
-		l->large++;
-		l->large_bytes += ledger_size(n, noscan, l->align8);
+		ledger_alloc_pages(l, n);
 	} else if (noscan && n < (l->align8 ? TINY : SEPARATE)) {
 		alloc_tiny(l, n);
 	} else {

@@ -110,7 +110,7 @@ enum shadow_driver {
 	/* alloc in a no-GC stretch, while a slot behind a is hidden */          \
 	X(nogc,      "abcn", 10,   40,  0,  0,   0,  0)                        \
 	/* a list of the objects of words, of a single actor */                \
-	X(list,      "",       1,    1,  0,  0,   0,  0)                       \
+	X(list,      "",       2,    0,  0,  0,   0,  0)                       \
 	/* stack a of the actor, with values of layout c, in shape b: it is        \
 	   registered, or that ends */                                         \
 	X(register,  "abc",   12,   10,  0,  0,   0,  0)                       \
@@ -130,12 +130,12 @@ enum shadow_driver {
 	   bounded meanwhile */                                                \
 	X(resume,    "abcn",  10,   10,  0,  0,   0,  0)                       \
 	/* the object in slot a is freed, if only that refers to it */         \
-	X(free,      "a",     40,  200,  0,  0,   0,  0)                       \
+	X(free,      "a",     40,  200,  6,  6,   4,  0)                       \
 	/* or it has n bytes now */                                            \
-	X(realloc,   "an",    30,  100,  0,  0,   0,  0)                       \
+	X(realloc,   "an",    30,  100,  6,  6,   4,  0)                       \
 	/* slot a = an object of n bytes that is a root; odd b: without        \
 	   pointers */                                                         \
-	X(keep,      "abn",    5,   20,  0,  0,   0,  0)                       \
+	X(keep,      "abn",    5,   20,  2,  2,   2,  0)                       \
 	/* b mod 4 is 0: a collection; at most b / 4 destructors, or all */    \
 	X(finish,    "b",      6,   10,  0,  0,   0,  0)                       \
 	/* at the next sync: objects of kind a are dropped, b says which */    \
@@ -144,6 +144,20 @@ enum shadow_driver {
 	X(handle,    "abc",   20,   20,  0,  0,   0,  0)                       \
 	/* a root callback tells slot a as word b; c mod 8 is 0: it ends */    \
 	X(tell,      "abc",   20,   20,  0,  0,   0,  0)                       \
+	/* up to b objects of n bytes, in slots from a on; c says of which      \
+	   kind */                                                             \
+	X(many,      "abcn",  8,   60,  4,  4,   4,  0)                        \
+	/* slot a = an object of type b, with elements for n bytes */          \
+	X(typed,     "abn",  60,  300,  6,  6,  10,  0)                        \
+	/* slot a = n bytes at a multiple of 8 << b; c says of which kind */   \
+	X(aligned,   "abcn", 20,  100,  4,  4,   4,  0)                        \
+	/* slot a = b mod 32 bytes and an array, n bytes in all; c as above */ \
+	X(array,     "abcn", 15,  100,  2,  2,   2,  0)                        \
+	/* slot a = n bytes of the object in slot c, or, for an odd b, a       \
+	   string */                                                           \
+	X(dup,       "abcn", 20,  100,  2,  2,   2,  0)                        \
+	/* the object in slot a has n bytes if it can without moving */        \
+	X(resize,    "an",   30,  100,  6,  6,   4,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
@@ -193,6 +207,7 @@ struct shadow_result {
 	uint64_t hash;
 	struct comparison compared; // of statistics
 	uint64_t reads;		    // of statistics, each compared
+	uint64_t did[SHADOW_KINDS]; // operations that had something to do
 	char why[SHADOW_WHY];
 };
 
@@ -223,6 +238,15 @@ void shadow_shrink(struct shadow_program *p, unsigned modes);
 // shadow_report prints how p failed, makes it short, writes it to a file, and
 // prints how to run it again.
 void shadow_report(struct shadow_program *p, struct shadow_verdict v);
+
+// shadow_count_did adds what a run did to *did.  shadow_never_did prints the
+// operations that a driver should have done, and that are 0 there; it returns
+// their number.
+struct shadow_did {
+	uint64_t n[SHADOW_KINDS];
+};
+void shadow_count_did(struct shadow_did *did, const struct shadow_result *r);
+unsigned shadow_never_did(enum shadow_driver d, const struct shadow_did *did);
 
 // ---- making programs ----
 

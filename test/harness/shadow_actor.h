@@ -67,6 +67,8 @@ struct actor {
 	struct shadow_word held[2 * HANDLES]; // by handles, and told
 	uint64_t num_gc; // collections that the copy has followed
 	bool settled;	 // nothing was allocated since it last collected
+	bool idle;	 // the operation had nothing to do
+	uint64_t did[SHADOW_KINDS]; // operations, but those
 	unsigned id;
 };
 
@@ -133,6 +135,24 @@ void shadow_begin_owners(void);
 // returns NULL if there is no memory.
 struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
 				   const struct shadow_op *op);
+
+// shadow_take enters a new object into the ledger and the copy, and puts it
+// into a slot.  made.p is what the allocation returned.  If it is NULL, which
+// must be possible, shadow_take returns NULL.
+struct shadow_node *shadow_take(struct actor *a, unsigned slot,
+				struct shadow_made made);
+
+// shadow_enter does so for one of several objects.  The caller must have called
+// shadow_follow_flushes and shadow_follow since they were made.
+struct shadow_node *shadow_enter(struct actor *a, unsigned slot,
+				 struct shadow_made made);
+
+// shadow_count_made counts what the request for an object counts as.
+void shadow_count_made(struct ledger *l, const struct shadow_made *made);
+
+// shadow_any_kind returns the kind number c of those that an actor may use: the
+// two of every heap, and its own.
+struct actor_kind shadow_any_kind(const struct actor *a, unsigned c);
 
 // shadow_done requires success, or a refusal where one is possible.
 bool shadow_done(int error, const char *what);

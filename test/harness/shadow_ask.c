@@ -21,8 +21,8 @@ static void ask(const struct actor *a, uintptr_t w)
 	if (!want)
 		return;
 	SHADOW_TRUE(o.base == want->base && o.request == want->size);
-	SHADOW_TRUE((int)o.kind == want->kind);
-	SHADOW_TRUE(o.size == (want->size > SHADOW_SMALL
+	SHADOW_TRUE(rt_kind_of(p) == want->kind);
+	SHADOW_TRUE(o.size == (want->paged
 				   ? base_pages(want->size) << RT_PAGE_SHIFT
 				   : want->size));
 }
@@ -118,7 +118,7 @@ static void sum_ledgers(struct ledger *sum)
 
 		ledger_add(sum, &a->ledger);
 		if (a->self && a->self->mc->setting_up)
-			ledger_alloc(sum, a->asked, false);
+			ledger_alloc_pages(sum, a->asked);
 	}
 }
 
@@ -161,7 +161,8 @@ SHADOW_OP(list)
 	size_t n;
 
 	// The ledgers of others would miss the flush.
-	if (!run.alone || !run.program->exact)
+	a->idle = !run.alone || !run.program->exact;
+	if (a->idle)
 		return;
 	shadow_check_all();
 	a->settled = false;

@@ -148,7 +148,7 @@ static void fill(const struct shadow_node *o)
 bool shadow_shares(const struct shadow_node *o)
 {
 	return o->kind == RT_NOSCAN && !o->kept &&
-	       o->n < (copy.heap.align8 ? TINY : RT_NOSCAN_MIN);
+	       o->request < (copy.heap.align8 ? TINY : RT_NOSCAN_MIN);
 }
 
 uintptr_t *shadow_at(const struct shadow_node *o, unsigned k)
@@ -308,12 +308,12 @@ void shadow_dropped(const void *obj)
 
 static size_t alignment(const struct shadow_node *o)
 {
-	bool halves = copy.heap.align8 || o->kind >= RT_KIND_ALIGN8_FIRST;
+	bool halves = copy.heap.align8 || shadow_is_narrow(o->kind, o->layout);
+	size_t n = o->request;
 
-	if (o->kind == RT_NOSCAN && o->n < TINY)
-		return o->n & -o->n & 15;
-	if ((copy.heap.align8 && o->n <= 8) ||
-	    (halves && o->n > 16 && o->n <= 24))
+	if (o->kind == RT_NOSCAN && n < TINY)
+		return n & -n & 15;
+	if ((copy.heap.align8 && n <= 8) || (halves && n > 16 && n <= 24))
 		return 8;
 	return 16;
 }
@@ -330,7 +330,14 @@ size_t shadow_kept_as(size_t n)
 
 static size_t good_size(const struct shadow_node *o)
 {
-	return rt_good_size_of(o->kind, o->kept ? shadow_kept_as(o->n) : o->n);
+	if (o->paged)
+		return base_pages(o->request) << RT_PAGE_SHIFT;
+	if (o->kept)
+		return rt_good_size_of(o->kind, shadow_kept_as(o->request));
+	if (o->kind == RT_TYPED && shadow_is_narrow(o->kind, o->layout) &&
+	    o->request > 16 && o->request <= 24)
+		return 24;
+	return rt_good_size_of(o->kind, o->request);
 }
 
 // check_new verifies an object that nothing was written to.
@@ -341,7 +348,7 @@ static void check_new(const struct shadow_node *o, size_t usable, bool uninit)
 	if (o->at % alignment(o) != 0)
 		shadow_fail("object of %zu bytes at %#lx", o->n, (long)o->at);
 	if (!shadow_shares(o) && usable != good_size(o) &&
-	    !(copy.heap.guarded && usable == o->n))
+	    !(copy.heap.guarded && usable == o->request))
 		shadow_fail("object of %zu bytes has %zu, not %zu", o->n,
 			    usable, good_size(o));
 	SHADOW_TRUE(rt_kind_of(p) == o->kind);
@@ -362,6 +369,8 @@ static size_t count_words(const struct shadow_made *made)
 struct shadow_node *shadow_add(struct shadow_made made)
 {
 	size_t usable = rt_size(made.p), nwords = count_words(&made);
+	size_t request = made.request != 0 ? made.request : made.n;
+	bool paged = made.paged || request > SHADOW_SMALL;
 	struct shadow_node *o = calloc(1, sizeof *o + nwords * sizeof *o->word);
 	uint64_t id =
 	    (uint64_t)(made.owner + 1) << 32 | ++copy.made[made.owner];
@@ -371,8 +380,10 @@ struct shadow_node *shadow_add(struct shadow_made made)
 	    .id = id,
 	    .at = (uintptr_t)made.p,
 	    .n = made.n,
+	    .request = request,
+	    .paged = paged,
 	    .base = (uintptr_t)rt_base(made.p),
-	    .size = made.n > SHADOW_SMALL ? made.n : usable,
+	    .size = paged ? request : usable,
 	    .kind = made.kind,
 	    .layout = made.layout,
 	    .owner = made.owner,
@@ -498,7 +509,7 @@ static void push_word(struct shadow_node **todo, struct shadow_word w,
 	EACH_NODE(o)
 	if (p - o->base < o->size &&
 	    (!exact || p == o->base ||
-	     (o->kind == RT_NOSCAN && o->size == TINY)))
+	     (o->kind == RT_NOSCAN && o->size == TINY && !o->paged)))
 		push(todo, o);
 }
 
@@ -605,8 +616,10 @@ void shadow_collect(void)
 			struct shadow_node *o = *link;
 
 			if (o->reached) {
-				shadow_check(o);
-				shadow_check_words(o);
+				if (!o->moved) {
+					shadow_check(o);
+					shadow_check_words(o);
+				}
 				o->reached = false;
 				link = &o->next;
 			} else {

@@ -51,6 +51,8 @@ struct shadow_node {
 	uint64_t id; // which owner made it, and when
 	uintptr_t at;
 	size_t n;
+	size_t request; // a request for so many bytes has the same size
+	bool paged;	// it has whole pages
 	uintptr_t base; // a word into [base, base + size) keeps it
 	size_t size;
 	int kind;
@@ -62,6 +64,7 @@ struct shadow_node {
 	bool shared;  // a word other than one slot has referred to it
 	bool kept;    // it is a root
 	bool picked;  // to be dropped now
+	bool moved;   // its memory is another's
 	unsigned owner;
 	unsigned nwords;
 	struct shadow_stack *stack; // that it owns
@@ -100,7 +103,9 @@ struct shadow_made {
 	int kind;
 	const struct shadow_layout *layout;
 	bool uninit;
-	bool kept; // it is a root, until it is freed
+	bool kept;	// it is a root, until it is freed
+	size_t request; // as in struct shadow_node; 0: n
+	bool paged;	// even if the request is small
 };
 struct shadow_node *shadow_add(struct shadow_made made);
 

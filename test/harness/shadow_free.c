@@ -6,14 +6,25 @@
 
 // sole returns the object in a slot if nothing else has ever referred to it, so
 // that the actor may free it.
-static struct shadow_node *sole(const struct actor *a, unsigned slot)
+static struct shadow_node *sole(struct actor *a, unsigned slot)
 {
 	struct shadow_node *o = a->root[slot].to;
 
-	return o && o->owner == a->id && !o->shared ? o : NULL;
+	a->idle = !o || o->owner != a->id || o->shared;
+	return a->idle ? NULL : o;
 }
 
 // ---- by hand ----
+
+// forget_freed is for an object that was freed.  rt_free leaves the smallest
+// ones to the collector: a word that is no reference may still keep them.
+static void forget_freed(struct shadow_node *o)
+{
+	o->moved = false;
+	if (!run.wild || o->kept || o->paged ||
+	    o->size > (o->kind == RT_NOSCAN ? 16 : 8))
+		shadow_forget(o);
+}
 
 SHADOW_OP(free)
 {
@@ -24,6 +35,7 @@ SHADOW_OP(free)
 	if (!o)
 		return;
 	p = (void *)o->at;
+	a->settled = false;
 	shadow_check(o);
 	shadow_check_words(o);
 	if (o->size > 16) // or it may be left to the collector
@@ -35,30 +47,25 @@ SHADOW_OP(free)
 	} else {
 		SHADOW_OK(rt_free(p));
 	}
-	shadow_forget(o);
+	forget_freed(o);
 }
 
 SHADOW_OP(keep)
 {
 	bool noscan = op->b % 2;
 	size_t n = base_max(op->n, 1);
-	struct shadow_node *o;
-	void *p;
 
 	a->asked = n;
-	p = rt_alloc_uncollectable(noscan ? RT_NOSCAN : RT_WORDS, n);
-	SHADOW_TRUE(p != NULL);
-	shadow_follow_flushes(a);
-	ledger_alloc(&a->ledger, shadow_kept_as(n), noscan);
-	o = shadow_add((struct shadow_made){
-	    .owner = a->id,
-	    .p = p,
-	    .n = n,
-	    .kind = noscan ? RT_NOSCAN : RT_WORDS,
-	    .layout = &shadow_layouts[noscan ? 0 : SHADOW_PLAIN_WORDS],
-	    .kept = true,
-	});
-	shadow_set_root(a, op->a % run.nslots, (struct shadow_word){o, 0});
+	shadow_take(
+	    a, op->a,
+	    (struct shadow_made){
+		.owner = a->id,
+		.p = rt_alloc_uncollectable(noscan ? RT_NOSCAN : RT_WORDS, n),
+		.n = n,
+		.kind = noscan ? RT_NOSCAN : RT_WORDS,
+		.layout = &shadow_layouts[noscan ? 0 : SHADOW_PLAIN_WORDS],
+		.kept = true,
+	    });
 }
 
 // ---- another size ----
@@ -93,46 +100,26 @@ static void check_grown(const struct before *b, const unsigned char *p,
 				    i, p[i]);
 }
 
-// count_resized counts what a request for n bytes counts as.  An object that
-// stays counts what it has gained.
-static void count_resized(struct actor *a, const struct before *b,
-			  const void *p, size_t n, const struct shadow_node *o)
+// request_of returns a request that takes what the object at p does, which has
+// n bytes now.  A small one that has shrunk in place takes what it did before.
+static size_t request_of(const void *p, const struct shadow_node *o, size_t n)
 {
 	size_t size = rt_size(p);
 
-	shadow_follow_flushes(a);
-	if (p == b->p) {
-		if (size > b->usable && n > SHADOW_SMALL)
-			a->ledger.large_bytes += size - b->usable;
-	} else if (o->kept) {
-		ledger_alloc(&a->ledger, shadow_kept_as(n), false);
-	} else if (o->kind >= RT_KIND_FIRST) {
-		ledger_alloc_kind(&a->ledger, shadow_counted_as(o->layout, n),
-				  o->kind);
-	} else {
-		ledger_alloc(&a->ledger, n, o->kind == RT_NOSCAN);
-	}
+	if (o->paged)
+		return size == base_pages(n) << RT_PAGE_SHIFT ? n : o->request;
+	return size == rt_good_size_of(o->kind, o->kept ? shadow_kept_as(n) : n)
+		   ? n
+		   : o->request;
 }
 
-SHADOW_OP(realloc)
+// replace enters the object in a slot again: it has n bytes now, at p.  What it
+// held is cleared: references where none are expected would keep others.
+static void replace(struct actor *a, unsigned slot, const struct before *b,
+		    void *p, size_t n)
 {
-	unsigned slot = op->a % run.nslots;
-	struct shadow_node *o = sole(a, slot), *now;
-	size_t n = base_max(op->n, 1);
-	struct before b;
-	void *p;
-
-	if (!o || o->stack)
-		return;
-	b = before(o);
-	a->asked = n;
-	p = rt_realloc(o->kind, b.p, n);
-	SHADOW_TRUE(p != NULL);
-	check_grown(&b, p, n);
-	count_resized(a, &b, p, n, o);
-	if (o->kind != RT_NOSCAN)
-		memset(p, 0, rt_size(p)); // references where none are expected
-	now = shadow_add((struct shadow_made){
+	struct shadow_node *o = a->root[slot].to;
+	struct shadow_made made = {
 	    .owner = a->id,
 	    .p = p,
 	    .n = n,
@@ -140,9 +127,127 @@ SHADOW_OP(realloc)
 	    .layout = o->layout,
 	    .uninit = true,
 	    .kept = o->kept,
-	});
-	shadow_set_root(a, slot, (struct shadow_word){now, 0});
-	shadow_forget(o);
+	    .request = p == b->p ? request_of(p, o, n) : n,
+	    .paged = p == b->p && o->paged,
+	};
+	size_t size = rt_size(p);
+
+	if (p != b->p)
+		shadow_count_made(&a->ledger, &made);
+	else if (size > b->usable)
+		a->ledger.large_bytes += size - b->usable;
+	if (o->kind != RT_NOSCAN)
+		memset(p, 0, size);
+	shadow_set_root(a, slot, (struct shadow_word){shadow_add(made), 0});
+	if (p == b->p)
+		shadow_forget(o);
+	else
+		forget_freed(o);
+}
+
+// sole_resized returns what sole does, if the size of the object may change.
+static struct shadow_node *sole_resized(struct actor *a, unsigned slot)
+{
+	struct shadow_node *o = sole(a, slot);
+
+	a->idle = !o || o->stack;
+	return a->idle ? NULL : o;
+}
+
+SHADOW_OP(realloc)
+{
+	unsigned slot = op->a % run.nslots;
+	struct shadow_node *o = sole_resized(a, slot);
+	size_t n = base_max(op->n, 1);
+	struct before b;
+	void *p;
+
+	if (!o)
+		return;
+	b = before(o);
+	a->asked = n;
+	a->settled = false;
+	p = rt_realloc(o->kind, b.p, n);
+	shadow_follow_flushes(a);
+	if (!p) {
+		SHADOW_TRUE(run.may_fail || o->kind == RT_TYPED);
+		shadow_follow(a);
+		shadow_check(o);
+		shadow_check_words(o);
+	} else {
+		check_grown(&b, p, n);
+		// A collection before the move has found what the object held.
+		o->moved = true;
+		shadow_follow(a);
+		replace(a, slot, &b, p, n);
+	}
+	free(b.bytes);
+}
+
+// may_share tells whether an object whose size is given may share its memory.
+// Then it cannot be resized.
+static bool may_share(const struct shadow_node *o, size_t usable)
+{
+	return o->kind == RT_NOSCAN && !o->kept && usable == 16;
+}
+
+// is_same_anywhere tells whether an object can have n bytes where it is, no
+// matter how the heap is configured.  Guarded objects share nothing, and what
+// is behind a large object depends on the others.
+static bool is_same_anywhere(const struct shadow_node *o, size_t n)
+{
+	return n <= o->n && (o->kind != RT_NOSCAN || o->request > 16);
+}
+
+// check_answer compares what rt_resize has returned.  A large object can grow
+// if there is room behind it.
+static void check_answer(int error, const struct shadow_node *o, size_t usable,
+			 size_t n)
+{
+	if (o->kind == RT_TYPED)
+		SHADOW_TRUE(error == RT_EINVAL);
+	else if (n <= usable && !may_share(o, usable))
+		SHADOW_TRUE(error == RT_OK);
+	else
+		SHADOW_TRUE(error == RT_ENOMEM || (error == RT_OK && o->paged));
+}
+
+// undo makes an object as large as it was.
+static void undo(struct actor *a, const struct shadow_node *o,
+		 const struct before *b)
+{
+	size_t size = rt_size(b->p);
+
+	a->ledger.large_bytes += base_max(size, b->usable) - b->usable;
+	SHADOW_OK(rt_resize(b->p, o->request));
+	shadow_check(o);
+	shadow_check_words(o);
+}
+
+// Only programs of a fuzzer keep what others could not do everywhere.
+SHADOW_OP(resize)
+{
+	unsigned slot = op->a % run.nslots;
+	struct shadow_node *o = sole_resized(a, slot);
+	size_t n = base_max(op->n, 1);
+	struct before b;
+	int error;
+
+	if (!o)
+		return;
+	b = before(o);
+	a->settled = false;
+	SHADOW_TRUE(rt_resize(b.p, 0) == RT_EINVAL);
+	error = rt_resize(b.p, n);
+	check_answer(error, o, b.usable, n);
+	if (error == RT_OK) {
+		SHADOW_TRUE(rt_size(b.p) >= n);
+		check_grown(&b, b.p, n);
+		if (run.wild || is_same_anywhere(o, n))
+			replace(a, slot, &b, b.p, n);
+		else
+			undo(a, o, &b);
+	}
 	free(b.bytes);
 }
 

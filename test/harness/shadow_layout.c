@@ -92,6 +92,20 @@ static const rt_type low_type = {TYPE(6, bits_2a, 3, bits_5, &low)};
 static const rt_type none_type = {.struct_size = sizeof(rt_type), .size = 16};
 static const rt_type half_type = {TYPE(6, bits_2a, 0, NULL, NULL),
 				  .trace = trace_tail};
+static const uint64_t bits_6[] = {0x6}; // words 1, 2
+static const uint64_t bits_2[] = {0x2}; // word 1
+static const uint64_t bits_0[] = {0};
+static const uint64_t bits_wide[] = {0xaa00000000000006, 0xaa00000000000006};
+
+static const rt_type narrow_type = {TYPE(3, bits_6, 0, NULL, NULL), .align = 8};
+static const rt_type element_type = {TYPE(2, bits_2, 0, NULL, NULL)};
+static const rt_type wide_type = {TYPE(70, bits_wide, 0, NULL, NULL)};
+static const rt_type wide_tail_type = {TYPE(1, bits_0, 66, bits_wide, NULL)};
+static const rt_type bytes_type = {.struct_size = sizeof(rt_type), .size = 20};
+static const rt_type uneven_type = {.struct_size = sizeof(rt_type),
+				    .size = 44,
+				    .ptrdata = 16,
+				    .bitmap = bits_2};
 static const rt_type *const table[] = {&none_type, NULL, &tail_type};
 static const struct {
 	uint64_t something;
@@ -170,7 +184,7 @@ static void trace_owner(rt_tracer *t, void *obj, size_t size, void *arg)
 #define BEHIND .tail = 2, .tail_bits = 2
 #define PARTS .fixed = 6, .fixed_bits = 0x2a, .tail = 3, .tail_bits = 5
 
-const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS + 1] = {
+const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS] = {
     {"none", RT_LAYOUT_NONE, .fixed = 0},
     {"words", RT_LAYOUT_WORDS, NULL, EVERY},
     {"plain format", RT_LAYOUT_WORDS, &plain, EVERY},
@@ -195,7 +209,42 @@ const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS + 1] = {
     {"callback of pairs", RT_LAYOUT_TRACE, &pair, PAIRS, .trace = trace_pairs},
     [SHADOW_OWNERS] = {"callback of owners", RT_LAYOUT_TRACE, NULL, EVERY,
 		       .trace = trace_owner},
+    [SHADOW_TYPED_FIRST] = {"typed", RT_LAYOUT_TYPE, NULL, .fixed = 4,
+			    .fixed_bits = 0xe, .type = &fixed_type},
+    {"typed with a tail", RT_LAYOUT_TYPE, NULL, PARTS, .type = &tail_type},
+    {"typed, 24 bytes", RT_LAYOUT_TYPE, NULL, .fixed = 3, .fixed_bits = 0x6,
+     .type = &narrow_type},
+    {"typed array", RT_LAYOUT_TYPE, NULL, .tail = 2, .tail_bits = 2,
+     .type = &element_type},
+    {"typed, wide", RT_LAYOUT_TYPE, NULL, .fixed = 70,
+     .fixed_bits = 0xaa00000000000006, .type = &wide_type},
+    {"typed with a wide tail", RT_LAYOUT_TYPE, NULL, .fixed = 1, .tail = 66,
+     .tail_bits = 0xaa00000000000006, .type = &wide_tail_type},
+    {"typed bytes", RT_LAYOUT_TYPE, NULL, .type = &bytes_type},
+    {"typed, uneven", RT_LAYOUT_TYPE, NULL, .fixed = 5, .fixed_bits = 2,
+     .type = &uneven_type},
 };
+
+size_t shadow_typed_count(const struct shadow_layout *l, size_t *n)
+{
+	const rt_type *type = l->type;
+	bool array = type == &element_type || type == &bytes_type;
+	size_t each = array ? type->size : type->tail_size, fixed = 0,
+	       count = 1;
+
+	if (!array)
+		fixed = type->size;
+	if (each != 0)
+		count = *n > fixed + each ? (*n - fixed) / each : array;
+	*n = fixed + count * each;
+	return count;
+}
+
+bool shadow_is_narrow(int kind, const struct shadow_layout *l)
+{
+	return kind >= RT_KIND_ALIGN8_FIRST ||
+	       (kind == RT_TYPED && l->type->align == 8);
+}
 
 // drop_once requires that an object is dropped once, and is dead then.
 static void drop_once(void *obj, size_t size, void *arg)
@@ -225,13 +274,14 @@ static void drop_deep(void *obj, size_t size, void *arg)
 // Two of three layouts have destructors.
 bool shadow_drops(const struct shadow_layout *l)
 {
-	return (l - shadow_layouts) % 3 != 0;
+	return l < &shadow_layouts[SHADOW_TYPED_FIRST] &&
+	       (l - shadow_layouts) % 3 != 0;
 }
 
 // The first word of a deep object leads to its node, so it can be no header.
 bool shadow_deep(const struct shadow_layout *l)
 {
-	return some_deep && (l - shadow_layouts) % 3 == 1 &&
+	return some_deep && shadow_drops(l) && (l - shadow_layouts) % 3 == 1 &&
 	       l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX;
 }
 
@@ -307,10 +357,10 @@ bool shadow_is_value(const struct shadow_layout *l, size_t words, size_t i)
 	if (i - i % shadow_step(l) + shadow_step(l) > words)
 		return false;
 	if (i < l->fixed)
-		return l->fixed_bits >> i & 1;
+		return l->fixed_bits >> i % 64 & 1;
 	if (l->tail == 0)
 		return false;
 	element = (i - l->fixed) / l->tail;
 	return l->fixed + (element + 1) * l->tail <= words &&
-	       l->tail_bits >> (i - l->fixed) % l->tail & 1;
+	       l->tail_bits >> (i - l->fixed) % l->tail % 64 & 1;
 }

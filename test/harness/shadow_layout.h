@@ -16,6 +16,10 @@ enum {
 	SHADOW_LAYOUTS = 20,
 	SHADOW_OWNERS = SHADOW_LAYOUTS, // one more, of objects with stacks
 	SHADOW_PLAIN_WORDS = 1,		// the layout of RT_WORDS
+	// Those of objects of RT_TYPED, which no kind can have.
+	SHADOW_TYPED_FIRST = SHADOW_OWNERS + 1,
+	SHADOW_TYPED = 8,
+	SHADOW_ALL_LAYOUTS = SHADOW_TYPED_FIRST + SHADOW_TYPED,
 };
 
 struct shadow_layout {
@@ -23,12 +27,13 @@ struct shadow_layout {
 	enum rt_layout how;
 	const rt_value_format *format;	// NULL: plain words
 	unsigned fixed, tail;		// words of the parts; tail 0: none
-	uint64_t fixed_bits, tail_bits; // bit i: word i is a value word
+	uint64_t fixed_bits, tail_bits; // bit i: word i is a value word, and
+					// so are those 64, 128 ... behind it
 	const rt_type *type;		// what the kind or the header leads to
 	rt_trace_fn *trace;
 };
 
-extern const struct shadow_layout shadow_layouts[SHADOW_LAYOUTS + 1];
+extern const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS];
 
 // shadow_layouts_begin must be called when there is a new heap.  With deep some
 // layouts have destructors that look at what died with their objects.
@@ -36,6 +41,13 @@ void shadow_layouts_begin(bool deep);
 
 // shadow_describe returns what registers a kind of a layout.
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number);
+
+// shadow_typed_count returns how many elements an object of RT_TYPED has that
+// is to have about n bytes.  It sets *n to those that it has.
+size_t shadow_typed_count(const struct shadow_layout *l, size_t *n);
+
+// shadow_is_narrow tells whether 17 to 24 bytes of a kind and a layout take 24.
+bool shadow_is_narrow(int kind, const struct shadow_layout *l);
 
 // shadow_drops tells whether objects of a layout have destructors, and
 // shadow_deep whether these look at what died with the object.

@@ -47,43 +47,80 @@ static size_t all_of(const void *p, size_t n, bool noscan, unsigned c)
 	return rt_size(p);
 }
 
-SHADOW_OP(alloc)
-{
-	unsigned way = op->b % WAYS;
-	bool noscan = way % 2;
-	size_t n = op->n == 0 ? 1 : op->n;
-	struct shadow_node *o;
-	void *p;
-
-	a->asked = n;
-	a->settled = false;
-	p = make(way, op->c, &n);
-	if (!p) {
-		SHADOW_TRUE(run.may_fail);
-		shadow_follow(a);
-		return;
-	}
-	shadow_follow_flushes(a);
-	ledger_alloc(&a->ledger, n, noscan);
-	shadow_follow(a);
-	o = shadow_add((struct shadow_made){
-	    .owner = a->id,
-	    .p = p,
-	    .n = all_of(p, n, noscan, op->c),
-	    .kind = noscan ? RT_NOSCAN : RT_WORDS,
-	    .layout = &shadow_layouts[noscan ? 0 : SHADOW_PLAIN_WORDS],
-	    .uninit = way == UNINIT,
-	});
-	shadow_set_root(a, op->a % run.nslots, (struct shadow_word){o, 0});
-}
-
-// ---- kinds ----
-
 // An object with a destructor has at least 16 bytes.
 size_t shadow_counted_as(const struct shadow_layout *l, size_t n)
 {
 	return shadow_drops(l) && n != 0 && n <= 8 ? 16 : n;
 }
+
+void shadow_count_made(struct ledger *l, const struct shadow_made *made)
+{
+	size_t n = made->request != 0 ? made->request : made->n;
+
+	if (made->kept)
+		n = shadow_kept_as(n);
+	if (made->paged)
+		ledger_alloc_pages(l, n);
+	else if (made->kind == RT_TYPED)
+		ledger_alloc_kind(l, n,
+				  shadow_is_narrow(made->kind, made->layout)
+				      ? RT_KIND_ALIGN8_FIRST
+				      : RT_KIND_FIRST);
+	else if (made->kind >= RT_KIND_FIRST)
+		ledger_alloc_kind(l, shadow_counted_as(made->layout, n),
+				  made->kind);
+	else
+		ledger_alloc(l, n, made->kind == RT_NOSCAN);
+}
+
+struct shadow_node *shadow_enter(struct actor *a, unsigned slot,
+				 struct shadow_made made)
+{
+	struct shadow_node *o;
+
+	shadow_count_made(&a->ledger, &made);
+	o = shadow_add(made);
+	shadow_set_root(a, slot % run.nslots, (struct shadow_word){o, 0});
+	return o;
+}
+
+struct shadow_node *shadow_take(struct actor *a, unsigned slot,
+				struct shadow_made made)
+{
+	a->settled = false;
+	if (!made.p) {
+		SHADOW_TRUE(run.may_fail);
+		shadow_follow(a);
+		return NULL;
+	}
+	shadow_follow_flushes(a);
+	shadow_follow(a);
+	return shadow_enter(a, slot, made);
+}
+
+SHADOW_OP(alloc)
+{
+	unsigned way = op->b % WAYS;
+	bool noscan = way % 2;
+	size_t n = op->n == 0 ? 1 : op->n;
+	void *p;
+
+	a->asked = n;
+	p = make(way, op->c, &n);
+	shadow_take(
+	    a, op->a,
+	    (struct shadow_made){
+		.owner = a->id,
+		.p = p,
+		.n = p ? all_of(p, n, noscan, op->c) : n,
+		.kind = noscan ? RT_NOSCAN : RT_WORDS,
+		.layout = &shadow_layouts[noscan ? 0 : SHADOW_PLAIN_WORDS],
+		.uninit = way == UNINIT,
+		.request = n,
+	    });
+}
+
+// ---- kinds ----
 
 static const size_t constant_sizes[] = {24, 17, 16, 64};
 
@@ -131,33 +168,21 @@ struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
 				   const struct shadow_op *op)
 {
 	size_t n = op->n == 0 ? 1 : op->n;
-	struct shadow_node *o;
 	void *p;
 
 	// All of a slot: elements end where the object does.
 	if (op->b / 8 % 2 && n <= SHADOW_SMALL / 2)
 		n = rt_good_size_of(k->number, n);
 	a->asked = n;
-	a->settled = false;
 	p = make_of(k->number, op->b, &n);
-	if (!p) {
-		SHADOW_TRUE(run.may_fail);
-		shadow_follow(a);
-		return NULL;
-	}
-	shadow_follow_flushes(a);
-	ledger_alloc_kind(&a->ledger, shadow_counted_as(k->layout, n),
-			  k->number);
-	shadow_follow(a);
-	o = shadow_add((struct shadow_made){
-	    .owner = a->id,
-	    .p = p,
-	    .n = n,
-	    .kind = k->number,
-	    .layout = k->layout,
-	});
-	shadow_set_root(a, op->a % run.nslots, (struct shadow_word){o, 0});
-	return o;
+	return shadow_take(a, op->a,
+			   (struct shadow_made){
+			       .owner = a->id,
+			       .p = p,
+			       .n = n,
+			       .kind = k->number,
+			       .layout = k->layout,
+			   });
 }
 
 SHADOW_OP(make)

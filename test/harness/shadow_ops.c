@@ -129,6 +129,8 @@ void shadow_do(struct actor *a, const struct shadow_op *op)
 #undef X
 	};
 
+	a->idle = false;
 	does[op->kind](a, op);
+	a->did[op->kind] += !a->idle;
 	shadow_follow(a);
 }

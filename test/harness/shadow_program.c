@@ -294,6 +294,27 @@ struct shadow_verdict shadow_try(const struct shadow_program *p, unsigned modes)
 	return v;
 }
 
+void shadow_count_did(struct shadow_did *did, const struct shadow_result *r)
+{
+	for (unsigned k = 0; k < SHADOW_KINDS; k++)
+		did->n[k] += r->did[k];
+}
+
+// A sync is no operation of an actor.
+unsigned shadow_never_did(enum shadow_driver d, const struct shadow_did *did)
+{
+	unsigned missing = 0;
+
+	for (unsigned k = 0; k < SHADOW_KINDS; k++)
+		if (k != SHADOW_sync && shadow_forms[k].weight[d] != 0 &&
+		    did->n[k] == 0) {
+			fprintf(stderr, "shadow: no %s was done\n",
+				shadow_forms[k].name);
+			missing++;
+		}
+	return missing;
+}
+
 // ---- making a program shorter ----
 
 static uint64_t now_s(void)

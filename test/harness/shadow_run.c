@@ -247,5 +247,8 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 	begin(&c);
 	act_all(p->actors);
 	end();
+	for (unsigned t = 0; t < p->actors; t++)
+		for (unsigned k = 0; k < SHADOW_KINDS; k++)
+			r->did[k] += actors[t].did[k];
 	r->ok = true;
 }

@@ -9,11 +9,12 @@ static uintptr_t *range_word(struct actor *a, unsigned i, unsigned k)
 }
 
 // own returns the object in a slot if the actor may look at its words.
-static struct shadow_node *own(const struct actor *a, unsigned slot)
+static struct shadow_node *own(struct actor *a, unsigned slot)
 {
 	struct shadow_node *o = a->root[slot % run.nslots].to;
 
-	return o && o->owner == a->id && o->nwords != 0 ? o : NULL;
+	a->idle = !o || o->owner != a->id || o->nwords == 0;
+	return a->idle ? NULL : o;
 }
 
 SHADOW_OP(store)
