@@ -1,6 +1,8 @@
 // Finds dead objects, queues them, and hands them out to be dropped.
 #include "gc/mark/drops.h"
 
+#include <string.h>
+
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/gauge.h"
@@ -151,6 +153,21 @@ void drops_find(struct drops_found *f)
 			find_word(f, s, w);
 }
 
+// clear_loose clears objects of word w of a span that are loose.  When another
+// object of the span waits for its drop the whole span stays, and what is loose
+// would lead on again, to memory that may have been freed.  A large object has
+// no other beside it.
+static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
+{
+	if (mspan_is_large(s))
+		return;
+	for (; loose != 0; loose &= loose - 1) {
+		uint32_t slot = deadbits_object(s, w, bits_ctz(loose));
+
+		memset((void *)mspan_object(s, slot), 0, s->elemsize);
+	}
+}
+
 // The dead of a span, as bits of any of its words.
 struct dead {
 	uint64_t dies;	  // wait, and have the turn of what dies
@@ -169,13 +186,15 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 	    mspan_lineword(s, epoch_mark_line(epoch_sweepgen()), w);
 	uint64_t mark = atomic_u64_load_relaxed(mark_word);
 	uint64_t stay = deadbits_dead(d), leading = drops_leading(s, d);
-	uint64_t gone = stay & ~leading & ~mark;
+	uint64_t gone = stay & ~leading & ~mark, loose;
 
 	if (stay == 0)
 		return;
 	stay &= ~gone;
+	loose = stay & ~leading;
+	clear_loose(s, w, loose);
 	uncount(f, s, bits_count(mark & leading));
-	uncount_leaves(f, s, bits_count(mark & stay & ~leading));
+	uncount_leaves(f, s, bits_count(loose));
 	atomic_u64_store_relaxed(mark_word, mark | stay);
 	dead->dies |= deadbits_only(d, drops.turn ^ 1);
 	dead->dropped |= deadbits_dropped(d) & stay;

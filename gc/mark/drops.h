@@ -12,7 +12,9 @@
 // A span in which rt_drop_now has dropped objects is condemned.  When it is in
 // no queue, all that was dropped in it is loose: it leads to nothing, and stays
 // only while something refers to it.  Markers must know it, so they look at
-// each object of all kinds with destructors while there may be some.
+// each object of all kinds with destructors while there may be some.  A
+// collection that finds a loose object clears it, so that it leads to nothing
+// when its span comes into the queue again.
 //
 // The queue has two parts.  What is dropped is the batch: all that had died
 // when it was opened.  What dies meanwhile has the other turn (deadbits.h) and

@@ -127,7 +127,8 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * RT_KIND_DROP_DEEP promises, and the host must not use them.  Then their
  * destructors run, in no particular order, on the calling thread.  All of them
  * stay in place until the call returns.  A later collection frees the memory,
- * once it finds no reference to it.  Objects that had died before need not wait
+ * once it finds no reference to it; until then collections clear it, but for
+ * objects of more than 32760 bytes.  Objects that had died before need not wait
  * for the destructors of others that died with them, unless rt_run_finalizers
  * has begun with those.
  *

@@ -210,6 +210,68 @@ TEST(what_is_kept_leads_to_nothing, .n = 2)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
+static uintptr_t told; // by trace_told: the address of its child
+
+static void trace_told(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	const struct item *item = obj;
+
+	(void)size;
+	(void)arg;
+	told |= (uintptr_t)item->ref;
+	rt_trace_ptr(t, item->ref);
+}
+
+// make_deep_kind registers a kind of words, or one with a callback.
+static int make_deep_kind(bool callback)
+{
+	return kind_make(.layout = callback ? RT_LAYOUT_TRACE : RT_LAYOUT_WORDS,
+			 .flags = RT_KIND_DROP | RT_KIND_DROP_DEEP,
+			 .drop = drop_item,
+			 .trace = callback ? trace_told : NULL);
+}
+
+static int pick_first(const void *obj, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	return ((const struct item *)obj)->id == 1;
+}
+
+// It leads to nothing either when another object beside it waits for its drop.
+// What it led to is gone, and a new object may have the address.
+TEST(what_is_kept_never_leads_on_again, .n = 2)
+{
+	struct item **root;
+	void *child;
+	int k;
+
+	begin_checked();
+	k = make_deep_kind(_i == 1);
+	root = (struct item **)heap_table(3, RT_ROOT_EXACT);
+	root[0] = make_of(k, 1);
+	root[1] = make_of(k, 2);
+	child = root[0]->ref = rt_alloc(1000);
+	ck_assert_int_eq(rt_drop_now(k, pick_first, NULL), RT_OK);
+	ck_assert_uint_eq(dropped[1], 1);
+	ck_assert_uint_eq(heap_live_after_gc(), 2);
+	while (root[2] != child)
+		root[2] = rt_alloc(1000);
+	root[1] = NULL;
+	gc();
+	ck_assert_uint_eq(ready(), 1);
+	root[2] = NULL;
+	told = 0;
+	gc();
+	ck_assert(!rt_is_heap(child));
+	ck_assert_uint_eq(told, 0);
+	heap_healthy();
+	ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	root[0] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
+}
+
 // ---- calls that end early ----
 
 GROUP(ends, .setup = begin_checked, .timeout = 60);
