@@ -25,7 +25,6 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
 exempt='
-pacer_limit_goal the memory limit
 runway_init marking beside the threads
 runway_trigger marking beside the threads
 runway_begin marking beside the threads

@@ -391,7 +391,7 @@ void *rt_stack_alloc(size_t n)
 	safepoint_poll(t);
 	if (handlers_warn_pending() && !door_may_go_on(t))
 		return NULL;
-	supply_collect_due(t->p);
+	supply_collect_due(t->p, n);
 	if (handlers_tell_notices() && !door_may_go_on(t))
 		return NULL;
 	return supply_stack(t->mc, n);

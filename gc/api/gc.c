@@ -7,6 +7,7 @@
 #include "runtime/spans/scavenge.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -60,6 +61,22 @@ int rt_set_heap_min(size_t bytes, size_t *old)
 	before = pacer_set_heap_min(settings_heap_min(bytes));
 	if (old)
 		*old = before;
+	return RT_OK;
+}
+
+int rt_set_memory_limit(int64_t bytes, int64_t *old)
+{
+	int error = door_attached(false);
+	uint64_t before;
+
+	if (error)
+		return error;
+	if (bytes < 0)
+		return RT_EINVAL;
+	before = pacer_set_limit((uint64_t)bytes);
+	release_set_limit((uint64_t)bytes);
+	if (old)
+		*old = (int64_t)before;
 	return RT_OK;
 }
 

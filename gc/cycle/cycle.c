@@ -15,6 +15,7 @@
 #include "gc/mark/checkmark.h"
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/cycle/sweep.h"
 
 // The collection of the present stop.  Only the stopper uses it.  No check: any
@@ -63,10 +64,19 @@ static void pace(bool forced)
 	    .stack_inuse = gauge_load(&gauges.stack_inuse),
 	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE),
 	    .external = gauge_load(&gauges.external),
+	    .memory =
+		{
+		    .mapped = gauge_load(&gauges.mapped_ready),
+		    .free = heapgauge_sum(HEAPGAUGE_FREE),
+		    .alloc = heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
+			     heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
+		},
 	    .forced = forced,
 	};
+	struct pacer_cpu cpu = {cycle.cpu, gcstats_cpu()};
 
-	pacer_collected(&f);
+	pacer_collected(&f, &cpu);
+	release_again();
 }
 
 static void record(bool forced)

@@ -81,14 +81,38 @@ uint64_t pacer_next(const struct pacer_rule *rule,
 	    goal, base_min(before, add_sat(found->held, found->external)));
 }
 
+uint64_t pacer_limited(const struct pacer_rule *rule,
+		       const struct pacer_found *found, uint64_t goal)
+{
+	uint64_t least = add_sat(found->heap_marked, LIMIT_ROOM);
+	uint64_t limit =
+	    pacer_limit_goal(rule->limit, &found->memory, found->heap_marked);
+
+	if (rule->limit == PACER_NO_LIMIT)
+		return goal;
+	return base_min(goal, add_sat(base_max(limit, least), found->external));
+}
+
+// publish shows the goal, lowered for the memory limit.
 static void publish(uint64_t goal)
 {
+	pacer.unlimited = goal;
+	atomic_u64_store_relaxed(&pacer.limit, pacer.rule.limit);
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
 	atomic_u64_store_relaxed(&pacer.percent,
 				 (uint64_t)(int64_t)pacer.rule.percent);
-	atomic_u64_store_relaxed(&pacer.goal, goal);
+	atomic_u64_store_relaxed(
+	    &pacer.goal, pacer_limited(&pacer.rule, &pacer.found, goal));
 	RT_CHECK(pacer_check(&pacer));
+}
+
+void pacer_init(const struct pacer_rule *rule, const struct pacer_found *found,
+		const struct limiter *limiter)
+{
+	pacer =
+	    (struct pacer){.rule = *rule, .found = *found, .limiter = *limiter};
+	pacer_commit();
 }
 
 void pacer_commit(void)
@@ -96,12 +120,56 @@ void pacer_commit(void)
 	publish(pacer_goal(&pacer.rule, &pacer.found));
 }
 
-void pacer_collected(const struct pacer_found *found)
+// look_beyond finds out whether the limit was kept, and has it told once if
+// not.
+static void look_beyond(void)
+{
+	bool before = pacer.beyond;
+
+	pacer.beyond = pacer.rule.limit != PACER_NO_LIMIT &&
+		       pacer_limit_goal(pacer.rule.limit, &pacer.found.memory,
+					0) <= pacer.found.heap_marked;
+	if (pacer.beyond && !before)
+		atomic_u32_store_relaxed(&pacer.warn, 1);
+}
+
+// account passes CPU time to the limiter.  Returns whether it limits.
+static bool account(uint64_t gc, uint64_t now)
+{
+	uint64_t program = base_sub_sat(base_sub_sat(now, pacer.cpu), gc);
+
+	pacer.cpu = base_max(pacer.cpu, now);
+	return limiter_add(&pacer.limiter, gc, program);
+}
+
+void pacer_collected(const struct pacer_found *found,
+		     const struct pacer_cpu *cpu)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
 
 	pacer.found = *found;
+	account(base_sub_sat(cpu->end, cpu->begin), cpu->end);
+	look_beyond();
 	publish(pacer_next(&pacer.rule, found, before));
+}
+
+bool pacer_put_off(uint64_t used, uint64_t cpu)
+{
+	bool wait;
+
+	mutex_lock(&rule_lock);
+	wait = used < pacer.unlimited && account(0, cpu);
+	if (wait)
+		atomic_u64_store_relaxed(
+		    &pacer.goal,
+		    base_min(pacer.unlimited, add_sat(used, LIMIT_ROOM)));
+	mutex_unlock(&rule_lock);
+	return wait;
+}
+
+bool pacer_take_warning(void)
+{
+	return pacer_warning_due() && atomic_u32_cas_relaxed(&pacer.warn, 1, 0);
 }
 
 int pacer_set_percent(int percent)
@@ -128,9 +196,25 @@ uint64_t pacer_set_heap_min(uint64_t bytes)
 	return old;
 }
 
+uint64_t pacer_set_limit(uint64_t bytes)
+{
+	uint64_t old;
+
+	mutex_lock(&rule_lock);
+	old = pacer.rule.limit;
+	pacer.rule.limit = bytes;
+	pacer.beyond = false; // a new limit is told anew
+	pacer_commit();
+	mutex_unlock(&rule_lock);
+	return old;
+}
+
 const char *pacer_check(const struct pacer *p)
 {
-	if (atomic_u64_load_relaxed(&p->goal) < pacer_goal(&p->rule, &p->found))
+	uint64_t least =
+	    pacer_limited(&p->rule, &p->found, pacer_goal(&p->rule, &p->found));
+
+	if (atomic_u64_load_relaxed(&p->goal) < least)
 		return "goal is less than the rule says";
 	if (atomic_u64_load_relaxed(&p->stack_inuse) != p->found.stack_inuse)
 		return "pacer shows other stacks than were found";
@@ -139,5 +223,7 @@ const char *pacer_check(const struct pacer *p)
 	if (atomic_u64_load_relaxed(&p->percent) !=
 	    (uint64_t)(int64_t)p->rule.percent)
 		return "pacer shows another percentage than its rule";
+	if (atomic_u64_load_relaxed(&p->limit) != p->rule.limit)
+		return "pacer shows another limit than its rule";
 	return NULL;
 }

@@ -7,13 +7,23 @@
 #define GC_CYCLE_PACER_H
 
 #include "runtime/os/lock.h"
+#include "gc/cycle/limiter.h"
 
 #define PACER_NEVER (~UINT64_C(0))
+#define PACER_NO_LIMIT ((uint64_t)INT64_MAX)
 
 struct pacer_rule {
 	int percent;	   // below 0: never
 	uint64_t heap_min; // bytes: least goal at 100 percent
 	uint64_t headroom; // bytes; 0: Go's rule
+	uint64_t limit;	   // bytes mapped, or PACER_NO_LIMIT
+};
+
+// What the memory limit counts, at one moment.
+struct pacer_memory {
+	uint64_t mapped; // bytes mapped and not released
+	uint64_t free;	 // of them, bytes of free pages
+	uint64_t alloc;	 // of them, bytes of objects
 };
 
 // What the last collection found.
@@ -24,7 +34,8 @@ struct pacer_found {
 	uint64_t stack_inuse;  // bytes of interpreter stacks
 	uint64_t held;	       // bytes marked, and of free pages not released
 	uint64_t external;     // bytes that objects own outside the heap
-	bool forced;	       // the host asked for the collection
+	struct pacer_memory memory;
+	bool forced; // the host asked for the collection
 };
 
 // pacer_goal returns the heap size at which the next collection begins:
@@ -34,13 +45,6 @@ struct pacer_found {
 // is what was marked and what is external.  Sums saturate.
 uint64_t pacer_goal(const struct pacer_rule *rule,
 		    const struct pacer_found *found);
-
-// What the memory limit counts, at one moment.
-struct pacer_memory {
-	uint64_t mapped; // bytes mapped and not released
-	uint64_t free;	 // of them, bytes of free pages
-	uint64_t alloc;	 // of them, bytes of objects
-};
 
 // pacer_limit_goal returns the heap size at which all that is mapped would be
 // at the limit, less 3 percent (at least 1 MiB) for what comes between two
@@ -60,6 +64,12 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 uint64_t pacer_next(const struct pacer_rule *rule,
 		    const struct pacer_found *found, uint64_t before);
 
+// pacer_limited returns the goal, lowered for the memory limit.  It leaves at
+// least 1 MiB after what was marked, so a limit that cannot be kept costs at
+// most one collection for each MiB.
+uint64_t pacer_limited(const struct pacer_rule *rule,
+		       const struct pacer_found *found, uint64_t goal);
+
 // The pacer of the heap.  A collection writes it with the world stopped;
 // the functions that set the rule write it under a lock that no thread holds
 // while it is stopped.  Any thread may read the atomics.
@@ -70,16 +80,39 @@ struct pacer {
 	atomic_u64 stack_inuse; // of the last collection
 	atomic_u64 heap_marked; // of the last collection, for readers
 	atomic_u64 percent;	// of the rule, for readers; as int64_t
+	atomic_u64 limit;	// of the rule, for readers
+	uint64_t unlimited;	// the goal, if there were no limit
+	struct limiter limiter;
+	uint64_t cpu;	 // ns of the process, as far as the limiter has them
+	bool beyond;	 // the last collection could not keep the limit
+	atomic_u32 warn; // 1: that is to be told
 };
 
 RT_GLOBAL struct pacer pacer;
 
+// pacer_init makes the pacer of a heap that is empty.
+void pacer_init(const struct pacer_rule *rule, const struct pacer_found *found,
+		const struct limiter *limiter);
+
 // pacer_commit computes the goal anew after the rule has changed.
 void pacer_commit(void);
 
+// CPU time of the process, in ns.
+struct pacer_cpu {
+	uint64_t begin, end; // of the collection
+};
+
 // pacer_collected computes the goal after a collection.  The world must be
 // stopped.
-void pacer_collected(const struct pacer_found *found);
+void pacer_collected(const struct pacer_found *found,
+		     const struct pacer_cpu *cpu);
+
+// pacer_put_off tells whether a collection that is due is only for the memory
+// limit and has to wait, because collections take too much CPU time.  Then the
+// goal becomes 1 MiB more than used, the bytes that count for it.  cpu is the
+// CPU time of the process.  The caller must be attached, and the world must
+// run.
+bool pacer_put_off(uint64_t used, uint64_t cpu);
 
 // pacer_set_percent changes the percentage and returns the one before.  The
 // caller must be attached, and the world must run.
@@ -88,20 +121,36 @@ int pacer_set_percent(int percent);
 // pacer_set_heap_min does so for the least goal at 100 percent.
 uint64_t pacer_set_heap_min(uint64_t bytes);
 
-// pacer_due tells whether so much live memory, so many bytes of interpreter
-// stacks, and so many outside the heap, are reason to collect.  Of stacks, only
-// the growth since the last collection counts.  The collection does not free
-// the stacks that existed then.
+// pacer_set_limit does so for the memory limit.
+uint64_t pacer_set_limit(uint64_t bytes);
+
+// pacer_take_warning returns true once after collections have begun to leave
+// more than the memory limit.  pacer_warning_due tells whether it would.
+bool pacer_take_warning(void);
+RT_INLINE bool pacer_warning_due(void)
+{
+	return atomic_u32_load_relaxed(&pacer.warn) != 0;
+}
+
+// pacer_used returns the bytes that count for the goal: live memory,
+// interpreter stacks, and what is external.  Of stacks, only the growth since
+// the last collection counts.  The collection does not free the stacks that
+// existed then.
 //
 // heap_live may be below zero for a while (mcache_publish_live), which counts
 // as 0.
-RT_INLINE bool pacer_due(uint64_t heap_live, uint64_t stack_inuse,
-			 uint64_t external)
+RT_INLINE uint64_t pacer_used(uint64_t heap_live, uint64_t stack_inuse,
+			      uint64_t external)
 {
 	uint64_t before = atomic_u64_load_relaxed(&pacer.stack_inuse);
 	uint64_t live = (int64_t)heap_live < 0 ? 0 : heap_live;
-	uint64_t used = live + base_sub_sat(stack_inuse, before) + external;
 
+	return live + base_sub_sat(stack_inuse, before) + external;
+}
+
+// pacer_due tells whether so many bytes are reason to collect.
+RT_INLINE bool pacer_due(uint64_t used)
+{
 	return used >= atomic_u64_load_relaxed(&pacer.goal);
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
 #include "gc/mark/stacks.h"
+#include "gc/cycle/pacer.h"
 #include "gc/host/door.h"
 
 struct oom_handler {
@@ -171,6 +172,20 @@ static RT_NOINLINE void tell_stack(uintptr_t sp)
 	handlers_warn(t.buf);
 }
 
+static RT_NOINLINE void tell_limit(void)
+{
+	struct text t;
+
+	text_init(&t);
+	text_str(&t,
+		 "rtheap: a collection left more than the memory limit of ");
+	text_u64(&t, atomic_u64_load_relaxed(&pacer.limit));
+	text_str(&t, " bytes, which cannot be kept; ");
+	text_u64(&t, gauge_load(&gauges.mapped_ready));
+	text_str(&t, " are mapped");
+	handlers_warn(t.buf);
+}
+
 // tell_pending is apart from handlers_warn_pending, which nearly always finds
 // nothing.
 static RT_NOINLINE bool tell_pending(void)
@@ -178,18 +193,22 @@ static RT_NOINLINE bool tell_pending(void)
 	bool mappings = sysmem_take_warning();
 	uintptr_t sp;
 	bool stack = stacks_take_warning(&sp);
+	bool limit = pacer_take_warning();
 
 	if (mappings)
 		tell_mappings();
 	if (stack)
 		tell_stack(sp);
-	return mappings || stack;
+	if (limit)
+		tell_limit();
+	return mappings || stack || limit;
 }
 
 bool handlers_warn_pending(void)
 {
 	// No handler runs in a no-GC stretch; a later call tells.
-	if (RT_LIKELY(!stacks_warning_due() && !sysmem_warning_due()) ||
+	if (RT_LIKELY(!stacks_warning_due() && !sysmem_warning_due() &&
+		      !pacer_warning_due()) ||
 	    door_nogc())
 		return false;
 	return tell_pending();

@@ -15,6 +15,7 @@
 #include "gc/mark/sites.h"
 #include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
@@ -76,17 +77,22 @@ static void heap_fini(void)
 	state_reset();
 }
 
-static void pacer_init(void)
+static void begin_pacing(void)
 {
-	pacer = (struct pacer){
-	    .rule =
-		{
-		    .percent = settings.gc_percent,
-		    .heap_min = settings.heap_min,
-		    .headroom = settings.heap_headroom,
-		},
+	struct pacer_rule rule = {
+	    .percent = settings.gc_percent,
+	    .heap_min = settings.heap_min,
+	    .headroom = settings.heap_headroom,
+	    .limit = (uint64_t)settings.memory_limit,
 	};
-	pacer_commit();
+	struct pacer_found nothing = {.memory.mapped =
+					  gauge_load(&gauges.mapped_ready)};
+	struct limiter limiter;
+
+	limiter_init(&limiter, settings.gc_cpu_limit,
+		     (uint64_t)settings.max_procs);
+	pacer_init(&rule, &nothing, &limiter);
+	release_set_limit(rule.limit);
 }
 
 int lifetime_begin(const rt_config *c)
@@ -107,7 +113,7 @@ int lifetime_begin(const rt_config *c)
 	registry_init();
 	finalize_reset();
 	mstats_set_double_check(settings.double_check);
-	pacer_init();
+	begin_pacing();
 	gcstats_init();
 	if (!settings.no_attach)
 		error = attach_thread(0, 0, 0);

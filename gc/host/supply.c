@@ -6,9 +6,11 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/safepoint.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/cycle/refill.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
@@ -20,6 +22,9 @@ enum {
 	// A large object of this size is cleared as in a blocking region, so
 	// that a stop does not wait for it (about 10 us of clearing).
 	CLEAR_BLOCKED = 256 << 10,
+	// An object from this size on counts for the memory limit before it is
+	// there, all others with the next allocation.
+	LARGE = 256 << 10,
 };
 
 uint64_t supply_zerobase;
@@ -254,18 +259,37 @@ RT_NOINLINE void supply_collect(struct rt_proc *p, enum ask_cause cause)
 	collect(p, &a);
 }
 
-// due tells whether the heap is at its goal.
-RT_INLINE bool due(void)
+// used returns the bytes that count for the goal.
+RT_INLINE uint64_t used(void)
 {
-	return pacer_due(gauge_load(&gauges.heap_live),
-			 gauge_load(&gauges.stack_inuse),
-			 gauge_load(&gauges.external));
+	return pacer_used(gauge_load(&gauges.heap_live),
+			  gauge_load(&gauges.stack_inuse),
+			  gauge_load(&gauges.external));
 }
 
-void supply_collect_due(struct rt_proc *p)
+static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
-	if (due() && !door_nogc())
+	if (!door_nogc() && !pacer_put_off(used(), gcstats_cpu()))
 		supply_collect(p, ASK_DUE);
+}
+
+// keep_limit releases pages until more bytes can be mapped without passing the
+// memory limit, or no pages are left.
+static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
+{
+	do {
+		release_step(p);
+		if (!door_nogc())
+			safepoint_poll(rt_thread_tls);
+	} while (release_due(more));
+}
+
+void supply_collect_due(struct rt_proc *p, size_t more)
+{
+	if (pacer_due(used()))
+		collect_due(p);
+	if (release_due(more))
+		keep_limit(p, more);
 }
 
 // stress_due tells whether this allocation is one of those that collect.
@@ -277,12 +301,12 @@ static bool stress_due(void)
 	       atomic_u64_add_relaxed(&stress_count, 1) % n == 0;
 }
 
-void supply_collect_before_object(struct rt_proc *p)
+void supply_collect_before_object(struct rt_proc *p, size_t n)
 {
 	if (stress_due())
 		supply_collect(p, ASK_DUE);
 	else
-		supply_collect_due(p);
+		supply_collect_due(p, n < LARGE ? 0 : n);
 }
 
 // ---- when memory runs out ----
@@ -349,7 +373,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 			return NULL;
 		w->dry = false; // the handler may have allocated
 	}
-	supply_collect_before_object(t->p);
+	supply_collect_before_object(t->p, w->n);
 	if (handlers_tell_notices()) {
 		if (!door_may_go_on(t))
 			return NULL;
@@ -388,7 +412,8 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	mc = t->mc;
 	w->dry = false;
 	// What is large is cleared with stops permitted, so it comes alone.
-	while (n < count && w->n <= SIZECLASS_MAX_REQUEST && !due()) {
+	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
+	       !pacer_due(used())) {
 		obj = w->n == 0 ? &supply_zerobase : take(mc, t->p, w);
 		if (!obj)
 			break;

@@ -36,7 +36,7 @@ static void load_common(struct snapshot *s)
 	s->heap_marked = atomic_u64_load_relaxed(&pacer.heap_marked);
 	s->gc_percent = (int)(int64_t)atomic_u64_load_relaxed(&pacer.percent);
 	s->max_procs = (uint64_t)settings.max_procs;
-	s->memory_limit = (uint64_t)settings.memory_limit;
+	s->memory_limit = atomic_u64_load_relaxed(&pacer.limit);
 	s->nthreads = atomic_u32_load_relaxed(&procs.attached);
 	s->stopping = gcstats.stopping;
 	s->total = gcstats.total;

@@ -78,8 +78,7 @@ typedef struct rt_config {
 	/*
 	 * Soft limit of all memory that the library has mapped and not released
 	 * (sys - heap_released of rt_memstats).  0 to INT64_MAX; default
-	 * INT64_MAX: none.  The metric /gc/gomemlimit:bytes reports it; this
-	 * version's pacer does not act on it.
+	 * INT64_MAX: none.  rt_set_memory_limit says what it does.
 	 */
 	int64_t memory_limit;
 
@@ -280,7 +279,14 @@ typedef struct rt_config {
 	 */
 	uint8_t tracecheck;
 
-	uint8_t spare[7]; /* 0 */
+	/*
+	 * The part of the process's CPU time, in percent, that collections may
+	 * take for the memory limit, over a few seconds: 1 to 100.  With 100 it
+	 * is not bounded.  Default 50.
+	 */
+	uint8_t gc_cpu_limit;
+
+	uint8_t spare[6]; /* 0 */
 } rt_config;
 
 /*
@@ -305,7 +311,8 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *   RTDEBUG     name=value,name=value...                the field of the name
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
- * max_procs heap_min heap_headroom max_heap stop_grace_us stop_signal, and for
+ * max_procs heap_min heap_headroom max_heap gc_cpu_limit stop_grace_us
+ * stop_signal, and for
  * finding errors checkmark clobberfree gcstress poison guard_large guard_small
  * tracecheck.  Values have the ranges of rt_config.  A size is a decimal number
  * of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are

@@ -67,6 +67,34 @@ RT_API int rt_set_gc_percent(int percent, int *old);
 RT_API int rt_set_heap_min(size_t bytes, size_t *old);
 
 /*
+ * rt_set_memory_limit sets rt_config.memory_limit, at any time: a soft limit of
+ * all memory that the library has mapped and not released.  From 0 to
+ * INT64_MAX, which is none.  Where the memory beside the heap and the objects
+ * that live leave room for it:
+ *
+ * - The heap's goal is at most what fits, less 3 percent (at least 1 MiB),
+ *   whatever gc_percent is, even below 0.
+ * - An allocation that would pass the limit first releases free pages.
+ *
+ * A limit that cannot be kept is passed.  There is at most one collection for
+ * each MiB that is allocated.  If collections take more than
+ * rt_config.gc_cpu_limit of the CPU time, those that only the limit wants wait.
+ * The warn handler is told once when collections begin to leave more than the
+ * limit.
+ *
+ * The goal changes at once, by what the last collection found.  A lower limit
+ * takes effect with the next allocations: they collect and release.  It sets
+ * *old to the limit before; old may be NULL.
+ *
+ * Returns 0, or RT_EINVAL (below 0), RT_EPERM (not attached), RT_EBUSY (own
+ * stop), RT_ESTATE (inside a blocking region; no heap); then nothing changes,
+ * and *old is untouched.
+ *
+ * Attached threads.  Does not collect, block or poll.
+ */
+RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
+
+/*
  * rt_adjust_external tells that objects own delta bytes more outside the heap,
  * or less if delta is negative: the pixels of an image, say.  The pacer counts
  * them as live bytes of the heap, so the host collects more often while it has
@@ -149,7 +177,8 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
  * end the process.  These are contradictions of statistics under
  * RT_CHECK_REPORT; once, that the heap uses four fifths of the mappings that
  * the system allows (/memory/mappings/limit:count); once for each thread, that
- * it runs on a stack that is not known (rt/stack.h); what an RT_ENOTSUP means;
+ * it runs on a stack that is not known (rt/stack.h); that the memory limit
+ * cannot be kept (rt_set_memory_limit); what an RT_ENOTSUP means;
  * and what rt_config.tracecheck finds, a line in each call.  fn runs with the
  * world started and no lock held, on the thread that found the problem.  What
  * tracecheck found may come on any thread that allocates or collects, but on

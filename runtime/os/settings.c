@@ -25,6 +25,7 @@ static const rt_config defaults = {
     .past_end = 1,
     .huge_pages = 1,
     .populate = 1,
+    .gc_cpu_limit = 50,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
@@ -89,6 +90,7 @@ static const struct field fields[] = {
     FIELD(guard_large, FIELD_U8, true, 0, 1),
     FIELD(guard_small, FIELD_U16, true, 0, UINT16_MAX),
     FIELD(tracecheck, FIELD_U8, true, 0, 1),
+    FIELD(gc_cpu_limit, FIELD_U8, true, 1, 100),
 };
 
 static size_t field_width(const struct field *f)

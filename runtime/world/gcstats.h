@@ -77,7 +77,8 @@ void gcstats_reset(void);
 
 // gcstats_cpu returns the CPU time of the process in ns, including threads that
 // were never attached.  In the child of a fork it includes the parent's time
-// before the fork.  The world must be stopped, or the heap not ready yet.
+// before the fork.  The caller must be attached, or have the world stopped, or
+// the heap must not be ready yet.
 uint64_t gcstats_cpu(void);
 
 // The child of a fork calls gcstats_fork_child.  cpu is what gcstats_cpu

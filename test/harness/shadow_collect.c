@@ -139,4 +139,6 @@ SHADOW_OP(percent)
 	}
 	SHADOW_OK(rt_set_heap_min(op->n % (8 << 20), NULL));
 	SHADOW_OK(rt_adjust_external((int64_t)(op->n % 4096) - 2048));
+	SHADOW_OK(rt_set_memory_limit(
+	    op->n % 3 == 0 ? INT64_MAX : (int64_t)(op->n % (64 << 20)), NULL));
 }

@@ -12,7 +12,7 @@
 
 static uint64_t goal(int percent, uint64_t headroom, uint64_t marked)
 {
-	struct pacer_rule rule = {percent, 4 * MIB, headroom};
+	struct pacer_rule rule = {percent, 4 * MIB, headroom, 0};
 	struct pacer_found found = {.heap_marked = marked};
 
 	return pacer_goal(&rule, &found);
@@ -57,7 +57,7 @@ TEST(headroom_gives_small_heaps_room)
 // Stacks and root ranges count for the growth, not for what lives.
 TEST(roots_count_for_growth)
 {
-	struct pacer_rule rule = {100, 4 * MIB, 0};
+	struct pacer_rule rule = {100, 4 * MIB, 0, 0};
 	struct pacer_found found = {.heap_marked = 100 * MIB,
 				    .stack_scan = 10 * MIB,
 				    .globals_scan = 5 * MIB};
@@ -77,7 +77,7 @@ TEST(off_is_never)
 
 TEST(sums_saturate)
 {
-	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX};
+	struct pacer_rule rule = {INT_MAX, UINT64_MAX, UINT64_MAX, 0};
 	struct pacer_found found = {.heap_marked = UINT64_MAX,
 				    .stack_scan = UINT64_MAX,
 				    .globals_scan = UINT64_MAX};
@@ -100,7 +100,7 @@ TEST(sums_saturate)
 // What objects own outside the heap is live.
 TEST(external_bytes_are_live)
 {
-	struct pacer_rule rule = {100, 4 * MIB, 0};
+	struct pacer_rule rule = {100, 4 * MIB, 0, 0};
 	struct pacer_found found = {.heap_marked = 10 * MIB,
 				    .external = 90 * MIB};
 
@@ -118,7 +118,7 @@ TEST(external_bytes_are_live)
 
 // ---- what is held ----
 
-static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB};
+static const struct pacer_rule usual = {100, 4 * MIB, 20 * MIB, 0};
 
 static uint64_t next_goal(uint64_t marked, uint64_t held, uint64_t before)
 {
@@ -266,6 +266,108 @@ TEST(limit_that_cannot_be_kept_is_what_lives)
 	    limit_goal(UINT64_MAX,
 		       (struct pacer_memory){UINT64_MAX, UINT64_MAX, 1}, 3),
 	    UINT64_MAX - UINT64_MAX / 100 * 3);
+}
+
+// The goal is the lower one.  It leaves 1 MiB at least, and what is external
+// does not count for the limit.
+TEST(limit_lowers_the_goal)
+{
+	struct pacer_rule rule = {100, 4 * MIB, 0, 200 * MIB};
+	struct pacer_found found = {
+	    .heap_marked = 100 * MIB,
+	    .memory = {150 * MIB, 20 * MIB, 100 * MIB},
+	};
+	uint64_t fits = 170 * MIB - 170 * MIB / 100 * 3;
+
+	ck_assert_uint_eq(pacer_limited(&rule, &found, 200 * MIB), fits);
+	ck_assert_uint_eq(pacer_limited(&rule, &found, 150 * MIB), 150 * MIB);
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER), fits);
+	found.external = 7 * MIB;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER),
+			  fits + 7 * MIB);
+	rule.limit = 0;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER), 108 * MIB);
+	rule.limit = PACER_NO_LIMIT;
+	ck_assert_uint_eq(pacer_limited(&rule, &found, PACER_NEVER),
+			  PACER_NEVER);
+}
+
+// ---- the limiter ----
+
+static void begin_limited(uint64_t limit, uint64_t marked)
+{
+	struct pacer_rule rule = {-1, 4 * MIB, 0, limit};
+	struct pacer_found found = {.heap_marked = marked};
+	struct limiter limiter;
+
+	limiter_init(&limiter, 50, 1);
+	pacer_init(&rule, &found, &limiter);
+}
+
+static void collected(uint64_t marked, uint64_t begin, uint64_t end)
+{
+	struct pacer_found found = {
+	    .heap_marked = marked,
+	    .memory = {marked, 0, marked},
+	};
+	struct pacer_cpu cpu = {begin, end};
+
+	pacer_collected(&found, &cpu);
+}
+
+#define SECOND UINT64_C(1000000000)
+
+GROUP(limiter);
+
+// While the bucket is full, what is due only for the limit waits, 1 MiB at a
+// time, until the program has had as much CPU time.
+TEST(collections_for_the_limit_wait)
+{
+	begin_limited(100 * MIB, 0);
+	collected(200 * MIB, 0, 3 * SECOND); // two of them are a debt
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), 201 * MIB);
+	ck_assert(pacer_put_off(201 * MIB, 4 * SECOND));
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), 202 * MIB);
+	ck_assert(pacer_put_off(203 * MIB, 5 * SECOND));
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), 204 * MIB);
+	ck_assert(!pacer_put_off(204 * MIB, 5 * SECOND + 1));
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), 204 * MIB);
+}
+
+TEST(collections_for_the_goal_do_not_wait)
+{
+	begin_limited(100 * MIB, 0);
+	ck_assert_int_eq(pacer_set_percent(100), -1);
+	collected(200 * MIB, 0, 10 * SECOND);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), 201 * MIB);
+	ck_assert(pacer_put_off(398 * MIB, 10 * SECOND));
+	ck_assert(pacer_put_off(399 * MIB + 1, 10 * SECOND));
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), 400 * MIB);
+	ck_assert(!pacer_put_off(400 * MIB, 10 * SECOND));
+	// Without a limit nothing waits.
+	ck_assert_uint_eq(pacer_set_limit(PACER_NO_LIMIT), 100 * MIB);
+	ck_assert(!pacer_put_off(400 * MIB, 10 * SECOND));
+}
+
+// Only a limit that begins to be passed is told.
+TEST(a_passed_limit_is_told_once)
+{
+	begin_limited(100 * MIB, 0);
+	collected(90 * MIB, 0, 0);
+	ck_assert(!pacer_warning_due() && !pacer_take_warning());
+	collected(100 * MIB, 0, 0);
+	ck_assert(pacer_warning_due() && pacer_take_warning());
+	collected(100 * MIB, 0, 0);
+	ck_assert(!pacer_take_warning());
+	collected(90 * MIB, 0, 0);
+	collected(100 * MIB, 0, 0);
+	ck_assert(pacer_take_warning());
+	pacer_set_limit(50 * MIB);
+	collected(100 * MIB, 0, 0);
+	ck_assert(pacer_take_warning());
+	pacer_set_limit(PACER_NO_LIMIT);
+	collected(100 * MIB, 0, 0);
+	ck_assert(!pacer_take_warning());
 }
 
 // ---- a heap ----

@@ -649,6 +649,38 @@ TEST(least_goals_of_any_size)
 	finish(3 * RT_ARRAY_LEN(sizes));
 }
 
+// A limit below 0 is refused.  Any other lets the heap go on, even 0.
+TEST(memory_limits_of_any_size)
+{
+	static const int64_t limits[] = {
+	    0,	       1,	 4096,	    1 << 20,	 INT64_MAX,
+	    INT64_MIN, -1,	 64 << 20,  INT64_MAX - 1, 0,
+	};
+	int64_t expected = INT64_MAX;
+
+	begin();
+	for (size_t i = 0; i < RT_ARRAY_LEN(limits); i++) {
+		int64_t old = 4711;
+		bool ok = limits[i] >= 0;
+		const char *name = with_number("limit", (long)limits[i]);
+
+		JUDGE(name, rt_set_memory_limit(limits[i], &old),
+		      ok ? RT_OK : RT_EINVAL);
+		judge("the limit before", name, (long)old,
+		      ok ? (long)expected : 4711);
+		if (ok)
+			expected = limits[i];
+		judge("the metric", name,
+		      (long)heap_metric("/gc/gomemlimit:bytes"),
+		      (long)expected);
+		for (unsigned j = 0; j < 5000; j++)
+			JUDGE(name, some(rt_alloc(64)), SOME);
+		JUDGE(name, some(rt_alloc_noscan(1 << 20)), SOME);
+	}
+	heap_healthy();
+	finish(4 * RT_ARRAY_LEN(limits));
+}
+
 // The sum stays from 0 to INT64_MAX, and the goal follows without wrapping.
 TEST(external_bytes_of_any_number)
 {
@@ -811,6 +843,10 @@ static const struct config_case {
     SET(memory_limit, INT64_MAX, RT_OK),
     SET(memory_limit, -1, RT_EINVAL),
     SET(memory_limit, INT64_MIN, RT_EINVAL),
+    SET(gc_cpu_limit, 0, RT_EINVAL),
+    SET(gc_cpu_limit, 1, RT_OK),
+    SET(gc_cpu_limit, 100, RT_OK),
+    SET(gc_cpu_limit, 101, RT_EINVAL),
     SET(max_procs, -1, RT_EINVAL),
     SET(max_procs, 1, RT_OK),
     SET(max_procs, 4096, RT_OK),

@@ -1,0 +1,35 @@
+// limiter.h - how much of the processors collections may take for the limit.
+//
+// Go: gcCPULimiterState (mgclimit.go).
+//
+// A bucket: the CPU time of collections fills it, that of the program drains
+// it.  While it is full, a collection that only the memory limit wants has to
+// wait.  So a limit that cannot be kept does not stop the program.
+//
+// Arithmetic only.  Go's bucket never holds more than its capacity.  Here one
+// collection is one stop and may be longer than that, so what is beyond the
+// capacity stays as a debt.
+#ifndef GC_CYCLE_LIMITER_H
+#define GC_CYCLE_LIMITER_H
+
+#include "runtime/base/base.h"
+
+// ns of each processor: with 50 percent, the window is about two seconds.
+#define LIMITER_CAPACITY UINT64_C(1000000000)
+
+// No check: its owner has it under a lock, and any numbers are possible.
+struct limiter {
+	uint64_t fill;	   // ns
+	uint64_t capacity; // ns
+	uint64_t percent;  // of CPU time that collections may take, up to 100
+	bool limiting;
+};
+
+// limiter_init makes an empty bucket.
+void limiter_init(struct limiter *l, uint64_t percent, uint64_t nprocs);
+
+// limiter_add adds an interval: ns of CPU time of collections, and of the
+// program beside them.  Returns whether the bucket is full.
+bool limiter_add(struct limiter *l, uint64_t gc, uint64_t program);
+
+#endif

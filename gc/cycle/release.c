@@ -1,0 +1,21 @@
+// release.c - releases free pages for the memory limit.
+#include "gc/cycle/release.h"
+
+#include "runtime/spans/scavenge.h"
+
+struct release release;
+
+void release_set_limit(uint64_t bytes)
+{
+	atomic_u64_store_relaxed(&release.limit, bytes);
+	release_again();
+}
+
+void release_step(struct rt_proc *p)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+
+	if (scavenge_range(p, &pass, SCAVENGE_STEP) == 0)
+		atomic_u64_store_relaxed(&release.dry,
+					 gauge_load(&gauges.mapped_ready));
+}

@@ -1,0 +1,47 @@
+// release.h - pages go back before the memory limit is passed.
+//
+// Go: the scavenging for the memory limit in mheap.allocSpan (mheap.go).
+//
+// A thread that is about to allocate compares what is mapped with the limit.
+// If it is beyond it, free pages are released first, in steps between which the
+// thread may poll.  When there are none left, nothing is tried until more is
+// mapped, or a collection has freed pages.
+#ifndef GC_CYCLE_RELEASE_H
+#define GC_CYCLE_RELEASE_H
+
+#include "runtime/os/gauge.h"
+#include "runtime/world/proc.h"
+
+// No check: any number is possible.
+struct release {
+	atomic_u64 limit; // bytes mapped that may not be passed
+	atomic_u64 dry;	  // bytes mapped when no page was left to release, or 0
+};
+
+RT_GLOBAL struct release release;
+
+// release_set_limit changes the limit.
+void release_set_limit(uint64_t bytes);
+
+// release_again makes the next test look for pages again.
+RT_INLINE void release_again(void)
+{
+	atomic_u64_store_relaxed(&release.dry, 0);
+}
+
+// release_due tells whether pages are to be released before more bytes are
+// mapped.
+RT_INLINE bool release_due(uint64_t more)
+{
+	uint64_t mapped = gauge_load(&gauges.mapped_ready);
+
+	return RT_UNLIKELY(mapped + more >
+			   atomic_u64_load_relaxed(&release.limit)) &&
+	       mapped > atomic_u64_load_relaxed(&release.dry);
+}
+
+// release_step releases some free pages.  The caller must be attached, outside
+// a blocking region, with the world running, and must hold no lock.
+void release_step(struct rt_proc *p);
+
+#endif

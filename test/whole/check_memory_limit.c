@@ -1,0 +1,224 @@
+// The memory limit: what is mapped stays below it while that is possible, and
+// the program goes on where it is not.
+#include "test/harness/heap.h"
+#include "test/harness/thread.h"
+
+#include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static void *root[64];
+
+static void start(int percent, int64_t limit)
+{
+	rt_config c = heap_config(percent);
+
+	c.memory_limit = limit;
+	heap_start(c);
+	ck_assert_int_eq(rt_roots_add(root, root + 64, RT_ROOT_EXACT), RT_OK);
+}
+
+static uint64_t mapped(void)
+{
+	return gauge_load(&gauges.mapped_ready);
+}
+
+static uint64_t collections(void)
+{
+	return heap_stats().num_gc;
+}
+
+// churn allocates n bytes of garbage in objects of a size, and returns the most
+// that was mapped.
+static uint64_t churn(uint64_t n, size_t size)
+{
+	uint64_t most = 0;
+
+	for (uint64_t i = 0; i < n / size; i++) {
+		rt_alloc_noscan(size);
+		if (mapped() > most)
+			most = mapped();
+	}
+	return most;
+}
+
+// passed returns by how much objects of a size may pass the limit: tables grow,
+// and so does the heap, by the object that a collection found no room for.
+static uint64_t passed(size_t size)
+{
+	return MIB + (size > MIB ? size : 0);
+}
+
+static const size_t sizes[] = {16, 1000, 9000, 40000, 300000, 3 << 20};
+
+GROUP(kept, .timeout = 60);
+
+// Go's TestMemoryLimit: without a percentage the limit alone collects.
+TEST(limit_is_kept_without_a_percentage, .n = RT_ARRAY_LEN(sizes))
+{
+	start(-1, 48 * MIB);
+	ck_assert_uint_le(churn(256 * MIB, sizes[_i]),
+			  48 * MIB + passed(sizes[_i]));
+	ck_assert_uint_ge(collections(), 3);
+	heap_healthy();
+}
+
+TEST(limit_is_kept_beside_live_objects, .n = RT_ARRAY_LEN(sizes))
+{
+	start(400, 64 * MIB);
+	for (unsigned i = 0; i < 32; i++)
+		root[i] = rt_alloc_noscan(MIB);
+	ck_assert_uint_le(churn(256 * MIB, sizes[_i]),
+			  64 * MIB + passed(sizes[_i]));
+	ck_assert_uint_ge(heap_stats().heap_alloc, 32 * MIB);
+	heap_healthy();
+}
+
+// The heap may be full of holes of one size when objects of another come.
+TEST(pages_go_back_before_others_are_taken)
+{
+	start(-1, INT64_MAX);
+	for (unsigned i = 0; i < 64; i++)
+		root[i] = rt_alloc_noscan(MIB);
+	for (unsigned i = 0; i < 64; i += 2)
+		root[i] = NULL;
+	rt_gc();
+	ck_assert_uint_ge(mapped(), 64 * MIB);
+	ck_assert_int_eq(rt_set_memory_limit(48 * MIB, NULL), RT_OK);
+	rt_alloc(64);
+	rt_alloc_noscan(100000);
+	ck_assert_uint_le(mapped(), 48 * MIB + MIB);
+	// 16 holes of 1 MiB were released; 8 MiB need as many pages elsewhere.
+	ck_assert_ptr_nonnull(rt_alloc_noscan(8 * MIB));
+	ck_assert_uint_le(mapped(), 48 * MIB + MIB);
+	heap_healthy();
+}
+
+TEST(a_stack_counts_before_it_is_there)
+{
+	start(-1, INT64_MAX);
+	root[0] = rt_alloc_noscan(16 * MIB);
+	root[0] = NULL;
+	rt_gc();
+	root[1] = rt_alloc_noscan(15 * MIB + 1); // a hole of 1 MiB is left
+	ck_assert_int_eq(rt_set_memory_limit((int64_t)mapped(), NULL), RT_OK);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_ptr_nonnull(rt_stack_alloc(MIB / 2));
+	heap_healthy();
+}
+
+// ---- a limit that cannot be kept ----
+
+static unsigned told;
+
+static void count_told(const char *text, void *arg)
+{
+	(void)arg;
+	told += strstr(text, "memory limit") != NULL;
+}
+
+GROUP(beyond, .timeout = 60);
+
+// At most one collection a MiB, and the host is told once, whatever the limit.
+TEST(what_cannot_be_kept_is_no_spiral, .n = 3)
+{
+	static const int64_t limits[] = {0, 4096, 20 << 20};
+	uint64_t before;
+
+	start(100, INT64_MAX);
+	ck_assert_int_eq(rt_set_warn_handler(count_told, NULL), RT_OK);
+	for (unsigned i = 0; i < 32; i++)
+		root[i] = rt_alloc_noscan(MIB);
+	rt_gc();
+	ck_assert_int_eq(rt_set_memory_limit(limits[_i], NULL), RT_OK);
+	before = collections();
+	churn(64 * MIB, 1000);
+	ck_assert_uint_le(collections() - before, 65);
+	ck_assert_uint_ge(collections() - before, 2);
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_ge(heap_stats().heap_alloc, 32 * MIB);
+	heap_healthy();
+}
+
+// Two percent more or less of live memory do not change much.
+TEST(collections_rise_gently_near_the_limit)
+{
+	uint64_t before, n[2];
+
+	start(100, 64 * MIB);
+	for (unsigned i = 0; i < 58; i++)
+		root[i] = rt_alloc_noscan(MIB);
+	for (unsigned i = 0; i < 2; i++) {
+		root[58 + i] = rt_alloc_noscan(MIB);
+		rt_gc();
+		before = collections();
+		churn(64 * MIB, 1000);
+		n[i] = collections() - before;
+	}
+	ck_assert_uint_le(n[0], 65);
+	ck_assert_uint_le(n[1], 65);
+	heap_healthy();
+}
+
+// ---- changes ----
+
+GROUP(changes, .timeout = 60);
+
+TEST(limit_counts_at_once_and_is_read_back)
+{
+	int64_t old = 7;
+
+	start(-1, INT64_MAX);
+	rt_gc();
+	ck_assert_uint_eq(heap_stats().next_gc, PACER_NEVER);
+	ck_assert_int_eq(rt_set_memory_limit(100 * MIB, &old), RT_OK);
+	ck_assert_int_eq(old, INT64_MAX);
+	ck_assert_uint_eq(heap_metric("/gc/gomemlimit:bytes"), 100 * MIB);
+	ck_assert_uint_le(heap_stats().next_gc, 97 * MIB);
+	ck_assert_uint_ge(heap_stats().next_gc, 90 * MIB);
+	ck_assert_int_eq(rt_set_memory_limit(-1, &old), RT_EINVAL);
+	ck_assert_int_eq(old, INT64_MAX);
+	ck_assert_int_eq(rt_set_memory_limit(INT64_MAX, &old), RT_OK);
+	ck_assert_int_eq(old, 100 * MIB);
+	ck_assert_uint_eq(heap_stats().next_gc, PACER_NEVER);
+	ck_assert_uint_le(churn(32 * MIB, 1000), 40 * MIB);
+	ck_assert_uint_eq(collections(), 1);
+}
+
+enum { THREADS = 4, ROUNDS = 300 };
+
+static void *change(void *arg)
+{
+	struct rng rng = {.state = (uintptr_t)arg};
+
+	ck_assert_int_eq(rt_thread_attach(0), RT_OK);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint64_t limit = rng_below(&rng, 64 * MIB);
+
+		rt_set_memory_limit((int64_t)limit, NULL);
+		rt_set_gc_percent((int)rng_below(&rng, 300) - 100, NULL);
+		rt_set_heap_min(rng_below(&rng, 8 * MIB), NULL);
+		rt_adjust_external((int64_t)rng_below(&rng, MIB) -
+				   (int64_t)MIB / 2);
+		for (unsigned j = 0; j < 50; j++)
+			rt_alloc_noscan(1 << rng_below(&rng, 18));
+	}
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+	return NULL;
+}
+
+// Threads that change everything at any time, while others collect and release.
+TEST(limits_change_beside_threads)
+{
+	pthread_t t[THREADS];
+
+	start(100, 32 * MIB);
+	for (unsigned i = 0; i < THREADS; i++)
+		t[i] = start_thread(change, (void *)(uintptr_t)(i + 1));
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	for (unsigned i = 0; i < THREADS; i++)
+		ck_assert_ptr_null(join_thread(t[i]));
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	heap_healthy();
+}
