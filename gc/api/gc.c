@@ -84,9 +84,12 @@ int rt_adjust_external(int64_t delta)
 {
 	int error = door_attached(false);
 
-	if (!error)
-		gauge_adjust(&gauges.external, delta);
-	return error;
+	if (error)
+		return error;
+	gauge_adjust(&gauges.external, delta);
+	if (delta < 0)
+		pacer_external_fell(gauge_load(&gauges.external));
+	return RT_OK;
 }
 
 // flush_caches flushes the pages, spans and stacks that threads keep for

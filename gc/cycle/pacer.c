@@ -98,6 +98,7 @@ static void publish(uint64_t goal)
 {
 	pacer.unlimited = goal;
 	atomic_u64_store_relaxed(&pacer.limit, pacer.rule.limit);
+	atomic_u64_store_relaxed(&pacer.external, pacer.found.external);
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
 	atomic_u64_store_relaxed(&pacer.percent,
@@ -117,6 +118,7 @@ void pacer_init(const struct pacer_rule *rule, const struct pacer_found *found,
 
 void pacer_commit(void)
 {
+	pacer.before = 0;
 	publish(pacer_goal(&pacer.rule, &pacer.found));
 }
 
@@ -145,12 +147,11 @@ static bool account(uint64_t gc, uint64_t now)
 void pacer_collected(const struct pacer_found *found,
 		     const struct pacer_cpu *cpu)
 {
-	uint64_t before = atomic_u64_load_relaxed(&pacer.goal);
-
+	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
 	account(base_sub_sat(cpu->end, cpu->begin), cpu->end);
 	look_beyond();
-	publish(pacer_next(&pacer.rule, found, before));
+	publish(pacer_next(&pacer.rule, found, pacer.before));
 }
 
 bool pacer_put_off(uint64_t used, uint64_t cpu)
@@ -165,6 +166,16 @@ bool pacer_put_off(uint64_t used, uint64_t cpu)
 		    base_min(pacer.unlimited, add_sat(used, LIMIT_ROOM)));
 	mutex_unlock(&rule_lock);
 	return wait;
+}
+
+void pacer_external_fell(uint64_t external)
+{
+	if (external >= atomic_u64_load_relaxed(&pacer.external))
+		return;
+	mutex_lock(&rule_lock);
+	pacer.found.external = base_min(pacer.found.external, external);
+	publish(pacer_next(&pacer.rule, &pacer.found, pacer.before));
+	mutex_unlock(&rule_lock);
 }
 
 bool pacer_take_warning(void)
@@ -223,6 +234,8 @@ const char *pacer_check(const struct pacer *p)
 	if (atomic_u64_load_relaxed(&p->percent) !=
 	    (uint64_t)(int64_t)p->rule.percent)
 		return "pacer shows another percentage than its rule";
+	if (atomic_u64_load_relaxed(&p->external) != p->found.external)
+		return "pacer shows other bytes outside than were found";
 	if (atomic_u64_load_relaxed(&p->limit) != p->rule.limit)
 		return "pacer shows another limit than its rule";
 	return NULL;

@@ -82,6 +82,8 @@ struct pacer {
 	atomic_u64 percent;	// of the rule, for readers; as int64_t
 	atomic_u64 limit;	// of the rule, for readers
 	uint64_t unlimited;	// the goal, if there were no limit
+	uint64_t before;	// the goal before the last collection; 0: none
+	atomic_u64 external;	// found.external, for the test if it is less
 	struct limiter limiter;
 	uint64_t cpu;	 // ns of the process, as far as the limiter has them
 	bool beyond;	 // the last collection could not keep the limit
@@ -123,6 +125,13 @@ uint64_t pacer_set_heap_min(uint64_t bytes);
 
 // pacer_set_limit does so for the memory limit.
 uint64_t pacer_set_limit(uint64_t bytes);
+
+// pacer_external_fell computes the goal anew after bytes outside the heap were
+// freed.  What is freed after a collection was mostly dead in it and waited for
+// its destructor, so it must not count as found alive: the goal would double
+// from one collection to the next.  The caller must be attached, and the world
+// must run.
+void pacer_external_fell(uint64_t external);
 
 // pacer_take_warning returns true once after collections have begun to leave
 // more than the memory limit.  pacer_warning_due tells whether it would.

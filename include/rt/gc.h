@@ -100,7 +100,8 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  * them as live bytes of the heap, so the host collects more often while it has
  * many.  next_gc of rt_memstats includes them; no other field does.  The metric
  * /memory/external:bytes is their sum.  A collection does not change it: the
- * host takes away what it added when it frees the memory.
+ * host takes away what it added when it frees the memory.  What is taken away
+ * after a collection counts as dead in it, and the goal falls with it.
  *
  * A sum that would fall below 0 is 0, and one beyond INT64_MAX is that.
  *

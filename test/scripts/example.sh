@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034 # for the scripts that read this one
 example_names='hello shapes buffer types boxes pairs trace forgotten frames
-	errors fibers abandoned stacks machine extension files two limits fork threads monitor
+	errors fibers abandoned stacks machine extension files two limits images fork threads monitor
 	metrics'
 
 # example_fixed NAME: prints the part of the output read that is the same in

@@ -725,6 +725,9 @@
 	X(pacer_check(&x.pacer),                                               \
 	  "pacer shows another percentage than its rule",                      \
 	  U64(x.pacer.percent, 7))                                             \
+	X(pacer_check(&x.pacer),                                               \
+	  "pacer shows other bytes outside than were found",                   \
+	  U64(x.pacer.external, 7))                                            \
 	X(pacer_check(&x.pacer), "pacer shows another limit than its rule",    \
 	  U64(x.pacer.limit, 7))                                             \
 	X(ask_queue_check(&x.asks), "mutex has no rank", x.asks.lock.rank = 0) \
