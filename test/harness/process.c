@@ -2,9 +2,11 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 uint64_t process_status(const char *name)
 {
@@ -46,4 +48,22 @@ void process_join(pid_t child)
 	ck_assert_int_gt(child, 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
+}
+
+bool process_forked(void)
+{
+	enum { SECONDS = 60 }; // a child that takes longer hangs
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(SECONDS);
+		return true;
+	}
+	process_join(child);
+	return false;
+}
+
+void process_end(bool ok)
+{
+	_exit(ok ? EXIT_SUCCESS : EXIT_FAILURE);
 }

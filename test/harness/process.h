@@ -3,6 +3,7 @@
 #ifndef TEST_HARNESS_PROCESS_H
 #define TEST_HARNESS_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,5 +17,11 @@ void process_unlimit(int resource);
 
 // process_join waits for a child, which must end with status 0.
 void process_join(pid_t child);
+
+// process_forked makes a child, and returns true there.  The child must call
+// process_end, and has a minute for it.  Elsewhere process_forked returns false
+// when the child has ended; ok must have been true.
+bool process_forked(void);
+void process_end(bool ok) __attribute__((noreturn));
 
 #endif

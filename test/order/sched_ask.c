@@ -1,6 +1,5 @@
 // Collections that threads share: threads that ask, lead, sleep and wake, at
 // every step of a collection.
-#include <unistd.h>
 
 #include "gc/cycle/ask.h"
 #include "runtime/world/stw.h"
@@ -270,15 +269,10 @@ static const struct {
 // and what was taken is free there.
 TEST(what_was_given_is_free_in_a_child, .n = RT_ARRAY_LEN(takings))
 {
-	pid_t child;
-
 	taken.size = takings[_i].size;
 	give(takings[_i].take);
-	child = fork();
-	if (child == 0)
-		_exit(takings[_i].nothing_is_left() ? EXIT_SUCCESS
-						    : EXIT_FAILURE);
-	process_join(child);
+	if (process_forked())
+		process_end(takings[_i].nothing_is_left());
 	end_given();
 	ck_assert(takings[_i].nothing_is_left());
 }

@@ -85,14 +85,10 @@ static void works_alone(void)
 // fork_and_wait is for a thread that is not attached.
 static void fork_and_wait(void)
 {
-	pid_t child = fork();
-
-	if (child == 0) {
-		alarm(CHILD_SECONDS);
+	if (process_forked()) {
 		works_alone();
-		_exit(0);
+		process_end(true);
 	}
-	process_join(child);
 }
 
 // ---- collections ----

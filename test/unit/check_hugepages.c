@@ -312,13 +312,9 @@ static bool holds_and_advises(void)
 
 TEST(a_child_is_given_huge_pages)
 {
-	pid_t child;
-
 	start(0);
-	child = fork();
-	if (child == 0)
-		_exit(holds_and_advises() ? EXIT_SUCCESS : EXIT_FAILURE);
-	process_join(child);
+	if (process_forked())
+		process_end(holds_and_advises());
 }
 
 // A chunk that is released before its advice came is not advised.

@@ -710,15 +710,11 @@ TEST(a_child_has_helpers_of_its_own, .n = 3, .unless = SUITE_TSAN)
 	shape_make(&shapes[0], &g);
 	graph_reach(&g);
 	for (int i = 0; i < FORKS; i++) {
-		pid_t child;
-
 		ck_assert_int_eq(rt_gc(), RT_OK);
-		child = fork();
-		if (child == 0) {
+		if (process_forked()) {
 			child_collects(&g, &crews[_i]);
-			_exit(0);
+			process_end(true);
 		}
-		process_join(child);
 	}
 	collect_until_helped(&g);
 	graph_end(&g);
@@ -759,14 +755,11 @@ TEST(a_late_helper_does_not_stop_a_child, .unless = SUITE_TSAN)
 	// begins, stays locked in a child if this one holds it at the fork.
 	await_at_least(&came_late, 1);
 	for (int i = 0; i < FORKS; i++) {
-		pid_t child = fork();
-
-		if (child == 0) {
+		if (process_forked()) {
 			ck_assert_int_eq(rt_gc(), RT_OK);
 			expect_graph(&g);
-			_exit(0);
+			process_end(true);
 		}
-		process_join(child);
 	}
 	atomic_u32_store_release(&no_more_calls, 1);
 	join_thread(late);

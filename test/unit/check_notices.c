@@ -1,11 +1,10 @@
 // Lines for the host that stops find and threads take.
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "gc/mark/notices.h"
 #include "test/harness/await.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 static struct text line;
@@ -112,23 +111,16 @@ TEST(one_thread_at_a_time_takes_lines)
 // The child drops all lines.  The turn is still that of the thread that forks.
 TEST(a_child_begins_without_lines, .n = 2)
 {
-	pid_t child;
-	int status;
-
 	add('a', 2);
 	if (_i == 1)
 		take('a');
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
+	if (process_forked()) {
 		bool ok = notices_left() == 0 && !notices_take(&line);
 
 		notices_done();
-		_exit(ok && atomic_u32_load_relaxed(&notices.telling) == 0 ? 0
-									   : 1);
+		process_end(ok &&
+			    atomic_u32_load_relaxed(&notices.telling) == 0);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(notices_left(), _i == 1 ? 1 : 2);
 	notices_done();
 }
@@ -151,18 +143,12 @@ static void *take_and_wait(void *arg)
 TEST(a_child_ends_the_turn_of_a_lost_thread)
 {
 	pthread_t thread;
-	pid_t child;
-	int status;
 
 	add('a', 2);
 	thread = start_thread(take_and_wait, NULL);
 	await_at_least(&taken, 1);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-		_exit(atomic_u32_load_relaxed(&notices.telling) == 0 ? 0 : 1);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	if (process_forked())
+		process_end(atomic_u32_load_relaxed(&notices.telling) == 0);
 	ck_assert(!notices_take(&line));
 	atomic_u32_store_release(&over, 1);
 	join_thread(thread);

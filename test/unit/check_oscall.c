@@ -677,15 +677,10 @@ static void in_fork(void)
 
 TEST(both_sides_of_a_fork_are_told)
 {
-	pid_t child;
-
 	ck_assert_int_eq(oscall_at_fork(before_fork, after_fork, in_fork), 0);
-	child = fork();
-	if (child == 0)
-		_exit(forks_prepared == 1 && forks_seen == 1 && !forks_made
-			  ? 0
-			  : 1);
-	process_join(child);
+	if (process_forked())
+		process_end(forks_prepared == 1 && forks_seen == 1 &&
+			    !forks_made);
 	ck_assert(forks_prepared == 1 && forks_made == 1 && !forks_seen);
 }
 

@@ -484,18 +484,14 @@ TEST(thread_local_variables_are_no_roots_after_a_fork,
      .unless = SUITE_SANITIZED)
 {
 	rt_config c = heap_config(HEAP_QUIET);
-	pid_t child;
 
 	c.past_end = 0;
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	ck_assert_int_eq(pthread_key_create(&key, NULL), 0);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
+	if (process_forked()) {
 		hold_in_thread();
-		_exit(0);
+		process_end(true);
 	}
-	process_join(child);
 }
 
 // The first frame of a thread is part of its stack.

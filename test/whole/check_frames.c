@@ -13,6 +13,7 @@
 #include "test/harness/await.h"
 #include "test/harness/death.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 static rt_config checked(void)
@@ -491,19 +492,13 @@ GROUP(checks, .timeout = 60);
 
 TEST(a_child_has_the_frames)
 {
-	int status;
-	pid_t pid;
 	void *a;
 
 	begin();
 	a = rt_alloc(16);
 	RT_FRAME(&a);
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		_exit(heap_live_after_gc() == 1 ? 0 : 1);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	if (process_forked())
+		process_end(heap_live_after_gc() == 1);
 }
 
 static unsigned variable;

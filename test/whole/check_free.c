@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/base/base.h"
@@ -15,6 +14,7 @@
 #include "runtime/spans/spoil.h"
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 // Sizes of every sort of class: of the inline path, longer ones, large objects.
@@ -767,8 +767,6 @@ TEST(a_child_has_the_lists_of_all_threads)
 {
 	static void *p[1000];
 	pthread_t t;
-	int status;
-	pid_t child;
 
 	heap_begin();
 	for (int i = 0; i < 1000; i++)
@@ -778,19 +776,14 @@ TEST(a_child_has_the_lists_of_all_threads)
 	t = start_thread(free_and_wait, p);
 	while (atomic_u32_load_acquire(&stage) == 0)
 		rt_safepoint();
-	child = fork();
-	if (child == 0) {
+	if (process_forked()) {
 		for (int i = 0; i < 700; i++)
-			if (rt_free(p[i]) != RT_EINVAL)
-				_exit(1);
-		if (heap_healthy().heap_objects != 300)
-			_exit(2);
+			ck_assert_int_eq(rt_free(p[i]), RT_EINVAL);
+		ck_assert_uint_eq(heap_healthy().heap_objects, 300);
 		for (int i = 0; i < 700; i++)
 			p[i] = alloc_words(80);
-		_exit(heap_healthy().heap_objects == 1000 ? 0 : 3);
+		process_end(heap_healthy().heap_objects == 1000);
 	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
 	atomic_u32_store_release(&stage, 2);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	join_thread(t);

@@ -1,7 +1,6 @@
 // Handles: roots of one word.
 #include <errno.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gc/mark/checkmark.h"
@@ -10,6 +9,7 @@
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 enum { MANY = 50000 / HEAP_CUT };
@@ -529,24 +529,18 @@ static void *stay(void *arg)
 TEST(a_child_has_the_handles)
 {
 	pthread_t thread = start_thread(stay, NULL);
-	int status;
-	pid_t pid;
 
 	await_at_least(&staying, 1);
 	fill(10);
 	ck_assert_uint_eq(kept(), 2 * HANDLES_BATCH);
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0) {
+	if (process_forked()) {
 		bool ok = heap_live_after_gc() == 11 && in_use() == 11 &&
 			  kept() == HANDLES_BATCH + 1 &&
 			  rt_handle_free(handle[3]) == RT_OK &&
 			  heap_live_after_gc() == 10;
 
-		_exit(ok ? 0 : 1);
+		process_end(ok);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
 	atomic_u32_store_release(&staying, 2);
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	join_thread(thread);

@@ -261,8 +261,8 @@ TEST(memory_comes_in_as_the_host_has_asked, .n = 2, .unless = SUITE_SANITIZED)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
-// Where there is no address space, no memory can be reserved, so the test cannot
-// tell whether new memory would be locked.
+// Where there is no address space, no memory can be reserved, so the test
+// cannot tell whether new memory would be locked.
 TEST(address_space_may_be_refused, .unless = SUITE_SANITIZED)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -285,19 +285,14 @@ TEST(address_space_may_be_refused, .unless = SUITE_SANITIZED)
 TEST(a_child_locks_nothing, .unless = SUITE_SANITIZED)
 {
 	rt_config c = warned_config();
-	pid_t child;
 
 	if (!lock_little(MCL_FUTURE)) {
 		skip(__func__);
 		return;
 	}
 	ck_assert_int_eq(rt_init(&c), RT_OK);
-	child = fork();
-	if (child == 0) {
-		bool ok = rt_alloc_noscan_uninit(2 * LITTLE) != NULL;
-
-		_exit(ok && locked() == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
-	}
-	process_join(child);
+	if (process_forked())
+		process_end(rt_alloc_noscan_uninit(2 * LITTLE) &&
+			    locked() == 0);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }

@@ -1,7 +1,6 @@
 // Root callbacks.
 #include <errno.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gc/mark/checkmark.h"
@@ -11,6 +10,7 @@
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 static const rt_value_format nan_box =
@@ -350,22 +350,16 @@ TEST(the_next_heap_has_no_callbacks)
 
 TEST(a_child_has_the_callbacks)
 {
-	int status;
-	pid_t pid;
 
 	add_table();
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0) {
+	if (process_forked()) {
 		bool ok =
 		    heap_live_after_gc() == slot_table.n &&
 		    rt_roots_remove_fn(tell_table, &slot_table) == RT_OK &&
 		    heap_live_after_gc() == 0;
 
-		_exit(ok ? 0 : 1);
+		process_end(ok);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(heap_live_after_gc(), slot_table.n);
 }
 

@@ -1,13 +1,13 @@
 // Stacks of the host that threads run on.
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gc/mark/checkmark.h"
 #include "gc/mark/stacks.h"
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
+#include "test/harness/process.h"
 #include "test/whole/stack.h"
 
 // The main thread's stack is a root.
@@ -703,8 +703,6 @@ TEST(a_child_has_no_stacks_of_threads_that_are_gone)
 {
 	struct guest g = {.blocks = true}, own = {.blocks = true};
 	pthread_t thread, other;
-	int status;
-	pid_t pid;
 
 	guest_make(&g, 0, false);
 	guest_make(&own, 0, false);
@@ -713,17 +711,13 @@ TEST(a_child_has_no_stacks_of_threads_that_are_gone)
 	await_at_least(&g.job.running, 1);
 	await_at_least(&own.job.running, 1);
 	ck_assert_uint_eq(stacks_count(), 3);
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0) {
+	if (process_forked()) {
 		bool ok = stacks_count() == 2 && rt_gc() == RT_OK;
 
 		g.job.fiber.sp = NULL; // all of the stack
 		ok &= rt_gc() == RT_OK;
-		_exit(ok ? 0 : 1);
+		process_end(ok);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
 	atomic_u32_store_release(&over, 1);
 	join(thread);
 	join(other);

@@ -1,8 +1,6 @@
 // Stacks of the host that no thread runs on.
 #include <errno.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "gc/mark/checkmark.h"
 #include "gc/mark/stacks.h"
@@ -11,6 +9,7 @@
 #include "test/harness/fault.h"
 #include "test/harness/fiber.h"
 #include "test/harness/kind.h"
+#include "test/harness/process.h"
 #include "test/harness/thread.h"
 
 static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
@@ -823,13 +822,9 @@ TEST(the_next_heap_has_no_stacks)
 TEST(a_child_has_the_stacks)
 {
 	struct holder h = {.lost = 0};
-	int status;
-	pid_t pid;
 
 	holder_begin(&h, RT_STACK_DOWN);
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0) {
+	if (process_forked()) {
 		bool ok = rt_gc() == RT_OK && holder_alive(&h);
 
 		h.over = true;
@@ -837,10 +832,8 @@ TEST(a_child_has_the_stacks)
 		ok &= h.fiber.done && h.lost == 0 &&
 		      rt_stack_unregister(h.stack) == RT_OK &&
 		      heap_live_after_gc() == 0;
-		_exit(ok ? 0 : 1);
+		process_end(ok);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
 	holder_end(&h);
 }
 

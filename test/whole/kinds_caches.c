@@ -1,13 +1,13 @@
 // What threads have of kinds: when memory is refused, when threads come and go,
 // in a child, and beside threads that only ask.
 #include <errno.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
+#include "test/harness/process.h"
 
 enum { CHILD_SECONDS = 60 }; // a child that takes longer hangs
 
@@ -191,22 +191,14 @@ static bool uses_kinds_alone(void)
 TEST(kinds_work_in_a_child)
 {
 	pthread_t thread;
-	pid_t child;
-	int status;
 
 	ck_assert_int_eq(add_words(5), 5);
 	ck_assert_int_eq(add_words(17), 17);
 	root[0] = (uintptr_t)rt_alloc_of(17, 24);
 	thread = start_thread(wait_with_kinds, NULL);
 	await_at_least(&waits, 1);
-	child = fork();
-	if (child == 0) {
-		alarm(CHILD_SECONDS);
-		_exit(uses_kinds_alone() ? EXIT_SUCCESS : EXIT_FAILURE);
-	}
-	ck_assert_int_gt(child, 0);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
+	if (process_forked())
+		process_end(uses_kinds_alone());
 	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
 	atomic_u32_store_release(&leave, 1);
 	join_thread(thread);
