@@ -10,7 +10,8 @@
 // The default is a set of cells in which every two choices of two axes meet;
 // RT_MATRIX=full: all cells, of the axes from FIBERS on by turns.  RT_SEED
 // replays the choices of threads, RT_STRESS_STEPS changes how many steps a
-// thread makes in a cell of few.
+// thread makes in a cell of few.  With fewer than LEAST_STEPS a deed may come
+// in no cell.
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -627,7 +628,8 @@ int main(void)
 		abort();
 	cells = which && strcmp(which, "full") == 0 ? run_all() : run_pairs();
 	matrix_check(atomic_u64_load_relaxed(&signals) > 0, "no signal came");
-	matrix_check(hosts_missed() == NULL, hosts_missed());
+	if (run.wanted >= LEAST_STEPS)
+		matrix_check(hosts_missed() == NULL, hosts_missed());
 	failed = atomic_u64_load_relaxed(&run.failed) != 0;
 	printf("stress_matrix: %u cells, %" PRIu64 " checks held, %" PRIu64
 	       " did not\n",
