@@ -30,9 +30,12 @@ static inline rt_config heap_config(int gc_percent)
 	return c;
 }
 
+// must requires that a call succeeds.
+#define must(call) ck_assert_int_eq((call), RT_OK)
+
 static inline void heap_start(rt_config c)
 {
-	ck_assert_int_eq(rt_init(&c), RT_OK);
+	must(rt_init(&c));
 }
 
 // heap_begin makes a heap that collects only when told to.

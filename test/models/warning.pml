@@ -8,7 +8,7 @@
 // Mutants, each of which must be found:
 // mutant WARN_OVER: a stop writes over what a thread is reading
 // mutant READ_LATE: a thread says that it has read, and then reads
-// mutant FORK_TAKEN: the child waits for a thread that it has not
+// mutant FORK_TAKEN: the child waits for a thread that it does not have
 
 #define STOPS 4
 

@@ -399,7 +399,7 @@ static void fork_rest(void)
 	fork_and(rest_ends);
 }
 
-// drops FORK_KEPT: the child has not the thread that freed the batch.
+// drops FORK_KEPT: the child does not have the thread that freed the batch.
 TEST(a_fork_comes_between_parts_of_a_batch)
 {
 	ends_in_parts();
@@ -417,8 +417,8 @@ static void drop_parking(void *obj, size_t size, void *arg)
 	rt_safepoint();
 }
 
-// is_as_before expects that what was not dropped lives, in a child that has not
-// the thread that dropped it.
+// is_as_before expects that what was not dropped lives in a child.  The child
+// does not have the thread that was dropping.
 static void is_as_before(void)
 {
 	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);

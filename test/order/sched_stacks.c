@@ -91,7 +91,7 @@ static void is_told(void)
 	expect(warnings == 1);
 }
 
-// warning FORK_TAKEN: the child has not the thread that was telling.
+// warning FORK_TAKEN: the child does not have the thread that was telling.
 TEST(a_child_can_be_told_of_more)
 {
 	look(0);

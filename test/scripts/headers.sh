@@ -122,14 +122,12 @@ END
 	fi
 }
 
-# refuse STATEMENT COMPILER OPTION...: a function with this statement does not
-# compile, but one with the same of &a does.
-refuse() {
-	wrong=$1
+# compiles STATEMENT COMPILER OPTION...: does a function with this statement
+# compile?
+compiles() {
+	statement=$1
 	shift
-	command -v "$1" >/dev/null 2>&1 || return 0
-	for statement in 'RT_FRAME(&a)' "$wrong"; do
-		"$@" -I"$srcdir/include" -fsyntax-only -w - <<END 2>/dev/null
+	"$@" -I"$srcdir/include" -fsyntax-only -w - <<END 2>/dev/null
 #include <rt/rt.h>
 struct big { struct big *next; long n; };
 struct opaque;
@@ -140,18 +138,18 @@ void f(struct big *a, void *v, char c)
 	$statement;
 }
 END
-		code=$?
-		[ "$statement" = "$wrong" ] && code=$((code == 0))
-		verdict "$code" "$statement: $*"
-	done
 }
 
-# refuse_all COMPILER OPTION...: what RT_FRAME does not take.
+# refuse_all COMPILER OPTION...: RT_FRAME takes &a, and nothing of the rest.
 refuse_all() {
+	command -v "$1" >/dev/null 2>&1 || return 0
+	compiles 'RT_FRAME(&a)' "$@"
+	verdict $? "RT_FRAME(&a): $*"
 	for wrong in 'RT_FRAME(a)' 'RT_FRAME(&a, a)' 'RT_FRAME(a, &a)' \
 		'RT_FRAME(&c)' 'RT_FRAME(&*a)' 'RT_FRAME(v)' 'RT_FRAME(o)' \
 		'RT_FRAME(&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,&a,a)'; do
-		refuse "$wrong" "$@"
+		! compiles "$wrong" "$@"
+		verdict $? "$wrong: $*"
 	done
 }
 

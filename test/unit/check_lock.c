@@ -15,16 +15,25 @@
 enum { THREADS = 4, ROUNDS = 20000, DIED_AS_EXPECTED = 42 };
 enum { MS = 1000 * 1000 };
 
-static void start_all(pthread_t *threads, void *(*fn)(void *))
+static pthread_t threads[THREADS];
+
+static void start_all(void *(*fn)(void *))
 {
 	for (uintptr_t i = 0; i < THREADS; i++)
 		threads[i] = start_thread(fn, (void *)i);
 }
 
-static void join_all(const pthread_t *threads)
+static void join_all(void)
 {
 	for (int i = 0; i < THREADS; i++)
 		join_thread(threads[i]);
+}
+
+// run_all runs fn in all threads.
+static void run_all(void *(*fn)(void *))
+{
+	start_all(fn);
+	join_all();
 }
 
 // await_u32 waits until a word has a value; Check's timeout is the deadline.
@@ -80,10 +89,7 @@ GROUP(mutex, .timeout = 60);
 
 TEST(one_thread_at_a_time_holds_a_mutex)
 {
-	pthread_t threads[THREADS];
-
-	start_all(threads, add_under_mutex);
-	join_all(threads);
+	run_all(add_under_mutex);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
 	ck_assert(!mutex_held(&mutex));
 }
@@ -91,11 +97,8 @@ TEST(one_thread_at_a_time_holds_a_mutex)
 // A sleep that returns at once, as on a signal, is slept again.
 TEST(a_mutex_survives_sleeps_that_return_early)
 {
-	pthread_t threads[THREADS];
-
 	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
-	start_all(threads, add_under_mutex);
-	join_all(threads);
+	run_all(add_under_mutex);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * ROUNDS);
 }
 
@@ -125,18 +128,16 @@ static void *lock_once(void *arg)
 // get the lock in the end, though a release wakes one.
 TEST(every_sleeper_of_a_mutex_gets_it)
 {
-	pthread_t threads[THREADS];
-
 	count_calls(OSCALL_FUTEX_WAIT);
 	count_calls(OSCALL_FUTEX_WAKE);
 	mutex_lock(&mutex);
-	start_all(threads, lock_once);
+	start_all(lock_once);
 	await_u32(&mutex.state, 2);
 	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	ck_assert_uint_eq(guarded, 0);
 	mutex_unlock(&mutex);
-	join_all(threads);
+	join_all();
 	ck_assert_uint_eq(guarded, THREADS);
 	ck_assert_uint_ge(fault_count(OSCALL_FUTEX_WAKE), 1);
 	ck_assert(!mutex_held(&mutex));
@@ -307,10 +308,8 @@ static void *sleep_on_note(void *arg)
 
 TEST(a_wake_reaches_every_sleeper_and_publishes)
 {
-	pthread_t threads[THREADS];
-
 	count_calls(OSCALL_FUTEX_WAIT);
-	start_all(threads, sleep_on_note);
+	start_all(sleep_on_note);
 	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	handed_over = 42;
@@ -370,9 +369,7 @@ static void *announce(void *arg)
 
 TEST(clearing_before_looking_misses_nothing)
 {
-	pthread_t threads[THREADS];
-
-	start_all(threads, announce);
+	start_all(announce);
 	for (;;) {
 		note_clear(&note);
 		if (atomic_u64_load_relaxed(&announced) ==
@@ -380,7 +377,7 @@ TEST(clearing_before_looking_misses_nothing)
 			break;
 		note_sleep(&note, UINT64_MAX);
 	}
-	join_all(threads);
+	join_all();
 }
 
 // ---- semaphore ----
@@ -404,10 +401,7 @@ GROUP(sema, .timeout = 60);
 
 TEST(one_thread_at_a_time_holds_a_semaphore)
 {
-	pthread_t threads[THREADS];
-
-	start_all(threads, add_under_sema);
-	join_all(threads);
+	run_all(add_under_sema);
 	ck_assert_uint_eq(guarded, (uint64_t)THREADS * (ROUNDS / 10));
 	ck_assert(sema_try_acquire(&sema));
 }
@@ -429,13 +423,12 @@ static void *try_under_sema(void *arg)
 
 TEST(tries_exclude_each_other_and_waiters)
 {
-	pthread_t threads[THREADS];
 	uint64_t n = ROUNDS / 10;
 
 	for (uintptr_t i = 0; i < THREADS; i++)
 		threads[i] =
 		    start_thread(i % 2 ? try_under_sema : add_under_sema, NULL);
-	join_all(threads);
+	join_all();
 	ck_assert_uint_eq(guarded, n * THREADS);
 }
 
@@ -468,8 +461,6 @@ static const uint32_t first_tickets[] = {0, UINT32_MAX - 2, UINT32_MAX};
 TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 {
 	uint32_t first = first_tickets[_i];
-	pthread_t threads[THREADS];
-
 	atomic_u32_store_relaxed(&sema.next, first);
 	atomic_u32_store_relaxed(&sema.serving, first);
 	count_calls(OSCALL_FUTEX_WAIT);
@@ -483,7 +474,7 @@ TEST(a_semaphore_serves_in_order_of_arrival, .n = RT_ARRAY_LEN(first_tickets))
 	ck_assert(!sema_try_acquire(&sema));
 	ck_assert_int_eq(nserved, 0);
 	sema_release(&sema);
-	join_all(threads);
+	join_all();
 	ck_assert_int_eq(nserved, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		ck_assert_uint_eq(served[i], i);
@@ -502,17 +493,15 @@ static void *note_turn_by_number(void *arg)
 // If a release woke all, the others would sleep again.
 TEST(a_release_wakes_the_next_sleeper_only)
 {
-	pthread_t threads[THREADS];
-
 	count_calls(OSCALL_FUTEX_WAIT);
 	sema_acquire(&sema);
-	start_all(threads, note_turn_by_number);
+	start_all(note_turn_by_number);
 	while (fault_count(OSCALL_FUTEX_WAIT) < THREADS)
 		oscall_yield();
 	for (int i = 0; i < THREADS; i++)
 		await_asleep(&tids[i]);
 	sema_release(&sema);
-	join_all(threads);
+	join_all();
 	ck_assert_int_eq(nserved, THREADS);
 	ck_assert_uint_eq(fault_count(OSCALL_FUTEX_WAIT), THREADS);
 }
@@ -523,17 +512,15 @@ TEST(a_release_finds_the_right_sleeper)
 {
 	enum { EARLY = 20000 }; // long enough for all to have come
 
-	pthread_t threads[THREADS];
-
 	for (int round = 0; round < 20; round++) {
 		nserved = 0;
 		sema_acquire(&sema);
 		fault_fail(OSCALL_FUTEX_WAIT, 1, EARLY, EINTR);
-		start_all(threads, note_turn);
+		start_all(note_turn);
 		while (fault_count(OSCALL_FUTEX_WAIT) < EARLY + THREADS)
 			oscall_yield();
 		sema_release(&sema);
-		join_all(threads);
+		join_all();
 		ck_assert_int_eq(nserved, THREADS);
 	}
 }

@@ -10,6 +10,9 @@ enum { CP = RT_CHUNK_PAGES, MAX_CHUNKS = 64 };
 #define EVEN UINT64_C(0x5555555555555555)
 
 static struct pagealloc pa;
+// What most tests have: a cache, and the answer to their last allocation.
+static struct pagecache own;
+static uint64_t got_scav;
 
 // start makes a heap of nchunks chunks that is wholly allocated.
 static void start(uint32_t nchunks)
@@ -220,27 +223,31 @@ static void free_block(uint32_t block, uint64_t free, uint64_t scav)
 	}
 }
 
-TEST(fill_takes_the_block_of_the_lowest_free_page,
-     .n = RT_ARRAY_LEN(fill_cases))
+static void start_case(const struct fill_case *c)
 {
-	const struct fill_case *c = &fill_cases[_i];
-	struct pagecache pc = {0};
-
 	start(c->nchunks);
 	for (unsigned i = 0; i < 3; i++)
 		free_block(c->blocks[i].block, c->blocks[i].free,
 			   c->blocks[i].scav);
+}
+
+TEST(fill_takes_the_block_of_the_lowest_free_page,
+     .n = RT_ARRAY_LEN(fill_cases))
+{
+	const struct fill_case *c = &fill_cases[_i];
+
+	start_case(c);
 	for (unsigned i = 0; i < 3 && c->blocks[i].free; i++) {
-		pc = (struct pagecache){0};
-		pagecache_fill(&pc, &pa, 1);
-		ck_assert_uint_eq(pc.base, c->blocks[i].block * UINT64_C(64));
-		ck_assert_uint_eq(pc.cache, c->blocks[i].free);
-		ck_assert_uint_eq(pc.scav, c->blocks[i].scav);
+		own = (struct pagecache){0};
+		pagecache_fill(&own, &pa, 1);
+		ck_assert_uint_eq(own.base, c->blocks[i].block * UINT64_C(64));
+		ck_assert_uint_eq(own.cache, c->blocks[i].free);
+		ck_assert_uint_eq(own.scav, c->blocks[i].scav);
 		ck_assert_ptr_null(pagealloc_check(&pa));
 	}
-	pc = (struct pagecache){0};
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert(pagecache_empty(&pc));
+	own = (struct pagecache){0};
+	pagecache_fill(&own, &pa, 1);
+	ck_assert(pagecache_empty(&own));
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 0);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
 	finish();
@@ -251,23 +258,19 @@ TEST(fill_takes_the_block_of_the_lowest_free_page,
 TEST(flush_restores_pages_and_scavenged_bits, .n = RT_ARRAY_LEN(fill_cases))
 {
 	const struct fill_case *c = &fill_cases[_i];
-	struct pagecache pc = {0};
 	uint64_t nfree, nscav;
 
-	start(c->nchunks);
-	for (unsigned i = 0; i < 3; i++)
-		free_block(c->blocks[i].block, c->blocks[i].free,
-			   c->blocks[i].scav);
+	start_case(c);
 	nfree = pagealloc_count_free(&pa);
 	nscav = pagealloc_count_scavenged(&pa);
 	for (unsigned round = 0; round < 2; round++) {
-		pagecache_fill(&pc, &pa, 1);
-		ck_assert_uint_eq(pc.cache, c->blocks[0].free);
+		pagecache_fill(&own, &pa, 1);
+		ck_assert_uint_eq(own.cache, c->blocks[0].free);
 		ck_assert_uint_eq(pagealloc_count_free(&pa),
-				  nfree - bits_count(pc.cache));
-		pagecache_flush(&pc, &pa);
-		ck_assert(pagecache_empty(&pc));
-		ck_assert_uint_eq(pc.base | pc.scav, 0);
+				  nfree - bits_count(own.cache));
+		pagecache_flush(&own, &pa);
+		ck_assert(pagecache_empty(&own));
+		ck_assert_uint_eq(own.base | own.scav, 0);
 		ck_assert_uint_eq(pagealloc_count_free(&pa), nfree);
 		ck_assert_uint_eq(pagealloc_count_scavenged(&pa), nscav);
 		ck_assert_ptr_null(pagealloc_check(&pa));
@@ -278,49 +281,40 @@ TEST(flush_restores_pages_and_scavenged_bits, .n = RT_ARRAY_LEN(fill_cases))
 // Pages taken from a cache stay allocated over its flush.
 TEST(flush_keeps_what_was_allocated)
 {
-	struct pagecache pc = {0};
-	uint64_t nscav;
-
 	start(1);
 	pagealloc_free(&pa, 128, 64);
 	pagealloc_set_scavenged(&pa, 180, 10);
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pagecache_alloc(&pc, 4, &nscav), 188);
-	ck_assert_uint_eq(nscav, 2);
-	pagecache_flush(&pc, &pa);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(pagecache_alloc(&own, 4, &got_scav), 188);
+	ck_assert_uint_eq(got_scav, 2);
+	pagecache_flush(&own, &pa);
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 60);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 8);
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 60, &nscav), 128);
-	ck_assert_uint_eq(nscav, 8);
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), PAGEALLOC_NONE);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 60, &got_scav), 128);
+	ck_assert_uint_eq(got_scav, 8);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &got_scav), PAGEALLOC_NONE);
 	finish();
 }
 
 TEST(flush_of_an_empty_cache_changes_nothing)
 {
-	struct pagecache pc = {0};
-	uint64_t nscav;
-
 	start(1);
-	pagecache_flush(&pc, &pa);
+	pagecache_flush(&own, &pa);
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 0);
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), PAGEALLOC_NONE);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &got_scav), PAGEALLOC_NONE);
 	finish();
 }
 
 // A flush makes the lowest page known again to the search for one page.
 TEST(flushed_pages_are_found_by_the_allocator)
 {
-	struct pagecache pc = {0};
-	uint64_t nscav;
-
 	start(4);
 	pagealloc_free(&pa, 0, 64);
 	pagealloc_free(&pa, 3 * CP, 64);
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &nscav), 3 * CP);
-	pagecache_flush(&pc, &pa);
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 64, &nscav), 0);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 1, &got_scav), 3 * CP);
+	pagecache_flush(&own, &pa);
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 64, &got_scav), 0);
 	finish();
 }
 
@@ -383,34 +377,30 @@ TEST(what_was_filled_from_last_is_asked_first)
 // is taken.
 TEST(a_block_that_was_given_back_is_no_reason)
 {
-	struct pagecache pc = {0};
-
 	start(1);
 	free_blocks(3, 1);
-	expect_fill(&pc, 3);
+	expect_fill(&own, 3);
 	free_block(3, ALL, ALL);
 	free_blocks(1, 1);
-	expect_fill(&pc, 1);
-	expect_fill(&pc, 3);
+	expect_fill(&own, 1);
+	expect_fill(&own, 3);
 	free_block(3, ALL, ~UINT64_C(1));
 	free_blocks(0, 1);
-	expect_fill(&pc, 3); // its first page has memory
+	expect_fill(&own, 3); // its first page has memory
 	finish();
 }
 
 TEST(the_oldest_block_is_forgotten)
 {
-	struct pagecache pc = {0};
-
 	start(2);
 	free_blocks(1, PAGECACHE_RECENT + 1);
 	for (uint32_t block = 1; block <= PAGECACHE_RECENT + 1; block++)
-		expect_fill(&pc, block);
+		expect_fill(&own, block);
 	free_blocks(0, 2); // 0 and the oldest
-	expect_fill(&pc, 0);
+	expect_fill(&own, 0);
 	free_blocks(2, 1); // forgotten for 0
-	expect_fill(&pc, 1);
-	expect_fill(&pc, 2);
+	expect_fill(&own, 1);
+	expect_fill(&own, 2);
 	finish();
 }
 
@@ -438,15 +428,13 @@ TEST(what_is_kept_holds_the_range_that_was_asked_for)
 // A collection flushes it; the next filling comes from where the last one did.
 TEST(a_flushed_cache_remembers)
 {
-	struct pagecache pc = {0};
-
 	start(1);
 	free_blocks(5, 1);
-	expect_fill(&pc, 5);
-	pagecache_flush(&pc, &pa);
+	expect_fill(&own, 5);
+	pagecache_flush(&own, &pa);
 	free_blocks(4, 2);
-	expect_fill(&pc, 5);
-	expect_fill(&pc, 4);
+	expect_fill(&own, 5);
+	expect_fill(&own, 4);
 	finish();
 }
 
@@ -455,51 +443,46 @@ TEST(a_flushed_cache_remembers)
 // What is left goes back as it was, and the block has what was asked for.
 TEST(a_cache_without_a_fit_is_exchanged)
 {
-	struct pagecache pc = {0};
-	uint64_t nscav;
-
 	start(1);
 	free_block(1, EVEN, 0x5);
 	free_block(2, 0xf, 0);
 	free_block(5, 0x1f << 3 | 1, 1);
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pc.base, 64);
-	ck_assert(!pagecache_fits(&pc, 5));
-	pagecache_fill(&pc, &pa, 5);
-	ck_assert_uint_eq(pc.base, 5 * 64);
-	ck_assert_uint_eq(pc.cache, 0x1f << 3 | 1);
-	ck_assert_uint_eq(pc.scav, 1);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(own.base, 64);
+	ck_assert(!pagecache_fits(&own, 5));
+	pagecache_fill(&own, &pa, 5);
+	ck_assert_uint_eq(own.base, 5 * 64);
+	ck_assert_uint_eq(own.cache, 0x1f << 3 | 1);
+	ck_assert_uint_eq(own.scav, 1);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 2);
-	ck_assert_uint_eq(pagecache_alloc(&pc, 5, &nscav), 5 * 64 + 3);
+	ck_assert_uint_eq(pagecache_alloc(&own, 5, &got_scav), 5 * 64 + 3);
 	// The lowest pages are found again, though higher ones were taken.
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pc.base, 64);
-	drain(&pc);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(own.base, 64);
+	drain(&own);
 	finish();
 }
 
 // The block that the cache had last comes first if it fits.
 TEST(a_recent_block_without_a_fit_is_passed_by)
 {
-	struct pagecache pc = {0};
-
 	start(1);
 	free_blocks(3, 2);
-	expect_fill(&pc, 3);
-	expect_fill(&pc, 4);
+	expect_fill(&own, 3);
+	expect_fill(&own, 4);
 	free_block(0, ALL, 0);
 	free_block(4, 0xffff, 0);
 	free_block(3, 0xff, 0);
-	pagecache_fill(&pc, &pa, 17);
-	ck_assert_uint_eq(pc.base, 0);
-	pagecache_fill(&pc, &pa, 16);
-	ck_assert_uint_eq(pc.base, 0); // now the latest
-	drain(&pc);
-	pagecache_fill(&pc, &pa, 16);
-	ck_assert_uint_eq(pc.base, 4 * 64);
-	drain(&pc);
-	pagecache_fill(&pc, &pa, 9);
-	ck_assert(pagecache_empty(&pc));
+	pagecache_fill(&own, &pa, 17);
+	ck_assert_uint_eq(own.base, 0);
+	pagecache_fill(&own, &pa, 16);
+	ck_assert_uint_eq(own.base, 0); // now the latest
+	drain(&own);
+	pagecache_fill(&own, &pa, 16);
+	ck_assert_uint_eq(own.base, 4 * 64);
+	drain(&own);
+	pagecache_fill(&own, &pa, 9);
+	ck_assert(pagecache_empty(&own));
 	finish();
 }
 
@@ -507,24 +490,21 @@ TEST(a_recent_block_without_a_fit_is_passed_by)
 // them out.
 TEST(pages_in_two_blocks_are_not_for_a_cache)
 {
-	struct pagecache pc = {0};
-	uint64_t nscav;
-
 	start(1);
 	pagealloc_free(&pa, 60, 9);
 	pagealloc_free(&pa, 192, 9);
-	pagecache_fill(&pc, &pa, 6);
-	ck_assert(pagecache_empty(&pc));
-	ck_assert_uint_eq(pagealloc_alloc(&pa, 6, &nscav), 60);
-	pagecache_fill(&pc, &pa, 6);
-	ck_assert_uint_eq(pc.base, 192);
-	pagecache_fill(&pc, &pa, 3);
-	ck_assert_uint_eq(pc.base, 192); // the latest
-	drain(&pc);
-	pagecache_fill(&pc, &pa, 3);
-	ck_assert_uint_eq(pc.base, 64);
-	ck_assert_uint_eq(pc.cache, 0x1c);
-	drain(&pc);
+	pagecache_fill(&own, &pa, 6);
+	ck_assert(pagecache_empty(&own));
+	ck_assert_uint_eq(pagealloc_alloc(&pa, 6, &got_scav), 60);
+	pagecache_fill(&own, &pa, 6);
+	ck_assert_uint_eq(own.base, 192);
+	pagecache_fill(&own, &pa, 3);
+	ck_assert_uint_eq(own.base, 192); // the latest
+	drain(&own);
+	pagecache_fill(&own, &pa, 3);
+	ck_assert_uint_eq(own.base, 64);
+	ck_assert_uint_eq(own.cache, 0x1c);
+	drain(&own);
 	finish();
 }
 
@@ -542,32 +522,28 @@ static void fill_halves(struct pagecache *pc)
 
 TEST(what_was_released_is_zero_and_nothing_else)
 {
-	struct pagecache pc = {0};
-
-	fill_halves(&pc);
-	ck_assert(pagecache_is_zero(&pc, 0, 32));
-	ck_assert(!pagecache_is_zero(&pc, 32, 1));
-	ck_assert(!pagecache_is_zero(&pc, 31, 2));
-	pagecache_flush(&pc, &pa);
+	fill_halves(&own);
+	ck_assert(pagecache_is_zero(&own, 0, 32));
+	ck_assert(!pagecache_is_zero(&own, 32, 1));
+	ck_assert(!pagecache_is_zero(&own, 31, 2));
+	pagecache_flush(&own, &pa);
 	finish();
 }
 
 TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
 {
-	struct pagecache pc = {0};
-
-	fill_halves(&pc);
-	pagecache_keep(&pc, &pa, 1, 40);
-	ck_assert_uint_eq(pc.cache, bits_mask(0, 40));
-	ck_assert_uint_eq(pc.scav, bits_mask(0, 32));
+	fill_halves(&own);
+	pagecache_keep(&own, &pa, 1, 40);
+	ck_assert_uint_eq(own.cache, bits_mask(0, 40));
+	ck_assert_uint_eq(own.scav, bits_mask(0, 32));
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 24);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 0);
-	pagecache_keep(&pc, &pa, 1, 10);
-	ck_assert_uint_eq(pc.cache, bits_mask(0, 10));
-	ck_assert_uint_eq(pc.scav, bits_mask(0, 10));
+	pagecache_keep(&own, &pa, 1, 10);
+	ck_assert_uint_eq(own.cache, bits_mask(0, 10));
+	ck_assert_uint_eq(own.scav, bits_mask(0, 10));
 	ck_assert_uint_eq(pagealloc_count_free(&pa), 54);
 	ck_assert_uint_eq(pagealloc_count_scavenged(&pa), 22);
-	pagecache_flush(&pc, &pa);
+	pagecache_flush(&own, &pa);
 	finish();
 }
 
@@ -575,24 +551,22 @@ TEST(the_lowest_pages_are_kept_the_others_go_back_as_they_were)
 // were released.
 TEST(a_recent_block_is_taken_again)
 {
-	struct pagecache pc = {0};
-
 	start(1);
 	pagealloc_free(&pa, 128, 64);
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pc.base, 128);
-	pagecache_flush(&pc, &pa);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(own.base, 128);
+	pagecache_flush(&own, &pa);
 	pagealloc_free(&pa, 0, 64);
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pc.base, 128);
-	pagecache_flush(&pc, &pa);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(own.base, 128);
+	pagecache_flush(&own, &pa);
 	pagealloc_set_scavenged(&pa, 128, 64);
-	pagecache_fill(&pc, &pa, 1);
-	ck_assert_uint_eq(pc.base, 0);
-	ck_assert_uint_eq(pc.nrecent, 2);
-	ck_assert_uint_eq(pc.recent[0], 0);
-	ck_assert_uint_eq(pc.recent[1], 128);
-	pagecache_flush(&pc, &pa);
+	pagecache_fill(&own, &pa, 1);
+	ck_assert_uint_eq(own.base, 0);
+	ck_assert_uint_eq(own.nrecent, 2);
+	ck_assert_uint_eq(own.recent[0], 0);
+	ck_assert_uint_eq(own.recent[1], 128);
+	pagecache_flush(&own, &pa);
 	finish();
 }
 

@@ -539,7 +539,8 @@ TEST(a_variable_that_was_not_followed_is_named, .n = 3)
 
 GROUP(suspended, .setup = begin, .timeout = 60);
 
-// So a host whose threads are exact tells what a suspended fiber holds.
+// A host whose threads are exact says with frames what a suspended fiber holds.
+// No word of the fiber's stack is in use for the collector.
 TEST(where_nothing_is_in_use_only_frames_count)
 {
 	static void *words[8];

@@ -31,11 +31,6 @@ static void begin(void)
 	heap_start_exact(checked());
 }
 
-static void must(int error)
-{
-	ck_assert_int_eq(error, RT_OK);
-}
-
 // A stack of words of a test, on which no thread runs.
 enum { WORDS = 64 };
 static uintptr_t words[WORDS];

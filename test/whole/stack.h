@@ -10,11 +10,6 @@
 
 enum { STACK = 64 << 10 };
 
-static inline void must(int error)
-{
-	ck_assert_int_eq(error, RT_OK);
-}
-
 static inline rt_config checked(void)
 {
 	rt_config c = warned_config();
