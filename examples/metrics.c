@@ -33,9 +33,9 @@ static void print_metric(const rt_metric_desc *d)
 	must(rt_metrics_read(&s, 1));
 	for (size_t i = 0; i < d->ncounts; i++)
 		n += s.counts[i];
-	if (s.kind == RT_METRIC_HISTOGRAM)
+	if (s.result == RT_METRIC_HISTOGRAM)
 		printf("%s %" PRIu64 " values\n", d->name, n);
-	else if (s.kind == RT_METRIC_F64)
+	else if (s.result == RT_METRIC_F64)
 		printf("%s %g\n", d->name, s.f64);
 	else
 		printf("%s %" PRIu64 "\n", d->name, s.u64);
