@@ -45,15 +45,15 @@ static void flip(void)
 	sweep_begin();
 }
 
-static bool any_forced(const struct ask *asked)
+static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
-	while (asked && asked->cause != ASK_FORCED)
+	while (asked && asked->cause != cause)
 		asked = asked->next;
 	return asked != NULL;
 }
 
 // pace passes what was found to the pacer.  It must come after sweeping, which
-// frees the pages that count as held.
+// frees the pages that count as held.  Those of work buffers are soon free.
 static void pace(bool forced)
 {
 	const struct mark_result *found = &cycle.found;
@@ -62,7 +62,8 @@ static void pace(bool forced)
 	    .stack_scan = found->scan_stack,
 	    .globals_scan = found->scan_globals,
 	    .stack_inuse = gauge_load(&gauges.stack_inuse),
-	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE),
+	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE) +
+		    work_held(),
 	    .external = gauge_load(&gauges.external),
 	    .memory =
 		{
@@ -142,8 +143,11 @@ struct ask *cycle_begin(struct rt_proc *p)
 	// caller has spilled.  What stw_acquire saved while it waited is of a
 	// frame that has returned.
 	context_save(&p->context.frame);
-	collect_stopped(p, any_forced(asked));
+	collect_stopped(p, any_asks(asked, ASK_FORCED));
 	context_keep();
+	// The caller looks for memory in this stop.
+	if (any_asks(asked, ASK_MEMORY))
+		work_release(p);
 	return asked;
 }
 
@@ -152,9 +156,13 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	bool want_helpers = cycle.found.want_helpers;
 	struct rt_stop_times times;
 
-	record(any_forced(asked));
+	record(any_asks(asked, ASK_FORCED));
 	stw_start(p, &times);
+	// The next stop, perhaps that of an exact read, must find all figures
+	// of this collection and none of its buffers.
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
+	schedpoint(SCHED_CYCLE_END);
+	work_release(p);
 	stw_release();
 	ask_done(asked);
 	return want_helpers;

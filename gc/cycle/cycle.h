@@ -5,7 +5,8 @@
 // The steps are: stop, finish sweeping, flush every cache, mark, flip (mark
 // bits become alloc bits), sweep everything.  The world is still stopped then,
 // so that a thread that asked for memory gets some before others take it
-// (supply.h).
+// (supply.h).  Work buffers are freed when the world runs, or in the stop if a
+// thread asked for memory.  Until then no other thread may stop the world.
 #ifndef GC_CYCLE_CYCLE_H
 #define GC_CYCLE_CYCLE_H
 

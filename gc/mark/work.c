@@ -108,11 +108,21 @@ static void pool_put_batch(struct work *w)
 	w->nspare -= WORK_BATCH;
 }
 
-// pool_release frees the spans of all buffers.
-static void pool_release(struct rt_proc *p)
+uint64_t work_held(void)
+{
+	uint32_t n;
+
+	mutex_lock(&work_pool.lock);
+	n = work_pool.nspans;
+	mutex_unlock(&work_pool.lock);
+	return (uint64_t)n * WORK_SPAN_PAGES * RT_PAGE_SIZE;
+}
+
+void work_release(struct rt_proc *p)
 {
 	struct mspan *next;
 
+	RT_ASSERT(!work_agreed.open);
 	mutex_lock(&work_pool.lock);
 	RT_CHECK(work_pool_check(&work_pool));
 	for (struct mspan *s = work_pool.spans; s; s = next) {
@@ -571,7 +581,6 @@ void work_close(struct work *w)
 	RT_CHECK(work_agreed_check(&work_agreed));
 	mutex_unlock(&work_agreed.lock);
 	wake(to);
-	pool_release(w->p);
 }
 
 void work_fork_lock(void)

@@ -6,11 +6,11 @@
 // buffers, which it shares with no other marker until one has nothing to do.
 // Then a busy marker gives that one the oldest half of its words, which lead to
 // the most work.  Buffers are cut from spans of the heap (in_work_bufs), which
-// are freed when marking is over.  A marker takes empty buffers from the pool,
-// and puts them back, a batch at a time: the stack of a random graph crosses
-// from one buffer to the next every few dozen objects.  If the system refuses
-// more, a push fails and the marker notes what to scan again, so marking cannot
-// fail.
+// are freed when the world runs again.  A marker takes empty buffers from the
+// pool, and puts them back, a batch at a time: the stack of a random graph
+// crosses from one buffer to the next every few dozen objects.  If the system
+// refuses more, a push fails and the marker notes what to scan again, so
+// marking cannot fail.
 //
 // Memory that is scanned word by word is shared before it becomes words: as
 // jobs, numbered from the beginning, and as ranges.  A marker adds a range when
@@ -205,9 +205,15 @@ void work_add_jobs(struct work *w, uint32_t njobs);
 // false if a buffer for it is refused.
 bool work_add_range(struct work *w, struct work_range range);
 
-// work_close ends the marking and frees the buffers.  The opener must call it,
-// when marking is over for it.
+// work_close ends the marking.  The opener must call it, when marking is over
+// for it.
 void work_close(struct work *w);
+
+// work_held returns the bytes of all buffers.  work_release frees them.  p is
+// the caller's P.  No marking may be open, and none may begin meanwhile; the
+// world may run.
+uint64_t work_held(void);
+void work_release(struct rt_proc *p);
 
 // work_share gives a marker that waits a job, a piece of a range, or half of
 // w's words.  If none was given anything and w is the only busy marker, w is

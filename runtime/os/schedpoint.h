@@ -112,6 +112,7 @@
 	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
+	X(CYCLE_END)  /* has started the world, will free work buffers */      \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \
 	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \

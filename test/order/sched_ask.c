@@ -2,6 +2,7 @@
 // every step of a collection.
 
 #include "gc/cycle/ask.h"
+#include "runtime/world/heapstats.h"
 #include "runtime/world/stw.h"
 #include "test/harness/kind.h"
 #include "test/order/host.h"
@@ -114,6 +115,60 @@ TEST(a_woken_thread_wakes_others_in_a_stop)
 	hand_end(&third);
 	hand_end(&fourth);
 	ck_assert_uint_eq(collections(), 1);
+}
+
+static struct heapstats_totals read_totals(void)
+{
+	struct heapstats_totals t;
+
+	heapstats_read(&t);
+	return t;
+}
+
+// What an exact read finds.
+static rt_memstats exact;
+
+static void read_exact(void)
+{
+	ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
+	ck_assert_int_eq(rt_read_memstats(&exact), RT_OK);
+	ck_assert_int_eq(rt_thread_detach(), RT_OK);
+}
+
+enum { LISTED = 100000 };
+
+// make_wide makes an array that marking needs work buffers for.
+static void **make_wide(void)
+{
+	void **all = rt_alloc(LISTED * sizeof *all);
+
+	ck_assert_ptr_nonnull(all);
+	for (unsigned i = 0; i < LISTED; i++)
+		all[i] = rt_alloc(16);
+	return all;
+}
+
+// The work buffers of a collection are freed when the world runs again.  A
+// thread that reads exactly meanwhile waits, and finds the figures of that
+// collection and no buffer.
+TEST(an_exact_read_finds_the_figures_of_one_collection)
+{
+	static void *root;
+
+	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
+	ck_assert_int_eq(rt_roots_add(&root, &root + 1, RT_ROOT_EXACT), RT_OK);
+	root = make_wide();
+	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
+	hold_at(SCHED_CYCLE_END, &first, collect);
+	ck_assert(!stw_stopped());
+	ck_assert_uint_gt(read_totals().in_work_bufs, 0);
+	ck_assert_uint_eq(collections(), 1);
+	hold_at(SCHED_SEMA_ACQUIRE, &second, read_exact);
+	let_end(SCHED_CYCLE_END, &first);
+	let_end(SCHED_SEMA_ACQUIRE, &second);
+	ck_assert_uint_eq(exact.num_gc, 1);
+	ck_assert_uint_gt(exact.pause_total_ns, 0);
+	ck_assert_uint_eq(read_totals().in_work_bufs, 0);
 }
 
 // ---- what a thread was given ----

@@ -84,6 +84,7 @@ static void end(struct work *w)
 	ck_assert(is_empty(w));
 	expect_next(w, WORK_OVER);
 	work_close(w);
+	work_release(self);
 }
 
 // A marker that waits in work_get on a thread of its own.
@@ -176,9 +177,11 @@ TEST(up_and_down_at_a_border_keeps_all)
 		push_range(&first, WORK_ENTRIES - 1, WORK_ENTRIES);
 	}
 	ck_assert_uint_eq(work_bufs(), WORK_SPAN_PAGES * RT_PAGE_SIZE);
+	ck_assert_uint_eq(work_held(), WORK_SPAN_PAGES * RT_PAGE_SIZE);
 	pop_range(&first, 0, WORK_ENTRIES);
 	end(&first);
 	ck_assert_uint_eq(work_bufs(), 0);
+	ck_assert_uint_eq(work_held(), 0);
 }
 
 // The first buffer is the marker's own; spans hold the others.
