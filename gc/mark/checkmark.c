@@ -33,7 +33,7 @@ static uintptr_t find_word(const struct object *o, uintptr_t word)
 	uintptr_t end = o->base + base_align_down(o->request, sizeof word);
 
 	for (uintptr_t at = o->base; at < end; at += sizeof word)
-		if (poison_word(*(const uintptr_t *)at) == word)
+		if (poison_read(at) == word)
 			return at;
 	return 0;
 }
@@ -138,7 +138,7 @@ static void check_region(const struct region *r)
 	struct object o;
 
 	for (uintptr_t at = r->lo; at < r->hi; at += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)at);
+		uintptr_t w = poison_read(at);
 
 		if (r->exact && !object_is_reference(w))
 			continue;
@@ -284,7 +284,7 @@ static void check_words(struct trace_check *c, uintptr_t obj, uintptr_t end)
 {
 	for (uintptr_t at = obj; at < end && c->missed.base == 0;
 	     at += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)at);
+		uintptr_t w = poison_read(at);
 
 		if (arena_offset(w) < arena_used() &&
 		    trace_misses(w, false, &c->missed))

@@ -82,14 +82,6 @@ RT_INLINE bool layout_refers(unsigned kind, uintptr_t base, uintptr_t word)
 	       (word & ~(uintptr_t)7) - (base & ~(uintptr_t)7) < LAYOUT_BASE;
 }
 
-// layout_read reads a word of an object without a sanitizer's checks, as
-// marking does.
-RT_NO_SANITIZE
-static inline uint64_t layout_read(uintptr_t at)
-{
-	return poison_word(*(const uintptr_t *)at);
-}
-
 RT_INLINE const rt_type *layout_type_behind(const struct layout *l,
 					    uint64_t value)
 {
@@ -97,7 +89,7 @@ RT_INLINE const rt_type *layout_type_behind(const struct layout *l,
 		return NULL;
 	if (l->type_offset == RT_TYPE_IS_HEADER)
 		return (const rt_type *)(uintptr_t)value;
-	return (const rt_type *)layout_read((uintptr_t)value +
+	return (const rt_type *)poison_read((uintptr_t)value +
 					    (uintptr_t)l->type_offset);
 }
 
@@ -122,7 +114,7 @@ RT_INLINE const rt_type *layout_type(const struct layout *l, uintptr_t obj,
 	if ((l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX) ||
 	    size < sizeof value || l->header_offset > size - sizeof value)
 		return NULL;
-	value = (layout_read(obj + l->header_offset) & l->header_mask) >>
+	value = (poison_read(obj + l->header_offset) & l->header_mask) >>
 		l->header_shift;
 	return l->how == RT_LAYOUT_HEADER ? layout_type_behind(l, value)
 					  : layout_type_numbered(l, value);
@@ -137,7 +129,7 @@ RT_INLINE uint64_t layout_header(const struct layout *l, uintptr_t obj,
 
 	if (size < l->header_offset || size - l->header_offset < sizeof word)
 		return 0;
-	word = layout_read(obj + l->header_offset);
+	word = poison_read(obj + l->header_offset);
 	return (word & l->header_mask) >> l->header_shift;
 }
 

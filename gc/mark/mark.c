@@ -397,7 +397,7 @@ RT_NO_SANITIZE
 static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+		uintptr_t w = poison_read(lo);
 
 		if (!grey_in_heap(m, w) || grey_marked(m, w))
 			continue;

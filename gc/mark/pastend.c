@@ -65,7 +65,7 @@ void pastend_scan(struct marker *m, uintptr_t lo, uintptr_t hi)
 	grey_publish_all(m);
 	uncounted = m->uncounted;
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+		uintptr_t w = poison_read(lo);
 		unsigned class;
 
 		if (!grey_in_heap(m, w - 1))

@@ -372,7 +372,7 @@ bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 	if (!p->context.fake)
 		return false;
 	while (!found && rest->lo < rest->hi) {
-		uintptr_t w = *(const uintptr_t *)rest->lo;
+		uintptr_t w = poison_load(rest->lo);
 
 		found = threadstack_fake_frame(&p->context, w, &frame->lo,
 					       &frame->hi);

@@ -59,7 +59,7 @@ static bool have_vectors(void)
 static void defined_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+		uintptr_t w = poison_read(lo);
 
 		if (grey_in_heap(m, w))
 			(m->work.t.top++)->word = w;
@@ -106,7 +106,7 @@ RT_NO_SANITIZE
 static void reference_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+		uintptr_t w = poison_read(lo);
 
 		if (grey_in_heap(m, w) && is_reference(m, w))
 			(m->work.t.top++)->word = w;
@@ -130,7 +130,7 @@ RT_NO_SANITIZE
 static void stack_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+		uintptr_t w = poison_read(lo);
 
 		if (grey_in_heap(m, w))
 			(m->work.t.top++)->word = grey_from_stack(m, w);

@@ -18,8 +18,8 @@ enum {
 // scan_block pushes the words of [lo, hi) that lie in the heap's range.  lo and
 // hi must be 8-aligned, and there must be room for every word.
 //
-// Words are read without a sanitizer's checks: the threads that write them are
-// stopped, and a sanitizer may have poisoned part of the object.
+// Words are read without a sanitizer's checks: one may have poisoned part of
+// the object.
 RT_NO_SANITIZE
 static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
@@ -28,7 +28,7 @@ static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 	uintptr_t *top = &m->work.t.top->word;
 
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = *(const uintptr_t *)lo;
+		uintptr_t w = poison_load(lo);
 
 		if ((uint64_t)(w - base) < used)
 			*top++ = w;
@@ -66,8 +66,7 @@ static_assert(GREY_SMALL_BYTES <= WORK_FEW * sizeof(uintptr_t),
 RT_NO_SANITIZE
 static inline void scan_small(struct marker *m, const struct grey *o)
 {
-	const uintptr_t *word = (const uintptr_t *)o->base;
-	const uintptr_t *end = (const uintptr_t *)(o->base + o->size);
+	uintptr_t at = o->base, end = o->base + o->size;
 	uintptr_t base = m->base;
 	uint64_t used = m->used;
 	uintptr_t *top = &m->work.t.top->word;
@@ -77,12 +76,15 @@ static inline void scan_small(struct marker *m, const struct grey *o)
 		return;
 	}
 	do {
-		if ((uint64_t)(word[0] - base) < used)
-			*top++ = word[0];
-		if ((uint64_t)(word[1] - base) < used)
-			*top++ = word[1];
-		word += 2;
-	} while (word != end);
+		uintptr_t w = poison_load(at);
+		uintptr_t next = poison_load(at + sizeof w);
+
+		if ((uint64_t)(w - base) < used)
+			*top++ = w;
+		if ((uint64_t)(next - base) < used)
+			*top++ = next;
+		at += 2 * sizeof w;
+	} while (at != end);
 	m->work.t.top = (struct rt_trace_entry *)top;
 }
 

@@ -718,7 +718,7 @@ bool stacks_fake_frame(struct roots_range *rest, struct roots_range *frame)
 	if (!threadstack_has_fakes())
 		return false;
 	while (!found_one && rest->lo < rest->hi) {
-		uintptr_t w = *(const uintptr_t *)rest->lo;
+		uintptr_t w = poison_load(rest->lo);
 
 		for (struct rt_proc *p = proc_first(); p && !found_one;
 		     p = proc_next(p))

@@ -207,29 +207,17 @@ RT_INLINE void tell(rt_tracer *t, uintptr_t word, uintptr_t at)
 		slow_at(t, word, at);
 }
 
-// address_of sets *w to the address that the value whose value word is at an
-// address refers to.  Returns false if it is no reference.
-RT_NO_SANITIZE static inline bool address_of(uint64_t tested, uintptr_t at,
-					     const rt_value_format *f,
-					     uintptr_t *w)
+// address_of sets *w to the address that the value with a value word refers to.
+// Returns false if it is no reference.
+RT_INLINE bool address_of(uint64_t tested, uint64_t word,
+			  const rt_value_format *f, uintptr_t *w)
 {
-	uint64_t word = poison_word(*(const uintptr_t *)at);
-
 	if ((tested & f->test_mask) != f->test_bits || tested < f->min ||
 	    tested > f->max)
 		return false;
 	word &= f->addr_mask;
 	*w = (f->shift >= 0 ? word << f->shift : word >> -f->shift) + f->base;
 	return true;
-}
-
-static inline void tell_tested(rt_tracer *t, uint64_t tested, uintptr_t at,
-			       const rt_value_format *f)
-{
-	uintptr_t w;
-
-	if (address_of(tested, at, f, &w))
-		tell(t, w, at);
 }
 
 // ---- rows of values ----
@@ -239,16 +227,21 @@ RT_NO_SANITIZE
 static void tell_words(rt_tracer *t, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t))
-		tell(t, poison_word(*(const uintptr_t *)lo), lo);
+		tell(t, poison_read(lo), lo);
 }
 
 // tell_value tells the value whose value word is at an address.
 RT_NO_SANITIZE static inline void tell_value(rt_tracer *t, uintptr_t at,
 					     const rt_value_format *f)
 {
-	const uintptr_t *v = (const uintptr_t *)at;
+	uint64_t word = poison_read(at), tested = word;
+	uintptr_t w;
 
-	tell_tested(t, poison_word(v[f->test_at]), at, f);
+	if (f->test_at != 0)
+		tested =
+		    poison_read(at + (uintptr_t)f->test_at * sizeof(uintptr_t));
+	if (address_of(tested, word, f, &w))
+		tell(t, w, at);
 }
 
 // values_at returns the offset of the value word in an element of a row.
@@ -257,33 +250,47 @@ RT_INLINE size_t values_at(const rt_value_format *f)
 	return f->test_at < 0 ? sizeof(uintptr_t) : 0;
 }
 
-// push_values tells values whose addresses are not shifted.  There must be room
-// for all.  What it needs of the format and of the tracer is in registers: a
-// store to the stack might change either, as far as the compiler knows.
+// push_values_with tells values whose addresses are not shifted.  There must be
+// room for all.  What it needs of the format and of the tracer is in registers:
+// a store to the stack might change either, as far as the compiler knows.
+// apart: the tested word is not the value word.
 RT_NO_SANITIZE
-static void push_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
-			const rt_value_format *f)
+static inline void push_values_with(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+				    const rt_value_format *f, bool apart)
 {
 	const uintptr_t heap = (uintptr_t)t->base, used = t->used;
 	const uint64_t test_mask = f->test_mask, test_bits = f->test_bits;
 	const uint64_t min = f->min, range = f->max - f->min;
 	const uint64_t addr_mask = f->addr_mask, base = f->base - heap;
-	const size_t stride = f->stride, value = values_at(f);
-	const ptrdiff_t test_at = f->test_at;
+	const size_t stride = f->stride;
+	const uintptr_t test_at = (uintptr_t)f->test_at * sizeof(uintptr_t);
 	uintptr_t *top = &t->top->word;
 
 	if (f->min > f->max)
 		return;
+	lo += values_at(f);
+	hi += values_at(f);
 	for (; hi - lo >= stride; lo += stride) {
-		const uintptr_t *v = (const uintptr_t *)(lo + value);
-		uint64_t tested = v[test_at];
-		uint64_t offset = (v[0] & addr_mask) + base;
+		uint64_t tested = poison_load(apart ? lo + test_at : lo);
+		uint64_t offset;
 
-		if ((tested & test_mask) == test_bits &&
-		    tested - min <= range && offset < used)
+		if ((tested & test_mask) != test_bits || tested - min > range)
+			continue;
+		offset = apart ? poison_load(lo) : tested;
+		offset = (offset & addr_mask) + base;
+		if (offset < used)
 			*top++ = offset + heap;
 	}
 	t->top = (struct rt_trace_entry *)top;
+}
+
+static void push_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
+			const rt_value_format *f)
+{
+	if (f->test_at == 0)
+		push_values_with(t, lo, hi, f, false);
+	else
+		push_values_with(t, lo, hi, f, true);
 }
 
 static void tell_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
@@ -310,7 +317,7 @@ static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 
 			if (at >= hi)
 				return;
-			tell(t, poison_word(*(const uintptr_t *)at), at);
+			tell(t, poison_read(at), at);
 		}
 }
 
@@ -464,7 +471,7 @@ RT_NO_SANITIZE
 static void tell_references(rt_tracer *t, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_word(*(const uintptr_t *)lo);
+		uintptr_t w = poison_read(lo);
 
 		if (object_is_reference(w))
 			tell(t, w, lo);
@@ -484,7 +491,7 @@ RT_NO_SANITIZE
 static void tell_frames(rt_tracer *t, uintptr_t lo, uintptr_t hi)
 {
 	for (; lo < hi; lo += sizeof(uintptr_t))
-		tell_inside(t, poison_word(*(const uintptr_t *)lo), lo);
+		tell_inside(t, poison_read(lo), lo);
 }
 
 // tell_frame_values tells values of a stack; their stride is 8.
@@ -495,7 +502,9 @@ static void tell_frame_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w;
 
-		if (address_of(poison_word(*(const uintptr_t *)lo), lo, f, &w))
+		uint64_t word = poison_read(lo);
+
+		if (address_of(word, word, f, &w))
 			tell_inside(t, w, lo);
 	}
 }
@@ -573,7 +582,7 @@ static void tell_bits(rt_tracer *t, uintptr_t lo, uintptr_t hi)
 		for (; x; x &= x - 1) {
 			uintptr_t at = lo + bits_ctz(x) * sizeof(uintptr_t);
 
-			tell(t, poison_word(*(const uintptr_t *)at), at);
+			tell(t, poison_read(at), at);
 		}
 		lo = end;
 	}
@@ -677,20 +686,20 @@ RT_INLINE bool is_brief(const rt_type *type, uint64_t size)
 RT_NO_SANITIZE
 static inline void push_brief(struct rt_tracer *t, uintptr_t obj, uint64_t bits)
 {
-	const uintptr_t *word = (const uintptr_t *)obj;
 	uintptr_t base = (uintptr_t)t->base;
 	uint64_t used = t->used;
 	uintptr_t *top = &t->top->word;
+	uintptr_t w;
 
-	for (; bits; bits >>= 4, word += 4) {
-		if (bits & 1 && (uint64_t)(word[0] - base) < used)
-			*top++ = word[0];
-		if (bits & 2 && (uint64_t)(word[1] - base) < used)
-			*top++ = word[1];
-		if (bits & 4 && (uint64_t)(word[2] - base) < used)
-			*top++ = word[2];
-		if (bits & 8 && (uint64_t)(word[3] - base) < used)
-			*top++ = word[3];
+	for (; bits; bits >>= 4, obj += 4 * sizeof w) {
+		if (bits & 1 && (w = poison_load(obj)) - base < used)
+			*top++ = w;
+		if (bits & 2 && (w = poison_load(obj + 8)) - base < used)
+			*top++ = w;
+		if (bits & 4 && (w = poison_load(obj + 16)) - base < used)
+			*top++ = w;
+		if (bits & 8 && (w = poison_load(obj + 24)) - base < used)
+			*top++ = w;
 	}
 	t->top = (struct rt_trace_entry *)top;
 }

@@ -117,13 +117,13 @@ RT_NO_SANITIZE
 static inline void trace_push_bits(struct marker *m, uintptr_t lo,
 				   uint64_t bits)
 {
-	const uintptr_t *word = (const uintptr_t *)lo;
 	uintptr_t base = m->base;
 	uint64_t used = m->used;
 	struct rt_trace_entry *top = m->work.t.top;
 
 	for (; bits; bits &= bits - 1) {
-		uintptr_t w = word[__builtin_ctzll(bits)];
+		uintptr_t w =
+		    poison_load(lo + bits_ctz(bits) * sizeof(uintptr_t));
 
 		if (w - base < used)
 			(top++)->word = w;

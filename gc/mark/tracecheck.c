@@ -85,11 +85,11 @@ static void add_value(struct leads *to, const struct look *l, uintptr_t at,
 		      const rt_value_format *f)
 {
 	uintptr_t tested = at + (uintptr_t)f->test_at * sizeof(uintptr_t);
-	uint64_t w = layout_read(at) & f->addr_mask, test;
+	uint64_t w = poison_read(at) & f->addr_mask, test;
 
 	if (tested < l->obj || tested >= l->end)
 		return;
-	test = layout_read(tested);
+	test = poison_read(tested);
 	if ((test & f->test_mask) != f->test_bits || test < f->min ||
 	    test > f->max)
 		return;
@@ -135,7 +135,7 @@ static struct leads leads_of(const struct look *l, uintptr_t at)
 		add_value(&to, l, at, format);
 	if (is_tagged(l->type, at - l->obj))
 		return to;
-	add(&to, l, layout_read(at));
+	add(&to, l, poison_read(at));
 	if (stack)
 		add_value(&to, l, at, stack);
 	if (l->layout->how == RT_LAYOUT_HEADER &&

@@ -9,6 +9,10 @@
 // code and tracks words that were never written.  Code that reads a word
 // whatever it holds must pass it through poison_word, so that memcheck does not
 // track it into bitmaps and counts.
+//
+// A host may change a word while it is read.  So a word is loaded once, whole,
+// into a local variable.  Otherwise what is tested and what is pushed may be
+// two values.
 #ifndef RUNTIME_OS_POISON_H
 #define RUNTIME_OS_POISON_H
 
@@ -30,6 +34,23 @@ uintptr_t poison_defined(uintptr_t w);
 RT_INLINE uintptr_t poison_word(uintptr_t w)
 {
 	return RT_UNLIKELY(poison_memcheck) ? poison_defined(w) : w;
+}
+
+// poison_load loads a word that a host may write, without a sanitizer's checks.
+// The compiler makes one access of a volatile load of an aligned word, which
+// the processor does not divide.  Of an atomic load it would also believe that
+// other memory may change, and load that anew.
+RT_NO_SANITIZE
+static inline uintptr_t poison_load(uintptr_t at)
+{
+	return *(const volatile uintptr_t *)at;
+}
+
+// poison_read does the same, and memcheck takes the word as defined.
+RT_NO_SANITIZE
+static inline uintptr_t poison_read(uintptr_t at)
+{
+	return poison_word(poison_load(at));
 }
 
 #endif
