@@ -114,6 +114,15 @@ tour() {
 }
 [ $deep = no ] || tour
 
+# ---- and with small numbers, while each allocation collects
+
+sed 's/\([1-9]\)00000*/\10/g' "$dir/test.scm" >"$tmp/small.scm"
+"$scheme" "$tmp/small.scm" >"$tmp/want"
+RTDEBUG=gcstress=1,clobberfree=1 "$scheme" "$tmp/small.scm" >"$tmp/got" 2>&1
+status=$?
+expected=0
+expect 'test.scm while each allocation collects'
+
 # ---- errors name file and line
 
 error '(define x 1)

@@ -99,8 +99,29 @@ check_stressed() {
 	build "$1" "$dir/$1-stressed" -Drt_init=stressed_init "$dir/stressed.o" \
 		"$builddir/librtheap.a"
 	verdict $? "$1 compiles with another rt_init"
-	RTDEBUG=gcstress=1009,clobberfree=1 example_run "$1" "$dir/$1-stressed"
-	verdict $? "$1 prints $1.expected while its heap is collected often"
+	for n in 1009 1; do
+		[ "$1 $n" != "hello 1" ] || continue # check_small
+		RTDEBUG=gcstress=$n,clobberfree=1 \
+			example_run "$1" "$dir/$1-stressed"
+		verdict $? "$1 prints $1.expected with gcstress=$n"
+	done
+}
+
+# check_small: hello with fewer objects prints the same if each allocation
+# collects.
+check_small() {
+	sed 's/1000000/10000/' "$examples/hello.c" >"$dir/hello.c"
+	whole=$examples
+	examples=$dir
+	build hello "$dir/small" -Drt_init=stressed_init "$dir/stressed.o" \
+		"$builddir/librtheap.a"
+	verdict $? "a smaller hello compiles"
+	examples=$whole
+	"$dir/small" >"$dir/small.expected"
+	verdict $? "a smaller hello runs"
+	RTDEBUG=gcstress=1,clobberfree=1 "$dir/small" |
+		diff "$dir/small.expected" -
+	verdict $? "a smaller hello prints the same with gcstress=1"
 }
 
 # expected_words NAME: the offsets in which the example has old pointers or
@@ -202,6 +223,7 @@ for name in $example_names; do
 	check_told "$name"
 done
 check_places
+check_small
 check_cxx g++ g++
 check_cxx clang++ clang
 
