@@ -60,6 +60,7 @@ levels() {
 		hard clobberfree=1 clobberfree=1
 		hard poison=1 poison=1
 		hard checkmark=1 checkmark=1
+		hard tracecheck=1 tracecheck=1
 		hard gcstress=1000 gcstress=1000
 	EOF
 }
