@@ -136,15 +136,12 @@ static void tell_string(rt_tracer *t, const struct RString *s)
 		rt_trace_ptr(t, s->as.heap.aux.shared);
 }
 
-// trace tells the references of an object of either kind.  Of an object whose
-// destructor has run there are none.
+// trace tells the references of an object of either kind.
 static void trace(rt_tracer *t, void *p, size_t size, void *arg)
 {
 	const struct RBasic *obj = (const struct RBasic *)p;
 
 	(void)size, (void)arg;
-	if (obj->tt == MRB_TT_FREE)
-		return;
 	rt_trace_ptr(t, obj->c);
 	switch (obj->tt) {
 	case MRB_TT_CLASS:
@@ -198,6 +195,22 @@ static void trace(rt_tracer *t, void *p, size_t size, void *arg)
 	}
 }
 
+// describe says of which of mruby's types an object is.
+static size_t describe(const void *obj, size_t size, char *buf, size_t n,
+		       void *arg)
+{
+	static const char *const names[] = {
+#define NAME(tt, type, name) [tt] = (name),
+	    MRB_VTYPE_FOREACH(NAME)
+#undef NAME
+	};
+	const char *name = names[((const struct RBasic *)obj)->tt];
+	const size_t len = strlen(name);
+
+	(void)size, (void)arg;
+	return len <= n ? (memcpy(buf, name, len), len) : 0;
+}
+
 // roots tells what a state refers to.  It also clears the method cache, whose
 // keys are addresses of classes, which may die now.
 static void roots(rt_tracer *t, void *arg)
@@ -243,6 +256,17 @@ static void roots(rt_tracer *t, void *arg)
 
 // ---- Death ----
 
+// clear makes an object refer to nothing.  A stale word may keep it, and what it
+// refers to may be gone.
+static inline void clear(struct RBasic *obj, size_t size)
+{
+	if (size >= LARGE) // a constant size needs no call
+		memset(obj, 0, LARGE);
+	else
+		memset(obj, 0, SMALL);
+	obj->tt = MRB_TT_FREE;
+}
+
 // drop ends what a dead object owns outside the heap.  all: its whole state
 // ends.
 static void drop_object(struct RBasic *obj, mrb_bool all)
@@ -274,7 +298,6 @@ static void drop_object(struct RBasic *obj, mrb_bool all)
 	default:
 		break;
 	}
-	obj->tt = MRB_TT_FREE;
 }
 
 static mrb_state *ending; // the state whose objects are all dropped now
@@ -283,9 +306,10 @@ static void drop(void *obj, size_t size, void *arg)
 {
 	struct RBasic *o = (struct RBasic *)obj;
 
-	(void)size, (void)arg;
+	(void)arg;
 	if (o->gcnext) // else it died before it was filled
 		drop_object(o, (mrb_state *)(void *)o->gcnext == ending);
+	clear(o, size);
 }
 
 // belongs is whether an object is one of a state.
@@ -301,12 +325,11 @@ static void ready(size_t n, void *arg)
 	drops_ready = 1;
 }
 
-// forget makes an object of a state that ends refer to nothing.  A stale word
-// may keep it, and what it refers to is about to be freed.
+// forget is called for each object when a state ends.
 static int forget(void *obj, size_t size, int kind, void *mrb)
 {
 	if (kind == PORT_PLAIN && belongs(obj, size, mrb))
-		((struct RBasic *)obj)->tt = MRB_TT_FREE;
+		clear((struct RBasic *)obj, size);
 	return 0;
 }
 
@@ -355,6 +378,7 @@ static void start_heap(void)
 	d.layout = RT_LAYOUT_TRACE;
 	d.number = PORT_PLAIN;
 	d.trace = trace;
+	d.describe = describe;
 	must(rt_kind_register(&d), d.name);
 	d.name = "object with a destructor";
 	d.number = PORT_DROP;

@@ -23,7 +23,7 @@ version=3.1.0
 . "$srcdir/test/scripts/verdict.sh"
 
 missing() {
-	skip 7 "comparisons with mruby" "$@"
+	skip 33 "comparisons with mruby" "$@"
 	exit 77
 }
 
@@ -171,10 +171,81 @@ run_tests() {
 	compare gcstress MRUBY_VERIFY=1 RTDEBUG=gcstress=100,clobberfree=1
 	compare markers MRUBY_VERIFY=1 RTDEBUG=gcstress=100,gc_threads=1
 	compare checkmark RTDEBUG=gcstress=100,checkmark=1
+	compare each-allocation RTDEBUG=gcstress=1,clobberfree=1
+	compare tracecheck RTDEBUG=gcstress=100,tracecheck=1
+	told tracecheck
 	"$work/stock/bin/mruby" "$port/objects.rb" >"$work/objects.out"
 	alike objects-plain MRUBY_VERIFY=1
 	alike objects-gcstress RTDEBUG=gcstress=1000,clobberfree=1
+	alike objects-tracecheck RTDEBUG=gcstress=10000,tracecheck=1
 	echo "each run of mruby's tests: $(tr '\n' ' ' <"$work/stock.counts")"
+}
+
+# ---- forgotten references ----
+
+# told NAME: tracecheck has found nothing in a run of mruby's tests but the words
+# that mruby leaves in short strings and arrays behind their ends.
+told() {
+	grep 'rtheap: tracecheck: ' "$work/$1.log" |
+		grep -v '"\(String\|Array\)", offset ' && none=1 || none=0
+	verdict "$none" "a reference is untold: $1"
+}
+
+# without STATEMENT prints gc.c without it.  Returns false if it is not there
+# once.
+without() {
+	awk -v what="$1" '
+		(at = index($0, what)) {
+			n++
+			$0 = substr($0, 1, at - 1) ";" \
+				substr($0, at + length(what))
+		}
+		{ print }
+		END { exit n != 1 }' "$port/gc.c"
+}
+
+# link SOURCE PROGRAM builds mruby with another gc.c.
+link() {
+	host=$work/ported/build/host
+	eval "set -- \"\$1\" \"\$2\" $(sed -n \
+		's/^MRUBY_CFLAGS = //p' "$host/lib/libmruby.flags.mak")"
+	source=$1
+	program=$2
+	shift 2
+	gcc "$@" -O1 -o "$program" "$source" \
+		"$host/mrbgems/mruby-bin-mruby/tools/mruby/mruby.o" \
+		"$host/lib/libmruby.a" "$top/librtheap.a" -lm -lpthread
+}
+
+# look PROGRAM runs forgotten.rb, in which the only collection is at the end.
+look() {
+	RTDEBUG=tracecheck=1 RTGC=off "$1" "$port/forgotten.rb" 2>&1
+}
+
+# forgotten TYPE OFFSET STATEMENT is true if tracecheck names this and nothing
+# else.  The program may fail after that.
+forgotten() {
+	without "$3" >"$work/forgetful.c" &&
+		link "$work/forgetful.c" "$work/forgetful" || return
+	look "$work/forgetful" 2>/dev/null |
+		grep 'rtheap: tracecheck: ' >"$work/report" || return
+	! grep -v "^rtheap: tracecheck: object[a-z ]* at 0x[0-9a-f]* \"$1\", \
+offset $2: untold reference to " "$work/report"
+}
+
+run_forgotten() {
+	[ "$(look "$work/ported/bin/mruby")" = 8 ] && same=0 || same=1
+	verdict "$same" "forgotten.rb on a port that forgets nothing"
+	n=0
+	while IFS='	' read -r type offset statement; do
+		forgotten "$type" "$offset" "$statement" </dev/null &&
+			named=0 || named=1
+		verdict "$named" "tracecheck names what lacks: $statement"
+		n=$((n + 1))
+	done <<-END
+		$(grep -v '^#' "$port/forgotten.list")
+	END
+	echo "references that were forgotten: $n"
 }
 
 # ---- the benchmarks ----
@@ -237,4 +308,5 @@ if [ "${1:-}" = bench ]; then
 	exit
 fi
 run_tests
+run_forgotten
 verdict_sum
