@@ -134,6 +134,7 @@ static bool start_one(void)
 	}
 	schedpoint(SCHED_START_ONE);
 	w->runs = true;
+	RT_CHECK(worker_check(w));
 	atomic_u32_add_relaxed(&workers.running, 1);
 	return true;
 }
@@ -175,6 +176,7 @@ static void make_missing(struct rt_proc *p)
 	proc_unblock(p);
 	context_keep();
 	RT_CHECK(workers_check(&workers));
+	// Pairs with the acquires above and in check_records.
 	atomic_u32_store_release(&workers.making, 0);
 }
 
@@ -205,6 +207,35 @@ void worker_fini(void)
 	crew_reset();
 }
 
+const char *worker_check(const struct worker *w)
+{
+	if (w->runs && !w->attached)
+		return "helper runs that was not attached";
+	return note_check(&w->begun);
+}
+
+// check_records checks the records, unless a thread that makes helpers is
+// changing them.
+static const char *check_records(const struct workers *all)
+{
+	uint32_t running = 0;
+
+	// Pairs with the release in make_missing.  No thread begins to make
+	// helpers while the world is stopped.
+	if (atomic_u32_load_acquire(&all->making) != 0)
+		return NULL;
+	for (const struct worker *w = all->all; w; w = w->next) {
+		const char *wrong = worker_check(w);
+
+		if (wrong)
+			return wrong;
+		running += w->runs;
+	}
+	return running != atomic_u32_load_relaxed(&all->running)
+		   ? "other helpers run than are counted"
+		   : NULL;
+}
+
 const char *workers_check(const struct workers *all)
 {
 	uint32_t n = 0;
@@ -218,5 +249,5 @@ const char *workers_check(const struct workers *all)
 		return "fewer records of helpers exist than are counted";
 	if (atomic_u32_load_relaxed(&all->running) > n)
 		return "more helpers run than there are records";
-	return NULL;
+	return check_records(all);
 }

@@ -12,6 +12,8 @@
 
 #include "gc/mark/mark.h"
 
+// One helper, or a record that has none.  The thread that makes helpers owns
+// it.
 struct worker {
 	struct marker marker; // first: cache lines of its own
 	struct worker *next;
@@ -44,6 +46,11 @@ void worker_fork_child(void);
 // p is the caller's P, which may be stopped meanwhile.  The caller must hold no
 // lock.
 void worker_provide(struct rt_proc *p, bool wanted);
+
+// worker_check returns NULL if all invariants of a record hold, otherwise what
+// does not.  The caller must own it, or have stopped the world while no thread
+// makes helpers.  Debug builds ask it when a helper was started.
+const char *worker_check(const struct worker *w);
 
 // workers_check returns NULL if all invariants hold, otherwise what does not.
 // The world must be stopped, or the caller must be the thread that makes

@@ -190,9 +190,25 @@ void grey_publish_all(struct marker *m)
 	m->keeps = false;
 }
 
+const char *grey_check(const struct marker *m)
+{
+	for (unsigned i = 0; i < GREY_KEPT; i++) {
+		const struct grey_kept *e = &m->kept[i];
+
+		if (!e->markword && e->bits != 0)
+			return "marks of no markword are kept back";
+		if (e->markword && grey_hash(e->markword) != i)
+			return "marks kept back are not where a search finds them";
+		if (e->markword && !m->keeps)
+			return "marks kept back are never published";
+	}
+	return NULL;
+}
+
 // ---- words that point inside ----
 
-// Where the mark of an allocated object is.
+// Where the mark of an allocated object is.  No check: it is made anew for each
+// word.
 struct grey_place {
 	atomic_u64 *markword; // its markword
 	uint64_t bit;

@@ -59,7 +59,7 @@ enum grey_result {
 // Bytes of objects that are small here: scanned by a loop of a few steps.
 enum { GREY_SMALL_BYTES = 96 };
 
-// Marks of one markword that only their marker sees.
+// Marks of one markword that only their marker sees.  grey_check checks each.
 struct grey_kept {
 	atomic_u64 *markword; // NULL: none
 	uint64_t bits;
@@ -82,8 +82,8 @@ enum { GREY_PASSED = 64 };
 // Words that a marker copies at once from where memory may be unmapped.
 enum { GREY_COPY = 2048 };
 
-// One marker, on cache lines of its own.  Its thread alone reads and writes it;
-// work_check checks the part that others give work to.
+// One marker, on cache lines of its own.  Its thread alone reads and writes it.
+// work_check checks the part that others give work to, grey_check what is kept.
 struct marker {
 	RT_CACHE_ALIGNED uintptr_t base; // of the heap
 	uint64_t used;			 // bytes of the heap
@@ -185,17 +185,28 @@ void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *markword);
 // before it waits.
 void grey_publish_all(struct marker *m);
 
+// grey_check returns NULL if all invariants of the marks that m keeps back
+// hold, otherwise what does not.  The marker's own thread must call it, or
+// marking must be over.  Debug builds ask it when they sum up what was marked.
+const char *grey_check(const struct marker *m);
+
 // grey_set_once sets a bit beside other markers.  Returns false if it was set.
 bool grey_set_once(atomic_u64 *markword, uint64_t bit);
+
+// grey_hash returns which entry of kept is for a markword.
+RT_INLINE unsigned grey_hash(const atomic_u64 *markword)
+{
+	uint64_t hash = (uintptr_t)markword * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (unsigned)(hash >> (64 - GREY_KEPT_LOG2));
+}
 
 // grey_entry returns the entry for a markword, which may have another one's
 // marks.
 RT_INLINE struct grey_kept *grey_entry(struct marker *m,
 				       const atomic_u64 *markword)
 {
-	uint64_t hash = (uintptr_t)markword * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &m->kept[hash >> (64 - GREY_KEPT_LOG2)];
+	return &m->kept[grey_hash(markword)];
 }
 
 // grey_keep sets a bit of a markword that others see later.  Returns false if m

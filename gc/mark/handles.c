@@ -377,6 +377,16 @@ static const char *count_list(const struct handles_block *b, bool ready,
 	return NULL;
 }
 
+static const char *check_block(const struct handles_block *b)
+{
+	if (b->nfree > block_words() || (b->nfree == 0) != !b->first)
+		return "free words of a block of handles differ from their "
+		       "number";
+	if (b->first && b->first - block_base(b) >= handles.block_bytes)
+		return "free word of a block of handles is in another block";
+	return NULL;
+}
+
 const char *handles_check(const struct handles *h)
 {
 	const char *wrong = mutex_check(&h->lock);
@@ -391,9 +401,9 @@ const char *handles_check(const struct handles *h)
 		const struct handles_block *b = block_number(i);
 		bool ready = atomic_u32_load_relaxed(&b->ready) != 0;
 
-		if (b->nfree > block_words() || (b->nfree == 0) != !b->first)
-			return "free words of a block of handles differ from "
-			       "their number";
+		wrong = check_block(b);
+		if (wrong)
+			return wrong;
 		some += ready && b->nfree != 0;
 		empty += ready && b->nfree == block_words();
 		released += !ready;

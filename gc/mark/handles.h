@@ -36,6 +36,7 @@ enum {
 #define HANDLES_FREE (UINT64_C(1) << 63)
 
 // Linked in one of two lists: if it has free words, or if it has no memory.
+// handles_check checks each.
 struct handles_block {
 	struct handles_block *next;
 	struct handles_block *prev;

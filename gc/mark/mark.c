@@ -654,6 +654,8 @@ static void sum_up(struct mark_result *r)
 
 		uint64_t before = r->marked_objects;
 
+		RT_ASSERT(!m->keeps);
+		RT_CHECK(grey_check(m));
 		sum_objects(r, m);
 		r->marked_bytes += m->large_bytes;
 		r->scan_heap += m->large_scanned;

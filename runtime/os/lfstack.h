@@ -31,6 +31,7 @@ enum {
 	LFSTACK_TAG_BITS = 64 - (LFSTACK_ADDR_BITS - 6),
 };
 
+// lfstack_check follows the links of a stack.
 struct lfnode {
 	atomic_u64 next; // packed like the head
 };

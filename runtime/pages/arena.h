@@ -26,12 +26,14 @@ struct mspan;
 
 // A markword and an allocword, one of each line.  Bit i is for granule i of
 // 64; an object's bit is that of its first whole granule.  The two are side by
-// side, so testing both bits of an object touches one cache line.
+// side, so testing both bits of an object touches one cache line.  mspan_check
+// compares those of a span with its slots.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];
 };
 
-// The state of dead objects, of the same 64 granules (deadbits.h).
+// The state of dead objects, of the same 64 granules (deadbits.h).  mspan_check
+// compares those of a span with its allocwords.
 struct deadwords {
 	_Alignas(16) atomic_u64 turn[2];
 };

@@ -85,6 +85,7 @@ static struct {
 	struct ask ask[2];
 	struct sweep sweep;
 	struct workers workers;
+	struct marker marker;
 	struct worker worker;
 } x;
 
@@ -322,7 +323,9 @@ static void prepare(void)
 	X(pacer_check(&x.pacer))                                               \
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \
-	X(workers_check(&x.workers))
+	X(workers_check(&x.workers))                                           \
+	X(worker_check(&x.worker))                                             \
+	X(grey_check(&x.marker))
 
 TEST(a_heap_in_use_is_healthy)
 {
@@ -380,6 +383,16 @@ static void loop_of_roots(void)
 {
 	root()->next = 0;
 	x.roots.bucket[0] = 0;
+}
+
+// keep_mark makes a marker keep a mark in the entry that many behind the one
+// where a search finds it.
+static void keep_mark(unsigned behind)
+{
+	static atomic_u64 markword;
+	unsigned i = (grey_hash(&markword) + behind) % GREY_KEPT;
+
+	x.marker.kept[i] = (struct grey_kept){&markword, 1};
 }
 
 // drop_word makes the dead of a word dropped.

@@ -623,6 +623,12 @@
 	  U64(x.handles.bytes, 8))                                             \
 	X(handles_check(&x.handles),                                           \
 	  "number of empty blocks of handles is wrong", x.handles.nempty++)    \
+	X(handles_check(&x.handles),                                           \
+	  "free words of a block of handles differ from their number",         \
+	  x.handles.partial->first = 0)                                        \
+	X(handles_check(&x.handles),                                           \
+	  "free word of a block of handles is in another block",               \
+	  x.handles.partial->first += x.handles.block_bytes)                   \
 	X(handles_check(&x.handles), "block of handles is in no list",         \
 	  x.handles.partial = NULL)                                            \
 	X(handles_check(&x.handles), "block of handles is in the wrong list",  \
@@ -751,7 +757,22 @@
 	  x.workers.records = 2)                                               \
 	X(workers_check(&x.workers),                                           \
 	  "more helpers run than there are records",                           \
-	  U32(x.workers.running, 2))
+	  U32(x.workers.running, 2))                                           \
+	X(workers_check(&x.workers), "other helpers run than are counted",     \
+	  U32(x.workers.running, 1))                                           \
+	X(workers_check(&x.workers), "helper runs that was not attached",      \
+	  x.worker.runs = true)                                                \
+	X(worker_check(&x.worker), "helper runs that was not attached",        \
+	  x.worker.runs = true)                                                \
+	X(worker_check(&x.worker), "note has an unknown state",                \
+	  U32(x.worker.begun.woken, 3))                                        \
+	X(grey_check(&x.marker), "marks of no markword are kept back",         \
+	  x.marker.kept[5].bits = 1)                                           \
+	X(grey_check(&x.marker),                                               \
+	  "marks kept back are not where a search finds them",                 \
+	  keep_mark(1))                                                        \
+	X(grey_check(&x.marker), "marks kept back are never published",        \
+	  keep_mark(0))
 
 #define CASES(X)                                                               \
 	CASES_OS(X)                                                            \
