@@ -23,8 +23,8 @@
 // measured.  The value is the median over all rounds, in processor time.  The
 // figures are the same for RT_WORDS, the median of the rounds' ratios, the
 // least and the largest ratio.  With MARKERS above 1, each round does all of
-// that a second time with so many markers, and the speed-ups in wall time of
-// the layout and of RT_WORDS, and the ratio of the two, are figures.  With
+// that again with that many markers.  Three more figures are the speed-ups in
+// wall time of the layout and of RT_WORDS, and the ratio of the two.  With
 // alone, there are no objects of RT_WORDS and no figures, so that count.sh
 // counts only the layout.  The checksum is of a walk.
 //

@@ -2,7 +2,7 @@
 //
 // usage: stats WHAT[-alloc|-wait] THREADS [MB]
 //
-// MB live in cells of 32 bytes, by default 10.  WHAT is
+// The heap has MB (by default 10) of live cells of 32 bytes.  WHAT is
 //
 // exact: statistics of one moment, for which the world may have to stop;
 // live: all that the heap counts, without stopping any thread;

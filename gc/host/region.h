@@ -8,8 +8,8 @@
 
 // region_enter begins a blocking region: no stop waits for the calling thread
 // from now on.  The thread must be attached, outside a region and a no-GC
-// stretch, and not the stopper.  *frame holds the registers and the stack pointer that a collection
-// scans meanwhile.
+// stretch, and not the stopper.  *frame holds the registers and the stack
+// pointer that a collection scans meanwhile.
 void region_enter(const struct context_frame *frame);
 
 // region_leave ends the region that the calling thread is in.  It waits while

@@ -92,9 +92,9 @@ RT_INLINE bool supply_is_tiny(unsigned kind, size_t n)
 void supply_collect(struct rt_proc *p, enum ask_cause cause);
 
 // supply_collect_due runs a collection if one is due.  Then it releases pages
-// if more bytes would pass the memory limit.
-// supply_collect_before_object also does if gcstress says that this object's
-// allocation collects.
+// if more bytes would pass the memory limit.  supply_collect_before_object does
+// the same for an object of n bytes, and collects as well if gcstress says that
+// the object's allocation collects.
 void supply_collect_due(struct rt_proc *p, size_t more);
 void supply_collect_before_object(struct rt_proc *p, size_t n);
 

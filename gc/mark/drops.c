@@ -175,9 +175,10 @@ struct dead {
 	uint64_t n;	  // stay
 };
 
-// keep_word marks the dead of word w of a span that stay.  Those whose drop has
-// begun stay with the batch, or for the rest of rt_drop_now; others of them are
-// free if nothing refers to them: sweeping clears their bits.
+// keep_word marks the dead of word w of a span that stay.  A dead object whose
+// drop has begun stays if it belongs to the batch, or while rt_drop_now runs.
+// Any other one whose drop has begun is free if nothing refers to it, since
+// sweeping clears its bits.
 static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 		      struct dead *dead)
 {

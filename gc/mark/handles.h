@@ -14,9 +14,10 @@
 //     lock by its own thread;
 //   - each block has a list of the others.
 //
-// A list of an mcache that is empty or full moves HANDLES_BATCH words from or
-// to blocks.  A block whose words are all in its list is empty.  Some empty
-// blocks keep their memory; that of the others is released, and reads as zero.
+// When the list of an mcache is empty, HANDLES_BATCH words of blocks go to it.
+// When it is full, that many go back.  A block whose words are all in its list
+// is empty.  Some empty blocks keep their memory; that of the others is
+// released, and reads as zero.
 //
 // The lock is never held in a stop: a thread that a stop does not wait for
 // takes it only with the right to stop the world.

@@ -29,7 +29,7 @@ enum {
 	STATICS_MET = 128,     // more libraries are scanned again
 };
 
-// No check: what the dynamic linker has at these addresses is its own.
+// No check: the dynamic linker owns what is at these addresses.
 struct statics {
 	bool on;
 	// Of the program itself, which is never unloaded.

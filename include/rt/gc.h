@@ -25,13 +25,13 @@ extern "C" {
 RT_API int rt_gc(void);
 
 /*
- * rt_heap_live returns how many bytes the last collection found alive, and were
- * allocated since: one load, for a host that shows it in a loop.  What a thread
- * has allocated last counts later, up to 32 KiB of each.  Free slots that a
- * thread has taken for its inline allocation count already, up to 8 KiB for
- * each size and kind that it allocates.  /gc/heap/live:bytes of rt/metrics.h is
- * what the last collection found.  Dead objects that wait for their destructor
- * do not count.
+ * rt_heap_live returns the bytes that the last collection found alive, plus
+ * those allocated since.  It is one load, so a host may show it in a loop.
+ * What a thread has allocated last counts later, up to 32 KiB of each.  Free
+ * slots that a thread has taken for its inline allocation count already, up to
+ * 8 KiB for each size and kind that it allocates.  /gc/heap/live:bytes of
+ * rt/metrics.h is what the last collection found.  Dead objects that wait for
+ * their destructor do not count.
  *
  * Any thread, at any time, even in its own stop; without a heap it returns 0.
  * Does not collect, block or poll.

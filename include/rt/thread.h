@@ -163,9 +163,9 @@ RT_API rt_thread *rt_thread_self(void);
  * attached threads may call.  Not every breach of this can be detected.
  * Leaving the region by longjmp is an error.
  *
- * The library cannot see that a function which called this is left by
- * unwinding: a C++ exception, pthread_exit, or a deferred cancellation.  The
- * region lasts then until the host calls rt_blocking_leave, as a destructor or
+ * The library cannot see that a C++ exception, pthread_exit or a deferred
+ * cancellation leaves the function that called this.  Then the region lasts
+ * until the host calls rt_blocking_leave, as a destructor or
  * a cleanup handler may, or until the thread ends.  Handlers that run before
  * that may call rt_roots_remove, but not allocate.  rt_call_blocking needs no
  * such care.
@@ -267,7 +267,7 @@ RT_API int rt_nogc_refused_(const rt_thread *t);
 RT_API int rt_nogc_poll_(rt_thread *t);
 
 /*
- * rt_nogc_enter begins a stretch, or another one inside.
+ * rt_nogc_enter begins a no-GC stretch, which may lie in another one.
  *
  * Returns 0, or RT_EPERM (not attached), RT_ESTATE (inside a blocking region;
  * 254 stretches deep; no heap).

@@ -134,8 +134,8 @@ RT_API int rt_heap_walk(rt_walk_fn *fn, void *arg);
  *
  * Returns NULL if n is null, if there is no such kind, or if there is no memory
  * even after a collection and a call of the out-of-memory handler; then *n is
- * untouched.  So it does if there is no heap, or if the thread is not attached,
- * inside a blocking region or a no-GC stretch, or in its own stop.
+ * untouched.  It does the same if there is no heap, or if the thread is not
+ * attached, inside a blocking region or a no-GC stretch, or in its own stop.
  *
  * Attached threads, outside a blocking region and not in their own stop.
  * Collects, blocks and polls.  Time grows with the heap.

@@ -130,8 +130,8 @@ RT_INLINE void atomic_u32_store_seqcst(atomic_u32 *a, uint32_t v)
 	AO_nop_full();
 }
 
-// atomic_u32_add_relaxed adds n (which may be a negative number converted) and
-// returns the sum; so do the other adds.
+// atomic_u32_add_relaxed adds n and returns the sum; so do the other adds.  n
+// may be a negative number that was converted.
 RT_INLINE uint32_t atomic_u32_add_relaxed(atomic_u32 *a, uint32_t n)
 {
 	return AO_int_fetch_and_add(&a->word, n) + n;

@@ -619,8 +619,8 @@ struct frames {
 	uintptr_t hi;	  // above all of them
 };
 
-// end_below lowers the end of the frames to p, where the C library keeps
-// something, if p is in the stack above the newest frame.
+// end_below lowers the end of the frames to p if p is in the stack above the
+// newest frame.  The C library keeps something at p, so no frame is there.
 static void end_below(struct frames *f, const void *p)
 {
 	if ((uintptr_t)p > f->newest && (uintptr_t)p < f->hi)

@@ -2,9 +2,9 @@
 //
 // Go: none.
 //
-// A kept block still has its memory, so taking it makes no system call.  Kept
-// are the first blocks that their owners return, and those whose memory the system
-// does not take.
+// A kept block still has its memory, so taking it makes no system call.  The
+// pool keeps the first blocks that their owners return, and later ones only if
+// the system does not take their memory.
 #ifndef RUNTIME_OS_SLABPOOL_H
 #define RUNTIME_OS_SLABPOOL_H
 

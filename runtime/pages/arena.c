@@ -269,7 +269,7 @@ static void release_table(unsigned i, uint32_t chunk)
 
 void arena_release_tables(uint32_t chunk)
 {
-	// Not the words: those of protected pages are not zero.
+	// The pagewords keep their memory: those of protected pages are not 0.
 	release_table(TABLE_LINES, chunk);
 	release_table(TABLE_SPANS, chunk);
 	// Both pair with the release in add_table, which another thread may be

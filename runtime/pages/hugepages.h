@@ -69,8 +69,9 @@ void hugepages_fini(void);
 // a time may call it.  Returns false if the system refuses.
 bool hugepages_reserve(uint32_t nchunks);
 
-// hugepages_choose makes chunks that live spans fill WANTED, after a collection
-// has swept, and tells whether any unit is WANTED.  The world must be stopped.
+// hugepages_choose changes the units that are full of live spans to WANTED,
+// after a collection has swept.  It tells whether any unit is WANTED.  The
+// world must be stopped.
 bool hugepages_choose(const struct pagealloc *pa);
 
 // hugepages_provide makes the next WANTED unit HUGE.  With collapse it waits

@@ -83,10 +83,10 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 		deadbits_set(d, turn, deadbits_turn(d, turn) & ~bits);
 }
 
-// deadbits_move gives dead objects that wait another turn.  Only the stopper
-// may call it, or the attached thread that runs destructors, which keeps others
-// from stopping the world.  A look-up that finds neither bit finds that moves
-// has changed.
+// deadbits_move gives dead objects that wait another turn.  The caller must be
+// the stopper, or the attached thread that runs destructors: while that one
+// does not poll, no thread stops the world.  A look-up that finds neither bit
+// finds that moves has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	deadbits_set(d, to, deadbits_turn(d, to) | bits);

@@ -20,7 +20,7 @@ static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
 	return true;
 }
 
-// list_shared is for a thread without the memory for the slots of a kind.
+// list_shared lists p for a thread that has no memory for slots of the kind.
 static RT_NOINLINE bool list_shared(spanclass sc, void *p)
 {
 	struct freelist l = {0};
@@ -68,8 +68,8 @@ RT_INLINE bool is_object(uintptr_t p, uint32_t pageword, unsigned class)
 		   1;
 }
 
-// own_slot returns the slot of a class and kind whose list is used again, or
-// NULL if the P has none, or if an object of the kind needs a closer look.
+// own_slot returns the P's slot of a class and kind, whose list is used again.
+// Returns NULL if there is none, or if objects of the kind need a closer look.
 RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
 				       unsigned kind)
 {

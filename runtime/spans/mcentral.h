@@ -3,9 +3,9 @@
 // Go: mcentral (mcentral.go).
 //
 // Each class has one lock-free stack.  A span is in it if it is in use, swept,
-// not cached, and has a free slot.  Full spans, and spans that wait to be
-// swept, are in no stack, nor are those in the queue of drops.  The callers decide when spans are pushed, popped and
-// swept.
+// not cached, and has a free slot.  A span that is full, waits to be swept, or
+// is in the queue of drops is in no stack.  The callers decide when spans are
+// pushed, popped and swept.
 //
 // Which pairs of operations on one class need exclusion from outside (X), and
 // which do not (-):
