@@ -1,4 +1,4 @@
-// ends.c - what destructors cost that do nothing.
+// ends.c - what destructors that do nothing cost.
 //
 // usage: ends time|none|once|late|never
 //

@@ -26,7 +26,7 @@
 // that again with that many markers.  Three more figures are the speed-ups in
 // wall time of the layout and of RT_WORDS, and the ratio of the two.  With
 // alone, there are no objects of RT_WORDS and no figures, so that count.sh
-// counts only the layout.  The checksum is of a walk.
+// counts only the layout.  The checksum comes from a walk.
 //
 // Good: a layout takes at most 1.15 times as long as words, 1.08 of random, and
 // no longer if it tells only the pointers.

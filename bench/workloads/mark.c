@@ -15,7 +15,7 @@
 // above.  The figures are its processor time for an object, which grows with
 // the number of markers, and what is resident after it.  If the heap says how
 // long the last collection stopped the world, that is a figure, too.  The
-// checksum is of a walk afterwards.
+// checksum comes from a walk afterwards.
 //
 // Good: random takes no more than some times as long as tree, because every
 // node of random misses the caches.  A larger factor means that the marker

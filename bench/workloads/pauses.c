@@ -5,9 +5,10 @@
 // A binary tree of nodes of 64 bytes lives, MIB in all.  Then the program makes
 // garbage, 16 objects of 64 bytes at a time, two and a half times what lives
 // and at least 1 GiB.  That is two collections or more if the heap grows to
-// twice what lives.  The clock is read once between two such times.  The value
-// is the longest, in milliseconds; the figures are times that the given share
-// of the others does not exceed.  The checksum is of the tree.
+// twice what lives.  The clock is read once after each 16 objects.  The value
+// is the longest time that 16 objects took, in milliseconds.  A figure is the
+// time that the given share of all such times does not exceed.  The checksum is
+// of the tree.
 #include "latency.h"
 
 enum { GROUP = 16, LEAST_MIB = 1024 / PEER_DIVISOR };

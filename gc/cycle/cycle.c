@@ -140,8 +140,8 @@ struct ask *cycle_begin(struct rt_proc *p)
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
 	// This frame outlasts marking, and with it the registers that it or a
-	// caller has spilled.  What stw_acquire saved while it waited is of a
-	// frame that has returned.
+	// caller has spilled.  stw_acquire saved a frame of its own while it
+	// waited, and that frame is gone.
 	context_save(&p->context.frame);
 	collect_stopped(p, any_asks(asked, ASK_FORCED));
 	context_keep();

@@ -2,7 +2,8 @@
 //
 // Go: none.
 //
-// The world must be stopped, and no marking under way: describe callbacks run.
+// The world must be stopped and no marking under way, since describe callbacks
+// run.
 #ifndef GC_MARK_DESCRIBE_H
 #define GC_MARK_DESCRIBE_H
 

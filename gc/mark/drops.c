@@ -290,7 +290,7 @@ static bool take_span(struct drops_object *o, const struct mspan *s,
 	return false;
 }
 
-// open_batch makes all that waits the batch.
+// open_batch makes a batch of all objects that wait.
 static void open_batch(void)
 {
 	drops.batch = drops.at = drops.next;

@@ -270,8 +270,8 @@ RT_API void *rt_alloc_noscan_uninit(size_t n);
 /*
  * rt_alloc_kind allocates an object of the kind given: RT_NOSCAN, RT_WORDS or
  * one that is registered (rt_kind_register).  An object of 17 to 24 bytes of a
- * kind from RT_KIND_ALIGN8_FIRST on takes 24 bytes and is aligned to 8.  NULL
- * also if there is no such kind.
+ * kind from RT_KIND_ALIGN8_FIRST on takes 24 bytes and is aligned to 8.  The
+ * result is NULL as well if there is no such kind.
  */
 RT_API void *rt_alloc_kind(int kind, size_t n);
 
@@ -324,7 +324,7 @@ RT_API void *rt_alloc_array(int kind, size_t head, size_t count, size_t size);
  * of n bytes; with an align above 8192 it is whole pages.  An object with an
  * align above 16 is not guarded (rt_config.guard_large, guard_small).
  * rt_realloc may move the object, and then keeps no more than 16 bytes of its
- * alignment.  NULL also for any other align.
+ * alignment.  For any other align the result is NULL as well.
  */
 RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
 
@@ -410,9 +410,9 @@ RT_API int rt_is_heap(const void *p);
 RT_API size_t rt_good_size(size_t n);
 
 /*
- * rt_good_size_of is the same for an object of a kind; of RT_TYPED, for a type
- * whose align is 0 or 16.  0 also if there is no such kind; without a heap only
- * RT_NOSCAN, RT_WORDS and RT_TYPED exist.
+ * rt_good_size_of is the same for an object of a kind.  For RT_TYPED it assumes
+ * a type whose align is 0 or 16.  Returns 0 as well if there is no such kind.
+ * Without a heap only RT_NOSCAN, RT_WORDS and RT_TYPED exist.
  */
 RT_API size_t rt_good_size_of(int kind, size_t n);
 

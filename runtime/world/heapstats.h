@@ -34,8 +34,8 @@
 //
 // Two changes of one P need it as well: only its thread makes them, or the
 // stopper while that thread is stopped.  Between heapstats_fork_lock and
-// heapstats_fork_unlock reads of both kinds wait, and changes without a P;
-// those of Ps do not.
+// heapstats_fork_unlock, both reads wait, and so do the changes of threads
+// without a P.  The changes of Ps go on.
 #ifndef RUNTIME_WORLD_HEAPSTATS_H
 #define RUNTIME_WORLD_HEAPSTATS_H
 

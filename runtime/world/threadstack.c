@@ -53,10 +53,11 @@ static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 	return lo;
 }
 
-// probe_main finds the main thread's stack without what the C library asks for:
-// a file below /proc, which needs a free file descriptor, and limits.  The
-// stack is what is mapped below its upper end, since the system keeps a gap
-// below a stack that grows.  Returns false if the stack cannot be found.
+// probe_main finds the main thread's stack.  Unlike the C library, it reads no
+// file below /proc, for which it would need a free file descriptor, and asks
+// for no limit.  The stack is what is mapped below its upper end, since the
+// system keeps a gap below a stack that grows.  Returns false if the stack
+// cannot be found.
 static bool probe_main(struct context *c)
 {
 	uintptr_t end = oscall_main_stack_end();

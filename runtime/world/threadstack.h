@@ -39,8 +39,8 @@ uintptr_t threadstack_begin(struct context *c);
 uintptr_t threadstack_all(const struct context *c);
 
 // threadstack_mapping_end returns the end of the mapping that sp lies in.  If
-// the system does not tell, it returns the first address above sp that cannot
-// be read.  Returns sp if that cannot be read.
+// the system does not tell, the result is the first address above sp that
+// cannot be read, or sp itself.
 uintptr_t threadstack_mapping_end(uintptr_t sp);
 
 // threadstack_readable tells whether the mapped upper part of [lo, hi) can be
