@@ -9,8 +9,8 @@
 // - memory: the pages of objects of three words of a kind that is aligned to 8,
 //   over those of a kind that is aligned to 16.
 //
-// Each sample of a time is the difference of two, with the kinds and without,
-// which take turns.  The value is the median of the samples.  The figures are
+// Rounds with the kinds and without them take turns.  A sample is the difference
+// between the times of two such rounds.  The value is the median of the samples.  The figures are
 // the medians of both times.  With alone, only the samples with the kinds run,
 // for count.sh.  The figure of memory is what one kind takes of a thread's
 // cache. The checksum is the number of samples or objects.

@@ -33,8 +33,8 @@ size_t settings_heap_min(size_t bytes);
 void settings_default(rt_config *c, size_t size);
 
 // settings_known tells whether the host's struct at s, of size bytes, can be
-// read as one of known bytes.  It must have at least the least bytes that every
-// host has, and what this version does not know of it must be 0.
+// read as one of known bytes.  For that its size must be at least least, which
+// every host's has, and the bytes that this version does not know must be 0.
 bool settings_known(const void *s, size_t size, size_t least, size_t known);
 
 // settings_initialised tells whether struct_size is possible, and the host set

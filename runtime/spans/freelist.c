@@ -19,8 +19,9 @@ atomic_ptr freelist_shared[SPANCLASS_COUNT];
 uintptr_t freelist_secret;
 bool freelist_careful;
 
-// The bytes of the kernel serve others as secrets too, so they are mixed.  With
-// its highest bit the seal of an address is no address.
+// new_secret makes a secret of random bytes that the kernel gave the process.
+// They are mixed, because the C library may have secrets of the same bytes.  The
+// secret has its highest bit, so the seal of an address is no address.
 static uintptr_t new_secret(void)
 {
 	const char *bytes = (const char *)oscall_main_stack_end();
