@@ -20,8 +20,8 @@ uintptr_t freelist_secret;
 bool freelist_careful;
 
 // new_secret makes a secret of random bytes that the kernel gave the process.
-// They are mixed, because the C library may have secrets of the same bytes.  The
-// secret has its highest bit, so the seal of an address is no address.
+// They are mixed, because the C library may have secrets of the same bytes.
+// Bit 63 of the secret is set, so the seal of an address is no address.
 static uintptr_t new_secret(void)
 {
 	const char *bytes = (const char *)oscall_main_stack_end();
