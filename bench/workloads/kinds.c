@@ -12,8 +12,8 @@
 // Rounds with the kinds and without them take turns.  A sample is the
 // difference between the times of two such rounds.  The value is the median of
 // the samples.  The figures are the medians of both times.  With alone, only
-// the rounds with the kinds run, for count.sh.  The figure of memory is what one
-// kind takes of a thread's cache.  The checksum is the number of samples or
+// the rounds with the kinds run, for count.sh.  The figure of memory is what
+// one kind takes of a thread's cache.  The checksum is the number of samples or
 // objects.
 //
 // Good: collect at most 2 us, attach at most 20 us, memory at most 0.78; a kind

@@ -12,8 +12,8 @@
 
 #include "gc/mark/mark.h"
 
-// One helper, or a record that has none.  The thread that makes helpers owns
-// it.
+// The record of a helper, or one without a helper.  The thread that makes
+// helpers owns it.
 struct worker {
 	struct marker marker; // first: cache lines of its own
 	struct worker *next;
