@@ -79,39 +79,40 @@ static void discard(struct rt_thread *t, const void *p)
 		reclaim_object(t->mc, &o);
 }
 
-static void *move(struct rt_thread *t, const char *p, const struct object *o,
-		  size_t n)
+// move makes the object at to what the one at p is, which it frees.
+static void move(struct rt_thread *t, char *to, const char *p,
+		 const struct object *o, size_t n)
 {
-	struct want w = {.n = n, .kind = o->kind};
-	size_t old = o->base + o->size - (uintptr_t)p;
-	void *to = supply_request(t, &w);
+	size_t old = base_min(o->base + o->size - (uintptr_t)p, n);
 
-	if (!to)
-		return NULL;
-	if (RT_UNLIKELY(was_dropped(p, o))) {
-		discard(t, to);
-		return NULL;
-	}
 	if (reclaim_is_shared(o))
-		copy_shared(to, p, base_min(old, n));
+		copy_shared(to, p, old);
 	else
-		memcpy(to, p, base_min(old, n));
+		memcpy(to, p, old);
 	reclaim_object(t->mc, o);
-	return to;
 }
 
 void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		    size_t n)
 {
+	struct want w = {.n = n, .kind = o->kind};
 	void *to;
 
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
-	to = move(t, p, o, n);
+	to = supply_request(t, &w);
 	// Without another object t may be gone: a handler of the host may have
 	// detached the thread.
-	if (!to && door_may_go_on(t) && n <= o->size && !was_dropped(p, o) &&
-	    resize_in_place(t->p, o, n))
+	if (!to && !door_may_go_on(t))
+		return NULL;
+	if (RT_UNLIKELY(was_dropped(p, o))) {
+		if (to)
+			discard(t, to);
+		return NULL;
+	}
+	if (to)
+		move(t, to, p, o, n);
+	else if (n <= o->size && resize_in_place(t->p, o, n))
 		to = p;
 	// Nothing else keeps the object alive meanwhile.
 	__asm__ volatile("" : : "r"(p) : "memory");

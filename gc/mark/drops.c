@@ -25,6 +25,27 @@ static void add_ready(int64_t n)
 
 // ---- spans ----
 
+// Dead objects, as bits of any of some deadwords.
+struct some {
+	uint64_t waiting, dropped;
+};
+
+static struct some some_of(const struct deadwords *d, unsigned nwords)
+{
+	struct some some = {0};
+
+	for (unsigned w = 0; w < nwords; w++) {
+		some.waiting |= deadbits_waiting(d + w);
+		some.dropped |= deadbits_dropped(d + w);
+	}
+	return some;
+}
+
+static struct some some_of_span(const struct mspan *s)
+{
+	return some_of(deadbits_word(s, 0), s->nwords);
+}
+
 // is_first tells whether a span of a kind with destructors begins at a page.
 static bool is_first(uint32_t pageword)
 {
@@ -420,24 +441,6 @@ bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 	return true;
 }
 
-// has_waiting tells whether a span has objects that wait for their drop.
-static bool has_waiting(const struct mspan *s)
-{
-	for (unsigned w = 0; w < s->nwords; w++)
-		if (deadbits_waiting(deadbits_word(s, w)) != 0)
-			return true;
-	return false;
-}
-
-// has_dropped does so for those whose drop has begun.
-static bool has_dropped(const struct mspan *s)
-{
-	for (unsigned w = 0; w < s->nwords; w++)
-		if (deadbits_dropped(deadbits_word(s, w)) != 0)
-			return true;
-	return false;
-}
-
 // thin_queue takes the spans off the queue in which nothing waits.  What was
 // dropped in any is left to a collection, because something may refer to it.
 // But what a batch has dropped stays with the rest of it, which waits again.
@@ -448,11 +451,12 @@ static void thin_queue(void)
 	drops.mixed &= drops_ready() != 0;
 	drops.next = NULL;
 	for (; s; s = next) {
-		bool dropped = has_dropped(s);
+		struct some some = some_of_span(s);
+		bool dropped = some.dropped != 0;
 
 		next = s->next;
 		s->condemned |= dropped;
-		if (has_waiting(s) || (drops.mixed && dropped)) {
+		if (some.waiting != 0 || (drops.mixed && dropped)) {
 			queue(s);
 			continue;
 		}
@@ -469,15 +473,12 @@ void drops_end_now(void)
 	thin_queue();
 }
 
-// has_dead tells whether a page has objects that are dead.
-static bool has_dead(uint64_t page)
+static bool page_has_dead(uint64_t page)
 {
-	const struct deadwords *d = deadbits_of(arena_lines(page));
-	uint64_t x = 0;
+	struct some some =
+	    some_of(deadbits_of(arena_lines(page)), RT_PAGE_WORDS);
 
-	for (unsigned i = 0; i < RT_PAGE_WORDS; i++)
-		x |= deadbits_dead(d + i);
-	return x != 0;
+	return (some.waiting | some.dropped) != 0;
 }
 
 // next_dead_span is drops_next_span for spans with dead objects.  The world may
@@ -493,7 +494,7 @@ static struct mspan *next_dead_span(uint64_t *page)
 
 		if (!(kinds_drops() >> pageword_kind(pageword) & 1) ||
 		    pageword_state(pageword) != PAGEWORD_HEAP ||
-		    !has_dead(*page))
+		    !page_has_dead(*page))
 			continue;
 		s = arena_span(*page);
 		*page = mspan_page(s) + s->npages;
@@ -514,7 +515,7 @@ static void spare_span(struct mspan *s)
 		put_back(s);
 		return;
 	}
-	if (!has_dropped(s))
+	if (some_of_span(s).dropped == 0)
 		s->condemned = 0;
 	for (unsigned w = 0; w < nwords; w++) {
 		struct deadwords *d = deadbits_word(s, w);
