@@ -18,7 +18,8 @@
 // steps but rt_drop_now or a collection in the middle of a batch, as in
 // test/whole/check_drop, test/whole/check_drop_now and
 // test/whole/check_drop_stay: drops FREE_EARLY, BATCH_KEPT, MIXED_NOT,
-// CONDEMNED_NOT.
+// CONDEMNED_NOT.  One shows in any destructor that forks, in
+// test/whole/check_drop_now: runners RIGHT_LOST.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

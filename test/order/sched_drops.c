@@ -174,7 +174,7 @@ TEST(a_slot_is_free_before_it_counts_as_no_dead_one, .n = 4)
 
 GROUP(drops_runner, .setup = begin_runs, .timeout = 2 * AWAIT_SECONDS);
 
-// Two threads find that no thread runs destructors.
+// runners RUN_BOTH: two threads find that no thread runs destructors.
 TEST(one_of_two_threads_runs_destructors, .n = 4)
 {
 	// rt_drop_now would wait for the first thread, which is held, so it is
@@ -399,7 +399,8 @@ static void fork_rest(void)
 	fork_and(rest_ends);
 }
 
-// drops FORK_KEPT: the child does not have the thread that freed the batch.
+// drops FORK_KEPT, runners RIGHT_KEPT: the child does not have the thread that
+// freed the batch.
 TEST(a_fork_comes_between_parts_of_a_batch)
 {
 	ends_in_parts();
