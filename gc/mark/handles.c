@@ -217,7 +217,7 @@ static void put(uintptr_t at)
 	if (b->nfree != block_words())
 		return;
 	handles.nempty++;
-	if (handles.nempty > HANDLES_EMPTY)
+	if (handles.nempty * handles.block_bytes > HANDLES_EMPTY)
 		block_release(b);
 }
 
@@ -408,7 +408,7 @@ const char *handles_check(const struct handles *h)
 		empty += ready && b->nfree == block_words();
 		released += !ready;
 	}
-	if (empty != h->nempty || empty > HANDLES_EMPTY)
+	if (empty != h->nempty || empty * h->block_bytes > HANDLES_EMPTY)
 		return "number of empty blocks of handles is wrong";
 	wrong = count_list(h->partial, true, &partial);
 	if (!wrong && partial != some)

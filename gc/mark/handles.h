@@ -31,7 +31,9 @@
 enum {
 	HANDLES_KEPT = 256,
 	HANDLES_BATCH = HANDLES_KEPT / 2,
-	HANDLES_EMPTY = 16, // empty blocks that keep their memory
+	// Bytes of empty blocks that keep their memory.  Releasing a block and
+	// using it again costs a third of making and freeing its handles.
+	HANDLES_EMPTY = 1 << 20,
 };
 
 #define HANDLES_FREE (UINT64_C(1) << 63)

@@ -200,8 +200,8 @@ RT_API int rt_roots_static(int on);
  * and never writes the field.
  *
  * There can be one handle for each 64 bytes of rt_config.max_heap.  Memory of
- * handles that were freed is used again.  Most of it is released when all
- * handles that lie together were freed.
+ * handles that were freed is used again.  All but 1 MiB of it is released when
+ * all handles that lie together were freed.
  */
 typedef struct rt_handle {
 	void *obj;
