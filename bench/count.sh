@@ -54,6 +54,10 @@ items() {
 		100 stats collect 0 0
 		10 kinds collect alone
 		10 kinds attach alone
+		100000 byhand free
+		100000 byhand handle
+		1000 byhand handles
+		100000 byhand stack
 		1000 fibers register
 		10000 look walk
 		10000 look list

@@ -83,25 +83,6 @@ static void suspend_all(void)
 		fibers[i].sp = end_of(i) - USED;
 }
 
-// least returns the seconds of the briefest round.
-static double least(void (*run)(void), struct peer_time *t)
-{
-	double seconds = 1e9;
-
-	for (int i = 0; i < ROUNDS; i++) {
-		struct peer_time one = {0};
-
-		peer_start(&one);
-		run();
-		peer_stop(&one);
-		t->wall += one.wall;
-		t->cpu += one.cpu;
-		if (one.cpu < seconds)
-			seconds = one.cpu;
-	}
-	return seconds;
-}
-
 static void both(void)
 {
 	register_all();
@@ -111,7 +92,8 @@ static void both(void)
 static void register_each(struct peer_time *t)
 {
 	suspend_all();
-	peer_report(least(both, t) * 1e9 / FIBERS, "ns", t, FIBERS);
+	peer_report(peer_least(both, ROUNDS, t) * 1e9 / FIBERS, "ns", t,
+		    FIBERS);
 }
 
 static void hold_objects(void)
@@ -131,13 +113,13 @@ static void collect(struct peer_time *t)
 	suspend_all();
 	register_all();
 	hold_objects();
-	stacks = least(heap_collect, t) * 1e9 / FIBERS;
+	stacks = peer_least(heap_collect, ROUNDS, t) * 1e9 / FIBERS;
 	for (int i = 0; i < FIBERS; i++)
 		heap_must(
 		    rt_roots_add(end_of(i) - USED, end_of(i), RT_ROOT_WORDS),
 		    "rt_roots_add");
 	unregister_all();
-	ranges = least(heap_collect, t) * 1e9 / FIBERS;
+	ranges = peer_least(heap_collect, ROUNDS, t) * 1e9 / FIBERS;
 	peer_figure("stack_ns", stacks);
 	peer_figure("range_ns", ranges);
 	peer_report(stacks - ranges, "ns", t, FIBERS);
@@ -158,16 +140,16 @@ static void values(struct peer_time *t)
 	d.flags = RT_STACK_UP;
 	d.format = &pair;
 	registered(&d);
-	peer_figure("none_ms", least(heap_collect, t) * 1e3);
+	peer_figure("none_ms", peer_least(heap_collect, ROUNDS, t) * 1e3);
 	stack[0] = (uintptr_t)peer_alloc(16);
 	for (int i = 0; i < 2 * VALUES; i += 2) {
 		stack[i] = stack[0];
 		stack[i + 1] = TAG;
 	}
-	one = least(heap_collect, t) * 1e3;
+	one = peer_least(heap_collect, ROUNDS, t) * 1e3;
 	for (int i = 0; i < 2 * VALUES; i += 2)
 		stack[i] = (uintptr_t)peer_alloc(16);
-	peer_figure("each_ms", least(heap_collect, t) * 1e3);
+	peer_figure("each_ms", peer_least(heap_collect, ROUNDS, t) * 1e3);
 	peer_report(one, "ms", t, VALUES);
 }
 

@@ -123,21 +123,11 @@ int main(int argc, char **argv)
 {
 	const struct job *job = find(peer_word(argc, argv, 1));
 	struct peer_time t = {0};
-	double least = 1e9;
+	double least;
 
 	heap_begin();
 	make_objects();
-	for (int i = 0; i < ROUNDS; i++) {
-		struct peer_time one = {0};
-
-		peer_start(&one);
-		job->run();
-		peer_stop(&one);
-		t.wall += one.wall;
-		t.cpu += one.cpu;
-		if (one.cpu < least)
-			least = one.cpu;
-	}
+	least = peer_least(job->run, ROUNDS, &t);
 	peer_report(least * 1e9 / job->units, "ns", &t, found);
 	return 0;
 }

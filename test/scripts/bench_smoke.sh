@@ -73,6 +73,11 @@ smoke "$all" alloc 64 call 1
 smoke "$all" alloc 4 call-noscan 1
 smoke "$all" arrays 64
 smoke "$all" begin
+smoke rtheap byhand free
+smoke rtheap byhand malloc
+smoke rtheap byhand handle
+smoke rtheap byhand handles
+smoke rtheap byhand stack
 smoke "$all" drop contiguous 2
 smoke "$all" drop random 2
 smoke "$all" fade told 4 0
@@ -117,6 +122,11 @@ smoke "$all" mix 1
 smoke "$all" pauses 1
 smoke "$collectors" phases 1 2
 smoke "$all" prodcons
+smoke rtheap roots callback
+smoke rtheap roots range
+smoke rtheap roots none
+smoke rtheap roots one
+smoke rtheap roots static
 smoke "$all" scaling 16 2
 smoke "$all" shift 2
 smoke "$collectors" stack 1000
