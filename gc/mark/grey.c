@@ -44,7 +44,9 @@ static enum grey_result found_of(unsigned kind, unsigned class)
 		return GREY_LEAF;
 	if (layout_is_words(kind) || !sizeclass_is_aligned(class))
 		return GREY_NOTHING;
-	return kind == KIND_TYPED ? GREY_BITS : GREY_TRACED;
+	if (kind == KIND_TYPED)
+		return GREY_BITS;
+	return layouts[kind].how == RT_LAYOUT_TRACE ? GREY_CALLED : GREY_TRACED;
 }
 
 // set_found sets the entries of a kind, all of whose objects grey_settle must

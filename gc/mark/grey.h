@@ -52,6 +52,7 @@ enum grey_result {
 	GREY_SMALL,   // newly marked, some granules to be scanned
 	GREY_WIDE,    // newly marked, words to be scanned, any size
 	GREY_TRACED,  // newly marked, to be traced by its layout
+	GREY_CALLED,  // newly marked, to be traced by its kind's callback
 	GREY_BITS, // newly marked, the words to be scanned that its bits name
 	GREY_FLAGGED, // only in grey_found: grey_settle must look
 };
@@ -75,6 +76,19 @@ struct grey {
 	uint64_t size; // bytes to scan
 	unsigned kind; // if it is traced
 };
+
+// What a marker remembers of the last type that it met in objects of a kind and
+// size, if one word of a plain bitmap describes all their references (trace.c).
+struct grey_met {
+	RT_CACHE_ALIGNED uint64_t size; // of the objects; 0: none was met
+	uint64_t mask;	 // of the header word; 0: the kind has one type
+	uint64_t header; // what the objects have in these bits
+	uint32_t offset; // of the header word
+	uint32_t lo, hi; // offsets of an even number of references
+	uint64_t odd;	 // bits of the others
+};
+
+enum { GREY_MET = 4 }; // sizes of a kind that are remembered
 
 // Objects that a marker collects for the opener before it passes them on.
 enum { GREY_PASSED = 64 };
@@ -105,11 +119,12 @@ struct marker {
 	uint64_t past_end_objects;     // kept by a word equal to their end
 	uint64_t uncounted;	       // objects that another marker counted
 	uint64_t objects[GREY_COUNTS]; // marked, by grey_index
-	uint32_t counted;	       // kinds to clear in it; its thread
+	uint32_t counted;	       // kinds to clear in it and in met
 	struct grey_kept kept[GREY_KEPT];
 	uintptr_t tracing; // the object whose references are told; 0: roots
 	bool roots_again;  // root callbacks must be called again
 	uintptr_t copy[GREY_COPY]; // of static data
+	struct grey_met met[KIND_COUNT][GREY_MET];
 	uint32_t npassed;
 	struct grey passed[GREY_PASSED]; // objects that the opener will trace
 	struct work work;
@@ -243,7 +258,8 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *markword, uint64_t old,
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
 // What marking finds of all others, by grey_index: GREY_LEAF, GREY_TRACED,
-// GREY_BITS, GREY_FLAGGED, or GREY_NOTHING where grey_wide must look.
+// GREY_CALLED, GREY_BITS, GREY_FLAGGED, or GREY_NOTHING where grey_wide must
+// look.
 RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 
 // Bit k: kind k has RT_KIND_BASE.
@@ -276,10 +292,10 @@ RT_INLINE enum grey_result grey_count(struct marker *m, uintptr_t w,
 	found = (enum grey_result)grey_found[i];
 	if (found == GREY_LEAF)
 		return GREY_LEAF;
-	if (found == GREY_TRACED) {
+	if (found == GREY_TRACED || found == GREY_CALLED) {
 		o->size = sizeclass_table[pageword_class(pageword)].size;
 		o->kind = pageword_kind(pageword);
-		return GREY_TRACED;
+		return found;
 	}
 	if (found == GREY_BITS) {
 		o->size = sizeclass_table[pageword_class(pageword)].size;

@@ -102,22 +102,27 @@ RT_INLINE const rt_type *layout_type_numbered(const struct layout *l,
 	return __atomic_load_n(&l->types[value], __ATOMIC_ACQUIRE);
 }
 
+// layout_type_in returns the type that a header word leads to, or NULL.
+RT_INLINE const rt_type *layout_type_in(const struct layout *l, uint64_t word)
+{
+	uint64_t value = (word & l->header_mask) >> l->header_shift;
+
+	return l->how == RT_LAYOUT_HEADER ? layout_type_behind(l, value)
+					  : layout_type_numbered(l, value);
+}
+
 // layout_type returns the type of an object of size bytes.  Returns NULL if the
 // layout of the kind does not use types, or if the object has none yet.
 RT_INLINE const rt_type *layout_type(const struct layout *l, uintptr_t obj,
 				     size_t size)
 {
-	uint64_t value;
-
 	if (l->how == RT_LAYOUT_TYPE)
 		return l->type;
 	if ((l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX) ||
-	    size < sizeof value || l->header_offset > size - sizeof value)
+	    size < sizeof(uint64_t) ||
+	    l->header_offset > size - sizeof(uint64_t))
 		return NULL;
-	value = (poison_read(obj + l->header_offset) & l->header_mask) >>
-		l->header_shift;
-	return l->how == RT_LAYOUT_HEADER ? layout_type_behind(l, value)
-					  : layout_type_numbered(l, value);
+	return layout_type_in(l, poison_read(obj + l->header_offset));
 }
 
 // layout_header returns the value in the header word of an object of size

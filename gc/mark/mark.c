@@ -588,9 +588,11 @@ static void marker_clear(struct marker *m)
 	m->taken = m->cpu_before = 0;
 	m->npassed = 0;
 	m->roots_again = false;
-	for (uint32_t x = m->counted; x; x &= x - 1)
+	for (uint32_t x = m->counted; x; x &= x - 1) {
 		memset(&m->objects[kind_counts(bits_ctz(x))], 0,
 		       sizeof m->objects[0] << PAGEWORD_CLASS_BITS);
+		memset(m->met[bits_ctz(x)], 0, sizeof m->met[0]);
+	}
 	m->counted = 0;
 	memset(m->kept, 0, sizeof m->kept);
 }

@@ -704,39 +704,141 @@ static inline void push_brief(struct rt_tracer *t, uintptr_t obj, uint64_t bits)
 	t->top = (struct rt_trace_entry *)top;
 }
 
+// ---- types that were met before ----
+//
+// Looking a type up, and reading its bitmap, takes longer than pushing the
+// references of most objects.  Objects of one kind and size often have one
+// type.  So what a marker has to know of the last one is in its own record,
+// where it can be read before the object has arrived.
+
+static struct grey_met *met_of(struct marker *m, unsigned kind, uint64_t size)
+{
+	return &m->met[kind][size / RT_GRANULE % GREY_MET];
+}
+
+// met_again tells whether what is remembered holds for an object.
+RT_NO_SANITIZE
+static inline bool met_again(const struct grey_met *met, uintptr_t obj,
+			     uint64_t size)
+{
+	return met->size == size &&
+	       (poison_load(obj + met->offset) & met->mask) == met->header;
+}
+
+// push_met pushes the references of an object that was met again.  There must
+// be room for all.
+RT_NO_SANITIZE
+static inline void push_met(struct rt_tracer *t, const struct grey_met *met,
+			    uintptr_t obj)
+{
+	uintptr_t word = obj + met->lo, end = obj + met->hi;
+	uintptr_t base = (uintptr_t)t->base;
+	uint64_t used = t->used;
+	uintptr_t *top = &t->top->word;
+
+	for (uint64_t x = met->odd; x; x &= x - 1) {
+		uintptr_t w = poison_load(obj + bits_ctz(x) * sizeof w);
+
+		if ((uint64_t)(w - base) < used)
+			*top++ = w;
+	}
+	for (; word != end; word += 2 * sizeof(uintptr_t)) {
+		uintptr_t w = poison_load(word);
+
+		if ((uint64_t)(w - base) < used)
+			*top++ = w;
+		w = poison_load(word + sizeof w);
+		if ((uint64_t)(w - base) < used)
+			*top++ = w;
+	}
+	t->top = (struct rt_trace_entry *)top;
+}
+
+// remember_header remembers the header word of an object.  Returns false if it
+// does not lead to the type any more.
+static bool remember_header(struct grey_met *met, const struct layout *l,
+			    const rt_type *type, uintptr_t obj)
+{
+	uint64_t word;
+
+	if (l->how == RT_LAYOUT_TYPE)
+		return true;
+	word = poison_read(obj + l->header_offset);
+	met->offset = (uint32_t)l->header_offset;
+	met->mask = l->header_mask;
+	met->header = word & met->mask;
+	return layout_type_in(l, word) == type;
+}
+
+// remember remembers the type of an object, of which bits describe all
+// references.  An even number of them side by side, from the first on, is
+// pushed two at a time.
+static void remember(struct marker *m, unsigned kind, const rt_type *type,
+		     const struct grey *o, uint64_t bits)
+{
+	struct grey_met met = {.size = o->size, .odd = bits};
+
+	if (!remember_header(&met, &layouts[kind], type, o->base))
+		return;
+	if (bits != 0) {
+		unsigned first = bits_ctz(bits);
+		uint64_t others = ~(bits >> first);
+		unsigned row = others ? bits_ctz(others) & ~1u : 64;
+
+		met.lo = first * (uint32_t)sizeof(uintptr_t);
+		met.hi = met.lo + row * (uint32_t)sizeof(uintptr_t);
+		for (; row != 0; row--)
+			met.odd &= met.odd - 1;
+	}
+	*met_of(m, kind, o->size) = met;
+}
+
 // trace_type traces an object whose type is at hand.
-RT_INLINE void trace_type(struct marker *m, unsigned kind, const rt_type *type,
-			  uintptr_t obj, uint64_t size)
+static void trace_type(struct marker *m, unsigned kind, const rt_type *type,
+		       uintptr_t obj, uint64_t size)
 {
 	struct rt_tracer *t = &m->work.t;
 
 	if (type && is_brief(type, size) &&
 	    (size_t)((char *)t->limit - (char *)t->top) >= type->ptrdata) {
 		uint64_t past = 63 - (type->ptrdata - 1) / sizeof(uintptr_t);
+		uint64_t bits = *type->bitmap & ~UINT64_C(0) >> past;
 
-		push_brief(t, obj, *type->bitmap & ~UINT64_C(0) >> past);
+		push_brief(t, obj, bits);
+		remember(m, kind, type,
+			 &(struct grey){.base = obj, .size = size}, bits);
 		return;
 	}
 	trace_here(m, kind, obj, size);
 }
 
-// Most objects have a type with a few references, or a callback.
-void trace_object(struct marker *m, unsigned kind, uintptr_t obj, uint64_t size)
+// trace_unmet traces an object with a type that is not remembered, or without
+// one.
+static RT_NOINLINE void trace_unmet(struct marker *m, unsigned kind,
+				    uintptr_t obj, uint64_t size)
 {
 	const uint32_t calls = (uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE;
 	const struct layout *l = &layouts[kind];
 
-	if (RT_UNLIKELY(l->flags & calls)) {
+	if (RT_UNLIKELY(l->flags & calls))
 		trace_flagged(m, kind, obj, size);
-	} else if (l->how == RT_LAYOUT_TRACE) {
-		m->tracing = obj;
-		l->trace(&m->work.t, (void *)obj, base_align_down(size, 8),
-			 l->arg);
-	} else if (RT_UNLIKELY(poison_memcheck)) {
+	else if (RT_UNLIKELY(poison_memcheck) || l->how == RT_LAYOUT_TRACE)
 		trace_here(m, kind, obj, size);
-	} else {
+	else
 		trace_type(m, kind, layout_type(l, obj, size), obj, size);
-	}
+}
+
+// Most objects have a type with a few references.
+void trace_object(struct marker *m, unsigned kind, uintptr_t obj, uint64_t size)
+{
+	struct rt_tracer *t = &m->work.t;
+	const struct grey_met *met = met_of(m, kind, size);
+
+	if (met_again(met, obj, size) &&
+	    (size_t)((char *)t->limit - (char *)t->top) >= size)
+		push_met(t, met, obj);
+	else
+		trace_unmet(m, kind, obj, size);
 }
 
 void trace_found(struct marker *m, enum grey_result found, const struct grey *o)

@@ -103,6 +103,17 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
 void trace_object(struct marker *m, unsigned kind, uintptr_t obj,
 		  uint64_t size);
 
+// trace_call does so for an object of a kind with a callback and without flags,
+// size bytes of which are words.
+RT_INLINE void trace_call(struct marker *m, unsigned kind, uintptr_t obj,
+			  uint64_t size)
+{
+	const struct layout *l = &layouts[kind];
+
+	m->tracing = obj;
+	l->trace(&m->work.t, (void *)obj, size, l->arg);
+}
+
 // trace_row_bits returns the bits of the words of [lo, hi), at most 64.
 RT_INLINE uint64_t trace_row_bits(uintptr_t lo, uintptr_t hi)
 {
@@ -160,6 +171,8 @@ RT_INLINE void trace_grey(struct marker *m, enum grey_result found,
 		scan_wide(m, o->base, o->size);
 	else if (found == GREY_TRACED)
 		trace_object(m, o->kind, o->base, o->size);
+	else if (found == GREY_CALLED)
+		trace_call(m, o->kind, o->base, o->size);
 	else if (found == GREY_BITS)
 		trace_long_bits(m, o);
 }
