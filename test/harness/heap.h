@@ -30,6 +30,15 @@ static inline rt_config heap_config(int gc_percent)
 	return c;
 }
 
+// heap_config_checked makes every collection check its marks.
+static inline rt_config heap_config_checked(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.checkmark = 1;
+	return c;
+}
+
 // must requires that a call succeeds.
 #define must(call) ck_assert_int_eq((call), RT_OK)
 

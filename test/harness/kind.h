@@ -12,11 +12,13 @@ static inline int kind_make_of(const rt_kind_desc *d)
 	return kind;
 }
 
-// kind_make registers a kind and returns its number.  The arguments are fields
-// of its description, as in kind_make(.layout = RT_LAYOUT_WORDS).
-#define kind_make(...)                                                         \
-	kind_make_of(                                                          \
-	    &(rt_kind_desc){.struct_size = sizeof(rt_kind_desc), __VA_ARGS__})
+// kind_desc describes a kind.  The arguments are fields of the description, as
+// in kind_desc(.layout = RT_LAYOUT_WORDS).
+#define kind_desc(...)                                                         \
+	((rt_kind_desc){.struct_size = sizeof(rt_kind_desc), __VA_ARGS__})
+
+// kind_make registers such a kind and returns its number.
+#define kind_make(...) kind_make_of(&kind_desc(__VA_ARGS__))
 
 static inline void drop_nothing(void *obj, size_t size, void *arg)
 {

@@ -222,6 +222,18 @@ static void await_no_runner(void)
 		}
 }
 
+// ask_together ends n threads, which ask for memory before a collection begins.
+static void ask_together(unsigned n)
+{
+	must(rt_blocking_enter());
+	stw_acquire(NULL); // the collection does not begin before stw_release
+	atomic_u32_store_release(&stop, 1);
+	await_no_runner();
+	stw_release();
+	must(rt_blocking_leave());
+	end_threads(n);
+}
+
 // All of the heap is garbage, and each thread wants a part of it.  All threads
 // that find no memory get theirs from the same collection.
 TEST(threads_that_fail_together_share_a_collection)
@@ -235,13 +247,7 @@ TEST(threads_that_fail_together_share_a_collection)
 	for (unsigned i = 0; i < LIMIT / (1 << 20) - 1; i++)
 		ck_assert_ptr_nonnull(rt_alloc_noscan(1 << 20));
 	ck_assert_uint_eq(collections(), 0);
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	stw_acquire(NULL); // the collection does not begin before stw_release
-	atomic_u32_store_release(&stop, 1);
-	await_no_runner();
-	stw_release();
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	end_threads(N);
+	ask_together(N);
 	ck_assert_uint_eq(collections(), 1);
 }
 
@@ -328,13 +334,7 @@ TEST(threads_that_fail_together_share_stacks)
 		n++;
 	ck_assert_uint_eq(n, LIMIT / STACKALLOC_SPAN);
 	kept[n / 2] = NULL;
-	ck_assert_int_eq(rt_blocking_enter(), RT_OK);
-	stw_acquire(NULL); // the collection does not begin before stw_release
-	atomic_u32_store_release(&stop, 1);
-	await_no_runner();
-	stw_release();
-	ck_assert_int_eq(rt_blocking_leave(), RT_OK);
-	end_threads(N);
+	ask_together(N);
 	heap_live();
 }
 

@@ -16,17 +16,9 @@
 #include "test/harness/process.h"
 #include "test/harness/thread.h"
 
-static rt_config checked(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	return c;
-}
-
 static void begin(void)
 {
-	heap_start_exact(checked());
+	heap_start_exact(heap_config_checked());
 }
 
 GROUP(blocks, .setup = begin, .timeout = 60);

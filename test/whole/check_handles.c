@@ -21,10 +21,7 @@ static rt_handle *handle[MOST];
 
 static void begin(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	heap_start_exact(c);
+	heap_start_exact(heap_config_checked());
 }
 
 static rt_handle *made(void *obj)

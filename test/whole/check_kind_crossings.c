@@ -9,7 +9,7 @@
 #include "gc/mark/gain.h"
 #include "gc/mark/work.h"
 #include "test/harness/death.h"
-#include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/holder.h"
 
 static const rt_value_format nan_box =
@@ -26,9 +26,8 @@ enum mode { ALONE, NO_MEMORY, HELPERS, HELPERS_FEW_MEMORY, MODES };
 
 static void start(enum mode mode)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	c.gc_threads = mode >= HELPERS ? 3 : 0;
 	c.clobberfree = 1;
 	c.stack_format = &nan_box;
@@ -95,14 +94,11 @@ static void trace_node(rt_tracer *t, void *obj, size_t size, void *arg)
 
 static void make_nodes(uint32_t flags)
 {
-	rt_kind_desc d;
 	int kind;
 
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = trace_node;
-	d.flags = graph.flags = flags;
-	kind = add_kind(&d);
+	graph.flags = flags;
+	kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_node,
+			 .flags = flags);
 	for (unsigned i = 0; i < NODES; i++) {
 		uint64_t *p = rt_alloc_of(kind, NODE_WORDS * 8);
 
@@ -276,36 +272,23 @@ static unsigned by_kind(rt_kind_desc *d)
 
 static unsigned by_callback(void)
 {
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TRACE;
-	d.trace = tell_all;
-	return by_kind(&d);
+	return by_kind(
+	    &kind_desc(.layout = RT_LAYOUT_TRACE, .trace = tell_all));
 }
 
 static unsigned by_type(void)
 {
 	static const rt_type type = RT_TYPE_INIT(
 	    0, 0, NULL, 8, 8, bit_0, NULL, NULL, NULL, NULL, NULL, "row", 0);
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TYPE;
-	d.type = &type;
-	return by_kind(&d);
+	return by_kind(&kind_desc(.layout = RT_LAYOUT_TYPE, .type = &type));
 }
 
 static unsigned by_formatted_kind(void)
 {
-	rt_kind_desc d;
-
 	for (unsigned i = 0; i < NODES; i++)
 		values[i] = boxed(values[i]);
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.format = &nan_box;
-	return by_kind(&d);
+	return by_kind(
+	    &kind_desc(.layout = RT_LAYOUT_WORDS, .format = &nan_box));
 }
 
 static const struct way {
@@ -429,13 +412,10 @@ TEST(a_node_is_first_by_one_way_only, .n = MODES * FLAG_SETS)
 
 static uint64_t *new_base_object(size_t size)
 {
-	rt_kind_desc d;
 	uint64_t *p;
 
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_WORDS;
-	d.flags = RT_KIND_BASE;
-	p = rt_alloc_kind(add_kind(&d), size);
+	p = rt_alloc_kind(
+	    kind_make(.layout = RT_LAYOUT_WORDS, .flags = RT_KIND_BASE), size);
 	ck_assert_ptr_nonnull(p);
 	return p;
 }

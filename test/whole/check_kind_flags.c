@@ -25,9 +25,8 @@ enum mode {
 
 static rt_config config_of(enum mode mode)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	c.gc_threads = mode == HELPERS || mode == HELPERS_FEW_MEMORY ? 3 : 0;
 	c.guard_small = mode == GUARDS ? 2 : 0;
 	c.guard_large = mode == GUARDS;

@@ -17,17 +17,9 @@ static const rt_value_format nan_box =
     RT_FORMAT_NAN_BOX(UINT64_C(0xfff9) << 48, (UINT64_C(0xfffa) << 48) - 1);
 static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
 
-static rt_config checked(void)
-{
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	return c;
-}
-
 static void begin(void)
 {
-	heap_start_exact(checked());
+	heap_start_exact(heap_config_checked());
 }
 
 // A table of pointers that a callback tells.
@@ -506,7 +498,7 @@ GROUP(stress, .timeout = 60);
 // A list that only a callback knows, with a collection in every allocation.
 TEST(a_list_survives_a_collection_in_every_allocation)
 {
-	rt_config c = checked();
+	rt_config c = heap_config_checked();
 	uintptr_t *node;
 
 	c.gcstress = 1;

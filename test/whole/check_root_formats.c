@@ -31,10 +31,7 @@ static uint64_t words[WORDS + 2];
 
 static void begin(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	heap_start_exact(c);
+	heap_start_exact(heap_config_checked());
 }
 
 static void add(const rt_value_format *f, size_t n)

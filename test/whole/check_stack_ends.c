@@ -17,9 +17,8 @@ static uintptr_t *root; // one word
 
 static void begin(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	c.past_end = 1;
 	heap_start_exact(c);
 	root = heap_table(1, RT_ROOT_EXACT);

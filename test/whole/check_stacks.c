@@ -19,9 +19,8 @@ static const rt_value_format nan_box =
 
 static rt_config checked(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	c.past_end = 0;
 	return c;
 }

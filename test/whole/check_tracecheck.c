@@ -433,12 +433,7 @@ TEST(a_tag_decides)
 	static const rt_type type =
 	    RT_TYPE_INIT(32, 32, bits, 32, 32, bits, &pairs, NULL, NULL, NULL,
 			 NULL, "pairs", 0);
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TYPE;
-	d.type = &type;
-	root[0] = make(add_kind(d), 96);
+	root[0] = make(kind_make(.layout = RT_LAYOUT_TYPE, .type = &type), 96);
 	for (unsigned i = 0; i < 12; i += 2)
 		root[0][i] = leaf();
 	expect_no_lines();
@@ -454,16 +449,12 @@ TEST(a_header_may_be_forgotten)
 {
 	static const rt_type none = RT_TYPE_INIT(
 	    16, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, "none", 0);
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_HEADER;
-	d.header_mask = UINT64_C(0xffffffffffff);
-	d.type_offset = 8;
-	d.header_offset = 8;
 	root[1] = rt_alloc(16);
 	root[1][1] = (uintptr_t)&none;
-	root[0] = make(add_kind(d), 32);
+	root[0] = make(kind_make(.layout = RT_LAYOUT_HEADER,
+				 .header_mask = UINT64_C(0xffffffffffff),
+				 .type_offset = 8, .header_offset = 8),
+		       32);
 	root[0][1] = (uintptr_t)root[1] | UINT64_C(0xab) << 56;
 	ck_assert_uint_eq(report(), 1);
 	expect_in(said[0], "kind 3 none at ");
@@ -476,16 +467,12 @@ TEST(the_class_of_a_target_may_be_gone)
 {
 	static const rt_type none = RT_TYPE_INIT(
 	    16, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, "none", 0);
-	rt_kind_desc d;
 	uintptr_t *class;
 
-	rt_kind_desc_init(&d);
-	d.name = "classy";
-	d.layout = RT_LAYOUT_HEADER;
-	d.header_mask = UINT64_MAX;
-	d.type_offset = 8;
 	root[0] = make(add_kind(traced("k", trace_nothing)), 32);
-	root[1] = make(add_kind(d), 32);
+	root[1] = make(kind_make(.name = "classy", .layout = RT_LAYOUT_HEADER,
+				 .header_mask = UINT64_MAX, .type_offset = 8),
+		       32);
 	root[2] = class = rt_alloc(100000);
 	class[1] = (uintptr_t)&none;
 	root[1][0] = (uintptr_t) class;
@@ -676,12 +663,8 @@ TEST(elements_of_a_tail_count_as_one)
 	static const uint64_t bits[] = {1};
 	static const rt_type type = RT_TYPE_INIT(
 	    16, 0, NULL, 24, 8, bits, NULL, NULL, NULL, NULL, NULL, "row", 0);
-	rt_kind_desc d;
-
-	rt_kind_desc_init(&d);
-	d.layout = RT_LAYOUT_TYPE;
-	d.type = &type;
-	root[0] = make(add_kind(d), 16 + 100 * 24);
+	root[0] = make(kind_make(.layout = RT_LAYOUT_TYPE, .type = &type),
+		       16 + 100 * 24);
 	for (unsigned i = 10; i < 300; i++)
 		root[0][2 + i] = leaf();
 	ck_assert_uint_eq(report(), 2);

@@ -621,17 +621,15 @@ GROUP(model, .timeout = 120);
 
 TEST(only_what_bits_name_is_read, .n = 4)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	run_model(c, __func__);
 }
 
 TEST(so_it_is_without_memory_to_mark)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	work_limit(0);
 	run_model(c, __func__);
 }

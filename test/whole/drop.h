@@ -129,9 +129,8 @@ static inline void begin_drops(rt_config c)
 // begin_checked makes one whose collections are checked.
 static inline void begin_checked(void)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	c.clobberfree = 1;
 	begin_drops(c);
 }

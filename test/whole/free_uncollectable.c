@@ -71,10 +71,7 @@ TEST(many_uncollectable_objects)
 	enum { N = 20000 };
 	static void **p[N];
 	int n[2] = {0, 0};
-	rt_config c = heap_config(HEAP_QUIET);
-
-	c.checkmark = 1;
-	heap_start_exact(c);
+	heap_start_exact(heap_config_checked());
 	for (int i = 0; i < N; i++) {
 		p[i] = rt_alloc_uncollectable(RT_WORDS, 8192);
 		ck_assert_ptr_nonnull(p[i]);

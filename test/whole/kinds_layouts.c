@@ -339,9 +339,8 @@ GROUP(layouts, .timeout = 60);
 
 TEST(what_references_reach_lives, .n = SHAPES)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	run_shape(c, (unsigned)_i, RT_KIND_ANY);
 	run_shape(c, (unsigned)_i, RT_KIND_ANY_ALIGN8);
 }
@@ -349,9 +348,8 @@ TEST(what_references_reach_lives, .n = SHAPES)
 // Every object is noted and traced again, because no words can be kept.
 TEST(so_it_does_without_memory_to_mark, .n = SHAPES)
 {
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	work_limit(0);
 	run_shape(c, (unsigned)_i, RT_KIND_ANY);
 }
@@ -458,9 +456,8 @@ TEST(a_callback_is_called_for_what_lives, .n = 2)
 	static const size_t sizes[] = {8,     24,    100,   4096,
 				       32760, 32761, 40001, 300000};
 	rt_kind_desc d = words_kind(16);
-	rt_config c = heap_config(HEAP_QUIET);
+	rt_config c = heap_config_checked();
 
-	c.checkmark = 1;
 	c.guard_small = _i;
 
 	heap_start_exact(c);
