@@ -86,9 +86,7 @@ int rt_adjust_external(int64_t delta)
 
 	if (error)
 		return error;
-	gauge_adjust(&gauges.external, delta);
-	if (delta < 0)
-		pacer_external_fell(gauge_load(&gauges.external));
+	supply_adjust_external(rt_thread_tls->mc, delta);
 	return RT_OK;
 }
 

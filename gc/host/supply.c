@@ -292,6 +292,15 @@ void supply_collect_due(struct rt_proc *p, size_t more)
 		keep_limit(p, more);
 }
 
+void supply_adjust_external(struct rt_mcache *mc, int64_t delta)
+{
+	gauge_adjust(&gauges.external, delta);
+	if (delta < 0)
+		pacer_external_fell(gauge_load(&gauges.external));
+	else if (pacer_due(used()) && !door_nogc())
+		mcache_flush(mc, mc->thread.p);
+}
+
 // stress_due tells whether this allocation is one of those that collect.
 static bool stress_due(void)
 {

@@ -98,6 +98,11 @@ void supply_collect(struct rt_proc *p, enum ask_cause cause);
 void supply_collect_due(struct rt_proc *p, size_t more);
 void supply_collect_before_object(struct rt_proc *p, size_t n);
 
+// supply_adjust_external counts bytes that objects own outside the heap.  If
+// more of them make a collection due, the thread of mc, which must be the
+// caller, loses its runs.  So its next allocation collects, inline or not.
+void supply_adjust_external(struct rt_mcache *mc, int64_t delta);
+
 // supply_reset begins to count allocations for gcstress anew.
 void supply_reset(void);
 

@@ -108,8 +108,9 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes.
  *
- * Attached threads, even in a destructor.  Does not collect, block or poll; a
- * collection that becomes due comes with a later allocation.
+ * Attached threads, even in a destructor.  Does not collect, block or poll.  A
+ * collection that becomes due comes with the next allocation of this thread, or
+ * with one of another thread that leaves the inline path.
  */
 RT_API int rt_adjust_external(int64_t delta);
 

@@ -388,6 +388,12 @@ static uint64_t collections(void)
 	return heap_stats().num_gc;
 }
 
+// cycles is the same without a stop, so each thread keeps its runs.
+static uint64_t cycles(void)
+{
+	return heap_metric("/gc/cycles/total:gc-cycles");
+}
+
 // live makes n bytes live: one array and objects of 1 KiB.
 static void live(uint64_t n)
 {
@@ -754,6 +760,25 @@ TEST(freed_external_bytes_were_not_alive)
 	ck_assert_int_eq(rt_adjust_external(5 * (int64_t)MIB), RT_OK);
 	ck_assert_int_eq(rt_adjust_external(-4 * (int64_t)MIB), RT_OK);
 	ck_assert_uint_eq(heap_stats().next_gc, next - 180 * MIB);
+}
+
+// A thread that allocates inline does not wait for the end of its run.
+TEST(external_bytes_end_the_runs_of_their_thread)
+{
+	start(100, 0);
+	rt_gc();
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t before = cycles();
+
+		for (unsigned n = 0; n < 300; n++) // the last run is long
+			rt_alloc_noscan(16);
+		ck_assert_uint_eq(cycles(), before);
+		ck_assert_int_eq(rt_adjust_external(64 * (int64_t)MIB), RT_OK);
+		ck_assert_ptr_nonnull(rt_alloc_noscan(16));
+		ck_assert_uint_eq(cycles(), before + 1);
+		ck_assert_int_eq(rt_adjust_external(-64 * (int64_t)MIB), RT_OK);
+		rt_gc();
+	}
 }
 
 // ---- stacks of interpreters ----
