@@ -4,6 +4,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/persistent.h"
 #include "runtime/pages/hugepages.h"
@@ -23,8 +24,24 @@ struct workers workers;
 // well.
 static uint32_t most(void)
 {
-	return (uint32_t)base_min((size_t)settings.gc_threads,
-				  (size_t)settings.max_procs - 1);
+	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
+	size_t n = (size_t)settings.max_procs;
+
+	if (cpus != 0)
+		n = base_min(n, cpus);
+	return (uint32_t)base_min((size_t)settings.gc_threads, n - 1);
+}
+
+// read_limit reads the limit of processor time, once in the life of a heap.
+static void read_limit(void)
+{
+	struct cgroup c;
+
+	if (settings.cgroup == 0 || atomic_u32_load_relaxed(&workers.cpus) != 0)
+		return;
+	cgroup_self(&c);
+	atomic_u32_store_relaxed(
+	    &workers.cpus, (uint32_t)base_min(c.cpus, SETTINGS_MAX_PROCS));
 }
 
 // ---- a helper ----
@@ -166,6 +183,7 @@ static void make_missing(struct rt_proc *p)
 	// Pairs with the release below.
 	if (enough() || !atomic_u32_cas_acquire(&workers.making, 0, 1))
 		return;
+	read_limit();
 	make_records();
 	// A helper that attaches waits for the end of a stop, so a stop must
 	// not wait for this thread meanwhile.
@@ -203,6 +221,7 @@ void worker_fini(void)
 			oscall_thread_join(w->thread);
 	workers.all = NULL; // their memory ends with the heap
 	workers.records = 0;
+	atomic_u32_store_relaxed(&workers.cpus, 0);
 	atomic_u32_store_relaxed(&workers.running, 0);
 	crew_reset();
 }

@@ -28,6 +28,7 @@ struct workers {
 	atomic_u32 running; // number of helpers
 	struct worker *all;
 	uint32_t records; // records ever made
+	atomic_u32 cpus;  // of the limit of processor time; 0: not read yet
 };
 
 RT_GLOBAL struct workers workers;

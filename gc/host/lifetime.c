@@ -1,6 +1,7 @@
 // lifetime.c - makes and ends a heap, module by module.
 #include "gc/host/lifetime.h"
 
+#include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/os/persistent.h"
@@ -77,13 +78,26 @@ static void heap_fini(void)
 	state_reset();
 }
 
+// memory_limit returns the limit of the settings, or that of the control groups
+// if it is wanted and lower.
+static uint64_t memory_limit(void)
+{
+	uint64_t limit = (uint64_t)settings.memory_limit;
+	struct cgroup c;
+
+	if (settings.cgroup < 2)
+		return limit;
+	cgroup_self(&c);
+	return base_min(limit, c.memory);
+}
+
 static void begin_pacing(void)
 {
 	struct pacer_rule rule = {
 	    .percent = settings.gc_percent,
 	    .heap_min = settings.heap_min,
 	    .headroom = settings.heap_headroom,
-	    .limit = (uint64_t)settings.memory_limit,
+	    .limit = memory_limit(),
 	};
 	struct pacer_found nothing = {.memory.mapped =
 					  gauge_load(&gauges.mapped_ready)};

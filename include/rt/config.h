@@ -95,7 +95,7 @@ typedef struct rt_config {
 	 * Processors that the host means to use, 1 to 4096.  It bounds the
 	 * helper threads, and multiplies wall time in CPU statistics.  Default
 	 * 0: the number in the affinity mask at rt_init, which does not show a
-	 * limit on processor time, such as a container's.
+	 * limit on processor time, such as a container's; see cgroup.
 	 */
 	int max_procs;
 
@@ -286,7 +286,21 @@ typedef struct rt_config {
 	 */
 	uint8_t gc_cpu_limit;
 
-	uint8_t spare[6]; /* 0 */
+	/*
+	 * What the limits of the process's control groups (cgroups) mean, as
+	 * those of a container; the least of all levels counts.
+	 *
+	 * 1: the limit of processor time, rounded up, bounds the helper threads
+	 * as max_procs does.  It is read when the first of them is made.
+	 * 2: rt_init also reads the memory limit.  90 percent of it are a
+	 * memory_limit, if that is not lower.  0: nothing is read.  Default 1.
+	 *
+	 * Read are cpu.max, memory.max and memory.high of version 2, and the
+	 * processor time of version 1, in /sys/fs/cgroup.
+	 */
+	uint8_t cgroup;
+
+	uint8_t spare[5]; /* 0 */
 } rt_config;
 
 /*
@@ -311,7 +325,7 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *   RTDEBUG     name=value,name=value...                the field of the name
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
- * max_procs heap_min heap_headroom max_heap gc_cpu_limit stop_grace_us
+ * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup stop_grace_us
  * stop_signal, and for
  * finding errors checkmark clobberfree gcstress poison guard_large guard_small
  * tracecheck.  Values have the ranges of rt_config.  A size is a decimal number

@@ -129,6 +129,10 @@ uint64_t oscall_address_limit(void);
 // process may have, 0 if refused.
 uint64_t oscall_max_mappings(void);
 
+// oscall_read_file reads up to n bytes of a file.  Returns how many it has read,
+// 0 if refused.
+size_t oscall_read_file(const char *name, char *text, size_t n);
+
 // oscall_page_size returns the physical page size in bytes, 0 if refused.
 size_t oscall_page_size(void);
 

@@ -26,6 +26,7 @@ static const rt_config defaults = {
     .huge_pages = 1,
     .populate = 1,
     .gc_cpu_limit = 50,
+    .cgroup = 1,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
@@ -91,6 +92,7 @@ static const struct field fields[] = {
     FIELD(guard_small, FIELD_U16, true, 0, UINT16_MAX),
     FIELD(tracecheck, FIELD_U8, true, 0, 1),
     FIELD(gc_cpu_limit, FIELD_U8, true, 1, 100),
+    FIELD(cgroup, FIELD_U8, true, 0, 2),
 };
 
 static size_t field_width(const struct field *f)

@@ -27,6 +27,7 @@ static inline rt_config heap_config(int gc_percent)
 	rt_config_init(&c);
 	c.gc_percent = gc_percent;
 	c.double_check = RT_CHECK_FATAL;
+	c.cgroup = 0; // the same in each container
 	return c;
 }
 

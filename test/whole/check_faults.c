@@ -161,6 +161,7 @@ unsigned begin(void)
 	c.double_check = RT_CHECK_REPORT;
 	c.max_procs = processors;
 	c.no_attach = 1;
+	c.cgroup = 2; // rt_init reads both limits
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
 	if (!have_heap)

@@ -1,0 +1,246 @@
+// The limits of control groups, from a tree of files.
+#include "runtime/os/cgroup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gc/cycle/worker.h"
+#include "runtime/world/proc.h"
+#include "test/harness/heap.h"
+
+static char root[] = "/tmp/check_cgroup.XXXXXX";
+static char membership[64];
+
+static void put(const char *name, const char *text)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
+		*p = 0;
+		mkdir(path, 0700);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void begin(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(root));
+	snprintf(membership, sizeof membership, "%s/self", root);
+}
+
+static void end(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf %s", root);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static struct cgroup limits(void)
+{
+	struct cgroup c;
+
+	errno = 4711;
+	cgroup_read(membership, root, &c);
+	ck_assert_int_eq(errno, 4711);
+	return c;
+}
+
+GROUP(files, .setup = begin, .teardown = end);
+
+TEST(no_files_are_no_limits)
+{
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+	ck_assert_uint_eq(limits().memory, CGROUP_NO_LIMIT);
+	put("self", "0::/a/b\n");
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+	ck_assert_uint_eq(limits().memory, CGROUP_NO_LIMIT);
+}
+
+// The least of all levels counts, rounded up.
+TEST(levels_of_version_2)
+{
+	put("self", "0::/a/b/c\n");
+	put("a/b/c/cpu.max", "max 100000\n");
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+	put("a/b/c/cpu.max", "400000 100000\n");
+	ck_assert_uint_eq(limits().cpus, 4);
+	put("a/cpu.max", "150000 100000\n");
+	ck_assert_uint_eq(limits().cpus, 2);
+	put("cpu.max", "1000 100000\n");
+	ck_assert_uint_eq(limits().cpus, 1);
+	put("a/b/memory.max", "1000\n");
+	ck_assert_uint_eq(limits().memory, 900);
+	put("a/b/c/memory.high", "500\n");
+	ck_assert_uint_eq(limits().memory, 450);
+	put("memory.max", "max\n");
+	ck_assert_uint_eq(limits().memory, 450);
+}
+
+TEST(processor_time_of_version_1)
+{
+	put("self", "5:memory:/m\n4:cpuacct,cpu:/a/b\n3:cpuset:/s\n");
+	put("cpu/a/b/cpu.cfs_quota_us", "-1\n");
+	put("cpu/a/b/cpu.cfs_period_us", "100000\n");
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+	put("cpu/a/cpu.cfs_quota_us", "250000\n");
+	put("cpu/a/cpu.cfs_period_us", "50000\n");
+	ck_assert_uint_eq(limits().cpus, 5);
+	put("cpu/a/b/cpu.cfs_quota_us", "100001\n");
+	ck_assert_uint_eq(limits().cpus, 2);
+	put("cpuset/s/cpu.cfs_quota_us", "1\n");
+	ck_assert_uint_eq(limits().cpus, 2);
+}
+
+// ---- what makes no sense ----
+
+static const char *const texts[] = {
+    "",
+    "\n",
+    "400000 100000", // cut off
+    "400000\n",
+    "400000 \n",
+    " 100000\n",
+    "0 100000\n",
+    "-1 100000\n",
+    "400000 0\n",
+    "400000 -5\n",
+    "max max\n",
+    "4x0000 100000\n",
+    "400000 100000 7\n",
+    "99999999999999999999 100000\n",
+    "00000000000000000000000000000000000000000000000000000000000400000 1\n",
+};
+
+TEST(a_limit_that_makes_no_sense_is_none, .n = RT_ARRAY_LEN(texts))
+{
+	put("self", "0::/\n");
+	put("cpu.max", texts[_i]);
+	put("memory.max", texts[_i]);
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+	ck_assert_uint_eq(limits().memory, _i == 3 ? 360000 : CGROUP_NO_LIMIT);
+}
+
+static const char *const groups[] = {
+    "",
+    "\n",
+    "0::/", // cut off
+    "0::\n",
+    "0:/\n",
+    "::relative\n",
+    "0::/../a\n", // outside
+    "0::/a/../..\n",
+    "4:cpuset:/\n",
+    "no colon\n",
+};
+
+TEST(a_group_that_makes_no_sense_has_no_limit, .n = RT_ARRAY_LEN(groups))
+{
+	put("cpu.max", "400000 100000\n");
+	put("a/cpu.max", "400000 100000\n");
+	put("self", groups[_i]);
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+}
+
+TEST(other_lines_do_not_matter)
+{
+	put("cpu.max", "400000 100000\n");
+	put("self", "garbage\n0::/\n7:cpu:no\n");
+	ck_assert_uint_eq(limits().cpus, 4);
+}
+
+// A name of any length, a link to itself, a directory instead of a file.
+TEST(files_of_any_kind_are_survived)
+{
+	static char text[6000];
+	char path[128];
+
+	put("cpu.max", "400000 100000\n");
+	memset(text, 'x', sizeof text - 1);
+	memcpy(text, "0::/", 4);
+	text[2000] = '\n';
+	put("self", text);
+	ck_assert_uint_eq(limits().cpus, CGROUP_NO_LIMIT);
+	text[900] = '\n'; // the directory fits, the files of it do not exist
+	put("self", text);
+	ck_assert_uint_eq(limits().cpus, 4);
+	put("self", "0::/loop/b\n");
+	snprintf(path, sizeof path, "%s/loop", root);
+	ck_assert_int_eq(symlink("loop", path), 0);
+	ck_assert_uint_eq(limits().cpus, 4);
+	snprintf(path, sizeof path, "%s/memory.max", root);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_uint_eq(limits().memory, CGROUP_NO_LIMIT);
+	put("self", "0::////\n");
+	ck_assert_uint_eq(limits().cpus, 4);
+}
+
+// ---- what a heap does with them ----
+
+static void start(uint8_t cgroup)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.cgroup = cgroup;
+	c.max_procs = 4;
+	heap_start(c);
+}
+
+static uint32_t helpers(void)
+{
+	worker_provide(proc_self(), true);
+	return atomic_u32_load_relaxed(&workers.running);
+}
+
+GROUP(heap);
+
+TEST(limit_of_processors_bounds_the_helpers)
+{
+	start(1);
+	atomic_u32_store_relaxed(&workers.cpus, 3); // as if it had been read
+	ck_assert_uint_eq(helpers(), 2);
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	start(1);
+	atomic_u32_store_relaxed(&workers.cpus, 1);
+	ck_assert_uint_eq(helpers(), 0);
+}
+
+TEST(limit_is_read_when_helpers_are_made)
+{
+	struct cgroup c;
+
+	cgroup_self(&c);
+	ck_assert_uint_ge(c.cpus, 1);
+	start(1);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.cpus), 0);
+	ck_assert_uint_eq(helpers(), base_min(c.cpus, 4) - 1);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.cpus),
+			  base_min(c.cpus, 4096));
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	start(0);
+	ck_assert_uint_eq(helpers(), 3);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.cpus), 0);
+}
+
+TEST(memory_limit_is_that_of_the_groups_on_request)
+{
+	struct cgroup c;
+
+	cgroup_self(&c);
+	start(2);
+	ck_assert_uint_eq(heap_metric("/gc/gomemlimit:bytes"),
+			  base_min(c.memory, INT64_MAX));
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	start(1);
+	ck_assert_uint_eq(heap_metric("/gc/gomemlimit:bytes"), INT64_MAX);
+}
