@@ -1,8 +1,8 @@
 // limits.c - a heap of 64 MiB that runs out of memory, and destructors that
 // find some.
 //
-// Each object owns a file of an editor.  What died stays until its destructor
-// has run, so a host that runs none has nothing left.
+// Each object owns a file of an editor.  An object that died stays until its
+// destructor has run.  So a host that runs no destructors runs out of memory.
 #include <rt/rt.h>
 
 #include <err.h>

@@ -44,7 +44,7 @@ static int add(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// fill fills the array, as far as it goes, and counts what belongs into it.
+// fill fills the array, as far as it goes, and counts what belongs in it.
 // Returns false if there is no such kind: another thread may have ended it
 // before the stop.  A callback must return; if it is left by unwinding all the
 // same, the world starts again.
