@@ -41,7 +41,7 @@ heapScan prepareForSweep procresize spanSet" | tr '\n' ' ')
 # The files of the tree, without those that were built in it.
 find runtime gc include test bench examples tools doc m4 .ci \
 	\( -name '.libs' -o -name '.deps' -o -name '*.build' -o \
-	-name '*.unpacked' \) -prune -o -print >"$dir/tree"
+	-name '*.unpacked' -o -path 'examples/ports/*/build' \) -prune -o -print >"$dir/tree"
 ls -d Makefile.am NEWS README.md HACKING.md SECURITY.md COPYING bootstrap \
 	configure.ac rtheap.pc.in .clang-format >>"$dir/tree"
 
