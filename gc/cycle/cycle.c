@@ -128,7 +128,18 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	mutex_unlock(&mheap.lock);
-	if (hugepages_choose(&mheap.pages) && crew_size() != 0)
+}
+
+// choose_huge_pages calls helpers if huge pages are wanted.  It must come after
+// the work buffers were freed, whose pages would count as full of live objects.
+static void choose_huge_pages(void)
+{
+	bool wanted;
+
+	mutex_lock(&mheap.lock);
+	wanted = hugepages_choose(&mheap.pages);
+	mutex_unlock(&mheap.lock);
+	if (wanted && crew_size() != 0)
 		crew_call(CREW_ADVISE);
 }
 
@@ -163,6 +174,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
+	choose_huge_pages();
 	stw_release();
 	ask_done(asked);
 	return want_helpers;

@@ -71,7 +71,7 @@ bool hugepages_reserve(uint32_t nchunks);
 
 // hugepages_choose changes the units that are full of live spans to WANTED,
 // after a collection has swept.  It tells whether any unit is WANTED.  The
-// world must be stopped.
+// caller must hold the lock of the heap, which protects *pa.
 bool hugepages_choose(const struct pagealloc *pa);
 
 // hugepages_provide makes the next WANTED unit HUGE.  With collapse it waits

@@ -100,7 +100,8 @@ SHADOW_OPS(X)
 // clang-format on
 
 // The heap's handlers.  shadow_on_fatal keeps what the heap says, and
-// shadow_on_warning accepts no warning but one of destructors.
+// shadow_on_warning accepts no warning but those of destructors and of the
+// memory limit.
 void shadow_on_fatal(const char *text, void *arg);
 void shadow_on_warning(const char *text, void *arg);
 
