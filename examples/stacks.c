@@ -17,8 +17,7 @@ struct task {
 };
 
 static ucontext_t outside;
-static struct task maker, user;
-static struct task *now = &maker;
+static struct task maker, user, *now = &maker;
 static char *word; // from one to the other
 static int used;
 
@@ -70,7 +69,8 @@ static void make(void)
 static void prepare(struct task *t, void (*fn)(void))
 {
 	t->lo = (char *)calloc(1, STACK);
-	must(t->lo && getcontext(&t->context) == 0 ? RT_OK : RT_ENOMEM);
+	must(t->lo ? RT_OK : RT_ENOMEM);
+	getcontext(&t->context);
 	t->context.uc_stack.ss_sp = t->lo;
 	t->context.uc_stack.ss_size = STACK;
 	t->context.uc_link = &outside;
