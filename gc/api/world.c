@@ -29,7 +29,7 @@ int rt_start_the_world(rt_stop_times *times)
 
 	if (!door_ready())
 		return RT_ESTATE;
-	if (!door_stopper() || visit_walking())
+	if (!door_stopper() || door_collecting() || visit_walking())
 		return RT_EPERM;
 	mcache_enable_runs(rt_thread_tls->mc);
 	visit_end(&t);

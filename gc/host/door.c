@@ -19,5 +19,7 @@ int door_attached(bool stopper)
 
 int door_blocking(bool stopper)
 {
-	return door_nogc() ? RT_ESTATE : door_attached(stopper);
+	if (door_nogc())
+		return RT_ESTATE;
+	return door_collecting() ? RT_EBUSY : door_attached(stopper);
 }

@@ -9,7 +9,7 @@
 
 #include <rt/version.h>
 
-#include "runtime/world/proc.h"
+#include "runtime/world/stw.h"
 
 // No check: it is one flag.
 struct door {
@@ -35,7 +35,8 @@ RT_INLINE int door_any(void)
 // RT_ESTATE, RT_EPERM or RT_EBUSY.
 int door_attached(bool stopper);
 
-// door_blocking answers for such a function that blocks or polls.  In a no-GC
+// door_blocking answers for such a function that blocks or polls, or looks at
+// the whole heap, which callbacks of a collection must not do.  In a no-GC
 // stretch it returns RT_ESTATE.
 int door_blocking(bool stopper);
 
@@ -62,6 +63,13 @@ RT_INLINE bool door_stopper(void)
 	const struct rt_proc *p = proc_self();
 
 	return p && p->stopper;
+}
+
+// door_collecting tells whether the calling thread collects: it is inside a
+// root, trace or describe callback.
+RT_INLINE bool door_collecting(void)
+{
+	return door_stopper() && stw_reason() == RT_STOP_GC_MARK_TERM;
 }
 
 // door_may_go_on tells whether t, one of whose handlers has just run, may still

@@ -68,8 +68,9 @@ RT_API int rt_stop_the_world(int reason);
  * rt_start_the_world ends the stop that the calling thread made and fills
  * *times, unless it is null.
  *
- * Returns 0, or RT_EPERM (the caller did not stop the world, or is inside
- * rt_heap_walk), RT_ESTATE (no heap); then *times is untouched.
+ * Returns 0, or RT_EPERM (the caller did not stop the world itself, or is
+ * inside rt_heap_walk or a callback of a collection), RT_ESTATE (no heap); then
+ * *times is untouched.
  *
  * Attached threads, in their own stop.  Does not block or collect.
  */
@@ -109,8 +110,8 @@ typedef int rt_walk_fn(void *obj, size_t size, int kind, void *arg);
  * collector looks keeps the object alive.
  *
  * Returns 0, even if fn ended the walk, or RT_EINVAL (fn is null), RT_EPERM
- * (not attached), RT_ESTATE (inside a blocking region or a no-GC stretch; no
- * heap).
+ * (not attached), RT_EBUSY (inside a callback of a collection), RT_ESTATE
+ * (inside a blocking region or a no-GC stretch; no heap).
  *
  * Attached threads.  Allowed in the caller's own stop; otherwise it makes a
  * stop, for which it blocks.  Does not collect.  Time grows with the heap.
@@ -158,8 +159,8 @@ struct rt_verify {
  * has written outside its objects, or a bug of the library.
  *
  * Returns 0, whether or not out->errors is 0, or RT_EINVAL (out is null),
- * RT_EPERM (not attached), RT_ESTATE (inside a blocking region or a no-GC
- * stretch; no heap).
+ * RT_EPERM (not attached), RT_EBUSY (inside a callback of a collection),
+ * RT_ESTATE (inside a blocking region or a no-GC stretch; no heap).
  *
  * Attached threads.  Allowed in the caller's own stop; otherwise it makes a
  * stop, for which it blocks.  Does not collect.  Time grows with the heap.

@@ -10,6 +10,7 @@
 #include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/process.h"
 #include "test/harness/thread.h"
 
@@ -20,6 +21,47 @@ static const rt_value_format pair = RT_FORMAT_PAIR(0x40, 0x40);
 static void begin(void)
 {
 	heap_start_exact(heap_config_checked());
+}
+
+// What functions answer in a callback that must not call them.
+static struct {
+	int start, stop, gc, walk, verify, read, detach, run;
+	void *alloc;
+} answers;
+
+static int walk_nothing(void *obj, size_t size, int kind, void *arg)
+{
+	(void)obj, (void)size, (void)kind, (void)arg;
+	return 0;
+}
+
+static void call_all(void)
+{
+	static rt_memstats m;
+	struct rt_verify v;
+
+	answers.start = rt_start_the_world(NULL);
+	answers.stop = rt_stop_the_world(RT_STOP_HOST);
+	answers.gc = rt_gc();
+	answers.walk = rt_heap_walk(walk_nothing, NULL);
+	answers.verify = rt_heap_verify(&v);
+	answers.read = rt_read_memstats(&m);
+	answers.detach = rt_thread_detach();
+	answers.run = (int)rt_run_finalizers(0);
+	answers.alloc = rt_alloc(16);
+	rt_safepoint();
+}
+
+static void call_all_as_root(rt_tracer *t, void *arg)
+{
+	(void)t, (void)arg;
+	call_all();
+}
+
+static void call_all_as_trace(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)t, (void)obj, (void)size, (void)arg;
+	call_all();
 }
 
 // A table of pointers that a callback tells.
@@ -155,6 +197,39 @@ static void *collect_here(void *arg)
 	ck_assert(pthread_equal(called_on, pthread_self()));
 	ck_assert_int_eq(rt_thread_detach(), RT_OK);
 	return arg;
+}
+
+// The world stays stopped, and nothing else happens.  A kind with
+// RT_KIND_SERIAL has its callback on the collecting thread, too.
+TEST(a_callback_gets_errors_from_the_rest, .n = 2)
+{
+	static void *object;
+
+	memset(&answers, 1, sizeof answers);
+	if (_i == 0) {
+		ck_assert_int_eq(rt_roots_add_fn(call_all_as_root, NULL, NULL),
+				 RT_OK);
+	} else {
+		int kind = kind_make(.layout = RT_LAYOUT_TRACE,
+				     .flags = RT_KIND_SERIAL,
+				     .trace = call_all_as_trace);
+
+		ck_assert_int_eq(
+		    rt_roots_add(&object, &object + 1, RT_ROOT_EXACT), RT_OK);
+		object = rt_alloc_of(kind, 32);
+	}
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	ck_assert_int_eq(rt_world_stopped(), 0);
+	ck_assert_int_eq(answers.start, RT_EPERM);
+	ck_assert_int_eq(answers.stop, RT_EBUSY);
+	ck_assert_int_eq(answers.gc, RT_EBUSY);
+	ck_assert_int_eq(answers.walk, RT_EBUSY);
+	ck_assert_int_eq(answers.verify, RT_EBUSY);
+	ck_assert_int_eq(answers.read, RT_EBUSY);
+	ck_assert_int_eq(answers.detach, RT_EBUSY);
+	ck_assert_int_eq(answers.run, 0);
+	ck_assert_ptr_null(answers.alloc);
+	heap_healthy();
 }
 
 TEST(it_is_called_on_the_collecting_thread)
