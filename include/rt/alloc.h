@@ -232,10 +232,10 @@ rt_alloc_of_(rt_thread *t, int kind, size_t n)
  * host's handler (rt_set_oom_handler).  The collection begins after the
  * request, and what it frees is offered to this request before other threads.
  * Returns NULL without a call of the handler if n is more than the heap's
- * address space (rt_config.max_heap).  So it does if there is no heap, or if
- * the thread is not attached, inside a blocking region or in its own stop.  In
- * a no-GC stretch (rt_nogc_enter) it neither collects nor polls, and returns
- * NULL without a call of the handler where it would have to.
+ * address space (rt_config.max_heap), if there is no heap, or if the thread is
+ * not attached, inside a blocking region or in its own stop.  In a no-GC
+ * stretch (rt_nogc_enter) it neither collects nor polls; if there is no memory
+ * without a collection, it returns NULL without a call of the handler.
  *
  * Otherwise, for n = 0, returns the address of one byte outside the heap.  It
  * is always the same, and is neither counted nor freed.
@@ -276,10 +276,10 @@ RT_API void *rt_alloc_noscan_uninit(size_t n);
 RT_API void *rt_alloc_kind(int kind, size_t n);
 
 /*
- * rt_alloc_of is rt_alloc_kind, inline for registered kinds: one instruction
- * more than rt_alloc if the kind is a constant
- * (rt_kind_desc.number), some more if it is not.  rt_alloc_kind_in is the same
- * for a thread that has its own handle at hand, as rt_alloc_in is rt_alloc.
+ * rt_alloc_of is rt_alloc_kind, inline for registered kinds.  It takes one
+ * instruction more than rt_alloc if the kind is a constant
+ * (rt_kind_desc.number), and some more if it is not.  rt_alloc_kind_in is to
+ * rt_alloc_of what rt_alloc_in is to rt_alloc.
  */
 RT_API void *rt_alloc_of(int kind, size_t n);
 RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
@@ -291,7 +291,8 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
  *
  * count is the number of elements of the tail.  If the type has no tail, the
  * object is an array of count elements of the whole type: 1 for a single
- * object.  The object has the bytes that these need, and may be of no bytes.
+ * object.  The object has the bytes that these need.  If they need none, the
+ * result is that for n = 0.
  * With type->align 8, an object of 17 to 24 bytes takes 24 bytes and is aligned
  * to 8.
  *
@@ -342,9 +343,9 @@ RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
 
 /*
  * rt_memdup allocates a copy of the n bytes at p, of kind RT_NOSCAN.  rt_strdup
- * copies a string with its end.  What is copied may be in the heap or outside.
- * Both return NULL where rt_alloc_noscan does, and if p or s is null; with n 0
- * p may be null.
+ * copies a string and its null byte.  What is copied may be in the heap or
+ * outside.  Both return NULL where rt_alloc_noscan does, and if p or s is null;
+ * with n 0 p may be null.
  */
 RT_API void *rt_memdup(const void *p, size_t n);
 RT_API char *rt_strdup(const char *s);
@@ -447,9 +448,9 @@ static inline void rt_keep_alive(const void *p)
  * Returns NULL if there is no memory even after a collection and a call of the
  * host's handler (rt_set_oom_handler).  Returns NULL without a call of the
  * handler if n is not such a number, or is more than the heap's address space
- * (rt_config.max_heap).  So it does if there is no heap, or if the thread is
- * not attached, inside a blocking region or in its own stop.  In a no-GC
- * stretch it behaves as the functions that allocate objects.
+ * (rt_config.max_heap), if there is no heap, or if the thread is not attached,
+ * inside a blocking region or in its own stop.  In a no-GC stretch it behaves
+ * as the functions that allocate objects.
  *
  * Attached threads, outside a blocking region.  Collects, blocks and polls.
  */

@@ -59,16 +59,18 @@ typedef struct rt_config {
 	 * Room that a small heap gets beyond gc_percent.  The goal is live +
 	 * max((live + roots) * gc_percent / 100, min(heap_headroom, 8 * live +
 	 * 4 MiB)), and at least heap_min * gc_percent / 100.  live is what the
-	 * last collection found alive; roots are the bytes of threads' stacks,
-	 * registered ranges and handles that it scanned.  It makes small
-	 * programs collect several times less often.
+	 * last collection found alive, plus the sum of rt_adjust_external.
+	 * roots are the bytes of threads' stacks, registered ranges and handles
+	 * that it scanned.  A memory limit may lower the goal.  The room makes
+	 * small programs collect several times less often.
 	 *
-	 * When less lives than before, the goal falls in steps, because the
-	 * memory is there.  Each collection that the host did not request
-	 * lowers it by at least an eighth of its distance to the formula.
-	 * After that it is at most live + the free pages that are not
-	 * released.  rt_gc, rt_free_os_memory and rt_set_gc_percent set it to
-	 * the formula at once.
+	 * When less is alive than before, the goal falls in steps, because the
+	 * heap still has the memory.  Each collection that the host did not
+	 * request lowers it by at least an eighth of its distance to the
+	 * formula.  After that it is at most live + the free pages that are not
+	 * released.  rt_gc, rt_free_os_memory, rt_set_gc_percent,
+	 * rt_set_heap_min and rt_set_memory_limit set it to the formula at
+	 * once.
 	 *
 	 * At most 2^40; 0 gives Go's rule, the formula without steps and room.
 	 * Default 20 MiB.
@@ -77,8 +79,9 @@ typedef struct rt_config {
 
 	/*
 	 * Soft limit of all memory that the library has mapped and not released
-	 * (sys - heap_released of rt_memstats).  0 to INT64_MAX; default
-	 * INT64_MAX: none.  rt_set_memory_limit says what it does.
+	 * (sys - heap_released of rt_memstats).  0 to INT64_MAX; 0 is a limit,
+	 * too.  Default INT64_MAX: none.  rt_set_memory_limit says what it
+	 * does.
 	 */
 	int64_t memory_limit;
 
@@ -86,8 +89,8 @@ typedef struct rt_config {
 	 * How much may be allocated before the next collection, in percent of
 	 * what the last one found alive and of the roots that it scanned
 	 * (heap_headroom has the formula).  Below 0, only rt_gc,
-	 * rt_free_os_memory, gcstress and an allocation that finds no memory
-	 * collect.  Default 100.
+	 * rt_free_os_memory, gcstress, memory_limit and an allocation that
+	 * finds no memory collect.  Default 100.
 	 */
 	int gc_percent;
 
@@ -100,10 +103,11 @@ typedef struct rt_config {
 	int max_procs;
 
 	/*
-	 * The most helper threads that the library may make, up to 4096, and up
-	 * to max_procs - 1.  They mark and sweep beside the thread that
-	 * collects, and sleep otherwise.  After the first collection that had
-	 * use for them, the thread that ran it makes them.  They inherit its
+	 * The most helper threads that the library may make, -1 to 4096.  It
+	 * never makes more than max_procs - 1, nor more than cgroup allows.
+	 * They mark and sweep beside the thread that collects, and sleep
+	 * otherwise.  After the first collection that had use for them, the
+	 * thread that ran it makes them.  They inherit its
 	 * processors (affinity) and priority.  They block all signals except
 	 * those that report a fault of the thread itself (SIGSEGV, SIGBUS,
 	 * SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.
@@ -166,8 +170,8 @@ typedef struct rt_config {
 	uint8_t populate;
 
 	/*
-	 * The following fields help to find errors.  Each costs nothing while
-	 * it is 0, the default.
+	 * The fields from checkmark to guard_small, and tracecheck, help to
+	 * find errors.  Each costs nothing while it is 0, the default.
 	 *
 	 * checkmark 1: after each marking one thread looks at every root and
 	 * every marked object.  If a word there leads to an unmarked object,
@@ -280,23 +284,29 @@ typedef struct rt_config {
 	uint8_t tracecheck;
 
 	/*
-	 * The part of the process's CPU time, in percent, that collections may
-	 * take for the memory limit, over a few seconds: 1 to 100.  With 100 it
-	 * is not bounded.  Default 50.
+	 * The most CPU time that collections for the memory limit may take, in
+	 * percent of the process's, over a few seconds: 1 to 100.  Beyond that
+	 * the limit causes no collection, and the heap may pass it.  100: no
+	 * bound.  Default 50.
 	 */
 	uint8_t gc_cpu_limit;
 
 	/*
-	 * What the limits of the process's control groups (cgroups) mean, as
-	 * those of a container; the least of all levels counts.
+	 * Which limits of the process's control groups (cgroups), such as those
+	 * of a container, the heap obeys.  If groups are nested, the lowest
+	 * limit counts.
 	 *
-	 * 1: the limit of processor time, rounded up, bounds the helper threads
-	 * as max_procs does.  It is read when the first of them is made.
-	 * 2: rt_init also reads the memory limit.  90 percent of it are a
-	 * memory_limit, if that is not lower.  0: nothing is read.  Default 1.
+	 * 0: none; no file is read.
+	 * 1: the limit of processor time, in processors and rounded up, bounds
+	 * the helper threads as max_procs does.  It is read when the first of
+	 * them is made.  rt_config.max_procs does not change.
+	 * 2: as 1, and rt_init reads the memory limit: the heap's memory limit
+	 * is memory_limit, or 90 percent of the group's if that is less.  Later
+	 * changes of the group's limit have no effect.
+	 * Default 1.  A limit that cannot be read counts as none.
 	 *
-	 * Read are cpu.max, memory.max and memory.high of version 2, and the
-	 * processor time of version 1, in /sys/fs/cgroup.
+	 * The library reads cpu.max, memory.max and memory.high of version 2,
+	 * and of version 1 only the limit of processor time, in /sys/fs/cgroup.
 	 */
 	uint8_t cgroup;
 
@@ -326,9 +336,9 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup stop_grace_us
- * stop_signal, and for
- * finding errors checkmark clobberfree gcstress poison guard_large guard_small
- * tracecheck.  Values have the ranges of rt_config.  A size is a decimal number
+ * stop_signal, and for finding errors checkmark clobberfree gcstress poison
+ * guard_large guard_small tracecheck.  Values have the ranges of rt_config.
+ * heap_min, heap_headroom and max_heap are sizes.  A size is a decimal number
  * of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
  * decimal numbers, which may be negative in RTDEBUG.  An empty variable counts
  * as unset.  Of several items of one name, the last counts.
@@ -367,7 +377,8 @@ RT_API int rt_config_from_env(rt_config *c);
  *   RT_ESTATE   there is a heap already
  *
  * On the main thread neither /proc nor a free file descriptor is needed, and
- * the process may be refused sched_getaffinity and prlimit.
+ * the process may be refused sched_getaffinity and prlimit.  With cgroup 2 the
+ * memory limit is then not read.  After rt_fini a new heap may be made.
  *
  * Any thread.  It must return before any other thread uses the library.  It
  * waits at most for a fork that another thread is making.  Does not collect.

@@ -36,11 +36,13 @@ extern "C" {
  * the life of a heap, when what has waited since an earlier collection exceeds
  * half of the live heap, or of rt_config.heap_min if that is more.
  *
- * Dead objects count as allocated in all statistics until they are freed. Their
- * bytes do not hasten the next collection, which could not free them.
+ * Dead objects count as allocated in all statistics until they are freed, but
+ * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
+ * which could not free them.
  *
  * An out-of-memory handler may call rt_run_finalizers, and return 1 if any ran.
- * If none ran, to return 1 once more would not end.
+ * If none ran, it must not return 1 on their account: it would be called again
+ * for ever.
  *
  * In the child of a fork that another thread made, the destructors that had not
  * begun are ready; one that had begun does not run again.  A thread that exits

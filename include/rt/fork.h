@@ -35,10 +35,9 @@
  * A fork in a signal handler that interrupted the library is not supported.
  * The child of a fork that another thread makes during the first rt_init must
  * not use the heap.  The child of a call that runs no handlers, such as vfork,
- * _Fork and clone, may only exec or _exit.  A host that calls these functions
- * itself may use the heap in such a child.  It must not if the child shares its
- * parent's memory (vfork, CLONE_VM): there rt_fork_child would detach the
- * parent's threads.
+ * _Fork and clone, may only exec or _exit, unless the host calls the three
+ * functions below itself.  It must not if the child shares its parent's memory
+ * (vfork, CLONE_VM): there rt_fork_child would detach the parent's threads.
  */
 #ifndef RT_FORK_H
 #define RT_FORK_H

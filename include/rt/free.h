@@ -86,9 +86,9 @@ RT_API int rt_free(void *p);
  * rt_alloc_kind(kind, n).  If n is 0, it is rt_free(p) and returns NULL.
  *
  * Returns NULL if there is no memory, if p is not the beginning of an object of
- * that kind, or is none any more because rt_drop_now has dropped the object
- * meanwhile, and where rt_alloc_kind does, which it always does for RT_TYPED.
- * The object is then as before.  An object that shrinks needs no memory.
+ * that kind, or if rt_drop_now has dropped the object meanwhile.  It also
+ * returns NULL where rt_alloc_kind does, as always for RT_TYPED.  The object is
+ * then as before.  An object that shrinks needs no memory.
  *
  * Statistics count what an object gains or loses in place in total_alloc and in
  * the bytes freed, but as no malloc and no free.
@@ -99,8 +99,8 @@ RT_API int rt_free(void *p);
 RT_API void *rt_realloc(int kind, void *p, size_t n);
 
 /*
- * rt_resize does so only where the object is.  At least n bytes are usable
- * then, and those beyond the old rt_size are zero.
+ * rt_resize makes an object n bytes large without moving it.  At least n bytes
+ * are usable then, and those beyond the old rt_size are zero.
  *
  * Returns RT_OK, or RT_ENOMEM (the object would have to move: it shares its
  * memory, or there is no room behind it), RT_EINVAL (n is 0, p is not the

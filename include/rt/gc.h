@@ -43,8 +43,10 @@ RT_API uint64_t rt_heap_live(void);
  * and the heap's goal at once.  The number is in percent of what the last
  * collection found alive and of the roots that it scanned
  * (rt_config.gc_percent).  With any number below 0, only rt_gc,
- * rt_free_os_memory, gcstress and an allocation that finds no memory collect.
- * It sets *old to the previous percentage, -1 if that was off; old may be NULL.
+ * rt_free_os_memory, gcstress, the memory limit and an allocation that finds no
+ * memory collect.  If the new goal is passed already, the next allocation that
+ * leaves the inline path collects.  It sets *old to the previous percentage, -1
+ * if that was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap); then *old is untouched.
@@ -54,9 +56,11 @@ RT_API uint64_t rt_heap_live(void);
 RT_API int rt_set_gc_percent(int percent, int *old);
 
 /*
- * rt_set_heap_min sets the least goal at 100 percent, and the heap's goal at
- * once, as rt_config.heap_min does when the heap begins: at most 2^40; 0 is 4
- * MiB.  It sets *old to the number before; old may be NULL.
+ * rt_set_heap_min sets the least heap goal, in bytes (rt_config.heap_min), and
+ * the heap's goal at once.  bytes is at most 2^40; 0 means 4 MiB.  If the new
+ * goal is passed already, the next allocation that leaves the inline path
+ * collects.  It sets *old to the previous value, which is never 0; old may be
+ * NULL.
  *
  * Returns 0, or RT_EINVAL (more than 2^40), RT_EPERM (not attached), RT_EBUSY
  * (own stop), RT_ESTATE (inside a blocking region; no heap); then nothing
@@ -67,24 +71,26 @@ RT_API int rt_set_gc_percent(int percent, int *old);
 RT_API int rt_set_heap_min(size_t bytes, size_t *old);
 
 /*
- * rt_set_memory_limit sets rt_config.memory_limit, at any time: a soft limit of
- * all memory that the library has mapped and not released.  From 0 to
- * INT64_MAX, which is none.  Where the memory beside the heap and the objects
- * that live leave room for it:
+ * rt_set_memory_limit changes the memory limit while the heap exists.  It is a
+ * soft limit, in bytes, of all memory that the library has mapped and not
+ * released (sys - heap_released of rt_memstats).  The host's own memory and
+ * what rt_adjust_external tells do not count, so a host in a container leaves
+ * room for them.  INT64_MAX means no limit; 0 is a limit.  The metric
+ * /gc/gomemlimit:bytes tells the present one.
  *
- * - The heap's goal is at most what fits, less 3 percent (at least 1 MiB),
- *   whatever gc_percent is, even below 0.
+ * - The heap's goal is at most what the limit leaves for objects, less 3
+ *   percent (at least 1 MiB), whatever gc_percent is, even below 0.  If it
+ *   leaves too little, there is at most one collection for each MiB allocated.
  * - An allocation that would pass the limit first releases free pages.
  *
- * A limit that cannot be kept is passed.  There is at most one collection for
- * each MiB that is allocated.  If collections take more than
- * rt_config.gc_cpu_limit of the CPU time, those that only the limit wants wait.
- * The warn handler is told once when collections begin to leave more than the
- * limit.
+ * No allocation fails because of the limit: if it cannot be kept, it is passed.
+ * While collections take more than rt_config.gc_cpu_limit percent of the CPU
+ * time, the limit causes none.  The warn handler is told when a collection
+ * leaves more than the limit, and again only after one has left less.
  *
- * The goal changes at once, by what the last collection found.  A lower limit
- * takes effect with the next allocations: they collect and release.  It sets
- * *old to the limit before; old may be NULL.
+ * The goal changes at once, by what the last collection found.  If the new
+ * limit is lower, the next allocations collect and release.  It sets *old to
+ * the previous limit; old may be NULL.
  *
  * Returns 0, or RT_EINVAL (below 0), RT_EPERM (not attached), RT_EBUSY (own
  * stop), RT_ESTATE (inside a blocking region; no heap); then nothing changes,
@@ -95,15 +101,20 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
 RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
 
 /*
- * rt_adjust_external tells that objects own delta bytes more outside the heap,
- * or less if delta is negative: the pixels of an image, say.  The pacer counts
- * them as live bytes of the heap, so the host collects more often while it has
- * many.  next_gc of rt_memstats includes them; no other field does.  The metric
- * /memory/external:bytes is their sum.  A collection does not change it: the
- * host takes away what it added when it frees the memory.  What is taken away
- * after a collection counts as dead in it, and the goal falls with it.
+ * rt_adjust_external tells the heap that objects own delta bytes more outside
+ * it, such as the pixels of an image, or fewer if delta is negative.  The heap
+ * keeps the sum, which begins at 0.  What is added counts as allocated: it
+ * brings the next collection nearer.  A collection counts the whole sum as
+ * alive, so a large sum raises the goal as live objects do.
  *
- * A sum that would fall below 0 is 0, and one beyond INT64_MAX is that.
+ * A collection does not change the sum: when the host frees such memory, it
+ * subtracts what it added.  The goal falls at once, as if the last collection
+ * had found that memory dead.  While gc_percent is below 0, the sum causes no
+ * collection.
+ *
+ * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum.
+ * The other fields and the memory limit do not.  The metric
+ * /memory/external:bytes is the sum itself.  It stays between 0 and INT64_MAX.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside
  * a blocking region; no heap); then nothing changes.
@@ -176,16 +187,23 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
 
 /*
  * rt_set_warn_handler sets the function that is told of problems that do not
- * end the process.  These are contradictions of statistics under
- * RT_CHECK_REPORT; once, that the heap uses four fifths of the mappings that
- * the system allows (/memory/mappings/limit:count); once for each thread, that
- * it runs on a stack that is not known (rt/stack.h); that the memory limit
- * cannot be kept (rt_set_memory_limit); what an RT_ENOTSUP means;
- * and what rt_config.tracecheck finds, a line in each call.  fn runs with the
- * world started and no lock held, on the thread that found the problem.  What
- * tracecheck found may come on any thread that allocates or collects, but on
- * one at a time, so fn must return.  By default there is none; then the lines
- * of tracecheck are written to stderr.
+ * end the process:
+ *
+ * - statistics that contradict each other under RT_CHECK_REPORT;
+ * - once, that the heap uses four fifths of the mappings that the system allows
+ *   (/memory/mappings/limit:count);
+ * - once for each thread, that it runs on a stack that is not known
+ *   (rt/stack.h);
+ * - that the memory limit cannot be kept (rt_set_memory_limit);
+ * - once, that many dead objects wait for their destructors (rt/final.h);
+ * - what the system refused, when a function returns RT_ENOTSUP;
+ * - what rt_config.tracecheck finds, one line in each call.
+ *
+ * fn runs with the world started and no lock held, on the thread that found the
+ * problem.  What tracecheck found may come on any thread that allocates or
+ * collects, but on one at a time, so fn must return.  fn may do what its thread
+ * may do there.  By default there is none; then the lines of tracecheck are
+ * written to stderr.
  *
  * Returns 0, or RT_EBUSY (own stop).
  *

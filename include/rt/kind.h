@@ -55,12 +55,12 @@ enum rt_kind {
  *    thread of the library's.  So it uses no thread-local variable of the host.
  *    Such a thread has a stack of 256 KiB, which holds the program's
  *    thread-local variables as well; a callback may use 128 KiB of it.
- *  - Several threads may call it at the same time, even for the same object. It
- *    may be called more than once for one object in one collection, and outside
- *    of marking as well (rt_config.checkmark, tracecheck).  So it changes
- *    nothing, except as rt_trace_first says.  RT_KIND_SERIAL and RT_KIND_ONCE
- *    promise more.
- *  - It never runs inside another callback of the library.
+ *  - Several threads may call it at the same time, even for the same object.
+ *    It may be called more than once for one object in one collection, and
+ *    outside of marking as well (rt_config.checkmark, tracecheck).  So it
+ *    changes nothing, except as rt_trace_first says.  RT_KIND_SERIAL and
+ *    RT_KIND_ONCE promise more.
+ *  - It never runs inside another callback.
  *  - It must not allocate, block, poll, leave by longjmp or by an exception, or
  *    take a lock that a thread may hold where it polls.  Of this library it may
  *    call the functions of rt/trace.h, rt_trace_stack, and rt_size, rt_base,
@@ -81,7 +81,7 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * A describe callback writes what a person would call an object, for example
  * Table#registry, into buf.  It writes at most n bytes and returns their
  * number; no null byte is needed.  Bytes that are not printable ASCII are shown
- * as '?'. Reports of this library call it, with the world stopped: that of
+ * as '?'.  Reports of this library call it, with the world stopped: that of
  * rt_config.checkmark, just before the process ends, and those of
  * rt_config.tracecheck.
  *

@@ -111,9 +111,10 @@ typedef struct rt_memstats {
 	/* Bytes mapped for everything else. */
 	uint64_t other_sys;
 
-	/* The size of heap_alloc at which the next collection is meant to
-	 * have ended, as the pacer plans it now; UINT64_MAX if collections
-	 * are off.  It may exceed rt_config.max_heap. */
+	/* The heap's goal: heap_alloc plus the sum of rt_adjust_external when
+	 * the next collection is meant to end.  UINT64_MAX if gc_percent is
+	 * off and there is no memory limit.  It may exceed
+	 * rt_config.max_heap. */
 	uint64_t next_gc;
 
 	/* When the last collection ended, in ns since 1970; 0 if none has. */
@@ -128,8 +129,8 @@ typedef struct rt_memstats {
 	uint64_t pause_ns[RT_PAUSES];
 	uint64_t pause_end[RT_PAUSES];
 
-	/* Collections that have ended, and those of them that rt_gc
-	 * requested; both modulo 2^32. */
+	/* Collections that have ended, and those of them that rt_gc or
+	 * rt_free_os_memory requested; both modulo 2^32. */
 	uint32_t num_gc, num_forced_gc;
 
 	/* The fraction of the available CPU time, 0 to 1, that collections
@@ -181,12 +182,13 @@ RT_API int rt_read_memstats(rt_memstats *m);
 /*
  * rt_read_memstats_live fills *m without stopping any thread, in a time that
  * grows with the number of threads.  It is the one for monitoring.  All fields
- * of the heap are of one moment, and the equations above hold.  Two things
- * differ from rt_read_memstats.  It does not count yet what threads have
- * allocated from the spans that they cache now, at most one for each size class
- * and kind.  Nor does it count the small objects that they combined meanwhile.
- * And stacks that threads keep for the next rt_stack_alloc count in
- * stack_inuse.
+ * of the heap are of one moment, and the equations above hold.  It differs from
+ * rt_read_memstats in three ways:
+ *
+ * - What threads have allocated from the spans that they cache now, at most one
+ *   for each size class and kind, does not count yet.
+ * - Nor do the small objects that they combined meanwhile.
+ * - Stacks that threads keep for the next rt_stack_alloc count in stack_inuse.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).
  *

@@ -14,7 +14,10 @@
 extern "C" {
 #endif
 
-/* No metric is RT_METRIC_BAD: it marks a sample that was not filled. */
+/*
+ * What a metric is, and which field of a sample was filled.  RT_METRIC_BAD is
+ * for samples only: nothing was filled.
+ */
 enum rt_metric_result {
 	RT_METRIC_BAD,
 	RT_METRIC_U64,
@@ -39,13 +42,14 @@ typedef struct rt_metric_desc {
  * name.  For a histogram the caller must also set counts to its own array, and
  * ncounts to the array's length.
  *
- * result says which of them was written: u64; or f64; or counts, ncounts (the
- * number of counts) and edges.  Count i is of values from edges[i] to below
- * edges[i + 1].  The edges are constant, ascending, perhaps infinite at the
- * ends, and live as long as the library.
+ * rt_metrics_read sets result, and fills what it names: u64; or f64; or counts,
+ * ncounts (the number of counts) and edges.  Count i is of values from edges[i]
+ * to below edges[i + 1].  The edges are constant, ascending, perhaps infinite
+ * at the ends, and live as long as the library.
  *
- * result is RT_METRIC_BAD if there is no metric of that name (ncounts is 0
- * then), or if counts is null or too short (ncounts is the length needed).
+ * result is RT_METRIC_BAD if name is null or no metric (ncounts is 0 then), or
+ * if counts is null or too short (ncounts is the length needed).  The caller
+ * must set ncounts to the array's length again before it reads once more.
  */
 typedef struct rt_metric_sample {
 	const char *name; /* in */

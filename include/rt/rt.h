@@ -44,12 +44,13 @@
  *    world starts again.
  *  - What a comment does not say of these three, the function does not do.  A
  *    handler of the host's that it calls, such as the warn handler, may do it.
+ *    A function that "waits at most" for something named does not block.
  *  - A thread is in its "own stop" between its calls of rt_stop_the_world and
  *    rt_start_the_world.  There a function returns RT_EBUSY, NULL or 0, unless
  *    its comment allows the call or names another error.
  *  - In a "no-GC stretch", between rt_nogc_enter and rt_nogc_leave, a function
- *    that blocks or polls returns RT_ESTATE, NULL or 0.  Allocation is an
- *    exception, and so is a fork (rt/thread.h).
+ *    that blocks or polls returns RT_ESTATE, NULL or 0.  The exceptions are
+ *    allocation and a fork (rt/thread.h), and rt_nogc_leave itself.
  *  - Before rt_init and after rt_fini functions return RT_ESTATE, NULL or 0,
  *    unless their comments say otherwise.
  *  - In a signal handler only rt_thread_self, rt_world_stopped and rt_version
@@ -57,12 +58,12 @@
  *  - No function changes errno, whatever it returns, but a handler or callback
  *    of the host may.
  *
- * An int result is 0 or a negative enum rt_error; a truth value where the name
- * asks a question; or a number that its comment names, which is above 0.  What
- * registers something returns such an int.  What allocates one thing returns a
- * pointer, rt_heap_list and rt_handle_new as well.  NULL means that there is no
- * memory, or that the arguments or the thread's state are among those for which
- * the comment says so.
+ * An int result is 0 or a negative enum rt_error, and of several errors that
+ * apply it may be any.  Where the name asks a question it is 1 or 0.  A
+ * function that returns a number of its own, such as a kind, returns a negative
+ * enum rt_error instead if it fails.  What allocates returns a pointer.  NULL
+ * means that there is no memory, or that the comment says so of the arguments
+ * or of the thread's state.
  *
  * The library prints a report before it aborts: of a bug of its own, of memory
  * that was overwritten, of a reference that a callback of the host told only

@@ -131,7 +131,7 @@ RT_API void rt_stack_desc_init_sized(rt_stack_desc *d, size_t size);
  * be NULL.  This registration also ends when the thread detaches, and in the
  * child of a fork in which the thread is lost.
  *
- * Returns 0, and the registration in *out, or an error, which leaves *out:
+ * Returns 0, and the registration in *out, or an error, and *out is untouched:
  *   RT_EINVAL  d or out is null; *d is not initialised (as a rt_kind_desc); lo
  *              is not below hi; regs_lo and regs_hi are neither both null nor
  *              in order; format is not in order; a flag is unknown; spare is

@@ -165,10 +165,9 @@ RT_API rt_thread *rt_thread_self(void);
  *
  * The library cannot see that a C++ exception, pthread_exit or a deferred
  * cancellation leaves the function that called this.  Then the region lasts
- * until the host calls rt_blocking_leave, as a destructor or
- * a cleanup handler may, or until the thread ends.  Handlers that run before
- * that may call rt_roots_remove, but not allocate.  rt_call_blocking needs no
- * such care.
+ * until the host calls rt_blocking_leave, as a destructor or a cleanup handler
+ * may, or until the thread ends.  Handlers that run before that may call
+ * rt_roots_remove, but not allocate.  rt_call_blocking needs no such care.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (already inside one: regions do not nest; inside a no-GC stretch; no heap).
@@ -238,7 +237,7 @@ static inline void rt_poll(void)
  * ---- Stretches without collection ----
  *
  * In a no-GC stretch, from rt_nogc_enter to rt_nogc_leave, the calling thread
- * is not stopped.  So no collection passes and no other thread's stop, and
+ * is not stopped.  So there is no collection and no stop by another thread, and
  * pointers may be where the collector does not look.  Each stop waits for the
  * end of the stretch, which should last microseconds.
  *
@@ -246,8 +245,9 @@ static inline void rt_poll(void)
  *  - A function that blocks or polls returns RT_ESTATE, NULL or 0 at once, even
  *    in the caller's own stop.  rt_safepoint and rt_poll do nothing.
  *  - Allocation works, but neither collects nor polls, and calls no handler.
- *    It returns NULL where memory would have to be collected first.  gcstress
- *    (rt_config) does not count it.
+ *    It passes the heap's goal and the memory limit, and returns NULL only if
+ *    there is no memory without a collection.  gcstress (rt_config) does not
+ *    count it.
  *  - fork works, and so does rt_fork_prepare; both sides go on inside.  But a
  *    fork is a stop of its own.  If another thread's stop comes first, this
  *    thread is stopped for it, as if it polled.

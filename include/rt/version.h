@@ -56,8 +56,8 @@ enum rt_error {
 	RT_EINVAL = -1,	 /* null, zero, misaligned, unknown enum, overflow */
 	RT_ENOMEM = -2,	 /* the system refused, or the hard limit */
 	RT_EPERM = -3,	 /* caller not attached, or not the stopper */
-	RT_EBUSY = -4,	 /* caller stopped the world; threads still attached */
-	RT_ESTATE = -5,	 /* before rt_init, after rt_fini, twice, wrong order */
+	RT_EBUSY = -4,	 /* caller's own stop; still in use */
+	RT_ESTATE = -5,	 /* no heap, a region or a stretch, twice */
 	RT_ENOENT = -6,	 /* no such root, metric, kind or object */
 	RT_ENOTSUP = -7, /* the system lacks or refuses what is needed for it */
 	RT_EEXIST = -8	 /* there is one already */
