@@ -57,18 +57,18 @@ static bool any_asks(const struct ask *asked, enum ask_cause cause)
 static void pace(bool forced)
 {
 	const struct mark_result *found = &cycle.found;
+	uint64_t free = heapgauge_sum(HEAPGAUGE_FREE) + work_held();
 	struct pacer_found f = {
 	    .heap_marked = found->marked_bytes,
 	    .stack_scan = found->scan_stack,
 	    .globals_scan = found->scan_globals,
 	    .stack_inuse = gauge_load(&gauges.stack_inuse),
-	    .held = found->marked_bytes + heapgauge_sum(HEAPGAUGE_FREE) +
-		    work_held(),
+	    .held = found->marked_bytes + free,
 	    .external = gauge_load(&gauges.external),
 	    .memory =
 		{
 		    .mapped = gauge_load(&gauges.mapped_ready),
-		    .free = heapgauge_sum(HEAPGAUGE_FREE),
+		    .free = free,
 		    .alloc = heapgauge_sum(HEAPGAUGE_TOTAL_ALLOC) -
 			     heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 		},

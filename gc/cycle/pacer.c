@@ -122,17 +122,20 @@ void pacer_commit(void)
 	publish(pacer_goal(&pacer.rule, &pacer.found));
 }
 
-// look_beyond finds out whether the limit was kept, and has it told once if
-// not.
+// look_beyond finds out whether the limit can be kept, at least when all free
+// pages are released, and has it told once if not.
 static void look_beyond(void)
 {
+	const struct pacer_memory *m = &pacer.found.memory;
+	uint64_t least = base_sub_sat(m->mapped, m->free);
 	bool before = pacer.beyond;
 
-	pacer.beyond = pacer.rule.limit != PACER_NO_LIMIT &&
-		       pacer_limit_goal(pacer.rule.limit, &pacer.found.memory,
-					0) <= pacer.found.heap_marked;
-	if (pacer.beyond && !before)
-		atomic_u32_store_relaxed(&pacer.warn, 1);
+	pacer.beyond = least > pacer.rule.limit;
+	if (!pacer.beyond || before)
+		return;
+	atomic_u64_store_relaxed(&pacer.told_limit, pacer.rule.limit);
+	atomic_u64_store_relaxed(&pacer.told_least, least);
+	atomic_u32_store_relaxed(&pacer.warn, 1);
 }
 
 // account passes CPU time to the limiter.  Returns whether it limits.

@@ -87,7 +87,9 @@ struct pacer {
 	struct limiter limiter;
 	uint64_t cpu;	 // ns of the process, as far as the limiter has them
 	bool beyond;	 // the last collection could not keep the limit
-	atomic_u32 warn; // 1: that is to be told
+	atomic_u32 warn; // 1: that is to be told, with these two
+	atomic_u64 told_limit;
+	atomic_u64 told_least; // bytes that it left in use
 };
 
 RT_GLOBAL struct pacer pacer;
@@ -134,7 +136,7 @@ uint64_t pacer_set_limit(uint64_t bytes);
 void pacer_external_fell(uint64_t external);
 
 // pacer_take_warning returns true once after collections have begun to leave
-// more than the memory limit.  pacer_warning_due tells whether it would.
+// more in use than the memory limit.  pacer_warning_due tells whether it would.
 bool pacer_take_warning(void);
 RT_INLINE bool pacer_warning_due(void)
 {

@@ -177,12 +177,10 @@ static RT_NOINLINE void tell_limit(void)
 	struct text t;
 
 	text_init(&t);
-	text_str(&t,
-		 "rtheap: a collection left more than the memory limit of ");
-	text_u64(&t, atomic_u64_load_relaxed(&pacer.limit));
-	text_str(&t, " bytes, which cannot be kept; ");
-	text_u64(&t, gauge_load(&gauges.mapped_ready));
-	text_str(&t, " are mapped");
+	text_str(&t, "rtheap: a collection left ");
+	text_u64(&t, atomic_u64_load_relaxed(&pacer.told_least));
+	text_str(&t, " bytes in use, more than the memory limit of ");
+	text_u64(&t, atomic_u64_load_relaxed(&pacer.told_limit));
 	handlers_warn(t.buf);
 }
 

@@ -353,20 +353,20 @@ TEST(collections_for_the_goal_do_not_wait)
 TEST(a_passed_limit_is_told_once)
 {
 	begin_limited(100 * MIB, 0);
-	collected(90 * MIB, 0, 0);
+	collected(100 * MIB, 0, 0);
 	ck_assert(!pacer_warning_due() && !pacer_take_warning());
-	collected(100 * MIB, 0, 0);
+	collected(101 * MIB, 0, 0);
 	ck_assert(pacer_warning_due() && pacer_take_warning());
-	collected(100 * MIB, 0, 0);
+	collected(101 * MIB, 0, 0);
 	ck_assert(!pacer_take_warning());
 	collected(90 * MIB, 0, 0);
-	collected(100 * MIB, 0, 0);
+	collected(101 * MIB, 0, 0);
 	ck_assert(pacer_take_warning());
 	pacer_set_limit(50 * MIB);
-	collected(100 * MIB, 0, 0);
+	collected(101 * MIB, 0, 0);
 	ck_assert(pacer_take_warning());
 	pacer_set_limit(PACER_NO_LIMIT);
-	collected(100 * MIB, 0, 0);
+	collected(101 * MIB, 0, 0);
 	ck_assert(!pacer_take_warning());
 }
 

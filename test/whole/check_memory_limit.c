@@ -1,5 +1,7 @@
 // The memory limit: what is mapped stays below it while that is possible, and
 // the program goes on where it is not.
+#include <stdio.h>
+
 #include "test/harness/heap.h"
 #include "test/harness/thread.h"
 
@@ -111,11 +113,15 @@ TEST(a_stack_counts_before_it_is_there)
 // ---- a limit that cannot be kept ----
 
 static unsigned told;
+static unsigned long told_bytes, told_limit; // the last
 
 static void count_told(const char *text, void *arg)
 {
 	(void)arg;
-	told += strstr(text, "memory limit") != NULL;
+	told += sscanf(text,
+		       "rtheap: a collection left %lu bytes in use, more than "
+		       "the memory limit of %lu",
+		       &told_bytes, &told_limit) == 2;
 }
 
 GROUP(beyond, .timeout = 60);
@@ -138,6 +144,29 @@ TEST(what_cannot_be_kept_is_no_spiral, .n = 3)
 	ck_assert_uint_ge(collections() - before, 2);
 	ck_assert_uint_eq(told, 1);
 	ck_assert_uint_ge(heap_stats().heap_alloc, 32 * MIB);
+	heap_healthy();
+}
+
+// Garbage is no reason to warn: what is free then is released.  What is told
+// are the limit, and more bytes than that.
+TEST(only_what_cannot_be_kept_is_told)
+{
+	rt_config c = heap_config(100);
+
+	c.heap_min = 64 * MIB;
+	heap_start(c);
+	ck_assert_int_eq(rt_roots_add(root, root + 64, RT_ROOT_EXACT), RT_OK);
+	ck_assert_int_eq(rt_set_warn_handler(count_told, NULL), RT_OK);
+	churn(30 * MIB, 1000);
+	ck_assert_int_eq(rt_set_memory_limit(16 << 20, NULL), RT_OK);
+	churn(64 * MIB, 4000);
+	ck_assert_uint_eq(told, 0);
+	for (unsigned i = 0; i < 20; i++)
+		root[i] = rt_alloc_noscan(MIB);
+	churn(64 * MIB, 4000);
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(told_limit, 16 << 20);
+	ck_assert_uint_gt(told_bytes, told_limit);
 	heap_healthy();
 }
 
