@@ -32,8 +32,7 @@ static void begin(void)
 	rt_stack_desc_init(&d);
 	d.lo = lo;
 	d.hi = hi;
-	d.sp =
-	    &top; // a collection looks where the top is; a push calls nothing
+	d.sp = &top; // a push calls nothing; a collection looks
 	d.flags = RT_STACK_UP;
 	d.format = &format;
 	d.name = "values";

@@ -74,7 +74,7 @@ int rt_set_memory_limit(int64_t bytes, int64_t *old)
 	if (bytes < 0)
 		return RT_EINVAL;
 	before = pacer_set_limit((uint64_t)bytes);
-	release_set_limit((uint64_t)bytes);
+	release_again();
 	if (old)
 		*old = (int64_t)before;
 	return RT_OK;

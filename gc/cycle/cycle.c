@@ -174,6 +174,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
+	release_again(); // for the pages of the buffers
 	choose_huge_pages();
 	stw_release();
 	ask_done(asked);

@@ -7,8 +7,9 @@
 // wait.  So a limit that cannot be kept does not stop the program.
 //
 // Arithmetic only.  Go's bucket never holds more than its capacity.  Here one
-// collection is one stop and may be longer than that, so what is beyond the
-// capacity stays as a debt.
+// collection is one stop and may be longer than that, so what it has beyond the
+// capacity stays as a debt.  Several in a row make no larger debt than the
+// longest of them, so a host may call for collections as often as it likes.
 #ifndef GC_CYCLE_LIMITER_H
 #define GC_CYCLE_LIMITER_H
 

@@ -152,9 +152,19 @@ void pacer_collected(const struct pacer_found *found,
 {
 	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
-	account(base_sub_sat(cpu->end, cpu->begin), cpu->end);
+	// A clock that was refused is 0.
+	account(base_sub_sat(cpu->end, base_max(cpu->begin, pacer.cpu)),
+		cpu->end);
 	look_beyond();
 	publish(pacer_next(&pacer.rule, found, pacer.before));
+}
+
+// raise never lowers the goal: another thread may have changed the rule since
+// this one found that a collection was due.
+static void raise(uint64_t goal)
+{
+	atomic_u64_store_relaxed(
+	    &pacer.goal, base_max(goal, atomic_u64_load_relaxed(&pacer.goal)));
 }
 
 bool pacer_put_off(uint64_t used, uint64_t cpu)
@@ -164,9 +174,7 @@ bool pacer_put_off(uint64_t used, uint64_t cpu)
 	mutex_lock(&rule_lock);
 	wait = used < pacer.unlimited && account(0, cpu);
 	if (wait)
-		atomic_u64_store_relaxed(
-		    &pacer.goal,
-		    base_min(pacer.unlimited, add_sat(used, LIMIT_ROOM)));
+		raise(base_min(pacer.unlimited, add_sat(used, LIMIT_ROOM)));
 	mutex_unlock(&rule_lock);
 	return wait;
 }
@@ -218,6 +226,7 @@ uint64_t pacer_set_limit(uint64_t bytes)
 	old = pacer.rule.limit;
 	pacer.rule.limit = bytes;
 	pacer.beyond = false; // a new limit is told anew
+	atomic_u32_store_relaxed(&pacer.warn, 0);
 	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;

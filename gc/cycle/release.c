@@ -5,12 +5,6 @@
 
 struct release release;
 
-void release_set_limit(uint64_t bytes)
-{
-	atomic_u64_store_relaxed(&release.limit, bytes);
-	release_again();
-}
-
 void release_step(struct rt_proc *p)
 {
 	struct scavenge_pass pass = scavenge_begin(true);

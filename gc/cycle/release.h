@@ -11,17 +11,14 @@
 
 #include "runtime/os/gauge.h"
 #include "runtime/world/proc.h"
+#include "gc/cycle/pacer.h"
 
 // No check: any number is possible.
 struct release {
-	atomic_u64 limit; // bytes mapped that may not be passed
-	atomic_u64 dry;	  // bytes mapped when no page was left to release, or 0
+	atomic_u64 dry; // bytes mapped when no page was left to release, or 0
 };
 
 RT_GLOBAL struct release release;
-
-// release_set_limit changes the limit.
-void release_set_limit(uint64_t bytes);
 
 // release_again makes the next test look for pages again.
 RT_INLINE void release_again(void)
@@ -36,7 +33,7 @@ RT_INLINE bool release_due(uint64_t more)
 	uint64_t mapped = gauge_load(&gauges.mapped_ready);
 
 	return RT_UNLIKELY(mapped + more >
-			   atomic_u64_load_relaxed(&release.limit)) &&
+			   atomic_u64_load_relaxed(&pacer.limit)) &&
 	       mapped > atomic_u64_load_relaxed(&release.dry);
 }
 

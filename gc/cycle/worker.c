@@ -183,10 +183,14 @@ static void make_missing(struct rt_proc *p)
 	// Pairs with the release below.
 	if (enough() || !atomic_u32_cas_acquire(&workers.making, 0, 1))
 		return;
+	// A stop must not wait for this thread while it reads files, and while
+	// a helper attaches, which waits for the end of a stop.
+	context_save(&p->context.frame);
+	proc_block(p);
 	read_limit();
+	proc_unblock(p);
+	context_keep();
 	make_records();
-	// A helper that attaches waits for the end of a stop, so a stop must
-	// not wait for this thread meanwhile.
 	context_save(&p->context.frame);
 	proc_block(p);
 	schedpoint(SCHED_MAKE_MISSING);

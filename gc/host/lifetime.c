@@ -106,7 +106,7 @@ static void begin_pacing(void)
 	limiter_init(&limiter, settings.gc_cpu_limit,
 		     (uint64_t)settings.max_procs);
 	pacer_init(&rule, &nothing, &limiter);
-	release_set_limit(rule.limit);
+	release_again();
 }
 
 int lifetime_begin(const rt_config *c)

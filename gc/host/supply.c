@@ -279,8 +279,9 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
 	do {
 		release_step(p);
-		if (!door_nogc())
-			safepoint_poll(rt_thread_tls);
+		if (door_nogc())
+			return; // the rest would keep stops waiting
+		safepoint_poll(rt_thread_tls);
 	} while (release_due(more));
 }
 
@@ -422,7 +423,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	w->dry = false;
 	// What is large is cleared with stops permitted, so it comes alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
-	       !pacer_due(used())) {
+	       !pacer_due(used()) && !release_due(0)) {
 		obj = w->n == 0 ? &supply_zerobase : take(mc, t->p, w);
 		if (!obj)
 			break;

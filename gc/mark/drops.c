@@ -177,7 +177,7 @@ void drops_find(struct drops_found *f)
 // clear_loose clears objects of word w of a span that are loose.  When another
 // object of the span waits for its drop the whole span stays, and what is loose
 // would lead on again, to memory that may have been freed.  A large object has
-// no other beside it.
+// DROPS_LOOSE instead.
 static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
 {
 	if (mspan_is_large(s))
@@ -238,8 +238,10 @@ void drops_keep(struct drops_found *f)
 		for (unsigned w = 0; w < s->nwords; w++)
 			keep_word(f, s, w, &dead);
 		bytes += dead.n * s->elemsize;
+		if (dead.dropped != 0 && mspan_is_large(s) && !drops_stays(s))
+			s->condemned = DROPS_LOOSE;
 		if (dead.dropped != 0)
-			drops.loose |= s->condemned;
+			drops.loose |= s->condemned != 0;
 		else if (!drops.now)
 			s->condemned = 0;
 		if (dead.dies != 0 && !s->queued)

@@ -35,6 +35,10 @@
 #include "runtime/spans/deadbits.h"
 #include "gc/mark/layout.h"
 
+// mspan.condemned of a large object that a collection has found loose.  It is
+// not cleared, and never leads on again, even while another rt_drop_now runs.
+enum { DROPS_LOOSE = 2 };
+
 struct drops {
 	atomic_u64 ready;    // dead objects whose drop has not begun
 	atomic_ptr runner;   // P of the thread that runs them; NULL: none
@@ -89,7 +93,7 @@ void drops_keep(struct drops_found *f);
 // a batch, or of rt_drop_now, and with them what they reach.
 RT_INLINE bool drops_stays(const struct mspan *s)
 {
-	return s->queued || drops.now;
+	return s->queued || (drops.now && s->condemned != DROPS_LOOSE);
 }
 
 // drops_leading returns which dead objects of a word of a span lead on when it

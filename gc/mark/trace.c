@@ -501,7 +501,6 @@ static void tell_frame_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 {
 	for (; lo < hi; lo += sizeof(uintptr_t)) {
 		uintptr_t w;
-
 		uint64_t word = poison_read(lo);
 
 		if (address_of(word, word, f, &w))

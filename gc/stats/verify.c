@@ -260,10 +260,9 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 
 // What other threads write while the world is stopped:
 //
-//   - A stopped thread holds no lock.  It may draw a ticket of the right to
-//   stop
-//     the world, write the words of the gate, and wake notes, all of them
-//     atomic.
+//   - A stopped thread holds no lock.  It may draw a ticket of the right
+//     to stop the world, write the words of the gate, and wake notes, all of
+//     them atomic.
 //   - A thread that clears a large object is blocked.  It writes only that
 //     object, which no check reads.
 //   - A thread that attaches or detaches takes procs.lock, finds the gate

@@ -72,6 +72,16 @@ TEST(what_is_beyond_it_is_a_debt)
 	ck_assert(!limiter_add(&l, 0, 1));
 }
 
+// Collections that do not wait, because the host asks for them, add up to one.
+TEST(a_debt_is_of_one_collection)
+{
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert(limiter_add(&l, 3 * CAPACITY, 0));
+	ck_assert_uint_eq(l.fill, 4 * CAPACITY);
+	ck_assert(limiter_add(&l, CAPACITY, 0));
+	ck_assert_uint_eq(l.fill, 4 * CAPACITY);
+}
+
 TEST(another_percentage_weighs_both)
 {
 	limiter_init(&l, 25, CORES);

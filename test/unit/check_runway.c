@@ -616,7 +616,9 @@ static uint64_t any(struct rng *rng)
 {
 	uint64_t n = rng_next(rng) >> rng_below(rng, 64);
 
-	return rng_below(rng, 16) == 0 ? -(n & 7) : n & (rng_below(rng, 8) - 1);
+	return rng_below(rng, 16) == 0
+		   ? -(n & 7)
+		   : n & ((uint64_t)(rng_below(rng, 8) == 0) - 1);
 }
 
 static void any_heap(struct rng *rng, struct runway_heap *h)

@@ -272,6 +272,42 @@ TEST(what_is_kept_never_leads_on_again, .n = 2)
 	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
 }
 
+// Nor while rt_drop_now runs again, whether it is small or large.
+static void drop_and_collect(void *obj, size_t size, void *arg)
+{
+	(void)obj;
+	(void)size;
+	(void)arg;
+	gc();
+}
+
+TEST(what_is_kept_does_not_lead_on_in_the_next_call, .n = 4)
+{
+	static const size_t sizes[] = {100, 32000, 40000, 100000};
+	struct item **root;
+	int k;
+
+	begin_checked();
+	k = kind_make(.layout = RT_LAYOUT_TRACE,
+		      .flags = RT_KIND_DROP | RT_KIND_DROP_DEEP,
+		      .drop = drop_and_collect, .trace = trace_told);
+	root = (struct item **)heap_table(2, RT_ROOT_EXACT);
+	root[0] = rt_alloc_of(k, sizes[_i]);
+	root[0]->id = 1;
+	root[0]->ref = rt_alloc(1000);
+	ck_assert_int_eq(rt_drop_now(k, pick_first, NULL), RT_OK);
+	gc();
+	gc();
+	root[1] = make_of(k, 2);
+	told = 0;
+	ck_assert_int_eq(rt_drop_now(k, NULL, NULL), RT_OK);
+	ck_assert_uint_eq(told, 0);
+	heap_healthy();
+	root[0] = root[1] = NULL;
+	ck_assert_uint_eq(heap_live_after_gc(), 0);
+	ck_assert_int_eq(rt_kind_unregister(k), RT_OK);
+}
+
 // ---- calls that end early ----
 
 GROUP(ends, .setup = begin_checked, .timeout = 60);

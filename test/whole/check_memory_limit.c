@@ -17,6 +17,7 @@ static void start(int percent, int64_t limit)
 	rt_config c = heap_config(percent);
 
 	c.memory_limit = limit;
+	c.gc_cpu_limit = 100; // collections do not depend on their time
 	heap_start(c);
 	ck_assert_int_eq(rt_roots_add(root, root + 64, RT_ROOT_EXACT), RT_OK);
 }
@@ -108,6 +109,15 @@ TEST(a_stack_counts_before_it_is_there)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_ptr_nonnull(rt_stack_alloc(MIB / 2));
 	heap_healthy();
+}
+
+TEST(processor_time_for_the_limit_is_configured)
+{
+	rt_config c = heap_config(100);
+
+	c.gc_cpu_limit = 7;
+	heap_start(c);
+	ck_assert_uint_eq(pacer.limiter.percent, 7);
 }
 
 // ---- a limit that cannot be kept ----
