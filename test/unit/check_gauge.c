@@ -6,6 +6,7 @@
 #include "runtime/os/gauge.h"
 #include "test/harness/death.h"
 #include "test/harness/suite.h"
+#include "test/harness/thread.h"
 
 TEST(gauges_begin_at_zero)
 {
@@ -56,6 +57,25 @@ TEST(an_adjusted_gauge_stops_at_its_ends)
 	gauge_adjust(&gauges.external, 10);
 	gauge_adjust(&gauges.external, -3);
 	ck_assert_uint_eq(gauge_load(&gauges.external), 7);
+}
+
+enum { MOVES = 1000000 };
+
+static void *move(void *arg)
+{
+	for (unsigned i = 0; i < MOVES; i++)
+		gauge_adjust(&gauges.external, 3);
+	return arg;
+}
+
+// No move is lost.
+TEST(threads_adjust_a_gauge_together)
+{
+	pthread_t other = start_thread(move, NULL);
+
+	move(NULL);
+	join_thread(other);
+	ck_assert_uint_eq(gauge_load(&gauges.external), 6 * (uint64_t)MOVES);
 }
 
 // What the gauge held, and the move that must throw.
