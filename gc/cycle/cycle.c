@@ -7,7 +7,6 @@
 #include "runtime/os/settings.h"
 #include "runtime/world/heapgauge.h"
 #include "runtime/world/gcstats.h"
-#include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/crew.h"
@@ -77,7 +76,6 @@ static void pace(bool forced)
 	struct pacer_cpu cpu = {cycle.cpu, gcstats_cpu()};
 
 	pacer_collected(&f, &cpu);
-	release_again();
 }
 
 static void record(bool forced)
@@ -134,12 +132,7 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 // the work buffers were freed, whose pages would count as full of live objects.
 static void choose_huge_pages(void)
 {
-	bool wanted;
-
-	mutex_lock(&mheap.lock);
-	wanted = hugepages_choose(&mheap.pages);
-	mutex_unlock(&mheap.lock);
-	if (wanted && crew_size() != 0)
+	if (mheap_choose_huge_pages() && crew_size() != 0)
 		crew_call(CREW_ADVISE);
 }
 
@@ -174,7 +167,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
-	release_again(); // for the pages of the buffers
+	release_again();
 	choose_huge_pages();
 	stw_release();
 	ask_done(asked);

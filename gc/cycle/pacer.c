@@ -19,9 +19,9 @@ static uint64_t add_sat(uint64_t a, uint64_t b)
 }
 
 // percent_of is n x percent / 100 without overflow in between.
-static uint64_t percent_of(uint64_t n, int percent)
+static uint64_t percent_of(uint64_t n, int64_t percent)
 {
-	unsigned __int128 x = (unsigned __int128)n * (unsigned)percent / 100;
+	unsigned __int128 x = (unsigned __int128)n * (uint64_t)percent / 100;
 
 	return x > PACER_NEVER ? PACER_NEVER : (uint64_t)x;
 }
@@ -101,8 +101,7 @@ static void publish(uint64_t goal)
 	atomic_u64_store_relaxed(&pacer.external, pacer.found.external);
 	atomic_u64_store_relaxed(&pacer.heap_marked, pacer.found.heap_marked);
 	atomic_u64_store_relaxed(&pacer.stack_inuse, pacer.found.stack_inuse);
-	atomic_u64_store_relaxed(&pacer.percent,
-				 (uint64_t)(int64_t)pacer.rule.percent);
+	atomic_u64_store_relaxed(&pacer.percent, (uint64_t)pacer.rule.percent);
 	atomic_u64_store_relaxed(
 	    &pacer.goal, pacer_limited(&pacer.rule, &pacer.found, goal));
 	RT_CHECK(pacer_check(&pacer));
@@ -152,8 +151,8 @@ void pacer_collected(const struct pacer_found *found,
 {
 	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
-	// A clock that was refused is 0.
-	account(base_sub_sat(cpu->end, base_max(cpu->begin, pacer.cpu)),
+	// A clock that was refused at the beginning was 0.
+	account(cpu->begin < pacer.cpu ? 0 : base_sub_sat(cpu->end, cpu->begin),
 		cpu->end);
 	look_beyond();
 	publish(pacer_next(&pacer.rule, found, pacer.before));
@@ -194,42 +193,37 @@ bool pacer_take_warning(void)
 	return pacer_warning_due() && atomic_u32_cas_relaxed(&pacer.warn, 1, 0);
 }
 
-int pacer_set_percent(int percent)
+// change sets a number of the rule and returns the one before.
+static uint64_t change(uint64_t *number, uint64_t to)
 {
-	int old;
+	uint64_t old;
 
 	mutex_lock(&rule_lock);
-	old = pacer.rule.percent;
-	pacer.rule.percent = percent;
+	old = *number;
+	*number = to;
+	if (number == &pacer.rule.limit) { // a new limit is told anew
+		pacer.beyond = false;
+		atomic_u32_store_relaxed(&pacer.warn, 0);
+	}
 	pacer_commit();
 	mutex_unlock(&rule_lock);
 	return old;
+}
+
+int pacer_set_percent(int percent)
+{
+	return (int)change((uint64_t *)&pacer.rule.percent,
+			   (uint64_t)(int64_t)percent);
 }
 
 uint64_t pacer_set_heap_min(uint64_t bytes)
 {
-	uint64_t old;
-
-	mutex_lock(&rule_lock);
-	old = pacer.rule.heap_min;
-	pacer.rule.heap_min = bytes;
-	pacer_commit();
-	mutex_unlock(&rule_lock);
-	return old;
+	return change(&pacer.rule.heap_min, bytes);
 }
 
 uint64_t pacer_set_limit(uint64_t bytes)
 {
-	uint64_t old;
-
-	mutex_lock(&rule_lock);
-	old = pacer.rule.limit;
-	pacer.rule.limit = bytes;
-	pacer.beyond = false; // a new limit is told anew
-	atomic_u32_store_relaxed(&pacer.warn, 0);
-	pacer_commit();
-	mutex_unlock(&rule_lock);
-	return old;
+	return change(&pacer.rule.limit, bytes);
 }
 
 const char *pacer_check(const struct pacer *p)
@@ -243,8 +237,7 @@ const char *pacer_check(const struct pacer *p)
 		return "pacer shows other stacks than were found";
 	if (atomic_u64_load_relaxed(&p->heap_marked) != p->found.heap_marked)
 		return "pacer shows another heap than was found";
-	if (atomic_u64_load_relaxed(&p->percent) !=
-	    (uint64_t)(int64_t)p->rule.percent)
+	if (atomic_u64_load_relaxed(&p->percent) != (uint64_t)p->rule.percent)
 		return "pacer shows another percentage than its rule";
 	if (atomic_u64_load_relaxed(&p->external) != p->found.external)
 		return "pacer shows other bytes outside than were found";

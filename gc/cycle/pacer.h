@@ -13,7 +13,7 @@
 #define PACER_NO_LIMIT ((uint64_t)INT64_MAX)
 
 struct pacer_rule {
-	int percent;	   // below 0: never
+	int64_t percent;   // below 0: never
 	uint64_t heap_min; // bytes: least goal at 100 percent
 	uint64_t headroom; // bytes; 0: Go's rule
 	uint64_t limit;	   // bytes mapped, or PACER_NO_LIMIT

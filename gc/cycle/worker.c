@@ -32,7 +32,8 @@ static uint32_t most(void)
 	return (uint32_t)base_min((size_t)settings.gc_threads, n - 1);
 }
 
-// read_limit reads the limit of processor time, once in the life of a heap.
+// read_limit reads the limit of processor time, once in the life of a heap.  If
+// another thread forks meanwhile, the child has the open file, too.
 static void read_limit(void)
 {
 	struct cgroup c;

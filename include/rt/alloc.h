@@ -331,9 +331,10 @@ RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
 
 /*
  * rt_alloc_many writes up to count new objects of a kind, of n bytes each, to
- * out and returns how many it wrote: count, or fewer if memory ran out or a
- * collection is due.  Of objects above 32760 bytes it allocates one.  Returns 0
- * where rt_alloc_kind returns NULL, or if count is 0.
+ * out and returns how many it wrote: count, or fewer if memory ran out, a
+ * collection is due, or free pages must be released for the memory limit.  Of
+ * objects above 32760 bytes it allocates one.  Returns 0 where rt_alloc_kind
+ * returns NULL, or if count is 0.
  *
  * It may collect before the first object only.  The collector does not look at
  * out: the objects must be in a root, or out on the stack, before the thread

@@ -86,7 +86,8 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * No allocation fails because of the limit: if it cannot be kept, it is passed.
  * While collections take more than rt_config.gc_cpu_limit percent of the CPU
  * time, the limit causes none.  The warn handler is told when a collection
- * leaves more than the limit, and again only after one has left less.
+ * leaves more than the limit.  It is told again only after a collection has left
+ * less, or the limit was set.
  *
  * The goal changes at once, by what the last collection found.  If the new
  * limit is lower, the next allocations collect and release.  It sets *old to
@@ -109,11 +110,12 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  *
  * A collection does not change the sum: when the host frees such memory, it
  * subtracts what it added.  The goal falls at once, as if the last collection
- * had found that memory dead.  While gc_percent is below 0, the sum causes no
- * collection.
+ * had found that memory dead.  While gc_percent is below 0 and there is no
+ * memory limit, the sum causes no collection.
  *
  * next_gc of rt_memstats and the metric /gc/heap/goal:bytes include the sum.
- * The other fields and the memory limit do not.  The metric
+ * The other fields do not.  The memory limit does not count the sum, but what
+ * is added brings the collection that the limit wants nearer, too.  The metric
  * /memory/external:bytes is the sum itself.  It stays between 0 and INT64_MAX.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE (inside

@@ -735,6 +735,16 @@ void mheap_free_manual(struct rt_proc *p, struct mspan *s)
 	free_spans(p, s, s->use);
 }
 
+bool mheap_choose_huge_pages(void)
+{
+	bool wanted;
+
+	mutex_lock(&mheap.lock);
+	wanted = !mheap.releasing && hugepages_choose(&mheap.pages);
+	mutex_unlock(&mheap.lock);
+	return wanted;
+}
+
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken)
 {
 	mutex_lock(&mheap.lock);

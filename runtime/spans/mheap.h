@@ -123,6 +123,12 @@ void mheap_cache_flush(struct mheap_cache *cache);
 // pages of every span that was made before the call and is not free yet.
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken);
 
+// mheap_choose_huge_pages has hugepages_choose look at the heap, and returns
+// what it says.  While pages are being released it does nothing: they look
+// allocated, and a chunk that seems full because of them would get back the
+// memory that is given away.  The next collection chooses then.
+bool mheap_choose_huge_pages(void);
+
 // mheap_next_span returns the first span at or after *page, and moves *page
 // behind it.  Returns NULL if there is none.  The world must be stopped.
 struct mspan *mheap_next_span(uint64_t *page);

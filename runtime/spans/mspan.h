@@ -55,8 +55,9 @@ struct mspan {
 	uint8_t guard_protect; // the guard is protected; owner
 	// Of a kind with destructors; the thread that runs them, or world
 	// stopped.
-	uint8_t queued;	   // in the queue of drops, and so in no set
-	uint8_t condemned; // a collection frees its dropped objects, no batch
+	uint8_t queued; // in the queue of drops, and so in no set
+	// A collection frees its dropped objects, no batch; or DROPS_LOOSE.
+	uint8_t condemned;
 };
 static_assert(sizeof(struct mspan) == 128, "two lines");
 

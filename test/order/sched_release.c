@@ -106,6 +106,25 @@ TEST(a_heap_in_use_is_not_waited_for)
 	ck_assert_uint_eq(schedpoint_passed(SCHED_AWAIT_RELEASE), 0);
 }
 
+static void release_a_chunk(void)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+
+	scavenge_range(NULL, &pass, RT_CHUNK_SIZE);
+}
+
+// Pages that are being released look allocated.  A chunk that is full of them
+// is not full of live objects, so it gets no huge pages.
+TEST(pages_that_are_being_released_want_no_huge_pages)
+{
+	begin();
+	hold_at(SCHED_SCAVENGE_STEP, &releaser, release_a_chunk);
+	ck_assert(!mheap_choose_huge_pages());
+	let_end(SCHED_SCAVENGE_STEP, &releaser);
+	take_all();
+	ck_assert(mheap_choose_huge_pages());
+}
+
 static void take_one_more(void)
 {
 	span = mheap_alloc_manual(NULL, PAGES + 1, MSPAN_WORK);

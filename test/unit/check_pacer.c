@@ -349,6 +349,27 @@ TEST(collections_for_the_goal_do_not_wait)
 	ck_assert(!pacer_put_off(400 * MIB, 10 * SECOND));
 }
 
+// A thread found that a collection is due, and another changed the rule.
+TEST(what_is_put_off_lowers_no_goal)
+{
+	begin_limited(100 * MIB, 0);
+	collected(200 * MIB, 0, 3 * SECOND);
+	pacer_set_limit(PACER_NO_LIMIT);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), PACER_NEVER);
+	pacer_put_off(201 * MIB, 4 * SECOND);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&pacer.goal), PACER_NEVER);
+	ck_assert_ptr_null(pacer_check(&pacer));
+}
+
+// A clock that was refused when a collection began makes no debt.
+TEST(a_refused_clock_is_no_collection)
+{
+	begin_limited(100 * MIB, 0);
+	collected(200 * MIB, 100 * SECOND, 100 * SECOND);
+	collected(200 * MIB, 0, 110 * SECOND);
+	ck_assert_uint_eq(pacer.limiter.fill, 0);
+}
+
 // Only a limit that begins to be passed is told.
 TEST(a_passed_limit_is_told_once)
 {
@@ -365,7 +386,11 @@ TEST(a_passed_limit_is_told_once)
 	pacer_set_limit(50 * MIB);
 	collected(101 * MIB, 0, 0);
 	ck_assert(pacer_take_warning());
+	// One that was lifted before it could be told is not.
+	pacer_set_limit(60 * MIB);
+	collected(101 * MIB, 0, 0);
 	pacer_set_limit(PACER_NO_LIMIT);
+	ck_assert(!pacer_take_warning());
 	collected(101 * MIB, 0, 0);
 	ck_assert(!pacer_take_warning());
 }

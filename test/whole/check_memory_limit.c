@@ -164,6 +164,7 @@ TEST(only_what_cannot_be_kept_is_told)
 	rt_config c = heap_config(100);
 
 	c.heap_min = 64 * MIB;
+	c.gc_cpu_limit = 100;
 	heap_start(c);
 	ck_assert_int_eq(rt_roots_add(root, root + 64, RT_ROOT_EXACT), RT_OK);
 	ck_assert_int_eq(rt_set_warn_handler(count_told, NULL), RT_OK);
