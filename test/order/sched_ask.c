@@ -2,6 +2,7 @@
 // every step of a collection.
 
 #include "gc/cycle/ask.h"
+#include "gc/cycle/release.h"
 #include "runtime/world/heapstats.h"
 #include "runtime/world/stw.h"
 #include "test/harness/kind.h"
@@ -163,9 +164,12 @@ TEST(an_exact_read_finds_the_figures_of_one_collection)
 	ck_assert(!stw_stopped());
 	ck_assert_uint_gt(read_totals().in_work_bufs, 0);
 	ck_assert_uint_eq(collections(), 1);
+	// A thread has found no page to release for the memory limit.
+	atomic_u64_store_relaxed(&release.dry, 1);
 	hold_at(SCHED_SEMA_ACQUIRE, &second, read_exact);
 	let_end(SCHED_CYCLE_END, &first);
 	let_end(SCHED_SEMA_ACQUIRE, &second);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&release.dry), 0);
 	ck_assert_uint_eq(exact.num_gc, 1);
 	ck_assert_uint_gt(exact.pause_total_ns, 0);
 	ck_assert_uint_eq(read_totals().in_work_bufs, 0);

@@ -89,7 +89,9 @@ TEST(another_percentage_weighs_both)
 	ck_assert_uint_eq(l.fill, 0);
 	limiter_add(&l, 1000, 0);
 	ck_assert_uint_eq(l.fill, 1500);
-	limiter_add(&l, 0, 3000);
+	limiter_add(&l, 0, 1000);
+	ck_assert_uint_eq(l.fill, 1000);
+	limiter_add(&l, 0, 2000);
 	ck_assert_uint_eq(l.fill, 0);
 	limiter_init(&l, 100, CORES);
 	ck_assert(!limiter_add(&l, UINT64_MAX, 0));
