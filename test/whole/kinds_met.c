@@ -134,6 +134,31 @@ TEST(each_object_has_the_references_of_its_type, .n = RT_ARRAY_LEN(mixed))
 	heap_healthy();
 }
 
+// Each object of a chain has 58 leaves, and its successor behind them, so work
+// buffers become full in the middle of an object's references.
+TEST(buffers_have_room_for_all_references_of_an_object)
+{
+	enum { CHAIN = 20000 / HEAP_CUT, WIDE = 60 };
+	uint64_t live = 0;
+	uintptr_t *next = NULL;
+	int kind;
+
+	start();
+	kind = kind_of(RT_LAYOUT_HEADER);
+	type_set(0, WIDE, (UINT64_C(1) << WIDE) - 2);
+	for (unsigned i = 0; i < CHAIN; i++) {
+		uintptr_t *p =
+		    made(kind, 0, header_of(RT_LAYOUT_HEADER, 0), &live);
+
+		p[WIDE - 1] = (uintptr_t)next;
+		root[0] = next = p;
+	}
+	// The successor is no leaf, and the last has none.
+	ck_assert_uint_eq(heap_live_after_gc(), live - CHAIN);
+	ck_assert_uint_eq(heap_live_after_gc(), live - CHAIN);
+	heap_healthy();
+}
+
 // An object without a type yet has the size of others that have one.
 TEST(an_object_without_a_type_has_no_references)
 {
