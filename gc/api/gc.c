@@ -127,7 +127,7 @@ int rt_free_os_memory(void)
 int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	handlers_set_oom(fn, arg);
 	return RT_OK;
 }
@@ -135,7 +135,7 @@ int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	handlers_set_warn(fn, arg);
 	return RT_OK;
 }
@@ -143,7 +143,7 @@ int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 int rt_set_fatal_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	throw_set_handler(fn, arg);
 	return RT_OK;
 }

@@ -36,7 +36,7 @@ int rt_thread_detach(void)
 	int error = door_blocking(false);
 
 	if (!error && drops_runs(proc_self()))
-		error = RT_EBUSY;
+		error = door_answer(RT_EBUSY);
 	if (error)
 		return error;
 	attach_undo();
@@ -80,7 +80,8 @@ int thread_enter_region(const struct context_frame *frame);
 
 RT_CALLED_BY_ASM int thread_enter_region(const struct context_frame *frame)
 {
-	int error = door_blocking(false);
+	int error =
+	    door_answer_of(door_blocking_now(false), "rt_blocking_enter");
 
 	if (error)
 		return error;

@@ -371,7 +371,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	bool warned;
 
 	// What the range can never hold is refused before anything is tried.
-	if (!door_allocating(t) || w->n > arena.reserved ||
+	if (!door_supplying_to(t, "an allocation") || w->n > arena.reserved ||
 	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
 		return NULL;
 	if (w->n == 0)

@@ -547,6 +547,16 @@ void trace_row(rt_tracer *t, const struct work_range *row)
 
 // ---- one object ----
 
+static inline void trace_by_type(rt_tracer *t, const rt_type *type,
+				 uintptr_t obj, size_t size)
+{
+	struct hostcall before = hostcall_begin_owned(
+	    "trace callback", type, (uintptr_t)type->trace, obj);
+
+	type->trace(t, (void *)obj, size, type->arg);
+	hostcall_end(&before);
+}
+
 static void tell_type(rt_tracer *t, const rt_type *type, uintptr_t obj,
 		      size_t size)
 {
@@ -567,7 +577,7 @@ static void tell_type(rt_tracer *t, const rt_type *type, uintptr_t obj,
 		tell_tail(t, obj + type->size, hi, type);
 	}
 	if (type->trace)
-		type->trace(t, (void *)obj, size, type->arg);
+		trace_by_type(t, type, obj, size);
 }
 
 // tell_bits tells the words of a small object that its bits name.
@@ -607,7 +617,7 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
 		trace_values(t, obj, obj + size, &l->format);
 		break;
 	case RT_LAYOUT_TRACE:
-		l->trace(t, (void *)obj, size, l->arg);
+		trace_by_kind(t, kind, obj, size);
 		break;
 	case LAYOUT_BITS:
 		tell_typed(t, obj, size);
