@@ -5,6 +5,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/os/persistent.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
@@ -36,6 +37,7 @@ static void state_reset(void)
 	stackalloc_reset();
 	heapstats_unsafe_clear();
 	gcstats_reset();
+	cyclering_reset(&cyclering);
 	gauge_reset();
 	heapgauge_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);

@@ -314,7 +314,7 @@ static bool stress_due(void)
 void supply_collect_before_object(struct rt_proc *p, size_t n)
 {
 	if (stress_due())
-		supply_collect(p, ASK_DUE);
+		supply_collect(p, ASK_STRESS);
 	else
 		supply_collect_due(p, n < LARGE ? 0 : n);
 }

@@ -649,6 +649,14 @@ static void sum_objects(struct mark_result *r, const struct marker *m)
 		sum_kind(r, m, bits_ctz(x));
 }
 
+// sum_helper adds what only helpers count.
+static void sum_helper(struct mark_result *r, const struct marker *m,
+		       uint64_t objects)
+{
+	r->helped_objects += objects;
+	r->helped_cpu_ns += base_sub_sat(drain_cpu(m), m->cpu_before);
+}
+
 static void sum_up(struct mark_result *r)
 {
 	for (struct work *w = work_joined(); w; w = w->next) {
@@ -661,8 +669,9 @@ static void sum_up(struct mark_result *r)
 		sum_objects(r, m);
 		r->marked_bytes += m->large_bytes;
 		r->scan_heap += m->large_scanned;
+		r->markers++;
 		if (m != &drain.first)
-			r->helped_objects += r->marked_objects - before;
+			sum_helper(r, m, r->marked_objects - before);
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;
 		r->past_end_objects += m->past_end_objects;

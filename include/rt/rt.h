@@ -90,6 +90,7 @@
 #include <rt/gc.h>
 #include <rt/final.h>
 #include <rt/memstats.h>
+#include <rt/cycle.h>
 #include <rt/metrics.h>
 
 #endif

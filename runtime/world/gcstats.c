@@ -6,6 +6,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
+#include "runtime/world/cyclering.h"
 
 struct gcstats gcstats;
 
@@ -25,6 +26,7 @@ static struct {
 static struct {
 	struct gcstats_cycles cycles;
 	uint32_t nprocs;
+	uint64_t init_now;   // nanotime when the heap began
 	uint64_t last_now;   // nanotime of the last accounting
 	uint64_t last_cpu;   // CPU accounted so far
 	uint64_t parent_cpu; // CPU that a parent used before its fork
@@ -50,8 +52,13 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 
 void gcstats_init(void)
 {
-	state.last_now = nanotime();
+	state.init_now = state.last_now = nanotime();
 	state.last_cpu = gcstats_cpu();
+}
+
+uint64_t gcstats_age(uint64_t now)
+{
+	return base_sub_sat(now, state.init_now);
 }
 
 void gcstats_reset(void)
@@ -109,7 +116,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	state.last_now = base_max(state.last_now, c->now);
 	// The collector's own CPU time inside the stop counts as pause, not as
 	// the mutators'.  A refused clock reads 0.
-	state.last_cpu = base_max(state.last_cpu, gcstats_cpu());
+	state.last_cpu = base_max(state.last_cpu, c->cpu_end);
 	fraction = cpu_fraction(&r->cpu);
 	memcpy(&r->gc_cpu_fraction, &fraction, sizeof fraction);
 	r->scan_heap = c->scan_heap;
@@ -155,6 +162,14 @@ void gcstats_read_cycles(struct gcstats_cycles *cycles)
 	memcpy(cycles, copy, sizeof copy);
 }
 
+double gcstats_fraction(const struct gcstats_cycles *cycles)
+{
+	double fraction;
+
+	memcpy(&fraction, &cycles->gc_cpu_fraction, sizeof fraction);
+	return fraction;
+}
+
 void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses)
 {
 	for (;;) {
@@ -179,6 +194,7 @@ void gcstats_count_from(uint64_t n)
 	state.cycles.num_gc = state.cycles.num_forced_gc = n;
 	atomic_u64_store_relaxed(&gcstats.pauses.begun, n);
 	atomic_u64_store_relaxed(&gcstats.pauses.count, n);
+	cyclering_count_from(&cyclering, n);
 	record_publish();
 }
 #endif

@@ -72,6 +72,9 @@ RT_GLOBAL struct gcstats gcstats;
 // gcstats_init begins the accounting of CPU time.
 void gcstats_init(void);
 
+// gcstats_age returns the time from gcstats_init until now, a nanotime.
+uint64_t gcstats_age(uint64_t now);
+
 // gcstats_reset sets everything to 0.  It must be called before gcstats_init.
 void gcstats_reset(void);
 
@@ -94,6 +97,7 @@ struct gcstats_cycle {
 	uint64_t stopped;      // ns since the last thread stopped
 	uint64_t stopping_cpu; // ns
 	uint64_t cpu_begin;    // gcstats_cpu when all were stopped
+	uint64_t cpu_end;      // gcstats_cpu at the end
 	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
 	uint64_t helped_objects;
 };
@@ -112,6 +116,9 @@ void gcstats_read_stopped(struct gcstats_cycles *cycles,
 
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
+
+// gcstats_fraction returns gc_cpu_fraction as a number from 0 to 1.
+double gcstats_fraction(const struct gcstats_cycles *cycles);
 
 #ifdef RT_TEST
 // gcstats_count_from sets the number of collections to n.  No collection may be

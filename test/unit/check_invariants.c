@@ -8,6 +8,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/gcstats.h"
+#include "runtime/world/cyclering.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
@@ -40,6 +41,7 @@ static struct {
 	struct pausering pausering;
 	struct gcstats gcstats;
 	struct gcstats_cycles cycles;
+	struct cyclering ring;
 	struct heapstats heapstats;
 	struct heapstats_totals totals;
 	struct procs procs;
@@ -281,6 +283,8 @@ static void prepare(void)
 	X(pausering_check(&x.pausering))                                       \
 	X(gcstats_check(&x.gcstats))                                           \
 	X(gcstats_cycles_check(&x.cycles))                                     \
+	X(cyclering_check(&x.ring))                                            \
+	X(cyclering_check(&cyclering))                                         \
 	X(heapstats_check(&x.heapstats))                                       \
 	X(heapstats_totals_check(&x.totals))                                   \
 	X(heapgauge_check(&heapgauges))                                        \

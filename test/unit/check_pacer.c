@@ -312,7 +312,8 @@ static void collected(uint64_t marked, uint64_t begin, uint64_t end)
 	};
 	struct pacer_cpu cpu = {begin, end};
 
-	pacer_collected(&found, &cpu);
+	pacer_collected(&found);
+	pacer_account(&cpu);
 }
 
 #define SECOND UINT64_C(1000000000)

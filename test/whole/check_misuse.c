@@ -66,6 +66,7 @@ uint64_t words[8];
 rt_memstats stats;
 static uint64_t pauses[RT_GCSTATS_WORDS];
 static size_t used;
+static rt_cycle cycle;
 static rt_metric_desc desc;
 static struct rt_verify verified;
 
@@ -353,6 +354,22 @@ static long call_gcstats(void)
 	return used >= 3 && used <= RT_GCSTATS_WORDS ? RT_OK : -1000;
 }
 
+// call_cycle reads the newest record, of which there may be none yet.
+static long call_cycle(void)
+{
+	int error;
+
+	cycle.number = 4711;
+	error = rt_read_cycle(0, &cycle);
+	if (error)
+		return cycle.number != 4711 ? -1000
+		       : error == RT_ENOENT ? RT_OK
+					    : error;
+	return cycle.number != 4711 && cycle.struct_size == sizeof cycle
+		   ? RT_OK
+		   : -1000;
+}
+
 static long call_metrics_read(void)
 {
 	rt_metric_sample s = {.name = "/gc/heap/live:bytes"};
@@ -625,6 +642,13 @@ static void run_doors(enum place place)
 	DOOR(ANY_WITH_HEAP, rt_read_memstats_live(&stats));
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_memstats_live(NULL));
 	DOOR(ANY_WITH_HEAP, call_gcstats());
+	DOOR(ANY_WITH_HEAP, call_cycle());
+	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_ENOENT),
+	     rt_read_cycle(UINT64_MAX, &cycle));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, NULL, sizeof cycle));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 0));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 15));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 4097));
 	DOOR(ANYWHERE(RT_EINVAL),
 	     rt_read_gcstats(NULL, RT_GCSTATS_WORDS, &used));
 	DOOR(ANYWHERE(RT_EINVAL),
