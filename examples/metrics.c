@@ -1,5 +1,4 @@
-// metrics.c - all metrics by name, the history of pauses, and what each
-// collection did.
+// metrics.c - all metrics by name, and what the last collections did.
 #include <rt/rt.h>
 
 #include <err.h>
@@ -53,8 +52,7 @@ static void print_pauses(void)
 		printf("pause %zu: %" PRIu64 " ns\n", i, words[i]);
 }
 
-// print_cycles prints the records of collections, oldest first.  There are at
-// most RT_CYCLES.
+// print_cycles prints the records of collections, oldest first.
 static void print_cycles(void)
 {
 	rt_cycle newest, c;

@@ -17,6 +17,7 @@
 #include "gc/cycle/release.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cyclerecord.h"
+#include "gc/cycle/gctrace.h"
 
 // The collection of the present stop.  Only the stopper uses it.  No check: any
 // times and sums are possible.
@@ -188,6 +189,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 {
 	bool want_helpers = cycle.found.want_helpers;
 	struct rt_stop_times times;
+	uint64_t number;
 
 	cyclerecord_step(CYCLERECORD_FINISH);
 	record(any_asks(asked, ASK_FORCED));
@@ -200,8 +202,10 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	release_again();
 	choose_huge_pages();
 	cyclerecord_step(CYCLERECORD_RELEASE);
-	cyclerecord_publish();
+	number = cyclerecord_publish();
 	stw_release();
 	ask_done(asked);
+	if (gctrace_on())
+		gctrace_cycle(p, number);
 	return want_helpers;
 }

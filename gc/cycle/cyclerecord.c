@@ -123,7 +123,7 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
 }
 
-void cyclerecord_publish(void)
+uint64_t cyclerecord_publish(void)
 {
 	rt_cycle *c = &noted.c;
 
@@ -135,4 +135,5 @@ void cyclerecord_publish(void)
 	c->mark_cpu_ns += noted.cpu[CYCLERECORD_MARK];
 	c->sweep_cpu_ns = noted.cpu[CYCLERECORD_SWEEP];
 	cyclering_add(&cyclering, c);
+	return c->number;
 }

@@ -46,8 +46,8 @@ void cyclerecord_found(const struct mark_result *found);
 // still be stopped, and c must have ended just now.
 void cyclerecord_counted(const struct gcstats_cycle *c);
 
-// cyclerecord_publish makes the record visible.  The caller must still have the
-// right to stop the world.
-void cyclerecord_publish(void);
+// cyclerecord_publish makes the record visible and returns its number.  The
+// caller must still have the right to stop the world.
+uint64_t cyclerecord_publish(void);
 
 #endif

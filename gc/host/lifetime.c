@@ -19,6 +19,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/gctrace.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
 #include "gc/stats/mstats.h"
@@ -36,6 +37,7 @@ static void state_reset(void)
 	mcentral_reset();
 	stackalloc_reset();
 	heapstats_unsafe_clear();
+	atomic_u64_store_relaxed(&gctrace.dropped, 0);
 	gcstats_reset();
 	cyclering_reset(&cyclering);
 	gauge_reset();

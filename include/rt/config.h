@@ -310,7 +310,15 @@ typedef struct rt_config {
 	 */
 	uint8_t cgroup;
 
-	uint8_t spare[5]; /* 0 */
+	/*
+	 * 1: each collection writes a line to stderr when the threads run
+	 * again; doc/operating.md explains it.  A line that stderr does not
+	 * take at once is dropped; the metric /gc/trace/dropped:lines counts
+	 * them.  0: none.  Default 0.
+	 */
+	uint8_t gctrace;
+
+	uint8_t spare[4]; /* 0 */
 } rt_config;
 
 /*
@@ -337,7 +345,7 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup stop_grace_us
  * stop_signal, and for finding errors checkmark clobberfree gcstress poison
- * guard_large guard_small tracecheck.  Values have the ranges of rt_config.
+ * guard_large guard_small tracecheck, and gctrace.  Values have the ranges of rt_config.
  * heap_min, heap_headroom and max_heap are sizes.  A size is a decimal number
  * of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
  * decimal numbers, which may be negative in RTDEBUG.  An empty variable counts

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sched.h>
@@ -836,6 +837,23 @@ const char *oscall_getenv(const char *name)
 	if (refused(OSCALL_GETENV))
 		return NULL;
 	return secure_getenv(name);
+}
+
+// A pipe that can be written has room for at least PIPE_BUF bytes.
+bool oscall_write_now(int fd, const char *text, size_t n)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+	int before = errno, state;
+	bool written = false;
+
+	if (refused(OSCALL_WRITE))
+		return false;
+	state = cancel_disable();
+	if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT)
+		written = write(fd, text, n) == (ssize_t)n;
+	cancel_restore(state);
+	errno = before;
+	return written;
 }
 
 // A write may be cut short or interrupted; the rest is tried again.  What the

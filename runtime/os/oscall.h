@@ -41,7 +41,7 @@ enum oscall {
 	OSCALL_ATFORK,	    // pthread_atfork
 	OSCALL_GETENV,	    // secure_getenv
 	OSCALL_FILE,	    // open and read
-	OSCALL_WRITE,	    // write
+	OSCALL_WRITE,	    // write, poll
 	OSCALL_YIELD,	    // sched_yield
 	OSCALL_PEEK,	    // process_vm_readv
 	OSCALL_COUNT,
@@ -197,6 +197,12 @@ int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
 const char *oscall_getenv(const char *name);
 
 void oscall_write(int fd, const char *text, size_t n);
+
+// oscall_write_now writes n bytes, at most 512, if fd takes them at once.
+// Returns false if it does not, or is closed, or has no reader.  Only if
+// another process fills a pipe at the same moment, it may wait, or raise
+// SIGPIPE.
+bool oscall_write_now(int fd, const char *text, size_t n);
 void oscall_yield(void);
 
 #endif

@@ -338,6 +338,7 @@ static const struct elsewhere {
     ELSEWHERE(checkmark, "it ends the process; check_debug"),
     ELSEWHERE(poison, "needs a sanitizer or memcheck; check_poison"),
     ELSEWHERE(gc_cpu_limit, "check_memory_limit"),
+    ELSEWHERE(gctrace, "check_gctrace"),
     ELSEWHERE(cgroup, "check_cgroup; needs a container with a limit"),
     ELSEWHERE(spare, "only 0; check_config"),
     ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),
