@@ -2,10 +2,11 @@
 #include <rt/fork.h>
 
 #include "gc/host/atfork.h"
+#include "gc/host/door.h"
 
 int rt_fork_prepare(void)
 {
-	return atfork_prepare();
+	return door_answer(atfork_prepare());
 }
 
 int rt_fork_parent(void)

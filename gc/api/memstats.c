@@ -19,7 +19,7 @@ int rt_read_memstats(rt_memstats *m)
 	error = door_nogc() ? RT_ESTATE : door_any();
 	if (error)
 		return error;
-	if (door_collecting())
+	if (door_in_callback())
 		return door_answer(RT_EBUSY);
 	// This must come before the stop: a fault inside it would be fatal.  A
 	// copy of our own would not fit on the smallest stacks.

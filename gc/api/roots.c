@@ -81,9 +81,9 @@ static int removal_begin(bool *acquired)
 {
 	const struct rt_proc *p = proc_self();
 
-	*acquired = door_ready() && (!p || p->in_region);
+	*acquired = door_ready() && (!p || p->in_region) && !door_in_callback();
 	if (!*acquired)
-		return door_attached_now(false);
+		return door_in_callback() ? RT_EBUSY : door_attached_now(false);
 	stw_acquire(NULL);
 	if (door_ready())
 		return RT_OK;

@@ -15,6 +15,8 @@ int rt_thread_attach(unsigned flags)
 		return RT_EINVAL;
 	if (!door_ready())
 		return RT_ESTATE;
+	if (door_in_callback())
+		return door_answer(RT_EBUSY);
 	return attach_answer(attach_thread(0, 0, flags));
 }
 
@@ -27,6 +29,8 @@ int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
 		return RT_EINVAL;
 	if (!door_ready())
 		return RT_ESTATE;
+	if (door_in_callback())
+		return door_answer(RT_EBUSY);
 	return attach_answer(
 	    attach_thread((uintptr_t)lo, (uintptr_t)hi, flags));
 }

@@ -193,6 +193,9 @@ int atfork_prepare(void)
 	// a library that it calls, must not wait here for ever.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
+	// The other markers would not be there in the child.
+	if (depth == 0 && door_in_callback())
+		return RT_EBUSY;
 	if (depth++ == 0)
 		prepare();
 	return RT_OK;

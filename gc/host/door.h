@@ -10,7 +10,7 @@
 #include <rt/version.h>
 
 #include "runtime/world/stw.h"
-#include "gc/mark/hostcall.h"
+#include "gc/mark/trace.h"
 
 // No check: it is one flag.
 struct door {
@@ -98,6 +98,14 @@ RT_INLINE bool door_stopper(void)
 RT_INLINE bool door_collecting(void)
 {
 	return door_stopper() && stw_reason() == RT_STOP_GC_MARK_TERM;
+}
+
+// door_in_callback tells whether the calling thread is in such a callback,
+// perhaps as a helper.  There it must not wait for the end of the stop, which
+// waits for the callback.
+RT_INLINE bool door_in_callback(void)
+{
+	return trace_self() != NULL || door_collecting();
 }
 
 // door_may_go_on tells whether t, one of whose handlers has just run, may still
