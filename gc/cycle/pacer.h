@@ -12,6 +12,7 @@
 #define PACER_NEVER (~UINT64_C(0))
 #define PACER_NO_LIMIT ((uint64_t)INT64_MAX)
 
+// What the host has asked for.  No check: any values are possible.
 struct pacer_rule {
 	int64_t percent;   // below 0: never
 	uint64_t heap_min; // bytes: least goal at 100 percent

@@ -3,6 +3,7 @@
 
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/settings.h"
+#include "runtime/os/throw.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/mheap.h"
 #include "gc/cycle/sweep.h"
@@ -54,6 +55,7 @@ static void run_drop(const struct drops_object *o)
 static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
 {
 	schedpoint(SCHED_CALL_DROP);
+	RT_ASSERT(arena_offset((uintptr_t)o->obj) < arena_used());
 	if (o->fn)
 		run_drop(o);
 	return may_go_on(t);

@@ -5,7 +5,9 @@
 
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/os/throw.h"
 #include "runtime/world/safepoint.h"
+#include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
@@ -73,6 +75,7 @@ static void finish_large(struct rt_mcache *mc, const struct want *w)
 // there is none.
 RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 {
+	RT_ASSERT(!mc->setting_up);
 	mc->setting_up = s;
 	return s ? (void *)mspan_object(s, 0) : NULL;
 }
@@ -205,8 +208,10 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
 	// The kind may have ended while the thread was stopped.
 	bool exists = r->want->stack || kinds_exists(r->want->kind);
-	void *v = exists ? take(r->mc, p, r->want) : NULL;
+	void *v;
 
+	RT_ASSERT(stw_stopped() && !r->mc->granted && !r->mc->granted_stack);
+	v = exists ? take(r->mc, p, r->want) : NULL;
 	if (!v && exists && *taken) {
 		flush_all(p);
 		v = take(r->mc, p, r->want);

@@ -62,6 +62,7 @@ static void mark_now(struct marker *m, uintptr_t word)
 
 static void push(rt_tracer *t, uintptr_t word)
 {
+	RT_ASSERT(t->top <= t->limit);
 	struct marker *m = marker_of(t);
 	struct work *w = &m->work;
 

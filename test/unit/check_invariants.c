@@ -389,8 +389,8 @@ static void loop_of_roots(void)
 	x.roots.bucket[0] = 0;
 }
 
-// keep_mark makes a marker keep a mark in the entry that many behind the one
-// where a search finds it.
+// keep_mark makes a marker keep a mark.  A search begins at the entry of its
+// hash; the mark goes into another one, that many entries behind it.
 static void keep_mark(unsigned behind)
 {
 	static atomic_u64 markword;
