@@ -8,6 +8,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -44,6 +45,7 @@ int rt_set_gc_percent(int percent, int *old)
 	if (error)
 		return error;
 	before = pacer_set_percent(percent < 0 ? -1 : percent);
+	scavenger_call();
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -75,6 +77,7 @@ int rt_set_memory_limit(int64_t bytes, int64_t *old)
 		return RT_EINVAL;
 	before = pacer_set_limit((uint64_t)bytes);
 	release_again();
+	scavenger_call();
 	if (old)
 		*old = (int64_t)before;
 	return RT_OK;

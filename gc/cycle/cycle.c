@@ -15,6 +15,7 @@
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavgoal.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/cyclerecord.h"
 #include "gc/cycle/gctrace.h"
@@ -24,6 +25,7 @@
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
+	uint64_t in_use; // bytes in heap spans when marking ended
 } cycle;
 
 // check_sets checks the sets of all span classes.
@@ -98,6 +100,21 @@ static enum rt_cause cause_of(const struct ask *asked)
 	}
 }
 
+// note_retained passes to the scavenger what it has to know.  It must come
+// after pace, which has summed the free pages.
+static void note_retained(uint64_t goal)
+{
+	uint64_t free = pacer.found.memory.free;
+	struct scavgoal_found f = {
+	    .in_use = cycle.in_use,
+	    .goal = goal,
+	    .retained = heapgauge_sum(HEAPGAUGE_IN_USE) + free,
+	    .free = free,
+	};
+
+	scavgoal_note(&f);
+}
+
 static void record(bool forced)
 {
 	const struct mark_result *found = &cycle.found;
@@ -129,6 +146,8 @@ static void record(bool forced)
 // between marking and the check of marks.
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
+	uint64_t goal;
+
 	RT_ASSERT(stw_stopped());
 	RT_CHECK(heapgauge_check(&heapgauges));
 	sweep_all(p);
@@ -145,10 +164,13 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	cyclerecord_step(CYCLERECORD_MARK);
 	cyclerecord_found(&cycle.found);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
+	cycle.in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
+	goal = atomic_u64_load_relaxed(&pacer.goal);
 	flip();
 	sweep_all(p);
 	cyclerecord_step(CYCLERECORD_SWEEP);
 	pace(forced);
+	note_retained(goal);
 	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	mutex_unlock(&mheap.lock);

@@ -13,6 +13,7 @@
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -111,6 +112,7 @@ static void drop_threads(void)
 	sweep_fork_child();
 	hugepages_fork_child();
 	worker_fork_child();
+	scavenger_fork_child();
 	drops_fork_child(self);
 	notices_fork_child();
 	stacks_fork_child();

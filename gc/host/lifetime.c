@@ -1,6 +1,7 @@
 // lifetime.c - makes and ends a heap, module by module.
 #include "gc/host/lifetime.h"
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -18,10 +19,12 @@
 #include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavgoal.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/gctrace.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/stats/mstats.h"
 #include "gc/host/door.h"
 #include "gc/host/finalize.h"
@@ -111,6 +114,7 @@ static void begin_pacing(void)
 		     (uint64_t)settings.max_procs);
 	pacer_init(&rule, &nothing, &limiter);
 	release_again();
+	scavgoal_reset();
 }
 
 int lifetime_begin(const rt_config *c)
@@ -119,6 +123,7 @@ int lifetime_begin(const rt_config *c)
 
 	state_reset();
 	settings = *c;
+	oscall_note_nprocs();
 	roots_set_stack_format(c->stack_format);
 	settings.stack_format = NULL; // the host's; roots has a copy
 	if (!atfork_init() || !attach_init() || !memory_init()) {
@@ -146,6 +151,7 @@ void lifetime_end(void)
 {
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();
+	scavenger_fini();
 	worker_fini();
 	heap_fini();
 }

@@ -16,6 +16,7 @@
 #include "gc/cycle/refill.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/finalize.h"
@@ -253,6 +254,7 @@ static void collect(struct rt_proc *p, struct ask *a)
 	finalize_collected();
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
+	scavenger_provide(p);
 }
 
 // Its callers below are on the path of each allocation that needs a span, and

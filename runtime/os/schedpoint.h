@@ -122,9 +122,12 @@
 	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
 	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
 	X(START_ONE)	    /* a helper serves; its record does not say so */  \
-	X(MAKE_MISSING)	    /* alone makes helpers, and is BLOCKED */          \
-	X(FORK_PREPARE)	    /* has stopped the world, will take the locks */   \
-	X(FORK_RESUME)	    /* holds no lock any more, will start the world */
+	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
+	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
+	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
+	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
+	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
+	X(FORK_RESUME)	/* holds no lock any more, will start the world */
 
 enum schedpoint {
 #define SCHEDPOINT_ENUM(name) SCHED_##name,

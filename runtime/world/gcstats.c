@@ -26,10 +26,11 @@ static struct {
 static struct {
 	struct gcstats_cycles cycles;
 	uint32_t nprocs;
-	uint64_t init_now;   // nanotime when the heap began
-	uint64_t last_now;   // nanotime of the last accounting
-	uint64_t last_cpu;   // CPU accounted so far
-	uint64_t parent_cpu; // CPU that a parent used before its fork
+	uint64_t init_now;	   // nanotime when the heap began
+	uint64_t last_now;	   // nanotime of the last accounting
+	uint64_t last_cpu;	   // CPU accounted so far
+	uint64_t parent_cpu;	   // CPU that a parent used before its fork
+	uint64_t last_scavenge[2]; // CPU of scavengers accounted so far
 } state;
 
 void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
@@ -41,11 +42,17 @@ void cpustats_add(struct cpustats *c, const struct cpustats_interval *i)
 	uint64_t stopped = base_min(i->stopped, i->wall);
 	uint64_t between = (i->wall - stopped) * i->nprocs;
 	uint64_t waits = base_min(i->stopping_cpu, between);
+	uint64_t used = base_min(i->cpu, between - waits);
+	uint64_t assist = base_min(i->scavenge[GCSTATS_ASSIST], used);
+	uint64_t background =
+	    base_min(i->scavenge[GCSTATS_BACKGROUND], used - assist);
 
 	c->gc_pause += stopped * i->nprocs + waits;
 	c->gc_total = c->gc_assist + c->gc_dedicated + c->gc_idle + c->gc_pause;
+	c->scavenge_assist += assist;
+	c->scavenge_background += background;
 	c->scavenge_total = c->scavenge_assist + c->scavenge_background;
-	c->idle += base_sub_sat(between - waits, i->cpu);
+	c->idle += between - waits - used;
 	c->total += i->wall * i->nprocs;
 	c->user = c->total - (c->gc_total + c->scavenge_total + c->idle);
 }
@@ -79,6 +86,21 @@ void gcstats_fork_child(uint64_t cpu)
 	state.parent_cpu = cpu;
 }
 
+void gcstats_scavenged(enum gcstats_scavenger who, uint64_t ns)
+{
+	atomic_u64_add_relaxed(&gcstats.scavenge[who], ns);
+}
+
+// take_scavenged returns the CPU time of scavengers since the last call.
+static uint64_t take_scavenged(enum gcstats_scavenger who)
+{
+	uint64_t now = atomic_u64_load_relaxed(&gcstats.scavenge[who]);
+	uint64_t more = now - state.last_scavenge[who];
+
+	state.last_scavenge[who] = now;
+	return more;
+}
+
 static void record_publish(void)
 {
 	uint64_t copy[WORDS];
@@ -109,6 +131,8 @@ void gcstats_end_cycle(const struct gcstats_cycle *c)
 	    .stopped = c->stopped,
 	    .stopping_cpu = c->stopping_cpu,
 	    .cpu = base_sub_sat(c->cpu_begin, state.last_cpu),
+	    .scavenge = {take_scavenged(GCSTATS_ASSIST),
+			 take_scavenged(GCSTATS_BACKGROUND)},
 	};
 	double fraction;
 

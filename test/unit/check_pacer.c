@@ -547,6 +547,7 @@ TEST(garbage_alone_collects_every_four_mib)
 	uint64_t n;
 
 	rt_config_init(&c);
+	c.scavenge = 0;
 	start(100, c.heap_headroom);
 	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
 	n = collections_of(400 * MIB);
