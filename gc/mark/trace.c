@@ -6,6 +6,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/poison.h"
 #include "gc/mark/typed.h"
+#include "gc/mark/overflow.h"
 
 static __thread rt_tracer *self __attribute__((tls_model("initial-exec")));
 
@@ -31,6 +32,14 @@ static struct marker *marker_of(rt_tracer *t)
 
 // ---- one reference ----
 
+// tell_roots_later has the root callbacks called again.  Only the opener calls
+// them.
+static void tell_roots_later(struct marker *m)
+{
+	m->roots_again = true;
+	overflow_raise();
+}
+
 // tell_later notes the object whose references are told, or that root callbacks
 // tell.
 static void tell_later(struct marker *m)
@@ -38,7 +47,7 @@ static void tell_later(struct marker *m)
 	if (m->tracing != 0)
 		scan_overflow(m, m->tracing);
 	else
-		m->roots_again = m->overflowed = true;
+		tell_roots_later(m);
 }
 
 // mark_now marks what a word leads to, for which there is no room.  What must

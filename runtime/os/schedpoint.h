@@ -97,6 +97,9 @@
 	X(WORK_CLOSE)	/* will close the marking */                           \
 	X(GREY_SET)	/* is alone: has loaded what it will store */          \
 	X(GREY_PUBLISH) /* will show marks that it kept back */                \
+	X(SCAN_OVERFLOW) /* shows an object's mark, will set its page's bit */ \
+	X(OVERFLOW_SET)	 /* has set the bit, will raise the flag */            \
+	X(OVERFLOW_TAKE) /* has read bits, will take them */                   \
 	X(STACK_CLAIM)	/* has read whether a stack is claimed, will claim */  \
 	X(STACKS_TAKE_WARNING) /* has taken what the host must be told */      \
                                                                                \
