@@ -1,8 +1,8 @@
 // A process that forks.
 #include <rt/fork.h>
 
-#include "gc/host/atfork.h"
 #include "gc/host/door.h"
+#include "gc/host/atfork.h"
 
 int rt_fork_prepare(void)
 {
