@@ -2,8 +2,8 @@
 #include "gc/host/finalize.h"
 
 #include "runtime/os/schedpoint.h"
-#include "runtime/os/settings.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/mheap.h"
 #include "gc/cycle/sweep.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
-#include "runtime/os/throw.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"

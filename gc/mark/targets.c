@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "runtime/base/bits.h"
-#include "runtime/os/sysmem.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/sysmem.h"
 
 static size_t slots_bytes(size_t slots)
 {
