@@ -10,12 +10,15 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/crew.h"
+#include "gc/mark/drops.h"
 #include "gc/mark/mark.h"
 #include "gc/mark/checkmark.h"
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
-#include "gc/cycle/release.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
+
+// A stop sweeps for at most so long, in ns, unless it has to.
+#define SWEEP_STOP_NS (UINT64_C(250) * 1000)
 
 // The collection of the present stop.  Only the stopper uses it.  No check: any
 // times and sums are possible.
@@ -23,6 +26,13 @@ static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
 } cycle;
+
+static bool any_asks(const struct ask *asked, enum ask_cause cause)
+{
+	while (asked && asked->cause != cause)
+		asked = asked->next;
+	return asked != NULL;
+}
 
 // check_sets checks the sets of all span classes.
 static const char *check_sets(void)
@@ -34,26 +44,30 @@ static const char *check_sets(void)
 	return wrong;
 }
 
+// sweeps_beside tells whether the threads sweep, after the stop.  A thread that
+// found no memory gets it in the stop, so all of it must be free by then.
+// rt_drop_now works on spans that are swept.
+static bool sweeps_beside(const struct ask *asked)
+{
+	if (settings.sweep == 0 || drops.now || any_asks(asked, ASK_MEMORY))
+		return false;
+	return settings.sweep == 2 || swept_takes_ns() > SWEEP_STOP_NS;
+}
+
 // flip turns mark bits into alloc bits.  After it every span is unswept.
-static void flip(void)
+static void flip(bool beside)
 {
 	RT_CHECK(check_sets());
 	mcentral_reset();
 	schedpoint(SCHED_CYCLE_FLIP);
 	epoch_flip();
-	sweep_begin();
+	swept_begin(beside);
 }
 
-static bool any_asks(const struct ask *asked, enum ask_cause cause)
-{
-	while (asked && asked->cause != cause)
-		asked = asked->next;
-	return asked != NULL;
-}
-
-// pace passes what was found to the pacer.  It must come after sweeping, which
-// frees the pages that count as held.  Those of work buffers are soon free.
-static void pace(bool forced)
+// pace passes what was found to the pacer.  If the cycle sweeps in the stop,
+// the pages that count as held are free now; otherwise the pacer learns of them
+// at the end of the sweep.  Those of work buffers are soon free.
+static void pace(bool forced, bool beside)
 {
 	const struct mark_result *found = &cycle.found;
 	uint64_t free = heapgauge_sum(HEAPGAUGE_FREE) + work_held();
@@ -72,6 +86,7 @@ static void pace(bool forced)
 			     heapgauge_sum(HEAPGAUGE_TOTAL_FREE),
 		},
 	    .forced = forced,
+	    .unswept = beside,
 	};
 	struct pacer_cpu cpu = {cycle.cpu, gcstats_cpu()};
 
@@ -104,12 +119,13 @@ static void record(bool forced)
 // collect_stopped is the collection itself.  The world must be stopped.  It
 // must not be inline: what it writes to its frame is no root, and would differ
 // between marking and the check of marks.
-static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
+static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
+					bool beside)
 {
 	RT_ASSERT(stw_stopped());
 	RT_CHECK(heapgauge_check(&heapgauges));
 	cycle.cpu = gcstats_cpu();
-	sweep_all(p);
+	swept_all(p);
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();
@@ -120,20 +136,12 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	if (RT_UNLIKELY(settings.tracecheck != 0))
 		tracecheck_all();
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
-	flip();
-	sweep_all(p);
-	pace(forced);
-	mutex_lock(&mheap.lock);
-	scavindex_next_cycle(&mheap.pages.scav);
-	mutex_unlock(&mheap.lock);
-}
-
-// choose_huge_pages calls helpers if huge pages are wanted.  It must come after
-// the work buffers were freed, whose pages would count as full of live objects.
-static void choose_huge_pages(void)
-{
-	if (mheap_choose_huge_pages() && crew_size() != 0)
-		crew_call(CREW_ADVISE);
+	flip(beside);
+	if (!beside)
+		sweep_all(p);
+	pace(forced, beside);
+	if (!beside)
+		swept_end();
 }
 
 struct ask *cycle_begin(struct rt_proc *p)
@@ -147,7 +155,7 @@ struct ask *cycle_begin(struct rt_proc *p)
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.
 	context_save(&p->context.frame);
-	collect_stopped(p, any_asks(asked, ASK_FORCED));
+	collect_stopped(p, any_asks(asked, ASK_FORCED), sweeps_beside(asked));
 	context_keep();
 	// The caller looks for memory in this stop.
 	if (any_asks(asked, ASK_MEMORY))
@@ -167,8 +175,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
-	release_again();
-	choose_huge_pages();
+	swept_buffers_freed();
 	stw_release();
 	ask_done(asked);
 	return want_helpers;

@@ -36,6 +36,9 @@ struct pacer_found {
 	uint64_t external;     // bytes that objects own outside the heap
 	struct pacer_memory memory;
 	bool forced; // the host asked for the collection
+	// What died is not freed yet: held and memory do not have it, until
+	// pacer_swept.
+	bool unswept;
 };
 
 // pacer_goal returns the heap size at which the next collection begins:
@@ -107,9 +110,15 @@ struct pacer_cpu {
 };
 
 // pacer_collected computes the goal after a collection.  The world must be
-// stopped.
+// stopped.  If found->unswept, pacer_swept must follow.
 void pacer_collected(const struct pacer_found *found,
 		     const struct pacer_cpu *cpu);
+
+// pacer_swept computes the goal anew after a sweep beside the threads, which
+// has freed bytes of pages and of objects.  The goal before was at most this
+// one: less counted as held, and what had died counted against the memory
+// limit.  No thread may begin a collection meanwhile.
+void pacer_swept(uint64_t pages, uint64_t objects);
 
 // pacer_put_off tells whether a collection that is due is only for the memory
 // limit and has to wait, because collections take too much CPU time.  Then the

@@ -17,7 +17,7 @@
 #include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
 #include "gc/stats/mstats.h"
@@ -38,6 +38,7 @@ static void state_reset(void)
 	gcstats_reset();
 	gauge_reset();
 	heapgauge_reset();
+	swept_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
 	settings = (rt_config){0};
 }

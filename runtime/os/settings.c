@@ -93,6 +93,7 @@ static const struct field fields[] = {
     FIELD(tracecheck, FIELD_U8, true, 0, 1),
     FIELD(gc_cpu_limit, FIELD_U8, true, 1, 100),
     FIELD(cgroup, FIELD_U8, true, 0, 2),
+    FIELD(sweep, FIELD_U8, true, 0, 2),
 };
 
 static size_t field_width(const struct field *f)
