@@ -15,6 +15,7 @@
 #include "gc/mark/checkmark.h"
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/cycle/swept.h"
 
 // A stop sweeps for at most so long, in ns, unless it has to.
@@ -175,6 +176,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
+	release_again();
 	swept_buffers_freed();
 	stw_release();
 	ask_done(asked);
