@@ -97,6 +97,26 @@ RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 	return old;
 }
 
+// atomic_u64_or_release and atomic_u64_and_release change bits beside threads
+// that change others.
+RT_INLINE void atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
+{
+	uint64_t old;
+
+	do
+		old = atomic_u64_load_relaxed(a);
+	while (!atomic_u64_cas_release(a, old, old | bits));
+}
+
+RT_INLINE void atomic_u64_and_release(atomic_u64 *a, uint64_t bits)
+{
+	uint64_t old;
+
+	do
+		old = atomic_u64_load_relaxed(a);
+	while (!atomic_u64_cas_release(a, old, old & bits));
+}
+
 // ---- 32 bits ----
 
 RT_INLINE uint32_t atomic_u32_load_relaxed(const atomic_u32 *a)
