@@ -169,7 +169,7 @@ static RT_NOINLINE void *typed_wanted(rt_thread *t, const rt_type *type,
 	    .n = n, .kind = KIND_TYPED, .dry = dry, .narrow = type->align == 8};
 	void *obj;
 
-	if (!door_allocating(t) ||
+	if (!door_supplying_to(t, "rt_alloc_typed") ||
 	    (!kinds_exists(KIND_TYPED) && !registry_add_typed()))
 		return NULL;
 	obj = supply_request(t, &w);
@@ -386,7 +386,7 @@ void *rt_stack_alloc(size_t n)
 	rt_thread *t = rt_thread_tls;
 
 	if (!base_is_pow2(n) || n < STACKALLOC_MIN || n > arena.reserved ||
-	    !door_allocating(t))
+	    !door_supplying(t))
 		return NULL;
 	safepoint_poll(t);
 	if (handlers_warn_pending() && !door_may_go_on(t))

@@ -39,5 +39,6 @@ int rt_drop_now(int kind, rt_pick_fn *pick, void *arg)
 	if (kind < RT_KIND_FIRST || kind > RT_KIND_MAX ||
 	    !(kinds_drops() >> kind & 1))
 		return RT_EINVAL;
-	return finalize_now(rt_thread_tls, (unsigned)kind, pick, arg);
+	return door_answer(
+	    finalize_now(rt_thread_tls, (unsigned)kind, pick, arg));
 }

@@ -8,6 +8,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -44,6 +45,7 @@ int rt_set_gc_percent(int percent, int *old)
 	if (error)
 		return error;
 	before = pacer_set_percent(percent < 0 ? -1 : percent);
+	scavenger_call();
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -75,6 +77,7 @@ int rt_set_memory_limit(int64_t bytes, int64_t *old)
 		return RT_EINVAL;
 	before = pacer_set_limit((uint64_t)bytes);
 	release_again();
+	scavenger_call();
 	if (old)
 		*old = (int64_t)before;
 	return RT_OK;
@@ -127,7 +130,7 @@ int rt_free_os_memory(void)
 int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	handlers_set_oom(fn, arg);
 	return RT_OK;
 }
@@ -135,7 +138,7 @@ int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	handlers_set_warn(fn, arg);
 	return RT_OK;
 }
@@ -143,7 +146,7 @@ int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 int rt_set_fatal_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	throw_set_handler(fn, arg);
 	return RT_OK;
 }

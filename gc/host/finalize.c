@@ -2,6 +2,7 @@
 #include "gc/host/finalize.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/mheap.h"
@@ -27,12 +28,36 @@ static bool may_go_on(const struct rt_thread *t)
 	return door_may_go_on(t) && !door_nogc();
 }
 
+// type_of returns the type that an object's destructor is of, for debug builds.
+static const rt_type *type_of(const struct drops_object *o)
+{
+	uintptr_t obj = (uintptr_t)o->obj;
+	uint64_t page = arena_offset(obj) >> RT_PAGE_SHIFT;
+	const rt_type *type =
+	    layout_type(&layouts[pageword_kind(arena_pageword(page))], obj,
+			base_align_down(o->size, sizeof(uintptr_t)));
+
+	return type && type->drop ? type : NULL;
+}
+
+// run_drop runs a destructor.
+static void run_drop(const struct drops_object *o)
+{
+	struct hostcall before = hostcall_begin_owned(
+	    "destructor", RT_DEBUG_BUILD ? type_of(o) : NULL, (uintptr_t)o->fn,
+	    (uintptr_t)o->obj);
+
+	o->fn(o->obj, o->size, o->arg);
+	hostcall_end(&before);
+}
+
 // call_drop returns false if the thread may not go on.
 static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
 {
 	schedpoint(SCHED_CALL_DROP);
+	RT_ASSERT(arena_offset((uintptr_t)o->obj) < arena_used());
 	if (o->fn)
-		o->fn(o->obj, o->size, o->arg);
+		run_drop(o);
 	return may_go_on(t);
 }
 
@@ -143,7 +168,8 @@ static void pick_span(struct mspan *s, const struct picking *k)
 		if (!mspan_test(s, line, slot) || drops_begun(s, slot) ||
 		    (granted && has_granted((uintptr_t)obj, 1)))
 			continue;
-		if (!k->pick || k->pick(obj, mspan_usable(s), k->arg) == 1)
+		if (!k->pick ||
+		    hostcall_pick(k->pick, obj, mspan_usable(s), k->arg))
 			drops_pick(s, slot);
 	}
 }

@@ -137,7 +137,7 @@ bool handlers_tell_all(void)
 	struct text t;
 	bool any = false;
 
-	while (!door_nogc() && door_attached(false) == RT_OK &&
+	while (!door_nogc() && door_attached_now(false) == RT_OK &&
 	       notices_take(&t)) {
 		if (!warn(t.buf))
 			write_line(&t);

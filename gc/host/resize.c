@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "gc/cycle/refill.h"
 #include "gc/host/door.h"
 #include "gc/host/supply.h"
@@ -85,6 +86,7 @@ static void move(struct rt_thread *t, char *to, const char *p,
 {
 	size_t old = base_min(o->base + o->size - (uintptr_t)p, n);
 
+	RT_ASSERT((uintptr_t)p - o->base < o->size && to != p);
 	if (reclaim_is_shared(o))
 		copy_shared(to, p, old);
 	else

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sched.h>
@@ -413,9 +414,44 @@ uint32_t oscall_gettid(void)
 
 // glibc's cpu_set_t ends at 1024 processors and the call fails on a kernel
 // with more; 8192 is the most that Linux can be built for.
+enum { MASK_WORDS = 8192 / 64 };
+
+// The processors that oscall_note_nprocs saw.  No thread of the library exists
+// while it is written.
+static struct {
+	uint64_t mask[MASK_WORDS];
+	size_t bytes; // 0: not known
+} processors;
+
+void oscall_note_nprocs(void)
+{
+	int before = errno;
+	long n = -1;
+
+	if (!refused(OSCALL_AFFINITY))
+		n = syscall(SYS_sched_getaffinity, 0, sizeof processors.mask,
+			    processors.mask);
+	errno = before;
+	processors.bytes = n > 0 ? (size_t)n : 0;
+}
+
+void oscall_thread_ordinary(void)
+{
+	static const struct sched_param none = {.sched_priority = 0};
+	int before = errno;
+
+	if (!refused(OSCALL_AFFINITY)) {
+		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+		if (processors.bytes != 0)
+			syscall(SYS_sched_setaffinity, 0, processors.bytes,
+				processors.mask);
+	}
+	errno = before;
+}
+
 uint32_t oscall_nprocs(void)
 {
-	uint64_t mask[8192 / 64] = {0};
+	uint64_t mask[MASK_WORDS] = {0};
 	int before = errno;
 	uint32_t n = 0;
 
@@ -836,6 +872,23 @@ const char *oscall_getenv(const char *name)
 	if (refused(OSCALL_GETENV))
 		return NULL;
 	return secure_getenv(name);
+}
+
+// A pipe that can be written has room for at least PIPE_BUF bytes.
+bool oscall_write_now(int fd, const char *text, size_t n)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+	int before = errno, state;
+	bool written = false;
+
+	if (refused(OSCALL_WRITE))
+		return false;
+	state = cancel_disable();
+	if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT)
+		written = write(fd, text, n) == (ssize_t)n;
+	cancel_restore(state);
+	errno = before;
+	return written;
 }
 
 // A write may be cut short or interrupted; the rest is tried again.  What the

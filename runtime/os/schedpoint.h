@@ -97,6 +97,9 @@
 	X(WORK_CLOSE)	/* will close the marking */                           \
 	X(GREY_SET)	/* is alone: has loaded what it will store */          \
 	X(GREY_PUBLISH) /* will show marks that it kept back */                \
+	X(SCAN_OVERFLOW) /* shows an object's mark, will set its page's bit */ \
+	X(OVERFLOW_SET)	 /* has set the bit, will raise the flag */            \
+	X(OVERFLOW_TAKE) /* has read bits, will take them */                   \
 	X(STACK_CLAIM)	/* has read whether a stack is claimed, will claim */  \
 	X(STACKS_TAKE_WARNING) /* has taken what the host must be told */      \
                                                                                \
@@ -122,9 +125,12 @@
 	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
 	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
 	X(START_ONE)	    /* a helper serves; its record does not say so */  \
-	X(MAKE_MISSING)	    /* alone makes helpers, and is BLOCKED */          \
-	X(FORK_PREPARE)	    /* has stopped the world, will take the locks */   \
-	X(FORK_RESUME)	    /* holds no lock any more, will start the world */
+	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
+	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
+	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
+	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
+	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
+	X(FORK_RESUME)	/* holds no lock any more, will start the world */
 
 enum schedpoint {
 #define SCHEDPOINT_ENUM(name) SCHED_##name,

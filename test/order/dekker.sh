@@ -51,6 +51,7 @@ readers='wait_even proc_first proc_next sweep_done'
 publishers='
 runtime/world/heapstats heapstats_release 1
 runtime/world/pausering pausering_add 4
+runtime/world/cyclering cyclering_add 2
 runtime/world/gcstats record_publish 2
 runtime/os/throw throw_set_handler 2
 runtime/os/lock mutex_unlock 2
@@ -81,6 +82,7 @@ followers='
 runtime/world/heapstats wait_even 1
 runtime/world/pausering read_once 2
 runtime/world/pausering copy_slots 4
+runtime/world/cyclering cyclering_read 2
 runtime/world/gcstats gcstats_read_cycles 2
 runtime/os/throw handler_load 3
 runtime/os/lock mutex_try 1

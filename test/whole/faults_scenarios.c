@@ -599,11 +599,13 @@ static void prepare_forgotten(void)
 static unsigned act_forgotten(void)
 {
 	settings.tracecheck = 1;
-	// Without a handler the report is written.
-	if (trial.kind == OSCALL_WRITE)
+	// Without a handler the report is written, and so is a trace line.
+	if (trial.kind == OSCALL_WRITE) {
 		rt_set_warn_handler(NULL, NULL);
+		settings.gctrace = 1;
+	}
 	act_gc();
-	settings.tracecheck = 0;
+	settings.tracecheck = settings.gctrace = 0;
 	return 0;
 }
 
