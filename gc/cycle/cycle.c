@@ -48,11 +48,16 @@ static void flip(void)
 	sweep_begin();
 }
 
+// any_asks tells whether one of these, of which there is at least one, has the
+// cause.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
-	while (asked && asked->cause != cause)
+	do {
+		if (asked->cause == cause)
+			return true;
 		asked = asked->next;
-	return asked != NULL;
+	} while (asked);
+	return false;
 }
 
 // pace passes what was found to the pacer.  It must come after sweeping, which
