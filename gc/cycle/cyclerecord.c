@@ -51,13 +51,6 @@ void cyclerecord_begin(enum rt_cause cause, bool forced)
 	noted.clocked = noted.c.heap_start >= CLOCKED_HEAP;
 }
 
-// since returns the time from one moment to a later one.  A clock that was
-// refused then was 0.
-static uint64_t since(uint64_t from, uint64_t to)
-{
-	return from == 0 ? 0 : base_sub_sat(to, from);
-}
-
 // note_cpu notes the CPU time of marking or sweeping.
 static void note_cpu(enum cyclerecord_step step)
 {
@@ -68,7 +61,7 @@ static void note_cpu(enum cyclerecord_step step)
 		return;
 	}
 	now = base_max(oscall_thread_cpu(0), noted.last_cpu);
-	noted.cpu[step] = since(noted.last_cpu, now);
+	noted.cpu[step] = base_elapsed(noted.last_cpu, now);
 	noted.last_cpu = now;
 }
 
@@ -76,7 +69,7 @@ void cyclerecord_step(enum cyclerecord_step step)
 {
 	uint64_t now = base_max(nanotime(), noted.last);
 
-	noted.wall[step] = since(noted.last, now);
+	noted.wall[step] = base_elapsed(noted.last, now);
 	noted.last = now;
 	if (step == CYCLERECORD_PREPARE) {
 		noted.c.heap_flushed = live();
@@ -119,7 +112,7 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.gc_cpu_fraction = gcstats_fraction(&all);
 	noted.c.end = c->unix_now;
 	noted.c.pause_ns = c->pause;
-	noted.c.process_cpu_ns = since(c->cpu_begin, c->cpu_end);
+	noted.c.process_cpu_ns = base_elapsed(c->cpu_begin, c->cpu_end);
 	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
 }
 

@@ -15,5 +15,5 @@ void release_step(struct rt_proc *p)
 	if (scavenge_range(p, &pass, SCAVENGE_STEP) == 0)
 		atomic_u64_store_relaxed(&release.dry,
 					 gauge_load(&gauges.mapped_ready));
-	gcstats_scavenged(GCSTATS_ASSIST, base_sub_sat(nanotime(), start));
+	gcstats_scavenged(GCSTATS_ASSIST, base_elapsed(start, nanotime()));
 }

@@ -25,7 +25,7 @@ static void pause_for(struct scavturn *turn, uint64_t ns)
 	note_clear(&scavenger.pause);
 	if (!must_end())
 		note_sleep(&scavenger.pause, ns);
-	scavturn_slept(turn, base_sub_sat(nanotime(), start));
+	scavturn_slept(turn, start, nanotime());
 }
 
 // take_turn runs, and is blocked again when it returns.

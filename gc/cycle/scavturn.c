@@ -49,6 +49,9 @@ static void note_activity(struct scavturn *s, uint64_t now)
 {
 	struct scavgoal_seen seen = see();
 
+	// The clock was refused when the program was last active.
+	if (s->since == 0)
+		s->since = now;
 	if (scavgoal_active(&s->seen, &seen)) {
 		s->seen = seen;
 		s->since = now;
@@ -91,7 +94,7 @@ static uint64_t step(struct scavturn *s, struct rt_proc *p, uint64_t most)
 	uint32_t tid = oscall_gettid();
 	uint64_t start = oscall_thread_cpu(tid);
 	uint64_t released = scavenge_range(p, &s->pass, most);
-	uint64_t cpu = base_sub_sat(oscall_thread_cpu(tid), start);
+	uint64_t cpu = base_elapsed(start, oscall_thread_cpu(tid));
 
 	scavpace_add(&s->pace, released, cpu, sysmem_page_size());
 	gcstats_scavenged(GCSTATS_BACKGROUND, cpu);
@@ -157,10 +160,12 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 	return (struct scavturn_next){SCAVTURN_PAUSE, scavpace_sleep(&s->pace)};
 }
 
-void scavturn_slept(struct scavturn *s, uint64_t ns)
+void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to)
 {
+	uint64_t ns = base_elapsed(from, to);
 	struct scavpace_target target = {s->idle ? SHARE_IDLE : SHARE,
 					 s->nprocs};
 
-	scavpace_slept(&s->pace, ns, &target);
+	scavpace_slept(&s->pace, ns != 0 ? ns : scavpace_sleep(&s->pace),
+		       &target);
 }

@@ -46,7 +46,8 @@ void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now);
 struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 				  uint64_t now);
 
-// scavturn_slept must be called after a pause, with the ns that it took.
-void scavturn_slept(struct scavturn *s, uint64_t ns);
+// scavturn_slept must be called after a pause, with nanotime before and after
+// it. If either was refused, the pause counts as long as it had to be.
+void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to);
 
 #endif

@@ -10,6 +10,7 @@
 #include "runtime/os/settings.h"
 #include "runtime/world/gcstats.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
 #include "test/harness/await.h"
@@ -84,7 +85,7 @@ static struct scavturn_next take_all(uint64_t now)
 
 	while ((next = take(now)).sleep == SCAVTURN_PAUSE) {
 		ck_assert_uint_ne(next.ns, 0);
-		scavturn_slept(&turn, next.ns);
+		scavturn_slept(&turn, SECOND, SECOND + next.ns);
 	}
 	return next;
 }
@@ -146,7 +147,7 @@ TEST(a_batch_ends_and_the_next_one_continues)
 	after = free_bytes();
 	ck_assert_uint_lt(after, before);
 	ck_assert_uint_ge(after + 2 * MIB, before);
-	scavturn_slept(&turn, SECOND);
+	scavturn_slept(&turn, SECOND, 2 * SECOND);
 	ck_assert_uint_eq(turn.pace.worked, 0);
 	take_all(SECOND);
 	ck_assert_uint_lt(free_bytes(), MIB);
@@ -172,7 +173,7 @@ TEST(an_idle_program_keeps_what_it_uses)
 	ck_assert_int_eq(take(6 * SECOND).sleep, SCAVTURN_PAUSE);
 	ck_assert_uint_lt(free_bytes(), left);
 	ck_assert_uint_ge(free_bytes() + 2 * MIB, left);
-	scavturn_slept(&turn, SECOND);
+	scavturn_slept(&turn, SECOND, 2 * SECOND);
 	next = take_all(7 * SECOND);
 	ck_assert_int_eq(next.sleep, SCAVTURN_CALL);
 	ck_assert_uint_eq(next.ns, UINT64_MAX);
@@ -192,7 +193,7 @@ TEST(a_program_that_allocates_is_not_idle)
 	must(rt_gc());
 	scavturn_init(&turn, 1, SECOND);
 	ck_assert_int_eq(take(6 * SECOND).sleep, SCAVTURN_PAUSE);
-	scavturn_slept(&turn, SECOND);
+	scavturn_slept(&turn, SECOND, 2 * SECOND);
 	fill(5);
 	next = take(7 * SECOND);
 	ck_assert_int_eq(next.sleep, SCAVTURN_TIMER);
@@ -200,7 +201,7 @@ TEST(a_program_that_allocates_is_not_idle)
 	ck_assert(!turn.idle);
 	// A collection is activity as well.
 	ck_assert_int_eq(take(12 * SECOND).sleep, SCAVTURN_PAUSE);
-	scavturn_slept(&turn, SECOND);
+	scavturn_slept(&turn, SECOND, 2 * SECOND);
 	fill(20);
 	drop(4);
 	must(rt_gc());
@@ -220,6 +221,45 @@ TEST(without_a_clock_only_goals_count)
 	must(rt_gc());
 	ck_assert_int_eq(take_all(0).sleep, SCAVTURN_CALL);
 	ck_assert_uint_lt(free_bytes(), MIB);
+}
+
+// When the clock comes back, the program has been idle for no known time.
+TEST(a_clock_that_comes_back_starts_the_count)
+{
+	struct scavturn_next next;
+
+	fill(32);
+	drop(0);
+	must(rt_gc());
+	scavturn_init(&turn, 1, 0);
+	next = take(100 * SECOND);
+	ck_assert_int_eq(next.sleep, SCAVTURN_TIMER);
+	ck_assert_uint_eq(next.ns, 5 * SECOND);
+	ck_assert(!turn.idle);
+	// A program that is active while the clock is refused counts as well.
+	must(rt_gc());
+	ck_assert_int_eq(take_all(0).sleep, SCAVTURN_CALL);
+	take_all(200 * SECOND);
+	ck_assert(!turn.idle);
+}
+
+// A pause whose end or beginning is not known took what it was meant to.
+TEST(a_pause_without_a_clock_counts, .n = 2)
+{
+	struct scavpace expected;
+
+	fill(32);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	scavturn_init(&turn, 1, SECOND);
+	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_PAUSE);
+	expected = turn.pace;
+	scavpace_slept(&expected, scavpace_sleep(&expected),
+		       &(struct scavpace_target){0.01, 1});
+	scavturn_slept(&turn, _i == 0 ? 0 : SECOND, _i == 0 ? SECOND : 0);
+	ck_assert(turn.pace.ratio == expected.ratio);
+	ck_assert_uint_eq(turn.pace.worked, 0);
 }
 
 TEST(idle_programs_can_be_exempted)
@@ -295,6 +335,42 @@ TEST(the_time_it_takes_is_counted)
 	ck_assert_uint_ne(c.cpu.scavenge_background, 0);
 	ck_assert_uint_eq(c.cpu.scavenge_total, c.cpu.scavenge_background);
 	ck_assert_ptr_null(gcstats_cycles_check(&c));
+}
+
+// The clock of the first step is refused when it begins.
+TEST(a_step_without_a_clock_counts_for_its_pages)
+{
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	scavturn_init(&turn, 1, SECOND);
+	turn.pace.worked = SCAVPACE_BATCH_NS - 1; // so it is the only one
+	fault_fail(OSCALL_CLOCK, 1, 1, EPERM);
+	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_PAUSE);
+	ck_assert_uint_eq(fault_failed(OSCALL_CLOCK), 1);
+	ck_assert_uint_eq(fault_count(OSCALL_CLOCK), 2);
+	ck_assert_uint_ge(turn.pace.worked, SCAVPACE_BATCH_NS + 10000 - 1);
+	ck_assert_uint_eq(
+	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_BACKGROUND]), 0);
+}
+
+// So does a step for the memory limit, which takes no known time.
+TEST(a_step_for_the_limit_needs_no_clock, .n = 2)
+{
+	uint64_t before;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	before = free_bytes();
+	fault_fail(OSCALL_CLOCK, 1 + (uint64_t)_i, 1, EPERM);
+	release_step(proc_self());
+	ck_assert_uint_eq(fault_failed(OSCALL_CLOCK), 1);
+	ck_assert_uint_lt(free_bytes(), before);
+	ck_assert_uint_eq(
+	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_ASSIST]), 0);
+	heap_healthy();
 }
 
 // ---- the thread ----
@@ -417,7 +493,7 @@ TEST(refused_memory_leaves_it_in_order)
 	must(rt_fini());
 }
 
-// Without a clock it releases without pauses, and does not spin afterwards.
+// Without a clock it releases all the same, and does not spin afterwards.
 TEST(refused_clocks_leave_it_in_order)
 {
 	begin_as(with_thread());
