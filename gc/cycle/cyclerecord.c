@@ -1,6 +1,7 @@
 // cyclerecord.c - the record of the collection under way.
 #include "gc/cycle/cyclerecord.h"
 
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
@@ -127,6 +128,7 @@ uint64_t cyclerecord_publish(void)
 	c->release_ns = noted.wall[CYCLERECORD_RELEASE];
 	c->mark_cpu_ns += noted.cpu[CYCLERECORD_MARK];
 	c->sweep_cpu_ns = noted.cpu[CYCLERECORD_SWEEP];
+	schedpoint(SCHED_CYCLERECORD_PUBLISH);
 	cyclering_add(&cyclering, c);
 	return c->number;
 }
