@@ -39,12 +39,12 @@ void cyclering_add(struct cyclering *r, const rt_cycle *c)
 // in the same slot has begun.
 static void copy_slot(const atomic_u64 *slot, rt_cycle *out)
 {
-	uint64_t copy[CYCLERING_WORDS];
-
 	// The acquires pair with the releases in cyclering_add.
-	for (unsigned i = 0; i < CYCLERING_WORDS; i++)
-		copy[i] = atomic_u64_load_acquire(&slot[i]);
-	memcpy(out, copy, sizeof copy);
+	for (unsigned i = 0; i < CYCLERING_WORDS; i++) {
+		uint64_t word = atomic_u64_load_acquire(&slot[i]);
+
+		memcpy((char *)out + i * sizeof word, &word, sizeof word);
+	}
 }
 
 // within tells whether number is one of the last RT_CYCLES up to newest.
