@@ -455,7 +455,7 @@ static void setup(void)
 
 	c.tracecheck = 1;
 	must(rt_set_warn_handler(be_quiet, NULL));
-	heap_start(c);
+	heap_start_exact(c);
 	must(rt_roots_add(words, words + 8, RT_ROOT_EXACT));
 	object = rt_alloc(64);
 	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
