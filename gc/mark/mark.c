@@ -572,7 +572,7 @@ static void open_marking(struct rt_proc *p)
 	marker_clear(&drain.first);
 	drain.first.tid = oscall_gettid();
 	grey_look(&drain.first);
-	drain.worth = drain.measured = drain.called = false;
+	drain_begin();
 	mark.past_end = mark.rescan = false;
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.handle_jobs = 1;

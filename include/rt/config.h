@@ -191,7 +191,8 @@ typedef struct rt_config {
 
 	/*
 	 * n: every nth allocation of the process collects first, even if
-	 * gc_percent is below 0; 1: each does.  No allocation is inline.
+	 * gc_percent is below 0; 1: each does.  No allocation is inline.  Other
+	 * markers are called for small heaps too.
 	 */
 	uint32_t gcstress;
 
