@@ -62,9 +62,10 @@ bool cyclering_read(const struct cyclering *r, uint64_t number, rt_cycle *out)
 	if (n == 0 || !within(n, newest))
 		return false;
 	copy_slot(r->word[n % RT_CYCLES], out);
-	if (!within(n, atomic_u64_load_relaxed(&r->begun)))
-		return number == 0 && cyclering_read(r, 0, out);
-	return out->number == n;
+	if (within(n, atomic_u64_load_relaxed(&r->begun)))
+		return out->number == n;
+	// The record is gone; but there is a newer one.
+	return number != 0 ? false : cyclering_read(r, 0, out);
 }
 
 #ifdef RT_TEST
