@@ -436,6 +436,38 @@ TEST(it_releases_beside_the_program)
 	must(rt_fini());
 }
 
+// await_rest waits, as blocked, until it sleeps without a limit.
+static void await_rest(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
+
+	must(rt_blocking_enter());
+	while (atomic_u32_load_acquire(&scavenger.call.woken) != 2) {
+		ck_assert_msg(nanotime() < end, "it does not rest");
+		oscall_yield();
+	}
+	must(rt_blocking_leave());
+}
+
+// It has no timer, so only the collection can wake it.
+TEST(a_collection_that_leaves_too_much_wakes_it)
+{
+	rt_config c = with_thread();
+
+	c.idle_s = 0;
+	begin_as(c);
+	make_garbage();
+	must(rt_gc());
+	ck_assert(runs());
+	await_released();
+	await_rest();
+	make_garbage();
+	must(rt_gc());
+	await_released();
+	heap_healthy();
+	must(rt_fini());
+}
+
 TEST(it_is_made_when_there_is_something_to_release)
 {
 	begin_as(with_thread());
