@@ -118,8 +118,10 @@ int rt_free_os_memory(void)
 	if (error)
 		return error;
 	flush_caches();
-	while (scavenge_range(p, &pass, SCAVENGE_STEP) != 0)
+	while (!pass.over) {
+		scavenge_range(p, &pass, SCAVENGE_STEP);
 		safepoint_poll(rt_thread_tls);
+	}
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);
 	return RT_OK;

@@ -33,7 +33,7 @@ static void begin_pass(struct scavturn *s, bool idle)
 {
 	s->pass = scavenge_begin(idle);
 	s->idle = idle;
-	s->over = false;
+	s->over = s->refused = false;
 }
 
 void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now)
@@ -112,6 +112,7 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 		uint64_t released = step(s, p, quantum);
 
 		s->over = released == 0;
+		s->refused = s->over && !s->pass.over;
 		done += released;
 		poll(p);
 	} while (!s->over && !s->idle && done < most &&
@@ -135,7 +136,7 @@ static struct scavturn_next rest(const struct scavturn *s,
 	struct scavturn_next next = {SCAVTURN_CALL, UINT64_MAX};
 
 	// Without a clock there is no idle program, and no sleep with a limit.
-	if (s->idle || settings.idle_s == 0 || now == 0 ||
+	if (s->idle || s->refused || settings.idle_s == 0 || now == 0 ||
 	    r->free < SCAVGOAL_LEAST)
 		return next;
 	next.sleep = SCAVTURN_TIMER;

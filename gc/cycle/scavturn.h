@@ -7,6 +7,10 @@
 // between turns.  No turn keeps pages: each step of scavenge.h has freed its
 // pages before the thread can be stopped.  So no stop, and with it no fork,
 // exact read or verification, meets pages that only look allocated.
+//
+// A pass that the system refuses (SCAVENGE_REFUSALS) is over, and no idle
+// program is waited for: it would be refused as well.  The next collection
+// tries again.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 
@@ -18,7 +22,7 @@ enum scavturn_sleep {
 	SCAVTURN_PAUSE, // then there is more to do
 	SCAVTURN_TIMER, // unless a collection leaves more than the goal, look
 			// again then: the program may be idle
-	SCAVTURN_CALL,	// until a collection calls
+	SCAVTURN_CALL,	// until a collection or a new goal calls
 };
 
 struct scavturn_next {
@@ -35,6 +39,7 @@ struct scavturn {
 	uint32_t nprocs;	   // processors, of which the work is a share
 	bool idle;		   // the pass is that of an idle program
 	bool over;		   // the pass has found all that it can
+	bool refused;		   // and that was what the system refuses
 };
 
 // scavturn_init begins with a program that is active now, in nanotime.

@@ -303,11 +303,11 @@ TEST(refused_pages_stay_and_are_not_tried_without_end)
 	before = free_bytes();
 	scavturn_init(&turn, 1, SECOND);
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
-	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_TIMER);
+	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_CALL);
 	ck_assert_uint_eq(free_bytes(), before);
 	tries = fault_count(OSCALL_RELEASE);
 	ck_assert_uint_ne(tries, 0);
-	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_TIMER);
+	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_CALL);
 	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), tries);
 	fault_fail(OSCALL_RELEASE, 1, 0, 0);
 	heap_healthy();
@@ -316,6 +316,50 @@ TEST(refused_pages_stay_and_are_not_tried_without_end)
 	take_all(SECOND);
 	ck_assert_uint_lt(free_bytes(), MIB);
 	heap_healthy();
+}
+
+// However large the heap is, a refused turn ends soon.
+TEST(a_pass_that_the_system_refuses_is_over, .n = 2)
+{
+	uint64_t idle = (uint64_t)_i * 10 * SECOND;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	ck_assert_uint_gt(mheap.pages.nchunks, SCAVENGE_REFUSALS);
+	scavturn_init(&turn, 1, SECOND);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_int_eq(take(SECOND + idle).sleep, SCAVTURN_CALL);
+	ck_assert_uint_eq(fault_count(OSCALL_RELEASE), SCAVENGE_REFUSALS);
+	// One refusal fewer, and it finds the chunk that can be released.
+	must(rt_gc());
+	fault_fail(OSCALL_RELEASE, 1, SCAVENGE_REFUSALS - 1, EINVAL);
+	ck_assert_int_eq(take(SECOND).sleep, SCAVTURN_PAUSE);
+	ck_assert_uint_gt(fault_count(OSCALL_RELEASE), SCAVENGE_REFUSALS - 1);
+}
+
+// It does not wake for a program that allocates without a collection, since
+// what was refused would be refused again.
+TEST(what_is_refused_needs_no_turn_before_a_collection)
+{
+	uint64_t now = SECOND;
+	struct scavturn_next next = {SCAVTURN_TIMER, 0};
+	unsigned turns = 0;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	while (next.sleep != SCAVTURN_CALL && turns < 20) {
+		next = take(now);
+		now += next.ns;
+		fill(++turns);
+	}
+	ck_assert_uint_eq(turns, 1);
+	ck_assert_uint_eq(next.ns, UINT64_MAX);
 }
 
 TEST(the_time_it_takes_is_counted)
