@@ -21,8 +21,11 @@ int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg)
 
 size_t rt_run_finalizers(size_t max)
 {
-	return door_blocking(false) == RT_OK ? finalize_run(rt_thread_tls, max)
-					     : 0;
+	int error = door_blocking(false);
+
+	if (!error && handlers_telling_ready())
+		error = door_answer(RT_EBUSY);
+	return error ? 0 : finalize_run(rt_thread_tls, max);
 }
 
 size_t rt_finalizers_ready(void)

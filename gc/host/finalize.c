@@ -78,7 +78,7 @@ size_t finalize_run(struct rt_thread *t, size_t max)
 	size_t ran = 0;
 	bool go_on;
 
-	if (!drops_acquire(t->p))
+	if (handlers_telling_ready() || !drops_acquire(t->p))
 		return 0;
 	if (max == 0)
 		max = drops_ready();
@@ -213,7 +213,7 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 	struct walk w;
 	bool is_kind; // another thread may have ended it before the stop
 
-	if (!drops_acquire(t->p))
+	if (handlers_telling_ready() || !drops_acquire(t->p))
 		return RT_EBUSY;
 	schedpoint(SCHED_FINALIZE_NOW);
 	visit_begin_walk(&w);

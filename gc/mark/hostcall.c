@@ -38,10 +38,19 @@ struct hostcall hostcall_owned(const char *what, const rt_type *type,
 	return c;
 }
 
+// was_left tells whether the host has left the callback by longjmp or by an
+// exception.
+static RT_NOINLINE bool was_left(const struct hostcall *c)
+{
+	return c->mark && !framemark_calls(c->mark, __builtin_frame_address(0));
+}
+
 void hostcall_tell(const char *function)
 {
 	struct text t;
 
+	if (was_left(&now))
+		now = (struct hostcall){.what = NULL};
 	if (!now.what)
 		return;
 	text_init(&t);

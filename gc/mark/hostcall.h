@@ -2,20 +2,22 @@
 //
 // Go: none.
 //
-// In a callback of a collection, of a walk or of a death, the host may call few
-// functions of the library.  The others refuse.  A debug build also writes to
-// stderr which function was called in which callback.  Other builds record
-// nothing, and spend no instruction on it.
+// In a callback of a collection, of a walk or of a death, and in a handler, the
+// host may not call every function of the library.  Those refuse.  A debug
+// build also writes to stderr which function was called in which callback.
+// Other builds record nothing, and spend no instruction on it.
 //
-// Each thread has its own record, of its innermost callback.  None of these
-// callbacks may be left by longjmp, so a record ends with its call.
+// Each thread has its own record, of its innermost callback.  Only the
+// out-of-memory handler may be left by longjmp or by an exception.  The mark in
+// the frame that calls it shows that it was (framemark.h).  Of any other the
+// record ends with its call.
 #ifndef GC_MARK_HOSTCALL_H
 #define GC_MARK_HOSTCALL_H
 
 #include <rt/final.h>
 #include <rt/kind.h>
 
-#include "runtime/base/base.h"
+#include "gc/mark/framemark.h"
 
 // A callback.  One of a type or of a kind is called by the name of that; a kind
 // without a name has a number.
@@ -25,6 +27,7 @@ struct hostcall {
 	const char *name;  // of the owner or of the callback; NULL: none
 	unsigned kind;	   // if owner is not NULL
 	uintptr_t code;
+	const struct framemark *mark; // of the frame that calls it, or NULL
 };
 
 // hostcall_swap records a callback and returns what was recorded before.
@@ -35,7 +38,9 @@ struct hostcall hostcall_owned(const char *what, const rt_type *type,
 
 // hostcall_begin records a callback; name may be NULL.  hostcall_begin_owned
 // records one of type, or, if that is NULL or has no name, of the kind of obj.
-// hostcall_end records again what they have returned.
+// hostcall_begin_marked records one that may be left by longjmp or by an
+// exception, which the frame with the mark calls.  hostcall_end records again
+// what they have returned.
 RT_INLINE struct hostcall hostcall_begin(const char *what, const char *name,
 					 uintptr_t code)
 {
@@ -51,6 +56,15 @@ RT_INLINE struct hostcall hostcall_begin_owned(const char *what,
 	return RT_DEBUG_BUILD
 		   ? hostcall_swap(hostcall_owned(what, type, code, obj))
 		   : (struct hostcall){0};
+}
+
+RT_INLINE struct hostcall hostcall_begin_marked(const char *what,
+						const struct framemark *mark,
+						uintptr_t code)
+{
+	struct hostcall c = {.what = what, .code = code, .mark = mark};
+
+	return RT_DEBUG_BUILD ? hostcall_swap(c) : c;
 }
 
 RT_INLINE void hostcall_end(const struct hostcall *before)

@@ -3,13 +3,14 @@
 // build also names the function and the callback.
 #include "test/harness/kind.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <unistd.h>
 
 // What a callback is.  Each has rules of its own.
 enum rules { COLLECTING, STOPPED, DROPPING, RULES };
 
-enum { ALLOWED = 1000, LINE = 200 };
+enum { ALLOWED = 1000, LINE = 200, SMALL_HEAP = 64 << 20 };
 
 static void *object;
 static rt_handle *handle;
@@ -454,6 +455,7 @@ static void setup(void)
 	rt_stack_desc d;
 
 	c.tracecheck = 1;
+	c.max_heap = SMALL_HEAP;
 	must(rt_set_warn_handler(be_quiet, NULL));
 	heap_start_exact(c);
 	must(rt_roots_add(words, words + 8, RT_ROOT_EXACT));
@@ -522,4 +524,146 @@ TEST(no_callback_is_named_afterwards, .n = RT_ARRAY_LEN(callbacks))
 	ck_assert_int_eq(hear(call_gc, said), RT_EBUSY);
 	ck_assert_str_eq(said, "");
 	must(rt_start_the_world(NULL));
+}
+
+// ---- handlers ----
+
+// What the handler under test got from calls that are refused anywhere.
+static struct {
+	unsigned calls;
+	long got;
+	char said[LINE];
+	jmp_buf *away; // where an out-of-memory handler jumps to, or NULL
+} handled;
+
+static void hear_once(void)
+{
+	if (handled.calls++ == 0)
+		handled.got = hear(call_start, handled.said);
+}
+
+static int in_oom(size_t n, void *arg)
+{
+	(void)n, (void)arg;
+	hear_once();
+	if (handled.away)
+		longjmp(*handled.away, 1);
+	return 0;
+}
+
+static void in_warn(const char *text, void *arg)
+{
+	(void)text, (void)arg;
+	hear_once();
+}
+
+static void in_ready(size_t n, void *arg)
+{
+	(void)n, (void)arg;
+	hear_once();
+}
+
+// by_oom needs more than the heap may have.
+static void by_oom(void)
+{
+	rt_set_oom_handler(in_oom, NULL);
+	words[0] = (uintptr_t)rt_alloc_noscan_uninit(SMALL_HEAP / 8 * 5);
+	ck_assert_uint_ne(words[0], 0);
+	ck_assert_ptr_null(rt_alloc_noscan_uninit(SMALL_HEAP / 8 * 5));
+}
+
+static void by_warning(void)
+{
+	must(rt_set_warn_handler(in_warn, NULL));
+	collect_object(
+	    kind_desc(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing));
+}
+
+static void by_ready(void)
+{
+	must(rt_set_finalize_mode(RT_FINALIZE_MANUAL, in_ready, NULL));
+	must(rt_gc());
+}
+
+static const struct callback handlers[] = {
+    {by_oom, DROPPING, "out-of-memory handler", (uintptr_t)in_oom, "\n"},
+    {by_warning, DROPPING, "warn handler", (uintptr_t)in_warn, "\n"},
+    {by_ready, DROPPING, "ready callback", (uintptr_t)in_ready, "\n"},
+};
+
+GROUP(handlers, .setup = setup, .timeout = 60);
+
+TEST(a_handler_is_named, .n = RT_ARRAY_LEN(handlers))
+{
+	const struct callback *c = &handlers[_i];
+	char said[LINE] = "";
+
+	c->run();
+	ck_assert_uint_ne(handled.calls, 0);
+	ck_assert_int_eq(handled.got, RT_EPERM);
+	judge_line(c, "rt_start_the_world", handled.said);
+	ck_assert_int_eq(hear(call_start, said), RT_EPERM);
+	ck_assert_str_eq(said, "");
+}
+
+// No code of ours runs when a handler jumps away.
+TEST(a_handler_that_was_left_is_not_named)
+{
+	char said[LINE] = "";
+	jmp_buf away;
+
+	handled.away = &away;
+	if (setjmp(away) == 0)
+		by_oom();
+	ck_assert_uint_eq(handled.calls, 1);
+	judge_line(&handlers[0], "rt_start_the_world", handled.said);
+	ck_assert_int_eq(hear(call_start, said), RT_EPERM);
+	ck_assert_str_eq(said, "");
+}
+
+// ---- what the ready callback must not do ----
+
+static struct {
+	long ran, now;
+	char ran_said[LINE], now_said[LINE];
+	size_t left;
+} readied;
+
+static void run_in_ready(size_t n, void *arg)
+{
+	(void)n, (void)arg;
+	readied.ran = hear(call_run_finalizers, readied.ran_said);
+	readied.now = hear(call_drop_now, readied.now_said);
+	rt_safepoint();
+	readied.left = rt_finalizers_ready();
+}
+
+static unsigned drops;
+
+static void count_drop(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	drops++;
+}
+
+TEST(the_ready_callback_runs_no_destructor)
+{
+	struct callback c = {.what = "ready callback",
+			     .code = (uintptr_t)run_in_ready,
+			     .of = "\n"};
+	int kind = kind_make(.layout = RT_LAYOUT_NONE, .flags = RT_KIND_DROP,
+			     .drop = count_drop);
+
+	must(rt_set_finalize_mode(RT_FINALIZE_POLL, run_in_ready, NULL));
+	ck_assert_ptr_nonnull(rt_alloc_kind(kind, 64));
+	must(rt_gc());
+	ck_assert_uint_ge(readied.left, 1);
+	ck_assert_uint_eq(drops, 0);
+	ck_assert_int_eq(readied.ran, 0);
+	judge_line(&c, "rt_run_finalizers", readied.ran_said);
+	ck_assert_int_eq(readied.now, RT_EBUSY);
+	judge_line(&c, "rt_drop_now", readied.now_said);
+	// After it they run.
+	rt_safepoint();
+	ck_assert_uint_eq(drops, 1);
 }
