@@ -10,6 +10,7 @@
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/typed.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/supply.h"
@@ -406,6 +407,8 @@ int rt_stack_free(void *p, size_t n)
 	error = door_attached(false);
 	if (error)
 		return error;
-	return stackfree(rt_thread_tls->mc, proc_self(), p, n) ? RT_OK
-							       : RT_EINVAL;
+	if (!stackfree(rt_thread_tls->mc, proc_self(), p, n))
+		return RT_EINVAL;
+	scavenger_freed();
+	return RT_OK;
 }

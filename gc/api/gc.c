@@ -45,7 +45,7 @@ int rt_set_gc_percent(int percent, int *old)
 	if (error)
 		return error;
 	before = pacer_set_percent(percent < 0 ? -1 : percent);
-	scavenger_call();
+	scavenger_changed();
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -61,6 +61,7 @@ int rt_set_heap_min(size_t bytes, size_t *old)
 	if (bytes > SETTINGS_MAX_HEAP)
 		return RT_EINVAL;
 	before = pacer_set_heap_min(settings_heap_min(bytes));
+	scavenger_changed();
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -77,7 +78,7 @@ int rt_set_memory_limit(int64_t bytes, int64_t *old)
 		return RT_EINVAL;
 	before = pacer_set_limit((uint64_t)bytes);
 	release_again();
-	scavenger_call();
+	scavenger_changed();
 	if (old)
 		*old = (int64_t)before;
 	return RT_OK;

@@ -34,7 +34,11 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	struct scavturn_next next;
 
 	proc_unblock(p);
+	// What is freed from now on, the turn may not see.
+	mheap_await_freed(SCAVGOAL_LEAST);
 	next = scavturn_run(turn, p, nanotime());
+	if (next.sleep != SCAVTURN_CALL)
+		mheap_await_freed(0);
 	atomic_u32_store_relaxed(&scavenger.timed,
 				 next.sleep == SCAVTURN_TIMER);
 	schedpoint(SCHED_SCAVENGER_TAKE_TURN);
@@ -120,20 +124,31 @@ static void make(struct rt_proc *p)
 
 // ---- for collections ----
 
-// due tells whether the last collection left at least so many bytes beyond the
-// goal.
-static bool due(uint64_t least)
+// left returns the bytes of free pages that the last collection left.
+static uint64_t left(void)
 {
-	return scavgoal_too_much(atomic_u64_load_relaxed(&scavgoal.retained)) >=
-	       least;
+	return atomic_u64_load_relaxed(&scavgoal.free);
+}
+
+// due tells whether the last collection left a step's bytes beyond the goal, in
+// free pages.  If what is used is beyond it, a turn could not release it.
+static bool due(void)
+{
+	return left() >= SCAVENGE_STEP &&
+	       scavgoal_too_much(atomic_u64_load_relaxed(&scavgoal.retained)) >=
+		   SCAVENGE_STEP;
 }
 
 // may_be_idle tells whether there would be something to release if the program
 // were idle.
 static bool may_be_idle(void)
 {
-	return settings.idle_s != 0 &&
-	       atomic_u64_load_relaxed(&scavgoal.free) >= SCAVGOAL_LEAST;
+	return settings.idle_s != 0 && left() >= SCAVGOAL_LEAST;
+}
+
+static void call(void)
+{
+	note_wake(&scavenger.call);
 }
 
 void scavenger_provide(struct rt_proc *p)
@@ -141,17 +156,24 @@ void scavenger_provide(struct rt_proc *p)
 	if (settings.scavenge == 0 || settings.gc_threads == 0)
 		return;
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0) {
-		if (due(SCAVGOAL_LEAST) || may_be_idle())
+		if (left() >= SCAVGOAL_LEAST)
 			make(p);
-	} else if (due(1) || (may_be_idle() &&
-			      atomic_u32_load_relaxed(&scavenger.timed) == 0)) {
-		scavenger_call();
+	} else if (due() || (may_be_idle() &&
+			     atomic_u32_load_relaxed(&scavenger.timed) == 0)) {
+		call();
 	}
 }
 
-void scavenger_call(void)
+void scavenger_changed(void)
 {
-	note_wake(&scavenger.call);
+	scavgoal_changed();
+	call();
+}
+
+RT_NOINLINE void scavenger_look_again(void)
+{
+	if (mheap_take_freed())
+		scavenger_changed();
 }
 
 void scavenger_fini(void)

@@ -5,8 +5,10 @@
 // The thread is made by the first collection that leaves enough free pages.  It
 // holds a P for its statistics.  It runs for a turn (scavturn.h) and is blocked
 // otherwise, so no stop waits for its sleep.  When there is nothing to release
-// it sleeps without a limit, until the end of a collection wakes it.  It blocks
-// all signals except those of its own faults, and its stack is no root.
+// it sleeps without a limit.  Then it is woken by the end of a collection that
+// leaves pages to release, by a change of what the heap may retain, and by a
+// thread that has freed much itself.  It blocks all signals except those of its
+// own faults, and its stack is no root.
 //
 // A collection writes what it found (scavgoal.h) in its stop, and the thread
 // looks and decides as running.  So a decision to sleep comes before that stop,
@@ -15,7 +17,7 @@
 #ifndef GC_CYCLE_SCAVENGER_H
 #define GC_CYCLE_SCAVENGER_H
 
-#include "runtime/world/proc.h"
+#include "runtime/spans/mheap.h"
 
 // No check: its fields depend on what other threads are doing.
 struct scavenger {
@@ -39,8 +41,19 @@ RT_GLOBAL struct scavenger scavenger;
 // The caller must hold no lock.
 void scavenger_provide(struct rt_proc *p);
 
-// scavenger_call makes the thread, if it exists, look at its goals.
-void scavenger_call(void);
+// scavenger_changed makes the thread, if it exists, look again from the highest
+// page down.  It must be called after a change of the memory limit or of what
+// the heap goal follows from.
+void scavenger_changed(void);
+
+// scavenger_freed must be called after objects or stacks were freed outside a
+// collection.  If that was enough, it makes a thread that sleeps look again.
+void scavenger_look_again(void);
+RT_INLINE void scavenger_freed(void)
+{
+	if (RT_UNLIKELY(mheap_freed_much()))
+		scavenger_look_again();
+}
 
 // scavenger_fini ends the thread.  The caller must not be attached.
 void scavenger_fini(void);

@@ -76,11 +76,9 @@ void scavgoal_reset(void)
 
 void scavgoal_note(const struct scavgoal_found *found)
 {
-	uint64_t cycles = atomic_u64_load_relaxed(&scavgoal.cycles);
-
 	atomic_u64_store_relaxed(&scavgoal.in_use, found->in_use);
 	atomic_u64_store_relaxed(&scavgoal.last_goal, found->goal);
 	atomic_u64_store_relaxed(&scavgoal.retained, found->retained);
 	atomic_u64_store_relaxed(&scavgoal.free, found->free);
-	atomic_u64_store_relaxed(&scavgoal.cycles, cycles + 1);
+	scavgoal_changed();
 }

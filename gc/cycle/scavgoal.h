@@ -37,13 +37,13 @@ uint64_t scavgoal_too_much(uint64_t retained);
 
 // What shows whether a program is idle.
 struct scavgoal_seen {
-	uint64_t cycles; // collections so far
+	uint64_t cycles; // collections and changes so far
 	uint64_t live;	 // bytes in objects
 	uint64_t goal;	 // of the heap
 };
 
 // scavgoal_active tells whether the program did something between the two: a
-// collection, or allocations of 1 percent of the goal.
+// collection, a change, or allocations of 1 percent of the goal.
 bool scavgoal_active(const struct scavgoal_seen *before,
 		     const struct scavgoal_seen *now);
 
@@ -53,13 +53,21 @@ struct scavgoal {
 	atomic_u64 last_goal; // its heap goal; 0: none yet
 	atomic_u64 retained;  // bytes when it had swept
 	atomic_u64 free;      // bytes of them in free pages
-	atomic_u64 cycles;    // collections; raised last
+	atomic_u64 cycles;    // collections and changes; a collection raises it
+			      // last
 };
 
 RT_GLOBAL struct scavgoal scavgoal;
 
 // scavgoal_reset forgets all collections.
 void scavgoal_reset(void);
+
+// scavgoal_changed notes that there may be more to release, or that less may be
+// retained, than the last collection said.
+RT_INLINE void scavgoal_changed(void)
+{
+	atomic_u64_add_relaxed(&scavgoal.cycles, 1);
+}
 
 // A collection calls scavgoal_note in its stop when it has swept.  in_use and
 // goal are those at the end of its marking; retained and free are what it has

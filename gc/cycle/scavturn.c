@@ -112,7 +112,7 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 		uint64_t released = step(s, p, quantum);
 
 		s->over = released == 0;
-		s->refused = s->over && !s->pass.over;
+		s->refused = s->pass.refused;
 		done += released;
 		poll(p);
 	} while (!s->over && !s->idle && done < most &&

@@ -8,9 +8,9 @@
 // pages before the thread can be stopped.  So no stop, and with it no fork,
 // exact read or verification, meets pages that only look allocated.
 //
-// A pass that the system refuses (SCAVENGE_REFUSALS) is over, and no idle
-// program is waited for: it would be refused as well.  The next collection
-// tries again.
+// A pass that ends with a refusal of the system is over, and no idle program is
+// waited for: its pass would be refused as well.  The next collection tries
+// again.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 

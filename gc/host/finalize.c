@@ -7,6 +7,7 @@
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/mheap.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -67,6 +68,7 @@ static void free_batch(struct rt_thread *t)
 	while (drops_finished()) {
 		sweep_free_dropped(t->p, drops_end(SWEEP_DROPPED));
 		schedpoint(SCHED_FREE_BATCH);
+		scavenger_freed();
 		safepoint_poll(t);
 	}
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/os/throw.h"
 #include "gc/cycle/refill.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/supply.h"
 #include "gc/host/reclaim.h"
@@ -30,7 +31,10 @@ static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
 {
 	if (is_guarded(o))
 		return n <= o->size;
-	return n <= arena.reserved && refill_resize(p, span_of(o), n);
+	if (n > arena.reserved || !refill_resize(p, span_of(o), n))
+		return false;
+	scavenger_freed();
+	return true;
 }
 
 bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)

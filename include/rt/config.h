@@ -328,7 +328,10 @@ typedef struct rt_config {
 	 * gc_threads.  It is one more than gc_threads counts, it has the
 	 * processors that the caller of rt_init had, and default scheduling.
 	 * Otherwise it is like a helper thread.  It sleeps while there is
-	 * nothing to release.  A thread that polls may have to wait for it as
+	 * nothing to release.  After a collection, a new memory limit or heap
+	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
+	 * again.  If the system refuses eight releases in a row, as for locked
+	 * memory, it tries again after the next collection.  A thread that polls may have to wait for it as
 	 * in rt_free_os_memory, and a stop may have to wait for one step of at
 	 * most 2 MiB.  0: pages go back only for the memory limit, and in
 	 * rt_free_os_memory.  Default 1.

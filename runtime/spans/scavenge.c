@@ -113,6 +113,7 @@ uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
 	while (released == 0 && refused < SCAVENGE_REFUSALS &&
 	       step(p, pass, max_pages, &released))
 		refused++;
+	pass->refused = released == 0 && refused != 0;
 	return released;
 }
 

@@ -20,6 +20,7 @@ struct scavenge_pass {
 	bool force;	// all chunks; otherwise as scavindex.h says
 	uint32_t below; // chunks from here on are done
 	bool over;	// no range is left
+	bool refused;	// the last call released nothing, and was refused some
 };
 
 // Bytes that a step releases.  A thread that needs pages may wait for a step.
@@ -32,7 +33,7 @@ enum { SCAVENGE_REFUSALS = 8 };
 
 RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 {
-	return (struct scavenge_pass){force, SCAVINDEX_NONE, false};
+	return (struct scavenge_pass){.force = force, .below = SCAVINDEX_NONE};
 }
 
 // scavenge_range releases the next range of a pass, at most max bytes (rounded
@@ -44,7 +45,8 @@ RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 // is true.  Returns 0 as well after SCAVENGE_REFUSALS refusals in a row.  Then
 // it is likely that the system refuses everything, for instance because the
 // process locks all memory, and a heap has many chunks.  A caller that wants
-// all that can be released polls, and calls again.  The others give up.
+// all that can be released polls, and calls again.  The others give up.  If it
+// returns 0 after a refusal, pass->refused is true.
 //
 // It waits for the steps of other passes.  The world must not be stopped, and
 // an attached caller must not be in a blocking region.

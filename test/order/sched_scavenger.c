@@ -2,7 +2,10 @@
 #define RT_NO_INLINE_ALLOC
 #include <rt/rt.h>
 
+#include <errno.h>
+
 #include "gc/cycle/scavenger.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/process.h"
 #include "test/order/host.h"
@@ -60,6 +63,28 @@ static void expect(bool ok)
 		_exit(EXIT_FAILURE);
 }
 
+// all_released tells whether less than a MiB is free.
+static bool all_released(void)
+{
+	rt_memstats m;
+
+	return rt_read_memstats_live(&m) == RT_OK &&
+	       m.heap_idle - m.heap_released < 1 << 20;
+}
+
+// await_all waits, as blocked, until all is released.
+static bool await_all(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+	bool ok = rt_blocking_enter() == RT_OK;
+
+	while (ok && !all_released()) {
+		oscall_yield();
+		ok = nanotime() < end;
+	}
+	return rt_blocking_leave() == RT_OK && ok;
+}
+
 static void works_alone(void)
 {
 	struct rt_verify v;
@@ -72,6 +97,7 @@ static void works_alone(void)
 		expect(make_garbage());
 		expect(runs());
 		expect(rt_gc() == RT_OK);
+		expect(await_all());
 	}
 	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
 	expect(rt_fini() == RT_OK);
@@ -88,13 +114,11 @@ static void fork_and_wait(void)
 static void await_released(void)
 {
 	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
-	rt_memstats m;
 
-	do {
+	while (!all_released()) {
 		ck_assert_msg(nanotime() < end, "nothing was released");
 		oscall_yield();
-		must(rt_read_memstats_live(&m));
-	} while (m.heap_idle - m.heap_released >= 1 << 20);
+	}
 }
 
 GROUP(scavenger, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
@@ -226,5 +250,199 @@ TEST(the_end_of_the_heap_waits_for_its_end, .n = RT_ARRAY_LEN(working))
 	ck_assert(!runs());
 	begin();
 	heap_healthy();
+	must(rt_fini());
+}
+
+// ---- how often it wakes ----
+
+static uint64_t turns(void)
+{
+	return schedpoint_passed(SCHED_SCAVENGER_TAKE_TURN);
+}
+
+static void await_turns(uint64_t n)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (turns() < n) {
+		ck_assert_msg(
+		    nanotime() < end, "%d turns",
+		    (int)schedpoint_passed(SCHED_SCAVENGER_TAKE_TURN));
+		oscall_yield();
+	}
+}
+
+// end_after ends the heap, and requires that it has taken n turns.
+static void end_after(uint64_t n)
+{
+	// Whether it would look again by itself, it has decided in its turn.
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.timed), 0);
+	host_unblock();
+	must(rt_fini());
+	ck_assert_uint_eq(turns(), n);
+}
+
+// make_it makes it, and waits for the end of its first turn.
+static void make_it(void)
+{
+	host_block();
+	schedpoint_watch();
+	hand_run(&maker, make);
+	await_turns(1);
+}
+
+// What the system refuses, it tries once after each collection, and sleeps
+// without a limit in between.
+TEST(a_refused_release_costs_a_turn_for_each_collection)
+{
+	enum { COLLECTIONS = 5 };
+
+	make_it();
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	for (unsigned i = 1; i <= COLLECTIONS; i++) {
+		hand_run(&maker, host_collect);
+		await_turns(1 + i);
+	}
+	end_after(1 + COLLECTIONS);
+}
+
+static void *large; // object of the hands
+
+static void set_limit(void)
+{
+	host_attach();
+	must(rt_set_memory_limit(1 << 20, NULL));
+	host_detach();
+}
+
+static void use_much(void)
+{
+	host_attach();
+	objects[0] = rt_alloc_noscan(16 << 20);
+	ck_assert_ptr_nonnull(objects[0]);
+	host_detach();
+}
+
+// If all that is too much is in use, there is nothing to wake for.
+TEST(a_limit_that_cannot_be_kept_costs_no_turn)
+{
+	enum { COLLECTIONS = 5 };
+	uint64_t before;
+
+	make_it();
+	hand_run(&maker, host_collect);
+	await_released();
+	hand_run(&maker, use_much);
+	hand_run(&maker, set_limit);
+	hand_run(&maker, host_collect);
+	host_unblock();
+	must(rt_free_os_memory());
+	host_block();
+	before = turns();
+	for (unsigned i = 0; i < COLLECTIONS; i++)
+		hand_run(&maker, host_collect);
+	host_unblock();
+	must(rt_fini());
+	ck_assert_uint_le(turns(), before + 1);
+}
+
+static void take_large(void)
+{
+	host_attach();
+	large = rt_alloc_uncollectable(RT_NOSCAN, 8 << 20);
+	ck_assert_ptr_nonnull(large);
+	host_detach();
+}
+
+static void free_large(void)
+{
+	host_attach();
+	must(rt_free(large));
+	host_detach();
+}
+
+static void shrink_large(void)
+{
+	host_attach();
+	must(rt_resize(large, 1 << 20));
+	host_detach();
+}
+
+static void (*const frees[])(void) = {free_large, shrink_large};
+
+// Memory that is freed by hand needs no collection: it looks again, and will
+// see whether the program is idle.
+TEST(what_is_freed_by_hand_wakes_it, .n = RT_ARRAY_LEN(frees))
+{
+	uint64_t before;
+
+	make_it();
+	hand_run(&maker, host_collect);
+	await_released();
+	hand_run(&maker, take_large);
+	// It sleeps without a limit before.
+	while (atomic_u32_load_relaxed(&scavenger.call.woken) == 1 ||
+	       atomic_u32_load_relaxed(&scavenger.timed) != 0)
+		oscall_yield();
+	before = turns();
+	hand_run(&maker, frees[_i]);
+	await_turns(before + 1);
+	await_at_least(&scavenger.timed, 1);
+	host_unblock();
+	must(rt_fini());
+}
+
+// ---- beside a step ----
+
+static void allocate_beside(void)
+{
+	host_attach();
+	large = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
+	ck_assert_ptr_nonnull(large);
+	must(rt_free(large));
+	host_detach();
+}
+
+// While pages are in its hands, others are taken and freed.
+TEST(what_finds_room_elsewhere_waits_for_no_step)
+{
+	begin_step();
+	hand_run(&other, allocate_beside);
+	schedpoint_release(SCHED_SCAVENGE_STEP);
+	await_released();
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+static void release_all(void)
+{
+	host_attach();
+	must(rt_free_os_memory());
+	host_detach();
+}
+
+static void allocate_at_the_limit(void)
+{
+	host_attach();
+	must(rt_set_memory_limit(1 << 20, NULL));
+	large = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
+	ck_assert_ptr_nonnull(large);
+	host_detach();
+}
+
+static void (*const releases[])(void) = {release_all, allocate_at_the_limit};
+
+// Others that release wait for its step, and then do their part.
+TEST(others_that_release_take_turns_with_it, .n = RT_ARRAY_LEN(releases))
+{
+	begin_step();
+	hand_start(&other, releases[_i]);
+	schedpoint_release(SCHED_SCAVENGE_STEP);
+	hand_end(&other);
+	host_unblock();
+	heap_healthy();
+	must(rt_free_os_memory());
+	ck_assert(all_released());
 	must(rt_fini());
 }

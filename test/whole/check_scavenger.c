@@ -262,6 +262,67 @@ TEST(a_pause_without_a_clock_counts, .n = 2)
 	ck_assert_uint_eq(turn.pace.worked, 0);
 }
 
+// become_idle takes turns until all free pages are released, and returns the
+// time.
+static uint64_t become_idle(uint64_t now)
+{
+	ck_assert_int_eq(take_all(now).sleep, SCAVTURN_TIMER);
+	ck_assert_int_eq(take_all(now + 5 * SECOND).sleep, SCAVTURN_CALL);
+	ck_assert(turn.idle);
+	ck_assert_uint_lt(free_bytes(), MIB);
+	return now + 5 * SECOND;
+}
+
+// What one idle time released, and a burst has used again, goes back again.
+TEST(each_idle_time_releases_again)
+{
+	uint64_t now = SECOND;
+
+	scavturn_init(&turn, 1, now);
+	for (unsigned i = 0; i < 3; i++) {
+		fill(32);
+		drop(4);
+		must(rt_gc());
+		ck_assert_uint_ge(free_bytes(), 27 * MIB);
+		now = become_idle(now) + 1000 * SECOND;
+	}
+	heap_healthy();
+}
+
+static void set_percent(void)
+{
+	must(rt_set_gc_percent(50, NULL));
+}
+
+static void set_heap_min(void)
+{
+	must(rt_set_heap_min(MIB, NULL));
+}
+
+static void set_memory_limit(void)
+{
+	must(rt_set_memory_limit(16 * MIB, NULL));
+}
+
+static void (*const setters[])(void) = {set_percent, set_heap_min,
+					set_memory_limit};
+
+// A new goal may ask for pages that the last pass did not have to release.
+TEST(a_new_goal_begins_a_new_pass, .n = RT_ARRAY_LEN(setters))
+{
+	uint64_t now;
+
+	fill(32);
+	drop(4);
+	must(rt_gc());
+	scavturn_init(&turn, 1, SECOND);
+	now = become_idle(SECOND);
+	setters[_i]();
+	ck_assert_int_ne(take(now).sleep, SCAVTURN_PAUSE);
+	ck_assert(!turn.idle);
+	ck_assert_uint_eq(turn.since, now);
+}
+
 TEST(idle_programs_can_be_exempted)
 {
 	settings.idle_s = 0;
@@ -539,6 +600,33 @@ TEST(settings_forbid_it, .n = 2)
 	ck_assert(!runs());
 }
 
+// A limit may be set later, so free pages are reason enough to make it.
+TEST(it_follows_a_limit_that_is_set_later)
+{
+	rt_config c = with_thread();
+
+	c.idle_s = 0;
+	begin_as(c);
+	make_garbage();
+	ck_assert(runs());
+	must(rt_set_memory_limit(0, NULL));
+	await_released();
+	heap_healthy();
+	must(rt_fini());
+}
+
+TEST(it_releases_what_each_burst_leaves)
+{
+	begin_as(with_thread());
+	for (unsigned i = 0; i < 3; i++) {
+		make_garbage();
+		must(rt_gc());
+		await_released();
+	}
+	heap_healthy();
+	must(rt_fini());
+}
+
 TEST(a_refused_thread_is_tried_again)
 {
 	begin_as(with_thread());
@@ -596,6 +684,7 @@ TEST(the_end_of_the_heap_ends_it)
 		must(rt_gc());
 		ck_assert(runs());
 		ck_assert_uint_eq(threads(), before + 1);
+		await_released();
 		must(rt_fini());
 		ck_assert(!runs());
 		ck_assert_uint_eq(threads(), before);
