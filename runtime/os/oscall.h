@@ -42,7 +42,7 @@ enum oscall {
 	OSCALL_ATFORK,	    // pthread_atfork
 	OSCALL_GETENV,	    // secure_getenv
 	OSCALL_FILE,	    // open and read
-	OSCALL_WRITE,	    // write, poll
+	OSCALL_WRITE,	    // write, pwritev2, send, poll
 	OSCALL_YIELD,	    // sched_yield
 	OSCALL_PEEK,	    // process_vm_readv
 	OSCALL_COUNT,
@@ -204,12 +204,15 @@ int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
 // or the process runs setuid.
 const char *oscall_getenv(const char *name);
 
+// oscall_write writes n bytes, and waits until fd takes them.
 void oscall_write(int fd, const char *text, size_t n);
 
 // oscall_write_now writes n bytes, at most 512, if fd takes them at once.
-// Returns false if it does not, or is closed, or has no reader.  Only if
-// another process fills a pipe at the same moment, it may wait, or raise
-// SIGPIPE.
+// Returns false if it does not, or is closed, or has no reader.  It waits only
+// for a terminal or device that another thread or process fills at the same
+// moment, and for such a pipe before Linux 6.4.
+//
+// Neither function ends the process with a SIGPIPE, or leaves the host one.
 bool oscall_write_now(int fd, const char *text, size_t n);
 void oscall_yield(void);
 

@@ -1,8 +1,15 @@
 // The trace of collections: each line says what the record says, and none is
 // waited for.
+#define _GNU_SOURCE // ppoll, syscall
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +18,8 @@
 #include "test/harness/heap.h"
 
 #define MIB (UINT64_C(1) << 20)
+
+enum { NOWAIT = 8 }; // RWF_NOWAIT
 
 // ---- the format ----
 
@@ -163,6 +172,121 @@ TEST(a_full_pipe_is_not_waited_for)
 	ck_assert_uint_gt(take(fd, text, sizeof text), 0);
 	ck_assert_int_eq(strncmp(text, "gc 4 @", 6), 0);
 	ck_assert_uint_eq(dropped(), 3);
+}
+
+// Between a look at a descriptor and the write, another thread may fill the
+// pipe, or its last reader may go.  So here the look says what was true before.
+static bool look_is_old;
+
+int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (look_is_old) {
+		fds->revents = POLLOUT;
+		return 1;
+	}
+	return ppoll(
+	    fds, n,
+	    &(struct timespec){timeout / 1000, timeout % 1000 * 1000000L},
+	    NULL);
+}
+
+// must_have_no_signal requires that SIGPIPE does not wait, and is not blocked.
+static void must_have_no_signal(void)
+{
+	sigset_t now;
+
+	ck_assert_int_eq(sigpending(&now), 0);
+	ck_assert_int_eq(sigismember(&now, SIGPIPE), 0);
+	ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
+	ck_assert_int_eq(sigismember(&now, SIGPIPE), 0);
+}
+
+// The signal would end the process.
+TEST(a_pipe_that_loses_its_reader)
+{
+	int fd = pipe_to_stderr();
+
+	start(1);
+	close(fd);
+	look_is_old = true;
+	must(rt_gc());
+	ck_assert_uint_eq(dropped(), 1);
+	must_have_no_signal();
+	// Reports, which are waited for, do not end it either.
+	oscall_write(2, "text\n", 5);
+	must_have_no_signal();
+}
+
+// A signal that the host waits for already stays.
+TEST(the_signal_of_the_host_is_kept)
+{
+	int fd = pipe_to_stderr();
+	sigset_t set;
+
+	start(1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
+	ck_assert_int_eq(raise(SIGPIPE), 0);
+	close(fd);
+	look_is_old = true;
+	must(rt_gc());
+	ck_assert_uint_eq(dropped(), 1);
+	ck_assert_int_eq(sigpending(&set), 0);
+	ck_assert_int_eq(sigismember(&set, SIGPIPE), 1);
+}
+
+static void fill(void)
+{
+	static char text[1 << 12];
+
+	ck_assert_int_eq(fcntl(2, F_SETFL, O_NONBLOCK), 0);
+	while (write(2, text, sizeof text) > 0)
+		;
+	while (write(2, text, 1) > 0)
+		;
+	ck_assert_int_eq(fcntl(2, F_SETFL, 0), 0);
+}
+
+TEST(a_pipe_that_is_filled_first)
+{
+	struct iovec nothing = {NULL, 0};
+	int fd = pipe_to_stderr();
+
+	if (syscall(SYS_pwritev2, 2, &nothing, 1, -1L, -1L, NOWAIT) != 0) {
+		suite_skip("before Linux 6.4 a write to a pipe may wait", NULL);
+		return;
+	}
+	start(1);
+	fill();
+	look_is_old = true;
+	must(rt_gc());
+	ck_assert_uint_eq(dropped(), 1);
+	close(fd);
+}
+
+// A socket, of which the same holds.
+TEST(a_socket, .n = 3)
+{
+	char text[1000];
+	int fd[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	ck_assert_int_eq(dup2(fd[1], 2), 2);
+	close(fd[1]);
+	start(1);
+	look_is_old = _i != 0;
+	if (_i == 1)
+		close(fd[0]);
+	else if (_i == 2)
+		fill();
+	must(rt_gc());
+	ck_assert_uint_eq(dropped(), _i != 0);
+	must_have_no_signal();
+	if (_i == 0) {
+		ck_assert_uint_gt(take(fd[0], text, sizeof text), 0);
+		ck_assert_int_eq(strncmp(text, "gc 1 @", 6), 0);
+	}
 }
 
 // No line, no signal, and errno is as before.
