@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include "runtime/os/settings.h"
+#include "gc/mark/gain.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/worker.h"
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/kind.h"
 #include "test/harness/thread.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -318,33 +321,55 @@ TEST(the_slowest_thread_is_named)
 	must(rt_blocking_leave());
 }
 
+// ---- helpers ----
+
+// Helpers are called after 8192 objects (gc/mark/drain.c).
+enum { MARKED = 30000, CALLED = 10000 };
+
+static atomic_u32 helped; // calls on a helper
+static unsigned alone;	  // calls on the thread that collects, until then
+
+// trace_in_turn makes the thread that collects go slowly when it has called
+// helpers, until one has marked something.  So the marking is not over before a
+// helper comes.
+static void trace_in_turn(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	if (!rt_thread_self())
+		atomic_u32_add_relaxed(&helped, 1);
+	else if (atomic_u32_load_relaxed(&helped) == 0 &&
+		 alone++ > MARKED + CALLED) // in the second collection
+		sleep_ns(1000 * 1000);
+	rt_trace_ptr(t, *(void **)obj);
+}
+
 // Helpers count among the markers, with the objects and the time that are
 // theirs.
 TEST(helpers_are_counted)
 {
-	enum { N = 300000 };
 	rt_config config = heap_config(HEAP_QUIET);
 	uintptr_t *table;
-	bool helped = false;
+	int kind;
+	rt_cycle c;
 
 	config.max_procs = 3;
 	heap_start(config);
-	table = heap_table(N, RT_ROOT_EXACT);
-	for (unsigned i = 0; i < N; i++)
-		table[i] = (uintptr_t)rt_alloc(32);
-	for (unsigned n = 0; n < 200 && !helped; n++) {
-		rt_cycle c;
-
-		must(rt_gc());
-		c = newest();
-		check_sums(&c);
-		ck_assert_uint_ge(c.marked_objects, N);
-		ck_assert_uint_le(c.markers, 3);
-		if (c.helped_objects > 0)
-			ck_assert_uint_ge(c.markers, 2);
-		helped = c.helped_objects > 0;
-	}
-	ck_assert(helped);
+	gain = (struct gain){.interval = UINT32_MAX}; // helpers are called
+	kind = kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_in_turn);
+	table = heap_table(MARKED, RT_ROOT_EXACT);
+	for (unsigned i = 0; i < MARKED; i++)
+		table[i] = (uintptr_t)rt_alloc_kind(kind, 32);
+	must(rt_gc()); // makes them
+	ck_assert_uint_ne(atomic_u32_load_relaxed(&workers.running), 0);
+	ck_assert_uint_eq(alone, MARKED);
+	must(rt_gc());
+	ck_assert_uint_ne(atomic_u32_load_relaxed(&helped), 0);
+	c = newest();
+	check_sums(&c);
+	ck_assert_uint_ge(c.marked_objects, MARKED);
+	ck_assert_uint_ge(c.helped_objects, atomic_u32_load_relaxed(&helped));
+	ck_assert_uint_ge(c.markers, 2);
+	ck_assert_uint_le(c.markers, 3);
 }
 
 // The child of a fork has the parent's records, and adds its own.
