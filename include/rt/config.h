@@ -331,10 +331,10 @@ typedef struct rt_config {
 	 * nothing to release.  After a collection, a new memory limit or heap
 	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
 	 * again.  If the system refuses eight releases in a row, as for locked
-	 * memory, it tries again after the next collection.  A thread that polls may have to wait for it as
-	 * in rt_free_os_memory, and a stop may have to wait for one step of at
-	 * most 2 MiB.  0: pages go back only for the memory limit, and in
-	 * rt_free_os_memory.  Default 1.
+	 * memory, it tries again after the next collection.  A thread that
+	 * polls may have to wait for it as in rt_free_os_memory, and a stop may
+	 * have to wait for one step of at most 2 MiB.  0: pages go back only
+	 * for the memory limit, and in rt_free_os_memory.  Default 1.
 	 */
 	uint8_t scavenge;
 
