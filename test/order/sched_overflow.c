@@ -73,7 +73,8 @@ static void note(void)
 TEST(the_bit_follows_the_mark)
 {
 	rt_config c = heap_config(HEAP_QUIET);
-	uintptr_t objects[100];
+	uintptr_t objects[200];
+	unsigned second = 0; // objects whose bit is in the second
 
 	c.align8 = 1;
 	heap_start(c);
@@ -87,6 +88,8 @@ TEST(the_bit_follows_the_mark)
 		struct grey o;
 
 		object = objects[i];
+		second += grey_markword(&first, object) !=
+			  grey_markword(&first, object + sizeof object);
 		ck_assert_int_ne(grey_word(&first, object, &o), GREY_NOTHING);
 		ck_assert(grey_unmarked(&beside, object));
 		hold_at(SCHED_SCAN_OVERFLOW, &setter, note);
@@ -95,6 +98,7 @@ TEST(the_bit_follows_the_mark)
 		let_end(SCHED_SCAN_OVERFLOW, &setter);
 		ck_assert(overflow_lower());
 	}
+	ck_assert_uint_ne(second, 0);
 }
 
 enum { WIDE = 100000 }; // words of an object that no work buffer holds
