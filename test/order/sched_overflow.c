@@ -3,7 +3,9 @@
 #include <rt/rt.h>
 
 #include "gc/mark/overflow.h"
+#include "gc/mark/rescan.h"
 #include "gc/mark/scan.h"
+#include "test/harness/kind.h"
 #include "test/order/host.h"
 
 static struct marker first, beside;
@@ -99,6 +101,30 @@ TEST(the_bit_follows_the_mark)
 		ck_assert(overflow_lower());
 	}
 	ck_assert_uint_ne(second, 0);
+}
+
+static void trace(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)t, (void)obj, (void)size, (void)arg;
+}
+
+static const struct {
+	uint32_t flags;
+	bool openers;
+} traced[] = {{0, false}, {RT_KIND_SERIAL, true}, {RT_KIND_ONCE, true}};
+
+// Only the opener scans pages again whose objects one marker alone may trace.
+TEST(pages_of_some_kinds_are_for_the_opener, .n = RT_ARRAY_LEN(traced))
+{
+	void *p;
+
+	heap_begin();
+	p = rt_alloc_kind(kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace,
+				    .flags = traced[_i].flags),
+			  64);
+	ck_assert_ptr_nonnull(p);
+	ck_assert(rescan_is_openers(arena_offset((uintptr_t)p) >>
+				    RT_PAGE_SHIFT) == traced[_i].openers);
 }
 
 enum { WIDE = 100000 }; // words of an object that no work buffer holds
