@@ -28,7 +28,6 @@ void heapgauge_enter(struct rt_proc *p)
 // collect moves the parts of p, which must be stopped, to the shared ones.
 static void collect(struct rt_proc *p)
 {
-	RT_ASSERT(p->counted);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
 		atomic_u64_add_relaxed(&heapgauges.no_p[i],
 				       atomic_u64_load_relaxed(&p->gauges[i]));
