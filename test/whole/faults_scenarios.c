@@ -676,13 +676,32 @@ static void prepare_forgotten(void)
 		keep(p[i] = rt_alloc_noscan(16));
 }
 
+// collect_once calls, for one object, what a walk must not.
+static int collect_once(void *obj, size_t size, int kind, void *arg)
+{
+	bool *done = arg;
+
+	(void)obj;
+	(void)size;
+	(void)kind;
+	if (!*done)
+		require(rt_gc() == RT_EBUSY, "a walk collects");
+	*done = true;
+	return 0;
+}
+
 static unsigned act_forgotten(void)
 {
+	bool done = false;
+
 	settings.tracecheck = 1;
-	// Without a handler the report is written, and so is a trace line.
+	// Without a handler the report is written, and so is a trace line.  A
+	// debug build writes which callback calls what it must not.
 	if (trial.kind == OSCALL_WRITE) {
 		rt_set_warn_handler(NULL, NULL);
 		settings.gctrace = 1;
+		require(rt_heap_walk(collect_once, &done) == RT_OK,
+			"rt_heap_walk");
 	}
 	act_gc();
 	settings.tracecheck = settings.gctrace = 0;
