@@ -49,7 +49,8 @@ files() {
 }
 
 object_of() {
-	object=$1.o
+	object=$(dirname "$1")/.libs/$(basename "$1").o
+	[ -f "$object" ] || object=$1.o
 }
 
 {

@@ -42,10 +42,12 @@ in_program() {
 		comm -12 - "$2"
 }
 
-# shipped: the objects of the library.
+# shipped: the objects of libtool's library.
 shipped() {
 	for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
-		echo "${source%.c}.o"
+		object=$(dirname "$source")/.libs/$(basename "$source" .c).o
+		[ -f "$object" ] || object=${source%.c}.o
+		echo "$object"
 	done
 }
 

@@ -92,9 +92,11 @@ unused() {
 		!($1 in used)'
 }
 
-# Of the library, which ships.
+# Of libtool's library, which ships.
 objects=$(for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
-	echo "${source%.c}.o"
+	object=$(dirname "$source")/.libs/$(basename "$source" .c).o
+	[ -f "$object" ] || object=${source%.c}.o
+	echo "$object"
 done)
 printf '%s\n' "$exempt" | awk 'NF { print $1 }' | sort >"$dir/exempt"
 

@@ -36,8 +36,7 @@ static int add(void *obj, size_t size, int kind, void *arg)
 	struct listing *l = arg;
 
 	(void)kind;
-	if (is_own(l, obj) ||
-	    (l->pick && !hostcall_pick(l->pick, obj, size, l->arg)))
+	if (is_own(l, obj) || (l->pick && l->pick(obj, size, l->arg) != 1))
 		return 0;
 	l->n++;
 	if (l->n <= l->capacity)

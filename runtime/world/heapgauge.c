@@ -17,7 +17,6 @@ void heapgauge_enter(struct rt_proc *p)
 {
 	atomic_ptr *list = &heapgauges.counted;
 
-	RT_ASSERT(!p->counted);
 	p->counted = true;
 	do
 		p->next_counted = atomic_ptr_load_relaxed(list);
@@ -28,7 +27,6 @@ void heapgauge_enter(struct rt_proc *p)
 // collect moves the parts of p, which must be stopped, to the shared ones.
 static void collect(struct rt_proc *p)
 {
-	RT_ASSERT(p->counted);
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
 		atomic_u64_add_relaxed(&heapgauges.no_p[i],
 				       atomic_u64_load_relaxed(&p->gauges[i]));
