@@ -1,4 +1,4 @@
-// metrics.c - all metrics by name, and the history of pauses.
+// metrics.c - all metrics by name, and what the last collections did.
 #include <rt/rt.h>
 
 #include <err.h>
@@ -52,6 +52,21 @@ static void print_pauses(void)
 		printf("pause %zu: %" PRIu64 " ns\n", i, words[i]);
 }
 
+// print_cycles prints the records of collections, oldest first.
+static void print_cycles(void)
+{
+	rt_cycle newest, c;
+
+	must(rt_read_cycle(0, &newest));
+	for (uint64_t n = 1; n <= newest.number; n++) {
+		if (rt_read_cycle(n, &c) != RT_OK)
+			continue; // it is too old
+		printf("cycle %" PRIu64 ": %" PRIu64 " of %" PRIu64
+		       " bytes live, marked in %" PRIu64 " ns\n",
+		       c.number, c.heap_live, c.heap_start, c.mark_ns);
+	}
+}
+
 int main(void)
 {
 	rt_memstats m;
@@ -69,6 +84,7 @@ int main(void)
 		print_metric(&d);
 	}
 	print_pauses();
+	print_cycles();
 	must(rt_fini());
 	return fflush(stdout) ? 1 : 0;
 }

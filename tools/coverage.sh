@@ -31,6 +31,7 @@ runtime/base/sizeclass a size in the wrong class is memory overwritten
 runtime/base/spanclass the same
 runtime/base/histogram arithmetic at edges
 runtime/world/pausering readers and a writer without a lock
+runtime/world/cyclering the same
 runtime/os/gauge     statistics: bytes are counted here
 runtime/world/heapgauge statistics
 runtime/world/heapstats statistics

@@ -61,8 +61,7 @@ function declare(s) {
 # This prints "source function" for all that the objects of gc/api define.
 for source in "$srcdir"/gc/api/*.c; do
 	name=$(basename "$source" .c)
-	object=gc/api/.libs/$name.o
-	[ -f "$object" ] || object=gc/api/$name.o
+	object=gc/api/$name.o
 	[ -f "$object" ] || {
 		echo "gc/api/$name.c: no object" >&2
 		exit 99

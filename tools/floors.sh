@@ -49,8 +49,7 @@ files() {
 }
 
 object_of() {
-	object=$(dirname "$1")/.libs/$(basename "$1").o
-	[ -f "$object" ] || object=$1.o
+	object=$1.o
 }
 
 {

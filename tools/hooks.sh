@@ -42,12 +42,10 @@ in_program() {
 		comm -12 - "$2"
 }
 
-# shipped: the objects of libtool's library.
+# shipped: the objects of the library.
 shipped() {
 	for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
-		object=$(dirname "$source")/.libs/$(basename "$source" .c).o
-		[ -f "$object" ] || object=${source%.c}.o
-		echo "$object"
+		echo "${source%.c}.o"
 	done
 }
 

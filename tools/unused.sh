@@ -92,11 +92,9 @@ unused() {
 		!($1 in used)'
 }
 
-# Of libtool's library, which ships.
+# Of the library, which ships.
 objects=$(for source in $(cd "$srcdir" && ls runtime/*/*.c gc/*/*.c); do
-	object=$(dirname "$source")/.libs/$(basename "$source" .c).o
-	[ -f "$object" ] || object=${source%.c}.o
-	echo "$object"
+	echo "${source%.c}.o"
 done)
 printf '%s\n' "$exempt" | awk 'NF { print $1 }' | sort >"$dir/exempt"
 

@@ -10,6 +10,7 @@
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/typed.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/supply.h"
@@ -169,7 +170,7 @@ static RT_NOINLINE void *typed_wanted(rt_thread *t, const rt_type *type,
 	    .n = n, .kind = KIND_TYPED, .dry = dry, .narrow = type->align == 8};
 	void *obj;
 
-	if (!door_allocating(t) ||
+	if (!door_supplying_to(t, "rt_alloc_typed") ||
 	    (!kinds_exists(KIND_TYPED) && !registry_add_typed()))
 		return NULL;
 	obj = supply_request(t, &w);
@@ -386,7 +387,7 @@ void *rt_stack_alloc(size_t n)
 	rt_thread *t = rt_thread_tls;
 
 	if (!base_is_pow2(n) || n < STACKALLOC_MIN || n > arena.reserved ||
-	    !door_allocating(t))
+	    !door_supplying(t))
 		return NULL;
 	safepoint_poll(t);
 	if (handlers_warn_pending() && !door_may_go_on(t))
@@ -406,6 +407,8 @@ int rt_stack_free(void *p, size_t n)
 	error = door_attached(false);
 	if (error)
 		return error;
-	return stackfree(rt_thread_tls->mc, proc_self(), p, n) ? RT_OK
-							       : RT_EINVAL;
+	if (!stackfree(rt_thread_tls->mc, proc_self(), p, n))
+		return RT_EINVAL;
+	scavenger_freed();
+	return RT_OK;
 }

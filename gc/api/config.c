@@ -45,7 +45,7 @@ int rt_init(const rt_config *c)
 		return RT_EINVAL;
 	// A thread that has the world stopped must not wait for its start.
 	if (door_ready())
-		return RT_ESTATE;
+		return door_answer(RT_ESTATE);
 	stw_acquire(NULL);
 	error = door_ready() ? RT_ESTATE : lifetime_begin(&resolved);
 	stw_release();
@@ -59,7 +59,7 @@ int rt_fini(void)
 	int error = door_blocking(false);
 
 	if (!error && drops_runs(proc_self()))
-		error = RT_EBUSY;
+		error = door_answer(RT_EBUSY);
 	if (error)
 		return error;
 	stw_acquire(proc_self());

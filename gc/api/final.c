@@ -21,8 +21,11 @@ int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg)
 
 size_t rt_run_finalizers(size_t max)
 {
-	return door_blocking(false) == RT_OK ? finalize_run(rt_thread_tls, max)
-					     : 0;
+	int error = door_blocking(false);
+
+	if (!error && handlers_telling_ready())
+		error = door_answer(RT_EBUSY);
+	return error ? 0 : finalize_run(rt_thread_tls, max);
 }
 
 size_t rt_finalizers_ready(void)
@@ -39,5 +42,6 @@ int rt_drop_now(int kind, rt_pick_fn *pick, void *arg)
 	if (kind < RT_KIND_FIRST || kind > RT_KIND_MAX ||
 	    !(kinds_drops() >> kind & 1))
 		return RT_EINVAL;
-	return finalize_now(rt_thread_tls, (unsigned)kind, pick, arg);
+	return door_answer(
+	    finalize_now(rt_thread_tls, (unsigned)kind, pick, arg));
 }

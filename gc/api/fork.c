@@ -1,11 +1,12 @@
 // A process that forks.
 #include <rt/fork.h>
 
+#include "gc/host/door.h"
 #include "gc/host/atfork.h"
 
 int rt_fork_prepare(void)
 {
-	return atfork_prepare();
+	return door_answer(atfork_prepare());
 }
 
 int rt_fork_parent(void)

@@ -14,7 +14,7 @@ void *rt_alloc_uncollectable(int kind, size_t n)
 	struct want w = {.n = n, .kind = KIND_OWN + (unsigned)kind};
 
 	if ((kind != RT_NOSCAN && kind != RT_WORDS) ||
-	    !door_allocating(rt_thread_tls))
+	    !door_supplying(rt_thread_tls))
 		return NULL;
 	registry_add_own(w.kind);
 	return supply_request(rt_thread_tls, &w);
@@ -46,7 +46,7 @@ void *rt_realloc(int kind, void *p, size_t n)
 	struct want w = {.n = n, .kind = (unsigned)kind};
 	struct object o;
 
-	if (!door_allocating(t) || w.kind >= KIND_OWN || w.kind == KIND_TYPED)
+	if (!door_supplying(t) || w.kind >= KIND_OWN || w.kind == KIND_TYPED)
 		return NULL;
 	if (!p || p == &supply_zerobase)
 		return supply_request(t, &w);

@@ -8,6 +8,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -44,6 +45,7 @@ int rt_set_gc_percent(int percent, int *old)
 	if (error)
 		return error;
 	before = pacer_set_percent(percent < 0 ? -1 : percent);
+	scavenger_changed();
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -59,6 +61,7 @@ int rt_set_heap_min(size_t bytes, size_t *old)
 	if (bytes > SETTINGS_MAX_HEAP)
 		return RT_EINVAL;
 	before = pacer_set_heap_min(settings_heap_min(bytes));
+	scavenger_changed();
 	if (old)
 		*old = before;
 	return RT_OK;
@@ -75,6 +78,7 @@ int rt_set_memory_limit(int64_t bytes, int64_t *old)
 		return RT_EINVAL;
 	before = pacer_set_limit((uint64_t)bytes);
 	release_again();
+	scavenger_changed();
 	if (old)
 		*old = (int64_t)before;
 	return RT_OK;
@@ -115,8 +119,10 @@ int rt_free_os_memory(void)
 	if (error)
 		return error;
 	flush_caches();
-	while (scavenge_range(p, &pass, SCAVENGE_STEP) != 0)
+	while (!pass.over) {
+		scavenge_range(p, &pass, SCAVENGE_STEP);
 		safepoint_poll(rt_thread_tls);
+	}
 	while (scavenge_tables(&chunk))
 		safepoint_poll(rt_thread_tls);
 	return RT_OK;
@@ -127,7 +133,7 @@ int rt_free_os_memory(void)
 int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	handlers_set_oom(fn, arg);
 	return RT_OK;
 }
@@ -135,7 +141,7 @@ int rt_set_oom_handler(rt_oom_fn *fn, void *arg)
 int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	handlers_set_warn(fn, arg);
 	return RT_OK;
 }
@@ -143,7 +149,7 @@ int rt_set_warn_handler(rt_text_fn *fn, void *arg)
 int rt_set_fatal_handler(rt_text_fn *fn, void *arg)
 {
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	throw_set_handler(fn, arg);
 	return RT_OK;
 }

@@ -19,8 +19,8 @@ int rt_read_memstats(rt_memstats *m)
 	error = door_nogc() ? RT_ESTATE : door_any();
 	if (error)
 		return error;
-	if (door_collecting())
-		return RT_EBUSY;
+	if (door_in_callback())
+		return door_answer(RT_EBUSY);
 	// This must come before the stop: a fault inside it would be fatal.  A
 	// copy of our own would not fit on the smallest stacks.
 	memset(m, 0, sizeof *m);
@@ -69,7 +69,7 @@ int rt_set_memstats_double_check(int mode)
 	if (error)
 		return error;
 	if (door_stopper())
-		return RT_EBUSY;
+		return door_answer(RT_EBUSY);
 	mstats_set_double_check(mode);
 	return RT_OK;
 }

@@ -81,9 +81,9 @@ static int removal_begin(bool *acquired)
 {
 	const struct rt_proc *p = proc_self();
 
-	*acquired = door_ready() && (!p || p->in_region);
+	*acquired = door_ready() && (!p || p->in_region) && !door_in_callback();
 	if (!*acquired)
-		return door_attached(false);
+		return door_in_callback() ? RT_EBUSY : door_attached_now(false);
 	stw_acquire(NULL);
 	if (door_ready())
 		return RT_OK;
@@ -103,7 +103,7 @@ int rt_roots_remove(void *lo, void *hi)
 	int error = removal_begin(&acquired);
 
 	if (error)
-		return error;
+		return door_answer(error);
 	found = roots_remove((uintptr_t)lo, (uintptr_t)hi);
 	removal_end(acquired);
 	return found ? RT_OK : RT_ENOENT;
@@ -115,7 +115,7 @@ int rt_roots_remove_fn(rt_roots_fn *fn, void *arg)
 	int error = removal_begin(&acquired);
 
 	if (error)
-		return error;
+		return door_answer(error);
 	found = rootfns_remove(fn, arg);
 	removal_end(acquired);
 	return found ? RT_OK : RT_ENOENT;
@@ -146,7 +146,7 @@ rt_handle *rt_handle_new(void *obj)
 {
 	rt_thread *t = rt_thread_tls;
 
-	if (!door_allocating(t) || !is_word(obj))
+	if (!door_supplying(t) || !is_word(obj))
 		return NULL;
 	return handles_new(t->mc, (uintptr_t)obj);
 }
@@ -168,7 +168,7 @@ int rt_handle_free(rt_handle *h)
 	rt_thread *t = rt_thread_tls;
 
 	if (RT_UNLIKELY(!door_allocating(t)))
-		return free_beside_stops(h);
+		return door_answer(free_beside_stops(h));
 	return handles_free(t->mc, h) ? RT_OK : RT_EINVAL;
 }
 

@@ -102,7 +102,7 @@ int rt_thread_set_stack_of(rt_thread *t, void *lo, void *hi)
 	if (!door_ready())
 		return RT_ESTATE;
 	if (!door_stopper() || !rootfns_calling())
-		return RT_EPERM;
+		return door_answer(RT_EPERM);
 	if (!t || !lo || lo >= hi)
 		return RT_EINVAL;
 	return stacks_set(&t->p->context, (uintptr_t)lo, (uintptr_t)hi);

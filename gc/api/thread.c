@@ -15,6 +15,8 @@ int rt_thread_attach(unsigned flags)
 		return RT_EINVAL;
 	if (!door_ready())
 		return RT_ESTATE;
+	if (door_in_callback())
+		return door_answer(RT_EBUSY);
 	return attach_answer(attach_thread(0, 0, flags));
 }
 
@@ -27,6 +29,8 @@ int rt_thread_attach_stack(void *lo, void *hi, unsigned flags)
 		return RT_EINVAL;
 	if (!door_ready())
 		return RT_ESTATE;
+	if (door_in_callback())
+		return door_answer(RT_EBUSY);
 	return attach_answer(
 	    attach_thread((uintptr_t)lo, (uintptr_t)hi, flags));
 }
@@ -36,7 +40,7 @@ int rt_thread_detach(void)
 	int error = door_blocking(false);
 
 	if (!error && drops_runs(proc_self()))
-		error = RT_EBUSY;
+		error = door_answer(RT_EBUSY);
 	if (error)
 		return error;
 	attach_undo();
@@ -80,7 +84,8 @@ int thread_enter_region(const struct context_frame *frame);
 
 RT_CALLED_BY_ASM int thread_enter_region(const struct context_frame *frame)
 {
-	int error = door_blocking(false);
+	int error =
+	    door_answer_of(door_blocking_now(false), "rt_blocking_enter");
 
 	if (error)
 		return error;

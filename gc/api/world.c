@@ -30,7 +30,7 @@ int rt_start_the_world(rt_stop_times *times)
 	if (!door_ready())
 		return RT_ESTATE;
 	if (!door_stopper() || door_collecting() || visit_walking())
-		return RT_EPERM;
+		return door_answer(RT_EPERM);
 	mcache_enable_runs(rt_thread_tls->mc);
 	visit_end(&t);
 	if (times)
@@ -41,6 +41,16 @@ int rt_start_the_world(rt_stop_times *times)
 int rt_world_stopped(void)
 {
 	return stw_stopped();
+}
+
+// call_each ends its record even when fn is left by unwinding.
+static void call_each(rt_walk_fn *fn, void *arg)
+{
+	// clang counts a cleanup as no use.
+	__attribute__((cleanup(hostcall_end), unused)) struct hostcall before =
+	    hostcall_begin("walk callback", NULL, (uintptr_t)fn);
+
+	verify_walk(-1, fn, arg);
 }
 
 int rt_heap_walk(rt_walk_fn *fn, void *arg)
@@ -57,7 +67,7 @@ int rt_heap_walk(rt_walk_fn *fn, void *arg)
 	if (error)
 		return error;
 	visit_begin_walk(&w);
-	verify_walk(-1, fn, arg);
+	call_each(fn, arg);
 	return RT_OK;
 }
 

@@ -28,6 +28,7 @@
 
 enum ask_cause {
 	ASK_DUE,    // heap_live has reached the goal
+	ASK_STRESS, // gcstress wants it
 	ASK_FORCED, // the host asked, and the collection counts as forced
 	ASK_MEMORY, // the thread found no memory; the leader takes some
 };

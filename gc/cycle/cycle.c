@@ -15,13 +15,17 @@
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavgoal.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/cyclerecord.h"
+#include "gc/cycle/gctrace.h"
 
 // The collection of the present stop.  Only the stopper uses it.  No check: any
 // times and sums are possible.
 static struct {
 	uint64_t cpu; // CPU time of the process when it began, ns
 	struct mark_result found;
+	uint64_t in_use; // bytes in heap spans when marking ended
 } cycle;
 
 // check_sets checks the sets of all span classes.
@@ -44,11 +48,16 @@ static void flip(void)
 	sweep_begin();
 }
 
+// any_asks tells whether one of these, of which there is at least one, has the
+// cause.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
-	while (asked && asked->cause != cause)
+	do {
+		if (asked->cause == cause)
+			return true;
 		asked = asked->next;
-	return asked != NULL;
+	} while (asked);
+	return false;
 }
 
 // pace passes what was found to the pacer.  It must come after sweeping, which
@@ -73,24 +82,58 @@ static void pace(bool forced)
 		},
 	    .forced = forced,
 	};
-	struct pacer_cpu cpu = {cycle.cpu, gcstats_cpu()};
 
-	pacer_collected(&f, &cpu);
+	pacer_collected(&f);
+}
+
+// cause_of returns why a collection that answers these asks runs.
+static enum rt_cause cause_of(const struct ask *asked)
+{
+	uint64_t used = pacer_used(gauge_load(&gauges.heap_live),
+				   gauge_load(&gauges.stack_inuse),
+				   gauge_load(&gauges.external));
+
+	switch (asked->cause) {
+	case ASK_FORCED:
+		return RT_CAUSE_FORCED;
+	case ASK_MEMORY:
+		return RT_CAUSE_MEMORY;
+	case ASK_STRESS:
+		return RT_CAUSE_STRESS;
+	default:
+		return pacer_for_limit(used) ? RT_CAUSE_LIMIT : RT_CAUSE_GOAL;
+	}
+}
+
+// note_retained passes to the scavenger what it has to know.  It must come
+// after pace, which has summed the free pages.
+static void note_retained(uint64_t goal)
+{
+	uint64_t free = pacer.found.memory.free;
+	struct scavgoal_found f = {
+	    .in_use = cycle.in_use,
+	    .goal = goal,
+	    .retained = heapgauge_sum(HEAPGAUGE_IN_USE) + free,
+	    .free = free,
+	};
+
+	scavgoal_note(&f);
 }
 
 static void record(bool forced)
 {
 	const struct mark_result *found = &cycle.found;
 	struct stw_begin begin = stw_begun();
-	uint64_t now = nanotime();
+	struct pacer_cpu cpu = {cycle.cpu, gcstats_cpu()};
 	struct gcstats_cycle c = {
 	    .forced = forced,
-	    .now = now,
+	    .now = cyclerecord_last(),
 	    .unix_now = nanotime_unix(),
-	    .pause = base_sub_sat(now, begin.asked),
-	    .stopped = base_sub_sat(now, begin.finished),
+	    .pause = cyclerecord_pause(),
+	    .stopped = base_sub_sat(cyclerecord_last(), begin.finished),
 	    .stopping_cpu = begin.stopping_cpu_ns,
-	    .cpu_begin = cycle.cpu,
+	    .cpu_begin = cpu.begin,
+	    .cpu_end = cpu.end,
 	    .scan_heap = found->scan_heap,
 	    .scan_stack = found->scan_stack,
 	    .scan_globals = found->scan_globals,
@@ -98,7 +141,9 @@ static void record(bool forced)
 	    .helped_objects = found->helped_objects,
 	};
 
+	pacer_account(&cpu);
 	gcstats_end_cycle(&c);
+	cyclerecord_counted(&c);
 }
 
 // collect_stopped is the collection itself.  The world must be stopped.  It
@@ -106,23 +151,31 @@ static void record(bool forced)
 // between marking and the check of marks.
 static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 {
+	uint64_t goal;
+
 	RT_ASSERT(stw_stopped());
 	RT_CHECK(heapgauge_check(&heapgauges));
-	cycle.cpu = gcstats_cpu();
 	sweep_all(p);
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();
 	RT_CHECK(gauges_check(&gauges));
+	cyclerecord_step(CYCLERECORD_PREPARE);
 	cycle.found = mark_all(p, settings.past_end != 0);
 	if (RT_UNLIKELY(settings.checkmark != 0))
 		checkmark_all(settings.past_end != 0);
 	if (RT_UNLIKELY(settings.tracecheck != 0))
 		tracecheck_all();
+	cyclerecord_step(CYCLERECORD_MARK);
+	cyclerecord_found(&cycle.found);
 	atomic_u64_store_relaxed(&gauges.heap_live, cycle.found.marked_bytes);
+	cycle.in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
+	goal = atomic_u64_load_relaxed(&pacer.goal);
 	flip();
 	sweep_all(p);
+	cyclerecord_step(CYCLERECORD_SWEEP);
 	pace(forced);
+	note_retained(goal);
 	mutex_lock(&mheap.lock);
 	scavindex_next_cycle(&mheap.pages.scav);
 	mutex_unlock(&mheap.lock);
@@ -139,15 +192,19 @@ static void choose_huge_pages(void)
 struct ask *cycle_begin(struct rt_proc *p)
 {
 	struct ask *asked;
+	bool forced;
 
 	stw_acquire(p);
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
+	forced = any_asks(asked, ASK_FORCED);
+	cycle.cpu = gcstats_cpu();
+	cyclerecord_begin(cause_of(asked), forced);
 	// This frame outlasts marking, and with it the registers that it or a
 	// caller has spilled.  stw_acquire saved a frame of its own while it
 	// waited, and that frame is gone.
 	context_save(&p->context.frame);
-	collect_stopped(p, any_asks(asked, ASK_FORCED));
+	collect_stopped(p, forced);
 	context_keep();
 	// The caller looks for memory in this stop.
 	if (any_asks(asked, ASK_MEMORY))
@@ -159,7 +216,9 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 {
 	bool want_helpers = cycle.found.want_helpers;
 	struct rt_stop_times times;
+	uint64_t number;
 
+	cyclerecord_step(CYCLERECORD_FINISH);
 	record(any_asks(asked, ASK_FORCED));
 	stw_start(p, &times);
 	// The next stop, perhaps that of an exact read, must find all figures
@@ -169,7 +228,11 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	work_release(p);
 	release_again();
 	choose_huge_pages();
+	cyclerecord_step(CYCLERECORD_RELEASE);
+	number = cyclerecord_publish();
 	stw_release();
 	ask_done(asked);
+	if (gctrace_on())
+		gctrace_cycle(p, number);
 	return want_helpers;
 }

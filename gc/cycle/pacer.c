@@ -146,16 +146,19 @@ static bool account(uint64_t gc, uint64_t now)
 	return limiter_add(&pacer.limiter, gc, program);
 }
 
-void pacer_collected(const struct pacer_found *found,
-		     const struct pacer_cpu *cpu)
+void pacer_collected(const struct pacer_found *found)
 {
 	pacer.before = atomic_u64_load_relaxed(&pacer.goal);
 	pacer.found = *found;
+	look_beyond();
+	publish(pacer_next(&pacer.rule, found, pacer.before));
+}
+
+void pacer_account(const struct pacer_cpu *cpu)
+{
 	// A clock that was refused at the beginning was 0.
 	account(cpu->begin < pacer.cpu ? 0 : base_sub_sat(cpu->end, cpu->begin),
 		cpu->end);
-	look_beyond();
-	publish(pacer_next(&pacer.rule, found, pacer.before));
 }
 
 // raise never lowers the goal: another thread may have changed the rule since
@@ -171,7 +174,7 @@ bool pacer_put_off(uint64_t used, uint64_t cpu)
 	bool wait;
 
 	mutex_lock(&rule_lock);
-	wait = used < pacer.unlimited && account(0, cpu);
+	wait = pacer_for_limit(used) && account(0, cpu);
 	if (wait)
 		raise(base_min(pacer.unlimited, add_sat(used, LIMIT_ROOM)));
 	mutex_unlock(&rule_lock);

@@ -12,6 +12,7 @@
 #define PACER_NEVER (~UINT64_C(0))
 #define PACER_NO_LIMIT ((uint64_t)INT64_MAX)
 
+// What the host has asked for.  No check: any values are possible.
 struct pacer_rule {
 	int64_t percent;   // below 0: never
 	uint64_t heap_min; // bytes: least goal at 100 percent
@@ -106,10 +107,18 @@ struct pacer_cpu {
 	uint64_t begin, end; // of the collection
 };
 
-// pacer_collected computes the goal after a collection.  The world must be
-// stopped.
-void pacer_collected(const struct pacer_found *found,
-		     const struct pacer_cpu *cpu);
+// pacer_collected computes the goal after a collection.  pacer_account passes
+// the CPU time of the collection to the limiter.  The world must be stopped.
+void pacer_collected(const struct pacer_found *found);
+void pacer_account(const struct pacer_cpu *cpu);
+
+// pacer_for_limit tells whether so many bytes are reason to collect for the
+// memory limit only.  The caller must have the world stopped, or the lock of
+// the rule.
+RT_INLINE bool pacer_for_limit(uint64_t used)
+{
+	return used < pacer.unlimited;
+}
 
 // pacer_put_off tells whether a collection that is due is only for the memory
 // limit and has to wait, because collections take too much CPU time.  Then the

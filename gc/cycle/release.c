@@ -1,6 +1,8 @@
 // release.c - releases free pages for the memory limit.
 #include "gc/cycle/release.h"
 
+#include "runtime/os/nanotime.h"
+#include "runtime/world/gcstats.h"
 #include "runtime/spans/scavenge.h"
 
 struct release release;
@@ -8,8 +10,10 @@ struct release release;
 void release_step(struct rt_proc *p)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
+	uint64_t start = nanotime();
 
 	if (scavenge_range(p, &pass, SCAVENGE_STEP) == 0)
 		atomic_u64_store_relaxed(&release.dry,
 					 gauge_load(&gauges.mapped_ready));
+	gcstats_scavenged(GCSTATS_ASSIST, base_elapsed(start, nanotime()));
 }

@@ -85,8 +85,8 @@ void runway_begin(struct runway *r, const struct runway_heap *h);
 // the goal.
 void runway_revise(struct runway *r, const struct runway_heap *h);
 
-// runway_owe returns what a thread owes for bytes, if there is so much credit.
-// Credit below 0 counts as none.
+// runway_owe returns what a thread that allocates bytes has to pay.  credit is
+// what background markers have paid in advance; below 0 it counts as none.
 struct runway_debt runway_owe(const struct runway *r, uint64_t bytes,
 			      int64_t credit);
 

@@ -20,16 +20,22 @@ enum { ADVISE_MOST = 64 };
 
 struct workers workers;
 
+// processors returns how many processors the library's threads may use, as far
+// as it is known.
+static uint32_t processors(void)
+{
+	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
+	uint32_t n = (uint32_t)settings.max_procs;
+
+	return cpus != 0 ? (uint32_t)base_min(n, cpus) : n;
+}
+
 // most is the largest number of helpers; the thread that collects marks as
 // well.
 static uint32_t most(void)
 {
-	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
-	size_t n = (size_t)settings.max_procs;
-
-	if (cpus != 0)
-		n = base_min(n, cpus);
-	return (uint32_t)base_min((size_t)settings.gc_threads, n - 1);
+	return (uint32_t)base_min((size_t)settings.gc_threads,
+				  processors() - 1);
 }
 
 // read_limit reads the limit of processor time, once in the life of a heap.  If
@@ -43,6 +49,12 @@ static void read_limit(void)
 	cgroup_self(&c);
 	atomic_u32_store_relaxed(
 	    &workers.cpus, (uint32_t)base_min(c.cpus, SETTINGS_MAX_PROCS));
+}
+
+uint32_t worker_processors(void)
+{
+	read_limit();
+	return processors();
 }
 
 // ---- a helper ----

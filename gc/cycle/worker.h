@@ -48,6 +48,11 @@ void worker_fork_child(void);
 // lock.
 void worker_provide(struct rt_proc *p, bool wanted);
 
+// worker_processors returns how many processors the library's threads may use.
+// The first call reads the limit of processor time from files, so the caller
+// must be blocked.
+uint32_t worker_processors(void);
+
 // worker_check returns NULL if all invariants of a record hold, otherwise what
 // does not.  The caller must own it, or have stopped the world while no thread
 // makes helpers.  Debug builds ask it when a helper was started.

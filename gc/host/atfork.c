@@ -13,6 +13,7 @@
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -111,6 +112,7 @@ static void drop_threads(void)
 	sweep_fork_child();
 	hugepages_fork_child();
 	worker_fork_child();
+	scavenger_fork_child();
 	drops_fork_child(self);
 	notices_fork_child();
 	stacks_fork_child();
@@ -193,6 +195,9 @@ int atfork_prepare(void)
 	// a library that it calls, must not wait here for ever.
 	if (depth == 0 && (unprepared || throw_begun()))
 		return RT_ESTATE;
+	// The other markers would not be there in the child.
+	if (depth == 0 && door_in_callback())
+		return RT_EBUSY;
 	if (depth++ == 0)
 		prepare();
 	return RT_OK;

@@ -39,7 +39,7 @@ static void at_exit(void *value)
 	// visit_end may run the host's warn handler, which may even detach.
 	while (door_stopper())
 		visit_end(&times);
-	if (door_attached(false) == RT_OK)
+	if (door_attached_now(false) == RT_OK)
 		attach_undo();
 }
 

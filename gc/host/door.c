@@ -8,7 +8,7 @@ int door_refusal(const struct rt_thread *t)
 	return door_ready() && !t->p ? RT_EPERM : RT_ESTATE;
 }
 
-int door_attached(bool stopper)
+int door_attached_now(bool stopper)
 {
 	const struct rt_thread *t = rt_thread_tls;
 
@@ -17,9 +17,9 @@ int door_attached(bool stopper)
 	return t->p->stopper && !stopper ? RT_EBUSY : RT_OK;
 }
 
-int door_blocking(bool stopper)
+int door_blocking_now(bool stopper)
 {
 	if (door_nogc())
 		return RT_ESTATE;
-	return door_collecting() ? RT_EBUSY : door_attached(stopper);
+	return door_collecting() ? RT_EBUSY : door_attached_now(stopper);
 }

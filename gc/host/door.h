@@ -10,6 +10,7 @@
 #include <rt/version.h>
 
 #include "runtime/world/stw.h"
+#include "gc/mark/trace.h"
 
 // No check: it is one flag.
 struct door {
@@ -30,15 +31,30 @@ RT_INLINE int door_any(void)
 	return door_ready() ? RT_OK : RT_ESTATE;
 }
 
+// door_answer returns an answer.  If it refuses, a debug build names the
+// function and the callback of the host that calls it.  It is for public
+// functions; the macro passes their name.
+#define door_answer(error) door_answer_of(error, __func__)
+RT_INLINE int door_answer_of(int error, const char *function)
+{
+	if (RT_DEBUG_BUILD &&
+	    (error == RT_EBUSY || error == RT_EPERM || error == RT_ESTATE))
+		hostcall_tell(function);
+	return error;
+}
+
 // door_attached answers for a function of attached threads outside a blocking
 // region; with stopper, even in the caller's own stop.  Returns RT_OK,
-// RT_ESTATE, RT_EPERM or RT_EBUSY.
-int door_attached(bool stopper);
+// RT_ESTATE, RT_EPERM or RT_EBUSY.  door_attached_now does so for what is not a
+// public function.
+#define door_attached(stopper) door_answer(door_attached_now(stopper))
+int door_attached_now(bool stopper);
 
 // door_blocking answers for such a function that blocks or polls, or looks at
 // the whole heap, which callbacks of a collection must not do.  In a no-GC
 // stretch it returns RT_ESTATE.
-int door_blocking(bool stopper);
+#define door_blocking(stopper) door_answer(door_blocking_now(stopper))
+int door_blocking_now(bool stopper);
 
 // door_refusal returns why t, the calling thread, which is not attached or in a
 // region, may not do what attached threads may: RT_ESTATE or RT_EPERM.
@@ -51,10 +67,22 @@ RT_INLINE bool door_nogc(void)
 }
 
 // door_allocating tells whether t may allocate: attached, outside a region,
-// not in its own stop.
+// not in its own stop.  door_supplying tells so for a public function that
+// returns nothing otherwise.
 RT_INLINE bool door_allocating(const struct rt_thread *t)
 {
 	return t->nogc != RT_NOGC_NONE && !t->p->stopper;
+}
+
+#define door_supplying(t) door_supplying_to(t, __func__)
+RT_INLINE bool door_supplying_to(const struct rt_thread *t,
+				 const char *function)
+{
+	bool may = door_allocating(t);
+
+	if (RT_DEBUG_BUILD && !may)
+		hostcall_tell(function);
+	return may;
 }
 
 // door_stopper tells whether the calling thread has the world stopped.
@@ -70,6 +98,14 @@ RT_INLINE bool door_stopper(void)
 RT_INLINE bool door_collecting(void)
 {
 	return door_stopper() && stw_reason() == RT_STOP_GC_MARK_TERM;
+}
+
+// door_in_callback tells whether the calling thread is in such a callback,
+// perhaps as a helper.  There it must not wait for the end of the stop, which
+// waits for the callback.
+RT_INLINE bool door_in_callback(void)
+{
+	return trace_self() != NULL || door_collecting();
 }
 
 // door_may_go_on tells whether t, one of whose handlers has just run, may still

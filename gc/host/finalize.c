@@ -2,10 +2,12 @@
 #include "gc/host/finalize.h"
 
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/world/safepoint.h"
 #include "runtime/spans/mheap.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -27,12 +29,36 @@ static bool may_go_on(const struct rt_thread *t)
 	return door_may_go_on(t) && !door_nogc();
 }
 
+// type_of returns the type that an object's destructor is of, for debug builds.
+static const rt_type *type_of(const struct drops_object *o)
+{
+	uintptr_t obj = (uintptr_t)o->obj;
+	uint64_t page = arena_offset(obj) >> RT_PAGE_SHIFT;
+	const rt_type *type =
+	    layout_type(&layouts[pageword_kind(arena_pageword(page))], obj,
+			base_align_down(o->size, sizeof(uintptr_t)));
+
+	return type && type->drop ? type : NULL;
+}
+
+// run_drop runs a destructor.
+static void run_drop(const struct drops_object *o)
+{
+	struct hostcall before = hostcall_begin_owned(
+	    "destructor", RT_DEBUG_BUILD ? type_of(o) : NULL, (uintptr_t)o->fn,
+	    (uintptr_t)o->obj);
+
+	o->fn(o->obj, o->size, o->arg);
+	hostcall_end(&before);
+}
+
 // call_drop returns false if the thread may not go on.
 static bool call_drop(const struct rt_thread *t, const struct drops_object *o)
 {
 	schedpoint(SCHED_CALL_DROP);
+	RT_ASSERT(arena_offset((uintptr_t)o->obj) < arena_used());
 	if (o->fn)
-		o->fn(o->obj, o->size, o->arg);
+		run_drop(o);
 	return may_go_on(t);
 }
 
@@ -42,6 +68,7 @@ static void free_batch(struct rt_thread *t)
 	while (drops_finished()) {
 		sweep_free_dropped(t->p, drops_end(SWEEP_DROPPED));
 		schedpoint(SCHED_FREE_BATCH);
+		scavenger_freed();
 		safepoint_poll(t);
 	}
 }
@@ -53,7 +80,7 @@ size_t finalize_run(struct rt_thread *t, size_t max)
 	size_t ran = 0;
 	bool go_on;
 
-	if (!drops_acquire(t->p))
+	if (handlers_telling_ready() || !drops_acquire(t->p))
 		return 0;
 	if (max == 0)
 		max = drops_ready();
@@ -143,7 +170,8 @@ static void pick_span(struct mspan *s, const struct picking *k)
 		if (!mspan_test(s, line, slot) || drops_begun(s, slot) ||
 		    (granted && has_granted((uintptr_t)obj, 1)))
 			continue;
-		if (!k->pick || k->pick(obj, mspan_usable(s), k->arg) == 1)
+		if (!k->pick ||
+		    hostcall_pick(k->pick, obj, mspan_usable(s), k->arg))
 			drops_pick(s, slot);
 	}
 }
@@ -187,7 +215,7 @@ int finalize_now(struct rt_thread *t, unsigned kind, rt_pick_fn *pick,
 	struct walk w;
 	bool is_kind; // another thread may have ended it before the stop
 
-	if (!drops_acquire(t->p))
+	if (handlers_telling_ready() || !drops_acquire(t->p))
 		return RT_EBUSY;
 	schedpoint(SCHED_FINALIZE_NOW);
 	visit_begin_walk(&w);

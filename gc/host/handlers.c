@@ -4,6 +4,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
+#include "gc/mark/hostcall.h"
 #include "gc/mark/stacks.h"
 #include "gc/cycle/pacer.h"
 #include "gc/host/door.h"
@@ -25,43 +26,16 @@ static struct {
 
 // ---- out of memory ----
 
-enum { MARK_WORDS = 64 };
-
-// A call of the handler; the record is in the frame that makes the call.
-struct oom_call {
-	uintptr_t mark[MARK_WORDS]; // of mark_word
-};
-
-// The thread's newest call that did not return: under way, or jumped out of.
-static __thread const struct oom_call *oom_call
+// The mark of the thread's newest call that did not return: it is under way, or
+// was left.
+static __thread const struct framemark *oom_mark
     __attribute__((tls_model("initial-exec")));
 
-static uintptr_t mark_word(const uintptr_t *at)
-{
-	return (uintptr_t)at ^ (uintptr_t)UINT64_C(0x9e3779b97f4a7c15);
-}
-
 // in_oom_handler tells whether the allocation with this frame is one that the
-// handler makes.  A handler may leave by longjmp or by an exception, and no
-// code of ours runs then.  But the stack shows it.  While the handler runs, its
-// frames are below the call.  After it was left, frames that reach as far down
-// overwrite the mark.  Only an array larger than the mark, to which its
-// function does not write, could leave all of it.  On another stack than the
-// attached one the position alone decides, since the memory of the call may be
-// gone.
-RT_NO_SANITIZE static bool in_oom_handler(const void *frame)
+// handler makes.
+static bool in_oom_handler(const void *frame)
 {
-	const struct context *c = &proc_self()->context;
-	const struct oom_call *call = oom_call;
-
-	if (!call || (uintptr_t)frame >= (uintptr_t)call)
-		return false;
-	if ((uintptr_t)frame < c->lo || (uintptr_t)(call + 1) > c->hi)
-		return true;
-	for (unsigned i = 0; i < MARK_WORDS; i++)
-		if (call->mark[i] != mark_word(&call->mark[i]))
-			return false;
-	return true;
+	return oom_mark && framemark_calls(oom_mark, frame);
 }
 
 // call_oom calls the handler.  Returns true if the handler returns 1.  The mark
@@ -70,15 +44,18 @@ RT_NO_SANITIZE static bool in_oom_handler(const void *frame)
 RT_NOINLINE RT_NO_SANITIZE static bool call_oom(const struct oom_handler *oom,
 						size_t n)
 {
-	const struct oom_call *before = oom_call;
-	struct oom_call call;
+	const struct framemark *before = oom_mark;
+	struct framemark mark;
+	struct hostcall outer;
 	bool again;
 
-	for (unsigned i = 0; i < MARK_WORDS; i++)
-		call.mark[i] = mark_word(&call.mark[i]);
-	oom_call = &call;
+	framemark_set(&mark);
+	oom_mark = &mark;
+	outer = hostcall_begin_marked("out-of-memory handler", &mark,
+				      (uintptr_t)oom->fn);
 	again = oom->fn(n, oom->arg) == 1;
-	oom_call = before;
+	hostcall_end(&outer);
+	oom_mark = before;
 	return again;
 }
 
@@ -111,8 +88,13 @@ static bool warn(const char *text)
 	fn = handlers.warn;
 	arg = handlers.warn_arg;
 	mutex_unlock(&handlers.lock);
-	if (fn)
+	if (fn) {
+		struct hostcall before =
+		    hostcall_begin("warn handler", NULL, (uintptr_t)fn);
+
 		fn(text, arg);
+		hostcall_end(&before);
+	}
 	return fn != NULL;
 }
 
@@ -137,7 +119,7 @@ bool handlers_tell_all(void)
 	struct text t;
 	bool any = false;
 
-	while (!door_nogc() && door_attached(false) == RT_OK &&
+	while (!door_nogc() && door_attached_now(false) == RT_OK &&
 	       notices_take(&t)) {
 		if (!warn(t.buf))
 			write_line(&t);
@@ -222,6 +204,27 @@ void handlers_set_warn(rt_text_fn *fn, void *arg)
 
 // ---- destructors ----
 
+// This thread is in the ready callback.
+static __thread bool telling __attribute__((tls_model("initial-exec")));
+
+bool handlers_telling_ready(void)
+{
+	return telling;
+}
+
+// tell calls the ready callback, which may collect and so be called again.
+static void tell(rt_ready_fn *fn, size_t n, void *arg)
+{
+	struct hostcall before =
+	    hostcall_begin("ready callback", NULL, (uintptr_t)fn);
+	const bool outer = telling;
+
+	telling = true;
+	fn(n, arg);
+	telling = outer;
+	hostcall_end(&before);
+}
+
 void handlers_set_ready(rt_ready_fn *fn, void *arg)
 {
 	mutex_lock(&handlers.lock);
@@ -240,7 +243,7 @@ void handlers_tell_ready(size_t n)
 	arg = handlers.ready_arg;
 	mutex_unlock(&handlers.lock);
 	if (fn)
-		fn(n, arg);
+		tell(fn, n, arg);
 }
 
 // ---- forks ----

@@ -40,6 +40,10 @@ bool handlers_warn_pending(void);
 void handlers_set_ready(rt_ready_fn *fn, void *arg);
 void handlers_tell_ready(size_t n);
 
+// handlers_telling_ready tells whether the calling thread is in that function,
+// which must not run destructors.
+bool handlers_telling_ready(void);
+
 // handlers_tell_notices tells the host what was found in stops (notices.h): the
 // warn handler, or stderr if there is none.  Public functions that may have
 // collected call it where they hold no lock.  Returns true if the host's

@@ -1,10 +1,12 @@
 // lifetime.c - makes and ends a heap, module by module.
 #include "gc/host/lifetime.h"
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/os/persistent.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcentral.h"
@@ -17,9 +19,12 @@
 #include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/release.h"
+#include "gc/cycle/scavgoal.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/gctrace.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/stats/mstats.h"
 #include "gc/host/door.h"
 #include "gc/host/finalize.h"
@@ -35,7 +40,9 @@ static void state_reset(void)
 	mcentral_reset();
 	stackalloc_reset();
 	heapstats_unsafe_clear();
+	atomic_u64_store_relaxed(&gctrace.dropped, 0);
 	gcstats_reset();
+	cyclering_reset(&cyclering);
 	gauge_reset();
 	heapgauge_reset();
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
@@ -107,6 +114,7 @@ static void begin_pacing(void)
 		     (uint64_t)settings.max_procs);
 	pacer_init(&rule, &nothing, &limiter);
 	release_again();
+	scavgoal_reset();
 }
 
 int lifetime_begin(const rt_config *c)
@@ -115,6 +123,7 @@ int lifetime_begin(const rt_config *c)
 
 	state_reset();
 	settings = *c;
+	oscall_note_nprocs();
 	roots_set_stack_format(c->stack_format);
 	settings.stack_format = NULL; // the host's; roots has a copy
 	if (!atfork_init() || !attach_init() || !memory_init()) {
@@ -142,6 +151,7 @@ void lifetime_end(void)
 {
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();
+	scavenger_fini();
 	worker_fini();
 	heap_fini();
 }

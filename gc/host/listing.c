@@ -36,7 +36,8 @@ static int add(void *obj, size_t size, int kind, void *arg)
 	struct listing *l = arg;
 
 	(void)kind;
-	if (is_own(l, obj) || (l->pick && l->pick(obj, size, l->arg) != 1))
+	if (is_own(l, obj) ||
+	    (l->pick && !hostcall_pick(l->pick, obj, size, l->arg)))
 		return 0;
 	l->n++;
 	if (l->n <= l->capacity)

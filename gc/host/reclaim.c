@@ -3,6 +3,7 @@
 
 #include "runtime/spans/dealloc.h"
 #include "gc/cycle/sweep.h"
+#include "gc/cycle/scavenger.h"
 
 bool reclaim_find(const void *p, struct object *o)
 {
@@ -19,7 +20,10 @@ bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 		struct mspan *s = arena_span(page);
 
 		// Another thread may have freed it since it was found.
-		return s && sweep_free_large(mc->thread.p, s);
+		if (!s || !sweep_free_large(mc->thread.p, s))
+			return false;
+		scavenger_freed();
+		return true;
 	}
 	if (o->size < FREELIST_MIN || reclaim_is_shared(o))
 		return true;

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "gc/cycle/refill.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/supply.h"
 #include "gc/host/reclaim.h"
@@ -29,7 +31,10 @@ static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
 {
 	if (is_guarded(o))
 		return n <= o->size;
-	return n <= arena.reserved && refill_resize(p, span_of(o), n);
+	if (n > arena.reserved || !refill_resize(p, span_of(o), n))
+		return false;
+	scavenger_freed();
+	return true;
 }
 
 bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)
@@ -85,6 +90,7 @@ static void move(struct rt_thread *t, char *to, const char *p,
 {
 	size_t old = base_min(o->base + o->size - (uintptr_t)p, n);
 
+	RT_ASSERT((uintptr_t)p - o->base < o->size && to != p);
 	if (reclaim_is_shared(o))
 		copy_shared(to, p, old);
 	else

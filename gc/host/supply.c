@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/safepoint.h"
+#include "runtime/world/stw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/object.h"
 #include "runtime/spans/stackalloc.h"
@@ -14,6 +16,7 @@
 #include "gc/cycle/refill.h"
 #include "gc/cycle/cycle.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/finalize.h"
@@ -73,6 +76,7 @@ static void finish_large(struct rt_mcache *mc, const struct want *w)
 // there is none.
 RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 {
+	RT_ASSERT(!mc->setting_up);
 	mc->setting_up = s;
 	return s ? (void *)mspan_object(s, 0) : NULL;
 }
@@ -205,8 +209,10 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
 	// The kind may have ended while the thread was stopped.
 	bool exists = r->want->stack || kinds_exists(r->want->kind);
-	void *v = exists ? take(r->mc, p, r->want) : NULL;
+	void *v;
 
+	RT_ASSERT(stw_stopped() && !r->mc->granted && !r->mc->granted_stack);
+	v = exists ? take(r->mc, p, r->want) : NULL;
 	if (!v && exists && *taken) {
 		flush_all(p);
 		v = take(r->mc, p, r->want);
@@ -248,6 +254,7 @@ static void collect(struct rt_proc *p, struct ask *a)
 	finalize_collected();
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
+	scavenger_provide(p);
 }
 
 // Its callers below are on the path of each allocation that needs a span, and
@@ -314,7 +321,7 @@ static bool stress_due(void)
 void supply_collect_before_object(struct rt_proc *p, size_t n)
 {
 	if (stress_due())
-		supply_collect(p, ASK_DUE);
+		supply_collect(p, ASK_STRESS);
 	else
 		supply_collect_due(p, n < LARGE ? 0 : n);
 }
@@ -371,7 +378,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 	bool warned;
 
 	// What the range can never hold is refused before anything is tried.
-	if (!door_allocating(t) || w->n > arena.reserved ||
+	if (!door_supplying_to(t, "an allocation") || w->n > arena.reserved ||
 	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
 		return NULL;
 	if (w->n == 0)

@@ -35,14 +35,19 @@ void describe_said(struct text *t, const struct object *o)
 	const rt_type *type = describe_type(o);
 	bool by_type = type && type->describe;
 	rt_describe_fn *describe = by_type ? type->describe : l->describe;
+	struct hostcall before;
 	char said[DESCRIBED + 1];
 	size_t n;
 
 	if (!describe)
 		return;
+	before =
+	    hostcall_begin_owned("describe callback", by_type ? type : NULL,
+				 (uintptr_t)describe, o->base);
 	n = base_min(describe((const void *)o->base, o->size, said, DESCRIBED,
 			      by_type ? type->arg : l->arg),
 		     DESCRIBED);
+	hostcall_end(&before);
 	said[n] = 0;
 	for (size_t i = 0; i < n; i++)
 		if (said[i] < ' ' || said[i] > '~')

@@ -2,6 +2,7 @@
 #include "gc/mark/drain.h"
 
 #include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
 #include "runtime/spans/typebits.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/crew.h"
@@ -13,7 +14,8 @@ enum {
 	// Entries between two looks at what other markers need.
 	LOOK_EVERY = 64,
 	// Entries that the first marker takes before it calls others, some
-	// hundred microseconds, so that a small heap wakes no thread.
+	// hundred microseconds, so that a small heap wakes no thread.  With
+	// gcstress small heaps must meet helpers too.
 	CALL_AFTER = 8192,
 };
 
@@ -58,6 +60,12 @@ RT_INLINE uintptr_t pop(struct marker *m, bool typed)
 	return w;
 }
 
+void drain_begin(void)
+{
+	drain.worth = drain.measured = drain.called = false;
+	drain.call_after = settings.gcstress ? 0 : CALL_AFTER;
+}
+
 // call_helpers calls the helpers, if there are any and they pay, and begins to
 // measure.  Only the first marker calls it, once in a marking.
 static void call_helpers(struct marker *m)
@@ -91,7 +99,7 @@ static void look_around(struct marker *m)
 {
 	if (work_waiting() != 0 && serve(m))
 		return;
-	if (m == &drain.first && !drain.worth && m->taken >= CALL_AFTER &&
+	if (m == &drain.first && !drain.worth && m->taken >= drain.call_after &&
 	    work_plenty(&m->work))
 		call_helpers(m);
 }

@@ -22,6 +22,7 @@ enum { DRAIN_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory
 // marking, and means nothing in between.
 struct drain {
 	struct marker first; // of the thread that stopped the world
+	uint64_t call_after; // entries that it takes before helpers are called
 	// From the moment when helpers are worth calling, what marking costs
 	// with them or without.
 	bool worth;	 // there was enough work for several
@@ -32,6 +33,9 @@ struct drain {
 };
 
 RT_GLOBAL struct drain drain;
+
+// drain_begin makes drain, but for first, what it is before a marking.
+void drain_begin(void);
 
 // drain_stack works until the marker's own stack is empty.
 void drain_stack(struct marker *m);

@@ -192,6 +192,22 @@ void grey_publish_all(struct marker *m)
 	m->keeps = false;
 }
 
+// publish_word sets the marks of a markword, if m keeps back any.
+static void publish_word(struct marker *m, atomic_u64 *markword)
+{
+	struct grey_kept *e = grey_entry(m, markword);
+
+	if (e->markword == markword && e->bits != 0)
+		grey_publish(m, e, markword);
+}
+
+// The granule of the mark may be 8 bytes behind the object's beginning.
+void grey_publish_object(struct marker *m, uintptr_t base)
+{
+	publish_word(m, grey_markword(m, base));
+	publish_word(m, grey_markword(m, base + sizeof(uintptr_t)));
+}
+
 const char *grey_check(const struct marker *m)
 {
 	for (unsigned i = 0; i < GREY_KEPT; i++) {
@@ -311,12 +327,6 @@ uintptr_t grey_resolve(const struct marker *m, uintptr_t w)
 
 // ---- objects with flags to look at ----
 
-// is_traced_once tells whether only one marker may trace objects of a kind.
-static bool is_traced_once(unsigned kind)
-{
-	return layouts[kind].flags & ((uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE);
-}
-
 // leads_on tells whether an object that was just marked leads on.  One that is
 // loose does not.
 static bool leads_on(const struct grey_place *p)
@@ -385,7 +395,7 @@ enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t pageword,
 	    !layout_refers(kind, base_of(m, &p), w)) {
 		take_back(m, &p);
 		mine = false;
-	} else if (!m->work.alone && class != 0 && is_traced_once(kind)) {
+	} else if (!m->work.alone && class != 0 && layout_traced_once(kind)) {
 		mine = show(m, &p);
 	}
 	if (!mine) {
@@ -410,7 +420,7 @@ static enum grey_result interior_flagged(struct marker *m, uintptr_t w,
 
 	if (!layout_refers(kind, base_of(m, p), w))
 		return GREY_NOTHING;
-	if (is_traced_once(kind) && !m->work.alone
+	if (layout_traced_once(kind) && !m->work.alone
 		? !grey_set_once(p->markword, p->bit)
 		: !set(m, p))
 		return GREY_NOTHING;

@@ -107,7 +107,6 @@ struct marker {
 	uint32_t bases;			 // of grey_bases, those that exist
 	unsigned alloc_line;
 	unsigned mark_line;
-	bool overflowed;	       // some page must be scanned again
 	bool keeps;		       // some entry of kept has marks
 	uint64_t taken;		       // entries, in this marking
 	uint32_t tid;		       // kernel's id of its thread
@@ -199,6 +198,9 @@ void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *markword);
 // grey_publish_all sets all marks that m keeps back.  A marker must call it
 // before it waits.
 void grey_publish_all(struct marker *m);
+
+// grey_publish_object sets the mark of the object at base, if m keeps it back.
+void grey_publish_object(struct marker *m, uintptr_t base);
 
 // grey_check returns NULL if all invariants of the marks that m keeps back
 // hold, otherwise what does not.  The marker's own thread must call it, or

@@ -125,6 +125,13 @@ RT_INLINE const rt_type *layout_type(const struct layout *l, uintptr_t obj,
 	return layout_type_in(l, poison_read(obj + l->header_offset));
 }
 
+// layout_traced_once tells whether only one marker may trace an object of a
+// kind, and only the opener may trace it again.
+RT_INLINE bool layout_traced_once(unsigned kind)
+{
+	return layouts[kind].flags & ((uint32_t)RT_KIND_SERIAL | RT_KIND_ONCE);
+}
+
 // layout_header returns the value in the header word of an object of size
 // bytes, whose kind has one.  Returns 0 if the object is too small.
 RT_INLINE uint64_t layout_header(const struct layout *l, uintptr_t obj,

@@ -10,6 +10,7 @@
 #include "runtime/world/stw.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/drops.h"
+#include "gc/mark/overflow.h"
 #include "gc/mark/trace.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
@@ -17,6 +18,7 @@
 #include "gc/mark/stacks.h"
 #include "gc/mark/statics.h"
 #include "gc/mark/drain.h"
+#include "gc/mark/rescan.h"
 
 enum {
 	// Ranges, and usually Ps, of one job.
@@ -25,6 +27,8 @@ enum {
 	JOB_STACKS = 128,
 	// Chunks of one job of uncollectable objects.
 	JOB_CHUNKS = 32,
+	// Words of overflow bits of one job: a few chunks of pages.
+	JOB_OVERFLOW = 32,
 	// The most jobs of stacks.  If they do not hold all Ps, each has more.
 	STACK_JOBS = 256,
 };
@@ -40,6 +44,7 @@ static struct {
 	uint32_t fiber_jobs; // registered stacks
 	uint32_t chunk_jobs;
 	bool past_end;	    // stacks are scanned for ends of objects
+	bool rescan;	    // the jobs are pages to be scanned again, instead
 	uint32_t job_procs; // Ps of one job of stacks
 	// The first P of each job of stacks.  Written before work_open; the
 	// list of Ps does not change in a stop.
@@ -341,9 +346,45 @@ static void mark_stacks(struct marker *m, uint32_t job)
 		mark_fibers(m, (size_t)(job - mark.stack_jobs) * JOB_STACKS);
 }
 
+// overflow_words returns the number of words of overflow bits.
+static uint64_t overflow_words(const struct marker *m)
+{
+	return (m->used >> RT_PAGE_SHIFT) / OVERFLOW_PAGES;
+}
+
+// rescan_some scans again the pages of one word of overflow bits, and leaves to
+// the opener what is for it.
+static void rescan_some(struct marker *m, uint64_t i)
+{
+	uint64_t left = 0;
+
+	for (uint64_t x = overflow_take(i); x; x &= x - 1) {
+		uint64_t page = i * OVERFLOW_PAGES + bits_ctz(x);
+
+		if (rescan_is_openers(page))
+			left |= x & -x;
+		else
+			rescan_page(m, page);
+	}
+	if (left != 0)
+		overflow_leave(i, left);
+}
+
+// rescan_pages does a job of pages to be scanned again.
+static void rescan_pages(struct marker *m, uint32_t job)
+{
+	uint64_t begin = (uint64_t)job * JOB_OVERFLOW;
+	uint64_t end = base_min(begin + JOB_OVERFLOW, overflow_words(m));
+
+	for (uint64_t i = begin; i < end; i++)
+		rescan_some(m, i);
+}
+
 static void do_job(struct marker *m, uint32_t job)
 {
-	if (job < mark.range_jobs)
+	if (mark.rescan)
+		rescan_pages(m, job);
+	else if (job < mark.range_jobs)
 		mark_ranges(m, (size_t)job * JOB_ROOTS);
 	else if (job < mark.range_jobs + mark.handle_jobs)
 		mark_handles(m);
@@ -391,90 +432,6 @@ static void finish(struct marker *m)
 
 // ---- overflow ----
 
-// rescan_words pushes the words of a marked object that may lead to an unmarked
-// one.
-RT_NO_SANITIZE
-static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
-{
-	for (; lo < hi; lo += sizeof(uintptr_t)) {
-		uintptr_t w = poison_read(lo);
-
-		if (!grey_in_heap(m, w) || grey_marked(m, w))
-			continue;
-		if (!work_push(&m->work, w)) {
-			drain_stack(m);
-			work_push(&m->work, w);
-		}
-	}
-}
-
-// slot_leads_on is drops_leads_on for a slot of a kind with destructors.
-static bool slot_leads_on(const struct marker *m, const struct mspan *s,
-			  uint32_t slot)
-{
-	unsigned bit =
-	    mspan_is_large(s) ? mspan_large_bit(s) : mspan_bit(s, slot);
-
-	return drops_leads_on(mspan_page(s),
-			      mspan_lineword(s, m->mark_line, bit / 64),
-			      UINT64_C(1) << (bit % 64));
-}
-
-static void rescan_object(struct marker *m, const struct mspan *s,
-			  uint32_t slot)
-{
-	unsigned kind = spanclass_kind(s->spanclass);
-	uintptr_t base = mspan_object(s, slot);
-	uintptr_t end = mspan_scan_end(s, slot);
-
-	if (deadbits_slot(s, slot) && !slot_leads_on(m, s, slot))
-		return;
-	if (layout_is_words(kind)) {
-		rescan_words(m, base, end);
-		return;
-	}
-	// The whole stack is for what this object leads to.  If its callback
-	// may change it, no other marker may be calling that just now.
-	if (layouts[kind].flags & RT_KIND_ONCE)
-		finish(m);
-	else
-		drain_stack(m);
-	trace_again(m, kind, base, end - base);
-}
-
-// rescan_page scans again the marked objects that begin in a page.
-static void rescan_page(struct marker *m, uint64_t page)
-{
-	const struct mspan *s = arena_span(page);
-	uintptr_t lo = arena_page_address(page);
-
-	for (uint32_t slot = 0; slot < s->nelems; slot++) {
-		uintptr_t base = mspan_object(s, slot);
-
-		if (base >= lo && base < lo + RT_PAGE_SIZE &&
-		    mspan_test(s, m->mark_line, slot))
-			rescan_object(m, s, slot);
-	}
-}
-
-static struct marker *marker_of(struct work *w)
-{
-	return (struct marker *)((char *)w - offsetof(struct marker, work));
-}
-
-// any_overflowed tells whether some page must be scanned again, and clears the
-// flags that say so.  No marker may be marking.
-static bool any_overflowed(void)
-{
-	bool any = false;
-
-	for (struct work *w = work_joined(); w; w = w->next) {
-		any |= marker_of(w)->overflowed;
-		marker_of(w)->overflowed = false;
-	}
-	return any;
-}
-
 // repeat_roots calls the root callbacks again if one has told an object that
 // there was no room for.  The stack is empty before, so something is marked.
 static void repeat_roots(struct marker *m)
@@ -489,25 +446,33 @@ static void repeat_roots(struct marker *m)
 	finish(m);
 }
 
+// rescan_left scans again what other markers have left to the opener: an object
+// at a time, beside no other marker.
+static void rescan_left(struct marker *m)
+{
+	for (uint64_t i = 0; i < overflow_words(m); i++)
+		for (uint64_t x = overflow_take(i); x; x &= x - 1) {
+			struct rescan r;
+
+			rescan_begin(&r, i * OVERFLOW_PAGES + bits_ctz(x));
+			while (rescan_next(&r, m))
+				finish(m);
+		}
+}
+
 // finish_overflow scans again until no page has overflowed.  Each round marks
 // something new or ends.
 static void finish_overflow(struct marker *m)
 {
-	uint64_t words = (m->used >> RT_PAGE_SHIFT) / 64;
-
-	while (any_overflowed()) {
+	while (overflow_lower()) {
 		repeat_roots(m);
-		for (uint64_t i = 0; i < words; i++) {
-			uint64_t x =
-			    atomic_u64_load_relaxed(&arena.overflow[i]);
-
-			if (x == 0)
-				continue;
-			atomic_u64_store_relaxed(&arena.overflow[i], 0);
-			for (; x; x &= x - 1)
-				rescan_page(m, i * 64 + bits_ctz(x));
-			finish(m);
-		}
+		mark.rescan = true;
+		work_add_jobs(&m->work,
+			      divide_up(overflow_words(m), JOB_OVERFLOW));
+		finish(m);
+		mark.rescan = false;
+		if (overflow_lower_left())
+			rescan_left(m);
 	}
 }
 
@@ -573,6 +538,11 @@ static void mark_dead(struct marker *m, struct drops_found *f)
 
 // ---- one marking ----
 
+static struct marker *marker_of(struct work *w)
+{
+	return (struct marker *)((char *)w - offsetof(struct marker, work));
+}
+
 // kind_counts returns the index of the first count of a kind.
 static unsigned kind_counts(unsigned kind)
 {
@@ -581,7 +551,7 @@ static unsigned kind_counts(unsigned kind)
 
 static void marker_clear(struct marker *m)
 {
-	m->overflowed = m->keeps = false;
+	m->keeps = false;
 	m->large_bytes = m->large_scanned = 0;
 	m->stack_bytes = m->globals_bytes = 0;
 	m->past_end_objects = m->uncounted = 0;
@@ -602,8 +572,8 @@ static void open_marking(struct rt_proc *p)
 	marker_clear(&drain.first);
 	drain.first.tid = oscall_gettid();
 	grey_look(&drain.first);
-	drain.worth = drain.measured = drain.called = false;
-	mark.past_end = false;
+	drain_begin();
+	mark.past_end = mark.rescan = false;
 	mark.range_jobs = divide_up(roots_ranges(), JOB_ROOTS);
 	mark.handle_jobs = 1;
 	mark.static_jobs = statics.on;
@@ -649,6 +619,14 @@ static void sum_objects(struct mark_result *r, const struct marker *m)
 		sum_kind(r, m, bits_ctz(x));
 }
 
+// sum_helper adds what only helpers count.
+static void sum_helper(struct mark_result *r, const struct marker *m,
+		       uint64_t objects)
+{
+	r->helped_objects += objects;
+	r->helped_cpu_ns += base_sub_sat(drain_cpu(m), m->cpu_before);
+}
+
 static void sum_up(struct mark_result *r)
 {
 	for (struct work *w = work_joined(); w; w = w->next) {
@@ -661,8 +639,9 @@ static void sum_up(struct mark_result *r)
 		sum_objects(r, m);
 		r->marked_bytes += m->large_bytes;
 		r->scan_heap += m->large_scanned;
+		r->markers++;
 		if (m != &drain.first)
-			r->helped_objects += r->marked_objects - before;
+			sum_helper(r, m, r->marked_objects - before);
 		r->scan_stack += m->stack_bytes;
 		r->scan_globals += m->globals_bytes;
 		r->past_end_objects += m->past_end_objects;
@@ -719,6 +698,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 	r.marked_bytes -= dead.bytes;
 	r.scan_heap -= dead.scan_bytes;
 	work_close(&m->work);
+	RT_CHECK(overflow_check(m->used >> RT_PAGE_SHIFT));
 	return r;
 }
 

@@ -21,6 +21,8 @@ struct mark_result {
 	uint64_t scan_globals; // bytes of ranges
 	uint64_t past_end_objects;
 	uint64_t helped_objects; // marked by helpers
+	uint64_t helped_cpu_ns;	 // CPU time of helpers
+	uint32_t markers;	 // threads that marked
 	bool want_helpers;	 // there was enough work for several
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/os/throw.h"
+#include "gc/mark/hostcall.h"
 
 enum { ROOM_MIN = 64 }; // callbacks of the first table
 
@@ -97,13 +98,22 @@ size_t rootfns_count(void)
 	return rootfns.n;
 }
 
+static struct hostcall begin(size_t i)
+{
+	return RT_DEBUG_BUILD ? hostcall_begin("root callback", rootfns_name(i),
+					       rootfns_code(i))
+			      : (struct hostcall){0};
+}
+
 void rootfns_call(size_t i, rt_tracer *t)
 {
 	const struct rootfn *e = &rootfns.entry[i];
+	struct hostcall before = begin(i);
 
 	rootfns.calling = true;
 	e->fn(t, e->arg);
 	rootfns.calling = false;
+	hostcall_end(&before);
 }
 
 bool rootfns_calling(void)

@@ -26,7 +26,7 @@ struct roots_label {
 	char name[ROOTS_NAME];	// empty: none
 };
 
-// A range that was added at least once.
+// A range that was added at least once.  roots_check checks it.
 struct roots_entry {
 	uintptr_t lo;
 	uintptr_t hi;

@@ -3,6 +3,7 @@
 
 #include "runtime/os/poison.h"
 #include "runtime/spans/object.h"
+#include "gc/mark/overflow.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -10,11 +11,9 @@
 
 void scan_overflow(struct marker *m, uintptr_t base)
 {
-	uint64_t page = (uint64_t)(base - m->base) >> RT_PAGE_SHIFT;
-
-	atomic_u64_or_relaxed(&arena.overflow[page / 64], UINT64_C(1)
-							      << (page % 64));
-	m->overflowed = true;
+	grey_publish_object(m, base);
+	schedpoint(SCHED_SCAN_OVERFLOW);
+	overflow_set((uint64_t)(base - m->base) >> RT_PAGE_SHIFT);
 }
 
 // ---- blocks ----

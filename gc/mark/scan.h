@@ -51,7 +51,8 @@ uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 // grey_from_stack makes of them.
 uintptr_t scan_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// scan_overflow notes that the marked object at base must be scanned again.
+// scan_overflow shows the mark of the object at base, and notes that the object
+// must be scanned again.
 void scan_overflow(struct marker *m, uintptr_t base);
 
 // scan_wide pushes the words of an object of size bytes that was just marked;

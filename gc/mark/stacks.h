@@ -32,6 +32,7 @@ struct stacks_label {
 	char name[ROOTS_NAME];	// empty: none
 };
 
+// A registered stack.  stacks_check checks it.
 struct rt_stack {
 	atomic_u64 scanned; // number of the look in which an owned one was
 			    // claimed; first, where a free record has its link

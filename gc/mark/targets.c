@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/base/bits.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
 
 static size_t slots_bytes(size_t slots)
@@ -69,10 +70,13 @@ static struct target *find(const struct targets *t, uintptr_t base)
 
 void targets_add(struct targets *t, uintptr_t base, uint64_t at)
 {
-	struct target *slot = find(t, base);
+	struct target *slot;
 
+	RT_ASSERT(base != 0);
+	slot = find(t, base);
 	if (slot->base != 0)
 		return;
+	RT_ASSERT(2 * (t->n + 1) <= t->mask + 1);
 	*slot = (struct target){.base = base, .at = at};
 	t->n++;
 }

@@ -6,6 +6,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/poison.h"
 #include "gc/mark/typed.h"
+#include "gc/mark/overflow.h"
 
 static __thread rt_tracer *self __attribute__((tls_model("initial-exec")));
 
@@ -31,6 +32,14 @@ static struct marker *marker_of(rt_tracer *t)
 
 // ---- one reference ----
 
+// tell_roots_later has the root callbacks called again.  Only the opener calls
+// them.
+static void tell_roots_later(struct marker *m)
+{
+	m->roots_again = true;
+	overflow_raise();
+}
+
 // tell_later notes the object whose references are told, or that root callbacks
 // tell.
 static void tell_later(struct marker *m)
@@ -38,7 +47,7 @@ static void tell_later(struct marker *m)
 	if (m->tracing != 0)
 		scan_overflow(m, m->tracing);
 	else
-		m->roots_again = m->overflowed = true;
+		tell_roots_later(m);
 }
 
 // mark_now marks what a word leads to, for which there is no room.  What must
@@ -62,6 +71,7 @@ static void mark_now(struct marker *m, uintptr_t word)
 
 static void push(rt_tracer *t, uintptr_t word)
 {
+	RT_ASSERT(t->top <= t->limit);
 	struct marker *m = marker_of(t);
 	struct work *w = &m->work;
 
@@ -547,6 +557,16 @@ void trace_row(rt_tracer *t, const struct work_range *row)
 
 // ---- one object ----
 
+static inline void trace_by_type(rt_tracer *t, const rt_type *type,
+				 uintptr_t obj, size_t size)
+{
+	struct hostcall before = hostcall_begin_owned(
+	    "trace callback", type, (uintptr_t)type->trace, obj);
+
+	type->trace(t, (void *)obj, size, type->arg);
+	hostcall_end(&before);
+}
+
 static void tell_type(rt_tracer *t, const rt_type *type, uintptr_t obj,
 		      size_t size)
 {
@@ -567,7 +587,7 @@ static void tell_type(rt_tracer *t, const rt_type *type, uintptr_t obj,
 		tell_tail(t, obj + type->size, hi, type);
 	}
 	if (type->trace)
-		type->trace(t, (void *)obj, size, type->arg);
+		trace_by_type(t, type, obj, size);
 }
 
 // tell_bits tells the words of a small object that its bits name.
@@ -607,7 +627,7 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size)
 		trace_values(t, obj, obj + size, &l->format);
 		break;
 	case RT_LAYOUT_TRACE:
-		l->trace(t, (void *)obj, size, l->arg);
+		trace_by_kind(t, kind, obj, size);
 		break;
 	case LAYOUT_BITS:
 		tell_typed(t, obj, size);

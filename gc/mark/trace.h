@@ -32,6 +32,7 @@
 #include "runtime/spans/typebits.h"
 #include "runtime/spans/object.h"
 #include "gc/mark/layout.h"
+#include "gc/mark/hostcall.h"
 #include "gc/mark/scan.h"
 #include "gc/mark/targets.h"
 
@@ -103,15 +104,25 @@ void trace_references(rt_tracer *t, unsigned kind, uintptr_t obj, size_t size);
 void trace_object(struct marker *m, unsigned kind, uintptr_t obj,
 		  uint64_t size);
 
+// trace_by_kind calls the trace callback of a kind.
+RT_INLINE void trace_by_kind(rt_tracer *t, unsigned kind, uintptr_t obj,
+			     size_t size)
+{
+	const struct layout *l = &layouts[kind];
+	struct hostcall before = hostcall_begin_owned("trace callback", NULL,
+						      (uintptr_t)l->trace, obj);
+
+	l->trace(t, (void *)obj, size, l->arg);
+	hostcall_end(&before);
+}
+
 // trace_call does so for an object of a kind with a callback and without flags,
 // size bytes of which are words.
 RT_INLINE void trace_call(struct marker *m, unsigned kind, uintptr_t obj,
 			  uint64_t size)
 {
-	const struct layout *l = &layouts[kind];
-
 	m->tracing = obj;
-	l->trace(&m->work.t, (void *)obj, size, l->arg);
+	trace_by_kind(&m->work.t, kind, obj, size);
 }
 
 // trace_row_bits returns the bits of the words of [lo, hi), at most 64.

@@ -256,6 +256,8 @@ bool work_add_range(struct work *w, struct work_range range)
 {
 	bool ok;
 
+	RT_ASSERT(range.lo < range.hi && (range.lo | range.hi) % 8 == 0 &&
+		  range.stride % 8 == 0 && range.stride != 0);
 	mutex_lock(&work_agreed.lock);
 	ok = ranges_room(w);
 	if (ok)

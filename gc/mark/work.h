@@ -86,7 +86,7 @@ enum work_words {
 };
 
 // Words to be scanned, [lo, hi), 8-aligned.  Values and elements have stride
-// bytes, all others 8.
+// bytes, all others 8.  No check: work_add_range asserts bounds and stride.
 struct work_range {
 	uintptr_t lo;
 	uintptr_t hi;
@@ -101,6 +101,7 @@ RT_INLINE size_t work_piece(size_t stride)
 	return stride > WORK_PIECE ? stride : WORK_PIECE - WORK_PIECE % stride;
 }
 
+// A buffer of entries or ranges.  work_check checks a marker's chains of them.
 struct workbuf {
 	RT_CACHE_ALIGNED struct workbuf *next;
 	uint64_t n; // entries or ranges, while it is not a marker's current one
@@ -140,8 +141,8 @@ struct work {
 	enum work_next got;
 	uint32_t job;
 	struct work_range range;
-	struct note note;     // woken when got was set by another marker, or
-			      // when its offer was taken
+	struct note note; // woken when got was set by another marker, or
+			  // when its offer was taken
 	struct work *waits;   // next in the list waiters, or in offers
 	struct work *next;    // the marker that joined before it
 	struct rt_proc *p;    // whose statistics count new spans

@@ -41,6 +41,7 @@ enum metric {
 	GC_SCAN_PAST_END,
 	GC_SCAN_STACK,
 	GC_SCAN_TOTAL,
+	GC_TRACE_DROPPED,
 	MEMORY_HEAP_FREE,
 	MEMORY_HEAP_OBJECTS,
 	MEMORY_HEAP_RELEASED,
@@ -212,6 +213,9 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
     [GC_SCAN_TOTAL] = LEVEL("/gc/scan/total:bytes",
 			    "Bytes that the last collection scanned: heap, "
 			    "stack and globals."),
+    [GC_TRACE_DROPPED] =
+	COUNTER("/gc/trace/dropped:lines",
+		"Lines of gctrace that stderr did not take at once."),
     [MEMORY_HEAP_FREE] = LEVEL("/memory/classes/heap/free:bytes",
 			       "Free pages of the heap that the system has "
 			       "not got back."),
@@ -407,6 +411,7 @@ static void number_cycles(const struct snapshot *s, struct numbers *n)
 	of[GC_SCAN_GLOBALS] = c->scan_globals;
 	of[GC_SCAN_TOTAL] = c->scan_heap + c->scan_stack + c->scan_globals;
 	of[GC_SCAN_PAST_END] = c->past_end_objects;
+	of[GC_TRACE_DROPPED] = s->trace_dropped;
 	of[SCHED_GOMAXPROCS] = s->max_procs;
 	of[SCHED_THREADS_ATTACHED] = s->nthreads;
 }

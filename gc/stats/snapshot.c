@@ -6,6 +6,7 @@
 #include "runtime/os/gauge.h"
 #include "runtime/os/sysmem.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/gctrace.h"
 
 static void load_gauges(struct snapshot *s)
 {
@@ -38,6 +39,7 @@ static void load_common(struct snapshot *s)
 	s->max_procs = (uint64_t)settings.max_procs;
 	s->memory_limit = atomic_u64_load_relaxed(&pacer.limit);
 	s->nthreads = atomic_u32_load_relaxed(&procs.attached);
+	s->trace_dropped = atomic_u64_load_relaxed(&gctrace.dropped);
 	s->stopping = gcstats.stopping;
 	s->total = gcstats.total;
 }

@@ -46,6 +46,7 @@ struct snapshot {
 	uint64_t memory_limit; // INT64_MAX: none
 	uint64_t max_procs;
 	uint64_t nthreads; // attached
+	uint64_t trace_dropped; // lines
 
 	// Live histograms, [GCSTATS_GC] and [GCSTATS_OTHER]; few readers want
 	// the counts, so these are not copied.

@@ -11,6 +11,7 @@
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/gain.h"
 #include "gc/mark/drops.h"
+#include "gc/mark/overflow.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
@@ -348,10 +349,7 @@ static void verify_pages(struct rt_verify *v, const struct sums *sums,
 	      g[HEAPGAUGE_PAGES_IN_USE], sums->heap_pages);
 	equal(v, "heap_in_use is not the heap spans", g[HEAPGAUGE_IN_USE],
 	      sums->heap_pages << RT_PAGE_SHIFT);
-	for (uint64_t i = 0; i < arena_used() >> RT_PAGE_SHIFT; i += 64)
-		if (atomic_u64_load_relaxed(&arena.overflow[i / 64]) != 0)
-			wrong(v, "mark overflow is set outside of marking",
-			      arena_page_address(i));
+	holds(v, overflow_check(arena_used() >> RT_PAGE_SHIFT), &overflow);
 }
 
 static void verify_gauges(struct rt_verify *v, const struct sums *sums,

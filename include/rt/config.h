@@ -112,7 +112,7 @@ typedef struct rt_config {
 	 * those that report a fault of the thread itself (SIGSEGV, SIGBUS,
 	 * SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.
 	 * They end in rt_fini; the child of a fork makes its own.  0: never
-	 * any.  Default -1: max_procs - 1.
+	 * any thread, not even that of scavenge.  Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -191,7 +191,8 @@ typedef struct rt_config {
 
 	/*
 	 * n: every nth allocation of the process collects first, even if
-	 * gc_percent is below 0; 1: each does.  No allocation is inline.
+	 * gc_percent is below 0; 1: each does.  No allocation is inline.  Other
+	 * markers are called for small heaps too.
 	 */
 	uint32_t gcstress;
 
@@ -310,7 +311,42 @@ typedef struct rt_config {
 	 */
 	uint8_t cgroup;
 
-	uint8_t spare[5]; /* 0 */
+	/*
+	 * 1: each collection writes a line to stderr when the threads run
+	 * again; doc/operating.md explains it.  A line that stderr does not
+	 * take at once is dropped; the metric /gc/trace/dropped:lines counts
+	 * them.  0: none.  Default 0.
+	 */
+	uint8_t gctrace;
+
+	/*
+	 * 1: after a collection a thread of the library releases free pages to
+	 * the system, beside the host's threads and with 1 percent of processor
+	 * time.  While the host allocates, the heap keeps what it will need
+	 * until the next collection, and a tenth more.  The thread is made when
+	 * a collection first leaves 4 MiB of free pages or more; see
+	 * gc_threads.  It is one more than gc_threads counts, it has the
+	 * processors that the caller of rt_init had, and default scheduling.
+	 * Otherwise it is like a helper thread.  It sleeps while there is
+	 * nothing to release.  After a collection, a new memory limit or heap
+	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
+	 * again.  If the system refuses eight releases in a row, as for locked
+	 * memory, it tries again after the next collection.  A thread that
+	 * polls may have to wait for it as in rt_free_os_memory, and a stop may
+	 * have to wait for one step of at most 2 MiB.  0: pages go back only
+	 * for the memory limit, and in rt_free_os_memory.  Default 1.
+	 */
+	uint8_t scavenge;
+
+	/*
+	 * Seconds without a collection, and without allocations of 1 percent of
+	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
+	 * the same thread releases all free pages, with 5 percent of processor
+	 * time.  Default 5.  0: never.
+	 */
+	uint8_t idle_s;
+
+	uint8_t spare[2]; /* 0 */
 } rt_config;
 
 /*
@@ -335,13 +371,14 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *   RTDEBUG     name=value,name=value...                the field of the name
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
- * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup stop_grace_us
- * stop_signal, and for finding errors checkmark clobberfree gcstress poison
- * guard_large guard_small tracecheck.  Values have the ranges of rt_config.
- * heap_min, heap_headroom and max_heap are sizes.  A size is a decimal number
- * of bytes, or one followed by B, KiB, MiB, GiB or TiB; other values are
- * decimal numbers, which may be negative in RTDEBUG.  An empty variable counts
- * as unset.  Of several items of one name, the last counts.
+ * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
+ * stop_grace_us stop_signal gctrace, and for finding errors checkmark
+ * clobberfree gcstress poison guard_large guard_small tracecheck.  Values have
+ * the ranges of rt_config.  heap_min, heap_headroom and max_heap are sizes.  A
+ * size is a decimal number of bytes, or one followed by B, KiB, MiB, GiB or
+ * TiB; other values are decimal numbers, which may be negative in RTDEBUG.  An
+ * empty variable counts as unset.  Of several items of one name, the last
+ * counts.
  *
  * An item with an unknown name, or with a value that is no number or out of
  * range, changes nothing.  Neither does a variable of more than 4095

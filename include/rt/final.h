@@ -69,8 +69,9 @@ enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
  * leaves the inline path, on any thread.  An rt_gc that finds dead objects
  * tells of them itself.  The callback runs with the world running and no lock
  * held.  It may wake another thread, or note that it is time for
- * rt_run_finalizers.  It must not run destructors itself, and must not leave by
- * longjmp or by an exception.
+ * rt_run_finalizers.  It must not run destructors itself: rt_run_finalizers
+ * returns 0 in it, rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.
+ * It must not leave by longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -93,8 +94,8 @@ RT_API int rt_set_finalize_mode(int mode, rt_ready_fn *notify, void *arg);
  * calls.
  *
  * Returns 0 at once while another thread runs destructors, in a destructor, in
- * the caller's own stop, inside a blocking region or a no-GC stretch, without
- * attachment and without a heap.
+ * the ready callback, in the caller's own stop, inside a blocking region or a
+ * no-GC stretch, without attachment and without a heap.
  *
  * Attached threads.  Blocks and polls.  A destructor may collect.
  */
@@ -145,10 +146,11 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
  * at once.  rt_run_finalizers ends as well then.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
- * (destructors run already, on another thread or around this call; own stop, or
- * a destructor has left one), RT_EPERM (not attached), RT_ESTATE (inside a
- * blocking region or a no-GC stretch, or a destructor has left one open; no
- * heap).  Only an RT_EBUSY for destructors on another thread ends by itself.
+ * (destructors run already, on another thread or around this call; in the ready
+ * callback; own stop, or a destructor has left one), RT_EPERM (not attached),
+ * RT_ESTATE (inside a blocking region or a no-GC stretch, or a destructor has
+ * left one open; no heap).  Only an RT_EBUSY for destructors on another thread
+ * ends by itself.
  *
  * Attached threads.  Stops the world, for which it blocks.  A destructor may
  * collect and poll.

@@ -55,9 +55,10 @@ extern "C" {
  * library.  Calls nest: fork() may be called between them, and the last of
  * those answers counts.
  *
- * Returns 0, or RT_ESTATE if the library is reporting a bug of its own; then
- * nothing was done.  A fatal handler may therefore fork.  The child of such a
- * fork must not use the heap, and neither must its own children.
+ * Returns 0, or RT_ESTATE if the library is reporting a bug of its own, or
+ * RT_EBUSY in a callback of a collection; then nothing was done.  A fatal
+ * handler may therefore fork.  The child of such a fork must not use the heap,
+ * and neither must its own children.
  *
  * Any thread, even in a blocking region, in its own stop and before rt_init;
  * in a no-GC stretch too, which earlier stops may then interrupt.  Blocks until

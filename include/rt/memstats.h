@@ -170,8 +170,7 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
  * it also compares six pairs of independent counters.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_EBUSY (inside a
- * callback, on the thread that collects), RT_ESTATE (inside a no-GC stretch; no
- * heap).
+ * callback of a collection), RT_ESTATE (inside a no-GC stretch; no heap).
  *
  * Any thread, even inside a blocking region.  An attached thread outside a
  * region counts as stopped while it waits for another thread's stop, so a

@@ -89,7 +89,8 @@ RT_API int rt_roots_name(void *lo, void *hi, const char *name);
  * RT_ROOT_WORDS, and those in a format last.
  *
  * Returns 0, or RT_ENOENT if no such range is registered, RT_EBUSY if the
- * caller has stopped the world, or RT_ESTATE if there is no heap.
+ * caller has stopped the world or is in a callback of a collection, or
+ * RT_ESTATE if there is no heap.
  *
  * Any thread, attached or not, even inside a blocking region.  So cleanup
  * handlers and destructors of thread-specific data can remove what their thread
@@ -147,7 +148,8 @@ RT_API int rt_roots_add_fn(rt_roots_fn *fn, void *arg, const char *name);
  * also ends with the heap.
  *
  * Returns 0, or RT_ENOENT if fn is not added with this arg, RT_EBUSY if the
- * caller has stopped the world, or RT_ESTATE if there is no heap.
+ * caller has stopped the world or is in a callback of a collection, or
+ * RT_ESTATE if there is no heap.
  *
  * Any thread, as rt_roots_remove.
  */
@@ -226,8 +228,9 @@ RT_API rt_handle *rt_handle_new(void *obj);
  * rt_handle_free frees a handle; h is invalid from then on.
  *
  * Returns 0, or RT_EINVAL if h is no handle or was freed, RT_EBUSY if the
- * caller has stopped the world, or RT_ESTATE if there is no heap.  A handle
- * that was freed and then handed out again is not recognised as freed.
+ * caller has stopped the world or is in a callback of a collection, or
+ * RT_ESTATE if there is no heap.  A handle that was freed and then handed out
+ * again is not recognised as freed.
  *
  * Any thread, attached or not, even inside a blocking region.  If the caller is
  * not attached, or is inside a region, the call blocks while the world is

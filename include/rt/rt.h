@@ -69,7 +69,7 @@
  * that was overwritten, of a reference that a callback of the host told only
  * sometimes (rt_config.checkmark), or of statistics that contradict each other
  * under RT_CHECK_FATAL.  Otherwise it prints only what rt_config.tracecheck
- * finds, if there is no warn handler.
+ * finds, if there is no warn handler, and the lines of rt_config.gctrace.
  */
 #ifndef RT_RT_H
 #define RT_RT_H
@@ -90,6 +90,7 @@
 #include <rt/gc.h>
 #include <rt/final.h>
 #include <rt/memstats.h>
+#include <rt/cycle.h>
 #include <rt/metrics.h>
 
 #endif

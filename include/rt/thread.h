@@ -101,7 +101,8 @@ enum { RT_THREAD_EXACT = 1, RT_THREAD_COOPERATIVE = 2 };
  * flags lack RT_THREAD_EXACT: use rt_thread_attach_stack), RT_ENOMEM (no
  * memory), RT_ENOTSUP (the system refuses to report the bounds of the stack,
  * and the flags lack RT_THREAD_EXACT; the warn handler is told with which
- * errno), RT_ESTATE (attached already; no heap).
+ * errno), RT_EBUSY (inside a callback of a collection), RT_ESTATE
+ * (attached already; no heap).
  *
  * Any thread.  Blocks while the world is stopped.  Does not collect.
  */

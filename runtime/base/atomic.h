@@ -97,6 +97,28 @@ RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 	return old;
 }
 
+// atomic_u64_or_release does the same as a release.
+RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
+{
+	uint64_t old;
+
+	do
+		old = atomic_u64_load_relaxed(a);
+	while (!atomic_u64_cas_release(a, old, old | bits));
+	return old;
+}
+
+// atomic_u64_swap_acquire stores v and returns the word as it was.
+RT_INLINE uint64_t atomic_u64_swap_acquire(atomic_u64 *a, uint64_t v)
+{
+	uint64_t old;
+
+	do
+		old = atomic_u64_load_relaxed(a);
+	while (!AO_compare_and_swap_acquire(&a->word, old, v));
+	return old;
+}
+
 // ---- 32 bits ----
 
 RT_INLINE uint32_t atomic_u32_load_relaxed(const atomic_u32 *a)

@@ -123,4 +123,11 @@ RT_INLINE uint64_t base_sub_sat(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+// base_elapsed returns the time from one reading of a clock to a later one.  A
+// clock that was refused read 0; then this is 0, too.
+RT_INLINE uint64_t base_elapsed(uint64_t from, uint64_t to)
+{
+	return from == 0 ? 0 : base_sub_sat(to, from);
+}
+
 #endif

@@ -31,6 +31,7 @@ void lfstack_push(struct lfstack *s, struct lfnode *node)
 {
 	uint64_t old;
 
+	RT_ASSERT(node);
 	if ((uintptr_t)node % LFSTACK_ALIGN != 0 ||
 	    (uintptr_t)node >> LFSTACK_ADDR_BITS != 0)
 		throw_value("lfstack_push: address does not pack", "node",

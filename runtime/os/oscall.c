@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sched.h>
@@ -16,6 +17,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #if __has_include(<sys/single_threaded.h>) // glibc since 2.32
 #include <sys/single_threaded.h>
 #define SINGLE_THREADED __libc_single_threaded
@@ -34,6 +37,7 @@ enum {
 	POPULATE_WRITE = 23,
 	COLLAPSE = 25,
 	LOCK_ON_FAULT = 1,
+	NOWAIT = 8, // of pwritev2
 };
 
 enum { NS_PER_S = 1000 * 1000 * 1000 };
@@ -413,9 +417,44 @@ uint32_t oscall_gettid(void)
 
 // glibc's cpu_set_t ends at 1024 processors and the call fails on a kernel
 // with more; 8192 is the most that Linux can be built for.
+enum { MASK_WORDS = 8192 / 64 };
+
+// The processors that oscall_note_nprocs saw.  No thread of the library exists
+// while it is written.
+static struct {
+	uint64_t mask[MASK_WORDS];
+	size_t bytes; // 0: not known
+} processors;
+
+void oscall_note_nprocs(void)
+{
+	int before = errno;
+	long n = -1;
+
+	if (!refused(OSCALL_AFFINITY))
+		n = syscall(SYS_sched_getaffinity, 0, sizeof processors.mask,
+			    processors.mask);
+	errno = before;
+	processors.bytes = n > 0 ? (size_t)n : 0;
+}
+
+void oscall_thread_ordinary(void)
+{
+	static const struct sched_param none = {.sched_priority = 0};
+	int before = errno;
+
+	if (!refused(OSCALL_AFFINITY)) {
+		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+		if (processors.bytes != 0)
+			syscall(SYS_sched_setaffinity, 0, processors.bytes,
+				processors.mask);
+	}
+	errno = before;
+}
+
 uint32_t oscall_nprocs(void)
 {
-	uint64_t mask[8192 / 64] = {0};
+	uint64_t mask[MASK_WORDS] = {0};
 	int before = errno;
 	uint32_t n = 0;
 
@@ -838,25 +877,125 @@ const char *oscall_getenv(const char *name)
 	return secure_getenv(name);
 }
 
-// A write may be cut short or interrupted; the rest is tried again.  What the
-// system refuses is lost, because there is no way to report it.
-void oscall_write(int fd, const char *text, size_t n)
+// What a write to a pipe or socket without a reader does beside failing: it
+// sends the thread a SIGPIPE, whose default ends the process.
+struct sigpipe {
+	sigset_t old;
+	bool pending; // there was one before
+};
+
+static bool sigpipe_pending(void)
 {
-	int before = errno;
+	sigset_t set;
+
+	return sigpending(&set) == 0 && sigismember(&set, SIGPIPE) == 1;
+}
+
+// sigpipe_block blocks SIGPIPE in this thread.  sigpipe_restore takes the one
+// that a write has sent since, if the host was not to get one in any case.
+static void sigpipe_block(struct sigpipe *s)
+{
+	sigset_t set;
+
+	s->pending = sigpipe_pending();
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, &s->old);
+}
+
+static void sigpipe_restore(const struct sigpipe *s)
+{
+	const struct timespec now = {0, 0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	if (!s->pending && sigpipe_pending())
+		sigtimedwait(&set, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &s->old, NULL);
+}
+
+// write_ready writes if fd can be written.  A pipe then has room for at least
+// PIPE_BUF bytes, unless another thread or process fills it first.
+static bool write_ready(int fd, const char *text, size_t n)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLOUT};
+
+	return poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT &&
+	       write(fd, text, n) == (ssize_t)n;
+}
+
+// write_pipe makes a write that never waits, whatever the flags of the
+// descriptor, which other processes may share.  Systems before Linux 6.4 have
+// none for pipes.
+static bool write_pipe(int fd, const char *text, size_t n)
+{
+	struct iovec all = {(void *)(uintptr_t)text, n};
+	long done = syscall(SYS_pwritev2, fd, &all, 1, -1L, -1L, NOWAIT);
+
+	if (done >= 0 || errno == EAGAIN || errno == EPIPE)
+		return done == (long)n;
+	return write_ready(fd, text, n);
+}
+
+static bool write_at_once(int fd, const char *text, size_t n)
+{
+	struct stat about;
+
+	if (fstat(fd, &about) != 0)
+		return false;
+	if (S_ISFIFO(about.st_mode))
+		return write_pipe(fd, text, n);
+	if (S_ISSOCK(about.st_mode))
+		return send(fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+		       (ssize_t)n;
+	return write_ready(fd, text, n);
+}
+
+bool oscall_write_now(int fd, const char *text, size_t n)
+{
+	int before = errno, state;
+	struct sigpipe pipe;
+	bool written;
 
 	if (refused(OSCALL_WRITE))
-		return;
-	while (n > 0) {
-		int state = cancel_disable();
-		ssize_t done = write(fd, text, n);
-		int error = result(done, before);
+		return false;
+	state = cancel_disable();
+	sigpipe_block(&pipe);
+	written = write_at_once(fd, text, n);
+	sigpipe_restore(&pipe);
+	cancel_restore(state);
+	errno = before;
+	return written;
+}
 
-		cancel_restore(state);
-		if (error == EINTR)
+// write_all tries the rest again if a write is cut short or interrupted.
+static void write_all(int fd, const char *text, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = write(fd, text, n);
+
+		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
 			return;
 		text += done;
 		n -= (size_t)done;
 	}
+}
+
+// What the system refuses is lost, because there is no way to report it.
+void oscall_write(int fd, const char *text, size_t n)
+{
+	int before = errno, state;
+	struct sigpipe pipe;
+
+	if (refused(OSCALL_WRITE))
+		return;
+	state = cancel_disable();
+	sigpipe_block(&pipe);
+	write_all(fd, text, n);
+	sigpipe_restore(&pipe);
+	cancel_restore(state);
+	errno = before;
 }

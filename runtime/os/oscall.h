@@ -31,7 +31,8 @@ enum oscall {
 	OSCALL_FUTEX_WAIT, // may return early for any reason
 	OSCALL_FUTEX_WAKE,
 	OSCALL_CLOCK,	    // clock_gettime
-	OSCALL_AFFINITY,    // sched_getaffinity
+	OSCALL_AFFINITY,    // sched_getaffinity, sched_setaffinity and
+			    // sched_setscheduler
 	OSCALL_RLIMIT,	    // getrlimit
 	OSCALL_PAGESIZE,    // sysconf
 	OSCALL_MAPPED,	    // mincore
@@ -41,7 +42,7 @@ enum oscall {
 	OSCALL_ATFORK,	    // pthread_atfork
 	OSCALL_GETENV,	    // secure_getenv
 	OSCALL_FILE,	    // open and read
-	OSCALL_WRITE,	    // write
+	OSCALL_WRITE,	    // write, pwritev2, send, poll
 	OSCALL_YIELD,	    // sched_yield
 	OSCALL_PEEK,	    // process_vm_readv
 	OSCALL_COUNT,
@@ -121,6 +122,13 @@ uint32_t oscall_gettid(void);
 // use, 0 if refused.
 uint32_t oscall_nprocs(void);
 
+// oscall_note_nprocs notes which processors the calling thread may use.
+// oscall_thread_ordinary makes the calling thread use these, with the default
+// scheduling, whatever thread made it.  If either is refused, it goes on as it
+// was made.
+void oscall_note_nprocs(void);
+void oscall_thread_ordinary(void);
+
 // oscall_address_limit returns RLIMIT_AS in bytes, UINT64_MAX if there is none
 // or it is refused.
 uint64_t oscall_address_limit(void);
@@ -129,8 +137,8 @@ uint64_t oscall_address_limit(void);
 // process may have, 0 if refused.
 uint64_t oscall_max_mappings(void);
 
-// oscall_read_file reads up to n bytes of a file.  Returns how many it has read,
-// 0 if refused.
+// oscall_read_file reads up to n bytes of a file.  Returns how many it has
+// read, 0 if refused.
 size_t oscall_read_file(const char *name, char *text, size_t n);
 
 // oscall_page_size returns the physical page size in bytes, 0 if refused.
@@ -196,7 +204,16 @@ int oscall_at_fork(void (*prepare)(void), void (*parent)(void),
 // or the process runs setuid.
 const char *oscall_getenv(const char *name);
 
+// oscall_write writes n bytes, and waits until fd takes them.
 void oscall_write(int fd, const char *text, size_t n);
+
+// oscall_write_now writes n bytes, at most 512, if fd takes them at once.
+// Returns false if it does not, or is closed, or has no reader.  It waits only
+// for a terminal or device that another thread or process fills at the same
+// moment, and for such a pipe before Linux 6.4.
+//
+// Neither function ends the process with a SIGPIPE, or leaves the host one.
+bool oscall_write_now(int fd, const char *text, size_t n);
 void oscall_yield(void);
 
 #endif

@@ -87,17 +87,20 @@
 	X(CREW_CALL) /* has made the call, will wake */                        \
 	X(CREW_WAIT) /* has seen that there is a call, will read it */         \
                                                                                \
-	X(WAKE)		/* has given a marker work, will wake it */            \
-	X(WORK_OPEN)	/* will open a marking */                              \
-	X(WORK_JOIN)	/* will join */                                        \
-	X(WORK_GET)	/* has nothing left, will say so */                    \
-	X(WORK_SHARE)	/* will look for a marker that waits */                \
-	X(GIVE_WORDS)	/* has found one, will move words to it */             \
-	X(WORK_OFFER)	/* has what the opener must take, will say so */       \
-	X(WORK_CLOSE)	/* will close the marking */                           \
-	X(GREY_SET)	/* is alone: has loaded what it will store */          \
-	X(GREY_PUBLISH) /* will show marks that it kept back */                \
-	X(STACK_CLAIM)	/* has read whether a stack is claimed, will claim */  \
+	X(WAKE)		 /* has given a marker work, will wake it */           \
+	X(WORK_OPEN)	 /* will open a marking */                             \
+	X(WORK_JOIN)	 /* will join */                                       \
+	X(WORK_GET)	 /* has nothing left, will say so */                   \
+	X(WORK_SHARE)	 /* will look for a marker that waits */               \
+	X(GIVE_WORDS)	 /* has found one, will move words to it */            \
+	X(WORK_OFFER)	 /* has what the opener must take, will say so */      \
+	X(WORK_CLOSE)	 /* will close the marking */                          \
+	X(GREY_SET)	 /* is alone: has loaded what it will store */         \
+	X(GREY_PUBLISH)	 /* will show marks that it kept back */               \
+	X(SCAN_OVERFLOW) /* shows an object's mark, will set its page's bit */ \
+	X(OVERFLOW_SET)	 /* has set the bit, will raise the flag */            \
+	X(OVERFLOW_TAKE) /* has read bits, will take them */                   \
+	X(STACK_CLAIM)	 /* has read whether a stack is claimed, will claim */ \
 	X(STACKS_TAKE_WARNING) /* has taken what the host must be told */      \
                                                                                \
 	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
@@ -113,6 +116,7 @@
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
 	X(CYCLE_END)  /* has started the world, will free work buffers */      \
+	X(CYCLERECORD_PUBLISH) /* all but its record is to be seen */          \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \
 	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \
@@ -122,9 +126,12 @@
 	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
 	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
 	X(START_ONE)	    /* a helper serves; its record does not say so */  \
-	X(MAKE_MISSING)	    /* alone makes helpers, and is BLOCKED */          \
-	X(FORK_PREPARE)	    /* has stopped the world, will take the locks */   \
-	X(FORK_RESUME)	    /* holds no lock any more, will start the world */
+	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
+	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
+	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
+	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
+	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
+	X(FORK_RESUME)	/* holds no lock any more, will start the world */
 
 enum schedpoint {
 #define SCHEDPOINT_ENUM(name) SCHED_##name,

@@ -27,6 +27,8 @@ static const rt_config defaults = {
     .populate = 1,
     .gc_cpu_limit = 50,
     .cgroup = 1,
+    .scavenge = 1,
+    .idle_s = 5,
 };
 
 static_assert(sizeof(size_t) == 8 && sizeof(int) == 4, "field_width");
@@ -93,6 +95,9 @@ static const struct field fields[] = {
     FIELD(tracecheck, FIELD_U8, true, 0, 1),
     FIELD(gc_cpu_limit, FIELD_U8, true, 1, 100),
     FIELD(cgroup, FIELD_U8, true, 0, 2),
+    FIELD(gctrace, FIELD_U8, true, 0, 1),
+    FIELD(scavenge, FIELD_U8, true, 0, 1),
+    FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
 };
 
 static size_t field_width(const struct field *f)

@@ -74,9 +74,9 @@ RT_INLINE bool pagecache_fits(const struct pagecache *c, unsigned npages)
 
 // pagecache_fill frees what is left and takes all free pages of a block that
 // has npages free pages in a row.  It tries the remembered blocks first, except
-// those with scavenged pages only, and then the block with the lowest such
-// pages.  The cache is empty afterwards if there are none, or if the lowest lie
-// in two blocks.
+// those with scavenged pages only, and then the block where the lowest row of
+// npages free pages lies.  The cache is empty afterwards if there is no such
+// row, or if the lowest one lies in two blocks.
 void pagecache_fill(struct pagecache *c, struct pagealloc *pa, unsigned npages);
 
 // pagecache_keep frees pages until the cache has no more than most, which must

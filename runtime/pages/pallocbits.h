@@ -15,6 +15,7 @@
 
 enum { PALLOCBITS_WORDS = RT_CHUNK_PAGES / 64 };
 
+// One bit for each page of a chunk.  pagealloc_check checks them.
 struct pallocbits {
 	uint64_t word[PALLOCBITS_WORDS];
 };

@@ -73,6 +73,7 @@ RT_INLINE uint64_t deadbits_only(const struct deadwords *d, unsigned turn)
 // deadbits_set writes the bits of a turn.  Release: see deadbits_test.
 RT_INLINE void deadbits_set(struct deadwords *d, unsigned turn, uint64_t bits)
 {
+	RT_ASSERT(turn < 2);
 	atomic_u64_store_release(&d->turn[turn], bits);
 }
 
@@ -83,12 +84,13 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 		deadbits_set(d, turn, deadbits_turn(d, turn) & ~bits);
 }
 
-// deadbits_move gives dead objects that wait another turn.  The caller must be
-// the stopper, or the attached thread that runs destructors: while that one
-// does not poll, no thread stops the world.  A look-up that finds neither bit
-// finds that moves has changed.
+// deadbits_move gives objects that are alive, or dead and waiting, a turn or
+// another turn.  The caller must be the stopper, or the attached thread that
+// runs destructors: while that one does not poll, no thread stops the world.  A
+// look-up that finds neither bit finds that moves has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
+	RT_ASSERT((bits & deadbits_dropped(d)) == 0);
 	deadbits_set(d, to, deadbits_turn(d, to) | bits);
 	schedpoint(SCHED_DEADBITS_MOVE);
 	atomic_u32_store_release(&deadbits_moves,

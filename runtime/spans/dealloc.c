@@ -1,6 +1,7 @@
 // Checks that an object begins there, and lists its slot as free.
 #include "runtime/spans/dealloc.h"
 
+#include "runtime/os/throw.h"
 #include "runtime/spans/kinds.h"
 
 // in_run tells whether p is a slot of a run that was not allocated yet.
@@ -35,6 +36,8 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 {
 	struct mcache_slot *slot = mcache_slot_of(mc, sc, false);
 
+	RT_ASSERT(arena_offset((uintptr_t)p) < arena_used() &&
+		  (!slot || slot->sc == sc));
 	if (RT_LIKELY(slot != NULL) ? !list_own(mc, slot, p)
 				    : !list_shared(sc, p))
 		return false;

@@ -21,6 +21,7 @@
 #include "runtime/spans/mheap.h"
 #include "runtime/spans/freelist.h"
 
+// One class and kind of a P.  mcache_check checks it.
 struct mcache_slot {
 	struct mspan *span; // cached here, or NULL
 	struct rt_run *run; // in the table of the inline path, or behind it
@@ -65,7 +66,7 @@ enum {
 
 // What a P has of a kind that a host registered, from the first allocation on.
 // Slots and runs of small objects come first, so a host whose objects are small
-// touches half of it.
+// touches half of it.  mcache_check checks it.
 struct mcache_kind {
 	uint64_t nonempty[MCACHE_KIND_WORDS]; // slots with a span
 	struct rt_run runs[SIZECLASS_COUNT];  // rt_runs.kind leads here
@@ -75,7 +76,7 @@ static_assert(sizeof(struct mcache_kind) <= 35 << 8,
 	      "a kind costs a thread that uses it at most 8.75 KiB");
 static_assert(MCACHE_SLOTS <= 256, "mcache_slot.i has 8 bits");
 
-// Free stacks that a P keeps (stackalloc.h).
+// Free stacks that a P keeps (stackalloc.h).  mcache_check checks them.
 struct mcache_stacks {
 	uint8_t n[MCACHE_STACK_ORDERS]; // how many of each order
 	void *stack[MCACHE_STACK_ORDERS][MCACHE_STACKS];
@@ -90,7 +91,7 @@ struct rt_mcache {
 	int64_t live;	      // bytes not yet in heap_live; may be below 0
 	uint32_t tiny_offset; // first free byte of the tiny block
 	uint32_t used_kinds;  // bit k: the registered kind k had a span since
-			      // the last flush
+			     // the last flush
 	struct mcache_stacks stacks;
 	uint32_t freed_kinds; // bit k: a slot of the registered kind k was
 			      // listed since the last flush; bit 0: one of

@@ -18,6 +18,8 @@ struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
 
 bool mheap_init(void)
 {
+	mheap.freed_await = 0;
+	atomic_u32_store_relaxed(&mheap.freed_much, 0);
 	// Pages populated ahead must not be protected.
 	atomic_u32_store_relaxed(&mheap.populate,
 				 settings.populate != 0 && !guard_on);
@@ -692,6 +694,30 @@ static void batch_structures(struct batch *b, struct mspan *list,
 	}
 }
 
+// note_freed counts down to freed_much.
+static void note_freed(uint64_t bytes)
+{
+	RT_ASSERT(mutex_held(&mheap.lock));
+	if (RT_LIKELY(mheap.freed_await > bytes)) {
+		mheap.freed_await -= bytes;
+	} else if (mheap.freed_await != 0) {
+		mheap.freed_await = 0;
+		atomic_u32_store_relaxed(&mheap.freed_much, 1);
+	}
+}
+
+void mheap_await_freed(uint64_t bytes)
+{
+	mutex_lock(&mheap.lock);
+	mheap.freed_await = bytes;
+	mutex_unlock(&mheap.lock);
+}
+
+bool mheap_take_freed(void)
+{
+	return atomic_u32_cas_relaxed(&mheap.freed_much, 1, 0);
+}
+
 // batch_release frees the pages and structures of a batch.
 static void batch_release(const struct batch *b)
 {
@@ -701,6 +727,7 @@ static void batch_release(const struct batch *b)
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
 			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
+	note_freed(b->npages << RT_PAGE_SHIFT);
 	RT_CHECK(check_fields(&mheap));
 	mutex_unlock(&mheap.lock);
 }
@@ -798,6 +825,7 @@ static void untake_behind(struct rt_proc *p, uint64_t page, uint64_t npages)
 	count_free(p, MSPAN_HEAP, npages);
 	mutex_lock(&mheap.lock);
 	pagealloc_free(&mheap.pages, page, npages);
+	note_freed(npages << RT_PAGE_SHIFT);
 	mutex_unlock(&mheap.lock);
 }
 

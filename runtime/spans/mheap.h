@@ -45,7 +45,9 @@ struct mheap_cache {
 };
 
 struct mheap {
-	struct mutex lock; // of everything here but turn and populate
+	// Of everything here but turn and populate; freed_much is raised under
+	// it.
+	struct mutex lock;
 	// Pages whose memory is being released look allocated.  Only the thread
 	// that has the turn releases any, and it does not poll meanwhile.  A
 	// thread that finds no room while there are such pages (releasing)
@@ -55,6 +57,8 @@ struct mheap {
 	struct pagealloc pages;
 	struct fixalloc spans;	  // struct mspan
 	struct fixalloc bitmap8s; // bitmap8 of each span of 8-byte objects
+	uint64_t freed_await;	  // bytes to free until freed_much; 0: never
+	atomic_u32 freed_much;	  // 1: so many were freed
 	atomic_u32 populate;	  // 1: configured, and not refused so far
 };
 
@@ -114,6 +118,16 @@ struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 // mheap_free_manual frees one span without objects.
 void mheap_free(struct rt_proc *p, struct mspan *list);
 void mheap_free_manual(struct rt_proc *p, struct mspan *s);
+
+// mheap_await_freed makes mheap_freed_much true once spans of so many bytes
+// were freed from now on; with 0 never.  mheap_take_freed makes it false, and
+// returns true for one of the threads that do so at the same time.
+void mheap_await_freed(uint64_t bytes);
+bool mheap_take_freed(void);
+RT_INLINE bool mheap_freed_much(void)
+{
+	return atomic_u32_load_relaxed(&mheap.freed_much) != 0;
+}
 
 // mheap_cache_flush frees the pages and mspans of a P's cache.  The caller must
 // be its owner, or the owner must be stopped.

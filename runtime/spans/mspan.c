@@ -32,6 +32,7 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *bitmap8)
 {
 	const struct sizeclass *c = &sizeclass_table[spanclass_size(sc)];
 
+	RT_ASSERT(s->npages == c->npages && c->nelems != 0);
 	set_lines(s, bitmap8 ? bitmap8 : arena_lines(mspan_page(s)));
 	s->elemsize = c->size;
 	s->divmagic = c->divmagic;
@@ -50,6 +51,7 @@ void mspan_init_small(struct mspan *s, spanclass sc, struct linewords *bitmap8)
 
 void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 {
+	RT_ASSERT(request <= s->npages << RT_PAGE_SHIFT);
 	set_lines(s, arena_lines(mspan_page(s)));
 	s->elemsize = s->npages << RT_PAGE_SHIFT;
 	s->divmagic = 0;
@@ -69,6 +71,8 @@ void mspan_init_large(struct mspan *s, unsigned kind, size_t request)
 
 void mspan_set_request(struct mspan *s, size_t request)
 {
+	RT_ASSERT(!mspan_is_guarded(s) && request <= s->npages
+							 << RT_PAGE_SHIFT);
 	set_extent(s, s->base + request, 0);
 }
 
@@ -279,6 +283,7 @@ void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 {
 	unsigned inside = run->first % 64;
 
+	RT_ASSERT(run->first < run->stop && run->stop <= 64u * s->nwords);
 	change_bits(s, run->first, run->stop, true);
 	// Most spans are one run.
 	if (run->first == 0) {
@@ -299,6 +304,8 @@ uint32_t mspan_free_slots(struct mspan *s, const char *start, const char *end)
 
 	if (start == end)
 		return 0;
+	RT_ASSERT((uintptr_t)start >= s->base && start < end &&
+		  (uintptr_t)end <= mspan_limit(s));
 	lo = mspan_slot(s, (uintptr_t)start - s->base);
 	hi = mspan_slot(s, (uintptr_t)end - 1 - s->base) + 1;
 	change_bits(s, mspan_bit(s, lo), mspan_bit(s, hi - 1) + 1, false);

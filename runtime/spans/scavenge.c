@@ -93,6 +93,7 @@ static bool step(struct rt_proc *p, struct scavenge_pass *pass,
 	RT_ASSERT(!mheap.releasing);
 	mheap.releasing = found;
 	mutex_unlock(&mheap.lock);
+	pass->over = !found;
 	schedpoint(SCHED_SCAVENGE_STEP);
 	if (found && release(p, page, n))
 		*released = (uint64_t)n << RT_PAGE_SHIFT;
@@ -107,9 +108,12 @@ uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
 {
 	uint64_t max_pages = base_max(base_pages(max), 1);
 	uint64_t released = 0;
+	unsigned refused = 0;
 
-	while (released == 0 && step(p, pass, max_pages, &released))
-		;
+	while (released == 0 && refused < SCAVENGE_REFUSALS &&
+	       step(p, pass, max_pages, &released))
+		refused++;
+	pass->refused = released == 0 && refused != 0;
 	return released;
 }
 

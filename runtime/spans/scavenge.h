@@ -19,23 +19,37 @@
 struct scavenge_pass {
 	bool force;	// all chunks; otherwise as scavindex.h says
 	uint32_t below; // chunks from here on are done
+	bool over;	// no range is left
+	bool refused;	// the last call released nothing, and was refused some
 };
 
 // Bytes that a step releases.  A thread that needs pages may wait for a step.
 // Steps of whole chunks would take a third of the time in all.
 enum { SCAVENGE_STEP = 64 << 10 };
 
+// The most ranges, each in another chunk, that the system refuses before a call
+// of scavenge_range returns.
+enum { SCAVENGE_REFUSALS = 8 };
+
 RT_INLINE struct scavenge_pass scavenge_begin(bool force)
 {
-	return (struct scavenge_pass){force, SCAVINDEX_NONE};
+	return (struct scavenge_pass){.force = force, .below = SCAVINDEX_NONE};
 }
 
 // scavenge_range releases the next range of a pass, at most max bytes (rounded
 // up to physical pages; a whole huge page rather than a part of one).  If the
 // system refuses, as for memory that the host has locked, it skips the rest of
-// that chunk.  Returns the bytes released, or 0 if the pass is over.  It waits
-// for the steps of other passes.  The world must not be stopped, and an
-// attached caller must not be in a blocking region.
+// that chunk and tries the next one.
+//
+// Returns the bytes released.  Returns 0 if no range is left; then pass->over
+// is true.  Returns 0 as well after SCAVENGE_REFUSALS refusals in a row.  Then
+// it is likely that the system refuses everything, for instance because the
+// process locks all memory, and a heap has many chunks.  A caller that wants
+// all that can be released polls, and calls again.  The others give up.  If it
+// returns 0 after a refusal, pass->refused is true.
+//
+// It waits for the steps of other passes.  The world must not be stopped, and
+// an attached caller must not be in a blocking region.
 uint64_t scavenge_range(struct rt_proc *p, struct scavenge_pass *pass,
 			uint64_t max);
 

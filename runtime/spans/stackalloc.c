@@ -188,8 +188,8 @@ void *stackalloc(struct rt_mcache *mc, struct rt_proc *p, size_t n)
 }
 
 // held_clear notes that the host no longer has the stack at v.  Returns false
-// if it has none there.  If two threads free the same stack, one of them gets
-// false.
+// if there is no stack at v that the host has.  If two threads free the same
+// stack, one of them gets false.
 static bool held_clear(const void *v)
 {
 	uint32_t bit, pageword;

@@ -3,9 +3,10 @@
 // Go: memstats.numgc, last_gc_unix, gc_cpu_fraction, cpuStats (mstats.go),
 // the pause histograms of sched (proc.go).
 //
-// Only the thread that has the right to stop the world writes.  Readers need no
-// lock.  They copy the cycle record until the copy is of one moment;
-// pausering.h and histogram.h say how the rest is read.
+// Only the thread that has the right to stop the world writes, except for the
+// time of scavengers.  Readers need no lock.  They copy the cycle record until
+// the copy is of one moment; pausering.h and histogram.h say how the rest is
+// read.
 #ifndef RUNTIME_WORLD_GCSTATS_H
 #define RUNTIME_WORLD_GCSTATS_H
 
@@ -38,6 +39,7 @@ struct cpustats_interval {
 	uint64_t stopped;      // ns of it stopped by the collection
 	uint64_t stopping_cpu; // ns that threads waited for others to stop
 	uint64_t cpu;	       // ns CPU of the process outside the stops
+	uint64_t scavenge[2];  // ns of it: by threads that allocate, background
 };
 
 // cpustats_add adds one interval to *c.  It is pure arithmetic, and nothing in
@@ -61,16 +63,24 @@ struct gcstats_cycles {
 
 enum { GCSTATS_GC = 0, GCSTATS_OTHER = 1 }; // reasons of a stop
 
+// Threads that release pages for the memory limit before they allocate, and the
+// scavenger.
+enum gcstats_scavenger { GCSTATS_ASSIST, GCSTATS_BACKGROUND };
+
 struct gcstats {
 	struct pausering pauses;
 	struct histogram stopping[2]; // from the request until all are stopped
 	struct histogram total[2];    // from the request to the start
+	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_scavenger
 };
 
 RT_GLOBAL struct gcstats gcstats;
 
 // gcstats_init begins the accounting of CPU time.
 void gcstats_init(void);
+
+// gcstats_age returns the time from gcstats_init until now, a nanotime.
+uint64_t gcstats_age(uint64_t now);
 
 // gcstats_reset sets everything to 0.  It must be called before gcstats_init.
 void gcstats_reset(void);
@@ -94,9 +104,14 @@ struct gcstats_cycle {
 	uint64_t stopped;      // ns since the last thread stopped
 	uint64_t stopping_cpu; // ns
 	uint64_t cpu_begin;    // gcstats_cpu when all were stopped
+	uint64_t cpu_end;      // gcstats_cpu at the end
 	uint64_t scan_heap, scan_stack, scan_globals, past_end_objects;
 	uint64_t helped_objects;
 };
+
+// gcstats_scavenged counts CPU time that it took to release pages.  Any thread
+// may call it.  It is in the record from the end of the next collection on.
+void gcstats_scavenged(enum gcstats_scavenger who, uint64_t ns);
 
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);
@@ -112,6 +127,9 @@ void gcstats_read_stopped(struct gcstats_cycles *cycles,
 
 // gcstats_read_cycles copies the record alone.
 void gcstats_read_cycles(struct gcstats_cycles *cycles);
+
+// gcstats_fraction returns gc_cpu_fraction as a number from 0 to 1.
+double gcstats_fraction(const struct gcstats_cycles *cycles);
 
 #ifdef RT_TEST
 // gcstats_count_from sets the number of collections to n.  No collection may be

@@ -17,6 +17,7 @@ void heapgauge_enter(struct rt_proc *p)
 {
 	atomic_ptr *list = &heapgauges.counted;
 
+	RT_ASSERT(!p->counted);
 	p->counted = true;
 	do
 		p->next_counted = atomic_ptr_load_relaxed(list);

@@ -1,8 +1,9 @@
 // heap.h - what tests of a whole heap share.
 //
-// A heap here collects only when told to (HEAP_QUIET), and its main thread's
-// stack is not a root unless a test asks for it.  So exactly what the
-// registered roots reach lives, and can be counted.
+// A heap here releases pages only when told to.  It collects only when told to
+// (HEAP_QUIET), and its main thread's stack is not a root unless a test asks
+// for it.  So exactly what the registered roots reach lives, and can be
+// counted.
 #ifndef TEST_HARNESS_HEAP_H
 #define TEST_HARNESS_HEAP_H
 
@@ -27,7 +28,8 @@ static inline rt_config heap_config(int gc_percent)
 	rt_config_init(&c);
 	c.gc_percent = gc_percent;
 	c.double_check = RT_CHECK_FATAL;
-	c.cgroup = 0; // the same in each container
+	c.cgroup = 0;	// the same in each container
+	c.scavenge = 0; // pages stay where a test has left them
 	return c;
 }
 

@@ -40,6 +40,7 @@ static rt_config config_of(const struct shadow_program *p,
 
 	rt_config_init(&c);
 	c.double_check = RT_CHECK_FATAL;
+	c.scavenge = 0; // a program makes the same calls each time
 	c.align8 = p->align8 != 0;
 	if (p->exact)
 		c.past_end = 0; // an address on a stack keeps one object

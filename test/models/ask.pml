@@ -121,7 +121,7 @@ inline take_queue(i)
 
 // The leader's part: cycle_begin, cycle_end, ask_done.
 // C: cycle_begin, cycle_end, ask_done, chain, pass_lead
-// at: SEMA_ACQUIRE, CYCLE_END, ASK_DONE, MUTEX_LOCK
+// at: SEMA_ACQUIRE, CYCLE_END, CYCLERECORD_PUBLISH, ASK_DONE, MUTEX_LOCK
 inline lead(me, i)
 {
 	leaders++;

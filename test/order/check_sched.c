@@ -19,7 +19,9 @@
 // test/whole/check_drop, test/whole/check_drop_now and
 // test/whole/check_drop_stay: drops FREE_EARLY, BATCH_KEPT, MIXED_NOT,
 // CONDEMNED_NOT.  One shows in any destructor that forks, in
-// test/whole/check_drop_now: runners RIGHT_LOST.
+// test/whole/check_drop_now: runners RIGHT_LOST.  Three show wherever there is
+// no room to mark with, in test/whole/check_gc and test/whole/check_kind_flags:
+// overflow OVER_RAISED, LEFT_SILENT, RESCAN_ANY.
 #include "test/order/sched.h"
 
 #include <stdlib.h>

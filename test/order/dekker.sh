@@ -51,6 +51,7 @@ readers='wait_even proc_first proc_next sweep_done'
 publishers='
 runtime/world/heapstats heapstats_release 1
 runtime/world/pausering pausering_add 4
+runtime/world/cyclering cyclering_add 2
 runtime/world/gcstats record_publish 2
 runtime/os/throw throw_set_handler 2
 runtime/os/lock mutex_unlock 2
@@ -68,11 +69,16 @@ runtime/spans/mspan set_lines 1
 runtime/spans/mspan set_extent 2
 runtime/spans/mspan mspan_free 1
 runtime/spans/mheap mheap_alloc_large 1
+gc/mark/overflow overflow_set 1
+gc/mark/overflow overflow_raise 1
+gc/mark/overflow overflow_leave 2
 gc/cycle/sweep sweep_begin 1
 gc/cycle/sweep sweep_lines 1
 gc/cycle/sweep sweep_span 1
 gc/cycle/cycle flip 1
 gc/cycle/worker make_missing 1
+gc/cycle/scavenger make 1
+gc/cycle/scavenger scavenger_fini 1
 gc/host/lifetime lifetime_begin 1
 gc/host/lifetime lifetime_end 1
 '
@@ -81,6 +87,7 @@ followers='
 runtime/world/heapstats wait_even 1
 runtime/world/pausering read_once 2
 runtime/world/pausering copy_slots 4
+runtime/world/cyclering cyclering_read 2
 runtime/world/gcstats gcstats_read_cycles 2
 runtime/os/throw handler_load 3
 runtime/os/lock mutex_try 1
@@ -98,11 +105,16 @@ runtime/spans/object lines_of_eight 3
 runtime/spans/object extent_at 3
 runtime/spans/object object_find 16
 runtime/spans/object object_find_any 6
+gc/mark/overflow overflow_take 1
+gc/mark/overflow overflow_lower 1
+gc/mark/overflow overflow_lower_left 1
 gc/cycle/sweep claim 1
 gc/cycle/sweep sweep_done 2
 gc/cycle/sweep sweep_ensure 2
 gc/mark/crew spun 1
 gc/cycle/worker make_missing 1
+gc/cycle/scavenger make 1
+gc/cycle/scavenger must_end 1
 '
 
 # compiler_for_aarch64 sets cc, which may carry options.

@@ -175,6 +175,30 @@ TEST(an_exact_read_finds_the_figures_of_one_collection)
 	ck_assert_uint_eq(read_totals().in_work_bufs, 0);
 }
 
+static atomic_u32 has_read;
+static rt_cycle record;
+
+static void read_record(void)
+{
+	read_exact();
+	ck_assert_int_eq(rt_read_cycle(exact.num_gc, &record), RT_OK);
+	atomic_u32_store_release(&has_read, 1);
+}
+
+// Nor does it find a collection without its record, which is published last.
+TEST(an_exact_read_finds_the_record_of_each_collection)
+{
+	hold_at(SCHED_CYCLERECORD_PUBLISH, &first, collect);
+	ck_assert(!stw_stopped());
+	ck_assert_int_eq(rt_read_cycle(1, &record), RT_ENOENT);
+	pass_at(SCHED_SEMA_ACQUIRE, &second, read_record);
+	ck_assert(stays(&has_read, 0));
+	let_end(SCHED_CYCLERECORD_PUBLISH, &first);
+	hand_end(&second);
+	ck_assert_uint_eq(exact.num_gc, 1);
+	ck_assert_uint_eq(record.number, 1);
+}
+
 // ---- what a thread was given ----
 
 static size_t size;

@@ -571,6 +571,7 @@ TEST(a_graph_takes_few_locks)
 	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	rt_config_init(&c);
+	c.scavenge = 0;
 	c.gc_percent = -1;
 	c.gc_threads = 0;
 	heap_start(c);

@@ -16,6 +16,7 @@ static void begin(void)
 	rt_config c;
 
 	rt_config_init(&c);
+	c.scavenge = 0;
 	c.no_attach = 1;
 	heap_start(c);
 }

@@ -82,6 +82,8 @@ smoke "$all" drop contiguous 2
 smoke "$all" drop random 2
 smoke "$all" fade told 4 0
 smoke "$all" fade untold 4 0
+smoke "$all" ebb tenth 4 0
+smoke "$all" ebb scattered 4 0
 smoke rtheap fibers register
 smoke rtheap fibers collect
 smoke rtheap fibers values

@@ -14,7 +14,7 @@ example_fixed() {
 	case $1 in
 	threads) sed '/^$/,/^checked$/d' ;;
 	monitor) sed '/^#/!s/ [0-9]*$/ N/' ;;
-	metrics) sed -n 's/^\(\/gc\/cycles[^ ]*\) .*/\1/p; s/^\(pause .*\): .*/\1/p' ;;
+	metrics) sed -n 's/^\(\/gc\/cycles[^ ]*\) .*/\1/p; s/^\(pause .*\): .*/\1/p; s/^\(cycle .*\): .*/\1/p' ;;
 	*) cat ;;
 	esac
 }

@@ -20,7 +20,7 @@ trap 'rm -rf "$dir"' EXIT
 names() {
 	{
 		${NM:-nm} -g --defined-only \
-			"$builddir/.libs/librtheap_internal.a" 2>/dev/null |
+			"$builddir/librtheap_internal.a" 2>/dev/null |
 			awk 'NF == 3 && $3 ~ /^[a-z][a-z0-9_]*$/ { print $3 }' |
 			grep -vxFf "$srcdir/gc/api/symbols.list"
 		printf '%s\n' arena arena_alloc arena_init gauges heap_init \

@@ -40,7 +40,7 @@ suite() {
 	done
 	# shellcheck disable=SC2086
 	$CC -pthread ${RT_SANITIZER_CFLAGS-} -o "$dir/check_$suite_name" \
-		"$dir"/*.o test/libtest.a .libs/librtheap_internal.a \
+		"$dir"/*.o test/libtest.a librtheap_internal.a \
 		${ATOMIC_OPS_LIBS-} ${CHECK_LIBS-} || exit 99
 }
 

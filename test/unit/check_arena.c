@@ -174,6 +174,7 @@ TEST(the_last_byte_of_1_gib_leads_to_its_object)
 	char *p;
 
 	rt_config_init(&c);
+	c.scavenge = 0;
 	c.gc_percent = -1;
 	c.double_check = RT_CHECK_FATAL;
 	c.max_heap = UINT64_C(2) << 30;
@@ -511,6 +512,7 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 
 	begin();
 	rt_config_init(&c);
+	c.scavenge = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
 	// Once before, so that what lasts is there.
@@ -557,6 +559,7 @@ TEST(refused_memory_is_null_and_everything_adds_up, .n = 2)
 
 	begin();
 	rt_config_init(&c);
+	c.scavenge = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
 	do {
@@ -582,6 +585,7 @@ TEST(spans_that_cannot_be_described_are_null)
 	void **p;
 
 	rt_config_init(&c);
+	c.scavenge = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.gc_percent = -1;
 	c.double_check = RT_CHECK_FATAL;

@@ -106,7 +106,9 @@ TEST(each_part_of_an_interval_is_counted_once)
 
 static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 {
-	const struct gcstats_cycle c = {.now = now, .cpu_begin = cpu_begin};
+	const struct gcstats_cycle c = {.now = now,
+					.cpu_begin = cpu_begin,
+					.cpu_end = gcstats_cpu()};
 	struct gcstats_cycles r;
 
 	gcstats_end_cycle(&c);

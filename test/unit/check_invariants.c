@@ -8,6 +8,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"
 #include "runtime/world/gcstats.h"
+#include "runtime/world/cyclering.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
@@ -40,6 +41,7 @@ static struct {
 	struct pausering pausering;
 	struct gcstats gcstats;
 	struct gcstats_cycles cycles;
+	struct cyclering ring;
 	struct heapstats heapstats;
 	struct heapstats_totals totals;
 	struct procs procs;
@@ -281,6 +283,8 @@ static void prepare(void)
 	X(pausering_check(&x.pausering))                                       \
 	X(gcstats_check(&x.gcstats))                                           \
 	X(gcstats_cycles_check(&x.cycles))                                     \
+	X(cyclering_check(&x.ring))                                            \
+	X(cyclering_check(&cyclering))                                         \
 	X(heapstats_check(&x.heapstats))                                       \
 	X(heapstats_totals_check(&x.totals))                                   \
 	X(heapgauge_check(&heapgauges))                                        \
@@ -385,8 +389,8 @@ static void loop_of_roots(void)
 	x.roots.bucket[0] = 0;
 }
 
-// keep_mark makes a marker keep a mark in the entry that many behind the one
-// where a search finds it.
+// keep_mark makes a marker keep a mark.  A search begins at the entry of its
+// hash; the mark goes into another one, that many entries behind it.
 static void keep_mark(unsigned behind)
 {
 	static atomic_u64 markword;

@@ -14,7 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/os/settings.h"
 #include "gc/mark/gain.h"
+#include "gc/mark/drain.h"
 #include "gc/mark/mark.h"
 #include "gc/cycle/sweep.h"
 #include "gc/mark/work.h"
@@ -459,6 +461,28 @@ TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 	ck_assert_int_eq(gain.few, few);
 	roots_end();
 	ck_assert_int_eq(rt_fini(), RT_OK);
+}
+
+// A small heap wakes no helper, except under gcstress.
+TEST(small_heaps_call_helpers_under_gcstress, .n = 2)
+{
+	enum { OBJECTS = 256 };
+	bool stress = _i == 1;
+	void **all;
+
+	start(&crews[0], 0);
+	settings.gcstress = stress ? UINT32_MAX : 0;
+	worker_provide(proc_self(), true);
+	roots_begin();
+	all = rt_alloc(OBJECTS * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (unsigned i = 0; i < OBJECTS; i++)
+		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	must(rt_gc());
+	ck_assert_int_eq(drain.called, stress);
+	roots_end();
+	must(rt_fini());
 }
 
 static atomic_u32 no_more_markings;

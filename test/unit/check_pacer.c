@@ -312,7 +312,8 @@ static void collected(uint64_t marked, uint64_t begin, uint64_t end)
 	};
 	struct pacer_cpu cpu = {begin, end};
 
-	pacer_collected(&found, &cpu);
+	pacer_collected(&found);
+	pacer_account(&cpu);
 }
 
 #define SECOND UINT64_C(1000000000)
@@ -546,6 +547,7 @@ TEST(garbage_alone_collects_every_four_mib)
 	uint64_t n;
 
 	rt_config_init(&c);
+	c.scavenge = 0;
 	start(100, c.heap_headroom);
 	ck_assert_uint_eq(heap_stats().next_gc, 4 * MIB);
 	n = collections_of(400 * MIB);

@@ -553,6 +553,39 @@ TEST(free_os_memory_goes_on_after_a_refusal, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert_uint_le(m.heap_idle - m.heap_released, RT_CHUNK_SIZE);
 }
 
+// The background gives up after some refusals.  This function does not.
+TEST(free_os_memory_goes_on_after_many_refusals)
+{
+	enum { REFUSED = 2 * SCAVENGE_REFUSALS };
+	uint64_t before;
+
+	boot();
+	memset(rt_alloc_noscan(2 * REFUSED * RT_CHUNK_SIZE), 1, 1);
+	fault_fail(OSCALL_RELEASE, 1, REFUSED, EINVAL);
+	ck_assert_int_eq(rt_free_os_memory(), RT_OK);
+	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), REFUSED);
+	before = heapgauge_sum(HEAPGAUGE_FREE);
+	ck_assert_uint_gt(before, (REFUSED - 1) * RT_CHUNK_SIZE);
+	ck_assert_uint_le(before, REFUSED * RT_CHUNK_SIZE);
+}
+
+TEST(a_call_ends_after_some_refusals)
+{
+	struct scavenge_pass pass = scavenge_begin(true);
+
+	boot();
+	memset(rt_alloc_noscan(2 * SCAVENGE_REFUSALS * RT_CHUNK_SIZE), 1, 1);
+	ck_assert_int_eq(rt_gc(), RT_OK);
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_uint_eq(scavenge_range(proc_self(), &pass, 1), 0);
+	ck_assert(!pass.over);
+	ck_assert_uint_eq(fault_failed(OSCALL_RELEASE), SCAVENGE_REFUSALS);
+	while (!pass.over)
+		ck_assert_uint_eq(scavenge_range(proc_self(), &pass, 1), 0);
+	ck_assert_uint_le(fault_failed(OSCALL_RELEASE), mheap.pages.nchunks);
+	ck_assert_uint_ge(fault_failed(OSCALL_RELEASE), 2 * SCAVENGE_REFUSALS);
+}
+
 // Objects of one page each; chance decides which of them live.
 enum { OBJECTS = 4096 };
 static unsigned char *objects[OBJECTS];

@@ -8,6 +8,7 @@
 
 #include <rt/rt.h>
 
+#include "gc/mark/overflow.h"
 #include "gc/stats/verify.h"
 #include "runtime/os/gauge.h"
 #include "runtime/spans/mcache.h"
@@ -662,6 +663,10 @@ CORRUPTION(cache_spans, "mspan_inuse is not the spans",
 	   PATCH(c.cache->nspans, c.cache->nspans - 1))
 CORRUPTION(overflow_bit, "mark overflow is set outside of marking",
 	   PATCH(arena.overflow[0], 2))
+CORRUPTION(overflow_raised, "mark overflow is announced outside of marking",
+	   PATCH(overflow.raised, 1))
+CORRUPTION(overflow_left, "mark overflow is left outside of marking",
+	   PATCH(overflow.left, 1))
 CORRUPTION(heapgauge_IN_USE, "heap_in_use is not the heap spans",
 	   more(&heapgauges.no_p[HEAPGAUGE_IN_USE]))
 CORRUPTION(heapgauge_FREE, "heap_free is not the free pages",

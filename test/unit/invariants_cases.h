@@ -113,6 +113,8 @@
 #define CASES_WORLD(X)                                                         \
 	X(pausering_check(&x.pausering), "pause is recorded in part",          \
 	  U64(x.pausering.begun, 1))                                           \
+	X(cyclering_check(&x.ring),                                            \
+	  "record of a collection is written in part", U64(x.ring.begun, 1))   \
 	X(gcstats_check(&x.gcstats), "pause is recorded in part",              \
 	  U64(x.gcstats.pauses.begun, 99))                                     \
 	X(gcstats_check(&x.gcstats),                                           \

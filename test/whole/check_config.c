@@ -173,6 +173,7 @@ TEST(values_out_of_range_are_refused)
 	REFUSED(poison, 2);
 	REFUSED(guard_large, 2);
 	REFUSED(tracecheck, 2);
+	REFUSED(gctrace, 2);
 	for (size_t i = 0; i < sizeof config.spare; i++)
 		REFUSED(spare[i], 1);
 }
@@ -541,7 +542,7 @@ TEST(random_environment_resolves)
 	    "gc_threads",  "double_check", "stop_signal",   "stop_grace_us",
 	    "past_end",	   "align8",	   "huge_pages",    "populate",
 	    "checkmark",   "clobberfree",  "gcstress",	    "poison",
-	    "guard_large", "guard_small",  "tracecheck",
+	    "guard_large", "guard_small",  "tracecheck",    "gctrace",
 	};
 	static const char bytes[] = "-0123456789KMGTiB,=";
 	struct rng rng;

@@ -338,6 +338,9 @@ static const struct elsewhere {
     ELSEWHERE(checkmark, "it ends the process; check_debug"),
     ELSEWHERE(poison, "needs a sanitizer or memcheck; check_poison"),
     ELSEWHERE(gc_cpu_limit, "check_memory_limit"),
+    ELSEWHERE(gctrace, "check_gctrace"),
+    ELSEWHERE(scavenge, "check_scavenger"),
+    ELSEWHERE(idle_s, "check_scavenger"),
     ELSEWHERE(cgroup, "check_cgroup; needs a container with a limit"),
     ELSEWHERE(spare, "only 0; check_config"),
     ELSEWHERE(stack_format, "needs values on a stack; check_root_formats"),
@@ -403,6 +406,7 @@ TEST(field_has_its_effect, .n = RT_ARRAY_LEN(rows))
 		return;
 	}
 	rt_config_init(&c);
+	c.scavenge = 0;
 	// Garbage, and a stack that leads to it, would move the goal.
 	c.heap_headroom = 0;
 	configure(&c, r);

@@ -164,6 +164,7 @@ unsigned begin(void)
 	c.cgroup = 2; // rt_init reads both limits
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
+	c.scavenge = trial.scenario->scavenges;
 	if (!have_heap)
 		have_heap = granted(rt_init(&c));
 	if (have_heap && !rt_thread_self())
@@ -485,6 +486,45 @@ TEST(a_helper_may_find_no_memory)
 		end();
 		await_alone();
 	}
+}
+
+// scavenging returns the scenario of the scavenger.
+static const struct scenario *scavenging(void)
+{
+	const struct scenario *sc = scenarios;
+
+	while (!sc->scavenges)
+		sc++;
+	return sc;
+}
+
+// The same of the scavenger.
+TEST(the_scavenger_may_find_no_memory)
+{
+	enum { STEP = 1 << 10, MOST = 24 << 10 };
+	unsigned missing = 0;
+
+	trial.scenario = scavenging();
+	trial.kind = OSCALL_COMMIT;
+	for (size_t n = 0; n < MOST; n += STEP) {
+		ck_assert_uint_eq(begin(), 0);
+		for (unsigned i = 0; i < 6; i++)
+			require(rt_alloc_noscan_uninit(1 << 20) != NULL,
+				"room");
+		leave_bytes(n);
+		fault_fail(OSCALL_COMMIT, 1, UINT64_MAX, ENOMEM);
+		act_gc();
+		disarm();
+		missing += !scavenger_runs();
+		in_order();
+		ck_assert_uint_eq(act_scavenger(), 0);
+		ck_assert(scavenger_runs());
+		in_order();
+		end();
+		await_alone();
+	}
+	ck_assert_uint_gt(missing, 0);
+	ck_assert_uint_lt(missing, MOST / STEP);
 }
 
 // ---- the end of the process ----

@@ -264,6 +264,7 @@ static void *use(void *arg)
 {
 	static uint64_t words[RT_GCSTATS_WORDS];
 	static rt_memstats m; // the caller's is not the library's to save
+	static rt_cycle cycle;
 	static struct rt_verify v;
 	rt_metric_sample s = {.name = "/gc/pauses:seconds"};
 	uintptr_t failed = 0;
@@ -279,6 +280,7 @@ static void *use(void *arg)
 	failed += rt_read_memstats(&m) != RT_OK;
 	failed += rt_read_memstats_live(&m) != RT_OK;
 	failed += rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) != RT_OK;
+	failed += rt_read_cycle(0, &cycle) != RT_OK;
 	failed += rt_metrics_read(&s, 1) != RT_OK;
 	failed += rt_heap_verify(&v) != RT_OK || v.errors != 0;
 	stack = rt_stack_alloc(4096);

@@ -6,19 +6,14 @@
 #include <limits.h>
 #include <stdio.h>
 
-// Where a call is made.
-enum place {
-	NO_HEAP,    // before rt_init, after rt_fini
-	UNATTACHED, // there is a heap
-	ATTACHED,
-	IN_REGION,
-	OWN_STOP,
-	PLACES,
-};
-
 static const char *const place_names[PLACES] = {
-    "without a heap",	    "unattached",      "attached",
-    "in a blocking region", "in the own stop",
+    "without a heap",
+    "unattached",
+    "attached",
+    "in a blocking region",
+    "in the own stop",
+    "in a callback of a collection",
+    "in a helper's callback",
 };
 
 enum { NOT_HERE = 1000 }; // no answer: the call cannot be made
@@ -66,6 +61,7 @@ uint64_t words[8];
 rt_memstats stats;
 static uint64_t pauses[RT_GCSTATS_WORDS];
 static size_t used;
+static rt_cycle cycle;
 static rt_metric_desc desc;
 static struct rt_verify verified;
 
@@ -338,8 +334,11 @@ static long call_fatal_handler(void)
 
 static long call_memstats(void)
 {
+	int error;
+
 	stats.sys = 4711;
-	return rt_read_memstats(&stats) + (stats.sys == 0);
+	error = rt_read_memstats(&stats);
+	return (stats.sys == 4711) == (error != 0) ? error : -1000;
 }
 
 static long call_gcstats(void)
@@ -351,6 +350,22 @@ static long call_gcstats(void)
 	if (error)
 		return used == 4711 ? error : -1000;
 	return used >= 3 && used <= RT_GCSTATS_WORDS ? RT_OK : -1000;
+}
+
+// call_cycle reads the newest record, of which there may be none yet.
+static long call_cycle(void)
+{
+	int error;
+
+	cycle.number = 4711;
+	error = rt_read_cycle(0, &cycle);
+	if (error)
+		return cycle.number != 4711 ? -1000
+		       : error == RT_ENOENT ? RT_OK
+					    : error;
+	return cycle.number != 4711 && cycle.struct_size == sizeof cycle
+		   ? RT_OK
+		   : -1000;
 }
 
 static long call_metrics_read(void)
@@ -366,7 +381,10 @@ struct answers {
 	long in[PLACES];
 };
 
-#define ANSWERS(...) ((struct answers){{__VA_ARGS__}})
+// Callbacks of a collection answer as the own stop does, or, in a helper, as an
+// unattached thread, unless CALLBACKS says otherwise.
+#define ANSWERS(a, b, c, d, e) ((struct answers){{a, b, c, d, e, e, b}})
+#define CALLBACKS(...) ((struct answers){{__VA_ARGS__}})
 #define ANYWHERE(x) ANSWERS(x, x, x, x, x)
 #define ALLOCATES ANSWERS(NOTHING, NOTHING, SOME, NOTHING, NOTHING)
 #define ATTACHED_ONLY(x) ANSWERS(RT_ESTATE, RT_EPERM, x, RT_ESTATE, RT_EBUSY)
@@ -374,7 +392,13 @@ struct answers {
 #define ANY_WITH_HEAP ANSWERS(RT_ESTATE, RT_OK, RT_OK, RT_OK, RT_OK)
 #define NOT_IN_STOP ANSWERS(RT_OK, RT_OK, RT_OK, RT_OK, RT_EBUSY)
 #define FINDS ANSWERS(NOTHING, SOME, SOME, SOME, SOME)
-#define ATTACHES ANSWERS(RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE)
+#define ATTACHES                                                               \
+	CALLBACKS(RT_ESTATE, NOT_HERE, RT_ESTATE, RT_ESTATE, RT_ESTATE,        \
+		  RT_EBUSY, RT_EBUSY)
+#define REMOVES(x) CALLBACKS(RT_ESTATE, x, x, x, RT_EBUSY, RT_EBUSY, RT_EBUSY)
+#define LOOKS                                                                  \
+	CALLBACKS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK, RT_EBUSY,      \
+		  RT_EPERM)
 
 // The call under way.
 static struct {
@@ -383,6 +407,12 @@ static struct {
 	struct answers want;
 } door;
 
+// has_statistics tells whether exact statistics can be read in a place.
+static bool has_statistics(enum place place)
+{
+	return place != NO_HEAP && place != COLLECTING && place != HELPING;
+}
+
 // door_begin returns false for a call that cannot be made here.
 static bool door_begin(const char *name, struct answers want)
 {
@@ -390,7 +420,7 @@ static bool door_begin(const char *name, struct answers want)
 	door.want = want;
 	if (want.in[door.place] == NOT_HERE)
 		return false;
-	if (door.place != NO_HEAP)
+	if (has_statistics(door.place))
 		rt_read_memstats(&before);
 	errno = EXDEV;
 	return true;
@@ -427,7 +457,7 @@ static void door_end(long got)
 	judge(door.name, "errno", errno, EXDEV);
 	judge(door.name, place_names[door.place], got,
 	      door.want.in[door.place]);
-	if (door.place == NO_HEAP || !refused(&door.want, door.place))
+	if (!has_statistics(door.place) || !refused(&door.want, door.place))
 		return;
 	judge_unchanged(door.name);
 }
@@ -439,11 +469,7 @@ static void door_end(long got)
 			door_end(call);                                        \
 	} while (0)
 
-enum { DOORS = 126 }; // in run_doors
-
-// run_doors makes every call in one place.  Statistics can be read there unless
-// there is no heap.
-static void run_doors(enum place place)
+void run_doors(enum place place)
 {
 	door.place = place;
 	DOOR(ANYWHERE(SOME), some(rt_strerror(RT_EPERM)));
@@ -561,19 +587,19 @@ static void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_stop_the_world(RT_STOP_HOST), start));
 	DOOR(ANYWHERE(RT_EINVAL), rt_stop_the_world(RT_STOP_HOST - 1));
-	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, NOT_HERE),
+	DOOR(CALLBACKS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, NOT_HERE,
+		       RT_EPERM, RT_EPERM),
 	     call_start());
-	DOOR(ANSWERS(0, 0, 0, 0, 1), rt_world_stopped());
-	DOOR(STOPPED_TOO, call_walk());
+	DOOR(CALLBACKS(0, 0, 0, 0, 1, 1, 1), rt_world_stopped());
+	DOOR(LOOKS, call_walk());
 	DOOR(ANYWHERE(RT_EINVAL), rt_heap_walk(NULL, NULL));
-	DOOR(STOPPED_TOO, call_verify());
+	DOOR(LOOKS, call_verify());
 	DOOR(ANYWHERE(RT_EINVAL), rt_heap_verify(NULL));
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_roots_add(words, words + 8, RT_ROOT_WORDS),
 		    remove_words));
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add(NULL, words, 0));
-	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_EBUSY),
-	     rt_roots_remove(words + 1, words + 2));
+	DOOR(REMOVES(RT_ENOENT), rt_roots_remove(words + 1, words + 2));
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_roots_add_values(words, words + 8, &low_tag, 0),
 		    remove_words));
@@ -585,15 +611,13 @@ static void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK),
 	     undone(rt_roots_add_fn(tell_nothing, words, "x"), remove_fn));
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_add_fn(NULL, words, "x"));
-	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_EBUSY),
-	     rt_roots_remove_fn(tell_nothing, NULL));
+	DOOR(REMOVES(RT_ENOENT), rt_roots_remove_fn(tell_nothing, NULL));
 	DOOR(ATTACHED_ONLY(RT_OK), rt_roots_static(0));
 	DOOR(ATTACHED_ONLY(RT_OK), undone(rt_roots_static(1), static_off));
 	DOOR(ANYWHERE(RT_EINVAL), rt_roots_static(2));
 	DOOR(ALLOCATES, call_handle_new(object));
 	DOOR(ANYWHERE(NOTHING), call_handle_new((void *)UINTPTR_MAX));
-	DOOR(ANSWERS(RT_ESTATE, RT_EINVAL, RT_EINVAL, RT_EINVAL, RT_EBUSY),
-	     rt_handle_free(NULL));
+	DOOR(REMOVES(RT_EINVAL), rt_handle_free(NULL));
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EINVAL, RT_ESTATE, RT_EINVAL),
 	     rt_handle_set((rt_handle *)words, NULL));
 	DOOR(ATTACHED_ONLY(RT_OK), call_stack_register());
@@ -604,7 +628,9 @@ static void run_doors(enum place place)
 	DOOR(ATTACHED_ONLY(RT_OK), call_set_stack());
 	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_OK, RT_ESTATE, RT_OK),
 	     call_thread_stack());
-	DOOR(ANSWERS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, RT_EPERM),
+	// A root callback may do this.
+	DOOR(CALLBACKS(RT_ESTATE, RT_EPERM, RT_EPERM, RT_EPERM, RT_EPERM,
+		       NOT_HERE, RT_EPERM),
 	     rt_thread_set_stack_of(rt_thread_self(), words, words + 1));
 	DOOR(ANYWHERE(SOME), call_store());
 	DOOR(ANYWHERE(SOME), call_store_slow());
@@ -620,11 +646,20 @@ static void run_doors(enum place place)
 	DOOR(NOT_IN_STOP, call_oom_handler());
 	DOOR(NOT_IN_STOP, call_warn_handler());
 	DOOR(NOT_IN_STOP, call_fatal_handler());
-	DOOR(ANY_WITH_HEAP, call_memstats());
+	DOOR(CALLBACKS(RT_ESTATE, RT_OK, RT_OK, RT_OK, RT_OK, RT_EBUSY,
+		       RT_EBUSY),
+	     call_memstats());
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_memstats(NULL));
 	DOOR(ANY_WITH_HEAP, rt_read_memstats_live(&stats));
 	DOOR(ANYWHERE(RT_EINVAL), rt_read_memstats_live(NULL));
 	DOOR(ANY_WITH_HEAP, call_gcstats());
+	DOOR(ANY_WITH_HEAP, call_cycle());
+	DOOR(ANSWERS(RT_ESTATE, RT_ENOENT, RT_ENOENT, RT_ENOENT, RT_ENOENT),
+	     rt_read_cycle(UINT64_MAX, &cycle));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, NULL, sizeof cycle));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 0));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 15));
+	DOOR(ANYWHERE(RT_EINVAL), rt_read_cycle_sized(0, &cycle, 4097));
 	DOOR(ANYWHERE(RT_EINVAL),
 	     rt_read_gcstats(NULL, RT_GCSTATS_WORDS, &used));
 	DOOR(ANYWHERE(RT_EINVAL),
@@ -643,7 +678,8 @@ static void run_doors(enum place place)
 	DOOR(ANY_WITH_HEAP, call_metrics_read());
 	DOOR(ANY_WITH_HEAP, rt_metrics_read(NULL, 0));
 	DOOR(ANYWHERE(RT_EINVAL), rt_metrics_read(NULL, 1));
-	DOOR(ANYWHERE(RT_OK), undone(rt_fork_prepare(), rt_fork_parent));
+	DOOR(CALLBACKS(RT_OK, RT_OK, RT_OK, RT_OK, RT_OK, RT_EBUSY, RT_EBUSY),
+	     undone(rt_fork_prepare(), rt_fork_parent));
 	DOOR(ANYWHERE(RT_EPERM), rt_fork_parent());
 	DOOR(ANYWHERE(RT_EPERM), rt_fork_child());
 }

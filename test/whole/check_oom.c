@@ -546,6 +546,7 @@ TEST(no_address_space_at_all)
 	rt_config c;
 
 	rt_config_init(&c);
+	c.scavenge = 0;
 	fault_fail(OSCALL_RESERVE, 1, UINT64_MAX, ENOMEM);
 	ck_assert_int_eq(rt_init(&c), RT_ENOMEM);
 	disarm_all();

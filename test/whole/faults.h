@@ -15,7 +15,7 @@ enum {
 	NWIDE = 4,	// enough to call helpers for
 	MAX_NTH = 5000, // more calls than a scenario makes of a kind
 	CHILD_HIT = 42, // exit status
-	SCENARIOS = 27,
+	SCENARIOS = 29,
 };
 
 // How a run is refused.
@@ -34,6 +34,7 @@ struct scenario {
 	void (*check)(void); // calls are granted again; NULL: nothing
 	uint32_t guarded;    // one in so many small objects, and all large
 			     // ones; 0: none
+	bool scavenges;	     // free pages go back beside the program
 };
 
 extern const struct scenario scenarios[SCENARIOS];
@@ -88,5 +89,10 @@ void prepare_mark(void);
 unsigned act_gc(void);
 void check_mark(void);
 void check_helpers(void);
+
+// act_scavenger makes the scavenger, as far as it may, and makes it release
+// what is free.  scavenger_runs tells whether it exists.
+unsigned act_scavenger(void);
+bool scavenger_runs(void);
 
 #endif

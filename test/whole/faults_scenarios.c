@@ -20,6 +20,7 @@
 #include "gc/mark/crew.h"
 #include "gc/mark/sites.h"
 #include "gc/mark/work.h"
+#include "gc/cycle/scavenger.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
@@ -368,6 +369,85 @@ static void check_release(void)
 	require(m.heap_objects == 10, "an object is lost");
 }
 
+static unsigned make_garbage(unsigned mib)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < mib; i++)
+		failed += !rt_alloc_noscan_uninit(1 << 20);
+	act_gc();
+	return failed;
+}
+
+// may_release tells whether the trial leaves pages a way back to the system.
+static bool may_release(void)
+{
+	return trial.kind != OSCALL_RELEASE && trial.mode != NO_WAY_BACK;
+}
+
+// free_pages returns the bytes of free pages that are not released.
+static uint64_t free_pages(void)
+{
+	rt_memstats m;
+
+	require(rt_read_memstats_live(&m) == RT_OK, "live statistics");
+	return m.heap_idle - m.heap_released;
+}
+
+// The memory limit is 4 MiB below what is mapped, so that much is released, if
+// there are so many free pages.
+static unsigned act_limit(void)
+{
+	unsigned failed = make_garbage(8);
+	uint64_t limit =
+	    base_sub_sat(gauge_load(&gauges.mapped_ready), 4 << 20);
+	int64_t old;
+
+	require(rt_set_memory_limit((int64_t)limit, &old) == RT_OK, "limit");
+	failed += !rt_alloc_noscan_uninit(1 << 20);
+	if (failed == 0 && may_release())
+		require(gauge_load(&gauges.mapped_ready) <= limit ||
+			    free_pages() == 0,
+			"the memory limit is passed");
+	require(rt_set_memory_limit(old, NULL) == RT_OK, "no limit");
+	return failed;
+}
+
+bool scavenger_runs(void)
+{
+	return atomic_u32_load_relaxed(&scavenger.runs) != 0;
+}
+
+// await_released ends each pause of the scavenger as soon as it begins.  A
+// clock would be one more call to be refused.
+static void await_released(void)
+{
+	enum { NAP_NS = 100000, NAPS = AWAIT_SECONDS * 10000 };
+
+	for (unsigned i = 0; free_pages() >= 1 << 20; i++) {
+		require(i < NAPS, "nothing is released");
+		note_wake(&scavenger.pause);
+		sleep_ns(NAP_NS);
+	}
+}
+
+// A scavenger that may release pages does, whatever else it is refused.
+unsigned act_scavenger(void)
+{
+	unsigned failed = make_garbage(6);
+
+	if (scavenger_runs() && may_release())
+		await_released();
+	return failed;
+}
+
+static void check_scavenger(void)
+{
+	require(act_scavenger() == 0, "refused though granted again");
+	require(scavenger_runs(), "no scavenger");
+	await_released();
+}
+
 // Chunks are full of live objects, and then a part of them is released.
 static void prepare_huge_pages(void)
 {
@@ -596,14 +676,35 @@ static void prepare_forgotten(void)
 		keep(p[i] = rt_alloc_noscan(16));
 }
 
+// collect_once calls, for one object, what a walk must not.
+static int collect_once(void *obj, size_t size, int kind, void *arg)
+{
+	bool *done = arg;
+
+	(void)obj;
+	(void)size;
+	(void)kind;
+	if (!*done)
+		require(rt_gc() == RT_EBUSY, "a walk collects");
+	*done = true;
+	return 0;
+}
+
 static unsigned act_forgotten(void)
 {
+	bool done = false;
+
 	settings.tracecheck = 1;
-	// Without a handler the report is written.
-	if (trial.kind == OSCALL_WRITE)
+	// Without a handler the report is written, and so is a trace line.  A
+	// debug build writes which callback calls what it must not.
+	if (trial.kind == OSCALL_WRITE) {
 		rt_set_warn_handler(NULL, NULL);
+		settings.gctrace = 1;
+		require(rt_heap_walk(collect_once, &done) == RT_OK,
+			"rt_heap_walk");
+	}
 	act_gc();
-	settings.tracecheck = 0;
+	settings.tracecheck = settings.gctrace = 0;
 	return 0;
 }
 
@@ -616,33 +717,35 @@ static void check_forgotten(void)
 }
 
 const struct scenario scenarios[SCENARIOS] = {
-    {"init", NULL, act_init, NULL, 0},
-    {"first objects", NULL, act_classes, NULL, 0},
-    {"large objects", NULL, act_large, NULL, 0},
-    {"growth", NULL, act_growth, NULL, 0},
-    {"growth undone", NULL, act_growth_undone, NULL, 0},
-    {"marking", prepare_mark, act_gc, check_mark, 0},
-    {"helpers", make_wide, act_gc, check_helpers, 0},
-    {"tracecheck", prepare_forgotten, act_forgotten, check_forgotten, 0},
-    {"roots", NULL, act_roots, NULL, 0},
-    {"destructors", NULL, act_drops, NULL, 0},
-    {"registered stacks", NULL, act_registered, NULL, 0},
-    {"attach", NULL, act_attach, NULL, 0},
-    {"world", NULL, act_world, NULL, 0},
-    {"waiting marker", NULL, act_waiting_marker, NULL, 0},
-    {"statistics", make_wide, act_stats, NULL, 0},
-    {"release", prepare_release, act_release, check_release, 0},
-    {"huge pages", prepare_huge_pages, act_huge_pages, check_release, 0},
-    {"stacks", NULL, act_stacks, check_stacks, 0},
-    {"environment", NULL, act_env, NULL, 0},
-    {"fork", prepare_few, act_fork, NULL, 0},
-    {"fini and init", prepare_few, act_fini, NULL, 0},
-    {"a life", prepare_few, act_life, NULL, 0},
-    {"guarded objects", prepare_guarded, act_guarded, NULL, 2},
-    {"marking of guarded objects", prepare_mark, act_gc, check_mark, 20},
-    {"a guarded life", prepare_few, act_life, NULL, 2},
+    {"init", NULL, act_init, NULL, 0, false},
+    {"first objects", NULL, act_classes, NULL, 0, false},
+    {"large objects", NULL, act_large, NULL, 0, false},
+    {"growth", NULL, act_growth, NULL, 0, false},
+    {"growth undone", NULL, act_growth_undone, NULL, 0, false},
+    {"marking", prepare_mark, act_gc, check_mark, 0, false},
+    {"helpers", make_wide, act_gc, check_helpers, 0, false},
+    {"tracecheck", prepare_forgotten, act_forgotten, check_forgotten, 0, false},
+    {"roots", NULL, act_roots, NULL, 0, false},
+    {"destructors", NULL, act_drops, NULL, 0, false},
+    {"registered stacks", NULL, act_registered, NULL, 0, false},
+    {"attach", NULL, act_attach, NULL, 0, false},
+    {"world", NULL, act_world, NULL, 0, false},
+    {"waiting marker", NULL, act_waiting_marker, NULL, 0, false},
+    {"statistics", make_wide, act_stats, NULL, 0, false},
+    {"release", prepare_release, act_release, check_release, 0, false},
+    {"huge pages", prepare_huge_pages, act_huge_pages, check_release, 0, false},
+    {"stacks", NULL, act_stacks, check_stacks, 0, false},
+    {"environment", NULL, act_env, NULL, 0, false},
+    {"fork", prepare_few, act_fork, NULL, 0, false},
+    {"fini and init", prepare_few, act_fini, NULL, 0, false},
+    {"a life", prepare_few, act_life, NULL, 0, false},
+    {"guarded objects", prepare_guarded, act_guarded, NULL, 2, false},
+    {"marking of guarded objects", prepare_mark, act_gc, check_mark, 20, false},
+    {"a guarded life", prepare_few, act_life, NULL, 2, false},
+    {"memory limit", NULL, act_limit, NULL, 0, false},
+    {"scavenger", NULL, act_scavenger, check_scavenger, 0, true},
     // Not under a sanitizer, whose data are too many to read in pieces.
-    {"static data", NULL, act_static, NULL, 0},
+    {"static data", NULL, act_static, NULL, 0, false},
     // Not under a sanitizer, which has to be told of every change of stacks.
-    {"another stack", prepare_away, act_away, NULL, 0},
+    {"another stack", prepare_away, act_away, NULL, 0, false},
 };

@@ -104,6 +104,7 @@ static inline void begin(void)
 	rt_config c = heap_config(100);
 
 	c.heap_min = c.heap_headroom = 1 << 20;
+	c.scavenge = 1;
 	// The sanitizers can make no thread in a child.  gcc's thread sanitizer
 	// says so, and the address sanitizer waits for its own allocator for
 	// ever.

@@ -15,6 +15,23 @@ static inline long some(const void *p)
 
 void judge(const char *name, const char *where, long got, long want);
 
+// Where a call is made.
+enum place {
+	NO_HEAP,    // before rt_init, after rt_fini
+	UNATTACHED, // there is a heap
+	ATTACHED,
+	IN_REGION,
+	OWN_STOP,
+	COLLECTING, // in a callback, on the thread that collects
+	HELPING,    // in a callback, on a helper
+	PLACES,
+};
+
+// run_doors makes every call in one place.  They change nothing that the next
+// ones see.
+enum { DOORS = 126 };
+void run_doors(enum place place);
+
 // JUDGE judges a call by its text.
 #define JUDGE(where, call, want) judge(#call, where, call, want)
 

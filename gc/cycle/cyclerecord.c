@@ -1,0 +1,134 @@
+// cyclerecord.c - the record of the collection under way.
+#include "gc/cycle/cyclerecord.h"
+
+#include "runtime/os/schedpoint.h"
+#include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
+#include "runtime/os/gauge.h"
+#include "runtime/world/cyclering.h"
+#include "gc/cycle/pacer.h"
+
+// Below this, marking takes about as long as the clocks of CPU time would.
+enum { CLOCKED_HEAP = 1 << 20 };
+
+// Only the thread that collects uses this.  No check: clocks may show any time,
+// and the rest is copied from figures that have checks.
+static struct {
+	rt_cycle c;
+	bool clocked;	   // CPU clocks are read
+	uint64_t last;	   // nanotime when the last step ended
+	uint64_t last_cpu; // CPU time of this thread by then
+	uint64_t wall[CYCLERECORD_STEPS];
+	uint64_t cpu[CYCLERECORD_STEPS];
+} noted;
+
+// live is what counts as allocated, which may be below zero for a while.
+static uint64_t live(void)
+{
+	int64_t n = (int64_t)gauge_load(&gauges.heap_live);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+void cyclerecord_begin(enum rt_cause cause, bool forced)
+{
+	const struct stw_begin begin = stw_begun();
+
+	noted.last = begin.finished;
+	noted.c = (rt_cycle){
+	    .struct_size = sizeof noted.c,
+	    .cause = cause,
+	    .forced = forced,
+	    .start_ns = gcstats_age(begin.asked),
+	    .stopping_ns = begin.finished - begin.asked,
+	    .stopping_cpu_ns = begin.stopping_cpu_ns,
+	    .heap_start = live(),
+	    .goal = atomic_u64_load_relaxed(&pacer.goal),
+	    .max_procs = (uint32_t)settings.max_procs,
+	    .reason = (uint32_t)stw_reason(),
+	    .nthreads = world.nthreads,
+	    .slowest = world.slowest,
+	};
+	noted.clocked = noted.c.heap_start >= CLOCKED_HEAP;
+}
+
+// note_cpu notes the CPU time of marking or sweeping.
+static void note_cpu(enum cyclerecord_step step)
+{
+	uint64_t now;
+
+	if (!noted.clocked) {
+		noted.cpu[step] = noted.wall[step];
+		return;
+	}
+	now = base_max(oscall_thread_cpu(0), noted.last_cpu);
+	noted.cpu[step] = base_elapsed(noted.last_cpu, now);
+	noted.last_cpu = now;
+}
+
+void cyclerecord_step(enum cyclerecord_step step)
+{
+	uint64_t now = base_max(nanotime(), noted.last);
+
+	noted.wall[step] = base_elapsed(noted.last, now);
+	noted.last = now;
+	if (step == CYCLERECORD_PREPARE) {
+		noted.c.heap_flushed = live();
+		noted.last_cpu = noted.clocked ? oscall_thread_cpu(0) : 0;
+	} else if (step <= CYCLERECORD_SWEEP) {
+		note_cpu(step);
+	}
+}
+
+uint64_t cyclerecord_pause(void)
+{
+	return noted.c.stopping_ns + noted.wall[CYCLERECORD_PREPARE] +
+	       noted.wall[CYCLERECORD_MARK] + noted.wall[CYCLERECORD_SWEEP] +
+	       noted.wall[CYCLERECORD_FINISH];
+}
+
+uint64_t cyclerecord_last(void)
+{
+	return noted.last;
+}
+
+void cyclerecord_found(const struct mark_result *found)
+{
+	noted.c.heap_live = found->marked_bytes;
+	noted.c.scan_heap = found->scan_heap;
+	noted.c.scan_stack = found->scan_stack;
+	noted.c.scan_globals = found->scan_globals;
+	noted.c.marked_objects = found->marked_objects;
+	noted.c.helped_objects = found->helped_objects;
+	noted.c.markers = found->markers;
+	noted.c.mark_cpu_ns = found->helped_cpu_ns;
+}
+
+void cyclerecord_counted(const struct gcstats_cycle *c)
+{
+	struct gcstats_cycles all;
+
+	gcstats_read_cycles(&all);
+	noted.c.number = all.num_gc;
+	noted.c.gc_cpu_fraction = gcstats_fraction(&all);
+	noted.c.end = c->unix_now;
+	noted.c.pause_ns = c->pause;
+	noted.c.process_cpu_ns = base_elapsed(c->cpu_begin, c->cpu_end);
+	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
+}
+
+uint64_t cyclerecord_publish(void)
+{
+	rt_cycle *c = &noted.c;
+
+	c->prepare_ns = noted.wall[CYCLERECORD_PREPARE];
+	c->mark_ns = noted.wall[CYCLERECORD_MARK];
+	c->sweep_ns = noted.wall[CYCLERECORD_SWEEP];
+	c->finish_ns = noted.wall[CYCLERECORD_FINISH];
+	c->release_ns = noted.wall[CYCLERECORD_RELEASE];
+	c->mark_cpu_ns += noted.cpu[CYCLERECORD_MARK];
+	c->sweep_cpu_ns = noted.cpu[CYCLERECORD_SWEEP];
+	schedpoint(SCHED_CYCLERECORD_PUBLISH);
+	cyclering_add(&cyclering, c);
+	return c->number;
+}

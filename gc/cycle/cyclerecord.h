@@ -1,0 +1,53 @@
+// cyclerecord.h - notes what the collection under way does, step by step.
+//
+// Go: work.tSweepTerm, tMark, tMarkTerm, tEnd (mgc.go).
+//
+// The thread that collects calls it when a step has ended.  The time since the
+// step before is that of the step, so no time is left out and none counts
+// twice.  A clock of CPU time costs ten times as much as one of wall time.  So
+// it is read only at both ends of marking and at the end of sweeping, and not
+// at all for a small heap.
+#ifndef GC_CYCLE_CYCLERECORD_H
+#define GC_CYCLE_CYCLERECORD_H
+
+#include <rt/cycle.h>
+
+#include "runtime/world/gcstats.h"
+#include "gc/mark/mark.h"
+
+// The steps of a collection after the stop, in their order.
+enum cyclerecord_step {
+	CYCLERECORD_PREPARE,
+	CYCLERECORD_MARK,
+	CYCLERECORD_SWEEP,
+	CYCLERECORD_FINISH,
+	CYCLERECORD_RELEASE,
+	CYCLERECORD_STEPS,
+};
+
+// cyclerecord_begin begins the record of a collection.  The world must have
+// been stopped for it just now.
+void cyclerecord_begin(enum rt_cause cause, bool forced);
+
+// cyclerecord_step notes that a step has ended.
+void cyclerecord_step(enum cyclerecord_step step);
+
+// cyclerecord_pause returns the time from the request for the stop until the
+// last step ended.
+uint64_t cyclerecord_pause(void);
+
+// cyclerecord_last returns when the last step ended, as nanotime.
+uint64_t cyclerecord_last(void);
+
+// cyclerecord_found adds what was marked.
+void cyclerecord_found(const struct mark_result *found);
+
+// cyclerecord_counted adds what gcstats_end_cycle has got.  The world must
+// still be stopped, and c must have ended just now.
+void cyclerecord_counted(const struct gcstats_cycle *c);
+
+// cyclerecord_publish makes the record visible and returns its number.  The
+// caller must still have the right to stop the world.
+uint64_t cyclerecord_publish(void);
+
+#endif

@@ -1,0 +1,123 @@
+// gctrace.c - writes the record of a collection as a line of text.
+#include "gc/cycle/gctrace.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/world/cyclering.h"
+
+struct gctrace gctrace;
+
+enum { STDERR = 2 };
+
+// text_decimal writes n / 10^digits, as Go's itoaDiv.
+static void text_decimal(struct text *t, uint64_t n, unsigned digits)
+{
+	uint64_t unit = 1;
+
+	for (unsigned i = 0; i < digits; i++)
+		unit *= 10;
+	text_u64(t, n / unit);
+	if (digits == 0)
+		return;
+	text_str(t, ".");
+	for (n %= unit, unit /= 10; unit != 0; unit /= 10)
+		text_u64(t, n / unit % 10);
+}
+
+// text_ms writes ns as ms with two significant digits, or as whole ms from 10
+// on, as Go's fmtNSAsMS.
+static void text_ms(struct text *t, uint64_t ns)
+{
+	uint64_t x = ns / 1000;
+	unsigned digits = 3;
+
+	if (ns >= 10 * 1000 * 1000) {
+		text_u64(t, ns / (1000 * 1000));
+		return;
+	}
+	if (x == 0) {
+		text_str(t, "0");
+		return;
+	}
+	for (; x >= 100; x /= 10)
+		digits--;
+	text_decimal(t, x, digits);
+}
+
+static void text_mb(struct text *t, uint64_t bytes, const char *what)
+{
+	text_u64(t, bytes >> 20);
+	text_str(t, what);
+}
+
+// times_procs is ns on all processors.
+static uint64_t times_procs(const rt_cycle *c, uint64_t ns)
+{
+	uint64_t all;
+
+	return __builtin_mul_overflow(ns, (uint64_t)c->max_procs, &all)
+		   ? UINT64_MAX
+		   : all;
+}
+
+static uint64_t percent(double fraction)
+{
+	return fraction > 0 && fraction <= 1 ? (uint64_t)(100 * fraction) : 0;
+}
+
+void gctrace_format(struct text *t, const rt_cycle *c)
+{
+	uint64_t before = c->stopping_ns + c->prepare_ns;
+	uint64_t after = c->sweep_ns + c->finish_ns;
+
+	text_init(t);
+	text_str(t, "gc ");
+	text_u64(t, c->number);
+	text_str(t, " @");
+	text_decimal(t, c->start_ns / (1000 * 1000), 3);
+	text_str(t, "s ");
+	text_u64(t, percent(c->gc_cpu_fraction));
+	text_str(t, "%: ");
+	text_ms(t, before);
+	text_str(t, "+");
+	text_ms(t, c->mark_ns);
+	text_str(t, "+");
+	text_ms(t, after);
+	text_str(t, " ms clock, ");
+	text_ms(t, times_procs(c, before));
+	text_str(t, "+0/"); // no thread marks before it allocates
+	text_ms(t, c->mark_cpu_ns);
+	text_str(t, "/0+"); // no processor that is idle marks
+	text_ms(t, times_procs(c, after));
+	text_str(t, " ms cpu, ");
+	text_mb(t, c->heap_start, "->");
+	text_mb(t, c->heap_flushed, "->");
+	text_mb(t, c->heap_live, " MB, ");
+	text_mb(t, c->goal, " MB goal, ");
+	text_mb(t, c->scan_stack, " MB stacks, ");
+	text_mb(t, c->scan_globals, " MB globals, ");
+	text_u64(t, c->max_procs);
+	text_str(t, c->forced ? " P (forced)\n" : " P\n");
+}
+
+// write_cycle returns false if the line was not written.
+static bool write_cycle(uint64_t number)
+{
+	struct text line;
+	rt_cycle c;
+
+	// It is gone if this thread did not run for 256 collections.
+	if (!cyclering_read(&cyclering, number, &c))
+		return false;
+	gctrace_format(&line, &c);
+	return oscall_write_now(STDERR, line.buf, line.len);
+}
+
+RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)
+{
+	context_save(&p->context.frame);
+	proc_block(p);
+	if (!write_cycle(number))
+		atomic_u64_add_relaxed(&gctrace.dropped, 1);
+	proc_unblock(p);
+	context_keep();
+}

@@ -1,0 +1,65 @@
+// scavenger.h - the thread that releases free pages beside the program.
+//
+// Go: bgscavenge (mgcscavenge.go).
+//
+// The thread is made by the first collection that leaves enough free pages.  It
+// holds a P for its statistics.  It runs for a turn (scavturn.h) and is blocked
+// otherwise, so no stop waits for its sleep.  When there is nothing to release
+// it sleeps without a limit.  Then it is woken by the end of a collection that
+// leaves pages to release, by a change of what the heap may retain, and by a
+// thread that has freed much itself.  It blocks all signals except those of its
+// own faults, and its stack is no root.
+//
+// A collection writes what it found (scavgoal.h) in its stop, and the thread
+// looks and decides as running.  So a decision to sleep comes before that stop,
+// and the collection knows it, or after it, and the thread has seen what was
+// found.
+#ifndef GC_CYCLE_SCAVENGER_H
+#define GC_CYCLE_SCAVENGER_H
+
+#include "runtime/spans/mheap.h"
+
+// No check: its fields depend on what other threads are doing.
+struct scavenger {
+	atomic_u32 making; // 1 while a thread makes it
+	atomic_u32 runs;   // 1: it exists; the maker
+	atomic_u32 timed;  // 1: it looks again by itself; its thread, running
+	atomic_u32 quit;   // 1: it must end
+	struct note call;  // woken when there is something to do
+	struct note pause; // woken only when it must end
+	struct note begun; // attached, or not; woken by the thread
+	bool attached;
+	uint32_t nprocs; // that the library's threads may use
+	uint64_t thread;
+};
+
+RT_GLOBAL struct scavenger scavenger;
+
+// scavenger_provide must be called after a collection.  It wakes the thread, or
+// makes it, if there are pages to release.  If the thread is refused, the next
+// collection tries again.  p is the caller's P, which may be stopped meanwhile.
+// The caller must hold no lock.
+void scavenger_provide(struct rt_proc *p);
+
+// scavenger_changed makes the thread, if it exists, look again from the highest
+// page down.  It must be called after a change of the memory limit or of what
+// the heap goal follows from.
+void scavenger_changed(void);
+
+// scavenger_freed must be called after objects or stacks were freed outside a
+// collection.  If that was enough, it makes a thread that sleeps look again.
+void scavenger_look_again(void);
+RT_INLINE void scavenger_freed(void)
+{
+	if (RT_UNLIKELY(mheap_freed_much()))
+		scavenger_look_again();
+}
+
+// scavenger_fini ends the thread.  The caller must not be attached.
+void scavenger_fini(void);
+
+// scavenger_fork_child forgets the thread in the child of a fork: it is the
+// parent's.
+void scavenger_fork_child(void);
+
+#endif

@@ -1,0 +1,84 @@
+// scavgoal.c - computes what may stay, and whether a program is idle.
+#include "gc/cycle/scavgoal.h"
+
+#include "runtime/os/gauge.h"
+#include "runtime/os/sysmem.h"
+
+enum {
+	RETAIN_PART = 10,  // of the goal is kept beyond it
+	REDUCE_PART = 20,  // of the memory limit is left free
+	ACTIVE_PART = 100, // of the goal, allocated, is activity
+};
+
+struct scavgoal scavgoal;
+
+uint64_t scavgoal_percent(uint64_t in_use, uint64_t goal, uint64_t last,
+			  size_t page_size)
+{
+	unsigned __int128 x;
+
+	if (last == 0)
+		return SCAVGOAL_NONE;
+	x = (unsigned __int128)in_use * goal / last;
+	if (x > SCAVGOAL_NONE)
+		return SCAVGOAL_NONE;
+	x += x / RETAIN_PART;
+	x = (x + page_size - 1) / page_size * page_size;
+	return x > SCAVGOAL_NONE ? SCAVGOAL_NONE : (uint64_t)x;
+}
+
+uint64_t scavgoal_limit(uint64_t limit, uint64_t mapped)
+{
+	uint64_t goal = limit - limit / REDUCE_PART;
+
+	return mapped <= goal ? SCAVGOAL_NONE : goal;
+}
+
+uint64_t scavgoal_excess(uint64_t n, uint64_t goal, size_t page_size)
+{
+	uint64_t excess = base_sub_sat(n, goal);
+
+	return excess < page_size ? 0 : excess;
+}
+
+bool scavgoal_active(const struct scavgoal_seen *before,
+		     const struct scavgoal_seen *now)
+{
+	uint64_t change = now->live > before->live ? now->live - before->live
+						   : before->live - now->live;
+	uint64_t goal = now->goal;
+
+	if (goal == PACER_NEVER)
+		goal = base_max(now->live, SCAVGOAL_LEAST);
+	return now->cycles != before->cycles || change > goal / ACTIVE_PART;
+}
+
+uint64_t scavgoal_too_much(uint64_t retained)
+{
+	size_t page = sysmem_page_size();
+	uint64_t mapped = gauge_load(&gauges.mapped_ready);
+	uint64_t goal = scavgoal_percent(
+	    atomic_u64_load_relaxed(&scavgoal.in_use),
+	    atomic_u64_load_relaxed(&pacer.goal),
+	    atomic_u64_load_relaxed(&scavgoal.last_goal), page);
+	uint64_t limit =
+	    scavgoal_limit(atomic_u64_load_relaxed(&pacer.limit), mapped);
+
+	return base_max(scavgoal_excess(retained, goal, page),
+			scavgoal_excess(mapped, limit, page));
+}
+
+void scavgoal_reset(void)
+{
+	scavgoal_note(&(struct scavgoal_found){.goal = 0});
+	atomic_u64_store_relaxed(&scavgoal.cycles, 0);
+}
+
+void scavgoal_note(const struct scavgoal_found *found)
+{
+	atomic_u64_store_relaxed(&scavgoal.in_use, found->in_use);
+	atomic_u64_store_relaxed(&scavgoal.last_goal, found->goal);
+	atomic_u64_store_relaxed(&scavgoal.retained, found->retained);
+	atomic_u64_store_relaxed(&scavgoal.free, found->free);
+	scavgoal_changed();
+}

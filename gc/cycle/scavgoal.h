@@ -1,0 +1,81 @@
+// scavgoal.h - how much memory the scavenger leaves to the heap.
+//
+// Go: gcPaceScavenger (mgcscavenge.go); the idle program is ours.
+//
+// Arithmetic, and what the last collection noted for it.  Retained are the heap
+// spans and the free pages that are not released.  While a program allocates,
+// it may retain what it will use before the next collection, and a tenth more.
+// An idle program needs no free pages.
+#ifndef GC_CYCLE_SCAVGOAL_H
+#define GC_CYCLE_SCAVGOAL_H
+
+#include "gc/cycle/pacer.h"
+
+#define SCAVGOAL_NONE (~UINT64_C(0))
+
+// Free pages of so many bytes are worth a thread, and a look at the clock.
+enum { SCAVGOAL_LEAST = 4 << 20 };
+
+// scavgoal_percent returns how many bytes the heap may retain.  in_use are the
+// bytes in heap spans when the last marking ended, which had the heap goal
+// last; goal is the next one.  Returns SCAVGOAL_NONE if there was no such goal.
+uint64_t scavgoal_percent(uint64_t in_use, uint64_t goal, uint64_t last,
+			  size_t page_size);
+
+// scavgoal_limit returns how many bytes may be mapped under a memory limit:
+// SCAVGOAL_NONE if mapped, the bytes mapped now, leave a twentieth of the
+// limit.
+uint64_t scavgoal_limit(uint64_t limit, uint64_t mapped);
+
+// scavgoal_excess returns how much n is above goal, 0 if that is less than a
+// physical page.
+uint64_t scavgoal_excess(uint64_t n, uint64_t goal, size_t page_size);
+
+// scavgoal_too_much returns how many bytes are to be released if so many are
+// retained, and the program is not idle.
+uint64_t scavgoal_too_much(uint64_t retained);
+
+// What shows whether a program is idle.
+struct scavgoal_seen {
+	uint64_t cycles; // collections and changes so far
+	uint64_t live;	 // bytes in objects
+	uint64_t goal;	 // of the heap
+};
+
+// scavgoal_active tells whether the program did something between the two: a
+// collection, a change, or allocations of 1 percent of the goal.
+bool scavgoal_active(const struct scavgoal_seen *before,
+		     const struct scavgoal_seen *now);
+
+// What the last collection noted.  No check: any numbers are possible.
+struct scavgoal {
+	atomic_u64 in_use;    // bytes in heap spans when its marking ended
+	atomic_u64 last_goal; // its heap goal; 0: none yet
+	atomic_u64 retained;  // bytes when it had swept
+	atomic_u64 free;      // bytes of them in free pages
+	atomic_u64 cycles;    // collections and changes; a collection raises it
+			      // last
+};
+
+RT_GLOBAL struct scavgoal scavgoal;
+
+// scavgoal_reset forgets all collections.
+void scavgoal_reset(void);
+
+// scavgoal_changed notes that there may be more to release, or that less may be
+// retained, than the last collection said.
+RT_INLINE void scavgoal_changed(void)
+{
+	atomic_u64_add_relaxed(&scavgoal.cycles, 1);
+}
+
+// A collection calls scavgoal_note in its stop when it has swept.  in_use and
+// goal are those at the end of its marking; retained and free are what it has
+// left.
+struct scavgoal_found {
+	uint64_t in_use, goal;
+	uint64_t retained, free;
+};
+void scavgoal_note(const struct scavgoal_found *found);
+
+#endif

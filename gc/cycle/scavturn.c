@@ -1,0 +1,172 @@
+// scavturn.c - the decisions and batches of the scavenger.
+#include "gc/cycle/scavturn.h"
+
+#include "runtime/os/oscall.h"
+#include "runtime/os/settings.h"
+#include "runtime/world/gcstats.h"
+#include "gc/cycle/pacer.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define IDLE_STEP (UINT64_C(2) << 20)
+
+// Shares of processor time.
+#define SHARE 0.01
+#define SHARE_IDLE 0.05
+
+static uint64_t idle_ns(void)
+{
+	return settings.idle_s * SECOND_NS;
+}
+
+static struct scavgoal_seen see(void)
+{
+	int64_t live = (int64_t)gauge_load(&gauges.heap_live);
+
+	return (struct scavgoal_seen){
+	    .cycles = atomic_u64_load_relaxed(&scavgoal.cycles),
+	    .live = live < 0 ? 0 : (uint64_t)live, // as pacer_used
+	    .goal = atomic_u64_load_relaxed(&pacer.goal),
+	};
+}
+
+static void begin_pass(struct scavturn *s, bool idle)
+{
+	s->pass = scavenge_begin(idle);
+	s->idle = idle;
+	s->over = s->refused = false;
+}
+
+void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now)
+{
+	*s = (struct scavturn){.since = now, .nprocs = nprocs};
+	scavpace_init(&s->pace);
+	s->seen = see();
+	begin_pass(s, false);
+}
+
+// note_activity begins the pass that suits what the program does.
+static void note_activity(struct scavturn *s, uint64_t now)
+{
+	struct scavgoal_seen seen = see();
+
+	// The clock was refused when the program was last active.
+	if (s->since == 0)
+		s->since = now;
+	if (scavgoal_active(&s->seen, &seen)) {
+		s->seen = seen;
+		s->since = now;
+		begin_pass(s, false);
+	} else if (!s->idle && settings.idle_s != 0 &&
+		   base_sub_sat(now, s->since) >= idle_ns()) {
+		begin_pass(s, true);
+	}
+}
+
+// What is retained now.
+struct retained {
+	uint64_t all;
+	uint64_t free; // of it
+};
+
+static struct retained look(void)
+{
+	struct heapstats_totals t;
+	struct retained r;
+
+	heapstats_read(&t);
+	r.all = t.committed - t.in_stacks - t.in_work_bufs;
+	r.free = r.all - t.in_heap;
+	return r;
+}
+
+static void poll(struct rt_proc *p)
+{
+	if (!proc_wanted(p))
+		return;
+	proc_block(p);
+	proc_unblock(p);
+}
+
+// step releases up to most bytes and adds what it took to the batch.  Returns
+// the bytes released.
+static uint64_t step(struct scavturn *s, struct rt_proc *p, uint64_t most)
+{
+	uint32_t tid = oscall_gettid();
+	uint64_t start = oscall_thread_cpu(tid);
+	uint64_t released = scavenge_range(p, &s->pass, most);
+	uint64_t cpu = base_elapsed(start, oscall_thread_cpu(tid));
+
+	scavpace_add(&s->pace, released, cpu, sysmem_page_size());
+	gcstats_scavenged(GCSTATS_BACKGROUND, cpu);
+	return released;
+}
+
+// batch releases up to most bytes, and ends the pass if it finds no more.
+// Returns whether it released any.
+static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
+{
+	uint64_t quantum = s->idle ? IDLE_STEP : SCAVENGE_STEP;
+	uint64_t done = 0;
+
+	do {
+		uint64_t released = step(s, p, quantum);
+
+		s->over = released == 0;
+		s->refused = s->pass.refused;
+		done += released;
+		poll(p);
+	} while (!s->over && !s->idle && done < most &&
+		 !scavpace_full(&s->pace));
+	return done != 0;
+}
+
+// release_tables releases what free chunks and ended threads leave behind.
+static void release_tables(struct rt_proc *p)
+{
+	uint32_t chunk = 0;
+
+	while (scavenge_tables(&chunk))
+		poll(p);
+}
+
+// rest returns how to sleep when there is nothing to release.
+static struct scavturn_next rest(const struct scavturn *s,
+				 const struct retained *r, uint64_t now)
+{
+	struct scavturn_next next = {SCAVTURN_CALL, UINT64_MAX};
+
+	// Without a clock there is no idle program, and no sleep with a limit.
+	if (s->idle || s->refused || settings.idle_s == 0 || now == 0 ||
+	    r->free < SCAVGOAL_LEAST)
+		return next;
+	next.sleep = SCAVTURN_TIMER;
+	next.ns = base_sub_sat(s->since + idle_ns(), now);
+	return next;
+}
+
+struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
+				  uint64_t now)
+{
+	struct retained r;
+	uint64_t most;
+
+	note_activity(s, now);
+	r = look();
+	most = s->idle ? r.free : scavgoal_too_much(r.all);
+	if (most == 0 || s->over || !batch(s, p, most)) {
+		if (s->idle)
+			release_tables(p);
+		return rest(s, &r, now);
+	}
+	return (struct scavturn_next){SCAVTURN_PAUSE, scavpace_sleep(&s->pace)};
+}
+
+void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to)
+{
+	uint64_t ns = base_elapsed(from, to);
+	struct scavpace_target target = {s->idle ? SHARE_IDLE : SHARE,
+					 s->nprocs};
+
+	scavpace_slept(&s->pace, ns != 0 ? ns : scavpace_sleep(&s->pace),
+		       &target);
+}

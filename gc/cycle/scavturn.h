@@ -1,0 +1,58 @@
+// scavturn.h - one turn of the scavenger: look, decide, release.
+//
+// Go: the loop of bgscavenge (mgcscavenge.go).
+//
+// A turn looks at what the heap retains.  If that is more than the goal, or the
+// program is idle, it releases a batch of free pages.  The caller sleeps
+// between turns.  No turn keeps pages: each step of scavenge.h has freed its
+// pages before the thread can be stopped.  So no stop, and with it no fork,
+// exact read or verification, meets pages that only look allocated.
+//
+// A pass that ends with a refusal of the system is over, and no idle program is
+// waited for: its pass would be refused as well.  The next collection tries
+// again.
+#ifndef GC_CYCLE_SCAVTURN_H
+#define GC_CYCLE_SCAVTURN_H
+
+#include "runtime/spans/scavenge.h"
+#include "gc/cycle/scavpace.h"
+#include "gc/cycle/scavgoal.h"
+
+enum scavturn_sleep {
+	SCAVTURN_PAUSE, // then there is more to do
+	SCAVTURN_TIMER, // unless a collection leaves more than the goal, look
+			// again then: the program may be idle
+	SCAVTURN_CALL,	// until a collection or a new goal calls
+};
+
+struct scavturn_next {
+	enum scavturn_sleep sleep;
+	uint64_t ns; // UINT64_MAX: without limit
+};
+
+// No check: one thread owns it, and any times and sums are possible.
+struct scavturn {
+	struct scavpace pace;
+	struct scavenge_pass pass;
+	struct scavgoal_seen seen; // when the program was last active
+	uint64_t since;		   // nanotime of that
+	uint32_t nprocs;	   // processors, of which the work is a share
+	bool idle;		   // the pass is that of an idle program
+	bool over;		   // the pass has found all that it can
+	bool refused;		   // and that was what the system refuses
+};
+
+// scavturn_init begins with a program that is active now, in nanotime.
+void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now);
+
+// scavturn_run takes a turn at now, and returns how to sleep.  p is the
+// caller's P, which may be stopped meanwhile.  It must be running, with no
+// stack to be scanned, and the caller must hold no lock.
+struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
+				  uint64_t now);
+
+// scavturn_slept must be called after a pause, with nanotime before and after
+// it. If either was refused, the pause counts as long as it had to be.
+void scavturn_slept(struct scavturn *s, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,58 @@
+// overflow.h - pages whose marked objects must be scanned again.
+//
+// Go has none of this: its work buffers are never refused.
+//
+// A marker that has no room for what a marked object refers to sets the bit of
+// the object's page, and then raises the flag.  Any marker may lower the flag
+// at any time, and then take bits and scan their pages, while others go on to
+// mark and to set bits.  Both are exchanges.  So each bit is taken by one
+// marker, and none is lost that is set meanwhile: it is taken too, or the flag
+// is up again.  A bit that was set again is of an object that was scanned
+// before or is scanned twice, which does no harm.
+//
+// A scan passes over objects without a mark.  So a marker must show the
+// object's mark before it sets the bit (scan_overflow).
+//
+// Objects of some kinds may be scanned again by the opener of the marking only.
+// A marker that has taken the bits of their pages leaves them to the opener.
+//
+// Nothing here needs exclusion from outside.
+#ifndef GC_MARK_OVERFLOW_H
+#define GC_MARK_OVERFLOW_H
+
+#include "runtime/pages/arena.h"
+
+struct overflow {
+	atomic_u64 raised; // 1: some bit may be set
+	atomic_u64 left;   // 1: some bit may be set that is for the opener
+};
+
+RT_GLOBAL struct overflow overflow;
+
+// Pages of one word of bits.
+enum { OVERFLOW_PAGES = 64 };
+
+// overflow_set notes that some marked object that begins in a page must be
+// scanned again.
+void overflow_set(uint64_t page);
+
+// overflow_raise only raises the flag: roots must be looked at again.
+void overflow_raise(void);
+
+// overflow_lower lowers the flag.  Returns whether it was up.
+bool overflow_lower(void);
+
+// overflow_take takes the bits of pages i * OVERFLOW_PAGES and on, lowest first.
+uint64_t overflow_take(uint64_t i);
+
+// overflow_leave puts some of the bits back that overflow_take has returned,
+// for the opener.  overflow_lower_left returns whether there may be such.
+void overflow_leave(uint64_t i, uint64_t bits);
+bool overflow_lower_left(void);
+
+// overflow_check returns NULL if nothing must be scanned again of a heap of
+// npages pages, otherwise what is wrong.  No marking may be open.  Debug builds
+// ask it when a marking ends.
+const char *overflow_check(uint64_t npages);
+
+#endif

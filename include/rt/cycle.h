@@ -1,0 +1,138 @@
+/*
+ * cycle.h - records of the last collections: what each did, and how long it
+ * took.
+ */
+#ifndef RT_CYCLE_H
+#define RT_CYCLE_H
+
+#include <rt/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Collections of which there are records: the newest ones. */
+enum { RT_CYCLES = 256 };
+
+/*
+ * Why a collection ran.  Threads that need one at the same time share it; it
+ * then has the cause of the thread that asked first.
+ */
+enum rt_cause {
+	RT_CAUSE_GOAL,	 /* the heap had reached its goal */
+	RT_CAUSE_LIMIT,	 /* the same, and the memory limit had lowered it */
+	RT_CAUSE_FORCED, /* rt_gc or rt_free_os_memory */
+	RT_CAUSE_MEMORY, /* an allocation found no memory */
+	RT_CAUSE_STRESS	 /* rt_config.gcstress */
+};
+
+/*
+ * The record of one collection.  Sizes are bytes, times nanoseconds.  A clock
+ * that the system refuses makes a time 0.
+ *
+ * The struct may grow at its end.
+ */
+typedef struct rt_cycle {
+	/* Bytes that rt_read_cycle has filled: what the library and the host
+	 * both know. */
+	size_t struct_size;
+
+	/* 1 for the first collection of the heap.  The newest has the number
+	 * that num_gc of rt_memstats shows modulo 2^32. */
+	uint64_t number;
+
+	uint32_t cause;	 /* enum rt_cause */
+	uint32_t forced; /* 1: counts in num_forced_gc of rt_memstats */
+
+	/* From rt_init until the stop was requested. */
+	uint64_t start_ns;
+
+	/* When the pause ended, in ns since 1970; pause_end of rt_memstats. */
+	uint64_t end;
+
+	/* Wall time of the steps.  Up to finish_ns they are one stop. */
+	uint64_t stopping_ns; /* from the request until all were stopped */
+	uint64_t prepare_ns;  /* caches of all threads were flushed */
+	uint64_t mark_ns;
+	uint64_t sweep_ns;
+	uint64_t finish_ns; /* next goal; memory for threads that had none */
+
+	/* The sum of these five; pause_ns of rt_memstats. */
+	uint64_t pause_ns;
+
+	/* What followed while the threads ran: memory of the collector was
+	 * released, huge pages were chosen. */
+	uint64_t release_ns;
+
+	/* CPU time.  Each thread waited for the last one to stop:
+	 * stopping_cpu_ns of rt_stop_times.  Marking: by the thread that
+	 * collected and by helpers.  Sweeping: by the thread that collected
+	 * only.  If heap_start is below 1 MiB no clock is read for these two,
+	 * and that thread counts with the wall time.  The last is of the whole
+	 * process while it was stopped, including helpers and threads inside
+	 * blocking regions. */
+	uint64_t stopping_cpu_ns;
+	uint64_t mark_cpu_ns;
+	uint64_t sweep_cpu_ns;
+	uint64_t process_cpu_ns;
+
+	/* What counted as allocated when all were stopped (rt_heap_live), the
+	 * same when marking began and caches were flushed, and what was found
+	 * alive. */
+	uint64_t heap_start;
+	uint64_t heap_flushed;
+	uint64_t heap_live;
+
+	/* The goal when all were stopped, and the one that followed;
+	 * UINT64_MAX: none. */
+	uint64_t goal;
+	uint64_t next_goal;
+
+	/* Bytes of scanned objects, stacks and ranges. */
+	uint64_t scan_heap;
+	uint64_t scan_stack;
+	uint64_t scan_globals;
+
+	/* Objects that were marked, and those of them that helpers marked. */
+	uint64_t marked_objects;
+	uint64_t helped_objects;
+
+	/* gc_cpu_fraction of rt_memstats as of the end of this collection. */
+	double gc_cpu_fraction;
+
+	uint32_t markers;   /* threads that marked, helpers included */
+	uint32_t max_procs; /* rt_config.max_procs */
+
+	/* The stop: its reason (enum rt_stop_reason), the threads that were
+	 * attached, and the id of the P that was stopped last. */
+	uint32_t reason;
+	uint32_t nthreads;
+	uint32_t slowest;
+	uint32_t spare; /* 0 */
+} rt_cycle;
+
+/*
+ * rt_read_cycle fills *c with the record of a collection by its number, or of
+ * the newest one if number is 0.  A record never changes.  It is there before
+ * any other stop of the world, so an exact read (rt_read_memstats) that counts
+ * n collections is followed by a record of number n.  Live statistics may show
+ * a collection some microseconds before its record is there.
+ *
+ * rt_read_cycle_sized fills the first size bytes of *c, of which those that
+ * this library does not know become 0.
+ *
+ * Returns 0, or RT_EINVAL (c is null, or size is below 16 or above 4096),
+ * RT_ENOENT (no such collection has ended, or RT_CYCLES others have since),
+ * RT_ESTATE (no heap); then *c is untouched.
+ *
+ * Any thread, even inside a blocking region and in its own stop.  Does not
+ * block, collect or poll.
+ */
+RT_API int rt_read_cycle_sized(uint64_t number, rt_cycle *c, size_t size);
+#define rt_read_cycle(number, c) rt_read_cycle_sized((number), (c), sizeof *(c))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

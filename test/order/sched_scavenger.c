@@ -1,0 +1,457 @@
+// The scavenger meets stops, collections, forks and the end of the heap.
+#define RT_NO_INLINE_ALLOC
+#include <rt/rt.h>
+
+#include <errno.h>
+
+#include "gc/cycle/scavenger.h"
+#include "test/harness/fault.h"
+#include "test/harness/heap.h"
+#include "test/harness/process.h"
+#include "test/order/host.h"
+
+enum { OBJECT = 8192, OBJECTS = 2048 }; // 16 MiB
+
+static struct hand maker, other;
+static void *objects[OBJECTS];
+
+static void begin(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.no_attach = 1;
+	c.max_procs = 1; // no helper
+	c.scavenge = 1;
+	heap_start(c);
+	host_attach();
+	must(rt_roots_add(objects, objects + OBJECTS, RT_ROOT_EXACT));
+}
+
+static bool make_garbage(void)
+{
+	for (size_t i = 0; i < OBJECTS; i++)
+		if (!(objects[i] = rt_alloc_noscan(OBJECT)))
+			return false;
+	memset(objects, 0, sizeof objects);
+	return rt_gc() == RT_OK;
+}
+
+static bool runs(void)
+{
+	return atomic_u32_load_acquire(&scavenger.runs) != 0;
+}
+
+// make is for a hand: a collection that leaves free pages, though not more than
+// the goal.
+static void make(void)
+{
+	host_attach();
+	ck_assert(make_garbage());
+	host_detach();
+}
+
+static void verify(void)
+{
+	host_attach();
+	heap_healthy();
+	host_detach();
+}
+
+static void expect(bool ok)
+{
+	if (!ok)
+		_exit(EXIT_FAILURE);
+}
+
+// all_released tells whether less than a MiB is free.
+static bool all_released(void)
+{
+	rt_memstats m;
+
+	return rt_read_memstats_live(&m) == RT_OK &&
+	       m.heap_idle - m.heap_released < 1 << 20;
+}
+
+// await_all waits, as blocked, until all is released.
+static bool await_all(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+	bool ok = rt_blocking_enter() == RT_OK;
+
+	while (ok && !all_released()) {
+		oscall_yield();
+		ok = nanotime() < end;
+	}
+	return rt_blocking_leave() == RT_OK && ok;
+}
+
+static void works_alone(void)
+{
+	struct rt_verify v;
+
+	expect(!runs());
+	expect(rt_thread_attach(RT_THREAD_EXACT) == RT_OK);
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	// The sanitizers can make no thread in a child.
+	if (!RT_TSAN && !RT_ASAN) {
+		expect(make_garbage());
+		expect(runs());
+		expect(rt_gc() == RT_OK);
+		expect(await_all());
+	}
+	expect(rt_heap_verify(&v) == RT_OK && v.errors == 0);
+	expect(rt_fini() == RT_OK);
+}
+
+static void fork_and_wait(void)
+{
+	if (process_forked()) {
+		works_alone();
+		process_end(true);
+	}
+}
+
+static void await_released(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (!all_released()) {
+		ck_assert_msg(nanotime() < end, "nothing was released");
+		oscall_yield();
+	}
+}
+
+GROUP(scavenger, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
+
+static const enum schedpoint making[] = {SCHED_SCAVENGER_MAKE,
+					 SCHED_SCAVENGER_MAIN};
+
+// The thread that makes the scavenger, or the scavenger, is lost on the way.
+TEST(a_fork_while_it_is_made, .n = RT_ARRAY_LEN(making))
+{
+	host_block();
+	hold_at(making[_i], &maker, make);
+	hand_run(&other, fork_and_wait);
+	let_end(making[_i], &maker);
+	ck_assert(runs());
+	host_unblock();
+}
+
+// begin_turn makes it work as far as the end of its first turn, in which it
+// finds nothing to do but to set its timer.  The caller is blocked then.
+static void begin_turn(void)
+{
+	host_block();
+	schedpoint_hold(SCHED_SCAVENGER_TAKE_TURN);
+	hand_run(&maker, make);
+	await_held(SCHED_SCAVENGER_TAKE_TURN);
+}
+
+// begin_step makes it work until it has pages in its hands.
+static void begin_step(void)
+{
+	host_block();
+	hand_run(&maker, make);
+	schedpoint_hold(SCHED_SCAVENGE_STEP);
+	// Nothing was in use, so all that is free is too much.
+	hand_run(&maker, host_collect);
+	await_held(SCHED_SCAVENGE_STEP);
+}
+
+// begin_pause makes it work until it is about to sleep between two batches.
+static void begin_pause(void)
+{
+	begin_step();
+	move_on(SCHED_SCAVENGE_STEP, SCHED_NOTE_WAIT);
+}
+
+static const struct {
+	void (*begin)(void);
+	enum schedpoint at;
+} running[] = {
+    {begin_turn, SCHED_SCAVENGER_TAKE_TURN},
+    {begin_step, SCHED_SCAVENGE_STEP},
+};
+
+static void (*const meets[])(void) = {verify, fork_and_wait};
+
+// A stop waits until the pages in its hands are free: no verification, exact
+// read or fork meets them.
+TEST(a_stop_waits_for_a_turn, .n = 2 * 2)
+{
+	running[_i % 2].begin();
+	hold_at(SCHED_NOTE_WAIT, &other, meets[_i / 2]);
+	schedpoint_release(running[_i % 2].at);
+	let_end(SCHED_NOTE_WAIT, &other);
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+// No stop waits for its sleep.
+TEST(no_stop_waits_for_a_pause, .n = 2)
+{
+	begin_pause();
+	hand_run(&other, meets[_i]);
+	schedpoint_release(SCHED_NOTE_WAIT);
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+TEST(a_collection_wakes_it_that_is_about_to_sleep)
+{
+	begin_turn();
+	move_on(SCHED_SCAVENGER_TAKE_TURN, SCHED_PROC_BLOCK_DONE);
+	hand_run(&other, host_collect);
+	schedpoint_release(SCHED_PROC_BLOCK_DONE);
+	await_released();
+	host_unblock();
+}
+
+// Pages that it has not released yet are released in the pauses of a program
+// that goes on.
+TEST(a_collection_does_not_end_its_pause)
+{
+	begin_pause();
+	hand_run(&other, host_collect);
+	ck_assert(schedpoint_held(SCHED_NOTE_WAIT));
+	ck_assert_uint_ne(atomic_u32_load_relaxed(&scavenger.pause.woken), 1);
+	schedpoint_release(SCHED_NOTE_WAIT);
+	await_released();
+	host_unblock();
+}
+
+static enum schedpoint held_at;
+
+static void release_when_it_must_end(void)
+{
+	await_at_least(&scavenger.quit, 1);
+	schedpoint_release(held_at);
+}
+
+static const struct {
+	void (*begin)(void);
+	enum schedpoint at;
+} working[] = {
+    {begin_turn, SCHED_SCAVENGER_TAKE_TURN},
+    {begin_step, SCHED_SCAVENGE_STEP},
+    {begin_pause, SCHED_NOTE_WAIT},
+};
+
+TEST(the_end_of_the_heap_waits_for_its_end, .n = RT_ARRAY_LEN(working))
+{
+	working[_i].begin();
+	host_unblock();
+	held_at = working[_i].at;
+	hand_start(&other, release_when_it_must_end);
+	must(rt_fini());
+	hand_end(&other);
+	ck_assert(!runs());
+	begin();
+	heap_healthy();
+	must(rt_fini());
+}
+
+// ---- how often it wakes ----
+
+static uint64_t turns(void)
+{
+	return schedpoint_passed(SCHED_SCAVENGER_TAKE_TURN);
+}
+
+static void await_turns(uint64_t n)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+
+	while (turns() < n) {
+		ck_assert_msg(
+		    nanotime() < end, "%d turns",
+		    (int)schedpoint_passed(SCHED_SCAVENGER_TAKE_TURN));
+		oscall_yield();
+	}
+}
+
+// await_sleep waits until it sleeps without a limit.
+static void await_sleep(void)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * UINT64_C(1000000000);
+	const uint32_t slept = 2; // NOTE_SLEPT of runtime/os/lock.c
+
+	while (atomic_u32_load_acquire(&scavenger.call.woken) != slept ||
+	       atomic_u32_load_relaxed(&scavenger.timed) != 0) {
+		ck_assert_msg(nanotime() < end, "it does not sleep");
+		oscall_yield();
+	}
+}
+
+// end_after ends the heap, and requires that it has taken n turns.
+static void end_after(uint64_t n)
+{
+	// Whether it would look again by itself, it has decided in its turn.
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&scavenger.timed), 0);
+	host_unblock();
+	must(rt_fini());
+	ck_assert_uint_eq(turns(), n);
+}
+
+// make_it makes it, and waits for the end of its first turn.
+static void make_it(void)
+{
+	host_block();
+	schedpoint_watch();
+	hand_run(&maker, make);
+	await_turns(1);
+}
+
+// What the system refuses, it tries once after each collection, and sleeps
+// without a limit in between.
+TEST(a_refused_release_costs_a_turn_for_each_collection)
+{
+	enum { COLLECTIONS = 5 };
+
+	make_it();
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	for (unsigned i = 1; i <= COLLECTIONS; i++) {
+		hand_run(&maker, host_collect);
+		await_turns(1 + i);
+	}
+	end_after(1 + COLLECTIONS);
+}
+
+static void *large; // object of the hands
+
+static void set_limit(void)
+{
+	host_attach();
+	must(rt_set_memory_limit(1 << 20, NULL));
+	host_detach();
+}
+
+static void use_much(void)
+{
+	host_attach();
+	objects[0] = rt_alloc_noscan(16 << 20);
+	ck_assert_ptr_nonnull(objects[0]);
+	host_detach();
+}
+
+// If all that is too much is in use, there is nothing to wake for.
+TEST(a_limit_that_cannot_be_kept_costs_no_turn)
+{
+	enum { COLLECTIONS = 5 };
+	uint64_t before;
+
+	make_it();
+	hand_run(&maker, host_collect);
+	await_released();
+	hand_run(&maker, use_much);
+	hand_run(&maker, set_limit);
+	hand_run(&maker, host_collect);
+	host_unblock();
+	must(rt_free_os_memory());
+	host_block();
+	await_sleep();
+	before = turns();
+	for (unsigned i = 0; i < COLLECTIONS; i++)
+		hand_run(&maker, host_collect);
+	end_after(before);
+}
+
+static void take_large(void)
+{
+	host_attach();
+	large = rt_alloc_uncollectable(RT_NOSCAN, 8 << 20);
+	ck_assert_ptr_nonnull(large);
+	host_detach();
+}
+
+static void free_large(void)
+{
+	host_attach();
+	must(rt_free(large));
+	host_detach();
+}
+
+static void shrink_large(void)
+{
+	host_attach();
+	must(rt_resize(large, 1 << 20));
+	host_detach();
+}
+
+static void (*const frees[])(void) = {free_large, shrink_large};
+
+// Memory that is freed by hand needs no collection: it looks again, and will
+// see whether the program is idle.
+TEST(what_is_freed_by_hand_wakes_it, .n = RT_ARRAY_LEN(frees))
+{
+	uint64_t before;
+
+	make_it();
+	hand_run(&maker, host_collect);
+	await_released();
+	hand_run(&maker, take_large);
+	await_sleep();
+	before = turns();
+	hand_run(&maker, frees[_i]);
+	await_turns(before + 1);
+	await_at_least(&scavenger.timed, 1);
+	host_unblock();
+	must(rt_fini());
+}
+
+// ---- beside a step ----
+
+static void allocate_beside(void)
+{
+	host_attach();
+	large = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
+	ck_assert_ptr_nonnull(large);
+	must(rt_free(large));
+	host_detach();
+}
+
+// While pages are in its hands, others are taken and freed.
+TEST(what_finds_room_elsewhere_waits_for_no_step)
+{
+	begin_step();
+	hand_run(&other, allocate_beside);
+	schedpoint_release(SCHED_SCAVENGE_STEP);
+	await_released();
+	host_unblock();
+	heap_healthy();
+	must(rt_fini());
+}
+
+static void release_all(void)
+{
+	host_attach();
+	must(rt_free_os_memory());
+	host_detach();
+}
+
+static void allocate_at_the_limit(void)
+{
+	host_attach();
+	must(rt_set_memory_limit(1 << 20, NULL));
+	large = rt_alloc_uncollectable(RT_NOSCAN, 1 << 20);
+	ck_assert_ptr_nonnull(large);
+	host_detach();
+}
+
+static void (*const releases[])(void) = {release_all, allocate_at_the_limit};
+
+// Others that release wait for its step, and then do their part.
+TEST(others_that_release_take_turns_with_it, .n = RT_ARRAY_LEN(releases))
+{
+	begin_step();
+	hand_start(&other, releases[_i]);
+	schedpoint_release(SCHED_SCAVENGE_STEP);
+	hand_end(&other);
+	host_unblock();
+	heap_healthy();
+	must(rt_free_os_memory());
+	ck_assert(all_released());
+	must(rt_fini());
+}

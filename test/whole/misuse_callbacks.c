@@ -1,0 +1,211 @@
+// Every public function, called from inside each callback of the host, gives
+// the answer that its header documents, waits for nothing, and leaves a whole
+// heap.
+#include "test/whole/misuse.h"
+
+#include "gc/mark/gain.h"
+
+static unsigned runs; // of run_doors
+
+static void run_once(enum place place)
+{
+	if (runs++ == 0)
+		run_doors(place);
+}
+
+// finish_run ends a test in which a callback ran.
+static void finish_run(unsigned made)
+{
+	ck_assert_uint_ne(runs, 0);
+	JUDGE("afterwards", rt_gc(), RT_OK);
+	JUDGE("afterwards", some(rt_alloc(64)), SOME);
+	heap_healthy();
+	finish(made + 2);
+}
+
+GROUP(inside, .timeout = 60);
+
+static void trace_doors(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	run_once(COLLECTING);
+	rt_trace_ptr(t, *(void **)obj);
+}
+
+static void root_doors(rt_tracer *t, void *arg)
+{
+	(void)t, (void)arg;
+	run_once(COLLECTING);
+}
+
+static size_t describe_doors(const void *obj, size_t size, char *buf, size_t n,
+			     void *arg)
+{
+	(void)obj, (void)size, (void)buf, (void)n, (void)arg;
+	run_once(COLLECTING);
+	return 0;
+}
+
+// keep makes an object of a kind, which refers to another one.
+static void keep(int kind)
+{
+	uintptr_t *p = rt_alloc_kind(kind, 32);
+
+	ck_assert_ptr_nonnull(p);
+	p[0] = (uintptr_t)rt_alloc(64);
+	*(void **)object = p;
+}
+
+TEST(in_a_trace_callback)
+{
+	begin();
+	keep(kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_doors));
+	must(rt_gc());
+	finish_run(2 * (DOORS - 5));
+}
+
+TEST(in_a_trace_callback_of_a_type)
+{
+	static const rt_type type =
+	    RT_TYPE_INIT(16, 0, NULL, 0, 0, NULL, NULL, trace_doors, NULL, NULL,
+			 NULL, NULL, 0);
+
+	begin();
+	keep(kind_make(.layout = RT_LAYOUT_TYPE, .type = &type));
+	must(rt_gc());
+	finish_run(2 * (DOORS - 5));
+}
+
+TEST(in_a_root_callback)
+{
+	begin();
+	must(rt_roots_add_fn(root_doors, NULL, NULL));
+	must(rt_gc());
+	finish_run(2 * (DOORS - 5));
+}
+
+static void keep_quiet(const char *text, void *arg)
+{
+	(void)text, (void)arg;
+}
+
+// tracecheck reports the reference that the callback does not tell.
+TEST(in_a_describe_callback)
+{
+	rt_config c = config_of_test();
+
+	c.tracecheck = 1;
+	heap_start(c);
+	object = rt_alloc(OBJECT);
+	stack = rt_stack_alloc(STACK);
+	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
+	must(rt_set_warn_handler(keep_quiet, NULL));
+	keep(kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_nothing,
+		       .describe = describe_doors));
+	must(rt_gc());
+	finish_run(2 * (DOORS - 5));
+}
+
+// ---- on a helper ----
+
+enum { NODES = 20000 / HEAP_CUT, TRIES = 2000 };
+
+static atomic_u32 helped;
+
+static void trace_as_helper(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	if (!rt_thread_self() && atomic_u32_add_relaxed(&helped, 1) == 1)
+		run_once(HELPING);
+	rt_trace_ptr(t, *(void **)obj);
+}
+
+// make_nodes makes an array of objects with callbacks.
+static void make_nodes(void)
+{
+	int kind =
+	    kind_make(.layout = RT_LAYOUT_TRACE, .trace = trace_as_helper);
+	void **array = rt_alloc(NODES * sizeof *array);
+
+	ck_assert_ptr_nonnull(array);
+	*(void **)object = array;
+	for (unsigned i = 0; i < NODES; i++) {
+		array[i] = rt_alloc_kind(kind, 32);
+		ck_assert_ptr_nonnull(array[i]);
+	}
+}
+
+TEST(in_a_trace_callback_on_a_helper,
+     .unless = SUITE_UNLESS(HEAP_CUT != 1, "a small heap calls no helper"))
+{
+	rt_config c = config_of_test();
+
+	c.gc_threads = 1;
+	heap_start(c);
+	gain = (struct gain){.interval = UINT32_MAX}; // helpers are called
+	object = rt_alloc(OBJECT);
+	stack = rt_stack_alloc(STACK);
+	must(rt_roots_add(&object, &object + 1, RT_ROOT_EXACT));
+	make_nodes();
+	for (unsigned i = 0; i < TRIES && atomic_u32_load_relaxed(&helped) == 0;
+	     i++)
+		must(rt_gc());
+	finish_run(DOORS);
+}
+
+// ---- in a destructor, in a pick ----
+
+static int dropped_kind;
+
+static void drop_doors(void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	run_once(ATTACHED);
+	JUDGE("in a destructor", rt_drop_now(dropped_kind, NULL, NULL),
+	      RT_EBUSY);
+	JUDGE("in a destructor", rt_thread_detach(), RT_EBUSY);
+	JUDGE("in a destructor", rt_fini(), RT_EBUSY);
+	JUDGE("in a destructor", (long)rt_run_finalizers(0), 0);
+}
+
+static int pick_doors(const void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	run_once(OWN_STOP);
+	JUDGE("in a pick", rt_drop_now(dropped_kind, NULL, NULL), RT_EBUSY);
+	JUDGE("in a pick", rt_start_the_world(NULL), RT_EPERM);
+	return 1;
+}
+
+static void make_dropped(unsigned n, rt_drop_fn *drop)
+{
+	begin();
+	dropped_kind = kind_make(.layout = RT_LAYOUT_NONE,
+				 .flags = RT_KIND_DROP, .drop = drop);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_ptr_nonnull(rt_alloc_kind(dropped_kind, 64));
+}
+
+TEST(in_a_destructor)
+{
+	make_dropped(1, drop_doors);
+	must(rt_drop_now(dropped_kind, NULL, NULL));
+	finish_run(2 * (DOORS - 5) + 4);
+}
+
+TEST(in_a_pick_of_rt_drop_now)
+{
+	make_dropped(3, drop_nothing);
+	must(rt_drop_now(dropped_kind, pick_doors, NULL));
+	ck_assert_uint_eq(runs, 3);
+	finish_run(2 * (DOORS - 1) + 3 * 2);
+}
+
+TEST(in_a_pick_of_rt_heap_list)
+{
+	size_t n;
+
+	make_dropped(3, drop_nothing);
+	ck_assert_ptr_nonnull(rt_heap_list(dropped_kind, pick_doors, NULL, &n));
+	finish_run(2 * (DOORS - 1) + 3 * 2);
+}
