@@ -619,12 +619,19 @@ static void sum_objects(struct mark_result *r, const struct marker *m)
 		sum_kind(r, m, bits_ctz(x));
 }
 
+// cpu_spent returns the CPU time of m in nanoseconds since it joined or called.
+// A clock that the system refuses reads 0, and so does cpu_spent.
+static uint64_t cpu_spent(const struct marker *m)
+{
+	return m->cpu_before ? base_sub_sat(drain_cpu(m), m->cpu_before) : 0;
+}
+
 // sum_helper adds what only helpers count.
 static void sum_helper(struct mark_result *r, const struct marker *m,
 		       uint64_t objects)
 {
 	r->helped_objects += objects;
-	r->helped_cpu_ns += base_sub_sat(drain_cpu(m), m->cpu_before);
+	r->helped_cpu_ns += cpu_spent(m);
 }
 
 static void sum_up(struct mark_result *r)
@@ -655,7 +662,7 @@ static void note_gain(void)
 {
 	struct gain_marking marking = {
 	    .called = drain.called,
-	    .wall_ns = base_sub_sat(nanotime(), drain.since),
+	    .wall_ns = drain.since ? base_sub_sat(nanotime(), drain.since) : 0,
 	};
 
 	// If no helper came, perhaps busy elsewhere, the call has cost and
@@ -666,7 +673,7 @@ static void note_gain(void)
 		const struct marker *m = marker_of(w);
 
 		marking.words += m->taken;
-		marking.cpu_ns += base_sub_sat(drain_cpu(m), m->cpu_before);
+		marking.cpu_ns += cpu_spent(m);
 	}
 	marking.words -= drain.before;
 	gain_note(&gain, &marking);

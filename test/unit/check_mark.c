@@ -463,6 +463,39 @@ TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
+// A clock that the system refuses reads 0.  No marking seems to have taken the
+// time since the machine or a thread began.
+TEST(refused_clocks_teach_no_huge_cost)
+{
+	enum { OBJECTS = 4 * GAIN_WORDS };
+	uint64_t begun = nanotime(), nth = 0, refused;
+	void **all;
+
+	start(&crews[0], 0);
+	worker_provide(proc_self(), true);
+	roots_begin();
+	all = rt_alloc(OBJECTS * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (unsigned i = 0; i < OBJECTS; i++)
+		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	do {
+		uint64_t most;
+
+		gain = (struct gain){.off = true, .interval = UINT32_MAX};
+		fault_fail(OSCALL_CLOCK, ++nth, 1, EINVAL);
+		must(rt_gc());
+		refused = fault_failed(OSCALL_CLOCK);
+		fault_fail(OSCALL_CLOCK, 1, 0, 0);
+		most = (nanotime() - begun) * 1000 / GAIN_WORDS;
+		ck_assert_uint_ne(gain.cost[false].wall, 0);
+		ck_assert_uint_le(gain.cost[false].wall, most);
+		ck_assert_uint_le(gain.cost[false].cpu, most);
+	} while (refused > 0);
+	roots_end();
+	must(rt_fini());
+}
+
 // A small heap wakes no helper, except under gcstress.
 TEST(small_heaps_call_helpers_under_gcstress, .n = 2)
 {

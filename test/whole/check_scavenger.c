@@ -573,10 +573,11 @@ TEST(it_releases_beside_the_program)
 // await_rest waits, as blocked, until it sleeps without a limit.
 static void await_rest(void)
 {
+	enum { SLEPT = 2 }; // NOTE_SLEPT of runtime/os/lock.c
 	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
 
 	must(rt_blocking_enter());
-	while (atomic_u32_load_acquire(&scavenger.call.woken) != 2) {
+	while (atomic_u32_load_acquire(&scavenger.call.woken) != SLEPT) {
 		ck_assert_msg(nanotime() < end, "it does not rest");
 		oscall_yield();
 	}
