@@ -29,6 +29,7 @@ struct snapshot {
 
 	// Gauges (gauge.h).  In a live snapshot more may be in use than mapped.
 	uint64_t heap_live;
+	uint64_t heap_dead; // dead objects that are not freed yet
 	uint64_t mapped_ready;
 	uint64_t mspan_inuse, mspan_sys;
 	uint64_t mcache_inuse, mcache_sys;

@@ -361,7 +361,7 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums,
 	      g[HEAPGAUGE_TOTAL_ALLOC] - g[HEAPGAUGE_TOTAL_FREE], v->bytes);
 	if (sweep_done())
 		equal(v, "heap_live is not the bytes of objects",
-		      s->heap_live + gauge_load(&gauges.heap_dead), v->bytes);
+		      s->heap_live + s->heap_dead, v->bytes);
 	equal(v, "mspan_inuse is not the spans", s->mspan_inuse,
 	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
 	equal(v, "mcache_inuse is not the mcaches", s->mcache_inuse,
