@@ -84,7 +84,7 @@ static bool equal(struct rt_verify *v, const char *what, uint64_t counted,
 	return false;
 }
 
-// holds takes what the check of a struct has returned.
+// holds notes a contradiction if the check of a struct has returned one.
 static void holds(struct rt_verify *v, const char *what, const void *of)
 {
 	if (what)
@@ -125,7 +125,8 @@ static bool page_taken(uint64_t page)
 	return pallocbits_get(&d->alloc, page % RT_CHUNK_PAGES);
 }
 
-// verify_span returns how many pages the walk continues by.
+// verify_span checks a span.  Returns the number of pages to the next place of
+// the walk.
 static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 			    struct sums *sums)
 {
@@ -423,7 +424,8 @@ void verify_heap(struct rt_verify *v)
 
 // ---- walks ----
 
-// host_kind returns the kind that a host knows the objects of a span by.
+// host_kind returns the number by which a host knows the kind of a span's
+// objects.
 RT_INLINE int host_kind(const struct mspan *s)
 {
 	return (int)spanclass_host_kind(spanclass_kind(s->spanclass));

@@ -97,7 +97,7 @@ RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 	return old;
 }
 
-// atomic_u64_or_release does the same as a release.
+// atomic_u64_or_release is atomic_u64_or_relaxed as a release.
 RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 {
 	uint64_t old;
