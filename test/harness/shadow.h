@@ -143,7 +143,7 @@ enum shadow_driver {
 	/* handle b is made, or holds what slot a does, or is freed */          \
 	X(handle,    "abc",   20,   20,  0,  0,   0,  0)                       \
 	/* a root callback tells slot a as word b; c mod 8 is 0: it ends */    \
-	X(tell,      "abc",   20,   20,  0,  0,   0,  0)                       \
+	X(tell,      "abc",   20,   20,  6,  0,   8,  0)                       \
 	/* up to b objects of n bytes, in slots from a on; c says of which      \
 	   kind */                                                             \
 	X(many,      "abcn",  8,   60,  4,  4,   4,  0)                        \
