@@ -59,7 +59,8 @@ cut() {
 # has_lines FILE PART: true if the part has lines, and the file has them in this
 # order.
 has_lines() {
-	awk 'NR == FNR { want[n++] = $0; next }
+	awk 'BEGIN { i = 0 }
+		NR == FNR { want[n++] = $0; next }
 		$0 == want[i] { i++ }
 		END { exit !n || i < n }' "$2" "$1"
 }
