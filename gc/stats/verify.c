@@ -5,6 +5,7 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
@@ -15,6 +16,8 @@
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
+#include "gc/mark/sites.h"
+#include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/sweep.h"
@@ -280,6 +283,9 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 //     writes sweep.active, an atomic, and its own record.
 //   - A helper may provide huge pages at any time, under hugepages.lock.
 //
+// A record of a collection is written with the right to stop the world, which
+// the stopper has, and a thread that takes notices is not stopped meanwhile.
+//
 // So the checks below need two locks.
 
 // verify_threads checks the Ps, what they count, and the stop.
@@ -295,6 +301,7 @@ static void verify_threads(struct rt_verify *v)
 	mutex_unlock(&heapstats.reader);
 	holds(v, gauges_check(&gauges), &gauges);
 	holds(v, gcstats_check(&gcstats), &gcstats);
+	holds(v, cyclering_check(&cyclering), &cyclering);
 }
 
 // verify_memory checks what hands out memory.
@@ -323,6 +330,8 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, handles_check(&handles), &handles);
 	holds(v, drops_check(&drops), &drops);
 	holds(v, stacks_check(&stacks), &stacks);
+	holds(v, notices_check(&notices), &notices);
+	holds(v, sites_check(&sites), &sites);
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);
