@@ -141,8 +141,8 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 	unsigned dies = drops.turn ^ 1;
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	uint64_t alloc = atomic_u64_load_relaxed(mspan_lineword(s, line, w));
-	atomic_u64 *mark_word = mspan_lineword(s, line ^ 1, w);
-	uint64_t mark = atomic_u64_load_relaxed(mark_word);
+	atomic_u64 *markword = mspan_lineword(s, line ^ 1, w);
+	uint64_t mark = atomic_u64_load_relaxed(markword);
 	uint64_t waiting = deadbits_waiting(d);
 	uint64_t leading = drops_leading(s, d);
 	uint64_t new = alloc & ~mark & ~deadbits_dead(d);
@@ -150,7 +150,7 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 
 	if ((new | leading) == 0)
 		return;
-	atomic_u64_store_relaxed(mark_word, mark & ~leading);
+	atomic_u64_store_relaxed(markword, mark & ~leading);
 	drops.waited += bits_count(waiting) * s->elemsize;
 	if (new != 0) {
 		deadbits_set(d, dies, deadbits_turn(d, dies) | new);
@@ -203,9 +203,9 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 		      struct dead *dead)
 {
 	struct deadwords *d = deadbits_word(s, w);
-	atomic_u64 *mark_word =
+	atomic_u64 *markword =
 	    mspan_lineword(s, epoch_mark_line(epoch_sweepgen()), w);
-	uint64_t mark = atomic_u64_load_relaxed(mark_word);
+	uint64_t mark = atomic_u64_load_relaxed(markword);
 	uint64_t stay = deadbits_dead(d), leading = drops_leading(s, d);
 	uint64_t gone = stay & ~leading & ~mark, loose;
 
@@ -216,7 +216,7 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 	clear_loose(s, w, loose);
 	uncount(f, s, bits_count(mark & leading));
 	uncount_leaves(f, s, bits_count(loose));
-	atomic_u64_store_relaxed(mark_word, mark | stay);
+	atomic_u64_store_relaxed(markword, mark | stay);
 	dead->dies |= deadbits_only(d, drops.turn ^ 1);
 	dead->dropped |= deadbits_dropped(d) & stay;
 	dead->n += bits_count(stay);

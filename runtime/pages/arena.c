@@ -25,7 +25,7 @@ static const struct {
 } tables[TABLES] = {
     [TABLE_LINES] = {"mark and alloc bits",
 		     8 * RT_PAGE_WORDS * sizeof(struct linewords)},
-    [TABLE_PAGEWORDS] = {"page words", 32},
+    [TABLE_PAGEWORDS] = {"pagewords", 32},
     [TABLE_SPANS] = {"span table", 64},
     [TABLE_OVERFLOW] = {"mark overflow", 1},
     [TABLE_TYPEBITS] = {"type bits", RT_PAGE_SIZE / sizeof(uintptr_t)},
