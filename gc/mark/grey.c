@@ -216,7 +216,7 @@ const char *grey_check(const struct marker *m)
 		if (!e->markword && e->bits != 0)
 			return "marks of no markword are kept back";
 		if (e->markword && grey_hash(e->markword) != i)
-			return "marks kept back are not where a search finds them";
+			return "marks kept back are where no search finds them";
 		if (e->markword && !m->keeps)
 			return "marks kept back are never published";
 	}
