@@ -144,8 +144,8 @@ static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 	}
 }
 
-// forget_dead makes the slots that sweep_lines has freed no dead objects any
-// more.  A slot is free before its object ceases to be dead (deadbits.h).
+// forget_dead clears the bits of dead objects in the slots that sweep_lines has
+// freed.  A slot is free before its object ceases to be dead (deadbits.h).
 static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);

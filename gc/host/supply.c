@@ -159,7 +159,8 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
-	// A guard decides where its object is.
+	// The guard of an object decides where the object is, so an object with
+	// an alignment has none.
 	if (RT_UNLIKELY(guard_on) && w->align == 0) {
 		void *obj = take_guarded(mc, p, w);
 

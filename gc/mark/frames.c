@@ -1,4 +1,4 @@
-// frames.c - what a variable of a named frame is called.
+// frames.c - finds the name of a variable of a named frame.
 #include "gc/mark/frames.h"
 
 // skip_one returns the comma after an expression, or the end of the text.

@@ -187,8 +187,8 @@ static bool read_present(const struct statics_walk *walk, struct link_map *l)
 	       (uintptr_t)before.l_next == walk->entry;
 }
 
-// advance moves to the entry at next.  Returns false if that does not lead back
-// to the present one.
+// advance moves to the entry at next.  Returns false if the link back of that
+// entry does not lead to the present one.
 static bool advance(struct statics_walk *walk, uintptr_t next)
 {
 	struct link_map l;

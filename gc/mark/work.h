@@ -32,11 +32,11 @@
 //     is not over.  An opener that waits is made busy by the offer, as by any
 //     other gift.
 //
-// Which pairs of operations by different threads need exclusion from outside
-// (X), and which do not (-).  "stack" is what changes a marker's own words
-// (work_push, work_pop, work_room, work_spill, work_more), "give" is work_share
-// and work_add_range, "offer" work_offer, work_offers and work_taken, "hint"
-// work_wanted, work_waiting and work_offered:
+// The table says which pairs of operations by different threads need exclusion
+// from outside (X), and which do not (-).  "stack" is what changes a marker's
+// own words (work_push, work_pop, work_room, work_spill, work_more), "give" is
+// work_share and work_add_range, "offer" work_offer, work_offers and
+// work_taken, "hint" work_wanted, work_waiting and work_offered:
 //
 //            open  jobs  close  join  get  give  offer  stack  hint
 //   open      X     X      X     -     -    X      X      X     -
@@ -237,18 +237,18 @@ void work_offer(struct work *w);
 struct work *work_offers(struct work *opener);
 void work_taken(struct work *w);
 
-// work_offered tells whether there are offers, which is only a hint.
+// work_offered tells whether there are offers.  It is only a hint.
 RT_INLINE bool work_offered(void)
 {
 	return atomic_u32_load_relaxed(&work_agreed.offered) != 0;
 }
 
-// work_wanted tells whether work_share would change anything, which is only a
+// work_wanted tells whether work_share would change anything.  It is only a
 // hint.
 bool work_wanted(const struct work *w);
 
 // work_waiting returns the number of markers that wait, for work or for the
-// opener, which is only a hint.
+// opener.  It is only a hint.
 uint32_t work_waiting(void);
 
 // work_spill makes an empty buffer the current one.  Returns false if it is

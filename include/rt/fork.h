@@ -51,9 +51,9 @@ extern "C" {
 /*
  * Call rt_fork_prepare before a fork that is made without fork(), or that must
  * be prepared before the host's own handlers run.  The same thread must then
- * call rt_fork_parent or rt_fork_child, and until then nothing else of the
- * library.  Calls nest: fork() may be called between them, and the last of
- * those answers counts.
+ * call rt_fork_parent or rt_fork_child.  Before that it must call no other
+ * function of the library.  Calls nest: fork() may be called between them, and
+ * the last of those answers counts.
  *
  * Returns 0, or RT_ESTATE if the library is reporting a bug of its own, or
  * RT_EBUSY in a callback of a collection; then nothing was done.  A fatal

@@ -86,8 +86,8 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  * rt_config.tracecheck.
  *
  * size is rt_size(obj).  The object may be one that the host has not filled
- * yet, or one that nothing reaches any more.  Then what it told is still there,
- * but what a reference that was forgotten leads to may be gone.  A describe
+ * yet, or one that nothing reaches any more.  Then the objects that it told are
+ * still there, but the target of a forgotten reference may be gone.  A describe
  * callback must not do what a trace callback must not do, and it tells no
  * references.
  */

@@ -81,8 +81,8 @@ enum rt_stack_flags {
 /*
  * RT_STACK_UP with RT_STACK_OWNED is the value stack of an object, such as a
  * coroutine of an interpreter.  No thread ever runs on it, so it counts only
- * where the trace callback tells it: a coroutine that runs must be reachable as
- * well, or its value stack is not scanned.
+ * where the trace callback tells it.  A coroutine that runs must be reachable
+ * as well, or its value stack is not scanned.
  *
  * The words of a stack with a format are values.  On a stack that grows up they
  * are nothing else.  On a stack that grows down they are also read plainly and

@@ -12,10 +12,11 @@
 
 enum { FIXALLOC_CHUNK = 16 << 10 };
 
-// The first word of a free object.  A late thread may still read it as what it
-// was, so it is atomic.  It is stored with release, which pairs with the
-// acquire in lines_of_eight: a thread that sees the link also sees all that was
-// done before the object was freed.  fixalloc_check follows the list.
+// The first word of a free object.  A late thread may still read the word as
+// what it was before the free, so it is atomic.  It is stored with release,
+// which pairs with the acquire in lines_of_eight: a thread that sees the link
+// also sees all that was done before the object was freed.  fixalloc_check
+// follows the list.
 struct fixalloc_free {
 	atomic_ptr next;
 };

@@ -7,8 +7,8 @@
 // (ABA).  Nodes must be 64-byte aligned and stay mapped, because a late popper
 // may read the link of a node that is no longer on the stack.
 //
-// Which pairs of operations on one stack need exclusion from outside (X), and
-// which do not (-):
+// The table says which pairs of operations on one stack need exclusion from
+// outside (X), and which do not (-):
 //
 //            push  pop  reset  walk
 //   push      -     -     X     -

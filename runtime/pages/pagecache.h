@@ -42,11 +42,12 @@ RT_INLINE bool pagecache_empty(const struct pagecache *c)
 // the number of them that were scavenged.  Returns the first page, or
 // PAGEALLOC_NONE if there are none.
 //
-// Fewer than PAGECACHE_LOW_NPAGES pages are the highest that fit.  A run is
-// used from its end (rt_run), so a thread's writes then go down through the
-// whole block, which processors foresee.  More pages are the lowest that fit.
-// What is left at the end of the block may be too short, but the page allocator
-// can join it with the first pages of the next block.
+// If npages is below PAGECACHE_LOW_NPAGES, it takes the highest pages that fit.
+// A run is used from its end (rt_run), so a thread's writes then go down
+// through the whole block, which processors foresee.  Otherwise it takes the
+// lowest pages that fit.  What is left at the end of the block may be too
+// short, but the page allocator can join it with the first pages of the next
+// block.
 uint64_t pagecache_alloc(struct pagecache *c, unsigned npages, uint64_t *nscav);
 
 // pagecache_is_zero tells whether pages that were just taken read as zero.

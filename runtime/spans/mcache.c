@@ -330,7 +330,7 @@ void *mcache_take_freed(struct rt_mcache *mc, struct mcache_slot *slot,
 // A run is cleared before its bits are set, so no thread sees an allocated
 // object with old contents.  Most runs of a fragmented span are near, and taken
 // here.  Two objects of such a span begin in one allocword, so they have less
-// than 1024 bytes.  For these, uninit has a slot of its own.
+// than 1024 bytes.  For objects of that size uninit has a slot of its own.
 void *mcache_next(struct rt_mcache *mc, struct mcache_slot *slot, bool uninit)
 {
 	struct mspan_run run;
@@ -668,7 +668,7 @@ void mcache_flush_pages_all(void)
 
 // ---- invariants ----
 
-// check_run checks the run of a slot: inside the cached span, or empty.
+// check_run checks that the run of a slot is inside the cached span, or empty.
 static const char *check_run(const struct mcache_slot *slot)
 {
 	const struct mspan *s = slot->span;

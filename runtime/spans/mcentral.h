@@ -7,8 +7,8 @@
 // is in the queue of drops is in no stack.  The callers decide when spans are
 // pushed, popped and swept.
 //
-// Which pairs of operations on one class need exclusion from outside (X), and
-// which do not (-):
+// The table says which pairs of operations on one class need exclusion from
+// outside (X), and which do not (-):
 //
 //            push  pop  reset  walk
 //   push      -     -     X     -

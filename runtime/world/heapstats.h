@@ -19,12 +19,14 @@
 // A P that it misses because the P has left has made its last change before
 // (proc.h says what a walk meets).
 //
-// Writers without a P exclude each other, and the moving of gen, by a lock.
-// One thread at a time reads, under the reader lock.  Readers never wait for a
-// collection, only for other readers and for writers, whose changes are short.
+// Writers without a P take a lock, which excludes other such writers and the
+// moving of gen.  One thread at a time reads, under the reader lock.  Readers
+// never wait for a collection, only for other readers and for writers, whose
+// changes are short.
 //
-// Which pairs of operations need exclusion from outside (X), and which do not
-// (-).  A change is all from heapstats_acquire to heapstats_release:
+// The table says which pairs of operations need exclusion from outside (X), and
+// which do not (-).  A change is all from heapstats_acquire to
+// heapstats_release:
 //
 //                   change  read  unsafe_read  unsafe_clear
 //   change            -      -         X            X

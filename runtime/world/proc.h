@@ -33,11 +33,11 @@
 // woken thread wakes others (gate_pass_on in proc.c).  A thread parks only in
 // proc_unblock.
 //
-// Which pairs of operations by different threads need exclusion from outside
-// (X), and which do not (-).  "thread" is proc_set_thread, "block" all of
-// proc_block, proc_unblock and proc_park, "walk" proc_first and proc_next,
-// "stop" all from proc_stop_all to proc_start_all, "reset" proc_reset and
-// proc_fork_child:
+// The table says which pairs of operations by different threads need exclusion
+// from outside (X), and which do not (-).  "thread" is proc_set_thread, "block"
+// all of proc_block, proc_unblock and proc_park, "walk" proc_first and
+// proc_next, "stop" all from proc_stop_all to proc_start_all, "reset"
+// proc_reset and proc_fork_child:
 //
 //            attach  detach  thread  block  walk  stop  reset
 //   attach     -       -       -       -     -     -      X
@@ -49,8 +49,9 @@
 //   reset      X       X       X       X     X     X      X
 //
 // For one P only its own thread detaches, sets the thread block, blocks and
-// unblocks.  What excludes two stops is the right to stop the world (stw.h).  A
-// reset has no other thread: there is no heap, or this is the child of a fork.
+// unblocks.  What excludes two stops is the right to stop the world (stw.h).
+// No other thread exists during a reset: there is no heap, or this is the child
+// of a fork.
 #ifndef RUNTIME_WORLD_PROC_H
 #define RUNTIME_WORLD_PROC_H
 
