@@ -88,7 +88,7 @@ int stacks_move(struct rt_stack *s, uintptr_t lo, uintptr_t hi, uintptr_t sp);
 bool stacks_bounds(uintptr_t sp, uintptr_t *lo, uintptr_t *hi);
 
 // stacks_set sets the bounds of a thread's own stack.  Returns RT_OK, or
-// RT_ESTATE if that is registered.
+// RT_ESTATE if that stack is registered.
 int stacks_set(struct context *c, uintptr_t lo, uintptr_t hi);
 
 // stacks_detach ends what p has registered as its own.  The child of a fork
@@ -162,7 +162,7 @@ const rt_frame *stacks_frames(const struct rt_stack *s);
 
 // stacks_part_rows returns the number of rows of a part of a stack, or of
 // registers, whose words may be anything.  The rows are words, values in the
-// format of all stacks, and values in that of the part.  frames is as for
+// format of all stacks, and values in the format of the part.  frames is as for
 // stacks_rows.
 enum { STACKS_PART_ROWS = 3 };
 unsigned stacks_part_rows(const struct roots_range *part,

@@ -35,8 +35,8 @@ void cyclering_add(struct cyclering *r, const rt_cycle *c)
 	atomic_u64_store_release(&r->count, c->number);
 }
 
-// copy_slot copies a record.  Its words are of one record if none that is to be
-// in the same slot has begun.
+// copy_slot copies a record.  The copy is of one record only if no other record
+// for the same slot has begun.
 static void copy_slot(const atomic_u64 *slot, rt_cycle *out)
 {
 	// The acquires pair with the releases in cyclering_add.
