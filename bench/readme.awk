@@ -157,10 +157,24 @@ function in_readme(heap)
 	return heap != "jemalloc" && heap != "glibc"
 }
 
-function readme_row(c, text, row, at, figure, i, heap, shows)
+# peak_row has the peak MiB below a row whose title asks for it.
+function peak_row(c, row, i, heap)
+{
+	printf "| peak MiB |"
+	for (i = 1; i <= nheaps; i++) {
+		heap = heap_name[i]
+		if (in_readme(heap))
+			printf " %s |", shown_runs[row, heap] ? \
+				sprintf("%.0f", median(peak, c SUBSEP heap)) : ""
+	}
+	printf "\n"
+}
+
+function readme_row(c, text, row, at, figure, peaks, i, heap, shows)
 {
 	at = index(text, "=")
 	figure = at ? substr(text, at + 1) : ""
+	peaks = sub(/ \(peak MiB\)/, "", text)
 	row_store(c, figure, row)
 	printf "| %s |", at ? substr(text, 1, at - 1) : text
 	for (i = 1; i <= nheaps; i++) {
@@ -172,13 +186,12 @@ function readme_row(c, text, row, at, figure, i, heap, shows)
 			shows = number(shown_median(row, heap))
 			if (is_best(c, figure, row, heap))
 				shows = "**" shows "**"
-			if (text ~ /peak MiB/)
-				shows = shows sprintf(" (%.0f)", \
-					median(peak, c SUBSEP heap))
 		}
 		printf " %s |", shows
 	}
 	printf "\n"
+	if (peaks)
+		peak_row(c, row)
 }
 
 function readme_rows(c, n, i, text)

@@ -2,8 +2,8 @@
 # widths.sh - no line of a document has more than 100 columns, and none of a
 # source in C or C++ more than 80, with tabs of 8.
 #
-# The rows of the tables that benches write are left out: they are between
-# marks such as <!-- bench-peers -->.
+# The rows of the tables that benches write into doc/speed.md are left out: they
+# are between marks such as <!-- bench-peers -->.
 #
 # usage: srcdir=DIR tools/widths.sh
 set -u
@@ -19,7 +19,7 @@ wider() {
 	shift
 	awk -v columns="$columns" '
 	FNR == 1 { table = 0 }
-	/^<!-- bench-/ { table = 1 }
+	/^<!-- bench-/ { table = FILENAME ~ /speed\.md$/ }
 	/^<!-- end of bench-/ { table = 0 }
 	{
 		width = 0

@@ -18,7 +18,7 @@ as_tabs() {
 }
 
 as_tabs >"$work/cases" <<'END'
-time all 0 full prog less <=12~<=2*go~max_us<=4~<=1*@rate takes~time how~long;the~longest=max_us
+time all 0 full prog less <=12~<=2*go~max_us<=4~<=1*@rate takes~time how~long~(peak~MiB);the~longest=max_us
 rate all 0 full prog more >=30~>=3*gc has~a~rate -
 END
 
@@ -92,6 +92,7 @@ shows "the same below the figures of one case" figures \
 shows "the aims that were missed" missed ">= 3 x the best collector |"
 shows "how many aims were reached" missed "Aims reached: 4, missed: 2."
 shows "the rows of the README" readme "| how long | **11.0** | 22.0 |"
+shows "the peak below a row of the README" readme "| peak MiB | 2 | 4 |"
 shows "the spread of the README's rows" readme "their range is 5 % in the"
 shows "a figure in the README" readme "| the longest | **4.00** | 9.00 |"
 shows "that no peer is ahead" behind \
