@@ -451,6 +451,32 @@ static int call_kind_register(void)
 	return kind > 0 ? rt_kind_unregister(kind) : kind;
 }
 
+// call_desc_inits sets what is not there and what has other fields.
+static long call_desc_inits(void)
+{
+	rt_kind_desc k;
+	rt_stack_desc s;
+
+	memset(&k, 1, sizeof k);
+	memset(&s, 1, sizeof s);
+	rt_kind_desc_init(&k);
+	rt_stack_desc_init(&s);
+	return k.struct_size == sizeof k && k.layout == 0 && !k.trace &&
+	       s.struct_size == sizeof s && s.flags == 0 && !s.lo;
+}
+
+// call_frames puts a frame on the list, and takes it off again.
+static long call_frames(void)
+{
+	rt_frame f = {rt_frames_save(), 0, NULL, NULL};
+	const rt_frame *top;
+
+	rt_frames_restore(&f);
+	top = rt_frames_save();
+	rt_frames_restore(f.prev);
+	return !top ? NOTHING : top == &f ? SOME : -1;
+}
+
 // door_end judges a call; errno belongs to the host.
 static void door_end(long got)
 {
@@ -682,6 +708,12 @@ void run_doors(enum place place)
 	     undone(rt_fork_prepare(), rt_fork_parent));
 	DOOR(ANYWHERE(RT_EPERM), rt_fork_parent());
 	DOOR(ANYWHERE(RT_EPERM), rt_fork_child());
+	DOOR(ANYWHERE(SOME), call_desc_inits());
+	DOOR(CALLBACKS(NOTHING, NOTHING, SOME, NOT_HERE, SOME, SOME, NOTHING),
+	     call_frames());
+	DOOR(CALLBACKS(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOT_HERE,
+		       NOT_HERE),
+	     some(rt_tracer_self()));
 }
 
 GROUP(doors);

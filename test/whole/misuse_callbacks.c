@@ -13,6 +13,24 @@ static void run_once(enum place place)
 		run_doors(place);
 }
 
+// tell_no_object tells words that lead to no object, if there is a tracer.
+static long tell_no_object(void)
+{
+	static const rt_value_format plain = RT_FORMAT_PLAIN;
+	rt_tracer *t = rt_tracer_self();
+
+	if (!t)
+		return NOTHING;
+	rt_trace_name(t, NULL, RT_NO_INDEX);
+	rt_trace_ptr(t, NULL);
+	rt_trace_ptr(t, words);
+	rt_trace_value(t, (uintptr_t)words, &plain);
+	rt_trace_words(t, words, words);
+	rt_trace_values(t, NULL, NULL, &plain);
+	rt_trace_stack(t, NULL);
+	return SOME;
+}
+
 // finish_run ends a test in which a callback ran.
 static void finish_run(unsigned made)
 {
@@ -29,6 +47,7 @@ static void trace_doors(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
 	run_once(COLLECTING);
+	JUDGE("in a trace callback", tell_no_object(), SOME);
 	rt_trace_ptr(t, *(void **)obj);
 }
 
@@ -36,6 +55,7 @@ static void root_doors(rt_tracer *t, void *arg)
 {
 	(void)t, (void)arg;
 	run_once(COLLECTING);
+	JUDGE("in a root callback", tell_no_object(), SOME);
 }
 
 static size_t describe_doors(const void *obj, size_t size, char *buf, size_t n,
@@ -43,6 +63,7 @@ static size_t describe_doors(const void *obj, size_t size, char *buf, size_t n,
 {
 	(void)obj, (void)size, (void)buf, (void)n, (void)arg;
 	run_once(COLLECTING);
+	JUDGE("in a describe callback", tell_no_object(), NOTHING);
 	return 0;
 }
 
