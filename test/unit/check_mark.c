@@ -439,6 +439,19 @@ TEST(helpers_are_called_as_long_as_they_pay)
 	ck_assert_int_eq(rt_fini(), RT_OK);
 }
 
+// hold_row makes a root lead to an array of n objects, until roots_end.
+static void hold_row(unsigned n)
+{
+	void **all;
+
+	roots_begin();
+	all = rt_alloc(n * sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	root[0].word = (uintptr_t)all;
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+}
+
 // Helpers could have shared the words that come after those that the first
 // marker takes before it calls them.  They are judged by these words.
 TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
@@ -446,17 +459,11 @@ TEST(a_marking_is_judged_by_what_could_be_shared, .n = 2)
 	enum { TAKEN = 8192 }; // CALL_AFTER of gc/mark/drain.c
 	bool few = _i == 0;
 	unsigned n = TAKEN + GAIN_WORDS + (few ? -1000 : 1000);
-	void **all;
 
 	start(&crews[0], 0);
 	worker_provide(proc_self(), true);
 	gain = (struct gain){.off = true, .few = !few, .interval = UINT32_MAX};
-	roots_begin();
-	all = rt_alloc(n * sizeof *all);
-	ck_assert_ptr_nonnull(all);
-	root[0].word = (uintptr_t)all;
-	for (unsigned i = 0; i < n; i++)
-		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	hold_row(n);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	ck_assert_int_eq(gain.few, few);
 	roots_end();
@@ -469,16 +476,10 @@ TEST(refused_clocks_teach_no_huge_cost)
 {
 	enum { OBJECTS = 4 * GAIN_WORDS };
 	uint64_t begun = nanotime(), nth = 0, refused;
-	void **all;
 
 	start(&crews[0], 0);
 	worker_provide(proc_self(), true);
-	roots_begin();
-	all = rt_alloc(OBJECTS * sizeof *all);
-	ck_assert_ptr_nonnull(all);
-	root[0].word = (uintptr_t)all;
-	for (unsigned i = 0; i < OBJECTS; i++)
-		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	hold_row(OBJECTS);
 	do {
 		uint64_t most;
 
@@ -501,17 +502,11 @@ TEST(small_heaps_call_helpers_under_gcstress, .n = 2)
 {
 	enum { OBJECTS = 256 };
 	bool stress = _i == 1;
-	void **all;
 
 	start(&crews[0], 0);
 	settings.gcstress = stress ? UINT32_MAX : 0;
 	worker_provide(proc_self(), true);
-	roots_begin();
-	all = rt_alloc(OBJECTS * sizeof *all);
-	ck_assert_ptr_nonnull(all);
-	root[0].word = (uintptr_t)all;
-	for (unsigned i = 0; i < OBJECTS; i++)
-		ck_assert_ptr_nonnull(all[i] = rt_alloc(16));
+	hold_row(OBJECTS);
 	must(rt_gc());
 	ck_assert_int_eq(drain.called, stress);
 	roots_end();
