@@ -197,6 +197,7 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;
+	bool partial;
 
 	if (RT_UNLIKELY(c.invalid))
 		throw_value("found pointer to free object", "span", s->base);
@@ -207,12 +208,16 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		s->needzero = 1;
 	if (RT_UNLIKELY(deadbits_span_has(s)) && freed != 0)
 		forget_dead(s, gen);
-	schedpoint(SCHED_SWEEP_SPAN);
-	atomic_u32_store_release(&s->sweepgen, gen);
 	count_freed(f, s, freed);
+	partial = c.live < s->nelems && !s->queued;
+	schedpoint(SCHED_SWEEP_SPAN);
+	// From now on a thread that waits in sweep_ensure may free a large
+	// object, or take a span out of the queue of drops.
+	atomic_u32_store_release(&s->sweepgen, gen);
+	schedpoint(SCHED_SWEEP_SPAN_SWEPT);
 	if (c.live == 0) {
 		add_dead(f, s);
-	} else if (c.live < s->nelems && !s->queued) {
+	} else if (partial) {
 		add_partial(f, s);
 	}
 }
@@ -437,6 +442,7 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 
 	for (struct mspan *s = list, *next; s; s = next) {
 		next = s->next;
+		sweep_ensure(p, s);
 		end_span(s, &f);
 	}
 	bytes = publish(p, &f);

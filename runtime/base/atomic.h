@@ -97,7 +97,8 @@ RT_INLINE uint64_t atomic_u64_or_relaxed(atomic_u64 *a, uint64_t bits)
 	return old;
 }
 
-// atomic_u64_or_release does the same as a release.
+// atomic_u64_or_release and atomic_u64_and_release change bits beside threads
+// that change others, and return the word as it was.
 RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 {
 	uint64_t old;
@@ -105,6 +106,16 @@ RT_INLINE uint64_t atomic_u64_or_release(atomic_u64 *a, uint64_t bits)
 	do
 		old = atomic_u64_load_relaxed(a);
 	while (!atomic_u64_cas_release(a, old, old | bits));
+	return old;
+}
+
+RT_INLINE uint64_t atomic_u64_and_release(atomic_u64 *a, uint64_t bits)
+{
+	uint64_t old;
+
+	do
+		old = atomic_u64_load_relaxed(a);
+	while (!atomic_u64_cas_release(a, old, old & bits));
 	return old;
 }
 

@@ -105,6 +105,7 @@
                                                                                \
 	X(SWEEP_CLAIM)		 /* has found a span, will claim it */         \
 	X(SWEEP_SPAN)		 /* has swept the lines, will say so */        \
+	X(SWEEP_SPAN_SWEPT)	 /* has said so; the span may be in use */     \
 	X(SWEEP_PUBLISH)	 /* has swept spans, will count their frees */ \
 	X(SWEEP_PUBLISH_COUNTED) /* has counted, will push and free */         \
 	X(SWEEP_DONE)		 /* has loaded left, will load active */       \

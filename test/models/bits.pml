@@ -327,7 +327,7 @@ inline count_frees(freed)
 
 // sweep_lines, sweep_span, publish.  freed counts down the unpublished frees.
 // C: sweep_lines, sweep_span, publish
-// at: SWEEP_SPAN, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
+// at: SWEEP_SPAN, SWEEP_SPAN_SWEPT, SWEEP_PUBLISH, SWEEP_PUBLISH_COUNTED
 inline sweep_span(s, freed)
 {
 #ifdef SWEPT_EARLY
