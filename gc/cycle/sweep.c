@@ -2,6 +2,7 @@
 #include "gc/cycle/sweep.h"
 
 #include "runtime/base/bits.h"
+#include "runtime/os/nanotime.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
@@ -21,22 +22,34 @@ struct found {
 	uint32_t small_freed[SIZECLASS_COUNT];
 	uint64_t large_freed_bytes;
 	uint64_t large_freed;
+	uint64_t dead_pages;   // of the dead spans
 	bool freed;	       // some slot
 	struct mspan *dead;    // linked by next, like partial
 	struct mspan *partial; // in the order in which they are pushed
 	struct mspan **partial_end;
 };
 
-void sweep_begin(void)
+void sweep_begin(bool beside)
 {
-	atomic_u32_store_release(&sweep.left,
-				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
+	uint32_t n = (uint32_t)(arena_used() >> RT_CHUNK_SHIFT);
+
+	atomic_u32_store_relaxed(&sweep.upward, beside ? n : 0);
+	atomic_u64_store_relaxed(&sweep.freed_pages, 0);
+	atomic_u64_store_relaxed(&sweep.freed_objects, 0);
+	atomic_u64_store_relaxed(&sweep.timed_chunks, 0);
+	atomic_u64_store_relaxed(&sweep.timed_ns, 0);
+	atomic_u32_store_release(&sweep.left, beside ? n | SWEEP_BESIDE : n);
 	RT_CHECK(sweep_check(&sweep));
+}
+
+void sweep_reset(void)
+{
+	atomic_u32_store_relaxed(&sweep.left, 0);
 }
 
 bool sweep_done(void)
 {
-	uint32_t left = atomic_u32_load_acquire(&sweep.left);
+	uint32_t left = atomic_u32_load_acquire(&sweep.left) & ~SWEEP_BESIDE;
 
 	schedpoint(SCHED_SWEEP_DONE);
 	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
@@ -165,6 +178,7 @@ static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
 
 static void add_dead(struct found *f, struct mspan *s)
 {
+	f->dead_pages += s->npages;
 	s->next = f->dead;
 	f->dead = s;
 }
@@ -280,6 +294,19 @@ static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
 		sweep_span(s, gen, f);
 }
 
+// finish publishes what a sweeper has found, and adds it to this sweep's sums.
+static void finish(struct rt_proc *p, const struct found *f)
+{
+	uint64_t bytes;
+
+	if (!f->freed && !f->dead && !f->partial)
+		return;
+	bytes = publish(p, f);
+	atomic_u64_add_relaxed(&sweep.freed_pages,
+			       f->dead_pages << RT_PAGE_SHIFT);
+	atomic_u64_add_relaxed(&sweep.freed_objects, bytes);
+}
+
 // chunk_sweep sweeps the spans that begin in a chunk, the highest first.  Free
 // pages cost nothing.
 static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
@@ -297,34 +324,75 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 			taken.word[w] ^= UINT64_C(1) << bit;
 			sweep_page(page + w * 64 + bit, gen, &f);
 		}
-	if (f.freed || f.dead || f.partial)
-		publish(p, &f);
+	finish(p, &f);
 }
 
-bool sweep_chunk(struct rt_proc *p)
+static bool is_for_helpers(uint32_t left)
 {
-	uint32_t left;
+	return left != 0 && (left & SWEEP_BESIDE) == 0;
+}
+
+// take hands out a chunk.  Returns false if there is none, or, for a helper,
+// if threads sweep beside each other.  Until the taker is no longer active no
+// flip comes, so upward is that of the sweep that left belongs to.
+static bool take(uint32_t *chunk, bool helper)
+{
+	uint32_t left, n, upward;
+
+	do {
+		left = atomic_u32_load_relaxed(&sweep.left);
+		n = left & ~SWEEP_BESIDE;
+		if (n == 0 || (helper && !is_for_helpers(left)))
+			return false;
+	} while (!atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
+	upward = atomic_u32_load_relaxed(&sweep.upward);
+	*chunk = upward != 0 ? upward - n : n - 1;
+	return true;
+}
+
+// sweep_one sweeps a chunk.  Returns false if the caller gets none.
+static bool sweep_one(struct rt_proc *p, bool helper)
+{
+	uint32_t chunk;
+	bool taken;
 
 	// Active before it is taken: no thread may see all taken and none
 	// active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_CHUNK);
-	do
-		left = atomic_u32_load_relaxed(&sweep.left);
-	while (left != 0 &&
-	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
+	taken = take(&chunk, helper);
 	schedpoint(SCHED_SWEEP_CHUNK_TAKEN);
-	if (left != 0)
-		chunk_sweep(p, left - 1);
+	if (taken)
+		chunk_sweep(p, chunk);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
-	return left != 0;
+	return taken;
+}
+
+// timed adds n chunks, swept since begin, to what was measured.
+static void timed(uint64_t begin, uint64_t n)
+{
+	atomic_u64_add_relaxed(&sweep.timed_ns,
+			       base_sub_sat(nanotime(), begin));
+	atomic_u64_add_relaxed(&sweep.timed_chunks, n);
+}
+
+bool sweep_chunk(struct rt_proc *p)
+{
+	uint64_t begin = nanotime();
+
+	if (!sweep_one(p, false))
+		return false;
+	timed(begin, 1);
+	return true;
 }
 
 void sweep_help(struct rt_proc *p)
 {
-	while (atomic_u32_load_acquire(&sweep.left) != 0)
-		sweep_chunk(p);
+	// A helper that finds nothing writes nothing.
+	while (is_for_helpers(atomic_u32_load_acquire(&sweep.left)) &&
+	       sweep_one(p, true))
+		;
 }
 
 void sweep_ensure(struct rt_proc *p, struct mspan *s)
@@ -341,7 +409,7 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	if (claim(s, gen)) {
 		schedpoint(SCHED_SWEEP_ENSURE_CLAIMED);
 		sweep_span(s, gen, &f);
-		publish(p, &f);
+		finish(p, &f);
 	}
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
@@ -451,11 +519,17 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 
 void sweep_all(struct rt_proc *p)
 {
+	uint64_t begin = nanotime(), n = 0;
+
+	if (atomic_u32_load_relaxed(&sweep.left) & SWEEP_BESIDE)
+		atomic_u32_and_seqcst(&sweep.left, ~SWEEP_BESIDE);
 	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_chunk(p))
-		;
+	while (sweep_left() && sweep_one(p, false))
+		n++;
+	if (n != 0)
+		timed(begin, n);
 	while (!sweep_done()) {
 		schedpoint(SCHED_SWEEP_ALL_WAIT);
 		oscall_yield();
@@ -471,7 +545,7 @@ const char *sweep_check(const struct sweep *s)
 {
 	// Before the length of the heap, which only grows.  Pairs with the
 	// release in sweep_begin.
-	uint32_t left = atomic_u32_load_acquire(&s->left);
+	uint32_t left = atomic_u32_load_acquire(&s->left) & ~SWEEP_BESIDE;
 
 	if (left > arena_used() >> RT_CHUNK_SHIFT)
 		return "more chunks to sweep than the heap has";

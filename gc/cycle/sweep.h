@@ -4,13 +4,23 @@
 //
 // After the flip every span waits to be swept.  Sweeping goes by address, a
 // chunk of 512 pages at a time.  A cursor passes over the chunks that existed
-// at the flip, from the highest down, so that the sets of spans with free slots
-// end up in ascending order.  A span belongs to the chunk of its first page.  A
-// sweeper claims a span by a compare and swap of its sweepgen.
+// at the flip.  A span belongs to the chunk of its first page.  A sweeper
+// claims a span by a compare and swap of its sweepgen.
 //
 // Sweeping a span frees the slots that have a bit in the old alloc line but not
 // in the new one.  The old line is cleared and becomes the mark line.  Frees
 // are published before the span or its pages can be used again.
+//
+// A cycle sweeps in its stop, with helpers, or leaves the chunks to the threads
+// that allocate (swept.h).  In the stop the highest chunk comes first, so that
+// the sets of spans with free slots end up in ascending order.  Beside the
+// threads the lowest comes first: its free slots are used at once.
+//
+// A thread that sweeps beside others does not poll within a chunk.  So no stop
+// finds a chunk half swept, and what a stop finds left it can sweep itself.
+// Helpers are blocked all the time, and no stop waits for them.  So they take
+// chunks only as long as sweeping is the stop's: one that wakes up late must
+// not take a chunk of the next sweep beside running threads.
 #ifndef GC_CYCLE_SWEEP_H
 #define GC_CYCLE_SWEEP_H
 
@@ -18,23 +28,42 @@
 
 enum { SWEEP_DROPPED = 64 };
 
+// In sweep.left: threads sweep beside each other, so helpers take no chunk.
+#define SWEEP_BESIDE (UINT32_C(1) << 31)
+
 struct sweep {
-	RT_CACHE_ALIGNED atomic_u32 left;   // chunks not yet handed out
+	RT_CACHE_ALIGNED atomic_u32 left; // chunks not yet handed out, and
+					  // perhaps SWEEP_BESIDE
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
+	// The number of chunks, if the lowest is handed out first; otherwise 0.
+	// Written in the stop of the flip.
+	atomic_u32 upward;
+	// What this sweep has freed so far: bytes of pages and of objects.
+	atomic_u64 freed_pages;
+	atomic_u64 freed_objects;
+	// What the threads that were timed have swept, and in which time.
+	atomic_u64 timed_chunks;
+	atomic_u64 timed_ns;
 };
 
 RT_GLOBAL struct sweep sweep;
 
-// sweep_begin makes all chunks unswept.  It must come after the flip, with the
-// world stopped.
-void sweep_begin(void);
+// sweep_begin makes all chunks unswept, for the stopper or, with beside, for
+// threads that run.  It must come after the flip, with the world stopped.
+void sweep_begin(bool beside);
 
-// sweep_chunk sweeps one chunk.  Returns false if none is left to take.  p is
-// the P whose statistics count, here and below.
+// sweep_left tells whether there are chunks that no thread has taken.
+RT_INLINE bool sweep_left(void)
+{
+	return (atomic_u32_load_relaxed(&sweep.left) & ~SWEEP_BESIDE) != 0;
+}
+
+// sweep_chunk sweeps one chunk, and measures the time.  Returns false if none
+// is left to take.  p is the P whose statistics count, here and below.
 bool sweep_chunk(struct rt_proc *p);
 
 // sweep_help sweeps chunks beside the thread that sweeps all, for as long as
-// there are any.
+// there are any, and only in a stop.  Helpers call it.
 void sweep_help(struct rt_proc *p);
 
 // sweep_ensure returns when s, a span in use, is swept, by the caller or by
@@ -51,11 +80,15 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 // unless others died in them meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
-// sweep_all sweeps to the end and returns when no sweeper is active.
+// sweep_all sweeps to the end, also what was left to the threads, and returns
+// when no sweeper is active.  The world must be stopped.
 void sweep_all(struct rt_proc *p);
 
 // sweep_done tells whether every span is swept.
 bool sweep_done(void);
+
+// sweep_reset forgets what is left, at the end of the heap.
+void sweep_reset(void);
 
 // sweep_fork_child resets sweeping in the child of a fork, which lacks the
 // helpers that were looking for a chunk.  The parent must not have been

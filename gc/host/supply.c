@@ -20,6 +20,7 @@
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/finalize.h"
+#include "gc/host/slices.h"
 
 enum {
 	// A large object of this size is cleared as in a blocking region, so
@@ -243,13 +244,15 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 			serve(p, (struct request *)a, &taken);
 }
 
-// collect returns when an ask was answered, by this thread or by another.
+// collect returns when an ask was answered, by this thread or by another.  What
+// the last collection has left to sweep is swept before the stop of this one.
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;
 
 	if (!ask_wait(p, a))
 		return;
+	slices_rest(rt_thread_tls);
 	asked = cycle_begin(p);
 	finalize_collected();
 	serve_all(p, asked);
@@ -274,18 +277,24 @@ RT_INLINE uint64_t used(void)
 			  gauge_load(&gauges.external));
 }
 
+// collect_due sweeps the rest first: only then the goal is the right one, and
+// it may be higher.
 static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
-	if (!door_nogc() && !pacer_put_off(used(), gcstats_cpu()))
+	if (door_nogc())
+		return;
+	slices_rest(rt_thread_tls);
+	if (pacer_due(used()) && !pacer_put_off(used(), gcstats_cpu()))
 		supply_collect(p, ASK_DUE);
 }
 
 // keep_limit releases pages until more bytes can be mapped without passing the
-// memory limit, or no pages are left.
+// memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
 	do {
-		release_step(p);
+		if (!swept_slice(p))
+			release_step(p);
 		if (door_nogc())
 			return; // the rest would keep stops waiting
 		safepoint_poll(rt_thread_tls);
@@ -355,15 +364,34 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 	return v;
 }
 
+// take_swept tries again, in slices, while there is something to sweep
+// (refill.h) before the heap grows.
+static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
+{
+	void *obj = NULL;
+
+	while (!obj && !door_nogc() && sweep_left()) {
+		schedpoint(SCHED_TAKE_SWEPT);
+		safepoint_poll(&mc->thread);
+		if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
+			return NULL; // ended while the thread was stopped
+		obj = take(mc, mc->thread.p, w);
+	}
+	return obj;
+}
+
 void *supply_object(struct rt_mcache *mc, struct want *w)
 {
 	void *obj = take(mc, mc->thread.p, w);
 
 	if (!obj) {
-		// A collection leaves nothing in a cache.
+		// Neither a refill nor a collection leaves something in a
+		// cache.
 		w->dry = true;
-		obj = take_short(mc, w);
+		obj = take_swept(mc, w);
 	}
+	if (!obj)
+		obj = take_short(mc, w);
 	// Without an object mc may be gone: the handler may have detached the
 	// thread.
 	if (obj && mc->setting_up)
@@ -443,10 +471,26 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	return n;
 }
 
+// sweep_for_stack sweeps until the pages of a stack are free, or all is swept.
+// Stacks that are smaller come from a span of MCACHE_STACK_BYTES.
+static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
+{
+	uint64_t npages = base_pages(base_max(n, MCACHE_STACK_BYTES));
+
+	while (sweep_left() && !door_nogc() && !mheap_fits(NULL, npages)) {
+		swept_slice(mc->thread.p);
+		safepoint_poll(&mc->thread);
+	}
+}
+
 void *supply_stack(struct rt_mcache *mc, size_t n)
 {
 	struct want w = {.n = n, .stack = true};
-	void *v = stackalloc(mc, mc->thread.p, n);
+	void *v;
+
+	if (RT_UNLIKELY(sweep_left()))
+		sweep_for_stack(mc, n);
+	v = stackalloc(mc, mc->thread.p, n);
 
 	return v ? v : take_short(mc, &w);
 }

@@ -346,7 +346,25 @@ typedef struct rt_config {
 	 */
 	uint8_t idle_s;
 
-	uint8_t spare[2]; /* 0 */
+	 * Where a collection frees the memory of dead objects (sweeping).
+	 *
+	 * 0: in its stop.
+	 * 1: in its stop, if that takes at most 250 us by the time that the
+	 * last one took; otherwise as 2.
+	 * 2: after it, by threads that allocate.  A thread that would take more
+	 * memory sweeps some first, up to a few microseconds at a time, between
+	 * which it may be stopped.  The rest is swept before the next
+	 * collection, by rt_gc before it returns, and by the functions that
+	 * look at the whole heap or read exact statistics.  These see no
+	 * difference to 0, and collections begin at the same heap size.  Until
+	 * then the memory of dead objects is not free, so it does not go back
+	 * to the system either.  A collection for an allocation that found no
+	 * memory, or during rt_drop_now, sweeps in its stop.
+	 * Default 0.
+	 */
+	uint8_t sweep;
+
+	uint8_t spare[1]; /* 0 */
 } rt_config;
 
 /*

@@ -114,6 +114,10 @@
 	X(SWEEP_ENSURE)		 /* is active, will claim the span */          \
 	X(SWEEP_ENSURE_CLAIMED)	 /* has claimed it */                          \
 	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
+	X(SWEPT_END)		 /* has found all swept, will be the one */    \
+	X(SWEPT_FOLLOW)		 /* has done what follows, will say so */      \
+	X(SLICES_REST)		 /* has swept a chunk, will poll */            \
+	X(TAKE_SWEPT)		 /* gets no memory yet, will poll */           \
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
 	X(CYCLE_END)  /* has started the world, will free work buffers */      \

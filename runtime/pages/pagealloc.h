@@ -51,6 +51,9 @@ void pagealloc_grow(struct pagealloc *pa, uint32_t nchunks);
 uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages,
 			 uint64_t *nscav);
 
+// pagealloc_fits tells whether pagealloc_alloc would find npages pages.
+bool pagealloc_fits(const struct pagealloc *pa, uint64_t npages);
+
 // pagealloc_alloc_aligned does so for pages of which the first is a multiple of
 // align, a power of two.  It finds such a range if there is one, though not
 // always the lowest; a search that has to look for it takes time for each

@@ -238,7 +238,8 @@ TEST(chunks_made_after_the_flip_are_not_swept)
 	take(20);
 	flip_heap();
 	before = (uint32_t)(arena_used() >> RT_CHUNK_SHIFT);
-	s = take_large(5 * RT_CHUNK_SIZE);
+	s = mheap_alloc_large(self, NULL, KIND_NOSCAN, 5 * RT_CHUNK_SIZE);
+	ck_assert_ptr_nonnull(s);
 	ck_assert(is_swept(s));
 	ck_assert_uint_gt(arena_used() >> RT_CHUNK_SHIFT, before);
 	while (sweep_chunk(self))
@@ -608,7 +609,7 @@ TEST(a_cached_span_throws, .exit = DEATH_EXPECTED)
 	mark(s, 7);
 	mcentral_reset();
 	epoch_flip();
-	sweep_begin();
+	swept_begin(false);
 	death_expect("bad span state");
 	sweep_all(self);
 }
