@@ -15,6 +15,7 @@
 #include "gc/mark/checkmark.h"
 #include "gc/mark/tracecheck.h"
 #include "gc/cycle/pacer.h"
+#include "gc/cycle/release.h"
 #include "gc/cycle/scavgoal.h"
 #include "gc/cycle/swept.h"
 #include "gc/cycle/cyclerecord.h"
@@ -228,6 +229,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	gcstats_record_stop(RT_STOP_GC_MARK_TERM, &times);
 	schedpoint(SCHED_CYCLE_END);
 	work_release(p);
+	release_again();
 	swept_buffers_freed();
 	cyclerecord_step(CYCLERECORD_RELEASE);
 	number = cyclerecord_publish();

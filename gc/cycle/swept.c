@@ -27,7 +27,6 @@ static void came(void)
 
 void swept_buffers_freed(void)
 {
-	release_again();
 	came();
 }
 

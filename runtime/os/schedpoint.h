@@ -133,6 +133,7 @@
 	X(START_ONE)	    /* a helper serves; its record does not say so */  \
 	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
 	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
+	X(SCAVENGER_SWEEP) /* has swept a chunk, will let a stop come */     \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
