@@ -33,16 +33,21 @@ static void pause_for(struct scavturn *turn, uint64_t ns)
 // chunks.
 static void finish_sweep(struct rt_proc *p)
 {
-	while (!swept_over() && !must_end()) {
-		bool swept_one = swept_slice(p);
+	bool sweeps = !swept_over();
 
-		schedpoint(SCHED_SCAVENGER_SWEEP);
+	while (!swept_over() && !must_end()) {
+		bool swept_one = swept_slice_down(p);
+
 		proc_block(p);
+		schedpoint(SCHED_FINISH_SWEEP);
 		// Another thread may be in the last chunk.
 		if (!swept_one)
 			oscall_yield();
 		proc_unblock(p);
 	}
+	// The end of the sweep has chosen huge pages.
+	if (sweeps)
+		worker_provide(p, false);
 }
 
 static struct scavturn_next release(struct scavturn *turn, struct rt_proc *p)

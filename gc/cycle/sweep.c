@@ -2,10 +2,10 @@
 #include "gc/cycle/sweep.h"
 
 #include "runtime/base/bits.h"
-#include "runtime/os/nanotime.h"
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
@@ -31,28 +31,28 @@ struct found {
 
 void sweep_begin(bool beside)
 {
-	uint32_t n = (uint32_t)(arena_used() >> RT_CHUNK_SHIFT);
+	uint64_t n = arena_used() >> RT_CHUNK_SHIFT;
 
-	atomic_u32_store_relaxed(&sweep.upward, beside ? n : 0);
 	atomic_u64_store_relaxed(&sweep.freed_pages, 0);
 	atomic_u64_store_relaxed(&sweep.freed_objects, 0);
 	atomic_u64_store_relaxed(&sweep.timed_chunks, 0);
 	atomic_u64_store_relaxed(&sweep.timed_ns, 0);
-	atomic_u32_store_release(&sweep.left, beside ? n | SWEEP_BESIDE : n);
+	atomic_u64_store_release(&sweep.left,
+				 n << 32 | (beside ? SWEEP_BESIDE : 0));
 	RT_CHECK(sweep_check(&sweep));
 }
 
 void sweep_reset(void)
 {
-	atomic_u32_store_relaxed(&sweep.left, 0);
+	atomic_u64_store_relaxed(&sweep.left, 0);
 }
 
 bool sweep_done(void)
 {
-	uint32_t left = atomic_u32_load_acquire(&sweep.left) & ~SWEEP_BESIDE;
+	uint64_t left = atomic_u64_load_acquire(&sweep.left);
 
 	schedpoint(SCHED_SWEEP_DONE);
-	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
+	return sweep_none(left) && atomic_u32_load_acquire(&sweep.active) == 0;
 }
 
 struct counts {
@@ -327,31 +327,35 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 	finish(p, &f);
 }
 
-static bool is_for_helpers(uint32_t left)
+enum taker { HOST, DOWNWARD, HELPER };
+
+static bool is_for_helpers(uint64_t left)
 {
-	return left != 0 && (left & SWEEP_BESIDE) == 0;
+	return !sweep_none(left) && (left & SWEEP_BESIDE) == 0;
 }
 
 // take hands out a chunk.  Returns false if there is none, or, for a helper,
-// if threads sweep beside each other.  Until the taker is no longer active no
-// flip comes, so upward is that of the sweep that left belongs to.
-static bool take(uint32_t *chunk, bool helper)
+// if threads sweep beside each other.
+static bool take(uint32_t *chunk, enum taker taker)
 {
-	uint32_t left, n, upward;
+	uint64_t left;
+	bool upward;
 
 	do {
-		left = atomic_u32_load_relaxed(&sweep.left);
-		n = left & ~SWEEP_BESIDE;
-		if (n == 0 || (helper && !is_for_helpers(left)))
+		left = atomic_u64_load_relaxed(&sweep.left);
+		if (sweep_none(left) ||
+		    (taker == HELPER && !is_for_helpers(left)))
 			return false;
-	} while (!atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
-	upward = atomic_u32_load_relaxed(&sweep.upward);
-	*chunk = upward != 0 ? upward - n : n - 1;
+		upward = taker == HOST && (left & SWEEP_BESIDE) != 0;
+	} while (!atomic_u64_cas_seqcst(
+	    &sweep.left, left,
+	    upward ? left + 1 : left - (UINT64_C(1) << 32)));
+	*chunk = upward ? sweep_lowest(left) : sweep_highest(left) - 1;
 	return true;
 }
 
 // sweep_one sweeps a chunk.  Returns false if the caller gets none.
-static bool sweep_one(struct rt_proc *p, bool helper)
+static bool sweep_one(struct rt_proc *p, enum taker taker)
 {
 	uint32_t chunk;
 	bool taken;
@@ -359,9 +363,9 @@ static bool sweep_one(struct rt_proc *p, bool helper)
 	// Active before it is taken: no thread may see all taken and none
 	// active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint(SCHED_SWEEP_CHUNK);
-	taken = take(&chunk, helper);
-	schedpoint(SCHED_SWEEP_CHUNK_TAKEN);
+	schedpoint(SCHED_SWEEP_ONE);
+	taken = take(&chunk, taker);
+	schedpoint(SCHED_SWEEP_ONE_TAKEN);
 	if (taken)
 		chunk_sweep(p, chunk);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
@@ -377,21 +381,31 @@ static void timed(uint64_t begin, uint64_t n)
 	atomic_u64_add_relaxed(&sweep.timed_chunks, n);
 }
 
-bool sweep_chunk(struct rt_proc *p)
+static bool sweep_timed(struct rt_proc *p, enum taker taker)
 {
 	uint64_t begin = nanotime();
 
-	if (!sweep_one(p, false))
+	if (!sweep_one(p, taker))
 		return false;
 	timed(begin, 1);
 	return true;
 }
 
+bool sweep_chunk(struct rt_proc *p)
+{
+	return sweep_timed(p, HOST);
+}
+
+bool sweep_chunk_down(struct rt_proc *p)
+{
+	return sweep_timed(p, DOWNWARD);
+}
+
 void sweep_help(struct rt_proc *p)
 {
 	// A helper that finds nothing writes nothing.
-	while (is_for_helpers(atomic_u32_load_acquire(&sweep.left)) &&
-	       sweep_one(p, true))
+	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left)) &&
+	       sweep_one(p, HELPER))
 		;
 }
 
@@ -520,13 +534,16 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 void sweep_all(struct rt_proc *p)
 {
 	uint64_t begin = nanotime(), n = 0;
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
 
-	if (atomic_u32_load_relaxed(&sweep.left) & SWEEP_BESIDE)
-		atomic_u32_and_seqcst(&sweep.left, ~SWEEP_BESIDE);
-	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
+	// Nobody else changes it: the threads are stopped, and helpers leave it
+	// alone.
+	if (left & SWEEP_BESIDE)
+		atomic_u64_store_release(&sweep.left, left & ~SWEEP_BESIDE);
+	if (sweep_highest(left) - sweep_lowest(left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_left() && sweep_one(p, false))
+	while (sweep_left() && sweep_one(p, HOST))
 		n++;
 	if (n != 0)
 		timed(begin, n);
@@ -545,9 +562,11 @@ const char *sweep_check(const struct sweep *s)
 {
 	// Before the length of the heap, which only grows.  Pairs with the
 	// release in sweep_begin.
-	uint32_t left = atomic_u32_load_acquire(&s->left) & ~SWEEP_BESIDE;
+	uint64_t left = atomic_u64_load_acquire(&s->left);
 
-	if (left > arena_used() >> RT_CHUNK_SHIFT)
+	if (sweep_lowest(left) > sweep_highest(left))
+		return "lowest chunk to sweep is above the highest";
+	if (sweep_highest(left) > arena_used() >> RT_CHUNK_SHIFT)
 		return "more chunks to sweep than the heap has";
 	// Helpers that come late may be active for a moment even in a stop.
 	if (atomic_u32_load_relaxed(&s->active) >> 31 != 0)

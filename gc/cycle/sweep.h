@@ -3,9 +3,9 @@
 // Go: mgcsweep.go.
 //
 // After the flip every span waits to be swept.  Sweeping goes by address, a
-// chunk of 512 pages at a time.  A cursor passes over the chunks that existed
-// at the flip.  A span belongs to the chunk of its first page.  A sweeper
-// claims a span by a compare and swap of its sweepgen.
+// chunk of 512 pages at a time.  The chunks that existed at the flip are handed
+// out from both ends.  A span belongs to the chunk of its first page.  A
+// sweeper claims a span by a compare and swap of its sweepgen.
 //
 // Sweeping a span frees the slots that have a bit in the old alloc line but not
 // in the new one.  The old line is cleared and becomes the mark line.  Frees
@@ -14,7 +14,9 @@
 // A cycle sweeps in its stop, with helpers, or leaves the chunks to the threads
 // that allocate (swept.h).  In the stop the highest chunk comes first, so that
 // the sets of spans with free slots end up in ascending order.  Beside the
-// threads the lowest comes first: its free slots are used at once.
+// threads those that allocate take the lowest, whose free slots they use at
+// once, and the library's thread takes the highest, which the scavenger releases
+// first.
 //
 // A thread that sweeps beside others does not poll within a chunk.  So no stop
 // finds a chunk half swept, and what a stop finds left it can sweep itself.
@@ -29,15 +31,14 @@
 enum { SWEEP_DROPPED = 64 };
 
 // In sweep.left: threads sweep beside each other, so helpers take no chunk.
-#define SWEEP_BESIDE (UINT32_C(1) << 31)
+#define SWEEP_BESIDE (UINT64_C(1) << 31)
 
 struct sweep {
-	RT_CACHE_ALIGNED atomic_u32 left; // chunks not yet handed out, and
-					  // perhaps SWEEP_BESIDE
+	// The chunks that are not handed out: the number of the lowest, perhaps
+	// with SWEEP_BESIDE, and in the upper half that of the highest plus 1.
+	// Equal numbers: none.
+	RT_CACHE_ALIGNED atomic_u64 left;
 	RT_CACHE_ALIGNED atomic_u32 active; // sweepers under way
-	// The number of chunks, if the lowest is handed out first; otherwise 0.
-	// Written in the stop of the flip.
-	atomic_u32 upward;
 	// What this sweep has freed so far: bytes of pages and of objects.
 	atomic_u64 freed_pages;
 	atomic_u64 freed_objects;
@@ -52,15 +53,35 @@ RT_GLOBAL struct sweep sweep;
 // threads that run.  It must come after the flip, with the world stopped.
 void sweep_begin(bool beside);
 
+// sweep_lowest and sweep_highest return an end of a value of sweep.left.
+RT_INLINE uint32_t sweep_lowest(uint64_t left)
+{
+	return (uint32_t)(left & ~SWEEP_BESIDE);
+}
+
+RT_INLINE uint32_t sweep_highest(uint64_t left)
+{
+	return (uint32_t)(left >> 32);
+}
+
+// sweep_none tells whether a value of sweep.left has no chunk.
+RT_INLINE bool sweep_none(uint64_t left)
+{
+	return sweep_lowest(left) == sweep_highest(left);
+}
+
 // sweep_left tells whether there are chunks that no thread has taken.
 RT_INLINE bool sweep_left(void)
 {
-	return (atomic_u32_load_relaxed(&sweep.left) & ~SWEEP_BESIDE) != 0;
+	return !sweep_none(atomic_u64_load_relaxed(&sweep.left));
 }
 
-// sweep_chunk sweeps one chunk, and measures the time.  Returns false if none
-// is left to take.  p is the P whose statistics count, here and below.
+// sweep_chunk sweeps one chunk, the lowest if threads sweep beside each other,
+// otherwise the highest, and measures the time.  sweep_chunk_down always takes
+// the highest.  Returns false if none is left to take.  p is the P whose
+// statistics count, here and below.
 bool sweep_chunk(struct rt_proc *p);
+bool sweep_chunk_down(struct rt_proc *p);
 
 // sweep_help sweeps chunks beside the thread that sweeps all, for as long as
 // there are any, and only in a stop.  Helpers call it.

@@ -100,14 +100,27 @@ void swept_end(void)
 		follow((enum swept_state)state);
 }
 
+// Even if there was no chunk: the thread that swept the last one may have found
+// another one at work that does not do what follows.
+static void end_if_done(void)
+{
+	if (sweep_done())
+		swept_end();
+}
+
 bool swept_slice(struct rt_proc *p)
 {
 	bool swept_one = sweep_left() && sweep_chunk(p);
 
-	// Even if there was none: the thread that swept the last chunk may have
-	// found another one at work that does not do what follows.
-	if (sweep_done())
-		swept_end();
+	end_if_done();
+	return swept_one;
+}
+
+bool swept_slice_down(struct rt_proc *p)
+{
+	bool swept_one = sweep_left() && sweep_chunk_down(p);
+
+	end_if_done();
 	return swept_one;
 }
 

@@ -2,8 +2,9 @@
 //
 // Go: deductSweepCredit (mgcsweep.go), mheap.reclaim (mheap.go).
 //
-// A cycle that does not sweep in its stop leaves all chunks unswept.  They are
-// swept in slices of a chunk by threads that would otherwise take more memory:
+// A cycle that does not sweep in its stop leaves all chunks unswept.  The
+// library's thread sweeps them (scavenger.h), and so do threads that would
+// otherwise take more memory, in slices of a chunk:
 //
 //   - a refill whose set of spans is empty sweeps one;
 //   - a large allocation sweeps until as many pages were freed as it takes, or
@@ -63,9 +64,11 @@ void swept_begin(bool beside);
 // as far as is known.
 uint64_t swept_takes_ns(void);
 
-// swept_slice sweeps one chunk, and does what follows the last one.  Returns
-// false if there was none to take.  p must be the calling thread's P.
+// swept_slice sweeps the lowest chunk, swept_slice_down the highest.  Both do
+// what follows the last one, and return false if there was none to take.  p must
+// be the calling thread's P.
 bool swept_slice(struct rt_proc *p);
+bool swept_slice_down(struct rt_proc *p);
 
 // swept_all sweeps to the end, and does what follows.  The world must be
 // stopped.

@@ -19,8 +19,8 @@
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
-#include "gc/host/finalize.h"
 #include "gc/host/slices.h"
+#include "gc/host/finalize.h"
 
 enum {
 	// A large object of this size is cleared as in a blocking region, so

@@ -20,6 +20,7 @@ static inline void inside_boot(bool align8)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.align8 = align8;
+	c.sweep = 0; // the test sweeps
 	heap_start(c);
 	self = proc_self();
 	mc = rt_thread_tls->mc;

@@ -1,7 +1,8 @@
 // swept.pml - sweeping beside the threads, what follows, stops, a late helper.
 //
 // Models gc/cycle/swept.c, gc/cycle/sweep.c, gc/cycle/cycle.c and
-// gc/host/slices.c.  Two hosts sweep in slices and poll in between.  The cycle
+// gc/host/slices.c.  Two hosts sweep in slices and poll in between; one may be
+// the library's thread, which lets a stop come where a host polls.  The cycle
 // stops them, sweeps what is left and flips.  It sweeps in its stop, with a
 // helper, or leaves that to the hosts.  No stop waits for the helper, and it may
 // wake up at any time after a call.  bits.pml shows what sweeping a chunk does.
@@ -49,7 +50,7 @@ inline poll(p)
 }
 
 // C: take, sweep_one, chunk_sweep
-// in: swept_slice, sweep_all, Helper
+// at: SWEEP_ONE, SWEEP_ONE_TAKEN
 inline sweep_one(helper, took)
 {
 	sweepers++;
@@ -130,8 +131,8 @@ inline swept_slice(took, done)
 	fi
 }
 
-// C: slices_rest, take_swept, supply_object
-// at: SLICES_REST, TAKE_SWEPT
+// C: slices_rest, take_swept, supply_object, finish_sweep
+// at: SLICES_REST, TAKE_SWEPT, FINISH_SWEEP
 proctype Host(byte p)
 {
 	byte i;

@@ -193,7 +193,7 @@ TEST(a_span_that_leaves_the_queue_is_pushed_once)
 // ---- when all is swept ----
 
 static const enum schedpoint active_points[] = {
-    SCHED_SWEEP_CHUNK, SCHED_SWEEP_CHUNK_TAKEN, SCHED_SWEEP_SPAN,
+    SCHED_SWEEP_ONE, SCHED_SWEEP_ONE_TAKEN, SCHED_SWEEP_SPAN,
     SCHED_SWEEP_PUBLISH, SCHED_SWEEP_PUBLISH_COUNTED};
 
 // bits ACTIVE_LATE: while a sweeper is at work, wherever it is, not all is

@@ -7,6 +7,7 @@
 #include "gc/host/supply.h"
 #include "runtime/spans/mheap.h"
 #include "test/harness/heap.h"
+#include "test/harness/process.h"
 #include "test/order/host.h"
 
 enum { LARGE = 1 << 20, GARBAGE = 12 };
@@ -118,7 +119,9 @@ TEST(a_large_allocation_polls_between_slices)
 
 static uint32_t chunks_left(void)
 {
-	return atomic_u32_load_relaxed(&sweep.left) & ~SWEEP_BESIDE;
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+	return sweep_highest(left) - sweep_lowest(left);
 }
 
 // swept HELPER_BESIDE: a helper that was called in a stop and comes late takes
@@ -132,4 +135,53 @@ TEST(a_late_helper_takes_nothing_beside_the_threads)
 	ck_assert(swept_slice(proc_self()));
 	ck_assert_uint_eq(chunks_left(), left - 1);
 	ck_assert_uint_eq(heap_live(), 0);
+}
+
+// begin_background leaves the library's thread between two chunks.
+static void begin_background(void)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+
+	c.sweep = 2;
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	heap_start_exact(c);
+	for (int i = 0; i < GARBAGE; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
+	schedpoint_hold(SCHED_FINISH_SWEEP);
+	supply_collect(proc_self(), ASK_FORCED);
+	host_block();
+	await_held(SCHED_FINISH_SWEEP);
+	host_unblock();
+	ck_assert(!swept_over());
+}
+
+static void verify_in_child(void)
+{
+	struct rt_verify v;
+
+	if (process_forked())
+		process_end(rt_heap_verify(&v) == RT_OK && v.errors == 0 &&
+			    rt_gc() == RT_OK && rt_fini() == RT_OK);
+}
+
+GROUP(background, .setup = begin_background, .timeout = 2 * AWAIT_SECONDS);
+
+// While the library's thread is between two chunks, the world can be stopped,
+// and forked; the other threads sweep on.
+TEST(the_librarys_thread_lets_a_stop_come, .n = 2)
+{
+	rt_memstats m;
+
+	if (_i == 0) {
+		must(rt_read_memstats(&m));
+		ck_assert_uint_eq(m.heap_objects, 0);
+		ck_assert(swept_over());
+	} else {
+		verify_in_child();
+	}
+	schedpoint_release(SCHED_FINISH_SWEEP);
+	must(rt_gc());
+	heap_healthy();
+	must(rt_fini());
 }
