@@ -134,7 +134,8 @@ main() {
 		awk -f "$srcdir/bench/pairs.awk" "$result"
 		echo
 		echo "$(machine); $(now); medians of $repetitions runs in turn;" \
-			"other processes had $(others) % of the processors."
+			"other processes had $(others) % of the processors." |
+			fold -s -w 80 | sed 's/ $//'
 	} | tee "$report"
 	[ "${RT_PUBLISH-}" != yes ] ||
 		paste_between "$srcdir/doc/speed.md" bench-pairs "$report"

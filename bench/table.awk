@@ -328,15 +328,15 @@ END {
 			figures_plot(c)
 	}
 	if (mode == "missed")
-		printf "\nAims reached: %d, missed: %d.  ", aims_met["yes"],
-			aims_met["no"]
+		print "\n" folded("Aims reached: " aims_met["yes"] + 0 \
+			", missed: " aims_met["no"] + 0 ".  " caption_all())
 	if (mode == "behind")
 		behind_print()
 	if (mode == "readme") {
 		print ""
 		behind_short()
-	} else if (mode !~ /^(plot|figures)/) {
-		printf "%s%s\n", mode == "missed" ? "" : "\n", caption_all()
+	} else if (mode !~ /^(plot|figures|missed)/) {
+		printf "\n%s\n", caption_all()
 	}
 	if (failed != "") {
 		print substr(failed, 2) > "/dev/stderr"

@@ -2,8 +2,8 @@
 //
 // Go: mksizeclasses.go.  Three rules make the list.  A class is a multiple of
 // an alignment that grows with its size.  Its span is the smallest whose tail
-// wastes at most an eighth.  Of classes that fill a span with the same number of
-// objects, only the largest is kept.
+// wastes at most an eighth.  Of classes that fill a span with the same number
+// of objects, only the largest is kept.
 //
 // Usage: mksizeclass > runtime/base/sizeclass.c
 #include <stdio.h>
@@ -193,8 +193,8 @@ static void print_lookup(FILE *out, unsigned base, unsigned div, unsigned limit)
 	fputs("};\n", out);
 }
 
-// is_first returns whether the granule that follows offset is the first whole one
-// of a slot of c.
+// is_first returns whether the granule that follows offset is the first whole
+// one of a slot of c.
 static bool is_first(const struct row *c, unsigned granule, unsigned offset)
 {
 	unsigned slot = (offset + c->size - granule) / c->size;

@@ -4,10 +4,10 @@
 // usage: larson THREADS SLOTS LEAST MOST
 //
 // So objects die in an order that no program planned.  Where memory is freed,
-// the thread that frees it is not the one that allocated it.  An array has SLOTS
-// places; objects have LEAST to MOST bytes, in steps of 8, zeroed, and their
-// sizes are known at run time only.  The value is operations of all threads;
-// the checksum is of the dying objects' contents.
+// the thread that frees it is not the one that allocated it.  An array has
+// SLOTS places; objects have LEAST to MOST bytes, in steps of 8, zeroed, and
+// their sizes are known at run time only.  The value is operations of all
+// threads; the checksum is of the dying objects' contents.
 #include "harness.h"
 
 enum { ROUNDS = 10, OPERATIONS = 6000000 / PEER_DIVISOR };

@@ -17,7 +17,8 @@
 #include "gc/host/registry.h"
 
 // alloc_checked is for what the current run does not hold.  row is a row of
-// runs, or a registered kind, whose number is no row's; dry is for struct want.
+// runs, or the number of a registered kind, which no row has.  dry is the field
+// of struct want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {
@@ -112,9 +113,9 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 		   : alloc_checked(t, i / RT_RUN_CLASSES, n, false);
 }
 
-// kind_slot returns the slot that t may take n bytes of a kind from, in the
-// class that they have in the kind like.  Returns NULL if supply_request knows
-// more.
+// kind_slot returns the slot from which t may take n bytes of a kind.  Its
+// class is the one that n bytes have in the kind named like.  Returns NULL if
+// supply_request must decide.
 RT_INLINE struct mcache_slot *kind_slot(const rt_thread *t, unsigned kind,
 					int like, size_t n)
 {
@@ -156,7 +157,8 @@ void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n)
 // slot's bits were before.  That is harmless, because all words of the object
 // are zero.
 
-// typed_like returns a kind whose classes objects of a type have.
+// typed_like returns a kind in which n bytes have the same class as in an
+// object of a type.
 RT_INLINE int typed_like(const rt_type *type)
 {
 	return type->align == 8 ? RT_KIND_ALIGN8_FIRST : RT_TYPED;

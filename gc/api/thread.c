@@ -58,6 +58,8 @@ void rt_safepoint(void)
 {
 	rt_thread *t = rt_thread_tls;
 
+	if (RT_DEBUG_BUILD && door_in_callback())
+		hostcall_tell(__func__);
 	if (!door_allocating(t) || door_nogc())
 		return;
 	safepoint_poll(t);

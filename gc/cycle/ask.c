@@ -66,7 +66,8 @@ bool ask_wait(struct rt_proc *p, struct ask *a)
 	proc_block(p);
 	note_sleep(&a->note, UINT64_MAX);
 	schedpoint(SCHED_ASK_WAIT_WOKEN);
-	// First of all: a stop may be next, while others sleep on.
+	// The wakes come before all else, because this thread may be stopped
+	// next, and the others would sleep on.
 	wake_two(a);
 	proc_unblock(p);
 	context_keep();
@@ -101,8 +102,8 @@ static void chain(struct ask *leader)
 	}
 }
 
-// pass_lead makes the thread lead that asked first since the queue was taken,
-// if there is one.
+// pass_lead passes the lead to the thread that asked first since the queue was
+// taken, if there is one.
 static void pass_lead(void)
 {
 	struct ask *a;

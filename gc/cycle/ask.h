@@ -73,8 +73,8 @@ void ask_fork_child(void);
 
 // ask_queue_check returns NULL if all invariants of the queue hold, otherwise
 // what does not.  The caller must hold ask_queue.lock, or have the world
-// stopped.  Debug builds ask it when the queue is taken and when the lead ends.
-// A thread that asks checks both ends of the queue only.
+// stopped.  Debug builds call it when the queue is taken and when the lead
+// ends.  A thread that asks checks both ends of the queue only.
 const char *ask_queue_check(const struct ask_queue *all);
 
 #endif

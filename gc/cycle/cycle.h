@@ -21,7 +21,8 @@
 struct ask *cycle_begin(struct rt_proc *p);
 
 // cycle_end records the collection, starts the world, and wakes the threads
-// that asked.  It writes a trace line if that is wanted.  Returns true if there was enough work for helpers.
+// that asked.  It writes a trace line if one is wanted.  Returns true if there
+// was enough work for helpers.
 bool cycle_end(struct rt_proc *p, struct ask *asked);
 
 #endif

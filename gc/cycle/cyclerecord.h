@@ -2,11 +2,11 @@
 //
 // Go: work.tSweepTerm, tMark, tMarkTerm, tEnd (mgc.go).
 //
-// The thread that collects calls it when a step has ended.  The time since the
-// step before is that of the step, so no time is left out and none counts
-// twice.  A clock of CPU time costs ten times as much as one of wall time.  So
-// it is read only at both ends of marking and at the end of sweeping, and not
-// at all for a small heap.
+// The thread that collects calls it when a step has ended.  A step takes the
+// time since the end of the step before it, so no time is left out and none
+// counts twice.  A clock of CPU time costs ten times as much as one of wall
+// time.  So it is read only at both ends of marking and at the end of sweeping,
+// and not at all for a small heap.
 #ifndef GC_CYCLE_CYCLERECORD_H
 #define GC_CYCLE_CYCLERECORD_H
 
@@ -42,8 +42,8 @@ uint64_t cyclerecord_last(void);
 // cyclerecord_found adds what was marked.
 void cyclerecord_found(const struct mark_result *found);
 
-// cyclerecord_counted adds what gcstats_end_cycle has got.  The world must
-// still be stopped, and c must have ended just now.
+// cyclerecord_counted adds what was passed to gcstats_end_cycle.  The world
+// must still be stopped, and c must have ended just now.
 void cyclerecord_counted(const struct gcstats_cycle *c);
 
 // cyclerecord_publish makes the record visible and returns its number.  The

@@ -49,7 +49,7 @@ static void text_mb(struct text *t, uint64_t bytes, const char *what)
 	text_str(t, what);
 }
 
-// times_procs is ns on all processors.
+// times_procs returns the time that ns is on all processors together.
 static uint64_t times_procs(const rt_cycle *c, uint64_t ns)
 {
 	uint64_t all;

@@ -2,14 +2,16 @@
 //
 // Go: gcCPULimiterState (mgclimit.go).
 //
-// A bucket: the CPU time of collections fills it, that of the program drains
-// it.  While it is full, a collection that only the memory limit wants has to
-// wait.  So a limit that cannot be kept does not stop the program.
+// The limiter is a bucket.  The CPU time of collections fills it, and that of
+// the program drains it.  While it is full, a collection that only the memory
+// limit wants has to wait.  So a limit that cannot be kept does not stop the
+// program.
 //
-// Arithmetic only.  Go's bucket never holds more than its capacity.  Here one
-// collection is one stop and may be longer than that, so what it has beyond the
-// capacity stays as a debt.  Several in a row make no larger debt than the
-// longest of them, so a host may call for collections as often as it likes.
+// This is pure arithmetic.  Go's bucket never holds more than its capacity.
+// Here one collection is one stop and may be longer than that, so what it has
+// beyond the capacity stays as a debt.  Several in a row make no larger debt
+// than the longest of them, so a host may call for collections as often as it
+// likes.
 #ifndef GC_CYCLE_LIMITER_H
 #define GC_CYCLE_LIMITER_H
 

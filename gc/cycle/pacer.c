@@ -18,7 +18,7 @@ static uint64_t add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? PACER_NEVER : sum;
 }
 
-// percent_of is n x percent / 100 without overflow in between.
+// percent_of returns n x percent / 100, without overflow in between.
 static uint64_t percent_of(uint64_t n, int64_t percent)
 {
 	unsigned __int128 x = (unsigned __int128)n * (uint64_t)percent / 100;
@@ -63,7 +63,7 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 
 	if (goal == 0)
 		return marked;
-	// A goal of less than the room is the room.
+	// The goal is never less than the room.
 	goal = base_max(base_sub_sat(goal, room), room);
 	return base_max(goal, marked);
 }

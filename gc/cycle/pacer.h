@@ -1,8 +1,8 @@
 // pacer.h - when to collect.
 //
 // Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
-// Arithmetic only: the callers pass in all that it needs.  Marking runs with
-// the world stopped, so there is no runway: the trigger is the goal.
+// This is pure arithmetic: the callers pass in all that it needs.  Marking runs
+// with the world stopped, so there is no runway: the trigger is the goal.
 #ifndef GC_CYCLE_PACER_H
 #define GC_CYCLE_PACER_H
 
@@ -57,9 +57,9 @@ uint64_t pacer_limit_goal(uint64_t limit, const struct pacer_memory *m,
 			  uint64_t marked);
 
 // pacer_next returns the goal after a collection that had the goal before.  If
-// that is more than pacer_goal now, less lives than did, but the pages of what
-// died are still there.  The goal then keeps 7/8 of the difference, but is at
-// most what is held or external, and at least pacer_goal.
+// that was more than pacer_goal is now, less is alive than before, but the heap
+// still has the pages of what died.  The goal then keeps 7/8 of the difference,
+// but is at most what is held or external, and at least pacer_goal.
 //
 // So what is held never raises the goal, and a goal that follows it cannot
 // raise what is held, however free pages are scattered.  The goal falls at each
@@ -141,10 +141,10 @@ bool pacer_put_off(uint64_t used, uint64_t cpu);
 // caller must be attached, and the world must run.
 int pacer_set_percent(int percent);
 
-// pacer_set_heap_min does so for the least goal at 100 percent.
+// pacer_set_heap_min changes the least goal at 100 percent in the same way.
 uint64_t pacer_set_heap_min(uint64_t bytes);
 
-// pacer_set_limit does so for the memory limit.
+// pacer_set_limit changes the memory limit in the same way.
 uint64_t pacer_set_limit(uint64_t bytes);
 
 // pacer_external_fell computes the goal anew after bytes outside the heap were
@@ -155,7 +155,8 @@ uint64_t pacer_set_limit(uint64_t bytes);
 void pacer_external_fell(uint64_t external);
 
 // pacer_take_warning returns true once after collections have begun to leave
-// more in use than the memory limit.  pacer_warning_due tells whether it would.
+// more in use than the memory limit.  pacer_warning_due tells whether the next
+// call of it would.
 bool pacer_take_warning(void);
 RT_INLINE bool pacer_warning_due(void)
 {
@@ -184,9 +185,9 @@ RT_INLINE bool pacer_due(uint64_t used)
 	return used >= atomic_u64_load_relaxed(&pacer.goal);
 }
 
-// pacer_check returns NULL if all invariants hold, otherwise what does not. The
-// world must be stopped, or the caller must be the one that may write.  Debug
-// builds ask it whenever there is a new goal.
+// pacer_check returns NULL if all invariants hold, otherwise what does not.
+// The world must be stopped, or the caller must be the one that may write.
+// Debug builds call it whenever there is a new goal.
 const char *pacer_check(const struct pacer *p);
 
 #endif

@@ -2,11 +2,11 @@
 //
 // Go: piController (mgcscavenge.go).
 //
-// Arithmetic only.  The output follows the error, the distance of the input
-// from the set point, and the sum of all errors so far (the integral).  While
-// the output is at a bound, the integral falls back toward the value that just
-// gives the bound.  Otherwise a long time at a bound would have to be made up
-// for afterwards (windup).
+// This is pure arithmetic.  The output follows the error, the distance of the
+// input from the set point, and the sum of all errors so far (the integral).
+// While the output is at a bound, the integral falls back toward the value that
+// just gives the bound.  Otherwise a long time at a bound would have to be made
+// up for afterwards (windup).
 #ifndef GC_CYCLE_PICONTROLLER_H
 #define GC_CYCLE_PICONTROLLER_H
 

@@ -25,8 +25,8 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 
 // refill_large returns a span with one object of n bytes, counted, in the state
 // setting up, not cleared.  Returns NULL if there is no memory.  refill_guarded
-// does the same with a guard after the object, refill_aligned at a multiple of
-// align, a power of two of more than a page.
+// also puts a guard after the object.  refill_aligned puts the object at a
+// multiple of align, a power of two of more than a page.
 struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
 			   unsigned kind, size_t n);
 struct mspan *refill_aligned(struct rt_mcache *mc, struct rt_proc *p,

@@ -9,7 +9,7 @@ enum {
 	PERCENT_OFF = 100000,
 };
 
-// A large heap may begin so far below its goal.
+// In a large heap marking may begin as late as so many bytes below the goal.
 #define NEAR_GOAL (UINT64_C(4) << 20)
 
 static uint64_t add_sat(uint64_t a, uint64_t b)
@@ -84,7 +84,7 @@ void runway_begin(struct runway *r, const struct runway_heap *h)
 	runway_revise(r, h);
 }
 
-// extended returns the goal if more is alive than was expected.
+// extended returns the goal that counts if more is alive than was expected.
 static uint64_t extended(const struct runway *r, const struct runway_heap *h,
 			 uint64_t goal)
 {
@@ -108,7 +108,8 @@ void runway_revise(struct runway *r, const struct runway_heap *h)
 		expected = h->most;
 	}
 	if (h->live > goal) {
-		// Late: what is left must fit into a tenth.
+		// Marking is late, so the rest must be done within a tenth of
+		// the goal.
 		goal = part(goal, 11, 10);
 		expected = h->most;
 	}

@@ -3,16 +3,17 @@
 // Go: trigger, startCycle, revise, endCycle of gcControllerState (mgcpacer.go),
 // gcAssistAlloc1 (mgcmark.go).
 //
-// Arithmetic only: no thread, no clock, no lock.  While marking runs beside the
-// threads, these allocate.  So it begins at a trigger below the goal.  The
-// distance is the runway: what they are expected to allocate meanwhile.  If
-// marking is late, a thread that allocates has to mark as well (assist), so
-// much for each byte that the heap is at the goal when marking ends.
+// This is pure arithmetic: no thread, no clock, no lock.  While marking runs
+// beside the threads, these allocate.  So it begins at a trigger below the
+// goal.  The distance is the runway: what they are expected to allocate
+// meanwhile.  If marking is late, threads that allocate must mark too (assist).
+// Each byte they allocate costs so much work that marking ends when the heap
+// reaches the goal.
 //
 // Marking in the stop needs none of this: its trigger is the goal (pacer.h).
 //
-// Work is counted in any one unit, and the same for heap, stacks and ranges.
-// We take words plus an eighth of the bytes that have to be read for them.
+// The unit of work is a scanned word; each byte that must be read for words
+// counts as an eighth more.  Heap, stacks and ranges count alike.
 #ifndef GC_CYCLE_RUNWAY_H
 #define GC_CYCLE_RUNWAY_H
 
@@ -30,8 +31,8 @@ enum { RUNWAY_MEMORY = 4 }; // markings that are remembered
 
 // No check: one thread owns it, and any numbers are possible.
 struct runway {
-	// Bytes allocated while one unit of work is done, if all processors
-	// did either.  The most of the last markings.
+	// Bytes that all processors would allocate in the time in which they
+	// would do one unit of work.  The largest number of the last markings.
 	double cons_mark;
 	double last[RUNWAY_MEMORY]; // of each; the newest is last
 	uint64_t triggered;   // bytes live when marking began, or RUNWAY_IDLE
@@ -67,13 +68,14 @@ struct runway_debt {
 // runway_init forgets all markings.
 void runway_init(struct runway *r);
 
-// runway_goal returns the goal, moved to make room for what may not be less: a
-// trigger of at least h->least, and RUNWAY_LEAST after the trigger.
+// runway_goal returns the goal, which moves up if it has no room for a trigger
+// of at least h->least and RUNWAY_LEAST bytes after the trigger.
 uint64_t runway_goal(const struct runway *r, const struct runway_heap *h);
 
 // runway_trigger returns the heap size at which marking begins.  It is at least
-// h->marked.  If the goal is above that, it is at most the goal, and 45/64 to
-// 61/64 of the way there, or up to the goal less 4 MiB if that is more.
+// h->marked.  If the goal is above that, the trigger is 45/64 to 61/64 of the
+// way from h->marked to the goal.  In a large heap it may be as late as the
+// goal less 4 MiB.
 uint64_t runway_trigger(const struct runway *r, const struct runway_heap *h);
 
 // runway_begin begins a marking with h->live bytes.

@@ -113,7 +113,8 @@ static void *scavenger_main(void *arg)
 		note_wake(&scavenger.begun);
 		return NULL;
 	}
-	// No stack to scan, and nothing of the thread that had the record.
+	// This thread has no stack to scan.  Its P may still describe the
+	// thread that had it before, so reset that.
 	p->context = (struct context){.hi = 0};
 	p->in_region = p->stopper = false;
 	proc_block(p);

@@ -11,9 +11,9 @@
 // own faults, and its stack is no root.
 //
 // A collection writes what it found (scavgoal.h) in its stop, and the thread
-// looks and decides as running.  So a decision to sleep comes before that stop,
-// and the collection knows it, or after it, and the thread has seen what was
-// found.
+// looks and decides as running.  So a decision to sleep comes before that stop
+// or after it.  If it comes before, the collection knows of it.  If it comes
+// after, the thread has seen what was found.
 #ifndef GC_CYCLE_SCAVENGER_H
 #define GC_CYCLE_SCAVENGER_H
 
@@ -58,8 +58,8 @@ RT_INLINE void scavenger_freed(void)
 // scavenger_fini ends the thread.  The caller must not be attached.
 void scavenger_fini(void);
 
-// scavenger_fork_child forgets the thread in the child of a fork: it is the
-// parent's.
+// scavenger_fork_child drops the thread in the child of a fork, where it does
+// not exist.
 void scavenger_fork_child(void);
 
 #endif

@@ -2,10 +2,10 @@
 //
 // Go: gcPaceScavenger (mgcscavenge.go); the idle program is ours.
 //
-// Arithmetic, and what the last collection noted for it.  Retained are the heap
-// spans and the free pages that are not released.  While a program allocates,
-// it may retain what it will use before the next collection, and a tenth more.
-// An idle program needs no free pages.
+// This module is arithmetic, and keeps the numbers that the last collection
+// stored for it.  Retained are the heap spans and the free pages that are not
+// released.  While a program allocates, it may retain what it will use before
+// the next collection, and a tenth more.  An idle program needs no free pages.
 #ifndef GC_CYCLE_SCAVGOAL_H
 #define GC_CYCLE_SCAVGOAL_H
 
@@ -17,17 +17,18 @@
 enum { SCAVGOAL_LEAST = 4 << 20 };
 
 // scavgoal_percent returns how many bytes the heap may retain.  in_use are the
-// bytes in heap spans when the last marking ended, which had the heap goal
-// last; goal is the next one.  Returns SCAVGOAL_NONE if there was no such goal.
+// bytes in heap spans when the last marking ended.  last is the heap goal of
+// that marking, and goal the next one.  Returns SCAVGOAL_NONE if there was no
+// such goal.
 uint64_t scavgoal_percent(uint64_t in_use, uint64_t goal, uint64_t last,
 			  size_t page_size);
 
-// scavgoal_limit returns how many bytes may be mapped under a memory limit:
-// SCAVGOAL_NONE if mapped, the bytes mapped now, leave a twentieth of the
-// limit.
+// scavgoal_limit returns how many bytes may be mapped under a memory limit.
+// mapped are the bytes mapped now.  If they leave a twentieth of the limit
+// free, it returns SCAVGOAL_NONE.
 uint64_t scavgoal_limit(uint64_t limit, uint64_t mapped);
 
-// scavgoal_excess returns how much n is above goal, 0 if that is less than a
+// scavgoal_excess returns how far n is above goal, or 0 if that is less than a
 // physical page.
 uint64_t scavgoal_excess(uint64_t n, uint64_t goal, size_t page_size);
 
@@ -35,15 +36,16 @@ uint64_t scavgoal_excess(uint64_t n, uint64_t goal, size_t page_size);
 // retained, and the program is not idle.
 uint64_t scavgoal_too_much(uint64_t retained);
 
-// What shows whether a program is idle.
+// The numbers that show whether a program is idle.
 struct scavgoal_seen {
 	uint64_t cycles; // collections and changes so far
 	uint64_t live;	 // bytes in objects
 	uint64_t goal;	 // of the heap
 };
 
-// scavgoal_active tells whether the program did something between the two: a
-// collection, a change, or allocations of 1 percent of the goal.
+// scavgoal_active tells whether the program was active between two such
+// records: whether it collected, changed a setting, or allocated 1 percent of
+// the goal.
 bool scavgoal_active(const struct scavgoal_seen *before,
 		     const struct scavgoal_seen *now);
 

@@ -2,9 +2,9 @@
 //
 // Go: scavengerState.run, sleep (mgcscavenge.go).
 //
-// Arithmetic only: no clock, no thread.  The scavenger works for about a
-// millisecond (a batch) and then sleeps, so that its work is a set share of the
-// time of all processors.  A controller adjusts the ratio of work to sleep,
+// This is pure arithmetic: no clock, no thread.  The scavenger works for about
+// a millisecond (a batch) and then sleeps, so that its work is a set share of
+// the time of all processors.  A controller adjusts the ratio of work to sleep,
 // because a sleep takes longer than requested, and work waits for locks.
 #ifndef GC_CYCLE_SCAVPACE_H
 #define GC_CYCLE_SCAVPACE_H
@@ -17,7 +17,7 @@ enum { SCAVPACE_BATCH_NS = 1000000 };
 #define SCAVPACE_FIRST_RATIO 0.001
 #define SCAVPACE_COOLDOWN_NS UINT64_C(5000000000)
 
-// No check, as for the controller.
+// No check, for the same reason as in picontroller.h.
 struct scavpace {
 	struct picontroller controller;
 	double ratio;	   // of work to sleep

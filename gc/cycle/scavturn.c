@@ -79,7 +79,7 @@ static struct retained look(void)
 	return r;
 }
 
-static void poll(struct rt_proc *p)
+static void poll_stop(struct rt_proc *p)
 {
 	if (!proc_wanted(p))
 		return;
@@ -114,7 +114,7 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 		s->over = released == 0;
 		s->refused = s->pass.refused;
 		done += released;
-		poll(p);
+		poll_stop(p);
 	} while (!s->over && !s->idle && done < most &&
 		 !scavpace_full(&s->pace));
 	return done != 0;
@@ -126,7 +126,7 @@ static void release_tables(struct rt_proc *p)
 	uint32_t chunk = 0;
 
 	while (scavenge_tables(&chunk))
-		poll(p);
+		poll_stop(p);
 }
 
 // rest returns how to sleep when there is nothing to release.

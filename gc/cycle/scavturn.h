@@ -5,12 +5,12 @@
 // A turn looks at what the heap retains.  If that is more than the goal, or the
 // program is idle, it releases a batch of free pages.  The caller sleeps
 // between turns.  No turn keeps pages: each step of scavenge.h has freed its
-// pages before the thread can be stopped.  So no stop, and with it no fork,
-// exact read or verification, meets pages that only look allocated.
+// pages before the thread can be stopped.  So in a stop no page only looks
+// allocated, and neither does one in a fork, an exact read or a verification.
 //
-// A pass that ends with a refusal of the system is over, and no idle program is
-// waited for: its pass would be refused as well.  The next collection tries
-// again.
+// A pass ends when the system refuses a release.  Then the thread does not wait
+// for an idle program either, because that pass would be refused as well.  The
+// next collection tries again.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 

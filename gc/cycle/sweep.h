@@ -83,8 +83,8 @@ RT_INLINE bool sweep_left(void)
 bool sweep_chunk(struct rt_proc *p);
 bool sweep_chunk_down(struct rt_proc *p);
 
-// sweep_help sweeps chunks beside the thread that sweeps all, for as long as
-// there are any, and only in a stop.  Helpers call it.
+// sweep_help sweeps chunks beside the thread that sweeps all, as long as any
+// are left, and only in a stop.
 void sweep_help(struct rt_proc *p);
 
 // sweep_ensure returns when s, a span in use, is swept, by the caller or by
@@ -97,8 +97,8 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s);
 bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 
 // sweep_free_dropped frees the dropped objects of up to SWEEP_DROPPED spans
-// that drops_end has returned, and then the spans, or makes them available,
-// unless others died in them meanwhile.
+// that drops_end has returned.  Then it frees such a span or makes its free
+// slots available, unless other objects in it have died meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
 // sweep_all sweeps to the end, also what was left to the threads, and returns
@@ -117,7 +117,7 @@ void sweep_reset(void);
 void sweep_fork_child(void);
 
 // sweep_check returns NULL if all invariants hold, otherwise what does not.
-// Sweepers may be under way.  Debug builds ask it when sweeping begins, and
+// Sweepers may be under way.  Debug builds call it when sweeping begins, and
 // when a sweeper is done with a chunk or a span.
 const char *sweep_check(const struct sweep *s);
 

@@ -30,8 +30,8 @@ static uint32_t processors(void)
 	return cpus != 0 ? (uint32_t)base_min(n, cpus) : n;
 }
 
-// most is the largest number of helpers; the thread that collects marks as
-// well.
+// most returns the largest number of helpers.  The thread that collects is one
+// more marker.
 static uint32_t most(void)
 {
 	return (uint32_t)base_min((size_t)settings.gc_threads,
@@ -59,10 +59,10 @@ uint32_t worker_processors(void)
 
 // ---- a helper ----
 
-// provide_huge_pages provides what is wanted.  It ends early for another call,
-// but not before it has done something: otherwise a program that collects
-// without a break would never get a huge page.  What it leaves is still wanted
-// after the next collection.
+// provide_huge_pages provides the huge pages that are wanted.  It ends early
+// for another call, but not before it has done something: otherwise a program
+// that collects without a break would never get a huge page.  The rest is still
+// wanted after the next collection.
 static void provide_huge_pages(uint32_t seen)
 {
 	unsigned done = 0;
@@ -101,7 +101,8 @@ static void *worker_main(void *arg)
 		note_wake(&w->begun);
 		return NULL;
 	}
-	// No stack to scan, and nothing of the thread that had the record.
+	// This thread has no stack to scan.  Its P may still describe the
+	// thread that had it before, so reset that.
 	p->context = (struct context){.hi = 0};
 	p->in_region = p->stopper = false;
 	schedpoint(SCHED_WORKER_MAIN_RUNS);

@@ -36,16 +36,16 @@ RT_GLOBAL struct workers workers;
 // worker_fini ends all helpers.  The caller must not be attached.
 void worker_fini(void);
 
-// worker_fork_child forgets the helpers in the child of a fork: they are the
-// parent's.
+// worker_fork_child drops the helpers in the child of a fork, where they do not
+// exist.
 void worker_fork_child(void);
 
 // worker_provide must be called after a collection, with what cycle_end
 // returned as wanted.  If helpers are wanted, it starts those that are missing;
 // if one is refused, the next collection asks again.  If there is no helper, it
-// advises some of the huge pages that are wanted, which helpers do otherwise.
-// p is the caller's P, which may be stopped meanwhile.  The caller must hold no
-// lock.
+// advises the system of some of the huge pages that are wanted, as helpers
+// otherwise do.  p is the caller's P, which may be stopped meanwhile.  The
+// caller must hold no lock.
 void worker_provide(struct rt_proc *p, bool wanted);
 
 // worker_processors returns how many processors the library's threads may use.
@@ -55,12 +55,12 @@ uint32_t worker_processors(void);
 
 // worker_check returns NULL if all invariants of a record hold, otherwise what
 // does not.  The caller must own it, or have stopped the world while no thread
-// makes helpers.  Debug builds ask it when a helper was started.
+// makes helpers.  Debug builds call it when a helper was started.
 const char *worker_check(const struct worker *w);
 
 // workers_check returns NULL if all invariants hold, otherwise what does not.
 // The world must be stopped, or the caller must be the thread that makes
-// helpers.  Debug builds ask it when helpers were made.
+// helpers.  Debug builds call it when helpers were made.
 const char *workers_check(const struct workers *all);
 
 #endif

@@ -60,7 +60,8 @@ static void locks_release(void)
 // ---- the child ----
 
 // free_granted frees what a stopper took for a thread that only the parent has,
-// and which that thread has not returned yet, unless a collection will.
+// and that the thread has not yet returned to its host.  It leaves objects that
+// a collection frees.
 static void free_granted(struct rt_mcache *mc, struct rt_proc *counts)
 {
 	struct object o;

@@ -1,4 +1,4 @@
-// attach.c - gives a thread a P and an mcache, and takes them back.
+// attach.c - gives a thread a P and an mcache, and takes them from it.
 #include "gc/host/attach.h"
 
 #include <errno.h>
@@ -96,8 +96,8 @@ static int check_stack(struct context *stack)
 								: RT_EINVAL;
 }
 
-// make_guest makes the calling thread one that has no stack of its own, if it
-// runs on a registered one.
+// make_guest makes the calling thread one without a stack of its own, if it
+// runs on a registered stack.
 static bool make_guest(struct context *c)
 {
 	uintptr_t lo, hi;

@@ -2,8 +2,9 @@
 //
 // The questions are: is there a heap, is the thread attached, is it outside a
 // blocking region, is it outside a no-GC stretch, has it not stopped the world.
-// One byte answers most of them: rt_thread.nogc is RT_NOGC_NONE in a thread
-// that is not attached, as without a heap, and inside a region.
+// One byte answers most of them.  rt_thread.nogc is RT_NOGC_NONE inside a
+// region and in a thread that is not attached, so it is that without a heap,
+// too.
 #ifndef GC_HOST_DOOR_H
 #define GC_HOST_DOOR_H
 
@@ -45,19 +46,19 @@ RT_INLINE int door_answer_of(int error, const char *function)
 
 // door_attached answers for a function of attached threads outside a blocking
 // region; with stopper, even in the caller's own stop.  Returns RT_OK,
-// RT_ESTATE, RT_EPERM or RT_EBUSY.  door_attached_now does so for what is not a
-// public function.
+// RT_ESTATE, RT_EPERM or RT_EBUSY.  door_attached_now answers for a function
+// that is not public.
 #define door_attached(stopper) door_answer(door_attached_now(stopper))
 int door_attached_now(bool stopper);
 
-// door_blocking answers for such a function that blocks or polls, or looks at
+// door_blocking is door_attached for a function that blocks, polls or looks at
 // the whole heap, which callbacks of a collection must not do.  In a no-GC
 // stretch it returns RT_ESTATE.
 #define door_blocking(stopper) door_answer(door_blocking_now(stopper))
 int door_blocking_now(bool stopper);
 
-// door_refusal returns why t, the calling thread, which is not attached or in a
-// region, may not do what attached threads may: RT_ESTATE or RT_EPERM.
+// door_refusal returns why the calling thread t may not do what attached
+// threads may: RT_ESTATE or RT_EPERM.  t must be unattached or in a region.
 int door_refusal(const struct rt_thread *t);
 
 // door_nogc tells whether the calling thread is in a no-GC stretch.
@@ -66,9 +67,9 @@ RT_INLINE bool door_nogc(void)
 	return proc_in_nogc(rt_thread_tls);
 }
 
-// door_allocating tells whether t may allocate: attached, outside a region,
-// not in its own stop.  door_supplying tells so for a public function that
-// returns nothing otherwise.
+// door_allocating tells whether t may allocate: attached, outside a region, not
+// in its own stop.  door_supplying does the same for a public function, which
+// otherwise returns NULL.
 RT_INLINE bool door_allocating(const struct rt_thread *t)
 {
 	return t->nogc != RT_NOGC_NONE && !t->p->stopper;

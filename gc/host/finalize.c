@@ -29,7 +29,8 @@ static bool may_go_on(const struct rt_thread *t)
 	return door_may_go_on(t) && !door_nogc();
 }
 
-// type_of returns the type that an object's destructor is of, for debug builds.
+// type_of returns the type whose destructor drops an object.  Debug builds name
+// it.
 static const rt_type *type_of(const struct drops_object *o)
 {
 	uintptr_t obj = (uintptr_t)o->obj;
@@ -144,8 +145,8 @@ struct picking {
 	bool granted; // there is an object as below
 };
 
-// has_granted tells whether n bytes at lo have an object that a stopper took
-// for a thread, which has not returned it to its host.
+// has_granted tells whether the n bytes at lo contain an object that a stopper
+// took for a thread, and that the thread has not yet returned to its host.
 static bool has_granted(uintptr_t lo, uint64_t n)
 {
 	for (const struct rt_proc *p = proc_first(); p; p = proc_next(p)) {

@@ -18,12 +18,12 @@ struct finalize {
 
 RT_GLOBAL struct finalize finalize;
 
-// finalize_reset forgets all, before a heap begins.
+// finalize_reset resets all fields, before a heap begins.
 void finalize_reset(void);
 
 // finalize_run runs up to max destructors on the calling thread t, which must
-// be attached, outside a region and not in its own stop.  0: as many as are
-// ready.  Returns how many ran.
+// be attached, outside a region and not in its own stop.  With max 0 it runs as
+// many as are ready.  Returns how many ran.
 size_t finalize_run(struct rt_thread *t, size_t max);
 
 // finalize_poll runs what is ready, and frees a batch that is finished, if that

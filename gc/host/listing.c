@@ -14,8 +14,8 @@ struct listing {
 	int kind;
 	rt_pick_fn *pick; // NULL: every object
 	void *arg;
-	// The array, or NULL.  Its first word leads to an array that was too
-	// short, and so on.  Objects are in the words behind it.
+	// The array, or NULL.  Its first word leads to the array before it,
+	// which was too short.  Objects are in the words behind the first.
 	void **out;
 	size_t capacity; // of the array, without that word
 	size_t n;	 // objects found, perhaps more than that

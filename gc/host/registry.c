@@ -35,8 +35,8 @@ static bool header_ok(const rt_kind_desc *d)
 	       d->header_shift < 64;
 }
 
-// only_used tells whether no pointer is set that the layout does not use: the
-// host would rely on it in vain.
+// only_used tells whether every pointer that is set is one that the layout
+// uses.  The host would rely on another in vain.
 static bool only_used(const rt_kind_desc *d)
 {
 	return (!d->format || d->layout == RT_LAYOUT_WORDS) &&

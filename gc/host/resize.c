@@ -39,13 +39,14 @@ static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
 
 bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)
 {
-	// It is not known which part of it was requested.
+	// It is not known which part of a shared object was requested.
 	if (reclaim_is_shared(o))
 		return false;
 	return is_large(o) ? resize_large(p, o, n) : n <= o->size;
 }
 
-// fits tells whether a new object of n bytes would be such a one.
+// fits tells whether a new object of n bytes would have the same size class, or
+// be large as this one is.
 static bool fits(const struct object *o, size_t n)
 {
 	if (reclaim_is_shared(o))
@@ -56,8 +57,8 @@ static bool fits(const struct object *o, size_t n)
 	       sizeclass_table[supply_class(o->kind, n)].size == o->size;
 }
 
-// copy does not look at the memory as a sanitizer does: other threads may use
-// other parts of an object that is shared.
+// copy_shared copies without a sanitizer's checks, because other threads may
+// use other parts of a shared object.
 RT_NO_SANITIZE
 static void copy_shared(char *to, const char *from, size_t n)
 {
@@ -84,7 +85,7 @@ static void discard(struct rt_thread *t, const void *p)
 		reclaim_object(t->mc, &o);
 }
 
-// move makes the object at to what the one at p is, which it frees.
+// move copies the object at p to the object at to, and frees the old one.
 static void move(struct rt_thread *t, char *to, const char *p,
 		 const struct object *o, size_t n)
 {

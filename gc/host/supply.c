@@ -27,7 +27,7 @@ enum {
 	// that a stop does not wait for it (about 10 us of clearing).
 	CLEAR_BLOCKED = 256 << 10,
 	// An object from this size on counts for the memory limit before it is
-	// there, all others with the next allocation.
+	// allocated.  Smaller ones count when the next object is allocated.
 	LARGE = 256 << 10,
 };
 
@@ -61,8 +61,8 @@ static void clear_large(struct rt_mcache *mc, struct mspan *s)
 	context_keep();
 }
 
-// finish_large makes the large object that is being set up an object.  Its
-// thread must call it, with the world running.
+// finish_large clears the large object that is being set up, and publishes it.
+// Its thread must call it, with the world running.
 static void finish_large(struct rt_mcache *mc, const struct want *w)
 {
 	struct mspan *s = mc->setting_up;
@@ -84,9 +84,9 @@ RT_INLINE void *set_up(struct rt_mcache *mc, struct mspan *s)
 
 // ---- guarded objects ----
 
-// sampled tells whether a small object is one of those that are guarded: in the
-// mean one of n, at random distances, so that no loop of the host keeps step
-// with them.
+// sampled tells whether a small object is to be guarded.  On average one of n
+// is.  The distances are random, so that no loop of the host keeps step with
+// them.
 static bool sampled(struct rt_mcache *mc)
 {
 	uint64_t n = settings.guard_small;
@@ -137,7 +137,7 @@ static void *take_small(struct rt_mcache *mc, struct rt_proc *p,
 	return obj ? obj : refill_small(mc, p, slot, w->uninit);
 }
 
-// take_tiny does the same for a part of a tiny block.
+// take_tiny takes a part of a tiny block, from the cache or from another span.
 static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 		       const struct want *w)
 {
@@ -456,7 +456,8 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	out[n++] = obj;
 	mc = t->mc;
 	w->dry = false;
-	// What is large is cleared with stops permitted, so it comes alone.
+	// A large object is cleared while the thread counts as blocked, so it
+	// is allocated alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
 	       !pacer_due(used()) && !release_due(0)) {
 		obj = w->n == 0 ? &supply_zerobase : take(mc, t->p, w);

@@ -28,10 +28,10 @@ struct want {
 	bool narrow; // 24 bytes are a class, as of a kind from KIND_ALIGN8 on
 };
 
-// supply_request is for an object that the current run does not hold: the place
-// where arguments are checked, threads are stopped, and collections begin.  t
-// must be the calling thread's.  Returns NULL if it may not allocate, if there
-// is no such kind, or as supply_object does.
+// supply_request allocates an object for which the current run has no room.  It
+// is the place where arguments are checked, threads are stopped, and
+// collections begin.  t must be the calling thread's.  Returns NULL if it may
+// not allocate, if there is no such kind, or as supply_object does.
 void *supply_request(struct rt_thread *t, struct want *w);
 
 // supply_aligned returns how many bytes to request, with w->align, for an
@@ -53,7 +53,8 @@ RT_GLOBAL uint64_t supply_zerobase;
 // w->dry.
 void *supply_object(struct rt_mcache *mc, struct want *w);
 
-// supply_stack does the same for a stack; n must be as for stackalloc.
+// supply_stack returns a stack of n bytes, or NULL in the same cases.  n must
+// be as for stackalloc.
 void *supply_stack(struct rt_mcache *mc, size_t n);
 
 // supply_class returns the class of a small object of n bytes.  Unless classes
@@ -66,7 +67,8 @@ RT_INLINE unsigned supply_class(unsigned kind, size_t n)
 
 	if (RT_LIKELY(sizeclass_is_aligned(c)))
 		return c;
-	// What is not collected must be listed when it is freed (freelist.h).
+	// An uncollectable object must be able to be on a list when it is freed
+	// (freelist.h).
 	if (kind >= KIND_OWN)
 		return sizeclass_of16(n);
 	if (settings.align8)

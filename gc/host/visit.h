@@ -31,9 +31,9 @@ struct visit visit_enter_swept(int reason);
 // a walk, and fills *times.
 void visit_end(struct rt_stop_times *times);
 
-// visit_report keeps a text for the warn handler until the stop has ended; of
-// several in one stop, the first that is not empty.  Only the stopper may call
-// it.
+// visit_report keeps a text for the warn handler until the stop has ended.  Of
+// several texts in one stop it keeps the first that is not empty.  Only the
+// stopper may call it.
 void visit_report(const struct text *t);
 
 // visit_walking tells whether the stopper is inside a walk.

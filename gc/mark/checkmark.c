@@ -65,7 +65,7 @@ static RT_NORETURN void end_report(struct text *t)
 	throw_text(t, "checkmark: found unmarked object");
 }
 
-// add_region adds what a region is called, and an address in it.
+// add_region adds the name of a region, and an address in it.
 static void add_region(struct text *t, const struct region *r, uintptr_t at)
 {
 	text_str(t, r->name);
@@ -77,8 +77,8 @@ static void add_region(struct text *t, const struct region *r, uintptr_t at)
 	text_hex(t, at);
 }
 
-// missed_by_root reports an object that the word at an address leads to, which
-// is in no object.
+// missed_by_root reports an object to which the word at an address leads.  The
+// word is in no object.
 static RT_NORETURN void missed_by_root(const struct object *o,
 				       const struct region *r, uintptr_t at)
 {
@@ -89,8 +89,8 @@ static RT_NORETURN void missed_by_root(const struct object *o,
 	end_report(&t);
 }
 
-// missed_by_fn reports what c has found in what the root callback at code
-// tells.
+// missed_by_fn reports what c has found among the references that the root
+// callback at code tells.
 static RT_NORETURN void missed_by_fn(const struct trace_check *c,
 				     const char *title, uintptr_t code)
 {
@@ -260,8 +260,8 @@ static void check_row(const struct work_range *row, const char *title,
 		check_region(&r);
 }
 
-// check_stacks checks the stacks that marking has scanned.  Those that it
-// should have scanned for an object are told again by that.
+// check_stacks checks the stacks that marking has scanned.  The stacks that it
+// scanned for an object are told again by the object's callback.
 static void check_stacks(bool past_end)
 {
 	for (size_t i = 0; i < stacks_count(); i++) {

@@ -39,7 +39,7 @@ uint32_t crew_size(void);
 void crew_enter(void);
 void crew_leave(void);
 
-// crew_reset drops all helpers: they have ended, or are another process's.
+// crew_reset drops all helpers, which have ended or belong to another process.
 void crew_reset(void);
 
 #ifdef RT_TEST
@@ -49,8 +49,8 @@ uint32_t crew_count_from(uint32_t n);
 #endif
 
 // crew_check returns NULL if the call is for a task that there is, otherwise
-// what is wrong.  Debug builds ask it at each call, and when a helper enters or
-// leaves.
+// what is wrong.  Debug builds call it at each call, and when a helper enters
+// or leaves.
 const char *crew_check(const struct crew_calls *c);
 
 #endif

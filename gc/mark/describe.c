@@ -28,7 +28,8 @@ void describe_kind(struct text *t, unsigned kind, const char *without)
 	text_str(t, name[0] != 0 ? name : without);
 }
 
-// Its type knows more of an object than its kind.
+// The describe callback of an object's type comes before that of its kind,
+// because it knows more.
 void describe_said(struct text *t, const struct object *o)
 {
 	const struct layout *l = &layouts[o->kind];
@@ -57,7 +58,7 @@ void describe_said(struct text *t, const struct object *o)
 	text_str(t, "\"");
 }
 
-// add_number adds what a kind without a name is called.
+// add_number adds a constant or a number for a kind that has no name.
 static void add_number(struct text *t, unsigned kind)
 {
 	switch (kind) {

@@ -10,12 +10,11 @@
 #include "runtime/os/throw.h"
 #include "gc/mark/trace.h"
 
-// describe_type returns the type of an object that need not be marked.  Returns
-// NULL if there is none, and if the header leads to memory of the heap that was
-// freed.
+// describe_type returns the type of an object, which may be unmarked.  Returns
+// NULL if it has no type, or if its header leads to an object that was freed.
 const rt_type *describe_type(const struct object *o);
 
-// describe_kind adds the name of a kind, or what it is called without one.
+// describe_kind adds the name of a kind, or without if it has no name.
 void describe_kind(struct text *t, unsigned kind, const char *without);
 
 // describe_said adds what the host says of an object, in quotes.

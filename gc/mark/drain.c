@@ -82,7 +82,8 @@ static void call_helpers(struct marker *m)
 		crew_call(CREW_MARK);
 }
 
-// serve does what a marker waits for.  Returns false if m has nothing for it.
+// serve does what a marker waits for.  Returns false if m has nothing that it
+// can give.
 static bool serve(struct marker *m)
 {
 	if (m == &drain.first && work_offered())

@@ -4,9 +4,9 @@
 //
 // A marker pops words from its stack into a short queue.  It prefetches the
 // memory of a word as the word enters, so that the memory has come when it
-// leaves.  That hides most of the cost of random access; a stack without the
-// queue does not (measured: 2 to 3 times slower).  Nothing recurses, so no
-// shape of the object graph can exhaust a stack.
+// leaves.  That hides most of the cost of random access.  Without the queue
+// marking is 2 to 3 times slower (measured).  Nothing recurses, so no shape of
+// the object graph can exhaust a stack.
 //
 // At times a marker looks at what others need, and gives to one that waits.
 // The first marker calls helpers when it has worked for a while.
@@ -23,8 +23,8 @@ enum { DRAIN_QUEUE = 8 }; // 8 to 16 in flight are as fast as memory
 struct drain {
 	struct marker first; // of the thread that stopped the world
 	uint64_t call_after; // entries that it takes before helpers are called
-	// From the moment when helpers are worth calling, what marking costs
-	// with them or without.
+	// What marking has cost, with or without helpers, since the moment when
+	// they were worth calling.
 	bool worth;	 // there was enough work for several
 	bool measured;	 // there are helpers
 	bool called;	 // they were called
@@ -34,7 +34,7 @@ struct drain {
 
 RT_GLOBAL struct drain drain;
 
-// drain_begin makes drain, but for first, what it is before a marking.
+// drain_begin resets drain, except its field first, before a marking.
 void drain_begin(void);
 
 // drain_stack works until the marker's own stack is empty.
@@ -44,8 +44,9 @@ void drain_stack(struct marker *m);
 // does not fit.
 void drain_piece(struct marker *m, struct work_range range);
 
-// drain_range scans a range.  Of a long one it scans the first piece and adds
-// the rest for any marker; if the rest is refused, it scans all.
+// drain_range scans a range.  If the range is long, it scans the first piece
+// and adds the rest for any marker.  If there is no room for the rest, it scans
+// all.
 void drain_range(struct marker *m, struct work_range range);
 
 // drain_cpu returns the CPU time of a marker's thread in nanoseconds, or 0.

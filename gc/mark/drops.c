@@ -16,8 +16,8 @@ void drops_reset(void)
 	drops = (struct drops){0};
 }
 
-// add_ready needs no locked instruction: the thread that runs destructors
-// changes the number, or a stopper.
+// add_ready needs no locked instruction, because only the thread that runs
+// destructors, or a stopper, changes the number.
 static void add_ready(int64_t n)
 {
 	atomic_u64_store_relaxed(&drops.ready, drops_ready() + (uint64_t)n);
@@ -87,15 +87,15 @@ static bool any(void)
 	return (kinds_used() & kinds_drops()) != 0;
 }
 
-// uncount counts n objects of a span that a marking has counted.
+// uncount notes that a marking has counted n objects of a span too many.
 static void uncount(struct drops_found *f, const struct mspan *s, uint64_t n)
 {
 	f->objects += n;
 	f->bytes += n * s->elemsize;
 }
 
-// uncount_leaves does so for objects that were counted as if they had been
-// scanned.
+// uncount_leaves is uncount for objects that were also counted as scanned,
+// although they were not.
 static void uncount_leaves(struct drops_found *f, const struct mspan *s,
 			   uint64_t n)
 {
@@ -141,8 +141,8 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 	unsigned dies = drops.turn ^ 1;
 	unsigned line = epoch_alloc_line(epoch_sweepgen());
 	uint64_t alloc = atomic_u64_load_relaxed(mspan_lineword(s, line, w));
-	atomic_u64 *mark_word = mspan_lineword(s, line ^ 1, w);
-	uint64_t mark = atomic_u64_load_relaxed(mark_word);
+	atomic_u64 *markword = mspan_lineword(s, line ^ 1, w);
+	uint64_t mark = atomic_u64_load_relaxed(markword);
 	uint64_t waiting = deadbits_waiting(d);
 	uint64_t leading = drops_leading(s, d);
 	uint64_t new = alloc & ~mark & ~deadbits_dead(d);
@@ -150,7 +150,7 @@ static void find_word(struct drops_found *f, const struct mspan *s, unsigned w)
 
 	if ((new | leading) == 0)
 		return;
-	atomic_u64_store_relaxed(mark_word, mark & ~leading);
+	atomic_u64_store_relaxed(markword, mark & ~leading);
 	drops.waited += bits_count(waiting) * s->elemsize;
 	if (new != 0) {
 		deadbits_set(d, dies, deadbits_turn(d, dies) | new);
@@ -174,8 +174,8 @@ void drops_find(struct drops_found *f)
 			find_word(f, s, w);
 }
 
-// clear_loose clears objects of word w of a span that are loose.  When another
-// object of the span waits for its drop the whole span stays, and what is loose
+// clear_loose clears the loose objects of word w of a span.  If another object
+// of the span waits for its drop, the whole span stays.  Then a loose object
 // would lead on again, to memory that may have been freed.  A large object has
 // DROPS_LOOSE instead.
 static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
@@ -198,15 +198,14 @@ struct dead {
 
 // keep_word marks the dead of word w of a span that stay.  A dead object whose
 // drop has begun stays if it belongs to the batch, or while rt_drop_now runs.
-// Any other one whose drop has begun is free if nothing refers to it, since
-// sweeping clears its bits.
+// Otherwise, if nothing refers to it, sweeping clears its bits and it is free.
 static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 		      struct dead *dead)
 {
 	struct deadwords *d = deadbits_word(s, w);
-	atomic_u64 *mark_word =
+	atomic_u64 *markword =
 	    mspan_lineword(s, epoch_mark_line(epoch_sweepgen()), w);
-	uint64_t mark = atomic_u64_load_relaxed(mark_word);
+	uint64_t mark = atomic_u64_load_relaxed(markword);
 	uint64_t stay = deadbits_dead(d), leading = drops_leading(s, d);
 	uint64_t gone = stay & ~leading & ~mark, loose;
 
@@ -217,7 +216,7 @@ static void keep_word(struct drops_found *f, const struct mspan *s, unsigned w,
 	clear_loose(s, w, loose);
 	uncount(f, s, bits_count(mark & leading));
 	uncount_leaves(f, s, bits_count(loose));
-	atomic_u64_store_relaxed(mark_word, mark | stay);
+	atomic_u64_store_relaxed(markword, mark | stay);
 	dead->dies |= deadbits_only(d, drops.turn ^ 1);
 	dead->dropped |= deadbits_dropped(d) & stay;
 	dead->n += bits_count(stay);
@@ -285,7 +284,7 @@ static void describe(struct drops_object *o, const struct mspan *s,
 	o->arg = type && type->drop ? type->arg : l->arg;
 }
 
-// take_bit begins the drop of the object of bit i of word w.
+// take_bit begins the drop of the object that has bit i of word w.
 static void take_bit(struct drops_object *o, const struct mspan *s, unsigned w,
 		     unsigned i)
 {
@@ -359,7 +358,8 @@ void drops_requeue(struct mspan *s)
 
 // ---- rt_drop_now ----
 
-// put_back gives what waits in a span the turn of what dies now.
+// put_back gives the waiting objects of a span the turn that objects get which
+// die now.
 static void put_back(struct mspan *s)
 {
 	for (unsigned w = 0; w < s->nwords; w++) {
@@ -388,8 +388,8 @@ void drops_begin_now(void)
 	drops.left = 0;
 }
 
-// count_dead moves the bytes of an object that is alive, or was, between the
-// gauges.
+// count_dead moves the bytes of an object from heap_live to heap_dead if it
+// dies, otherwise back.
 static void count_dead(const struct mspan *s, bool dies)
 {
 	uint64_t bytes = dies ? s->elemsize : -s->elemsize;
@@ -443,9 +443,10 @@ bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 	return true;
 }
 
-// thin_queue takes the spans off the queue in which nothing waits.  What was
-// dropped in any is left to a collection, because something may refer to it.
-// But what a batch has dropped stays with the rest of it, which waits again.
+// thin_queue takes spans without a waiting object off the queue.  Their dropped
+// objects are left to a collection, because something may refer to one.  But
+// objects that a batch has dropped stay with the rest of the batch, which waits
+// again.
 static void thin_queue(void)
 {
 	struct mspan *s = drops.next, *next;
@@ -505,10 +506,11 @@ static struct mspan *next_dead_span(uint64_t *page)
 	return NULL;
 }
 
-// spare_span makes what rt_drop_now has picked in a span, and not dropped,
-// what it was before.  If some of it was alive, all of it is alive: what waited
-// dies again.  Another thread may free by hand what is alive again, so that
-// comes last.
+// spare_span undoes the choice of rt_drop_now in a span, for objects that it
+// has not dropped yet.  If some of them were alive before, all of them are
+// alive now, and those that had died die again in the next collection.  Another
+// thread may free by hand an object that is alive again, so its bits change
+// last.
 static void spare_span(struct mspan *s)
 {
 	unsigned nwords = s->nwords;
@@ -559,7 +561,7 @@ void drops_fork_child(const struct rt_proc *self)
 
 // ---- invariants ----
 
-// The dead that wait, as counted in some spans.
+// The numbers of waiting dead objects that were counted in some spans.
 struct counted {
 	uint64_t batch; // have the turn of the batch
 	uint64_t dies;	// have the other

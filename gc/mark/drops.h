@@ -26,8 +26,9 @@
 // A queued span belongs to the queue: no cache and no set has it, so its slots
 // are freed without a stop.  Its own objects may be freed by hand meanwhile.
 //
-// One thread at a time runs destructors.  It and stops change the queue; the
-// thread is not stopped but where it runs a destructor or polls.
+// One thread at a time runs destructors.  Only that thread and stoppers change
+// the queue.  The thread can be stopped only where it runs a destructor or
+// polls.
 #ifndef GC_MARK_DROPS_H
 #define GC_MARK_DROPS_H
 
@@ -61,7 +62,7 @@ struct drops {
 
 RT_GLOBAL struct drops drops;
 
-// drops_reset forgets all, before a heap begins.
+// drops_reset makes the queue empty, before a heap begins.
 void drops_reset(void);
 
 // drops_next_span returns the next span of a kind with destructors that begins
@@ -74,7 +75,8 @@ struct mspan *drops_next_span(uint64_t *page);
 // be stopped, and no marker may be marking.
 void drops_hide(void);
 
-// What a marking has counted though it is dead, and what it has found dead.
+// The numbers of dead objects that a marking has counted by mistake, and of
+// those that it has found dead.
 struct drops_found {
 	uint64_t objects;    // marked
 	uint64_t bytes;	     // of these
@@ -89,15 +91,15 @@ struct drops_found {
 void drops_find(struct drops_found *f);
 void drops_keep(struct drops_found *f);
 
-// drops_stays tells whether the dropped objects of a span stay until the end of
-// a batch, or of rt_drop_now, and with them what they reach.
+// drops_stays tells whether the dropped objects of a span, and what they reach,
+// stay until the end of a batch or of rt_drop_now.
 RT_INLINE bool drops_stays(const struct mspan *s)
 {
 	return s->queued || (drops.now && s->condemned != DROPS_LOOSE);
 }
 
-// drops_leading returns which dead objects of a word of a span lead on when it
-// is time to mark what they reach.
+// drops_leading returns the dead objects of a word of a span, as bits, whose
+// references must be followed when it is time to mark what the dead reach.
 RT_INLINE uint64_t drops_leading(const struct mspan *s,
 				 const struct deadwords *d)
 {
@@ -126,7 +128,7 @@ RT_INLINE bool drops_begun(const struct mspan *s, uint32_t slot)
 }
 
 // drops_is_deep tells whether a slot of a span has a dead object whose
-// references stay.
+// references must be followed (RT_KIND_DROP_DEEP).
 RT_INLINE bool drops_is_deep(const struct mspan *s, uint32_t slot)
 {
 	unsigned bit =
@@ -196,10 +198,10 @@ void drops_requeue(struct mspan *s);
 // one by one; *page is 0 at first.  drops_end_now comes when it has returned
 // false.
 //
-// drops_abandon ends what the thread of P p runs, if it does: what it has
-// picked and not dropped is what it was before.  Of what waited some may be
-// alive again, which the next collection finds dead.  The world must be
-// stopped, or p must be the calling thread's and attached.
+// drops_abandon ends the destructors of P p, if its thread runs some.  An
+// object that was picked and not yet dropped is what it was before.  Some that
+// waited may be alive again; the next collection finds them dead.  The world
+// must be stopped, or p must be the calling thread's and attached.
 void drops_begin_now(void);
 void drops_pick(struct mspan *s, uint32_t slot);
 bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o);
@@ -210,8 +212,8 @@ void drops_abandon(const struct rt_proc *p);
 // that ran destructors is not the one of P self.
 void drops_fork_child(const struct rt_proc *self);
 
-// drops_check returns NULL if all invariants hold, otherwise what does not. The
-// world must be stopped.  rt_heap_verify and debug builds ask it.
+// drops_check returns NULL if all invariants hold, otherwise what does not.
+// The world must be stopped.  rt_heap_verify and debug builds call it.
 const char *drops_check(const struct drops *d);
 
 #endif

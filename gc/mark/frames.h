@@ -1,4 +1,4 @@
-// frames.h - the variables that a list of named frames tells.
+// frames.h - the variables that a list of named frames leads to.
 //
 // Go: none; the compiler's stack maps there.
 //
@@ -15,8 +15,8 @@
 
 enum { FRAMES_NAME = 48 }; // bytes of a variable's name, with its end
 
-// A place in a list.  It begins with f as the newest frame, which may be NULL,
-// and i as 0.
+// A place in a list.  At the beginning f is the newest frame, which may be
+// NULL, and i is 0.
 struct frames_at {
 	const rt_frame *f;
 	size_t i; // variables of f that were passed

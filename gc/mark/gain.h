@@ -38,7 +38,7 @@ struct gain {
 
 RT_GLOBAL struct gain gain; // of this process
 
-// What a marking did after helpers were called, or would have been.
+// What a marking did since it called helpers, or would have called them.
 struct gain_marking {
 	bool called;
 	uint64_t words;
@@ -54,7 +54,7 @@ void gain_note(struct gain *g, const struct gain_marking *marking);
 
 // gain_check returns NULL if all invariants hold, otherwise what does not.  The
 // world must be stopped.  Any interval is legal: a long one forces one way.
-// Debug builds ask it in gain_note.
+// Debug builds call it in gain_note.
 const char *gain_check(const struct gain *g);
 
 #endif

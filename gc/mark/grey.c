@@ -24,8 +24,8 @@ void grey_init(void)
 }
 
 // is_small tells whether objects of a class and kind are scanned by scan_small.
-// Under memcheck none is, because memcheck would report what that reads
-// (poison.h).
+// Under memcheck no object is, because memcheck would report what scan_small
+// reads (poison.h).
 static bool is_small(unsigned kind, unsigned class)
 {
 	uint32_t size = sizeclass_table[class].size;
@@ -49,8 +49,8 @@ static enum grey_result found_of(unsigned kind, unsigned class)
 	return layouts[kind].how == RT_LAYOUT_TRACE ? GREY_CALLED : GREY_TRACED;
 }
 
-// set_found sets the entries of a kind, all of whose objects grey_settle must
-// look at if it is flagged.
+// set_found sets the entries of a kind.  If the kind is flagged, grey_settle
+// must look at all its objects.
 static void set_found(unsigned kind, bool flagged)
 {
 	for (unsigned class = 0; class < SIZECLASS_COUNT; class ++) {
@@ -109,7 +109,7 @@ void grey_look(struct marker *m)
 	m->bases = m->counted & grey_bases;
 }
 
-// grey_how tells how an object of a kind with references is looked at.
+// grey_how returns how an object of a kind with references must be scanned.
 static enum grey_result grey_how(unsigned kind, struct grey *o)
 {
 	o->kind = kind;
@@ -156,7 +156,7 @@ bool grey_set_once(atomic_u64 *markword, uint64_t bit)
 }
 
 // uncount subtracts objects of a markword that another marker has marked and
-// counted as well.  twice has their bits.
+// counted as well.  twice has the bits of these objects.
 static RT_NOINLINE void uncount(struct marker *m, const atomic_u64 *markword,
 				uint64_t twice)
 {
@@ -201,7 +201,7 @@ static void publish_word(struct marker *m, atomic_u64 *markword)
 		grey_publish(m, e, markword);
 }
 
-// The granule of the mark may be 8 bytes behind the object's beginning.
+// The granule of the mark may begin 8 bytes behind the object's base.
 void grey_publish_object(struct marker *m, uintptr_t base)
 {
 	publish_word(m, grey_markword(m, base));
@@ -216,7 +216,7 @@ const char *grey_check(const struct marker *m)
 		if (!e->markword && e->bits != 0)
 			return "marks of no markword are kept back";
 		if (e->markword && grey_hash(e->markword) != i)
-			return "marks kept back are not where a search finds them";
+			return "marks kept back are where no search finds them";
 		if (e->markword && !m->keeps)
 			return "marks kept back are never published";
 	}
@@ -225,7 +225,7 @@ const char *grey_check(const struct marker *m)
 
 // ---- words that point inside ----
 
-// Where the mark of an allocated object is.  No check: it is made anew for each
+// The place of an allocated object's mark.  No check: it is made anew for each
 // word.
 struct grey_place {
 	atomic_u64 *markword; // its markword
@@ -327,8 +327,8 @@ uintptr_t grey_resolve(const struct marker *m, uintptr_t w)
 
 // ---- objects with flags to look at ----
 
-// leads_on tells whether an object that was just marked leads on.  One that is
-// loose does not.
+// leads_on tells whether the references of an object that was just marked must
+// be followed.  Those of a loose object are not.
 static bool leads_on(const struct grey_place *p)
 {
 	return !(layouts[pageword_kind(p->pageword)].flags & RT_KIND_DROP) ||
@@ -336,7 +336,7 @@ static bool leads_on(const struct grey_place *p)
 			      p->markword, p->bit);
 }
 
-// look_flagged tells how an object that was just marked is looked at.
+// look_flagged returns how an object that was just marked must be scanned.
 static enum grey_result look_flagged(struct marker *m,
 				     const struct grey_place *p, struct grey *o)
 {

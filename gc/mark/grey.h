@@ -20,9 +20,10 @@
 // instruction costs as much as all other work for a small object.  So two
 // markers may both find an object unmarked and scan it.  The one that publishes
 // its mark later subtracts the object from its count.  Large objects are never
-// scanned twice: their marks are set at once.  So are those of the 8-byte
-// class, whose markwords are elsewhere, and those of kinds with RT_KIND_SERIAL
-// or RT_KIND_ONCE, which one marker only may trace.
+// scanned twice: their marks are set at once.  Marks of the 8-byte class, whose
+// markwords are elsewhere, are also set at once.  So are the marks of kinds
+// with RT_KIND_SERIAL or RT_KIND_ONCE, because only one marker may trace such
+// an object.
 //
 // A word from a stack refers to an object with RT_KIND_BASE wherever it points
 // to.  It is replaced by the object's base before it is pushed
@@ -57,7 +58,8 @@ enum grey_result {
 	GREY_FLAGGED, // only in grey_found: grey_settle must look
 };
 
-// Bytes of objects that are small here: scanned by a loop of a few steps.
+// The largest object that counts as small here, in bytes.  A loop of a few
+// steps scans it.
 enum { GREY_SMALL_BYTES = 96 };
 
 // Marks of one markword that only their marker sees.  grey_check checks each.
@@ -138,7 +140,7 @@ void grey_add_kind(unsigned kind);
 // The world must be stopped, and no marker may be marking.
 void grey_expect(bool loose);
 
-// grey_look sets what m knows of the heap to what holds in this stop.
+// grey_look copies to m what markers need to know of the heap in this stop.
 void grey_look(struct marker *m);
 
 RT_INLINE bool grey_in_heap(const struct marker *m, uintptr_t w)
@@ -192,7 +194,7 @@ enum grey_result grey_interior(struct marker *m, uintptr_t w, struct grey *o);
 enum grey_result grey_wide(struct marker *m, uint32_t pageword, struct grey *o);
 
 // grey_publish sets the marks kept back in e, so that other markers see them.
-// From then on e is for markword, or for none if that is NULL.
+// From then on e is for markword, or free if markword is NULL.
 void grey_publish(struct marker *m, struct grey_kept *e, atomic_u64 *markword);
 
 // grey_publish_all sets all marks that m keeps back.  A marker must call it
@@ -204,7 +206,7 @@ void grey_publish_object(struct marker *m, uintptr_t base);
 
 // grey_check returns NULL if all invariants of the marks that m keeps back
 // hold, otherwise what does not.  The marker's own thread must call it, or
-// marking must be over.  Debug builds ask it when they sum up what was marked.
+// marking must be over.  Debug builds call it when they sum up what was marked.
 const char *grey_check(const struct marker *m);
 
 // grey_set_once sets a bit beside other markers.  Returns false if it was set.
@@ -259,18 +261,18 @@ RT_INLINE bool grey_set(struct marker *m, atomic_u64 *markword, uint64_t old,
 // Granules to scan of a small object, by grey_index; 0 for all others.
 RT_GLOBAL uint8_t grey_granules[GREY_COUNTS];
 
-// What marking finds of all others, by grey_index: GREY_LEAF, GREY_TRACED,
-// GREY_CALLED, GREY_BITS, GREY_FLAGGED, or GREY_NOTHING where grey_wide must
-// look.
+// What marking returns for all other objects, by grey_index: GREY_LEAF,
+// GREY_TRACED, GREY_CALLED, GREY_BITS, GREY_FLAGGED, or GREY_NOTHING where
+// grey_wide must look.
 RT_GLOBAL uint8_t grey_found[GREY_COUNTS];
 
 // Bit k: kind k has RT_KIND_BASE.
 RT_GLOBAL uint32_t grey_bases;
 
-// grey_settle ends the marking of an object that GREY_FLAGGED stands for.  w
-// lies in its first whole granule, and grey_set has set its mark.  The mark is
-// taken back if w does not refer to the object, and shown to the other markers
-// at once if only one of them may trace it.
+// grey_settle ends the marking of an object for which GREY_FLAGGED was
+// returned.  w lies in its first whole granule, and grey_set has set its mark.
+// The mark is taken back if w does not refer to the object, and shown to the
+// other markers at once if only one of them may trace it.
 enum grey_result grey_settle(struct marker *m, uintptr_t w, uint32_t pageword,
 			     struct grey *o);
 
@@ -351,15 +353,15 @@ RT_INLINE unsigned grey_kind(const struct marker *m, uintptr_t w)
 	    arena_pageword((uint64_t)(w - m->base) >> RT_PAGE_SHIFT));
 }
 
-// grey_from_stack returns the word that is pushed for a word w of a stack, from
-// where any pointer into an object refers to it: its base, if that makes a
-// difference.
+// grey_from_stack returns the word to push for a word w of a stack.  On a stack
+// any pointer into an object refers to the object.  So where that makes a
+// difference, the result is the object's base.
 RT_INLINE uintptr_t grey_from_stack(const struct marker *m, uintptr_t w)
 {
 	return m->bases >> grey_kind(m, w) & 1 ? grey_resolve(m, w) : w;
 }
 
-// grey_white tells whether the granule of w has the bit of an unmarked object.
+// grey_white tells whether an unmarked object has the bit of w's granule.
 RT_INLINE bool grey_white(const struct marker *m, uintptr_t w)
 {
 	atomic_u64 *markword = grey_markword(m, w);

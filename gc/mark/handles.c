@@ -1,4 +1,4 @@
-// Hands out words of a table, and takes them back.
+// Allocates and frees words of a table.
 #include "gc/mark/handles.h"
 
 #include <string.h>
@@ -261,10 +261,11 @@ rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj)
 	return (rt_handle *)at;
 }
 
-// in_table tells whether an address is that of a word of some block.
+// in_table tells whether an address is that of a word in the table.
 RT_INLINE bool in_table(uintptr_t at)
 {
-	// The base was written before the first bytes.
+	// The table's base was written before its length became more than 0, so
+	// a thread that reads such a length reads the base too.
 	uint64_t bytes = atomic_u64_load_acquire(&handles.bytes);
 
 	return bytes != 0 && at - handles.base < bytes && at % WORD == 0;

@@ -14,10 +14,10 @@
 //     lock by its own thread;
 //   - each block has a list of the others.
 //
-// When the list of an mcache is empty, HANDLES_BATCH words of blocks go to it.
-// When it is full, that many go back.  A block whose words are all in its list
-// is empty.  Some empty blocks keep their memory; that of the others is
-// released, and reads as zero.
+// When the list of an mcache is empty, HANDLES_BATCH free words of blocks are
+// moved to it.  When it is full, as many are moved to their blocks.  A block
+// whose words are all in its list is empty.  Some empty blocks keep their
+// memory.  The memory of the others is released and reads as zero.
 //
 // The lock is never held in a stop: a thread that a stop does not wait for
 // takes it only with the right to stop the world.
@@ -38,7 +38,7 @@ enum {
 
 #define HANDLES_FREE (UINT64_C(1) << 63)
 
-// Linked in one of two lists: if it has free words, or if it has no memory.
+// A block is in one of two lists if it has free words, or if it has no memory.
 // handles_check checks each.
 struct handles_block {
 	struct handles_block *next;
@@ -69,8 +69,9 @@ RT_GLOBAL struct handles handles;
 rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj);
 
 // handles_free frees a handle; mc is that of the calling thread.  Returns false
-// if h is no handle, or freed.  handles_free_beside does the same for a thread
-// that no stop waits for, which must have the right to stop the world.
+// if h is no handle, or freed.  handles_free_beside is handles_free for a
+// thread that no stop waits for.  That thread must have the right to stop the
+// world.
 bool handles_free(struct rt_mcache *mc, rt_handle *h);
 bool handles_free_beside(rt_handle *h);
 

@@ -3,14 +3,15 @@
 // Go: none.
 //
 // In a callback of a collection, of a walk or of a death, and in a handler, the
-// host may not call every function of the library.  Those refuse.  A debug
-// build also writes to stderr which function was called in which callback.
-// Other builds record nothing, and spend no instruction on it.
+// host may not call every function of the library.  A function that may not be
+// called refuses.  A debug build also writes to stderr which function was
+// called in which callback.  Other builds record nothing, and spend no
+// instruction on it.
 //
 // Each thread has its own record, of its innermost callback.  Only the
 // out-of-memory handler may be left by longjmp or by an exception.  The mark in
-// the frame that calls it shows that it was (framemark.h).  Of any other the
-// record ends with its call.
+// the frame that calls the handler shows whether it was left (framemark.h).
+// The record of any other callback ends when the callback returns.
 #ifndef GC_MARK_HOSTCALL_H
 #define GC_MARK_HOSTCALL_H
 

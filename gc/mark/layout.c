@@ -7,8 +7,8 @@
 
 struct layout layouts[KIND_COUNT];
 
-// Kinds ever registered, in all heaps.  The caller of layout_set keeps others
-// from it.
+// Kinds ever registered, in all heaps.  Callers of layout_set exclude each
+// other.
 static uint32_t registered;
 
 void layout_init(void)

@@ -2,8 +2,8 @@
 //
 // Public: rt_kind_desc, rt_type (kind.h), rt_value_format (trace.h).
 //
-// The layouts of the kinds of every heap are fixed.  That of a registered kind
-// is written before the kind exists, and read by markers and by checkmark.  A
+// The layouts of the kinds of every heap are fixed.  The layout of a registered
+// kind is written before the kind exists.  Markers and checkmark read it.  A
 // kind ends with the world stopped.
 #ifndef GC_MARK_LAYOUT_H
 #define GC_MARK_LAYOUT_H

@@ -191,7 +191,7 @@ static void mark_threads(struct marker *m, uint32_t job)
 		mark_thread(m, p);
 }
 
-// divide_up is n / d, rounded up.
+// divide_up returns n / d, rounded up.
 static uint32_t divide_up(size_t n, uint32_t d)
 {
 	return (uint32_t)((n + d - 1) / d);
@@ -216,8 +216,8 @@ static uint32_t cut_procs(void)
 	return n;
 }
 
-// scan_row is drain_range for a row of a stack, which is short in most cases:
-// it leaves words for the next drain.
+// scan_row is drain_range for a row of a stack.  Most rows are short, so it
+// leaves their words for the next drain.
 static void scan_row(struct marker *m, struct work_range row)
 {
 	if (row.hi - row.lo > work_piece(row.stride))
@@ -253,8 +253,8 @@ static void mark_registered(struct marker *m, const struct rt_stack *s)
 	}
 }
 
-// mark_fibers marks from registered stacks that no thread runs on.  One that an
-// object owns is scanned here only for ends of objects.
+// mark_fibers marks from registered stacks that no thread runs on.  A stack
+// that an object owns is scanned here only for ends of objects.
 static void mark_fibers(struct marker *m, size_t begin)
 {
 	size_t end = base_min(begin + JOB_STACKS, stacks_count());
@@ -311,7 +311,8 @@ static void mark_kept(struct marker *m, const struct mspan *s)
 }
 
 // mark_chunks marks the uncollectable objects of spans that begin in some
-// chunks.  One that is being set up has no pointers yet (keep_unfinished).
+// chunks.  An object that is being set up has no pointers yet
+// (keep_unfinished).
 static void mark_chunks(struct marker *m, uint32_t job)
 {
 	const uint64_t pages = JOB_CHUNKS * RT_CHUNK_PAGES;
@@ -352,8 +353,8 @@ static uint64_t overflow_words(const struct marker *m)
 	return (m->used >> RT_PAGE_SHIFT) / OVERFLOW_PAGES;
 }
 
-// rescan_some scans again the pages of one word of overflow bits, and leaves to
-// the opener what is for it.
+// rescan_some scans again the pages of one word of overflow bits.  It leaves
+// the opener's pages to the opener.
 static void rescan_some(struct marker *m, uint64_t i)
 {
 	uint64_t left = 0;
@@ -432,8 +433,9 @@ static void finish(struct marker *m)
 
 // ---- overflow ----
 
-// repeat_roots calls the root callbacks again if one has told an object that
-// there was no room for.  The stack is empty before, so something is marked.
+// repeat_roots calls the root callbacks again if one of them has told an object
+// for which there was no room.  The stack is empty before, so something is
+// marked.
 static void repeat_roots(struct marker *m)
 {
 	if (!m->roots_again)
@@ -477,10 +479,10 @@ static void finish_overflow(struct marker *m)
 }
 
 // mark_past_end scans stacks and registers a second time, when all else is
-// marked.  So what it marks is kept by this rule alone, and is counted so.  The
-// first scan does not look for ends: most of what it found would be kept by
-// other references too.  If an end leads to the object of another stack, it
-// scans once more.
+// marked.  Without this rule nothing would keep what it marks, so those objects
+// are counted as kept by past_end alone.  The first scan does not look for
+// ends: most of what it found would be kept by other references too.  If an end
+// leads to the object of another stack, it scans once more.
 static void mark_past_end(struct marker *m)
 {
 	mark.past_end = true;
@@ -495,7 +497,8 @@ static void mark_past_end(struct marker *m)
 
 // ---- the dead ----
 
-// mark_deep_span marks what the dead of a span reach whose references stay.
+// mark_deep_span looks for dead objects of a span whose references stay, and
+// marks what these reach.
 static void mark_deep_span(struct marker *m, const struct mspan *s)
 {
 	for (uint32_t slot = 0; slot < s->nelems; slot++) {

@@ -7,7 +7,7 @@
 
 struct notices notices;
 
-// Whether the calling thread has notices.telling.
+// Set while the calling thread has notices.telling.
 static __thread bool telling __attribute__((tls_model("initial-exec")));
 
 static void set_lines(uint32_t next, uint32_t n)

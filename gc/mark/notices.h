@@ -3,13 +3,14 @@
 // Go: none.
 //
 // The stopper adds them.  After the stop attached threads take them, one thread
-// at a time, so that the host gets them in order.  A line that no thread took
-// when the next stop adds some stays in front of those.
+// at a time, so that the host gets them in order.  A line that no thread has
+// taken before the next stop stays in front of the lines that this stop adds.
 //
-// A thread that takes a line is not stopped meanwhile, so only two threads that
-// take need exclusion: telling.  A thread keeps it over many lines, also while
-// the host's handler runs, where it may be stopped, and where a collection may
-// add lines.  The thread itself may take them there, inside the handler.
+// A thread is not stopped while it takes a line, so only threads that take
+// lines must exclude each other.  They do so by telling.  A thread keeps
+// telling over many lines, even while the host's handler runs.  There the
+// thread may be stopped, and a collection may add lines.  Inside the handler
+// the thread itself may take these.
 #ifndef GC_MARK_NOTICES_H
 #define GC_MARK_NOTICES_H
 

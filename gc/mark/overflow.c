@@ -14,8 +14,8 @@ void overflow_set(uint64_t page)
 	overflow_raise();
 }
 
-// The flag is set even if it is up: it may be lowered at any time, and whoever
-// lowers it must see the bit.
+// The flag is set even if it is up.  It may be lowered at any time, and a
+// marker that lowers it must see the bit.
 void overflow_raise(void)
 {
 	// Pairs with the acquire in overflow_lower: the bit comes before.

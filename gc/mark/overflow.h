@@ -7,8 +7,8 @@
 // at any time, and then take bits and scan their pages, while others go on to
 // mark and to set bits.  Both are exchanges.  So each bit is taken by one
 // marker, and none is lost that is set meanwhile: it is taken too, or the flag
-// is up again.  A bit that was set again is of an object that was scanned
-// before or is scanned twice, which does no harm.
+// is up again.  If a bit was set again, its object was scanned before or is
+// scanned twice, which does no harm.
 //
 // A scan passes over objects without a mark.  So a marker must show the
 // object's mark before it sets the bit (scan_overflow).
@@ -42,17 +42,19 @@ void overflow_raise(void);
 // overflow_lower lowers the flag.  Returns whether it was up.
 bool overflow_lower(void);
 
-// overflow_take takes the bits of pages i * OVERFLOW_PAGES and on, lowest first.
+// overflow_take takes the bits of the OVERFLOW_PAGES pages from page i *
+// OVERFLOW_PAGES on.  The lowest bit is the first page's.
 uint64_t overflow_take(uint64_t i);
 
-// overflow_leave puts some of the bits back that overflow_take has returned,
-// for the opener.  overflow_lower_left returns whether there may be such.
+// overflow_leave sets again, for the opener, some of the bits that
+// overflow_take has returned.  overflow_lower_left returns whether there may be
+// such.
 void overflow_leave(uint64_t i, uint64_t bits);
 bool overflow_lower_left(void);
 
-// overflow_check returns NULL if nothing must be scanned again of a heap of
-// npages pages, otherwise what is wrong.  No marking may be open.  Debug builds
-// ask it when a marking ends.
+// overflow_check returns NULL if no page of a heap of npages pages must be
+// scanned again, otherwise what is wrong.  No marking may be open.  Debug
+// builds call it when a marking ends.
 const char *overflow_check(uint64_t npages);
 
 #endif

@@ -28,8 +28,8 @@ static void push_unmarked(struct marker *m, uintptr_t lo, uintptr_t hi)
 	}
 }
 
-// rescan_words does so for an object of words.  A long one is a range, from
-// which any marker takes parts.
+// rescan_words scans a marked object of words again.  An object of more than
+// one piece becomes a range, from which any marker may take pieces.
 static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
 	if (hi - lo > WORK_PIECE)
@@ -41,7 +41,7 @@ static void rescan_words(struct marker *m, uintptr_t lo, uintptr_t hi)
 		push_unmarked(m, lo, hi);
 }
 
-// slot_leads_on is drops_leads_on for a slot of a kind with destructors.
+// slot_leads_on is drops_leads_on for a slot of a span.
 static bool slot_leads_on(const struct marker *m, const struct mspan *s,
 			  uint32_t slot)
 {
@@ -66,7 +66,8 @@ static void rescan_object(struct marker *m, const struct mspan *s,
 		rescan_words(m, base, end);
 		return;
 	}
-	// The whole stack is for what this object leads to.
+	// The stack is empty, so all of it has room for what this object leads
+	// to.
 	drain_stack(m);
 	trace_again(m, kind, base, end - base);
 }

@@ -1,8 +1,9 @@
 // rescan.h - scans the marked objects of a page again.
 //
 // What an object refers to had no room, or was not looked at for another
-// reason.  Now it is marked, if it is not yet.  Any marker may do that for any
-// page at any time, while others mark; it needs no room but its own buffer.
+// reason.  Now it is marked, if it is not yet.  Any marker may scan any page
+// again at any time, while others mark.  It needs no more room than its own
+// buffer.
 //
 // Objects of kinds with RT_KIND_SERIAL or RT_KIND_ONCE are for the opener.  For
 // RT_KIND_ONCE, no other marker may be busy, because the callback may change
@@ -29,7 +30,7 @@ void rescan_begin(struct rescan *r, uint64_t page);
 // leads to on m's stack.  Returns false if there is none.
 bool rescan_next(struct rescan *r, struct marker *m);
 
-// rescan_page scans all of them.
+// rescan_page scans all objects of a page.
 void rescan_page(struct marker *m, uint64_t page);
 
 #endif

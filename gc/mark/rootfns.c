@@ -44,7 +44,7 @@ static bool make_room(void)
 	return true;
 }
 
-// add does what rootfns_add does, under the lock.
+// add is rootfns_add under the lock.
 static int add(rt_roots_fn *fn, void *arg, const char *name)
 {
 	struct rootfn *e;

@@ -214,7 +214,7 @@ static void entry_delete(uint32_t *link)
 	roots.entry[i] = *last;
 }
 
-// add_values does what roots_add_values does, under the lock.
+// add_values is roots_add_values under the lock.
 static int add_values(uintptr_t lo, uintptr_t hi, const rt_value_format *f)
 {
 	struct roots_entry *e = entry_find(lo, hi);
@@ -330,8 +330,8 @@ struct roots_range roots_range(size_t i)
 	return r;
 }
 
-// is_plain tells whether a reference in a format is the address of its object,
-// which is found without the format.
+// is_plain tells whether a value of a format is the unchanged address of its
+// object, so that a scan of plain words finds it too.
 static bool is_plain(const rt_value_format *f)
 {
 	return f->addr_mask == UINT64_MAX && f->shift == 0 && f->base == 0;

@@ -44,8 +44,9 @@ struct roots {
 	size_t n;
 	size_t room; // of entries, and of buckets; a power of two, or 0
 	struct fixalloc labels; // all zero before the first
-	// How stacks and registers are scanned beside plainly; stride 0: not.
-	// Written before the heap is ready.
+	// The format in which stacks and registers are scanned in addition to
+	// the plain scan.  With stride 0 there is none.  Written before the
+	// heap is ready.
 	rt_value_format stack_format;
 };
 
@@ -64,15 +65,15 @@ int roots_add_values(uintptr_t lo, uintptr_t hi, const rt_value_format *f);
 // RT_OK, RT_ENOENT or RT_ENOMEM.
 int roots_name(uintptr_t lo, uintptr_t hi, const char *name);
 
-// roots_remove undoes one addition of exactly this range: of the additions that
-// are left one with RT_ROOT_EXACT, otherwise one with RT_ROOT_WORDS, otherwise
-// one in a format.  Returns false if there is no such range.  The world must
-// run, and the caller must keep a stop from beginning.
+// roots_remove undoes one addition of exactly this range.  It undoes those with
+// RT_ROOT_EXACT first, then those with RT_ROOT_WORDS, and those in a format
+// last.  Returns false if there is no such range.  The world must run, and the
+// caller must keep a stop from beginning.
 bool roots_remove(uintptr_t lo, uintptr_t hi);
 
 void roots_fini(void);
 
-// roots_ranges returns the number of registered ranges, each counted once
+// roots_ranges returns the number of registered ranges.  Each counts once,
 // however often it was added.  roots_range returns one of them, with
 // RT_ROOT_WORDS if it was added with that flag at all.  The world must be
 // stopped.
@@ -86,19 +87,20 @@ struct roots_range {
 size_t roots_ranges(void);
 struct roots_range roots_range(size_t i);
 
-// roots_set_stack_format says in which format, if any, the words of stacks and
-// registers are values, too.  f is copied; it must be in order.  The heap must
-// not be ready yet.
+// roots_set_stack_format sets the format, if any, in which the words of stacks
+// and registers count as values, too.  f is copied; it must be in order.  The
+// heap must not be ready yet.
 //
 // roots_stack_format returns the format to use there, or NULL.
 void roots_set_stack_format(const rt_value_format *f);
 const rt_value_format *roots_stack_format(void);
 
-// roots_format_on_stack makes of f, which may be NULL, the format in which
-// words of a stack are scanned beside plainly.  It has stride 8 and no tag
-// word: a compiler may keep the two words of a value in two registers, or the
-// tag in a byte.  So on a stack each word counts as a value word, whatever is
-// beside it.  Returns false if plain scanning finds all that f would.
+// roots_format_on_stack turns f, which may be NULL, into the format in which
+// words of a stack are scanned in addition to the plain scan.  It has stride 8
+// and no tag word: a compiler may keep the two words of a value in two
+// registers, or the tag in a byte.  So on a stack each word counts as a value
+// word, whatever is beside it.  Returns false if plain scanning finds all that
+// f would.
 bool roots_format_on_stack(const rt_value_format *f, rt_value_format *to);
 
 // roots_fake_frame finds the next frame that the address sanitizer has moved
@@ -108,15 +110,16 @@ bool roots_format_on_stack(const rt_value_format *f, rt_value_format *to);
 bool roots_fake_frame(const struct rt_proc *p, struct roots_range *rest,
 		      struct roots_range *frame);
 
-// roots_move_table moves the was bytes of a table of roots, or nothing if old
-// is NULL, to memory of n bytes, which name names.  Returns NULL, with nothing
-// changed, if the system refuses.  The caller must hold roots.lock.
+// roots_move_table moves a table of roots to new memory of n bytes, which gets
+// a name.  The table at old has was bytes; NULL is an empty one.  Returns NULL,
+// with nothing changed, if the system refuses.  The caller must hold
+// roots.lock.
 void *roots_move_table(void *old, size_t was, size_t n, const char *name);
 
-// roots_check returns NULL if all invariants hold, otherwise what does not. The
-// caller must hold roots.lock, or have the world stopped.  Debug builds ask it
-// when the table has grown.  When a range is added or removed they ask for that
-// range, and for the fields of the table.
+// roots_check returns NULL if all invariants hold, otherwise what does not.
+// The caller must hold roots.lock, or have the world stopped.  Debug builds
+// call it when the table has grown.  When a range is added or removed they
+// check that range and the fields of the table.
 const char *roots_check(const struct roots *r);
 
 #endif

@@ -18,8 +18,8 @@ enum {
 // scan_block pushes the words of [lo, hi) that lie in the heap's range.  lo and
 // hi must be 8-aligned, and there must be room for every word.
 //
-// Words are read without a sanitizer's checks: one may have poisoned part of
-// the object.
+// Words are read without a sanitizer's checks, because the host may have
+// poisoned part of the object.
 RT_NO_SANITIZE
 static inline void scan_block(struct marker *m, uintptr_t lo, uintptr_t hi)
 {
@@ -44,11 +44,11 @@ uintptr_t scan_words(struct marker *m, uintptr_t lo, uintptr_t hi);
 // object, and none with a tag.  The word must lie in the heap's range.
 bool scan_is_reference(const struct marker *m, uintptr_t w);
 
-// scan_references does the same as scan_words, but pushes only references.
+// scan_references is scan_words for references only.
 uintptr_t scan_references(struct marker *m, uintptr_t lo, uintptr_t hi);
 
-// scan_from_stack does the same with words of a stack: it pushes what
-// grey_from_stack makes of them.
+// scan_from_stack is scan_words for words of a stack.  It pushes what
+// grey_from_stack returns for each.
 uintptr_t scan_from_stack(struct marker *m, uintptr_t lo, uintptr_t hi);
 
 // scan_overflow shows the mark of the object at base, and notes that the object

@@ -46,10 +46,10 @@ struct sites {
 
 RT_GLOBAL struct sites sites;
 
-// sites_note notes that a site, of which all fields up to offset count, was
-// found.  If it is found several times in one collection, the first time
-// counts, but one that leads to a lost object comes before all others.  Returns
-// false if the system refuses memory.
+// sites_note notes that a site was found; all its fields up to offset identify
+// it.  If a site is found several times in one collection, the first time
+// counts.  But a time when it leads to a lost object comes before all others.
+// Returns false if the system refuses memory.
 bool sites_note(const struct site *key, const struct site_found *found);
 
 // sites_fini frees all sites.

@@ -160,7 +160,7 @@ static void fill(struct rt_stack *s, const rt_stack_desc *d,
 		set_label(s->label, d);
 }
 
-// add does what stacks_add does, under the lock.
+// add is stacks_add under the lock.
 static int add(const rt_stack_desc *d, struct rt_proc *p, struct rt_stack **out)
 {
 	struct context *own = d->flags & RT_STACK_THREAD ? &p->context : NULL;
@@ -329,7 +329,8 @@ static unsigned found_from(uintptr_t at)
 	return lo;
 }
 
-// settle_on notes that a thread runs on s, unless it runs on one inside s.
+// settle_on notes that a thread runs on s, unless it runs on a smaller stack
+// inside s.
 static void settle_on(struct context *c, struct rt_stack *s)
 {
 	if (!c->on || s->hi - s->lo < c->on->hi - c->on->lo)
@@ -372,8 +373,8 @@ void stacks_look(void)
 			p->context.on->runs = stacks.looks;
 }
 
-// warn_of notes that the host must be told of a thread.  Of several threads
-// each is told of after another collection.
+// warn_of notes that the host must be told of a thread.  If there are several
+// threads, the host is told of one after each collection.
 static void warn_of(struct context *c)
 {
 	if (c->told ||
@@ -428,7 +429,7 @@ bool stacks_take_warning(uintptr_t *sp)
 
 void stacks_fork_child(void)
 {
-	// The thread that has taken the word is not here.
+	// The thread that has taken the warning does not exist in this process.
 	if (atomic_u32_load_relaxed(&stacks.warning) == STACKS_WARN_TAKEN)
 		atomic_u32_store_relaxed(&stacks.warning, STACKS_WARN_NONE);
 }
@@ -515,7 +516,8 @@ static struct roots_range part_of(const struct rt_stack *s)
 						     : threadstack_all(s->own);
 	else if (sp >= s->lo && sp <= s->hi)
 		*(s->flags & RT_STACK_UP ? &r.hi : &r.lo) = sp;
-	// What a stack pointer that is no multiple of 8 points into is in use.
+	// The word into which a stack pointer points is in use, even if the
+	// pointer is no multiple of 8.
 	if (s->flags & RT_STACK_UP)
 		r.lo = base_align_up(r.lo, sizeof(uintptr_t));
 	else
@@ -601,7 +603,8 @@ static bool is_frames(const struct work_range *row)
 	return row->words == WORK_INSIDE || row->words == WORK_ANY;
 }
 
-// trace_fakes tells what the fake frames hold that a row of a stack leads to.
+// trace_fakes finds the fake frames that a row of a stack leads to, and tells
+// what they hold.
 static void trace_fakes(rt_tracer *t, const struct rt_stack *s,
 			const struct work_range *row)
 {
@@ -635,7 +638,8 @@ static void trace_variables(rt_tracer *t, const rt_frame *newest)
 	}
 }
 
-// stack_claim returns true to the first caller of a collection.
+// stack_claim returns true to the first marker that claims the stack in a
+// collection.
 static bool stack_claim(struct rt_stack *s)
 {
 	uint64_t old = atomic_u64_load_relaxed(&s->scanned);
@@ -648,8 +652,8 @@ static bool stack_claim(struct rt_stack *s)
 	return true;
 }
 
-// In TRACE_AGAIN a stack is told though it is claimed: not all may have been
-// pushed.
+// In TRACE_AGAIN a claimed stack is told again, because some of its words may
+// not have been pushed.
 void stacks_trace(rt_tracer *t, struct rt_stack *s)
 {
 	struct work_range row[STACKS_ROWS];

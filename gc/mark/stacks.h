@@ -106,15 +106,15 @@ RT_INLINE bool stacks_warning_due(void)
 }
 bool stacks_take_warning(uintptr_t *sp);
 
-// stacks_fork_child ends what another thread was telling of, in the child of a
-// fork.
+// stacks_fork_child drops, in the child of a fork, the warning that another
+// thread was passing to the host.
 void stacks_fork_child(void);
 
 // ---- in a collection ----
 
 // stacks_look finds the stack that each thread runs on.  stacks_look_again must
-// be called when the root callbacks have returned: they may have set bounds, so
-// only now it is known which threads run on an unknown stack.
+// be called when the root callbacks have returned.  These may have set bounds,
+// so only then it is known which threads run on an unknown stack.
 void stacks_look(void);
 void stacks_look_again(void);
 
@@ -149,8 +149,8 @@ RT_INLINE bool stacks_was_told(const struct rt_stack *s)
 void stacks_settle(void);
 bool stacks_claimed(void);
 
-// stacks_format returns the format in which words of frames on a stack count
-// besides that of all stacks, or NULL.
+// stacks_format returns the format of one stack, or NULL.  Words of frames on
+// that stack count in it in addition to the format of all stacks.
 const rt_value_format *stacks_format(const struct rt_stack *s);
 
 // stacks_name returns the name of a stack, or NULL.
@@ -169,10 +169,10 @@ unsigned stacks_part_rows(const struct roots_range *part,
 			  enum work_words frames,
 			  struct work_range row[STACKS_PART_ROWS]);
 
-// stacks_rows returns the number of rows that are scanned of a stack that no
-// thread runs on, and of the registers that belong to it.  frames is how words
-// count that may be anything: WORK_ANY, WORK_INSIDE or WORK_ENDS.  With
-// WORK_ENDS only such words are in a row.
+// stacks_rows returns the number of rows to scan in a stack that no thread runs
+// on, and in the registers that belong to it.  frames says how a word that may
+// be anything counts: WORK_ANY, WORK_INSIDE or WORK_ENDS.  With WORK_ENDS the
+// rows have only such words.
 enum { STACKS_ROWS = 6 };
 unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
 		     struct work_range row[STACKS_ROWS]);
@@ -180,8 +180,9 @@ unsigned stacks_rows(const struct rt_stack *s, enum work_words frames,
 // stacks_trace tells what an owned stack holds (rt_trace_stack).
 void stacks_trace(rt_tracer *t, struct rt_stack *s);
 
-// What of a stopped thread is scanned.  An empty range is not there.  If the
-// stack that it runs on has a format, registers and frames have it.
+// The parts of a stopped thread that are scanned.  A part that does not exist
+// is an empty range.  If the stack that it runs on has a format, registers and
+// frames have it.
 struct stacks_thread {
 	struct roots_range registers;
 	struct roots_range frames; // of the stack that it runs on

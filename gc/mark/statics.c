@@ -30,8 +30,8 @@ static int peek(uint32_t tid, void *to, uintptr_t from, size_t n)
 	return oscall_peek(tid, to, from, n);
 }
 
-// copy_plainly copies words.  Sanitizers do not look: the host may be writing
-// there.
+// copy_plainly copies words, without a sanitizer's checks, because the host may
+// be writing there.
 RT_NO_SANITIZE
 static void copy_plainly(void *to, uintptr_t from, size_t n)
 {
@@ -163,8 +163,8 @@ static uintptr_t first_entry(const struct statics_walk *walk)
 		   : 0;
 }
 
-// lenient tells whether a link back counts no more: the thread that should set
-// it does not run.
+// lenient tells whether a wrong link back no longer counts, because the thread
+// that should set it does not run.
 static bool lenient(const struct statics_walk *walk)
 {
 	return walk->restarts >= STATICS_RESTARTS;

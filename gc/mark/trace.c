@@ -40,8 +40,8 @@ static void tell_roots_later(struct marker *m)
 	overflow_raise();
 }
 
-// tell_later notes the object whose references are told, or that root callbacks
-// tell.
+// tell_later notes what is told at the moment: an object, or the root
+// callbacks.
 static void tell_later(struct marker *m)
 {
 	if (m->tracing != 0)
@@ -50,10 +50,10 @@ static void tell_later(struct marker *m)
 		tell_roots_later(m);
 }
 
-// mark_now marks what a word leads to, for which there is no room.  What must
-// be scanned of it is noted, and scanned when all else is marked.  An object
-// that must be traced when it is marked stays as it is, and what tells the
-// reference is noted.
+// mark_now marks the object of a word for which there is no room.  If the
+// object must be scanned, that is noted, and it is scanned when all else is
+// marked.  An object that must be traced when it is marked stays unmarked, and
+// what tells the reference is noted.
 static void mark_now(struct marker *m, uintptr_t word)
 {
 	struct grey o;
@@ -161,7 +161,7 @@ static void note_told(struct trace_told *told, uintptr_t word)
 	told->asker.label.given = false;
 }
 
-// ask does something with a reference that is not pushed.
+// ask passes a reference to a tracer that only asks.
 static RT_NOINLINE void ask(rt_tracer *t, uintptr_t word, uintptr_t at)
 {
 	if (t->mode == TRACE_CHECK)
@@ -191,7 +191,8 @@ void trace_name(rt_tracer *t, const char *name, size_t index)
 		strncpy(label->name, name, sizeof label->name - 1);
 }
 
-// slow_at does something with a reference that is at an address, or 0.
+// slow_at pushes a reference, or passes it to a tracer that only asks.  at is
+// the address of the reference, or 0.
 static void slow_at(rt_tracer *t, uintptr_t word, uintptr_t at)
 {
 	if (t->mode >= TRACE_CHECK)
@@ -205,8 +206,8 @@ void trace_slow(rt_tracer *t, uintptr_t word)
 	slow_at(t, word, 0);
 }
 
-// tell and tell_tested are the public inline functions, with a call that goes
-// down, and with the address at which the reference is.
+// tell does what the public inline functions do.  It also knows the address at
+// which the reference is.
 RT_INLINE void tell(rt_tracer *t, uintptr_t word, uintptr_t at)
 {
 	if (word - (uintptr_t)t->base >= t->used)
@@ -385,8 +386,9 @@ static void tell_tail(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 // The bytes that can be told in a row with room made once.
 enum { TRACE_BLOCK = SCAN_BLOCK };
 
-// tell_stack_values tells values of a stack, for which there must be room: of
-// each the base of its object, where kinds want that.
+// tell_stack_values tells values of a stack, for which there must be room.
+// Where kinds want that, it tells the base of a value's object instead of the
+// value's address.
 static void tell_stack_values(struct marker *m, uintptr_t lo, uintptr_t hi,
 			      const rt_value_format *f)
 {
@@ -674,7 +676,7 @@ static void trace_first(struct marker *m, const struct grey *o)
 	m->work.t.first = 0;
 }
 
-// trace_flagged is trace_object for a kind with flags.
+// trace_flagged is trace_object for an object of a kind with flags.
 static RT_NOINLINE void trace_flagged(struct marker *m, unsigned kind,
 				      uintptr_t obj, uint64_t size)
 {

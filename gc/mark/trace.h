@@ -3,15 +3,15 @@
 // Go: scanobject, heapBits, typePointers (mgcmark.go, mbitmap.go).
 //
 // A tracer is told references: by the loops here, which follow bitmaps and
-// formats, and by the host's callbacks.  There is one loop and one callback for
-// all that asks for references; the tracer's mode says what it does with one.
+// formats, and by the host's callbacks.  Marking and all checks use the same
+// loops and callbacks.  The tracer's mode says what it does with a reference.
 //
-// In a marking the tracer is the beginning of the marker's work, so a reference
-// is pushed where scanning pushes words.  Nothing is drained in the middle of
-// an object, so callbacks never nest.  If there is no room, the object that the
-// reference leads to is marked at once, and noted if it must be scanned.  When
-// all else is marked, the objects of its page are traced again, and only what
-// is not marked yet is pushed.
+// In a marking the tracer is the first part of the marker's struct work, so a
+// reference is pushed where scanning pushes words.  Nothing is drained in the
+// middle of an object, so callbacks never nest.  If there is no room, the
+// object that the reference leads to is marked at once, and noted if it must be
+// scanned.  When all else is marked, the objects of its page are traced again,
+// and only what is not marked yet is pushed.
 //
 // An object with RT_KIND_ONCE is never marked without being traced, because
 // rt_trace_first must be 1 in that call.  If there is no room for a reference
@@ -116,8 +116,8 @@ RT_INLINE void trace_by_kind(rt_tracer *t, unsigned kind, uintptr_t obj,
 	hostcall_end(&before);
 }
 
-// trace_call does so for an object of a kind with a callback and without flags,
-// size bytes of which are words.
+// trace_call calls the trace callback for an object of a kind that has a
+// callback and no flags.  size bytes of the object are words.
 RT_INLINE void trace_call(struct marker *m, unsigned kind, uintptr_t obj,
 			  uint64_t size)
 {
@@ -153,8 +153,8 @@ static inline void trace_push_bits(struct marker *m, uintptr_t lo,
 	m->work.t.top = top;
 }
 
-// trace_long_bits is trace_bits for any object.  If its words do not fit, it
-// notes the overflow.
+// trace_long_bits does what trace_bits does, for a typed object of any size.
+// If its words do not fit on the stack, it notes the overflow.
 void trace_long_bits(struct marker *m, const struct grey *o);
 
 // trace_bits pushes the words of a small typed object that was just marked, as
@@ -198,7 +198,7 @@ void trace_found(struct marker *m, enum grey_result found,
 void trace_begin_again(struct marker *m, uintptr_t obj);
 void trace_end_again(struct marker *m);
 
-// trace_again pushes those of an object.
+// trace_again pushes such references of an object, between these two calls.
 void trace_again(struct marker *m, unsigned kind, uintptr_t obj, size_t size);
 
 // trace_pass has the opener trace what m has kept for it, and sleeps until that
@@ -217,8 +217,8 @@ void trace_words(rt_tracer *t, uintptr_t lo, uintptr_t hi);
 void trace_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		  const rt_value_format *f);
 
-// trace_row tells the words or values of a row as they count there; WORK_ENDS
-// and WORK_TAIL are not for it.  trace_frames returns how words count that may
+// trace_row tells the words or values of a row, as its words count.  They must
+// not be WORK_ENDS or WORK_TAIL.  trace_frames returns how words count that may
 // be on a stack: WORK_INSIDE or WORK_ANY.  trace_count_stack adds bytes to what
 // was scanned of stacks.
 void trace_row(rt_tracer *t, const struct work_range *row);

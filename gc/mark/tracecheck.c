@@ -193,8 +193,8 @@ static bool any_told(const struct leads *to)
 	return false;
 }
 
-// type_key returns what tells objects of a type from others.  Of a small typed
-// object only its size and its references are known.
+// type_key returns a number by which objects of one type differ from those of
+// others.  Of a small typed object only its size and its references are known.
 static uint64_t type_key(const struct look *l)
 {
 	uintptr_t end = base_min(l->end, l->obj + TYPEBITS_BYTES);

@@ -23,7 +23,8 @@ bool typed_size(const rt_type *type, size_t count, size_t *n);
 
 // typed_is_simple returns true only if typed_size accepts the type, and the
 // object is a single one of a type without a tail that one word of bits
-// describes.  Its size is type->size then.  Most objects are such.
+// describes.  Its size is type->size then.  Most objects are simple in this
+// sense.
 RT_INLINE bool typed_is_simple(const rt_type *type, size_t count)
 {
 	size_t zero = type->tail_size | type->tail_ptrdata |
@@ -39,8 +40,8 @@ RT_INLINE bool typed_is_simple(const rt_type *type, size_t count)
 	       RT_LIKELY(type->bitmap);
 }
 
-// typed_note_simple writes the bits of such an object in a slot of a small
-// span, which has at most TYPEBITS_BYTES bytes.
+// typed_note_simple writes the bits of an object that typed_is_simple accepts.
+// The object is in a slot of a small span, of at most TYPEBITS_BYTES bytes.
 RT_INLINE void typed_note_simple(const rt_type *type, uintptr_t obj,
 				 size_t slot)
 {
@@ -52,7 +53,8 @@ RT_INLINE void typed_note_simple(const rt_type *type, uintptr_t obj,
 // typed_size must have accepted the type and the count.
 void typed_note(const rt_type *type, size_t count, uintptr_t obj, size_t slot);
 
-// typed_note_found does the same for a new object of any span.
+// typed_note_found writes what marking must know of a new object in a span of
+// any size.
 void typed_note_found(const rt_type *type, size_t count, uintptr_t obj);
 
 // typed_of returns the record of the object at obj.  Returns NULL if it is of a

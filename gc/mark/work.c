@@ -172,8 +172,8 @@ static struct workbuf *current(const struct work *w)
 				  offsetof(struct workbuf, entry));
 }
 
-// empty_buffer takes an empty buffer, to use or to give.  Returns NULL if it is
-// refused.
+// empty_buffer takes an empty buffer, to use or to give.  Returns NULL if there
+// is no memory for one.
 static struct workbuf *empty_buffer(struct work *w)
 {
 	struct workbuf *b;
@@ -287,7 +287,7 @@ static struct work_range cut_piece(struct work *caller)
 	return piece;
 }
 
-// assign gives w a piece or a job.  Returns false if none is left.
+// assign gives w a piece of a range or a job.  Returns false if none is left.
 static bool assign(struct work *w, struct work *caller)
 {
 	if (work_agreed.ranges) {

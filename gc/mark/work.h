@@ -306,11 +306,11 @@ uint32_t work_count_from(uint32_t n);
 // work_pool_check need the lock of what they check, or a stopped world in which
 // no marking is open.
 //
-// Debug builds ask work_check in work_get, where a marker has no full buffer.
-// At each change of buffer they ask for the first buffers only.  They ask
-// work_agreed_check at each change; it goes through the markers that wait. They
-// ask work_pool_check when marking is over, and for the newest span whenever
-// buffers are taken or put back.
+// Debug builds call work_check in work_get, where a marker has no full buffer.
+// At each change of buffer they check the first buffers only.  They call
+// work_agreed_check at each change; it goes through the markers that wait.
+// They call work_pool_check when marking is over.  Whenever buffers are taken
+// or put back they check the newest span.
 const char *work_check(const struct work *w);
 const char *work_agreed_check(const struct work_agreed *a);
 const char *work_pool_check(const struct work_pool *pool);

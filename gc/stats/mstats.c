@@ -171,7 +171,8 @@ static void fill_heap(rt_memstats *m, const struct snapshot *s,
 	m->other_sys = s->other_sys;
 }
 
-// pauses_of returns a copy of pauses that is made in *m.
+// pauses_of returns a pausering_copy whose arrays are those of *m, so that
+// pauses are copied there.
 static struct pausering_copy pauses_of(rt_memstats *m)
 {
 	return (struct pausering_copy){.ns = m->pause_ns, .end = m->pause_end};

@@ -22,6 +22,7 @@ static void load_gauges(struct snapshot *s)
 	s->gc_misc_sys = gauge_load(&gauges.gc_misc_sys);
 	s->other_sys = gauge_load(&gauges.other_sys);
 	s->heap_live = gauge_load(&gauges.heap_live);
+	s->heap_dead = gauge_load(&gauges.heap_dead);
 	s->mapped_ready = gauge_load(&gauges.mapped_ready);
 	s->mappings = gauge_load(&gauges.mappings);
 	s->external = gauge_load(&gauges.external);

@@ -23,12 +23,13 @@ struct snapshot {
 	struct heapstats_totals heap;
 	struct gcstats_cycles cycles;
 
-	// The sums, by enum heapgauge.  Live: what heap says, and that is
-	// IN_USE, FREE and RELEASED only.
+	// The sums, by enum heapgauge.  A live snapshot has only IN_USE, FREE
+	// and RELEASED, which follow from heap.
 	uint64_t heapgauges[HEAPGAUGE_COUNT];
 
 	// Gauges (gauge.h).  In a live snapshot more may be in use than mapped.
 	uint64_t heap_live;
+	uint64_t heap_dead; // dead objects that are not freed yet
 	uint64_t mapped_ready;
 	uint64_t mspan_inuse, mspan_sys;
 	uint64_t mcache_inuse, mcache_sys;
@@ -57,8 +58,8 @@ struct snapshot {
 // be stopped.
 void snapshot_stopped(struct snapshot *s, struct pausering_copy *pauses);
 
-// snapshot_live does the same at any time, for any thread.  Pauses and cycles
-// are of the same moment.
+// snapshot_live fills both without a stop.  Any thread may call it at any time.
+// Pauses and cycles are of the same moment.
 void snapshot_live(struct snapshot *s, struct pausering_copy *pauses);
 
 // snapshot_beside_heap returns the bytes mapped for anything but the heap's

@@ -5,6 +5,7 @@
 
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/kinds.h"
 #include "runtime/spans/mcentral.h"
@@ -15,6 +16,8 @@
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
+#include "gc/mark/sites.h"
+#include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/ask.h"
 #include "gc/cycle/swept.h"
@@ -84,7 +87,7 @@ static bool equal(struct rt_verify *v, const char *what, uint64_t counted,
 	return false;
 }
 
-// holds takes what the check of a struct has returned.
+// holds notes a contradiction if the check of a struct has returned one.
 static void holds(struct rt_verify *v, const char *what, const void *of)
 {
 	if (what)
@@ -125,7 +128,8 @@ static bool page_taken(uint64_t page)
 	return pallocbits_get(&d->alloc, page % RT_CHUNK_PAGES);
 }
 
-// verify_span returns how many pages the walk continues by.
+// verify_span checks a span.  Returns the number of pages to the next place of
+// the walk.
 static uint64_t verify_span(struct rt_verify *v, const struct mspan *s,
 			    struct sums *sums)
 {
@@ -279,6 +283,9 @@ static void verify_caches(struct rt_verify *v, struct sums *sums)
 //     writes sweep.active, an atomic, and its own record.
 //   - A helper may provide huge pages at any time, under hugepages.lock.
 //
+// A record of a collection is written with the right to stop the world, which
+// the stopper has, and a thread that takes notices is not stopped meanwhile.
+//
 // So the checks below need two locks.
 
 // verify_threads checks the Ps, what they count, and the stop.
@@ -294,6 +301,7 @@ static void verify_threads(struct rt_verify *v)
 	mutex_unlock(&heapstats.reader);
 	holds(v, gauges_check(&gauges), &gauges);
 	holds(v, gcstats_check(&gcstats), &gcstats);
+	holds(v, cyclering_check(&cyclering), &cyclering);
 }
 
 // verify_memory checks what hands out memory.
@@ -322,6 +330,8 @@ static void verify_cycle(struct rt_verify *v)
 	holds(v, handles_check(&handles), &handles);
 	holds(v, drops_check(&drops), &drops);
 	holds(v, stacks_check(&stacks), &stacks);
+	holds(v, notices_check(&notices), &notices);
+	holds(v, sites_check(&sites), &sites);
 	holds(v, pacer_check(&pacer), &pacer);
 	holds(v, ask_queue_check(&ask_queue), &ask_queue);
 	holds(v, sweep_check(&sweep), &sweep);
@@ -361,7 +371,7 @@ static void verify_gauges(struct rt_verify *v, const struct sums *sums,
 	equal(v, "total_alloc - total_free is not the bytes of objects",
 	      g[HEAPGAUGE_TOTAL_ALLOC] - g[HEAPGAUGE_TOTAL_FREE], v->bytes);
 	equal(v, "heap_live is not the bytes of objects",
-	      s->heap_live + gauge_load(&gauges.heap_dead), v->bytes);
+	      s->heap_live + s->heap_dead, v->bytes);
 	equal(v, "mspan_inuse is not the spans", s->mspan_inuse,
 	      (sums->spans + sums->cached_spans) * sizeof(struct mspan));
 	equal(v, "mcache_inuse is not the mcaches", s->mcache_inuse,
@@ -423,7 +433,8 @@ void verify_heap(struct rt_verify *v)
 
 // ---- walks ----
 
-// host_kind returns the kind that a host knows the objects of a span by.
+// host_kind returns the number by which a host knows the kind of a span's
+// objects.
 RT_INLINE int host_kind(const struct mspan *s)
 {
 	return (int)spanclass_host_kind(spanclass_kind(s->spanclass));

@@ -15,11 +15,11 @@
 // The world must be stopped, and every mcache flushed.
 void verify_heap(struct rt_verify *v);
 
-// verify_walk calls fn for every object of a kind of the host's that is alive,
-// in ascending order of address, until it returns RT_WALK_STOP.  A negative
-// kind is any.  verify_count returns the number of these objects, and of the
-// dead ones of the kind that wait for their drop.  The world must be stopped,
-// and every mcache flushed.
+// verify_walk calls fn for every living object of a kind, in ascending order of
+// address, until fn returns RT_WALK_STOP.  kind is a number that the host
+// knows; a negative one means every kind.  verify_count returns the number of
+// these objects, and of the dead ones of the kind that wait for their drop.
+// The world must be stopped, and every mcache flushed.
 void verify_walk(int kind, rt_walk_fn *fn, void *arg);
 uint64_t verify_count(int kind);
 

@@ -80,7 +80,8 @@ RT_ABI_ASSERT_(offsetof(struct rt_runs, kind) == 1584, "rt_runs is ABI");
  */
 RT_API void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n);
 
-/* rt_alloc_of_slow_ does the same for a kind, which may be any number. */
+/* rt_alloc_of_slow_ allocates n bytes of a kind for t; kind may be any
+ * number. */
 RT_API void *rt_alloc_of_slow_(rt_thread *t, int kind, size_t n);
 
 /* rt_row_inline_ returns whether n bytes of a row have a run. */
@@ -93,9 +94,10 @@ static inline __attribute__((always_inline)) int rt_row_inline_(unsigned row,
 }
 
 /*
- * rt_class_ returns the size class of n bytes, 0 to 1024; for a constant n, a
- * constant.  Class 3 (24 bytes) is left out, so that objects of 16 bytes or
- * more are aligned to 16.  Class 1 (8 bytes) is for objects without pointers.
+ * rt_class_ returns the size class of n bytes, 0 to 1024.  The result is a
+ * constant if n is one.  Class 3 (24 bytes) is left out, so that objects of 16
+ * bytes or more are aligned to 16.  Class 1 (8 bytes) is for objects without
+ * pointers.
  */
 static inline __attribute__((always_inline)) unsigned rt_class_(unsigned row,
 								size_t n)
@@ -278,8 +280,8 @@ RT_API void *rt_alloc_kind(int kind, size_t n);
 /*
  * rt_alloc_of is rt_alloc_kind, inline for registered kinds.  It takes one
  * instruction more than rt_alloc if the kind is a constant
- * (rt_kind_desc.number), and some more if it is not.  rt_alloc_kind_in is to
- * rt_alloc_of what rt_alloc_in is to rt_alloc.
+ * (rt_kind_desc.number), and some more if it is not.  rt_alloc_kind_in is
+ * rt_alloc_of for a thread that has its own handle at hand, like rt_alloc_in.
  */
 RT_API void *rt_alloc_of(int kind, size_t n);
 RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
@@ -314,8 +316,8 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
 RT_API void *rt_alloc_typed(const rt_type *type, size_t count);
 
 /*
- * rt_alloc_array is rt_alloc_kind(kind, head + count * size).  NULL also if
- * that is more than a size_t holds.
+ * rt_alloc_array is rt_alloc_kind(kind, head + count * size).  It also returns
+ * NULL if that size does not fit in a size_t.
  */
 RT_API void *rt_alloc_array(int kind, size_t head, size_t count, size_t size);
 
@@ -331,10 +333,10 @@ RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
 
 /*
  * rt_alloc_many writes up to count new objects of a kind, of n bytes each, to
- * out and returns how many it wrote: count, or fewer if memory ran out, a
- * collection is due, or free pages must be released for the memory limit.  Of
- * objects above 32760 bytes it allocates one.  Returns 0 where rt_alloc_kind
- * returns NULL, or if count is 0.
+ * out.  It returns how many it wrote.  These are fewer than count if memory
+ * runs out, a collection is due, or free pages must be released for the memory
+ * limit.  If n is above 32760, it allocates one object.  Returns 0 where
+ * rt_alloc_kind returns NULL, or if count is 0.
  *
  * It may collect before the first object only.  The collector does not look at
  * out: the objects must be in a root, or out on the stack, before the thread
@@ -384,14 +386,14 @@ RT_API char *rt_strdup(const char *s);
  * rt_size returns the size of the allocated object that obj points to or into:
  * the bytes of its size class or, above 32760 bytes, whole pages of 8192.  It
  * is at least the size requested.  The caller may use all of it, from rt_base
- * on, unless requests that were combined share the object.  Of an object of
+ * on, unless requests that were combined share the object.  In an object of
  * more than 32760 bytes, however, the collector scans only the bytes requested,
- * and only pointers to those keep it alive.  A pointer to the rest is in no
- * object, even for rt_size, rt_base and rt_is_heap.  Objects without pointers
- * that were combined because they are smaller than RT_NOSCAN_MIN bytes (with
- * rt_config.align8, than 16) count as one of 16.  For a guarded object
- * (rt_config.guard_large, guard_small) it is the size requested.  Returns 0 if
- * obj points into no object.
+ * and only pointers to these bytes keep the object alive.  For a pointer to the
+ * rest, rt_size, rt_base and rt_is_heap answer as if there were no object.
+ * Objects without pointers that were combined because they are smaller than
+ * RT_NOSCAN_MIN bytes (with rt_config.align8, than 16) count as one of 16.  For
+ * a guarded object (rt_config.guard_large, guard_small) it is the size
+ * requested.  Returns 0 if obj points into no object.
  */
 RT_API size_t rt_size(const void *obj);
 

@@ -278,9 +278,9 @@ typedef struct rt_config {
 	 * A number that looks like an address, and an old pointer in an unused
 	 * part of an object, are reported as well, except in the value word of
 	 * a pair whose tag says that it is no reference, if a bitmap describes
-	 * it.  A reference of an object to itself need not be told.  Not looked
-	 * at are kinds without references, kinds of words, and memory outside
-	 * the heap.  Nothing is kept alive by the search.
+	 * it.  A reference of an object to itself need not be told.  The search
+	 * does not look at kinds without references, at kinds of words, or at
+	 * memory outside the heap.  It keeps nothing alive.
 	 */
 	uint8_t tracecheck;
 
@@ -325,16 +325,16 @@ typedef struct rt_config {
 	 * time.  While the host allocates, the heap keeps what it will need
 	 * until the next collection, and a tenth more.  The thread is made when
 	 * a collection first leaves 4 MiB of free pages or more; see
-	 * gc_threads.  It is one more than gc_threads counts, it has the
-	 * processors that the caller of rt_init had, and default scheduling.
-	 * Otherwise it is like a helper thread.  It sleeps while there is
-	 * nothing to release.  After a collection, a new memory limit or heap
-	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
-	 * again.  If the system refuses eight releases in a row, as for locked
-	 * memory, it tries again after the next collection.  A thread that
-	 * polls may have to wait for it as in rt_free_os_memory, and a stop may
-	 * have to wait for one step of at most 2 MiB.  0: pages go back only
-	 * for the memory limit, and in rt_free_os_memory.  Default 1.
+	 * gc_threads.  gc_threads does not count it.  It has the processors
+	 * that the caller of rt_init had, and default scheduling.  Otherwise it
+	 * is like a helper thread.  It sleeps while there is nothing to
+	 * release.  After a collection, a new memory limit or heap goal, or 4
+	 * MiB freed by rt_free, destructors and the like, it looks again.  If
+	 * the system refuses eight releases in a row, as for locked memory, it
+	 * tries again after the next collection.  A thread that polls may have
+	 * to wait for it as in rt_free_os_memory, and a stop may have to wait
+	 * for one step of at most 2 MiB.  0: pages go back only for the memory
+	 * limit, and in rt_free_os_memory.  Default 1.
 	 */
 	uint8_t scavenge;
 

@@ -118,8 +118,8 @@ typedef struct rt_cycle {
  * n collections is followed by a record of number n.  Live statistics may show
  * a collection some microseconds before its record is there.
  *
- * rt_read_cycle_sized fills the first size bytes of *c, of which those that
- * this library does not know become 0.
+ * rt_read_cycle_sized fills the first size bytes of *c.  Those that this
+ * library does not know become 0.
  *
  * Returns 0, or RT_EINVAL (c is null, or size is below 16 or above 4096),
  * RT_ENOENT (no such collection has ended, or RT_CYCLES others have since),

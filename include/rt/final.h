@@ -14,8 +14,9 @@ extern "C" {
 
 /*
  * A collection finds which objects of kinds with RT_KIND_DROP are dead.  From
- * then on each is ready to be dropped, and its memory stays as it is.  The
- * destructors do not run in an allocation, in a collection or in a stop, but
+ * then on each is ready to be dropped, and its memory stays as it is.  No
+ * destructor runs in an allocation, in a collection or in a stop.  The mode
+ * says where they run:
  *
  *   RT_FINALIZE_MANUAL  in rt_run_finalizers;
  *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint, which may
@@ -23,18 +24,19 @@ extern "C" {
  *                       stop is requested, so a thread that only calls rt_poll
  *                       may never run any.
  *
- * An out-of-memory handler that calls rt_run_finalizers is an exception: then
- * they run in an allocation.
+ * If an out-of-memory handler calls rt_run_finalizers, they run in an
+ * allocation all the same.
  *
  * One thread at a time runs them, and never one inside another.
  *
- * What was ready when a thread began with it is a batch.  When all destructors
- * of the batch have returned, the memory of its objects is free.  Where objects
- * that rt_drop_now has dropped lie beside them, a later collection frees it.
- * What dies meanwhile is the next batch.  So a host that never runs
- * destructors never gets that memory back.  The warn handler is told, once in
- * the life of a heap, when what has waited since an earlier collection exceeds
- * half of the live heap, or of rt_config.heap_min if that is more.
+ * All objects that are ready when a thread begins to run destructors are a
+ * batch.  When all destructors of the batch have returned, the memory of its
+ * objects is free.  If objects that rt_drop_now has dropped lie beside them, a
+ * later collection frees that memory instead.  Objects that die meanwhile
+ * belong to the next batch.  So a host that never runs destructors never gets
+ * that memory back.  The warn handler is told, once in the life of a heap, when
+ * what has waited since an earlier collection exceeds half of the live heap, or
+ * of rt_config.heap_min if that is more.
  *
  * Dead objects count as allocated in all statistics until they are freed, but
  * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
@@ -45,8 +47,8 @@ extern "C" {
  * for ever.
  *
  * In the child of a fork that another thread made, the destructors that had not
- * begun are ready; one that had begun does not run again.  A thread that exits
- * in a destructor leaves the same behind.
+ * begun are ready; one that had begun does not run again.  The same holds when
+ * a thread exits in a destructor.
  *
  * rt_fini runs no destructors.  A host that wants all of them to run calls
  * rt_drop_now for each kind before it.
@@ -57,21 +59,21 @@ extern "C" {
  *  - calls rt_gc;
  *  - calls rt_kind_unregister for each of its kinds.
  * A stale word, for example on a stack, may keep an object alive; then the last
- * call returns RT_EBUSY.  The host keeps the kind and its code, and calls again
- * after a later collection.
+ * call returns RT_EBUSY.  Then the host must keep the kind and its code, and
+ * call rt_kind_unregister again after a later collection.
  */
 enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told how many destructors are ready, soon after a
  * collection that has found dead objects.  Whichever function collected, the
- * next call of rt_gc tells when it ends, and so does the next allocation that
+ * next rt_gc calls it when that ends, and so does the next allocation that
  * leaves the inline path, on any thread.  An rt_gc that finds dead objects
- * tells of them itself.  The callback runs with the world running and no lock
- * held.  It may wake another thread, or note that it is time for
- * rt_run_finalizers.  It must not run destructors itself: rt_run_finalizers
- * returns 0 in it, rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.
- * It must not leave by longjmp or by an exception.
+ * calls it itself.  The callback runs with the world running and no lock held.
+ * It may wake another thread, or note that it is time for rt_run_finalizers.
+ * It must not run destructors itself: rt_run_finalizers returns 0 in it,
+ * rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.  It must not leave
+ * by longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -121,29 +123,30 @@ typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
 /*
  * rt_drop_now drops every object of a kind for which pick says 1, or all if
  * pick is NULL, whether it is reachable or not.  It is for the end of one of
- * several interpreters in a process.  Objects that are ready to be dropped are
- * asked as well; the others of them stay ready.  Each object is dropped once.
+ * several interpreters in a process.  pick is called for objects that are ready
+ * to be dropped as well.  Those that it does not choose stay ready.  Each
+ * object is dropped once.
  *
- * All objects are asked first, in one stop, but for those that an allocation
- * has yet to return.  From then on those that were chosen are dead, whatever
- * refers to them: their references keep nothing alive, but for what
- * RT_KIND_DROP_DEEP promises, and the host must not use them.  Then their
- * destructors run, in no particular order, on the calling thread.  All of them
- * stay in place until the call returns.  A later collection frees the memory,
- * once it finds no reference to it; until then collections clear it, but for
- * objects of more than 32760 bytes.  Objects that had died before need not wait
- * for the destructors of others that died with them, unless rt_run_finalizers
- * has begun with those.
+ * First pick is called for all objects, in one stop, except for those that an
+ * allocation has yet to return.  From then on the chosen objects are dead,
+ * whatever refers to them.  Their references keep nothing alive, except as
+ * RT_KIND_DROP_DEEP promises, and the host must not use the objects.  Then
+ * their destructors run, in no particular order, on the calling thread.  All of
+ * them stay in place until the call returns.  A later collection frees the
+ * memory, once it finds no reference to it; until then collections clear it,
+ * except in objects of more than 32760 bytes.  Objects that had died before
+ * need not wait for the destructors of others that died with them, unless
+ * rt_run_finalizers has begun with those.
  *
- * Only pick decides: what the destructors allocate is not asked.  In the child
+ * pick is not called for objects that the destructors allocate.  In the child
  * of a fork that another thread makes meanwhile, the objects whose destructors
  * had not begun are what they were before the call; some of those that were
- * ready may be ready only after the next collection.  What only they refer to
- * may be gone, if their kind lacks RT_KIND_DROP_DEEP: of those that were ready
- * in any case, of the others if there was a collection since the call.  The
- * same holds when the thread exits in a destructor, and when a destructor
- * leaves a blocking region, a no-GC stretch or a stop open: then the call ends
- * at once.  rt_run_finalizers ends as well then.
+ * ready may be ready only after the next collection.  If their kind lacks
+ * RT_KIND_DROP_DEEP, objects to which only they refer may be gone.  That holds
+ * for those that were ready, and for the others if there was a collection since
+ * the call.  The same holds when the thread exits in a destructor, and when a
+ * destructor leaves a blocking region, a no-GC stretch or a stop open: then the
+ * call ends at once.  rt_run_finalizers ends as well then.
  *
  * Returns RT_OK, or RT_EINVAL (not a kind with RT_KIND_DROP), RT_EBUSY
  * (destructors run already, on another thread or around this call; in the ready

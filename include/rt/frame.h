@@ -35,10 +35,11 @@ RT_ABI_ASSERT_(offsetof(struct rt_frame, names) == 24, "rt_frame is ABI");
 RT_ABI_ASSERT_(sizeof(struct rt_frame) == 32, "rt_frame is ABI");
 
 /*
- * rt_frames_thread_ returns rt_thread_tls as it is now.  Where a compiler keeps
- * the address of a thread-local variable over a call, as it does on most
- * processors, that address is wrong after a switch of fibers that came back on
- * another thread.  A function of its own finds it anew.
+ * rt_frames_thread_ returns rt_thread_tls as it is now.  After a switch of
+ * fibers a function may continue on another thread.  If the compiler has kept
+ * the address of a thread-local variable over the call, as it does on most
+ * processors, that address is wrong.  A function of its own finds the address
+ * anew.
  */
 #if defined(__x86_64__)
 static inline rt_thread *rt_frames_thread_(void)
@@ -57,7 +58,7 @@ static __attribute__((noinline, unused)) rt_thread *rt_frames_thread_(void)
  * A function that is left by longjmp leaves its frames in the list.  So the
  * function that calls setjmp must save before, and restore after the jump.  A
  * host that switches stacks saves before each switch, and restores the list of
- * the stack that it has switched to; that of a new stack is NULL.
+ * the stack that it has switched to; the list of a new stack is NULL.
  *
  * A thread that is not attached has no frames: for it rt_frames_save returns
  * NULL, and rt_frames_restore does nothing.  Any thread, outside a blocking
@@ -100,9 +101,9 @@ static inline void rt_frame_pop_(rt_frame *f)
  *   struct obj *a = NULL, *b = NULL;
  *   RT_FRAME(&a, &b);
  *
- * A variable is a pointer, or an integer or a class that consists of one.  One
- * of another size than a pointer is refused when the host is compiled.  A
- * missing & is too, unless the variable points to something of that size.
+ * A variable is a pointer, or an integer or a class that consists of one.  The
+ * compiler refuses a variable whose size is not that of a pointer.  It also
+ * refuses a missing &, unless the variable points to something of that size.
  *
  * What a variable holds when the world is stopped is null or a reference, as in
  * a range of RT_ROOT_EXACT.  An address inside an object, or one with a tag,
@@ -114,10 +115,10 @@ static inline void rt_frame_pop_(rt_frame *f)
  * detach takes all frames off the list.
  *
  * A block that ends by return, break or goto ends its frame, and one that a C++
- * exception leaves as well.  One that longjmp leaves does not (rt_frames_save).
- * The same goes for C code that pthread_exit or a cancellation leaves, unless
- * it was compiled with -fexceptions; a thread calls rt_frames_restore(NULL)
- * before it ends in that way.
+ * exception leaves as well.  A block that longjmp leaves does not
+ * (rt_frames_save).  Neither does a block of C code that pthread_exit or a
+ * cancellation leaves, unless it was compiled with -fexceptions.  A thread
+ * calls rt_frames_restore(NULL) before it ends in that way.
  *
  * A computed goto (goto *p) must neither enter nor leave such a block: the
  * compiler may not end the frame, or may end one that has not begun.  An

@@ -76,7 +76,7 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * released (sys - heap_released of rt_memstats).  The host's own memory and
  * what rt_adjust_external tells do not count, so a host in a container leaves
  * room for them.  INT64_MAX means no limit; 0 is a limit.  The metric
- * /gc/gomemlimit:bytes tells the present one.
+ * /gc/gomemlimit:bytes is the present limit.
  *
  * - The heap's goal is at most what the limit leaves for objects, less 3
  *   percent (at least 1 MiB), whatever gc_percent is, even below 0.  If it
@@ -86,8 +86,8 @@ RT_API int rt_set_heap_min(size_t bytes, size_t *old);
  * No allocation fails because of the limit: if it cannot be kept, it is passed.
  * While collections take more than rt_config.gc_cpu_limit percent of the CPU
  * time, the limit causes none.  The warn handler is told when a collection
- * leaves more than the limit.  It is told again only after a collection has left
- * less, or the limit was set.
+ * leaves more than the limit.  It is told again only after a collection has
+ * left less, or the limit was set.
  *
  * The goal changes at once, by what the last collection found.  If the new
  * limit is lower, the next allocations collect and release.  It sets *old to

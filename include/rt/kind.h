@@ -87,8 +87,8 @@ typedef void rt_trace_fn(rt_tracer *t, void *obj, size_t size, void *arg);
  *
  * size is rt_size(obj).  The object may be one that the host has not filled
  * yet, or one that nothing reaches any more.  Then what it told is still there,
- * but what a reference that was forgotten leads to may be gone.  What a trace
- * callback must not do a describe callback must not do either.  It tells no
+ * but what a reference that was forgotten leads to may be gone.  A describe
+ * callback must not do what a trace callback must not do, and it tells no
  * references.
  */
 typedef size_t rt_describe_fn(const void *obj, size_t size, char *buf, size_t n,
@@ -266,11 +266,11 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  *
  * An object too small for its header word has no references.
  *
- * trace is of RT_LAYOUT_TRACE, format of RT_LAYOUT_WORDS, type of
- * RT_LAYOUT_TYPE, and types of RT_LAYOUT_INDEX.  With any other layout they
+ * trace is for RT_LAYOUT_TRACE, format for RT_LAYOUT_WORDS, type for
+ * RT_LAYOUT_TYPE, and types for RT_LAYOUT_INDEX.  With any other layout they
  * must be NULL.  An rt_type has a format and a callback of its own.  drop and
- * describe are of every layout; those of an object's rt_type come first.  drop
- * must be NULL without RT_KIND_DROP.
+ * describe are for every layout, but those of an object's rt_type come first.
+ * drop must be NULL without RT_KIND_DROP.
  */
 typedef struct rt_kind_desc {
 	size_t struct_size;

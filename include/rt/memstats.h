@@ -181,13 +181,13 @@ RT_API int rt_read_memstats(rt_memstats *m);
 
 /*
  * rt_read_memstats_live fills *m without stopping any thread, in a time that
- * grows with the number of threads.  It is the one for monitoring.  All fields
- * of the heap are of one moment, and the equations above hold.  It differs from
+ * grows with the number of threads.  It is meant for monitoring.  All fields of
+ * the heap are of one moment, and the equations above hold.  It differs from
  * rt_read_memstats in three ways:
  *
  * - What threads have allocated from the spans that they cache now, at most one
  *   for each size class and kind, does not count yet.
- * - Nor do the small objects that they combined meanwhile.
+ * - The small objects that they combined meanwhile do not count yet either.
  * - Stacks that threads keep for the next rt_stack_alloc count in stack_inuse.
  *
  * Returns 0, or RT_EINVAL (m is null), RT_ESTATE (no heap).

@@ -162,10 +162,10 @@ RT_API int rt_roots_remove_fn(rt_roots_fn *fn, void *arg);
  * a root from then on, and that of one that dlclose unloads is none any more.
  * Each collection finds out anew which libraries there are.
  *
- * Left out are the data of this library, thread-local variables, and pages that
- * are read-only once the program runs.  So is a library of another namespace
- * (dlmopen), and one whose file does not begin where it is loaded; common
- * linkers make none of these.
+ * The data of this library, thread-local variables, and pages that are
+ * read-only once the program runs are left out.  So are libraries of another
+ * namespace (dlmopen), and libraries whose file does not begin where it is
+ * loaded; common linkers make none of the latter.
  *
  * Any thread may load and unload libraries at any time.  All data is read
  * through a system call, a copy at a time, even the parts that hold no pointer.

@@ -58,12 +58,12 @@
  *  - No function changes errno, whatever it returns, but a handler or callback
  *    of the host may.
  *
- * An int result is 0 or a negative enum rt_error, and of several errors that
- * apply it may be any.  Where the name asks a question it is 1 or 0.  A
+ * An int result is 0 or a negative enum rt_error.  If several errors apply, it
+ * may be any of them.  Where the name asks a question, the result is 1 or 0.  A
  * function that returns a number of its own, such as a kind, returns a negative
- * enum rt_error instead if it fails.  What allocates returns a pointer.  NULL
- * means that there is no memory, or that the comment says so of the arguments
- * or of the thread's state.
+ * enum rt_error instead if it fails.  A function that allocates returns a
+ * pointer.  NULL means that there is no memory, or that the arguments or the
+ * thread's state are a case for which the comment says so.
  *
  * The library prints a report before it aborts: of a bug of its own, of memory
  * that was overwritten, of a reference that a callback of the host told only

@@ -25,12 +25,13 @@ extern "C" {
  *    pointer.
  *  - Of a stack that no thread runs on, a stack pointer that the host has saved
  *    bounds the part in use.  sp is the address of the variable that has it, a
- *    pointer of any type or an integer of that size.  *sp stands for what it
- *    holds.  The host keeps it anyway: for ucontext it is the stack pointer in
- *    uc_mcontext, for boost.context the fcontext_t, for most others the first
- *    word of the context.  If sp is null, or *sp does not lie in [lo, hi], all
- *    of the stack is scanned.  If *sp is hi, or lo of a stack that grows up,
- *    nothing is in use.  (With RT_STACK_THREAD hi is outside as well.)
+ *    pointer of any type or an integer of that size.  Below, *sp is what that
+ *    variable holds.  The host keeps it anyway: for ucontext it is the stack
+ *    pointer in uc_mcontext, for boost.context the fcontext_t, for most others
+ *    the first word of the context.  If sp is null, or *sp does not lie in
+ *    [lo, hi], all of the stack is scanned.  If *sp is hi, or lo of a stack
+ *    that grows up, nothing is in use.  (With RT_STACK_THREAD hi is outside as
+ *    well.)
  *  - [regs_lo, regs_hi) is memory with the registers of a fiber that no thread
  *    runs, if they are not saved on its stack.  For ucontext that is
  *    uc_mcontext.
@@ -57,8 +58,8 @@ extern "C" {
  * A thread with RT_THREAD_EXACT has no stack that is scanned, whichever it runs
  * on.  While it runs on a registered one, that is not scanned either.  But one
  * that it has left is scanned as any other, because it is not known which
- * thread will run on it.  If only frames shall count, sp leads to a variable
- * that holds hi.
+ * thread will run on it.  If only its frames are to be roots, the host makes sp
+ * lead to a variable that holds hi.
  *
  * After a switch that may move a fiber to another thread, no rt_thread * from
  * before is valid.  A compiler may keep the address of a thread-local variable
@@ -83,11 +84,11 @@ enum rt_stack_flags {
  * where the trace callback tells it: a coroutine that runs must be reachable as
  * well, or its value stack is not scanned.
  *
- * The words of a stack with a format are values.  Of a stack that grows up,
- * that is all they are.  Of one that grows down they are read plainly and in
- * rt_config.stack_format as well, and each word counts as a value word,
- * whatever its tag is.  So do its registers, and those of a thread that runs on
- * it.
+ * The words of a stack with a format are values.  On a stack that grows up they
+ * are nothing else.  On a stack that grows down they are also read plainly and
+ * in rt_config.stack_format, and each word counts as a value word, whatever its
+ * tag is.  The same holds for the stack's registers, and for those of a thread
+ * that runs on it.
  *
  * rt_config.past_end is for stacks that grow down, without RT_STACK_EXACT, and
  * for registers.
@@ -164,10 +165,10 @@ RT_API int rt_stack_unregister(rt_stack *s);
 
 /*
  * rt_stack_move tells that a stack is now [lo, hi), for value stacks that are
- * reallocated.  The caller must not poll between the moment when the old memory
- * ceases to be readable and that when it has called this and set *sp.  So it
- * may use realloc, but not a function that polls or blocks, such as rt_realloc
- * or a lock for which it waits in a blocking region.
+ * reallocated.  The caller must not poll from the moment when the old memory
+ * ceases to be readable until it has called this and set *sp.  So it may use
+ * realloc, but not a function that polls or blocks, such as rt_realloc or a
+ * lock for which it waits in a blocking region.
  *
  * Returns 0, or RT_EINVAL (s as in rt_stack_unregister; lo is null or not below
  * hi; RT_STACK_THREAD), RT_EBUSY, RT_EPERM or RT_ESTATE (as
@@ -191,10 +192,10 @@ RT_API void rt_trace_stack(rt_tracer *t, rt_stack *s);
 /*
  * rt_thread_set_stack tells that the calling thread runs on [lo, hi) from now
  * on.  It is for hosts that register no stacks: they call it before each
- * switch, and tell what the other stacks hold in a root callback.  Whether the
- * thread runs there is looked up in a collection; if it does not, that is a
- * stack that is not known.  With the bounds that the thread attached with, it
- * is again as it was then.
+ * switch, and tell what the other stacks hold in a root callback.  A collection
+ * finds out whether the thread runs there.  If it does not, it runs on a stack
+ * that is not known.  A call with the bounds that the thread attached with
+ * undoes all earlier ones.
  *
  * Returns 0, or RT_EINVAL (lo is null or not below hi), RT_EPERM (not
  * attached), RT_EBUSY (own stop), RT_ESTATE (the thread has registered its

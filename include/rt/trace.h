@@ -56,23 +56,24 @@ RT_ABI_ASSERT_(sizeof(rt_value_format) == 56, "rt_value_format is ABI");
 #define RT_U64_(x) (UINT64_C(0) | (x))
 
 /* clang-format off */
-/* Any word, whatever its low bits are: what RT_WORDS does. */
+/* Every word may be a reference, whatever its low bits are, as in RT_WORDS. */
 #define RT_FORMAT_PLAIN \
 	{ 0, 0, 0, UINT64_MAX, UINT64_MAX, 0, 0, 8, 0, 0, 0 }
-/* References are the words whose low bits under mask are bits. */
+/* A word is a reference if (word & mask) == bits. */
 #define RT_FORMAT_LOW_TAG(mask, bits) \
 	{ RT_U64_(mask), RT_U64_(bits), 0, UINT64_MAX, ~RT_U64_(mask), \
 	  0, 0, 8, 0, 0, 0 }
-/* NaN boxing: references are the words from lo to hi, with 48 address bits.
+/* In NaN boxing references are the words from lo to hi, with 48 address bits.
  * Both are whole words, tag bits included, and hi is a reference, too. */
 #define RT_FORMAT_NAN_BOX(lo, hi) \
 	{ 0, 0, RT_U64_(lo), RT_U64_(hi), UINT64_C(0xffffffffffff), \
 	  0, 0, 8, 0, 0, 0 }
-/* Two words, value and tag: references have tags with bits under mask ... */
+/* A value is two words, value and tag.  It is a reference if (tag & mask) ==
+ * bits ... */
 #define RT_FORMAT_PAIR(mask, bits) \
 	{ RT_U64_(mask), RT_U64_(bits), 0, UINT64_MAX, UINT64_MAX, \
 	  0, 0, 16, 1, 0, 0 }
-/* ... or tags from lo to hi. */
+/* ... or if its tag is from lo to hi. */
 #define RT_FORMAT_PAIR_RANGE(lo, hi) \
 	{ 0, 0, RT_U64_(lo), RT_U64_(hi), UINT64_MAX, 0, 0, 16, 1, 0, 0 }
 /* clang-format on */
@@ -163,8 +164,8 @@ static inline void rt_trace_pair(rt_tracer *t, const void *v,
  * that a collection marks, if its kind has RT_KIND_ONCE.  This call comes
  * before all others for that object, and no other runs beside it.  It is 0 in
  * every other call, in root callbacks, and whenever something other than
- * marking asks.  (Of an object that an allocation has not returned yet there
- * may be no call at all.)
+ * marking asks.  (There may be no such call for an object that an allocation
+ * has not returned yet.)
  *
  * Where it is 1 a callback may change its object, for example clear the unused
  * part of a stack.  It does so before it tells a row of words or values

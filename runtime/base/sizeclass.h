@@ -61,7 +61,7 @@ RT_INLINE unsigned sizeclass_of(size_t n)
 			       SIZECLASS_LARGE_DIV];
 }
 
-// sizeclass_of16 does the same but skips classes 1 and 3.
+// sizeclass_of16 is sizeclass_of without classes 1 and 3.
 RT_INLINE unsigned sizeclass_of16(size_t n)
 {
 	unsigned c = sizeclass_of(n);
@@ -70,7 +70,7 @@ RT_INLINE unsigned sizeclass_of16(size_t n)
 }
 
 // sizeclass_bit_shift returns the binary logarithm of the bytes for which a
-// class has a bit: 16, in the 8-byte class 8.
+// class has a bit.  These are 16 bytes, but 8 in the 8-byte class.
 RT_INLINE unsigned sizeclass_bit_shift(unsigned c)
 {
 	return c == 1 ? 3 : RT_GRANULE_SHIFT;

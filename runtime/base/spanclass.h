@@ -14,8 +14,8 @@ enum {
 	KIND_HOST = 3,	  // RT_KIND_FIRST: the first that a host registers
 	KIND_ALIGN8 = 16, // RT_KIND_ALIGN8_FIRST: from here on 24 bytes are a
 			  // class
-	// From here on the library's own, of which objects are roots until they
-	// are freed: KIND_OWN + KIND_NOSCAN, KIND_OWN + KIND_WORDS.
+	// Kinds from here on are the library's own: KIND_OWN + KIND_NOSCAN and
+	// KIND_OWN + KIND_WORDS.  Their objects are roots until they are freed.
 	KIND_OWN = 24, // RT_KIND_MAX + 1
 	KIND_COUNT = 26,
 	KIND_BITS = 5, // room for 32
@@ -23,7 +23,7 @@ enum {
 
 typedef uint16_t spanclass;
 
-// spanclass_host_kind returns the kind that a host knows objects of a kind by.
+// spanclass_host_kind returns the number by which a host knows a kind.
 RT_INLINE unsigned spanclass_host_kind(unsigned kind)
 {
 	return kind >= KIND_OWN ? kind - KIND_OWN : kind;
@@ -31,7 +31,8 @@ RT_INLINE unsigned spanclass_host_kind(unsigned kind)
 
 enum {
 	SPANCLASS_COUNT = KIND_COUNT * SIZECLASS_COUNT,
-	// Those of the two kinds that every heap has.
+	// Span classes below this one are those of the two kinds that every
+	// heap has.
 	SPANCLASS_BASE = 2 * SIZECLASS_COUNT,
 	SPANCLASS_TINY = KIND_NOSCAN * SIZECLASS_COUNT + SIZECLASS_TINY,
 };

@@ -103,7 +103,8 @@ static void read_v1(struct path *dir, struct cgroup *c)
 		   read_text(dir, "/cpu.cfs_period_us", period));
 }
 
-// has_word tells whether one of the words of a list with commas is word.
+// has_word tells whether word is one of the words of a list, which are
+// separated by commas.
 static bool has_word(struct options_text list, const char *word)
 {
 	struct options_item item;
@@ -114,8 +115,8 @@ static bool has_word(struct options_text list, const char *word)
 	return false;
 }
 
-// read_levels reads the limits of a group and of those that it is in.  A name
-// that leads upwards is of a group that cannot be seen from here.
+// read_levels reads the limits of a group and of all groups around it.  If the
+// name leads upwards, the group cannot be seen from here.
 static void read_levels(const char *root, const char *mount,
 			struct options_text group, struct cgroup *c)
 {

@@ -22,7 +22,8 @@ struct cgroup {
 // groups are.
 void cgroup_read(const char *membership, const char *root, struct cgroup *c);
 
-// cgroup_self does so for this process, where Linux keeps them.
+// cgroup_self reads the limits of this process, in the places where Linux keeps
+// them.
 void cgroup_self(struct cgroup *c);
 
 #endif

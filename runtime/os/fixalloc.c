@@ -110,8 +110,8 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
 	RT_CHECK(check_free(f, f->list));
 }
 
-// check_list checks the free objects.  All that were ever made, of which
-// f->stat counts the bytes, bound their number.
+// check_list checks the free objects.  There must not be more of them than were
+// ever made, whose bytes f->stat counts.
 static const char *check_list(const struct fixalloc *f)
 {
 	uint64_t most = gauge_load(f->stat) / f->size;

@@ -65,8 +65,8 @@ RT_INLINE void fixalloc_list_add(struct fixalloc_list *l, void *p)
 void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l);
 
 // fixalloc_check returns NULL if all invariants hold, otherwise what does not.
-// The caller must serialise it with all other calls.  Debug builds ask for all
-// but the list at each call that takes or frees an object, and for the object.
+// The caller must serialise it with all other calls.  At each call that takes
+// or frees an object, debug builds check the object and all but the list.
 const char *fixalloc_check(const struct fixalloc *f);
 
 #endif

@@ -39,12 +39,12 @@ RT_GLOBAL struct gauges gauges;
 // the gauge was or becomes negative.
 void gauge_add(atomic_u64 *gauge, int64_t n);
 
-// gauge_add_locked does the same without a locked instruction.  All writers of
+// gauge_add_locked is gauge_add without a locked instruction.  All writers of
 // the gauge must hold one lock.
 void gauge_add_locked(atomic_u64 *gauge, int64_t n);
 
-// gauge_adjust adds n to a gauge whose moves are not ours.  It stays from 0 to
-// INT64_MAX, whatever is added.
+// gauge_adjust adds n to a gauge that the host moves.  The gauge stays from 0
+// to INT64_MAX, whatever the host adds.
 void gauge_adjust(atomic_u64 *gauge, int64_t n);
 
 // gauge_reset sets all gauges to 0, before a heap begins.
@@ -56,12 +56,12 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 }
 
 // gauge_check returns NULL if one gauge of g has a value that it may have,
-// otherwise what is wrong.  Debug builds ask it at each move.
+// otherwise what is wrong.  Debug builds call it at each move.
 const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
 
 // gauges_check returns NULL if all invariants hold, otherwise what does not.
 // The world must be stopped, and all mcaches must have been flushed: before
-// that heap_live may be below zero.  Debug builds ask it in each collection.
+// that heap_live may be below zero.  Debug builds call it in each collection.
 const char *gauges_check(const struct gauges *g);
 
 #endif

@@ -201,7 +201,7 @@ bool sema_try_acquire(struct sema *s)
 
 	schedpoint(SCHED_SEMA_TRY_ACQUIRE);
 	// serving never falls, and next is never below it.  So if next equals
-	// the value read, serving does so too, and the ticket is served at
+	// the value read, serving equals it too, and the ticket is served at
 	// once.  Pairs with the add in sema_release.
 	return atomic_u32_cas_acquire(&s->next, serving, serving + 1);
 }

@@ -60,7 +60,7 @@ void sema_fork_child(struct sema *s);
 
 // mutex_check, note_check and sema_check return NULL if all invariants hold,
 // otherwise what does not.  Other threads may use the lock meanwhile.  Debug
-// builds ask them in mutex_lock, note_wake, note_sleep and sema_release.
+// builds call them in mutex_lock, note_wake, note_sleep and sema_release.
 const char *mutex_check(const struct mutex *m);
 const char *note_check(const struct note *n);
 const char *sema_check(const struct sema *s);

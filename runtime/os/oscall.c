@@ -47,8 +47,8 @@ int fault_refused(enum oscall call);
 long fault_page_size(void);
 #endif
 
-// refused returns 0, or the errno with which a test wants a call to fail
-// without being made; errno is then set to that, too.
+// refused returns 0 if a call is to be made.  If a test wants the call to fail
+// instead, refused sets errno to the error that the test wants, and returns it.
 RT_INLINE int refused(enum oscall call)
 {
 #ifdef RT_TEST
@@ -79,8 +79,8 @@ RT_INLINE int result(long r, int before)
 	return error;
 }
 
-// told does the same for functions of libc that return the error, and may
-// change errno on their way.
+// told restores the host's errno, and returns the error that a function of libc
+// has returned.  Such a function may also change errno.
 RT_INLINE int told(int error, int before)
 {
 	errno = before;
@@ -203,8 +203,8 @@ int oscall_dump(void *p, size_t n, bool on)
 	return result(madvise(p, n, on ? MADV_DODUMP : MADV_DONTDUMP), before);
 }
 
-// is_locked tells whether memory is locked: for locked memory alone the system
-// answers EINVAL when it is to be released.
+// is_locked tells whether memory is locked.  A request to release memory
+// returns EINVAL only if the memory is locked.
 static bool is_locked(void *p, size_t n)
 {
 	return madvise(p, n, MADV_DONTNEED) != 0 && errno == EINVAL;
@@ -877,8 +877,8 @@ const char *oscall_getenv(const char *name)
 	return secure_getenv(name);
 }
 
-// What a write to a pipe or socket without a reader does beside failing: it
-// sends the thread a SIGPIPE, whose default ends the process.
+// A write to a pipe or socket without a reader fails.  It also sends the thread
+// a SIGPIPE, which by default ends the process.
 struct sigpipe {
 	sigset_t old;
 	bool pending; // there was one before
@@ -891,8 +891,9 @@ static bool sigpipe_pending(void)
 	return sigpending(&set) == 0 && sigismember(&set, SIGPIPE) == 1;
 }
 
-// sigpipe_block blocks SIGPIPE in this thread.  sigpipe_restore takes the one
-// that a write has sent since, if the host was not to get one in any case.
+// sigpipe_block blocks SIGPIPE in this thread.  sigpipe_restore removes a
+// SIGPIPE that a write has sent since.  If one was pending before, it stays for
+// the host.
 static void sigpipe_block(struct sigpipe *s)
 {
 	sigset_t set;

@@ -17,7 +17,7 @@
 
 #include "runtime/base/atomic.h"
 
-// The sorts of calls, as tests refuse them.
+// The sorts of calls.  A test refuses all calls of a sort.
 enum oscall {
 	OSCALL_RESERVE,	   // mmap PROT_NONE
 	OSCALL_COMMIT,	   // mprotect to read and write
@@ -79,8 +79,9 @@ enum oscall_locking {
 	OSCALL_LOCK_ON_FAULT,
 };
 
-// oscall_locking returns how this process locks them, or OSCALL_LOCK_NONE if
-// the system refuses to tell.  page must be the physical page size.
+// oscall_locking returns how this process locks the memory that it maps, or
+// OSCALL_LOCK_NONE if the system refuses to tell.  page must be the physical
+// page size.
 enum oscall_locking oscall_locking(size_t page);
 
 // oscall_reserve_unlocked is oscall_reserve for a process that locks what it
@@ -105,8 +106,9 @@ int oscall_futex_wait(const atomic_u32 *word, uint32_t expected,
 		      uint64_t timeout_ns);
 int oscall_futex_wake(const atomic_u32 *word, uint32_t n);
 
-// oscall_futex_wait_as does the same, without limit, as a sleeper that has some
-// bits.  oscall_futex_wake_as wakes all sleepers that have one of the bits.
+// oscall_futex_wait_as is oscall_futex_wait without limit, for a sleeper that
+// has some bits.  oscall_futex_wake_as wakes all sleepers that have one of the
+// bits.
 int oscall_futex_wait_as(const atomic_u32 *word, uint32_t expected,
 			 uint32_t bits);
 int oscall_futex_wake_as(const atomic_u32 *word, uint32_t bits);

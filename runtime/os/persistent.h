@@ -52,8 +52,8 @@ void persistent_fini(void);
 
 // persistent_check returns NULL if all invariants hold, otherwise what does
 // not.  The caller must hold persistent.lock, or no other thread may allocate.
-// Debug builds ask it at each new region.  At each allocation they ask only the
-// part of it that does not go through the regions.
+// Debug builds call it at each new region.  At each allocation they call only
+// the part of it that does not go through the regions.
 const char *persistent_check(const struct persistent *p);
 
 #endif

@@ -18,7 +18,7 @@
 
 #include "runtime/base/base.h"
 
-// poison_init sets both before any thread attaches.
+// poison_init sets these two before any thread attaches.
 RT_GLOBAL bool poison_on;
 RT_GLOBAL bool poison_memcheck; // the process runs under memcheck
 
@@ -37,16 +37,16 @@ RT_INLINE uintptr_t poison_word(uintptr_t w)
 }
 
 // poison_load loads a word that a host may write, without a sanitizer's checks.
-// The compiler makes one access of a volatile load of an aligned word, which
-// the processor does not divide.  Of an atomic load it would also believe that
-// other memory may change, and load that anew.
+// The compiler makes a volatile load of an aligned word one access, which the
+// processor does not divide.  After an atomic load it would also assume that
+// other memory may have changed, and load that again.
 RT_NO_SANITIZE
 static inline uintptr_t poison_load(uintptr_t at)
 {
 	return *(const volatile uintptr_t *)at;
 }
 
-// poison_read does the same, and memcheck takes the word as defined.
+// poison_read is poison_load, after which memcheck takes the word as defined.
 RT_NO_SANITIZE
 static inline uintptr_t poison_read(uintptr_t at)
 {

@@ -20,12 +20,13 @@ enum {
 #define SETTINGS_MAX_HEAP (INT64_C(1) << 40)
 
 // The settings of the present heap, as settings_resolve made them.  They are
-// written before the heap is ready, and set to 0 when it ends.  What the
-// host may change later is in its module, as the percent and the double check
-// are; here is what that began with.
+// written before the heap is ready, and set to 0 when it ends.  What the host
+// may change later, such as the percent and the double check, is in its module.
+// Its first value is here.
 RT_GLOBAL rt_config settings;
 
-// settings_heap_min returns the least goal that a heap_min means.
+// settings_heap_min returns the least heap goal, in bytes, for a value of
+// rt_config.heap_min.
 size_t settings_heap_min(size_t bytes);
 
 // settings_default writes the defaults to the size bytes at c.  size must be at
@@ -33,8 +34,9 @@ size_t settings_heap_min(size_t bytes);
 void settings_default(rt_config *c, size_t size);
 
 // settings_known tells whether the host's struct at s, of size bytes, can be
-// read as one of known bytes.  For that its size must be at least least, which
-// every host's has, and the bytes that this version does not know must be 0.
+// read as one of known bytes.  Its size must not be below least, the size that
+// every host's struct has.  The bytes that this version does not know must be
+// 0.
 bool settings_known(const void *s, size_t size, size_t least, size_t known);
 
 // settings_initialised tells whether struct_size is possible, and the host set

@@ -45,8 +45,8 @@ bool slab_free(struct slab *s, void *block);
 void slab_fini(struct slab *s);
 
 // slab_check returns NULL if all invariants hold, otherwise what does not.  The
-// caller must serialise it with all other calls.  Debug builds ask it at each
-// new region.  When a block is taken or freed, they ask only for that block and
+// caller must serialise it with all other calls.  Debug builds call it at each
+// new region.  When a block is taken or freed, they check only that block and
 // for the fields of its region.
 const char *slab_check(const struct slab *s);
 

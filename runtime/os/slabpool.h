@@ -37,7 +37,7 @@ void slabpool_fini(struct slabpool *pool);
 
 // slabpool_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must hold the lock, or have the world stopped.  When a block is
-// kept or taken, debug builds ask only for the beginning of the list.
+// kept or taken, debug builds check only the beginning of the list.
 const char *slabpool_check(const struct slabpool *pool);
 
 #endif

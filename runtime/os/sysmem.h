@@ -54,10 +54,10 @@ void sysmem_fork_child(void);
 uint64_t sysmem_max_mappings(void);
 void sysmem_count_mappings(int64_t n);
 
-// sysmem_many_mappings tells whether the heap has four fifths of them or more.
-// sysmem_take_warning returns true once in the life of the process, after this
-// has become true.  sysmem_warning_due tells, in a few instructions, whether it
-// would.
+// sysmem_many_mappings tells whether the heap has at least four fifths of the
+// mappings that the system allows.  Once in the life of the process, after that
+// has become true, sysmem_take_warning returns true.  sysmem_warning_due tells,
+// in a few instructions, whether the next call of it would.
 bool sysmem_many_mappings(void);
 bool sysmem_warning_due(void);
 bool sysmem_take_warning(void);
@@ -76,8 +76,9 @@ void sysmem_free(void *p, size_t n, atomic_u64 *stat);
 // dumps, and have small pages whatever the system's setting is.  Returns NULL
 // if the system refuses.
 //
-// sysmem_unreserve unmaps a whole reservation; the caller corrects gauges of
-// what was usable.  Returns false if the system refuses.
+// sysmem_unreserve unmaps a whole reservation.  The caller must subtract the
+// bytes that were usable from their gauge.  Returns false if the system
+// refuses.
 void *sysmem_reserve(size_t n, size_t align, const char *name);
 bool sysmem_unreserve(void *p, size_t n);
 
@@ -85,9 +86,10 @@ bool sysmem_unreserve(void *p, size_t n);
 // Returns false if the system refuses.
 bool sysmem_map(void *p, size_t n, atomic_u64 *stat);
 
-// sysmem_prepare does the same and counts nothing; the caller counts the memory
-// when it puts it to use.  sysmem_unprepare undoes it before that.  What the
-// system refuses to protect stays usable.
+// sysmem_prepare makes a part of a reservation usable and counts nothing.  The
+// caller counts the memory when it puts it to use.  Before that,
+// sysmem_unprepare protects the part again.  What the system refuses to protect
+// stays usable.
 bool sysmem_prepare(void *p, size_t n);
 void sysmem_unprepare(void *p, size_t n);
 
@@ -156,7 +158,7 @@ bool systable_grow(struct systable *t, size_t n);
 void systable_fini(struct systable *t);
 
 // systable_check returns NULL if all invariants hold, otherwise what does not.
-// The table may grow meanwhile.  Debug builds ask it whenever it has grown.
+// The table may grow meanwhile.  Debug builds call it whenever it has grown.
 const char *systable_check(const struct systable *t);
 
 #endif

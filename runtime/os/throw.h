@@ -50,7 +50,7 @@ RT_NORETURN void throw_text(const struct text *t, const char *what);
 bool throw_begun(void);
 
 // The child of a fork calls throw_fork_child.  It forgets threads of the parent
-// that were setting the handler or throwing.  Only if the calling thread was
+// that were setting the handler or throwing.  If the calling thread was
 // throwing, it still is.
 void throw_fork_child(void);
 

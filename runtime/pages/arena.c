@@ -25,7 +25,7 @@ static const struct {
 } tables[TABLES] = {
     [TABLE_LINES] = {"mark and alloc bits",
 		     8 * RT_PAGE_WORDS * sizeof(struct linewords)},
-    [TABLE_PAGEWORDS] = {"page words", 32},
+    [TABLE_PAGEWORDS] = {"pagewords", 32},
     [TABLE_SPANS] = {"span table", 64},
     [TABLE_OVERFLOW] = {"mark overflow", 1},
     [TABLE_TYPEBITS] = {"type bits", RT_PAGE_SIZE / sizeof(uintptr_t)},
@@ -157,8 +157,9 @@ bool arena_prepare(uint32_t nchunks)
 		return true;
 	if (bytes > arena.reserved)
 		return false;
-	// Memory before tables: it is sixty times as much, so too large a
-	// request is refused before the tables grow, which would stay so.
+	// Memory comes before tables, because it is sixty times as large.  So a
+	// request that is too large is refused before the tables grow, and they
+	// never shrink.
 	if (!sysmem_prepare(end, bytes - ready))
 		return false;
 	if (!tables_grow(nchunks)) {

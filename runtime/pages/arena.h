@@ -24,16 +24,16 @@
 
 struct mspan;
 
-// A markword and an allocword, one of each line.  Bit i is for granule i of
-// 64; an object's bit is that of its first whole granule.  The two are side by
-// side, so testing both bits of an object touches one cache line.  mspan_check
-// compares those of a span with its slots.
+// A markword and an allocword, which have a bit for each of 64 granules.  An
+// object has the bit of its first whole granule.  The two are side by side, so
+// testing both bits of an object touches one cache line.  mspan_check compares
+// the linewords of a span with its slots.
 struct linewords {
 	_Alignas(16) atomic_u64 line[2];
 };
 
-// The state of dead objects, of the same 64 granules (deadbits.h).  mspan_check
-// compares those of a span with its allocwords.
+// The state of dead objects in the same 64 granules (deadbits.h).  mspan_check
+// compares the deadwords of a span with its allocwords.
 struct deadwords {
 	_Alignas(16) atomic_u64 turn[2];
 };
@@ -154,15 +154,16 @@ RT_INLINE uint64_t arena_offset(uintptr_t p)
 	return (uint64_t)(p - arena.base);
 }
 
-// arena_prepared: the acquire pairs with the release in arena_prepare, so
-// memory and tables below it are usable.
+// arena_prepared returns the bytes that are prepared.  The acquire pairs with
+// the release in arena_prepare, so memory and tables below the result are
+// usable.
 RT_INLINE uint64_t arena_prepared(void)
 {
 	return atomic_u64_load_acquire(&arena.prepared);
 }
 
-// arena_used: the acquire pairs with the release in arena_grow, so tables
-// below it are usable.
+// arena_used returns the bytes of the heap.  The acquire pairs with the release
+// in arena_grow, so tables below the result are usable.
 RT_INLINE uint64_t arena_used(void)
 {
 	return atomic_u64_load_acquire(&arena.used);
@@ -194,7 +195,8 @@ RT_INLINE uintptr_t arena_page_address(uint64_t page)
 	return arena.base + (page << RT_PAGE_SHIFT);
 }
 
-// arena_pageword: the acquire pairs with the release that published the span.
+// arena_pageword returns the pageword of a page.  The acquire pairs with the
+// release that published the span.
 RT_INLINE uint32_t arena_pageword(uint64_t page)
 {
 	return atomic_u32_load_acquire(&arena.pagewords[page]);

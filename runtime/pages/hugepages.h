@@ -95,10 +95,9 @@ void hugepages_fork_unlock(void);
 void hugepages_fork_child(void);
 
 // hugepages_check returns NULL if all invariants hold, otherwise what does not.
-// The caller must hold hugepages.lock.  Debug builds ask it in
+// The caller must hold hugepages.lock.  Debug builds call it in
 // hugepages_choose, which goes through all units anyway.  Functions that change
-// one unit ask for that unit, and for the fields that do not depend on the
-// others.
+// one unit check that unit, and the fields that do not depend on the others.
 const char *hugepages_check(const struct hugepages *h);
 
 #endif

@@ -54,10 +54,9 @@ uint64_t pagealloc_alloc(struct pagealloc *pa, uint64_t npages,
 // pagealloc_fits tells whether pagealloc_alloc would find npages pages.
 bool pagealloc_fits(const struct pagealloc *pa, uint64_t npages);
 
-// pagealloc_alloc_aligned does so for pages of which the first is a multiple of
-// align, a power of two.  It finds such a range if there is one, though not
-// always the lowest; a search that has to look for it takes time for each
-// chunk.
+// pagealloc_alloc_aligned is pagealloc_alloc for a range whose first page is a
+// multiple of align, a power of two.  It finds such a range if there is one,
+// though not always the lowest.  It may have to look at every chunk.
 uint64_t pagealloc_alloc_aligned(struct pagealloc *pa, uint64_t npages,
 				 uint64_t align, uint64_t *nscav);
 
@@ -118,11 +117,12 @@ struct pallocdata *pagealloc_chunk(const struct pagealloc *pa, uint32_t chunk);
 uint64_t pagealloc_count_free(const struct pagealloc *pa);
 uint64_t pagealloc_count_scavenged(const struct pagealloc *pa);
 
-// pagealloc_check returns NULL if every summary follows from its children, no
-// page is both allocated and scavenged, no free page lies below search_page,
-// and the scavenge index has the right count of every chunk.  Otherwise it
-// returns what does not hold.  It goes through the whole heap.  Functions that
-// write ask, in debug builds, for the chunks written and the summaries above.
+// pagealloc_check returns NULL if all invariants hold, otherwise what does not.
+// Every summary must follow from its children.  No page may be both allocated
+// and scavenged, and no free page may lie below search_page.  The scavenge
+// index must have the right count of every chunk.  The check goes through the
+// whole heap.  In debug builds, functions that write check the chunks written
+// and the summaries above.
 const char *pagealloc_check(const struct pagealloc *pa);
 
 #endif

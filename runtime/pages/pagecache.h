@@ -59,8 +59,8 @@ RT_INLINE bool pagecache_is_zero(const struct pagecache *c, uint64_t page,
 	return (c->zero & mask) == mask;
 }
 
-// pagecache_scavenged returns the number of scavenged pages in a row just below
-// page, which must be in the block; at most max.  pagecache_populated notes
+// pagecache_scavenged returns the number, at most max, of scavenged pages in a
+// row just below page, which must be in the block.  pagecache_populated notes
 // that these now have memory behind them, which reads as zero.
 unsigned pagecache_scavenged(const struct pagecache *c, uint64_t page,
 			     unsigned max);
@@ -92,7 +92,7 @@ void pagecache_flush(struct pagecache *c, struct pagealloc *pa);
 
 // pagecache_check returns NULL if all invariants of a cache hold, otherwise
 // what does not.  The caller must be its owner, or the owner must be stopped.
-// Debug builds ask it at each change.
+// Debug builds call it at each change.
 const char *pagecache_check(const struct pagecache *c);
 
 #endif

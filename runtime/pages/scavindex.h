@@ -46,8 +46,8 @@ void scavindex_fini(struct scavindex *s);
 unsigned scavindex_in_use(const struct scavindex *s, uint32_t chunk);
 
 // scavindex_check returns NULL if every word and cursor is within its bounds,
-// otherwise what is not.  Debug builds ask it when a cycle begins, since it
-// goes through all chunks.  The other functions that write ask for one chunk.
+// otherwise what is not.  Debug builds call it when a cycle begins, since it
+// goes through all chunks.  The other functions that write check one chunk.
 const char *scavindex_check(const struct scavindex *s);
 
 // scavindex_alloc and scavindex_free note that npages of a chunk were
@@ -56,7 +56,8 @@ void scavindex_alloc(struct scavindex *s, uint32_t chunk, unsigned npages);
 void scavindex_free(struct scavindex *s, uint32_t chunk, unsigned npages);
 
 // scavindex_find returns the highest eligible chunk below the cursor and below
-// the given chunk (SCAVINDEX_NONE: any), or SCAVINDEX_NONE.
+// the given chunk.  With SCAVINDEX_NONE only the cursor counts.  Returns
+// SCAVINDEX_NONE if there is none.
 uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force);
 
 // scavindex_empty notes that a chunk has no pages left to scavenge.

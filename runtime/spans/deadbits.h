@@ -4,9 +4,9 @@
 //
 // An object of a kind with destructors stays allocated when it dies, until its
 // drop has run.  A table of the arena has two bits for each granule, of which
-// those beside an object's alloc bit are the object's.  The dead that wait for
-// their drop have one of two turns, which alternate: those of one turn are
-// dropped while others die.
+// those beside an object's alloc bit are the object's.  A dead object that
+// waits for its drop has one of two turns.  The turns alternate: objects of one
+// turn are dropped while newly dead ones get the other.
 //
 //   neither bit        alive, or the slot is free
 //   the bit of a turn  dead, and its drop belongs to that turn
@@ -36,7 +36,8 @@ RT_INLINE struct deadwords *deadbits_of(const struct linewords *lines)
 	return arena_deadbits() + (lines - arena.lines);
 }
 
-// deadbits_beside does so for a markword or an allocword of a page.
+// deadbits_beside returns the deadwords beside a markword or an allocword of a
+// page.
 RT_INLINE struct deadwords *deadbits_beside(const atomic_u64 *word)
 {
 	uintptr_t offset = (uintptr_t)word - (uintptr_t)arena.lines;
@@ -114,11 +115,11 @@ RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 // The acquires pair with the releases in the functions above: a thread that
 // finds a bit cleared also finds that the slot was freed before.
 //
-// An object may change its turn meanwhile, even several times.  A thread that
-// finds one bit not yet set, and the other one cleared, finds two values of
-// moves: it has read the first before the first bit was set, since a later
-// value would have shown it that bit (release in deadbits_move), and it reads
-// the second after the other bit was cleared.
+// An object may change its turn meanwhile, even several times.  Suppose a
+// thread finds one bit not yet set, and then the other bit already cleared.  It
+// has read moves before the first bit was set: a later value would have shown
+// it that bit (release in deadbits_move).  It reads moves again after the other
+// bit was cleared.  So it finds two values of moves.
 RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
 {
 	const struct deadwords *d = deadbits_of(lines);

@@ -1,10 +1,11 @@
-// Checks that an object begins there, and lists its slot as free.
+// Checks that an object begins at an address, and lists its slot as free.
 #include "runtime/spans/dealloc.h"
 
 #include "runtime/os/throw.h"
 #include "runtime/spans/kinds.h"
 
-// in_run tells whether p is a slot of a run that was not allocated yet.
+// in_run tells whether p lies in the part of the slot's run from which no
+// object was allocated yet.
 static bool in_run(const struct mcache_slot *slot, const void *p)
 {
 	const struct rt_run *run = slot->run;
@@ -41,8 +42,9 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 	if (RT_LIKELY(slot != NULL) ? !list_own(mc, slot, p)
 				    : !list_shared(sc, p))
 		return false;
-	// free_listed subtracts the others.  Until then they are reason to
-	// collect.
+	// Slots that no allocation takes from a list are subtracted when
+	// free_listed frees them.  Until then their bytes count towards the
+	// next collection.
 	if (!freelist_is_used(sc))
 		return true;
 	mc->live -= sizeclass_table[spanclass_size(sc)].size;
@@ -71,8 +73,9 @@ RT_INLINE bool is_object(uintptr_t p, uint32_t pageword, unsigned class)
 		   1;
 }
 
-// own_slot returns the P's slot of a class and kind, whose list is used again.
-// Returns NULL if there is none, or if objects of the kind need a closer look.
+// own_slot returns the P's slot of a class and kind.  Its freed list serves
+// allocations.  Returns NULL if there is none, or if objects of the kind need a
+// closer look.
 RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
 				       unsigned kind)
 {
@@ -87,8 +90,8 @@ RT_INLINE struct mcache_slot *own_slot(struct rt_mcache *mc, unsigned class,
 	return k ? &k->slots[class] : NULL;
 }
 
-// may_list tells whether p can be listed without a call: such a function needs
-// no register saved.
+// may_list tells whether p can be listed without a call.  A function without
+// calls need not save registers.
 RT_INLINE bool may_list(const struct rt_mcache *mc,
 			const struct mcache_slot *slot, const void *p)
 {
@@ -108,12 +111,13 @@ bool dealloc_plain(struct rt_mcache *mc, void *p)
 	pageword = arena_pageword(offset >> RT_PAGE_SHIFT);
 	class = pageword_class(pageword);
 	kind = pageword_kind(pageword);
-	// Large objects, those too small for a list, and tiny blocks.
+	// These are large objects, objects too small for a list, and tiny
+	// blocks.
 	if (pageword_state(pageword) != PAGEWORD_HEAP ||
 	    class < SIZECLASS_TINY + (kind == KIND_NOSCAN) ||
 	    !is_object((uintptr_t)p, pageword, class))
 		return false;
-	// Of a slot beside it, mcache_slot_uninit would need a load.
+	// mcache_slot_uninit would find the slot for uninit with one load more.
 	slot = own_slot(mc, class, kind);
 	if (!slot || !may_list(mc, slot, p) ||
 	    (kind == KIND_NOSCAN && class < RT_RUN_CLASSES &&

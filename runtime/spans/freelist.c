@@ -9,7 +9,7 @@
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 
-// Of the shared lists.
+// The state of the shared lists, beside their heads.
 static struct {
 	struct mutex lock;
 	bool any; // some list is not empty

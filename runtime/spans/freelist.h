@@ -13,9 +13,9 @@
 // So at marking there is no list, and an exact read of statistics is exact.
 //
 // In a listed slot, word 0 is the link, and word 1 is the address of the slot
-// xor a secret.  It tells that the object was freed before.  A thread that
-// takes a slot from a list clears both.  An object below FREELIST_MIN bytes has
-// no room for them.
+// xor a secret.  The address shows that the object was freed before.  A thread
+// that takes a slot from a list clears both.  An object below FREELIST_MIN
+// bytes has no room for them.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
@@ -44,7 +44,7 @@ struct freelist {
 	uint32_t n;		    // slots
 };
 
-// Both are fixed as long as a heap lives.
+// These two do not change while a heap lives.
 RT_GLOBAL uintptr_t freelist_secret;
 RT_GLOBAL bool freelist_careful; // a tool sees what is done to freed memory
 
@@ -68,12 +68,12 @@ void freelist_init(void);
 // Returns false if it is on a list already.
 bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size);
 
-// freelist_add does so for a list that is not full, and unless freelist_careful
-// is set.
+// freelist_add is freelist_push without a call.  The list must not be full, and
+// freelist_careful must not be set.
 RT_INLINE bool freelist_add(struct freelist *l, void *p);
 
 // freelist_pop takes a slot of size bytes off a list, which must not be empty.
-// It is zero, but with uninit only the two words are.
+// All of the slot is zero; with uninit, only its first two words are.
 void *freelist_pop(struct freelist *l, uint32_t size, bool uninit);
 
 // freelist_share splices a list to the shared one of its span class, and leaves

@@ -78,7 +78,7 @@ RT_INLINE bool kinds_halves(void)
 }
 
 // kinds_check returns NULL if all invariants hold, otherwise what does not.
-// Kinds may be added and noted meanwhile.  Debug builds ask it whenever a kind
+// Kinds may be added and noted meanwhile.  Debug builds call it whenever a kind
 // begins or ends.
 const char *kinds_check(const struct kinds *k);
 

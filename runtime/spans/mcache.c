@@ -50,8 +50,8 @@ static bool inline_allowed(void)
 	       settings.guard_small == 0 && !RT_ASAN && !RT_DEBUG_BUILD;
 }
 
-// run_of returns the run of a slot of the two kinds that every heap has: where
-// inline code looks for it, if that knows the class.
+// run_of returns the run of a slot of RT_NOSCAN or RT_WORDS.  If inline code
+// knows the class, that is where it looks for the run.
 static struct rt_run *run_of(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	unsigned c = spanclass_size(slot->sc);
@@ -229,7 +229,7 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 		poison_unpoison(run.start, bytes);
 	if (slot->needzero && !uninit)
 		memset(run.start, 0, bytes);
-	// Each object is opened when it is allocated.
+	// Each object is unpoisoned when it is allocated.
 	if (RT_UNLIKELY(poison_on))
 		poison_poison(run.start, bytes);
 	schedpoint(SCHED_MCACHE_NEXT_RUN);
@@ -237,8 +237,7 @@ static RT_NOINLINE void *next_run(struct rt_mcache *mc,
 	if (slot->run_log2 < MCACHE_RUN_LAST)
 		slot->run_log2++;
 	obj = begin_run(mc, slot, &run);
-	// A thread may have many slots that it hardly uses, and of such threads
-	// there may be many.
+	// There may be many threads, each with many slots that it hardly uses.
 	if (brief)
 		mcache_publish_live(mc);
 	return obj;
@@ -360,8 +359,8 @@ struct slots {
 	unsigned n; // slots
 };
 
-// slots_of returns those of a kind; for the two that every heap has it is given
-// 0.
+// slots_of returns the slots of a kind.  For both kinds that every heap has,
+// kind is 0.
 static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
 {
 	struct mcache_kind *k;
@@ -374,8 +373,8 @@ static struct slots slots_of(struct rt_mcache *mc, unsigned kind)
 			      SIZECLASS_COUNT};
 }
 
-// words_of_kind returns the bitmap of a slot of a registered kind, which is
-// used from now on.
+// words_of_kind returns the bitmap that has the bit of a slot of a registered
+// kind.  It notes that the P uses the kind.
 static RT_NOINLINE uint64_t *words_of_kind(struct rt_mcache *mc,
 					   const struct mcache_slot *slot)
 {

@@ -165,8 +165,8 @@ struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind);
 void mcache_drop_kind(struct rt_mcache *mc, unsigned kind);
 
 // mcache_slot_of returns the slot that an object comes from.  Returns NULL if
-// the P has none of that kind and the system refuses the memory.  uninit has an
-// effect only without pointers.
+// the P has no slots of that kind and the system refuses the memory for them.
+// uninit has an effect only for RT_NOSCAN.
 RT_INLINE struct mcache_slot *mcache_slot_of(struct rt_mcache *mc, spanclass sc,
 					     bool uninit)
 {
@@ -182,8 +182,8 @@ RT_INLINE struct mcache_slot *mcache_slot_of(struct rt_mcache *mc, spanclass sc,
 	return k ? &k->slots[spanclass_size(sc)] : NULL;
 }
 
-// mcache_slot_uninit returns the slot for uninit beside a slot that is not, or
-// that slot where there is none.
+// mcache_slot_uninit returns the slot for uninit that belongs to a slot, or the
+// slot itself if there is none.
 RT_INLINE struct mcache_slot *mcache_slot_uninit(struct rt_mcache *mc,
 						 struct mcache_slot *slot)
 {
@@ -240,8 +240,9 @@ RT_INLINE struct mcache_slot *mcache_listing(struct rt_mcache *mc,
 	return slot->uninit ? &mc->slots[slot->sc] : slot;
 }
 
-// mcache_has_freed tells whether mcache_take_freed may find an object: one that
-// another thread has freed, or, for an uninit slot, this one.
+// mcache_has_freed tells whether mcache_take_freed may find an object.  That is
+// one that another thread has freed or, for an uninit slot, one that this
+// thread has freed.
 RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	return freelist_waits(slot->sc) || mcache_listing(mc, slot)->freed.head;
@@ -268,8 +269,9 @@ void mcache_flush(struct rt_mcache *mc, struct rt_proc *p);
 
 // mcache_flush_all flushes the mcaches of all attached threads, in order of
 // their Ps, with one acquire for each.  Then it frees all slots on the lists of
-// freed ones: only now are all allocations published that these frees end.  The
-// world must be stopped.  p is the stopper's P, or NULL.
+// freed ones.  It does that last, because the allocations that these frees end
+// must be published before them.  The world must be stopped.  p is the
+// stopper's P, or NULL.
 void mcache_flush_all(struct rt_proc *p);
 
 // mcache_flush_pages_all frees the pages and span records that any P keeps for
@@ -292,13 +294,14 @@ void mcache_publish_live(struct rt_mcache *mc);
 
 // mcache_check returns NULL if all invariants of an mcache hold, flushed or
 // not; otherwise what does not.  The caller must be its owner, or the owner
-// must be stopped.  Debug builds ask it whenever a slot gets or loses its span,
-// and a kind its slots.
+// must be stopped.  Debug builds call it whenever a slot gets or loses its
+// span, and a kind its slots.
 const char *mcache_check(const struct rt_mcache *mc);
 
-// mcache_blocks_check does so for the blocks.  The caller must hold their lock,
-// or have the world stopped.  When a block is kept or taken, debug builds ask
-// for that block only, and for the beginning of the list of kept ones.
+// mcache_blocks_check returns NULL if all invariants of the blocks hold,
+// otherwise what does not.  The caller must hold their lock, or have the world
+// stopped.  When a block is kept or taken, debug builds check that block only,
+// and the beginning of the list of kept ones.
 const char *mcache_blocks_check(const struct mcache_blocks *b);
 
 #endif

@@ -43,13 +43,13 @@ struct mspan *mcentral_top(spanclass sc);
 struct mspan *mcentral_below(const struct mspan *s);
 
 // mcentral_check returns NULL if the stack of a class has an end, otherwise
-// what is wrong.  The world must be stopped.  Debug builds ask it for all
+// what is wrong.  The world must be stopped.  Debug builds call it for all
 // classes in each collection, before the stacks are emptied.
 const char *mcentral_check(spanclass sc);
 
 // mcentral_check_span returns NULL if a span may be in a stack, otherwise what
 // is wrong.  The caller must own the span, or the world must be stopped.  Debug
-// builds ask it in mcentral_push and mcentral_pop.
+// builds call it in mcentral_push and mcentral_pop.
 const char *mcentral_check_span(const struct mspan *s);
 
 #endif

@@ -51,7 +51,8 @@ static const char *check_fields(const struct mheap *h)
 
 	if (!wrong)
 		wrong = sema_check(&h->turn);
-	// releasing changes under the turn, which no thread keeps into a stop.
+	// Only the thread that has the turn changes releasing, and no thread is
+	// stopped while it has the turn.
 	if (!wrong && h->releasing && stw_stopped())
 		wrong = "pages are being released in a stop";
 	if (!wrong && h->spans.inuse != gauge_load(&gauges.mspan_inuse))
@@ -165,8 +166,8 @@ static void enlarge(struct rt_proc *p, uint32_t total)
 	pagealloc_grow(&mheap.pages, total);
 }
 
-// Held while memory is prepared.  The heap lock is not, because the system may
-// make the thread wait for another thread's page fault.
+// A thread holds this lock while it prepares memory.  It does not hold the heap
+// lock, because the system may make it wait for another thread's page fault.
 static struct mutex growth = RT_MUTEX_INIT(LOCKRANK_GROWTH);
 
 static bool prepare_chunks(uint32_t nchunks)
@@ -176,8 +177,8 @@ static bool prepare_chunks(uint32_t nchunks)
 }
 
 // chunks_ahead returns how many chunks to prepare if some are prepared ahead: a
-// thirty-second more than now.  If the system would lock these, they would take
-// memory at once, so there are no more than now.
+// thirty-second more than now.  If the system would lock what is prepared, that
+// would take memory at once, so no chunk is prepared ahead.
 static uint32_t chunks_ahead(void)
 {
 	uint64_t bytes = arena_prepared();
@@ -372,7 +373,8 @@ static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
 	if (small)
 		cache_fill(cache, (unsigned)npages);
 	ok = (small && take_cached(cache, npages, g)) || take_locked(p, n, g);
-	// The P's own cache may hold the pages that are missing in a row.
+	// The P's own cache may hold the pages that are missing for npages in a
+	// row.
 	if (!ok && cache && !pagecache_empty(&cache->pages)) {
 		pagecache_flush(&cache->pages, &mheap.pages);
 		ok = take_locked(p, n, g);

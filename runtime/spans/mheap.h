@@ -73,7 +73,7 @@ void mheap_fini(void);
 // on. Returns false if the system refuses.
 bool mheap_add_typebits(void);
 
-// mheap_add_deadbits does so for the bits of dead objects.
+// mheap_add_deadbits makes the bits of dead objects usable in the same way.
 bool mheap_add_deadbits(void);
 
 // mheap_alloc_small makes and publishes a span of a class, which is swept and
@@ -123,9 +123,10 @@ bool mheap_fits(const struct mheap_cache *cache, uint64_t npages);
 void mheap_free(struct rt_proc *p, struct mspan *list);
 void mheap_free_manual(struct rt_proc *p, struct mspan *s);
 
-// mheap_await_freed makes mheap_freed_much true once spans of so many bytes
-// were freed from now on; with 0 never.  mheap_take_freed makes it false, and
-// returns true for one of the threads that do so at the same time.
+// After a call of mheap_await_freed, mheap_freed_much becomes true when spans
+// of so many bytes have been freed since the call.  With 0 it never does.
+// mheap_take_freed makes it false.  If several threads call that at the same
+// time, it returns true to one of them.
 void mheap_await_freed(uint64_t bytes);
 bool mheap_take_freed(void);
 RT_INLINE bool mheap_freed_much(void)
@@ -142,24 +143,26 @@ void mheap_cache_flush(struct mheap_cache *cache);
 void mheap_chunk_pages(uint32_t chunk, struct pallocbits *taken);
 
 // mheap_choose_huge_pages has hugepages_choose look at the heap, and returns
-// what it says.  While pages are being released it does nothing: they look
-// allocated, and a chunk that seems full because of them would get back the
-// memory that is given away.  The next collection chooses then.
+// what it says.  While pages are being released it does nothing.  These pages
+// look allocated, so a chunk might seem full because of them, and huge pages
+// would bring in again what is being released.  The next collection chooses
+// instead.
 bool mheap_choose_huge_pages(void);
 
 // mheap_next_span returns the first span at or after *page, and moves *page
 // behind it.  Returns NULL if there is none.  The world must be stopped.
 struct mspan *mheap_next_span(uint64_t *page);
 
-// mheap_check returns NULL if all invariants of the heap hold but those of
-// pages, which pagealloc_check knows; otherwise what does not.  The caller must
-// hold mheap.lock or have the world stopped.  Debug builds ask for all but the
-// lists of free structures whenever mspans are taken or freed; fixalloc checks
-// those one by one.
+// mheap_check returns NULL if all invariants of the heap hold, otherwise what
+// does not.  It leaves pages to pagealloc_check.  The caller must hold
+// mheap.lock or have the world stopped.  Debug builds check all but the lists
+// of free structures whenever mspans are taken or freed; fixalloc checks those
+// one by one.
 const char *mheap_check(const struct mheap *h);
 
-// mheap_cache_check does so for a P's cache.  The caller must be its owner, or
-// the owner must be stopped.  Debug builds ask it at each change.
+// mheap_cache_check returns NULL if all invariants of a P's cache hold,
+// otherwise what does not.  The caller must be its owner, or the owner must be
+// stopped.  Debug builds call it at each change.
 const char *mheap_cache_check(const struct mheap_cache *cache);
 
 #endif

@@ -56,7 +56,8 @@ struct mspan {
 	// Of a kind with destructors; the thread that runs them, or world
 	// stopped.
 	uint8_t queued; // in the queue of drops, and so in no set
-	// A collection frees its dropped objects, no batch; or DROPS_LOOSE.
+	// 1: its dropped objects are freed by a collection, not with a batch;
+	// or DROPS_LOOSE.
 	uint8_t condemned;
 };
 static_assert(sizeof(struct mspan) == 128, "two lines");
@@ -281,8 +282,8 @@ void mspan_take_run(struct mspan *s, struct mspan_cursor *c,
 		    const struct mspan_run *run);
 
 // mspan_is_near tells whether the next run of slots of size bytes lies in one
-// word and consists of whole granules.  Such a run is near: mspan_find_near and
-// mspan_take_near do the same as the two functions above.
+// word and consists of whole granules.  Such a run is near.  mspan_find_near
+// and mspan_take_near are mspan_find_run and mspan_take_run for near runs.
 RT_INLINE bool mspan_is_near(const struct mspan_cursor *c, size_t size)
 {
 	return c->taken != 0 && size % RT_GRANULE == 0;
@@ -320,7 +321,7 @@ uint32_t mspan_free_slots(struct mspan *s, const char *start, const char *end);
 
 // mspan_check returns NULL if all invariants of a span hold that involve only
 // the mspan, its lines and its table entries, otherwise what does not.  The
-// world must be stopped, or the caller must own the span.  Debug builds ask it
+// world must be stopped, or the caller must own the span.  Debug builds call it
 // when a span enters a cache (refill_small).
 const char *mspan_check(const struct mspan *s);
 

@@ -30,8 +30,8 @@ static bool object_test(const struct linewords *lines, unsigned bit)
 	return atomic_u64_load_acquire(w) >> (bit % 64) & 1;
 }
 
-// is_there tells whether an object of a kind is allocated and, unless any, not
-// dead.
+// is_there tells whether an object of a kind is allocated.  Unless any is set,
+// the object must also not be dead.
 RT_INLINE bool is_there(const struct linewords *lines, unsigned bit,
 			unsigned kind, bool any)
 {
@@ -40,7 +40,7 @@ RT_INLINE bool is_there(const struct linewords *lines, unsigned bit,
 	       object_test(lines, bit);
 }
 
-// test_granule does so for the object whose bit is that of p.
+// test_granule is is_there for the object that has the bit of p's granule.
 RT_INLINE bool test_granule(uintptr_t p, unsigned kind, bool any)
 {
 	uint64_t offset = arena_offset(p);
@@ -49,16 +49,16 @@ RT_INLINE bool test_granule(uintptr_t p, unsigned kind, bool any)
 			offset % RT_PAGE_SIZE / RT_GRANULE, kind, any);
 }
 
-// Where the one object of a large span is, by its mspan.
+// The place of the one object of a large span, as its mspan says.
 struct extent {
 	const struct mspan *s; // NULL: there is no span
 	uint64_t limit;
 	uint32_t guarded;
 };
 
-// extent_at: the acquires pair with the releases in set_extent and mspan_free.
-// A thread that sees what a later use of an mspan has stored also sees that the
-// earlier use was withdrawn.
+// The acquires in extent_at pair with the releases in set_extent and
+// mspan_free.  A thread that sees what a later use of an mspan has stored also
+// sees that the earlier use was withdrawn.
 static struct extent extent_at(uint64_t first)
 {
 	struct extent e = {.s = arena_span(first)};
@@ -106,8 +106,9 @@ RT_INLINE bool object_at(uintptr_t p, uint64_t first, const struct extent *e,
 // extent is read again after the bit.  If it differs, the object may have been
 // resized and be there all the time, so p is looked up again, by the extent
 // just read.  Each further look needs a resize, or a free and an allocation,
-// since the last one.  A look does not wait for another thread, so it goes on
-// only as long as that thread makes such changes faster than it looks.
+// since the last one.  So this thread looks again only as long as another
+// thread makes such changes faster than it looks.  It never waits for that
+// thread.
 RT_INLINE bool extent_find(uintptr_t p, uint64_t first, struct extent *e,
 			   bool any)
 {
@@ -153,7 +154,8 @@ RT_INLINE bool object_small(uintptr_t p, uint64_t page, uint32_t pageword,
 	const struct linewords *lines =
 	    class == 1 ? lines_of_eight(page, pageword) : arena_lines(first);
 
-	// The bit of what follows the last slot may be on the next page.
+	// Behind the last slot there is no slot, and the bit may be one of the
+	// next page.
 	if (slot >= c->nelems || !lines ||
 	    !is_there(lines, bit, pageword_kind(pageword), any))
 		return false;

@@ -54,8 +54,8 @@ static void count(struct rt_proc *p, uint64_t bytes)
 	heapstats_release(p);
 }
 
-// release releases the memory behind the range that find took, and frees the
-// range in any case.  Returns false if the system refuses.
+// release releases the memory behind the range that find took.  It frees the
+// range even if the system refuses that.  Returns false if the system refuses.
 static bool release(struct rt_proc *p, uint64_t page, unsigned n)
 {
 	uint64_t bytes = (uint64_t)n << RT_PAGE_SHIFT;

@@ -1,4 +1,4 @@
-// spoil.h - makes the use of freed memory show.
+// spoil.h - overwrites and poisons freed memory, so that its use is noticed.
 #ifndef RUNTIME_SPANS_SPOIL_H
 #define RUNTIME_SPANS_SPOIL_H
 

@@ -6,7 +6,7 @@
 
 struct stackpool stackpool = {.lock = RT_MUTEX_INIT(LOCKRANK_STACKPOOL)};
 
-// The stack_used of a span says which of its stacks Ps or the host have; it
+// stack_used of a span says which of its stacks a P or the host has.  It
 // changes under the pool lock.  The pagewords (pageword_stack) say which of
 // these the host has; they change without a lock.  A free checks the pageword
 // first: a thread that does not have a stack may read nothing else of it,

@@ -51,7 +51,7 @@ void stackalloc_reset(void);
 
 // stackpool_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must hold stackpool.lock, or have the world stopped.  Debug builds
-// ask it in stackalloc_flush_all.  When a stack is taken or freed, they ask for
+// call it in stackalloc_flush_all.  When a stack is taken or freed, they check
 // its span.
 const char *stackpool_check(const struct stackpool *pool);
 

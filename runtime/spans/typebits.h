@@ -22,7 +22,7 @@ enum {
 	TYPEBITS_RECORD = RT_PAGE_SIZE / TYPEBITS_BYTES * sizeof(uint64_t),
 };
 
-// typebits_low returns the n lowest bits of x, 1 up to 64 of them.
+// typebits_low returns the n lowest bits of x; n is 1 up to 64.
 RT_INLINE uint64_t typebits_low(uint64_t x, size_t n)
 {
 	unsigned others = -(unsigned)n % 64;
@@ -30,8 +30,8 @@ RT_INLINE uint64_t typebits_low(uint64_t x, size_t n)
 	return x << others >> others;
 }
 
-// typebits_get returns the bits of the n words from p on, 1 up to 64.  What it
-// returns from bit n on are those of other words.
+// typebits_get returns the bits of the n words from p on, 1 up to 64.  The
+// result's bits from n on belong to other words.
 RT_INLINE uint64_t typebits_get(uintptr_t p, size_t n)
 {
 	uint64_t i = arena_offset(p) / sizeof(uintptr_t);
@@ -56,7 +56,7 @@ RT_INLINE void typebits_put(uintptr_t p, size_t n, uint64_t bits)
 	uint64_t *w = &arena_typebits()[i / TYPEBITS_PER];
 	unsigned shift = i % TYPEBITS_PER;
 
-	// Bits that differ change, and no others.
+	// Only bits that differ change.
 	w[0] ^= typebits_low(w[0] >> shift ^ bits, n) << shift;
 	if (shift + n > TYPEBITS_PER) {
 		unsigned rest = TYPEBITS_PER - shift;

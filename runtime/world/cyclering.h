@@ -43,7 +43,7 @@ void cyclering_count_from(struct cyclering *r, uint64_t n);
 #endif
 
 // cyclering_check returns NULL if all invariants hold, otherwise what does not.
-// No record may be written meanwhile.  Debug builds ask it in cyclering_add.
+// No record may be written meanwhile.  Debug builds call it in cyclering_add.
 const char *cyclering_check(const struct cyclering *r);
 
 #endif

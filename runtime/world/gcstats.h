@@ -120,7 +120,7 @@ void gcstats_end_cycle(const struct gcstats_cycle *c);
 void gcstats_record_stop(int reason, const struct rt_stop_times *times);
 
 // gcstats_read copies the record and the pauses as of one moment.
-// gcstats_read_stopped does so with the world stopped, and never retries.
+// gcstats_read_stopped copies them with the world stopped, and never retries.
 void gcstats_read(struct gcstats_cycles *cycles, struct pausering_copy *pauses);
 void gcstats_read_stopped(struct gcstats_cycles *cycles,
 			  struct pausering_copy *pauses);
@@ -139,7 +139,7 @@ void gcstats_count_from(uint64_t n);
 
 // gcstats_cycles_check and gcstats_check return NULL if all invariants hold,
 // otherwise what does not.  gcstats_check needs a stopped world.  Debug builds
-// ask both when a collection was recorded.  Histograms need no check: any
+// call both when a collection was recorded.  Histograms need no check: any
 // number may be in any bucket.
 const char *gcstats_cycles_check(const struct gcstats_cycles *c);
 const char *gcstats_check(const struct gcstats *g);

@@ -63,15 +63,16 @@ RT_INLINE void heapgauge_add(struct rt_proc *p, enum heapgauge which, int64_t n)
 				 atomic_u64_load_relaxed(part) + (uint64_t)n);
 }
 
-// heapgauge_read sums all of them.  It throws "sysMemStat overflow" if one is
+// heapgauge_read sums all gauges.  It throws "sysMemStat overflow" if one is
 // negative.  The world must be stopped, or no other thread may move them.
 void heapgauge_read(uint64_t sums[HEAPGAUGE_COUNT]);
 
-// heapgauge_sum returns one of them, under the same conditions.
+// heapgauge_sum returns the sum of one gauge.  It may be called when
+// heapgauge_read may.
 uint64_t heapgauge_sum(enum heapgauge which);
 
 // heapgauge_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.  Debug builds ask it in each collection.
+// The world must be stopped.  Debug builds call it in each collection.
 const char *heapgauge_check(const struct heapgauges *h);
 
 #endif

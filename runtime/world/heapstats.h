@@ -32,7 +32,7 @@
 //   unsafe_read       X      -         -            X
 //   unsafe_clear      X      X         X            X
 //
-// Two changes of one P need it as well: only its thread makes them, or the
+// Two changes of one P exclude each other: only its thread makes them, or the
 // stopper while that thread is stopped.  Between heapstats_fork_lock and
 // heapstats_fork_unlock, both reads wait, and so do the changes of threads
 // without a P.  The changes of Ps go on.
@@ -112,13 +112,13 @@ void heapstats_fork_lock(void);
 void heapstats_fork_unlock(void);
 
 // heapstats_check returns NULL if all invariants hold, otherwise what does not.
-// The caller must hold heapstats.reader.  Debug builds ask it when a live read
+// The caller must hold heapstats.reader.  Debug builds call it when a live read
 // has folded.
 const char *heapstats_check(const struct heapstats *h);
 
-// heapstats_totals_check does so for sums taken as of one moment: no use of
-// memory is negative, and not more was freed than allocated.  Debug builds ask
-// it of each live snapshot.
+// heapstats_totals_check checks sums taken as of one moment: no use of memory
+// is negative, and not more was freed than allocated.  Returns NULL or what
+// does not hold.  Debug builds call it of each live snapshot.
 const char *heapstats_totals_check(const struct heapstats_totals *t);
 
 #endif

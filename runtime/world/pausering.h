@@ -37,12 +37,12 @@ void pausering_add(struct pausering *r, uint64_t ns, uint64_t end);
 // Any thread may call it at any time; it retries while a pause is recorded.
 void pausering_read(const struct pausering *r, struct pausering_copy *out);
 
-// pausering_read_stopped does so with the world stopped, and never retries.
+// pausering_read_stopped copies them with the world stopped, and never retries.
 void pausering_read_stopped(const struct pausering *r,
 			    struct pausering_copy *out);
 
 // pausering_check returns NULL if all invariants hold, otherwise what does not.
-// No pause may be recorded meanwhile.  Debug builds ask it in pausering_add.
+// No pause may be recorded meanwhile.  Debug builds call it in pausering_add.
 const char *pausering_check(const struct pausering *r);
 
 #endif

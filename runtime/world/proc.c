@@ -81,9 +81,9 @@ static void gate_sleep(uint32_t seen)
 // gate_wait returns when the gate may have changed from the odd value seen.
 static void gate_wait(uint32_t seen)
 {
-	// This promises to do the part of the starter, which then need not wake
-	// any thread.  A promise names its stop, so one that a thread lost in a
-	// fork left behind means nothing to the next stop.
+	// With this store the thread promises to wake others, so the starter
+	// need not wake any.  A promise names its stop, so one that a thread
+	// lost in a fork left behind means nothing to the next stop.
 	atomic_u32_store_seqcst(&procs.gate_spinner, seen);
 	schedpoint(SCHED_GATE_WAIT);
 	gate_spin(seen);
@@ -459,7 +459,7 @@ const char *proc_check(const struct rt_proc *p)
 		return "P has an unknown state";
 	if ((state & PROC_STATE) == PROC_FREE)
 		return "attached P is free";
-	// Only the stopper's runs, and is not asked to stop.
+	// Only the stopper's P runs, and it is not asked to stop.
 	if ((state & PROC_STATE) == PROC_RUNNING && !p->stopper)
 		return "P runs while the world is stopped";
 	if (p->stopper && (state & PROC_STOP))

@@ -197,14 +197,15 @@ void proc_wait_all(void);
 void proc_start_all(struct rt_proc *self);
 
 // proc_check returns NULL if all invariants of one attached P hold, otherwise
-// what does not.  The world must be stopped.  Debug builds ask it for each P
+// what does not.  The world must be stopped.  Debug builds call it for each P
 // when the world has stopped (stw_stop).
 const char *proc_check(const struct rt_proc *p);
 
-// procs_check does so for the lists and numbers of all Ps.  The caller must
-// hold procs.lock, or have the world stopped.  Debug builds ask it in the child
-// of a fork.  Each stop asks for the list of attached Ps, through which it goes
-// anyway; attach and detach ask for one P and its neighbours.
+// procs_check returns NULL if the lists and numbers of all Ps are in order,
+// otherwise what is not.  The caller must hold procs.lock, or have the world
+// stopped.  Debug builds call it in the child of a fork.  Each stop checks the
+// list of attached Ps, through which it goes anyway.  attach and detach check
+// one P and its neighbours.
 const char *procs_check(const struct procs *all);
 
 #endif

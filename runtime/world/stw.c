@@ -149,7 +149,8 @@ const char *stw_check(const struct world *w)
 		return "world is stopped without the right to stop it";
 	if (atomic_u32_load_relaxed(&w->stopped) != 1)
 		return "world is not marked as stopped";
-	// Not procs.count: the child of a fork has fewer.
+	// procs.count would be wrong here, because in the child of a fork it is
+	// lower.
 	if (w->nthreads > procs.made)
 		return "more threads were stopped than Ps made";
 	if (w->slowest != 0 && w->slowest >= procs.made)

@@ -75,7 +75,7 @@ uint32_t stw_count_from(uint32_t n);
 #endif
 
 // stw_check returns NULL if all invariants of the present stop hold, otherwise
-// what does not.  The caller must be the stopper.  Debug builds ask it in
+// what does not.  The caller must be the stopper.  Debug builds call it in
 // stw_stop.
 const char *stw_check(const struct world *w);
 

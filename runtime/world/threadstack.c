@@ -33,9 +33,9 @@ static uintptr_t mapped_from(uintptr_t lo, uintptr_t hi, bool unknown)
 	return from > limit ? from : lo;
 }
 
-// readable_from does the same for memory that can be read, a page at a time.
-// Memcheck would report the call for words that were never written, so under it
-// all counts as readable.
+// readable_from returns the lowest address, at least lo, from which all memory
+// up to hi can be read.  It asks a page at a time.  Memcheck would report the
+// call for words that were never written, so under it all counts as readable.
 static uintptr_t readable_from(uintptr_t lo, uintptr_t hi)
 {
 	size_t page = sysmem_page_size();

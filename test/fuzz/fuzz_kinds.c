@@ -4,8 +4,10 @@
 // types that were accepted are filled at random: with references in their
 // formats, with addresses where no reference is, and with any words.  Exactly
 // what an enumeration written from rt/kind.h reaches lives after a collection.
+// Callbacks are called as their kind's flags promise.
 #include <rt/rt.h>
 
+#include <pthread.h>
 #include <string.h>
 
 #include "runtime/pages/arena.h"
@@ -20,7 +22,8 @@ enum {
 	ROOTS = 4,
 	BITMAP = 8, // words of a bitmap, so much may be described
 	DESCRIBED = BITMAP * 64 * 8,
-	SMALL = 32760, // bytes of the largest object that is not large
+	SMALL = 32760,	      // bytes of the largest object that is not large
+	TYPED_MOST = 1 << 20, // bytes of an object of rt_alloc_typed
 };
 
 // How a callback tells the references of an object.
@@ -55,8 +58,11 @@ static struct object {
 	uint64_t *p;
 	size_t room;	       // bytes from p on in which a pointer leads to it
 	size_t words;	       // that are looked at
-	const rt_kind_desc *d; // NULL: no references
+	const rt_kind_desc *d; // NULL: no references, or a type
+	const rt_type *type;   // of rt_alloc_typed, or NULL
+	size_t typed_words;    // of its elements
 	int kind;
+	unsigned firsts; // calls with rt_trace_first in this collection
 	bool lives;
 } object[OBJECTS + STAR];
 static unsigned nobjects;
@@ -86,6 +92,8 @@ static bool type_in_order(const rt_type *y)
 		return false;
 	if (y->tail_size % 8 != 0 || (y->tail_size != 0 && y->size % 8 != 0))
 		return false;
+	if (y->align != 0 && y->align != 8 && y->align != 16)
+		return false;
 	return part_ok(y->size, y->ptrdata, y->bitmap, y->format) &&
 	       part_ok(y->tail_size, y->tail_ptrdata, y->tail_bitmap,
 		       y->format);
@@ -97,16 +105,20 @@ static bool header_in_order(const rt_kind_desc *d)
 	       d->header_mask != 0;
 }
 
-// flags_in_order knows the flags of destructors only.  Types that a header
-// leads to may have a destructor.
+// Types that a header leads to may have callbacks and destructors.
 static bool flags_in_order(const rt_kind_desc *d)
 {
 	const uint32_t drop = RT_KIND_DROP, deep = RT_KIND_DROP_DEEP;
+	const uint32_t calls = RT_KIND_SERIAL | (uint32_t)RT_KIND_ONCE;
+	const uint32_t all = RT_KIND_BASE | drop | deep | calls;
+	bool header =
+	    d->layout == RT_LAYOUT_HEADER || d->layout == RT_LAYOUT_INDEX;
+	bool calls_back = header || d->layout == RT_LAYOUT_TRACE ||
+			  (d->layout == RT_LAYOUT_TYPE && d->type->trace);
 
-	if ((d->flags & drop) == 0)
-		return d->flags == 0;
-	return (d->flags & ~(drop | deep)) == 0 &&
-	       (d->layout == RT_LAYOUT_HEADER || d->layout == RT_LAYOUT_INDEX);
+	return (d->flags & ~all) == 0 && (!(d->flags & calls) || calls_back) &&
+	       (!(d->flags & drop) || header) &&
+	       (!(d->flags & deep) || d->flags & drop);
 }
 
 static bool desc_in_order(const rt_kind_desc *d)
@@ -116,16 +128,17 @@ static bool desc_in_order(const rt_kind_desc *d)
 		       (d->types ? 1 << RT_LAYOUT_INDEX : 0) |
 		       (d->trace ? 1 << RT_LAYOUT_TRACE : 0);
 
-	if (d->struct_size != sizeof *d || !flags_in_order(d) ||
-	    d->spare != 0 || d->number < -1 || d->number == 1 ||
-	    d->number == 2 || d->number > 23 || d->layout < 0 ||
-	    d->layout > RT_LAYOUT_TRACE || (set & ~(1U << d->layout)) != 0)
+	if (d->struct_size != sizeof *d || d->spare != 0 || d->number < -1 ||
+	    d->number == 1 || d->number == 2 || d->number > 23 ||
+	    d->layout < 0 || d->layout > RT_LAYOUT_TRACE ||
+	    (set & ~(1U << d->layout)) != 0 ||
+	    (d->layout == RT_LAYOUT_TYPE && !d->type) || !flags_in_order(d))
 		return false;
 	switch (d->layout) {
 	case RT_LAYOUT_WORDS:
 		return !d->format || format_ok(d->format);
 	case RT_LAYOUT_TYPE:
-		return d->type && type_in_order(d->type);
+		return type_in_order(d->type);
 	case RT_LAYOUT_HEADER:
 		return header_in_order(d) && (d->type_offset == PTRDIFF_MIN ||
 					      d->type_offset % 8 == 0);
@@ -140,6 +153,23 @@ static bool desc_in_order(const rt_kind_desc *d)
 
 // ---- from bytes ----
 
+static pthread_t collector;
+
+// note_call requires what the flags of the object's kind promise.
+static void note_call(const rt_tracer *t, const void *obj)
+{
+	for (unsigned i = 0; i < nobjects; i++) {
+		struct object *o = &object[i];
+
+		if (o->p != obj || !o->d)
+			continue;
+		REQUIRE(!(o->d->flags & RT_KIND_SERIAL) ||
+			pthread_equal(collector, pthread_self()));
+		if (rt_trace_first(t))
+			__atomic_fetch_add(&o->firsts, 1, __ATOMIC_RELAXED);
+	}
+}
+
 static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	const struct callback *c = arg;
@@ -148,6 +178,7 @@ static void tell(rt_tracer *t, void *obj, size_t size, void *arg)
 
 	REQUIRE(size % 8 == 0);
 	REQUIRE(host.deep || (rt_is_heap(obj) && rt_base(obj) == obj));
+	note_call(t, obj);
 	if (c->how == HOW_WORDS) {
 		rt_trace_words(t, w + n / 2, w + n);
 	} else if (c->how == HOW_VALUES) {
@@ -215,6 +246,8 @@ static void input_type(struct input *in, unsigned i)
 	if (how & 16) {
 		y->trace = tell;
 		y->arg = &host.callback[how / 32 % FORMATS];
+	} else {
+		y->align = how / 32 == 7 ? 5 : how / 32 % 3 * 8;
 	}
 	host.type_ok[i] = type_in_order(y);
 	REQUIRE((rt_type_check(y) == RT_OK) == host.type_ok[i]);
@@ -248,10 +281,7 @@ static void spoil(struct input *in, rt_kind_desc *d)
 
 	switch (how % 16) {
 	case 0:
-		// The enumeration does not know the other flags.
-		d->flags =
-		    input_u8(in) &
-		    ~(uint32_t)(RT_KIND_BASE | RT_KIND_SERIAL | RT_KIND_ONCE);
+		d->flags = input_u8(in);
 		break;
 	case 1:
 		d->spare = input_u8(in);
@@ -274,6 +304,13 @@ static void spoil(struct input *in, rt_kind_desc *d)
 		break;
 	case 7:
 		d->flags = RT_KIND_DROP | (how & 16 ? RT_KIND_DROP_DEEP : 0);
+		break;
+	case 8:
+	case 9:
+	case 10:
+		d->flags = (how & 16 ? RT_KIND_BASE : 0) |
+			   (how & 32 ? RT_KIND_SERIAL : 0) |
+			   (how & 64 ? RT_KIND_ONCE : 0);
 		break;
 	default:
 		break;
@@ -326,11 +363,62 @@ static void input_host(struct input *in)
 
 // ---- objects ----
 
+// typed_count sets *count to that of an object of about n bytes, and returns
+// how many it has; 0 if that is too many.
+static size_t typed_count(const rt_type *y, size_t n, size_t *count)
+{
+	size_t fixed = y->tail_size != 0 ? y->size : 0;
+	size_t each = y->tail_size != 0 ? y->tail_size : y->size;
+
+	*count = y->tail_size == 0;
+	if (fixed > TYPED_MOST || each > TYPED_MOST)
+		return 0;
+	if (n >= fixed + 2 * each && each != 0)
+		*count = (n - fixed) / each;
+	return fixed + *count * each;
+}
+
+static bool typed_in_order(const rt_type *y, size_t count)
+{
+	static const rt_value_format plain = RT_FORMAT_PLAIN;
+
+	if (!type_in_order(y) || y->trace ||
+	    (y->format && memcmp(y->format, &plain, sizeof plain) != 0))
+		return false;
+	return y->tail_size != 0 || count <= 1 || y->ptrdata == 0 ||
+	       y->size % 8 == 0;
+}
+
+// make_typed makes an object of about n bytes.  It returns false if the type
+// makes none.
+static bool make_typed(struct object *o, const rt_type *y, size_t n)
+{
+	size_t count, bytes = typed_count(y, n, &count);
+
+	if (bytes == 0)
+		return false;
+	o->p = rt_alloc_typed(y, count);
+	REQUIRE((o->p != NULL) == typed_in_order(y, count));
+	if (!o->p)
+		return false;
+	REQUIRE(rt_kind_of(o->p) == RT_TYPED && rt_size(o->p) >= bytes);
+	o->kind = RT_TYPED;
+	o->type = y;
+	o->typed_words = bytes / 8;
+	o->room = bytes > SMALL ? bytes : rt_size(o->p);
+	o->words = o->room / 8;
+	return true;
+}
+
+// make_object makes an object of kind k.  KINDS is one without references;
+// numbers beyond it are types.
 static void make_object(unsigned k, size_t n)
 {
-	struct object *o = &object[nobjects];
+	struct object *o = &object[nobjects++];
 
 	*o = (struct object){.kind = RT_NOSCAN};
+	if (k > KINDS && make_typed(o, &host.type[k - KINDS - 1], n))
+		return;
 	if (k < KINDS && host.number[k] > 0) {
 		o->kind = host.number[k];
 		o->d = &host.desc[k];
@@ -339,7 +427,15 @@ static void make_object(unsigned k, size_t n)
 	REQUIRE(o->p != NULL);
 	o->room = n > SMALL ? n : rt_size(o->p);
 	o->words = o->room / 8;
-	nobjects++;
+}
+
+static void input_object(struct input *in)
+{
+	unsigned how = input_u8(in), k = how % (KINDS + 1);
+
+	if (k == KINDS)
+		k += how / (KINDS + 1) % (TYPES + 1);
+	make_object(k, input_size(in));
 }
 
 // header_word returns a header that leads to a type, or to none.
@@ -424,12 +520,16 @@ static void reach(uint64_t word)
 {
 	uint64_t p = word - word % 8;
 
-	for (unsigned i = 0; i < nobjects; i++)
-		if (!object[i].lives &&
-		    p - (uintptr_t)object[i].p < object[i].room) {
+	for (unsigned i = 0; i < nobjects; i++) {
+		const rt_kind_desc *d = object[i].d;
+		size_t room =
+		    d && d->flags & RT_KIND_BASE ? 16 : object[i].room;
+
+		if (!object[i].lives && p - (uintptr_t)object[i].p < room) {
 			object[i].lives = true;
 			todo[ntodo++] = i;
 		}
+	}
 }
 
 // reach_value follows the value at word i of a part of words [lo, hi).
@@ -492,6 +592,22 @@ static void reach_typed(const struct object *o, const rt_type *y)
 		reach_told(o, y->arg);
 }
 
+// reach_elements does so for rt_alloc_typed, which knows how many there are.
+static void reach_elements(const struct object *o)
+{
+	const rt_type *y = o->type;
+	size_t fixed = y->tail_size != 0 ? y->size / 8 : 0;
+	size_t each = (y->tail_size != 0 ? y->tail_size : y->size) / 8;
+	bool tail = y->tail_size != 0;
+
+	if (tail)
+		reach_part(o, 0, fixed, y->ptrdata, y->bitmap, NULL);
+	for (size_t i = fixed; each != 0 && i + each <= o->typed_words;
+	     i += each)
+		reach_part(o, i, i + each, tail ? y->tail_ptrdata : y->ptrdata,
+			   tail ? y->tail_bitmap : y->bitmap, NULL);
+}
+
 // type_of follows the header of an object.
 static const rt_type *type_of(const struct object *o)
 {
@@ -515,6 +631,8 @@ static void reach_object(const struct object *o)
 {
 	const rt_type *y;
 
+	if (o->type)
+		reach_elements(o);
 	if (!o->d || o->d->layout == RT_LAYOUT_NONE)
 		return;
 	if (o->d->layout == RT_LAYOUT_WORDS) {
@@ -547,9 +665,11 @@ static unsigned reach_all(void)
 // only after that has run, also if it turns out to have none.
 static void collect(void)
 {
-	do
+	do {
+		for (unsigned i = 0; i < nobjects; i++)
+			object[i].firsts = 0;
 		REQUIRE(rt_gc() == RT_OK);
-	while (rt_run_finalizers(0) != 0);
+	} while (rt_run_finalizers(0) != 0);
 }
 
 static uint64_t count(void)
@@ -587,6 +707,18 @@ static void begin(unsigned how)
 	REQUIRE(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT) == RT_OK);
 }
 
+// firsts_of returns how often a collection tells the callback of an object that
+// lives that the call is the first.
+static unsigned firsts_of(const struct object *o)
+{
+	const rt_type *y;
+
+	if (!o->d || !(o->d->flags & RT_KIND_ONCE))
+		return 0;
+	y = o->d->layout == RT_LAYOUT_TRACE ? NULL : type_of(o);
+	return o->d->layout == RT_LAYOUT_TRACE || (y && y->trace);
+}
+
 // compare requires that exactly what the roots reach is there.
 static void compare(void)
 {
@@ -596,8 +728,12 @@ static void compare(void)
 		object[i].lives = false;
 	lives = reach_all();
 	REQUIRE(count() == lives);
-	for (unsigned i = 0; i < nobjects; i++)
-		REQUIRE(rt_is_heap(object[i].p) == object[i].lives);
+	for (unsigned i = 0; i < nobjects; i++) {
+		const struct object *o = &object[i];
+
+		REQUIRE(rt_is_heap(o->p) == o->lives);
+		REQUIRE(!o->lives || o->firsts == firsts_of(o));
+	}
 }
 
 // format_of returns the format of an object's values.
@@ -605,6 +741,8 @@ static const rt_value_format *format_of(const struct object *o)
 {
 	const rt_type *y;
 
+	if (!o->d)
+		return NULL;
 	if (o->d->layout == RT_LAYOUT_WORDS)
 		return o->d->format;
 	if (o->d->layout == RT_LAYOUT_TRACE)
@@ -613,12 +751,12 @@ static const rt_value_format *format_of(const struct object *o)
 	return y ? y->format : NULL;
 }
 
-// star makes an object of kind k whose words lead to one object each, as far as
-// they are references.  So every word that is looked at in vain, or not looked
-// at, shows.
-static void star(struct input *in, unsigned k)
+// star makes an object of n bytes of kind k whose words lead to one object
+// each, as far as they are references.  So every word that is looked at in
+// vain, or not looked at, shows.
+static void star(struct input *in, unsigned k, size_t n)
 {
-	size_t n = input_size(in), step = 1;
+	size_t step = 1;
 	struct object *o = &object[0];
 	const rt_value_format *f;
 	uint64_t header, tested = 0;
@@ -678,11 +816,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 
+	collector = pthread_self();
 	begin(input_u8(&in));
 	input_host(&in);
 	nobjects = 0;
 	for (unsigned n = 2 + input_below(&in, OBJECTS - 1); n > 0; n--)
-		make_object(input_u8(&in) % (KINDS + 1), input_size(&in));
+		input_object(&in);
 	for (unsigned i = 0; i < nobjects; i++)
 		fill_object(&in, &object[i]);
 	for (unsigned i = 0; i < ROOTS && i < nobjects; i++)
@@ -690,7 +829,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	compare();
 	for (unsigned i = 0; i < 4 * KINDS; i++)
 		if (host.number[i % KINDS] > 0)
-			star(&in, i % KINDS);
+			star(&in, i % KINDS, input_size(&in));
+	for (unsigned i = 0; i < TYPES; i++)
+		for (size_t n = 200; n < TYPED_MOST; n *= 200)
+			star(&in, KINDS + 1 + i, n);
 	end_kinds(false);
 	memset(root, 0, sizeof root);
 	REQUIRE(count() == 0);

@@ -60,9 +60,9 @@ enum shadow_driver {
 	X(sync,      "",       2,    1,  0,  0,   0,  0)                       \
 	/* word b of range a = slot c */                                       \
 	X(put,       "abc",    0,    0, 12, 12,  12,  0)                       \
-	/* word b of a range, slot or object a = a word like c and w */         \
+	/* word b of a range, slot or object a = a word like c and w */        \
 	X(wild,      "abcw",   0,    0, 24, 24, 100,  0)                       \
-	/* ask about such a word, the one before, and their page */             \
+	/* ask about such a word, the one before, and their page */            \
 	X(ask,       "bcw",    0,    0, 10, 10,   4, 99)                       \
 	X(gc,        "",       2,    3, 10, 10,   4,  2)                       \
 	X(release,   "",       1,    1,  6,  6,   0,  0)                       \
@@ -105,13 +105,13 @@ enum shadow_driver {
 	X(kind,      "ab",     4,    4,  2,  1,   2,  0)                       \
 	/* a kind of any number, with an object that is garbage at once */     \
 	X(brief,     "abn",    2,    4,  0,  0,   0,  0)                       \
-	/* collect while variables with names hold what slots from a on do */   \
+	/* collect while variables with names hold what slots from a on do */  \
 	X(frame,     "a",      4,    4,  0,  0,   0,  0)                       \
-	/* alloc in a no-GC stretch, while a slot behind a is hidden */          \
+	/* alloc in a no-GC stretch, while a slot behind a is hidden */        \
 	X(nogc,      "abcn", 10,   40,  0,  0,   0,  0)                        \
 	/* a list of the objects of words, of a single actor */                \
 	X(list,      "",       2,    0,  0,  0,   0,  0)                       \
-	/* stack a of the actor, with values of layout c, in shape b: it is        \
+	/* stack a of the actor, with values of layout c, in shape b: it is    \
 	   registered, or that ends */                                         \
 	X(register,  "abc",   12,   10,  0,  0,   0,  0)                       \
 	/* value b of stack a = slot c, in use or not */                       \
@@ -140,11 +140,11 @@ enum shadow_driver {
 	X(finish,    "b",      6,   10,  0,  0,   0,  0)                       \
 	/* at the next sync: objects of kind a are dropped, b says which */    \
 	X(dropnow,   "ab",     2,    2,  0,  0,   0,  0)                       \
-	/* handle b is made, or holds what slot a does, or is freed */          \
+	/* handle b is made, or holds what slot a does, or is freed */         \
 	X(handle,    "abc",   20,   20,  0,  0,   0,  0)                       \
 	/* a root callback tells slot a as word b; c mod 8 is 0: it ends */    \
-	X(tell,      "abc",   20,   20,  0,  0,   0,  0)                       \
-	/* up to b objects of n bytes, in slots from a on; c says of which      \
+	X(tell,      "abc",   20,   20,  6,  0,   8,  0)                       \
+	/* up to b objects of n bytes, in slots from a on; c says of which     \
 	   kind */                                                             \
 	X(many,      "abcn",  8,   60,  4,  4,   4,  0)                        \
 	/* slot a = an object of type b, with elements for n bytes */          \

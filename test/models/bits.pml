@@ -1,4 +1,4 @@
-// bits.pml - the two bit lines of a span, runs, marks, the flip, sweeping.
+// bits.pml - the two lines of a span, runs, marks, the flip, sweeping.
 //
 // Models runtime/spans/mspan.c, runtime/spans/mcache.c, gc/cycle/refill.c,
 // gc/mark/grey.h, gc/cycle/cycle.c and gc/cycle/sweep.c.  Two hosts allocate

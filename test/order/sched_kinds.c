@@ -150,8 +150,8 @@ TEST(what_was_given_may_be_read, .n = RT_ARRAY_LEN(sizes))
 	heap_healthy();
 }
 
-// A thread has nothing of a kind yet.  The leader takes that for it, and then an
-// object.
+// A thread has nothing of a kind yet.  The leader takes that for it, and then
+// an object.
 TEST(a_leader_provides_the_first_object_of_a_kind, .n = RT_ARRAY_LEN(sizes))
 {
 	size = sizes[_i];

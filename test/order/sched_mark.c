@@ -104,11 +104,11 @@ static void give(enum work_next what)
 
 // ---- alone ----
 
-static atomic_u64 mark_word;
+static atomic_u64 markword;
 
 static void set_bit(void)
 {
-	grey_set(&first, &mark_word, 0, 1, 0);
+	grey_set(&first, &markword, 0, 1, 0);
 }
 
 GROUP(mark, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
@@ -126,9 +126,9 @@ TEST(a_marker_that_stores_plainly_is_alone, .n = 2)
 	let_end(SCHED_GREY_SET, &opener);
 	work_share(&first.work);
 	ck_assert(!first.work.alone);
-	grey_set(&first, &mark_word, 1, 2, 0);
+	grey_set(&first, &markword, 1, 2, 0);
 	ck_assert_uint_eq(schedpoint_passed(SCHED_GREY_SET), 1);
-	ck_assert_uint_eq(atomic_u64_load_relaxed(&mark_word), 3);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&markword), 3);
 	helper_ends();
 	ck_assert_int_eq(helper_got, _i == 0 ? WORK_WORDS : WORK_JOB);
 	ck_assert(!second.alone);

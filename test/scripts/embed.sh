@@ -6,7 +6,8 @@
 # In README.md a line "<!-- example -->" comes before a block that is
 # examples/hello.c, and "<!-- output -->" before one that is what it prints.  A
 # line "<!-- from FILE -->" there or in doc/embedding.md comes before a block of
-# lines of examples/FILE.  If it is a diff, these are the lines that it adds.
+# lines of examples/FILE.  If it is a diff, these are the lines that it adds; of a
+# patch it has lines of any sort.
 #
 # usage: srcdir=DIR [top_builddir=DIR] CC=... test/scripts/embed.sh [README]
 set -u
@@ -42,16 +43,21 @@ shows() {
 }
 
 # cut DOCUMENT: writes each block after a line <!-- from FILE --> to a file of
-# its own, NUMBER.FILE.
+# its own, NUMBER.FILE, with colons for slashes.
 cut() {
 	rm -rf "$dir/parts" && mkdir "$dir/parts" &&
 		awk -v to="$dir/parts/" '
-			/^<!-- from .* -->$/ { part = to (++n) "." $3 }
-			part && inside && /^```/ { part = inside = ""; next }
-			part && inside == "diff" && /^[+]/ {
-				print substr($0, 2) >part
+			/^<!-- from .* -->$/ {
+				gsub("/", ":", $3)
+				part = to (++n) "." $3
 			}
-			part && inside == "c" { print >part }
+			part && inside && /^```/ { part = inside = ""; next }
+			part && inside == "diff" && part !~ /[.]patch$/ {
+				if (/^[+]/)
+					print substr($0, 2) >part
+				next
+			}
+			part && inside { print >part; next }
 			part && /^```/ { inside = substr($0, 4) }
 		' "$1"
 }
@@ -59,7 +65,8 @@ cut() {
 # has_lines FILE PART: true if the part has lines, and the file has them in this
 # order.
 has_lines() {
-	awk 'NR == FNR { want[n++] = $0; next }
+	awk 'BEGIN { i = 0 }
+		NR == FNR { want[n++] = $0; next }
 		$0 == want[i] { i++ }
 		END { exit !n || i < n }' "$2" "$1"
 }
@@ -68,8 +75,9 @@ has_lines() {
 shows_parts() {
 	cut "$1"
 	for part in "$dir"/parts/*; do
-		has_lines "$examples/${part#*/parts/*.}" "$part"
-		verdict $? "$1 shows lines of ${part#*/parts/}"
+		file=$(echo "${part#*/parts/*.}" | tr : /)
+		has_lines "$examples/$file" "$part"
+		verdict $? "$1 shows lines of $file"
 	done
 }
 

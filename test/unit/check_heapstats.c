@@ -211,10 +211,11 @@ static int reads(void)
 	return RT_TSAN || schedpoint_is_random() ? READS_SLOW : READS;
 }
 
-// Each thread that writes has a teller, in which it counts its changes when they
-// begin and when they end.  It does so with release only: a fence here would
-// hide one that is missing in the protocol.  A reading contains all changes that had ended when it began, and no
-// change that began after it had ended.
+// Each thread that writes has a teller, in which it counts its changes when
+// they begin and when they end.  It counts with release only, because a fence
+// here would hide one that is missing in the protocol.  A reading contains all
+// changes that had ended when it began, and no change that began after it had
+// ended.
 struct teller {
 	RT_CACHE_ALIGNED atomic_u64 begun;
 	atomic_u64 ended;

@@ -192,12 +192,12 @@ static void take_next(struct mspan *s, struct mspan_cursor *c, bool near)
 	}
 }
 
-// take_and_give_back takes a run of n slots and frees a random part from its
+// take_and_free takes a run of n slots and frees a random part from its
 // start, then all of it.  Then it takes the run again, so that the line ends
 // with the run taken.
-static bool take_and_give_back(struct rng *r, struct mspan *s,
-			       struct mspan_cursor *c,
-			       const struct mspan_run *run, uint32_t n)
+static bool take_and_free(struct rng *r, struct mspan *s,
+			  struct mspan_cursor *c, const struct mspan_run *run,
+			  uint32_t n)
 {
 	uint64_t before[SIZECLASS_MAX_PAGES * RT_PAGE_WORDS] = {0};
 	uint32_t lo = mspan_slot(s, (uintptr_t)run->start - s->base);
@@ -234,7 +234,7 @@ static bool runs_agree(struct rng *r, struct mspan *s)
 		if (n == 0)
 			return mspan_count(s, heap_line()) == s->nelems;
 		if (!same_run(s, &c, &naive) ||
-		    !take_and_give_back(r, s, &c, &naive, n))
+		    !take_and_free(r, s, &c, &naive, n))
 			return false;
 	}
 }

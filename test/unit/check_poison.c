@@ -29,26 +29,61 @@ static void start(void)
 
 // ---- what is watched ----
 
-enum victim { FREED, FREED_LARGE, NEVER_ALLOCATED, LIVE, VICTIMS };
+enum how {
+	COLLECTED,
+	FREED,		 // by rt_free
+	MOVED,		 // by rt_realloc
+	CUT,		 // by rt_resize: what was behind its new end
+	NEVER_ALLOCATED, // a slot of the same run
+	LIVE,
+};
 
-// make_victim returns the address of the first byte of a victim.
-static uintptr_t make_victim(enum victim victim)
+static const struct {
+	enum how how;
+	size_t n;
+} victims[] = {
+    {COLLECTED, 64}, {COLLECTED, 100000}, {FREED, 16},		 {FREED, 64},
+    {FREED, 1024},   {FREED, 32760},	  {FREED, 1 << 17},	 {MOVED, 64},
+    {MOVED, 100000}, {CUT, 1 << 17},	  {NEVER_ALLOCATED, 64}, {LIVE, 64},
+};
+enum { VICTIMS = RT_ARRAY_LEN(victims) };
+
+// make_victim returns the address of the last byte of a victim.
+static uintptr_t make_victim(int i)
 {
-	size_t n = victim == FREED_LARGE ? 100000 : 64;
-	volatile uintptr_t at;
+	size_t n = victims[i].n;
+	void *volatile p;
+	uintptr_t at;
 
 	start();
 	root[0] = rt_alloc(n);
-	at = (uintptr_t)rt_alloc(n);
-	if (victim == LIVE)
-		root[1] = (void *)at;
-	if (victim == NEVER_ALLOCATED)
-		return (uintptr_t)root[0] - 50 * n; // of the same run
-	rt_gc();
+	p = rt_alloc(n);
+	at = (uintptr_t)p + n - 1;
+	switch (victims[i].how) {
+	case COLLECTED:
+		ck_assert_int_eq(rt_gc(), RT_OK);
+		break;
+	case FREED:
+		ck_assert_int_eq(rt_free(p), RT_OK);
+		break;
+	case MOVED:
+		root[1] = rt_alloc(n); // behind it
+		root[2] = rt_realloc(RT_WORDS, p, 8 * n);
+		ck_assert_ptr_ne(root[2], p);
+		break;
+	case CUT:
+		ck_assert_int_eq(rt_resize(p, n / 2), RT_OK);
+		root[1] = p;
+		break;
+	case NEVER_ALLOCATED:
+		return (uintptr_t)root[0] - 50 * n;
+	case LIVE:
+		root[1] = p;
+	}
 	return at;
 }
 
-static enum victim victim; // whose first byte read_victim reads
+static int victim; // whose last byte read_victim reads
 
 static void read_victim(void)
 {
@@ -63,9 +98,9 @@ TEST(reading_no_object_is_reported, .n = VICTIMS,
 {
 	int status;
 
-	victim = (enum victim)_i;
+	victim = _i;
 	status = death_status(read_victim);
-	if (victim == LIVE) {
+	if (victims[_i].how == LIVE) {
 		ck_assert_msg(status == 0 && death_output[0] == '\0', "%s",
 			      death_output);
 		return;
@@ -83,12 +118,13 @@ TEST(memcheck_would_report_it, .n = VICTIMS,
      .unless = SUITE_UNLESS(!RUNNING_ON_VALGRIND, "only under memcheck"))
 {
 	enum { GIVEN = 1, NOT_ADDRESSABLE = 3 };
-	uintptr_t at = make_victim((enum victim)_i);
+	uintptr_t at = make_victim(_i);
 	unsigned char bits;
 	unsigned answer = VALGRIND_GET_VBITS(at, &bits, 1);
 
 	ck_assert(poison_memcheck);
-	ck_assert_uint_eq(answer, _i == LIVE ? GIVEN : NOT_ADDRESSABLE);
+	ck_assert_uint_eq(answer,
+			  victims[_i].how == LIVE ? GIVEN : NOT_ADDRESSABLE);
 }
 
 // Stacks and later heaps get memory that was poisoned before.

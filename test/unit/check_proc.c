@@ -464,9 +464,9 @@ hold_step *hold_calls[3] __attribute__((visibility("hidden")));
 
 // Three calls with a stack aligned to 16.
 #define HOLD_CALLS                                                             \
-	"	call *hold_calls(%rip)\n"                                            \
-	"	call *8+hold_calls(%rip)\n"                                          \
-	"	call *16+hold_calls(%rip)\n"
+	"\tcall *hold_calls(%rip)\n"                                           \
+	"\tcall *8+hold_calls(%rip)\n"                                         \
+	"\tcall *16+hold_calls(%rip)\n"
 
 #define HOLD_IN_REGISTER(reg)                                                  \
 	hold_fn hold_##reg __attribute__((visibility("hidden")));              \
@@ -474,12 +474,12 @@ hold_step *hold_calls[3] __attribute__((visibility("hidden")));
 		".globl hold_" #reg "\n"                                       \
 		".hidden hold_" #reg "\n"                                      \
 		"hold_" #reg ":\n"                                             \
-		"	push %" #reg "\n"                                      \
-		"	mov %rdi, %" #reg "\n"                                 \
-		"	not %" #reg "\n" HOLD_CALLS "	mov %" #reg ", %rax\n" \
-		"	not %rax\n"                                                  \
-		"	pop %" #reg "\n"                                       \
-		"	ret\n"                                                       \
+		"\tpush %" #reg "\n"                                           \
+		"\tmov %rdi, %" #reg "\n"                                      \
+		"\tnot %" #reg "\n" HOLD_CALLS "\tmov %" #reg ", %rax\n"       \
+		"\tnot %rax\n"                                                 \
+		"\tpop %" #reg "\n"                                            \
+		"\tret\n"                                                      \
 		".popsection\n")
 
 HOLD_IN_REGISTER(rbx);

@@ -8,9 +8,12 @@
 
 #include <rt/rt.h>
 
+#include "gc/mark/notices.h"
 #include "gc/mark/overflow.h"
+#include "gc/mark/sites.h"
 #include "gc/stats/verify.h"
 #include "runtime/os/gauge.h"
+#include "runtime/world/cyclering.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/spans/mcentral.h"
 
@@ -667,6 +670,14 @@ CORRUPTION(overflow_raised, "mark overflow is announced outside of marking",
 	   PATCH(overflow.raised, 1))
 CORRUPTION(overflow_left, "mark overflow is left outside of marking",
 	   PATCH(overflow.left, 1))
+CORRUPTION(record_begun, "record of a collection is written in part",
+	   PATCH(cyclering.begun, 77))
+CORRUPTION(notices_left, "another number of notices is left",
+	   PATCH(notices.left, 1))
+CORRUPTION(notices_wild, "more notices than there is room for",
+	   PATCH(notices.n, UINT32_MAX))
+CORRUPTION(sites_wild, "table of sites has more than it has room",
+	   PATCH(sites.n, 1))
 CORRUPTION(heapgauge_IN_USE, "heap_in_use is not the heap spans",
 	   more(&heapgauges.no_p[HEAPGAUGE_IN_USE]))
 CORRUPTION(heapgauge_FREE, "heap_free is not the free pages",
@@ -685,6 +696,8 @@ CORRUPTION(gauge_heap_mapped, "heap_mapped is not whole chunks",
 	   more(&gauges.heap_mapped))
 CORRUPTION(gauge_heap_live, "heap_live is not the bytes of objects",
 	   more(&gauges.heap_live))
+CORRUPTION(gauge_heap_dead, "heap_live is not the bytes of objects",
+	   more(&gauges.heap_dead))
 CORRUPTION(gauge_mapped_ready, "mapped_ready is not what is mapped",
 	   more(&gauges.mapped_ready))
 CORRUPTION(gauge_stacks_sys, "stacks_sys is not 0", more(&gauges.stacks_sys))

@@ -374,7 +374,7 @@
 	  "mspan_inuse differs from the mspans handed out",                    \
 	  x.mheap.spans.inuse -= sizeof(struct mspan))                         \
 	X(mheap_check(&x.mheap), "fixalloc has an impossible alignment",       \
-	  x.mheap.bitmap8s.align = 3)                                            \
+	  x.mheap.bitmap8s.align = 3)                                          \
 	X(mheap_check(&x.mheap), "populate is neither on nor off",             \
 	  U32(x.mheap.populate, 2))                                            \
 	X(mheap_cache_check(&x.mheap_cache),                                   \
@@ -636,7 +636,7 @@
 	X(handles_check(&x.handles), "block of handles is in the wrong list",  \
 	  x.handles.released = x.handles.partial)                              \
 	X(drops_check(&x.drops), "queue of drops has an impossible state",     \
-	  U32(x.drops.open, 1); x.drops.now = true)                                  \
+	  U32(x.drops.open, 1); x.drops.now = true)                            \
 	X(drops_check(&x.drops), "batch of drops is not open",                 \
 	  x.drops.batch = x.dead_span)                                         \
 	X(drops_check(&x.drops),                                               \
@@ -773,7 +773,7 @@
 	X(grey_check(&x.marker), "marks of no markword are kept back",         \
 	  x.marker.kept[5].bits = 1)                                           \
 	X(grey_check(&x.marker),                                               \
-	  "marks kept back are not where a search finds them",                 \
+	  "marks kept back are where no search finds them",                    \
 	  keep_mark(1))                                                        \
 	X(grey_check(&x.marker), "marks kept back are never published",        \
 	  keep_mark(0))

@@ -70,6 +70,11 @@ CALL(kind_register, rt_kind_register(&kind_desc(.layout = RT_LAYOUT_WORDS)))
 CALL(kind_unregister, rt_kind_unregister(dropped_kind))
 CALL(set_finalize_mode, rt_set_finalize_mode(RT_FINALIZE_MANUAL, NULL, NULL))
 CALL(drop_now, rt_drop_now(dropped_kind, NULL, NULL))
+CALL(safepoint, (rt_safepoint(), 0))
+CALL(fork_prepare, rt_fork_prepare())
+CALL(thread_attach, rt_thread_attach(0))
+CALL(thread_attach_stack,
+     rt_thread_attach_stack((void *)8, (void *)UINTPTR_MAX, 0))
 CALL(thread_detach, rt_thread_detach())
 CALL(thread_set_stack, rt_thread_set_stack(words, words + 8))
 CALL(thread_set_stack_of,
@@ -162,6 +167,10 @@ static const struct function {
     {"rt_handle_new", call_handle_new, SUPPLIES},
     {"rt_heap_list", call_heap_list, SUPPLIES},
     {"rt_run_finalizers", call_run_finalizers, SUPPLIES},
+    {"rt_safepoint", call_safepoint, {0, ALLOWED, ALLOWED}},
+    {"rt_fork_prepare", call_fork_prepare, NOT_COLLECTING},
+    {"rt_thread_attach", call_thread_attach, NOT_COLLECTING},
+    {"rt_thread_attach_stack", call_thread_attach_stack, NOT_COLLECTING},
     {"rt_free", call_free, REFUSES},
     {"rt_resize", call_resize, REFUSES},
     {"rt_stack_free", call_stack_free, REFUSES},

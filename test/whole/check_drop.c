@@ -487,6 +487,72 @@ TEST(poll_mode_runs_them_at_safepoints)
 	ck_assert_uint_eq(dropped[3], 0);
 }
 
+static void *some[100];
+
+static void *alloc_many(void)
+{
+	return rt_alloc_many(RT_WORDS, 64, 100, some) ? some : NULL;
+}
+
+static void *alloc_typed(void)
+{
+	static const uint64_t first_word[] = {1};
+	static const rt_type type = {.struct_size = sizeof(rt_type),
+				     .size = 64,
+				     .ptrdata = 8,
+				     .bitmap = first_word};
+
+	return rt_alloc_typed(&type, 1);
+}
+
+static void *alloc_item(void)
+{
+	return make(3);
+}
+
+#define BY(name, ...)                                                          \
+	static void *alloc_by_##name(void)                                     \
+	{                                                                      \
+		return __VA_ARGS__;                                            \
+	}
+BY(words, rt_alloc(64))
+BY(noscan, rt_alloc_noscan(24))
+BY(size, rt_alloc(100000))
+BY(aligned, rt_alloc_aligned(RT_WORDS, 256, 1000))
+BY(realloc, rt_realloc(RT_WORDS, rt_alloc(100), 1000))
+BY(strdup, rt_strdup("text"))
+BY(stack, rt_stack_alloc(4096))
+BY(handle, rt_handle_new(rt_alloc(64)))
+#undef BY
+
+static void *(*const allocations[])(void) = {
+    alloc_by_words,   alloc_by_noscan, alloc_by_size,  alloc_by_aligned,
+    alloc_by_realloc, alloc_by_strdup, alloc_by_stack, alloc_by_handle,
+    alloc_many,	      alloc_typed,     alloc_item,
+};
+
+// One object is ready before, and one becomes so when an allocation collects.
+TEST(no_allocation_runs_a_destructor, .n = RT_ARRAY_LEN(allocations))
+{
+	uint64_t cycles;
+
+	ck_assert_int_eq(rt_set_finalize_mode(RT_FINALIZE_POLL, NULL, NULL),
+			 RT_OK);
+	make(1);
+	gc();
+	make(2);
+	cycles = heap_stats().num_gc;
+	ck_assert_int_eq(rt_set_gc_percent(100, NULL), RT_OK);
+	while (heap_stats().num_gc == cycles)
+		for (unsigned i = 0; i < 500; i++)
+			ck_assert_ptr_nonnull(allocations[_i]());
+	ck_assert_uint_ge(ready(), 2);
+	ck_assert_uint_eq(drops_run, 0);
+	rt_safepoint();
+	ck_assert_uint_eq(dropped_once(3), 2);
+	ck_assert_uint_eq(ready(), 0);
+}
+
 static size_t told, told_n;
 
 static void tell(size_t n, void *arg)

@@ -231,7 +231,7 @@ TEST(work_buffers_are_given_back)
 	root[0] = make_array(100000);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	m = heap_stats();
-	// in_work_bufs counts in gc_sys; bit lines of a few MiB do as well.
+	// in_work_bufs counts in gc_sys; the lines of a few MiB do as well.
 	ck_assert_uint_lt(m.gc_sys, before + (1 << 20));
 }
 

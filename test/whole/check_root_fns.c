@@ -141,6 +141,131 @@ TEST(every_way_of_telling_works)
 	ck_assert_uint_eq(heap_live_after_gc(), 12 - 5);
 }
 
+// A callback that lies tells words that are no pointers to objects, in one of
+// the ways that there are.
+enum way { PTR, VALUE, PAIR, WORDS, VALUES, WAYS };
+enum { LIES = 200 };
+static struct {
+	enum way way;
+	size_t n;
+	uintptr_t row[LIES][2]; // a pair: the word and its tag
+} lies;
+
+static void lie(uintptr_t word)
+{
+	ck_assert_uint_lt(lies.n, LIES);
+	if (lies.way == VALUE)
+		word |= nan_box.min;
+	lies.row[lies.n][0] = word;
+	lies.row[lies.n++][1] = 0x40;
+}
+
+static void tell_lies(rt_tracer *t)
+{
+	uintptr_t(*row)[2] = lies.row;
+	// A row need not begin or end where a word does.
+	const char *lo = (const char *)row - 7,
+		   *hi = (const char *)&row[lies.n];
+
+	if (lies.way == WORDS) {
+		rt_trace_words(t, lo, hi + 1);
+		rt_trace_words(t, hi, lo);
+	}
+	if (lies.way == VALUES) {
+		rt_trace_values(t, lo, hi + 1, &pair);
+		rt_trace_values(t, hi, lo, &pair);
+	}
+	for (size_t i = 0; i < lies.n; i++) {
+		rt_trace_name(t, "lie", i);
+		if (lies.way == PTR)
+			rt_trace_ptr(t, (void *)row[i][0]);
+		if (lies.way == VALUE)
+			rt_trace_value(t, row[i][0], &nan_box);
+		if (lies.way == PAIR)
+			rt_trace_pair(t, row[i], &pair);
+	}
+}
+
+static void tell_lies_as_root(rt_tracer *t, void *arg)
+{
+	(void)arg;
+	tell_lies(t);
+}
+
+static void tell_lies_of_object(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)obj, (void)size, (void)arg;
+	tell_lies(t);
+}
+
+// lie_of_no_object tells of no object, whatever is allocated.
+static void lie_of_no_object(void)
+{
+	static const uintptr_t words[] = {0,
+					  1,
+					  7,
+					  UINTPTR_MAX,
+					  UINTPTR_MAX - 7,
+					  UINTPTR_MAX / 2 + 1,
+					  UINT64_C(0x5555555555555555),
+					  (uintptr_t)&lies,
+					  (uintptr_t)lie_of_no_object};
+	char *stack = rt_stack_alloc(1 << 16);
+
+	for (size_t i = 0; i < RT_ARRAY_LEN(words); i++)
+		lie(words[i]);
+	for (uintptr_t i = 1; i <= 8; i++) {
+		lie(arena.base - i);
+		lie(arena.base + arena_used() + i - 1);
+		lie(arena.base + arena.reserved + i - 5);
+	}
+	ck_assert_ptr_nonnull(stack);
+	lie((uintptr_t)stack);
+	lie((uintptr_t)stack + 5000);
+}
+
+// What it points into lives, all else dies, and nothing else happens.  A
+// callback of an object may lie as well as one of roots.
+TEST(a_callback_may_lie, .n = 2 * WAYS)
+{
+	static const size_t sizes[] = {16, 100, 8192, 100000, 1 << 21};
+	enum { SIZES = RT_ARRAY_LEN(sizes) };
+	uintptr_t *keeper = heap_table(1, RT_ROOT_EXACT);
+
+	lies.way = (enum way)(_i / 2);
+	lie_of_no_object();
+	for (size_t i = 0; i < SIZES; i++) {
+		uintptr_t freed = (uintptr_t)rt_alloc(sizes[i]);
+		uintptr_t odd = (uintptr_t)rt_alloc(sizes[i]);
+		uintptr_t inner = (uintptr_t)rt_alloc(sizes[i]);
+		uintptr_t dead = (uintptr_t)rt_alloc(sizes[i]);
+
+		for (uintptr_t k = 1; k < 8; k++)
+			lie(odd + k);
+		lie(inner + sizes[i] - 1);
+		lie(inner + sizes[i] / 2);
+		lie(freed);
+		lie(freed + sizes[i] / 2);
+		ck_assert_int_eq(rt_free((void *)freed), RT_OK);
+		ck_assert(rt_is_heap((void *)dead));
+	}
+	if (_i % 2) {
+		int kind = kind_make(.layout = RT_LAYOUT_TRACE,
+				     .trace = tell_lies_of_object);
+
+		*keeper = (uintptr_t)rt_alloc_kind(kind, 32);
+	} else {
+		*keeper = (uintptr_t)rt_alloc(32);
+		ck_assert_int_eq(
+		    rt_roots_add_fn(tell_lies_as_root, NULL, "lies"), RT_OK);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(heap_live_after_gc(), 1 + 2 * SIZES);
+	heap_healthy();
+	lies.n = 0;
+	ck_assert_uint_eq(heap_live_after_gc(), 1);
+}
+
 TEST(what_it_reaches_lives_too)
 {
 	void **list = NULL;

@@ -2,12 +2,14 @@
 //
 // An object is traced by a callback that knows mruby's types.  There are no
 // colours, no write barriers and no arena for new objects: the collector looks
-// at the C stack itself.  All states of a process share the heap.  RBasic.gcnext
-// is not needed for a list, so it says which state an object belongs to.
+// at the C stack itself.  All states of a process share the heap.
+// RBasic.gcnext is not needed for a list, so it says which state an object
+// belongs to.
 //
-// Proc, Data and Fiber own something outside the heap.  They have a kind of their
-// own with a destructor, which runs in the first allocation of an object after a
-// collection, as in mruby.  An Env needs none: its values are in the heap.
+// Proc, Data and Fiber own something outside the heap.  They have a kind of
+// their own with a destructor, which runs in the first allocation of an object
+// after a collection, as in mruby.  An Env needs none: its values are in the
+// heap.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,8 +258,8 @@ static void roots(rt_tracer *t, void *arg)
 
 // ---- Death ----
 
-// clear makes an object refer to nothing.  A stale word may keep it, and what it
-// refers to may be gone.
+// clear makes an object refer to nothing.  A stale word may keep it, and what
+// it refers to may be gone.
 static inline void clear(struct RBasic *obj, size_t size)
 {
 	if (size >= LARGE) // a constant size needs no call

@@ -1,0 +1,71 @@
+#!/bin/sh
+# widths.sh - no line of a document has more than 100 columns, and none of a
+# source in C or C++ more than 80, with tabs of 8.
+#
+# The rows of the tables that benches write are left out: they are between
+# marks such as <!-- bench-peers -->.
+#
+# usage: srcdir=DIR tools/widths.sh
+set -u
+LC_ALL=C
+export LC_ALL
+srcdir=${srcdir:-.}
+# shellcheck source=test/scripts/verdict.sh
+. "$srcdir/test/scripts/verdict.sh"
+
+# wider COLUMNS FILE...: the lines that are wider, as FILE:LINE: COLUMNS.
+wider() {
+	columns=$1
+	shift
+	awk -v columns="$columns" '
+	FNR == 1 { table = 0 }
+	/^<!-- bench-/ { table = 1 }
+	/^<!-- end of bench-/ { table = 0 }
+	{
+		width = 0
+		n = split($0, part, "\t")
+		for (i = 1; i <= n; i++) {
+			gsub(/[\200-\277]/, "", part[i]) # rest of a character
+			width += length(part[i])
+			if (i < n)
+				width += 8 - width % 8
+		}
+	}
+	width > columns && !(table && /^\|/) {
+		print "  " FILENAME ":" FNR ": " width
+		wide++
+	}
+	END { exit wide > 0 }' "$@"
+}
+
+documents() {
+	find "$srcdir/doc" "$srcdir/examples" "$srcdir/test" \
+		-name '*.md' ! -path '*/peers/*' ! -path '*/build/*'
+	echo "$srcdir/README.md"
+	echo "$srcdir/HACKING.md"
+	echo "$srcdir/SECURITY.md"
+}
+
+sources() {
+	find "$srcdir/include" "$srcdir/runtime" "$srcdir/gc" \
+		"$srcdir/test" "$srcdir/bench" "$srcdir/examples" \
+		"$srcdir/tools" \( -name '*.[ch]' -o -name '*.cc' \) \
+		! -path '*.build/*' ! -path '*/build/*' \
+		! -name callsite_calls.h # made by make
+}
+
+# all COLUMNS WHAT FILE...: no file is wider.
+all() {
+	columns=$1
+	what=$2
+	shift 2
+	wider "$columns" "$@"
+	verdict $? "$what"
+}
+
+# The names have no blanks.
+# shellcheck disable=SC2046
+all 100 "documents have at most 100 columns" $(documents)
+# shellcheck disable=SC2046
+all 80 "sources have at most 80 columns" $(sources)
+verdict_sum
