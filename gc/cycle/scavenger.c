@@ -185,6 +185,9 @@ static bool may_be_idle(void)
 static void call(void)
 {
 	note_wake(&scavenger.call);
+	// Between two batches a sweep does not wait.
+	if (!swept_over())
+		note_wake(&scavenger.pause);
 }
 
 void scavenger_provide(struct rt_proc *p)

@@ -9,6 +9,9 @@
 
 struct swept swept;
 
+// What a chunk takes if none was timed.
+enum { CHUNK_NS = 5000 };
+
 // choose_huge_pages calls helpers if huge pages are wanted.
 static void choose_huge_pages(void)
 {
@@ -42,8 +45,9 @@ void swept_begin(bool beside)
 
 uint64_t swept_takes_ns(void)
 {
-	return atomic_u64_load_relaxed(&swept.chunk_ns) *
-	       (arena_used() >> RT_CHUNK_SHIFT);
+	uint64_t ns = atomic_u64_load_relaxed(&swept.chunk_ns);
+
+	return (ns != 0 ? ns : CHUNK_NS) * (arena_used() >> RT_CHUNK_SHIFT);
 }
 
 static void note_time(void)
@@ -137,19 +141,20 @@ bool swept_pay(uint64_t npages)
 	uint64_t bytes = npages << RT_PAGE_SHIFT;
 	uint64_t paid;
 
+	// What was paid had been freed.  So who sees a payment must see that:
+	// the acquire pairs with the release of the one who paid.
 	do {
-		paid = atomic_u64_load_relaxed(&swept.paid);
-		if (atomic_u64_load_relaxed(&sweep.freed_pages) - paid < bytes)
+		paid = atomic_u64_load_acquire(&swept.paid);
+		if (atomic_u64_load_relaxed(&sweep.freed_pages) < paid + bytes)
 			return false;
-	} while (!atomic_u64_cas_relaxed(&swept.paid, paid, paid + bytes));
+	} while (!atomic_u64_cas_release(&swept.paid, paid, paid + bytes));
 	return true;
 }
 
 void swept_reset(void)
 {
 	sweep_reset();
-	atomic_u32_store_relaxed(&swept.state, SWEPT);
-	atomic_u64_store_relaxed(&swept.chunk_ns, 0);
+	swept = (struct swept){.retained = {0}};
 }
 
 const char *swept_check(const struct swept *s)

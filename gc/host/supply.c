@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -98,16 +99,33 @@ static bool sampled(struct rt_mcache *mc)
 	return --mc->until_guarded == 0;
 }
 
-// take_guarded returns NULL for an object that should not or cannot be guarded.
-static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
-				      const struct want *w)
+static bool is_guarded(struct rt_mcache *mc, struct want *w)
 {
-	bool wanted = w->n > SIZECLASS_MAX_REQUEST ? settings.guard_large != 0
-						   : sampled(mc);
+	if (w->guard == GUARD_UNDECIDED) {
+		bool wanted = w->n > SIZECLASS_MAX_REQUEST
+				  ? settings.guard_large != 0
+				  : sampled(mc);
 
-	if (!wanted)
+		w->guard = wanted ? GUARD_WANTED : GUARD_NONE;
+	}
+	return w->guard == GUARD_WANTED;
+}
+
+// take_guarded returns NULL for an object that should not or cannot be guarded,
+// or not before more is swept.
+static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
+				      struct want *w)
+{
+	if (!is_guarded(mc, w))
 		return NULL;
 	return set_up(mc, refill_guarded(mc, p, w->kind, w->n));
+}
+
+// may_do_without tells whether an object that could not get a guard may come
+// without one: not as long as sweeping may find room for it.
+static bool may_do_without(const struct want *w)
+{
+	return w->guard != GUARD_WANTED || !sweep_left();
 }
 
 // ---- small objects ----
@@ -156,7 +174,7 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 // take takes memory for the thread of mc, counted by p.  That is the same
 // thread's P, or the stopper's while that thread is stopped.  A large object is
 // left in setting_up.
-static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
+static void *take(struct rt_mcache *mc, struct rt_proc *p, struct want *w)
 {
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
@@ -164,7 +182,7 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 	if (RT_UNLIKELY(guard_on) && w->align == 0) {
 		void *obj = take_guarded(mc, p, w);
 
-		if (obj)
+		if (obj || !may_do_without(w))
 			return obj;
 	}
 	if (w->align > RT_PAGE_SIZE)
@@ -191,7 +209,7 @@ static RT_NOINLINE void unpoison_object(const void *obj)
 struct request {
 	struct ask ask; // first: the leader gets a list of these
 	struct rt_mcache *mc;
-	const struct want *want;
+	struct want *want;
 	void *result;
 };
 
@@ -292,11 +310,13 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 // memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
+	if (door_nogc()) {
+		release_step(p); // the rest would keep stops waiting
+		return;
+	}
 	do {
 		if (!swept_slice(p))
 			release_step(p);
-		if (door_nogc())
-			return; // the rest would keep stops waiting
 		safepoint_poll(rt_thread_tls);
 	} while (release_due(more));
 }
@@ -338,7 +358,7 @@ void supply_collect_before_object(struct rt_proc *p, size_t n)
 // ---- when memory runs out ----
 
 // take_collected takes memory from a collection.
-static void *take_collected(struct rt_mcache *mc, const struct want *w)
+static void *take_collected(struct rt_mcache *mc, struct want *w)
 {
 	struct request r = {.ask.cause = ASK_MEMORY, .mc = mc, .want = w};
 
@@ -350,7 +370,7 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 // take_short takes memory from a collection.  As long as the host's handler
 // says so, it takes it from another one, because what the handler dropped is
 // free only after that.  In a no-GC stretch there is neither.
-static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
+static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 {
 	void *v;
 
@@ -364,33 +384,53 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 	return v;
 }
 
-// take_swept tries again, in slices, while there is something to sweep
-// (refill.h) before the heap grows.
+static bool may_take(const struct want *w)
+{
+	return w->stack || w->kind < KIND_TYPED || kinds_exists(w->kind);
+}
+
+// sweep_some sweeps a chunk, if that was not done since left was read.  Another
+// thread may be in the last chunk.
+static void sweep_some(struct rt_proc *p, uint64_t left)
+{
+	if (left == atomic_u64_load_relaxed(&sweep.left) && !swept_slice(p))
+		oscall_yield();
+}
+
+// take_swept tries again, in slices, until all is swept (refill.h), and then
+// once more.  In a no-GC stretch it does not poll.
 static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
 {
 	void *obj = NULL;
+	bool over;
 
-	while (!obj && !door_nogc() && sweep_left()) {
+	do {
+		uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+		over = swept_over();
 		schedpoint(SCHED_TAKE_SWEPT);
-		safepoint_poll(&mc->thread);
-		if (w->kind >= KIND_TYPED && !kinds_exists(w->kind))
+		if (!door_nogc())
+			safepoint_poll(&mc->thread);
+		if (!may_take(w))
 			return NULL; // ended while the thread was stopped
 		obj = take(mc, mc->thread.p, w);
-	}
+		if (!obj && !over)
+			sweep_some(mc->thread.p, left);
+	} while (!obj && !over);
 	return obj;
 }
 
 void *supply_object(struct rt_mcache *mc, struct want *w)
 {
+	bool over = swept_over();
 	void *obj = take(mc, mc->thread.p, w);
 
-	if (!obj) {
-		// Neither a refill nor a collection leaves something in a
-		// cache.
-		w->dry = true;
-		obj = take_swept(mc, w);
-	}
+	// Neither a refill nor a collection leaves something in a cache.
 	if (!obj)
+		w->dry = true;
+	if (!obj && !over)
+		obj = take_swept(mc, w);
+	if (!obj && may_take(w))
 		obj = take_short(mc, w);
 	// Without an object mc may be gone: the handler may have detached the
 	// thread.
@@ -456,6 +496,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	out[n++] = obj;
 	mc = t->mc;
 	w->dry = false;
+	w->guard = GUARD_UNDECIDED;
 	// A large object is cleared while the thread counts as blocked, so it
 	// is allocated alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
@@ -467,6 +508,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 			finish_large(mc, w);
 		if (RT_UNLIKELY(poison_on))
 			unpoison_object(obj);
+		w->guard = GUARD_UNDECIDED;
 		out[n++] = obj;
 	}
 	return n;
