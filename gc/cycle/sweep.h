@@ -14,9 +14,9 @@
 // A cycle sweeps in its stop, with helpers, or leaves the chunks to the threads
 // that allocate (swept.h).  In the stop the highest chunk comes first, so that
 // the sets of spans with free slots end up in ascending order.  Beside the
-// threads those that allocate take the lowest, whose free slots they use at
-// once, and the library's thread takes the highest, which the scavenger releases
-// first.
+// threads there are two orders: those that allocate take the lowest, whose free
+// slots they use at once, and the library's thread takes the highest, which the
+// scavenger releases first.
 //
 // A thread that sweeps beside others does not poll within a chunk.  So no stop
 // finds a chunk half swept, and what a stop finds left it can sweep itself.

@@ -65,8 +65,8 @@ void swept_begin(bool beside);
 uint64_t swept_takes_ns(void);
 
 // swept_slice sweeps the lowest chunk, swept_slice_down the highest.  Both do
-// what follows the last one, and return false if there was none to take.  p must
-// be the calling thread's P.
+// what follows the last one, and return false if there was none to take.  p
+// must be the calling thread's P.
 bool swept_slice(struct rt_proc *p);
 bool swept_slice_down(struct rt_proc *p);
 

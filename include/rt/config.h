@@ -359,9 +359,9 @@ typedef struct rt_config {
 	 * before the next collection, by rt_gc before it returns, and by the
 	 * functions that look at the whole heap or read exact statistics.
 	 * These see no difference to 0, and the heap goal is the same once all
-	 * is swept.  A collection for an allocation that found no memory, or during
-	 * rt_drop_now, sweeps in its stop.
-	 * Default 1.
+	 * is swept.  A collection for an allocation that found no memory, or
+	 * during rt_drop_now, sweeps in its stop.  The thread is made for the
+	 * first such sweep, if not before, even if scavenge is 0.  Default 1.
 	 */
 	uint8_t sweep;
 

@@ -746,7 +746,7 @@
 	X(ask_queue_check(&x.asks), "last ask is not the end of the queue",    \
 	  x.asks.last = &x.ask[0])                                             \
 	X(sweep_check(&x.sweep), "more chunks to sweep than the heap has",     \
-	  U64(x.sweep.left, UINT64_MAX - SWEEP_BESIDE))                                               \
+	  U64(x.sweep.left, ~SWEEP_BESIDE))                                    \
 	X(sweep_check(&x.sweep), "lowest chunk to sweep is above the highest", \
 	  U64(x.sweep.left, 1))                                                \
 	X(sweep_check(&x.sweep), "number of active sweepers is negative",      \
