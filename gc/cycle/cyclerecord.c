@@ -17,7 +17,7 @@ static struct {
 	rt_cycle c;
 	bool clocked;	   // CPU clocks are read
 	uint64_t last;	   // nanotime when the last step ended
-	uint64_t last_cpu; // CPU time of this thread by then
+	uint64_t last_cpu; // CPU time of this thread by then; 0: not known
 	uint64_t wall[CYCLERECORD_STEPS];
 	uint64_t cpu[CYCLERECORD_STEPS];
 } noted;
@@ -61,7 +61,7 @@ static void note_cpu(enum cyclerecord_step step)
 		noted.cpu[step] = noted.wall[step];
 		return;
 	}
-	now = base_max(oscall_thread_cpu(0), noted.last_cpu);
+	now = oscall_thread_cpu(0);
 	noted.cpu[step] = base_elapsed(noted.last_cpu, now);
 	noted.last_cpu = now;
 }

@@ -623,10 +623,9 @@ static void sum_objects(struct mark_result *r, const struct marker *m)
 }
 
 // cpu_spent returns the CPU time of m in nanoseconds since it joined or called.
-// A clock that the system refuses reads 0, and so does cpu_spent.
 static uint64_t cpu_spent(const struct marker *m)
 {
-	return m->cpu_before ? base_sub_sat(drain_cpu(m), m->cpu_before) : 0;
+	return base_elapsed(m->cpu_before, drain_cpu(m));
 }
 
 // sum_helper adds what only helpers count.
@@ -665,7 +664,7 @@ static void note_gain(void)
 {
 	struct gain_marking marking = {
 	    .called = drain.called,
-	    .wall_ns = drain.since ? base_sub_sat(nanotime(), drain.since) : 0,
+	    .wall_ns = base_elapsed(drain.since, nanotime()),
 	};
 
 	// If no helper came, perhaps busy elsewhere, the call has cost and

@@ -398,6 +398,32 @@ TEST(a_child_has_the_records_of_its_parent)
 
 // ---- clocks ----
 
+// What is not known is 0: a reading that is refused when marking ends would be
+// the end of the one time and the beginning of the other.
+TEST(a_refused_clock_moves_no_time_to_another_step)
+{
+	unsigned no_mark = 0, no_sweep = 0, neither = 0;
+	uint64_t nth = 0, refused;
+
+	heap_begin();
+	do {
+		rt_cycle c;
+
+		rt_alloc_noscan(2 * MIB);
+		fault_fail(OSCALL_CLOCK, ++nth, 1, EINVAL);
+		must(rt_gc());
+		refused = fault_failed(OSCALL_CLOCK);
+		fault_fail(OSCALL_CLOCK, 1, 0, 0);
+		c = newest();
+		no_mark += c.mark_cpu_ns == 0;
+		no_sweep += c.sweep_cpu_ns == 0;
+		neither += c.mark_cpu_ns == 0 && c.sweep_cpu_ns == 0;
+	} while (refused > 0);
+	ck_assert_uint_eq(no_mark, 2);
+	ck_assert_uint_eq(no_sweep, 2);
+	ck_assert_uint_eq(neither, 1);
+}
+
 // A clock that the system refuses reads 0: once at each call of a collection,
 // or from then on.  No time is negative, which would make it huge.
 TEST(refused_clocks_make_no_huge_time, .n = 2)
