@@ -115,9 +115,13 @@ static void note_retained(uint64_t goal)
 	    .goal = goal,
 	    .retained = heapgauge_sum(HEAPGAUGE_IN_USE) + free,
 	    .free = free,
+	    .live = cycle.found.marked_bytes,
+	    .ended = cyclerecord_last(),
 	};
 
 	scavgoal_note(&f);
+	// What the sweep has freed was not freed by hand.
+	mheap_await_freed(SCAVGOAL_LEAST);
 }
 
 static void record(bool forced)

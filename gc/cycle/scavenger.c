@@ -34,11 +34,7 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	struct scavturn_next next;
 
 	proc_unblock(p);
-	// What is freed from now on, the turn may not see.
-	mheap_await_freed(SCAVGOAL_LEAST);
 	next = scavturn_run(turn, p, nanotime());
-	if (next.sleep != SCAVTURN_CALL)
-		mheap_await_freed(0);
 	atomic_u32_store_relaxed(&scavenger.timed,
 				 next.sleep == SCAVTURN_TIMER);
 	schedpoint(SCHED_SCAVENGER_TAKE_TURN);
@@ -46,11 +42,12 @@ static struct scavturn_next take_turn(struct scavturn *turn, struct rt_proc *p)
 	return next;
 }
 
-static void serve(struct rt_proc *p)
+static void serve(struct libthread *t, struct rt_proc *p)
 {
 	struct scavturn turn;
 	struct scavturn_next next;
 
+	(void)t;
 	scavturn_init(&turn, scavenger.nprocs, nanotime());
 	for (;;) {
 		note_clear(&scavenger.call);
@@ -64,45 +61,12 @@ static void serve(struct rt_proc *p)
 	}
 }
 
-static void *scavenger_main(void *arg)
-{
-	struct rt_proc *p;
-
-	(void)arg;
-	schedpoint(SCHED_SCAVENGER_MAIN);
-	p = proc_attach(PROC_HELPER);
-	oscall_thread_name("rtheap scavenge");
-	oscall_thread_ordinary();
-	scavenger.attached = p != NULL;
-	if (!p) {
-		note_wake(&scavenger.begun);
-		return NULL;
-	}
-	// This thread has no stack to scan.  Its P may still describe the
-	// thread that had it before, so reset that.
-	p->context = (struct context){.hi = 0};
-	p->in_region = p->stopper = false;
-	proc_block(p);
-	note_wake(&scavenger.begun);
-	serve(p);
-	proc_unblock(p);
-	proc_detach(p);
-	return NULL;
-}
+static const struct libthread_work scavenging = {
+    .name = "rtheap scavenge",
+    .serve = serve,
+};
 
 // ---- its beginning ----
-
-// start returns false if the thread or its memory is refused.
-static bool start(void)
-{
-	note_clear(&scavenger.begun);
-	if (oscall_thread_start(&scavenger.thread, scavenger_main, NULL) != 0)
-		return false;
-	note_sleep(&scavenger.begun, UINT64_MAX);
-	if (!scavenger.attached)
-		oscall_thread_join(scavenger.thread);
-	return scavenger.attached;
-}
 
 // make makes the thread, unless another thread is doing that.
 static void make(struct rt_proc *p)
@@ -115,7 +79,8 @@ static void make(struct rt_proc *p)
 	proc_block(p);
 	schedpoint(SCHED_SCAVENGER_MAKE);
 	scavenger.nprocs = worker_processors();
-	if (atomic_u32_load_relaxed(&scavenger.runs) == 0 && start())
+	if (atomic_u32_load_relaxed(&scavenger.runs) == 0 &&
+	    libthread_start(&scavenger.t, &scavenging))
 		atomic_u32_store_relaxed(&scavenger.runs, 1);
 	proc_unblock(p);
 	context_keep();
@@ -184,7 +149,7 @@ void scavenger_fini(void)
 	note_wake(&scavenger.call);
 	note_wake(&scavenger.pause);
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0)
-		oscall_thread_join(scavenger.thread);
+		libthread_join(&scavenger.t);
 	scavenger = (struct scavenger){.nprocs = 0};
 }
 

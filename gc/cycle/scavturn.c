@@ -24,6 +24,7 @@ static struct scavgoal_seen see(void)
 
 	return (struct scavgoal_seen){
 	    .cycles = atomic_u64_load_relaxed(&scavgoal.cycles),
+	    .changes = atomic_u64_load_relaxed(&scavgoal.changes),
 	    .live = live < 0 ? 0 : (uint64_t)live, // as pacer_used
 	    .goal = atomic_u64_load_relaxed(&pacer.goal),
 	};
@@ -31,9 +32,12 @@ static struct scavgoal_seen see(void)
 
 static void begin_pass(struct scavturn *s, bool idle)
 {
+	// What is freed from now on, the pass may not see.
+	mheap_await_freed(SCAVGOAL_LEAST);
 	s->pass = scavenge_begin(idle);
 	s->idle = idle;
-	s->over = s->refused = false;
+	s->over = s->released = s->refused = false;
+	s->chunk = 0;
 }
 
 void scavturn_init(struct scavturn *s, uint32_t nprocs, uint64_t now)
@@ -53,8 +57,8 @@ static void note_activity(struct scavturn *s, uint64_t now)
 	if (s->since == 0)
 		s->since = now;
 	if (scavgoal_active(&s->seen, &seen)) {
+		s->since = scavgoal_since(&s->seen, &seen, now);
 		s->seen = seen;
-		s->since = now;
 		begin_pass(s, false);
 	} else if (!s->idle && settings.idle_s != 0 &&
 		   base_sub_sat(now, s->since) >= idle_ns()) {
@@ -87,17 +91,26 @@ static void poll_stop(struct rt_proc *p)
 	proc_unblock(p);
 }
 
-// step releases up to most bytes and adds what it took to the batch.  Returns
-// the bytes released.
+// note_step adds a step to the batch: the bytes that it released, and the CPU
+// time of this thread before.
+static void note_step(struct scavturn *s, uint64_t released, uint64_t before)
+{
+	scavpace_add(&s->pace, released,
+		     gcstats_scavenged(GCSTATS_BACKGROUND, before),
+		     sysmem_page_size());
+}
+
+// step releases up to most bytes.  Returns the bytes released.
 static uint64_t step(struct scavturn *s, struct rt_proc *p, uint64_t most)
 {
-	uint32_t tid = oscall_gettid();
-	uint64_t start = oscall_thread_cpu(tid);
+	uint64_t before = oscall_thread_cpu(0);
 	uint64_t released = scavenge_range(p, &s->pass, most);
-	uint64_t cpu = base_elapsed(start, oscall_thread_cpu(tid));
 
-	scavpace_add(&s->pace, released, cpu, sysmem_page_size());
-	gcstats_scavenged(GCSTATS_BACKGROUND, cpu);
+	note_step(s, released, before);
+	s->over = released == 0;
+	s->released |= released != 0;
+	s->refused =
+	    s->over && (!s->pass.over || (s->pass.refused && !s->released));
 	return released;
 }
 
@@ -109,24 +122,28 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 	uint64_t done = 0;
 
 	do {
-		uint64_t released = step(s, p, quantum);
-
-		s->over = released == 0;
-		s->refused = s->pass.refused;
-		done += released;
+		done += step(s, p, quantum);
 		poll_stop(p);
 	} while (!s->over && !s->idle && done < most &&
 		 !scavpace_full(&s->pace));
 	return done != 0;
 }
 
-// release_tables releases what free chunks and ended threads leave behind.
-static void release_tables(struct rt_proc *p)
+// batch_tables releases what free chunks leave behind.  Returns whether there
+// are chunks at which it has not looked.
+static bool batch_tables(struct scavturn *s, struct rt_proc *p)
 {
-	uint32_t chunk = 0;
+	bool more;
 
-	while (scavenge_tables(&chunk))
+	do {
+		uint64_t before = oscall_thread_cpu(0);
+
+		more = scavenge_tables(&s->chunk);
+		// Without a clock it counts as one page.
+		note_step(s, sysmem_page_size(), before);
 		poll_stop(p);
+	} while (more && !scavpace_full(&s->pace));
+	return more;
 }
 
 // rest returns how to sleep when there is nothing to release.
@@ -153,11 +170,9 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 	note_activity(s, now);
 	r = look();
 	most = s->idle ? r.free : scavgoal_too_much(r.all);
-	if (most == 0 || s->over || !batch(s, p, most)) {
-		if (s->idle)
-			release_tables(p);
-		return rest(s, &r, now);
-	}
+	if (most == 0 || s->over || !batch(s, p, most))
+		if (!s->idle || !batch_tables(s, p))
+			return rest(s, &r, now);
 	return (struct scavturn_next){SCAVTURN_PAUSE, scavpace_sleep(&s->pace)};
 }
 

@@ -8,9 +8,13 @@
 // pages before the thread can be stopped.  So in a stop no page only looks
 // allocated, and neither does one in a fork, an exact read or a verification.
 //
-// A pass ends when the system refuses a release.  Then the thread does not wait
-// for an idle program either, because that pass would be refused as well.  The
-// next collection tries again.
+// What is freed by hand while a pass is under way may lie above the place that
+// it has reached.  So 4 MiB of that begin a new pass.
+//
+// A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
+// After such a pass, and after one that was refused all that it tried, the
+// thread does not wait for an idle program: that pass would be refused as well.
+// The next collection tries again.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 
@@ -39,7 +43,9 @@ struct scavturn {
 	uint32_t nprocs;	   // processors, of which the work is a share
 	bool idle;		   // the pass is that of an idle program
 	bool over;		   // the pass has found all that it can
-	bool refused;		   // and that was what the system refuses
+	bool released;		   // it has released something
+	bool refused;		   // the system refuses it
+	uint32_t chunk;		   // it has released the tables of those below
 };
 
 // scavturn_init begins with a program that is active now, in nanotime.

@@ -107,8 +107,9 @@ typedef struct rt_config {
 	 * never makes more than max_procs - 1, nor more than cgroup allows.
 	 * They mark and sweep beside the thread that collects, and sleep
 	 * otherwise.  After the first collection that had use for them, the
-	 * thread that ran it makes them.  They inherit its
-	 * processors (affinity) and priority.  They block all signals except
+	 * thread that ran it makes them.  Whatever its own affinity and
+	 * scheduling are, they have the processors that the caller of rt_init
+	 * had, and default scheduling.  They block all signals except
 	 * those that report a fault of the thread itself (SIGSEGV, SIGBUS,
 	 * SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.
 	 * They end in rt_fini; the child of a fork makes its own.  0: never
@@ -325,16 +326,15 @@ typedef struct rt_config {
 	 * time.  While the host allocates, the heap keeps what it will need
 	 * until the next collection, and a tenth more.  The thread is made when
 	 * a collection first leaves 4 MiB of free pages or more; see
-	 * gc_threads.  gc_threads does not count it.  It has the processors
-	 * that the caller of rt_init had, and default scheduling.  Otherwise it
-	 * is like a helper thread.  It sleeps while there is nothing to
-	 * release.  After a collection, a new memory limit or heap goal, or 4
-	 * MiB freed by rt_free, destructors and the like, it looks again.  If
-	 * the system refuses eight releases in a row, as for locked memory, it
-	 * tries again after the next collection.  A thread that polls may have
-	 * to wait for it as in rt_free_os_memory, and a stop may have to wait
-	 * for one step of at most 2 MiB.  0: pages go back only for the memory
-	 * limit, and in rt_free_os_memory.  Default 1.
+	 * gc_threads, which does not count it.  Otherwise it is like a helper
+	 * thread.  It sleeps while there is nothing to release.  After a
+	 * collection, a new memory limit or heap goal, or 4 MiB freed by
+	 * rt_free, destructors and the like, it looks again.  If the system
+	 * refuses eight releases in a row, as for locked memory, it tries again
+	 * after the next collection.  A thread that polls may have to wait for
+	 * it as in rt_free_os_memory, and a stop may have to wait for one step
+	 * of at most 2 MiB.  0: pages go back only for the memory limit, and in
+	 * rt_free_os_memory.  Default 1.
 	 */
 	uint8_t scavenge;
 
@@ -342,7 +342,8 @@ typedef struct rt_config {
 	 * Seconds without a collection, and without allocations of 1 percent of
 	 * the heap goal, after which the host counts as idle, 0 to 255.  Then
 	 * the same thread releases all free pages, with 5 percent of processor
-	 * time.  Default 5.  0: never.
+	 * time.  Allocations without a collection may be noticed only when that
+	 * time is over; then it begins again.  Default 5.  0: never.
 	 */
 	uint8_t idle_s;
 

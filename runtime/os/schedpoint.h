@@ -122,12 +122,11 @@
 	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \
 	X(ATTACH_UNDO)	      /* its block is empty; stoppers know it */       \
                                                                                \
-	X(WORKER_MAIN)	    /* a helper begins, will attach */                 \
-	X(WORKER_MAIN_RUNS) /* is RUNNING, will be BLOCKED for good */         \
-	X(WORKER_MAIN_LEFT) /* hears no more calls, will detach */             \
-	X(START_ONE)	    /* a helper serves; its record does not say so */  \
-	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
-	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
+	X(LIBTHREAD_MAIN)      /* a library's thread begins, will attach */    \
+	X(LIBTHREAD_MAIN_RUNS) /* is RUNNING, will be BLOCKED */               \
+	X(SERVE_LEFT)	       /* a helper hears no more calls */              \
+	X(START_ONE)	  /* a helper serves; its record does not say so */    \
+	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \

@@ -312,13 +312,12 @@ bool sysmem_release(void *p, size_t n)
 	return true;
 }
 
-void sysmem_release_inside(void *p, size_t n)
+bool sysmem_release_inside(void *p, size_t n)
 {
 	uintptr_t base = sysmem_round((uintptr_t)p);
 	uintptr_t limit = base_align_down((uintptr_t)p + n, page_size);
 
-	if (base < limit)
-		oscall_release((void *)base, limit - base);
+	return base >= limit || oscall_release((void *)base, limit - base) == 0;
 }
 
 bool sysmem_huge_pages(void *p, size_t n)

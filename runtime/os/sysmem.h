@@ -107,8 +107,9 @@ bool sysmem_release(void *p, size_t n);
 
 // sysmem_release_inside releases the memory of the physical pages that lie
 // wholly in [p, p+n), whose contents must be zero or meaningless.  They stay
-// Ready and read as zero.  If the system refuses, they keep their memory.
-void sysmem_release_inside(void *p, size_t n);
+// Ready and read as zero.  If the system refuses, they keep their memory, and
+// it returns false.
+bool sysmem_release_inside(void *p, size_t n);
 
 // sysmem_protect protects a part of a mapping, whole physical pages; their
 // contents stay.  sysmem_unprotect unprotects all physical pages that [p, p+n)

@@ -262,23 +262,26 @@ void arena_withdraw(uint64_t page, uint64_t npages)
 		atomic_ptr_store_release(&arena.spans[page + i], NULL);
 }
 
-static void release_table(unsigned i, uint32_t chunk)
+static bool release_table(unsigned i, uint32_t chunk)
 {
-	sysmem_release_inside(arena.table[i].base + arena_table_bytes(i, chunk),
-			      arena_table_bytes(i, 1));
+	return sysmem_release_inside(arena.table[i].base +
+					 arena_table_bytes(i, chunk),
+				     arena_table_bytes(i, 1));
 }
 
-void arena_release_tables(uint32_t chunk)
+bool arena_release_tables(uint32_t chunk)
 {
 	// The pagewords keep their memory: those of protected pages are not 0.
-	release_table(TABLE_LINES, chunk);
-	release_table(TABLE_SPANS, chunk);
+	bool all = release_table(TABLE_LINES, chunk);
+
+	all &= release_table(TABLE_SPANS, chunk);
 	// Both pair with the release in add_table, which another thread may be
 	// in.
 	if (atomic_ptr_load_acquire(&arena.typebits))
-		release_table(TABLE_TYPEBITS, chunk);
+		all &= release_table(TABLE_TYPEBITS, chunk);
 	if (atomic_ptr_load_acquire(&arena.deadbits))
-		release_table(TABLE_DEADBITS, chunk);
+		all &= release_table(TABLE_DEADBITS, chunk);
+	return all;
 }
 
 // check_tables checks that the tables are those of the fields, and as long as

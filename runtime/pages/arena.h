@@ -237,8 +237,9 @@ void arena_withdraw(uint64_t page, uint64_t npages);
 
 // arena_release_tables releases the memory behind lines, spans, typebits and
 // deadbits of a chunk, which must have no page in use, so that all but typebits
-// are zero.  The caller must hold the heap lock.
-void arena_release_tables(uint32_t chunk);
+// are zero.  Returns false if the system refuses a part of that.  The caller
+// must hold the heap lock.
+bool arena_release_tables(uint32_t chunk);
 
 // arena_check returns NULL if all invariants hold, otherwise what does not. The
 // caller must exclude arena_prepare and additions of tables, or have stopped

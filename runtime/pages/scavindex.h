@@ -3,8 +3,9 @@
 // Go: scavengeIndex (mgcscavenge.go).
 //
 // Each chunk has one word.  It holds the pages in use now, those in use when a
-// cycle began (the note), the number of that cycle, and whether the chunk has
-// free pages that are not scavenged.
+// cycle began (the note), the number of that cycle, whether the chunk has free
+// pages that are not scavenged, and whether the memory behind its tables was
+// released.
 //
 // A chunk is eligible if it has such pages and the search is forced.  In an
 // unforced search it must also have fewer than 496 pages (96.875 %) in use: now
@@ -62,6 +63,12 @@ uint32_t scavindex_find(struct scavindex *s, uint32_t below, bool force);
 
 // scavindex_empty notes that a chunk has no pages left to scavenge.
 void scavindex_empty(struct scavindex *s, uint32_t chunk);
+
+// scavindex_tables_gone tells whether the memory behind the tables of a chunk
+// was released, and none of its pages was allocated since.
+// scavindex_release_tables notes that it was released; no page may be in use.
+bool scavindex_tables_gone(const struct scavindex *s, uint32_t chunk);
+void scavindex_release_tables(struct scavindex *s, uint32_t chunk);
 
 // scavindex_next_cycle begins a new cycle.  An unforced search then includes
 // all chunks with pages that were freed in the last one.

@@ -712,6 +712,7 @@ void mheap_await_freed(uint64_t bytes)
 {
 	mutex_lock(&mheap.lock);
 	mheap.freed_await = bytes;
+	atomic_u32_store_relaxed(&mheap.freed_much, 0);
 	mutex_unlock(&mheap.lock);
 }
 

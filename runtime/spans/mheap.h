@@ -119,10 +119,10 @@ struct mspan *mheap_alloc_manual(struct rt_proc *p, uint64_t npages,
 void mheap_free(struct rt_proc *p, struct mspan *list);
 void mheap_free_manual(struct rt_proc *p, struct mspan *s);
 
-// After a call of mheap_await_freed, mheap_freed_much becomes true when spans
-// of so many bytes have been freed since the call.  With 0 it never does.
-// mheap_take_freed makes it false.  If several threads call that at the same
-// time, it returns true to one of them.
+// After a call of mheap_await_freed, mheap_freed_much is false until spans of
+// so many bytes have been freed since the call.  mheap_take_freed makes it
+// false for good.  If several threads call that at the same time, it returns
+// true to one of them.
 void mheap_await_freed(uint64_t bytes);
 bool mheap_take_freed(void);
 RT_INLINE bool mheap_freed_much(void)

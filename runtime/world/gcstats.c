@@ -86,9 +86,12 @@ void gcstats_fork_child(uint64_t cpu)
 	state.parent_cpu = cpu;
 }
 
-void gcstats_scavenged(enum gcstats_scavenger who, uint64_t ns)
+uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t before)
 {
+	uint64_t ns = base_elapsed(before, oscall_thread_cpu(0));
+
 	atomic_u64_add_relaxed(&gcstats.scavenge[who], ns);
+	return ns;
 }
 
 // take_scavenged returns the CPU time of scavengers since the last call.

@@ -109,9 +109,11 @@ struct gcstats_cycle {
 	uint64_t helped_objects;
 };
 
-// gcstats_scavenged counts CPU time that it took to release pages.  Any thread
-// may call it.  It is in the record from the end of the next collection on.
-void gcstats_scavenged(enum gcstats_scavenger who, uint64_t ns);
+// gcstats_scavenged counts CPU time that it took to release pages, and returns
+// it in nanoseconds.  before is oscall_thread_cpu(0) at the beginning; if that
+// or the clock is refused now, it returns 0.  Any thread may call it.  The time
+// is in the record from the end of the next collection on.
+uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t before);
 
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);

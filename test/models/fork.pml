@@ -169,7 +169,7 @@ inline provide()
 }
 
 // C: rt_fini, worker_fini
-// at: SEMA_ACQUIRE, WORKER_MAIN_LEFT
+// at: SEMA_ACQUIRE, SERVE_LEFT
 inline end_heap(ticket)
 {
 	state[HOST] = BLOCKED;
@@ -220,8 +220,8 @@ proctype Host()
 	fi
 }
 
-// C: worker_main, proc_attach, proc_detach, work_join, sweep_chunk
-// at: WORKER_MAIN, WORKER_MAIN_RUNS, WORKER_MAIN_LEFT
+// C: libthread_main, serve, proc_attach, proc_detach, work_join, sweep_chunk
+// at: LIBTHREAD_MAIN, LIBTHREAD_MAIN_RUNS, SERVE_LEFT
 // at: WORK_JOIN, SWEEP_CHUNK
 proctype Helper()
 {

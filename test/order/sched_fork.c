@@ -227,8 +227,8 @@ static void provide(void)
 	host_detach();
 }
 
-static const enum schedpoint making[] = {SCHED_MAKE_MISSING, SCHED_WORKER_MAIN,
-					 SCHED_START_ONE};
+static const enum schedpoint making[] = {SCHED_MAKE_MISSING,
+					 SCHED_LIBTHREAD_MAIN, SCHED_START_ONE};
 
 // fork MAKING_KEPT, RECORDS_KEPT, CREW_KEPT, PROCS_KEPT, CACHES_KEPT: the
 // thread that makes a helper, or the helper, is lost on the way.  The child
@@ -247,9 +247,9 @@ TEST(a_fork_while_a_helper_is_made, .n = RT_ARRAY_LEN(making))
 TEST(a_fork_waits_for_a_helper_that_comes)
 {
 	host_block();
-	hold_at(SCHED_WORKER_MAIN_RUNS, &other, provide);
+	hold_at(SCHED_LIBTHREAD_MAIN_RUNS, &other, provide);
 	hold_at(SCHED_NOTE_WAIT, &forker, fork_and_wait);
-	schedpoint_release(SCHED_WORKER_MAIN_RUNS);
+	schedpoint_release(SCHED_LIBTHREAD_MAIN_RUNS);
 	let_end(SCHED_NOTE_WAIT, &forker);
 	hand_end(&other);
 	host_unblock();
@@ -273,9 +273,9 @@ TEST(a_fork_waits_for_helpers_that_go)
 {
 	worker_provide(proc_self(), true);
 	host_detach();
-	hold_at(SCHED_WORKER_MAIN_LEFT, &other, end_heap);
+	hold_at(SCHED_SERVE_LEFT, &other, end_heap);
 	hold_at(SCHED_SEMA_ACQUIRE, &forker, prepare_without_heap);
-	let_end(SCHED_WORKER_MAIN_LEFT, &other);
+	let_end(SCHED_SERVE_LEFT, &other);
 	let_end(SCHED_SEMA_ACQUIRE, &forker);
 }
 

@@ -124,7 +124,7 @@ static void await_released(void)
 GROUP(scavenger, .setup = begin, .timeout = 2 * AWAIT_SECONDS);
 
 static const enum schedpoint making[] = {SCHED_SCAVENGER_MAKE,
-					 SCHED_SCAVENGER_MAIN};
+					 SCHED_LIBTHREAD_MAIN};
 
 // The thread that makes the scavenger, or the scavenger, is lost on the way.
 TEST(a_fork_while_it_is_made, .n = RT_ARRAY_LEN(making))

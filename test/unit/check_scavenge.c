@@ -413,27 +413,48 @@ static void touch_tables(void)
 	memset(arena_lines(0), 0, CHUNKS * LINES_BYTES);
 }
 
+// release_tables releases the tables of all chunks, and returns how many calls
+// to the system that took.
+static uint64_t release_tables(void)
+{
+	uint32_t chunk = 0;
+
+	fault_fail(OSCALL_RELEASE, 1, 0, 0); // counts from 0
+	while (scavenge_tables(&chunk))
+		;
+	return fault_count(OSCALL_RELEASE);
+}
+
 // Chunk 1 is free as a whole; one page of chunk 2 is in use.
 TEST(so_are_the_tables_of_free_chunks, .n = RT_ARRAY_LEN(page_sizes))
 {
 	uint32_t chunk = 0;
+	struct mspan *s;
 
 	begin(_i);
 	touch_tables();
 	free_pages(RT_CHUNK_PAGES, 3 * RT_CHUNK_PAGES - 1);
-	ck_assert(!scavenge_tables(&chunk)); // nothing is released yet
+	ck_assert_uint_eq(release_tables(), 0); // no page is released yet
 	while (release_one(RT_CHUNK_SIZE, true) != 0)
 		;
-	chunk = 0;
 	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, ENOMEM);
 	ck_assert(scavenge_tables(&chunk));
 	ck_assert_uint_eq(chunk, 2);
 	ck_assert(!scavenge_tables(&chunk));
+	ck_assert_uint_eq(chunk, mheap.pages.nchunks);
 	expect_tables(true);
-	fault_fail(OSCALL_RELEASE, 1, 0, 0);
-	chunk = 0;
-	ck_assert(scavenge_tables(&chunk));
-	ck_assert(!scavenge_tables(&chunk));
+	ck_assert_uint_ne(release_tables(), 0);
+	expect_tables(false);
+	// Once is enough, until a page of the chunk is used again.
+	ck_assert_uint_eq(release_tables(), 0);
+	s = mheap_alloc_manual(NULL, phys, MSPAN_WORK);
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(mspan_page(s), RT_CHUNK_PAGES);
+	touch_tables();
+	mheap_free_manual(NULL, s);
+	while (release_one(RT_CHUNK_SIZE, true) != 0)
+		;
+	ck_assert_uint_ne(release_tables(), 0);
 	expect_tables(false);
 	expect_sums();
 	ck_assert_uint_eq(release_one(RT_CHUNK_SIZE, true), 0);

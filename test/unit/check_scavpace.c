@@ -354,6 +354,9 @@ TEST(a_collection_or_a_hundredth_of_the_goal_is_activity)
 	now = before;
 	now.cycles++;
 	ck_assert(scavgoal_active(&before, &now));
+	now = before;
+	now.changes++;
+	ck_assert(scavgoal_active(&before, &now));
 	// Without a goal: a hundredth of what is live.
 	now = before;
 	now.goal = PACER_NEVER;

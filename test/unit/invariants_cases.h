@@ -737,7 +737,7 @@
 	  "pacer shows other bytes outside than were found",                   \
 	  U64(x.pacer.external, 7))                                            \
 	X(pacer_check(&x.pacer), "pacer shows another limit than its rule",    \
-	  U64(x.pacer.limit, 7))                                             \
+	  U64(x.pacer.limit, 7))                                               \
 	X(ask_queue_check(&x.asks), "mutex has no rank", x.asks.lock.rank = 0) \
 	X(ask_queue_check(&x.asks), "threads ask but none leads",              \
 	  x.asks.led = false)                                                  \
@@ -767,12 +767,14 @@
 	X(worker_check(&x.worker), "helper runs that was not attached",        \
 	  x.worker.runs = true)                                                \
 	X(worker_check(&x.worker), "note has an unknown state",                \
-	  U32(x.worker.begun.woken, 3))                                        \
+	  U32(x.worker.t.begun.woken, 3))                                      \
+	X(libthread_check(&x.worker.t),                                        \
+	  "thread of the library was attached without work",                   \
+	  x.worker.t.attached = true)                                          \
 	X(grey_check(&x.marker), "marks of no markword are kept back",         \
 	  x.marker.kept[5].bits = 1)                                           \
 	X(grey_check(&x.marker),                                               \
-	  "marks kept back are where no search finds them",                    \
-	  keep_mark(1))                                                        \
+	  "marks kept back are where no search finds them", keep_mark(1))      \
 	X(grey_check(&x.marker), "marks kept back are never published",        \
 	  keep_mark(0))
 

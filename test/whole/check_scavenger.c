@@ -14,6 +14,7 @@
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
+#include "gc/cycle/worker.h"
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
@@ -324,6 +325,161 @@ TEST(a_new_goal_begins_a_new_pass, .n = RT_ARRAY_LEN(setters))
 	ck_assert_uint_eq(turn.since, now);
 }
 
+// A pass goes down.  What is freed by hand above the place that it has reached
+// begins a new one, however many batches it was freed between.
+TEST(what_is_freed_during_a_pass_goes_back_as_well)
+{
+	enum { STACKS = 4, STACK = 2 << 20 };
+	void *stack[STACKS];
+	uint64_t now = 6 * SECOND;
+
+	fill(32);
+	for (unsigned i = 0; i < STACKS; i++)
+		ck_assert_ptr_nonnull(stack[i] = rt_stack_alloc(STACK));
+	drop(4);
+	must(rt_gc());
+	scavturn_init(&turn, 1, SECOND);
+	for (unsigned i = 0; i < STACKS; i++) {
+		if (take(now).sleep == SCAVTURN_PAUSE)
+			scavturn_slept(&turn, SECOND, 2 * SECOND);
+		must(rt_stack_free(stack[i], STACK));
+	}
+	take_all(now);
+	take_all(now + 5 * SECOND);
+	ck_assert_uint_lt(free_bytes(), MIB);
+	heap_healthy();
+}
+
+// What a collection, or the end of a kind, has freed itself was not freed by
+// hand.  So the next small object that is freed does not begin a new idle time.
+TEST(idle_time_begins_with_the_last_collection)
+{
+	uint64_t begun = nanotime(), ended;
+	struct scavturn_next next;
+
+	fill(32);
+	drop(4);
+	scavturn_init(&turn, 1, begun);
+	begun = nanotime();
+	must(rt_gc());
+	ended = nanotime();
+	must(rt_free(objects[0]));
+	objects[0] = NULL;
+	next = take(ended + 3 * SECOND);
+	ck_assert_int_eq(next.sleep, SCAVTURN_TIMER);
+	ck_assert_uint_ge(turn.since, begun);
+	ck_assert_uint_le(turn.since, ended);
+	ck_assert_uint_eq(next.ns, turn.since + 2 * SECOND - ended);
+	ck_assert_int_eq(take(ended + 5 * SECOND).sleep, SCAVTURN_PAUSE);
+	ck_assert(turn.idle);
+}
+
+// What was allocated since the collection was allocated now, for all that is
+// known, and what was changed was changed now.
+TEST(later_activity_begins_a_new_idle_time, .n = 3)
+{
+	uint64_t now = nanotime();
+
+	fill(32);
+	drop(4);
+	scavturn_init(&turn, 1, now);
+	must(rt_gc());
+	now = nanotime() + 3 * SECOND;
+	if (_i == 0)
+		fill(8);
+	else if (_i == 1)
+		set_percent();
+	take(now);
+	ck_assert_int_eq(turn.since == now, _i != 2);
+}
+
+// Such a pass has something to release when the program is idle.
+TEST(a_pass_that_is_refused_its_last_pages_was_not_refused)
+{
+	uint64_t now = SECOND;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	while (free_bytes() > 9 * MIB) {
+		turn.pace.worked = SCAVPACE_BATCH_NS - 1; // one step
+		ck_assert_int_eq(take(now).sleep, SCAVTURN_PAUSE);
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	}
+	fault_fail(OSCALL_RELEASE, 1, UINT64_MAX, EINVAL);
+	ck_assert_int_eq(take_all(now).sleep, SCAVTURN_TIMER);
+	ck_assert_uint_gt(fault_failed(OSCALL_RELEASE), 0);
+	ck_assert_uint_lt(fault_failed(OSCALL_RELEASE), SCAVENGE_REFUSALS);
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
+	take_all(now + 5 * SECOND);
+	ck_assert_uint_lt(free_bytes(), MIB);
+	heap_healthy();
+}
+
+// Tables are released in batches as pages are, and only once.
+TEST(tables_of_free_chunks_go_back_in_batches)
+{
+	enum { CALLS = 4 }; // to the system for a chunk, at most
+	uint64_t now = SECOND, calls;
+	unsigned batches = 0;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	now += 5 * SECOND;
+	while (free_bytes() != 0 && !turn.over) {
+		turn.pace.worked = SCAVPACE_BATCH_NS - 1;
+		ck_assert_int_eq(take(now).sleep, SCAVTURN_PAUSE);
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	}
+	do {
+		fault_fail(OSCALL_RELEASE, 1, 0, 0); // counts from 0
+		turn.pace.worked = SCAVPACE_BATCH_NS - 1;
+		batches++;
+		if (take(now).sleep != SCAVTURN_PAUSE)
+			break;
+		calls = fault_count(OSCALL_RELEASE);
+		ck_assert_uint_le(calls, CALLS);
+		scavturn_slept(&turn, SECOND, 2 * SECOND);
+	} while (batches < 1000);
+	ck_assert_uint_ge(batches, mheap.pages.nchunks - 1);
+	// The next idle time finds nothing to do.
+	must(rt_gc());
+	ck_assert_int_ne(take_all(now).sleep, SCAVTURN_PAUSE);
+	fault_fail(OSCALL_RELEASE, 1, 0, 0);
+	take_all(now + 10 * SECOND);
+	ck_assert_uint_le(fault_count(OSCALL_RELEASE), 2 * CALLS);
+	heap_healthy();
+}
+
+// The spans that it frees were none of a collection's.
+TEST(the_end_of_a_kind_frees_by_hand)
+{
+	enum { SIZE = 1024, N = 8 << 10 };
+	rt_kind_desc d;
+	int kind;
+	uint64_t before;
+
+	rt_kind_desc_init(&d);
+	d.layout = RT_LAYOUT_NONE;
+	kind = rt_kind_register(&d);
+	ck_assert_int_gt(kind, 0);
+	scavturn_init(&turn, 1, SECOND);
+	for (size_t i = 0; i < N; i++)
+		ck_assert_ptr_nonnull(objects[i] = rt_alloc_of(kind, SIZE));
+	for (size_t i = 0; i < N; i++)
+		must(rt_free(objects[i]));
+	drop(0);
+	before = atomic_u64_load_relaxed(&scavgoal.changes);
+	must(rt_kind_unregister(kind));
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.changes),
+			  before + 1);
+	heap_healthy();
+}
+
 TEST(idle_programs_can_be_exempted)
 {
 	settings.idle_s = 0;
@@ -502,6 +658,12 @@ static void make_garbage(void)
 	must(rt_gc());
 }
 
+static void make_helper(void)
+{
+	worker_provide(proc_self(), true);
+	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.running), 1);
+}
+
 // await_released waits, as blocked, until less than a MiB is free.
 static void await_released(void)
 {
@@ -517,8 +679,8 @@ static void await_released(void)
 	must(rt_blocking_leave());
 }
 
-// is_scavenger tells whether a thread of this process has that name.
-static bool is_scavenger(const char *tid)
+// is_named tells whether a thread of this process has a name, with a newline.
+static bool is_named(const char *tid, const char *expected)
 {
 	char path[300], name[20] = "";
 	FILE *file;
@@ -530,7 +692,7 @@ static bool is_scavenger(const char *tid)
 	if (!fgets(name, sizeof name, file))
 		name[0] = 0;
 	fclose(file);
-	return strcmp(name, "rtheap scavenge\n") == 0;
+	return strcmp(name, expected) == 0;
 }
 
 static unsigned scavengers(void)
@@ -541,7 +703,7 @@ static unsigned scavengers(void)
 
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL)
-		n += is_scavenger(entry->d_name);
+		n += is_named(entry->d_name, "rtheap scavenge\n");
 	closedir(dir);
 	return n;
 }
@@ -720,8 +882,17 @@ TEST(the_end_of_the_heap_ends_it)
 	}
 }
 
+static const struct library_thread {
+	const char *name;
+	void (*make)(void);
+} library_threads[] = {
+    {"rtheap scavenge\n", make_garbage},
+    {"rtheap helper\n", make_helper},
+};
+
 static void *make_apart(void *arg)
 {
+	const struct library_thread *t = arg;
 	const struct sched_param param = {0};
 	cpu_set_t one;
 
@@ -730,30 +901,33 @@ static void *make_apart(void *arg)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
 	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
 	must(rt_thread_attach(RT_THREAD_EXACT));
-	make_garbage();
+	t->make();
 	must(rt_thread_detach());
 	return arg;
 }
 
-// Whatever thread makes it, it is like those that rt_init saw.
-TEST(it_has_the_processors_of_rt_init)
+// Whatever thread makes them, they are like those that rt_init saw.
+TEST(library_threads_have_the_processors_of_rt_init,
+     .n = RT_ARRAY_LEN(library_threads))
 {
+	struct library_thread t = library_threads[_i];
+	rt_config c = with_thread();
 	cpu_set_t all, its;
 	struct dirent *entry;
 	unsigned found = 0;
 	DIR *dir;
 
 	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	begin_as(with_thread());
-	run_beside(make_apart, NULL);
-	ck_assert(runs());
+	c.max_procs = 2;
+	begin_as(c);
+	run_beside(make_apart, &t);
 	dir = opendir("/proc/self/task");
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		// The thread that was joined may still be listed.
-		if (!is_scavenger(entry->d_name))
+		if (!is_named(entry->d_name, t.name))
 			continue;
 		ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
 		ck_assert_int_eq(sched_getscheduler(tid), SCHED_OTHER);
