@@ -5,6 +5,7 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
+#include "runtime/world/heapgauge.h"
 #include "runtime/world/cyclering.h"
 #include "gc/cycle/pacer.h"
 
@@ -115,6 +116,13 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.pause_ns = c->pause;
 	noted.c.process_cpu_ns = base_elapsed(c->cpu_begin, c->cpu_end);
 	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
+	noted.c.heap_inuse = heapgauge_sum(HEAPGAUGE_IN_USE);
+	noted.c.heap_released = heapgauge_sum(HEAPGAUGE_RELEASED);
+	noted.c.heap_idle =
+	    noted.c.heap_released + heapgauge_sum(HEAPGAUGE_FREE);
+	noted.c.scavenged_background =
+	    gcstats_take_released(GCSTATS_BACKGROUND);
+	noted.c.scavenged_assist = gcstats_take_released(GCSTATS_ASSIST);
 }
 
 uint64_t cyclerecord_publish(void)

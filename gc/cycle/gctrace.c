@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/heapgauge.h"
 
 struct gctrace gctrace;
 
@@ -99,25 +100,101 @@ void gctrace_format(struct text *t, const rt_cycle *c)
 	text_str(t, c->forced ? " P (forced)\n" : " P\n");
 }
 
-// write_cycle returns false if the line was not written.
-static bool write_cycle(uint64_t number)
+// What the line of released memory says, in bytes.
+struct scav {
+	uint64_t background, assist;
+	uint64_t released; // now
+	uint64_t in_use, retained;
+	bool forced;
+};
+
+static void format_scav(struct text *t, const struct scav *s)
+{
+	text_init(t);
+	text_str(t, "scav ");
+	text_u64(t, s->background >> 10);
+	text_str(t, " KiB work (bg), ");
+	text_u64(t, s->assist >> 10);
+	text_str(t, " KiB work (eager), ");
+	text_u64(t, s->released >> 10);
+	text_str(t, " KiB now, ");
+	text_u64(t, s->retained == 0
+			? 0
+			: percent((double)s->in_use / (double)s->retained));
+	text_str(t, s->forced ? "% util (forced)\n" : "% util\n");
+}
+
+void gctrace_format_scav(struct text *t, const rt_cycle *c)
+{
+	const struct scav s = {
+	    .background = c->scavenged_background,
+	    .assist = c->scavenged_assist,
+	    .released = c->heap_released,
+	    .in_use = c->heap_inuse,
+	    .retained = c->heap_inuse + c->heap_idle - c->heap_released,
+	};
+
+	format_scav(t, &s);
+}
+
+// note counts a line that was not written.
+static void note(bool written)
+{
+	if (!written)
+		atomic_u64_add_relaxed(&gctrace.dropped, 1);
+}
+
+static bool write_text(const struct text *line)
+{
+	return oscall_write_now(STDERR, line->buf, line->len);
+}
+
+static void write_cycle(uint64_t number)
 {
 	struct text line;
 	rt_cycle c;
-
 	// It is gone if this thread did not run for 256 collections.
-	if (!cyclering_read(&cyclering, number, &c))
-		return false;
-	gctrace_format(&line, &c);
-	return oscall_write_now(STDERR, line.buf, line.len);
+	bool known = cyclering_read(&cyclering, number, &c);
+
+	if (settings.gctrace != 0) {
+		if (known)
+			gctrace_format(&line, &c);
+		note(known && write_text(&line));
+	}
+	if (settings.scavtrace != 0) {
+		if (known)
+			gctrace_format_scav(&line, &c);
+		note(known && write_text(&line));
+	}
 }
 
 RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)
 {
 	context_save(&p->context.frame);
 	proc_block(p);
-	if (!write_cycle(number))
-		atomic_u64_add_relaxed(&gctrace.dropped, 1);
+	write_cycle(number);
+	proc_unblock(p);
+	context_keep();
+}
+
+RT_NOINLINE void gctrace_forced(struct rt_proc *p, uint64_t bytes)
+{
+	uint64_t in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
+	const struct scav s = {
+	    .assist = bytes,
+	    .released = heapgauge_sum(HEAPGAUGE_RELEASED),
+	    .in_use = in_use,
+	    .retained = in_use + heapgauge_sum(HEAPGAUGE_FREE),
+	    .forced = true,
+	};
+	struct text line;
+
+	if (settings.scavtrace == 0)
+		return;
+	format_scav(&line, &s);
+	context_save(&p->context.frame);
+	proc_block(p);
+	note(write_text(&line));
 	proc_unblock(p);
 	context_keep();
 }

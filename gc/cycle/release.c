@@ -12,8 +12,10 @@ void release_step(struct rt_proc *p)
 	struct scavenge_pass pass = scavenge_begin(true);
 	uint64_t before = oscall_thread_cpu(0);
 
-	if (scavenge_range(p, &pass, SCAVENGE_STEP) == 0)
+	uint64_t released = scavenge_range(p, &pass, SCAVENGE_STEP);
+
+	if (released == 0)
 		atomic_u64_store_relaxed(&release.dry,
 					 gauge_load(&gauges.mapped_ready));
-	gcstats_scavenged(GCSTATS_ASSIST, before);
+	gcstats_scavenged(GCSTATS_ASSIST, released, before);
 }

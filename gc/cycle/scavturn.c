@@ -92,12 +92,13 @@ static void poll_stop(struct rt_proc *p)
 }
 
 // note_step adds a step to the batch: the bytes that it released, and the CPU
-// time of this thread before.
-static void note_step(struct scavturn *s, uint64_t released, uint64_t before)
+// time of this thread before.  Without a clock it counts for worth bytes.
+static void note_step(struct scavturn *s, uint64_t released, uint64_t worth,
+		      uint64_t before)
 {
-	scavpace_add(&s->pace, released,
-		     gcstats_scavenged(GCSTATS_BACKGROUND, before),
-		     sysmem_page_size());
+	uint64_t cpu = gcstats_scavenged(GCSTATS_BACKGROUND, released, before);
+
+	scavpace_add(&s->pace, worth, cpu, sysmem_page_size());
 }
 
 // step releases up to most bytes.  Returns the bytes released.
@@ -106,7 +107,7 @@ static uint64_t step(struct scavturn *s, struct rt_proc *p, uint64_t most)
 	uint64_t before = oscall_thread_cpu(0);
 	uint64_t released = scavenge_range(p, &s->pass, most);
 
-	note_step(s, released, before);
+	note_step(s, released, released, before);
 	s->over = released == 0;
 	s->released |= released != 0;
 	s->refused =
@@ -139,8 +140,7 @@ static bool batch_tables(struct scavturn *s, struct rt_proc *p)
 		uint64_t before = oscall_thread_cpu(0);
 
 		more = scavenge_tables(&s->chunk);
-		// Without a clock it counts as one page.
-		note_step(s, sysmem_page_size(), before);
+		note_step(s, 0, sysmem_page_size(), before);
 		poll_stop(p);
 	} while (more && !scavpace_full(&s->pace));
 	return more;

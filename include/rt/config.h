@@ -148,7 +148,8 @@ typedef struct rt_config {
 	/* Marking beside the host's threads; only 0 in this version. */
 	uint8_t concurrent;
 
-	/* 1: rt_init does not attach its caller.  Default 0. */
+	/* 1: rt_init does not attach its caller, who may then attach with
+	 * RT_THREAD_EXACT.  Default 0. */
 	uint8_t no_attach;
 
 	/*
@@ -347,7 +348,15 @@ typedef struct rt_config {
 	 */
 	uint8_t idle_s;
 
-	uint8_t spare[2]; /* 0 */
+	/*
+	 * 1: each collection writes a line about what went back to the system
+	 * since the one before, and rt_free_os_memory a line about what it
+	 * released.  Both are written as those of gctrace.  0: none.  Default
+	 * 0.
+	 */
+	uint8_t scavtrace;
+
+	uint8_t spare[1]; /* 0 */
 } rt_config;
 
 /*
@@ -373,7 +382,7 @@ RT_API void rt_config_init_sized(rt_config *c, size_t size);
  *
  * The names are align8 past_end huge_pages populate double_check gc_threads
  * max_procs heap_min heap_headroom max_heap gc_cpu_limit cgroup scavenge idle_s
- * stop_grace_us stop_signal gctrace, and for finding errors checkmark
+ * stop_grace_us stop_signal gctrace scavtrace, and for finding errors checkmark
  * clobberfree gcstress poison guard_large guard_small tracecheck.  Values have
  * the ranges of rt_config.  heap_min, heap_headroom and max_heap are sizes.  A
  * size is a decimal number of bytes, or one followed by B, KiB, MiB, GiB or

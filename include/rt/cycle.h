@@ -109,6 +109,20 @@ typedef struct rt_cycle {
 	uint32_t nthreads;
 	uint32_t slowest;
 	uint32_t spare; /* 0 */
+
+	/* heap_inuse, heap_idle and heap_released of rt_memstats when the heap
+	 * was swept.  Memory of the collector, which is freed at release_ns, is
+	 * in none of them. */
+	uint64_t heap_inuse;
+	uint64_t heap_idle;
+	uint64_t heap_released;
+
+	/* Bytes that went back to the system since the collection before: by
+	 * the library's thread (rt_config.scavenge), and by threads that
+	 * allocated at the memory limit.  What rt_free_os_memory released is in
+	 * neither. */
+	uint64_t scavenged_background;
+	uint64_t scavenged_assist;
 } rt_cycle;
 
 /*

@@ -69,7 +69,8 @@
  * that was overwritten, of a reference that a callback of the host told only
  * sometimes (rt_config.checkmark), or of statistics that contradict each other
  * under RT_CHECK_FATAL.  Otherwise it prints only what rt_config.tracecheck
- * finds, if there is no warn handler, and the lines of rt_config.gctrace.
+ * finds, if there is no warn handler, and the lines of rt_config.gctrace
+ * and scavtrace.
  */
 #ifndef RT_RT_H
 #define RT_RT_H

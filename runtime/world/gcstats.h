@@ -72,6 +72,7 @@ struct gcstats {
 	struct histogram stopping[2]; // from the request until all are stopped
 	struct histogram total[2];    // from the request to the start
 	atomic_u64 scavenge[2];	      // ns of CPU time, by gcstats_scavenger
+	atomic_u64 released[2];	      // bytes that it released
 };
 
 RT_GLOBAL struct gcstats gcstats;
@@ -109,11 +110,17 @@ struct gcstats_cycle {
 	uint64_t helped_objects;
 };
 
-// gcstats_scavenged counts CPU time that it took to release pages, and returns
-// it in nanoseconds.  before is oscall_thread_cpu(0) at the beginning; if that
-// or the clock is refused now, it returns 0.  Any thread may call it.  The time
-// is in the record from the end of the next collection on.
-uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t before);
+// gcstats_scavenged counts bytes that were released, and the CPU time that it
+// took.  Returns that time in nanoseconds.  before is oscall_thread_cpu(0) at
+// the beginning; if that or the clock is refused now, it returns 0.  Any thread
+// may call it.  The time is in the record from the end of the next collection
+// on.
+uint64_t gcstats_scavenged(enum gcstats_scavenger who, uint64_t bytes,
+			   uint64_t before);
+
+// gcstats_take_released returns the bytes that were released since its last
+// call.  Only a thread that has the right to stop the world may call it.
+uint64_t gcstats_take_released(enum gcstats_scavenger who);
 
 // gcstats_end_cycle records a collection.  The world must be stopped.
 void gcstats_end_cycle(const struct gcstats_cycle *c);

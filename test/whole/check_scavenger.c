@@ -580,6 +580,42 @@ TEST(what_is_refused_needs_no_turn_before_a_collection)
 	ck_assert_uint_eq(next.ns, UINT64_MAX);
 }
 
+TEST(what_it_releases_is_in_the_next_record)
+{
+	uint64_t before;
+	rt_cycle c;
+
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, 0);
+	scavturn_init(&turn, 1, SECOND);
+	before = free_bytes();
+	take_all(SECOND);
+	before -= free_bytes();
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, before);
+	ck_assert_uint_eq(c.scavenged_assist, 0);
+	ck_assert_uint_ge(c.heap_released, before);
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, 0);
+	fill(64);
+	drop(0);
+	must(rt_gc());
+	before = free_bytes();
+	release_step(proc_self());
+	before -= free_bytes();
+	ck_assert_uint_ne(before, 0);
+	must(rt_gc());
+	must(rt_read_cycle(0, &c));
+	ck_assert_uint_eq(c.scavenged_background, 0);
+	ck_assert_uint_eq(c.scavenged_assist, before);
+}
+
 TEST(the_time_it_takes_is_counted)
 {
 	struct gcstats_cycles c;

@@ -699,12 +699,12 @@ static unsigned act_forgotten(void)
 	// debug build writes which callback calls what it must not.
 	if (trial.kind == OSCALL_WRITE) {
 		rt_set_warn_handler(NULL, NULL);
-		settings.gctrace = 1;
+		settings.gctrace = settings.scavtrace = 1;
 		require(rt_heap_walk(collect_once, &done) == RT_OK,
 			"rt_heap_walk");
 	}
 	act_gc();
-	settings.tracecheck = settings.gctrace = 0;
+	settings.tracecheck = settings.gctrace = settings.scavtrace = 0;
 	return 0;
 }
 
