@@ -93,6 +93,23 @@ static RT_NOINLINE void *alloc_tiny(rt_thread *t, unsigned i, size_t n)
 	return obj ? obj : alloc_dry(t, i, n);
 }
 
+// alloc_long serves a request that is small, but too long for the inline path.
+// What the cache has needs no more checks than there.
+static RT_NOINLINE void *alloc_long(rt_thread *t, unsigned row, size_t n)
+{
+	unsigned kind = row == RT_ROW_WORDS ? KIND_WORDS : KIND_NOSCAN;
+	bool uninit = row == RT_ROW_UNINIT;
+	void *obj;
+
+	if (t->run == proc_no_runs.row ||
+	    __atomic_load_n(&t->pending, __ATOMIC_RELAXED))
+		return alloc_checked(t, row, n, false);
+	obj = mcache_take(t->mc,
+			  &t->mc->slots[spanclass_make(sizeclass_of(n), kind)],
+			  uninit);
+	return obj ? obj : alloc_checked(t, row, n, true);
+}
+
 void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 {
 	struct mcache_slot *slot;
@@ -101,8 +118,10 @@ void *rt_alloc_slow_(rt_thread *t, unsigned i, size_t n)
 	__atomic_store_n(&t->nostop, 0, __ATOMIC_RELAXED);
 	if (i >= RT_ROWS * RT_RUN_CLASSES)
 		return NULL;
-	if (n > RT_INLINE_MAX)
+	if (n > SIZECLASS_MAX_REQUEST)
 		return alloc_checked(t, i / RT_RUN_CLASSES, n, false);
+	if (n > RT_INLINE_MAX)
+		return alloc_long(t, i / RT_RUN_CLASSES, n);
 	slot = slot_for(t, i, n);
 	if (slot) {
 		obj = mcache_next(t->mc, slot, false);

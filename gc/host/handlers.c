@@ -166,15 +166,17 @@ static RT_NOINLINE void tell_limit(void)
 	handlers_warn(t.buf);
 }
 
-// tell_pending is apart from handlers_warn_pending, which nearly always finds
-// nothing.
-static RT_NOINLINE bool tell_pending(void)
+RT_NOINLINE bool handlers_warn_due(void)
 {
-	bool mappings = sysmem_take_warning();
+	bool mappings, stack, limit;
 	uintptr_t sp;
-	bool stack = stacks_take_warning(&sp);
-	bool limit = pacer_take_warning();
 
+	// No handler runs in a no-GC stretch; a later call tells.
+	if (door_nogc())
+		return false;
+	mappings = sysmem_take_warning();
+	stack = stacks_take_warning(&sp);
+	limit = pacer_take_warning();
 	if (mappings)
 		tell_mappings();
 	if (stack)
@@ -182,16 +184,6 @@ static RT_NOINLINE bool tell_pending(void)
 	if (limit)
 		tell_limit();
 	return mappings || stack || limit;
-}
-
-bool handlers_warn_pending(void)
-{
-	// No handler runs in a no-GC stretch; a later call tells.
-	if (RT_LIKELY(!stacks_warning_due() && !sysmem_warning_due() &&
-		      !pacer_warning_due()) ||
-	    door_nogc())
-		return false;
-	return tell_pending();
 }
 
 void handlers_set_warn(rt_text_fn *fn, void *arg)

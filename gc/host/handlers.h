@@ -11,8 +11,10 @@
 #include <rt/gc.h>
 #include <stdbool.h>
 
-#include "runtime/base/base.h"
+#include "runtime/os/sysmem.h"
 #include "gc/mark/notices.h"
+#include "gc/mark/stacks.h"
+#include "gc/cycle/pacer.h"
 
 // handlers_set_oom and handlers_set_warn replace a handler; a null fn removes
 // it.
@@ -32,8 +34,14 @@ void handlers_warn(const char *text);
 // of the process, and that a thread runs on an unknown stack, once for each
 // thread.  Returns true if it has.  Public functions that may have made
 // mappings or collected call it; they must hold no lock.  It does nothing in a
-// no-GC stretch.
-bool handlers_warn_pending(void);
+// no-GC stretch.  handlers_warn_due is its rare part, when one of these is due.
+bool handlers_warn_due(void);
+RT_INLINE bool handlers_warn_pending(void)
+{
+	return RT_UNLIKELY(stacks_warning_due() || sysmem_warning_due() ||
+			   pacer_warning_due()) &&
+	       handlers_warn_due();
+}
 
 // handlers_set_ready replaces the function that is told how many destructors
 // are ready, and handlers_tell_ready calls it, if there is one.

@@ -305,8 +305,9 @@ RT_API void *rt_alloc_kind_in(rt_thread *t, int kind, size_t n);
  *
  * Returns NULL in the same cases as rt_alloc, and in these:
  *
- * - type is null or not in order (rt_type_check), or it has a trace callback or
- *   a format other than RT_FORMAT_PLAIN, which bits cannot describe;
+ * - type is null or not in order (rt_type_check), or it has a trace or drop
+ *   callback, or a format other than RT_FORMAT_PLAIN, which bits cannot
+ *   describe;
  * - the size is beyond SIZE_MAX;
  * - count is above 1 in an array of a type with references whose size is not a
  *   multiple of 8;
@@ -339,8 +340,8 @@ RT_API void *rt_alloc_aligned(int kind, size_t align, size_t n);
  * rt_alloc_kind returns NULL, or if count is 0.
  *
  * It may collect before the first object only.  The collector does not look at
- * out: the objects must be in a root, or out on the stack, before the thread
- * polls again.
+ * out.  So before the thread polls again the objects must be in a root, or out
+ * must lie on a stack that is scanned.
  */
 RT_API size_t rt_alloc_many(int kind, size_t n, size_t count, void **out);
 
@@ -422,7 +423,8 @@ RT_API size_t rt_good_size_of(int kind, size_t n);
 
 /*
  * rt_keep_alive makes the compiler hold p in a register or on the stack until
- * this point, so that the object stays alive.  No code is emitted.
+ * this point, so that the object stays alive.  No code is emitted.  On a thread
+ * with RT_THREAD_EXACT it keeps nothing alive.
  *
  * Any thread, at any time.
  */

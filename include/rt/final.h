@@ -19,8 +19,9 @@ extern "C" {
  * says where they run:
  *
  *   RT_FINALIZE_MANUAL  in rt_run_finalizers;
- *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint, which may
- *                       collect then.  rt_poll calls rt_safepoint only if a
+ *   RT_FINALIZE_POLL    in rt_run_finalizers and in rt_safepoint.  As
+ *                       destructors may collect, rt_safepoint may then, too.
+ *                       rt_poll calls rt_safepoint only if a
  *                       stop is requested, so a thread that only calls rt_poll
  *                       may never run any.
  *
@@ -42,7 +43,8 @@ extern "C" {
  * not as alive (rt_heap_live).  Their bytes do not hasten the next collection,
  * which could not free them.
  *
- * An out-of-memory handler may call rt_run_finalizers, and return 1 if any ran.
+ * An out-of-memory handler may call rt_run_finalizers with max 0, and return 1
+ * if any ran.  (With a smaller max nothing is free before the batch is done.)
  * If none ran, it must not return 1 on their account: it would be called again
  * for ever.
  *
@@ -66,14 +68,13 @@ enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 
 /*
  * A ready callback is told how many destructors are ready, soon after a
- * collection that has found dead objects.  Whichever function collected, the
- * next rt_gc calls it when that ends, and so does the next allocation that
- * leaves the inline path, on any thread.  An rt_gc that finds dead objects
- * calls it itself.  The callback runs with the world running and no lock held.
- * It may wake another thread, or note that it is time for rt_run_finalizers.
- * It must not run destructors itself: rt_run_finalizers returns 0 in it,
- * rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.  It must not leave
- * by longjmp or by an exception.
+ * collection that has found dead objects: at the end of an rt_gc, that one or
+ * the next, or in the next allocation that leaves the inline path, on any
+ * thread, whichever comes first.  The callback runs with the world running and
+ * no lock held.  It may wake another thread, or note that it is time for
+ * rt_run_finalizers.  It must not run destructors itself: rt_run_finalizers
+ * returns 0 in it, rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.
+ * It must not leave by longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 
@@ -117,6 +118,8 @@ RT_API size_t rt_finalizers_ready(void);
  * exception, or end its thread.  It may call rt_size, rt_base, rt_is_heap and
  * rt_kind_of, which know nothing of an object that is ready to be dropped.  An
  * object may be one that the host has not filled yet, as for a trace callback.
+ * It may be dead, and what it refers to may be gone (RT_KIND_DROP_DEEP).  So it
+ * is chosen by what it holds itself.
  */
 typedef int rt_pick_fn(const void *obj, size_t size, void *arg);
 

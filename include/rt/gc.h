@@ -214,8 +214,8 @@ RT_API int rt_set_oom_handler(rt_oom_fn *fn, void *arg);
 RT_API int rt_set_warn_handler(rt_text_fn *fn, void *arg);
 
 /*
- * rt_set_fatal_handler sets the function that is told of a bug of the library,
- * or of memory that was overwritten, before the process aborts.  fn runs on the
+ * rt_set_fatal_handler sets the function that gets the report before the
+ * process aborts (rt/rt.h says of what).  fn runs on the
  * thread that found it, perhaps with the world stopped and with locks held.  So
  * it must not call this library or wait for other threads.  When it returns,
  * abort() follows.  By default the text is written to stderr.

@@ -128,8 +128,12 @@ typedef void rt_drop_fn(void *obj, size_t size, void *arg);
  * the type exists.
  * It may be freed when no object leads to it any more: after
  * rt_kind_unregister of its kinds, after rt_fini, or when rt_heap_walk, called
- * after a collection, finds no object of it.  The library never writes to it,
- * so it may be constant.
+ * after a collection, finds no object of it.  A walk does not show objects that
+ * are ready to be dropped, which still need their type.  So with RT_KIND_DROP a
+ * host also runs all destructors after that collection, until
+ * rt_finalizers_ready returns 0; and no destructor may free a type, because
+ * others of its batch may need it.  The library never writes to a type, so it
+ * may be constant.
  *
  * An object begins with a fixed part of size bytes.  If tail_size is not 0,
  * equal elements of tail_size bytes follow up to the end of the object; an
@@ -138,9 +142,9 @@ typedef void rt_drop_fn(void *obj, size_t size, void *arg);
  * The bitmaps have a bit for each word, 64 to an element of the array, the
  * lowest bit first.  Bit i is 1 if word i is a reference.  With a format of
  * stride 16 it is 1 if word i is the value word of a value; the tag word must
- * be in the same part.  Every bit is read in the format of the type: a plain
- * address beside values in another form must be told by trace.  trace, if it is
- * not null, is called after the bitmaps have been followed.
+ * be in the same part.  Every bit is read in the format of the type.  So for a
+ * plain address beside values in another form the bit is 0, and trace tells it.
+ * trace, if it is not null, is called after the bitmaps have been followed.
  *
  * Types that a header or a table leads to are not checked when they are used.
  * A host passes each to rt_type_check before an object leads to it.
@@ -233,7 +237,8 @@ enum rt_kind_flags {
 	RT_KIND_DROP_DEEP = 32
 };
 
-/* RT_LAYOUT_HEADER: the header word is the address of the rt_type itself. */
+/* rt_kind_desc.type_offset with RT_LAYOUT_HEADER: the value of the header word
+ * is the address of the rt_type itself. */
 #define RT_TYPE_IS_HEADER PTRDIFF_MIN
 
 /* rt_kind_desc.number: any free number below RT_KIND_ALIGN8_FIRST, or from
@@ -246,7 +251,7 @@ enum { RT_KIND_ANY = 0, RT_KIND_ANY_ALIGN8 = -1 };
  * longer struct than its own if all fields that it does not know are zero.
  *
  * The header word is the 8 bytes at header_offset of an object.  Its value is
- * (word & header_mask) >> header_shift.
+ * (word & header_mask) >> header_shift; a mask of UINT64_MAX takes all of it.
  *
  * RT_LAYOUT_HEADER: value 0 is an object without references yet, so a host
  * stores the header before the first reference.  Any other value is an address:
@@ -318,7 +323,8 @@ RT_API void rt_kind_desc_init_sized(rt_kind_desc *d, size_t size);
  * or one that it does not use is set; the type is not in order (rt_type_check).
  * With RT_LAYOUT_HEADER or RT_LAYOUT_INDEX also: header_offset or type_offset
  * is not a multiple of 8, header_shift is above 63, header_mask is 0.
- * RT_EEXIST: the number is taken.  RT_ENOMEM: no number is left, or the system
+ * RT_EEXIST: the number is taken.  RT_ENOMEM: no number of those asked for
+ * (RT_KIND_ANY, RT_KIND_ANY_ALIGN8) is left, or the system
  * refuses memory for what RT_KIND_DROP needs.  RT_EPERM: the caller is not
  * attached.  RT_EBUSY: own stop.  RT_ESTATE: inside a blocking region; no heap.
  *

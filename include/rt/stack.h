@@ -29,9 +29,9 @@ extern "C" {
  *    variable holds.  The host keeps it anyway: for ucontext it is the stack
  *    pointer in uc_mcontext, for boost.context the fcontext_t, for most others
  *    the first word of the context.  If sp is null, or *sp does not lie in
- *    [lo, hi], all of the stack is scanned.  If *sp is hi, or lo of a stack
- *    that grows up, nothing is in use.  (With RT_STACK_THREAD hi is outside as
- *    well.)
+ *    [lo, hi], all of the stack is scanned.  Nothing is in use if *sp is hi
+ *    of a stack that grows down, or lo of one that grows up.  (With
+ *    RT_STACK_THREAD hi is outside as well.)
  *  - [regs_lo, regs_hi) is memory with the registers of a fiber that no thread
  *    runs, if they are not saved on its stack.  For ucontext that is
  *    uc_mcontext.
@@ -75,7 +75,8 @@ enum rt_stack_flags {
 				with RT_ROOT_WORDS.  No thread runs on it */
 	RT_STACK_EXACT = 2,  /* as a root range with RT_ROOT_EXACT */
 	RT_STACK_THREAD = 4, /* the calling thread's own; lo, hi are found */
-	RT_STACK_OWNED = 8   /* scanned by rt_trace_stack */
+	RT_STACK_OWNED = 8   /* scanned by rt_trace_stack, and while a thread
+				runs on it; the owner is kept by neither */
 };
 
 /*

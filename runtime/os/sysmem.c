@@ -33,9 +33,7 @@ enum {
 };
 
 static uint64_t max_mappings = MAX_MAPPINGS; // written like page_size
-static atomic_u32 warning; // enum warning_state; never goes back
-
-enum warning_state { WARNING_NONE, WARNING_DUE, WARNING_TAKEN };
+atomic_u32 sysmem_warning;
 
 uint64_t sysmem_max_mappings(void)
 {
@@ -57,17 +55,14 @@ void sysmem_count_mappings(int64_t n)
 	uint64_t now = atomic_u64_add_relaxed(&gauges.mappings, (uint64_t)n);
 
 	if (n > 0 && is_many(now))
-		atomic_u32_cas_relaxed(&warning, WARNING_NONE, WARNING_DUE);
-}
-
-bool sysmem_warning_due(void)
-{
-	return atomic_u32_load_relaxed(&warning) == WARNING_DUE;
+		atomic_u32_cas_relaxed(&sysmem_warning, SYSMEM_WARNING_NONE,
+				       SYSMEM_WARNING_DUE);
 }
 
 bool sysmem_take_warning(void)
 {
-	return atomic_u32_cas_relaxed(&warning, WARNING_DUE, WARNING_TAKEN);
+	return atomic_u32_cas_relaxed(&sysmem_warning, SYSMEM_WARNING_DUE,
+				      SYSMEM_WARNING_TAKEN);
 }
 
 void sysmem_init(void)

@@ -59,7 +59,16 @@ void sysmem_count_mappings(int64_t n);
 // has become true, sysmem_take_warning returns true.  sysmem_warning_due tells,
 // in a few instructions, whether the next call of it would.
 bool sysmem_many_mappings(void);
-bool sysmem_warning_due(void);
+enum sysmem_warning {
+	SYSMEM_WARNING_NONE,
+	SYSMEM_WARNING_DUE,
+	SYSMEM_WARNING_TAKEN, // for good
+};
+RT_GLOBAL atomic_u32 sysmem_warning;
+RT_INLINE bool sysmem_warning_due(void)
+{
+	return atomic_u32_load_relaxed(&sysmem_warning) == SYSMEM_WARNING_DUE;
+}
 bool sysmem_take_warning(void);
 
 // sysmem_round rounds n up to physical pages.

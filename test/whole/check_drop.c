@@ -1,4 +1,6 @@
 // Destructors: what is dead, when its drop runs, and when its memory is free.
+#include <sys/mman.h>
+
 #include "test/whole/drop.h"
 
 GROUP(deaths, .setup = begin_checked, .timeout = 60);
@@ -66,6 +68,46 @@ TEST(a_walk_leaves_out_the_dead)
 	gc();
 	ck_assert_int_eq(rt_heap_walk(count_walked, &n), RT_OK);
 	ck_assert_uint_eq(n, 1);
+}
+
+// A type that is mapped alone, so that a later look at it is a fault.
+static rt_type *map_type(void)
+{
+	rt_type *t = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(t, MAP_FAILED);
+	t->struct_size = sizeof *t;
+	t->size = sizeof(struct item);
+	t->drop = drop_item;
+	must(rt_type_check(t));
+	return t;
+}
+
+// The dead need their type until their destructors have run, and not longer.
+TEST(a_type_is_needed_until_its_dead_are_dropped, .n = 2)
+{
+	int k = kind_make(.name = "typed", .layout = RT_LAYOUT_HEADER,
+			  .type_offset = RT_TYPE_IS_HEADER,
+			  .header_mask = UINT64_MAX, .flags = RT_KIND_DROP);
+	rt_type *t = map_type();
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < 100; i++)
+		make_of(k, i)->ref = t;
+	gc();
+	must(rt_heap_walk(count_walked, &n));
+	ck_assert_uint_eq(n, 0);
+	ck_assert_uint_eq(ready(), 100);
+	ck_assert_uint_eq(rt_run_finalizers(_i == 0 ? 0 : 99),
+			  _i == 0 ? 100 : 99);
+	if (_i == 1)
+		ck_assert_uint_eq(rt_run_finalizers(0), 1);
+	ck_assert_uint_eq(ready(), 0);
+	ck_assert_int_eq(munmap(t, 4096), 0);
+	gc();
+	heap_healthy();
+	must(rt_kind_unregister(k));
 }
 
 TEST(the_dead_of_every_size_are_dropped, .n = 2)

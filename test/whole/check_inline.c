@@ -301,3 +301,38 @@ TEST(neither_run_of_a_class_ends_the_other)
 	}
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
+
+// ---- threads that may not allocate ----
+
+static const size_t lengths[] = {
+    16, RT_INLINE_MAX, RT_INLINE_MAX + 1, 4096, 32760, 32761,
+};
+
+static void *any_of(size_t n, unsigned i)
+{
+	switch (i % 3) {
+	case 0:
+		return rt_alloc(n);
+	case 1:
+		return rt_alloc_noscan(n);
+	default:
+		return rt_alloc_noscan_uninit(n);
+	}
+}
+
+// Although the cache has room: two objects of each length came before.
+TEST(a_thread_that_may_not_allocate_gets_nothing, .n = 2)
+{
+	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
+		for (unsigned k = 0; k < 6; k++)
+			ck_assert_ptr_nonnull(any_of(lengths[i], k));
+	must(_i == 0 ? rt_blocking_enter()
+		     : rt_stop_the_world(RT_STOP_HOST));
+	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
+		for (unsigned k = 0; k < 3; k++)
+			ck_assert_ptr_null(any_of(lengths[i], k));
+	must(_i == 0 ? rt_blocking_leave() : rt_start_the_world(NULL));
+	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
+		ck_assert_ptr_nonnull(any_of(lengths[i], 0));
+	heap_healthy();
+}
