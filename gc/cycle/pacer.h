@@ -1,8 +1,9 @@
 // pacer.h - when to collect.
 //
 // Go: gcControllerState.commit, heapGoal (mgcpacer.go); the headroom is ours.
-// This is pure arithmetic: the callers pass in all that it needs.  Marking runs
-// with the world stopped, so there is no runway: the trigger is the goal.
+// This is pure arithmetic: the callers pass in all that it needs, even what the
+// settings say, so that tests can simulate any heap.  Marking runs with the
+// world stopped, so there is no runway: the trigger is the goal.
 #ifndef GC_CYCLE_PACER_H
 #define GC_CYCLE_PACER_H
 
