@@ -54,7 +54,7 @@ static void state_reset(void)
 static bool memory_init(void)
 {
 	sysmem_init();
-	if (!arena_init(settings.max_heap))
+	if (!arena_init())
 		return false;
 	// A twentieth would be enough for spans of one page each and a bitmap8
 	// for every page.

@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 
 struct arena arena;
@@ -81,9 +82,9 @@ fail:
 	return false;
 }
 
-bool arena_init(uint64_t max_heap)
+bool arena_init(void)
 {
-	uint64_t bytes = max_heap;
+	uint64_t bytes = settings.max_heap;
 
 	if (bytes == 0)
 		bytes = RT_ASAN || RT_TSAN ? SANITIZED_RANGE : DEFAULT_RANGE;

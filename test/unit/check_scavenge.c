@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/settings.h"
 #include "runtime/spans/scavenge.h"
 #include "test/harness/fault.h"
 #include "test/harness/recount.h"
@@ -34,7 +35,8 @@ static void begin(int i)
 	sysmem_init();
 	phys = base_max(page_sizes[i] / RT_PAGE_SIZE, 1);
 	atomic_u32_store_relaxed(&epoch.sweepgen, 2);
-	ck_assert(arena_init(RT_ARENA_SIZE));
+	settings.max_heap = RT_ARENA_SIZE;
+	ck_assert(arena_init());
 	ck_assert(mheap_init());
 	for (unsigned page = 0; page < PAGES; page++) {
 		struct mspan *s = mheap_alloc_manual(NULL, 1, MSPAN_WORK);
