@@ -2,6 +2,7 @@
 #include "runtime/pages/hugepages.h"
 
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 
 enum state {
 	SMALL,
@@ -25,9 +26,8 @@ static void range_init(enum range r, char *base, uint32_t chunks, size_t unit)
 	    .base = base, .chunks = chunks, .unit = unit};
 }
 
-bool hugepages_init(bool on)
+bool hugepages_init(void)
 {
-	hugepages.on = on;
 	hugepages.nchunks = hugepages.cursor = 0;
 	atomic_u32_store_relaxed(&hugepages.busy, 0);
 	range_init(HEAP, (char *)arena.base, 1, RT_CHUNK_SIZE);
@@ -157,7 +157,7 @@ static const char *check_fields(const struct hugepages *h)
 		wrong = systable_check(&h->states);
 	if (!wrong && h->nchunks > systable_ready(&h->states))
 		wrong = "huge pages have more states than their table";
-	if (!wrong && !h->on && h->nchunks != 0)
+	if (!wrong && settings.huge_pages == 0 && h->nchunks != 0)
 		wrong = "huge pages have states though they are off";
 	if (!wrong && h->cursor > h->nchunks)
 		wrong = "cursor of huge pages is beyond the heap";
@@ -221,7 +221,7 @@ bool hugepages_choose(const struct pagealloc *pa)
 {
 	uint32_t full = 0, nwanted = 0;
 
-	if (!hugepages.on)
+	if (settings.huge_pages == 0)
 		return false;
 	mutex_lock(&hugepages.lock);
 	hugepages.nchunks = pa->nchunks;

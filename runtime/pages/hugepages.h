@@ -47,7 +47,6 @@ struct hugepages_range {
 
 struct hugepages {
 	struct mutex lock;
-	bool on;
 	// A byte for each chunk.  The state of a unit is in the byte of its
 	// first chunk, where each range has two bits.
 	struct systable states;
@@ -60,9 +59,9 @@ struct hugepages {
 RT_GLOBAL struct hugepages hugepages;
 
 // hugepages_init sets the whole range of arena_init to SMALL.  It stays SMALL
-// unless on is true.  Returns false if the system refuses memory for the
-// states.
-bool hugepages_init(bool on);
+// if settings.huge_pages is 0.  Returns false if the system refuses memory for
+// the states.
+bool hugepages_init(void);
 void hugepages_fini(void);
 
 // hugepages_reserve makes room for the states of nchunks chunks.  One thread at

@@ -29,7 +29,7 @@ bool mheap_init(void)
 	fixalloc_init(&mheap.bitmap8s,
 		      2 * RT_PAGE_WORDS * sizeof(struct linewords),
 		      RT_CACHE_LINE, true, &gauges.gc_misc_sys);
-	if (!hugepages_init(settings.huge_pages != 0))
+	if (!hugepages_init())
 		return false;
 	if (pagealloc_init(&mheap.pages,
 			   (uint32_t)(arena.reserved >> RT_CHUNK_SHIFT)))

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "runtime/os/settings.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/stackalloc.h"

@@ -332,7 +332,8 @@
 	  "huge pages have more states than their table",                      \
 	  hugepages.nchunks = 1 << 30)                                         \
 	X(hugepages_check(&hugepages),                                         \
-	  "huge pages have states though they are off", hugepages.on = false)  \
+	  "huge pages have states though they are off",                        \
+	  settings.huge_pages = 0)                                             \
 	X(hugepages_check(&hugepages),                                         \
 	  "cursor of huge pages is beyond the heap",                           \
 	  hugepages.cursor = hugepages.nchunks + 1)                            \
