@@ -165,9 +165,9 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 	mcache_flush_pages_all();
 	RT_CHECK(gauges_check(&gauges));
 	cyclerecord_step(CYCLERECORD_PREPARE);
-	cycle.found = mark_all(p, settings.past_end != 0);
+	cycle.found = mark_all(p);
 	if (RT_UNLIKELY(settings.checkmark != 0))
-		checkmark_all(settings.past_end != 0);
+		checkmark_all();
 	if (RT_UNLIKELY(settings.tracecheck != 0))
 		tracecheck_all();
 	cyclerecord_step(CYCLERECORD_MARK);

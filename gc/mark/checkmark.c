@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/roots.h"
@@ -220,10 +221,11 @@ static void check_part(struct region r, struct roots_range part,
 		check_values(&r, part.format);
 }
 
-static void check_threads(bool past_end)
+static void check_threads(void)
 {
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
-		struct region r = {.stack = true, .past_end = past_end};
+		struct region r = {.stack = true,
+				   .past_end = settings.past_end != 0};
 		const struct rt_mcache *mc = mcache_of(p);
 		struct stacks_thread t;
 
@@ -238,8 +240,7 @@ static void check_threads(bool past_end)
 }
 
 // check_row checks a row of a registered stack, or of its registers.
-static void check_row(const struct work_range *row, const char *title,
-		      bool past_end)
+static void check_row(const struct work_range *row, const char *title)
 {
 	bool values =
 	    row->words == WORK_VALUES || row->words == WORK_STACK_VALUES;
@@ -253,7 +254,7 @@ static void check_row(const struct work_range *row, const char *title,
 	    .exact = row->words == WORK_REFERENCES,
 	};
 
-	r.past_end = past_end && row->words == WORK_INSIDE;
+	r.past_end = settings.past_end != 0 && row->words == WORK_INSIDE;
 	if (values)
 		check_values(&r, row->how);
 	else
@@ -262,7 +263,7 @@ static void check_row(const struct work_range *row, const char *title,
 
 // check_stacks checks the stacks that marking has scanned.  The stacks that it
 // scanned for an object are told again by the object's callback.
-static void check_stacks(bool past_end)
+static void check_stacks(void)
 {
 	for (size_t i = 0; i < stacks_count(); i++) {
 		const struct rt_stack *s = stacks_at(i);
@@ -274,7 +275,7 @@ static void check_stacks(bool past_end)
 		check_variables(stacks_frames(s));
 		n = stacks_rows(s, WORK_INSIDE, row);
 		for (unsigned k = 0; k < n; k++)
-			check_row(&row[k], stacks_name(s), past_end);
+			check_row(&row[k], stacks_name(s));
 	}
 }
 
@@ -415,13 +416,13 @@ static void check_statics(void)
 		}
 }
 
-void checkmark_all(bool past_end)
+void checkmark_all(void)
 {
 	check_fns();
 	check_handles();
 	check_statics();
 	check_ranges();
-	check_threads(past_end);
-	check_stacks(past_end);
+	check_threads();
+	check_stacks();
 	check_objects();
 }

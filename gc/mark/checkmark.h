@@ -14,7 +14,7 @@
 // checkmark_all throws if a word refers to an object that is not marked, and
 // names both.  Of a word in an object it names the object's kind, what the host
 // says of it (rt_describe_fn), and the reference or its offset.  The world must
-// be stopped, after mark_all with the same past_end.
-void checkmark_all(bool past_end);
+// be stopped, after mark_all.
+void checkmark_all(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/base/bits.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
+#include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
 #include "runtime/world/stw.h"
 #include "gc/mark/gain.h"
@@ -681,7 +682,7 @@ static void note_gain(void)
 	gain_note(&gain, &marking);
 }
 
-struct mark_result mark_all(struct rt_proc *p, bool past_end)
+struct mark_result mark_all(struct rt_proc *p)
 {
 	struct marker *m = &drain.first;
 	struct mark_result r = {0};
@@ -696,7 +697,7 @@ struct mark_result mark_all(struct rt_proc *p, bool past_end)
 	mark_roots(m);
 	finish(m);
 	finish_overflow(m);
-	if (past_end)
+	if (settings.past_end != 0)
 		mark_past_end(m);
 	mark_dead(m, &dead);
 	trace_leave();

@@ -738,7 +738,7 @@ static void miss_boxed(void)
 	await_at_least(&g.job.running, 1);
 	must(rt_stop_the_world(RT_STOP_HOST));
 	stacks_look();
-	checkmark_all(false);
+	checkmark_all();
 }
 
 GROUP(checks, .timeout = 60);
