@@ -29,6 +29,8 @@ struct found {
 
 void sweep_begin(void)
 {
+	// Pairs with the acquires in sweep_done, sweep_help and sweep_check,
+	// and with the steps in sweep_chunk.
 	atomic_u32_store_release(&sweep.left,
 				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
 	RT_CHECK(sweep_check(&sweep));
@@ -36,6 +38,8 @@ void sweep_begin(void)
 
 bool sweep_done(void)
 {
+	// The acquires pair with the release in sweep_begin, and with the steps
+	// in sweep_chunk and sweep_ensure.
 	uint32_t left = atomic_u32_load_acquire(&sweep.left);
 
 	schedpoint(SCHED_SWEEP_DONE);
@@ -66,7 +70,7 @@ RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
 		c->invalid |= new & ~old;
 		c->before += count(old, counter);
 		c->live += count(new, counter);
-		// Release: see object_find.
+		// Pairs with the acquire in object_test: see object_find.
 		atomic_u64_store_release(old_word, 0);
 	}
 }
@@ -208,6 +212,7 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 	if (RT_UNLIKELY(deadbits_span_has(s)) && freed != 0)
 		forget_dead(s, gen);
 	schedpoint(SCHED_SWEEP_SPAN);
+	// Pairs with the acquires in claim and sweep_ensure.
 	atomic_u32_store_release(&s->sweepgen, gen);
 	count_freed(f, s, freed);
 	if (c.live == 0) {
@@ -257,6 +262,7 @@ static uint64_t publish(struct rt_proc *p, const struct found *f)
 static bool claim(struct mspan *s, uint32_t gen)
 {
 	schedpoint(SCHED_SWEEP_CLAIM);
+	// Pairs with the release in sweep_span, of the sweep before.
 	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
 }
 
@@ -318,6 +324,7 @@ bool sweep_chunk(struct rt_proc *p)
 
 void sweep_help(struct rt_proc *p)
 {
+	// Pairs with the release in sweep_begin.
 	while (atomic_u32_load_acquire(&sweep.left) != 0)
 		sweep_chunk(p);
 }
@@ -327,6 +334,7 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	uint32_t gen = epoch_sweepgen();
 	struct found f = {.partial_end = &f.partial};
 
+	// Pairs with the release in sweep_span, as below.
 	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
 		return;
 	// Active before it is claimed: a thread that finds the span claimed and
@@ -356,7 +364,7 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 
 	sweep_ensure(p, s);
 	// The allocword has no other bit.  Of several threads one clears it.
-	// Release: see object_find.
+	// Pairs with the acquire in object_test.
 	if (!atomic_u64_cas_release(word, *mspan_masks(s), 0))
 		return false;
 	if (RT_UNLIKELY(spoil_on()))
@@ -396,7 +404,7 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 		return 0;
 	if (RT_UNLIKELY(spoil_on()))
 		spoil_bits(s, w, bits);
-	// Release: see object_find.
+	// Pairs with the acquire in object_test.
 	atomic_u64_store_release(word, atomic_u64_load_relaxed(word) & ~bits);
 	schedpoint(SCHED_FREE_DROPPED);
 	deadbits_clear(d, bits);

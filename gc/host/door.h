@@ -20,6 +20,8 @@ struct door {
 
 RT_GLOBAL struct door door;
 
+// door_ready tells whether there is a heap.  The acquire pairs with the
+// releases in lifetime_begin and lifetime_end.
 RT_INLINE bool door_ready(void)
 {
 	return atomic_u32_load_acquire(&door.ready) != 0;

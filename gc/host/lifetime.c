@@ -142,13 +142,14 @@ int lifetime_begin(const rt_config *c)
 		error = attach_thread(0, 0, 0);
 	if (error)
 		heap_fini();
-	else
+	else // pairs with the acquire in door_ready
 		atomic_u32_store_release(&door.ready, 1);
 	return error;
 }
 
 void lifetime_end(void)
 {
+	// Pairs with the acquire in door_ready.
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();
 	scavenger_fini();

@@ -257,6 +257,7 @@ bool drops_acquire(struct rt_proc *p)
 	if (atomic_ptr_load_relaxed(&drops.runner))
 		return false;
 	schedpoint(SCHED_DROPS_ACQUIRE);
+	// Pairs with the release in drops_release.
 	return atomic_ptr_cas_acquire(&drops.runner, NULL, p);
 }
 

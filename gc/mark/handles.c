@@ -265,7 +265,8 @@ rt_handle *handles_new(struct rt_mcache *mc, uintptr_t obj)
 RT_INLINE bool in_table(uintptr_t at)
 {
 	// The table's base was written before its length became more than 0, so
-	// a thread that reads such a length reads the base too.
+	// a thread that reads such a length reads the base too.  Pairs with the
+	// release in table_grow.
 	uint64_t bytes = atomic_u64_load_acquire(&handles.bytes);
 
 	return bytes != 0 && at - handles.base < bytes && at % WORD == 0;

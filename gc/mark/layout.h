@@ -98,7 +98,8 @@ RT_INLINE const rt_type *layout_type_numbered(const struct layout *l,
 {
 	if (value >= l->ntypes)
 		return NULL;
-	// The host may fill an entry while other threads allocate.
+	// The host may fill an entry while other threads allocate.  Pairs with
+	// the host's store (rt_kind_desc.types).
 	return __atomic_load_n(&l->types[value], __ATOMIC_ACQUIRE);
 }
 

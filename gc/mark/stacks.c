@@ -377,6 +377,7 @@ void stacks_look(void)
 // threads, the host is told of one after each collection.
 static void warn_of(struct context *c)
 {
+	// Pairs with the release in stacks_take_warning.
 	if (c->told ||
 	    atomic_u32_load_acquire(&stacks.warning) != STACKS_WARN_NONE)
 		return;

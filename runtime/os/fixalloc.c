@@ -104,6 +104,7 @@ void fixalloc_free_list(struct fixalloc *f, const struct fixalloc_list *l)
 		throw_value("fixalloc_free: more than is in use", "size",
 			    bytes);
 	f->inuse -= bytes;
+	// Pairs with the acquire in lines_of_eight.
 	atomic_ptr_store_release(&l->last->next, f->list);
 	f->list = l->first;
 	RT_CHECK(check_fields(f));

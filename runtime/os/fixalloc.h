@@ -56,7 +56,7 @@ RT_INLINE void fixalloc_list_add(struct fixalloc_list *l, void *p)
 
 	if (l->n++ == 0)
 		l->first = object;
-	else
+	else // pairs with the acquire in lines_of_eight
 		atomic_ptr_store_release(&l->last->next, object);
 	l->last = object;
 }

@@ -76,6 +76,7 @@ void lfstack_reset(struct lfstack *s)
 
 struct lfnode *lfstack_top(const struct lfstack *s)
 {
+	// Pairs with the release in lfstack_push.
 	return unpack(atomic_u64_load_acquire(&s->head));
 }
 

@@ -73,6 +73,7 @@ void throw_set_handler(throw_handler *fn, void *arg)
 
 	for (;;) {
 		version = atomic_u32_load_relaxed(&handler.version);
+		// Pairs with the last release below, of another setter.
 		if (version % 2 == 0 &&
 		    atomic_u32_cas_acquire(&handler.version, version,
 					   version + 1))
@@ -88,7 +89,8 @@ void throw_set_handler(throw_handler *fn, void *arg)
 
 // handler_load returns the handler and sets *arg.  A thread that is setting one
 // may never continue, since this may be a signal handler on top of it.  So it
-// returns NULL after some tries.
+// returns NULL after some tries.  The acquires pair with the releases in
+// throw_set_handler.
 static throw_handler *handler_load(void **arg)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {

@@ -177,7 +177,8 @@ bool arena_prepare(uint32_t nchunks)
 // tables: another thread may be making one.
 static const char *check_prefix(const struct arena *a)
 {
-	// In this order: used never passes prepared.
+	// In this order: used never passes prepared.  Both pair with the
+	// releases in arena_grow and arena_prepare.
 	uint64_t used = atomic_u64_load_acquire(&a->used);
 	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
 
@@ -221,6 +222,8 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 		   unsigned sizeclass, unsigned kind, enum pageword_state state)
 {
 	RT_CHECK(check_pages(page, npages));
+	// These releases pair with the acquires in arena_span and
+	// arena_pageword.
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = 0; i < npages; i++)
@@ -232,6 +235,7 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
 		  struct mspan *s, uint32_t pageword)
 {
+	// They pair with the same acquires as those in arena_publish.
 	for (uint64_t i = npages; i < npages + more; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = npages; i < npages + more; i++)
@@ -247,6 +251,7 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 	uint32_t old = arena_pageword(page);
 
 	RT_CHECK(check_pages(page, npages));
+	// Pairs with the acquire in arena_pageword.
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(&arena.pagewords[page + i],
 					 pageword_make(pageword_class(old),
@@ -257,6 +262,8 @@ void arena_set_state(uint64_t page, uint64_t npages, enum pageword_state state)
 void arena_withdraw(uint64_t page, uint64_t npages)
 {
 	RT_CHECK(check_pages(page, npages));
+	// These releases pair with the acquires in arena_pageword and
+	// arena_span: a thread that finds no span finds no pageword either.
 	for (uint64_t i = 0; i < npages; i++)
 		atomic_u32_store_release(&arena.pagewords[page + i], 0);
 	for (uint64_t i = 0; i < npages; i++)

@@ -202,6 +202,8 @@ RT_INLINE uint32_t arena_pageword(uint64_t page)
 	return atomic_u32_load_acquire(&arena.pagewords[page]);
 }
 
+// arena_span returns the span of a page, or NULL.  The acquire pairs with the
+// releases in arena_publish, arena_extend and arena_withdraw.
 RT_INLINE struct mspan *arena_span(uint64_t page)
 {
 	return atomic_ptr_load_acquire(&arena.spans[page]);

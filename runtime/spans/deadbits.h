@@ -71,7 +71,8 @@ RT_INLINE uint64_t deadbits_only(const struct deadwords *d, unsigned turn)
 	return deadbits_turn(d, turn) & ~deadbits_turn(d, turn ^ 1);
 }
 
-// deadbits_set writes the bits of a turn.  Release: see deadbits_test.
+// deadbits_set writes the bits of a turn.  The release pairs with the acquires
+// in deadbits_test.
 RT_INLINE void deadbits_set(struct deadwords *d, unsigned turn, uint64_t bits)
 {
 	RT_ASSERT(turn < 2);
@@ -94,6 +95,7 @@ RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 	RT_ASSERT((bits & deadbits_dropped(d)) == 0);
 	deadbits_set(d, to, deadbits_turn(d, to) | bits);
 	schedpoint(SCHED_DEADBITS_MOVE);
+	// Pairs with the acquires of moves in deadbits_test.
 	atomic_u32_store_release(&deadbits_moves,
 				 atomic_u32_load_relaxed(&deadbits_moves) + 1);
 	schedpoint(SCHED_DEADBITS_MOVE_COUNTED);

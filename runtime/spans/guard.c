@@ -85,6 +85,7 @@ static void note_protected(uintptr_t lo, uintptr_t hi, uintptr_t guard)
 {
 	uint64_t page = arena_offset(lo) >> RT_PAGE_SHIFT;
 
+	// Pairs with the acquire in arena_pageword.
 	for (uintptr_t at = lo; at < hi; at += RT_PAGE_SIZE)
 		atomic_u32_store_release(
 		    &arena.pagewords[page++],
@@ -115,6 +116,7 @@ static void note_unprotected(uint64_t page, uint64_t npages)
 			atomic_u32_add_relaxed(&count, (uint32_t)-1);
 			sysmem_count_mappings(-GUARD_MAPPINGS);
 		}
+		// Pairs with the acquire in arena_pageword.
 		atomic_u32_store_release(&arena.pagewords[page + i], 0);
 	}
 }

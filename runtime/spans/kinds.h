@@ -30,7 +30,8 @@ void kinds_init(void);
 void kinds_add(unsigned kind, bool drops);
 void kinds_remove(unsigned kind);
 
-// kinds_mask returns the kinds that exist, as bits.
+// kinds_mask returns the kinds that exist, as bits.  The acquire pairs with the
+// releases in kinds_add and kinds_remove.
 RT_INLINE uint32_t kinds_mask(void)
 {
 	return atomic_u32_load_acquire(&kinds.mask);

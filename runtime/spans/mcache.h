@@ -279,6 +279,7 @@ void mcache_flush_all(struct rt_proc *p);
 void mcache_flush_pages_all(void);
 
 // mcache_of returns the mcache of a P's thread, or NULL if it has none (yet).
+// The acquire pairs with the release in proc_set_thread.
 RT_INLINE struct rt_mcache *mcache_of(const struct rt_proc *p)
 {
 	struct rt_thread *t = atomic_ptr_load_acquire(&p->thread);

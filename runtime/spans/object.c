@@ -21,7 +21,8 @@ static const struct linewords *lines_of_eight(uint64_t page, uint32_t pageword)
 }
 
 // object_test reads an alloc bit.  The acquire pairs with the releases in
-// publish_one (mheap.c), change_allocword, mspan_take_near and sweep_lines.
+// publish_one (mheap.c), change_allocword, mspan_take_near, sweep_lines,
+// sweep_free_large and free_dropped (sweep.c).
 static bool object_test(const struct linewords *lines, unsigned bit)
 {
 	unsigned line = epoch_alloc_line(epoch_sweepgen());

@@ -198,6 +198,7 @@ static bool held_clear(const void *v)
 	    arena_offset((uintptr_t)v) >= arena_used())
 		return false;
 	bit = held_bit(v);
+	// Pairs with the release in held_set.
 	do {
 		pageword = atomic_u32_load_relaxed(held_pageword(v));
 		if (pageword_state(pageword) != PAGEWORD_MANUAL ||

@@ -32,6 +32,7 @@ enum {
 
 static bool gate_moved(uint32_t seen)
 {
+	// Pairs with the store in proc_start_all.
 	return atomic_u32_load_acquire(&procs.gate) != seen;
 }
 
@@ -139,7 +140,8 @@ static void proc_enlist(struct rt_proc *p)
 		first->prev = p;
 	procs.count++;
 	// A live reader may still be at p if p was in the list before.  It then
-	// begins again with the Ps that are older than p is now.
+	// begins again with the Ps that are older than p is now.  Pairs with
+	// the acquire in proc_next.
 	atomic_ptr_store_seqcst(&p->next, first);
 	// This precedes p's first statistic.  heapstats_read moves the
 	// generation, then walks the list, so a P that it misses writes to the
@@ -232,6 +234,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 		p->flags = flags;
 		count_attached(p, 1);
 		proc_enlist(p);
+		// Pairs with the acquire in proc_is_free.
 		atomic_u32_store_seqcst(&p->state, PROC_RUNNING);
 		RT_CHECK(check_links(&procs, p));
 	}
@@ -243,6 +246,7 @@ struct rt_proc *proc_attach(uint32_t flags)
 void proc_set_thread(struct rt_proc *p, struct rt_thread *t)
 {
 	mutex_lock(&procs.lock); // proc_stop_all writes through it
+	// Pairs with the acquires in thread_set_pending and mcache_of.
 	atomic_ptr_store_release(&p->thread, t);
 	mutex_unlock(&procs.lock);
 }
@@ -255,6 +259,7 @@ void proc_detach(struct rt_proc *p)
 	lock_open_gate();
 	RT_CHECK(check_links(&procs, p));
 	proc_delist(p);
+	// Pairs with the acquire in proc_is_free.
 	atomic_u32_store_seqcst(&p->state, PROC_FREE);
 	p->next_free = procs.free;
 	procs.free = p;
@@ -282,6 +287,8 @@ void proc_block(struct rt_proc *p)
 	lockrank_none();
 	RT_ASSERT(!proc_in_nogc(rt_thread_tls));
 	schedpoint(SCHED_PROC_BLOCK);
+	// The release half pairs with the acquire half in proc_stop_all: all
+	// that this thread did is visible to a stopper that finds it blocked.
 	do
 		old = atomic_u32_load_relaxed(&p->state);
 	while (!atomic_u32_cas_seqcst(&p->state, old,
@@ -304,6 +311,7 @@ void proc_unblock(struct rt_proc *p)
 		if (atomic_u32_cas_seqcst(&p->state, PROC_BLOCKED,
 					  PROC_RUNNING))
 			return;
+		// Pairs with the stores in proc_stop_all and proc_start_all.
 		gate = atomic_u32_load_acquire(&procs.gate);
 		schedpoint(SCHED_PROC_UNBLOCK_STOP);
 		if (gate % 2 != 0)
@@ -360,6 +368,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 	note_clear(&procs.stopnote);
 	mutex_lock(&procs.lock);
 	RT_CHECK(check_attached(&procs));
+	// Pairs with the acquire of gate in proc_unblock.
 	atomic_u32_store_seqcst(&procs.gate,
 				atomic_u32_load_relaxed(&procs.gate) + 1);
 	// One more than there are Ps: the count stays above zero until every P
@@ -371,6 +380,8 @@ uint32_t proc_stop_all(struct rt_proc *self)
 		if (p == self)
 			continue;
 		schedpoint(SCHED_PROC_STOP_ALL);
+		// The acquire half pairs with the release half in proc_block,
+		// the release half with the acquire in proc_wanted.
 		old = atomic_u32_or_seqcst(&p->state, PROC_STOP);
 		if ((old & PROC_STATE) == PROC_RUNNING) {
 			thread_set_pending(p, 1);
@@ -393,6 +404,7 @@ uint32_t proc_stop_all(struct rt_proc *self)
 void proc_wait_all(void)
 {
 	note_sleep(&procs.stopnote, UINT64_MAX);
+	// Pairs with the step in proc_stopped.
 	if (atomic_u32_load_acquire(&procs.stop_wait) != 0)
 		throw_fatal("stopTheWorld: not stopped (stopwait != 0)");
 }
@@ -406,9 +418,12 @@ void proc_start_all(struct rt_proc *self)
 			continue;
 		thread_set_pending(p, 0);
 		schedpoint(SCHED_PROC_START_ALL);
+		// The release half pairs with the acquire half in proc_unblock.
 		atomic_u32_and_seqcst(&p->state, ~(uint32_t)PROC_STOP);
 	}
 	schedpoint(SCHED_PROC_START_ALL_GATE);
+	// Pairs with the acquires in lock_open_gate, gate_moved and
+	// proc_unblock.
 	atomic_u32_store_seqcst(&procs.gate, gate + 1);
 	if (atomic_u32_load_seqcst(&procs.gate_spinner) != gate)
 		gate_wake(1);

@@ -145,6 +145,8 @@ RT_INLINE struct rt_proc *proc_next(const struct rt_proc *p)
 	return atomic_ptr_load_acquire(&p->next);
 }
 
+// proc_is_free tells whether a record has no thread.  The acquire pairs with
+// the stores in proc_attach and proc_detach.
 RT_INLINE bool proc_is_free(const struct rt_proc *p)
 {
 	return (atomic_u32_load_acquire(&p->state) & PROC_STATE) == PROC_FREE;
@@ -178,7 +180,8 @@ void proc_block(struct rt_proc *p);
 // proc_unblock returns when the thread may run: at once, or after the stop.
 void proc_unblock(struct rt_proc *p);
 
-// proc_wanted tells whether a stopper waits for p.
+// proc_wanted tells whether a stopper waits for p.  The acquire pairs with the
+// step in proc_stop_all.
 RT_INLINE bool proc_wanted(const struct rt_proc *p)
 {
 	return atomic_u32_load_acquire(&p->state) & PROC_STOP;

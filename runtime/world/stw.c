@@ -8,6 +8,7 @@ struct world world;
 
 bool stw_stopped(void)
 {
+	// Pairs with the stores in stw_stop and stw_start.
 	return atomic_u32_load_acquire(&world.stopped) != 0;
 }
 
@@ -99,6 +100,7 @@ void stw_stop(struct rt_proc *self, int reason)
 	measure_waits(self);
 	if (self)
 		self->stopper = true;
+	// Pairs with the acquire in stw_stopped.
 	atomic_u32_store_release(&world.stopped, 1);
 	RT_CHECK(stw_check(&world));
 	RT_CHECK(check_ps());
@@ -115,6 +117,7 @@ void stw_start(struct rt_proc *self, struct rt_stop_times *times)
 
 	if (!stw_stopped())
 		throw_fatal("startTheWorld: world not stopped");
+	// Pairs with the acquire in stw_stopped.
 	atomic_u32_store_release(&world.stopped, 0);
 	if (self)
 		self->stopper = false;
