@@ -130,7 +130,7 @@ void finalize_tell_news(void)
 
 	schedpoint(SCHED_FINALIZE_TELL_NEWS);
 	atomic_u32_store_relaxed(&finalize.news, 0);
-	if (waited != 0 && atomic_u64_cas_release(&finalize.waited, waited, 0))
+	if (waited != 0 && atomic_u64_cas_relaxed(&finalize.waited, waited, 0))
 		warn(waited);
 	if (drops_ready() != 0)
 		handlers_tell_ready(drops_ready());
