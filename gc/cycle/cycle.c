@@ -41,6 +41,7 @@ static const char *check_sets(void)
 // flip turns mark bits into alloc bits.  After it every span is unswept.
 static void flip(void)
 {
+	RT_ASSERT(stw_stopped());
 	RT_CHECK(check_sets());
 	mcentral_reset();
 	schedpoint(SCHED_CYCLE_FLIP);
@@ -198,6 +199,7 @@ struct ask *cycle_begin(struct rt_proc *p)
 	struct ask *asked;
 	bool forced;
 
+	RT_ASSERT(p == proc_self());
 	stw_acquire(p);
 	stw_stop(p, RT_STOP_GC_MARK_TERM);
 	asked = ask_take();
@@ -222,6 +224,7 @@ bool cycle_end(struct rt_proc *p, struct ask *asked)
 	struct rt_stop_times times;
 	uint64_t number;
 
+	RT_ASSERT(p == proc_self() && p->stopper);
 	cyclerecord_step(CYCLERECORD_FINISH);
 	record(any_asks(asked, ASK_FORCED));
 	stw_start(p, &times);

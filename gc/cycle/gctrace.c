@@ -170,6 +170,7 @@ static void write_cycle(uint64_t number)
 
 RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)
 {
+	RT_ASSERT(p == proc_self());
 	context_save(&p->context.frame);
 	proc_block(p);
 	write_cycle(number);

@@ -102,6 +102,7 @@ bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 	uint64_t old = s->elemsize;
 	uint64_t bytes = base_pages(n) << RT_PAGE_SHIFT;
 
+	RT_ASSERT(p == proc_self());
 	if (bytes < old) {
 		count_lost(p, old - bytes);
 		if (RT_UNLIKELY(spoil_on()))

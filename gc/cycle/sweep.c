@@ -5,6 +5,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
@@ -29,6 +30,7 @@ struct found {
 
 void sweep_begin(void)
 {
+	RT_ASSERT(stw_stopped());
 	// Pairs with the acquires in sweep_done, sweep_help and sweep_check,
 	// and with the steps in sweep_chunk.
 	atomic_u32_store_release(&sweep.left,
@@ -197,6 +199,7 @@ static void count_freed(struct found *f, const struct mspan *s, uint32_t freed)
 // found.
 static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 {
+	RT_ASSERT(atomic_u32_load_relaxed(&s->sweepgen) == gen - 1);
 	if (RT_UNLIKELY(spoil_on()))
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
@@ -362,6 +365,7 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 	atomic_u64 *word =
 	    mspan_lineword(s, epoch_alloc_line(epoch_sweepgen()), 0);
 
+	RT_ASSERT(p == proc_self());
 	sweep_ensure(p, s);
 	// The allocword has no other bit.  Of several threads one clears it.
 	// Pairs with the acquire in object_test.
@@ -443,6 +447,7 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 	struct found f = {.partial_end = &f.partial};
 	uint64_t bytes;
 
+	RT_ASSERT(p == proc_self() && drops_runs(p));
 	for (struct mspan *s = list, *next; s; s = next) {
 		next = s->next;
 		end_span(s, &f);
@@ -466,6 +471,7 @@ void sweep_all(struct rt_proc *p)
 
 void sweep_fork_child(void)
 {
+	RT_ASSERT(stw_stopped());
 	atomic_u32_store_relaxed(&sweep.active, 0);
 }
 

@@ -606,9 +606,7 @@ TEST(a_cached_span_throws, .exit = DEATH_EXPECTED)
 	inside_boot(true);
 	s = inside_span(take(32));
 	mark(s, 7);
-	mcentral_reset();
-	epoch_flip();
-	sweep_begin();
+	inside_flip_bits();
 	death_expect("bad span state");
 	sweep_all(self);
 }
