@@ -5,6 +5,7 @@
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
+#include "runtime/world/stw.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/roots.h"
 #include "gc/mark/rootfns.h"
@@ -418,6 +419,7 @@ static void check_statics(void)
 
 void checkmark_all(void)
 {
+	RT_ASSERT(stw_stopped());
 	check_fns();
 	check_handles();
 	check_statics();

@@ -253,6 +253,7 @@ void drops_keep(struct drops_found *f)
 
 bool drops_acquire(struct rt_proc *p)
 {
+	RT_ASSERT(p == proc_self());
 	// A thread that polls while another runs them writes nothing.
 	if (atomic_ptr_load_relaxed(&drops.runner))
 		return false;
@@ -327,6 +328,7 @@ static void open_batch(void)
 
 bool drops_take(struct drops_object *o)
 {
+	RT_ASSERT(drops_runs(proc_self()));
 	if (!drops_open() && drops_ready() != 0)
 		open_batch();
 	if (drops.left == 0)
@@ -342,7 +344,7 @@ struct mspan *drops_end(unsigned n)
 {
 	struct mspan *list = drops.batch, *last = list;
 
-	RT_ASSERT(drops_finished());
+	RT_ASSERT(drops_runs(proc_self()) && drops_finished());
 	while (last->next && --n != 0)
 		last = last->next;
 	drops.batch = last->next;
@@ -354,6 +356,7 @@ struct mspan *drops_end(unsigned n)
 
 void drops_requeue(struct mspan *s)
 {
+	RT_ASSERT(drops_runs(proc_self()));
 	queue(s);
 }
 
@@ -407,6 +410,7 @@ void drops_pick(struct mspan *s, uint32_t slot)
 	struct deadwords *d = deadbits_word(s, bit / 64);
 	uint64_t x = UINT64_C(1) << (bit % 64);
 
+	RT_ASSERT(stw_stopped() && drops.now);
 	if (!(deadbits_dead(d) & x)) {
 		count_dead(s, true);
 		s->condemned = 1;
@@ -436,6 +440,7 @@ static bool take_page(uint64_t page, struct drops_object *o)
 
 bool drops_take_now(unsigned kind, uint64_t *page, struct drops_object *o)
 {
+	RT_ASSERT(drops_runs(proc_self()) && drops.now);
 	if (drops.left == 0)
 		return false;
 	while (pageword_kind(arena_pageword(*page)) != kind ||
@@ -472,6 +477,7 @@ static void thin_queue(void)
 
 void drops_end_now(void)
 {
+	RT_ASSERT(drops_runs(proc_self()) || stw_stopped());
 	drops.now = false;
 	drops.loose = true;
 	thin_queue();
@@ -547,6 +553,7 @@ void drops_abandon(const struct rt_proc *p)
 {
 	if (!drops_runs(p))
 		return;
+	RT_ASSERT(p == proc_self() || stw_stopped());
 	if (drops.now)
 		spare();
 	drops_release(p);
@@ -556,6 +563,7 @@ void drops_fork_child(const struct rt_proc *self)
 {
 	const struct rt_proc *p = atomic_ptr_load_relaxed(&drops.runner);
 
+	RT_ASSERT(stw_stopped());
 	if (p && p != self)
 		drops_abandon(p);
 }

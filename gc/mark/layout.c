@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
+#include "runtime/spans/kinds.h"
 
 struct layout layouts[KIND_COUNT];
 
@@ -23,6 +25,7 @@ void layout_set(unsigned kind, const rt_kind_desc *d)
 {
 	struct layout *l = &layouts[kind];
 
+	RT_ASSERT(!kinds_exists(kind));
 	*l = (struct layout){
 	    .how = d->layout,
 	    .flags = d->flags,

@@ -5,6 +5,7 @@
 
 #include "runtime/os/throw.h"
 #include "runtime/os/sysmem.h"
+#include "runtime/world/stw.h"
 
 enum { ROOM_MIN = 64 };
 
@@ -97,8 +98,10 @@ static struct site *get(const struct site *key)
 
 bool sites_note(const struct site *key, const struct site_found *found)
 {
-	struct site *s = get(key);
+	struct site *s;
 
+	RT_ASSERT(stw_stopped());
+	s = get(key);
 	if (!s)
 		return false;
 	if (s->found.how < found->how)

@@ -114,6 +114,7 @@ static const char *check_stack(const struct rt_stack *s, size_t i)
 // enter puts a record into the table, which must have room.
 static void enter(struct rt_stack *s)
 {
+	RT_ASSERT(mutex_held(&roots.lock));
 	s->index = (uint32_t)stacks.n;
 	stacks.at[stacks.n++] = s;
 	stacks.ndown += !(s->flags & RT_STACK_UP);
@@ -126,6 +127,7 @@ static void leave(struct rt_stack *s)
 {
 	struct rt_stack *last = stacks.at[--stacks.n];
 
+	RT_ASSERT(mutex_held(&roots.lock));
 	RT_CHECK(check_stack(s, s->index));
 	stacks.at[s->index] = last;
 	last->index = s->index;
@@ -402,6 +404,7 @@ static bool has_stack(const struct rt_proc *p)
 
 void stacks_look_again(void)
 {
+	RT_ASSERT(stw_stopped());
 	for (struct rt_proc *p = proc_first(); p; p = proc_next(p)) {
 		struct context *c = &p->context;
 
@@ -430,6 +433,7 @@ bool stacks_take_warning(uintptr_t *sp)
 
 void stacks_fork_child(void)
 {
+	RT_ASSERT(stw_stopped());
 	// The thread that has taken the warning does not exist in this process.
 	if (atomic_u32_load_relaxed(&stacks.warning) == STACKS_WARN_TAKEN)
 		atomic_u32_store_relaxed(&stacks.warning, STACKS_WARN_NONE);
@@ -478,6 +482,7 @@ void stacks_prefetch(size_t i)
 
 void stacks_settle(void)
 {
+	RT_ASSERT(stw_stopped());
 	atomic_u32_store_relaxed(&stacks.claimed, 0);
 }
 

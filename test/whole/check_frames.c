@@ -509,6 +509,7 @@ static void report(void)
 	RT_FRAME(&a, &several[greater(0, 1)], &(c));
 	*at[variable] = rt_alloc(16);
 	fprintf(stderr, "missed %p\n", *at[variable]);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	checkmark_all();
 	fputs("passed\n", stderr);
 }

@@ -450,6 +450,7 @@ static void check_stack_value(void)
 	start(ALONE);
 	p = (uintptr_t)new_base_object(48);
 	holder_begin(&h, boxed(p + 40));
+	must(rt_stop_the_world(RT_STOP_HOST));
 	checkmark_all();
 	fputs("passed\n", stderr);
 }
@@ -469,6 +470,7 @@ static void check_named_root(void)
 	for (unsigned i = 0; i < NODES; i++)
 		values[i] += i < 7 ? 16 : 0;
 	by_pointers();
+	must(rt_stop_the_world(RT_STOP_HOST));
 	checkmark_all();
 	fputs("passed\n", stderr);
 }

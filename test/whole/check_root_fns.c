@@ -563,6 +563,7 @@ static void report(void)
 	fill(&slot_table);
 	rt_roots_add_fn(tell_table, &slot_table, report_name);
 	fprintf(stderr, "missed %p\n", slots[0]);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	checkmark_all();
 	fputs("passed\n", stderr);
 }

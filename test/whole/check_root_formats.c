@@ -449,6 +449,7 @@ static void report(void)
 	if (report_case % 2 == 1)
 		rt_roots_name(words, words + 4, "the stack of values");
 	fprintf(stderr, "at %p\n", (void *)&words[2]);
+	must(rt_stop_the_world(RT_STOP_HOST));
 	checkmark_all();
 	fputs("passed\n", stderr);
 }
