@@ -3,6 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/world/gcstats.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/stackalloc.h"
@@ -41,6 +42,7 @@ static bool unprepared;
 // helper.
 static void locks_take(void)
 {
+	RT_ASSERT(stw_stopped());
 	mutex_lock(&procs.lock);
 	work_fork_lock();
 	hugepages_fork_lock();
@@ -106,6 +108,7 @@ static void drop_threads(void)
 {
 	struct rt_proc *self = proc_self();
 
+	RT_ASSERT(stw_stopped());
 	throw_fork_child();
 	oscall_fork_child();
 	sysmem_fork_child();

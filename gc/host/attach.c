@@ -151,6 +151,7 @@ void attach_undo(void)
 	struct rt_mcache *mc = rt_thread_tls->mc;
 	struct rt_proc *p = mc->thread.p;
 
+	RT_ASSERT(!p->in_region && !p->stopper && !proc_in_nogc(&mc->thread));
 	drops_abandon(p);
 	notices_done(); // the warn handler may have ended the thread
 	mcache_flush(mc, p);

@@ -2,6 +2,7 @@
 #include "gc/host/lifetime.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/throw.h"
 #include "runtime/os/cgroup.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -36,6 +37,7 @@
 // state_reset makes all state but memory what it was when the process began.
 static void state_reset(void)
 {
+	RT_ASSERT(!door_ready());
 	proc_reset();
 	mcentral_reset();
 	stackalloc_reset();
@@ -149,6 +151,7 @@ int lifetime_begin(const rt_config *c)
 
 void lifetime_end(void)
 {
+	RT_ASSERT(door_ready() && proc_self());
 	// Pairs with the acquire in door_ready.
 	atomic_u32_store_release(&door.ready, 0);
 	attach_undo();

@@ -1,6 +1,8 @@
 // Frees small objects by the cache and large ones at once.
 #include "gc/host/reclaim.h"
 
+#include "runtime/os/throw.h"
+#include "runtime/world/stw.h"
 #include "runtime/spans/dealloc.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/scavenger.h"
@@ -16,6 +18,7 @@ bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
 	unsigned class = pageword_class(arena_pageword(page));
 
+	RT_ASSERT(mc == rt_thread_tls->mc || stw_stopped());
 	if (class == 0) {
 		struct mspan *s = arena_span(page);
 

@@ -9,11 +9,13 @@
 #include "runtime/spans/mcache.h"
 #include "gc/mark/typed.h"
 #include "gc/mark/trace.h"
+#include "gc/host/door.h"
 
 static struct mutex registry_lock = RT_MUTEX_INIT(LOCKRANK_KINDS);
 
 void registry_init(void)
 {
+	RT_ASSERT(!door_ready());
 	layout_init();
 	grey_init();
 	grey_add_kind(KIND_NOSCAN);

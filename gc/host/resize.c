@@ -39,6 +39,7 @@ static bool resize_large(struct rt_proc *p, const struct object *o, size_t n)
 
 bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)
 {
+	RT_ASSERT(p == proc_self());
 	// It is not known which part of a shared object was requested.
 	if (reclaim_is_shared(o))
 		return false;
@@ -105,6 +106,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	struct want w = {.n = n, .kind = o->kind};
 	void *to;
 
+	RT_ASSERT(t == rt_thread_tls);
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
 	to = supply_request(t, &w);

@@ -66,6 +66,7 @@ static void finish_large(struct rt_mcache *mc, const struct want *w)
 {
 	struct mspan *s = mc->setting_up;
 
+	RT_ASSERT(mc == rt_thread_tls->mc && !stw_stopped());
 	if (s->needzero && !w->uninit)
 		clear_large(mc, s);
 	mheap_publish_large(s);
@@ -157,6 +158,7 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 // left in setting_up.
 static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
+	RT_ASSERT(mc == rt_thread_tls->mc ? p == proc_self() : stw_stopped());
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
 	// The guard of an object decides where the object is, so an object with
@@ -303,6 +305,7 @@ void supply_collect_due(struct rt_proc *p, size_t more)
 
 void supply_adjust_external(struct rt_mcache *mc, int64_t delta)
 {
+	RT_ASSERT(mc == rt_thread_tls->mc);
 	gauge_adjust(&gauges.external, delta);
 	if (delta < 0)
 		pacer_external_fell(gauge_load(&gauges.external));
@@ -334,6 +337,7 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 {
 	struct request r = {.ask.cause = ASK_MEMORY, .mc = mc, .want = w};
 
+	RT_ASSERT(mc == rt_thread_tls->mc);
 	collect(mc->thread.p, &r.ask);
 	mc->granted = mc->granted_stack = NULL;
 	return r.result;
@@ -378,6 +382,7 @@ void *supply_request(struct rt_thread *t, struct want *w)
 {
 	bool warned;
 
+	RT_ASSERT(t == rt_thread_tls);
 	// What the range can never hold is refused before anything is tried.
 	if (!door_supplying_to(t, "an allocation") || w->n > arena.reserved ||
 	    (w->kind >= KIND_TYPED && !kinds_exists(w->kind)))
