@@ -419,8 +419,9 @@ void drops_pick(struct mspan *s, uint32_t slot)
 	drops.left++;
 }
 
-// A page with an object that waits for its drop is not freed meanwhile.  So
-// only then its span is looked at.
+// take_page takes the next picked object of a page.  A page with an object that
+// waits for its drop is not freed meanwhile.  The span of another page must not
+// be looked at.
 static bool take_page(uint64_t page, struct drops_object *o)
 {
 	const struct linewords *lines = arena_lines(page);
@@ -492,8 +493,8 @@ static bool page_has_dead(uint64_t page)
 }
 
 // next_dead_span is drops_next_span for spans with dead objects.  The world may
-// be running: a page with a dead object is not freed meanwhile, so only then
-// its span is looked at.
+// be running: a page with a dead object is not freed meanwhile.  The span of
+// another page must not be looked at.
 static struct mspan *next_dead_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;

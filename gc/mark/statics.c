@@ -299,7 +299,7 @@ bool statics_next(struct statics_walk *walk, struct statics_range *r)
 // ---- on and off ----
 
 // find_linker finds where the dynamic linker keeps its link map.  Returns false
-// if it does not say.
+// if the program does not say where.
 static bool find_linker(struct statics *found)
 {
 	const ElfW(Phdr) *ph = (const ElfW(Phdr) *)found->phdr;

@@ -12,8 +12,8 @@
 // used for another.  So a walk goes on from an entry only if that and the entry
 // before it still lead to each other, even at the end of the list.  Otherwise
 // the walk begins again, and passes over what it has met.  A thread may be
-// preempted while it takes an entry out, when the entry behind does not lead
-// back yet.  After some restarts the walk does without that link.
+// preempted in the middle of taking an entry out.  Then the entry behind it
+// does not lead back yet.  After some restarts the walk does without that link.
 //
 // Left out are pages that are read-only after relocation, thread-local
 // variables, and the data of this library, where markers leave stale words.

@@ -55,8 +55,8 @@ RT_INLINE uint64_t gauge_load(const atomic_u64 *gauge)
 	return atomic_u64_load_relaxed(gauge);
 }
 
-// gauge_check returns NULL if one gauge of g has a value that it may have,
-// otherwise what is wrong.  Debug builds call it at each move.
+// gauge_check returns NULL if the value of one gauge of g is possible,
+// otherwise what is wrong with it.  Debug builds call it at each move.
 const char *gauge_check(const struct gauges *g, const atomic_u64 *gauge);
 
 // gauges_check returns NULL if all invariants hold, otherwise what does not.

@@ -43,7 +43,7 @@ RT_NORETURN void throw_fatal(const char *what);
 RT_NORETURN void throw_value(const char *what, const char *name,
 			     uint64_t value);
 
-// throw_text reports the lines in t first; the last needs no newline.
+// throw_text reports the lines in t first.  The last one needs no newline.
 RT_NORETURN void throw_text(const struct text *t, const char *what);
 
 // throw_begun tells whether a thread of this process has thrown.

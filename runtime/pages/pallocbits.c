@@ -86,7 +86,7 @@ static uint64_t ranges_longer(uint64_t x, unsigned n)
 // word if that is longer than max, otherwise max.
 static unsigned inner_max(const struct pallocbits *b, unsigned max)
 {
-	// max includes the ranges at borders of words already.  The longest
+	// max already includes the ranges at the borders of words.  The longest
 	// range with a set bit on either side has 62 bits.
 	for (unsigned w = 0; w < PALLOCBITS_WORDS && max < 62; w++)
 		for (uint64_t x = ranges_longer(~b->word[w], max); x;

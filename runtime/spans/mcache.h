@@ -240,9 +240,8 @@ RT_INLINE struct mcache_slot *mcache_listing(struct rt_mcache *mc,
 	return slot->uninit ? &mc->slots[slot->sc] : slot;
 }
 
-// mcache_has_freed tells whether mcache_take_freed may find an object.  That is
-// one that another thread has freed or, for an uninit slot, one that this
-// thread has freed.
+// mcache_has_freed tells whether mcache_take_freed may find an object.  Another
+// thread has freed that object or, for an uninit slot, perhaps this one.
 RT_INLINE bool mcache_has_freed(struct rt_mcache *mc, struct mcache_slot *slot)
 {
 	return freelist_waits(slot->sc) || mcache_listing(mc, slot)->freed.head;
