@@ -5,8 +5,8 @@
 #include "runtime/os/nanotime.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/gauge.h"
-#include "runtime/world/heapgauge.h"
 #include "runtime/world/cyclering.h"
+#include "runtime/world/heapgauge.h"
 #include "gc/cycle/pacer.h"
 
 // Below this, marking takes about as long as the clocks of CPU time would.

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "runtime/os/sysmem.h"
-#include "gc/mark/notices.h"
 #include "gc/mark/stacks.h"
+#include "gc/mark/notices.h"
 #include "gc/cycle/pacer.h"
 
 // handlers_set_oom and handlers_set_warn replace a handler; a null fn removes

@@ -109,11 +109,12 @@ typedef struct rt_config {
 	 * otherwise.  After the first collection that had use for them, the
 	 * thread that ran it makes them.  Whatever its own affinity and
 	 * scheduling are, they have the processors that the caller of rt_init
-	 * had, and default scheduling.  They block all signals except
-	 * those that report a fault of the thread itself (SIGSEGV, SIGBUS,
-	 * SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.
-	 * They end in rt_fini; the child of a fork makes its own.  0: never
-	 * any thread, not even that of scavenge.  Default -1: max_procs - 1.
+	 * had, and the class SCHED_OTHER.  Only their nice value is that of the
+	 * thread that makes them.  They block all signals except those that
+	 * report a fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+	 * SIGTRAP, SIGSYS), which the host's handler gets.  They end in
+	 * rt_fini; the child of a fork makes its own.  0: never any thread, not
+	 * even that of scavenge.  Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 

@@ -14,7 +14,6 @@
 #include "gc/cycle/release.h"
 #include "gc/cycle/scavenger.h"
 #include "gc/cycle/scavturn.h"
-#include "gc/cycle/worker.h"
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
@@ -694,12 +693,6 @@ static void make_garbage(void)
 	must(rt_gc());
 }
 
-static void make_helper(void)
-{
-	worker_provide(proc_self(), true);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&workers.running), 1);
-}
-
 // await_released waits, as blocked, until less than a MiB is free.
 static void await_released(void)
 {
@@ -715,8 +708,8 @@ static void await_released(void)
 	must(rt_blocking_leave());
 }
 
-// is_named tells whether a thread of this process has a name, with a newline.
-static bool is_named(const char *tid, const char *expected)
+// is_scavenger tells whether a thread of this process has that name.
+static bool is_scavenger(const char *tid)
 {
 	char path[300], name[20] = "";
 	FILE *file;
@@ -728,7 +721,7 @@ static bool is_named(const char *tid, const char *expected)
 	if (!fgets(name, sizeof name, file))
 		name[0] = 0;
 	fclose(file);
-	return strcmp(name, expected) == 0;
+	return strcmp(name, "rtheap scavenge\n") == 0;
 }
 
 static unsigned scavengers(void)
@@ -739,7 +732,7 @@ static unsigned scavengers(void)
 
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL)
-		n += is_named(entry->d_name, "rtheap scavenge\n");
+		n += is_scavenger(entry->d_name);
 	closedir(dir);
 	return n;
 }
@@ -918,17 +911,8 @@ TEST(the_end_of_the_heap_ends_it)
 	}
 }
 
-static const struct library_thread {
-	const char *name;
-	void (*make)(void);
-} library_threads[] = {
-    {"rtheap scavenge\n", make_garbage},
-    {"rtheap helper\n", make_helper},
-};
-
 static void *make_apart(void *arg)
 {
-	const struct library_thread *t = arg;
 	const struct sched_param param = {0};
 	cpu_set_t one;
 
@@ -937,33 +921,30 @@ static void *make_apart(void *arg)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
 	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &param), 0);
 	must(rt_thread_attach(RT_THREAD_EXACT));
-	t->make();
+	make_garbage();
 	must(rt_thread_detach());
 	return arg;
 }
 
-// Whatever thread makes them, they are like those that rt_init saw.
-TEST(library_threads_have_the_processors_of_rt_init,
-     .n = RT_ARRAY_LEN(library_threads))
+// Whatever thread makes it, it is like those that rt_init saw.
+TEST(it_has_the_processors_of_rt_init)
 {
-	struct library_thread t = library_threads[_i];
-	rt_config c = with_thread();
 	cpu_set_t all, its;
 	struct dirent *entry;
 	unsigned found = 0;
 	DIR *dir;
 
 	ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-	c.max_procs = 2;
-	begin_as(c);
-	run_beside(make_apart, &t);
+	begin_as(with_thread());
+	run_beside(make_apart, NULL);
+	ck_assert(runs());
 	dir = opendir("/proc/self/task");
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		// The thread that was joined may still be listed.
-		if (!is_named(entry->d_name, t.name))
+		if (!is_scavenger(entry->d_name))
 			continue;
 		ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
 		ck_assert_int_eq(sched_getscheduler(tid), SCHED_OTHER);
