@@ -108,6 +108,7 @@ void cyclerecord_found(const struct mark_result *found)
 void cyclerecord_counted(const struct gcstats_cycle *c)
 {
 	struct gcstats_cycles all;
+	uint64_t sums[HEAPGAUGE_COUNT];
 
 	gcstats_read_cycles(&all);
 	noted.c.number = all.num_gc;
@@ -116,10 +117,10 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	noted.c.pause_ns = c->pause;
 	noted.c.process_cpu_ns = base_elapsed(c->cpu_begin, c->cpu_end);
 	noted.c.next_goal = atomic_u64_load_relaxed(&pacer.goal);
-	noted.c.heap_inuse = heapgauge_sum(HEAPGAUGE_IN_USE);
-	noted.c.heap_released = heapgauge_sum(HEAPGAUGE_RELEASED);
-	noted.c.heap_idle =
-	    noted.c.heap_released + heapgauge_sum(HEAPGAUGE_FREE);
+	heapgauge_read(sums);
+	noted.c.heap_inuse = sums[HEAPGAUGE_IN_USE];
+	noted.c.heap_released = sums[HEAPGAUGE_RELEASED];
+	noted.c.heap_idle = sums[HEAPGAUGE_RELEASED] + sums[HEAPGAUGE_FREE];
 	noted.c.scavenged_background =
 	    gcstats_take_released(GCSTATS_BACKGROUND);
 	noted.c.scavenged_assist = gcstats_take_released(GCSTATS_ASSIST);

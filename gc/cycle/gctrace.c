@@ -3,7 +3,7 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/world/cyclering.h"
-#include "runtime/world/heapgauge.h"
+#include "runtime/world/heapstats.h"
 
 struct gctrace gctrace;
 
@@ -137,8 +137,8 @@ void gctrace_format_scav(struct text *t, const rt_cycle *c)
 	format_scav(t, &s);
 }
 
-// note counts a line that was not written.
-static void note(bool written)
+// count_dropped counts a line that was not written.
+static void count_dropped(bool written)
 {
 	if (!written)
 		atomic_u64_add_relaxed(&gctrace.dropped, 1);
@@ -153,18 +153,18 @@ static void write_cycle(uint64_t number)
 {
 	struct text line;
 	rt_cycle c;
-	// It is gone if this thread did not run for 256 collections.
 	bool known = cyclering_read(&cyclering, number, &c);
 
+	// It is gone if this thread did not run for 256 collections.
 	if (settings.gctrace != 0) {
 		if (known)
 			gctrace_format(&line, &c);
-		note(known && write_text(&line));
+		count_dropped(known && write_text(&line));
 	}
 	if (settings.scavtrace != 0) {
 		if (known)
 			gctrace_format_scav(&line, &c);
-		note(known && write_text(&line));
+		count_dropped(known && write_text(&line));
 	}
 }
 
@@ -180,22 +180,21 @@ RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)
 
 RT_NOINLINE void gctrace_forced(struct rt_proc *p, uint64_t bytes)
 {
-	uint64_t in_use = heapgauge_sum(HEAPGAUGE_IN_USE);
-	const struct scav s = {
-	    .assist = bytes,
-	    .released = heapgauge_sum(HEAPGAUGE_RELEASED),
-	    .in_use = in_use,
-	    .retained = in_use + heapgauge_sum(HEAPGAUGE_FREE),
-	    .forced = true,
-	};
+	struct scav s = {.assist = bytes, .forced = true};
+	struct heapstats_totals now;
 	struct text line;
 
+	RT_ASSERT(p == proc_self());
 	if (settings.scavtrace == 0)
 		return;
+	heapstats_read(&now); // the world runs, so no gauge can be summed
+	s.released = now.released;
+	s.in_use = now.in_heap;
+	s.retained = now.committed - now.in_stacks - now.in_work_bufs;
 	format_scav(&line, &s);
 	context_save(&p->context.frame);
 	proc_block(p);
-	note(write_text(&line));
+	count_dropped(write_text(&line));
 	proc_unblock(p);
 	context_keep();
 }

@@ -10,9 +10,12 @@ static void *libthread_main(void *arg)
 	struct rt_proc *p;
 
 	schedpoint(SCHED_LIBTHREAD_MAIN);
-	p = proc_attach(PROC_HELPER);
+	// These come while no stop waits for the thread.
 	oscall_thread_name(t->work->name);
-	oscall_thread_ordinary();
+	oscall_thread_processors();
+	if (t->work->ordinary)
+		oscall_thread_ordinary();
+	p = proc_attach(PROC_HELPER);
 	t->attached = p != NULL;
 	if (!p) {
 		note_wake(&t->begun);

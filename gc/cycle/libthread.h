@@ -3,8 +3,9 @@
 // Such a thread holds a P for its statistics.  It is blocked for as long as it
 // lives, unless its work says otherwise, so no stop waits for its sleep.  Its
 // stack is no root.  It blocks all signals except those of its own faults.
-// Whatever thread makes it, it has ordinary scheduling and the processors that
-// rt_init saw.
+// Whatever thread makes it, it has the processors that rt_init saw.  A thread
+// that works in a stop has the scheduling of the thread that makes it: others
+// wait for its work, perhaps with a priority that lets no ordinary thread run.
 #ifndef GC_CYCLE_LIBTHREAD_H
 #define GC_CYCLE_LIBTHREAD_H
 
@@ -16,6 +17,7 @@ struct libthread;
 // What a thread is for.
 struct libthread_work {
 	const char *name; // as the system shows it, at most 15 characters
+	bool ordinary;	  // has default scheduling
 	// Called as blocked, before libthread_start returns.  May be NULL.
 	void (*begin)(void);
 	// Called as blocked, with the thread's P.  The thread ends when it

@@ -11,7 +11,6 @@ void release_step(struct rt_proc *p)
 {
 	struct scavenge_pass pass = scavenge_begin(true);
 	uint64_t before = oscall_thread_cpu(0);
-
 	uint64_t released = scavenge_range(p, &pass, SCAVENGE_STEP);
 
 	if (released == 0)

@@ -48,7 +48,11 @@ static void serve(struct libthread *t, struct rt_proc *p)
 	struct scavturn_next next;
 
 	(void)t;
+	// This takes the heap lock, and a fork must find that free.
+	proc_unblock(p);
 	scavturn_init(&turn, scavenger.nprocs, nanotime());
+	schedpoint(SCHED_SERVE_BEGIN);
+	proc_block(p);
 	for (;;) {
 		note_clear(&scavenger.call);
 		if (must_end())
@@ -63,6 +67,7 @@ static void serve(struct libthread *t, struct rt_proc *p)
 
 static const struct libthread_work scavenging = {
     .name = "rtheap scavenge",
+    .ordinary = true,
     .serve = serve,
 };
 
@@ -138,8 +143,10 @@ void scavenger_changed(void)
 
 RT_NOINLINE void scavenger_look_again(void)
 {
-	if (mheap_take_freed())
-		scavenger_changed();
+	if (mheap_take_freed()) {
+		atomic_u64_add_relaxed(&scavgoal.frees, 1);
+		call();
+	}
 }
 
 void scavenger_fini(void)

@@ -88,6 +88,7 @@ void scavgoal_reset(void)
 	scavgoal_note(&(struct scavgoal_found){.goal = 0});
 	atomic_u64_store_relaxed(&scavgoal.cycles, 0);
 	atomic_u64_store_relaxed(&scavgoal.changes, 0);
+	atomic_u64_store_relaxed(&scavgoal.frees, 0);
 }
 
 void scavgoal_note(const struct scavgoal_found *found)

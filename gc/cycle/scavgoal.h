@@ -40,6 +40,7 @@ uint64_t scavgoal_too_much(uint64_t retained);
 struct scavgoal_seen {
 	uint64_t cycles;  // collections so far
 	uint64_t changes; // scavgoal_changed so far
+	uint64_t frees;	  // times that enough was freed by hand
 	uint64_t live;	  // bytes in objects
 	uint64_t goal;	  // of the heap
 };
@@ -66,6 +67,7 @@ struct scavgoal {
 	atomic_u64 ended;     // nanotime then
 	atomic_u64 cycles;    // collections
 	atomic_u64 changes;   // scavgoal_changed
+	atomic_u64 frees;     // times that enough was freed by hand
 };
 
 RT_GLOBAL struct scavgoal scavgoal;

@@ -25,6 +25,7 @@ static struct scavgoal_seen see(void)
 	return (struct scavgoal_seen){
 	    .cycles = atomic_u64_load_relaxed(&scavgoal.cycles),
 	    .changes = atomic_u64_load_relaxed(&scavgoal.changes),
+	    .frees = atomic_u64_load_relaxed(&scavgoal.frees),
 	    .live = live < 0 ? 0 : (uint64_t)live, // as pacer_used
 	    .goal = atomic_u64_load_relaxed(&pacer.goal),
 	};
@@ -63,7 +64,11 @@ static void note_activity(struct scavturn *s, uint64_t now)
 	} else if (!s->idle && settings.idle_s != 0 &&
 		   base_sub_sat(now, s->since) >= idle_ns()) {
 		begin_pass(s, true);
+	} else if (seen.frees != s->seen.frees) {
+		// The pass may have gone by what was freed.
+		begin_pass(s, s->idle);
 	}
+	s->seen.frees = seen.frees;
 }
 
 // What is retained now.
@@ -161,6 +166,15 @@ static struct scavturn_next rest(const struct scavturn *s,
 	return next;
 }
 
+// work releases a batch, of pages or else of tables.  Returns whether there may
+// be more to do.
+static bool work(struct scavturn *s, struct rt_proc *p, uint64_t most)
+{
+	if (most != 0 && !s->over && batch(s, p, most))
+		return true;
+	return s->idle && batch_tables(s, p);
+}
+
 struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 				  uint64_t now)
 {
@@ -170,9 +184,8 @@ struct scavturn_next scavturn_run(struct scavturn *s, struct rt_proc *p,
 	note_activity(s, now);
 	r = look();
 	most = s->idle ? r.free : scavgoal_too_much(r.all);
-	if (most == 0 || s->over || !batch(s, p, most))
-		if (!s->idle || !batch_tables(s, p))
-			return rest(s, &r, now);
+	if (!work(s, p, most))
+		return rest(s, &r, now);
 	return (struct scavturn_next){SCAVTURN_PAUSE, scavpace_sleep(&s->pace)};
 }
 

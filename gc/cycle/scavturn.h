@@ -10,11 +10,12 @@
 //
 // What is freed by hand while a pass is under way may lie above the place that
 // it has reached.  So 4 MiB of that begin a new pass.
+// They are no activity: an idle program stays idle.
 //
 // A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
 // After such a pass, and after one that was refused all that it tried, the
 // thread does not wait for an idle program: that pass would be refused as well.
-// The next collection tries again.
+// The next collection tries again, and so does the next new pass.
 #ifndef GC_CYCLE_SCAVTURN_H
 #define GC_CYCLE_SCAVTURN_H
 

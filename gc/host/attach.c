@@ -7,12 +7,14 @@
 
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
+#include "runtime/os/throw.h"
 #include "runtime/world/threadstack.h"
 #include "runtime/spans/stackalloc.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/handles.h"
 #include "gc/mark/stacks.h"
 #include "gc/mark/notices.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
 #include "gc/host/visit.h"
@@ -151,11 +153,12 @@ void attach_undo(void)
 	struct rt_mcache *mc = rt_thread_tls->mc;
 	struct rt_proc *p = mc->thread.p;
 
-	RT_ASSERT(!p->in_region && !p->stopper && !proc_in_nogc(&mc->thread));
+	RT_ASSERT(!p->in_region && !p->stopper);
 	drops_abandon(p);
 	notices_done(); // the warn handler may have ended the thread
 	mcache_flush(mc, p);
 	stackalloc_flush(mc, p);
+	scavenger_freed();
 	handles_flush(mc);
 	stacks_detach(p);
 	mheap_cache_flush(&mc->heap);

@@ -204,9 +204,10 @@ static bool label_make(struct roots_entry *e)
 static void entry_delete(uint32_t *link)
 {
 	uint32_t i = *link;
-	const struct roots_entry *last = &roots.entry[--roots.n];
+	const struct roots_entry *last;
 
 	RT_ASSERT(mutex_held(&roots.lock));
+	last = &roots.entry[--roots.n];
 	if (roots.entry[i].label)
 		fixalloc_free(&roots.labels, roots.entry[i].label);
 	*link = roots.entry[i].next;

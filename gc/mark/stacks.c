@@ -125,10 +125,11 @@ static void enter(struct rt_stack *s)
 
 static void leave(struct rt_stack *s)
 {
-	struct rt_stack *last = stacks.at[--stacks.n];
+	struct rt_stack *last;
 
 	RT_ASSERT(mutex_held(&roots.lock));
 	RT_CHECK(check_stack(s, s->index));
+	last = stacks.at[--stacks.n];
 	stacks.at[s->index] = last;
 	last->index = s->index;
 	stacks.ndown -= !(s->flags & RT_STACK_UP);

@@ -110,9 +110,9 @@ typedef struct rt_cycle {
 	uint32_t slowest;
 	uint32_t spare; /* 0 */
 
-	/* heap_inuse, heap_idle and heap_released of rt_memstats when the heap
-	 * was swept.  Memory of the collector, which is freed at release_ns, is
-	 * in none of them. */
+	/* heap_inuse, heap_idle and heap_released of rt_memstats at the end of
+	 * the stop.  Memory of the collector that is freed later (release_ns)
+	 * is in none of them. */
 	uint64_t heap_inuse;
 	uint64_t heap_idle;
 	uint64_t heap_released;

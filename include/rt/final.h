@@ -69,12 +69,12 @@ enum rt_finalize_mode { RT_FINALIZE_MANUAL, RT_FINALIZE_POLL };
 /*
  * A ready callback is told how many destructors are ready, soon after a
  * collection that has found dead objects: at the end of an rt_gc, that one or
- * the next, or in the next allocation that leaves the inline path, on any
- * thread, whichever comes first.  The callback runs with the world running and
- * no lock held.  It may wake another thread, or note that it is time for
- * rt_run_finalizers.  It must not run destructors itself: rt_run_finalizers
- * returns 0 in it, rt_drop_now returns RT_EBUSY, and rt_safepoint runs none.
- * It must not leave by longjmp or by an exception.
+ * the next, or in the next allocation of any thread whose cache has no room
+ * for it, whichever comes first.  The callback runs with the world
+ * running and no lock held.  It may wake another thread, or note that it is
+ * time for rt_run_finalizers.  It must not run destructors itself:
+ * rt_run_finalizers returns 0 in it, rt_drop_now returns RT_EBUSY, and
+ * rt_safepoint runs none.  It must not leave by longjmp or by an exception.
  */
 typedef void rt_ready_fn(size_t n, void *arg);
 

@@ -44,9 +44,9 @@ RT_API uint64_t rt_heap_live(void);
  * collection found alive and of the roots that it scanned
  * (rt_config.gc_percent).  With any number below 0, only rt_gc,
  * rt_free_os_memory, gcstress, the memory limit and an allocation that finds no
- * memory collect.  If the new goal is passed already, the next allocation that
- * leaves the inline path collects.  It sets *old to the previous percentage, -1
- * if that was off; old may be NULL.
+ * memory collect.  If the new goal is passed already, the next allocation for
+ * which its thread's cache has no room collects.  It sets *old to the previous
+ * percentage, -1 if that was off; old may be NULL.
  *
  * Returns 0, or RT_EPERM (not attached), RT_EBUSY (own stop), RT_ESTATE
  * (inside a blocking region; no heap); then *old is untouched.
@@ -58,9 +58,9 @@ RT_API int rt_set_gc_percent(int percent, int *old);
 /*
  * rt_set_heap_min sets the least heap goal, in bytes (rt_config.heap_min), and
  * the heap's goal at once.  bytes is at most 2^40; 0 means 4 MiB.  If the new
- * goal is passed already, the next allocation that leaves the inline path
- * collects.  It sets *old to the previous value, which is never 0; old may be
- * NULL.
+ * goal is passed already, the next allocation for which its thread's
+ * cache has no room collects.  It sets *old to the previous value, which is
+ * never 0; old may be NULL.
  *
  * Returns 0, or RT_EINVAL (more than 2^40), RT_EPERM (not attached), RT_EBUSY
  * (own stop), RT_ESTATE (inside a blocking region; no heap); then nothing
@@ -123,7 +123,7 @@ RT_API int rt_set_memory_limit(int64_t bytes, int64_t *old);
  *
  * Attached threads, even in a destructor.  Does not collect, block or poll.  A
  * collection that becomes due comes with the next allocation of this thread, or
- * with one of another thread that leaves the inline path.
+ * with one of another thread for which that thread's cache has no room.
  */
 RT_API int rt_adjust_external(int64_t delta);
 

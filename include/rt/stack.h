@@ -59,7 +59,10 @@ extern "C" {
  * on.  While it runs on a registered one, that is not scanned either.  But one
  * that it has left is scanned as any other, because it is not known which
  * thread will run on it.  If only its frames are to be roots, the host makes sp
- * lead to a variable that holds hi.
+ * lead to a variable that holds hi.  In this way such a thread also keeps the
+ * frames of the stack that it attached with while it runs on another.  It
+ * registers any few words as a stack, with frames leading to a variable that it
+ * sets to rt_frames_save() before the switch, and to NULL when it is back.
  *
  * After a switch that may move a fiber to another thread, no rt_thread * from
  * before is valid.  A compiler may keep the address of a thread-local variable

@@ -438,17 +438,23 @@ void oscall_note_nprocs(void)
 	processors.bytes = n > 0 ? (size_t)n : 0;
 }
 
+void oscall_thread_processors(void)
+{
+	int before = errno;
+
+	if (!refused(OSCALL_AFFINITY) && processors.bytes != 0)
+		syscall(SYS_sched_setaffinity, 0, processors.bytes,
+			processors.mask);
+	errno = before;
+}
+
 void oscall_thread_ordinary(void)
 {
 	static const struct sched_param none = {.sched_priority = 0};
 	int before = errno;
 
-	if (!refused(OSCALL_AFFINITY)) {
+	if (!refused(OSCALL_AFFINITY))
 		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-		if (processors.bytes != 0)
-			syscall(SYS_sched_setaffinity, 0, processors.bytes,
-				processors.mask);
-	}
 	errno = before;
 }
 

@@ -125,10 +125,11 @@ uint32_t oscall_gettid(void);
 uint32_t oscall_nprocs(void);
 
 // oscall_note_nprocs notes which processors the calling thread may use.
-// oscall_thread_ordinary makes the calling thread use these, with the default
-// scheduling, whatever thread made it.  If either is refused, it goes on as it
-// was made.
+// oscall_thread_processors makes the calling thread use these, whatever thread
+// made it.  oscall_thread_ordinary gives it the default scheduling.  If either
+// is refused, it goes on as it was made.
 void oscall_note_nprocs(void);
+void oscall_thread_processors(void);
 void oscall_thread_ordinary(void);
 
 // oscall_address_limit returns RLIMIT_AS in bytes, UINT64_MAX if there is none

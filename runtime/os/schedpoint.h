@@ -125,6 +125,7 @@
 	X(LIBTHREAD_MAIN)      /* a library's thread begins, will attach */    \
 	X(LIBTHREAD_MAIN_RUNS) /* is RUNNING, will be BLOCKED */               \
 	X(SERVE_LEFT)	       /* a helper hears no more calls */              \
+	X(SERVE_BEGIN)	       /* the scavenger is RUNNING, can turn */        \
 	X(START_ONE)	  /* a helper serves; its record does not say so */    \
 	X(SCAVENGER_MAKE) /* alone makes the scavenger, and is BLOCKED */      \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \

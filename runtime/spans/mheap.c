@@ -722,7 +722,7 @@ bool mheap_take_freed(void)
 }
 
 // batch_release frees the pages and structures of a batch.
-static void batch_release(const struct batch *b)
+static void batch_release(const struct batch *b, enum mspan_use use)
 {
 	mutex_lock(&mheap.lock);
 	pagealloc_free_ranges(&mheap.pages, b->range, b->nranges);
@@ -730,7 +730,8 @@ static void batch_release(const struct batch *b)
 	fixalloc_free_list(&mheap.spans, &b->spans);
 	gauge_add_locked(&gauges.mspan_inuse,
 			 -(int64_t)(b->spans.n * sizeof(struct mspan)));
-	note_freed(b->npages << RT_PAGE_SHIFT);
+	if (use != MSPAN_WORK) // those are the collector's own
+		note_freed(b->npages << RT_PAGE_SHIFT);
 	RT_CHECK(check_fields(&mheap));
 	mutex_unlock(&mheap.lock);
 }
@@ -747,7 +748,7 @@ static void free_spans(struct rt_proc *p, struct mspan *list,
 			arena_withdraw(b.range[i].page, b.range[i].npages);
 		batch_structures(&b, list, end);
 		count_free(p, use, b.npages);
-		batch_release(&b);
+		batch_release(&b, use);
 		list = end;
 	}
 }

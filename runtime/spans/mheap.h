@@ -120,9 +120,9 @@ void mheap_free(struct rt_proc *p, struct mspan *list);
 void mheap_free_manual(struct rt_proc *p, struct mspan *s);
 
 // After a call of mheap_await_freed, mheap_freed_much is false until spans of
-// so many bytes have been freed since the call.  mheap_take_freed makes it
-// false for good.  If several threads call that at the same time, it returns
-// true to one of them.
+// so many bytes have been freed since the call, those of work buffers left out.
+// mheap_take_freed makes it false until the next call of mheap_await_freed.  If
+// several threads call it at the same time, it returns true to one of them.
 void mheap_await_freed(uint64_t bytes);
 bool mheap_take_freed(void);
 RT_INLINE bool mheap_freed_much(void)

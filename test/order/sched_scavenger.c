@@ -137,6 +137,15 @@ TEST(a_fork_while_it_is_made, .n = RT_ARRAY_LEN(making))
 	host_unblock();
 }
 
+// begin_serve makes it begin, before its first turn.
+static void begin_serve(void)
+{
+	host_block();
+	schedpoint_hold(SCHED_SERVE_BEGIN);
+	hand_run(&maker, make);
+	await_held(SCHED_SERVE_BEGIN);
+}
+
 // begin_turn makes it work as far as the end of its first turn, in which it
 // finds nothing to do but to set its timer.  The caller is blocked then.
 static void begin_turn(void)
@@ -169,6 +178,7 @@ static const struct {
 	void (*begin)(void);
 	enum schedpoint at;
 } running[] = {
+    {begin_serve, SCHED_SERVE_BEGIN},
     {begin_turn, SCHED_SCAVENGER_TAKE_TURN},
     {begin_step, SCHED_SCAVENGE_STEP},
 };
@@ -177,11 +187,11 @@ static void (*const meets[])(void) = {verify, fork_and_wait};
 
 // A stop waits until the pages in its hands are free: no verification, exact
 // read or fork meets them.
-TEST(a_stop_waits_for_a_turn, .n = 2 * 2)
+TEST(a_stop_waits_for_a_turn, .n = 3 * 2)
 {
-	running[_i % 2].begin();
-	hold_at(SCHED_NOTE_WAIT, &other, meets[_i / 2]);
-	schedpoint_release(running[_i % 2].at);
+	running[_i % 3].begin();
+	hold_at(SCHED_NOTE_WAIT, &other, meets[_i / 3]);
+	schedpoint_release(running[_i % 3].at);
 	let_end(SCHED_NOTE_WAIT, &other);
 	host_unblock();
 	heap_healthy();

@@ -231,6 +231,46 @@ TEST(a_release_by_the_host_has_a_line)
 	ck_assert_str_eq(text, want);
 }
 
+static atomic_u32 allocating, released;
+
+static void *allocate_beside(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	while (atomic_u32_load_acquire(&released) == 0) {
+		rt_alloc_noscan(8192);
+		atomic_u32_store_release(&allocating, 1);
+	}
+	must(rt_thread_detach());
+	return arg;
+}
+
+// The line says what the statistics of running threads are.
+TEST(a_release_beside_threads)
+{
+	pthread_t thread;
+
+	close(pipe_to_stderr());
+	start_both(0, 1);
+	must(pthread_create(&thread, NULL, allocate_beside, NULL));
+	must(rt_blocking_enter());
+	while (atomic_u32_load_acquire(&allocating) == 0)
+		oscall_yield();
+	must(rt_blocking_leave());
+	for (unsigned i = 0; i < 20; i++) {
+		struct rt_verify v;
+
+		must(rt_free_os_memory());
+		must(rt_heap_verify(&v));
+		ck_assert_uint_eq(v.errors, 0);
+	}
+	atomic_u32_store_release(&released, 1);
+	must(rt_blocking_enter());
+	must(pthread_join(thread, NULL));
+	must(rt_blocking_leave());
+	must(rt_gc());
+	heap_healthy();
+}
+
 TEST(nothing_is_written_without_the_setting)
 {
 	int fd = pipe_to_stderr();

@@ -1,6 +1,9 @@
 // Inline allocation: every size in every form gets the slot that the library's
 // own table says, and slots that are not cleared belong to one object only.
+#include <pthread.h>
+
 #include "runtime/base/sizeclass.h"
+#include "test/harness/await.h"
 #include "test/harness/heap.h"
 
 enum {
@@ -335,4 +338,58 @@ TEST(a_thread_that_may_not_allocate_gets_nothing, .n = 2)
 	for (size_t i = 0; i < RT_ARRAY_LEN(lengths); i++)
 		ck_assert_ptr_nonnull(any_of(lengths[i], 0));
 	heap_healthy();
+}
+
+static atomic_u32 looping, loop_ends;
+
+// loop allocates and frees the same slot, which the cache always has.
+static void *loop(void *arg)
+{
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	while (atomic_u32_load_acquire(&loop_ends) == 0) {
+		void *p = rt_alloc_noscan(4096);
+
+		must(rt_free(p));
+		atomic_u32_store_release(&looping, 1);
+	}
+	must(rt_thread_detach());
+	return arg;
+}
+
+TEST(a_stop_waits_for_no_cache_to_be_empty)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, loop, NULL));
+	must(rt_blocking_enter());
+	await_at_least(&looping, 1);
+	must(rt_blocking_leave());
+	for (unsigned i = 0; i < 10; i++) {
+		must(rt_stop_the_world(RT_STOP_HOST));
+		must(rt_start_the_world(NULL));
+	}
+	atomic_u32_store_release(&loop_ends, 1);
+	must(rt_blocking_enter());
+	must(pthread_join(thread, NULL));
+	must(rt_blocking_leave());
+}
+
+// Objects that are too long for the inline path hasten collections as others.
+TEST(long_objects_keep_the_goal, .n = RT_ARRAY_LEN(lengths))
+{
+	enum { BYTES = 64 << 20, SLACK = 128 << 10 };
+	uint64_t goal;
+
+	must(rt_set_gc_percent(100, NULL));
+	goal = heap_metric("/gc/heap/goal:bytes");
+	for (size_t bytes = 0; bytes < BYTES; bytes += lengths[_i]) {
+		ck_assert_ptr_nonnull(rt_alloc_noscan(lengths[_i]));
+		if (rt_heap_live() > goal + SLACK)
+			goal =
+			    base_max(goal, heap_metric("/gc/heap/goal:bytes"));
+		if (rt_heap_live() > goal + SLACK)
+			ck_abort_msg("%zu are beyond the goal of %zu",
+				     (size_t)rt_heap_live(), (size_t)goal);
+	}
+	ck_assert_uint_gt(heap_stats().num_gc, 0);
 }

@@ -454,6 +454,55 @@ TEST(tables_of_free_chunks_go_back_in_batches)
 	heap_healthy();
 }
 
+// A program that makes and frees the same stack over and over uses no more.
+TEST(frees_by_hand_are_no_activity)
+{
+	enum { STACK = 1 << 20 };
+	uint64_t now = SECOND;
+
+	fill(32);
+	drop(4);
+	must(rt_gc());
+	scavturn_init(&turn, 1, now);
+	take_all(now);
+	for (unsigned i = 1; i < 10; i++) {
+		void *stack = rt_stack_alloc(STACK);
+
+		ck_assert_ptr_nonnull(stack);
+		must(rt_stack_free(stack, STACK));
+		now += SECOND / 2;
+		take_all(now);
+		ck_assert(!turn.idle);
+	}
+	ck_assert_uint_gt(atomic_u64_load_relaxed(&scavgoal.frees), 0);
+	now += SECOND / 2;
+	ck_assert_int_eq(take_all(now).sleep, SCAVTURN_CALL);
+	ck_assert(turn.idle);
+	ck_assert_uint_lt(free_bytes(), MIB);
+}
+
+static void *keep_a_stack(void *arg)
+{
+	enum { STACK = 32 << 10 };
+	void *stack;
+
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	stack = rt_stack_alloc(STACK);
+	ck_assert_ptr_nonnull(stack);
+	must(rt_stack_free(stack, STACK));
+	must(rt_thread_detach());
+	return arg;
+}
+
+// A thread that ends gives back the stacks that it kept.
+TEST(what_threads_leave_was_freed_by_hand)
+{
+	scavturn_init(&turn, 1, SECOND);
+	for (unsigned i = 0; i < 200; i++)
+		run_beside(keep_a_stack, NULL);
+	ck_assert_uint_gt(atomic_u64_load_relaxed(&scavgoal.frees), 0);
+}
+
 // The spans that it frees were none of a collection's.
 TEST(the_end_of_a_kind_frees_by_hand)
 {
@@ -472,10 +521,9 @@ TEST(the_end_of_a_kind_frees_by_hand)
 	for (size_t i = 0; i < N; i++)
 		must(rt_free(objects[i]));
 	drop(0);
-	before = atomic_u64_load_relaxed(&scavgoal.changes);
+	before = atomic_u64_load_relaxed(&scavgoal.frees);
 	must(rt_kind_unregister(kind));
-	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.changes),
-			  before + 1);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.frees), before + 1);
 	heap_healthy();
 }
 
