@@ -327,7 +327,8 @@ typedef struct rt_config {
 	 * time.  While the host allocates, the heap keeps what it will need
 	 * until the next collection, and a tenth more.  The thread is made when
 	 * a collection first leaves 4 MiB of free pages or more; see
-	 * gc_threads, which does not count it.  It has default scheduling.
+	 * gc_threads, which does not count it.  What is freed by hand before
+	 * that stays until a collection.  It has default scheduling.
 	 * Otherwise it is like a helper thread.  It sleeps while there is
 	 * nothing to release.  After a collection, a new memory limit or heap
 	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks

@@ -21,6 +21,7 @@
 #include "gc/mark/sites.h"
 #include "gc/mark/work.h"
 #include "gc/cycle/scavenger.h"
+#include "gc/cycle/scavturn.h"
 #include "runtime/pages/hugepages.h"
 #include "runtime/spans/mcache.h"
 #include "runtime/os/oscall.h"
@@ -431,6 +432,21 @@ static void await_released(void)
 	}
 }
 
+// take_idle_turns does what the scavenger does for an idle program, which this
+// one never is.
+static void take_idle_turns(void)
+{
+	enum { TURNS = 1000 };
+	const uint64_t second = 1000000000;
+	struct scavturn turn;
+	unsigned i = 0;
+
+	scavturn_init(&turn, 1, second);
+	while (scavturn_run(&turn, proc_self(), 100 * second).sleep ==
+	       SCAVTURN_PAUSE)
+		require(++i < TURNS, "the turns do not end");
+}
+
 // A scavenger that may release pages does, whatever else it is refused.
 unsigned act_scavenger(void)
 {
@@ -438,6 +454,7 @@ unsigned act_scavenger(void)
 
 	if (scavenger_runs() && may_release())
 		await_released();
+	take_idle_turns();
 	return failed;
 }
 
