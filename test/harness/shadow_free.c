@@ -193,10 +193,13 @@ static bool may_share(const struct shadow_node *o, size_t usable)
 
 // is_same_anywhere tells whether an object can have n bytes where it is, no
 // matter how the heap is configured.  Guarded objects share nothing, and what
-// is behind a large object depends on the others.
+// is behind a large object depends on the others.  One that has whole pages
+// never shares, but only if it is not guarded does it have fewer when it has
+// shrunk.
 static bool is_same_anywhere(const struct shadow_node *o, size_t n)
 {
-	return n <= o->n && (o->kind != RT_NOSCAN || o->request > 16);
+	return n <= o->n &&
+	       (o->kind != RT_NOSCAN || o->paged || o->request > 16);
 }
 
 // check_answer compares what rt_resize has returned.  A large object can grow
