@@ -4,8 +4,9 @@
 // lives, unless its work says otherwise, so no stop waits for its sleep.  Its
 // stack is no root.  It blocks all signals except those of its own faults.
 // Whatever thread makes it, it has the processors that rt_init saw.  A thread
-// that works in a stop has the scheduling of the thread that makes it: others
-// wait for its work, perhaps with a priority that lets no ordinary thread run.
+// that works in a stop has the scheduling of the thread that makes it: that one
+// waits for its work, perhaps with a priority that lets no ordinary thread run.
+// It keeps it when another thread collects.
 #ifndef GC_CYCLE_LIBTHREAD_H
 #define GC_CYCLE_LIBTHREAD_H
 

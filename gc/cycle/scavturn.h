@@ -10,7 +10,7 @@
 //
 // What is freed by hand while a pass is under way may lie above the place that
 // it has reached.  So 4 MiB of that begin a new pass.
-// They are no activity: an idle program stays idle.
+// Frees by hand are no activity: an idle program stays idle.
 //
 // A pass ends when the system refuses SCAVENGE_REFUSALS releases in a row.
 // After such a pass, and after one that was refused all that it tried, the

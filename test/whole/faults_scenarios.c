@@ -445,6 +445,7 @@ static void take_idle_turns(void)
 	while (scavturn_run(&turn, proc_self(), 100 * second).sleep ==
 	       SCAVTURN_PAUSE)
 		require(++i < TURNS, "the turns do not end");
+	require(turn.idle, "the program counts as active");
 }
 
 // A scavenger that may release pages does, whatever else it is refused.
@@ -462,6 +463,7 @@ static void check_scavenger(void)
 {
 	require(act_scavenger() == 0, "refused though granted again");
 	require(scavenger_runs(), "no scavenger");
+	require(make_garbage(6) == 0, "no garbage");
 	await_released();
 }
 
