@@ -35,6 +35,7 @@ void cyclerecord_begin(enum rt_cause cause, bool forced)
 {
 	const struct stw_begin begin = stw_begun();
 
+	RT_ASSERT(stw_stopped());
 	noted.last = begin.finished;
 	noted.c = (rt_cycle){
 	    .struct_size = sizeof noted.c,
@@ -95,6 +96,7 @@ uint64_t cyclerecord_last(void)
 
 void cyclerecord_found(const struct mark_result *found)
 {
+	RT_ASSERT(stw_stopped());
 	noted.c.heap_live = found->marked_bytes;
 	noted.c.scan_heap = found->scan_heap;
 	noted.c.scan_stack = found->scan_stack;

@@ -149,23 +149,28 @@ static bool write_text(const struct text *line)
 	return oscall_write_now(STDERR, line->buf, line->len);
 }
 
-static void write_cycle(uint64_t number)
+// write_record writes a line about c, NULL if that record is gone.
+static void write_record(const rt_cycle *c,
+			 void (*format)(struct text *, const rt_cycle *))
 {
 	struct text line;
-	rt_cycle c;
-	bool known = cyclering_read(&cyclering, number, &c);
 
+	if (c)
+		format(&line, c);
+	count_dropped(c && write_text(&line));
+}
+
+static void write_cycle(uint64_t number)
+{
+	rt_cycle c;
 	// It is gone if this thread did not run for 256 collections.
-	if (settings.gctrace != 0) {
-		if (known)
-			gctrace_format(&line, &c);
-		count_dropped(known && write_text(&line));
-	}
-	if (settings.scavtrace != 0) {
-		if (known)
-			gctrace_format_scav(&line, &c);
-		count_dropped(known && write_text(&line));
-	}
+	const rt_cycle *known =
+	    cyclering_read(&cyclering, number, &c) ? &c : NULL;
+
+	if (settings.gctrace != 0)
+		write_record(known, gctrace_format);
+	if (settings.scavtrace != 0)
+		write_record(known, gctrace_format_scav);
 }
 
 RT_NOINLINE void gctrace_cycle(struct rt_proc *p, uint64_t number)

@@ -13,8 +13,6 @@ static void *libthread_main(void *arg)
 	// These come while no stop waits for the thread.
 	oscall_thread_name(t->work->name);
 	oscall_thread_processors();
-	if (t->work->ordinary)
-		oscall_thread_ordinary();
 	p = proc_attach(PROC_HELPER);
 	t->attached = p != NULL;
 	if (!p) {
@@ -30,6 +28,10 @@ static void *libthread_main(void *arg)
 	if (t->work->begin)
 		t->work->begin();
 	note_wake(&t->begun);
+	// The thread that made this one no longer waits for it.  It may have a
+	// priority that lets no ordinary thread run.
+	if (t->work->ordinary)
+		oscall_thread_ordinary();
 	t->work->serve(t, p);
 	proc_unblock(p);
 	proc_detach(p);

@@ -18,7 +18,7 @@ struct libthread;
 // What a thread is for.
 struct libthread_work {
 	const char *name; // as the system shows it, at most 15 characters
-	bool ordinary;	  // has default scheduling
+	bool ordinary;	  // has default scheduling when it serves
 	// Called as blocked, before libthread_start returns.  May be NULL.
 	void (*begin)(void);
 	// Called as blocked, with the thread's P.  The thread ends when it

@@ -76,6 +76,7 @@ static const struct libthread_work scavenging = {
 // make makes the thread, unless another thread is doing that.
 static void make(struct rt_proc *p)
 {
+	// Pairs with the release below.
 	if (!atomic_u32_cas_acquire(&scavenger.making, 0, 1))
 		return;
 	// A stop must not wait for this thread while it reads files, and while
@@ -124,6 +125,7 @@ static void call(void)
 
 void scavenger_provide(struct rt_proc *p)
 {
+	RT_ASSERT(p == proc_self());
 	if (settings.scavenge == 0 || settings.gc_threads == 0)
 		return;
 	if (atomic_u32_load_relaxed(&scavenger.runs) == 0) {

@@ -43,10 +43,12 @@ void scavenger_provide(struct rt_proc *p);
 // the heap goal follows from.
 void scavenger_changed(void);
 
+// scavenger_look_again is the rare part of scavenger_freed.
+void scavenger_look_again(void);
+
 // scavenger_freed must be called after objects or stacks were freed outside a
 // collection.  If enough was freed since the last pass began, it makes the
 // thread look again.
-void scavenger_look_again(void);
 RT_INLINE void scavenger_freed(void)
 {
 	if (RT_UNLIKELY(mheap_freed_much()))

@@ -198,6 +198,7 @@ static void advise(void)
 
 void worker_provide(struct rt_proc *p, bool wanted)
 {
+	RT_ASSERT(p == proc_self());
 	if (wanted)
 		make_missing(p);
 	if (crew_size() == 0)

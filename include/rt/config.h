@@ -108,12 +108,12 @@ typedef struct rt_config {
 	 * They mark and sweep beside the thread that collects, and sleep
 	 * otherwise.  After the first collection that had use for them, the
 	 * thread that ran it makes them.  They have its scheduling and
-	 * priority, but the processors that the caller of rt_init had.  They
-	 * block all signals except those that report a fault of the thread
-	 * itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), which the
-	 * host's handler gets.  They end in rt_fini; the child of a fork makes
-	 * its own.  0: never any thread, not even that of scavenge.  Default
-	 * -1: max_procs - 1.
+	 * priority, also when another thread collects later, but the processors
+	 * that the caller of rt_init had.  They block all signals except those
+	 * that report a fault of the thread itself (SIGSEGV, SIGBUS, SIGFPE,
+	 * SIGILL, SIGTRAP, SIGSYS), which the host's handler gets.  They end in
+	 * rt_fini; the child of a fork makes its own.  0: never any thread, not
+	 * even that of scavenge.  Default -1: max_procs - 1.
 	 */
 	int gc_threads;
 
@@ -333,7 +333,7 @@ typedef struct rt_config {
 	 * nothing to release.  After a collection, a new memory limit or heap
 	 * goal, or 4 MiB freed by rt_free, destructors and the like, it looks
 	 * again.  If the system refuses eight releases in a row, as for locked
-	 * memory, it tries again after the next collection.  A thread that
+	 * memory, it stops, and tries again after any of these.  A thread that
 	 * polls may have to wait for it as in rt_free_os_memory, and a stop may
 	 * have to wait for one step of at most 2 MiB.  0: pages go back only
 	 * for the memory limit, and in rt_free_os_memory.  Default 1.

@@ -29,6 +29,16 @@ static void begin_unattached(void)
 
 GROUP(heapgauge, .setup = begin_unattached, .timeout = 60);
 
+// attach_stopped makes a P that counts as stopped, so that its parts may be
+// summed.
+static struct rt_proc *attach_stopped(void)
+{
+	struct rt_proc *p = proc_attach(0);
+
+	proc_block(p);
+	return p;
+}
+
 TEST(sums_begin_at_zero)
 {
 	uint64_t sums[HEAPGAUGE_COUNT];
@@ -42,8 +52,8 @@ TEST(sums_begin_at_zero)
 // One P may free what another P allocated.
 TEST(a_part_may_be_negative)
 {
-	struct rt_proc *p = proc_attach(0);
-	struct rt_proc *q = proc_attach(0);
+	struct rt_proc *p = attach_stopped();
+	struct rt_proc *q = attach_stopped();
 
 	for (unsigned i = 0; i < HEAPGAUGE_COUNT; i++) {
 		heapgauge_add(p, (enum heapgauge)i, 1000 + i);
@@ -80,8 +90,8 @@ TEST(parts_outlast_their_thread)
 // continues enters the list again, once.
 TEST(parts_are_collected_when_summed)
 {
-	struct rt_proc *p = proc_attach(0);
-	struct rt_proc *idle = proc_attach(0);
+	struct rt_proc *p = attach_stopped();
+	struct rt_proc *idle = attach_stopped();
 
 	for (int i = 1; i <= 5; i++) {
 		heapgauge_add(p, HEAPGAUGE_FREE, 3);
@@ -169,8 +179,8 @@ TEST(a_thread_that_enters_in_between_is_found)
 	uint64_t sum = 0;
 
 	for (int i = 0; i < CROWD; i++) {
-		crowd[i] = proc_attach(0);
-		others[i] = proc_attach(0);
+		crowd[i] = attach_stopped();
+		others[i] = attach_stopped();
 	}
 	allow_alarm(false);
 	signal(SIGALRM, enter_another);
@@ -191,7 +201,7 @@ TEST(a_thread_that_enters_in_between_is_found)
 
 TEST(a_sum_below_zero_throws, .n = HEAPGAUGE_COUNT, .exit = DEATH_EXPECTED)
 {
-	struct rt_proc *p = proc_attach(0);
+	struct rt_proc *p = attach_stopped();
 
 	death_expect("sysMemStat overflow");
 	heapgauge_add(p, (enum heapgauge)_i, 7);
