@@ -16,6 +16,7 @@
 // What is known of the object that a site leads to.
 enum site_target {
 	SITE_NONE,
+	SITE_IGNORED, // a callback tells it, but RT_KIND_BASE ignores that
 	SITE_REACHED, // something else reaches it as well
 	SITE_LOST,    // nothing else does
 };

@@ -141,15 +141,29 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 	c->at = at;
 }
 
-// note_told notes that the object that a word refers to was told.
-static void note_told(struct trace_told *told, uintptr_t word)
+// told_target returns the target that a word refers to, or NULL.
+static struct target *told_target(struct trace_told *told, uintptr_t word,
+				  uintptr_t at)
 {
 	struct object o;
-	struct target *target = NULL;
 
-	if (object_find(word & ~(uintptr_t)7, &o) &&
-	    (told->asker.inside || layout_refers(o.kind, o.base, word)))
-		target = targets_find(told->targets, o.base);
+	if (!object_find(word & ~(uintptr_t)7, &o))
+		return NULL;
+	if (told->asker.inside || layout_refers(o.kind, o.base, word))
+		return targets_find(told->targets, o.base);
+	// A word that is told by its address may be a number.
+	if (at == 0 && told->ignored == 0) {
+		told->ignored = word;
+		told->ignored_label = told->asker.label;
+	}
+	return NULL;
+}
+
+// note_told notes that the object that a word refers to was told.
+static void note_told(struct trace_told *told, uintptr_t word, uintptr_t at)
+{
+	struct target *target = told_target(told, word, at);
+
 	if (target) {
 		target->told = true;
 		if (told->asker.label.given && target->at < told->before &&
@@ -167,7 +181,7 @@ static RT_NOINLINE void ask(rt_tracer *t, uintptr_t word, uintptr_t at)
 	if (t->mode == TRACE_CHECK)
 		check((struct trace_check *)t, word, at);
 	else
-		note_told((struct trace_told *)t, word);
+		note_told((struct trace_told *)t, word, at);
 }
 
 // wants_label tells whether the label of a reference counts: after the first

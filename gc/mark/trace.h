@@ -70,13 +70,17 @@ struct trace_check {
 };
 
 // A tracer for TRACE_TOLD.  It marks targets as told, and keeps the last label
-// of one that is before an offset.
+// of one that is before an offset.  It also keeps the first pointer of a
+// callback that is ignored because it points into an object with RT_KIND_BASE,
+// but not to the first bytes of it.
 struct trace_told {
 	struct trace_asker asker;
 	struct targets *targets;
 	uint64_t before;
 	uint64_t near_at;	 // offset of that target
 	struct trace_label near; // given: there is one
+	uintptr_t ignored;	 // 0: none
+	struct trace_label ignored_label;
 };
 
 // trace_check_init and trace_told_init make a tracer.

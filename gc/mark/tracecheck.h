@@ -1,4 +1,5 @@
-// tracecheck.h - finds references that no callback and no bitmap told.
+// tracecheck.h - finds references that no callback and no bitmap told, and
+// pointers that a callback told for nothing.
 //
 // Go: none.
 //
@@ -7,6 +8,9 @@
 // that leads to another object, of which no told reference leads there, is a
 // site (sites.h).  It leads to an object that is marked all the same, or that
 // is about to be freed.
+//
+// A pointer that a callback tells, but that RT_KIND_BASE of its target ignores,
+// is a site as well.
 //
 // Nothing is marked, so nothing is kept alive by this.  The lines of the report
 // are left in notices.h.

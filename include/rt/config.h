@@ -280,9 +280,10 @@ typedef struct rt_config {
 	 * A number that looks like an address, and an old pointer in an unused
 	 * part of an object, are reported as well, except in the value word of
 	 * a pair whose tag says that it is no reference, if a bitmap describes
-	 * it.  A reference of an object to itself need not be told.  The search
-	 * does not look at kinds without references, at kinds of words, or at
-	 * memory outside the heap.  It keeps nothing alive.
+	 * it.  A reference of an object to itself need not be told.  A pointer
+	 * that a callback tells and that RT_KIND_BASE ignores is reported,
+	 * too.  The search does not look at kinds without references, at kinds
+	 * of words, or at memory outside the heap.  It keeps nothing alive.
 	 */
 	uint8_t tracecheck;
 

@@ -115,7 +115,7 @@ RT_API void rt_trace_name_(rt_tracer *t, const char *name, size_t index);
  * rt_trace_ptr tells a reference.  p points to or into an object, with anything
  * in its low three bits.  NULL, and an address in no object, are ignored.  So
  * is a pointer into an object of a kind with RT_KIND_BASE beyond its first 16
- * bytes.
+ * bytes; rt_config.tracecheck reports it.
  */
 static inline void rt_trace_ptr(rt_tracer *t, const void *p)
 {

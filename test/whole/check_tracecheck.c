@@ -402,6 +402,87 @@ TEST(an_inner_pointer_does_not_lead_to_a_kind_with_base)
 	ck_assert_uint_eq(report(), 1);
 }
 
+static void tell_two(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	rt_trace_name(t, "first", RT_NO_INDEX);
+	rt_trace_ptr(t, ((void **)obj)[0]);
+	rt_trace_name(t, "second", RT_NO_INDEX);
+	rt_trace_ptr(t, ((void **)obj)[1]);
+}
+
+static void tell_words(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	rt_trace_words(t, obj, (char *)obj + size);
+}
+
+static void tell_value(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	rt_trace_value(t, *(uint64_t *)obj, &shifts);
+}
+
+static void make_based(rt_trace_fn *tells)
+{
+	rt_kind_desc d = traced("base", trace_nothing);
+
+	d.flags = RT_KIND_BASE;
+	root[0] = make(add_kind(traced("k", tells)), 32);
+	root[1] = make(add_kind(d), 64);
+}
+
+static void expect_ignored(const char *place)
+{
+	char line[200];
+
+	ck_assert_uint_eq(report(), 1);
+	snprintf(line, sizeof line,
+		 "tracecheck: k at %p%s: pointer to byte 16 of base at %p, "
+		 "which is ignored (RT_KIND_BASE)",
+		 (void *)root[0], place, (void *)root[1]);
+	expect_in(said[0], line);
+	expect_no_lines();
+}
+
+TEST(a_pointer_that_is_told_and_ignored_is_named)
+{
+	make_based(tell_two);
+	root[0][0] = (uintptr_t)root[1] + 8;
+	expect_no_lines();
+	root[0][1] = (uintptr_t)root[1] + 16 + 3;
+	expect_ignored(", offset 8 (second)");
+}
+
+TEST(a_value_that_is_told_and_ignored_is_named)
+{
+	make_based(tell_value);
+	root[0][0] = ((uintptr_t)root[1] + 16) >> 3;
+	expect_ignored("");
+}
+
+// Words may be numbers.
+TEST(words_that_are_ignored_are_not_named)
+{
+	make_based(tell_words);
+	root[0][0] = (uintptr_t)root[1] + 16;
+	expect_no_lines();
+}
+
+// It says nothing about a pointer that another word of the object repeats.
+TEST(an_ignored_pointer_is_not_told)
+{
+	rt_kind_desc d = traced("base", trace_nothing);
+
+	d.flags = RT_KIND_BASE;
+	root[0] = make(add_kind(traced("k", tell_two)), 32);
+	root[0][2] = (uintptr_t)make(add_kind(d), 64);
+	root[0][0] = root[0][2] + 16;
+	ck_assert_uint_eq(report(), 2);
+	expect_in(said[0], ", offset 16: untold reference to base at ");
+	expect_in(said[1], ", offset 0 (first): pointer to byte 16 of ");
+}
+
 TEST(kinds_without_a_description_are_not_looked_at)
 {
 	rt_kind_desc d;
