@@ -2,8 +2,8 @@
 //
 // A heap here releases pages only when told to.  It collects only when told to
 // (HEAP_QUIET), and its main thread's stack is not a root unless a test asks
-// for it.  So exactly what the registered roots reach lives, and can be
-// counted.
+// for it.  So exactly the objects that the registered roots reach survive a
+// collection, and a test can count them.
 #ifndef TEST_HARNESS_HEAP_H
 #define TEST_HARNESS_HEAP_H
 

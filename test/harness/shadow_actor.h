@@ -7,8 +7,8 @@
 #include "test/harness/shadow.h"
 
 enum {
-	SLOTS = 192,	 // of an actor; programs but those of the oracle use
-	FEW_SLOTS = 24,	 // so many
+	SLOTS = 192,	 // of an actor
+	FEW_SLOTS = 24,	 // the number that most drivers use (shadow_run)
 	STACKS = 8,	 // of rt_stack_alloc, at once
 	STACK_SIZES = 7, // 2048 << 0 .. 6
 	RANGES = 6,	 // memory that may be registered
@@ -66,9 +66,9 @@ struct actor {
 	bool tells;			      // the callback is added
 	struct shadow_word held[2 * HANDLES]; // by handles, and told
 	uint64_t num_gc; // collections that the copy has followed
-	bool settled;	 // nothing was allocated since it last collected
+	bool settled;	 // the actor has allocated nothing since a collection
 	bool idle;	 // the operation had nothing to do
-	uint64_t did[SHADOW_KINDS]; // operations, but those
+	uint64_t did[SHADOW_KINDS]; // operations that were not idle
 	unsigned id;
 };
 
@@ -161,9 +161,9 @@ bool shadow_done(int error, const char *what);
 
 // ---- collections and flushes (shadow_collect.c) ----
 
-// A flush of all caches ends the tiny block of each.  shadow_flushed tells of
-// one without a collection.  With more than one actor it may be done only in
-// the caller's own stop, or the ledgers would miss it.
+// A flush of all caches ends the tiny block of each.  shadow_flushed notes a
+// flush without a collection.  With more than one actor, such a flush must
+// happen in the caller's own stop, or the ledgers would miss it.
 // shadow_follow_flushes makes the ledger of an actor forget the tiny block if
 // caches were flushed since the last call.
 void shadow_flushed(void);
@@ -180,8 +180,9 @@ void shadow_gc(void);
 // a fuzzer: exactly what is reached is there.
 void shadow_collected(struct actor *a);
 
-// shadow_end_dead leaves nothing that is dead, nor what only that has kept. The
-// actor must be alone, or all others must wait: they would make more.
+// shadow_end_dead runs destructors and collects until no dead object is left,
+// nor one that only dead objects kept.  The actor must be alone, or all others
+// must wait, because they could make more.
 void shadow_end_dead(void);
 
 // shadow_check_all collects and compares everything.  The actor must be alone,
@@ -194,8 +195,8 @@ void shadow_compare(void);
 void shadow_free_stacks(struct actor *a);
 
 // shadow_reach_stacks does in the copy what a collection does with the stacks
-// of an actor.  shadow_forget_stacks makes the copy forget what they held of
-// objects that were not reached.
+// of an actor.  shadow_forget_stacks makes the copy forget what no collection
+// sees: values that are not in use, and owned stacks whose owners are dead.
 void shadow_reach_stacks(const struct actor *a);
 void shadow_forget_stacks(struct actor *a);
 // shadow_clear_picked_values takes what was picked out of them.
@@ -210,7 +211,8 @@ void shadow_reach_held(const struct actor *a);
 void shadow_clear_picked_held(struct actor *a);
 
 // shadow_take_base returns the object that a slot leads to, or NULL, and
-// empties the slot, though not for the copy.  shadow_put_back ends that.
+// empties the slot.  In the copy the slot still has its word.  shadow_put_back
+// fills the slot again.
 void *shadow_take_base(struct actor *a, unsigned i);
 void shadow_put_back(struct actor *a, unsigned i, const void *base);
 

@@ -45,8 +45,9 @@ static void reach_all(void)
 	shadow_collect();
 }
 
-// What a word keeps that is not a reference depends on what was there.  The
-// live reader changes nothing, so allocation continues as without it.
+// What a word that is no reference keeps alive depends on the objects of that
+// time.  So where there are such words, the copy follows each collection.  A
+// live read changes nothing, so allocation continues as it would without.
 void shadow_follow(struct actor *a)
 {
 	rt_memstats m;
@@ -72,8 +73,8 @@ void shadow_end_dead(void)
 		SHADOW_OK(rt_gc());
 }
 
-// drop_dead does so as far as the actor can.  Another may be running
-// destructors just now.
+// drop_dead leaves as few dead objects as the actor can.  With other actors,
+// one of them may be running destructors just now.
 static void drop_dead(void)
 {
 	if (run.alone)
@@ -91,7 +92,7 @@ void shadow_gc(void)
 void shadow_check_all(void)
 {
 	reach_all();
-	// The second one finds what the first has released.
+	// The second collection finds what the first has released.
 	for (unsigned i = 0; i < 2; i++) {
 		SHADOW_OK(rt_gc());
 		shadow_end_dead();

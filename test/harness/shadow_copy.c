@@ -11,9 +11,9 @@
 #include "runtime/pages/arena.h"
 
 enum {
-	EDGE = 256, // bytes that are looked at, from both ends
-	TINY = 16,  // smaller ones without pointers may share a slot
-	DEPTH = 2,  // of what a destructor looks at
+	EDGE = 256, // bytes that are checked at each end of an object
+	TINY = 16,  // smaller objects without pointers may share a slot
+	DEPTH = 2,  // how many references deep a destructor looks
 };
 
 static struct {
@@ -87,7 +87,7 @@ static bool is_filler(const struct shadow_node *o, size_t i)
 {
 	size_t n = places(o), at = i / 8 / shadow_step(o->layout), k = at - 1;
 
-	// A few bytes may be a reference in a format.
+	// In a format, an incomplete last word of filler may be a reference.
 	if (o->kind >= RT_KIND_FIRST && i / 8 >= o->n / 8)
 		return false;
 	if (i < 8)
@@ -99,7 +99,7 @@ static bool is_filler(const struct shadow_node *o, size_t i)
 	return place(o, k) != at;
 }
 
-// Eight fillers are no address.
+// Eight bytes of filler are no address.
 static unsigned char filler(const struct shadow_node *o, size_t i)
 {
 	return (unsigned char)(0x41 + (o->id * 7 + i) % 31);
@@ -117,8 +117,8 @@ static uintptr_t *tag_at(const struct shadow_node *o, unsigned k)
 	return shadow_at(o, k) + (shadow_first(o->layout) ? -1 : 1);
 }
 
-// tag_held returns what that word should hold.  Every second number looks like
-// a reference.
+// tag_held returns what that word should hold.  Every second word has the tag
+// of a reference even if it is a number.
 static uint64_t tag_held(const struct shadow_node *o, unsigned k)
 {
 	return shadow_tag(o->layout, o->word[k].to || k % 2 == 0);
@@ -179,8 +179,8 @@ uintptr_t shadow_held(const struct shadow_node *o, unsigned k)
 	return o->word[k].to ? shadow_encode(o->layout, value) : value;
 }
 
-// An element that is whole in the object, but not in the bytes asked for, holds
-// nothing: how large an object is depends on the configuration.
+// An element that lies in the object, but not in the bytes asked for, holds
+// nothing, because the size of an object depends on the configuration.
 void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 {
 	if (!shadow_refers(o, k))
@@ -193,7 +193,7 @@ void shadow_set(struct shadow_node *o, unsigned k, struct shadow_word w)
 
 struct shadow_word shadow_share(struct shadow_word w)
 {
-	// What another actor has was shared before that, and is only read.
+	// An object of another actor is shared already, so it is only read.
 	if (w.to && !w.to->shared)
 		w.to->shared = true;
 	return w;
@@ -275,7 +275,9 @@ static void check_dead(const struct shadow_node *o)
 			    *(long *)o->at, (long)o->id);
 }
 
-// What another destructor has written may have cut off what its object keeps.
+// check_deep requires that what an object refers to is as it was when it died,
+// to a depth of DEPTH.  It does not go beyond an object whose destructor is not
+// deep, because that may have overwritten references.
 static void check_deep(const struct shadow_node *o, unsigned depth)
 {
 	for (unsigned k = 0; k < o->nwords; k++) {
@@ -482,7 +484,7 @@ uintptr_t shadow_wild(unsigned how, const struct shadow_node *o, uint64_t n)
 
 // ---- what is reachable ----
 
-// push puts a node on the list of those to be looked at, once.
+// push puts a node on the list of those to be looked at.  It does so only once.
 static void push(struct shadow_node **todo, struct shadow_node *o)
 {
 	if (o->reached)

@@ -147,10 +147,10 @@ void shadow_own(struct shadow_node *o, struct shadow_stack *s);
 void shadow_check(const struct shadow_node *o);
 void shadow_check_words(const struct shadow_node *o);
 
-// shadow_dropped is for the destructor of an object whose layout is deep.  It
-// must be the only one, and what the object refers to must still be whole.
-// Objects of other actors than the thread's own, shadow_self, may be alive and
-// change; what they refer to is not looked at.
+// The destructor of an object whose layout is deep calls shadow_dropped.  This
+// requires that the object was not dropped before, and that what it refers to
+// is still whole.  The thread's own actor is shadow_self.  Objects of other
+// actors may be alive and change, so what those refer to is not looked at.
 void shadow_dropped(const void *obj);
 extern __thread unsigned shadow_self;
 
@@ -188,7 +188,7 @@ void shadow_forget_picked(void);
 // an allocation returned it; otherwise it may hold anything.
 void shadow_reach(struct shadow_word w, bool exact);
 
-// shadow_reach_kept does so for what is a root itself.
+// shadow_reach_kept does so for the objects that are roots themselves.
 void shadow_reach_kept(void);
 
 // shadow_collect does what a collection does: it forgets the nodes that were

@@ -16,8 +16,9 @@ static struct shadow_node *sole(struct actor *a, unsigned slot)
 
 // ---- by hand ----
 
-// forget_freed is for an object that was freed.  rt_free leaves the smallest
-// ones to the collector: a word that is no reference may still keep them.
+// forget_freed forgets an object that was freed.  But rt_free leaves the
+// smallest objects to the collector, and a word that is no reference may keep
+// one of them.  So a program with such words does not forget it.
 static void forget_freed(struct shadow_node *o)
 {
 	o->moved = false;
@@ -100,8 +101,9 @@ static void check_grown(const struct before *b, const unsigned char *p,
 				    i, p[i]);
 }
 
-// request_of returns a request that takes what the object at p does, which has
-// n bytes now.  A small one that has shrunk in place takes what it did before.
+// request_of returns a request that takes as much memory as the object at p,
+// which has n bytes now.  A small object that has shrunk in place takes as much
+// as before.
 static size_t request_of(const void *p, const struct shadow_node *o, size_t n)
 {
 	size_t size = rt_size(p);
@@ -113,8 +115,9 @@ static size_t request_of(const void *p, const struct shadow_node *o, size_t n)
 		   : o->request;
 }
 
-// replace enters the object in a slot again: it has n bytes now, at p.  What it
-// held is cleared: references where none are expected would keep others.
+// replace enters the object in a slot again, which now has n bytes at p.  It
+// clears the object, because old references where the copy has none would keep
+// other objects alive.
 static void replace(struct actor *a, unsigned slot, const struct before *b,
 		    void *p, size_t n)
 {
@@ -176,7 +179,8 @@ SHADOW_OP(realloc)
 		shadow_check_words(o);
 	} else {
 		check_grown(&b, p, n);
-		// A collection before the move has found what the object held.
+		// rt_realloc may have collected before it moved the object,
+		// and then found what it held.
 		o->moved = true;
 		shadow_follow(a);
 		replace(a, slot, &b, p, n);
@@ -184,26 +188,26 @@ SHADOW_OP(realloc)
 	free(b.bytes);
 }
 
-// may_share tells whether an object whose size is given may share its memory.
-// Then it cannot be resized.
+// may_share tells whether an object of the given usable size may share its
+// memory.  An object that shares it cannot be resized.
 static bool may_share(const struct shadow_node *o, size_t usable)
 {
 	return o->kind == RT_NOSCAN && !o->kept && usable == 16;
 }
 
 // is_same_anywhere tells whether an object can have n bytes where it is, no
-// matter how the heap is configured.  Guarded objects share nothing, and what
-// is behind a large object depends on the others.  One that has whole pages
-// never shares, but only if it is not guarded does it have fewer when it has
-// shrunk.
+// matter how the heap is configured.  Whether it can grow depends on what is
+// behind it.  A small object without pointers may share its memory unless it is
+// guarded.  An object that has whole pages never shares them.  If it shrinks it
+// may lose pages, and does not if it is guarded; request_of sees which.
 static bool is_same_anywhere(const struct shadow_node *o, size_t n)
 {
 	return n <= o->n &&
 	       (o->kind != RT_NOSCAN || o->paged || o->request > 16);
 }
 
-// check_answer compares what rt_resize has returned.  A large object can grow
-// if there is room behind it.
+// check_answer checks what rt_resize has returned.  A large object can grow if
+// there is room behind it.
 static void check_answer(int error, const struct shadow_node *o, size_t usable,
 			 size_t n)
 {
@@ -227,7 +231,8 @@ static void undo(struct actor *a, const struct shadow_node *o,
 	shadow_check_words(o);
 }
 
-// Only programs of a fuzzer keep what others could not do everywhere.
+// A resize that not every configuration permits is undone, except in programs
+// of a fuzzer, which run in one configuration only.
 SHADOW_OP(resize)
 {
 	unsigned slot = op->a % run.nslots;

@@ -42,8 +42,8 @@ void shadow_layouts_begin(bool deep);
 // shadow_describe returns what registers a kind of a layout.
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number);
 
-// shadow_typed_count returns how many elements an object of RT_TYPED has that
-// is to have about n bytes.  It sets *n to those that it has.
+// shadow_typed_count returns the number of elements of an object of RT_TYPED
+// that should have about *n bytes.  It sets *n to the bytes that it then has.
 size_t shadow_typed_count(const struct shadow_layout *l, size_t *n);
 
 // shadow_is_narrow tells whether 17 to 24 bytes of a kind and a layout take 24.

@@ -170,7 +170,7 @@ struct shadow_node *shadow_make_of(struct actor *a, const struct actor_kind *k,
 	size_t n = op->n == 0 ? 1 : op->n;
 	void *p;
 
-	// All of a slot: elements end where the object does.
+	// Use the whole slot: elements end where the object does.
 	if (op->b / 8 % 2 && n <= SHADOW_SMALL / 2)
 		n = rt_good_size_of(k->number, n);
 	a->asked = n;
@@ -198,7 +198,8 @@ static void begin_kind(const struct actor_kind *k)
 	rt_kind_desc d = shadow_describe(k->layout, k->number);
 	int number;
 
-	// A refusal of the bits of dead objects leaves nothing behind.
+	// If the system refuses memory for the bits of dead objects, nothing
+	// is registered.
 	do
 		number = rt_kind_register(&d);
 	while (number == RT_ENOMEM && run.may_fail);
@@ -288,14 +289,14 @@ SHADOW_OP(brief)
 	    &shadow_layouts[op->b % SHADOW_LAYOUTS], numbers[op->a % 2]);
 	size_t n = op->n == 0 ? 1 : op->n;
 
-	// The ledgers of others would miss the flush.
+	// The ledgers of other actors would miss the flush.
 	if (run.program->driver == SHADOW_ORACLE && !run.alone)
 		return;
 	if (a->brief == 0) {
 		int kind = rt_kind_register(&d);
 
 		if (kind == RT_ENOMEM)
-			return; // others have them all
+			return; // other actors have all numbers
 		SHADOW_TRUE(kind >= RT_KIND_FIRST && kind <= RT_KIND_MAX);
 		a->brief = kind;
 		a->asked = n;

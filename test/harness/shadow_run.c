@@ -75,7 +75,7 @@ static void give(const struct shadow_op *op)
 			shadow_share(from->root[op->a % run.nslots]));
 }
 
-// do_met does an operation that needs that all others wait.
+// do_met does an operation for which all other actors must wait.
 static void do_met(const struct shadow_op *op)
 {
 	struct actor *a = &actors[op->actor % run.program->actors];
@@ -164,7 +164,7 @@ static void act_all(unsigned n)
 // NULL in a program that links what ships; see gc/mark/work.h.
 void work_limit(uint32_t nspans) __attribute__((weak));
 
-// cramp takes the memory away that markers put words into, or gives it back.
+// cramp refuses markers the memory of work buffers, or permits it again.
 static void cramp(bool on)
 {
 	if (work_limit)
@@ -173,8 +173,9 @@ static void cramp(bool on)
 		shadow_fail("this program cannot refuse memory to mark");
 }
 
-// begin makes the heap.  A refusal leaves nothing behind, so begin tries until
-// the faults are used up.  Faults at the head of a program come before that.
+// begin makes the heap.  An rt_init that fails leaves nothing behind, so begin
+// repeats it until the faults are used up.  Before that it does the operations
+// fault at the head of the program.
 static void begin(const rt_config *c)
 {
 	const struct shadow_program *p = run.program;

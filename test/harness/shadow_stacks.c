@@ -1,8 +1,8 @@
 // shadow_stacks.c - operations of stacks that the actor has registered.
 //
-// A value stack is host memory whose part in use is known exactly.  What the
-// other part holds is a root no more, although the references are still there.
-// Some have registers.  A fiber is a stack of C: its frames hold no references
+// A value stack is host memory whose part in use is known exactly.  The
+// references in the other part are still there, but they are not roots.  Some
+// have registers.  A fiber is a stack of C: its frames hold no references
 // but the values, which are in an array, and the registers, which are variables
 // with names.  What an owned stack holds can be reached through the objects
 // that own it.
@@ -42,8 +42,8 @@ static bool is_used(const struct actor_stack *s, unsigned k)
 	return k >= SHADOW_VALUES || (k >= s->copy.begin && k < s->copy.end);
 }
 
-// set_value changes a value, or a register.  Whatever its tag is, a word of a
-// stack that grows down counts.
+// set_value changes a value, or a register.  A word of a stack that grows down
+// counts whatever its tag is.
 static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
 {
 	unsigned step = shadow_step(s->layout), first = shadow_first(s->layout);
@@ -119,8 +119,8 @@ static RT_NOINLINE void wipe(void)
 		bytes[i] = 0;
 }
 
-// hide leaves the object of a slot to the stack that the caller runs on.  It
-// does nothing in a program whose threads have no stacks that are roots.
+// hide empties a slot, so that only the stack that the caller runs on refers to
+// its object.  It does nothing in a program where stacks are no roots.
 static void *hide(struct actor *a, unsigned i)
 {
 	return run.program->exact ? NULL : shadow_take_base(a, i);
@@ -173,8 +173,8 @@ static RT_NO_SANITIZE void run_fiber(struct fiber *f)
 	}
 }
 
-// switch_to runs a fiber until it yields.  *own are the frames of the actor's
-// own stack meanwhile.
+// switch_to runs a fiber until it yields.  Meanwhile *own has the frames of the
+// actor's own stack.
 static void switch_to(struct actor_stack *s, rt_frame **own)
 {
 	*own = rt_frames_save();
@@ -199,9 +199,9 @@ static rt_stack *own_stack(struct actor_stack *s, rt_frame **frames)
 	return own;
 }
 
-// A slot is on the actor's own stack alone meanwhile.  An exact thread has no
-// roots on the stack that it runs on, although that is registered, but those
-// with names.
+// Meanwhile only the actor's own stack refers to the object of one slot.  An
+// exact thread has no roots on the stack that it runs on, even if the stack is
+// registered, except variables with names.  So the fiber's values are cleared.
 SHADOW_OP(resume)
 {
 	struct actor_stack *s = &a->stacks[op->c % ACTOR_STACKS];
@@ -396,8 +396,8 @@ SHADOW_OP(pop)
 
 // ---- owners ----
 
-// Until now the stack may have belonged to an object that is dead, and have
-// held what died with it.
+// Until now the stack may have belonged to an object that is dead.  Then it may
+// hold objects that died with that one.
 static void own(struct shadow_node *o, struct actor_stack *s)
 {
 	if (!s->copy.registered)
