@@ -127,7 +127,7 @@ TEST(a_page_word_gives_back_what_was_put_in)
 			}
 }
 
-// 1 GiB and more in one span: no pageword can hold the place any more.
+// A span of more than 1 GiB: no pageword can hold the place of its last pages.
 enum { HUGE_FIRST = 3, HUGE_PAGES = PAGEWORD_PLACE_MAX + 1000 };
 
 static bool huge_is(struct mspan *s, enum pageword_state state)
@@ -172,8 +172,8 @@ TEST(places_saturate_in_a_span_above_1_gib)
 
 static uintptr_t root[1];
 
-// A pointer near the end of such an object, where places are saturated, finds
-// it and keeps it.
+// A pointer near the end of such an object, where places are saturated, leads
+// to the object and keeps it alive.
 TEST(the_last_byte_of_1_gib_leads_to_its_object)
 {
 	size_t n = ((size_t)HUGE_PAGES << RT_PAGE_SHIFT) - 77;
@@ -331,7 +331,7 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
      .unless = SUITE_SANITIZED)
 {
 	uint64_t arenas = address_space() / RT_ARENA_SIZE + 16;
-	// First everything, then what would fit whole but is more than half.
+	// First no maximum, then one that would fit but is more than half.
 	uint64_t max_heap = _i == 0 ? 0 : 3 * arenas / 4 * RT_ARENA_SIZE;
 
 	begin();
@@ -343,8 +343,8 @@ TEST(the_range_is_at_most_half_of_the_address_limit, .n = 2,
 	expect_maps_as_before();
 }
 
-// There is room for the range itself but not for its tables, and for less than
-// that.
+// First there is room for the range itself but not for its tables, then for
+// less than a range.
 //
 // The sanitizers have taken the address space already.
 TEST(a_limit_that_is_too_low_is_a_refusal, .n = 2, .unless = SUITE_SANITIZED)
@@ -452,8 +452,8 @@ TEST(the_heap_grows_while_type_bits_are_being_made)
 	expect_nothing();
 }
 
-// What the heap gains for a request that cannot be met stays with it, and is
-// counted.  Tables for all of it would be a sixtieth.
+// If the system refuses memory for the heap, no tables are made for that
+// memory.  They would take a sixtieth of it.
 TEST(memory_is_refused_before_there_are_tables_for_it)
 {
 	begin();
@@ -523,7 +523,7 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	c.scavenge = 0;
 	c.max_heap = RT_ARENA_SIZE;
 	c.double_check = RT_CHECK_FATAL;
-	// Once before, so that what lasts is there.
+	// One heap before, so that what outlasts a heap exists already.
 	ck_assert_int_eq(rt_init(&c), RT_OK);
 	ck_assert_int_eq(rt_fini(), RT_OK);
 	maps_read(&before);
@@ -543,7 +543,8 @@ TEST(a_refused_heap_leaves_nothing_mapped, .n = 3)
 	expect_maps_as_before();
 }
 
-// expect_sums: nmallocs objects, all numbers add up, nothing contradicts.
+// expect_sums requires that nmallocs objects were made, and that all numbers
+// add up and agree with each other.
 static void expect_sums(uint64_t nmallocs)
 {
 	struct rt_verify v;

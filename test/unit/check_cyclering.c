@@ -140,7 +140,7 @@ static void *read_all(void *arg)
 		r->torn += !whole(&c);
 		r->back += c.number < last;
 		last = c.number;
-		// The one that is overwritten next.
+		// The record that is overwritten next.
 		if (last > RT_CYCLES) {
 			uint64_t n = last - RT_CYCLES + 1;
 
@@ -180,8 +180,8 @@ TEST(no_reader_sees_a_torn_record)
 	printf("%u records were overwritten before they were read\n", late);
 }
 
-// A record that is being written is not the newest yet, and that which it
-// replaces is gone.
+// A record that is being written is not the newest yet, and the record that it
+// replaces is gone already.
 TEST(a_record_under_way_does_not_exist)
 {
 	rt_cycle c;

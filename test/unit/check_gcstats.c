@@ -29,9 +29,9 @@ static bool falls(const struct cpustats *was, const struct cpustats *is)
 
 GROUP(cpu, .timeout = 60);
 
-// Times of real size in no proportion: threads that use or wait more than there
-// is, and stops longer than the interval.  No sum is ever negative, which would
-// make it huge, and none falls.
+// Times of a real size that do not fit together: threads use or wait for more
+// time than there is, and stops are longer than the interval.  Even so no sum
+// is ever negative, which would make it huge, and none falls.
 TEST(cpu_time_adds_up_and_never_falls)
 {
 	struct cpustats c = {0};
@@ -100,8 +100,8 @@ TEST(each_part_of_an_interval_is_counted_once)
 	ck_assert_uint_eq(c.idle, 200 - 25 - 60);
 }
 
-// Hours that the process has used by its own account.  This is one way to make
-// it use CPU without waiting.
+// A number of hours in ns.  gcstats_fork_child counts such a number as CPU time
+// that the process has used, so no test has to use it.
 #define HOURS(n) ((n)*UINT64_C(3600) * 1000 * 1000 * 1000)
 
 static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
@@ -664,7 +664,7 @@ static int counter_of(uint64_t ns)
 	const double *edges = histogram_edges();
 	int i = 0;
 
-	// An edge is a whole number of ns, but for its rounding.
+	// An edge is a whole number of ns, except for rounding.
 	while (edges[i + 1] * 1e9 <= (double)ns + 0.5)
 		i++;
 	return i;
@@ -680,7 +680,7 @@ static void read_counts(const char *name, uint64_t *counts)
 }
 
 // Time in which the world is stopped belongs to the total, and not to the
-// stopping, however long that took.  Each is counted where its length belongs.
+// stopping.  Each of the two is counted where its own length belongs.
 TEST(a_long_stop_is_a_long_total)
 {
 	static uint64_t stopping[HISTOGRAM_COUNTS], total[HISTOGRAM_COUNTS];
@@ -746,7 +746,8 @@ TEST(a_pause_begins_when_the_stop_is_asked_for)
 
 // ---- a clock that is refused ----
 
-// check_pauses verifies that all pauses are the total, and none is negative.
+// check_pauses verifies that the sum of all pauses is the total, and that none
+// is negative.
 static void check_pauses(const rt_memstats *m)
 {
 	uint64_t sum = 0;
@@ -769,8 +770,8 @@ static void check_times(const rt_stop_times *t)
 	ck_assert_uint_eq(t->stopping_ns + t->stopped_ns, t->total_ns);
 }
 
-// check_cpu verifies that no more processor time is dealt out than there was
-// between the begin of a heap and a time.
+// check_cpu verifies that the classes have no more processor time in all than
+// there was since the heap began.
 static void check_cpu(uint64_t begun)
 {
 	uint64_t nprocs = heap_metric("/sched/gomaxprocs:threads");
@@ -781,8 +782,8 @@ static void check_cpu(uint64_t begun)
 	ck_assert_double_le(cpu[TOTAL], there_was);
 }
 
-// A clock that the system refuses reads 0, and so goes back and forth: once at
-// each call of a stop and a collection, or from then on.
+// A clock that the system refuses reads 0, so time goes back.  Each reading in
+// a stop and a collection is refused in turn, alone or with all later ones.
 TEST(no_time_is_negative, .n = 2)
 {
 	uint64_t begun = nanotime(), nth = 0, refused;

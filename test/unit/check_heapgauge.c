@@ -72,8 +72,8 @@ TEST(mapped_memory_begins_as_released)
 	ck_assert_uint_eq(heapgauge_sum(HEAPGAUGE_FREE), 0);
 }
 
-// The record of a detached P is still summed, and its next thread continues
-// with what it finds.
+// The record of a detached P is still summed.  The next thread that gets the
+// record continues with the values that it finds there.
 TEST(parts_outlast_their_thread)
 {
 	struct rt_proc *p = proc_attach(0);
@@ -170,8 +170,9 @@ static void allow_alarm(bool on)
 	pthread_sigmask(on ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
-// Ps that enter while another one is about to: all are in the list, each once.
-// A signal comes between any two instructions, as another thread may.
+// Ps enter the list while another P is about to enter it.  Then all are in the
+// list, each once.  A signal comes between any two instructions, as another
+// thread may.
 TEST(a_thread_that_enters_in_between_is_found)
 {
 	const struct itimerval often = {{0, INTERVAL_US}, {0, INTERVAL_US}};

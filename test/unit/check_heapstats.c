@@ -205,7 +205,8 @@ enum {
 	READS = RT_ASAN ? 20000 : 60000,
 };
 
-// Where threads yield their processors, a reading waits for many.
+// Where threads yield their processors at schedule points, a reading waits for
+// many of them.
 static int reads(void)
 {
 	return RT_TSAN || schedpoint_is_random() ? READS_SLOW : READS;
@@ -301,8 +302,8 @@ static void *read_many(void *arg)
 	return arg;
 }
 
-// More and more records while readers walk their list: many threads attach at
-// once, so that none finds a free record.
+// There are more and more records while readers walk their list: many threads
+// attach at once, so that there is no free record for most of them.
 static void *attach_all_at_once(void *arg)
 {
 	struct rt_proc *p[ATTACHED_AT_ONCE];

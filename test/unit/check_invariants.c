@@ -390,8 +390,8 @@ static void loop_of_roots(void)
 	x.roots.bucket[0] = 0;
 }
 
-// keep_mark makes a marker keep a mark.  A search begins at the entry of its
-// hash; the mark goes into another one, that many entries behind it.
+// keep_mark makes a marker keep a mark.  A search for a mark begins at the
+// entry of its hash; this mark goes into the entry that many places behind.
 static void keep_mark(unsigned behind)
 {
 	static atomic_u64 markword;
@@ -400,7 +400,7 @@ static void keep_mark(unsigned behind)
 	x.marker.kept[i] = (struct grey_kept){&markword, 1};
 }
 
-// drop_word makes the dead of a word dropped.
+// drop_word marks the dead objects of a word as dropped.
 static void drop_word(struct deadwords *d)
 {
 	for (unsigned turn = 0; turn < 2; turn++)

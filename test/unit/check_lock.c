@@ -43,7 +43,7 @@ static void await_u32(const atomic_u32 *word, uint32_t value)
 		oscall_yield();
 }
 
-// count_calls begins to count a kind of call.
+// count_calls begins to count a sort of call.
 static void count_calls(enum oscall kind)
 {
 	fault_fail(kind, 1, 0, 0);
@@ -94,7 +94,7 @@ TEST(one_thread_at_a_time_holds_a_mutex)
 	ck_assert(!mutex_held(&mutex));
 }
 
-// A sleep that returns at once, as on a signal, is slept again.
+// A sleep that returns at once, as on a signal, is repeated.
 TEST(a_mutex_survives_sleeps_that_return_early)
 {
 	fault_fail(OSCALL_FUTEX_WAIT, 1, UINT64_MAX, EINTR);
@@ -285,7 +285,7 @@ TEST(sleeps_that_return_early_are_slept_to_the_end)
 	fault_fail(OSCALL_FUTEX_WAIT, 1, 1000, EINTR);
 	ck_assert(!note_sleep(&note, 20 * MS));
 	ck_assert_uint_ge(nanotime() - begun, 20 * MS);
-	// As many as the time was long enough for.
+	// As many sleeps were refused as there was time for.
 	ck_assert_uint_gt(fault_failed(OSCALL_FUTEX_WAIT), 0);
 }
 

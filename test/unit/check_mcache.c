@@ -311,9 +311,9 @@ TEST(live_bytes_are_published_in_batches)
 	ck_assert_int_eq(mc->live, 0);
 }
 
-// Every class that has no inline path, and with Go's classes all of them: a
-// call looks into the cache before it takes another span, which would count the
-// cached one.
+// A call looks into the cache before it takes another span, and only then does
+// the cached one count.  Classes without an inline path are always allocated by
+// calls, and with Go's classes all of them are.
 TEST(a_call_takes_what_is_cached, .base = 1, .limit = SIZECLASS_COUNT)
 {
 	size_t size = sizeclass_table[_i].size;

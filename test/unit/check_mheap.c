@@ -485,8 +485,8 @@ TEST(a_large_heap_prepares_a_quarter_of_a_gib_ahead,
 	end();
 }
 
-// In a full range the pages in a row that a P's cache holds serve a request
-// that caches do not serve.
+// Page caches do not serve a request of many pages.  In a full range it still
+// gets pages in a row that the P's own cache holds.
 TEST(a_large_request_takes_the_pages_of_its_own_cache)
 {
 	struct mheap_cache cache = {.filling = PAGECACHE_PAGES};

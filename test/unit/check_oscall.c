@@ -566,8 +566,8 @@ static void *look_at_thread(void *arg)
 	return NULL;
 }
 
-// reports_a_fault reports, by what it does, a signal that a thread sends
-// itself.
+// reports_a_fault tells whether a signal reports a fault of the thread that
+// gets it.
 static bool reports_a_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||
@@ -609,7 +609,7 @@ static void *touch_forbidden(void *arg)
 	return NULL;
 }
 
-// A host may map what its roots hold only when it is touched.
+// A host may map the memory of its roots only when a thread touches it.
 TEST(a_fault_in_a_thread_is_the_host_s)
 {
 	forbidden = oscall_reserve(page);
@@ -686,7 +686,7 @@ TEST(both_sides_of_a_fork_are_told)
 
 // ---- errno ----
 
-// Calls that the system refuses, with what that looks like.
+// Calls that the system refuses, each with the result of a refusal.
 static char *gone; // a page that is not mapped
 
 static uintptr_t lo, hi;

@@ -497,7 +497,7 @@ TEST(ranges_across_every_border_are_found)
 }
 
 // One page of a full 1 TiB heap, wherever it is, is found and freed in a time
-// that does not follow the heap.  A round takes about 1 us, three walks over
+// that does not grow with the heap.  A round takes about 1 us; three walks over
 // 2^18 leaves would take at least 200.
 TEST(single_pages_of_a_huge_heap_cost_little)
 {

@@ -165,7 +165,7 @@ TEST(less_than_a_step_will_do)
 	ck_assert_uint_eq(in_stat() + in_other(), in_ready());
 }
 
-// As much address space as is wished, or what the system has; and none.
+// The system grants less address space than is wished, and then none.
 TEST(a_region_may_be_smaller_than_wished)
 {
 	persistent_init(1 << 20);
@@ -183,7 +183,7 @@ TEST(a_region_may_be_smaller_than_wished)
 	ck_assert_uint_eq(gauge_load(&gauges.mappings), 0);
 }
 
-// One region, and as few calls as there are steps that become longer.
+// There is one region.  Steps become longer, so there are few calls.
 TEST(neither_mappings_nor_calls_follow_what_is_taken)
 {
 	enum { TOTAL = 48 << 20 };

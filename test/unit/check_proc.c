@@ -106,7 +106,7 @@ TEST(detaching_leaves_nothing_but_the_record)
 	ck_assert_uint_eq(nfree, THREADS);
 }
 
-// in_list counts the walk that a stop makes, and verifies the way back.
+// in_list counts the Ps that a stop visits, and verifies the links back.
 static uint32_t in_list(void)
 {
 	const struct rt_proc *before = NULL;
@@ -273,7 +273,7 @@ TEST(a_refused_end_disturbs_no_thread)
 
 // ---- errno ----
 
-// What the system said to the host, read when the thread runs again.
+// The errno of a call of the host, which it reads when the thread runs again.
 enum { OF_THE_HOST = 4711 };
 
 static atomic_u32 stopped, started;
@@ -292,7 +292,8 @@ static void leave_while_stopped(void)
 
 static void (*const waits[])(void) = {leave_while_stopped, poll_until_started};
 
-// stop_until_a_thread_waits: sleeps are refused, so each is counted.
+// stop_until_a_thread_waits stops the world until a thread has tried to sleep.
+// All sleeps are refused, and so counted.
 static void *stop_until_a_thread_waits(void *arg)
 {
 	uint64_t before;
@@ -694,9 +695,9 @@ enum {
 	HOLDS = PLACES * RT_ARRAY_LEN(hold_scripts),
 };
 
-// The functions of a script are C, so any of them may push a caller's register.
-// enter is the library's own entry, which nothing comes before, and so is
-// rt_safepoint.
+// The functions of a script are C, so any of them may push a caller's register
+// before it calls the library.  For enter and leave the library's own functions
+// are called instead; rt_safepoint is one already.
 static uintptr_t hold_run(int i, uintptr_t hidden)
 {
 	memcpy(hold_calls, hold_scripts[i / PLACES], sizeof hold_calls);

@@ -152,7 +152,7 @@ static uint64_t release_one(uint64_t max, bool force)
 	ck_assert_uint_eq(bytes, (uint64_t)n << RT_PAGE_SHIFT);
 	ck_assert_uint_eq(first % phys, 0);
 	ck_assert_uint_eq(n % phys, 0);
-	// It is one more than asked for only for the sake of a huge page.
+	// It releases more than was asked for only to take a huge page whole.
 	if (max <= RT_CHUNK_SIZE &&
 	    bytes > base_align_up(base_max(max, 1), phys << RT_PAGE_SHIFT)) {
 		ck_assert_uint_eq((uint64_t)first * RT_PAGE_SIZE % HUGE_BYTES,
@@ -325,7 +325,8 @@ static uint64_t pass_all(uint64_t nrefused)
 	return sum;
 }
 
-// Memory that the host has locked keeps its chunk, and no other.
+// Memory that the host has locked keeps its chunk from being released, and no
+// other chunk.
 TEST(what_is_refused_does_not_keep_the_rest, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
@@ -769,7 +770,7 @@ TEST(pages_are_released_beside_allocation, .n = RT_ARRAY_LEN(page_sizes))
 	for (int i = 0; i < WORKERS; i++)
 		join_thread(t[i]);
 	rt_blocking_leave();
-	// Large pages may have found no moment when all of one was free.
+	// Where pages are large, perhaps none was ever free as a whole.
 	memset(held, 0, sizeof held);
 	ck_assert_int_eq(rt_gc(), RT_OK);
 	released += scavenge_once(proc_self(), 64 << 10, true);
@@ -814,8 +815,8 @@ static void let_release(int i)
 }
 
 // make_rooms makes objects one after another, each when the one before is
-// dropped.  It returns how many times there was no memory.  collect: the one
-// before is free for certain.
+// dropped.  It returns how many times there was no memory.  With collect it
+// collects before each, so that the one before is certainly free.
 static unsigned make_rooms(bool collect)
 {
 	unsigned nulls = 0;

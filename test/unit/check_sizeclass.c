@@ -138,7 +138,7 @@ TEST(waste_is_bounded)
 	}
 }
 
-// Every object of a class has this alignment, and some object no more.
+// Every object of a class has this alignment, and some object has no greater.
 TEST(alignment_is_as_listed)
 {
 	for (unsigned c = 1; c < SIZECLASS_COUNT; c++) {

@@ -150,7 +150,8 @@ static int verify(void)
 
 // ---- which threads a stop waits for ----
 
-// The one that stops the world while main looks on.
+// How the stopper stops the world while main watches, and how the running
+// thread is then stopped.
 static int (*const stopping_ops[])(void) = {stop_and_start, rt_gc, read_stopped,
 					    verify, rt_free_os_memory};
 static int (*const standing_ops[])(void) = {

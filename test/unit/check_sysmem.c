@@ -42,7 +42,7 @@ static void expect_no_move(void)
 	expect_move(0, 0);
 }
 
-// refuse makes the nth and all later calls of a kind fail; allow ends that.
+// refuse makes the nth and all later calls of a sort fail; allow ends that.
 static void refuse(enum oscall kind, uint64_t nth)
 {
 	fault_fail(kind, nth, UINT64_MAX, ENOMEM);

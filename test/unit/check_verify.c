@@ -216,7 +216,7 @@ TEST(walk_ends_when_told)
 
 static unsigned inside_wrong;
 
-// Read and verified inside a walk, a heap is what it is outside.
+// Inside a walk, a heap can be read and verified as outside.
 static int verify_inside(void *obj, size_t size, int kind, void *arg)
 {
 	rt_memstats m;

@@ -110,7 +110,7 @@ static void wait_starts(struct waiter *waiter, struct work *w)
 	waiter->thread = start_thread(wait_for_work, waiter);
 }
 
-// wait_begins returns when w, the only one, waits.
+// wait_begins returns when w waits.  No other marker may be waiting.
 static void wait_begins(struct waiter *waiter, struct work *w)
 {
 	wait_starts(waiter, w);
@@ -572,7 +572,7 @@ static unsigned crowd_back(void)
 	return n;
 }
 
-// The marker that comes back gives to the next, and only that one.
+// A gift wakes one marker only.  That marker gives to the next.
 TEST(a_gift_wakes_one_marker)
 {
 	struct work *giver = &first;
@@ -642,7 +642,7 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-// A refused sleep is a look at the call without one.
+// Where sleeps are refused, a helper looks for a call without sleeping.
 TEST(a_call_wakes_helpers_that_wait, .n = 2)
 {
 	enum { HELPERS = 3, CALLS = 100 };
