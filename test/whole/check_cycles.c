@@ -39,8 +39,8 @@ static void check_sums(const rt_cycle *c)
 	ck_assert_uint_eq(c->spare, 0);
 }
 
-// check_with requires that an exact read after a collection, and the record,
-// are the same figures.
+// check_with requires that an exact read after a collection has the same
+// figures as the record.
 static void check_with(const rt_memstats *m, const rt_cycle *c)
 {
 	uint32_t slot = (m->num_gc + RT_PAUSES - 1) % RT_PAUSES;
@@ -346,8 +346,7 @@ static void trace_in_turn(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_ptr(t, *(void **)obj);
 }
 
-// Helpers count among the markers, with the objects and the time that are
-// theirs.
+// Helpers count among the markers, with their own objects and time.
 TEST(helpers_are_counted)
 {
 	rt_config config = heap_config(HEAP_QUIET);
@@ -371,7 +370,8 @@ TEST(helpers_are_counted)
 	c = newest();
 	check_sums(&c);
 	ck_assert_uint_ge(c.marked_objects, MARKED);
-	// What two markers reach at once, both follow, and one of them counts.
+	// If two markers reach an object at once, both follow it, and only one
+	// of them counts it.
 	twice = own - MARKED + atomic_u32_load_relaxed(&helped) - MARKED;
 	ck_assert_uint_ge(c.helped_objects + twice,
 			  atomic_u32_load_relaxed(&helped));
@@ -405,8 +405,9 @@ TEST(a_child_has_the_records_of_its_parent)
 
 // ---- clocks ----
 
-// What is not known is 0: a reading that is refused when marking ends would be
-// the end of the one time and the beginning of the other.
+// A time is 0 if its beginning or its end is not known.  One reading is the end
+// of marking and the beginning of sweeping, so if it is refused, both times
+// are 0.
 TEST(a_refused_clock_moves_no_time_to_another_step)
 {
 	unsigned no_mark = 0, no_sweep = 0, neither = 0;
@@ -431,8 +432,9 @@ TEST(a_refused_clock_moves_no_time_to_another_step)
 	ck_assert_uint_eq(neither, 1);
 }
 
-// A clock that the system refuses reads 0: once at each call of a collection,
-// or from then on.  No time is negative, which would make it huge.
+// A clock that the system refuses reads 0.  Each reading of a collection is
+// refused in turn, alone or with all later ones.  Even so no time is negative,
+// which would make it huge.
 TEST(refused_clocks_make_no_huge_time, .n = 2)
 {
 	uint64_t begun = nanotime(), nth = 0, refused;

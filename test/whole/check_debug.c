@@ -225,7 +225,7 @@ TEST(without_the_check_it_is_freed)
 }
 
 // Outside of a collection nothing is marked, so the check reports anything that
-// a root leads to.  One thread may hold the object, and another one attached
+// a root leads to.  One thread may hold the object, and another thread attaches
 // after it.
 enum look {
 	LOOK_STACK,

@@ -112,7 +112,7 @@ static void attach_anew(unsigned flags)
 	ck_assert_int_eq(rt_thread_attach(flags), RT_OK);
 }
 
-// Objects to which only their ends lead.
+// Tells whether words that equal only the ends of objects keep some of them.
 static uint64_t kept_by_their_ends(void)
 {
 	volatile uintptr_t ends[64];
@@ -134,7 +134,7 @@ static uint64_t is_attached(void)
 {
 	uint64_t attached = rt_thread_self() != NULL;
 
-	// The table's own end needs a thread that is.
+	// The end of each run of the table needs an attached thread.
 	if (!attached)
 		ck_assert_int_eq(rt_thread_attach(RT_THREAD_EXACT), RT_OK);
 	return attached;

@@ -106,7 +106,8 @@ TEST(a_word_that_is_no_reference_keeps_nothing)
 	ck_assert_uint_eq(heap_live_after_gc(), 0);
 }
 
-// What an earlier call has left there may be anything.
+// Such a variable has what an earlier call has left there, which may be
+// anything.
 TEST(a_variable_may_be_unset)
 {
 	void *a, *b;
@@ -219,7 +220,8 @@ static void *deep[DEEP];
 static const volatile void *deep_slot[DEEP];
 static rt_frame deep_frame[DEEP];
 
-// deep_frames makes frames of all words, each of some, without a stack.
+// deep_frames makes frames of all words.  Each frame has the same number of
+// words, and none is on a stack.
 static rt_frame *deep_frames(size_t each)
 {
 	for (size_t i = 0; i < DEEP; i++)

@@ -358,7 +358,7 @@ TEST(a_pipe_that_loses_its_reader)
 	must_have_no_signal();
 }
 
-// A signal that the host waits for already stays.
+// A signal that is blocked by the host and pending already stays pending.
 TEST(the_signal_of_the_host_is_kept)
 {
 	int fd = pipe_to_stderr();
@@ -406,7 +406,7 @@ TEST(a_pipe_that_is_filled_first)
 	close(fd);
 }
 
-// A socket, of which the same holds.
+// The same holds for a socket.
 TEST(a_socket, .n = 3)
 {
 	char text[1000];

@@ -45,7 +45,7 @@ static void empty(size_t n)
 		ck_assert_int_eq(rt_handle_free(handle[i]), RT_OK);
 }
 
-// in_use counts handles by what blocks and threads have free.
+// in_use counts the handles that are free neither in a block nor in a thread.
 static size_t in_use(void)
 {
 	size_t n = 0;
@@ -57,7 +57,8 @@ static size_t in_use(void)
 	return n;
 }
 
-// kept counts what blocks do not have: handles, and free ones of threads.
+// kept counts what no block has free: handles in use, and free ones that
+// threads keep.
 static size_t kept(void)
 {
 	const struct handles_block *b =

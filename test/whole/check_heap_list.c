@@ -532,7 +532,7 @@ static int find_array(void *obj, size_t size, int kind, void *arg)
 	return 0;
 }
 
-// Another thread that has found it in the heap keeps it.
+// Another thread that has found the array in the heap keeps it.
 TEST(an_array_that_was_too_short_stays, .n = 2)
 {
 	pthread_t thread, helper;

@@ -55,8 +55,8 @@ static void tell_index(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_ptr(t, of(obj, 3));
 }
 
-// A name is that of one reference, even of one to no object; the last one given
-// counts, and what comes after the missed reference changes nothing.
+// A name is used up by the next reference, even if that leads to no object.  A
+// name that is given after the missed reference changes nothing.
 static void tell_others(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	char name[100];

@@ -112,7 +112,7 @@ static int nothing_walk(void *obj, size_t size, int kind, void *arg)
 
 // ---- every function in every place ----
 
-// undone: what was done is undone.
+// undone undoes a call that has succeeded, and returns the answer of that call.
 static long undone(int error, int (*undo)(void))
 {
 	return error == RT_OK && undo() != RT_OK ? -1000 : error;
@@ -451,7 +451,8 @@ static int call_kind_register(void)
 	return kind > 0 ? rt_kind_unregister(kind) : kind;
 }
 
-// call_desc_inits sets what is not there and what has other fields.
+// call_desc_inits returns 1 if both descriptions have their sizes and empty
+// fields after their initialisation.
 static long call_desc_inits(void)
 {
 	rt_kind_desc k;

@@ -211,7 +211,7 @@ TEST(no_format_is_words)
 	add(NULL, 1);
 	ck_assert_uint_eq(heap_live_after_gc(), 1);
 	ck_assert_uint_eq(roots_range(0).flags, RT_ROOT_WORDS);
-	// It can be added in a format beside that.
+	// The same range can be added with a format as well.
 	add(&nan_box, 1);
 	ck_assert_int_eq(rt_roots_remove(words, words + 1), RT_OK);
 	ck_assert_uint_eq(heap_live_after_gc(), 0);

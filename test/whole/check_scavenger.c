@@ -274,7 +274,8 @@ static uint64_t become_idle(uint64_t now)
 	return now + 5 * SECOND;
 }
 
-// What one idle time released, and a burst has used again, goes back again.
+// Pages that one idle time released, and a burst has used again, are released
+// again.
 TEST(each_idle_time_releases_again)
 {
 	uint64_t now = SECOND;
@@ -324,8 +325,9 @@ TEST(a_new_goal_begins_a_new_pass, .n = RT_ARRAY_LEN(setters))
 	ck_assert_uint_eq(turn.since, now);
 }
 
-// A pass goes down.  What is freed by hand above the place that it has reached
-// begins a new one, however many batches it was freed between.
+// A pass goes from high addresses down.  Memory that is freed by hand above the
+// place that a pass has reached begins a new pass, however many batches come
+// between the frees.
 TEST(what_is_freed_during_a_pass_goes_back_as_well)
 {
 	enum { STACKS = 4, STACK = 2 << 20 };
@@ -373,8 +375,8 @@ TEST(idle_time_begins_with_the_last_collection)
 	ck_assert(turn.idle);
 }
 
-// What was allocated since the collection was allocated now, for all that is
-// known, and what was changed was changed now.
+// The scavenger does not know when memory was allocated, or a setting changed,
+// since the collection.  So it takes that to have happened now.
 TEST(later_activity_begins_a_new_idle_time, .n = 3)
 {
 	uint64_t now = nanotime();
@@ -392,7 +394,7 @@ TEST(later_activity_begins_a_new_idle_time, .n = 3)
 	ck_assert_int_eq(turn.since == now, _i != 2);
 }
 
-// Such a pass has something to release when the program is idle.
+// When the program is idle, such a pass still has something to release.
 TEST(a_pass_that_is_refused_its_last_pages_was_not_refused)
 {
 	uint64_t now = SECOND;
@@ -499,7 +501,7 @@ static void *leave_a_stack(void *arg)
 	return arg;
 }
 
-// A thread that ends gives back the stacks that it kept.
+// A thread that ends frees the stacks that it kept.
 TEST(what_a_thread_leaves_was_freed_by_hand)
 {
 	run_beside(leave_a_stack, NULL);
@@ -516,7 +518,7 @@ TEST(work_buffers_are_not_freed_by_hand)
 	ck_assert(!mheap_freed_much());
 }
 
-// The spans that it frees were none of a collection's.
+// The spans that the end of a kind frees were not freed by a collection.
 TEST(the_end_of_a_kind_frees_by_hand)
 {
 	enum { SIZE = 1024, N = 8 << 10 };
@@ -713,7 +715,7 @@ TEST(a_step_without_a_clock_counts_for_its_pages)
 	    atomic_u64_load_relaxed(&gcstats.scavenge[GCSTATS_BACKGROUND]), 0);
 }
 
-// So does a step for the memory limit, which takes no known time.
+// A step for the memory limit releases pages even if its time is not known.
 TEST(a_step_for_the_limit_needs_no_clock, .n = 2)
 {
 	uint64_t before;
@@ -822,7 +824,7 @@ TEST(it_releases_beside_the_program)
 	must(rt_fini());
 }
 
-// await_rest waits, as blocked, until it sleeps without a limit.
+// await_rest waits, as blocked, until the scavenger sleeps without a limit.
 static void await_rest(void)
 {
 	enum { SLEPT = 2 }; // NOTE_SLEPT of runtime/os/lock.c
@@ -836,7 +838,7 @@ static void await_rest(void)
 	must(rt_blocking_leave());
 }
 
-// It has no timer, so only the collection can wake it.
+// The scavenger has no timer here, so only the collection can wake it.
 TEST(a_collection_that_leaves_too_much_wakes_it)
 {
 	rt_config c = with_thread();
@@ -882,7 +884,8 @@ TEST(settings_forbid_it, .n = 2)
 	ck_assert(!runs());
 }
 
-// A limit may be set later, so free pages are reason enough to make it.
+// A limit may be set later, so free pages are reason enough to make the
+// scavenger.
 TEST(it_follows_a_limit_that_is_set_later)
 {
 	rt_config c = with_thread();
@@ -939,7 +942,8 @@ TEST(refused_memory_leaves_it_in_order)
 	must(rt_fini());
 }
 
-// Without a clock it releases all the same, and does not spin afterwards.
+// Without a clock the scavenger releases all the same, and does not spin
+// afterwards.
 TEST(refused_clocks_leave_it_in_order)
 {
 	begin_as(with_thread());
@@ -987,7 +991,8 @@ static void *make_apart(void *arg)
 	return arg;
 }
 
-// Whatever thread makes it, it is like those that rt_init saw.
+// Whichever thread makes the scavenger, it has the processors that rt_init
+// found.
 TEST(it_has_the_processors_of_rt_init)
 {
 	cpu_set_t all, its;

@@ -687,7 +687,7 @@ TEST(a_root_callback_may_set_the_bounds_of_threads)
 // ---- forks ----
 
 // In the child the stack of a thread that is gone is scanned from where it was
-// last left, and what such a thread has registered as its own is gone.
+// last left.  A stack that such a thread has registered as its own is gone.
 static void *run_own(void *arg)
 {
 	struct guest *g = arg;

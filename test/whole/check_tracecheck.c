@@ -245,8 +245,8 @@ static uintptr_t value_of(uintptr_t p)
 	return plant->format == &shifts ? p >> 3 : p;
 }
 
-// grow makes an object of which the bits of right are filled, and bits of told
-// are told.
+// grow makes an object.  The bits of right say which of its words are filled
+// with references, and the bits of told which words are told.
 static void grow(uint64_t told)
 {
 	size_t n = plant->size;
@@ -506,8 +506,8 @@ TEST(kinds_without_a_description_are_not_looked_at)
 	expect_no_lines();
 }
 
-// The tag of a value whose word a bitmap describes decides; an old address in
-// its value word is none.
+// Where a bitmap describes the word of a value, the tag of the value decides.
+// Without that tag an old address in the word is no reference.
 TEST(a_tag_decides)
 {
 	static const uint64_t bits[] = {5};
@@ -543,7 +543,7 @@ TEST(a_header_may_be_forgotten)
 	expect_in(said[0], " RT_WORDS at ");
 }
 
-// Of a freed class nothing is read: it may be protected.
+// Nothing of a freed class is read, because its memory may be protected.
 TEST(the_class_of_a_target_may_be_gone)
 {
 	static const rt_type none = RT_TYPE_INIT(

@@ -209,7 +209,7 @@ TEST(references_in_an_array_are_aligned)
 	ck_assert_ptr_nonnull(rt_alloc_typed(&bytes, 20000));
 }
 
-// No size is beyond every number by way of 0.
+// A size that overflows does not become a small one.
 TEST(a_size_that_overflows_is_refused)
 {
 	static const size_t counts[] = {SIZE_MAX,	   SIZE_MAX / 8,
@@ -319,9 +319,9 @@ static unsigned make(void)
 	return refused;
 }
 
-// The first use, of a heap without anything and of one with memory, whose bits
-// the table needs at once: each call that it makes is refused, and then that
-// call and all after it.
+// The first use of typed objects, in an empty heap or in one with memory, for
+// which the table needs bits at once.  Each call that the first use makes is
+// refused, alone or with all calls after it.
 TEST(each_call_of_the_first_use_may_be_refused, .n = 4 * RT_ARRAY_LEN(needed))
 {
 	enum oscall kind = needed[_i / 4];

@@ -13,7 +13,7 @@ enum {
 	NKEPT = 1024,
 	WIDE = 4096,	// words of a wide object
 	NWIDE = 4,	// enough to call helpers for
-	MAX_NTH = 5000, // more calls than a scenario makes of a kind
+	MAX_NTH = 5000, // more calls than a scenario makes of a sort
 	CHILD_HIT = 42, // exit status
 	SCENARIOS = 29,
 };

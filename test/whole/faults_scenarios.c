@@ -190,7 +190,7 @@ static unsigned act_registered(void)
 	return failed;
 }
 
-// A thread that comes and goes.  arg: it exits attached.
+// A thread that comes and goes.  If arg is set, it exits attached.
 static void *visit(void *arg)
 {
 	int error = rt_thread_attach(0);
@@ -695,7 +695,7 @@ static void prepare_forgotten(void)
 		keep(p[i] = rt_alloc_noscan(16));
 }
 
-// collect_once calls, for one object, what a walk must not.
+// collect_once calls, for one object, what the callback of a walk must not.
 static int collect_once(void *obj, size_t size, int kind, void *arg)
 {
 	bool *done = arg;

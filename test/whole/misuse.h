@@ -27,8 +27,8 @@ enum place {
 	PLACES,
 };
 
-// run_doors makes every call in one place.  They change nothing that the next
-// ones see.
+// run_doors makes every call in one place.  No call changes anything that the
+// next one sees.
 enum { DOORS = 129 };
 void run_doors(enum place place);
 

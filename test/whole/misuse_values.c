@@ -299,7 +299,8 @@ static void add_foreign_word(const char *name, uintptr_t p)
 	add_foreign(name, (const void *)p);
 }
 
-// free_object returns the address of an object that a collection has freed.
+// make_garbage returns the complement of the address of a new object, to which
+// nothing refers.
 static RT_NOINLINE uintptr_t make_garbage(void)
 {
 	return ~(uintptr_t)rt_alloc_noscan(3000);
@@ -648,7 +649,7 @@ TEST(least_goals_of_any_size)
 	finish(3 * RT_ARRAY_LEN(sizes));
 }
 
-// A limit below 0 is refused.  Any other lets the heap go on, even 0.
+// A limit below 0 is refused.  With any other, even 0, the heap goes on.
 TEST(memory_limits_of_any_size)
 {
 	static const int64_t limits[] = {

@@ -234,7 +234,8 @@ static void wanting_begin(void)
 	handle_by(wanting_handler);
 }
 
-// It is not called for its own allocations, but each time for those of others.
+// A handler is not called for its own allocations.  It is called for each other
+// allocation that fails.
 TEST(a_handler_is_not_nested)
 {
 	wanting_begin();
@@ -298,7 +299,7 @@ static RT_NOINLINE void *fails_far_below(void)
 	return p;
 }
 
-// Neither is one that has returned, though nothing was written where it ran.
+// Nor is a handler that has returned, though nothing was written where it ran.
 TEST(a_handler_that_returned_is_called_again)
 {
 	void *first, *second;
@@ -353,7 +354,8 @@ TEST(handlers_that_leave_the_thread_elsewhere)
 	ck_assert_ptr_nonnull(rt_alloc(16));
 }
 
-// So it is when an object that shrinks would be kept where it is.
+// Such handlers do no harm either when an object that shrinks would be kept
+// where it is.
 TEST(handlers_that_leave_a_thread_that_resizes)
 {
 	void *p;
