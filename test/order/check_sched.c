@@ -15,7 +15,7 @@
 // BIT_AT_ONCE.  Four show in every collection, in test/whole/check_stacks and
 // test/whole/check_stack_threads: stacks NO_LOOK, OLD_LOOK, LOOK_EARLY,
 // ROOT_TWICE.  One is about the host: stacks MOVE_FIRST.  Four need no order of
-// steps but rt_drop_now or a collection in the middle of a batch, as in
+// steps, only rt_drop_now or a collection in the middle of a batch, as in
 // test/whole/check_drop, test/whole/check_drop_now and
 // test/whole/check_drop_stay: drops FREE_EARLY, BATCH_KEPT, MIXED_NOT,
 // CONDEMNED_NOT.  One shows in any destructor that forks, in

@@ -42,8 +42,8 @@ static void expect(bool ok)
 		_exit(EXIT_FAILURE);
 }
 
-// collects_unasked expects that no thread that only the parent has asks for a
-// collection: one that was forced would count as such.
+// collects_unasked expects that a collection does not count as forced.  It
+// would if a thread that only the parent has still asked for a forced one.
 static void collects_unasked(void)
 {
 	rt_memstats before, after;
@@ -369,7 +369,7 @@ TEST(a_child_has_no_thread_that_throws)
 	host_unblock();
 }
 
-// Or it throws before, so that the fork is not prepared.
+// Here the other thread throws before, so that the fork is not prepared.
 TEST(a_fork_beside_a_thread_that_throws_is_not_prepared)
 {
 	uint64_t before = schedpoint_passed(SCHED_FORK_PREPARE);
