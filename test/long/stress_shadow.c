@@ -29,8 +29,8 @@ enum {
 	SHORT_OPS = 400, // of a program with an error
 	SHORTEST = 4,	 // of those it is made of, at most
 	MODES = 6,	 // that each program is run in
-	// So many contain each operation.  The rarest is done in one of 8000,
-	// and only by single actors.
+	// So many operations contain every sort of operation.  The rarest sort
+	// is one operation in 8000, and only single actors do it.
 	COVERING_OPS = 168000,
 };
 
