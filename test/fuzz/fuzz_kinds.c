@@ -213,8 +213,8 @@ static size_t any_size(struct input *in)
 	}
 }
 
-// described returns at most as much as a bitmap here describes.  More is a lie
-// that no check can find.
+// described returns ptrdata, but at most as much as a bitmap here describes.
+// No check could find that a larger ptrdata is wrong.
 static size_t described(size_t ptrdata, size_t size)
 {
 	return ptrdata <= size && ptrdata > DESCRIBED ? DESCRIBED : ptrdata;
@@ -363,8 +363,8 @@ static void input_host(struct input *in)
 
 // ---- objects ----
 
-// typed_count sets *count to that of an object of about n bytes, and returns
-// how many it has; 0 if that is too many.
+// typed_count sets *count to the elements of an object of about n bytes.  It
+// returns the bytes that the object has, or 0 if a part is too long.
 static size_t typed_count(const rt_type *y, size_t n, size_t *count)
 {
 	size_t fixed = y->tail_size != 0 ? y->size : 0;
@@ -661,8 +661,8 @@ static unsigned reach_all(void)
 
 // ---- one input ----
 
-// collect frees all that nothing reaches: what waits for a destructor is free
-// only after that has run, also if it turns out to have none.
+// collect frees all that nothing reaches.  An object that waits for a
+// destructor is free only after its turn, even if it turns out to have none.
 static void collect(void)
 {
 	do {
@@ -707,8 +707,8 @@ static void begin(unsigned how)
 	REQUIRE(rt_roots_add(root, root + ROOTS, RT_ROOT_EXACT) == RT_OK);
 }
 
-// firsts_of returns how often a collection tells the callback of an object that
-// lives that the call is the first.
+// firsts_of returns how many calls of the callback of a live object a
+// collection must report as the first.
 static unsigned firsts_of(const struct object *o)
 {
 	const rt_type *y;
