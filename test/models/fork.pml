@@ -14,8 +14,9 @@
 // there.  Then the parent continues.
 //
 // The value of a lock is the thread that holds it.  A stop is one word here
-// (stw.pml shows the real one).  Marking and sweeping are what a helper does
-// that comes too late to find anything (marking.pml, bits.pml).
+// (stw.pml shows the real one).  Of marking and sweeping the model has only the
+// steps of a helper that comes too late to find anything (marking.pml and
+// bits.pml show the rest).
 //
 // Mutants, each of which must be found:
 // mutant UNSTOPPED: a fork does not stop the world
