@@ -8,9 +8,10 @@
 //   takes beyond one without, where the host runs destructors now and then.
 //   Samples of both sorts take turns; the value is the median of the
 //   differences.
-// - none, once, late, never: the peak in MiB of a program whose objects have no
-//   destructors, or whose host runs them now and then, when ten times LIVE are
-//   ready, or not at all (and makes a tenth of the objects).
+// - none, once, late, never: the peak in MiB of a program.  With none, objects
+//   have no destructors.  The host runs destructors now and then (once), when
+//   ten times LIVE are ready (late), or not at all (never, with a tenth of the
+//   objects).
 //
 // The checksum is the number of objects.
 //
