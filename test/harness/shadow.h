@@ -158,6 +158,13 @@ enum shadow_driver {
 	X(dup,       "abcn", 20,  100,  2,  2,   2,  0)                        \
 	/* the object in slot a gets n bytes if it need not move */            \
 	X(resize,    "an",   30,  100,  6,  6,   4,  0)                        \
+	/* range of values a is registered in way b, with values of layout c,  \
+	   or once less */                                                     \
+	X(values,    "abc",  20,   16,  6,  3,  10,  0)                        \
+	/* value b of such a range = slot c */                                 \
+	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
+	/* slot a = value b of such a range c */                               \
+	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

@@ -14,6 +14,7 @@ enum {
 	RANGES = 6,	 // memory that may be registered
 	RANGE_WORDS = 8, // each
 	RANGE_TIMES = 4, // the most that one is registered
+	VALUE_RANGES = 3,
 	MAX_HEAP = 512 << 20,
 	KINDS = 2,	  // of an actor; the second is aligned to 8
 	ACTOR_STACKS = 4, // registered ones
@@ -46,11 +47,21 @@ struct actor_stack {
 	const struct shadow_op *op; // what the fiber shall do
 };
 
+// Memory with values that an actor may have registered.
+struct actor_values {
+	const struct shadow_layout *layout; // of its values; NULL: none yet
+	unsigned times[3]; // registered: by flags, and in its format
+	char name[32];
+	uintptr_t word[2 * SHADOW_VALUES + 1];
+	struct shadow_word held[SHADOW_VALUES + 1];
+};
+
 struct actor {
 	uintptr_t slot[SLOTS]; // registered in two ranges
 	uintptr_t leak;	       // registered: what it never frees
 	uintptr_t range[RANGES][RANGE_WORDS];
 	unsigned times[RANGES][2]; // how often each is registered, by flags
+	struct actor_values values[VALUE_RANGES];
 	struct shadow_word root[SLOTS];
 	struct ledger ledger;
 	uint64_t epoch;	 // of the last look at its tiny block
@@ -199,7 +210,12 @@ void shadow_free_stacks(struct actor *a);
 // sees: values that are not in use, and owned stacks whose owners are dead.
 void shadow_reach_stacks(const struct actor *a);
 void shadow_forget_stacks(struct actor *a);
-// shadow_clear_picked_values takes what was picked out of them.
+// shadow_clear_picked_stacks takes what was picked out of them.
+void shadow_clear_picked_stacks(struct actor *a);
+
+// These do the same with ranges of values.
+void shadow_reach_values(const struct actor *a);
+void shadow_forget_values(struct actor *a);
 void shadow_clear_picked_values(struct actor *a);
 
 // shadow_counted_as returns a size that counts like n bytes of a layout.

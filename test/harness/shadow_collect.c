@@ -37,11 +37,14 @@ static void reach_all(void)
 		for (unsigned i = 0; run.wild && i < RANGES; i++)
 			reach_range(a, i);
 		shadow_reach_stacks(a);
+		shadow_reach_values(a);
 		shadow_reach_held(a);
 	}
 	shadow_reach_kept();
-	for (unsigned t = 0; t < run.program->actors; t++)
+	for (unsigned t = 0; t < run.program->actors; t++) {
 		shadow_forget_stacks(&run.actor[t]);
+		shadow_forget_values(&run.actor[t]);
+	}
 	shadow_collect();
 }
 

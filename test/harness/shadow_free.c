@@ -284,6 +284,7 @@ static void clear_picked(struct actor *a)
 	for (unsigned i = 0; i < run.nslots; i++)
 		if (a->root[i].to && a->root[i].to->picked)
 			shadow_set_root(a, i, SHADOW_NOTHING);
+	shadow_clear_picked_stacks(a);
 	shadow_clear_picked_values(a);
 	shadow_clear_picked_held(a);
 }

@@ -441,7 +441,7 @@ void shadow_reach_stacks(const struct actor *a)
 	}
 }
 
-void shadow_clear_picked_values(struct actor *a)
+void shadow_clear_picked_stacks(struct actor *a)
 {
 	for (unsigned i = 0; i < ACTOR_STACKS; i++) {
 		struct actor_stack *s = &a->stacks[i];
