@@ -204,7 +204,7 @@ TEST(a_sum_below_zero_throws, .n = HEAPGAUGE_COUNT, .exit = DEATH_EXPECTED)
 {
 	struct rt_proc *p = attach_stopped();
 
-	death_expect("sysMemStat overflow");
+	death_expect("rtheap: fatal: sysMemStat overflow");
 	heapgauge_add(p, (enum heapgauge)_i, 7);
 	heapgauge_add(NULL, (enum heapgauge)_i, -8);
 	heapgauge_sum(HEAPGAUGE_IN_USE);

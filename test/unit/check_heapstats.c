@@ -1,10 +1,7 @@
 #include "runtime/world/heapstats.h"
 
-#include <string.h>
-#include <unistd.h>
-
-#include "runtime/os/throw.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/heap.h"
 #include "test/harness/schedpoint.h"
 #include "test/harness/suite.h"
@@ -354,24 +351,16 @@ TEST(every_snapshot_is_of_one_moment)
 
 // ---- bad sequences ----
 
-enum { DIED_AS_EXPECTED = 42 };
-
-static void exit_on_bad_sequence(const char *text, void *arg)
-{
-	(void)arg;
-	_exit(strstr(text, "bad sequence number") ? DIED_AS_EXPECTED : 1);
-}
-
 static struct rt_proc *begin_bad(void)
 {
 	begin_unattached();
-	throw_set_handler(exit_on_bad_sequence, NULL);
+	death_expect("rtheap: fatal: bad sequence number");
 	return proc_attach(0);
 }
 
 GROUP(bad);
 
-TEST(acquiring_twice_throws, .exit = DIED_AS_EXPECTED)
+TEST(acquiring_twice_throws, .exit = DEATH_EXPECTED)
 {
 	struct rt_proc *p = begin_bad();
 
@@ -379,12 +368,12 @@ TEST(acquiring_twice_throws, .exit = DIED_AS_EXPECTED)
 	heapstats_acquire(p);
 }
 
-TEST(releasing_what_is_not_acquired_throws, .exit = DIED_AS_EXPECTED)
+TEST(releasing_what_is_not_acquired_throws, .exit = DEATH_EXPECTED)
 {
 	heapstats_release(begin_bad());
 }
 
-TEST(releasing_twice_throws, .exit = DIED_AS_EXPECTED)
+TEST(releasing_twice_throws, .exit = DEATH_EXPECTED)
 {
 	struct rt_proc *p = begin_bad();
 

@@ -501,6 +501,20 @@ TEST(a_full_span_in_a_slot_throws, .exit = DEATH_EXPECTED)
 	mcache_set_span(mc, &mc->slots[sc], s);
 }
 
+// A debug build looks at more.
+TEST(a_span_of_another_slot_throws, .n = 2, .exit = DEATH_EXPECTED,
+     .unless = SUITE_UNLESS(!RT_DEBUG_BUILD, "only in a debug build"))
+{
+	spanclass sc = spanclass_make(10, KIND_WORDS);
+	struct mcache_slot *slot;
+
+	inside_boot(false);
+	inside_take(sc);
+	slot = &mc->slots[_i == 0 ? sc : spanclass_make(60, KIND_WORDS)];
+	death_expect("!s->cached && s->spanclass == slot->sc");
+	mcache_set_span(mc, slot, mc->slots[sc].span);
+}
+
 // ---- the sets ----
 
 TEST(the_span_pushed_last_comes_first)

@@ -1,11 +1,11 @@
 #include "runtime/pages/pagealloc.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/unit/pagealloc.h"
 
@@ -692,39 +692,96 @@ TEST(more_than_the_most_is_refused)
 
 // ---- our own bugs ----
 
-TEST(pages_freed_twice_are_found_out, .signal = SIGABRT)
+// begin_wrong takes the first 600 pages.  What follows must end with this
+// report.
+static void begin_wrong(const char *report)
 {
-	start(2, 2);
+	start(2, 1 << 16);
 	expect_alloc(600, 0);
+	death_expect(report);
+}
+
+TEST(pages_freed_twice_are_found_out, .exit = DEATH_EXPECTED)
+{
+	begin_wrong("rtheap: page=512\n"
+		    "rtheap: fatal: pagealloc: freed page is free");
 	pagealloc_free(&pa, 590, 10);
 	pagealloc_free(&pa, 500, 91);
 }
 
-TEST(pages_allocated_twice_are_found_out, .signal = SIGABRT)
+TEST(pages_allocated_twice_are_found_out, .exit = DEATH_EXPECTED)
 {
-	start(2, 2);
-	expect_alloc(600, 0);
+	begin_wrong("rtheap: page=599\n"
+		    "rtheap: fatal: pagealloc: page is not free");
 	pagealloc_alloc_range(&pa, 599, 2);
 }
 
-TEST(scavenging_used_pages_is_found_out, .signal = SIGABRT)
+TEST(scavenging_used_pages_is_found_out, .exit = DEATH_EXPECTED)
 {
-	start(2, 2);
-	expect_alloc(600, 0);
+	begin_wrong("rtheap: page=599\n"
+		    "rtheap: fatal: pagealloc: page is not free");
 	pagealloc_set_scavenged(&pa, 599, 2);
 }
 
-TEST(pages_beyond_the_heap_are_found_out, .signal = SIGABRT)
+// The last page of the heap and one behind it, the first behind it, none.
+static const struct range outside[] = {
+    {AT(2, 0) - 1, 2}, {AT(2, 0), 1}, {7, 0}};
+
+TEST(pages_beyond_the_heap_are_found_out, .n = RT_ARRAY_LEN(outside),
+     .exit = DEATH_EXPECTED)
 {
-	start(2, 3);
-	expect_alloc(AT(2, 0), 0);
-	pagealloc_free(&pa, AT(2, 0) - 1, 2);
+	begin_wrong("rtheap: fatal: pagealloc: pages outside of the heap");
+	expect_alloc(424, 600);
+	pagealloc_free(&pa, outside[_i].page, outside[_i].npages);
 }
 
-TEST(growth_without_tables_is_found_out, .signal = SIGABRT)
+TEST(growth_without_tables_is_found_out, .exit = DEATH_EXPECTED)
 {
-	start(2, 1 << 16);
+	begin_wrong("rtheap: nchunks=65536\n"
+		    "rtheap: fatal: pagealloc_grow: no room");
 	pagealloc_grow(&pa, 1 << 16);
+}
+
+TEST(a_block_has_a_begin, .exit = DEATH_EXPECTED)
+{
+	struct pagealloc_block b;
+
+	begin_wrong("rtheap: base=3\n"
+		    "rtheap: fatal: pagealloc: no block begins here");
+	pagealloc_retake_block(&pa, 3, 1, &b);
+}
+
+TEST(a_block_that_was_not_taken_is_not_put_back, .exit = DEATH_EXPECTED)
+{
+	begin_wrong("rtheap: base=640\nrtheap: fatal: "
+		    "pagealloc_put_block: pages were not taken");
+	pagealloc_put_block(&pa, 640, 1, 0);
+}
+
+// Behind the back of its summary a chunk is full.
+TEST(a_chunk_without_its_free_pages_is_found_out, .exit = DEATH_EXPECTED)
+{
+	begin_wrong("rtheap: chunk=1\nrtheap: fatal: "
+		    "pagealloc: chunk lacks what its summary says");
+	memset(&pagealloc_chunk(&pa, 1)->alloc, 0xff,
+	       sizeof(struct pallocbits));
+	expect_alloc(1, NONE);
+}
+
+// Chunks are full behind the back of the summaries above, which know of free
+// pages that begin after the first page.
+TEST(children_without_their_free_pages_are_found_out, .exit = DEATH_EXPECTED)
+{
+	pallocsum *leaves;
+
+	start(2, 1 << 16);
+	death_expect("rtheap: entry=0\nrtheap: fatal: "
+		     "pagealloc: children lack what their summary says");
+	pagealloc_alloc_range(&pa, 0, 1);
+	pagealloc_alloc_range(&pa, 1023, 1);
+	leaves = (pallocsum *)pa.sums[PAGEALLOC_LEVELS - 1].base;
+	leaves[0] = leaves[1] = 0;
+	expect_alloc(600, NONE);
 }
 
 // The check sees each kind of damage.

@@ -10,6 +10,7 @@
 #include "runtime/world/gcstats.h"
 #include "runtime/spans/mcache.h"
 #include "test/harness/await.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
@@ -183,8 +184,9 @@ TEST(attaching_is_refused_twice_and_with_unknown_flags)
 	ck_assert_ptr_nonnull(rt_alloc(64));
 }
 
-TEST(blocking_twice_throws, .signal = SIGABRT)
+TEST(blocking_twice_throws, .exit = DEATH_EXPECTED)
 {
+	death_expect("rtheap: fatal: proc_block: not running");
 	proc_block(proc_self());
 	proc_block(proc_self());
 }

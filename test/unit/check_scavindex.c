@@ -1,9 +1,9 @@
 #include "runtime/pages/scavindex.h"
 
 #include <errno.h>
-#include <signal.h>
 
 #include "runtime/os/oscall.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/suite.h"
 
@@ -358,22 +358,28 @@ TEST(cursors_lose_no_eligible_chunk)
 	finish();
 }
 
-TEST(too_many_pages_are_found_out, .signal = SIGABRT)
+TEST(too_many_pages_are_found_out, .exit = DEATH_EXPECTED)
 {
 	start(1);
+	death_expect("rtheap: in_use=512\n"
+		     "rtheap: fatal: scavindex_alloc: chunk overflows");
 	scavindex_alloc(&idx, 0, 1);
 }
 
-TEST(too_few_pages_are_found_out, .signal = SIGABRT)
+TEST(too_few_pages_are_found_out, .exit = DEATH_EXPECTED)
 {
 	start(1);
+	death_expect("rtheap: in_use=0\n"
+		     "rtheap: fatal: scavindex_free: chunk underflows");
 	scavindex_free(&idx, 0, FULL);
 	scavindex_free(&idx, 0, 1);
 }
 
-TEST(growth_without_a_table_is_found_out, .signal = SIGABRT)
+TEST(growth_without_a_table_is_found_out, .exit = DEATH_EXPECTED)
 {
 	start(1);
+	death_expect("rtheap: nchunks=4096\n"
+		     "rtheap: fatal: scavindex_grow: no room");
 	scavindex_grow(&idx, MAX_CHUNKS);
 }
 

@@ -313,7 +313,7 @@ TEST(jobs_can_come_again)
 TEST(closing_with_a_job_left_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 1);
-	death_expect("non-empty mark queue");
+	death_expect("non-empty mark queue after mark");
 	work_close(&first);
 }
 
@@ -321,7 +321,7 @@ TEST(closing_with_a_range_left_throws, .exit = DEATH_EXPECTED)
 {
 	work_open(&first, self, 0);
 	ck_assert(work_add_range(&first, piece(0, 1)));
-	death_expect("non-empty mark queue");
+	death_expect("non-empty mark queue after mark");
 	work_close(&first);
 }
 
@@ -330,7 +330,7 @@ TEST(closing_beside_a_busy_marker_throws, .exit = DEATH_EXPECTED)
 	work_open(&first, self, 1);
 	ck_assert(work_join(&second, self));
 	ck_assert_int_eq(give(&first, &second), WORK_JOB);
-	death_expect("non-empty mark queue");
+	death_expect("non-empty mark queue after mark");
 	work_close(&first);
 }
 
