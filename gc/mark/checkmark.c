@@ -28,7 +28,8 @@ struct region {
 
 // ---- the report ----
 
-// find_word returns the address of a word of an object, or 0.
+// find_word returns the address of the first word of an object that equals
+// word, or 0 if there is none.
 RT_NO_SANITIZE
 static uintptr_t find_word(const struct object *o, uintptr_t word)
 {
@@ -262,8 +263,9 @@ static void check_row(const struct work_range *row, const char *title)
 		check_region(&r);
 }
 
-// check_stacks checks the stacks that marking has scanned.  The stacks that it
-// scanned for an object are told again by the object's callback.
+// check_stacks checks the stacks that marking has scanned.  Among them are
+// stacks that it scanned for an object.  The object's callback tells these
+// again, but not the ends of objects (past_end).
 static void check_stacks(void)
 {
 	for (size_t i = 0; i < stacks_count(); i++) {
@@ -309,7 +311,8 @@ static void check_object(struct trace_check *c, unsigned kind, uintptr_t obj,
 }
 
 // check_span leaves out dead objects that lead to nothing, and those whose drop
-// has begun: when their destructors have run their callbacks may tell anything.
+// has begun: once the destructor of such an object has run, its trace callback
+// may tell anything.
 static void check_span(struct trace_check *c, const struct mspan *s)
 {
 	unsigned line = epoch_mark_line(epoch_sweepgen());
@@ -361,7 +364,7 @@ static void check_objects(void)
 	trace_leave();
 }
 
-// check_fns makes root callbacks tell again.
+// check_fns makes the root callbacks tell their references again.
 static void check_fns(void)
 {
 	struct trace_check c;
@@ -385,7 +388,7 @@ static void check_handles(void)
 		check_region(&r);
 }
 
-// check_copied checks copies of the words from at on.
+// check_copied checks a copy of the n words at address at.
 static void check_copied(const uintptr_t *word, size_t n, uintptr_t at)
 {
 	const struct region r = {.name = "static data"};

@@ -25,7 +25,7 @@ static void add_ready(int64_t n)
 
 // ---- spans ----
 
-// Dead objects, as bits of any of some deadwords.
+// Dead objects: bits that are set in any of several deadwords.
 struct some {
 	uint64_t waiting, dropped;
 };
@@ -175,9 +175,9 @@ void drops_find(struct drops_found *f)
 }
 
 // clear_loose clears the loose objects of word w of a span.  If another object
-// of the span waits for its drop, the whole span stays.  Then a loose object
-// would lead on again, to memory that may have been freed.  A large object has
-// DROPS_LOOSE instead.
+// of the span dies later, the span is queued and all its dead objects stay.
+// Then a loose object that was not cleared would lead on again, to memory that
+// may have been freed.  A large object has DROPS_LOOSE instead.
 static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
 {
 	if (mspan_is_large(s))
@@ -189,11 +189,11 @@ static void clear_loose(const struct mspan *s, unsigned w, uint64_t loose)
 	}
 }
 
-// The dead of a span, as bits of any of its words.
+// The dead of a span: bits that are set in any of its words, and their number.
 struct dead {
 	uint64_t dies;	  // wait, and have the turn of what dies
 	uint64_t dropped; // stay, though their drop has begun
-	uint64_t n;	  // stay
+	uint64_t n;	  // how many stay
 };
 
 // keep_word marks the dead of word w of a span that stay.  A dead object whose
@@ -254,7 +254,7 @@ void drops_keep(struct drops_found *f)
 bool drops_acquire(struct rt_proc *p)
 {
 	RT_ASSERT(p == proc_self());
-	// A thread that polls while another runs them writes nothing.
+	// A thread that polls while another runs destructors writes nothing.
 	if (atomic_ptr_load_relaxed(&drops.runner))
 		return false;
 	schedpoint(SCHED_DROPS_ACQUIRE);
@@ -362,8 +362,8 @@ void drops_requeue(struct mspan *s)
 
 // ---- rt_drop_now ----
 
-// put_back gives the waiting objects of a span the turn that objects get which
-// die now.
+// put_back gives the waiting objects of a span the turn of objects that die
+// now.
 static void put_back(struct mspan *s)
 {
 	for (unsigned w = 0; w < s->nwords; w++) {
@@ -420,8 +420,8 @@ void drops_pick(struct mspan *s, uint32_t slot)
 }
 
 // take_page takes the next picked object of a page.  A page with an object that
-// waits for its drop is not freed meanwhile.  The span of another page must not
-// be looked at.
+// waits for its drop is not freed meanwhile.  Any other page may be, so its
+// span must not be looked at.
 static bool take_page(uint64_t page, struct drops_object *o)
 {
 	const struct linewords *lines = arena_lines(page);
@@ -493,8 +493,8 @@ static bool page_has_dead(uint64_t page)
 }
 
 // next_dead_span is drops_next_span for spans with dead objects.  The world may
-// be running: a page with a dead object is not freed meanwhile.  The span of
-// another page must not be looked at.
+// be running.  A page with a dead object is not freed meanwhile.  Any other
+// page may be, so its span must not be looked at.
 static struct mspan *next_dead_span(uint64_t *page)
 {
 	uint64_t end = arena_used() >> RT_PAGE_SHIFT;
@@ -595,7 +595,8 @@ static void count_span(struct counted *c, const struct mspan *s)
 	c->spans++;
 }
 
-// check_list counts in the spans of a list, of which there are at most limit.
+// check_list counts in the spans of a list, which must have at most limit
+// spans.
 static const char *check_list(const struct mspan *list, uint64_t limit,
 			      struct counted *c)
 {
@@ -609,7 +610,8 @@ static const char *check_list(const struct mspan *list, uint64_t limit,
 	return NULL;
 }
 
-// count_all counts in all spans, and those that say that they are queued.
+// count_all counts in all spans, and returns how many of these say that they
+// are queued.
 static uint64_t count_all(struct counted *c)
 {
 	uint64_t page = 0, queued = 0;

@@ -367,7 +367,8 @@ void handles_fini(void)
 
 // ---- invariants ----
 
-// count_list adds to *n the blocks of a list that are ready, or not.
+// count_list adds to *n the number of blocks in a list.  All of them must have
+// memory, or none, as ready says.
 static const char *count_list(const struct handles_block *b, bool ready,
 			      size_t *n)
 {

@@ -58,7 +58,8 @@ bool layout_format_ok(const rt_value_format *f)
 	       f->test_at >= (pair ? -1 : 0) && f->test_at <= (pair ? 1 : 0);
 }
 
-// tags_fit tells whether the tested word of every value of a part is in it.
+// tags_fit tells whether the tested word of every value of a part is in that
+// part.
 static bool tags_fit(size_t size, size_t ptrdata, const uint64_t *bitmap,
 		     int test_at)
 {

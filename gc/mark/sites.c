@@ -81,7 +81,8 @@ static bool grow(void)
 	return true;
 }
 
-// get returns a site, made if it is new.  Returns NULL without memory.
+// get returns a site, which it makes if it is new.  Returns NULL if there is no
+// memory.
 static struct site *get(const struct site *key)
 {
 	uint32_t *slot = sites.n == 0 ? NULL : find(&sites, key);

@@ -1,11 +1,11 @@
-// sites.h - the words of types that tracecheck has found.
+// sites.h - the untold references that tracecheck has found.
 //
 // Go: none.
 //
 // A site is a place in the objects of one kind and type, whatever object it was
 // found in.  It is reported once, and once more when it is first found to lead
 // to an object that nothing else reaches.  Sites are kept for as long as the
-// heap lives.  A kind that is registered anew has new ones.
+// heap lives.  A kind that is registered anew has new sites.
 //
 // Only the thread that has stopped the world uses them.
 #ifndef GC_MARK_SITES_H
@@ -33,7 +33,7 @@ struct site {
 	unsigned kind;
 	uint32_t born;		 // of the kind's layout
 	uint64_t type;		 // address of the type, or what stands for it
-	uint64_t offset;	 // in the tail: in its first element
+	uint64_t offset;	 // in the tail: as in its first element
 	uint8_t told;		 // enum site_target: the most that was reported
 	struct site_found found; // in this collection
 };
@@ -48,9 +48,9 @@ struct sites {
 RT_GLOBAL struct sites sites;
 
 // sites_note notes that a site was found; all its fields up to offset identify
-// it.  If a site is found several times in one collection, the first time
-// counts.  But a time when it leads to a lost object comes before all others.
-// Returns false if the system refuses memory.
+// it.  If a site is found several times in one collection, the first find is
+// kept, unless a later find is the first that leads to a lost object.  Returns
+// false if the system refuses memory.
 bool sites_note(const struct site *key, const struct site_found *found);
 
 // sites_fini frees all sites.

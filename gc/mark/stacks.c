@@ -138,8 +138,8 @@ static void leave(struct rt_stack *s)
 	free_record(s);
 }
 
-// check_own returns RT_OK if the stack of a thread's own can be registered, or
-// why not.
+// check_own returns RT_OK if p's own stack can be registered, otherwise the
+// error.
 static int check_own(const struct rt_proc *p)
 {
 	if (p->flags & RT_THREAD_EXACT || p->context.hi == 0)
@@ -427,7 +427,7 @@ bool stacks_take_warning(uintptr_t *sp)
 		return false;
 	schedpoint(SCHED_STACKS_TAKE_WARNING);
 	*sp = stacks.lost;
-	// Pairs with the acquire in warn_of: the word was read.
+	// Pairs with the acquire in warn_of: lost was read before.
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);
 	return true;
 }
@@ -533,7 +533,7 @@ static struct roots_range part_of(const struct rt_stack *s)
 	return r;
 }
 
-// Rows that are being collected.
+// Rows that are being gathered.
 struct rows {
 	struct work_range *row;
 	unsigned n;
@@ -553,8 +553,8 @@ static void rows_add(struct rows *rows, const struct roots_range *r,
 	};
 }
 
-// rows_add_frames adds a row of words that may be anything, and of values in
-// the format of all stacks and in another one, which may be NULL.
+// rows_add_frames adds rows for words that may be anything: as words, as values
+// in the format of all stacks, and as values in f, which may be NULL.
 static void rows_add_frames(struct rows *rows, const struct roots_range *r,
 			    enum work_words frames, const rt_value_format *f)
 {

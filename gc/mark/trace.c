@@ -40,8 +40,8 @@ static void tell_roots_later(struct marker *m)
 	overflow_raise();
 }
 
-// tell_later notes what is told at the moment: an object, or the root
-// callbacks.
+// tell_later notes what is telling its references at the moment, an object or
+// the root callbacks, so that it tells them again.
 static void tell_later(struct marker *m)
 {
 	if (m->tracing != 0)
@@ -53,7 +53,7 @@ static void tell_later(struct marker *m)
 // mark_now marks the object of a word for which there is no room.  If the
 // object must be scanned, that is noted, and it is scanned when all else is
 // marked.  An object that must be traced when it is marked stays unmarked, and
-// what tells the reference is noted.
+// the object or callback that tells the reference is noted.
 static void mark_now(struct marker *m, uintptr_t word)
 {
 	struct grey o;
@@ -125,7 +125,8 @@ bool trace_misses(uintptr_t word, bool inside, struct object *o)
 	       !trace_is_marked(o);
 }
 
-// check keeps a reference that leads to an unmarked object, with its name.
+// check keeps the first reference that leads to an unmarked object, with its
+// name.
 static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 {
 	struct object o;
@@ -233,7 +234,7 @@ RT_INLINE void tell(rt_tracer *t, uintptr_t word, uintptr_t at)
 }
 
 // address_of sets *w to the address that the value with a value word refers to.
-// Returns false if it is no reference.
+// Returns false if the value is no reference.
 RT_INLINE bool address_of(uint64_t tested, uint64_t word,
 			  const rt_value_format *f, uintptr_t *w)
 {
@@ -276,9 +277,10 @@ RT_INLINE size_t values_at(const rt_value_format *f)
 }
 
 // push_values_with tells values whose addresses are not shifted.  There must be
-// room for all.  What it needs of the format and of the tracer is in registers:
-// a store to the stack might change either, as far as the compiler knows.
-// apart: the tested word is not the value word.
+// room for all.  It copies what it needs of the format and of the tracer, so
+// that this stays in registers: as far as the compiler knows, a store to the
+// stack might change either.  apart says that the tested word is not the value
+// word.
 RT_NO_SANITIZE
 static inline void push_values_with(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 				    const rt_value_format *f, bool apart)
@@ -330,8 +332,7 @@ static void tell_values(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		tell_value(t, lo + values_at(f), f);
 }
 
-// tell_part tells the references that a bitmap describes of the words of
-// [lo, hi).
+// tell_plain tells the words of [lo, hi) that a bitmap names.
 RT_NO_SANITIZE
 static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		       const uint64_t *bitmap)
@@ -346,8 +347,8 @@ static void tell_plain(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 		}
 }
 
-// A part of an object that a bitmap describes: its words, and up to where they
-// may be values.
+// A part of an object that a bitmap describes.  Its words before values may be
+// values or references.
 struct part {
 	uintptr_t lo;
 	uintptr_t hi;
@@ -355,8 +356,8 @@ struct part {
 	const uint64_t *bitmap;
 };
 
-// tell_formatted tells the values of a part.  The tested word of a value may be
-// behind the last value word, but must be in the part.
+// tell_formatted tells the values of a part.  The tested word of a value may
+// come after the last value word, but must be in the part.
 static void tell_formatted(rt_tracer *t, const struct part *p,
 			   const rt_value_format *f)
 {
@@ -400,9 +401,9 @@ static void tell_tail(rt_tracer *t, uintptr_t lo, uintptr_t hi,
 // The bytes that can be told in a row with room made once.
 enum { TRACE_BLOCK = SCAN_BLOCK };
 
-// tell_stack_values tells values of a stack, for which there must be room.
-// Where kinds want that, it tells the base of a value's object instead of the
-// value's address.
+// tell_stack_values tells values of a stack, for which there must be room.  For
+// objects of kinds with RT_KIND_BASE, it tells the base instead of the value's
+// address.
 static void tell_stack_values(struct marker *m, uintptr_t lo, uintptr_t hi,
 			      const rt_value_format *f)
 {
@@ -743,8 +744,8 @@ static inline void push_brief(struct rt_tracer *t, uintptr_t obj, uint64_t bits)
 //
 // Looking a type up, and reading its bitmap, takes longer than pushing the
 // references of most objects.  Objects of one kind and size often have one
-// type.  So what a marker has to know of the last one is in its own record,
-// where it can be read before the object has arrived.
+// type.  So a marker keeps in its own record what it has to know of the last
+// type.  It can read that before the object has arrived from memory.
 
 static struct grey_met *met_of(struct marker *m, unsigned kind, uint64_t size)
 {
@@ -805,8 +806,8 @@ static bool remember_header(struct grey_met *met, const struct layout *l,
 	return layout_type_in(l, word) == type;
 }
 
-// remember remembers the type of an object, of which bits describe all
-// references.  An even number of them side by side, from the first on, is
+// remember remembers the type of an object whose references are all described
+// by bits.  From the first reference on, an even number of adjacent ones is
 // pushed two at a time.
 static void remember(struct marker *m, unsigned kind, const rt_type *type,
 		     const struct grey *o, uint64_t bits)

@@ -70,8 +70,8 @@ static bool find(uintptr_t p, struct object *o)
 	return object_find(p, o) || find_waiting(p, o);
 }
 
-// add adds the object that an address refers to.  One that refers to itself
-// needs no reference for that.
+// add adds the object that an address refers to.  An object that refers to
+// itself need not tell that reference.
 static void add(struct leads *to, const struct look *l, uintptr_t address)
 {
 	struct object o;
@@ -106,7 +106,8 @@ static bool has_bit(const uint64_t *bitmap, size_t ptrdata, uint64_t offset)
 	return offset < ptrdata && bitmap[word / 64] >> (word % 64) & 1;
 }
 
-// offset_in returns where a word of the tail is in the first element.
+// offset_in returns an offset.  For a word in the tail, it returns the offset
+// of the same word of the tail's first element.
 static uint64_t offset_in(const rt_type *type, uint64_t offset)
 {
 	return type && type->tail_size != 0 && offset >= type->size
@@ -150,8 +151,8 @@ static struct leads leads_of(const struct look *l, uintptr_t at)
 
 // collect puts all that the words of an object lead to into the table.  Returns
 // false if there is no memory.  A thread in a blocking region may have the
-// system write to the object meanwhile: no more is put in than there is room
-// for.
+// system write to the object meanwhile, so no more objects are put in than
+// there is room for.
 static bool collect(const struct look *l)
 {
 	size_t n = 0;
@@ -171,8 +172,8 @@ static bool collect(const struct look *l)
 	return true;
 }
 
-// ask has the references of an object told.  Targets before an offset may be
-// named.
+// ask makes an object tell its references.  told keeps the label of the last
+// target before an offset.
 static void ask(const struct look *l, struct trace_told *told, uint64_t before)
 {
 	trace_told_init(told, &check.targets);
@@ -182,7 +183,8 @@ static void ask(const struct look *l, struct trace_told *told, uint64_t before)
 	trace_leave();
 }
 
-// any_told leaves a word out that has changed since collect.
+// any_told tells whether any object to which a word leads was told.  It returns
+// true if the word has changed since collect, so that the word is left out.
 static bool any_told(const struct leads *to)
 {
 	for (unsigned i = 0; i < to->n; i++) {
@@ -332,8 +334,8 @@ static struct look look_again(uintptr_t obj)
 	return look_at(s, mspan_slot(s, obj - s->base));
 }
 
-// add_label adds the name of a reference that is ignored, or the last reference
-// before an untold one that has a name.
+// add_label adds the name of a reference that is ignored, or the last named
+// reference before an untold one.
 static void add_label(struct text *t, const struct site_found *f)
 {
 	struct look l = look_again(f->obj);
@@ -401,8 +403,9 @@ static void report(const struct site_found *f)
 	notices_add(&t);
 }
 
-// report_all reports the sites whose targets are in a state, as far as there is
-// room for that many.  Returns the number of the others.
+// report_all reports the sites whose targets are in the state how, at most
+// *room of them, and lowers *room by their number.  Returns the number of the
+// others.
 static uint64_t report_all(enum site_target how, uint32_t *room)
 {
 	uint64_t others = 0;
