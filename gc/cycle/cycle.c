@@ -49,8 +49,8 @@ static void flip(void)
 	sweep_begin();
 }
 
-// any_asks tells whether one of these, of which there is at least one, has the
-// cause.
+// any_asks tells whether one of the asks has the cause.  There must be at least
+// one ask.
 static bool any_asks(const struct ask *asked, enum ask_cause cause)
 {
 	do {
@@ -62,7 +62,8 @@ static bool any_asks(const struct ask *asked, enum ask_cause cause)
 }
 
 // pace passes what was found to the pacer.  It must come after sweeping, which
-// frees the pages that count as held.  Those of work buffers are soon free.
+// frees the pages that count as held.  The pages of work buffers count as free,
+// because they soon will be.
 static void pace(bool forced)
 {
 	const struct mark_result *found = &cycle.found;
@@ -187,7 +188,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced)
 }
 
 // choose_huge_pages calls helpers if huge pages are wanted.  It must come after
-// the work buffers were freed, whose pages would count as full of live objects.
+// the work buffers were freed, because their pages would count as full of live
+// objects.
 static void choose_huge_pages(void)
 {
 	if (mheap_choose_huge_pages() && crew_size() != 0)

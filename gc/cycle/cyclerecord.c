@@ -9,7 +9,7 @@
 #include "runtime/world/heapgauge.h"
 #include "gc/cycle/pacer.h"
 
-// Below this, marking takes about as long as the clocks of CPU time would.
+// Below this, marking takes about as long as reading the clocks of CPU time.
 enum { CLOCKED_HEAP = 1 << 20 };
 
 // Only the thread that collects uses this.  No check: clocks may show any time,
@@ -23,7 +23,8 @@ static struct {
 	uint64_t cpu[CYCLERECORD_STEPS];
 } noted;
 
-// live is what counts as allocated, which may be below zero for a while.
+// live returns the bytes that count as allocated.  The gauge may be below zero
+// for a while, which counts as 0.
 static uint64_t live(void)
 {
 	int64_t n = (int64_t)gauge_load(&gauges.heap_live);

@@ -40,7 +40,7 @@ void gctrace_format_scav(struct text *t, const rt_cycle *c);
 void gctrace_cycle(struct rt_proc *p, uint64_t number);
 
 // gctrace_forced writes the line of a release that the host asked for, if the
-// settings ask for it.  The same holds for the caller.
+// settings ask for it.  The caller must be as for gctrace_cycle.
 void gctrace_forced(struct rt_proc *p, uint64_t bytes);
 
 #endif

@@ -4,9 +4,10 @@
 // lives, unless its work says otherwise, so no stop waits for its sleep.  Its
 // stack is no root.  It blocks all signals except those of its own faults.
 // Whatever thread makes it, it has the processors that rt_init saw.  A thread
-// that works in a stop has the scheduling of the thread that makes it: that one
-// waits for its work, perhaps with a priority that lets no ordinary thread run.
-// It keeps it when another thread collects.
+// that works in a stop has the scheduling of the thread that made it.  Its
+// maker waits for its work, perhaps with a priority at which no ordinary thread
+// can run beside it.  The thread keeps this scheduling when another thread
+// collects.
 #ifndef GC_CYCLE_LIBTHREAD_H
 #define GC_CYCLE_LIBTHREAD_H
 
@@ -30,7 +31,7 @@ struct libthread_work {
 struct libthread {
 	const struct libthread_work *work;
 	uint64_t thread;
-	struct note begun; // attached, or not; woken by the thread
+	struct note begun; // woken by the thread, attached or not
 	bool attached;
 };
 

@@ -22,7 +22,7 @@ void *refill_small(struct rt_mcache *mc, struct rt_proc *p,
 	if (!s)
 		s = mheap_alloc_small(p, &mc->heap, sc);
 	if (!s) {
-		// A flush will not come by a slot without a span.
+		// A flush does nothing for a slot without a span.
 		slot->run_log2 = MCACHE_RUN_FIRST;
 		return NULL;
 	}

@@ -5,9 +5,9 @@
 #include "runtime/os/sysmem.h"
 
 enum {
-	RETAIN_PART = 10,  // of the goal is kept beyond it
-	REDUCE_PART = 20,  // of the memory limit is left free
-	ACTIVE_PART = 100, // of the goal, allocated, is activity
+	RETAIN_PART = 10,  // 1/10 of the goal may be kept beyond it
+	REDUCE_PART = 20,  // 1/20 of the memory limit is left free
+	ACTIVE_PART = 100, // a change by 1/100 of the goal is activity
 };
 
 struct scavgoal scavgoal;

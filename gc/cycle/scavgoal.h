@@ -3,9 +3,10 @@
 // Go: gcPaceScavenger (mgcscavenge.go); the idle program is ours.
 //
 // This module is arithmetic, and keeps the numbers that the last collection
-// stored for it.  Retained are the heap spans and the free pages that are not
-// released.  While a program allocates, it may retain what it will use before
-// the next collection, and a tenth more.  An idle program needs no free pages.
+// stored for it.  Retained memory is that of heap spans, and of free pages that
+// are not released.  While a program allocates, it may retain what it will use
+// before the next collection, and a tenth more.  An idle program needs no free
+// pages.
 #ifndef GC_CYCLE_SCAVGOAL_H
 #define GC_CYCLE_SCAVGOAL_H
 
@@ -46,8 +47,8 @@ struct scavgoal_seen {
 };
 
 // scavgoal_active tells whether the program was active between two such
-// records: whether it collected, changed a setting, or allocated 1 percent of
-// the goal.
+// records: whether it collected or changed a setting, or whether the bytes in
+// its objects changed by more than 1 percent of the goal.
 bool scavgoal_active(const struct scavgoal_seen *before,
 		     const struct scavgoal_seen *now);
 

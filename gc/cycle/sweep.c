@@ -60,7 +60,8 @@ RT_INLINE unsigned count(uint64_t x, bool counter)
 }
 
 // sweep_words clears the old linewords of one page, and counts the bits of the
-// old and the new ones.  counter: the processor counts bits in one instruction.
+// old and the new ones.  counter says that the processor counts bits in one
+// instruction.
 RT_INLINE void sweep_words(struct linewords *lines, unsigned now,
 			   unsigned words, bool counter, struct counts *c)
 {
@@ -86,7 +87,7 @@ RT_INLINE struct counts sweep_pages(const struct mspan *s, uint32_t gen,
 
 	unsigned left = s->nwords;
 
-	// The most frequent number of words is a constant.
+	// The most frequent number of words is passed as a constant.
 	for (; left >= RT_PAGE_WORDS; left -= RT_PAGE_WORDS) {
 		sweep_words(lines, now, RT_PAGE_WORDS, counter, &c);
 		lines += RT_PAGE_WORDS;
@@ -136,7 +137,7 @@ static void check_guarded(const struct mspan *s)
 }
 
 // spoil_freed overwrites and poisons the slots that sweep_lines will free, as
-// far as the settings want that.
+// far as the settings ask for that.
 static RT_NOINLINE void spoil_freed(const struct mspan *s, uint32_t gen)
 {
 	unsigned now = epoch_alloc_line(gen);
@@ -265,7 +266,7 @@ static uint64_t publish(struct rt_proc *p, const struct found *f)
 static bool claim(struct mspan *s, uint32_t gen)
 {
 	schedpoint(SCHED_SWEEP_CLAIM);
-	// Pairs with the release in sweep_span, of the sweep before.
+	// Pairs with the release in sweep_span, in the previous sweep.
 	return atomic_u32_cas_acquire(&s->sweepgen, gen - 2, gen - 1);
 }
 
@@ -309,8 +310,8 @@ bool sweep_chunk(struct rt_proc *p)
 {
 	uint32_t left;
 
-	// Active before it is taken: no thread may see all taken and none
-	// active while this chunk is not swept.
+	// Raise active before a chunk is taken: no thread may see all chunks
+	// taken and no sweeper active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_CHUNK);
 	do
@@ -340,8 +341,8 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	// Pairs with the release in sweep_span, as below.
 	if (atomic_u32_load_acquire(&s->sweepgen) == gen)
 		return;
-	// Active before it is claimed: a thread that finds the span claimed and
-	// skips it must not find the sweep done.
+	// Raise active before the span is claimed: a thread that finds the span
+	// claimed and skips it must not find the sweep done.
 	atomic_u32_add_seqcst(&sweep.active, 1);
 	schedpoint(SCHED_SWEEP_ENSURE);
 	if (claim(s, gen)) {
@@ -385,7 +386,7 @@ bool sweep_free_large(struct rt_proc *p, struct mspan *s)
 
 // ---- dropped objects ----
 
-// spoil_bits spoils the objects of bits of word w of a span.
+// spoil_bits spoils the objects that have the given bits of word w of a span.
 static RT_NOINLINE void spoil_bits(const struct mspan *s, unsigned w,
 				   uint64_t bits)
 {
@@ -415,8 +416,9 @@ static uint32_t free_dropped(const struct mspan *s, unsigned w)
 	return (uint32_t)bits_count(bits);
 }
 
-// end_span ends the time of a span in a batch.  What was dropped in a condemned
-// span is freed by a collection, which finds whether anything refers to it.
+// end_span takes a span out of its batch, and frees the objects that were
+// dropped in it.  In a condemned span a collection frees these objects, because
+// it finds out whether anything refers to them.
 static void end_span(struct mspan *s, struct found *f)
 {
 	uint64_t waiting = 0;
@@ -477,8 +479,8 @@ void sweep_fork_child(void)
 
 const char *sweep_check(const struct sweep *s)
 {
-	// Before the length of the heap, which only grows.  Pairs with the
-	// release in sweep_begin.
+	// This is read before the length of the heap, which only grows.  Pairs
+	// with the release in sweep_begin.
 	uint32_t left = atomic_u32_load_acquire(&s->left);
 
 	if (left > arena_used() >> RT_CHUNK_SHIFT)

@@ -3,7 +3,7 @@
 // Go: mgcsweep.go.
 //
 // After the flip every span waits to be swept.  Sweeping goes by address, a
-// chunk of 512 pages at a time.  A cursor passes over the chunks that existed
+// chunk of 512 pages at a time.  A cursor goes through the chunks that existed
 // at the flip, from the highest down, so that the sets of spans with free slots
 // end up in ascending order.  A span belongs to the chunk of its first page.  A
 // sweeper claims a span by a compare and swap of its sweepgen.
@@ -47,8 +47,8 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s);
 bool sweep_free_large(struct rt_proc *p, struct mspan *s);
 
 // sweep_free_dropped frees the dropped objects of up to SWEEP_DROPPED spans
-// that drops_end has returned.  Then it frees such a span or makes its free
-// slots available, unless other objects in it have died meanwhile.
+// that drops_end has returned.  Then it frees each of these spans or makes its
+// free slots available, unless other objects in the span have died meanwhile.
 void sweep_free_dropped(struct rt_proc *p, struct mspan *list);
 
 // sweep_all sweeps to the end and returns when no sweeper is active.

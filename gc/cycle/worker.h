@@ -12,8 +12,8 @@
 #include "gc/mark/mark.h"
 #include "gc/cycle/libthread.h"
 
-// The record of a helper, or one without a helper.  The thread that makes
-// helpers owns it.
+// The record of a helper, whether the helper exists or not.  The thread that
+// makes helpers owns it.
 struct worker {
 	struct marker marker; // first: cache lines of its own
 	struct worker *next;
