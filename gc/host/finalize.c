@@ -146,7 +146,7 @@ void finalize_tell_news(void)
 struct picking {
 	rt_pick_fn *pick; // NULL: all
 	void *arg;
-	bool granted; // there is an object as below
+	bool granted; // has_granted is true of some object
 };
 
 // has_granted tells whether the n bytes at lo contain an object that a stopper

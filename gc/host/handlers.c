@@ -26,8 +26,8 @@ static struct {
 
 // ---- out of memory ----
 
-// The mark of the thread's newest call that did not return: it is under way, or
-// was left.
+// The mark of this thread's newest call of the handler that has not returned.
+// The call is under way, or was left.
 static __thread const struct framemark *oom_mark
     __attribute__((tls_model("initial-exec")));
 
@@ -105,7 +105,8 @@ void handlers_warn(const char *text)
 
 enum { STDERR = 2 };
 
-// The null byte at the end of a text has room for a newline.
+// write_line writes a text to stderr, with a newline in place of the null byte
+// at its end.
 static void write_line(struct text *t)
 {
 	t->buf[t->len] = '\n';

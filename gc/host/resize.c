@@ -46,8 +46,8 @@ bool resize_in_place(struct rt_proc *p, const struct object *o, size_t n)
 	return is_large(o) ? resize_large(p, o, n) : n <= o->size;
 }
 
-// fits tells whether a new object of n bytes would have the same size class, or
-// be large as this one is.
+// fits tells whether a new object of n bytes would have the same size class as
+// this one, or would be large as well.
 static bool fits(const struct object *o, size_t n)
 {
 	if (reclaim_is_shared(o))
@@ -110,8 +110,8 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 	if (fits(o, n) && resize_in_place(t->p, o, n))
 		return p;
 	to = supply_request(t, &w);
-	// Without another object t may be gone: a handler of the host may have
-	// detached the thread.
+	// If there is no new object, t may be gone: a handler of the host may
+	// have detached the thread.
 	if (!to && !door_may_go_on(t))
 		return NULL;
 	if (RT_UNLIKELY(was_dropped(p, o))) {
@@ -123,7 +123,7 @@ void *resize_object(struct rt_thread *t, void *p, const struct object *o,
 		move(t, to, p, o, n);
 	else if (n <= o->size && resize_in_place(t->p, o, n))
 		to = p;
-	// Nothing else keeps the object alive meanwhile.
+	// This keeps the old object alive until here; nothing else does.
 	__asm__ volatile("" : : "r"(p) : "memory");
 	return to;
 }

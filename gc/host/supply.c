@@ -153,9 +153,9 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 
 // ---- anything ----
 
-// take takes memory for the thread of mc, counted by p.  That is the same
-// thread's P, or the stopper's while that thread is stopped.  A large object is
-// left in setting_up.
+// take takes memory for the thread of mc, counted by p.  p is that thread's P,
+// or the stopper's P while that thread is stopped.  A large object is left in
+// setting_up.
 static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 {
 	RT_ASSERT(mc == rt_thread_tls->mc ? p == proc_self() : stw_stopped());
@@ -206,8 +206,9 @@ static void flush_all(struct rt_proc *p)
 	mcache_flush_pages_all();
 }
 
-// serve answers one request.  The world must be stopped.  *taken is true if
-// earlier requests took more than they need, which is now in caches.
+// serve answers one request.  The world must be stopped.  *taken says whether
+// earlier requests have taken memory since the last flush.  What they did not
+// need is in caches.
 static void serve(struct rt_proc *p, struct request *r, bool *taken)
 {
 	// The kind may have ended while the thread was stopped.
@@ -223,8 +224,8 @@ static void serve(struct rt_proc *p, struct request *r, bool *taken)
 	}
 	*taken |= v != NULL;
 	r->result = v;
-	// Until its thread runs nothing else keeps an object alive, or knows of
-	// a stack.
+	// Until its thread runs, nothing else keeps the object alive, or knows
+	// of the stack.
 	if (r->want->stack) {
 		r->mc->granted_stack = v;
 		r->mc->granted_bytes = r->want->n;
@@ -260,8 +261,8 @@ static void collect(struct rt_proc *p, struct ask *a)
 	scavenger_provide(p);
 }
 
-// Its callers below are on the path of each allocation that needs a span, and
-// seldom call it.
+// supply_collect is not inline: its callers below are on the path of each
+// allocation that needs a span, and seldom call it.
 RT_NOINLINE void supply_collect(struct rt_proc *p, enum ask_cause cause)
 {
 	struct ask a = {.cause = cause};
@@ -283,8 +284,8 @@ static RT_NOINLINE void collect_due(struct rt_proc *p)
 		supply_collect(p, ASK_DUE);
 }
 
-// keep_limit releases pages until more bytes can be mapped without passing the
-// memory limit, or no pages are left.
+// keep_limit releases pages until more bytes can be mapped without exceeding
+// the memory limit, or no pages are left.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
 	do {
@@ -344,8 +345,8 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 }
 
 // take_short takes memory from a collection.  As long as the host's handler
-// says so, it takes it from another one, because what the handler dropped is
-// free only after that.  In a no-GC stretch there is neither.
+// says so, it collects once more, because what the handler dropped is free only
+// after that.  In a no-GC stretch it neither collects nor calls the handler.
 static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 {
 	void *v;
