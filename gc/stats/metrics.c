@@ -6,7 +6,7 @@
 
 #include "runtime/base/sizeclass.h"
 
-// In the order of the names, because the table below is searched by halves.
+// In the order of the names, because the table below is searched by halving it.
 enum metric {
 	CPU_GC_MARK_ASSIST,
 	CPU_GC_MARK_DEDICATED,
@@ -358,9 +358,9 @@ static void number_heap(const struct snapshot *s, struct numbers *n)
 	of[GC_HEAP_LIVE] = s->heap_marked;
 }
 
-// number_pool splits what is mapped for records of one type.  The gauges are of
-// two moments, so what is in use is limited to what is mapped, and the sum is
-// right.
+// number_pool splits what is mapped for records of one type.  The two gauges
+// are loaded at different moments.  So what is in use is limited to what is
+// mapped, which makes the sum right.
 static void number_pool(uint64_t sys, uint64_t inuse, uint64_t *free_bytes,
 			uint64_t *inuse_bytes)
 {

@@ -476,7 +476,8 @@ static bool walk_word(const struct mspan *s, unsigned first, uint64_t x,
 	return true;
 }
 
-// alive returns the bits of a word of a span that are of objects alive.
+// alive returns those bits of allocword w of a span that belong to living
+// objects.
 RT_INLINE uint64_t alive(const struct mspan *s, unsigned line, unsigned w)
 {
 	uint64_t x = atomic_u64_load_relaxed(mspan_lineword(s, line, w));
