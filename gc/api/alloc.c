@@ -16,9 +16,9 @@
 #include "gc/host/supply.h"
 #include "gc/host/registry.h"
 
-// alloc_checked is for what the current run does not hold.  row is a row of
-// runs, or the number of a registered kind, which no row has.  dry is the field
-// of struct want.
+// alloc_checked allocates what the current run does not hold.  row is the
+// number of a row of runs or of a registered kind; no number is both.  dry is
+// the field of struct want.
 static RT_NOINLINE void *alloc_checked(rt_thread *t, unsigned row, size_t n,
 				       bool dry)
 {
@@ -75,7 +75,7 @@ RT_INLINE struct mcache_slot *slot_for(const rt_thread *t, unsigned i, size_t n)
 }
 
 // alloc_dry allocates what the cache does not have either.  It is not inline,
-// because it would cost each next run an instruction.
+// because that would cost each next run an instruction.
 static RT_NOINLINE void *alloc_dry(rt_thread *t, unsigned i, size_t n)
 {
 	return alloc_checked(t, i / RT_RUN_CLASSES, n, true);
@@ -263,8 +263,8 @@ void *rt_alloc_noscan_uninit(size_t n)
 	return rt_alloc_row_(rt_thread_tls, RT_ROW_UNINIT, n);
 }
 
-// alloc_registered is not inline, because the compiler would then share code
-// with the two kinds of every heap, for two instructions more.
+// alloc_registered is not inline.  Otherwise the compiler would share its code
+// with the two kinds that every heap has, which costs two instructions.
 static RT_NOINLINE void *alloc_registered(int kind, size_t n)
 {
 	return rt_alloc_of_(rt_thread_tls, kind, n);

@@ -20,7 +20,7 @@ void *rt_alloc_uncollectable(int kind, size_t n)
 	return supply_request(rt_thread_tls, &w);
 }
 
-// free_found frees what is no plain small object, or none at all.
+// free_found frees p if it is an object, but not a plain small one.
 static RT_NOINLINE int free_found(rt_thread *t, void *p)
 {
 	struct object o;
