@@ -5,8 +5,8 @@
 // gauges of mappings S.
 //
 // A gauge moves only after the system call that it counts has succeeded.
-// Several gauges belong to one moment only while the world is stopped.  Those
-// that every span moves are in heapgauge.h.
+// The values of several gauges are of one moment only while the world is
+// stopped.  The gauges that every span moves are in heapgauge.h.
 #ifndef RUNTIME_OS_GAUGE_H
 #define RUNTIME_OS_GAUGE_H
 
@@ -14,8 +14,10 @@
 
 struct gauges {
 	// Moved with every 32 KiB allocated; the trigger tests them.
-	// heap_live may be below zero for a while (mcache_publish_live).
-	RT_CACHE_ALIGNED atomic_u64 heap_live; // bytes live or newer
+	// heap_live counts the bytes of objects that the last collection found
+	// alive, or that were allocated since.  It may be below zero for a
+	// while (mcache_publish_live).
+	RT_CACHE_ALIGNED atomic_u64 heap_live;
 	atomic_u64 stack_inuse; // bytes of spans of interpreter stacks
 	atomic_u64 heap_dead;	// bytes of dead objects, not in heap_live
 	atomic_u64 external;	// bytes that objects own outside the heap

@@ -215,7 +215,7 @@ void sema_release(struct sema *s)
 
 	RT_CHECK(sema_check(s));
 	schedpoint(SCHED_SEMA_RELEASE);
-	// Of fewer than 33 sleepers, only the next one is woken.
+	// Up to 32 sleepers have a bit each, so only the next one is woken.
 	if (atomic_u32_load_seqcst(&s->next) != serving)
 		oscall_futex_wake_as(&s->serving, ticket_bit(serving));
 }
@@ -247,8 +247,9 @@ const char *note_check(const struct note *n)
 
 const char *sema_check(const struct sema *s)
 {
-	// In this order: serving passes no ticket that was not drawn before.
-	// Pairs with the add in sema_release.
+	// serving must be read first.  A ticket is drawn before it is served,
+	// so a later value of next is not below serving.  Pairs with the add
+	// in sema_release.
 	uint32_t serving = atomic_u32_load_acquire(&s->serving);
 	uint32_t next = atomic_u32_load_relaxed(&s->next);
 

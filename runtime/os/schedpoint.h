@@ -1,9 +1,10 @@
 // schedpoint.h - places where a thread may lose its processor.
 //
-// A point is between two steps of a protocol that a model in test/models names,
-// if another thread may come between them.  It is code only in the library that
-// tests link (RT_TEST).  There a test can hold a thread at a point until others
-// have taken their steps (test/order/check_sched.c), or delay threads at random
+// A point is between two steps of a protocol, where another thread may take
+// steps of its own.  The models in test/models name these steps.  A point is
+// code only in the library that tests link (RT_TEST).  There a test can hold a
+// thread at a point until others have taken their steps
+// (test/order/check_sched.c), or delay threads at random
 // (test/harness/schedpoint.h).
 #ifndef RUNTIME_OS_SCHEDPOINT_H
 #define RUNTIME_OS_SCHEDPOINT_H
@@ -67,7 +68,7 @@
 	X(DROPS_RELEASE)      /* will let other threads run destructors */     \
 	X(CALL_DROP)	      /* has begun a drop, will call the destructor */ \
 	X(FREE_BATCH)	      /* has freed a part of a batch, will poll */     \
-	X(FINALIZE_TELL_NEWS) /* has read of how much to warn */               \
+	X(FINALIZE_TELL_NEWS) /* has read how much to warn of */               \
 	X(FINALIZE_NOW) /* runs destructors, will stop the world and pick */   \
 	X(FINALIZE_NOW_PICKED) /* has picked, and started the world */         \
                                                                                \
@@ -116,7 +117,7 @@
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
 	X(CYCLE_FLIP) /* has emptied the sets, will move the sweepgen */       \
 	X(CYCLE_END)  /* has started the world, will free work buffers */      \
-	X(CYCLERECORD_PUBLISH) /* all but its record is to be seen */          \
+	X(CYCLERECORD_PUBLISH) /* its record alone is not visible yet */       \
                                                                                \
 	X(ATTACH_BLOCK)	      /* has a block that no stopper knows */          \
 	X(ATTACH_BLOCK_KNOWN) /* stoppers know it */                           \

@@ -1,4 +1,4 @@
-// Keeps a few blocks with their memory, and releases that of the others.
+// Keeps a few free blocks, and releases the memory of the others.
 #include "runtime/os/slabpool.h"
 
 #include <string.h>
