@@ -21,8 +21,9 @@ static struct {
 	atomic_u64 done;
 } record;
 
-// Only the writer uses this, with the world stopped.  cycles has a check;
-// clocks may show any number.
+// Only the thread that has the right to stop the world writes this.  Other
+// threads read parent_cpu alone, which changes only in the child of a fork.
+// cycles has a check; clocks may show any number.
 static struct {
 	struct gcstats_cycles cycles;
 	uint32_t nprocs;

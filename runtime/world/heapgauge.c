@@ -21,7 +21,7 @@ void heapgauge_enter(struct rt_proc *p)
 	p->counted = true;
 	do
 		p->next_counted = atomic_ptr_load_relaxed(list);
-	// The list is read in a stop, which orders what is in it.
+	// The list is read only in a stop, which orders the writes to it.
 	while (!atomic_ptr_cas_relaxed(list, p->next_counted, p));
 }
 

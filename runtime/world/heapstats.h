@@ -2,10 +2,11 @@
 //
 // Go: consistentHeapStats, heapStatsDelta (mstats.go).
 //
-// Every writer adds its changes to slot gen of three.  A reader moves gen on,
-// so later changes go to the next slot.  It waits until each P was seen outside
-// a change (its stats_seq even), and may then read the slot that was current.
-// It folds the older slot into the one that was current, and clears the older.
+// There are three slots.  Every writer adds its changes to the current one,
+// whose number is gen.  A reader moves gen on, so later changes go to the next
+// slot.  It waits until each P was seen outside a change (its stats_seq even),
+// and may then read the slot that was current.  It folds the older slot into
+// the one that was current, and clears the older.
 //
 // Why three slots: one takes new changes the moment gen has moved, one is
 // being read while late writers still finish in it, and one holds the history
@@ -16,7 +17,7 @@
 // stores gen, then loads every stats_seq.  All four are seqcst.  A P enters the
 // list before its first change, and the reader moves gen before it walks the
 // list.  So a P that it misses because the P came later writes to the new slot.
-// A P that it misses because the P has left has made its last change before
+// A P that it misses because the P has left has completed its last change
 // (proc.h says what a walk meets).
 //
 // Writers without a P take a lock, which excludes other such writers and the
@@ -120,7 +121,7 @@ const char *heapstats_check(const struct heapstats *h);
 
 // heapstats_totals_check checks sums taken as of one moment: no use of memory
 // is negative, and not more was freed than allocated.  Returns NULL or what
-// does not hold.  Debug builds call it of each live snapshot.
+// does not hold.  Debug builds call it for each live snapshot.
 const char *heapstats_totals_check(const struct heapstats_totals *t);
 
 #endif

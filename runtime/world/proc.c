@@ -44,10 +44,10 @@ static void gate_wake(uint32_t n)
 }
 
 // The chain.  If all threads were woken at once, they would take the processor
-// from the starter, which only has to return.  So it wakes one, and each woken
-// thread wakes two more before it does anything else.  While the gate is open
-// and a thread sleeps on it, another thread has opened it or has been woken,
-// and has yet to do its part.
+// from the starter, which only has to return.  So the starter wakes one, and
+// each woken thread wakes two more before it does anything else.  No sleeper
+// stays asleep: while the gate is open and a thread sleeps on it, the starter
+// or a woken thread has yet to wake its share.
 static void gate_pass_on(uint32_t seen)
 {
 	schedpoint(SCHED_GATE_PASS_ON);
@@ -83,8 +83,9 @@ static void gate_sleep(uint32_t seen)
 static void gate_wait(uint32_t seen)
 {
 	// With this store the thread promises to wake others, so the starter
-	// need not wake any.  A promise names its stop, so one that a thread
-	// lost in a fork left behind means nothing to the next stop.
+	// need not wake any.  A promise names its stop.  So a promise that is
+	// left over in the child of a fork, which does not have the thread,
+	// means nothing to the next stop.
 	atomic_u32_store_seqcst(&procs.gate_spinner, seen);
 	schedpoint(SCHED_GATE_WAIT);
 	gate_spin(seen);
@@ -139,8 +140,8 @@ static void proc_enlist(struct rt_proc *p)
 	if (first)
 		first->prev = p;
 	procs.count++;
-	// A live reader may still be at p if p was in the list before.  It then
-	// begins again with the Ps that are older than p is now.  Pairs with
+	// A live reader may still be at p if p was in the list before.  Its
+	// walk then goes on with all Ps that are now older than p.  Pairs with
 	// the acquire in proc_next.
 	atomic_ptr_store_seqcst(&p->next, first);
 	// This precedes p's first statistic.  heapstats_read moves the
@@ -150,8 +151,8 @@ static void proc_enlist(struct rt_proc *p)
 	schedpoint(SCHED_PROC_ENLIST);
 }
 
-// proc_delist takes p out of the list, but leaves its next to live readers that
-// are at it.  The caller must hold procs.lock.
+// proc_delist takes p out of the list.  p keeps its next, for live readers that
+// are at p.  The caller must hold procs.lock.
 static void proc_delist(struct rt_proc *p)
 {
 	struct rt_proc *next = atomic_ptr_load_relaxed(&p->next);
@@ -166,8 +167,8 @@ static void proc_delist(struct rt_proc *p)
 	procs.count--;
 }
 
-// count_attached adds n to the number of attached threads if p has one of the
-// host's.
+// count_attached adds n to the number of the host's attached threads, unless p
+// is that of a helper thread.
 static void count_attached(const struct rt_proc *p, uint32_t n)
 {
 	if (!(p->flags & PROC_HELPER))
