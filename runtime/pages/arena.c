@@ -13,7 +13,7 @@ enum {
 	TABLE_PAGEWORDS,
 	TABLE_SPANS,
 	TABLE_OVERFLOW,
-	TABLE_TYPEBITS, // this and the next only when needed
+	TABLE_TYPEBITS, // this and the next are reserved when first needed
 	TABLE_DEADBITS,
 	TABLES,
 };
@@ -159,8 +159,8 @@ bool arena_prepare(uint32_t nchunks)
 	if (bytes > arena.reserved)
 		return false;
 	// Memory comes before tables, because it is sixty times as large.  So a
-	// request that is too large is refused before the tables grow, and they
-	// never shrink.
+	// request that is too large is refused before the tables grow.  Once
+	// grown, they would not shrink again.
 	if (!sysmem_prepare(end, bytes - ready))
 		return false;
 	if (!tables_grow(nchunks)) {
@@ -173,12 +173,13 @@ bool arena_prepare(uint32_t nchunks)
 	return true;
 }
 
-// check_prefix checks what arena_grow changes and what it depends on, not the
-// tables: another thread may be making one.
+// check_prefix checks what arena_grow changes and what it depends on.  It does
+// not check the tables, because another thread may be adding one.
 static const char *check_prefix(const struct arena *a)
 {
-	// In this order: used never passes prepared.  Both pair with the
-	// releases in arena_grow and arena_prepare.
+	// used must be read first: it never passes prepared, but both may grow
+	// meanwhile.  The loads pair with the releases in arena_grow and
+	// arena_prepare.
 	uint64_t used = atomic_u64_load_acquire(&a->used);
 	uint64_t prepared = atomic_u64_load_acquire(&a->prepared);
 
@@ -235,7 +236,7 @@ void arena_publish(uint64_t page, uint64_t npages, struct mspan *s,
 void arena_extend(uint64_t page, uint64_t npages, uint64_t more,
 		  struct mspan *s, uint32_t pageword)
 {
-	// They pair with the same acquires as those in arena_publish.
+	// These releases pair with the same acquires as those in arena_publish.
 	for (uint64_t i = npages; i < npages + more; i++)
 		atomic_ptr_store_release(&arena.spans[page + i], s);
 	for (uint64_t i = npages; i < npages + more; i++)

@@ -202,9 +202,10 @@ static const char *check_unit(const struct hugepages *h, enum range r,
 
 // ---- wanting ----
 
-// choose_tables makes units of tables WANTED: those whose last chunk is the one
-// below chunk.  full is the number of chunks in a row, just below chunk, that
-// are not SMALL.
+// choose_tables makes units of tables WANTED.  It looks at those whose last
+// chunk is the one just below `chunk`, and takes those with no SMALL chunk.
+// full is the number of chunks in a row, just below `chunk`, that are not
+// SMALL.
 static void choose_tables(uint32_t chunk, uint32_t full)
 {
 	for (unsigned i = 1; i < RANGES; i++) {
@@ -242,9 +243,9 @@ bool hugepages_choose(const struct pagealloc *pa)
 
 // ---- providing ----
 
-// advise makes a WANTED unit HUGE.  Otherwise it makes it SMALL and returns
-// false.  After a refusal the system is not asked again, for any unit, before
-// the next collection.
+// advise makes a WANTED unit HUGE.  If there may be no more stretches or the
+// system refuses, it makes the unit SMALL and returns false.  After a refusal
+// the system is not asked again, for any unit, before the next collection.
 static bool advise(enum range r, uint32_t unit)
 {
 	unsigned n = neighbours(r, unit);
@@ -281,8 +282,8 @@ static enum range next_wanted(void)
 	return RANGES;
 }
 
-// provide_next makes the next WANTED unit HUGE, as far as advice does.  It sets
-// *unit and returns its range.  Returns RANGES if there is none.
+// provide_next makes the next WANTED unit HUGE, by advice only.  It sets *unit
+// and returns the range of the unit.  Returns RANGES if there is none.
 static enum range provide_next(uint32_t *unit)
 {
 	enum range r;

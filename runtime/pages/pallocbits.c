@@ -196,7 +196,7 @@ static unsigned idle_limit(const struct pallocdata *d, unsigned limit,
 static unsigned idle_below(const struct pallocdata *d, unsigned limit,
 			   unsigned min)
 {
-	unsigned left = limit; // pages not looked at
+	unsigned left = limit; // pages not looked at yet
 
 	while (left > 0) {
 		unsigned last = left - 1;
@@ -226,8 +226,8 @@ unsigned pallocdata_find_scavenge(const struct pallocdata *d, unsigned from,
 	if (huge > 0) {
 		unsigned lower = (unsigned)base_align_down(start, huge);
 
-		// The whole huge page must be in the range, otherwise it is
-		// broken already.
+		// If the huge page is not wholly idle below limit, it is broken
+		// already, so the range may begin inside it.
 		if (start > lower && lower + huge <= limit &&
 		    lower >= limit - idle)
 			start = lower;

@@ -10,7 +10,7 @@ struct scavchunk {
 	uint32_t in_use : 14;	   // pages allocated
 	uint32_t tables_gone : 1;  // its tables have no memory
 	uint32_t last_in_use : 16; // pages allocated when gen began
-	uint32_t has_idle : 1;	   // free pages that are not scavenged
+	uint32_t has_idle : 1;	   // may have free pages that are not scavenged
 };
 static_assert(sizeof(struct scavchunk) == 8, "one word a chunk");
 
@@ -19,8 +19,8 @@ static struct scavchunk *chunk_at(const struct scavindex *s, uint32_t chunk)
 	return (struct scavchunk *)s->table.base + chunk;
 }
 
-// check_chunk checks the word of one chunk.  gen may be anything: after 2^32
-// cycles without a change of the chunk the numbers meet again.
+// check_chunk checks the word of one chunk.  gen may be any number, because the
+// numbers of cycles wrap.
 static const char *check_chunk(const struct scavindex *s, uint32_t i)
 {
 	const struct scavchunk *c = chunk_at(s, i);
