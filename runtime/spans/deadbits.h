@@ -3,10 +3,10 @@
 // Go: none; finalizers there are specials of a span (mfinal.go).
 //
 // An object of a kind with destructors stays allocated when it dies, until its
-// drop has run.  A table of the arena has two bits for each granule, of which
-// those beside an object's alloc bit are the object's.  A dead object that
-// waits for its drop has one of two turns.  The turns alternate: objects of one
-// turn are dropped while newly dead ones get the other.
+// drop has run.  A table of the arena has two bits for each granule.  The two
+// that belong to an object are those of the granule of its alloc bit.  A dead
+// object that waits for its drop has one of two turns.  The turns alternate:
+// objects of one turn are dropped while newly dead ones get the other.
 //
 //   neither bit        alive, or the slot is free
 //   the bit of a turn  dead, and its drop belongs to that turn
@@ -14,7 +14,8 @@
 //
 // The bits change in a stop, or by the one thread that runs destructors.  Any
 // thread may read them.  A slot becomes free before its bits are cleared, and a
-// look-up reads them before the alloc bit.  So it finds no object that is dead.
+// look-up reads them before the alloc bit.  So no look-up finds an object that
+// is dead.
 #ifndef RUNTIME_SPANS_DEADBITS_H
 #define RUNTIME_SPANS_DEADBITS_H
 
@@ -65,7 +66,8 @@ RT_INLINE uint64_t deadbits_dropped(const struct deadwords *d)
 	return deadbits_turn(d, 0) & deadbits_turn(d, 1);
 }
 
-// deadbits_only returns the bits of the dead of a turn that wait.
+// deadbits_only returns the bits of the dead objects that wait for their drop
+// and have the given turn.
 RT_INLINE uint64_t deadbits_only(const struct deadwords *d, unsigned turn)
 {
 	return deadbits_turn(d, turn) & ~deadbits_turn(d, turn ^ 1);
@@ -86,10 +88,11 @@ RT_INLINE void deadbits_clear(struct deadwords *d, uint64_t bits)
 		deadbits_set(d, turn, deadbits_turn(d, turn) & ~bits);
 }
 
-// deadbits_move gives objects that are alive, or dead and waiting, a turn or
-// another turn.  The caller must be the stopper, or the attached thread that
-// runs destructors: while that one does not poll, no thread stops the world.  A
-// look-up that finds neither bit finds that moves has changed.
+// deadbits_move gives the turn `to` to objects that are alive, or that are dead
+// and wait for their drop.  The caller must be the stopper, or the attached
+// thread that runs destructors: while that thread does not poll, no thread
+// stops the world.  A look-up that finds neither bit of such an object also
+// finds that deadbits_moves has changed.
 RT_INLINE void deadbits_move(struct deadwords *d, unsigned to, uint64_t bits)
 {
 	RT_ASSERT((bits & deadbits_dropped(d)) == 0);
@@ -129,7 +132,7 @@ RT_INLINE bool deadbits_test(const struct linewords *lines, unsigned bit)
 	return dead >> bit & 1;
 }
 
-// deadbits_span_has tells whether a kind has destructors.
+// deadbits_span_has tells whether the kind of a span has destructors.
 RT_INLINE bool deadbits_span_has(const struct mspan *s)
 {
 	return kinds_drops() >> spanclass_kind(s->spanclass) & 1;
@@ -155,7 +158,7 @@ RT_INLINE bool deadbits_slot(const struct mspan *s, uint32_t slot)
 RT_INLINE uint32_t deadbits_object(const struct mspan *s, unsigned w,
 				   unsigned i)
 {
-	// The first whole granule of a slot lies in it.
+	// The granule of a slot's bit is the first that is wholly in the slot.
 	return mspan_slot(s, (w * UINT64_C(64) + i) * RT_GRANULE);
 }
 

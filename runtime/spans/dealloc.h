@@ -14,8 +14,8 @@
 // before.
 bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
 
-// dealloc_plain finds out by itself whether p is such an object, in the
-// most frequent case.  Returns false if it has not listed p.
+// dealloc_plain lists p if it can find out, quickly and by itself, that p is
+// such an object.  Returns false if it has not listed p.
 bool dealloc_plain(struct rt_mcache *mc, void *p);
 
 #endif

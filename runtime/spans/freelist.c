@@ -20,7 +20,8 @@ uintptr_t freelist_secret;
 bool freelist_careful;
 
 // new_secret makes a secret of random bytes that the kernel gave the process.
-// They are mixed, because the C library may have secrets of the same bytes.
+// They are mixed, because the C library may make its own secrets of the same
+// bytes.
 // Bit 63 of the secret is set, so the seal of an address is no address.
 static uintptr_t new_secret(void)
 {
@@ -93,7 +94,7 @@ bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size)
 		spoil_object(p, size);
 		look_up(p);
 	}
-	// What this finds in word 1 is defined now, and not the seal.
+	// From here on, word 1 is defined, and it is not the seal.
 	slot->seal = 0;
 	if (l->n == FREELIST_MOST)
 		freelist_share(l, sc);
@@ -176,7 +177,8 @@ bool freelist_gather(struct freelist *l, spanclass sc)
 
 // ---- in a stop ----
 
-// free_slot frees a listed slot.  A span that was full is in no set.
+// free_slot frees a listed slot.  A span that was full was not in mcentral, so
+// it is pushed.
 static void free_slot(struct freelist_slot *slot)
 {
 	struct mspan *s =

@@ -48,8 +48,8 @@ static uint64_t guard_size(void)
 	return base_max(sysmem_page_size(), RT_PAGE_SIZE);
 }
 
-// If a physical page is larger than a page, a span may begin and end anywhere
-// inside one.
+// The guard is guard pages long, and begins at a multiple of its size.  The
+// span may end at any page, so up to guard - 1 pages more are lost behind it.
 uint64_t guard_pages(size_t request)
 {
 	uint64_t guard = guard_size() >> RT_PAGE_SHIFT;

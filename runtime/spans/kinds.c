@@ -46,8 +46,9 @@ void kinds_note(unsigned kind)
 
 const char *kinds_check(const struct kinds *k)
 {
-	// Before mask: a thread notes a kind that it has found there.  Pairs
-	// with the release half of the step in kinds_note.
+	// used must be read before mask, because a thread notes a kind only
+	// after it has found the kind in mask.  Pairs with the release half of
+	// the step in kinds_note.
 	uint32_t used = atomic_u32_load_acquire(&k->used);
 	uint32_t mask = atomic_u32_load_acquire(&k->mask);
 	uint32_t fixed = 1u << KIND_NOSCAN | 1u << KIND_WORDS;

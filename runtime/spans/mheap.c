@@ -11,7 +11,7 @@
 #include "runtime/pages/hugepages.h"
 
 // Ranges of pages that are freed under one acquisition of the lock.  A chunk in
-// which every second page is dead takes four.
+// which every second page is dead takes four acquisitions.
 enum { BATCH_RANGES = RT_CHUNK_PAGES / 8 };
 
 struct mheap mheap = {.lock = RT_MUTEX_INIT(LOCKRANK_MHEAP)};
@@ -177,8 +177,8 @@ static bool prepare_chunks(uint32_t nchunks)
 }
 
 // chunks_ahead returns how many chunks to prepare if some are prepared ahead: a
-// thirty-second more than now.  If the system would lock what is prepared, that
-// would take memory at once, so no chunk is prepared ahead.
+// thirty-second more than now.  If the system locks memory, prepared chunks
+// take memory at once, so no chunk is prepared ahead.
 static uint32_t chunks_ahead(void)
 {
 	uint64_t bytes = arena_prepared();
@@ -232,7 +232,8 @@ static bool await_release(void)
 	schedpoint(SCHED_AWAIT_RELEASE);
 	sema_acquire(&mheap.turn);
 	mutex_lock(&mheap.lock);
-	// The next turn begins with the heap lock, which the caller holds.
+	// The thread that has the next turn must first take the heap lock.  So
+	// the caller can look for pages before more are being released.
 	sema_release(&mheap.turn);
 	return true;
 }
@@ -379,7 +380,8 @@ static bool take_pages(struct rt_proc *p, struct mheap_cache *cache,
 		pagecache_flush(&cache->pages, &mheap.pages);
 		ok = take_locked(p, n, g);
 	}
-	// The pages lay in two blocks, or the heap has grown.
+	// The cache could not be filled before if the pages lay in two blocks,
+	// or if the heap had to grow.
 	if (ok && small && !g->cache)
 		cache_fill(cache, (unsigned)npages);
 	mutex_unlock(&mheap.lock);
@@ -696,7 +698,8 @@ static void batch_structures(struct batch *b, struct mspan *list,
 	}
 }
 
-// note_freed counts down to freed_much.
+// note_freed counts freed bytes, and raises freed_much when there are as many
+// as mheap_await_freed asked for.
 static void note_freed(uint64_t bytes)
 {
 	RT_ASSERT(mutex_held(&mheap.lock));
@@ -801,7 +804,7 @@ struct mspan *mheap_next_span(uint64_t *page)
 
 // ---- large objects of another size ----
 
-// set_pages sets what follows from a large span's number of pages.
+// set_pages sets a large span's number of pages, and the size that follows.
 static void set_pages(struct mspan *s, uint64_t npages)
 {
 	s->npages = npages;

@@ -130,9 +130,9 @@ static bool worth(uint32_t chunk)
 		   RT_CHUNK_PAGES;
 }
 
-// The heap lock is held over the system call, which takes microseconds.  So no
-// thread takes the chunk's pages meanwhile, and none that looks for free pages
-// misses them.
+// The heap lock is held during the system call, which takes microseconds.  So
+// no thread takes the chunk's pages meanwhile, and no thread that looks for
+// free pages overlooks them.
 bool scavenge_tables(uint32_t *chunk)
 {
 	struct pagealloc *pa = &mheap.pages;

@@ -20,7 +20,7 @@ struct scavenge_pass {
 	bool force;	// all chunks; otherwise as scavindex.h says
 	uint32_t below; // chunks from here on are done
 	bool over;	// no range is left
-	bool refused;	// some call released nothing, and was refused some
+	bool refused;	// some call released nothing after refusals
 };
 
 // Bytes that a step releases.  A thread that needs pages may wait for a step.

@@ -74,7 +74,7 @@ static void *held_set(void *v)
 	return v;
 }
 
-// check_span checks a span of which the pool has stacks to allocate.
+// check_span checks a span that has stacks which the pool can allocate.
 static const char *check_span(const struct mspan *s, unsigned order)
 {
 	if (s->use != MSPAN_STACK)
