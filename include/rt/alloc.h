@@ -64,7 +64,7 @@ struct rt_run {
  */
 struct rt_runs {
 	struct rt_run row[RT_ROW_RUNS];
-	struct rt_run *kind[32]; /* above RT_KIND_MAX the library's own */
+	struct rt_run *kind[32]; /* those above RT_KIND_MAX are private */
 };
 
 RT_ABI_ASSERT_(sizeof(struct rt_run) == 16, "rt_run is ABI");

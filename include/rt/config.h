@@ -194,7 +194,7 @@ typedef struct rt_config {
 	/*
 	 * n: every nth allocation of the process collects first, even if
 	 * gc_percent is below 0.  1: each allocation does.  No allocation is
-	 * inline.  Other markers are called for small heaps too.
+	 * inline.  Helper threads mark even in small heaps.
 	 */
 	uint32_t gcstress;
 

@@ -99,11 +99,11 @@ typedef struct rt_cycle {
 	/* gc_cpu_fraction of rt_memstats as of the end of this collection. */
 	double gc_cpu_fraction;
 
-	uint32_t markers;   /* threads that marked, helpers included */
+	uint32_t markers;   /* threads that marked, including helpers */
 	uint32_t max_procs; /* rt_config.max_procs */
 
-	/* The stop: its reason (enum rt_stop_reason), the threads that were
-	 * attached, and the id of the P that was stopped last. */
+	/* The stop: its reason (enum rt_stop_reason), the number of attached
+	 * threads, and which was stopped last (as in rt_stop_times). */
 	uint32_t reason;
 	uint32_t nthreads;
 	uint32_t slowest;

@@ -26,10 +26,11 @@ struct rt_memstats_size {
  * soname; rt/metrics.h has the numbers that Go's struct lacks.  Sizes are
  * bytes, counts are of objects.  "Ever" counts since rt_init and never falls.
  *
- * An object counts with the bytes of its slot: those of its size class, or
- * whole pages of 8192 if it is large (above 32760 bytes).  A free page is
- * "retained" until it is "released" to the system.  Fresh address space of the
- * heap begins as released.
+ * A span is a row of pages with slots of one size class, or with one large
+ * object (above 32760 bytes).  An object counts with the bytes of its slot:
+ * those of its size class, or whole pages of 8192 if it is large.  A free page
+ * is "retained" until it is "released" to the system.  Fresh address space of
+ * the heap begins as released.
  *
  * In the result of one call, of either reader, these hold exactly:
  *
@@ -168,8 +169,8 @@ RT_ABI_ASSERT_(sizeof(rt_memstats) == 5776, "rt_memstats is ABI");
  * rt_read_memstats fills *m with the statistics as of this call.  All are of
  * one moment, and include what is in the caches of threads.  It stops the world
  * for a time that grows with the number of threads, not with the size of the
- * heap.  It frees the unused rest of the threads' runs.  In double-check mode
- * it also compares six pairs of independent counters.
+ * heap.  It frees the unused rest of the threads' runs (rt/alloc.h).  In
+ * double-check mode it also compares six pairs of independent counters.
  *
  * Returns 0, or RT_EINVAL (m is null: nothing was stopped), RT_EBUSY (inside a
  * callback of a collection), RT_ESTATE (inside a no-GC stretch; no heap).

@@ -66,9 +66,9 @@ extern "C" {
  * make sp lead to a variable that holds hi.
  *
  * The same way keeps the frames of the stack that such a thread attached with,
- * while it runs on another.  The host registers any few words as a stack.  Its
- * frames leads to a variable that the host sets to rt_frames_save() before the
- * switch, and to NULL when the thread is back.
+ * while it runs on another.  The host registers any few words as a stack.  The
+ * field frames leads to a variable that the host sets to rt_frames_save()
+ * before the switch, and to NULL when the thread is back.
  *
  * After a switch that may move a fiber to another thread, no rt_thread * from
  * before is valid.  A compiler may keep the address of a thread-local variable

@@ -42,8 +42,10 @@ typedef struct rt_stop_times {
 	/* Sum over threads of the time that each was stopped before the last
 	 * one. */
 	uint64_t stopping_cpu_ns;
-	uint32_t nthreads; /* attached then */
-	uint32_t slowest;  /* id of the P that was stopped last */
+	uint32_t nthreads; /* threads that were attached then */
+	/* Id of the library's record (P) of the thread that was stopped last.
+	 * When a thread has detached, another may get its record. */
+	uint32_t slowest;
 } rt_stop_times;
 
 /*
