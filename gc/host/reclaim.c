@@ -13,14 +13,39 @@ bool reclaim_find(const void *p, struct object *o)
 	       (o->base == (uintptr_t)p || reclaim_is_shared(o));
 }
 
-bool reclaim_object(struct rt_mcache *mc, const struct object *o)
+// class_of returns the size class of an object, which is 0 for a large one.
+static unsigned class_of(const struct object *o)
 {
 	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
-	unsigned class = pageword_class(arena_pageword(page));
+
+	return pageword_class(arena_pageword(page));
+}
+
+// is_listable tells whether a small object goes to a list when it is freed.
+static bool is_listable(const struct object *o)
+{
+	return o->size >= FREELIST_MIN && !reclaim_is_shared(o);
+}
+
+bool reclaim_find_alive(struct rt_mcache *mc, const void *p, struct object *o)
+{
+	unsigned class;
+
+	if (!reclaim_find(p, o))
+		return false;
+	class = class_of(o);
+	return class == 0 || !is_listable(o) ||
+	       !dealloc_was_freed(mc, spanclass_make(class, o->kind), p);
+}
+
+bool reclaim_object(struct rt_mcache *mc, const struct object *o)
+{
+	unsigned class = class_of(o);
 
 	RT_ASSERT(mc == rt_thread_tls->mc || stw_stopped());
 	if (class == 0) {
-		struct mspan *s = arena_span(page);
+		struct mspan *s =
+		    arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
 
 		// Another thread may have freed it since it was found.
 		if (!s || !sweep_free_large(mc->thread.p, s))
@@ -28,7 +53,7 @@ bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 		scavenger_freed();
 		return true;
 	}
-	if (o->size < FREELIST_MIN || reclaim_is_shared(o))
+	if (!is_listable(o))
 		return true;
 	return dealloc_object(mc, spanclass_make(class, o->kind),
 			      (void *)o->base);

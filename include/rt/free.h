@@ -92,10 +92,12 @@ RT_API int rt_free(void *p);
  * and returns NULL.
  *
  * Returns NULL if there is no memory, if p is not the beginning of an object of
- * that kind, or if rt_drop_now has dropped the object meanwhile.  It also
- * returns NULL where rt_alloc_kind does, and so always if kind is RT_TYPED.  In
- * all these cases the object stays as it was.  Lack of memory never prevents an
- * object from shrinking, unless other requests may share it.
+ * that kind, if the object was freed before, or if rt_drop_now has dropped it
+ * meanwhile.  It also returns NULL where rt_alloc_kind does, and so always if
+ * kind is RT_TYPED.  In all these cases the object stays as it was.  Lack of
+ * memory never prevents an object from shrinking, unless other requests may
+ * share it.  It is noticed that an object was freed before where rt_free would
+ * notice it.
  *
  * In statistics, the bytes that an object gains in place count in total_alloc,
  * and those that it loses count as freed.  Neither counts in mallocs or frees.
@@ -112,9 +114,11 @@ RT_API void *rt_realloc(int kind, void *p, size_t n);
  *
  * Returns RT_OK, or RT_ENOMEM (the object would have to move: it shares its
  * memory, or there is no room behind it), RT_EINVAL (n is 0, p is not the
- * beginning of an object, or the object is typed), RT_ESTATE (inside a blocking
- * region; no heap), RT_EPERM (not attached), RT_EBUSY (own stop).  Shrinking
- * always succeeds, unless the object shares its memory.
+ * beginning of an object, or the object is typed or was freed before),
+ * RT_ESTATE (inside a blocking region; no heap), RT_EPERM (not attached),
+ * RT_EBUSY (own stop).  Shrinking always succeeds, unless the object shares its
+ * memory.  It is noticed that an object was freed before where rt_free would
+ * notice it.
  *
  * Attached threads, outside a blocking region and not in their own stop.  Does
  * not collect, block or poll.  But it may clear memory that was used before,

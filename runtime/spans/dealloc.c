@@ -13,9 +13,16 @@ static bool in_run(const struct mcache_slot *slot, const void *p)
 	return (const char *)p >= run->start && (const char *)p < run->cur;
 }
 
+// in_own_run tells the same of both runs that slots of a class are in.
+static bool in_own_run(struct rt_mcache *mc, struct mcache_slot *slot,
+		       const void *p)
+{
+	return in_run(slot, p) || in_run(mcache_slot_uninit(mc, slot), p);
+}
+
 static bool list_own(struct rt_mcache *mc, struct mcache_slot *slot, void *p)
 {
-	if (in_run(slot, p) || in_run(mcache_slot_uninit(mc, slot), p) ||
+	if (in_own_run(mc, slot, p) ||
 	    !freelist_push(&slot->freed, slot->sc, p, slot->size))
 		return false;
 	mcache_note_freed(mc, spanclass_kind(slot->sc));
@@ -51,6 +58,25 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 	if (mc->live <= -MCACHE_LIVE_BATCH)
 		mcache_publish_live(mc);
 	return true;
+}
+
+// present_slot is mcache_slot_of without a request for memory.
+static struct mcache_slot *present_slot(struct rt_mcache *mc, spanclass sc)
+{
+	struct mcache_kind *k;
+
+	if (sc < SPANCLASS_BASE)
+		return &mc->slots[sc];
+	k = mcache_kind_of(mc, spanclass_kind(sc));
+	return k ? &k->slots[spanclass_size(sc)] : NULL;
+}
+
+bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p)
+{
+	// A thread without slots of the kind has no run of it either.
+	struct mcache_slot *slot = present_slot(mc, sc);
+
+	return (slot && in_own_run(mc, slot, p)) || freelist_holds(p);
 }
 
 // is_object tells whether an object of a class of whole granules begins at p,

@@ -14,6 +14,10 @@
 // before.
 bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
 
+// dealloc_was_freed tells whether dealloc_object would find that p was freed
+// before.
+bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p);
+
 // dealloc_plain lists p if it can find out, quickly and by itself, that p is
 // such an object.  Returns false if it has not listed p.
 bool dealloc_plain(struct rt_mcache *mc, void *p);

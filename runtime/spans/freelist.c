@@ -80,6 +80,14 @@ static struct freelist_slot *take_off(struct freelist_slot **chain)
 	return slot;
 }
 
+// Unlike look_up, this leaves what the host has told a tool of p.
+bool freelist_holds(const void *p)
+{
+	uintptr_t seal = (uintptr_t)p + offsetof(struct freelist_slot, seal);
+
+	return poison_read(seal) == ((uintptr_t)p ^ freelist_secret);
+}
+
 // ---- lists of a thread ----
 
 bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size)

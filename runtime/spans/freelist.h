@@ -68,6 +68,10 @@ void freelist_init(void);
 // Returns false if it is on a list already.
 bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size);
 
+// freelist_holds tells whether the slot at p, of at least FREELIST_MIN bytes,
+// is on a list.
+bool freelist_holds(const void *p);
+
 // freelist_add is freelist_push without a call.  The list must not be full, and
 // freelist_careful must not be set.
 RT_INLINE bool freelist_add(struct freelist *l, void *p);
