@@ -6,6 +6,7 @@
 #include "test/harness/await.h"
 #include "test/harness/fault.h"
 #include "test/harness/heap.h"
+#include "test/harness/readers.h"
 
 // ---- CPU accounting ----
 
@@ -106,9 +107,8 @@ TEST(each_part_of_an_interval_is_counted_once)
 
 static uint64_t idle_after(uint64_t now, uint64_t cpu_begin)
 {
-	const struct gcstats_cycle c = {.now = now,
-					.cpu_begin = cpu_begin,
-					.cpu_end = gcstats_cpu()};
+	const struct gcstats_cycle c = {
+	    .now = now, .cpu_begin = cpu_begin, .cpu_end = gcstats_cpu()};
 	struct gcstats_cycles r;
 
 	gcstats_end_cycle(&c);
@@ -143,12 +143,6 @@ TEST(what_a_collection_uses_is_not_the_hosts)
 }
 
 // ---- the record ----
-
-static struct {
-	atomic_u32 end;
-	atomic_u32 begun;
-	atomic_u32 torn;
-} readers;
 
 // Every word of collection n is a function of n.
 static void end_cycle(uint64_t n)
@@ -193,46 +187,42 @@ static bool pauses_whole(const struct pausering_copy *p)
 	return true;
 }
 
-static void *read_records(void *arg)
+static const char *read_records(struct reader *r)
 {
-	uint64_t last = 0;
+	uint64_t ns[PAUSERING_LEN], ends[PAUSERING_LEN];
+	struct pausering_copy pauses = {.ns = ns, .end = ends};
+	struct gcstats_cycles both, alone;
+	uint64_t last = r->last;
 
-	while (!atomic_u32_load_acquire(&readers.end)) {
-		uint64_t ns[PAUSERING_LEN], ends[PAUSERING_LEN];
-		struct pausering_copy pauses = {.ns = ns, .end = ends};
-		struct gcstats_cycles both, alone;
-
-		gcstats_read(&both, &pauses);
-		gcstats_read_cycles(&alone);
-		if (!cycles_whole(&both) || !cycles_whole(&alone) ||
-		    !pauses_whole(&pauses) || pauses.count != both.num_gc ||
-		    both.num_gc < last || alone.num_gc < both.num_gc)
-			atomic_u32_add_relaxed(&readers.torn, 1);
-		last = alone.num_gc;
-		atomic_u32_add_relaxed(&readers.begun, 1);
-	}
-	return arg;
+	gcstats_read(&both, &pauses);
+	gcstats_read_cycles(&alone);
+	r->last = alone.num_gc;
+	if (!cycles_whole(&both) || !cycles_whole(&alone))
+		return "the record is torn";
+	if (!pauses_whole(&pauses) || pauses.count != both.num_gc)
+		return "the pauses are torn";
+	if (both.num_gc < last || alone.num_gc < both.num_gc)
+		return "the record went back";
+	return NULL;
 }
 
 enum { RECORDS = RT_TSAN ? 20000 : 200000 };
 
 GROUP(record, .timeout = 60);
 
+static void write_records(void)
+{
+	readers_await(1);
+	for (uint64_t n = 1; n <= RECORDS; n++)
+		end_cycle(n);
+}
+
 TEST(no_reader_sees_a_torn_record)
 {
-	pthread_t threads[3];
 	struct gcstats_cycles c;
 
 	heap_begin(); // with its CPU accounting, which starts at nanotime
-	for (int i = 0; i < 3; i++)
-		threads[i] = start_thread(read_records, NULL);
-	await_at_least(&readers.begun, 3);
-	for (uint64_t n = 1; n <= RECORDS; n++)
-		end_cycle(n);
-	atomic_u32_store_release(&readers.end, 1);
-	for (int i = 0; i < 3; i++)
-		join_thread(threads[i]);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.torn), 0);
+	readers_run(read_records, write_records);
 	gcstats_read_cycles(&c);
 	ck_assert_uint_eq(c.num_gc, RECORDS);
 	ck_assert(cycles_whole(&c));
@@ -334,34 +324,37 @@ static bool history_whole(const uint64_t *words, size_t used)
 				: sum == words[2 * n + 2]);
 }
 
-static void *read_history(void *arg)
+static const char *read_history(struct reader *r)
 {
 	uint64_t words[RT_GCSTATS_WORDS];
-	uint64_t last = 0;
+	uint64_t last;
 	rt_memstats m;
+	uint32_t newest;
 	size_t used;
 
-	while (!atomic_u32_load_acquire(&readers.end)) {
-		uint32_t newest;
+	if (rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) != RT_OK ||
+	    !history_whole(words, used))
+		return "the history is torn";
+	last = words[used - 2];
+	if (last < r->last)
+		return "the history went back";
+	rt_read_memstats_live(&m);
+	r->last = m.num_gc;
+	newest = (m.num_gc + RT_PAUSES - 1) % RT_PAUSES;
+	if (m.pause_end[newest] != m.last_gc || m.num_forced_gc != m.num_gc)
+		return "statistics are torn";
+	return m.num_gc < last ? "statistics went back" : NULL;
+}
 
-		if (rt_read_gcstats(words, RT_GCSTATS_WORDS, &used) != RT_OK ||
-		    !history_whole(words, used) || words[used - 2] < last)
-			atomic_u32_add_relaxed(&readers.torn, 1);
-		last = words[used - 2];
-		rt_read_memstats_live(&m);
-		newest = (m.num_gc + RT_PAUSES - 1) % RT_PAUSES;
-		if (m.num_gc < last || m.pause_end[newest] != m.last_gc ||
-		    m.num_forced_gc != m.num_gc)
-			atomic_u32_add_relaxed(&readers.torn, 1);
-		last = m.num_gc;
-		atomic_u32_add_relaxed(&readers.begun, 1);
-	}
-	return arg;
+static void write_history(void)
+{
+	readers_await(1);
+	for (uint32_t n = 0; n < HISTORY; n++)
+		note_collection(n);
 }
 
 TEST(the_history_is_whole_while_it_is_written)
 {
-	pthread_t threads[2];
 	uint64_t words[RT_GCSTATS_WORDS];
 	size_t used;
 
@@ -370,15 +363,7 @@ TEST(the_history_is_whole_while_it_is_written)
 			 RT_OK);
 	ck_assert_uint_eq(used, 3);
 	ck_assert(history_whole(words, used));
-	for (int i = 0; i < 2; i++)
-		threads[i] = start_thread(read_history, NULL);
-	await_at_least(&readers.begun, 2);
-	for (uint32_t n = 0; n < HISTORY; n++)
-		note_collection(n);
-	atomic_u32_store_release(&readers.end, 1);
-	for (int i = 0; i < 2; i++)
-		join_thread(threads[i]);
-	ck_assert_uint_eq(atomic_u32_load_relaxed(&readers.torn), 0);
+	readers_run(read_history, write_history);
 	ck_assert_int_eq(rt_read_gcstats(words, RT_GCSTATS_WORDS, &used),
 			 RT_OK);
 	ck_assert_uint_eq(used, RT_GCSTATS_WORDS);
