@@ -165,6 +165,8 @@ enum shadow_driver {
 	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
 	/* slot a = value b of such a range c */                               \
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
+	/* the same on a fiber whose stack the actor sets as its own */         \
+	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
@@ -190,7 +192,8 @@ struct shadow_program {
 	unsigned align8;
 	unsigned exact;	 // stacks are no roots, so what is dead is gone
 	unsigned config; // bits of the fuzzer's configurations, and the number
-			 // of the first layout
+			 // of the first layout; from bit 8 on, that of the
+			 // format on stacks
 	size_t nops;
 	struct shadow_op *op;
 };

@@ -35,6 +35,8 @@ struct actor_stack {
 	struct shadow_stack copy;
 	const struct shadow_layout *layout; // of its values
 	unsigned flags;			    // enum rt_stack_flags
+	// How each is encoded, a register as well.
+	const struct shadow_layout *as[SHADOW_VALUES + SHADOW_REGISTERS];
 	bool fixed;	 // registered without a pointer to sp
 	uintptr_t *word; // of memory, or in a frame of the fiber
 	uintptr_t memory[2][2 * SHADOW_VALUES];
@@ -72,6 +74,7 @@ struct actor {
 	unsigned char *stack[STACKS];
 	size_t stack_size[STACKS];
 	struct actor_stack stacks[ACTOR_STACKS];
+	struct actor_stack strange; // a fiber whose stack is not registered
 	rt_handle *handle[HANDLES];
 	uintptr_t told[HANDLES];
 	bool tells;			      // the callback is added
@@ -89,11 +92,13 @@ struct run {
 	struct shadow_result *result;
 	struct actor *actor; // SHADOW_THREADS of them
 	unsigned nslots;
-	bool alone;	    // one actor
-	bool wild;	    // of a fuzzer
-	bool may_fail;	    // the system refuses calls
-	bool guarded;	    // some objects are
-	bool past_end;	    // rt_config.past_end
+	bool alone;    // one actor
+	bool wild;     // of a fuzzer
+	bool may_fail; // the system refuses calls
+	bool guarded;  // some objects are
+	bool past_end; // rt_config.past_end
+	// With the format of rt_config.stack_format, or NULL.
+	const struct shadow_layout *on_stacks;
 	atomic_u64 flushes; // of all caches without a collection
 };
 extern struct run run;

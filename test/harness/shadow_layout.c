@@ -21,6 +21,10 @@ static const rt_value_format behind = {
 static rt_value_format narrow = {0, 0, 1, UINT32_MAX, UINT32_MAX, 0,
 				 3, 8, 0, 0,	      0};
 
+// Addresses in words.
+static const rt_value_format shifted = {0, 0, 1, UINT64_MAX, UINT64_MAX, 0,
+					3, 8, 0, 0,	     0};
+
 static bool some_deep;
 
 void shadow_layouts_begin(bool deep)
@@ -37,6 +41,8 @@ uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address)
 		return address | UINT64_C(0xfffe000000000000);
 	if (l->format == &narrow)
 		return (address - narrow.base) / 8;
+	if (l->format == &shifted)
+		return address / 8;
 	return address;
 }
 
@@ -62,6 +68,10 @@ bool shadow_decode(const struct shadow_layout *l, uint64_t value, uint64_t tag,
 	if (l->format == &narrow) {
 		*address = narrow.base + 8 * value;
 		return value != 0 && value >> 32 == 0;
+	}
+	if (l->format == &shifted) {
+		*address = 8 * value;
+		return value != 0;
 	}
 	if (l->format == &pair)
 		return tag / 0x40 % 2 == 1;
@@ -224,6 +234,20 @@ const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS] = {
     {"typed, uneven", RT_LAYOUT_TYPE, NULL, .fixed = 5, .fixed_bits = 2,
      .type = &uneven_type},
 };
+
+const struct shadow_layout *shadow_on_stacks(unsigned i)
+{
+	static const struct shadow_layout l[SHADOW_ON_STACKS] = {
+	    [1] = {"low tags", RT_LAYOUT_WORDS, &low, EVERY},
+	    {"boxes", RT_LAYOUT_WORDS, &box, EVERY},
+	    {"shifted", RT_LAYOUT_WORDS, &shifted, EVERY},
+	    {"pairs", RT_LAYOUT_WORDS, &pair, PAIRS},
+	    {"pairs, tag first", RT_LAYOUT_WORDS, &behind, BEHIND},
+	    {"plain format", RT_LAYOUT_WORDS, &plain, EVERY},
+	};
+
+	return i == 0 ? NULL : &l[i];
+}
 
 size_t shadow_typed_count(const struct shadow_layout *l, size_t *n)
 {

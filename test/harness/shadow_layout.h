@@ -35,6 +35,11 @@ struct shadow_layout {
 
 extern const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS];
 
+// shadow_on_stacks returns a layout with format number i of those that values
+// may have on stacks, or NULL if it is 0.
+enum { SHADOW_ON_STACKS = 7 };
+const struct shadow_layout *shadow_on_stacks(unsigned i);
+
 // shadow_layouts_begin must be called when there is a new heap.  With deep some
 // layouts have destructors that look at what died with their objects.
 void shadow_layouts_begin(bool deep);

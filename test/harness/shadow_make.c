@@ -215,9 +215,9 @@ void shadow_begin_kinds(struct actor *a)
 		struct actor_kind *k = &a->kind[i];
 
 		k->number = first[i] + (int)a->id;
-		k->layout =
-		    &shadow_layouts[(run.program->config + 7 * a->id + 11 * i) %
-				    SHADOW_LAYOUTS];
+		k->layout = &shadow_layouts[(run.program->config % 256 +
+					     7 * a->id + 11 * i) %
+					    SHADOW_LAYOUTS];
 		begin_kind(k);
 	}
 }

@@ -33,6 +33,11 @@ static void config_bits(rt_config *c, unsigned bits)
 	c->no_attach = 1;
 }
 
+static const struct shadow_layout *stack_layout(const struct shadow_program *p)
+{
+	return shadow_on_stacks(p->config / 256 % SHADOW_ON_STACKS);
+}
+
 static rt_config config_of(const struct shadow_program *p,
 			   enum shadow_mode mode)
 {
@@ -42,6 +47,8 @@ static rt_config config_of(const struct shadow_program *p,
 	c.double_check = RT_CHECK_FATAL;
 	c.scavenge = 0; // a program makes the same calls each time
 	c.align8 = p->align8 != 0;
+	if (stack_layout(p))
+		c.stack_format = stack_layout(p)->format;
 	if (p->exact)
 		c.past_end = 0; // an address on a stack keeps one object
 	if (mode == SHADOW_PLAIN)
@@ -234,6 +241,7 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 	    .may_fail = has_fault(p),
 	    .guarded = c.guard_large != 0,
 	    .past_end = c.past_end != 0,
+	    .on_stacks = stack_layout(p),
 	};
 	memset(actors, 0, sizeof actors);
 	for (unsigned t = 0; t < p->actors; t++) {

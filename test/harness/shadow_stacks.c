@@ -42,23 +42,53 @@ static bool is_used(const struct actor_stack *s, unsigned k)
 	return k >= SHADOW_VALUES || (k >= s->copy.begin && k < s->copy.end);
 }
 
-// set_value changes a value, or a register.  A word of a stack that grows down
-// counts whatever its tag is.
-static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
+static bool is_register(unsigned k)
+{
+	return k >= SHADOW_VALUES;
+}
+
+// set_value_as changes a value, or a register, which is encoded as a value of a
+// layout.  A word of a stack that grows down counts whatever its tag is.
+static void set_value_as(struct actor_stack *s, unsigned k,
+			 struct shadow_word w, const struct shadow_layout *as)
 {
 	unsigned step = shadow_step(s->layout), first = shadow_first(s->layout);
 	uintptr_t value = shadow_value(w);
 
 	s->copy.held[k] = w;
-	if (k >= SHADOW_VALUES) {
+	s->as[k] = as;
+	if (w.to)
+		value = shadow_encode(as, value);
+	if (is_register(k)) {
 		s->registers[k - SHADOW_VALUES] = value;
 		return;
 	}
-	s->word[k * step + first] =
-	    w.to ? shadow_encode(s->layout, value) : value;
+	s->word[k * step + first] = value;
 	if (step == 2)
 		s->word[k * step + !first] =
 		    shadow_tag(s->layout, is_up(s) ? w.to != NULL : k % 2 == 0);
+}
+
+static void set_value(struct actor_stack *s, unsigned k, struct shadow_word w)
+{
+	set_value_as(s, k, w,
+		     is_register(k) ? &shadow_layouts[SHADOW_PLAIN_WORDS]
+				    : s->layout);
+}
+
+// encoding chooses how a reference is encoded in a heap with a format for
+// stacks.  A stack that grows down, and its registers, are read plainly, in the
+// format of the stack and in that of the heap.
+static const struct shadow_layout *encoding(const struct actor_stack *s,
+					    unsigned k, unsigned how)
+{
+	const struct shadow_layout *words = &shadow_layouts[SHADOW_PLAIN_WORDS];
+
+	if (!run.on_stacks || is_up(s) || (is_fiber(s) && is_register(k)))
+		return is_register(k) ? words : s->layout;
+	if (how % 3 == 1)
+		return run.on_stacks;
+	return how % 3 == 2 ? words : s->layout;
 }
 
 // value_held returns what the memory of value k should be.
@@ -66,9 +96,7 @@ static uintptr_t value_held(const struct actor_stack *s, unsigned k)
 {
 	uintptr_t value = shadow_value(s->copy.held[k]);
 
-	return s->copy.held[k].to && k < SHADOW_VALUES
-		   ? shadow_encode(s->layout, value)
-		   : value;
+	return s->copy.held[k].to ? shadow_encode(s->as[k], value) : value;
 }
 
 static uintptr_t value_at(const struct actor_stack *s, unsigned k)
@@ -121,15 +149,23 @@ static RT_NOINLINE void wipe(void)
 
 // hide empties a slot, so that only the stack that the caller runs on refers to
 // its object.  It does nothing in a program where stacks are no roots.
-static void *hide(struct actor *a, unsigned i)
+static RT_NOINLINE uintptr_t hide(struct actor *a, unsigned i)
 {
-	return run.program->exact ? NULL : shadow_take_base(a, i);
+	const void *base = run.program->exact ? NULL : shadow_take_base(a, i);
+
+	if (!base || !run.on_stacks)
+		return (uintptr_t)base;
+	return shadow_encode(run.on_stacks, (uintptr_t)base);
 }
 
-static void unhide(struct actor *a, unsigned i, const void *base)
+static void unhide(struct actor *a, unsigned i, uintptr_t held)
 {
-	if (!run.program->exact)
-		shadow_put_back(a, i, base);
+	if (run.program->exact)
+		return;
+	if (held != 0 && run.on_stacks)
+		shadow_decode(run.on_stacks, held,
+			      shadow_tag(run.on_stacks, true), &held);
+	shadow_put_back(a, i, (const void *)held);
 }
 
 static bool forks(const struct shadow_op *op)
@@ -141,13 +177,14 @@ static bool forks(const struct shadow_op *op)
 static RT_NOINLINE void on_fiber(struct actor *a, const struct shadow_op *op)
 {
 	unsigned i = (op->a + 2) % run.nslots;
-	void *held;
+	uintptr_t held;
 
 	if (forks(op)) {
 		shadow_do_fork(a, op);
 		return;
 	}
 	held = hide(a, i);
+	wipe(); // of the address
 	if (op->b / 2 % 2)
 		shadow_do_alloc(a, op);
 	else if (op->b / 4 % 2)
@@ -208,7 +245,7 @@ SHADOW_OP(resume)
 	unsigned i = (op->a + 4) % run.nslots;
 	rt_frame *frames = NULL;
 	rt_stack *own = NULL;
-	void *held = NULL;
+	uintptr_t held = 0;
 
 	if (!is_fiber(s))
 		return;
@@ -216,8 +253,12 @@ SHADOW_OP(resume)
 		set_value(s, k, SHADOW_NOTHING);
 	if (!forks(op))
 		held = hide(a, i);
+	wipe();
 	if (op->b % 2)
 		own = own_stack(s, &frames);
+	if (own)
+		SHADOW_TRUE(rt_thread_set_stack(s->fiber.lo, s->fiber.hi) ==
+			    RT_ESTATE);
 	s->op = op;
 	switch_to(s, &frames);
 	if (own)
@@ -246,6 +287,29 @@ static void begin_values(struct actor_stack *s, bool any_sp)
 	if (is_up(s) && !any_sp)
 		s->copy.end = 0;
 	set_pointer(s, false);
+}
+
+// Meanwhile nothing of the actor's own stack is scanned.
+SHADOW_OP(strange)
+{
+	struct actor_stack *s = &a->strange;
+	void *own[2], *set[2];
+	rt_frame *frames;
+
+	a->idle = run.program->exact;
+	if (a->idle)
+		return;
+	memset(s, 0, sizeof *s);
+	s->actor = a;
+	begin_fiber(s);
+	s->op = op;
+	SHADOW_OK(rt_thread_stack(a->self, &own[0], &own[1]));
+	SHADOW_OK(rt_thread_set_stack(s->fiber.lo, s->fiber.hi));
+	SHADOW_OK(rt_thread_stack(a->self, &set[0], &set[1]));
+	SHADOW_TRUE(set[0] == s->fiber.lo && set[1] == s->fiber.hi);
+	switch_to(s, &frames);
+	SHADOW_OK(rt_thread_set_stack(own[0], own[1]));
+	fiber_free(&s->fiber);
 }
 
 static rt_stack_desc describe(struct actor_stack *s)
@@ -333,7 +397,7 @@ SHADOW_OP(push)
 	k = op->b % nvalues(s);
 	if (s->flags & RT_STACK_EXACT || (is_fiber(s) && k >= SHADOW_VALUES))
 		w.value = 0;
-	set_value(s, k, shadow_share(w));
+	set_value_as(s, k, shadow_share(w), encoding(s, k, op->b / nvalues(s)));
 }
 
 SHADOW_OP(top)

@@ -116,11 +116,17 @@ SHADOW_OP(wild)
 		shadow_set(o, op->b % o->nwords, w);
 }
 
-// A word of a stack that equals the end of an object keeps it.
+// A word of a stack that equals the end of an object keeps it.  One in the
+// format of stacks does so whatever is beside it.
 static void reach_junk(uintptr_t p)
 {
 	struct shadow_node *o = shadow_find(p - 1);
+	uintptr_t address;
 
+	if (run.on_stacks &&
+	    shadow_decode(run.on_stacks, p, shadow_tag(run.on_stacks, true),
+			  &address))
+		shadow_reach((struct shadow_word){NULL, address}, false);
 	shadow_reach((struct shadow_word){NULL, p}, false);
 	if (run.past_end && o && o->base + o->size == p)
 		shadow_reach((struct shadow_word){o, 0}, false);
@@ -136,6 +142,8 @@ SHADOW_OP(junk)
 		next.c += 5 * i;
 		next.n += op->n / 256 * i;
 		junk[i] = shadow_wild_word(&next);
+		if (run.on_stacks && i % 2)
+			junk[i] = shadow_encode(run.on_stacks, junk[i]);
 	}
 	__asm__ volatile("" : : "r"(junk) : "memory");
 	shadow_gc();
