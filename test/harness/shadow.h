@@ -165,7 +165,7 @@ enum shadow_driver {
 	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
 	/* slot a = value b of such a range c */                               \
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
-	/* the same on a fiber whose stack the actor sets as its own */         \
+	/* the same on a fiber whose stack the actor sets as its own */        \
 	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
