@@ -113,6 +113,7 @@ void cyclerecord_counted(const struct gcstats_cycle *c)
 	struct gcstats_cycles all;
 	uint64_t sums[HEAPGAUGE_COUNT];
 
+	RT_ASSERT(stw_stopped());
 	gcstats_read_cycles(&all);
 	noted.c.number = all.num_gc;
 	noted.c.gc_cpu_fraction = gcstats_fraction(&all);

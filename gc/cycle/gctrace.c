@@ -195,7 +195,7 @@ RT_NOINLINE void gctrace_forced(struct rt_proc *p, uint64_t bytes)
 	heapstats_read(&now); // the world runs, so no gauge can be summed
 	s.released = now.released;
 	s.in_use = now.in_heap;
-	s.retained = now.committed - now.in_stacks - now.in_work_bufs;
+	s.retained = heapstats_retained(&now);
 	format_scav(&line, &s);
 	context_save(&p->context.frame);
 	proc_block(p);

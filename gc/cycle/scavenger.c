@@ -153,6 +153,7 @@ RT_NOINLINE void scavenger_look_again(void)
 
 void scavenger_fini(void)
 {
+	RT_ASSERT(!proc_self());
 	// Pairs with the load in must_end.
 	atomic_u32_store_release(&scavenger.quit, 1);
 	note_wake(&scavenger.call);
@@ -160,6 +161,18 @@ void scavenger_fini(void)
 	if (atomic_u32_load_relaxed(&scavenger.runs) != 0)
 		libthread_join(&scavenger.t);
 	scavenger = (struct scavenger){.nprocs = 0};
+}
+
+const char *scavenger_check(const struct scavenger *s)
+{
+	if (atomic_u32_load_relaxed(&s->making) > 1)
+		return "scavenger is made by two threads";
+	if (atomic_u32_load_relaxed(&s->runs) > 1 ||
+	    atomic_u32_load_relaxed(&s->timed) > 1 ||
+	    atomic_u32_load_relaxed(&s->quit) > 1)
+		return "scavenger has an unknown state";
+	return note_check(&s->call) ? note_check(&s->call)
+				    : note_check(&s->pause);
 }
 
 void scavenger_fork_child(void)

@@ -18,7 +18,6 @@
 #include "runtime/spans/mheap.h"
 #include "gc/cycle/libthread.h"
 
-// No check: its fields depend on what other threads are doing.
 struct scavenger {
 	atomic_u32 making; // 1 while a thread makes it
 	atomic_u32 runs;   // 1: it exists; the maker
@@ -57,6 +56,10 @@ RT_INLINE void scavenger_freed(void)
 
 // scavenger_fini ends the thread.  The caller must not be attached.
 void scavenger_fini(void);
+
+// scavenger_check returns NULL if all invariants hold, otherwise what does not.
+// Any thread may call it, in a stop or not.
+const char *scavenger_check(const struct scavenger *s);
 
 // scavenger_fork_child drops the thread in the child of a fork, where it does
 // not exist.

@@ -83,7 +83,7 @@ static struct retained look(void)
 	struct retained r;
 
 	heapstats_read(&t);
-	r.all = t.committed - t.in_stacks - t.in_work_bufs;
+	r.all = heapstats_retained(&t);
 	r.free = r.all - t.in_heap;
 	return r;
 }

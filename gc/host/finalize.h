@@ -8,7 +8,7 @@
 
 #include "gc/mark/drops.h"
 
-// No check: each field may have any value.
+// No check: two flags, and numbers that may be any.
 struct finalize {
 	atomic_u32 poll;   // 1: destructors run in rt_safepoint
 	atomic_u32 news;   // 1: a collection found dead objects

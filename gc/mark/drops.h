@@ -217,7 +217,7 @@ void drops_abandon(const struct rt_proc *p);
 void drops_fork_child(const struct rt_proc *self);
 
 // drops_check returns NULL if all invariants hold, otherwise what does not.
-// The world must be stopped.  rt_heap_verify and debug builds call it.
+// The world must be stopped.  rt_heap_verify calls it.
 const char *drops_check(const struct drops *d);
 
 #endif

@@ -130,10 +130,10 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 			 "threads nor the library used."),
     [CPU_SCAVENGE_ASSIST] =
 	SECONDS("/cpu/classes/scavenge/assist:cpu-seconds",
-		"Giving memory back to the system while allocating."),
+		"Releasing memory to the system while allocating."),
     [CPU_SCAVENGE_BACKGROUND] =
 	SECONDS("/cpu/classes/scavenge/background:cpu-seconds",
-		"Giving memory back to the system in the background."),
+		"Releasing memory to the system in the background."),
     [CPU_SCAVENGE_TOTAL] = SECONDS("/cpu/classes/scavenge/total:cpu-seconds",
 				   "All of /cpu/classes/scavenge."),
     [CPU_TOTAL] = SECONDS("/cpu/classes/total:cpu-seconds",
@@ -218,8 +218,8 @@ static const rt_metric_desc metrics[METRIC_COUNT] = {
 		"Lines of gctrace and scavtrace that stderr did not take "
 		"at once."),
     [MEMORY_HEAP_FREE] = LEVEL("/memory/classes/heap/free:bytes",
-			       "Free pages of the heap that the system has "
-			       "not got back."),
+			       "Free pages of the heap that are not "
+			       "released."),
     [MEMORY_HEAP_OBJECTS] = LEVEL("/memory/classes/heap/objects:bytes",
 				  "Objects: alive, or not freed yet."),
     [MEMORY_HEAP_RELEASED] =

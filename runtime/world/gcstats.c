@@ -26,7 +26,6 @@ static struct {
 // cycles has a check; clocks may show any number.
 static struct {
 	struct gcstats_cycles cycles;
-	uint32_t nprocs;
 	uint64_t init_now;	   // nanotime when the heap began
 	uint64_t last_now;	   // nanotime of the last accounting
 	uint64_t last_cpu;	   // CPU accounted so far

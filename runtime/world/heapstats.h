@@ -114,6 +114,16 @@ void heapstats_unsafe_clear(void);
 void heapstats_fork_lock(void);
 void heapstats_fork_unlock(void);
 
+// heapstats_retained returns the bytes in heap spans and in free pages that are
+// not released.
+//
+// Go: retained (readmemstats_m, mstats.go).
+RT_INLINE uint64_t heapstats_retained(const struct heapstats_totals *t)
+{
+	return t->committed - t->in_stacks - t->in_work_bufs -
+	       t->in_ptr_scalar_bits;
+}
+
 // heapstats_check returns NULL if all invariants hold, otherwise what does not.
 // The caller must hold heapstats.reader.  Debug builds call it when a live read
 // has folded.

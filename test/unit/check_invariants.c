@@ -14,6 +14,7 @@
 #include "gc/cycle/pacer.h"
 #include "gc/cycle/sweep.h"
 #include "gc/cycle/worker.h"
+#include "gc/cycle/scavenger.h"
 #include "gc/mark/drops.h"
 #include "gc/mark/rootfns.h"
 #include "gc/mark/handles.h"
@@ -88,6 +89,7 @@ static struct {
 	struct ask ask[2];
 	struct sweep sweep;
 	struct workers workers;
+	struct scavenger scavenger;
 	struct marker marker;
 	struct worker worker;
 } x;
@@ -329,6 +331,7 @@ static void prepare(void)
 	X(ask_queue_check(&x.asks))                                            \
 	X(sweep_check(&x.sweep))                                               \
 	X(workers_check(&x.workers))                                           \
+	X(scavenger_check(&x.scavenger))                                       \
 	X(worker_check(&x.worker))                                             \
 	X(grey_check(&x.marker))
 

@@ -17,6 +17,8 @@
 	  U32(x.sema.serving, 1))                                              \
 	X(gauges_check(&x.gauges), "gauge is negative",                        \
 	  U64(x.gauges.other_sys, -1))                                         \
+	X(gauges_check(&x.gauges), "gauge is negative",                        \
+	  U64(x.gauges.heap_dead, -1))                                         \
 	X(gauges_check(&x.gauges), "stack_inuse is not whole pages",           \
 	  U64(x.gauges.stack_inuse, 1))                                        \
 	X(gauges_check(&x.gauges), "heap_mapped is not whole chunks",          \
@@ -769,6 +771,18 @@
 	  x.worker.runs = true)                                                \
 	X(worker_check(&x.worker), "note has an unknown state",                \
 	  U32(x.worker.t.begun.woken, 3))                                      \
+	X(scavenger_check(&x.scavenger), "scavenger is made by two threads",   \
+	  U32(x.scavenger.making, 2))                                          \
+	X(scavenger_check(&x.scavenger), "scavenger has an unknown state",     \
+	  U32(x.scavenger.runs, 2))                                            \
+	X(scavenger_check(&x.scavenger), "scavenger has an unknown state",     \
+	  U32(x.scavenger.timed, 2))                                           \
+	X(scavenger_check(&x.scavenger), "scavenger has an unknown state",     \
+	  U32(x.scavenger.quit, 2))                                            \
+	X(scavenger_check(&x.scavenger), "note has an unknown state",          \
+	  U32(x.scavenger.call.woken, 3))                                      \
+	X(scavenger_check(&x.scavenger), "note has an unknown state",          \
+	  U32(x.scavenger.pause.woken, 3))                                     \
 	X(libthread_check(&x.worker.t),                                        \
 	  "thread of the library was attached without work",                   \
 	  x.worker.t.attached = true)                                          \
