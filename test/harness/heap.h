@@ -123,6 +123,24 @@ static inline uintptr_t *heap_table(size_t n, int flags)
 	return table;
 }
 
+// heap_check_list builds a list that only get and set know, in a heap that
+// collects in every allocation, and requires that all of it is there.
+static inline void heap_check_list(void *(*get)(void), void (*set)(void *))
+{
+	uintptr_t *node;
+
+	for (uintptr_t i = 0; i < 300; i++) {
+		node = rt_alloc(32);
+		node[0] = (uintptr_t)get();
+		node[1] = i;
+		set(node);
+	}
+	node = get();
+	for (uintptr_t i = 300; i-- > 0; node = (uintptr_t *)node[0])
+		ck_assert_uint_eq(node[1], i);
+	ck_assert_ptr_null(node);
+}
+
 // heap_recount compares the statistics with the heap counted again.
 static inline void heap_recount(void)
 {
