@@ -76,6 +76,11 @@
 	X(AWAIT_RELEASE) /* has released the heap lock, will wait its turn */  \
 	X(SCAVENGE_STEP) /* has pages that look allocated */                   \
                                                                                \
+	X(FREELIST_SHARE) /* has linked a list to the shared one, holds the    \
+			     lock */                                           \
+	X(FREELIST_SHARE_SPLICED) /* its slots are on both, holds no lock */   \
+	X(FREELIST_GATHER) /* has read the shared head, holds the lock */      \
+                                                                               \
 	X(MCACHE_NEXT_RUN)	   /* has cleared memory, will set bits */     \
 	X(MCACHE_NEXT_NEAR)	   /* the same, within one allocword */        \
 	X(MCACHE_RETIRE_SLOT_REST) /* has freed the rest, will count */        \

@@ -2,6 +2,7 @@
 #include "runtime/spans/freelist.h"
 
 #include "runtime/os/oscall.h"
+#include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/nanotime.h"
 #include "runtime/os/lock.h"
@@ -139,9 +140,11 @@ void freelist_share(struct freelist *l, spanclass sc)
 	look_up(tail);
 	mutex_lock(&shared.lock);
 	tail->next = shared_head(sc);
+	schedpoint(SCHED_FREELIST_SHARE);
 	atomic_ptr_store_relaxed(&freelist_shared[sc], l->head);
 	shared.any = true;
 	mutex_unlock(&shared.lock);
+	schedpoint(SCHED_FREELIST_SHARE_SPLICED);
 	leave(tail);
 	l->head = NULL;
 	l->n = 0;
@@ -177,6 +180,7 @@ bool freelist_gather(struct freelist *l, spanclass sc)
 	RT_ASSERT(!l->head);
 	mutex_lock(&shared.lock);
 	chain = shared_head(sc);
+	schedpoint(SCHED_FREELIST_GATHER);
 	if (chain)
 		atomic_ptr_store_relaxed(&freelist_shared[sc], cut(l, chain));
 	mutex_unlock(&shared.lock);
