@@ -52,7 +52,7 @@ void *slabpool_take(struct slabpool *pool)
 	return block;
 }
 
-void slabpool_give(struct slabpool *pool, void *block)
+void slabpool_free(struct slabpool *pool, void *block)
 {
 	gauge_add(pool->inuse, -(int64_t)pool->slab.size);
 	mutex_lock(pool->lock);

@@ -26,9 +26,9 @@ struct slabpool {
 // memory.
 void *slabpool_take(struct slabpool *pool);
 
-// slabpool_give returns a block to the pool, which keeps it or releases its
+// slabpool_free returns a block to the pool, which keeps it or releases its
 // memory.
-void slabpool_give(struct slabpool *pool, void *block);
+void slabpool_free(struct slabpool *pool, void *block);
 
 // slabpool_release_kept releases the memory of the kept blocks, one by one,
 // until the system refuses.

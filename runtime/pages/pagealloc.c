@@ -596,15 +596,15 @@ bool pagealloc_retake_block(struct pagealloc *pa, uint64_t base,
 	return true;
 }
 
-void pagealloc_put_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
-			 uint64_t scav)
+void pagealloc_free_block(struct pagealloc *pa, uint64_t base, uint64_t taken,
+			  uint64_t scav)
 {
 	struct part block = block_at(pa, base);
 	struct pallocdata *d = pagealloc_chunk(pa, block.chunk);
 
 	if (scav & ~taken || taken & ~d->alloc.word[block.i / 64])
-		throw_value("pagealloc_put_block: pages were not taken", "base",
-			    base);
+		throw_value("pagealloc_free_block: pages were not taken",
+			    "base", base);
 	d->alloc.word[block.i / 64] &= ~taken;
 	d->scavenged.word[block.i / 64] |= scav;
 	scavindex_free(&pa->scav, block.chunk, bits_count(taken));

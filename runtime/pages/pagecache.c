@@ -55,7 +55,7 @@ void pagecache_populated(struct pagecache *c, uint64_t page, unsigned npages)
 static void put_rest(struct pagecache *c, struct pagealloc *pa)
 {
 	if (!pagecache_empty(c))
-		pagealloc_put_block(pa, c->base, c->cache, c->scav);
+		pagealloc_free_block(pa, c->base, c->cache, c->scav);
 	c->cache = c->scav = 0;
 }
 
@@ -114,7 +114,7 @@ void pagecache_keep(struct pagecache *c, struct pagealloc *pa, unsigned npages,
 		back &= back - 1;
 	if (back == 0)
 		return;
-	pagealloc_put_block(pa, c->base, back, c->scav & back);
+	pagealloc_free_block(pa, c->base, back, c->scav & back);
 	c->cache &= ~back;
 	c->scav &= ~back;
 	RT_CHECK(pagecache_check(c));

@@ -115,7 +115,7 @@ void mcache_drop_kind(struct rt_mcache *mc, unsigned kind)
 		return;
 	mc->runs.kind[kind] = proc_no_runs.row;
 	RT_CHECK(mcache_check(mc));
-	slabpool_give(&mcache_blocks.kinds, k);
+	slabpool_free(&mcache_blocks.kinds, k);
 }
 
 void mcache_enable_runs(struct rt_mcache *mc)
@@ -148,7 +148,7 @@ void mcache_delete(struct rt_mcache *mc)
 {
 	for (unsigned k = KIND_TYPED; k < KIND_COUNT; k++)
 		mcache_drop_kind(mc, k);
-	slabpool_give(&mcache_blocks.mcaches, mc);
+	slabpool_free(&mcache_blocks.mcaches, mc);
 }
 
 void mcache_release_kept(void)

@@ -182,7 +182,7 @@ static void do_put_block(struct input *in)
 	b.scav &= b.taken;
 	if (b.taken == 0)
 		return;
-	pagealloc_put_block(&pa, b.base, b.taken, b.scav);
+	pagealloc_free_block(&pa, b.base, b.taken, b.scav);
 	for (unsigned i = 0; i < BLOCK; i++)
 		if (b.taken >> i & 1)
 			firstfit_set(b.base + i, 1,

@@ -1,3 +1,4 @@
+// The places from which the system was called, and which calls were refused.
 #include "test/harness/callsite.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Runs what ends a process in a child, and reads what it printed.
 #include "test/harness/death.h"
 
 #include <check.h>

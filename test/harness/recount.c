@@ -1,3 +1,4 @@
+// Counts a stopped heap object by object, and compares the statistics.
 #include "test/harness/recount.h"
 
 #include <stdio.h>

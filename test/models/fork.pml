@@ -310,17 +310,17 @@ inline locks_take()
 #endif
 }
 
-#define LET_GO(lock) lock == FORKER -> lock = 0
+#define RELEASE(lock) lock == FORKER -> lock = 0
 
 // C: locks_release, work_fork_unlock, heapstats_fork_unlock, handlers_fork_unlock
 // at: FORK_RESUME
 inline locks_release()
 {
-	atomic { if :: LET_GO(handlers) :: else fi }
-	atomic { if :: LET_GO(stats) :: else fi }
-	atomic { if :: LET_GO(reader) :: else fi }
-	atomic { if :: LET_GO(work) :: else fi }
-	atomic { if :: LET_GO(procs) :: else fi }
+	atomic { if :: RELEASE(handlers) :: else fi }
+	atomic { if :: RELEASE(stats) :: else fi }
+	atomic { if :: RELEASE(reader) :: else fi }
+	atomic { if :: RELEASE(work) :: else fi }
+	atomic { if :: RELEASE(procs) :: else fi }
 }
 
 #define MINE(lock) (lock == 0 || lock == FORKER)

@@ -1,3 +1,4 @@
+// Bits are counted, searched and picked as loops over single bits do it.
 #include "test/harness/suite.h"
 
 #include "runtime/base/bits.h"

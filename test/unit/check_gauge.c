@@ -1,3 +1,4 @@
+// Gauges add up, and never fall below zero.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

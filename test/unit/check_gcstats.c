@@ -1,3 +1,4 @@
+// What collections and stops leave in the accounts, and how they are read.
 #include "runtime/world/gcstats.h"
 
 #include <errno.h>

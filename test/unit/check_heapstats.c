@@ -1,3 +1,4 @@
+// Statistics in three generations: what one moment has, and what is folded.
 #include "runtime/world/heapstats.h"
 
 #include "test/harness/await.h"

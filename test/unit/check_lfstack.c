@@ -1,3 +1,4 @@
+// The stack without locks keeps every node, whoever pushes and pops.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -594,29 +594,29 @@ TEST(a_thread_blocks_signals_and_has_a_name)
 	ck_assert_str_eq(seen.name, "somebody");
 }
 
-static char *forbidden; // a page
+static char *protected; // a page
 
 static void permit(int sig)
 {
 	(void)sig;
-	mprotect(forbidden, page, PROT_READ | PROT_WRITE);
+	mprotect(protected, page, PROT_READ | PROT_WRITE);
 }
 
 static void *touch_forbidden(void *arg)
 {
 	(void)arg;
-	*(volatile char *)forbidden = 1;
+	*(volatile char *)protected = 1;
 	return NULL;
 }
 
 // A host may map the memory of its roots only when a thread touches it.
 TEST(a_fault_in_a_thread_is_the_host_s)
 {
-	forbidden = oscall_reserve(page);
-	ck_assert_ptr_nonnull(forbidden);
+	protected = oscall_reserve(page);
+	ck_assert_ptr_nonnull(protected);
 	ck_assert_ptr_ne(signal(SIGSEGV, permit), SIG_ERR);
 	ck_assert_int_eq(run_helper(touch_forbidden, NULL), 0);
-	ck_assert_int_eq(*forbidden, 1);
+	ck_assert_int_eq(*protected, 1);
 }
 
 static void *write_cancelled(void *arg)

@@ -1,3 +1,4 @@
+// The page allocator finds the first free pages, and counts them.
 #include "runtime/pages/pagealloc.h"
 
 #include <errno.h>
@@ -754,8 +755,8 @@ TEST(a_block_has_a_begin, .exit = DEATH_EXPECTED)
 TEST(a_block_that_was_not_taken_is_not_put_back, .exit = DEATH_EXPECTED)
 {
 	begin_wrong("rtheap: base=640\nrtheap: fatal: "
-		    "pagealloc_put_block: pages were not taken");
-	pagealloc_put_block(&pa, 640, 1, 0);
+		    "pagealloc_free_block: pages were not taken");
+	pagealloc_free_block(&pa, 640, 1, 0);
 }
 
 // Behind the back of its summary a chunk is full.

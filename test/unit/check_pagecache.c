@@ -1,3 +1,4 @@
+// A block of 64 pages that one P owns.
 #include "runtime/pages/pagecache.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// The ring of pauses: what it keeps, and reading beside the writer.
 #include "test/harness/fault.h"
 #include "test/harness/readers.h"
 #include "test/harness/suite.h"

@@ -1,3 +1,4 @@
+// Permanent memory: what it counts, maps and refuses; and fixalloc.
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

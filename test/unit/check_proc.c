@@ -1,3 +1,4 @@
+// Ps: attach, detach, block, and stop.
 #include "runtime/world/proc.h"
 
 #include <errno.h>
@@ -625,7 +626,7 @@ static void poll_meanwhile(void)
 }
 
 // Returns when the other thread waits for this one to stop.
-static void want_to_stand(void)
+static void want_a_stop(void)
 {
 	atomic_u32_add_release(&hold.wanted, 1);
 	while (!__atomic_load_n(&rt_thread_self()->pending, __ATOMIC_RELAXED))
@@ -684,7 +685,7 @@ static hold_step *const hold_scripts[][3] = {
     {enter, other_collects, leave},
     {call_blocking, nothing, nothing},
     {poll_meanwhile, nothing, nothing},
-    {want_to_stand, rt_safepoint, nothing},
+    {want_a_stop, rt_safepoint, nothing},
     {collect_here, nothing, nothing},
     {allocate_until_collected, nothing, nothing},
     {allocate_meanwhile, nothing, nothing},

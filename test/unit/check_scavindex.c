@@ -1,3 +1,4 @@
+// The index of chunks that have pages to release.
 #include "runtime/pages/scavindex.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// Size classes are those of Go, and the tables agree with each other.
 #include "test/harness/suite.h"
 
 #include <stdio.h>

@@ -59,7 +59,7 @@ static void take_many(void)
 static void give_many(void)
 {
 	for (unsigned i = 0; i < MANY; i++)
-		slabpool_give(&pool, block[i]);
+		slabpool_free(&pool, block[i]);
 }
 
 GROUP(slabpool, .setup = setup, .teardown = teardown, .timeout = 60);
@@ -80,7 +80,7 @@ TEST(the_block_kept_last_comes_first_and_is_zero)
 		ck_assert_ptr_eq(slabpool_take(&pool), block[i]);
 	expect_blocks(KEPT, 0);
 	for (unsigned i = 0; i < KEPT; i++)
-		slabpool_give(&pool, block[i]);
+		slabpool_free(&pool, block[i]);
 	take_many();
 	give_many();
 	expect_blocks(0, KEPT);

@@ -1,3 +1,4 @@
+// Stopping the world: who runs meanwhile, and which times are noted.
 #include "runtime/world/stw.h"
 
 #include <signal.h>

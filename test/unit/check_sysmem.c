@@ -1,3 +1,4 @@
+// Mappings: reserved, used, released and freed, and what they count.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

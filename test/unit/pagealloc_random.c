@@ -123,7 +123,7 @@ static void random_block(struct rng *r)
 	want = firstfit_block(lowest / 64 * 64);
 	wrong += memcmp(&b, &want, sizeof b) != 0;
 	if (rng_below(r, 4) || nlive + 64 > MAX_LIVE) {
-		pagealloc_put_block(&pa, b.base, b.taken, b.scav);
+		pagealloc_free_block(&pa, b.base, b.taken, b.scav);
 		return;
 	}
 	firstfit_take_block(&b);

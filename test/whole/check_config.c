@@ -1,3 +1,4 @@
+// Every field of rt_config: its range, its default, and its item of RTDEBUG.
 #define _GNU_SOURCE 1
 
 #include "test/harness/fault.h"
