@@ -264,6 +264,9 @@
 	  "page allocator is longer than its tables", x.pages.max_chunks = 0)  \
 	X(pagealloc_check(&x.pages),                                           \
 	  "page allocator is longer than its tables",                          \
+	  U64(x.pages.chunks.ready, 0))                                        \
+	X(pagealloc_check(&x.pages),                                           \
+	  "page allocator is longer than its tables",                          \
 	  x.pages.nchunks = x.pages.max_chunks = 1 << 20)                      \
 	X(pagealloc_check(&x.pages),                                           \
 	  "scavenge index and page allocator have different lengths",          \
@@ -279,9 +282,17 @@
 	  "scavenge index counts other pages in use than the chunk",           \
 	  ++*scav_word())                                                      \
 	X(pagealloc_check(&x.pages),                                           \
+	  "summary does not follow from its children", sums(0)[0] ^= 1)        \
+	X(pagealloc_check(&x.pages),                                           \
+	  "summary does not follow from its children", sums(1)[0] ^= 1)        \
+	X(pagealloc_check(&x.pages),                                           \
 	  "summary does not follow from its children", sums(2)[0] ^= 1)        \
+	X(pagealloc_check(&x.pages),                                           \
+	  "summary does not follow from its children", sums(3)[0] ^= 1)        \
 	X(pagealloc_check(&x.pages), "summary beyond the last chunk is not 0", \
 	  sums(4)[x.pages.nchunks] = pallocsum_make(0, 1, 0))                  \
+	X(pagealloc_check(&x.pages), "summary beyond the last chunk is not 0", \
+	  sums(3)[x.pages.nchunks / 8 + 1] = pallocsum_make(0, 1, 0))          \
 	X(pagealloc_check(&x.pages), "search_page is beyond the heap",         \
 	  x.pages.search_page = UINT64_MAX)                                    \
 	X(pagealloc_check(&x.pages), "page below search_page is free",         \
@@ -477,6 +488,8 @@
 	  x.slot->span->base += 8)                                             \
 	X(mspan_check(x.slot->span), "span has an unknown use or class",       \
 	  x.slot->span->use = 77)                                              \
+	X(mspan_check(x.slot->span), "span has an impossible sweepgen",        \
+	  U32(x.slot->span->sweepgen, epoch_sweepgen() - 1))                   \
 	X(mspan_check(x.slot->span), "span has an impossible sweepgen",        \
 	  U32(x.slot->span->sweepgen, epoch_sweepgen() + 2))
 
