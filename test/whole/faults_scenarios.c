@@ -763,6 +763,15 @@ const struct scenario scenarios[SCENARIOS] = {
     {"a guarded life", prepare_few, act_life, NULL, 2, false},
     {"memory limit", NULL, act_limit, NULL, 0, false},
     {"scavenger", NULL, act_scavenger, check_scavenger, 0, true},
+    {"handles", NULL, act_handles, NULL, 0, false},
+    {"root callbacks", NULL, act_root_fns, NULL, 0, false},
+    {"formats of ranges", NULL, act_formats, NULL, 0, false},
+    {"names of ranges", NULL, act_names, NULL, 0, false},
+    {"typed objects", NULL, act_typed, NULL, 0, false},
+    {"kinds", NULL, act_kinds, NULL, 0, false},
+    {"lists of objects", make_wide, act_lists, NULL, 0, false},
+    {"resized objects", NULL, act_resize, NULL, 0, false},
+    {"sorts of objects", NULL, act_sorts, NULL, 0, false},
     // Not under a sanitizer, whose data are too many to read in pieces.
     {"static data", NULL, act_static, NULL, 0, false},
     // Not under a sanitizer, which has to be told of every change of stacks.
