@@ -158,13 +158,14 @@ RT_API int rt_free_os_memory(void);
 
 /*
  * An out-of-memory handler is called when n bytes were requested, by
- * rt_stack_alloc as well, and a collection did not find them.  It runs on the
- * thread that allocates, with the world running and no lock held.  It may free
- * what it can, allocate, or leave by longjmp or an exception.  It is not called
- * for allocations that it makes itself: they return NULL if a collection does
- * not find the memory.  Several threads may run it at once, so a lock of the
- * host's must protect what it frees, and no thread may hold that lock while it
- * polls.  If the handler returns 1, the allocation collects and tries again,
+ * rt_stack_alloc as well, and a collection did not find them.  The alignment of
+ * rt_alloc_aligned may make n more than its argument.  The handler runs on the
+ * thread that allocates, with the world running and no lock held.  It may
+ * free what it can, allocate, or leave by longjmp or an exception.  It is not
+ * called for allocations that it makes itself: they return NULL if a collection
+ * does not find the memory.  Several threads may run it at once, so a lock of
+ * the host's must protect what it frees, and no thread may hold that lock while
+ * it polls.  If the handler returns 1, the allocation collects and tries again,
  * and calls the handler again each time that fails.  If it returns anything
  * else, the allocation returns NULL.  If dead objects wait for their
  * destructors, the handler may call rt_run_finalizers with max 0, and return 1
