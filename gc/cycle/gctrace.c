@@ -50,7 +50,7 @@ static void text_mb(struct text *t, uint64_t bytes, const char *what)
 	text_str(t, what);
 }
 
-// times_procs returns the time that ns is on all processors together.
+// times_procs returns ns times the number of processors.
 static uint64_t times_procs(const rt_cycle *c, uint64_t ns)
 {
 	uint64_t all;
@@ -85,7 +85,7 @@ void gctrace_format(struct text *t, const rt_cycle *c)
 	text_ms(t, after);
 	text_str(t, " ms clock, ");
 	text_ms(t, times_procs(c, before));
-	text_str(t, "+0/"); // no thread marks before it allocates
+	text_str(t, "+0/"); // no thread has to mark to allocate
 	text_ms(t, c->mark_cpu_ns);
 	text_str(t, "/0+"); // no processor that is idle marks
 	text_ms(t, times_procs(c, after));
@@ -163,7 +163,7 @@ static void write_record(const rt_cycle *c,
 static void write_cycle(uint64_t number)
 {
 	rt_cycle c;
-	// It is gone if this thread did not run for 256 collections.
+	// The record is gone if this thread did not run for 256 collections.
 	const rt_cycle *known =
 	    cyclering_read(&cyclering, number, &c) ? &c : NULL;
 

@@ -102,8 +102,8 @@ static uint64_t left(void)
 	return atomic_u64_load_relaxed(&scavgoal.free);
 }
 
-// due tells whether the last collection left a step's bytes beyond the goal, in
-// free pages.  If what is used is beyond it, a turn could not release it.
+// due tells whether the last collection retained at least a step's bytes beyond
+// the goal, and left at least as many free.  No turn can release what is used.
 static bool due(void)
 {
 	return left() >= SCAVENGE_STEP &&

@@ -33,7 +33,7 @@ static struct scavgoal_seen see(void)
 
 static void begin_pass(struct scavturn *s, bool idle)
 {
-	// What is freed from now on, the pass may not see.
+	// The pass may miss what is freed from now on.
 	mheap_await_freed(SCAVGOAL_LEAST);
 	s->pass = scavenge_begin(idle);
 	s->idle = idle;
@@ -65,7 +65,7 @@ static void note_activity(struct scavturn *s, uint64_t now)
 		   base_sub_sat(now, s->since) >= idle_ns()) {
 		begin_pass(s, true);
 	} else if (seen.frees != s->seen.frees) {
-		// The pass may have gone by what was freed.
+		// The pass may be below what was freed.
 		begin_pass(s, s->idle);
 	}
 	s->seen.frees = seen.frees;
@@ -135,8 +135,8 @@ static bool batch(struct scavturn *s, struct rt_proc *p, uint64_t most)
 	return done != 0;
 }
 
-// batch_tables releases what free chunks leave behind.  Returns whether there
-// are chunks at which it has not looked.
+// batch_tables releases the tables of free chunks.  Returns whether there are
+// chunks at which it has not looked.
 static bool batch_tables(struct scavturn *s, struct rt_proc *p)
 {
 	bool more;

@@ -21,7 +21,7 @@ enum { ADVISE_MOST = 64 };
 struct workers workers;
 
 // processors returns how many processors the library's threads may use, as far
-// as it is known.
+// as the limit is known.
 static uint32_t processors(void)
 {
 	uint32_t cpus = atomic_u32_load_relaxed(&workers.cpus);
@@ -189,7 +189,7 @@ static void make_missing(struct rt_proc *p)
 	atomic_u32_store_release(&workers.making, 0);
 }
 
-// advise has the system provide huge pages, in its own time.
+// advise asks the system to provide huge pages when it chooses.
 static void advise(void)
 {
 	for (unsigned i = 0; i < ADVISE_MOST && hugepages_provide(false); i++)
