@@ -49,6 +49,12 @@ struct gain_marking {
 // gain_call tells whether to call helpers in this marking.
 bool gain_call(struct gain *g);
 
+#ifdef RT_TEST
+// gain_always makes gain_call return true, as long as on is set.  The world
+// must be stopped, or no heap exist.
+void gain_always(bool on);
+#endif
+
 // gain_note learns from a marking.
 void gain_note(struct gain *g, const struct gain_marking *marking);
 
