@@ -167,6 +167,11 @@ enum shadow_driver {
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
 	/* the same on a fiber whose stack the actor sets as its own */        \
 	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
+	/* an inner pointer keeps not the object in slot a, if only that refers\
+	   to it and its kind has RT_KIND_BASE */                              \
+	X(inner,     "ab",   20,    0,  0,  0,   0,  0)                        \
+	/* slot a = an object that refers to many, all of kind b */            \
+	X(star,      "abn",   2,    0,  0,  0,   0,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \
@@ -193,10 +198,13 @@ struct shadow_program {
 	unsigned exact;	 // stacks are no roots, so what is dead is gone
 	unsigned config; // bits of the fuzzer's configurations, and the number
 			 // of the first layout; from bit 8 on, that of the
-			 // format on stacks
+			 // format on stacks, and SHADOW_WITH_FLAGS
 	size_t nops;
 	struct shadow_op *op;
 };
+
+// In the configuration of a program: kinds have flags of shadow_flags.
+enum { SHADOW_WITH_FLAGS = 1 << 11 };
 
 // The configurations that programs are run in, each with those of some
 // drivers.

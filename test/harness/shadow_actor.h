@@ -27,6 +27,7 @@ enum {
 struct actor_kind {
 	int number; // no other actor uses it
 	const struct shadow_layout *layout;
+	uint32_t flags; // of shadow_flags
 };
 
 // A stack that an actor may have registered.  Values are numbered from the

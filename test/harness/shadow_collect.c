@@ -19,11 +19,12 @@ void shadow_follow_flushes(struct actor *a)
 static void reach_range(struct actor *a, unsigned i)
 {
 	bool exact = a->times[i][RT_ROOT_WORDS] == 0;
+	enum shadow_place place = exact ? SHADOW_EXACT : SHADOW_ANY;
 
 	if (exact && a->times[i][RT_ROOT_EXACT] == 0)
 		return;
 	for (unsigned k = 0; k < RANGE_WORDS; k++)
-		shadow_reach((struct shadow_word){NULL, a->range[i][k]}, exact);
+		shadow_reach((struct shadow_word){NULL, a->range[i][k]}, place);
 }
 
 // reach_all does in the copy what a collection does.
@@ -33,7 +34,7 @@ static void reach_all(void)
 		struct actor *a = &run.actor[t];
 
 		for (unsigned i = 0; i < run.nslots; i++)
-			shadow_reach(a->root[i], false);
+			shadow_reach(a->root[i], SHADOW_ANY);
 		for (unsigned i = 0; run.wild && i < RANGES; i++)
 			reach_range(a, i);
 		shadow_reach_stacks(a);

@@ -51,6 +51,25 @@ SHADOW_OP(free)
 	forget_freed(o);
 }
 
+// The words of slots may be inner pointers, but not of such an object.
+SHADOW_OP(inner)
+{
+	unsigned slot = op->a % run.nslots;
+	const struct shadow_node *o = sole(a, slot);
+	uintptr_t at;
+
+	a->idle = !o || !o->based || o->n <= SHADOW_BASE;
+	if (a->idle)
+		return;
+	at = o->at;
+	shadow_set_root(a, slot, SHADOW_NOTHING);
+	a->slot[slot] = at + SHADOW_BASE + op->b % (o->n - SHADOW_BASE);
+	shadow_gc();
+	if (run.alone && run.program->exact && rt_is_heap((void *)at))
+		shadow_fail("an inner pointer keeps its object");
+	a->slot[slot] = 0;
+}
+
 SHADOW_OP(keep)
 {
 	bool noscan = op->b % 2;
@@ -296,7 +315,7 @@ void shadow_drop_now(struct actor *a, const struct shadow_op *op)
 
 	if (op->b % 4 == 1)
 		k = (struct actor_kind){SHADOW_OWNERS_KIND,
-					&shadow_layouts[SHADOW_OWNERS]};
+					&shadow_layouts[SHADOW_OWNERS], 0};
 	if (!shadow_drops(k.layout)) {
 		SHADOW_TRUE(rt_drop_now(k.number, NULL, NULL) == RT_EINVAL);
 		return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gc/mark/trace.h"
 #include "runtime/pages/arena.h"
 #include "test/harness/shadow_copy.h"
 
@@ -124,43 +125,85 @@ static const struct {
 
 // ---- callbacks ----
 
+// The argument of a kind's trace callback.
+struct traced {
+	const struct shadow_layout *layout;
+	uint32_t flags;
+};
+
+static struct traced traced[SHADOW_OWNERS + 1][SHADOW_FLAGS];
+
+__thread bool shadow_collects;
+static unsigned serial; // callbacks of RT_KIND_SERIAL that run
+
+// trace_begin requires what the flags of a kind promise.  What is smaller than
+// 16 bytes leads to no node.
+static const struct shadow_layout *
+trace_begin(const rt_tracer *t, const void *obj, size_t size, const void *arg)
+{
+	const struct traced *k = arg;
+
+	if (k->flags & RT_KIND_SERIAL &&
+	    (__atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED) != 0 ||
+	     !shadow_collects))
+		shadow_fail("a serial callback beside another, or on a thread "
+			    "of the library");
+	if (!shadow_traced_once(k->layout, k->flags))
+		SHADOW_TRUE(k->flags & RT_KIND_ONCE || !rt_trace_first(t));
+	else if (size >= 16)
+		shadow_traced(obj, rt_trace_first(t), t->mode < TRACE_CHECK);
+	return k->layout;
+}
+
+static void trace_end(const void *arg)
+{
+	const struct traced *k = arg;
+
+	if (k->flags & RT_KIND_SERIAL)
+		__atomic_fetch_sub(&serial, 1, __ATOMIC_RELAXED);
+}
+
 // trace_each tells one reference after the other, by the rule of the copy.
 static void trace_each(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 	const uint64_t *w = obj;
 
 	for (size_t i = 0; i < size / 8; i++)
 		if (shadow_is_value(l, size / 8, i))
 			rt_trace_ptr(t, (void *)(uintptr_t)w[i]);
+	trace_end(arg);
 }
 
 static void trace_all(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 
 	if (l->format)
 		rt_trace_values(t, obj, (char *)obj + size, l->format);
 	else
 		rt_trace_words(t, obj, (char *)obj + size);
+	trace_end(arg);
 }
 
 static void trace_boxes(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 	const uint64_t *w = obj;
 
 	for (size_t i = 0; i < size / 8; i++)
 		rt_trace_value(t, w[i], l->format);
+	trace_end(arg);
 }
 
 static void trace_pairs(rt_tracer *t, void *obj, size_t size, void *arg)
 {
-	const struct shadow_layout *l = arg;
+	const struct shadow_layout *l = trace_begin(t, obj, size, arg);
 	uint64_t *w = obj;
 
 	for (size_t i = 0; i + 1 < size / 8; i += 2)
 		rt_trace_pair(t, &w[i + shadow_first(l)], l->format);
+	trace_end(arg);
 }
 
 // The tail of tail_type, behind a fixed part that a bitmap describes.
@@ -309,7 +352,43 @@ bool shadow_deep(const struct shadow_layout *l)
 	       l->how != RT_LAYOUT_HEADER && l->how != RT_LAYOUT_INDEX;
 }
 
-rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
+uint32_t shadow_flags(unsigned i)
+{
+	return (i & 1 ? (uint32_t)RT_KIND_BASE : 0) |
+	       (i & 2 ? (uint32_t)RT_KIND_SERIAL : 0) |
+	       (i & 4 ? (uint32_t)RT_KIND_ONCE : 0);
+}
+
+// Types that a header leads to may have callbacks.
+bool shadow_flags_ok(const struct shadow_layout *l, uint32_t flags)
+{
+	bool calls = l->how == RT_LAYOUT_TRACE || l->how == RT_LAYOUT_HEADER ||
+		     l->how == RT_LAYOUT_INDEX ||
+		     (l->how == RT_LAYOUT_TYPE && l->type->trace);
+
+	return calls || (flags & ~(uint32_t)RT_KIND_BASE) == 0;
+}
+
+bool shadow_traced_once(const struct shadow_layout *l, uint32_t flags)
+{
+	return flags & RT_KIND_ONCE && l->how == RT_LAYOUT_TRACE;
+}
+
+// trace_arg returns the argument of a kind's trace callback.
+static void *trace_arg(const struct shadow_layout *l, uint32_t flags)
+{
+	unsigned i = 0;
+	struct traced *k;
+
+	while (shadow_flags(i) != flags)
+		i++;
+	k = &traced[l - shadow_layouts][i];
+	*k = (struct traced){l, flags};
+	return k;
+}
+
+rt_kind_desc shadow_describe(const struct shadow_layout *l, int number,
+			     uint32_t flags)
 {
 	rt_kind_desc d;
 
@@ -326,7 +405,8 @@ rt_kind_desc shadow_describe(const struct shadow_layout *l, int number)
 		d.flags |= RT_KIND_DROP_DEEP;
 		d.drop = drop_deep;
 	}
-	d.arg = l->trace ? (void *)l : NULL;
+	d.flags |= flags;
+	d.arg = l->trace ? trace_arg(l, flags) : NULL;
 	if (l->how == RT_LAYOUT_WORDS)
 		d.format = l->format;
 	if (l->how == RT_LAYOUT_TYPE)

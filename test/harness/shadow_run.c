@@ -35,7 +35,7 @@ static void config_bits(rt_config *c, unsigned bits)
 
 static const struct shadow_layout *stack_layout(const struct shadow_program *p)
 {
-	return shadow_on_stacks(p->config / 256 % SHADOW_ON_STACKS);
+	return shadow_on_stacks((p->config >> 8 & 7) % SHADOW_ON_STACKS);
 }
 
 static rt_config config_of(const struct shadow_program *p,
@@ -63,6 +63,8 @@ static rt_config config_of(const struct shadow_program *p,
 	c.heap_min = 256 << 10;
 	c.heap_headroom = 0;
 	c.gcstress = mode == SHADOW_STRESS;
+	if (mode == SHADOW_HELPED)
+		c.gcstress = 100; // helpers are called for little work
 	c.poison = mode == SHADOW_STRESS;
 	c.guard_large = mode == SHADOW_GUARDED;
 	c.guard_small = mode == SHADOW_GUARDED ? 2 : 0;
@@ -131,6 +133,7 @@ static void *act(void *arg)
 	size_t begin = 0;
 
 	shadow_self = a->id;
+	shadow_collects = true;
 	come(a);
 	for (size_t i = 0; i < p->nops; i++) {
 		const struct shadow_op *op = &p->op[i];
@@ -167,6 +170,18 @@ static void act_all(unsigned n)
 }
 
 // ---- the heap ----
+
+// NULL in a program that links what ships; see gc/mark/gain.h.
+void gain_always(bool on) __attribute__((weak));
+
+// help makes markings call helpers even if these do not pay, or ends that.
+static void help(bool on)
+{
+	if (gain_always)
+		gain_always(on);
+	else if (on)
+		shadow_fail("this program cannot make markings call helpers");
+}
 
 // NULL in a program that links what ships; see gc/mark/work.h.
 void work_limit(uint32_t nspans) __attribute__((weak));
@@ -251,9 +266,11 @@ void shadow_run(const struct shadow_program *p, enum shadow_mode mode,
 	shadow_reset((struct shadow_copy_of){
 	    .align8 = c.align8 != 0,
 	    .guarded = run.guarded,
-	    .deep = p->driver == SHADOW_RANDOM,
+	    .keeps = p->driver != SHADOW_ORACLE,
 	});
+	shadow_collects = true;
 	cramp(mode == SHADOW_CRAMPED);
+	help(mode == SHADOW_HELPED);
 	begin(&c);
 	act_all(p->actors);
 	end();

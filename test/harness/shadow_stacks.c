@@ -151,11 +151,13 @@ static RT_NOINLINE void wipe(void)
 // its object.  It does nothing in a program where stacks are no roots.
 static RT_NOINLINE uintptr_t hide(struct actor *a, unsigned i)
 {
-	const void *base = run.program->exact ? NULL : shadow_take_base(a, i);
+	const struct shadow_node *o = a->root[i].to;
+	uintptr_t inside;
 
-	if (!base || !run.on_stacks)
-		return (uintptr_t)base;
-	return shadow_encode(run.on_stacks, (uintptr_t)base);
+	if (run.program->exact || !shadow_take_base(a, i))
+		return 0;
+	inside = o->at + o->n / 2;
+	return run.on_stacks ? shadow_encode(run.on_stacks, inside) : inside;
 }
 
 static void unhide(struct actor *a, unsigned i, uintptr_t held)
@@ -351,6 +353,7 @@ static void begin_stack(struct actor *a, struct actor_stack *s,
 	    &shadow_layouts[SHADOW_PLAIN_WORDS + op->c % formats[shape]];
 	if (shape == DOWN_REGISTERS)
 		s->registers = s->saved;
+	s->copy.place = is_up(s) ? SHADOW_ANY : SHADOW_STACK;
 	s->fixed = shape != FIBER && op->b / SHAPES / 2 % 4 == 0;
 	s->copy.end = SHADOW_VALUES;
 	if (shape == FIBER)
@@ -395,6 +398,8 @@ SHADOW_OP(push)
 	if (!s->copy.registered || !w.to)
 		return;
 	k = op->b % nvalues(s);
+	if (w.to->based && !is_up(s))
+		w.value = (size_t)op->b * op->c % w.to->n;
 	if (s->flags & RT_STACK_EXACT || (is_fiber(s) && k >= SHADOW_VALUES))
 		w.value = 0;
 	set_value_as(s, k, shadow_share(w), encoding(s, k, op->b / nvalues(s)));
@@ -441,6 +446,7 @@ SHADOW_OP(pop)
 {
 	const struct shadow_node *o = a->root[op->c % run.nslots].to;
 	struct actor_stack *s = &a->stacks[op->c % ACTOR_STACKS];
+	struct shadow_word w;
 	unsigned k;
 
 	if (o && o->owner == a->id && o->stack)
@@ -455,7 +461,10 @@ SHADOW_OP(pop)
 	if (value_at(s, k) != value_held(s, k))
 		shadow_fail("value %u of a stack is %#lx", k,
 			    (long)value_at(s, k));
-	shadow_set_root(a, op->a % run.nslots, s->copy.held[k]);
+	w = s->copy.held[k];
+	if (w.to && w.to->based)
+		w.value %= SHADOW_BASE;
+	shadow_set_root(a, op->a % run.nslots, w);
 }
 
 // ---- owners ----
@@ -473,7 +482,7 @@ static void own(struct shadow_node *o, struct actor_stack *s)
 SHADOW_OP(owner)
 {
 	const struct actor_kind k = {SHADOW_OWNERS_KIND,
-				     &shadow_layouts[SHADOW_OWNERS]};
+				     &shadow_layouts[SHADOW_OWNERS], 0};
 	struct shadow_op of = *op;
 	struct shadow_node *o;
 
@@ -501,7 +510,7 @@ void shadow_reach_stacks(const struct actor *a)
 
 		for (unsigned k = 0; k < nvalues(s); k++)
 			if (s->copy.registered && !is_owned(s) && is_used(s, k))
-				shadow_reach(s->copy.held[k], false);
+				shadow_reach(s->copy.held[k], s->copy.place);
 	}
 }
 

@@ -294,11 +294,12 @@ static void reach_any(const struct actor_values *v)
 		    shadow_decode(v->layout, v->word[index_of(v, k)],
 				  tag_of(v, k), &address))
 			shadow_reach((struct shadow_word){NULL, address},
-				     false);
+				     SHADOW_ANY);
 	if (exact && v->times[RT_ROOT_EXACT] == 0)
 		return;
 	for (unsigned i = 0; i < nwords(v); i++)
-		shadow_reach((struct shadow_word){NULL, v->word[i]}, exact);
+		shadow_reach((struct shadow_word){NULL, v->word[i]},
+			     exact ? SHADOW_EXACT : SHADOW_ANY);
 }
 
 void shadow_reach_values(const struct actor *a)
@@ -310,7 +311,7 @@ void shadow_reach_values(const struct actor *a)
 			reach_any(v);
 		for (unsigned k = 0; !run.wild && k <= SHADOW_VALUES; k++)
 			if (v->layout && is_root(v, k))
-				shadow_reach(v->held[k], false);
+				shadow_reach(v->held[k], SHADOW_ANY);
 	}
 }
 

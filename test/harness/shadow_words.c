@@ -48,6 +48,11 @@ SHADOW_OP(copy)
 
 	if (w.to)
 		w.value = op->n % w.to->n;
+	// This may be no reference.
+	if (w.to && w.to->based && w.value >= SHADOW_BASE)
+		w = run.wild
+			? (struct shadow_word){NULL, shadow_value(w)}
+			: (struct shadow_word){w.to, w.value % SHADOW_BASE};
 	shadow_set_root(a, op->a % run.nslots, w);
 }
 
@@ -126,10 +131,10 @@ static void reach_junk(uintptr_t p)
 	if (run.on_stacks &&
 	    shadow_decode(run.on_stacks, p, shadow_tag(run.on_stacks, true),
 			  &address))
-		shadow_reach((struct shadow_word){NULL, address}, false);
-	shadow_reach((struct shadow_word){NULL, p}, false);
+		shadow_reach((struct shadow_word){NULL, address}, SHADOW_STACK);
+	shadow_reach((struct shadow_word){NULL, p}, SHADOW_STACK);
 	if (run.past_end && o && o->base + o->size == p)
-		shadow_reach((struct shadow_word){o, 0}, false);
+		shadow_reach((struct shadow_word){o, 0}, SHADOW_STACK);
 }
 
 SHADOW_OP(junk)
@@ -273,7 +278,7 @@ SHADOW_OP(tell)
 void shadow_reach_held(const struct actor *a)
 {
 	for (unsigned i = 0; i < 2 * HANDLES; i++)
-		shadow_reach(a->held[i], false);
+		shadow_reach(a->held[i], SHADOW_ANY);
 }
 
 void shadow_clear_picked_held(struct actor *a)

@@ -43,8 +43,10 @@ static struct shadow_program random_program(struct rng *r, unsigned i,
 	p.actors = 1 + i % SHADOW_THREADS;
 	p.align8 = i / SHADOW_THREADS % 2;
 	p.exact = i % 3 != 2;
-	// Which layouts the kinds have, and the format on stacks.
+	// Which layouts and flags the kinds have, and the format on stacks.
 	p.config = i % 256 | i % SHADOW_ON_STACKS << 8;
+	if (i % 5 != 4)
+		p.config |= SHADOW_WITH_FLAGS;
 	return p;
 }
 
