@@ -140,11 +140,19 @@ enum { NODES = 20000 / HEAP_CUT, TRIES = 2000 };
 
 static atomic_u32 helped;
 
+static void judge_helper(rt_tracer *t)
+{
+	run_once(HELPING);
+	JUDGE("in a helper's callback", tell_no_object(), SOME);
+	JUDGE("in a helper's callback", rt_tracer_self() == t, 1);
+	JUDGE("in a helper's callback", rt_trace_first(t), 0);
+}
+
 static void trace_as_helper(rt_tracer *t, void *obj, size_t size, void *arg)
 {
 	(void)size, (void)arg;
 	if (!rt_thread_self() && atomic_u32_add_relaxed(&helped, 1) == 1)
-		run_once(HELPING);
+		judge_helper(t);
 	rt_trace_ptr(t, *(void **)obj);
 }
 

@@ -77,34 +77,38 @@ TEST(what_was_freed_is_no_object)
 	finish(RT_ARRAY_LEN(freeable) * RT_ARRAY_LEN(sizes) * 3 * 16);
 }
 
-// judge_beside allocates something that is taken from a run of free slots, and
-// requires that the slot below, which is next, is no object yet.
-static void judge_beside(const char *name, char *p, int kind, size_t n)
+// judge_next requires that the slot of n bytes at p, which this thread
+// allocates next, is no object yet.  (A read of statistics would end the run.)
+static void judge_next(const char *name, char *p, int kind, size_t n)
 {
-	rt_read_memstats(&before);
-	JUDGE(name, rt_resize(p - n, n), RT_EINVAL);
-	JUDGE(name, some(rt_realloc(kind, p - n, n)), NOTHING);
-	JUDGE(name, some(rt_realloc(kind, p - n, 2 * n)), NOTHING);
-	JUDGE(name, rt_free(p - n), RT_EINVAL);
-	judge_unchanged(name);
+	JUDGE(name, rt_resize(p, n), RT_EINVAL);
+	JUDGE(name, rt_resize(p, 2 * n), RT_EINVAL);
+	JUDGE(name, some(rt_realloc(kind, p, n)), NOTHING);
+	JUDGE(name, some(rt_realloc(kind, p, 2 * n)), NOTHING);
+	JUDGE(name, some(rt_realloc(kind, p, 0)), NOTHING);
+	JUDGE(name, rt_free(p), RT_EINVAL);
 }
 
+// Each function has a size class of its own, so no other object is there.
 TEST(what_will_be_allocated_next_is_no_object)
 {
-	void *p;
-
 	begin();
 	for (size_t i = 0; i < RT_ARRAY_LEN(freeable); i++) {
+		const char *name = freeable[i].name;
+		const size_t n = 96 + 16 * i;
+		char *p;
+
 		if (freeable[i].kind > RT_WORDS)
 			continue;
-		p = freeable[i].call(96);
-		JUDGE(freeable[i].name, rt_free(p), RT_OK);
-		JUDGE(freeable[i].name, rt_gc(), RT_OK);
-		p = freeable[i].call(96);
-		judge_beside(freeable[i].name, p, freeable[i].kind, 96);
+		p = freeable[i].call(n);
+		JUDGE(name, rt_free(p), RT_OK);
+		JUDGE(name, rt_gc(), RT_OK);
+		p = freeable[i].call(n);
+		judge_next(name, p - n, freeable[i].kind, n);
+		JUDGE(name, (char *)freeable[i].call(n) == p - n, 1);
 	}
 	heap_healthy();
-	finish(5 * 7);
+	finish(5 * 9);
 }
 
 // What was refused neither lost a slot nor has one twice.
