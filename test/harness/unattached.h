@@ -8,6 +8,7 @@
 struct unattached {
 	int (*remove)(void);
 	int (*add)(void);
+	size_t (*count)(void); // of roots: 1 before it is removed
 	atomic_u32 began, ended;
 	int removed, removed_again, added;
 };
@@ -30,6 +31,7 @@ static inline void unattached_end(const struct unattached *u, pthread_t thread)
 	ck_assert_int_eq(u->removed, RT_OK);
 	ck_assert_int_eq(u->removed_again, RT_ENOENT);
 	ck_assert_int_eq(u->added, RT_EPERM);
+	ck_assert_uint_eq(u->count(), 0);
 }
 
 static inline void unattached_removes(struct unattached *u)
@@ -47,6 +49,7 @@ static inline void unattached_waits(struct unattached *u)
 	thread = start_thread(unattached_main, u);
 	await_at_least(&u->began, 1);
 	ck_assert(stays(&u->ended, 0));
+	ck_assert_uint_eq(u->count(), 1);
 	ck_assert_int_eq(u->remove(), RT_EBUSY);
 	ck_assert_int_eq(u->add(), RT_EBUSY);
 	must(rt_start_the_world(NULL));

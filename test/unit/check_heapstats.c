@@ -342,7 +342,7 @@ TEST(every_snapshot_is_of_one_moment)
 static struct rt_proc *begin_bad(void)
 {
 	begin_unattached();
-	death_expect("rtheap: fatal: bad sequence number");
+	death_expect("rtheap: seq=#\nrtheap: fatal: bad sequence number");
 	return proc_attach(0);
 }
 

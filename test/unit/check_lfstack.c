@@ -297,7 +297,8 @@ static const uintptr_t bad_offsets[] = {8, UINT64_C(1) << LFSTACK_ADDR_BITS};
 TEST(a_node_that_does_not_pack_throws, .n = RT_ARRAY_LEN(bad_offsets),
      .exit = DEATH_EXPECTED)
 {
-	death_expect("rtheap: fatal: lfstack_push: address does not pack");
+	death_expect("rtheap: node=#\nrtheap: fatal: lfstack_push: address "
+		     "does not pack");
 	lfstack_push(&stack, (struct lfnode *)((uintptr_t)&items[0].node +
 					       bad_offsets[_i]));
 }
