@@ -6,6 +6,7 @@
 #include <rt/fork.h>
 
 #include "runtime/spans/freelist.h"
+#include "runtime/spans/mcache.h"
 #include "test/harness/process.h"
 #include "test/order/host.h"
 
@@ -170,6 +171,70 @@ TEST(a_collection_waits_for_a_thread_that_shares, .n = RT_ARRAY_LEN(sharing))
 	hand_end(&second);
 	host_unblock();
 	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
+}
+
+// ---- the order of a flush ----
+
+// What a thread allocated last is in a span that it has cached.
+static const void *last(unsigned part)
+{
+	return slots[part][PART - 1];
+}
+
+static bool is_cached(const void *p)
+{
+	return arena_span(arena_offset((uintptr_t)p) >> RT_PAGE_SHIFT)->cached;
+}
+
+// A slot on a list still counts as an object.
+static void expect_listed_while_cached(void)
+{
+	for (unsigned part = 0; part < 2; part++)
+		ck_assert(!is_cached(last(part)) || rt_is_heap(last(part)));
+}
+
+static void take_second_free_first(void)
+{
+	host_attach();
+	allocate(1);
+	ck_assert_int_eq(rt_free(slots[0][PART - 1]), RT_OK);
+	host_block();
+	host_unblock();
+	host_detach();
+}
+
+static void flush_all(void)
+{
+	host_attach();
+	ck_assert_int_eq(rt_stop_the_world(RT_STOP_HOST), RT_OK);
+	mcache_flush_all(proc_self());
+	ck_assert_int_eq(rt_start_the_world(NULL), RT_OK);
+	host_detach();
+}
+
+// freelist LISTS_FIRST: main and a hand have each freed a slot of the span that
+// the other one has cached.  A flush frees neither slot before both caches are
+// empty, whichever comes first.
+TEST(no_slot_is_freed_while_its_span_is_cached)
+{
+	allocate(0);
+	hold_at(SCHED_PROC_BLOCK_DONE, &first, take_second_free_first);
+	must(rt_free(slots[1][PART - 1]));
+	host_block();
+	ck_assert(is_cached(last(0)) && is_cached(last(1)));
+	hold_at(SCHED_PROC_STOP_ALL_ASKED, &second, flush_all);
+	move_on(SCHED_PROC_STOP_ALL_ASKED, SCHED_HEAPSTATS_ACQUIRE);
+	expect_listed_while_cached();
+	for (int i = 0; i < 2; i++) {
+		move_on(SCHED_HEAPSTATS_ACQUIRE, SCHED_HEAPSTATS_ACQUIRE);
+		expect_listed_while_cached();
+	}
+	let_end(SCHED_HEAPSTATS_ACQUIRE, &second);
+	ck_assert(!is_cached(last(0)) && !is_cached(last(1)));
+	let_end(SCHED_PROC_BLOCK_DONE, &first);
+	host_unblock();
+	ck_assert_uint_eq(heap_live(), 2 * PART - 2);
 	heap_healthy();
 }
 
