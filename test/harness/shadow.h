@@ -167,11 +167,14 @@ enum shadow_driver {
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
 	/* the same on a fiber whose stack the actor sets as its own */        \
 	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
-	/* an inner pointer keeps not the object in slot a, if only that refers\
-	   to it and its kind has RT_KIND_BASE */                              \
+	/* an inner pointer does not keep the object in slot a, if nothing else\
+	   refers to it and its kind has RT_KIND_BASE */                       \
 	X(inner,     "ab",   20,    0,  0,  0,   0,  0)                        \
 	/* slot a = an object that refers to many, all of kind b */            \
 	X(star,      "abn",   2,    0,  0,  0,   0,  0)                        \
+	/* destructors run at safepoints as well (odd b), or not; a callback is\
+	   told of them */                                                     \
+	X(poll,      "b",    10,    4,  3,  1,   0,  0)                        \
 	/* errors that must be found: a collection without the actor's roots,  \
 	   a changed byte of the object in slot a, one that is not freed */    \
 	X(lose,      "",       0,    0,  0,  0,   0,  0)                       \

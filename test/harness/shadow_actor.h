@@ -101,6 +101,7 @@ struct run {
 	// With the format of rt_config.stack_format, or NULL.
 	const struct shadow_layout *on_stacks;
 	atomic_u64 flushes; // of all caches without a collection
+	atomic_u64 told;    // calls of the ready callback
 };
 extern struct run run;
 
@@ -190,8 +191,11 @@ void shadow_follow_flushes(struct actor *a);
 // were any.
 void shadow_follow(struct actor *a);
 
-// shadow_gc collects, and runs destructors.
+// shadow_gc collects, and runs destructors.  shadow_run_dead is
+// rt_run_finalizers, and shadow_poll is rt_safepoint.
 void shadow_gc(void);
+size_t shadow_run_dead(size_t max);
+void shadow_poll(void);
 
 // shadow_collected compares everything just after a collection, in programs of
 // a fuzzer: exactly what is reached is there.

@@ -71,9 +71,26 @@ static void judge(void)
 	    run.result->hash * 31 + shadow_judge(run.program->exact);
 }
 
+size_t shadow_run_dead(size_t max)
+{
+	size_t n;
+
+	shadow_drops_here = true;
+	n = rt_run_finalizers(max);
+	shadow_drops_here = false;
+	return n;
+}
+
+void shadow_poll(void)
+{
+	shadow_drops_here = true;
+	rt_safepoint();
+	shadow_drops_here = false;
+}
+
 void shadow_end_dead(void)
 {
-	while (rt_run_finalizers(0) != 0)
+	while (shadow_run_dead(0) != 0)
 		SHADOW_OK(rt_gc());
 }
 
@@ -84,7 +101,7 @@ static void drop_dead(void)
 	if (run.alone)
 		shadow_end_dead();
 	else
-		rt_run_finalizers(0);
+		shadow_run_dead(0);
 }
 
 void shadow_gc(void)

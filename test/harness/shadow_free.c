@@ -285,7 +285,57 @@ SHADOW_OP(finish)
 {
 	if (op->b % 4 == 0)
 		SHADOW_OK(rt_gc());
-	rt_run_finalizers(op->b / 4 % 8);
+	shadow_run_dead(op->b / 4 % 8);
+}
+
+// on_ready may run no destructor.
+static void on_ready(size_t n, void *arg)
+{
+	bool before = shadow_drops_here;
+
+	(void)arg;
+	shadow_drops_here = false;
+	SHADOW_TRUE(n != 0 && !rt_world_stopped());
+	SHADOW_TRUE(rt_run_finalizers(0) == 0);
+	rt_safepoint();
+	shadow_drops_here = before;
+	atomic_u64_add_relaxed(&run.told, 1);
+}
+
+// run_polled runs all destructors, at safepoints if these run any.
+static void run_polled(bool polls)
+{
+	size_t ready = rt_finalizers_ready();
+
+	if (!polls) {
+		rt_safepoint();
+		SHADOW_TRUE(rt_finalizers_ready() == ready);
+		return;
+	}
+	for (size_t i = 0; i <= ready && rt_finalizers_ready() != 0; i++)
+		shadow_poll();
+	SHADOW_TRUE(rt_finalizers_ready() == 0);
+}
+
+// What the second collection finds is told by then.
+SHADOW_OP(poll)
+{
+	bool polls = op->b % 2, tells = op->b / 2 % 2;
+	uint64_t told = atomic_u64_load_relaxed(&run.told);
+	size_t ready = rt_finalizers_ready();
+
+	SHADOW_TRUE(rt_set_finalize_mode(2, NULL, NULL) == RT_EINVAL);
+	SHADOW_OK(
+	    rt_set_finalize_mode(polls ? RT_FINALIZE_POLL : RT_FINALIZE_MANUAL,
+				 tells ? on_ready : NULL, NULL));
+	if (!run.alone)
+		return;
+	SHADOW_OK(rt_gc());
+	SHADOW_OK(rt_gc());
+	if (tells && rt_finalizers_ready() > ready &&
+	    atomic_u64_load_relaxed(&run.told) == told)
+		shadow_fail("no callback was told of destructors");
+	run_polled(polls);
 }
 
 static int is_picked(const void *obj, size_t size, void *arg)
@@ -323,7 +373,9 @@ void shadow_drop_now(struct actor *a, const struct shadow_op *op)
 	shadow_pick(k.number, all);
 	for (unsigned t = 0; t < run.program->actors; t++)
 		clear_picked(&run.actor[t]);
+	shadow_drops_here = true;
 	SHADOW_OK(rt_drop_now(k.number, all ? NULL : is_picked, NULL));
+	shadow_drops_here = false;
 	shadow_forget_picked();
 	shadow_check_all();
 }

@@ -133,7 +133,7 @@ struct traced {
 
 static struct traced traced[SHADOW_OWNERS + 1][SHADOW_FLAGS];
 
-__thread bool shadow_collects;
+__thread bool shadow_collects, shadow_drops_here;
 static unsigned serial; // callbacks of RT_KIND_SERIAL that run
 
 // trace_begin requires what the flags of a kind promise.  What is smaller than
@@ -313,6 +313,14 @@ bool shadow_is_narrow(int kind, const struct shadow_layout *l)
 	       (kind == RT_TYPED && l->type->align == 8);
 }
 
+static void drop_begin(const void *obj)
+{
+	if (rt_is_heap(obj))
+		abort();
+	if (!shadow_drops_here)
+		shadow_fail("a destructor runs where none may");
+}
+
 // drop_once requires that an object is dropped once, and is dead then.
 static void drop_once(void *obj, size_t size, void *arg)
 {
@@ -320,8 +328,7 @@ static void drop_once(void *obj, size_t size, void *arg)
 	char *last = (char *)obj + size - sizeof gone;
 
 	(void)arg;
-	if (rt_is_heap(obj))
-		abort();
+	drop_begin(obj);
 	if (size < sizeof gone)
 		return;
 	if (memcmp(last, &gone, sizeof gone) == 0)
@@ -332,8 +339,7 @@ static void drop_once(void *obj, size_t size, void *arg)
 static void drop_deep(void *obj, size_t size, void *arg)
 {
 	(void)arg;
-	if (rt_is_heap(obj))
-		abort();
+	drop_begin(obj);
 	if (size >= sizeof(uint64_t)) // there is a tag
 		shadow_dropped(obj);
 }

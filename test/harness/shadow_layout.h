@@ -58,6 +58,9 @@ rt_kind_desc shadow_describe(const struct shadow_layout *l, int number,
 // RT_KIND_ONCE promises.  Then the first word of its objects leads to the node.
 bool shadow_traced_once(const struct shadow_layout *l, uint32_t flags);
 
+// A destructor requires that its thread has set shadow_drops_here.
+extern __thread bool shadow_drops_here;
+
 // A thread of a program sets shadow_collects; it is false in threads of the
 // library, which trace no object of RT_KIND_SERIAL.
 extern __thread bool shadow_collects;

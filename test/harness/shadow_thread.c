@@ -61,7 +61,7 @@ SHADOW_OP(region)
 
 SHADOW_OP(safepoint)
 {
-	rt_safepoint();
+	shadow_poll();
 }
 
 // ---- frames, and stretches without collection ----
