@@ -28,12 +28,6 @@ static const rt_value_format shifted = {0, 0, 1, UINT64_MAX, UINT64_MAX, 0,
 
 static bool some_deep;
 
-void shadow_layouts_begin(bool deep)
-{
-	some_deep = deep;
-	narrow.base = arena.base - 8; // no object is 0
-}
-
 uint64_t shadow_encode(const struct shadow_layout *l, uintptr_t address)
 {
 	if (l->format == &low)
@@ -278,6 +272,16 @@ const struct shadow_layout shadow_layouts[SHADOW_ALL_LAYOUTS] = {
      .type = &uneven_type},
 };
 
+void shadow_layouts_begin(bool deep)
+{
+	some_deep = deep;
+	narrow.base = arena.base - 8; // no object is 0
+	for (unsigned l = 0; l <= SHADOW_OWNERS; l++)
+		for (unsigned i = 0; i < SHADOW_FLAGS; i++)
+			traced[l][i] = (struct traced){&shadow_layouts[l],
+						       shadow_flags(i)};
+}
+
 const struct shadow_layout *shadow_on_stacks(unsigned i)
 {
 	static const struct shadow_layout l[SHADOW_ON_STACKS] = {
@@ -384,13 +388,10 @@ bool shadow_traced_once(const struct shadow_layout *l, uint32_t flags)
 static void *trace_arg(const struct shadow_layout *l, uint32_t flags)
 {
 	unsigned i = 0;
-	struct traced *k;
 
 	while (shadow_flags(i) != flags)
 		i++;
-	k = &traced[l - shadow_layouts][i];
-	*k = (struct traced){l, flags};
-	return k;
+	return &traced[l - shadow_layouts][i];
 }
 
 rt_kind_desc shadow_describe(const struct shadow_layout *l, int number,
