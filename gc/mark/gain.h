@@ -51,7 +51,7 @@ bool gain_call(struct gain *g);
 
 #ifdef RT_TEST
 // gain_always makes gain_call return true, as long as on is set.  The world
-// must be stopped, or no heap exist.
+// must be stopped, or there must be no heap.
 void gain_always(bool on);
 #endif
 

@@ -1,10 +1,10 @@
-// sites.h - the untold references that tracecheck has found.
+// sites.h - the places that tracecheck has found.
 //
 // Go: none.
 //
 // A site is a place in the objects of one kind and type, whatever object it was
-// found in.  It is reported once, and once more when it is first found to lead
-// to an object that nothing else reaches.  Sites are kept for as long as the
+// found in.  It is reported when more is wrong with it than was reported before
+// (enum site_target).  Sites are kept for as long as the
 // heap lives.  A kind that is registered anew has new sites.
 //
 // Only the thread that has stopped the world uses them.
@@ -13,7 +13,7 @@
 
 #include "runtime/base/base.h"
 
-// What is known of the object that a site leads to.
+// What is known of the object that a site leads to, what is worse last.
 enum site_target {
 	SITE_NONE,
 	SITE_IGNORED, // a callback tells it, but RT_KIND_BASE ignores that
@@ -21,10 +21,13 @@ enum site_target {
 	SITE_LOST,    // nothing else does
 };
 
+// The offset of what a callback tells and no word has.
+#define SITE_NOWHERE UINT64_MAX
+
 // Where a site was found.
 struct site_found {
 	uintptr_t obj;
-	uint64_t at; // offset of the word
+	uint64_t at; // offset of the word, or SITE_NOWHERE
 	uintptr_t target;
 	uint8_t how; // enum site_target
 };

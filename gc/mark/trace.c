@@ -102,9 +102,10 @@ void trace_check_init(struct trace_check *c)
 	asker_init(&c->asker, TRACE_CHECK);
 }
 
-void trace_told_init(struct trace_told *told, struct targets *targets)
+void trace_told_init(struct trace_told *told, struct targets *targets,
+		     uintptr_t obj)
 {
-	*told = (struct trace_told){.targets = targets};
+	*told = (struct trace_told){.targets = targets, .obj = obj};
 	asker_init(&told->asker, TRACE_TOLD);
 }
 
@@ -142,6 +143,19 @@ static void check(struct trace_check *c, uintptr_t word, uintptr_t at)
 	c->at = at;
 }
 
+// note_ignored keeps the first pointer that a callback told and RT_KIND_BASE
+// ignored.  If a word of the object refers to its target, only that word
+// counts.
+static void note_ignored(struct trace_told *told, uintptr_t word,
+			 const struct object *target)
+{
+	if (told->ignored != 0 || target->base == told->obj ||
+	    targets_find(told->targets, target->base))
+		return;
+	told->ignored = word;
+	told->ignored_label = told->asker.label;
+}
+
 // told_target returns the target that a word refers to, or NULL.
 static struct target *told_target(struct trace_told *told, uintptr_t word,
 				  uintptr_t at)
@@ -153,10 +167,8 @@ static struct target *told_target(struct trace_told *told, uintptr_t word,
 	if (told->asker.inside || layout_refers(o.kind, o.base, word))
 		return targets_find(told->targets, o.base);
 	// A word that is told by its address may be a number.
-	if (at == 0 && told->ignored == 0) {
-		told->ignored = word;
-		told->ignored_label = told->asker.label;
-	}
+	if (at == 0)
+		note_ignored(told, word, &o);
 	return NULL;
 }
 

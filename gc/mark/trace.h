@@ -77,6 +77,7 @@ struct trace_check {
 struct trace_told {
 	struct trace_asker asker;
 	struct targets *targets;
+	uintptr_t obj; // that is asked
 	uint64_t before;
 	uint64_t near_at;	 // offset of that target
 	struct trace_label near; // given: there is one
@@ -86,7 +87,8 @@ struct trace_told {
 
 // trace_check_init and trace_told_init make a tracer.
 void trace_check_init(struct trace_check *c);
-void trace_told_init(struct trace_told *told, struct targets *targets);
+void trace_told_init(struct trace_told *told, struct targets *targets,
+		     uintptr_t obj);
 
 // trace_enter makes t the tracer of the calling thread's callbacks, until
 // trace_leave.

@@ -176,7 +176,7 @@ static bool collect(const struct look *l)
 // target before an offset.
 static void ask(const struct look *l, struct trace_told *told, uint64_t before)
 {
-	trace_told_init(told, &check.targets);
+	trace_told_init(told, &check.targets, l->obj);
 	told->before = before;
 	trace_enter(&told->asker.t);
 	trace_references(&told->asker.t, l->kind, l->obj, l->end - l->obj);
@@ -221,15 +221,16 @@ static bool is_reached(uintptr_t base)
 static void note(const struct look *l, uintptr_t at, uintptr_t target,
 		 enum site_target how)
 {
+	bool nowhere = at == l->end;
 	struct site key = {
 	    .kind = l->kind,
 	    .born = l->layout->born,
 	    .type = type_key(l),
-	    .offset = offset_in(l->type, at - l->obj),
+	    .offset = nowhere ? SITE_NOWHERE : offset_in(l->type, at - l->obj),
 	};
 	struct site_found found = {
 	    .obj = l->obj,
-	    .at = at - l->obj,
+	    .at = nowhere ? SITE_NOWHERE : at - l->obj,
 	    .target = target,
 	    .how = (uint8_t)how,
 	};
@@ -358,9 +359,7 @@ static void add_label(struct text *t, const struct site_found *f)
 
 static void add_place(struct text *t, const struct site_found *f)
 {
-	struct look l = look_again(f->obj);
-
-	if (f->at >= l.end - l.obj)
+	if (f->at == SITE_NOWHERE)
 		return;
 	text_str(t, ", offset ");
 	text_u64(t, f->at);

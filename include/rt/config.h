@@ -283,11 +283,15 @@ typedef struct rt_config {
 	 * old pointer in an unused part of an object.  But the value word of a
 	 * pair that a bitmap describes is not reported if the tag says that it
 	 * is no reference.  A reference of an object to itself need not be
-	 * told.  A pointer that a callback tells is reported, too, if
-	 * RT_KIND_BASE ignores it.
+	 * told.
 	 *
-	 * The search does not look at kinds without references, at kinds
-	 * of words, or at memory outside the heap.  It keeps nothing alive.
+	 * The first pointer that the callback of an object tells, but that
+	 * RT_KIND_BASE ignores, is reported as well, unless a word of the
+	 * object leads to the same target.  Its line has the name of this
+	 * reference, and the offset if a word holds the pointer as it is.
+	 *
+	 * The search does not look at kinds without references, at kinds of
+	 * words, or at memory outside the heap.  It keeps nothing alive.
 	 */
 	uint8_t tracecheck;
 

@@ -14,8 +14,9 @@
 // before.
 bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p);
 
-// dealloc_was_freed tells whether dealloc_object would find that p was freed
-// before.
+// dealloc_was_freed tells whether dealloc_object, which may be called then,
+// would find that p was freed before.  If another thread allocates the slot
+// meanwhile, the answer may be wrong.
 bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p);
 
 // dealloc_plain lists p if it can find out, quickly and by itself, that p is

@@ -69,7 +69,8 @@ void freelist_init(void);
 bool freelist_push(struct freelist *l, spanclass sc, void *p, uint32_t size);
 
 // freelist_holds tells whether the slot at p, of at least FREELIST_MIN bytes,
-// is on a list.
+// is on a list.  The slot must not be part of a tiny block.  If another thread
+// allocates it meanwhile, the answer may be wrong.
 bool freelist_holds(const void *p);
 
 // freelist_add is freelist_push without a call.  The list must not be full, and

@@ -171,7 +171,7 @@ static void do_retake_block(struct input *in)
 }
 
 // Some pages of the block are freed, the others stay in use.
-static void do_put_block(struct input *in)
+static void do_free_block(struct input *in)
 {
 	struct pagealloc_block b;
 
@@ -207,7 +207,7 @@ static void compare(struct input *in)
 static void (*const steps[])(struct input *) = {
     do_alloc,	   do_alloc,	    do_alloc_range, do_free,
     do_free,	   do_free_ranges,  do_grow,	    do_set_scavenged,
-    do_take_block, do_retake_block, do_put_block,   compare,
+    do_take_block, do_retake_block, do_free_block,  compare,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

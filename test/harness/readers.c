@@ -33,8 +33,9 @@ uint64_t readers_run(const char *(*read)(struct reader *r), void (*write)(void))
 {
 	uint64_t count = 0;
 
+	atomic_u32_store_relaxed(&written, 0);
 	for (unsigned i = 0; i < READERS; i++) {
-		readers[i].read = read;
+		readers[i] = (struct reader){.read = read};
 		readers[i].thread = start_thread(read_all, &readers[i]);
 	}
 	write();

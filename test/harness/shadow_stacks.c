@@ -164,9 +164,13 @@ static void unhide(struct actor *a, unsigned i, uintptr_t held)
 {
 	if (run.program->exact)
 		return;
-	if (held != 0 && run.on_stacks)
+	if (held != 0 && run.on_stacks) {
 		shadow_decode(run.on_stacks, held,
 			      shadow_tag(run.on_stacks, true), &held);
+		// A format may drop the low bits of an address.  A guarded
+		// object of few bytes begins at any.
+		held |= a->root[i].to->at & 7;
+	}
 	shadow_put_back(a, i, (const void *)held);
 }
 

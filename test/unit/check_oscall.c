@@ -596,13 +596,13 @@ TEST(a_thread_blocks_signals_and_has_a_name)
 
 static char *protected; // a page
 
-static void permit(int sig)
+static void unprotect(int sig)
 {
 	(void)sig;
 	mprotect(protected, page, PROT_READ | PROT_WRITE);
 }
 
-static void *touch_forbidden(void *arg)
+static void *touch_protected(void *arg)
 {
 	(void)arg;
 	*(volatile char *)protected = 1;
@@ -614,8 +614,8 @@ TEST(a_fault_in_a_thread_is_the_host_s)
 {
 	protected = oscall_reserve(page);
 	ck_assert_ptr_nonnull(protected);
-	ck_assert_ptr_ne(signal(SIGSEGV, permit), SIG_ERR);
-	ck_assert_int_eq(run_helper(touch_forbidden, NULL), 0);
+	ck_assert_ptr_ne(signal(SIGSEGV, unprotect), SIG_ERR);
+	ck_assert_int_eq(run_helper(touch_protected, NULL), 0);
 	ck_assert_int_eq(*protected, 1);
 }
 

@@ -752,7 +752,7 @@ TEST(a_block_has_a_begin, .exit = DEATH_EXPECTED)
 	pagealloc_retake_block(&pa, 3, 1, &b);
 }
 
-TEST(a_block_that_was_not_taken_is_not_put_back, .exit = DEATH_EXPECTED)
+TEST(a_block_that_was_not_taken_is_not_freed, .exit = DEATH_EXPECTED)
 {
 	begin_wrong("rtheap: base=640\nrtheap: fatal: "
 		    "pagealloc_free_block: pages were not taken");

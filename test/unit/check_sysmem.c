@@ -416,7 +416,7 @@ TEST(guards_may_be_refused, .n = RT_ARRAY_LEN(page_sizes))
 	ck_assert(!is_mapped(p + page, page));
 }
 
-TEST(memory_is_forbidden_and_permitted, .n = RT_ARRAY_LEN(page_sizes))
+TEST(memory_is_protected_and_unprotected, .n = RT_ARRAY_LEN(page_sizes))
 {
 	begin(_i);
 	char *p = sysmem_reserve(3 * page, page, "test");

@@ -164,7 +164,7 @@ TEST(a_handler_for_out_of_memory_forks)
 	works_and_ends();
 }
 
-static void nobody_tells(void)
+static void warning_is_over(void)
 {
 	expect(atomic_u32_load_acquire(&stacks.warning) == STACKS_WARN_NONE);
 	works();
@@ -174,7 +174,7 @@ TEST(a_warning_that_another_thread_was_taking_is_over)
 {
 	begin();
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_TAKEN);
-	fork_and(nobody_tells);
+	fork_and(warning_is_over);
 	atomic_u32_store_release(&stacks.warning, STACKS_WARN_NONE);
 	works_and_ends();
 }

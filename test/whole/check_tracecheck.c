@@ -423,6 +423,12 @@ static void tell_value(rt_tracer *t, void *obj, size_t size, void *arg)
 	rt_trace_value(t, *(uint64_t *)obj, &shifts);
 }
 
+static void tell_inside(rt_tracer *t, void *obj, size_t size, void *arg)
+{
+	(void)arg;
+	rt_trace_ptr(t, (char *)obj + size - 8);
+}
+
 static void make_based(rt_trace_fn *tells)
 {
 	rt_kind_desc d = traced("base", trace_nothing);
@@ -450,6 +456,7 @@ TEST(a_pointer_that_is_told_and_ignored_is_named)
 	make_based(tell_two);
 	root[0][0] = (uintptr_t)root[1] + 8;
 	expect_no_lines();
+	root[0][0] = 0;
 	root[0][1] = (uintptr_t)root[1] + 16 + 3;
 	expect_ignored(", offset 8 (second)");
 }
@@ -469,18 +476,45 @@ TEST(words_that_are_ignored_are_not_named)
 	expect_no_lines();
 }
 
-// It says nothing about a pointer that another word of the object repeats.
-TEST(an_ignored_pointer_is_not_told)
+// A value has no place, so objects of all sizes are reported once.
+TEST(a_value_that_is_ignored_is_named_once)
 {
-	rt_kind_desc d = traced("base", trace_nothing);
+	uintptr_t value;
+	int kind;
+
+	make_based(tell_value);
+	kind = rt_kind_of(root[0]);
+	value = ((uintptr_t)root[1] + 16) >> 3;
+	root[0][0] = value;
+	ck_assert_uint_eq(report(), 1);
+	for (unsigned i = 2; i < 5; i++) {
+		root[i] = make(kind, 32 * i);
+		root[i][0] = value;
+	}
+	expect_no_lines();
+}
+
+// An object keeps itself, wherever it tells itself.
+TEST(an_object_may_tell_its_own_inside)
+{
+	rt_kind_desc d = traced("base", tell_inside);
 
 	d.flags = RT_KIND_BASE;
-	root[0] = make(add_kind(traced("k", tell_two)), 32);
-	root[0][2] = (uintptr_t)make(add_kind(d), 64);
-	root[0][0] = root[0][2] + 16;
-	ck_assert_uint_eq(report(), 2);
-	expect_in(said[0], ", offset 16: untold reference to base at ");
-	expect_in(said[1], ", offset 0 (first): pointer to byte 16 of ");
+	root[0] = make(add_kind(d), 64);
+	expect_no_lines();
+}
+
+// If a word refers to the target, that word is what has to be told.
+TEST(a_pointer_beside_its_base_is_not_named)
+{
+	make_based(tell_two);
+	root[0][0] = (uintptr_t)root[1];
+	root[0][1] = (uintptr_t)root[1] + 16;
+	expect_no_lines();
+	root[0][2] = root[0][0];
+	root[0][0] = 0;
+	ck_assert_uint_eq(report(), 1);
+	expect_in(said[0], ", offset 16: untold reference to base");
 }
 
 TEST(kinds_without_a_description_are_not_looked_at)

@@ -348,41 +348,50 @@ TEST(each_call_of_the_first_use_may_be_refused, .n = 4 * RT_ARRAY_LEN(needed))
 	ck_assert_uint_gt(n, 1);
 }
 
-// refused_growth returns how many commits a heap makes when it grows, each of
-// which was refused by itself with all after it.
-static unsigned refused_growth(void)
+// refuse_growth refuses the n-th commit, and all after it, that a heap makes
+// when it grows.  Returns whether it made so many.
+static bool refuse_growth(unsigned n, bool typed)
 {
-	for (unsigned n = 0;; n++) {
-		const void *p;
-		uint64_t failed;
+	const void *p;
+	uint64_t failed;
 
-		fault_fail(OSCALL_COMMIT, n + 1, UINT64_MAX, 12);
-		p = rt_alloc(100 << 20);
-		failed = fault_failed(OSCALL_COMMIT);
-		fault_fail(OSCALL_COMMIT, 0, 0, 0);
-		heap_healthy();
-		ck_assert_uint_eq(p == NULL, failed != 0);
-		if (p)
-			return n;
+	begin(heap_config(HEAP_QUIET));
+	ck_assert_ptr_nonnull(rt_alloc(24));
+	if (typed)
+		ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
+	fault_fail(OSCALL_COMMIT, n, UINT64_MAX, 12);
+	p = rt_alloc(100 << 20);
+	failed = fault_failed(OSCALL_COMMIT);
+	fault_fail(OSCALL_COMMIT, 0, 0, 0);
+	heap_healthy();
+	ck_assert_uint_eq(p == NULL, failed != 0);
+	if (typed) {
+		ck_assert_uint_eq(make(), 0);
+		ck_assert_uint_eq(heap_live_after_gc(), 4);
 	}
+	ck_assert_int_eq(rt_fini(), RT_OK);
+	return failed != 0;
+}
+
+// growth_commits returns how many commits a heap makes when it grows, each of
+// which was refused once.
+static unsigned growth_commits(bool typed)
+{
+	unsigned n = 1;
+
+	while (refuse_growth(n, typed))
+		n++;
+	return n - 1;
 }
 
 // The heap cannot grow without its bits, which need a commit more than a heap
 // without them makes.  What it has stays usable.
 TEST(growth_needs_bits)
 {
-	unsigned without;
+	unsigned without = growth_commits(false);
 
-	begin(heap_config(HEAP_QUIET));
-	ck_assert_ptr_nonnull(rt_alloc(24));
-	without = refused_growth();
 	ck_assert_uint_gt(without, 0);
-	ck_assert_int_eq(rt_fini(), RT_OK);
-	begin(heap_config(HEAP_QUIET));
-	ck_assert_ptr_nonnull(rt_alloc_typed(&cell, 1));
-	ck_assert_uint_eq(refused_growth(), without + 1);
-	ck_assert_uint_eq(make(), 0);
-	ck_assert_uint_eq(heap_live_after_gc(), 4);
+	ck_assert_uint_eq(growth_commits(true), without + 1);
 }
 
 // ---- against a model ----

@@ -267,6 +267,17 @@ static void *make_apart(void *arg)
 	return arg;
 }
 
+// await_ordinary waits until a thread has default scheduling.
+static void await_ordinary(pid_t tid)
+{
+	uint64_t end = nanotime() + AWAIT_SECONDS * SECOND;
+
+	while (sched_getscheduler(tid) != SCHED_OTHER) {
+		ck_assert_msg(nanotime() < end, "it keeps its scheduling");
+		oscall_yield();
+	}
+}
+
 // Whichever thread makes the scavenger, it has the processors that rt_init
 // found.
 TEST(it_has_the_processors_of_rt_init)
@@ -290,8 +301,7 @@ TEST(it_has_the_processors_of_rt_init)
 			continue;
 		ck_assert_int_eq(sched_getaffinity(tid, sizeof its, &its), 0);
 		// It changes that when its maker no longer waits for it.
-		while (sched_getscheduler(tid) != SCHED_OTHER)
-			sched_yield();
+		await_ordinary(tid);
 		ck_assert(CPU_EQUAL(&all, &its));
 		found++;
 	}
