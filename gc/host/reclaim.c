@@ -13,14 +13,6 @@ bool reclaim_find(const void *p, struct object *o)
 	       (o->base == (uintptr_t)p || reclaim_is_shared(o));
 }
 
-// class_of returns the size class of an object, which is 0 for a large one.
-static unsigned class_of(const struct object *o)
-{
-	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
-
-	return pageword_class(arena_pageword(page));
-}
-
 // is_listable tells whether a small object goes to a list when it is freed.
 static bool is_listable(const struct object *o)
 {
@@ -33,19 +25,18 @@ bool reclaim_find_alive(struct rt_mcache *mc, const void *p, struct object *o)
 
 	if (!reclaim_find(p, o))
 		return false;
-	class = class_of(o);
+	class = object_class(o);
 	return class == 0 || !is_listable(o) ||
 	       !dealloc_was_freed(mc, spanclass_make(class, o->kind), p);
 }
 
 bool reclaim_object(struct rt_mcache *mc, const struct object *o)
 {
-	unsigned class = class_of(o);
+	unsigned class = object_class(o);
 
 	RT_ASSERT(mc == rt_thread_tls->mc || stw_stopped());
 	if (class == 0) {
-		struct mspan *s =
-		    arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
+		struct mspan *s = object_span(o);
 
 		// Another thread may have freed it since it was found.
 		if (!s || !sweep_free_large(mc->thread.p, s))

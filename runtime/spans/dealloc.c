@@ -60,21 +60,10 @@ bool dealloc_object(struct rt_mcache *mc, spanclass sc, void *p)
 	return true;
 }
 
-// present_slot is mcache_slot_of without a request for memory.
-static struct mcache_slot *present_slot(struct rt_mcache *mc, spanclass sc)
-{
-	struct mcache_kind *k;
-
-	if (sc < SPANCLASS_BASE)
-		return &mc->slots[sc];
-	k = mcache_kind_of(mc, spanclass_kind(sc));
-	return k ? &k->slots[spanclass_size(sc)] : NULL;
-}
-
 bool dealloc_was_freed(struct rt_mcache *mc, spanclass sc, const void *p)
 {
 	// A thread without slots of the kind has no run of it either.
-	struct mcache_slot *slot = present_slot(mc, sc);
+	struct mcache_slot *slot = mcache_slot_present(mc, sc);
 
 	return (slot && in_own_run(mc, slot, p)) || freelist_holds(p);
 }

@@ -165,6 +165,19 @@ RT_INLINE struct mcache_kind *mcache_kind_of(const struct rt_mcache *mc,
 struct mcache_kind *mcache_add_kind(struct rt_mcache *mc, unsigned kind);
 void mcache_drop_kind(struct rt_mcache *mc, unsigned kind);
 
+// mcache_slot_present returns the slot that an object comes from, NULL if the P
+// has no slots of that kind.
+RT_INLINE struct mcache_slot *mcache_slot_present(struct rt_mcache *mc,
+						  spanclass sc)
+{
+	struct mcache_kind *k;
+
+	if (RT_LIKELY(sc < SPANCLASS_BASE))
+		return &mc->slots[sc];
+	k = mcache_kind_of(mc, spanclass_kind(sc));
+	return k ? &k->slots[spanclass_size(sc)] : NULL;
+}
+
 // mcache_slot_of returns the slot that an object comes from.  Returns NULL if
 // the P has no slots of that kind and the system refuses the memory for them.
 // uninit has an effect only for RT_NOSCAN.

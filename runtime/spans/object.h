@@ -19,6 +19,20 @@ struct object {
 	uint64_t request; // bytes requested; small: size
 };
 
+// object_span returns the span of an object that was found, and object_class
+// its size class, 0 for a large one.
+RT_INLINE struct mspan *object_span(const struct object *o)
+{
+	return arena_span(arena_offset(o->base) >> RT_PAGE_SHIFT);
+}
+
+RT_INLINE unsigned object_class(const struct object *o)
+{
+	uint64_t page = arena_offset(o->base) >> RT_PAGE_SHIFT;
+
+	return pageword_class(arena_pageword(page));
+}
+
 // object_find finds the allocated object that p, which may be any value, points
 // into.  Returns false if there is none, or if it is dead (deadbits.h).
 //

@@ -11,29 +11,14 @@
 #include <unistd.h>
 
 #include "runtime/os/throw.h"
+#include "test/harness/words.h"
 
 static const char *last_words;
-
-// begins tells whether text begins with words.
-static bool begins(const char *text, const char *words)
-{
-	for (; *words; words++) {
-		if (*words != '#') {
-			if (*text++ != *words)
-				return false;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			return false;
-		text += strspn(text, "0123456789abcdefx");
-	}
-	return true;
-}
 
 static void exit_if_expected(const char *text, void *arg)
 {
 	(void)arg;
-	while (*text && !begins(text, last_words))
+	while (*text && !words_match(text, last_words))
 		text++;
 	_exit(*text ? DEATH_EXPECTED : EXIT_FAILURE);
 }

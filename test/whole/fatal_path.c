@@ -29,6 +29,7 @@
 #include "runtime/spans/mcache.h"
 #include "runtime/spans/mheap.h"
 #include "runtime/os/throw.h"
+#include "test/harness/words.h"
 
 // ---- forbidden functions ----
 
@@ -280,20 +281,12 @@ struct words {
 static char output[4096]; // of the last process to stderr
 static uint64_t passed, failed;
 
-// matches compares text with words in which a '#' matches any number.
+// matches compares text with words (words.h).
 static bool matches(const char *text, const char *words)
 {
-	for (; *words; words++) {
-		if (*words != '#') {
-			if (*text++ != *words)
-				return false;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			return false;
-		text += strspn(text, "0123456789abcdefx");
-	}
-	return *text == '\0';
+	const char *rest = words_match(text, words);
+
+	return rest && *rest == '\0';
 }
 
 // expected returns the whole report of a case.
