@@ -158,7 +158,11 @@ typedef struct rt_config {
 	 * or, without helpers, the system in its own time.  No allocation waits
 	 * for a huge page, and a part that was released gets none before it is
 	 * full again.  0: all pages are small.  Both values hold whatever the
-	 * system's own setting is.  Default 1.
+	 * system's own setting is.
+	 *
+	 * Large heaps may be faster with huge pages.  But there are virtual
+	 * machines that make a process with pages of both sizes several times
+	 * slower, so measure it where your program runs.  Default 0.
 	 */
 	uint8_t huge_pages;
 

@@ -63,8 +63,10 @@ static rt_config config_of(const struct shadow_program *p,
 	c.heap_min = 256 << 10;
 	c.heap_headroom = 0;
 	c.gcstress = mode == SHADOW_STRESS;
-	if (mode == SHADOW_HELPED)
+	if (mode == SHADOW_HELPED) {
 		c.gcstress = 100; // helpers are called for little work
+		c.huge_pages = 1; // and they provide these
+	}
 	c.poison = mode == SHADOW_STRESS;
 	c.guard_large = mode == SHADOW_GUARDED;
 	c.guard_small = mode == SHADOW_GUARDED ? 2 : 0;

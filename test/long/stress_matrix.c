@@ -425,6 +425,7 @@ static void begin(void)
 	c.heap_min = c.heap_headroom = 256 << 10;
 	c.gc_percent = chosen(COLLECT) == 0 ? -1 : 50;
 	c.max_procs = 4;
+	c.huge_pages = 1;
 	c.gc_threads = (int)chosen(HELPERS);
 	matrix_check(rt_init(&c) == RT_OK, "init");
 	rt_set_warn_handler(on_report, NULL);

@@ -605,6 +605,7 @@ static void begin(void)
 	c.heap_min = 1 << 20;
 	c.heap_headroom = 1 << 20;
 	c.gc_percent = 50;
+	c.huge_pages = 1;
 	check(rt_init(&c) == RT_OK, "init", 0);
 }
 

@@ -25,6 +25,7 @@ static void begin_most(unsigned narenas)
 	rt_config c;
 
 	rt_config_init(&c);
+	c.huge_pages = 1;
 	c.scavenge = 0;
 	c.gc_percent = -1;
 	c.max_heap = narenas * (uint64_t)RT_ARENA_SIZE;

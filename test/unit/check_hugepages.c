@@ -128,6 +128,7 @@ static void start(int helpers)
 {
 	rt_config c = heap_config(HEAP_QUIET);
 
+	c.huge_pages = 1;
 	c.max_procs = 2;
 	c.gc_threads = helpers;
 	memset(roots, 0, sizeof roots);

@@ -58,7 +58,7 @@ TEST(defaults_are_those_of_the_header)
 	ck_assert_uint_eq(config.align8, 0);
 	ck_assert_uint_eq(config.concurrent, 0);
 	ck_assert_uint_eq(config.no_attach, 0);
-	ck_assert_uint_eq(config.huge_pages, 1);
+	ck_assert_uint_eq(config.huge_pages, 0);
 	ck_assert_uint_eq(config.populate, 1);
 	ck_assert_uint_eq(config.checkmark, 0);
 	ck_assert_uint_eq(config.clobberfree, 0);
@@ -117,7 +117,7 @@ TEST(values_in_range_are_kept)
 	config.past_end = 0;
 	config.align8 = 1;
 	config.no_attach = 1;
-	config.huge_pages = 0;
+	config.huge_pages = 1;
 	config.populate = 0;
 	config.checkmark = 1;
 	config.clobberfree = 1;
@@ -314,7 +314,7 @@ TEST(environment_sets_every_debug_name)
 	setenv("RTDEBUG",
 	       "max_heap=1TiB,heap_min=8MiB,heap_headroom=0,max_procs=3,"
 	       "gc_threads=-1,double_check=1,stop_signal=-1,stop_grace_us=7,"
-	       "past_end=0,align8=1,gc_threads=2,huge_pages=0,populate=0,"
+	       "past_end=0,align8=1,gc_threads=2,huge_pages=1,populate=0,"
 	       "checkmark=1,clobberfree=1,gcstress=5,poison=1,"
 	       "guard_large=1,guard_small=1000,tracecheck=1",
 	       1);
@@ -329,7 +329,7 @@ TEST(environment_sets_every_debug_name)
 	ck_assert_uint_eq(config.stop_grace_us, 7);
 	ck_assert_uint_eq(config.past_end, 0);
 	ck_assert_uint_eq(config.align8, 1);
-	ck_assert_uint_eq(config.huge_pages, 0);
+	ck_assert_uint_eq(config.huge_pages, 1);
 	ck_assert_uint_eq(config.populate, 0);
 	ck_assert_uint_eq(config.checkmark, 1);
 	ck_assert_uint_eq(config.clobberfree, 1);

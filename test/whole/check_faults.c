@@ -164,6 +164,7 @@ unsigned begin(void)
 	c.max_procs = processors;
 	c.no_attach = 1;
 	c.cgroup = 2; // rt_init reads both limits
+	c.huge_pages = 1;
 	c.guard_large = trial.scenario->guarded != 0;
 	c.guard_small = trial.scenario->guarded;
 	c.scavenge = trial.scenario->scavenges;
