@@ -4,6 +4,9 @@
 # must run in the directory of the build.
 : "${srcdir:?}" "${work:?}" "${CC:?}"
 
+# RT_OLD is a tree, configured and built, of another version of this library.
+[ -z "${RT_OLD-}" ] || RT_OLD=$(cd "$RT_OLD" && pwd)
+
 cpu() {
 	name=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 	echo "${name:-$(uname -m)}"
@@ -58,16 +61,21 @@ ticks() {
 	total=$((busy + idle + iowait))
 }
 
-# library prints options for the shared library, found as if it were installed.
+# library DIR prints options for the shared library of a build, found as if it
+# were installed.
 library() {
-	if [ -f .libs/librtheap.so ]; then
-		echo ".libs/librtheap.so -Wl,-rpath,$PWD/.libs"
-	elif [ -f librtheap.a ]; then
-		echo "librtheap.a $(module atomic_ops -latomic_ops)"
+	if [ -f "$1/.libs/librtheap.so" ]; then
+		echo "$1/.libs/librtheap.so -Wl,-rpath,$1/.libs"
+	elif [ -f "$1/librtheap.a" ]; then
+		library_static "$1"
 	else
-		echo "no library in $PWD" >&2
+		echo "no library in $1" >&2
 		return 1
 	fi
+}
+
+library_static() {
+	echo "$1/librtheap.a $(module atomic_ops -latomic_ops)"
 }
 
 # mimalloc_options prefers an unpacked mimalloc to an installed one.
@@ -91,9 +99,12 @@ whippet_options() {
 
 options() {
 	case $1 in
-	rtheap-count) echo "-I$srcdir/include librtheap.a" \
-		"$(module atomic_ops -latomic_ops) -Wl,--strip-debug" ;;
-	rtheap*) echo "-I$srcdir/include $(library)" ;;
+	rtheap-old) echo "-I$RT_OLD/include $(library "$RT_OLD")" ;;
+	rtheap-old-count) echo "-I$RT_OLD/include" \
+		"$(library_static "$RT_OLD") -Wl,--strip-debug" ;;
+	rtheap-count) echo "-I$srcdir/include" \
+		"$(library_static "$PWD") -Wl,--strip-debug" ;;
+	rtheap*) echo "-I$srcdir/include $(library "$PWD")" ;;
 	boehm*) module bdw-gc -lgc ;;
 	mimalloc) mimalloc_options ;;
 	jemalloc) module jemalloc -ljemalloc ;;
@@ -104,7 +115,8 @@ options() {
 # compile HEAP SOURCE OUTPUT uses the options in bench_cflags.  rtheap-count is
 # rtheap with the static library, in which every function keeps its name.
 compile() {
-	adapter=../heaps/$(echo "${1%-count}" | tr - _).h
+	adapter=${1%-count}
+	adapter=../heaps/$(echo "${adapter%-old}" | tr - _).h
 	# shellcheck disable=SC2046,SC2086 # lists of options
 	$CC -std=gnu11 -O2 -pthread -I"$srcdir/bench/workloads" \
 		-DHEAP="\"$adapter\"" ${bench_cflags-} "$2" -o "$3" \

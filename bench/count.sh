@@ -10,7 +10,9 @@
 # of workloads for each unit of work.  It counts between peer_start and
 # peer_stop: the workload's own loop, and everything that the library does for
 # it.  The heap collects only when it is told to, and has no helper threads.  A
-# good result is no more than before the change.
+# good result is no more than before the change.  If RT_OLD is a tree,
+# configured and built, of another version of this library, a second column
+# counts that one, and a third has the ratio.
 #
 # Run it in the directory of the build.  It exits with 77 if there is no
 # valgrind, or if the library cannot run under it.
@@ -113,15 +115,29 @@ profile() {
 		"$work"/profile.*
 }
 
+# profile_of HEAP PROGRAM ARGUMENT... compiles the program if it is missing.
+profile_of() {
+	heap=$1
+	program=$2
+	shift 2
+	[ -x "$work/$program-$heap" ] || bench_cflags=-DPEER_DIVISOR=100 \
+		compile "$heap" "$srcdir/bench/workloads/$program.c" \
+		"$work/$program-$heap"
+	profile "$program-$heap" "$@"
+}
+
 count() {
 	items | while read -r units program arguments; do
-		[ -x "$work/$program" ] || bench_cflags=-DPEER_DIVISOR=100 \
-			compile rtheap-count \
-			"$srcdir/bench/workloads/$program.c" "$work/$program"
-		# shellcheck disable=SC2086 # a list of arguments
-		profile "$program" $arguments | awk -v units="$units" \
-			-v title="$program $arguments" '
-			{ printf "%-38s %12.1f\n", title, $1 / units }'
+		for heap in rtheap-count ${RT_OLD:+rtheap-old-count}; do
+			# shellcheck disable=SC2086 # a list of arguments
+			profile_of $heap "$program" $arguments
+		done | awk -v units="$units" -v title="$program $arguments" '
+			NR == 1 {
+				printf "%-38s %12.1f", title, $1 / units
+				new = $1
+			}
+			NR == 2 { printf " %12.1f %6.3f", $1 / units, new / $1 }
+			END { print "" }'
 	done
 }
 
@@ -134,7 +150,8 @@ main() {
 	}
 	printf '%-38s %12s\n' "one inline allocation" instructions
 	awk '{ printf "%-38s %12s\n", $1 ", " $2, $3 }' "$work/inline"
-	printf '\n%-38s %12s\n' "a unit of a workload" instructions
+	printf '\n%-38s %12s%s\n' "a unit of a workload" instructions \
+		"${RT_OLD:+          old  ratio}"
 	count
 }
 

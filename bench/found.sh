@@ -82,6 +82,7 @@ dotted() {
 
 version() {
 	case $1 in
+	rtheap-old) git -C "$RT_OLD" log -1 --format='%h' 2>/dev/null || : ;;
 	rtheap*) sh "$srcdir/tools/version.sh" \
 		"$srcdir/include/rt/version.h" ;;
 	boehm*) macros gc/gc.h 'GC_VERSION_MAJOR.GC_VERSION_MINOR.GC_VERSION_MICRO' ;;

@@ -22,6 +22,8 @@
 #                   in README.md and doc/speed.md
 #   RT_GO           the root of a Go to compare with, or none; by default the
 #                   newest of Debian's backports (bench/unpack.sh)
+#   RT_OLD          a tree, configured and built, of another version of this
+#                   library that has the same functions
 #   RT_WHIPPET      a build of Whippet (bench/heaps/whippet.h)
 #
 # A run that takes longer than two minutes is ended, and shows as "> 120 s".
@@ -37,6 +39,7 @@ repetitions=${RT_REPETITIONS:-5}
 asked="rtheap rtheap-plain boehm-tuned boehm go mimalloc"
 [ "$wanted" = quick ] || asked="$asked jemalloc glibc"
 asked=${RT_HEAPS:-$asked${RT_WHIPPET:+ whippet}}
+asked=${RT_OLD:+rtheap-old }$asked
 limit=120 # seconds that one run may take
 source=$srcdir/bench/workloads
 work=bench/peers.build
@@ -65,7 +68,7 @@ runs_case() {
 		*) return 1 ;;
 		esac
 	fi
-	case ${1%%+*}:$2 in
+	case ${1%%+*}:${2%-old} in
 	c:go) return 1 ;;
 	all:* | c:* | gc:rtheap | gc:boehm* | gc:go | gc:whippet) ;;
 	exact:rtheap | exact:go | own:rtheap) ;;

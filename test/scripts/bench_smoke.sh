@@ -64,6 +64,27 @@ smoke() {
 	done
 }
 
+# old HEAP: builds a workload as the benches do for another version, which is a
+# tree with this one.
+old() (
+	work=$dir
+	CC=${CC:-cc}
+	RT_OLD=$dir/old
+	# shellcheck source=bench/common.sh
+	. "$srcdir/bench/common.sh"
+	bench_cflags="-DPEER_DIVISOR=100 ${RT_SANITIZER_CFLAGS-}"
+	compile "$1" "$srcdir/bench/workloads/alloc.c" "$dir/alloc-$1"
+)
+
+mkdir "$dir/old"
+ln -s "$(cd "$srcdir" && pwd)/include" "$dir/old/include"
+cp "$builddir/librtheap.a" "$dir/old"
+for heap in rtheap-old rtheap-old-count; do
+	old $heap
+	verdict $? "alloc compiles for $heap"
+done
+smoke "rtheap rtheap-old rtheap-old-count" alloc 16 scan 1
+
 all="rtheap rtheap-plain glibc"
 collectors="rtheap rtheap-plain"
 smoke "$all" alloc 16 scan 1
