@@ -158,15 +158,19 @@ enum shadow_driver {
 	X(dup,       "abcn", 20,  100,  2,  2,   2,  0)                        \
 	/* the object in slot a gets n bytes if it need not move */            \
 	X(resize,    "an",   30,  100,  6,  6,   4,  0)                        \
-	/* range of values a is registered in way b, with values of layout c,  \
-	   or once less */                                                     \
+	/* range of values a, or a part of it, is registered in way b, with    \
+	   values of layout c, or once less */                                 \
 	X(values,    "abc",  20,   16,  6,  3,  10,  0)                        \
 	/* value b of such a range = slot c */                                 \
 	X(write,     "abc",  60,   40,  8,  4,  16,  0)                        \
 	/* slot a = value b of such a range c */                               \
 	X(read,      "abc",  30,   20,  2,  1,   3,  0)                        \
-	/* the same on a fiber whose stack the actor sets as its own */        \
+	/* the same on a fiber whose stack the actor sets as its own, or, for  \
+	   an odd c, a root callback does */                                   \
 	X(strange,   "abcn",  8,    0,  0,  0,   0,  0)                        \
+	/* collect while only static data holds what slot a does, of a single  \
+	   actor */                                                            \
+	X(statics,   "a",     3,    0,  0,  0,   0,  0)                        \
 	/* an inner pointer does not keep the object in slot a, if nothing else\
 	   refers to it and its kind has RT_KIND_BASE */                       \
 	X(inner,     "ab",   20,    0,  0,  0,   0,  0)                        \

@@ -50,11 +50,17 @@ struct actor_stack {
 	const struct shadow_op *op; // what the fiber shall do
 };
 
-// Memory with values that an actor may have registered.
+// Memory with values, and the ranges of it that an actor may have registered.
+enum values_range {
+	VALUES_ALL,
+	VALUES_BEHIND, // the part behind the first values
+	VALUES_RANGES,
+};
 struct actor_values {
 	const struct shadow_layout *layout; // of its values; NULL: none yet
-	unsigned times[3]; // registered: by flags, and in its format
-	char name[32];
+	// Registered: by flags, and in its format.
+	unsigned times[VALUES_RANGES][3];
+	char name[VALUES_RANGES][32];
 	uintptr_t word[2 * SHADOW_VALUES + 1];
 	struct shadow_word held[SHADOW_VALUES + 1];
 };
@@ -76,6 +82,7 @@ struct actor {
 	size_t stack_size[STACKS];
 	struct actor_stack stacks[ACTOR_STACKS];
 	struct actor_stack strange; // a fiber whose stack is not registered
+	void *lo, *hi; // the stack that it runs on, for a root callback
 	rt_handle *handle[HANDLES];
 	uintptr_t told[HANDLES];
 	bool tells;			      // the callback is added
@@ -102,6 +109,8 @@ struct run {
 	const struct shadow_layout *on_stacks;
 	atomic_u64 flushes; // of all caches without a collection
 	atomic_u64 told;    // calls of the ready callback
+	// In the child of a fork: the only actor whose thread is there.
+	const struct actor *survivor;
 };
 extern struct run run;
 

@@ -295,12 +295,35 @@ static void begin_values(struct actor_stack *s, bool any_sp)
 	set_pointer(s, false);
 }
 
-// Meanwhile nothing of the actor's own stack is scanned.
+// tell_stack is a root callback: it sets the stack of an actor's thread.  The
+// child of a fork has the callbacks of all actors, but not their threads.
+static void tell_stack(rt_tracer *t, void *arg)
+{
+	const struct actor *a = arg;
+
+	(void)t;
+	if (!run.survivor || run.survivor == a)
+		SHADOW_OK(rt_thread_set_stack_of(a->self, a->lo, a->hi));
+}
+
+// set_stack makes the actor set a stack as its own.
+static void set_stack(const struct actor *a, void *lo, void *hi)
+{
+	void *is_lo, *is_hi;
+
+	SHADOW_OK(rt_thread_set_stack(lo, hi));
+	SHADOW_OK(rt_thread_stack(a->self, &is_lo, &is_hi));
+	SHADOW_TRUE(is_lo == lo && is_hi == hi);
+}
+
+// Meanwhile nothing of the actor's own stack is scanned.  What the callback
+// sets changes together with the stack: no stop lies between.
 SHADOW_OP(strange)
 {
 	struct actor_stack *s = &a->strange;
-	void *own[2], *set[2];
+	bool tells = op->c % 2;
 	rt_frame *frames;
+	void *lo, *hi;
 
 	a->idle = run.program->exact;
 	if (a->idle)
@@ -309,12 +332,21 @@ SHADOW_OP(strange)
 	s->actor = a;
 	begin_fiber(s);
 	s->op = op;
-	SHADOW_OK(rt_thread_stack(a->self, &own[0], &own[1]));
-	SHADOW_OK(rt_thread_set_stack(s->fiber.lo, s->fiber.hi));
-	SHADOW_OK(rt_thread_stack(a->self, &set[0], &set[1]));
-	SHADOW_TRUE(set[0] == s->fiber.lo && set[1] == s->fiber.hi);
+	SHADOW_OK(rt_thread_stack(a->self, &lo, &hi));
+	a->lo = lo;
+	a->hi = hi;
+	if (tells)
+		SHADOW_OK(rt_roots_add_fn(tell_stack, a, "stack"));
+	else
+		set_stack(a, s->fiber.lo, s->fiber.hi);
+	a->lo = s->fiber.lo;
+	a->hi = s->fiber.hi;
 	switch_to(s, &frames);
-	SHADOW_OK(rt_thread_set_stack(own[0], own[1]));
+	a->lo = lo;
+	a->hi = hi;
+	set_stack(a, lo, hi);
+	if (tells)
+		SHADOW_OK(rt_roots_remove_fn(tell_stack, a));
 	fiber_free(&s->fiber);
 }
 

@@ -92,6 +92,29 @@ SHADOW_OP(frame)
 	shadow_put_back(a, k, second);
 }
 
+// Other actors would find objects alive that only data of the library, which
+// this program contains, leads to.
+SHADOW_OP(statics)
+{
+	static volatile uintptr_t word;
+	unsigned i = op->a % run.nslots;
+	const struct shadow_node *o = a->root[i].to;
+	int error;
+
+	a->idle = !run.alone || !o;
+	if (a->idle)
+		return;
+	word = (uintptr_t)shadow_take_base(a, i) + (o->based ? 0 : o->n / 2);
+	error = rt_roots_static(1);
+	if (error != RT_ENOTSUP) {
+		SHADOW_OK(error);
+		shadow_gc();
+		SHADOW_OK(rt_roots_static(0));
+	}
+	shadow_put_back(a, i, (const void *)word);
+	word = 0;
+}
+
 SHADOW_OP(nogc)
 {
 	unsigned i = (op->a + 1) % run.nslots;
@@ -158,6 +181,7 @@ SHADOW_OP(stack)
 static RT_NORETURN void in_child(struct actor *a)
 {
 	alarm(CHILD_SECONDS);
+	run.survivor = a;
 	SHADOW_OK(rt_blocking_leave());
 	SHADOW_OK(rt_gc());
 	run.alone = false;

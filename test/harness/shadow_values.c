@@ -3,7 +3,9 @@
 // A range is registered in the format of a layout, as words, as exact, or in
 // several of these ways at once.  Its memory holds encoded references from the
 // beginning on, and behind them one word more: a value of its own, or, where
-// values have two words, half a value, which only the other ways look at.
+// values have two words, half a value, which only the other ways look at.  The
+// part behind the first values may be registered as a range of its own, so
+// ranges overlap.
 //
 // Which references count follows from what the memory holds.  In programs of a
 // fuzzer it holds any words, and each is looked up.
@@ -16,6 +18,7 @@ enum {
 	FORMATS = 7, // of the layouts of words; the first is plain words
 	OTHERS = 6,  // of these, that have a format
 	TAGGED = 4,  // one in so many has the tag of no reference
+	FIRST = 5,   // values in front of the part
 };
 
 static unsigned nwords(const struct actor_values *v)
@@ -23,16 +26,40 @@ static unsigned nwords(const struct actor_values *v)
 	return SHADOW_VALUES * shadow_step(v->layout) + 1;
 }
 
+static unsigned first_of(enum values_range range)
+{
+	return range == VALUES_BEHIND ? FIRST : 0;
+}
+
+static uintptr_t *begin_of(struct actor_values *v, enum values_range range)
+{
+	return v->word + first_of(range) * shadow_step(v->layout);
+}
+
 static uintptr_t *end_of(struct actor_values *v)
 {
 	return v->word + nwords(v);
 }
 
-static bool is_registered(const struct actor_values *v)
+static bool is_registered(const struct actor_values *v, enum values_range range)
 {
-	return v->times[RT_ROOT_EXACT] + v->times[RT_ROOT_WORDS] +
-		   v->times[ROOTS_VALUES] !=
+	const unsigned *times = v->times[range];
+
+	return times[RT_ROOT_EXACT] + times[RT_ROOT_WORDS] +
+		   times[ROOTS_VALUES] !=
 	       0;
+}
+
+static bool any_registered(const struct actor_values *v)
+{
+	return is_registered(v, VALUES_ALL) || is_registered(v, VALUES_BEHIND);
+}
+
+// is_in tells whether value k is in a range that is registered in some way.
+static bool is_in(const struct actor_values *v, unsigned k, unsigned way)
+{
+	return v->times[VALUES_ALL][way] != 0 ||
+	       (k >= FIRST && v->times[VALUES_BEHIND][way] != 0);
 }
 
 // ---- values ----
@@ -80,13 +107,12 @@ static bool is_root(const struct actor_values *v, unsigned k)
 
 	if (!to)
 		return false;
-	if (v->times[ROOTS_VALUES] != 0 && is_whole(v, k) &&
+	if (is_in(v, k, ROOTS_VALUES) && is_whole(v, k) &&
 	    shadow_decode(v->layout, word, tag_of(v, k), &address))
 		return true;
-	if (v->times[RT_ROOT_WORDS] != 0 &&
-	    (word ^ shadow_value(v->held[k])) < 8)
+	if (is_in(v, k, RT_ROOT_WORDS) && (word ^ shadow_value(v->held[k])) < 8)
 		return true;
-	return v->times[RT_ROOT_EXACT] != 0 && word == to->at;
+	return is_in(v, k, RT_ROOT_EXACT) && word == to->at;
 }
 
 // forget_others makes the copy forget what keeps nothing.
@@ -115,13 +141,14 @@ static const struct shadow_layout *layout_of(unsigned i)
 
 // add registers a range once more; way is one of enum rt_root_flags, or
 // ROOTS_VALUES.
-static void add(struct actor_values *v, unsigned way)
+static void add(struct actor_values *v, enum values_range range, unsigned way)
 {
 	const rt_value_format *format = v->layout->format;
-	uintptr_t *lo = v->word, *hi = end_of(v);
+	uintptr_t *lo = begin_of(v, range), *hi = end_of(v);
+	unsigned *times = v->times[range];
 	int error;
 
-	if (v->times[way] == RANGE_TIMES)
+	if (times[way] == RANGE_TIMES)
 		return;
 	if (!run.wild)
 		clear_others(v);
@@ -130,75 +157,78 @@ static void add(struct actor_values *v, unsigned way)
 	else
 		error = rt_roots_add(lo, hi, (int)way);
 	if (shadow_done(error, "a range of values"))
-		v->times[way == ROOTS_VALUES && !format ? RT_ROOT_WORDS
-							: way]++;
+		times[way == ROOTS_VALUES && !format ? RT_ROOT_WORDS : way]++;
 }
 
 // refuse does what must change nothing.
-static void refuse(struct actor_values *v)
+static void refuse(struct actor_values *v, enum values_range range)
 {
 	unsigned i = (unsigned)(v->layout - layout_of(0));
 	const rt_value_format *other = layout_of(1 + i % OTHERS)->format;
-	uintptr_t *lo = v->word, *hi = end_of(v);
+	uintptr_t *lo = begin_of(v, range), *hi = end_of(v);
 	rt_value_format wrong = *other;
 
 	wrong.stride = 12;
 	SHADOW_TRUE(rt_roots_add_values(lo, hi, other, 1) == RT_EINVAL);
 	SHADOW_TRUE(rt_roots_add_values(lo, hi, &wrong, 0) == RT_EINVAL);
-	if (v->times[ROOTS_VALUES] != 0)
+	if (v->times[range][ROOTS_VALUES] != 0)
 		SHADOW_TRUE(rt_roots_add_values(lo, hi, other, 0) == RT_EEXIST);
 }
 
-static void take(struct actor_values *v)
+static void take(struct actor_values *v, enum values_range range)
 {
-	bool any = is_registered(v);
+	bool any = is_registered(v, range);
 	unsigned way = RT_ROOT_EXACT;
 
-	while (any && v->times[way] == 0)
+	while (any && v->times[range][way] == 0)
 		way++;
-	SHADOW_TRUE(rt_roots_remove(v->word, end_of(v)) ==
+	SHADOW_TRUE(rt_roots_remove(begin_of(v, range), end_of(v)) ==
 		    (any ? RT_OK : RT_ENOENT));
 	if (any)
-		v->times[way]--;
-	if (!is_registered(v))
-		v->name[0] = '\0';
+		v->times[range][way]--;
+	if (!is_registered(v, range))
+		v->name[range][0] = '\0';
 }
 
 // check_name compares the name in the table of the heap.
-static void check_name(struct actor_values *v)
+static void check_name(struct actor_values *v, enum values_range range)
 {
+	uintptr_t lo = (uintptr_t)begin_of(v, range), hi = (uintptr_t)end_of(v);
 	const char *name = "";
 
 	mutex_lock(&roots.lock);
 	for (size_t i = 0; i < roots_ranges(); i++) {
 		struct roots_range r = roots_range(i);
 
-		if (r.lo == (uintptr_t)v->word && r.hi == (uintptr_t)end_of(v))
+		if (r.lo == lo && r.hi == hi)
 			name = r.name ? r.name : "";
 	}
-	if (strcmp(name, v->name) != 0)
-		shadow_fail("a range is named %.31s, not %s", name, v->name);
+	if (strcmp(name, v->name[range]) != 0)
+		shadow_fail("a range is named %.31s, not %s", name,
+			    v->name[range]);
 	mutex_unlock(&roots.lock);
 }
 
 // A name may be cut.
-static void name(struct actor_values *v, unsigned n)
+static void name(struct actor_values *v, enum values_range range, unsigned n)
 {
 	static const char long_name[] = "values, and a name that is too long";
 	const char *text = &long_name[n % sizeof long_name];
-	int error = rt_roots_name(v->word, end_of(v), text);
+	int error = rt_roots_name(begin_of(v, range), end_of(v), text);
 
-	if (!is_registered(v))
+	if (!is_registered(v, range))
 		SHADOW_TRUE(error == RT_ENOENT);
 	else if (shadow_done(error, "rt_roots_name"))
-		snprintf(v->name, sizeof v->name, "%s", text);
+		snprintf(v->name[range], sizeof v->name[range], "%s", text);
 }
 
 SHADOW_OP(values)
 {
 	struct actor_values *v = &a->values[op->a % VALUE_RANGES];
+	unsigned more = op->b / 8;
+	enum values_range range = more % 3 == 0 ? VALUES_BEHIND : VALUES_ALL;
 
-	if (!is_registered(v)) {
+	if (!any_registered(v)) {
 		v->layout = layout_of(op->c);
 		clear_others(v);
 	}
@@ -206,22 +236,23 @@ SHADOW_OP(values)
 	case 0:
 	case 1:
 	case 2:
-		add(v, ROOTS_VALUES);
+		add(v, range, ROOTS_VALUES);
 		break;
 	case 3:
-		add(v, RT_ROOT_WORDS);
+		add(v, range, RT_ROOT_WORDS);
 		break;
 	case 4:
-		add(v, RT_ROOT_EXACT);
+		add(v, range, RT_ROOT_EXACT);
 		break;
 	case 5:
-		name(v, op->b / 8);
+		name(v, range, more);
 		break;
 	default:
-		take(v);
+		take(v, range);
 	}
-	refuse(v);
-	check_name(v);
+	refuse(v, range);
+	check_name(v, VALUES_ALL);
+	check_name(v, VALUES_BEHIND);
 }
 
 // ---- what is in a range ----
@@ -248,7 +279,7 @@ SHADOW_OP(write)
 	unsigned k = op->b % 16 % (SHADOW_VALUES + 1), how = op->b / 16;
 	struct shadow_word w = a->root[op->c % run.nslots];
 
-	a->idle = !is_registered(v);
+	a->idle = !any_registered(v);
 	if (a->idle)
 		return;
 	if (run.wild) {
@@ -267,7 +298,7 @@ SHADOW_OP(read)
 	unsigned k = op->b % (SHADOW_VALUES + 1);
 	uintptr_t word;
 
-	a->idle = !is_registered(v) || (!run.wild && !is_root(v, k));
+	a->idle = !any_registered(v) || (!run.wild && !is_root(v, k));
 	if (a->idle)
 		return;
 	word = v->word[index_of(v, k)];
@@ -284,20 +315,22 @@ SHADOW_OP(read)
 // ---- for collections ----
 
 // reach_any looks at the words of a range in each of its ways.
-static void reach_any(const struct actor_values *v)
+static void reach_any(const struct actor_values *v, enum values_range range)
 {
-	bool exact = v->times[RT_ROOT_WORDS] == 0;
+	const unsigned *times = v->times[range];
+	bool exact = times[RT_ROOT_WORDS] == 0;
+	unsigned first = first_of(range);
 	uintptr_t address;
 
-	for (unsigned k = 0; k <= SHADOW_VALUES; k++)
-		if (v->times[ROOTS_VALUES] != 0 && is_whole(v, k) &&
+	for (unsigned k = first; k <= SHADOW_VALUES; k++)
+		if (times[ROOTS_VALUES] != 0 && is_whole(v, k) &&
 		    shadow_decode(v->layout, v->word[index_of(v, k)],
 				  tag_of(v, k), &address))
 			shadow_reach((struct shadow_word){NULL, address},
 				     SHADOW_ANY);
-	if (exact && v->times[RT_ROOT_EXACT] == 0)
+	if (exact && times[RT_ROOT_EXACT] == 0)
 		return;
-	for (unsigned i = 0; i < nwords(v); i++)
+	for (unsigned i = first * shadow_step(v->layout); i < nwords(v); i++)
 		shadow_reach((struct shadow_word){NULL, v->word[i]},
 			     exact ? SHADOW_EXACT : SHADOW_ANY);
 }
@@ -307,8 +340,9 @@ void shadow_reach_values(const struct actor *a)
 	for (unsigned i = 0; i < VALUE_RANGES; i++) {
 		const struct actor_values *v = &a->values[i];
 
-		if (run.wild && is_registered(v))
-			reach_any(v);
+		for (unsigned r = 0; run.wild && r < VALUES_RANGES; r++)
+			if (is_registered(v, (enum values_range)r))
+				reach_any(v, (enum values_range)r);
 		for (unsigned k = 0; !run.wild && k <= SHADOW_VALUES; k++)
 			if (v->layout && is_root(v, k))
 				shadow_reach(v->held[k], SHADOW_ANY);
