@@ -69,12 +69,19 @@ RT_INLINE void leave(struct freelist_slot *slot)
 		poison_poison(slot, FREELIST_MIN);
 }
 
+RT_NOINLINE void freelist_overwritten(const void *slot)
+{
+	throw_value("freed object was written to", "object", (uintptr_t)slot);
+}
+
 // take_off takes the first slot off a chain, and returns it with the two words
 // zero and unpoisoned.
 static struct freelist_slot *take_off(struct freelist_slot **chain)
 {
 	struct freelist_slot *slot = look_up(*chain);
 
+	if (RT_UNLIKELY(!is_listed(slot)))
+		freelist_overwritten(slot);
 	*chain = slot->next;
 	slot->next = NULL;
 	slot->seal = 0;

@@ -12,10 +12,12 @@
 // Every flush of all caches, which is in a stop, frees the slots on the lists.
 // So all lists are empty at marking, and an exact read of statistics is exact.
 //
-// In a listed slot, word 0 is the link, and word 1 is the address of the slot
-// xor a secret.  The address shows that the object was freed before.  A thread
-// that takes a slot from a list clears both.  An object below FREELIST_MIN
-// bytes has no room for them.
+// In a listed slot, word 0 is the link, and word 1 is the seal: the address of
+// the slot xor a secret.  The seal shows that the object was freed before.  A
+// thread that takes a slot from a list clears both words.  If it finds no seal,
+// the program has written to the object after rt_free, or to the one before it
+// on the list, and the process ends.  An object below FREELIST_MIN bytes has no
+// room for the two words.
 #ifndef RUNTIME_SPANS_FREELIST_H
 #define RUNTIME_SPANS_FREELIST_H
 
@@ -96,6 +98,9 @@ RT_INLINE bool freelist_waits(spanclass sc)
 	return atomic_ptr_load_relaxed(&freelist_shared[sc]) != NULL;
 }
 
+// freelist_overwritten ends the process because a listed slot has no seal.
+RT_NORETURN void freelist_overwritten(const void *slot);
+
 RT_INLINE bool freelist_add(struct freelist *l, void *p)
 {
 	struct freelist_slot *slot = p;
@@ -113,13 +118,15 @@ RT_INLINE bool freelist_add(struct freelist *l, void *p)
 }
 
 // freelist_take is freelist_pop for a slot of at most FREELIST_SHORT bytes,
-// unless freelist_careful is set.  It makes no call.
+// unless freelist_careful is set.  It makes no call, unless to end the process.
 RT_INLINE void *freelist_take(struct freelist *l, uint32_t size)
 {
 	struct freelist_slot *slot = l->head;
 	char *p = (char *)slot;
 	uint32_t i = 0;
 
+	if (RT_UNLIKELY(slot->seal != ((uintptr_t)slot ^ freelist_secret)))
+		freelist_overwritten(slot);
 	l->head = slot->next;
 	l->n--;
 	for (; i + 16 <= size; i += 16) {

@@ -12,6 +12,7 @@
 #include "runtime/os/gauge.h"
 #include "runtime/spans/freelist.h"
 #include "runtime/spans/spoil.h"
+#include "test/harness/death.h"
 #include "test/harness/fault.h"
 #include "test/harness/kind.h"
 #include "test/harness/process.h"
@@ -503,6 +504,67 @@ TEST(guarded_objects_are_freed_at_once)
 		ck_assert_int_eq(rt_free(q), RT_EINVAL);
 	}
 	ck_assert_uint_eq(heap_healthy().heap_objects, 0);
+}
+
+// ---- writes to objects that were freed ----
+
+static RT_NO_SANITIZE void write_word(uintptr_t *p, uintptr_t word)
+{
+	*(volatile uintptr_t *)p = word;
+}
+
+// free_many frees objects of n bytes, more than one list of a thread holds, and
+// returns those that it freed at last and before.
+static void free_many(size_t n, uintptr_t **last, uintptr_t **before)
+{
+	static uintptr_t *p[FREELIST_MOST + 50];
+	size_t many = RT_ARRAY_LEN(p);
+
+	for (size_t i = 0; i < many; i++)
+		p[i] = alloc_words(n);
+	for (size_t i = 0; i < many; i++)
+		free_ok(p[i]);
+	*last = p[many - 1];
+	*before = p[many / 2]; // on the shared list
+}
+
+// In what way an object is overwritten, and who finds it.
+static const struct overwritten {
+	size_t n;
+	bool shared; // it is on the shared list
+	bool link;   // with the address of an object that is no slot of a list
+	bool collects;
+} overwritten[] = {
+    {.n = 48},
+    {.n = 3000},
+    {.n = 48, .link = true},
+    {.n = 3000, .link = true},
+    {.n = 48, .shared = true},
+    {.n = 48, .shared = true, .link = true},
+    {.n = 48, .collects = true},
+    {.n = 48, .link = true, .collects = true},
+    {.n = 3000, .shared = true, .collects = true},
+};
+
+TEST(a_write_to_a_listed_object_ends_the_process,
+     .n = RT_ARRAY_LEN(overwritten), .exit = DEATH_EXPECTED)
+{
+	const struct overwritten *o = &overwritten[_i];
+	uintptr_t *last, *before, *victim;
+
+	heap_begin();
+	free_many(o->n, &last, &before);
+	victim = o->shared ? before : last;
+	if (o->link)
+		write_word(victim, (uintptr_t)alloc_words(100));
+	else
+		write_word(victim + 1, 1);
+	death_expect("rtheap: object=#\n"
+		     "rtheap: fatal: freed object was written to");
+	if (o->collects)
+		rt_gc();
+	for (int i = 0; i < 100000; i++)
+		alloc_words(o->n);
 }
 
 TEST(a_read_of_a_freed_guarded_object_faults, .signal = SIGSEGV,
