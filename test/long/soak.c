@@ -1,5 +1,8 @@
 // soak - does a heap stay as it is, however long it is used?
 //
+// It keeps no copy of the heap (shadow.h), because the copy's own memory would
+// change as well, and the process is measured.
+//
 // Threads come and go, allocate sizes that shift from round to round, drop what
 // they hold, send each other objects, read statistics, collect and block.  The
 // process forks and releases memory.  After each round the same objects live as

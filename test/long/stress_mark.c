@@ -6,6 +6,9 @@
 // so that some overflow, and verifies the heap.  The first heap has two
 // markers, the second four; this repeats for as long as the time lasts.
 //
+// The numbers need no copy of the heap (shadow.h), so nearly all of the time is
+// marking.
+//
 // RT_SEED replays the random choices (not the interleaving),
 // RT_STRESS_SECONDS lengthens the run.
 #include <inttypes.h>

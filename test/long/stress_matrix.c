@@ -7,6 +7,9 @@
 // and never fall, children of forks have a heap that works, and every thread
 // that attached has detached.
 //
+// The copy of shadow.h has a fixed number of actors, which do one thing at a
+// time.  Here threads end, fork and are stopped in the middle of anything.
+//
 // The default is a set of cells in which every two choices of two axes meet.
 // RT_MATRIX=full runs all cells; in these, the axes from FIBERS on take their
 // choices by turns.  RT_SEED replays the choices of threads.  RT_STRESS_STEPS

@@ -396,8 +396,9 @@ TEST(growth_needs_bits)
 
 // ---- against a model ----
 
-// Types with bits at random.  Every word of an object that no bit names holds
-// something that would keep an object alive if it were read.
+// Types with bits at random; those of shadow.h are a few that are fixed.  Every
+// word of an object that no bit names holds something that would keep an object
+// alive if it were read.
 enum {
 	TYPES = 60,
 	THINGS = 1500 / HEAP_CUT,
