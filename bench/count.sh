@@ -128,16 +128,19 @@ profile_of() {
 
 count() {
 	items | while read -r units program arguments; do
-		for heap in rtheap-count ${RT_OLD:+rtheap-old-count}; do
-			# shellcheck disable=SC2086 # a list of arguments
-			profile_of $heap "$program" $arguments
-		done | awk -v units="$units" -v title="$program $arguments" '
-			NR == 1 {
-				printf "%-38s %12.1f", title, $1 / units
-				new = $1
-			}
-			NR == 2 { printf " %12.1f %6.3f", $1 / units, new / $1 }
-			END { print "" }'
+		# shellcheck disable=SC2086 # a list of arguments
+		new=$(profile_of rtheap-count "$program" $arguments)
+		# shellcheck disable=SC2086 # a list of arguments
+		old=${RT_OLD:+$(profile_of rtheap-old-count "$program" \
+			$arguments)}
+		awk -v units="$units" -v new="$new" -v old="$old" \
+			-v title="$program $arguments" 'BEGIN {
+				printf "%-38s %12.1f", title, new / units
+				if (old != "")
+					printf " %12.1f %6.3f", old / units,
+						new / old
+				print ""
+			}'
 	done
 }
 

@@ -27,7 +27,8 @@
 #   RT_WHIPPET      a build of Whippet (bench/heaps/whippet.h)
 #
 # A run that takes longer than two minutes is ended, and shows as "> 120 s".  A
-# case that waits may wait for two minutes more.
+# case with +idle is ended after four, and shows as the same.
+#
 # The script exits with 1 if a run failed, if two heaps disagree about a
 # checksum, or if rtheap took too long.
 set -eu
@@ -58,6 +59,11 @@ case $repetitions in
 	exit 2
 	;;
 esac
+
+if [ "${RT_PUBLISH-}" = yes ] && [ -n "${RT_OLD-}" ]; then
+	echo "peers: RT_OLD: another version is not published" >&2
+	exit 2
+fi
 
 # ---- building ----
 
@@ -240,9 +246,10 @@ plot_figures() {
 	table plot-figures -v rows="^$2\$" -v cut="$3" >"$work/$1.dat"
 }
 
-# rtheap-plain is left out, because its line would cover that of rtheap.
+# rtheap-plain and rtheap-old are left out, because their lines would cover that
+# of rtheap.
 plot() {
-	heaps=$(echo " $heaps " | sed 's/ rtheap-plain / /')
+	heaps=$(echo " $heaps " | sed 's/ rtheap-plain / /; s/ rtheap-old / /')
 	plot_data scan '^alloc-.*-scan-1$' 'allocate | B, .*'
 	plot_data noscan '^alloc-.*-noscan-1$' 'allocate | B, .*'
 	plot_data programs '^(trees-top|gcbench|interp|hash)' \

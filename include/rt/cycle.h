@@ -61,7 +61,8 @@ typedef struct rt_cycle {
 	uint64_t pause_ns;
 
 	/* What followed while the threads ran: the collector released its
-	 * memory, and chose what gets huge pages. */
+	 * memory, and chose what gets huge pages
+	 * (rt_config.huge_pages). */
 	uint64_t release_ns;
 
 	/* CPU time.  mark_cpu_ns is that of the thread that collected and of

@@ -32,8 +32,9 @@ RT_API void *rt_alloc_uncollectable(int kind, size_t n);
 
 /*
  * rt_free frees an object, whichever thread has allocated it.  The host must
- * not use the object any more; a stale word on a stack does no harm.  p must be
- * what an allocation returned.  If p is null, or what an allocation of 0 bytes
+ * not use the object any more; a stale word on a stack does no harm.  A write
+ * to the object may end the process, with a report.  p must be what an
+ * allocation returned.  If p is null, or what an allocation of 0 bytes
  * returned, rt_free does nothing and returns RT_OK.
  *
  * The memory of an object of up to 32760 bytes is soon allocated again.  This

@@ -71,7 +71,8 @@ RT_INLINE void leave(struct freelist_slot *slot)
 
 RT_NOINLINE void freelist_overwritten(const void *slot)
 {
-	throw_value("freed object was written to", "object", (uintptr_t)slot);
+	throw_value("list of freed objects was overwritten", "slot",
+		    (uintptr_t)slot);
 }
 
 // take_off takes the first slot off a chain, and returns it with the two words

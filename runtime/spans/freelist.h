@@ -118,7 +118,8 @@ RT_INLINE bool freelist_add(struct freelist *l, void *p)
 }
 
 // freelist_take is freelist_pop for a slot of at most FREELIST_SHORT bytes,
-// unless freelist_careful is set.  It makes no call, unless to end the process.
+// unless freelist_careful is set.  Its only call is the one that ends the
+// process.
 RT_INLINE void *freelist_take(struct freelist *l, uint32_t size)
 {
 	struct freelist_slot *slot = l->head;

@@ -92,8 +92,8 @@ SHADOW_OP(frame)
 	shadow_put_back(a, k, second);
 }
 
-// Other actors would find objects alive that only data of the library, which
-// this program contains, leads to.
+// The static data of this program has that of the library in it.  It would keep
+// objects alive that other actors expect to die, so the actor must be alone.
 SHADOW_OP(statics)
 {
 	static volatile uintptr_t word;
@@ -106,7 +106,8 @@ SHADOW_OP(statics)
 		return;
 	word = (uintptr_t)shadow_take_base(a, i) + (o->based ? 0 : o->n / 2);
 	error = rt_roots_static(1);
-	if (error != RT_ENOTSUP) {
+	a->idle = error == RT_ENOTSUP;
+	if (!a->idle) {
 		SHADOW_OK(error);
 		shadow_gc();
 		SHADOW_OK(rt_roots_static(0));

@@ -6,8 +6,8 @@
 // so that some overflow, and verifies the heap.  The first heap has two
 // markers, the second four; this repeats for as long as the time lasts.
 //
-// The numbers need no copy of the heap (shadow.h), so nearly all of the time is
-// marking.
+// Since the numbers show what a node must be, no copy of the heap (shadow.h) is
+// needed, and nearly all of the time is marking.
 //
 // RT_SEED replays the random choices (not the interleaving),
 // RT_STRESS_SECONDS lengthens the run.

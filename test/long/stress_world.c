@@ -7,8 +7,8 @@
 // walk.  Live readers, one of them never attached, find sums that agree and
 // counters that never fall.
 //
-// Here no thread ever waits for another one's checks, as the actors of shadow.h
-// do when they meet.  So a stop finds threads anywhere.
+// The actors of shadow.h wait for each other when the heap is checked.  Here no
+// thread does, so a stop finds threads anywhere.
 //
 // RT_SEED replays the random choices (not the interleaving),
 // RT_STRESS_SECONDS lengthens the run, RT_STOPS changes how many stops it

@@ -73,6 +73,10 @@ old() (
 	# shellcheck source=bench/common.sh
 	. "$srcdir/bench/common.sh"
 	bench_cflags="-DPEER_DIVISOR=100 ${RT_SANITIZER_CFLAGS-}"
+	case $(options "$1") in
+	"-I$RT_OLD/include $RT_OLD/librtheap.a "*) ;;
+	*) return 1 ;;
+	esac
 	compile "$1" "$srcdir/bench/workloads/alloc.c" "$dir/alloc-$1"
 )
 

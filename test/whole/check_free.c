@@ -559,8 +559,8 @@ TEST(a_write_to_a_listed_object_ends_the_process,
 		write_word(victim, (uintptr_t)alloc_words(100));
 	else
 		write_word(victim + 1, 1);
-	death_expect("rtheap: object=#\n"
-		     "rtheap: fatal: freed object was written to");
+	death_expect("rtheap: slot=#\n"
+		     "rtheap: fatal: list of freed objects was overwritten");
 	if (o->collects)
 		rt_gc();
 	for (int i = 0; i < 100000; i++)
