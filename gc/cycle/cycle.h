@@ -3,8 +3,10 @@
 // Go: gcStart, gcMarkTermination (mgc.go), with the world stopped throughout.
 //
 // The steps are: stop, finish sweeping, flush every cache, mark, flip (mark
-// bits become alloc bits), sweep everything.  The world is still stopped then,
-// so that a thread that asked for memory gets some before others take it
+// bits become alloc bits), and sweep everything, or leave that to the threads
+// that allocate (swept.h).  rt_config.sweep says which, and a heap that would
+// be swept within 250 us need not be left.  If a thread asked for memory, all
+// is swept, and the world is still stopped: it gets some before others take it
 // (supply.h).  Work buffers are freed when the world runs, or in the stop if a
 // thread asked for memory.  Until then no other thread may stop the world.
 #ifndef GC_CYCLE_CYCLE_H

@@ -5,6 +5,7 @@
 #include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
+#include "runtime/os/nanotime.h"
 #include "runtime/spans/mcentral.h"
 #include "runtime/spans/spoil.h"
 #include "gc/mark/crew.h"
@@ -21,25 +22,37 @@ struct found {
 	uint32_t small_freed[SIZECLASS_COUNT];
 	uint64_t large_freed_bytes;
 	uint64_t large_freed;
+	uint64_t dead_pages;   // of the dead spans
 	bool freed;	       // some slot
 	struct mspan *dead;    // linked by next, like partial
 	struct mspan *partial; // in the order in which they are pushed
 	struct mspan **partial_end;
 };
 
-void sweep_begin(void)
+void sweep_begin(bool beside)
 {
-	atomic_u32_store_release(&sweep.left,
-				 (uint32_t)(arena_used() >> RT_CHUNK_SHIFT));
+	uint64_t n = arena_used() >> RT_CHUNK_SHIFT;
+
+	atomic_u64_store_relaxed(&sweep.freed_pages, 0);
+	atomic_u64_store_relaxed(&sweep.freed_objects, 0);
+	atomic_u64_store_relaxed(&sweep.timed_chunks, 0);
+	atomic_u64_store_relaxed(&sweep.timed_ns, 0);
+	atomic_u64_store_release(&sweep.left,
+				 n << 32 | (beside ? SWEEP_BESIDE : 0));
 	RT_CHECK(sweep_check(&sweep));
+}
+
+void sweep_reset(void)
+{
+	atomic_u64_store_relaxed(&sweep.left, 0);
 }
 
 bool sweep_done(void)
 {
-	uint32_t left = atomic_u32_load_acquire(&sweep.left);
+	uint64_t left = atomic_u64_load_acquire(&sweep.left);
 
 	schedpoint(SCHED_SWEEP_DONE);
-	return left == 0 && atomic_u32_load_acquire(&sweep.active) == 0;
+	return sweep_none(left) && atomic_u32_load_acquire(&sweep.active) == 0;
 }
 
 struct counts {
@@ -165,6 +178,7 @@ static RT_NOINLINE void forget_dead(const struct mspan *s, uint32_t gen)
 
 static void add_dead(struct found *f, struct mspan *s)
 {
+	f->dead_pages += s->npages;
 	s->next = f->dead;
 	f->dead = s;
 }
@@ -197,6 +211,7 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		spoil_freed(s, gen);
 	struct counts c = sweep_lines(s, gen);
 	uint32_t freed = c.before - c.live;
+	bool partial;
 
 	if (RT_UNLIKELY(c.invalid))
 		throw_value("found pointer to free object", "span", s->base);
@@ -207,12 +222,16 @@ static void sweep_span(struct mspan *s, uint32_t gen, struct found *f)
 		s->needzero = 1;
 	if (RT_UNLIKELY(deadbits_span_has(s)) && freed != 0)
 		forget_dead(s, gen);
-	schedpoint(SCHED_SWEEP_SPAN);
-	atomic_u32_store_release(&s->sweepgen, gen);
 	count_freed(f, s, freed);
+	partial = c.live < s->nelems && !s->queued;
+	schedpoint(SCHED_SWEEP_SPAN);
+	// From now on a thread that waits in sweep_ensure may free a large
+	// object, or take a span out of the queue of drops.
+	atomic_u32_store_release(&s->sweepgen, gen);
+	schedpoint(SCHED_SWEEP_SPAN_SWEPT);
 	if (c.live == 0) {
 		add_dead(f, s);
-	} else if (c.live < s->nelems && !s->queued) {
+	} else if (partial) {
 		add_partial(f, s);
 	}
 }
@@ -275,6 +294,19 @@ static void sweep_page(uint64_t page, uint32_t gen, struct found *f)
 		sweep_span(s, gen, f);
 }
 
+// finish publishes what a sweeper has found, and adds it to this sweep's sums.
+static void finish(struct rt_proc *p, const struct found *f)
+{
+	uint64_t bytes;
+
+	if (!f->freed && !f->dead && !f->partial)
+		return;
+	bytes = publish(p, f);
+	atomic_u64_add_relaxed(&sweep.freed_pages,
+			       f->dead_pages << RT_PAGE_SHIFT);
+	atomic_u64_add_relaxed(&sweep.freed_objects, bytes);
+}
+
 // chunk_sweep sweeps the spans that begin in a chunk, the highest first.  Free
 // pages cost nothing.
 static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
@@ -292,34 +324,89 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 			taken.word[w] ^= UINT64_C(1) << bit;
 			sweep_page(page + w * 64 + bit, gen, &f);
 		}
-	if (f.freed || f.dead || f.partial)
-		publish(p, &f);
+	finish(p, &f);
 }
 
-bool sweep_chunk(struct rt_proc *p)
+enum taker { HOST, DOWNWARD, HELPER };
+
+static bool is_for_helpers(uint64_t left)
 {
-	uint32_t left;
+	return !sweep_none(left) && (left & SWEEP_BESIDE) == 0;
+}
+
+// take hands out a chunk.  Returns false if there is none, or, for a helper,
+// if threads sweep beside each other.
+static bool take(uint32_t *chunk, enum taker taker)
+{
+	uint64_t left;
+	bool upward;
+
+	do {
+		left = atomic_u64_load_relaxed(&sweep.left);
+		if (sweep_none(left) ||
+		    (taker == HELPER && !is_for_helpers(left)))
+			return false;
+		upward = taker == HOST && (left & SWEEP_BESIDE) != 0;
+	} while (!atomic_u64_cas_seqcst(
+	    &sweep.left, left,
+	    upward ? left + 1 : left - (UINT64_C(1) << 32)));
+	*chunk = upward ? sweep_lowest(left) : sweep_highest(left) - 1;
+	return true;
+}
+
+// sweep_one sweeps a chunk.  Returns false if the caller gets none.
+static bool sweep_one(struct rt_proc *p, enum taker taker)
+{
+	uint32_t chunk;
+	bool taken;
 
 	// Active before it is taken: no thread may see all taken and none
 	// active while this chunk is not swept.
 	atomic_u32_add_seqcst(&sweep.active, 1);
-	schedpoint(SCHED_SWEEP_CHUNK);
-	do
-		left = atomic_u32_load_relaxed(&sweep.left);
-	while (left != 0 &&
-	       !atomic_u32_cas_seqcst(&sweep.left, left, left - 1));
-	schedpoint(SCHED_SWEEP_CHUNK_TAKEN);
-	if (left != 0)
-		chunk_sweep(p, left - 1);
+	schedpoint(SCHED_SWEEP_ONE);
+	taken = take(&chunk, taker);
+	schedpoint(SCHED_SWEEP_ONE_TAKEN);
+	if (taken)
+		chunk_sweep(p, chunk);
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
-	return left != 0;
+	return taken;
+}
+
+// timed adds n chunks, swept since begin, to what was measured.
+static void timed(uint64_t begin, uint64_t n)
+{
+	atomic_u64_add_relaxed(&sweep.timed_ns,
+			       base_sub_sat(nanotime(), begin));
+	atomic_u64_add_relaxed(&sweep.timed_chunks, n);
+}
+
+static bool sweep_timed(struct rt_proc *p, enum taker taker)
+{
+	uint64_t begin = nanotime();
+
+	if (!sweep_one(p, taker))
+		return false;
+	timed(begin, 1);
+	return true;
+}
+
+bool sweep_chunk(struct rt_proc *p)
+{
+	return sweep_timed(p, HOST);
+}
+
+bool sweep_chunk_down(struct rt_proc *p)
+{
+	return sweep_timed(p, DOWNWARD);
 }
 
 void sweep_help(struct rt_proc *p)
 {
-	while (atomic_u32_load_acquire(&sweep.left) != 0)
-		sweep_chunk(p);
+	// A helper that finds nothing writes nothing.
+	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left)) &&
+	       sweep_one(p, HELPER))
+		;
 }
 
 void sweep_ensure(struct rt_proc *p, struct mspan *s)
@@ -336,7 +423,7 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	if (claim(s, gen)) {
 		schedpoint(SCHED_SWEEP_ENSURE_CLAIMED);
 		sweep_span(s, gen, &f);
-		publish(p, &f);
+		finish(p, &f);
 	}
 	atomic_u32_add_seqcst(&sweep.active, (uint32_t)-1);
 	RT_CHECK(sweep_check(&sweep));
@@ -437,6 +524,7 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 
 	for (struct mspan *s = list, *next; s; s = next) {
 		next = s->next;
+		sweep_ensure(p, s);
 		end_span(s, &f);
 	}
 	bytes = publish(p, &f);
@@ -445,11 +533,20 @@ void sweep_free_dropped(struct rt_proc *p, struct mspan *list)
 
 void sweep_all(struct rt_proc *p)
 {
-	if (atomic_u32_load_relaxed(&sweep.left) >= CALL_FROM &&
+	uint64_t begin = nanotime(), n = 0;
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+	// Nobody else changes it: the threads are stopped, and helpers leave it
+	// alone.
+	if (left & SWEEP_BESIDE)
+		atomic_u64_store_release(&sweep.left, left & ~SWEEP_BESIDE);
+	if (sweep_highest(left) - sweep_lowest(left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_chunk(p))
-		;
+	while (sweep_left() && sweep_one(p, HOST))
+		n++;
+	if (n != 0)
+		timed(begin, n);
 	while (!sweep_done()) {
 		schedpoint(SCHED_SWEEP_ALL_WAIT);
 		oscall_yield();
@@ -465,9 +562,11 @@ const char *sweep_check(const struct sweep *s)
 {
 	// Before the length of the heap, which only grows.  Pairs with the
 	// release in sweep_begin.
-	uint32_t left = atomic_u32_load_acquire(&s->left);
+	uint64_t left = atomic_u64_load_acquire(&s->left);
 
-	if (left > arena_used() >> RT_CHUNK_SHIFT)
+	if (sweep_lowest(left) > sweep_highest(left))
+		return "lowest chunk to sweep is above the highest";
+	if (sweep_highest(left) > arena_used() >> RT_CHUNK_SHIFT)
 		return "more chunks to sweep than the heap has";
 	// Helpers that come late may be active for a moment even in a stop.
 	if (atomic_u32_load_relaxed(&s->active) >> 31 != 0)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/throw.h"
 #include "runtime/os/settings.h"
 #include "runtime/os/poison.h"
@@ -19,6 +20,7 @@
 #include "gc/cycle/scavenger.h"
 #include "gc/host/door.h"
 #include "gc/host/handlers.h"
+#include "gc/host/slices.h"
 #include "gc/host/finalize.h"
 
 enum {
@@ -97,16 +99,33 @@ static bool sampled(struct rt_mcache *mc)
 	return --mc->until_guarded == 0;
 }
 
-// take_guarded returns NULL for an object that should not or cannot be guarded.
-static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
-				      const struct want *w)
+static bool is_guarded(struct rt_mcache *mc, struct want *w)
 {
-	bool wanted = w->n > SIZECLASS_MAX_REQUEST ? settings.guard_large != 0
-						   : sampled(mc);
+	if (w->guard == GUARD_UNDECIDED) {
+		bool wanted = w->n > SIZECLASS_MAX_REQUEST
+				  ? settings.guard_large != 0
+				  : sampled(mc);
 
-	if (!wanted)
+		w->guard = wanted ? GUARD_WANTED : GUARD_NONE;
+	}
+	return w->guard == GUARD_WANTED;
+}
+
+// take_guarded returns NULL for an object that should not or cannot be guarded,
+// or not before more is swept.
+static RT_NOINLINE void *take_guarded(struct rt_mcache *mc, struct rt_proc *p,
+				      struct want *w)
+{
+	if (!is_guarded(mc, w))
 		return NULL;
 	return set_up(mc, refill_guarded(mc, p, w->kind, w->n));
+}
+
+// may_do_without tells whether an object that could not get a guard may come
+// without one: not as long as sweeping may find room for it.
+static bool may_do_without(const struct want *w)
+{
+	return w->guard != GUARD_WANTED || !sweep_left();
 }
 
 // ---- small objects ----
@@ -155,7 +174,7 @@ static void *take_tiny(struct rt_mcache *mc, struct rt_proc *p,
 // take takes memory for the thread of mc, counted by p.  That is the same
 // thread's P, or the stopper's while that thread is stopped.  A large object is
 // left in setting_up.
-static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
+static void *take(struct rt_mcache *mc, struct rt_proc *p, struct want *w)
 {
 	if (w->stack)
 		return stackalloc(mc, p, w->n);
@@ -164,7 +183,7 @@ static void *take(struct rt_mcache *mc, struct rt_proc *p, const struct want *w)
 	if (RT_UNLIKELY(guard_on) && w->align == 0) {
 		void *obj = take_guarded(mc, p, w);
 
-		if (obj)
+		if (obj || !may_do_without(w))
 			return obj;
 	}
 	if (w->align > RT_PAGE_SIZE)
@@ -191,7 +210,7 @@ static RT_NOINLINE void unpoison_object(const void *obj)
 struct request {
 	struct ask ask; // first: the leader gets a list of these
 	struct rt_mcache *mc;
-	const struct want *want;
+	struct want *want;
 	void *result;
 };
 
@@ -244,13 +263,15 @@ static void serve_all(struct rt_proc *p, struct ask *asked)
 			serve(p, (struct request *)a, &taken);
 }
 
-// collect returns when an ask was answered, by this thread or by another.
+// collect returns when an ask was answered, by this thread or by another.  What
+// the last collection has left to sweep is swept before the stop of this one.
 static void collect(struct rt_proc *p, struct ask *a)
 {
 	struct ask *asked;
 
 	if (!ask_wait(p, a))
 		return;
+	slices_rest(rt_thread_tls);
 	asked = cycle_begin(p);
 	finalize_collected();
 	serve_all(p, asked);
@@ -275,20 +296,28 @@ RT_INLINE uint64_t used(void)
 			  gauge_load(&gauges.external));
 }
 
+// collect_due sweeps the rest first: only then the goal is the right one, and
+// it may be higher.
 static RT_NOINLINE void collect_due(struct rt_proc *p)
 {
-	if (!door_nogc() && !pacer_put_off(used(), gcstats_cpu()))
+	if (door_nogc())
+		return;
+	slices_rest(rt_thread_tls);
+	if (pacer_due(used()) && !pacer_put_off(used(), gcstats_cpu()))
 		supply_collect(p, ASK_DUE);
 }
 
 // keep_limit releases pages until more bytes can be mapped without passing the
-// memory limit, or no pages are left.
+// memory limit, or no pages are left.  Pages of the dead are freed first.
 static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 {
+	if (door_nogc()) {
+		release_step(p); // the rest would keep stops waiting
+		return;
+	}
 	do {
-		release_step(p);
-		if (door_nogc())
-			return; // the rest would keep stops waiting
+		if (!swept_slice(p))
+			release_step(p);
 		safepoint_poll(rt_thread_tls);
 	} while (release_due(more));
 }
@@ -330,7 +359,7 @@ void supply_collect_before_object(struct rt_proc *p, size_t n)
 // ---- when memory runs out ----
 
 // take_collected takes memory from a collection.
-static void *take_collected(struct rt_mcache *mc, const struct want *w)
+static void *take_collected(struct rt_mcache *mc, struct want *w)
 {
 	struct request r = {.ask.cause = ASK_MEMORY, .mc = mc, .want = w};
 
@@ -342,7 +371,7 @@ static void *take_collected(struct rt_mcache *mc, const struct want *w)
 // take_short takes memory from a collection.  As long as the host's handler
 // says so, it takes it from another one, because what the handler dropped is
 // free only after that.  In a no-GC stretch there is neither.
-static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
+static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 {
 	void *v;
 
@@ -356,15 +385,54 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, const struct want *w)
 	return v;
 }
 
+static bool may_take(const struct want *w)
+{
+	return w->stack || w->kind < KIND_TYPED || kinds_exists(w->kind);
+}
+
+// sweep_some sweeps a chunk, if that was not done since left was read.  Another
+// thread may be in the last chunk.
+static void sweep_some(struct rt_proc *p, uint64_t left)
+{
+	if (left == atomic_u64_load_relaxed(&sweep.left) && !swept_slice(p))
+		oscall_yield();
+}
+
+// take_swept tries again, in slices, until all is swept (refill.h), and then
+// once more.  In a no-GC stretch it does not poll.
+static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
+{
+	void *obj = NULL;
+	bool over;
+
+	do {
+		uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+		over = swept_over();
+		schedpoint(SCHED_TAKE_SWEPT);
+		if (!door_nogc())
+			safepoint_poll(&mc->thread);
+		if (!may_take(w))
+			return NULL; // ended while the thread was stopped
+		obj = take(mc, mc->thread.p, w);
+		if (!obj && !over)
+			sweep_some(mc->thread.p, left);
+	} while (!obj && !over);
+	return obj;
+}
+
 void *supply_object(struct rt_mcache *mc, struct want *w)
 {
+	bool over = swept_over();
 	void *obj = take(mc, mc->thread.p, w);
 
-	if (!obj) {
-		// A collection leaves nothing in a cache.
+	// Neither a refill nor a collection leaves something in a cache.
+	if (!obj)
 		w->dry = true;
+	if (!obj && !over)
+		obj = take_swept(mc, w);
+	if (!obj && may_take(w))
 		obj = take_short(mc, w);
-	}
 	// Without an object mc may be gone: the handler may have detached the
 	// thread.
 	if (obj && mc->setting_up)
@@ -429,6 +497,7 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	out[n++] = obj;
 	mc = t->mc;
 	w->dry = false;
+	w->guard = GUARD_UNDECIDED;
 	// A large object is cleared while the thread counts as blocked, so it
 	// is allocated alone.
 	while (n < count && w->n <= SIZECLASS_MAX_REQUEST &&
@@ -440,15 +509,32 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 			finish_large(mc, w);
 		if (RT_UNLIKELY(poison_on))
 			unpoison_object(obj);
+		w->guard = GUARD_UNDECIDED;
 		out[n++] = obj;
 	}
 	return n;
 }
 
+// sweep_for_stack sweeps until the pages of a stack are free, or all is swept.
+// Stacks that are smaller come from a span of MCACHE_STACK_BYTES.
+static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
+{
+	uint64_t npages = base_pages(base_max(n, MCACHE_STACK_BYTES));
+
+	while (sweep_left() && !door_nogc() && !mheap_fits(NULL, npages)) {
+		swept_slice(mc->thread.p);
+		safepoint_poll(&mc->thread);
+	}
+}
+
 void *supply_stack(struct rt_mcache *mc, size_t n)
 {
 	struct want w = {.n = n, .stack = true};
-	void *v = stackalloc(mc, mc->thread.p, n);
+	void *v;
+
+	if (RT_UNLIKELY(sweep_left()))
+		sweep_for_stack(mc, n);
+	v = stackalloc(mc, mc->thread.p, n);
 
 	return v ? v : take_short(mc, &w);
 }

@@ -26,6 +26,8 @@ struct want {
 	bool stack;  // and no object
 	bool dry;    // the cache need not be asked: it has nothing
 	bool narrow; // 24 bytes are a class, as of a kind from KIND_ALIGN8 on
+	// Whether the object gets a guard is decided once.
+	enum { GUARD_UNDECIDED, GUARD_WANTED, GUARD_NONE } guard;
 };
 
 // supply_request allocates an object for which the current run has no room.  It

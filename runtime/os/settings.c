@@ -28,6 +28,7 @@ static const rt_config defaults = {
     .gc_cpu_limit = 50,
     .cgroup = 1,
     .scavenge = 1,
+    .sweep = 1,
     .idle_s = 5,
 };
 
@@ -98,6 +99,7 @@ static const struct field fields[] = {
     FIELD(gctrace, FIELD_U8, true, 0, 1),
     FIELD(scavenge, FIELD_U8, true, 0, 1),
     FIELD(idle_s, FIELD_U8, true, 0, UINT8_MAX),
+    FIELD(sweep, FIELD_U8, true, 0, 2),
 };
 
 static size_t field_width(const struct field *f)

@@ -6,7 +6,7 @@
 #include <rt/rt.h>
 
 #include "gc/cycle/refill.h"
-#include "gc/cycle/sweep.h"
+#include "gc/cycle/swept.h"
 #include "runtime/spans/mcentral.h"
 #include "test/harness/heap.h"
 
@@ -20,6 +20,7 @@ static inline void inside_boot(bool align8)
 	rt_config c = heap_config(HEAP_QUIET);
 
 	c.align8 = align8;
+	c.sweep = 0; // the test sweeps
 	heap_start(c);
 	self = proc_self();
 	mc = rt_thread_tls->mc;
@@ -58,7 +59,7 @@ static inline void inside_flip(void)
 	atomic_u64_store_relaxed(&gauges.heap_live, inside_marked_bytes());
 	mcentral_reset();
 	epoch_flip();
-	sweep_begin();
+	swept_begin(false);
 }
 
 #endif

@@ -39,6 +39,7 @@ static rt_config config_of(const struct shadow_program *p,
 	rt_config c;
 
 	rt_config_init(&c);
+	rt_config_from_env(&c);
 	c.double_check = RT_CHECK_FATAL;
 	c.scavenge = 0; // a program makes the same calls each time
 	c.align8 = p->align8 != 0;

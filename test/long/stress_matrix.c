@@ -420,6 +420,7 @@ static void begin(void)
 	rt_config c;
 
 	rt_config_init(&c);
+	rt_config_from_env(&c);
 	c.no_attach = 1;
 	c.double_check = RT_CHECK_REPORT;
 	c.heap_min = c.heap_headroom = 256 << 10;

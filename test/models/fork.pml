@@ -222,7 +222,7 @@ proctype Host()
 
 // C: worker_main, proc_attach, proc_detach, work_join, sweep_chunk
 // at: WORKER_MAIN, WORKER_MAIN_RUNS, WORKER_MAIN_LEFT
-// at: WORK_JOIN, SWEEP_CHUNK
+// at: WORK_JOIN, SWEEP_ONE
 proctype Helper()
 {
 end:
