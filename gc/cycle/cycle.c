@@ -166,7 +166,8 @@ static RT_NOINLINE void collect_stopped(struct rt_proc *p, bool forced,
 
 	RT_ASSERT(stw_stopped());
 	RT_CHECK(heapgauge_check(&heapgauges));
-	swept_all(p);
+	if (!swept_over())
+		throw_fatal("collection finds the last one unswept");
 	mcache_flush_all(p);
 	stackalloc_flush_all(p);
 	mcache_flush_pages_all();

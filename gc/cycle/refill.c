@@ -85,8 +85,8 @@ static RT_NOINLINE bool has_room(const struct rt_mcache *mc, struct rt_proc *p,
 	return !sweep_left();
 }
 
-RT_INLINE bool may_take(const struct rt_mcache *mc, struct rt_proc *p,
-			uint64_t npages)
+RT_INLINE bool earned(const struct rt_mcache *mc, struct rt_proc *p,
+		      uint64_t npages)
 {
 	return RT_LIKELY(!sweep_left()) || has_room(mc, p, npages);
 }
@@ -94,7 +94,7 @@ RT_INLINE bool may_take(const struct rt_mcache *mc, struct rt_proc *p,
 struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
 			   unsigned kind, size_t n)
 {
-	struct mspan *s = may_take(mc, p, base_pages(n))
+	struct mspan *s = earned(mc, p, base_pages(n))
 			      ? mheap_alloc_large(p, &mc->heap, kind, n)
 			      : NULL;
 
@@ -106,7 +106,7 @@ struct mspan *refill_large(struct rt_mcache *mc, struct rt_proc *p,
 struct mspan *refill_guarded(struct rt_mcache *mc, struct rt_proc *p,
 			     unsigned kind, size_t n)
 {
-	struct mspan *s = may_take(mc, p, guard_pages(n))
+	struct mspan *s = earned(mc, p, guard_pages(n))
 			      ? mheap_alloc_guarded(p, &mc->heap, kind, n)
 			      : NULL;
 
@@ -120,7 +120,7 @@ struct mspan *refill_aligned(struct rt_mcache *mc, struct rt_proc *p,
 {
 	uint64_t npages = base_pages(n) + (align >> RT_PAGE_SHIFT) - 1;
 	struct mspan *s =
-	    may_take(mc, p, npages)
+	    earned(mc, p, npages)
 		? mheap_alloc_aligned(p, &mc->heap, kind, n, align)
 		: NULL;
 
@@ -150,6 +150,15 @@ static void count_lost(struct rt_proc *p, uint64_t bytes)
 	atomic_u64_add_relaxed(&gauges.heap_live, -bytes);
 }
 
+// pay_growth counts pages that a large object has gained as those of a new one.
+// If the sweep has not freed as many, it sweeps a chunk, but not more: the pages
+// behind the object were free.
+static RT_NOINLINE void pay_growth(struct rt_proc *p, uint64_t npages)
+{
+	if (!swept_pay(npages))
+		swept_slice(p);
+}
+
 // As for whole objects, in_heap is raised before, and lowered after.
 bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 {
@@ -164,7 +173,10 @@ bool refill_resize(struct rt_proc *p, struct mspan *s, size_t n)
 	}
 	if (!mheap_resize_large(p, s, n))
 		return false;
-	if (bytes > old)
+	if (bytes > old) {
 		count_gained(p, bytes - old);
+		if (RT_UNLIKELY(sweep_left()))
+			pay_growth(p, (bytes - old) >> RT_PAGE_SHIFT);
+	}
 	return true;
 }

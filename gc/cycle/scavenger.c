@@ -33,20 +33,16 @@ static void pause_for(struct scavturn *turn, uint64_t ns)
 // chunks.
 static void finish_sweep(struct rt_proc *p)
 {
-	bool sweeps = !swept_over();
-
 	while (!swept_over() && !must_end()) {
 		bool swept_one = swept_slice_down(p);
 
 		proc_block(p);
 		schedpoint(SCHED_FINISH_SWEEP);
-		// Another thread may be in the last chunk.
 		if (!swept_one)
-			oscall_yield();
+			swept_await(); // another thread is in the last chunk
 		proc_unblock(p);
 	}
-	// The end of the sweep has chosen huge pages.
-	if (sweeps)
+	if (swept_take_advice())
 		worker_provide(p, false);
 }
 

@@ -15,6 +15,10 @@
 // sweeping, against the tens that it takes to wake a thread.
 enum { CALL_FROM = 32 };
 
+// How long a thread sleeps before it looks again at a span that another one
+// sweeps.  Sweeping a span takes less than a microsecond.
+enum { SPAN_NS = 20000 };
+
 struct sweep sweep;
 
 // What was found in some spans, published at once.
@@ -327,7 +331,12 @@ static void chunk_sweep(struct rt_proc *p, uint32_t chunk)
 	finish(p, &f);
 }
 
-enum taker { HOST, DOWNWARD, HELPER };
+// How a thread takes chunks: as sweep_chunk, as sweep_chunk_down, or as
+// sweep_help.
+enum taker { TAKER_LOWEST, TAKER_HIGHEST, TAKER_HELPER };
+
+static_assert(ARENA_MAX_RANGE >> RT_CHUNK_SHIFT < SWEEP_BESIDE,
+	      "the numbers of chunks leave a bit of left");
 
 static bool is_for_helpers(uint64_t left)
 {
@@ -344,9 +353,9 @@ static bool take(uint32_t *chunk, enum taker taker)
 	do {
 		left = atomic_u64_load_relaxed(&sweep.left);
 		if (sweep_none(left) ||
-		    (taker == HELPER && !is_for_helpers(left)))
+		    (taker == TAKER_HELPER && !is_for_helpers(left)))
 			return false;
-		upward = taker == HOST && (left & SWEEP_BESIDE) != 0;
+		upward = taker == TAKER_LOWEST && (left & SWEEP_BESIDE) != 0;
 	} while (!atomic_u64_cas_seqcst(
 	    &sweep.left, left,
 	    upward ? left + 1 : left - (UINT64_C(1) << 32)));
@@ -393,20 +402,28 @@ static bool sweep_timed(struct rt_proc *p, enum taker taker)
 
 bool sweep_chunk(struct rt_proc *p)
 {
-	return sweep_timed(p, HOST);
+	return sweep_timed(p, TAKER_LOWEST);
 }
 
 bool sweep_chunk_down(struct rt_proc *p)
 {
-	return sweep_timed(p, DOWNWARD);
+	return sweep_timed(p, TAKER_HIGHEST);
 }
 
 void sweep_help(struct rt_proc *p)
 {
 	// A helper that finds nothing writes nothing.
 	while (is_for_helpers(atomic_u64_load_acquire(&sweep.left)) &&
-	       sweep_one(p, HELPER))
+	       sweep_one(p, TAKER_HELPER))
 		;
+}
+
+// await_span sleeps while another thread sweeps a span, for a moment: no wake
+// comes.  Only giving up the processor would not let a thread of a lower
+// priority run.
+static void await_span(const struct mspan *s, uint32_t claimed)
+{
+	oscall_futex_wait(&s->sweepgen, claimed, SPAN_NS);
 }
 
 void sweep_ensure(struct rt_proc *p, struct mspan *s)
@@ -429,7 +446,7 @@ void sweep_ensure(struct rt_proc *p, struct mspan *s)
 	RT_CHECK(sweep_check(&sweep));
 	while (atomic_u32_load_acquire(&s->sweepgen) != gen) {
 		schedpoint(SCHED_SWEEP_ENSURE_WAIT);
-		oscall_yield();
+		await_span(s, gen - 1);
 	}
 }
 
@@ -536,14 +553,14 @@ void sweep_all(struct rt_proc *p)
 	uint64_t begin = nanotime(), n = 0;
 	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
 
-	// Nobody else changes it: the threads are stopped, and helpers leave it
-	// alone.
+	// No other thread changes it: the threads are stopped, and helpers
+	// leave it alone.
 	if (left & SWEEP_BESIDE)
 		atomic_u64_store_release(&sweep.left, left & ~SWEEP_BESIDE);
 	if (sweep_highest(left) - sweep_lowest(left) >= CALL_FROM &&
 	    crew_size() != 0)
 		crew_call(CREW_SWEEP);
-	while (sweep_left() && sweep_one(p, HOST))
+	while (sweep_left() && sweep_one(p, TAKER_LOWEST))
 		n++;
 	if (n != 0)
 		timed(begin, n);

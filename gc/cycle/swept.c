@@ -1,6 +1,7 @@
 // Slices of the sweep, and what follows it.
 #include "gc/cycle/swept.h"
 
+#include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/os/throw.h"
 #include "gc/mark/crew.h"
@@ -12,31 +13,45 @@ struct swept swept;
 // What a chunk takes if none was timed.
 enum { CHUNK_NS = 5000 };
 
+// The longest sleep of a thread that waits for the end.  Usually it is woken;
+// but the thread that would end the sweep may be this one (swept_end).
+enum { AWAIT_NS = 1000000 };
+
 // choose_huge_pages calls helpers if huge pages are wanted.
 static void choose_huge_pages(void)
 {
-	if (mheap_choose_huge_pages() && crew_size() != 0)
+	if (!mheap_choose_huge_pages())
+		return;
+	if (crew_size() != 0)
 		crew_call(CREW_ADVISE);
+	else
+		atomic_u32_store_relaxed(&swept.advise, 1);
 }
 
-// came notes one of the two things that are awaited.  No thread but the one
-// that notes the second calls helpers: the next stop waits for it, if it runs,
-// or it has the right to stop the world.
-static void came(void)
+// ended notes that the sweep has ended, or that the work buffers were freed.
+// Only the thread that notes the second of them calls helpers: the next stop
+// waits for it, if it runs, or it has the right to stop the world.
+static void ended(void)
 {
-	if (atomic_u32_add_seqcst(&swept.awaited, (uint32_t)-1) == 0)
+	if (atomic_u32_add_seqcst(&swept.before_choice, (uint32_t)-1) == 0)
 		choose_huge_pages();
 }
 
 void swept_buffers_freed(void)
 {
-	came();
+	ended();
+}
+
+bool swept_take_advice(void)
+{
+	return atomic_u32_load_relaxed(&swept.advise) != 0 &&
+	       atomic_u32_cas_relaxed(&swept.advise, 1, 0);
 }
 
 void swept_begin(bool beside)
 {
 	atomic_u64_store_relaxed(&swept.paid, 0);
-	atomic_u32_store_relaxed(&swept.awaited, 2);
+	atomic_u32_store_relaxed(&swept.before_choice, 2);
 	sweep_begin(beside);
 	atomic_u32_store_relaxed(&swept.state,
 				 beside ? SWEPT_BESIDE : SWEPT_STOP);
@@ -87,9 +102,12 @@ static void follow(enum swept_state state)
 	release_again();
 	note_time();
 	schedpoint(SCHED_SWEPT_FOLLOW);
-	// Pairs with the acquire in swept_over.
-	atomic_u32_store_release(&swept.state, SWEPT);
-	came();
+	// Pairs with the acquire in swept_over.  Seqcst: either this thread
+	// sees a sleeper, or the sleeper sees the new state (swept_await).
+	atomic_u32_store_seqcst(&swept.state, SWEPT);
+	if (atomic_u32_load_seqcst(&swept.sleepers) != 0)
+		oscall_futex_wake(&swept.state, UINT32_MAX);
+	ended();
 	RT_CHECK(swept_check(&swept));
 }
 
@@ -97,26 +115,31 @@ void swept_end(void)
 {
 	uint32_t state = atomic_u32_load_relaxed(&swept.state);
 
-	if (state != SWEPT_STOP && state != SWEPT_BESIDE)
+	if ((state != SWEPT_STOP && state != SWEPT_BESIDE) || !sweep_done())
 		return;
 	schedpoint(SCHED_SWEPT_END);
 	if (atomic_u32_cas_acquire(&swept.state, state, SWEPT_ENDING))
 		follow((enum swept_state)state);
 }
 
-// Even if there was no chunk: the thread that swept the last one may have found
-// another one at work that does not do what follows.
-static void end_if_done(void)
+void swept_await(void)
 {
-	if (sweep_done())
-		swept_end();
+	uint32_t state;
+
+	// Seqcst, before the state is read here and by the system: see follow.
+	atomic_u32_add_seqcst(&swept.sleepers, 1);
+	state = atomic_u32_load_seqcst(&swept.state);
+	schedpoint(SCHED_SWEPT_AWAIT);
+	if (state != SWEPT)
+		oscall_futex_wait(&swept.state, state, AWAIT_NS);
+	atomic_u32_add_seqcst(&swept.sleepers, (uint32_t)-1);
 }
 
 bool swept_slice(struct rt_proc *p)
 {
 	bool swept_one = sweep_left() && sweep_chunk(p);
 
-	end_if_done();
+	swept_end();
 	return swept_one;
 }
 
@@ -124,7 +147,7 @@ bool swept_slice_down(struct rt_proc *p)
 {
 	bool swept_one = sweep_left() && sweep_chunk_down(p);
 
-	end_if_done();
+	swept_end();
 	return swept_one;
 }
 
@@ -141,8 +164,9 @@ bool swept_pay(uint64_t npages)
 	uint64_t bytes = npages << RT_PAGE_SHIFT;
 	uint64_t paid;
 
-	// What was paid had been freed.  So who sees a payment must see that:
-	// the acquire pairs with the release of the one who paid.
+	// What was paid had been freed.  A thread that sees a payment must see
+	// that, too: this acquire pairs with the release of the thread that
+	// paid.
 	do {
 		paid = atomic_u64_load_acquire(&swept.paid);
 		if (atomic_u64_load_relaxed(&sweep.freed_pages) < paid + bytes)
@@ -157,11 +181,17 @@ void swept_reset(void)
 	swept = (struct swept){.retained = {0}};
 }
 
+void swept_fork_child(void)
+{
+	sweep_fork_child();
+	atomic_u32_store_relaxed(&swept.sleepers, 0);
+}
+
 const char *swept_check(const struct swept *s)
 {
 	if (atomic_u32_load_relaxed(&s->state) > SWEPT_ENDING)
 		return "sweep is in an unknown state";
-	if (atomic_u32_load_relaxed(&s->awaited) > 2)
+	if (atomic_u32_load_relaxed(&s->before_choice) > 2)
 		return "huge pages were chosen twice";
 	return NULL;
 }

@@ -45,9 +45,11 @@ enum swept_state {
 
 struct swept {
 	atomic_u32 state;
-	// Of the end of the sweep and the end of the work buffers, those that
-	// have not come: huge pages are chosen after both.
-	atomic_u32 awaited;
+	// Huge pages are chosen after the sweep, and after the work buffers were
+	// freed: how many of the two have not ended.
+	atomic_u32 before_choice;
+	atomic_u32 advise;   // 1: huge pages are wanted, and no helper is called
+	atomic_u32 sleepers; // threads in swept_await
 	atomic_u64 paid;     // bytes of freed pages that large objects took
 	atomic_u64 chunk_ns; // what a chunk took in the last sweep; 0: unknown
 	// For the scavenger.  A stop writes it, then the thread that ends the
@@ -74,14 +76,35 @@ bool swept_slice_down(struct rt_proc *p);
 // stopped.
 void swept_all(struct rt_proc *p);
 
-// swept_end does what follows the last chunk, unless another thread does.  All
-// must be swept.
+// swept_end does what follows the last chunk, unless another thread does, or
+// chunks are left, or a sweeper is active.
+//
+// A thread that sweeps the last chunk may find another one active that then
+// does not call swept_end: one that makes sure that a span is swept, or a
+// helper that comes late.  So each thread that needs a span, and each that
+// waits for the end, calls it as well.
 void swept_end(void);
+
+// swept_await sleeps until all is swept and what follows was done, or for a
+// millisecond.  The caller must be blocked, unless it is in a no-GC stretch.
+void swept_await(void);
 
 // swept_over tells whether all is swept and what follows was done.
 RT_INLINE bool swept_over(void)
 {
 	return atomic_u32_load_acquire(&swept.state) == SWEPT;
+}
+
+// swept_take_advice tells whether the caller has to call worker_provide: huge
+// pages are wanted, and no helper was there to call.
+bool swept_take_advice(void);
+
+// swept_unfinished tells whether swept_end or swept_take_advice may have
+// something to do.
+RT_INLINE bool swept_unfinished(void)
+{
+	return atomic_u32_load_relaxed(&swept.state) != SWEPT ||
+	       atomic_u32_load_relaxed(&swept.advise) != 0;
 }
 
 // swept_pay tells whether the sweep has freed npages pages that no large object
@@ -94,6 +117,9 @@ void swept_buffers_freed(void);
 
 // swept_reset forgets the sweep at the end of the heap.
 void swept_reset(void);
+
+// swept_fork_child is sweep_fork_child, and forgets the threads that slept.
+void swept_fork_child(void);
 
 // swept_check returns NULL if all invariants hold, otherwise what does not.
 // Debug builds ask it when a sweep begins and when it has ended.

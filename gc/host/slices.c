@@ -1,10 +1,24 @@
 // Sweeps chunk by chunk, and polls in between.
 #include "gc/host/slices.h"
 
-#include "runtime/os/oscall.h"
 #include "runtime/os/schedpoint.h"
 #include "runtime/world/safepoint.h"
 #include "gc/cycle/worker.h"
+
+void slices_await(struct rt_thread *t)
+{
+	struct rt_proc *p = t->p;
+
+	if (t->nogc != 0) {
+		swept_await();
+		return;
+	}
+	context_save(&p->context.frame);
+	proc_block(p);
+	swept_await();
+	proc_unblock(p);
+	context_keep();
+}
 
 void slices_rest(struct rt_thread *t)
 {
@@ -15,12 +29,11 @@ void slices_rest(struct rt_thread *t)
 
 		if (swept_over())
 			break; // a poll may bring another sweep
-		// Another thread may be in the last chunk.
 		if (!swept_one)
-			oscall_yield();
+			slices_await(t); // another thread is in the last chunk
 		schedpoint(SCHED_SLICES_REST);
 		safepoint_poll(t);
 	}
-	// The end of the sweep has chosen huge pages.
-	worker_provide(t->p, false);
+	if (swept_take_advice())
+		worker_provide(t->p, false);
 }

@@ -276,6 +276,7 @@ static void collect(struct rt_proc *p, struct ask *a)
 	finalize_collected();
 	serve_all(p, asked);
 	worker_provide(p, cycle_end(p, asked));
+	swept_take_advice(); // worker_provide was called
 	scavenger_provide(p);
 }
 
@@ -322,8 +323,18 @@ static RT_NOINLINE void keep_limit(struct rt_proc *p, size_t more)
 	} while (release_due(more));
 }
 
+// end_sweep does what the thread that swept last could not do.
+static RT_NOINLINE void end_sweep(struct rt_proc *p)
+{
+	swept_end();
+	if (!door_nogc() && swept_take_advice())
+		worker_provide(p, false);
+}
+
 void supply_collect_due(struct rt_proc *p, size_t more)
 {
+	if (RT_UNLIKELY(swept_unfinished()))
+		end_sweep(p);
 	if (pacer_due(used()))
 		collect_due(p);
 	if (release_due(more))
@@ -385,17 +396,20 @@ static RT_NOINLINE void *take_short(struct rt_mcache *mc, struct want *w)
 	return v;
 }
 
-static bool may_take(const struct want *w)
+// has_kind tells whether the kind of what is wanted, if any, exists: it may
+// have ended while the thread was stopped.
+static bool has_kind(const struct want *w)
 {
 	return w->stack || w->kind < KIND_TYPED || kinds_exists(w->kind);
 }
 
-// sweep_some sweeps a chunk, if that was not done since left was read.  Another
-// thread may be in the last chunk.
-static void sweep_some(struct rt_proc *p, uint64_t left)
+// sweep_some sweeps a chunk, if that was not done since left was read.  If
+// other threads are in the last ones, it waits for them.
+static void sweep_some(struct rt_mcache *mc, uint64_t left)
 {
-	if (left == atomic_u64_load_relaxed(&sweep.left) && !swept_slice(p))
-		oscall_yield();
+	if (left == atomic_u64_load_relaxed(&sweep.left) &&
+	    !swept_slice(mc->thread.p))
+		slices_await(&mc->thread);
 }
 
 // take_swept tries again, in slices, until all is swept (refill.h), and then
@@ -412,11 +426,11 @@ static RT_NOINLINE void *take_swept(struct rt_mcache *mc, struct want *w)
 		schedpoint(SCHED_TAKE_SWEPT);
 		if (!door_nogc())
 			safepoint_poll(&mc->thread);
-		if (!may_take(w))
-			return NULL; // ended while the thread was stopped
+		if (!has_kind(w))
+			return NULL;
 		obj = take(mc, mc->thread.p, w);
 		if (!obj && !over)
-			sweep_some(mc->thread.p, left);
+			sweep_some(mc, left);
 	} while (!obj && !over);
 	return obj;
 }
@@ -431,7 +445,7 @@ void *supply_object(struct rt_mcache *mc, struct want *w)
 		w->dry = true;
 	if (!obj && !over)
 		obj = take_swept(mc, w);
-	if (!obj && may_take(w))
+	if (!obj && has_kind(w))
 		obj = take_short(mc, w);
 	// Without an object mc may be gone: the handler may have detached the
 	// thread.
@@ -515,13 +529,14 @@ size_t supply_many(struct rt_thread *t, struct want *w, size_t count,
 	return n;
 }
 
-// sweep_for_stack sweeps until the pages of a stack are free, or all is swept.
-// Stacks that are smaller come from a span of MCACHE_STACK_BYTES.
+// sweep_for_stack sweeps until a stack, or the pages of one, are free, or all
+// is swept.  Stacks that are smaller come from a span of STACKALLOC_SPAN bytes.
 static RT_NOINLINE void sweep_for_stack(struct rt_mcache *mc, size_t n)
 {
-	uint64_t npages = base_pages(base_max(n, MCACHE_STACK_BYTES));
+	uint64_t npages = base_pages(base_max(n, STACKALLOC_SPAN));
 
-	while (sweep_left() && !door_nogc() && !mheap_fits(NULL, npages)) {
+	while (sweep_left() && !door_nogc() && !stackalloc_has(mc, n) &&
+	       !mheap_fits(NULL, npages)) {
 		swept_slice(mc->thread.p);
 		safepoint_poll(&mc->thread);
 	}

@@ -90,6 +90,8 @@ RT_INLINE bool atomic_u64_cas_seqcst(atomic_u64 *a, uint64_t old, uint64_t v)
 {
 	bool stored = AO_compare_and_swap_full(&a->word, old, v);
 
+	// AO's form is acquire-release only.  The fence also comes after a swap
+	// that has failed, and stored nothing; its caller tries again.
 	ATOMIC_SEQCST_FENCE();
 	return stored;
 }

@@ -116,6 +116,7 @@
 	X(SWEEP_ENSURE_WAIT)	 /* another thread sweeps it */                \
 	X(SWEPT_END)		 /* has found all swept, will be the one */    \
 	X(SWEPT_FOLLOW)		 /* has done what follows, will say so */      \
+	X(SWEPT_AWAIT)		 /* has read the state, will sleep */          \
 	X(SLICES_REST)		 /* has swept a chunk, will poll */            \
 	X(TAKE_SWEPT)		 /* gets no memory yet, will poll */           \
 	X(SWEEP_ALL_WAIT)	 /* has found sweepers that are active */      \
@@ -133,7 +134,7 @@
 	X(START_ONE)	    /* a helper serves; its record does not say so */  \
 	X(SCAVENGER_MAIN)   /* the scavenger begins, will attach */            \
 	X(SCAVENGER_MAKE)   /* alone makes the scavenger, and is BLOCKED */    \
-	X(FINISH_SWEEP)  /* has swept a chunk, is BLOCKED */      \
+	X(FINISH_SWEEP)	       /* has swept a chunk, is BLOCKED */             \
 	X(SCAVENGER_TAKE_TURN) /* has decided how to sleep, will be BLOCKED */ \
 	X(MAKE_MISSING)	       /* alone makes helpers, and is BLOCKED */       \
 	X(FORK_PREPARE) /* has stopped the world, will take the locks */       \
