@@ -10,6 +10,7 @@
 #include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "runtime/pages/arena.h"
+#include "runtime/pages/hugepages.h"
 #include "test/harness/await.h"
 #include "test/harness/heap.h"
 #include "test/harness/kind.h"
@@ -46,7 +47,7 @@ static void fill(size_t mib)
 			table[i] = (uintptr_t)rt_alloc_noscan(OBJECT);
 }
 
-// drop drops all but the first MiB.
+// drop drops all but the first keep_mib MiB.
 static void drop(size_t keep_mib)
 {
 	memset(table + keep_mib * PER_MIB, 0,
@@ -126,7 +127,7 @@ static void (*const looks[])(void) = {
     read_stats, verify, walk, stop_and_read,
 };
 
-TEST(who_looks_at_the_whole_heap_sees_no_dead_object,
+TEST(a_look_at_the_whole_heap_finds_no_dead_object,
      .n = RT_ARRAY_LEN(looks))
 {
 	looks[_i]();
@@ -148,6 +149,96 @@ TEST(the_heap_does_not_grow_while_something_is_unswept, .n = 2)
 			table[i] = (uintptr_t)rt_alloc_noscan(4 * MIB);
 	}
 	ck_assert_uint_eq(arena_used(), before);
+	heap_healthy();
+}
+
+// A large object that grows where it is has to be earned as a new one.
+TEST(growth_in_place_sweeps)
+{
+	char *obj = rt_alloc_noscan(MIB);
+	uint64_t left;
+
+	ck_assert_ptr_nonnull(obj);
+	table[0] = (uintptr_t)obj;
+	while (sweep_left() && swept_pay(1))
+		; // nothing is paid for
+	left = atomic_u64_load_relaxed(&sweep.left);
+	ck_assert(sweep_left());
+	table[0] = (uintptr_t)rt_realloc(RT_NOSCAN, obj, MIB + OBJECT);
+	ck_assert_uint_ne(atomic_u64_load_relaxed(&sweep.left), left);
+	heap_healthy();
+}
+
+static bool is_swept(const void *obj)
+{
+	uint64_t page = arena_offset((uintptr_t)obj) >> RT_PAGE_SHIFT;
+
+	return atomic_u32_load_relaxed(&arena_span(page)->sweepgen) ==
+	       epoch_sweepgen();
+}
+
+// An object that changes its size where it is is swept first.
+TEST(a_large_object_is_swept_before_it_is_resized)
+{
+	must(rt_gc());
+	table[0] = (uintptr_t)rt_alloc_noscan(20 * MIB);
+	collect_only();
+	ck_assert(!is_swept((void *)table[0]));
+	ck_assert_ptr_eq(rt_realloc(RT_NOSCAN, (void *)table[0], 10 * MIB),
+			 (void *)table[0]);
+	ck_assert(is_swept((void *)table[0]));
+	heap_healthy();
+}
+
+// What large objects took of the last sweep does not count for this one.
+TEST(each_sweep_has_an_account)
+{
+	for (int i = 0; i < 5; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(4 * MIB));
+	must(rt_gc());
+	fill(32);
+	drop(2);
+	collect_only();
+	while (!swept_pay(1))
+		ck_assert(swept_slice(proc_self()));
+	ck_assert(sweep_left());
+	heap_healthy();
+}
+
+// Before pages are released for the memory limit, those of the dead are freed.
+TEST(the_memory_limit_is_kept_by_sweeping)
+{
+	must(rt_set_memory_limit(20 * MIB, NULL));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(MIB));
+	ck_assert_uint_le(gauge_load(&gauges.mapped_ready), 21 * MIB);
+	heap_healthy();
+}
+
+// The end of a sweep tells the scavenger how much is free.
+TEST(the_scavenger_learns_what_a_sweep_has_freed)
+{
+	uint64_t before = swept.retained.free;
+
+	slices_rest(rt_thread_tls);
+	ck_assert_uint_ge(atomic_u64_load_relaxed(&scavgoal.free),
+			  before + 29 * MIB);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&scavgoal.free),
+			  pacer.found.memory.free);
+}
+
+// A stack that the heap has already needs no sweeping.
+TEST(a_stack_that_is_free_is_taken_without_sweeping)
+{
+	void *first = rt_stack_alloc(2048), *second;
+	uint64_t left = atomic_u64_load_relaxed(&sweep.left);
+
+	ck_assert_ptr_nonnull(first);
+	ck_assert(sweep_left());
+	second = rt_stack_alloc(2048);
+	ck_assert_ptr_nonnull(second);
+	ck_assert_uint_eq(atomic_u64_load_relaxed(&sweep.left), left);
+	must(rt_stack_free(first, 2048));
+	must(rt_stack_free(second, 2048));
 	heap_healthy();
 }
 
@@ -197,6 +288,57 @@ TEST(destructors_run_once_for_each_object, .n = 2)
 	heap_healthy();
 }
 
+// ---- destructors beside sweepers ----
+
+enum { DYING = 8000 / HEAP_CUT };
+
+static uint8_t drops_of[DYING];
+static size_t ndropped;
+
+// drop_collecting begins a sweep in the middle of a batch now and then.
+static void drop_collecting(void *obj, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	drops_of[*(const uint64_t *)obj]++;
+	if (++ndropped % (DYING / 20) == 0)
+		collect_only();
+}
+
+GROUP(drops_beside, .timeout = 120);
+
+// Destructors run beside the sweep of a collection that one of them has made.
+// Objects beside them die in it, or stay.
+TEST(destructors_run_beside_a_sweep, .n = 2)
+{
+	rt_config c = config(2, _i);
+	int kind;
+
+	c.max_procs = 2;
+	begin(&c);
+	kind = kind_make(.name = "collecting", .layout = RT_LAYOUT_NONE,
+			 .flags = RT_KIND_DROP, .drop = drop_collecting);
+	for (size_t i = 0; i < DYING; i++) {
+		uint64_t *obj = rt_alloc_kind(kind, 32);
+
+		*obj = i;
+		table[i] = (uintptr_t)obj;
+	}
+	for (size_t part = 0; part < 4; part++) {
+		for (size_t i = part; i < DYING; i += 4)
+			table[i] = 0;
+		collect_only();
+		rt_run_finalizers(DYING / 8);
+	}
+	must(rt_gc());
+	rt_run_finalizers(0);
+	for (size_t i = 0; i < DYING; i++)
+		ck_assert_uint_eq(drops_of[i], 1);
+	must(rt_gc());
+	ck_assert_uint_eq(heap_live(), 0);
+	heap_healthy();
+	must(rt_fini());
+}
+
 // ---- the same collections ----
 
 GROUP(alike, .timeout = 120);
@@ -206,13 +348,19 @@ static uint64_t goal(void)
 	return heap_metric("/gc/heap/goal:bytes");
 }
 
-static const int64_t limits[] = {INT64_MAX, 80 << 20, 50 << 20};
+static const struct {
+	int percent;
+	int64_t limit;
+} rules[] = {
+    {100, INT64_MAX}, {100, 80 << 20}, {100, 50 << 20},
+    {1000, 80 << 20}, {-1, 80 << 20},  {-1, 50 << 20},
+};
 
 // goal_after returns the goal of a heap that dropped 30 of 32 MiB.
-static uint64_t goal_after(int mode, int64_t limit)
+static uint64_t goal_after(int mode, int percent, int64_t limit)
 {
 	rt_config c = config(mode, 0);
-	uint64_t found;
+	uint64_t found, at_first;
 
 	c.gc_percent = 100;
 	c.heap_min = 1 << 20;
@@ -221,14 +369,14 @@ static uint64_t goal_after(int mode, int64_t limit)
 	must(rt_set_gc_percent(HEAP_QUIET, NULL));
 	fill(32);
 	drop(2);
-	must(rt_set_gc_percent(100, NULL));
+	must(rt_set_gc_percent(percent, NULL));
 	collect_only();
-	if (mode != 0) {
-		ck_assert(sweep_left());
-		ck_assert_uint_gt(goal(), 2 * MIB);
-	}
+	ck_assert(sweep_left() == (mode != 0));
+	at_first = goal();
+	ck_assert_uint_gt(at_first, 2 * MIB);
 	slices_rest(rt_thread_tls);
 	found = goal();
+	ck_assert_uint_le(at_first, found);
 	heap_healthy();
 	must(rt_fini());
 	free(table);
@@ -236,17 +384,85 @@ static uint64_t goal_after(int mode, int64_t limit)
 }
 
 // Once all is swept, the goal is what a sweep in the stop would have made it.
-TEST(the_goal_is_that_of_a_sweep_in_the_stop,
-     .n = RT_ARRAY_LEN(limits))
+// Until then it is at most that.
+TEST(the_goal_is_that_of_a_sweep_in_the_stop, .n = RT_ARRAY_LEN(rules))
 {
-	ck_assert_uint_eq(goal_after(2, limits[_i]),
-			  goal_after(0, limits[_i]));
+	ck_assert_uint_eq(goal_after(2, rules[_i].percent, rules[_i].limit),
+			  goal_after(0, rules[_i].percent, rules[_i].limit));
 }
 
 static uint64_t cycles(void)
 {
 	return heap_metric("/gc/cycles/total:gc-cycles");
 }
+
+// A goal that is lower because the dead are not swept collects nothing: the rest
+// is swept, and then the goal is tested again.
+TEST(a_goal_that_is_not_final_collects_nothing)
+{
+	rt_config c = config(2, 0);
+	uint64_t at_first, before;
+
+	c.memory_limit = 50 * MIB;
+	begin(&c);
+	fill(32);
+	drop(2);
+	collect_only();
+	at_first = goal();
+	before = cycles();
+	ck_assert_uint_gt(at_first, 8 * MIB);
+	while (gauge_load(&gauges.heap_live) <= at_first)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
+	ck_assert_ptr_nonnull(rt_alloc_noscan(2 * MIB));
+	ck_assert(swept_over());
+	ck_assert_uint_gt(goal(), at_first);
+	ck_assert_uint_eq(cycles(), before);
+	heap_healthy();
+	must(rt_fini());
+}
+
+// ---- huge pages ----
+
+static uint32_t stretches(void)
+{
+	return hugepages.range[0].nstretches;
+}
+
+// begin_huge leaves 32 MiB unswept, of which 16 are alive.
+static void begin_huge(void)
+{
+	rt_config c = config(2, 0);
+
+	c.huge_pages = 1;
+	begin(&c);
+	fill(32);
+	drop(16);
+	collect_only();
+	ck_assert(sweep_left());
+}
+
+// Huge pages are chosen when all is swept, and not where most was dead.  They
+// are advised soon after, even if a refill has swept the last chunk.
+TEST(huge_pages_follow_the_sweep, .n = 2)
+{
+	begin_huge();
+	ck_assert_uint_eq(stretches(), 0);
+	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
+	if (_i == 0) {
+		slices_rest(rt_thread_tls);
+	} else {
+		while (swept_slice(proc_self()))
+			;
+		ck_assert_uint_eq(stretches(), 0);
+		ck_assert_ptr_nonnull(rt_alloc_noscan(4000));
+	}
+	ck_assert_uint_eq(stretches(), 1);
+	ck_assert_uint_eq(hugepages.range[0].nwanted, 0);
+	heap_healthy();
+	must(rt_fini());
+}
+
+// ---- the same courses ----
 
 struct course {
 	uint64_t cycles, sys;
@@ -307,6 +523,66 @@ TEST(no_allocation_is_refused_while_garbage_is_left)
 		for (size_t i = 0; i < 8 * PER_MIB; i++)
 			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT - i % 4));
 	}
+	heap_healthy();
+	must(rt_fini());
+}
+
+// begin_full leaves a heap that cannot grow, almost full of what is unswept.
+static void begin_full(void)
+{
+	rt_config c = config(2, 0);
+
+	c.max_heap = 16 * MIB;
+	begin(&c);
+	fill(12);
+	drop(0);
+	collect_only();
+	ck_assert(sweep_left());
+}
+
+// A stretch in which nothing may collect gets the memory of the dead as well,
+// if the heap cannot grow.
+TEST(a_stretch_sweeps_if_the_heap_cannot_grow, .n = 2)
+{
+	begin_full();
+	rt_nogc_enter();
+	if (_i == 0)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(10 * MIB));
+	else
+		for (size_t i = 0; i < 10 * PER_MIB; i++)
+			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
+	ck_assert_ptr_null(rt_alloc_noscan(15 * MIB));
+	must(rt_nogc_leave());
+	heap_healthy();
+	must(rt_fini());
+}
+
+static void *take_turns(void *arg)
+{
+	uintptr_t refused = 0;
+
+	(void)arg;
+	must(rt_thread_attach(RT_THREAD_EXACT));
+	for (size_t i = 0; i < 300 / HEAP_CUT; i++)
+		refused += rt_alloc_noscan((1 + i % 5) * MIB) == NULL;
+	must(rt_thread_detach());
+	return (void *)refused;
+}
+
+// Nor is it if another thread takes what this one has swept.
+TEST(no_thread_of_two_is_refused_while_garbage_is_left, .n = 2)
+{
+	rt_config c = config(2, _i);
+	pthread_t other;
+
+	c.max_heap = 16 * MIB;
+	c.max_procs = 2;
+	begin(&c);
+	must(rt_blocking_enter());
+	other = start_thread(take_turns, NULL);
+	ck_assert_ptr_null(run_thread(take_turns, NULL));
+	ck_assert_ptr_null(join_thread(other));
+	must(rt_blocking_leave());
 	heap_healthy();
 	must(rt_fini());
 }
