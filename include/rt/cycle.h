@@ -54,7 +54,7 @@ typedef struct rt_cycle {
 	uint64_t stopping_ns; /* from the request until all were stopped */
 	uint64_t prepare_ns;  /* caches of all threads were flushed */
 	uint64_t mark_ns;
-	uint64_t sweep_ns;
+	uint64_t sweep_ns; /* about 0 if the sweep came after the stop */
 	uint64_t finish_ns; /* next goal; memory for threads that had none */
 
 	/* The sum of these five; pause_ns of rt_memstats. */
@@ -67,7 +67,8 @@ typedef struct rt_cycle {
 	/* CPU time.  Each thread waited for the last one to stop:
 	 * stopping_cpu_ns of rt_stop_times.  Marking: by the thread that
 	 * collected and by helpers.  Sweeping: by the thread that collected
-	 * only.  If heap_start is below 1 MiB no clock is read for these two,
+	 * only, and in the stop (rt_config.sweep): no record has the time of
+	 * threads that sweep later.  If heap_start is below 1 MiB no clock is read for these two,
 	 * and that thread counts with the wall time.  The last is of the whole
 	 * process while it was stopped, including helpers and threads inside
 	 * blocking regions. */
@@ -84,7 +85,8 @@ typedef struct rt_cycle {
 	uint64_t heap_live;
 
 	/* The goal when all were stopped, and the one that followed;
-	 * UINT64_MAX: none. */
+	 * UINT64_MAX: none.  If the sweep came after the stop, the second is
+	 * the one until all was swept; the final goal may be higher. */
 	uint64_t goal;
 	uint64_t next_goal;
 
