@@ -2,9 +2,8 @@
 // run destructors as well.
 #include <rt/fork.h>
 
-#include "gc/cycle/swept.h"
+#include "gc/cycle/sweep.h"
 #include "gc/host/finalize.h"
-#include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "gc/mark/drops.h"
 #include "test/harness/warned.h"
@@ -167,68 +166,6 @@ TEST(a_slot_is_free_before_it_counts_as_no_dead_one, .n = 4)
 	ck_assert_int_eq(rt_is_heap(looked_up), 0);
 	host_unblock();
 	each_dropped_once(1);
-	ck_assert_uint_eq(heap_live(), 0);
-	heap_healthy();
-}
-
-// ---- beside a sweeper ----
-
-static void sweep_rest(void)
-{
-	host_attach();
-	slices_rest(rt_thread_tls);
-	host_detach();
-}
-
-// drop_beside is the destructor of three neighbours.  The first was dropped by
-// rt_drop_now and is free after the collection that the second makes.  Another
-// thread is held when it has freed the slot.  It goes on when the third is
-// dropped.
-static void drop_beside(void *obj, size_t size, void *arg)
-{
-	drop_item(obj, size, arg);
-	if (drops_run == 2) {
-		root[0] = NULL;
-		supply_collect(proc_self(), ASK_FORCED);
-		hold_at(SCHED_FORGET_DEAD, &first, sweep_rest);
-	} else if (drops_run == 3) {
-		let_end(SCHED_FORGET_DEAD, &first);
-	}
-}
-
-static void begin_beside(void)
-{
-	rt_config c = heap_config_checked();
-
-	c.sweep = 2;
-	c.gc_threads = 0;
-	heap_start_exact(c);
-	kind = make_kind(0, drop_beside, NULL);
-	root = (void **)heap_table(2 * OBJECTS, 0);
-}
-
-static int pick_first(const void *obj, size_t size, void *arg)
-{
-	(void)size, (void)arg;
-	return ((const struct item *)obj)->id == 0;
-}
-
-GROUP(drops_beside, .setup = begin_beside, .timeout = 2 * AWAIT_SECONDS);
-
-// A thread that sweeps and the one that runs destructors change bits of
-// neighbours at the same time.
-TEST(a_sweeper_changes_the_bits_of_its_objects_only)
-{
-	for (size_t i = 0; i < 3; i++)
-		root[i] = make(i);
-	ck_assert_int_eq(rt_drop_now(kind, pick_first, NULL), RT_OK);
-	ck_assert_uint_eq(drops_run, 1);
-	root[1] = root[2] = NULL;
-	gc();
-	ck_assert_uint_eq(rt_run_finalizers(0), 2);
-	gc();
-	ck_assert_uint_eq(rt_run_finalizers(0), 0);
-	each_dropped_once(3);
 	ck_assert_uint_eq(heap_live(), 0);
 	heap_healthy();
 }

@@ -240,9 +240,11 @@ TEST(threads_that_wait_for_the_last_chunk_are_blocked)
 	hold_at(SCHED_SWEPT_AWAIT, &other, sweep_rest);
 	let_end(SCHED_SWEEP_ONE_TAKEN, &sweeper);
 	ck_assert(swept_over());
+	host_block();
 	stop(); // comes, though a thread is held
 	start();
 	let_end(SCHED_SWEPT_AWAIT, &other);
+	host_unblock();
 	ck_assert_uint_eq(scavenger_generation(), generation + 1);
 	ck_assert_uint_eq(heap_live(), 0);
 }
@@ -267,12 +269,15 @@ static void begin_background(void)
 	ck_assert(!swept_over());
 }
 
+// verify_in_child is for a thread that is attached, or not.
 static void verify_in_child(void)
 {
 	struct rt_verify v;
 
 	if (process_forked())
-		process_end(rt_heap_verify(&v) == RT_OK && v.errors == 0 &&
+		process_end((rt_thread_self() ||
+			     rt_thread_attach(RT_THREAD_EXACT) == RT_OK) &&
+			    rt_heap_verify(&v) == RT_OK && v.errors == 0 &&
 			    rt_gc() == RT_OK && rt_fini() == RT_OK);
 }
 

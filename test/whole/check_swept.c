@@ -514,10 +514,10 @@ TEST(no_allocation_is_refused_while_garbage_is_left)
 {
 	rt_config c = config(2, 0);
 
-	c.max_heap = 16 * MIB;
+	c.max_heap = MOST_MIB * MIB;
 	begin(&c);
 	for (int round = 0; round < 40; round++) {
-		size_t mib = 1 + round % 12;
+		size_t mib = 4 + 4 * (round % 12);
 
 		ck_assert_ptr_nonnull(rt_alloc_noscan(mib * MIB));
 		for (size_t i = 0; i < 8 * PER_MIB; i++)
@@ -532,9 +532,9 @@ static void begin_full(void)
 {
 	rt_config c = config(2, 0);
 
-	c.max_heap = 16 * MIB;
+	c.max_heap = MOST_MIB * MIB;
 	begin(&c);
-	fill(12);
+	fill(56);
 	drop(0);
 	collect_only();
 	ck_assert(sweep_left());
@@ -547,11 +547,11 @@ TEST(a_stretch_sweeps_if_the_heap_cannot_grow, .n = 2)
 	begin_full();
 	rt_nogc_enter();
 	if (_i == 0)
-		ck_assert_ptr_nonnull(rt_alloc_noscan(10 * MIB));
+		ck_assert_ptr_nonnull(rt_alloc_noscan(40 * MIB));
 	else
-		for (size_t i = 0; i < 10 * PER_MIB; i++)
+		for (size_t i = 0; i < 40 * PER_MIB; i++)
 			ck_assert_ptr_nonnull(rt_alloc_noscan(OBJECT));
-	ck_assert_ptr_null(rt_alloc_noscan(15 * MIB));
+	ck_assert_ptr_null(rt_alloc_noscan(30 * MIB));
 	must(rt_nogc_leave());
 	heap_healthy();
 	must(rt_fini());
@@ -564,7 +564,7 @@ static void *take_turns(void *arg)
 	(void)arg;
 	must(rt_thread_attach(RT_THREAD_EXACT));
 	for (size_t i = 0; i < 300 / HEAP_CUT; i++)
-		refused += rt_alloc_noscan((1 + i % 5) * MIB) == NULL;
+		refused += rt_alloc_noscan((1 + i % 5) * 4 * MIB) == NULL;
 	must(rt_thread_detach());
 	return (void *)refused;
 }
@@ -575,7 +575,7 @@ TEST(no_thread_of_two_is_refused_while_garbage_is_left, .n = 2)
 	rt_config c = config(2, _i);
 	pthread_t other;
 
-	c.max_heap = 16 * MIB;
+	c.max_heap = MOST_MIB * MIB;
 	c.max_procs = 2;
 	begin(&c);
 	must(rt_blocking_enter());
