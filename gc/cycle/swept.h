@@ -45,10 +45,10 @@ enum swept_state {
 
 struct swept {
 	atomic_u32 state;
-	// Huge pages are chosen after the sweep, and after the work buffers were
-	// freed: how many of the two have not ended.
+	// Huge pages are chosen after the sweep, and after the work buffers
+	// were freed: how many of the two have not ended.
 	atomic_u32 before_choice;
-	atomic_u32 advise;   // 1: huge pages are wanted, and no helper is called
+	atomic_u32 advise;   // 1: huge pages are wanted, no helper was called
 	atomic_u32 sleepers; // threads in swept_await
 	atomic_u64 paid;     // bytes of freed pages that large objects took
 	atomic_u64 chunk_ns; // what a chunk took in the last sweep; 0: unknown

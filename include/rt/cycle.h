@@ -68,10 +68,10 @@ typedef struct rt_cycle {
 	 * stopping_cpu_ns of rt_stop_times.  Marking: by the thread that
 	 * collected and by helpers.  Sweeping: by the thread that collected
 	 * only, and in the stop (rt_config.sweep): no record has the time of
-	 * threads that sweep later.  If heap_start is below 1 MiB no clock is read for these two,
-	 * and that thread counts with the wall time.  The last is of the whole
-	 * process while it was stopped, including helpers and threads inside
-	 * blocking regions. */
+	 * threads that sweep later.  If heap_start is below 1 MiB no clock is
+	 * read for these two, and that thread counts with the wall time.  The
+	 * last is of the whole process while it was stopped, including helpers
+	 * and threads inside blocking regions. */
 	uint64_t stopping_cpu_ns;
 	uint64_t mark_cpu_ns;
 	uint64_t sweep_cpu_ns;

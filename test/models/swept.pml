@@ -3,7 +3,7 @@
 // Models gc/cycle/swept.c, gc/cycle/sweep.c, gc/cycle/cycle.c and
 // gc/host/slices.c.  Two hosts sweep in slices and poll in between; one may be
 // the library's thread, which lets a stop come where a host polls.  The cycle
-// stops them, sweeps what is left and flips.  It sweeps in its stop, with a
+// stops them, sweeps what is left, as a visitor of its stop does, and flips.  It sweeps in its stop, with a
 // helper, or leaves that to the hosts.  No stop waits for the helper, and it may
 // wake up at any time after a call.  bits.pml shows what sweeping a chunk does.
 //
@@ -131,8 +131,8 @@ inline swept_slice(took, done)
 	fi
 }
 
-// C: slices_rest, take_swept, supply_object, finish_sweep
-// at: SLICES_REST, TAKE_SWEPT, FINISH_SWEEP
+// C: slices_rest, slices_await, take_swept, supply_object, finish_sweep
+// at: SLICES_REST, SWEPT_AWAIT, TAKE_SWEPT, FINISH_SWEEP
 proctype Host(byte p)
 {
 	byte i;

@@ -396,8 +396,8 @@ static uint64_t cycles(void)
 	return heap_metric("/gc/cycles/total:gc-cycles");
 }
 
-// A goal that is lower because the dead are not swept collects nothing: the rest
-// is swept, and then the goal is tested again.
+// A goal that is lower because the dead are not swept collects nothing: the
+// rest is swept, and then the goal is tested again.
 TEST(a_goal_that_is_not_final_collects_nothing)
 {
 	rt_config c = config(2, 0);
