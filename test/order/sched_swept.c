@@ -1,5 +1,6 @@
 // The end of a sweep beside the threads, and stops between its slices.
 #define RT_NO_INLINE_ALLOC
+#include <errno.h>
 #include <rt/rt.h>
 
 #include "gc/cycle/scavenger.h"
@@ -7,6 +8,7 @@
 #include "gc/host/slices.h"
 #include "gc/host/supply.h"
 #include "runtime/spans/mheap.h"
+#include "test/harness/fault.h"
 #include "test/harness/heap.h"
 #include "test/harness/process.h"
 #include "test/order/host.h"
@@ -297,6 +299,33 @@ TEST(the_librarys_thread_lets_a_stop_come, .n = 2)
 		verify_in_child();
 	}
 	schedpoint_release(SCHED_FINISH_SWEEP);
+	must(rt_gc());
+	heap_healthy();
+	must(rt_fini());
+}
+
+GROUP(refused, .timeout = 2 * AWAIT_SECONDS);
+
+// If the system refuses the library's thread, those that allocate sweep.
+TEST(without_a_thread_the_host_sweeps)
+{
+	rt_config c = heap_config(HEAP_QUIET);
+	uint64_t before;
+
+	c.sweep = 2;
+	c.max_procs = 2;
+	c.gc_threads = 1;
+	heap_start_exact(c);
+	for (int i = 0; i < GARBAGE; i++)
+		ck_assert_ptr_nonnull(rt_alloc_noscan(LARGE));
+	before = arena_used();
+	fault_fail(OSCALL_THREAD, 1, UINT64_MAX, EAGAIN);
+	supply_collect(proc_self(), ASK_FORCED);
+	ck_assert_uint_ne(fault_failed(OSCALL_THREAD), 0);
+	ck_assert(!swept_over());
+	ck_assert_ptr_nonnull(rt_alloc_noscan((size_t)GARBAGE * LARGE));
+	ck_assert_uint_eq(arena_used(), before);
+	fault_fail(OSCALL_THREAD, 1, 0, 0);
 	must(rt_gc());
 	heap_healthy();
 	must(rt_fini());
